@@ -1,0 +1,33 @@
+// kiln: running artifacts on the host.
+#ifndef KILN_RUN_H
+#define KILN_RUN_H
+
+#include <kiln/compile.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// An artifact of target "host", loaded into this process. Runs from several threads at once.
+typedef struct kiln_kernel kiln_kernel;
+
+// The kernel is the caller's; the artifact may be destroyed before it. Errors: INVALID (the artifact is for another
+// target), UNSUPPORTED (this CPU lacks FMA), INTERNAL.
+KILN_API kiln_status kiln_kernel_load(kiln_context *cx, const kiln_artifact *a, kiln_kernel **out);
+KILN_API void kiln_kernel_destroy(kiln_kernel **k);
+
+typedef struct kiln_run_params {
+  size_t struct_size;
+  uint32_t threads; // 0: all cores
+} kiln_run_params;
+
+// Runs all launches and returns when they are done. params_[i], results[i]: one buffer per flattened parameter and
+// result, packed, in the layout of its shape, aligned to its element size. Results must not overlap anything else.
+// The floating-point environment is set for the kernel and restored. Errors: MEMORY.
+KILN_API kiln_status kiln_kernel_run(kiln_context *cx, const kiln_kernel *k, const void *const *parameters,
+                                     void *const *results, const kiln_run_params *params);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,328 @@
+// Quasi-affine expressions; see affine.h for the normal form.
+//
+// Rules of floor, each with its side condition (k, g > 0):
+//   floor((k*q + r) / k)      = q + floor(r / k)            always; q takes every term whose coefficient k divides
+//   floor(r / k)              = floor(lo / k)               if floor(lo / k) == floor(hi / k) for r in lo..hi
+//   floor((g*s + r) / (g*h))  = floor(s / h)                if r in 0..g-1
+//   floor(floor(e / a) / b)   = floor(e / (a*b))
+// They only ever make an expression smaller, so simplification ends.
+
+#include "ir/affine.h"
+
+typedef __int128 wide;
+
+void kl_exprs_init(kl_exprs *p, kl_ctx *cx, kl_arena *arena) { *p = (kl_exprs){.cx = cx, .arena = arena}; }
+
+void kl_exprs_free(kl_exprs *p) {
+  VEC_FREE(p->cx, &p->exprs);
+  VEC_FREE(p->cx, &p->atoms);
+  kl_free(p->cx, p->expr_slots, p->nexpr_slots * sizeof(uint32_t));
+  kl_free(p->cx, p->atom_slots, p->natom_slots * sizeof(uint32_t));
+  p->expr_slots = p->atom_slots = NULL;
+  p->nexpr_slots = p->natom_slots = 0;
+}
+
+static int64_t floordiv(int64_t a, int64_t k) {
+  int64_t q = a / k;
+  return a % k < 0 ? q - 1 : q;
+}
+
+static int64_t gcd(int64_t a, int64_t b) {
+  uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+  while (y) {
+    uint64_t t = x % y;
+    x = y;
+    y = t;
+  }
+  return x > INT64_MAX ? 1 : (int64_t)x;
+}
+
+static int64_t clamp_wide(kl_exprs *p, wide v) {
+  if (v > INT64_MAX || v < INT64_MIN) {
+    p->overflow = true;
+    return v > 0 ? INT64_MAX : INT64_MIN;
+  }
+  return (int64_t)v;
+}
+
+// --- interning ----------------------------------------------------------------------------------------------------
+
+static uint64_t expr_hash(int64_t c, const kl_term *t, uint32_t n) {
+  uint64_t h = kl_hash(&c, sizeof c, n);
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t w[2] = {(uint64_t)t[i].coef, t[i].atom->id};
+    h = kl_hash(w, sizeof w, h);
+  }
+  return h;
+}
+
+// The interval of a floor follows from what it floors, that of a variable is part of its identity.
+static uint64_t atom_hash(const kl_atom *a) {
+  uint64_t w[3] = {(uint64_t)(int64_t)a->var, a->inner ? a->inner->id : (uint64_t)a->lo, a->inner ? (uint64_t)a->k : (uint64_t)a->hi};
+  return kl_hash(w, sizeof w, 7);
+}
+
+static bool atom_same(const kl_atom *a, const kl_atom *b) {
+  if (a->var != b->var) return false;
+  return a->var >= 0 ? a->lo == b->lo && a->hi == b->hi : a->inner == b->inner && a->k == b->k;
+}
+
+static bool expr_same(const kl_expr *e, int64_t c, const kl_term *t, uint32_t n) {
+  if (e->c != c || e->n != n) return false;
+  for (uint32_t i = 0; i < n; i++) {
+    if (e->terms[i].coef != t[i].coef || e->terms[i].atom != t[i].atom) return false;
+  }
+  return true;
+}
+
+static uint64_t table_expr_hash(const kl_exprs *p, size_t i) {
+  const kl_expr *e = p->exprs.p[i];
+  return expr_hash(e->c, e->terms, e->n);
+}
+
+static uint64_t table_atom_hash(const kl_exprs *p, size_t i) {
+  return atom_hash(p->atoms.p[i]);
+}
+
+// Keeps an open-addressing table of ids at most half full.
+static void table_grow(kl_exprs *p, uint32_t **slots, size_t *n, size_t used,
+                       uint64_t (*hash)(const kl_exprs *, size_t)) {
+  if (*n && used * 2 < *n) return;
+  size_t want = *n ? *n * 2 : 64;
+  kl_free(p->cx, *slots, *n * sizeof(uint32_t));
+  *slots = kl_alloc(p->cx, want * sizeof(uint32_t));
+  *n = want;
+  for (size_t i = 0; i < used; i++) {
+    size_t s = hash(p, i) & (want - 1);
+    while ((*slots)[s]) s = (s + 1) & (want - 1);
+    (*slots)[s] = (uint32_t)i + 1;
+  }
+}
+
+static const kl_atom *intern_atom(kl_exprs *p, kl_atom a) {
+  table_grow(p, &p->atom_slots, &p->natom_slots, p->atoms.n, table_atom_hash);
+  size_t s = atom_hash(&a) & (p->natom_slots - 1);
+  for (; p->atom_slots[s]; s = (s + 1) & (p->natom_slots - 1)) {
+    const kl_atom *o = p->atoms.p[p->atom_slots[s] - 1];
+    if (atom_same(o, &a)) return o;
+  }
+  a.id = (uint32_t)p->atoms.n;
+  kl_atom *made = kl_arena_dup(p->arena, &a, sizeof a);
+  VEC_PUSH(p->cx, &p->atoms, made);
+  p->atom_slots[s] = a.id + 1;
+  return made;
+}
+
+static const kl_expr *build(kl_exprs *p, int64_t c, kl_term *terms, uint32_t n);
+
+// Interval of the sum as it stands.
+static void plain_range(kl_exprs *p, int64_t c, const kl_term *t, uint32_t n, int64_t *lo, int64_t *hi) {
+  wide l = c, h = c;
+  for (uint32_t i = 0; i < n; i++) {
+    wide a = (wide)t[i].coef * t[i].atom->lo, b = (wide)t[i].coef * t[i].atom->hi;
+    l += a < b ? a : b;
+    h += a < b ? b : a;
+  }
+  *lo = clamp_wide(p, l);
+  *hi = clamp_wide(p, h);
+}
+
+// A sum that holds m*e - m*k*floor(e/k) holds m*(e mod k), which lies in m*(0..k-1) whatever e is. Where taking that
+// part out leaves fewer terms, the interval of the rest plus that of the mod is at least as tight.
+static void tighten_by_mods(kl_exprs *p, kl_expr *e) {
+  for (uint32_t i = 0; i < e->n; i++) {
+    const kl_atom *a = e->terms[i].atom;
+    if (a->var >= 0 || e->terms[i].coef % a->k != 0) continue;
+    int64_t m = -(e->terms[i].coef / a->k);
+    wide extent = (wide)m * (a->k - 1);
+    if (extent > INT64_MAX || extent < INT64_MIN) continue;
+    const kl_expr *floor_part = NULL;
+    kl_term t = {.coef = e->terms[i].coef, .atom = a};
+    floor_part = build(p, 0, &t, 1);
+    const kl_expr *rest = kl_expr_sub(p, kl_expr_sub(p, e, floor_part), kl_expr_mul(p, a->inner, m));
+    if (rest->n + 1 >= e->n + (e->n == 2)) continue;
+    wide lo = (wide)rest->lo + (extent < 0 ? extent : 0), hi = (wide)rest->hi + (extent > 0 ? extent : 0);
+    if (lo > e->lo) e->lo = clamp_wide(p, lo);
+    if (hi < e->hi) e->hi = clamp_wide(p, hi);
+  }
+}
+
+// Takes terms in order of atoms, without zero coefficients.
+static const kl_expr *build(kl_exprs *p, int64_t c, kl_term *terms, uint32_t n) {
+  table_grow(p, &p->expr_slots, &p->nexpr_slots, p->exprs.n, table_expr_hash);
+  size_t mask = p->nexpr_slots - 1, s = expr_hash(c, terms, n) & mask;
+  for (; p->expr_slots[s]; s = (s + 1) & mask) {
+    const kl_expr *o = p->exprs.p[p->expr_slots[s] - 1];
+    if (expr_same(o, c, terms, n)) return o;
+  }
+  kl_expr *e = kl_arena_alloc(p->arena, sizeof *e + n * sizeof(kl_term));
+  e->id = (uint32_t)p->exprs.n;
+  e->n = n;
+  e->c = c;
+  memcpy(e->terms, terms, n * sizeof(kl_term));
+  plain_range(p, c, terms, n, &e->lo, &e->hi);
+  VEC_PUSH(p->cx, &p->exprs, e);
+  p->expr_slots[s] = e->id + 1;
+  if (n >= 2) tighten_by_mods(p, e);
+  return e;
+}
+
+// --- arithmetic ---------------------------------------------------------------------------------------------------
+
+const kl_expr *kl_expr_const(kl_exprs *p, int64_t c) { return build(p, c, NULL, 0); }
+
+static const kl_expr *of_atom(kl_exprs *p, const kl_atom *a) {
+  kl_term t = {1, a};
+  return build(p, 0, &t, 1);
+}
+
+const kl_expr *kl_expr_var(kl_exprs *p, int32_t var, int64_t lo, int64_t hi) {
+  if (lo == hi) return kl_expr_const(p, lo);
+  return of_atom(p, intern_atom(p, (kl_atom){.var = var, .k = 1, .lo = lo, .hi = hi}));
+}
+
+// a + k*b by merging the two ordered term lists.
+static const kl_expr *add_scaled(kl_exprs *p, const kl_expr *a, const kl_expr *b, int64_t k) {
+  kl_term small[16], *t = small;
+  size_t cap = (size_t)a->n + b->n;
+  if (cap > KL_COUNT(small)) t = kl_alloc(p->cx, cap * sizeof *t);
+  uint32_t n = 0, i = 0, j = 0;
+  while (i < a->n || j < b->n) {
+    uint32_t ai = i < a->n ? a->terms[i].atom->id : UINT32_MAX, bj = j < b->n ? b->terms[j].atom->id : UINT32_MAX;
+    wide coef = 0;
+    const kl_atom *atom = ai <= bj ? a->terms[i].atom : b->terms[j].atom;
+    if (ai <= bj) coef += a->terms[i++].coef;
+    if (bj <= ai) coef += (wide)b->terms[j++].coef * k;
+    if (coef) t[n++] = (kl_term){clamp_wide(p, coef), atom};
+  }
+  const kl_expr *r = build(p, clamp_wide(p, (wide)a->c + (wide)b->c * k), t, n);
+  if (t != small) kl_free(p->cx, t, cap * sizeof *t);
+  return r;
+}
+
+const kl_expr *kl_expr_add(kl_exprs *p, const kl_expr *a, const kl_expr *b) { return add_scaled(p, a, b, 1); }
+const kl_expr *kl_expr_sub(kl_exprs *p, const kl_expr *a, const kl_expr *b) { return add_scaled(p, a, b, -1); }
+const kl_expr *kl_expr_addc(kl_exprs *p, const kl_expr *a, int64_t c) {
+  return c ? add_scaled(p, a, kl_expr_const(p, c), 1) : a;
+}
+const kl_expr *kl_expr_mul(kl_exprs *p, const kl_expr *a, int64_t k) {
+  return k == 1 ? a : add_scaled(p, kl_expr_const(p, 0), a, k);
+}
+const kl_expr *kl_expr_mod(kl_exprs *p, const kl_expr *a, int64_t k) {
+  return add_scaled(p, a, kl_expr_div(p, a, k), -k);
+}
+
+// Parts of `a` whose coefficients g divides, divided by g (*whole), and the rest (*rest): a = g*whole + rest, with
+// 0 <= rest->c < g.
+static void split(kl_exprs *p, const kl_expr *a, int64_t g, const kl_expr **whole, const kl_expr **rest) {
+  kl_term small[32], *t = small;
+  size_t bytes = 2 * (size_t)a->n * sizeof *t;
+  if (2 * (size_t)a->n > KL_COUNT(small)) t = kl_alloc(p->cx, bytes);
+  kl_term *w = t, *r = t + a->n;
+  uint32_t nw = 0, nr = 0;
+  for (uint32_t i = 0; i < a->n; i++) {
+    kl_term x = a->terms[i];
+    if (x.coef % g == 0) w[nw++] = (kl_term){x.coef / g, x.atom};
+    else r[nr++] = x;
+  }
+  int64_t q = floordiv(a->c, g);
+  *whole = build(p, q, w, nw);
+  *rest = build(p, a->c - q * g, r, nr);
+  if (t != small) kl_free(p->cx, t, bytes);
+}
+
+// floor(r / k) where r has no term that k divides and 0 <= r->c < k.
+static const kl_expr *div_rest(kl_exprs *p, const kl_expr *r, int64_t k) {
+  int64_t lo = floordiv(r->lo, k), hi = floordiv(r->hi, k);
+  if (lo == hi) return kl_expr_const(p, lo);
+  for (uint32_t i = 0; i < r->n; i++) {
+    int64_t g = gcd(k, r->terms[i].coef);
+    if (g <= 1) continue;
+    const kl_expr *whole, *rest;
+    split(p, r, g, &whole, &rest);
+    if (rest->lo >= 0 && rest->hi < g) return kl_expr_div(p, whole, k / g);
+  }
+  if (r->n == 1 && r->c == 0 && r->terms[0].coef == 1 && r->terms[0].atom->var < 0) {
+    const kl_atom *a = r->terms[0].atom;
+    int64_t ak;
+    if (!__builtin_mul_overflow(a->k, k, &ak)) return kl_expr_div(p, a->inner, ak);
+  }
+  return of_atom(p, intern_atom(p, (kl_atom){.var = -1, .inner = r, .k = k, .lo = lo, .hi = hi}));
+}
+
+const kl_expr *kl_expr_div(kl_exprs *p, const kl_expr *a, int64_t k) {
+  if (k == 1) return a;
+  const kl_expr *whole, *rest;
+  split(p, a, k, &whole, &rest);
+  const kl_expr *q = add_scaled(p, whole, div_rest(p, rest, k), 1);
+  // Moving multiples of k out can hide what the interval of `a` itself tells.
+  int64_t lo = floordiv(a->lo, k), hi = floordiv(a->hi, k);
+  return lo == hi ? kl_expr_const(p, lo) : q;
+}
+
+// --- questions ----------------------------------------------------------------------------------------------------
+
+bool kl_expr_uses(const kl_expr *e, int32_t var, bool *inside) {
+  bool found = false;
+  for (uint32_t i = 0; i < e->n; i++) {
+    const kl_atom *a = e->terms[i].atom;
+    if (a->var == var) found = true;
+    if (a->var >= 0) continue;
+    if (kl_expr_uses(a->inner, var, inside)) found = *inside = true;
+  }
+  return found;
+}
+
+int64_t kl_expr_coef(const kl_expr *e, int32_t var) {
+  for (uint32_t i = 0; i < e->n; i++) {
+    if (e->terms[i].atom->var == var) return e->terms[i].coef;
+  }
+  return 0;
+}
+
+int64_t kl_expr_gcd(const kl_expr *e, int32_t except_var) {
+  int64_t g = e->c;
+  if (g < 0) g = g == INT64_MIN ? 1 : -g;
+  for (uint32_t i = 0; i < e->n; i++) {
+    if (except_var >= 0 && e->terms[i].atom->var == except_var) continue;
+    g = gcd(g, e->terms[i].coef);
+  }
+  return g;
+}
+
+int64_t kl_expr_eval(const kl_expr *e, const int64_t *values) {
+  int64_t v = e->c;
+  for (uint32_t i = 0; i < e->n; i++) {
+    const kl_atom *a = e->terms[i].atom;
+    v += e->terms[i].coef * (a->var >= 0 ? values[a->var] : floordiv(kl_expr_eval(a->inner, values), a->k));
+  }
+  return v;
+}
+
+static void print_atom(kl_sb *b, const kl_atom *a, const char *const *names) {
+  if (a->var >= 0) {
+    kl_sb_puts(b, names[a->var]);
+    return;
+  }
+  bool bare = a->inner->n == 1 && a->inner->c == 0 && a->inner->terms[0].coef == 1 && a->inner->terms[0].atom->var >= 0;
+  if (!bare) kl_sb_putc(b, '(');
+  kl_expr_print(b, a->inner, names);
+  if (!bare) kl_sb_putc(b, ')');
+  kl_sbf(b, " floordiv %lld", (long long)a->k);
+}
+
+void kl_expr_print(kl_sb *b, const kl_expr *e, const char *const *names) {
+  for (uint32_t i = 0; i < e->n; i++) {
+    int64_t c = e->terms[i].coef;
+    const kl_atom *a = e->terms[i].atom;
+    if (i) kl_sb_puts(b, c < 0 ? " - " : " + ");
+    else if (c < 0) kl_sb_puts(b, "-");
+    bool parens = a->var < 0 && c != 1 && c != -1;
+    if (parens) kl_sb_putc(b, '(');
+    print_atom(b, a, names);
+    if (parens) kl_sb_putc(b, ')');
+    if (c != 1 && c != -1) kl_sbf(b, " * %llu", (unsigned long long)(c < 0 ? 0 - (uint64_t)c : (uint64_t)c));
+  }
+  if (!e->n) kl_sb_i64(b, e->c);
+  else if (e->c) kl_sbf(b, e->c < 0 ? " - %llu" : " + %llu", (unsigned long long)(e->c < 0 ? 0 - (uint64_t)e->c : (uint64_t)e->c));
+}

@@ -1,0 +1,60 @@
+// Complex arithmetic and functions, one instance of eval_complex_fn.h per type.
+#include "ir/eval_impl.h"
+
+#include <math.h>
+
+// libm's functions on complex numbers and on _Float128, declared here alike for every compiler: headers differ in what
+// they show of the latter.
+typedef _Complex float quad_complex __attribute__((mode(TC)));
+#define COMPLEX_FUNCTIONS(X) X(exp) X(log) X(tanh) X(sqrt) X(sin) X(cos) X(tan)
+#define DECLARE(f)                                                                                                     \
+  extern _Complex double c##f(_Complex double);                                                                        \
+  extern quad_complex c##f##f128(quad_complex);
+COMPLEX_FUNCTIONS(DECLARE)
+#define QUAD1(X)    X(exp) X(expm1) X(log) X(log1p) X(sin) X(cos)
+#define DECLARE1(f) extern __float128 f##f128(__float128);
+QUAD1(DECLARE1)
+extern __float128 hypotf128(__float128, __float128);
+extern __float128 atan2f128(__float128, __float128);
+
+#define CALL_COMPLEX(f, T, TYPE, z)                                                                                    \
+  ({                                                                                                                   \
+    TYPE kl_z = (z);                                                                                                   \
+    T kl_c;                                                                                                            \
+    __real__ kl_c = kl_z.re;                                                                                           \
+    __imag__ kl_c = kl_z.im;                                                                                           \
+    kl_c = f(kl_c);                                                                                                    \
+    (TYPE){__real__ kl_c, __imag__ kl_c};                                                                              \
+  })
+
+#define P        float
+#define W        double
+#define Z(name)  c64_##name
+#define M(f)     f
+#define MC(f, z) CALL_COMPLEX(c##f, _Complex double, c64_wide, z)
+#include "ir/eval_complex_fn.h"
+#undef P
+#undef W
+#undef Z
+#undef M
+#undef MC
+
+#define P        double
+#define W        __float128
+#define Z(name)  c128_##name
+#define M(f)     f##f128
+#define MC(f, z) CALL_COMPLEX(c##f##f128, quad_complex, c128_wide, z)
+#include "ir/eval_complex_fn.h"
+#undef P
+#undef W
+#undef Z
+#undef M
+#undef MC
+
+kl_ew_run *kl_ew_complex(const kl_ew *e) {
+  kl_dtype t = e->op == KL_OP_COMPLEX ? e->out : e->in[0];
+  kl_dtype part = kl_info(t)->part;
+  bool gives_part = e->op == KL_OP_ABS || e->op == KL_OP_REAL || e->op == KL_OP_IMAG;
+  if (e->op == KL_OP_COMPLEX ? e->in[0] != part || e->in[1] != part : e->out != (gives_part ? part : t)) return NULL;
+  return t == KILN_C64 ? c64_select(e->op) : t == KILN_C128 ? c128_select(e->op) : NULL;
+}

@@ -1,0 +1,98 @@
+// Buffers of ENTRY's interface: sizes, packing, and reproducible fill.
+
+#include "ir/hlo.h"
+
+static const kl_comp *entry(const kiln_module *m) { return &m->comp[m->entry]; }
+
+size_t kiln_module_param_leaves(const kiln_module *m) {
+  size_t n = 0;
+  for (uint32_t i = 0; i < entry(m)->nparams; i++) n += kl_shape_leaf_count(entry(m)->instr[entry(m)->params[i]].shape);
+  return n;
+}
+
+static const kl_shape *param_leaf(const kiln_module *m, size_t leaf) {
+  for (uint32_t i = 0; i < entry(m)->nparams; i++) {
+    const kl_shape *s = entry(m)->instr[entry(m)->params[i]].shape;
+    size_t n = kl_shape_leaf_count(s);
+    if (leaf < n) s = kl_shape_leaf(s, leaf);
+    if (leaf < n) return kl_shape_is_array(s) ? s : NULL;
+    leaf -= n;
+  }
+  return NULL;
+}
+
+static const kl_shape *result_leaf(const kiln_module *m, size_t leaf) {
+  const kl_shape *s = kl_root(entry(m))->shape;
+  if (leaf >= kl_shape_leaf_count(s)) return NULL;
+  s = kl_shape_leaf(s, leaf);
+  return kl_shape_is_array(s) ? s : NULL;
+}
+
+int64_t kiln_module_param_bytes(const kiln_module *m, size_t i) {
+  const kl_shape *s = param_leaf(m, i);
+  return s ? kl_shape_bytes(s) : -1;
+}
+
+int64_t kiln_module_result_bytes(const kiln_module *m, size_t i) {
+  const kl_shape *s = result_leaf(m, i);
+  return s ? kl_shape_bytes(s) : -1;
+}
+
+bool kiln_module_param_pack(const kiln_module *m, size_t i, const void *elements, void *buffer) {
+  const kl_shape *s = param_leaf(m, i);
+  if (s) kl_array_pack(&(kl_array){s, (void *)elements}, buffer);
+  return s != NULL;
+}
+
+bool kiln_module_result_unpack(const kiln_module *m, size_t i, const void *buffer, void *elements) {
+  const kl_shape *s = result_leaf(m, i);
+  if (s) kl_array_unpack(&(kl_array){s, elements}, buffer);
+  return s != NULL;
+}
+
+// --- fill -----------------------------------------------------------------------------------------------------------
+
+// splitmix64's finaliser: a bijection whose outputs pass for independent.
+static uint64_t mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15ull;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+static uint64_t value(kl_dtype t, uint64_t r) {
+  switch (kl_info(t)->cls) {
+  case KL_CLASS_PRED: return r >> 63;
+  case KL_CLASS_SINT:
+  case KL_CLASS_UINT:
+    if (kl_info(t)->bits < 8) return r & kl_int_mask(t);
+    return (uint64_t)((int64_t)(r % (kl_is_signed(t) ? 201 : 101)) - (kl_is_signed(t) ? 100 : 0)) & kl_int_mask(t);
+  default: break;
+  }
+  double v = (double)(int64_t)(r >> 11) * 0x1p-50 - 4.0; // 53 bits over -4..4
+  if (kl_info(t)->kind == KL_E8M0) v = v < 0 ? -v : v;
+  return kl_float_encode(t, v);
+}
+
+static void put(kl_dtype t, void *buffer, int64_t i, uint64_t bits) {
+  unsigned n = kl_info(t)->bits;
+  unsigned char *p = buffer;
+  if (n >= 8) {
+    memcpy(p + (size_t)i * (n / 8), &bits, n / 8);
+    return;
+  }
+  unsigned per = 8 / n, shift = (unsigned)(i % per) * n;
+  p += i / per;
+  if (!shift) *p = 0;
+  *p = (unsigned char)(*p | bits << shift);
+}
+
+bool kiln_module_param_fill(const kiln_module *m, size_t i, uint64_t seed, void *buffer) {
+  const kl_shape *s = param_leaf(m, i);
+  if (!s) return false;
+  kl_dtype part = kl_is_complex(s->dtype) ? kl_info(s->dtype)->part : s->dtype;
+  int64_t n = s->count * (part == s->dtype ? 1 : 2);
+  uint64_t stream = mix(mix(seed) ^ i);
+  for (int64_t e = 0; e < n; e++) put(part, buffer, e, value(part, mix(stream + (uint64_t)e)));
+  return true;
+}

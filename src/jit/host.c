@@ -1,0 +1,215 @@
+// The host device: object code in this process through ORC, iterations spread over threads.
+//
+// The JIT is given no symbols at all: a kernel that wanted a library function would fail to link here.
+
+#include "jit/jit.h"
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/Orc.h>
+#include <pthread.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+typedef void (*kl_host_fn)(void *const *slots, int64_t begin, int64_t end);
+
+struct kiln_kernel {
+  kl_ctx *cx; // its own
+  kl_arena arena;
+  LLVMOrcLLJITRef jit;
+  uint32_t nlaunches, ntemps, ncopies;
+  kl_host_fn *fn;
+  kl_host_launch *host;
+  kiln_launch *launches; // slots copied
+  int64_t *temp_bytes;
+  kl_copy *copies;
+};
+
+// --- loading ------------------------------------------------------------------------------------------------------
+
+typedef struct found {
+  LLVMErrorRef error;
+  uint64_t address;
+} found;
+
+static void on_found(LLVMErrorRef error, LLVMOrcCSymbolMapPairs pairs, size_t n, void *user) {
+  found *f = user;
+  f->error = error;
+  if (!error && n) f->address = pairs[0].Sym.Address;
+}
+
+static kiln_status look_up(kl_ctx *cx, LLVMOrcLLJITRef jit, LLVMOrcJITDylibRef library, const char *name, kl_host_fn *fn) {
+  found f = {0};
+  LLVMOrcCJITDylibSearchOrderElement order = {library, LLVMOrcJITDylibLookupFlagsMatchExportedSymbolsOnly};
+  LLVMOrcCLookupSetElement symbol = {LLVMOrcLLJITMangleAndIntern(jit, name), LLVMOrcSymbolLookupFlagsRequiredSymbol};
+  LLVMOrcExecutionSessionLookup(LLVMOrcLLJITGetExecutionSession(jit), LLVMOrcLookupKindStatic, &order, 1, &symbol, 1,
+                                on_found, &f);
+  *fn = (kl_host_fn)(uintptr_t)f.address;
+  return kl_llvm_error(cx, f.error, "linking the kernel");
+}
+
+// A bare library sees nothing of this process; LLJIT's own would.
+static kiln_status load_object(kl_ctx *cx, kiln_kernel *k, const kiln_artifact *a) {
+  KL_TRY(kl_llvm_error(cx, LLVMOrcCreateLLJIT(&k->jit, NULL), "starting the JIT"));
+  LLVMOrcJITDylibRef library =
+      LLVMOrcExecutionSessionCreateBareJITDylib(LLVMOrcLLJITGetExecutionSession(k->jit), "kiln");
+  LLVMMemoryBufferRef object =
+      LLVMCreateMemoryBufferWithMemoryRangeCopy(a->object, a->object_size, a->launches[0].kernel);
+  KL_TRY(kl_llvm_error(cx, LLVMOrcLLJITAddObjectFile(k->jit, library, object), "loading the kernel"));
+  for (uint32_t i = 0; i < k->nlaunches; i++) KL_TRY(look_up(cx, k->jit, library, k->launches[i].kernel, &k->fn[i]));
+  return KILN_OK;
+}
+
+static void copy_artifact(kiln_kernel *k, const kiln_artifact *a) {
+  kl_arena *arena = &k->arena;
+  k->nlaunches = a->nlaunches;
+  k->ntemps = a->ntemps;
+  k->ncopies = a->ncopies;
+  k->fn = KL_NEW_N(arena, kl_host_fn, a->nlaunches);
+  k->host = kl_arena_dup(arena, a->host_launches, a->nlaunches * sizeof *k->host);
+  k->launches = kl_arena_dup(arena, a->launches, a->nlaunches * sizeof *k->launches);
+  for (uint32_t i = 0; i < a->nlaunches; i++) {
+    kiln_launch *l = &k->launches[i];
+    l->kernel = kl_str_dup(arena, kl_str_of(l->kernel)).p;
+    l->slots = kl_arena_dup(arena, l->slots, l->slot_count * sizeof(kiln_slot));
+  }
+  if (a->ntemps) k->temp_bytes = kl_arena_dup(arena, a->temp_bytes, a->ntemps * sizeof(int64_t));
+  if (a->ncopies) k->copies = kl_arena_dup(arena, a->copies, a->ncopies * sizeof(kl_copy));
+}
+
+kiln_status kiln_kernel_load(kiln_context *cx, const kiln_artifact *a, kiln_kernel **out) {
+  *out = NULL;
+  if (!a->host) return kl_invalid(cx, KL_NOWHERE, "the artifact is for %s: expected target host", a->target);
+  kiln_context_params own = {.struct_size = sizeof own, .allocator = cx->allocator};
+  kl_ctx *kcx = kiln_context_create(&own);
+  if (!kcx) return kl_out_of_memory(cx, sizeof *kcx, "a kernel");
+  kiln_kernel *k = kl_alloc(kcx, sizeof *k);
+  k->cx = kcx;
+  kl_arena_init(&k->arena, kcx);
+  copy_artifact(k, a);
+  kl_jit *jit;
+  kiln_status st = kl_jit_get(cx, &jit);
+  if (st == KILN_OK) st = load_object(cx, k, a);
+  if (st == KILN_OK) *out = k;
+  else kiln_kernel_destroy(&k);
+  return st;
+}
+
+void kiln_kernel_destroy(kiln_kernel **kp) {
+  if (!kp || !*kp) return;
+  kiln_kernel *k = *kp;
+  kl_ctx *cx = k->cx;
+  if (k->jit) LLVMConsumeError(LLVMOrcDisposeLLJIT(k->jit));
+  kl_arena_free(&k->arena);
+  kl_free(cx, k, sizeof *k);
+  kiln_context_destroy(&cx);
+  *kp = NULL;
+}
+
+// --- running ------------------------------------------------------------------------------------------------------
+
+typedef struct work {
+  kl_host_fn fn;
+  void *const *slots;
+  int64_t begin, end;
+} work;
+
+// Kernels are right in one floating-point environment only: round to nearest, denormals kept, nothing trapping.
+static void *run_part(void *arg) {
+  const work *w = arg;
+#if defined(__x86_64__)
+  unsigned saved = _mm_getcsr();
+  _mm_setcsr(0x1f80);
+#endif
+  w->fn(w->slots, w->begin, w->end);
+#if defined(__x86_64__)
+  _mm_setcsr(saved);
+#endif
+  return NULL;
+}
+
+enum { MAX_THREADS = 256, MIN_ITERATIONS = 512 };
+
+// The part that begins at 0 also runs the tail; it runs on this thread. A thread that cannot start leaves its part here.
+static void run_parallel(kl_host_fn fn, void *const *slots, int64_t iterations, uint32_t threads) {
+  int64_t most = iterations / MIN_ITERATIONS + 1;
+  int64_t n = threads < most ? threads : most;
+  if (n > MAX_THREADS) n = MAX_THREADS;
+  work parts[MAX_THREADS];
+  pthread_t ids[MAX_THREADS];
+  bool started[MAX_THREADS] = {0};
+  int64_t each = iterations / n, more = iterations % n, at = 0;
+  for (int64_t i = 0; i < n; i++) {
+    int64_t size = each + (i < more);
+    parts[i] = (work){fn, slots, at, at + size};
+    at += size;
+  }
+  for (int64_t i = 1; i < n; i++) started[i] = pthread_create(&ids[i], NULL, run_part, &parts[i]) == 0;
+  for (int64_t i = 0; i < n; i++) {
+    if (!started[i]) run_part(&parts[i]);
+  }
+  for (int64_t i = 1; i < n; i++) {
+    if (started[i]) pthread_join(ids[i], NULL);
+  }
+}
+
+typedef struct run {
+  const kiln_kernel *k;
+  const void *const *parameters;
+  void *const *results;
+  void **temps;
+  uint32_t threads;
+} run;
+
+static void *buffer(const run *r, const kiln_slot *s) {
+  switch (s->kind) {
+  case KILN_BUFFER_PARAM: return (void *)r->parameters[s->index];
+  case KILN_BUFFER_RESULT: return r->results[s->index];
+  default: return r->temps[s->index];
+  }
+}
+
+static void run_launch(const run *r, uint32_t i, void **slots) {
+  const kiln_launch *l = &r->k->launches[i];
+  for (size_t s = 0; s < l->slot_count; s++) slots[s] = buffer(r, &l->slots[s]);
+  if (r->k->host[i].any) run_parallel(r->k->fn[i], slots, r->k->host[i].iterations, r->threads);
+}
+
+static size_t most_slots(const kiln_kernel *k) {
+  size_t most = 1;
+  for (uint32_t i = 0; i < k->nlaunches; i++) {
+    if (k->launches[i].slot_count > most) most = k->launches[i].slot_count;
+  }
+  return most;
+}
+
+static kiln_status allocate_temps(kl_ctx *cx, const kiln_kernel *k, void **temps) {
+  for (uint32_t i = 0; i < k->ntemps; i++) {
+    temps[i] = kl_try_alloc(cx, (size_t)k->temp_bytes[i] + 1);
+    if (!temps[i]) return kl_out_of_memory(cx, (size_t)k->temp_bytes[i], "a temporary array");
+  }
+  return KILN_OK;
+}
+
+static uint32_t default_threads(void) {
+  long n = sysconf(_SC_NPROCESSORS_ONLN);
+  return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (uint32_t)n;
+}
+
+kiln_status kiln_kernel_run(kiln_context *cx, const kiln_kernel *k, const void *const *parameters, void *const *results,
+                            const kiln_run_params *params) {
+  uint32_t threads = params ? params->threads : 0;
+  size_t nslots = most_slots(k);
+  void **temps = kl_alloc(cx, (k->ntemps + 1) * sizeof(void *)), **slots = kl_alloc(cx, nslots * sizeof(void *));
+  run r = {k, parameters, results, temps, threads ? threads : default_threads()};
+  kiln_status st = allocate_temps(cx, k, temps);
+  for (uint32_t i = 0; st == KILN_OK && i < k->nlaunches; i++) run_launch(&r, i, slots);
+  for (uint32_t i = 0; st == KILN_OK && i < k->ncopies; i++)
+    memcpy(results[k->copies[i].result], buffer(&r, &k->copies[i].from), (size_t)k->copies[i].from.bytes);
+  for (uint32_t i = 0; i < k->ntemps; i++) {
+    if (temps[i]) kl_free(cx, temps[i], (size_t)k->temp_bytes[i] + 1);
+  }
+  kl_free(cx, slots, nslots * sizeof(void *));
+  kl_free(cx, temps, (k->ntemps + 1) * sizeof(void *));
+  return st;
+}

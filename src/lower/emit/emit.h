@@ -1,0 +1,85 @@
+// From a plan to an LLVM module. Private to src/lower/emit but for kl_emit_kernel.
+//
+// Registers. A step's value is held lane by lane in "wide" registers: `width` lanes each, 1 on NVPTX, all lanes of the
+// body on the host. Wide kinds: pred I1; integers I32 (of fewer than 32 bits: sign- or zero-extended, and kept so after
+// every op), I64; every float narrower than 32 bits F32 holding a value of the type, rounded after every op; F32; F64;
+// complex a pair. On NVPTX f16 and bf16 also come packed, <2 x half> and <2 x bfloat>, where the machine computes on
+// them. Narrow floats that have only been moved are kept as raw bits (I32), so that moving costs no conversion and
+// keeps every NaN. A value is converted between its forms when first asked for, and all forms are kept.
+#ifndef KL_EMIT_H
+#define KL_EMIT_H
+
+#include "lower/analysis/plan.h"
+#include "lower/emit/kb.h"
+#include <llvm-c/Types.h>
+
+// Builds the kernel of `plan` into a new module of `llcx`; the caller disposes of it. Cannot fail.
+// NVPTX: `void name(ptr addrspace(1) slot 0, ...)` over IN and OUT slots, exact block size plan->target.block.
+// Host: `void name(ptr *slots, i64 begin, i64 end)`: iterations begin..end-1 of `main`, and if begin is 0 also `tail`.
+LLVMModuleRef kl_emit_kernel(kl_ctx *cx, LLVMContextRef llcx, kl_plan *plan, const char *triple, const char *layout);
+
+enum { KL_EMIT_LANES = 128 };
+
+// A complex or real register.
+typedef struct kl_pair {
+  kb_reg re, im; // im only for complex types
+} kl_pair;
+
+typedef struct kl_val {
+  kl_dtype dtype;
+  kl_pair *wide;  // lanes / width registers, or NULL
+  kb_reg *packed; // lanes / 2 registers, or NULL
+  kb_reg *raw;    // floats below 32 bits: lanes / width registers of bits, or NULL
+} kl_val;
+
+typedef struct kl_emit {
+  kb k;
+  kl_arena *arena; // scratch
+  kl_plan *plan;
+  const kl_body *body;
+  unsigned lanes, width, nwide;
+  kb_kind index;      // I32 or I64
+  kb_reg thread;      // in index kind
+  kb_reg *slots;      // pointers
+  kl_val *vals;       // by step
+  kb_reg *guard_lane; // nguards x lanes, .v NULL until made
+  kb_reg *guard_wide; // nguards x nwide
+} kl_emit;
+
+// emit_index.c
+kb_reg kl_emit_expr(kl_emit *e, const kl_expr *x, unsigned lanes, kb_reg lane);
+kb_reg kl_emit_lane_numbers(kl_emit *e, unsigned wide); // of wide register `wide`, in index kind
+kb_reg kl_emit_guard_lane(kl_emit *e, uint32_t guard, unsigned lane); // scalar I1
+kb_reg kl_emit_guard_wide(kl_emit *e, uint32_t guard, unsigned wide); // I1 of width lanes
+
+// values.c
+bool kl_has_packed(const kl_emit *e, kl_dtype t);
+kl_pair *kl_wide(kl_emit *e, kl_val *v);
+kb_reg *kl_packed(kl_emit *e, kl_val *v);
+kb_reg *kl_raw(kl_emit *e, kl_val *v); // bits of any type but complex, I32 or I64
+kl_val kl_val_of_bits(kl_emit *e, kl_dtype t, const kb_reg *raw);
+kl_dtype kl_uint_like(kl_dtype t); // u4, u8 or u16 of the same width
+kb_kind kl_wide_kind(kl_dtype t); // of a part, for complex types
+// Between raw bits (I32, or I64 for 64-bit types; the low bits count) and the wide form of a non-complex type.
+kb_reg kl_from_bits(kb *k, kl_dtype t, kb_reg bits);
+kb_reg kl_to_bits(kb *k, kl_dtype t, kb_reg wide); // bits above the type are zero
+kb_reg kl_canon(kb *k, kl_dtype t, kb_reg wide);   // integers: extend again from the type's width
+
+// memory.c
+kl_val kl_emit_load(kl_emit *e, const kl_access *a, kl_dtype t);
+void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v);
+
+// loop.c
+// Runs the code emitted between begin and end only where c (a scalar I1) holds.
+typedef struct kl_if { LLVMBasicBlockRef after; } kl_if;
+kl_if kl_if_begin(kl_emit *e, kb_reg c, const char *name);
+void kl_if_end(kl_emit *e, kl_if i);
+
+// elemental.c: one op on wide registers. `from` is the dtype of operand 0; `round_to` is the result's dtype, or F32 where
+// the caller packs a f16 or bf16 result, because packing rounds.
+kl_pair kl_emit_op(kb *k, const kl_instr *in, kl_dtype from, kl_dtype round_to, const kl_pair *x);
+kb_reg kl_emit_convert(kb *k, kl_dtype from, kl_dtype to, kl_dtype round_to, kb_reg x); // no complex type
+// elemental_complex.c
+kl_pair kl_emit_complex_op(kb *k, const kl_instr *in, kl_dtype part, const kl_pair *x);
+
+#endif

@@ -1,0 +1,185 @@
+// The table: one row per operation, with the element types it may have and what it needs.
+//
+// Types of a row: bits for i1 i8 i16 i32 i64 half bfloat float double ptr; lanes: a vector is allowed where the row says
+// so. On NVPTX vectors appear in memory accesses, in what takes them apart, and in packed 16-bit arithmetic only; on the
+// host every row but atomics takes vectors.
+
+#include "lower/emit/irtable.h"
+
+enum {
+  I1 = 1, I8 = 2, I16 = 4, I32 = 8, I64 = 16, H = 32, B = 64, F = 128, D = 256, P = 512,
+  INT = I1 | I32 | I64, WORD = I32 | I64, FD = F | D, ANY = 1023, MOVE = I1 | I8 | I16 | I32 | I64 | H | B | F | D,
+};
+enum { SCALAR, PACKED, VECTOR }; // widest form on NVPTX: scalars, also <2 x 16-bit>, any vector
+enum { BOTH, GPU, HOST };
+
+typedef struct op_row {
+  LLVMOpcode op;
+  uint16_t types; // of the result, or of the operand where the result is void or i1
+  uint8_t form;
+} op_row;
+
+static const op_row ops[] = {
+    {LLVMRet, ANY, SCALAR},          {LLVMBr, ANY, SCALAR},           {LLVMPHI, MOVE, PACKED},
+    {LLVMAdd, INT, SCALAR},          {LLVMSub, INT, SCALAR},          {LLVMMul, WORD, SCALAR},
+    {LLVMUDiv, WORD, SCALAR},        {LLVMSDiv, WORD, SCALAR},        {LLVMURem, WORD, SCALAR},
+    {LLVMSRem, WORD, SCALAR},        {LLVMShl, WORD, SCALAR},         {LLVMLShr, WORD, SCALAR},
+    {LLVMAShr, WORD, SCALAR},        {LLVMAnd, INT, SCALAR},          {LLVMOr, INT, SCALAR},
+    {LLVMXor, INT, SCALAR},          {LLVMFAdd, FD | H, PACKED},      {LLVMFSub, FD | H, PACKED},
+    {LLVMFMul, FD | H, PACKED},      {LLVMFDiv, FD, SCALAR},          {LLVMFNeg, FD, SCALAR},
+    {LLVMFCmp, FD, SCALAR},          {LLVMICmp, INT, SCALAR},         {LLVMSelect, MOVE, PACKED},
+    {LLVMTrunc, I1 | I8 | I16 | I32, SCALAR}, {LLVMZExt, WORD, SCALAR}, {LLVMSExt, WORD, SCALAR},
+    {LLVMSIToFP, FD, SCALAR},        {LLVMUIToFP, FD, SCALAR},        {LLVMFPToSI, WORD, SCALAR},
+    {LLVMFPToUI, WORD, SCALAR},      {LLVMFPExt, FD, SCALAR},         {LLVMFPTrunc, F | H, SCALAR},
+    {LLVMBitCast, MOVE, VECTOR},     {LLVMExtractElement, MOVE, VECTOR}, {LLVMInsertElement, MOVE, VECTOR},
+    {LLVMShuffleVector, MOVE, VECTOR}, {LLVMGetElementPtr, P, SCALAR}, {LLVMLoad, ANY, VECTOR},
+    {LLVMStore, I8 | I16 | I32 | I64, VECTOR}, {LLVMFreeze, MOVE, SCALAR},
+};
+
+typedef struct intrinsic_row {
+  const char *name; // without the type suffix
+  uint16_t types;
+  uint8_t where;
+  uint8_t form;
+  uint16_t sm, ptx; // least; 0: any
+} intrinsic_row;
+
+static const intrinsic_row intrinsics[] = {
+    // exact
+    {"llvm.fma", FD | H, BOTH, PACKED, 0, 0},
+    {"llvm.fabs", FD, BOTH, SCALAR, 0, 0},
+    {"llvm.copysign", FD, BOTH, SCALAR, 0, 0},
+    {"llvm.sqrt", FD, BOTH, SCALAR, 0, 0},
+    {"llvm.floor", FD, BOTH, SCALAR, 0, 0},
+    {"llvm.ceil", FD, BOTH, SCALAR, 0, 0},
+    {"llvm.trunc", FD, BOTH, SCALAR, 0, 0},
+    {"llvm.roundeven", FD, BOTH, SCALAR, 0, 0},
+    {"llvm.maximum", F | H | B, GPU, PACKED, 80, 70},
+    {"llvm.minimum", F | H | B, GPU, PACKED, 80, 70},
+    {"llvm.ctpop", WORD, BOTH, SCALAR, 0, 0},
+    {"llvm.ctlz", WORD, BOTH, SCALAR, 0, 0},
+    {"llvm.smin", WORD, BOTH, SCALAR, 0, 0},
+    {"llvm.smax", WORD, BOTH, SCALAR, 0, 0},
+    {"llvm.umin", WORD, BOTH, SCALAR, 0, 0},
+    {"llvm.umax", WORD, BOTH, SCALAR, 0, 0},
+    {"llvm.nvvm.fma.rn.bf16x2", B, GPU, PACKED, 80, 70},
+    {"llvm.nvvm.ff2bf16x2.rn", B, GPU, PACKED, 80, 70},
+    {"llvm.nvvm.ff2f16x2.rn", H, GPU, PACKED, 80, 70},
+    {"llvm.nvvm.f2i.rz", I32, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.f2ui.rz", I32, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.d2i.rz", I32, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.d2ui.rz", I32, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.read.ptx.sreg.tid.x", I32, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.read.ptx.sreg.ctaid.x", I32, GPU, SCALAR, 0, 0},
+    // bounded
+    {"llvm.nvvm.ex2.approx.ftz", F, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.lg2.approx.ftz", F, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.rcp.approx.ftz", F, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.rsqrt.approx.ftz", F, GPU, SCALAR, 0, 0},
+};
+
+static uint16_t type_bit(LLVMTypeRef t) {
+  switch (LLVMGetTypeKind(t)) {
+  case LLVMHalfTypeKind: return H;
+  case LLVMBFloatTypeKind: return B;
+  case LLVMFloatTypeKind: return F;
+  case LLVMDoubleTypeKind: return D;
+  case LLVMPointerTypeKind: return P;
+  case LLVMIntegerTypeKind: break;
+  default: return 0;
+  }
+  switch (LLVMGetIntTypeWidth(t)) {
+  case 1: return I1;
+  case 8: return I8;
+  case 16: return I16;
+  case 32: return I32;
+  case 64: return I64;
+  default: return 0;
+  }
+}
+
+static bool type_allowed(LLVMTypeRef t, uint16_t types, uint8_t form, uint32_t sm) {
+  if (LLVMGetTypeKind(t) == LLVMVoidTypeKind) return true;
+  unsigned lanes = 1;
+  if (LLVMGetTypeKind(t) == LLVMVectorTypeKind) {
+    lanes = LLVMGetVectorSize(t);
+    t = LLVMGetElementType(t);
+  }
+  uint16_t bit = type_bit(t);
+  if (!(bit & types)) return false;
+  if (sm == 0 || form == VECTOR || lanes == 1) return true;
+  return form == PACKED && lanes == 2 && (bit & (H | B | I16));
+}
+
+static kiln_status refuse(kl_ctx *cx, LLVMValueRef i) {
+  char *text = LLVMPrintValueToString(i);
+  kiln_status s = kl_fail(cx, KILN_E_INTERNAL, KL_NOWHERE, "the emitter made an operation outside its table:%s", text);
+  LLVMDisposeMessage(text);
+  return s;
+}
+
+// The intrinsic's name is the row's, or the row's with overloads (".f32", ".v2bf16") or a trailing ".f" / ".d" behind it.
+static const intrinsic_row *find_intrinsic(const char *name, size_t n) {
+  const intrinsic_row *best = NULL;
+  size_t best_n = 0;
+  for (size_t i = 0; i < KL_COUNT(intrinsics); i++) {
+    size_t rn = strlen(intrinsics[i].name);
+    if (rn > n || memcmp(name, intrinsics[i].name, rn) != 0 || (rn < n && name[rn] != '.')) continue;
+    if (rn > best_n) best = &intrinsics[i], best_n = rn;
+  }
+  return best;
+}
+
+static kiln_status check_call(kl_ctx *cx, LLVMValueRef i, uint32_t sm, uint32_t *ptx) {
+  size_t n;
+  const char *name = LLVMGetValueName2(LLVMGetCalledValue(i), &n);
+  const intrinsic_row *r = find_intrinsic(name, n);
+  if (!r || !type_allowed(LLVMTypeOf(i), r->types, r->form, sm)) return refuse(cx, i);
+  if ((sm == 0 && r->where == GPU) || (sm != 0 && (r->where == HOST || r->sm > sm))) return refuse(cx, i);
+  if (r->ptx > *ptx) *ptx = r->ptx;
+  return KILN_OK;
+}
+
+static bool has_fast_math(LLVMValueRef i) {
+  return LLVMCanValueUseFastMathFlags(i) && LLVMGetFastMathFlags(i) != LLVMFastMathNone;
+}
+
+static bool plain_access(LLVMValueRef i) {
+  return LLVMGetOrdering(i) == LLVMAtomicOrderingNotAtomic && !LLVMGetVolatile(i);
+}
+
+static kiln_status check_instruction(kl_ctx *cx, LLVMValueRef i, uint32_t sm, uint32_t *ptx) {
+  LLVMOpcode op = LLVMGetInstructionOpcode(i);
+  if (has_fast_math(i)) return refuse(cx, i);
+  if (op == LLVMCall) return check_call(cx, i, sm, ptx);
+  for (size_t r = 0; r < KL_COUNT(ops); r++) {
+    if (ops[r].op != op) continue;
+    LLVMTypeRef t = LLVMTypeOf(i);
+    if (op == LLVMStore || op == LLVMFCmp || op == LLVMICmp) t = LLVMTypeOf(LLVMGetOperand(i, 0));
+    if ((op == LLVMLoad || op == LLVMStore) && !plain_access(i)) return refuse(cx, i);
+    return type_allowed(t, ops[r].types, ops[r].form, sm) ? KILN_OK : refuse(cx, i);
+  }
+  return refuse(cx, i);
+}
+
+kiln_status kl_ir_check(kl_ctx *cx, LLVMModuleRef m, uint32_t sm, uint32_t *ptx) {
+  for (LLVMValueRef f = LLVMGetFirstFunction(m); f; f = LLVMGetNextFunction(f)) {
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b)) {
+      for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+        KL_TRY(check_instruction(cx, i, sm, ptx));
+    }
+  }
+  return KILN_OK;
+}
+
+uint32_t kl_ptx_floor(uint32_t sm, char variant) {
+  static const struct { uint16_t sm, plain, a, f; } floors[] = {
+      {75, 63, 0, 0},   {80, 70, 0, 0},   {86, 71, 0, 0},    {87, 74, 0, 0},    {88, 90, 0, 0},   {89, 78, 0, 0},
+      {90, 78, 80, 0},  {100, 86, 86, 88}, {101, 86, 86, 88}, {103, 88, 88, 88}, {110, 90, 90, 90}, {120, 87, 87, 88},
+      {121, 88, 88, 88},
+  };
+  for (size_t i = 0; i < KL_COUNT(floors); i++) {
+    if (floors[i].sm == sm) return variant == 'a' ? floors[i].a : variant == 'f' ? floors[i].f : floors[i].plain;
+  }
+  return 0;
+}

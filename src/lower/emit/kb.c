@@ -1,0 +1,204 @@
+// kb: types, constants, integers, conversions and vectors. Floats are in kb_float.c.
+
+#include "lower/emit/kb.h"
+
+LLVMTypeRef kb_type(kb *k, kb_kind kind, unsigned lanes) {
+  LLVMTypeRef t = NULL;
+  switch (kind) {
+  case KB_I1: t = LLVMInt1TypeInContext(k->llcx); break;
+  case KB_I8: t = LLVMInt8TypeInContext(k->llcx); break;
+  case KB_I16: t = LLVMInt16TypeInContext(k->llcx); break;
+  case KB_I32: t = LLVMInt32TypeInContext(k->llcx); break;
+  case KB_I64: t = LLVMInt64TypeInContext(k->llcx); break;
+  case KB_F16: t = LLVMHalfTypeInContext(k->llcx); break;
+  case KB_BF16: t = LLVMBFloatTypeInContext(k->llcx); break;
+  case KB_F32: t = LLVMFloatTypeInContext(k->llcx); break;
+  case KB_F64: t = LLVMDoubleTypeInContext(k->llcx); break;
+  case KB_PTR: t = LLVMPointerTypeInContext(k->llcx, 0); break;
+  }
+  return lanes > 1 ? LLVMVectorType(t, lanes) : t;
+}
+
+unsigned kb_kind_bits(kb_kind kind) {
+  static const uint8_t bits[] = {[KB_I1] = 1,   [KB_I8] = 8,    [KB_I16] = 16, [KB_I32] = 32, [KB_I64] = 64,
+                                 [KB_F16] = 16, [KB_BF16] = 16, [KB_F32] = 32, [KB_F64] = 64, [KB_PTR] = 64};
+  return bits[kind];
+}
+
+static kb_reg reg(LLVMValueRef v, kb_kind kind, unsigned lanes) {
+  return (kb_reg){.v = v, .kind = (uint8_t)kind, .lanes = (uint16_t)lanes};
+}
+static kb_reg like(kb_reg a, LLVMValueRef v) { return (kb_reg){.v = v, .kind = a.kind, .lanes = a.lanes}; }
+
+enum { KB_MAX_LANES = 256 };
+
+static LLVMValueRef splat_const(LLVMValueRef c, unsigned lanes) {
+  if (lanes <= 1) return c;
+  LLVMValueRef v[KB_MAX_LANES];
+  for (unsigned i = 0; i < lanes; i++) v[i] = c;
+  return LLVMConstVector(v, lanes);
+}
+
+kb_reg kb_int(kb *k, kb_kind kind, unsigned lanes, int64_t v) {
+  unsigned bits = kb_kind_bits(kind);
+  uint64_t masked = bits < 64 ? (uint64_t)v & ((1ull << bits) - 1) : (uint64_t)v;
+  return reg(splat_const(LLVMConstInt(kb_type(k, kind, 1), masked, false), lanes), kind, lanes);
+}
+
+kb_reg kb_float(kb *k, kb_kind kind, unsigned lanes, double v) {
+  return reg(splat_const(LLVMConstReal(kb_type(k, kind, 1), v), lanes), kind, lanes);
+}
+
+kb_reg kb_intrinsic(kb *k, const char *name, const LLVMTypeRef *types, unsigned ntypes, const kb_reg *args,
+                    unsigned nargs, kb_kind kind, unsigned lanes) {
+  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+  LLVMTypeRef *tys = (LLVMTypeRef *)types;
+  LLVMValueRef fn = LLVMGetIntrinsicDeclaration(k->module, id, tys, ntypes);
+  LLVMTypeRef fty = LLVMIntrinsicGetType(k->llcx, id, tys, ntypes);
+  LLVMValueRef v[4];
+  for (unsigned i = 0; i < nargs; i++) v[i] = args[i].v;
+  return reg(LLVMBuildCall2(k->b, fty, fn, v, nargs, ""), kind, lanes);
+}
+
+// --- integers -----------------------------------------------------------------------------------------------------
+
+#define BINARY(fn, build)                                                                                              \
+  kb_reg fn(kb *k, kb_reg a, kb_reg b) { return like(a, build(k->b, a.v, b.v, "")); }
+BINARY(kb_add, LLVMBuildAdd)
+BINARY(kb_sub, LLVMBuildSub)
+BINARY(kb_mul, LLVMBuildMul)
+BINARY(kb_sdiv, LLVMBuildSDiv)
+BINARY(kb_udiv, LLVMBuildUDiv)
+BINARY(kb_srem, LLVMBuildSRem)
+BINARY(kb_urem, LLVMBuildURem)
+BINARY(kb_and, LLVMBuildAnd)
+BINARY(kb_or, LLVMBuildOr)
+BINARY(kb_xor, LLVMBuildXor)
+BINARY(kb_shl, LLVMBuildShl)
+BINARY(kb_lshr, LLVMBuildLShr)
+BINARY(kb_ashr, LLVMBuildAShr)
+
+kb_reg kb_not(kb *k, kb_reg a) { return like(a, LLVMBuildNot(k->b, a.v, "")); }
+
+static kb_reg overloaded(kb *k, const char *name, kb_reg a, kb_reg b) {
+  LLVMTypeRef t = LLVMTypeOf(a.v);
+  kb_reg args[2] = {a, b};
+  return kb_intrinsic(k, name, &t, 1, args, 2, (kb_kind)a.kind, a.lanes);
+}
+
+kb_reg kb_ctpop(kb *k, kb_reg a) {
+  LLVMTypeRef t = LLVMTypeOf(a.v);
+  return kb_intrinsic(k, "llvm.ctpop", &t, 1, &a, 1, (kb_kind)a.kind, a.lanes);
+}
+
+kb_reg kb_ctlz(kb *k, kb_reg a) { return overloaded(k, "llvm.ctlz", a, kb_int(k, KB_I1, 1, 0)); }
+
+kb_reg kb_shli(kb *k, kb_reg a, unsigned n) { return n ? kb_shl(k, a, kb_ilike(k, a, n)) : a; }
+kb_reg kb_lshri(kb *k, kb_reg a, unsigned n) { return n ? kb_lshr(k, a, kb_ilike(k, a, n)) : a; }
+kb_reg kb_ashri(kb *k, kb_reg a, unsigned n) { return n ? kb_ashr(k, a, kb_ilike(k, a, n)) : a; }
+kb_reg kb_andi(kb *k, kb_reg a, int64_t mask) { return kb_and(k, a, kb_ilike(k, a, mask)); }
+kb_reg kb_addi(kb *k, kb_reg a, int64_t v) { return v ? kb_add(k, a, kb_ilike(k, a, v)) : a; }
+
+kb_reg kb_smin(kb *k, kb_reg a, kb_reg b) { return overloaded(k, "llvm.smin", a, b); }
+kb_reg kb_smax(kb *k, kb_reg a, kb_reg b) { return overloaded(k, "llvm.smax", a, b); }
+kb_reg kb_umin(kb *k, kb_reg a, kb_reg b) { return overloaded(k, "llvm.umin", a, b); }
+kb_reg kb_umax(kb *k, kb_reg a, kb_reg b) { return overloaded(k, "llvm.umax", a, b); }
+
+kb_reg kb_icmp(kb *k, LLVMIntPredicate p, kb_reg a, kb_reg b) {
+  return reg(LLVMBuildICmp(k->b, p, a.v, b.v, ""), KB_I1, a.lanes);
+}
+
+kb_reg kb_select(kb *k, kb_reg c, kb_reg a, kb_reg b) { return like(a, LLVMBuildSelect(k->b, c.v, a.v, b.v, "")); }
+
+// --- conversions --------------------------------------------------------------------------------------------------
+
+#define CONVERT(fn, build)                                                                                             \
+  kb_reg fn(kb *k, kb_reg a, kb_kind to) {                                                                             \
+    return a.kind == to ? a : reg(build(k->b, a.v, kb_type(k, to, a.lanes), ""), to, a.lanes);                         \
+  }
+CONVERT(kb_trunc, LLVMBuildTrunc)
+CONVERT(kb_zext, LLVMBuildZExt)
+CONVERT(kb_sext, LLVMBuildSExt)
+CONVERT(kb_sitofp, LLVMBuildSIToFP)
+CONVERT(kb_uitofp, LLVMBuildUIToFP)
+CONVERT(kb_fptosi, LLVMBuildFPToSI)
+CONVERT(kb_fptoui, LLVMBuildFPToUI)
+
+kb_reg kb_bitcast(kb *k, kb_reg a, kb_kind to, unsigned lanes) {
+  return reg(LLVMBuildBitCast(k->b, a.v, kb_type(k, to, lanes), ""), to, lanes);
+}
+
+kb_reg kb_fpext(kb *k, kb_reg a) {
+  return reg(LLVMBuildFPExt(k->b, a.v, kb_type(k, KB_F64, a.lanes), ""), KB_F64, a.lanes);
+}
+kb_reg kb_fptrunc(kb *k, kb_reg a) {
+  return reg(LLVMBuildFPTrunc(k->b, a.v, kb_type(k, KB_F32, a.lanes), ""), KB_F32, a.lanes);
+}
+
+// --- vectors ------------------------------------------------------------------------------------------------------
+
+static LLVMValueRef lane_const(kb *k, unsigned i) { return LLVMConstInt(kb_type(k, KB_I32, 1), i, false); }
+
+static kb_reg shuffle(kb *k, kb_reg a, kb_reg b, const unsigned *mask, unsigned n) {
+  LLVMValueRef m[KB_MAX_LANES];
+  for (unsigned i = 0; i < n; i++) m[i] = lane_const(k, mask[i]);
+  return reg(LLVMBuildShuffleVector(k->b, a.v, b.v, LLVMConstVector(m, n), ""), (kb_kind)a.kind, n);
+}
+
+kb_reg kb_shuffle(kb *k, kb_reg vec, const unsigned *mask, unsigned n) {
+  if (n == 1) return kb_extract(k, vec, mask[0]);
+  return shuffle(k, vec, like(vec, LLVMGetPoison(LLVMTypeOf(vec.v))), mask, n);
+}
+
+kb_reg kb_splat(kb *k, kb_reg scalar, unsigned lanes) {
+  if (lanes <= 1) return scalar;
+  if (LLVMIsConstant(scalar.v)) return reg(splat_const(scalar.v, lanes), (kb_kind)scalar.kind, lanes);
+  unsigned mask[KB_MAX_LANES] = {0};
+  LLVMValueRef undef = LLVMGetPoison(kb_type(k, (kb_kind)scalar.kind, lanes));
+  kb_reg one = reg(LLVMBuildInsertElement(k->b, undef, scalar.v, lane_const(k, 0), ""), (kb_kind)scalar.kind, lanes);
+  return shuffle(k, one, like(one, undef), mask, lanes);
+}
+
+kb_reg kb_extract(kb *k, kb_reg vec, unsigned lane) {
+  if (vec.lanes <= 1) return vec;
+  return reg(LLVMBuildExtractElement(k->b, vec.v, lane_const(k, lane), ""), (kb_kind)vec.kind, 1);
+}
+
+kb_reg kb_join(kb *k, const kb_reg *scalars, unsigned n) {
+  if (n == 1) return scalars[0];
+  LLVMValueRef v = LLVMGetPoison(kb_type(k, (kb_kind)scalars[0].kind, n));
+  for (unsigned i = 0; i < n; i++) v = LLVMBuildInsertElement(k->b, v, scalars[i].v, lane_const(k, i), "");
+  return reg(v, (kb_kind)scalars[0].kind, n);
+}
+
+kb_reg kb_slice(kb *k, kb_reg vec, unsigned first, unsigned n) {
+  if (n == vec.lanes) return vec;
+  if (n == 1) return kb_extract(k, vec, first);
+  unsigned mask[KB_MAX_LANES];
+  for (unsigned i = 0; i < n; i++) mask[i] = first + i;
+  return kb_shuffle(k, vec, mask, n);
+}
+
+kb_reg kb_concat(kb *k, const kb_reg *vecs, unsigned n) {
+  if (n == 1) return vecs[0];
+  if (vecs[0].lanes == 1) return kb_join(k, vecs, n);
+  if (n == 2) {
+    unsigned mask[KB_MAX_LANES];
+    for (unsigned i = 0; i < 2u * vecs[0].lanes; i++) mask[i] = i;
+    return shuffle(k, vecs[0], vecs[1], mask, 2u * vecs[0].lanes);
+  }
+  // Halves pair by pair where n is even (it is a power of two at all call sites but odd tails).
+  kb_reg lanes[KB_MAX_LANES];
+  unsigned m = 0;
+  for (unsigned i = 0; i < n; i++) {
+    for (unsigned j = 0; j < vecs[i].lanes; j++) lanes[m++] = kb_extract(k, vecs[i], j);
+  }
+  return kb_join(k, lanes, m);
+}
+
+kb_reg kb_reverse(kb *k, kb_reg vec) {
+  if (vec.lanes <= 1) return vec;
+  unsigned mask[KB_MAX_LANES];
+  for (unsigned i = 0; i < vec.lanes; i++) mask[i] = vec.lanes - 1u - i;
+  return kb_shuffle(k, vec, mask, vec.lanes);
+}

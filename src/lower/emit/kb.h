@@ -1,0 +1,134 @@
+// kb: the kernel builder. A typed layer over LLVM-C, and the only way the emitters meet LLVM.
+//
+// A kb_reg is an LLVM value with its machine kind and lane count; lanes == 1 is a scalar, more an LLVM vector. The same
+// emitter code serves NVPTX (scalars, and packed <2 x half> / <2 x bfloat>) and the host (vectors of many lanes).
+// Every operation here is a row of the closed table of ops.c: exactly specified, no fast-math flags, no libcalls.
+// Integer kinds carry no sign; the operation says it. Operands of one operation agree in kind and lanes.
+#ifndef KL_KB_H
+#define KL_KB_H
+
+#include "base/base.h"
+#include <llvm-c/Core.h>
+
+typedef enum kb_kind { KB_I1, KB_I8, KB_I16, KB_I32, KB_I64, KB_F16, KB_BF16, KB_F32, KB_F64, KB_PTR } kb_kind;
+
+typedef struct kb_reg {
+  LLVMValueRef v;
+  uint8_t kind;
+  uint16_t lanes;
+} kb_reg;
+
+typedef enum kb_machine { KB_NVPTX, KB_HOST } kb_machine;
+
+typedef struct kb {
+  kl_ctx *cx;
+  LLVMContextRef llcx;
+  LLVMModuleRef module;
+  LLVMBuilderRef b;
+  LLVMValueRef fn;   // the function being built
+  kb_machine machine;
+  int sm;            // 75, 80, 90 ... ; 0 on the host
+} kb;
+
+LLVMTypeRef kb_type(kb *k, kb_kind kind, unsigned lanes);
+unsigned kb_kind_bits(kb_kind kind);
+
+// Constants, splat over `lanes`.
+kb_reg kb_int(kb *k, kb_kind kind, unsigned lanes, int64_t v);
+kb_reg kb_float(kb *k, kb_kind kind, unsigned lanes, double v); // F32 or F64; v must be exact in the kind
+// As many lanes and the same kind as `like`.
+static inline kb_reg kb_ilike(kb *k, kb_reg like, int64_t v) { return kb_int(k, (kb_kind)like.kind, like.lanes, v); }
+static inline kb_reg kb_flike(kb *k, kb_reg like, double v) { return kb_float(k, (kb_kind)like.kind, like.lanes, v); }
+
+// Integers (I1 too for and, or, xor).
+kb_reg kb_add(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_sub(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_mul(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_sdiv(kb *k, kb_reg a, kb_reg b); // undefined for b == 0 and MIN / -1
+kb_reg kb_udiv(kb *k, kb_reg a, kb_reg b); // undefined for b == 0
+kb_reg kb_srem(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_urem(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_and(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_or(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_xor(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_not(kb *k, kb_reg a);
+kb_reg kb_shl(kb *k, kb_reg a, kb_reg b);  // undefined for b >= width
+kb_reg kb_lshr(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_ashr(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_ctpop(kb *k, kb_reg a); // I32, I64
+kb_reg kb_ctlz(kb *k, kb_reg a);  // I32, I64; width for 0
+// By a constant.
+kb_reg kb_shli(kb *k, kb_reg a, unsigned n);
+kb_reg kb_lshri(kb *k, kb_reg a, unsigned n);
+kb_reg kb_ashri(kb *k, kb_reg a, unsigned n);
+kb_reg kb_andi(kb *k, kb_reg a, int64_t mask);
+kb_reg kb_addi(kb *k, kb_reg a, int64_t v);
+kb_reg kb_smin(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_smax(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_umin(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_umax(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_icmp(kb *k, LLVMIntPredicate p, kb_reg a, kb_reg b); // I1 lanes
+
+// Floats: round to nearest even, denormals kept. F32 and F64; also F16 (sm_75+) and BF16 (sm_80+) as <2 x ..> on NVPTX.
+kb_reg kb_fadd(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_fsub(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_fmul(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_fma(kb *k, kb_reg a, kb_reg b, kb_reg c);
+kb_reg kb_fneg(kb *k, kb_reg a);  // sign bit flipped, also of NaN
+kb_reg kb_fabs(kb *k, kb_reg a);  // sign bit cleared
+kb_reg kb_fcopysign(kb *k, kb_reg magnitude, kb_reg sign); // F32, F64
+kb_reg kb_fdiv(kb *k, kb_reg a, kb_reg b); // F32, F64; about 25 SASS instructions
+kb_reg kb_fsqrt(kb *k, kb_reg a);          // F32, F64
+kb_reg kb_floor(kb *k, kb_reg a);          // F32, F64
+kb_reg kb_ceil(kb *k, kb_reg a);
+kb_reg kb_trunc_f(kb *k, kb_reg a);
+kb_reg kb_roundeven(kb *k, kb_reg a);
+// NaN-propagating, -0 < +0 (IEEE 754-2019 minimum, maximum); F32, F64 and the packed kinds.
+kb_reg kb_fmax(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_fmin(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_fcmp(kb *k, LLVMRealPredicate p, kb_reg a, kb_reg b); // F32, F64; I1 lanes
+static inline kb_reg kb_fmuli(kb *k, kb_reg a, double v) { return kb_fmul(k, a, kb_flike(k, a, v)); }
+static inline kb_reg kb_faddi(kb *k, kb_reg a, double v) { return kb_fadd(k, a, kb_flike(k, a, v)); }
+
+// c is I1 with as many lanes, or one lane for all.
+kb_reg kb_select(kb *k, kb_reg c, kb_reg a, kb_reg b);
+
+// Conversions; lanes stay.
+kb_reg kb_trunc(kb *k, kb_reg a, kb_kind to);
+kb_reg kb_zext(kb *k, kb_reg a, kb_kind to);
+kb_reg kb_sext(kb *k, kb_reg a, kb_kind to);
+kb_reg kb_bitcast(kb *k, kb_reg a, kb_kind to, unsigned lanes);
+kb_reg kb_sitofp(kb *k, kb_reg a, kb_kind to); // I32, I64 to F32, F64
+kb_reg kb_uitofp(kb *k, kb_reg a, kb_kind to);
+// Truncates toward zero; undefined (any value, no trap) for NaN and out of range: guard with selects.
+kb_reg kb_fptosi(kb *k, kb_reg a, kb_kind to); // F32, F64 to I32, I64
+kb_reg kb_fptoui(kb *k, kb_reg a, kb_kind to);
+kb_reg kb_fpext(kb *k, kb_reg a);   // F32 to F64
+kb_reg kb_fptrunc(kb *k, kb_reg a); // F64 to F32, nearest even
+
+// Vectors.
+kb_reg kb_splat(kb *k, kb_reg scalar, unsigned lanes);
+kb_reg kb_extract(kb *k, kb_reg vec, unsigned lane);
+kb_reg kb_join(kb *k, const kb_reg *scalars, unsigned n); // n scalars to one vector; n == 1: the scalar
+kb_reg kb_slice(kb *k, kb_reg vec, unsigned first, unsigned n);
+kb_reg kb_concat(kb *k, const kb_reg *vecs, unsigned n);  // equal lanes
+kb_reg kb_reverse(kb *k, kb_reg vec);
+kb_reg kb_shuffle(kb *k, kb_reg vec, const unsigned *mask, unsigned n); // lane i of the result is lane mask[i]
+
+// NVPTX only, F32 scalars: approximate instructions with the error PTX documents, for use inside proven functions only.
+kb_reg kb_ex2_approx(kb *k, kb_reg a);  // ex2.approx.ftz.f32: 2 ulp over the full range, denormal inputs flushed
+kb_reg kb_rcp_approx(kb *k, kb_reg a);  // rcp.approx.ftz.f32: 1 ulp, denormals flushed
+kb_reg kb_rsqrt_approx(kb *k, kb_reg a); // rsqrt.approx.ftz.f32: 2^-22.9 relative
+kb_reg kb_lg2_approx(kb *k, kb_reg a);  // lg2.approx.ftz.f32: absolute 2^-22 on (0.5, 2), 2 ulp elsewhere
+// NVPTX scalars: saturating conversion toward zero, NaN to 0 (cvt.rzi); F32 or F64 to I32.
+kb_reg kb_f2i_sat(kb *k, kb_reg a, bool is_signed);
+// NVPTX packed conversions. F32 scalars lo, hi to one <2 x half> / <2 x bfloat>, nearest even (sm_80+; F16 on any).
+kb_reg kb_pack2(kb *k, kb_reg lo, kb_reg hi, kb_kind to);
+// Lane of <2 x half> / <2 x bfloat> to F32.
+kb_reg kb_unpack(kb *k, kb_reg packed, unsigned lane);
+
+// A call of an intrinsic by its LLVM name, overloaded on `types`. Internal to kb_*.c.
+kb_reg kb_intrinsic(kb *k, const char *name, const LLVMTypeRef *types, unsigned ntypes, const kb_reg *args,
+                    unsigned nargs, kb_kind kind, unsigned lanes);
+
+#endif

@@ -1,0 +1,370 @@
+// The loop emitter: one thread, `lanes` consecutive elements of the flattened domain.
+//
+// NVPTX: blocks below main_blocks run `main` without a bounds check, the others `tail`. Host: a loop over iterations.
+
+#include "lower/emit/emit.h"
+
+// --- steps --------------------------------------------------------------------------------------------------------
+
+static kl_val new_wide(kl_emit *e, kl_dtype t) {
+  return (kl_val){.dtype = t, .wide = KL_NEW_N(e->arena, kl_pair, e->nwide)};
+}
+
+static kb_reg scalar_part(kb *k, kl_dtype t, uint64_t bits, unsigned lanes) {
+  kb_kind kind = kl_wide_kind(t);
+  if (kl_is_float(t)) return kb_float(k, kind, lanes, kl_float_decode(t, bits));
+  return kb_int(k, kind, lanes, kl_is_int(t) ? kl_int_decode(t, bits) : (int64_t)bits);
+}
+
+static kl_val emit_scalar(kl_emit *e, const kl_step *s) {
+  if (kl_has_packed(e, s->dtype)) {
+    kl_val v = {.dtype = s->dtype, .packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2)};
+    kb_reg c = kb_float(&e->k, s->dtype == KILN_F16 ? KB_F16 : KB_BF16, 2, kl_float_decode(s->dtype, s->bits[0]));
+    for (unsigned i = 0; i < e->lanes / 2; i++) v.packed[i] = c;
+    return v;
+  }
+  kl_val v = new_wide(e, s->dtype);
+  bool complex = kl_is_complex(s->dtype);
+  kl_dtype part = complex ? kl_info(s->dtype)->part : s->dtype;
+  for (unsigned i = 0; i < e->nwide; i++) {
+    v.wide[i].re = scalar_part(&e->k, part, s->bits[0], e->width);
+    if (complex) v.wide[i].im = scalar_part(&e->k, part, s->bits[1], e->width);
+  }
+  return v;
+}
+
+static kl_val emit_iota(kl_emit *e, const kl_step *s) {
+  kl_val v = new_wide(e, s->dtype);
+  bool complex = kl_is_complex(s->dtype);
+  kl_dtype from = e->index == KB_I64 ? KILN_S64 : KILN_S32, to = complex ? kl_info(s->dtype)->part : s->dtype;
+  for (unsigned i = 0; i < e->nwide; i++) {
+    kb_reg x = kl_emit_expr(e, s->expr, e->width, kl_emit_lane_numbers(e, i));
+    v.wide[i].re = kl_emit_convert(&e->k, from, to, to, x);
+    if (complex) v.wide[i].im = kb_flike(&e->k, v.wide[i].re, 0);
+  }
+  return v;
+}
+
+// --- packed ops -----------------------------------------------------------------------------------------------------
+
+static kb_reg packed_op(kb *k, kl_op op, const kb_reg *x) {
+  switch (op) {
+  case KL_OP_ADD: return kb_fadd(k, x[0], x[1]);
+  case KL_OP_SUBTRACT: return kb_fsub(k, x[0], x[1]);
+  case KL_OP_MULTIPLY: return kb_fmul(k, x[0], x[1]);
+  case KL_OP_NEGATE: return kb_fneg(k, x[0]);
+  case KL_OP_ABS: return kb_fabs(k, x[0]);
+  case KL_OP_MAXIMUM: return kb_fmax(k, x[0], x[1]);
+  case KL_OP_MINIMUM: return kb_fmin(k, x[0], x[1]);
+  default: return kb_fmin(k, kb_fmax(k, x[0], x[1]), x[2]); // clamp
+  }
+}
+
+static bool can_pack(const kl_emit *e, const kl_step *s) {
+  if (s->kind != KL_STEP_OP || !kl_has_packed(e, s->dtype)) return false;
+  switch (s->instr->op) {
+  case KL_OP_ADD:
+  case KL_OP_SUBTRACT:
+  case KL_OP_MULTIPLY:
+  case KL_OP_NEGATE:
+    return true;
+  case KL_OP_ABS: return e->vals[s->operands[0]].dtype == s->dtype;
+  case KL_OP_MAXIMUM:
+  case KL_OP_MINIMUM:
+  case KL_OP_CLAMP: return e->k.sm >= 80;
+  default: return false;
+  }
+}
+
+static kl_val emit_packed(kl_emit *e, const kl_step *s) {
+  kl_val v = {.dtype = s->dtype, .packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2)};
+  kb_reg *in[3];
+  for (uint32_t i = 0; i < s->noperands; i++) in[i] = kl_packed(e, &e->vals[s->operands[i]]);
+  for (unsigned i = 0; i < e->lanes / 2; i++) {
+    kb_reg x[3] = {{0}};
+    for (uint32_t o = 0; o < s->noperands; o++) x[o] = in[o][i];
+    v.packed[i] = packed_op(&e->k, s->instr->op, x);
+  }
+  return v;
+}
+
+// Chooses between packed values lane by lane on their 16-bit halves.
+static kb_reg choose_packed(kb *k, kb_reg c0, kb_reg c1, kb_reg a, kb_reg b) {
+  if (c0.v == c1.v) return kb_select(k, c0, a, b);
+  kb_reg ai = kb_bitcast(k, a, KB_I16, 2), bi = kb_bitcast(k, b, KB_I16, 2);
+  kb_reg h[2] = {kb_select(k, c0, kb_extract(k, ai, 0), kb_extract(k, bi, 0)),
+                 kb_select(k, c1, kb_extract(k, ai, 1), kb_extract(k, bi, 1))};
+  return kb_bitcast(k, kb_join(k, h, 2), (kb_kind)a.kind, 2);
+}
+
+// --- choice ---------------------------------------------------------------------------------------------------------
+
+static kl_val choose(kl_emit *e, kl_dtype t, const kb_reg *cond, kl_val *a, kl_val *b) {
+  if (kl_has_packed(e, t) && a->packed && b->packed) {
+    kl_val v = {.dtype = t, .packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2)};
+    for (unsigned i = 0; i < e->lanes / 2; i++)
+      v.packed[i] = choose_packed(&e->k, cond[2 * i], cond[2 * i + 1], a->packed[i], b->packed[i]);
+    return v;
+  }
+  if (a->raw && b->raw) {
+    kb_reg *raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
+    for (unsigned i = 0; i < e->nwide; i++) raw[i] = kb_select(&e->k, cond[i], a->raw[i], b->raw[i]);
+    return (kl_val){.dtype = t, .raw = raw};
+  }
+  kl_val v = new_wide(e, t);
+  kl_pair *x = kl_wide(e, a), *y = kl_wide(e, b);
+  for (unsigned i = 0; i < e->nwide; i++) {
+    v.wide[i].re = kb_select(&e->k, cond[i], x[i].re, y[i].re);
+    if (kl_is_complex(t)) v.wide[i].im = kb_select(&e->k, cond[i], x[i].im, y[i].im);
+  }
+  return v;
+}
+
+static kl_val emit_choose(kl_emit *e, const kl_step *s) {
+  kl_val v = e->vals[s->operands[s->noperands - 1]];
+  for (uint32_t i = s->noperands - 1; i-- > 0;) {
+    kb_reg cond[KL_EMIT_LANES];
+    for (unsigned w = 0; w < e->nwide; w++) cond[w] = kl_emit_guard_wide(e, s->guards[i], w);
+    v = choose(e, s->dtype, cond, &e->vals[s->operands[i]], &v);
+  }
+  return v;
+}
+
+static kl_val emit_select(kl_emit *e, const kl_step *s) {
+  kb_reg cond[KL_EMIT_LANES];
+  kl_pair *p = kl_wide(e, &e->vals[s->operands[0]]);
+  for (unsigned w = 0; w < e->nwide; w++) cond[w] = p[w].re;
+  return choose(e, s->dtype, cond, &e->vals[s->operands[1]], &e->vals[s->operands[2]]);
+}
+
+// Types of one width: the bits get another name. Complex types only go to themselves.
+static kl_val emit_bitcast(kl_emit *e, const kl_step *s) {
+  kl_val *from = &e->vals[s->operands[0]];
+  return from->dtype == s->dtype ? *from : kl_val_of_bits(e, s->dtype, kl_raw(e, from));
+}
+
+static kl_val emit_wide(kl_emit *e, const kl_step *s) {
+  kl_val v = new_wide(e, s->dtype);
+  kl_pair *in[3];
+  for (uint32_t i = 0; i < s->noperands; i++) in[i] = kl_wide(e, &e->vals[s->operands[i]]);
+  kl_dtype from = e->vals[s->operands[0]].dtype, round_to = kl_has_packed(e, s->dtype) ? KILN_F32 : s->dtype;
+  for (unsigned w = 0; w < e->nwide; w++) {
+    kl_pair x[3] = {{{0}}};
+    for (uint32_t o = 0; o < s->noperands; o++) x[o] = in[o][w];
+    v.wide[w] = kl_emit_op(&e->k, s->instr, from, round_to, x);
+  }
+  // What was not rounded takes the packed form at once: packing is the rounding.
+  if (kl_has_packed(e, v.dtype)) {
+    kl_packed(e, &v);
+    v.wide = NULL;
+  }
+  return v;
+}
+
+static kl_val emit_step(kl_emit *e, const kl_step *s) {
+  switch (s->kind) {
+  case KL_STEP_LOAD: return kl_emit_load(e, &s->access, s->dtype);
+  case KL_STEP_SCALAR: return emit_scalar(e, s);
+  case KL_STEP_IOTA: return emit_iota(e, s);
+  case KL_STEP_CHOOSE: return emit_choose(e, s);
+  case KL_STEP_OP: break;
+  }
+  if (s->instr->op == KL_OP_SELECT) return emit_select(e, s);
+  if (s->instr->op == KL_OP_BITCAST || s->instr->op == KL_OP_BITCAST_CONVERT) return emit_bitcast(e, s);
+  return can_pack(e, s) ? emit_packed(e, s) : emit_wide(e, s);
+}
+
+static void emit_body(kl_emit *e, const kl_body *body, kb_reg thread) {
+  e->body = body;
+  e->lanes = body->lanes;
+  e->width = e->k.machine == KB_HOST ? body->lanes : 1;
+  e->nwide = e->lanes / e->width;
+  e->thread = thread;
+  e->vals = KL_NEW_N(e->arena, kl_val, body->nsteps + 1);
+  e->guard_lane = KL_NEW_N(e->arena, kb_reg, body->nguards * e->lanes + 1);
+  e->guard_wide = KL_NEW_N(e->arena, kb_reg, body->nguards * e->nwide + 1);
+  for (uint32_t i = 0; i < body->nsteps; i++) e->vals[i] = emit_step(e, &body->steps[i]);
+  // Guards that stores branch on are made before the first branch.
+  for (uint32_t i = 0; i < body->nstores; i++) {
+    for (unsigned l = 0; body->stores[i].keep != KL_NONE && l < e->lanes; l++)
+      kl_emit_guard_lane(e, body->stores[i].keep, l);
+  }
+  for (uint32_t i = 0; i < body->nstores; i++) kl_emit_store(e, &body->stores[i], &e->vals[body->stores[i].step]);
+}
+
+// --- control flow ---------------------------------------------------------------------------------------------------
+
+static LLVMBasicBlockRef block(kl_emit *e, const char *name) {
+  return LLVMAppendBasicBlockInContext(e->k.llcx, e->k.fn, name);
+}
+
+kl_if kl_if_begin(kl_emit *e, kb_reg c, const char *name) {
+  LLVMBasicBlockRef then = block(e, name), after = block(e, "");
+  LLVMBuildCondBr(e->k.b, c.v, then, after);
+  LLVMPositionBuilderAtEnd(e->k.b, then);
+  return (kl_if){after};
+}
+
+void kl_if_end(kl_emit *e, kl_if i) {
+  LLVMBuildBr(e->k.b, i.after);
+  LLVMMoveBasicBlockAfter(i.after, LLVMGetInsertBlock(e->k.b));
+  LLVMPositionBuilderAtEnd(e->k.b, i.after);
+}
+
+// --- NVPTX ----------------------------------------------------------------------------------------------------------
+
+static void attribute(kl_emit *e, unsigned index, const char *name, uint64_t value) {
+  unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+  LLVMAddAttributeAtIndex(e->k.fn, index, LLVMCreateEnumAttribute(e->k.llcx, kind, value));
+}
+
+static void string_attribute(kl_emit *e, const char *name, const char *value) {
+  LLVMAttributeRef a =
+      LLVMCreateStringAttribute(e->k.llcx, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
+  LLVMAddAttributeAtIndex(e->k.fn, LLVMAttributeFunctionIndex, a);
+}
+
+// Constants as globals: address space 1 on NVPTX, plain on the host.
+static void make_constants(kl_emit *e) {
+  unsigned space = e->k.machine == KB_NVPTX ? 1 : 0;
+  for (uint32_t i = e->plan->nargs; i < e->plan->nslots; i++) {
+    const kl_slot_info *s = &e->plan->slots[i];
+    LLVMValueRef data = LLVMConstStringInContext2(e->k.llcx, s->data, (size_t)s->bytes, true);
+    LLVMValueRef g = LLVMAddGlobalInAddressSpace(e->k.module, LLVMTypeOf(data),
+                                                 kl_strf(e->arena, "%s_constant%u", e->plan->name, i), space);
+    LLVMSetInitializer(g, data);
+    LLVMSetGlobalConstant(g, true);
+    LLVMSetLinkage(g, LLVMInternalLinkage);
+    LLVMSetAlignment(g, 16);
+    e->slots[i] = (kb_reg){g, KB_PTR, 1};
+  }
+}
+
+static void declare_gpu_kernel(kl_emit *e) {
+  kl_plan *p = e->plan;
+  LLVMTypeRef *types = KL_NEW_N(e->arena, LLVMTypeRef, p->nargs + 1);
+  for (uint32_t i = 0; i < p->nargs; i++) types[i] = LLVMPointerTypeInContext(e->k.llcx, 1);
+  LLVMTypeRef fty = LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, p->nargs, false);
+  e->k.fn = LLVMAddFunction(e->k.module, p->name, fty);
+  LLVMSetFunctionCallConv(e->k.fn, 71); // PTX kernel
+  string_attribute(e, "nvvm.reqntid", kl_strf(e->arena, "%u", p->target.block));
+  attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
+  for (uint32_t i = 0; i < p->nargs; i++) {
+    attribute(e, i + 1, "noalias", 0);
+    attribute(e, i + 1, "align", p->slots[i].align);
+    attribute(e, i + 1, p->slots[i].kind == KL_SLOT_IN ? "readonly" : "writeonly", 0);
+    e->slots[i] = (kb_reg){LLVMGetParam(e->k.fn, i), KB_PTR, 1};
+  }
+}
+
+static kb_reg special_register(kl_emit *e, const char *name) {
+  kb_reg r = kb_intrinsic(&e->k, name, NULL, 0, NULL, 0, KB_I32, 1);
+  return e->index == KB_I64 ? kb_zext(&e->k, r, KB_I64) : r;
+}
+
+static void emit_gpu_tail(kl_emit *e, kb_reg block_id, kb_reg tid) {
+  kl_plan *p = e->plan;
+  kb *k = &e->k;
+  kb_reg b = kb_addi(k, block_id, -p->main_blocks);
+  kb_reg t = kb_add(k, kb_mul(k, b, kb_ilike(k, b, p->target.block)), tid);
+  bool check = p->tail.threads % p->target.block != 0;
+  kl_if in = {0};
+  if (check) in = kl_if_begin(e, kb_icmp(k, LLVMIntULT, t, kb_ilike(k, t, p->tail.threads)), "tail");
+  emit_body(e, &p->tail, t);
+  if (check) kl_if_end(e, in);
+  LLVMBuildRetVoid(k->b);
+}
+
+static void emit_gpu_main(kl_emit *e, kb_reg block_id, kb_reg tid) {
+  kb *k = &e->k;
+  kb_reg t = kb_add(k, kb_mul(k, block_id, kb_ilike(k, block_id, e->plan->target.block)), tid);
+  emit_body(e, &e->plan->main, t);
+  LLVMBuildRetVoid(k->b);
+}
+
+static void emit_gpu(kl_emit *e) {
+  kl_plan *p = e->plan;
+  kb *k = &e->k;
+  declare_gpu_kernel(e);
+  make_constants(e);
+  LLVMPositionBuilderAtEnd(k->b, block(e, "entry"));
+  kb_reg block_id = special_register(e, "llvm.nvvm.read.ptx.sreg.ctaid.x");
+  kb_reg tid = special_register(e, "llvm.nvvm.read.ptx.sreg.tid.x");
+  if (!p->tail.threads) return emit_gpu_main(e, block_id, tid);
+  if (!p->main.threads) return emit_gpu_tail(e, block_id, tid);
+  LLVMBasicBlockRef main = block(e, "main"), tail = block(e, "rest");
+  LLVMBuildCondBr(k->b, kb_icmp(k, LLVMIntULT, block_id, kb_ilike(k, block_id, p->main_blocks)).v, main, tail);
+  LLVMPositionBuilderAtEnd(k->b, main);
+  emit_gpu_main(e, block_id, tid);
+  LLVMPositionBuilderAtEnd(k->b, tail);
+  emit_gpu_tail(e, block_id, tid);
+}
+
+// --- host -----------------------------------------------------------------------------------------------------------
+
+static void declare_host_kernel(kl_emit *e) {
+  kl_plan *p = e->plan;
+  LLVMTypeRef ptr = LLVMPointerTypeInContext(e->k.llcx, 0), i64 = LLVMInt64TypeInContext(e->k.llcx);
+  LLVMTypeRef types[3] = {ptr, i64, i64};
+  e->k.fn = LLVMAddFunction(e->k.module, p->name, LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, 3, false));
+  attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
+  LLVMPositionBuilderAtEnd(e->k.b, block(e, "entry"));
+  for (uint32_t i = 0; i < p->nargs; i++) {
+    LLVMValueRef at = LLVMConstInt(i64, i, false);
+    LLVMValueRef slot = LLVMBuildInBoundsGEP2(e->k.b, ptr, LLVMGetParam(e->k.fn, 0), &at, 1, "");
+    e->slots[i] = (kb_reg){LLVMBuildLoad2(e->k.b, ptr, slot, ""), KB_PTR, 1};
+  }
+}
+
+// for (i = begin; i < end; i++) body(i)
+static void emit_host_loop(kl_emit *e, const kl_body *body, kb_reg begin, kb_reg end) {
+  kb *k = &e->k;
+  LLVMBasicBlockRef from = LLVMGetInsertBlock(k->b), head = block(e, "head"), inside = block(e, "body"), done = block(e, "done");
+  LLVMBuildBr(k->b, head);
+  LLVMPositionBuilderAtEnd(k->b, head);
+  LLVMValueRef i = LLVMBuildPhi(k->b, LLVMInt64TypeInContext(k->llcx), "i");
+  kb_reg iv = {i, KB_I64, 1};
+  LLVMBuildCondBr(k->b, kb_icmp(k, LLVMIntSLT, iv, end).v, inside, done);
+  LLVMPositionBuilderAtEnd(k->b, inside);
+  emit_body(e, body, kb_trunc(k, iv, e->index));
+  LLVMValueRef next[2] = {begin.v, kb_addi(k, iv, 1).v};
+  LLVMBasicBlockRef blocks[2] = {from, LLVMGetInsertBlock(k->b)};
+  LLVMAddIncoming(i, next, blocks, 2);
+  LLVMBuildBr(k->b, head);
+  LLVMMoveBasicBlockAfter(done, LLVMGetInsertBlock(k->b));
+  LLVMPositionBuilderAtEnd(k->b, done);
+}
+
+static void emit_host(kl_emit *e) {
+  kl_plan *p = e->plan;
+  kb *k = &e->k;
+  declare_host_kernel(e);
+  make_constants(e);
+  kb_reg begin = {LLVMGetParam(k->fn, 1), KB_I64, 1}, end = {LLVMGetParam(k->fn, 2), KB_I64, 1};
+  if (p->main.threads) emit_host_loop(e, &p->main, begin, end);
+  if (p->tail.threads) {
+    kl_if first = kl_if_begin(e, kb_icmp(k, LLVMIntEQ, begin, kb_ilike(k, begin, 0)), "first");
+    emit_host_loop(e, &p->tail, kb_ilike(k, begin, 0), kb_ilike(k, begin, p->tail.threads));
+    kl_if_end(e, first);
+  }
+  LLVMBuildRetVoid(k->b);
+}
+
+// --- the module -----------------------------------------------------------------------------------------------------
+
+LLVMModuleRef kl_emit_kernel(kl_ctx *cx, LLVMContextRef llcx, kl_plan *plan, const char *triple, const char *layout) {
+  kl_arena scratch;
+  kl_arena_init(&scratch, cx);
+  kl_emit e = {.arena = &scratch, .plan = plan, .index = plan->index64 ? KB_I64 : KB_I32};
+  e.k = (kb){.cx = cx, .llcx = llcx, .machine = plan->target.machine == KL_NVPTX ? KB_NVPTX : KB_HOST, .sm = (int)plan->target.sm};
+  e.k.module = LLVMModuleCreateWithNameInContext(plan->name, llcx);
+  LLVMSetTarget(e.k.module, triple);
+  LLVMSetDataLayout(e.k.module, layout);
+  e.k.b = LLVMCreateBuilderInContext(llcx);
+  e.slots = KL_NEW_N(&scratch, kb_reg, plan->nslots + 1);
+  if (e.k.machine == KB_NVPTX) emit_gpu(&e);
+  else emit_host(&e);
+  LLVMDisposeBuilder(e.k.b);
+  kl_arena_free(&scratch);
+  return e.k.module;
+}

@@ -1,0 +1,53 @@
+// Shared by math*.c: constants and polynomials of one machine kind, and the small steps that the functions have in common.
+#ifndef KL_MATH_IMPL_H
+#define KL_MATH_IMPL_H
+
+#include "lower/emit/math.h"
+
+// c[0] + c[1] x + ...; the coefficients are numbers of the kind.
+typedef struct km_poly {
+  const double *c;
+  unsigned n;
+} km_poly;
+
+// F32 and F64 differ in these only; math_coeff.c states what each polynomial approximates, where and how well.
+typedef struct km_consts {
+  unsigned man_bits;
+  int64_t one_bits, inf_bits;
+  int64_t two_thirds;  // bits
+  int64_t rsqrt_seed;  // 1.5 * (bias - 0.045) in units of the exponent field
+  unsigned rsqrt_cubic; // rounds of third order before the last one of second order
+  double min_normal;
+  double magic;          // 1.5 * 2^man_bits: added, it leaves the nearest integer in the low bits
+  double log2e, ln2, ln2_lo;
+  double exp_low, exp_high;   // exp is 0 below and infinite above, and so are they
+  double exp2_low, exp2_high;
+  double tanh_split, tanh_one; // tanh rounds to 1 from tanh_one on
+  double erf_split, erf_one;
+  km_poly exp, exp2, log, tanh_small, tanh_large, reciprocal, erf_small, erf_large;
+} km_consts;
+
+extern const km_consts km_f32, km_f64;
+
+static inline const km_consts *km_consts_of(kb_reg x) { return x.kind == KB_F64 ? &km_f64 : &km_f32; }
+static inline kb_reg km_bits(kb *k, kb_reg x) { return kb_bitcast(k, x, x.kind == KB_F64 ? KB_I64 : KB_I32, x.lanes); }
+static inline kb_reg km_float(kb *k, kb_reg u) { return kb_bitcast(k, u, u.kind == KB_I64 ? KB_F64 : KB_F32, u.lanes); }
+static inline kb_reg km_fmai(kb *k, kb_reg a, double b, double c) {
+  return kb_fma(k, a, kb_flike(k, a, b), kb_flike(k, a, c));
+}
+
+// By Horner's rule, one fma a step.
+kb_reg km_horner(kb *k, kb_reg x, km_poly p);
+// The lesser and the greater of x and c; NaN stays.
+kb_reg km_at_most(kb *k, kb_reg x, double c);
+kb_reg km_at_least(kb *k, kb_reg x, double c);
+
+kb_reg km_exp(kb *k, kb_reg x);
+kb_reg km_exp2(kb *k, kb_reg x);
+kb_reg km_log(kb *k, kb_reg x);
+kb_reg km_tanh(kb *k, kb_reg x);
+kb_reg km_logistic(kb *k, kb_reg x);
+kb_reg km_erf(kb *k, kb_reg x);
+kb_reg km_rsqrt(kb *k, kb_reg x);
+
+#endif

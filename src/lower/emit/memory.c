@@ -1,0 +1,364 @@
+// Memory: chunks of lanes to and from vector accesses.
+//
+// A contiguous chunk is moved in pieces of at most 16 bytes, fewer where the alignment is less. Pieces are vectors of
+// integer words: part-wide words for 32- and 64-bit parts, i32 words (i16, i8 for short pieces) below. On NVPTX the lanes
+// are cut from those words by shifts; on the host a chunk is loaded as one vector of elements.
+
+#include "lower/emit/emit.h"
+
+static unsigned part_bits(kl_dtype t) {
+  unsigned bits = kl_info(t)->bits;
+  return kl_is_complex(t) ? bits / 2 : bits;
+}
+static unsigned parts(kl_dtype t) { return kl_is_complex(t) ? 2 : 1; }
+static kl_dtype part_of(kl_dtype t) { return kl_is_complex(t) ? kl_info(t)->part : t; }
+static kb_kind int_kind(unsigned bits) {
+  return bits == 64 ? KB_I64 : bits == 32 ? KB_I32 : bits == 16 ? KB_I16 : KB_I8;
+}
+
+// --- addresses ----------------------------------------------------------------------------------------------------
+
+static kb_reg widen(kl_emit *e, kb_reg index) { return kb_zext(&e->k, index, KB_I64); }
+
+// Address of unit `index` of `bits`-bit units (bits >= 8), then `offset` more units.
+static kb_reg address(kl_emit *e, uint32_t slot, kb_reg index, int64_t offset, unsigned bits) {
+  kb *k = &e->k;
+  LLVMTypeRef unit = kb_type(k, int_kind(bits > 64 ? 64 : bits), 1);
+  if (bits > 64) index = kb_shli(k, widen(e, index), 1), offset *= 2;
+  LLVMValueRef i = widen(e, index).v;
+  LLVMValueRef p = LLVMBuildInBoundsGEP2(k->b, unit, e->slots[slot].v, &i, 1, "");
+  if (offset) {
+    LLVMValueRef o = LLVMConstInt(kb_type(k, KB_I64, 1), (uint64_t)offset, true);
+    p = LLVMBuildInBoundsGEP2(k->b, unit, p, &o, 1, "");
+  }
+  return (kb_reg){p, KB_PTR, 1};
+}
+
+static kb_reg offset_bytes(kl_emit *e, kb_reg p, int64_t bytes) {
+  if (!bytes) return p;
+  LLVMValueRef o = LLVMConstInt(kb_type(&e->k, KB_I64, 1), (uint64_t)bytes, true);
+  return (kb_reg){LLVMBuildInBoundsGEP2(e->k.b, kb_type(&e->k, KB_I8, 1), p.v, &o, 1, ""), KB_PTR, 1};
+}
+
+static kb_reg load(kl_emit *e, kb_reg p, kb_kind kind, unsigned lanes, unsigned align) {
+  LLVMValueRef v = LLVMBuildLoad2(e->k.b, kb_type(&e->k, kind, lanes), p.v, "");
+  LLVMSetAlignment(v, align);
+  return (kb_reg){v, (uint8_t)kind, (uint16_t)lanes};
+}
+
+static void store(kl_emit *e, kb_reg p, kb_reg v, unsigned align) {
+  LLVMSetAlignment(LLVMBuildStore(e->k.b, v.v, p.v), align);
+}
+
+// Index of a chunk: constant parts go into the address where the rest cannot be negative. Off-guard chunks read at 0.
+static kb_reg chunk_index(kl_emit *e, const kl_access *a, uint32_t chunk, int64_t *offset) {
+  const kl_expr *x = a->base[chunk];
+  kb *k = &e->k;
+  *offset = 0;
+  kb_reg none = {0};
+  if (a->guard == KL_NONE) {
+    if (x->c > 0 && x->n && x->lo >= x->c) {
+      *offset = x->c;
+      return kl_emit_expr(e, kl_expr_addc(&e->plan->exprs, x, -x->c), 1, none);
+    }
+    return kl_emit_expr(e, x, 1, none);
+  }
+  kb_reg i = kl_emit_expr(e, x, 1, none);
+  return kb_select(k, kl_emit_guard_lane(e, a->guard, chunk * a->vec), i, kb_ilike(k, i, 0));
+}
+
+// Address of a chunk of whole bytes.
+static kb_reg chunk_address(kl_emit *e, const kl_access *a, uint32_t chunk, unsigned bits) {
+  int64_t offset;
+  kb_reg i = chunk_index(e, a, chunk, &offset);
+  if (bits >= 8) return address(e, a->slot, i, offset, bits);
+  unsigned per_byte = 8 / bits, shift = per_byte == 4 ? 2 : 1;
+  if (offset % per_byte) return address(e, a->slot, kb_lshri(&e->k, kb_addi(&e->k, i, offset), shift), 0, 8);
+  return address(e, a->slot, kb_lshri(&e->k, i, shift), offset / per_byte, 8);
+}
+
+// --- one element --------------------------------------------------------------------------------------------------
+
+static kb_reg bits_to_wide_int(kb *k, kb_reg raw) {
+  return raw.kind == KB_I64 ? raw : kb_zext(k, raw, KB_I32);
+}
+
+static kl_pair load_element(kl_emit *e, const kl_access *a, kl_dtype t, kb_reg index, int64_t offset) {
+  kb *k = &e->k;
+  unsigned bits = kl_info(t)->bits, pb = part_bits(t);
+  kl_pair r = {0};
+  if (bits < 8) {
+    unsigned per_byte = 8 / bits, shift = per_byte == 4 ? 2 : 1;
+    kb_reg i = kb_addi(k, index, offset);
+    kb_reg byte = kb_zext(k, load(e, address(e, a->slot, kb_lshri(k, i, shift), 0, 8), KB_I8, 1, 1), KB_I32);
+    kb_reg at = kb_andi(k, i, per_byte - 1);
+    if (at.kind == KB_I64) at = kb_trunc(k, at, KB_I32);
+    r.re = kl_from_bits(k, t, kb_andi(k, kb_lshr(k, byte, kb_mul(k, at, kb_ilike(k, at, bits))), (1 << bits) - 1));
+    return r;
+  }
+  kb_reg p = address(e, a->slot, index, offset, bits);
+  unsigned align = pb / 8;
+  r.re = kl_from_bits(k, part_of(t), bits_to_wide_int(k, load(e, p, int_kind(pb), 1, align)));
+  if (kl_is_complex(t))
+    r.im = kl_from_bits(k, part_of(t), load(e, offset_bytes(e, p, pb / 8), int_kind(pb), 1, align));
+  return r;
+}
+
+// --- chunks on NVPTX: words -----------------------------------------------------------------------------------------
+
+// Loads `bytes` bytes as words of `word` bits in pieces; returns the number of words.
+static unsigned load_words(kl_emit *e, kb_reg p, unsigned bytes, unsigned word, unsigned align, kb_reg *out) {
+  unsigned n = 0, piece = bytes < 16 ? bytes : 16;
+  if (align < piece) piece = align;
+  for (unsigned at = 0; at < bytes; at += piece) {
+    unsigned lanes = piece * 8 / word;
+    kb_reg v = load(e, offset_bytes(e, p, at), int_kind(word), lanes, piece);
+    for (unsigned i = 0; i < lanes; i++) out[n++] = kb_extract(&e->k, v, i);
+  }
+  return n;
+}
+
+static void store_words(kl_emit *e, kb_reg p, unsigned bytes, unsigned word, unsigned align, const kb_reg *words) {
+  unsigned piece = bytes < 16 ? bytes : 16;
+  if (align < piece) piece = align;
+  for (unsigned at = 0, n = 0; at < bytes; at += piece) {
+    unsigned lanes = piece * 8 / word;
+    store(e, offset_bytes(e, p, at), kb_join(&e->k, words + n, lanes), piece);
+    n += lanes;
+  }
+}
+
+static unsigned word_bits(unsigned pb, unsigned bytes, unsigned align) {
+  if (pb >= 32) return pb;
+  unsigned piece = bytes < 4 ? bytes : 4;
+  if (align < piece) piece = align;
+  return piece * 8;
+}
+
+static void cut_words(kl_emit *e, kl_dtype t, unsigned first, unsigned vec, const kb_reg *words, unsigned word,
+                      kl_val *v) {
+  kb *k = &e->k;
+  unsigned pb = part_bits(t), np = parts(t);
+  if (v->packed && word == 32) {
+    for (unsigned i = 0; i < vec / 2; i++)
+      v->packed[first / 2 + i] = kb_bitcast(k, words[i], t == KILN_F16 ? KB_F16 : KB_BF16, 2);
+    return;
+  }
+  for (unsigned i = 0; i < vec; i++) {
+    kb_reg part[2] = {{0}};
+    for (unsigned q = 0; q < np; q++) {
+      unsigned bit = (i * np + q) * pb;
+      kb_reg w = words[bit / word];
+      if (pb < 32) w = kb_lshri(k, kb_zext(k, w, KB_I32), bit % word);
+      if (pb < 8) w = kb_andi(k, w, (1 << pb) - 1);
+      part[q] = kl_from_bits(k, part_of(t), w);
+    }
+    v->wide[first + i] = (kl_pair){part[0], part[1]};
+  }
+}
+
+static void load_chunk_words(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chunk, kl_val *v) {
+  unsigned bits = kl_info(t)->bits, bytes = a->vec * bits / 8, pb = part_bits(t);
+  unsigned word = word_bits(pb, bytes, a->align);
+  kb_reg words[KL_EMIT_LANES * 2];
+  load_words(e, chunk_address(e, a, chunk, bits), bytes, word, a->align, words);
+  cut_words(e, t, chunk * a->vec, a->vec, words, word, v);
+}
+
+// --- chunks on the host: vectors ------------------------------------------------------------------------------------
+
+static kb_reg spread_sub_bytes(kb *k, kb_reg bytes, unsigned bits, unsigned vec) {
+  unsigned per_byte = 8 / bits, mask[KL_EMIT_LANES];
+  LLVMValueRef shift[KL_EMIT_LANES];
+  for (unsigned i = 0; i < vec; i++) {
+    mask[i] = i / per_byte;
+    shift[i] = kb_int(k, KB_I32, 1, i % per_byte * bits).v;
+  }
+  kb_reg w = kb_zext(k, bytes, KB_I32);
+  w = w.lanes > 1 ? kb_shuffle(k, w, mask, vec) : kb_splat(k, w, vec);
+  kb_reg s = {vec > 1 ? LLVMConstVector(shift, vec) : shift[0], KB_I32, (uint16_t)vec};
+  return kb_andi(k, kb_lshr(k, w, s), (1 << bits) - 1);
+}
+
+static void every(unsigned first, unsigned step, unsigned n, unsigned *mask) {
+  for (unsigned i = 0; i < n; i++) mask[i] = first + i * step;
+}
+
+static kl_pair load_chunk_vector(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chunk) {
+  kb *k = &e->k;
+  unsigned bits = kl_info(t)->bits, pb = part_bits(t), vec = a->vec;
+  kb_reg p = chunk_address(e, a, chunk, bits);
+  kl_pair r = {0};
+  if (bits < 8) {
+    r.re = kl_from_bits(k, t, spread_sub_bytes(k, load(e, p, KB_I8, vec * bits / 8, 1), bits, vec));
+  } else if (kl_is_complex(t)) {
+    unsigned mask[KL_EMIT_LANES];
+    kb_reg both = load(e, p, int_kind(pb), 2 * vec, pb / 8);
+    every(0, 2, vec, mask);
+    r.re = kl_from_bits(k, part_of(t), kb_shuffle(k, both, mask, vec));
+    every(1, 2, vec, mask);
+    r.im = kl_from_bits(k, part_of(t), kb_shuffle(k, both, mask, vec));
+  } else {
+    r.re = kl_from_bits(k, t, bits_to_wide_int(k, load(e, p, int_kind(pb), vec, pb / 8)));
+  }
+  return r;
+}
+
+// --- loading --------------------------------------------------------------------------------------------------------
+
+// Gathers lane pairs (wide registers of one lane, or chunks of vectors) into the value's wide registers.
+static void place(kl_emit *e, kl_val *v, const kl_pair *pieces, unsigned n, bool complex) {
+  if (e->width == 1) {
+    memcpy(v->wide, pieces, n * sizeof *pieces);
+    return;
+  }
+  kb_reg re[KL_EMIT_LANES], im[KL_EMIT_LANES];
+  for (unsigned i = 0; i < n; i++) re[i] = pieces[i].re, im[i] = pieces[i].im;
+  v->wide[0].re = kb_concat(&e->k, re, n);
+  if (complex) v->wide[0].im = kb_concat(&e->k, im, n);
+}
+
+static void reverse_lanes(kl_emit *e, kl_val *v, unsigned vec) {
+  for (unsigned c = 0; c < e->lanes; c += vec) {
+    for (unsigned i = 0; i < vec / 2; i++) {
+      kl_pair t = v->wide[c + i];
+      v->wide[c + i] = v->wide[c + vec - 1 - i];
+      v->wide[c + vec - 1 - i] = t;
+    }
+  }
+}
+
+static void load_lanes(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *v) {
+  kl_pair pieces[KL_EMIT_LANES];
+  for (uint32_t c = 0; c < a->nchunks; c++) {
+    int64_t offset;
+    kb_reg index = chunk_index(e, a, c, &offset);
+    for (uint32_t i = 0; i < a->vec; i++) {
+      kl_pair *p = &pieces[c * a->vec + i];
+      *p = i && a->stride == 0 ? p[-1] : load_element(e, a, t, index, offset + i * a->stride);
+    }
+  }
+  place(e, v, pieces, e->lanes, kl_is_complex(t));
+}
+
+static void load_contiguous(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *v) {
+  if (e->k.machine == KB_NVPTX) {
+    for (uint32_t c = 0; c < a->nchunks; c++) load_chunk_words(e, a, t, c, v);
+    if (a->reversed) reverse_lanes(e, v, a->vec);
+    return;
+  }
+  kl_pair pieces[KL_EMIT_LANES];
+  for (uint32_t c = 0; c < a->nchunks; c++) {
+    pieces[c] = load_chunk_vector(e, a, t, c);
+    if (a->reversed) pieces[c].re = kb_reverse(&e->k, pieces[c].re);
+    if (a->reversed && kl_is_complex(t)) pieces[c].im = kb_reverse(&e->k, pieces[c].im);
+  }
+  place(e, v, pieces, a->nchunks, kl_is_complex(t));
+}
+
+kl_val kl_emit_load(kl_emit *e, const kl_access *a, kl_dtype t) {
+  kl_val v = {.dtype = t};
+  bool contiguous = a->stride == 1 && a->vec > 1;
+  bool words = contiguous && !a->reversed && kl_has_packed(e, t) && a->align >= 4;
+  if (!words && kl_is_float(t) && kl_info(t)->bits < 32) {
+    kl_val ints = kl_emit_load(e, a, kl_uint_like(t));
+    v.raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
+    for (unsigned i = 0; i < e->nwide; i++) v.raw[i] = ints.wide[i].re;
+    return v;
+  }
+  if (words) v.packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
+  else v.wide = KL_NEW_N(e->arena, kl_pair, e->nwide);
+  if (contiguous) load_contiguous(e, a, t, &v);
+  else load_lanes(e, a, t, &v);
+  return v;
+}
+
+// --- storing --------------------------------------------------------------------------------------------------------
+
+static void store_chunk_words(kl_emit *e, const kl_access *a, kl_val *v, uint32_t chunk) {
+  kb *k = &e->k;
+  kl_dtype t = v->dtype;
+  unsigned bits = kl_info(t)->bits, bytes = (a->vec * bits + 7) / 8, pb = part_bits(t), np = parts(t);
+  unsigned word = word_bits(pb, bytes, a->align ? a->align : 1);
+  kb_reg words[KL_EMIT_LANES * 2] = {{0}};
+  bool packed = kl_has_packed(e, t) && word == 32;
+  if (packed) {
+    kb_reg *p = kl_packed(e, v);
+    for (unsigned i = 0; i < a->vec / 2; i++) words[i] = kb_bitcast(k, p[chunk * a->vec / 2 + i], KB_I32, 1);
+  }
+  for (unsigned i = 0; !packed && i < a->vec * np; i++) {
+    kl_pair lane = kl_wide(e, v)[chunk * a->vec + i / np];
+    kb_reg b = kl_to_bits(k, part_of(t), i % np ? lane.im : lane.re);
+    unsigned bit = i * pb;
+    b = pb < 32 ? kb_shli(k, b, bit % word) : b;
+    words[bit / word] = bit % word ? kb_or(k, words[bit / word], b) : b;
+  }
+  for (unsigned i = 0; i * word < bytes * 8; i++) {
+    if (word < 32) words[i] = kb_trunc(k, words[i], int_kind(word));
+  }
+  store_words(e, chunk_address(e, a, chunk, bits), bytes, word, a->align ? a->align : 1, words);
+}
+
+static kb_reg gather_sub_bytes(kb *k, kb_reg bits32, unsigned bits) {
+  unsigned per_byte = 8 / bits, n = bits32.lanes / per_byte, mask[KL_EMIT_LANES];
+  kb_reg bytes = {0};
+  for (unsigned i = 0; i < per_byte; i++) {
+    every(i, per_byte, n, mask);
+    kb_reg part = kb_shli(k, kb_shuffle(k, bits32, mask, n), i * bits);
+    bytes = i ? kb_or(k, bytes, part) : part;
+  }
+  return bytes;
+}
+
+static void store_chunk_vector(kl_emit *e, const kl_access *a, kl_val *v, uint32_t chunk) {
+  kb *k = &e->k;
+  kl_dtype t = v->dtype;
+  unsigned bits = kl_info(t)->bits, pb = part_bits(t), vec = a->vec;
+  kl_pair w = kl_wide(e, v)[0];
+  kb_reg re = kl_to_bits(k, part_of(t), kb_slice(k, w.re, chunk * vec, vec));
+  kb_reg p = chunk_address(e, a, chunk, bits);
+  if (kl_is_complex(t)) {
+    kb_reg both[2] = {re, kl_to_bits(k, part_of(t), kb_slice(k, w.im, chunk * vec, vec))};
+    unsigned mask[KL_EMIT_LANES * 2];
+    for (unsigned i = 0; i < 2 * vec; i++) mask[i] = i / 2 + i % 2 * vec;
+    store(e, p, kb_shuffle(k, kb_concat(k, both, 2), mask, 2 * vec), pb / 8);
+    return;
+  }
+  if (bits < 8) re = gather_sub_bytes(k, re, bits);
+  store(e, p, kb_trunc(k, re, int_kind(bits < 8 ? 8 : pb)), bits < 8 ? 1 : pb / 8);
+}
+
+// Lanes outside the domain that share a byte with one inside are stored as 0.
+static kl_val keep_lanes(kl_emit *e, uint32_t keep, kl_val *v) {
+  kl_val r = {.dtype = v->dtype, .wide = KL_NEW_N(e->arena, kl_pair, e->nwide)};
+  for (unsigned i = 0; i < e->nwide; i++) {
+    kb_reg x = kl_wide(e, v)[i].re;
+    kb_reg zero = x.kind == KB_F32 ? kb_flike(&e->k, x, 0) : kb_ilike(&e->k, x, 0);
+    r.wide[i].re = kb_select(&e->k, kl_emit_guard_wide(e, keep, i), x, zero);
+  }
+  return r;
+}
+
+static kl_val as_ints(kl_emit *e, kl_val *v) { return kl_val_of_bits(e, kl_uint_like(v->dtype), v->raw); }
+
+void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v) {
+  const kl_access *a = &s->access;
+  kl_val kept, ints;
+  if (v->raw && !v->packed) {
+    ints = as_ints(e, v);
+    v = &ints;
+  }
+  if (s->keep != KL_NONE && kl_info(v->dtype)->bits < 8) {
+    kept = keep_lanes(e, s->keep, v);
+    v = &kept;
+  }
+  // Both forms exist before any branch, so that what a branch makes is not used after it.
+  if (!(kl_has_packed(e, v->dtype) && v->packed)) kl_wide(e, v);
+  for (uint32_t c = 0; c < a->nchunks; c++) {
+    kl_if inside = {0};
+    if (s->keep != KL_NONE) inside = kl_if_begin(e, kl_emit_guard_lane(e, s->keep, c * a->vec), "keep");
+    if (e->k.machine == KB_NVPTX) store_chunk_words(e, a, v, c);
+    else store_chunk_vector(e, a, v, c);
+    if (s->keep != KL_NONE) kl_if_end(e, inside);
+  }
+}

@@ -1,0 +1,110 @@
+// Lane values in their two forms, and between values and their bits.
+
+#include "lower/emit/emit.h"
+#include "lower/emit/math.h"
+
+bool kl_has_packed(const kl_emit *e, kl_dtype t) {
+  if (e->k.machine != KB_NVPTX || e->lanes < 2) return false;
+  return t == KILN_F16 || (t == KILN_BF16 && e->k.sm >= 80);
+}
+
+kb_kind kl_wide_kind(kl_dtype t) {
+  const kl_dtype_info *info = kl_info(t);
+  switch (info->cls) {
+  case KL_CLASS_PRED: return KB_I1;
+  case KL_CLASS_SINT:
+  case KL_CLASS_UINT: return info->bits == 64 ? KB_I64 : KB_I32;
+  case KL_CLASS_COMPLEX: return info->bits == 128 ? KB_F64 : KB_F32;
+  default: return t == KILN_F64 ? KB_F64 : KB_F32;
+  }
+}
+
+kl_pair *kl_wide(kl_emit *e, kl_val *v) {
+  if (v->wide) return v->wide;
+  v->wide = KL_NEW_N(e->arena, kl_pair, e->nwide);
+  for (unsigned i = 0; v->raw && i < e->nwide; i++) v->wide[i].re = kl_from_bits(&e->k, v->dtype, v->raw[i]);
+  for (unsigned i = 0; !v->raw && i < e->lanes; i++) v->wide[i].re = kb_unpack(&e->k, v->packed[i / 2], i % 2);
+  return v->wide;
+}
+
+kb_reg *kl_packed(kl_emit *e, kl_val *v) {
+  if (v->packed) return v->packed;
+  if (v->raw) return v->packed = kl_val_of_bits(e, v->dtype, v->raw).packed;
+  kb_kind kind = v->dtype == KILN_F16 ? KB_F16 : KB_BF16;
+  v->packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
+  for (unsigned i = 0; i < e->lanes / 2; i++)
+    v->packed[i] = kb_pack2(&e->k, v->wide[2 * i].re, v->wide[2 * i + 1].re, kind);
+  return v->packed;
+}
+
+kb_reg kl_canon(kb *k, kl_dtype t, kb_reg x) {
+  unsigned bits = kl_info(t)->bits;
+  if (bits >= 32) return x;
+  if (!kl_is_signed(t)) return kb_andi(k, x, (int64_t)kl_int_mask(t));
+  return kb_ashri(k, kb_shli(k, x, 32 - bits), 32 - bits);
+}
+
+kb_reg kl_from_bits(kb *k, kl_dtype t, kb_reg bits) {
+  switch (kl_info(t)->cls) {
+  case KL_CLASS_PRED: return kb_icmp(k, LLVMIntNE, kb_andi(k, bits, 0xff), kb_ilike(k, bits, 0));
+  case KL_CLASS_SINT:
+  case KL_CLASS_UINT: return kl_canon(k, t, bits);
+  default: break;
+  }
+  if (t == KILN_F64) return kb_bitcast(k, bits, KB_F64, bits.lanes);
+  if (t == KILN_F32) return kb_bitcast(k, bits, KB_F32, bits.lanes);
+  return km_decode(k, bits, t);
+}
+
+kb_reg kl_to_bits(kb *k, kl_dtype t, kb_reg x) {
+  switch (kl_info(t)->cls) {
+  case KL_CLASS_PRED: return kb_zext(k, x, KB_I32);
+  case KL_CLASS_SINT:
+  case KL_CLASS_UINT: return kl_info(t)->bits < 32 ? kb_andi(k, x, (int64_t)kl_int_mask(t)) : x;
+  default: break;
+  }
+  if (t == KILN_F64) return kb_bitcast(k, x, KB_I64, x.lanes);
+  if (t == KILN_F32) return kb_bitcast(k, x, KB_I32, x.lanes);
+  return km_encode(k, x, t);
+}
+
+// --- bits -----------------------------------------------------------------------------------------------------------
+
+kl_dtype kl_uint_like(kl_dtype t) {
+  unsigned bits = kl_info(t)->bits;
+  return bits == 4 ? KILN_U4 : bits == 8 ? KILN_U8 : KILN_U16;
+}
+
+kb_reg *kl_raw(kl_emit *e, kl_val *v) {
+  if (v->raw) return v->raw;
+  kb *k = &e->k;
+  kb_reg *raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  for (unsigned i = 0; i < e->nwide; i++) {
+    if (v->packed) {
+      kb_reg w = kb_bitcast(k, v->packed[i / 2], KB_I32, 1);
+      raw[i] = i % 2 ? kb_lshri(k, w, 16) : kb_andi(k, w, 0xffff);
+    } else {
+      raw[i] = kl_to_bits(k, v->dtype, v->wide[i].re);
+    }
+  }
+  return raw;
+}
+
+kl_val kl_val_of_bits(kl_emit *e, kl_dtype t, const kb_reg *raw) {
+  kb *k = &e->k;
+  kl_val v = {.dtype = t};
+  if (kl_has_packed(e, t)) {
+    v.packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
+    for (unsigned i = 0; i < e->lanes / 2; i++) {
+      kb_reg w = kb_or(k, raw[2 * i], kb_shli(k, raw[2 * i + 1], 16));
+      v.packed[i] = kb_bitcast(k, w, t == KILN_F16 ? KB_F16 : KB_BF16, 2);
+    }
+  } else if (kl_is_float(t) && kl_info(t)->bits < 32) {
+    v.raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
+    memcpy(v.raw, raw, e->nwide * sizeof *raw);
+  } else {
+    v.wide = KL_NEW_N(e->arena, kl_pair, e->nwide);
+    for (unsigned i = 0; i < e->nwide; i++) v.wide[i].re = kl_from_bits(k, t, raw[i]);
+  }
+  return v;
+}

@@ -1,0 +1,502 @@
+// Random fusions. A pool of values grows by one operation at a time; operands of the wanted type are taken from the pool
+// or made by convert. The roots are values with as many elements as the last one.
+
+#include "gen.h"
+#include <stdio.h>
+
+enum { MAX_VALUES = 96, MAX_ELEMENTS = 6000, MAX_RANK = 6 };
+
+typedef struct value {
+  kl_dtype t;
+  uint32_t rank;
+  int64_t dims[MAX_RANK];
+  uint32_t layout[MAX_RANK]; // minor to major
+  bool custom;               // the layout is not the default
+  bool computed;             // a float that went through arithmetic: the bits of its NaNs are not promised
+} value;
+
+typedef struct gen {
+  gen_source *src;
+  kl_sb *out;
+  value v[MAX_VALUES];
+  unsigned n, params;
+} gen;
+
+static uint64_t next(gen_source *s) {
+  if (s->size) {
+    uint64_t r = *s->bytes++;
+    s->size--;
+    if (s->size) r |= (uint64_t)*s->bytes << 8;
+    s->seed += r;
+    return r;
+  }
+  s->seed += 0x9e3779b97f4a7c15ull;
+  uint64_t x = s->seed;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+static unsigned pick(gen *g, unsigned n) { return n ? (unsigned)(next(g->src) % n) : 0; }
+static bool chance(gen *g, unsigned percent) { return pick(g, 100) < percent; }
+
+// Mostly a recent value, so that operations build on each other.
+static unsigned operand(gen *g) {
+  unsigned recent = g->n < 5 ? g->n : 5;
+  return chance(g, 75) ? g->n - 1 - pick(g, recent) : pick(g, g->n);
+}
+
+static int64_t count(const value *v) {
+  int64_t n = 1;
+  for (uint32_t d = 0; d < v->rank; d++) n *= v->dims[d];
+  return n;
+}
+
+static bool same_dims(const value *a, const value *b) {
+  if (a->rank != b->rank) return false;
+  for (uint32_t d = 0; d < a->rank; d++) {
+    if (a->dims[d] != b->dims[d]) return false;
+  }
+  return true;
+}
+
+static const kl_dtype dtypes[] = {
+    KILN_PRED, KILN_S2, KILN_U2, KILN_S4, KILN_U4, KILN_S8, KILN_U8, KILN_S16, KILN_U16, KILN_S32, KILN_U32, KILN_S64, KILN_U64,
+    KILN_F4E2M1FN, KILN_F8E3M4, KILN_F8E4M3, KILN_F8E4M3FN, KILN_F8E4M3FNUZ, KILN_F8E4M3B11FNUZ, KILN_F8E5M2, KILN_F8E5M2FNUZ,
+    KILN_F8E8M0FNU, KILN_F16, KILN_BF16, KILN_F32, KILN_F64, KILN_C64, KILN_C128, KILN_F32, KILN_BF16, KILN_F16, KILN_F32, KILN_S32,
+};
+static kl_dtype any_dtype(gen *g) { return dtypes[pick(g, KL_COUNT(dtypes))]; }
+
+static void default_layout(value *v) {
+  for (uint32_t d = 0; d < v->rank; d++) v->layout[d] = v->rank - 1 - d;
+  v->custom = false;
+}
+
+static void any_layout(gen *g, value *v) {
+  default_layout(v);
+  if (v->rank < 2 || !chance(g, 12)) return;
+  v->custom = true;
+  for (uint32_t d = v->rank - 1; d > 0; d--) {
+    uint32_t o = pick(g, d + 1), x = v->layout[d];
+    v->layout[d] = v->layout[o];
+    v->layout[o] = x;
+  }
+}
+
+static void put_shape(gen *g, const value *v) {
+  kl_sb_puts(g->out, kl_info(v->t)->name);
+  kl_sb_putc(g->out, '[');
+  for (uint32_t d = 0; d < v->rank; d++) kl_sbf(g->out, d ? ",%lld" : "%lld", (long long)v->dims[d]);
+  kl_sb_putc(g->out, ']');
+  if (!v->custom) return;
+  for (uint32_t d = 0; d < v->rank; d++) kl_sbf(g->out, d ? ",%u" : "{%u", v->layout[d]);
+  kl_sb_putc(g->out, '}');
+}
+
+// Begins "  vN = shape op(" and returns N.
+static unsigned begin(gen *g, const value *v, const char *op) {
+  g->v[g->n] = *v;
+  any_layout(g, &g->v[g->n]);
+  kl_sbf(g->out, "  v%u = ", g->n);
+  put_shape(g, &g->v[g->n]);
+  kl_sbf(g->out, " %s(", op);
+  return g->n++;
+}
+
+static bool moves_only(const char *op) {
+  static const char *const moves[] = {"broadcast", "reshape", "transpose", "reverse", "slice", "pad", "concatenate", "iota", "copy"};
+  for (size_t i = 0; i < KL_COUNT(moves); i++) {
+    if (strcmp(op, moves[i]) == 0) return true;
+  }
+  return false;
+}
+
+static unsigned emit(gen *g, const value *v, const char *op, unsigned n, const unsigned *operands, const char *attrs) {
+  unsigned r = begin(g, v, op);
+  g->v[r].computed = kl_is_float(v->t) && !moves_only(op);
+  for (unsigned i = 0; i < n; i++) g->v[r].computed |= kl_is_float(v->t) && g->v[operands[i]].computed;
+  for (unsigned i = 0; i < n; i++) kl_sbf(g->out, i ? ", v%u" : "v%u", operands[i]);
+  kl_sbf(g->out, ")%s\n", attrs);
+  return r;
+}
+
+static bool full(const gen *g) { return g->n + 8 >= MAX_VALUES; }
+
+// A value of type t with the dims of `like`: `like` itself, another one, or a conversion.
+static unsigned of_type(gen *g, unsigned like, kl_dtype t) {
+  for (unsigned tries = 0; tries < 4; tries++) {
+    unsigned i = pick(g, g->n);
+    if (g->v[i].t == t && same_dims(&g->v[i], &g->v[like])) return i;
+  }
+  if (g->v[like].t == t) return like;
+  value v = g->v[like];
+  v.t = t;
+  return emit(g, &v, "convert", 1, &like, "");
+}
+
+static unsigned scalar_constant(gen *g, kl_dtype t) {
+  value v = {.t = t};
+  const char *texts[] = {"0", "1", "2", "3", "0.5", "0.75", "5", "1.5"};
+  kl_class c = kl_info(t)->cls;
+  unsigned i = pick(g, c == KL_CLASS_FLOAT || c == KL_CLASS_COMPLEX ? 8 : 2);
+  if (t == KILN_F8E8M0FNU) i = 1 + pick(g, 2);
+  if (t == KILN_F4E2M1FN) i = pick(g, 6);
+  if (t == KILN_S2) i = pick(g, 2);
+  unsigned r = begin(g, &v, "constant");
+  if (c == KL_CLASS_PRED) kl_sb_puts(g->out, i % 2 ? "true" : "false");
+  else if (c == KL_CLASS_COMPLEX) kl_sbf(g->out, "(%s, -%s)", texts[i], texts[(i + 1) % 8]);
+  else kl_sb_puts(g->out, texts[i]);
+  kl_sb_puts(g->out, ")\n");
+  return r;
+}
+
+// --- elementwise ----------------------------------------------------------------------------------------------------
+
+static void op_unary(gen *g) {
+  static const char *const ints[] = {"abs", "negate", "sign", "not", "popcnt", "count-leading-zeros", "copy"};
+  static const char *const floats[] = {"abs",  "negate", "sign", "ceil", "floor", "round-nearest-afz", "round-nearest-even",
+                                       "exponential", "log", "tanh", "logistic", "erf", "sqrt", "rsqrt", "real", "imag", "copy"};
+  static const char *const complexes[] = {"negate", "copy", "abs", "real", "imag"};
+  unsigned x = operand(g);
+  value v = g->v[x];
+  const char *op;
+  switch (kl_info(v.t)->cls) {
+  case KL_CLASS_PRED: op = chance(g, 80) ? "not" : "copy"; break;
+  case KL_CLASS_FLOAT: op = floats[pick(g, KL_COUNT(floats))]; break;
+  case KL_CLASS_COMPLEX: {
+    unsigned i = pick(g, KL_COUNT(complexes));
+    op = complexes[i];
+    if (i >= 2) v.t = kl_info(v.t)->part;
+    break;
+  }
+  default: op = ints[pick(g, KL_COUNT(ints))];
+  }
+  emit(g, &v, op, 1, &x, "");
+}
+
+static void op_binary(gen *g) {
+  static const char *const ints[] = {"add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "and", "or", "xor",
+                                     "shift-left", "shift-right-arithmetic", "shift-right-logical", "power"};
+  static const char *const floats[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum", "add", "multiply", "remainder"};
+  static const char *const complexes[] = {"add", "subtract", "multiply", "divide"};
+  static const char *const preds[] = {"add", "multiply", "and", "or", "xor", "maximum", "minimum"};
+  unsigned x[2] = {operand(g)};
+  value v = g->v[x[0]];
+  x[1] = of_type(g, x[0], v.t);
+  const char *op;
+  switch (kl_info(v.t)->cls) {
+  case KL_CLASS_PRED: op = preds[pick(g, KL_COUNT(preds))]; break;
+  case KL_CLASS_FLOAT: op = floats[pick(g, KL_COUNT(floats))]; break;
+  case KL_CLASS_COMPLEX: op = complexes[pick(g, KL_COUNT(complexes))]; break;
+  default: op = ints[pick(g, KL_COUNT(ints))];
+  }
+  emit(g, &v, op, 2, x, "");
+}
+
+static void op_compare(gen *g) {
+  static const char *const dirs[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
+  unsigned x[2] = {operand(g)};
+  value v = g->v[x[0]];
+  x[1] = of_type(g, x[0], v.t);
+  bool complex = kl_is_complex(v.t), total = kl_is_float(v.t) && chance(g, 20);
+  v.t = KILN_PRED;
+  char attrs[64];
+  snprintf(attrs, sizeof attrs, ", direction=%s%s", dirs[pick(g, complex ? 2 : 6)], total ? ", type=TOTALORDER" : "");
+  emit(g, &v, "compare", 2, x, attrs);
+}
+
+static void op_select(gen *g) {
+  unsigned a = operand(g), x[3];
+  x[0] = of_type(g, a, KILN_PRED);
+  x[1] = a;
+  x[2] = of_type(g, a, g->v[a].t);
+  emit(g, &g->v[a], "select", 3, x, "");
+}
+
+static void op_clamp(gen *g) {
+  unsigned a = operand(g), x[3];
+  if (kl_is_complex(g->v[a].t) || g->v[a].t == KILN_PRED) return;
+  x[0] = chance(g, 50) ? scalar_constant(g, g->v[a].t) : of_type(g, a, g->v[a].t);
+  x[1] = a;
+  x[2] = of_type(g, a, g->v[a].t);
+  emit(g, &g->v[a], "clamp", 3, x, "");
+}
+
+static void op_convert(gen *g) {
+  unsigned a = operand(g);
+  value v = g->v[a];
+  v.t = any_dtype(g);
+  emit(g, &v, "convert", 1, &a, "");
+}
+
+static void op_bitcast_convert(gen *g) {
+  unsigned a = operand(g);
+  value v = g->v[a];
+  if (kl_is_complex(v.t) || v.t == KILN_PRED || v.computed) return;
+  for (unsigned tries = 0; tries < 20; tries++) {
+    kl_dtype t = any_dtype(g);
+    if (kl_is_complex(t) || t == KILN_PRED || kl_info(t)->bits != kl_info(v.t)->bits) continue;
+    v.t = t;
+    emit(g, &v, "bitcast-convert", 1, &a, "");
+    return;
+  }
+}
+
+static void op_reduce_precision(gen *g) {
+  unsigned a = operand(g);
+  kl_dtype t = g->v[a].t;
+  if (t != KILN_F16 && t != KILN_BF16 && t != KILN_F32 && t != KILN_F64) return;
+  char attrs[64];
+  snprintf(attrs, sizeof attrs, ", exponent_bits=%u, mantissa_bits=%u", 2 + pick(g, kl_info(t)->exp_bits - 1u),
+           pick(g, kl_info(t)->man_bits + 1u));
+  emit(g, &g->v[a], "reduce-precision", 1, &a, attrs);
+}
+
+static void op_complex(gen *g) {
+  unsigned a = operand(g), x[2];
+  if (g->v[a].t != KILN_F32 && g->v[a].t != KILN_F64) return;
+  value v = g->v[a];
+  v.t = v.t == KILN_F32 ? KILN_C64 : KILN_C128;
+  x[0] = a;
+  x[1] = of_type(g, a, g->v[a].t);
+  emit(g, &v, "complex", 2, x, "");
+}
+
+// --- index transforms -------------------------------------------------------------------------------------------------
+
+static void list(char *text, size_t size, const char *key, uint32_t n, const int64_t *dims) {
+  size_t at = (size_t)snprintf(text, size, ", %s={", key);
+  for (uint32_t i = 0; i < n; i++) at += (size_t)snprintf(text + at, size - at, i ? ",%lld" : "%lld", (long long)dims[i]);
+  snprintf(text + at, size - at, "}");
+}
+
+static void op_broadcast(gen *g) {
+  unsigned a = chance(g, 50) ? scalar_constant(g, any_dtype(g)) : operand(g), like = pick(g, g->n);
+  value v = g->v[like];
+  v.t = g->v[a].t;
+  int64_t dims[MAX_RANK];
+  char attrs[128];
+  if (g->v[a].rank == 0) {
+    emit(g, &v, "broadcast", 1, &a, ", dimensions={}");
+    return;
+  }
+  v = g->v[a];
+  if (v.rank >= MAX_RANK) return;
+  uint32_t at = pick(g, v.rank + 1);
+  for (uint32_t d = 0; d < g->v[a].rank; d++) dims[d] = d < at ? d : d + 1;
+  for (uint32_t d = v.rank; d > at; d--) v.dims[d] = v.dims[d - 1];
+  v.dims[at] = 1 + pick(g, 5);
+  v.rank++;
+  if (count(&v) > MAX_ELEMENTS) return;
+  list(attrs, sizeof attrs, "dimensions", g->v[a].rank, dims);
+  emit(g, &v, "broadcast", 1, &a, attrs);
+}
+
+static void op_reshape(gen *g) {
+  unsigned a = operand(g);
+  value v = {.t = g->v[a].t};
+  int64_t n = count(&g->v[a]);
+  if (n == 0) return;
+  while (v.rank < MAX_RANK - 1 && n > 1 && !chance(g, 25)) {
+    int64_t f = 2 + pick(g, 7);
+    if (n % f) f = 1;
+    v.dims[v.rank++] = f;
+    n /= f;
+  }
+  if (n > 1 || chance(g, 30)) v.dims[v.rank++] = n;
+  emit(g, &v, "reshape", 1, &a, "");
+}
+
+static void op_transpose(gen *g) {
+  unsigned a = operand(g);
+  value v = g->v[a];
+  if (!v.rank) return;
+  int64_t perm[MAX_RANK];
+  for (uint32_t d = 0; d < v.rank; d++) perm[d] = d;
+  for (uint32_t d = v.rank - 1; d > 0; d--) {
+    uint32_t o = pick(g, d + 1);
+    int64_t x = perm[d];
+    perm[d] = perm[o];
+    perm[o] = x;
+  }
+  for (uint32_t d = 0; d < v.rank; d++) v.dims[d] = g->v[a].dims[perm[d]];
+  char attrs[128];
+  list(attrs, sizeof attrs, "dimensions", v.rank, perm);
+  emit(g, &v, "transpose", 1, &a, attrs);
+}
+
+static void op_reverse(gen *g) {
+  unsigned a = operand(g);
+  int64_t dims[MAX_RANK];
+  uint32_t n = 0;
+  for (uint32_t d = 0; d < g->v[a].rank; d++) {
+    if (chance(g, 50)) dims[n++] = d;
+  }
+  char attrs[128];
+  list(attrs, sizeof attrs, "dimensions", n, dims);
+  emit(g, &g->v[a], "reverse", 1, &a, attrs);
+}
+
+static void op_slice(gen *g) {
+  unsigned a = operand(g);
+  value v = g->v[a];
+  if (!v.rank) return;
+  char attrs[256];
+  size_t at = (size_t)snprintf(attrs, sizeof attrs, ", slice={");
+  for (uint32_t d = 0; d < v.rank; d++) {
+    int64_t start = pick(g, (unsigned)(v.dims[d] / 3 + 1)), limit = v.dims[d] - pick(g, (unsigned)(v.dims[d] / 3 + 1));
+    int64_t stride = chance(g, 70) ? 1 : 1 + pick(g, 3);
+    if (limit < start) limit = start;
+    v.dims[d] = (limit - start + stride - 1) / stride;
+    at += (size_t)snprintf(attrs + at, sizeof attrs - at, "%s[%lld:%lld:%lld]", d ? ", " : "", (long long)start, (long long)limit,
+                           (long long)stride);
+  }
+  snprintf(attrs + at, sizeof attrs - at, "}");
+  emit(g, &v, "slice", 1, &a, attrs);
+}
+
+static void op_pad(gen *g) {
+  unsigned x[2] = {operand(g)};
+  value v = g->v[x[0]];
+  if (!v.rank) return;
+  x[1] = scalar_constant(g, v.t);
+  char attrs[256];
+  size_t at = (size_t)snprintf(attrs, sizeof attrs, ", padding=");
+  for (uint32_t d = 0; d < v.rank; d++) {
+    int64_t lo = (int64_t)pick(g, 7) - 2, hi = (int64_t)pick(g, 7) - 2, in = chance(g, 75) ? 0 : 1 + pick(g, 2);
+    int64_t inner = v.dims[d] ? v.dims[d] + (v.dims[d] - 1) * in : 0;
+    if (inner + lo + hi < 0) lo = hi = 0;
+    v.dims[d] = inner + lo + hi;
+    at += (size_t)snprintf(attrs + at, sizeof attrs - at, "%s%lld_%lld_%lld", d ? "x" : "", (long long)lo, (long long)hi, (long long)in);
+  }
+  if (count(&v) <= MAX_ELEMENTS) emit(g, &v, "pad", 2, x, attrs);
+}
+
+static void op_concatenate(gen *g) {
+  unsigned a = operand(g), x[3], n = 2 + pick(g, 2);
+  value v = g->v[a];
+  if (!v.rank) return;
+  uint32_t dim = pick(g, v.rank);
+  for (unsigned i = 0; i < n; i++) x[i] = of_type(g, a, v.t);
+  v.dims[dim] *= n;
+  char attrs[64];
+  snprintf(attrs, sizeof attrs, ", dimensions={%u}", dim);
+  if (count(&v) <= MAX_ELEMENTS) emit(g, &v, "concatenate", n, x, attrs);
+}
+
+static void op_iota(gen *g) {
+  value v = g->v[pick(g, g->n)];
+  do v.t = any_dtype(g);
+  while (v.t == KILN_PRED);
+  if (!v.rank) return;
+  char attrs[64];
+  snprintf(attrs, sizeof attrs, ", iota_dimension=%u", pick(g, v.rank));
+  emit(g, &v, "iota", 0, NULL, attrs);
+}
+
+// --- the module -------------------------------------------------------------------------------------------------------
+
+static void (*const ops[])(gen *) = {
+    op_unary, op_unary, op_unary, op_binary, op_binary, op_binary, op_binary, op_compare, op_select, op_clamp, op_convert, op_convert,
+    op_bitcast_convert, op_reduce_precision, op_complex, op_broadcast, op_broadcast, op_reshape, op_transpose, op_reverse, op_slice,
+    op_pad, op_concatenate, op_iota,
+};
+
+static void any_dims(gen *g, value *v) {
+  v->rank = pick(g, MAX_RANK + 1);
+  int64_t n = 1;
+  for (uint32_t d = 0; d < v->rank; d++) {
+    int64_t most = MAX_ELEMENTS / n;
+    int64_t size = chance(g, 2) ? 0 : 1 + pick(g, chance(g, 30) ? 130 : 12);
+    if (size > most) size = 1;
+    v->dims[d] = size;
+    if (size) n *= size;
+  }
+}
+
+static void parameters(gen *g) {
+  value v = {0};
+  any_dims(g, &v);
+  unsigned n = 1 + pick(g, 3);
+  for (unsigned i = 0; i < n; i++) {
+    v.t = any_dtype(g);
+    if (i && chance(g, 20)) any_dims(g, &v);
+    begin(g, &v, "parameter");
+    kl_sbf(g->out, "%u)\n", i);
+  }
+  g->params = n;
+}
+
+static void roots(gen *g, unsigned *root, unsigned *n) {
+  *n = 1;
+  root[0] = g->n - 1;
+  for (unsigned i = 0; i < g->n && *n < 3; i++) {
+    if (i != root[0] && count(&g->v[i]) == count(&g->v[root[0]]) && chance(g, 8)) root[(*n)++] = i;
+  }
+}
+
+static void put_tuple(gen *g, const unsigned *root, unsigned n) {
+  if (n == 1) put_shape(g, &g->v[root[0]]);
+  for (unsigned i = 0; n > 1 && i < n; i++) {
+    kl_sb_puts(g->out, i ? ", " : "(");
+    put_shape(g, &g->v[root[i]]);
+  }
+  if (n > 1) kl_sb_putc(g->out, ')');
+}
+
+void gen_fusion(gen_source *src, unsigned nops, kl_sb *out) {
+  gen g = {.src = src, .out = out};
+  unsigned root[3], n;
+  kl_sb_puts(out, "HloModule random\n\nfused {\n");
+  parameters(&g);
+  for (unsigned i = 0; i < nops && !full(&g); i++) ops[pick(&g, KL_COUNT(ops))](&g);
+  roots(&g, root, &n);
+  kl_sb_puts(out, "  ROOT root = ");
+  put_tuple(&g, root, n);
+  kl_sb_puts(out, n > 1 ? " tuple(" : " copy(");
+  for (unsigned i = 0; i < n; i++) kl_sbf(out, i ? ", v%u" : "v%u", root[i]);
+  kl_sb_puts(out, ")\n}\n\nENTRY main {\n");
+  for (unsigned i = 0; i < g.params; i++) {
+    kl_sbf(out, "  p%u = ", i);
+    put_shape(&g, &g.v[i]);
+    kl_sbf(out, " parameter(%u)\n", i);
+  }
+  kl_sb_puts(out, "  ROOT fusion = ");
+  put_tuple(&g, root, n);
+  kl_sb_puts(out, " fusion(");
+  for (unsigned i = 0; i < g.params; i++) kl_sbf(out, i ? ", p%u" : "p%u", i);
+  kl_sb_puts(out, "), kind=kLoop, calls=fused\n}\n");
+}
+
+// --- inputs -----------------------------------------------------------------------------------------------------------
+
+static uint64_t wild_bits(kl_dtype t, gen_source *s) {
+  static const double special[] = {0.0, -0.0, 1.0, -1.0, 0.5, 2.0, __builtin_inf(), -__builtin_inf(), __builtin_nan(""),
+                                   1e-40, -1e-40, 1e-310, 65504, 448, 57344, 3e38, 1e300, -128, 255, 2147483648.0, 9.3e18};
+  uint64_t r = next(s);
+  if (t == KILN_PRED) return r & 1;
+  if (!kl_is_float(t)) return r & 3 ? next(s) & kl_int_mask(t) : (r >> 8) % 3 - 1;
+  if ((r & 3) == 0) return kl_float_encode(t, special[(r >> 8) % KL_COUNT(special)]);
+  if ((r & 3) == 1) return next(s) & kl_int_mask(t);
+  return kl_float_encode(t, ((double)(r >> 11) * 0x1p-53 - 0.5) * 16);
+}
+
+static uint64_t sane_bits(kl_dtype t, gen_source *s) {
+  uint64_t r = next(s);
+  if (t == KILN_PRED) return r & 1;
+  if (!kl_is_float(t)) return (uint64_t)((int64_t)(r % 41) - (kl_is_signed(t) ? 20 : 0)) & kl_int_mask(t);
+  return kl_float_encode(t, ((double)(r >> 11) * 0x1p-53 - (t == KILN_F8E8M0FNU ? 0 : 0.5)) * 8);
+}
+
+void gen_fill(uint64_t seed, kl_dtype t, int64_t bytes, bool wild, void *buffer) {
+  gen_source s = {.seed = seed};
+  kl_dtype part = kl_is_complex(t) ? kl_info(t)->part : t;
+  unsigned bits = kl_info(part)->bits;
+  unsigned char *p = buffer;
+  for (int64_t at = 0; at < bytes;) {
+    uint64_t word = 0;
+    for (unsigned b = 0; b < (bits < 8 ? 8 : bits); b += bits) word |= (wild ? wild_bits(part, &s) : sane_bits(part, &s)) << b;
+    memcpy(p + at, &word, bits < 8 ? 1 : bits / 8);
+    at += bits < 8 ? 1 : bits / 8;
+  }
+}

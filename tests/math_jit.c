@@ -1,0 +1,159 @@
+#include "math_jit.h"
+
+#include "jit/jit.h"
+#include "lower/emit/irtable.h"
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/Orc.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct mj {
+  kl_ctx *cx;
+  unsigned count;
+  unsigned njits;
+  LLVMOrcLLJITRef jits[256];
+};
+
+static void fail(mj *j, const char *what) {
+  fprintf(stderr, "# %s\n", what);
+  for (size_t i = 0; i < kiln_diagnostics_count(j->cx); i++)
+    fprintf(stderr, "# %s", kiln_diagnostics_get(j->cx, i)->text);
+  exit(1);
+}
+
+mj *mj_open(void) {
+  mj *j = calloc(1, sizeof *j);
+  j->cx = kiln_context_create(NULL);
+  kl_jit *state;
+  if (kl_jit_get(j->cx, &state) != KILN_OK) fail(j, "LLVM");
+  return j;
+}
+
+void mj_close(mj *j) {
+  for (unsigned i = 0; i < j->njits; i++) LLVMConsumeError(LLVMOrcDisposeLLJIT(j->jits[i]));
+  kiln_context_destroy(&j->cx);
+  free(j);
+}
+
+static LLVMValueRef element(kb *k, LLVMValueRef base, LLVMValueRef i, kb_kind kind) {
+  return LLVMBuildGEP2(k->b, kb_type(k, kind, 1), base, &i, 1, "");
+}
+
+static kb_reg load(kb *k, LLVMValueRef base, LLVMValueRef i, kb_kind kind, unsigned lanes) {
+  LLVMValueRef v = LLVMBuildLoad2(k->b, kb_type(k, kind, lanes), element(k, base, i, kind), "");
+  LLVMSetAlignment(v, kb_kind_bits(kind) / 8);
+  return (kb_reg){v, (uint8_t)kind, (uint16_t)lanes};
+}
+
+static void store(kb *k, LLVMValueRef base, LLVMValueRef i, kb_reg v) {
+  kb_kind kind = v.kind == KB_F32 ? KB_I32 : v.kind == KB_F64 ? KB_I64 : (kb_kind)v.kind;
+  v = kb_bitcast(k, v, kind, v.lanes);
+  LLVMSetAlignment(LLVMBuildStore(k->b, v.v, element(k, base, i, kind)), kb_kind_bits(kind) / 8);
+}
+
+static kb begin(mj *j, kb_machine machine, int sm, LLVMTypeRef *types, unsigned n, const char *name) {
+  kb k = {.cx = j->cx, .llcx = LLVMContextCreate(), .machine = machine, .sm = sm};
+  k.module = LLVMModuleCreateWithNameInContext(name, k.llcx);
+  k.b = LLVMCreateBuilderInContext(k.llcx);
+  for (unsigned i = 0; i < n; i++) types[i] = LLVMPointerTypeInContext(k.llcx, machine == KB_NVPTX ? 1 : 0);
+  types[n] = LLVMInt64TypeInContext(k.llcx);
+  LLVMTypeRef fty = LLVMFunctionType(LLVMVoidTypeInContext(k.llcx), types, machine == KB_NVPTX ? n : n + 1, false);
+  k.fn = LLVMAddFunction(k.module, name, fty);
+  LLVMPositionBuilderAtEnd(k.b, LLVMAppendBasicBlockInContext(k.llcx, k.fn, ""));
+  return k;
+}
+
+static void host_loop(kb *k, const mj_spec *s) {
+  LLVMTypeRef i64 = LLVMInt64TypeInContext(k->llcx);
+  LLVMBasicBlockRef entry = LLVMGetInsertBlock(k->b);
+  LLVMBasicBlockRef loop = LLVMAppendBasicBlockInContext(k->llcx, k->fn, "loop");
+  LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(k->llcx, k->fn, "done");
+  LLVMBuildBr(k->b, loop);
+  LLVMPositionBuilderAtEnd(k->b, loop);
+  LLVMValueRef i = LLVMBuildPhi(k->b, i64, "");
+  kb_reg a = load(k, LLVMGetParam(k->fn, 0), i, s->in, s->lanes), b = load(k, LLVMGetParam(k->fn, 1), i, s->in, s->lanes);
+  store(k, LLVMGetParam(k->fn, 2), i, s->emit(k, s->user, a, b));
+  LLVMValueRef next = LLVMBuildAdd(k->b, i, LLVMConstInt(i64, s->lanes, false), "");
+  LLVMBasicBlockRef last = LLVMGetInsertBlock(k->b);
+  LLVMBuildCondBr(k->b, LLVMBuildICmp(k->b, LLVMIntSLT, next, LLVMGetParam(k->fn, 3), ""), loop, done);
+  LLVMAddIncoming(i, (LLVMValueRef[]){LLVMConstInt(i64, 0, false), next}, (LLVMBasicBlockRef[]){entry, last}, 2);
+  LLVMPositionBuilderAtEnd(k->b, done);
+  LLVMBuildRetVoid(k->b);
+}
+
+static LLVMMemoryBufferRef generate(mj *j, kb *k, const kl_target *t, const char *name) {
+  LLVMMemoryBufferRef code;
+  LLVMDisposeBuilder(k->b);
+  if (kl_codegen(j->cx, k->llcx, k->module, t, name, NULL, NULL, &code) != KILN_OK) fail(j, name);
+  LLVMContextDispose(k->llcx);
+  return code;
+}
+
+static void layout(mj *j, kb *k, const kl_target *t) {
+  LLVMTargetMachineRef tm;
+  if (kl_machine_get(j->cx, t, kl_ptx_floor(t->sm, t->variant), &tm) != KILN_OK) fail(j, "target");
+  LLVMTargetDataRef data = LLVMCreateTargetDataLayout(tm);
+  char *text = LLVMCopyStringRepOfTargetData(data), *triple = LLVMGetTargetMachineTriple(tm);
+  LLVMSetDataLayout(k->module, text);
+  LLVMSetTarget(k->module, triple);
+  LLVMDisposeTargetData(data);
+  LLVMDisposeMessage(text);
+  LLVMDisposeMessage(triple);
+}
+
+typedef struct found {
+  LLVMErrorRef error;
+  uint64_t address;
+} found;
+
+static void on_found(LLVMErrorRef error, LLVMOrcCSymbolMapPairs pairs, size_t n, void *user) {
+  found *f = user;
+  f->error = error;
+  if (!error && n) f->address = pairs[0].Sym.Address;
+}
+
+mj_fn mj_compile(mj *j, const mj_spec *s) {
+  kl_target t;
+  char name[32];
+  LLVMTypeRef types[4];
+  if (kl_target_parse(j->cx, "host", &t) != KILN_OK) fail(j, "target");
+  snprintf(name, sizeof name, "f%u", j->count++);
+  kb k = begin(j, KB_HOST, 0, types, 3, name);
+  layout(j, &k, &t);
+  host_loop(&k, s);
+  LLVMMemoryBufferRef object = generate(j, &k, &t, name);
+  LLVMOrcLLJITRef jit;
+  if (j->njits == KL_COUNT(j->jits)) fail(j, "too many functions");
+  if (kl_llvm_error(j->cx, LLVMOrcCreateLLJIT(&jit, NULL), "jit")) fail(j, name);
+  j->jits[j->njits++] = jit;
+  LLVMOrcJITDylibRef lib = LLVMOrcExecutionSessionCreateBareJITDylib(LLVMOrcLLJITGetExecutionSession(jit), "test");
+  // A bare library: a libcall would be a symbol that nobody has.
+  if (kl_llvm_error(j->cx, LLVMOrcLLJITAddObjectFile(jit, lib, object), "object")) fail(j, name);
+  found f = {0};
+  LLVMOrcCJITDylibSearchOrderElement order = {lib, LLVMOrcJITDylibLookupFlagsMatchExportedSymbolsOnly};
+  LLVMOrcCLookupSetElement symbol = {LLVMOrcLLJITMangleAndIntern(jit, name), LLVMOrcSymbolLookupFlagsRequiredSymbol};
+  LLVMOrcExecutionSessionLookup(LLVMOrcLLJITGetExecutionSession(jit), LLVMOrcLookupKindStatic, &order, 1, &symbol, 1,
+                                on_found, &f);
+  if (kl_llvm_error(j->cx, f.error, "linking")) fail(j, name);
+  return (mj_fn)(uintptr_t)f.address;
+}
+
+char *mj_ptx(mj *j, const mj_spec *s, unsigned sm) {
+  kl_target t;
+  char name[32];
+  LLVMTypeRef types[3];
+  snprintf(name, sizeof name, "sm_%u", sm);
+  if (kl_target_parse(j->cx, name, &t) != KILN_OK) fail(j, "target");
+  snprintf(name, sizeof name, "f%u", j->count++);
+  kb k = begin(j, KB_NVPTX, (int)sm, types, 2, name);
+  layout(j, &k, &t);
+  LLVMSetFunctionCallConv(k.fn, 71);
+  LLVMValueRef tid = kb_intrinsic(&k, "llvm.nvvm.read.ptx.sreg.tid.x", NULL, 0, NULL, 0, KB_I32, 1).v;
+  kb_reg a = load(&k, LLVMGetParam(k.fn, 0), tid, s->in, 1);
+  store(&k, LLVMGetParam(k.fn, 1), tid, s->emit(&k, s->user, a, a));
+  LLVMBuildRetVoid(k.b);
+  LLVMMemoryBufferRef code = generate(j, &k, &t, name);
+  char *text = strndup(LLVMGetBufferStart(code), LLVMGetBufferSize(code));
+  LLVMDisposeMemoryBuffer(code);
+  return text;
+}

@@ -1,0 +1,28 @@
+// Runs kb expansions in this process: a loop over vectors around one expansion, compiled for the host by the library's
+// own code generation, so that what is tested is what kernels get.
+#ifndef KL_TEST_MATH_JIT_H
+#define KL_TEST_MATH_JIT_H
+
+#include "lower/emit/math.h"
+
+// y[i] = f(a[i], b[i]) for i < n; n is a multiple of the lanes. b may be NULL where the expansion does not ask for it.
+typedef void (*mj_fn)(const void *a, const void *b, void *y, int64_t n);
+
+// What to expand. `emit` gets registers of kind `in` (two of them, the second of them dead if unused) and returns one
+// of kind `out`. Memory holds elements of the kinds' own sizes.
+typedef struct mj_spec {
+  kb_kind in, out;
+  unsigned lanes;
+  kb_reg (*emit)(kb *k, const void *user, kb_reg a, kb_reg b);
+  const void *user;
+} mj_spec;
+
+typedef struct mj mj;
+mj *mj_open(void);
+void mj_close(mj *j);
+// Exits with a message if the code does not compile or link.
+mj_fn mj_compile(mj *j, const mj_spec *s);
+// PTX of a kernel that applies the expansion to one scalar per thread; free() it.
+char *mj_ptx(mj *j, const mj_spec *s, unsigned sm);
+
+#endif

@@ -1,0 +1,93 @@
+#include "ptxas.h"
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+const char *ptxas_path(void) {
+  static char path[4096];
+  static bool looked;
+  if (looked) return path[0] ? path : NULL;
+  looked = true;
+  const char *dirs = getenv("PATH");
+  char all[16384];
+  snprintf(all, sizeof all, "%s:/usr/local/cuda/bin", dirs ? dirs : "");
+  for (char *d = strtok(all, ":"); d; d = strtok(NULL, ":")) {
+    snprintf(path, sizeof path, "%s/ptxas", d);
+    if (access(path, X_OK) == 0) return path;
+  }
+  path[0] = 0;
+  printf("# ptxas is not installed: no PTX is assembled\n");
+  return NULL;
+}
+
+static char *slurp(const char *path, size_t *n) {
+  FILE *f = fopen(path, "rb");
+  *n = 0;
+  if (!f) return NULL;
+  fseek(f, 0, SEEK_END);
+  long size = ftell(f);
+  rewind(f);
+  char *p = calloc(1, (size_t)size + 1);
+  if (p) *n = fread(p, 1, (size_t)size, f);
+  fclose(f);
+  return p;
+}
+
+// Every instruction of the cubin takes 16 bytes of a .text section.
+static long count_sass(const char *cubin) {
+  size_t n;
+  char *p = slurp(cubin, &n);
+  long bytes = 0;
+  if (p && n > sizeof(Elf64_Ehdr)) {
+    const Elf64_Ehdr *h = (const Elf64_Ehdr *)p;
+    const Elf64_Shdr *s = (const Elf64_Shdr *)(p + h->e_shoff);
+    const char *names = p + s[h->e_shstrndx].sh_offset;
+    for (int i = 0; i < h->e_shnum; i++) {
+      if (strncmp(names + s[i].sh_name, ".text", 5) == 0) bytes += (long)s[i].sh_size;
+    }
+  }
+  free(p);
+  return bytes / 16;
+}
+
+static int number_before(const char *log, const char *word) {
+  const char *p = strstr(log, word);
+  if (!p) return 0;
+  while (p > log && p[-1] == ' ') p--;
+  while (p > log && p[-1] >= '0' && p[-1] <= '9') p--;
+  return atoi(p);
+}
+
+ptxas_result ptxas_run(const char *ptx, size_t size, const char *target) {
+  ptxas_result r = {0};
+  char dir[] = "/tmp/kiln-ptx-XXXXXX", in[64], out[64], log[64], command[8192];
+  if (!mkdtemp(dir)) return r;
+  snprintf(in, sizeof in, "%s/k.ptx", dir);
+  snprintf(out, sizeof out, "%s/k.cubin", dir);
+  snprintf(log, sizeof log, "%s/log", dir);
+  FILE *f = fopen(in, "wb");
+  if (f) {
+    fwrite(ptx, 1, size, f);
+    fclose(f);
+  }
+  snprintf(command, sizeof command, "'%s' -v -arch=%s -o %s %s >%s 2>&1", ptxas_path(), target, out, in, log);
+  int status = system(command);
+  size_t n;
+  char *text = slurp(log, &n);
+  snprintf(r.log, sizeof r.log, "%s", text ? text : "");
+  r.ok = status == 0;
+  if (text) {
+    r.registers = number_before(text, " registers");
+    r.spill_stores = number_before(text, " bytes spill stores");
+    r.stack = number_before(text, " bytes stack frame");
+  }
+  if (r.ok) r.sass = count_sass(out);
+  free(text);
+  unlink(in);
+  unlink(out);
+  unlink(log);
+  rmdir(dir);
+  return r;
+}

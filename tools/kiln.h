@@ -1,0 +1,64 @@
+// Shared by the command's verbs. The command uses kiln's public headers and nothing else of it.
+#ifndef KILN_TOOL_H
+#define KILN_TOOL_H
+
+#include <kiln/kiln.h>
+#include <stdio.h>
+
+// Exit statuses, as --help states them.
+enum { EXIT_DONE = 0, EXIT_DIFFERS = 1, EXIT_BAD_INPUT = 2, EXIT_NOT_SUPPORTED = 3, EXIT_DEVICE = 4 };
+
+// --- options (options.c) --------------------------------------------------------------------------------------------
+
+// One option of a verb: "--seed" takes a value, "--check" none. Values collect in order; the last one counts.
+typedef struct option {
+  const char *name; // "--seed"
+  const char *value; // name of the value in the help, NULL for a flag
+  const char *help;
+} option;
+
+typedef struct args {
+  const char *file;        // the positional argument, NULL if none
+  const char *values[64];  // by option, NULL if not given; "" for a flag that is given
+  struct { int option; const char *value; } all[256]; // every occurrence, in order
+  int count;
+} args;
+
+typedef struct verb {
+  const char *name, *synopsis, *help;
+  const option *options; // ends with a NULL name
+  int (*run)(const args *a);
+  bool takes_file;
+} verb;
+
+// Parses the words after the verb. 0, or an exit status after having said what is wrong.
+int args_parse(const verb *v, int argc, char **argv, args *out);
+void verb_help(const verb *v, FILE *to);
+// Whole decimal number in lo..hi, else false.
+bool number(const char *text, unsigned long long lo, unsigned long long hi, unsigned long long *out);
+
+// --- modules and files (files.c) --------------------------------------------------------------------------------------
+
+// Reads a whole file; NULL after having said why. Free with free().
+char *read_file(const char *path, size_t *size);
+// Writes to `path`, or to stdout for NULL; 0 or an exit status.
+int write_output(const char *path, const char *text, size_t size);
+// Prints the context's findings to stderr and clears them; returns the exit status that `s` stands for.
+int report(kiln_context *cx, kiln_status s);
+// Opens and checks a module; 0 or an exit status.
+int open_module(kiln_context *cx, const char *path, const char *fusion, kiln_module **out);
+double now_seconds(void);
+void json_string(FILE *to, const char *text);
+
+// --- .npy (npy.c) -----------------------------------------------------------------------------------------------------
+
+// Reads elements of `type` in row-major order (one byte each for sub-byte types) into `elements`. Types that numpy lacks
+// are taken as raw bytes of the same item size. 0, or an exit status after having said what does not fit.
+int npy_read(const char *path, const kiln_array_type *type, void *elements);
+int npy_write(const char *path, const kiln_array_type *type, const void *elements);
+// Bytes of one element in such a file.
+size_t npy_item_size(kiln_dtype t);
+
+extern const verb verb_run, verb_compile, verb_verify, verb_devices;
+
+#endif
