@@ -29,8 +29,13 @@ mj *mj_open(void) {
   return j;
 }
 
-void mj_close(mj *j) {
+void mj_clear(mj *j) {
   for (unsigned i = 0; i < j->njits; i++) LLVMConsumeError(LLVMOrcDisposeLLJIT(j->jits[i]));
+  j->njits = 0;
+}
+
+void mj_close(mj *j) {
+  mj_clear(j);
   kiln_context_destroy(&j->cx);
   free(j);
 }

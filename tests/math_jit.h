@@ -20,6 +20,7 @@ typedef struct mj_spec {
 typedef struct mj mj;
 mj *mj_open(void);
 void mj_close(mj *j);
+void mj_clear(mj *j); // frees all code compiled so far
 // Exits with a message if the code does not compile or link.
 mj_fn mj_compile(mj *j, const mj_spec *s);
 // PTX of a kernel that applies the expansion to one scalar per thread; free() it.

@@ -485,6 +485,48 @@ START_TEST(unknown_ops_are_named) {
 }
 END_TEST
 
+// Each level of calls takes C stack: there is a limit, and the finding says so.
+START_TEST(deep_calls_are_refused) {
+  enum { DEPTH = 400 };
+  static char text[DEPTH * 100 + 200];
+  size_t n = (size_t)sprintf(text, "HloModule t\nc0 { p = f32[] parameter(0)\n ROOT r = f32[] negate(p) }\n");
+  for (int k = 1; k <= DEPTH; k++)
+    n += (size_t)sprintf(text + n, "c%d { p = f32[] parameter(0)\n ROOT r = f32[] call(p), to_apply=c%d }\n", k, k - 1);
+  for (int depth = 100; depth <= DEPTH; depth += 300) {
+    sprintf(text + n, "ENTRY e { p = f32[] parameter(0)\n ROOT r = f32[] call(p), to_apply=c%d }\n", depth);
+    kiln_module *m = parse(text);
+    float x = 3, y = 0;
+    kiln_status s = kiln_module_eval(cx, m, (const void *const[]){&x}, (void *const[]){&y}, NULL);
+    ck_assert_int_eq(s, depth == 100 ? KILN_OK : KILN_E_UNSUPPORTED);
+    EXPECT(depth == 100 ? y == -3 : strstr(last_finding(), "nested") != NULL, "%s", last_finding());
+    kiln_module_destroy(&m);
+  }
+}
+END_TEST
+
+// The number of threads changes no bit.
+START_TEST(threads_change_nothing) {
+  enum { COUNT = 300001 };
+  kiln_module *m = parse("HloModule t\nENTRY e { p = f32[300001] parameter(0)\n e = f32[300001] tanh(p)\n"
+                         " c = bf16[300001] convert(e)\n s = bf16[300001] sine(c)\n"
+                         " ROOT r = (f32[300001], bf16[300001]) tuple(e, s) }");
+  float *p = malloc(COUNT * sizeof(float));
+  for (int i = 0; i < COUNT; i++) p[i] = (float)(i - COUNT / 2) * 1e-4f;
+  kl_result r[2][2];
+  for (int k = 0; k < 2; k++)
+    ck_assert_int_eq(kl_eval(cx, m, m->entry, &(kl_array){NULL, p}, &(kl_eval_opts){true, k ? 1 : 7}, r[k]), KILN_OK);
+  for (int k = 0; k < 2; k++) {
+    size_t size = COUNT * (size_t)(k ? 2 : 4);
+    ck_assert(memcmp(r[0][k].data.data, r[1][k].data.data, size) == 0);
+    ck_assert(memcmp(r[0][k].lo, r[1][k].lo, size) == 0 && memcmp(r[0][k].hi, r[1][k].hi, size) == 0);
+    kl_result_free(cx, &r[0][k]);
+    kl_result_free(cx, &r[1][k]);
+  }
+  free(p);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 // Flush-to-zero, denormals-are-zero and another rounding mode in the caller change nothing, and stay as they were.
 #if defined(__x86_64__)
 static unsigned get_mode(void) {
@@ -644,6 +686,8 @@ int main(void) {
   tcase_add_test(rest, buffers_have_layouts);
   tcase_add_test(rest, check_reports_mismatches);
   tcase_add_test(rest, unknown_ops_are_named);
+  tcase_add_test(rest, deep_calls_are_refused);
+  tcase_add_test(rest, threads_change_nothing);
   tcase_add_test(rest, environment_is_ours);
   tcase_add_test(rest, memory_is_given_back);
   suite_add_tcase(s, ops);

@@ -461,8 +461,8 @@ END_TEST
 START_TEST(exact_graphs_pay_nothing) {
   static const char *const bodies[] = {"a = f32[4] add(x, x)\n ROOT r = f32[4] sqrt(a)",
                                        "b = bf16[4] convert(x)\n ROOT r = bf16[4] tanh(b)",
-                                       "e = f32[4] exponential(x)\n z = f32[] constant(0)\n b = f32[4] broadcast(z), "
-                                       "dimensions={}\n ROOT r = pred[4] compare(e, b), direction=GE",
+                                       ("e = f32[4] exponential(x)\n z = f32[] constant(0)\n b = f32[4] broadcast(z), "
+                                        "dimensions={}\n ROOT r = pred[4] compare(e, b), direction=GE"),
                                        "e = f32[4] exponential(x)\n ROOT r = pred[4] is-finite(e)"};
   for (size_t k = 0; k < KL_COUNT(bodies); k++) {
     char text[512];

@@ -159,7 +159,7 @@ static const kl_expr *build(kl_exprs *p, int64_t c, kl_term *terms, uint32_t n) 
   e->id = (uint32_t)p->exprs.n;
   e->n = n;
   e->c = c;
-  memcpy(e->terms, terms, n * sizeof(kl_term));
+  if (n) memcpy(e->terms, terms, n * sizeof(kl_term));
   plain_range(p, c, terms, n, &e->lo, &e->hi);
   VEC_PUSH(p->cx, &p->exprs, e);
   p->expr_slots[s] = e->id + 1;

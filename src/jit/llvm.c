@@ -81,6 +81,12 @@ static bool has_feature(const char *features, const char *want) {
   return false;
 }
 
+// On NVPTX ptxas optimises whatever it gets, and LLVM's own work above level none goes mostly into strength reduction of
+// straight-line code, which finds nothing here and doubles the time. The host has no second compiler.
+static LLVMCodeGenOptLevel codegen_level(const kl_target *t) {
+  return t->machine == KL_HOST ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone;
+}
+
 static kiln_status make_machine(kl_ctx *cx, const kl_target *t, uint32_t ptx, LLVMTargetMachineRef *out) {
   char *triple = t->machine == KL_HOST ? LLVMGetDefaultTargetTriple() : LLVMCreateMessage(nvptx_triple);
   char *cpu = t->machine == KL_HOST ? LLVMGetHostCPUName() : NULL, *features = NULL, *why = NULL;
@@ -99,7 +105,7 @@ static kiln_status make_machine(kl_ctx *cx, const kl_target *t, uint32_t ptx, LL
     st = kl_fail(cx, KILN_E_INTERNAL, KL_NOWHERE, "LLVM has no target for %s: %s", triple, why);
   if (st == KILN_OK)
     *out = LLVMCreateTargetMachine(target, triple, cpu ? cpu : sm, features ? features : version,
-                                   LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
+                                   codegen_level(t), LLVMRelocPIC, LLVMCodeModelDefault);
   LLVMDisposeMessage(triple);
   if (cpu) LLVMDisposeMessage(cpu);
   if (features) LLVMDisposeMessage(features);

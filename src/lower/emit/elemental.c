@@ -203,7 +203,7 @@ static kb_reg reduce_precision(kb *k, const kl_instr *in, kl_dtype t, kb_reg x) 
     b = kb_andi(k, b, (int64_t)~((1ull << drop) - 1));
   }
   if (in->exponent_bits < f->exp_bits) {
-    int64_t exp_mask = ((1ll << f->exp_bits) - 1) << f->man_bits, sign_mask = 1ll << (f->bits - 1);
+    int64_t exp_mask = ((1ll << f->exp_bits) - 1) << f->man_bits, sign_mask = (int64_t)(1ull << (f->bits - 1));
     int64_t bias = (1ll << (in->exponent_bits - 1)) - 1;
     int64_t max_exp = (f->bias + bias) << f->man_bits, min_exp = (f->bias - bias + 1) << f->man_bits;
     kb_reg e = kb_andi(k, b, exp_mask), sign = kb_andi(k, b, sign_mask);

@@ -44,6 +44,8 @@ typedef struct kl_emit {
   kl_val *vals;       // by step
   kb_reg *guard_lane; // nguards x lanes, .v NULL until made
   kb_reg *guard_wide; // nguards x nwide
+  unsigned invariant_load; // metadata kind
+  LLVMValueRef empty_node;
 } kl_emit;
 
 // emit_index.c

@@ -362,6 +362,8 @@ LLVMModuleRef kl_emit_kernel(kl_ctx *cx, LLVMContextRef llcx, kl_plan *plan, con
   LLVMSetDataLayout(e.k.module, layout);
   e.k.b = LLVMCreateBuilderInContext(llcx);
   e.slots = KL_NEW_N(&scratch, kb_reg, plan->nslots + 1);
+  e.invariant_load = LLVMGetMDKindIDInContext(llcx, "invariant.load", 14);
+  e.empty_node = LLVMMetadataAsValue(llcx, LLVMMDNodeInContext2(llcx, NULL, 0));
   if (e.k.machine == KB_NVPTX) emit_gpu(&e);
   else emit_host(&e);
   LLVMDisposeBuilder(e.k.b);

@@ -59,16 +59,14 @@ static kb_reg reduce_natural(kb *k, const km_consts *m, kb_reg x, double magic, 
 
 // exp: all x. F32 EXP_F32 ulp, F64 EXP_F64 ulp. Remez polynomial for exp on +-ln 2 / 2 with 1 + r exact.
 // The clamped ends still round to 0 and to infinity.
-kb_reg km_exp(kb *k, kb_reg x) {
-  const km_consts *m = km_consts_of(x);
+static kb_reg km_exp(kb *k, const km_consts *m, kb_reg x) {
   x = km_at_least(k, km_at_most(k, x, m->exp_high), m->exp_low);
   kb_reg t, r = reduce_natural(k, m, x, magic_for_halves(m), &t);
   return scale_by_halves(k, m, km_horner(k, r, m->exp), t);
 }
 
 // exp2: all x. F32 EXP2_F32 ulp, F64 EXP2_F64 ulp, exact for integers. Remez polynomial for 2^f on +-0.5.
-kb_reg km_exp2(kb *k, kb_reg x) {
-  const km_consts *m = km_consts_of(x);
+static kb_reg km_exp2(kb *k, const km_consts *m, kb_reg x) {
   double magic = magic_for_halves(m);
   x = km_at_least(k, km_at_most(k, x, m->exp2_high), m->exp2_low);
   kb_reg t = kb_faddi(k, x, magic), f = kb_fsub(k, x, kb_faddi(k, t, -magic));
@@ -104,8 +102,7 @@ static kb_reg log_sum(kb *k, const km_consts *m, kb_reg f, kb_reg p, kb_reg n) {
 
 // log: all x. F32 LOG_F32 ulp, F64 LOG_F64 ulp, log(1) = +0. x = 2^n (1 + f) with 1 + f in [2/3, 4/3);
 // log(1 + f) = f + f^2 P(f) by Remez. Denormals are scaled up by 2^man_bits first.
-kb_reg km_log(kb *k, kb_reg x) {
-  const km_consts *m = km_consts_of(x);
+static kb_reg km_log(kb *k, const km_consts *m, kb_reg x) {
   double up = ldexp(1, (int)m->man_bits);
   kb_reg small = kb_fcmp(k, LLVMRealOLT, x, kb_flike(k, x, m->min_normal));
   kb_reg u = km_bits(k, kb_select(k, small, kb_fmuli(k, x, up), x));
@@ -131,8 +128,7 @@ static kb_reg divide_1p(kb *k, const km_consts *m, kb_reg n, kb_reg q) {
 
 // tanh: all x. F32 TANH_F32 ulp, F64 TANH_F64 ulp. Below tanh_split x + x^3 P(x^2); above it 1 - 2 q / (1 + q) with
 // q = exp(-2 |x|), where an error of q counts little. q vanishes in the sum before it could underflow.
-kb_reg km_tanh(kb *k, kb_reg x) {
-  const km_consts *m = km_consts_of(x);
+static kb_reg km_tanh(kb *k, const km_consts *m, kb_reg x) {
   kb_reg a = kb_fabs(k, x), s = kb_fmul(k, a, a);
   kb_reg small = kb_fma(k, kb_fmul(k, km_horner(k, s, m->tanh_small), s), a, a);
   kb_reg q = exp2_scaled(k, m, km_at_most(k, a, m->tanh_one), -2 * m->log2e), large;
@@ -144,10 +140,14 @@ kb_reg km_tanh(kb *k, kb_reg x) {
 
 // logistic: all x. F32 LOGISTIC_F32 ulp, F64 LOGISTIC_F64 ulp. With q = exp(-|x|): 1 / (1 + q), or q / (1 + q) for negative x. q is
 // carried as q 2^c, so that it is normal down to the least result and rounded to a denormal only in the end.
-kb_reg km_logistic(kb *k, kb_reg x) {
-  const km_consts *m = km_consts_of(x);
+static kb_reg km_logistic(kb *k, const km_consts *m, kb_reg x) {
   int up = (int)m->man_bits + 9;
-  kb_reg y = km_at_least(k, kb_fneg(k, kb_fabs(k, x)), m->exp_low), t;
+  kb_reg y = kb_fneg(k, kb_fabs(k, x)), t;
+  if (m->logistic_small != 0) {
+    kb_reg small = kb_fcmp(k, LLVMRealOGT, y, kb_flike(k, y, -m->logistic_small));
+    y = kb_select(k, small, kb_fmuli(k, y, m->logistic_shrink), y);
+  }
+  y = km_at_least(k, y, m->exp_low);
   kb_reg r = reduce_natural(k, m, y, m->magic + up, &t);
   kb_reg scaled = kb_fmul(k, km_horner(k, r, m->exp), power_of_two(k, m, t));
   kb_reg q = kb_fmuli(k, scaled, ldexp(1, -up));
@@ -157,8 +157,7 @@ kb_reg km_logistic(kb *k, kb_reg x) {
 
 // erf: all x. F32 ERF_F32 ulp, F64 ERF_F64 ulp. Below erf_split x + x P(x^2); above it 1 - 2^P(|x|), where P is the
 // logarithm of erfc to base 2.
-kb_reg km_erf(kb *k, kb_reg x) {
-  const km_consts *m = km_consts_of(x);
+static kb_reg km_erf(kb *k, const km_consts *m, kb_reg x) {
   kb_reg a = kb_fabs(k, x), s = kb_fmul(k, a, a);
   kb_reg small = kb_fma(k, km_horner(k, s, m->erf_small), a, a);
   kb_reg e = km_horner(k, km_at_most(k, a, m->erf_one), m->erf_large);
@@ -183,8 +182,7 @@ static kb_reg rsqrt_special(kb *k, const km_consts *m, kb_reg x, kb_reg r) {
 
 // rsqrt: all x. F32 RSQRT_F32 ulp, F64 RSQRT_F64 ulp. Halving the pattern gives 3.5%; with e = 1 - x y^2,
 // y (1 + e / 2 + 3 e^2 / 8) leaves 5/16 e^3 of an error, and y (1 + e / 2) leaves 3/8 e^2.
-kb_reg km_rsqrt(kb *k, kb_reg x) {
-  const km_consts *m = km_consts_of(x);
+static kb_reg km_rsqrt(kb *k, const km_consts *m, kb_reg x) {
   int up = (int)(m->man_bits + 1) & ~1;
   kb_reg one = one_like(k, x), denormal = kb_fcmp(k, LLVMRealOLT, x, kb_flike(k, x, m->min_normal));
   kb_reg v = kb_select(k, denormal, kb_fmuli(k, x, ldexp(1, up)), x), u = km_bits(k, v);
@@ -198,16 +196,20 @@ kb_reg km_rsqrt(kb *k, kb_reg x) {
   return rsqrt_special(k, m, x, y);
 }
 
-kb_reg km_call(kb *k, km_fn fn, kl_dtype t, kb_reg x) {
+kb_reg km_expand(kb *k, km_fn fn, const km_consts *m, kb_reg x) {
   switch (fn) {
-  case KM_EXP: return km_exp(k, x);
-  case KM_EXP2: return km_exp2(k, x);
-  case KM_LOG: return km_log(k, x);
-  case KM_TANH: return km_tanh(k, x);
-  case KM_LOGISTIC: return km_logistic(k, x);
-  case KM_ERF: return km_erf(k, x);
-  case KM_RSQRT: return km_rsqrt(k, x);
+  case KM_EXP: return km_exp(k, m, x);
+  case KM_EXP2: return km_exp2(k, m, x);
+  case KM_LOG: return km_log(k, m, x);
+  case KM_TANH: return km_tanh(k, m, x);
+  case KM_LOGISTIC: return km_logistic(k, m, x);
+  case KM_ERF: return km_erf(k, m, x);
+  case KM_RSQRT: return km_rsqrt(k, m, x);
   case KM_FN_COUNT: break;
   }
   return x;
+}
+
+kb_reg km_call(kb *k, km_fn fn, kl_dtype t, kb_reg x) {
+  return km_expand(k, fn, t == KILN_F64 ? &km_f64 : t == KILN_F16 ? &km_f16 : &km_f32, x);
 }

@@ -24,10 +24,12 @@ typedef struct km_consts {
   double exp2_low, exp2_high;
   double tanh_split, tanh_one; // tanh rounds to 1 from tanh_one on
   double erf_split, erf_one;
+  double logistic_small, logistic_shrink; // |x| < small is multiplied by shrink; 0: not
   km_poly exp, exp2, log, tanh_small, tanh_large, reciprocal, erf_small, erf_large;
 } km_consts;
 
 extern const km_consts km_f32, km_f64;
+extern const km_consts km_f16; // on F32 registers, for results that are rounded to f16
 
 static inline const km_consts *km_consts_of(kb_reg x) { return x.kind == KB_F64 ? &km_f64 : &km_f32; }
 static inline kb_reg km_bits(kb *k, kb_reg x) { return kb_bitcast(k, x, x.kind == KB_F64 ? KB_I64 : KB_I32, x.lanes); }
@@ -42,12 +44,7 @@ kb_reg km_horner(kb *k, kb_reg x, km_poly p);
 kb_reg km_at_most(kb *k, kb_reg x, double c);
 kb_reg km_at_least(kb *k, kb_reg x, double c);
 
-kb_reg km_exp(kb *k, kb_reg x);
-kb_reg km_exp2(kb *k, kb_reg x);
-kb_reg km_log(kb *k, kb_reg x);
-kb_reg km_tanh(kb *k, kb_reg x);
-kb_reg km_logistic(kb *k, kb_reg x);
-kb_reg km_erf(kb *k, kb_reg x);
-kb_reg km_rsqrt(kb *k, kb_reg x);
+// Function `fn` by the generic expansion with the constants of `m`.
+kb_reg km_expand(kb *k, km_fn fn, const km_consts *m, kb_reg x);
 
 #endif

@@ -20,29 +20,34 @@ static kb_kind int_kind(unsigned bits) {
 
 static kb_reg widen(kl_emit *e, kb_reg index) { return kb_zext(&e->k, index, KB_I64); }
 
-// Address of unit `index` of `bits`-bit units (bits >= 8), then `offset` more units.
-static kb_reg address(kl_emit *e, uint32_t slot, kb_reg index, int64_t offset, unsigned bits) {
-  kb *k = &e->k;
-  LLVMTypeRef unit = kb_type(k, int_kind(bits > 64 ? 64 : bits), 1);
-  if (bits > 64) index = kb_shli(k, widen(e, index), 1), offset *= 2;
-  LLVMValueRef i = widen(e, index).v;
-  LLVMValueRef p = LLVMBuildInBoundsGEP2(k->b, unit, e->slots[slot].v, &i, 1, "");
-  if (offset) {
-    LLVMValueRef o = LLVMConstInt(kb_type(k, KB_I64, 1), (uint64_t)offset, true);
-    p = LLVMBuildInBoundsGEP2(k->b, unit, p, &o, 1, "");
-  }
-  return (kb_reg){p, KB_PTR, 1};
-}
-
 static kb_reg offset_bytes(kl_emit *e, kb_reg p, int64_t bytes) {
   if (!bytes) return p;
   LLVMValueRef o = LLVMConstInt(kb_type(&e->k, KB_I64, 1), (uint64_t)bytes, true);
   return (kb_reg){LLVMBuildInBoundsGEP2(e->k.b, kb_type(&e->k, KB_I8, 1), p.v, &o, 1, ""), KB_PTR, 1};
 }
 
+// Offsets from a slot's base count bytes where those fit 32 bits, else elements (of sub-byte types always bytes): the
+// scale is then part of the index expression and the address takes one addition.
+static unsigned unit_bytes(const kl_emit *e, uint32_t slot, unsigned bits) {
+  bool bytes = bits < 8 || (e->index == KB_I32 && e->plan->slots[slot].bytes <= UINT32_MAX);
+  return bytes ? 1 : bits / 8;
+}
+
+// Address `index` units from the slot's base, and `offset` bytes more.
+static kb_reg address(kl_emit *e, uint32_t slot, kb_reg index, unsigned unit, int64_t offset) {
+  kb *k = &e->k;
+  kb_reg at = widen(e, index);
+  if (unit > 1) at = kb_mul(k, at, kb_ilike(k, at, unit));
+  LLVMTypeRef byte = kb_type(k, KB_I8, 1);
+  kb_reg p = {LLVMBuildInBoundsGEP2(k->b, byte, e->slots[slot].v, &at.v, 1, ""), KB_PTR, 1};
+  return offset_bytes(e, p, offset);
+}
+
+// Inputs and constants are never written while the kernel runs: on NVPTX such loads go through the non-coherent path.
 static kb_reg load(kl_emit *e, kb_reg p, kb_kind kind, unsigned lanes, unsigned align) {
   LLVMValueRef v = LLVMBuildLoad2(e->k.b, kb_type(&e->k, kind, lanes), p.v, "");
   LLVMSetAlignment(v, align);
+  LLVMSetMetadata(v, e->invariant_load, e->empty_node);
   return (kb_reg){v, (uint8_t)kind, (uint16_t)lanes};
 }
 
@@ -50,31 +55,33 @@ static void store(kl_emit *e, kb_reg p, kb_reg v, unsigned align) {
   LLVMSetAlignment(LLVMBuildStore(e->k.b, v.v, p.v), align);
 }
 
-// Index of a chunk: constant parts go into the address where the rest cannot be negative. Off-guard chunks read at 0.
-static kb_reg chunk_index(kl_emit *e, const kl_access *a, uint32_t chunk, int64_t *offset) {
+// First element of a chunk, times `scale`: constant parts go into the address where the rest cannot be negative.
+// Off-guard chunks read at 0.
+static kb_reg chunk_index(kl_emit *e, const kl_access *a, uint32_t chunk, int64_t scale, int64_t *offset) {
   const kl_expr *x = a->base[chunk];
-  kb *k = &e->k;
-  *offset = 0;
+  kl_exprs *p = &e->plan->exprs;
   kb_reg none = {0};
-  if (a->guard == KL_NONE) {
-    if (x->c > 0 && x->n && x->lo >= x->c) {
-      *offset = x->c;
-      return kl_emit_expr(e, kl_expr_addc(&e->plan->exprs, x, -x->c), 1, none);
-    }
-    return kl_emit_expr(e, x, 1, none);
-  }
-  kb_reg i = kl_emit_expr(e, x, 1, none);
-  return kb_select(k, kl_emit_guard_lane(e, a->guard, chunk * a->vec), i, kb_ilike(k, i, 0));
+  *offset = 0;
+  if (a->guard == KL_NONE && x->c > 0 && x->n && x->lo >= x->c) *offset = x->c;
+  kb_reg i = kl_emit_expr(e, kl_expr_mul(p, kl_expr_addc(p, x, -*offset), scale), 1, none);
+  *offset *= scale;
+  if (a->guard == KL_NONE) return i;
+  return kb_select(&e->k, kl_emit_guard_lane(e, a->guard, chunk * a->vec), i, kb_ilike(&e->k, i, 0));
 }
+
+static unsigned byte_shift(unsigned bits) { return bits == 4 ? 1 : 2; } // log2 of elements per byte
 
 // Address of a chunk of whole bytes.
 static kb_reg chunk_address(kl_emit *e, const kl_access *a, uint32_t chunk, unsigned bits) {
   int64_t offset;
-  kb_reg i = chunk_index(e, a, chunk, &offset);
-  if (bits >= 8) return address(e, a->slot, i, offset, bits);
-  unsigned per_byte = 8 / bits, shift = per_byte == 4 ? 2 : 1;
-  if (offset % per_byte) return address(e, a->slot, kb_lshri(&e->k, kb_addi(&e->k, i, offset), shift), 0, 8);
-  return address(e, a->slot, kb_lshri(&e->k, i, shift), offset / per_byte, 8);
+  unsigned unit = unit_bytes(e, a->slot, bits);
+  if (bits >= 8) {
+    int64_t scale = bits / 8 / unit;
+    kb_reg i = chunk_index(e, a, chunk, scale, &offset);
+    return address(e, a->slot, i, unit, offset * unit);
+  }
+  kb_reg i = chunk_index(e, a, chunk, 1, &offset);
+  return address(e, a->slot, kb_lshri(&e->k, kb_addi(&e->k, i, offset), byte_shift(bits)), 1, 0);
 }
 
 // --- one element --------------------------------------------------------------------------------------------------
@@ -83,20 +90,20 @@ static kb_reg bits_to_wide_int(kb *k, kb_reg raw) {
   return raw.kind == KB_I64 ? raw : kb_zext(k, raw, KB_I32);
 }
 
+// Element `offset` elements after `index` units.
 static kl_pair load_element(kl_emit *e, const kl_access *a, kl_dtype t, kb_reg index, int64_t offset) {
   kb *k = &e->k;
-  unsigned bits = kl_info(t)->bits, pb = part_bits(t);
+  unsigned bits = kl_info(t)->bits, pb = part_bits(t), unit = unit_bytes(e, a->slot, bits);
   kl_pair r = {0};
   if (bits < 8) {
-    unsigned per_byte = 8 / bits, shift = per_byte == 4 ? 2 : 1;
-    kb_reg i = kb_addi(k, index, offset);
-    kb_reg byte = kb_zext(k, load(e, address(e, a->slot, kb_lshri(k, i, shift), 0, 8), KB_I8, 1, 1), KB_I32);
-    kb_reg at = kb_andi(k, i, per_byte - 1);
+    kb_reg i = kb_addi(k, index, offset), at = kb_andi(k, i, 8 / bits - 1);
+    kb_reg p = address(e, a->slot, kb_lshri(k, i, byte_shift(bits)), 1, 0);
+    kb_reg byte = kb_zext(k, load(e, p, KB_I8, 1, 1), KB_I32);
     if (at.kind == KB_I64) at = kb_trunc(k, at, KB_I32);
     r.re = kl_from_bits(k, t, kb_andi(k, kb_lshr(k, byte, kb_mul(k, at, kb_ilike(k, at, bits))), (1 << bits) - 1));
     return r;
   }
-  kb_reg p = address(e, a->slot, index, offset, bits);
+  kb_reg p = address(e, a->slot, index, unit, offset * (bits / 8));
   unsigned align = pb / 8;
   r.re = kl_from_bits(k, part_of(t), bits_to_wide_int(k, load(e, p, int_kind(pb), 1, align)));
   if (kl_is_complex(t))
@@ -231,8 +238,10 @@ static void reverse_lanes(kl_emit *e, kl_val *v, unsigned vec) {
 static void load_lanes(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *v) {
   kl_pair pieces[KL_EMIT_LANES];
   for (uint32_t c = 0; c < a->nchunks; c++) {
-    int64_t offset;
-    kb_reg index = chunk_index(e, a, c, &offset);
+    unsigned bits = kl_info(t)->bits, unit = unit_bytes(e, a->slot, bits);
+    int64_t offset, scale = bits < 8 ? 1 : bits / 8 / unit;
+    kb_reg index = chunk_index(e, a, c, scale, &offset);
+    offset /= scale;
     for (uint32_t i = 0; i < a->vec; i++) {
       kl_pair *p = &pieces[c * a->vec + i];
       *p = i && a->stride == 0 ? p[-1] : load_element(e, a, t, index, offset + i * a->stride);
