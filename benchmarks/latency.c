@@ -93,8 +93,8 @@ static int measure(kiln_context *cx, const char *path) {
   }
   double run = run_host(cx, m, &gb);
   const char *name = strrchr(path, '/');
-  printf("%-24s %8.3f %9.3f %9.3f %11.3f %9.2f %8.1f\n", name ? name + 1 : path, median(parse, RUNS), median(compile, RUNS),
-         median(both, RUNS), median(host, HOST_RUNS), run, run > 0 ? gb / run * 1e3 : 0);
+  printf("%-24s %8.3f %9.3f %9.3f %11.3f %9.2f %8.1f\n", name ? name + 1 : path, median(parse, RUNS),
+         median(compile, RUNS), median(both, RUNS), median(host, HOST_RUNS), run, run > 0 ? gb / run * 1e3 : 0);
   kiln_module_destroy(&m);
   free(text);
   return 0;
@@ -103,7 +103,8 @@ static int measure(kiln_context *cx, const char *path) {
 int main(int argc, char **argv) {
   kiln_context *cx = kiln_context_create(NULL);
   int status = 0;
-  printf("%-24s %8s %9s %9s %11s %9s %8s\n", "ms (median)", "parse", "to PTX", "text-PTX", "to host", "host run", "GB/s");
+  printf("%-24s %8s %9s %9s %11s %9s %8s\n", "ms (median)", "parse", "to PTX", "text-PTX", "to host", "host run",
+         "GB/s");
   for (int i = 1; i < argc && !status; i++) status = measure(cx, argv[i]);
   for (size_t i = 0; i < kiln_diagnostics_count(cx); i++) fputs(kiln_diagnostics_get(cx, i)->text, stderr);
   kiln_context_destroy(&cx);

@@ -1,5 +1,5 @@
-// Random fusions. A pool of values grows by one operation at a time; operands of the wanted type are taken from the pool
-// or made by convert. The roots are values with as many elements as the last one.
+// Random fusions. A pool of values grows by one operation at a time; operands of the wanted type are taken from the
+// pool or made by convert. The roots are values with as many elements as the last one.
 
 #include "gen.h"
 #include <stdio.h>
@@ -37,8 +37,12 @@ static uint64_t next(gen_source *s) {
   return x ^ (x >> 31);
 }
 
-static unsigned pick(gen *g, unsigned n) { return n ? (unsigned)(next(g->src) % n) : 0; }
-static bool chance(gen *g, unsigned percent) { return pick(g, 100) < percent; }
+static unsigned pick(gen *g, unsigned n) {
+  return n ? (unsigned)(next(g->src) % n) : 0;
+}
+static bool chance(gen *g, unsigned percent) {
+  return pick(g, 100) < percent;
+}
 
 // Mostly a recent value, so that operations build on each other.
 static unsigned operand(gen *g) {
@@ -61,11 +65,43 @@ static bool same_dims(const value *a, const value *b) {
 }
 
 static const kl_dtype dtypes[] = {
-    KILN_PRED, KILN_S2, KILN_U2, KILN_S4, KILN_U4, KILN_S8, KILN_U8, KILN_S16, KILN_U16, KILN_S32, KILN_U32, KILN_S64, KILN_U64,
-    KILN_F4E2M1FN, KILN_F8E3M4, KILN_F8E4M3, KILN_F8E4M3FN, KILN_F8E4M3FNUZ, KILN_F8E4M3B11FNUZ, KILN_F8E5M2, KILN_F8E5M2FNUZ,
-    KILN_F8E8M0FNU, KILN_F16, KILN_BF16, KILN_F32, KILN_F64, KILN_C64, KILN_C128, KILN_F32, KILN_BF16, KILN_F16, KILN_F32, KILN_S32,
+    KILN_PRED,
+    KILN_S2,
+    KILN_U2,
+    KILN_S4,
+    KILN_U4,
+    KILN_S8,
+    KILN_U8,
+    KILN_S16,
+    KILN_U16,
+    KILN_S32,
+    KILN_U32,
+    KILN_S64,
+    KILN_U64,
+    KILN_F4E2M1FN,
+    KILN_F8E3M4,
+    KILN_F8E4M3,
+    KILN_F8E4M3FN,
+    KILN_F8E4M3FNUZ,
+    KILN_F8E4M3B11FNUZ,
+    KILN_F8E5M2,
+    KILN_F8E5M2FNUZ,
+    KILN_F8E8M0FNU,
+    KILN_F16,
+    KILN_BF16,
+    KILN_F32,
+    KILN_F64,
+    KILN_C64,
+    KILN_C128,
+    KILN_F32,
+    KILN_BF16,
+    KILN_F16,
+    KILN_F32,
+    KILN_S32,
 };
-static kl_dtype any_dtype(gen *g) { return dtypes[pick(g, KL_COUNT(dtypes))]; }
+static kl_dtype any_dtype(gen *g) {
+  return dtypes[pick(g, KL_COUNT(dtypes))];
+}
 
 static void default_layout(value *v) {
   for (uint32_t d = 0; d < v->rank; d++) v->layout[d] = v->rank - 1 - d;
@@ -104,7 +140,8 @@ static unsigned begin(gen *g, const value *v, const char *op) {
 }
 
 static bool moves_only(const char *op) {
-  static const char *const moves[] = {"broadcast", "reshape", "transpose", "reverse", "slice", "pad", "concatenate", "iota", "copy"};
+  static const char *const moves[] = {"broadcast", "reshape",     "transpose", "reverse", "slice",
+                                      "pad",       "concatenate", "iota",      "copy"};
   for (size_t i = 0; i < KL_COUNT(moves); i++) {
     if (strcmp(op, moves[i]) == 0) return true;
   }
@@ -120,7 +157,9 @@ static unsigned emit(gen *g, const value *v, const char *op, unsigned n, const u
   return r;
 }
 
-static bool full(const gen *g) { return g->n + 8 >= MAX_VALUES; }
+static bool full(const gen *g) {
+  return g->n + 8 >= MAX_VALUES;
+}
 
 // A value of type t with the dims of `like`: `like` itself, another one, or a conversion.
 static unsigned of_type(gen *g, unsigned like, kl_dtype t) {
@@ -143,9 +182,12 @@ static unsigned scalar_constant(gen *g, kl_dtype t) {
   if (t == KILN_F4E2M1FN) i = pick(g, 6);
   if (t == KILN_S2) i = pick(g, 2);
   unsigned r = begin(g, &v, "constant");
-  if (c == KL_CLASS_PRED) kl_sb_puts(g->out, i % 2 ? "true" : "false");
-  else if (c == KL_CLASS_COMPLEX) kl_sbf(g->out, "(%s, -%s)", texts[i], texts[(i + 1) % 8]);
-  else kl_sb_puts(g->out, texts[i]);
+  if (c == KL_CLASS_PRED)
+    kl_sb_puts(g->out, i % 2 ? "true" : "false");
+  else if (c == KL_CLASS_COMPLEX)
+    kl_sbf(g->out, "(%s, -%s)", texts[i], texts[(i + 1) % 8]);
+  else
+    kl_sb_puts(g->out, texts[i]);
   kl_sb_puts(g->out, ")\n");
   return r;
 }
@@ -154,8 +196,23 @@ static unsigned scalar_constant(gen *g, kl_dtype t) {
 
 static void op_unary(gen *g) {
   static const char *const ints[] = {"abs", "negate", "sign", "not", "popcnt", "count-leading-zeros", "copy"};
-  static const char *const floats[] = {"abs",  "negate", "sign", "ceil", "floor", "round-nearest-afz", "round-nearest-even",
-                                       "exponential", "log", "tanh", "logistic", "erf", "sqrt", "rsqrt", "real", "imag", "copy"};
+  static const char *const floats[] = {"abs",
+                                       "negate",
+                                       "sign",
+                                       "ceil",
+                                       "floor",
+                                       "round-nearest-afz",
+                                       "round-nearest-even",
+                                       "exponential",
+                                       "log",
+                                       "tanh",
+                                       "logistic",
+                                       "erf",
+                                       "sqrt",
+                                       "rsqrt",
+                                       "real",
+                                       "imag",
+                                       "copy"};
   static const char *const complexes[] = {"negate", "copy", "abs", "real", "imag"};
   unsigned x = operand(g);
   value v = g->v[x];
@@ -175,9 +232,22 @@ static void op_unary(gen *g) {
 }
 
 static void op_binary(gen *g) {
-  static const char *const ints[] = {"add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "and", "or", "xor",
-                                     "shift-left", "shift-right-arithmetic", "shift-right-logical", "power"};
-  static const char *const floats[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum", "add", "multiply", "remainder"};
+  static const char *const ints[] = {"add",
+                                     "subtract",
+                                     "multiply",
+                                     "divide",
+                                     "remainder",
+                                     "maximum",
+                                     "minimum",
+                                     "and",
+                                     "or",
+                                     "xor",
+                                     "shift-left",
+                                     "shift-right-arithmetic",
+                                     "shift-right-logical",
+                                     "power"};
+  static const char *const floats[] = {"add",     "subtract", "multiply", "divide",   "maximum",
+                                       "minimum", "add",      "multiply", "remainder"};
   static const char *const complexes[] = {"add", "subtract", "multiply", "divide"};
   static const char *const preds[] = {"add", "multiply", "and", "or", "xor", "maximum", "minimum"};
   unsigned x[2] = {operand(g)};
@@ -262,11 +332,13 @@ static void op_complex(gen *g) {
   emit(g, &v, "complex", 2, x, "");
 }
 
-// --- index transforms -------------------------------------------------------------------------------------------------
+// --- index transforms
+// -------------------------------------------------------------------------------------------------
 
 static void list(char *text, size_t size, const char *key, uint32_t n, const int64_t *dims) {
   size_t at = (size_t)snprintf(text, size, ", %s={", key);
-  for (uint32_t i = 0; i < n; i++) at += (size_t)snprintf(text + at, size - at, i ? ",%lld" : "%lld", (long long)dims[i]);
+  for (uint32_t i = 0; i < n; i++)
+    at += (size_t)snprintf(text + at, size - at, i ? ",%lld" : "%lld", (long long)dims[i]);
   snprintf(text + at, size - at, "}");
 }
 
@@ -348,8 +420,8 @@ static void op_slice(gen *g) {
     int64_t stride = chance(g, 70) ? 1 : 1 + pick(g, 3);
     if (limit < start) limit = start;
     v.dims[d] = (limit - start + stride - 1) / stride;
-    at += (size_t)snprintf(attrs + at, sizeof attrs - at, "%s[%lld:%lld:%lld]", d ? ", " : "", (long long)start, (long long)limit,
-                           (long long)stride);
+    at += (size_t)snprintf(attrs + at, sizeof attrs - at, "%s[%lld:%lld:%lld]", d ? ", " : "", (long long)start,
+                           (long long)limit, (long long)stride);
   }
   snprintf(attrs + at, sizeof attrs - at, "}");
   emit(g, &v, "slice", 1, &a, attrs);
@@ -367,7 +439,8 @@ static void op_pad(gen *g) {
     int64_t inner = v.dims[d] ? v.dims[d] + (v.dims[d] - 1) * in : 0;
     if (inner + lo + hi < 0) lo = hi = 0;
     v.dims[d] = inner + lo + hi;
-    at += (size_t)snprintf(attrs + at, sizeof attrs - at, "%s%lld_%lld_%lld", d ? "x" : "", (long long)lo, (long long)hi, (long long)in);
+    at += (size_t)snprintf(attrs + at, sizeof attrs - at, "%s%lld_%lld_%lld", d ? "x" : "", (long long)lo,
+                           (long long)hi, (long long)in);
   }
   if (count(&v) <= MAX_ELEMENTS) emit(g, &v, "pad", 2, x, attrs);
 }
@@ -394,12 +467,14 @@ static void op_iota(gen *g) {
   emit(g, &v, "iota", 0, NULL, attrs);
 }
 
-// --- the module -------------------------------------------------------------------------------------------------------
+// --- the module
+// -------------------------------------------------------------------------------------------------------
 
 static void (*const ops[])(gen *) = {
-    op_unary, op_unary, op_unary, op_binary, op_binary, op_binary, op_binary, op_compare, op_select, op_clamp, op_convert, op_convert,
-    op_bitcast_convert, op_reduce_precision, op_complex, op_broadcast, op_broadcast, op_reshape, op_transpose, op_reverse, op_slice,
-    op_pad, op_concatenate, op_iota,
+    op_unary,   op_unary,       op_unary,     op_binary,  op_binary,    op_binary,          op_binary,
+    op_compare, op_select,      op_clamp,     op_convert, op_convert,   op_bitcast_convert, op_reduce_precision,
+    op_complex, op_broadcast,   op_broadcast, op_reshape, op_transpose, op_reverse,         op_slice,
+    op_pad,     op_concatenate, op_iota,
 };
 
 static void any_dims(gen *g, value *v) {
@@ -468,11 +543,31 @@ void gen_fusion(gen_source *src, unsigned nops, kl_sb *out) {
   kl_sb_puts(out, "), kind=kLoop, calls=fused\n}\n");
 }
 
-// --- inputs -----------------------------------------------------------------------------------------------------------
+// --- inputs
+// -----------------------------------------------------------------------------------------------------------
 
 static uint64_t wild_bits(kl_dtype t, gen_source *s) {
-  static const double special[] = {0.0, -0.0, 1.0, -1.0, 0.5, 2.0, __builtin_inf(), -__builtin_inf(), __builtin_nan(""),
-                                   1e-40, -1e-40, 1e-310, 65504, 448, 57344, 3e38, 1e300, -128, 255, 2147483648.0, 9.3e18};
+  static const double special[] = {0.0,
+                                   -0.0,
+                                   1.0,
+                                   -1.0,
+                                   0.5,
+                                   2.0,
+                                   __builtin_inf(),
+                                   -__builtin_inf(),
+                                   __builtin_nan(""),
+                                   1e-40,
+                                   -1e-40,
+                                   1e-310,
+                                   65504,
+                                   448,
+                                   57344,
+                                   3e38,
+                                   1e300,
+                                   -128,
+                                   255,
+                                   2147483648.0,
+                                   9.3e18};
   uint64_t r = next(s);
   if (t == KILN_PRED) return r & 1;
   if (!kl_is_float(t)) return r & 3 ? next(s) & kl_int_mask(t) : (r >> 8) % 3 - 1;
@@ -495,7 +590,8 @@ void gen_fill(uint64_t seed, kl_dtype t, int64_t bytes, bool wild, void *buffer)
   unsigned char *p = buffer;
   for (int64_t at = 0; at < bytes;) {
     uint64_t word = 0;
-    for (unsigned b = 0; b < (bits < 8 ? 8 : bits); b += bits) word |= (wild ? wild_bits(part, &s) : sane_bits(part, &s)) << b;
+    for (unsigned b = 0; b < (bits < 8 ? 8 : bits); b += bits)
+      word |= (wild ? wild_bits(part, &s) : sane_bits(part, &s)) << b;
     memcpy(p + at, &word, bits < 8 ? 1 : bits / 8);
     at += bits < 8 ? 1 : bits / 8;
   }

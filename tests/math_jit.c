@@ -4,6 +4,7 @@
 #include "lower/emit/irtable.h"
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -117,22 +118,13 @@ static void on_found(LLVMErrorRef error, LLVMOrcCSymbolMapPairs pairs, size_t n,
   if (!error && n) f->address = pairs[0].Sym.Address;
 }
 
-mj_fn mj_compile(mj *j, const mj_spec *s) {
-  kl_target t;
-  char name[32];
-  LLVMTypeRef types[4];
-  if (kl_target_parse(j->cx, "host", &t) != KILN_OK) fail(j, "target");
-  snprintf(name, sizeof name, "f%u", j->count++);
-  kb k = begin(j, KB_HOST, 0, types, 3, name);
-  layout(j, &k, &t);
-  host_loop(&k, s);
-  LLVMMemoryBufferRef object = generate(j, &k, &t, name);
+// A bare library: a libcall would be a symbol that nobody has.
+static mj_fn load_object(mj *j, LLVMMemoryBufferRef object, const char *name) {
   LLVMOrcLLJITRef jit;
   if (j->njits == KL_COUNT(j->jits)) fail(j, "too many functions");
   if (kl_llvm_error(j->cx, LLVMOrcCreateLLJIT(&jit, NULL), "jit")) fail(j, name);
   j->jits[j->njits++] = jit;
   LLVMOrcJITDylibRef lib = LLVMOrcExecutionSessionCreateBareJITDylib(LLVMOrcLLJITGetExecutionSession(jit), "test");
-  // A bare library: a libcall would be a symbol that nobody has.
   if (kl_llvm_error(j->cx, LLVMOrcLLJITAddObjectFile(jit, lib, object), "object")) fail(j, name);
   found f = {0};
   LLVMOrcCJITDylibSearchOrderElement order = {lib, LLVMOrcJITDylibLookupFlagsMatchExportedSymbolsOnly};
@@ -142,6 +134,114 @@ mj_fn mj_compile(mj *j, const mj_spec *s) {
   if (kl_llvm_error(j->cx, f.error, "linking")) fail(j, name);
   return (mj_fn)(uintptr_t)f.address;
 }
+
+mj_fn mj_compile(mj *j, const mj_spec *s) {
+  kl_target t;
+  char name[32];
+  LLVMTypeRef types[4];
+  if (kl_target_parse(j->cx, "host", &t) != KILN_OK) fail(j, "target");
+  snprintf(name, sizeof name, "f%u", j->count++);
+  kb k = begin(j, KB_HOST, 0, types, 3, name);
+  layout(j, &k, &t);
+  host_loop(&k, s);
+  return load_object(j, generate(j, &k, &t, name), name);
+}
+
+// --- approximate instructions ---------------------------------------------------------------------------------------
+
+enum { EX2, RCP, RSQRT, LG2, KINDS };
+static const char *const kind_names[KINDS] = {"llvm.nvvm.ex2.approx.ftz", "llvm.nvvm.rcp.approx.ftz",
+                                              "llvm.nvvm.rsqrt.approx.ftz", "llvm.nvvm.lg2.approx.ftz"};
+unsigned mj_pick[MJ_SITES];
+
+static double exact(int kind, float x) {
+  switch (kind) {
+  case EX2: return exp2(x);
+  case RCP: return 1 / (double)x;
+  case RSQRT: return 1 / sqrt(x);
+  default: return log2(x);
+  }
+}
+
+static double unit(double v) {
+  int e;
+  frexp(v, &e);
+  return ldexp(1, (e < -125 ? -125 : e) - 24);
+}
+
+// How far the instruction may be off: 2 units in the last place or 2^-22 for ex2, 1 unit or 2^-23 for rcp (the greater).
+static double allowance(int kind, float x, double v) {
+  double a = fabs(v);
+  switch (kind) {
+  case EX2: return fmax(2 * unit(v), a * 0x1p-22);
+  case RCP: return fmax(unit(v), a * 0x1p-23);
+  case RSQRT: return a * exp2(-22.9);
+  default: return x > 0.5f && x < 2 ? 0x1p-22 : 2 * unit(v);
+  }
+}
+
+static float approximate(int kind, unsigned site, float x) {
+  if (fabsf(x) < 0x1p-126f) x = copysignf(0, x);
+  double v = exact(kind, x);
+  if (isnan(v) || isinf(v) || v == 0) return (float)v;
+  double off = allowance(kind, x, v), from = v - off, to = v + off;
+  float f = (float)from;
+  if ((double)f < from) f = nextafterf(f, INFINITY);
+  for (unsigned i = 0; i < mj_pick[site]; i++) {
+    float next = nextafterf(f, INFINITY);
+    if ((double)next > to) break;
+    f = next;
+  }
+  return fabsf(f) < 0x1p-126f ? copysignf(0, f) : f;
+}
+
+// Puts calls of `approximate` in the place of the instructions.
+static unsigned emulate(kb *k) {
+  LLVMTypeRef i32 = LLVMInt32TypeInContext(k->llcx), f32 = LLVMFloatTypeInContext(k->llcx);
+  LLVMTypeRef fty = LLVMFunctionType(f32, (LLVMTypeRef[]){i32, i32, f32}, 3, false);
+  LLVMValueRef fn = LLVMConstIntToPtr(LLVMConstInt(LLVMInt64TypeInContext(k->llcx), (uintptr_t)approximate, false),
+                                      LLVMPointerTypeInContext(k->llcx, 0));
+  unsigned sites = 0;
+  for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(k->fn); b; b = LLVMGetNextBasicBlock(b)) {
+    for (LLVMValueRef i = LLVMGetFirstInstruction(b), next; i; i = next) {
+      next = LLVMGetNextInstruction(i);
+      if (LLVMGetInstructionOpcode(i) != LLVMCall) continue;
+      size_t n;
+      const char *name = LLVMGetValueName2(LLVMGetCalledValue(i), &n);
+      int kind = 0;
+      while (kind < KINDS && strncmp(name, kind_names[kind], strlen(kind_names[kind])) != 0) kind++;
+      if (kind == KINDS) continue;
+      LLVMPositionBuilderBefore(k->b, i);
+      LLVMValueRef args[3] = {LLVMConstInt(i32, (unsigned)kind, false), LLVMConstInt(i32, sites++, false), LLVMGetOperand(i, 0)};
+      LLVMReplaceAllUsesWith(i, LLVMBuildCall2(k->b, fty, fn, args, 3, ""));
+      LLVMInstructionEraseFromParent(i);
+    }
+  }
+  return sites;
+}
+
+mj_fn mj_compile_approx(mj *j, const mj_spec *s, unsigned sm, unsigned *mj_sites) {
+  kl_target t;
+  char name[32], *why = NULL;
+  LLVMTypeRef types[4];
+  LLVMTargetMachineRef tm;
+  LLVMMemoryBufferRef object;
+  if (kl_target_parse(j->cx, "host", &t) != KILN_OK || kl_machine_get(j->cx, &t, 0, &tm) != KILN_OK) fail(j, "target");
+  snprintf(name, sizeof name, "f%u", j->count++);
+  kb k = begin(j, KB_HOST, 0, types, 3, name);
+  layout(j, &k, &t);
+  k.machine = KB_NVPTX;
+  k.sm = (int)sm;
+  host_loop(&k, s);
+  *mj_sites = emulate(&k);
+  LLVMDisposeBuilder(k.b);
+  if (LLVMTargetMachineEmitToMemoryBuffer(tm, k.module, LLVMObjectFile, &why, &object)) fail(j, why);
+  LLVMDisposeModule(k.module);
+  LLVMContextDispose(k.llcx);
+  return load_object(j, object, name);
+}
+
+// --- PTX --------------------------------------------------------------------------------------------------------------
 
 char *mj_ptx(mj *j, const mj_spec *s, unsigned sm) {
   kl_target t;

@@ -23,6 +23,12 @@ void mj_close(mj *j);
 void mj_clear(mj *j); // frees all code compiled so far
 // Exits with a message if the code does not compile or link.
 mj_fn mj_compile(mj *j, const mj_spec *s);
+// What NVPTX `sm` gets, one scalar at a time, run here: each call of an approximate instruction, numbered in order from
+// 0, returns the mj_pick[number]-th of all f32 values that its documented error allows (the last one, if there are
+// fewer). mj_sites receives the number of calls.
+enum { MJ_SITES = 4, MJ_PICKS = 12 };
+extern unsigned mj_pick[MJ_SITES];
+mj_fn mj_compile_approx(mj *j, const mj_spec *s, unsigned sm, unsigned *mj_sites);
 // PTX of a kernel that applies the expansion to one scalar per thread; free() it.
 char *mj_ptx(mj *j, const mj_spec *s, unsigned sm);
 

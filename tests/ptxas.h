@@ -4,14 +4,15 @@
 
 #include "base/base.h"
 
-// Path of ptxas (PATH, then the usual toolkit folder), or NULL. Says once on stdout, as a TAP comment, if there is none.
+// Path of ptxas (PATH, then the usual toolkit folder), or NULL. Says once on stdout, as a TAP comment, if there is
+// none.
 const char *ptxas_path(void);
 
 typedef struct ptxas_result {
   bool ok;
-  char log[2048];     // ptxas's words
+  char log[2048];                     // ptxas's words
   int registers, spill_stores, stack; // of the only kernel, from -v
-  long sass;          // instructions in all .text sections, 16 bytes each
+  long sass;                          // instructions in all .text sections, 16 bytes each
 } ptxas_result;
 
 // Assembles `ptx` for `target` ("sm_90"). Files go to a private folder that is removed.

@@ -29,7 +29,9 @@ static void json_launch(FILE *to, const kiln_launch *l) {
   static const char *const kinds[] = {"parameter", "result", "temporary"};
   fprintf(to, "{\"kernel\": ");
   json_string(to, l->kernel);
-  fprintf(to, ", \"grid\": [%u, %u, %u], \"block\": [%u, %u, %u], \"lanes\": %u, \"elements\": %lld, \"bytes\": %lld, \"slots\": [",
+  fprintf(to,
+          ", \"grid\": [%u, %u, %u], \"block\": [%u, %u, %u], \"lanes\": %u, \"elements\": %lld, \"bytes\": %lld, "
+          "\"slots\": [",
           l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->lanes, (long long)l->elements,
           (long long)l->bytes);
   for (size_t i = 0; i < l->slot_count; i++) {
@@ -99,8 +101,13 @@ static int run(const args *a) {
   status = open_module(cx, a->file, NULL, &m);
   if (!status) status = report(cx, kiln_compile(cx, m, &p, &art));
   if (!status) {
-    if (strcmp(emit, "json") == 0) status = write_json(a->values[O_OUT], art);
-    else status = write_text(a->values[O_OUT], art, strcmp(emit, "plan") == 0 ? KILN_TEXT_PLAN : strcmp(emit, "llvm") == 0 ? KILN_TEXT_LLVM : KILN_TEXT_PTX);
+    if (strcmp(emit, "json") == 0)
+      status = write_json(a->values[O_OUT], art);
+    else
+      status = write_text(a->values[O_OUT], art,
+                          strcmp(emit, "plan") == 0   ? KILN_TEXT_PLAN
+                          : strcmp(emit, "llvm") == 0 ? KILN_TEXT_LLVM
+                                                      : KILN_TEXT_PTX);
   }
   kiln_artifact_destroy(&art);
   kiln_module_destroy(&m);
@@ -108,5 +115,10 @@ static int run(const args *a) {
   return status;
 }
 
-const verb verb_compile = {"compile", "compile FILE.hlo [--target sm_90] [--emit ptx|llvm|plan|json] [-o OUT] [--fusion NAME] [--print-after PASS|all]",
-                           "Compiles each fusion of ENTRY, or ENTRY itself if it has none, to a kernel.", options, run, true};
+const verb verb_compile = {
+    "compile",
+    "compile FILE.hlo [--target sm_90] [--emit ptx|llvm|plan|json] [-o OUT] [--fusion NAME] [--print-after PASS|all]",
+    "Compiles each fusion of ENTRY, or ENTRY itself if it has none, to a kernel.",
+    options,
+    run,
+    true};

@@ -14,4 +14,5 @@ static int run(const args *a) {
   return EXIT_DONE;
 }
 
-const verb verb_devices = {"devices", "devices", "Lists the devices that `kiln run --device` knows.", options, run, false};
+const verb verb_devices = {"devices", "devices", "Lists the devices that `kiln run --device` knows.",
+                           options,   run,       false};

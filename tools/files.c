@@ -35,8 +35,10 @@ char *read_file(const char *path, size_t *size) {
 int write_output(const char *path, const char *text, size_t size) {
   FILE *f = path ? fopen(path, "wb") : stdout;
   bool ok = f && fwrite(text, 1, size, f) == size;
-  if (f && path) ok = fclose(f) == 0 && ok;
-  else if (f) ok = fflush(f) == 0 && ok;
+  if (f && path)
+    ok = fclose(f) == 0 && ok;
+  else if (f)
+    ok = fflush(f) == 0 && ok;
   if (ok) return 0;
   fprintf(stderr, "kiln: cannot write %s: %s\n", path ? path : "standard output", strerror(errno));
   if (path) remove(path);
@@ -80,9 +82,12 @@ double now_seconds(void) {
 void json_string(FILE *to, const char *text) {
   fputc('"', to);
   for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-    if (*p == '"' || *p == '\\') fprintf(to, "\\%c", *p);
-    else if (*p < 32) fprintf(to, "\\u%04x", *p);
-    else fputc(*p, to);
+    if (*p == '"' || *p == '\\')
+      fprintf(to, "\\%c", *p);
+    else if (*p < 32)
+      fprintf(to, "\\u%04x", *p);
+    else
+      fputc(*p, to);
   }
   fputc('"', to);
 }

@@ -12,15 +12,18 @@ enum { EXIT_DONE = 0, EXIT_DIFFERS = 1, EXIT_BAD_INPUT = 2, EXIT_NOT_SUPPORTED =
 
 // One option of a verb: "--seed" takes a value, "--check" none. Values collect in order; the last one counts.
 typedef struct option {
-  const char *name; // "--seed"
+  const char *name;  // "--seed"
   const char *value; // name of the value in the help, NULL for a flag
   const char *help;
 } option;
 
 typedef struct args {
-  const char *file;        // the positional argument, NULL if none
-  const char *values[64];  // by option, NULL if not given; "" for a flag that is given
-  struct { int option; const char *value; } all[256]; // every occurrence, in order
+  const char *file;       // the positional argument, NULL if none
+  const char *values[64]; // by option, NULL if not given; "" for a flag that is given
+  struct {
+    int option;
+    const char *value;
+  } all[256]; // every occurrence, in order
   int count;
 } args;
 
@@ -37,7 +40,8 @@ void verb_help(const verb *v, FILE *to);
 // Whole decimal number in lo..hi, else false.
 bool number(const char *text, unsigned long long lo, unsigned long long hi, unsigned long long *out);
 
-// --- modules and files (files.c) --------------------------------------------------------------------------------------
+// --- modules and files (files.c)
+// --------------------------------------------------------------------------------------
 
 // Reads a whole file; NULL after having said why. Free with free().
 char *read_file(const char *path, size_t *size);
@@ -50,10 +54,11 @@ int open_module(kiln_context *cx, const char *path, const char *fusion, kiln_mod
 double now_seconds(void);
 void json_string(FILE *to, const char *text);
 
-// --- .npy (npy.c) -----------------------------------------------------------------------------------------------------
+// --- .npy (npy.c)
+// -----------------------------------------------------------------------------------------------------
 
-// Reads elements of `type` in row-major order (one byte each for sub-byte types) into `elements`. Types that numpy lacks
-// are taken as raw bytes of the same item size. 0, or an exit status after having said what does not fit.
+// Reads elements of `type` in row-major order (one byte each for sub-byte types) into `elements`. Types that numpy
+// lacks are taken as raw bytes of the same item size. 0, or an exit status after having said what does not fit.
 int npy_read(const char *path, const kiln_array_type *type, void *elements);
 int npy_write(const char *path, const kiln_array_type *type, const void *elements);
 // Bytes of one element in such a file.

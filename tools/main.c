@@ -7,7 +7,8 @@ static const verb *const verbs[] = {&verb_run, &verb_compile, &verb_verify, &ver
 enum { VERBS = sizeof verbs / sizeof verbs[0] };
 
 static void help(FILE *to) {
-  fprintf(to, "kiln %s: compiles tensor fusions (HLO) to NVIDIA GPU kernels, and runs and checks them\n\nUsage:\n", kiln_version());
+  fprintf(to, "kiln %s: compiles tensor fusions (HLO) to NVIDIA GPU kernels, and runs and checks them\n\nUsage:\n",
+          kiln_version());
   for (int i = 0; i < VERBS; i++) fprintf(to, "  kiln %s\n", verbs[i]->synopsis);
   fprintf(to, "  kiln --version\n  kiln VERB --help\n\n"
               "Exit status: 0 done; 1 results differ; 2 bad usage or bad input; 3 not supported, with the reason;\n"

@@ -49,8 +49,8 @@ static void shape_text(const kiln_array_type *t, char *out, size_t size) {
 }
 
 static int fail(const char *path, const char *what, const char *found, const char *expected) {
-  fprintf(stderr, "kiln: %s: %s%s%s%s%s\n", path, what, found ? " " : "", found ? found : "", expected ? ", expected " : "",
-          expected ? expected : "");
+  fprintf(stderr, "kiln: %s: %s%s%s%s%s\n", path, what, found ? " " : "", found ? found : "",
+          expected ? ", expected " : "", expected ? expected : "");
   return EXIT_BAD_INPUT;
 }
 
@@ -97,7 +97,8 @@ static int check_header(const char *path, char *header, const kiln_array_type *t
 
 static int read_header(const char *path, FILE *f, const kiln_array_type *type) {
   unsigned char head[12];
-  if (fread(head, 1, 10, f) != 10 || memcmp(head, "\x93NUMPY", 6) != 0) return fail(path, "this is no .npy file", NULL, NULL);
+  if (fread(head, 1, 10, f) != 10 || memcmp(head, "\x93NUMPY", 6) != 0)
+    return fail(path, "this is no .npy file", NULL, NULL);
   size_t n = head[8] | (size_t)head[9] << 8;
   if (head[6] > 1) {
     if (fread(head + 10, 1, 2, f) != 2) return fail(path, "the header is cut short", NULL, NULL);
@@ -127,7 +128,8 @@ int npy_read(const char *path, const kiln_array_type *type, void *data) {
 int npy_write(const char *path, const kiln_array_type *type, const void *data) {
   char shape[1024], header[1400];
   shape_text(type, shape, sizeof shape);
-  int n = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr(type->dtype), shape);
+  int n = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr(type->dtype),
+                   shape);
   size_t total = ((size_t)n + 1 + 10 + 63) / 64 * 64 - 10; // the data begins at a multiple of 64 bytes
   size_t bytes = (size_t)elements(type) * npy_item_size(type->dtype);
   FILE *f = fopen(path, "wb");

@@ -23,9 +23,12 @@ static int take_option(const verb *v, int argc, char **argv, int *at, args *out)
   if (o < 0) return bad(v, "unknown option", word);
   const char *value = "";
   if (v->options[o].value) {
-    if (equals) value = equals + 1;
-    else if (*at + 1 < argc) value = argv[++*at];
-    else return bad(v, "a value is missing after", word);
+    if (equals)
+      value = equals + 1;
+    else if (*at + 1 < argc)
+      value = argv[++*at];
+    else
+      return bad(v, "a value is missing after", word);
   } else if (equals) {
     return bad(v, "no value goes with", word);
   }
@@ -40,9 +43,12 @@ int args_parse(const verb *v, int argc, char **argv, args *out) {
   memset(out, 0, sizeof *out);
   for (int i = 0; i < argc; i++) {
     int status = 0;
-    if (argv[i][0] == '-' && argv[i][1]) status = take_option(v, argc, argv, &i, out);
-    else if (!v->takes_file || out->file) status = bad(v, "unexpected word", argv[i]);
-    else out->file = argv[i];
+    if (argv[i][0] == '-' && argv[i][1])
+      status = take_option(v, argc, argv, &i, out);
+    else if (!v->takes_file || out->file)
+      status = bad(v, "unexpected word", argv[i]);
+    else
+      out->file = argv[i];
     if (status) return status;
   }
   if (v->takes_file && !out->file) {

@@ -87,7 +87,8 @@ static int load_inputs(session *s) {
     unsigned long long k;
     if (equals && (size_t)(equals - value) < sizeof index) memcpy(index, value, (size_t)(equals - value));
     if (!equals || !s->nparams || !number(index, 0, s->nparams - 1, &k)) {
-      fprintf(stderr, "kiln run: --input '%s': expected K=FILE.npy, K one of the %zu parameters from 0\n", value, s->nparams);
+      fprintf(stderr, "kiln run: --input '%s': expected K=FILE.npy, K one of the %zu parameters from 0\n", value,
+              s->nparams);
       return EXIT_BAD_INPUT;
     }
     int status = read_input(s, k, equals + 1);
@@ -186,8 +187,8 @@ static int64_t result_elements(const session *s) {
 static void report_kernels(const session *s) {
   for (size_t i = 0; i < kiln_artifact_launch_count(s->gpu); i++) {
     const kiln_launch *l = kiln_artifact_launch(s->gpu, i);
-    printf("kernel   %s for %s: grid %u, block %u, %u elements a thread in %u-byte accesses, compiled in %.1f ms\n", l->kernel,
-           kiln_artifact_target(s->gpu), l->grid[0], l->block[0], l->lanes, l->vector_bytes, s->compile_ms);
+    printf("kernel   %s for %s: grid %u, block %u, %u elements a thread in %u-byte accesses, compiled in %.1f ms\n",
+           l->kernel, kiln_artifact_target(s->gpu), l->grid[0], l->block[0], l->lanes, l->vector_bytes, s->compile_ms);
   }
 }
 
@@ -206,9 +207,13 @@ static void report_text(const session *s, bool checked) {
   if (s->gpu) report_kernels(s);
   printf("data     %lld bytes in and out\n", (long long)bytes);
   printf("time     %.3f ms, %.1f GB/s\n", s->seconds * 1e3, s->seconds > 0 ? (double)bytes / s->seconds * 1e-9 : 0);
-  if (!checked) printf("verdict  not checked (--check compares every result with the evaluator)\n");
-  else if (!s->mismatches) printf("verdict  all %lld results are right (evaluator: %.2f s)\n", (long long)result_elements(s), s->check_seconds);
-  else printf("verdict  WRONG\n");
+  if (!checked)
+    printf("verdict  not checked (--check compares every result with the evaluator)\n");
+  else if (!s->mismatches)
+    printf("verdict  all %lld results are right (evaluator: %.2f s)\n", (long long)result_elements(s),
+           s->check_seconds);
+  else
+    printf("verdict  WRONG\n");
   report_mismatches(s);
 }
 
@@ -221,12 +226,13 @@ static void report_json(const session *s, bool checked) {
     const kiln_launch *l = kiln_artifact_launch(s->gpu, i);
     printf("%s{\"kernel\": ", i ? ", " : "");
     json_string(stdout, l->kernel);
-    printf(", \"target\": \"%s\", \"grid\": %u, \"block\": %u, \"lanes\": %u, \"vector_bytes\": %u}", kiln_artifact_target(s->gpu),
-           l->grid[0], l->block[0], l->lanes, l->vector_bytes);
+    printf(", \"target\": \"%s\", \"grid\": %u, \"block\": %u, \"lanes\": %u, \"vector_bytes\": %u}",
+           kiln_artifact_target(s->gpu), l->grid[0], l->block[0], l->lanes, l->vector_bytes);
   }
-  printf("], \"compile_ms\": %.3f, \"bytes\": %lld, \"ms\": %.6f, \"gb_per_s\": %.3f, \"results\": %lld, \"checked\": %s", s->compile_ms,
-         (long long)bytes, s->seconds * 1e3, s->seconds > 0 ? (double)bytes / s->seconds * 1e-9 : 0, (long long)result_elements(s),
-         checked ? "true" : "false");
+  printf(
+      "], \"compile_ms\": %.3f, \"bytes\": %lld, \"ms\": %.6f, \"gb_per_s\": %.3f, \"results\": %lld, \"checked\": %s",
+      s->compile_ms, (long long)bytes, s->seconds * 1e3, s->seconds > 0 ? (double)bytes / s->seconds * 1e-9 : 0,
+      (long long)result_elements(s), checked ? "true" : "false");
   if (checked) printf(", \"right\": %s", s->mismatches ? "false" : "true");
   printf("}\n");
 }
@@ -252,9 +258,12 @@ static int check_words(session *s) {
     return refuse("--numerics", v[O_NUMERICS], "expected strict or fast", EXIT_BAD_INPUT);
   s->seed = s->threads = 0;
   s->repeat = 5;
-  if (v[O_SEED] && !number(v[O_SEED], 0, ~0ull, &s->seed)) return refuse("--seed", v[O_SEED], "expected a whole number", EXIT_BAD_INPUT);
-  if (v[O_THREADS] && !number(v[O_THREADS], 1, 256, &s->threads)) return refuse("--threads", v[O_THREADS], "expected 1 to 256", EXIT_BAD_INPUT);
-  if (v[O_REPEAT] && !number(v[O_REPEAT], 1, 100000, &s->repeat)) return refuse("--repeat", v[O_REPEAT], "expected 1 to 100000", EXIT_BAD_INPUT);
+  if (v[O_SEED] && !number(v[O_SEED], 0, ~0ull, &s->seed))
+    return refuse("--seed", v[O_SEED], "expected a whole number", EXIT_BAD_INPUT);
+  if (v[O_THREADS] && !number(v[O_THREADS], 1, 256, &s->threads))
+    return refuse("--threads", v[O_THREADS], "expected 1 to 256", EXIT_BAD_INPUT);
+  if (v[O_REPEAT] && !number(v[O_REPEAT], 1, 100000, &s->repeat))
+    return refuse("--repeat", v[O_REPEAT], "expected 1 to 100000", EXIT_BAD_INPUT);
   return 0;
 }
 
@@ -278,8 +287,10 @@ static int work(session *s) {
   if (!status && checked) status = check(s);
   if (!status && v[O_OUTPUT]) status = write_results(s, v[O_OUTPUT]);
   if (status) return status;
-  if (v[O_JSON]) report_json(s, checked);
-  else report_text(s, checked);
+  if (v[O_JSON])
+    report_json(s, checked);
+  else
+    report_text(s, checked);
   return s->mismatches ? EXIT_DIFFERS : EXIT_DONE;
 }
 
@@ -300,5 +311,11 @@ static int run(const args *a) {
   return status;
 }
 
-const verb verb_run = {"run", "run FILE.hlo [--device auto|host|eval] [--fusion NAME] [--input K=FILE.npy]... [--seed N] [--output DIR] [--check] [--json] ...",
-                       "Compiles a module, runs it, and with --check compares all results with the reference evaluator.", options, run, true};
+const verb verb_run = {
+    "run",
+    "run FILE.hlo [--device auto|host|eval] [--fusion NAME] [--input K=FILE.npy]... [--seed N] [--output DIR] "
+    "[--check] [--json] ...",
+    "Compiles a module, runs it, and with --check compares all results with the reference evaluator.",
+    options,
+    run,
+    true};

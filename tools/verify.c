@@ -39,5 +39,9 @@ static int run(const args *a) {
   return status;
 }
 
-const verb verb_verify = {"verify", "verify FILE.hlo [--json]",
-                          "Parses and checks HLO text (- reads standard input) and prints it in canonical form.", options, run, true};
+const verb verb_verify = {"verify",
+                          "verify FILE.hlo [--json]",
+                          "Parses and checks HLO text (- reads standard input) and prints it in canonical form.",
+                          options,
+                          run,
+                          true};

@@ -65,12 +65,12 @@ typedef enum kiln_severity { KILN_ERROR, KILN_WARNING, KILN_NOTE } kiln_severity
 // One finding. Strings live until the next kiln_diagnostics_clear or the context's end.
 typedef struct kiln_diagnostic {
   kiln_severity severity;
-  kiln_status status;   // KILN_OK for warnings and notes
-  const char *file;     // NULL where the finding has no place in a text
-  uint32_t line;        // 1-based; 0 without a place
-  uint32_t column;      // 1-based byte column
-  const char *message;  // what was expected and what was found; no place, no newline at the end
-  const char *text;     // "FILE:LINE:COL: error: MESSAGE\n" with the source line and a caret where there is a place
+  kiln_status status;  // KILN_OK for warnings and notes
+  const char *file;    // NULL where the finding has no place in a text
+  uint32_t line;       // 1-based; 0 without a place
+  uint32_t column;     // 1-based byte column
+  const char *message; // what was expected and what was found; no place, no newline at the end
+  const char *text;    // "FILE:LINE:COL: error: MESSAGE\n" with the source line and a caret where there is a place
 } kiln_diagnostic;
 
 KILN_API size_t kiln_diagnostics_count(const kiln_context *cx);

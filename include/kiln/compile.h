@@ -16,10 +16,10 @@ enum {
 
 typedef struct kiln_compile_params {
   size_t struct_size;
-  const char *target;    // "sm_75" ... "sm_121", "sm_90a", "sm_100f"; "host" for this machine; NULL: "sm_90"
-  const char *fusion;    // name of the one fusion of ENTRY to compile; NULL: all
+  const char *target;      // "sm_75" ... "sm_121", "sm_90a", "sm_100f"; "host" for this machine; NULL: "sm_90"
+  const char *fusion;      // name of the one fusion of ENTRY to compile; NULL: all
   uint32_t argument_align; // bytes that every argument is aligned to, a power of two >= its element size; 0: 16
-  uint32_t keep;         // KILN_KEEP_*
+  uint32_t keep;           // KILN_KEEP_*
   // Called with the IR of each kernel as built (pass "build") and after each pass. May be NULL. The text lives for the
   // call only.
   void (*after_pass)(void *user, const char *kernel, const char *pass, const char *ir);
@@ -40,7 +40,8 @@ typedef enum kiln_text_kind {
   KILN_TEXT_PLAN, // needs KILN_KEEP_PLAN
   KILN_TEXT_LLVM, // needs KILN_KEEP_LLVM
 } kiln_text_kind;
-// NUL-terminated text that lives as long as the artifact; NULL if it was not kept or the target has none (PTX on the host).
+// NUL-terminated text that lives as long as the artifact; NULL if it was not kept or the target has none (PTX on the
+// host).
 KILN_API const char *kiln_artifact_text(const kiln_artifact *a, kiln_text_kind kind, size_t *size);
 KILN_API const char *kiln_artifact_target(const kiln_artifact *a);
 
@@ -49,20 +50,20 @@ typedef enum kiln_buffer_kind { KILN_BUFFER_PARAM, KILN_BUFFER_RESULT, KILN_BUFF
 
 typedef struct kiln_slot {
   kiln_buffer_kind kind;
-  uint32_t index;        // of the parameter, result or temporary (tuples flattened depth first)
-  bool output;           // written, not read
+  uint32_t index; // of the parameter, result or temporary (tuples flattened depth first)
+  bool output;    // written, not read
   kiln_array_type type;
   int64_t bytes;
-  uint32_t align;        // bytes
+  uint32_t align; // bytes
 } kiln_slot;
 
 typedef struct kiln_launch {
-  const char *kernel;    // entry name in the PTX
+  const char *kernel;         // entry name in the PTX
   uint32_t grid[3], block[3]; // grid[0] == 0: zero elements, launch nothing
-  uint32_t vector_bytes; // widest memory access of a thread
-  uint32_t lanes;        // elements per thread
-  int64_t elements;      // of the flattened domain
-  int64_t bytes;         // compulsory traffic: every input and output once
+  uint32_t vector_bytes;      // widest memory access of a thread
+  uint32_t lanes;             // elements per thread
+  int64_t elements;           // of the flattened domain
+  int64_t bytes;              // compulsory traffic: every input and output once
   size_t slot_count;
   const kiln_slot *slots; // kernel arguments in order, each the address of a buffer
 } kiln_launch;

@@ -15,11 +15,36 @@ extern "C" {
 typedef enum kiln_dtype {
   KILN_DTYPE_NONE = 0,
   KILN_PRED, // one byte, 0 or 1
-  KILN_S2, KILN_U2, KILN_S4, KILN_U4, KILN_S8, KILN_U8, KILN_S16, KILN_U16, KILN_S32, KILN_U32, KILN_S64, KILN_U64,
-  KILN_F4E2M1FN, KILN_F8E3M4, KILN_F8E4M3, KILN_F8E4M3FN, KILN_F8E4M3FNUZ, KILN_F8E4M3B11FNUZ, KILN_F8E5M2,
-  KILN_F8E5M2FNUZ, KILN_F8E8M0FNU, KILN_F16, KILN_BF16, KILN_F32, KILN_F64,
-  KILN_C64, KILN_C128, // real part first
-  KILN_TUPLE, KILN_TOKEN, KILN_OPAQUE,
+  KILN_S2,
+  KILN_U2,
+  KILN_S4,
+  KILN_U4,
+  KILN_S8,
+  KILN_U8,
+  KILN_S16,
+  KILN_U16,
+  KILN_S32,
+  KILN_U32,
+  KILN_S64,
+  KILN_U64,
+  KILN_F4E2M1FN,
+  KILN_F8E3M4,
+  KILN_F8E4M3,
+  KILN_F8E4M3FN,
+  KILN_F8E4M3FNUZ,
+  KILN_F8E4M3B11FNUZ,
+  KILN_F8E5M2,
+  KILN_F8E5M2FNUZ,
+  KILN_F8E8M0FNU,
+  KILN_F16,
+  KILN_BF16,
+  KILN_F32,
+  KILN_F64,
+  KILN_C64,
+  KILN_C128, // real part first
+  KILN_TUPLE,
+  KILN_TOKEN,
+  KILN_OPAQUE,
   KILN_DTYPE_COUNT,
 } kiln_dtype;
 
@@ -68,10 +93,11 @@ KILN_API bool kiln_module_result_type(const kiln_module *m, size_t i, kiln_array
 // A module of its own whose ENTRY is the computation of one fusion instruction of `m`'s ENTRY. Owned by the caller.
 KILN_API kiln_status kiln_module_extract(kiln_context *cx, const kiln_module *m, const char *fusion, kiln_module **out);
 
-// --- buffers of ENTRY's interface -------------------------------------------------------------------------------------
+// --- buffers of ENTRY's interface
+// -------------------------------------------------------------------------------------
 //
-// A buffer holds an array as devices see it: in the layout of its shape, sub-byte elements packed. Elements are the same
-// values in row-major order, one byte each for sub-byte types, as numpy has them. Indices count flattened leaves.
+// A buffer holds an array as devices see it: in the layout of its shape, sub-byte elements packed. Elements are the
+// same values in row-major order, one byte each for sub-byte types, as numpy has them. Indices count flattened leaves.
 
 KILN_API size_t kiln_module_param_leaves(const kiln_module *m);
 // Bytes of a buffer, or of the elements (-1: no such leaf, or no dense array).
@@ -113,7 +139,8 @@ typedef struct kiln_attrs {
 
 // Computations are built one at a time; the last one finished with `entry` is ENTRY.
 KILN_API void kiln_builder_begin(kiln_builder *b, const char *computation_name);
-KILN_API kiln_value kiln_build_parameter(kiln_builder *b, int64_t number, const kiln_array_type *type, const char *name);
+KILN_API kiln_value kiln_build_parameter(kiln_builder *b, int64_t number, const kiln_array_type *type,
+                                         const char *name);
 // `data` is dense, row-major, packed as in memory; copied. `size` must be kiln_array_bytes(type).
 KILN_API kiln_value kiln_build_constant(kiln_builder *b, const kiln_array_type *type, const void *data, size_t size);
 // A rank-0 constant of `dtype` nearest to `value`.
@@ -131,7 +158,8 @@ KILN_API kiln_status kiln_builder_finish(kiln_builder *b, kiln_module **out);
 
 // Evaluates ENTRY by the reference evaluator: slow beside a kernel, and right by definition.
 // args[i]: the buffer of parameter leaf i. results[i]: a buffer for result i, written as a whole. Buffers are as above
-// (row-major where the shape states no layout); their alignment is the element's. Errors: UNSUPPORTED (an op without evaluation, by name), MEMORY.
+// (row-major where the shape states no layout); their alignment is the element's. Errors: UNSUPPORTED (an op without
+// evaluation, by name), MEMORY.
 typedef struct kiln_eval_params {
   size_t struct_size;
   uint32_t threads; // 0: all cores
@@ -141,11 +169,11 @@ KILN_API kiln_status kiln_module_eval(kiln_context *cx, const kiln_module *m, co
 
 // One result that differs from what the evaluator allows.
 typedef struct kiln_mismatch {
-  size_t result;        // index of the result
-  int64_t element;      // first differing element, row-major
-  int64_t count;        // differing elements of this result
-  char found[96];       // as HLO literal text
-  char expected[200];   // a value, or "[LO, HI]" where an interval is allowed
+  size_t result;      // index of the result
+  int64_t element;    // first differing element, row-major
+  int64_t count;      // differing elements of this result
+  char found[96];     // as HLO literal text
+  char expected[200]; // a value, or "[LO, HI]" where an interval is allowed
 } kiln_mismatch;
 
 // Evaluates ENTRY and compares `results` with it: equal bits (NaN as NaN) for integers and types of 16 bits or fewer,

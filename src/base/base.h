@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define KL_PRINTF(f, a) __attribute__((format(printf, f, a)))
-#define KL_COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define KL_COUNT(a)     (sizeof(a) / sizeof((a)[0]))
 #define KL_TRY(expr)                                                                                                   \
   do {                                                                                                                 \
     kiln_status kl_try_s = (expr);                                                                                     \
@@ -22,8 +22,8 @@ typedef kiln_context kl_ctx;
 // --- memory -------------------------------------------------------------------------------------------------------
 
 // Metadata allocation: never returns NULL; calls the hook's last word and aborts when memory is short.
-void *kl_alloc(kl_ctx *cx, size_t size);                             // zeroed
-void *kl_resize(kl_ctx *cx, void *p, size_t old_size, size_t size);  // grown bytes are not zeroed
+void *kl_alloc(kl_ctx *cx, size_t size);                            // zeroed
+void *kl_resize(kl_ctx *cx, void *p, size_t old_size, size_t size); // grown bytes are not zeroed
 void kl_free(kl_ctx *cx, void *p, size_t size);
 // Input-sized allocation: zeroed, or NULL (then kl_fail with KILN_E_MEMORY).
 void *kl_try_alloc(kl_ctx *cx, size_t size);
@@ -40,8 +40,9 @@ void kl_arena_free(kl_arena *a);
 void *kl_arena_alloc(kl_arena *a, size_t size);     // zeroed, 16-byte aligned; metadata rule
 void *kl_arena_try_alloc(kl_arena *a, size_t size); // zeroed, 16-byte aligned, or NULL
 void *kl_arena_dup(kl_arena *a, const void *p, size_t size);
-void *kl_arena_alloc_n(kl_arena *a, size_t n, size_t item); // as kl_arena_alloc of n * item; a product too large is no memory
-#define KL_NEW(arena, T) ((T *)kl_arena_alloc((arena), sizeof(T)))
+void *kl_arena_alloc_n(kl_arena *a, size_t n,
+                       size_t item); // as kl_arena_alloc of n * item; a product too large is no memory
+#define KL_NEW(arena, T)      ((T *)kl_arena_alloc((arena), sizeof(T)))
 #define KL_NEW_N(arena, T, n) ((T *)kl_arena_alloc_n((arena), (size_t)(n), sizeof(T)))
 
 // VEC(T) is a growable array: {p, n, cap}. Zero-initialise; free with VEC_FREE.
@@ -52,8 +53,7 @@ void *kl_arena_alloc_n(kl_arena *a, size_t n, size_t item); // as kl_arena_alloc
   }
 void *kl_vec_grow(kl_ctx *cx, void *p, size_t *cap, size_t need, size_t item);
 #define VEC_RESERVE(cx, v, want)                                                                                       \
-  ((want) <= (v)->cap ? (void)0                                                                                        \
-                      : (void)((v)->p = kl_vec_grow((cx), (v)->p, &(v)->cap, (want), sizeof(*(v)->p))))
+  ((want) <= (v)->cap ? (void)0 : (void)((v)->p = kl_vec_grow((cx), (v)->p, &(v)->cap, (want), sizeof(*(v)->p))))
 #define VEC_PUSH(cx, v, ...)                                                                                           \
   do {                                                                                                                 \
     VEC_RESERVE((cx), (v), (v)->n + 1);                                                                                \
@@ -68,8 +68,7 @@ void *kl_vec_grow(kl_ctx *cx, void *p, size_t *cap, size_t need, size_t item);
 // Copies the elements into `arena` and frees the array; NULL for an empty one.
 #define VEC_FREEZE(cx, arena, v)                                                                                       \
   ({                                                                                                                   \
-    __typeof__((v)->p) kl_frozen =                                                                                     \
-        (v)->n ? kl_arena_dup((arena), (v)->p, (v)->n * sizeof(*(v)->p)) : NULL;                                       \
+    __typeof__((v)->p) kl_frozen = (v)->n ? kl_arena_dup((arena), (v)->p, (v)->n * sizeof(*(v)->p)) : NULL;            \
     VEC_FREE((cx), (v));                                                                                               \
     kl_frozen;                                                                                                         \
   })
@@ -81,10 +80,16 @@ typedef struct kl_str {
   size_t n;
 } kl_str;
 #define KL_STR(lit) ((kl_str){(lit), sizeof(lit) - 1})
-#define KL_FMT(s) (int)((s).n < INT32_MAX ? (s).n : INT32_MAX), (s).p // for "%.*s"
-static inline kl_str kl_str_of(const char *z) { return (kl_str){z, z ? strlen(z) : 0}; }
-static inline bool kl_str_eq(kl_str a, kl_str b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0); }
-static inline bool kl_str_is(kl_str a, const char *z) { return kl_str_eq(a, kl_str_of(z)); }
+#define KL_FMT(s)   (int)((s).n < INT32_MAX ? (s).n : INT32_MAX), (s).p // for "%.*s"
+static inline kl_str kl_str_of(const char *z) {
+  return (kl_str){z, z ? strlen(z) : 0};
+}
+static inline bool kl_str_eq(kl_str a, kl_str b) {
+  return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+static inline bool kl_str_is(kl_str a, const char *z) {
+  return kl_str_eq(a, kl_str_of(z));
+}
 kl_str kl_str_dup(kl_arena *a, kl_str s); // NUL-terminated copy
 char *kl_strf(kl_arena *a, const char *fmt, ...) KL_PRINTF(2, 3);
 
@@ -102,7 +107,8 @@ void kl_sb_putc(kl_sb *b, char c);
 void kl_sb_i64(kl_sb *b, int64_t v);
 void kl_sb_u64(kl_sb *b, uint64_t v);
 void kl_sbf(kl_sb *b, const char *fmt, ...) KL_PRINTF(2, 3); // no float conversions: those depend on the locale
-// Hands the text over as one NUL-terminated string of sb.n+1 bytes on the context's allocator; the builder is empty after.
+// Hands the text over as one NUL-terminated string of sb.n+1 bytes on the context's allocator; the builder is empty
+// after.
 char *kl_sb_take(kl_sb *b, size_t *n);
 
 // Interned strings: equal text, equal symbol; symbol 0 is the empty string.
@@ -117,7 +123,9 @@ void kl_interner_free(kl_interner *t);
 uint32_t kl_intern(kl_interner *t, kl_str s);
 // Finds without adding.
 bool kl_intern_known(const kl_interner *t, kl_str s, uint32_t *out);
-static inline kl_str kl_symbol_text(const kl_interner *t, uint32_t sym) { return t->strings.p[sym]; }
+static inline kl_str kl_symbol_text(const kl_interner *t, uint32_t sym) {
+  return t->strings.p[sym];
+}
 
 uint64_t kl_hash(const void *p, size_t n, uint64_t seed); // same value on every run and machine
 
@@ -130,8 +138,8 @@ size_t kl_text_from_float(char buf[32], float v);
 // Shortest decimal text of finite `v` for which same(arg, text) holds; of several, the one nearest to v. At least
 // `least` significant digits are tried first (trailing zeros are dropped), at most `most` (<= 17), which must do. The
 // exponent form is used below 1e-4 and from 10^plain on, or 10^most where more than `plain` digits are needed.
-size_t kl_text_shortest(char buf[32], double v, int least, int plain, int most, bool (*same)(const void *arg, kl_str text),
-                        const void *arg);
+size_t kl_text_shortest(char buf[32], double v, int least, int plain, int most,
+                        bool (*same)(const void *arg, kl_str text), const void *arg);
 // Exact conversion of decimal text (also inf, nan, hex floats) to a double rounded to odd: the result carries a sticky
 // last bit if it is inexact, so rounding it once more to any format of at most 51 significant bits is correctly
 // rounded from the text. False if `s` is not one whole number.
@@ -161,7 +169,7 @@ typedef struct kl_span {
 kiln_status kl_fail(kl_ctx *cx, kiln_status s, kl_span where, const char *fmt, ...) KL_PRINTF(4, 5);
 kiln_status kl_vfail(kl_ctx *cx, kiln_status s, kl_span where, const char *fmt, va_list ap);
 void kl_warn(kl_ctx *cx, kl_span where, const char *fmt, ...) KL_PRINTF(3, 4);
-#define kl_invalid(cx, ...) kl_fail((cx), KILN_E_INVALID, __VA_ARGS__) // where, fmt, ...
+#define kl_invalid(cx, ...)     kl_fail((cx), KILN_E_INVALID, __VA_ARGS__) // where, fmt, ...
 #define kl_unsupported(cx, ...) kl_fail((cx), KILN_E_UNSUPPORTED, __VA_ARGS__)
 // "out of memory: wanted N bytes for WHAT"
 kiln_status kl_out_of_memory(kl_ctx *cx, size_t size, const char *what);
@@ -178,8 +186,8 @@ struct kiln_context {
   kiln_allocator allocator;
   kl_arena diag_arena;
   VEC(kiln_diagnostic) diags;
-  size_t errors;  // reported, kept or not
-  size_t dropped; // findings not kept: too many, or no memory for them
+  size_t errors;                // reported, kept or not
+  size_t dropped;               // findings not kept: too many, or no memory for them
   kiln_diagnostic dropped_note; // stands behind the last finding if dropped > 0
   char dropped_message[64], dropped_text[80];
   kl_slot jit; // set by src/jit at first use

@@ -11,7 +11,9 @@
 
 typedef __int128 wide;
 
-void kl_exprs_init(kl_exprs *p, kl_ctx *cx, kl_arena *arena) { *p = (kl_exprs){.cx = cx, .arena = arena}; }
+void kl_exprs_init(kl_exprs *p, kl_ctx *cx, kl_arena *arena) {
+  *p = (kl_exprs){.cx = cx, .arena = arena};
+}
 
 void kl_exprs_free(kl_exprs *p) {
   VEC_FREE(p->cx, &p->exprs);
@@ -58,7 +60,8 @@ static uint64_t expr_hash(int64_t c, const kl_term *t, uint32_t n) {
 
 // The interval of a floor follows from what it floors, that of a variable is part of its identity.
 static uint64_t atom_hash(const kl_atom *a) {
-  uint64_t w[3] = {(uint64_t)(int64_t)a->var, a->inner ? a->inner->id : (uint64_t)a->lo, a->inner ? (uint64_t)a->k : (uint64_t)a->hi};
+  uint64_t w[3] = {(uint64_t)(int64_t)a->var, a->inner ? a->inner->id : (uint64_t)a->lo,
+                   a->inner ? (uint64_t)a->k : (uint64_t)a->hi};
   return kl_hash(w, sizeof w, 7);
 }
 
@@ -169,7 +172,9 @@ static const kl_expr *build(kl_exprs *p, int64_t c, kl_term *terms, uint32_t n) 
 
 // --- arithmetic ---------------------------------------------------------------------------------------------------
 
-const kl_expr *kl_expr_const(kl_exprs *p, int64_t c) { return build(p, c, NULL, 0); }
+const kl_expr *kl_expr_const(kl_exprs *p, int64_t c) {
+  return build(p, c, NULL, 0);
+}
 
 static const kl_expr *of_atom(kl_exprs *p, const kl_atom *a) {
   kl_term t = {1, a};
@@ -200,8 +205,12 @@ static const kl_expr *add_scaled(kl_exprs *p, const kl_expr *a, const kl_expr *b
   return r;
 }
 
-const kl_expr *kl_expr_add(kl_exprs *p, const kl_expr *a, const kl_expr *b) { return add_scaled(p, a, b, 1); }
-const kl_expr *kl_expr_sub(kl_exprs *p, const kl_expr *a, const kl_expr *b) { return add_scaled(p, a, b, -1); }
+const kl_expr *kl_expr_add(kl_exprs *p, const kl_expr *a, const kl_expr *b) {
+  return add_scaled(p, a, b, 1);
+}
+const kl_expr *kl_expr_sub(kl_exprs *p, const kl_expr *a, const kl_expr *b) {
+  return add_scaled(p, a, b, -1);
+}
 const kl_expr *kl_expr_addc(kl_exprs *p, const kl_expr *a, int64_t c) {
   return c ? add_scaled(p, a, kl_expr_const(p, c), 1) : a;
 }
@@ -222,8 +231,10 @@ static void split(kl_exprs *p, const kl_expr *a, int64_t g, const kl_expr **whol
   uint32_t nw = 0, nr = 0;
   for (uint32_t i = 0; i < a->n; i++) {
     kl_term x = a->terms[i];
-    if (x.coef % g == 0) w[nw++] = (kl_term){x.coef / g, x.atom};
-    else r[nr++] = x;
+    if (x.coef % g == 0)
+      w[nw++] = (kl_term){x.coef / g, x.atom};
+    else
+      r[nr++] = x;
   }
   int64_t q = floordiv(a->c, g);
   *whole = build(p, q, w, nw);
@@ -315,14 +326,18 @@ void kl_expr_print(kl_sb *b, const kl_expr *e, const char *const *names) {
   for (uint32_t i = 0; i < e->n; i++) {
     int64_t c = e->terms[i].coef;
     const kl_atom *a = e->terms[i].atom;
-    if (i) kl_sb_puts(b, c < 0 ? " - " : " + ");
-    else if (c < 0) kl_sb_puts(b, "-");
+    if (i)
+      kl_sb_puts(b, c < 0 ? " - " : " + ");
+    else if (c < 0)
+      kl_sb_puts(b, "-");
     bool parens = a->var < 0 && c != 1 && c != -1;
     if (parens) kl_sb_putc(b, '(');
     print_atom(b, a, names);
     if (parens) kl_sb_putc(b, ')');
     if (c != 1 && c != -1) kl_sbf(b, " * %llu", (unsigned long long)(c < 0 ? 0 - (uint64_t)c : (uint64_t)c));
   }
-  if (!e->n) kl_sb_i64(b, e->c);
-  else if (e->c) kl_sbf(b, e->c < 0 ? " - %llu" : " + %llu", (unsigned long long)(e->c < 0 ? 0 - (uint64_t)e->c : (uint64_t)e->c));
+  if (!e->n)
+    kl_sb_i64(b, e->c);
+  else if (e->c)
+    kl_sbf(b, e->c < 0 ? " - %llu" : " + %llu", (unsigned long long)(e->c < 0 ? 0 - (uint64_t)e->c : (uint64_t)e->c));
 }

@@ -1,8 +1,8 @@
 // Quasi-affine integer expressions over bounded variables: the arithmetic of index maps.
 //
-// Normal form: an expression is c + sum(coef_i * atom_i), atoms distinct, in order of creation, coefficients non-zero. An
-// atom is a variable or floor(expr / k), k > 1. There is no mod atom: e mod k is e - k*floor(e/k), so that taking an index
-// apart and putting it together again cancels by itself. Expressions are interned in their pool: equal means same
+// Normal form: an expression is c + sum(coef_i * atom_i), atoms distinct, in order of creation, coefficients non-zero.
+// An atom is a variable or floor(expr / k), k > 1. There is no mod atom: e mod k is e - k*floor(e/k), so that taking an
+// index apart and putting it together again cancels by itself. Expressions are interned in their pool: equal means same
 // pointer. Every expression knows a sound interval of its values.
 //
 // All arithmetic is exact; a result outside int64 poisons the pool (`overflow`), which the owner checks at the end.
@@ -15,10 +15,10 @@ typedef struct kl_expr kl_expr;
 
 typedef struct kl_atom {
   uint32_t id;
-  int32_t var;          // >= 0: a variable; -1: floor(inner / k)
+  int32_t var; // >= 0: a variable; -1: floor(inner / k)
   const kl_expr *inner;
   int64_t k;
-  int64_t lo, hi;       // inclusive
+  int64_t lo, hi; // inclusive
 } kl_atom;
 
 typedef struct kl_term {
@@ -57,7 +57,9 @@ const kl_expr *kl_expr_mul(kl_exprs *p, const kl_expr *a, int64_t k);
 const kl_expr *kl_expr_div(kl_exprs *p, const kl_expr *a, int64_t k); // floor, k >= 1
 const kl_expr *kl_expr_mod(kl_exprs *p, const kl_expr *a, int64_t k); // in 0..k-1, k >= 1
 
-static inline bool kl_expr_is_const(const kl_expr *e) { return e->n == 0; }
+static inline bool kl_expr_is_const(const kl_expr *e) {
+  return e->n == 0;
+}
 // Does the variable occur, and where: *inside tells whether it occurs below a floor.
 bool kl_expr_uses(const kl_expr *e, int32_t var, bool *inside);
 // Coefficient of the variable outside of floors.

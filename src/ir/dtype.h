@@ -10,15 +10,22 @@
 
 typedef kiln_dtype kl_dtype;
 
-typedef enum kl_class { KL_CLASS_OTHER, KL_CLASS_PRED, KL_CLASS_SINT, KL_CLASS_UINT, KL_CLASS_FLOAT, KL_CLASS_COMPLEX } kl_class;
+typedef enum kl_class {
+  KL_CLASS_OTHER,
+  KL_CLASS_PRED,
+  KL_CLASS_SINT,
+  KL_CLASS_UINT,
+  KL_CLASS_FLOAT,
+  KL_CLASS_COMPLEX
+} kl_class;
 
 // What a float format does at its top end.
 typedef enum kl_float_kind {
-  KL_IEEE,  // infinities, many NaNs (f16, f8e5m2, f8e4m3, f8e3m4 ...)
-  KL_FN,    // no infinity; NaN is all ones in exponent and mantissa (f8e4m3fn); overflow rounds to NaN
-  KL_FN0,   // no infinity and no NaN at all (f4e2m1fn); overflow and NaN go as dtype.c says
-  KL_FNUZ,  // no infinity, no negative zero; NaN is the sign bit alone (…fnuz); overflow rounds to NaN
-  KL_E8M0,  // unsigned power of two, no zero; 0xff is NaN
+  KL_IEEE, // infinities, many NaNs (f16, f8e5m2, f8e4m3, f8e3m4 ...)
+  KL_FN,   // no infinity; NaN is all ones in exponent and mantissa (f8e4m3fn); overflow rounds to NaN
+  KL_FN0,  // no infinity and no NaN at all (f4e2m1fn); overflow and NaN go as dtype.c says
+  KL_FNUZ, // no infinity, no negative zero; NaN is the sign bit alone (…fnuz); overflow rounds to NaN
+  KL_E8M0, // unsigned power of two, no zero; 0xff is NaN
 } kl_float_kind;
 
 typedef struct kl_dtype_info {
@@ -34,12 +41,24 @@ typedef struct kl_dtype_info {
 
 extern const kl_dtype_info kl_dtypes[KILN_DTYPE_COUNT];
 
-static inline const kl_dtype_info *kl_info(kl_dtype t) { return &kl_dtypes[t]; }
-static inline bool kl_is_float(kl_dtype t) { return kl_dtypes[t].cls == KL_CLASS_FLOAT; }
-static inline bool kl_is_complex(kl_dtype t) { return kl_dtypes[t].cls == KL_CLASS_COMPLEX; }
-static inline bool kl_is_int(kl_dtype t) { return kl_dtypes[t].cls == KL_CLASS_SINT || kl_dtypes[t].cls == KL_CLASS_UINT; }
-static inline bool kl_is_signed(kl_dtype t) { return kl_dtypes[t].cls == KL_CLASS_SINT; }
-static inline bool kl_is_array_dtype(kl_dtype t) { return kl_dtypes[t].cls != KL_CLASS_OTHER; }
+static inline const kl_dtype_info *kl_info(kl_dtype t) {
+  return &kl_dtypes[t];
+}
+static inline bool kl_is_float(kl_dtype t) {
+  return kl_dtypes[t].cls == KL_CLASS_FLOAT;
+}
+static inline bool kl_is_complex(kl_dtype t) {
+  return kl_dtypes[t].cls == KL_CLASS_COMPLEX;
+}
+static inline bool kl_is_int(kl_dtype t) {
+  return kl_dtypes[t].cls == KL_CLASS_SINT || kl_dtypes[t].cls == KL_CLASS_UINT;
+}
+static inline bool kl_is_signed(kl_dtype t) {
+  return kl_dtypes[t].cls == KL_CLASS_SINT;
+}
+static inline bool kl_is_array_dtype(kl_dtype t) {
+  return kl_dtypes[t].cls != KL_CLASS_OTHER;
+}
 bool kl_dtype_from_str(kl_str name, kl_dtype *out);
 
 // Value of a float scalar of at most 64 bits, exact (every format fits a double).
@@ -52,10 +71,12 @@ bool kl_float_is_nan(kl_dtype t, uint64_t bits);
 // The next pattern up or down in value; saturates at the infinities or the largest finite values. NaN stays.
 uint64_t kl_float_next(kl_dtype t, uint64_t bits, bool up);
 int64_t kl_int_decode(kl_dtype t, uint64_t bits); // sign- or zero-extended; u64 as its two's complement pattern
-static inline uint64_t kl_int_mask(kl_dtype t) { return kl_dtypes[t].bits >= 64 ? ~0ull : (1ull << kl_dtypes[t].bits) - 1; }
+static inline uint64_t kl_int_mask(kl_dtype t) {
+  return kl_dtypes[t].bits >= 64 ? ~0ull : (1ull << kl_dtypes[t].bits) - 1;
+}
 
-// HLO convert of one non-complex scalar: float to int truncates and saturates, NaN to 0; to pred is != 0; int to a float
-// of 16 bits or fewer goes through f32 (as XLA does), float to float rounds once; ints wrap.
+// HLO convert of one non-complex scalar: float to int truncates and saturates, NaN to 0; to pred is != 0; int to a
+// float of 16 bits or fewer goes through f32 (as XLA does), float to float rounds once; ints wrap.
 uint64_t kl_convert(kl_dtype from, kl_dtype to, uint64_t bits);
 
 // One element in an array held unpacked (kl_info(t)->bytes each); complex: `part` 0 real, 1 imaginary.

@@ -5,7 +5,8 @@
 static const kl_instr *find_fusion(const kiln_module *m, const char *name) {
   const kl_comp *c = &m->comp[m->entry];
   for (uint32_t i = 0; i < c->ninstr; i++) {
-    if (c->instr[i].op == KL_OP_FUSION && kl_str_is(kl_symbol_text(&m->names, c->instr[i].name), name)) return &c->instr[i];
+    if (c->instr[i].op == KL_OP_FUSION && kl_str_is(kl_symbol_text(&m->names, c->instr[i].name), name))
+      return &c->instr[i];
   }
   return NULL;
 }

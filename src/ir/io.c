@@ -2,7 +2,9 @@
 
 #include "ir/hlo.h"
 
-static const kl_comp *entry(const kiln_module *m) { return &m->comp[m->entry]; }
+static const kl_comp *entry(const kiln_module *m) {
+  return &m->comp[m->entry];
+}
 
 size_t kiln_module_param_leaves(const kiln_module *m) {
   size_t n = 0;

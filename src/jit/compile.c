@@ -15,7 +15,9 @@ typedef struct buffers {
   uint32_t **fusion;    // by instruction: buffer of each leaf, as result index, or ~temp index
 } buffers;
 
-static uint32_t leaves(const kl_instr *in) { return (uint32_t)kl_shape_leaf_count(in->shape); }
+static uint32_t leaves(const kl_instr *in) {
+  return (uint32_t)kl_shape_leaf_count(in->shape);
+}
 
 // The parameter or fusion leaf that a leaf of `instr` is.
 static const kl_instr *resolve(const kl_comp *c, uint32_t instr, uint32_t *leaf) {
@@ -71,8 +73,10 @@ static void place_fusions(buffers *b, const kl_unit *units, uint32_t nunits) {
     uint32_t leaf = r;
     const kl_instr *from = resolve(c, c->root, &leaf);
     uint32_t *slot = from->op == KL_OP_PARAMETER ? NULL : &b->fusion[from - c->instr][leaf];
-    if (slot && *slot == UINT32_MAX) *slot = r;
-    else a->copies[a->ncopies++] = (kl_copy){buffer_of(b, from, leaf), r};
+    if (slot && *slot == UINT32_MAX)
+      *slot = r;
+    else
+      a->copies[a->ncopies++] = (kl_copy){buffer_of(b, from, leaf), r};
   }
   uint32_t most = 0;
   for (uint32_t i = 0; i < nunits; i++) most += leaves(units[i].from);
@@ -241,7 +245,8 @@ static kiln_status generate(job *j) {
   LLVMModuleRef m = j->module;
   j->module = NULL;
   LLVMMemoryBufferRef code;
-  KL_TRY(kl_codegen(j->cx, j->llcx, m, &j->target, j->a->launches[0].kernel, j->params.after_pass, j->params.user, &code));
+  KL_TRY(
+      kl_codegen(j->cx, j->llcx, m, &j->target, j->a->launches[0].kernel, j->params.after_pass, j->params.user, &code));
   kiln_status st = keep_code(j, code);
   LLVMDisposeMemoryBuffer(code);
   return st == KILN_E_MEMORY ? kl_out_of_memory(j->cx, 0, "the kernel's code") : st;
@@ -280,7 +285,8 @@ static kiln_status check_params(kl_ctx *cx, const kiln_compile_params *p) {
   return KILN_OK;
 }
 
-kiln_status kiln_compile(kiln_context *cx, const kiln_module *m, const kiln_compile_params *params, kiln_artifact **out) {
+kiln_status kiln_compile(kiln_context *cx, const kiln_module *m, const kiln_compile_params *params,
+                         kiln_artifact **out) {
   *out = NULL;
   job j = {.cx = cx, .m = m};
   if (params) memcpy(&j.params, params, params->struct_size < sizeof j.params ? params->struct_size : sizeof j.params);
@@ -299,8 +305,10 @@ kiln_status kiln_compile(kiln_context *cx, const kiln_module *m, const kiln_comp
   LLVMContextDispose(j.llcx);
   kl_sb_free(&j.plan_text);
   kl_arena_free(&j.scratch);
-  if (st == KILN_OK) *out = j.a;
-  else kiln_artifact_destroy(&j.a);
+  if (st == KILN_OK)
+    *out = j.a;
+  else
+    kiln_artifact_destroy(&j.a);
   return st;
 }
 
@@ -321,10 +329,18 @@ const char *kiln_artifact_text(const kiln_artifact *a, kiln_text_kind kind, size
   return a->text[kind];
 }
 
-const char *kiln_artifact_target(const kiln_artifact *a) { return a->target; }
-size_t kiln_artifact_launch_count(const kiln_artifact *a) { return a->nlaunches; }
+const char *kiln_artifact_target(const kiln_artifact *a) {
+  return a->target;
+}
+size_t kiln_artifact_launch_count(const kiln_artifact *a) {
+  return a->nlaunches;
+}
 const kiln_launch *kiln_artifact_launch(const kiln_artifact *a, size_t i) {
   return i < a->nlaunches ? &a->launches[i] : NULL;
 }
-size_t kiln_artifact_param_count(const kiln_artifact *a) { return a->nparams; }
-size_t kiln_artifact_result_count(const kiln_artifact *a) { return a->nresults; }
+size_t kiln_artifact_param_count(const kiln_artifact *a) {
+  return a->nparams;
+}
+size_t kiln_artifact_result_count(const kiln_artifact *a) {
+  return a->nresults;
+}

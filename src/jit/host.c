@@ -38,7 +38,8 @@ static void on_found(LLVMErrorRef error, LLVMOrcCSymbolMapPairs pairs, size_t n,
   if (!error && n) f->address = pairs[0].Sym.Address;
 }
 
-static kiln_status look_up(kl_ctx *cx, LLVMOrcLLJITRef jit, LLVMOrcJITDylibRef library, const char *name, kl_host_fn *fn) {
+static kiln_status look_up(kl_ctx *cx, LLVMOrcLLJITRef jit, LLVMOrcJITDylibRef library, const char *name,
+                           kl_host_fn *fn) {
   found f = {0};
   LLVMOrcCJITDylibSearchOrderElement order = {library, LLVMOrcJITDylibLookupFlagsMatchExportedSymbolsOnly};
   LLVMOrcCLookupSetElement symbol = {LLVMOrcLLJITMangleAndIntern(jit, name), LLVMOrcSymbolLookupFlagsRequiredSymbol};
@@ -90,8 +91,10 @@ kiln_status kiln_kernel_load(kiln_context *cx, const kiln_artifact *a, kiln_kern
   kl_jit *jit;
   kiln_status st = kl_jit_get(cx, &jit);
   if (st == KILN_OK) st = load_object(cx, k, a);
-  if (st == KILN_OK) *out = k;
-  else kiln_kernel_destroy(&k);
+  if (st == KILN_OK)
+    *out = k;
+  else
+    kiln_kernel_destroy(&k);
   return st;
 }
 
@@ -130,7 +133,8 @@ static void *run_part(void *arg) {
 
 enum { MAX_THREADS = 256, MIN_ITERATIONS = 512 };
 
-// The part that begins at 0 also runs the tail; it runs on this thread. A thread that cannot start leaves its part here.
+// The part that begins at 0 also runs the tail; it runs on this thread. A thread that cannot start leaves its part
+// here.
 static void run_parallel(kl_host_fn fn, void *const *slots, int64_t iterations, uint32_t threads) {
   int64_t most = iterations / MIN_ITERATIONS + 1;
   int64_t n = threads < most ? threads : most;

@@ -52,9 +52,11 @@ kiln_status kl_llvm_error(kl_ctx *cx, LLVMErrorRef e, const char *doing) {
 // --- targets ------------------------------------------------------------------------------------------------------
 
 static kiln_status unknown_target(kl_ctx *cx, const char *name) {
-  return kl_invalid(cx, KL_NOWHERE,
-                    "unknown target '%s': expected host, sm_75, sm_80, sm_86, sm_87, sm_88, sm_89, sm_90, sm_90a, sm_100, "
-                    "sm_103, sm_110, sm_120 or sm_121 (from sm_100 on also with a or f)", name);
+  return kl_invalid(
+      cx, KL_NOWHERE,
+      "unknown target '%s': expected host, sm_75, sm_80, sm_86, sm_87, sm_88, sm_89, sm_90, sm_90a, sm_100, "
+      "sm_103, sm_110, sm_120 or sm_121 (from sm_100 on also with a or f)",
+      name);
 }
 
 kiln_status kl_target_parse(kl_ctx *cx, const char *name, kl_target *out) {
@@ -81,8 +83,8 @@ static bool has_feature(const char *features, const char *want) {
   return false;
 }
 
-// On NVPTX ptxas optimises whatever it gets, and LLVM's own work above level none goes mostly into strength reduction of
-// straight-line code, which finds nothing here and doubles the time. The host has no second compiler.
+// On NVPTX ptxas optimises whatever it gets, and LLVM's own work above level none goes mostly into strength reduction
+// of straight-line code, which finds nothing here and doubles the time. The host has no second compiler.
 static LLVMCodeGenOptLevel codegen_level(const kl_target *t) {
   return t->machine == KL_HOST ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone;
 }
@@ -104,8 +106,8 @@ static kiln_status make_machine(kl_ctx *cx, const kl_target *t, uint32_t ptx, LL
   if (st == KILN_OK && LLVMGetTargetFromTriple(triple, &target, &why))
     st = kl_fail(cx, KILN_E_INTERNAL, KL_NOWHERE, "LLVM has no target for %s: %s", triple, why);
   if (st == KILN_OK)
-    *out = LLVMCreateTargetMachine(target, triple, cpu ? cpu : sm, features ? features : version,
-                                   codegen_level(t), LLVMRelocPIC, LLVMCodeModelDefault);
+    *out = LLVMCreateTargetMachine(target, triple, cpu ? cpu : sm, features ? features : version, codegen_level(t),
+                                   LLVMRelocPIC, LLVMCodeModelDefault);
   LLVMDisposeMessage(triple);
   if (cpu) LLVMDisposeMessage(cpu);
   if (features) LLVMDisposeMessage(features);

@@ -1,8 +1,8 @@
 // Guards and memory accesses: what can be done for several lanes at once.
 //
 // Lanes of a thread hold L = first + lanes*t + j. Writing j = V*q + i (chunk q, lane i inside it) and simplifying, an
-// index is affine in i exactly when i stands under no floor. Then a chunk of V lanes has one base address, and its lanes
-// are `coef(i)` elements apart.
+// index is affine in i exactly when i stands under no floor. Then a chunk of V lanes has one base address, and its
+// lanes are `coef(i)` elements apart.
 
 #include "lower/analysis/walk.h"
 

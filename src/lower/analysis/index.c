@@ -43,9 +43,12 @@ const kl_expr *kl_expr_subst(kl_exprs *p, const kl_expr *e, int32_t var, const k
   for (uint32_t i = 0; i < e->n; i++) {
     const kl_atom *a = e->terms[i].atom;
     const kl_expr *x;
-    if (a->var == var) x = by;
-    else if (a->var >= 0) x = kl_expr_var(p, a->var, a->lo, a->hi);
-    else x = kl_expr_div(p, kl_expr_subst(p, a->inner, var, by), a->k);
+    if (a->var == var)
+      x = by;
+    else if (a->var >= 0)
+      x = kl_expr_var(p, a->var, a->lo, a->hi);
+    else
+      x = kl_expr_div(p, kl_expr_subst(p, a->inner, var, by), a->k);
     r = kl_expr_add(p, r, kl_expr_mul(p, x, e->terms[i].coef));
   }
   return r;

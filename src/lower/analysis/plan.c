@@ -176,9 +176,13 @@ kiln_status kl_plan_make(kl_ctx *cx, const kiln_module *m, uint32_t comp, const 
   kiln_status st = fill(cx, p, &s, params, arena);
   VEC_FREE(cx, &s.v);
   VEC_FREE(cx, &s.constants);
-  if (st != KILN_OK) kl_plan_free(p);
-  else *out = p;
+  if (st != KILN_OK)
+    kl_plan_free(p);
+  else
+    *out = p;
   return st;
 }
 
-void kl_plan_free(kl_plan *p) { kl_exprs_free(&p->exprs); }
+void kl_plan_free(kl_plan *p) {
+  kl_exprs_free(&p->exprs);
+}

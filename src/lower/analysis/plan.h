@@ -43,8 +43,8 @@ typedef struct kl_access {
   uint32_t vec;
   int64_t stride;
   bool reversed;
-  uint32_t align;            // bytes that every base[c] is aligned to; 0 for sub-byte elements off byte bounds
-  uint32_t guard;            // KL_NONE, or: where it does not hold, element 0 is read instead of base[c]
+  uint32_t align; // bytes that every base[c] is aligned to; 0 for sub-byte elements off byte bounds
+  uint32_t guard; // KL_NONE, or: where it does not hold, element 0 is read instead of base[c]
   uint32_t nchunks;
   const kl_expr *const *base; // in KL_VAR_THREAD
 } kl_access;
@@ -102,16 +102,16 @@ typedef struct kl_plan {
   kl_arena *arena;
   kl_exprs exprs;
   const kiln_module *module;
-  const kl_comp *comp;   // what is compiled
-  const char *name;      // of the kernel, an identifier in PTX
+  const kl_comp *comp; // what is compiled
+  const char *name;    // of the kernel, an identifier in PTX
   kl_target target;
-  int64_t count;         // elements of the domain
+  int64_t count;          // elements of the domain
   uint32_t nslots, nargs; // nargs: IN and OUT slots, which come first
   const kl_slot_info *slots;
   kl_body main, tail;
-  int64_t grid;          // blocks; 0: nothing to launch
-  int64_t main_blocks;   // of which the first so many run `main`
-  bool index64;          // some index does not fit 32 bits
+  int64_t grid;        // blocks; 0: nothing to launch
+  int64_t main_blocks; // of which the first so many run `main`
+  bool index64;        // some index does not fit 32 bits
 } kl_plan;
 
 typedef struct kl_plan_params {
@@ -132,7 +132,8 @@ typedef struct kl_unit {
   const kl_instr *from; // the fusion instruction, or NULL: ENTRY itself
 } kl_unit;
 // Lists the kernels of ENTRY in order: one per fusion instruction, or ENTRY as one. `only` names one fusion or is NULL.
-kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl_arena *arena, kl_unit **out, uint32_t *n);
+kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl_arena *arena, kl_unit **out,
+                          uint32_t *n);
 
 // Can this op on these types be compiled? Reports the reason if not.
 kiln_status kl_plan_check_op(kl_ctx *cx, const kl_comp *c, const kl_instr *in);

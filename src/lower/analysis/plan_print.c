@@ -9,12 +9,14 @@ static void print_access(kl_sb *b, const kl_plan *p, const kl_access *a) {
   kl_sbf(b, "s%u[", a->slot);
   kl_expr_print(b, a->base[0], var_names);
   kl_sb_puts(b, "]");
-  if (a->vec > 1 && a->stride == 0) kl_sbf(b, " broadcast x%u", a->vec);
+  if (a->vec > 1 && a->stride == 0)
+    kl_sbf(b, " broadcast x%u", a->vec);
   else if (a->vec > 1 && a->stride == 1) {
     unsigned bytes = a->vec * bits / 8, width = bytes < 16 ? bytes : 16;
     if (a->align < width) width = a->align;
     kl_sbf(b, " contiguous x%u (%u-byte accesses)%s", a->vec, width, a->reversed ? " reversed" : "");
-  } else if (a->vec > 1) kl_sbf(b, " stride %lld x%u", (long long)a->stride, a->vec);
+  } else if (a->vec > 1)
+    kl_sbf(b, " stride %lld x%u", (long long)a->stride, a->vec);
   if (a->nchunks > 1) kl_sbf(b, ", %u chunks", a->nchunks);
   if (a->guard != KL_NONE) kl_sbf(b, " if g%u", a->guard);
 }
@@ -83,7 +85,8 @@ void kl_plan_print(kl_sb *b, const kl_plan *p) {
   if (p->target.machine == KL_NVPTX)
     kl_sbf(b, "grid %lld (%lld without bounds checks), block %u, ", (long long)p->grid, (long long)p->main_blocks,
            p->target.block);
-  else kl_sb_puts(b, "host, ");
+  else
+    kl_sb_puts(b, "host, ");
   kl_sbf(b, "%d-bit indices\n", p->index64 ? 64 : 32);
   static const char *const kinds[] = {[KL_SLOT_IN] = "in", [KL_SLOT_OUT] = "out", [KL_SLOT_CONST] = "constant"};
   for (uint32_t i = 0; i < p->nslots; i++) {

@@ -33,7 +33,8 @@ static bool not_compiled_complex(kl_op op) {
 }
 
 static kiln_status refuse(kl_ctx *cx, const kl_instr *in, kl_dtype t) {
-  return kl_unsupported(cx, in->span, "%s on %s is evaluated but not compiled yet", kl_op_name(in->op), kl_info(t)->name);
+  return kl_unsupported(cx, in->span, "%s on %s is evaluated but not compiled yet", kl_op_name(in->op),
+                        kl_info(t)->name);
 }
 
 static kiln_status check_shape(kl_ctx *cx, const kl_instr *in) {
@@ -43,20 +44,22 @@ static kiln_status check_shape(kl_ctx *cx, const kl_instr *in) {
     return kl_unsupported(cx, in->span, "%s of type %s cannot be part of a kernel", kl_op_name(in->op),
                           kl_info(s->dtype)->name);
   for (uint32_t d = 0; s->dynamic && d < s->rank; d++) {
-    if (s->dynamic[d]) return kl_unsupported(cx, in->span, "dimension %u is dynamic (<=%lld): only static sizes are compiled", d, (long long)s->dims[d]);
+    if (s->dynamic[d])
+      return kl_unsupported(cx, in->span, "dimension %u is dynamic (<=%lld): only static sizes are compiled", d,
+                            (long long)s->dims[d]);
   }
   if (s->layout.ntiles) return kl_unsupported(cx, in->span, "tiled layouts are not supported yet");
-  if (s->layout.tail_padding > 1) return kl_unsupported(cx, in->span, "layouts with tail padding are not supported yet");
+  if (s->layout.tail_padding > 1)
+    return kl_unsupported(cx, in->span, "layouts with tail padding are not supported yet");
   if (s->layout.element_bits && s->layout.element_bits != kl_info(s->dtype)->bits)
-    return kl_unsupported(cx, in->span, "a layout with E(%lld): %s elements take %u bits", (long long)s->layout.element_bits,
-                          kl_info(s->dtype)->name, kl_info(s->dtype)->bits);
+    return kl_unsupported(cx, in->span, "a layout with E(%lld): %s elements take %u bits",
+                          (long long)s->layout.element_bits, kl_info(s->dtype)->name, kl_info(s->dtype)->bits);
   return KILN_OK;
 }
 
 kiln_status kl_plan_check_op(kl_ctx *cx, const kl_comp *c, const kl_instr *in) {
   KL_TRY(check_shape(cx, in));
-  if (in->op == KL_OP_UNKNOWN)
-    return kl_unsupported(cx, in->span, "this operation is not supported yet");
+  if (in->op == KL_OP_UNKNOWN) return kl_unsupported(cx, in->span, "this operation is not supported yet");
   if (!in->noperands || !kl_op_is_elementwise(in->op)) {
     if (in->op == KL_OP_BITCAST && kl_info(in->shape->dtype)->bits != kl_info(kl_operand(c, in, 0)->shape->dtype)->bits)
       return kl_unsupported(cx, in->span, "bitcast between element widths is not supported yet");
@@ -68,7 +71,8 @@ kiln_status kl_plan_check_op(kl_ctx *cx, const kl_comp *c, const kl_instr *in) {
   if (in->op == KL_OP_POWER && !kl_is_int(t)) return refuse(cx, in, t);
   if (in->op == KL_OP_REDUCE_PRECISION && kl_info(t)->kind != KL_IEEE) return refuse(cx, in, t);
   if (in->op == KL_OP_BITCAST_CONVERT && kl_info(t)->bits != kl_info(in->shape->dtype)->bits)
-    return kl_unsupported(cx, in->span, "bitcast-convert between element widths (%s to %s) is evaluated but not compiled yet",
+    return kl_unsupported(cx, in->span,
+                          "bitcast-convert between element widths (%s to %s) is evaluated but not compiled yet",
                           kl_info(t)->name, kl_info(in->shape->dtype)->name);
   return KILN_OK;
 }
@@ -94,7 +98,8 @@ static kiln_status refuse_mixed(kl_ctx *cx, const kl_instr *in) {
                         kl_op_name(in->op));
 }
 
-kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl_arena *arena, kl_unit **out, uint32_t *n) {
+kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl_arena *arena, kl_unit **out,
+                          uint32_t *n) {
   const kl_comp *c = &m->comp[m->entry];
   kl_unit *units = KL_NEW_N(arena, kl_unit, c->ninstr + 1);
   *n = 0;

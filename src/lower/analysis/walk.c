@@ -123,7 +123,8 @@ static void need_choice(walk *w, needs *d, const node *n) {
     uint32_t guard = n->guard;
     if (!never) kl_index_operand(w->exprs, c, in, i, n->index, &map);
     for (uint32_t j = 0; !never && j < map.nconditions; j++)
-      guard = kl_guard_and(&w->guards, guard, map.conditions[j].expr, map.conditions[j].lo, map.conditions[j].hi, &never);
+      guard =
+          kl_guard_and(&w->guards, guard, map.conditions[j].expr, map.conditions[j].lo, map.conditions[j].hi, &never);
     if (never) continue;
     need(w, d, n, i, 0, guard, map.rank, map.index);
     VEC_PUSH(w->cx, &d->guards, guard);
@@ -184,7 +185,9 @@ static void needs_of(walk *w, const node *n, needs *d) {
   case KL_KIND_TRANSPOSE:
   case KL_KIND_SLICE:
   case KL_KIND_REVERSE: d->alias = true; return need_mapped(w, d, n, 0);
-  case KL_KIND_BITCAST: d->alias = in->shape->dtype == kl_operand(c, in, 0)->shape->dtype; return need_mapped(w, d, n, 0);
+  case KL_KIND_BITCAST:
+    d->alias = in->shape->dtype == kl_operand(c, in, 0)->shape->dtype;
+    return need_mapped(w, d, n, 0);
   default:
     d->alias = in->op == KL_OP_COPY;
     for (uint32_t i = 0; i < in->noperands; i++) need_mapped(w, d, n, i);
@@ -212,7 +215,8 @@ static kiln_status constant_slot(walk *w, const kl_instr *in, uint32_t *slot) {
   }
   int64_t bytes = kl_shape_bytes(in->shape);
   if (bytes > 1 << 20)
-    return kl_unsupported(w->cx, in->span, "constant of %lld bytes: at most 1 MiB can be part of a kernel", (long long)bytes);
+    return kl_unsupported(w->cx, in->span, "constant of %lld bytes: at most 1 MiB can be part of a kernel",
+                          (long long)bytes);
   void *data = kl_arena_try_alloc(w->arena, (size_t)bytes);
   if (!data) return kl_out_of_memory(w->cx, (size_t)bytes, "a constant");
   kl_array_pack(in->literal, data);
@@ -224,8 +228,10 @@ static kiln_status constant_slot(walk *w, const kl_instr *in, uint32_t *slot) {
 
 static kiln_status load_step(walk *w, const node *n, const kl_instr *in, kl_step *s) {
   uint32_t slot = 0;
-  if (in->op == KL_OP_CONSTANT) KL_TRY(constant_slot(w, in, &slot));
-  else slot = w->slots->param_base[in->number] + n->leaf;
+  if (in->op == KL_OP_CONSTANT)
+    KL_TRY(constant_slot(w, in, &slot));
+  else
+    slot = w->slots->param_base[in->number] + n->leaf;
   const kl_slot_info *info = &w->slots->v.p[slot];
   const kl_expr *linear = kl_index_linearize(w->exprs, info->shape, n->index);
   s->kind = KL_STEP_LOAD;
@@ -287,8 +293,10 @@ static kiln_status visit(walk *w, node *n, bool *done) {
   if (st == KILN_OK) {
     needs_of(w, n, &d);
     *done = ready(w, &d);
-    if (*done && d.alias) n->step = w->nodes.p[d.nodes.p[0]]->step;
-    else if (*done) st = make_step(w, n, &d);
+    if (*done && d.alias)
+      n->step = w->nodes.p[d.nodes.p[0]]->step;
+    else if (*done)
+      st = make_step(w, n, &d);
   }
   VEC_FREE(w->cx, &d.nodes);
   VEC_FREE(w->cx, &d.guards);
@@ -303,7 +311,8 @@ static kiln_status resolve(walk *w, uint32_t root, uint32_t *step) {
     if (!done) KL_TRY(visit(w, n, &done));
     if (done) w->stack.n--;
     if (w->nodes.n > KL_MAX_NODES)
-      return kl_unsupported(w->cx, kl_root(w->plan->comp)->span, "the fusion reads too many different elements per result");
+      return kl_unsupported(w->cx, kl_root(w->plan->comp)->span,
+                            "the fusion reads too many different elements per result");
   }
   *step = w->nodes.p[root]->step;
   return KILN_OK;

@@ -20,7 +20,8 @@ typedef struct kl_guards {
   uint32_t lanes;
 } kl_guards;
 
-// The guard "lo <= e <= hi and outer", interned; `outer` itself where the condition always holds. *never: it cannot hold.
+// The guard "lo <= e <= hi and outer", interned; `outer` itself where the condition always holds. *never: it cannot
+// hold.
 uint32_t kl_guard_and(kl_guards *g, uint32_t outer, const kl_expr *e, int64_t lo, int64_t hi, bool *never);
 
 // Plans the access of all lanes to element `linear` (in THREAD and LANE) of a slot, at most max_vec lanes in a chunk.

@@ -7,17 +7,25 @@
 #include "lower/emit/emit.h"
 #include "lower/emit/math.h"
 
-static bool narrow(kl_dtype t) { return kl_is_float(t) && kl_info(t)->bits < 32; }
+static bool narrow(kl_dtype t) {
+  return kl_is_float(t) && kl_info(t)->bits < 32;
+}
 // `to` is the type to round to, or F32 where the caller's packing does it.
-static kb_reg rounded(kb *k, kl_dtype to, kb_reg x) { return narrow(to) ? km_round(k, x, to) : x; }
+static kb_reg rounded(kb *k, kl_dtype to, kb_reg x) {
+  return narrow(to) ? km_round(k, x, to) : x;
+}
 // Formats whose values are not closed under a change of sign.
 static kb_reg resigned(kb *k, kl_dtype t, kb_reg x) {
   kl_float_kind kind = kl_info(t)->kind;
   return kind == KL_FNUZ || kind == KL_E8M0 ? km_round(k, x, t) : x;
 }
 
-static kb_reg is_zero(kb *k, kb_reg x) { return kb_icmp(k, LLVMIntEQ, x, kb_ilike(k, x, 0)); }
-static kb_reg non_zero(kb *k, kb_reg x) { return kb_icmp(k, LLVMIntNE, x, kb_ilike(k, x, 0)); }
+static kb_reg is_zero(kb *k, kb_reg x) {
+  return kb_icmp(k, LLVMIntEQ, x, kb_ilike(k, x, 0));
+}
+static kb_reg non_zero(kb *k, kb_reg x) {
+  return kb_icmp(k, LLVMIntNE, x, kb_ilike(k, x, 0));
+}
 
 // --- integers -----------------------------------------------------------------------------------------------------
 
@@ -47,7 +55,8 @@ static kb_reg int_divide(kb *k, kl_dtype t, kb_reg x, kb_reg y, bool remainder) 
   kb_reg zero = is_zero(k, y), trap = zero;
   if (kl_is_signed(t)) {
     int64_t min = x.kind == KB_I64 ? INT64_MIN : INT32_MIN;
-    kb_reg over = kb_and(k, kb_icmp(k, LLVMIntEQ, x, kb_ilike(k, x, min)), kb_icmp(k, LLVMIntEQ, y, kb_ilike(k, y, -1)));
+    kb_reg over =
+        kb_and(k, kb_icmp(k, LLVMIntEQ, x, kb_ilike(k, x, min)), kb_icmp(k, LLVMIntEQ, y, kb_ilike(k, y, -1)));
     trap = kb_or(k, zero, over);
   }
   kb_reg d = kb_select(k, trap, kb_ilike(k, y, 1), y);
@@ -200,14 +209,15 @@ static kb_reg reduce_precision(kb *k, const kl_instr *in, kl_dtype t, kb_reg x) 
     unsigned drop = f->man_bits - (unsigned)in->mantissa_bits;
     kb_reg odd = kb_andi(k, kb_lshri(k, b, drop), 1);
     b = kb_add(k, b, kb_addi(k, odd, (1ll << (drop - 1)) - 1));
-    b = kb_andi(k, b, (int64_t)~((1ull << drop) - 1));
+    b = kb_andi(k, b, (int64_t) ~((1ull << drop) - 1));
   }
   if (in->exponent_bits < f->exp_bits) {
     int64_t exp_mask = ((1ll << f->exp_bits) - 1) << f->man_bits, sign_mask = (int64_t)(1ull << (f->bits - 1));
     int64_t bias = (1ll << (in->exponent_bits - 1)) - 1;
     int64_t max_exp = (f->bias + bias) << f->man_bits, min_exp = (f->bias - bias + 1) << f->man_bits;
     kb_reg e = kb_andi(k, b, exp_mask), sign = kb_andi(k, b, sign_mask);
-    kb_reg over = kb_icmp(k, LLVMIntUGT, e, kb_ilike(k, e, max_exp)), under = kb_icmp(k, LLVMIntULT, e, kb_ilike(k, e, min_exp));
+    kb_reg over = kb_icmp(k, LLVMIntUGT, e, kb_ilike(k, e, max_exp)),
+           under = kb_icmp(k, LLVMIntULT, e, kb_ilike(k, e, min_exp));
     b = kb_select(k, over, kb_or(k, sign, kb_ilike(k, b, exp_mask)), b);
     b = kb_select(k, under, sign, b);
   }
@@ -240,7 +250,8 @@ static kb_reg float_to_machine_int(kb *k, kb_reg x, kb_kind to, bool is_signed) 
   double below = is_signed ? -above : 0;
   int64_t max = is_signed ? (int64_t)(bits == 64 ? INT64_MAX : INT32_MAX) : -1;
   int64_t min = is_signed ? (int64_t)(bits == 64 ? INT64_MIN : INT32_MIN) : 0;
-  kb_reg high = kb_fcmp(k, LLVMRealOGE, x, kb_flike(k, x, above)), low = kb_fcmp(k, LLVMRealOLE, x, kb_flike(k, x, below));
+  kb_reg high = kb_fcmp(k, LLVMRealOGE, x, kb_flike(k, x, above)),
+         low = kb_fcmp(k, LLVMRealOLE, x, kb_flike(k, x, below));
   kb_reg out = kb_or(k, kb_or(k, high, low), kb_fcmp(k, LLVMRealUNO, x, x));
   kb_reg safe = kb_select(k, out, kb_flike(k, x, 0), x);
   kb_reg i = is_signed ? kb_fptosi(k, safe, to) : kb_fptoui(k, safe, to);
@@ -320,14 +331,23 @@ kl_pair kl_emit_op(kb *k, const kl_instr *in, kl_dtype from, kl_dtype round_to, 
   }
   if (kl_is_complex(from)) return kl_emit_complex_op(k, in, kl_info(from)->part, x);
   bool is_float = kl_is_float(from), binary = kl_op_table[in->op].kind == KL_KIND_BINARY;
-  if (in->op == KL_OP_COMPARE) r.re = compare(k, in, from, x[0].re, x[1].re);
-  else if (in->op == KL_OP_CLAMP) r.re = clamp(k, from, x[0].re, x[1].re, x[2].re);
-  else if (in->op == KL_OP_IS_FINITE) r.re = is_finite(k, x->re);
-  else if (in->op == KL_OP_IMAG) r.re = kb_flike(k, x->re, 0);
-  else if (in->op == KL_OP_REDUCE_PRECISION) r.re = reduce_precision(k, in, from, x->re);
-  else if (from == KILN_PRED) r.re = binary ? pred_binary(k, in->op, x[0].re, x[1].re) : in->op == KL_OP_NOT ? kb_not(k, x->re) : x->re;
-  else if (is_float && binary) r.re = float_binary(k, in->op, round_to, x[0].re, x[1].re);
-  else if (is_float) r.re = float_unary(k, in->op, from, round_to, x->re);
-  else r.re = binary ? int_binary(k, in->op, from, x[0].re, x[1].re) : int_unary(k, in->op, from, x->re);
+  if (in->op == KL_OP_COMPARE)
+    r.re = compare(k, in, from, x[0].re, x[1].re);
+  else if (in->op == KL_OP_CLAMP)
+    r.re = clamp(k, from, x[0].re, x[1].re, x[2].re);
+  else if (in->op == KL_OP_IS_FINITE)
+    r.re = is_finite(k, x->re);
+  else if (in->op == KL_OP_IMAG)
+    r.re = resigned(k, to, kb_flike(k, x->re, 0));
+  else if (in->op == KL_OP_REDUCE_PRECISION)
+    r.re = reduce_precision(k, in, from, x->re);
+  else if (from == KILN_PRED)
+    r.re = binary ? pred_binary(k, in->op, x[0].re, x[1].re) : in->op == KL_OP_NOT ? kb_not(k, x->re) : x->re;
+  else if (is_float && binary)
+    r.re = float_binary(k, in->op, round_to, x[0].re, x[1].re);
+  else if (is_float)
+    r.re = float_unary(k, in->op, from, round_to, x->re);
+  else
+    r.re = binary ? int_binary(k, in->op, from, x[0].re, x[1].re) : int_unary(k, in->op, from, x->re);
   return r;
 }

@@ -4,11 +4,21 @@
 #include "lower/emit/emit.h"
 #include "lower/emit/math.h"
 
-static kb_reg cmp(kb *k, LLVMRealPredicate p, kb_reg a, double b) { return kb_fcmp(k, p, a, kb_flike(k, a, b)); }
-static kb_reg is_nan(kb *k, kb_reg a) { return kb_fcmp(k, LLVMRealUNO, a, a); }
-static kb_reg is_inf(kb *k, kb_reg a) { return cmp(k, LLVMRealOEQ, kb_fabs(k, a), __builtin_inf()); }
-static kb_reg is_finite(kb *k, kb_reg a) { return cmp(k, LLVMRealOLT, kb_fabs(k, a), __builtin_inf()); }
-static kb_reg choose(kb *k, kb_reg c, kb_reg a, kb_reg b) { return kb_select(k, c, a, b); }
+static kb_reg cmp(kb *k, LLVMRealPredicate p, kb_reg a, double b) {
+  return kb_fcmp(k, p, a, kb_flike(k, a, b));
+}
+static kb_reg is_nan(kb *k, kb_reg a) {
+  return kb_fcmp(k, LLVMRealUNO, a, a);
+}
+static kb_reg is_inf(kb *k, kb_reg a) {
+  return cmp(k, LLVMRealOEQ, kb_fabs(k, a), __builtin_inf());
+}
+static kb_reg is_finite(kb *k, kb_reg a) {
+  return cmp(k, LLVMRealOLT, kb_fabs(k, a), __builtin_inf());
+}
+static kb_reg choose(kb *k, kb_reg c, kb_reg a, kb_reg b) {
+  return kb_select(k, c, a, b);
+}
 
 static kl_pair multiply(kb *k, kl_pair x, kl_pair y) {
   return (kl_pair){kb_fsub(k, kb_fmul(k, x.re, y.re), kb_fmul(k, x.im, y.im)),
@@ -51,9 +61,8 @@ static kl_pair divide(kb *k, kl_pair x, kl_pair y) {
   kl_pair xb = {choose(k, two, boxed(k, x.re), x.re), choose(k, two, boxed(k, x.im), x.im)};
   kl_pair yb = {choose(k, two, y.re, boxed(k, y.re)), choose(k, two, y.im, boxed(k, y.im))};
   kb_reg scale = choose(k, two, inf, zero);
-  kl_pair boxed_q = {
-      kb_fmul(k, scale, kb_fadd(k, kb_fmul(k, xb.re, yb.re), kb_fmul(k, xb.im, yb.im))),
-      kb_fmul(k, scale, kb_fsub(k, kb_fmul(k, xb.im, yb.re), kb_fmul(k, xb.re, yb.im)))};
+  kl_pair boxed_q = {kb_fmul(k, scale, kb_fadd(k, kb_fmul(k, xb.re, yb.re), kb_fmul(k, xb.im, yb.im))),
+                     kb_fmul(k, scale, kb_fsub(k, kb_fmul(k, xb.im, yb.re), kb_fmul(k, xb.re, yb.im)))};
 
   kb_reg use_boxed = kb_and(k, lost, kb_or(k, two, three)), use_zero = kb_and(k, lost, one);
   r.re = choose(k, use_zero, by_zero.re, choose(k, use_boxed, boxed_q.re, r.re));

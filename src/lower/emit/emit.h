@@ -38,19 +38,19 @@ typedef struct kl_emit {
   kl_plan *plan;
   const kl_body *body;
   unsigned lanes, width, nwide;
-  kb_kind index;      // I32 or I64
-  kb_reg thread;      // in index kind
-  kb_reg *slots;      // pointers
-  kl_val *vals;       // by step
-  kb_reg *guard_lane; // nguards x lanes, .v NULL until made
-  kb_reg *guard_wide; // nguards x nwide
+  kb_kind index;           // I32 or I64
+  kb_reg thread;           // in index kind
+  kb_reg *slots;           // pointers
+  kl_val *vals;            // by step
+  kb_reg *guard_lane;      // nguards x lanes, .v NULL until made
+  kb_reg *guard_wide;      // nguards x nwide
   unsigned invariant_load; // metadata kind
   LLVMValueRef empty_node;
 } kl_emit;
 
 // emit_index.c
 kb_reg kl_emit_expr(kl_emit *e, const kl_expr *x, unsigned lanes, kb_reg lane);
-kb_reg kl_emit_lane_numbers(kl_emit *e, unsigned wide); // of wide register `wide`, in index kind
+kb_reg kl_emit_lane_numbers(kl_emit *e, unsigned wide);               // of wide register `wide`, in index kind
 kb_reg kl_emit_guard_lane(kl_emit *e, uint32_t guard, unsigned lane); // scalar I1
 kb_reg kl_emit_guard_wide(kl_emit *e, uint32_t guard, unsigned wide); // I1 of width lanes
 
@@ -61,7 +61,7 @@ kb_reg *kl_packed(kl_emit *e, kl_val *v);
 kb_reg *kl_raw(kl_emit *e, kl_val *v); // bits of any type but complex, I32 or I64
 kl_val kl_val_of_bits(kl_emit *e, kl_dtype t, const kb_reg *raw);
 kl_dtype kl_uint_like(kl_dtype t); // u4, u8 or u16 of the same width
-kb_kind kl_wide_kind(kl_dtype t); // of a part, for complex types
+kb_kind kl_wide_kind(kl_dtype t);  // of a part, for complex types
 // Between raw bits (I32, or I64 for 64-bit types; the low bits count) and the wide form of a non-complex type.
 kb_reg kl_from_bits(kb *k, kl_dtype t, kb_reg bits);
 kb_reg kl_to_bits(kb *k, kl_dtype t, kb_reg wide); // bits above the type are zero
@@ -73,12 +73,14 @@ void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v);
 
 // loop.c
 // Runs the code emitted between begin and end only where c (a scalar I1) holds.
-typedef struct kl_if { LLVMBasicBlockRef after; } kl_if;
+typedef struct kl_if {
+  LLVMBasicBlockRef after;
+} kl_if;
 kl_if kl_if_begin(kl_emit *e, kb_reg c, const char *name);
 void kl_if_end(kl_emit *e, kl_if i);
 
-// elemental.c: one op on wide registers. `from` is the dtype of operand 0; `round_to` is the result's dtype, or F32 where
-// the caller packs a f16 or bf16 result, because packing rounds.
+// elemental.c: one op on wide registers. `from` is the dtype of operand 0; `round_to` is the result's dtype, or F32
+// where the caller packs a f16 or bf16 result, because packing rounds.
 kl_pair kl_emit_op(kb *k, const kl_instr *in, kl_dtype from, kl_dtype round_to, const kl_pair *x);
 kb_reg kl_emit_convert(kb *k, kl_dtype from, kl_dtype to, kl_dtype round_to, kb_reg x); // no complex type
 // elemental_complex.c

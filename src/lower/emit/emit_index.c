@@ -62,7 +62,8 @@ kb_reg kl_emit_guard_wide(kl_emit *e, uint32_t guard, unsigned wide) {
   kb_reg *slot = &e->guard_wide[guard * e->nwide + wide];
   if (slot->v) return *slot;
   kb_reg r;
-  if (g->uniform >= e->width) r = kb_splat(&e->k, kl_emit_guard_lane(e, guard, wide * e->width), e->width);
+  if (g->uniform >= e->width)
+    r = kb_splat(&e->k, kl_emit_guard_lane(e, guard, wide * e->width), e->width);
   else {
     r = in_range(e, g, e->width, kl_emit_lane_numbers(e, wide));
     if (g->outer != KL_NONE) r = kb_and(&e->k, r, kl_emit_guard_wide(e, g->outer, wide));

@@ -1,14 +1,27 @@
 // The table: one row per operation, with the element types it may have and what it needs.
 //
-// Types of a row: bits for i1 i8 i16 i32 i64 half bfloat float double ptr; lanes: a vector is allowed where the row says
-// so. On NVPTX vectors appear in memory accesses, in what takes them apart, and in packed 16-bit arithmetic only; on the
-// host every row but atomics takes vectors.
+// Types of a row: bits for i1 i8 i16 i32 i64 half bfloat float double ptr; lanes: a vector is allowed where the row
+// says so. On NVPTX vectors appear in memory accesses, in what takes them apart, and in packed 16-bit arithmetic only;
+// on the host every row but atomics takes vectors.
 
 #include "lower/emit/irtable.h"
 
 enum {
-  I1 = 1, I8 = 2, I16 = 4, I32 = 8, I64 = 16, H = 32, B = 64, F = 128, D = 256, P = 512,
-  INT = I1 | I32 | I64, WORD = I32 | I64, FD = F | D, ANY = 1023, MOVE = I1 | I8 | I16 | I32 | I64 | H | B | F | D,
+  I1 = 1,
+  I8 = 2,
+  I16 = 4,
+  I32 = 8,
+  I64 = 16,
+  H = 32,
+  B = 64,
+  F = 128,
+  D = 256,
+  P = 512,
+  INT = I1 | I32 | I64,
+  WORD = I32 | I64,
+  FD = F | D,
+  ANY = 1023,
+  MOVE = I1 | I8 | I16 | I32 | I64 | H | B | F | D,
 };
 enum { SCALAR, PACKED, VECTOR }; // widest form on NVPTX: scalars, also <2 x 16-bit>, any vector
 enum { BOTH, GPU, HOST };
@@ -19,6 +32,7 @@ typedef struct op_row {
   uint8_t form;
 } op_row;
 
+// clang-format off
 static const op_row ops[] = {
     {LLVMRet, ANY, SCALAR},          {LLVMBr, ANY, SCALAR},           {LLVMPHI, MOVE, PACKED},
     {LLVMAdd, INT, SCALAR},          {LLVMSub, INT, SCALAR},          {LLVMMul, WORD, SCALAR},
@@ -35,6 +49,7 @@ static const op_row ops[] = {
     {LLVMShuffleVector, MOVE, VECTOR}, {LLVMGetElementPtr, P, SCALAR}, {LLVMLoad, ANY, VECTOR},
     {LLVMStore, I8 | I16 | I32 | I64, VECTOR}, {LLVMFreeze, MOVE, SCALAR},
 };
+// clang-format on
 
 typedef struct intrinsic_row {
   const char *name; // without the type suffix
@@ -118,7 +133,8 @@ static kiln_status refuse(kl_ctx *cx, LLVMValueRef i) {
   return s;
 }
 
-// The intrinsic's name is the row's, or the row's with overloads (".f32", ".v2bf16") or a trailing ".f" / ".d" behind it.
+// The intrinsic's name is the row's, or the row's with overloads (".f32", ".v2bf16") or a trailing ".f" / ".d" behind
+// it.
 static const intrinsic_row *find_intrinsic(const char *name, size_t n) {
   const intrinsic_row *best = NULL;
   size_t best_n = 0;
@@ -173,10 +189,12 @@ kiln_status kl_ir_check(kl_ctx *cx, LLVMModuleRef m, uint32_t sm, uint32_t *ptx)
 }
 
 uint32_t kl_ptx_floor(uint32_t sm, char variant) {
-  static const struct { uint16_t sm, plain, a, f; } floors[] = {
-      {75, 63, 0, 0},   {80, 70, 0, 0},   {86, 71, 0, 0},    {87, 74, 0, 0},    {88, 90, 0, 0},   {89, 78, 0, 0},
-      {90, 78, 80, 0},  {100, 86, 86, 88}, {101, 86, 86, 88}, {103, 88, 88, 88}, {110, 90, 90, 90}, {120, 87, 87, 88},
-      {121, 88, 88, 88},
+  static const struct {
+    uint16_t sm, plain, a, f;
+  } floors[] = {
+      {75, 63, 0, 0},    {80, 70, 0, 0},    {86, 71, 0, 0},    {87, 74, 0, 0},    {88, 90, 0, 0},
+      {89, 78, 0, 0},    {90, 78, 80, 0},   {100, 86, 86, 88}, {101, 86, 86, 88}, {103, 88, 88, 88},
+      {110, 90, 90, 90}, {120, 87, 87, 88}, {121, 88, 88, 88},
   };
   for (size_t i = 0; i < KL_COUNT(floors); i++) {
     if (floors[i].sm == sm) return variant == 'a' ? floors[i].a : variant == 'f' ? floors[i].f : floors[i].plain;

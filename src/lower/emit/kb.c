@@ -28,7 +28,9 @@ unsigned kb_kind_bits(kb_kind kind) {
 static kb_reg reg(LLVMValueRef v, kb_kind kind, unsigned lanes) {
   return (kb_reg){.v = v, .kind = (uint8_t)kind, .lanes = (uint16_t)lanes};
 }
-static kb_reg like(kb_reg a, LLVMValueRef v) { return (kb_reg){.v = v, .kind = a.kind, .lanes = a.lanes}; }
+static kb_reg like(kb_reg a, LLVMValueRef v) {
+  return (kb_reg){.v = v, .kind = a.kind, .lanes = a.lanes};
+}
 
 enum { KB_MAX_LANES = 256 };
 
@@ -63,7 +65,9 @@ kb_reg kb_intrinsic(kb *k, const char *name, const LLVMTypeRef *types, unsigned 
 // --- integers -----------------------------------------------------------------------------------------------------
 
 #define BINARY(fn, build)                                                                                              \
-  kb_reg fn(kb *k, kb_reg a, kb_reg b) { return like(a, build(k->b, a.v, b.v, "")); }
+  kb_reg fn(kb *k, kb_reg a, kb_reg b) {                                                                               \
+    return like(a, build(k->b, a.v, b.v, ""));                                                                         \
+  }
 BINARY(kb_add, LLVMBuildAdd)
 BINARY(kb_sub, LLVMBuildSub)
 BINARY(kb_mul, LLVMBuildMul)
@@ -78,7 +82,9 @@ BINARY(kb_shl, LLVMBuildShl)
 BINARY(kb_lshr, LLVMBuildLShr)
 BINARY(kb_ashr, LLVMBuildAShr)
 
-kb_reg kb_not(kb *k, kb_reg a) { return like(a, LLVMBuildNot(k->b, a.v, "")); }
+kb_reg kb_not(kb *k, kb_reg a) {
+  return like(a, LLVMBuildNot(k->b, a.v, ""));
+}
 
 static kb_reg overloaded(kb *k, const char *name, kb_reg a, kb_reg b) {
   LLVMTypeRef t = LLVMTypeOf(a.v);
@@ -91,24 +97,46 @@ kb_reg kb_ctpop(kb *k, kb_reg a) {
   return kb_intrinsic(k, "llvm.ctpop", &t, 1, &a, 1, (kb_kind)a.kind, a.lanes);
 }
 
-kb_reg kb_ctlz(kb *k, kb_reg a) { return overloaded(k, "llvm.ctlz", a, kb_int(k, KB_I1, 1, 0)); }
+kb_reg kb_ctlz(kb *k, kb_reg a) {
+  return overloaded(k, "llvm.ctlz", a, kb_int(k, KB_I1, 1, 0));
+}
 
-kb_reg kb_shli(kb *k, kb_reg a, unsigned n) { return n ? kb_shl(k, a, kb_ilike(k, a, n)) : a; }
-kb_reg kb_lshri(kb *k, kb_reg a, unsigned n) { return n ? kb_lshr(k, a, kb_ilike(k, a, n)) : a; }
-kb_reg kb_ashri(kb *k, kb_reg a, unsigned n) { return n ? kb_ashr(k, a, kb_ilike(k, a, n)) : a; }
-kb_reg kb_andi(kb *k, kb_reg a, int64_t mask) { return kb_and(k, a, kb_ilike(k, a, mask)); }
-kb_reg kb_addi(kb *k, kb_reg a, int64_t v) { return v ? kb_add(k, a, kb_ilike(k, a, v)) : a; }
+kb_reg kb_shli(kb *k, kb_reg a, unsigned n) {
+  return n ? kb_shl(k, a, kb_ilike(k, a, n)) : a;
+}
+kb_reg kb_lshri(kb *k, kb_reg a, unsigned n) {
+  return n ? kb_lshr(k, a, kb_ilike(k, a, n)) : a;
+}
+kb_reg kb_ashri(kb *k, kb_reg a, unsigned n) {
+  return n ? kb_ashr(k, a, kb_ilike(k, a, n)) : a;
+}
+kb_reg kb_andi(kb *k, kb_reg a, int64_t mask) {
+  return kb_and(k, a, kb_ilike(k, a, mask));
+}
+kb_reg kb_addi(kb *k, kb_reg a, int64_t v) {
+  return v ? kb_add(k, a, kb_ilike(k, a, v)) : a;
+}
 
-kb_reg kb_smin(kb *k, kb_reg a, kb_reg b) { return overloaded(k, "llvm.smin", a, b); }
-kb_reg kb_smax(kb *k, kb_reg a, kb_reg b) { return overloaded(k, "llvm.smax", a, b); }
-kb_reg kb_umin(kb *k, kb_reg a, kb_reg b) { return overloaded(k, "llvm.umin", a, b); }
-kb_reg kb_umax(kb *k, kb_reg a, kb_reg b) { return overloaded(k, "llvm.umax", a, b); }
+kb_reg kb_smin(kb *k, kb_reg a, kb_reg b) {
+  return overloaded(k, "llvm.smin", a, b);
+}
+kb_reg kb_smax(kb *k, kb_reg a, kb_reg b) {
+  return overloaded(k, "llvm.smax", a, b);
+}
+kb_reg kb_umin(kb *k, kb_reg a, kb_reg b) {
+  return overloaded(k, "llvm.umin", a, b);
+}
+kb_reg kb_umax(kb *k, kb_reg a, kb_reg b) {
+  return overloaded(k, "llvm.umax", a, b);
+}
 
 kb_reg kb_icmp(kb *k, LLVMIntPredicate p, kb_reg a, kb_reg b) {
   return reg(LLVMBuildICmp(k->b, p, a.v, b.v, ""), KB_I1, a.lanes);
 }
 
-kb_reg kb_select(kb *k, kb_reg c, kb_reg a, kb_reg b) { return like(a, LLVMBuildSelect(k->b, c.v, a.v, b.v, "")); }
+kb_reg kb_select(kb *k, kb_reg c, kb_reg a, kb_reg b) {
+  return like(a, LLVMBuildSelect(k->b, c.v, a.v, b.v, ""));
+}
 
 // --- conversions --------------------------------------------------------------------------------------------------
 
@@ -137,7 +165,9 @@ kb_reg kb_fptrunc(kb *k, kb_reg a) {
 
 // --- vectors ------------------------------------------------------------------------------------------------------
 
-static LLVMValueRef lane_const(kb *k, unsigned i) { return LLVMConstInt(kb_type(k, KB_I32, 1), i, false); }
+static LLVMValueRef lane_const(kb *k, unsigned i) {
+  return LLVMConstInt(kb_type(k, KB_I32, 1), i, false);
+}
 
 static kb_reg shuffle(kb *k, kb_reg a, kb_reg b, const unsigned *mask, unsigned n) {
   LLVMValueRef m[KB_MAX_LANES];

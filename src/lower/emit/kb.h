@@ -25,9 +25,9 @@ typedef struct kb {
   LLVMContextRef llcx;
   LLVMModuleRef module;
   LLVMBuilderRef b;
-  LLVMValueRef fn;   // the function being built
+  LLVMValueRef fn; // the function being built
   kb_machine machine;
-  int sm;            // 75, 80, 90 ... ; 0 on the host
+  int sm; // 75, 80, 90 ... ; 0 on the host
 } kb;
 
 LLVMTypeRef kb_type(kb *k, kb_kind kind, unsigned lanes);
@@ -37,8 +37,12 @@ unsigned kb_kind_bits(kb_kind kind);
 kb_reg kb_int(kb *k, kb_kind kind, unsigned lanes, int64_t v);
 kb_reg kb_float(kb *k, kb_kind kind, unsigned lanes, double v); // F32 or F64; v must be exact in the kind
 // As many lanes and the same kind as `like`.
-static inline kb_reg kb_ilike(kb *k, kb_reg like, int64_t v) { return kb_int(k, (kb_kind)like.kind, like.lanes, v); }
-static inline kb_reg kb_flike(kb *k, kb_reg like, double v) { return kb_float(k, (kb_kind)like.kind, like.lanes, v); }
+static inline kb_reg kb_ilike(kb *k, kb_reg like, int64_t v) {
+  return kb_int(k, (kb_kind)like.kind, like.lanes, v);
+}
+static inline kb_reg kb_flike(kb *k, kb_reg like, double v) {
+  return kb_float(k, (kb_kind)like.kind, like.lanes, v);
+}
 
 // Integers (I1 too for and, or, xor).
 kb_reg kb_add(kb *k, kb_reg a, kb_reg b);
@@ -52,7 +56,7 @@ kb_reg kb_and(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_or(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_xor(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_not(kb *k, kb_reg a);
-kb_reg kb_shl(kb *k, kb_reg a, kb_reg b);  // undefined for b >= width
+kb_reg kb_shl(kb *k, kb_reg a, kb_reg b); // undefined for b >= width
 kb_reg kb_lshr(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_ashr(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_ctpop(kb *k, kb_reg a); // I32, I64
@@ -74,12 +78,12 @@ kb_reg kb_fadd(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_fsub(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_fmul(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_fma(kb *k, kb_reg a, kb_reg b, kb_reg c);
-kb_reg kb_fneg(kb *k, kb_reg a);  // sign bit flipped, also of NaN
-kb_reg kb_fabs(kb *k, kb_reg a);  // sign bit cleared
+kb_reg kb_fneg(kb *k, kb_reg a);                           // sign bit flipped, also of NaN
+kb_reg kb_fabs(kb *k, kb_reg a);                           // sign bit cleared
 kb_reg kb_fcopysign(kb *k, kb_reg magnitude, kb_reg sign); // F32, F64
-kb_reg kb_fdiv(kb *k, kb_reg a, kb_reg b); // F32, F64; about 25 SASS instructions
-kb_reg kb_fsqrt(kb *k, kb_reg a);          // F32, F64
-kb_reg kb_floor(kb *k, kb_reg a);          // F32, F64
+kb_reg kb_fdiv(kb *k, kb_reg a, kb_reg b);                 // F32, F64; about 25 SASS instructions
+kb_reg kb_fsqrt(kb *k, kb_reg a);                          // F32, F64
+kb_reg kb_floor(kb *k, kb_reg a);                          // F32, F64
 kb_reg kb_ceil(kb *k, kb_reg a);
 kb_reg kb_trunc_f(kb *k, kb_reg a);
 kb_reg kb_roundeven(kb *k, kb_reg a);
@@ -87,8 +91,12 @@ kb_reg kb_roundeven(kb *k, kb_reg a);
 kb_reg kb_fmax(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_fmin(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_fcmp(kb *k, LLVMRealPredicate p, kb_reg a, kb_reg b); // F32, F64; I1 lanes
-static inline kb_reg kb_fmuli(kb *k, kb_reg a, double v) { return kb_fmul(k, a, kb_flike(k, a, v)); }
-static inline kb_reg kb_faddi(kb *k, kb_reg a, double v) { return kb_fadd(k, a, kb_flike(k, a, v)); }
+static inline kb_reg kb_fmuli(kb *k, kb_reg a, double v) {
+  return kb_fmul(k, a, kb_flike(k, a, v));
+}
+static inline kb_reg kb_faddi(kb *k, kb_reg a, double v) {
+  return kb_fadd(k, a, kb_flike(k, a, v));
+}
 
 // c is I1 with as many lanes, or one lane for all.
 kb_reg kb_select(kb *k, kb_reg c, kb_reg a, kb_reg b);
@@ -111,15 +119,15 @@ kb_reg kb_splat(kb *k, kb_reg scalar, unsigned lanes);
 kb_reg kb_extract(kb *k, kb_reg vec, unsigned lane);
 kb_reg kb_join(kb *k, const kb_reg *scalars, unsigned n); // n scalars to one vector; n == 1: the scalar
 kb_reg kb_slice(kb *k, kb_reg vec, unsigned first, unsigned n);
-kb_reg kb_concat(kb *k, const kb_reg *vecs, unsigned n);  // equal lanes
+kb_reg kb_concat(kb *k, const kb_reg *vecs, unsigned n); // equal lanes
 kb_reg kb_reverse(kb *k, kb_reg vec);
 kb_reg kb_shuffle(kb *k, kb_reg vec, const unsigned *mask, unsigned n); // lane i of the result is lane mask[i]
 
 // NVPTX only, F32 scalars: approximate instructions with the error PTX documents, for use inside proven functions only.
-kb_reg kb_ex2_approx(kb *k, kb_reg a);  // ex2.approx.ftz.f32: 2 ulp over the full range, denormal inputs flushed
-kb_reg kb_rcp_approx(kb *k, kb_reg a);  // rcp.approx.ftz.f32: 1 ulp, denormals flushed
+kb_reg kb_ex2_approx(kb *k, kb_reg a);   // ex2.approx.ftz.f32: 2 ulp over the full range, denormal inputs flushed
+kb_reg kb_rcp_approx(kb *k, kb_reg a);   // rcp.approx.ftz.f32: 1 ulp, denormals flushed
 kb_reg kb_rsqrt_approx(kb *k, kb_reg a); // rsqrt.approx.ftz.f32: 2^-22.9 relative
-kb_reg kb_lg2_approx(kb *k, kb_reg a);  // lg2.approx.ftz.f32: absolute 2^-22 on (0.5, 2), 2 ulp elsewhere
+kb_reg kb_lg2_approx(kb *k, kb_reg a);   // lg2.approx.ftz.f32: absolute 2^-22 on (0.5, 2), 2 ulp elsewhere
 // NVPTX scalars: saturating conversion toward zero, NaN to 0 (cvt.rzi); F32 or F64 to I32.
 kb_reg kb_f2i_sat(kb *k, kb_reg a, bool is_signed);
 // NVPTX packed conversions. F32 scalars lo, hi to one <2 x half> / <2 x bfloat>, nearest even (sm_80+; F16 on any).

@@ -10,14 +10,18 @@
 static kb_reg reg(LLVMValueRef v, kb_kind kind, unsigned lanes) {
   return (kb_reg){.v = v, .kind = (uint8_t)kind, .lanes = (uint16_t)lanes};
 }
-static kb_reg like(kb_reg a, LLVMValueRef v) { return (kb_reg){.v = v, .kind = a.kind, .lanes = a.lanes}; }
+static kb_reg like(kb_reg a, LLVMValueRef v) {
+  return (kb_reg){.v = v, .kind = a.kind, .lanes = a.lanes};
+}
 
 static kb_reg overloaded(kb *k, const char *name, const kb_reg *args, unsigned n) {
   LLVMTypeRef t = LLVMTypeOf(args[0].v);
   return kb_intrinsic(k, name, &t, 1, args, n, (kb_kind)args[0].kind, args[0].lanes);
 }
 
-static bool packed(kb_reg a) { return a.kind == KB_F16 || a.kind == KB_BF16; }
+static bool packed(kb_reg a) {
+  return a.kind == KB_F16 || a.kind == KB_BF16;
+}
 
 static kb_reg bf16x2_fma(kb *k, kb_reg a, kb_reg b, kb_reg c) {
   kb_reg args[3] = {a, b, c};
@@ -67,12 +71,24 @@ kb_reg kb_fcopysign(kb *k, kb_reg magnitude, kb_reg sign) {
   return overloaded(k, "llvm.copysign", args, 2);
 }
 
-kb_reg kb_fdiv(kb *k, kb_reg a, kb_reg b) { return like(a, LLVMBuildFDiv(k->b, a.v, b.v, "")); }
-kb_reg kb_fsqrt(kb *k, kb_reg a) { return overloaded(k, "llvm.sqrt", &a, 1); }
-kb_reg kb_floor(kb *k, kb_reg a) { return overloaded(k, "llvm.floor", &a, 1); }
-kb_reg kb_ceil(kb *k, kb_reg a) { return overloaded(k, "llvm.ceil", &a, 1); }
-kb_reg kb_trunc_f(kb *k, kb_reg a) { return overloaded(k, "llvm.trunc", &a, 1); }
-kb_reg kb_roundeven(kb *k, kb_reg a) { return overloaded(k, "llvm.roundeven", &a, 1); }
+kb_reg kb_fdiv(kb *k, kb_reg a, kb_reg b) {
+  return like(a, LLVMBuildFDiv(k->b, a.v, b.v, ""));
+}
+kb_reg kb_fsqrt(kb *k, kb_reg a) {
+  return overloaded(k, "llvm.sqrt", &a, 1);
+}
+kb_reg kb_floor(kb *k, kb_reg a) {
+  return overloaded(k, "llvm.floor", &a, 1);
+}
+kb_reg kb_ceil(kb *k, kb_reg a) {
+  return overloaded(k, "llvm.ceil", &a, 1);
+}
+kb_reg kb_trunc_f(kb *k, kb_reg a) {
+  return overloaded(k, "llvm.trunc", &a, 1);
+}
+kb_reg kb_roundeven(kb *k, kb_reg a) {
+  return overloaded(k, "llvm.roundeven", &a, 1);
+}
 
 kb_reg kb_fcmp(kb *k, LLVMRealPredicate p, kb_reg a, kb_reg b) {
   return reg(LLVMBuildFCmp(k->b, p, a.v, b.v, ""), KB_I1, a.lanes);
@@ -96,21 +112,33 @@ static kb_reg extremum(kb *k, kb_reg a, kb_reg b, bool max) {
   return overloaded(k, max ? "llvm.maximum" : "llvm.minimum", args, 2);
 }
 
-kb_reg kb_fmax(kb *k, kb_reg a, kb_reg b) { return extremum(k, a, b, true); }
-kb_reg kb_fmin(kb *k, kb_reg a, kb_reg b) { return extremum(k, a, b, false); }
+kb_reg kb_fmax(kb *k, kb_reg a, kb_reg b) {
+  return extremum(k, a, b, true);
+}
+kb_reg kb_fmin(kb *k, kb_reg a, kb_reg b) {
+  return extremum(k, a, b, false);
+}
 
 // --- NVPTX --------------------------------------------------------------------------------------------------------
 
-static kb_reg approx(kb *k, const char *name, kb_reg a) { return kb_intrinsic(k, name, NULL, 0, &a, 1, KB_F32, 1); }
+static kb_reg approx(kb *k, const char *name, kb_reg a) {
+  return kb_intrinsic(k, name, NULL, 0, &a, 1, KB_F32, 1);
+}
 
 // ex2 and lg2 are overloaded on the type, rcp and rsqrt carry it in the name.
 kb_reg kb_ex2_approx(kb *k, kb_reg a) {
   LLVMTypeRef t = LLVMTypeOf(a.v);
   return kb_intrinsic(k, "llvm.nvvm.ex2.approx.ftz", &t, 1, &a, 1, KB_F32, 1);
 }
-kb_reg kb_rcp_approx(kb *k, kb_reg a) { return approx(k, "llvm.nvvm.rcp.approx.ftz.f", a); }
-kb_reg kb_rsqrt_approx(kb *k, kb_reg a) { return approx(k, "llvm.nvvm.rsqrt.approx.ftz.f", a); }
-kb_reg kb_lg2_approx(kb *k, kb_reg a) { return approx(k, "llvm.nvvm.lg2.approx.ftz.f", a); }
+kb_reg kb_rcp_approx(kb *k, kb_reg a) {
+  return approx(k, "llvm.nvvm.rcp.approx.ftz.f", a);
+}
+kb_reg kb_rsqrt_approx(kb *k, kb_reg a) {
+  return approx(k, "llvm.nvvm.rsqrt.approx.ftz.f", a);
+}
+kb_reg kb_lg2_approx(kb *k, kb_reg a) {
+  return approx(k, "llvm.nvvm.lg2.approx.ftz.f", a);
+}
 
 kb_reg kb_f2i_sat(kb *k, kb_reg a, bool is_signed) {
   const char *name = a.kind == KB_F64 ? (is_signed ? "llvm.nvvm.d2i.rz" : "llvm.nvvm.d2ui.rz")

@@ -66,8 +66,7 @@ static bool can_pack(const kl_emit *e, const kl_step *s) {
   case KL_OP_ADD:
   case KL_OP_SUBTRACT:
   case KL_OP_MULTIPLY:
-  case KL_OP_NEGATE:
-    return true;
+  case KL_OP_NEGATE: return true;
   case KL_OP_ABS: return e->vals[s->operands[0]].dtype == s->dtype;
   case KL_OP_MAXIMUM:
   case KL_OP_MINIMUM:
@@ -319,7 +318,8 @@ static void declare_host_kernel(kl_emit *e) {
 // for (i = begin; i < end; i++) body(i)
 static void emit_host_loop(kl_emit *e, const kl_body *body, kb_reg begin, kb_reg end) {
   kb *k = &e->k;
-  LLVMBasicBlockRef from = LLVMGetInsertBlock(k->b), head = block(e, "head"), inside = block(e, "body"), done = block(e, "done");
+  LLVMBasicBlockRef from = LLVMGetInsertBlock(k->b), head = block(e, "head"), inside = block(e, "body"),
+                    done = block(e, "done");
   LLVMBuildBr(k->b, head);
   LLVMPositionBuilderAtEnd(k->b, head);
   LLVMValueRef i = LLVMBuildPhi(k->b, LLVMInt64TypeInContext(k->llcx), "i");
@@ -356,7 +356,10 @@ LLVMModuleRef kl_emit_kernel(kl_ctx *cx, LLVMContextRef llcx, kl_plan *plan, con
   kl_arena scratch;
   kl_arena_init(&scratch, cx);
   kl_emit e = {.arena = &scratch, .plan = plan, .index = plan->index64 ? KB_I64 : KB_I32};
-  e.k = (kb){.cx = cx, .llcx = llcx, .machine = plan->target.machine == KL_NVPTX ? KB_NVPTX : KB_HOST, .sm = (int)plan->target.sm};
+  e.k = (kb){.cx = cx,
+             .llcx = llcx,
+             .machine = plan->target.machine == KL_NVPTX ? KB_NVPTX : KB_HOST,
+             .sm = (int)plan->target.sm};
   e.k.module = LLVMModuleCreateWithNameInContext(plan->name, llcx);
   LLVMSetTarget(e.k.module, triple);
   LLVMSetDataLayout(e.k.module, layout);
@@ -364,8 +367,10 @@ LLVMModuleRef kl_emit_kernel(kl_ctx *cx, LLVMContextRef llcx, kl_plan *plan, con
   e.slots = KL_NEW_N(&scratch, kb_reg, plan->nslots + 1);
   e.invariant_load = LLVMGetMDKindIDInContext(llcx, "invariant.load", 14);
   e.empty_node = LLVMMetadataAsValue(llcx, LLVMMDNodeInContext2(llcx, NULL, 0));
-  if (e.k.machine == KB_NVPTX) emit_gpu(&e);
-  else emit_host(&e);
+  if (e.k.machine == KB_NVPTX)
+    emit_gpu(&e);
+  else
+    emit_host(&e);
   LLVMDisposeBuilder(e.k.b);
   kl_arena_free(&scratch);
   return e.k.module;

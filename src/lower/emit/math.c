@@ -29,6 +29,10 @@ kb_reg km_at_least(kb *k, kb_reg x, double c) {
   return has_min(k, x) ? kb_fmax(k, x, v) : kb_select(k, kb_fcmp(k, LLVMRealOLT, x, v), v, x);
 }
 
+kb_reg km_replace(kb *k, kb_reg x, km_nudge n) {
+  return kb_select(k, kb_fcmp(k, LLVMRealOEQ, x, kb_flike(k, x, n.from)), kb_flike(k, x, n.to), x);
+}
+
 static kb_reg one_like(kb *k, kb_reg x) { return kb_flike(k, x, 1); }
 
 // --- powers of two ------------------------------------------------------------------------------------------------
@@ -197,6 +201,7 @@ static kb_reg km_rsqrt(kb *k, const km_consts *m, kb_reg x) {
 }
 
 kb_reg km_expand(kb *k, km_fn fn, const km_consts *m, kb_reg x) {
+  if (m->nudge[fn].from != 0) x = km_replace(k, x, m->nudge[fn]);
   switch (fn) {
   case KM_EXP: return km_exp(k, m, x);
   case KM_EXP2: return km_exp2(k, m, x);
@@ -210,6 +215,13 @@ kb_reg km_expand(kb *k, km_fn fn, const km_consts *m, kb_reg x) {
   return x;
 }
 
+static const km_consts *consts_for(kl_dtype t) {
+  return t == KILN_F64 ? &km_f64 : t == KILN_F16 ? &km_f16 : &km_f32;
+}
+
 kb_reg km_call(kb *k, km_fn fn, kl_dtype t, kb_reg x) {
-  return km_expand(k, fn, t == KILN_F64 ? &km_f64 : t == KILN_F16 ? &km_f16 : &km_f32, x);
+  bool bf16 = kl_info(t)->bits < 16 || t == KILN_BF16;
+  kb_reg r;
+  if (bf16 && k->machine == KB_NVPTX && x.lanes == 1 && km_approx(k, fn, t, x, &r)) return r;
+  return km_expand(k, fn, consts_for(t), x);
 }

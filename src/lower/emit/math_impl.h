@@ -10,6 +10,10 @@ typedef struct km_poly {
   unsigned n;
 } km_poly;
 
+typedef struct km_nudge {
+  double from, to;
+} km_nudge;
+
 // F32 and F64 differ in these only; math_coeff.c states what each polynomial approximates, where and how well.
 typedef struct km_consts {
   unsigned man_bits;
@@ -25,6 +29,7 @@ typedef struct km_consts {
   double tanh_split, tanh_one; // tanh rounds to 1 from tanh_one on
   double erf_split, erf_one;
   double logistic_small, logistic_shrink; // |x| < small is multiplied by shrink; 0: not
+  km_nudge nudge[KM_FN_COUNT]; // the input `from` is replaced by `to`; from 0: none
   km_poly exp, exp2, log, tanh_small, tanh_large, reciprocal, erf_small, erf_large;
 } km_consts;
 
@@ -43,8 +48,13 @@ kb_reg km_horner(kb *k, kb_reg x, km_poly p);
 // The lesser and the greater of x and c; NaN stays.
 kb_reg km_at_most(kb *k, kb_reg x, double c);
 kb_reg km_at_least(kb *k, kb_reg x, double c);
+// x, but n.to where x is n.from: an input so near to a tie of the narrow result that its own value would be rounded to the
+// wrong side.
+kb_reg km_replace(kb *k, kb_reg x, km_nudge n);
 
 // Function `fn` by the generic expansion with the constants of `m`.
 kb_reg km_expand(kb *k, km_fn fn, const km_consts *m, kb_reg x);
+// The same for bf16 and narrower formats on NVPTX scalars, by approximate instructions; false where there is none.
+bool km_approx(kb *k, km_fn fn, kl_dtype t, kb_reg x, kb_reg *out);
 
 #endif

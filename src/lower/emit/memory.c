@@ -1,8 +1,8 @@
 // Memory: chunks of lanes to and from vector accesses.
 //
 // A contiguous chunk is moved in pieces of at most 16 bytes, fewer where the alignment is less. Pieces are vectors of
-// integer words: part-wide words for 32- and 64-bit parts, i32 words (i16, i8 for short pieces) below. On NVPTX the lanes
-// are cut from those words by shifts; on the host a chunk is loaded as one vector of elements.
+// integer words: part-wide words for 32- and 64-bit parts, i32 words (i16, i8 for short pieces) below. On NVPTX the
+// lanes are cut from those words by shifts; on the host a chunk is loaded as one vector of elements.
 
 #include "lower/emit/emit.h"
 
@@ -10,15 +10,21 @@ static unsigned part_bits(kl_dtype t) {
   unsigned bits = kl_info(t)->bits;
   return kl_is_complex(t) ? bits / 2 : bits;
 }
-static unsigned parts(kl_dtype t) { return kl_is_complex(t) ? 2 : 1; }
-static kl_dtype part_of(kl_dtype t) { return kl_is_complex(t) ? kl_info(t)->part : t; }
+static unsigned parts(kl_dtype t) {
+  return kl_is_complex(t) ? 2 : 1;
+}
+static kl_dtype part_of(kl_dtype t) {
+  return kl_is_complex(t) ? kl_info(t)->part : t;
+}
 static kb_kind int_kind(unsigned bits) {
   return bits == 64 ? KB_I64 : bits == 32 ? KB_I32 : bits == 16 ? KB_I16 : KB_I8;
 }
 
 // --- addresses ----------------------------------------------------------------------------------------------------
 
-static kb_reg widen(kl_emit *e, kb_reg index) { return kb_zext(&e->k, index, KB_I64); }
+static kb_reg widen(kl_emit *e, kb_reg index) {
+  return kb_zext(&e->k, index, KB_I64);
+}
 
 static kb_reg offset_bytes(kl_emit *e, kb_reg p, int64_t bytes) {
   if (!bytes) return p;
@@ -69,7 +75,9 @@ static kb_reg chunk_index(kl_emit *e, const kl_access *a, uint32_t chunk, int64_
   return kb_select(&e->k, kl_emit_guard_lane(e, a->guard, chunk * a->vec), i, kb_ilike(&e->k, i, 0));
 }
 
-static unsigned byte_shift(unsigned bits) { return bits == 4 ? 1 : 2; } // log2 of elements per byte
+static unsigned byte_shift(unsigned bits) {
+  return bits == 4 ? 1 : 2;
+} // log2 of elements per byte
 
 // Address of a chunk of whole bytes.
 static kb_reg chunk_address(kl_emit *e, const kl_access *a, uint32_t chunk, unsigned bits) {
@@ -106,8 +114,7 @@ static kl_pair load_element(kl_emit *e, const kl_access *a, kl_dtype t, kb_reg i
   kb_reg p = address(e, a->slot, index, unit, offset * (bits / 8));
   unsigned align = pb / 8;
   r.re = kl_from_bits(k, part_of(t), bits_to_wide_int(k, load(e, p, int_kind(pb), 1, align)));
-  if (kl_is_complex(t))
-    r.im = kl_from_bits(k, part_of(t), load(e, offset_bytes(e, p, pb / 8), int_kind(pb), 1, align));
+  if (kl_is_complex(t)) r.im = kl_from_bits(k, part_of(t), load(e, offset_bytes(e, p, pb / 8), int_kind(pb), 1, align));
   return r;
 }
 
@@ -275,10 +282,14 @@ kl_val kl_emit_load(kl_emit *e, const kl_access *a, kl_dtype t) {
     for (unsigned i = 0; i < e->nwide; i++) v.raw[i] = ints.wide[i].re;
     return v;
   }
-  if (words) v.packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
-  else v.wide = KL_NEW_N(e->arena, kl_pair, e->nwide);
-  if (contiguous) load_contiguous(e, a, t, &v);
-  else load_lanes(e, a, t, &v);
+  if (words)
+    v.packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
+  else
+    v.wide = KL_NEW_N(e->arena, kl_pair, e->nwide);
+  if (contiguous)
+    load_contiguous(e, a, t, &v);
+  else
+    load_lanes(e, a, t, &v);
   return v;
 }
 
@@ -348,7 +359,9 @@ static kl_val keep_lanes(kl_emit *e, uint32_t keep, kl_val *v) {
   return r;
 }
 
-static kl_val as_ints(kl_emit *e, kl_val *v) { return kl_val_of_bits(e, kl_uint_like(v->dtype), v->raw); }
+static kl_val as_ints(kl_emit *e, kl_val *v) {
+  return kl_val_of_bits(e, kl_uint_like(v->dtype), v->raw);
+}
 
 void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v) {
   const kl_access *a = &s->access;
@@ -366,8 +379,10 @@ void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v) {
   for (uint32_t c = 0; c < a->nchunks; c++) {
     kl_if inside = {0};
     if (s->keep != KL_NONE) inside = kl_if_begin(e, kl_emit_guard_lane(e, s->keep, c * a->vec), "keep");
-    if (e->k.machine == KB_NVPTX) store_chunk_words(e, a, v, c);
-    else store_chunk_vector(e, a, v, c);
+    if (e->k.machine == KB_NVPTX)
+      store_chunk_words(e, a, v, c);
+    else
+      store_chunk_vector(e, a, v, c);
     if (s->keep != KL_NONE) kl_if_end(e, inside);
   }
 }

@@ -1,0 +1,116 @@
+#include "harness.h"
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *const targets[TARGETS] = {"sm_75", "sm_80", "sm_90", "sm_100"};
+enum { BATCH = 40, MOST_BUFFERS = 8 };
+
+static void free_all(void **p) {
+  for (int i = 0; i < MOST_BUFFERS; i++) free(p[i]);
+}
+
+// --- PTX
+// --------------------------------------------------------------------------------------------------------------
+
+static void assemble(batch *b, const char *target) {
+  if (!b->kernels) return;
+  kl_sb all;
+  kl_sb_init(&all, b->text.cx);
+  kl_sbf(&all, ".version %u.%u\n.target %s\n.address_size 64\n", b->version / 10, b->version % 10, target);
+  kl_sb_put(&all, (kl_str){b->text.p, b->text.n});
+  ptxas_result r = ptxas_run(all.p, all.n, target);
+  ck_assert_msg(r.ok, "ptxas for %s refuses a batch from seed %u: %s", target, b->first, r.log);
+  kl_sb_free(&all);
+  b->text.n = b->kernels = b->version = 0;
+}
+
+void batches_init(batch *b, kiln_context *cx) {
+  memset(b, 0, TARGETS * sizeof *b);
+  for (size_t t = 0; t < TARGETS; t++) kl_sb_init(&b[t].text, cx);
+}
+
+void batches_free(batch *b) {
+  for (size_t t = 0; t < TARGETS; t++) {
+    assemble(&b[t], targets[t]);
+    kl_sb_free(&b[t].text);
+  }
+}
+
+// Takes the kernel without its module header into the batch; kernel names are made different by the seed.
+static void add_ptx(batch *b, const char *ptx, unsigned seed) {
+  unsigned major, minor;
+  const char *v = strstr(ptx, ".version "), *body = strstr(ptx, ".address_size 64");
+  ck_assert(v && body && sscanf(v, ".version %u.%u", &major, &minor) == 2);
+  ck_assert_msg(!strstr(ptx, ".local"), "seed %u uses local memory", seed);
+  ck_assert_msg(!strstr(ptx, "add.f32") && !strstr(ptx, "mul.f32") && !strstr(ptx, "sub.f32"),
+                "seed %u: an op without its rounding", seed);
+  if (major * 10 + minor > b->version) b->version = major * 10 + minor;
+  if (!b->kernels) b->first = seed;
+  b->kernels++;
+  for (const char *p = body + strlen(".address_size 64"), *q; *p; p = q) {
+    q = strstr(p, "fusion");
+    size_t n = q ? (size_t)(q - p) : strlen(p);
+    kl_sb_put(&b->text, (kl_str){p, n});
+    if (!q) break;
+    kl_sbf(&b->text, "k%u", seed);
+    q += strlen("fusion");
+  }
+}
+
+// --- host -----------------------------------------------------------------------------------------------------------
+
+void give_up(unsigned seed, const char *what, kiln_context *cx, const char *text) {
+  const char *found = kiln_diagnostics_count(cx) ? kiln_diagnostics_get(cx, 0)->text : "";
+  ck_abort_msg("seed %u: %s: %s\n%s", seed, what, found, text);
+}
+
+void run_and_check(kiln_context *cx, kiln_module *m, unsigned seed, const char *text) {
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "host"};
+  kiln_artifact *a = NULL;
+  kiln_kernel *k = NULL;
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(seed, "compiling for host", cx, text);
+  if (kiln_kernel_load(cx, a, &k) != KILN_OK) give_up(seed, "loading", cx, text);
+  void *in[MOST_BUFFERS] = {0}, *out[MOST_BUFFERS] = {0};
+  for (size_t i = 0; i < kiln_module_param_leaves(m); i++) {
+    kiln_array_type t;
+    int64_t bytes = kiln_module_param_bytes(m, i);
+    in[i] = aligned_alloc(16, ((size_t)bytes + 31) & ~(size_t)15);
+    ck_assert(kiln_module_param_type(m, i, &t));
+    gen_fill(seed * 31u + (unsigned)i, t.dtype, bytes, seed % 2, in[i]);
+  }
+  size_t results = kiln_module_result_count(m);
+  for (size_t i = 0; i < results; i++) {
+    size_t bytes = (size_t)kiln_module_result_bytes(m, i);
+    out[i] = aligned_alloc(16, (bytes + 31) & ~(size_t)15);
+    memset(out[i], 0x5a, (bytes + 31) & ~(size_t)15);
+  }
+  kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1 + seed % 2};
+  if (kiln_kernel_run(cx, k, (const void *const *)in, out, &rp) != KILN_OK) give_up(seed, "running", cx, text);
+  for (size_t i = 0; i < results; i++) {
+    size_t bytes = (size_t)kiln_module_result_bytes(m, i), all = (bytes + 31) & ~(size_t)15;
+    for (size_t b = bytes; b < all; b++)
+      ck_assert_msg(((uint8_t *)out[i])[b] == 0x5a, "seed %u writes past result %zu\n%s", seed, i, text);
+  }
+  kiln_mismatch x[MOST_BUFFERS];
+  size_t n = 0;
+  kiln_eval_params ep = {.struct_size = sizeof ep, .threads = 1};
+  if (kiln_module_check(cx, m, (const void *const *)in, (const void *const *)out, x, MOST_BUFFERS, &n, &ep) != KILN_OK)
+    give_up(seed, "checking", cx, text);
+  ck_assert_msg(n == 0, "seed %u: result %zu element %lld (%lld differ): found %s, expected %s\n%s", seed, x[0].result,
+                (long long)x[0].element, (long long)x[0].count, x[0].found, x[0].expected, text);
+  free_all(in);
+  free_all(out);
+  kiln_kernel_destroy(&k);
+  kiln_artifact_destroy(&a);
+}
+
+void batch_add(batch *b, unsigned t, kiln_context *cx, const kiln_module *m, unsigned number, const char *text) {
+  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t]};
+  kiln_artifact *a = NULL;
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(number, targets[t], cx, text);
+  if (ptxas_path() && kiln_artifact_launch(a, 0)->grid[0])
+    add_ptx(&b[t], kiln_artifact_text(a, KILN_TEXT_PTX, NULL), number);
+  if (b[t].kernels == BATCH) assemble(&b[t], targets[t]);
+  kiln_artifact_destroy(&a);
+}
