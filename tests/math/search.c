@@ -5,15 +5,12 @@
 // Starts from the type's table in math_coeff.c, changes coefficients by a few units in their last place at random, keeps
 // what does not round more inputs wrongly, and prints the polynomials when none is left (or the best found).
 
-#include "../math_jit.h"
+#include "math_jit.h"
+#include "math_ref.h"
 #include "lower/emit/math_impl.h"
 
-#include <math.h>
-#include <mpfr.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static const char *const names[KM_FN_COUNT] = {"exp", "exp2", "log", "tanh", "logistic", "erf", "rsqrt"};
 
 static uint64_t state = 88172645463325252ull;
 static uint64_t rnd(void) {
@@ -33,33 +30,6 @@ static kb_reg emit(kb *k, const void *user, kb_reg a, kb_reg b) {
   return km_encode(k, km_round(k, km_expand(k, j->fn, &j->m, km_decode(k, a, j->t)), j->t), j->t);
 }
 
-static void reference(km_fn fn, mpfr_t r, mpfr_t x) {
-  switch (fn) {
-  case KM_EXP: mpfr_exp(r, x, MPFR_RNDN); break;
-  case KM_EXP2: mpfr_exp2(r, x, MPFR_RNDN); break;
-  case KM_LOG: mpfr_log(r, x, MPFR_RNDN); break;
-  case KM_TANH: mpfr_tanh(r, x, MPFR_RNDN); break;
-  case KM_ERF: mpfr_erf(r, x, MPFR_RNDN); break;
-  case KM_RSQRT: mpfr_rec_sqrt(r, x, MPFR_RNDN); break;
-  default:
-    mpfr_neg(r, x, MPFR_RNDN);
-    mpfr_exp(r, r, MPFR_RNDN);
-    mpfr_add_ui(r, r, 1, MPFR_RNDN);
-    mpfr_ui_div(r, 1, r, MPFR_RNDN);
-  }
-}
-
-// r rounded to odd in double, so that the type's own rounding sees on which side of a tie it lies.
-static double odd_double(mpfr_t r) {
-  double d = mpfr_get_d(r, MPFR_RNDZ);
-  if (!isfinite(d) || mpfr_cmp_d(r, d) == 0) return d;
-  uint64_t b;
-  memcpy(&b, &d, 8);
-  b |= 1;
-  memcpy(&d, &b, 8);
-  return copysign(d, mpfr_sgn(r));
-}
-
 static uint32_t in[65536], want[65536], got[65536];
 
 static int wrong(mj *j, const job *b) {
@@ -68,7 +38,7 @@ static int wrong(mj *j, const job *b) {
   mj_clear(j);
   int n = 0;
   for (int i = 0; i < 65536; i++)
-    n += got[i] != want[i] && !(kl_float_is_nan(b->t, got[i]) && kl_float_is_nan(b->t, want[i]));
+    n += !mr_same(b->t, got[i], want[i]);
   return n;
 }
 
@@ -96,19 +66,12 @@ int main(int argc, char **argv) {
   if (argc < 3) return 2;
   job b = {.t = strcmp(argv[1], "f16") == 0 ? KILN_F16 : KILN_BF16};
   b.m = b.t == KILN_F16 ? km_f16 : km_f32;
-  while (b.fn < KM_FN_COUNT && strcmp(argv[2], names[b.fn]) != 0) b.fn++;
+  while (b.fn < KM_FN_COUNT && strcmp(argv[2], mr_names[b.fn]) != 0) b.fn++;
   int trials = argc > 3 ? atoi(argv[3]) : 1000;
   if (argc > 4) state += strtoull(argv[4], NULL, 0) * 0x9e3779b97f4a7c15ull;
   mj *j = mj_open();
-  mpfr_t x, r;
-  mpfr_init2(x, 53);
-  mpfr_init2(r, 200);
-  for (uint32_t i = 0; i < 65536; i++) {
-    in[i] = i;
-    mpfr_set_d(x, kl_float_decode(b.t, i), MPFR_RNDN);
-    reference(b.fn, r, x);
-    want[i] = (uint32_t)kl_float_encode(b.t, odd_double(r));
-  }
+  for (uint32_t i = 0; i < 65536; i++) in[i] = i;
+  mr_table(b.fn, b.t, want);
   static double now[8][32], next[8][32];
   for (int i = 0; i < 8; i++) {
     for (unsigned n = 0; n < poly(&b.m, i)->n; n++) now[i][n] = poly(&b.m, i)->c[n];

@@ -4,12 +4,13 @@
 
 // --- slots --------------------------------------------------------------------------------------------------------
 
-static kiln_status add_slots(kl_ctx *cx, kl_slots *s, const kl_instr *in, kl_slot_kind kind, uint32_t align) {
+static kiln_status add_slots(kl_ctx *cx, const kiln_module *m, kl_slots *s, const kl_instr *in, kl_slot_kind kind,
+                             uint32_t align) {
   size_t leaves = kl_shape_leaf_count(in->shape);
   for (size_t i = 0; i < leaves; i++) {
     const kl_shape *leaf = kl_shape_leaf(in->shape, i);
     kl_instr part = {.op = in->op, .shape = leaf, .span = in->span};
-    KL_TRY(kl_plan_check_op(cx, NULL, &part));
+    KL_TRY(kl_plan_check_op(cx, m, NULL, &part));
     int64_t bytes = kl_shape_bytes(leaf);
     if (bytes < 0) return kl_invalid(cx, in->span, "the array is larger than 2^63 bytes");
     VEC_PUSH(cx, &s->v, (kl_slot_info){.kind = kind, .shape = leaf, .bytes = bytes, .align = align});
@@ -17,17 +18,18 @@ static kiln_status add_slots(kl_ctx *cx, kl_slots *s, const kl_instr *in, kl_slo
   return KILN_OK;
 }
 
-static kiln_status make_slots(kl_ctx *cx, const kl_comp *c, kl_arena *arena, uint32_t align, kl_slots *s) {
+static kiln_status make_slots(kl_ctx *cx, const kiln_module *m, const kl_comp *c, kl_arena *arena, uint32_t align,
+                              kl_slots *s) {
   s->param_base = KL_NEW_N(arena, uint32_t, c->nparams + 1);
   for (uint32_t i = 0; i < c->nparams; i++) {
     s->param_base[i] = (uint32_t)s->v.n;
     const kl_instr *in = &c->instr[c->params[i]];
-    if (in->shape->dtype != KILN_TUPLE) KL_TRY(kl_plan_check_op(cx, c, in));
-    KL_TRY(add_slots(cx, s, in, KL_SLOT_IN, align));
+    if (in->shape->dtype != KILN_TUPLE) KL_TRY(kl_plan_check_op(cx, m, c, in));
+    KL_TRY(add_slots(cx, m, s, in, KL_SLOT_IN, align));
   }
   kl_instr root = {.op = KL_OP_PARAMETER, .shape = kl_root(c)->shape, .span = kl_root(c)->span};
-  if (kl_root(c)->op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, c, kl_root(c));
-  KL_TRY(add_slots(cx, s, &root, KL_SLOT_OUT, align));
+  if (kl_root(c)->op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, m, c, kl_root(c));
+  KL_TRY(add_slots(cx, m, s, &root, KL_SLOT_OUT, align));
   s->nargs = (uint32_t)s->v.n;
   return KILN_OK;
 }
@@ -150,7 +152,7 @@ static const char *identifier(kl_arena *arena, const char *name) {
 }
 
 static kiln_status fill(kl_ctx *cx, kl_plan *p, kl_slots *s, const kl_plan_params *params, kl_arena *arena) {
-  KL_TRY(make_slots(cx, p->comp, arena, params->align ? params->align : 16, s));
+  KL_TRY(make_slots(cx, p->module, p->comp, arena, params->align ? params->align : 16, s));
   KL_TRY(find_domain(cx, p->comp, s, &p->count));
   if (p->count) {
     KL_TRY(shape_launch(cx, p, s));

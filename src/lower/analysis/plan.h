@@ -136,6 +136,6 @@ kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl
                           uint32_t *n);
 
 // Can this op on these types be compiled? Reports the reason if not.
-kiln_status kl_plan_check_op(kl_ctx *cx, const kl_comp *c, const kl_instr *in);
+kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in);
 
 #endif

@@ -57,9 +57,12 @@ static kiln_status check_shape(kl_ctx *cx, const kl_instr *in) {
   return KILN_OK;
 }
 
-kiln_status kl_plan_check_op(kl_ctx *cx, const kl_comp *c, const kl_instr *in) {
+kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   KL_TRY(check_shape(cx, in));
-  if (in->op == KL_OP_UNKNOWN) return kl_unsupported(cx, in->span, "this operation is not supported yet");
+  if (in->op == KL_OP_UNKNOWN) {
+    kl_str name = kl_symbol_text(&m->names, in->opcode_text);
+    return kl_unsupported(cx, in->span, "%.*s is not supported yet", KL_FMT(name));
+  }
   if (!in->noperands || !kl_op_is_elementwise(in->op)) {
     if (in->op == KL_OP_BITCAST && kl_info(in->shape->dtype)->bits != kl_info(kl_operand(c, in, 0)->shape->dtype)->bits)
       return kl_unsupported(cx, in->span, "bitcast between element widths is not supported yet");
@@ -91,8 +94,8 @@ static bool is_structure(kl_op op) {
   return op == KL_OP_FUSION || op == KL_OP_PARAMETER || op == KL_OP_TUPLE || op == KL_OP_GET_TUPLE_ELEMENT;
 }
 
-static kiln_status refuse_mixed(kl_ctx *cx, const kl_instr *in) {
-  if (in->op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, NULL, in);
+static kiln_status refuse_mixed(kl_ctx *cx, const kiln_module *m, const kl_instr *in) {
+  if (in->op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, m, NULL, in);
   return kl_unsupported(cx, in->span,
                         "%s beside a fusion in ENTRY: an ENTRY is compiled if it calls fusions only, or has none",
                         kl_op_name(in->op));
@@ -111,7 +114,7 @@ kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl
   }
   for (uint32_t i = 0; i < c->ninstr; i++) {
     const kl_instr *in = &c->instr[i];
-    if (!only && !is_structure(in->op)) return refuse_mixed(cx, in);
+    if (!only && !is_structure(in->op)) return refuse_mixed(cx, m, in);
     if (in->op != KL_OP_FUSION) continue;
     if (only && !kl_str_is(kl_symbol_text(&m->names, in->name), only)) continue;
     units[(*n)++] = (kl_unit){in->called, in};

@@ -288,7 +288,7 @@ static kiln_status visit(walk *w, node *n, bool *done) {
   needs d = {0};
   kiln_status st = KILN_OK;
   const kl_comp *c = w->frames.p[n->frame].comp;
-  if (!n->open) st = kl_plan_check_op(w->cx, c, &c->instr[n->instr]);
+  if (!n->open) st = kl_plan_check_op(w->cx, w->plan->module, c, &c->instr[n->instr]);
   n->open = true;
   if (st == KILN_OK) {
     needs_of(w, n, &d);
