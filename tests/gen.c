@@ -312,6 +312,30 @@ static void op_bitcast_convert(gen *g) {
   }
 }
 
+// To parts of its elements along a new minor dim, or the minor dim joined to wider elements.
+static void op_change_width(gen *g) {
+  unsigned a = operand(g);
+  value v = g->v[a];
+  unsigned bits = kl_info(v.t)->bits;
+  if (kl_is_complex(v.t) || v.t == KILN_PRED || v.computed) return;
+  for (unsigned tries = 0; tries < 20; tries++) {
+    kl_dtype t = any_dtype(g);
+    unsigned other = kl_info(t)->bits;
+    if (kl_is_complex(t) || t == KILN_PRED || other == bits) continue;
+    v = g->v[a];
+    v.t = t;
+    if (other > bits && (!v.rank || v.dims[v.rank - 1] != other / bits)) continue;
+    if (other > bits)
+      v.rank--;
+    else if (v.rank == MAX_RANK || count(&v) * (bits / other) > MAX_ELEMENTS)
+      return;
+    else
+      v.dims[v.rank++] = bits / other;
+    emit(g, &v, "bitcast-convert", 1, &a, "");
+    return;
+  }
+}
+
 static void op_reduce_precision(gen *g) {
   unsigned a = operand(g);
   kl_dtype t = g->v[a].t;
@@ -471,10 +495,13 @@ static void op_iota(gen *g) {
 // -------------------------------------------------------------------------------------------------------
 
 static void (*const ops[])(gen *) = {
-    op_unary,   op_unary,       op_unary,     op_binary,  op_binary,    op_binary,          op_binary,
-    op_compare, op_select,      op_clamp,     op_convert, op_convert,   op_bitcast_convert, op_reduce_precision,
-    op_complex, op_broadcast,   op_broadcast, op_reshape, op_transpose, op_reverse,         op_slice,
-    op_pad,     op_concatenate, op_iota,
+    op_unary,           op_unary,        op_unary,        op_binary,
+    op_binary,          op_binary,       op_binary,       op_compare,
+    op_select,          op_clamp,        op_convert,      op_convert,
+    op_bitcast_convert, op_change_width, op_change_width, op_reduce_precision,
+    op_complex,         op_broadcast,    op_broadcast,    op_reshape,
+    op_transpose,       op_reverse,      op_slice,        op_pad,
+    op_concatenate,     op_iota,
 };
 
 static void any_dims(gen *g, value *v) {

@@ -15,7 +15,7 @@ struct mj {
   LLVMOrcLLJITRef jits[256];
 };
 
-static void fail(mj *j, const char *what) {
+static __attribute__((noreturn)) void fail(mj *j, const char *what) {
   fprintf(stderr, "# %s\n", what);
   for (size_t i = 0; i < kiln_diagnostics_count(j->cx); i++)
     fprintf(stderr, "# %s", kiln_diagnostics_get(j->cx, i)->text);
@@ -77,7 +77,8 @@ static void host_loop(kb *k, const mj_spec *s) {
   LLVMBuildBr(k->b, loop);
   LLVMPositionBuilderAtEnd(k->b, loop);
   LLVMValueRef i = LLVMBuildPhi(k->b, i64, "");
-  kb_reg a = load(k, LLVMGetParam(k->fn, 0), i, s->in, s->lanes), b = load(k, LLVMGetParam(k->fn, 1), i, s->in, s->lanes);
+  kb_reg a = load(k, LLVMGetParam(k->fn, 0), i, s->in, s->lanes),
+         b = load(k, LLVMGetParam(k->fn, 1), i, s->in, s->lanes);
   store(k, LLVMGetParam(k->fn, 2), i, s->emit(k, s->user, a, b));
   LLVMValueRef next = LLVMBuildAdd(k->b, i, LLVMConstInt(i64, s->lanes, false), "");
   LLVMBasicBlockRef last = LLVMGetInsertBlock(k->b);
@@ -169,7 +170,8 @@ static double unit(double v) {
   return ldexp(1, (e < -125 ? -125 : e) - 24);
 }
 
-// How far the instruction may be off: 2 units in the last place or 2^-22 for ex2, 1 unit or 2^-23 for rcp (the greater).
+// How far the instruction may be off: 2 units in the last place or 2^-22 for ex2, 1 unit or 2^-23 for rcp (the
+// greater).
 static double allowance(int kind, float x, double v) {
   double a = fabs(v);
   switch (kind) {
@@ -212,7 +214,8 @@ static unsigned emulate(kb *k) {
       while (kind < KINDS && strncmp(name, kind_names[kind], strlen(kind_names[kind])) != 0) kind++;
       if (kind == KINDS) continue;
       LLVMPositionBuilderBefore(k->b, i);
-      LLVMValueRef args[3] = {LLVMConstInt(i32, (unsigned)kind, false), LLVMConstInt(i32, sites++, false), LLVMGetOperand(i, 0)};
+      LLVMValueRef args[3] = {LLVMConstInt(i32, (unsigned)kind, false), LLVMConstInt(i32, sites++, false),
+                              LLVMGetOperand(i, 0)};
       LLVMReplaceAllUsesWith(i, LLVMBuildCall2(k->b, fty, fn, args, 3, ""));
       LLVMInstructionEraseFromParent(i);
     }
@@ -241,7 +244,8 @@ mj_fn mj_compile_approx(mj *j, const mj_spec *s, unsigned sm, unsigned *mj_sites
   return load_object(j, object, name);
 }
 
-// --- PTX --------------------------------------------------------------------------------------------------------------
+// --- PTX
+// --------------------------------------------------------------------------------------------------------------
 
 char *mj_ptx(mj *j, const mj_spec *s, unsigned sm) {
   kl_target t;

@@ -15,12 +15,17 @@
     if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
   } while (0)
 
-static const kl_dtype formats[] = {KILN_F16,        KILN_BF16,         KILN_F8E5M2,        KILN_F8E4M3FN, KILN_F8E4M3,    KILN_F8E3M4,
-                                   KILN_F8E4M3FNUZ, KILN_F8E5M2FNUZ, KILN_F8E4M3B11FNUZ, KILN_F8E8M0FNU, KILN_F4E2M1FN};
+static const kl_dtype formats[] = {KILN_F16,           KILN_BF16,      KILN_F8E5M2,     KILN_F8E4M3FN,
+                                   KILN_F8E4M3,        KILN_F8E3M4,    KILN_F8E4M3FNUZ, KILN_F8E5M2FNUZ,
+                                   KILN_F8E4M3B11FNUZ, KILN_F8E8M0FNU, KILN_F4E2M1FN};
 
 static mj *jit;
-static void open_jit(void) { jit = mj_open(); }
-static void close_jit(void) { mj_close(jit); }
+static void open_jit(void) {
+  jit = mj_open();
+}
+static void close_jit(void) {
+  mj_close(jit);
+}
 
 static uint64_t random_state = 88172645463325252ull;
 static uint64_t random_bits(void) {
@@ -35,12 +40,22 @@ static float float_of(uint32_t u) {
   return v;
 }
 
-static bool same(double a, double b) { return isnan(a) ? isnan(b) : a == b && !signbit(a) == !signbit(b); }
+static bool same(double a, double b) {
+  return isnan(a) ? isnan(b) : a == b && !signbit(a) == !signbit(b);
+}
 
-static kb_reg emit_decode(kb *k, const void *user, kb_reg a, kb_reg b) { return km_decode(k, a, *(const kl_dtype *)user); }
-static kb_reg emit_encode(kb *k, const void *user, kb_reg a, kb_reg b) { return km_encode(k, a, *(const kl_dtype *)user); }
-static kb_reg emit_round(kb *k, const void *user, kb_reg a, kb_reg b) { return km_round(k, a, *(const kl_dtype *)user); }
-static kb_reg emit_odd(kb *k, const void *user, kb_reg a, kb_reg b) { return km_narrow_odd(k, a); }
+static kb_reg emit_decode(kb *k, const void *user, kb_reg a, kb_reg b) {
+  return km_decode(k, a, *(const kl_dtype *)user);
+}
+static kb_reg emit_encode(kb *k, const void *user, kb_reg a, kb_reg b) {
+  return km_encode(k, a, *(const kl_dtype *)user);
+}
+static kb_reg emit_round(kb *k, const void *user, kb_reg a, kb_reg b) {
+  return km_round(k, a, *(const kl_dtype *)user);
+}
+static kb_reg emit_odd(kb *k, const void *user, kb_reg a, kb_reg b) {
+  return km_narrow_odd(k, a);
+}
 
 enum { MOST = 65536 };
 static uint32_t bits[MOST], back[MOST];
@@ -62,7 +77,8 @@ START_TEST(patterns_have_their_values) {
 }
 END_TEST
 
-// --- rounding ---------------------------------------------------------------------------------------------------------
+// --- rounding
+// ---------------------------------------------------------------------------------------------------------
 
 // Values of the patterns 0, 1, 2 ... that are finite and positive, and one more that the format has no pattern for.
 typedef struct grid {
@@ -87,8 +103,10 @@ static uint32_t nearest(const grid *g, double a) {
   if (a <= g->v[0]) return 0;
   while (hi - lo > 1) {
     uint32_t mid = (lo + hi) / 2;
-    if (g->v[mid] <= a) lo = mid;
-    else hi = mid;
+    if (g->v[mid] <= a)
+      lo = mid;
+    else
+      hi = mid;
   }
   double down = a - g->v[lo], up = g->v[hi] - a;
   if (down != up) return down < up ? lo : hi;

@@ -11,6 +11,9 @@
 
 typedef __int128 wide;
 
+// Sums of more terms keep their plain interval.
+enum { KL_TIGHTEN_TERMS = 24 };
+
 void kl_exprs_init(kl_exprs *p, kl_ctx *cx, kl_arena *arena) {
   *p = (kl_exprs){.cx = cx, .arena = arena};
 }
@@ -116,8 +119,6 @@ static const kl_atom *intern_atom(kl_exprs *p, kl_atom a) {
   return made;
 }
 
-static const kl_expr *build(kl_exprs *p, int64_t c, kl_term *terms, uint32_t n);
-
 // Interval of the sum as it stands.
 static void plain_range(kl_exprs *p, int64_t c, const kl_term *t, uint32_t n, int64_t *lo, int64_t *hi) {
   wide l = c, h = c;
@@ -130,23 +131,107 @@ static void plain_range(kl_exprs *p, int64_t c, const kl_term *t, uint32_t n, in
   *hi = clamp_wide(p, h);
 }
 
-// A sum that holds m*e - m*k*floor(e/k) holds m*(e mod k), which lies in m*(0..k-1) whatever e is. Where taking that
-// part out leaves fewer terms, the interval of the rest plus that of the mod is at least as tight.
+// Terms of a + k*b into `t`, which has room for both; returns their number. Both lists are in order of atoms.
+static uint32_t merge(kl_exprs *p, const kl_term *a, uint32_t na, const kl_term *b, uint32_t nb, int64_t k,
+                      kl_term *t) {
+  uint32_t n = 0, i = 0, j = 0;
+  while (i < na || j < nb) {
+    uint32_t ai = i < na ? a[i].atom->id : UINT32_MAX, bj = j < nb ? b[j].atom->id : UINT32_MAX;
+    wide coef = 0;
+    const kl_atom *atom = ai <= bj ? a[i].atom : b[j].atom;
+    if (ai <= bj) coef += a[i++].coef;
+    if (bj <= ai) coef += (wide)b[j++].coef * k;
+    if (coef) t[n++] = (kl_term){clamp_wide(p, coef), atom};
+  }
+  return n;
+}
+
+// A sum on its way through tighten_by_mods, with what was taken out of it so far as an interval.
+typedef struct sum {
+  kl_term t[KL_TIGHTEN_TERMS];
+  uint32_t n;
+  wide c, lo, hi;
+} sum;
+
+// s - m*e without term `skip` of s, into `out`. False if it has too many terms or leaves int64.
+static bool subtract_without(const sum *s, uint32_t skip, const kl_expr *e, wide m, sum *out) {
+  uint32_t i = 0, j = 0;
+  out->n = 0;
+  out->c = s->c - m * e->c;
+  while (i < s->n || j < e->n) {
+    if (i == skip) {
+      i++;
+      continue;
+    }
+    uint32_t si = i < s->n ? s->t[i].atom->id : UINT32_MAX, ej = j < e->n ? e->terms[j].atom->id : UINT32_MAX;
+    wide coef = 0;
+    const kl_atom *atom = si <= ej ? s->t[i].atom : e->terms[j].atom;
+    if (si <= ej) coef += s->t[i++].coef;
+    if (ej <= si) coef -= m * e->terms[j++].coef;
+    if (!coef) continue;
+    if (out->n == KL_TIGHTEN_TERMS || coef > INT64_MAX || coef < INT64_MIN) return false;
+    out->t[out->n++] = (kl_term){(int64_t)coef, atom};
+  }
+  return true;
+}
+
+// Takes one m*(e mod k) out of s, if that leaves fewer terms.
+static bool take_mod(sum *s) {
+  for (uint32_t i = s->n; i-- > 0;) {
+    const kl_atom *a = s->t[i].atom;
+    sum rest;
+    if (a->var >= 0 || s->t[i].coef % a->k != 0) continue;
+    wide m = -(wide)(s->t[i].coef / a->k), extent = m * (a->k - 1);
+    if (!subtract_without(s, i, a->inner, m, &rest) || rest.n >= s->n) continue;
+    if (rest.n + 1 == s->n && s->n > 2) continue;
+    rest.lo = s->lo + (extent < 0 ? extent : 0);
+    rest.hi = s->hi + (extent > 0 ? extent : 0);
+    *s = rest;
+    return true;
+  }
+  return false;
+}
+
+// Number of terms of e - m*sub without its term `skip`.
+static uint32_t terms_without(const kl_expr *e, uint32_t skip, const kl_expr *sub, int64_t m) {
+  uint32_t n = e->n - 1;
+  for (uint32_t i = 0, j = 0; j < sub->n; j++) {
+    while (i < e->n && e->terms[i].atom->id < sub->terms[j].atom->id) i++;
+    if (i == e->n || i == skip || e->terms[i].atom != sub->terms[j].atom)
+      n++;
+    else if ((wide)sub->terms[j].coef * m == e->terms[i].coef)
+      n--;
+  }
+  return n;
+}
+
+// Narrows e by a part m*(sub mod b) = m*sub - m*b*floor(sub/b), whose last term is term i of e. The part lies in
+// m*(0..b-1) whatever sub is; where taking it out leaves fewer terms, its interval plus the rest's may be the tighter.
+static void tighten_by_mod(kl_exprs *p, kl_expr *e, uint32_t i, const kl_expr *sub, int64_t m, int64_t b) {
+  wide extent = (wide)m * (b - 1);
+  if (extent > INT64_MAX || extent < INT64_MIN) return;
+  if (terms_without(e, i, sub, m) + 1 >= e->n + (e->n == 2)) return;
+  kl_term t = e->terms[i];
+  const kl_expr *rest = kl_expr_sub(p, e, kl_expr_add(p, build(p, 0, &t, 1), kl_expr_mul(p, sub, m)));
+  wide lo = (wide)rest->lo + (extent < 0 ? extent : 0), hi = (wide)rest->hi + (extent > 0 ? extent : 0);
+  if (lo > e->lo) e->lo = clamp_wide(p, lo);
+  if (hi < e->hi) e->hi = clamp_wide(p, hi);
+}
+
+// Looks for those parts: a term c*floor(x/k) ends m*(x mod k) if c = -m*k, and m*(floor(x/a) mod b) if c = -m*b and
+// k = a*b. In the latter, floor(x/a) ends in an atom with the coefficient m, or is no sum.
 static void tighten_by_mods(kl_exprs *p, kl_expr *e) {
   for (uint32_t i = 0; i < e->n; i++) {
     const kl_atom *a = e->terms[i].atom;
-    if (a->var >= 0 || e->terms[i].coef % a->k != 0) continue;
-    int64_t m = -(e->terms[i].coef / a->k);
-    wide extent = (wide)m * (a->k - 1);
-    if (extent > INT64_MAX || extent < INT64_MIN) continue;
-    const kl_expr *floor_part = NULL;
-    kl_term t = {.coef = e->terms[i].coef, .atom = a};
-    floor_part = build(p, 0, &t, 1);
-    const kl_expr *rest = kl_expr_sub(p, kl_expr_sub(p, e, floor_part), kl_expr_mul(p, a->inner, m));
-    if (rest->n + 1 >= e->n + (e->n == 2)) continue;
-    wide lo = (wide)rest->lo + (extent < 0 ? extent : 0), hi = (wide)rest->hi + (extent > 0 ? extent : 0);
-    if (lo > e->lo) e->lo = clamp_wide(p, lo);
-    if (hi < e->hi) e->hi = clamp_wide(p, hi);
+    int64_t c = e->terms[i].coef;
+    if (a->var >= 0) continue;
+    if (c % a->k == 0) tighten_by_mod(p, e, i, a->inner, -(c / a->k), a->k);
+    for (uint32_t j = 0; j < e->n; j++) {
+      int64_t m = e->terms[j].coef;
+      if (e->terms[j].atom->var >= 0 || c % m != 0 || c / m >= -1 || c / m < -INT64_MAX) continue;
+      int64_t b = -(c / m);
+      if (b < a->k && a->k % b == 0) tighten_by_mod(p, e, i, kl_expr_div(p, a->inner, a->k / b), m, b);
+    }
   }
 }
 
@@ -166,7 +251,7 @@ static const kl_expr *build(kl_exprs *p, int64_t c, kl_term *terms, uint32_t n) 
   plain_range(p, c, terms, n, &e->lo, &e->hi);
   VEC_PUSH(p->cx, &p->exprs, e);
   p->expr_slots[s] = e->id + 1;
-  if (n >= 2) tighten_by_mods(p, e);
+  if (n >= 2) tighten_by_mods(e);
   return e;
 }
 
@@ -186,20 +271,12 @@ const kl_expr *kl_expr_var(kl_exprs *p, int32_t var, int64_t lo, int64_t hi) {
   return of_atom(p, intern_atom(p, (kl_atom){.var = var, .k = 1, .lo = lo, .hi = hi}));
 }
 
-// a + k*b by merging the two ordered term lists.
+// a + k*b.
 static const kl_expr *add_scaled(kl_exprs *p, const kl_expr *a, const kl_expr *b, int64_t k) {
   kl_term small[16], *t = small;
   size_t cap = (size_t)a->n + b->n;
   if (cap > KL_COUNT(small)) t = kl_alloc(p->cx, cap * sizeof *t);
-  uint32_t n = 0, i = 0, j = 0;
-  while (i < a->n || j < b->n) {
-    uint32_t ai = i < a->n ? a->terms[i].atom->id : UINT32_MAX, bj = j < b->n ? b->terms[j].atom->id : UINT32_MAX;
-    wide coef = 0;
-    const kl_atom *atom = ai <= bj ? a->terms[i].atom : b->terms[j].atom;
-    if (ai <= bj) coef += a->terms[i++].coef;
-    if (bj <= ai) coef += (wide)b->terms[j++].coef * k;
-    if (coef) t[n++] = (kl_term){clamp_wide(p, coef), atom};
-  }
+  uint32_t n = merge(p, a->terms, a->n, b->terms, b->n, k, t);
   const kl_expr *r = build(p, clamp_wide(p, (wide)a->c + (wide)b->c * k), t, n);
   if (t != small) kl_free(p->cx, t, cap * sizeof *t);
   return r;

@@ -2,8 +2,8 @@
 //
 //   search f16|bf16 FUNCTION [TRIALS [SEED]]
 //
-// Starts from the type's table in math_coeff.c, changes coefficients by a few units in their last place at random, keeps
-// what does not round more inputs wrongly, and prints the polynomials when none is left (or the best found).
+// Starts from the type's table in math_coeff.c, changes coefficients by a few units in their last place at random,
+// keeps what does not round more inputs wrongly, and prints the polynomials when none is left (or the best found).
 
 #include "math_jit.h"
 #include "math_ref.h"
@@ -37,17 +37,18 @@ static int wrong(mj *j, const job *b) {
   f(in, in, got, 65536);
   mj_clear(j);
   int n = 0;
-  for (int i = 0; i < 65536; i++)
-    n += !mr_same(b->t, got[i], want[i]);
+  for (int i = 0; i < 65536; i++) n += !mr_same(b->t, got[i], want[i]);
   return n;
 }
 
 static km_poly *poly(km_consts *m, int i) {
-  km_poly *all[] = {&m->exp, &m->exp2, &m->log, &m->tanh_small, &m->tanh_large, &m->reciprocal, &m->erf_small, &m->erf_large};
+  km_poly *all[] = {&m->exp,        &m->exp2,       &m->log,       &m->tanh_small,
+                    &m->tanh_large, &m->reciprocal, &m->erf_small, &m->erf_large};
   return all[i];
 }
 static const unsigned used[KM_FN_COUNT] = {1, 2, 4, 2 | 8 | 16, 1 | 32, 2 | 64 | 128, 0};
-static const char *const poly_names[] = {"exp", "exp2", "log", "tanh_small", "tanh_large", "reciprocal", "erf_small", "erf_large"};
+static const char *const poly_names[] = {"exp",        "exp2",       "log",       "tanh_small",
+                                         "tanh_large", "reciprocal", "erf_small", "erf_large"};
 
 static void disturb(km_consts *m, unsigned which, double c[8][32]) {
   int changes = 1 + (int)(rnd() % 3);

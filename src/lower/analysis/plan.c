@@ -122,7 +122,7 @@ static bool body_fits32(const kl_body *b) {
   for (uint32_t i = 0; i < b->nsteps; i++) {
     const kl_step *s = &b->steps[i];
     if (s->kind == KL_STEP_LOAD && !access_fits32(&s->access)) return false;
-    if (s->kind == KL_STEP_IOTA && !fits32(s->expr)) return false;
+    if (s->expr && !fits32(s->expr)) return false;
   }
   for (uint32_t i = 0; i < b->nguards; i++) {
     const kl_guard *g = &b->guards[i];

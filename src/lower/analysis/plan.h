@@ -54,6 +54,8 @@ typedef enum kl_step_kind {
   KL_STEP_SCALAR, // the same constant in every lane: bits
   KL_STEP_IOTA,   // expr, converted from s64 to dtype
   KL_STEP_CHOOSE, // operands[i] under guards[i], the first that holds; the last operand has no guard
+  KL_STEP_SPLIT,  // bits of the operand from expr * width of dtype on: one part of a wider element
+  KL_STEP_JOIN,   // the operands' bits side by side, the first lowest: one element of parts
   KL_STEP_OP,     // instr's op on operands
 } kl_step_kind;
 
@@ -65,7 +67,7 @@ typedef struct kl_step {
   const uint32_t *operands; // earlier steps
   const uint32_t *guards;   // CHOOSE: noperands - 1
   kl_access access;         // LOAD
-  const kl_expr *expr;      // IOTA, in THREAD and LANE
+  const kl_expr *expr;      // IOTA, SPLIT, in THREAD and LANE
   uint64_t bits[2];         // SCALAR
 } kl_step;
 

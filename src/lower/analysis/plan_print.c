@@ -46,6 +46,16 @@ static void print_step(kl_sb *b, const kl_plan *p, uint32_t i, const kl_step *s)
     kl_sb_puts(b, "iota ");
     kl_expr_print(b, s->expr, var_names);
     break;
+  case KL_STEP_SPLIT:
+    kl_sb_puts(b, "part ");
+    kl_expr_print(b, s->expr, var_names);
+    kl_sb_puts(b, " of ");
+    print_operands(b, s);
+    break;
+  case KL_STEP_JOIN:
+    kl_sb_puts(b, "join");
+    print_operands(b, s);
+    break;
   case KL_STEP_CHOOSE:
     kl_sb_puts(b, "choose");
     print_operands(b, s);

@@ -73,10 +73,6 @@ kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c,
   if (kl_is_complex(t) && not_compiled_complex(in->op)) return refuse(cx, in, t);
   if (in->op == KL_OP_POWER && !kl_is_int(t)) return refuse(cx, in, t);
   if (in->op == KL_OP_REDUCE_PRECISION && kl_info(t)->kind != KL_IEEE) return refuse(cx, in, t);
-  if (in->op == KL_OP_BITCAST_CONVERT && kl_info(t)->bits != kl_info(in->shape->dtype)->bits)
-    return kl_unsupported(cx, in->span,
-                          "bitcast-convert between element widths (%s to %s) is evaluated but not compiled yet",
-                          kl_info(t)->name, kl_info(in->shape->dtype)->name);
   return KILN_OK;
 }
 

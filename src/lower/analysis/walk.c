@@ -133,6 +133,32 @@ static void need_choice(walk *w, needs *d, const node *n) {
   d->alias = d->nodes.n == 1;
 }
 
+static unsigned bits_of(const kl_shape *s) {
+  return kl_info(s->dtype)->bits;
+}
+
+// Negative: the result has parts of the operand's elements along a new minor dim; positive: the other way round.
+static int width_change(const kl_comp *c, const kl_instr *in) {
+  if (in->op != KL_OP_BITCAST_CONVERT) return 0;
+  return (int)bits_of(in->shape) - (int)bits_of(kl_operand(c, in, 0)->shape);
+}
+
+static void need_parts(walk *w, needs *d, const node *n) {
+  const kl_comp *c = w->frames.p[n->frame].comp;
+  const kl_instr *in = &c->instr[n->instr];
+  if (width_change(c, in) < 0) {
+    need(w, d, n, 0, 0, n->guard, n->rank - 1, n->index);
+    return;
+  }
+  const kl_expr *index[KILN_MAX_RANK];
+  for (uint32_t i = 0; i < n->rank; i++) index[i] = n->index[i];
+  unsigned parts = bits_of(in->shape) / bits_of(kl_operand(c, in, 0)->shape);
+  for (unsigned i = 0; i < parts; i++) {
+    index[n->rank] = kl_expr_const(w->exprs, i);
+    need(w, d, n, 0, 0, n->guard, n->rank + 1, index);
+  }
+}
+
 static void need_tuple_part(walk *w, needs *d, const node *n) {
   const kl_comp *c = w->frames.p[n->frame].comp;
   const kl_instr *in = &c->instr[n->instr];
@@ -189,6 +215,7 @@ static void needs_of(walk *w, const node *n, needs *d) {
     d->alias = in->shape->dtype == kl_operand(c, in, 0)->shape->dtype;
     return need_mapped(w, d, n, 0);
   default:
+    if (width_change(c, in)) return need_parts(w, d, n);
     d->alias = in->op == KL_OP_COPY;
     for (uint32_t i = 0; i < in->noperands; i++) need_mapped(w, d, n, i);
   }
@@ -252,7 +279,9 @@ static kiln_status fill_step(walk *w, const node *n, const needs *d, kl_step *s)
   } else if (in->op == KL_OP_CONSTANT || in->op == KL_OP_PARAMETER) {
     return load_step(w, n, in, s);
   } else {
-    s->kind = d->guards.n ? KL_STEP_CHOOSE : KL_STEP_OP;
+    int change = width_change(w->frames.p[n->frame].comp, in);
+    s->kind = d->guards.n ? KL_STEP_CHOOSE : change < 0 ? KL_STEP_SPLIT : change > 0 ? KL_STEP_JOIN : KL_STEP_OP;
+    if (change < 0) s->expr = n->index[n->rank - 1];
     s->noperands = (uint32_t)d->nodes.n;
     uint32_t *ops = KL_NEW_N(w->arena, uint32_t, s->noperands);
     for (uint32_t i = 0; i < s->noperands; i++) ops[i] = w->nodes.p[d->nodes.p[i]]->step;

@@ -12,7 +12,7 @@ static bool narrow(kl_dtype t) {
 }
 // `to` is the type to round to, or F32 where the caller's packing does it.
 static kb_reg rounded(kb *k, kl_dtype to, kb_reg x) {
-  return narrow(to) ? km_round(k, x, to) : x;
+  return narrow(to) ? km_round_computed(k, x, to) : x;
 }
 // Formats whose values are not closed under a change of sign.
 static kb_reg resigned(kb *k, kl_dtype t, kb_reg x) {
@@ -238,7 +238,7 @@ static kb_reg float_to_float(kb *k, kl_dtype from, kl_dtype to, kl_dtype round_t
   if (to == KILN_F64) return kb_fpext(k, x);
   if (from == KILN_F64 && to == KILN_F32) return kb_fptrunc(k, x);
   if (from == KILN_F64) x = km_narrow_odd(k, x);
-  return rounded(k, round_to, x);
+  return narrow(round_to) ? km_round(k, x, round_to) : x;
 }
 
 // Toward zero, saturating, NaN to 0. Values that the machine's conversion cannot take are replaced by 0 before it, and

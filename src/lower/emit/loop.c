@@ -142,6 +142,38 @@ static kl_val emit_bitcast(kl_emit *e, const kl_step *s) {
   return from->dtype == s->dtype ? *from : kl_val_of_bits(e, s->dtype, kl_raw(e, from));
 }
 
+static kb_reg resize(kb *k, kb_reg bits, kb_kind to) {
+  return to == KB_I64 ? kb_zext(k, bits, KB_I64) : kb_trunc(k, bits, KB_I32);
+}
+
+static kl_val emit_split(kl_emit *e, const kl_step *s) {
+  kb *k = &e->k;
+  unsigned bits = kl_info(s->dtype)->bits;
+  kb_reg *whole = kl_raw(e, &e->vals[s->operands[0]]), *part = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  for (unsigned w = 0; w < e->nwide; w++) {
+    kb_reg at = kl_emit_expr(e, s->expr, e->width, kl_emit_lane_numbers(e, w));
+    at = resize(k, at, (kb_kind)whole[w].kind);
+    kb_reg r = resize(k, kb_lshr(k, whole[w], kb_mul(k, at, kb_ilike(k, at, bits))), KB_I32);
+    part[w] = bits < 32 ? kb_andi(k, r, (1ll << bits) - 1) : r;
+  }
+  return kl_val_of_bits(e, s->dtype, part);
+}
+
+static kl_val emit_join(kl_emit *e, const kl_step *s) {
+  kb *k = &e->k;
+  kb_kind kind = kl_info(s->dtype)->bits == 64 ? KB_I64 : KB_I32;
+  kb_reg *whole = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  for (uint32_t i = 0; i < s->noperands; i++) {
+    kl_val *part = &e->vals[s->operands[i]];
+    kb_reg *raw = kl_raw(e, part);
+    for (unsigned w = 0; w < e->nwide; w++) {
+      kb_reg r = kb_shli(k, resize(k, raw[w], kind), i * kl_info(part->dtype)->bits);
+      whole[w] = i ? kb_or(k, whole[w], r) : r;
+    }
+  }
+  return kl_val_of_bits(e, s->dtype, whole);
+}
+
 static kl_val emit_wide(kl_emit *e, const kl_step *s) {
   kl_val v = new_wide(e, s->dtype);
   kl_pair *in[3];
@@ -166,6 +198,8 @@ static kl_val emit_step(kl_emit *e, const kl_step *s) {
   case KL_STEP_SCALAR: return emit_scalar(e, s);
   case KL_STEP_IOTA: return emit_iota(e, s);
   case KL_STEP_CHOOSE: return emit_choose(e, s);
+  case KL_STEP_SPLIT: return emit_split(e, s);
+  case KL_STEP_JOIN: return emit_join(e, s);
   case KL_STEP_OP: break;
   }
   if (s->instr->op == KL_OP_SELECT) return emit_select(e, s);

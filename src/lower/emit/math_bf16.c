@@ -3,8 +3,8 @@
 // A bf16 result needs 9 good bits, and only that the f32 before the last rounding lies on the right side of a tie. Each
 // expansion below was chosen so that for every one of the 65,536 inputs the rounded result is the correctly rounded one
 // whatever value the approximate instructions return within their documented error: 2 units in the last place for ex2,
-// 1 for rcp, 2^-22.9 relative for rsqrt. tests/test_math.c tries every such value. Where an input lies too near a tie for
-// that, it is replaced by a neighbour in f32 that gives the same bf16 ("nudged"). The instructions flush denormals;
+// 1 for rcp, 2^-22.9 relative for rsqrt. tests/test_math.c tries every such value. Where an input lies too near a tie
+// for that, it is replaced by a neighbour in f32 that gives the same bf16 ("nudged"). The instructions flush denormals;
 // ranges are kept so that this does not matter: a flushed denormal stands beside a 1 or is a result that rounds to 0.
 //
 // Of the narrower formats all values are bf16 values, and the same expansions serve them, with the same proof.
@@ -21,7 +21,9 @@ static const double erf_small[ERF_TERMS] = {0x1.20dd6ep+0, -0x1.80aa14p-2, 0x1.c
 // log2(erfc(x)) for x from 0.875 to where erf is 1; falls for ever
 static const double erf_large[ERF_TERMS] = {-0x1.21614ap-5, -0x1.80f292p+0, -0x1.159412p+0, -0x1.714358p-5};
 
-static kb_reg one_like(kb *k, kb_reg x) { return kb_flike(k, x, 1); }
+static kb_reg one_like(kb *k, kb_reg x) {
+  return kb_flike(k, x, 1);
+}
 
 static kb_reg below(kb *k, kb_reg x, double c) {
   return kb_fcmp(k, LLVMRealOLT, kb_fabs(k, x), kb_flike(k, x, c));
@@ -39,7 +41,9 @@ static kb_reg bf16_exp(kb *k, kb_reg x) {
   return ex2_squared(k, kb_fmuli(k, x, 0x1.71547ap-1)); // log2(e) / 2, and 2 units more for the sake of one input
 }
 
-static kb_reg bf16_exp2(kb *k, kb_reg x) { return ex2_squared(k, kb_fmuli(k, x, 0.5)); }
+static kb_reg bf16_exp2(kb *k, kb_reg x) {
+  return ex2_squared(k, kb_fmuli(k, x, 0.5));
+}
 
 // 1 - 2 / (exp(2 x) + 1) for either sign: an infinite exp gives 1, a flushed one -1.
 static kb_reg bf16_tanh(kb *k, kb_reg x) {

@@ -2,7 +2,8 @@
 //
 // A format is given by its kind, exponent bits, mantissa bits and bias (kl_dtypes). Two facts carry the code:
 // - 2^(E + 23 - M) added to |x| in [2^E, 2^(E+1)) leaves M bits of mantissa and rounds ties to even; taking it away
-//   again is exact. With E held at or above the least normal exponent the same sum rounds denormals at their fixed unit.
+//   again is exact. With E held at or above the least normal exponent the same sum rounds denormals at their fixed
+//   unit.
 // - Scaled by 2^(bias - 127), a value of the format has the format's own bits at the top of its f32 pattern, denormals
 //   included, because both encodings continue denormals alike.
 // Both need f32 denormals to be kept, which is so on every machine here.
@@ -11,26 +12,39 @@
 
 #include <math.h>
 
-static kb_reg bits_of(kb *k, kb_reg x) { return kb_bitcast(k, x, KB_I32, x.lanes); }
-static kb_reg float_of(kb *k, kb_reg u) { return kb_bitcast(k, u, KB_F32, u.lanes); }
-static kb_reg is_nan(kb *k, kb_reg x) { return kb_fcmp(k, LLVMRealUNO, x, x); }
-static kb_reg nan_like(kb *k, kb_reg x) { return kb_flike(k, x, (double)NAN); }
+static kb_reg bits_of(kb *k, kb_reg x) {
+  return kb_bitcast(k, x, KB_I32, x.lanes);
+}
+static kb_reg float_of(kb *k, kb_reg u) {
+  return kb_bitcast(k, u, KB_F32, u.lanes);
+}
+static kb_reg is_nan(kb *k, kb_reg x) {
+  return kb_fcmp(k, LLVMRealUNO, x, x);
+}
+static kb_reg nan_like(kb *k, kb_reg x) {
+  return kb_flike(k, x, (double)NAN);
+}
 
 // One instruction converts (and two make a round trip) where the machine has the format.
 static bool has_convert(const kb *k, kb_reg x, kl_dtype t) {
   return k->machine == KB_NVPTX && x.lanes == 1 && (t == KILN_F16 || (t == KILN_BF16 && k->sm >= 80));
 }
-static kb_kind packed_kind(kl_dtype t) { return t == KILN_F16 ? KB_F16 : KB_BF16; }
-static kb_reg convert(kb *k, kb_reg x, kl_dtype t) { return kb_pack2(k, x, kb_flike(k, x, 0), packed_kind(t)); }
+static kb_kind packed_kind(kl_dtype t) {
+  return t == KILN_F16 ? KB_F16 : KB_BF16;
+}
+static kb_reg convert(kb *k, kb_reg x, kl_dtype t) {
+  return kb_pack2(k, x, kb_flike(k, x, 0), packed_kind(t));
+}
 
 // --- rounding -----------------------------------------------------------------------------------------------------
 
 // Adding just under half a unit of bit 16, and the bit itself, carries exactly where nearest-even rounds up; the carry
-// runs on into the exponent and from the largest value to infinity. NaN would carry too, hence the select.
-static kb_reg round_bf16(kb *k, kb_reg x) {
+// runs on into the exponent and from the largest value to infinity. A NaN with bits set in the lower half would carry,
+// too; one without stays.
+static kb_reg round_bf16(kb *k, kb_reg x, bool clean_nan) {
   kb_reg u = bits_of(k, x), odd = kb_andi(k, kb_lshri(k, u, 16), 1);
-  kb_reg r = kb_andi(k, kb_add(k, kb_addi(k, u, 0x7fff), odd), 0xffff0000);
-  return kb_select(k, is_nan(k, x), nan_like(k, x), float_of(k, r));
+  kb_reg r = float_of(k, kb_andi(k, kb_add(k, kb_addi(k, u, 0x7fff), odd), 0xffff0000));
+  return clean_nan ? r : kb_select(k, is_nan(k, x), nan_like(k, x), r);
 }
 
 // Powers of two have no mantissa to be even: the tie 1.5 * 2^n goes up. Everything positive below 1.5 * 2^-127 becomes
@@ -77,12 +91,18 @@ static kb_reg round_small(kb *k, kb_reg x, const kl_dtype_info *f) {
   return r;
 }
 
-kb_reg km_round(kb *k, kb_reg x, kl_dtype t) {
+static kb_reg round_to(kb *k, kb_reg x, kl_dtype t, bool clean_nan) {
   if (has_convert(k, x, t)) return kb_unpack(k, convert(k, x, t), 0);
-  if (t == KILN_BF16) return round_bf16(k, x);
+  if (t == KILN_BF16) return round_bf16(k, x, clean_nan);
   if (t == KILN_F8E8M0FNU) return round_e8m0(k, x);
   return round_small(k, x, kl_info(t));
 }
+
+kb_reg km_round(kb *k, kb_reg x, kl_dtype t) { return round_to(k, x, t, false); }
+
+// A CPU's own NaN has a quiet bit and nothing else, and an operand's NaN is passed on with its bits, of which values of
+// narrow formats have none in the lower half. NVPTX makes a NaN of all ones.
+kb_reg km_round_computed(kb *k, kb_reg x, kl_dtype t) { return round_to(k, x, t, k->machine == KB_HOST); }
 
 // Rounding to odd: an inexact result gets the neighbour with the last bit set, so that a later rounding to fewer bits
 // sees on which side of its ties x lies. The nearest f32 is at hand; the other neighbour is one pattern towards x.
