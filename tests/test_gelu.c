@@ -153,6 +153,49 @@ START_TEST(unknown_targets) {
 }
 END_TEST
 
+// Arguments of less alignment get narrower accesses; less than an element's is refused.
+START_TEST(declared_alignment) {
+  static const struct {
+    const char *type;
+    uint32_t align;
+    kiln_status status;
+    const char *access;
+  } rows[] = {
+      {"f32", 16, KILN_OK, "ld.global.nc.v4.b32"},
+      {"f32", 8, KILN_OK, "ld.global.nc.v2.b32"},
+      {"f32", 4, KILN_OK, "ld.global.nc.b32"},
+      {"f32", 2, KILN_E_INVALID, NULL},
+      {"bf16", 4, KILN_OK, "ld.global.nc.b32"},
+      {"bf16", 2, KILN_OK, "ld.global.nc.b16"},
+      {"s8", 1, KILN_OK, "ld.global.nc.s8"},
+      {"s4", 1, KILN_OK, "ld.global.nc.b8"},
+      {"c128", 8, KILN_OK, "ld.global.nc.b64"},
+      {"c128", 4, KILN_E_INVALID, NULL},
+      {"f64", 3, KILN_E_INVALID, NULL},
+      {"f64", 8192, KILN_E_INVALID, NULL},
+  };
+  char text[256];
+  snprintf(text, sizeof text,
+           "HloModule m\nENTRY e {\n  p = %s[4096] parameter(0)\n  ROOT r = %s[4096] reverse(p), dimensions={}\n}\n",
+           rows[_i].type, rows[_i].type);
+  kiln_context *cx = kiln_context_create(NULL);
+  kiln_module *m = NULL;
+  kiln_artifact *a = NULL;
+  kiln_compile_params p = {.struct_size = sizeof p, .argument_align = rows[_i].align};
+  ck_assert_int_eq(kiln_module_parse(cx, "m", text, strlen(text), &m), KILN_OK);
+  ck_assert_int_eq(kiln_compile(cx, m, &p, &a), rows[_i].status);
+  if (a) {
+    const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, NULL);
+    ck_assert_msg(strstr(ptx, rows[_i].access) != NULL, "%s aligned to %u: no %s in %s", rows[_i].type, rows[_i].align,
+                  rows[_i].access, ptx);
+    ck_assert_uint_eq(kiln_artifact_launch(a, 0)->slots[0].align, rows[_i].align);
+  }
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 static void *compile_in_thread(void *name) {
   return compile_example(name, "sm_90", NULL);
 }
@@ -183,6 +226,7 @@ int main(void) {
   tcase_add_loop_test(tc, cost, 0, TARGETS);
   tcase_add_loop_test(tc, version_floor, 0, 14);
   tcase_add_loop_test(tc, unknown_targets, 0, 11);
+  tcase_add_loop_test(tc, declared_alignment, 0, 12);
   tcase_add_loop_test(tc, deterministic, 0, 4);
   suite_add_tcase(s, tc);
   SRunner *r = srunner_create(s);

@@ -131,43 +131,30 @@ static void plain_range(kl_exprs *p, int64_t c, const kl_term *t, uint32_t n, in
   *hi = clamp_wide(p, h);
 }
 
-// Terms of a + k*b into `t`, which has room for both; returns their number. Both lists are in order of atoms.
-static uint32_t merge(kl_exprs *p, const kl_term *a, uint32_t na, const kl_term *b, uint32_t nb, int64_t k,
-                      kl_term *t) {
-  uint32_t n = 0, i = 0, j = 0;
-  while (i < na || j < nb) {
-    uint32_t ai = i < na ? a[i].atom->id : UINT32_MAX, bj = j < nb ? b[j].atom->id : UINT32_MAX;
-    wide coef = 0;
-    const kl_atom *atom = ai <= bj ? a[i].atom : b[j].atom;
-    if (ai <= bj) coef += a[i++].coef;
-    if (bj <= ai) coef += (wide)b[j++].coef * k;
-    if (coef) t[n++] = (kl_term){clamp_wide(p, coef), atom};
-  }
-  return n;
-}
-
-// A sum on its way through tighten_by_mods, with what was taken out of it so far as an interval.
+// A sum on its way through tighten_by_mods: what is left of it, and the interval of what was taken out.
 typedef struct sum {
   kl_term t[KL_TIGHTEN_TERMS];
   uint32_t n;
   wide c, lo, hi;
 } sum;
 
-// s - m*e without term `skip` of s, into `out`. False if it has too many terms or leaves int64.
-static bool subtract_without(const sum *s, uint32_t skip, const kl_expr *e, wide m, sum *out) {
+// out = s + k*(c, t[0..n-1]) without the terms `skip1` and `skip2` of s. False if it has too many terms or leaves
+// int64.
+static bool combine(const sum *s, uint32_t skip1, uint32_t skip2, wide k, wide c, const kl_term *t, uint32_t n,
+                    sum *out) {
   uint32_t i = 0, j = 0;
   out->n = 0;
-  out->c = s->c - m * e->c;
-  while (i < s->n || j < e->n) {
-    if (i == skip) {
+  out->c = s->c + k * c;
+  while (i < s->n || j < n) {
+    if (i < s->n && (i == skip1 || i == skip2)) {
       i++;
       continue;
     }
-    uint32_t si = i < s->n ? s->t[i].atom->id : UINT32_MAX, ej = j < e->n ? e->terms[j].atom->id : UINT32_MAX;
+    uint32_t si = i < s->n ? s->t[i].atom->id : UINT32_MAX, tj = j < n ? t[j].atom->id : UINT32_MAX;
     wide coef = 0;
-    const kl_atom *atom = si <= ej ? s->t[i].atom : e->terms[j].atom;
-    if (si <= ej) coef += s->t[i++].coef;
-    if (ej <= si) coef -= m * e->terms[j++].coef;
+    const kl_atom *atom = si <= tj ? s->t[i].atom : t[j].atom;
+    if (si <= tj) coef += s->t[i++].coef;
+    if (tj <= si) coef += k * t[j++].coef;
     if (!coef) continue;
     if (out->n == KL_TIGHTEN_TERMS || coef > INT64_MAX || coef < INT64_MIN) return false;
     out->t[out->n++] = (kl_term){(int64_t)coef, atom};
@@ -175,63 +162,75 @@ static bool subtract_without(const sum *s, uint32_t skip, const kl_expr *e, wide
   return true;
 }
 
-// Takes one m*(e mod k) out of s, if that leaves fewer terms.
+// (x - y) / a, if a divides every coefficient.
+static bool exact_quotient(const kl_expr *x, const kl_expr *y, int64_t a, sum *out) {
+  sum s = {.n = x->n, .c = x->c};
+  if (x->n > KL_TIGHTEN_TERMS) return false;
+  memcpy(s.t, x->terms, x->n * sizeof(kl_term));
+  if (!combine(&s, UINT32_MAX, UINT32_MAX, -1, y->c, y->terms, y->n, out) || out->c % a != 0) return false;
+  out->c /= a;
+  for (uint32_t i = 0; i < out->n; i++) {
+    if (out->t[i].coef % a != 0) return false;
+    out->t[i].coef /= a;
+  }
+  return true;
+}
+
+// The sum without m*(sub mod b), where term i is its last term -m*b*floor(sub / b). It has two faces:
+//   sub = x:            c*floor(x/k) with c = -m*k, b = k
+//   sub = floor(x/a):   c*floor(x/k) with c = -m*b, k = a*b; then floor(x/a) = (x - y)/a + floor(y/a) with the atom
+//                       floor(y/a) as term j, with coefficient m
+static bool without_mod(const sum *s, uint32_t i, uint32_t j, sum *rest, wide *extent) {
+  const kl_atom *a = s->t[i].atom;
+  int64_t c = s->t[i].coef;
+  if (i == j) {
+    if (c % a->k != 0) return false;
+    wide m = -(wide)(c / a->k);
+    *extent = m * (a->k - 1);
+    return combine(s, i, i, -m, a->inner->c, a->inner->terms, a->inner->n, rest);
+  }
+  const kl_atom *last = s->t[j].atom;
+  int64_t m = s->t[j].coef, b = a->k / (last->var >= 0 ? 1 : last->k);
+  sum w;
+  if (last->var >= 0 || a->k % last->k != 0 || b < 2 || (wide)c != -(wide)m * b) return false;
+  if (!exact_quotient(a->inner, last->inner, last->k, &w) || w.c > INT64_MAX || w.c < INT64_MIN) return false;
+  *extent = (wide)m * (b - 1);
+  return combine(s, i, j, -(wide)m, w.c, w.t, w.n, rest);
+}
+
+// Takes one such part out of s, if that leaves clearly fewer terms.
 static bool take_mod(sum *s) {
   for (uint32_t i = s->n; i-- > 0;) {
-    const kl_atom *a = s->t[i].atom;
-    sum rest;
-    if (a->var >= 0 || s->t[i].coef % a->k != 0) continue;
-    wide m = -(wide)(s->t[i].coef / a->k), extent = m * (a->k - 1);
-    if (!subtract_without(s, i, a->inner, m, &rest) || rest.n >= s->n) continue;
-    if (rest.n + 1 == s->n && s->n > 2) continue;
-    rest.lo = s->lo + (extent < 0 ? extent : 0);
-    rest.hi = s->hi + (extent > 0 ? extent : 0);
-    *s = rest;
-    return true;
+    if (s->t[i].atom->var >= 0) continue;
+    for (uint32_t j = 0; j < s->n; j++) {
+      sum rest;
+      wide extent;
+      if (!without_mod(s, i, j, &rest, &extent) || rest.n + 1 >= s->n + (s->n <= 2)) continue;
+      rest.lo = s->lo + (extent < 0 ? extent : 0);
+      rest.hi = s->hi + (extent > 0 ? extent : 0);
+      *s = rest;
+      return true;
+    }
   }
   return false;
 }
 
-// Number of terms of e - m*sub without its term `skip`.
-static uint32_t terms_without(const kl_expr *e, uint32_t skip, const kl_expr *sub, int64_t m) {
-  uint32_t n = e->n - 1;
-  for (uint32_t i = 0, j = 0; j < sub->n; j++) {
-    while (i < e->n && e->terms[i].atom->id < sub->terms[j].atom->id) i++;
-    if (i == e->n || i == skip || e->terms[i].atom != sub->terms[j].atom)
-      n++;
-    else if ((wide)sub->terms[j].coef * m == e->terms[i].coef)
-      n--;
-  }
-  return n;
-}
-
-// Narrows e by a part m*(sub mod b) = m*sub - m*b*floor(sub/b), whose last term is term i of e. The part lies in
-// m*(0..b-1) whatever sub is; where taking it out leaves fewer terms, its interval plus the rest's may be the tighter.
-static void tighten_by_mod(kl_exprs *p, kl_expr *e, uint32_t i, const kl_expr *sub, int64_t m, int64_t b) {
-  wide extent = (wide)m * (b - 1);
-  if (extent > INT64_MAX || extent < INT64_MIN) return;
-  if (terms_without(e, i, sub, m) + 1 >= e->n + (e->n == 2)) return;
-  kl_term t = e->terms[i];
-  const kl_expr *rest = kl_expr_sub(p, e, kl_expr_add(p, build(p, 0, &t, 1), kl_expr_mul(p, sub, m)));
-  wide lo = (wide)rest->lo + (extent < 0 ? extent : 0), hi = (wide)rest->hi + (extent > 0 ? extent : 0);
-  if (lo > e->lo) e->lo = clamp_wide(p, lo);
-  if (hi < e->hi) e->hi = clamp_wide(p, hi);
-}
-
-// Looks for those parts: a term c*floor(x/k) ends m*(x mod k) if c = -m*k, and m*(floor(x/a) mod b) if c = -m*b and
-// k = a*b. In the latter, floor(x/a) ends in an atom with the coefficient m, or is no sum.
-static void tighten_by_mods(kl_exprs *p, kl_expr *e) {
-  for (uint32_t i = 0; i < e->n; i++) {
-    const kl_atom *a = e->terms[i].atom;
-    int64_t c = e->terms[i].coef;
-    if (a->var >= 0) continue;
-    if (c % a->k == 0) tighten_by_mod(p, e, i, a->inner, -(c / a->k), a->k);
-    for (uint32_t j = 0; j < e->n; j++) {
-      int64_t m = e->terms[j].coef;
-      if (e->terms[j].atom->var >= 0 || c % m != 0 || c / m >= -1 || c / m < -INT64_MAX) continue;
-      int64_t b = -(c / m);
-      if (b < a->k && a->k % b == 0) tighten_by_mod(p, e, i, kl_expr_div(p, a->inner, a->k / b), m, b);
+// A mod lies in 0..b-1 whatever it is of, and the plain interval of its sum does not show it. Greedy: one part after
+// the other, each time the interval of what is left plus that of what was taken. Linear in the sum, where trying all
+// orders would be exponential.
+static void tighten_by_mods(kl_expr *e) {
+  sum s = {.n = e->n, .c = e->c};
+  if (e->n > KL_TIGHTEN_TERMS) return;
+  memcpy(s.t, e->terms, e->n * sizeof(kl_term));
+  while (s.n && take_mod(&s)) {
+    wide lo = s.c + s.lo, hi = s.c + s.hi;
+    for (uint32_t i = 0; i < s.n; i++) {
+      wide x = (wide)s.t[i].coef * s.t[i].atom->lo, y = (wide)s.t[i].coef * s.t[i].atom->hi;
+      lo += x < y ? x : y;
+      hi += x < y ? y : x;
     }
+    if (lo > e->lo) e->lo = (int64_t)lo;
+    if (hi < e->hi) e->hi = (int64_t)hi;
   }
 }
 
@@ -269,6 +268,21 @@ static const kl_expr *of_atom(kl_exprs *p, const kl_atom *a) {
 const kl_expr *kl_expr_var(kl_exprs *p, int32_t var, int64_t lo, int64_t hi) {
   if (lo == hi) return kl_expr_const(p, lo);
   return of_atom(p, intern_atom(p, (kl_atom){.var = var, .k = 1, .lo = lo, .hi = hi}));
+}
+
+// Terms of a + k*b into `t`, which has room for both; returns their number. Both lists are in order of atoms.
+static uint32_t merge(kl_exprs *p, const kl_term *a, uint32_t na, const kl_term *b, uint32_t nb, int64_t k,
+                      kl_term *t) {
+  uint32_t n = 0, i = 0, j = 0;
+  while (i < na || j < nb) {
+    uint32_t ai = i < na ? a[i].atom->id : UINT32_MAX, bj = j < nb ? b[j].atom->id : UINT32_MAX;
+    wide coef = 0;
+    const kl_atom *atom = ai <= bj ? a[i].atom : b[j].atom;
+    if (ai <= bj) coef += a[i++].coef;
+    if (bj <= ai) coef += (wide)b[j++].coef * k;
+    if (coef) t[n++] = (kl_term){clamp_wide(p, coef), atom};
+  }
+  return n;
 }
 
 // a + k*b.

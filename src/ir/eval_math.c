@@ -41,10 +41,10 @@ static long double rsqrtl(long double x) {
   X(EXPM1,      expm1,     4,  4,  4)                                                                                  \
   X(LOG,        log,       1,  1,  4)                                                                                  \
   X(LOG1P,      log1p,     4,  4,  4)                                                                                  \
-  X(LOGISTIC,   logistic,  1.5, 2, 4)                                                                                  \
-  X(TANH,       tanh,      1.5, 2, 4)                                                                                  \
-  X(ERF,        erf,       1.5, 2, 4)                                                                                  \
-  X(RSQRT,      rsqrt,     1.5, 2, 4)                                                                                  \
+  X(LOGISTIC,   logistic,  1.49, 2, 4)                                                                                 \
+  X(TANH,       tanh,      1.4, 2, 4)                                                                                  \
+  X(ERF,        erf,       1.4, 2, 4)                                                                                  \
+  X(RSQRT,      rsqrt,     1.4, 2, 4)                                                                                  \
   X(CBRT,       cbrt,      4,  4,  4)                                                                                  \
   X(SIN,        sin,       4,  4,  4)                                                                                  \
   X(COS,        cos,       4,  4,  4)                                                                                  \

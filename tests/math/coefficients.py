@@ -1,76 +1,96 @@
-"""Prints the coefficients of src/lower/emit/math_*.c: coefficients.py [f32|f64|bf16] [NAME...]"""
+"""Prints the polynomials of src/lower/emit/math_coeff.c (f32, f64) and math_bf16.c (bf16):
+
+  coefficients.py f32|f64|bf16 [NAME...]
+
+Needs the Python package mpmath. Some bf16 and all f16 polynomials were changed by search.c afterwards.
+"""
 import sys
 
-from mpmath import mpf, mp, exp, log, log1p, tanh, erf, erfc, sqrt, expm1
+from mpmath import mp, mpf, erf, erfc, exp, log, log1p, sqrt, tanh
 
 from minimax import Grid, rounded, show
 
 LN2 = log(mpf(2))
+TINY = mpf(10) ** -12  # below it closed forms cancel and series take over
 
 
-def series(f, terms, x):
-    """Taylor value near 0, where the closed form cancels."""
-    return sum(c * x**i for i, c in enumerate(terms))
-
-
-def tanh_core(s):  # (tanh(x) / x - 1) / s, s = x^2
+def tanh_core(s):
+    """(tanh(x) / x - 1) / s with s = x^2."""
     x = sqrt(s)
-    if s < mpf(10) ** -12:
-        return mpf(-1) / 3 + s * 2 / 15 - s * s * 17 / 315
-    return (tanh(x) / x - 1) / s
+    return -mpf(1) / 3 + s * 2 / 15 if s < TINY else (tanh(x) / x - 1) / s
 
 
-def erf_core(s):  # erf(x) / x - 1
+def erf_ratio(s):
+    """erf(x) / x with s = x^2."""
     x = sqrt(s)
-    if s < mpf(10) ** -12:
-        return 2 / sqrt(mp.pi) * (1 - s / 3 + s * s / 10) - 1
-    return erf(x) / x - 1
+    return 2 / sqrt(mp.pi) * (1 - s / 3) if s < TINY else erf(x) / x
 
 
-def log_core(x):  # (log1p(x) - x) / x^2
-    if abs(x) < mpf(10) ** -12:
-        return mpf(-1) / 2 + x / 3 - x * x / 4
-    return (log1p(x) - x) / x**2
+def log_core(x):
+    """(log1p(x) - x) / x^2."""
+    return -mpf(1) / 2 + x / 3 if abs(x) < TINY else (log1p(x) - x) / x**2
 
 
-def tables(kind):
-    f32 = kind == "f32"
-    bits = {"f32": 24, "f64": 53, "bf16": 24}[kind]
-    h = mpf("0.5") * mpf("1.0001")
-    L = LN2 * h
-    T = mpf("0.6") if f32 else mpf("0.625")
-    S = mpf("0.9375") if f32 else mpf("1.0")
+def half_tanh_ratio(s):
+    """(logistic(x) - 1/2) / x with s = x^2."""
+    x = sqrt(s)
+    return mpf(1) / 4 - s / 48 if s < TINY else tanh(x / 2) / 2 / x
 
-    def poly(f, a, b, degree, weight=None, fixed=None, first=0):
-        g = Grid(f, a, b, weight, 800 if f32 else 1500)
-        return rounded(g, list(range(first, degree + 1)), bits, fixed)
 
-    yield "exp", lambda d: poly(exp, -L, L, d, lambda x: exp(-x), {0: mpf(1), 1: mpf(1)}), (6,) if f32 else (11, 12)
-    yield "exp2", lambda d: poly(lambda x: 2**x, -h, h, d, lambda x: 2**-x, {0: mpf(1)}), (6,) if f32 else (11, 12)
-    yield "exp2 free", lambda d: poly(lambda x: 2**x, -h, h, d, lambda x: 2**-x), (5,) if f32 else (10, 11)
-    yield "log", lambda d: poly(log_core, -mpf(1) / 3, mpf(1) / 3, d, lambda x: x**2 / abs(log1p(x)), {0: mpf(-0.5)}), (
-        (6, 7, 8) if f32 else (19, 20, 21))
-    yield "tanh small", lambda d: poly(tanh_core, 0, T * T, d, lambda s: s * sqrt(s) / tanh(sqrt(s))), (
-        (3, 4, 5) if f32 else (9, 10, 11))
-    q = exp(-2 * T) * mpf("1.001")
-    yield "tanh large", lambda d: poly(lambda x: 2 / (1 + x), 0, q, d, lambda x: x), (5, 6) if f32 else (3, 4)
-    yield "reciprocal", lambda d: poly(lambda x: 1 / (1 + x), 0, 1, d, lambda x: 1 + x), (2, 3, 4)
-    yield "erf small", lambda d: poly(erf_core, 0, S * S, d, lambda s: sqrt(s) / erf(sqrt(s))), (
-        (5, 6) if f32 else (11, 12, 13))
-    top = mpf(4) if f32 else mpf(6)
-    yield "erf large", lambda d: poly(
-        lambda t: log(erfc(t)) / LN2, S * mpf("0.999"), top, d, lambda t: erfc(t) * LN2 / erf(t)), (
-        (6, 7, 8) if f32 else (18, 19, 20, 21))
+def log2_erfc(t):
+    return log(erfc(t)) / LN2
+
+
+def erfc_weight(t):
+    """An error of log2(erfc(t)) becomes this much of erf(t)."""
+    return erfc(t) * LN2 / erf(t)
+
+
+def erf_weight(s):
+    return 1 / erf_ratio(s)
+
+
+def tanh_weight(s):
+    return s * sqrt(s) / tanh(sqrt(s))
+
+
+ONE = mpf(1)
+HALF = mpf("0.50005")  # reduced arguments may pass the half by a little
+THIRD = mpf(1) / 3
+
+
+def rows(kind):
+    """(name, degree, function, from, to, weight, fixed coefficients)"""
+    if kind == "bf16":
+        s, t = mpf("0.875"), mpf("0.25")
+        yield "logistic_small", 1, half_tanh_ratio, 0, t * t, lambda s: 2 * sqrt(s), {}
+        yield "erf_small", 3, erf_ratio, 0, s * s, erf_weight, {}
+        yield "erf_large", 3, log2_erfc, s, 3, erfc_weight, {}
+        return
+    wide = kind == "f64"
+    split = mpf("0.625") if wide else mpf("0.6")
+    seam = ONE if wide else mpf("0.9375")
+    yield "exp", 11 if wide else 6, exp, -LN2 * HALF, LN2 * HALF, lambda x: exp(-x), {0: ONE, 1: ONE}
+    yield "exp2", 12 if wide else 6, lambda x: 2**x, -HALF, HALF, lambda x: 2**-x, {0: ONE}
+    yield "log", 20 if wide else 8, log_core, -THIRD, THIRD, lambda x: x**2 / abs(log1p(x)), {0: -ONE / 2}
+    yield "tanh_small", 10 if wide else 4, tanh_core, 0, split**2, tanh_weight, {}
+    if not wide:
+        yield "tanh_large", 6, lambda q: 2 / (1 + q), 0, exp(-2 * split) * mpf("1.001"), lambda q: q, {}
+    yield "reciprocal", 4 if wide else 3, lambda q: 1 / (1 + q), 0, 1, lambda q: 1 + q, {}
+    yield "erf_small", 11 if wide else 6, lambda s: erf_ratio(s) - 1, 0, seam**2, erf_weight, {}
+    yield "erf_large", 18 if wide else 6, log2_erfc, seam * mpf("0.999"), 6 if wide else 4, erfc_weight, {}
 
 
 def main():
-    kind = sys.argv[1] if len(sys.argv) > 1 else "f32"
-    for name, make, degrees in tables(kind):
-        if sys.argv[2:] and not any(a in name for a in sys.argv[2:]):
+    kind = sys.argv[1] if len(sys.argv) > 1 else ""
+    if kind not in ("f32", "f64", "bf16"):
+        sys.exit(__doc__)
+    for name, degree, f, a, b, weight, fixed in rows(kind):
+        if sys.argv[2:] and name not in sys.argv[2:]:
             continue
-        for d in degrees:
-            show(f"{name}, degree {d}", *make(d))
-            sys.stdout.flush()
+        grid = Grid(f, a, b, weight, 1500 if kind == "f64" else 800)
+        show(name, *rounded(grid, list(range(degree + 1)), 53 if kind == "f64" else 24, fixed))
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -13,6 +13,10 @@ static kiln_status add_slots(kl_ctx *cx, const kiln_module *m, kl_slots *s, cons
     KL_TRY(kl_plan_check_op(cx, m, NULL, &part));
     int64_t bytes = kl_shape_bytes(leaf);
     if (bytes < 0) return kl_invalid(cx, in->span, "the array is larger than 2^63 bytes");
+    uint32_t bits = kl_info(leaf->dtype)->bits, need = kl_is_complex(leaf->dtype) ? bits / 16 : bits / 8;
+    if (align < need)
+      return kl_invalid(cx, in->span, "arguments are declared aligned to %u bytes: %s needs %u", align,
+                        kl_info(leaf->dtype)->name, need);
     VEC_PUSH(cx, &s->v, (kl_slot_info){.kind = kind, .shape = leaf, .bytes = bytes, .align = align});
   }
   return KILN_OK;

@@ -153,6 +153,7 @@ const km_consts km_f16 = {
     .exp_high = 89,
     .exp2_low = -150,
     .exp2_high = 128,
+    // logistic is 0.5 + x / 4 - x^3 / 48: F32 does not see the cube, and the rest can be a tie of f16.
     .logistic_small = 0x1p-6,
     .logistic_shrink = 1 - 0x1p-12,
     .tanh_split = 0x1.333334p-1,

@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-// sqrt(re^2 + im^2): under 1.3 ulp (the worst seen is 0.97). The greater part decides on one power of two that brings both parts
-// where their squares neither overflow nor lose bits that count; it is taken out again at the end, where the result may
-// overflow. An infinite part makes the result infinite even beside a NaN.
+// sqrt(re^2 + im^2): under 1.3 ulp (the worst seen is 0.97). The greater part decides on one power of two that brings
+// both parts where their squares neither overflow nor lose bits that count; it is taken out again at the end, where the
+// result may overflow. An infinite part makes the result infinite even beside a NaN.
 kb_reg km_hypot(kb *k, kb_reg re, kb_reg im) {
   bool wide = re.kind == KB_F64;
   double big = ldexp(1, wide ? 500 : 62), small = ldexp(1, wide ? -450 : -40);
