@@ -1,7 +1,7 @@
 // Quasi-affine expressions; see affine.h for the normal form.
 //
 // Rules of floor, each with its side condition (k, g > 0):
-//   floor((k*q + r) / k)      = q + floor(r / k)            always; q takes every term whose coefficient k divides
+//   floor((k*q + r) / k)      = q + floor(r / k)            always; q takes all multiples of k in the coefficients
 //   floor(r / k)              = floor(lo / k)               if floor(lo / k) == floor(hi / k) for r in lo..hi
 //   floor((g*s + r) / (g*h))  = floor(s / h)                if r in 0..g-1
 //   floor(floor(e / a) / b)   = floor(e / (a*b))
@@ -312,8 +312,7 @@ const kl_expr *kl_expr_mod(kl_exprs *p, const kl_expr *a, int64_t k) {
   return add_scaled(p, a, kl_expr_div(p, a, k), -k);
 }
 
-// Parts of `a` whose coefficients g divides, divided by g (*whole), and the rest (*rest): a = g*whole + rest, with
-// 0 <= rest->c < g.
+// a = g*whole + rest, every coefficient of rest less than g in magnitude, and 0 <= rest->c < g.
 static void split(kl_exprs *p, const kl_expr *a, int64_t g, const kl_expr **whole, const kl_expr **rest) {
   kl_term small[32], *t = small;
   size_t bytes = 2 * (size_t)a->n * sizeof *t;
@@ -322,10 +321,8 @@ static void split(kl_exprs *p, const kl_expr *a, int64_t g, const kl_expr **whol
   uint32_t nw = 0, nr = 0;
   for (uint32_t i = 0; i < a->n; i++) {
     kl_term x = a->terms[i];
-    if (x.coef % g == 0)
-      w[nw++] = (kl_term){x.coef / g, x.atom};
-    else
-      r[nr++] = x;
+    if (x.coef / g) w[nw++] = (kl_term){x.coef / g, x.atom};
+    if (x.coef % g) r[nr++] = (kl_term){x.coef % g, x.atom};
   }
   int64_t q = floordiv(a->c, g);
   *whole = build(p, q, w, nw);
@@ -333,7 +330,7 @@ static void split(kl_exprs *p, const kl_expr *a, int64_t g, const kl_expr **whol
   if (t != small) kl_free(p->cx, t, bytes);
 }
 
-// floor(r / k) where r has no term that k divides and 0 <= r->c < k.
+// floor(r / k) where the coefficients of r are less than k in magnitude and 0 <= r->c < k.
 static const kl_expr *div_rest(kl_exprs *p, const kl_expr *r, int64_t k) {
   int64_t lo = floordiv(r->lo, k), hi = floordiv(r->hi, k);
   if (lo == hi) return kl_expr_const(p, lo);
