@@ -206,7 +206,8 @@ static void check_questions(unsigned seed, const domain *d, const value *v) {
   for (int32_t var = -1; var < VARS; var++) {
     bool inside = false, uses = var >= 0 && kl_expr_uses(v->e, var, &inside);
     int64_t g = kl_expr_gcd(v->e, var), c = var < 0 ? 0 : kl_expr_coef(v->e, var);
-    EXPECT(uses || c == 0, "seed %u: %s has a coefficient of %s but no use", seed, text_of(v->e), names[var < 0 ? 0 : var]);
+    EXPECT(uses || c == 0, "seed %u: %s has a coefficient of %s but no use", seed, text_of(v->e),
+           names[var < 0 ? 0 : var]);
     int64_t one[1] = {0};
     for (int i = 0; i < d->points; i++) {
       int64_t rest = v->at[i] - (var < 0 ? 0 : c * coordinate(d, i, var));
@@ -214,7 +215,8 @@ static void check_questions(unsigned seed, const domain *d, const value *v) {
              var);
       if (var < 0 || inside) continue;
       int next = moved(d, i, var, coordinate(d, i, var) + 1);
-      EXPECT(next < 0 || v->at[next] - v->at[i] == c, "seed %u: coefficient of %s in %s", seed, names[var], text_of(v->e));
+      EXPECT(next < 0 || v->at[next] - v->at[i] == c, "seed %u: coefficient of %s in %s", seed, names[var],
+             text_of(v->e));
       if (!uses) one[0]++;
     }
   }
@@ -244,7 +246,8 @@ static void one_chain(unsigned seed, bool fresh) {
     n++;
   }
   for (unsigned i = 0; i < n; i++)
-    EXPECT(make(&d, &made[i], v[made[i].a].e, v[made[i].b].e) == v[i].e, "seed %u: value %u made twice differs", seed, i);
+    EXPECT(make(&d, &made[i], v[made[i].a].e, v[made[i].b].e) == v[i].e, "seed %u: value %u made twice differs", seed,
+           i);
   EXPECT(!pool.overflow, "seed %u: overflow", seed);
 }
 
@@ -258,8 +261,105 @@ START_TEST(random_constructions_in_one_pool) {
 }
 END_TEST
 
+// --- taking an index apart and putting it together --------------------------------------------------------------------
+
+typedef struct shape_case {
+  kl_shape shape;
+  int64_t dims[4], layout[4];
+} shape_case;
+
+static void set_layout(shape_case *s, unsigned permutation) {
+  for (uint32_t i = 0; i < s->shape.rank; i++) s->layout[i] = i;
+  for (uint32_t i = s->shape.rank; i > 1; i--) {
+    unsigned o = permutation % i;
+    permutation /= i;
+    int64_t t = s->layout[i - 1];
+    s->layout[i - 1] = s->layout[o];
+    s->layout[o] = t;
+  }
+  s->shape.layout = (kl_layout){.present = true, .rank = s->shape.rank, .minor_to_major = s->layout, .tail_padding = 1};
+}
+
+static const char *shape_name(const shape_case *s) {
+  static char text[128];
+  int at = 0;
+  for (uint32_t d = 0; d < s->shape.rank; d++) at += sprintf(text + at, "%ld,", (long)s->dims[d]);
+  at += sprintf(text + at, " minor to major ");
+  for (uint32_t d = 0; d < s->shape.rank; d++) at += sprintf(text + at, "%ld,", (long)s->layout[d]);
+  return text;
+}
+
+// Every shape of the rank with dims from a short list, under every layout.
+static void for_shapes(uint32_t rank, void (*f)(shape_case *)) {
+  static const int64_t sizes[] = {1, 2, 3, 4, 5, 8};
+  unsigned shapes = 1, layouts = 1;
+  for (uint32_t d = 0; d < rank; d++) shapes *= KL_COUNT(sizes), layouts *= d + 1;
+  for (unsigned n = 0; n < shapes; n++) {
+    shape_case s = {.shape = {.dtype = KILN_F32, .rank = rank, .count = 1}};
+    s.shape.dims = s.dims;
+    for (uint32_t d = 0, r = n; d < rank; d++, r /= KL_COUNT(sizes)) s.shape.count *= s.dims[d] = sizes[r % KL_COUNT(sizes)];
+    // All layouts of small ranks, some of each large one.
+    for (unsigned l = 0; l < layouts; l += rank < 4 ? 1 : 5) {
+      set_layout(&s, l + (rank < 4 ? 0 : n % 5));
+      f(&s);
+    }
+  }
+}
+
+static const kl_expr *thread_and_lane(const shape_case *s, int64_t lanes, int64_t first) {
+  int64_t threads = (s->shape.count - first) / lanes;
+  const kl_expr *t = kl_expr_var(&pool, 0, 0, threads - 1), *j = kl_expr_var(&pool, 1, 0, lanes - 1);
+  return kl_expr_addc(&pool, kl_expr_add(&pool, kl_expr_mul(&pool, t, lanes), j), first);
+}
+
+static void index_of(const shape_case *s, int64_t element, int64_t *index) {
+  for (uint32_t i = 0; i < s->shape.rank; i++) {
+    int64_t d = s->layout[i];
+    index[d] = element % s->dims[d];
+    element /= s->dims[d];
+  }
+}
+
+static void check_round_trip(shape_case *s, const kl_expr *linear, int64_t lanes, int64_t first) {
+  const kl_expr *index[4];
+  kl_index_delinearize(&pool, &s->shape, linear, index);
+  for (uint32_t d = 0; d < s->shape.rank; d++)
+    EXPECT(index[d]->lo >= 0 && index[d]->hi < s->dims[d], "%s: dim %u in %ld..%ld of %s", shape_name(s), d,
+           (long)index[d]->lo, (long)index[d]->hi, text_of(index[d]));
+  const kl_expr *back = kl_index_linearize(&pool, &s->shape, index);
+  EXPECT(back == linear, "%s: %s comes back as %s", shape_name(s), text_of(linear), strdup(text_of(back)));
+  for (int64_t e = first; e < first + (s->shape.count - first) / lanes * lanes; e++) {
+    int64_t want[4], at[2] = {(e - first) / lanes, (e - first) % lanes};
+    index_of(s, e, want);
+    for (uint32_t d = 0; d < s->shape.rank; d++)
+      EXPECT(kl_expr_eval(index[d], at) == want[d], "%s: element %ld, dim %u", shape_name(s), (long)e, d);
+  }
+}
+
+static void apart_and_together(shape_case *s) {
+  static const struct {
+    int64_t lanes, first;
+  } walks[] = {{1, 0}, {4, 0}, {16, 0}, {2, 6}, {1, 5}, {8, 16}};
+  const kl_expr *index[4];
+  for (uint32_t d = 0; d < s->shape.rank; d++) index[d] = kl_expr_var(&pool, (int32_t)d, 0, s->dims[d] - 1);
+  const kl_expr *linear = kl_index_linearize(&pool, &s->shape, index), *back[4];
+  kl_index_delinearize(&pool, &s->shape, linear, back);
+  for (uint32_t d = 0; d < s->shape.rank; d++)
+    EXPECT(back[d] == index[d], "%s: dim %u comes back as %s", shape_name(s), d, text_of(back[d]));
+  for (size_t i = 0; i < KL_COUNT(walks); i++) {
+    if (s->shape.count >= walks[i].first + walks[i].lanes)
+      check_round_trip(s, thread_and_lane(s, walks[i].lanes, walks[i].first), walks[i].lanes, walks[i].first);
+  }
+  if (pool.exprs.n > 4000) new_pool();
+}
+
+START_TEST(taking_apart_is_undone) {
+  for (uint32_t rank = 0; rank <= 4; rank++) for_shapes(rank, apart_and_together);
+}
+END_TEST
+
 int main(void) {
-  const TTest *tests[] = {random_constructions, random_constructions_in_one_pool};
+  const TTest *tests[] = {random_constructions, random_constructions_in_one_pool, taking_apart_is_undone};
   Suite *s = suite_create("affine");
   TCase *c = tcase_create("affine");
   tcase_add_checked_fixture(c, open_pool, close_pool);

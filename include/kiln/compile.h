@@ -20,7 +20,7 @@ typedef struct kiln_compile_params {
   const char *fusion;      // name of the one fusion of ENTRY to compile; NULL: all
   uint32_t argument_align; // bytes that every argument is aligned to, a power of two, at least an element's (a complex
                            // element's part's) size; less than 16 makes accesses narrower; 0: 16
-  uint32_t keep; // KILN_KEEP_*
+  uint32_t keep;           // KILN_KEEP_*
   // Called with the IR of each kernel as built (pass "build") and after each pass. May be NULL. The text lives for the
   // call only.
   void (*after_pass)(void *user, const char *kernel, const char *pass, const char *ir);

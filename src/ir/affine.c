@@ -4,8 +4,8 @@
 //   floor((k*q + r) / k)      = q + floor(r / k)            always; q takes all multiples of k in the coefficients
 //   floor(r / k)              = floor(lo / k)               if floor(lo / k) == floor(hi / k) for r in lo..hi
 //   floor((g*s + r) / (g*h))  = floor(s / h)                if r in 0..g-1
-//   floor(floor(e / a) / b)   = floor(e / (a*b))
-// They only ever make an expression smaller, so simplification ends.
+//   floor((floor(e / a) + w) / b) = floor((e + a*w) / (a*b))
+// They make an expression smaller or nest its floors less deeply, so simplification ends.
 
 #include "ir/affine.h"
 
@@ -330,6 +330,28 @@ static void split(kl_exprs *p, const kl_expr *a, int64_t g, const kl_expr **whol
   if (t != small) kl_free(p->cx, t, bytes);
 }
 
+// The floor of r = floor(e / a) + w over k is that of *flat = e + a*w over *ak = a*k. Taken where just one term of r is
+// such a floor, and where it does not take numbers beyond 32 bits, so that it never costs an index its 32 bits.
+static bool flatten(kl_exprs *p, const kl_expr *r, int64_t k, const kl_expr **flat, int64_t *ak) {
+  const kl_atom *a = NULL;
+  for (uint32_t i = 0; i < r->n; i++) {
+    if (r->terms[i].coef != 1 || r->terms[i].atom->var >= 0) continue;
+    if (a) return false;
+    a = r->terms[i].atom;
+  }
+  if (!a || __builtin_mul_overflow(a->k, k, ak)) return false;
+  if (r->n > 1 || r->c) {
+    wide lo = 0, hi = 0;
+    plain_range(p, r->c, r->terms, r->n, &lo, &hi);
+    lo = (lo - a->lo) * a->k + a->inner->lo;
+    hi = (hi - a->hi) * a->k + a->inner->hi;
+    if (lo < INT32_MIN || hi > INT32_MAX) return false;
+  }
+  const kl_expr *w = kl_expr_sub(p, r, of_atom(p, a));
+  *flat = kl_expr_add(p, a->inner, kl_expr_mul(p, w, a->k));
+  return true;
+}
+
 // floor(r / k) where the coefficients of r are less than k in magnitude and 0 <= r->c < k.
 static const kl_expr *div_rest(kl_exprs *p, const kl_expr *r, int64_t k) {
   int64_t lo = floordiv(r->lo, k), hi = floordiv(r->hi, k);
@@ -341,11 +363,9 @@ static const kl_expr *div_rest(kl_exprs *p, const kl_expr *r, int64_t k) {
     split(p, r, g, &whole, &rest);
     if (rest->lo >= 0 && rest->hi < g) return kl_expr_div(p, whole, k / g);
   }
-  if (r->n == 1 && r->c == 0 && r->terms[0].coef == 1 && r->terms[0].atom->var < 0) {
-    const kl_atom *a = r->terms[0].atom;
-    int64_t ak;
-    if (!__builtin_mul_overflow(a->k, k, &ak)) return kl_expr_div(p, a->inner, ak);
-  }
+  const kl_expr *flat;
+  int64_t ak;
+  if (flatten(p, r, k, &flat, &ak)) return kl_expr_div(p, flat, ak);
   return of_atom(p, intern_atom(p, (kl_atom){.var = -1, .inner = r, .k = k, .lo = lo, .hi = hi}));
 }
 

@@ -19,7 +19,7 @@ static const double logistic_small[LOGISTIC_TERMS] = {0x1.fffea4p-3, -0x1.52af74
 // erf(x) / x in x^2 for |x| < 0.875
 static const double erf_small[ERF_TERMS] = {0x1.20dd6ep+0, -0x1.80aa14p-2, 0x1.c1642ep-4, -0x1.481216p-6};
 // log2(erfc(x)) for x from 0.875 to where erf is 1; falls for ever
-static const double erf_large[ERF_TERMS] = {-0x1.21614ap-5, -0x1.80f292p+0, -0x1.159412p+0, -0x1.714358p-5};
+static const double erf_large[ERF_TERMS] = {-0x1.216272p-5, -0x1.80f27ap+0, -0x1.159426p+0, -0x1.7142aep-5};
 
 static kb_reg one_like(kb *k, kb_reg x) {
   return kb_flike(k, x, 1);

@@ -98,11 +98,15 @@ static kb_reg round_to(kb *k, kb_reg x, kl_dtype t, bool clean_nan) {
   return round_small(k, x, kl_info(t));
 }
 
-kb_reg km_round(kb *k, kb_reg x, kl_dtype t) { return round_to(k, x, t, false); }
+kb_reg km_round(kb *k, kb_reg x, kl_dtype t) {
+  return round_to(k, x, t, false);
+}
 
 // A CPU's own NaN has a quiet bit and nothing else, and an operand's NaN is passed on with its bits, of which values of
 // narrow formats have none in the lower half. NVPTX makes a NaN of all ones.
-kb_reg km_round_computed(kb *k, kb_reg x, kl_dtype t) { return round_to(k, x, t, k->machine == KB_HOST); }
+kb_reg km_round_computed(kb *k, kb_reg x, kl_dtype t) {
+  return round_to(k, x, t, k->machine == KB_HOST);
+}
 
 // Rounding to odd: an inexact result gets the neighbour with the last bit set, so that a later rounding to fewer bits
 // sees on which side of its ties x lies. The nearest f32 is at hand; the other neighbour is one pattern towards x.
