@@ -11,8 +11,8 @@
 
 typedef __int128 wide;
 
-// Sums of more terms keep their plain interval.
-enum { KL_TIGHTEN_TERMS = 24 };
+// Sums of more terms keep their plain interval. Floors are flattened within the limit, where 32 bits surely do.
+enum { KL_TIGHTEN_TERMS = 24, KL_FLAT_LIMIT = 1 << 30 };
 
 void kl_exprs_init(kl_exprs *p, kl_ctx *cx, kl_arena *arena) {
   *p = (kl_exprs){.cx = cx, .arena = arena};
@@ -308,8 +308,12 @@ const kl_expr *kl_expr_addc(kl_exprs *p, const kl_expr *a, int64_t c) {
 const kl_expr *kl_expr_mul(kl_exprs *p, const kl_expr *a, int64_t k) {
   return k == 1 ? a : add_scaled(p, kl_expr_const(p, 0), a, k);
 }
+// Where the terms have cancelled too well for tighten_by_mods, the interval is still known here.
 const kl_expr *kl_expr_mod(kl_exprs *p, const kl_expr *a, int64_t k) {
-  return add_scaled(p, a, kl_expr_div(p, a, k), -k);
+  kl_expr *r = (kl_expr *)add_scaled(p, a, kl_expr_div(p, a, k), -k);
+  if (r->lo < 0) r->lo = 0;
+  if (r->hi > k - 1) r->hi = k - 1;
+  return r;
 }
 
 // a = g*whole + rest, every coefficient of rest less than g in magnitude, and 0 <= rest->c < g.
@@ -331,7 +335,7 @@ static void split(kl_exprs *p, const kl_expr *a, int64_t g, const kl_expr **whol
 }
 
 // The floor of r = floor(e / a) + w over k is that of *flat = e + a*w over *ak = a*k. Taken where just one term of r is
-// such a floor, and where it does not take numbers beyond 32 bits, so that it never costs an index its 32 bits.
+// such a floor, and within the limit, so that it never costs an index its 32 bits.
 static bool flatten(kl_exprs *p, const kl_expr *r, int64_t k, const kl_expr **flat, int64_t *ak) {
   const kl_atom *a = NULL;
   for (uint32_t i = 0; i < r->n; i++) {
@@ -341,11 +345,10 @@ static bool flatten(kl_exprs *p, const kl_expr *r, int64_t k, const kl_expr **fl
   }
   if (!a || __builtin_mul_overflow(a->k, k, ak)) return false;
   if (r->n > 1 || r->c) {
-    wide lo = 0, hi = 0;
+    int64_t lo, hi;
     plain_range(p, r->c, r->terms, r->n, &lo, &hi);
-    lo = (lo - a->lo) * a->k + a->inner->lo;
-    hi = (hi - a->hi) * a->k + a->inner->hi;
-    if (lo < INT32_MIN || hi > INT32_MAX) return false;
+    wide flat_lo = ((wide)lo - a->lo) * a->k + a->inner->lo, flat_hi = ((wide)hi - a->hi) * a->k + a->inner->hi;
+    if (flat_lo < -KL_FLAT_LIMIT || flat_hi > KL_FLAT_LIMIT || *ak > KL_FLAT_LIMIT) return false;
   }
   const kl_expr *w = kl_expr_sub(p, r, of_atom(p, a));
   *flat = kl_expr_add(p, a->inner, kl_expr_mul(p, w, a->k));
