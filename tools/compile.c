@@ -7,7 +7,7 @@ enum { O_TARGET, O_EMIT, O_OUT, O_FUSION, O_AFTER };
 static const option options[] = {
     {"--target", "TARGET", "sm_75 to sm_121, with a or f where NVIDIA has it, or host (default sm_90)"},
     {"--emit", "KIND", "ptx, llvm, plan or json (default ptx; for host llvm)"},
-    {"-o", "OUT", "write to OUT instead of standard output"},
+    {"-o", "OUT", "write to this file (default -, standard output)"},
     {"--fusion", "NAME", "only this fusion of ENTRY"},
     {"--print-after", "PASS", "print the IR after this pass (build, early-cse, dce) or after all, to standard error"},
     {0},
@@ -45,8 +45,8 @@ static void json_launch(FILE *to, const kiln_launch *l) {
 }
 
 static int write_json(const char *path, const kiln_artifact *a) {
-  FILE *f = path ? fopen(path, "w") : stdout;
-  if (!f) return write_output(path, "", 0) ? EXIT_BAD_INPUT : EXIT_DEVICE;
+  FILE *f = output_open(path);
+  if (!f) return output_close(f, path);
   fprintf(f, "{\"target\": \"%s\", \"launches\": [", kiln_artifact_target(a));
   for (size_t i = 0; i < kiln_artifact_launch_count(a); i++) {
     if (i) fprintf(f, ", ");
@@ -59,7 +59,7 @@ static int write_json(const char *path, const kiln_artifact *a) {
     json_string(f, ptx);
   }
   fprintf(f, "}\n");
-  return (path ? fclose(f) : fflush(f)) == 0 ? EXIT_DONE : EXIT_BAD_INPUT;
+  return output_close(f, path);
 }
 
 static int write_text(const char *path, const kiln_artifact *a, kiln_text_kind kind) {
@@ -75,7 +75,7 @@ static int check_words(const char *emit, const char *after) {
                            *const passes[] = {"build", "early-cse", "dce", "all"};
   for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
     if (strcmp(emit, later[i]) != 0) continue;
-    fprintf(stderr, "kiln compile: --emit %s is not supported yet\n", emit);
+    fprintf(stderr, "kiln compile: --emit %s is not supported yet: expected ptx, llvm, plan or json\n", emit);
     return EXIT_NOT_SUPPORTED;
   }
   bool known = false, pass = !after;
@@ -98,13 +98,14 @@ static int run(const args *a) {
   kiln_context *cx = kiln_context_create(NULL);
   kiln_module *m = NULL;
   kiln_artifact *art = NULL;
+  const char *out = a->values[O_OUT] && strcmp(a->values[O_OUT], "-") != 0 ? a->values[O_OUT] : NULL;
   status = open_module(cx, a->file, NULL, &m);
   if (!status) status = report(cx, kiln_compile(cx, m, &p, &art));
   if (!status) {
     if (strcmp(emit, "json") == 0)
-      status = write_json(a->values[O_OUT], art);
+      status = write_json(out, art);
     else
-      status = write_text(a->values[O_OUT], art,
+      status = write_text(out, art,
                           strcmp(emit, "plan") == 0   ? KILN_TEXT_PLAN
                           : strcmp(emit, "llvm") == 0 ? KILN_TEXT_LLVM
                                                       : KILN_TEXT_PTX);
@@ -115,10 +116,10 @@ static int run(const args *a) {
   return status;
 }
 
-const verb verb_compile = {
-    "compile",
-    "compile FILE.hlo [--target sm_90] [--emit ptx|llvm|plan|json] [-o OUT] [--fusion NAME] [--print-after PASS|all]",
-    "Compiles each fusion of ENTRY, or ENTRY itself if it has none, to a kernel.",
-    options,
-    run,
-    true};
+const verb verb_compile = {"compile",
+                           "compile FILE.hlo [OPTION]...",
+                           "compile to PTX, LLVM IR, a plan or a manifest",
+                           "Compiles each fusion of ENTRY, or ENTRY itself if it has none, to a kernel.",
+                           options,
+                           run,
+                           true};

@@ -4,26 +4,27 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 char *read_file(const char *path, size_t *size) {
   FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
   char *text = NULL;
   size_t n = 0, cap = 0;
-  if (f) {
-    for (;;) {
-      if (n == cap) {
-        char *more = realloc(text, cap = cap ? cap * 2 : 65536);
-        if (!more) break;
-        text = more;
-      }
-      size_t got = fread(text + n, 1, cap - n, f);
-      n += got;
-      if (!got) break;
+  bool ok = f != NULL;
+  for (size_t got = 1; ok && got;) {
+    if (n == cap) {
+      char *more = realloc(text, cap = cap ? cap * 2 : 65536);
+      if (!more) ok = false;
+      if (!more) break;
+      text = more;
     }
+    n += got = fread(text + n, 1, cap - n, f);
+    ok = !ferror(f);
   }
-  if (!f || ferror(f) || !text) {
-    fprintf(stderr, "kiln: cannot read %s: %s\n", path, strerror(errno));
+  if (!ok) {
+    fprintf(stderr, "kiln: cannot read %s: %s\n", f == stdin ? "standard input" : path, strerror(errno));
     free(text);
     text = NULL;
   }
@@ -32,21 +33,32 @@ char *read_file(const char *path, size_t *size) {
   return text;
 }
 
+FILE *output_open(const char *path) {
+  return path ? fopen(path, "wb") : stdout;
+}
+
+int output_close(FILE *f, const char *path) {
+  bool ok = f && fflush(f) == 0 && !ferror(f);
+  if (!ok) fprintf(stderr, "kiln: cannot write %s: %s\n", path ? path : "standard output", strerror(errno));
+  if (f && f != stdout) {
+    struct stat st;
+    fclose(f);
+    if (!ok && lstat(path, &st) == 0 && S_ISREG(st.st_mode)) remove(path); // a device or a link stays
+  }
+  return ok ? 0 : EXIT_BAD_INPUT;
+}
+
 int write_output(const char *path, const char *text, size_t size) {
-  FILE *f = path ? fopen(path, "wb") : stdout;
-  bool ok = f && fwrite(text, 1, size, f) == size;
-  if (f && path)
-    ok = fclose(f) == 0 && ok;
-  else if (f)
-    ok = fflush(f) == 0 && ok;
-  if (ok) return 0;
-  fprintf(stderr, "kiln: cannot write %s: %s\n", path ? path : "standard output", strerror(errno));
-  if (path) remove(path);
-  return EXIT_BAD_INPUT;
+  FILE *f = output_open(path);
+  if (f) fwrite(text, 1, size, f);
+  return output_close(f, path);
 }
 
 int report(kiln_context *cx, kiln_status s) {
-  for (size_t i = 0; i < kiln_diagnostics_count(cx); i++) fputs(kiln_diagnostics_get(cx, i)->text, stderr);
+  for (size_t i = 0; i < kiln_diagnostics_count(cx); i++) {
+    const kiln_diagnostic *d = kiln_diagnostics_get(cx, i);
+    fprintf(stderr, "%s%s", d->file ? "" : "kiln: ", d->text);
+  }
   kiln_diagnostics_clear(cx);
   switch (s) {
   case KILN_OK: return EXIT_DONE;
@@ -62,7 +74,7 @@ int open_module(kiln_context *cx, const char *path, const char *fusion, kiln_mod
   char *text = read_file(path, &size);
   *out = NULL;
   if (!text) return EXIT_BAD_INPUT;
-  kiln_status s = kiln_module_parse(cx, path, text, size, out);
+  kiln_status s = kiln_module_parse(cx, strcmp(path, "-") == 0 ? "<stdin>" : path, text, size, out);
   free(text);
   if (s == KILN_OK && fusion) {
     kiln_module *part = NULL;
@@ -71,6 +83,10 @@ int open_module(kiln_context *cx, const char *path, const char *fusion, kiln_mod
     *out = part;
   }
   return report(cx, s);
+}
+
+void progress(const char *doing) {
+  if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K%s%s", doing ? doing : "", doing ? " ..." : "");
 }
 
 double now_seconds(void) {
@@ -84,7 +100,11 @@ void json_string(FILE *to, const char *text) {
   for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
     if (*p == '"' || *p == '\\')
       fprintf(to, "\\%c", *p);
-    else if (*p < 32)
+    else if (*p == '\n')
+      fputs("\\n", to);
+    else if (*p == '\t')
+      fputs("\\t", to);
+    else if (*p < 32 || *p == 127)
       fprintf(to, "\\u%04x", *p);
     else
       fputc(*p, to);

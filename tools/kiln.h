@@ -10,7 +10,8 @@ enum { EXIT_DONE = 0, EXIT_DIFFERS = 1, EXIT_BAD_INPUT = 2, EXIT_NOT_SUPPORTED =
 
 // --- options (options.c) --------------------------------------------------------------------------------------------
 
-// One option of a verb: "--seed" takes a value, "--check" none. Values collect in order; the last one counts.
+// One option of a verb: "--seed" takes a value, "--check" none. Values collect in order; the last one counts, except
+// where a verb looks at all of them.
 typedef struct option {
   const char *name;  // "--seed"
   const char *value; // name of the value in the help, NULL for a flag
@@ -28,34 +29,41 @@ typedef struct args {
 } args;
 
 typedef struct verb {
-  const char *name, *synopsis, *help;
-  const option *options; // ends with a NULL name
+  const char *name, *synopsis; // "run", "run FILE.hlo [OPTION]..."
+  const char *summary;         // a few words for the list of verbs
+  const char *help;            // sentences
+  const option *options;       // ends with a NULL name
   int (*run)(const args *a);
   bool takes_file;
 } verb;
 
-// Parses the words after the verb. 0, or an exit status after having said what is wrong.
+// Parses the words after the verb; "-" is a file, "--" ends the options. 0, or an exit status after having said what is
+// wrong.
 int args_parse(const verb *v, int argc, char **argv, args *out);
 void verb_help(const verb *v, FILE *to);
 // Whole decimal number in lo..hi, else false.
 bool number(const char *text, unsigned long long lo, unsigned long long hi, unsigned long long *out);
 
-// --- modules and files (files.c)
-// --------------------------------------------------------------------------------------
+// --- modules and files (files.c) ------------------------------------------------------------------------------------
 
 // Reads a whole file; NULL after having said why. Free with free().
 char *read_file(const char *path, size_t *size);
-// Writes to `path`, or to stdout for NULL; 0 or an exit status.
+// A file to write, or stdout for a NULL path. Closing accepts NULL (the opening failed) and reports what failed since;
+// a regular file that could not be written whole is removed. 0 or an exit status.
+FILE *output_open(const char *path);
+int output_close(FILE *f, const char *path);
+// Both at once.
 int write_output(const char *path, const char *text, size_t size);
 // Prints the context's findings to stderr and clears them; returns the exit status that `s` stands for.
 int report(kiln_context *cx, kiln_status s);
 // Opens and checks a module; 0 or an exit status.
 int open_module(kiln_context *cx, const char *path, const char *fusion, kiln_module **out);
+// On a terminal only: says what is going on, in a line that the next call overwrites; NULL clears it.
+void progress(const char *doing);
 double now_seconds(void);
 void json_string(FILE *to, const char *text);
 
-// --- .npy (npy.c)
-// -----------------------------------------------------------------------------------------------------
+// --- .npy (npy.c) ---------------------------------------------------------------------------------------------------
 
 // Reads elements of `type` in row-major order (one byte each for sub-byte types) into `elements`. Types that numpy
 // lacks are taken as raw bytes of the same item size. 0, or an exit status after having said what does not fit.

@@ -9,10 +9,18 @@ enum { VERBS = sizeof verbs / sizeof verbs[0] };
 static void help(FILE *to) {
   fprintf(to, "kiln %s: compiles tensor fusions (HLO) to NVIDIA GPU kernels, and runs and checks them\n\nUsage:\n",
           kiln_version());
-  for (int i = 0; i < VERBS; i++) fprintf(to, "  kiln %s\n", verbs[i]->synopsis);
-  fprintf(to, "  kiln --version\n  kiln VERB --help\n\n"
+  for (int i = 0; i < VERBS; i++) fprintf(to, "  kiln %-32s %s\n", verbs[i]->synopsis, verbs[i]->summary);
+  fprintf(to, "  kiln VERB --help                      what the verb does, and its options\n"
+              "  kiln --version\n\n"
+              "FILE.hlo may be - for standard input.\n"
               "Exit status: 0 done; 1 results differ; 2 bad usage or bad input; 3 not supported, with the reason;\n"
               "4 device trouble. stdout is the result, stderr the talk; --json makes stdout one JSON object.\n");
+}
+
+// A result that could not be written whole is no success.
+static int finish(int status) {
+  int written = output_close(stdout, NULL);
+  return written ? written : status;
 }
 
 int main(int argc, char **argv) {
@@ -22,23 +30,24 @@ int main(int argc, char **argv) {
   }
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
     help(stdout);
-    return EXIT_DONE;
+    return finish(EXIT_DONE);
   }
   if (strcmp(argv[1], "--version") == 0) {
     printf("kiln %s\n", kiln_version());
-    return EXIT_DONE;
+    return finish(EXIT_DONE);
   }
   for (int i = 0; i < VERBS; i++) {
     if (strcmp(argv[1], verbs[i]->name) != 0) continue;
     for (int a = 2; a < argc; a++) {
       if (strcmp(argv[a], "--help") == 0 || strcmp(argv[a], "-h") == 0) {
         verb_help(verbs[i], stdout);
-        return EXIT_DONE;
+        return finish(EXIT_DONE);
       }
     }
     args parsed;
     int status = args_parse(verbs[i], argc - 2, argv + 2, &parsed);
-    return status ? status : verbs[i]->run(&parsed);
+    if (!status) status = verbs[i]->run(&parsed);
+    return status == EXIT_DONE || status == EXIT_DIFFERS ? finish(status) : status;
   }
   fprintf(stderr, "kiln: unknown verb '%s': expected run, compile, verify or devices (kiln --help)\n", argv[1]);
   return EXIT_BAD_INPUT;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *descr(kiln_dtype t) {
   switch (t) {
@@ -79,14 +80,25 @@ static void strip(char *text, const char *drop) {
   *to = 0;
 }
 
+// numpy's own name of the type, or raw bytes of its size. ml_dtypes writes its types as "<V2" and "<f1".
+static bool holds(const char *found, kiln_dtype t) {
+  char raw[16];
+  size_t size = npy_item_size(t);
+  if (strcmp(found, descr(t)) == 0) return true;
+  if (found[0] != '|' && found[0] != '<' && (found[0] != '>' || size > 1)) return false;
+  snprintf(raw, sizeof raw, "V%zu", size);
+  if (strcmp(found + 1, raw) == 0) return true;
+  if (size > 1) return false;
+  return strcmp(found + 1, descr(t) + 1) == 0 || (descr(t)[1] == 'V' && strcmp(found + 1, "f1") == 0);
+}
+
 static int check_header(const char *path, char *header, const kiln_array_type *type) {
-  char found[512], want[1024], raw[16];
+  char found[512], want[1024];
   if (!field(header, "'descr'", found, sizeof found)) return fail(path, "the .npy header has no 'descr'", NULL, NULL);
   strip(found, "' ");
-  snprintf(raw, sizeof raw, "|V%zu", npy_item_size(type->dtype));
-  if (strcmp(found, descr(type->dtype)) != 0 && strcmp(found, raw) != 0)
-    return fail(path, "the file holds", found, descr(type->dtype));
-  if (!field(header, "'fortran_order'", found, sizeof found) || strncmp(found, "False", 5) != 0)
+  snprintf(want, sizeof want, "%s (%s)", descr(type->dtype), kiln_dtype_name(type->dtype));
+  if (!holds(found, type->dtype)) return fail(path, "the file holds", found, want);
+  if (!field(header, "'fortran_order'", found, sizeof found) || strcmp(found, "False") != 0)
     return fail(path, "the array is in Fortran order", NULL, "C order");
   if (!field(header, "'shape'", found, sizeof found)) return fail(path, "the .npy header has no 'shape'", NULL, NULL);
   shape_text(type, want, sizeof want);
@@ -115,14 +127,37 @@ static int read_header(const char *path, FILE *f, const kiln_array_type *type) {
   return status;
 }
 
+// A byte holds more values than a type below 8 bits.
+static int check_range(const char *path, const kiln_array_type *type, const unsigned char *data) {
+  unsigned bits = type->dtype == KILN_PRED ? 1 : kiln_dtype_bits(type->dtype);
+  if (bits >= 8) return 0;
+  bool is_signed = type->dtype == KILN_S2 || type->dtype == KILN_S4;
+  int lo = is_signed ? -(1 << (bits - 1)) : 0, hi = lo + (1 << bits) - 1;
+  for (int64_t i = 0, n = elements(type); i < n; i++) {
+    int value = is_signed ? (signed char)data[i] : data[i];
+    if (value >= lo && value <= hi) continue;
+    char found[64], want[64];
+    snprintf(found, sizeof found, "%lld is %d", (long long)i, value);
+    snprintf(want, sizeof want, "%d to %d (%s)", lo, hi, kiln_dtype_name(type->dtype));
+    return fail(path, "element", found, want);
+  }
+  return 0;
+}
+
 int npy_read(const char *path, const kiln_array_type *type, void *data) {
   FILE *f = fopen(path, "rb");
+  struct stat st;
+  if (f && fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode)) {
+    fclose(f);
+    return fail(path, strerror(EISDIR), NULL, NULL);
+  }
   if (!f) return fail(path, strerror(errno), NULL, NULL);
   int status = read_header(path, f, type);
   size_t bytes = (size_t)elements(type) * npy_item_size(type->dtype);
   if (!status && fread(data, 1, bytes, f) != bytes) status = fail(path, "the data is cut short", NULL, NULL);
+  if (!status && fgetc(f) != EOF) status = fail(path, "the file goes on after the data", NULL, NULL);
   fclose(f);
-  return status;
+  return status ? status : check_range(path, type, data);
 }
 
 int npy_write(const char *path, const kiln_array_type *type, const void *data) {
@@ -131,17 +166,12 @@ int npy_write(const char *path, const kiln_array_type *type, const void *data) {
   int n = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr(type->dtype),
                    shape);
   size_t total = ((size_t)n + 1 + 10 + 63) / 64 * 64 - 10; // the data begins at a multiple of 64 bytes
-  size_t bytes = (size_t)elements(type) * npy_item_size(type->dtype);
-  FILE *f = fopen(path, "wb");
-  bool ok = f != NULL;
-  if (ok) {
-    unsigned char head[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)total, (unsigned char)(total >> 8)};
-    ok = fwrite(head, 1, 10, f) == 10 && fprintf(f, "%-*s\n", (int)total - 1, header) == (int)total;
-    ok = fwrite(data, 1, bytes, f) == bytes && ok;
-    ok = fclose(f) == 0 && ok;
+  unsigned char head[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)total, (unsigned char)(total >> 8)};
+  FILE *f = output_open(path);
+  if (f) {
+    fwrite(head, 1, sizeof head, f);
+    fprintf(f, "%-*s\n", (int)total - 1, header);
+    fwrite(data, 1, (size_t)elements(type) * npy_item_size(type->dtype), f);
   }
-  if (ok) return 0;
-  int status = fail(path, strerror(errno), NULL, NULL);
-  if (f) remove(path);
-  return status;
+  return output_close(f, path);
 }

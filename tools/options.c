@@ -41,9 +41,12 @@ static int take_option(const verb *v, int argc, char **argv, int *at, args *out)
 
 int args_parse(const verb *v, int argc, char **argv, args *out) {
   memset(out, 0, sizeof *out);
+  bool options = true;
   for (int i = 0; i < argc; i++) {
     int status = 0;
-    if (argv[i][0] == '-' && argv[i][1])
+    if (options && strcmp(argv[i], "--") == 0)
+      options = false;
+    else if (options && argv[i][0] == '-' && argv[i][1])
       status = take_option(v, argc, argv, &i, out);
     else if (!v->takes_file || out->file)
       status = bad(v, "unexpected word", argv[i]);
@@ -52,7 +55,7 @@ int args_parse(const verb *v, int argc, char **argv, args *out) {
     if (status) return status;
   }
   if (v->takes_file && !out->file) {
-    fprintf(stderr, "kiln %s: a file is missing: kiln %s\n", v->name, v->synopsis);
+    fprintf(stderr, "kiln %s: expected a file: kiln %s\n", v->name, v->synopsis);
     return EXIT_BAD_INPUT;
   }
   return 0;

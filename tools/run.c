@@ -1,9 +1,10 @@
 // kiln run: compile, run, check, report.
 
 #include "kiln.h"
-#include <math.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { O_DEVICE, O_FUSION, O_INPUT, O_SEED, O_OUTPUT, O_CHECK, O_NUMERICS, O_TARGET, O_THREADS, O_REPEAT, O_JSON };
 static const option options[] = {
@@ -11,7 +12,7 @@ static const option options[] = {
     {"--fusion", "NAME", "only this fusion of ENTRY"},
     {"--input", "K=FILE.npy", "values of parameter K; parameters without are filled from the seed"},
     {"--seed", "N", "seed of the filled parameters (default 0)"},
-    {"--output", "DIR", "write results as DIR/result0.npy ..."},
+    {"--output", "DIR", "write results as DIR/result0.npy ...; DIR is made if need be"},
     {"--check", NULL, "compare every result with the reference evaluator; exit status 1 if any differs"},
     {"--numerics", "MODE", "strict (the default)"},
     {"--target", "TARGET", "GPU whose kernel is reported (default sm_90)"},
@@ -97,15 +98,26 @@ static int load_inputs(session *s) {
   return 0;
 }
 
+static int make_folder(const char *dir) {
+  if (mkdir(dir, 0777) == 0 || errno == EEXIST) return 0;
+  fprintf(stderr, "kiln: cannot make the folder %s: %s\n", dir, strerror(errno));
+  return EXIT_BAD_INPUT;
+}
+
 static int write_results(session *s, const char *dir) {
+  int made = make_folder(dir);
+  if (made) return made;
   for (size_t i = 0; i < s->nresults; i++) {
     kiln_array_type t;
     if (!kiln_module_result_type(s->m, i, &t)) continue;
     char path[4096];
+    if (snprintf(path, sizeof path, "%s/result%zu.npy", dir, i) >= (int)sizeof path) {
+      fprintf(stderr, "kiln run: --output: the name of the folder is too long\n");
+      return EXIT_BAD_INPUT;
+    }
     void *elements = malloc((size_t)element_bytes(&t) + 1);
     if (!elements) return out_of_memory(element_bytes(&t));
     kiln_module_result_unpack(s->m, i, s->results[i], elements);
-    snprintf(path, sizeof path, "%s/result%zu.npy", dir, i);
     int status = npy_write(path, &t, elements);
     free(elements);
     if (status) return status;
@@ -125,11 +137,13 @@ static int run_host(session *s) {
   kiln_status st = kiln_kernel_load(s->cx, s->host, &k);
   kiln_run_params rp = {.struct_size = sizeof rp, .threads = (uint32_t)s->threads};
   double *times = calloc(s->repeat + 1, sizeof *times);
+  progress("running");
   for (size_t i = 0; times && st == KILN_OK && i <= s->repeat; i++) {
     double start = now_seconds();
     st = kiln_kernel_run(s->cx, k, (const void *const *)s->params, s->results, &rp);
     times[i] = now_seconds() - start;
   }
+  progress(NULL);
   if (st == KILN_OK && times) { // the first run warms up
     qsort(times + 1, s->repeat, sizeof *times, by_value);
     s->seconds = times[1 + s->repeat / 2];
@@ -142,7 +156,9 @@ static int run_host(session *s) {
 static int run_eval(session *s) {
   kiln_eval_params ep = {.struct_size = sizeof ep, .threads = (uint32_t)s->threads};
   double start = now_seconds();
+  progress("evaluating");
   kiln_status st = kiln_module_eval(s->cx, s->m, (const void *const *)s->params, s->results, &ep);
+  progress(NULL);
   s->seconds = now_seconds() - start;
   return report(s->cx, st);
 }
@@ -160,8 +176,10 @@ static int compile_both(session *s) {
 static int check(session *s) {
   kiln_eval_params ep = {.struct_size = sizeof ep, .threads = (uint32_t)s->threads};
   double start = now_seconds();
+  progress("checking");
   kiln_status st = kiln_module_check(s->cx, s->m, (const void *const *)s->params, (const void *const *)s->results,
                                      s->mismatch, 16, &s->mismatches, &ep);
+  progress(NULL);
   s->check_seconds = now_seconds() - start;
   return report(s->cx, st);
 }
@@ -185,11 +203,19 @@ static int64_t result_elements(const session *s) {
 }
 
 static void report_kernels(const session *s) {
-  for (size_t i = 0; i < kiln_artifact_launch_count(s->gpu); i++) {
+  size_t n = kiln_artifact_launch_count(s->gpu);
+  for (size_t i = 0; i < n; i++) {
     const kiln_launch *l = kiln_artifact_launch(s->gpu, i);
-    printf("kernel   %s for %s: grid %u, block %u, %u elements a thread in %u-byte accesses, compiled in %.1f ms\n",
-           l->kernel, kiln_artifact_target(s->gpu), l->grid[0], l->block[0], l->lanes, l->vector_bytes, s->compile_ms);
+    printf("kernel   %s for %s: ", l->kernel, kiln_artifact_target(s->gpu));
+    if (l->grid[0])
+      printf("grid %u, block %u, %u element%s a thread in %u-byte accesses", l->grid[0], l->block[0], l->lanes,
+             l->lanes == 1 ? "" : "s", l->vector_bytes);
+    else
+      printf("no elements, nothing to launch");
+    if (n == 1) printf(", compiled in %.1f ms", s->compile_ms);
+    printf("\n");
   }
+  if (n > 1) printf("compile  %.1f ms for all %zu kernels\n", s->compile_ms, n);
 }
 
 static void report_mismatches(const session *s) {
@@ -207,7 +233,9 @@ static void report_text(const session *s, bool checked) {
   if (s->gpu) report_kernels(s);
   printf("data     %lld bytes in and out\n", (long long)bytes);
   printf("time     %.3f ms, %.1f GB/s\n", s->seconds * 1e3, s->seconds > 0 ? (double)bytes / s->seconds * 1e-9 : 0);
-  if (!checked)
+  if (s->eval)
+    printf("verdict  none: --check compares with the evaluator, and these are its own results\n");
+  else if (!checked)
     printf("verdict  not checked (--check compares every result with the evaluator)\n");
   else if (!s->mismatches)
     printf("verdict  all %lld results are right (evaluator: %.2f s)\n", (long long)result_elements(s),
@@ -249,17 +277,17 @@ static int check_words(session *s) {
   const char *device = v[O_DEVICE] ? v[O_DEVICE] : "auto";
   s->eval = strcmp(device, "eval") == 0;
   if (strcmp(device, "cuda") == 0 || strcmp(device, "sim") == 0)
-    return refuse("--device", device, "not supported yet", EXIT_NOT_SUPPORTED);
+    return refuse("--device", device, "not supported yet: expected auto, host or eval", EXIT_NOT_SUPPORTED);
   if (!s->eval && strcmp(device, "auto") != 0 && strcmp(device, "host") != 0)
     return refuse("--device", device, "expected auto, cuda, host, sim or eval", EXIT_BAD_INPUT);
   if (v[O_NUMERICS] && strcmp(v[O_NUMERICS], "fast") == 0)
-    return refuse("--numerics", "fast", "not supported yet", EXIT_NOT_SUPPORTED);
+    return refuse("--numerics", "fast", "not supported yet: expected strict", EXIT_NOT_SUPPORTED);
   if (v[O_NUMERICS] && strcmp(v[O_NUMERICS], "strict") != 0)
     return refuse("--numerics", v[O_NUMERICS], "expected strict or fast", EXIT_BAD_INPUT);
   s->seed = s->threads = 0;
   s->repeat = 5;
   if (v[O_SEED] && !number(v[O_SEED], 0, ~0ull, &s->seed))
-    return refuse("--seed", v[O_SEED], "expected a whole number", EXIT_BAD_INPUT);
+    return refuse("--seed", v[O_SEED], "expected a whole number from 0 to 2^64-1", EXIT_BAD_INPUT);
   if (v[O_THREADS] && !number(v[O_THREADS], 1, 256, &s->threads))
     return refuse("--threads", v[O_THREADS], "expected 1 to 256", EXIT_BAD_INPUT);
   if (v[O_REPEAT] && !number(v[O_REPEAT], 1, 100000, &s->repeat))
@@ -313,8 +341,8 @@ static int run(const args *a) {
 
 const verb verb_run = {
     "run",
-    "run FILE.hlo [--device auto|host|eval] [--fusion NAME] [--input K=FILE.npy]... [--seed N] [--output DIR] "
-    "[--check] [--json] ...",
+    "run FILE.hlo [OPTION]...",
+    "compile, run, and with --check compare with the evaluator",
     "Compiles a module, runs it, and with --check compares all results with the reference evaluator.",
     options,
     run,

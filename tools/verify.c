@@ -41,7 +41,8 @@ static int run(const args *a) {
 
 const verb verb_verify = {"verify",
                           "verify FILE.hlo [--json]",
-                          "Parses and checks HLO text (- reads standard input) and prints it in canonical form.",
+                          "parse, check, print the canonical text",
+                          "Parses and checks HLO text and prints it in canonical form.",
                           options,
                           run,
                           true};

@@ -48,8 +48,13 @@ bool kiln_module_param_pack(const kiln_module *m, size_t i, const void *elements
 
 bool kiln_module_result_unpack(const kiln_module *m, size_t i, const void *buffer, void *elements) {
   const kl_shape *s = result_leaf(m, i);
-  if (s) kl_array_unpack(&(kl_array){s, elements}, buffer);
-  return s != NULL;
+  if (!s) return false;
+  kl_array_unpack(&(kl_array){s, elements}, buffer);
+  unsigned bits = kl_info(s->dtype)->bits;
+  if (bits >= 8 || !kl_is_int(s->dtype) || !kl_is_signed(s->dtype)) return true;
+  int8_t *e = elements; // as numpy has it: -1, not 15
+  for (int64_t k = 0; k < s->count; k++) e[k] = (int8_t)((uint8_t)e[k] << (8 - bits)) >> (8 - bits);
+  return true;
 }
 
 // --- fill -----------------------------------------------------------------------------------------------------------

@@ -180,6 +180,7 @@ typedef struct job {
 // Two names that become the same identifier are told apart by their number.
 static const char *kernel_name(job *j, uint32_t i) {
   kl_str s = kl_symbol_text(&j->m->names, j->units[i].from ? j->units[i].from->name : j->m->name);
+  if (j->params.fusion) s = kl_str_of(j->params.fusion);
   if (j->nunits == 1) return kl_str_dup(&j->scratch, s).p;
   return kl_strf(&j->scratch, "%.*s_%u", KL_FMT(s), i);
 }

@@ -17,14 +17,13 @@ static const kl_expr *linearize(kl_exprs *p, const kl_shape *s, const kl_expr *c
   return sum;
 }
 
-// The major-most dim needs no mod: the linear index is in bounds.
-static void delinearize(kl_exprs *p, const kl_shape *s, const kl_expr *linear, const kl_expr **index, bool logical) {
-  int64_t stride = 1;
+// Dim by dim q = dim*(q div dim) + q mod dim, so that linearize gives back `linear` itself. The major-most dim needs no
+// mod: the linear index is in bounds.
+static void delinearize(kl_exprs *p, const kl_shape *s, const kl_expr *q, const kl_expr **index, bool logical) {
   for (uint32_t i = 0; i < s->rank; i++) {
     uint32_t d = minor(s, i, logical);
-    const kl_expr *q = kl_expr_div(p, linear, stride);
     index[d] = i + 1 < s->rank ? kl_expr_mod(p, q, s->dims[d]) : q;
-    stride *= s->dims[d];
+    if (i + 1 < s->rank) q = kl_expr_div(p, q, s->dims[d]);
   }
 }
 
