@@ -140,23 +140,29 @@ static bool body_fits32(const kl_body *b) {
 
 // --- making -------------------------------------------------------------------------------------------------------
 
-// A name that PTX and ELF take: letters, digits and underscores, not starting with a digit.
+// A name that PTX and ELF take: letters, digits and underscores, not starting with a digit, none of PTX's own words.
 static const char *identifier(kl_arena *arena, const char *name) {
   size_t n = strlen(name);
-  char *id = kl_arena_alloc(arena, n + 6);
-  bool plain = n > 0 && !(name[0] >= '0' && name[0] <= '9');
-  char *p = id;
-  if (!plain) p += 5, memcpy(id, "kiln_", 5);
+  char *id = kl_arena_alloc(arena, n + 6), *p = id + 5;
+  memcpy(id, "kiln_", 5);
   for (size_t i = 0; i < n; i++) {
     char ch = name[i];
     bool ok = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
     p[i] = ok ? ch : '_';
   }
-  return id;
+  bool plain = n > 0 && !(p[0] >= '0' && p[0] <= '9') && strcmp(p, "_") != 0 && strcmp(p, "WARP_SZ") != 0;
+  return plain ? p : id;
 }
+
+// PTX takes 32764 bytes of arguments, here addresses of 8.
+enum { KL_MAX_KERNEL_ARGS = 32764 / 8 };
 
 static kiln_status fill(kl_ctx *cx, kl_plan *p, kl_slots *s, const kl_plan_params *params, kl_arena *arena) {
   KL_TRY(make_slots(cx, p->module, p->comp, arena, params->align ? params->align : 16, s));
+  if (p->target.machine == KL_NVPTX && s->nargs > KL_MAX_KERNEL_ARGS)
+    return kl_unsupported(cx, kl_root(p->comp)->span,
+                          "the fusion has %u parameters and results: a kernel takes at most %d", s->nargs,
+                          KL_MAX_KERNEL_ARGS);
   KL_TRY(find_domain(cx, p->comp, s, &p->count));
   if (p->count) {
     KL_TRY(shape_launch(cx, p, s));

@@ -180,6 +180,8 @@ static kiln_status check_instruction(kl_ctx *cx, LLVMValueRef i, uint32_t sm, ui
 
 kiln_status kl_ir_check(kl_ctx *cx, LLVMModuleRef m, uint32_t sm, uint32_t *ptx) {
   for (LLVMValueRef f = LLVMGetFirstFunction(m); f; f = LLVMGetNextFunction(f)) {
+    // Arguments are addresses of 8 bytes; more than 4096 bytes of them take PTX 8.1.
+    if (sm && LLVMCountBasicBlocks(f) && LLVMCountParams(f) > 4096 / 8 && *ptx < 81) *ptx = 81;
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b)) {
       for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
         KL_TRY(check_instruction(cx, i, sm, ptx));
