@@ -1,10 +1,14 @@
 // Parses anything; what parses must print, and what is printed must parse to the same text again.
+#include "mutate.h"
+
 #include <kiln/ir.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max) __attribute__((weak));
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
 
 static void fail(kiln_context *cx, const char *what, const char *text, const char *again) {
   fprintf(stderr, "%s\n--- first\n%s--- second\n%s", what, text, again ? again : "(none)\n");
@@ -39,4 +43,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   kiln_context_destroy(&cx);
   return 0;
+}
+
+// Mostly text that is nearly valid; bytes of all kinds now and then.
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed) {
+  return seed % 4 || !LLVMFuzzerMutate ? kl_mutate(data, size, max, seed) : LLVMFuzzerMutate(data, size, max);
 }

@@ -1,8 +1,43 @@
-// Valid modules and what they print as. Included once, by test_ir.c.
+// Valid modules and what they print as, for the tests that read all of them.
+#include <stdio.h>
+#include <string.h>
+
+#define COMPUTATIONS                                                                                                   \
+  "%f {\n  ROOT %p = f32[2,3] parameter(0)\n}\n\n%sum {\n  %x = f32[] parameter(0)\n"                                  \
+  "  %y = f32[] parameter(1)\n  ROOT %z = f32[] add(%x, %y)\n}\n\n%less {\n  %x = f32[] parameter(0)\n"                \
+  "  %y = f32[] parameter(1)\n  ROOT %z = pred[] compare(%x, %y), direction=LT\n}\n\n%more {\n"                        \
+  "  %p = (f32[2,3], s32[]) parameter(0)\n  ROOT %q = pred[] constant(false)\n}\n\n%again {\n"                         \
+  "  ROOT %p = (f32[2,3], s32[]) parameter(0)\n}\n\n%step {\n  %x = f32[3] parameter(0)\n"                             \
+  "  %y = f32[3] parameter(1)\n  %z = f32[3] add(%x, %y)\n  ROOT %t = (f32[3], f32[3]) tuple(%z, %z)\n"                \
+  "}\n\n%pair {\n  %x = f32[] parameter(0)\n  %y = f32[] parameter(1)\n  %v = f32[] parameter(2)\n"                    \
+  "  %w = f32[] parameter(3)\n  ROOT %z = (f32[], f32[]) tuple(%x, %w)\n}\n\n"
+#define PARAMS                                                                                                         \
+  "  %a = f32[2,3] parameter(0)\n  %b = f32[2,3] parameter(1)\n  %i = s32[4] parameter(2)\n"                           \
+  "  %c = c64[2] parameter(3)\n  %s = f32[] parameter(4)\n  %p = pred[2,3] parameter(5)\n"                             \
+  "  %t = (f32[2,3], s32[]) parameter(6)\n  %h = bf16[8] parameter(7)\n  %n = s4[6] parameter(8)\n"                    \
+  "  %k2 = f32[2,2] parameter(9)\n  %j = s32[] parameter(10)\n  %g = s32[2] parameter(11)\n"                           \
+  "  %key = u64[2] parameter(12)\n  %u = u32[2,3] parameter(13)\n  %v = f32[3] parameter(14)\n"                        \
+  "  %w = f32[3,4] parameter(15)\n  %r = f32[2,3,4] parameter(16)\n  %o = f32[4,3] parameter(17)\n"                    \
+  "  %d = s32[2,1] parameter(18)\n  %m = pred[] parameter(19)\n  %img = f32[1,4,4,2] parameter(20)\n"                  \
+  "  %ker = f32[2,2,2,3] parameter(21)\n  %q = f8e4m3fn[2,32] parameter(22)\n"                                         \
+  "  %qs = f8e8m0fnu[2,1] parameter(23)\n  %k = token[] parameter(24)\n"
+
+// A module that ends with these lines; the first is the root if none of them is said to be.
+static void wrap(char *out, size_t size, const char *lines, bool root) {
+  root = root && !strstr(lines, "ROOT ");
+  const char *head = "HloModule m\n\n" COMPUTATIONS "ENTRY %e {\n" PARAMS;
+  snprintf(out, size, "%s  %s%s\n}\n", head, root ? "ROOT " : "", lines);
+}
+
 // clang-format off
 
 // One instruction in a computation that has these parameters: a, b: f32[2,3]   i: s32[4]   c: c64[2]   s: f32[]
-// p: pred[2,3]   t: (f32[2,3], s32[])   h: bf16[8]   n: s4[6]   k2: f32[2,2]. Second: its canonical text.
+// p: pred[2,3]   t: (f32[2,3], s32[])   h: bf16[8]   n: s4[6]   k2: f32[2,2]   j: s32[]   g: s32[2]   key: u64[2]
+// u: u32[2,3]   v: f32[3]   w: f32[3,4]   r: f32[2,3,4]   o: f32[4,3]   d: s32[2,1]   m: pred[]   img: f32[1,4,4,2]
+// ker: f32[2,2,2,3]   q: f8e4m3fn[2,32]   qs: f8e8m0fnu[2,1]   k: token[]; beside these computations:
+// f: f32[2,3] -> f32[2,3]   sum: f32[], f32[] -> f32[]   less: f32[], f32[] -> pred[]   more: type of t -> pred[]
+// again: type of t -> itself   step: f32[3], f32[3] -> (f32[3], f32[3])   pair: 4 times f32[] -> (f32[], f32[])
+// Second: its canonical text.
 static const char *const instructions[][2] = {
   // names, types, white space, comments
   {"x = f32[2,3] add(a, b)", "%x = f32[2,3] add(%a, %b)"},
@@ -30,14 +65,49 @@ static const char *const instructions[][2] = {
   {"x = ((), (f32[2]{0}, token[]), opaque[]) foo()", "%x = ((), (f32[2]{0}, token[]), opaque[]) foo()"},
   {"x = f32[4294967296,0] foo()", "%x = f32[4294967296,0] foo()"},
   {"x = f32[536870912,1073741824] foo()", "%x = f32[536870912,1073741824] foo()"},
+  {"x = (b(f32[2]{0}), b( s32[] )) foo(b(f32[2,3]) foo(a))", "%x = (b(f32[2]{0}), b(s32[])) foo(b(f32[2, 3]) foo(a))"},
+  {"x = b(f32[2,3]{1,0}) custom-call(a), custom_call_target=\"pin\"", "%x = b(f32[2,3]{1,0}) custom-call(%a), custom_call_target=\"pin\""},
+  {"x = f32[?,<=3,4] foo(a)", "%x = f32[?,<=3,4] foo(%a)"},
+  {"x = f32[?,?]{1,0} foo(a)", "%x = f32[?,?]{1,0} foo(%a)"},
+  {"x = f32[2,3]{1,0:D(D,C+~)} foo(a)", "%x = f32[2,3]{1,0:D(D, C+~)} foo(%a)"},
+  {"x = s4[5]{0:T(8,128)(2,1)E(4)S(1)} foo(a)", "%x = s4[5]{0:T(8,128)(2,1)E(4)S(1)} foo(%a)"},
+  // instructions as operands, computations as attributes, labels without meaning, devices on a mesh, strings
+  {"x = f32[2,3] add(f32[2,3] negate(a), abs(multiply(b, a)))",
+   "%negate.anon = f32[2,3] negate(%a)\n  %multiply.anon = f32[2,3] multiply(%b, %a)\n  %abs.anon = f32[2,3] abs(%multiply.anon)\n"
+   "  ROOT %x = f32[2,3] add(%negate.anon, %abs.anon)"},
+  {"negate.anon = f32[2,3] abs(a)\n  ROOT x = f32[2,3] add(negate(negate.anon), /*1*/ negate(b)), control-predecessors={negate.anon}",
+   "%negate.anon = f32[2,3] abs(%a)\n  %negate.anon.1 = f32[2,3] negate(%negate.anon)\n  %negate.anon.2 = f32[2,3] negate(%b)\n"
+   "  ROOT %x = f32[2,3] add(%negate.anon.1, %negate.anon.2), control-predecessors={%negate.anon}"},
+  {"x = f32[2,3] add(f32[2,3] foo(a), b)", "%foo.anon = f32[2,3] foo(%a)\n  ROOT %x = f32[2,3] add(%foo.anon, %b)"},
+  {"x = f32[1,3,3,3] convolution(img, ker), window={size=2x2}, dim_labels=b01f_01io->b01f, conv_kind=fprop",
+   "%x = f32[1,3,3,3] convolution(%img, %ker), window={size=2x2}, dim_labels=b01f_01io->b01f, conv_kind=fprop"},
+  {"x = f32[1,3,3,3] convolution(img, ker), window={size=2x2}, dim_labels=b01f_01io->b01f, convolution_kind=fprop, sparsity_config={a=1}",
+   "%x = f32[1,3,3,3] convolution(%img, %ker), window={size=2x2}, dim_labels=b01f_01io->b01f, convolution_kind=fprop, sparsity_config={a=1}"},
+  {"x = f32[2,3] custom-call(a), custom_call_target=\"c\", dim_labels=?b01?f_?0i1o?->?b01f", "%x = f32[2,3] custom-call(%a), custom_call_target=\"c\", dim_labels=?b01?f_?0i1o?->?b01f"},
+  {"x = f32[] all-reduce(s), replica_groups=mesh['x'=2,'y'=4] {'x'}, to_apply=%sum", "%x = f32[] all-reduce(%s), replica_groups=mesh['x'=2, 'y'=4] {'x'}, to_apply=%sum"},
+  {"x = f32[] all-reduce(s), replica_groups=mesh['x'=2,'y'=4], device_ids=([4,2]T(1,0)) {'y':(2)2}, to_apply=%sum",
+   "%x = f32[] all-reduce(%s), replica_groups=mesh['x'=2, 'y'=4], device_ids=([4, 2]T(1, 0)) {'y':(2)2}, to_apply=%sum"},
+  {"x = f32[2,3] abs(a), sharding={mesh['x'=2,'y'=4], [{'x'}, {'y':(2)2}], replicated={'y':(1)2}}",
+   "%x = f32[2,3] abs(%a), sharding={mesh['x'=2, 'y'=4], [{'x'}, {'y':(2)2}], replicated={'y':(1)2}}"},
+  {"x = f32[] all-reduce(s), replica_groups=mesh[x=2,y=4] {x}, to_apply=%sum", "%x = f32[] all-reduce(%s), replica_groups=mesh[x=2, y=4] {x}, to_apply=%sum"},
+  {"x = f32[] all-reduce(s), replica_groups=mesh[x=2], device_ids=([2]T(0)) {x}, to_apply=%sum",
+   "%x = f32[] all-reduce(%s), replica_groups=mesh[x=2], device_ids=([2]T(0)) {x}, to_apply=%sum"},
+  {"x = f32[] all-reduce(s), replica_groups=@m {\"x\",\"y\":(1)2}, to_apply=%sum", "%x = f32[] all-reduce(%s), replica_groups=@m {\"x\",\"y\":(1)2}, to_apply=%sum"},
+  {"x = f32[] all-reduce(s), replica_groups=mesh[x=2], use_global_device_ids=true, to_apply=%sum", "%x = f32[] all-reduce(%s), replica_groups=mesh[x=2], use_global_device_ids=true, to_apply=%sum"},
+  {"x = f32[2,3] custom-call(a), custom_call_target='it\\'s', backend_config=\"two\nlines\"", "%x = f32[2,3] custom-call(%a), custom_call_target='it\\'s', backend_config=\"two\nlines\""},
+  {"x = f32[2,3] add(a, b), backend_config={ \"k\" : {\"}\\\"\": [1,2 ]}\n, x }, origin={ {\"a\"} }",
+   "%x = f32[2,3] add(%a, %b), backend_config={ \"k\" : {\"}\\\"\": [1,2 ]}\n, x }, origin={{\"a\"}}"},
+  {"x = f32[2,3] add(a, b), frontend_attributes={ a = {x:1,y:{2,3}}, b=\"c\" }", "%x = f32[2,3] add(%a, %b), frontend_attributes={a = {x:1,y:{2,3}}, b=\"c\"}"},
+  {"a.1 = f32[2,3] add(a, b), metadata={}ROOT x = f32[2,3] abs(a.1), sharding={replicated}%z = f32[2,3] copy(x)",
+   "%a.1 = f32[2,3] add(%a, %b), metadata={}\n  ROOT %x = f32[2,3] abs(%a.1), sharding={replicated}\n  %z = f32[2,3] copy(%x)"},
   // attributes kept as text
   {"x = f32[2,3] add(a, b), metadata={op_name=\"a,b}\"   op_type=\"x\\\"y\" list=[1,2,\n 3]}, sharding={devices=[1,2]0,1}",
    "%x = f32[2,3] add(%a, %b), metadata={op_name=\"a,b}\" op_type=\"x\\\"y\" list=[1, 2, 3]}, sharding={devices=[1, 2]0, 1}"},
   {"x = f32[2,3] add(a, b), backend_config={\"k\":[\"1\",{}],\"l\":null}, control-predecessors={%s}",
-   "%x = f32[2,3] add(%a, %b), backend_config={\"k\":[\"1\", {}], \"l\":null}, control-predecessors={%s}"},
+   "%x = f32[2,3] add(%a, %b), control-predecessors={%s}, backend_config={\"k\":[\"1\",{}],\"l\":null}"},
   {"x = f32[2,3] custom-call(f32[2,3] %a, /*index=1*/ b), custom_call_target=\"f\", window={size=2x2 pad=0_0x1_1}, dim_labels=b01f_01io->b01f",
    "%x = f32[2,3] custom-call(%a, %b), custom_call_target=\"f\", window={size=2x2 pad=0_0x1_1}, dim_labels=b01f_01io->b01f"},
-  {"x = f32[2,3] all-reduce(a), replica_groups=[2,4]<=[8]T(1,0), to_apply=%f", "%x = f32[2,3] all-reduce(%a), replica_groups=[2, 4]<=[8]T(1, 0), to_apply=%f"},
+  {"x = f32[2,3] all-reduce(a), replica_groups=[2,4]<=[4,2]T(1,0), to_apply=%sum", "%x = f32[2,3] all-reduce(%a), replica_groups=[2, 4]<=[4, 2]T(1, 0), to_apply=%sum"},
   {"x = f32[2,3] foo(a), dimensions={ 1 , 0 }, index=x", "%x = f32[2,3] foo(%a), dimensions={1, 0}, index=x"},
   {"x = f32[2,3] foo(a, 5, {1, 2},\"(\")", "%x = f32[2,3] foo(a, 5, {1, 2}, \"(\")"},
   {"x = f32[2,3] foo(a, who, s32[4]{0} i)", "%x = f32[2,3] foo(a, who, s32[4]{0} i)"},
@@ -126,6 +196,190 @@ static const char *const instructions[][2] = {
   {"x = s32[] get-tuple-element((f32[2,3], s32[]) %t), index=1", "%x = s32[] get-tuple-element(%t), index=1"},
   {"x = f32[2,3] fusion(a), calls=f, kind=kInput", "%x = f32[2,3] fusion(%a), kind=kInput, calls=%f"},
   {"x = f32[2,3] call(a), to_apply=%f", "%x = f32[2,3] call(%a), to_apply=%f"},
+  // the rarer ops, with every attribute
+  {"x = bf16[8] exp10(h)", "%x = bf16[8] exp10(%h)"},
+  {"x = bf16[8] sinh(h), result_accuracy={mode=highest}", "%x = bf16[8] sinh(%h), result_accuracy={mode=highest}"},
+  {"x = bf16[8] cosh(h), result_accuracy={tolerance={atol=0.5, rtol=0.1, ulps=2}}",
+   "%x = bf16[8] cosh(%h), result_accuracy={tolerance={atol=0.5, rtol=0.1, ulps=2}}"},
+  {"x = bf16[8] asin(h)", "%x = bf16[8] asin(%h)"},
+  {"x = bf16[8] acos(h)", "%x = bf16[8] acos(%h)"},
+  {"x = bf16[8] atan(h)", "%x = bf16[8] atan(%h)"},
+  {"x = bf16[8] asinh(h)", "%x = bf16[8] asinh(%h)"},
+  {"x = bf16[8] acosh(h)", "%x = bf16[8] acosh(%h)"},
+  {"x = bf16[8] atanh(h)", "%x = bf16[8] atanh(%h)"},
+  {"x = s32[2,3] stochastic-convert(a, u)", "%x = s32[2,3] stochastic-convert(%a, %u)"},
+  {"x = s32[4] mulhi(i, i)", "%x = s32[4] mulhi(%i, %i)"},
+  {"x = f32[2,4] dot(a, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+   "%x = f32[2,4] dot(%a, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+  {"x = f32[4,2,3,3] dot(r, o), rhs_contracting_dims={}, lhs_contracting_dims={}, operand_precision={highest,default}, lhs_batch_dims={2}, rhs_batch_dims={0}",
+   "%x = f32[4,2,3,3] dot(%r, %o), lhs_batch_dims={2}, lhs_contracting_dims={}, rhs_batch_dims={0}, rhs_contracting_dims={}, operand_precision={highest,default}"},
+  {"x = f32[2,4] dot(a, w), rhs_contracting_dims={0}, lhs_contracting_dims={1}, operand_precision={default, high}, algorithm=dot_bf16_bf16_f32_x6, frontend_attributes={grad_x={\"a\":[1,2]},y=\"b\"}",
+   "%x = f32[2,4] dot(%a, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, operand_precision={default,high}, algorithm=dot_bf16_bf16_f32_x6, frontend_attributes={grad_x={\"a\":[1,2]}, y=\"b\"}"},
+  {"x = f32[2,2] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={1}, operand_precision={packed_nibble,packed_nibble}",
+   "%x = f32[2,2] dot(%a, %b), lhs_contracting_dims={1}, rhs_contracting_dims={1}, operand_precision={packed_nibble,packed_nibble}"},
+  {"x = f32[2,4] ragged-dot(a, r, g), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}",
+   "%x = f32[2,4] ragged-dot(%a, %r, %g), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}"},
+  {"x = f32[2,2] scaled-dot(q, q, qs, qs), lhs_contracting_dims={1}, rhs_contracting_dims={1}",
+   "%x = f32[2,2] scaled-dot(%q, %q, %qs, %qs), lhs_contracting_dims={1}, rhs_contracting_dims={1}"},
+  {"x = f32[1,3,3,3] convolution(img, ker), window={size=2x2}, dim_labels=b01f_01io->b01f",
+   "%x = f32[1,3,3,3] convolution(%img, %ker), window={size=2x2}, dim_labels=b01f_01io->b01f"},
+  {"x = f32[1,4,4,3] convolution(img, ker), window={size=2x2 stride=1x2 pad=1_0x-1_2 lhs_dilate=1x2 rhs_dilate=1x1 rhs_reversal=1x0}, dim_labels=b01f_01io->b01f, operand_precision={high,highest}, metadata={op_type=\"conv\" stack_frame_id=3}",
+   "%x = f32[1,4,4,3] convolution(%img, %ker), window={size=2x2 stride=1x2 pad=1_0x-1_2 lhs_dilate=1x2 rhs_reversal=1x0}, dim_labels=b01f_01io->b01f, operand_precision={high,highest}, metadata={op_type=\"conv\" stack_frame_id=3}"},
+  {"x = f32[2] reduce(a, s), dimensions={1}, to_apply=%sum",
+   "%x = f32[2] reduce(%a, %s), dimensions={1}, to_apply=%sum"},
+  {"x = (f32[2], f32[2]) reduce(a, b, s, s), dimensions={1}, to_apply=%pair",
+   "%x = (f32[2], f32[2]) reduce(%a, %b, %s, %s), dimensions={1}, to_apply=%pair"},
+  {"x = f32[2,2] reduce-window(a, s), window={size=1x2}, to_apply=%sum",
+   "%x = f32[2,2] reduce-window(%a, %s), window={size=1x2}, to_apply=%sum"},
+  {"x = f32[2,3] select-and-scatter(a, k2, s), window={size=1x2}, select=%less, scatter=%sum",
+   "%x = f32[2,3] select-and-scatter(%a, %k2, %s), window={size=1x2}, select=%less, scatter=%sum"},
+  {"x = (f32[2,3], f32[3]) scan(a, v), dimensions={0}, num_carries=1, to_apply=%step",
+   "%x = (f32[2,3], f32[3]) scan(%a, %v), dimensions={0}, num_carries=1, to_apply=%step"},
+  {"x = (f32[2,3], f32[3]) scan(a, v), dimensions={0}, is_associative=true, is_reverse=true, num_carries=1, to_apply=%step",
+   "%x = (f32[2,3], f32[3]) scan(%a, %v), dimensions={0}, num_carries=1, is_reverse=true, is_associative=true, to_apply=%step"},
+  {"x = f32[2,3] map(a, b), dimensions={0,1}, to_apply=%sum",
+   "%x = f32[2,3] map(%a, %b), dimensions={0,1}, to_apply=%sum"},
+  {"x = f32[1,2] dynamic-slice(a, j, j), dynamic_slice_sizes={1,2}",
+   "%x = f32[1,2] dynamic-slice(%a, %j, %j), dynamic_slice_sizes={1,2}"},
+  {"x = f32[2,3] dynamic-update-slice(a, k2, j, j)", "%x = f32[2,3] dynamic-update-slice(%a, %k2, %j, %j)"},
+  {"x = f32[4,3] gather(a, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}",
+   "%x = f32[4,3] gather(%a, %i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}"},
+  {"x = f32[2,1] gather(a, d), offset_dims={1}, collapsed_slice_dims={}, start_index_map={1}, index_vector_dim=1, slice_sizes={1,1}, operand_batching_dims={0}, start_indices_batching_dims={0}, indices_are_sorted=true",
+   "%x = f32[2,1] gather(%a, %d), offset_dims={1}, collapsed_slice_dims={}, start_index_map={1}, operand_batching_dims={0}, start_indices_batching_dims={0}, index_vector_dim=1, slice_sizes={1,1}, indices_are_sorted=true"},
+  {"x = f32[2,3] scatter(a, i, o), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=%sum",
+   "%x = f32[2,3] scatter(%a, %i, %o), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=%sum"},
+  {"x = f32[2,3] scatter(a, i, o), to_apply=%sum, unique_indices=true, indices_are_sorted=true, index_vector_dim=1, scatter_dims_to_operand_dims={0}, inserted_window_dims={0}, update_window_dims={1}",
+   "%x = f32[2,3] scatter(%a, %i, %o), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, indices_are_sorted=true, unique_indices=true, to_apply=%sum"},
+  {"x = f32[2,3] sort(a), dimensions={1}, to_apply=%less", "%x = f32[2,3] sort(%a), dimensions={1}, to_apply=%less"},
+  {"x = f32[2,3] sort(a), dimensions={0}, is_stable=true, to_apply=%less",
+   "%x = f32[2,3] sort(%a), dimensions={0}, is_stable=true, to_apply=%less"},
+  {"x = (f32[2,2], s32[2,2]) topk(a), k=2", "%x = (f32[2,2], s32[2,2]) topk(%a), k=2, largest=true"},
+  {"x = (f32[2,2], s32[2,2]) topk(a), k=2, largest=false", "%x = (f32[2,2], s32[2,2]) topk(%a), k=2, largest=false"},
+  {"x = f32[2,3] rng(s, s), distribution=rng_uniform", "%x = f32[2,3] rng(%s, %s), distribution=rng_uniform"},
+  {"x = f32[2,3] rng(s, s), distribution=rng_normal", "%x = f32[2,3] rng(%s, %s), distribution=rng_normal"},
+  {"x = (u64[2], u32[4]) rng-bit-generator(key), algorithm=rng_three_fry",
+   "%x = (u64[2], u32[4]) rng-bit-generator(%key), algorithm=rng_three_fry"},
+  {"x = (u64[2], u8[4]) rng-bit-generator(key), algorithm=rng_default",
+   "%x = (u64[2], u8[4]) rng-bit-generator(%key), algorithm=rng_default"},
+  {"x = (u64[2], u64[4]) rng-bit-generator(key), algorithm=rng_philox",
+   "%x = (u64[2], u64[4]) rng-bit-generator(%key), algorithm=rng_philox"},
+  {"x = u64[2] rng-get-and-update-state(), delta=4096", "%x = u64[2] rng-get-and-update-state(), delta=4096"},
+  {"x = (f32[2,3], f32[3], f32[3]) batch-norm-training(a, v, v), epsilon=0.001, feature_index=1",
+   "%x = (f32[2,3], f32[3], f32[3]) batch-norm-training(%a, %v, %v), epsilon=0.001, feature_index=1"},
+  {"x = f32[2,3] batch-norm-inference(a, v, v, v, v), feature_index=1, epsilon=1e-05",
+   "%x = f32[2,3] batch-norm-inference(%a, %v, %v, %v, %v), epsilon=1e-05, feature_index=1"},
+  {"x = (f32[2,3], f32[3], f32[3]) batch-norm-grad(a, v, v, v, b), epsilon=1, feature_index=1",
+   "%x = (f32[2,3], f32[3], f32[3]) batch-norm-grad(%a, %v, %v, %v, %b), epsilon=1, feature_index=1"},
+  {"x = f32[2,2] cholesky(k2), lower=true", "%x = f32[2,2] cholesky(%k2), lower=true"},
+  {"x = f32[2,2] cholesky(k2)", "%x = f32[2,2] cholesky(%k2), lower=false"},
+  {"x = f32[2,3] triangular-solve(k2, a), left_side=true, lower=true, unit_diagonal=true, transpose_a=ADJOINT",
+   "%x = f32[2,3] triangular-solve(%k2, %a), left_side=true, lower=true, unit_diagonal=true, transpose_a=ADJOINT"},
+  {"x = f32[2,3] triangular-solve(k2, a), left_side=true, transpose_a=NO_TRANSPOSE",
+   "%x = f32[2,3] triangular-solve(%k2, %a), left_side=true, lower=false, unit_diagonal=false, transpose_a=NO_TRANSPOSE"},
+  {"x = c64[2] fft(c), fft_type=IFFT, fft_length={2}", "%x = c64[2] fft(%c), fft_type=IFFT, fft_length={2}"},
+  {"x = c64[2,2] fft(a), fft_type=RFFT, fft_length={3}", "%x = c64[2,2] fft(%a), fft_type=RFFT, fft_length={3}"},
+  {"x = s32[] get-dimension-size(a), dimensions={1}", "%x = s32[] get-dimension-size(%a), dimensions={1}"},
+  {"x = f32[2,<=3] set-dimension-size(a, j), dimensions={1}",
+   "%x = f32[2,<=3] set-dimension-size(%a, %j), dimensions={1}"},
+  {"x = f32[<=6] dynamic-reshape(a, j)", "%x = f32[<=6] dynamic-reshape(%a, %j)"},
+  {"x = f32[3,1,2] reshape(a), inferred_dimension=0", "%x = f32[3,1,2] reshape(%a), inferred_dimension=0"},
+  {"x = (f32[2,3], s32[]) while(t), condition=%more, body=%again",
+   "%x = (f32[2,3], s32[]) while(%t), condition=%more, body=%again"},
+  {"x = f32[2,3] conditional(m, a, b), true_computation=%f, false_computation=%f",
+   "%x = f32[2,3] conditional(%m, %a, %b), true_computation=%f, false_computation=%f"},
+  {"x = f32[2,3] conditional(j, a, b, a), branch_computations={%f, f,%f}",
+   "%x = f32[2,3] conditional(%j, %a, %b, %a), branch_computations={%f, %f, %f}"},
+  {"x = (f32[2,3], s32[]) opt-barrier(t)", "%x = (f32[2,3], s32[]) opt-barrier(%t)"},
+  {"x = f32[2,3] domain(a), domain={kind=\"sharding\", entry={maximal device=1}, exit={maximal device=0}}",
+   "%x = f32[2,3] domain(%a), domain={kind=\"sharding\", entry={maximal device=1}, exit={maximal device=0}}"},
+  {"x = f32[2,3] add-dependency(a, k)", "%x = f32[2,3] add-dependency(%a, %k)"},
+  {"x = token[] after-all(k, k)", "%x = token[] after-all(%k, %k)"},
+  {"x = token[] after-all()", "%x = token[] after-all()"},
+  {"y = (f32[2,3], f32[2,3], u32[]) copy-start(a), cross_program_prefetch_index=0\n  ROOT x = f32[2,3] copy-done(y)",
+   "%y = (f32[2,3], f32[2,3], u32[]) copy-start(%a), cross_program_prefetch_index=0\n  ROOT %x = f32[2,3] copy-done(%y)"},
+  {"y = ((f32[2,3]), f32[2,3], s32[]) async-start(a), calls=%f\n  z = ((f32[2,3]), f32[2,3], s32[]) async-update(y)\n  ROOT x = f32[2,3] async-done(z)",
+   "%y = ((f32[2,3]), f32[2,3], s32[]) async-start(%a), calls=%f\n  %z = ((f32[2,3]), f32[2,3], s32[]) async-update(%y)\n  ROOT %x = f32[2,3] async-done(%z)"},
+  {"y = ((f32[2,3]), f32[2,3], s32[]) call-start(a), async_execution_thread=\"t\", to_apply=%f\n  ROOT x = f32[2,3] call-done(y)",
+   "%y = ((f32[2,3]), f32[2,3], s32[]) call-start(%a), to_apply=%f, async_execution_thread=\"t\"\n  ROOT %x = f32[2,3] call-done(%y)"},
+  {"y = ((f32[2,3], f32[3,4]), f32[2,4], s32[]) dot-start(a, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  z = ((f32[2,3], f32[3,4]), f32[2,4], s32[]) dot-update(y)\n  ROOT x = f32[2,4] dot-done(z)",
+   "%y = ((f32[2,3], f32[3,4]), f32[2,4], s32[]) dot-start(%a, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  %z = ((f32[2,3], f32[3,4]), f32[2,4], s32[]) dot-update(%y)\n  ROOT %x = f32[2,4] dot-done(%z)"},
+  {"x = f32[4,3] all-gather(a), replica_groups={{0,1}}, dimensions={0}",
+   "%x = f32[4,3] all-gather(%a), replica_groups={{0, 1}}, dimensions={0}"},
+  {"x = f32[4,3] all-gather(a), channel_id=7, replica_groups=[1,2]<=[2], dimensions={0}, use_global_device_ids=true, constrain_layout=true",
+   "%x = f32[4,3] all-gather(%a), channel_id=7, replica_groups=[1, 2]<=[2], constrain_layout=true, dimensions={0}, use_global_device_ids=true"},
+  {"y = (f32[2,3], f32[4,3]) all-gather-start(a), replica_groups={{0,1}}, dimensions={0}\n  ROOT x = f32[4,3] all-gather-done(y)",
+   "%y = (f32[2,3], f32[4,3]) all-gather-start(%a), replica_groups={{0, 1}}, dimensions={0}\n  ROOT %x = f32[4,3] all-gather-done(%y)"},
+  {"x = f32[] all-reduce(s), replica_groups={}, to_apply=%sum",
+   "%x = f32[] all-reduce(%s), replica_groups={}, to_apply=%sum"},
+  {"x = f32[] all-reduce(s), channel_id=1, replica_groups=[2,4]<=[2,2,2]T(1,0,2), use_global_device_ids=true, to_apply=%sum, mode=flattened_id",
+   "%x = f32[] all-reduce(%s), channel_id=1, replica_groups=[2, 4]<=[2, 2, 2]T(1, 0, 2), use_global_device_ids=true, to_apply=%sum, mode=flattened_id"},
+  {"x = f32[] all-reduce(s), replica_groups={{0},{1,2}}, to_apply=%sum",
+   "%x = f32[] all-reduce(%s), replica_groups={{0}, {1, 2}}, to_apply=%sum"},
+  {"y = f32[2,3] all-reduce-start(a), replica_groups={{0,1},{2,3}}, to_apply=%sum\n  ROOT x = f32[2,3] all-reduce-done(y)",
+   "%y = f32[2,3] all-reduce-start(%a), replica_groups={{0, 1}, {2, 3}}, to_apply=%sum\n  ROOT %x = f32[2,3] all-reduce-done(%y)"},
+  {"x = f32[1,3] reduce-scatter(a), replica_groups={{0,1}}, dimensions={0}, to_apply=%sum",
+   "%x = f32[1,3] reduce-scatter(%a), replica_groups={{0, 1}}, dimensions={0}, to_apply=%sum"},
+  {"x = f32[2,3] all-to-all(a), replica_groups={{0,1}}, dimensions={0}",
+   "%x = f32[2,3] all-to-all(%a), replica_groups={{0, 1}}, dimensions={0}"},
+  {"x = (f32[2,3], f32[2,3]) all-to-all(a, b), replica_groups={{1,0}}",
+   "%x = (f32[2,3], f32[2,3]) all-to-all(%a, %b), replica_groups={{1, 0}}"},
+  {"x = f32[2,3] ragged-all-to-all(a, b, g, g, g, g), replica_groups={{0,1}}",
+   "%x = f32[2,3] ragged-all-to-all(%a, %b, %g, %g, %g, %g), replica_groups={{0, 1}}"},
+  {"x = f32[2,3] collective-broadcast(a), replica_groups={{1,0}}, channel_id=3",
+   "%x = f32[2,3] collective-broadcast(%a), channel_id=3, replica_groups={{1, 0}}"},
+  {"x = f32[2,3] collective-reduce(a), replica_groups={{1,0}}, to_apply=%sum",
+   "%x = f32[2,3] collective-reduce(%a), replica_groups={{1, 0}}, to_apply=%sum"},
+  {"x = f32[2,3] collective-permute(a), source_target_pairs={{0,1},{1,0}}",
+   "%x = f32[2,3] collective-permute(%a), source_target_pairs={{0,1},{1,0}}"},
+  {"y = (f32[2,3], f32[2,3], u32[], u32[]) collective-permute-start(a), channel_id=2, source_target_pairs={{0,1}, {1,2}}\n  ROOT x = f32[2,3] collective-permute-done(y)",
+   "%y = (f32[2,3], f32[2,3], u32[], u32[]) collective-permute-start(%a), channel_id=2, source_target_pairs={{0,1},{1,2}}\n  ROOT %x = f32[2,3] collective-permute-done(%y)"},
+  {"x = u32[] partition-id()", "%x = u32[] partition-id()"},
+  {"x = u32[] replica-id()", "%x = u32[] replica-id()"},
+  {"x = ((f32[2,3]), token[]) infeed(k), infeed_config=\"c\"",
+   "%x = ((f32[2,3]), token[]) infeed(%k), infeed_config=\"c\""},
+  {"x = token[] outfeed(a, k), outfeed_config=\"c\", outfeed_shape=f32[2,3]{1,0}",
+   "%x = token[] outfeed(%a, %k), outfeed_shape=f32[2,3]{1,0}, outfeed_config=\"c\""},
+  {"y = (f32[2,3], u32[], token[]) send(a, k), channel_id=1, is_host_transfer=true\n  ROOT x = token[] send-done(y), channel_id=1, is_host_transfer=true",
+   "%y = (f32[2,3], u32[], token[]) send(%a, %k), channel_id=1, is_host_transfer=true\n  ROOT %x = token[] send-done(%y), channel_id=1, is_host_transfer=true"},
+  {"y = (f32[2,3], u32[], token[]) recv(k), channel_id=2, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1}}}\n  ROOT x = (f32[2,3], token[]) recv-done(y), channel_id=2",
+   "%y = (f32[2,3], u32[], token[]) recv(%k), channel_id=2, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1}}}\n  ROOT %x = (f32[2,3], token[]) recv-done(%y), channel_id=2"},
+  {"x = f32[2,3] shuffle(a)", "%x = f32[2,3] shuffle(%a)"},
+  {"x = f32[2,3] call(a), to_apply=%f, is_composite=true, frontend_attributes={composite.name=\"foo.bar\",composite.attributes={n = 1 : i32},composite.version=\"1\"}",
+   "%x = f32[2,3] call(%a), to_apply=%f, is_composite=true, frontend_attributes={composite.name=\"foo.bar\", composite.attributes={n = 1 : i32}, composite.version=\"1\"}"},
+  {"x = (f32[2,3], f32[]) custom-call(a, s), custom_call_target=\"cublas\", operand_layout_constraints={f32[2,3]{1,0}, f32[]}, output_to_operand_aliasing={{0}: (0, {}), {1}: (1, {})}, custom_call_has_side_effect=true, api_version=API_VERSION_TYPED_FFI, schedule=SCHEDULE_EARLIEST, padding_type=PADDING_SAME, backend_config={\"alpha_real\":1,\"list\":[1,2, {\"x\":\"}\"}]}",
+   "%x = (f32[2,3], f32[]) custom-call(%a, %s), custom_call_target=\"cublas\", custom_call_has_side_effect=true, operand_layout_constraints={f32[2, 3]{1, 0}, f32[]}, output_to_operand_aliasing={{0}: (0, {}), {1}: (1, {})}, api_version=API_VERSION_TYPED_FFI, schedule=SCHEDULE_EARLIEST, padding_type=PADDING_SAME, backend_config={\"alpha_real\":1,\"list\":[1,2, {\"x\":\"}\"}]}"},
+  {"x = f32[2,3] custom-call(a), custom_call_target='x', literal=s32[2]{0} {1, 2}, called_computations={%f,%f}, operand_precision={high,highest}, backend_config='a\"b'",
+   "%x = f32[2,3] custom-call(%a), custom_call_target='x', called_computations={%f, %f}, literal=s32[2]{0} {1, 2}, operand_precision={high, highest}, backend_config='a\"b'"},
+  {"x = f32[2,3] custom-call(a), custom_call_target=\"x\", to_apply=%f, feature_group_count=2, batch_group_count=3",
+   "%x = f32[2,3] custom-call(%a), custom_call_target=\"x\", feature_group_count=2, batch_group_count=3, to_apply=%f"},
+  {"x = f32[2,3] add(a, b), sharding={devices=[2,1,2]0,1,2,3 last_tile_dim_replicate}",
+   "%x = f32[2,3] add(%a, %b), sharding={devices=[2, 1, 2]0, 1, 2, 3 last_tile_dim_replicate}"},
+  {"x = f32[2,3] add(a, b), sharding={devices=[2,1,2]<=[2,2]T(1,0) last_tile_dims={manual}}",
+   "%x = f32[2,3] add(%a, %b), sharding={devices=[2, 1, 2]<=[2, 2]T(1, 0) last_tile_dims={manual}}"},
+  {"x = f32[2,3] add(a, b), sharding={manual}", "%x = f32[2,3] add(%a, %b), sharding={manual}"},
+  {"x = f32[2,3] add(a, b), sharding={replicated metadata={op_name=\"x\" source_line=3}}",
+   "%x = f32[2,3] add(%a, %b), sharding={replicated metadata={op_name=\"x\" source_line=3}}"},
+  {"x = f32[2,3] add(a, b), sharding={maximal device=0}", "%x = f32[2,3] add(%a, %b), sharding={maximal device=0}"},
+  {"x = f32[2,3] add(a, b), sharding={unknown shard_as 3}",
+   "%x = f32[2,3] add(%a, %b), sharding={unknown shard_as 3}"},
+  {"x = f32[2,3] add(a, b), sharding={replicated shard_like 2}",
+   "%x = f32[2,3] add(%a, %b), sharding={replicated shard_like 2}"},
+  {"x = f32[2,3] add(a, b), sharding={mesh[x=2,y=4], [{x}, {y:(2)2}], replicated={y:(1)2}}",
+   "%x = f32[2,3] add(%a, %b), sharding={mesh[x=2, y=4], [{x}, {y:(2)2}], replicated={y:(1)2}}"},
+  {"x = f32[2,3] add(a, b), sharding={mesh[x=2,y=4], device_ids=([4,2]T(1,0)), [{x,?}, {}], unreduced={y}}",
+   "%x = f32[2,3] add(%a, %b), sharding={mesh[x=2, y=4], device_ids=([4, 2]T(1, 0)), [{x, ?}, {}], unreduced={y}}"},
+  {"x = f32[2,3] add(a, b), sharding={maximal_mesh[device_id=5]}",
+   "%x = f32[2,3] add(%a, %b), sharding={maximal_mesh[device_id=5]}"},
+  {"x = (f32[2,3], s32[]) while(t), condition=%more, body=%again, sharding={{devices=[2,1]0,1}, /*index=1*/{replicated}}",
+   "%x = (f32[2,3], s32[]) while(%t), condition=%more, body=%again, sharding={{devices=[2, 1]0, 1}, {replicated}}"},
+  {"x = f32[2,3] add(a, b), origin={{\"add.1\" {0}}}, statistics={visualizing_index=0,stat=0.5}",
+   "%x = f32[2,3] add(%a, %b), origin={{\"add.1\" {0}}}, statistics={visualizing_index=0, stat=0.5}"},
+  {"x = (f32[2,3], f32[2,3]) tuple(a, b), origin={({\"x\"}, {\"y\" {1}})}",
+   "%x = (f32[2,3], f32[2,3]) tuple(%a, %b), origin={({\"x\"}, {\"y\" {1}})}"},
+  {"x = (f32[2,3], f32[2,3]) tuple(a, b), origin={[synthetic_call]}",
+   "%x = (f32[2,3], f32[2,3]) tuple(%a, %b), origin={[synthetic_call]}"},
+  {"x = f32[2,3] fusion(a), kind=kCustom, calls=%f, output_to_operand_aliasing={{}: (0, {})}, backend_config={\"outer_dimension_partitions\":[\"2\",\"3\"]}",
+   "%x = f32[2,3] fusion(%a), kind=kCustom, calls=%f, output_to_operand_aliasing={{}: (0, {})}, backend_config={\"outer_dimension_partitions\":[\"2\",\"3\"]}"},
   // literals
   {"x = f32[] constant(0.1)", "%x = f32[] constant(0.1)"},
   {"x = f32[] constant( -inf )", "%x = f32[] constant(-inf)"},
@@ -136,9 +390,19 @@ static const char *const instructions[][2] = {
   {"x = c64[2] constant({(1, -2), (-0,nan(0x7))})", "%x = c64[2] constant({(1, -2), (-0, nan(0x7))})"},
   {"x = c128[] constant((0.1, inf))", "%x = c128[] constant((0.1, inf))"},
   {"x = f32[0] constant({})", "%x = f32[0] constant({})"},
-  {"x = f32[2,0] constant({{}, {}})", "%x = f32[2,0] constant({})"},
+  {"x = f32[2,0] constant({{}, {}})", "%x = f32[2,0] constant({{}, {}})"},
+  {"x = f32[2,0] constant({})", "%x = f32[2,0] constant({{}, {}})"},
+  {"x = f32[2,3,0,4] constant({{{}, {}, {}}, {{}, {}, {}}})", "%x = f32[2,3,0,4] constant({{{}, {}, {}}, {{}, {}, {}}})"},
+  {"x = f32[1000000000000,0] constant({})", "%x = f32[1000000000000,0] constant({})"},
   {"x = f32[0,1000000000000] constant({})", "%x = f32[0,1000000000000] constant({})"},
   {"x = (f32[], s32[2]) constant((1, {2,3}))", "%x = (f32[], s32[2]) constant((1, {2, 3}))"},
+  {"x = ((pred[2,1], ()), (c64[]{}, s4[0])) constant( ( ( { {1}, {false} }, ( ) ) , /*c*/ ((1, -0), {}) ) )",
+   "%x = ((pred[2,1], ()), (c64[]{}, s4[0])) constant((({{true}, {false}}, ()), ((1, -0), {})))"},
+  {"x = () constant(())", "%x = () constant(())"},
+  {"x = f32[4] constant({...})", "%x = f32[4] constant({...})"},
+  {"x = f32[4,2] constant({ {1, 2}, /*c*/ ... })", "%x = f32[4,2] constant({{1, 2}, ...})"},
+  {"x = (f32[], f32[4]) constant({...})", "%x = (f32[], f32[4]) constant({...})"},
+  {"x = (f32[], f32[4]) constant((1,{...}))", "%x = (f32[], f32[4]) constant((1, {...}))"},
   {"x = u64[] constant(18446744073709551615)", "%x = u64[] constant(18446744073709551615)"},
   {"x = s64[] constant(-9223372036854775808)", "%x = s64[] constant(-9223372036854775808)"},
   {"x = f8e4m3fn[2] constant({448, nan})", "%x = f8e4m3fn[2] constant({448, nan})"},
@@ -148,9 +412,9 @@ static const char *const instructions[][2] = {
 static const char *const modules[][2] = {
   {"HloModule m:\ne { ROOT p = f32[] parameter(0) }", "HloModule m\n\nENTRY %e {\n  ROOT %p = f32[] parameter(0)\n}\n"},
   {"HloModule %0, is_scheduled=true,entry_computation_layout={(f32[2]{0},/*index=1*/ f32[])->f32[2]{0}}, input_output_alias={ {}: (0, {}, may-alias) }\n"
-   "ENTRY e { ROOT p = f32[] parameter(0) }",
+   "ENTRY e { q = f32[] parameter(1) ROOT p = f32[2] parameter(0) }",
    "HloModule %0, is_scheduled=true, entry_computation_layout={(f32[2]{0}, f32[])->f32[2]{0}}, input_output_alias={{}: (0, {}, may-alias)}\n"
-   "\nENTRY %e {\n  ROOT %p = f32[] parameter(0)\n}\n"},
+   "\nENTRY %e {\n  %q = f32[] parameter(1)\n  ROOT %p = f32[2] parameter(0)\n}\n"},
   {"HloModule m\nENTRY %e (p: f32[2], q: (f32[], s32[])) -> f32[2] {\n  %q = (f32[], s32[]) parameter(1)\n  %p = f32[2] parameter(0)\n"
    "  r = f32[2] negate(p)\n}, execution_thread=\"main\"\n",
    "HloModule m\n\nENTRY %e {\n  %q = (f32[], s32[]) parameter(1)\n  %p = f32[2] parameter(0)\n  ROOT %r = f32[2] negate(%p)\n}, execution_thread=\"main\"\n"},
@@ -160,10 +424,62 @@ static const char *const modules[][2] = {
    "HloModule m\n\n%b {\n  ROOT %p = f32[] parameter(0)\n}\n\nENTRY %c {\n  %p = f32[] parameter(0)\n"
    "  ROOT %r = f32[] fusion(%p), kind=kLoop, calls=%b\n}\n\n%a {\n  %p = f32[] parameter(0)\n  ROOT %r = f32[] call(%p), to_apply=%c\n}\n"},
   {"HloModule m\nENTRY e () -> f32[]{} { ROOT c = f32[] constant(1) }", "HloModule m\n\nENTRY %e {\n  ROOT %c = f32[] constant(1)\n}\n"},
+  // every attribute of a header
+  {"HloModule m, is_scheduled=false, entry_computation_layout={(f32[2]{0}, (s32[], f32[]))->(f32[2]{0:T(2)}, f32[])}, alias_passthrough_params=true, "
+   "replica_count=2, num_partitions=4, buffer_donor={ (0, {}), (1, {1}) }, input_output_alias={ {0}: (0, {}, must-alias), {1}: (1, {1}) }, "
+   "allow_spmd_sharding_propagation_to_parameters={true,false}, allow_spmd_sharding_propagation_to_output=true, use_auto_spmd_partitioning=true, "
+   "frontend_attributes={fingerprint_before_lhs=\"ab\",x={\"a\":1}}, origin_recovery_table={ {\"a\"} : {\"b\"} }\n"
+   "ENTRY e { p = f32[2] parameter(0) q = (s32[], f32[]) parameter(1) g = f32[] get-tuple-element(q), index=1 ROOT t = (f32[2], f32[]) tuple(p, g) }",
+   "HloModule m, is_scheduled=false, entry_computation_layout={(f32[2]{0}, (s32[], f32[]))->(f32[2]{0:T(2)}, f32[])}, alias_passthrough_params=true, "
+   "replica_count=2, num_partitions=4, buffer_donor={(0, {}), (1, {1})}, input_output_alias={{0}: (0, {}, must-alias), {1}: (1, {1})}, "
+   "allow_spmd_sharding_propagation_to_parameters={true, false}, allow_spmd_sharding_propagation_to_output=true, use_auto_spmd_partitioning=true, "
+   "frontend_attributes={fingerprint_before_lhs=\"ab\", x={\"a\":1}}, origin_recovery_table={{\"a\"} : {\"b\"}}\n\n"
+   "ENTRY %e {\n  %p = f32[2] parameter(0)\n  %q = (s32[], f32[]) parameter(1)\n  %g = f32[] get-tuple-element(%q), index=1\n  ROOT %t = (f32[2], f32[]) tuple(%p, %g)\n}\n"},
+  // words of the language are no names for a module without a percent sign
+  {"HloModule %unknown\ne { ROOT c = f32[] constant(1) }", "HloModule %unknown\n\nENTRY %e {\n  ROOT %c = f32[] constant(1)\n}\n"},
+  {"HloModule %f32\ne { ROOT c = f32[] constant(1) }", "HloModule %f32\n\nENTRY %e {\n  ROOT %c = f32[] constant(1)\n}\n"},
+  // no header
+  {"ENTRY e { ROOT c = f32[] constant(1) }", "HloModule module_e\n\nENTRY %e {\n  ROOT %c = f32[] constant(1)\n}\n"},
+  {"e { ROOT c = f32[] constant(1) }", "HloModule module_e\n\nENTRY %e {\n  ROOT %c = f32[] constant(1)\n}\n"},
+  {"// c\n%f (p: f32[]) -> f32[] { ROOT p = f32[] parameter(0) }\nENTRY %e () -> f32[] { c = f32[] constant(1) ROOT r = f32[] call(c), to_apply=f }",
+   "HloModule module_e\n\n%f {\n  ROOT %p = f32[] parameter(0)\n}\n\nENTRY %e {\n  %c = f32[] constant(1)\n  ROOT %r = f32[] call(%c), to_apply=%f\n}\n"},
+  // neither header nor computation
+  {"x = f32[2] parameter(0)\ny = f32[2] parameter(1)\nROOT z = (f32[2], f32[2]) tuple(x, w)\nw = f32[2] add(x, y)\n",
+   "HloModule _\n\nENTRY %_ {\n  %x = f32[2] parameter(0)\n  %y = f32[2] parameter(1)\n  %w = f32[2] add(%x, %y)\n  ROOT %z = (f32[2], f32[2]) tuple(%x, %w)\n}\n"},
+  {"x = f32[2] parameter(0)\ny = f32[2] negate(x)\nf { ROOT p = f32[] parameter(0) }\n",
+   "HloModule _\n\nENTRY %_ {\n  %x = f32[2] parameter(0)\n  ROOT %y = f32[2] negate(%x)\n}\n\n%f {\n  ROOT %p = f32[] parameter(0)\n}\n"},
+  {"%r = f32[4] add(f32[4]{0} %x, f32[4] y)",
+   "HloModule _, is_scheduled=true\n\nENTRY %_ {\n  %x = f32[4]{0} parameter(0)\n  %y = f32[4] parameter(1)\n  ROOT %r = f32[4] add(%x, %y)\n}\n"},
+  {"%q = f32[4] add(f32[4] %x, f32[4] x)\nr = f32[4] multiply(f32[4] q, f32[4] z)",
+   "HloModule _\n\nENTRY %_ {\n  %x = f32[4] parameter(0)\n  %q = f32[4] add(%x, %x)\n  %z = f32[4] parameter(1)\n  ROOT %r = f32[4] multiply(%q, %z)\n}\n"},
+  {"f32[4] add(f32[4], f32[4] z)",
+   "HloModule _, is_scheduled=true\n\nENTRY %_ {\n  %_0 = f32[4] parameter(0)\n  %z = f32[4] parameter(1)\n  ROOT %_ = f32[4] add(%_0, %z)\n}\n"},
+  {"f32[4] fusion(f32[4] %a), kind=kLoop, calls={ p = f32[4] parameter(0) ROOT n = f32[4] negate(p) }",
+   "HloModule _, is_scheduled=true\n\n%_.1 {\n  %p = f32[4] parameter(0)\n  ROOT %n = f32[4] negate(%p)\n}\n\nENTRY %_ {\n  %a = f32[4] parameter(0)\n"
+   "  ROOT %_ = f32[4] fusion(%a), kind=kLoop, calls=%_.1\n}\n"},
+  // computations in the place of their names
+  {"HloModule m\nENTRY e {\n  p = (f32[2], s32[]) parameter(0)\n  j = s32[] parameter(1)\n  ROOT w = (f32[2], s32[]) while(p), body={\n"
+   "    q = (f32[2], s32[]) parameter(0)\n    a = f32[2] get-tuple-element(q), index=0\n    b = s32[] get-tuple-element(q), index=1\n    z = f32[] constant(1)\n"
+   "    s = f32[] reduce(a, z), to_apply={\n      x = f32[] parameter(0)\n      y = f32[] parameter(1)\n      ROOT m = f32[] maximum(x, y)\n    }, dimensions={0}\n"
+   "    ROOT t = (f32[2], s32[]) tuple(add(a, f32[2] broadcast(s)), b)\n  }, condition={ q = (f32[2], s32[]) parameter(0) ROOT c = pred[] constant(false) }, "
+   "control-predecessors={j}\n}\n",
+   "HloModule m\n\n%_ {\n  %x = f32[] parameter(0)\n  %y = f32[] parameter(1)\n  ROOT %m = f32[] maximum(%x, %y)\n}\n\n"
+   "%_.1 {\n  %q = (f32[2], s32[]) parameter(0)\n  %a = f32[2] get-tuple-element(%q), index=0\n  %b = s32[] get-tuple-element(%q), index=1\n  %z = f32[] constant(1)\n"
+   "  %s = f32[] reduce(%a, %z), dimensions={0}, to_apply=%_\n  %broadcast.anon = f32[2] broadcast(%s), dimensions={}\n  %add.anon = f32[2] add(%a, %broadcast.anon)\n"
+   "  ROOT %t = (f32[2], s32[]) tuple(%add.anon, %b)\n}\n\n%_.2 {\n  %q = (f32[2], s32[]) parameter(0)\n  ROOT %c = pred[] constant(false)\n}\n\n"
+   "ENTRY %e {\n  %p = (f32[2], s32[]) parameter(0)\n  %j = s32[] parameter(1)\n"
+   "  ROOT %w = (f32[2], s32[]) while(%p), condition=%_.2, body=%_.1, control-predecessors={%j}\n}\n"},
+  {"HloModule m\n_ { ROOT p = f32[2] parameter(0) }\nENTRY e {\n  p = f32[2] parameter(0)\n  j = s32[] parameter(1)\n"
+   "  ROOT c = f32[2] conditional(j, p, p, p), branch_computations={{ ROOT q = f32[2] parameter(0) }, _, { q = f32[2] parameter(0) ROOT n = f32[2] negate(q) }}\n}\n",
+   "HloModule m\n\n%_ {\n  ROOT %p = f32[2] parameter(0)\n}\n\n%_.1 {\n  ROOT %q = f32[2] parameter(0)\n}\n\n%_.2 {\n  %q = f32[2] parameter(0)\n"
+   "  ROOT %n = f32[2] negate(%q)\n}\n\nENTRY %e {\n  %p = f32[2] parameter(0)\n  %j = s32[] parameter(1)\n"
+   "  ROOT %c = f32[2] conditional(%j, %p, %p, %p), branch_computations={%_.1, %_, %_.2}\n}\n"},
   {"HloModule m\r\nENTRY e {\r\n  ROOT c = f32[] constant(1)\r\n}\r\n", "HloModule m\n\nENTRY %e {\n  ROOT %c = f32[] constant(1)\n}\n"},
   {"HloModule m, is_scheduled=true\n\nFileNames\n1 \"a.py\"\n2 \"b.py\"\n\nFunctionNames\n1 \"f\"\n\nFileLocations\n"
    "1 {file_name_id=1 function_name_id=1 line=5}\n\nStackFrames\n1 {file_location_id=1 parent_frame_id=1}\n\n\n"
    "ENTRY e {\n  ROOT c = f32[] constant(1), metadata={op_name=\"x\" stack_frame_id=1}\n}\n",
-   "HloModule m, is_scheduled=true\n\nENTRY %e {\n  ROOT %c = f32[] constant(1), metadata={op_name=\"x\" stack_frame_id=1}\n}\n"},
+   "HloModule m, is_scheduled=true\n\nFileNames\n1 \"a.py\"\n2 \"b.py\"\n\nFunctionNames\n1 \"f\"\n\nFileLocations\n"
+   "1 {file_name_id=1 function_name_id=1 line=5}\n\nStackFrames\n1 {file_location_id=1 parent_frame_id=1}\n"
+   "\nENTRY %e {\n  ROOT %c = f32[] constant(1), metadata={op_name=\"x\" stack_frame_id=1}\n}\n"},
 };
 // clang-format on

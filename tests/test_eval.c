@@ -151,7 +151,7 @@ static bool read_case(FILE *f, op_case *c) {
 static const struct {
   const char *file;
   int cases;
-} files[] = {{"int", 338}, {"float", 602}, {"convert", 676}, {"complex", 72}};
+} files[] = {{"int", 338}, {"float", 602}, {"convert", 676}, {"complex", 72}, {"functions", 169}};
 
 START_TEST(computed_cases) {
   static op_case c;
@@ -241,6 +241,12 @@ static const struct {
     {"reduce-precision", "f32", "f32", "exponent_bits=5, mantissa_bits=10", "nan 65519 65520 -1e-6 1.0004883", "", "", "nan 65504 inf -0 1"},
     {"reduce-precision", "f32", "f32", "exponent_bits=8, mantissa_bits=7", "1e-45 1e-39", "", "", "0 0x1.6p-130"},
     {"reduce-precision", "f8e4m3fn", "f8e4m3fn", "exponent_bits=4, mantissa_bits=1", "448 1.75 nan", "", "", "nan 2 nan"},
+    {"mulhi", "s2,s2", "s2", "", "-2 1 -1", "-2 1 1", "", "1 0 -1"},
+    {"stochastic-convert", "f32,u32", "s32", "", "1.5 1.5 -1.5 -1.5 3e9 -3e9 nan", "2147483647 2147483648 2147483647 2147483648 0 0 0", "", "2 1 -2 -1 2147483647 -2147483648 0"},
+    {"stochastic-convert", "f16,u16", "u8", "", "1.75 1.75 -0.5 255.5", "49151 49152 0 65535", "", "2 1 0 255"},
+    {"stochastic-convert", "f32,u32", "f16", "", "1.0001221 1.0001221 -1.0001221 65512 65512 1e9 -inf nan 5e-8 5e-8", "536346624 536870912 0 1073741823 2147483648 0 7 7 1 4000000000", "", "1.001 1 -1.001 inf 65504 inf -inf nan 6e-08 0"},
+    {"stochastic-convert", "f64,u64", "f8e4m3fn", "", "450 450 500 1e30", "0 18446744073709551615 0 0", "", "nan 448 nan nan"},
+    {"stochastic-convert", "bf16,u16", "f32", "", "1.5 -0", "0 0", "", "1.5 -0"},
     {"copy", "u2", "u2", "", "3 0", "", "", "3 0"},
     {"add", "pred,pred", "pred", "", "true true false", "true false false", "", "true true false"},
     {"bitcast-convert", "f32", "s32", "", "1 -0", "", "", "1065353216 -2147483648"},

@@ -50,6 +50,12 @@ static bool bounded_by_one(kl_op op) {
   return op == KL_OP_TANH || op == KL_OP_ERF || op == KL_OP_LOGISTIC || op == KL_OP_SIN || op == KL_OP_COS;
 }
 
+static double most_of(kl_op op, kl_dtype t) {
+  if (bounded_by_one(op)) return 1;
+  if (op == KL_OP_ASIN || op == KL_OP_ATAN) return kl_float_decode(t, kl_float_encode(t, M_PI_2));
+  return op == KL_OP_ACOS || op == KL_OP_ATAN2 ? kl_float_decode(t, kl_float_encode(t, M_PI)) : INFINITY;
+}
+
 static bool special(double v) {
   return v == 0 || isinf(v) || isnan(v);
 }
@@ -61,7 +67,8 @@ static uint64_t perturb(kl_op op, kl_dtype t, uint64_t y, double bound) {
   frexp(vy, &exponent);
   uint64_t r = kl_float_encode(t, vy + ldexp(steps, exponent - 1 - kl_info(t)->man_bits));
   double v = kl_float_decode(t, r);
-  bool outside = (v < 0) != (vy < 0) || (bounded_by_one(op) && fabs(v) > 1) || (op == KL_OP_EXPM1 && v < -1);
+  bool outside = (v < 0) != (vy < 0) || fabs(v) > most_of(op, t) || (op == KL_OP_EXPM1 && v < -1) ||
+                 (op == KL_OP_COSH && fabs(v) < 1);
   return special(vy) || outside || v == 0 ? y : r;
 }
 
@@ -70,15 +77,39 @@ static bool exact_at(const kl_instr *in, const kl_array *args, int64_t i) {
   kl_dtype t = args[0].shape->dtype;
   for (uint32_t k = 0; k < in->noperands && !kl_is_complex(t); k++) {
     double x = kl_float_decode(t, kl_element_get(t, args[k].data, i, 0));
-    if (special(x) || (k == 0 && x == 1 && (in->op == KL_OP_LOG || in->op == KL_OP_POWER))) return true;
+    bool at_one = in->op == KL_OP_LOG || in->op == KL_OP_POWER || in->op == KL_OP_ACOS || in->op == KL_OP_ACOSH;
+    if (special(x) || (k == 0 && x == 1 && at_one) || (fabs(x) == 1 && in->op == KL_OP_ATANH)) return true;
   }
   return false;
+}
+
+static bool finite_operands(const kl_instr *in, const kl_array *args, int64_t i) {
+  bool finite = true;
+  for (uint32_t k = 0; k < in->noperands; k++)
+    for (int lane = 0; lane < 2; lane++)
+      finite &= isfinite(kl_float_decode(kl_info(args[k].shape->dtype)->part,
+                                         kl_element_get(args[k].shape->dtype, args[k].data, i, lane))) != 0;
+  return finite;
+}
+
+// Both parts of a complex result, by units of the greater one.
+static void perturb_both(kl_dtype t, void *y, int64_t i, double bound) {
+  kl_dtype part = kl_info(t)->part;
+  double v[2], most;
+  for (int lane = 0; lane < 2; lane++) v[lane] = kl_float_decode(part, kl_element_get(t, y, i, lane));
+  if (isnan(v[0]) || isnan(v[1]) || isinf(v[0]) || isinf(v[1])) return;
+  most = ldexp(fmax(fabs(v[0]), fabs(v[1])), -kl_info(part)->man_bits);
+  for (int lane = 0; lane < 2; lane++)
+    kl_element_set(t, y, i, lane, kl_float_encode(part, v[lane] + uniform(-bound, bound) * 0.99 * most));
 }
 
 static void perturb_array(const kl_instr *in, const kl_array *args, void *y) {
   double bound = kl_op_ulp_bound(in->op, args[0].shape->dtype);
   kl_dtype t = in->shape->dtype, part = kl_is_complex(t) ? kl_info(t)->part : t;
-  for (int64_t i = 0; i < in->shape->count && bound > 0; i++)
+  bool both = bound > 0 && kl_op_bound_is_normwise(in->op, args[0].shape->dtype);
+  for (int64_t i = 0; i < in->shape->count && both; i++)
+    if (finite_operands(in, args, i)) perturb_both(t, y, i, bound);
+  for (int64_t i = 0; i < in->shape->count && bound > 0 && !both; i++)
     for (int lane = 0; lane < 1 + kl_is_complex(t) && !exact_at(in, args, i); lane++)
       kl_element_set(t, y, i, lane, perturb(in->op, part, kl_element_get(t, y, i, lane), bound));
 }
@@ -217,6 +248,34 @@ static const struct {
     {"ROOT r = F tan(t)", 100},
     {"ROOT r = F atan2(t, e)", 100},
     {"ROOT r = F power(e, t)", 15},
+    {"ROOT r = F exp10(t)", 0},
+    {"ROOT r = F sinh(t)", 0},
+    {"ROOT r = F cosh(t)", 0},
+    {"ROOT r = F asin(t)", 25},
+    {"ROOT r = F acos(t)", 25},
+    {"ROOT r = F atan(e)", 0},
+    {"ROOT r = F asinh(e)", 0},
+    {"ROOT r = F acosh(e)", 5},
+    {"ROOT r = F atanh(t)", 25},
+    {"ROOT r = F acos(x)", 0},
+    {"ROOT r = F acosh(x)", 0},
+    {"ROOT r = F atanh(x)", 0},
+    {"ROOT r = F asin(x)", 0},
+    {"ROOT r = F cosh(z)", 5},
+    {"s = F multiply(z, b)\n ROOT r = F cosh(s)", 20},
+    {"c = C complex(x, y)\n ROOT r = C exponential(c)", 1},
+    {"c = C complex(x, y)\n ROOT r = C exponential-minus-one(c)", 1},
+    {"c = C complex(x, y)\n ROOT r = C log(c)", 1},
+    {"c = C complex(x, y)\n ROOT r = C log-plus-one(c)", 1},
+    {"c = C complex(x, y)\n ROOT r = C logistic(c)", 1},
+    {"c = C complex(x, y)\n ROOT r = C exp10(c)", 2},
+    {"c = C complex(x, y)\n d = C complex(y, x)\n ROOT r = C power(c, d)", 8},
+    {"c = C complex(x, y)\n d = C complex(x, x)\n ROOT r = C atan2(c, d)", 15},
+    {"c = C complex(x, y)\n ROOT r = C asin(c)", 1},
+    {"c = C complex(x, y)\n ROOT r = C acosh(c)", 1},
+    {"c = C complex(x, y)\n ROOT r = C atanh(c)", 1},
+    {"c = C complex(x, y)\n ROOT r = C sinh(c)", 2},
+    {"c = C complex(x, y)\n ROOT r = C rsqrt(c)", 2},
     {"ROOT r = F power(t, y)", 100},
     {"ROOT r = F remainder(e, y)", 40},
     {"ROOT r = F remainder(x, t)", 100},
@@ -366,7 +425,9 @@ static int64_t order(kl_dtype t, uint64_t bits) {
   return bits & sign ? -1 - (int64_t)(bits ^ sign) : (int64_t)bits;
 }
 
-static const char *const functions[] = {"exponential", "log", "tanh", "logistic", "erf", "rsqrt", "sine", "power"};
+static const char *const functions[] = {"exponential", "log",   "tanh",  "logistic", "erf",  "rsqrt",
+                                        "sine",        "power", "exp10", "sinh",     "cosh", "asin",
+                                        "acos",        "atan",  "asinh", "acosh",    "atanh"};
 
 // From points, an interval reaches no further than the bound: outwards floor(bound + 1/2) values, inwards at most
 // floor(2 bound + 1); and one past its ends is refused.
@@ -441,6 +502,12 @@ START_TEST(exact_points_and_ranges) {
   expect_interval("logistic", KILN_F32, 0, "0.5", "0.5");
   expect_interval("exponential", KILN_BF16, 3, "20.1", "20.1");
   expect_interval("sqrt", KILN_F32, 2, "1.4142135", "1.4142135");
+  expect_interval("cosh", KILN_F32, 1e-5, "1", "1.0000004");
+  expect_interval("acos", KILN_F32, 1, "0", "0");
+  expect_interval("acos", KILN_F64, 0, "1.5707963267948966", "1.5707963267948966");
+  expect_interval("atan", KILN_F32, 1e30, "1.570796", "1.5707964");
+  expect_interval("atanh", KILN_F32, -1, "-inf", "-inf");
+  expect_interval("acosh", KILN_F64, 1, "0", "0");
 }
 END_TEST
 

@@ -18,6 +18,7 @@ typedef struct malformed_case {
 #define TEXT(s) s, sizeof(s) - 1, false
 #define BODY(s) s, sizeof(s) - 1, true
 #include "malformed/cases.h"
+#include "malformed/text.h"
 
 static kiln_context *cx;
 
@@ -88,19 +89,6 @@ static void expect_invalid(const char *text, size_t size) {
 
 // --- valid text ---------------------------------------------------------------------------------------------------
 
-#define FUSED "%f {\n  ROOT %p = f32[2,3] parameter(0)\n}\n"
-#define PARAMS                                                                                                         \
-  "  %a = f32[2,3] parameter(0)\n  %b = f32[2,3] parameter(1)\n  %i = s32[4] parameter(2)\n"                           \
-  "  %c = c64[2] parameter(3)\n  %s = f32[] parameter(4)\n  %p = pred[2,3] parameter(5)\n"                             \
-  "  %t = (f32[2,3], s32[]) parameter(6)\n  %h = bf16[8] parameter(7)\n  %n = s4[6] parameter(8)\n"                    \
-  "  %k2 = f32[2,2] parameter(9)\n"
-
-static void wrap(char *out, size_t size, const char *line, bool root) {
-  root = root && strncmp(line, "ROOT", 4) != 0;
-  const char *head = "HloModule m\n\n" FUSED "\nENTRY %e {\n" PARAMS;
-  snprintf(out, size, "%s  %s%s\n}\n", head, root ? "ROOT " : "", line);
-}
-
 START_TEST(instruction_prints) {
   char text[4000], want[4000];
   wrap(text, sizeof text, instructions[_i][0], false);
@@ -121,9 +109,8 @@ START_TEST(every_op_is_tried) {
     char text[4000];
     wrap(text, sizeof text, instructions[i][0], false);
     kiln_module *m = parse(text);
-    seen[kl_root(&m->comp[m->entry])->op] = true;
-    kl_comp *c = &m->comp[m->entry];
-    seen[c->instr[c->ninstr - 1].op] = true;
+    const kl_comp *c = &m->comp[m->entry];
+    for (uint32_t k = c->nparams; k < c->ninstr; k++) seen[c->instr[k].op] = true;
     kiln_module_destroy(&m);
   }
   for (kl_op op = 0; op < KL_OP_COUNT; op++) ck_assert_msg(seen[op], "no row tries '%s'", kl_op_name(op));
@@ -144,10 +131,13 @@ START_TEST(op_names_are_found) {
 END_TEST
 
 START_TEST(unknown_attributes_are_warned_of) {
-  kiln_module *m = parse("HloModule m\nENTRY e {\n  p = f32[] parameter(0), sharding={replicated}, metadata={}\n"
-                         "  q = f32[] negate(p), colour=blue\n  r = f32[] frobnicate(q), colour=blue\n}\n");
-  ck_assert_uint_eq(kiln_diagnostics_count(cx), 1);
-  const kiln_diagnostic *d = kiln_diagnostics_get(cx, 0);
+  kiln_module *m =
+      parse("HloModule m, shade=dark\nENTRY e {\n  p = f32[] parameter(0), sharding={replicated}, metadata={}\n"
+            "  q = f32[] negate(p), colour=blue\n  r = f32[] frobnicate(q), colour=blue\n}, tone=a\n");
+  ck_assert_uint_eq(kiln_diagnostics_count(cx), 3);
+  ck_assert_ptr_nonnull(strstr(kiln_diagnostics_get(cx, 0)->message, "HloModule: the attribute 'shade'"));
+  ck_assert_ptr_nonnull(strstr(kiln_diagnostics_get(cx, 2)->message, "computation: the attribute 'tone'"));
+  const kiln_diagnostic *d = kiln_diagnostics_get(cx, 1);
   ck_assert_int_eq(d->severity, KILN_WARNING);
   ck_assert_uint_eq(d->line, 4);
   ck_assert_uint_eq(d->column, 24);
@@ -234,6 +224,46 @@ START_TEST(interface_is_told) {
 }
 END_TEST
 
+START_TEST(header_is_read) {
+  kiln_module *m = parse(
+      "HloModule m, entry_computation_layout={(f32[2]{0}, (s32[], f32[]))->(f32[2]{0}, f32[])}, is_scheduled=true, "
+      "input_output_alias={ {0}: (0, {}, must-alias), {1}: (1, {1}) }, buffer_donor={ (1, {0}) }, replica_count=2, "
+      "num_partitions=4\nENTRY e {\n  p = f32[2] parameter(0)\n  q = (s32[], f32[]) parameter(1)\n"
+      "  g = f32[] get-tuple-element(q), index=1\n  ROOT t = (f32[2], f32[]) tuple(p, g)\n}\n");
+  const kl_header *h = &m->header;
+  ck_assert(h->is_scheduled && h->replica_count == 2 && h->num_partitions == 4);
+  ck_assert_uint_eq(h->nparams, 2);
+  ck_assert(h->params[0]->layout.present && h->params[1]->nelems == 2 && h->result->nelems == 2);
+  ck_assert_uint_eq(h->naliases, 2);
+  ck_assert(h->aliases[0].must && h->aliases[0].param == 0 && h->aliases[0].path.n == 0);
+  ck_assert(h->aliases[0].result.n == 1 && h->aliases[0].result.p[0] == 0);
+  ck_assert(!h->aliases[1].must && h->aliases[1].param == 1 && h->aliases[1].path.n == 1);
+  ck_assert(h->aliases[1].path.p[0] == 1 && h->aliases[1].result.p[0] == 1);
+  ck_assert_uint_eq(h->ndonors, 1);
+  ck_assert(h->donors[0].param == 1 && h->donors[0].path.n == 1 && h->donors[0].path.p[0] == 0);
+  kiln_module_destroy(&m);
+  m = parse("HloModule m\nENTRY e { ROOT p = f32[] parameter(0) }");
+  ck_assert(!m->header.is_scheduled && !m->header.result && !m->header.naliases && !m->header.ndonors);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+START_TEST(literals_are_read) {
+  kiln_module *m =
+      parse("HloModule m\nENTRY e {\n  a = f32[4] constant({...})\n  b = (f32[], f32[4]) constant((1, {...}))\n"
+            "  c = ((f32[], ()), s32[2], pred[0,3]) constant(((7, ()), {8, 9}, {}))\n"
+            "  ROOT t = f32[] constant(5)\n}\n");
+  const kl_instr *in = m->comp[0].instr;
+  ck_assert(!in[0].literal && kl_str_is(in[0].raw_operands, "{...}"));
+  ck_assert(!in[1].literal && kl_str_is(in[1].raw_operands, "(1, {...})"));
+  ck_assert(in[2].literal && !in[2].raw_operands.n);
+  ck_assert_float_eq(*(const float *)in[2].literal[0].data, 7);
+  ck_assert_int_eq(((const int32_t *)in[2].literal[1].data)[1], 9);
+  ck_assert_ptr_eq(in[2].literal[2].shape, in[2].shape->elems[2]);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 // --- shapes -------------------------------------------------------------------------------------------------------
 
 START_TEST(shapes_are_one_pointer) {
@@ -290,8 +320,7 @@ END_TEST
   "  c = c64[2] parameter(3)\n  s = f32[] parameter(4)\n  p = pred[2,3] parameter(5)\n"                                \
   "  t = (f32[2,3], s32[]) parameter(6)\n  "
 
-START_TEST(malformed_is_told) {
-  const malformed_case *row = &malformed_cases[_i];
+static void expect_told(const malformed_case *row) {
   const char *head = row->body ? MALFORMED_HEAD : "", *tail = row->body ? "\n}\n" : "";
   size_t size = strlen(head) + row->size + strlen(tail);
   char *text = malloc(size ? size : 1); // without a NUL: reading behind the end is seen
@@ -308,6 +337,15 @@ START_TEST(malformed_is_told) {
   ck_assert_int_eq(d->status, KILN_E_INVALID);
   free(text);
 }
+
+START_TEST(malformed_is_told) {
+  expect_told(&malformed_cases[_i]);
+}
+END_TEST
+
+START_TEST(malformed_text_is_told) {
+  expect_told(&malformed_text[_i]);
+}
 END_TEST
 
 START_TEST(many_findings_come_at_once) {
@@ -318,14 +356,14 @@ START_TEST(many_findings_come_at_once) {
                      "}\n"
                      "ENTRY e {\n"
                      "  p = f32[2] parameter(0)\n"
-                     "  v = f32[2] negate(w), when={\n"        // an attribute over several lines
-                     "    now}\n"                              // 8:21
+                     "  v = f32[2] negate(w), when={\n" // an attribute over several lines
+                     "    now}\n"
                      "  w = f33[2] negate(p)\n"                // 10:7
                      "  x = f32[2] add(p, w)\n"                // not complained about: w was
                      "  y = f32[3] add(p, p)\n"                // 12:14
                      "  ROOT z = f32[3] call(y), to_apply=f\n" // not: f was
                      "}, \n";                                  // 15:1
-  static const uint32_t places[][2] = {{3, 15}, {4, 26}, {8, 21}, {10, 7}, {12, 14}, {15, 1}};
+  static const uint32_t places[][2] = {{3, 15}, {4, 26}, {10, 7}, {12, 14}, {15, 1}};
   expect_invalid(text, strlen(text));
   size_t k = 0;
   for (size_t i = 0; i < kiln_diagnostics_count(cx); i++) {
@@ -403,6 +441,25 @@ static const char *const monsters[][3] = {
     {"HloModule m\nENTRY e {\n  ROOT x = f32[] foo(), a=\"", "\\", "\n}\n"},
     {"HloModule m\nENTRY e {\n  ROOT x = f32[", "9", "] foo()\n}\n"},
     {"HloModule m\nENTRY e {\n  ROOT x = f32[] constant(", "x", ")\n}\n"},
+    {"HloModule m\nENTRY e {\n  x = f32[] ", "add(", "\n}\n"},
+    {"HloModule m\nENTRY e {\n  x = f32[] call(), ", "to_apply={ y = f32[] call(), ", "\n}\n"},
+    {"HloModule m\nENTRY e {\n", "  x = f32[] call(), to_apply={\n", "}\n"},
+    {"HloModule m\nENTRY e {\n", "  x = f32[] call(), to_apply={ }\n", "}\n"},
+    {"HloModule m\nENTRY e {\n", "  x = f32[] foo(), a={\"b\": {\n", "}\n"},
+    {"HloModule m\nENTRY e {\n", "  x = f32[] foo(), a='\\'\\'\n", "}\n"},
+    {"HloModule m\nENTRY e {\n  x = f32[] call(), to_apply={", "\"\\\"", "\n}\n"},
+    {"HloModule m", ", is_scheduled=true", "\n"},
+    {"HloModule m, input_output_alias=", "{", "\n"},
+    {"HloModule m, buffer_donor={", "(0,{}),", "}\n"},
+    {"HloModule m\nFileNames\n", "1 \"a\"\n", ""},
+    {"", "x = f32[2] add(f32[2], f32[2] y)\n", ""},
+    {"x = f32[2] add(", "f32[2],", "f32[2] y)\n"},
+    {"x = f32[2] add(", "add(f32[2] y),", "f32[2] y)\n"},
+    {"HloModule m\nENTRY e {\n  x = (f32[2]) constant((", "{", ")\n}\n"},
+    {"HloModule m\nENTRY e {\n  x = f32[2] constant({", "...,", "\n}\n"},
+    {"HloModule m\nENTRY e {\n  x = f32[", "?,", "1] foo()\n}\n"},
+    {"HloModule m\nENTRY e {\n  x = f32[1] custom-call(), custom_call_target=\"c\", dim_labels=b", "?",
+     "f_io->bf\n}\n"},
 };
 
 START_TEST(monsters_are_refused) {
@@ -450,7 +507,7 @@ START_TEST(deep_calls_parse) {
     } else {
       kiln_module *m = parse_n(b.p, b.n);
       ck_assert_uint_eq(m->entry, 0);
-      ck_assert_uint_eq(m->comp[N].instr[1].called, N - 1);
+      ck_assert_uint_eq(m->comp[N].instr[1].called[0], N - 1);
       kiln_module_destroy(&m);
     }
     kl_sb_free(&b);
@@ -517,7 +574,7 @@ static void break_params(kiln_module *m) {
   m->comp[1].nparams = 1;
 }
 static void break_call(kiln_module *m) {
-  m->comp[1].instr[2].called = 1;
+  *(uint32_t *)m->comp[1].instr[2].called = 1;
 }
 static void break_arity(kiln_module *m) {
   m->comp[1].instr[3].noperands = 1;
@@ -571,9 +628,12 @@ int main(void) {
   tcase_add_test(t, layout_fields_count);
   tcase_add_test(t, uses_in_unknown_operands_count);
   tcase_add_test(t, interface_is_told);
+  tcase_add_test(t, header_is_read);
+  tcase_add_test(t, literals_are_read);
   tcase_add_test(t, shapes_are_one_pointer);
   tcase_add_test(t, shape_sizes_are_bounded);
   tcase_add_loop_test(t, malformed_is_told, 0, KL_COUNT(malformed_cases));
+  tcase_add_loop_test(t, malformed_text_is_told, 0, KL_COUNT(malformed_text));
   tcase_add_test(t, many_findings_come_at_once);
   tcase_add_test(t, carets_point);
   tcase_add_test(t, prefixes_are_refused);

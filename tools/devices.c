@@ -9,32 +9,63 @@ static const option options[] = {
     {0},
 };
 
-static const struct {
-  const char *name, *about;
-  bool usable;
-} devices[] = {
-    {"host", "this machine's CPU through ORC", true},
-    {"eval", "the reference evaluator", true},
-    {"sim", "the PTX simulator", false},
-    {"cuda", "NVIDIA GPUs through the CUDA driver", false},
-};
-enum { DEVICES = sizeof devices / sizeof devices[0] };
+// What the driver says of its devices; *why: what it says where there are none.
+static uint32_t find_gpus(kiln_context *cx, kiln_driver **d, const char **why) {
+  kiln_driver_params p = {.struct_size = sizeof p, .initialize = true};
+  uint32_t n = 0;
+  *why = "the driver sees no GPU";
+  kiln_status st = kiln_driver_open(cx, &p, d);
+  if (st == KILN_OK) st = kiln_device_count(cx, *d, &n);
+  if (st != KILN_OK) *why = kiln_diagnostics_get(cx, 0)->message;
+  return st == KILN_OK ? n : 0;
+}
 
-static int run(const args *a) {
-  bool json = a->values[O_JSON] != NULL;
+static void print_gpu(const kiln_device_info *g, uint32_t i) {
+  printf("cuda:%u %s, %s, %u multiprocessors, %.1f GiB", i, g->name, g->target, g->multiprocessors,
+         (double)g->memory_bytes / (1 << 30));
+  if (g->bytes_per_second > 0) printf(", %.0f GB/s", g->bytes_per_second * 1e-9);
+  printf(", %.0f MiB L2, %u KiB shared a block\n", (double)g->l2_bytes / (1 << 20), g->block_shared_optin / 1024);
+}
+
+static void print_gpu_json(const kiln_device_info *g, uint32_t i) {
+  printf("%s{\"name\": ", i ? ", " : "");
+  json_string(stdout, g->name);
+  printf(", \"target\": \"%s\", \"multiprocessors\": %u, \"memory_bytes\": %llu, \"bytes_per_second\": %.0f, "
+         "\"l2_bytes\": %u, \"registers\": %u, \"shared_bytes\": %u, \"block_shared_optin\": %u}",
+         g->target, g->multiprocessors, (unsigned long long)g->memory_bytes, g->bytes_per_second, g->l2_bytes,
+         g->registers, g->shared_bytes, g->block_shared_optin);
+}
+
+static int list(kiln_context *cx, bool json) {
+  kiln_driver *d = NULL;
+  const char *why;
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  if (json) printf("{\"cores\": %ld, \"devices\": [", cores);
-  for (int i = 0; i < DEVICES; i++) {
-    const char *name = devices[i].name;
-    if (json)
-      printf("%s{\"name\": \"%s\", \"supported\": %s}", i ? ", " : "", name, devices[i].usable ? "true" : "false");
-    else if (i == 0)
-      printf("%-6s %s, %ld core%s\n", name, devices[i].about, cores, cores == 1 ? "" : "s");
-    else
-      printf("%-6s %s%s\n", name, devices[i].usable ? "" : "not supported yet: ", devices[i].about);
+  uint32_t n = find_gpus(cx, &d, &why);
+  kiln_status st = KILN_OK;
+  if (json)
+    printf("{\"cores\": %ld, \"driver\": %d, \"gpus\": [", cores, d ? kiln_driver_version(d) : 0);
+  else
+    printf("host   this machine's CPU through ORC, %ld core%s\neval   the reference evaluator\n", cores,
+           cores == 1 ? "" : "s");
+  for (uint32_t i = 0; i < n && st == KILN_OK; i++) {
+    kiln_device_info g = {.struct_size = sizeof g};
+    st = kiln_device_describe(cx, d, i, &g);
+    if (st == KILN_OK && json) print_gpu_json(&g, i);
+    if (st == KILN_OK && !json) print_gpu(&g, i);
   }
   if (json) printf("]}\n");
-  return EXIT_DONE;
+  if (!json && n == 0) printf("cuda   none: %s\n", why);
+  if (!json) printf("sim    not supported yet: the PTX simulator\n");
+  kiln_driver_close(&d);
+  if (n == 0) kiln_diagnostics_clear(cx); // no GPU is no error: why has been said
+  return report(cx, st);
+}
+
+static int run(const args *a) {
+  kiln_context *cx = kiln_context_create(NULL);
+  int status = list(cx, a->values[O_JSON] != NULL);
+  kiln_context_destroy(&cx);
+  return status;
 }
 
 const verb verb_devices = {

@@ -72,6 +72,6 @@ int npy_write(const char *path, const kiln_array_type *type, const void *element
 // Bytes of one element in such a file.
 size_t npy_item_size(kiln_dtype t);
 
-extern const verb verb_run, verb_compile, verb_verify, verb_devices;
+extern const verb verb_run, verb_bench, verb_compile, verb_verify, verb_devices;
 
 #endif

@@ -3,7 +3,7 @@
 #include "kiln.h"
 #include <string.h>
 
-static const verb *const verbs[] = {&verb_run, &verb_compile, &verb_verify, &verb_devices};
+static const verb *const verbs[] = {&verb_run, &verb_bench, &verb_compile, &verb_verify, &verb_devices};
 enum { VERBS = sizeof verbs / sizeof verbs[0] };
 
 static void help(FILE *to) {

@@ -1,6 +1,6 @@
 // kiln run: compile, run, check, report.
 
-#include "kiln.h"
+#include "session.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,95 +8,21 @@
 
 enum { O_DEVICE, O_FUSION, O_INPUT, O_SEED, O_OUTPUT, O_CHECK, O_NUMERICS, O_TARGET, O_THREADS, O_REPEAT, O_JSON };
 static const option options[] = {
-    {"--device", "NAME", "auto, host or eval (default auto: host)"},
+    {"--device", "NAME", "auto, cuda, host or eval (default auto: cuda if there is a GPU, else host)"},
     {"--fusion", "NAME", "only this fusion of ENTRY"},
     {"--input", "K=FILE.npy", "values of parameter K; parameters without are filled from the seed"},
     {"--seed", "N", "seed of the filled parameters (default 0)"},
     {"--output", "DIR", "write results as DIR/result0.npy ...; DIR is made if need be"},
     {"--check", NULL, "compare every result with the reference evaluator; exit status 1 if any differs"},
     {"--numerics", "MODE", "strict (the default)"},
-    {"--target", "TARGET", "GPU whose kernel is reported (default sm_90)"},
+    {"--target", "TARGET", "GPU to compile for (default: the one here, else sm_90)"},
     {"--threads", "N", "CPU threads (default: all cores)"},
     {"--repeat", "N", "timed runs, of which the median counts (default 5)"},
     {"--json", NULL, "report as one JSON object"},
     {0},
 };
 
-typedef struct session {
-  const args *a;
-  kiln_context *cx;
-  kiln_module *m;
-  kiln_artifact *gpu, *host;
-  size_t nparams, nresults;
-  void **params, **results;
-  unsigned long long seed, threads, repeat;
-  bool eval;
-  double compile_ms, seconds, check_seconds; // seconds: median of the runs
-  size_t mismatches;
-  kiln_mismatch mismatch[16];
-} session;
-
-// --- inputs ---------------------------------------------------------------------------------------------------------
-
-static int out_of_memory(int64_t bytes) {
-  fprintf(stderr, "kiln run: no memory for an array of %lld bytes\n", (long long)bytes);
-  return EXIT_BAD_INPUT;
-}
-
-static int allocate(size_t n, int64_t (*bytes)(const kiln_module *, size_t), const kiln_module *m, void ***out) {
-  *out = calloc(n + 1, sizeof(void *));
-  for (size_t i = 0; *out && i < n; i++) {
-    int64_t b = bytes(m, i);
-    if (b < 0) {
-      fprintf(stderr, "kiln run: ENTRY's interface has a value that is no array\n");
-      return EXIT_NOT_SUPPORTED;
-    }
-    if (posix_memalign(&(*out)[i], 64, (size_t)b + 64)) {
-      (*out)[i] = NULL;
-      return out_of_memory(b);
-    }
-  }
-  return *out ? 0 : out_of_memory((int64_t)n);
-}
-
-static int64_t element_bytes(const kiln_array_type *t) {
-  int64_t n = (int64_t)npy_item_size(t->dtype);
-  for (uint32_t d = 0; d < t->rank; d++) n *= t->dims[d];
-  return n;
-}
-
-static int read_input(session *s, size_t k, const char *path) {
-  kiln_array_type t;
-  if (!kiln_module_param_type(s->m, k, &t)) {
-    fprintf(stderr, "kiln run: --input %zu: the parameter is no array\n", k);
-    return EXIT_BAD_INPUT;
-  }
-  void *elements = malloc((size_t)element_bytes(&t) + 1);
-  if (!elements) return out_of_memory(element_bytes(&t));
-  int status = npy_read(path, &t, elements);
-  if (!status) kiln_module_param_pack(s->m, k, elements, s->params[k]);
-  free(elements);
-  return status;
-}
-
-static int load_inputs(session *s) {
-  for (size_t i = 0; i < s->nparams; i++) kiln_module_param_fill(s->m, i, s->seed, s->params[i]);
-  for (int i = 0; i < s->a->count; i++) {
-    if (s->a->all[i].option != O_INPUT) continue;
-    const char *value = s->a->all[i].value, *equals = strchr(value, '=');
-    char index[24] = "";
-    unsigned long long k;
-    if (equals && (size_t)(equals - value) < sizeof index) memcpy(index, value, (size_t)(equals - value));
-    if (!equals || !s->nparams || !number(index, 0, s->nparams - 1, &k)) {
-      fprintf(stderr, "kiln run: --input '%s': expected K=FILE.npy, K one of the %zu parameters from 0\n", value,
-              s->nparams);
-      return EXIT_BAD_INPUT;
-    }
-    int status = read_input(s, k, equals + 1);
-    if (status) return status;
-  }
-  return 0;
-}
+// --- results ---------------------------------------------------------------------------------------------------------
 
 static int make_folder(const char *dir) {
   if (mkdir(dir, 0777) == 0 || errno == EEXIST) return 0;
@@ -115,8 +41,8 @@ static int write_results(session *s, const char *dir) {
       fprintf(stderr, "kiln run: --output: the name of the folder is too long\n");
       return EXIT_BAD_INPUT;
     }
-    void *elements = malloc((size_t)element_bytes(&t) + 1);
-    if (!elements) return out_of_memory(element_bytes(&t));
+    void *elements = malloc((size_t)npy_bytes(&t) + 1);
+    if (!elements) return out_of_memory(npy_bytes(&t));
     kiln_module_result_unpack(s->m, i, s->results[i], elements);
     int status = npy_write(path, &t, elements);
     free(elements);
@@ -126,32 +52,6 @@ static int write_results(session *s, const char *dir) {
 }
 
 // --- running --------------------------------------------------------------------------------------------------------
-
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static int run_host(session *s) {
-  kiln_kernel *k = NULL;
-  kiln_status st = kiln_kernel_load(s->cx, s->host, &k);
-  kiln_run_params rp = {.struct_size = sizeof rp, .threads = (uint32_t)s->threads};
-  double *times = calloc(s->repeat + 1, sizeof *times);
-  progress("running");
-  for (size_t i = 0; times && st == KILN_OK && i <= s->repeat; i++) {
-    double start = now_seconds();
-    st = kiln_kernel_run(s->cx, k, (const void *const *)s->params, s->results, &rp);
-    times[i] = now_seconds() - start;
-  }
-  progress(NULL);
-  if (st == KILN_OK && times) { // the first run warms up
-    qsort(times + 1, s->repeat, sizeof *times, by_value);
-    s->seconds = times[1 + s->repeat / 2];
-  }
-  free(times);
-  kiln_kernel_destroy(&k);
-  return report(s->cx, st);
-}
 
 static int run_eval(session *s) {
   kiln_eval_params ep = {.struct_size = sizeof ep, .threads = (uint32_t)s->threads};
@@ -163,44 +63,7 @@ static int run_eval(session *s) {
   return report(s->cx, st);
 }
 
-static int compile_both(session *s) {
-  kiln_compile_params p = {.struct_size = sizeof p, .target = s->a->values[O_TARGET]};
-  double start = now_seconds();
-  kiln_status st = kiln_compile(s->cx, s->m, &p, &s->gpu);
-  s->compile_ms = (now_seconds() - start) * 1e3;
-  p.target = "host";
-  if (st == KILN_OK) st = kiln_compile(s->cx, s->m, &p, &s->host);
-  return report(s->cx, st);
-}
-
-static int check(session *s) {
-  kiln_eval_params ep = {.struct_size = sizeof ep, .threads = (uint32_t)s->threads};
-  double start = now_seconds();
-  progress("checking");
-  kiln_status st = kiln_module_check(s->cx, s->m, (const void *const *)s->params, (const void *const *)s->results,
-                                     s->mismatch, 16, &s->mismatches, &ep);
-  progress(NULL);
-  s->check_seconds = now_seconds() - start;
-  return report(s->cx, st);
-}
-
 // --- reporting ------------------------------------------------------------------------------------------------------
-
-static int64_t total_bytes(const session *s) {
-  int64_t n = 0;
-  for (size_t i = 0; i < s->nparams; i++) n += kiln_module_param_bytes(s->m, i);
-  for (size_t i = 0; i < s->nresults; i++) n += kiln_module_result_bytes(s->m, i);
-  return n;
-}
-
-static int64_t result_elements(const session *s) {
-  int64_t n = 0;
-  for (size_t i = 0; i < s->nresults; i++) {
-    kiln_array_type t;
-    if (kiln_module_result_type(s->m, i, &t)) n += element_bytes(&t) / (int64_t)npy_item_size(t.dtype);
-  }
-  return n;
-}
 
 static void report_kernels(const session *s) {
   size_t n = kiln_artifact_launch_count(s->gpu);
@@ -226,19 +89,29 @@ static void report_mismatches(const session *s) {
   }
 }
 
+static const char *const machine_names[] = {"host", "eval", "cuda"};
+
+static const char *machine_text(const session *s) {
+  switch (s->machine) {
+  case ON_EVAL: return "eval, the reference evaluator";
+  case ON_CUDA: return s->device.name;
+  default: return "host, this CPU through ORC";
+  }
+}
+
 static void report_text(const session *s, bool checked) {
-  int64_t bytes = total_bytes(s);
+  int64_t bytes = session_bytes(s);
   printf("module   %s\n", kiln_module_name(s->m));
-  printf("device   %s\n", s->eval ? "eval, the reference evaluator" : "host, this CPU through ORC");
+  printf("device   %s\n", machine_text(s));
   if (s->gpu) report_kernels(s);
   printf("data     %lld bytes in and out\n", (long long)bytes);
   printf("time     %.3f ms, %.1f GB/s\n", s->seconds * 1e3, s->seconds > 0 ? (double)bytes / s->seconds * 1e-9 : 0);
-  if (s->eval)
+  if (s->machine == ON_EVAL)
     printf("verdict  none: --check compares with the evaluator, and these are its own results\n");
   else if (!checked)
     printf("verdict  not checked (--check compares every result with the evaluator)\n");
   else if (!s->mismatches)
-    printf("verdict  all %lld results are right (evaluator: %.2f s)\n", (long long)result_elements(s),
+    printf("verdict  all %lld results are right (evaluator: %.2f s)\n", (long long)session_elements(s),
            s->check_seconds);
   else
     printf("verdict  WRONG\n");
@@ -246,10 +119,10 @@ static void report_text(const session *s, bool checked) {
 }
 
 static void report_json(const session *s, bool checked) {
-  int64_t bytes = total_bytes(s);
+  int64_t bytes = session_bytes(s);
   printf("{\"module\": ");
   json_string(stdout, kiln_module_name(s->m));
-  printf(", \"device\": \"%s\", \"kernels\": [", s->eval ? "eval" : "host");
+  printf(", \"device\": \"%s\", \"kernels\": [", machine_names[s->machine]);
   for (size_t i = 0; s->gpu && i < kiln_artifact_launch_count(s->gpu); i++) {
     const kiln_launch *l = kiln_artifact_launch(s->gpu, i);
     printf("%s{\"kernel\": ", i ? ", " : "");
@@ -260,7 +133,7 @@ static void report_json(const session *s, bool checked) {
   printf(
       "], \"compile_ms\": %.3f, \"bytes\": %lld, \"ms\": %.6f, \"gb_per_s\": %.3f, \"results\": %lld, \"checked\": %s",
       s->compile_ms, (long long)bytes, s->seconds * 1e3, s->seconds > 0 ? (double)bytes / s->seconds * 1e-9 : 0,
-      (long long)result_elements(s), checked ? "true" : "false");
+      (long long)session_elements(s), checked ? "true" : "false");
   if (checked) printf(", \"right\": %s", s->mismatches ? "false" : "true");
   printf("}\n");
 }
@@ -272,14 +145,22 @@ static int refuse(const char *what, const char *word, const char *expected, int 
   return status;
 }
 
+// auto: cuda if it is there, else the host.
+static int choose_machine(session *s) {
+  const char *device = s->a->values[O_DEVICE] ? s->a->values[O_DEVICE] : "auto";
+  if (strcmp(device, "sim") == 0)
+    return refuse("--device", device, "not supported yet: expected auto, cuda, host or eval", EXIT_NOT_SUPPORTED);
+  if (strcmp(device, "eval") == 0)
+    s->machine = ON_EVAL;
+  else if (strcmp(device, "cuda") == 0 || strcmp(device, "auto") == 0)
+    s->machine = session_open_cuda(s, device[0] == 'a') ? ON_CUDA : ON_HOST;
+  else if (strcmp(device, "host") != 0)
+    return refuse("--device", device, "expected auto, cuda, host, sim or eval", EXIT_BAD_INPUT);
+  return strcmp(device, "cuda") == 0 && s->machine != ON_CUDA ? EXIT_DEVICE : 0;
+}
+
 static int check_words(session *s) {
   const char *const *v = s->a->values;
-  const char *device = v[O_DEVICE] ? v[O_DEVICE] : "auto";
-  s->eval = strcmp(device, "eval") == 0;
-  if (strcmp(device, "cuda") == 0 || strcmp(device, "sim") == 0)
-    return refuse("--device", device, "not supported yet: expected auto, host or eval", EXIT_NOT_SUPPORTED);
-  if (!s->eval && strcmp(device, "auto") != 0 && strcmp(device, "host") != 0)
-    return refuse("--device", device, "expected auto, cuda, host, sim or eval", EXIT_BAD_INPUT);
   if (v[O_NUMERICS] && strcmp(v[O_NUMERICS], "fast") == 0)
     return refuse("--numerics", "fast", "not supported yet: expected strict", EXIT_NOT_SUPPORTED);
   if (v[O_NUMERICS] && strcmp(v[O_NUMERICS], "strict") != 0)
@@ -296,23 +177,21 @@ static int check_words(session *s) {
 }
 
 static int prepare(session *s) {
-  int status = open_module(s->cx, s->a->file, s->a->values[O_FUSION], &s->m);
-  if (!status && !s->eval) status = compile_both(s);
-  if (status) return status;
-  s->nparams = kiln_module_param_leaves(s->m);
-  s->nresults = kiln_module_result_count(s->m);
-  status = allocate(s->nparams, kiln_module_param_bytes, s->m, &s->params);
-  if (!status) status = allocate(s->nresults, kiln_module_result_bytes, s->m, &s->results);
-  return status ? status : load_inputs(s);
+  int status = session_open(s, s->a->file, s->a->values[O_FUSION], s->a->values[O_TARGET]);
+  for (int i = 0; !status && i < s->a->count; i++)
+    if (s->a->all[i].option == O_INPUT) status = session_input(s, s->a->all[i].value);
+  return status;
 }
 
 static int work(session *s) {
   const char *const *v = s->a->values;
+  static int (*const machines[])(session *) = {session_run_host, run_eval, session_run_cuda};
   int status = check_words(s);
+  if (!status) status = choose_machine(s);
   if (!status) status = prepare(s);
-  if (!status) status = s->eval ? run_eval(s) : run_host(s);
-  bool checked = v[O_CHECK] && !s->eval;
-  if (!status && checked) status = check(s);
+  if (!status) status = machines[s->machine](s);
+  bool checked = v[O_CHECK] && s->machine != ON_EVAL;
+  if (!status && checked) status = session_check(s);
   if (!status && v[O_OUTPUT]) status = write_results(s, v[O_OUTPUT]);
   if (status) return status;
   if (v[O_JSON])
@@ -322,20 +201,10 @@ static int work(session *s) {
   return s->mismatches ? EXIT_DIFFERS : EXIT_DONE;
 }
 
-static void release(void ***buffers, size_t n) {
-  for (size_t i = 0; *buffers && i < n; i++) free((*buffers)[i]);
-  free(*buffers);
-}
-
 static int run(const args *a) {
   session s = {.a = a, .cx = kiln_context_create(NULL)};
   int status = work(&s);
-  release(&s.params, s.nparams);
-  release(&s.results, s.nresults);
-  kiln_artifact_destroy(&s.gpu);
-  kiln_artifact_destroy(&s.host);
-  kiln_module_destroy(&s.m);
-  kiln_context_destroy(&s.cx);
+  session_close(&s);
   return status;
 }
 

@@ -72,6 +72,8 @@ typedef struct kiln_launch {
 // Kernels in order of execution. The pointers live as long as the artifact.
 KILN_API size_t kiln_artifact_launch_count(const kiln_artifact *a);
 KILN_API const kiln_launch *kiln_artifact_launch(const kiln_artifact *a, size_t i);
+// Bytes of scratch memory that the launches need beside their buffers; temporaries lie in it one after the other.
+KILN_API uint64_t kiln_artifact_scratch_bytes(const kiln_artifact *a);
 // Flattened interface, depth first.
 KILN_API size_t kiln_artifact_param_count(const kiln_artifact *a);
 KILN_API size_t kiln_artifact_result_count(const kiln_artifact *a);

@@ -155,20 +155,25 @@ static uint64_t to_bits(double v) {
   return u;
 }
 
-// 15 digits and powers up to 10^22 are exact doubles, so one operation rounds once, and the sign of what an fma finds
-// left over tells which neighbour is the odd one.
+enum { MAX_POWER = 22 };
+static const double pow10_exact[MAX_POWER + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+// w * 10^exp. 15 digits and powers up to 10^22 are exact doubles, so one operation rounds once, and the sign of what an
+// fma finds left over tells which neighbour is the odd one.
+static double scaled(uint64_t digits, int exp, bool odd) {
+  double w = (double)digits, p = pow10_exact[exp < 0 ? -exp : exp];
+  double r = exp < 0 ? w / p : w * p;
+  if (!odd) return r;
+  double left = exp < 0 ? fma(-r, p, w) : fma(w, p, -r);
+  uint64_t u = to_bits(r);
+  return left != 0 && !(u & 1) ? from_bits(left > 0 ? u + 1 : u - 1) : r;
+}
+
 static bool small_decimal(const number *x, bool odd, double *out) {
-  static const double pow10[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-  if (x->hex || x->n > 15 || x->exp < -22 || x->exp > 22 || fegetround() != FE_TONEAREST) return false;
-  double w = (double)x->low, p = pow10[x->exp < 0 ? -x->exp : x->exp];
-  double r = x->exp < 0 ? w / p : w * p;
-  if (odd) {
-    double left = x->exp < 0 ? fma(-r, p, w) : fma(w, p, -r);
-    uint64_t u = to_bits(r);
-    if (left != 0 && !(u & 1)) r = from_bits(left > 0 ? u + 1 : u - 1);
-  }
-  *out = r;
+  if (x->hex || x->n > 15 || x->exp < -MAX_POWER || x->exp > MAX_POWER || fegetround() != FE_TONEAREST) return false;
+  *out = scaled(x->low, (int)x->exp, odd);
   return true;
 }
 
@@ -294,16 +299,66 @@ static decimal shortened(const decimal *x, double v, int n) {
   return y;
 }
 
+// The decimal of n <= 15 digits that is nearest to v > 0, as `digits` * 10^*exp, in two operations that round: known
+// only where the scaled number is far from a tie between integers, and the powers of ten are exact.
+static bool quick_digits(double v, int n, uint64_t *digits, int *exp) {
+  int two;
+  frexp(v, &two);
+  *exp = (int)floor((two - 1) * 0.30102999566398120) - (n - 1); // log10(2): the first digit's exponent, or one less
+  for (int try = 0; try < 2; try++, ++*exp) {
+    if (*exp < -MAX_POWER || *exp > MAX_POWER) return false;
+    double p = *exp < 0 ? v * pow10_exact[-*exp] : v / pow10_exact[*exp];
+    double whole = floor(p + 0.5);
+    if (whole >= pow10_exact[n]) continue;
+    *digits = (uint64_t)whole;
+    return whole >= pow10_exact[n - 1] && fabs(p - whole) < 0.5 - p * 0x1p-52;
+  }
+  return false;
+}
+
+static decimal decimal_of(bool neg, uint64_t digits, int exp) {
+  decimal x = {.neg = neg};
+  char t[20];
+  for (; digits % 10 == 0; digits /= 10) exp++;
+  x.n = put_unsigned(t, digits);
+  memcpy(x.d, t, (size_t)x.n);
+  x.exp = exp + x.n - 1;
+  return x;
+}
+
+// The shortest text of at most `most` <= 15 digits that names v, a double or a float; 0 where the quick way does not
+// tell. At powers of two, where the interval of what names v is lopsided, it does not.
+static size_t quick_text(char *buf, double v, bool is_float, int least, int plain, int most) {
+  double a = fabs(v);
+  if ((to_bits(a) & ((1ull << 52) - 1)) == 0 || a < 1e-30 || fegetround() != FE_TONEAREST) return 0;
+  for (int n = least; n <= most; n++) {
+    uint64_t digits;
+    int exp;
+    if (!quick_digits(a, n, &digits, &exp)) return 0;
+    if (is_float ? (float)scaled(digits, exp, true) != (float)a : scaled(digits, exp, false) != a) continue;
+    decimal x = decimal_of(signbit(v), digits, exp);
+    return put_decimal(buf, &x, x.n <= plain ? plain : most);
+  }
+  return 0;
+}
+
 // What parses back to v is an interval around v. It is centred on v, so that the nearest decimal of n digits is in it
 // if any is, but at powers of two: there the decimals next below and next above v are tried as well.
 size_t kl_text_shortest(char buf[32], double v, int least, int plain, int most,
                         bool (*same)(const void *arg, kl_str text), const void *arg) {
-  int exponent;
-  bool lopsided = frexp(fabs(v), &exponent) == 0.5;
-  decimal nearest = digits_rounded(v, 17, FE_TONEAREST);
+  bool lopsided = (to_bits(v) & ((1ull << 52) - 1)) == 0, quick = fegetround() == FE_TONEAREST;
+  decimal nearest = {0};
   for (int n = least;; n++)
     for (int try = 0; try < (lopsided ? 3 : 1); try++) {
-      decimal x = try ? digits_rounded(v, n, try == 1 ? FE_DOWNWARD : FE_UPWARD) : shortened(&nearest, v, n);
+      decimal x;
+      uint64_t digits;
+      int exp;
+      if (try == 0 && quick && n <= 9 && quick_digits(fabs(v), n, &digits, &exp)) {
+        x = decimal_of(signbit(v), digits, exp);
+      } else {
+        if (!nearest.n) nearest = digits_rounded(v, 17, FE_TONEAREST);
+        x = try ? digits_rounded(v, n, try == 1 ? FE_DOWNWARD : FE_UPWARD) : shortened(&nearest, v, n);
+      }
       size_t size = put_decimal(buf, &x, x.n <= plain ? plain : most);
       if (n >= most || same(arg, (kl_str){buf, size})) return size;
     }
@@ -340,10 +395,12 @@ static bool same_float(const void *arg, kl_str text) {
 // below, formats get coarser and the search begins at one digit.
 size_t kl_text_from_double(char buf[32], double v) {
   size_t n = easy_text(buf, v);
+  if (!n && fabs(v) >= 0x1p-1022) n = quick_text(buf, v, false, 15, 15, 15);
   return n ? n : kl_text_shortest(buf, v, fabs(v) < 0x1p-1022 ? 1 : 15, 15, 17, same_double, &v);
 }
 
 size_t kl_text_from_float(char buf[32], float v) {
   size_t n = easy_text(buf, v);
+  if (!n && fabsf(v) >= 0x1p-126f) n = quick_text(buf, v, true, 6, 6, 9);
   return n ? n : kl_text_shortest(buf, v, fabsf(v) < 0x1p-126f ? 1 : 6, 6, 9, same_float, &v);
 }

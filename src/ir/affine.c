@@ -12,7 +12,8 @@
 typedef __int128 wide;
 
 // Sums of more terms keep their plain interval. Floors are flattened within the limit, where 32 bits surely do.
-enum { KL_TIGHTEN_TERMS = 24, KL_FLAT_LIMIT = 1 << 30 };
+// Larger expressions poison the pool: everything that walks one takes time by its size.
+enum { KL_TIGHTEN_TERMS = 24, KL_FLAT_LIMIT = 1 << 30, KL_MAX_SIZE = 4096 };
 
 void kl_exprs_init(kl_exprs *p, kl_ctx *cx, kl_arena *arena) {
   *p = (kl_exprs){.cx = cx, .arena = arena};
@@ -234,6 +235,14 @@ static void tighten_by_mods(kl_expr *e) {
   }
 }
 
+static uint32_t written_out(const kl_term *t, uint32_t n) {
+  uint64_t size = n;
+  for (uint32_t i = 0; i < n; i++) {
+    if (t[i].atom->inner) size += t[i].atom->inner->size;
+  }
+  return size > KL_MAX_SIZE ? KL_MAX_SIZE + 1 : (uint32_t)size;
+}
+
 // Takes terms in order of atoms, without zero coefficients.
 static const kl_expr *build(kl_exprs *p, int64_t c, kl_term *terms, uint32_t n) {
   table_grow(p, &p->expr_slots, &p->nexpr_slots, p->exprs.n, table_expr_hash);
@@ -242,9 +251,15 @@ static const kl_expr *build(kl_exprs *p, int64_t c, kl_term *terms, uint32_t n) 
     const kl_expr *o = p->exprs.p[p->expr_slots[s] - 1];
     if (expr_same(o, c, terms, n)) return o;
   }
+  uint32_t size = written_out(terms, n);
+  if (size > KL_MAX_SIZE) {
+    p->too_large = true;
+    return build(p, 0, NULL, 0);
+  }
   kl_expr *e = kl_arena_alloc(p->arena, sizeof *e + n * sizeof(kl_term));
   e->id = (uint32_t)p->exprs.n;
   e->n = n;
+  e->size = size;
   e->c = c;
   if (n) memcpy(e->terms, terms, n * sizeof(kl_term));
   plain_range(p, c, terms, n, &e->lo, &e->hi);

@@ -5,7 +5,8 @@
 // index apart and putting it together again cancels by itself. Expressions are interned in their pool: equal means same
 // pointer. Every expression knows a sound interval of its values.
 //
-// All arithmetic is exact; a result outside int64 poisons the pool (`overflow`), which the owner checks at the end.
+// All arithmetic is exact; a result outside int64 poisons the pool (`overflow`), which the owner checks at the end. So
+// does an expression that is too large written out (`too_large`): floors in floors double with every level.
 #ifndef KL_AFFINE_H
 #define KL_AFFINE_H
 
@@ -29,6 +30,7 @@ typedef struct kl_term {
 struct kl_expr {
   uint32_t id;
   uint32_t n;
+  uint32_t size; // terms, those under floors too, each as often as it is written out
   int64_t c;
   int64_t lo, hi; // inclusive
   kl_term terms[];
@@ -41,7 +43,7 @@ typedef struct kl_exprs {
   VEC(const kl_atom *) atoms;
   uint32_t *expr_slots, *atom_slots; // hash tables of id + 1
   size_t nexpr_slots, natom_slots;
-  bool overflow;
+  bool overflow, too_large;
 } kl_exprs;
 
 void kl_exprs_init(kl_exprs *p, kl_ctx *cx, kl_arena *arena);

@@ -100,12 +100,15 @@ static Z(wide) Z(log1p)(Z(wide) z) {
   return (Z(wide)){re, M(atan2)(z.im, 1 + z.re)};
 }
 
-// On each side through the exponential that cannot overflow.
+// On each side through the exponential that cannot overflow: 1 / (1 + e) or e / (1 + e), whose imaginary parts are -im
+// e and im e over |1 + e|^2.
 static Z(wide) Z(logistic)(Z(wide) z) {
   bool right = z.re >= 0;
-  Z(wide) e = MC(exp, ((Z(wide)){right ? -z.re : z.re, right ? -z.im : z.im}));
-  Z(wide) den = {1 + e.re, e.im};
-  return Z(quotient)(right ? (Z(wide)){1, 0} : e, den);
+  Z(wide) e = MC(exp, ((Z(wide)){right ? -z.re : z.re, right ? -z.im : z.im})), den = {1 + e.re, e.im};
+  if (!Z(finite)(e)) return Z(quotient)(right ? (Z(wide)){1, 0} : e, den);
+  W square = e.im * e.im, norm = den.re * den.re + square;
+  if (right) return (Z(wide)){den.re / norm, -e.im / norm};
+  return (Z(wide)){(square == 0 ? e.re * den.re : e.re * den.re + square) / norm, e.im / norm}; // -0 + 0 is +0
 }
 
 static Z(wide) Z(rsqrt)(Z(wide) z) {
@@ -129,13 +132,33 @@ static Z(wide) Z(power)(Z(wide) x, Z(wide) y) {
   return MC(exp, ((Z(wide)){l.re * y.re - l.im * y.im, l.re * y.im + l.im * y.re}));
 }
 
-// -i log((x + iy) / sqrt(x^2 + y^2))
+// -i log((x + iy) / sqrt(x^2 + y^2)), which loses all where it is small; so it only says which of atan(y / x) and
+// atan(y / x) +- pi the result is.
 static Z(wide) Z(atan2)(Z(wide) y, Z(wide) x) {
+  const W pi = M(atan2)(0, -1);
   if (x.im == 0 && y.im == 0) return (Z(wide)){M(atan2)(y.re, x.re), 0};
   Z(wide) sum = {x.re - y.im, x.im + y.re};
   Z(wide) squares = {x.re * x.re - x.im * x.im + y.re * y.re - y.im * y.im, 2 * (x.re * x.im + y.re * y.im)};
-  Z(wide) l = MC(log, Z(quotient)(sum, MC(sqrt, squares)));
-  return (Z(wide)){l.im, -l.re};
+  Z(wide) l = MC(log, Z(quotient)(sum, MC(sqrt, squares))), rough = {l.im, -l.re}, q = Z(quotient)(y, x);
+  if (!Z(finite)(q) || !Z(finite)(rough)) return rough;
+  Z(wide) a = MC(atan, q);
+  if (rough.re - a.re > pi / 2) a.re += pi;
+  if (a.re - rough.re > pi / 2) a.re -= pi;
+  return a;
+}
+
+// 10^x (cos t + i sin t) with t = y ln 10, whose pieces are exact: their angles are added as products.
+static Z(wide) Z(exp10)(Z(wide) z) {
+  if (!isfinite((double)z.im)) return MC(exp, z); // the same limits
+  W size = M(exp10)(z.re), c = 1, s = 0;
+  double scale = 1;
+  for (int i = 0; i < LN10_PIECES && fabs((double)z.im) * scale > 0x1p-160; i++, scale *= 0x1p-40) {
+    __float128 t = (__float128)z.im * ln10_pieces[i] * scale;
+    W ct = (W)cosf128(t), st = (W)sinf128(t), next = c * ct - s * st;
+    s = s * ct + c * st;
+    c = next;
+  }
+  return (Z(wide)){size * c, z.im == 0 ? z.im : size * s};
 }
 
 static Z(wide) Z(function)(kl_op op, Z(wide) z) {
@@ -151,6 +174,15 @@ static Z(wide) Z(function)(kl_op op, Z(wide) z) {
   case KL_OP_SIN: return MC(sin, z);
   case KL_OP_COS: return MC(cos, z);
   case KL_OP_TAN: return MC(tan, z);
+  case KL_OP_EXP10: return Z(exp10)(z);
+  case KL_OP_SINH: return MC(sinh, z);
+  case KL_OP_COSH: return MC(cosh, z);
+  case KL_OP_ASIN: return MC(asin, z);
+  case KL_OP_ACOS: return MC(acos, z);
+  case KL_OP_ATAN: return MC(atan, z);
+  case KL_OP_ASINH: return MC(asinh, z);
+  case KL_OP_ACOSH: return MC(acosh, z);
+  case KL_OP_ATANH: return MC(atanh, z);
   case KL_OP_SIGN: return Z(sign)(z);
   default: return z;
   }
@@ -245,6 +277,15 @@ static kl_ew_run *Z(select)(kl_op op) {
   case KL_OP_SIN:
   case KL_OP_COS:
   case KL_OP_TAN:
+  case KL_OP_EXP10:
+  case KL_OP_SINH:
+  case KL_OP_COSH:
+  case KL_OP_ASIN:
+  case KL_OP_ACOS:
+  case KL_OP_ATAN:
+  case KL_OP_ASINH:
+  case KL_OP_ACOSH:
+  case KL_OP_ATANH:
   case KL_OP_SIGN: return Z(run_function);
   case KL_OP_POWER:
   case KL_OP_ATAN2: return Z(run_function2);

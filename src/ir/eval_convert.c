@@ -5,68 +5,68 @@
 
 // --- compare ------------------------------------------------------------------------------------------------------
 
-// Outcomes of a comparison, and which of them each direction takes.
-enum { LESS, EQUAL, GREATER, UNORDERED };
-
-static unsigned outcomes_of(kl_direction d) {
-  switch (d) {
-  case KL_EQ: return 1u << EQUAL;
-  case KL_NE: return 1u << LESS | 1u << GREATER | 1u << UNORDERED;
-  case KL_LT: return 1u << LESS;
-  case KL_LE: return 1u << LESS | 1u << EQUAL;
-  case KL_GT: return 1u << GREATER;
-  case KL_GE: return 1u << GREATER | 1u << EQUAL;
-  }
-  return 0;
-}
-
-#define AS_IS(x)        (x)
-#define THREE_WAY(x, y) ((x) < (y) ? LESS : (x) == (y) ? EQUAL : (x) > (y) ? GREATER : UNORDERED)
-// suffix, storage type, type compared in, from storage
+#define AS_IS(x) (x)
+// suffix, storage type, from storage to a type that C compares alike
 // clang-format off
 #define WIDE_TYPES(X)                                                                                                  \
-  X(S16, int16_t, int32_t, AS_IS) X(U16, uint16_t, uint32_t, AS_IS)                                                    \
-  X(S32, int32_t, int32_t, AS_IS) X(U32, uint32_t, uint32_t, AS_IS)                                                    \
-  X(S64, int64_t, int64_t, AS_IS) X(U64, uint64_t, uint64_t, AS_IS)                                                    \
-  X(F16, uint16_t, float, kl_ev_f16_load) X(BF16, uint16_t, float, kl_ev_bf16_load)                                    \
-  X(F32, float, float, AS_IS) X(F64, double, double, AS_IS)
+  X(S16, int16_t, AS_IS) X(U16, uint16_t, AS_IS) X(S32, int32_t, AS_IS) X(U32, uint32_t, AS_IS)                        \
+  X(S64, int64_t, AS_IS) X(U64, uint64_t, AS_IS)                                                                       \
+  X(F16, uint16_t, kl_ev_f16_load) X(BF16, uint16_t, kl_ev_bf16_load)                                                  \
+  X(F32, float, AS_IS) X(F64, double, AS_IS)
 // clang-format on
-#define COMPARE_LOOP(SUFFIX, T, C, LOAD)                                                                               \
+
+// One loop per direction, so that nothing is decided per element.
+#define DIRECTION_LOOP(DIRECTION, OP, LOAD)                                                                            \
+  case DIRECTION:                                                                                                      \
+    for (int64_t i = 0; i < n; i++) o[i] = LOAD(a[i]) OP LOAD(b[i]);                                                   \
+    break;
+#define COMPARE_LOOP(SUFFIX, T, LOAD)                                                                                  \
   static void compare_##SUFFIX(const kl_ew *e, int64_t n, const void *const in[3], void *out) {                        \
     const T *a = in[0], *b = in[1];                                                                                    \
     uint8_t *o = out;                                                                                                  \
-    unsigned take = outcomes_of(e->direction);                                                                         \
-    for (int64_t i = 0; i < n; i++) {                                                                                  \
-      C x = LOAD(a[i]), y = LOAD(b[i]);                                                                                \
-      o[i] = take >> THREE_WAY(x, y) & 1;                                                                              \
+    switch (e->direction) {                                                                                            \
+      DIRECTION_LOOP(KL_EQ, ==, LOAD)                                                                                  \
+      DIRECTION_LOOP(KL_NE, !=, LOAD)                                                                                  \
+      DIRECTION_LOOP(KL_LT, <, LOAD)                                                                                   \
+      DIRECTION_LOOP(KL_LE, <=, LOAD)                                                                                  \
+      DIRECTION_LOOP(KL_GT, >, LOAD)                                                                                   \
+      DIRECTION_LOOP(KL_GE, >=, LOAD)                                                                                  \
     }                                                                                                                  \
   }
 WIDE_TYPES(COMPARE_LOOP)
+
+// C's comparison; NaN is unequal to all and neither less nor greater.
+static bool holds(kl_direction d, double x, double y) {
+  switch (d) {
+  case KL_EQ: return x == y;
+  case KL_NE: return x != y;
+  case KL_LT: return x < y;
+  case KL_LE: return x <= y;
+  case KL_GT: return x > y;
+  case KL_GE: return x >= y;
+  }
+  return false;
+}
 
 // Lexicographic in (real, imaginary).
 #define COMPARE_COMPLEX(SUFFIX, T)                                                                                     \
   static void compare_##SUFFIX(const kl_ew *e, int64_t n, const void *const in[3], void *out) {                        \
     const T *a = in[0], *b = in[1];                                                                                    \
     uint8_t *o = out;                                                                                                  \
-    unsigned take = outcomes_of(e->direction);                                                                         \
-    for (int64_t i = 0; i < n; i++, a += 2, b += 2) {                                                                  \
-      int first = THREE_WAY(a[0], b[0]);                                                                               \
-      o[i] = take >> (first == EQUAL ? THREE_WAY(a[1], b[1]) : first) & 1;                                             \
-    }                                                                                                                  \
+    for (int64_t i = 0; i < n; i++, a += 2, b += 2)                                                                    \
+      o[i] = a[0] == b[0] ? holds(e->direction, a[1], b[1]) : holds(e->direction, a[0], b[0]);                         \
   }
 COMPARE_COMPLEX(C64, float)
 COMPARE_COMPLEX(C128, double)
 
+static double byte_value(kl_dtype t, uint8_t bits) {
+  return kl_is_float(t) ? kl_float_decode(t, bits) : t == KILN_PRED ? bits != 0 : (double)kl_int_decode(t, bits);
+}
+
 static void compare_byte(const kl_ew *e, int64_t n, const void *const in[3], void *out) {
-  kl_dtype t = e->in[0];
   const uint8_t *a = in[0], *b = in[1];
   uint8_t *o = out;
-  unsigned take = outcomes_of(e->direction);
-  for (int64_t i = 0; i < n; i++) {
-    double x = kl_is_float(t) ? kl_float_decode(t, a[i]) : t == KILN_PRED ? a[i] != 0 : (double)kl_int_decode(t, a[i]);
-    double y = kl_is_float(t) ? kl_float_decode(t, b[i]) : t == KILN_PRED ? b[i] != 0 : (double)kl_int_decode(t, b[i]);
-    o[i] = take >> THREE_WAY(x, y) & 1;
-  }
+  for (int64_t i = 0; i < n; i++) o[i] = holds(e->direction, byte_value(e->in[0], a[i]), byte_value(e->in[0], b[i]));
 }
 
 // -NaN < -inf ... -0 < +0 ... inf < NaN: the order of the patterns as sign and magnitude.
@@ -80,11 +80,10 @@ static int64_t total_order_key(kl_dtype t, uint64_t bits) {
 static void compare_total(const kl_ew *e, int64_t n, const void *const in[3], void *out) {
   kl_dtype t = e->in[0];
   uint8_t *o = out;
-  unsigned take = outcomes_of(e->direction);
   for (int64_t i = 0; i < n; i++) {
     int64_t x = total_order_key(t, kl_element_get(t, in[0], i, 0));
     int64_t y = total_order_key(t, kl_element_get(t, in[1], i, 0));
-    o[i] = take >> THREE_WAY(x, y) & 1;
+    o[i] = holds(e->direction, (x > y) - (x < y), 0);
   }
 }
 
@@ -93,7 +92,7 @@ kl_ew_run *kl_ew_compare(const kl_ew *e) {
   if (e->out != KILN_PRED || e->in[1] != t) return NULL;
   if (e->compare == KL_CMP_TOTALORDER && kl_is_float(t)) return compare_total;
   switch (t) {
-#define COMPARE_CASE(SUFFIX, T, C, LOAD)                                                                               \
+#define COMPARE_CASE(SUFFIX, T, LOAD)                                                                                  \
   case KILN_##SUFFIX: return compare_##SUFFIX;
     WIDE_TYPES(COMPARE_CASE)
   case KILN_C64: return compare_C64;

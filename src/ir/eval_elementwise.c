@@ -249,6 +249,12 @@ kiln_status kl_ev_elementwise(kl_ev *ev, const kl_instr *in, const kl_evval *con
   out->raw = keeps_bits(e.op);
   for (uint32_t k = e.op == KL_OP_SELECT; k < e.nin; k++) out->raw &= operands[k]->raw;
   int64_t n = splat ? 1 : in->shape->count, grain = job.intervals ? 1 << 13 : 1 << 15;
+  if (n == 1 && !job.intervals) { // then every operand has one element, too
+    const void *one[3] = {NULL, NULL, NULL};
+    for (uint32_t k = 0; k < e.nin; k++) one[k] = kl_ev_plane(operands[k], KL_EV_DATA);
+    e.run(&e, 1, one, kl_ev_plane(out, KL_EV_DATA));
+    return KILN_OK;
+  }
   uint32_t workers = kl_ev_workers(ev, n, grain);
   size_t table, scratch = job.intervals ? workers * kl_iv_scratch_size : 0;
   tabulate(ev, &e, n, &table);

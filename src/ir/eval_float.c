@@ -69,7 +69,7 @@ static uint64_t reduce_precision(kl_dtype t, uint64_t bits, int exponent_bits, i
 #define EXACT_OPS(X, ...)                                                                                              \
   X(ADD, +, __VA_ARGS__) X(SUBTRACT, -, __VA_ARGS__) X(MULTIPLY, *, __VA_ARGS__) X(DIVIDE, /, __VA_ARGS__)
 #define OTHER_BINARY_OPS(X, ...)                                                                                       \
-  X(REMAINDER, __VA_ARGS__) X(MAXIMUM, __VA_ARGS__) X(MINIMUM, __VA_ARGS__)
+  X(REMAINDER, __VA_ARGS__)
 #define BINARY_OPS(X, ...)                                                                                             \
   X(ADD, __VA_ARGS__) X(SUBTRACT, __VA_ARGS__) X(MULTIPLY, __VA_ARGS__) X(DIVIDE, __VA_ARGS__)                         \
   X(REMAINDER, __VA_ARGS__) X(MAXIMUM, __VA_ARGS__) X(MINIMUM, __VA_ARGS__)
@@ -101,11 +101,24 @@ static uint64_t reduce_precision(kl_dtype t, uint64_t bits, int exponent_bits, i
     T *o = out;                                                                                                        \
     for (int64_t i = 0; i < n; i++) o[i] = (T)STORE(float_binary(KL_OP_##OP, LOAD(a[i]), LOAD(b[i])));                 \
   }
+// A value of the type itself, and so its own rounding.
+#define ORDER_LOOP(OP, CHOOSE, SUFFIX, T, N, LOAD, STORE)                                                              \
+  static void run_##OP##_##SUFFIX(const kl_ew *e, int64_t n, const void *const in[3], void *out) {                     \
+    const T *a = in[0], *b = in[1];                                                                                    \
+    T *o = out;                                                                                                        \
+    for (int64_t i = 0; i < n; i++) o[i] = (T)STORE(CHOOSE(N, LOAD(a[i]), LOAD(b[i])));                                \
+  }
 #define OTHER_LOOPS(SUFFIX, T, W, LOAD, STORE)                                                                         \
+  ORDER_LOOP(MAXIMUM, KL_EV_MAX, SUFFIX, T, __typeof__(LOAD(*(T *)0)), LOAD, STORE)                                    \
+  ORDER_LOOP(MINIMUM, KL_EV_MIN, SUFFIX, T, __typeof__(LOAD(*(T *)0)), LOAD, STORE)                                    \
   static void run_CLAMP_##SUFFIX(const kl_ew *e, int64_t n, const void *const in[3], void *out) {                      \
     const T *lo = in[0], *x = in[1], *hi = in[2];                                                                      \
     T *o = out;                                                                                                        \
-    for (int64_t i = 0; i < n; i++) o[i] = (T)STORE(kl_ev_min(kl_ev_max(LOAD(lo[i]), LOAD(x[i])), LOAD(hi[i])));       \
+    typedef __typeof__(LOAD(*x)) N;                                                                                    \
+    for (int64_t i = 0; i < n; i++) {                                                                                  \
+      N v = KL_EV_MAX(N, LOAD(lo[i]), LOAD(x[i]));                                                                     \
+      o[i] = (T)STORE(KL_EV_MIN(N, v, LOAD(hi[i])));                                                                   \
+    }                                                                                                                  \
   }                                                                                                                    \
   static void run_FINITE_##SUFFIX(const kl_ew *e, int64_t n, const void *const in[3], void *out) {                     \
     const T *a = in[0];                                                                                                \

@@ -12,6 +12,8 @@ typedef struct kl_ev {
   bool intervals;
   uint32_t threads;
   uint32_t depth; // of nested calls
+  // While an op starts: nobody reads leaf k of its operands after it. Ops that evaluate computations ask before that.
+  const bool *last;
 } kl_ev;
 
 // --- values -------------------------------------------------------------------------------------------------------
@@ -56,6 +58,17 @@ kl_evval kl_ev_share(const kl_evval *v, const kl_shape *s);
 void kl_ev_free(kl_ev *ev, kl_evval *v);          // safe on a zeroed value; leaves it zeroed
 void kl_ev_drop_interval(kl_ev *ev, kl_evval *v); // makes an inexact value exact
 void kl_ev_drop_any(kl_ev *ev, kl_evval *v);
+void kl_ev_settle(kl_ev *ev, kl_evval *v);      // drops planes that say nothing
+kiln_status kl_ev_open(kl_ev *ev, kl_evval *v); // anything may be right, in every element
+// The array `data` that somebody else owns.
+kl_evval kl_ev_borrow(kl_ev *ev, const kl_shape *s, const void *data);
+// Bytes of a plane; -1 if they do not fit.
+int64_t kl_ev_plane_bytes(const kl_shape *s, bool splat, int plane);
+// Leaf k of an op's operands under another shape: taken where this was its last use, shared else.
+kl_evval kl_ev_take(kl_ev *ev, const kl_evval *const *operands, size_t k, const kl_shape *s);
+// A copy of leaf k to write on, with all planes or exact: the leaf itself where nobody else holds it.
+kiln_status kl_ev_own(kl_ev *ev, const kl_evval *const *operands, size_t k, const kl_shape *s, bool inexact,
+                      kl_evval *out);
 
 // --- threads ------------------------------------------------------------------------------------------------------
 
@@ -150,6 +163,10 @@ typedef struct kl_ev_walk {
 } kl_ev_walk;
 void kl_ev_walk_add(kl_ev_walk *w, int64_t extent, int64_t src_stride, int64_t dst_stride);
 void kl_ev_copy(const kl_ev *ev, const kl_ev_walk *w, size_t size, const void *src, void *dst);
+void kl_ev_copy_here(const kl_ev_walk *w, size_t size, const void *src, void *dst); // by the calling thread alone
+// All planes of src into those of dst, which has them wherever src does.
+void kl_ev_copy_planes(const kl_ev *ev, const kl_ev_walk *w, const kl_evval *src, kl_evval *dst);
+void kl_ev_strides(const kl_shape *s, int64_t *strides); // row-major, s->rank of them
 
 // broadcast, transpose, slice, reverse, reshape, bitcast, concatenate, pad, iota.
 kiln_status kl_ev_move(kl_ev *ev, const kl_instr *in, const kl_evval *const *operands, kl_evval *out);
@@ -160,6 +177,78 @@ kiln_status kl_ev_expand(kl_ev *ev, const kl_evval *v, kl_evval *out);
 
 // Is the layout a plain order of dimensions, with elements of their own size?
 bool kl_ev_plain_layout(const kl_shape *s);
+
+// --- ops with loops of their own ----------------------------------------------------------------------------------
+
+// Evaluates one instruction. operands: the leaves of all operands, in order and depth first; out: zeroed, one value per
+// leaf of the result. Operands are shared, never written; a splat holds one element (kl_ev_expand writes it out).
+// Nothing is kept in `out` on failure.
+typedef kiln_status kl_ev_op(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                             kl_evval *out);
+kl_ev_op kl_ev_dot;                                         // eval_dot.c: dot, ragged-dot, scaled-dot
+kl_ev_op kl_ev_convolution;                                 // eval_conv.c
+kl_ev_op kl_ev_reduce;                                      // eval_reduce.c
+kl_ev_op kl_ev_reduce_window, kl_ev_select_and_scatter;     // eval_window.c
+kl_ev_op kl_ev_scan;                                        // eval_scan.c
+kl_ev_op kl_ev_map;                                         // eval_map.c
+kl_ev_op kl_ev_dynamic_slice, kl_ev_dynamic_update_slice;   // eval_dynamic.c
+kl_ev_op kl_ev_gather, kl_ev_scatter;                       // eval_gather.c, eval_scatter.c
+kl_ev_op kl_ev_sort, kl_ev_topk;                            // eval_sort.c
+kl_ev_op kl_ev_shuffle;                                     // eval_dynamic.c
+kl_ev_op kl_ev_dimension_size;                              // eval_dynamic.c
+kl_ev_op kl_ev_rng, kl_ev_rng_bits, kl_ev_rng_state;        // eval_rng.c
+kl_ev_op kl_ev_stochastic;                                  // eval_rng.c
+kl_ev_op kl_ev_batch_norm;                                  // eval_norm.c
+kl_ev_op kl_ev_cholesky, kl_ev_triangular_solve, kl_ev_fft; // eval_linalg.c, eval_fft.c
+kl_ev_op kl_ev_while, kl_ev_conditional;                    // eval_control.c
+
+kl_ev_op kl_ev_forward, kl_ev_token, kl_ev_call; // eval_control.c
+kl_ev_op kl_ev_copy_async, kl_ev_async;          // eval_control.c
+kl_ev_op kl_ev_dynamic_reshape;                  // eval_dynamic.c
+
+// Evaluates one instruction that is neither parameter nor constant.
+kl_ev_op kl_ev_apply;
+// What evaluating a computation needs to know of it, found once.
+typedef struct kl_ev_code kl_ev_code;
+kiln_status kl_ev_code_new(kl_ev *ev, uint32_t comp, kl_ev_code **out);
+void kl_ev_code_free(kl_ev *ev, kl_ev_code *code);
+// Takes the leaves of its parameters (freed in any case); `results` gets the root's leaves, nothing on failure.
+kiln_status kl_ev_run(kl_ev *ev, const kl_ev_code *code, kl_evval *params, kl_evval *results);
+// Evaluates a computation on the leaves of its parameters; `results` gets the root's leaves, nothing on failure.
+kiln_status kl_ev_computation(kl_ev *ev, uint32_t comp, const kl_evval *params, kl_evval *results);
+// "no evaluation of OP" with the reason, KILN_E_UNSUPPORTED.
+kiln_status kl_ev_refuse(kl_ev *ev, const kl_instr *in, const char *reason);
+
+// A computation on scalars (a reducer, a comparator, a mapped function), compiled once into operations over lanes:
+// parameters and results are leaves of rank 0, each lane evaluates the computation on its own. Elementwise ops,
+// constants, tuples and calls run as loops over lanes; anything else (a loop, a conditional) lane by lane through
+// kl_ev_computation, where workers take turns: so a kl_ev_parallel body that allocates nothing may run one program.
+// Programs are immutable; every worker has registers of its own. eval_program.c.
+typedef struct kl_ev_program kl_ev_program;
+typedef struct kl_ev_regs kl_ev_regs;
+kiln_status kl_ev_program_new(kl_ev *ev, uint32_t comp, kl_ev_program **out);
+void kl_ev_program_free(kl_ev *ev, kl_ev_program *p);
+// A computation on arrays that all have the same dimensions, where each element follows from those at its own place:
+// a lane is one element. NULL where it is nothing of the kind.
+kl_ev_program *kl_ev_program_of_arrays(kl_ev *ev, uint32_t comp);
+// Registers for up to `lanes` lanes a run. NULL after reporting no memory.
+kl_ev_regs *kl_ev_regs_new(kl_ev *ev, const kl_ev_program *p, int64_t lanes);
+void kl_ev_regs_free(kl_ev *ev, kl_ev_regs *r);
+// params[i], results[i]: n elements of the leaf's dtype. A result may not overlap a parameter.
+kiln_status kl_ev_program_run(const kl_ev_program *p, kl_ev_regs *r, int64_t n, const void *const *params,
+                              void *const *results);
+// The same with all planes, where ev->intervals is set. Results get all of theirs; a parameter's as in kl_iv_in.
+kiln_status kl_ev_program_run_iv(const kl_ev_program *p, kl_ev_regs *r, int64_t n, const kl_iv_in *params,
+                                 const kl_iv_out *results);
+// Does the program give one right result for exact parameters, NaN bits aside?
+bool kl_ev_program_exact(const kl_ev_program *p);
+// May results depend on the bits of a NaN (bitcast-convert, the total order)?
+bool kl_ev_program_reads_bits(const kl_ev_program *p);
+// Parameters are (a0 .. a[r-1], b0 .. b[r-1]) for r results: is result i `op` of ai and bi, in either order, perhaps
+// computed in a wider type and narrowed? Then op is one of add, multiply, maximum, minimum, and, or, xor.
+bool kl_ev_program_combiner(const kl_ev_program *p, size_t i, kl_op *op);
+// The same of any result and two parameters.
+bool kl_ev_program_combines(const kl_ev_program *p, size_t result, size_t first, size_t second, kl_op *op);
 
 // --- bit patterns -------------------------------------------------------------------------------------------------
 
@@ -184,50 +273,59 @@ static inline uint64_t kl_ev_f64_bits(double v) {
   return u;
 }
 
-// x rounded to nearest even at `man` mantissa bits, denormal below 2^emin; exponents from about 2^140 up are left for
-// the caller's overflow. Adding 1.5 * 2^(e+52-man) puts the last kept bit at the end of the double, where the addition
-// itself rounds; |x| < 2^(e+1) cannot carry the sum out of its binade. NaN and infinities pass.
-static inline double kl_ev_round(double x, int man, int emin) {
-  int64_t e = (int64_t)(kl_ev_f64_bits(x) >> 52 & 0x7ff), least = 1023 + emin;
-  e = e < least ? least : e > 1023 + 140 ? 1023 + 140 : e;
-  double magic = kl_ev_f64((uint64_t)(e + 52 - man) << 52 | 1ull << 51);
-  return __builtin_copysign((x + magic) - magic, x);
+// x rounded to odd in f32: exact, or the neighbour whose last bit is set. Rounding that to 16 bits is rounding x.
+static inline uint32_t kl_ev_odd_f32(double x) {
+  float f = (float)x;
+  double back = f;
+  uint32_t u = kl_ev_f32_bits(f), toward_zero = __builtin_fabs(back) > __builtin_fabs(x);
+  uint32_t even_and_inexact = (uint32_t)(back != x) & ~u & 1;
+  return u + (even_and_inexact ? 1 - 2 * toward_zero : 0);
 }
 
 static inline float kl_ev_bf16_load(uint16_t h) {
   return kl_ev_f32((uint32_t)h << 16);
 }
-// The rounded value is exact in f32, or becomes infinity there.
 static inline uint16_t kl_ev_bf16_store(double v) {
-  return (uint16_t)(kl_ev_f32_bits((float)kl_ev_round(v, 7, -126)) >> 16);
+  uint32_t u = kl_ev_odd_f32(v), r = (u + 0x7fffu + (u >> 16 & 1)) >> 16;
+  return (uint16_t)(v != v ? 0x7fc0u | u >> 31 << 15 : r);
 }
 
-// The half's fields moved into an f32 stand for a value 2^112 too small, denormals included.
 static inline float kl_ev_f16_load(uint16_t h) {
   uint32_t a = h & 0x7fffu, sign = (uint32_t)(h & 0x8000u) << 16;
-  uint32_t r = kl_ev_f32_bits(kl_ev_f32(a << 13) * 0x1p112f);
-  return kl_ev_f32(r | (a >= 0x7c00 ? 0x7f800000u : 0) | sign);
+  uint32_t wide = (a << 13) + (a >= 0x7c00 ? 0x70000000u : 0x38000000u);
+  uint32_t denormal = kl_ev_f32_bits((float)(int32_t)a * 0x1p-24f);
+  return kl_ev_f32((a < 0x400 ? denormal : wide) | sign);
 }
+// Adding 1/2 to a value below 2^-14 rounds it at the quantum of a half's denormals.
 static inline uint16_t kl_ev_f16_store(double v) {
-  float f = (float)kl_ev_round(v, 10, -14);
-  uint32_t u = kl_ev_f32_bits(f), a = u & 0x7fffffffu, sign = u >> 16 & 0x8000u;
-  if (a >= 0x47800000u) return (uint16_t)(sign | (a > 0x7f800000u ? 0x7e00u : 0x7c00u)); // 2^16 and more, NaN
-  return (uint16_t)(sign | kl_ev_f32_bits(kl_ev_f32(a) * 0x1p-112f) >> 13);
+  uint32_t u = kl_ev_odd_f32(v), a = u & 0x7fffffffu, sign = u >> 16 & 0x8000u;
+  uint32_t normal = (a - 0x38000000u + 0xfffu + (a >> 13 & 1)) >> 13;
+  uint32_t denormal = kl_ev_f32_bits(kl_ev_f32(a < 0x38800000u ? a : 0) + 0.5f) - 0x3f000000u;
+  uint32_t r = a < 0x38800000u ? denormal : a >= 0x47800000u ? 0x7c00u : normal;
+  return (uint16_t)((v != v ? 0x7e00u : r) | sign);
 }
 
 static inline int kl_ev_sign_of(double x) {
   return (x > 0) - (x < 0);
 }
-// NaN if either is; -0 below +0.
+// NaN if either is; -0 below +0. All is computed before anything is chosen, so that loops of these vectorise.
+#define KL_EV_MAX(T, x, y)                                                                                             \
+  ({                                                                                                                   \
+    T kl_x = (x), kl_y = (y), kl_sum = kl_x + kl_y, kl_even = kl_x == 0 ? kl_sum : kl_x;                               \
+    T kl_less = kl_x < kl_y ? kl_y : kl_sum, kl_more = kl_x > kl_y ? kl_x : kl_less;                                   \
+    kl_x == kl_y ? kl_even : kl_more;                                                                                  \
+  })
+#define KL_EV_MIN(T, x, y)                                                                                             \
+  ({                                                                                                                   \
+    T kl_x = (x), kl_y = (y), kl_sum = -(-kl_x - kl_y), kl_even = kl_x == 0 ? kl_sum : kl_x;                           \
+    T kl_less = kl_x < kl_y ? kl_x : kl_sum, kl_more = kl_x > kl_y ? kl_y : kl_less;                                   \
+    kl_x == kl_y ? kl_even : kl_more;                                                                                  \
+  })
 static inline double kl_ev_max(double x, double y) {
-  if (x != x || y != y) return x + y;
-  if (x == y) return __builtin_signbit(x) ? y : x;
-  return x > y ? x : y;
+  return KL_EV_MAX(double, x, y);
 }
 static inline double kl_ev_min(double x, double y) {
-  if (x != x || y != y) return x + y;
-  if (x == y) return __builtin_signbit(x) ? x : y;
-  return x < y ? x : y;
+  return KL_EV_MIN(double, x, y);
 }
 
 #endif

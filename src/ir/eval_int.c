@@ -17,6 +17,12 @@ static uint64_t int_power(bool is_signed, uint64_t x, uint64_t y) {
   return r;
 }
 
+// The upper half of the product of twice the width.
+INLINE uint64_t int_mulhi(int bits, bool is_signed, uint64_t x, uint64_t y) {
+  if (is_signed) return (uint64_t)(((__int128)(int64_t)x * (int64_t)y) >> bits);
+  return (uint64_t)(((unsigned __int128)x * y) >> bits);
+}
+
 // x and y are extended to 64 bits by their type's sign; of the result only the low `bits` count.
 INLINE uint64_t int_binary(kl_op op, int bits, bool is_signed, uint64_t x, uint64_t y) {
   int64_t sx = (int64_t)x, sy = (int64_t)y;
@@ -24,6 +30,7 @@ INLINE uint64_t int_binary(kl_op op, int bits, bool is_signed, uint64_t x, uint6
   case KL_OP_ADD: return x + y;
   case KL_OP_SUBTRACT: return x - y;
   case KL_OP_MULTIPLY: return x * y;
+  case KL_OP_MULHI: return int_mulhi(bits, is_signed, x, y);
   case KL_OP_DIVIDE:
     if (y == 0) return ~0ull;
     if (!is_signed) return x / y;
@@ -87,7 +94,7 @@ static bool pred_binary(kl_op op, bool x, bool y) {
   X(ADD, __VA_ARGS__) X(SUBTRACT, __VA_ARGS__) X(MULTIPLY, __VA_ARGS__) X(DIVIDE, __VA_ARGS__)                         \
   X(REMAINDER, __VA_ARGS__) X(POWER, __VA_ARGS__) X(MAXIMUM, __VA_ARGS__) X(MINIMUM, __VA_ARGS__)                      \
   X(AND, __VA_ARGS__) X(OR, __VA_ARGS__) X(XOR, __VA_ARGS__) X(SHL, __VA_ARGS__)                                       \
-  X(SHR_ARITH, __VA_ARGS__) X(SHR_LOGICAL, __VA_ARGS__)
+  X(SHR_ARITH, __VA_ARGS__) X(SHR_LOGICAL, __VA_ARGS__) X(MULHI, __VA_ARGS__)
 // suffix, C type, bits, signed
 #define WIDE_TYPES(X)                                                                                                  \
   X(S16, int16_t, 16, true) X(U16, uint16_t, 16, false)                                                                \

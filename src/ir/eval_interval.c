@@ -7,6 +7,8 @@
 // interval in a way that corners cannot see.
 #include "ir/eval_interval.h"
 
+#include <math.h>
+
 const size_t kl_iv_scratch_size = sizeof(kl_iv_scratch);
 
 // --- keys ---------------------------------------------------------------------------------------------------------
@@ -141,6 +143,7 @@ typedef enum rule {
   RULE_MULTIPLY,
   RULE_DIVIDE,
   RULE_ABS,
+  RULE_COSH,
   RULE_RSQRT,
   RULE_REMAINDER,
   RULE_POWER,
@@ -177,6 +180,7 @@ static rule float_rule(kl_op op) {
   case KL_OP_MULTIPLY: return RULE_MULTIPLY;
   case KL_OP_DIVIDE: return RULE_DIVIDE;
   case KL_OP_ABS: return RULE_ABS;
+  case KL_OP_COSH: return RULE_COSH;
   case KL_OP_RSQRT: return RULE_RSQRT;
   case KL_OP_REMAINDER: return RULE_REMAINDER;
   case KL_OP_POWER: return RULE_POWER;
@@ -267,6 +271,10 @@ static int64_t infinity_key(kl_dtype t) {
   return f->kind == KL_IEEE ? (int64_t)(((1ull << f->exp_bits) - 1) << f->man_bits) : INT64_MAX;
 }
 
+static int64_t one_key(kl_dtype t) {
+  return kl_iv_key(t, kl_float_encode(t, 1));
+}
+
 static bool has_infinity(kl_dtype t, const kl_iv_scratch *s, int operand, int64_t i) {
   int64_t inf = infinity_key(t);
   return s->in_hi[operand][i] >= inf || s->in_lo[operand][i] <= -1 - inf;
@@ -296,6 +304,9 @@ static bool open_by_rule(rule r, const kl_ew *e, kl_iv_scratch *s, int64_t i) {
   case RULE_DIVIDE: return kl_iv_has_zero(s, 1, i);
   case RULE_ABS:
     if (kl_iv_has_zero(s, 0, i)) s->lo[i] = 0;
+    return false;
+  case RULE_COSH:
+    if (kl_iv_has_zero(s, 0, i)) s->lo[i] = one_key(t);
     return false;
   case RULE_RSQRT: return kl_iv_has_zero(s, 0, i);
   case RULE_REMAINDER: return remainder_open(e, s, i);
@@ -345,8 +356,39 @@ static bool special(int64_t key, int64_t inf) {
 static bool exact_at(const kl_ew *e, const kl_iv_scratch *s, int64_t i, int64_t inf, int64_t one) {
   if (!s->point[i] || kl_is_complex(e->in[0])) return false;
   int64_t x = s->in_lo[0][i];
-  if (special(x, inf) || (x == one && (e->op == KL_OP_LOG || e->op == KL_OP_POWER))) return true;
-  return e->nin == 2 && special(s->in_lo[1][i], inf);
+  if (special(x, inf) || (e->nin == 2 && special(s->in_lo[1][i], inf))) return true;
+  switch (e->op) {
+  case KL_OP_LOG:
+  case KL_OP_POWER:
+  case KL_OP_ACOS:
+  case KL_OP_ACOSH: return x == one;
+  case KL_OP_ATANH: return x == one || x == -1 - one;
+  default: return false;
+  }
+}
+
+// What a function of real numbers keeps to: from -bottom to top, and from `least` up where it is positive. As keys.
+typedef struct range {
+  int64_t bottom, top, least;
+} range;
+
+static range range_of(const kl_ew *e, int64_t inf, int64_t one) {
+  kl_dtype t = kl_iv_part(e->out);
+  int64_t pi = kl_iv_key(t, kl_float_encode(t, M_PI)), half = kl_iv_key(t, kl_float_encode(t, M_PI_2));
+  switch (kl_is_complex(e->out) ? KL_OP_UNKNOWN : e->op) {
+  case KL_OP_TANH:
+  case KL_OP_ERF:
+  case KL_OP_LOGISTIC:
+  case KL_OP_SIN:
+  case KL_OP_COS: return (range){one, one, 0};
+  case KL_OP_EXPM1: return (range){one, inf, 0};
+  case KL_OP_ASIN:
+  case KL_OP_ATAN: return (range){half, half, 0};
+  case KL_OP_ACOS:
+  case KL_OP_ATAN2: return (range){pi, pi, 0};
+  case KL_OP_COSH: return (range){inf, inf, one};
+  default: return (range){inf, inf, 0};
+  }
 }
 
 // Magnitudes `near` and `far` of an interval on one side of zero: how many values below `near` a result may lie. With
@@ -362,25 +404,23 @@ static void widen(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in
   kl_dtype part = kl_iv_part(e->out);
   const kl_dtype_info *f = kl_info(part);
   int lanes = kl_iv_lanes(e->out);
-  int64_t inf = infinity_key(part), one = (int64_t)f->bias << f->man_bits, outer = (int64_t)(bound + 0.5);
-  bool unit =
-      e->op == KL_OP_TANH || e->op == KL_OP_ERF || e->op == KL_OP_LOGISTIC || e->op == KL_OP_SIN || e->op == KL_OP_COS;
-  int64_t top = unit && lanes == 1 ? one : inf, bottom = e->op == KL_OP_EXPM1 && lanes == 1 ? one : top;
+  int64_t inf = infinity_key(part), one = one_key(part), outer = (int64_t)(bound + 0.5);
+  range r = range_of(e, inf, one);
   for (uint32_t k = 0; k < e->nin; k++) kl_iv_load(s, (int)k, e->in[k], n, &in[k]);
   for (int64_t j = 0; j < n * lanes; j++) {
     if (!(s->seen[j] & KL_IV_NUMBER) || s->open[j / lanes] || exact_at(e, s, j / lanes, inf, one)) continue;
     int64_t lo = s->lo[j], hi = s->hi[j];
     if (lo >= 0) {
       int64_t steps = inner_steps(lo, hi, bound, f->man_bits);
-      s->lo[j] = lo > steps ? lo - steps : 0;
+      s->lo[j] = lo - steps > r.least ? lo - steps : r.least;
     } else {
-      s->lo[j] = lo - outer < -1 - bottom ? -1 - bottom : lo - outer;
+      s->lo[j] = lo - outer < -1 - r.bottom ? -1 - r.bottom : lo - outer;
     }
     if (hi < 0) {
       int64_t steps = inner_steps(-1 - hi, -1 - lo, bound, f->man_bits);
       s->hi[j] = hi + steps > -1 ? -1 : hi + steps;
     } else {
-      s->hi[j] = hi + outer > top ? top : hi + outer;
+      s->hi[j] = hi + outer > r.top ? r.top : hi + outer;
     }
   }
 }
@@ -439,6 +479,10 @@ void kl_iv_run(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3]
   }
   settle_nan(e, s, n, in);
   double bound = kl_op_ulp_bound(e->op, e->in[0]);
-  if (bound > 0) widen(e, s, n, in, bound);
+  if (bound > 0 && kl_is_complex(e->out)) kl_iv_complex_corners(e, s, n, in, out);
+  if (bound > 0 && kl_op_bound_is_normwise(e->op, e->in[0]))
+    kl_iv_complex_function(e, s, n, in, out, bound);
+  else if (bound > 0)
+    widen(e, s, n, in, bound);
   finish(e, s, n, out);
 }

@@ -43,6 +43,11 @@ void kl_iv_finite(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in
 void kl_iv_wave(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3], const kl_iv_out *out);
 void kl_iv_complex_abs(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3]);
 void kl_iv_complex_product(const kl_ew *e, kl_iv_scratch *s, int64_t n);
+// Functions of complex operands that are not finite: where C leaves signs open, so do these.
+void kl_iv_complex_corners(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3], const kl_iv_out *out);
+// Widens functions whose bound is stated for both parts together.
+void kl_iv_complex_function(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3], const kl_iv_out *out,
+                            double bound);
 // Writes the result's planes itself.
 void kl_iv_select(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3], const kl_iv_out *out);
 

@@ -241,3 +241,71 @@ void kl_iv_complex_product(const kl_ew *e, kl_iv_scratch *s, int64_t n) {
     }
   }
 }
+
+// --- complex functions --------------------------------------------------------------------------------------------
+
+typedef struct number {
+  double re, im;
+} number;
+
+static number number_at(kl_dtype t, const char *p, int64_t i) {
+  kl_dtype part = kl_info(t)->part;
+  return (number){kl_float_decode(part, kl_element_get(t, p, i, 0)), kl_float_decode(part, kl_element_get(t, p, i, 1))};
+}
+
+static bool is_finite(number z) {
+  return isfinite(z.re) && isfinite(z.im);
+}
+
+// The greater part; the largest finite value in place of infinity.
+static double size_of(kl_dtype part, number z) {
+  double most = kl_float_decode(part, kl_float_next(part, kl_float_encode(part, INFINITY), false));
+  return fmin(fmax(fabs(z.re), fabs(z.im)), most);
+}
+
+// What the bound of eval.h counts units of.
+static double scale_of(kl_op op, double size, number x, number y, number r) {
+  switch (op) {
+  case KL_OP_LOGISTIC: return size * (hypot(r.re, r.im) + hypot(1 - r.re, r.im));
+  case KL_OP_EXP10: return size * (1 + fabs(x.im) * M_LN10);
+  case KL_OP_POWER: return size * (1 + hypot(y.re, y.im) * hypot(log(hypot(x.re, x.im)), atan2(x.im, x.re)));
+  case KL_OP_ATAN2: {
+    _Complex double q = (x.re + 1i * x.im) / (y.re + 1i * y.im), d = q / (1 + q * q);
+    return size + hypot(__real__ d, __imag__ d);
+  }
+  default: return size;
+  }
+}
+
+void kl_iv_complex_function(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3], const kl_iv_out *out,
+                            double bound) {
+  kl_dtype t = e->out, part = kl_info(t)->part;
+  double least = kl_float_decode(part, 1);
+  for (int64_t i = 0; i < n; i++) {
+    if (!s->point[i] || s->open[i]) continue;
+    number x = number_at(t, in[0].data, i), y = e->nin == 2 ? number_at(t, in[1].data, i) : x;
+    number r = number_at(t, out->data, i);
+    if (!is_finite(x) || !is_finite(y)) continue;
+    double scale = scale_of(e->op, size_of(part, r), x, y, r);
+    double radius = bound * (ldexp(scale, -kl_info(part)->man_bits) + least);
+    s->open[i] |= !isfinite(radius);
+    for (int lane = 0; lane < 2 && !s->open[i]; lane++) {
+      double v = lane ? r.im : r.re;
+      if (isnan(v)) continue;
+      s->lo[2 * i + lane] = kl_iv_key(part, kl_float_encode(part, isinf(v) && v > 0 ? size_of(part, r) : v - radius));
+      s->hi[2 * i + lane] = kl_iv_key(part, kl_float_encode(part, isinf(v) && v < 0 ? -size_of(part, r) : v + radius));
+    }
+  }
+}
+
+void kl_iv_complex_corners(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3], const kl_iv_out *out) {
+  for (int64_t i = 0; i < n; i++) {
+    if (s->open[i] ||
+        (is_finite(number_at(e->out, in[0].data, i)) && (e->nin == 1 || is_finite(number_at(e->out, in[1].data, i)))))
+      continue;
+    number r = number_at(e->out, out->data, i);
+    s->open[i] = (isnan(r.re) && isinf(r.im)) || (isinf(r.re) && isnan(r.im));
+    for (int lane = 0; lane < 2; lane++)
+      if ((lane ? r.im : r.re) == 0) s->lo[2 * i + lane] = -1, s->hi[2 * i + lane] = 0;
+  }
+}

@@ -7,7 +7,10 @@
 #include <math.h>
 
 // libm has these for every compiler, its headers only declare them for some.
-#define QUAD1(X)    X(exp) X(expm1) X(log) X(log1p) X(tanh) X(erf) X(cbrt) X(sin) X(cos) X(tan) X(sqrt)
+#define QUAD1(X)                                                                                                       \
+  X(exp)                                                                                                               \
+  X(expm1) X(log) X(log1p) X(tanh) X(erf) X(cbrt) X(sin) X(cos) X(tan) X(sqrt) X(exp10) X(sinh) X(cosh) X(asin)        \
+      X(acos) X(atan) X(asinh) X(acosh) X(atanh)
 #define DECLARE1(f) extern __float128 f##f128(__float128);
 QUAD1(DECLARE1)
 extern __float128 powf128(__float128, __float128);
@@ -33,7 +36,21 @@ static long double rsqrtl(long double x) {
   return 1 / sqrtl(x);
 }
 
-// Bounds in units in the last place; types of 16 bits and fewer are correctly rounded. Complex: per part.
+// Powers of ten are exact where T holds them, which libm does not promise: 10^2 is a tie between values of f8e4m3,
+// 10^23 one between values of f64.
+#define POWER_OF_TEN(name, T, libm, most)                                                                              \
+  static T name(T x) {                                                                                                 \
+    if (!(x >= 0 && x <= (most)) || x != (T)(int)x) return libm(x);                                                    \
+    T r = 1;                                                                                                           \
+    for (int k = (int)x; k > 0; k--) r *= 10;                                                                          \
+    return r;                                                                                                          \
+  }
+POWER_OF_TEN(power_of_ten, double, exp10, 22)
+POWER_OF_TEN(power_of_tenl, long double, exp10l, 27)
+POWER_OF_TEN(power_of_tenf128, __float128, exp10f128, 48)
+
+// Bounds in units in the last place; types of 16 bits and fewer are correctly rounded. Complex: per part,
+// or of both parts together where kl_op_bound_is_normwise.
 // clang-format off
 /*    op         function  f32 f64 complex */
 #define FUNCTIONS1(X)                                                                                                  \
@@ -48,7 +65,16 @@ static long double rsqrtl(long double x) {
   X(CBRT,       cbrt,      4,  4,  4)                                                                                  \
   X(SIN,        sin,       4,  4,  4)                                                                                  \
   X(COS,        cos,       4,  4,  4)                                                                                  \
-  X(TAN,        tan,       4,  4,  4)
+  X(TAN,        tan,       4,  4,  4)                                                                                  \
+  X(EXP10,      power_of_ten, 2, 2, 4)                                                                                 \
+  X(SINH,       sinh,      3,  4,  4)                                                                                  \
+  X(COSH,       cosh,      3,  4,  4)                                                                                  \
+  X(ASIN,       asin,      3,  4,  6)                                                                                  \
+  X(ACOS,       acos,      3,  4,  6)                                                                                  \
+  X(ATAN,       atan,      3,  4,  6)                                                                                  \
+  X(ASINH,      asinh,     4,  4,  6)                                                                                  \
+  X(ACOSH,      acosh,     4,  4,  6)                                                                                  \
+  X(ATANH,      atanh,     4,  4,  6)
 #define FUNCTIONS2(X)                                                                                                  \
   X(POWER,      pow,       4,  4,  4)                                                                                  \
   X(ATAN2,      atan2,     4,  4,  4)
@@ -67,6 +93,19 @@ double kl_op_ulp_bound(kl_op op, kl_dtype t) {
     FUNCTIONS2(BOUND)
     COMPLEX_ONLY(BOUND)
   default: return 0;
+  }
+}
+
+bool kl_op_bound_is_normwise(kl_op op, kl_dtype t) {
+  switch (kl_is_complex(t) ? op : KL_OP_UNKNOWN) {
+  case KL_OP_EXPM1:
+  case KL_OP_LOG:
+  case KL_OP_LOG1P:
+  case KL_OP_LOGISTIC:
+  case KL_OP_EXP10:
+  case KL_OP_POWER:
+  case KL_OP_ATAN2: return true;
+  default: return false;
   }
 }
 

@@ -75,6 +75,13 @@ static void copy_rows(void *arg, uint32_t worker, int64_t begin, int64_t end) {
   }
 }
 
+void kl_ev_copy_here(const kl_ev_walk *w, size_t size, const void *src, void *dst) {
+  if (w->empty) return;
+  int64_t rows = 1;
+  for (uint32_t d = 0; d + 1 < w->n; d++) rows *= w->extent[d];
+  copy_rows(&(copy_job){w, size, src, dst}, 0, 0, rows);
+}
+
 static void copy_walk(const kl_ev *ev, const kl_ev_walk *w, size_t size, const void *src, void *dst) {
   if (w->empty) return;
   int64_t rows = 1, row = w->n ? w->extent[w->n - 1] : 1;
@@ -107,8 +114,7 @@ void kl_ev_copy(const kl_ev *ev, const kl_ev_walk *w, size_t size, const void *s
   copy_walk(ev, &tail, size, src, dst);
 }
 
-// All planes of src into those of dst, which has them wherever src does.
-static void copy_planes(const kl_ev *ev, const kl_ev_walk *w, const kl_evval *src, kl_evval *dst) {
+void kl_ev_copy_planes(const kl_ev *ev, const kl_ev_walk *w, const kl_evval *src, kl_evval *dst) {
   size_t size = kl_ev_size(dst->shape->dtype);
   for (int plane = KL_EV_DATA; plane <= KL_EV_HI; plane++)
     if (plane == KL_EV_DATA || dst->plane[plane] != dst->plane[KL_EV_DATA])
@@ -125,11 +131,11 @@ static void copy_planes(const kl_ev *ev, const kl_ev_walk *w, const kl_evval *sr
   kl_ev_copy(ev, &none, 1, &closed, kl_ev_plane(dst, KL_EV_ANY));
 }
 
-static void row_major(const kl_shape *s, int64_t strides[]) {
+void kl_ev_strides(const kl_shape *s, int64_t *strides) {
   int64_t stride = 1;
   for (uint32_t d = s->rank; d-- > 0;) {
     strides[d] = stride;
-    stride *= s->dims[d];
+    stride = (int64_t)((uint64_t)stride * (uint64_t)s->dims[d]); // may wrap where the array is empty
   }
 }
 
@@ -137,7 +143,7 @@ static void row_major(const kl_shape *s, int64_t strides[]) {
 static kiln_status gather(kl_ev *ev, const kl_shape *shape, const kl_ev_walk *w, const kl_evval *src, kl_evval *out) {
   KL_TRY(kl_ev_new(ev, shape, false, !kl_ev_exact(src), out));
   out->raw = src->raw;
-  copy_planes(ev, w, src, out);
+  kl_ev_copy_planes(ev, w, src, out);
   return KILN_OK;
 }
 
@@ -156,7 +162,7 @@ kiln_status kl_ev_expand(kl_ev *ev, const kl_evval *v, kl_evval *out) {
 static kiln_status broadcast(kl_ev *ev, const kl_instr *in, const kl_evval *src, kl_evval *out) {
   const kl_shape *s = in->shape;
   int64_t *strides = kl_alloc(ev->cx, sizeof(int64_t) * (src->shape->rank + 1));
-  row_major(src->shape, strides);
+  kl_ev_strides(src->shape, strides);
   kl_ev_walk w = {0};
   for (uint32_t d = 0; d < s->rank; d++) {
     int64_t from = 0;
@@ -173,8 +179,8 @@ static kiln_status broadcast(kl_ev *ev, const kl_instr *in, const kl_evval *src,
 static kiln_status transpose(kl_ev *ev, const kl_instr *in, const kl_evval *src, kl_evval *out) {
   const kl_shape *s = in->shape;
   int64_t *strides = kl_alloc(ev->cx, 2 * sizeof(int64_t) * (s->rank + 1)), *to = strides + s->rank + 1;
-  row_major(src->shape, strides);
-  row_major(s, to);
+  kl_ev_strides(src->shape, strides);
+  kl_ev_strides(s, to);
   kl_ev_walk w = {0};
   for (uint32_t d = 0; d < s->rank; d++) kl_ev_walk_add(&w, s->dims[d], strides[in->dims[d]], to[d]);
   kl_free(ev->cx, strides, 2 * sizeof(int64_t) * (s->rank + 1));
@@ -184,8 +190,8 @@ static kiln_status transpose(kl_ev *ev, const kl_instr *in, const kl_evval *src,
 static kiln_status slice(kl_ev *ev, const kl_instr *in, const kl_evval *src, kl_evval *out) {
   const kl_shape *s = in->shape;
   int64_t *strides = kl_alloc(ev->cx, 2 * sizeof(int64_t) * (s->rank + 1)), *to = strides + s->rank + 1;
-  row_major(src->shape, strides);
-  row_major(s, to);
+  kl_ev_strides(src->shape, strides);
+  kl_ev_strides(s, to);
   kl_ev_walk w = {0};
   for (uint32_t d = 0; d < s->rank; d++) {
     w.src_base += in->slice[d].start * strides[d];
@@ -205,7 +211,7 @@ static bool has_dim(const kl_instr *in, uint32_t d) {
 static kiln_status reverse(kl_ev *ev, const kl_instr *in, const kl_evval *src, kl_evval *out) {
   const kl_shape *s = in->shape;
   int64_t *strides = kl_alloc(ev->cx, sizeof(int64_t) * (s->rank + 1));
-  row_major(s, strides);
+  kl_ev_strides(s, strides);
   kl_ev_walk w = {0};
   for (uint32_t d = 0; d < s->rank; d++) {
     bool flip = has_dim(in, d);
@@ -243,7 +249,7 @@ static kiln_status concatenate(kl_ev *ev, const kl_instr *in, const kl_evval *co
     kl_ev_walk w = {.dst_base = at};
     kl_ev_walk_add(&w, outer, single ? 0 : extent, s->dims[dim] * inner);
     kl_ev_walk_add(&w, extent, single ? 0 : 1, 1);
-    copy_planes(ev, &w, operands[k], out);
+    kl_ev_copy_planes(ev, &w, operands[k], out);
     at += extent;
   }
   return KILN_OK;
@@ -267,12 +273,12 @@ static kiln_status pad(kl_ev *ev, const kl_instr *in, const kl_evval *const *ope
   KL_TRY(new_joined(ev, s, operands, 2, out));
   kl_ev_walk all = {0};
   kl_ev_walk_add(&all, s->count, 0, 1);
-  copy_planes(ev, &all, &fill, out);
+  kl_ev_copy_planes(ev, &all, &fill, out);
   if (s->count == 0 || src->shape->count == 0) return KILN_OK;
   bool single = kl_ev_single(src);
   int64_t *strides = kl_alloc(ev->cx, 2 * sizeof(int64_t) * (s->rank + 1)), *to = strides + s->rank + 1;
-  row_major(src->shape, strides);
-  row_major(s, to);
+  kl_ev_strides(src->shape, strides);
+  kl_ev_strides(s, to);
   kl_ev_walk w = {0};
   for (uint32_t d = 0; d < s->rank; d++) {
     const kl_pad_dim *p = &in->pad[d];
@@ -284,7 +290,7 @@ static kiln_status pad(kl_ev *ev, const kl_instr *in, const kl_evval *const *ope
     }
     kl_ev_walk_add(&w, count, single ? 0 : strides[d], count > 1 ? (p->interior + 1) * to[d] : 0);
   }
-  copy_planes(ev, &w, src, out);
+  kl_ev_copy_planes(ev, &w, src, out);
   kl_free(ev->cx, strides, 2 * sizeof(int64_t) * (s->rank + 1));
   return KILN_OK;
 }

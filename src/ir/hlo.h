@@ -12,6 +12,7 @@
 // --- shapes -------------------------------------------------------------------------------------------------------
 
 #define KL_TILE_COMBINE INT64_MIN // "*" in a tile's text
+#define KL_DIM_UNKNOWN  (-1)      // "?": an extent without a bound; such a dim is dynamic
 
 typedef struct kl_tile {
   uint32_t n;
@@ -39,13 +40,15 @@ typedef struct kl_layout {
 typedef struct kl_shape {
   kl_dtype dtype; // may be KILN_TUPLE, KILN_TOKEN, KILN_OPAQUE
   uint32_t rank;
-  const int64_t *dims; // extents; bounds for dynamic dims
+  const int64_t *dims; // extents; bounds or KL_DIM_UNKNOWN for dynamic dims
   const bool *dynamic; // NULL if no dim is dynamic
   kl_layout layout;
-  uint32_t nelems; // tuple
+  uint32_t nelems; // tuple; 1 for the opaque type of a buffer that holds an array
   const struct kl_shape *const *elems;
   uint32_t depth; // of nested tuples; 0 for an array
-  int64_t count;  // arrays: product of dims (elements and bytes fit int64), 1 for rank 0; tuples: number of leaves
+  // Arrays: product of dims (elements and bytes fit int64), 1 for rank 0, 0 if one is unknown; tuples: number of
+  // leaves.
+  int64_t count;
 } kl_shape;
 
 struct kl_module_;
@@ -109,9 +112,43 @@ typedef enum kl_op_kind {
   KL_KIND_REVERSE,
   KL_KIND_CONCATENATE,
   KL_KIND_PAD,
+  KL_KIND_STOCHASTIC,
+  KL_KIND_DOT,
+  KL_KIND_CONVOLUTION,
+  KL_KIND_REDUCE,
+  KL_KIND_REDUCE_WINDOW,
+  KL_KIND_SELECT_AND_SCATTER,
+  KL_KIND_SCAN,
+  KL_KIND_MAP,
+  KL_KIND_DYNAMIC_SLICE,
+  KL_KIND_DYNAMIC_UPDATE_SLICE,
+  KL_KIND_GATHER,
+  KL_KIND_SCATTER,
+  KL_KIND_SORT,
+  KL_KIND_TOPK,
+  KL_KIND_SHUFFLE,
+  KL_KIND_RNG,
+  KL_KIND_RNG_BITS,
+  KL_KIND_RNG_STATE,
+  KL_KIND_BATCH_NORM,
+  KL_KIND_CHOLESKY,
+  KL_KIND_TRIANGULAR_SOLVE,
+  KL_KIND_FFT,
+  KL_KIND_DIMENSION_SIZE,
+  KL_KIND_DYNAMIC_RESHAPE,
   KL_KIND_TUPLE,
   KL_KIND_GTE,
   KL_KIND_CALL,
+  KL_KIND_WHILE,
+  KL_KIND_CONDITIONAL,
+  KL_KIND_CUSTOM_CALL,
+  KL_KIND_FORWARD, // the value of operand 0
+  KL_KIND_TOKEN,
+  KL_KIND_COPY_ASYNC,
+  KL_KIND_ASYNC,
+  KL_KIND_COLLECTIVE,
+  KL_KIND_DEVICE_ID,
+  KL_KIND_HOST, // infeed, outfeed, send, recv
 } kl_op_kind;
 
 typedef enum kl_op_result {
@@ -142,6 +179,8 @@ typedef struct kl_op_info {
 } kl_op_info;
 extern const kl_op_info kl_op_table[KL_OP_COUNT];
 bool kl_op_from_str(kl_str name, kl_op *out);
+// Also knows fusion-start, dot-done and the like: an async op and, in *wrapped, what it wraps (else 0).
+bool kl_op_from_text(kl_str name, kl_op *out, kl_op *wrapped);
 static inline const char *kl_op_name(kl_op op) {
   return kl_op_table[op].name;
 }
@@ -169,6 +208,75 @@ typedef struct kl_pad_dim {
   int64_t low, high, interior;
 } kl_pad_dim;
 
+typedef struct kl_ints {
+  uint32_t n;
+  const int64_t *p;
+} kl_ints;
+
+// One dimension of a window that slides over an array; base dilation puts holes between the array's elements, window
+// dilation between the window's.
+typedef struct kl_window_dim {
+  int64_t size, stride, low, high, base_dilation, window_dilation;
+  bool reversed;
+} kl_window_dim;
+
+// Which dimension of a convolution's input, kernel and result is what; each list of spatial dimensions has n entries.
+// Ranks count dimensions of no meaning ("?" in the text) as well; 0 if there are none.
+typedef struct kl_conv_dims {
+  int64_t input_batch, input_feature, kernel_input, kernel_output, result_batch, result_feature;
+  uint32_t n;
+  const int64_t *input, *kernel, *result;
+  uint32_t input_rank, kernel_rank, result_rank;
+} kl_conv_dims;
+
+// Which devices take part in a collective: `ngroups` groups of `size` (listed in `ids`, group by group; -1 fills up
+// shorter groups), or the iota form [dims]<=[reshape]T(perm) expanded. n of ids is 0 for the empty list (one group of
+// all). `text` is what is printed.
+typedef struct kl_groups {
+  kl_str text; // canonical
+  uint32_t ngroups;
+  int64_t size;
+  kl_ints ids;
+} kl_groups;
+
+typedef enum kl_triangle_op { KL_NO_TRANSPOSE, KL_TRANSPOSE, KL_ADJOINT } kl_triangle_op;
+typedef enum kl_fft_type { KL_FFT, KL_IFFT, KL_RFFT, KL_IRFFT } kl_fft_type;
+typedef enum kl_rng_algorithm { KL_RNG_DEFAULT, KL_RNG_THREE_FRY, KL_RNG_PHILOX } kl_rng_algorithm;
+typedef enum kl_rng_distribution { KL_RNG_UNIFORM, KL_RNG_NORMAL } kl_rng_distribution;
+
+// Attributes of the rarer ops. The rows in attrs.c say which op has which, and under what name in the text.
+typedef struct kl_more {
+  kl_ints lhs_batch, lhs_contracting, rhs_batch, rhs_contracting, lhs_ragged, rhs_group; // dot and its kin
+  kl_ints precision; // one per operand, by kl_precision_names
+  int algorithm;     // by kl_dot_algorithm_names; 0: unset
+  uint32_t nwindow;
+  const kl_window_dim *window;
+  const kl_conv_dims *conv; // convolution
+  int64_t feature_groups, batch_groups;
+  // gather; scatter: update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, input_batching_dims ...
+  kl_ints offset_dims, collapsed_dims, start_index_map, operand_batching_dims, indices_batching_dims;
+  int64_t index_vector_dim;
+  kl_ints sizes; // gather: slice_sizes, dynamic-slice: dynamic_slice_sizes, fft: fft_length
+  bool indices_are_sorted, unique_indices;
+  bool is_stable, is_reverse, is_associative, largest, lower, left_side, unit_diagonal, side_effect, host_transfer;
+  bool constrain_layout, global_device_ids;
+  kl_triangle_op transpose_a;
+  kl_fft_type fft;
+  kl_rng_algorithm rng;
+  kl_rng_distribution distribution;
+  double epsilon;        // batch-norm, rounded to f32
+  int64_t feature_index; // batch-norm
+  int64_t k;             // topk
+  int64_t carries;       // scan: num_carries
+  int64_t delta;         // rng-get-and-update-state
+  int64_t channel;       // channel_id; -1: none
+  kl_groups groups;      // replica_groups
+  kl_ints pairs;         // source_target_pairs, flat
+  kl_str target;         // custom_call_target, quoted as in the text
+  const kl_shape *outfeed;
+} kl_more;
+extern const kl_more kl_no_more;
+
 // An attribute kept as text: metadata, sharding, backend_config, anything unknown. `value` is canonical (one space
 // after each comma outside strings, comments dropped), so that printing it is a fixed point.
 typedef struct kl_raw_attr {
@@ -177,12 +285,18 @@ typedef struct kl_raw_attr {
 
 typedef struct kl_instr {
   kl_op op;
+  kl_op wrapped;        // of async ops written as fusion-start, dot-done ...: the op before the dash, else 0
   uint32_t name;        // symbol
   uint32_t opcode_text; // symbol; of KL_OP_UNKNOWN only
   const kl_shape *shape;
   uint32_t noperands;
   const uint32_t *operands; // indices < this instruction's own
-  // Attributes of known ops; which are valid follows from `op`.
+  uint32_t ncontrol;
+  const uint32_t *control; // control-predecessors, likewise
+  uint32_t ncalled;
+  const uint32_t *called; // computations, in the order of the op's rows (while: condition, body)
+  // Attributes; which are valid follows from `op` (attrs.c).
+  uint64_t given;            // by row of the op: written in the text, or set by the builder
   uint32_t ndims;            // entries of dims, slice or pad, whichever the op has
   const int64_t *dims;       // dimensions={...}
   int64_t number;            // parameter number, tuple index, iota_dimension
@@ -191,10 +305,10 @@ typedef struct kl_instr {
   kl_direction direction;
   kl_compare_type compare_type;
   int32_t exponent_bits, mantissa_bits;
-  uint32_t called;         // computation index (fusion, call), else UINT32_MAX
-  kl_str fusion_kind;      // "kLoop"
-  kl_str raw_operands;     // of KL_OP_UNKNOWN with operands that are no names (a custom literal), else empty
-  const kl_array *literal; // constant of array shape
+  int fusion_kind;         // by kl_fusion_kind_names
+  const kl_more *more;     // never NULL in a finished module
+  kl_str raw_operands;     // constants without values ({...}), unknown ops whose operands are no names; else empty
+  const kl_array *literal; // constant: one array per leaf of its shape, depth first; NULL if the text leaves them out
   uint32_t nraw;
   const kl_raw_attr *raw; // in the order of the text
   kl_span span;           // of the opcode in the text, or nowhere
@@ -212,6 +326,33 @@ typedef struct kl_comp {
   kl_span span;
 } kl_comp;
 
+// A part of the result that shares memory with a part of a parameter; paths are indices into nested tuples.
+typedef struct kl_alias {
+  kl_ints result;
+  int64_t param;
+  kl_ints path;
+  bool must; // else it may
+} kl_alias;
+
+// A part of a parameter whose memory may be written once it is no longer needed.
+typedef struct kl_donor {
+  int64_t param;
+  kl_ints path;
+} kl_donor;
+
+// What the header's attributes say.
+typedef struct kl_header {
+  bool is_scheduled;                     // instructions stand in the order of execution
+  int64_t replica_count, num_partitions; // 0: not said
+  uint32_t nparams;                      // entry_computation_layout
+  const kl_shape *const *params;
+  const kl_shape *result; // NULL: not said
+  uint32_t naliases;
+  const kl_alias *aliases;
+  uint32_t ndonors;
+  const kl_donor *donors;
+} kl_header;
+
 struct kiln_module {
   kl_ctx *cx;
   kl_arena arena; // owns everything below
@@ -219,7 +360,9 @@ struct kiln_module {
   kl_source *source; // a copy of the text, so that later findings can point into it; NULL for built modules
   uint32_t name;
   uint32_t nraw;
-  const kl_raw_attr *raw; // header attributes, in order
+  const kl_raw_attr *raw; // header attributes, in order: the text that `header` was read from, and all others
+  kl_header header;
+  kl_str tables; // FileNames and its like: canonical text, from the line break before the first title on
   uint32_t ncomp;
   kl_comp *comp; // called computations before their callers
   uint32_t entry;

@@ -47,11 +47,20 @@ static size_t name_end(kl_str t, size_t pos) {
   return pos;
 }
 
-// Behind the closing quote, or 0 if the line ends first.
+// May this stand behind a string that goes over several lines?
+static bool ends_string(kl_str t, size_t pos) {
+  return pos == t.n || kl_is_space(t.p[pos]) || memchr(",:})]/", t.p[pos], 6);
+}
+
+// Behind the closing quote, which is like the opening one, or 0 if there is none. A string may go over several lines,
+// but what looks like the beginning of another string does not end it: that is how a forgotten quote is told.
 static size_t string_end(kl_str t, size_t pos) {
-  for (pos++; pos < t.n && t.p[pos] != '\n'; pos++) {
-    if (t.p[pos] == '"') return pos + 1;
-    if (t.p[pos] == '\\' && pos + 1 < t.n && t.p[pos + 1] != '\n') pos++;
+  char quote = t.p[pos];
+  bool lines = false;
+  for (pos++; pos < t.n; pos++) {
+    if (t.p[pos] == quote) return !lines || ends_string(t, pos + 1) ? pos + 1 : 0;
+    if (t.p[pos] == '\\' && pos + 1 < t.n) pos++;
+    lines |= t.p[pos] == '\n';
   }
   return 0;
 }
@@ -114,10 +123,24 @@ void kl_lex_seek(kl_lexer *lx, size_t pos) {
     lex_word(lx, t, KL_TOK_NUMBER);
   else if (c == '%')
     lex_percent(lx, t);
-  else if (c == '"')
+  else if (c == '"' || c == '\'')
     lex_string(lx, t);
   else
     lex_other(lx, c, next);
+}
+
+size_t kl_lex_closing(const kl_lexer *lx, size_t pos) {
+  kl_str t = lx->src->text;
+  size_t depth = 0;
+  while ((pos = kl_lex_skip(lx, pos)) < t.n) {
+    char c = t.p[pos];
+    size_t behind = c == '"' || c == '\'' ? string_end(t, pos) : pos + 1;
+    depth += c == '{';
+    if (c == '}' && --depth == 0) return pos;
+    if (behind == 0) break;
+    pos = behind;
+  }
+  return t.n;
 }
 
 void kl_lex_next(kl_lexer *lx) {
@@ -176,6 +199,7 @@ bool kl_lex_int(kl_lexer *lx, const char *what, int64_t *out) {
 typedef struct raw_scan {
   kl_lexer *lx;
   kl_sb out;
+  kl_raw_end until;
   bool gap; // white space, a comment or a comma is due to become a space
   uint32_t depth;
   char closers[KL_MAX_BRACKETS];
@@ -194,8 +218,10 @@ static void raw_put(raw_scan *r, kl_str piece) {
   kl_sb_put(&r->out, piece);
 }
 
+static const char *const too_deep = "expected brackets at most 200 deep, found one more";
+
 static bool raw_open(raw_scan *r, kl_str t, size_t pos) {
-  if (r->depth == KL_MAX_BRACKETS) return raw_fail(r, pos, "expected brackets at most 200 deep, found one more");
+  if (r->depth == KL_MAX_BRACKETS) return raw_fail(r, pos, too_deep);
   r->closers[r->depth] = t.p[pos] == '(' ? ')' : t.p[pos] == '[' ? ']' : '}';
   r->opened[r->depth++] = pos;
   raw_put(r, (kl_str){t.p + pos, 1});
@@ -214,16 +240,44 @@ static bool raw_close(raw_scan *r, kl_str t, size_t pos) {
   return true;
 }
 
+// Do the braces that open at `pos` hold JSON? Its bytes are data: they are kept as they are.
+static bool is_json(const raw_scan *r, kl_str t, size_t pos) {
+  if (r->until == KL_RAW_JSON && r->depth == 0) return true;
+  if (r->until == KL_RAW_FIELDS && r->depth == 1 && r->out.p[r->out.n - 1] == '=') return true;
+  for (pos++; pos < t.n && kl_is_space(t.p[pos]);) pos++;
+  return pos < t.n && t.p[pos] == '"';
+}
+
+// Takes JSON in braces. Only braces and strings count.
+static bool raw_json(raw_scan *r, kl_str t, size_t *pos) {
+  size_t begin = *pos, opened[KL_MAX_BRACKETS];
+  uint32_t depth = 0;
+  while (*pos < t.n) {
+    char c = t.p[*pos];
+    if (c == '{' && depth == KL_MAX_BRACKETS) return raw_fail(r, *pos, too_deep);
+    if (c == '{') opened[depth++] = *pos;
+    if (c == '}' && --depth == 0) {
+      raw_put(r, (kl_str){t.p + begin, ++*pos - begin});
+      return true;
+    }
+    size_t behind = c == '"' ? string_end(t, *pos) : *pos + 1;
+    if (behind == 0) return raw_fail(r, *pos, "expected a closing '\"', found a string without end");
+    *pos = behind;
+  }
+  return raw_fail(r, opened[depth - 1], "expected '}' that closes this bracket, found the end of the text");
+}
+
 // Behind the letters, digits and signs from `pos` on that mean nothing to the scan.
 static size_t plain_end(kl_str t, size_t pos) {
   for (pos++; pos < t.n && (kl_is_name_char(t.p[pos]) || t.p[pos] == '='); pos++) continue;
   return pos;
 }
 
-static bool raw_is_end(const raw_scan *r, kl_str t, size_t pos, kl_raw_end until) {
+static bool raw_is_end(const raw_scan *r, kl_str t, size_t pos) {
   if (r->depth) return false;
   char c = t.p[pos];
-  if (until == KL_RAW_GROUP) return c == ')';
+  if (r->until == KL_RAW_GROUP) return c == ')';
+  if (r->out.n && r->out.p[0] == '{') return true; // braces that are closed again
   return c == ',' || c == ')' || c == '}' || c == ']' || kl_is_space(c) || skip_comment(t, pos) != pos;
 }
 
@@ -235,10 +289,14 @@ static bool raw_step(raw_scan *r, kl_str t, size_t *pos) {
   if (behind > at) {
     r->gap = true;
     *pos = behind;
-  } else if (c == '"') {
+  } else if (c == '"' || c == '\'') {
     *pos = string_end(t, at);
-    if (*pos == 0) return raw_fail(r, at, "expected a closing '\"' on this line, found a string without end");
+    if (*pos == 0 && c == '"') return raw_fail(r, at, "expected a closing '\"', found a string without end");
+    if (*pos == 0) return raw_fail(r, at, "expected a closing \"'\", found a string without end");
     raw_put(r, (kl_str){t.p + at, *pos - at});
+  } else if (c == '{' && is_json(r, t, at)) {
+    *pos = at;
+    return raw_json(r, t, pos);
   } else if (c == '(' || c == '[' || c == '{') {
     return raw_open(r, t, at);
   } else if (c == ')' || c == ']' || c == '}') {
@@ -257,11 +315,11 @@ static bool raw_step(raw_scan *r, kl_str t, size_t *pos) {
   return true;
 }
 
-static bool raw_run(raw_scan *r, kl_raw_end until, size_t *pos) {
+static bool raw_run(raw_scan *r, size_t *pos) {
   kl_str t = r->lx->src->text;
-  while (*pos < t.n && !raw_is_end(r, t, *pos, until))
+  while (*pos < t.n && !raw_is_end(r, t, *pos))
     if (!raw_step(r, t, pos)) return false;
-  if (*pos < t.n || (r->depth == 0 && until == KL_RAW_VALUE)) return true;
+  if (*pos < t.n || (r->depth == 0 && r->until != KL_RAW_GROUP)) return true;
   if (r->depth == 0) return raw_fail(r, *pos, "expected ')', found the end of the text");
   size_t opened = r->opened[r->depth - 1];
   kl_invalid(r->lx->cx, (kl_span){r->lx->src, opened, opened + 1},
@@ -270,10 +328,10 @@ static bool raw_run(raw_scan *r, kl_raw_end until, size_t *pos) {
 }
 
 bool kl_lex_raw(kl_lexer *lx, kl_arena *arena, kl_raw_end until, kl_str *out) {
-  raw_scan r = {.lx = lx};
+  raw_scan r = {.lx = lx, .until = until};
   kl_sb_init(&r.out, lx->cx);
   size_t pos = lx->begin;
-  bool ok = raw_run(&r, until, &pos);
+  bool ok = raw_run(&r, &pos);
   if (ok) {
     *out = kl_str_dup(arena, (kl_str){r.out.p, r.out.n});
     lx->last_end = pos;

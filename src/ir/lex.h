@@ -14,7 +14,7 @@ typedef enum kl_tok {
   KL_TOK_NAME,    // add, bf16, get-tuple-element; `text` is the name
   KL_TOK_PERCENT, // %add.1; `text` is the name without the percent sign
   KL_TOK_NUMBER,  // a word that begins with a digit, maybe behind a minus sign
-  KL_TOK_STRING,  // "..." with its quotes
+  KL_TOK_STRING,  // "..." or '...' with its quotes
   KL_TOK_ARROW,   // ->
   KL_TOK_AT_MOST, // <=
   KL_TOK_PUNCT,   // one character, in `punct`
@@ -38,6 +38,8 @@ void kl_lex_init(kl_lexer *lx, kl_ctx *cx, const kl_source *src);
 void kl_lex_next(kl_lexer *lx);
 // Makes the token at or behind `pos` current.
 void kl_lex_seek(kl_lexer *lx, size_t pos);
+// Where the brace is that closes the one at `pos`; the text's end if there is none.
+size_t kl_lex_closing(const kl_lexer *lx, size_t pos);
 // First position at or behind `pos` that is neither white space nor comment.
 size_t kl_lex_skip(const kl_lexer *lx, size_t pos);
 
@@ -64,13 +66,16 @@ bool kl_lex_is_name(const kl_lexer *lx, const char *name);
 bool kl_lex_int(kl_lexer *lx, const char *what, int64_t *out);
 
 typedef enum kl_raw_end {
-  KL_RAW_VALUE, // up to a comma, white space or closing bracket outside of brackets and strings
-  KL_RAW_GROUP, // up to the closing parenthesis that fits one opened just before
+  KL_RAW_VALUE,  // braces, or up to a comma, white space or closing bracket outside of brackets and strings
+  KL_RAW_JSON,   // the same; braces at its beginning hold JSON
+  KL_RAW_FIELDS, // the same; braces behind a field's `=` hold JSON
+  KL_RAW_GROUP,  // up to the closing parenthesis that fits one opened just before
 } kl_raw_end;
 
 // Takes text from the current token's beginning on, brackets and strings balanced, and makes the token behind it
 // current (for a group: the closing parenthesis). The text stored is canonical: one space after a comma, none inside
-// brackets' ends or before a comma, other white space one space, no comments. False after reporting an error.
+// brackets' ends or before a comma, other white space one space, no comments; JSON, which is braces that begin with a
+// string or where `until` says so, byte by byte. False after reporting an error.
 bool kl_lex_raw(kl_lexer *lx, kl_arena *arena, kl_raw_end until, kl_str *out);
 
 static inline bool kl_is_digit(char c) {

@@ -15,6 +15,8 @@ typedef struct linker {
 
 enum { MOST_LINES = 1000 };
 
+enum { NEW = 0, OPEN, DONE }; // states of a depth-first walk
+
 #define NAME(l, symbol) KL_FMT(kl_symbol_text(&(l)->m->names, (symbol)))
 
 static kl_span span_at(const linker *l, size_t begin, size_t end) {
@@ -79,17 +81,16 @@ static void report_undefined(linker *l, const kl_draft_comp *c, const kl_use *u)
 // --- operands -----------------------------------------------------------------------------------------------------
 
 // Index of the operand in its computation, or UINT32_MAX after a finding. Bare words of unknown ops may be no names.
-static uint32_t resolve(linker *l, const kl_draft_comp *c, size_t user, const kl_use *u) {
+static uint32_t resolve(linker *l, const kl_draft_comp *c, const kl_use *u) {
+  if (u->indexed) return u->symbol;
   size_t i = l->where[u->symbol];
-  bool here = i > c->first && i <= c->first + c->n;
-  if (here && i - 1 < user) return (uint32_t)(i - 1 - c->first);
-  if (here)
-    kl_invalid(l->ps->cx, span_at(l, u->begin, u->end),
-               "expected an operand that is defined before its use, found '%.*s', defined in line %zu",
-               NAME(l, u->symbol), line_of(l, l->ps->instrs.p[i - 1].name_begin));
-  else if (!u->bare)
-    report_undefined(l, c, u);
+  if (i > c->first && i <= c->first + c->n) return (uint32_t)(i - 1 - c->first);
+  if (!u->bare) report_undefined(l, c, u);
   return UINT32_MAX;
+}
+
+static const kl_use *use_of(const linker *l, const kl_draft_instr *d, uint32_t i) {
+  return d->own_uses ? &d->own_uses[i] : &l->ps->uses.p[d->first_use + i];
 }
 
 static bool check_written_type(linker *l, const kl_draft_comp *c, const kl_use *u, uint32_t operand) {
@@ -100,22 +101,36 @@ static bool check_written_type(linker *l, const kl_draft_comp *c, const kl_use *
   return false;
 }
 
-static void link_operands(linker *l, const kl_draft_comp *c, size_t index) {
+static void link_operands(linker *l, kl_draft_comp *c, size_t index) {
   kl_draft_instr *d = &l->ps->instrs.p[index];
   uint32_t *operands = KL_NEW_N(&l->m->arena, uint32_t, d->nuses), n = 0;
   bool is_unknown = d->in.op == KL_OP_UNKNOWN, all = d->all_names;
   for (uint32_t i = 0; i < d->nuses; i++) {
-    const kl_use *u = &l->ps->uses.p[d->first_use + i];
+    const kl_use *u = use_of(l, d, i);
     size_t errors = l->ps->cx->errors;
-    uint32_t operand = resolve(l, c, index, u);
+    uint32_t operand = resolve(l, c, u);
     if (operand != UINT32_MAX) check_written_type(l, c, u, operand);
     if (l->ps->cx->errors > errors) d->broken = true;
     all &= operand != UINT32_MAX;
     if (operand != UINT32_MAX || !is_unknown) operands[n++] = operand;
+    c->forward |= operand != UINT32_MAX && operand >= index - c->first;
   }
   if (is_unknown && all) d->in.raw_operands = (kl_str){0};
   d->in.noperands = n;
   d->in.operands = operands;
+}
+
+static void link_control(linker *l, kl_draft_comp *c, size_t index) {
+  kl_draft_instr *d = &l->ps->instrs.p[index];
+  if (d->ncontrol == 0) return;
+  uint32_t *control = KL_NEW_N(&l->m->arena, uint32_t, d->ncontrol);
+  for (uint32_t i = 0; i < d->ncontrol; i++) {
+    control[i] = resolve(l, c, &l->ps->uses.p[d->first_control + i]);
+    d->broken |= control[i] == UINT32_MAX;
+    c->forward |= control[i] != UINT32_MAX && control[i] >= index - c->first;
+  }
+  d->in.ncontrol = d->ncontrol;
+  d->in.control = control;
 }
 
 // --- one computation ----------------------------------------------------------------------------------------------
@@ -124,7 +139,7 @@ static void enter_names(linker *l, kl_draft_comp *c) {
   for (size_t i = c->first; i < c->first + c->n; i++) {
     kl_draft_instr *d = &l->ps->instrs.p[i];
     size_t before = l->where[d->in.name];
-    if (before > c->first) {
+    if (before > c->first && before <= c->first + c->n) {
       kl_invalid(l->ps->cx, span_at(l, d->name_begin, d->name_end),
                  "expected a name not yet used in '%.*s', found '%.*s', defined in line %zu", NAME(l, c->c.name),
                  NAME(l, d->in.name), line_of(l, l->ps->instrs.p[before - 1].name_begin));
@@ -173,15 +188,97 @@ static void find_params(linker *l, kl_draft_comp *c) {
 }
 
 static void link_called(linker *l, kl_draft_instr *d) {
-  if (d->broken || (d->in.op != KL_OP_FUSION && d->in.op != KL_OP_CALL)) return;
-  uint32_t called = l->comp_of[d->called_name];
-  if (called) {
-    d->in.called = called - 1;
-    return;
+  if (d->ncallees == 0) return;
+  uint32_t *called = KL_NEW_N(&l->m->arena, uint32_t, d->ncallees);
+  for (uint32_t i = 0; i < d->ncallees; i++) {
+    const kl_callee *callee = &l->ps->callees.p[d->first_callee + i];
+    called[i] = (callee->inlined ? callee->inlined : l->comp_of[callee->symbol]) - 1;
+    if (called[i] != UINT32_MAX) continue;
+    d->broken = true;
+    kl_invalid(l->ps->cx, span_at(l, callee->begin, callee->end),
+               "%s: expected the name of a computation, found '%.*s'", kl_op_name(d->in.op), NAME(l, callee->symbol));
   }
+  d->in.called = called;
+  d->in.ncalled = d->broken ? 0 : d->ncallees;
+}
+
+// --- the order of instructions ------------------------------------------------------------------------------------
+
+typedef struct step {
+  uint32_t instr, next; // the operand or control-predecessor to look at
+} step;
+
+// The next one that is not placed yet; UINT32_MAX if there is none.
+static uint32_t next_before(const kl_draft_instr *d, step *s, const uint8_t *state) {
+  for (; s->next < d->in.noperands + d->in.ncontrol; s->next++) {
+    uint32_t k = s->next, i = k < d->in.noperands ? d->in.operands[k] : d->in.control[k - d->in.noperands];
+    if (i != UINT32_MAX && state[i] != DONE) return i;
+  }
+  return UINT32_MAX;
+}
+
+static void report_cycle(linker *l, kl_draft_comp *c, kl_draft_instr *d, const step *s) {
+  uint32_t k = s->next;
+  const kl_use *u = k < d->in.noperands ? use_of(l, d, k) : &l->ps->uses.p[d->first_control + k - d->in.noperands];
+  c->broken = true;
   d->broken = true;
-  kl_invalid(l->ps->cx, span_at(l, d->called_begin, d->called_end),
-             "%s: expected the name of a computation, found '%.*s'", kl_op_name(d->in.op), NAME(l, d->called_name));
+  kl_invalid(l->ps->cx, span_at(l, u->begin, u->end),
+             "expected an operand that does not need '%.*s' itself, found '%.*s', which does", NAME(l, d->in.name),
+             NAME(l, u->symbol));
+}
+
+// Depth first in the order of the text; order[new] = old.
+static bool order_instructions(linker *l, kl_draft_comp *c, uint32_t *order) {
+  kl_draft_instr *drafts = l->ps->instrs.p + c->first;
+  uint8_t *state = KL_NEW_N(&l->scratch, uint8_t, c->n);
+  VEC(step) stack = {0};
+  uint32_t placed = 0;
+  bool ok = true;
+  for (uint32_t i = 0; i < c->n && ok; i++) {
+    if (state[i] == NEW) VEC_PUSH(l->ps->cx, &stack, (step){i, 0});
+    while (stack.n && ok) {
+      step *s = &stack.p[stack.n - 1];
+      state[s->instr] = OPEN;
+      uint32_t before = next_before(&drafts[s->instr], s, state);
+      if (before == UINT32_MAX) {
+        state[s->instr] = DONE;
+        order[placed++] = s->instr;
+        stack.n--;
+      } else if (state[before] == NEW) {
+        VEC_PUSH(l->ps->cx, &stack, (step){before, 0});
+      } else {
+        report_cycle(l, c, &drafts[s->instr], s);
+        ok = false;
+      }
+    }
+  }
+  VEC_FREE(l->ps->cx, &stack);
+  return ok;
+}
+
+static void renumber(uint32_t *list, uint32_t n, const uint32_t *where) {
+  for (uint32_t i = 0; i < n; i++)
+    if (list[i] != UINT32_MAX) list[i] = where[list[i]];
+}
+
+// Puts operands before their users, where the text has another order.
+static void sort_instructions(linker *l, kl_draft_comp *c) {
+  uint32_t n = (uint32_t)c->n, *order = KL_NEW_N(&l->scratch, uint32_t, n);
+  if (!order_instructions(l, c, order)) return;
+  uint32_t *where = KL_NEW_N(&l->scratch, uint32_t, n);
+  kl_draft_instr *drafts = l->ps->instrs.p + c->first;
+  kl_draft_instr *sorted = KL_NEW_N(&l->scratch, kl_draft_instr, n);
+  for (uint32_t i = 0; i < n; i++) {
+    where[order[i]] = i;
+    sorted[i] = drafts[order[i]];
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    renumber((uint32_t *)sorted[i].in.operands, sorted[i].in.noperands, where);
+    renumber((uint32_t *)sorted[i].in.control, sorted[i].in.ncontrol, where);
+  }
+  renumber((uint32_t *)c->c.params, c->c.nparams, where);
+  c->c.root = where[c->c.root];
+  memcpy(drafts, sorted, n * sizeof *sorted);
 }
 
 static void link_computation(linker *l, kl_draft_comp *c) {
@@ -194,37 +291,42 @@ static void link_computation(linker *l, kl_draft_comp *c) {
   enter_names(l, c);
   for (size_t i = c->first; i < c->first + c->n; i++) {
     link_operands(l, c, i);
+    link_control(l, c, i);
     link_called(l, &l->ps->instrs.p[i]);
   }
   find_root(l, c);
   find_params(l, c);
+  if (c->forward) sort_instructions(l, c);
 }
 
 // --- the order of computations ------------------------------------------------------------------------------------
 
 typedef struct visit {
   uint32_t comp;
-  size_t next; // instruction to look at
+  size_t next;   // instruction to look at
+  uint32_t call; // of its calls
 } visit;
 
-enum { NEW = 0, OPEN, DONE };
-
-static void report_recursion(linker *l, kl_draft_instr *d, uint32_t comp) {
+static void report_recursion(linker *l, kl_draft_instr *d, uint32_t comp, uint32_t call) {
+  const kl_callee *callee = &l->ps->callees.p[d->first_callee + call];
   d->broken = true;
-  kl_invalid(l->ps->cx, span_at(l, d->called_begin, d->called_end),
+  kl_invalid(l->ps->cx, span_at(l, callee->begin, callee->end),
              "%s: expected a computation that does not lead back here, found the recursion '%.*s' -> '%.*s'",
-             kl_op_name(d->in.op), NAME(l, l->ps->comps.p[comp].c.name), NAME(l, d->called_name));
+             kl_op_name(d->in.op), NAME(l, l->ps->comps.p[comp].c.name), NAME(l, callee->symbol));
 }
 
 // Steps to the next call of the visited computation; UINT32_MAX if there is none.
 static uint32_t next_call(linker *l, visit *v, const uint8_t *state) {
   const kl_draft_comp *c = &l->ps->comps.p[v->comp];
-  for (; v->next < c->n; v->next++) {
+  for (; v->next < c->n; v->next++, v->call = 0) {
     kl_draft_instr *d = &l->ps->instrs.p[c->first + v->next];
-    if (d->in.called == UINT32_MAX || state[d->in.called] == DONE) continue;
-    if (state[d->in.called] == NEW) return d->in.called;
-    report_recursion(l, d, v->comp);
-    d->in.called = UINT32_MAX;
+    for (; v->call < d->in.ncalled; v->call++) {
+      uint32_t called = d->in.called[v->call];
+      if (state[called] == DONE) continue;
+      if (state[called] == NEW) return called;
+      report_recursion(l, d, v->comp, v->call);
+      d->in.ncalled = 0;
+    }
   }
   return UINT32_MAX;
 }
@@ -236,13 +338,13 @@ static void order_computations(linker *l) {
   VEC(visit) stack = {0};
   uint32_t placed = 0;
   for (uint32_t i = 0; i < n; i++) {
-    if (state[i] == NEW) VEC_PUSH(l->ps->cx, &stack, (visit){i, 0});
+    if (state[i] == NEW) VEC_PUSH(l->ps->cx, &stack, (visit){i, 0, 0});
     while (stack.n) {
       visit *v = &stack.p[stack.n - 1];
       state[v->comp] = OPEN;
       uint32_t called = next_call(l, v, state);
       if (called != UINT32_MAX) {
-        VEC_PUSH(l->ps->cx, &stack, (visit){called, 0});
+        VEC_PUSH(l->ps->cx, &stack, (visit){called, 0, 0});
       } else {
         state[v->comp] = DONE;
         l->order[v->comp] = placed++;
@@ -292,9 +394,13 @@ static void place_computations(linker *l) {
     c->c.instr = KL_NEW_N(&l->m->arena, kl_instr, c->n);
     for (size_t k = 0; k < c->n; k++) {
       const kl_draft_instr *d = &ps->instrs.p[c->first + k];
+      bool skip = d->broken;
+      for (uint32_t j = 0; j < d->in.ncalled; j++) {
+        skip |= ps->comps.p[d->in.called[j]].broken;
+        ((uint32_t *)d->in.called)[j] = l->order[d->in.called[j]];
+      }
       c->c.instr[k] = d->in;
-      if (d->in.called != UINT32_MAX) c->c.instr[k].called = l->order[d->in.called];
-      l->skip[c->first + k] = d->broken || (d->in.called != UINT32_MAX && ps->comps.p[d->in.called].broken);
+      l->skip[c->first + k] = skip;
     }
     l->m->comp[l->order[i]] = c->c;
   }
@@ -331,6 +437,7 @@ static kiln_status check_all(linker *l) {
     if (one != KILN_OK) s = one;
     if (!d->broken) check_signature(l, d, &l->m->comp[i]);
   }
+  kl_check_header(l->ps);
   return s;
 }
 

@@ -1,12 +1,19 @@
-// Shapes in HLO text: f32[2,<=3]{1,0:T(8,128)S(1)}, (f32[], (s32[4])), token[].
+// Shapes in HLO text: b(f32[2]), f32[2,<=3,?]{2,1,0:T(8,128)S(1)}, (f32[], (s32[4])), token[].
 #include "ir/parse.h"
 #include "ir/shape.h"
 
-bool kl_parse_at_shape(const kl_parser *ps) {
-  if (ps->lx.punct == '(') return true;
+static bool is_before(const kl_parser *ps, char mark) {
   kl_str t = ps->lx.src->text;
   size_t pos = kl_lex_skip(&ps->lx, ps->lx.pos);
-  return ps->lx.kind == KL_TOK_NAME && pos < t.n && t.p[pos] == '[';
+  return pos < t.n && t.p[pos] == mark;
+}
+
+static bool at_buffer(const kl_parser *ps) {
+  return kl_lex_is_name(&ps->lx, "b") && is_before(ps, '(');
+}
+
+bool kl_parse_at_shape(const kl_parser *ps) {
+  return ps->lx.punct == '(' || (ps->lx.kind == KL_TOK_NAME && is_before(ps, '[')) || at_buffer(ps);
 }
 
 // --- dimensions ---------------------------------------------------------------------------------------------------
@@ -20,9 +27,14 @@ typedef struct dim_list {
 static bool parse_dim(kl_parser *ps, dim_list *d) {
   kl_lexer *lx = &ps->lx;
   if (d->n == KILN_MAX_RANK) return kl_lex_expected(lx, "at most %d dimensions", KILN_MAX_RANK);
-  d->dynamic[d->n] = lx->kind == KL_TOK_AT_MOST;
+  bool unknown = lx->punct == '?';
+  d->dynamic[d->n] = unknown || lx->kind == KL_TOK_AT_MOST;
   d->any_dynamic |= d->dynamic[d->n];
   if (d->dynamic[d->n]) kl_lex_next(lx);
+  if (unknown) {
+    d->v[d->n++] = KL_DIM_UNKNOWN;
+    return true;
+  }
   size_t begin = lx->begin;
   if (!kl_lex_int(lx, "a dimension's size", &d->v[d->n])) return false;
   if (d->v[d->n] < 0) {
@@ -247,7 +259,20 @@ static bool parse_tuple(kl_parser *ps, uint32_t depth, const kl_shape **out) {
   return ok;
 }
 
+// b(f32[2]{0})
+static bool parse_buffer(kl_parser *ps, const kl_shape **out) {
+  kl_lexer *lx = &ps->lx;
+  size_t begin = lx->begin;
+  const kl_shape *held = NULL;
+  kl_lex_next(lx);
+  if (!kl_lex_need(lx, '(', "before a buffer's type") || !parse_array(ps, &held)) return false;
+  if (!kl_lex_need(lx, ')', "after a buffer's type")) return false;
+  kl_shape s = {.dtype = KILN_OPAQUE, .nelems = 1, .elems = &held, .layout.tail_padding = 1};
+  return intern(ps, &s, begin, out);
+}
+
 static bool parse_nested(kl_parser *ps, uint32_t depth, const kl_shape **out) {
+  if (at_buffer(ps)) return parse_buffer(ps, out);
   return ps->lx.punct == '(' ? parse_tuple(ps, depth, out) : parse_array(ps, out);
 }
 

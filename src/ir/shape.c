@@ -91,8 +91,10 @@ static void grow_table(kiln_module *m, shape_table *t) {
 static bool count_elements(const kl_shape *s, int64_t *out) {
   int64_t padded = 1, count = 1, bytes;
   for (uint32_t i = 0; i < s->rank; i++) {
-    if (s->dims[i] < 0 || __builtin_mul_overflow(padded, s->dims[i] ? s->dims[i] : 1, &padded)) return false;
-    count = s->dims[i] ? count : 0;
+    bool unknown = s->dims[i] == KL_DIM_UNKNOWN && s->dynamic && s->dynamic[i];
+    if (s->dims[i] < 0 && !unknown) return false;
+    if (__builtin_mul_overflow(padded, s->dims[i] > 0 ? s->dims[i] : 1, &padded)) return false;
+    count = s->dims[i] > 0 ? count : 0;
   }
   int64_t item = kl_is_array_dtype(s->dtype) ? kl_info(s->dtype)->bytes : 1;
   if (__builtin_mul_overflow(padded, item < 8 ? 8 : item, &bytes)) return false; // 8: so that bits fit, too
@@ -258,8 +260,9 @@ static void put_array(kl_sb *b, const kl_shape *s, bool with_layout) {
   kl_sb_putc(b, '[');
   for (uint32_t i = 0; i < s->rank; i++) {
     if (i) kl_sb_putc(b, ',');
-    if (s->dynamic && s->dynamic[i]) kl_sb_puts(b, "<=");
-    kl_sb_i64(b, s->dims[i]);
+    bool unknown = s->dims[i] == KL_DIM_UNKNOWN;
+    if (s->dynamic && s->dynamic[i]) kl_sb_puts(b, unknown ? "?" : "<=");
+    if (!unknown) kl_sb_i64(b, s->dims[i]);
   }
   kl_sb_putc(b, ']');
   if (with_layout && s->layout.present) put_layout(b, &s->layout);
@@ -267,11 +270,11 @@ static void put_array(kl_sb *b, const kl_shape *s, bool with_layout) {
 
 // Stops early with "..." once `limit` bytes are written.
 static void put_shape(kl_sb *b, const kl_shape *s, bool with_layout, size_t limit) {
-  if (s->dtype != KILN_TUPLE) {
+  if (s->dtype != KILN_TUPLE && !s->nelems) {
     put_array(b, s, with_layout);
     return;
   }
-  kl_sb_putc(b, '(');
+  kl_sb_puts(b, s->dtype == KILN_TUPLE ? "(" : "b(");
   for (uint32_t i = 0; i < s->nelems; i++) {
     if (i) kl_sb_puts(b, ", ");
     if (b->n >= limit) {

@@ -5,11 +5,12 @@
 static bool is_known(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   for (uint32_t i = 0; i < in->noperands; i++)
     if (!kl_operand(c, in, i)->shape) return false;
-  if (in->called == UINT32_MAX || in->called >= m->ncomp) return true;
-  const kl_comp *callee = &m->comp[in->called];
-  if (callee->ninstr == 0 || !kl_root(callee)->shape) return false;
-  for (uint32_t i = 0; i < callee->nparams; i++)
-    if (!callee->instr[callee->params[i]].shape) return false;
+  for (uint32_t k = 0; k < in->ncalled; k++) {
+    const kl_comp *callee = &m->comp[in->called[k]];
+    if (callee->ninstr == 0 || !kl_root(callee)->shape) return false;
+    for (uint32_t i = 0; i < callee->nparams; i++)
+      if (!callee->instr[callee->params[i]].shape) return false;
+  }
   return true;
 }
 
@@ -62,11 +63,13 @@ static bool check_calls(kiln_module *m, uint32_t comp) {
   bool ok = true;
   for (uint32_t i = 0; i < c->ninstr; i++) {
     const kl_instr *in = &c->instr[i];
-    if (kl_op_table[in->op].kind != KL_KIND_CALL || in->called < comp) continue;
-    kl_invalid(m->cx, in->span, "%s: expected a computation that is complete before '%.*s', found %s",
-               kl_op_name(in->op), KL_FMT(kl_symbol_text(&m->names, c->name)),
-               in->called == comp ? "itself" : "a later one or none");
-    ok = false;
+    for (uint32_t k = 0; k < in->ncalled; k++) {
+      if (in->called[k] < comp) continue;
+      kl_invalid(m->cx, in->span, "%s: expected a computation that is complete before '%.*s', found %s",
+                 kl_op_name(in->op), KL_FMT(kl_symbol_text(&m->names, c->name)),
+                 in->called[k] == comp ? "itself" : "a later one or none");
+      ok = false;
+    }
   }
   return ok;
 }

@@ -17,12 +17,9 @@ struct kiln_kernel {
   kl_ctx *cx; // its own
   kl_arena arena;
   LLVMOrcLLJITRef jit;
-  uint32_t nlaunches, ntemps, ncopies;
+  kl_program program;
   kl_host_fn *fn;
   kl_host_launch *host;
-  kiln_launch *launches; // slots copied
-  int64_t *temp_bytes;
-  kl_copy *copies;
 };
 
 // --- loading ------------------------------------------------------------------------------------------------------
@@ -57,25 +54,9 @@ static kiln_status load_object(kl_ctx *cx, kiln_kernel *k, const kiln_artifact *
   LLVMMemoryBufferRef object =
       LLVMCreateMemoryBufferWithMemoryRangeCopy(a->object, a->object_size, a->launches[0].kernel);
   KL_TRY(kl_llvm_error(cx, LLVMOrcLLJITAddObjectFile(k->jit, library, object), "loading the kernel"));
-  for (uint32_t i = 0; i < k->nlaunches; i++) KL_TRY(look_up(cx, k->jit, library, k->launches[i].kernel, &k->fn[i]));
+  for (uint32_t i = 0; i < k->program.nlaunches; i++)
+    KL_TRY(look_up(cx, k->jit, library, k->program.launches[i].kernel, &k->fn[i]));
   return KILN_OK;
-}
-
-static void copy_artifact(kiln_kernel *k, const kiln_artifact *a) {
-  kl_arena *arena = &k->arena;
-  k->nlaunches = a->nlaunches;
-  k->ntemps = a->ntemps;
-  k->ncopies = a->ncopies;
-  k->fn = KL_NEW_N(arena, kl_host_fn, a->nlaunches);
-  k->host = kl_arena_dup(arena, a->host_launches, a->nlaunches * sizeof *k->host);
-  k->launches = kl_arena_dup(arena, a->launches, a->nlaunches * sizeof *k->launches);
-  for (uint32_t i = 0; i < a->nlaunches; i++) {
-    kiln_launch *l = &k->launches[i];
-    l->kernel = kl_str_dup(arena, kl_str_of(l->kernel)).p;
-    l->slots = kl_arena_dup(arena, l->slots, l->slot_count * sizeof(kiln_slot));
-  }
-  if (a->ntemps) k->temp_bytes = kl_arena_dup(arena, a->temp_bytes, a->ntemps * sizeof(int64_t));
-  if (a->ncopies) k->copies = kl_arena_dup(arena, a->copies, a->ncopies * sizeof(kl_copy));
 }
 
 kiln_status kiln_kernel_load(kiln_context *cx, const kiln_artifact *a, kiln_kernel **out) {
@@ -87,7 +68,9 @@ kiln_status kiln_kernel_load(kiln_context *cx, const kiln_artifact *a, kiln_kern
   kiln_kernel *k = kl_alloc(kcx, sizeof *k);
   k->cx = kcx;
   kl_arena_init(&k->arena, kcx);
-  copy_artifact(k, a);
+  kl_program_copy(&k->program, &k->arena, a);
+  k->fn = KL_NEW_N(&k->arena, kl_host_fn, a->nlaunches);
+  k->host = kl_arena_dup(&k->arena, a->host_launches, a->nlaunches * sizeof *k->host);
   kl_jit *jit;
   kiln_status st = kl_jit_get(cx, &jit);
   if (st == KILN_OK) st = load_object(cx, k, a);
@@ -174,23 +157,23 @@ static void *buffer(const run *r, const kiln_slot *s) {
 }
 
 static void run_launch(const run *r, uint32_t i, void **slots) {
-  const kiln_launch *l = &r->k->launches[i];
+  const kiln_launch *l = &r->k->program.launches[i];
   for (size_t s = 0; s < l->slot_count; s++) slots[s] = buffer(r, &l->slots[s]);
   if (r->k->host[i].any) run_parallel(r->k->fn[i], slots, r->k->host[i].iterations, r->threads);
 }
 
 static size_t most_slots(const kiln_kernel *k) {
   size_t most = 1;
-  for (uint32_t i = 0; i < k->nlaunches; i++) {
-    if (k->launches[i].slot_count > most) most = k->launches[i].slot_count;
+  for (uint32_t i = 0; i < k->program.nlaunches; i++) {
+    if (k->program.launches[i].slot_count > most) most = k->program.launches[i].slot_count;
   }
   return most;
 }
 
 static kiln_status allocate_temps(kl_ctx *cx, const kiln_kernel *k, void **temps) {
-  for (uint32_t i = 0; i < k->ntemps; i++) {
-    temps[i] = kl_try_alloc(cx, (size_t)k->temp_bytes[i] + 1);
-    if (!temps[i]) return kl_out_of_memory(cx, (size_t)k->temp_bytes[i], "a temporary array");
+  for (uint32_t i = 0; i < k->program.ntemps; i++) {
+    temps[i] = kl_try_alloc(cx, (size_t)k->program.temp_bytes[i] + 1);
+    if (!temps[i]) return kl_out_of_memory(cx, (size_t)k->program.temp_bytes[i], "a temporary array");
   }
   return KILN_OK;
 }
@@ -204,16 +187,18 @@ kiln_status kiln_kernel_run(kiln_context *cx, const kiln_kernel *k, const void *
                             const kiln_run_params *params) {
   uint32_t threads = params ? params->threads : 0;
   size_t nslots = most_slots(k);
-  void **temps = kl_alloc(cx, (k->ntemps + 1) * sizeof(void *)), **slots = kl_alloc(cx, nslots * sizeof(void *));
+  void **temps = kl_alloc(cx, (k->program.ntemps + 1) * sizeof(void *)),
+       **slots = kl_alloc(cx, nslots * sizeof(void *));
   run r = {k, parameters, results, temps, threads ? threads : default_threads()};
   kiln_status st = allocate_temps(cx, k, temps);
-  for (uint32_t i = 0; st == KILN_OK && i < k->nlaunches; i++) run_launch(&r, i, slots);
-  for (uint32_t i = 0; st == KILN_OK && i < k->ncopies; i++)
-    memcpy(results[k->copies[i].result], buffer(&r, &k->copies[i].from), (size_t)k->copies[i].from.bytes);
-  for (uint32_t i = 0; i < k->ntemps; i++) {
-    if (temps[i]) kl_free(cx, temps[i], (size_t)k->temp_bytes[i] + 1);
+  for (uint32_t i = 0; st == KILN_OK && i < k->program.nlaunches; i++) run_launch(&r, i, slots);
+  for (uint32_t i = 0; st == KILN_OK && i < k->program.ncopies; i++)
+    memcpy(results[k->program.copies[i].result], buffer(&r, &k->program.copies[i].from),
+           (size_t)k->program.copies[i].from.bytes);
+  for (uint32_t i = 0; i < k->program.ntemps; i++) {
+    if (temps[i]) kl_free(cx, temps[i], (size_t)k->program.temp_bytes[i] + 1);
   }
   kl_free(cx, slots, nslots * sizeof(void *));
-  kl_free(cx, temps, (k->ntemps + 1) * sizeof(void *));
+  kl_free(cx, temps, (k->program.ntemps + 1) * sizeof(void *));
   return st;
 }

@@ -52,6 +52,26 @@ typedef struct kl_copy {
   uint32_t result;
 } kl_copy;
 
+// An artifact's launches and buffers, in an arena.
+typedef struct kl_program {
+  uint32_t nlaunches, ntemps, ncopies, nparams, nresults;
+  kiln_launch *launches;
+  int64_t *temp_bytes;
+  kl_copy *copies;
+} kl_program;
+void kl_program_copy(kl_program *p, kl_arena *arena, const kiln_artifact *a);
+// Where temporary i begins in one block of scratch memory; the number of temporaries gives its size.
+uint64_t kl_scratch_offset(const int64_t *temp_bytes, uint32_t i);
+
+// A parameter or result as the caller hands it over. No bytes: nothing looks at it.
+typedef struct kl_interface_buffer {
+  int64_t bytes;
+  uint32_t align;
+  bool output;
+} kl_interface_buffer;
+// Parameters, then results: nparams + nresults entries.
+void kl_program_interface(const kl_program *p, kl_interface_buffer *out);
+
 struct kiln_artifact {
   kl_ctx *cx; // its own
   kl_arena arena;

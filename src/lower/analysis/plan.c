@@ -157,6 +157,15 @@ static const char *identifier(kl_arena *arena, const char *name) {
 // PTX takes 32764 bytes of arguments, here addresses of 8.
 enum { KL_MAX_KERNEL_ARGS = 32764 / 8 };
 
+kiln_status kl_plan_check_exprs(kl_ctx *cx, const kl_plan *p) {
+  if (p->exprs.too_large)
+    return kl_unsupported(cx, kl_root(p->comp)->span,
+                          "an index of this fusion is too complex: too many reshapes of odd sizes in a row");
+  if (p->exprs.overflow)
+    return kl_unsupported(cx, kl_root(p->comp)->span, "an index of this fusion does not fit 64 bits");
+  return KILN_OK;
+}
+
 static kiln_status fill(kl_ctx *cx, kl_plan *p, kl_slots *s, const kl_plan_params *params, kl_arena *arena) {
   KL_TRY(make_slots(cx, p->module, p->comp, arena, params->align ? params->align : 16, s));
   if (p->target.machine == KL_NVPTX && s->nargs > KL_MAX_KERNEL_ARGS)
@@ -170,8 +179,7 @@ static kiln_status fill(kl_ctx *cx, kl_plan *p, kl_slots *s, const kl_plan_param
     if (p->tail.threads) KL_TRY(kl_walk_body(cx, p, s, arena, &p->tail));
     p->index64 = !body_fits32(&p->main) || !body_fits32(&p->tail);
   }
-  if (p->exprs.overflow)
-    return kl_unsupported(cx, kl_root(p->comp)->span, "an index of this fusion does not fit 64 bits");
+  KL_TRY(kl_plan_check_exprs(cx, p));
   p->nargs = s->nargs;
   p->nslots = (uint32_t)s->v.n;
   p->slots = kl_arena_dup(arena, s->v.p, s->v.n * sizeof(kl_slot_info));

@@ -13,9 +13,23 @@ static bool not_compiled(kl_op op) {
   case KL_OP_SIN:
   case KL_OP_COS:
   case KL_OP_TAN:
+  case KL_OP_EXP10:
+  case KL_OP_SINH:
+  case KL_OP_COSH:
+  case KL_OP_ASIN:
+  case KL_OP_ACOS:
+  case KL_OP_ATAN:
+  case KL_OP_ASINH:
+  case KL_OP_ACOSH:
+  case KL_OP_ATANH:
+  case KL_OP_MULHI:
   case KL_OP_ATAN2: return true;
   default: return false;
   }
+}
+
+static bool is_compiled(kl_op_kind k) {
+  return k <= KL_KIND_PAD || k == KL_KIND_TUPLE || k == KL_KIND_GTE || k == KL_KIND_CALL;
 }
 
 static bool not_compiled_complex(kl_op op) {
@@ -63,11 +77,17 @@ kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c,
     kl_str name = kl_symbol_text(&m->names, in->opcode_text);
     return kl_unsupported(cx, in->span, "%.*s is not supported yet", KL_FMT(name));
   }
+  if (in->op == KL_OP_CONSTANT && !in->literal)
+    return kl_unsupported(cx, in->span, "constant: the text leaves its values out");
+  if (!is_compiled(kl_op_table[in->op].kind))
+    return kl_unsupported(cx, in->span, "%s is evaluated but not compiled yet", kl_op_name(in->op));
   if (!in->noperands || !kl_op_is_elementwise(in->op)) {
     if (in->op == KL_OP_BITCAST && kl_info(in->shape->dtype)->bits != kl_info(kl_operand(c, in, 0)->shape->dtype)->bits)
       return kl_unsupported(cx, in->span, "bitcast between element widths is not supported yet");
     return KILN_OK;
   }
+  if (!kl_shape_is_array(kl_operand(c, in, 0)->shape))
+    return kl_unsupported(cx, in->span, "%s of a tuple is evaluated but not compiled yet", kl_op_name(in->op));
   kl_dtype t = kl_operand(c, in, 0)->shape->dtype;
   if (not_compiled(in->op)) return refuse(cx, in, t);
   if (kl_is_complex(t) && not_compiled_complex(in->op)) return refuse(cx, in, t);
@@ -113,7 +133,7 @@ kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl
     if (!only && !is_structure(in->op)) return refuse_mixed(cx, m, in);
     if (in->op != KL_OP_FUSION) continue;
     if (only && !kl_str_is(kl_symbol_text(&m->names, in->name), only)) continue;
-    units[(*n)++] = (kl_unit){in->called, in};
+    units[(*n)++] = (kl_unit){in->called[0], in};
   }
   if (*n == 0) return kl_invalid(cx, KL_NOWHERE, "no fusion named '%s' in ENTRY", only);
   return KILN_OK;

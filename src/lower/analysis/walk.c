@@ -199,7 +199,7 @@ static void needs_of(walk *w, const node *n, needs *d) {
                 n->index);
   case KL_KIND_CALL: {
     d->alias = true;
-    const kl_comp *callee = &w->plan->module->comp[in->called];
+    const kl_comp *callee = &w->plan->module->comp[in->called[0]];
     uint32_t fr = enter(w, n->frame, n->instr, callee);
     VEC_PUSH(w->cx, &d->nodes, want(w, fr, callee->root, n->leaf, n->guard, n->rank, n->index));
     return;
@@ -339,6 +339,7 @@ static kiln_status resolve(walk *w, uint32_t root, uint32_t *step) {
     bool done = n->step != KL_NONE;
     if (!done) KL_TRY(visit(w, n, &done));
     if (done) w->stack.n--;
+    KL_TRY(kl_plan_check_exprs(w->cx, w->plan));
     if (w->nodes.n > KL_MAX_NODES)
       return kl_unsupported(w->cx, kl_root(w->plan->comp)->span,
                             "the fusion reads too many different elements per result");

@@ -28,6 +28,9 @@ uint32_t kl_guard_and(kl_guards *g, uint32_t outer, const kl_expr *e, int64_t lo
 kl_access kl_access_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_expr *linear,
                          uint32_t guard, uint32_t max_vec);
 
+// Refuses a plan whose expressions are poisoned. What is made of them later is wrong, and may grow without end.
+kiln_status kl_plan_check_exprs(kl_ctx *cx, const kl_plan *plan);
+
 // Walks from the roots of plan->comp and fills a body whose lanes, threads and first are set.
 kiln_status kl_walk_body(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_arena *arena, kl_body *body);
 

@@ -1,0 +1,128 @@
+// kiln: artifacts on NVIDIA GPUs, through the CUDA driver.
+//
+// The driver is loaded at run time; nothing here needs a toolkit or links libcuda. Contexts, streams and memory are the
+// caller's: a kernel is an artifact loaded into one CUcontext. Handles of the driver are passed as they are: a
+// CUcontext or CUstream as void *, a CUdeviceptr as uint64_t.
+//
+// Every failure of the driver becomes KILN_E_DEVICE with a message that names the call, the code and what can be done.
+// After one that ruins a context (an illegal address in a kernel, say) every later use of it says that it is lost.
+#ifndef KILN_CUDA_H
+#define KILN_CUDA_H
+
+#include <kiln/compile.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// --- drivers ------------------------------------------------------------------------------------------------------
+
+// A driver's table of entry points. Immutable once open; shared by all threads.
+typedef struct kiln_driver kiln_driver;
+
+typedef struct kiln_driver_params {
+  size_t struct_size;
+  const char *library; // NULL: "libcuda.so.1"
+  bool initialize;     // call cuInit; not wanted in a process that does so itself
+  // Where entry points come from, in place of a library (a simulator, a stand-in for tests): the address of the entry
+  // point that cuGetProcAddress would give for this name and version (12040 is 12.4), or NULL.
+  void *(*resolve)(void *user, const char *name, int version);
+  void *user;
+} kiln_driver_params;
+
+// Opens a driver; `params` may be NULL. The driver is the caller's and outlives everything made with it; the library
+// stays loaded. Errors: DEVICE (no driver, one that is too old or lacks an entry point).
+KILN_API kiln_status kiln_driver_open(kiln_context *cx, const kiln_driver_params *params, kiln_driver **out);
+KILN_API void kiln_driver_close(kiln_driver **d);
+// Of CUDA, as the driver reports it: 12080 for 12.8.
+KILN_API int kiln_driver_version(const kiln_driver *d);
+
+typedef struct kiln_device_info {
+  size_t struct_size;
+  char name[128];
+  char target[16]; // for kiln_compile_params, e.g. "sm_90"
+  uint32_t sm;     // 90
+  uint32_t multiprocessors;
+  uint32_t threads;      // per multiprocessor
+  uint32_t registers;    // per multiprocessor, of 32 bits
+  uint32_t shared_bytes; // per multiprocessor
+  uint32_t block_shared; // per block without asking
+  uint32_t block_shared_optin;
+  uint32_t l2_bytes;
+  uint64_t memory_bytes;
+  double bytes_per_second; // of device memory, nominal; 0 where the driver does not tell its clock
+} kiln_device_info;
+
+KILN_API kiln_status kiln_device_count(kiln_context *cx, const kiln_driver *d, uint32_t *count);
+KILN_API kiln_status kiln_device_describe(kiln_context *cx, const kiln_driver *d, uint32_t device,
+                                          kiln_device_info *out);
+
+// --- kernels ------------------------------------------------------------------------------------------------------
+
+// An artifact for one CUcontext: all its launches, in order. Launches from several threads at once are allowed once it
+// is prepared.
+typedef struct kiln_cuda_kernel kiln_cuda_kernel;
+
+// `context`: the CUcontext to load into, NULL for the thread's current one. It must outlive the kernel. The artifact
+// may be destroyed before the kernel. Nothing is loaded yet. Errors: INVALID (an artifact for the host), DEVICE.
+KILN_API kiln_status kiln_cuda_kernel_create(kiln_context *cx, const kiln_driver *d, const kiln_artifact *a,
+                                             void *context, kiln_cuda_kernel **out);
+KILN_API void kiln_cuda_kernel_destroy(kiln_cuda_kernel **k);
+
+// Loads the code and makes it ready to launch; the driver compiles PTX here. May be called again, also after a failure.
+// Errors: DEVICE, with the log of the driver's compiler.
+KILN_API kiln_status kiln_cuda_kernel_prepare(kiln_context *cx, kiln_cuda_kernel *k);
+
+typedef struct kiln_cuda_resources {
+  size_t struct_size;
+  uint32_t registers;   // per thread
+  uint32_t local_bytes; // per thread: spills and stack
+  uint32_t shared_bytes;
+} kiln_cuda_resources;
+// What the driver's compiler made of launch i. Prepares.
+KILN_API kiln_status kiln_cuda_kernel_resources(kiln_context *cx, kiln_cuda_kernel *k, size_t i,
+                                                kiln_cuda_resources *out);
+
+typedef struct kiln_cuda_launch_params {
+  size_t struct_size;
+  void *stream;               // CUstream; NULL: the default stream
+  const uint64_t *parameters; // CUdeviceptr of each flattened parameter
+  const uint64_t *results;    // CUdeviceptr of each flattened result
+  uint64_t scratch; // CUdeviceptr of kiln_artifact_scratch_bytes() bytes, aligned to 256; 0 where none are needed
+} kiln_cuda_launch_params;
+
+// Enqueues all launches on the stream. Buffers are packed, in the layout of their shapes, aligned as their slots say,
+// and results overlap nothing else. Prepares if need be, but not while the stream is being captured. Errors: INVALID (a
+// buffer that is missing, misaligned or overlaps, by slot and address), DEVICE.
+KILN_API kiln_status kiln_cuda_kernel_launch(kiln_context *cx, kiln_cuda_kernel *k,
+                                             const kiln_cuda_launch_params *params);
+
+// --- a device of one's own ----------------------------------------------------------------------------------------
+
+// For programs without a runtime of their own: a device's primary context, one stream, memory, timing. Serves one
+// thread at a time.
+typedef struct kiln_device kiln_device;
+
+KILN_API kiln_status kiln_device_open(kiln_context *cx, const kiln_driver *d, uint32_t device, kiln_device **out);
+KILN_API void kiln_device_close(kiln_device **dev);
+KILN_API void *kiln_device_context(const kiln_device *dev); // CUcontext
+KILN_API void *kiln_device_stream(const kiln_device *dev);  // CUstream
+// Zero bytes give an address that must not be used.
+KILN_API kiln_status kiln_device_alloc(kiln_context *cx, kiln_device *dev, uint64_t bytes, uint64_t *address);
+KILN_API void kiln_device_free(kiln_device *dev, uint64_t address);
+// In the order of the stream. Upload and download return when the host's memory may be used again.
+KILN_API kiln_status kiln_device_upload(kiln_context *cx, kiln_device *dev, uint64_t to, const void *from,
+                                        uint64_t bytes);
+KILN_API kiln_status kiln_device_download(kiln_context *cx, kiln_device *dev, void *to, uint64_t from, uint64_t bytes);
+KILN_API kiln_status kiln_device_copy(kiln_context *cx, kiln_device *dev, uint64_t to, uint64_t from, uint64_t bytes);
+KILN_API kiln_status kiln_device_fill(kiln_context *cx, kiln_device *dev, uint64_t to, uint8_t value, uint64_t bytes);
+KILN_API kiln_status kiln_device_synchronize(kiln_context *cx, kiln_device *dev);
+// Time on the device between two points of the stream, in seconds; kiln_device_elapsed waits for the second.
+KILN_API kiln_status kiln_device_mark_begin(kiln_context *cx, kiln_device *dev);
+KILN_API kiln_status kiln_device_mark_end(kiln_context *cx, kiln_device *dev);
+KILN_API kiln_status kiln_device_elapsed(kiln_context *cx, kiln_device *dev, double *seconds);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,21 @@
+# JAX 0.10.2 on CPU. 250 roundings in float32.
+in f32[6,6] = 3f34a393 3e23e786 3ec8720f 3f6577ac 3f3f3cea bec82582 3ec293ff bd77fbd0 bd291d20 3e282e60 3d6c0041
+ 3f14eae8 3e9bdc4b 3d475a33 3e35ce6f 3e08ac4a 3f18fe63 bda810ce 3e003b87 beaeeb37 bf82b68c 3e85dc70 3eb1095a be97fed2
+ 3f686c41 bf14ed53 3c95f107 bd99574c 3f1cf4e3 3f16765c 3d7ddda9 3e1ae537 beb5d18b bf4ad564 be0e813c 3d8014c1
+in f32[6,6] = 3f26553d be7a934f be5856d3 bedbbe75 3eb13c49 bf6bad75 3f32ab32 be9be52a 3e02adad bdcc48c2 3f15b848
+ bf52f55a be040fe5 be1d4f05 3ee8322c bee141fb bd8d40d1 beb3c910 3c8a5375 3e6eb89b bee16825 3eea707e 3eb8a552 3e4dd25a
+ 3eb87ecc be8c0708 bd4957e5 bebfa545 bddb7434 3e593bcd be8da6f1 be22829f be8cbba4 bead191e be8978a1 bba5ff58
+in f32[6,6] = be2ab43a bcb86009 bf5abf19 3f27f6b7 bf37a5d6 beac63ce 3e4dfaf0 beff08f6 bed8ab2a beba2a2e 3e61e026
+ 3f6ab8dc 3c881dc5 bee4f37d 3e5ccc5d be742fe0 bbfabf4b 3ef0a3e7 be9929fa 3b6c976f beb3d625 bd8026a0 3dd22eb9 beca8080
+ be0ac80f bdc17b62 be82977d bef33916 bf11885b bd7b7c8d bddc6956 3f647df1 bf7951f9 3d38b0ec 3e17bbed 3f0b39fc
+in f32[4,6] = 3ee1e892 bea967d0 401b91c1 be811238 3de07b20 3fca8ebe bf68c374 bf177580 3e401b0f bea8e4b7 bf98ac83
+ be51cb26 beb7b86e 3f1a7d1d bfd517ca bf333eef 3f9360c8 3fedbd06 bfc16e55 3f2514ba bf7b091e bf5b5aba bf5f3379 bed852f6
+out near 6.31e-06 1.88e-06 = bf326403 402d52ad bffe6660 3e790f05 bf119429 bf073cb2 baa246c0 bf3caa71 3f07de10 3eaac7b0
+ 3e8c39c7 3de662e5 3f2876df 4056666f bf843db0 bfb5c9ee bdda6eed 3e0c6a0e bf220943 3f8b58d5 bfcfbd80 3d99f509 be6a5454
+ beb76647 bf06e55c 3fcd4cdd bf0a24f7 3f69e379 bf1280d0 bed89cb4 3f35d6e9 3fca22d4 3fd5bf58 3eb8dfa0 bf25fcf3 3d50dc50
+out near 6.99e-06 1.88e-06 = 401862ec c03c8cd4 bf8f48d9 3f240025 bd136bb9 be9970f1 bf91aa29 3f5767c7 3f1c96a6 beb86516
+ bde5b901 bf1cbb41 3bf1c6ed 3d9133ce 3dc89adc bd9076cd 3d43707f bbde3d4a 405ad37f bf9ad8a4 bfaa77d8 3f8d15e5 3f95201f
+ 40136920 406d7479 c033ec6f bfb163db 3f6803aa 3f2896cd 3f853731 bfc2d799 3df4fcff 3eb73382 bf1d8ea0 bf74db7a bf539c42
+out near 3.44e-06 1.88e-06 = bed7358e becbc06c be8c0c9f 3fd39f2b bfe96399 bfdfdb8a be17c2e9 3f0a5ea3 bf413305 bf5759cb
+ 3ecf6789 3f407e0b 3dbf5bd5 bf621e8c 3f7b7bda bf2a8350 3f2aeee3 3f4e94c4 bec780fd 3f20492b bf994d59 bfa2fe84 3ec557a3
+ 3f91d8c6 bede7a82 bdf1f9d3 bf151eac 3f0419ae bf7ec17c bf23f351 be743697 3f8b25ca bf9b5f44 bf731052 3ea2af43 3f79ddc1

@@ -1,0 +1,19 @@
+# JAX 0.10.2 on CPU. 2 roundings in float32.
+in f32[3,8] = 3fcfea8d 0 80000000 bf895709 3f5d8b5b c0134c69 3fdf55fe bf42de75 3ea35918 be7f5af3 3fbb265a 7f800000
+ ff800000 bec4a2c6 3f911f5b bf8cc93d be309105 bf60bb54 3d2ce852 3f153361 bf8ce117 3f92864e 3f66cea6 3f00a378
+in s32[3,8] = 0 1 0 2 2 0 2 1 1 2 0*3 1 2 0 2*3 1 2 0 1 0
+in bf16[6,2] = 3fe5 3edf 3dc6 bfef be8e beb6 bda9 bf21 bd33 bef4 bfa8 3f62
+out near 3.88e-07 1.69e-07 = c0134c69 bf895709 bf42de75 0 80000000 3f5d8b5b 3fcfea8d 3fdf55fe ff800000 bf8cc93d
+ bec4a2c6 be7f5af3 3ea35918 3f911f5b 3fbb265a 7f800000 bf8ce117 bf60bb54 be309105 3d2ce852 3f00a378 3f153361 3f66cea6
+ 3f92864e
+out exact = 6 0 4 1 2 7 3 5 3 2 6 0 1 5 7 4 5 6 3 7 2 0 1 4
+out exact = 0*3 1 1 2*3 0*4 1 1 2 2 0 0 1 1 2*4
+out near 3.88e-07 1.69e-07 = c0134c69 80000000 3fcfea8d bf42de75 0 bf895709 3f5d8b5b 3fdf55fe ff800000 bf8cc93d
+ 3fbb265a 7f800000 bec4a2c6 3ea35918 be7f5af3 3f911f5b 3f00a378 3f92864e 3f153361 3f66cea6 bf8ce117 bf60bb54 be309105
+ 3d2ce852
+out near 4.59e-08 1.69e-07 = 0 3d0eae7a 3e8b71fd
+out near 0.0206 0.011 = bfa8 bfef be8e bf21 bda9 bef4 bd33 beb6 3dc6 3edf 3fe5 3f62
+out exact = 0*3 1 1 2*3 0*4 1 1 2 2 0 0 1 1 2*4
+out near 3.88e-07 1.69e-07 = 3fcfea8d 80000000 c0134c69 0 bf42de75 bf895709 3f5d8b5b 3fdf55fe 3fbb265a 7f800000
+ ff800000 bf8cc93d 3ea35918 bec4a2c6 be7f5af3 3f911f5b 3f92864e 3f00a378 3f153361 3f66cea6 be309105 bf60bb54 3d2ce852
+ bf8ce117

@@ -1,0 +1,34 @@
+// A naive model of a graph's data movement, for judging plans.
+//
+// A value is a 64-bit fingerprint of where it comes from: which element of which parameter, which constant, which
+// instruction on which values. Two computations agree exactly if they take the same elements the same way, whatever
+// the operations do.
+#ifndef KL_TEST_PLAN_MODEL_H
+#define KL_TEST_PLAN_MODEL_H
+
+#include "ir/hlo.h"
+
+uint64_t of_parameter(uint32_t slot, int64_t element); // element by its number in memory
+uint64_t of_bits(kl_dtype t, const uint64_t bits[2]);
+uint64_t of_iota(kl_dtype t, int64_t i);
+uint64_t of_part(uint64_t whole, uint64_t part);
+uint64_t of_join(uint32_t n, const uint64_t *parts); // the first lowest
+uint64_t of_op(const kl_instr *in, uint32_t n, const uint64_t *operands);
+
+// One array per leaf, row-major in logical order.
+typedef struct leaves {
+  uint32_t n;
+  uint64_t **v;
+} leaves;
+
+// Row-major position of a multi-index and back.
+int64_t at_index(const kl_shape *s, const int64_t *index);
+void index_at(const kl_shape *s, int64_t n, int64_t *index);
+// Row-major position of the element with this number in memory.
+int64_t in_memory(const kl_shape *s, int64_t element);
+
+// One argument per parameter; its slots are its leaves, numbered through.
+leaves *number_arguments(kl_arena *arena, const kl_comp *c);
+leaves evaluate_graph(kl_arena *arena, const kiln_module *m, const kl_comp *c, const leaves *args);
+
+#endif

@@ -1,0 +1,279 @@
+#include "standin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+standin standin_state;
+static CUcontext stack[64];
+static char primary; // its address is the primary context
+#define S standin_state
+
+void standin_reset(void) {
+  S = (standin){0};
+}
+
+bool standin_is_clean(void) {
+  return !S.contexts && !S.streams && !S.events && !S.modules && !S.libraries && !S.allocations && !S.depth;
+}
+
+// Counts the call and says whether it is to fail.
+static CUresult enter(const char *name) {
+  S.calls++;
+  if (!S.fail_at || (S.sticky ? S.calls < S.fail_at : S.calls != S.fail_at)) return CUDA_SUCCESS;
+  if (!S.failed) S.failed = name;
+  return S.code;
+}
+#define ENTER()                                                                                                        \
+  do {                                                                                                                 \
+    CUresult code = enter(__func__ + 2);                                                                               \
+    if (code) return code;                                                                                             \
+  } while (0)
+
+static CUresult s_cuInit(unsigned flags) {
+  ENTER();
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuDriverGetVersion(int *v) {
+  ENTER();
+  *v = S.version ? S.version : 13000;
+  return CUDA_SUCCESS;
+}
+// Naming a failure is no call of its own.
+static CUresult s_cuGetErrorName(CUresult code, const char **out) {
+  switch (code) {
+#define X(name, value)                                                                                                 \
+  if (code == value && strncmp(#name, "CUDA_", 5) == 0) {                                                              \
+    *out = #name;                                                                                                      \
+    return CUDA_SUCCESS;                                                                                               \
+  }
+  default: KL_CUDA_CONSTANTS(X)
+#undef X
+  }
+  *out = NULL;
+  return CUDA_ERROR_INVALID_VALUE;
+}
+static CUresult s_cuGetErrorString(CUresult code, const char **out) {
+  *out = "the stand-in was told to fail";
+  return CUDA_SUCCESS;
+}
+static int device_count(void) {
+  return S.devices < 0 ? 0 : S.devices ? S.devices : 1;
+}
+static CUresult s_cuDeviceGetCount(int *n) {
+  ENTER();
+  *n = device_count();
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuDeviceGet(CUdevice *d, int i) {
+  ENTER();
+  if (i < 0 || i >= device_count()) return CUDA_ERROR_INVALID_DEVICE;
+  *d = i;
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuDeviceGetName(char *out, int n, CUdevice d) {
+  ENTER();
+  strncpy(out, "Stand-in", (size_t)n);
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuDeviceGetAttribute(int *out, CUdevice_attribute which, CUdevice d) {
+  ENTER();
+  *out = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? 9
+         : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? 0
+                                                                 : 1000 + which;
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuDeviceTotalMem(size_t *out, CUdevice d) {
+  ENTER();
+  *out = 1ull << 37;
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice d) {
+  ENTER();
+  S.contexts++;
+  *out = (CUcontext)&primary;
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuDevicePrimaryCtxRelease(CUdevice d) {
+  CUresult code = enter("cuDevicePrimaryCtxRelease");
+  S.contexts--; // what is destroyed is gone, whatever the driver says of it
+  return code;
+}
+static CUresult s_cuCtxGetCurrent(CUcontext *out) {
+  ENTER();
+  *out = S.depth ? stack[S.depth - 1] : NULL;
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuCtxPushCurrent(CUcontext c) {
+  ENTER();
+  if (!c) return CUDA_ERROR_INVALID_CONTEXT;
+  stack[S.depth++] = c;
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuCtxPopCurrent(CUcontext *out) {
+  CUresult code = enter("cuCtxPopCurrent");
+  *out = S.depth ? stack[--S.depth] : NULL; // even a failing driver forgets it
+  return code;
+}
+static CUresult s_cuCtxGetDevice(CUdevice *d) {
+  ENTER();
+  *d = 0;
+  return CUDA_SUCCESS;
+}
+
+static void write_log(unsigned n, const CUjit_option *options, void **values) {
+  for (unsigned i = 0; i < n && S.log; i++)
+    if (options[i] == CU_JIT_ERROR_LOG_BUFFER) strcpy(values[i], S.log);
+}
+static CUresult s_cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n, CUjit_option *o, void **v) {
+  CUresult code = enter("cuModuleLoadDataEx");
+  if (code) return write_log(n, o, v), code;
+  S.modules++;
+  S.loads++;
+  *out = malloc(1);
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuModuleUnload(CUmodule m) {
+  CUresult code = enter("cuModuleUnload");
+  free(m);
+  S.modules--;
+  return code;
+}
+static CUresult s_cuModuleGetFunction(CUfunction *out, CUmodule m, const char *name) {
+  ENTER();
+  *out = (CUfunction)m;
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuLibraryLoadData(CUlibrary *out, const void *code_, CUjit_option *o, void **v, unsigned n,
+                                    CUlibraryOption *lo, void **lv, unsigned ln) {
+  CUresult code = enter("cuLibraryLoadData");
+  if (code) return write_log(n, o, v), code;
+  S.libraries++;
+  S.loads++;
+  *out = malloc(1);
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuLibraryUnload(CUlibrary l) {
+  CUresult code = enter("cuLibraryUnload");
+  free(l);
+  S.libraries--;
+  return code;
+}
+static CUresult s_cuLibraryGetKernel(CUkernel *out, CUlibrary l, const char *name) {
+  ENTER();
+  *out = (CUkernel)l;
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuKernelGetFunction(CUfunction *out, CUkernel k) {
+  ENTER();
+  *out = (CUfunction)k;
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuFuncGetAttribute(int *out, CUfunction_attribute which, CUfunction f) {
+  ENTER();
+  *out = 10 + which;
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuFuncSetAttribute(CUfunction f, CUfunction_attribute which, int v) {
+  ENTER();
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuFuncLoad(CUfunction f) {
+  ENTER();
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **args, void **extra) {
+  ENTER();
+  S.launches++;
+  S.last = *c;
+  for (int i = 0; i < 2; i++) memcpy(&S.arguments[i], args[i], 8);
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuStreamCreate(CUstream *out, unsigned flags) {
+  ENTER();
+  S.streams++;
+  *out = malloc(1);
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuStreamDestroy(CUstream s) {
+  CUresult code = enter("cuStreamDestroy");
+  free(s);
+  S.streams--;
+  return code;
+}
+static CUresult s_cuStreamSynchronize(CUstream s) {
+  ENTER();
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuStreamIsCapturing(CUstream s, CUstreamCaptureStatus *out) {
+  ENTER();
+  *out = S.capturing;
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuEventCreate(CUevent *out, unsigned flags) {
+  ENTER();
+  S.events++;
+  *out = malloc(1);
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuEventDestroy(CUevent e) {
+  CUresult code = enter("cuEventDestroy");
+  free(e);
+  S.events--;
+  return code;
+}
+static CUresult s_cuEventRecord(CUevent e, CUstream s) {
+  ENTER();
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuEventSynchronize(CUevent e) {
+  ENTER();
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuEventElapsedTime(float *ms, CUevent a, CUevent b) {
+  ENTER();
+  *ms = 2.5f;
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuMemAlloc(CUdeviceptr *out, size_t n) {
+  ENTER();
+  void *p = NULL;
+  if (posix_memalign(&p, 256, n)) return CUDA_ERROR_OUT_OF_MEMORY;
+  S.allocations++;
+  *out = (uintptr_t)p;
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuMemFree(CUdeviceptr p) {
+  CUresult code = enter("cuMemFree");
+  free((void *)(uintptr_t)p);
+  S.allocations--;
+  return code;
+}
+static CUresult s_cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t n, CUstream s) {
+  ENTER();
+  memcpy((void *)(uintptr_t)to, from, n);
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t n, CUstream s) {
+  ENTER();
+  memcpy(to, (const void *)(uintptr_t)from, n);
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s) {
+  ENTER();
+  memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, n);
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuMemsetD8Async(CUdeviceptr to, unsigned char v, size_t n, CUstream s) {
+  ENTER();
+  memset((void *)(uintptr_t)to, v, n);
+  return CUDA_SUCCESS;
+}
+
+void *standin_resolve(void *user, const char *name, int version) {
+  if (S.missing && strcmp(S.missing, name) == 0) return NULL;
+#define X(call, symbol, asked, need, signature)                                                                        \
+  if (strcmp(name, #call) == 0) return need || (S.version ? S.version : 13000) >= asked ? (void *)s_##call : NULL;
+  KL_CUDA_CALLS(X)
+#undef X
+  return NULL;
+}

@@ -1,0 +1,40 @@
+// A stand-in for the CUDA driver: it answers every entry point that kiln calls, can run nothing, and keeps account of
+// what was made and not destroyed. Launches copy nothing; memory is the host's.
+//
+// Every call counts. The n-th one can be made to fail with a chosen code, as a driver would: it does nothing then.
+#ifndef STANDIN_H
+#define STANDIN_H
+
+#include "jit/cuda_abi.h"
+#include <kiln/cuda.h>
+#include <stdbool.h>
+
+typedef struct standin {
+  int version;         // that cuDriverGetVersion gives; 13000 if 0
+  const char *missing; // an entry point that is not there, or NULL
+  int devices;         // 1 if 0; -1: none
+  bool capturing;      // every stream is being captured
+  // The failure to play.
+  long fail_at; // number of the call that fails, from 1; 0: none
+  CUresult code;
+  bool sticky;     // every later call fails so, too
+  const char *log; // what the compiler writes if loading fails
+  // What happened.
+  long calls;
+  const char *failed;                                              // name of the call that failed
+  long contexts, streams, events, modules, libraries, allocations; // alive
+  long depth;                                                      // of the stack of contexts
+  long launches, loads;
+  CUlaunchConfig last;
+  uint64_t arguments[16]; // of the last launch
+} standin;
+
+extern standin standin_state; // the entry points have no user pointer
+
+void standin_reset(void);
+// For kiln_driver_params.resolve.
+void *standin_resolve(void *user, const char *name, int version);
+// Is everything that was made destroyed, and the stack of contexts empty?
+bool standin_is_clean(void);
+
+#endif

@@ -1,0 +1,325 @@
+// kiln bench: right, and how fast, beside a plain copy of as many bytes.
+
+#include "session.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { O_DEVICE, O_FUSION, O_SEED, O_TARGET, O_THREADS, O_REPEAT, O_JSON };
+static const option options[] = {
+    {"--device", "NAME", "auto, cuda or host (default auto: cuda if there is a GPU, else host)"},
+    {"--fusion", "NAME", "only this fusion of ENTRY"},
+    {"--seed", "N", "seed of the parameters (default 0)"},
+    {"--target", "TARGET", "GPU to compile for (default: the one here)"},
+    {"--threads", "N", "CPU threads (default: all cores)"},
+    {"--repeat", "N", "timed runs, of which the median counts (default 20)"},
+    {"--json", NULL, "report as one JSON object"},
+    {0},
+};
+
+typedef struct figures {
+  double seconds, low, high; // median, a fifth from either end
+  double copy_seconds;       // device to device, as many bytes in and out
+  double launch_seconds;     // of the host, per launch, without waiting
+  int64_t differing;         // elements that differ from the host's results; -1: not compared
+  kiln_cuda_resources resources;
+} figures;
+
+// --- a GPU ----------------------------------------------------------------------------------------------------------
+
+typedef struct gpu {
+  session *s;
+  kiln_device *dev;
+  kiln_cuda_kernel *k;
+  uint64_t *params, *results, scratch;
+  uint64_t flush, flush_bytes; // memory that pushes everything else out of the L2 cache when it is written
+  double *times;
+} gpu;
+
+static kiln_status allocate(gpu *g) {
+  session *s = g->s;
+  kiln_status st = KILN_OK;
+  g->params = calloc(s->nparams + 1, sizeof *g->params);
+  g->results = calloc(s->nresults + 1, sizeof *g->results);
+  g->times = calloc(s->repeat + 1, sizeof *g->times);
+  if (!g->params || !g->results || !g->times) return KILN_E_MEMORY;
+  for (size_t i = 0; i < s->nparams && st == KILN_OK; i++) {
+    uint64_t bytes = (uint64_t)kiln_module_param_bytes(s->m, i);
+    st = kiln_device_alloc(s->cx, g->dev, bytes, &g->params[i]);
+    if (st == KILN_OK) st = kiln_device_upload(s->cx, g->dev, g->params[i], s->params[i], bytes);
+  }
+  for (size_t i = 0; i < s->nresults && st == KILN_OK; i++)
+    st = kiln_device_alloc(s->cx, g->dev, (uint64_t)kiln_module_result_bytes(s->m, i), &g->results[i]);
+  uint64_t scratch = kiln_artifact_scratch_bytes(s->gpu);
+  if (st == KILN_OK && scratch) st = kiln_device_alloc(s->cx, g->dev, scratch, &g->scratch);
+  // Half of it is the source of copies, half their target.
+  g->flush_bytes = 4 * (uint64_t)s->device.l2_bytes;
+  if (g->flush_bytes < (uint64_t)session_bytes(s) + 512) g->flush_bytes = (uint64_t)session_bytes(s) + 512;
+  return st == KILN_OK ? kiln_device_alloc(s->cx, g->dev, g->flush_bytes, &g->flush) : st;
+}
+
+static void release(gpu *g) {
+  kiln_cuda_kernel_destroy(&g->k);
+  for (size_t i = 0; g->dev && g->params && i < g->s->nparams; i++) kiln_device_free(g->dev, g->params[i]);
+  for (size_t i = 0; g->dev && g->results && i < g->s->nresults; i++) kiln_device_free(g->dev, g->results[i]);
+  if (g->dev) kiln_device_free(g->dev, g->scratch);
+  if (g->dev) kiln_device_free(g->dev, g->flush);
+  kiln_device_close(&g->dev);
+  free(g->params);
+  free(g->results);
+  free(g->times);
+}
+
+static kiln_status launch(gpu *g) {
+  kiln_cuda_launch_params p = {.struct_size = sizeof p,
+                               .stream = kiln_device_stream(g->dev),
+                               .parameters = g->params,
+                               .results = g->results,
+                               .scratch = g->scratch};
+  return kiln_cuda_kernel_launch(g->s->cx, g->k, &p);
+}
+
+// As many bytes read and written as the module's own.
+static kiln_status copy(gpu *g) {
+  uint64_t half = (uint64_t)session_bytes(g->s) / 2 / 256 * 256;
+  return kiln_device_copy(g->s->cx, g->dev, g->flush + g->flush_bytes / 512 * 256, g->flush, half);
+}
+
+// Runs with a cold cache; g->times holds them in order afterwards.
+static kiln_status time_runs(gpu *g, kiln_status (*what)(gpu *)) {
+  kiln_context *cx = g->s->cx;
+  kiln_status st = what(g);
+  for (size_t i = 0; i < g->s->repeat && st == KILN_OK; i++) {
+    st = kiln_device_fill(cx, g->dev, g->flush, (uint8_t)i, g->flush_bytes);
+    if (st == KILN_OK) st = kiln_device_mark_begin(cx, g->dev);
+    if (st == KILN_OK) st = what(g);
+    if (st == KILN_OK) st = kiln_device_mark_end(cx, g->dev);
+    if (st == KILN_OK) st = kiln_device_elapsed(cx, g->dev, &g->times[i]);
+  }
+  if (st == KILN_OK) median(g->times, g->s->repeat);
+  return st;
+}
+
+static kiln_status time_launches(gpu *g, double *seconds) {
+  enum { LAUNCHES = 200 };
+  kiln_status st = kiln_device_synchronize(g->s->cx, g->dev);
+  double start = now_seconds();
+  for (int i = 0; i < LAUNCHES && st == KILN_OK; i++) st = launch(g);
+  *seconds = (now_seconds() - start) / LAUNCHES;
+  return st == KILN_OK ? kiln_device_synchronize(g->s->cx, g->dev) : st;
+}
+
+static kiln_status download(gpu *g) {
+  session *s = g->s;
+  kiln_status st = KILN_OK;
+  for (size_t i = 0; i < s->nresults && st == KILN_OK; i++)
+    st = kiln_device_download(s->cx, g->dev, s->results[i], g->results[i], (uint64_t)kiln_module_result_bytes(s->m, i));
+  return st;
+}
+
+static kiln_status measure_gpu(gpu *g, figures *f) {
+  session *s = g->s;
+  kiln_status st = kiln_device_open(s->cx, s->driver, 0, &g->dev);
+  if (st == KILN_OK) st = allocate(g);
+  if (st == KILN_OK) st = kiln_cuda_kernel_create(s->cx, s->driver, s->gpu, kiln_device_context(g->dev), &g->k);
+  if (st == KILN_OK) st = kiln_cuda_kernel_prepare(s->cx, g->k);
+  if (st == KILN_OK && kiln_artifact_launch_count(s->gpu))
+    st = kiln_cuda_kernel_resources(s->cx, g->k, 0, &f->resources);
+  if (st == KILN_OK) st = time_runs(g, copy);
+  if (st == KILN_OK) f->copy_seconds = g->times[s->repeat / 2];
+  if (st == KILN_OK) st = time_runs(g, launch);
+  if (st == KILN_OK) {
+    f->seconds = g->times[s->repeat / 2];
+    f->low = g->times[s->repeat / 5];
+    f->high = g->times[s->repeat - 1 - s->repeat / 5];
+  }
+  if (st == KILN_OK) st = time_launches(g, &f->launch_seconds);
+  return st == KILN_OK ? download(g) : st;
+}
+
+// --- bit for bit ----------------------------------------------------------------------------------------------------
+
+// Bits of the mantissa and of a whole element (a part of a complex one), for formats whose NaN is any pattern above
+// infinity's; else the one pattern of NaN, but for its sign where `either`.
+typedef struct nan_form {
+  kiln_dtype t;
+  int bits, mantissa;
+  uint64_t only;
+  bool either;
+} nan_form;
+
+static bool is_nan(const nan_form *f, const uint8_t *p) {
+  uint64_t v = 0;
+  memcpy(&v, p, (size_t)f->bits / 8);
+  uint64_t magnitude = v & ~(1ull << (f->bits - 1));
+  if (!f->mantissa) return (f->either ? magnitude : v) == f->only;
+  uint64_t infinity = ((1ull << (f->bits - 1)) - 1) >> f->mantissa << f->mantissa;
+  return magnitude > infinity;
+}
+
+static const nan_form *form_of(kiln_dtype t) {
+  static const nan_form forms[] = {
+      {KILN_F16, 16, 10, 0, false},
+      {KILN_BF16, 16, 7, 0, false},
+      {KILN_F32, 32, 23, 0, false},
+      {KILN_C64, 32, 23, 0, false},
+      {KILN_F64, 64, 52, 0, false},
+      {KILN_C128, 64, 52, 0, false},
+      {KILN_F8E5M2, 8, 2, 0, false},
+      {KILN_F8E4M3, 8, 3, 0, false},
+      {KILN_F8E3M4, 8, 4, 0, false},
+      {KILN_F8E4M3FN, 8, 0, 0x7f, true},
+      {KILN_F8E4M3FNUZ, 8, 0, 0x80, false},
+      {KILN_F8E5M2FNUZ, 8, 0, 0x80, false},
+      {KILN_F8E4M3B11FNUZ, 8, 0, 0x80, false},
+      {KILN_F8E8M0FNU, 8, 0, 0xff, false},
+  };
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+    if (forms[i].t == t) return &forms[i];
+  return NULL;
+}
+
+// Elements (parts of complex ones, bytes of types that have no NaN) that differ; NaN is NaN.
+static int64_t differing(const session *s, void *const *other) {
+  int64_t n = 0;
+  for (size_t i = 0; i < s->nresults; i++) {
+    kiln_array_type t;
+    const nan_form *f = kiln_module_result_type(s->m, i, &t) ? form_of(t.dtype) : NULL;
+    int64_t size = f ? f->bits / 8 : 1;
+    for (int64_t k = 0; k < kiln_module_result_bytes(s->m, i); k += size) {
+      const uint8_t *a = (const uint8_t *)s->results[i] + k, *b = (const uint8_t *)other[i] + k;
+      n += memcmp(a, b, (size_t)size) != 0 && !(f && is_nan(f, a) && is_nan(f, b));
+    }
+  }
+  return n;
+}
+
+// Elementwise fusions promise the same bits on every device, NaN's payloads aside.
+static int compare_with_host(session *s, figures *f) {
+  void **gpu = calloc(s->nresults + 1, sizeof *gpu);
+  int status = gpu ? 0 : out_of_memory((int64_t)s->nresults);
+  for (size_t i = 0; !status && i < s->nresults; i++) {
+    size_t bytes = (size_t)kiln_module_result_bytes(s->m, i);
+    if (!(gpu[i] = malloc(bytes + 1))) status = out_of_memory((int64_t)bytes);
+    if (!status) memcpy(gpu[i], s->results[i], bytes);
+  }
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "host"};
+  if (!status) status = report(s->cx, kiln_compile(s->cx, s->m, &p, &s->host));
+  unsigned long long repeat = s->repeat;
+  double seconds = s->seconds;
+  s->repeat = 1;
+  if (!status) status = session_run_host(s);
+  if (!status) f->differing = differing(s, gpu);
+  for (size_t i = 0; !status && i < s->nresults; i++)
+    memcpy(s->results[i], gpu[i], (size_t)kiln_module_result_bytes(s->m, i));
+  s->repeat = repeat;
+  s->seconds = seconds;
+  for (size_t i = 0; gpu && i < s->nresults; i++) free(gpu[i]);
+  free(gpu);
+  return status;
+}
+
+// --- the verb -------------------------------------------------------------------------------------------------------
+
+static double gb_per_s(const session *s, double seconds) {
+  return seconds > 0 ? (double)session_bytes(s) / seconds * 1e-9 : 0;
+}
+
+static const char *device_name(const session *s) {
+  return s->machine == ON_CUDA ? s->device.name : "host";
+}
+
+static void report_text(const session *s, const figures *f) {
+  printf("%s on %s: %s", kiln_module_name(s->m), device_name(s), s->mismatches ? "WRONG" : "right");
+  if (f->differing >= 0) printf(", %lld elements differ from the host's", (long long)f->differing);
+  printf("\n%.3f us, %.0f GB/s of %lld bytes", f->seconds * 1e6, gb_per_s(s, f->seconds), (long long)session_bytes(s));
+  if (f->copy_seconds > 0)
+    printf("; a copy of as many: %.3f us, %.0f GB/s (%.0f %%)", f->copy_seconds * 1e6, gb_per_s(s, f->copy_seconds),
+           100 * f->copy_seconds / f->seconds);
+  if (s->machine == ON_CUDA)
+    printf("\n%u registers, %u bytes of local memory; %.2f us a launch on the CPU", f->resources.registers,
+           f->resources.local_bytes, f->launch_seconds * 1e6);
+  printf("\ncompiled in %.2f ms\n", s->compile_ms);
+  for (size_t i = 0; i < s->mismatches && i < 16; i++)
+    printf("result %zu, element %lld: found %s, expected %s\n", s->mismatch[i].result,
+           (long long)s->mismatch[i].element, s->mismatch[i].found, s->mismatch[i].expected);
+}
+
+static void report_json(const session *s, const figures *f) {
+  printf("{\"module\": ");
+  json_string(stdout, kiln_module_name(s->m));
+  printf(", \"device\": ");
+  json_string(stdout, device_name(s));
+  printf(", \"right\": %s, \"bytes\": %lld, \"us\": %.4f, \"us_p20\": %.4f, \"us_p80\": %.4f, \"gb_per_s\": %.2f, "
+         "\"compile_ms\": %.3f",
+         s->mismatches ? "false" : "true", (long long)session_bytes(s), f->seconds * 1e6, f->low * 1e6, f->high * 1e6,
+         gb_per_s(s, f->seconds), s->compile_ms);
+  if (s->machine == ON_CUDA)
+    printf(", \"copy_us\": %.4f, \"copy_gb_per_s\": %.2f, \"launch_us\": %.4f, \"registers\": %u, \"local_bytes\": %u, "
+           "\"unlike_host\": %lld",
+           f->copy_seconds * 1e6, gb_per_s(s, f->copy_seconds), f->launch_seconds * 1e6, f->resources.registers,
+           f->resources.local_bytes, (long long)f->differing);
+  printf("}\n");
+}
+
+static int measure(session *s, figures *f) {
+  int status;
+  if (s->machine == ON_CUDA) {
+    gpu g = {.s = s};
+    progress("running");
+    status = report(s->cx, measure_gpu(&g, f));
+    release(&g);
+    progress(NULL);
+    if (!status) status = compare_with_host(s, f);
+  } else {
+    status = session_run_host(s);
+    f->seconds = f->low = f->high = s->seconds;
+  }
+  return status ? status : session_check(s);
+}
+
+static int refuse(const char *what, const char *word, const char *expected) {
+  fprintf(stderr, "kiln bench: %s '%s': %s\n", what, word, expected);
+  return EXIT_BAD_INPUT;
+}
+
+static int work(session *s) {
+  const char *const *v = s->a->values;
+  const char *device = v[O_DEVICE] ? v[O_DEVICE] : "auto";
+  figures f = {.differing = -1, .resources.struct_size = sizeof f.resources};
+  s->repeat = 20;
+  if (v[O_SEED] && !number(v[O_SEED], 0, ~0ull, &s->seed))
+    return refuse("--seed", v[O_SEED], "expected a whole number from 0 to 2^64-1");
+  if (v[O_THREADS] && !number(v[O_THREADS], 1, 256, &s->threads))
+    return refuse("--threads", v[O_THREADS], "expected 1 to 256");
+  if (v[O_REPEAT] && !number(v[O_REPEAT], 1, 100000, &s->repeat))
+    return refuse("--repeat", v[O_REPEAT], "expected 1 to 100000");
+  if (strcmp(device, "auto") != 0 && strcmp(device, "cuda") != 0 && strcmp(device, "host") != 0)
+    return refuse("--device", device, "expected auto, cuda or host");
+  bool wants_gpu = strcmp(device, "host") != 0, must = strcmp(device, "cuda") == 0;
+  s->machine = wants_gpu && session_open_cuda(s, !must) ? ON_CUDA : ON_HOST;
+  if (must && s->machine != ON_CUDA) return EXIT_DEVICE;
+  int status = session_open(s, s->a->file, v[O_FUSION], v[O_TARGET]);
+  if (!status) status = measure(s, &f);
+  if (status) return status;
+  if (v[O_JSON])
+    report_json(s, &f);
+  else
+    report_text(s, &f);
+  return s->mismatches ? EXIT_DIFFERS : EXIT_DONE;
+}
+
+static int run(const args *a) {
+  session s = {.a = a, .cx = kiln_context_create(NULL)};
+  int status = work(&s);
+  session_close(&s);
+  return status;
+}
+
+const verb verb_bench = {"bench",
+                         "bench FILE.hlo [OPTION]...",
+                         "check, and measure beside a plain copy",
+                         "Checks a module against the evaluator and measures it. On a GPU every run begins with a cold "
+                         "L2 cache, and a copy\nof as many bytes is measured in the same run.",
+                         options,
+                         run,
+                         true};

@@ -1,0 +1,158 @@
+// What verbs that run modules have in common: a module with its buffers, its artifacts, its check.
+
+#include "session.h"
+#include <stdlib.h>
+#include <string.h>
+
+// --- inputs ---------------------------------------------------------------------------------------------------------
+
+int out_of_memory(int64_t bytes) {
+  fprintf(stderr, "kiln: no memory for an array of %lld bytes\n", (long long)bytes);
+  return EXIT_BAD_INPUT;
+}
+
+static int allocate(size_t n, int64_t (*bytes)(const kiln_module *, size_t), const kiln_module *m, void ***out) {
+  *out = calloc(n + 1, sizeof(void *));
+  for (size_t i = 0; *out && i < n; i++) {
+    int64_t b = bytes(m, i);
+    if (b < 0) {
+      fprintf(stderr, "kiln: ENTRY's interface has a value that is no array\n");
+      return EXIT_NOT_SUPPORTED;
+    }
+    if (posix_memalign(&(*out)[i], 64, (size_t)b + 64)) {
+      (*out)[i] = NULL;
+      return out_of_memory(b);
+    }
+  }
+  return *out ? 0 : out_of_memory((int64_t)n);
+}
+
+int64_t npy_bytes(const kiln_array_type *t) {
+  int64_t n = (int64_t)npy_item_size(t->dtype);
+  for (uint32_t d = 0; d < t->rank; d++) n *= t->dims[d];
+  return n;
+}
+
+static int read_input(session *s, size_t k, const char *path) {
+  kiln_array_type t;
+  if (!kiln_module_param_type(s->m, k, &t)) {
+    fprintf(stderr, "kiln: --input %zu: the parameter is no array\n", k);
+    return EXIT_BAD_INPUT;
+  }
+  void *elements = malloc((size_t)npy_bytes(&t) + 1);
+  if (!elements) return out_of_memory(npy_bytes(&t));
+  int status = npy_read(path, &t, elements);
+  if (!status) kiln_module_param_pack(s->m, k, elements, s->params[k]);
+  free(elements);
+  return status;
+}
+
+int session_input(session *s, const char *value) {
+  const char *equals = strchr(value, '=');
+  char index[24] = "";
+  unsigned long long k;
+  if (equals && (size_t)(equals - value) < sizeof index) memcpy(index, value, (size_t)(equals - value));
+  if (!equals || !s->nparams || !number(index, 0, s->nparams - 1, &k)) {
+    fprintf(stderr, "kiln: --input '%s': expected K=FILE.npy, K one of the %zu parameters from 0\n", value, s->nparams);
+    return EXIT_BAD_INPUT;
+  }
+  return read_input(s, k, equals + 1);
+}
+
+// --- life -----------------------------------------------------------------------------------------------------------
+
+// The GPU's kernel is made and reported on every machine.
+static int compile_both(session *s, const char *target) {
+  kiln_compile_params p = {.struct_size = sizeof p, .target = target};
+  if (!p.target && s->machine == ON_CUDA) p.target = s->device.target;
+  double start = now_seconds();
+  kiln_status st = kiln_compile(s->cx, s->m, &p, &s->gpu);
+  s->compile_ms = (now_seconds() - start) * 1e3;
+  p.target = "host";
+  if (st == KILN_OK && s->machine == ON_HOST) st = kiln_compile(s->cx, s->m, &p, &s->host);
+  return report(s->cx, st);
+}
+
+int session_open(session *s, const char *file, const char *fusion, const char *target) {
+  int status = open_module(s->cx, file, fusion, &s->m);
+  if (!status && s->machine != ON_EVAL) status = compile_both(s, target);
+  if (status) return status;
+  s->nparams = kiln_module_param_leaves(s->m);
+  s->nresults = kiln_module_result_count(s->m);
+  status = allocate(s->nparams, kiln_module_param_bytes, s->m, &s->params);
+  if (!status) status = allocate(s->nresults, kiln_module_result_bytes, s->m, &s->results);
+  for (size_t i = 0; !status && i < s->nparams; i++) kiln_module_param_fill(s->m, i, s->seed, s->params[i]);
+  return status;
+}
+
+static void release(void ***buffers, size_t n) {
+  for (size_t i = 0; *buffers && i < n; i++) free((*buffers)[i]);
+  free(*buffers);
+}
+
+void session_close(session *s) {
+  release(&s->params, s->nparams);
+  release(&s->results, s->nresults);
+  kiln_artifact_destroy(&s->gpu);
+  kiln_artifact_destroy(&s->host);
+  kiln_module_destroy(&s->m);
+  kiln_driver_close(&s->driver);
+  kiln_context_destroy(&s->cx);
+}
+
+// --- running and checking -------------------------------------------------------------------------------------------
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double median(double *values, size_t n) {
+  qsort(values, n, sizeof *values, by_value);
+  return values[n / 2];
+}
+
+int session_run_host(session *s) {
+  kiln_kernel *k = NULL;
+  kiln_status st = kiln_kernel_load(s->cx, s->host, &k);
+  kiln_run_params rp = {.struct_size = sizeof rp, .threads = (uint32_t)s->threads};
+  double *times = calloc(s->repeat + 1, sizeof *times);
+  progress("running");
+  for (size_t i = 0; times && st == KILN_OK && i <= s->repeat; i++) {
+    double start = now_seconds();
+    st = kiln_kernel_run(s->cx, k, (const void *const *)s->params, s->results, &rp);
+    times[i] = now_seconds() - start;
+  }
+  progress(NULL);
+  if (st == KILN_OK && times) s->seconds = median(times + 1, s->repeat); // the first run warms up
+  free(times);
+  kiln_kernel_destroy(&k);
+  return report(s->cx, st);
+}
+
+int session_check(session *s) {
+  kiln_eval_params ep = {.struct_size = sizeof ep, .threads = (uint32_t)s->threads};
+  double start = now_seconds();
+  progress("checking");
+  kiln_status st = kiln_module_check(s->cx, s->m, (const void *const *)s->params, (const void *const *)s->results,
+                                     s->mismatch, 16, &s->mismatches, &ep);
+  progress(NULL);
+  s->check_seconds = now_seconds() - start;
+  return report(s->cx, st);
+}
+
+int64_t session_bytes(const session *s) {
+  int64_t n = 0;
+  for (size_t i = 0; i < s->nparams; i++) n += kiln_module_param_bytes(s->m, i);
+  for (size_t i = 0; i < s->nresults; i++) n += kiln_module_result_bytes(s->m, i);
+  return n;
+}
+
+int64_t session_elements(const session *s) {
+  int64_t n = 0;
+  for (size_t i = 0; i < s->nresults; i++) {
+    kiln_array_type t;
+    if (kiln_module_result_type(s->m, i, &t)) n += npy_bytes(&t) / (int64_t)npy_item_size(t.dtype);
+  }
+  return n;
+}

@@ -1,0 +1,43 @@
+// A module with its buffers and artifacts, on one machine: what kiln run and kiln bench work on.
+#ifndef TOOLS_SESSION_H
+#define TOOLS_SESSION_H
+
+#include "kiln.h"
+
+typedef enum machine { ON_HOST, ON_EVAL, ON_CUDA } machine;
+
+typedef struct session {
+  const args *a;
+  kiln_context *cx;
+  kiln_module *m;
+  kiln_artifact *gpu, *host;
+  size_t nparams, nresults;
+  void **params, **results;
+  unsigned long long seed, threads, repeat;
+  machine machine;
+  kiln_driver *driver; // on cuda
+  kiln_device_info device;
+  double compile_ms, seconds, check_seconds; // seconds: median of the runs
+  size_t mismatches;
+  kiln_mismatch mismatch[16];
+} session;
+
+// Opens and compiles the file, makes buffers and fills the parameters from the seed; `machine`, `seed` and, on cuda,
+// the driver are set before. An exit status, as from all of these.
+int session_open(session *s, const char *file, const char *fusion, const char *target);
+void session_close(session *s); // also the context
+// "K=FILE.npy".
+int session_input(session *s, const char *value);
+// Opens the driver and describes device 0. False, without a word if `quiet`, where there is none.
+bool session_open_cuda(session *s, bool quiet);
+int session_run_host(session *s);
+int session_run_cuda(session *s);
+int session_check(session *s);
+int64_t session_bytes(const session *s);    // in and out
+int64_t session_elements(const session *s); // of all results
+
+double median(double *values, size_t n); // sorts them
+int64_t npy_bytes(const kiln_array_type *t);
+int out_of_memory(int64_t bytes); // says so
+
+#endif
