@@ -19,28 +19,28 @@
 static kl_ctx *cx;
 static uint64_t seed;
 
-static void make_context(void) {
+static inline void make_context(void) {
   cx = kiln_context_create(NULL);
 }
-static void drop_context(void) {
+static inline void drop_context(void) {
   kiln_context_destroy(&cx);
 }
 
-static uint64_t next_random(void) {
+static inline uint64_t next_random(void) {
   seed += 0x9e3779b97f4a7c15ull;
   return kl_hash(&seed, sizeof seed, 11);
 }
-static int64_t below(int64_t n) {
+static inline int64_t below(int64_t n) {
   return (int64_t)(next_random() % (uint64_t)n);
 }
-static int64_t between(int64_t lo, int64_t hi) {
+static inline int64_t between(int64_t lo, int64_t hi) {
   return lo + below(hi - lo + 1);
 }
 
-static kl_dtype part_of(kl_dtype t) {
+static inline kl_dtype part_of(kl_dtype t) {
   return kl_is_complex(t) ? kl_info(t)->part : t;
 }
-static int parts(kl_dtype t) {
+static inline int parts(kl_dtype t) {
   return kl_is_complex(t) ? 2 : 1;
 }
 
@@ -53,28 +53,28 @@ typedef struct array {
   void *data;
 } array;
 
-static array new_array(kl_dtype t, uint32_t rank, const int64_t *dims) {
+static inline array new_array(kl_dtype t, uint32_t rank, const int64_t *dims) {
   array a = {.t = t, .rank = rank, .count = 1};
   for (uint32_t d = 0; d < rank; d++) a.count *= a.dims[d] = dims[d];
   a.data = calloc((size_t)a.count + 1, 16);
   return a;
 }
-static array new_scalar(kl_dtype t) {
+static inline array new_scalar(kl_dtype t) {
   return new_array(t, 0, NULL);
 }
-static uint64_t get(const array *a, int64_t i, int part) {
+static inline uint64_t get(const array *a, int64_t i, int part) {
   return kl_element_get(a->t, a->data, i, part);
 }
-static void put(array *a, int64_t i, int part, uint64_t bits) {
+static inline void put(array *a, int64_t i, int part, uint64_t bits) {
   kl_element_set(a->t, a->data, i, part, bits);
 }
-static double value(const array *a, int64_t i, int part) {
+static inline double value(const array *a, int64_t i, int part) {
   uint64_t bits = get(a, i, part);
   return kl_is_float(part_of(a->t)) ? kl_float_decode(part_of(a->t), bits) : (double)kl_int_decode(a->t, bits);
 }
 
 // "f32[2,3]"
-static const char *type_text(const array *a) {
+static inline const char *type_text(const array *a) {
   static char all[8][160];
   static int turn;
   char *s = all[turn++ % 8];
@@ -84,7 +84,7 @@ static const char *type_text(const array *a) {
   return s;
 }
 // "1,2"
-static const char *list_text(uint32_t n, const int64_t *v, const char *between_them) {
+static inline const char *list_text(uint32_t n, const int64_t *v, const char *between_them) {
   static char all[16][160];
   static int turn;
   char *s = all[turn++ % 16];
@@ -94,12 +94,12 @@ static const char *list_text(uint32_t n, const int64_t *v, const char *between_t
   return s;
 }
 
-static int64_t linear(uint32_t rank, const int64_t *dims, const int64_t *index) {
+static inline int64_t linear(uint32_t rank, const int64_t *dims, const int64_t *index) {
   int64_t at = 0;
   for (uint32_t d = 0; d < rank; d++) at = at * dims[d] + index[d];
   return at;
 }
-static void unravel(uint32_t rank, const int64_t *dims, int64_t at, int64_t *index) {
+static inline void unravel(uint32_t rank, const int64_t *dims, int64_t at, int64_t *index) {
   for (uint32_t d = rank; d-- > 0;) {
     index[d] = at % dims[d];
     at /= dims[d];
@@ -109,7 +109,7 @@ static void unravel(uint32_t rank, const int64_t *dims, int64_t at, int64_t *ind
 typedef enum fill { FILL_SMALL, FILL_PLAIN, FILL_WILD } fill;
 
 // Small: integers from -3 to 3. Plain: floats around 1, any integers. Wild: any bits.
-static uint64_t random_bits(kl_dtype t, fill f) {
+static inline uint64_t random_bits(kl_dtype t, fill f) {
   t = part_of(t);
   if (t == KILN_PRED) return next_random() >> 63;
   if (!kl_is_float(t)) return (f == FILL_SMALL ? (uint64_t)between(-3, 3) : next_random()) & kl_int_mask(t);
@@ -117,14 +117,14 @@ static uint64_t random_bits(kl_dtype t, fill f) {
   double v = f == FILL_SMALL ? (double)between(-3, 3) : (double)(int64_t)next_random() * 0x1p-62;
   return kl_float_encode(t, kl_info(t)->kind == KL_E8M0 ? fabs(v) + 0.25 : v);
 }
-static void fill_array(array *a, fill f) {
+static inline void fill_array(array *a, fill f) {
   for (int64_t i = 0; i < a->count; i++)
     for (int p = 0; p < parts(a->t); p++) put(a, i, p, random_bits(a->t, f));
 }
 
 // --- running ------------------------------------------------------------------------------------------------------
 
-static kiln_module *parse(const char *text) {
+static inline kiln_module *parse(const char *text) {
   kiln_module *m = NULL;
   if (kiln_module_parse(cx, "test", text, strlen(text), &m) != KILN_OK)
     ck_abort_msg("%s\n%s", kiln_diagnostics_get(cx, kiln_diagnostics_count(cx) - 1)->text, text);
@@ -137,7 +137,7 @@ typedef struct run {
   size_t n;
 } run;
 
-static run evaluate(const char *text, size_t n, const array *args, bool intervals) {
+static inline run evaluate(const char *text, size_t n, const array *args, bool intervals) {
   run r = {.m = parse(text)};
   const kl_comp *c = &r.m->comp[r.m->entry];
   kl_array a[8];
@@ -148,16 +148,16 @@ static run evaluate(const char *text, size_t n, const array *args, bool interval
     ck_abort_msg("%s\n%s", kiln_diagnostics_get(cx, kiln_diagnostics_count(cx) - 1)->text, text);
   return r;
 }
-static void drop_run(run *r) {
+static inline void drop_run(run *r) {
   for (size_t k = 0; k < r->n; k++) kl_result_free(cx, &r->r[k]);
   kiln_module_destroy(&r->m);
 }
 
-static bool same_bits(kl_dtype t, uint64_t a, uint64_t b) {
+static inline bool same_bits(kl_dtype t, uint64_t a, uint64_t b) {
   if (kl_is_float(t) && kl_float_is_nan(t, a) && kl_float_is_nan(t, b)) return true;
   return a == b;
 }
-static const char *bits_text(kl_dtype t, uint64_t bits) {
+static inline const char *bits_text(kl_dtype t, uint64_t bits) {
   static char all[8][96];
   static int turn;
   char *s = all[turn++ % 8];
@@ -165,24 +165,24 @@ static const char *bits_text(kl_dtype t, uint64_t bits) {
   kl_scalar_text(s, t, both);
   return s;
 }
-static uint64_t result_bits(const kl_result *r, const void *plane, int64_t i, int part) {
+static inline uint64_t result_bits(const kl_result *r, const void *plane, int64_t i, int part) {
   return kl_element_get(r->data.shape->dtype, plane, i, part);
 }
-static double result_value(const kl_result *r, const void *plane, int64_t i, int part) {
+static inline double result_value(const kl_result *r, const void *plane, int64_t i, int part) {
   kl_dtype t = part_of(r->data.shape->dtype);
   uint64_t bits = result_bits(r, plane, i, part);
   return kl_is_float(t) ? kl_float_decode(t, bits) : (double)kl_int_decode(t, bits);
 }
-static bool is_open(const kl_result *r, int64_t i) {
+static inline bool is_open(const kl_result *r, int64_t i) {
   return r->any && r->any[i / 64] >> (i % 64) & 1;
 }
 
 // --- all orders ---------------------------------------------------------------------------------------------------
 
-static double round_to(kl_dtype t, double v) {
+static inline double round_to(kl_dtype t, double v) {
   return kl_float_decode(t, kl_float_encode(t, v));
 }
-static double combine(bool product, kl_dtype t, double a, double b) {
+static inline double combine(bool product, kl_dtype t, double a, double b) {
   return round_to(t, product ? a * b : a + b);
 }
 
@@ -191,14 +191,14 @@ typedef struct outcomes {
   double v[20000];
 } outcomes;
 
-static void add_outcome(outcomes *o, double v) {
+static inline void add_outcome(outcomes *o, double v) {
   for (int k = 0; k < o->n; k++)
     if (memcmp(&o->v[k], &v, sizeof v) == 0 || (v != v && o->v[k] != o->v[k])) return;
   if (o->n < (int)KL_COUNT(o->v)) o->v[o->n++] = v;
 }
 
 // Every result that some binary tree over some order of the terms gives, each node rounded to t.
-static void all_orders(bool product, kl_dtype t, int n, const double *terms, outcomes *out) {
+static inline void all_orders(bool product, kl_dtype t, int n, const double *terms, outcomes *out) {
   outcomes *of = calloc(1u << n, sizeof *of);
   for (int k = 0; k < n; k++) add_outcome(&of[1u << k], terms[k]);
   for (unsigned set = 1; set < 1u << n; set++)
@@ -211,7 +211,7 @@ static void all_orders(bool product, kl_dtype t, int n, const double *terms, out
 }
 
 // One order of many, at random: two of what is left are combined until one is.
-static double random_order(bool product, kl_dtype t, int64_t n, const double *terms) {
+static inline double random_order(bool product, kl_dtype t, int64_t n, const double *terms) {
   double *left = malloc((size_t)n * sizeof *left);
   memcpy(left, terms, (size_t)n * sizeof *left);
   bool straight = next_random() & 1;

@@ -240,6 +240,16 @@ static const struct {
     {"ENTRY e { ROOT r = f32[2] custom-call(), custom_call_target=\"magic\" }",
      "custom-call: only its target \"magic\""},
     {"ENTRY e { ROOT r = f32[2] constant({...}) }", "no evaluation of constant: the text leaves out its values"},
+    {"add { x = bf16[] parameter(0) y = bf16[] parameter(1) ROOT r = bf16[] add(x, y) } ENTRY e { a = f32[3] "
+     "constant({1,2,3}) i = s32[1] constant({0}) u = f32[1] constant({4}) ROOT r = f32[3] scatter(a, i, u), "
+     "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, "
+     "to_apply=add }",
+     "no evaluation of scatter: its combiner is of another type"},
+    {"less { x = bf16[] parameter(0) y = bf16[] parameter(1) ROOT r = pred[] compare(x, y), direction=LT } ENTRY e { a "
+     "= f32[3] constant({1,2,3}) ROOT r = f32[3] sort(a), dimensions={0}, to_apply=less }",
+     "no evaluation of sort: its comparator is of another type"},
+    {"ENTRY e { a = u64[2] constant({1,2}) ROOT r = u32[3] rng-bit-generator(a), algorithm=rng_philox }",
+     "no evaluation of rng-bit-generator: its result has bits but no state"},
     {"ENTRY e { ROOT r = u32[] replica-id() }", "no evaluation of replica-id:"},
     {"ENTRY e { ROOT r = u32[] partition-id() }", "no evaluation of partition-id:"},
     {"ENTRY e { k = token[] after-all() i = (f32[2], token[]) infeed(k) ROOT r = f32[2] get-tuple-element(i), index=0 "
@@ -258,6 +268,7 @@ static const struct {
     {"ENTRY e { a = f32[4] constant({1,2,3,4}) n = s32[] constant(2) ROOT r = f32[<=4] set-dimension-size(a, n), "
      "dimensions={0} }",
      "no evaluation of set-dimension-size: its result has dynamic dimensions"},
+    {"ENTRY e { a = f32[2] constant({1,2}) ROOT r = f32[2] shuffle(a) }", "no evaluation of shuffle:"},
     {"ENTRY e { ROOT r = f32[2] frobnicate() }", "no evaluation of opcode 'frobnicate'"},
     {"f { ROOT r = u32[] replica-id() }\nENTRY e { ROOT r = u32[] call(), to_apply=f }",
      "no evaluation of replica-id:"},

@@ -358,6 +358,15 @@ static const row flat[] = {
           "%b {\n  ROOT %p = (f32[], s32[]) parameter(0)\n}\n\n" E
           "  %p = f32[] parameter(0)\n  %q = s32[] parameter(1)\n  %t = (f32[], s32[]) tuple(%p, %q)\n"
           "  ROOT %w = (f32[], s32[]) while(%t), condition=%c, body=%b\n}\n"},
+    // ... but not in another order
+    {HEAD "%f {\n  %p = (f32[], f32[]) parameter(0)\n  %a = f32[] get-tuple-element(%p), index=0\n"
+          "  %b = f32[] get-tuple-element(%p), index=1\n  ROOT %t = (f32[], f32[]) tuple(%b, %a)\n}\n\n" E
+          "  %p = f32[] parameter(0)\n  %t = (f32[], f32[]) tuple(%p, %p)\n"
+          "  ROOT %r = (f32[], f32[]) call(%t), to_apply=%f\n}\n",
+     HEAD "%f {\n  %p = (f32[], f32[]) parameter(0)\n  %a = f32[] get-tuple-element(%p), index=0\n"
+          "  %b = f32[] get-tuple-element(%p), index=1\n  ROOT %t = (f32[], f32[]) tuple(%b, %a)\n}\n\n" E
+          "  %p = f32[] parameter(0)\n  %t = (f32[], f32[]) tuple(%p, %p)\n"
+          "  ROOT %r = (f32[], f32[]) call(%t), to_apply=%f\n}\n"},
     // the interface of ENTRY, and the header with it
     {"HloModule m, entry_computation_layout={(s32[], ((f32[2, 3]{0, 1}), f32[4]), ())->((f32[4], ()), f32[2, 3])}, "
      "input_output_alias={{0, 0}: (1, {1}, may-alias), {1}: (1, {0, 0}, must-alias)}, buffer_donor={(0, {})}, "

@@ -251,7 +251,8 @@ KILN_API kiln_status kiln_builder_finish(kiln_builder *b, kiln_module **out);
 
 // --- comparing and rewriting --------------------------------------------------------------------------------------
 
-// A hash of what the module computes: isomorphic modules have equal hashes. Names, metadata, the order of the text and
+// A hash of what the module computes: isomorphic modules have equal hashes (but where control dependencies are so
+// regular that only a search would match them: then hashes may differ). Names, metadata, the order of the text and dead
 // instructions without effect do not matter; types with their layouts, literals (bit by bit), attributes, sharding,
 // backend_config, frontend_attributes and the header do. Good against accident, as the key of a cache, not against
 // malice. The same on every machine; another version may give another. Errors: MEMORY.

@@ -66,28 +66,21 @@
 // initial value as one of the terms, each operation rounded to the reducer's own type or kept wider and rounded later:
 // the interval holds every such result, the data is the exact result rounded once. So for reduce, reduce-window, the
 // scatter of select-and-scatter, and a scan that is_associative whose outputs are its carries. Every other reducer runs
-// from left to right in row-major order of the reduced elements, reducer(accumulator, element), each op rounded; so
-// does maximum and minimum of complex numbers and their product. reduce-window and select-and-scatter: places of the
-// window in padding or between dilated elements count for nothing. select-and-scatter asks select(selected so far,
-// next) in row-major order of the window, so that GE keeps the first of several; the scatter computation is called with
-// (result so far, source), in row-major order of the source where it matters. A window that sees no element scatters
-// nothing.
+// from left to right in row-major order of the reduced elements, as reducer(accumulator, element), each op rounded; so
+// do maximum and minimum of complex numbers.
+//   In reduce-window and select-and-scatter, places of the window in padding or between dilated elements count for
+// nothing. select-and-scatter asks select(selected so far, next) in row-major order of the window, so that GE keeps the
+// first of several; scatter gets (result so far, source), in row-major order of the source where that matters. A window
+// that sees no element scatters nothing.
 //
 // dot and convolution: integers are converted to the result's type first, and wrap in it; pred is or of ands. Floats:
 // operands count as they are, whatever operand_precision says; products and sums, in any order, are rounded to f32, or
 // to f64 where an operand or the result is of that type, and last to the result's type; a product may also be added
 // unrounded (fma). Complex numbers: real products and sums likewise. The sign of a zero is not promised. `algorithm`
 // says otherwise: it names the type of the sums, and widens the interval by what rounding operands to its operand type
-// (to nearest or by dropping bits) or leaving out products of their low parts may do.
-// scaled-dot takes (lhs, rhs, lhs scale, rhs scale); each operand is first multiplied by its scale in the wider type of
-// both, bf16 at least. Rows of a ragged-dot behind the last group are 0.
-//
-// Indices: starts of dynamic-slice, dynamic-update-slice and gather are clamped, so that the slice lies inside; a
-// window of scatter that does not lie inside is skipped as a whole. scatter combines window after window, in the
-// row-major order of the index vectors; with intervals, in any order. sort is stable; with intervals, equal keys may
-// change places unless is_stable. A comparator that is no strict weak order gives some permutation. topk follows the
-// total order of floats (-NaN < -inf ... -0 < +0 ... inf < NaN), the lower index first among equals. conditional takes
-// its last branch for an index out of range. What is chosen by a value that is no point leaves its results open.
+// (to nearest or by dropping bits), or leaving out products of their low parts, may do.
+//   scaled-dot takes (lhs, rhs, lhs scale, rhs scale); each operand is first multiplied by its scale in the wider type
+// of both, bf16 at least. Rows of a ragged-dot behind the last group are 0.
 #ifndef KL_EVAL_H
 #define KL_EVAL_H
 

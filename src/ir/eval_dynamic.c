@@ -100,5 +100,5 @@ kiln_status kl_ev_dynamic_reshape(kl_ev *ev, const kl_comp *c, const kl_instr *i
 
 kiln_status kl_ev_shuffle(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
                           kl_evval *out) {
-  return kl_ev_refuse(ev, in, "its modes have no text form");
+  return kl_ev_refuse(ev, in, "its modes are not known");
 }

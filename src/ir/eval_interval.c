@@ -123,14 +123,30 @@ static void corners(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in 
   }
 }
 
+#define EQUAL_LOOP(T)                                                                                                  \
+  case sizeof(T):                                                                                                      \
+    for (int64_t i = 0; i < n; i++) point[i] &= ((const T *)lo)[i] == ((const T *)hi)[i];                              \
+    break;
+
+static void keep_equal(size_t size, int64_t n, const void *lo, const void *hi, uint8_t *point) {
+  switch (size) {
+    EQUAL_LOOP(uint8_t)
+    EQUAL_LOOP(uint16_t)
+    EQUAL_LOOP(uint32_t)
+    EQUAL_LOOP(uint64_t)
+  default:
+    for (int64_t i = 0; i < n; i++)
+      point[i] &= memcmp((const char *)lo + (size_t)i * size, (const char *)hi + (size_t)i * size, size) == 0;
+  }
+}
+
 static void find_points(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3]) {
   memset(s->open, 0, (size_t)n);
   memset(s->point, 1, (size_t)n);
   for (uint32_t k = 0; k < e->nin; k++) {
     size_t size = kl_ev_size(e->in[k]);
     bool exact = in[k].lo == in[k].data && in[k].hi == in[k].data;
-    for (int64_t i = 0; i < n && !exact; i++)
-      s->point[i] &= memcmp(in[k].lo + (size_t)i * size, in[k].hi + (size_t)i * size, size) == 0;
+    if (!exact) keep_equal(size, n, in[k].lo, in[k].hi, s->point);
     for (int64_t i = 0; i < n && in[k].any; i++) s->open[i] |= in[k].any[i];
   }
 }

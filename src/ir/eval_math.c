@@ -9,8 +9,9 @@
 // libm has these for every compiler, its headers only declare them for some.
 #define QUAD1(X)                                                                                                       \
   X(exp)                                                                                                               \
-  X(expm1) X(log) X(log1p) X(tanh) X(erf) X(cbrt) X(sin) X(cos) X(tan) X(sqrt) X(exp10) X(sinh) X(cosh) X(asin)        \
-      X(acos) X(atan) X(asinh) X(acosh) X(atanh)
+  X(expm1)                                                                                                             \
+  X(log) X(log1p) X(tanh) X(erf) X(cbrt) X(sin) X(cos) X(tan) X(sqrt) X(exp10) X(sinh) X(cosh) X(asin) X(acos) X(atan) \
+      X(asinh) X(acosh) X(atanh)
 #define DECLARE1(f) extern __float128 f##f128(__float128);
 QUAD1(DECLARE1)
 extern __float128 powf128(__float128, __float128);

@@ -68,9 +68,13 @@ static void add128(uint64_t x[2], uint64_t n) {
   x[1] += x[0] < n;
 }
 
-static void put(const bits_job *job, int64_t i, uint64_t bits) {
+// The low bits of a word, as many as the type has.
+static void put(const bits_job *job, int64_t i, uint32_t word) {
   kl_dtype t = job->shape->dtype;
-  kl_element_set(t, job->out, i, 0, kl_is_int(t) ? bits & kl_int_mask(t) : bits & ((1ull << kl_info(t)->bits) - 1));
+  if (kl_info(t)->bits == 32)
+    ((uint32_t *)job->out)[i] = word;
+  else
+    kl_element_set(t, job->out, i, 0, word & kl_int_mask(t));
 }
 
 static void philox_piece(void *arg, uint32_t worker, int64_t begin, int64_t end) {
@@ -95,16 +99,19 @@ static void philox_piece(void *arg, uint32_t worker, int64_t begin, int64_t end)
 static void threefry_piece(void *arg, uint32_t worker, int64_t begin, int64_t end) {
   const bits_job *job = arg;
   bool wide = kl_info(job->shape->dtype)->bits == 64;
-  int64_t half = job->split / 2 + job->split % 2;
+  int64_t half = job->split / 2 + job->split % 2, last = -1;
+  pair x = {{0, 0}};
   for (int64_t i = begin; i < end; i++) {
     if (wide) {
-      pair x = threefry(job->key, job->counter[0] + (uint64_t)i);
+      x = threefry(job->key, job->counter[0] + (uint64_t)i);
       kl_element_set(job->shape->dtype, job->out, i, 0, (uint64_t)x.v[1] << 32 | x.v[0]);
       continue;
     }
     int64_t low = i % job->inner, at = i / job->inner % job->split, high = i / job->inner / job->split;
     int64_t linear = (high * half + at / 2) * job->inner + low;
-    put(job, i, threefry(job->key, job->counter[0] + (uint64_t)linear).v[at % 2]);
+    if (linear != last) x = threefry(job->key, job->counter[0] + (uint64_t)linear);
+    last = linear;
+    put(job, i, x.v[at % 2]);
   }
 }
 

@@ -9,6 +9,8 @@
 #include "ir/eval_index.h"
 #include "ir/eval_sum.h"
 
+enum { FEW_LANES = 32 }; // that are looked through one by one
+
 typedef enum rule {
   RULE_TAKE,   // result i is update i
   RULE_ANY,    // the order does not matter
@@ -41,8 +43,8 @@ typedef struct scatter {
   int64_t count; // elements of an operand
   kiln_status status;
   // the queue
-  int64_t lanes, target[KL_EV_CHUNK], source[KL_EV_CHUNK];
-  uint32_t *stamp, round; // by element: the round in which it was last queued
+  int64_t lanes, room, target[KL_EV_CHUNK], source[KL_EV_CHUNK];
+  uint32_t *stamp, round; // by element: the round in which it was last queued; NULL: few lanes
   uint32_t *hits;         // by element, where intervals ask; saturates
   char *memory;
   const void **params;
@@ -118,15 +120,22 @@ static void flush(scatter *s) {
       kl_ev_put(plane == KL_EV_ANY ? 1 : s->leaf[k].size, s->lanes, s->target, s->leaf[k].c[plane],
                 kl_ev_plane(s->leaf[k].out, plane));
   s->lanes = 0;
-  if (++s->round) return;
+  if (++s->round || !s->stamp) return;
   memset(s->stamp, 0, sizeof *s->stamp * (size_t)s->count);
   s->round = 1;
 }
 
+static bool is_queued(const scatter *s, int64_t target) {
+  if (s->stamp) return s->stamp[target] == s->round;
+  for (int64_t i = 0; i < s->lanes; i++)
+    if (s->target[i] == target) return true;
+  return false;
+}
+
 static void combine_row(scatter *s, int64_t n, int64_t target, int64_t tstep, int64_t source, int64_t sstep) {
   for (int64_t i = 0; i < n; i++, target += tstep, source += sstep) {
-    if (s->stamp[target] == s->round || s->lanes == KL_EV_CHUNK) flush(s);
-    s->stamp[target] = s->round;
+    if (is_queued(s, target) || s->lanes == s->room) flush(s);
+    if (s->stamp) s->stamp[target] = s->round;
     s->target[s->lanes] = target;
     s->source[s->lanes++] = source;
     if (s->hits && s->hits[target] != UINT32_MAX) s->hits[target]++;
@@ -342,7 +351,7 @@ static kiln_status widen(scatter *s) {
 
 // Room for lanes: three values of all planes for each leaf.
 static bool place_lanes(scatter *s) {
-  const size_t plane = 16 * KL_EV_CHUNK, one = 3 * KL_EV_PLANES * plane;
+  const size_t plane = 16 * (size_t)s->room, one = 3 * KL_EV_PLANES * plane;
   s->memory = kl_try_alloc(s->ev->cx, s->n * one);
   if (!s->memory) return false;
   s->params = kl_alloc(s->ev->cx, sizeof(void *) * 2 * s->n);
@@ -365,11 +374,14 @@ static bool place_lanes(scatter *s) {
 
 static kiln_status prepare_lanes(scatter *s) {
   size_t stamps = sizeof *s->stamp * (size_t)s->count;
-  s->regs = kl_ev_regs_new(s->ev, s->program, KL_EV_CHUNK);
+  int64_t updates = s->leaf[0].updates.shape->count;
+  bool few = updates <= FEW_LANES;
+  s->room = updates < KL_EV_CHUNK ? updates : KL_EV_CHUNK;
+  s->regs = kl_ev_regs_new(s->ev, s->program, s->room);
   if (!s->regs) return KILN_E_MEMORY;
-  s->stamp = kl_try_alloc(s->ev->cx, stamps);
+  if (!few) s->stamp = kl_try_alloc(s->ev->cx, stamps);
   s->round = 1;
-  if (s->stamp && place_lanes(s)) return KILN_OK;
+  if ((s->stamp || few) && place_lanes(s)) return KILN_OK;
   return kl_out_of_memory(s->ev->cx, stamps, "a scatter");
 }
 
@@ -420,7 +432,7 @@ static void clean_up(scatter *s, kl_evval *out, kiln_status status) {
     kl_free(cx, s->iv_in, sizeof(kl_iv_in) * 2 * s->n);
     kl_free(cx, s->results, sizeof(void *) * s->n);
     kl_free(cx, s->params, sizeof(void *) * 2 * s->n);
-    kl_free(cx, s->memory, s->n * (size_t)(3 * KL_EV_PLANES * 16 * KL_EV_CHUNK));
+    kl_free(cx, s->memory, s->n * 3 * KL_EV_PLANES * 16 * (size_t)s->room);
   }
   if (s->stamp) kl_free(cx, s->stamp, sizeof *s->stamp * (size_t)s->count);
   if (s->hits) kl_free(cx, s->hits, sizeof *s->hits * (size_t)s->count);

@@ -172,11 +172,12 @@ static void store_ends(kl_dtype t, uint64_t data, double lo, double hi, const kl
   store_part(t, out->hi, i, part, b);
 }
 
-void kl_ends_store(kl_dtype t, kl_pair lo, kl_pair hi, const kl_iv_out *out, int64_t i) {
-  kl_limits l = kl_limits_of(t);
-  double a = lo.sum == -INFINITY ? lo.sum : round_up(t, &l, lo),
-         b = hi.sum == INFINITY ? hi.sum : round_down(t, &l, hi);
-  store_ends(t, kl_element_get(t, out->data, i, 0), a, b, out, i, 0);
+void kl_ends_store(kl_dtype t, kl_pair lo, kl_pair hi, const kl_iv_out *out, int64_t i, int part) {
+  kl_dtype p = kl_is_complex(t) ? kl_info(t)->part : t;
+  kl_limits l = kl_limits_of(p);
+  double a = lo.sum == -INFINITY ? lo.sum : round_up(p, &l, lo),
+         b = hi.sum == INFINITY ? hi.sum : round_down(p, &l, hi);
+  store_ends(t, kl_element_get(t, out->data, i, part), a, b, out, i, part);
 }
 
 void kl_total_store(const kl_total *s, kl_dtype acc, kl_dtype t, const kl_iv_out *out, int64_t i, int part) {

@@ -71,8 +71,8 @@ bool kl_total_stays_finite(const kl_total *s, kl_dtype acc);
 // Sums rounded in `acc` and then to the part type of t; writes part `part` of element i. out->lo NULL: data alone. Sets
 // out->any[i], never clears it.
 void kl_total_store(const kl_total *s, kl_dtype acc, kl_dtype t, const kl_iv_out *out, int64_t i, int part);
-// Ends of a real element whose data stands; results between them are values of t.
-void kl_ends_store(kl_dtype t, kl_pair lo, kl_pair hi, const kl_iv_out *out, int64_t i);
+// Ends of an element's part whose data stands; results between them are values of the part type of t.
+void kl_ends_store(kl_dtype t, kl_pair lo, kl_pair hi, const kl_iv_out *out, int64_t i, int part);
 // An open element: for pred both values, else `any`.
 void kl_ev_open_at(kl_dtype t, const kl_iv_out *out, int64_t i);
 
@@ -97,8 +97,8 @@ typedef struct kl_fold {
   double special[2]; // of the terms that are no numbers
   kl_pair high[2];   // of f64 terms of great size, scaled down
   // products: of the data, of the least and greatest sizes; of sizes below and above 1, which bound partial products
-  kl_scaled data, near, far, least, most;
-  int64_t factors; // other than 1 and -1
+  kl_scaled data, near, far, least, most; // complex: data and near are the parts, with the exponent of data
+  int64_t factors;                        // other than 1 and -1
   bool zero, may_zero, infinite, may_infinite, negative, sign_open;
   // integers; extremes as order keys, by plane
   uint64_t bits;

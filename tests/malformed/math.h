@@ -5,6 +5,7 @@
 static const malformed_case malformed_math[] = {
   // random numbers
   {BODY("r = rng(z, z), distribution=rng_uniform"), 1, 7, 1, "rng: expected an array as the result type, found none"},
+  {BODY("r = (f32[4]) rng(z, z), distribution=rng_uniform"), 1, 16, 1, "rng: expected an array as the result type, found (f32[4])"},
   {BODY("r = f32[4] rng(z), distribution=rng_uniform"), 1, 14, 1, "rng: expected 2 operands, found 1"},
   {BODY("r = f32[4] rng(v, z), distribution=rng_uniform"), 1, 14, 1, "rng: expected an array of no dimensions for operand 0 ('v'), found f32[6]"},
   {BODY("r = f32[4] rng(z, v), distribution=rng_uniform"), 1, 14, 1, "rng: expected an array of no dimensions for operand 1 ('v'), found f32[6]"},
@@ -34,6 +35,7 @@ static const malformed_case malformed_math[] = {
   {BODY("r = batch-norm-training(x, v, v), epsilon=0.001, feature_index=-1"), 1, 7, 1, "batch-norm-training: expected feature_index from 0 to 1, found -1"},
   {BODY("r = batch-norm-training(x, v, o)" BN), 1, 7, 1, "batch-norm-training: expected 6 elements, one for each feature, in one dimension of operand 2 ('o'), found f32[5]"},
   {BODY("r = batch-norm-training(x, y, v)" BN), 1, 7, 1, "batch-norm-training: expected 6 elements, one for each feature, in one dimension of operand 1 ('y'), found f32[4,6]"},
+  {BODY("r = batch-norm-training(x, y, y), epsilon=0.001, feature_index=0"), 1, 7, 1, "batch-norm-training: expected 4 elements, one for each feature, in one dimension of operand 1 ('y'), found f32[4,6]"},
   {BODY("r = batch-norm-training(h, v, v)" BN), 1, 7, 1, "batch-norm-training: expected operand 1 ('v') to be of type bf16 as operand 0, found f32[6]"},
   {BODY("r = batch-norm-training(c, v, v)" BN), 1, 7, 1, "batch-norm-training: expected an array of floats for operand 0 ('c'), found c64[4,6]"},
   {BODY("r = f32[4,6] batch-norm-training(x, v, v)" BN), 1, 16, 1, "batch-norm-training: expected the result type (f32[4,6], f32[6], f32[6]), found f32[4,6]"},
@@ -51,6 +53,7 @@ static const malformed_case malformed_math[] = {
   {BODY("r = triangular-solve(q, c), left_side=true" SOLVE), 1, 7, 1, "triangular-solve: expected operand 1 ('c') to be of type f32 as operand 0, found c64[4,6]"},
   {BODY("r = triangular-solve(w, q), left_side=true" SOLVE), 1, 7, 1, "triangular-solve: expected square matrices in the last two dimensions of operand 0 ('w'), found f32[2,3,4]"},
   {BODY("r = triangular-solve(q, x), left_side=true" SOLVE), 1, 7, 1, "triangular-solve: expected operand 1 ('x') to agree with operand 0 (f32[2,3,3]) but in the last two dimensions, found f32[4,6]"},
+  {BODY("r = triangular-solve(q, w2), left_side=true" SOLVE), 1, 7, 1, "triangular-solve: expected operand 1 ('w2') to agree with operand 0 (f32[2,3,3]) but in the last two dimensions, found f32[2,3]"},
   {BODY("r = triangular-solve(q, w3), left_side=true" SOLVE), 1, 7, 1, "triangular-solve: expected operand 1 ('w3') to agree with operand 0 (f32[2,3,3]) but in the last two dimensions, found f32[3,3,3]"},
   {BODY("r = triangular-solve(q, w), left_side=false" SOLVE), 1, 7, 1, "triangular-solve: expected 3 elements in dimension 2 of operand 1 ('w') for left_side=false, found f32[2,3,4]"},
   {BODY("r = triangular-solve(q, wt), left_side=true" SOLVE), 1, 7, 1, "triangular-solve: expected 3 elements in dimension 1 of operand 1 ('wt') for left_side=true, found f32[2,4,3]"},
@@ -67,6 +70,7 @@ static const malformed_case malformed_math[] = {
   {BODY("r = fft(x), fft_type=RFFT, fft_length={5}"), 1, 7, 1, "fft: expected 5 elements in dimension 1 for fft_length 5, found f32[4,6]"},
   {BODY("r = fft(x), fft_type=RFFT, fft_length={5,6}"), 1, 7, 1, "fft: expected 5 elements in dimension 0 for fft_length 5, found f32[4,6]"},
   {BODY("r = fft(c), fft_type=IRFFT, fft_length={9}"), 1, 7, 1, "fft: expected 5 elements in dimension 1 for fft_length 9, found c64[4,6]"},
+  {BODY("r = fft(lo), fft_type=IRFFT, fft_length={4}"), 1, 7, 1, "fft: expected 3 elements in dimension 1 for fft_length 4, found c64[4,1]"},
   {BODY("r = fft(c), fft_type=IRFFT, fft_length={0}"), 1, 7, 1, "fft: expected 0 elements in dimension 1 for fft_length 0, found c64[4,6]"},
   {BODY("r = fft(c), fft_type=IRFFT, fft_length={3,10}"), 1, 7, 1, "fft: expected 3 elements in dimension 0 for fft_length 3, found c64[4,6]"},
   {BODY("r = c64[4,6] fft(x), fft_type=RFFT, fft_length={6}"), 1, 16, 1, "fft: expected the result type c64[4,4], found c64[4,6]"},

@@ -2,7 +2,8 @@
 
 One array is a line `KEYWORD ... = HEX HEX ...`, continued on lines that start with a space. An element is the number
 that its bits make, in lower-case hexadecimal without leading zeros; a complex one is two of them, real part first.
-Elements stand in row-major order; `HEX*N` is N equal ones in a row. pred is 0 or 1; integers are in two's complement at
+Elements stand in row-major order; `HEX*N` is N equal ones in a row and `HEX..HEX` a rising run (neither for complex
+ones). pred is 0 or 1; integers are in two's complement at
 their own width; s4, u4, f4 and the like use their low bits only."""
 import ml_dtypes
 import numpy as np
@@ -72,11 +73,16 @@ def text_of_bits(head, name, bits):
     words = [' '.join('%x' % b for b in bits[i:i + step]) for i in range(0, len(bits), step)]
     runs, i = [], 0
     while i < len(words):
-        n = 1
-        while i + n < len(words) and words[i + n] == words[i]:
+        n = up = 1
+        while step == 1 and i + n < len(words) and words[i + n] == words[i]:
             n += 1
-        if n > 2 and step == 1:
+        while step == 1 and i + up < len(words) and bits[i + up] == bits[i] + up:
+            up += 1
+        if n > 2:
             runs.append('%s*%d' % (words[i], n))
+        elif up > 3:
+            runs.append('%s..%s' % (words[i], words[i + up - 1]))
+            n = up
         else:
             runs += [words[i]] * n
         i += n

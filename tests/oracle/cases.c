@@ -158,27 +158,44 @@ static bool take_hex(const char **p, const char *end, uint64_t *out) {
   return *p > start;
 }
 
+// Elements' text, one number after another: those of a run are given one by one.
+typedef struct words {
+  const char *p, *end;
+  uint64_t next, step, left; // of a run
+} words;
+
+static bool take_word(words *w, uint64_t *out) {
+  if (!w->left) {
+    if (!take_hex(&w->p, w->end, &w->next)) return false;
+    w->left = 1;
+    w->step = 0;
+    if (w->p < w->end && *w->p == '*') {
+      w->left = strtoull(w->p + 1, (char **)&w->p, 10);
+    } else if (w->p + 1 < w->end && w->p[0] == '.' && w->p[1] == '.') {
+      uint64_t last;
+      w->p += 2;
+      if (!take_hex(&w->p, w->end, &last) || last < w->next) return false;
+      w->left = last - w->next + 1;
+      w->step = 1;
+    }
+    if (!w->left) return false;
+  }
+  *out = w->next;
+  w->next += w->step;
+  w->left--;
+  return true;
+}
+
 // Fills an array of the given shape; all of the text must be used.
 static bool read_elements(const case_array *a, const kl_shape *s, void *data) {
-  const char *p = a->begin;
-  uint64_t v = 0, repeat = 0;
-  int parts = 1 + kl_is_complex(s->dtype);
+  words w = {.p = a->begin, .end = a->end};
+  uint64_t v;
   for (int64_t i = 0; i < s->count; i++)
-    for (int part = 0; part < parts; part++) {
-      if (repeat) {
-        repeat--;
-      } else {
-        if (!take_hex(&p, a->end, &v)) return false;
-        if (p < a->end && *p == '*') {
-          repeat = strtoull(p + 1, (char **)&p, 10);
-          if (!repeat) return false;
-          repeat--;
-        }
-      }
+    for (int part = 0; part < 1 + kl_is_complex(s->dtype); part++) {
+      if (!take_word(&w, &v)) return false;
       kl_element_set(s->dtype, data, i, part, v);
     }
-  uint64_t more;
-  return !repeat && !take_hex(&p, a->end, &more);
+  return !take_word(&w, &v) && w.p == w.end;
 }
 
 static bool new_array(const case_array *a, const kl_shape *s, kl_array *out) {

@@ -3,7 +3,7 @@
 //   case NAME                        begins a case; lines before the first one are comments
 //   by SOURCE                        who computed the results (a comment)
 //   | HLO text                       one line of the module
-//   in SHAPE = HEX HEX*N ...         a parameter's leaf; the notation of elements is that of oracle/arrays.py
+//   in SHAPE = HEX HEX*N HEX..HEX ...         a parameter's leaf; the notation of elements is that of oracle/arrays.py
 //   out RULE = HEX ...               a leaf of the result
 //   (a line that begins with a space continues the one before; one with # is a comment)
 //
