@@ -2,8 +2,8 @@
 // that the normal form promises, and hand-made rows for printing and the ends of int64.
 #include "lower/analysis/index.h"
 #include "ir/shape.h"
+#include "suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -611,11 +611,5 @@ int main(void) {
   tcase_set_timeout(c, 60);
   for (size_t i = 0; i < KL_COUNT(tests); i++) tcase_add_test(c, tests[i]);
   suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

@@ -1,7 +1,7 @@
 // Memory, strings, diagnostics.
 #include "base/base.h"
+#include "suite.h"
 
-#include <check.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -529,11 +529,5 @@ int main(void) {
     for (size_t k = 0; k < KL_COUNT(topics[i].tests) && topics[i].tests[k]; k++) tcase_add_test(c, topics[i].tests[k]);
     suite_add_tcase(s, c);
   }
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

@@ -1,8 +1,8 @@
 // The builder makes the same modules as text, refuses what text refuses, and stays refused once it did. Literals: every
 // bit pattern goes into text and comes back.
 #include "ir/hlo.h"
+#include "suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -525,11 +525,5 @@ int main(void) {
   tcase_add_test(t, finished_builder_is_empty);
   tcase_add_loop_test(t, literals_come_back, KILN_PRED, KILN_C128 + 1);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

@@ -1,8 +1,8 @@
 // The corpus: modules dumped from JAX and written by hand. Each parses, verifies and prints, and what is printed parses
 // to the same text again; those with an .io file evaluate to JAX's results (corpus/dump.py says how near).
+#include "suite.h"
 #include "oracle/cases.h"
 
-#include <check.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,12 +123,7 @@ int main(void) {
   tcase_add_loop_test(tc, round_trips, 0, module_count);
   tcase_add_loop_test(tc, evaluates_as_jax, 0, module_count);
   suite_add_tcase(s, tc);
-  SRunner *r = srunner_create(s);
-  srunner_set_tap(r, "-");
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
+  int status = run_suite(s);
   for (int i = 0; i < module_count; i++) free(modules[i]);
-  return failed != 0;
+  return status;
 }

@@ -1,7 +1,7 @@
 // The CUDA driver's side of kiln against a stand-in that runs nothing: every call, and every call failing.
 #include "standin.h"
+#include "suite.h"
 
-#include <check.h>
 #include <kiln/kiln.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -435,11 +435,5 @@ int main(void) {
   tcase_add_test(t, the_compilers_log_is_told);
   tcase_add_test(t, ptx_needs_a_driver);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

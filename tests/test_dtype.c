@@ -3,8 +3,8 @@
 // The judge of every format of 16 bits and fewer is an enumeration: all its values in order, and the nearest of them
 // found by comparing distances. Facts of the formats and the corner rows come from the Python package ml_dtypes.
 #include "ir/hlo.h"
+#include "suite.h"
 
-#include <check.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -612,11 +612,5 @@ int main(void) {
     for (size_t k = 0; k < KL_COUNT(topics[i].tests) && topics[i].tests[k]; k++) tcase_add_test(c, topics[i].tests[k]);
     suite_add_tcase(s, c);
   }
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

@@ -1,8 +1,8 @@
 // The evaluator: results against cases computed without kiln (data/eval, made by data/eval_cases.py) and against corner
 // tables written by hand; data movement against a naive reading of each op; calls, errors, memory, threads.
 #include "ir/eval.h"
+#include "suite.h"
 
-#include <check.h>
 #include <fenv.h>
 #include <math.h>
 #include <stdio.h>
@@ -698,11 +698,5 @@ int main(void) {
   tcase_add_test(rest, memory_is_given_back);
   suite_add_tcase(s, ops);
   suite_add_tcase(s, rest);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

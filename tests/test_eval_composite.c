@@ -2,8 +2,8 @@
 // and against XLA's (data/eval, made by data/composite_cases.py): data is the exact result, rounded; intervals hold it
 // and what XLA computes, and are no wider than the case says.
 #include "ir/eval.h"
+#include "suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -344,11 +344,5 @@ int main(void) {
   tcase_add_loop_test(t, undetermined_ops_are_refused, 0, (int)KL_COUNT(refused));
   tcase_add_loop_test(t, memory_is_given_back, 0, (int)KL_COUNT(large));
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

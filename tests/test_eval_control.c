@@ -1,8 +1,8 @@
 // The evaluator's structure and control flow: loops, branches, calls, tuples, tokens, asynchronous pairs; what it
 // refuses and how it says so; memory and writing in place; ENTRY's buffers.
+#include "suite.h"
 #include "ir/eval.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -550,11 +550,5 @@ static Suite *suite(void) {
 }
 
 int main(void) {
-  SRunner *r = srunner_create(suite());
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(suite());
 }

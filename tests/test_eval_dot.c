@@ -1,5 +1,6 @@
 // dot, ragged-dot, scaled-dot and convolution against plain loops over indices of their own; the intervals against sums
 // in every order, or many, with products rounded or not.
+#include "suite.h"
 #include "eval_run.h"
 
 typedef struct types {
@@ -667,11 +668,5 @@ int main(void) {
   tcase_add_loop_test(tc, scaled_dot, 0, 3);
   tcase_add_loop_test(tc, convolution, 0, 240);
   suite_add_tcase(s, tc);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

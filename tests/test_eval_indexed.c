@@ -1,8 +1,8 @@
 // The evaluator's indexed ops - gather, scatter, dynamic-slice, dynamic-update-slice - against a naive reading of their
 // definitions, over random configurations that are valid by construction; and the intervals of scatter.
+#include "suite.h"
 #include "ir/eval.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -745,11 +745,5 @@ static Suite *suite(void) {
 }
 
 int main(void) {
-  SRunner *r = srunner_create(suite());
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(suite());
 }

@@ -2,8 +2,8 @@
 // moves every result of an inexact function by as many units as its bound allows: whatever it gets must be allowed.
 // And intervals must be no wider than that makes necessary: results beyond the bound are refused.
 #include "ir/eval.h"
+#include "suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -579,11 +579,5 @@ int main(void) {
   tcase_add_test(t, exact_graphs_pay_nothing);
   tcase_add_test(t, nan_bits);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

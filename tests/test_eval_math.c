@@ -2,8 +2,8 @@
 // patterns of types of 16 bits and fewer, and on samples of f32 and f64, against MPFR; complex functions at infinities
 // and NaN against the tables of C's Annex G. (Further values: data/eval/functions.txt, which test_eval.c runs.)
 #include "ir/eval_impl.h"
+#include "suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <mpfr.h>
 #include <stdio.h>
@@ -316,11 +316,5 @@ int main(void) {
   tcase_add_loop_test(t, wide_types_are_correctly_rounded, 0, (int)KL_COUNT(functions));
   tcase_add_loop_test(t, complex_corners, 0, (int)KL_COUNT(corners));
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

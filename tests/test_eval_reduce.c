@@ -1,5 +1,6 @@
 // Programs, map and reduce, against plain loops over indices of their own; the intervals against folds in every order,
 // or many.
+#include "suite.h"
 #include "eval_run.h"
 
 static const kl_dtype all_types[] = {
@@ -594,6 +595,52 @@ START_TEST(reduce_left_to_right) {
 }
 END_TEST
 
+// Operands narrower than the reducer's accumulators: as if converted first.
+static const struct {
+  const char *operand, *init, *acc, *body;
+  kl_dtype t, i;
+} narrow_cases[] = {
+    {"bf16", "f16", "f32", "add(a, b)", KILN_BF16, KILN_F16},
+    {"f8e4m3fn", "f32", "f32", "add(a, b)", KILN_F8E4M3FN, KILN_F32},
+    {"f32", "f4e2m1fn", "f32", "maximum(a, b)", KILN_F32, KILN_F4E2M1FN},
+    {"f32", "f32", "f64", "subtract(a, b)", KILN_F32, KILN_F32},
+    {"s8", "s32", "s32", "add(a, b)", KILN_S8, KILN_S32},
+    {"u4", "u8", "u16", "multiply(a, b)", KILN_U4, KILN_U8},
+    {"c64", "c128", "c128", "add(a, b)", KILN_C64, KILN_C128},
+};
+
+START_TEST(narrow_operands) {
+  static const struct {
+    const char *shape, *attributes;
+  } ops[] = {
+      {"[5]", "reduce(x, z), dimensions={1}"},
+      {"[7]", "reduce(x, z), dimensions={0}"},
+      {"[]", "reduce(x, z), dimensions={0,1}"},
+      {"[4,7]", "reduce-window(x, z), window={size=2x3 pad=0_0x1_1}"},
+  };
+  const int64_t dims[2] = {5, 7};
+  array args[2] = {new_array(narrow_cases[_i].t, 2, dims), new_scalar(narrow_cases[_i].i)};
+  fill_array(&args[0], FILL_PLAIN), fill_array(&args[1], FILL_SMALL);
+  const char *t = narrow_cases[_i].operand, *init = narrow_cases[_i].init, *acc = narrow_cases[_i].acc;
+  for (size_t o = 0; o < KL_COUNT(ops); o++) {
+    run r[2];
+    char text[1000];
+    for (int wide = 0; wide < 2; wide++) {
+      sprintf(text,
+              "HloModule m\nf { a = %s[] parameter(0) b = %s[] parameter(1) ROOT r = %s[] %s }\n"
+              "ENTRY e { %s = %s[5,7] parameter(0) %s = %s[] parameter(1) %s = %s[5,7] convert(%s) "
+              "%s = %s[] convert(%s) ROOT r = %s%s %s, to_apply=f }",
+              acc, acc, acc, narrow_cases[_i].body, wide ? "p" : "x", t, wide ? "q" : "z", init, wide ? "x" : "p", acc,
+              wide ? "p" : "x", wide ? "z" : "q", acc, wide ? "q" : "z", acc, ops[o].shape, ops[o].attributes);
+      r[wide] = evaluate(text, 2, args, true);
+    }
+    expect_same_result(&r[0].r[0], &r[1].r[0], text);
+    drop_run(&r[0]), drop_run(&r[1]);
+  }
+  free(args[0].data), free(args[1].data);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("eval_reduce");
   TCase *tc = tcase_create("eval_reduce");
@@ -609,12 +656,7 @@ int main(void) {
   tcase_add_loop_test(tc, reduce_inexact, 0, 4);
   tcase_add_test(tc, reduce_argmax);
   tcase_add_test(tc, reduce_left_to_right);
+  tcase_add_loop_test(tc, narrow_operands, 0, KL_COUNT(narrow_cases));
   suite_add_tcase(s, tc);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

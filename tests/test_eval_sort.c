@@ -1,8 +1,8 @@
 // sort and topk against an insertion sort with comparators of its own: element types, dimensions, payloads, NaNs,
 // comparators that are no order; and what intervals say of keys that are equal or not known exactly.
+#include "suite.h"
 #include "ir/eval.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -578,11 +578,5 @@ static Suite *suite(void) {
 }
 
 int main(void) {
-  SRunner *r = srunner_create(suite());
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(suite());
 }

@@ -1,4 +1,5 @@
 // reduce-window, select-and-scatter and scan against plain loops over indices of their own.
+#include "suite.h"
 #include "eval_run.h"
 
 #define ARGMAX                                                                                                         \
@@ -295,11 +296,5 @@ int main(void) {
   tcase_add_loop_test(tc, scan, 0, 12);
   tcase_add_test(tc, scan_order);
   suite_add_tcase(s, tc);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

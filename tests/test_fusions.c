@@ -3,7 +3,8 @@
 // KILN_FUSIONS sets how many (default 2000), KILN_FUSION_SEED one seed to run alone and print.
 
 #include "harness.h"
-#include <check.h>
+#include "suite.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -58,11 +59,5 @@ int main(void) {
   tcase_set_timeout(tc, 0);
   tcase_add_loop_test(tc, random_fusions, 0, SLICES);
   suite_add_tcase(s, tc);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

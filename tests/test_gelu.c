@@ -1,7 +1,8 @@
 // The first promise kept: the tanh GELU of examples/gelu.hlo, and what its PTX and SASS may cost.
 
 #include "harness.h"
-#include <check.h>
+#include "suite.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,11 +230,5 @@ int main(void) {
   tcase_add_loop_test(tc, declared_alignment, 0, 12);
   tcase_add_loop_test(tc, deterministic, 0, 4);
   suite_add_tcase(s, tc);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

@@ -1,8 +1,8 @@
 // Canonical text and content hash: what must not matter does not, what must does, and the two agree with each other.
 #include "gen.h"
 #include "ir/canonical.h"
+#include "suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -419,11 +419,5 @@ int main(void) {
   tcase_add_test(t, every_bit_of_a_literal_counts);
   tcase_add_test(t, large_graphs_hash);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

@@ -1,7 +1,7 @@
 // HLO text: what parses prints as it should, what does not is told exactly, and nothing in between hurts.
 #include "ir/hlo.h"
+#include "suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -643,11 +643,5 @@ int main(void) {
   tcase_add_test(t, short_memory_is_a_status);
   tcase_add_loop_test(t, verify_finds, 0, KL_COUNT(damages));
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

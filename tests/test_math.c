@@ -6,8 +6,8 @@
 #include "ir/eval.h"
 #include "math_jit.h"
 #include "math_ref.h"
+#include "suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -530,11 +530,5 @@ int main(void) {
   tcase_add_loop_test(c, ptx_is_exact, 0, KM_FN_COUNT);
   tcase_add_loop_test(c, ptx_of_pairs, 0, 4);
   suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

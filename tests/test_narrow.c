@@ -3,8 +3,8 @@
 // The judge is an enumeration: the values of all patterns (kl_float_decode, which test_dtype checks by itself), and the
 // nearest of them by comparing distances in double, where both are exact.
 #include "math_jit.h"
+#include "suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,11 +245,5 @@ int main(void) {
   tcase_add_test(c, odd_is_odd);
   tcase_add_loop_test(c, ptx_converts, 0, KL_COUNT(formats));
   suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

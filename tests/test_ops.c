@@ -1,7 +1,8 @@
 // Every compiled op on every dtype: host against evaluator on special values, and PTX for every target through ptxas.
 
 #include "harness.h"
-#include <check.h>
+#include "suite.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -167,11 +168,5 @@ int main(void) {
   tcase_add_loop_test(tc, every_convert, 1, KILN_DTYPE_COUNT);
   tcase_add_loop_test(tc, all_16_bit_inputs, 0, 2 * (int)KL_COUNT(elementary));
   suite_add_tcase(s, tc);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

@@ -1,5 +1,6 @@
 // Plans, without LLVM: index maps against each op's definition, plans executed element by element against a naive
 // reading of the graph, and rows of what a plan must say or why it refuses.
+#include "suite.h"
 #include "gen.h"
 #include "lower/analysis/index.h"
 #include "plan_run.h"
@@ -478,11 +479,5 @@ int main(void) {
   tcase_add_test(c, units);
   tcase_add_test(c, kernel_names);
   suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

@@ -1,7 +1,7 @@
 // The verifier's rules one by one: each broken once, by one instruction of a module that has what ops need.
 #include "ir/hlo.h"
+#include "suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,11 +29,16 @@ static const char head[] =
     "neg {\n  a = f32[] parameter(0)\n  ROOT r = f32[] negate(a)\n}\n"
     "pos {\n  a = f32[] parameter(0)\n  ROOT r = pred[] is-finite(a)\n}\n"
     "none {\n  ROOT r = f32[] constant(0)\n}\n"
+    "step {\n  a = f32[6] parameter(0)\n  b = f32[6] parameter(1)\n  ROOT r = (f32[6], f32[6]) tuple(a, b)\n}\n"
+    "lone {\n  a = f32[6] parameter(0)\n  b = f32[6] parameter(1)\n  ROOT r = f32[6] add(a, b)\n}\n"
+    "turn {\n  a = f32[6] parameter(0)\n  b = f32[6] parameter(1)\n  z = f32[] constant(0)\n"
+    "  ROOT r = (f32[6], f32[]) tuple(a, z)\n}\n"
     "ENTRY e {\n"
     "  x = f32[4,6] parameter(0)\n  y = f32[6,5] parameter(1)\n  w = f32[4,6] parameter(2)\n"
     "  k = f32[3,3,2,8] parameter(3)\n  v = f32[2,8,8,2] parameter(4)\n  z = f32[] parameter(5)\n"
     "  h = bf16[4,6] parameter(6)\n  c = c64[4,6] parameter(7)\n  g = s32[2] parameter(8)\n"
-    "  q = pred[] parameter(9)\n  n = s32[] parameter(10)\n  t = token[] parameter(11)\n";
+    "  q = pred[] parameter(9)\n  n = s32[] parameter(10)\n  t = token[] parameter(11)\n"
+    "  u = f32[6] parameter(12)\n";
 
 static kiln_context *cx;
 
@@ -81,11 +86,5 @@ int main(void) {
   tcase_add_loop_test(t, window_rules, 0, KL_COUNT(window_cases));
   tcase_add_loop_test(t, control_rules, 0, KL_COUNT(control_cases));
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

@@ -1,8 +1,8 @@
 // Copies of modules and rewritten ones: texts as expected, and the same values from the evaluator.
 #include "gen.h"
 #include "ir/transform.h"
+#include "suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -746,11 +746,5 @@ int main(void) {
   tcase_add_test(t, deep_calls_inline);
   t = new_case(s, "random");
   tcase_add_test(t, random_modules_compute_the_same);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

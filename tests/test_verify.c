@@ -1,7 +1,7 @@
 // The rules that results' types follow: each broken once, and types that the text leaves out.
 #include "ir/hlo.h"
+#include "suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -221,11 +221,5 @@ int main(void) {
   tcase_add_loop_test(t, malformed_is_told, 0, rows);
   tcase_add_loop_test(t, type_is_inferred, 0, KL_COUNT(inferred));
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

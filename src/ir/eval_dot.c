@@ -268,12 +268,6 @@ static kl_dtype common_type(kl_dtype a, kl_dtype b) {
   return x == y ? KILN_F32 : x > y ? a : b;
 }
 
-static kiln_status apply(kl_ev *ev, kl_op op, const kl_shape *s, const kl_evval *a, const kl_evval *b, kl_evval *out) {
-  static const uint32_t places[2] = {0, 1};
-  kl_instr in = {.op = op, .shape = s, .noperands = b ? 2 : 1, .operands = places, .more = &kl_no_more};
-  return kl_ev_elementwise(ev, &in, (const kl_evval *const[3]){a, b, NULL}, out);
-}
-
 // Each scale stands for a block of the operand.
 static kiln_status spread(kl_ev *ev, const kl_instr *in, const kl_evval *scale, const kl_shape *s, kl_evval *out) {
   int64_t strides[KILN_MAX_RANK], to[KILN_MAX_RANK];
@@ -303,9 +297,9 @@ static kiln_status dequantize(kl_ev *ev, const kl_instr *in, const kl_evval *ope
   s->dtype = common_type(operand->shape->dtype, scale->shape->dtype);
   scales.dtype = scale->shape->dtype;
   kiln_status status = spread(ev, in, scale, &scales, &full);
-  if (status == KILN_OK) status = apply(ev, KL_OP_CONVERT, s, operand, NULL, &x);
-  if (status == KILN_OK) status = apply(ev, KL_OP_CONVERT, s, &full, NULL, &y);
-  if (status == KILN_OK) status = apply(ev, KL_OP_MULTIPLY, s, &x, &y, out);
+  if (status == KILN_OK) status = kl_ev_apply_op(ev, KL_OP_CONVERT, s, operand, NULL, &x);
+  if (status == KILN_OK) status = kl_ev_apply_op(ev, KL_OP_CONVERT, s, &full, NULL, &y);
+  if (status == KILN_OK) status = kl_ev_apply_op(ev, KL_OP_MULTIPLY, s, &x, &y, out);
   kl_ev_free(ev, &full);
   kl_ev_free(ev, &x);
   kl_ev_free(ev, &y);

@@ -270,3 +270,10 @@ kiln_status kl_ev_elementwise(kl_ev *ev, const kl_instr *in, const kl_evval *con
   kl_ev_free(ev, out);
   return kl_out_of_memory(ev->cx, workers * sizeof(worker_state) + scratch, "an elementwise op");
 }
+
+kiln_status kl_ev_apply_op(kl_ev *ev, kl_op op, const kl_shape *s, const kl_evval *a, const kl_evval *b,
+                           kl_evval *out) {
+  static const uint32_t places[2] = {0, 1};
+  kl_instr in = {.op = op, .shape = s, .noperands = b ? 2 : 1, .operands = places, .more = &kl_no_more};
+  return kl_ev_elementwise(ev, &in, (const kl_evval *const[3]){a, b, NULL}, out);
+}

@@ -120,6 +120,8 @@ double kl_ew_call_f64(const kl_ew *e, double x); // the elementary function of e
 
 // Evaluates an elementwise instruction (not bitcast-convert).
 kiln_status kl_ev_elementwise(kl_ev *ev, const kl_instr *in, const kl_evval *const operands[3], kl_evval *out);
+// An elementwise op without attributes on one operand or two (b NULL: one).
+kiln_status kl_ev_apply_op(kl_ev *ev, kl_op op, const kl_shape *s, const kl_evval *a, const kl_evval *b, kl_evval *out);
 
 // --- intervals ----------------------------------------------------------------------------------------------------
 
@@ -201,6 +203,10 @@ kl_ev_op kl_ev_stochastic;                                  // eval_rng.c
 kl_ev_op kl_ev_batch_norm;                                  // eval_norm.c
 kl_ev_op kl_ev_cholesky, kl_ev_triangular_solve, kl_ev_fft; // eval_linalg.c, eval_fft.c
 kl_ev_op kl_ev_while, kl_ev_conditional;                    // eval_control.c
+
+// `op` on the operands of a reduction, converted to the types of its computation's parameters where those are wider.
+kiln_status kl_ev_widened(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                          kl_evval *out, kl_ev_op *op); // eval_reduce.c
 
 kl_ev_op kl_ev_forward, kl_ev_token, kl_ev_call; // eval_control.c
 kl_ev_op kl_ev_copy_async, kl_ev_async;          // eval_control.c

@@ -7,11 +7,14 @@
 #include <math.h>
 
 // libm has these for every compiler, its headers only declare them for some.
+// clang-format off
 #define QUAD1(X)                                                                                                       \
   X(exp)                                                                                                               \
   X(expm1)                                                                                                             \
-  X(log) X(log1p) X(tanh) X(erf) X(cbrt) X(sin) X(cos) X(tan) X(sqrt) X(exp10) X(sinh) X(cosh) X(asin) X(acos) X(atan) \
+  X(log)                                                                                                               \
+  X(log1p) X(tanh) X(erf) X(cbrt) X(sin) X(cos) X(tan) X(sqrt) X(exp10) X(sinh) X(cosh) X(asin) X(acos) X(atan)        \
       X(asinh) X(acosh) X(atanh)
+// clang-format on
 #define DECLARE1(f) extern __float128 f##f128(__float128);
 QUAD1(DECLARE1)
 extern __float128 powf128(__float128, __float128);
@@ -50,6 +53,15 @@ POWER_OF_TEN(power_of_ten, double, exp10, 22)
 POWER_OF_TEN(power_of_tenl, long double, exp10l, 27)
 POWER_OF_TEN(power_of_tenf128, __float128, exp10f128, 48)
 
+// A result that is too small for a double is not zero, which f8e8m0fnu would take for NaN.
+static double power(double x, double y) {
+  double r = pow(x, y);
+  return r == 0 && x != 0 && isfinite(x) && isfinite(y) ? copysign(0x1p-1074, r) : r;
+}
+static __float128 powerf128(__float128 x, __float128 y) {
+  return powf128(x, y);
+}
+
 // Bounds in units in the last place; types of 16 bits and fewer are correctly rounded. Complex: per part,
 // or of both parts together where kl_op_bound_is_normwise.
 // clang-format off
@@ -77,7 +89,7 @@ POWER_OF_TEN(power_of_tenf128, __float128, exp10f128, 48)
   X(ACOSH,      acosh,     4,  4,  6)                                                                                  \
   X(ATANH,      atanh,     4,  4,  6)
 #define FUNCTIONS2(X)                                                                                                  \
-  X(POWER,      pow,       4,  4,  4)                                                                                  \
+  X(POWER,      power,     4,  4,  4)                                                                                  \
   X(ATAN2,      atan2,     4,  4,  4)
 // Exact on real floats.
 #define COMPLEX_ONLY(X)                                                                                                \

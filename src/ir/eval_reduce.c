@@ -157,8 +157,8 @@ static kiln_status reduce(kl_ev *ev, const reduction *r) {
   return KILN_OK;
 }
 
-kiln_status kl_ev_reduce(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
-                         kl_evval *out) {
+static kiln_status reduce_typed(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                                kl_evval *out) {
   reduction r = {.in = in, .n = in->noperands / 2, .data = operands, .init = operands + in->noperands / 2, .out = out};
   if (r.n == 0) return kl_ev_refuse(ev, in, "no operands");
   const kl_shape *s = operands[0]->shape;
@@ -172,5 +172,46 @@ kiln_status kl_ev_reduce(kl_ev *ev, const kl_comp *c, const kl_instr *in, const 
   kiln_status status = reduce(ev, &r);
   kl_ev_program_free(ev, r.program);
   for (uint32_t k = 0; k < r.n && status != KILN_OK; k++) kl_ev_free(ev, &out[k]);
+  return status;
+}
+
+kiln_status kl_ev_reduce(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                         kl_evval *out) {
+  return kl_ev_widened(ev, c, in, operands, out, reduce_typed);
+}
+
+// --- operands narrower than accumulators --------------------------------------------------------------------------
+
+// (a0 .. an-1, x0 .. xn-1) -> ...: operands are x0 .. xn-1, then a0 .. an-1.
+static kl_dtype wanted(const kl_ev *ev, const kl_instr *in, uint32_t k) {
+  const kl_comp *reducer = &ev->m->comp[in->called[0]];
+  return reducer->instr[reducer->params[(k + in->noperands / 2) % in->noperands]].shape->dtype;
+}
+
+kiln_status kl_ev_widened(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                          kl_evval *out, kl_ev_op *op) {
+  uint32_t n = in->noperands, narrow = 0;
+  for (uint32_t k = 0; k < n; k++) narrow += operands[k]->shape->dtype != wanted(ev, in, k);
+  if (!narrow) return op(ev, c, in, operands, out);
+  kl_shape *shape = kl_alloc(ev->cx, sizeof *shape * n);
+  kl_evval *wide = kl_alloc(ev->cx, sizeof *wide * n);
+  const kl_evval **all = kl_alloc(ev->cx, sizeof *all * n);
+  const bool *last = ev->last; // of the operands as they were
+  ev->last = NULL;
+  kiln_status status = KILN_OK;
+  for (uint32_t k = 0; k < n && status == KILN_OK; k++) {
+    all[k] = operands[k];
+    shape[k] = *operands[k]->shape;
+    shape[k].dtype = wanted(ev, in, k);
+    if (shape[k].dtype == operands[k]->shape->dtype) continue;
+    status = kl_ev_apply_op(ev, KL_OP_CONVERT, &shape[k], operands[k], NULL, &wide[k]);
+    all[k] = &wide[k];
+  }
+  if (status == KILN_OK) status = op(ev, c, in, all, out);
+  ev->last = last;
+  for (uint32_t k = 0; k < n; k++) kl_ev_free(ev, &wide[k]);
+  kl_free(ev->cx, all, sizeof *all * n);
+  kl_free(ev->cx, wide, sizeof *wide * n);
+  kl_free(ev->cx, shape, sizeof *shape * n);
   return status;
 }

@@ -230,8 +230,8 @@ static kiln_status reduce_window(kl_ev *ev, const kl_instr *in, const kl_ev_prog
   return KILN_OK;
 }
 
-kiln_status kl_ev_reduce_window(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
-                                kl_evval *out) {
+static kiln_status reduce_window_typed(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                                       kl_evval *out) {
   kl_ev_program *p;
   if (in->noperands < 2) return kl_ev_refuse(ev, in, "no operands");
   KL_TRY(kl_ev_program_new(ev, in->called[0], &p));
@@ -239,6 +239,11 @@ kiln_status kl_ev_reduce_window(kl_ev *ev, const kl_comp *c, const kl_instr *in,
   kl_ev_program_free(ev, p);
   for (uint32_t k = 0; k < in->noperands / 2 && status != KILN_OK; k++) kl_ev_free(ev, &out[k]);
   return status;
+}
+
+kiln_status kl_ev_reduce_window(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                                kl_evval *out) {
+  return kl_ev_widened(ev, c, in, operands, out, reduce_window_typed);
 }
 
 // --- select-and-scatter -------------------------------------------------------------------------------------------

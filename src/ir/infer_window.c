@@ -243,8 +243,8 @@ static const kl_shape *leaf_of_root(const kl_comp *c, uint32_t i, uint32_t n) {
 
 // (a0 .. an-1, x0 .. xn-1) -> (a0 .. an-1), all without dimensions: the accumulators' types go round; the inputs may be
 // of narrower ones.
-static bool check_reducer(const rule *r, uint32_t which, uint32_t n) {
-  const kl_comp *c = kl_rule_callee(r, which);
+static bool check_reducer(const rule *r, uint32_t n) {
+  const kl_comp *c = kl_rule_callee(r, 0);
   kl_str name = kl_symbol_text(&r->m->names, c->name);
   if (c->nparams != 2 * n)
     return refuse(r, "expected %u parameters of the reducer '%.*s', found %u", 2 * n, KL_FMT(name), c->nparams);
@@ -302,7 +302,7 @@ const kl_shape *kl_infer_reduce(rule *r) {
   uint32_t n, rank = 0;
   kl_ints dims = {r->in->ndims, r->in->dims};
   if (!has_called(r, 1) || !check_reduction(r, &n) ||
-      !kl_rule_dims(r, "dimensions", dims, operand(r, 0)->rank, false) || !check_reducer(r, 0, n) ||
+      !kl_rule_dims(r, "dimensions", dims, operand(r, 0)->rank, false) || !check_reducer(r, n) ||
       !check_accumulators(r, n))
     return NULL;
   kl_ints none = {0};
@@ -312,7 +312,7 @@ const kl_shape *kl_infer_reduce(rule *r) {
 
 const kl_shape *kl_infer_reduce_window(rule *r) {
   uint32_t n;
-  if (!has_called(r, 1) || !check_reduction(r, &n) || !has_window(r, operand(r, 0)->rank) || !check_reducer(r, 0, n) ||
+  if (!has_called(r, 1) || !check_reduction(r, &n) || !has_window(r, operand(r, 0)->rank) || !check_reducer(r, n) ||
       !check_accumulators(r, n))
     return NULL;
   for (uint32_t i = 0; i < operand(r, 0)->rank; i++)
@@ -326,7 +326,9 @@ const kl_shape *kl_infer_select_and_scatter(rule *r) {
       !has_window(r, in->rank))
     return NULL;
   const kl_shape *one = kl_rule_scalar_of(r, in->dtype), *pair[2] = {one, one};
-  if (!kl_rule_called(r, 0, "select", 2, pair, kl_rule_scalar_of(r, KILN_PRED)) || !check_reducer(r, 1, 1)) return NULL;
+  if (!kl_rule_called(r, 0, "select", 2, pair, kl_rule_scalar_of(r, KILN_PRED)) ||
+      !kl_rule_called(r, 1, "scatter", 2, pair, one))
+    return NULL;
   for (uint32_t i = 0; i < in->rank; i++) {
     const kl_window_dim *w = &r->in->more->window[i];
     if (w->base_dilation != 1 || w->window_dilation != 1)
@@ -353,11 +355,13 @@ static const kl_shape *slab(rule *r, const kl_shape *s, int64_t dim) {
 
 static const kl_shape *with_dim(rule *r, const kl_shape *s, int64_t dim, int64_t size) {
   if (s->rank == KILN_MAX_RANK) return fail(r, "expected a result of at most %d dimensions, found more", KILN_MAX_RANK);
+  if (dim > s->rank)
+    return fail(r, "expected outputs of at least %lld dimensions in the step, found %s", (long long)dim, text(r, s));
   for (uint32_t i = 0, k = 0; k <= s->rank; k++) r->dims[k] = k == dim ? size : s->dims[i++];
   return kl_rule_array(r, s->dtype, s->rank + 1, r->dims);
 }
 
-static bool check_scan(const rule *r, uint32_t inputs, uint32_t carries) {
+static bool check_scan(const rule *r, uint32_t inputs) {
   if (r->in->ndims != 1) return refuse(r, "expected one entry in dimensions={...}, found %u", r->in->ndims);
   for (uint32_t i = 0; i < inputs; i++) {
     if (!kl_rule_in_range(r, r->in->dims[0], operand(r, i)->rank)) return false;
@@ -365,46 +369,50 @@ static bool check_scan(const rule *r, uint32_t inputs, uint32_t carries) {
       return refuse(r, "expected inputs of equal size in dimension %lld, found %s and %s", (long long)r->in->dims[0],
                     text(r, operand(r, 0)), text(r, operand(r, i)));
   }
-  const kl_comp *c = kl_rule_callee(r, 0);
-  if (c->nparams != inputs + carries)
-    return refuse(r, "expected %u parameters of '%.*s' (inputs, carries), found %u", inputs + carries,
-                  KL_FMT(kl_symbol_text(&r->m->names, c->name)), c->nparams);
-  const kl_shape *root = kl_root(c)->shape;
-  uint32_t results = root->dtype == KILN_TUPLE ? root->nelems : 1;
-  return results >= carries || refuse(r, "expected '%.*s' to return at least %u values, found %s",
-                                      KL_FMT(kl_symbol_text(&r->m->names, c->name)), carries, text(r, root));
+  return true;
 }
 
-// Inputs, then carries; the computation maps one slab of each input and the carries to one slab of each output and the
-// carries.
-const kl_shape *kl_infer_scan(rule *r) {
-  int64_t ncarries = r->in->more->carries;
-  if (ncarries < 0 || ncarries > r->in->noperands)
-    return fail(r, "expected num_carries from 0 to %u, found %lld", r->in->noperands, (long long)ncarries);
-  uint32_t carries = (uint32_t)ncarries, inputs = r->in->noperands - carries;
-  if (!has_called(r, 1) || (inputs == 0 && !r->want))
-    return inputs ? NULL : fail(r, "expected a result type, found none");
-  if (!check_scan(r, inputs, carries)) return NULL;
+// (slabs of the inputs, carries) -> (slabs of the outputs, carries)
+static bool check_step(rule *r, uint32_t inputs, uint32_t carries) {
+  uint32_t n = inputs + carries;
+  const kl_shape **params = kl_alloc(r->m->cx, n * sizeof *params);
+  bool ok = true;
+  for (uint32_t i = 0; i < n && ok; i++)
+    ok = (params[i] = i < inputs ? slab(r, operand(r, i), r->in->dims[0]) : operand(r, i)) != NULL;
+  ok = ok && kl_rule_called(r, 0, "step", n, params, NULL);
+  kl_free(r->m->cx, params, n * sizeof *params);
+  if (!ok) return false;
   const kl_comp *c = kl_rule_callee(r, 0);
   const kl_shape *root = kl_root(c)->shape;
-  if (inputs == 0) return r->want;
+  kl_str name = kl_symbol_text(&r->m->names, c->name);
+  if (root->dtype != KILN_TUPLE || root->nelems < carries)
+    return refuse(r, "expected the step '%.*s' to return a tuple of outputs and %u carries, found %s", KL_FMT(name),
+                  carries, text(r, root));
+  for (uint32_t k = 0; k < root->nelems; k++) {
+    const kl_shape *carry = k + carries < root->nelems ? NULL : operand(r, inputs + k - (root->nelems - carries));
+    if (carry && !kl_shape_compatible(root->elems[k], carry))
+      return refuse(r, "expected the step '%.*s' to return %s, the type of a carry, as element %u, found %s",
+                    KL_FMT(name), text(r, carry), k, text(r, root->elems[k]));
+    if (!kl_shape_is_array(root->elems[k]))
+      return refuse(r, "expected the step '%.*s' to return arrays, found %s", KL_FMT(name), text(r, root));
+  }
+  return true;
+}
+
+const kl_shape *kl_infer_scan(rule *r) {
+  int64_t ncarries = r->in->more->carries;
+  if (ncarries < 0 || ncarries >= r->in->noperands)
+    return fail(r, "expected num_carries from 0 to less than the %u operands, found %lld", r->in->noperands,
+                (long long)ncarries);
+  uint32_t carries = (uint32_t)ncarries, inputs = r->in->noperands - carries;
+  if (!has_called(r, 1) || !check_scan(r, inputs) || !check_step(r, inputs, carries)) return NULL;
+  const kl_shape *root = kl_root(kl_rule_callee(r, 0))->shape;
   int64_t dim = r->in->dims[0], size = operand(r, 0)->dims[dim];
-  uint32_t results = root->dtype == KILN_TUPLE ? root->nelems : 1, outputs = results - carries;
-  if (root->dtype != KILN_TUPLE) return outputs ? with_dim(r, root, dim, size) : root;
+  uint32_t results = root->nelems, outputs = results - carries;
   const kl_shape **elems = kl_alloc(r->m->cx, results * sizeof *elems + 1);
   bool ok = true;
-  for (uint32_t i = 0; i < inputs && ok; i++) {
-    const kl_shape *want = slab(r, operand(r, i), dim), *found = c->instr[c->params[i]].shape;
-    ok = want && (kl_shape_compatible(found, want) || found->rank == 0 ||
-                  refuse(r, "expected %s, a slab of operand %u, for parameter %u, found %s", text(r, want), i, i,
-                         text(r, found)));
-  }
   for (uint32_t i = 0; i < results && ok; i++)
     ok = (elems[i] = i < outputs ? with_dim(r, root->elems[i], dim, size) : operand(r, inputs + i - outputs)) != NULL;
-  // Scalar computations are mapped over the other dimensions.
-  for (uint32_t i = 0; i < outputs && ok; i++)
-    if (root->elems[i]->rank == 0 && i < inputs && operand(r, i)->rank > 1)
-      ok = (elems[i] = kl_rule_like(r, root->elems[i]->dtype, operand(r, i))) != NULL;
   const kl_shape *s = ok ? kl_rule_tuple(r, results, elems) : NULL;
   kl_free(r->m->cx, elems, results * sizeof *elems + 1);
   return s;

@@ -1,5 +1,5 @@
-// The part of the CUDA driver's binary interface that kiln uses, written from NVIDIA's documentation of the driver API so
-// that neither building nor running needs a toolkit.
+// The part of the CUDA driver's binary interface that kiln uses, written from NVIDIA's documentation of the driver API
+// so that neither building nor running needs a toolkit.
 //
 // Three tables and a few types. The entry points and their signatures are rows of KL_CUDA_CALLS, the constants rows of
 // KL_CUDA_CONSTANTS, the layout of structs rows of KL_CUDA_LAYOUT. A test that finds NVIDIA's cuda.h includes it in the
@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// clang-format off
 //  name                                              value
 #define KL_CUDA_CONSTANTS(X)                                                                                           \
   X(CUDA_SUCCESS,                                     0)                                                               \
@@ -72,6 +73,8 @@
   X(CU_STREAM_CAPTURE_STATUS_NONE,                    0)                                                               \
   X(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,            4)                                                               \
   X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)
+
+// clang-format on
 
 #ifndef KL_CUDA_REAL
 typedef int CUresult; // the enums of the interface are ints in it
@@ -146,6 +149,7 @@ KL_CUDA_LAYOUT(X)
 #undef X
 #endif
 
+// clang-format off
 // name: as cuGetProcAddress takes it. symbol: the same entry point's name in the library, for where that call is missing.
 // version: of the interface that is asked for (12040 is 12.4). need: least driver version that must have it; 0: optional,
 // kiln does without.
@@ -196,5 +200,6 @@ KL_CUDA_LAYOUT(X)
   X(cuMemcpyDtoHAsync,       cuMemcpyDtoHAsync_v2,          11080, 11080, (void *, CUdeviceptr, size_t, CUstream))     \
   X(cuMemcpyDtoDAsync,       cuMemcpyDtoDAsync_v2,          11080, 11080, (CUdeviceptr, CUdeviceptr, size_t, CUstream)) \
   X(cuMemsetD8Async,         cuMemsetD8Async,               11080, 11080, (CUdeviceptr, unsigned char, size_t, CUstream))
+// clang-format on
 
 #endif

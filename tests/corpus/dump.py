@@ -105,7 +105,7 @@ def dump_program(index, name, how):
     after = compiled.as_text()
     if index % 3 == 0:
         after = H.hlo_module_from_text(after).to_string(options(print_large_constants=True))
-    if not how.get('traced_only') and (large or len(after) < 60000):
+    if not how.get('traced_only') and (large or len(after) < 50000):
         write(name + '.cpu.hlo', clean(after))
     form = sorted(FORMS)[index % len(FORMS)]
     text = module.to_string(FORMS[form]())

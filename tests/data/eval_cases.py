@@ -371,7 +371,7 @@ def power(t, x, y):
     l = mpmath.mpf(y) * mpmath.log(abs(mpmath.mpf(x)))
     negative = x < 0 and int(y) % 2 == 1
     if l > 100000: return f.encode(-INF if negative else INF)
-    if l < -100000: return f.encode(-0.0 if negative else 0.0)
+    if l < -100000: return f.encode(-0.0 if negative else 2.0**-127 if t == "f8e8m0fnu" else 0.0)  # no zero there
     if y == int(y) and abs(y) < 64:
         v = Fraction(x) ** int(y)
         return f.encode(v, negative_zero=negative)

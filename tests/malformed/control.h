@@ -1,4 +1,5 @@
 // Control flow, order, asynchrony, the host, collectives: one row per rule, in the module of window.h.
+// clang-format off
   // while
   {OPS("r = f32[] while(z), condition=neg, body=neg"), "while: expected the condition 'neg' to return pred[], found f32[]"},
   {OPS("r = f32[] while(z), condition=pos, body=gt"), "while: expected 1 parameters of the body 'gt', found 2"},

@@ -1,4 +1,6 @@
-// Slices at computed places, gather, scatter, orders and dynamic sizes: at least one row per rule (tests/test_verify.c).
+// Slices at computed places, gather, scatter, orders and dynamic sizes: at least one row per rule
+// (tests/test_verify.c).
+// clang-format off
 #define GATHER(offset, collapsed, map, vector, sizes)                                                                  \
   ", offset_dims={" offset "}, collapsed_slice_dims={" collapsed "}, start_index_map={" map "}, index_vector_dim=" vector \
   ", slice_sizes={" sizes "}"
@@ -10,7 +12,6 @@
 #define SCATTER_BATCH(array, indices)                                                                                  \
   ", input_batching_dims={" array "}, scatter_indices_batching_dims={" indices "}"
 #define POINTS  SCATTER("", "0,1", "0,1", "1", "add")
-// clang-format off
 static const malformed_case malformed_indexed[] = {
   // dynamic-slice
   {BODY("r = f32[2,3] dynamic-slice(), dynamic_slice_sizes={}"), 1, 16, 1, "dynamic-slice: expected an operand and its indices, found no operands"},

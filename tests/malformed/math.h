@@ -1,7 +1,7 @@
 // Random numbers, normalization, factorization and Fourier transforms: at least one row per rule (tests/test_verify.c).
+// clang-format off
 #define BN ", epsilon=0.001, feature_index=1"
 #define SOLVE ", lower=true, unit_diagonal=false, transpose_a=NO_TRANSPOSE"
-// clang-format off
 static const malformed_case malformed_math[] = {
   // random numbers
   {BODY("r = rng(z, z), distribution=rng_uniform"), 1, 7, 1, "rng: expected an array as the result type, found none"},

@@ -1,7 +1,10 @@
-// Contractions, windows and reductions: one row per rule. A row is one instruction of a module that has these computations
-// and, in ENTRY, parameters (tests/test_rules.c):
+// Contractions, windows and reductions: one row per rule. A row is one instruction of a module that has these
+// computations and, in ENTRY, parameters (tests/test_rules.c):
 //   add: (f32, f32) -> f32   gt: (f32, f32) -> pred   add16: (bf16, bf16) -> bf16   neg: f32 -> f32   none: () -> f32
-//   x: f32[4,6]   y: f32[6,5]   w: f32[4,6]   k: f32[3,3,2,8]   v: f32[2,8,8,2]   z: f32[]   h: bf16[4,6]   c: c64[4,6]   g: s32[2]
+//   step, lone, turn: (f32[6], f32[6]) -> (f32[6], f32[6]), f32[6], (f32[6], f32)
+//   x: f32[4,6]   y: f32[6,5]   w: f32[4,6]   k: f32[3,3,2,8]   v: f32[2,8,8,2]   z: f32[]   h: bf16[4,6]   c: c64[4,6]
+//   g: s32[2]   u: f32[6]
+// clang-format off
 #define DOT "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
 #define CONV "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"
   // dot
@@ -82,7 +85,8 @@
    "select-and-scatter: expected a source (operand 1) of one element for every place of the window, f32[2,3], found f32[4,6]"},
   {OPS("r = f32[4,6] select-and-scatter(x, w, z), window={size=1x1}, select=add, scatter=add"),
    "select-and-scatter: expected the select 'add' to return pred[], found f32[]"},
-  {OPS("r = f32[4,6] select-and-scatter(x, w, z), window={size=1x1}, select=gt, scatter=gt"), "expected parameter 0 of the reducer 'gt' to be pred as its result"},
+  {OPS("r = f32[4,6] select-and-scatter(x, w, z), window={size=1x1}, select=gt, scatter=gt"), "select-and-scatter: expected the scatter 'gt' to return f32[], found pred[]"},
+  {OPS("r = f32[4,6] select-and-scatter(x, w, z), window={size=1x1}, select=gt, scatter=add16"), "select-and-scatter: expected f32[] for parameter 0 of the scatter 'add16', found bf16[]"},
   {OPS("r = f32[4,6] select-and-scatter(x, h, z), window={size=1x1}, select=gt, scatter=add"), "select-and-scatter: expected operand 1 ('h') to be of type f32 as operand 0, found bf16[4,6]"},
   {OPS("r = f32[4,6] select-and-scatter(x, w, w), window={size=1x1}, select=gt, scatter=add"), "select-and-scatter: expected an array of no dimensions for operand 2 ('w')"},
   {OPS("r = f32[4,6] select-and-scatter(x, w, z), window={size=1x1 rhs_dilate=2x1}, select=gt, scatter=add"), "select-and-scatter: expected a window without dilation, found it in dimension 0"},
@@ -93,9 +97,14 @@
   {OPS("r = f32[4,6] map(x, h), dimensions={0,1}, to_apply=add"), "map: expected bf16[] for parameter 1 of the mapped computation 'add', found f32[]"},
   {OPS("r = f32[4,6] map(x, y), dimensions={0,1}, to_apply=add"), "map: expected operand 1 ('y') to have the dimensions of operand 0"},
   {OPS("r = f32[4,6] map(), dimensions={}, to_apply=none"), "map: expected at least one operand, found none"},
-  {OPS("r = (f32[4,6], f32[6]) scan(x, z), dimensions={0}, num_carries=3, to_apply=add"), "scan: expected num_carries from 0 to 2, found 3"},
-  {OPS("r = (f32[4,6], f32[6]) scan(x, z), dimensions={2}, num_carries=1, to_apply=add"), "scan: expected a dimension from 0 to 1, found 2"},
-  {OPS("r = (f32[4,6], f32[6]) scan(x, z), dimensions={0,1}, num_carries=1, to_apply=add"), "scan: expected one entry in dimensions={...}, found 2"},
-  {OPS("r = (f32[4,6], f32[6]) scan(x, z), dimensions={0}, num_carries=1, to_apply=neg"), "scan: expected 2 parameters of 'neg' (inputs, carries), found 1"},
+  {OPS("r = (f32[4,6], f32[6]) scan(x, u), dimensions={0}, num_carries=3, to_apply=step"), "scan: expected num_carries from 0 to less than the 2 operands, found 3"},
+  {OPS("r = (f32[4,6], f32[6]) scan(x, u), dimensions={0}, num_carries=2, to_apply=step"), "scan: expected num_carries from 0 to less than the 2 operands, found 2"},
+  {OPS("r = (f32[4,6], f32[6]) scan(x, u), dimensions={2}, num_carries=1, to_apply=step"), "scan: expected a dimension from 0 to 1, found 2"},
+  {OPS("r = (f32[4,6], f32[6]) scan(x, u), dimensions={0,1}, num_carries=1, to_apply=step"), "scan: expected one entry in dimensions={...}, found 2"},
+  {OPS("r = (f32[4,6], f32[6]) scan(x, u), dimensions={0}, num_carries=1, to_apply=neg"), "scan: expected 2 parameters of the step 'neg', found 1"},
+  {OPS("r = (f32[4,6], f32[6]) scan(x, z), dimensions={0}, num_carries=1, to_apply=add"), "scan: expected f32[6] for parameter 0 of the step 'add', found f32[]"},
+  {OPS("r = (f32[4,6], f32[6]) scan(x, z), dimensions={0}, num_carries=1, to_apply=step"), "scan: expected f32[] for parameter 1 of the step 'step', found f32[6]"},
+  {OPS("r = (f32[4,6], f32[6]) scan(x, u), dimensions={0}, num_carries=1, to_apply=lone"), "scan: expected the step 'lone' to return a tuple of outputs and 1 carries, found f32[6]"},
+  {OPS("r = (f32[4,6], f32[6]) scan(x, u), dimensions={0}, num_carries=1, to_apply=turn"), "scan: expected the step 'turn' to return f32[6], the type of a carry, as element 1, found f32[]"},
 #undef DOT
 #undef CONV

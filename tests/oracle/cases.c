@@ -1,4 +1,4 @@
-#include "oracle/cases.h"
+#include "cases.h"
 
 #include <math.h>
 #include <stdarg.h>

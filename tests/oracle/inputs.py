@@ -106,4 +106,5 @@ def plain(t, count, seed, low=-4.0, high=4.0):
     from fractions import Fraction
     if f.kind == 'e8m0':
         return [f.encode(number(Fraction(2)**r.randint(-3, 3))) for _ in range(count)]
-    return [f.encode(number(Fraction(r.uniform(low, high)))) for _ in range(count * (2 if t in PART else 1))]
+    out = [f.encode(number(Fraction(r.uniform(low, high)))) for _ in range(count * (2 if t in PART else 1))]
+    return [0 if p == f.sign_bit else p for p in out]  # no -0

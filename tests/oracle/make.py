@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import cases  # noqa: E402
 
-MODULES = ['unary', 'binary', 'conversions', 'movement', 'control', 'complex']
+MODULES = ['unary', 'binary', 'conversions', 'movement', 'control', 'complex', 'contraction', 'folds', 'indexed', 'linear', 'stochastic']
 
 
 def main():

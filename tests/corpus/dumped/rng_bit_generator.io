@@ -1,6 +1,6 @@
 # JAX 0.10.2 on CPU. 0 roundings in float32.
-in u32[4] = 1 2 3 4
-in u32[4] = 5 6 7 8
+in u32[4] = 1..4
+in u32[4] = 5..8
 out exact = 1 2 7 4
 out exact = 1e8fe864 4d5e0bd7 4b87c9be 2d689201 5273487b 61c05696 a4486574 806fd7ef 9a2c32b7 cf31be40 6b188310
  12a6eb29 2377bf5b bd872c7e d05f168f

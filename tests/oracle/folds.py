@@ -1,0 +1,274 @@
+"""reduce, reduce-window, select-and-scatter, scan.
+
+Sums and products of floats are those of exact numbers, rounded once; the evaluator keeps them as precisely and rounds
+once as well. Other reducers are applied in the order of the elements."""
+import itertools
+import random
+from fractions import Fraction
+
+import formats as F
+from arrays import FLOATS, INTS
+from cases import Arr, File, ints, rounded
+from contraction import COMPLEX, at, boxes, braces, make_array, result, rule_of, total, values, zero_of
+from formats import number
+from inputs import array
+
+REAL = [t for t in FLOATS if t != 'f8e8m0fnu']
+SHAPES = [((7,), [0]), ((3, 4), [1]), ((3, 4), [0]), ((2, 3, 2), [0, 2]), ((2, 3), [0, 1]), ((0, 3), [0]), ((), []), ((2, 2), []),
+          ((4, 0), [0]), ((300,), [0])]
+
+
+def reducer(t, op, name='f'):
+    return '%s { p = %s[] parameter(0)\n  q = %s[] parameter(1)\n  ROOT r = %s[] %s(p, q) }\n---\n' % (name, t, t, t, op)
+
+
+def fold(t, op, terms):
+    """Terms as `values` gives them; the first is the initial value."""
+    if op == 'add':
+        return max(terms) if t == 'pred' else total(terms, zero_of(t))
+    if op == 'multiply':
+        if t == 'pred':
+            return min(terms)
+        out = terms[0]
+        for x in terms[1:]:
+            out = (out[0] * x[0] - out[1] * x[1], out[0] * x[1] + out[1] * x[0]) if t in COMPLEX else out * x
+        return out
+    if op in ('maximum', 'minimum'):
+        return max(terms) if op == 'maximum' else min(terms)
+    out = terms[0]
+    for x in terms[1:]:
+        out = out & x if op == 'and' else out | x if op == 'or' else out ^ x
+    return out
+
+
+def fold_in_steps(t, op, terms):
+    """As a device that combines one term after the other: each step rounds."""
+    out = terms[0]
+    for x in terms[1:]:
+        out = values(result(t, (), [fold(t, op, [out, x])]))[0]
+    return out
+
+
+def ops_of(t):
+    if t in COMPLEX:
+        return ['add']
+    return ['add', 'multiply', 'maximum', 'minimum'] + (['and', 'or', 'xor'] if t in INTS + ['pred'] else [])
+
+
+def groups(shape, dims):
+    """For each kept index, the indices that are folded, in order."""
+    kept = [d for d in range(len(shape)) if d not in dims]
+    for k in boxes([shape[d] for d in kept]):
+        def members():
+            for f in boxes([shape[d] for d in dims]):
+                index = [0] * len(shape)
+                for d, v in list(zip(kept, k)) + list(zip(dims, f)):
+                    index[d] = v
+                yield index
+        yield list(members())
+
+
+def reduce_cases():
+    file = File('reduce', 'reduce by the usual reducers, every type; zero elements, rank 0, no dimensions, long rows.')
+    for n, t in enumerate(REAL + INTS + COMPLEX + ['pred']):
+        for k, op in enumerate(ops_of(t)):
+            for j in range(2):
+                shape, dims = SHAPES[(n + k * 3 + j * 5) % (len(SHAPES) - (op == 'multiply' or t not in ('f32', 'f64', 's32')))]
+                a, z = make_array(t, shape, n + k), make_array(t, (), n + 5)
+                x = at(shape, values(a))
+                first = values(z)[0]
+                sums = [fold(t, op, [first] + [x(i) for i in g]) for g in groups(shape, dims)]
+                kept = [shape[d] for d in range(len(shape)) if d not in dims]
+                y = result(t, kept, sums)
+                file.case('%s_%s' % (op, t), reducer(t, op) + 'r = %s reduce(a, b), dimensions=%s, to_apply=f' % (
+                    y.text, braces(dims)), [a, z], ('within 0' if rule_of(t) != 'exact' else 'exact', y))
+    specials(file)
+    variadic(file)
+    others(file)
+
+
+def specials(file):
+    """NaN, infinities and zeros among the terms; every order gives the same."""
+    rows = [[0x7f800000, 0x3f800000, 0xc0000000], [0x7f800000, 0xff800000, 0x3f800000], [0x7fc00000, 0x3f800000, 0],
+            [0x80000000, 0x80000000, 0x80000000], [0x80000000, 0, 0x80000000], [1, 1, 0x80000001]]
+    a = Arr('f32', (6, 3), sum(rows, []))
+    expect = {'add': [0x7f800000, 0x7fc00000, 0x7fc00000, 0x80000000, 0, 1],
+              'maximum': [0x7f800000, 0x7f800000, 0x7fc00000, 0x80000000, 0, 1],
+              'minimum': [0xc0000000, 0xff800000, 0x7fc00000, 0x80000000, 0x80000000, 0x80000001]}
+    start = {'add': 0x80000000, 'maximum': 0xff800000, 'minimum': 0x7f800000}
+    for op, bits in expect.items():
+        file.case('special_' + op, reducer('f32', op) + 'r = f32[6] reduce(a, b), dimensions={1}, to_apply=f',
+                  [a, Arr('f32', (), [start[op]])], ('within 0', Arr('f32', (6,), bits)))
+
+
+def variadic(file):
+    text = '''f { v = %(t)s[] parameter(0)
+  i = s32[] parameter(1)
+  w = %(t)s[] parameter(2)
+  j = s32[] parameter(3)
+  gt = pred[] compare(v, w), direction=GT
+  nan = pred[] compare(v, v), direction=NE
+  first = pred[] or(gt, nan)
+  eq = pred[] compare(v, w), direction=EQ
+  lower = pred[] compare(i, j), direction=LT
+  tie = pred[] and(eq, lower)
+  pick = pred[] or(first, tie)
+  m = %(t)s[] select(first, v, w)
+  k = s32[] select(pick, i, j)
+  ROOT r = (%(t)s[], s32[]) tuple(m, k) }
+---
+r = (%(t)s[3], s32[3]) reduce(a, b, c, d), dimensions={1}, to_apply=f'''
+    for t in ('f32', 'bf16', 's8', 'f8e5m2', 'u64', 'f64'):
+        a = array(t, (3, 9), 4)
+        if t in INTS:
+            a.bits[3] = a.bits[7] = a.bits[5] = 0x7f
+        index = ints('s32', (3, 9), list(range(9)) * 3)
+        low = Arr(t, (), [F.FORMATS[t].inf | F.FORMATS[t].sign_bit if t in FLOATS else 0x80 if t == 's8' else 0])
+        out, where = [], []
+        for row in range(3):
+            v, k = low.items()[0], 0
+            for j in range(9):
+                w = a.bits[row * 9 + j]
+                x, y = Arr(t, (), [v]), Arr(t, (), [w])
+                if t in FLOATS:
+                    c = F.compare(x.numbers()[0], y.numbers()[0])
+                    first = c == 1 or F.is_nan(x.numbers()[0])
+                else:
+                    c = (x.ints()[0] > y.ints()[0]) - (x.ints()[0] < y.ints()[0])
+                    first = c == 1
+                pick = first or (c == 0 and k < j)
+                v, k = (v if first else w), (k if pick else j)
+            out.append(v)
+            where.append(k)
+        file.case('argmax_' + t, text % dict(t=t), [a, index, low, ints('s32', (), [0])],
+                  ('within 0' if t in FLOATS else 'exact', Arr(t, (3,), out)), ('exact', ints('s32', (3,), where)))
+
+
+def others(file):
+    a = array('s32', (5,), 9)
+    text = '''f { p = s32[] parameter(0)
+  q = s32[] parameter(1)
+  three = s32[] constant(3)
+  s = s32[] multiply(p, three)
+  ROOT r = s32[] add(s, q) }
+---
+r = s32[] reduce(a, b), dimensions={0}, to_apply=f'''
+    v = 7
+    for x in a.ints():
+        v = 3 * v + x
+    file.case('from_left_to_right', text, [a, ints('s32', (), [7])], ('exact', ints('s32', (), [v])))
+
+
+# --- windows ----------------------------------------------------------------------------------------------------------
+def random_window(r, rank):
+    w, space = [], []
+    while len(w) < rank:
+        d = dict(size=r.randint(1, 3), stride=r.randint(1, 3), low=r.randint(0, 2), high=r.randint(0, 2),
+                 lhs=r.choice([1, 1, 2]), rhs=r.choice([1, 1, 2]))
+        n = r.randint(1, 5)
+        if (n - 1) * d['lhs'] + 1 + d['low'] + d['high'] >= (d['size'] - 1) * d['rhs'] + 1:
+            w.append(d)
+            space.append(n)
+    return w, space
+
+
+def window_text(w):
+    keys = [('size', 'size'), ('stride', 'stride'), ('pad', None), ('lhs_dilate', 'lhs'), ('rhs_dilate', 'rhs')]
+    return 'window={' + ' '.join('%s=%s' % (k, 'x'.join(str(d[f]) if f else '%d_%d' % (d['low'], d['high']) for d in w))
+                                 for k, f in keys) + '}'
+
+
+def places(w, space):
+    """The result's extents, and for each window the indices that it sees (None: nothing there)."""
+    out = [((n - 1) * d['lhs'] + 1 + d['low'] + d['high'] - ((d['size'] - 1) * d['rhs'] + 1)) // d['stride'] + 1
+           for n, d in zip(space, w)]
+
+    def seen():
+        for p in boxes(out):
+            taps = []
+            for tap in boxes([d['size'] for d in w]):
+                index = []
+                for i, q, n, d in zip(p, tap, space, w):
+                    v = i * d['stride'] + q * d['rhs'] - d['low']
+                    if v % d['lhs'] or not 0 <= v // d['lhs'] < n:
+                        break
+                    index.append(v // d['lhs'])
+                else:
+                    taps.append(index)
+            yield taps
+    return out, list(seen())
+
+
+def window_cases():
+    file = File('reduce_window', 'reduce-window with strides, edges and dilations; places without elements count nothing.')
+    r = random.Random(11)
+    for n, t in enumerate((REAL + INTS + COMPLEX + ['pred']) * 2):
+        op = ops_of(t)[n % len(ops_of(t))]
+        w, space = random_window(r, r.randint(1, 3))
+        out, seen = places(w, space)
+        a, z = make_array(t, space, n), make_array(t, (), n + 3)
+        x, first = at(space, values(a)), values(z)[0]
+        y = result(t, out, [fold(t, op, [first] + [x(i) for i in taps]) for taps in seen])
+        file.case('%s_%s' % (op, t), reducer(t, op) + 'r = %s reduce-window(a, b), %s, to_apply=f' % (y.text, window_text(w)),
+                  [a, z], (rule_of(t), y))
+    file = File('select_and_scatter', 'select-and-scatter by GE and LE: the first of equal elements is taken.')
+    for n, t in enumerate(['f32', 's32', 'bf16', 'f64', 's8', 'u16', 'f16', 'f8e4m3fn'] * 3):
+        w, space = random_window(r, r.randint(1, 2))
+        for d in w:
+            d.update(lhs=1, rhs=1, low=min(d['low'], d['size'] - 1), high=min(d['high'], d['size'] - 1))
+        if any(k + d['low'] + d['high'] < d['size'] for k, d in zip(space, w)):
+            continue
+        direction = 'GE' if n % 2 else 'LE'
+        out, seen = places(w, space)
+        a, s, z = make_array(t, space, n), make_array(t, out, n + 1), make_array(t, (), n + 2)
+        x = at(space, values(a))
+        acc = {tuple(i): [values(z)[0]] for i in boxes(space)}
+        for taps, v in zip(seen, values(s)):
+            best = taps[0]
+            for tap in taps[1:]:
+                keep = x(best) >= x(tap) if direction == 'GE' else x(best) <= x(tap)
+                best = best if keep else tap
+            acc[tuple(best)].append(v)
+        y = result(t, space, [fold(t, 'add', acc[tuple(i)]) for i in boxes(space)])
+        text = ('s { p = %s[] parameter(0)\n  q = %s[] parameter(1)\n  ROOT r = pred[] compare(p, q), direction=%s }\n'
+                % (t, t, direction)) + reducer(t, 'add')
+        keys = 'window={size=%s stride=%s pad=%s}' % tuple(
+            'x'.join(str(d[f]) if f else '%d_%d' % (d['low'], d['high']) for d in w) for f in ('size', 'stride', None))
+        file.case('%s_%s' % (direction, t), text + 'r = %s select-and-scatter(a, b, c), %s, select=s, scatter=f' % (
+            a.text, keys), [a, s, z], (rule_of(t), y))
+
+
+# --- scan -------------------------------------------------------------------------------------------------------------
+def scan_cases():
+    file = File('scan', 'scan: running sums, both directions; a reducer that is not associative.')
+    for n, (t, reverse, shape, d) in enumerate(itertools.product(
+            ['s32', 'f32', 'u8', 'f64'], [False, True], [(6,), (3, 4), (4, 3)], [0])):
+        a = make_array(t, shape, n)
+        carry = make_array(t, shape[1:], n + 1)
+        inner = carry.text
+        text = '''f { p = %s parameter(0)
+  c = %s parameter(1)
+  s = %s add(p, c)
+  ROOT t = (%s, %s) tuple(s, s) }
+---
+r = (%s, %s) scan(a, b), dimensions={0}, num_carries=1%s%s, to_apply=f''' % (
+            inner, inner, inner, inner, inner, a.text, inner, ', is_reverse=true' if reverse else '',
+            ', is_associative=true' if n % 3 == 0 else '')
+        rows = [values(Arr(t, shape[1:], a.bits[i * carry.count:(i + 1) * carry.count])) for i in range(shape[0])]
+        state, out = values(carry), [None] * shape[0]
+        for i in (range(shape[0])[::-1] if reverse else range(shape[0])):
+            state = [x + y for x, y in zip(rows[i], state)]
+            if t in FLOATS and n % 3:  # in order, each step rounds; in any order, the exact sum is the evaluator's value
+                state = [F.value(F.FORMATS[t].decode(F.FORMATS[t].encode(number(v)))) for v in state]
+            elif t not in FLOATS:
+                state = ints(t, shape[1:], state).ints()
+            out[i] = state
+        y, last = result(t, shape, sum(out, [])), result(t, shape[1:], state)
+        rule = rule_of(t)
+        file.case('sum_%s%s' % (t, '_reverse' if reverse else ''), text, [a, carry], (rule, y), (rule, last))
+
+
+def make():
+    reduce_cases()
+    window_cases()
+    scan_cases()
