@@ -195,8 +195,8 @@ static bool check_groups(const rule *r, const kl_conv_dims *c) {
         r, "expected feature_group_count and batch_group_count of at least 1, one of them 1, found %lld and %lld",
         (long long)f, (long long)b);
   if (features % f || features / f != kernel_in)
-    return refuse(r, "expected %lld input features in %lld groups as the kernel's %lld, found %lld",
-                  (long long)(kernel_in * f), (long long)f, (long long)kernel_in, (long long)features);
+    return refuse(r, "expected %lld groups of %lld input features as in the kernel, found %lld in all", (long long)f,
+                  (long long)kernel_in, (long long)features);
   if (kernel_out % f || kernel_out % b)
     return refuse(r, "expected output features that are a multiple of the groups (%lld), found %lld",
                   (long long)(f > b ? f : b), (long long)kernel_out);

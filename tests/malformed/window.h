@@ -54,7 +54,7 @@
   {OPS("r = f32[2,8,8,8] convolution(v, k), window={size=3}, dim_labels=b01f_01io->b01f"), "convolution: expected a window of 2 dimensions, found 1"},
   {OPS("r = f32[2,8,8,8] convolution(v, k), window={size=3x2}, dim_labels=b01f_01io->b01f"), "convolution: expected a window of size 3 in dimension 1 as the kernel, found 2"},
   {OPS("r = f32[2,8,8,8] convolution(v, k), feature_group_count=2, " CONV),
-   "convolution: expected 4 input features in 2 groups as the kernel's 2, found 2"},
+   "convolution: expected 2 groups of 2 input features as in the kernel, found 2 in all"},
   {OPS("r = f32[2,8,8,8] convolution(v, k), batch_group_count=3, " CONV), "convolution: expected output features that are a multiple of the groups (3), found 8"},
   {OPS("r = f32[2,8,8,8] convolution(v, k), batch_group_count=4, " CONV), "convolution: expected a batch that is a multiple of batch_group_count (4), found 2"},
   {OPS("r = f32[2,8,8,8] convolution(v, k), batch_group_count=2, feature_group_count=2, " CONV),
