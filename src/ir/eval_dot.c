@@ -96,7 +96,7 @@ static kiln_status make_offsets(kl_ev *ev, const kl_shape *s, kl_ints dims, offs
   *out = (offsets){n, fits ? kl_try_alloc(ev->cx, (size_t)bytes) : NULL, fits ? (size_t)bytes : 0};
   if (!out->at) return kl_out_of_memory(ev->cx, fits ? (size_t)bytes : SIZE_MAX, "the indices of a dot");
   int64_t filled = 1;
-  for (uint32_t k = dims.n; k-- > 0;) {
+  for (uint32_t k = n ? dims.n : 0; k-- > 0;) { // no elements, no offsets: other extents may still be large
     int64_t extent = s->dims[dims.p[k]], stride = strides[dims.p[k]];
     for (int64_t i = extent; i-- > 0;)
       for (int64_t j = filled; j-- > 0;) out->at[i * filled + j] = out->at[j] + i * stride;
