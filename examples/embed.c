@@ -28,7 +28,7 @@ int main(void) {
             kiln_kernel_run(cx, kernel, parameters, results, NULL) == KILN_OK;
   for (size_t i = 0; i < kiln_diagnostics_count(cx); i++) fputs(kiln_diagnostics_get(cx, i)->text, stderr);
   if (ok) {
-    const kiln_launch *launch = kiln_artifact_launch(gpu, 0);
+    const kiln_launch *launch = kiln_artifact_manifest(gpu)->launches;
     printf("%s\n", kiln_artifact_text(gpu, KILN_TEXT_PTX, NULL));
     printf("launch %s: grid %u, block %u\n", launch->kernel, launch->grid[0], launch->block[0]);
     for (int i = 0; i < 8; i++) printf("swish(%g) = %.9g\n", (double)x[i], (double)y[i]);

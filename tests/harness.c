@@ -109,7 +109,7 @@ void batch_add(batch *b, unsigned t, kiln_context *cx, const kiln_module *m, uns
   kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t]};
   kiln_artifact *a = NULL;
   if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(number, targets[t], cx, text);
-  if (ptxas_path() && kiln_artifact_launch(a, 0)->grid[0])
+  if (ptxas_path() && kiln_artifact_manifest(a)->launches[0].grid[0])
     add_ptx(&b[t], kiln_artifact_text(a, KILN_TEXT_PTX, NULL), number);
   if (b[t].kernels == BATCH) assemble(&b[t], targets[t]);
   kiln_artifact_destroy(&a);

@@ -4,12 +4,17 @@
 #include <string.h>
 
 standin standin_state;
-static CUcontext stack[64];
 static char primary; // its address is the primary context
-#define S standin_state
+// Each thread has a stack of contexts of its own.
+static _Thread_local CUcontext stack[64];
+static _Thread_local long depth;
+#define S               standin_state
+// Relaxed, so that the account puts no order between threads that would hide a race of theirs. The new value.
+#define ADD(counter, n) __atomic_add_fetch(&S.counter, n, __ATOMIC_RELAXED)
 
 void standin_reset(void) {
   S = (standin){0};
+  depth = 0;
 }
 
 bool standin_is_clean(void) {
@@ -18,8 +23,8 @@ bool standin_is_clean(void) {
 
 // Counts the call and says whether it is to fail.
 static CUresult enter(const char *name) {
-  S.calls++;
-  if (!S.fail_at || (S.sticky ? S.calls < S.fail_at : S.calls != S.fail_at)) return CUDA_SUCCESS;
+  long call = ADD(calls, 1);
+  if (!S.fail_at || (S.sticky ? call < S.fail_at : call != S.fail_at)) return CUDA_SUCCESS;
   if (!S.failed) S.failed = name;
   return S.code;
 }
@@ -89,29 +94,34 @@ static CUresult s_cuDeviceTotalMem(size_t *out, CUdevice d) {
 }
 static CUresult s_cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice d) {
   ENTER();
-  S.contexts++;
+  ADD(contexts, 1);
   *out = (CUcontext)&primary;
   return CUDA_SUCCESS;
 }
 static CUresult s_cuDevicePrimaryCtxRelease(CUdevice d) {
   CUresult code = enter("cuDevicePrimaryCtxRelease");
-  S.contexts--; // what is destroyed is gone, whatever the driver says of it
+  ADD(contexts, -1); // what is destroyed is gone, whatever the driver says of it
   return code;
 }
 static CUresult s_cuCtxGetCurrent(CUcontext *out) {
   ENTER();
-  *out = S.depth ? stack[S.depth - 1] : NULL;
+  *out = depth ? stack[depth - 1] : NULL;
   return CUDA_SUCCESS;
 }
 static CUresult s_cuCtxPushCurrent(CUcontext c) {
   ENTER();
   if (!c) return CUDA_ERROR_INVALID_CONTEXT;
-  stack[S.depth++] = c;
+  stack[depth++] = c;
+  ADD(depth, 1);
   return CUDA_SUCCESS;
 }
 static CUresult s_cuCtxPopCurrent(CUcontext *out) {
   CUresult code = enter("cuCtxPopCurrent");
-  *out = S.depth ? stack[--S.depth] : NULL; // even a failing driver forgets it
+  *out = NULL;
+  if (depth) { // even a failing driver forgets it
+    *out = stack[--depth];
+    ADD(depth, -1);
+  }
   return code;
 }
 static CUresult s_cuCtxGetDevice(CUdevice *d) {
@@ -127,15 +137,15 @@ static void write_log(unsigned n, const CUjit_option *options, void **values) {
 static CUresult s_cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n, CUjit_option *o, void **v) {
   CUresult code = enter("cuModuleLoadDataEx");
   if (code) return write_log(n, o, v), code;
-  S.modules++;
-  S.loads++;
+  ADD(modules, 1);
+  ADD(loads, 1);
   *out = malloc(1);
   return CUDA_SUCCESS;
 }
 static CUresult s_cuModuleUnload(CUmodule m) {
   CUresult code = enter("cuModuleUnload");
   free(m);
-  S.modules--;
+  ADD(modules, -1);
   return code;
 }
 static CUresult s_cuModuleGetFunction(CUfunction *out, CUmodule m, const char *name) {
@@ -147,15 +157,15 @@ static CUresult s_cuLibraryLoadData(CUlibrary *out, const void *code_, CUjit_opt
                                     CUlibraryOption *lo, void **lv, unsigned ln) {
   CUresult code = enter("cuLibraryLoadData");
   if (code) return write_log(n, o, v), code;
-  S.libraries++;
-  S.loads++;
+  ADD(libraries, 1);
+  ADD(loads, 1);
   *out = malloc(1);
   return CUDA_SUCCESS;
 }
 static CUresult s_cuLibraryUnload(CUlibrary l) {
   CUresult code = enter("cuLibraryUnload");
   free(l);
-  S.libraries--;
+  ADD(libraries, -1);
   return code;
 }
 static CUresult s_cuLibraryGetKernel(CUkernel *out, CUlibrary l, const char *name) {
@@ -183,21 +193,22 @@ static CUresult s_cuFuncLoad(CUfunction f) {
 }
 static CUresult s_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **args, void **extra) {
   ENTER();
-  S.launches++;
+  ADD(launches, 1);
+  if (S.launched) return S.launched(c, args), CUDA_SUCCESS;
   S.last = *c;
   for (int i = 0; i < 2; i++) memcpy(&S.arguments[i], args[i], 8);
   return CUDA_SUCCESS;
 }
 static CUresult s_cuStreamCreate(CUstream *out, unsigned flags) {
   ENTER();
-  S.streams++;
+  ADD(streams, 1);
   *out = malloc(1);
   return CUDA_SUCCESS;
 }
 static CUresult s_cuStreamDestroy(CUstream s) {
   CUresult code = enter("cuStreamDestroy");
   free(s);
-  S.streams--;
+  ADD(streams, -1);
   return code;
 }
 static CUresult s_cuStreamSynchronize(CUstream s) {
@@ -211,14 +222,14 @@ static CUresult s_cuStreamIsCapturing(CUstream s, CUstreamCaptureStatus *out) {
 }
 static CUresult s_cuEventCreate(CUevent *out, unsigned flags) {
   ENTER();
-  S.events++;
+  ADD(events, 1);
   *out = malloc(1);
   return CUDA_SUCCESS;
 }
 static CUresult s_cuEventDestroy(CUevent e) {
   CUresult code = enter("cuEventDestroy");
   free(e);
-  S.events--;
+  ADD(events, -1);
   return code;
 }
 static CUresult s_cuEventRecord(CUevent e, CUstream s) {
@@ -238,14 +249,14 @@ static CUresult s_cuMemAlloc(CUdeviceptr *out, size_t n) {
   ENTER();
   void *p = NULL;
   if (posix_memalign(&p, 256, n)) return CUDA_ERROR_OUT_OF_MEMORY;
-  S.allocations++;
+  ADD(allocations, 1);
   *out = (uintptr_t)p;
   return CUDA_SUCCESS;
 }
 static CUresult s_cuMemFree(CUdeviceptr p) {
   CUresult code = enter("cuMemFree");
   free((void *)(uintptr_t)p);
-  S.allocations--;
+  ADD(allocations, -1);
   return code;
 }
 static CUresult s_cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t n, CUstream s) {

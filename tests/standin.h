@@ -1,5 +1,6 @@
 // A stand-in for the CUDA driver: it answers every entry point that kiln calls, can run nothing, and keeps account of
 // what was made and not destroyed. Launches copy nothing; memory is the host's.
+// Threads may call it at once while nobody changes what it is told to play.
 //
 // Every call counts. The n-th one can be made to fail with a chosen code, as a driver would: it does nothing then.
 #ifndef STANDIN_H
@@ -14,6 +15,8 @@ typedef struct standin {
   const char *missing; // an entry point that is not there, or NULL
   int devices;         // 1 if 0; -1: none
   bool capturing;      // every stream is being captured
+  // Takes each launch on the thread that makes it, in place of `last` and `arguments`, which serve one thread. Or NULL.
+  void (*launched)(const CUlaunchConfig *config, void **arguments);
   // The failure to play.
   long fail_at; // number of the call that fails, from 1; 0: none
   CUresult code;
@@ -23,7 +26,7 @@ typedef struct standin {
   long calls;
   const char *failed;                                              // name of the call that failed
   long contexts, streams, events, modules, libraries, allocations; // alive
-  long depth;                                                      // of the stack of contexts
+  long depth;                                                      // of all threads' stacks of contexts
   long launches, loads;
   CUlaunchConfig last;
   uint64_t arguments[16]; // of the last launch

@@ -77,7 +77,7 @@ static kiln_status open_walk(walk *w, const kiln_artifact *a) {
   if (st == KILN_OK) st = kiln_cuda_kernel_create(cx, w->d, a, kiln_device_context(w->dev), &w->k);
   if (st == KILN_OK) st = kiln_device_alloc(cx, w->dev, 4096, &w->in);
   if (st == KILN_OK) st = kiln_device_alloc(cx, w->dev, 4096, &w->out);
-  if (st == KILN_OK) st = kiln_device_alloc(cx, w->dev, kiln_artifact_scratch_bytes(a), &w->scratch);
+  if (st == KILN_OK) st = kiln_device_alloc(cx, w->dev, kiln_artifact_manifest(a)->scratch_bytes, &w->scratch);
   return st;
 }
 
@@ -311,8 +311,8 @@ END_TEST
 START_TEST(scratch_is_needed) {
   walk w = {0};
   fresh();
-  ck_assert_uint_eq(kiln_artifact_scratch_bytes(artifact), 0);
-  ck_assert_uint_eq(kiln_artifact_scratch_bytes(two), 4096);
+  ck_assert_uint_eq(kiln_artifact_manifest(artifact)->scratch_bytes, 0);
+  ck_assert_uint_eq(kiln_artifact_manifest(two)->scratch_bytes, 4096);
   ck_assert_int_eq(open_walk(&w, two), KILN_OK);
   expect(launch_at(w.k, AT(0), AT(1), 0), KILN_E_INVALID, "scratch: expected an address that is a multiple of 256");
   expect(launch_at(w.k, AT(0), AT(1), AT(2) + 16), KILN_E_INVALID, "scratch: expected");
@@ -321,17 +321,20 @@ START_TEST(scratch_is_needed) {
 }
 END_TEST
 
-// A result that is a parameter is copied on the stream.
+// A result that is a parameter takes a kernel that copies it.
 START_TEST(passed_through_results_are_copied) {
   walk w = {0};
   fresh();
   ck_assert_int_eq(open_walk(&w, forward), KILN_OK);
   uint64_t in = AT(0), out[2] = {AT(1), AT(2)};
   kiln_cuda_launch_params p = {.struct_size = sizeof p, .parameters = &in, .results = out};
-  memory[0][5] = 77;
-  memory[2][5] = 0;
+  const kiln_manifest *f = kiln_artifact_manifest(forward);
+  ck_assert_uint_eq(f->launch_count, 2);
+  ck_assert_str_eq(f->launches[1].kernel, "copy_1");
   ck_assert_msg(kiln_cuda_kernel_launch(cx, w.k, &p) == KILN_OK, "%s", said());
-  ck_assert_uint_eq(memory[2][5], 77);
+  ck_assert_int_eq(S.launches, 2);
+  ck_assert_uint_eq(S.arguments[0], in);
+  ck_assert_uint_eq(S.arguments[1], out[1]);
   out[1] = out[0];
   expect(kiln_cuda_kernel_launch(cx, w.k, &p), KILN_E_INVALID, "result 1");
   close_walk(&w);

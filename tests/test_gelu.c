@@ -78,7 +78,7 @@ static char *compile_example(const char *name, const char *target, kiln_launch *
   if (kiln_module_parse(cx, name, text, size, &m) != KILN_OK) give_up(0, "parsing", cx, text);
   if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, target, cx, text);
   ptx = strdup(kiln_artifact_text(a, KILN_TEXT_PTX, NULL));
-  if (launch) *launch = *kiln_artifact_launch(a, 0);
+  if (launch) *launch = kiln_artifact_manifest(a)->launches[0];
   free(text);
   kiln_artifact_destroy(&a);
   kiln_module_destroy(&m);
@@ -189,7 +189,7 @@ START_TEST(declared_alignment) {
     const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, NULL);
     ck_assert_msg(strstr(ptx, rows[_i].access) != NULL, "%s aligned to %u: no %s in %s", rows[_i].type, rows[_i].align,
                   rows[_i].access, ptx);
-    ck_assert_uint_eq(kiln_artifact_launch(a, 0)->slots[0].align, rows[_i].align);
+    ck_assert_uint_eq(kiln_artifact_manifest(a)->slots[0].align, rows[_i].align);
   }
   kiln_artifact_destroy(&a);
   kiln_module_destroy(&m);

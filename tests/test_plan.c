@@ -426,14 +426,14 @@ START_TEST(units) {
   kl_unit *u;
   uint32_t n;
   EXPECT(kl_plan_units(cx, m, NULL, &arena, &u, &n) == KILN_OK && n == 2, "%s", last_finding());
-  EXPECT(kl_str_is(kl_symbol_text(&m->names, u[0].from->name), "a") && u[0].comp == u[0].from->called[0], "first");
-  EXPECT(kl_str_is(kl_symbol_text(&m->names, u[1].from->name), "b") && u[1].comp == u[1].from->called[0], "second");
-  EXPECT(kl_plan_units(cx, m, "b", &arena, &u, &n) == KILN_OK && n == 1 && u[0].comp == u[0].from->called[0], "one");
+  EXPECT(kl_str_is(kl_symbol_text(&m->names, u[0].from->name), "a") && u[0].comp == &m->comp[u[0].from->called[0]], "first");
+  EXPECT(kl_str_is(kl_symbol_text(&m->names, u[1].from->name), "b") && u[1].comp == &m->comp[u[1].from->called[0]], "second");
+  EXPECT(kl_plan_units(cx, m, "b", &arena, &u, &n) == KILN_OK && n == 1 && u[0].comp == &m->comp[u[0].from->called[0]], "one");
   EXPECT(kl_str_is(kl_symbol_text(&m->names, u[0].from->name), "b"), "the one named");
   EXPECT(kl_plan_units(cx, m, "t", &arena, &u, &n) == KILN_E_INVALID, "not a fusion");
   EXPECT(strcmp(last_finding(), "no fusion named 't' in ENTRY") == 0, "%s", last_finding());
   EXPECT(kl_plan_units(cx, plain, NULL, &arena, &u, &n) == KILN_OK && n == 1, "ENTRY itself");
-  EXPECT(u[0].comp == plain->entry && !u[0].from, "ENTRY itself");
+  EXPECT(u[0].comp == &plain->comp[plain->entry] && !u[0].from, "ENTRY itself");
   EXPECT(kl_plan_units(cx, plain, "p", &arena, &u, &n) == KILN_E_INVALID, "no fusion");
   EXPECT(strcmp(last_finding(), "no fusion named 'p': ENTRY calls no fusion") == 0, "%s", last_finding());
   kiln_module_destroy(&m);
@@ -456,7 +456,7 @@ START_TEST(kernel_names) {
   for (size_t i = 0; i < KL_COUNT(row); i++) {
     kl_plan_params params = {.target = gpu, .name = row[i][0]};
     kl_plan *p;
-    EXPECT(kl_plan_make(cx, m, m->entry, &params, &arena, &p) == KILN_OK, "%s", last_finding());
+    EXPECT(kl_plan_make(cx, m, &m->comp[m->entry], &params, &arena, &p) == KILN_OK, "%s", last_finding());
     EXPECT(strcmp(p->name, row[i][1]) == 0, "'%s' becomes '%s'", row[i][0], p->name);
     kl_plan_free(p);
   }

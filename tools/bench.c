@@ -49,7 +49,7 @@ static kiln_status allocate(gpu *g) {
   }
   for (size_t i = 0; i < s->nresults && st == KILN_OK; i++)
     st = kiln_device_alloc(s->cx, g->dev, (uint64_t)kiln_module_result_bytes(s->m, i), &g->results[i]);
-  uint64_t scratch = kiln_artifact_scratch_bytes(s->gpu);
+  uint64_t scratch = kiln_artifact_manifest(s->gpu)->scratch_bytes;
   if (st == KILN_OK && scratch) st = kiln_device_alloc(s->cx, g->dev, scratch, &g->scratch);
   // Half of it is the source of copies, half their target.
   g->flush_bytes = 4 * (uint64_t)s->device.l2_bytes;
@@ -122,7 +122,7 @@ static kiln_status measure_gpu(gpu *g, figures *f) {
   if (st == KILN_OK) st = allocate(g);
   if (st == KILN_OK) st = kiln_cuda_kernel_create(s->cx, s->driver, s->gpu, kiln_device_context(g->dev), &g->k);
   if (st == KILN_OK) st = kiln_cuda_kernel_prepare(s->cx, g->k);
-  if (st == KILN_OK && kiln_artifact_launch_count(s->gpu))
+  if (st == KILN_OK && kiln_artifact_manifest(s->gpu)->launch_count)
     st = kiln_cuda_kernel_resources(s->cx, g->k, 0, &f->resources);
   if (st == KILN_OK) st = time_runs(g, copy);
   if (st == KILN_OK) f->copy_seconds = g->times[s->repeat / 2];

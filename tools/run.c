@@ -66,10 +66,11 @@ static int run_eval(session *s) {
 // --- reporting ------------------------------------------------------------------------------------------------------
 
 static void report_kernels(const session *s) {
-  size_t n = kiln_artifact_launch_count(s->gpu);
+  const kiln_manifest *m = kiln_artifact_manifest(s->gpu);
+  size_t n = m->launch_count;
   for (size_t i = 0; i < n; i++) {
-    const kiln_launch *l = kiln_artifact_launch(s->gpu, i);
-    printf("kernel   %s for %s: ", l->kernel, kiln_artifact_target(s->gpu));
+    const kiln_launch *l = &m->launches[i];
+    printf("kernel   %s for %s: ", l->kernel, m->target);
     if (l->grid[0])
       printf("grid %u, block %u, %u element%s a thread in %u-byte accesses", l->grid[0], l->block[0], l->lanes,
              l->lanes == 1 ? "" : "s", l->vector_bytes);
@@ -123,12 +124,12 @@ static void report_json(const session *s, bool checked) {
   printf("{\"module\": ");
   json_string(stdout, kiln_module_name(s->m));
   printf(", \"device\": \"%s\", \"kernels\": [", machine_names[s->machine]);
-  for (size_t i = 0; s->gpu && i < kiln_artifact_launch_count(s->gpu); i++) {
-    const kiln_launch *l = kiln_artifact_launch(s->gpu, i);
+  for (size_t i = 0; s->gpu && i < kiln_artifact_manifest(s->gpu)->launch_count; i++) {
+    const kiln_launch *l = &kiln_artifact_manifest(s->gpu)->launches[i];
     printf("%s{\"kernel\": ", i ? ", " : "");
     json_string(stdout, l->kernel);
     printf(", \"target\": \"%s\", \"grid\": %u, \"block\": %u, \"lanes\": %u, \"vector_bytes\": %u}",
-           kiln_artifact_target(s->gpu), l->grid[0], l->block[0], l->lanes, l->vector_bytes);
+           kiln_artifact_manifest(s->gpu)->target, l->grid[0], l->block[0], l->lanes, l->vector_bytes);
   }
   printf(
       "], \"compile_ms\": %.3f, \"bytes\": %lld, \"ms\": %.6f, \"gb_per_s\": %.3f, \"results\": %lld, \"checked\": %s",

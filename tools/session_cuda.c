@@ -36,7 +36,7 @@ static kiln_status allocate(session *s, kiln_device *dev, buffers *b) {
   }
   for (size_t i = 0; i < s->nresults && st == KILN_OK; i++)
     st = kiln_device_alloc(s->cx, dev, (uint64_t)kiln_module_result_bytes(s->m, i), &b->results[i]);
-  uint64_t scratch = kiln_artifact_scratch_bytes(s->gpu);
+  uint64_t scratch = kiln_artifact_manifest(s->gpu)->scratch_bytes;
   return st == KILN_OK && scratch ? kiln_device_alloc(s->cx, dev, scratch, &b->scratch) : st;
 }
 

@@ -88,12 +88,14 @@ typedef struct kiln_cuda_launch_params {
   void *stream;               // CUstream; NULL: the default stream
   const uint64_t *parameters; // CUdeviceptr of each flattened parameter
   const uint64_t *results;    // CUdeviceptr of each flattened result
-  uint64_t scratch; // CUdeviceptr of kiln_artifact_scratch_bytes() bytes, aligned to 256; 0 where none are needed
+  uint64_t scratch;           // CUdeviceptr of the manifest's scratch memory; 0 where none is needed
+  int64_t count;              // of elements, where the artifact takes it, else 0
 } kiln_cuda_launch_params;
 
-// Enqueues all launches on the stream. Buffers are packed, in the layout of their shapes, aligned as their slots say,
-// and results overlap nothing else. Prepares if need be, but not while the stream is being captured. Errors: INVALID (a
-// buffer that is missing, misaligned or overlaps, by slot and address), DEVICE.
+// Enqueues all launches on the stream. parameters[i], results[i]: the buffer of each slot, or its value, as the
+// manifest describes it; results overlap nothing but their alias. Prepares if need be, but not while the stream is
+// being captured. Errors: INVALID (a buffer that is missing, misaligned or overlaps, by slot and address; a count),
+// DEVICE.
 KILN_API kiln_status kiln_cuda_kernel_launch(kiln_context *cx, kiln_cuda_kernel *k,
                                              const kiln_cuda_launch_params *params);
 

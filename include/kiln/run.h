@@ -19,11 +19,12 @@ KILN_API void kiln_kernel_destroy(kiln_kernel **k);
 typedef struct kiln_run_params {
   size_t struct_size;
   uint32_t threads; // 0: all cores
+  int64_t count;    // of elements, where the artifact takes it (kiln_manifest), else 0
 } kiln_run_params;
 
-// Runs all launches and returns when they are done. params_[i], results[i]: one buffer per flattened parameter and
-// result, packed, in the layout of its shape, aligned to its element size. Results must not overlap anything else.
-// The floating-point environment is set for the kernel and restored. Errors: MEMORY.
+// Runs all launches and returns when they are done. parameters[i], results[i]: the buffer of each slot, as the manifest
+// describes it; results overlap nothing but their alias. The floating-point environment is set for the kernel and
+// restored. Errors: INVALID (a buffer that is missing, misaligned or overlaps, by slot and address; a count), MEMORY.
 KILN_API kiln_status kiln_kernel_run(kiln_context *cx, const kiln_kernel *k, const void *const *parameters,
                                      void *const *results, const kiln_run_params *params);
 

@@ -115,3 +115,11 @@ void kl_array_unpack(const kl_array *a, const void *buffer) {
   walk w = walk_of(a, (void *)buffer, false); // read only in this direction
   copy_array(&w, a->shape);
 }
+
+bool kl_array_is_splat(const kl_array *a) {
+  size_t bytes = kl_info(a->shape->dtype)->bytes;
+  const char *p = a->data;
+  for (int64_t i = 1; i < a->shape->count; i++)
+    if (memcmp(p, p + (size_t)i * bytes, bytes) != 0) return false;
+  return true;
+}

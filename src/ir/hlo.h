@@ -83,6 +83,8 @@ typedef struct kl_array {
 // Between kl_array and a buffer in the shape's layout with packed sub-byte elements (no tiles).
 void kl_array_pack(const kl_array *a, void *buffer);
 void kl_array_unpack(const kl_array *a, const void *buffer);
+// Are all elements the same bits?
+bool kl_array_is_splat(const kl_array *a);
 
 // --- instructions -------------------------------------------------------------------------------------------------
 

@@ -1,136 +1,26 @@
-// kiln_compile: units of ENTRY to plans, plans to one LLVM module, the module to code; and the artifact that holds it.
+// kiln_compile: the kernels of ENTRY to plans, plans to one LLVM module, the module to code; and the artifact that
+// holds it.
 
 #include "jit/jit.h"
+#include "jit/kernels.h"
 #include "lower/emit/emit.h"
+#include <kiln/cuda.h>
 #include <llvm-c/Linker.h>
 
-// --- buffers ------------------------------------------------------------------------------------------------------
-
-// Where the leaves of ENTRY's values live. A fusion's results are ENTRY's results where they are used as such, else
-// temporaries.
-typedef struct buffers {
+typedef struct job {
+  kl_ctx *cx;
+  const kiln_module *m;
+  kiln_compile_params params;
+  kl_target target;
   kiln_artifact *a;
-  const kl_comp *entry;
-  uint32_t *param_base; // first flattened index of parameter i
-  uint32_t **fusion;    // by instruction: buffer of each leaf, as result index, or ~temp index
-} buffers;
-
-static uint32_t leaves(const kl_instr *in) {
-  return (uint32_t)kl_shape_leaf_count(in->shape);
-}
-
-// The parameter or fusion leaf that a leaf of `instr` is.
-static const kl_instr *resolve(const kl_comp *c, uint32_t instr, uint32_t *leaf) {
-  const kl_instr *in = &c->instr[instr];
-  while (in->op == KL_OP_TUPLE || in->op == KL_OP_GET_TUPLE_ELEMENT) {
-    if (in->op == KL_OP_GET_TUPLE_ELEMENT) {
-      const kl_shape *t = kl_operand(c, in, 0)->shape;
-      for (int64_t i = 0; i < in->number; i++) *leaf += (uint32_t)kl_shape_leaf_count(t->elems[i]);
-      in = kl_operand(c, in, 0);
-      continue;
-    }
-    uint32_t i = 0;
-    for (; *leaf >= leaves(kl_operand(c, in, i)); i++) *leaf -= leaves(kl_operand(c, in, i));
-    in = kl_operand(c, in, i);
-  }
-  return in;
-}
-
-static void describe(kiln_slot *s, const kl_shape *shape) {
-  s->type.dtype = shape->dtype;
-  s->type.rank = shape->rank;
-  for (uint32_t d = 0; d < shape->rank; d++) s->type.dims[d] = shape->dims[d];
-  s->bytes = kl_shape_bytes(shape);
-}
-
-static kiln_slot buffer_of(const buffers *b, const kl_instr *in, uint32_t leaf) {
-  kiln_slot s = {0};
-  describe(&s, kl_shape_leaf(in->shape, leaf));
-  if (in->op == KL_OP_PARAMETER) {
-    s.kind = KILN_BUFFER_PARAM;
-    s.index = b->param_base[in->number] + leaf;
-    return s;
-  }
-  uint32_t at = b->fusion[in - b->entry->instr][leaf];
-  bool temp = at >> 31;
-  s.kind = temp ? KILN_BUFFER_TEMP : KILN_BUFFER_RESULT;
-  s.index = temp ? ~at : at;
-  return s;
-}
-
-// Gives every fusion leaf its buffer; results that need a copy are noted.
-static void place_fusions(buffers *b, const kl_unit *units, uint32_t nunits) {
-  kiln_artifact *a = b->a;
-  const kl_comp *c = b->entry;
-  b->fusion = KL_NEW_N(&a->arena, uint32_t *, c->ninstr);
-  for (uint32_t i = 0; i < nunits; i++) {
-    uint32_t n = leaves(units[i].from), *slot = KL_NEW_N(&a->arena, uint32_t, n);
-    memset(slot, 0xff, n * sizeof *slot);
-    b->fusion[units[i].from - c->instr] = slot;
-  }
-  a->copies = KL_NEW_N(&a->arena, kl_copy, a->nresults + 1);
-  for (uint32_t r = 0; r < a->nresults; r++) {
-    uint32_t leaf = r;
-    const kl_instr *from = resolve(c, c->root, &leaf);
-    uint32_t *slot = from->op == KL_OP_PARAMETER ? NULL : &b->fusion[from - c->instr][leaf];
-    if (slot && *slot == UINT32_MAX)
-      *slot = r;
-    else
-      a->copies[a->ncopies++] = (kl_copy){buffer_of(b, from, leaf), r};
-  }
-  uint32_t most = 0;
-  for (uint32_t i = 0; i < nunits; i++) most += leaves(units[i].from);
-  a->temp_bytes = KL_NEW_N(&a->arena, int64_t, most + 1);
-  for (uint32_t i = 0; i < nunits; i++) {
-    for (uint32_t l = 0; l < leaves(units[i].from); l++) {
-      uint32_t *slot = &b->fusion[units[i].from - c->instr][l];
-      if (*slot != UINT32_MAX) continue;
-      a->temp_bytes[a->ntemps] = kl_shape_bytes(kl_shape_leaf(units[i].from->shape, l));
-      *slot = ~a->ntemps++;
-    }
-  }
-}
-
-static uint32_t count_params(const kl_comp *c, kl_arena *arena, uint32_t **base) {
-  uint32_t n = 0;
-  *base = KL_NEW_N(arena, uint32_t, c->nparams + 1);
-  for (uint32_t i = 0; i < c->nparams; i++) {
-    (*base)[i] = n;
-    n += leaves(&c->instr[c->params[i]]);
-  }
-  return n;
-}
+  kl_kernels kernels; // in the artifact's arena
+  kl_arena scratch;
+  kl_sb plan_text;
+  LLVMContextRef llcx;
+  LLVMModuleRef module; // all kernels so far
+} job;
 
 // --- launches -----------------------------------------------------------------------------------------------------
-
-static void fill_slots(const buffers *b, const kl_unit *u, const kl_plan *p, kiln_slot *slots) {
-  uint32_t n = 0;
-  const kl_comp *c = b->entry;
-  for (uint32_t i = 0; i < p->nargs; i++) {
-    slots[i] = (kiln_slot){.output = p->slots[i].kind == KL_SLOT_OUT, .align = p->slots[i].align, .index = i};
-    describe(&slots[i], p->slots[i].shape);
-  }
-  uint32_t inputs = 0;
-  while (inputs < p->nargs && p->slots[inputs].kind == KL_SLOT_IN) inputs++;
-  for (uint32_t i = inputs; !u->from && i < p->nargs; i++) {
-    slots[i].kind = KILN_BUFFER_RESULT;
-    slots[i].index = i - inputs;
-  }
-  for (uint32_t o = 0; u->from && o < u->from->noperands; o++) {
-    for (uint32_t l = 0; l < leaves(kl_operand(c, u->from, o)); l++, n++) {
-      uint32_t leaf = l;
-      const kl_instr *in = resolve(c, u->from->operands[o], &leaf);
-      kiln_slot s = buffer_of(b, in, leaf);
-      slots[n].kind = s.kind;
-      slots[n].index = s.index;
-    }
-  }
-  for (uint32_t l = 0; u->from && l < leaves(u->from); l++, n++) {
-    kiln_slot s = buffer_of(b, u->from, l);
-    slots[n].kind = s.kind;
-    slots[n].index = s.index;
-  }
-}
 
 static uint32_t widest_access(const kl_plan *p) {
   const kl_body *b = p->main.threads ? &p->main : &p->tail;
@@ -144,45 +34,68 @@ static uint32_t widest_access(const kl_plan *p) {
   return most > p->target.max_bytes ? p->target.max_bytes : most;
 }
 
-static void describe_launch(const buffers *b, const kl_unit *u, const kl_plan *p, kiln_launch *l) {
-  kl_arena *arena = &b->a->arena;
-  kiln_slot *slots = KL_NEW_N(arena, kiln_slot, p->nargs + 1);
-  fill_slots(b, u, p, slots);
-  *l = (kiln_launch){.kernel = kl_str_dup(arena, kl_str_of(p->name)).p,
+// Sizes are those of the module's shapes: a counted plan's are the largest ones.
+static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, kiln_launch *l) {
+  const kl_shape *root = kl_root(u->comp)->shape;
+  *l = (kiln_launch){.kernel = kl_str_dup(&j->a->arena, kl_str_of(p->name)).p,
                      .grid = {(uint32_t)p->grid, 1, 1},
                      .block = {p->target.block, 1, 1},
+                     .cluster = {1, 1, 1},
+                     .programmatic = p->programmatic,
                      .vector_bytes = widest_access(p),
                      .lanes = p->main.threads ? p->main.lanes : p->tail.lanes,
-                     .elements = p->count,
-                     .slot_count = p->nargs,
-                     .slots = slots};
+                     .rest_lanes = p->tail.lanes,
+                     .elements = kl_shape_leaf_count(root) ? kl_shape_leaf(root, 0)->count : 0,
+                     .argument_count = u->narguments,
+                     .arguments = u->arguments};
   if (p->target.machine == KL_HOST) l->grid[0] = p->count != 0;
-  for (uint32_t i = 0; i < p->nargs; i++) l->bytes += slots[i].bytes;
+  for (uint32_t i = 0; i < u->comp->nparams; i++) {
+    const kl_shape *s = u->comp->instr[u->comp->params[i]].shape;
+    for (uint32_t k = 0; k < kl_shape_leaf_count(s); k++) l->bytes += kl_shape_bytes(kl_shape_leaf(s, k));
+  }
+  for (uint32_t k = 0; k < kl_shape_leaf_count(root); k++) l->bytes += kl_shape_bytes(kl_shape_leaf(root, k));
 }
 
-// --- compiling ----------------------------------------------------------------------------------------------------
+// --- one kernel ---------------------------------------------------------------------------------------------------
 
-typedef struct job {
-  kl_ctx *cx;
-  const kiln_module *m;
-  kiln_compile_params params;
-  kl_target target;
-  kiln_artifact *a;
-  buffers buffers;
-  kl_unit *units;
-  uint32_t nunits;
-  kl_arena scratch;
-  kl_sb plan_text;
-  LLVMContextRef llcx;
-  LLVMModuleRef module; // all kernels so far
-} job;
+// What the launch may do with the slots of a kernel.
+static kiln_status bind_slots(job *j, const kl_kernel_unit *u, kl_plan *p) {
+  kl_kernels *k = &j->kernels;
+  for (uint32_t i = 0; i < u->narguments; i++) {
+    const kiln_argument *a = &u->arguments[i];
+    if (a->kind != KILN_ARGUMENT_SLOT) continue;
+    if (j->params.scalars_by_value && kl_plan_by_value(p, i)) k->slots[a->slot].by_value = true;
+    for (uint32_t q = 0; q < k->npairs && !a->output; q++) {
+      kl_alias_pair *pair = &k->pairs[q];
+      const char *why;
+      if (pair->parameter != a->slot || pair->dropped) continue;
+      for (uint32_t o = 0; o < u->narguments; o++)
+        if (u->arguments[o].output && u->arguments[o].kind == KILN_ARGUMENT_SLOT &&
+            u->arguments[o].slot == pair->result && !kl_plan_alias(p, i, o, &why))
+          KL_TRY(kl_alias_fails(j->cx, k, pair, why));
+    }
+  }
+  return KILN_OK;
+}
 
-// Two names that become the same identifier are told apart by their number.
-static const char *kernel_name(job *j, uint32_t i) {
-  kl_str s = kl_symbol_text(&j->m->names, j->units[i].from ? j->units[i].from->name : j->m->name);
-  if (j->params.fusion) s = kl_str_of(j->params.fusion);
-  if (j->nunits == 1) return kl_str_dup(&j->scratch, s).p;
-  return kl_strf(&j->scratch, "%.*s_%u", KL_FMT(s), i);
+// The slots that grow with the count, and the argument that tells it. Shapes that grew are new ones.
+static kiln_status bind_count(job *j, kl_kernel_unit *u, const kl_plan *p) {
+  uint32_t n = 0, inputs = 0;
+  for (uint32_t i = 0; i < u->comp->nparams; i++) {
+    const kl_shape *s = u->comp->instr[u->comp->params[i]].shape;
+    for (uint32_t l = 0; l < kl_shape_leaf_count(s); l++, inputs++)
+      if (u->arguments[inputs].kind == KILN_ARGUMENT_SLOT)
+        j->kernels.slots[u->arguments[inputs].slot].counted = p->slots[inputs].shape != kl_shape_leaf(s, l);
+  }
+  for (; n < u->narguments; n++) {
+    if (u->arguments[n].kind != KILN_ARGUMENT_SLOT)
+      return kl_unsupported(j->cx, kl_root(u->comp)->span,
+                            "a fusion with a run-time element count has a result that ENTRY does not return");
+    if (n >= inputs) j->kernels.slots[u->arguments[n].slot].counted = true;
+    j->kernels.slots[u->arguments[n].slot].bytes = p->slots[n].bytes;
+  }
+  u->arguments[u->narguments++] = (kiln_argument){.kind = KILN_ARGUMENT_COUNT};
+  return KILN_OK;
 }
 
 static kiln_status add_module(job *j, LLVMModuleRef m) {
@@ -194,24 +107,41 @@ static kiln_status add_module(job *j, LLVMModuleRef m) {
   return kl_fail(j->cx, KILN_E_INTERNAL, KL_NOWHERE, "linking the kernels of one module failed");
 }
 
-static kiln_status compile_unit(job *j, uint32_t i) {
-  kl_plan_params pp = {.target = j->target, .name = kernel_name(j, i), .align = j->params.argument_align};
-  kl_plan *plan;
-  KL_TRY(kl_plan_make(j->cx, j->m, j->units[i].comp, &pp, &j->scratch, &plan));
-  if (j->params.keep & KILN_KEEP_PLAN) kl_plan_print(&j->plan_text, plan);
-  describe_launch(&j->buffers, &j->units[i], plan, &j->a->launches[i]);
-  j->a->host_launches[i] = (kl_host_launch){plan->main.threads, plan->count != 0};
+static kiln_status emit(job *j, kl_plan *p) {
   char *triple, *layout;
-  kiln_status st = kl_machine_layout(j->cx, &j->target, &triple, &layout);
+  KL_TRY(kl_machine_layout(j->cx, &j->target, &triple, &layout));
+  LLVMModuleRef m = kl_emit_kernel(j->cx, j->llcx, p, triple, layout);
+  LLVMDisposeMessage(triple);
+  LLVMDisposeMessage(layout);
+  return add_module(j, m);
+}
+
+static kiln_status compile_kernel(job *j, uint32_t i) {
+  kl_kernel_unit *u = &j->kernels.units[i];
+  const kl_comp *comp = u->comp;
+  kiln_manifest *f = &j->a->manifest;
+  kl_plan_params pp = {.target = j->target,
+                       .name = u->name,
+                       .align = j->params.argument_align,
+                       .counted = f->counted,
+                       .programmatic = j->params.programmatic};
+  kl_plan *plan;
+  if (f->counted) KL_TRY(kl_plan_recount(j->cx, j->m, comp, j->params.max_count, &j->scratch, &comp, &f->count_unit));
+  KL_TRY(kl_plan_make(j->cx, j->m, comp, &pp, &j->scratch, &plan));
+  kiln_status st = bind_slots(j, u, plan);
+  if (st == KILN_OK && f->counted) st = bind_count(j, u, plan);
   if (st == KILN_OK) {
-    LLVMModuleRef m = kl_emit_kernel(j->cx, j->llcx, plan, triple, layout);
-    LLVMDisposeMessage(triple);
-    LLVMDisposeMessage(layout);
-    st = add_module(j, m);
+    if (f->counted) f->max_count = plan->count;
+    if (j->params.keep & KILN_KEEP_PLAN) kl_plan_print(&j->plan_text, plan);
+    describe_launch(j, u, plan, &j->a->launches[i]);
+    j->a->host_launches[i] = (kl_host_launch){plan->main.threads, plan->count != 0};
+    st = emit(j, plan);
   }
   kl_plan_free(plan);
   return st;
 }
+
+// --- all of them --------------------------------------------------------------------------------------------------
 
 static kiln_status keep_text(kiln_artifact *a, kiln_text_kind kind, const char *text, size_t n) {
   a->text[kind] = kl_arena_try_alloc(&a->arena, n + 1);
@@ -240,7 +170,7 @@ static kiln_status keep_code(job *j, LLVMMemoryBufferRef code) {
 }
 
 static kiln_status generate(job *j) {
-  for (uint32_t i = 0; i < j->nunits; i++) KL_TRY(compile_unit(j, i));
+  for (uint32_t i = 0; i < j->kernels.n; i++) KL_TRY(compile_kernel(j, i));
   if (j->params.keep & KILN_KEEP_PLAN) KL_TRY(keep_text(j->a, KILN_TEXT_PLAN, j->plan_text.p, j->plan_text.n));
   if (j->params.keep & KILN_KEEP_LLVM) KL_TRY(keep_llvm(j));
   LLVMModuleRef m = j->module;
@@ -253,36 +183,74 @@ static kiln_status generate(job *j) {
   return st == KILN_E_MEMORY ? kl_out_of_memory(j->cx, 0, "the kernel's code") : st;
 }
 
-static void describe_interface(job *j) {
+static void describe_artifact(job *j) {
   kiln_artifact *a = j->a;
-  const kl_comp *c = &j->m->comp[j->m->entry];
-  // One fusion picked out of ENTRY is its own interface.
-  bool picked = j->params.fusion != NULL;
-  if (picked) c = &j->m->comp[j->units[0].comp];
-  if (picked) j->units[0].from = NULL;
-  j->buffers = (buffers){.a = a, .entry = c};
-  a->nparams = count_params(c, &a->arena, &j->buffers.param_base);
-  a->nresults = leaves(kl_root(c));
-  a->nlaunches = j->nunits;
-  a->launches = KL_NEW_N(&a->arena, kiln_launch, j->nunits);
-  a->host_launches = KL_NEW_N(&a->arena, kl_host_launch, j->nunits);
-  if (j->units[0].from) place_fusions(&j->buffers, j->units, j->nunits);
+  kl_kernels *k = &j->kernels;
+  // On the host any buffer does whose elements are aligned.
+  for (uint32_t i = 0; a->host && i < k->nslots; i++) {
+    kl_dtype t = k->slots[i].type.dtype;
+    unsigned bits = kl_is_complex(t) ? kl_info(t)->bits / 2 : kl_info(t)->bits;
+    k->slots[i].align = bits < 8 ? 1 : bits / 8;
+  }
+  a->launches = KL_NEW_N(&a->arena, kiln_launch, k->n);
+  a->host_launches = KL_NEW_N(&a->arena, kl_host_launch, k->n);
+  a->manifest = (kiln_manifest){.struct_size = sizeof a->manifest,
+                                .target = a->target,
+                                .parameter_count = k->nparams,
+                                .result_count = k->nresults,
+                                .slots = k->slots,
+                                .launch_count = k->n,
+                                .launches = a->launches,
+                                .scratch_bytes = k->scratch_bytes,
+                                .scratch_align = 256,
+                                .counted = j->params.max_count != 0,
+                                .count_unit = 1};
+}
+
+// After every kernel has agreed.
+static void declare_aliases(kl_kernels *k) {
+  for (uint32_t i = 0; i < k->npairs; i++) {
+    if (k->pairs[i].dropped) continue;
+    k->slots[k->pairs[i].parameter].alias = k->pairs[i].result;
+    k->slots[k->pairs[i].result].alias = k->pairs[i].parameter;
+  }
+}
+
+static kiln_status find_target(job *j) {
+  const kiln_device_info *d = j->params.device;
+  const char *name = j->params.target ? j->params.target : d ? d->target : "sm_90";
+  KL_TRY(kl_target_parse(j->cx, name, &j->target));
+  memcpy(j->a->target, name, strlen(name) + 1); // kl_target_parse has bounded it
+  j->a->host = j->target.machine == KL_HOST;
+  if (d && !j->a->host) {
+    j->target.multiprocessors = d->multiprocessors;
+    j->target.shared_bytes = d->block_shared_optin;
+    j->target.l2_bytes = d->l2_bytes;
+  }
+  if (j->params.programmatic && !j->a->host && j->target.sm < 90)
+    return kl_invalid(j->cx, KL_NOWHERE, "programmatic launches: expected target sm_90 or newer, found %s", name);
+  return KILN_OK;
 }
 
 static kiln_status compile(job *j) {
-  KL_TRY(kl_target_parse(j->cx, j->params.target, &j->target));
-  KL_TRY(kl_plan_units(j->cx, j->m, j->params.fusion, &j->scratch, &j->units, &j->nunits));
-  const char *target = j->params.target ? j->params.target : "sm_90";
-  memcpy(j->a->target, target, strlen(target) + 1); // kl_target_parse has bounded it
-  j->a->host = j->target.machine == KL_HOST;
-  describe_interface(j);
-  return generate(j);
+  KL_TRY(find_target(j));
+  KL_TRY(kl_kernels_make(j->cx, j->m, &j->params, &j->a->arena, &j->kernels));
+  KL_TRY(kl_kernels_alias(j->cx, &j->params, &j->kernels));
+  if (j->params.max_count && j->kernels.n != 1)
+    return kl_unsupported(j->cx, kl_root(j->kernels.entry)->span,
+                          "a run-time element count takes one kernel, this module needs %u", j->kernels.n);
+  describe_artifact(j);
+  KL_TRY(generate(j));
+  declare_aliases(&j->kernels);
+  return KILN_OK;
 }
 
 static kiln_status check_params(kl_ctx *cx, const kiln_compile_params *p) {
   uint32_t al = p->argument_align;
   if (al && (al & (al - 1) || al > 4096))
     return kl_invalid(cx, KL_NOWHERE, "argument_align is %u: expected a power of two up to 4096", al);
+  if (p->max_count < 0)
+    return kl_invalid(cx, KL_NOWHERE, "max_count is %lld: expected 0 or more", (long long)p->max_count);
   return KILN_OK;
 }
 
@@ -311,37 +279,4 @@ kiln_status kiln_compile(kiln_context *cx, const kiln_module *m, const kiln_comp
   else
     kiln_artifact_destroy(&j.a);
   return st;
-}
-
-// --- the artifact ---------------------------------------------------------------------------------------------------
-
-void kiln_artifact_destroy(kiln_artifact **a) {
-  if (!a || !*a) return;
-  kl_ctx *cx = (*a)->cx;
-  kl_arena_free(&(*a)->arena);
-  kl_free(cx, *a, sizeof **a);
-  kiln_context_destroy(&cx);
-  *a = NULL;
-}
-
-const char *kiln_artifact_text(const kiln_artifact *a, kiln_text_kind kind, size_t *size) {
-  if ((unsigned)kind >= KL_COUNT(a->text)) return NULL;
-  if (size) *size = a->text_size[kind];
-  return a->text[kind];
-}
-
-const char *kiln_artifact_target(const kiln_artifact *a) {
-  return a->target;
-}
-size_t kiln_artifact_launch_count(const kiln_artifact *a) {
-  return a->nlaunches;
-}
-const kiln_launch *kiln_artifact_launch(const kiln_artifact *a, size_t i) {
-  return i < a->nlaunches ? &a->launches[i] : NULL;
-}
-size_t kiln_artifact_param_count(const kiln_artifact *a) {
-  return a->nparams;
-}
-size_t kiln_artifact_result_count(const kiln_artifact *a) {
-  return a->nresults;
 }

@@ -17,7 +17,6 @@ struct kiln_cuda_kernel {
   char target[16];
   char *ptx; // NUL-terminated, as the driver wants it
   kl_program program;
-  kl_interface_buffer *interface;
   pthread_mutex_t loading;
   atomic_bool ready;
   CUlibrary library; // where the driver has libraries, else a module
@@ -52,10 +51,8 @@ kiln_status kiln_cuda_kernel_create(kiln_context *cx, const kiln_driver *d, cons
   *k = (kiln_cuda_kernel){.cx = kcx, .d = d, .context = own};
   kl_arena_init(&k->arena, kcx);
   pthread_mutex_init(&k->loading, NULL);
-  kl_program_copy(&k->program, &k->arena, a);
-  k->fn = KL_NEW_N(&k->arena, CUfunction, a->nlaunches);
-  k->interface = KL_NEW_N(&k->arena, kl_interface_buffer, a->nparams + a->nresults);
-  kl_program_interface(&k->program, k->interface);
+  kl_program_make(&k->program, &k->arena, a);
+  k->fn = KL_NEW_N(&k->arena, CUfunction, a->manifest.launch_count);
   kiln_status st = copy_code(cx, k, a);
   if (st == KILN_OK)
     *out = k;
@@ -136,7 +133,8 @@ static kiln_status load_code(kl_ctx *cx, kiln_cuda_kernel *k) {
 }
 
 // Drivers load lazily: a function's code may be compiled only when it is asked for.
-static kiln_status load_function(kl_ctx *cx, kiln_cuda_kernel *k, const char *name, CUfunction *fn) {
+static kiln_status load_function(kl_ctx *cx, kiln_cuda_kernel *k, const kiln_launch *l, CUfunction *fn) {
+  const char *name = l->kernel;
   CUresult code;
   CUkernel kernel;
   if (k->module) {
@@ -148,14 +146,17 @@ static kiln_status load_function(kl_ctx *cx, kiln_cuda_kernel *k, const char *na
     if ((code = k->d->fn.cuKernelGetFunction(fn, kernel))) return load_failed(cx, k, "cuKernelGetFunction", code);
   }
   if (k->d->fn.cuFuncLoad && (code = k->d->fn.cuFuncLoad(*fn))) return load_failed(cx, k, "cuFuncLoad", code);
+  if (l->dynamic_shared_bytes)
+    KL_CUDA_TRY(cx, k->d, &k->fate, cuFuncSetAttribute, *fn, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                (int)l->dynamic_shared_bytes);
   return KILN_OK;
 }
 
 static kiln_status load(kl_ctx *cx, kiln_cuda_kernel *k) {
   KL_TRY(load_code(cx, k));
   kiln_status st = KILN_OK;
-  for (uint32_t i = 0; i < k->program.nlaunches && st == KILN_OK; i++)
-    st = load_function(cx, k, k->program.launches[i].kernel, &k->fn[i]);
+  for (size_t i = 0; i < k->program.manifest.launch_count && st == KILN_OK; i++)
+    st = load_function(cx, k, &k->program.manifest.launches[i], &k->fn[i]);
   if (st != KILN_OK) unload(k);
   return st;
 }
@@ -163,7 +164,7 @@ static kiln_status load(kl_ctx *cx, kiln_cuda_kernel *k) {
 kiln_status kiln_cuda_kernel_prepare(kiln_context *cx, kiln_cuda_kernel *k) {
   kl_cuda_scope scope;
   KL_TRY(kl_cuda_alive(cx, k->d, &k->fate));
-  if (atomic_load(&k->ready) || k->program.nlaunches == 0) return KILN_OK;
+  if (atomic_load(&k->ready) || k->program.manifest.launch_count == 0) return KILN_OK;
   KL_TRY(check_ptx(cx, k));
   KL_TRY(kl_cuda_enter(cx, k->d, &k->fate, k->context, &scope));
   pthread_mutex_lock(&k->loading);
@@ -185,115 +186,56 @@ static kiln_status read_resources(kl_ctx *cx, kiln_cuda_kernel *k, CUfunction fn
 
 kiln_status kiln_cuda_kernel_resources(kiln_context *cx, kiln_cuda_kernel *k, size_t i, kiln_cuda_resources *out) {
   kl_cuda_scope scope;
-  if (i >= k->program.nlaunches)
-    return kl_invalid(cx, KL_NOWHERE, "expected a launch below %u, found %zu", k->program.nlaunches, i);
+  if (i >= k->program.manifest.launch_count)
+    return kl_invalid(cx, KL_NOWHERE, "expected a launch below %zu, found %zu", k->program.manifest.launch_count, i);
   KL_TRY(kiln_cuda_kernel_prepare(cx, k));
   KL_TRY(kl_cuda_enter(cx, k->d, &k->fate, k->context, &scope));
   kiln_status st = read_resources(cx, k, k->fn[i], out);
   return kl_cuda_leave(cx, k->d, &k->fate, &scope, st);
 }
 
-// --- buffers ------------------------------------------------------------------------------------------------------
+// --- launching ----------------------------------------------------------------------------------------------------
 
 typedef struct launch {
   kl_ctx *cx;
   kiln_cuda_kernel *k;
   const kiln_cuda_launch_params *p;
+  uint64_t *at;     // by slot
+  uint64_t *values; // of one kernel's arguments
+  void **args;      // their addresses
 } launch;
 
-static uint64_t interface_address(const launch *l, uint32_t i) {
-  uint32_t n = l->k->program.nparams;
-  return i < n ? l->p->parameters[i] : l->p->results[i - n];
-}
-
-#define BUFFER_FMT "%s %u"
-#define BUFFER(l, i)                                                                                                   \
-  (i) < (l)->k->program.nparams ? "parameter" : "result",                                                              \
-      (i) < (l)->k->program.nparams ? (i) : (i) - (l)->k->program.nparams
-
-static kiln_status check_address(const launch *l, uint32_t i) {
-  const kl_interface_buffer *b = &l->k->interface[i];
-  uint64_t at = interface_address(l, i);
-  if (b->bytes == 0) return KILN_OK;
-  if (at == 0) return kl_invalid(l->cx, KL_NOWHERE, BUFFER_FMT ": expected an address, found 0", BUFFER(l, i));
-  if (at % b->align == 0) return KILN_OK;
-  return kl_invalid(l->cx, KL_NOWHERE, BUFFER_FMT ": expected an address that is a multiple of %u, found 0x%llx",
-                    BUFFER(l, i), b->align, (unsigned long long)at);
-}
-
-static kiln_status check_overlap(const launch *l, uint32_t i, uint32_t k) {
-  const kl_interface_buffer *a = &l->k->interface[i], *b = &l->k->interface[k];
-  uint64_t at = interface_address(l, i), other = interface_address(l, k);
-  if (!a->bytes || !b->bytes || at + (uint64_t)a->bytes <= other || other + (uint64_t)b->bytes <= at) return KILN_OK;
-  return kl_invalid(l->cx, KL_NOWHERE,
-                    BUFFER_FMT " at 0x%llx, %lld bytes: expected to overlap nothing, found it over " BUFFER_FMT
-                               " at 0x%llx, %lld bytes",
-                    BUFFER(l, i), (unsigned long long)at, (long long)a->bytes, BUFFER(l, k), (unsigned long long)other,
-                    (long long)b->bytes);
-}
-
-// Results are few; every one is held against all buffers.
-static kiln_status check_buffers(const launch *l) {
-  const kl_program *p = &l->k->program;
-  uint32_t n = p->nparams + p->nresults;
-  for (uint32_t i = 0; i < n; i++) KL_TRY(check_address(l, i));
-  for (uint32_t i = 0; i < n; i++)
-    for (uint32_t k = 0; l->k->interface[i].output && k < n; k++)
-      if (k != i && (k < i || !l->k->interface[k].output)) KL_TRY(check_overlap(l, i, k));
-  if (p->ntemps && (l->p->scratch == 0 || l->p->scratch % 256))
-    return kl_invalid(l->cx, KL_NOWHERE, "scratch: expected an address that is a multiple of 256, found 0x%llx",
-                      (unsigned long long)l->p->scratch);
-  return KILN_OK;
-}
-
-static uint64_t slot_address(const launch *l, const kiln_slot *s) {
-  switch (s->kind) {
-  case KILN_BUFFER_PARAM: return l->p->parameters[s->index];
-  case KILN_BUFFER_RESULT: return l->p->results[s->index];
-  default: return l->p->scratch + kl_scratch_offset(l->k->program.temp_bytes, s->index);
+static kiln_status launch_one(const launch *l, size_t i) {
+  const kiln_launch *at = &l->k->program.manifest.launches[i];
+  uint32_t grid = kl_program_grid(&l->k->program, at, l->p->count), n = 0;
+  if (grid == 0) return KILN_OK;
+  for (size_t s = 0; s < at->argument_count; s++) {
+    l->values[s] = kl_program_argument(&at->arguments[s], l->at, l->p->count, l->p->scratch);
+    l->args[s] = &l->values[s];
   }
-}
-
-// --- launching ----------------------------------------------------------------------------------------------------
-
-static kiln_status launch_one(const launch *l, uint32_t i, uint64_t *addresses, void **args) {
-  const kiln_launch *at = &l->k->program.launches[i];
-  if (at->grid[0] == 0) return KILN_OK;
-  for (size_t s = 0; s < at->slot_count; s++) {
-    addresses[s] = slot_address(l, &at->slots[s]);
-    args[s] = &addresses[s];
-  }
-  CUlaunchConfig config = {.gridDimX = at->grid[0],
+  CUlaunchAttribute attributes[2] = {{0}};
+  if (at->cluster[0] * at->cluster[1] * at->cluster[2] > 1)
+    attributes[n++] = (CUlaunchAttribute){
+        .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+        .value = {.clusterDim = {at->cluster[0], at->cluster[1], at->cluster[2]}},
+    };
+  if (at->programmatic)
+    attributes[n++] = (CUlaunchAttribute){
+        .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        .value = {.programmaticStreamSerializationAllowed = 1},
+    };
+  CUlaunchConfig config = {.gridDimX = grid,
                            .gridDimY = at->grid[1],
                            .gridDimZ = at->grid[2],
                            .blockDimX = at->block[0],
                            .blockDimY = at->block[1],
                            .blockDimZ = at->block[2],
-                           .hStream = l->p->stream};
-  KL_CUDA_TRY(l->cx, l->k->d, &l->k->fate, cuLaunchKernelEx, &config, l->k->fn[i], args, NULL);
+                           .sharedMemBytes = at->dynamic_shared_bytes,
+                           .hStream = l->p->stream,
+                           .attrs = n ? attributes : NULL,
+                           .numAttrs = n};
+  KL_CUDA_TRY(l->cx, l->k->d, &l->k->fate, cuLaunchKernelEx, &config, l->k->fn[i], l->args, NULL);
   return KILN_OK;
-}
-
-static kiln_status copy_one(const launch *l, const kl_copy *c) {
-  if (c->from.bytes == 0) return KILN_OK;
-  KL_CUDA_TRY(l->cx, l->k->d, &l->k->fate, cuMemcpyDtoDAsync, l->p->results[c->result], slot_address(l, &c->from),
-              (size_t)c->from.bytes, l->p->stream);
-  return KILN_OK;
-}
-
-static kiln_status launch_all(const launch *l) {
-  const kl_program *p = &l->k->program;
-  size_t most = 1;
-  for (uint32_t i = 0; i < p->nlaunches; i++)
-    if (p->launches[i].slot_count > most) most = p->launches[i].slot_count;
-  uint64_t *addresses = kl_alloc(l->cx, most * sizeof *addresses);
-  void **args = kl_alloc(l->cx, most * sizeof *args);
-  kiln_status st = KILN_OK;
-  for (uint32_t i = 0; i < p->nlaunches && st == KILN_OK; i++) st = launch_one(l, i, addresses, args);
-  for (uint32_t i = 0; i < p->ncopies && st == KILN_OK; i++) st = copy_one(l, &p->copies[i]);
-  kl_free(l->cx, args, most * sizeof *args);
-  kl_free(l->cx, addresses, most * sizeof *addresses);
-  return st;
 }
 
 // Loading while a stream is captured would end the capture.
@@ -308,14 +250,26 @@ static kiln_status prepare_unless_capturing(const launch *l) {
   return kiln_cuda_kernel_prepare(l->cx, l->k);
 }
 
+static kiln_status launch_all(const launch *l) {
+  const kiln_manifest *f = &l->k->program.manifest;
+  kl_cuda_scope scope;
+  if (f->parameter_count) memcpy(l->at, l->p->parameters, f->parameter_count * sizeof(uint64_t));
+  if (f->result_count) memcpy(l->at + f->parameter_count, l->p->results, f->result_count * sizeof(uint64_t));
+  KL_TRY(kl_program_check(l->cx, &l->k->program, l->at, l->p->count, l->p->scratch));
+  KL_TRY(kl_cuda_enter(l->cx, l->k->d, &l->k->fate, l->k->context, &scope));
+  kiln_status st = prepare_unless_capturing(l);
+  for (size_t i = 0; i < f->launch_count && st == KILN_OK; i++) st = launch_one(l, i);
+  return kl_cuda_leave(l->cx, l->k->d, &l->k->fate, &scope, st);
+}
+
 kiln_status kiln_cuda_kernel_launch(kiln_context *cx, kiln_cuda_kernel *k, const kiln_cuda_launch_params *params) {
   kiln_cuda_launch_params p = {0};
-  kl_cuda_scope scope;
   memcpy(&p, params, params->struct_size < sizeof p ? params->struct_size : sizeof p);
-  launch l = {cx, k, &p};
-  KL_TRY(check_buffers(&l));
-  KL_TRY(kl_cuda_enter(cx, k->d, &k->fate, k->context, &scope));
-  kiln_status st = prepare_unless_capturing(&l);
-  if (st == KILN_OK) st = launch_all(&l);
-  return kl_cuda_leave(cx, k->d, &k->fate, &scope, st);
+  size_t slots = k->program.manifest.parameter_count + k->program.manifest.result_count;
+  size_t words = slots + 2 * k->program.most_arguments + 1;
+  uint64_t *memory = kl_alloc(cx, words * sizeof *memory);
+  launch l = {cx, k, &p, memory, memory + slots, (void **)(memory + slots + k->program.most_arguments)};
+  kiln_status st = launch_all(&l);
+  kl_free(cx, memory, words * sizeof *memory);
+  return st;
 }

@@ -11,7 +11,7 @@
 #include <xmmintrin.h>
 #endif
 
-typedef void (*kl_host_fn)(void *const *slots, int64_t begin, int64_t end);
+typedef void (*kl_host_fn)(void *const *slots, int64_t begin, int64_t end, int64_t count);
 
 struct kiln_kernel {
   kl_ctx *cx; // its own
@@ -54,8 +54,8 @@ static kiln_status load_object(kl_ctx *cx, kiln_kernel *k, const kiln_artifact *
   LLVMMemoryBufferRef object =
       LLVMCreateMemoryBufferWithMemoryRangeCopy(a->object, a->object_size, a->launches[0].kernel);
   KL_TRY(kl_llvm_error(cx, LLVMOrcLLJITAddObjectFile(k->jit, library, object), "loading the kernel"));
-  for (uint32_t i = 0; i < k->program.nlaunches; i++)
-    KL_TRY(look_up(cx, k->jit, library, k->program.launches[i].kernel, &k->fn[i]));
+  for (size_t i = 0; i < k->program.manifest.launch_count; i++)
+    KL_TRY(look_up(cx, k->jit, library, k->program.manifest.launches[i].kernel, &k->fn[i]));
   return KILN_OK;
 }
 
@@ -68,9 +68,9 @@ kiln_status kiln_kernel_load(kiln_context *cx, const kiln_artifact *a, kiln_kern
   kiln_kernel *k = kl_alloc(kcx, sizeof *k);
   k->cx = kcx;
   kl_arena_init(&k->arena, kcx);
-  kl_program_copy(&k->program, &k->arena, a);
-  k->fn = KL_NEW_N(&k->arena, kl_host_fn, a->nlaunches);
-  k->host = kl_arena_dup(&k->arena, a->host_launches, a->nlaunches * sizeof *k->host);
+  kl_program_make(&k->program, &k->arena, a);
+  k->fn = KL_NEW_N(&k->arena, kl_host_fn, a->manifest.launch_count);
+  k->host = kl_arena_dup(&k->arena, a->host_launches, a->manifest.launch_count * sizeof *k->host);
   kl_jit *jit;
   kiln_status st = kl_jit_get(cx, &jit);
   if (st == KILN_OK) st = load_object(cx, k, a);
@@ -97,7 +97,7 @@ void kiln_kernel_destroy(kiln_kernel **kp) {
 typedef struct work {
   kl_host_fn fn;
   void *const *slots;
-  int64_t begin, end;
+  int64_t begin, end, count;
 } work;
 
 // Kernels are right in one floating-point environment only: round to nearest, denormals kept, nothing trapping.
@@ -107,7 +107,7 @@ static void *run_part(void *arg) {
   unsigned saved = _mm_getcsr();
   _mm_setcsr(0x1f80);
 #endif
-  w->fn(w->slots, w->begin, w->end);
+  w->fn(w->slots, w->begin, w->end, w->count);
 #if defined(__x86_64__)
   _mm_setcsr(saved);
 #endif
@@ -118,7 +118,7 @@ enum { MAX_THREADS = 256, MIN_ITERATIONS = 512 };
 
 // The part that begins at 0 also runs the tail; it runs on this thread. A thread that cannot start leaves its part
 // here.
-static void run_parallel(kl_host_fn fn, void *const *slots, int64_t iterations, uint32_t threads) {
+static void run_parallel(kl_host_fn fn, void *const *slots, int64_t iterations, int64_t count, uint32_t threads) {
   int64_t most = iterations / MIN_ITERATIONS + 1;
   int64_t n = threads < most ? threads : most;
   if (n > MAX_THREADS) n = MAX_THREADS;
@@ -128,7 +128,7 @@ static void run_parallel(kl_host_fn fn, void *const *slots, int64_t iterations, 
   int64_t each = iterations / n, more = iterations % n, at = 0;
   for (int64_t i = 0; i < n; i++) {
     int64_t size = each + (i < more);
-    parts[i] = (work){fn, slots, at, at + size};
+    parts[i] = (work){fn, slots, at, at + size, count};
     at += size;
   }
   for (int64_t i = 1; i < n; i++) started[i] = pthread_create(&ids[i], NULL, run_part, &parts[i]) == 0;
@@ -142,40 +142,21 @@ static void run_parallel(kl_host_fn fn, void *const *slots, int64_t iterations, 
 
 typedef struct run {
   const kiln_kernel *k;
-  const void *const *parameters;
-  void *const *results;
-  void **temps;
+  uint64_t *at;     // by slot
+  void **arguments; // of one kernel
+  char *scratch;
+  int64_t count;
   uint32_t threads;
 } run;
 
-static void *buffer(const run *r, const kiln_slot *s) {
-  switch (s->kind) {
-  case KILN_BUFFER_PARAM: return (void *)r->parameters[s->index];
-  case KILN_BUFFER_RESULT: return r->results[s->index];
-  default: return r->temps[s->index];
-  }
-}
-
-static void run_launch(const run *r, uint32_t i, void **slots) {
-  const kiln_launch *l = &r->k->program.launches[i];
-  for (size_t s = 0; s < l->slot_count; s++) slots[s] = buffer(r, &l->slots[s]);
-  if (r->k->host[i].any) run_parallel(r->k->fn[i], slots, r->k->host[i].iterations, r->threads);
-}
-
-static size_t most_slots(const kiln_kernel *k) {
-  size_t most = 1;
-  for (uint32_t i = 0; i < k->program.nlaunches; i++) {
-    if (k->program.launches[i].slot_count > most) most = k->program.launches[i].slot_count;
-  }
-  return most;
-}
-
-static kiln_status allocate_temps(kl_ctx *cx, const kiln_kernel *k, void **temps) {
-  for (uint32_t i = 0; i < k->program.ntemps; i++) {
-    temps[i] = kl_try_alloc(cx, (size_t)k->program.temp_bytes[i] + 1);
-    if (!temps[i]) return kl_out_of_memory(cx, (size_t)k->program.temp_bytes[i], "a temporary array");
-  }
-  return KILN_OK;
+static void run_launch(const run *r, size_t i) {
+  const kiln_launch *l = &r->k->program.manifest.launches[i];
+  bool counted = r->k->program.manifest.counted;
+  int64_t iterations = counted ? r->count / l->lanes : r->k->host[i].iterations;
+  for (size_t s = 0; s < l->argument_count; s++)
+    r->arguments[s] = (void *)(uintptr_t)kl_program_argument(&l->arguments[s], r->at, r->count, (uintptr_t)r->scratch);
+  if (counted ? r->count != 0 : r->k->host[i].any)
+    run_parallel(r->k->fn[i], r->arguments, iterations, r->count, r->threads);
 }
 
 static uint32_t default_threads(void) {
@@ -183,22 +164,31 @@ static uint32_t default_threads(void) {
   return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (uint32_t)n;
 }
 
+static kiln_status run_all(kl_ctx *cx, run *r, const void *const *parameters, void *const *results) {
+  const kiln_manifest *f = &r->k->program.manifest;
+  for (size_t i = 0; i < f->parameter_count; i++) r->at[i] = (uintptr_t)parameters[i];
+  for (size_t i = 0; i < f->result_count; i++) r->at[f->parameter_count + i] = (uintptr_t)results[i];
+  KL_TRY(kl_program_check(cx, &r->k->program, r->at, r->count, (uintptr_t)r->scratch));
+  for (size_t i = 0; i < f->launch_count; i++) run_launch(r, i);
+  return KILN_OK;
+}
+
 kiln_status kiln_kernel_run(kiln_context *cx, const kiln_kernel *k, const void *const *parameters, void *const *results,
                             const kiln_run_params *params) {
-  uint32_t threads = params ? params->threads : 0;
-  size_t nslots = most_slots(k);
-  void **temps = kl_alloc(cx, (k->program.ntemps + 1) * sizeof(void *)),
-       **slots = kl_alloc(cx, nslots * sizeof(void *));
-  run r = {k, parameters, results, temps, threads ? threads : default_threads()};
-  kiln_status st = allocate_temps(cx, k, temps);
-  for (uint32_t i = 0; st == KILN_OK && i < k->program.nlaunches; i++) run_launch(&r, i, slots);
-  for (uint32_t i = 0; st == KILN_OK && i < k->program.ncopies; i++)
-    memcpy(results[k->program.copies[i].result], buffer(&r, &k->program.copies[i].from),
-           (size_t)k->program.copies[i].from.bytes);
-  for (uint32_t i = 0; i < k->program.ntemps; i++) {
-    if (temps[i]) kl_free(cx, temps[i], (size_t)k->program.temp_bytes[i] + 1);
-  }
-  kl_free(cx, slots, nslots * sizeof(void *));
-  kl_free(cx, temps, (k->program.ntemps + 1) * sizeof(void *));
+  kiln_run_params p = {0};
+  if (params) memcpy(&p, params, params->struct_size < sizeof p ? params->struct_size : sizeof p);
+  const kiln_manifest *f = &k->program.manifest;
+  size_t slots = f->parameter_count + f->result_count + 1, arguments = k->program.most_arguments + 1;
+  size_t scratch = (size_t)f->scratch_bytes + f->scratch_align;
+  run r = {.k = k, .count = p.count, .threads = p.threads ? p.threads : default_threads()};
+  char *memory = f->scratch_bytes ? kl_try_alloc(cx, scratch) : NULL;
+  if (f->scratch_bytes && !memory) return kl_out_of_memory(cx, scratch, "scratch memory");
+  r.scratch = memory ? memory + (f->scratch_align - (uintptr_t)memory % f->scratch_align) : NULL;
+  r.at = kl_alloc(cx, slots * sizeof *r.at);
+  r.arguments = kl_alloc(cx, arguments * sizeof *r.arguments);
+  kiln_status st = run_all(cx, &r, parameters, results);
+  kl_free(cx, r.arguments, arguments * sizeof *r.arguments);
+  kl_free(cx, r.at, slots * sizeof *r.at);
+  if (memory) kl_free(cx, memory, scratch);
   return st;
 }

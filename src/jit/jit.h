@@ -42,51 +42,34 @@ kiln_status kl_llvm_error(kl_ctx *cx, LLVMErrorRef e, const char *doing);
 
 // What the host needs to run one launch.
 typedef struct kl_host_launch {
-  int64_t iterations; // of the main body
+  int64_t iterations; // of the main body; with a run-time count: of the largest
   bool any;           // there is something to run
 } kl_host_launch;
 
-// A result that no kernel writes: it is a parameter, or a result that another one repeats.
-typedef struct kl_copy {
-  kiln_slot from;
-  uint32_t result;
-} kl_copy;
-
-// An artifact's launches and buffers, in an arena.
+// What an artifact's loaded forms have in common: its manifest, copied so that the artifact may go before them.
+enum { KL_SLOT_READ = 1, KL_SLOT_WRITTEN = 2 };
 typedef struct kl_program {
-  uint32_t nlaunches, ntemps, ncopies, nparams, nresults;
-  kiln_launch *launches;
-  int64_t *temp_bytes;
-  kl_copy *copies;
+  kiln_manifest manifest;
+  uint8_t *use; // by slot: KL_SLOT_*; 0: nothing looks at it
+  size_t most_arguments;
 } kl_program;
-void kl_program_copy(kl_program *p, kl_arena *arena, const kiln_artifact *a);
-// Where temporary i begins in one block of scratch memory; the number of temporaries gives its size.
-uint64_t kl_scratch_offset(const int64_t *temp_bytes, uint32_t i);
-
-// A parameter or result as the caller hands it over. No bytes: nothing looks at it.
-typedef struct kl_interface_buffer {
-  int64_t bytes;
-  uint32_t align;
-  bool output;
-} kl_interface_buffer;
-// Parameters, then results: nparams + nresults entries.
-void kl_program_interface(const kl_program *p, kl_interface_buffer *out);
+void kl_program_make(kl_program *p, kl_arena *arena, const kiln_artifact *a);
+// Checks the buffers of a launch. at: by slot, the address, or the value where the slot goes by value. The message
+// names slot and address.
+kiln_status kl_program_check(kl_ctx *cx, const kl_program *p, const uint64_t *at, int64_t count, uint64_t scratch);
+uint64_t kl_program_argument(const kiln_argument *a, const uint64_t *at, int64_t count, uint64_t scratch);
+uint32_t kl_program_grid(const kl_program *p, const kiln_launch *l, int64_t count); // blocks; 0: nothing to launch
 
 struct kiln_artifact {
   kl_ctx *cx; // its own
   kl_arena arena;
   char target[16];
   bool host;
-  uint32_t nlaunches;
+  kiln_manifest manifest;
   kiln_launch *launches;
   kl_host_launch *host_launches;
   void *object; // host: an object file with all kernels
   size_t object_size;
-  uint32_t ntemps;
-  int64_t *temp_bytes;
-  uint32_t ncopies;
-  kl_copy *copies;
-  uint32_t nparams, nresults;
   char *text[3]; // by kiln_text_kind
   size_t text_size[3];
 };

@@ -17,7 +17,7 @@ static kiln_status add_slots(kl_ctx *cx, const kiln_module *m, kl_slots *s, cons
     if (align < need)
       return kl_invalid(cx, in->span, "arguments are declared aligned to %u bytes: %s needs %u", align,
                         kl_info(leaf->dtype)->name, need);
-    VEC_PUSH(cx, &s->v, (kl_slot_info){.kind = kind, .shape = leaf, .bytes = bytes, .align = align});
+    VEC_PUSH(cx, &s->v, (kl_slot_info){.kind = kind, .shape = leaf, .bytes = bytes, .align = align, .alias = KL_NONE});
   }
   return KILN_OK;
 }
@@ -69,6 +69,9 @@ static uint32_t choose_lanes(const kl_plan *p, const kl_slots *s, uint32_t ninst
   uint32_t lanes = p->target.machine == KL_HOST ? p->target.host_lanes : p->target.max_bytes * 8 / narrow;
   while (lanes > 1 && lanes * wide > 128 * 8) lanes /= 2;
   while (lanes > 2 && (uint64_t)lanes * ninstr > 8192) lanes /= 2;
+  // A small array keeps every multiprocessor busy before it makes accesses wide.
+  int64_t most = p->target.multiprocessors * (int64_t)p->target.block;
+  while (lanes > 1 && !p->counted && most && p->count / lanes < most) lanes /= 2;
   return lanes < lowest ? lowest : lanes;
 }
 
@@ -81,17 +84,19 @@ static uint32_t lowest_lanes(const kl_slots *s) {
   return lanes;
 }
 
-// On a GPU `main` takes whole blocks only, so that its threads need no bounds check.
+// On a GPU `main` takes whole blocks only, so that its threads need no bounds check. Of a counted domain nothing is
+// known but its largest size: both bodies are planned for all of it.
 static kiln_status shape_launch(kl_ctx *cx, kl_plan *p, const kl_slots *s) {
   uint32_t lanes = choose_lanes(p, s, p->comp->ninstr), block = p->target.block;
   int64_t threads = p->count / lanes;
-  if (p->target.machine == KL_NVPTX) threads -= threads % block;
+  if (p->target.machine == KL_NVPTX && !p->counted) threads -= threads % block;
   p->main = (kl_body){.lanes = lanes, .threads = threads, .first = 0};
-  int64_t first = threads * lanes, rest = p->count - first;
+  int64_t first = p->counted ? 0 : threads * lanes, rest = p->count - first;
   uint32_t tail_lanes = lowest_lanes(s);
   p->tail = (kl_body){.lanes = tail_lanes, .threads = rest / tail_lanes + (rest % tail_lanes != 0), .first = first};
   p->main_blocks = threads / block;
   p->grid = p->main_blocks + (p->tail.threads + block - 1) / block;
+  if (p->counted) p->grid = p->main_blocks + (p->count - p->main_blocks * block * lanes + block - 1) / block;
   if (p->target.machine == KL_NVPTX && p->grid > INT32_MAX)
     return kl_unsupported(cx, kl_root(p->comp)->span, "%lld elements need %lld blocks: a grid has at most 2^31-1",
                           (long long)p->count, (long long)p->grid);
@@ -168,7 +173,7 @@ kiln_status kl_plan_check_exprs(kl_ctx *cx, const kl_plan *p) {
 
 static kiln_status fill(kl_ctx *cx, kl_plan *p, kl_slots *s, const kl_plan_params *params, kl_arena *arena) {
   KL_TRY(make_slots(cx, p->module, p->comp, arena, params->align ? params->align : 16, s));
-  if (p->target.machine == KL_NVPTX && s->nargs > KL_MAX_KERNEL_ARGS)
+  if (p->target.machine == KL_NVPTX && s->nargs + p->counted > KL_MAX_KERNEL_ARGS)
     return kl_unsupported(cx, kl_root(p->comp)->span,
                           "the fusion has %u parameters and results: a kernel takes at most %d", s->nargs,
                           KL_MAX_KERNEL_ARGS);
@@ -186,10 +191,11 @@ static kiln_status fill(kl_ctx *cx, kl_plan *p, kl_slots *s, const kl_plan_param
   return KILN_OK;
 }
 
-kiln_status kl_plan_make(kl_ctx *cx, const kiln_module *m, uint32_t comp, const kl_plan_params *params, kl_arena *arena,
-                         kl_plan **out) {
+kiln_status kl_plan_make(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, const kl_plan_params *params,
+                         kl_arena *arena, kl_plan **out) {
   kl_plan *p = KL_NEW(arena, kl_plan);
-  *p = (kl_plan){.arena = arena, .module = m, .comp = &m->comp[comp], .target = params->target};
+  *p = (kl_plan){.arena = arena, .module = m, .comp = comp, .target = params->target, .counted = params->counted};
+  p->programmatic = params->programmatic;
   p->name = identifier(arena, params->name);
   kl_exprs_init(&p->exprs, cx, arena);
   kl_slots s = {0};

@@ -20,6 +20,10 @@ typedef struct kl_target {
   uint32_t block;      // threads per block
   uint32_t max_bytes;  // widest memory access
   uint32_t host_lanes; // lanes per iteration on the host
+  // Of one GPU; 0 where the target may be any.
+  uint32_t multiprocessors;
+  uint32_t shared_bytes; // that a block may ask for
+  uint32_t l2_bytes;
 } kl_target;
 
 // Variables of every index expression in a plan.
@@ -98,6 +102,8 @@ typedef struct kl_slot_info {
   int64_t bytes;
   uint32_t align;
   const void *data; // CONST: packed bytes in the shape's layout
+  bool by_value;    // IN: the kernel's argument is the value
+  uint32_t alias;   // the slot that may be the same memory, KL_NONE if there is none
 } kl_slot_info;
 
 typedef struct kl_plan {
@@ -109,28 +115,47 @@ typedef struct kl_plan {
   kl_target target;
   int64_t count;          // elements of the domain
   uint32_t nslots, nargs; // nargs: IN and OUT slots, which come first
-  const kl_slot_info *slots;
+  kl_slot_info *slots;
   kl_body main, tail;
   int64_t grid;        // blocks; 0: nothing to launch
   int64_t main_blocks; // of which the first so many run `main`
   bool index64;        // some index does not fit 32 bits
+  // The kernel is given its element count n, at most `count`. Whole blocks of `main` come first; threads of `tail`
+  // count from element 0, and begin where `main` ends.
+  bool counted;
+  bool programmatic; // the kernel waits for the one before it
 } kl_plan;
 
 typedef struct kl_plan_params {
   kl_target target;
   const char *name;
   uint32_t align; // of every argument in bytes; 0: 16
+  bool counted;   // `comp` comes from kl_plan_recount
+  bool programmatic;
 } kl_plan_params;
 
-// Plans computation `comp` as one kernel. The plan lives in `arena`, but its expression tables do not: kl_plan_free.
-kiln_status kl_plan_make(kl_ctx *cx, const kiln_module *m, uint32_t comp, const kl_plan_params *params, kl_arena *arena,
-                         kl_plan **out);
+// Plans a computation as one kernel; what it calls is looked up in `m`. The plan lives in `arena`, but its expression
+// tables do not: kl_plan_free.
+kiln_status kl_plan_make(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, const kl_plan_params *params,
+                         kl_arena *arena, kl_plan **out);
 void kl_plan_free(kl_plan *p);
+
+// A copy of `comp` whose slowest dimension is as large as `max_count` elements of its results allow; *row: elements of
+// that dimension's unit. Whatever a plan of it does for the first n elements of each array along that dimension is
+// right for any array of n. Refuses, by op, what is not elementwise along that dimension.
+kiln_status kl_plan_recount(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, int64_t max_count, kl_arena *arena,
+                            const kl_comp **out, int64_t *row);
+
+// Lets input slot `in` and output slot `result` be the same memory, if every thread reads of it only what it writes
+// itself, and before it does; several inputs may be that memory. Else false, and why.
+bool kl_plan_alias(kl_plan *p, uint32_t in, uint32_t result, const char **why);
+// Passes input slot `in` by value; false if it is no rank-0 integer or the machine takes addresses only.
+bool kl_plan_by_value(kl_plan *p, uint32_t in);
 void kl_plan_print(kl_sb *b, const kl_plan *p);
 
 // What of a module becomes which kernel.
 typedef struct kl_unit {
-  uint32_t comp;        // computation to compile
+  const kl_comp *comp;  // to compile
   const kl_instr *from; // the fusion instruction, or NULL: ENTRY itself
 } kl_unit;
 // Lists the kernels of ENTRY in order: one per fusion instruction, or ENTRY as one. `only` names one fusion or is NULL.

@@ -125,7 +125,7 @@ kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl
   *out = units;
   if (!has_fusion(c)) {
     if (only) return kl_invalid(cx, KL_NOWHERE, "no fusion named '%s': ENTRY calls no fusion", only);
-    units[(*n)++] = (kl_unit){m->entry, NULL};
+    units[(*n)++] = (kl_unit){c, NULL};
     return KILN_OK;
   }
   for (uint32_t i = 0; i < c->ninstr; i++) {
@@ -133,7 +133,7 @@ kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl
     if (!only && !is_structure(in->op)) return refuse_mixed(cx, m, in);
     if (in->op != KL_OP_FUSION) continue;
     if (only && !kl_str_is(kl_symbol_text(&m->names, in->name), only)) continue;
-    units[(*n)++] = (kl_unit){in->called[0], in};
+    units[(*n)++] = (kl_unit){&m->comp[in->called[0]], in};
   }
   if (*n == 0) return kl_invalid(cx, KL_NOWHERE, "no fusion named '%s' in ENTRY", only);
   return KILN_OK;

@@ -223,15 +223,6 @@ static void needs_of(walk *w, const node *n, needs *d) {
 
 // --- steps --------------------------------------------------------------------------------------------------------
 
-static bool all_elements_equal(const kl_array *a) {
-  size_t bytes = kl_info(a->shape->dtype)->bytes;
-  const char *p = a->data;
-  for (int64_t i = 1; i < a->shape->count; i++) {
-    if (memcmp(p, p + (size_t)i * bytes, bytes) != 0) return false;
-  }
-  return true;
-}
-
 static kiln_status constant_slot(walk *w, const kl_instr *in, uint32_t *slot) {
   kl_slots *s = w->slots;
   for (uint32_t i = 0; i < s->constants.n; i++) {
@@ -248,7 +239,7 @@ static kiln_status constant_slot(walk *w, const kl_instr *in, uint32_t *slot) {
   if (!data) return kl_out_of_memory(w->cx, (size_t)bytes, "a constant");
   kl_array_pack(in->literal, data);
   *slot = (uint32_t)s->v.n;
-  VEC_PUSH(w->cx, &s->v, (kl_slot_info){KL_SLOT_CONST, in->shape, bytes, 16, data});
+  VEC_PUSH(w->cx, &s->v, (kl_slot_info){KL_SLOT_CONST, in->shape, bytes, 16, data, false, KL_NONE});
   VEC_PUSH(w->cx, &s->constants, in);
   return KILN_OK;
 }
@@ -272,7 +263,7 @@ static kiln_status fill_step(walk *w, const node *n, const needs *d, kl_step *s)
   if (in->op == KL_OP_IOTA) {
     s->kind = KL_STEP_IOTA;
     s->expr = n->index[in->number];
-  } else if (in->op == KL_OP_CONSTANT && all_elements_equal(in->literal)) {
+  } else if (in->op == KL_OP_CONSTANT && kl_array_is_splat(in->literal)) {
     s->kind = KL_STEP_SCALAR;
     s->bits[0] = kl_element_get(s->dtype, in->literal->data, 0, 0);
     if (kl_is_complex(s->dtype)) s->bits[1] = kl_element_get(s->dtype, in->literal->data, 0, 1);

@@ -14,8 +14,10 @@
 #include <llvm-c/Types.h>
 
 // Builds the kernel of `plan` into a new module of `llcx`; the caller disposes of it. Cannot fail.
-// NVPTX: `void name(ptr addrspace(1) slot 0, ...)` over IN and OUT slots, exact block size plan->target.block.
-// Host: `void name(ptr *slots, i64 begin, i64 end)`: iterations begin..end-1 of `main`, and if begin is 0 also `tail`.
+// NVPTX: `void name(ptr addrspace(1) slot 0, ..., i64 count)` over IN and OUT slots, i32 or i64 in place of an address
+// where a slot goes by value, `count` only if the plan is counted; exact block size plan->target.block.
+// Host: `void name(ptr *slots, i64 begin, i64 end, i64 count)`: iterations begin..end-1 of `main`, and if begin is 0
+// also `tail`; `count` counts only if the plan is counted.
 LLVMModuleRef kl_emit_kernel(kl_ctx *cx, LLVMContextRef llcx, kl_plan *plan, const char *triple, const char *layout);
 
 enum { KL_EMIT_LANES = 128 };
@@ -44,6 +46,7 @@ typedef struct kl_emit {
   kl_val *vals;            // by step
   kb_reg *guard_lane;      // nguards x lanes, .v NULL until made
   kb_reg *guard_wide;      // nguards x nwide
+  bool constant;           // what is being loaded is not written
   unsigned invariant_load; // metadata kind
   LLVMValueRef empty_node;
 } kl_emit;

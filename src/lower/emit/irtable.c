@@ -86,6 +86,8 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.nvvm.d2ui.rz", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.read.ptx.sreg.tid.x", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.read.ptx.sreg.ctaid.x", I32, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.griddepcontrol.wait", 0, GPU, SCALAR, 90, 78},
+    {"llvm.nvvm.griddepcontrol.launch.dependents", 0, GPU, SCALAR, 90, 78},
     // bounded
     {"llvm.nvvm.ex2.approx.ftz", F, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.lg2.approx.ftz", F, GPU, SCALAR, 0, 0},

@@ -273,20 +273,27 @@ static void make_constants(kl_emit *e) {
   }
 }
 
+static kb_kind value_kind(const kl_plan *p, uint32_t slot) {
+  return kl_info(p->slots[slot].shape->dtype)->bits == 64 ? KB_I64 : KB_I32;
+}
+
 static void declare_gpu_kernel(kl_emit *e) {
   kl_plan *p = e->plan;
   LLVMTypeRef *types = KL_NEW_N(e->arena, LLVMTypeRef, p->nargs + 1);
-  for (uint32_t i = 0; i < p->nargs; i++) types[i] = LLVMPointerTypeInContext(e->k.llcx, 1);
-  LLVMTypeRef fty = LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, p->nargs, false);
+  for (uint32_t i = 0; i < p->nargs; i++)
+    types[i] = p->slots[i].by_value ? kb_type(&e->k, value_kind(p, i), 1) : LLVMPointerTypeInContext(e->k.llcx, 1);
+  types[p->nargs] = LLVMInt64TypeInContext(e->k.llcx);
+  LLVMTypeRef fty = LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, p->nargs + p->counted, false);
   e->k.fn = LLVMAddFunction(e->k.module, p->name, fty);
   LLVMSetFunctionCallConv(e->k.fn, 71); // PTX kernel
   string_attribute(e, "nvvm.reqntid", kl_strf(e->arena, "%u", p->target.block));
   attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
   for (uint32_t i = 0; i < p->nargs; i++) {
-    attribute(e, i + 1, "noalias", 0);
+    e->slots[i] = (kb_reg){LLVMGetParam(e->k.fn, i), p->slots[i].by_value ? value_kind(p, i) : KB_PTR, 1};
+    if (p->slots[i].by_value) continue;
+    if (p->slots[i].alias == KL_NONE) attribute(e, i + 1, "noalias", 0);
     attribute(e, i + 1, "align", p->slots[i].align);
     attribute(e, i + 1, p->slots[i].kind == KL_SLOT_IN ? "readonly" : "writeonly", 0);
-    e->slots[i] = (kb_reg){LLVMGetParam(e->k.fn, i), KB_PTR, 1};
   }
 }
 
@@ -295,14 +302,39 @@ static kb_reg special_register(kl_emit *e, const char *name) {
   return e->index == KB_I64 ? kb_zext(&e->k, r, KB_I64) : r;
 }
 
-static void emit_gpu_tail(kl_emit *e, kb_reg block_id, kb_reg tid) {
+// How a counted domain divides, in index kind.
+typedef struct division {
+  kb_reg main_blocks;
+  kb_reg tail_first, tail_end; // threads of the tail
+} division;
+
+static division divide(kl_emit *e, kb_reg count) {
   kl_plan *p = e->plan;
   kb *k = &e->k;
-  kb_reg b = kb_addi(k, block_id, -p->main_blocks);
+  int64_t in_block = (int64_t)p->main.lanes * p->target.block, tail = p->tail.lanes;
+  if (e->index == KB_I32) count = kb_trunc(k, count, KB_I32);
+  division d = {.main_blocks = kb_udiv(k, count, kb_ilike(k, count, in_block))};
+  d.tail_first = kb_mul(k, d.main_blocks, kb_ilike(k, count, in_block / tail));
+  d.tail_end = kb_udiv(k, count, kb_ilike(k, count, tail));
+  return d;
+}
+
+// What a kernel needs of the kernel before it is there behind this; what needs nothing of this one may begin.
+static void wait_for_previous(kl_emit *e) {
+  kb_intrinsic(&e->k, "llvm.nvvm.griddepcontrol.wait", NULL, 0, NULL, 0, KB_I1, 1);
+  kb_intrinsic(&e->k, "llvm.nvvm.griddepcontrol.launch.dependents", NULL, 0, NULL, 0, KB_I1, 1);
+}
+
+static void emit_gpu_tail(kl_emit *e, const division *d, kb_reg block_id, kb_reg tid) {
+  kl_plan *p = e->plan;
+  kb *k = &e->k;
+  kb_reg b = d ? kb_sub(k, block_id, d->main_blocks) : kb_addi(k, block_id, -p->main_blocks);
   kb_reg t = kb_add(k, kb_mul(k, b, kb_ilike(k, b, p->target.block)), tid);
-  bool check = p->tail.threads % p->target.block != 0;
+  if (d) t = kb_add(k, t, d->tail_first);
+  bool check = d || p->tail.threads % p->target.block != 0;
   kl_if in = {0};
-  if (check) in = kl_if_begin(e, kb_icmp(k, LLVMIntULT, t, kb_ilike(k, t, p->tail.threads)), "tail");
+  kb_reg end = d ? d->tail_end : kb_ilike(k, t, p->tail.threads);
+  if (check) in = kl_if_begin(e, kb_icmp(k, LLVMIntULT, t, end), "tail");
   emit_body(e, &p->tail, t);
   if (check) kl_if_end(e, in);
   LLVMBuildRetVoid(k->b);
@@ -323,14 +355,18 @@ static void emit_gpu(kl_emit *e) {
   LLVMPositionBuilderAtEnd(k->b, block(e, "entry"));
   kb_reg block_id = special_register(e, "llvm.nvvm.read.ptx.sreg.ctaid.x");
   kb_reg tid = special_register(e, "llvm.nvvm.read.ptx.sreg.tid.x");
+  if (p->programmatic) wait_for_previous(e);
   if (!p->tail.threads) return emit_gpu_main(e, block_id, tid);
-  if (!p->main.threads) return emit_gpu_tail(e, block_id, tid);
+  if (!p->main.threads) return emit_gpu_tail(e, NULL, block_id, tid);
+  division d = {0};
+  if (p->counted) d = divide(e, (kb_reg){LLVMGetParam(e->k.fn, p->nargs), KB_I64, 1});
+  kb_reg main_blocks = p->counted ? d.main_blocks : kb_ilike(k, block_id, p->main_blocks);
   LLVMBasicBlockRef main = block(e, "main"), tail = block(e, "rest");
-  LLVMBuildCondBr(k->b, kb_icmp(k, LLVMIntULT, block_id, kb_ilike(k, block_id, p->main_blocks)).v, main, tail);
+  LLVMBuildCondBr(k->b, kb_icmp(k, LLVMIntULT, block_id, main_blocks).v, main, tail);
   LLVMPositionBuilderAtEnd(k->b, main);
   emit_gpu_main(e, block_id, tid);
   LLVMPositionBuilderAtEnd(k->b, tail);
-  emit_gpu_tail(e, block_id, tid);
+  emit_gpu_tail(e, p->counted ? &d : NULL, block_id, tid);
 }
 
 // --- host -----------------------------------------------------------------------------------------------------------
@@ -338,8 +374,8 @@ static void emit_gpu(kl_emit *e) {
 static void declare_host_kernel(kl_emit *e) {
   kl_plan *p = e->plan;
   LLVMTypeRef ptr = LLVMPointerTypeInContext(e->k.llcx, 0), i64 = LLVMInt64TypeInContext(e->k.llcx);
-  LLVMTypeRef types[3] = {ptr, i64, i64};
-  e->k.fn = LLVMAddFunction(e->k.module, p->name, LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, 3, false));
+  LLVMTypeRef types[4] = {ptr, i64, i64, i64};
+  e->k.fn = LLVMAddFunction(e->k.module, p->name, LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, 4, false));
   attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
   LLVMPositionBuilderAtEnd(e->k.b, block(e, "entry"));
   for (uint32_t i = 0; i < p->nargs; i++) {
@@ -377,8 +413,15 @@ static void emit_host(kl_emit *e) {
   kb_reg begin = {LLVMGetParam(k->fn, 1), KB_I64, 1}, end = {LLVMGetParam(k->fn, 2), KB_I64, 1};
   if (p->main.threads) emit_host_loop(e, &p->main, begin, end);
   if (p->tail.threads) {
-    kl_if first = kl_if_begin(e, kb_icmp(k, LLVMIntEQ, begin, kb_ilike(k, begin, 0)), "first");
-    emit_host_loop(e, &p->tail, kb_ilike(k, begin, 0), kb_ilike(k, begin, p->tail.threads));
+    kb_reg from = kb_ilike(k, begin, 0), to = kb_ilike(k, begin, p->tail.threads);
+    kl_if first = kl_if_begin(e, kb_icmp(k, LLVMIntEQ, begin, from), "first");
+    if (p->counted) {
+      kb_reg count = {LLVMGetParam(k->fn, 3), KB_I64, 1};
+      kb_reg whole = kb_udiv(k, count, kb_ilike(k, count, p->main.lanes));
+      from = kb_mul(k, whole, kb_ilike(k, count, p->main.lanes / p->tail.lanes));
+      to = kb_udiv(k, count, kb_ilike(k, count, p->tail.lanes));
+    }
+    emit_host_loop(e, &p->tail, from, to);
     kl_if_end(e, first);
   }
   LLVMBuildRetVoid(k->b);

@@ -49,11 +49,12 @@ static kb_reg address(kl_emit *e, uint32_t slot, kb_reg index, unsigned unit, in
   return offset_bytes(e, p, offset);
 }
 
-// Inputs and constants are never written while the kernel runs: on NVPTX such loads go through the non-coherent path.
+// Inputs and constants are never written while the kernel runs, unless an output may be the same memory: on NVPTX such
+// loads go through the non-coherent path.
 static kb_reg load(kl_emit *e, kb_reg p, kb_kind kind, unsigned lanes, unsigned align) {
   LLVMValueRef v = LLVMBuildLoad2(e->k.b, kb_type(&e->k, kind, lanes), p.v, "");
   LLVMSetAlignment(v, align);
-  LLVMSetMetadata(v, e->invariant_load, e->empty_node);
+  if (e->constant) LLVMSetMetadata(v, e->invariant_load, e->empty_node);
   return (kb_reg){v, (uint8_t)kind, (uint16_t)lanes};
 }
 
@@ -272,8 +273,18 @@ static void load_contiguous(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *
   place(e, v, pieces, a->nchunks, kl_is_complex(t));
 }
 
+// A slot passed by value: every lane has it.
+static kl_val take_value(kl_emit *e, uint32_t slot, kl_dtype t) {
+  kl_val v = {.dtype = t, .wide = KL_NEW_N(e->arena, kl_pair, e->nwide)};
+  kb_reg x = kl_from_bits(&e->k, t, e->slots[slot]);
+  for (unsigned i = 0; i < e->nwide; i++) v.wide[i].re = x;
+  return v;
+}
+
 kl_val kl_emit_load(kl_emit *e, const kl_access *a, kl_dtype t) {
   kl_val v = {.dtype = t};
+  if (e->plan->slots[a->slot].by_value) return take_value(e, a->slot, t);
+  e->constant = e->plan->slots[a->slot].alias == KL_NONE;
   bool contiguous = a->stride == 1 && a->vec > 1;
   bool words = contiguous && !a->reversed && kl_has_packed(e, t) && a->align >= 4;
   if (!words && kl_is_float(t) && kl_info(t)->bits < 32) {

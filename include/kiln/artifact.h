@@ -1,0 +1,96 @@
+// kiln: what compilation gives: code, and the manifest that says how to launch it.
+#ifndef KILN_ARTIFACT_H
+#define KILN_ARTIFACT_H
+
+#include <kiln/ir.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// An immutable result of compilation, independent of the context that made it. Thread-safe.
+typedef struct kiln_artifact kiln_artifact;
+
+KILN_API void kiln_artifact_destroy(kiln_artifact **a);
+
+typedef enum kiln_text_kind {
+  KILN_TEXT_PTX,  // the kernels' PTX, one module
+  KILN_TEXT_PLAN, // needs KILN_KEEP_PLAN
+  KILN_TEXT_LLVM, // needs KILN_KEEP_LLVM
+} kiln_text_kind;
+// NUL-terminated text that lives as long as the artifact; NULL if it was not kept or the target has none (PTX on the
+// host).
+KILN_API const char *kiln_artifact_text(const kiln_artifact *a, kiln_text_kind kind, size_t *size);
+
+// --- the manifest ---------------------------------------------------------------------------------------------------
+//
+// All of an artifact's interface in one struct: who launches the kernels, here or elsewhere, needs nothing else.
+
+#define KILN_NO_SLOT UINT32_MAX
+
+// A buffer of the caller: one flattened parameter or result (tuples depth first). Elements are packed, in the layout of
+// the module's shape; those of less than 8 bits share bytes, the first in the low bits.
+typedef struct kiln_slot {
+  bool result;
+  uint32_t index;       // among the flattened parameters, or results
+  kiln_array_type type; // with a run-time count: as in the module
+  int64_t bytes;        // of the buffer; with a run-time count: of the largest one
+  uint32_t align;       // of the buffer's address in bytes, a power of two
+  bool counted;         // holds as many elements as a launch is given, not as many as `type` says
+  bool by_value;        // a rank-0 integer that is passed itself, not its address
+  uint32_t alias;       // the slot that may be the same buffer, from the first byte to the last; KILN_NO_SLOT
+} kiln_slot;
+
+typedef enum kiln_argument_kind {
+  KILN_ARGUMENT_SLOT,    // the address of a slot's buffer, or its value
+  KILN_ARGUMENT_SCRATCH, // an address inside the scratch memory
+  KILN_ARGUMENT_COUNT,   // the run-time element count, 64 bits
+} kiln_argument_kind;
+
+// One parameter of a kernel, 8 bytes; the low ones count where the parameter is narrower.
+typedef struct kiln_argument {
+  kiln_argument_kind kind;
+  uint32_t slot;   // of SLOT
+  uint64_t offset; // of SCRATCH: bytes from its beginning
+  bool output;     // what is behind the address is written
+} kiln_argument;
+
+typedef struct kiln_launch {
+  const char *kernel;            // entry name in the PTX
+  uint32_t grid[3], block[3];    // grid[0] 0: zero elements, launch nothing
+  uint32_t cluster[3];           // blocks of a cluster; 1, 1, 1: no clusters
+  uint32_t shared_bytes;         // static, in the code
+  uint32_t dynamic_shared_bytes; // for the launch to ask for
+  bool programmatic;             // waits by itself for the launch before: may be launched while that one runs
+  uint32_t vector_bytes;         // widest memory access of a thread
+  uint32_t lanes, rest_lanes;    // elements of a thread: of whole blocks, and of the blocks behind them
+  int64_t elements;              // of the flattened domain; with a run-time count: as in the module
+  int64_t bytes;                 // compulsory traffic: every input and output once
+  size_t argument_count;
+  const kiln_argument *arguments; // in the order of the kernel's parameters
+} kiln_launch;
+
+// With a run-time count n, grid[0] is (whole + rest), where whole = n / (lanes * block[0]) and
+// rest = ceil((n - whole * lanes * block[0]) / (rest_lanes * block[0])); `grid` is that of the largest count.
+typedef struct kiln_manifest {
+  size_t struct_size;
+  const char *target;
+  size_t parameter_count, result_count;
+  const kiln_slot *slots; // all parameters, then all results
+  size_t launch_count;
+  const kiln_launch *launches; // in order of execution
+  uint64_t scratch_bytes; // memory that the launches need beside the buffers; what is in it before does not matter,
+  uint64_t scratch_zero_bytes; // but for the first so many bytes: zero before the first launch, and zero again after it
+  uint32_t scratch_align;
+  bool counted;       // launches take an element count,
+  int64_t max_count;  // from 0 to so many,
+  int64_t count_unit; // a multiple of so many
+} kiln_manifest;
+
+// Lives as long as the artifact.
+KILN_API const kiln_manifest *kiln_artifact_manifest(const kiln_artifact *a);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,273 @@
+// From ENTRY to kernels: each fusion is one, and each result that none of them writes takes one more, a copy.
+
+#include "jit/kernels.h"
+
+enum { SCRATCH_ALIGN = 256 };
+
+static uint32_t leaves(const kl_instr *in) {
+  return (uint32_t)kl_shape_leaf_count(in->shape);
+}
+
+// --- slots --------------------------------------------------------------------------------------------------------
+
+static void describe(kiln_slot *s, const kl_shape *shape) {
+  s->type.dtype = shape->dtype;
+  s->type.rank = shape->rank;
+  for (uint32_t d = 0; d < shape->rank; d++) s->type.dims[d] = shape->dims[d];
+  s->bytes = kl_shape_bytes(shape);
+}
+
+static void make_slots(kl_kernels *k, uint32_t align) {
+  const kl_comp *c = k->entry;
+  k->param_base = KL_NEW_N(k->arena, uint32_t, c->nparams + 1);
+  for (uint32_t i = 0; i < c->nparams; i++) {
+    k->param_base[i] = k->nparams;
+    k->nparams += leaves(&c->instr[c->params[i]]);
+  }
+  k->nresults = leaves(kl_root(c));
+  k->nslots = k->nparams + k->nresults;
+  k->slots = KL_NEW_N(k->arena, kiln_slot, k->nslots + 1);
+  for (uint32_t i = 0; i < k->nslots; i++) k->slots[i] = (kiln_slot){.align = align, .alias = KILN_NO_SLOT};
+  for (uint32_t i = 0; i < c->nparams; i++) {
+    const kl_shape *s = c->instr[c->params[i]].shape;
+    for (uint32_t l = 0; l < kl_shape_leaf_count(s); l++) {
+      k->slots[k->param_base[i] + l].index = k->param_base[i] + l;
+      describe(&k->slots[k->param_base[i] + l], kl_shape_leaf(s, l));
+    }
+  }
+  for (uint32_t r = 0; r < k->nresults; r++) {
+    k->slots[k->nparams + r].result = true;
+    k->slots[k->nparams + r].index = r;
+    describe(&k->slots[k->nparams + r], kl_shape_leaf(kl_root(c)->shape, r));
+  }
+}
+
+// --- where values lie ---------------------------------------------------------------------------------------------
+
+typedef struct placing {
+  kl_kernels *k;
+  kiln_argument **at; // by instruction of ENTRY: of each leaf of a fusion
+  bool **placed;
+} placing;
+
+// The parameter or fusion leaf that a leaf of `instr` is.
+static const kl_instr *resolve(const kl_comp *c, uint32_t instr, uint32_t *leaf) {
+  const kl_instr *in = &c->instr[instr];
+  while (in->op == KL_OP_TUPLE || in->op == KL_OP_GET_TUPLE_ELEMENT) {
+    if (in->op == KL_OP_GET_TUPLE_ELEMENT) {
+      const kl_shape *t = kl_operand(c, in, 0)->shape;
+      for (int64_t i = 0; i < in->number; i++) *leaf += (uint32_t)kl_shape_leaf_count(t->elems[i]);
+      in = kl_operand(c, in, 0);
+      continue;
+    }
+    uint32_t i = 0;
+    for (; *leaf >= leaves(kl_operand(c, in, i)); i++) *leaf -= leaves(kl_operand(c, in, i));
+    in = kl_operand(c, in, i);
+  }
+  return in;
+}
+
+static kiln_argument argument_of(const placing *p, uint32_t instr, uint32_t leaf) {
+  const kl_comp *c = p->k->entry;
+  const kl_instr *in = resolve(c, instr, &leaf);
+  if (in->op == KL_OP_PARAMETER) return (kiln_argument){.slot = p->k->param_base[in->number] + leaf};
+  kiln_argument a = p->at[in - c->instr][leaf];
+  a.output = false;
+  return a;
+}
+
+// parameter(0) -> copy
+static const kl_comp *copy_of(kl_arena *arena, const kl_shape *s, kl_span span) {
+  kl_comp *c = KL_NEW(arena, kl_comp);
+  kl_instr *in = KL_NEW_N(arena, kl_instr, 2);
+  uint32_t *zero = KL_NEW(arena, uint32_t);
+  in[0] = (kl_instr){.op = KL_OP_PARAMETER, .shape = s, .more = &kl_no_more, .span = span};
+  in[1] = (kl_instr){.op = KL_OP_COPY, .shape = s, .noperands = 1, .operands = zero, .more = &kl_no_more, .span = span};
+  *c = (kl_comp){.ninstr = 2, .instr = in, .root = 1, .nparams = 1, .params = zero, .span = span};
+  return c;
+}
+
+// A name in PTX: one kernel has that of its fusion, of several each has its number behind it.
+static const char *kernel_name(kl_kernels *k, kl_str name, uint32_t i, uint32_t all) {
+  return all == 1 ? kl_str_dup(k->arena, name).p : kl_strf(k->arena, "%.*s_%u", KL_FMT(name), i);
+}
+
+static void add_copy(placing *p, uint32_t result, uint32_t all) {
+  kl_kernels *k = p->k;
+  const kl_instr *root = kl_root(k->entry);
+  kl_kernel_unit *u = &k->units[k->n];
+  *u = (kl_kernel_unit){.comp = copy_of(k->arena, kl_shape_leaf(root->shape, result), root->span), .narguments = 2};
+  u->name = kernel_name(k, kl_str_of("copy"), k->n++, all);
+  u->arguments = KL_NEW_N(k->arena, kiln_argument, 3);
+  u->arguments[0] = argument_of(p, k->entry->root, result);
+  u->arguments[1] = (kiln_argument){.slot = k->nparams + result, .output = true};
+}
+
+// Results first: a leaf that is several of them is written as the first and copied to the others.
+static uint32_t place_results(placing *p, uint32_t *copies) {
+  kl_kernels *k = p->k;
+  uint32_t n = 0;
+  for (uint32_t r = 0; r < k->nresults; r++) {
+    uint32_t leaf = r;
+    const kl_instr *from = resolve(k->entry, k->entry->root, &leaf);
+    bool *placed = from->op == KL_OP_PARAMETER ? NULL : &p->placed[from - k->entry->instr][leaf];
+    if (!placed || *placed) {
+      copies[n++] = r;
+      continue;
+    }
+    *placed = true;
+    p->at[from - k->entry->instr][leaf] = (kiln_argument){.slot = k->nparams + r, .output = true};
+  }
+  return n;
+}
+
+static void place_rest(placing *p, const kl_unit *units, uint32_t n) {
+  kl_kernels *k = p->k;
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t at = (uint32_t)(units[i].from - k->entry->instr);
+    for (uint32_t l = 0; l < leaves(units[i].from); l++) {
+      if (p->placed[at][l]) continue;
+      p->at[at][l] = (kiln_argument){.kind = KILN_ARGUMENT_SCRATCH, .offset = k->scratch_bytes, .output = true};
+      uint64_t bytes = (uint64_t)kl_shape_bytes(kl_shape_leaf(units[i].from->shape, l));
+      k->scratch_bytes += (bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
+    }
+  }
+}
+
+static void add_fusion(placing *p, const kl_unit *from, uint32_t all) {
+  kl_kernels *k = p->k;
+  kl_kernel_unit *u = &k->units[k->n];
+  uint32_t at = (uint32_t)(from->from - k->entry->instr), n = leaves(from->from);
+  *u = (kl_kernel_unit){.comp = from->comp};
+  u->name = kernel_name(k, kl_symbol_text(&k->m->names, from->from->name), k->n++, all);
+  for (uint32_t o = 0; o < from->from->noperands; o++) n += leaves(kl_operand(k->entry, from->from, o));
+  u->arguments = KL_NEW_N(k->arena, kiln_argument, n + 1);
+  for (uint32_t o = 0; o < from->from->noperands; o++)
+    for (uint32_t l = 0; l < leaves(kl_operand(k->entry, from->from, o)); l++)
+      u->arguments[u->narguments++] = argument_of(p, from->from->operands[o], l);
+  for (uint32_t l = 0; l < leaves(from->from); l++) u->arguments[u->narguments++] = p->at[at][l];
+}
+
+static void place_fusions(kl_kernels *k, const kl_unit *units, uint32_t n) {
+  placing p = {.k = k};
+  uint32_t *copies = KL_NEW_N(k->arena, uint32_t, k->nresults + 1);
+  p.at = KL_NEW_N(k->arena, kiln_argument *, k->entry->ninstr);
+  p.placed = KL_NEW_N(k->arena, bool *, k->entry->ninstr);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t at = (uint32_t)(units[i].from - k->entry->instr);
+    p.at[at] = KL_NEW_N(k->arena, kiln_argument, leaves(units[i].from) + 1);
+    p.placed[at] = KL_NEW_N(k->arena, bool, leaves(units[i].from) + 1);
+  }
+  uint32_t ncopies = place_results(&p, copies);
+  place_rest(&p, units, n);
+  k->units = KL_NEW_N(k->arena, kl_kernel_unit, n + ncopies);
+  for (uint32_t i = 0; i < n; i++) add_fusion(&p, &units[i], n + ncopies);
+  for (uint32_t i = 0; i < ncopies; i++) add_copy(&p, copies[i], n + ncopies);
+}
+
+// Slot i is argument i.
+static void one_kernel(kl_kernels *k, kl_str name) {
+  k->units = KL_NEW_N(k->arena, kl_kernel_unit, 1);
+  k->n = 1;
+  *k->units = (kl_kernel_unit){.comp = k->entry, .narguments = k->nslots};
+  k->units->name = kl_str_dup(k->arena, name).p;
+  k->units->arguments = KL_NEW_N(k->arena, kiln_argument, k->nslots + 1);
+  for (uint32_t i = 0; i < k->nslots; i++)
+    k->units->arguments[i] = (kiln_argument){.slot = i, .output = k->slots[i].result};
+}
+
+kiln_status kl_kernels_make(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params, kl_arena *arena,
+                            kl_kernels *out) {
+  kl_unit *units;
+  uint32_t n;
+  KL_TRY(kl_plan_units(cx, m, params->fusion, arena, &units, &n));
+  // One fusion picked out of ENTRY is its own interface.
+  bool alone = params->fusion || !units[0].from;
+  *out = (kl_kernels){.arena = arena, .m = m, .entry = alone ? units[0].comp : &m->comp[m->entry]};
+  make_slots(out, params->argument_align ? params->argument_align : 16);
+  if (alone)
+    one_kernel(out, params->fusion ? kl_str_of(params->fusion) : kl_symbol_text(&m->names, m->name));
+  else
+    place_fusions(out, units, n);
+  return KILN_OK;
+}
+
+// --- shared memory ------------------------------------------------------------------------------------------------
+
+kiln_status kl_alias_fails(kl_ctx *cx, const kl_kernels *k, kl_alias_pair *p, const char *why) {
+  unsigned parameter = k->slots[p->parameter].index, result = k->slots[p->result].index;
+  p->dropped = true;
+  if (p->must)
+    return kl_unsupported(cx, kl_root(k->entry)->span, "parameter %u and result %u cannot be the same memory: %s",
+                          parameter, result, why);
+  kl_warn(cx, kl_root(k->entry)->span,
+          "parameter %u and result %u may not be the same memory, as the module allows: %s", parameter, result, why);
+  return KILN_OK;
+}
+
+static bool has_argument(const kl_kernel_unit *u, uint32_t slot, bool output) {
+  for (uint32_t i = 0; i < u->narguments; i++)
+    if (u->arguments[i].kind == KILN_ARGUMENT_SLOT && u->arguments[i].slot == slot && u->arguments[i].output == output)
+      return true;
+  return false;
+}
+
+static kiln_status check_order(kl_ctx *cx, const kl_kernels *k, kl_alias_pair *p) {
+  uint32_t writer = 0;
+  while (writer < k->n && !has_argument(&k->units[writer], p->result, true)) writer++;
+  for (uint32_t i = writer + 1; i < k->n; i++)
+    if (has_argument(&k->units[i], p->parameter, false))
+      return kl_alias_fails(cx, k, p,
+                            kl_strf(k->arena, "kernel '%s' reads the parameter after '%s' has overwritten it",
+                                    k->units[i].name, k->units[writer].name));
+  return KILN_OK;
+}
+
+static kiln_status add_pair(kl_ctx *cx, kl_kernels *k, uint32_t parameter, uint32_t result, bool must) {
+  if (parameter >= k->nparams || result >= k->nresults)
+    return kl_invalid(cx, KL_NOWHERE, "aliases: expected one of %u parameters and one of %u results, found %u and %u",
+                      k->nparams, k->nresults, parameter, result);
+  kl_alias_pair *p = &k->pairs[k->npairs];
+  *p = (kl_alias_pair){.parameter = parameter, .result = k->nparams + result, .must = must};
+  for (uint32_t i = 0; i < k->npairs; i++) {
+    if (k->pairs[i].parameter == p->parameter && k->pairs[i].result == p->result) return KILN_OK;
+    if (k->pairs[i].parameter == p->parameter || k->pairs[i].result == p->result)
+      return kl_invalid(cx, KL_NOWHERE, "aliases: expected one partner for parameter %u and result %u, found two",
+                        parameter, result);
+  }
+  const kiln_slot *a = &k->slots[p->parameter], *b = &k->slots[p->result];
+  k->npairs++;
+  if (a->bytes == b->bytes && kl_info(a->type.dtype)->bits == kl_info(b->type.dtype)->bits)
+    return check_order(cx, k, p);
+  return kl_alias_fails(cx, k, p, "they differ in size or element width");
+}
+
+// The flattened index of the leaf at a path into nested tuples; what the path ends at must be an array.
+static bool leaf_at(const kl_shape *s, kl_ints path, uint32_t *leaf) {
+  for (uint32_t i = 0; i < path.n; i++) {
+    if (s->dtype != KILN_TUPLE || path.p[i] < 0 || path.p[i] >= s->nelems) return false;
+    for (int64_t e = 0; e < path.p[i]; e++) *leaf += (uint32_t)kl_shape_leaf_count(s->elems[e]);
+    s = s->elems[path.p[i]];
+  }
+  return kl_shape_is_array(s);
+}
+
+static kiln_status add_of_module(kl_ctx *cx, kl_kernels *k, const kl_alias *a) {
+  const kl_comp *c = k->entry;
+  uint32_t result = 0, parameter = 0;
+  if (a->param < 0 || a->param >= c->nparams) return KILN_OK; // the verifier has said so
+  parameter = k->param_base[a->param];
+  if (!leaf_at(kl_root(c)->shape, a->result, &result)) return KILN_OK;
+  if (!leaf_at(c->instr[c->params[a->param]].shape, a->path, &parameter)) return KILN_OK;
+  return add_pair(cx, k, parameter, result, a->must);
+}
+
+kiln_status kl_kernels_alias(kl_ctx *cx, const kiln_compile_params *params, kl_kernels *k) {
+  const kl_header *h = &k->m->header;
+  bool whole = k->entry == &k->m->comp[k->m->entry];
+  k->pairs = KL_NEW_N(k->arena, kl_alias_pair, params->alias_count + h->naliases + 1);
+  for (size_t i = 0; i < params->alias_count; i++)
+    KL_TRY(add_pair(cx, k, params->aliases[i].parameter, params->aliases[i].result, true));
+  for (uint32_t i = 0; whole && i < h->naliases; i++) KL_TRY(add_of_module(cx, k, &h->aliases[i]));
+  return KILN_OK;
+}

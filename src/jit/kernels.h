@@ -1,0 +1,43 @@
+// What of ENTRY becomes which kernel, and where each of a kernel's arguments lies. Private to src/jit.
+#ifndef KL_KERNELS_H
+#define KL_KERNELS_H
+
+#include "jit/jit.h"
+
+typedef struct kl_kernel_unit {
+  const kl_comp *comp; // its parameters' leaves, then its results' leaves are the kernel's arguments
+  const char *name;
+  uint32_t narguments;
+  kiln_argument *arguments;
+} kl_kernel_unit;
+
+// A declared pair of slots.
+typedef struct kl_alias_pair {
+  uint32_t parameter, result; // slots
+  bool must;                  // else it is dropped, with a warning, where it cannot be
+  bool dropped;
+} kl_alias_pair;
+
+typedef struct kl_kernels {
+  kl_arena *arena;
+  const kiln_module *m;
+  const kl_comp *entry; // whose parameters and results are the slots; the picked fusion if one is picked
+  uint32_t nslots, nparams, nresults;
+  kiln_slot *slots;
+  uint32_t *param_base; // slot of parameter i's first leaf
+  uint32_t n;
+  kl_kernel_unit *units; // in order of execution
+  uint32_t npairs;
+  kl_alias_pair *pairs;
+  uint64_t scratch_bytes;
+} kl_kernels;
+
+// Lists slots and kernels. A fusion's results are ENTRY's where they are used as such, else lie in the scratch memory.
+kiln_status kl_kernels_make(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params, kl_arena *arena,
+                            kl_kernels *out);
+// Collects the pairs of the module and of `params`; drops or refuses those that a later kernel would break.
+kiln_status kl_kernels_alias(kl_ctx *cx, const kiln_compile_params *params, kl_kernels *k);
+// Refuses the pair for this reason, or drops it.
+kiln_status kl_alias_fails(kl_ctx *cx, const kl_kernels *k, kl_alias_pair *p, const char *why);
+
+#endif

@@ -1,0 +1,127 @@
+// Artifacts as their users see them, and what every launch checks of its buffers.
+
+#include "jit/jit.h"
+
+// --- the artifact -------------------------------------------------------------------------------------------------
+
+void kiln_artifact_destroy(kiln_artifact **a) {
+  if (!a || !*a) return;
+  kl_ctx *cx = (*a)->cx;
+  kl_arena_free(&(*a)->arena);
+  kl_free(cx, *a, sizeof **a);
+  kiln_context_destroy(&cx);
+  *a = NULL;
+}
+
+const char *kiln_artifact_text(const kiln_artifact *a, kiln_text_kind kind, size_t *size) {
+  if ((unsigned)kind >= KL_COUNT(a->text)) return NULL;
+  if (size) *size = a->text_size[kind];
+  return a->text[kind];
+}
+
+const kiln_manifest *kiln_artifact_manifest(const kiln_artifact *a) {
+  return &a->manifest;
+}
+
+// --- loaded artifacts ---------------------------------------------------------------------------------------------
+
+static size_t slot_count(const kiln_manifest *f) {
+  return f->parameter_count + f->result_count;
+}
+
+void kl_program_make(kl_program *p, kl_arena *arena, const kiln_artifact *a) {
+  *p = (kl_program){.manifest = a->manifest};
+  kiln_manifest *f = &p->manifest;
+  kiln_launch *launches = kl_arena_dup(arena, f->launches, f->launch_count * sizeof *launches);
+  f->target = kl_str_dup(arena, kl_str_of(f->target)).p;
+  f->slots = kl_arena_dup(arena, f->slots, (slot_count(f) + 1) * sizeof *f->slots);
+  p->use = KL_NEW_N(arena, uint8_t, slot_count(f) + 1);
+  for (size_t i = 0; i < f->launch_count; i++) {
+    kiln_launch *l = &launches[i];
+    l->kernel = kl_str_dup(arena, kl_str_of(l->kernel)).p;
+    l->arguments = kl_arena_dup(arena, l->arguments, (l->argument_count + 1) * sizeof *l->arguments);
+    if (l->argument_count > p->most_arguments) p->most_arguments = l->argument_count;
+    for (size_t k = 0; k < l->argument_count; k++)
+      if (l->arguments[k].kind == KILN_ARGUMENT_SLOT)
+        p->use[l->arguments[k].slot] |= l->arguments[k].output ? KL_SLOT_WRITTEN : KL_SLOT_READ;
+  }
+  f->launches = launches;
+}
+
+// --- buffers ------------------------------------------------------------------------------------------------------
+
+#define SLOT_FMT   "%s %u"
+#define SLOT(s)    (s)->result ? "result" : "parameter", (s)->index
+#define ADDRESS(x) ((unsigned long long)(x))
+
+// What the launch's buffer is known to hold.
+static uint64_t bytes_of(const kiln_slot *s, int64_t count) {
+  if (!s->counted) return (uint64_t)s->bytes;
+  unsigned bits = kl_info(s->type.dtype)->bits;
+  return bits < 8 ? (uint64_t)count * bits / 8 : (uint64_t)count * (bits / 8);
+}
+
+static bool is_address(const kl_program *p, size_t slot, int64_t count) {
+  const kiln_slot *s = &p->manifest.slots[slot];
+  return p->use[slot] && !s->by_value && bytes_of(s, count) > 0;
+}
+
+static kiln_status check_address(kl_ctx *cx, const kiln_slot *s, uint64_t at) {
+  if (at == 0) return kl_invalid(cx, KL_NOWHERE, SLOT_FMT ": expected an address, found 0", SLOT(s));
+  if (at % s->align == 0) return KILN_OK;
+  return kl_invalid(cx, KL_NOWHERE, SLOT_FMT ": expected an address that is a multiple of %u, found 0x%llx", SLOT(s),
+                    s->align, ADDRESS(at));
+}
+
+static kiln_status check_overlap(kl_ctx *cx, const kl_program *p, const uint64_t *at, int64_t count, size_t i,
+                                 size_t k) {
+  const kiln_slot *a = &p->manifest.slots[i], *b = &p->manifest.slots[k];
+  uint64_t an = bytes_of(a, count), bn = bytes_of(b, count);
+  if (at[i] >= at[k] ? at[i] - at[k] >= bn : at[k] - at[i] >= an) return KILN_OK;
+  if (a->alias == k && at[i] == at[k]) return KILN_OK;
+  return kl_invalid(cx, KL_NOWHERE,
+                    SLOT_FMT " at 0x%llx, %llu bytes: expected to overlap nothing%s, found it over " SLOT_FMT
+                             " at 0x%llx, %llu bytes",
+                    SLOT(a), ADDRESS(at[i]), ADDRESS(an), a->alias == k ? " in part" : "", SLOT(b), ADDRESS(at[k]),
+                    ADDRESS(bn));
+}
+
+static kiln_status check_count(kl_ctx *cx, const kiln_manifest *f, int64_t count) {
+  if (!f->counted)
+    return count == 0 ? KILN_OK
+                      : kl_invalid(cx, KL_NOWHERE, "count is %lld: expected 0, the artifact has a fixed element count",
+                                   (long long)count);
+  if (count >= 0 && count <= f->max_count && count % f->count_unit == 0) return KILN_OK;
+  return kl_invalid(cx, KL_NOWHERE, "count is %lld: expected a multiple of %lld from 0 to %lld", (long long)count,
+                    (long long)f->count_unit, (long long)f->max_count);
+}
+
+// Results are few; every one is held against all buffers.
+kiln_status kl_program_check(kl_ctx *cx, const kl_program *p, const uint64_t *at, int64_t count, uint64_t scratch) {
+  const kiln_manifest *f = &p->manifest;
+  size_t n = slot_count(f);
+  KL_TRY(check_count(cx, f, count));
+  for (size_t i = 0; i < n; i++)
+    if (is_address(p, i, count)) KL_TRY(check_address(cx, &f->slots[i], at[i]));
+  for (size_t i = f->parameter_count; i < n; i++)
+    for (size_t k = 0; k < i && is_address(p, i, count); k++)
+      if (is_address(p, k, count)) KL_TRY(check_overlap(cx, p, at, count, i, k));
+  if (f->scratch_bytes && (scratch == 0 || scratch % f->scratch_align))
+    return kl_invalid(cx, KL_NOWHERE, "scratch: expected an address that is a multiple of %u, found 0x%llx",
+                      f->scratch_align, ADDRESS(scratch));
+  return KILN_OK;
+}
+
+uint64_t kl_program_argument(const kiln_argument *a, const uint64_t *at, int64_t count, uint64_t scratch) {
+  switch (a->kind) {
+  case KILN_ARGUMENT_SLOT: return at[a->slot];
+  case KILN_ARGUMENT_SCRATCH: return scratch + a->offset;
+  default: return (uint64_t)count;
+  }
+}
+
+uint32_t kl_program_grid(const kl_program *p, const kiln_launch *l, int64_t count) {
+  if (!p->manifest.counted) return l->grid[0];
+  int64_t block = (int64_t)l->lanes * l->block[0], rest = (int64_t)l->rest_lanes * l->block[0];
+  return (uint32_t)(count / block + (count % block + rest - 1) / rest);
+}
