@@ -426,9 +426,12 @@ START_TEST(units) {
   kl_unit *u;
   uint32_t n;
   EXPECT(kl_plan_units(cx, m, NULL, &arena, &u, &n) == KILN_OK && n == 2, "%s", last_finding());
-  EXPECT(kl_str_is(kl_symbol_text(&m->names, u[0].from->name), "a") && u[0].comp == &m->comp[u[0].from->called[0]], "first");
-  EXPECT(kl_str_is(kl_symbol_text(&m->names, u[1].from->name), "b") && u[1].comp == &m->comp[u[1].from->called[0]], "second");
-  EXPECT(kl_plan_units(cx, m, "b", &arena, &u, &n) == KILN_OK && n == 1 && u[0].comp == &m->comp[u[0].from->called[0]], "one");
+  EXPECT(kl_str_is(kl_symbol_text(&m->names, u[0].from->name), "a") && u[0].comp == &m->comp[u[0].from->called[0]],
+         "first");
+  EXPECT(kl_str_is(kl_symbol_text(&m->names, u[1].from->name), "b") && u[1].comp == &m->comp[u[1].from->called[0]],
+         "second");
+  EXPECT(kl_plan_units(cx, m, "b", &arena, &u, &n) == KILN_OK && n == 1 && u[0].comp == &m->comp[u[0].from->called[0]],
+         "one");
   EXPECT(kl_str_is(kl_symbol_text(&m->names, u[0].from->name), "b"), "the one named");
   EXPECT(kl_plan_units(cx, m, "t", &arena, &u, &n) == KILN_E_INVALID, "not a fusion");
   EXPECT(strcmp(last_finding(), "no fusion named 't' in ENTRY") == 0, "%s", last_finding());
