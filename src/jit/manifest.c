@@ -34,12 +34,12 @@ void kl_program_make(kl_program *p, kl_arena *arena, const kiln_artifact *a) {
   kiln_manifest *f = &p->manifest;
   kiln_launch *launches = kl_arena_dup(arena, f->launches, f->launch_count * sizeof *launches);
   f->target = kl_str_dup(arena, kl_str_of(f->target)).p;
-  f->slots = kl_arena_dup(arena, f->slots, (slot_count(f) + 1) * sizeof *f->slots);
+  f->slots = kl_arena_dup(arena, f->slots, slot_count(f) * sizeof *f->slots);
   p->use = KL_NEW_N(arena, uint8_t, slot_count(f) + 1);
   for (size_t i = 0; i < f->launch_count; i++) {
     kiln_launch *l = &launches[i];
     l->kernel = kl_str_dup(arena, kl_str_of(l->kernel)).p;
-    l->arguments = kl_arena_dup(arena, l->arguments, (l->argument_count + 1) * sizeof *l->arguments);
+    l->arguments = kl_arena_dup(arena, l->arguments, l->argument_count * sizeof *l->arguments);
     if (l->argument_count > p->most_arguments) p->most_arguments = l->argument_count;
     for (size_t k = 0; k < l->argument_count; k++)
       if (l->arguments[k].kind == KILN_ARGUMENT_SLOT)
