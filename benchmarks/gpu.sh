@@ -17,8 +17,10 @@ rows=() bad=0
 
 # bench GROUP FILE OPTION...: one row of JSON, or what went wrong.
 bench() {
-  local group=$1 file=$2 json status
+  local group=$1 file=$2 json status name
   shift 2
+  name=$(basename "$file")
+  [[ $group == variant ]] && name="${name%.hlo} ${*: -3:1}"
   json=$("$kiln" bench "$file" --device cuda --json "$@" 2>"$out/stderr")
   status=$?
   if ((status > 1)) || [[ -z $json ]]; then
@@ -26,12 +28,19 @@ bench() {
   fi
   ((status == 0)) || bad=$((bad + 1))
   [[ $json != *'"unlike_host": 0'* ]] && bad=$((bad + 1))
-  rows+=("{\"group\": \"$group\", \"file\": \"$(basename "$file")\", ${json#\{}")
+  rows+=("{\"group\": \"$group\", \"file\": \"$name\", ${json#\{}")
 }
 
 start=$SECONDS
 for file in "$root"/examples/*.hlo; do bench example "$file" --repeat 50; done
 for file in "$root"/benchmarks/workloads/*.hlo; do [[ -f $file ]] && bench workload "$file" --repeat 50; done
+# The other ways to compile: run-time counts, results over parameters, narrow alignment, kernels that wait by themselves.
+bench variant "$root/examples/axpy.hlo" --alias 2=0 --max-count=1073741824 --repeat 50
+bench variant "$root/examples/bias_relu.hlo" --max-count=1073741824 --repeat 50
+bench variant "$root/examples/gelu.hlo" --align=2 --repeat 50
+if grep -qE '"target": "sm_(9|1)' "$out/devices.json"; then
+  bench variant "$root/examples/gelu.hlo" --programmatic --repeat 50
+fi
 for file in "$root"/tests/fusions/*.hlo; do
   [[ -f $file ]] || continue
   ((SECONDS - start < 300)) || { echo "gpu.sh: time is up, the other fusions are left out" >&2; break; }
@@ -56,7 +65,7 @@ field() { sed -n "s/.*\"$1\": \"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" <<<"$2"; }
 {
   "$kiln" devices | grep '^cuda'
   date -u
-  printf '%-26s %6s %6s %10s %9s %7s %9s %9s %5s\n' module right bits us GB/s "% copy" launch_us compile regs
+  printf '%-30s %6s %6s %10s %9s %7s %9s %9s %5s\n' module right bits us GB/s "% copy" launch_us compile regs
   right=0 fusions=0
   for row in "${rows[@]}"; do
     r=$(field right "$row") d=$(field unlike_host "$row")
@@ -68,7 +77,7 @@ field() { sed -n "s/.*\"$1\": \"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" <<<"$2"; }
       fi
     fi
     percent=$(awk -v c="$(field copy_us "$row")" -v u="$(field us "$row")" 'BEGIN {if (u > 0) printf "%.1f", 100 * c / u}')
-    printf '%-26s %6s %6s %10s %9s %7s %9s %9s %5s\n' "$(field file "$row")" "${r:-ERROR}" "$([[ $d == 0 ]] && echo same || echo "${d:-?}")" \
+    printf '%-30s %6s %6s %10s %9s %7s %9s %9s %5s\n' "$(field file "$row")" "${r:-ERROR}" "$([[ $d == 0 ]] && echo same || echo "${d:-?}")" \
       "$(field us "$row")" "$(field gb_per_s "$row")" "$percent" "$(field launch_us "$row")" "$(field compile_ms "$row")" "$(field registers "$row")"
     [[ -n $r ]] || field error "$row"
   done

@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { O_DEVICE, O_FUSION, O_SEED, O_TARGET, O_THREADS, O_REPEAT, O_JSON };
+enum { O_DEVICE = O_OTHERS, O_SEED, O_THREADS, O_REPEAT, O_JSON };
 static const option options[] = {
+    COMPILE_OPTIONS("GPU to compile for (default: the one here)"),
     {"--device", "NAME", "auto, cuda or host (default auto: cuda if there is a GPU, else host)"},
-    {"--fusion", "NAME", "only this fusion of ENTRY"},
     {"--seed", "N", "seed of the parameters (default 0)"},
-    {"--target", "TARGET", "GPU to compile for (default: the one here)"},
     {"--threads", "N", "CPU threads (default: all cores)"},
     {"--repeat", "N", "timed runs, of which the median counts (default 20)"},
     {"--json", NULL, "report as one JSON object"},
@@ -30,27 +29,16 @@ typedef struct gpu {
   session *s;
   kiln_device *dev;
   kiln_cuda_kernel *k;
-  uint64_t *params, *results, scratch;
+  device_buffers b;
   uint64_t flush, flush_bytes; // memory that pushes everything else out of the L2 cache when it is written
   double *times;
 } gpu;
 
 static kiln_status allocate(gpu *g) {
   session *s = g->s;
-  kiln_status st = KILN_OK;
-  g->params = calloc(s->nparams + 1, sizeof *g->params);
-  g->results = calloc(s->nresults + 1, sizeof *g->results);
+  kiln_status st = buffers_make(s, g->dev, &g->b);
   g->times = calloc(s->repeat + 1, sizeof *g->times);
-  if (!g->params || !g->results || !g->times) return KILN_E_MEMORY;
-  for (size_t i = 0; i < s->nparams && st == KILN_OK; i++) {
-    uint64_t bytes = (uint64_t)kiln_module_param_bytes(s->m, i);
-    st = kiln_device_alloc(s->cx, g->dev, bytes, &g->params[i]);
-    if (st == KILN_OK) st = kiln_device_upload(s->cx, g->dev, g->params[i], s->params[i], bytes);
-  }
-  for (size_t i = 0; i < s->nresults && st == KILN_OK; i++)
-    st = kiln_device_alloc(s->cx, g->dev, (uint64_t)kiln_module_result_bytes(s->m, i), &g->results[i]);
-  uint64_t scratch = kiln_artifact_manifest(s->gpu)->scratch_bytes;
-  if (st == KILN_OK && scratch) st = kiln_device_alloc(s->cx, g->dev, scratch, &g->scratch);
+  if (!g->times) return KILN_E_MEMORY;
   // Half of it is the source of copies, half their target.
   g->flush_bytes = 4 * (uint64_t)s->device.l2_bytes;
   if (g->flush_bytes < (uint64_t)session_bytes(s) + 512) g->flush_bytes = (uint64_t)session_bytes(s) + 512;
@@ -59,23 +47,14 @@ static kiln_status allocate(gpu *g) {
 
 static void release(gpu *g) {
   kiln_cuda_kernel_destroy(&g->k);
-  for (size_t i = 0; g->dev && g->params && i < g->s->nparams; i++) kiln_device_free(g->dev, g->params[i]);
-  for (size_t i = 0; g->dev && g->results && i < g->s->nresults; i++) kiln_device_free(g->dev, g->results[i]);
-  if (g->dev) kiln_device_free(g->dev, g->scratch);
+  buffers_free(g->s, g->dev, &g->b);
   if (g->dev) kiln_device_free(g->dev, g->flush);
   kiln_device_close(&g->dev);
-  free(g->params);
-  free(g->results);
   free(g->times);
 }
 
 static kiln_status launch(gpu *g) {
-  kiln_cuda_launch_params p = {.struct_size = sizeof p,
-                               .stream = kiln_device_stream(g->dev),
-                               .parameters = g->params,
-                               .results = g->results,
-                               .scratch = g->scratch};
-  return kiln_cuda_kernel_launch(g->s->cx, g->k, &p);
+  return buffers_launch(g->s, g->dev, g->k, &g->b);
 }
 
 // As many bytes read and written as the module's own.
@@ -108,14 +87,6 @@ static kiln_status time_launches(gpu *g, double *seconds) {
   return st == KILN_OK ? kiln_device_synchronize(g->s->cx, g->dev) : st;
 }
 
-static kiln_status download(gpu *g) {
-  session *s = g->s;
-  kiln_status st = KILN_OK;
-  for (size_t i = 0; i < s->nresults && st == KILN_OK; i++)
-    st = kiln_device_download(s->cx, g->dev, s->results[i], g->results[i], (uint64_t)kiln_module_result_bytes(s->m, i));
-  return st;
-}
-
 static kiln_status measure_gpu(gpu *g, figures *f) {
   session *s = g->s;
   kiln_status st = kiln_device_open(s->cx, s->driver, 0, &g->dev);
@@ -133,7 +104,7 @@ static kiln_status measure_gpu(gpu *g, figures *f) {
     f->high = g->times[s->repeat - 1 - s->repeat / 5];
   }
   if (st == KILN_OK) st = time_launches(g, &f->launch_seconds);
-  return st == KILN_OK ? download(g) : st;
+  return st == KILN_OK ? buffers_download(s, g->dev, &g->b) : st;
 }
 
 // --- bit for bit ----------------------------------------------------------------------------------------------------
@@ -202,7 +173,9 @@ static int compare_with_host(session *s, figures *f) {
     if (!(gpu[i] = malloc(bytes + 1))) status = out_of_memory((int64_t)bytes);
     if (!status) memcpy(gpu[i], s->results[i], bytes);
   }
-  kiln_compile_params p = {.struct_size = sizeof p, .target = "host"};
+  kiln_compile_params p = s->how;
+  p.target = "host";
+  p.fusion = NULL;
   if (!status) status = report(s->cx, kiln_compile(s->cx, s->m, &p, &s->host));
   unsigned long long repeat = s->repeat;
   double seconds = s->seconds;
@@ -298,7 +271,7 @@ static int work(session *s) {
   bool wants_gpu = strcmp(device, "host") != 0, must = strcmp(device, "cuda") == 0;
   s->machine = wants_gpu && session_open_cuda(s, !must) ? ON_CUDA : ON_HOST;
   if (must && s->machine != ON_CUDA) return EXIT_DEVICE;
-  int status = session_open(s, s->a->file, v[O_FUSION], v[O_TARGET]);
+  int status = session_open(s);
   if (!status) status = measure(s, &f);
   if (status) return status;
   if (v[O_JSON])

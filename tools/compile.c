@@ -1,19 +1,14 @@
 // kiln compile: PTX, machine code, C header, manifest, plan or LLVM IR of a module's kernels.
 
 #include "manifest.h"
+#include "params.h"
 #include <string.h>
 
-enum { O_TARGET, O_EMIT, O_OUT, O_FUSION, O_ALIGN, O_ALIAS, O_VALUE, O_COUNT, O_PROGRAMMATIC, O_AFTER };
+enum { O_EMIT = O_OTHERS, O_OUT, O_AFTER };
 static const option options[] = {
-    {"--target", "TARGET", "sm_75 to sm_121, with a or f where NVIDIA has it, or host (default sm_90)"},
+    COMPILE_OPTIONS("sm_75 to sm_121, with a or f where NVIDIA has it, or host (default sm_90)"),
     {"--emit", "KIND", "ptx, cubin, header, json, plan or llvm (default ptx; for host llvm)"},
     {"-o", "OUT", "write to this file (default -, standard output)"},
-    {"--fusion", "NAME", "only this fusion of ENTRY"},
-    {"--align", "BYTES", "that every argument is aligned to (default 16)"},
-    {"--alias", "P=R", "parameter P and result R may be the same buffer; may be given again"},
-    {"--by-value", NULL, "rank-0 integer parameters are kernel arguments themselves"},
-    {"--max-count", "N", "the element count, up to N, is given at run time"},
-    {"--programmatic", NULL, "kernels may begin while the one before still runs, and wait for it (sm_90 on)"},
     {"--print-after", "PASS", "print the IR after this pass (build, early-cse, dce) or after all, to standard error"},
     {0},
 };
@@ -44,42 +39,6 @@ static int check_words(const char *emit, const char *after) {
   return known && pass ? 0 : EXIT_BAD_INPUT;
 }
 
-static bool read_alias(const char *text, kiln_alias *out) {
-  unsigned long long p, r;
-  const char *equals = strchr(text, '=');
-  char first[24] = "";
-  if (!equals || (size_t)(equals - text) >= sizeof first) return false;
-  memcpy(first, text, (size_t)(equals - text));
-  if (!number(first, 0, UINT32_MAX, &p) || !number(equals + 1, 0, UINT32_MAX, &r)) return false;
-  *out = (kiln_alias){(uint32_t)p, (uint32_t)r};
-  return true;
-}
-
-static int read_numbers(const args *a, kiln_compile_params *p, kiln_alias *aliases) {
-  unsigned long long n = 0;
-  p->aliases = aliases;
-  for (int i = 0; i < a->count; i++) {
-    if (a->all[i].option != O_ALIAS) continue;
-    if (!read_alias(a->all[i].value, &aliases[p->alias_count++])) {
-      fprintf(stderr, "kiln compile: --alias '%s': expected P=R, the numbers of a parameter and a result\n",
-              a->all[i].value);
-      return EXIT_BAD_INPUT;
-    }
-  }
-  if (a->values[O_ALIGN] && !number(a->values[O_ALIGN], 1, 4096, &n)) {
-    fprintf(stderr, "kiln compile: --align '%s': expected a power of two up to 4096\n", a->values[O_ALIGN]);
-    return EXIT_BAD_INPUT;
-  }
-  p->argument_align = (uint32_t)n;
-  n = 0;
-  if (a->values[O_COUNT] && !number(a->values[O_COUNT], 1, INT64_MAX, &n)) {
-    fprintf(stderr, "kiln compile: --max-count '%s': expected a number of elements from 1\n", a->values[O_COUNT]);
-    return EXIT_BAD_INPUT;
-  }
-  p->max_count = (int64_t)n;
-  return 0;
-}
-
 // --- what comes out
 // -----------------------------------------------------------------------------------------------------
 
@@ -102,16 +61,14 @@ static int write_artifact(const char *emit, const char *path, const kiln_module 
 static int run(const args *a) {
   const char *target = a->values[O_TARGET], *emit = a->values[O_EMIT], *after = a->values[O_AFTER];
   if (!emit) emit = target && strcmp(target, "host") == 0 ? "llvm" : "ptx";
-  kiln_alias aliases[sizeof a->all / sizeof a->all[0]];
-  kiln_compile_params p = {.struct_size = sizeof p, .target = target, .fusion = a->values[O_FUSION]};
+  kiln_alias aliases[MOST_ALIASES];
+  kiln_compile_params p;
+  int status = read_params(a, aliases, &p);
+  if (!status) status = check_words(emit, after);
+  if (status) return status;
   p.keep = (strcmp(emit, "plan") == 0 ? KILN_KEEP_PLAN : 0) | (strcmp(emit, "llvm") == 0 ? KILN_KEEP_LLVM : 0);
-  p.scalars_by_value = a->values[O_VALUE] != NULL;
-  p.programmatic = a->values[O_PROGRAMMATIC] != NULL;
   p.after_pass = after ? print_pass : NULL;
   p.user = (void *)after;
-  int status = check_words(emit, after);
-  if (!status) status = read_numbers(a, &p, aliases);
-  if (status) return status;
   kiln_context *cx = kiln_context_create(NULL);
   kiln_module *m = NULL;
   kiln_artifact *art = NULL;

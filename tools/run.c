@@ -6,16 +6,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { O_DEVICE, O_FUSION, O_INPUT, O_SEED, O_OUTPUT, O_CHECK, O_NUMERICS, O_TARGET, O_THREADS, O_REPEAT, O_JSON };
+enum { O_DEVICE = O_OTHERS, O_INPUT, O_SEED, O_OUTPUT, O_CHECK, O_NUMERICS, O_THREADS, O_REPEAT, O_JSON };
 static const option options[] = {
+    COMPILE_OPTIONS("GPU to compile for (default: the one here, else sm_90)"),
     {"--device", "NAME", "auto, cuda, host or eval (default auto: cuda if there is a GPU, else host)"},
-    {"--fusion", "NAME", "only this fusion of ENTRY"},
     {"--input", "K=FILE.npy", "values of parameter K; parameters without are filled from the seed"},
     {"--seed", "N", "seed of the filled parameters (default 0)"},
     {"--output", "DIR", "write results as DIR/result0.npy ...; DIR is made if need be"},
     {"--check", NULL, "compare every result with the reference evaluator; exit status 1 if any differs"},
     {"--numerics", "MODE", "strict (the default)"},
-    {"--target", "TARGET", "GPU to compile for (default: the one here, else sm_90)"},
     {"--threads", "N", "CPU threads (default: all cores)"},
     {"--repeat", "N", "timed runs, of which the median counts (default 5)"},
     {"--json", NULL, "report as one JSON object"},
@@ -178,7 +177,7 @@ static int check_words(session *s) {
 }
 
 static int prepare(session *s) {
-  int status = session_open(s, s->a->file, s->a->values[O_FUSION], s->a->values[O_TARGET]);
+  int status = session_open(s);
   for (int i = 0; !status && i < s->a->count; i++)
     if (s->a->all[i].option == O_INPUT) status = session_input(s, s->a->all[i].value);
   return status;

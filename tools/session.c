@@ -62,9 +62,10 @@ int session_input(session *s, const char *value) {
 // --- life -----------------------------------------------------------------------------------------------------------
 
 // The GPU's kernel is made and reported on every machine.
-static int compile_both(session *s, const char *target) {
-  kiln_compile_params p = {.struct_size = sizeof p, .target = target};
-  if (!p.target && s->machine == ON_CUDA) p.target = s->device.target;
+static int compile_both(session *s) {
+  kiln_compile_params p = s->how;
+  p.fusion = NULL; // the module is that fusion already
+  if (s->machine == ON_CUDA) p.device = &s->device;
   double start = now_seconds();
   kiln_status st = kiln_compile(s->cx, s->m, &p, &s->gpu);
   s->compile_ms = (now_seconds() - start) * 1e3;
@@ -73,10 +74,21 @@ static int compile_both(session *s, const char *target) {
   return report(s->cx, st);
 }
 
-int session_open(session *s, const char *file, const char *fusion, const char *target) {
-  int status = open_module(s->cx, file, fusion, &s->m);
-  if (!status && s->machine != ON_EVAL) status = compile_both(s, target);
+// With a run-time count a launch is given the module's own.
+static int64_t count_of(const session *s) {
+  kiln_array_type t;
+  int64_t n = 1;
+  if (!s->how.max_count || !kiln_module_result_type(s->m, 0, &t)) return 0;
+  for (uint32_t d = 0; d < t.rank; d++) n *= t.dims[d];
+  return n;
+}
+
+int session_open(session *s) {
+  int status = read_params(s->a, s->aliases, &s->how);
+  if (!status) status = open_module(s->cx, s->a->file, s->how.fusion, &s->m);
+  if (!status && s->machine != ON_EVAL) status = compile_both(s);
   if (status) return status;
+  s->count = count_of(s);
   s->nparams = kiln_module_param_leaves(s->m);
   s->nresults = kiln_module_result_count(s->m);
   status = allocate(s->nparams, kiln_module_param_bytes, s->m, &s->params);
@@ -115,7 +127,7 @@ double median(double *values, size_t n) {
 int session_run_host(session *s) {
   kiln_kernel *k = NULL;
   kiln_status st = kiln_kernel_load(s->cx, s->host, &k);
-  kiln_run_params rp = {.struct_size = sizeof rp, .threads = (uint32_t)s->threads};
+  kiln_run_params rp = {.struct_size = sizeof rp, .threads = (uint32_t)s->threads, .count = s->count};
   double *times = calloc(s->repeat + 1, sizeof *times);
   progress("running");
   for (size_t i = 0; times && st == KILN_OK && i <= s->repeat; i++) {

@@ -2,7 +2,7 @@
 #ifndef TOOLS_SESSION_H
 #define TOOLS_SESSION_H
 
-#include "kiln.h"
+#include "params.h"
 
 typedef enum machine { ON_HOST, ON_EVAL, ON_CUDA } machine;
 
@@ -11,6 +11,9 @@ typedef struct session {
   kiln_context *cx;
   kiln_module *m;
   kiln_artifact *gpu, *host;
+  kiln_compile_params how;
+  kiln_alias aliases[MOST_ALIASES];
+  int64_t count; // of a launch, where the artifact takes it
   size_t nparams, nresults;
   void **params, **results;
   unsigned long long seed, threads, repeat;
@@ -22,9 +25,9 @@ typedef struct session {
   kiln_mismatch mismatch[16];
 } session;
 
-// Opens and compiles the file, makes buffers and fills the parameters from the seed; `machine`, `seed` and, on cuda,
-// the driver are set before. An exit status, as from all of these.
-int session_open(session *s, const char *file, const char *fusion, const char *target);
+// Opens and compiles the file that the words name, makes buffers and fills the parameters from the seed; `machine`,
+// `seed` and, on cuda, the driver are set before. An exit status, as from all of these.
+int session_open(session *s);
 void session_close(session *s); // also the context
 // "K=FILE.npy".
 int session_input(session *s, const char *value);
@@ -35,6 +38,16 @@ int session_run_cuda(session *s);
 int session_check(session *s);
 int64_t session_bytes(const session *s);    // in and out
 int64_t session_elements(const session *s); // of all results
+
+// A module's buffers on a GPU, and the launches on them.
+typedef struct device_buffers {
+  uint64_t *params, *results, scratch;
+  uint64_t *arguments; // what a launch is given for each parameter
+} device_buffers;
+kiln_status buffers_make(session *s, kiln_device *dev, device_buffers *b); // to be freed in any case
+void buffers_free(const session *s, kiln_device *dev, device_buffers *b);
+kiln_status buffers_launch(session *s, kiln_device *dev, kiln_cuda_kernel *k, const device_buffers *b);
+kiln_status buffers_download(session *s, kiln_device *dev, const device_buffers *b);
 
 double median(double *values, size_t n); // sorts them
 int64_t npy_bytes(const kiln_array_type *t);

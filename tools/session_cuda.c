@@ -3,6 +3,7 @@
 #include "session.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 bool session_open_cuda(session *s, bool quiet) {
   kiln_driver_params p = {.struct_size = sizeof p, .initialize = true};
@@ -20,19 +21,29 @@ bool session_open_cuda(session *s, bool quiet) {
   return st == KILN_OK;
 }
 
-typedef struct buffers {
-  uint64_t *params, *results, scratch;
-} buffers;
+// --- buffers --------------------------------------------------------------------------------------------------------
 
-static kiln_status allocate(session *s, kiln_device *dev, buffers *b) {
+// What a launch is given for parameter i: its address, or its value.
+static uint64_t argument(const session *s, const device_buffers *b, size_t i) {
+  const kiln_slot *slot = &kiln_artifact_manifest(s->gpu)->slots[i];
+  uint64_t value = 0;
+  unsigned bits = kiln_dtype_bits(slot->type.dtype);
+  if (!slot->by_value) return b->params[i];
+  memcpy(&value, s->params[i], bits < 8 ? 1 : bits / 8);
+  return value;
+}
+
+kiln_status buffers_make(session *s, kiln_device *dev, device_buffers *b) {
   kiln_status st = KILN_OK;
   b->params = calloc(s->nparams + 1, sizeof *b->params);
+  b->arguments = calloc(s->nparams + 1, sizeof *b->arguments);
   b->results = calloc(s->nresults + 1, sizeof *b->results);
-  if (!b->params || !b->results) return KILN_E_MEMORY;
+  if (!b->params || !b->arguments || !b->results) return KILN_E_MEMORY;
   for (size_t i = 0; i < s->nparams && st == KILN_OK; i++) {
     uint64_t bytes = (uint64_t)kiln_module_param_bytes(s->m, i);
     st = kiln_device_alloc(s->cx, dev, bytes, &b->params[i]);
     if (st == KILN_OK) st = kiln_device_upload(s->cx, dev, b->params[i], s->params[i], bytes);
+    b->arguments[i] = argument(s, b, i);
   }
   for (size_t i = 0; i < s->nresults && st == KILN_OK; i++)
     st = kiln_device_alloc(s->cx, dev, (uint64_t)kiln_module_result_bytes(s->m, i), &b->results[i]);
@@ -40,26 +51,41 @@ static kiln_status allocate(session *s, kiln_device *dev, buffers *b) {
   return st == KILN_OK && scratch ? kiln_device_alloc(s->cx, dev, scratch, &b->scratch) : st;
 }
 
-static void release(const session *s, kiln_device *dev, buffers *b) {
-  for (size_t i = 0; b->params && i < s->nparams; i++) kiln_device_free(dev, b->params[i]);
-  for (size_t i = 0; b->results && i < s->nresults; i++) kiln_device_free(dev, b->results[i]);
-  kiln_device_free(dev, b->scratch);
+void buffers_free(const session *s, kiln_device *dev, device_buffers *b) {
+  for (size_t i = 0; dev && b->params && i < s->nparams; i++) kiln_device_free(dev, b->params[i]);
+  for (size_t i = 0; dev && b->results && i < s->nresults; i++) kiln_device_free(dev, b->results[i]);
+  if (dev) kiln_device_free(dev, b->scratch);
   free(b->params);
+  free(b->arguments);
   free(b->results);
 }
 
-// The first run warms up; each of the others is timed by events around it.
-static kiln_status launch(session *s, kiln_device *dev, kiln_cuda_kernel *k, const buffers *b) {
+kiln_status buffers_launch(session *s, kiln_device *dev, kiln_cuda_kernel *k, const device_buffers *b) {
   kiln_cuda_launch_params p = {.struct_size = sizeof p,
                                .stream = kiln_device_stream(dev),
-                               .parameters = b->params,
+                               .parameters = b->arguments,
                                .results = b->results,
-                               .scratch = b->scratch};
+                               .scratch = b->scratch,
+                               .count = s->count};
+  return kiln_cuda_kernel_launch(s->cx, k, &p);
+}
+
+kiln_status buffers_download(session *s, kiln_device *dev, const device_buffers *b) {
+  kiln_status st = KILN_OK;
+  for (size_t i = 0; i < s->nresults && st == KILN_OK; i++)
+    st = kiln_device_download(s->cx, dev, s->results[i], b->results[i], (uint64_t)kiln_module_result_bytes(s->m, i));
+  return st;
+}
+
+// --- running --------------------------------------------------------------------------------------------------------
+
+// The first run warms up; each of the others is timed by events around it.
+static kiln_status time_launches(session *s, kiln_device *dev, kiln_cuda_kernel *k, const device_buffers *b) {
   double *times = calloc(s->repeat + 1, sizeof *times);
   kiln_status st = times ? KILN_OK : KILN_E_MEMORY;
   for (size_t i = 0; st == KILN_OK && i <= s->repeat; i++) {
     st = kiln_device_mark_begin(s->cx, dev);
-    if (st == KILN_OK) st = kiln_cuda_kernel_launch(s->cx, k, &p);
+    if (st == KILN_OK) st = buffers_launch(s, dev, k, b);
     if (st == KILN_OK) st = kiln_device_mark_end(s->cx, dev);
     if (st == KILN_OK) st = kiln_device_elapsed(s->cx, dev, &times[i]);
   }
@@ -68,23 +94,16 @@ static kiln_status launch(session *s, kiln_device *dev, kiln_cuda_kernel *k, con
   return st;
 }
 
-static kiln_status download(session *s, kiln_device *dev, const buffers *b) {
-  kiln_status st = KILN_OK;
-  for (size_t i = 0; i < s->nresults && st == KILN_OK; i++)
-    st = kiln_device_download(s->cx, dev, s->results[i], b->results[i], (uint64_t)kiln_module_result_bytes(s->m, i));
-  return st;
-}
-
 static kiln_status run_device(session *s, kiln_device *dev) {
   kiln_cuda_kernel *k = NULL;
-  buffers b = {0};
-  kiln_status st = allocate(s, dev, &b);
+  device_buffers b = {0};
+  kiln_status st = buffers_make(s, dev, &b);
   if (st == KILN_OK) st = kiln_cuda_kernel_create(s->cx, s->driver, s->gpu, kiln_device_context(dev), &k);
   if (st == KILN_OK) st = kiln_cuda_kernel_prepare(s->cx, k);
-  if (st == KILN_OK) st = launch(s, dev, k, &b);
-  if (st == KILN_OK) st = download(s, dev, &b);
+  if (st == KILN_OK) st = time_launches(s, dev, k, &b);
+  if (st == KILN_OK) st = buffers_download(s, dev, &b);
   kiln_cuda_kernel_destroy(&k);
-  release(s, dev, &b);
+  buffers_free(s, dev, &b);
   return st;
 }
 
