@@ -42,8 +42,8 @@ typedef struct kiln_context kiln_context;
 // Every block kiln itself allocates passes through this hook (LLVM's own do not). `resize` with p == NULL allocates,
 // with size == 0 frees and returns NULL; `old_size` is what was asked for p. Blocks are aligned to 16 bytes.
 // `out_of_memory` is the last word before kiln aborts because a small metadata allocation failed; allocations whose
-// size comes from the input fail with KILN_E_MEMORY instead. A context calls the hook on the thread that uses it. What is
-// made from it and outlives it (artifacts, kernels, drivers, devices) keeps the hook and calls it on the thread that
+// size comes from the input fail with KILN_E_MEMORY instead. A context calls the hook on the thread that uses it. What
+// is made from it and outlives it (artifacts, kernels, drivers, devices) keeps the hook and calls it on the thread that
 // makes or destroys it: where those are several threads, the hook must be thread-safe.
 typedef struct kiln_allocator {
   void *user;
