@@ -57,9 +57,9 @@ static bool shows_nan_bits(const char *text) {
   return strstr(text, "bitcast") || strstr(text, "TOTALORDER");
 }
 
-static void check(kiln_context *cx, const kiln_module *m, const kiln_kernel *k, void **in, void **out, const char *text,
-                  bool any_text) {
-  kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1};
+static void check(kiln_context *cx, const kiln_module *m, const kiln_kernel *k, void **in, void **out, int64_t count,
+                  const char *text, bool any_text) {
+  kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1, .count = count};
   if (kiln_kernel_run(cx, k, (const void *const *)in, out, &rp) != KILN_OK) fail(cx, "running", text);
   for (size_t i = 0; i < kiln_module_result_count(m); i++) {
     if (!untouched(out[i], kiln_module_result_bytes(m, i))) fail(cx, "written past a result", text);
@@ -73,6 +73,15 @@ static void check(kiln_context *cx, const kiln_module *m, const kiln_kernel *k, 
   fprintf(stderr, "result %zu element %lld: found %s, expected %s\n", x.result, (long long)x.element, x.found,
           x.expected);
   fail(cx, "wrong results", text);
+}
+
+// With a run-time count: the module's own.
+static int64_t count_of(const kiln_module *m, const kiln_artifact *a) {
+  kiln_array_type t;
+  int64_t n = 1;
+  if (!kiln_artifact_manifest(a)->counted || !kiln_module_result_type(m, 0, &t)) return 0;
+  for (uint32_t d = 0; d < t.rank; d++) n *= t.dims[d];
+  return n;
 }
 
 static void run(kiln_context *cx, const kiln_module *m, const kiln_artifact *a, uint64_t seed, const char *text,
@@ -90,7 +99,7 @@ static void run(kiln_context *cx, const kiln_module *m, const kiln_artifact *a, 
       kiln_module_param_fill(m, i, seed, in[i]);
   }
   for (size_t i = 0; i < kiln_module_result_count(m); i++) out[i] = guarded(kiln_module_result_bytes(m, i));
-  check(cx, m, k, in, out, text, any_text);
+  check(cx, m, k, in, out, count_of(m, a), text, any_text);
   for (size_t i = 0; i < MOST_BUFFERS; i++) {
     free(in[i]);
     free(out[i]);
@@ -113,6 +122,11 @@ static void compile_random(kiln_context *cx, const uint8_t *data, size_t size) {
   if (kiln_compile(cx, m, &p, &a) != KILN_OK) fail(cx, "a random module does not compile", text.p);
   if (strcmp(p.target, "host") == 0) run(cx, m, a, src.seed, text.p, false);
   kiln_artifact_destroy(&a);
+  p.max_count = 1 << 24; // the same with the element count given at run time, where that can be
+  kiln_status counted = kiln_compile(cx, m, &p, &a);
+  if (counted != KILN_OK && counted != KILN_E_UNSUPPORTED) fail(cx, "compiling with a run-time count", text.p);
+  if (a && strcmp(p.target, "host") == 0) run(cx, m, a, src.seed, text.p, false);
+  kiln_artifact_destroy(&a);
   kiln_module_destroy(&m);
   kl_sb_free(&text);
 }
@@ -125,7 +139,7 @@ static void compile_text(kiln_context *cx, const uint8_t *data, size_t size) {
   text[size] = 0;
   kiln_status s = kiln_module_parse(cx, "input", text, size, &m);
   for (size_t t = 0; s == KILN_OK && t < KL_COUNT(targets); t += 3) { // host and sm_90
-    kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t]};
+    kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t], .max_count = size % 4 ? 0 : 1 << 24};
     kiln_artifact *a = NULL;
     kiln_status compiled = kiln_compile(cx, m, &p, &a);
     if (compiled == KILN_E_INTERNAL) fail(cx, p.target, text);

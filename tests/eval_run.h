@@ -3,6 +3,7 @@
 #ifndef EVAL_RUN_H
 #define EVAL_RUN_H
 
+#include "context.h"
 #include "ir/eval.h"
 
 #include <check.h>
@@ -11,20 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define EXPECT(cond, ...)                                                                                              \
-  do {                                                                                                                 \
-    if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
-  } while (0)
-
-static kl_ctx *cx;
 static uint64_t seed;
-
-static inline void make_context(void) {
-  cx = kiln_context_create(NULL);
-}
-static inline void drop_context(void) {
-  kiln_context_destroy(&cx);
-}
 
 static inline uint64_t next_random(void) {
   seed += 0x9e3779b97f4a7c15ull;
@@ -123,13 +111,6 @@ static inline void fill_array(array *a, fill f) {
 }
 
 // --- running ------------------------------------------------------------------------------------------------------
-
-static inline kiln_module *parse(const char *text) {
-  kiln_module *m = NULL;
-  if (kiln_module_parse(cx, "test", text, strlen(text), &m) != KILN_OK)
-    ck_abort_msg("%s\n%s", kiln_diagnostics_get(cx, kiln_diagnostics_count(cx) - 1)->text, text);
-  return m;
-}
 
 typedef struct run {
   kiln_module *m;

@@ -1,7 +1,7 @@
 // The builder makes the same modules as text, refuses what text refuses, and stays refused once it did. Literals: every
 // bit pattern goes into text and comes back.
+#include "context.h"
 #include "ir/hlo.h"
-#include "suite.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,16 +9,6 @@
 
 #include "modules.h"
 #include "rebuild.h"
-
-static kiln_context *cx;
-
-static void setup(void) {
-  cx = kiln_context_create(NULL);
-}
-
-static void teardown(void) {
-  kiln_context_destroy(&cx);
-}
 
 // A type by its text: TYPE("f32[2,3]"). An array type in C: ARRAY(F32, 2, 3).
 #define TYPE(text) kiln_type_text(b, text)
@@ -511,7 +501,7 @@ END_TEST
 int main(void) {
   Suite *s = suite_create("builder");
   TCase *t = tcase_create("builder");
-  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_checked_fixture(t, make_context, drop_context);
   tcase_set_timeout(t, 60);
   tcase_add_test(t, fusion_builds);
   tcase_add_test(t, every_form_builds);

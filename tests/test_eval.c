@@ -1,7 +1,7 @@
 // The evaluator: results against cases computed without kiln (data/eval, made by data/eval_cases.py) and against corner
 // tables written by hand; data movement against a naive reading of each op; calls, errors, memory, threads.
+#include "context.h"
 #include "ir/eval.h"
-#include "suite.h"
 
 #include <fenv.h>
 #include <math.h>
@@ -11,31 +11,6 @@
 #ifndef KL_TEST_DATA
 #error "KL_TEST_DATA names the folder of the test data"
 #endif
-
-#define EXPECT(cond, ...)                                                                                              \
-  do {                                                                                                                 \
-    if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
-  } while (0)
-
-static kl_ctx *cx;
-
-static void make_context(void) {
-  cx = kiln_context_create(NULL);
-}
-static void drop_context(void) {
-  kiln_context_destroy(&cx);
-}
-
-static const char *last_finding(void) {
-  size_t n = kiln_diagnostics_count(cx);
-  return n ? kiln_diagnostics_get(cx, n - 1)->text : "";
-}
-
-static kiln_module *parse(const char *text) {
-  kiln_module *m = NULL;
-  EXPECT(kiln_module_parse(cx, "test", text, strlen(text), &m) == KILN_OK, "%s\n%s", last_finding(), text);
-  return m;
-}
 
 static bool same(kl_dtype t, uint64_t a, uint64_t b) {
   return a == b || (kl_is_float(t) && kl_float_is_nan(t, a) && kl_float_is_nan(t, b));

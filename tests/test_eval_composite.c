@@ -1,8 +1,8 @@
 // Ops that are whole algorithms: random bits, matrices, Fourier transforms, batch normalization. Against exact results
 // and against XLA's (data/eval, made by data/composite_cases.py): data is the exact result, rounded; intervals hold it
 // and what XLA computes, and are no wider than the case says.
+#include "context.h"
 #include "ir/eval.h"
-#include "suite.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,26 +12,7 @@
 #error "KL_TEST_DATA names the folder of the test data"
 #endif
 
-#define EXPECT(cond, ...)                                                                                              \
-  do {                                                                                                                 \
-    if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
-  } while (0)
-
 enum { MOST = 5 };
-
-static kl_ctx *cx;
-
-static void make_context(void) {
-  cx = kiln_context_create(NULL);
-}
-static void drop_context(void) {
-  kiln_context_destroy(&cx);
-}
-
-static const char *last_finding(void) {
-  size_t n = kiln_diagnostics_count(cx);
-  return n ? kiln_diagnostics_get(cx, n - 1)->text : "";
-}
 
 static kl_dtype part_of(kl_dtype t) {
   return kl_is_complex(t) ? kl_info(t)->part : t;

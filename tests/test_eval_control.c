@@ -1,35 +1,10 @@
 // The evaluator's structure and control flow: loops, branches, calls, tuples, tokens, asynchronous pairs; what it
 // refuses and how it says so; memory and writing in place; ENTRY's buffers.
-#include "suite.h"
+#include "context.h"
 #include "ir/eval.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-#define EXPECT(cond, ...)                                                                                              \
-  do {                                                                                                                 \
-    if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
-  } while (0)
-
-static kl_ctx *cx;
-
-static void make_context(void) {
-  cx = kiln_context_create(NULL);
-}
-static void drop_context(void) {
-  kiln_context_destroy(&cx);
-}
-
-static const char *last_finding(void) {
-  size_t n = kiln_diagnostics_count(cx);
-  return n ? kiln_diagnostics_get(cx, n - 1)->text : "";
-}
-
-static kiln_module *parse(const char *text) {
-  kiln_module *m = NULL;
-  EXPECT(kiln_module_parse(cx, "test", text, strlen(text), &m) == KILN_OK, "%s\n%s", last_finding(), text);
-  return m;
-}
 
 static double value_of(const kl_result *r, int64_t i) {
   kl_dtype t = r->data.shape->dtype;

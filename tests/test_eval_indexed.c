@@ -1,36 +1,11 @@
 // The evaluator's indexed ops - gather, scatter, dynamic-slice, dynamic-update-slice - against a naive reading of their
 // definitions, over random configurations that are valid by construction; and the intervals of scatter.
-#include "suite.h"
+#include "context.h"
 #include "ir/eval.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define EXPECT(cond, ...)                                                                                              \
-  do {                                                                                                                 \
-    if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
-  } while (0)
-
-static kl_ctx *cx;
-
-static void make_context(void) {
-  cx = kiln_context_create(NULL);
-}
-static void drop_context(void) {
-  kiln_context_destroy(&cx);
-}
-
-static const char *last_finding(void) {
-  size_t n = kiln_diagnostics_count(cx);
-  return n ? kiln_diagnostics_get(cx, n - 1)->text : "";
-}
-
-static kiln_module *parse(const char *text) {
-  kiln_module *m = NULL;
-  EXPECT(kiln_module_parse(cx, "test", text, strlen(text), &m) == KILN_OK, "%s\n%s", last_finding(), text);
-  return m;
-}
 
 static uint64_t seed;
 static uint32_t below(uint32_t n) { // splitmix64

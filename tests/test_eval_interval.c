@@ -1,27 +1,14 @@
 // The evaluator's intervals. A pretended device runs the same program op by op with the evaluator's own exact ops, but
 // moves every result of an inexact function by as many units as its bound allows: whatever it gets must be allowed.
 // And intervals must be no wider than that makes necessary: results beyond the bound are refused.
+#include "context.h"
 #include "ir/eval.h"
-#include "suite.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define EXPECT(cond, ...)                                                                                              \
-  do {                                                                                                                 \
-    if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
-  } while (0)
-
-static kl_ctx *cx;
 static uint64_t seed;
-
-static void make_context(void) {
-  cx = kiln_context_create(NULL);
-}
-static void drop_context(void) {
-  kiln_context_destroy(&cx);
-}
 
 static uint64_t next_random(void) {
   seed += 0x9e3779b97f4a7c15ull;
@@ -29,13 +16,6 @@ static uint64_t next_random(void) {
 }
 static double uniform(double from, double to) {
   return from + (to - from) * (double)(next_random() >> 11) * 0x1p-53;
-}
-
-static kiln_module *parse(const char *text) {
-  kiln_module *m = NULL;
-  if (kiln_module_parse(cx, "test", text, strlen(text), &m) != KILN_OK)
-    ck_abort_msg("%s\n%s", kiln_diagnostics_get(cx, kiln_diagnostics_count(cx) - 1)->text, text);
-  return m;
 }
 
 static void evaluate(const kiln_module *m, uint32_t comp, const kl_array *args, bool intervals, kl_result *r) {

@@ -1,27 +1,10 @@
 // Canonical text and content hash: what must not matter does not, what must does, and the two agree with each other.
+#include "context.h"
 #include "gen.h"
 #include "ir/canonical.h"
-#include "suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-static kiln_context *cx;
-
-static void setup(void) {
-  cx = kiln_context_create(NULL);
-}
-
-static void teardown(void) {
-  kiln_context_destroy(&cx);
-}
-
-static kiln_module *parse(const char *text) {
-  kiln_module *m = NULL;
-  kiln_status s = kiln_module_parse(cx, "test", text, strlen(text), &m);
-  ck_assert_msg(s == KILN_OK, "%s\n%s", kiln_diagnostics_count(cx) ? kiln_diagnostics_get(cx, 0)->text : "", text);
-  return m;
-}
 
 // A module's hash and canonical text.
 typedef struct identity {
@@ -409,7 +392,7 @@ END_TEST
 int main(void) {
   Suite *s = suite_create("hash");
   TCase *t = tcase_create("hash");
-  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_checked_fixture(t, make_context, drop_context);
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, digest_is_siphash, 0, KL_COUNT(digests));
   tcase_add_loop_test(t, pairs_compare, 0, KL_COUNT(pairs));

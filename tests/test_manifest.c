@@ -1,38 +1,18 @@
 // The artifact's interface: run-time element counts, parameters by value, shared buffers, launches in order, what a
 // launch checks. Kernels for the GPU run on this CPU through gpu_ir.h, those for the host as always.
-#include "suite.h"
+#include "context.h"
 #include "gpu_ir.h"
 #include "ptxas.h"
 #include "base/base.h"
 #include <stdio.h>
 #include <string.h>
 
-static kiln_context *cx;
-
-static void setup(void) {
-  cx = kiln_context_create(NULL);
-}
-static void teardown(void) {
-  kiln_context_destroy(&cx);
-}
-
-static const char *said(void) {
-  return kiln_diagnostics_count(cx) ? kiln_diagnostics_get(cx, kiln_diagnostics_count(cx) - 1)->text : "nothing";
-}
-
-static kiln_module *parse(const char *text) {
-  kiln_module *m = NULL;
-  kiln_diagnostics_clear(cx);
-  ck_assert_msg(kiln_module_parse(cx, "test", text, strlen(text), &m) == KILN_OK, "%s\n%s", said(), text);
-  return m;
-}
-
 static kiln_artifact *compile(const kiln_module *m, kiln_compile_params p, const char *target) {
   kiln_artifact *a = NULL;
   p.struct_size = sizeof p;
   p.target = target;
   p.keep = KILN_KEEP_LLVM;
-  ck_assert_msg(kiln_compile(cx, m, &p, &a) == KILN_OK, "%s", said());
+  ck_assert_msg(kiln_compile(cx, m, &p, &a) == KILN_OK, "%s", last_finding());
   return a;
 }
 
@@ -87,7 +67,7 @@ static void expect_right(const kiln_module *m, buffers *b, char *const *params, 
   kiln_eval_params ep = {.struct_size = sizeof ep, .threads = 1};
   ck_assert_msg(kiln_module_check(cx, m, (const void *const *)params, (const void *const *)b->result, x, MOST, &n,
                                   &ep) == KILN_OK,
-                "%s: %s", what, said());
+                "%s: %s", what, last_finding());
   ck_assert_msg(n == 0, "%s: result %zu element %lld (%lld differ): found %s, expected %s", what, x[0].result,
                 (long long)x[0].element, (long long)x[0].count, x[0].found, x[0].expected);
   for (size_t i = 0; i < b->nresults; i++)
@@ -174,7 +154,7 @@ START_TEST(one_kernel_serves_every_count) {
   kiln_module *four = parse(text);
   kiln_artifact *host = compile(four, p, "host"), *gpu = compile(four, p, "sm_90");
   kiln_kernel *k = NULL;
-  ck_assert_msg(kiln_kernel_load(cx, host, &k) == KILN_OK, "%s", said());
+  ck_assert_msg(kiln_kernel_load(cx, host, &k) == KILN_OK, "%s", last_finding());
   ck_assert_int_eq(kiln_artifact_manifest(gpu)->count_unit, counted[_i].row);
   assembles(gpu);
   for (size_t i = 0; i < KL_COUNT(sizes); i++) {
@@ -183,7 +163,7 @@ START_TEST(one_kernel_serves_every_count) {
     buffers b = make_buffers(m, i);
     kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1 + i % 3, .count = (int64_t)sizes[i] * counted[_i].row};
     ck_assert_msg(kiln_kernel_run(cx, k, (const void *const *)b.param, (void *const *)b.result, &rp) == KILN_OK, "%s",
-                  said());
+                  last_finding());
     expect_right(m, &b, b.param, counted[_i].name);
     clear_results(&b);
     if (gpu_ir_run(cx, gpu, (const void *const *)b.param, (void *const *)b.result, rp.count))
@@ -239,9 +219,9 @@ START_TEST(what_has_no_count_is_refused) {
   kiln_status st = kiln_compile(cx, m, &p, &a);
   if (not_counted[_i].message) {
     ck_assert_int_eq(st, KILN_E_UNSUPPORTED);
-    ck_assert_msg(strstr(said(), not_counted[_i].message) != NULL, "%s", said());
+    ck_assert_msg(strstr(last_finding(), not_counted[_i].message) != NULL, "%s", last_finding());
   } else {
-    ck_assert_msg(st == KILN_OK, "%s", said());
+    ck_assert_msg(st == KILN_OK, "%s", last_finding());
   }
   kiln_artifact_destroy(&a);
   kiln_module_destroy(&m);
@@ -268,20 +248,22 @@ START_TEST(counts_are_checked) {
   for (size_t i = 0; i < KL_COUNT(rows); i++) {
     kiln_run_params rp = {.struct_size = sizeof rp, .count = rows[i].count};
     ck_assert_int_eq(kiln_kernel_run(cx, k, params, results, &rp), KILN_E_INVALID);
-    ck_assert_msg(strstr(said(), rows[i].message) != NULL, "%s", said());
+    ck_assert_msg(strstr(last_finding(), rows[i].message) != NULL, "%s", last_finding());
   }
   kiln_kernel_destroy(&k);
   fixed = compile(m, (kiln_compile_params){0}, "host");
   ck_assert_int_eq(kiln_kernel_load(cx, fixed, &k), KILN_OK);
   kiln_run_params rp = {.struct_size = sizeof rp, .count = 20};
   ck_assert_int_eq(kiln_kernel_run(cx, k, params, results, &rp), KILN_E_INVALID);
-  ck_assert_msg(strstr(said(), "expected 0, the artifact has a fixed element count") != NULL, "%s", said());
+  ck_assert_msg(strstr(last_finding(), "expected 0, the artifact has a fixed element count") != NULL, "%s",
+                last_finding());
   kiln_kernel_destroy(&k);
   kiln_artifact_destroy(&a);
   kiln_artifact_destroy(&fixed);
   kiln_compile_params p = {.struct_size = sizeof p, .max_count = 4};
   ck_assert_int_eq(kiln_compile(cx, m, &p, &a), KILN_E_INVALID);
-  ck_assert_msg(strstr(said(), "max_count is 4: expected at least one row of 5 elements") != NULL, "%s", said());
+  ck_assert_msg(strstr(last_finding(), "max_count is 4: expected at least one row of 5 elements") != NULL, "%s",
+                last_finding());
   p.max_count = -1;
   ck_assert_int_eq(kiln_compile(cx, m, &p, &a), KILN_E_INVALID);
   kiln_module_destroy(&m);
@@ -383,7 +365,7 @@ START_TEST(results_may_overwrite_parameters) {
       ck_assert(gpu_ir_run(cx, gpu, (const void *const *)params, (void *const *)b.result, 0));
     else
       ck_assert_msg(kiln_kernel_run(cx, k, (const void *const *)params, (void *const *)b.result, NULL) == KILN_OK, "%s",
-                    said());
+                    last_finding());
     expect_right(m, &b, as_was.param, on_gpu ? "gpu" : "host");
     drop_buffers(&b);
     drop_buffers(&as_was);
@@ -445,7 +427,7 @@ START_TEST(what_cannot_be_shared_is_refused) {
   kiln_compile_params p = {.struct_size = sizeof p, .aliases = no_sharing[_i].pairs, .alias_count = no_sharing[_i].n};
   kiln_artifact *a = NULL;
   ck_assert_int_eq(kiln_compile(cx, m, &p, &a), no_sharing[_i].status);
-  ck_assert_msg(strstr(said(), no_sharing[_i].message) != NULL, "%s", said());
+  ck_assert_msg(strstr(last_finding(), no_sharing[_i].message) != NULL, "%s", last_finding());
   kiln_module_destroy(&m);
 }
 END_TEST
@@ -464,8 +446,9 @@ START_TEST(the_module_declares_aliases) {
   snprintf(text, sizeof text, transposed, "may");
   m = parse(text);
   ck_assert_int_eq(kiln_compile(cx, m, NULL, &a), KILN_OK);
-  ck_assert_msg(strstr(said(), "warning: parameter 0 and result 0 may not be the same memory, as the module allows"),
-                "%s", said());
+  ck_assert_msg(
+      strstr(last_finding(), "warning: parameter 0 and result 0 may not be the same memory, as the module allows"),
+      "%s", last_finding());
   ck_assert_uint_eq(kiln_artifact_manifest(a)->slots[0].alias, KILN_NO_SLOT);
   ck_assert_ptr_nonnull(strstr(kiln_artifact_text(a, KILN_TEXT_PTX, NULL), "ld.global.nc"));
   kiln_artifact_destroy(&a);
@@ -474,7 +457,7 @@ START_TEST(the_module_declares_aliases) {
             "t = (f32[64], f32[64]) parameter(1) y = f32[64] get-tuple-element(t), index=0 z = f32[64] "
             "get-tuple-element(t), index=1 a = f32[64] add(x, z) b = f32[64] subtract(y, x) "
             "ROOT r = (f32[64], f32[64]) tuple(a, b) }");
-  ck_assert_msg(kiln_compile(cx, m, NULL, &a) == KILN_OK, "%s", said());
+  ck_assert_msg(kiln_compile(cx, m, NULL, &a) == KILN_OK, "%s", last_finding());
   const kiln_manifest *f = kiln_artifact_manifest(a);
   ck_assert_uint_eq(f->slots[1].alias, 4);
   ck_assert_uint_eq(f->slots[4].alias, 1);
@@ -513,7 +496,7 @@ START_TEST(launches_in_order) {
     kiln_kernel *k = NULL;
     ck_assert_int_eq(kiln_kernel_load(cx, host, &k), KILN_OK);
     ck_assert_msg(kiln_kernel_run(cx, k, (const void *const *)b.param, (void *const *)b.result, NULL) == KILN_OK, "%s",
-                  said());
+                  last_finding());
     expect_right(m, &b, b.param, "host");
     drop_buffers(&b);
     kiln_kernel_destroy(&k);
@@ -536,7 +519,8 @@ START_TEST(programmatic_kernels_wait) {
   kiln_artifact_destroy(&a);
   kiln_compile_params p = {.struct_size = sizeof p, .target = "sm_80", .programmatic = true};
   ck_assert_int_eq(kiln_compile(cx, m, &p, &a), KILN_E_INVALID);
-  ck_assert_msg(strstr(said(), "programmatic launches: expected target sm_90 or newer, found sm_80"), "%s", said());
+  ck_assert_msg(strstr(last_finding(), "programmatic launches: expected target sm_90 or newer, found sm_80"), "%s",
+                last_finding());
   kiln_module_destroy(&m);
 }
 END_TEST
@@ -586,7 +570,7 @@ START_TEST(the_host_checks_buffers) {
     void *results[] = {(void *)rows[i].out};
     kiln_status st = kiln_kernel_run(cx, k, params, results, NULL);
     ck_assert_int_eq(st, rows[i].message ? KILN_E_INVALID : KILN_OK);
-    if (rows[i].message) ck_assert_msg(strstr(said(), rows[i].message) != NULL, "%s", said());
+    if (rows[i].message) ck_assert_msg(strstr(last_finding(), rows[i].message) != NULL, "%s", last_finding());
   }
   kiln_kernel_destroy(&k);
   kiln_artifact_destroy(&a);
@@ -598,7 +582,7 @@ int main(void) {
   Suite *s = suite_create("manifest");
   TCase *t = tcase_create("manifest");
   tcase_set_timeout(t, 0);
-  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_checked_fixture(t, make_context, drop_context);
   tcase_add_loop_test(t, one_kernel_serves_every_count, 0, KL_COUNT(counted));
   tcase_add_loop_test(t, what_has_no_count_is_refused, 0, KL_COUNT(not_counted));
   tcase_add_test(t, counts_are_checked);

@@ -1,6 +1,6 @@
 // The verifier's rules one by one: each broken once, by one instruction of a module that has what ops need.
+#include "context.h"
 #include "ir/hlo.h"
-#include "suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,15 +40,6 @@ static const char head[] =
     "  q = pred[] parameter(9)\n  n = s32[] parameter(10)\n  t = token[] parameter(11)\n"
     "  u = f32[6] parameter(12)\n";
 
-static kiln_context *cx;
-
-static void setup(void) {
-  cx = kiln_context_create(NULL);
-}
-static void teardown(void) {
-  kiln_context_destroy(&cx);
-}
-
 // The line must give a finding, in its own line, that says so; two if two computations do not fit.
 static void expect_refused(const rule_case *c) {
   char module[4000];
@@ -82,7 +73,7 @@ END_TEST
 int main(void) {
   Suite *s = suite_create("rules");
   TCase *t = tcase_create("rules");
-  tcase_add_unchecked_fixture(t, setup, teardown);
+  tcase_add_unchecked_fixture(t, make_context, drop_context);
   tcase_add_loop_test(t, window_rules, 0, KL_COUNT(window_cases));
   tcase_add_loop_test(t, control_rules, 0, KL_COUNT(control_cases));
   suite_add_tcase(s, t);

@@ -1,29 +1,12 @@
 // Copies of modules and rewritten ones: texts as expected, and the same values from the evaluator.
+#include "context.h"
 #include "gen.h"
 #include "ir/transform.h"
-#include "suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "modules.h"
-
-static kiln_context *cx;
-
-static void setup(void) {
-  cx = kiln_context_create(NULL);
-}
-
-static void teardown(void) {
-  kiln_context_destroy(&cx);
-}
-
-static kiln_module *parse(const char *text) {
-  kiln_module *m = NULL;
-  kiln_status s = kiln_module_parse(cx, "test", text, strlen(text), &m);
-  ck_assert_msg(s == KILN_OK, "%s\n%s", kiln_diagnostics_count(cx) ? kiln_diagnostics_get(cx, 0)->text : "", text);
-  return m;
-}
 
 static char *print(const kiln_module *m) {
   char *text;
@@ -722,7 +705,7 @@ END_TEST
 
 static TCase *new_case(Suite *s, const char *name) {
   TCase *t = tcase_create(name);
-  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_checked_fixture(t, make_context, drop_context);
   tcase_set_timeout(t, 120);
   suite_add_tcase(s, t);
   return t;

@@ -1,6 +1,6 @@
 // The rules that results' types follow: each broken once, and types that the text leaves out.
+#include "context.h"
 #include "ir/hlo.h"
-#include "suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,15 +133,6 @@ static const struct {
 };
 // clang-format on
 
-static kiln_context *cx;
-
-static void setup(void) {
-  cx = kiln_context_create(NULL);
-}
-static void teardown(void) {
-  kiln_context_destroy(&cx);
-}
-
 static const kiln_diagnostic *first_error(size_t *n) {
   const kiln_diagnostic *first = NULL;
   *n = 0;
@@ -217,7 +208,7 @@ int main(void) {
   TCase *t = tcase_create("verify");
   int rows = 0;
   for (size_t i = 0; i < KL_COUNT(tables); i++) rows += (int)tables[i].n;
-  tcase_add_unchecked_fixture(t, setup, teardown);
+  tcase_add_unchecked_fixture(t, make_context, drop_context);
   tcase_add_loop_test(t, malformed_is_told, 0, rows);
   tcase_add_loop_test(t, type_is_inferred, 0, KL_COUNT(inferred));
   suite_add_tcase(s, t);
