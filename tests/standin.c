@@ -111,6 +111,7 @@ static CUresult s_cuCtxGetCurrent(CUcontext *out) {
 static CUresult s_cuCtxPushCurrent(CUcontext c) {
   ENTER();
   if (!c) return CUDA_ERROR_INVALID_CONTEXT;
+  if (c == S.dead) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   stack[depth++] = c;
   ADD(depth, 1);
   return CUDA_SUCCESS;

@@ -15,6 +15,7 @@ typedef struct standin {
   const char *missing; // an entry point that is not there, or NULL
   int devices;         // 1 if 0; -1: none
   bool capturing;      // every stream is being captured
+  CUcontext dead;      // a context that has been destroyed, and its modules with it
   // Takes each launch on the thread that makes it, in place of `last` and `arguments`, which serve one thread. Or NULL.
   void (*launched)(const CUlaunchConfig *config, void **arguments);
   // The failure to play.

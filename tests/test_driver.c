@@ -203,6 +203,7 @@ static void fail_one(int version, long n, CUresult code, bool sticky, long openi
     ck_assert_int_eq(st == KILN_OK, !ruins(code));
   }
   close_walk(&w);
+  if (sticky && code == CUDA_ERROR_CONTEXT_IS_DESTROYED && S.modules > 0) S.modules = 0; // gone with the context
   ck_assert_msg(standin_is_clean(),
                 "left behind after call %ld (%s), code %d: %ld contexts %ld streams %ld events %ld modules %ld "
                 "libraries %ld allocations, depth %ld",
@@ -386,6 +387,31 @@ START_TEST(contexts_are_the_callers) {
 }
 END_TEST
 
+// The caller has destroyed the context before the kernel: calls say so, and destroying the kernel does no harm.
+START_TEST(a_context_destroyed_under_us) {
+  for (int modules = 0; modules < 2; modules++) {
+    walk w = {0};
+    fresh();
+    S.missing = modules ? "cuLibraryLoadData" : NULL;
+    ck_assert_int_eq(open_walk(&w, artifact), KILN_OK);
+    ck_assert_int_eq(kiln_cuda_kernel_prepare(cx, w.k), KILN_OK);
+    ck_assert_int_eq(launch_at(w.k, AT(0), AT(1), 0), KILN_OK);
+    S.dead = kiln_device_context(w.dev);
+    expect(launch_at(w.k, AT(0), AT(1), 0), KILN_E_DEVICE, "CUDA_ERROR_CONTEXT_IS_DESTROYED");
+    expect(launch_at(w.k, AT(0), AT(1), 0), KILN_E_DEVICE, "the context is lost since an earlier failure");
+    expect(kiln_cuda_kernel_prepare(cx, w.k), KILN_E_DEVICE, "the context is lost");
+    ck_assert_int_eq(S.launches, 1);
+    long alive = S.modules;
+    kiln_cuda_kernel_destroy(&w.k);
+    ck_assert_int_eq(S.libraries, 0);
+    ck_assert_int_eq(S.modules, alive); // nothing is done to what the driver has freed
+    S.modules = 0;
+    S.dead = NULL;
+    close_walk(&w);
+  }
+}
+END_TEST
+
 START_TEST(the_compilers_log_is_told) {
   walk w = {0};
   fresh();
@@ -435,6 +461,7 @@ int main(void) {
   tcase_add_test(t, no_elements_launch_nothing);
   tcase_add_test(t, captures_need_a_prepared_kernel);
   tcase_add_test(t, contexts_are_the_callers);
+  tcase_add_test(t, a_context_destroyed_under_us);
   tcase_add_test(t, the_compilers_log_is_told);
   tcase_add_test(t, ptx_needs_a_driver);
   suite_add_tcase(s, t);

@@ -61,15 +61,18 @@ kiln_status kiln_cuda_kernel_create(kiln_context *cx, const kiln_driver *d, cons
   return st;
 }
 
-// Failures are not told: the context may be gone already.
+// Failures are not told: the context may be gone already. Its modules went with it then; libraries belong to no
+// context.
 static void unload(kiln_cuda_kernel *k) {
   CUcontext current = NULL, popped;
   const kl_cuda_table *fn = &k->d->fn;
   if (!k->library && !k->module) return;
-  bool pushed = fn->cuCtxGetCurrent(&current) == CUDA_SUCCESS && current != k->context &&
-                fn->cuCtxPushCurrent(k->context) == CUDA_SUCCESS;
+  CUresult code = fn->cuCtxGetCurrent(&current);
+  bool there = code == CUDA_SUCCESS && current == k->context;
+  if (code == CUDA_SUCCESS && !there) code = fn->cuCtxPushCurrent(k->context);
+  bool pushed = code == CUDA_SUCCESS && !there;
   if (k->library) fn->cuLibraryUnload(k->library);
-  if (k->module) fn->cuModuleUnload(k->module);
+  if (k->module && code != CUDA_ERROR_CONTEXT_IS_DESTROYED) fn->cuModuleUnload(k->module);
   if (pushed) fn->cuCtxPopCurrent(&popped);
   k->library = NULL;
   k->module = NULL;
