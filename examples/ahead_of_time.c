@@ -62,7 +62,7 @@ static int open_driver(const char *name) {
 }
 
 // y := 2*x + y with x = i, y = 1 for the first `n` elements; the others stay 1.
-static int run(const axpy *kernel, uint64_t memory, int n) {
+static int run(const axpy_kernels *kernel, uint64_t memory, int n) {
   static float x[N], y[N];
   const float a = 2;
   uint64_t at_a = memory, at_x = memory + 256, at_y = at_x + sizeof x;
@@ -79,7 +79,7 @@ static int run(const axpy *kernel, uint64_t memory, int n) {
 }
 
 static int with_memory(void) {
-  axpy kernel;
+  axpy_kernels kernel;
   uint64_t memory = 0;
   int bad = TRY(axpy_load(&entry_points, &kernel));
   if (bad) return 1;

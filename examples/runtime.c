@@ -54,8 +54,7 @@ static void heap_is_out(void *user, size_t size) {
   fprintf(stderr, "runtime: no memory for %zu bytes\n", size);
 }
 
-// --- the runtime's own use of the driver
-// ------------------------------------------------------------------------------
+// --- the runtime's own use of the driver ---------------------------------------------------------------------------
 
 static struct {
   int (*init)(unsigned);
@@ -110,10 +109,16 @@ typedef struct pool {
   uint64_t base, used, size;
 } pool;
 
-static uint64_t take(pool *p, uint64_t bytes) {
-  uint64_t at = p->base + p->used;
+static int take(pool *p, uint64_t bytes, uint64_t *address) {
+  uint64_t left = p->size - p->used; // a multiple of 256, too: what fits still fits when rounded up
+  if (bytes > left) {
+    fprintf(stderr, "runtime: expected %llu bytes of device memory, found %llu left\n", (unsigned long long)bytes,
+            (unsigned long long)left);
+    return 0;
+  }
+  *address = p->base + p->used;
   p->used += (bytes + 255) / 256 * 256;
-  return p->used <= p->size ? at : 0;
+  return 1;
 }
 
 // --- kiln -----------------------------------------------------------------------------------------------------------
@@ -158,12 +163,12 @@ static void release(program *p) {
 static int run(program *p, void *stream, pool *device) {
   static float x[COUNT], b[COLUMNS], y[COUNT];
   const kiln_manifest *m = kiln_artifact_manifest(p->artifact);
-  uint64_t params[2] = {take(device, sizeof x), take(device, sizeof b)}, result = take(device, sizeof y);
-  kiln_cuda_launch_params launch = {.struct_size = sizeof launch,
-                                    .stream = stream,
-                                    .parameters = params,
-                                    .results = &result,
-                                    .scratch = take(device, m->scratch_bytes)};
+  uint64_t params[2], result, scratch;
+  if (!take(device, sizeof x, &params[0]) || !take(device, sizeof b, &params[1]) || !take(device, sizeof y, &result) ||
+      !take(device, m->scratch_bytes, &scratch))
+    return 0;
+  kiln_cuda_launch_params launch = {
+      .struct_size = sizeof launch, .stream = stream, .parameters = params, .results = &result, .scratch = scratch};
   for (int i = 0; i < COUNT; i++) x[i] = (float)(i % 17) / 4 - 2, y[i] = NAN;
   for (int i = 0; i < COLUMNS; i++) b[i] = (float)(i % 5) / 8;
   if (!CUDA(upload(params[0], x, sizeof x, stream)) || !CUDA(upload(params[1], b, sizeof b, stream)) ||
@@ -202,8 +207,8 @@ static int with_context(program *p, const char *library, void *context) {
   int good = CUDA(stream_create(&stream, 1)) && CUDA(alloc(&device.base, device.size)) &&
              compile(p, library, context) && run(p, stream, &device);
   release(p);
-  if (device.base) cuda.free(device.base);
-  if (stream) cuda.stream_destroy(stream);
+  if (device.base) good &= CUDA(free(device.base));
+  if (stream) good &= CUDA(stream_destroy(stream));
   return good;
 }
 
@@ -218,9 +223,10 @@ int main(int argc, char **argv) {
       !CUDA(context_create(&context, 0, device)))
     return 1;
   p.cx = kiln_context_create(&own);
+  if (!p.cx) fprintf(stderr, "runtime: no memory for a context of kiln's\n");
   int good = p.cx && with_context(&p, library, context);
   kiln_context_destroy(&p.cx);
-  cuda.context_destroy(context);
+  good &= CUDA(context_destroy(context));
   printf("kiln used %zu KiB of the runtime's memory at most, %zu bytes are left\n", host.peak / 1024, host.now);
   return good && host.now == 0 ? 0 : 1;
 }

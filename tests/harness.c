@@ -1,4 +1,5 @@
 #include "harness.h"
+#include "gpu_ir.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,43 +66,71 @@ void give_up(unsigned seed, const char *what, kiln_context *cx, const char *text
   ck_abort_msg("seed %u: %s: %s\n%s", seed, what, found, text);
 }
 
-void run_and_check(kiln_context *cx, kiln_module *m, unsigned seed, const char *text) {
-  kiln_compile_params p = {.struct_size = sizeof p, .target = "host"};
-  kiln_artifact *a = NULL;
-  kiln_kernel *k = NULL;
-  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(seed, "compiling for host", cx, text);
-  if (kiln_kernel_load(cx, a, &k) != KILN_OK) give_up(seed, "loading", cx, text);
-  void *in[MOST_BUFFERS] = {0}, *out[MOST_BUFFERS] = {0};
+// --- running ------------------------------------------------------------------------------------------------------
+
+typedef struct buffers {
+  void *in[MOST_BUFFERS], *out[MOST_BUFFERS];
+} buffers;
+
+// With room behind each result that must stay as it is.
+static void fill_buffers(const kiln_module *m, unsigned seed, buffers *b) {
+  *b = (buffers){0};
   for (size_t i = 0; i < kiln_module_param_leaves(m); i++) {
     kiln_array_type t;
     int64_t bytes = kiln_module_param_bytes(m, i);
-    in[i] = aligned_alloc(16, ((size_t)bytes + 31) & ~(size_t)15);
+    b->in[i] = aligned_alloc(16, ((size_t)bytes + 31) & ~(size_t)15);
     ck_assert(kiln_module_param_type(m, i, &t));
-    gen_fill(seed * 31u + (unsigned)i, t.dtype, bytes, seed % 2, in[i]);
+    gen_fill(seed * 31u + (unsigned)i, t.dtype, bytes, seed % 2, b->in[i]);
   }
-  size_t results = kiln_module_result_count(m);
-  for (size_t i = 0; i < results; i++) {
-    size_t bytes = (size_t)kiln_module_result_bytes(m, i);
-    out[i] = aligned_alloc(16, (bytes + 31) & ~(size_t)15);
-    memset(out[i], 0x5a, (bytes + 31) & ~(size_t)15);
+  for (size_t i = 0; i < kiln_module_result_count(m); i++) {
+    size_t all = ((size_t)kiln_module_result_bytes(m, i) + 31) & ~(size_t)15;
+    b->out[i] = aligned_alloc(16, all);
+    memset(b->out[i], 0x5a, all);
   }
-  kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1 + seed % 2};
-  if (kiln_kernel_run(cx, k, (const void *const *)in, out, &rp) != KILN_OK) give_up(seed, "running", cx, text);
-  for (size_t i = 0; i < results; i++) {
+}
+
+static void check_buffers(kiln_context *cx, const kiln_module *m, buffers *b, unsigned seed, const char *where,
+                          const char *text) {
+  for (size_t i = 0; i < kiln_module_result_count(m); i++) {
     size_t bytes = (size_t)kiln_module_result_bytes(m, i), all = (bytes + 31) & ~(size_t)15;
-    for (size_t b = bytes; b < all; b++)
-      ck_assert_msg(((uint8_t *)out[i])[b] == 0x5a, "seed %u writes past result %zu\n%s", seed, i, text);
+    for (size_t k = bytes; k < all; k++)
+      ck_assert_msg(((uint8_t *)b->out[i])[k] == 0x5a, "seed %u writes past result %zu\n%s", seed, i, text);
   }
   kiln_mismatch x[MOST_BUFFERS];
   size_t n = 0;
   kiln_eval_params ep = {.struct_size = sizeof ep, .threads = 1};
-  if (kiln_module_check(cx, m, (const void *const *)in, (const void *const *)out, x, MOST_BUFFERS, &n, &ep) != KILN_OK)
+  if (kiln_module_check(cx, m, (const void *const *)b->in, (const void *const *)b->out, x, MOST_BUFFERS, &n, &ep) !=
+      KILN_OK)
     give_up(seed, "checking", cx, text);
-  ck_assert_msg(n == 0, "seed %u: result %zu element %lld (%lld differ): found %s, expected %s\n%s", seed, x[0].result,
-                (long long)x[0].element, (long long)x[0].count, x[0].found, x[0].expected, text);
-  free_all(in);
-  free_all(out);
+  ck_assert_msg(n == 0, "seed %u on %s: result %zu element %lld (%lld differ): found %s, expected %s\n%.3000s", seed,
+                where, x[0].result, (long long)x[0].element, (long long)x[0].count, x[0].found, x[0].expected, text);
+  free_all(b->in);
+  free_all(b->out);
+}
+
+void run_and_check(kiln_context *cx, kiln_module *m, unsigned seed, const char *text) {
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "host"};
+  kiln_artifact *a = NULL;
+  kiln_kernel *k = NULL;
+  buffers b;
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(seed, "compiling for host", cx, text);
+  if (kiln_kernel_load(cx, a, &k) != KILN_OK) give_up(seed, "loading", cx, text);
+  fill_buffers(m, seed, &b);
+  kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1 + seed % 2};
+  if (kiln_kernel_run(cx, k, (const void *const *)b.in, b.out, &rp) != KILN_OK) give_up(seed, "running", cx, text);
+  check_buffers(cx, m, &b, seed, "host", text);
   kiln_kernel_destroy(&k);
+  kiln_artifact_destroy(&a);
+}
+
+void run_gpu_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text) {
+  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t], .keep = KILN_KEEP_LLVM};
+  kiln_artifact *a = NULL;
+  buffers b;
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(seed, targets[t], cx, text);
+  fill_buffers(m, seed, &b);
+  gpu_ir_run(cx, a, (const void *const *)b.in, b.out, 0);
+  check_buffers(cx, m, &b, seed, targets[t], text);
   kiln_artifact_destroy(&a);
 }
 

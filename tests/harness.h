@@ -26,6 +26,9 @@ void batch_add(batch *b, unsigned t, kiln_context *cx, const kiln_module *m, uns
 // with every result and nothing is written beside them.
 void run_and_check(kiln_context *cx, kiln_module *m, unsigned seed, const char *text);
 
+// The same for the kernels of target t, thread by thread on this CPU (gpu_ir.h).
+void run_gpu_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text);
+
 // Fails the running test with the context's first finding.
 void give_up(unsigned number, const char *what, kiln_context *cx, const char *text);
 

@@ -26,6 +26,7 @@ static void one(kiln_context *cx, unsigned seed, batch *batches, bool print) {
   if (kiln_module_parse(cx, "random.hlo", text.p, text.n, &m) != KILN_OK) give_up(seed, "parsing", cx, text.p);
   if (print) print_all(cx, m, text.p, targets[seed % TARGETS]);
   run_and_check(cx, m, seed, text.p);
+  if (seed % 2) run_gpu_and_check(cx, m, seed / 2 % TARGETS, seed, text.p);
   batch_add(batches, seed % TARGETS, cx, m, seed, text.p);
   kiln_module_destroy(&m);
   kl_sb_free(&text);

@@ -142,7 +142,7 @@ static void describe_slots(const header *h) {
 
 static void declare(const header *h, const char *what) {
   FILE *to = h->to;
-  fprintf(to, "int %s_launch(const kiln_entry_points *d, const %s *k, void *stream", h->name, h->name);
+  fprintf(to, "int %s_launch(const kiln_entry_points *d, const %s_kernels *k, void *stream", h->name, h->name);
   for (size_t i = 0; i < slots_of(h->m); i++) {
     char name[24];
     slot_name(&h->m->slots[i], name);
@@ -183,12 +183,12 @@ static void write_declarations(const header *h, const char *module) {
   if (m->counted)
     fprintf(to, "#define %s_COUNT_UNIT    %lld\n#define %s_MAX_COUNT     %lld\n", h->name, (long long)m->count_unit,
             h->name, (long long)m->max_count);
-  fprintf(to, "\ntypedef struct %s {\n  void *module;\n  void *function[%zu];\n} %s;\n\n", h->name,
+  fprintf(to, "\ntypedef struct %s_kernels {\n  void *module;\n  void *function[%zu];\n} %s_kernels;\n\n", h->name,
           m->launch_count ? m->launch_count : 1, h->name);
   fprintf(to,
           "// Loads the code into the thread's current context; the driver compiles it here. 0, or the driver's code.\n"
-          "int %s_load(const kiln_entry_points *d, %s *k);\n"
-          "void %s_unload(const kiln_entry_points *d, %s *k);\n\n",
+          "int %s_load(const kiln_entry_points *d, %s_kernels *k);\n"
+          "void %s_unload(const kiln_entry_points *d, %s_kernels *k);\n\n",
           h->name, h->name, h->name, h->name);
   fprintf(to, "// Enqueues %zu kernel%s on the stream. Device addresses of:\n", m->launch_count,
           m->launch_count == 1 ? "" : "s");
@@ -229,7 +229,7 @@ static void write_ptx(const header *h, const char *ptx) {
 static void write_loading(const header *h) {
   FILE *to = h->to;
   fprintf(to,
-          "int %s_load(const kiln_entry_points *d, %s *k) {\n"
+          "int %s_load(const kiln_entry_points *d, %s_kernels *k) {\n"
           "  static const char *const names[] = {",
           h->name, h->name);
   for (size_t i = 0; i < h->m->launch_count; i++) fprintf(to, "%s\"%s\"", i ? ", " : "", h->m->launches[i].kernel);
@@ -242,15 +242,15 @@ static void write_loading(const header *h) {
           "  if (code) %s_unload(d, k);\n"
           "  return code;\n"
           "}\n\n"
-          "void %s_unload(const kiln_entry_points *d, %s *k) {\n"
+          "void %s_unload(const kiln_entry_points *d, %s_kernels *k) {\n"
           "  if (k->module) d->cuModuleUnload(k->module);\n"
           "  k->module = 0;\n"
           "}\n\n",
           h->name, h->name, h->name, h->name);
 }
 
-// at[], bytes[] and align[] by slot; bytes 0 where nothing is looked at.
-static void write_checks(const header *h) {
+// at[], bytes[], align[] and alias[] by slot; bytes 0 where nothing is looked at.
+static void write_buffer_checks(const header *h) {
   FILE *to = h->to;
   size_t n = slots_of(h->m);
   fprintf(to, "  const uint64_t at[] = {");
@@ -259,7 +259,7 @@ static void write_checks(const header *h) {
     slot_name(&h->m->slots[i], name);
     fprintf(to, "%s%s", i ? ", " : "", name);
   }
-  fprintf(to, "%s};\n  const uint64_t bytes[] = {", n ? "" : "0");
+  fprintf(to, "};\n  const uint64_t bytes[] = {");
   for (size_t i = 0; i < n; i++) {
     const kiln_slot *s = &h->m->slots[i];
     unsigned bits = kiln_dtype_bits(s->type.dtype);
@@ -269,28 +269,35 @@ static void write_checks(const header *h) {
     else if (!s->counted)
       fprintf(to, "%lldu", (long long)s->bytes);
     else if (bits < 8)
-      fprintf(to, "(uint64_t)count / %u", 8 / bits);
+      fprintf(to, "((uint64_t)count + %u) / %u", 8 / bits - 1, 8 / bits);
     else
       fprintf(to, "(uint64_t)count * %u", bits / 8);
   }
-  fprintf(to, "%s};\n  const uint64_t align[] = {", n ? "" : "0");
+  fprintf(to, "};\n  const uint64_t align[] = {");
   for (size_t i = 0; i < n; i++) fprintf(to, "%s%u", i ? ", " : "", h->m->slots[i].align);
-  fprintf(to, "%s};\n  const unsigned alias[] = {", n ? "" : "1");
+  fprintf(to, "};\n  const unsigned alias[] = {");
   for (size_t i = 0; i < n; i++) fprintf(to, "%s%uu", i ? ", " : "", h->m->slots[i].alias);
-  fprintf(to, "%s};\n", n ? "" : "0");
-  if (h->m->counted)
-    fprintf(to, "  if (count < 0 || count > %s_MAX_COUNT || count %% %s_COUNT_UNIT) return 1;\n", h->name, h->name);
+  fprintf(to, "};\n");
   fprintf(to,
           "  for (unsigned i = 0; i < %zuu; i++) {\n"
           "    if (!bytes[i]) continue;\n"
           "    if (!at[i]) return 1;\n"
           "    if (at[i] %% align[i]) return 716;\n"
-          "    for (unsigned j = 0; j < i && i >= %zuu; j++) {\n"
+          "  }\n"
+          "  for (unsigned i = %zuu; i < %zuu; i++) {\n"
+          "    for (unsigned j = 0; j < i && bytes[i]; j++) {\n"
           "      if (!bytes[j] || (at[i] == at[j] && alias[i] == j)) continue;\n"
           "      if (at[i] >= at[j] ? at[i] - at[j] < bytes[j] : at[j] - at[i] < bytes[i]) return 1;\n"
           "    }\n"
           "  }\n",
-          n, h->m->parameter_count);
+          n, h->m->parameter_count, n);
+}
+
+static void write_checks(const header *h) {
+  FILE *to = h->to;
+  if (h->m->counted)
+    fprintf(to, "  if (count < 0 || count > %s_MAX_COUNT || count %% %s_COUNT_UNIT) return 1;\n", h->name, h->name);
+  if (slots_of(h->m)) write_buffer_checks(h);
   if (h->m->scratch_bytes)
     fprintf(to, "  if (!scratch) return 1;\n  if (scratch %% %s_SCRATCH_ALIGN) return 716;\n", h->name);
 }
@@ -310,7 +317,10 @@ static void write_argument(const header *h, const kiln_argument *a) {
 static void write_one_launch(const header *h, size_t i) {
   FILE *to = h->to;
   const kiln_launch *l = &h->m->launches[i];
-  if (!h->m->counted && l->grid[0] == 0) return; // no elements
+  if (!h->m->counted && l->grid[0] == 0) { // no elements
+    fprintf(to, "  (void)d, (void)k, (void)stream;\n");
+    return;
+  }
   fprintf(to, "  {\n    uint64_t v[] = {");
   for (size_t k = 0; k < l->argument_count; k++) {
     if (k) fprintf(to, ", ");

@@ -217,14 +217,15 @@ static uint32_t next_before(const kl_draft_instr *d, step *s, const uint8_t *sta
   return UINT32_MAX;
 }
 
-static void report_cycle(linker *l, kl_draft_comp *c, kl_draft_instr *d, const step *s) {
+// `on` is what it needs; a use may be an instruction written in place, without a name of its own.
+static void report_cycle(linker *l, kl_draft_comp *c, kl_draft_instr *d, const step *s, const kl_draft_instr *on) {
   uint32_t k = s->next;
   const kl_use *u = k < d->in.noperands ? use_of(l, d, k) : &l->ps->uses.p[d->first_control + k - d->in.noperands];
   c->broken = true;
   d->broken = true;
   kl_invalid(l->ps->cx, span_at(l, u->begin, u->end),
              "expected an operand that does not need '%.*s' itself, found '%.*s', which does", NAME(l, d->in.name),
-             NAME(l, u->symbol));
+             NAME(l, on->in.name));
 }
 
 // Depth first in the order of the text; order[new] = old.
@@ -247,7 +248,7 @@ static bool order_instructions(linker *l, kl_draft_comp *c, uint32_t *order) {
       } else if (state[before] == NEW) {
         VEC_PUSH(l->ps->cx, &stack, (step){before, 0});
       } else {
-        report_cycle(l, c, &drafts[s->instr], s);
+        report_cycle(l, c, &drafts[s->instr], s, &drafts[before]);
         ok = false;
       }
     }
@@ -312,7 +313,8 @@ static void report_recursion(linker *l, kl_draft_instr *d, uint32_t comp, uint32
   d->broken = true;
   kl_invalid(l->ps->cx, span_at(l, callee->begin, callee->end),
              "%s: expected a computation that does not lead back here, found the recursion '%.*s' -> '%.*s'",
-             kl_op_name(d->in.op), NAME(l, l->ps->comps.p[comp].c.name), NAME(l, callee->symbol));
+             kl_op_name(d->in.op), NAME(l, l->ps->comps.p[comp].c.name),
+             NAME(l, l->ps->comps.p[d->in.called[call]].c.name));
 }
 
 // Steps to the next call of the visited computation; UINT32_MAX if there is none.

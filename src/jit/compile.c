@@ -64,11 +64,16 @@ static kiln_status bind_slots(job *j, const kl_kernel_unit *u, kl_plan *p) {
   for (uint32_t i = 0; i < u->narguments; i++) {
     const kiln_argument *a = &u->arguments[i];
     if (a->kind != KILN_ARGUMENT_SLOT) continue;
-    if (j->params.scalars_by_value && kl_plan_by_value(p, i)) k->slots[a->slot].by_value = true;
+    kiln_slot *slot = &k->slots[a->slot];
+    if (j->params.scalars_by_value && !slot->result && kl_plan_by_value(p, i)) slot->by_value = true;
     for (uint32_t q = 0; q < k->npairs && !a->output; q++) {
       kl_alias_pair *pair = &k->pairs[q];
       const char *why;
       if (pair->parameter != a->slot || pair->dropped) continue;
+      if (slot->by_value) {
+        KL_TRY(kl_alias_fails(j->cx, k, pair, "the parameter is passed by value"));
+        continue;
+      }
       for (uint32_t o = 0; o < u->narguments; o++)
         if (u->arguments[o].output && u->arguments[o].kind == KILN_ARGUMENT_SLOT &&
             u->arguments[o].slot == pair->result && !kl_plan_alias(p, i, o, &why))
@@ -202,7 +207,7 @@ static void describe_artifact(job *j) {
                                 .launch_count = k->n,
                                 .launches = a->launches,
                                 .scratch_bytes = k->scratch_bytes,
-                                .scratch_align = 256,
+                                .scratch_align = k->scratch_align,
                                 .counted = j->params.max_count != 0,
                                 .count_unit = 1};
 }

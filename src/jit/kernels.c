@@ -2,7 +2,7 @@
 
 #include "jit/kernels.h"
 
-enum { SCRATCH_ALIGN = 256 };
+enum { LEAST_SCRATCH_ALIGN = 256 };
 
 static uint32_t leaves(const kl_instr *in) {
   return (uint32_t)kl_shape_leaf_count(in->shape);
@@ -14,7 +14,7 @@ static void describe(kiln_slot *s, const kl_shape *shape) {
   s->type.dtype = shape->dtype;
   s->type.rank = shape->rank;
   for (uint32_t d = 0; d < shape->rank; d++) s->type.dims[d] = shape->dims[d];
-  s->bytes = kl_shape_bytes(shape);
+  s->bytes = kl_shape_is_array(shape) ? kl_shape_bytes(shape) : 0; // a token has none
 }
 
 static void make_slots(kl_kernels *k, uint32_t align) {
@@ -129,7 +129,7 @@ static void place_rest(placing *p, const kl_unit *units, uint32_t n) {
       if (p->placed[at][l]) continue;
       p->at[at][l] = (kiln_argument){.kind = KILN_ARGUMENT_SCRATCH, .offset = k->scratch_bytes, .output = true};
       uint64_t bytes = (uint64_t)kl_shape_bytes(kl_shape_leaf(units[i].from->shape, l));
-      k->scratch_bytes += (bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
+      k->scratch_bytes += (bytes + k->scratch_align - 1) / k->scratch_align * k->scratch_align;
     }
   }
 }
@@ -184,7 +184,9 @@ kiln_status kl_kernels_make(kl_ctx *cx, const kiln_module *m, const kiln_compile
   // One fusion picked out of ENTRY is its own interface.
   bool alone = params->fusion || !units[0].from;
   *out = (kl_kernels){.arena = arena, .m = m, .entry = alone ? units[0].comp : &m->comp[m->entry]};
-  make_slots(out, params->argument_align ? params->argument_align : 16);
+  uint32_t align = params->argument_align ? params->argument_align : 16;
+  out->scratch_align = align > LEAST_SCRATCH_ALIGN ? align : LEAST_SCRATCH_ALIGN;
+  make_slots(out, align);
   if (alone)
     one_kernel(out, params->fusion ? kl_str_of(params->fusion) : kl_symbol_text(&m->names, m->name));
   else
@@ -230,10 +232,15 @@ static kiln_status add_pair(kl_ctx *cx, kl_kernels *k, uint32_t parameter, uint3
   kl_alias_pair *p = &k->pairs[k->npairs];
   *p = (kl_alias_pair){.parameter = parameter, .result = k->nparams + result, .must = must};
   for (uint32_t i = 0; i < k->npairs; i++) {
-    if (k->pairs[i].parameter == p->parameter && k->pairs[i].result == p->result) return KILN_OK;
-    if (k->pairs[i].parameter == p->parameter || k->pairs[i].result == p->result)
-      return kl_invalid(cx, KL_NOWHERE, "aliases: expected one partner for parameter %u and result %u, found two",
-                        parameter, result);
+    kl_alias_pair *o = &k->pairs[i];
+    if (o->dropped || (o->parameter != p->parameter && o->result != p->result)) continue;
+    if (o->parameter == p->parameter && o->result == p->result) {
+      o->must |= must;
+      return KILN_OK;
+    }
+    if (!must) return kl_alias_fails(cx, k, p, "one of them has another partner");
+    return kl_invalid(cx, KL_NOWHERE, "aliases: expected one partner for parameter %u and result %u, found two",
+                      parameter, result);
   }
   const kiln_slot *a = &k->slots[p->parameter], *b = &k->slots[p->result];
   k->npairs++;
@@ -257,8 +264,12 @@ static kiln_status add_of_module(kl_ctx *cx, kl_kernels *k, const kl_alias *a) {
   uint32_t result = 0, parameter = 0;
   if (a->param < 0 || a->param >= c->nparams) return KILN_OK; // the verifier has said so
   parameter = k->param_base[a->param];
-  if (!leaf_at(kl_root(c)->shape, a->result, &result)) return KILN_OK;
-  if (!leaf_at(c->instr[c->params[a->param]].shape, a->path, &parameter)) return KILN_OK;
+  if (!leaf_at(kl_root(c)->shape, a->result, &result) ||
+      !leaf_at(c->instr[c->params[a->param]].shape, a->path, &parameter)) {
+    kl_warn(cx, kl_root(c)->span, "input_output_alias of parameter %lld names a tuple: only arrays share memory",
+            (long long)a->param);
+    return KILN_OK;
+  }
   return add_pair(cx, k, parameter, result, a->must);
 }
 

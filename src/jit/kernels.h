@@ -30,6 +30,7 @@ typedef struct kl_kernels {
   uint32_t npairs;
   kl_alias_pair *pairs;
   uint64_t scratch_bytes;
+  uint32_t scratch_align;
 } kl_kernels;
 
 // Lists slots and kernels. A fusion's results are ENTRY's where they are used as such, else lie in the scratch memory.

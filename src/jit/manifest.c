@@ -58,7 +58,7 @@ void kl_program_make(kl_program *p, kl_arena *arena, const kiln_artifact *a) {
 static uint64_t bytes_of(const kiln_slot *s, int64_t count) {
   if (!s->counted) return (uint64_t)s->bytes;
   unsigned bits = kl_info(s->type.dtype)->bits;
-  return bits < 8 ? (uint64_t)count * bits / 8 : (uint64_t)count * (bits / 8);
+  return bits < 8 ? ((uint64_t)count * bits + 7) / 8 : (uint64_t)count * (bits / 8);
 }
 
 static bool is_address(const kl_program *p, size_t slot, int64_t count) {

@@ -95,8 +95,9 @@ static kiln_status shape_launch(kl_ctx *cx, kl_plan *p, const kl_slots *s) {
   uint32_t tail_lanes = lowest_lanes(s);
   p->tail = (kl_body){.lanes = tail_lanes, .threads = rest / tail_lanes + (rest % tail_lanes != 0), .first = first};
   p->main_blocks = threads / block;
-  p->grid = p->main_blocks + (p->tail.threads + block - 1) / block;
-  if (p->counted) p->grid = p->main_blocks + (p->count - p->main_blocks * block * lanes + block - 1) / block;
+  // A counted tail begins, at most, behind the whole blocks.
+  int64_t behind = p->tail.threads - (p->counted ? p->main_blocks * block * (lanes / tail_lanes) : 0);
+  p->grid = p->main_blocks + behind / block + (behind % block != 0);
   if (p->target.machine == KL_NVPTX && p->grid > INT32_MAX)
     return kl_unsupported(cx, kl_root(p->comp)->span, "%lld elements need %lld blocks: a grid has at most 2^31-1",
                           (long long)p->count, (long long)p->grid);

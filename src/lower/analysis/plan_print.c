@@ -97,12 +97,16 @@ void kl_plan_print(kl_sb *b, const kl_plan *p) {
            p->target.block);
   else
     kl_sb_puts(b, "host, ");
-  kl_sbf(b, "%d-bit indices\n", p->index64 ? 64 : 32);
+  kl_sbf(b, "%d-bit indices%s%s\n", p->index64 ? 64 : 32, p->counted ? ", element count at run time" : "",
+         p->programmatic ? ", waits for the kernel before" : "");
   static const char *const kinds[] = {[KL_SLOT_IN] = "in", [KL_SLOT_OUT] = "out", [KL_SLOT_CONST] = "constant"};
   for (uint32_t i = 0; i < p->nslots; i++) {
     kl_sbf(b, "  s%u: %s ", i, kinds[p->slots[i].kind]);
     kl_shape_print(b, p->slots[i].shape, true);
-    kl_sbf(b, ", %lld bytes, aligned to %u\n", (long long)p->slots[i].bytes, p->slots[i].align);
+    kl_sbf(b, ", %lld bytes, aligned to %u", (long long)p->slots[i].bytes, p->slots[i].align);
+    if (p->slots[i].by_value) kl_sb_puts(b, ", by value");
+    if (p->slots[i].alias != KL_NONE) kl_sbf(b, ", may be s%u", p->slots[i].alias);
+    kl_sb_putc(b, '\n');
   }
   print_body(b, p, "main", &p->main);
   print_body(b, p, "tail", &p->tail);

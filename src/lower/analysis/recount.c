@@ -31,10 +31,20 @@ static kiln_status refuse(const recount *r, const kl_instr *in, const char *why)
                         why);
 }
 
-static bool broadcasts_along(const recount *r, const kl_instr *in) {
+// Does it take nothing of a counted operand but the same element, and nothing of another along the slowest dimension?
+static bool broadcasts_rows(const recount *r, const kl_instr *in) {
+  bool counted = is_counted(r, kl_operand(r->comp, in, 0)->shape);
   for (uint32_t d = 0; d < in->ndims; d++)
-    if (in->dims[d] == r->slowest) return true;
-  return false;
+    if (counted ? in->dims[d] != d : in->dims[d] == r->slowest) return false;
+  return true;
+}
+
+// Counted leaves of a constant are the same everywhere.
+static bool is_even(const recount *r, const kl_instr *in) {
+  for (size_t i = 0; i < kl_shape_leaf_count(in->shape); i++)
+    if (is_counted(r, kl_shape_leaf(in->shape, i)) && (!in->literal || !kl_array_is_splat(&in->literal[i])))
+      return false;
+  return true;
 }
 
 static bool is_structure(const kl_instr *in) {
@@ -43,14 +53,11 @@ static bool is_structure(const kl_instr *in) {
 }
 
 static kiln_status check_made(const recount *r, const kl_instr *in) {
-  if (in->op == KL_OP_CONSTANT)
-    return in->literal && kl_array_is_splat(in->literal) ? KILN_OK : refuse(r, in, "an array of different values");
   if (in->op == KL_OP_IOTA) return KILN_OK;
-  if (in->op == KL_OP_BROADCAST) {
-    if (!is_counted(r, kl_operand(r->comp, in, 0)->shape) && broadcasts_along(r, in))
-      return refuse(r, in, "it takes its size along the results' slowest dimension from its operand");
-    return KILN_OK;
-  }
+  if (in->op == KL_OP_BROADCAST)
+    return broadcasts_rows(r, in)
+               ? KILN_OK
+               : refuse(r, in, "it takes its size along the results' slowest dimension from its operand");
   bool elementwise = kl_op_is_elementwise(in->op) || in->op == KL_OP_BITCAST;
   for (uint32_t k = 0; k < in->noperands && elementwise; k++) {
     const kl_shape *s = kl_operand(r->comp, in, k)->shape;
@@ -62,6 +69,7 @@ static kiln_status check_made(const recount *r, const kl_instr *in) {
 
 static kiln_status check(const recount *r, const kl_instr *in) {
   if (is_structure(in)) return KILN_OK;
+  if (in->op == KL_OP_CONSTANT) return is_even(r, in) ? KILN_OK : refuse(r, in, "an array of different values");
   if (is_counted(r, in->shape)) return check_made(r, in);
   for (uint32_t k = 0; k < in->noperands; k++)
     if (is_counted(r, kl_operand(r->comp, in, k)->shape))

@@ -223,31 +223,31 @@ static void needs_of(walk *w, const node *n, needs *d) {
 
 // --- steps --------------------------------------------------------------------------------------------------------
 
-static kiln_status constant_slot(walk *w, const kl_instr *in, uint32_t *slot) {
+static kiln_status constant_slot(walk *w, const kl_instr *in, const kl_array *literal, uint32_t *slot) {
   kl_slots *s = w->slots;
   for (uint32_t i = 0; i < s->constants.n; i++) {
-    if (s->constants.p[i] == in) {
+    if (s->constants.p[i] == literal) {
       *slot = s->nargs + i;
       return KILN_OK;
     }
   }
-  int64_t bytes = kl_shape_bytes(in->shape);
+  int64_t bytes = kl_shape_bytes(literal->shape);
   if (bytes > 1 << 20)
     return kl_unsupported(w->cx, in->span, "constant of %lld bytes: at most 1 MiB can be part of a kernel",
                           (long long)bytes);
   void *data = kl_arena_try_alloc(w->arena, (size_t)bytes);
   if (!data) return kl_out_of_memory(w->cx, (size_t)bytes, "a constant");
-  kl_array_pack(in->literal, data);
+  kl_array_pack(literal, data);
   *slot = (uint32_t)s->v.n;
-  VEC_PUSH(w->cx, &s->v, (kl_slot_info){KL_SLOT_CONST, in->shape, bytes, 16, data, false, KL_NONE});
-  VEC_PUSH(w->cx, &s->constants, in);
+  VEC_PUSH(w->cx, &s->v, (kl_slot_info){KL_SLOT_CONST, literal->shape, bytes, 16, data, false, KL_NONE});
+  VEC_PUSH(w->cx, &s->constants, literal);
   return KILN_OK;
 }
 
 static kiln_status load_step(walk *w, const node *n, const kl_instr *in, kl_step *s) {
   uint32_t slot = 0;
   if (in->op == KL_OP_CONSTANT)
-    KL_TRY(constant_slot(w, in, &slot));
+    KL_TRY(constant_slot(w, in, &in->literal[n->leaf], &slot));
   else
     slot = w->slots->param_base[in->number] + n->leaf;
   const kl_slot_info *info = &w->slots->v.p[slot];
@@ -263,10 +263,11 @@ static kiln_status fill_step(walk *w, const node *n, const needs *d, kl_step *s)
   if (in->op == KL_OP_IOTA) {
     s->kind = KL_STEP_IOTA;
     s->expr = n->index[in->number];
-  } else if (in->op == KL_OP_CONSTANT && kl_array_is_splat(in->literal)) {
+  } else if (in->op == KL_OP_CONSTANT && kl_array_is_splat(&in->literal[n->leaf])) {
+    const void *data = in->literal[n->leaf].data;
     s->kind = KL_STEP_SCALAR;
-    s->bits[0] = kl_element_get(s->dtype, in->literal->data, 0, 0);
-    if (kl_is_complex(s->dtype)) s->bits[1] = kl_element_get(s->dtype, in->literal->data, 0, 1);
+    s->bits[0] = kl_element_get(s->dtype, data, 0, 0);
+    if (kl_is_complex(s->dtype)) s->bits[1] = kl_element_get(s->dtype, data, 0, 1);
   } else if (in->op == KL_OP_CONSTANT || in->op == KL_OP_PARAMETER) {
     return load_step(w, n, in, s);
   } else {
@@ -284,7 +285,8 @@ static kiln_status fill_step(walk *w, const node *n, const needs *d, kl_step *s)
 
 static kiln_status make_step(walk *w, node *n, const needs *d) {
   const kl_comp *c = w->frames.p[n->frame].comp;
-  kl_step s = {.instr = &c->instr[n->instr], .dtype = c->instr[n->instr].shape->dtype};
+  const kl_instr *in = &c->instr[n->instr];
+  kl_step s = {.instr = in, .dtype = kl_shape_leaf(in->shape, n->leaf)->dtype};
   KL_TRY(fill_step(w, n, d, &s));
   if (w->steps.n >= KL_MAX_STEPS)
     return kl_unsupported(w->cx, s.instr->span, "the fusion needs more than %d operations per element", KL_MAX_STEPS);

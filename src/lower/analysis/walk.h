@@ -8,7 +8,7 @@
 // Slots grow while bodies are walked: array constants are met there. Both bodies see the same constant as one slot.
 typedef struct kl_slots {
   VEC(kl_slot_info) v;
-  VEC(const kl_instr *) constants; // constants.p[i] is slot nargs + i
+  VEC(const kl_array *) constants; // constants.p[i] is slot nargs + i
   uint32_t nargs;
   uint32_t *param_base; // first slot of each parameter's leaves
 } kl_slots;

@@ -71,6 +71,7 @@ kb_reg kl_to_bits(kb *k, kl_dtype t, kb_reg wide); // bits above the type are ze
 kb_reg kl_canon(kb *k, kl_dtype t, kb_reg wide);   // integers: extend again from the type's width
 
 // memory.c
+bool kl_is_constant(const kl_plan *p, uint32_t slot);
 kl_val kl_emit_load(kl_emit *e, const kl_access *a, kl_dtype t);
 void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v);
 

@@ -291,7 +291,7 @@ static void declare_gpu_kernel(kl_emit *e) {
   for (uint32_t i = 0; i < p->nargs; i++) {
     e->slots[i] = (kb_reg){LLVMGetParam(e->k.fn, i), p->slots[i].by_value ? value_kind(p, i) : KB_PTR, 1};
     if (p->slots[i].by_value) continue;
-    if (p->slots[i].alias == KL_NONE) attribute(e, i + 1, "noalias", 0);
+    if (kl_is_constant(p, i)) attribute(e, i + 1, "noalias", 0);
     attribute(e, i + 1, "align", p->slots[i].align);
     attribute(e, i + 1, p->slots[i].kind == KL_SLOT_IN ? "readonly" : "writeonly", 0);
   }
@@ -313,8 +313,11 @@ static division divide(kl_emit *e, kb_reg count) {
   kb *k = &e->k;
   int64_t in_block = (int64_t)p->main.lanes * p->target.block, tail = p->tail.lanes;
   if (e->index == KB_I32) count = kb_trunc(k, count, KB_I32);
-  division d = {.main_blocks = kb_udiv(k, count, kb_ilike(k, count, in_block))};
-  d.tail_first = kb_mul(k, d.main_blocks, kb_ilike(k, count, in_block / tail));
+  division d = {.main_blocks = kb_ilike(k, count, 0), .tail_first = kb_ilike(k, count, 0)};
+  if (p->main.threads) { // else every count is less than one thread's lanes
+    d.main_blocks = kb_udiv(k, count, kb_ilike(k, count, in_block));
+    d.tail_first = kb_mul(k, d.main_blocks, kb_ilike(k, count, in_block / tail));
+  }
   d.tail_end = kb_udiv(k, count, kb_ilike(k, count, tail));
   return d;
 }
@@ -356,10 +359,10 @@ static void emit_gpu(kl_emit *e) {
   kb_reg block_id = special_register(e, "llvm.nvvm.read.ptx.sreg.ctaid.x");
   kb_reg tid = special_register(e, "llvm.nvvm.read.ptx.sreg.tid.x");
   if (p->programmatic) wait_for_previous(e);
-  if (!p->tail.threads) return emit_gpu_main(e, block_id, tid);
-  if (!p->main.threads) return emit_gpu_tail(e, NULL, block_id, tid);
   division d = {0};
   if (p->counted) d = divide(e, (kb_reg){LLVMGetParam(e->k.fn, p->nargs), KB_I64, 1});
+  if (!p->tail.threads) return emit_gpu_main(e, block_id, tid);
+  if (!p->main.threads) return emit_gpu_tail(e, p->counted ? &d : NULL, block_id, tid);
   kb_reg main_blocks = p->counted ? d.main_blocks : kb_ilike(k, block_id, p->main_blocks);
   LLVMBasicBlockRef main = block(e, "main"), tail = block(e, "rest");
   LLVMBuildCondBr(k->b, kb_icmp(k, LLVMIntULT, block_id, main_blocks).v, main, tail);

@@ -49,8 +49,13 @@ static kb_reg address(kl_emit *e, uint32_t slot, kb_reg index, unsigned unit, in
   return offset_bytes(e, p, offset);
 }
 
-// Inputs and constants are never written while the kernel runs, unless an output may be the same memory: on NVPTX such
-// loads go through the non-coherent path.
+// Nobody writes the slot while the kernel runs: no output is the same memory, and no kernel before this one is still at
+// work.
+bool kl_is_constant(const kl_plan *p, uint32_t slot) {
+  return p->slots[slot].alias == KL_NONE && (!p->programmatic || p->slots[slot].kind == KL_SLOT_CONST);
+}
+
+// On NVPTX loads of what is constant go through the non-coherent path.
 static kb_reg load(kl_emit *e, kb_reg p, kb_kind kind, unsigned lanes, unsigned align) {
   LLVMValueRef v = LLVMBuildLoad2(e->k.b, kb_type(&e->k, kind, lanes), p.v, "");
   LLVMSetAlignment(v, align);
@@ -284,7 +289,7 @@ static kl_val take_value(kl_emit *e, uint32_t slot, kl_dtype t) {
 kl_val kl_emit_load(kl_emit *e, const kl_access *a, kl_dtype t) {
   kl_val v = {.dtype = t};
   if (e->plan->slots[a->slot].by_value) return take_value(e, a->slot, t);
-  e->constant = e->plan->slots[a->slot].alias == KL_NONE;
+  e->constant = kl_is_constant(e->plan, a->slot);
   bool contiguous = a->stride == 1 && a->vec > 1;
   bool words = contiguous && !a->reversed && kl_has_packed(e, t) && a->align >= 4;
   if (!words && kl_is_float(t) && kl_info(t)->bits < 32) {
