@@ -150,7 +150,7 @@ static const malformed_case malformed_cases[] = {
   {BODY("x = f32[2,3] add(a, x)"),
    10, 23, 1, "expected an operand that does not need 'x' itself, found 'x', which does"},
   {BODY("x = f32[2,3] add(a, f32[2,3] negate(x))"),
-   10, 32, 1, "expected an operand that does not need 'x' itself, found 'negate.anon'', which does"},
+   10, 32, 1, "expected an operand that does not need 'x' itself, found 'negate.anon', which does"},
   {BODY("x = f32[2,3] add(a, f32[3,2] b)"),
    10, 32, 1, "expected 'b' to have the type f32[3,2] written before it, found f32[2,3]"},
   {BODY("x = f32[2,3] add(a, f32[2,3])"),
