@@ -135,16 +135,34 @@ static void write_log(unsigned n, const CUjit_option *options, void **values) {
   for (unsigned i = 0; i < n && S.log; i++)
     if (options[i] == CU_JIT_ERROR_LOG_BUFFER) strcpy(values[i], S.log);
 }
+// Modules go with their context; the last ones are remembered for that.
+static CUmodule alive[8];
+static void remember(CUmodule m, CUmodule in_place_of) {
+  for (size_t i = 0; i < sizeof alive / sizeof alive[0]; i++) {
+    CUmodule expected = in_place_of;
+    if (__atomic_compare_exchange_n(&alive[i], &expected, m, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
+  }
+}
+void standin_destroy_context(CUcontext context) {
+  S.dead = context;
+  for (size_t i = 0; i < sizeof alive / sizeof alive[0]; i++) {
+    S.modules -= alive[i] != NULL;
+    free(alive[i]);
+    alive[i] = NULL;
+  }
+}
 static CUresult s_cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n, CUjit_option *o, void **v) {
   CUresult code = enter("cuModuleLoadDataEx");
   if (code) return write_log(n, o, v), code;
   ADD(modules, 1);
   ADD(loads, 1);
   *out = malloc(1);
+  remember(*out, NULL);
   return CUDA_SUCCESS;
 }
 static CUresult s_cuModuleUnload(CUmodule m) {
   CUresult code = enter("cuModuleUnload");
+  remember(NULL, m);
   free(m);
   ADD(modules, -1);
   return code;

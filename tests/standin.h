@@ -38,6 +38,8 @@ extern standin standin_state; // the entry points have no user pointer
 void standin_reset(void);
 // For kiln_driver_params.resolve.
 void *standin_resolve(void *user, const char *name, int version);
+// A context is gone, and all modules with it: what is done to them from now on is done to freed memory.
+void standin_destroy_context(CUcontext context);
 // Is everything that was made destroyed, and the stack of contexts empty?
 bool standin_is_clean(void);
 
