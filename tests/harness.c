@@ -11,8 +11,7 @@ static void free_all(void **p) {
   for (int i = 0; i < MOST_BUFFERS; i++) free(p[i]);
 }
 
-// --- PTX
-// --------------------------------------------------------------------------------------------------------------
+// --- PTX -----------------------------------------------------------------------------------------------------------
 
 static void assemble(batch *b, const char *target) {
   if (!b->kernels) return;
@@ -132,6 +131,86 @@ void run_gpu_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsig
   gpu_ir_run(cx, a, (const void *const *)b.in, b.out, 0);
   check_buffers(cx, m, &b, seed, targets[t], text);
   kiln_artifact_destroy(&a);
+}
+
+// --- run-time counts ----------------------------------------------------------------------------------------------
+
+static size_t prefix_bytes(const kiln_slot *s, int64_t count, int64_t whole) {
+  return (size_t)((s->counted ? count : whole) * kiln_dtype_bits(s->type.dtype) + 7) / 8;
+}
+
+static int64_t elements_of(const kiln_slot *s) {
+  int64_t n = 1;
+  for (uint32_t d = 0; d < s->type.rank; d++) n *= s->type.dims[d];
+  return n;
+}
+
+// Runs the first `count` elements alone: what lies behind them is other data, and none of it may be seen or written.
+// The results take the place of the same elements of `b`, which are right for the whole.
+static void run_prefix(kiln_context *cx, const kiln_artifact *a, int64_t count, unsigned seed, buffers *b,
+                       const char *text) {
+  const kiln_manifest *f = kiln_artifact_manifest(a);
+  buffers part = {0};
+  for (size_t i = 0; i < f->parameter_count; i++) {
+    int64_t n = elements_of(&f->slots[i]);
+    size_t all = prefix_bytes(&f->slots[i], n, n), known = prefix_bytes(&f->slots[i], count, n);
+    part.in[i] = aligned_alloc(16, (all + 31) & ~(size_t)15);
+    memset(part.in[i], 0x7b, (all + 31) & ~(size_t)15);
+    memcpy(part.in[i], b->in[i], known);
+  }
+  for (size_t i = 0; i < f->result_count; i++) {
+    const kiln_slot *s = &f->slots[f->parameter_count + i];
+    size_t all = (prefix_bytes(s, elements_of(s), elements_of(s)) + 31) & ~(size_t)15;
+    part.out[i] = aligned_alloc(16, all);
+    memset(part.out[i], 0x5a, all);
+  }
+  kiln_kernel *k = NULL;
+  kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1, .count = count};
+  if (strcmp(f->target, "host") != 0)
+    gpu_ir_run(cx, a, (const void *const *)part.in, part.out, count);
+  else if (kiln_kernel_load(cx, a, &k) != KILN_OK ||
+           kiln_kernel_run(cx, k, (const void *const *)part.in, part.out, &rp) != KILN_OK)
+    give_up(seed, "running a part", cx, text);
+  for (size_t i = 0; i < f->result_count; i++) {
+    const kiln_slot *s = &f->slots[f->parameter_count + i];
+    size_t known = prefix_bytes(s, count, count), all = prefix_bytes(s, elements_of(s), elements_of(s));
+    memcpy(b->out[i], part.out[i], known);
+    for (size_t at = known; at < all; at++)
+      ck_assert_msg(((uint8_t *)part.out[i])[at] == 0x5a, "seed %u writes behind %lld elements of result %zu\n%.3000s",
+                    seed, (long long)count, i, text);
+  }
+  kiln_kernel_destroy(&k);
+  free_all(part.in);
+  free_all(part.out);
+}
+
+bool run_parts_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text) {
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "host"};
+  kiln_artifact *whole = NULL, *part = NULL, *gpu = NULL;
+  kiln_kernel *k = NULL;
+  buffers b;
+  if (kiln_compile(cx, m, &p, &whole) != KILN_OK) give_up(seed, "compiling for host", cx, text);
+  p.max_count = 1 << 22;
+  bool can = kiln_compile(cx, m, &p, &part) == KILN_OK;
+  kiln_diagnostics_clear(cx);
+  if (can) {
+    p.target = targets[t];
+    p.keep = KILN_KEEP_LLVM;
+    if (kiln_compile(cx, m, &p, &gpu) != KILN_OK) give_up(seed, "compiling with a count", cx, text);
+    const kiln_manifest *f = kiln_artifact_manifest(part);
+    int64_t rows = elements_of(&f->slots[f->parameter_count]) / f->count_unit;
+    if (kiln_kernel_load(cx, whole, &k) != KILN_OK) give_up(seed, "loading", cx, text);
+    fill_buffers(m, seed, &b);
+    if (kiln_kernel_run(cx, k, (const void *const *)b.in, b.out, NULL) != KILN_OK) give_up(seed, "running", cx, text);
+    run_prefix(cx, part, (rows + 1) / 2 * f->count_unit, seed, &b, text);
+    run_prefix(cx, gpu, (rows + 2) / 3 * f->count_unit, seed, &b, text);
+    check_buffers(cx, m, &b, seed, "parts", text);
+  }
+  kiln_kernel_destroy(&k);
+  kiln_artifact_destroy(&whole);
+  kiln_artifact_destroy(&part);
+  kiln_artifact_destroy(&gpu);
+  return can;
 }
 
 void batch_add(batch *b, unsigned t, kiln_context *cx, const kiln_module *m, unsigned number, const char *text) {

@@ -29,6 +29,10 @@ void run_and_check(kiln_context *cx, kiln_module *m, unsigned seed, const char *
 // The same for the kernels of target t, thread by thread on this CPU (gpu_ir.h).
 void run_gpu_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text);
 
+// Where the fusion can take its element count at run time: runs the first elements alone, on the host and as target t's
+// kernels, beside other data; they must be the same as in the whole. False where it cannot.
+bool run_parts_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text);
+
 // Fails the running test with the context's first finding.
 void give_up(unsigned number, const char *what, kiln_context *cx, const char *text);
 

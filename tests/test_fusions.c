@@ -17,6 +17,8 @@ static void print_all(kiln_context *cx, const kiln_module *m, const char *text, 
   kiln_artifact_destroy(&a);
 }
 
+static unsigned counted; // of all, those that can take their element count at run time
+
 static void one(kiln_context *cx, unsigned seed, batch *batches, bool print) {
   gen_source src = {.seed = seed * 0x9e3779b97f4a7c15ull};
   kl_sb text;
@@ -27,6 +29,7 @@ static void one(kiln_context *cx, unsigned seed, batch *batches, bool print) {
   if (print) print_all(cx, m, text.p, targets[seed % TARGETS]);
   run_and_check(cx, m, seed, text.p);
   if (seed % 2) run_gpu_and_check(cx, m, seed / 2 % TARGETS, seed, text.p);
+  counted += run_parts_and_check(cx, m, seed % TARGETS, seed, text.p);
   batch_add(batches, seed % TARGETS, cx, m, seed, text.p);
   kiln_module_destroy(&m);
   kl_sb_free(&text);
@@ -54,11 +57,20 @@ START_TEST(random_fusions) {
 }
 END_TEST
 
+// What is left out above must not be nearly everything.
+START_TEST(enough_take_a_count) {
+  unsigned total = env("KILN_FUSIONS", 2000);
+  printf("# %u of %u fusions take their element count at run time\n", counted, total);
+  if (env("KILN_FUSION_SEED", UINT32_MAX) == UINT32_MAX) ck_assert_uint_ge(counted, total / 50);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("fusions");
   TCase *tc = tcase_create("random");
   tcase_set_timeout(tc, 0);
   tcase_add_loop_test(tc, random_fusions, 0, SLICES);
+  tcase_add_test(tc, enough_take_a_count);
   suite_add_tcase(s, tc);
   return run_suite(s);
 }
