@@ -1,0 +1,15 @@
+// A program that leaves memory behind: the stand-in's account must end it badly.
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int main(int argc, char **argv) {
+  int (*alloc)(uint64_t *, size_t);
+  uint64_t at = 0;
+  void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+  void *entry = library ? dlsym(library, "cuMemAlloc_v2") : NULL;
+  if (!entry) return EXIT_FAILURE;
+  memcpy(&alloc, &entry, sizeof alloc);
+  return alloc(&at, 100);
+}
