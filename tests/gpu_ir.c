@@ -38,6 +38,7 @@ static const struct {
     {"call void @llvm.nvvm.griddepcontrol", "; call void @llvm.nvvm.griddepcontrol"},
     {"target datalayout", "; target datalayout"},
     {"target triple", "; target triple"},
+    {"@llvm.nvvm.", "@gpu."},
 };
 
 // NVPTX's instructions in words that the CPU has; their names begin with gpu in place of llvm.nvvm. Approximations are
@@ -99,7 +100,10 @@ static const struct {
 };
 
 static void add_instructions(kl_sb *b) {
-  kl_sbf(b, "\n@gpu_block = internal global i32 0\n@gpu_thread = internal global i32 0\n%s", instructions);
+  bool wanted = strstr(b->p, "@gpu.") || strstr(b->p, "bfloat");
+  kl_sb_puts(b, "\n@gpu_block = internal global i32 0\n@gpu_thread = internal global i32 0\n");
+  if (!wanted) return;
+  kl_sb_puts(b, instructions);
   for (size_t i = 0; i < KL_COUNT(approximations); i++)
     kl_sbf(b,
            "define float @%s(float %%x) {\n  %%r = call float inttoptr (i64 %llu to ptr)(i64 %llu, float %%x)\n  ret "
@@ -112,22 +116,26 @@ static void add_instructions(kl_sb *b) {
 static void retarget_line(kl_sb *b, const char *text, size_t n) {
   const char *end = text + n;
   if (n > 8 && strncmp(text, "declare ", 8) == 0 && memmem(text, n, "@llvm.nvvm.", 11)) return;
+  const char *from = text; // not copied yet
   while (text < end) {
-    size_t i = 0, k = 0;
+    size_t i = 0, n = 0;
+    if (!strchr("@pact", *text)) { // no change begins so
+      text++;
+      continue;
+    }
     for (; i < KL_COUNT(changes); i++) {
-      k = strlen(changes[i].from);
-      if (k <= (size_t)(end - text) && strncmp(text, changes[i].from, k) == 0) break;
+      n = strlen(changes[i].from);
+      if (n <= (size_t)(end - text) && strncmp(text, changes[i].from, n) == 0) break;
     }
-    if (i < KL_COUNT(changes)) {
-      kl_sbf(b, "%s", changes[i].to);
-      text += k;
-    } else if (end - text > 11 && strncmp(text, "@llvm.nvvm.", 11) == 0) {
-      kl_sbf(b, "@gpu.");
-      text += 11;
-    } else {
-      kl_sbf(b, "%c", *text++);
+    if (i == KL_COUNT(changes)) {
+      text++;
+      continue;
     }
+    kl_sb_put(b, (kl_str){from, (size_t)(text - from)});
+    kl_sb_puts(b, changes[i].to);
+    from = text += n;
   }
+  kl_sb_put(b, (kl_str){from, (size_t)(end - from)});
 }
 
 static void retarget(kl_sb *b, const char *text) {
