@@ -200,6 +200,7 @@ static kl_instr canonical_instr(canon *c, const kl_instr *from) {
 static uint32_t named_operand(const canon *c, const kl_comp *from, const kl_instr *in, size_t begin, size_t end) {
   kl_str t = in->raw_operands;
   size_t next = end;
+  if (!kl_is_name_start(t.p[begin]) && (begin == 0 || t.p[begin - 1] != '%')) return UINT32_MAX;
   while (next < t.n && t.p[next] == ' ') next++;
   if (next < t.n && t.p[next] != ',') return UINT32_MAX;
   for (uint32_t i = 0; i < in->noperands; i++) {

@@ -63,13 +63,15 @@ static bool parse_operands(kl_parser *ps) {
 
 // --- operands of ops that kiln does not know ----------------------------------------------------------------------
 
-// Is text[begin, end) an operand, [type] [%]name without white space around it? Fills in the use.
+// Is text[begin, end) an operand, [type] [%]name without white space around it? Fills in the use. A number is a name
+// only with '%'.
 static bool scan_operand(kl_parser *ps, size_t begin, size_t end, kl_use *use) {
   kl_str t = ps->lx.src->text;
   size_t name = end;
   while (name > begin && kl_is_name_char(t.p[name - 1])) name--;
   if (name == end) return false;
   size_t from = name > begin && t.p[name - 1] == '%' ? name - 1 : name, type_end = from;
+  if (from == name && !kl_is_name_start(t.p[name])) return false;
   while (type_end > begin && kl_is_space(t.p[type_end - 1])) type_end--;
   if (type_end > begin) {
     char last = t.p[type_end - 1];
