@@ -5,13 +5,14 @@
 // warm: the median of the later ones in that process; for kiln also its stages. NVRTC is loaded if it is installed;
 // without it the table has kiln's columns alone.
 
+#include "measure.h"
+
 #include <dlfcn.h>
 #include <kiln/kiln.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { RUNS = 21, PEER_RUNS = 5, PASSES = 3 };
@@ -77,30 +78,6 @@ typedef struct figures { // milliseconds
   size_t ptx_bytes;
   int status;
 } figures;
-
-static double now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double *t, int n) {
-  qsort(t, (size_t)n, sizeof *t, by_value);
-  return t[n / 2];
-}
-
-static char *read_text(const char *path, size_t *size) {
-  FILE *f = fopen(path, "rb");
-  char *text = f ? calloc(1, 1 << 20) : NULL;
-  *size = text ? fread(text, 1, (1 << 20) - 1, f) : 0;
-  if (f) fclose(f);
-  return text;
-}
 
 static figures measure_kiln(const char *text, size_t size) {
   figures r = {.status = 2};

@@ -4,11 +4,12 @@
 // of one operation's value, for reductions one element taken in. Columns: the median time of a program, and results a
 // second, without and with intervals (as the checker uses them: what a correct device may return).
 
+#include "measure.h"
+
 #include <kiln/kiln.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { RUNS = 15, CHAIN = 16, ELEMENTS = 1 << 20 };
 
@@ -86,17 +87,6 @@ static const struct {
      1.0 * ELEMENTS},
 };
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static void chain_text(const row *r, char *text, size_t room) {
   int at = snprintf(text, room, "HloModule m\nENTRY e { v0 = %s[%d] parameter(0)\n y = %s[%d] parameter(1)\n", r->type,
                     ELEMENTS, r->type, ELEMENTS);
@@ -127,21 +117,20 @@ static void fill(kiln_module *m, buffers *b) {
 // Median seconds of an evaluation, or of a check of its own results, over 15 runs, or as many as take two seconds;
 // below 0 on failure.
 static double median_of(kiln_context *cx, kiln_module *m, buffers *b, int check) {
-  double t[RUNS + 1], begin = now();
+  double t[RUNS + 1], begin = now_ms();
   int n = 0;
-  while (n <= RUNS && (n < 4 || now() - begin < 2)) {
+  while (n <= RUNS && (n < 4 || now_ms() - begin < 2000)) {
     kiln_eval_params p = {.struct_size = sizeof p};
     kiln_mismatch wrong;
     size_t count = 0;
-    double start = now();
+    double start = now_ms();
     const void *const *in = (const void *const *)b->in, *const *out = (const void *const *)b->out;
     kiln_status s =
         check ? kiln_module_check(cx, m, in, out, &wrong, 1, &count, &p) : kiln_module_eval(cx, m, in, b->out, &p);
     if (s != KILN_OK || count) return -1;
-    t[n++] = now() - start;
+    t[n++] = (now_ms() - start) * 1e-3;
   }
-  qsort(t + 1, (size_t)n - 1, sizeof *t, by_value); // the first warms up
-  return t[1 + (n - 1) / 2];
+  return median(t + 1, n - 1); // the first warms up
 }
 
 static int measure(kiln_context *cx, const char *name, const char *type, const char *text, double results) {

@@ -3,38 +3,14 @@
 // Medians over many runs in one process after a warm-up. Columns: text to checked graph, graph to PTX for sm_90, both
 // together, graph to host code, one host run on all cores, and the memory traffic that makes.
 
+#include "measure.h"
+
 #include <kiln/kiln.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { RUNS = 41, HOST_RUNS = 9 };
-
-static double now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double *t, int n) {
-  qsort(t, (size_t)n, sizeof *t, by_value);
-  return t[n / 2];
-}
-
-static char *read_text(const char *path, size_t *size) {
-  FILE *f = fopen(path, "rb");
-  if (!f) return NULL;
-  char *text = malloc(1 << 20);
-  *size = text ? fread(text, 1, 1 << 20, f) : 0;
-  fclose(f);
-  return text;
-}
 
 static double run_host(kiln_context *cx, kiln_module *m, double *gb) {
   kiln_compile_params p = {.struct_size = sizeof p, .target = "host"};

@@ -5,6 +5,8 @@
 // reducers, comments in long operand lists. Every row is measured in a child process of its own, so that the peak of
 // its memory is its own. Times are CPU times of the thread: medians and minima of several runs after one to warm up.
 
+#include "measure.h"
+
 #include <kiln/kiln.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -113,11 +115,6 @@ static double cpu_ms(void) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static double peak_mb(void) {
   struct rusage u;
   getrusage(RUSAGE_SELF, &u);
@@ -151,10 +148,9 @@ static int measure(const char *name, const text *t) {
     kiln_diagnostics_clear(cx);
   }
   kiln_context_destroy(&cx);
-  qsort(parse, RUNS, sizeof *parse, by_value);
-  qsort(print, RUNS, sizeof *print, by_value);
-  printf("%-28s %8.2f %9zu %9.2f %9.2f %8.0f %9.2f %8.1f\n", name, (double)t->n * 1e-6, instructions, parse[RUNS / 2],
-         parse[0], parse[RUNS / 2] * 1e6 / (double)instructions, print[RUNS / 2], after - before);
+  double each = median(parse, RUNS), printed = median(print, RUNS);
+  printf("%-28s %8.2f %9zu %9.2f %9.2f %8.0f %9.2f %8.1f\n", name, (double)t->n * 1e-6, instructions, each, parse[0],
+         each * 1e6 / (double)instructions, printed, after - before);
   return 0;
 }
 

@@ -6,11 +6,6 @@
 #include <kiln/ir.h>
 #include <string.h>
 
-#define EXPECT(cond, ...)                                                                                              \
-  do {                                                                                                                 \
-    if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
-  } while (0)
-
 static kiln_context *cx;
 
 static inline void make_context(void) {

@@ -1,4 +1,5 @@
 #include "plan_run.h"
+#include "suite.h"
 
 // A plan at work.
 typedef struct machine {

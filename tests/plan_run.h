@@ -7,11 +7,6 @@
 
 #include <check.h>
 
-#define EXPECT(cond, ...)                                                                                              \
-  do {                                                                                                                 \
-    if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
-  } while (0)
-
 typedef long long ll; // for messages
 
 // Runs everything: each element of each result must be stored once and be the one of `want`. `about` is for messages.

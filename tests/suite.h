@@ -1,9 +1,15 @@
-// How every test program runs its suite: in this process, with TAP on standard output.
+// What every test program has: its suite run in this process, with TAP on standard output, and EXPECT.
 #ifndef TESTS_SUITE_H
 #define TESTS_SUITE_H
 
 #include <check.h>
 #include <stdlib.h>
+
+// Check records each of its assertions in a file; where there are millions, only failures go through it.
+#define EXPECT(cond, ...)                                                                                              \
+  do {                                                                                                                 \
+    if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
+  } while (0)
 
 // Takes the suite. The exit status of main.
 static inline int run_suite(Suite *s) {

@@ -7,11 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define EXPECT(cond, ...)                                                                                              \
-  do {                                                                                                                 \
-    if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
-  } while (0)
-
 static kl_ctx *cx;
 static kl_arena arena;
 static kl_exprs pool;

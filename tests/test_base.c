@@ -7,12 +7,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-// Check records each of its assertions in a file; where there are millions, only failures go through it.
-#define EXPECT(cond, ...)                                                                                              \
-  do {                                                                                                                 \
-    if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
-  } while (0)
-
 // --- an allocator that checks every size and can fail -------------------------------------------------------------
 
 enum { MAX_BLOCKS = 4096 };

@@ -3,18 +3,13 @@
 // The judge of every format of 16 bits and fewer is an enumeration: all its values in order, and the nearest of them
 // found by comparing distances. Facts of the formats and the corner rows come from the Python package ml_dtypes.
 #include "ir/hlo.h"
+#include "random.h"
 #include "suite.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-// Check records each of its assertions in a file; where there are millions, only failures go through it.
-#define EXPECT(cond, ...)                                                                                              \
-  do {                                                                                                                 \
-    if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
-  } while (0)
 
 // --- facts --------------------------------------------------------------------------------------------------------
 
@@ -124,14 +119,6 @@ static uint32_t float_bits(float v) {
   uint32_t u;
   memcpy(&u, &v, 4);
   return u;
-}
-
-static uint64_t random_state = 88172645463325252u;
-static uint64_t random_bits(void) {
-  random_state ^= random_state << 13;
-  random_state ^= random_state >> 7;
-  random_state ^= random_state << 17;
-  return random_state * 0x2545f4914f6cdd1du;
 }
 
 static uint32_t patterns_of(kl_dtype t) {

@@ -9,11 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define EXPECT(cond, ...)                                                                                              \
-  do {                                                                                                                 \
-    if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
-  } while (0)
-
 // --- every op on every type ----------------------------------------------------------------------------------------
 
 static uint8_t type_bit(kl_dtype t) {

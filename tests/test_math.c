@@ -6,16 +6,11 @@
 #include "ir/eval.h"
 #include "math_jit.h"
 #include "math_ref.h"
+#include "random.h"
 #include "suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-// Check records each of its assertions in a file; where there are millions, only failures go through it.
-#define EXPECT(cond, ...)                                                                                              \
-  do {                                                                                                                 \
-    if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
-  } while (0)
 
 static mj *jit;
 static void open_jit(void) {
@@ -27,13 +22,6 @@ static void close_jit(void) {
 
 static bool exhaustive(void) {
   return getenv("KILN_TEST_EXHAUSTIVE") != NULL;
-}
-
-static uint64_t random_state = 88172645463325252ull;
-static uint64_t random_bits(void) {
-  random_state ^= random_state << 13;
-  random_state ^= random_state >> 7;
-  return random_state ^= random_state << 17;
 }
 
 static double double_of(uint64_t u) {

@@ -3,17 +3,12 @@
 // The judge is an enumeration: the values of all patterns (kl_float_decode, which test_dtype checks by itself), and the
 // nearest of them by comparing distances in double, where both are exact.
 #include "math_jit.h"
+#include "random.h"
 #include "suite.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-// Check records each of its assertions in a file; where there are millions, only failures go through it.
-#define EXPECT(cond, ...)                                                                                              \
-  do {                                                                                                                 \
-    if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
-  } while (0)
 
 static const kl_dtype formats[] = {KILN_F16,           KILN_BF16,      KILN_F8E5M2,     KILN_F8E4M3FN,
                                    KILN_F8E4M3,        KILN_F8E3M4,    KILN_F8E4M3FNUZ, KILN_F8E5M2FNUZ,
@@ -25,13 +20,6 @@ static void open_jit(void) {
 }
 static void close_jit(void) {
   mj_close(jit);
-}
-
-static uint64_t random_state = 88172645463325252ull;
-static uint64_t random_bits(void) {
-  random_state ^= random_state << 13;
-  random_state ^= random_state >> 7;
-  return random_state ^= random_state << 17;
 }
 
 static float float_of(uint32_t u) {

@@ -1,5 +1,6 @@
 // Numbers as text, both ways. The C library under its own rounding modes is the judge.
 #include "base/base.h"
+#include "random.h"
 #include "suite.h"
 
 #include <fenv.h>
@@ -8,20 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-// Check records each of its assertions in a file; where there are millions, only failures go through it.
-#define EXPECT(cond, ...)                                                                                              \
-  do {                                                                                                                 \
-    if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
-  } while (0)
-
-static uint64_t random_state = 88172645463325252u;
-static uint64_t random_bits(void) {
-  random_state ^= random_state << 13;
-  random_state ^= random_state >> 7;
-  random_state ^= random_state << 17;
-  return random_state * 0x2545f4914f6cdd1du;
-}
 
 static const struct {
   double v;

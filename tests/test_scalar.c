@@ -1,24 +1,11 @@
 // Scalars as literal text, both ways.
 #include "ir/dtype.h"
+#include "random.h"
 #include "suite.h"
 
 #include <fenv.h>
 #include <math.h>
 #include <stdio.h>
-
-// Check records each of its assertions in a file; where there are millions, only failures go through it.
-#define EXPECT(cond, ...)                                                                                              \
-  do {                                                                                                                 \
-    if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
-  } while (0)
-
-static uint64_t random_state = 88172645463325252u;
-static uint64_t random_bits(void) {
-  random_state ^= random_state << 13;
-  random_state ^= random_state >> 7;
-  random_state ^= random_state << 17;
-  return random_state * 0x2545f4914f6cdd1du;
-}
 
 static uint32_t patterns_of(kl_dtype t) {
   return 1u << (t == KILN_PRED ? 1 : kl_info(t)->bits);
