@@ -49,6 +49,8 @@ int main(int argc, char **argv) {
     if (!status) status = verbs[i]->run(&parsed);
     return status == EXIT_DONE || status == EXIT_DIFFERS ? finish(status) : status;
   }
-  fprintf(stderr, "kiln: unknown verb '%s': expected run, compile, verify or devices (kiln --help)\n", argv[1]);
+  fprintf(stderr, "kiln: unknown verb '%s': expected ", argv[1]);
+  for (int i = 0; i < VERBS; i++)
+    fprintf(stderr, "%s%s", verbs[i]->name, i + 2 < VERBS ? ", " : i + 2 == VERBS ? " or " : " (kiln --help)\n");
   return EXIT_BAD_INPUT;
 }
