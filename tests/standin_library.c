@@ -1,5 +1,5 @@
 // The stand-in as a library that a program can load in the driver's place: the driver's own symbols. A program that
-// ends with something alive, a module or memory, ends with status 70.
+// ends with something alive, a module or memory, ends with status 70. Where STANDIN_TRACE is set, launches are told.
 #include "standin.c"
 
 #include <stdio.h>
@@ -48,6 +48,7 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image) {
 
 CUresult cuLaunchKernel(CUfunction fn, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                         unsigned shared, CUstream stream, void **args, void **extra) {
+  if (getenv("STANDIN_TRACE")) fprintf(stderr, "launch: grid %u %u %u, block %u %u %u\n", gx, gy, gz, bx, by, bz);
   CUlaunchConfig c = {gx, gy, gz, bx, by, bz, shared, stream, NULL, 0};
   return s_cuLaunchKernelEx(&c, fn, args, extra);
 }

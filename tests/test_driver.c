@@ -301,6 +301,8 @@ START_TEST(buffers_are_checked) {
   expect(launch_at(w.k, AT(0), AT(0), 0), KILN_E_INVALID, "expected to overlap nothing, found it over parameter 0");
   expect(launch_at(w.k, AT(0), AT(0) + 4080, 0), KILN_E_INVALID, "found it over parameter 0");
   expect(launch_at(w.k, AT(0) + 4080, AT(0), 0), KILN_E_INVALID, "found it over parameter 0");
+  kiln_cuda_launch_params none = {.struct_size = sizeof none};
+  expect(kiln_cuda_kernel_launch(cx, w.k, &none), KILN_E_INVALID, "found no array of parameters");
   ck_assert_int_eq(S.launches, 0);
   ck_assert_int_eq(launch_at(w.k, AT(0), AT(0) + 4096, 0), KILN_OK); // side by side
   ck_assert_int_eq(launch_at(w.k, AT(0) + 4096, AT(0), 0), KILN_OK);
@@ -339,6 +341,36 @@ START_TEST(passed_through_results_are_copied) {
   out[1] = out[0];
   expect(kiln_cuda_kernel_launch(cx, w.k, &p), KILN_E_INVALID, "result 1");
   close_walk(&w);
+}
+END_TEST
+
+// As many blocks as have an element: whole ones first, narrower ones behind them; none for no elements.
+START_TEST(grids_follow_the_count) {
+  kiln_module *m = NULL;
+  kiln_artifact *a = NULL;
+  walk w = {0};
+  const char text[] = "HloModule m\nENTRY e {\n  p = s8[4] parameter(0)\n  ROOT r = s8[4] negate(p)\n}\n";
+  const kiln_compile_params cp = {.struct_size = sizeof cp, .max_count = 1 << 20};
+  fresh();
+  ck_assert_int_eq(kiln_module_parse(cx, "test", text, strlen(text), &m), KILN_OK);
+  ck_assert_int_eq(kiln_compile(cx, m, &cp, &a), KILN_OK);
+  const kiln_launch *l = kiln_artifact_manifest(a)->launches;
+  ck_assert_uint_gt(l->lanes, l->rest_lanes);
+  ck_assert_int_eq(open_walk(&w, a), KILN_OK);
+  for (int64_t n = 0; n <= 3 * l->lanes * l->block[0] + 1; n++) {
+    uint64_t in = AT(0), out = AT(3), blocks = 0;
+    int64_t left = n;
+    for (; left >= (int64_t)l->lanes * l->block[0]; blocks++) left -= (int64_t)l->lanes * l->block[0];
+    for (; left > 0; blocks++) left -= (int64_t)l->rest_lanes * l->block[0];
+    S.last.gridDimX = 0;
+    kiln_cuda_launch_params p = {.struct_size = sizeof p, .parameters = &in, .results = &out, .count = n};
+    ck_assert_msg(kiln_cuda_kernel_launch(cx, w.k, &p) == KILN_OK, "%s", said());
+    ck_assert_uint_eq(S.last.gridDimX, blocks);
+  }
+  ck_assert_uint_eq(S.arguments[1], AT(3));
+  close_walk(&w);
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
 }
 END_TEST
 
@@ -456,6 +488,7 @@ int main(void) {
   tcase_add_test(t, buffers_are_checked);
   tcase_add_test(t, scratch_is_needed);
   tcase_add_test(t, passed_through_results_are_copied);
+  tcase_add_test(t, grids_follow_the_count);
   tcase_add_test(t, no_elements_launch_nothing);
   tcase_add_test(t, captures_need_a_prepared_kernel);
   tcase_add_test(t, contexts_are_the_callers);

@@ -79,6 +79,22 @@ static void clear_results(buffers *b) {
   for (size_t i = 0; i < b->nresults; i++) memset(b->result[i], SENTINEL, b->result_bytes[i]);
 }
 
+// The kernels of both artifacts, one for a GPU and one for the host, are right for values of this seed.
+static void expect_both_right(const kiln_module *m, const kiln_artifact *gpu, const kiln_artifact *host,
+                              uint64_t seed) {
+  buffers b = make_buffers(m, seed);
+  kiln_kernel *k = NULL;
+  gpu_ir_run(cx, gpu, (const void *const *)b.param, (void *const *)b.result, 0);
+  expect_right(m, &b, b.param, "gpu");
+  clear_results(&b);
+  ck_assert_int_eq(kiln_kernel_load(cx, host, &k), KILN_OK);
+  ck_assert_msg(kiln_kernel_run(cx, k, (const void *const *)b.param, (void *const *)b.result, NULL) == KILN_OK, "%s",
+                last_finding());
+  expect_right(m, &b, b.param, "host");
+  kiln_kernel_destroy(&k);
+  drop_buffers(&b);
+}
+
 // --- run-time element counts --------------------------------------------------------------------------------------
 
 // %d is the size of the slowest dimension. `row`: elements of one of it.
@@ -375,6 +391,9 @@ static const struct {
      0, 1},
     {"ENTRY e { x = s4[1001] parameter(0) y = s4[1001] parameter(1) ROOT r = s4[1001] add(x, y) }", 1, 0},
     {"ENTRY e { x = f32[30,30]{0,1} parameter(0) ROOT r = f32[30,30]{0,1} negate(x) }", 0, 0},
+    {"ENTRY e { x = f32[300] parameter(0) y = f32[180] parameter(1) h = f32[120] slice(x), slice={[0:120]} "
+     "ROOT r = f32[300] concatenate(h, y), dimensions={0} }",
+     0, 0},
     {"ENTRY e { x = f32[300] parameter(0) y = f32[15,20] reshape(x) ROOT r = f32[15,20] negate(y) }", 0, 0},
     {"f { x = f32[300] parameter(0) y = f32[300] parameter(1) ROOT r = f32[300] multiply(x, y) }\n"
      "ENTRY e { x = f32[300] parameter(0) ROOT r = f32[300] fusion(x, x), kind=kLoop, calls=f }",
@@ -423,6 +442,41 @@ START_TEST(results_may_overwrite_parameters) {
 }
 END_TEST
 
+// In place, no element may be taken twice, whatever the count.
+START_TEST(counts_in_place) {
+  static const int sizes[] = {1, 3, 4, 7, 8, 127, 512, 513, 1000};
+  static const char text[] = "ENTRY e { x = s16[%d] parameter(0) k = s16[] constant(3) c = s16[%d] broadcast(k), "
+                             "dimensions={} ROOT r = s16[%d] multiply(x, c) }";
+  const kiln_alias pair = {0, 0};
+  const kiln_compile_params p = {.aliases = &pair, .alias_count = 1, .max_count = 1 << 16};
+  char spelt[600];
+  spell(spelt, sizeof spelt, text, 4);
+  kiln_module *four = parse(spelt);
+  kiln_artifact *host = compile(four, p, "host"), *gpu = compile(four, p, "sm_90");
+  kiln_kernel *k = NULL;
+  ck_assert_int_eq(kiln_kernel_load(cx, host, &k), KILN_OK);
+  for (size_t i = 0; i < 2 * KL_COUNT(sizes); i++) {
+    spell(spelt, sizeof spelt, text, sizes[i / 2]);
+    kiln_module *m = parse(spelt);
+    buffers b = make_buffers(m, i);
+    memcpy(b.result[0], b.param[0], b.result_bytes[0]);
+    const void *in[] = {b.result[0]};
+    kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1, .count = sizes[i / 2]};
+    if (i % 2)
+      gpu_ir_run(cx, gpu, in, (void *const *)b.result, rp.count);
+    else
+      ck_assert_msg(kiln_kernel_run(cx, k, in, (void *const *)b.result, &rp) == KILN_OK, "%s", last_finding());
+    expect_right(m, &b, b.param, i % 2 ? "gpu" : "host");
+    drop_buffers(&b);
+    kiln_module_destroy(&m);
+  }
+  kiln_kernel_destroy(&k);
+  kiln_artifact_destroy(&host);
+  kiln_artifact_destroy(&gpu);
+  kiln_module_destroy(&four);
+}
+END_TEST
+
 static const struct {
   const char *text;
   kiln_alias pairs[2];
@@ -436,6 +490,13 @@ static const struct {
      KILN_E_UNSUPPORTED,
      "parameter 0 and result 0 cannot be the same memory: threads read elements that others overwrite"},
     {"ENTRY e { x = f32[30] parameter(0) y = f32[30] reverse(x), dimensions={0} ROOT r = f32[30] add(x, y) }",
+     {{0, 0}},
+     1,
+     KILN_E_UNSUPPORTED,
+     "threads read elements that others overwrite"},
+    // the last thread's second nibble does not exist: guarded, it reads the first ones
+    {"ENTRY e { x = s4[1001] parameter(0) y = s4[501] parameter(1) h = s4[500] slice(x), slice={[0:500]} "
+     "ROOT r = s4[1001] concatenate(h, y), dimensions={0} }",
      {{0, 0}},
      1,
      KILN_E_UNSUPPORTED,
@@ -483,13 +544,25 @@ START_TEST(pairs_meet) {
   ck_assert_int_eq(kiln_compile(cx, m, &p, &a), KILN_E_UNSUPPORTED);
   ck_assert_msg(strstr(last_finding(), "the parameter is passed by value"), "%s", last_finding());
   kiln_module_destroy(&m);
-  m = parse(
-      "HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\nENTRY e { x = (f32[64]) parameter(0) ROOT r = "
-      "(f32[64]) copy(x) }");
-  if (kiln_compile(cx, m, NULL, &a) == KILN_OK)
+}
+END_TEST
+
+// Only arrays share memory.
+START_TEST(aliases_of_tuples) {
+  static const char text[] = "HloModule m, input_output_alias={ {}: (0, {}, %s-alias) }\nENTRY e { "
+                             "x = (f32[64]) parameter(0) y = f32[64] get-tuple-element(x), index=0 n = f32[64] "
+                             "negate(y) ROOT r = (f32[64]) tuple(n) }";
+  for (int must = 0; must < 2; must++) {
+    char spelt[600];
+    kiln_artifact *a = NULL;
+    snprintf(spelt, sizeof spelt, text, must ? "must" : "may");
+    kiln_module *m = parse(spelt);
+    ck_assert_int_eq(kiln_compile(cx, m, NULL, &a), must ? KILN_E_UNSUPPORTED : KILN_OK);
     ck_assert_msg(strstr(last_finding(), "names a tuple: only arrays share memory"), "%s", last_finding());
-  kiln_artifact_destroy(&a);
-  kiln_module_destroy(&m);
+    if (a) ck_assert_uint_eq(kiln_artifact_manifest(a)->slots[0].alias, KILN_NO_SLOT);
+    kiln_artifact_destroy(&a);
+    kiln_module_destroy(&m);
+  }
 }
 END_TEST
 
@@ -562,17 +635,7 @@ START_TEST(launches_in_order) {
     ck_assert_uint_eq(f->scratch_bytes, 1280);
     ck_assert(f->slots[1].by_value == (by_value != 0));
     assembles(gpu);
-    buffers b = make_buffers(m, 3);
-    gpu_ir_run(cx, gpu, (const void *const *)b.param, (void *const *)b.result, 0);
-    expect_right(m, &b, b.param, "gpu");
-    clear_results(&b);
-    kiln_kernel *k = NULL;
-    ck_assert_int_eq(kiln_kernel_load(cx, host, &k), KILN_OK);
-    ck_assert_msg(kiln_kernel_run(cx, k, (const void *const *)b.param, (void *const *)b.result, NULL) == KILN_OK, "%s",
-                  last_finding());
-    expect_right(m, &b, b.param, "host");
-    drop_buffers(&b);
-    kiln_kernel_destroy(&k);
+    expect_both_right(m, gpu, host, 3);
     kiln_artifact_destroy(&gpu);
     kiln_artifact_destroy(&host);
   }
@@ -608,16 +671,7 @@ START_TEST(tuple_constants) {
             "f = f32[] convert(k) g = f32[4] broadcast(f), dimensions={} ROOT r = f32[4] multiply(a, g) }");
   kiln_artifact *gpu = compile(m, (kiln_compile_params){0}, "sm_75"),
                 *host = compile(m, (kiln_compile_params){0}, "host");
-  buffers b = make_buffers(m, 1);
-  gpu_ir_run(cx, gpu, (const void *const *)b.param, (void *const *)b.result, 0);
-  expect_right(m, &b, b.param, "gpu");
-  clear_results(&b);
-  kiln_kernel *k = NULL;
-  ck_assert_int_eq(kiln_kernel_load(cx, host, &k), KILN_OK);
-  ck_assert_int_eq(kiln_kernel_run(cx, k, (const void *const *)b.param, (void *const *)b.result, NULL), KILN_OK);
-  expect_right(m, &b, b.param, "host");
-  drop_buffers(&b);
-  kiln_kernel_destroy(&k);
+  expect_both_right(m, gpu, host, 1);
   kiln_artifact_destroy(&gpu);
   kiln_artifact_destroy(&host);
   kiln_module_destroy(&m);
@@ -659,8 +713,7 @@ START_TEST(a_device_is_a_target) {
 }
 END_TEST
 
-// --- what a launch checks
-// ---------------------------------------------------------------------------------------------
+// --- what a launch checks -------------------------------------------------------------------------------------------
 
 START_TEST(the_host_checks_buffers) {
   kiln_module *m = parse("HloModule m\nENTRY e { x = f32[16] parameter(0) u = f32[16] parameter(1) "
@@ -690,6 +743,12 @@ START_TEST(the_host_checks_buffers) {
     ck_assert_int_eq(st, rows[i].message ? KILN_E_INVALID : KILN_OK);
     if (rows[i].message) ck_assert_msg(strstr(last_finding(), rows[i].message) != NULL, "%s", last_finding());
   }
+  void *const results[] = {memory};
+  ck_assert_int_eq(kiln_kernel_run(cx, k, NULL, results, NULL), KILN_E_INVALID);
+  ck_assert_msg(strstr(last_finding(), "expected 2 parameters and 1 results, found no array of parameters"), "%s",
+                last_finding());
+  ck_assert_int_eq(kiln_kernel_run(cx, k, (const void *const *)results, NULL, NULL), KILN_E_INVALID);
+  ck_assert_msg(strstr(last_finding(), "found no array of results"), "%s", last_finding());
   kiln_kernel_destroy(&k);
   kiln_artifact_destroy(&a);
   kiln_module_destroy(&m);
@@ -709,7 +768,9 @@ int main(void) {
   tcase_add_loop_test(t, integers_go_by_value, 0, KL_COUNT(integers));
   tcase_add_loop_test(t, results_may_overwrite_parameters, 0, KL_COUNT(in_place));
   tcase_add_loop_test(t, what_cannot_be_shared_is_refused, 0, KL_COUNT(no_sharing));
+  tcase_add_test(t, counts_in_place);
   tcase_add_test(t, pairs_meet);
+  tcase_add_test(t, aliases_of_tuples);
   tcase_add_test(t, the_module_declares_aliases);
   tcase_add_test(t, launches_in_order);
   tcase_add_test(t, results_go_by_address);

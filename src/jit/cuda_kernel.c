@@ -256,6 +256,7 @@ static kiln_status prepare_unless_capturing(const launch *l) {
 static kiln_status launch_all(const launch *l) {
   const kiln_manifest *f = &l->k->program.manifest;
   kl_cuda_scope scope;
+  KL_TRY(kl_program_arrays(l->cx, &l->k->program, l->p->parameters, l->p->results));
   if (f->parameter_count) memcpy(l->at, l->p->parameters, f->parameter_count * sizeof(uint64_t));
   if (f->result_count) memcpy(l->at + f->parameter_count, l->p->results, f->result_count * sizeof(uint64_t));
   KL_TRY(kl_program_check(l->cx, &l->k->program, l->at, l->p->count, l->p->scratch));

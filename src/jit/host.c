@@ -166,6 +166,7 @@ static uint32_t default_threads(void) {
 
 static kiln_status run_all(kl_ctx *cx, run *r, const void *const *parameters, void *const *results) {
   const kiln_manifest *f = &r->k->program.manifest;
+  KL_TRY(kl_program_arrays(cx, &r->k->program, parameters, results));
   for (size_t i = 0; i < f->parameter_count; i++) r->at[i] = (uintptr_t)parameters[i];
   for (size_t i = 0; i < f->result_count; i++) r->at[f->parameter_count + i] = (uintptr_t)results[i];
   KL_TRY(kl_program_check(cx, &r->k->program, r->at, r->count, (uintptr_t)r->scratch));

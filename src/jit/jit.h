@@ -54,6 +54,8 @@ typedef struct kl_program {
   size_t most_arguments;
 } kl_program;
 void kl_program_make(kl_program *p, kl_arena *arena, const kiln_artifact *a);
+// Are the caller's arrays of buffers there, as far as they are looked at?
+kiln_status kl_program_arrays(kl_ctx *cx, const kl_program *p, const void *parameters, const void *results);
 // Checks the buffers of a launch. at: by slot, the address, or the value where the slot goes by value. The message
 // names slot and address.
 kiln_status kl_program_check(kl_ctx *cx, const kl_program *p, const uint64_t *at, int64_t count, uint64_t scratch);

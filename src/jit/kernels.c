@@ -266,8 +266,9 @@ static kiln_status add_of_module(kl_ctx *cx, kl_kernels *k, const kl_alias *a) {
   parameter = k->param_base[a->param];
   if (!leaf_at(kl_root(c)->shape, a->result, &result) ||
       !leaf_at(c->instr[c->params[a->param]].shape, a->path, &parameter)) {
-    kl_warn(cx, kl_root(c)->span, "input_output_alias of parameter %lld names a tuple: only arrays share memory",
-            (long long)a->param);
+    static const char why[] = "input_output_alias of parameter %lld names a tuple: only arrays share memory";
+    if (a->must) return kl_unsupported(cx, kl_root(c)->span, why, (long long)a->param);
+    kl_warn(cx, kl_root(c)->span, why, (long long)a->param);
     return KILN_OK;
   }
   return add_pair(cx, k, parameter, result, a->must);

@@ -96,6 +96,15 @@ static kiln_status check_count(kl_ctx *cx, const kiln_manifest *f, int64_t count
                     (long long)f->count_unit, (long long)f->max_count);
 }
 
+kiln_status kl_program_arrays(kl_ctx *cx, const kl_program *p, const void *parameters, const void *results) {
+  const kiln_manifest *f = &p->manifest;
+  bool fine = (parameters || !f->parameter_count) && (results || !f->result_count);
+  return fine ? KILN_OK
+              : kl_invalid(cx, KL_NOWHERE, "expected %zu parameters and %zu results, found no array of %s",
+                           f->parameter_count, f->result_count,
+                           parameters || !f->parameter_count ? "results" : "parameters");
+}
+
 // Results are few; every one is held against all buffers.
 kiln_status kl_program_check(kl_ctx *cx, const kl_program *p, const uint64_t *at, int64_t count, uint64_t scratch) {
   const kiln_manifest *f = &p->manifest;

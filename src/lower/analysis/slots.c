@@ -21,7 +21,8 @@ static bool same_elements(kl_plan *p, const kl_access *a, const kl_access *b, ui
   return true;
 }
 
-// What is read off guard is not stored. Lanes that share a byte belong to one thread.
+// Lanes that share a byte belong to one thread. Off guard, a load reads element 0 whatever the thread's own are; only
+// where the store has the same guard is nothing done then.
 static bool reads_what_it_writes(kl_plan *p, const kl_body *b, uint32_t in, uint32_t result) {
   const kl_store *st = store_to(b, result);
   for (uint32_t i = 0; b->threads && i < b->nsteps; i++) {
