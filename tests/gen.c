@@ -356,8 +356,7 @@ static void op_complex(gen *g) {
   emit(g, &v, "complex", 2, x, "");
 }
 
-// --- index transforms
-// -------------------------------------------------------------------------------------------------
+// --- index transforms ------------------------------------------------------------------------------------------------
 
 static void list(char *text, size_t size, const char *key, uint32_t n, const int64_t *dims) {
   size_t at = (size_t)snprintf(text, size, ", %s={", key);
@@ -491,8 +490,7 @@ static void op_iota(gen *g) {
   emit(g, &v, "iota", 0, NULL, attrs);
 }
 
-// --- the module
-// -------------------------------------------------------------------------------------------------------
+// --- the module ------------------------------------------------------------------------------------------------------
 
 static void (*const ops[])(gen *) = {
     op_unary,           op_unary,        op_unary,        op_binary,
@@ -570,8 +568,7 @@ void gen_fusion(gen_source *src, unsigned nops, kl_sb *out) {
   kl_sb_puts(out, "), kind=kLoop, calls=fused\n}\n");
 }
 
-// --- inputs
-// -----------------------------------------------------------------------------------------------------------
+// --- inputs ----------------------------------------------------------------------------------------------------------
 
 static uint64_t wild_bits(kl_dtype t, gen_source *s) {
   static const double special[] = {0.0,

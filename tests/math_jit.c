@@ -244,8 +244,7 @@ mj_fn mj_compile_approx(mj *j, const mj_spec *s, unsigned sm, unsigned *mj_sites
   return load_object(j, object, name);
 }
 
-// --- PTX
-// --------------------------------------------------------------------------------------------------------------
+// --- PTX -------------------------------------------------------------------------------------------------------------
 
 char *mj_ptx(mj *j, const mj_spec *s, unsigned sm) {
   kl_target t;

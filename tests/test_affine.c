@@ -254,8 +254,7 @@ START_TEST(random_constructions_in_one_pool) {
 }
 END_TEST
 
-// --- taking an index apart and putting it together
-// --------------------------------------------------------------------
+// --- taking an index apart and putting it together -------------------------------------------------------------------
 
 typedef struct shape_case {
   kl_shape shape;

@@ -542,8 +542,7 @@ START_TEST(environment_is_ours) {
 }
 END_TEST
 
-// --- memory
-// ------------------------------------------------------------------------------------------------------------
+// --- memory ----------------------------------------------------------------------------------------------------------
 
 typedef struct meter {
   size_t live, calls, fail_at; // fail_at: which large allocation fails, from 1
@@ -607,8 +606,7 @@ START_TEST(memory_is_given_back) {
 }
 END_TEST
 
-// --- the example everything is measured by
-// -----------------------------------------------------------------------------
+// --- the example everything is measured by ---------------------------------------------------------------------------
 
 static const char gelu[] =
     "HloModule m\n"

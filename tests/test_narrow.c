@@ -65,8 +65,7 @@ START_TEST(patterns_have_their_values) {
 }
 END_TEST
 
-// --- rounding
-// ---------------------------------------------------------------------------------------------------------
+// --- rounding --------------------------------------------------------------------------------------------------------
 
 // Values of the patterns 0, 1, 2 ... that are finite and positive, and one more that the format has no pattern for.
 typedef struct grid {

@@ -19,8 +19,7 @@ static void print_pass(void *user, const char *kernel, const char *pass, const c
   fprintf(stderr, "; %s after %s\n%s\n", kernel, pass, ir);
 }
 
-// --- what is asked for
-// ------------------------------------------------------------------------------------------------
+// --- what is asked for -----------------------------------------------------------------------------------------------
 
 static const char *const kinds[] = {"ptx", "cubin", "header", "json", "plan", "llvm"};
 static const char *const passes[] = {"build", "early-cse", "dce", "all"};
@@ -39,8 +38,7 @@ static int check_words(const char *emit, const char *after) {
   return known && pass ? 0 : EXIT_BAD_INPUT;
 }
 
-// --- what comes out
-// -----------------------------------------------------------------------------------------------------
+// --- what comes out --------------------------------------------------------------------------------------------------
 
 static int write_text(const char *path, const kiln_artifact *a, kiln_text_kind kind) {
   size_t size;
