@@ -653,6 +653,35 @@ START_TEST(convolution) {
 }
 END_TEST
 
+// Without elements, however large the other extents: sums of nothing, or nothing at all.
+START_TEST(dot_without_elements) {
+  static const struct {
+    const char *lhs, *rhs, *out, *dims;
+    int64_t count;
+  } rows[] = {
+      {"f32[2,0,100000000]", "f32[0,100000000,3]", "f32[2,3]", "lhs_contracting_dims={1,2}, rhs_contracting_dims={0,1}",
+       6},
+      {"f32[2,100000000,0]", "f32[100000000,0,3]", "f32[2,3]", "lhs_contracting_dims={1,2}, rhs_contracting_dims={0,1}",
+       6},
+      {"f32[0,100000000,2]", "f32[0,100000000,2]", "f32[0,100000000]",
+       "lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={2}, rhs_contracting_dims={2}", 0},
+      {"f32[0,100000000,2]", "f32[3,2]", "f32[0,100000000,3]", "lhs_contracting_dims={2}, rhs_contracting_dims={1}", 0},
+  };
+  for (int on = 0; on < 2; on++) {
+    char text[600];
+    array args[2] = {new_array(KILN_F32, 0, NULL), new_array(KILN_F32, 2, (int64_t[]){3, 2})};
+    snprintf(text, sizeof text,
+             "HloModule m\nENTRY e { a = %s parameter(0) b = %s parameter(1) ROOT r = %s dot(a, b), %s }", rows[_i].lhs,
+             rows[_i].rhs, rows[_i].out, rows[_i].dims);
+    run r = evaluate(text, 2, args, on);
+    ck_assert_int_eq(r.r[0].data.shape->count, rows[_i].count);
+    for (int64_t i = 0; i < rows[_i].count; i++) ck_assert_uint_eq(result_bits(&r.r[0], r.r[0].data.data, i, 0), 0);
+    drop_run(&r);
+    free(args[0].data), free(args[1].data);
+  }
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("eval_dot");
   TCase *tc = tcase_create("eval_dot");
@@ -663,6 +692,7 @@ int main(void) {
   tcase_add_loop_test(tc, dot_hard, 0, KL_COUNT(hard_cases));
   tcase_add_loop_test(tc, dot_inexact, 0, 3);
   tcase_add_test(tc, dot_inexact_infinity);
+  tcase_add_loop_test(tc, dot_without_elements, 0, 4);
   tcase_add_loop_test(tc, dot_algorithms, 0, 11);
   tcase_add_loop_test(tc, ragged_dot, 0, 12);
   tcase_add_loop_test(tc, scaled_dot, 0, 3);

@@ -55,6 +55,8 @@
   {OPS("r = f32[2,8,8,8] convolution(v, k), window={size=3x2}, dim_labels=b01f_01io->b01f"), "convolution: expected a window of size 3 in dimension 1 as the kernel, found 2"},
   {OPS("r = f32[2,8,8,8] convolution(v, k), feature_group_count=2, " CONV),
    "convolution: expected 2 groups of 2 input features as in the kernel, found 2 in all"},
+  {OPS("r = f32[2,8,8,8] convolution(v, k), feature_group_count=9223372036854775807, " CONV),
+   "convolution: expected 9223372036854775807 groups of 2 input features as in the kernel, found 2 in all"},
   {OPS("r = f32[2,8,8,8] convolution(v, k), batch_group_count=3, " CONV), "convolution: expected output features that are a multiple of the groups (3), found 8"},
   {OPS("r = f32[2,8,8,8] convolution(v, k), batch_group_count=4, " CONV), "convolution: expected a batch that is a multiple of batch_group_count (4), found 2"},
   {OPS("r = f32[2,8,8,8] convolution(v, k), batch_group_count=2, feature_group_count=2, " CONV),
