@@ -4,6 +4,7 @@
 // anew then and takes the calls before but that one: what comes after still gets its chance. What is finished must
 // verify, print, parse again to the same text and hash, and pass through every rewriting step.
 #include "ir/attrs.h"
+#include "ir/rules/rules.h"
 
 #include <stdio.h>
 #include <stdlib.h>

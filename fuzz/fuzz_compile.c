@@ -2,7 +2,7 @@
 // must compile for the target that the first byte picks; those for the host also run, and the evaluator must agree. A
 // smaller first byte: all of it is HLO text, which may be refused, but never with an internal error; what compiles and
 // is small is run and checked too.
-#include "gen.h"
+#include "support/gen.h"
 #include <kiln/kiln.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // Evaluates what parses, on small arrays, with and without intervals: nothing may crash, run out of bounds or leak, and
 // what the evaluator computes must lie within its own interval.
-#include "ir/eval.h"
+#include "eval/eval.h"
 #include "mutate.h"
 
 #include <stdio.h>

@@ -378,13 +378,4 @@ static inline const kl_instr *kl_operand(const kl_comp *c, const kl_instr *in, u
   return &c->instr[in->operands[i]];
 }
 
-// --- checking -----------------------------------------------------------------------------------------------------
-
-// Result shape that op, operands and attributes in `in` determine (in->shape is the wanted shape or NULL where it can
-// be inferred). Reports every broken rule; KILN_OK stores the shape. Parser, builder and verifier all go through here.
-kiln_status kl_infer_shape(kiln_module *m, const kl_comp *c, const kl_instr *in, const kl_shape **out);
-// Checks a whole module: every instruction, parameter numbering, roots, call signatures, recursion. Collects all
-// findings.
-kiln_status kl_verify(kiln_module *m);
-
 #endif

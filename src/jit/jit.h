@@ -2,7 +2,7 @@
 #ifndef KL_JIT_H
 #define KL_JIT_H
 
-#include "lower/analysis/plan.h"
+#include "lower/plan/plan.h"
 #include <kiln/run.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/Error.h>

@@ -3,6 +3,7 @@
 #define KL_KERNELS_H
 
 #include "jit/jit.h"
+#include "lower/choose/choose.h"
 
 typedef struct kl_kernel_unit {
   const kl_comp *comp; // its parameters' leaves, then its results' leaves are the kernel's arguments

@@ -5,7 +5,7 @@
 #ifndef KL_INDEX_H
 #define KL_INDEX_H
 
-#include "ir/affine.h"
+#include "ir/index/affine.h"
 #include "ir/hlo.h"
 
 #define KL_MAX_CONDITIONS (2 * KILN_MAX_RANK)

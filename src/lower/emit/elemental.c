@@ -5,7 +5,7 @@
 // give the correctly rounded result (24 >= 2p + 2 for all of them), and rounded after every op (km_round).
 
 #include "lower/emit/emit.h"
-#include "lower/emit/math.h"
+#include "lower/emit/math/math.h"
 
 static bool narrow(kl_dtype t) {
   return kl_is_float(t) && kl_info(t)->bits < 32;

@@ -2,7 +2,7 @@
 // the results are the same bits. The parts are F32 or F64.
 
 #include "lower/emit/emit.h"
-#include "lower/emit/math.h"
+#include "lower/emit/math/math.h"
 
 static kb_reg cmp(kb *k, LLVMRealPredicate p, kb_reg a, double b) {
   return kb_fcmp(k, p, a, kb_flike(k, a, b));

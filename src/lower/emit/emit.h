@@ -9,7 +9,7 @@
 #ifndef KL_EMIT_H
 #define KL_EMIT_H
 
-#include "lower/analysis/plan.h"
+#include "lower/plan/plan.h"
 #include "lower/emit/kb.h"
 #include <llvm-c/Types.h>
 

@@ -8,7 +8,7 @@
 //   included, because both encodings continue denormals alike.
 // Both need f32 denormals to be kept, which is so on every machine here.
 
-#include "lower/emit/math.h"
+#include "lower/emit/math/math.h"
 
 #include <math.h>
 

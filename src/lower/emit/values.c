@@ -1,7 +1,7 @@
 // Lane values in their two forms, and between values and their bits.
 
 #include "lower/emit/emit.h"
-#include "lower/emit/math.h"
+#include "lower/emit/math/math.h"
 
 bool kl_has_packed(const kl_emit *e, kl_dtype t) {
   if (e->k.machine != KB_NVPTX || e->lanes < 2) return false;

@@ -1,0 +1,200 @@
+// The evaluator behind the public interface: buffers in, buffers out, and the verdict on results made elsewhere.
+#include "eval/impl.h"
+
+#include <stdatomic.h>
+
+// --- one element --------------------------------------------------------------------------------------------------
+
+static bool part_allowed(kl_dtype part, uint64_t data, uint64_t lo, uint64_t hi, uint64_t bits) {
+  if (bits == data) return true;
+  if (kl_is_float(part)) {
+    bool nan = kl_float_is_nan(part, bits);
+    if (nan || kl_float_is_nan(part, data)) return nan && kl_float_is_nan(part, data);
+  }
+  int64_t key = kl_iv_key(part, bits);
+  return key >= kl_iv_key(part, lo) && key <= kl_iv_key(part, hi);
+}
+
+bool kl_result_allows(const kl_result *r, int64_t i, const uint64_t bits[2]) {
+  kl_dtype t = r->data.shape->dtype, part = kl_is_complex(t) ? kl_info(t)->part : t;
+  if (r->any && r->any[i / 64] >> (i % 64) & 1) return true;
+  for (int lane = 0; lane < (kl_is_complex(t) ? 2 : 1); lane++)
+    if (!part_allowed(part, kl_element_get(t, r->data.data, i, lane), kl_element_get(t, r->lo, i, lane),
+                      kl_element_get(t, r->hi, i, lane), bits[lane]))
+      return false;
+  return true;
+}
+
+// --- one result ---------------------------------------------------------------------------------------------------
+
+typedef struct compare_job {
+  const kl_result *expected;
+  const char *found; // unpacked
+  _Atomic int64_t count, first;
+} compare_job;
+
+static void compare_piece(void *arg, uint32_t worker, int64_t begin, int64_t end) {
+  compare_job *job = arg;
+  kl_dtype t = job->expected->data.shape->dtype;
+  size_t size = kl_ev_size(t);
+  const char *data = job->expected->data.data;
+  int64_t count = 0, first = INT64_MAX;
+  for (int64_t i = begin; i < end; i++) {
+    size_t at = (size_t)i * size;
+    if (memcmp(data + at, job->found + at, size) == 0) continue;
+    uint64_t bits[2] = {kl_element_get(t, job->found, i, 0),
+                        kl_is_complex(t) ? kl_element_get(t, job->found, i, 1) : 0};
+    // A byte other than 0 and 1 is no pred, though it reads as true.
+    bool right = t == KILN_PRED && (uint8_t)job->found[i] > 1 ? false : kl_result_allows(job->expected, i, bits);
+    if (right) continue;
+    if (count++ == 0) first = i;
+  }
+  if (!count) return;
+  atomic_fetch_add(&job->count, count);
+  int64_t seen = atomic_load(&job->first);
+  while (first < seen && !atomic_compare_exchange_weak(&job->first, &seen, first)) {}
+}
+
+static void element_text(char buf[96], kl_dtype t, const void *data, int64_t i) {
+  uint64_t bits[2] = {kl_element_get(t, data, i, 0), kl_is_complex(t) ? kl_element_get(t, data, i, 1) : 0};
+  kl_scalar_text(buf, t, bits);
+}
+
+static void append(char *to, size_t room, size_t *n, const char *text) {
+  while (*text && *n + 1 < room) to[(*n)++] = *text++;
+  to[*n] = 0;
+}
+
+static void expected_text(char buf[200], const kl_result *r, int64_t i) {
+  kl_dtype t = r->data.shape->dtype;
+  size_t size = kl_ev_size(t), at = (size_t)i * size, n = 0;
+  char lo[96], hi[96];
+  bool point = memcmp((char *)r->lo + at, (char *)r->hi + at, size) == 0;
+  element_text(lo, t, r->lo, i);
+  element_text(hi, t, r->hi, i);
+  if (!point) append(buf, 200, &n, "[");
+  append(buf, 200, &n, lo);
+  if (point) return;
+  append(buf, 200, &n, ", ");
+  append(buf, 200, &n, hi);
+  append(buf, 200, &n, "]");
+}
+
+static void found_text(char buf[96], kl_dtype t, const void *data, int64_t i) {
+  uint8_t byte = *((const uint8_t *)data + i * (int64_t)kl_ev_size(t));
+  size_t n = 0;
+  if (t == KILN_PRED && byte > 1)
+    append(buf, 96, &n, "a byte that is neither 0 nor 1");
+  else
+    element_text(buf, t, data, i);
+}
+
+static void compare(const kl_ev *ev, const kl_result *expected, const void *found, kiln_mismatch *out) {
+  compare_job job = {expected, found, 0, INT64_MAX};
+  *out = (kiln_mismatch){0};
+  kl_ev_parallel(ev, expected->data.shape->count, 1 << 16, compare_piece, &job);
+  out->count = job.count;
+  if (!job.count) return;
+  out->element = job.first;
+  found_text(out->found, expected->data.shape->dtype, found, out->element);
+  expected_text(out->expected, expected, out->element);
+}
+
+// --- buffers ------------------------------------------------------------------------------------------------------
+
+static bool in_place(const kl_shape *s) {
+  return kl_info(s->dtype)->bits >= 8 && kl_shape_default_layout(s);
+}
+
+static kiln_status unpack(kl_ctx *cx, const kl_shape *s, const void *buffer, kl_array *out, const char *what) {
+  *out = (kl_array){s, (void *)buffer};
+  if (in_place(s)) return KILN_OK;
+  if (!kl_ev_plain_layout(s)) return kl_unsupported(cx, KL_NOWHERE, "%s has a tiled layout", what);
+  int64_t bytes;
+  out->data = NULL;
+  if (!__builtin_mul_overflow(s->count, (int64_t)kl_ev_size(s->dtype), &bytes))
+    out->data = kl_try_alloc(cx, (size_t)bytes);
+  if (!out->data) return kl_out_of_memory(cx, SIZE_MAX, what);
+  kl_array_unpack(out, buffer);
+  return KILN_OK;
+}
+
+static void free_unpacked(kl_ctx *cx, kl_array *a, const void *buffer) {
+  if (a->data && a->data != buffer) kl_free(cx, a->data, (size_t)a->shape->count * kl_ev_size(a->shape->dtype));
+  *a = (kl_array){0};
+}
+
+static uint32_t threads_of(const kiln_eval_params *p) {
+  return p && p->struct_size >= sizeof *p ? p->threads : 0;
+}
+
+static kiln_status unpack_args(kl_ctx *cx, const kl_comp *c, const void *const *args, kl_array *out) {
+  size_t n = 0;
+  for (uint32_t k = 0; k < c->nparams; k++) {
+    const kl_instr *in = &c->instr[c->params[k]];
+    for (size_t leaf = 0; leaf < kl_shape_leaf_count(in->shape); leaf++, n++) {
+      const kl_shape *s = kl_shape_leaf(in->shape, leaf);
+      if (!kl_shape_is_array(s)) continue; // the evaluator knows which it takes
+      KL_TRY(unpack(cx, s, args[n], &out[n], "a parameter"));
+    }
+  }
+  return KILN_OK;
+}
+
+// Evaluates ENTRY on packed buffers. `results` has room for its leaves.
+static kiln_status eval_entry(kl_ctx *cx, const kiln_module *m, const void *const *args, const kl_eval_opts *opts,
+                              kl_result *results) {
+  const kl_comp *c = &m->comp[m->entry];
+  size_t n = kiln_module_param_leaves(m);
+  kl_array *arrays = kl_alloc(cx, sizeof(kl_array) * (n + 1));
+  kiln_status status = unpack_args(cx, c, args, arrays);
+  if (status == KILN_OK) status = kl_eval(cx, m, m->entry, arrays, opts, results);
+  for (size_t k = 0; k < n; k++) free_unpacked(cx, &arrays[k], args[k]);
+  kl_free(cx, arrays, sizeof(kl_array) * (n + 1));
+  return status;
+}
+
+static size_t result_count(const kiln_module *m) {
+  return kl_shape_leaf_count(kl_root(&m->comp[m->entry])->shape);
+}
+
+kiln_status kiln_module_eval(kl_ctx *cx, const kiln_module *m, const void *const *args, void *const *results,
+                             const kiln_eval_params *params) {
+  size_t n = result_count(m);
+  kl_result *values = kl_alloc(cx, sizeof(kl_result) * (n + 1));
+  kiln_status status = eval_entry(cx, m, args, &(kl_eval_opts){.threads = threads_of(params)}, values);
+  for (size_t k = 0; k < n && status == KILN_OK; k++)
+    if (values[k].data.shape && !kl_ev_plain_layout(values[k].data.shape))
+      status = kl_unsupported(cx, KL_NOWHERE, "a result has a tiled layout");
+  for (size_t k = 0; k < n; k++) {
+    if (status == KILN_OK && values[k].data.shape) kl_array_pack(&values[k].data, results[k]);
+    kl_result_free(cx, &values[k]);
+  }
+  kl_free(cx, values, sizeof(kl_result) * (n + 1));
+  return status;
+}
+
+kiln_status kiln_module_check(kl_ctx *cx, const kiln_module *m, const void *const *args, const void *const *results,
+                              kiln_mismatch *out, size_t max, size_t *count, const kiln_eval_params *params) {
+  size_t n = result_count(m), wrong = 0;
+  kl_eval_opts opts = {.intervals = true, .threads = threads_of(params)};
+  kl_ev ev = {.cx = cx, .threads = opts.threads ? opts.threads : kl_ev_cores()};
+  kl_result *values = kl_alloc(cx, sizeof(kl_result) * (n + 1));
+  kiln_status status = eval_entry(cx, m, args, &opts, values);
+  for (size_t k = 0; k < n; k++) {
+    kl_array found = {0};
+    kiln_mismatch mismatch;
+    if (!values[k].data.shape) continue;
+    if (status == KILN_OK) status = unpack(cx, values[k].data.shape, results[k], &found, "a result");
+    if (status == KILN_OK) {
+      compare(&ev, &values[k], found.data, &mismatch);
+      mismatch.result = k;
+      if (mismatch.count && wrong++ < max) out[wrong - 1] = mismatch;
+    }
+    free_unpacked(cx, &found, results[k]);
+    kl_result_free(cx, &values[k]);
+  }
+  kl_free(cx, values, sizeof(kl_result) * (n + 1));
+  *count = wrong;
+  return status;
+}

@@ -1,0 +1,158 @@
+// Elementary functions: double for f32 and narrower types, _Float128 for f64, each rounded once to the result. The
+// functions of libm are within a few units of those wider types, which leaves the rounded result right except within
+// about 2^-28 (f32) or 2^-58 (f64) of a tie. And the table of error bounds that compiled code is held to.
+#include "eval/impl.h"
+
+#include <float.h>
+#include <math.h>
+
+// libm has these for every compiler, its headers only declare them for some.
+// clang-format off
+#define QUAD1(X)                                                                                                       \
+  X(exp)                                                                                                               \
+  X(expm1)                                                                                                             \
+  X(log)                                                                                                               \
+  X(log1p) X(tanh) X(erf) X(cbrt) X(sin) X(cos) X(tan) X(sqrt) X(exp10) X(sinh) X(cosh) X(asin) X(acos) X(atan)        \
+      X(asinh) X(acosh) X(atanh)
+// clang-format on
+#define DECLARE1(f) extern __float128 f##f128(__float128);
+QUAD1(DECLARE1)
+extern __float128 powf128(__float128, __float128);
+extern __float128 atan2f128(__float128, __float128);
+
+// No cancellation on either side, and exp overflows only where the result is below every type's least value.
+static double logistic(double x) {
+  return 1 / (1 + exp(-x));
+}
+static __float128 logisticf128(__float128 x) {
+  return 1 / (1 + expf128(-x));
+}
+static double rsqrt(double x) {
+  return 1 / sqrt(x);
+}
+static __float128 rsqrtf128(__float128 x) {
+  return 1 / sqrtf128(x);
+}
+static long double logisticl(long double x) {
+  return 1 / (1 + expl(-x));
+}
+static long double rsqrtl(long double x) {
+  return 1 / sqrtl(x);
+}
+
+// Powers of ten are exact where T holds them, which libm does not promise: 10^2 is a tie between values of f8e4m3,
+// 10^23 one between values of f64.
+#define POWER_OF_TEN(name, T, libm, most)                                                                              \
+  static T name(T x) {                                                                                                 \
+    if (!(x >= 0 && x <= (most)) || x != (T)(int)x) return libm(x);                                                    \
+    T r = 1;                                                                                                           \
+    for (int k = (int)x; k > 0; k--) r *= 10;                                                                          \
+    return r;                                                                                                          \
+  }
+POWER_OF_TEN(power_of_ten, double, exp10, 22)
+POWER_OF_TEN(power_of_tenl, long double, exp10l, 27)
+POWER_OF_TEN(power_of_tenf128, __float128, exp10f128, 48)
+
+// A result that is too small for a double is not zero, which f8e8m0fnu would take for NaN.
+static double power(double x, double y) {
+  double r = pow(x, y);
+  return r == 0 && x != 0 && isfinite(x) && isfinite(y) ? copysign(0x1p-1074, r) : r;
+}
+static __float128 powerf128(__float128 x, __float128 y) {
+  return powf128(x, y);
+}
+
+// Bounds in units in the last place; types of 16 bits and fewer are correctly rounded. Complex: per part,
+// or of both parts together where kl_op_bound_is_normwise.
+// clang-format off
+/*    op         function  f32 f64 complex */
+#define FUNCTIONS1(X)                                                                                                  \
+  X(EXP,        exp,       1,  1,  4)                                                                                  \
+  X(EXPM1,      expm1,     4,  4,  4)                                                                                  \
+  X(LOG,        log,       1,  1,  4)                                                                                  \
+  X(LOG1P,      log1p,     4,  4,  4)                                                                                  \
+  X(LOGISTIC,   logistic,  1.49, 2, 4)                                                                                 \
+  X(TANH,       tanh,      1.4, 2, 4)                                                                                  \
+  X(ERF,        erf,       1.4, 2, 4)                                                                                  \
+  X(RSQRT,      rsqrt,     1.4, 2, 4)                                                                                  \
+  X(CBRT,       cbrt,      4,  4,  4)                                                                                  \
+  X(SIN,        sin,       4,  4,  4)                                                                                  \
+  X(COS,        cos,       4,  4,  4)                                                                                  \
+  X(TAN,        tan,       4,  4,  4)                                                                                  \
+  X(EXP10,      power_of_ten, 2, 2, 4)                                                                                 \
+  X(SINH,       sinh,      3,  4,  4)                                                                                  \
+  X(COSH,       cosh,      3,  4,  4)                                                                                  \
+  X(ASIN,       asin,      3,  4,  6)                                                                                  \
+  X(ACOS,       acos,      3,  4,  6)                                                                                  \
+  X(ATAN,       atan,      3,  4,  6)                                                                                  \
+  X(ASINH,      asinh,     4,  4,  6)                                                                                  \
+  X(ACOSH,      acosh,     4,  4,  6)                                                                                  \
+  X(ATANH,      atanh,     4,  4,  6)
+#define FUNCTIONS2(X)                                                                                                  \
+  X(POWER,      power,     4,  4,  4)                                                                                  \
+  X(ATAN2,      atan2,     4,  4,  4)
+// Exact on real floats.
+#define COMPLEX_ONLY(X)                                                                                                \
+  X(ABS,        hypot,     0,  0,  3)                                                                                  \
+  X(SIGN,       sign,      0,  0,  4)                                                                                  \
+  X(SQRT,       sqrt,      0,  0,  4)
+// clang-format on
+
+double kl_op_ulp_bound(kl_op op, kl_dtype t) {
+#define BOUND(OP, f, F32, F64, COMPLEX)                                                                                \
+  case KL_OP_##OP: return t == KILN_F32 ? F32 : t == KILN_F64 ? F64 : kl_is_complex(t) ? COMPLEX : 0;
+  switch (op) {
+    FUNCTIONS1(BOUND)
+    FUNCTIONS2(BOUND)
+    COMPLEX_ONLY(BOUND)
+  default: return 0;
+  }
+}
+
+bool kl_op_bound_is_normwise(kl_op op, kl_dtype t) {
+  switch (kl_is_complex(t) ? op : KL_OP_UNKNOWN) {
+  case KL_OP_EXPM1:
+  case KL_OP_LOG:
+  case KL_OP_LOG1P:
+  case KL_OP_LOGISTIC:
+  case KL_OP_EXP10:
+  case KL_OP_POWER:
+  case KL_OP_ATAN2: return true;
+  default: return false;
+  }
+}
+
+bool kl_ew_math(kl_ew *e) {
+  switch (e->op) {
+#define BIND1(OP, f, F32, F64, COMPLEX)                                                                                \
+  case KL_OP_##OP:                                                                                                     \
+    e->fn1 = f, e->fn1l = f##l, e->fn1q = f##f128;                                                                     \
+    return true;
+#define BIND2(OP, f, F32, F64, COMPLEX)                                                                                \
+  case KL_OP_##OP: e->fn2 = f, e->fn2q = f##f128; return true;
+    FUNCTIONS1(BIND1)
+    FUNCTIONS2(BIND2)
+  default: return false;
+  }
+}
+
+// _Float128 is slow, and the 80-bit functions decide almost all results: libm's stay within 4 units of their 64 bits,
+// so 16 units of distance from the nearest tie between doubles are proof enough. Denormal and overflowing results have
+// their ties elsewhere.
+static bool decides(long double v, double *out) {
+#if LDBL_MANT_DIG == 64
+  uint64_t mantissa;
+  memcpy(&mantissa, &v, sizeof mantissa);
+  int tail = (int)(mantissa & 0x7ff);
+  *out = (double)v;
+  long double a = fabsl(v);
+  return (tail < 1024 - 16 || tail > 1024 + 16) && a > DBL_MIN && a < DBL_MAX / 2;
+#else
+  return false;
+#endif
+}
+
+double kl_ew_call_f64(const kl_ew *e, double x) {
+  double r;
+  return decides(e->fn1l(x), &r) ? r : (double)e->fn1q(x);
+}

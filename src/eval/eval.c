@@ -1,0 +1,443 @@
+// The evaluator's driver: computations instruction by instruction, and results.
+//
+// Only what the root needs is evaluated; each array is freed after its last use, or written on by that use. Parameters
+// of the whole and constants are borrowed.
+#include "eval/impl.h"
+
+#include <fenv.h>
+
+enum {
+  MAX_CALL_DEPTH = 256, // nested computations; each takes C stack
+  MAX_LEAVES = 1 << 24, // arrays of one computation; tuples of tuples can name more than memory holds
+};
+
+// --- what can be evaluated ----------------------------------------------------------------------------------------
+
+kiln_status kl_ev_refuse(kl_ev *ev, const kl_instr *in, const char *reason) {
+  return kl_unsupported(ev->cx, in->span, "no evaluation of %s: %s", kl_op_name(in->op), reason);
+}
+
+static kiln_status refuse_unknown(kl_ev *ev, const kl_instr *in) {
+  kl_str name = kl_symbol_text(&ev->m->names, in->opcode_text);
+  return kl_unsupported(ev->cx, in->span, "no evaluation of opcode '%.*s'", KL_FMT(name));
+}
+
+static kiln_status check_op(kl_ev *ev, const kl_instr *in) {
+  if (in->wrapped) {
+    kl_instr wrapped = *in;
+    wrapped.op = in->wrapped;
+    wrapped.wrapped = KL_OP_UNKNOWN;
+    return check_op(ev, &wrapped);
+  }
+  switch (kl_op_table[in->op].kind) {
+  case KL_KIND_UNKNOWN: return refuse_unknown(ev, in);
+  case KL_KIND_CONSTANT: return in->literal ? KILN_OK : kl_ev_refuse(ev, in, "the text leaves out its values");
+  case KL_KIND_CUSTOM_CALL:
+    return kl_unsupported(ev->cx, in->span, "no evaluation of custom-call: only its target %.*s knows what it computes",
+                          KL_FMT(in->more->target));
+  case KL_KIND_COLLECTIVE: return kl_ev_refuse(ev, in, "it needs other devices");
+  case KL_KIND_DEVICE_ID: return kl_ev_refuse(ev, in, "its value is a device's own");
+  case KL_KIND_HOST: return kl_ev_refuse(ev, in, "it needs a host beside the program");
+  default: return KILN_OK;
+  }
+}
+
+static kiln_status check_leaf(kl_ev *ev, const kl_instr *in, const kl_shape *s) {
+  if (s->dtype == KILN_TOKEN) return KILN_OK;
+  if (!kl_shape_is_array(s))
+    return kl_unsupported(ev->cx, in->span, "no evaluation of %s: a value of type %s", kl_op_name(in->op),
+                          kiln_dtype_name(s->dtype));
+  for (uint32_t d = 0; s->dynamic && d < s->rank; d++)
+    if (s->dynamic[d]) return kl_ev_refuse(ev, in, "its result has dynamic dimensions");
+  return KILN_OK;
+}
+
+// Ops that compute; NULL for those that belong to devices and hosts.
+static kl_ev_op *op_of(kl_op_kind k) {
+  switch (k) {
+  case KL_KIND_STOCHASTIC: return kl_ev_stochastic;
+  case KL_KIND_DOT: return kl_ev_dot;
+  case KL_KIND_CONVOLUTION: return kl_ev_convolution;
+  case KL_KIND_REDUCE: return kl_ev_reduce;
+  case KL_KIND_REDUCE_WINDOW: return kl_ev_reduce_window;
+  case KL_KIND_SELECT_AND_SCATTER: return kl_ev_select_and_scatter;
+  case KL_KIND_SCAN: return kl_ev_scan;
+  case KL_KIND_MAP: return kl_ev_map;
+  case KL_KIND_DYNAMIC_SLICE: return kl_ev_dynamic_slice;
+  case KL_KIND_DYNAMIC_UPDATE_SLICE: return kl_ev_dynamic_update_slice;
+  case KL_KIND_GATHER: return kl_ev_gather;
+  case KL_KIND_SCATTER: return kl_ev_scatter;
+  case KL_KIND_SORT: return kl_ev_sort;
+  case KL_KIND_TOPK: return kl_ev_topk;
+  case KL_KIND_SHUFFLE: return kl_ev_shuffle;
+  case KL_KIND_RNG: return kl_ev_rng;
+  case KL_KIND_RNG_BITS: return kl_ev_rng_bits;
+  case KL_KIND_RNG_STATE: return kl_ev_rng_state;
+  case KL_KIND_BATCH_NORM: return kl_ev_batch_norm;
+  case KL_KIND_CHOLESKY: return kl_ev_cholesky;
+  case KL_KIND_TRIANGULAR_SOLVE: return kl_ev_triangular_solve;
+  case KL_KIND_FFT: return kl_ev_fft;
+  case KL_KIND_DIMENSION_SIZE: return kl_ev_dimension_size;
+  case KL_KIND_WHILE: return kl_ev_while;
+  case KL_KIND_CONDITIONAL: return kl_ev_conditional;
+  case KL_KIND_DYNAMIC_RESHAPE: return kl_ev_dynamic_reshape;
+  case KL_KIND_CALL: return kl_ev_call;
+  case KL_KIND_TUPLE:
+  case KL_KIND_GTE:
+  case KL_KIND_FORWARD: return kl_ev_forward;
+  case KL_KIND_TOKEN: return kl_ev_token;
+  case KL_KIND_COPY_ASYNC: return kl_ev_copy_async;
+  case KL_KIND_ASYNC: return kl_ev_async;
+  default: return NULL;
+  }
+}
+
+kiln_status kl_ev_apply(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                        kl_evval *out) {
+  kl_ev_op *op = op_of(kl_op_table[in->op].kind);
+  if (op) return op(ev, c, in, operands, out);
+  if (in->op == KL_OP_BITCAST_CONVERT) return kl_ev_bitcast_convert(ev, in, operands[0], out);
+  if (in->op == KL_OP_COPY && !kl_shape_is_array(in->shape)) return kl_ev_forward(ev, c, in, operands, out);
+  if (kl_op_is_elementwise(in->op)) return kl_ev_elementwise(ev, in, operands, out);
+  if (kl_op_table[in->op].kind <= KL_KIND_PAD) return kl_ev_move(ev, in, operands, out);
+  return kl_unsupported(ev->cx, in->span, "no evaluation of %s", kl_op_name(in->op));
+}
+
+// --- what is known of a computation -------------------------------------------------------------------------------
+
+// Leaves of all instructions lie one after the other, in order and depth first.
+struct kl_ev_code {
+  const kl_comp *comp;
+  bool *live;             // the root needs it
+  size_t *first;          // ninstr + 1: where an instruction's leaves begin; those that are not live have none
+  const kl_shape **shape; // by leaf
+  uint32_t *last_use; // by leaf: the last instruction that reads it; its own where nobody does, UINT32_MAX at the root
+  uint32_t *twice;    // by leaf: the last instruction with two operands that are this leaf; 0 for none
+  size_t most;        // leaves that one instruction reads
+};
+
+static size_t leaf_count(const kl_ev_code *code, uint32_t i) {
+  return code->first[i + 1] - code->first[i];
+}
+
+// The leaves that `in` reads of operand k: all of them, but of a tuple of which it takes an element.
+static void reads(const kl_ev_code *code, const kl_instr *in, uint32_t k, size_t *from, size_t *n) {
+  *from = code->first[in->operands[k]];
+  *n = leaf_count(code, in->operands[k]);
+  if (in->op != KL_OP_GET_TUPLE_ELEMENT) return;
+  const kl_shape *tuple = kl_operand(code->comp, in, k)->shape;
+  for (int64_t e = 0; e < in->number; e++) *from += kl_shape_leaf_count(tuple->elems[e]);
+  *n = kl_shape_leaf_count(tuple->elems[in->number]);
+}
+
+static void find_live(const kl_comp *c, bool *live) {
+  live[c->root] = true;
+  for (uint32_t i = c->ninstr; i-- > 0;)
+    for (uint32_t k = 0; live[i] && k < c->instr[i].noperands; k++) live[c->instr[i].operands[k]] = true;
+}
+
+static const kl_shape **flatten(const kl_shape *s, const kl_shape **out) {
+  if (s->dtype != KILN_TUPLE) {
+    *out = s;
+    return out + 1;
+  }
+  for (uint32_t k = 0; k < s->nelems; k++) out = flatten(s->elems[k], out);
+  return out;
+}
+
+static kiln_status count_leaves(kl_ev *ev, kl_ev_code *code) {
+  const kl_comp *c = code->comp;
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    size_t n = code->live[i] ? kl_shape_leaf_count(c->instr[i].shape) : 0;
+    if (code->live[i]) KL_TRY(check_op(ev, &c->instr[i]));
+    code->first[i + 1] = code->first[i] + n;
+    if (n > MAX_LEAVES || code->first[i + 1] > MAX_LEAVES)
+      return kl_unsupported(ev->cx, c->instr[i].span, "more than %d arrays in tuples", MAX_LEAVES);
+  }
+  return KILN_OK;
+}
+
+static kiln_status find_shapes(kl_ev *ev, kl_ev_code *code) {
+  for (uint32_t i = 0; i < code->comp->ninstr; i++) {
+    if (code->live[i]) flatten(code->comp->instr[i].shape, code->shape + code->first[i]);
+    for (size_t leaf = code->first[i]; leaf < code->first[i + 1]; leaf++)
+      KL_TRY(check_leaf(ev, &code->comp->instr[i], code->shape[leaf]));
+  }
+  return KILN_OK;
+}
+
+static void find_uses(kl_ev_code *code) {
+  const kl_comp *c = code->comp;
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    for (size_t leaf = code->first[i]; leaf < code->first[i + 1]; leaf++) code->last_use[leaf] = i;
+    size_t all = 0, from, n;
+    for (uint32_t k = 0; code->live[i] && k < c->instr[i].noperands; k++) {
+      reads(code, &c->instr[i], k, &from, &n);
+      all += n;
+      for (size_t leaf = from; leaf < from + n; leaf++) {
+        if (code->last_use[leaf] == i) code->twice[leaf] = i;
+        code->last_use[leaf] = i;
+      }
+    }
+    if (all > code->most) code->most = all;
+  }
+  for (size_t leaf = code->first[c->root]; leaf < code->first[c->root + 1]; leaf++) code->last_use[leaf] = UINT32_MAX;
+}
+
+kiln_status kl_ev_code_new(kl_ev *ev, uint32_t comp, kl_ev_code **out) {
+  kl_ev_code *code = kl_alloc(ev->cx, sizeof *code);
+  uint32_t n = ev->m->comp[comp].ninstr;
+  code->comp = &ev->m->comp[comp];
+  code->live = kl_alloc(ev->cx, n);
+  code->first = kl_alloc(ev->cx, sizeof(size_t) * (n + 1u));
+  find_live(code->comp, code->live);
+  kiln_status status = count_leaves(ev, code);
+  if (status == KILN_OK) {
+    size_t leaves = code->first[n] + 1;
+    code->shape = kl_alloc(ev->cx, sizeof *code->shape * leaves);
+    code->last_use = kl_alloc(ev->cx, sizeof(uint32_t) * leaves);
+    code->twice = kl_alloc(ev->cx, sizeof(uint32_t) * leaves);
+    status = find_shapes(ev, code);
+  }
+  if (status == KILN_OK)
+    find_uses(code);
+  else
+    kl_ev_code_free(ev, code);
+  *out = status == KILN_OK ? code : NULL;
+  return status;
+}
+
+void kl_ev_code_free(kl_ev *ev, kl_ev_code *code) {
+  if (!code) return;
+  uint32_t n = code->comp->ninstr;
+  size_t leaves = code->first[n] + 1;
+  if (code->shape) kl_free(ev->cx, code->shape, sizeof *code->shape * leaves);
+  if (code->last_use) kl_free(ev->cx, code->last_use, sizeof(uint32_t) * leaves);
+  if (code->twice) kl_free(ev->cx, code->twice, sizeof(uint32_t) * leaves);
+  kl_free(ev->cx, code->first, sizeof(size_t) * (n + 1u));
+  kl_free(ev->cx, code->live, n);
+  kl_free(ev->cx, code, sizeof *code);
+}
+
+// --- running ------------------------------------------------------------------------------------------------------
+
+typedef struct frame {
+  const kl_ev_code *code;
+  kl_evval *params; // leaves of all parameters, in order
+  kl_evval *leaves; // of all instructions
+  const kl_evval **operands;
+  bool *last;
+} frame;
+
+static kiln_status eval_parameter(frame *f, const kl_instr *in, kl_evval *out) {
+  const kl_comp *c = f->code->comp;
+  size_t from = 0, n = kl_shape_leaf_count(in->shape);
+  for (int64_t p = 0; p < in->number; p++) from += kl_shape_leaf_count(c->instr[c->params[p]].shape);
+  memcpy(out, f->params + from, sizeof *out * n);
+  memset(f->params + from, 0, sizeof *out * n);
+  return KILN_OK;
+}
+
+static kiln_status eval_constant(kl_ev *ev, const kl_instr *in, kl_evval *out) {
+  for (size_t k = 0; k < kl_shape_leaf_count(in->shape); k++)
+    out[k] = kl_ev_borrow(ev, in->literal[k].shape, in->literal[k].data);
+  return KILN_OK;
+}
+
+static kiln_status eval_instruction(kl_ev *ev, frame *f, uint32_t i, kl_evval *out) {
+  const kl_ev_code *code = f->code;
+  const kl_instr *in = &code->comp->instr[i];
+  if (in->op == KL_OP_PARAMETER) return eval_parameter(f, in, out);
+  if (in->op == KL_OP_CONSTANT) return eval_constant(ev, in, out);
+  size_t n = 0, from, count;
+  for (uint32_t k = 0; k < in->noperands; k++) {
+    reads(code, in, k, &from, &count);
+    for (size_t leaf = from; leaf < from + count; leaf++, n++) {
+      f->operands[n] = &f->leaves[leaf];
+      f->last[n] = code->last_use[leaf] == i && code->twice[leaf] != i;
+    }
+  }
+  ev->last = f->last;
+  kiln_status status = kl_ev_apply(ev, code->comp, in, f->operands, out);
+  ev->last = NULL;
+  return status;
+}
+
+// What nobody reads after instruction i: of its operands, and of its own leaves.
+static void free_dead(kl_ev *ev, frame *f, uint32_t i) {
+  const kl_instr *in = &f->code->comp->instr[i];
+  size_t from, n;
+  for (uint32_t k = 0; k < in->noperands; k++) {
+    reads(f->code, in, k, &from, &n);
+    for (size_t leaf = from; leaf < from + n; leaf++)
+      if (f->code->last_use[leaf] == i) kl_ev_free(ev, &f->leaves[leaf]);
+  }
+  for (size_t leaf = f->code->first[i]; leaf < f->code->first[i + 1]; leaf++)
+    if (f->code->last_use[leaf] == i) kl_ev_free(ev, &f->leaves[leaf]);
+}
+
+static kiln_status run_frame(kl_ev *ev, frame *f) {
+  const kl_ev_code *code = f->code;
+  for (uint32_t i = 0; i < code->comp->ninstr; i++) {
+    if (!code->live[i]) continue;
+    KL_TRY(eval_instruction(ev, f, i, f->leaves + code->first[i]));
+    // Callee and caller may lay out one array in two ways.
+    for (size_t leaf = code->first[i]; leaf < code->first[i + 1]; leaf++) f->leaves[leaf].shape = code->shape[leaf];
+    free_dead(ev, f, i);
+  }
+  return KILN_OK;
+}
+
+static size_t param_leaves(const kl_comp *c) {
+  size_t n = 0;
+  for (uint32_t k = 0; k < c->nparams; k++) n += kl_shape_leaf_count(c->instr[c->params[k]].shape);
+  return n;
+}
+
+kiln_status kl_ev_run(kl_ev *ev, const kl_ev_code *code, kl_evval *params, kl_evval *results) {
+  const kl_comp *c = code->comp;
+  size_t all = code->first[c->ninstr], root = code->first[c->root], n = leaf_count(code, c->root);
+  frame f = {.code = code, .params = params};
+  kiln_status status = KILN_OK;
+  f.leaves = kl_alloc(ev->cx, sizeof(kl_evval) * (all + 1));
+  f.operands = kl_alloc(ev->cx, sizeof(kl_evval *) * (code->most + 3)); // elementwise ops look at three
+  f.last = kl_alloc(ev->cx, code->most + 3);
+  if (ev->depth >= MAX_CALL_DEPTH)
+    status = kl_unsupported(ev->cx, c->span, "computations nested more than %d deep", MAX_CALL_DEPTH);
+  ev->depth++;
+  if (status == KILN_OK) status = run_frame(ev, &f);
+  ev->depth--;
+  if (status == KILN_OK) {
+    memcpy(results, f.leaves + root, sizeof(kl_evval) * n);
+    memset(f.leaves + root, 0, sizeof(kl_evval) * n);
+  }
+  for (size_t leaf = 0; leaf < all; leaf++) kl_ev_free(ev, &f.leaves[leaf]);
+  for (size_t k = 0, count = param_leaves(c); k < count; k++) kl_ev_free(ev, &params[k]);
+  kl_free(ev->cx, f.last, code->most + 3);
+  kl_free(ev->cx, f.operands, sizeof(kl_evval *) * (code->most + 3));
+  kl_free(ev->cx, f.leaves, sizeof(kl_evval) * (all + 1));
+  return status;
+}
+
+kiln_status kl_ev_computation(kl_ev *ev, uint32_t comp, const kl_evval *params, kl_evval *results) {
+  kl_ev_code *code;
+  KL_TRY(kl_ev_code_new(ev, comp, &code));
+  size_t n = param_leaves(code->comp);
+  kl_evval *own = kl_alloc(ev->cx, sizeof(kl_evval) * (n + 1));
+  for (size_t k = 0; k < n; k++) own[k] = kl_ev_share(&params[k], params[k].shape);
+  kiln_status status = kl_ev_run(ev, code, own, results);
+  kl_free(ev->cx, own, sizeof(kl_evval) * (n + 1));
+  kl_ev_code_free(ev, code);
+  return status;
+}
+
+// --- results ------------------------------------------------------------------------------------------------------
+
+// A plane as memory of its own; shared and borrowed ones are copied.
+static void *take_plane(kl_ev *ev, kl_evval *v, int plane) {
+  kl_evbuf *b = v->plane[plane];
+  size_t size = (size_t)kl_ev_plane_bytes(v->shape, false, plane);
+  if (b->owned && b->refs == 1) {
+    b->owned = false;
+    return b->p;
+  }
+  void *p = kl_try_alloc(ev->cx, size);
+  if (p && size) memcpy(p, b->p, size);
+  return p;
+}
+
+static size_t bitmap_bytes(int64_t count) {
+  return (size_t)(count / 64 + (count % 64 != 0)) * sizeof(uint64_t);
+}
+
+static bool take_any(kl_ev *ev, const kl_evval *v, uint64_t **out) {
+  const uint8_t *any = kl_ev_plane(v, KL_EV_ANY);
+  if (!any) return true;
+  *out = kl_try_alloc(ev->cx, bitmap_bytes(v->shape->count));
+  for (int64_t i = 0; *out && i < v->shape->count; i++) (*out)[i / 64] |= (uint64_t)(any[i] != 0) << (i % 64);
+  return *out != NULL;
+}
+
+static kiln_status make_result(kl_ev *ev, kl_evval *value, kl_result *r) {
+  kl_evval v = *value;
+  *r = (kl_result){0};
+  if (v.shape->dtype == KILN_TOKEN) return KILN_OK;
+  if (v.splat)
+    KL_TRY(kl_ev_expand(ev, value, &v));
+  else
+    *value = (kl_evval){0};
+  bool exact = v.plane[KL_EV_LO] == v.plane[KL_EV_DATA] && v.plane[KL_EV_HI] == v.plane[KL_EV_DATA], ok = true;
+  *r = (kl_result){.data.shape = v.shape};
+  if (exact) { // the references from lo and hi are the value's own
+    for (int plane = KL_EV_LO; plane <= KL_EV_HI; plane++) v.plane[plane]->refs--;
+    v.plane[KL_EV_LO] = v.plane[KL_EV_HI] = NULL;
+  }
+  ok = (r->data.data = take_plane(ev, &v, KL_EV_DATA)) != NULL;
+  if (exact) r->lo = r->hi = r->data.data;
+  if (!exact) ok = ok && (r->lo = take_plane(ev, &v, KL_EV_LO)) && (r->hi = take_plane(ev, &v, KL_EV_HI));
+  ok = ok && take_any(ev, &v, &r->any);
+  size_t size = (size_t)kl_ev_plane_bytes(v.shape, false, KL_EV_DATA);
+  kl_ev_free(ev, &v);
+  if (ok) return KILN_OK;
+  kl_result_free(ev->cx, r);
+  return kl_out_of_memory(ev->cx, size, "a result");
+}
+
+void kl_result_free(kl_ctx *cx, kl_result *r) {
+  if (!r->data.shape) return;
+  size_t size = (size_t)kl_ev_plane_bytes(r->data.shape, false, KL_EV_DATA);
+  if (r->lo != r->data.data) kl_free(cx, r->lo, size);
+  if (r->hi != r->data.data) kl_free(cx, r->hi, size);
+  kl_free(cx, r->any, bitmap_bytes(r->data.shape->count));
+  kl_free(cx, r->data.data, size);
+  *r = (kl_result){0};
+}
+
+static kiln_status make_results(kl_ev *ev, size_t n, kl_evval *values, kl_result *results) {
+  kiln_status status = KILN_OK;
+  for (size_t k = 0; k < n; k++) {
+    results[k] = (kl_result){0};
+    if (status == KILN_OK) status = make_result(ev, &values[k], &results[k]);
+    kl_ev_free(ev, &values[k]);
+  }
+  for (size_t k = 0; k < n && status != KILN_OK; k++) kl_result_free(ev->cx, &results[k]);
+  return status;
+}
+
+static void borrow_args(kl_ev *ev, const kl_comp *c, const kl_array *args, kl_evval *out) {
+  size_t n = 0;
+  for (uint32_t k = 0; k < c->nparams; k++) {
+    const kl_shape *s = c->instr[c->params[k]].shape;
+    for (size_t leaf = 0; leaf < kl_shape_leaf_count(s); leaf++, n++) {
+      const kl_shape *part = kl_shape_leaf(s, leaf);
+      out[n] = part->dtype == KILN_TOKEN ? (kl_evval){.shape = part} : kl_ev_borrow(ev, part, args[n].data);
+    }
+  }
+}
+
+kiln_status kl_eval(kl_ctx *cx, const kiln_module *m, uint32_t comp, const kl_array *args, const kl_eval_opts *opts,
+                    kl_result *results) {
+  static const kl_eval_opts none = {0};
+  const kl_comp *c = &m->comp[comp];
+  if (!opts) opts = &none;
+  kl_ev ev = {.cx = cx, .m = m, .intervals = opts->intervals};
+  ev.threads = opts->threads ? opts->threads : kl_ev_cores();
+  size_t n = kl_shape_leaf_count(kl_root(c)->shape), nparams = param_leaves(c);
+  kl_evval *params = kl_alloc(cx, sizeof(kl_evval) * (nparams + 1));
+  kl_evval *values = kl_alloc(cx, sizeof(kl_evval) * (n + 1));
+  fenv_t env;
+  fegetenv(&env);
+  fesetenv(FE_DFL_ENV); // whatever the host process set: round to nearest, denormals kept
+  kl_ev_code *code = NULL;
+  kiln_status status = kl_ev_code_new(&ev, comp, &code);
+  if (status == KILN_OK) {
+    borrow_args(&ev, c, args, params);
+    status = kl_ev_run(&ev, code, params, values);
+  }
+  kl_ev_code_free(&ev, code);
+  if (status == KILN_OK) status = make_results(&ev, n, values, results);
+  fesetenv(&env);
+  kl_free(cx, values, sizeof(kl_evval) * (n + 1));
+  kl_free(cx, params, sizeof(kl_evval) * (nparams + 1));
+  return status;
+}

@@ -1,0 +1,132 @@
+// The reference evaluator: exact or double or _Float128 arithmetic, every op rounded to its type, and for each element
+// an interval of what a correct device may return. Uses nothing of lower or jit: it judges them.
+//
+// What an op means, where HLO leaves a choice (every device follows these):
+//
+// Floats: add, subtract, multiply, divide, sqrt and remainder (C's fmod) are correctly rounded; so is every function of
+// a type of 16 bits or fewer. maximum and minimum give NaN if either operand is NaN, and -0 < +0. clamp is
+// minimum(maximum(lo, x), hi). sign keeps zeros and NaN. logistic is 1 / (1 + exp(-x)) as one function.
+// reduce-precision rounds the mantissa to nearest even at the type's own quantum, then takes exponents above the
+// reduced range to infinity and those below (with its denormals) to zero of the same sign; an unreduced exponent keeps
+// its denormals. NaN stays NaN, except that with no mantissa bits it becomes +infinity.
+//
+// Integers wrap. x / 0 = -1, MIN / -1 = MIN, x % 0 = x, MIN % -1 = 0. A shift by an amount outside 0 .. bits-1 gives 0,
+// or the sign for shift-right-arithmetic. power wraps; with a negative exponent it is 1 for base 1, +-1 for base -1
+// by the exponent's parity, else 0. mulhi is the upper half of the product of twice the width. pred: add, maximum = or;
+// multiply, minimum = and.
+//
+// Complex numbers, every operation below rounded to the part type T:
+//   (a + bi) * (c + di) = (a*c - b*d) + (a*d + b*c)i
+//   (a + bi) / (c + di), Smith's method:
+//     if |c| >= |d|:  r = d / c;  den = c + d*r;  re = (a + b*r) / den;  im = (b - a*r) / den
+//     else:           r = c / d;  den = c*r + d;  re = (a*r + b) / den;  im = (b*r - a) / den
+//     (a comparison with NaN is false). If re and im are both NaN, the first of these that holds replaces them:
+//     1. c == 0 and d == 0 and not both a and b NaN:  k = copysign(inf, c);  re = k*a;  im = k*b
+//     2. a or b infinite, c and d finite:  a', b' = copysign(a or b infinite ? 1 : 0, a or b);
+//          re = inf * (a'*c + b'*d);  im = inf * (b'*c - a'*d)
+//     3. c or d infinite, a and b finite:  c', d' likewise from c and d;
+//          re = 0 * (a*c' + b*d');  im = 0 * (b*c' - a*d')
+//   abs = hypot(re, im). sign = z / |z| with both quotients of the exact |z|; 0 for z = 0.
+//   maximum = x >= y ? x : y and minimum = x <= y ? x : y in the lexicographic order (re, im); NaN compares false.
+//   compare LT, LE, GT, GE use the same order. Elementary functions follow C's Annex G; exp10(z) is exp(z ln 10), and
+//   atan2(y, x) is -i log((x + iy) / sqrt(x^2 + y^2)).
+//
+// rng-bit-generator gives XLA's bits. The state is u64[2] {key, counter}, for Philox (also the default algorithm) also
+// u64[3] {key, counter low, high}; with two words the key is the counter's high word. Results are any integers and
+// floats but complex; of types below 32 bits each takes the low bits of a word of 32. Which counter goes with which
+// element, and how far the counter moves, is written in rng.c. rng has no determined results, and the state of
+// rng-get-and-update-state outlives the program: both are refused.
+// stochastic-convert takes floats and unsigned integers r of their width. With d the result type's next value from x
+// towards zero and u the one after it, the result is u where r < floor((|x| - |d|) / (|u| - |d|) * 2^bits), else d.
+// Integers saturate as soon as x reaches their ends; NaN gives 0.
+//
+// What is a whole algorithm is right within a radius around the exact result of the operands, rounded; with n the order
+// or length, u half a unit in the last place of 1 of the (part) type and gamma(k) = k u / (1 - k u), four times that k
+// for complex numbers. Inexact operands widen the radius.
+//   cholesky          A = L L^H with errors of at most gamma(n + 3) |L| |L|^H in A, carried to L; only the triangle
+//                     that `lower` names is read, and the other one's result is open. Open where A is not positive
+//                     definite (the data is NaN then), or so near that errors decide.
+//   triangular-solve  that of any substitution: row by row with errors of gamma(n + 2) in A. Open where a diagonal
+//                     element is zero.
+//   fft               3 u (4 + sum over the prime factors p of all lengths of p + 4) times the sum of the operand's
+//                     magnitudes. For p above 16 the summand is 6 log2 p + 20, and sqrt(2 p) a factor, so that a
+//                     convolution may stand for such a length. IFFT and IRFFT divide by the number of points; IRFFT
+//                     ignores the imaginary parts that the spectrum of real numbers cannot have.
+//   batch-norm-*      twice the error of these formulas step by step in f32 (f64: in f64), sums in any order, rounded
+//                     to the type at the end only; with v = var + epsilon, and n elements per feature:
+//                       training:  mean = sum x / n, var = sum x^2 / n - mean^2 (data: the mean of (x - mean)^2),
+//                                  inference: (x - mean) / sqrt(v) * scale + offset
+//                       grad:      offset' = sum g, scale' = (sum g (x - mean)) / sqrt(v),
+//                                  x' = scale / (n sqrt(v)) * (n g - sum g - (x - mean) (sum g (x - mean)) / v)
+//                     epsilon is rounded to the operand's type, or not. Open where v or n may be zero, and where a
+//                     step overflows.
+//
+// Reductions. A reducer that adds, multiplies, or takes the maximum, minimum, and, or, xor of its two parameters (per
+// component of a variadic one; also computed in a wider type and narrowed back) may be evaluated in any order, with the
+// initial value as one of the terms, each operation rounded to the reducer's own type or kept wider and rounded later:
+// the interval holds every such result, the data is the exact result rounded once. So for reduce, reduce-window, the
+// scatter of select-and-scatter, and a scan that is_associative whose outputs are its carries. Every other reducer runs
+// from left to right in row-major order of the reduced elements, as reducer(accumulator, element), each op rounded; so
+// do maximum and minimum of complex numbers.
+//   In reduce-window and select-and-scatter, places of the window in padding or between dilated elements count for
+// nothing. select-and-scatter asks select(selected so far, next) in row-major order of the window, so that GE keeps the
+// first of several; scatter gets (result so far, source), in row-major order of the source where that matters. A window
+// that sees no element scatters nothing.
+//
+// dot and convolution: integers are converted to the result's type first, and wrap in it; pred is or of ands. Floats:
+// operands count as they are, whatever operand_precision says; products and sums, in any order, are rounded to f32, or
+// to f64 where an operand or the result is of that type, and last to the result's type; a product may also be added
+// unrounded (fma). Complex numbers: real products and sums likewise. The sign of a zero is not promised. `algorithm`
+// says otherwise: it names the type of the sums, and widens the interval by what rounding operands to its operand type
+// (to nearest or by dropping bits), or leaving out products of their low parts, may do.
+//   scaled-dot takes (lhs, rhs, lhs scale, rhs scale); each operand is first multiplied by its scale in the wider type
+// of both, bf16 at least. Rows of a ragged-dot behind the last group are 0.
+#ifndef KL_EVAL_H
+#define KL_EVAL_H
+
+#include "ir/hlo.h"
+
+// One evaluated array. lo == hi == data where only exactly specified ops came before: then exactly these bits are right
+// (NaN standing for any NaN). Else element i may be anything between lo[i] and hi[i] in the order of its type
+// (complex: per part; pred: false < true; -0 < +0), and NaN exactly if data[i] is NaN, or anything at all if `any` has
+// bit i. The result of a token is all zero.
+typedef struct kl_result {
+  kl_array data;
+  void *lo, *hi; // as kl_array data; equal to data.data where exact
+  uint64_t *any; // bitmap; NULL where no bit is set
+} kl_result;
+
+typedef struct kl_eval_opts {
+  bool intervals;   // false: lo and hi equal data
+  uint32_t threads; // 0: all cores
+} kl_eval_opts;
+
+// Evaluates computation `comp` on one array per leaf of its parameters, in order and depth first. Results: leaves of
+// the root, depth first; the caller owns them and frees each with kl_result_free before the module goes. Nothing is
+// kept on failure.
+kiln_status kl_eval(kl_ctx *cx, const kiln_module *m, uint32_t comp, const kl_array *args, const kl_eval_opts *opts,
+                    kl_result *results);
+void kl_result_free(kl_ctx *cx, kl_result *r);
+// Is this bit pattern right for element `i` (both parts of a complex)?
+bool kl_result_allows(const kl_result *r, int64_t i, const uint64_t bits[2]);
+
+// Stated error bounds of compiled elementary functions, in units in the last place of the exact result in the result
+// type (numerics strict). `t` is the operand type. 0 means correctly rounded. The math tests prove them; the evaluator
+// widens its intervals by them. Beyond the bound, every function of real numbers is held to these rules: the result has
+// the exact result's sign and does not leave the function's range (|tanh| <= 1, exp >= 0, cosh >= 1, |atan| <= pi / 2
+// rounded ...); where an operand is +-0 or +-infinity, for log, acos, acosh and power of 1, and for atanh of +-1, it is
+// the exact result, rounded.
+// Complex: per part, with the exact part's sign. But some functions cannot keep a small part accurate beside a large
+// one: their bound is for both parts, in units of 2^-man * scale, man the part's mantissa bits and |r| the greater part
+// of the result r, and it may change a part's sign:
+//   expm1, log, log1p  scale = |r|
+//   logistic           scale = |r| (|r| + |1 - r|), which is large beside the poles
+//   exp10(z)           scale = |r| (1 + |im z| ln 10), the rounding of the angle
+//   power(x, y)        scale = |r| (1 + |y log x|), likewise
+//   atan2(y, x)        scale = |r| + |q / (1 + q^2)| with q = y / x
+// Where an operand is not finite, these give the exact limit, rounded; and for all functions both signs of a zero are
+// right, and anything where the parts are a NaN and an infinity.
+double kl_op_ulp_bound(kl_op op, kl_dtype t);
+bool kl_op_bound_is_normwise(kl_op op, kl_dtype t);
+
+#endif

@@ -1,0 +1,201 @@
+// scan: carries go along one dimension. At each place the computation takes a slice of every input, without that
+// dimension, and the carries; it gives a slice of every output and the next carries. The result is (outputs, last
+// carries).
+//
+// An associative scan by combiners whose outputs are their carries may be evaluated in any order: each output is then
+// a fold of the initial carry and of all inputs up to its place.
+#include "eval/fold/sum.h"
+
+typedef struct scan {
+  const kl_instr *in;
+  uint32_t dim, inputs, outputs, carries;
+  int64_t length;
+  const kl_evval *const *operands; // inputs, then carries
+  kl_evval *out;
+} scan;
+
+// The walk between a whole array and its slice at 0; `to_slice` gives the direction.
+static void slice_walk(const kl_shape *whole, uint32_t dim, bool single, bool to_slice, kl_ev_walk *w) {
+  int64_t strides[KILN_MAX_RANK], to = 1;
+  kl_ev_strides(whole, strides);
+  *w = (kl_ev_walk){0};
+  for (uint32_t d = 0; d < whole->rank; d++) to *= d == dim ? 1 : whole->dims[d];
+  for (uint32_t d = 0; d < whole->rank; d++) {
+    if (d == dim) continue;
+    to = whole->dims[d] ? to / whole->dims[d] : 0;
+    int64_t far = single ? 0 : strides[d];
+    kl_ev_walk_add(w, whole->dims[d], to_slice ? far : to, to_slice ? to : strides[d]);
+  }
+}
+
+// --- step by step -------------------------------------------------------------------------------------------------
+
+static kiln_status take_slice(kl_ev *ev, const scan *s, uint32_t k, const kl_shape *shape, int64_t at, kl_evval *out) {
+  const kl_evval *v = s->operands[k];
+  int64_t strides[KILN_MAX_RANK];
+  kl_ev_walk w;
+  kl_ev_strides(v->shape, strides);
+  slice_walk(v->shape, s->dim, v->splat, true, &w);
+  w.src_base = v->splat ? 0 : at * strides[s->dim];
+  KL_TRY(kl_ev_new(ev, shape, false, !kl_ev_exact(v), out));
+  out->raw = v->raw;
+  kl_ev_copy_planes(ev, &w, v, out);
+  return KILN_OK;
+}
+
+static void put_slice(kl_ev *ev, const scan *s, const kl_evval *slice, int64_t at, kl_evval *whole) {
+  int64_t strides[KILN_MAX_RANK];
+  kl_ev_walk w;
+  kl_ev_strides(whole->shape, strides);
+  slice_walk(whole->shape, s->dim, false, false, &w);
+  w.dst_base = at * strides[s->dim];
+  if (slice->splat) memset(w.src, 0, sizeof w.src);
+  kl_ev_copy_planes(ev, &w, slice, whole);
+}
+
+// Leaf k of the computation's parameters.
+static const kl_shape *param_shape(const kl_ev *ev, const scan *s, uint32_t k) {
+  const kl_comp *c = &ev->m->comp[s->in->called[0]];
+  return c->instr[c->params[k]].shape;
+}
+
+static kiln_status run_step(kl_ev *ev, const scan *s, const kl_ev_code *code, int64_t at, kl_evval *params,
+                            kl_evval *results) {
+  uint32_t nresults = s->outputs + s->carries;
+  kiln_status status = KILN_OK;
+  for (uint32_t k = 0; k < s->inputs && status == KILN_OK; k++)
+    status = take_slice(ev, s, k, param_shape(ev, s, k), at, &params[k]);
+  if (status == KILN_OK) {
+    status = kl_ev_run(ev, code, params, results);
+    memset(params, 0, sizeof *params * (s->inputs + s->carries));
+  }
+  for (uint32_t k = 0; k < nresults && status == KILN_OK; k++) {
+    if (k < s->outputs) {
+      put_slice(ev, s, &results[k], at, &s->out[k]);
+      kl_ev_free(ev, &results[k]);
+    } else {
+      params[s->inputs + k - s->outputs] = results[k];
+    }
+    results[k] = (kl_evval){0};
+  }
+  return status;
+}
+
+static kiln_status run_steps(kl_ev *ev, const scan *s, const kl_ev_code *code, kl_evval *params, kl_evval *results) {
+  for (uint32_t k = 0; k < s->carries; k++)
+    params[s->inputs + k] = kl_ev_share(s->operands[s->inputs + k], param_shape(ev, s, s->inputs + k));
+  for (int64_t t = 0; t < s->length; t++)
+    KL_TRY(run_step(ev, s, code, s->in->more->is_reverse ? s->length - 1 - t : t, params, results));
+  for (uint32_t k = 0; k < s->carries; k++) {
+    kl_evval *carry = &params[s->inputs + k];
+    s->out[s->outputs + k] = *carry;
+    s->out[s->outputs + k].shape = kl_shape_leaf(s->in->shape, s->outputs + k);
+    *carry = (kl_evval){0};
+  }
+  return KILN_OK;
+}
+
+static kiln_status scan_steps(kl_ev *ev, const scan *s) {
+  uint32_t nparams = s->inputs + s->carries, nresults = s->outputs + s->carries;
+  kl_ev_code *code;
+  KL_TRY(kl_ev_code_new(ev, s->in->called[0], &code));
+  kl_evval *params = kl_alloc(ev->cx, sizeof *params * (nparams + 1u));
+  kl_evval *results = kl_alloc(ev->cx, sizeof *results * (nresults + 1u));
+  kiln_status status = KILN_OK;
+  for (uint32_t k = 0; k < s->outputs && status == KILN_OK; k++)
+    status = kl_ev_new(ev, kl_shape_leaf(s->in->shape, k), false, ev->intervals, &s->out[k]);
+  if (status == KILN_OK) status = run_steps(ev, s, code, params, results);
+  for (uint32_t k = 0; k < nparams; k++) kl_ev_free(ev, &params[k]);
+  for (uint32_t k = 0; k < s->outputs && status == KILN_OK; k++) kl_ev_settle(ev, &s->out[k]);
+  kl_free(ev->cx, results, sizeof *results * (nresults + 1u));
+  kl_free(ev->cx, params, sizeof *params * (nparams + 1u));
+  kl_ev_code_free(ev, code);
+  return status;
+}
+
+// --- as folds -----------------------------------------------------------------------------------------------------
+
+typedef struct fold_job {
+  const scan *s;
+  uint32_t k;
+  kl_op op;
+  bool intervals;
+  int64_t inner; // elements behind the dimension
+} fold_job;
+
+static void fold_rows(void *arg, uint32_t worker, int64_t begin, int64_t end) {
+  const fold_job *job = arg;
+  const scan *s = job->s;
+  const kl_evval *v = s->operands[job->k], *init = s->operands[s->inputs + job->k];
+  kl_iv_out out = kl_ev_out(&s->out[job->k], 0), last = kl_ev_out(&s->out[s->outputs + job->k], 0);
+  for (int64_t row = begin; row < end; row++) {
+    int64_t base = row / job->inner * job->inner * s->length + row % job->inner;
+    kl_iv_in x = kl_ev_in(init, kl_ev_single(init) ? 0 : row);
+    kl_fold f;
+    kl_fold_start(&f, job->op, v->shape->dtype, job->intervals);
+    kl_fold_add(&f, 1, &x);
+    for (int64_t t = 0; t < s->length; t++) {
+      int64_t at = base + (s->in->more->is_reverse ? s->length - 1 - t : t) * job->inner;
+      x = kl_ev_in(v, kl_ev_single(v) ? 0 : at);
+      kl_fold_add(&f, 1, &x);
+      kl_fold_store(&f, &out, at);
+    }
+    kl_fold_store(&f, &last, row);
+  }
+}
+
+static kiln_status scan_fold(kl_ev *ev, const scan *s, uint32_t k, kl_op op) {
+  const kl_evval *v = s->operands[k], *init = s->operands[s->inputs + k];
+  bool inexact = !kl_ev_exact(v) || !kl_ev_exact(init);
+  fold_job job = {s, k, op, ev->intervals && (inexact || kl_fold_rounds(op, v->shape->dtype)), 1};
+  KL_TRY(kl_ev_new(ev, kl_shape_leaf(s->in->shape, k), false, job.intervals, &s->out[k]));
+  KL_TRY(kl_ev_new(ev, kl_shape_leaf(s->in->shape, s->outputs + k), false, job.intervals, &s->out[s->outputs + k]));
+  for (uint32_t d = s->dim + 1; d < v->shape->rank; d++) job.inner *= v->shape->dims[d];
+  int64_t rows = s->out[s->outputs + k].shape->count, grain = s->length < 1 << 12 ? (1 << 12) / (s->length + 1) + 1 : 1;
+  kl_ev_parallel(ev, rows, grain, fold_rows, &job);
+  kl_ev_settle(ev, &s->out[k]);
+  kl_ev_settle(ev, &s->out[s->outputs + k]);
+  return KILN_OK;
+}
+
+// Are outputs and carries the same folds of inputs, whatever the order?
+static bool is_fold(const scan *s, const kl_ev_program *p, uint32_t k, kl_op *op) {
+  kl_op carry;
+  return kl_ev_program_combines(p, k, k, s->inputs + k, op) &&
+         kl_ev_program_combines(p, s->outputs + k, k, s->inputs + k, &carry) && *op == carry &&
+         kl_fold_knows(*op, s->operands[k]->shape->dtype);
+}
+
+static kiln_status scan_any(kl_ev *ev, const scan *s) {
+  kl_op op;
+  bool square = s->inputs == s->outputs && s->inputs == s->carries;
+  kl_ev_program *p = s->in->more->is_associative && square ? kl_ev_program_of_arrays(ev, s->in->called[0]) : NULL;
+  bool folds = p != NULL;
+  for (uint32_t k = 0; k < s->inputs && folds; k++) folds = is_fold(s, p, k, &op);
+  kiln_status status = folds ? KILN_OK : scan_steps(ev, s);
+  for (uint32_t k = 0; k < s->inputs && folds && status == KILN_OK; k++) {
+    is_fold(s, p, k, &op);
+    status = scan_fold(ev, s, k, op);
+  }
+  kl_ev_program_free(ev, p);
+  return status;
+}
+
+kiln_status kl_ev_scan(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                       kl_evval *out) {
+  uint32_t results = (uint32_t)kl_shape_leaf_count(in->shape), carries = (uint32_t)in->more->carries;
+  if (in->ndims != 1 || in->more->carries < 0 || in->more->carries > in->noperands || carries > results ||
+      in->noperands == carries)
+    return kl_ev_refuse(ev, in, "its operands and results are not inputs, outputs and carries along one dimension");
+  scan s = {.in = in,
+            .dim = (uint32_t)in->dims[0],
+            .inputs = in->noperands - carries,
+            .outputs = results - carries,
+            .carries = carries,
+            .operands = operands,
+            .out = out};
+  s.length = operands[0]->shape->dims[s.dim];
+  kiln_status status = scan_any(ev, &s);
+  for (uint32_t k = 0; k < results && status != KILN_OK; k++) kl_ev_free(ev, &out[k]);
+  return status;
+}

@@ -1,0 +1,78 @@
+// What the files of this room share: the instruction looked at, its findings, and checks that many ops make.
+#ifndef KL_INFER_H
+#define KL_INFER_H
+
+#include "ir/attrs.h"
+#include "ir/rules/rules.h"
+#include "ir/shape.h"
+
+typedef struct rule {
+  kiln_module *m;
+  const kl_comp *c;
+  const kl_instr *in;
+  const kl_shape *want; // the written type; NULL if there is none
+  int64_t dims[KILN_MAX_RANK];
+} rule;
+
+static inline const kl_shape *operand(const rule *r, uint32_t i) {
+  return kl_operand(r->c, r->in, i)->shape;
+}
+static inline kl_str operand_name(const rule *r, uint32_t i) {
+  return kl_symbol_text(&r->m->names, kl_operand(r->c, r->in, i)->name);
+}
+static inline const char *text(const rule *r, const kl_shape *s) {
+  return kl_shape_text(&r->m->arena, s);
+}
+
+// Both report "OP: expected ..., found ...": false for conditions, NULL for rules.
+bool kl_rule_refuse(const rule *r, const char *fmt, ...) KL_PRINTF(2, 3);
+const kl_shape *kl_rule_fail(const rule *r, const char *fmt, ...) KL_PRINTF(2, 3);
+#define refuse kl_rule_refuse
+#define fail   kl_rule_fail
+
+// A result without layout; NULL after reporting that it is too large.
+const kl_shape *kl_rule_array(const rule *r, kl_dtype t, uint32_t rank, const int64_t *dims);
+// The same dims with another type; the written type where that is the same.
+const kl_shape *kl_rule_like(const rule *r, kl_dtype t, const kl_shape *s);
+const kl_shape *kl_rule_tuple(const rule *r, uint32_t n, const kl_shape *const *elems);
+
+bool kl_rule_same_dtype(const rule *r, uint32_t i, uint32_t as);
+bool kl_rule_same_dims(const rule *r, uint32_t i, uint32_t as, bool or_scalar);
+bool kl_rule_in_range(const rule *r, int64_t dim, uint32_t rank);
+// Operands from `first` on are arrays.
+bool kl_rule_arrays(const rule *r, uint32_t first);
+bool kl_rule_integer(const rule *r, uint32_t i);
+bool kl_rule_scalar(const rule *r, uint32_t i);
+// Entries of the attribute `key`: in range and all different; `sorted`: ascending.
+bool kl_rule_dims(const rule *r, const char *key, kl_ints list, uint32_t rank, bool sorted);
+// A called computation: its number among the instruction's, a word for it, the parameters and the result wanted
+// (compared without layouts; NULL: any).
+bool kl_rule_called(const rule *r, uint32_t which, const char *word, uint32_t nparams, const kl_shape *const *params,
+                    const kl_shape *result);
+static inline const kl_comp *kl_rule_callee(const rule *r, uint32_t which) {
+  return &r->m->comp[r->in->called[which]];
+}
+static inline const kl_shape *kl_rule_scalar_of(const rule *r, kl_dtype t) {
+  return kl_shape_array(r->m, t, 0, NULL);
+}
+
+// window.c
+const kl_shape *kl_infer_dot(rule *r), *kl_infer_convolution(rule *r), *kl_infer_reduce(rule *r),
+    *kl_infer_reduce_window(rule *r), *kl_infer_select_and_scatter(rule *r), *kl_infer_scan(rule *r),
+    *kl_infer_map(rule *r);
+// indexed.c
+const kl_shape *kl_infer_dynamic_slice(rule *r), *kl_infer_dynamic_update_slice(rule *r), *kl_infer_gather(rule *r),
+    *kl_infer_scatter(rule *r), *kl_infer_sort(rule *r), *kl_infer_topk(rule *r), *kl_infer_shuffle(rule *r),
+    *kl_infer_dimension_size(rule *r), *kl_infer_dynamic_reshape(rule *r);
+// math.c
+const kl_shape *kl_infer_rng(rule *r), *kl_infer_rng_bits(rule *r), *kl_infer_rng_state(rule *r),
+    *kl_infer_stochastic(rule *r), *kl_infer_batch_norm(rule *r), *kl_infer_cholesky(rule *r),
+    *kl_infer_triangular_solve(rule *r), *kl_infer_fft(rule *r);
+// control.c
+const kl_shape *kl_infer_while(rule *r), *kl_infer_conditional(rule *r), *kl_infer_custom_call(rule *r),
+    *kl_infer_forward(rule *r), *kl_infer_token(rule *r), *kl_infer_copy_async(rule *r), *kl_infer_async(rule *r),
+    *kl_infer_host(rule *r);
+// collective.c
+const kl_shape *kl_infer_collective(rule *r), *kl_infer_device_id(rule *r);
+
+#endif

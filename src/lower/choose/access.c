@@ -1,0 +1,122 @@
+// Guards and memory accesses: what can be done for several lanes at once.
+//
+// Lanes of a thread hold L = first + lanes*t + j. Writing j = V*q + i (chunk q, lane i inside it) and simplifying, an
+// index is affine in i exactly when i stands under no floor. Then a chunk of V lanes has one base address, and its
+// lanes are `coef(i)` elements apart.
+
+#include "lower/choose/walk.h"
+
+static const kl_expr *in_chunks(kl_exprs *p, const kl_expr *e, uint32_t lanes, uint32_t v) {
+  const kl_expr *q = kl_expr_var(p, KL_VAR_CHUNK, 0, lanes / v - 1), *i = kl_expr_var(p, KL_VAR_IN_CHUNK, 0, v - 1);
+  return kl_expr_subst(p, e, KL_VAR_LANE, kl_expr_add(p, kl_expr_mul(p, q, v), i));
+}
+
+static int64_t positive_mod(int64_t a, int64_t m) {
+  int64_t r = a % m;
+  return r < 0 ? r + m : r;
+}
+
+// Is "lo <= g + i <= hi" the same for i in 0..v-1, whatever multiple of m plus c the value of g is?
+// It changes inside the chunk if lo - g is in 1..v-1 or hi - g is in 0..v-2; both differences run through one residue.
+static bool same_for_chunk(int64_t m, int64_t c, int64_t lo, int64_t hi, int64_t v) {
+  if (m == 0) {
+    bool first = c >= lo && c <= hi;
+    for (int64_t i = 1; i < v; i++) {
+      if ((c + i >= lo && c + i <= hi) != first) return false;
+    }
+    return true;
+  }
+  if (m < v) return false;
+  int64_t from_lo = positive_mod(lo - positive_mod(c, m), m), from_hi = positive_mod(hi - positive_mod(c, m), m);
+  return (from_lo == 0 || from_lo >= v) && from_hi >= v - 1;
+}
+
+static bool uniform(kl_exprs *p, const kl_expr *e, int64_t lo, int64_t hi, uint32_t lanes, uint32_t v) {
+  bool inside = false;
+  const kl_expr *x = in_chunks(p, e, lanes, v);
+  if (!kl_expr_uses(x, KL_VAR_IN_CHUNK, &inside)) return true;
+  int64_t s = kl_expr_coef(x, KL_VAR_IN_CHUNK);
+  if (inside || (s != 1 && s != -1)) return false;
+  if (s < 0) {
+    x = kl_expr_mul(p, x, -1);
+    int64_t t = -lo;
+    lo = -hi;
+    hi = t;
+  }
+  const kl_expr *rest = kl_expr_addc(p, x, -x->c);
+  return same_for_chunk(kl_expr_gcd(rest, KL_VAR_IN_CHUNK), x->c, lo, hi, v);
+}
+
+uint32_t kl_guard_and(kl_guards *g, uint32_t outer, const kl_expr *e, int64_t lo, int64_t hi, bool *never) {
+  *never = lo > hi || e->hi < lo || e->lo > hi;
+  if (*never || (e->lo >= lo && e->hi <= hi)) return outer;
+  for (uint32_t i = 0; i < g->v.n; i++) {
+    const kl_guard *o = &g->v.p[i];
+    if (o->outer == outer && o->expr == e && o->lo == lo && o->hi == hi) return i;
+  }
+  uint32_t v = g->lanes;
+  while (v > 1 && !uniform(g->exprs, e, lo, hi, g->lanes, v)) v /= 2;
+  if (outer != KL_NONE && g->v.p[outer].uniform < v) v = g->v.p[outer].uniform;
+  VEC_PUSH(g->cx, &g->v, (kl_guard){.outer = outer, .expr = e, .lo = lo, .hi = hi, .uniform = v});
+  return (uint32_t)g->v.n - 1;
+}
+
+// Bytes that element offsets of this form are aligned to, at most `limit`; 0 if not even whole bytes.
+static uint32_t alignment(const kl_expr *e, unsigned bits, uint32_t limit) {
+  int64_t g = kl_expr_gcd(e, -1);
+  if (g == 0) return limit;
+  uint64_t lowest = (uint64_t)g & (0 - (uint64_t)g);
+  uint64_t in_bits = lowest > 1024 ? 1024u * bits : lowest * bits;
+  uint64_t bytes = in_bits / 8;
+  bytes &= 0 - bytes; // 12-byte elements do not exist, but keep it a power of two
+  return bytes < limit ? (uint32_t)bytes : limit;
+}
+
+// May a chunk with this lane distance be read as a whole? Where a guard does not hold, the chunk at element 0 is read.
+static bool chunk_allowed(const kl_slot_info *info, unsigned bits, int64_t stride, uint32_t v, bool guarded) {
+  bool contiguous = stride == 1 || stride == -1;
+  if (contiguous && v * bits % 8 != 0) return false;
+  if (!guarded || stride == 0) return true;
+  if (stride < -1) return false;
+  int64_t reach = (stride < 0 ? 1 : stride) * (int64_t)(v - 1);
+  return reach < info->shape->count;
+}
+
+static bool try_chunks(kl_guards *g, kl_arena *arena, const kl_slot_info *info, const kl_expr *linear, uint32_t v,
+                       kl_access *a) {
+  kl_exprs *p = g->exprs;
+  unsigned bits = kl_info(info->shape->dtype)->bits;
+  if (a->guard != KL_NONE && g->v.p[a->guard].uniform < v) return false;
+  const kl_expr *x = in_chunks(p, linear, g->lanes, v);
+  bool inside = false;
+  kl_expr_uses(x, KL_VAR_IN_CHUNK, &inside);
+  int64_t stride = kl_expr_coef(x, KL_VAR_IN_CHUNK);
+  if (inside || !chunk_allowed(info, bits, stride, v, a->guard != KL_NONE)) return false;
+  a->vec = v;
+  a->reversed = stride == -1 && v > 1;
+  a->stride = a->reversed ? 1 : stride;
+  a->nchunks = g->lanes / v;
+  const kl_expr **base = KL_NEW_N(arena, const kl_expr *, a->nchunks);
+  a->align = info->align;
+  for (uint32_t c = 0; c < a->nchunks; c++) {
+    const kl_expr *e = kl_expr_subst(p, linear, KL_VAR_LANE, kl_expr_const(p, (int64_t)c * v));
+    base[c] = a->reversed ? kl_expr_addc(p, e, -(int64_t)(v - 1)) : e;
+    uint32_t al = alignment(base[c], bits, info->align);
+    if (al < a->align) a->align = al;
+  }
+  a->base = base;
+  // Packed sub-byte lanes are taken from whole bytes.
+  return !(bits < 8 && v > 1 && a->stride == 1 && a->align == 0);
+}
+
+kl_access kl_access_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_expr *linear,
+                         uint32_t guard, uint32_t max_vec) {
+  // Where the index stays inside anyway, the guard is not needed.
+  if (linear->lo >= 0 && linear->hi < info->shape->count) guard = KL_NONE;
+  kl_access a = {.slot = slot, .guard = guard};
+  for (uint32_t v = g->lanes < max_vec ? g->lanes : max_vec; v > 1; v /= 2) {
+    if (try_chunks(g, arena, info, linear, v, &a)) return a;
+  }
+  try_chunks(g, arena, info, linear, 1, &a);
+  return a;
+}

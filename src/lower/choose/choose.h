@@ -1,0 +1,38 @@
+// What writes plans: which parts of a module become kernels, which ops can be compiled, and the plan of each kernel.
+#ifndef KL_CHOOSE_H
+#define KL_CHOOSE_H
+
+#include "lower/plan/plan.h"
+
+typedef struct kl_plan_params {
+  kl_target target;
+  const char *name;
+  uint32_t align; // of every argument in bytes; 0: 16
+  bool counted;   // `comp` comes from kl_plan_recount
+  bool programmatic;
+} kl_plan_params;
+
+// Plans a computation as one kernel; what it calls is looked up in `m`. The plan lives in `arena`, but its expression
+// tables do not: kl_plan_free.
+kiln_status kl_plan_make(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, const kl_plan_params *params,
+                         kl_arena *arena, kl_plan **out);
+
+// A copy of `comp` whose slowest dimension is as large as `max_count` elements of its results allow; *row: elements of
+// that dimension's unit. Whatever a plan of it does for the first n elements of each array along that dimension is
+// right for any array of n. Refuses, by op, what is not elementwise along that dimension.
+kiln_status kl_plan_recount(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, int64_t max_count, kl_arena *arena,
+                            const kl_comp **out, int64_t *row);
+
+// What of a module becomes which kernel.
+typedef struct kl_unit {
+  const kl_comp *comp;  // to compile
+  const kl_instr *from; // the fusion instruction, or NULL: ENTRY itself
+} kl_unit;
+// Lists the kernels of ENTRY in order: one per fusion instruction, or ENTRY as one. `only` names one fusion or is NULL.
+kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl_arena *arena, kl_unit **out,
+                          uint32_t *n);
+
+// Can this op on these types be compiled? Reports the reason if not.
+kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in);
+
+#endif

@@ -1,0 +1,171 @@
+// The loop chooser: slots, the flattened domain, lanes per thread, launch shape.
+
+#include "lower/choose/walk.h"
+
+// --- slots --------------------------------------------------------------------------------------------------------
+
+static kiln_status add_slots(kl_ctx *cx, const kiln_module *m, kl_slots *s, const kl_instr *in, kl_slot_kind kind,
+                             uint32_t align) {
+  size_t leaves = kl_shape_leaf_count(in->shape);
+  for (size_t i = 0; i < leaves; i++) {
+    const kl_shape *leaf = kl_shape_leaf(in->shape, i);
+    kl_instr part = {.op = in->op, .shape = leaf, .span = in->span};
+    KL_TRY(kl_plan_check_op(cx, m, NULL, &part));
+    int64_t bytes = kl_shape_bytes(leaf);
+    if (bytes < 0) return kl_invalid(cx, in->span, "the array is larger than 2^63 bytes");
+    uint32_t bits = kl_info(leaf->dtype)->bits, need = kl_is_complex(leaf->dtype) ? bits / 16 : bits / 8;
+    if (align < need)
+      return kl_invalid(cx, in->span, "arguments are declared aligned to %u bytes: %s needs %u", align,
+                        kl_info(leaf->dtype)->name, need);
+    VEC_PUSH(cx, &s->v, (kl_slot_info){.kind = kind, .shape = leaf, .bytes = bytes, .align = align, .alias = KL_NONE});
+  }
+  return KILN_OK;
+}
+
+static kiln_status make_slots(kl_ctx *cx, const kiln_module *m, const kl_comp *c, kl_arena *arena, uint32_t align,
+                              kl_slots *s) {
+  s->param_base = KL_NEW_N(arena, uint32_t, c->nparams + 1);
+  for (uint32_t i = 0; i < c->nparams; i++) {
+    s->param_base[i] = (uint32_t)s->v.n;
+    const kl_instr *in = &c->instr[c->params[i]];
+    if (in->shape->dtype != KILN_TUPLE) KL_TRY(kl_plan_check_op(cx, m, c, in));
+    KL_TRY(add_slots(cx, m, s, in, KL_SLOT_IN, align));
+  }
+  kl_instr root = {.op = KL_OP_PARAMETER, .shape = kl_root(c)->shape, .span = kl_root(c)->span};
+  if (kl_root(c)->op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, m, c, kl_root(c));
+  KL_TRY(add_slots(cx, m, s, &root, KL_SLOT_OUT, align));
+  s->nargs = (uint32_t)s->v.n;
+  return KILN_OK;
+}
+
+// --- the domain ---------------------------------------------------------------------------------------------------
+
+static kiln_status find_domain(kl_ctx *cx, const kl_comp *c, const kl_slots *s, int64_t *count) {
+  size_t nroots = kl_shape_leaf_count(kl_root(c)->shape);
+  *count = 0;
+  for (size_t r = 0; r < nroots; r++) {
+    int64_t n = s->v.p[s->nargs - nroots + r].shape->count;
+    if (r && n != *count)
+      return kl_unsupported(cx, kl_root(c)->span,
+                            "results of different sizes (%lld and %lld elements) in one fusion are not supported yet",
+                            (long long)*count, (long long)n);
+    *count = n;
+  }
+  return KILN_OK;
+}
+
+// Lanes per thread: as many as make the narrowest large array's access `max_bytes` wide, within 128 bytes of the widest
+// so that one value of each lane fits the registers; small arrays (biases, scalars) have no say. Long bodies get fewer.
+static uint32_t choose_lanes(const kl_plan *p, const kl_slots *s, uint32_t ninstr) {
+  uint32_t narrow = 128, wide = 8, lowest = 1;
+  for (uint32_t i = 0; i < s->nargs; i++) {
+    const kl_slot_info *info = &s->v.p[i];
+    uint32_t bits = kl_info(info->shape->dtype)->bits;
+    if (info->kind == KL_SLOT_OUT && bits < 8 && 8 / bits > lowest) lowest = 8 / bits;
+    if (info->kind == KL_SLOT_IN && info->shape->count < p->count / 4) continue;
+    if (bits < narrow) narrow = bits;
+    if (bits > wide) wide = bits;
+  }
+  uint32_t lanes = p->target.machine == KL_HOST ? p->target.host_lanes : p->target.max_bytes * 8 / narrow;
+  while (lanes > 1 && lanes * wide > 128 * 8) lanes /= 2;
+  while (lanes > 2 && (uint64_t)lanes * ninstr > 8192) lanes /= 2;
+  // A small array keeps every multiprocessor busy before it makes accesses wide.
+  int64_t most = p->target.multiprocessors * (int64_t)p->target.block;
+  while (lanes > 1 && !p->counted && most && p->count / lanes < most) lanes /= 2;
+  return lanes < lowest ? lowest : lanes;
+}
+
+static uint32_t lowest_lanes(const kl_slots *s) {
+  uint32_t lanes = 1;
+  for (uint32_t i = 0; i < s->nargs; i++) {
+    uint32_t bits = kl_info(s->v.p[i].shape->dtype)->bits;
+    if (s->v.p[i].kind == KL_SLOT_OUT && bits < 8 && 8 / bits > lanes) lanes = 8 / bits;
+  }
+  return lanes;
+}
+
+// On a GPU `main` takes whole blocks only, so that its threads need no bounds check. Of a counted domain nothing is
+// known but its largest size: both bodies are planned for all of it.
+static kiln_status shape_launch(kl_ctx *cx, kl_plan *p, const kl_slots *s) {
+  uint32_t lanes = choose_lanes(p, s, p->comp->ninstr), block = p->target.block;
+  int64_t threads = p->count / lanes;
+  if (p->target.machine == KL_NVPTX && !p->counted) threads -= threads % block;
+  p->main = (kl_body){.lanes = lanes, .threads = threads, .first = 0};
+  int64_t first = p->counted ? 0 : threads * lanes, rest = p->count - first;
+  uint32_t tail_lanes = lowest_lanes(s);
+  p->tail = (kl_body){.lanes = tail_lanes, .threads = rest / tail_lanes + (rest % tail_lanes != 0), .first = first};
+  p->main_blocks = threads / block;
+  // A counted tail begins, at most, behind the whole blocks.
+  int64_t behind = p->tail.threads - (p->counted ? p->main_blocks * block * (lanes / tail_lanes) : 0);
+  p->grid = p->main_blocks + behind / block + (behind % block != 0);
+  if (p->target.machine == KL_NVPTX && p->grid > INT32_MAX)
+    return kl_unsupported(cx, kl_root(p->comp)->span, "%lld elements need %lld blocks: a grid has at most 2^31-1",
+                          (long long)p->count, (long long)p->grid);
+  return KILN_OK;
+}
+
+// --- making -------------------------------------------------------------------------------------------------------
+
+// A name that PTX and ELF take: letters, digits and underscores, not starting with a digit, none of PTX's own words.
+static const char *identifier(kl_arena *arena, const char *name) {
+  size_t n = strlen(name);
+  char *id = kl_arena_alloc(arena, n + 6), *p = id + 5;
+  memcpy(id, "kiln_", 5);
+  for (size_t i = 0; i < n; i++) {
+    char ch = name[i];
+    bool ok = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
+    p[i] = ok ? ch : '_';
+  }
+  bool plain = n > 0 && !(p[0] >= '0' && p[0] <= '9') && strcmp(p, "_") != 0 && strcmp(p, "WARP_SZ") != 0;
+  return plain ? p : id;
+}
+
+// PTX takes 32764 bytes of arguments, here addresses of 8.
+enum { KL_MAX_KERNEL_ARGS = 32764 / 8 };
+
+kiln_status kl_plan_check_exprs(kl_ctx *cx, const kl_plan *p) {
+  if (p->exprs.too_large)
+    return kl_unsupported(cx, kl_root(p->comp)->span,
+                          "an index of this fusion is too complex: too many reshapes of odd sizes in a row");
+  if (p->exprs.overflow)
+    return kl_unsupported(cx, kl_root(p->comp)->span, "an index of this fusion does not fit 64 bits");
+  return KILN_OK;
+}
+
+static kiln_status fill(kl_ctx *cx, kl_plan *p, kl_slots *s, const kl_plan_params *params, kl_arena *arena) {
+  KL_TRY(make_slots(cx, p->module, p->comp, arena, params->align ? params->align : 16, s));
+  if (p->target.machine == KL_NVPTX && s->nargs + p->counted > KL_MAX_KERNEL_ARGS)
+    return kl_unsupported(cx, kl_root(p->comp)->span,
+                          "the fusion has %u parameters and results: a kernel takes at most %d", s->nargs,
+                          KL_MAX_KERNEL_ARGS);
+  KL_TRY(find_domain(cx, p->comp, s, &p->count));
+  if (p->count) {
+    KL_TRY(shape_launch(cx, p, s));
+    if (p->main.threads) KL_TRY(kl_walk_body(cx, p, s, arena, &p->main));
+    if (p->tail.threads) KL_TRY(kl_walk_body(cx, p, s, arena, &p->tail));
+    p->index64 = !kl_body_fits32(&p->main) || !kl_body_fits32(&p->tail);
+  }
+  KL_TRY(kl_plan_check_exprs(cx, p));
+  p->nargs = s->nargs;
+  p->nslots = (uint32_t)s->v.n;
+  p->slots = kl_arena_dup(arena, s->v.p, s->v.n * sizeof(kl_slot_info));
+  return KILN_OK;
+}
+
+kiln_status kl_plan_make(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, const kl_plan_params *params,
+                         kl_arena *arena, kl_plan **out) {
+  kl_plan *p = KL_NEW(arena, kl_plan);
+  *p = (kl_plan){.arena = arena, .module = m, .comp = comp, .target = params->target, .counted = params->counted};
+  p->programmatic = params->programmatic;
+  p->name = identifier(arena, params->name);
+  kl_exprs_init(&p->exprs, cx, arena);
+  kl_slots s = {0};
+  kiln_status st = fill(cx, p, &s, params, arena);
+  VEC_FREE(cx, &s.v);
+  VEC_FREE(cx, &s.constants);
+  if (st != KILN_OK)
+    kl_plan_free(p);
+  else
+    *out = p;
+  return st;
+}

@@ -1,0 +1,140 @@
+// What can be compiled: which parts of ENTRY become kernels, and which ops on which types the emitter has code for.
+
+#include "lower/choose/choose.h"
+
+// --- ops ----------------------------------------------------------------------------------------------------------
+
+// Elementary functions without code yet: they are evaluated but not compiled.
+static bool not_compiled(kl_op op) {
+  switch (op) {
+  case KL_OP_EXPM1:
+  case KL_OP_LOG1P:
+  case KL_OP_CBRT:
+  case KL_OP_SIN:
+  case KL_OP_COS:
+  case KL_OP_TAN:
+  case KL_OP_EXP10:
+  case KL_OP_SINH:
+  case KL_OP_COSH:
+  case KL_OP_ASIN:
+  case KL_OP_ACOS:
+  case KL_OP_ATAN:
+  case KL_OP_ASINH:
+  case KL_OP_ACOSH:
+  case KL_OP_ATANH:
+  case KL_OP_MULHI:
+  case KL_OP_ATAN2: return true;
+  default: return false;
+  }
+}
+
+static bool is_compiled(kl_op_kind k) {
+  return k <= KL_KIND_PAD || k == KL_KIND_TUPLE || k == KL_KIND_GTE || k == KL_KIND_CALL;
+}
+
+static bool not_compiled_complex(kl_op op) {
+  switch (op) {
+  case KL_OP_EXP:
+  case KL_OP_LOG:
+  case KL_OP_LOGISTIC:
+  case KL_OP_TANH:
+  case KL_OP_SQRT:
+  case KL_OP_RSQRT:
+  case KL_OP_POWER:
+  case KL_OP_SIGN: return true;
+  default: return false;
+  }
+}
+
+static kiln_status refuse(kl_ctx *cx, const kl_instr *in, kl_dtype t) {
+  return kl_unsupported(cx, in->span, "%s on %s is evaluated but not compiled yet", kl_op_name(in->op),
+                        kl_info(t)->name);
+}
+
+static kiln_status check_shape(kl_ctx *cx, const kl_instr *in) {
+  const kl_shape *s = in->shape;
+  if (s->dtype == KILN_TUPLE) return KILN_OK;
+  if (!kl_shape_is_array(s))
+    return kl_unsupported(cx, in->span, "%s of type %s cannot be part of a kernel", kl_op_name(in->op),
+                          kl_info(s->dtype)->name);
+  for (uint32_t d = 0; s->dynamic && d < s->rank; d++) {
+    if (s->dynamic[d])
+      return kl_unsupported(cx, in->span, "dimension %u is dynamic (<=%lld): only static sizes are compiled", d,
+                            (long long)s->dims[d]);
+  }
+  if (s->layout.ntiles) return kl_unsupported(cx, in->span, "tiled layouts are not supported yet");
+  if (s->layout.tail_padding > 1)
+    return kl_unsupported(cx, in->span, "layouts with tail padding are not supported yet");
+  if (s->layout.element_bits && s->layout.element_bits != kl_info(s->dtype)->bits)
+    return kl_unsupported(cx, in->span, "a layout with E(%lld): %s elements take %u bits",
+                          (long long)s->layout.element_bits, kl_info(s->dtype)->name, kl_info(s->dtype)->bits);
+  return KILN_OK;
+}
+
+kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
+  KL_TRY(check_shape(cx, in));
+  if (in->op == KL_OP_UNKNOWN) {
+    kl_str name = kl_symbol_text(&m->names, in->opcode_text);
+    return kl_unsupported(cx, in->span, "%.*s is not supported yet", KL_FMT(name));
+  }
+  if (in->op == KL_OP_CONSTANT && !in->literal)
+    return kl_unsupported(cx, in->span, "constant: the text leaves its values out");
+  if (!is_compiled(kl_op_table[in->op].kind))
+    return kl_unsupported(cx, in->span, "%s is evaluated but not compiled yet", kl_op_name(in->op));
+  if (!in->noperands || !kl_op_is_elementwise(in->op)) {
+    if (in->op == KL_OP_BITCAST && kl_info(in->shape->dtype)->bits != kl_info(kl_operand(c, in, 0)->shape->dtype)->bits)
+      return kl_unsupported(cx, in->span, "bitcast between element widths is not supported yet");
+    return KILN_OK;
+  }
+  if (!kl_shape_is_array(kl_operand(c, in, 0)->shape))
+    return kl_unsupported(cx, in->span, "%s of a tuple is evaluated but not compiled yet", kl_op_name(in->op));
+  kl_dtype t = kl_operand(c, in, 0)->shape->dtype;
+  if (not_compiled(in->op)) return refuse(cx, in, t);
+  if (kl_is_complex(t) && not_compiled_complex(in->op)) return refuse(cx, in, t);
+  if (in->op == KL_OP_POWER && !kl_is_int(t)) return refuse(cx, in, t);
+  if (in->op == KL_OP_REDUCE_PRECISION && kl_info(t)->kind != KL_IEEE) return refuse(cx, in, t);
+  return KILN_OK;
+}
+
+// --- units --------------------------------------------------------------------------------------------------------
+
+static bool has_fusion(const kl_comp *c) {
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    if (c->instr[i].op == KL_OP_FUSION) return true;
+  }
+  return false;
+}
+
+// Beside fusions ENTRY may hold only what moves no data.
+static bool is_structure(kl_op op) {
+  return op == KL_OP_FUSION || op == KL_OP_PARAMETER || op == KL_OP_TUPLE || op == KL_OP_GET_TUPLE_ELEMENT;
+}
+
+static kiln_status refuse_mixed(kl_ctx *cx, const kiln_module *m, const kl_instr *in) {
+  if (in->op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, m, NULL, in);
+  return kl_unsupported(cx, in->span,
+                        "%s beside a fusion in ENTRY: an ENTRY is compiled if it calls fusions only, or has none",
+                        kl_op_name(in->op));
+}
+
+kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl_arena *arena, kl_unit **out,
+                          uint32_t *n) {
+  const kl_comp *c = &m->comp[m->entry];
+  kl_unit *units = KL_NEW_N(arena, kl_unit, c->ninstr + 1);
+  *n = 0;
+  *out = units;
+  if (!has_fusion(c)) {
+    if (only) return kl_invalid(cx, KL_NOWHERE, "no fusion named '%s': ENTRY calls no fusion", only);
+    units[(*n)++] = (kl_unit){c, NULL};
+    return KILN_OK;
+  }
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    const kl_instr *in = &c->instr[i];
+    if (!only && !is_structure(in->op)) return refuse_mixed(cx, m, in);
+    if (in->op != KL_OP_FUSION) continue;
+    if (only && !kl_str_is(kl_symbol_text(&m->names, in->name), only)) continue;
+    units[(*n)++] = (kl_unit){&m->comp[in->called[0]], in};
+  }
+  if (*n == 0) return kl_invalid(cx, KL_NOWHERE, "no fusion named '%s' in ENTRY", only);
+  return KILN_OK;
+}

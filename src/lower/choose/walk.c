@@ -1,0 +1,390 @@
+// From the roots of a computation to the steps of a body.
+//
+// A node is an instruction wanted at an index under a guard; nodes are interned, so what two users want alike is made
+// once. Index transforms make no step: their node takes the step of the operand's node at the mapped index. The walk
+// keeps its own stack, because a fusion may be thousands of operations deep.
+
+#include "lower/choose/walk.h"
+
+// A straight-line body beyond this is refused: LLVM's cost per body is worse than linear.
+enum { KL_MAX_STEPS = 16384, KL_MAX_NODES = 1 << 18 };
+
+typedef struct frame {
+  const kl_comp *comp;
+  uint32_t parent, caller; // frame and instruction of the call
+} frame;
+
+typedef struct node {
+  uint32_t frame, instr, leaf, guard;
+  uint32_t step; // KL_NONE until made
+  bool open;     // its operands have been asked for
+  uint32_t rank;
+  const kl_expr *index[];
+} node;
+
+typedef struct walk {
+  kl_ctx *cx;
+  kl_arena *arena;
+  kl_plan *plan;
+  kl_slots *slots;
+  kl_exprs *exprs;
+  kl_guards guards;
+  VEC(frame) frames;
+  VEC(node *) nodes;
+  uint32_t *hash; // node number + 1
+  size_t nhash;
+  VEC(kl_step) steps;
+  VEC(uint32_t) stack;
+} walk;
+
+// --- nodes --------------------------------------------------------------------------------------------------------
+
+static uint64_t node_hash(const node *n) {
+  uint64_t h = kl_hash(&(uint32_t[5]){n->frame, n->instr, n->leaf, n->guard, n->rank}, 20, 3);
+  for (uint32_t i = 0; i < n->rank; i++) h = kl_hash(&n->index[i]->id, sizeof(uint32_t), h);
+  return h;
+}
+
+static bool node_same(const node *a, const node *b) {
+  return a->frame == b->frame && a->instr == b->instr && a->leaf == b->leaf && a->guard == b->guard &&
+         a->rank == b->rank && (a->rank == 0 || memcmp(a->index, b->index, a->rank * sizeof(a->index[0])) == 0);
+}
+
+static void rehash(walk *w) {
+  size_t want = w->nhash ? w->nhash * 2 : 128;
+  kl_free(w->cx, w->hash, w->nhash * sizeof(uint32_t));
+  w->hash = kl_alloc(w->cx, want * sizeof(uint32_t));
+  w->nhash = want;
+  for (size_t i = 0; i < w->nodes.n; i++) {
+    size_t s = node_hash(w->nodes.p[i]) & (want - 1);
+    while (w->hash[s]) s = (s + 1) & (want - 1);
+    w->hash[s] = (uint32_t)i + 1;
+  }
+}
+
+static uint32_t want(walk *w, uint32_t fr, uint32_t instr, uint32_t leaf, uint32_t guard, uint32_t rank,
+                     const kl_expr *const *index) {
+  if (w->nodes.n * 2 >= w->nhash) rehash(w);
+  node *n = kl_arena_alloc(w->arena, sizeof *n + rank * sizeof(index[0]));
+  n->frame = fr;
+  n->instr = instr;
+  n->leaf = leaf;
+  n->guard = guard;
+  n->step = KL_NONE;
+  n->rank = rank;
+  if (rank) memcpy(n->index, index, rank * sizeof(index[0]));
+  size_t s = node_hash(n) & (w->nhash - 1);
+  for (; w->hash[s]; s = (s + 1) & (w->nhash - 1)) {
+    if (node_same(w->nodes.p[w->hash[s] - 1], n)) return w->hash[s] - 1;
+  }
+  VEC_PUSH(w->cx, &w->nodes, n);
+  w->hash[s] = (uint32_t)w->nodes.n;
+  return (uint32_t)w->nodes.n - 1;
+}
+
+static uint32_t enter(walk *w, uint32_t parent, uint32_t caller, const kl_comp *comp) {
+  for (uint32_t i = 1; i < w->frames.n; i++) {
+    if (w->frames.p[i].parent == parent && w->frames.p[i].caller == caller) return i;
+  }
+  VEC_PUSH(w->cx, &w->frames, (frame){comp, parent, caller});
+  return (uint32_t)w->frames.n - 1;
+}
+
+// --- what a node needs --------------------------------------------------------------------------------------------
+
+// The nodes a node depends on. `alias`: its value is that of the only one. Operand i of a choice needs guards[i].
+typedef struct needs {
+  bool alias;
+  VEC(uint32_t) nodes;
+  VEC(uint32_t) guards;
+} needs;
+
+static void need(walk *w, needs *d, const node *n, uint32_t operand, uint32_t leaf, uint32_t guard, uint32_t rank,
+                 const kl_expr *const *index) {
+  const kl_instr *in = &w->frames.p[n->frame].comp->instr[n->instr];
+  VEC_PUSH(w->cx, &d->nodes, want(w, n->frame, in->operands[operand], leaf, guard, rank, index));
+}
+
+static void need_mapped(walk *w, needs *d, const node *n, uint32_t operand) {
+  const kl_comp *c = w->frames.p[n->frame].comp;
+  const kl_instr *in = &c->instr[n->instr];
+  kl_index_map map;
+  kl_index_operand(w->exprs, c, in, operand, n->index, &map);
+  need(w, d, n, operand, 0, n->guard, map.rank, map.index);
+}
+
+// Pad and concatenate: each operand under the conditions of its map, the last one that can be reached without a test.
+static void need_choice(walk *w, needs *d, const node *n) {
+  const kl_comp *c = w->frames.p[n->frame].comp;
+  const kl_instr *in = &c->instr[n->instr];
+  for (uint32_t i = 0; i < in->noperands; i++) {
+    kl_index_map map;
+    bool never = kl_operand(c, in, i)->shape->count == 0;
+    uint32_t guard = n->guard;
+    if (!never) kl_index_operand(w->exprs, c, in, i, n->index, &map);
+    for (uint32_t j = 0; !never && j < map.nconditions; j++)
+      guard =
+          kl_guard_and(&w->guards, guard, map.conditions[j].expr, map.conditions[j].lo, map.conditions[j].hi, &never);
+    if (never) continue;
+    need(w, d, n, i, 0, guard, map.rank, map.index);
+    VEC_PUSH(w->cx, &d->guards, guard);
+    if (guard == n->guard) break; // holds always: nothing after it can be reached
+  }
+  d->alias = d->nodes.n == 1;
+}
+
+static unsigned bits_of(const kl_shape *s) {
+  return kl_info(s->dtype)->bits;
+}
+
+// Negative: the result has parts of the operand's elements along a new minor dim; positive: the other way round.
+static int width_change(const kl_comp *c, const kl_instr *in) {
+  if (in->op != KL_OP_BITCAST_CONVERT) return 0;
+  return (int)bits_of(in->shape) - (int)bits_of(kl_operand(c, in, 0)->shape);
+}
+
+static void need_parts(walk *w, needs *d, const node *n) {
+  const kl_comp *c = w->frames.p[n->frame].comp;
+  const kl_instr *in = &c->instr[n->instr];
+  if (width_change(c, in) < 0) {
+    need(w, d, n, 0, 0, n->guard, n->rank - 1, n->index);
+    return;
+  }
+  const kl_expr *index[KILN_MAX_RANK];
+  for (uint32_t i = 0; i < n->rank; i++) index[i] = n->index[i];
+  unsigned parts = bits_of(in->shape) / bits_of(kl_operand(c, in, 0)->shape);
+  for (unsigned i = 0; i < parts; i++) {
+    index[n->rank] = kl_expr_const(w->exprs, i);
+    need(w, d, n, 0, 0, n->guard, n->rank + 1, index);
+  }
+}
+
+static void need_tuple_part(walk *w, needs *d, const node *n) {
+  const kl_comp *c = w->frames.p[n->frame].comp;
+  const kl_instr *in = &c->instr[n->instr];
+  uint32_t leaf = n->leaf;
+  for (uint32_t i = 0; i < in->noperands; i++) {
+    uint32_t leaves = (uint32_t)kl_shape_leaf_count(kl_operand(c, in, i)->shape);
+    if (leaf < leaves) {
+      need(w, d, n, i, leaf, n->guard, n->rank, n->index);
+      return;
+    }
+    leaf -= leaves;
+  }
+}
+
+static uint32_t leaf_of_element(const kl_shape *tuple, int64_t element) {
+  uint32_t leaf = 0;
+  for (int64_t i = 0; i < element; i++) leaf += (uint32_t)kl_shape_leaf_count(tuple->elems[i]);
+  return leaf;
+}
+
+static void needs_of(walk *w, const node *n, needs *d) {
+  const kl_comp *c = w->frames.p[n->frame].comp;
+  const kl_instr *in = &c->instr[n->instr];
+  switch (kl_op_table[in->op].kind) {
+  case KL_KIND_CONSTANT:
+  case KL_KIND_IOTA: return;
+  case KL_KIND_PARAMETER:
+    if (n->frame == 0) return;
+    d->alias = true;
+    frame f = w->frames.p[n->frame];
+    const kl_instr *call = &w->frames.p[f.parent].comp->instr[f.caller];
+    VEC_PUSH(w->cx, &d->nodes, want(w, f.parent, call->operands[in->number], n->leaf, n->guard, n->rank, n->index));
+    return;
+  case KL_KIND_TUPLE: d->alias = true; return need_tuple_part(w, d, n);
+  case KL_KIND_GTE:
+    d->alias = true;
+    return need(w, d, n, 0, leaf_of_element(kl_operand(c, in, 0)->shape, in->number) + n->leaf, n->guard, n->rank,
+                n->index);
+  case KL_KIND_CALL: {
+    d->alias = true;
+    const kl_comp *callee = &w->plan->module->comp[in->called[0]];
+    uint32_t fr = enter(w, n->frame, n->instr, callee);
+    VEC_PUSH(w->cx, &d->nodes, want(w, fr, callee->root, n->leaf, n->guard, n->rank, n->index));
+    return;
+  }
+  case KL_KIND_PAD:
+  case KL_KIND_CONCATENATE: return need_choice(w, d, n);
+  case KL_KIND_BROADCAST:
+  case KL_KIND_RESHAPE:
+  case KL_KIND_TRANSPOSE:
+  case KL_KIND_SLICE:
+  case KL_KIND_REVERSE: d->alias = true; return need_mapped(w, d, n, 0);
+  case KL_KIND_BITCAST:
+    d->alias = in->shape->dtype == kl_operand(c, in, 0)->shape->dtype;
+    return need_mapped(w, d, n, 0);
+  default:
+    if (width_change(c, in)) return need_parts(w, d, n);
+    d->alias = in->op == KL_OP_COPY;
+    for (uint32_t i = 0; i < in->noperands; i++) need_mapped(w, d, n, i);
+  }
+}
+
+// --- steps --------------------------------------------------------------------------------------------------------
+
+static kiln_status constant_slot(walk *w, const kl_instr *in, const kl_array *literal, uint32_t *slot) {
+  kl_slots *s = w->slots;
+  for (uint32_t i = 0; i < s->constants.n; i++) {
+    if (s->constants.p[i] == literal) {
+      *slot = s->nargs + i;
+      return KILN_OK;
+    }
+  }
+  int64_t bytes = kl_shape_bytes(literal->shape);
+  if (bytes > 1 << 20)
+    return kl_unsupported(w->cx, in->span, "constant of %lld bytes: at most 1 MiB can be part of a kernel",
+                          (long long)bytes);
+  void *data = kl_arena_try_alloc(w->arena, (size_t)bytes);
+  if (!data) return kl_out_of_memory(w->cx, (size_t)bytes, "a constant");
+  kl_array_pack(literal, data);
+  *slot = (uint32_t)s->v.n;
+  VEC_PUSH(w->cx, &s->v, (kl_slot_info){KL_SLOT_CONST, literal->shape, bytes, 16, data, false, KL_NONE});
+  VEC_PUSH(w->cx, &s->constants, literal);
+  return KILN_OK;
+}
+
+static kiln_status load_step(walk *w, const node *n, const kl_instr *in, kl_step *s) {
+  uint32_t slot = 0;
+  if (in->op == KL_OP_CONSTANT)
+    KL_TRY(constant_slot(w, in, &in->literal[n->leaf], &slot));
+  else
+    slot = w->slots->param_base[in->number] + n->leaf;
+  const kl_slot_info *info = &w->slots->v.p[slot];
+  const kl_expr *linear = kl_index_linearize(w->exprs, info->shape, n->index);
+  s->kind = KL_STEP_LOAD;
+  s->dtype = info->shape->dtype;
+  s->access = kl_access_plan(&w->guards, w->arena, info, slot, linear, n->guard, w->guards.lanes);
+  return KILN_OK;
+}
+
+static kiln_status fill_step(walk *w, const node *n, const needs *d, kl_step *s) {
+  const kl_instr *in = s->instr;
+  if (in->op == KL_OP_IOTA) {
+    s->kind = KL_STEP_IOTA;
+    s->expr = n->index[in->number];
+  } else if (in->op == KL_OP_CONSTANT && kl_array_is_splat(&in->literal[n->leaf])) {
+    const void *data = in->literal[n->leaf].data;
+    s->kind = KL_STEP_SCALAR;
+    s->bits[0] = kl_element_get(s->dtype, data, 0, 0);
+    if (kl_is_complex(s->dtype)) s->bits[1] = kl_element_get(s->dtype, data, 0, 1);
+  } else if (in->op == KL_OP_CONSTANT || in->op == KL_OP_PARAMETER) {
+    return load_step(w, n, in, s);
+  } else {
+    int change = width_change(w->frames.p[n->frame].comp, in);
+    s->kind = d->guards.n ? KL_STEP_CHOOSE : change < 0 ? KL_STEP_SPLIT : change > 0 ? KL_STEP_JOIN : KL_STEP_OP;
+    if (change < 0) s->expr = n->index[n->rank - 1];
+    s->noperands = (uint32_t)d->nodes.n;
+    uint32_t *ops = KL_NEW_N(w->arena, uint32_t, s->noperands);
+    for (uint32_t i = 0; i < s->noperands; i++) ops[i] = w->nodes.p[d->nodes.p[i]]->step;
+    s->operands = ops;
+    if (d->guards.n) s->guards = kl_arena_dup(w->arena, d->guards.p, (d->guards.n - 1) * sizeof(uint32_t));
+  }
+  return KILN_OK;
+}
+
+static kiln_status make_step(walk *w, node *n, const needs *d) {
+  const kl_comp *c = w->frames.p[n->frame].comp;
+  const kl_instr *in = &c->instr[n->instr];
+  kl_step s = {.instr = in, .dtype = kl_shape_leaf(in->shape, n->leaf)->dtype};
+  KL_TRY(fill_step(w, n, d, &s));
+  if (w->steps.n >= KL_MAX_STEPS)
+    return kl_unsupported(w->cx, s.instr->span, "the fusion needs more than %d operations per element", KL_MAX_STEPS);
+  n->step = (uint32_t)w->steps.n;
+  VEC_PUSH(w->cx, &w->steps, s);
+  return KILN_OK;
+}
+
+// Asks for the operands that are not made yet; true if there were none.
+static bool ready(walk *w, const needs *d) {
+  bool all = true;
+  for (size_t i = d->nodes.n; i-- > 0;) {
+    if (w->nodes.p[d->nodes.p[i]]->step != KL_NONE) continue;
+    VEC_PUSH(w->cx, &w->stack, d->nodes.p[i]);
+    all = false;
+  }
+  return all;
+}
+
+static kiln_status visit(walk *w, node *n, bool *done) {
+  needs d = {0};
+  kiln_status st = KILN_OK;
+  const kl_comp *c = w->frames.p[n->frame].comp;
+  if (!n->open) st = kl_plan_check_op(w->cx, w->plan->module, c, &c->instr[n->instr]);
+  n->open = true;
+  if (st == KILN_OK) {
+    needs_of(w, n, &d);
+    *done = ready(w, &d);
+    if (*done && d.alias)
+      n->step = w->nodes.p[d.nodes.p[0]]->step;
+    else if (*done)
+      st = make_step(w, n, &d);
+  }
+  VEC_FREE(w->cx, &d.nodes);
+  VEC_FREE(w->cx, &d.guards);
+  return st;
+}
+
+static kiln_status resolve(walk *w, uint32_t root, uint32_t *step) {
+  VEC_PUSH(w->cx, &w->stack, root);
+  while (w->stack.n) {
+    node *n = w->nodes.p[w->stack.p[w->stack.n - 1]];
+    bool done = n->step != KL_NONE;
+    if (!done) KL_TRY(visit(w, n, &done));
+    if (done) w->stack.n--;
+    KL_TRY(kl_plan_check_exprs(w->cx, w->plan));
+    if (w->nodes.n > KL_MAX_NODES)
+      return kl_unsupported(w->cx, kl_root(w->plan->comp)->span,
+                            "the fusion reads too many different elements per result");
+  }
+  *step = w->nodes.p[root]->step;
+  return KILN_OK;
+}
+
+// --- the body -----------------------------------------------------------------------------------------------------
+
+static kiln_status walk_roots(walk *w, kl_body *body) {
+  kl_exprs *p = w->exprs;
+  const kl_comp *c = w->plan->comp;
+  const kl_expr *t = kl_expr_var(p, KL_VAR_THREAD, 0, body->threads - 1);
+  const kl_expr *j = kl_expr_var(p, KL_VAR_LANE, 0, body->lanes - 1);
+  const kl_expr *linear = kl_expr_addc(p, kl_expr_add(p, kl_expr_mul(p, t, body->lanes), j), body->first);
+  bool never;
+  uint32_t keep = kl_guard_and(&w->guards, KL_NONE, linear, 0, w->plan->count - 1, &never);
+  uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(c)->shape);
+  kl_store *stores = KL_NEW_N(w->arena, kl_store, nroots);
+  for (uint32_t r = 0; r < nroots; r++) {
+    const kl_shape *s = kl_shape_leaf(kl_root(c)->shape, r);
+    const kl_expr *index[KILN_MAX_RANK];
+    kl_index_delinearize(p, s, linear, index);
+    uint32_t slot = w->slots->nargs - nroots + r;
+    KL_TRY(resolve(w, want(w, 0, c->root, r, keep, s->rank, index), &stores[r].step));
+    // Where lanes can be outside, what is stored at once must be all inside or share a byte.
+    uint32_t bits = kl_info(s->dtype)->bits, max_vec = keep == KL_NONE ? body->lanes : bits < 8 ? 8 / bits : 1;
+    stores[r].access = kl_access_plan(&w->guards, w->arena, &w->slots->v.p[slot], slot, linear, KL_NONE, max_vec);
+    stores[r].keep = keep;
+  }
+  body->nstores = nroots;
+  body->stores = stores;
+  return KILN_OK;
+}
+
+kiln_status kl_walk_body(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_arena *arena, kl_body *body) {
+  walk w = {.cx = cx, .arena = arena, .plan = plan, .slots = slots, .exprs = &plan->exprs};
+  w.guards = (kl_guards){.exprs = &plan->exprs, .cx = cx, .lanes = body->lanes};
+  VEC_PUSH(cx, &w.frames, (frame){plan->comp, KL_NONE, KL_NONE});
+  kiln_status st = walk_roots(&w, body);
+  if (st == KILN_OK) {
+    body->nsteps = (uint32_t)w.steps.n;
+    body->nguards = (uint32_t)w.guards.v.n;
+    body->steps = VEC_FREEZE(cx, arena, &w.steps);
+    body->guards = VEC_FREEZE(cx, arena, &w.guards.v);
+  }
+  VEC_FREE(cx, &w.steps);
+  VEC_FREE(cx, &w.guards.v);
+  VEC_FREE(cx, &w.frames);
+  VEC_FREE(cx, &w.nodes);
+  VEC_FREE(cx, &w.stack);
+  kl_free(cx, w.hash, w.nhash * sizeof(uint32_t));
+  return st;
+}

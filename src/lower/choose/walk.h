@@ -1,0 +1,37 @@
+// Private to src/lower/choose: what building the bodies of a plan shares.
+#ifndef KL_WALK_H
+#define KL_WALK_H
+
+#include "lower/analysis/index.h"
+#include "lower/choose/choose.h"
+
+// Slots grow while bodies are walked: array constants are met there. Both bodies see the same constant as one slot.
+typedef struct kl_slots {
+  VEC(kl_slot_info) v;
+  VEC(const kl_array *) constants; // constants.p[i] is slot nargs + i
+  uint32_t nargs;
+  uint32_t *param_base; // first slot of each parameter's leaves
+} kl_slots;
+
+typedef struct kl_guards {
+  kl_exprs *exprs;
+  kl_ctx *cx;
+  VEC(kl_guard) v;
+  uint32_t lanes;
+} kl_guards;
+
+// The guard "lo <= e <= hi and outer", interned; `outer` itself where the condition always holds. *never: it cannot
+// hold.
+uint32_t kl_guard_and(kl_guards *g, uint32_t outer, const kl_expr *e, int64_t lo, int64_t hi, bool *never);
+
+// Plans the access of all lanes to element `linear` (in THREAD and LANE) of a slot, at most max_vec lanes in a chunk.
+kl_access kl_access_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_expr *linear,
+                         uint32_t guard, uint32_t max_vec);
+
+// Refuses a plan whose expressions are poisoned. What is made of them later is wrong, and may grow without end.
+kiln_status kl_plan_check_exprs(kl_ctx *cx, const kl_plan *plan);
+
+// Walks from the roots of plan->comp and fills a body whose lanes, threads and first are set.
+kiln_status kl_walk_body(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_arena *arena, kl_body *body);
+
+#endif

@@ -1,0 +1,67 @@
+// Shared by math*.c: constants and polynomials of one machine kind, and the small steps that the functions have in
+// common.
+#ifndef KL_MATH_IMPL_H
+#define KL_MATH_IMPL_H
+
+#include "lower/emit/math/math.h"
+
+// c[0] + c[1] x + ...; the coefficients are numbers of the kind.
+typedef struct km_poly {
+  const double *c;
+  unsigned n;
+} km_poly;
+
+typedef struct km_nudge {
+  double from, to;
+} km_nudge;
+
+// F32 and F64 differ in these only; math_coeff.c states what each polynomial approximates, where and how well.
+typedef struct km_consts {
+  unsigned man_bits;
+  int64_t one_bits, inf_bits;
+  int64_t two_thirds;   // bits
+  int64_t rsqrt_seed;   // 1.5 * (bias - 0.045) in units of the exponent field
+  unsigned rsqrt_cubic; // rounds of third order before the last one of second order
+  double min_normal;
+  double magic; // 1.5 * 2^man_bits: added, it leaves the nearest integer in the low bits
+  double log2e, ln2, ln2_lo;
+  double exp_low, exp_high; // exp is 0 below and infinite above, and so are they
+  double exp2_low, exp2_high;
+  double tanh_split, tanh_one; // tanh rounds to 1 from tanh_one on
+  double erf_split, erf_one;
+  double logistic_small, logistic_shrink; // |x| < small is multiplied by shrink; 0: not
+  km_nudge nudge[KM_FN_COUNT];            // the input `from` is replaced by `to`; from 0: none
+  km_poly exp, exp2, log, tanh_small, tanh_large, reciprocal, erf_small, erf_large;
+} km_consts;
+
+extern const km_consts km_f32, km_f64;
+extern const km_consts km_f16; // on F32 registers, for results that are rounded to f16
+
+static inline const km_consts *km_consts_of(kb_reg x) {
+  return x.kind == KB_F64 ? &km_f64 : &km_f32;
+}
+static inline kb_reg km_bits(kb *k, kb_reg x) {
+  return kb_bitcast(k, x, x.kind == KB_F64 ? KB_I64 : KB_I32, x.lanes);
+}
+static inline kb_reg km_float(kb *k, kb_reg u) {
+  return kb_bitcast(k, u, u.kind == KB_I64 ? KB_F64 : KB_F32, u.lanes);
+}
+static inline kb_reg km_fmai(kb *k, kb_reg a, double b, double c) {
+  return kb_fma(k, a, kb_flike(k, a, b), kb_flike(k, a, c));
+}
+
+// By Horner's rule, one fma a step.
+kb_reg km_horner(kb *k, kb_reg x, km_poly p);
+// The lesser and the greater of x and c; NaN stays.
+kb_reg km_at_most(kb *k, kb_reg x, double c);
+kb_reg km_at_least(kb *k, kb_reg x, double c);
+// x, but n.to where x is n.from: an input so near to a tie of the narrow result that its own value would be rounded to
+// the wrong side.
+kb_reg km_replace(kb *k, kb_reg x, km_nudge n);
+
+// Function `fn` by the generic expansion with the constants of `m`.
+kb_reg km_expand(kb *k, km_fn fn, const km_consts *m, kb_reg x);
+// The same for bf16 and narrower formats on NVPTX scalars, by approximate instructions; false where there is none.
+bool km_approx(kb *k, km_fn fn, kl_dtype t, kb_reg x, kb_reg *out);
+
+#endif

@@ -1,0 +1,76 @@
+// Random fusions: host against evaluator, and their PTX through ptxas.
+//
+// KILN_FUSIONS sets how many (default 2000), KILN_FUSION_SEED one seed to run alone and print.
+
+#include "harness.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void print_all(kiln_context *cx, const kiln_module *m, const char *text, const char *target) {
+  kiln_compile_params p = {.struct_size = sizeof p, .target = target, .keep = KILN_KEEP_PLAN};
+  kiln_artifact *a = NULL;
+  puts(text);
+  if (kiln_compile(cx, m, &p, &a) == KILN_OK)
+    puts(kiln_artifact_text(a, KILN_TEXT_PLAN, NULL)), puts(kiln_artifact_text(a, KILN_TEXT_PTX, NULL));
+  kiln_artifact_destroy(&a);
+}
+
+static unsigned counted; // of all, those that can take their element count at run time
+
+static void one(kiln_context *cx, unsigned seed, batch *batches, bool print) {
+  gen_source src = {.seed = seed * 0x9e3779b97f4a7c15ull};
+  kl_sb text;
+  kl_sb_init(&text, cx);
+  gen_fusion(&src, 3 + seed % 29, &text);
+  kiln_module *m = NULL;
+  if (kiln_module_parse(cx, "random.hlo", text.p, text.n, &m) != KILN_OK) give_up(seed, "parsing", cx, text.p);
+  if (print) print_all(cx, m, text.p, targets[seed % TARGETS]);
+  run_and_check(cx, m, seed, text.p);
+  if (seed % 2) run_gpu_and_check(cx, m, seed / 2 % TARGETS, seed, text.p);
+  counted += run_parts_and_check(cx, m, seed % TARGETS, seed, text.p);
+  batch_add(batches, seed % TARGETS, cx, m, seed, text.p);
+  kiln_module_destroy(&m);
+  kl_sb_free(&text);
+  kiln_diagnostics_clear(cx);
+}
+
+static unsigned env(const char *name, unsigned otherwise) {
+  const char *v = getenv(name);
+  return v ? (unsigned)strtoul(v, NULL, 10) : otherwise;
+}
+
+// Slices of the seeds, so that the report shows progress and a failure does not hide the others.
+enum { SLICES = 20 };
+
+START_TEST(random_fusions) {
+  kiln_context *cx = kiln_context_create(NULL);
+  batch batches[TARGETS];
+  batches_init(batches, cx);
+  unsigned total = env("KILN_FUSIONS", 2000), alone = env("KILN_FUSION_SEED", UINT32_MAX);
+  for (unsigned s = (unsigned)_i; s < total; s += SLICES) {
+    if (alone == UINT32_MAX || alone == s) one(cx, s, batches, alone == s);
+  }
+  batches_free(batches);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+// What is left out above must not be nearly everything.
+START_TEST(enough_take_a_count) {
+  unsigned total = env("KILN_FUSIONS", 2000);
+  printf("# %u of %u fusions take their element count at run time\n", counted, total);
+  if (env("KILN_FUSION_SEED", UINT32_MAX) == UINT32_MAX) ck_assert_uint_ge(counted, total / 50);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("fusions");
+  TCase *tc = tcase_create("random");
+  tcase_set_timeout(tc, 0);
+  tcase_add_loop_test(tc, random_fusions, 0, SLICES);
+  tcase_add_test(tc, enough_take_a_count);
+  suite_add_tcase(s, tc);
+  return run_suite(s);
+}

@@ -1,0 +1,238 @@
+#include "harness.h"
+#include "support/gpu_ir.h"
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *const targets[TARGETS] = {"sm_75", "sm_80", "sm_90", "sm_100"};
+enum { BATCH = 40, MOST_BUFFERS = 8 };
+
+static void free_all(void **p) {
+  for (int i = 0; i < MOST_BUFFERS; i++) free(p[i]);
+}
+
+// --- PTX -----------------------------------------------------------------------------------------------------------
+
+static void assemble(batch *b, const char *target) {
+  if (!b->kernels) return;
+  kl_sb all;
+  kl_sb_init(&all, b->text.cx);
+  kl_sbf(&all, ".version %u.%u\n.target %s\n.address_size 64\n", b->version / 10, b->version % 10, target);
+  kl_sb_put(&all, (kl_str){b->text.p, b->text.n});
+  ptxas_result r = ptxas_run(all.p, all.n, target);
+  ck_assert_msg(r.ok, "ptxas for %s refuses a batch from seed %u: %s", target, b->first, r.log);
+  kl_sb_free(&all);
+  b->text.n = b->kernels = b->version = 0;
+}
+
+void batches_init(batch *b, kiln_context *cx) {
+  memset(b, 0, TARGETS * sizeof *b);
+  for (size_t t = 0; t < TARGETS; t++) kl_sb_init(&b[t].text, cx);
+}
+
+void batches_free(batch *b) {
+  for (size_t t = 0; t < TARGETS; t++) {
+    assemble(&b[t], targets[t]);
+    kl_sb_free(&b[t].text);
+  }
+}
+
+// ptxas may contract floating-point sums and products that carry no rounding: the first of them, or NULL.
+static const char *contractible(const char *ptx) {
+  static const char *const ops[] = {"add.f", "sub.f", "mul.f", "add.bf", "sub.bf", "mul.bf"};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    const char *at = strstr(ptx, ops[i]);
+    if (at) return at;
+  }
+  return NULL;
+}
+
+static void check_ptx(const char *ptx, unsigned seed) {
+  const char *found = contractible(ptx);
+  ck_assert_msg(!strstr(ptx, ".local"), "seed %u uses local memory", seed);
+  ck_assert_msg(!found, "seed %u: an op without its rounding: %.20s", seed, found);
+}
+
+// Takes the kernel without its module header into the batch; kernel names are made different by the seed.
+static void add_ptx(batch *b, const char *ptx, unsigned seed) {
+  unsigned major, minor;
+  const char *v = strstr(ptx, ".version "), *body = strstr(ptx, ".address_size 64");
+  ck_assert(v && body && sscanf(v, ".version %u.%u", &major, &minor) == 2);
+  if (major * 10 + minor > b->version) b->version = major * 10 + minor;
+  if (!b->kernels) b->first = seed;
+  b->kernels++;
+  for (const char *p = body + strlen(".address_size 64"), *q; *p; p = q) {
+    q = strstr(p, "fusion");
+    size_t n = q ? (size_t)(q - p) : strlen(p);
+    kl_sb_put(&b->text, (kl_str){p, n});
+    if (!q) break;
+    kl_sbf(&b->text, "k%u", seed);
+    q += strlen("fusion");
+  }
+}
+
+// --- host -----------------------------------------------------------------------------------------------------------
+
+void give_up(unsigned seed, const char *what, kiln_context *cx, const char *text) {
+  const char *found = kiln_diagnostics_count(cx) ? kiln_diagnostics_get(cx, 0)->text : "";
+  ck_abort_msg("seed %u: %s: %s\n%s", seed, what, found, text);
+}
+
+// --- running ------------------------------------------------------------------------------------------------------
+
+typedef struct buffers {
+  void *in[MOST_BUFFERS], *out[MOST_BUFFERS];
+} buffers;
+
+// With room behind each result that must stay as it is.
+static void fill_buffers(const kiln_module *m, unsigned seed, buffers *b) {
+  *b = (buffers){0};
+  for (size_t i = 0; i < kiln_module_param_leaves(m); i++) {
+    kiln_array_type t;
+    int64_t bytes = kiln_module_param_bytes(m, i);
+    b->in[i] = aligned_alloc(16, ((size_t)bytes + 31) & ~(size_t)15);
+    ck_assert(kiln_module_param_type(m, i, &t));
+    gen_fill(seed * 31u + (unsigned)i, t.dtype, bytes, seed % 2, b->in[i]);
+  }
+  for (size_t i = 0; i < kiln_module_result_count(m); i++) {
+    size_t all = ((size_t)kiln_module_result_bytes(m, i) + 31) & ~(size_t)15;
+    b->out[i] = aligned_alloc(16, all);
+    memset(b->out[i], 0x5a, all);
+  }
+}
+
+static void check_buffers(kiln_context *cx, const kiln_module *m, buffers *b, unsigned seed, const char *where,
+                          const char *text) {
+  for (size_t i = 0; i < kiln_module_result_count(m); i++) {
+    size_t bytes = (size_t)kiln_module_result_bytes(m, i), all = (bytes + 31) & ~(size_t)15;
+    for (size_t k = bytes; k < all; k++)
+      ck_assert_msg(((uint8_t *)b->out[i])[k] == 0x5a, "seed %u writes past result %zu\n%s", seed, i, text);
+  }
+  kiln_mismatch x[MOST_BUFFERS];
+  size_t n = 0;
+  kiln_eval_params ep = {.struct_size = sizeof ep, .threads = 1};
+  if (kiln_module_check(cx, m, (const void *const *)b->in, (const void *const *)b->out, x, MOST_BUFFERS, &n, &ep) !=
+      KILN_OK)
+    give_up(seed, "checking", cx, text);
+  ck_assert_msg(n == 0, "seed %u on %s: result %zu element %lld (%lld differ): found %s, expected %s\n%.3000s", seed,
+                where, x[0].result, (long long)x[0].element, (long long)x[0].count, x[0].found, x[0].expected, text);
+  free_all(b->in);
+  free_all(b->out);
+}
+
+void run_and_check(kiln_context *cx, kiln_module *m, unsigned seed, const char *text) {
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "host"};
+  kiln_artifact *a = NULL;
+  kiln_kernel *k = NULL;
+  buffers b;
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(seed, "compiling for host", cx, text);
+  if (kiln_kernel_load(cx, a, &k) != KILN_OK) give_up(seed, "loading", cx, text);
+  fill_buffers(m, seed, &b);
+  kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1 + seed % 2};
+  if (kiln_kernel_run(cx, k, (const void *const *)b.in, b.out, &rp) != KILN_OK) give_up(seed, "running", cx, text);
+  check_buffers(cx, m, &b, seed, "host", text);
+  kiln_kernel_destroy(&k);
+  kiln_artifact_destroy(&a);
+}
+
+void run_gpu_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text) {
+  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t], .keep = KILN_KEEP_LLVM};
+  kiln_artifact *a = NULL;
+  buffers b;
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(seed, targets[t], cx, text);
+  fill_buffers(m, seed, &b);
+  gpu_ir_run(cx, a, (const void *const *)b.in, b.out, 0);
+  check_buffers(cx, m, &b, seed, targets[t], text);
+  kiln_artifact_destroy(&a);
+}
+
+// --- run-time counts ----------------------------------------------------------------------------------------------
+
+static size_t prefix_bytes(const kiln_slot *s, int64_t count, int64_t whole) {
+  return (size_t)((s->counted ? count : whole) * kiln_dtype_bits(s->type.dtype) + 7) / 8;
+}
+
+static int64_t elements_of(const kiln_slot *s) {
+  int64_t n = 1;
+  for (uint32_t d = 0; d < s->type.rank; d++) n *= s->type.dims[d];
+  return n;
+}
+
+// Runs the first `count` elements alone: what lies behind them is other data, and none of it may be seen or written.
+// The results take the place of the same elements of `b`, which are right for the whole.
+static void run_prefix(kiln_context *cx, const kiln_artifact *a, int64_t count, unsigned seed, buffers *b,
+                       const char *text) {
+  const kiln_manifest *f = kiln_artifact_manifest(a);
+  buffers part = {0};
+  for (size_t i = 0; i < f->parameter_count; i++) {
+    int64_t n = elements_of(&f->slots[i]);
+    size_t all = prefix_bytes(&f->slots[i], n, n), known = prefix_bytes(&f->slots[i], count, n);
+    part.in[i] = aligned_alloc(16, (all + 31) & ~(size_t)15);
+    memset(part.in[i], 0x7b, (all + 31) & ~(size_t)15);
+    memcpy(part.in[i], b->in[i], known);
+  }
+  for (size_t i = 0; i < f->result_count; i++) {
+    const kiln_slot *s = &f->slots[f->parameter_count + i];
+    size_t all = (prefix_bytes(s, elements_of(s), elements_of(s)) + 31) & ~(size_t)15;
+    part.out[i] = aligned_alloc(16, all);
+    memset(part.out[i], 0x5a, all);
+  }
+  kiln_kernel *k = NULL;
+  kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1, .count = count};
+  if (strcmp(f->target, "host") != 0)
+    gpu_ir_run(cx, a, (const void *const *)part.in, part.out, count);
+  else if (kiln_kernel_load(cx, a, &k) != KILN_OK ||
+           kiln_kernel_run(cx, k, (const void *const *)part.in, part.out, &rp) != KILN_OK)
+    give_up(seed, "running a part", cx, text);
+  for (size_t i = 0; i < f->result_count; i++) {
+    const kiln_slot *s = &f->slots[f->parameter_count + i];
+    size_t known = prefix_bytes(s, count, count), all = prefix_bytes(s, elements_of(s), elements_of(s));
+    memcpy(b->out[i], part.out[i], known);
+    for (size_t at = known; at < all; at++)
+      ck_assert_msg(((uint8_t *)part.out[i])[at] == 0x5a, "seed %u writes behind %lld elements of result %zu\n%.3000s",
+                    seed, (long long)count, i, text);
+  }
+  kiln_kernel_destroy(&k);
+  free_all(part.in);
+  free_all(part.out);
+}
+
+bool run_parts_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text) {
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "host"};
+  kiln_artifact *whole = NULL, *part = NULL, *gpu = NULL;
+  kiln_kernel *k = NULL;
+  buffers b;
+  if (kiln_compile(cx, m, &p, &whole) != KILN_OK) give_up(seed, "compiling for host", cx, text);
+  p.max_count = 1 << 22;
+  bool can = kiln_compile(cx, m, &p, &part) == KILN_OK;
+  kiln_diagnostics_clear(cx);
+  if (can) {
+    p.target = targets[t];
+    p.keep = KILN_KEEP_LLVM;
+    if (kiln_compile(cx, m, &p, &gpu) != KILN_OK) give_up(seed, "compiling with a count", cx, text);
+    const kiln_manifest *f = kiln_artifact_manifest(part);
+    int64_t rows = elements_of(&f->slots[f->parameter_count]) / f->count_unit;
+    if (kiln_kernel_load(cx, whole, &k) != KILN_OK) give_up(seed, "loading", cx, text);
+    fill_buffers(m, seed, &b);
+    if (kiln_kernel_run(cx, k, (const void *const *)b.in, b.out, NULL) != KILN_OK) give_up(seed, "running", cx, text);
+    run_prefix(cx, part, (rows + 1) / 2 * f->count_unit, seed, &b, text);
+    run_prefix(cx, gpu, (rows + 2) / 3 * f->count_unit, seed, &b, text);
+    check_buffers(cx, m, &b, seed, "parts", text);
+  }
+  kiln_kernel_destroy(&k);
+  kiln_artifact_destroy(&whole);
+  kiln_artifact_destroy(&part);
+  kiln_artifact_destroy(&gpu);
+  return can;
+}
+
+void batch_add(batch *b, unsigned t, kiln_context *cx, const kiln_module *m, unsigned number, const char *text) {
+  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t]};
+  kiln_artifact *a = NULL;
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(number, targets[t], cx, text);
+  const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, NULL);
+  check_ptx(ptx, number);
+  if (ptxas_path() && kiln_artifact_manifest(a)->launches[0].grid[0]) add_ptx(&b[t], ptx, number);
+  if (b[t].kernels == BATCH) assemble(&b[t], targets[t]);
+  kiln_artifact_destroy(&a);
+}

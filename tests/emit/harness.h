@@ -1,0 +1,39 @@
+// What the tests of whole modules share: running on the host against the evaluator, and assembling PTX in batches.
+#ifndef KL_TEST_HARNESS_H
+#define KL_TEST_HARNESS_H
+
+#include "support/gen.h"
+#include "support/ptxas.h"
+#include <kiln/kiln.h>
+
+enum { TARGETS = 4 };
+extern const char *const targets[TARGETS]; // sm_75, sm_80, sm_90, sm_100
+
+// Kernels of many modules in one PTX text, for one run of ptxas.
+typedef struct batch {
+  kl_sb text;
+  unsigned version; // of the PTX, as 63
+  unsigned kernels, first, last;
+} batch;
+
+void batches_init(batch *b, kiln_context *cx); // TARGETS of them
+void batches_free(batch *b);                   // assembles what is left
+// Compiles `m` for target t, looks the PTX over (no local memory, every float add, sub and mul with its rounding) and
+// takes it into the batch, which is assembled when it is full. `number` tells the kernels of a batch apart.
+void batch_add(batch *b, unsigned t, kiln_context *cx, const kiln_module *m, unsigned number, const char *text);
+
+// Runs `m` on the host with inputs from `seed` (wild ones if it is odd) and fails the test unless the evaluator agrees
+// with every result and nothing is written beside them.
+void run_and_check(kiln_context *cx, kiln_module *m, unsigned seed, const char *text);
+
+// The same for the kernels of target t, thread by thread on this CPU (gpu_ir.h).
+void run_gpu_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text);
+
+// Where the fusion can take its element count at run time: runs the first elements alone, on the host and as target t's
+// kernels, beside other data; they must be the same as in the whole. False where it cannot.
+bool run_parts_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text);
+
+// Fails the running test with the context's first finding.
+void give_up(unsigned number, const char *what, kiln_context *cx, const char *text);
+
+#endif

@@ -1,0 +1,58 @@
+// References for elementary functions, by MPFR.
+#ifndef KL_TEST_MATH_REF_H
+#define KL_TEST_MATH_REF_H
+
+#include "lower/emit/math/math.h"
+#include <math.h>
+#include <mpfr.h>
+
+static const char *const mr_names[KM_FN_COUNT] = {"exp", "exp2", "log", "tanh", "logistic", "erf", "rsqrt"};
+
+// r = fn(x) to the precision of r (but for logistic, whose last bits are not sure).
+static inline void mr_function(km_fn fn, mpfr_t r, mpfr_t x) {
+  switch (fn) {
+  case KM_EXP: mpfr_exp(r, x, MPFR_RNDN); break;
+  case KM_EXP2: mpfr_exp2(r, x, MPFR_RNDN); break;
+  case KM_LOG: mpfr_log(r, x, MPFR_RNDN); break;
+  case KM_TANH: mpfr_tanh(r, x, MPFR_RNDN); break;
+  case KM_ERF: mpfr_erf(r, x, MPFR_RNDN); break;
+  case KM_RSQRT: mpfr_rec_sqrt(r, x, MPFR_RNDN); break;
+  default:
+    mpfr_neg(r, x, MPFR_RNDN);
+    mpfr_exp(r, r, MPFR_RNDN);
+    mpfr_add_ui(r, r, 1, MPFR_RNDN);
+    mpfr_ui_div(r, 1, r, MPFR_RNDN);
+  }
+  if (fn == KM_RSQRT && mpfr_zero_p(x)) mpfr_set_inf(r, mpfr_signbit(x) ? -1 : 1); // as 1 / sqrt(x)
+}
+
+// r rounded to odd in double, so that a rounding to fewer bits sees on which side of its ties r lies.
+static inline double mr_odd_double(mpfr_t r) {
+  double d = mpfr_get_d(r, MPFR_RNDZ);
+  if (!isfinite(d) || mpfr_cmp_d(r, d) == 0) return d;
+  uint64_t b;
+  memcpy(&b, &d, sizeof b);
+  b |= 1;
+  memcpy(&d, &b, sizeof d);
+  return copysign(d, mpfr_sgn(r));
+}
+
+// Patterns of fn on every pattern of `t` (16 bits or fewer), correctly rounded.
+static inline void mr_table(km_fn fn, kl_dtype t, uint32_t *want) {
+  mpfr_t x, r;
+  mpfr_init2(x, 53);
+  mpfr_init2(r, 200);
+  for (uint32_t i = 0; i < 1u << kl_info(t)->bits; i++) {
+    mpfr_set_d(x, kl_float_decode(t, i), MPFR_RNDN);
+    mr_function(fn, r, x);
+    want[i] = (uint32_t)kl_float_encode(t, mr_odd_double(r));
+  }
+  mpfr_clear(x);
+  mpfr_clear(r);
+}
+
+static inline bool mr_same(kl_dtype t, uint32_t a, uint32_t b) {
+  return a == b || (kl_float_is_nan(t, a) && kl_float_is_nan(t, b));
+}
+
+#endif

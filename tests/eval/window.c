@@ -1,0 +1,300 @@
+// reduce-window, select-and-scatter and scan against plain loops over indices of their own.
+#include "support/suite.h"
+#include "run.h"
+
+#define ARGMAX                                                                                                         \
+  "f { a = f32[] parameter(0) i = s32[] parameter(1) b = f32[] parameter(2) j = s32[] parameter(3) "                   \
+  "g = pred[] compare(a, b), direction=GT n = pred[] compare(a, a), direction=NE o = pred[] or(g, n) "                 \
+  "q = pred[] compare(a, b), direction=EQ l = pred[] compare(i, j), direction=LT t = pred[] and(q, l) "                \
+  "k = pred[] or(o, t) v = f32[] select(o, a, b) w = s32[] select(k, i, j) ROOT r = (f32[], s32[]) tuple(v, w) }\n"
+
+// --- windows ------------------------------------------------------------------------------------------------------
+
+typedef struct window {
+  uint32_t rank;
+  int64_t size[4], stride[4], low[4], high[4], base[4], hole[4];
+} window;
+
+static void random_window(window *w, uint32_t rank, bool plain) {
+  w->rank = rank;
+  for (uint32_t d = 0; d < rank; d++) {
+    w->size[d] = between(1, 3);
+    w->stride[d] = between(1, 3);
+    w->low[d] = between(plain ? 0 : -2, plain ? w->size[d] - 1 : 3);
+    w->high[d] = between(plain ? 0 : -2, plain ? w->size[d] - 1 : 3);
+    w->base[d] = plain ? 1 : between(1, 3);
+    w->hole[d] = plain ? 1 : between(1, 2);
+  }
+}
+
+// False if there is no such window, or no place for it.
+static bool window_result(const window *w, const int64_t *dims, int64_t *out) {
+  for (uint32_t d = 0; d < w->rank; d++) {
+    int64_t extent = (dims[d] - 1) * w->base[d] + 1 + w->low[d] + w->high[d], reach = (w->size[d] - 1) * w->hole[d] + 1;
+    if (extent < reach) return false;
+    out[d] = (extent - reach) / w->stride[d] + 1;
+  }
+  return true;
+}
+
+static const char *window_text(const window *w) {
+  static char text[600];
+  int n = sprintf(text, "window={size=%s stride=%s pad=", list_text(w->rank, w->size, "x"),
+                  list_text(w->rank, w->stride, "x"));
+  for (uint32_t d = 0; d < w->rank; d++)
+    n += sprintf(text + n, "%s%lld_%lld", d ? "x" : "", (long long)w->low[d], (long long)w->high[d]);
+  sprintf(text + n, " lhs_dilate=%s rhs_dilate=%s}", list_text(w->rank, w->base, "x"),
+          list_text(w->rank, w->hole, "x"));
+  return text;
+}
+
+// The elements that window `place` sees, in row-major order, found by asking of every element of the dilated and padded
+// array whether it is one.
+static int64_t window_elements(const window *w, const int64_t *dims, const int64_t *place, int64_t *at) {
+  int64_t n = 0, taps = 1, tap[4];
+  for (uint32_t d = 0; d < w->rank; d++) taps *= w->size[d];
+  for (int64_t t = 0; t < taps; t++) {
+    int64_t index[4];
+    bool in = true;
+    unravel(w->rank, w->size, t, tap);
+    for (uint32_t d = 0; d < w->rank; d++) {
+      int64_t p = place[d] * w->stride[d] + tap[d] * w->hole[d] - w->low[d];
+      index[d] = -1;
+      for (int64_t k = 0; k < dims[d]; k++)
+        if (k * w->base[d] == p) index[d] = k;
+      in &= index[d] >= 0;
+    }
+    if (in) at[n++] = linear(w->rank, dims, index);
+  }
+  return n;
+}
+
+START_TEST(reduce_window) {
+  seed = (uint64_t)_i;
+  uint32_t rank = (uint32_t)between(1, 3);
+  int64_t dims[4], places[4];
+  window w;
+  for (uint32_t d = 0; d < rank; d++) dims[d] = between(1, 6);
+  do random_window(&w, rank, false);
+  while (!window_result(&w, dims, places));
+  int op = _i % 5; // the last is no combiner
+  static const char *const reducers[] = {"ROOT r = f32[] add(a, b)", "ROOT r = f32[] maximum(b, a)",
+                                         "ROOT r = f32[] minimum(a, b)", "ROOT r = f32[] multiply(a, b)",
+                                         "c = f32[] constant(2) m = f32[] multiply(a, c) ROOT r = f32[] add(m, b)"};
+  static const double inits[] = {0, -INFINITY, INFINITY, 1, 5};
+  array args[2] = {new_array(KILN_F32, rank, dims), new_scalar(KILN_F32)}, out = new_array(KILN_F32, rank, places);
+  char text[2000];
+  fill_array(&args[0], FILL_SMALL);
+  put(&args[1], 0, 0, kl_float_encode(KILN_F32, inits[op]));
+  sprintf(text,
+          "HloModule m\nf { a = f32[] parameter(0) b = f32[] parameter(1) %s }\nENTRY e { p = %s parameter(0) "
+          "i = f32[] parameter(1) ROOT r = %s reduce-window(p, i), %s, to_apply=f }",
+          reducers[op], type_text(&args[0]), type_text(&out), window_text(&w));
+  run r = evaluate(text, 2, args, true);
+  for (int64_t i = 0; i < out.count; i++) {
+    int64_t at[64], place[4];
+    unravel(rank, places, i, place);
+    int64_t n = window_elements(&w, dims, place, at);
+    double want = inits[op];
+    for (int64_t k = 0; k < n; k++) {
+      double v = value(&args[0], at[k], 0);
+      want = op == 0 ? want + v : op == 1 ? fmax(want, v) : op == 2 ? fmin(want, v) : op == 3 ? want * v : 2 * want + v;
+    }
+    EXPECT(result_value(&r.r[0], r.r[0].data.data, i, 0) == want, "element %d: %g, expected %g\n%s", (int)i,
+           result_value(&r.r[0], r.r[0].data.data, i, 0), want, text);
+  }
+  drop_run(&r);
+  free(args[0].data), free(args[1].data), free(out.data);
+}
+END_TEST
+
+// Variadic, over more lanes than a chunk holds; and a long window of a combiner, more than a chunk.
+START_TEST(reduce_window_long) {
+  const int64_t dims[1] = {1300};
+  array args[2] = {new_array(KILN_F32, 1, dims), new_array(KILN_S32, 1, dims)};
+  fill_array(&args[0], FILL_SMALL);
+  for (int64_t i = 0; i < 1300; i++) put(&args[1], i, 0, (uint64_t)i);
+  run r = evaluate("HloModule m\n" ARGMAX
+                   "ENTRY e { p = f32[1300] parameter(0) q = s32[1300] parameter(1) x = f32[] constant(-inf) "
+                   "y = s32[] constant(-1) ROOT r = (f32[1300], s32[1300]) reduce-window(p, q, x, y), "
+                   "window={size=3 pad=1_1}, to_apply=f }",
+                   2, args, true);
+  for (int64_t i = 0; i < 1300; i++) {
+    int64_t best = i > 0 ? i - 1 : i;
+    for (int64_t k = best + 1; k <= i + 1 && k < 1300; k++)
+      if (value(&args[0], k, 0) > value(&args[0], best, 0)) best = k;
+    EXPECT((int64_t)result_value(&r.r[1], r.r[1].data.data, i, 0) == best, "place of window %d", (int)i);
+  }
+  drop_run(&r);
+  r = evaluate("HloModule m\nf { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+               "ENTRY e { p = f32[1300] parameter(0) x = f32[] constant(0) ROOT r = f32[1300] reduce-window(p, x), "
+               "window={size=1300 pad=1299_0}, to_apply=f }",
+               1, args, true);
+  double sum = 0;
+  for (int64_t i = 0; i < 1300; i++) {
+    sum += value(&args[0], i, 0);
+    EXPECT(result_value(&r.r[0], r.r[0].data.data, i, 0) == sum && r.r[0].lo == r.r[0].data.data, "prefix %d", (int)i);
+  }
+  drop_run(&r);
+  free(args[0].data), free(args[1].data);
+}
+END_TEST
+
+START_TEST(select_and_scatter) {
+  static const char *const directions[] = {"GE", "GT", "LE", "LT"};
+  static const char *const scatters[] = {
+      "ROOT r = f32[] add(a, b)", "ROOT r = f32[] maximum(a, b)",
+      "c = f32[] constant(2) m = f32[] multiply(a, c) ROOT r = f32[] subtract(m, b)"};
+  seed = 77 + (uint64_t)_i;
+  uint32_t rank = (uint32_t)between(1, 3);
+  int64_t dims[4], places[4];
+  window w;
+  for (uint32_t d = 0; d < rank; d++) dims[d] = between(1, 6);
+  do random_window(&w, rank, true);
+  while (!window_result(&w, dims, places));
+  int dir = _i % 4, op = _i % 3;
+  array args[2] = {new_array(KILN_F32, rank, dims), new_array(KILN_F32, rank, places)};
+  char text[2000];
+  fill_array(&args[0], FILL_SMALL);
+  fill_array(&args[1], FILL_SMALL);
+  if (_i % 7 == 0) put(&args[0], 0, 0, kl_float_encode(KILN_F32, NAN));
+  sprintf(
+      text,
+      "HloModule m\ns { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = pred[] compare(a, b), direction=%s }\n"
+      "f { a = f32[] parameter(0) b = f32[] parameter(1) %s }\nENTRY e { p = %s parameter(0) q = %s parameter(1) "
+      "i = f32[] constant(1) ROOT r = %s select-and-scatter(p, q, i), %s, select=s, scatter=f }",
+      directions[dir], scatters[op], type_text(&args[0]), type_text(&args[1]), type_text(&args[0]), window_text(&w));
+  run r = evaluate(text, 2, args, true);
+  double *want = malloc(sizeof *want * (size_t)args[0].count);
+  for (int64_t i = 0; i < args[0].count; i++) want[i] = 1;
+  for (int64_t i = 0; i < args[1].count; i++) {
+    int64_t at[64], place[4];
+    unravel(rank, places, i, place);
+    int64_t n = window_elements(&w, dims, place, at), best = at[0];
+    for (int64_t k = 1; k < n; k++) {
+      double a = value(&args[0], best, 0), b = value(&args[0], at[k], 0);
+      bool keep = dir == 0 ? a >= b : dir == 1 ? a > b : dir == 2 ? a <= b : a < b;
+      if (!keep) best = at[k];
+    }
+    double v = value(&args[1], i, 0);
+    if (n) want[best] = op == 0 ? want[best] + v : op == 1 ? fmax(want[best], v) : 2 * want[best] - v;
+  }
+  for (int64_t i = 0; i < args[0].count; i++)
+    EXPECT(result_value(&r.r[0], r.r[0].data.data, i, 0) == want[i], "element %d: %g, expected %g\n%s", (int)i,
+           result_value(&r.r[0], r.r[0].data.data, i, 0), want[i], text);
+  EXPECT(r.r[0].lo == r.r[0].data.data, "inexact\n%s", text);
+  free(want);
+  drop_run(&r);
+  free(args[0].data), free(args[1].data);
+}
+END_TEST
+
+// A window whose choice rests on an inexact comparison opens what it sees, and nothing else.
+START_TEST(select_uncertain) {
+  const int64_t dims[1] = {4}, two[1] = {2};
+  array args[2] = {new_array(KILN_F32, 1, dims), new_array(KILN_F32, 1, two)};
+  const float x[4] = {1, 1, 1, 2};
+  memcpy(args[0].data, x, sizeof x);
+  run r = evaluate(
+      "HloModule m\ns { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = pred[] compare(a, b), direction=GE }\n"
+      "f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+      "ENTRY e { p = f32[4] parameter(0) q = f32[2] parameter(1) t = f32[4] sine(p) i = f32[] constant(0) "
+      "ROOT r = f32[4] select-and-scatter(t, q, i), window={size=2 stride=2}, select=s, scatter=f }",
+      2, args, true);
+  EXPECT(is_open(&r.r[0], 0) && is_open(&r.r[0], 1) && !is_open(&r.r[0], 2) && !is_open(&r.r[0], 3), "open elements");
+  drop_run(&r);
+  free(args[0].data), free(args[1].data);
+}
+END_TEST
+
+// --- scan ---------------------------------------------------------------------------------------------------------
+
+// A linear recurrence and a running sum, along each dimension and both ways.
+START_TEST(scan) {
+  const int64_t dims[3] = {3, 5, 2};
+  uint32_t dim = (uint32_t)_i % 3;
+  bool reverse = _i / 3 % 2, sums = _i / 6 % 2;
+  int64_t slice[2] = {dims[dim == 0], dims[dim == 2 ? 1 : 2]};
+  array args[3] = {new_array(KILN_F32, 3, dims), new_array(KILN_F32, 3, dims), new_array(KILN_F32, 2, slice)};
+  char text[3000], s[40];
+  for (int k = 0; k < 3; k++) fill_array(&args[k], FILL_SMALL);
+  strcpy(s, type_text(&args[2]));
+  if (sums)
+    sprintf(
+        text,
+        "HloModule m\nf { x = %s parameter(0) c = %s parameter(1) a = %s add(x, c) ROOT t = (%s, %s) tuple(a, a) }\n"
+        "ENTRY e { p = f32[3,5,2] parameter(0) q = f32[3,5,2] parameter(1) i = %s parameter(2) "
+        "ROOT r = (f32[3,5,2], %s) scan(p, i), dimensions={%u}, num_carries=1, is_reverse=%s, "
+        "is_associative=true, to_apply=f }",
+        s, s, s, s, s, s, s, dim, reverse ? "true" : "false");
+  else
+    sprintf(text,
+            "HloModule m\nf { x = %s parameter(0) y = %s parameter(1) c = %s parameter(2) m = %s multiply(x, c) "
+            "a = %s add(m, y) o = %s subtract(a, x) ROOT t = (%s, %s) tuple(o, a) }\n"
+            "ENTRY e { p = f32[3,5,2] parameter(0) q = f32[3,5,2] parameter(1) i = %s parameter(2) "
+            "ROOT r = (f32[3,5,2], %s) scan(p, q, i), dimensions={%u}, num_carries=1, is_reverse=%s, to_apply=f }",
+            s, s, s, s, s, s, s, s, s, s, dim, reverse ? "true" : "false");
+  run r = evaluate(text, 3, args, true);
+  EXPECT(r.r[0].lo == r.r[0].data.data && r.r[1].lo == r.r[1].data.data, "inexact");
+  for (int64_t i = 0; i < args[2].count; i++) {
+    double carry = value(&args[2], i, 0);
+    for (int64_t step = 0; step < dims[dim]; step++) {
+      int64_t index[3], rest[2];
+      unravel(2, slice, i, rest);
+      for (uint32_t d = 0, k = 0; d < 3; d++) index[d] = d == dim ? (reverse ? dims[dim] - 1 - step : step) : rest[k++];
+      int64_t at = linear(3, dims, index);
+      double x = value(&args[0], at, 0), y = value(&args[1], at, 0), out;
+      carry = sums ? x + carry : x * carry + y;
+      out = sums ? carry : carry - x;
+      EXPECT(result_value(&r.r[0], r.r[0].data.data, at, 0) == out, "output %d\n%s", (int)at, text);
+    }
+    EXPECT(result_value(&r.r[1], r.r[1].data.data, i, 0) == carry, "carry %d\n%s", (int)i, text);
+  }
+  drop_run(&r);
+  for (int k = 0; k < 3; k++) free(args[k].data);
+}
+END_TEST
+
+// Only an associative scan may add in another order.
+START_TEST(scan_order) {
+  const int64_t dims[1] = {100};
+  array args[1] = {new_array(KILN_F32, 1, dims)};
+  fill_array(&args[0], FILL_PLAIN);
+  for (int any = 0; any < 2; any++) {
+    char text[1000];
+    sprintf(text,
+            "HloModule m\nf { x = f32[] parameter(0) c = f32[] parameter(1) a = f32[] add(c, x) "
+            "ROOT t = (f32[], f32[]) tuple(a, a) }\nENTRY e { p = f32[100] parameter(0) z = f32[] constant(0) "
+            "ROOT r = (f32[100], f32[]) scan(p, z), dimensions={0}, num_carries=1, is_associative=%s, to_apply=f }",
+            any ? "true" : "false");
+    run r = evaluate(text, 1, args, true);
+    float sum = 0;
+    double terms[100];
+    for (int64_t i = 0; i < 100; i++) {
+      sum += ((float *)args[0].data)[i];
+      terms[i] = value(&args[0], i, 0);
+      double got = any ? random_order(false, KILN_F32, i + 1, terms) : sum;
+      uint64_t bits[2] = {kl_float_encode(KILN_F32, got), 0};
+      EXPECT(kl_result_allows(&r.r[0], i, bits), "prefix %d", (int)i);
+    }
+    EXPECT((r.r[0].lo == r.r[0].data.data) == !any, "exactness");
+    drop_run(&r);
+  }
+  free(args[0].data);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("eval_window");
+  TCase *tc = tcase_create("eval_window");
+  tcase_set_timeout(tc, 0);
+  tcase_add_checked_fixture(tc, make_context, drop_context);
+  tcase_add_loop_test(tc, reduce_window, 0, 150);
+  tcase_add_test(tc, reduce_window_long);
+  tcase_add_loop_test(tc, select_and_scatter, 0, 120);
+  tcase_add_test(tc, select_uncertain);
+  tcase_add_loop_test(tc, scan, 0, 12);
+  tcase_add_test(tc, scan_order);
+  suite_add_tcase(s, tc);
+  return run_suite(s);
+}

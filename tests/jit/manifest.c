@@ -1,0 +1,783 @@
+// The artifact's interface: run-time element counts, parameters by value, shared buffers, launches in order, what a
+// launch checks. Kernels for the GPU run on this CPU through gpu_ir.h, those for the host as always.
+#include "support/context.h"
+#include "support/gpu_ir.h"
+#include "support/ptxas.h"
+#include "base/base.h"
+#include <stdio.h>
+#include <string.h>
+
+static kiln_artifact *compile(const kiln_module *m, kiln_compile_params p, const char *target) {
+  kiln_artifact *a = NULL;
+  p.struct_size = sizeof p;
+  p.target = target;
+  p.keep = KILN_KEEP_LLVM;
+  ck_assert_msg(kiln_compile(cx, m, &p, &a) == KILN_OK, "%s", last_finding());
+  return a;
+}
+
+static void assembles(const kiln_artifact *a) {
+  size_t n;
+  const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, &n);
+  if (!ptxas_path()) return;
+  ptxas_result r = ptxas_run(ptx, n, kiln_artifact_manifest(a)->target);
+  ck_assert_msg(r.ok, "%s\n%s", r.log, ptx);
+}
+
+// --- buffers ------------------------------------------------------------------------------------------------------
+
+enum { MOST = 8, PAD = 64, SENTINEL = 0x5a };
+
+// Buffers of a module's interface, each with room behind it that must stay as it is.
+typedef struct buffers {
+  size_t nparams, nresults;
+  char *param[MOST], *result[MOST];
+  size_t param_bytes[MOST], result_bytes[MOST];
+} buffers;
+
+static char *padded(size_t bytes) {
+  char *p = aligned_alloc(64, (bytes + 2 * PAD) & ~(size_t)63);
+  memset(p, SENTINEL, (bytes + 2 * PAD) & ~(size_t)63);
+  return p;
+}
+
+static buffers make_buffers(const kiln_module *m, uint64_t seed) {
+  buffers b = {.nparams = kiln_module_param_leaves(m), .nresults = kiln_module_result_count(m)};
+  for (size_t i = 0; i < b.nparams; i++) {
+    b.param_bytes[i] = (size_t)kiln_module_param_bytes(m, i);
+    b.param[i] = padded(b.param_bytes[i]);
+    kiln_module_param_fill(m, i, seed, b.param[i]);
+  }
+  for (size_t i = 0; i < b.nresults; i++) {
+    b.result_bytes[i] = (size_t)kiln_module_result_bytes(m, i);
+    b.result[i] = padded(b.result_bytes[i]);
+  }
+  return b;
+}
+
+static void drop_buffers(buffers *b) {
+  for (size_t i = 0; i < b->nparams; i++) free(b->param[i]);
+  for (size_t i = 0; i < b->nresults; i++) free(b->result[i]);
+}
+
+// The evaluator agrees, and nothing is written behind a result. `params`: the parameters as they were.
+static void expect_right(const kiln_module *m, buffers *b, char *const *params, const char *what) {
+  kiln_mismatch x[MOST];
+  size_t n = 0;
+  kiln_eval_params ep = {.struct_size = sizeof ep, .threads = 1};
+  ck_assert_msg(kiln_module_check(cx, m, (const void *const *)params, (const void *const *)b->result, x, MOST, &n,
+                                  &ep) == KILN_OK,
+                "%s: %s", what, last_finding());
+  ck_assert_msg(n == 0, "%s: result %zu element %lld (%lld differ): found %s, expected %s", what, x[0].result,
+                (long long)x[0].element, (long long)x[0].count, x[0].found, x[0].expected);
+  for (size_t i = 0; i < b->nresults; i++)
+    for (size_t k = 0; k < PAD; k++)
+      ck_assert_msg(b->result[i][b->result_bytes[i] + k] == SENTINEL, "%s writes past result %zu", what, i);
+}
+
+static void clear_results(buffers *b) {
+  for (size_t i = 0; i < b->nresults; i++) memset(b->result[i], SENTINEL, b->result_bytes[i]);
+}
+
+// The kernels of both artifacts, one for a GPU and one for the host, are right for values of this seed.
+static void expect_both_right(const kiln_module *m, const kiln_artifact *gpu, const kiln_artifact *host,
+                              uint64_t seed) {
+  buffers b = make_buffers(m, seed);
+  kiln_kernel *k = NULL;
+  gpu_ir_run(cx, gpu, (const void *const *)b.param, (void *const *)b.result, 0);
+  expect_right(m, &b, b.param, "gpu");
+  clear_results(&b);
+  ck_assert_int_eq(kiln_kernel_load(cx, host, &k), KILN_OK);
+  ck_assert_msg(kiln_kernel_run(cx, k, (const void *const *)b.param, (void *const *)b.result, NULL) == KILN_OK, "%s",
+                last_finding());
+  expect_right(m, &b, b.param, "host");
+  kiln_kernel_destroy(&k);
+  drop_buffers(&b);
+}
+
+// --- run-time element counts --------------------------------------------------------------------------------------
+
+// %d is the size of the slowest dimension. `row`: elements of one of it.
+static const struct {
+  const char *name, *text;
+  int row;
+} counted[] = {
+    {"vector", "ENTRY e { x = f32[%d] parameter(0) y = f32[%d] parameter(1) ROOT r = f32[%d] subtract(x, y) }", 1},
+    {"bias",
+     "ENTRY e { x = f32[%d,37] parameter(0) b = f32[37] parameter(1) c = f32[%d,37] broadcast(b), dimensions={1} "
+     "ROOT r = f32[%d,37] add(x, c) }",
+     37},
+    {"scaled by a scalar",
+     "ENTRY e { x = s16[%d,6] parameter(0) n = s16[] parameter(1) c = s16[%d,6] broadcast(n), dimensions={} "
+     "ROOT r = s16[%d,6] multiply(x, c) }",
+     6},
+    {"numbers of rows and columns",
+     "ENTRY e { x = s32[%d,5] parameter(0) i = s32[%d,5] iota(), iota_dimension=0 j = s32[%d,5] iota(), "
+     "iota_dimension=1 t = s32[%d,5] multiply(i, j) ROOT r = s32[%d,5] add(x, t) }",
+     5},
+    {"several results",
+     "ENTRY e { x = f32[%d,3] parameter(0) a = f32[%d,3] negate(x) p = pred[%d,3] compare(a, x), direction=LT "
+     "h = f64[%d,3] convert(x) ROOT r = (f32[%d,3], pred[%d,3], f64[%d,3]) tuple(a, p, h) }",
+     3},
+    {"nibbles", "ENTRY e { x = s4[%d,6] parameter(0) y = s4[%d,6] parameter(1) ROOT r = s4[%d,6] add(x, y) }", 6},
+    {"the slowest dimension is the last one",
+     "ENTRY e { x = f32[7,%d]{0,1} parameter(0) b = f32[7] parameter(1) c = f32[7,%d]{0,1} broadcast(b), "
+     "dimensions={0} "
+     "ROOT r = f32[7,%d]{0,1} maximum(x, c) }",
+     7},
+    {"between scalars",
+     "ENTRY e { x = s32[%d] parameter(0) lo = s32[] constant(-5) hi = s32[] parameter(1) ROOT r = s32[%d] clamp(lo, x, "
+     "hi) }",
+     1},
+    {"rows made of an array that does not grow",
+     "ENTRY e { x = f32[%d,12] parameter(0) w = f32[3,4] parameter(1) t = f32[4,3] transpose(w), dimensions={1,0} "
+     "v = f32[12] reshape(t) c = f32[%d,12] broadcast(v), dimensions={1} ROOT r = f32[%d,12] multiply(x, c) }",
+     12},
+    {"a constant of equal elements",
+     "ENTRY e { x = f32[%d,2] parameter(0) k = f32[] constant(2.5) c = f32[%d,2] broadcast(k), dimensions={} "
+     "ROOT r = f32[%d,2] divide(x, c) }",
+     2},
+    {"a fusion of ENTRY",
+     "f { p = bf16[] parameter(0) q = bf16[%d,9] parameter(1) c = bf16[%d,9] broadcast(p), dimensions={} "
+     "ROOT r = bf16[%d,9] multiply(q, c) }\n"
+     "ENTRY e { x = bf16[%d,9] parameter(0) s = bf16[] parameter(1) ROOT r = bf16[%d,9] fusion(s, x), kind=kLoop, "
+     "calls=f }",
+     9},
+    {"functions", "ENTRY e { x = bf16[%d,8] parameter(0) t = bf16[%d,8] tanh(x) ROOT r = bf16[%d,8] add(t, x) }", 8},
+};
+
+static void spell(char *to, size_t size, const char *text, int rows) {
+  size_t n = (size_t)snprintf(to, size, "HloModule m\n");
+  for (; *text; text++) {
+    if (text[0] == '%' && text[1] == 'd') {
+      n += (size_t)snprintf(to + n, size - n, "%d", rows);
+      text++;
+    } else {
+      to[n++] = *text;
+    }
+  }
+  to[n] = 0;
+}
+
+START_TEST(one_kernel_serves_every_count) {
+  static const int sizes[] = {0, 1, 2, 3, 7, 64, 127, 128, 129, 511, 513, 1000};
+  const kiln_compile_params p = {.max_count = 1 << 20};
+  char text[2000];
+  spell(text, sizeof text, counted[_i].text, 4);
+  kiln_module *four = parse(text);
+  kiln_artifact *host = compile(four, p, "host"), *gpu = compile(four, p, "sm_90");
+  kiln_kernel *k = NULL;
+  ck_assert_msg(kiln_kernel_load(cx, host, &k) == KILN_OK, "%s", last_finding());
+  const kiln_manifest *f = kiln_artifact_manifest(gpu);
+  ck_assert_int_eq(f->count_unit, counted[_i].row);
+  // `grid` is that of the largest count.
+  int64_t block = (int64_t)f->launches[0].lanes * f->launches[0].block[0], whole = f->max_count / block,
+          rest = (int64_t)f->launches[0].rest_lanes * f->launches[0].block[0];
+  ck_assert_int_eq(f->launches[0].grid[0], whole + (f->max_count - whole * block + rest - 1) / rest);
+  assembles(gpu);
+  for (size_t i = 0; i < KL_COUNT(sizes); i++) {
+    spell(text, sizeof text, counted[_i].text, sizes[i]);
+    kiln_module *m = parse(text);
+    buffers b = make_buffers(m, i);
+    kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1 + i % 3, .count = (int64_t)sizes[i] * counted[_i].row};
+    ck_assert_msg(kiln_kernel_run(cx, k, (const void *const *)b.param, (void *const *)b.result, &rp) == KILN_OK, "%s",
+                  last_finding());
+    expect_right(m, &b, b.param, counted[_i].name);
+    clear_results(&b);
+    gpu_ir_run(cx, gpu, (const void *const *)b.param, (void *const *)b.result, rp.count);
+    expect_right(m, &b, b.param, counted[_i].name);
+    drop_buffers(&b);
+    kiln_module_destroy(&m);
+  }
+  kiln_kernel_destroy(&k);
+  kiln_artifact_destroy(&host);
+  kiln_artifact_destroy(&gpu);
+  kiln_module_destroy(&four);
+}
+END_TEST
+
+// Fewer elements at most than a thread takes.
+START_TEST(tiny_counts) {
+  kiln_module *m = parse("HloModule m\nENTRY e { x = f32[3] parameter(0) y = s4[3] parameter(1) f = f32[3] convert(y) "
+                         "ROOT r = f32[3] add(x, f) }");
+  kiln_artifact *host = compile(m, (kiln_compile_params){.max_count = 3}, "host"),
+                *gpu = compile(m, (kiln_compile_params){.max_count = 3}, "sm_80");
+  kiln_kernel *k = NULL;
+  ck_assert_int_eq(kiln_kernel_load(cx, host, &k), KILN_OK);
+  for (int64_t n = 0; n <= 3; n++)
+    for (int on_gpu = 0; on_gpu < 2; on_gpu++) {
+      const float x[4] = {1, 2, 3, 4};
+      const uint8_t y[2] = {0x2f, 0x07}; // -1, 2, 7
+      const float want[4] = {0, 4, 10, -1};
+      float r[4] = {-1, -1, -1, -1};
+      const void *params[] = {x, y};
+      void *results[] = {r};
+      kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1, .count = n};
+      if (on_gpu)
+        gpu_ir_run(cx, gpu, params, results, n);
+      else
+        ck_assert_msg(kiln_kernel_run(cx, k, params, results, &rp) == KILN_OK, "%s", last_finding());
+      for (int64_t i = 0; i < 4; i++) ck_assert_float_eq(r[i], i < n ? want[i] : -1);
+    }
+  // An odd count of nibbles has a last byte.
+  const float x[4] = {0};
+  float r[4];
+  const void *params[] = {x, NULL};
+  void *results[] = {r};
+  kiln_run_params rp = {.struct_size = sizeof rp, .count = 1};
+  ck_assert_int_eq(kiln_kernel_run(cx, k, params, results, &rp), KILN_E_INVALID);
+  ck_assert_msg(strstr(last_finding(), "parameter 1: expected an address, found 0"), "%s", last_finding());
+  kiln_kernel_destroy(&k);
+  kiln_artifact_destroy(&host);
+  kiln_artifact_destroy(&gpu);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+static const struct {
+  const char *text, *message;
+} not_counted[] = {
+    {"ENTRY e { x = f32[4,4] parameter(0) ROOT r = f32[4,4] broadcast(x), dimensions={1,0} }",
+     "broadcast: it takes its size along the results' slowest dimension from its operand"},
+    {"ENTRY e { x = f32[2] parameter(0) t = (f32[2], f32[2]) constant(({1, 2}, {3, 3})) c = f32[2] "
+     "get-tuple-element(t), index=0 ROOT r = f32[2] add(x, c) }",
+     "constant: an array of different values"},
+    {"ENTRY e { x = f32[2] parameter(0) t = (f32[2], f32[1]) constant(({3, 3}, {1})) c = f32[2] "
+     "get-tuple-element(t), index=0 ROOT r = f32[2] add(x, c) }",
+     NULL},
+    {"ENTRY e { x = f32[4,5] parameter(0) ROOT r = f32[5,4] transpose(x), dimensions={1,0} }",
+     "transpose: it is not elementwise along the results' slowest dimension"},
+    {"ENTRY e { x = f32[4,5] parameter(0) ROOT r = f32[4,5] reverse(x), dimensions={0} }",
+     "reverse: it is not elementwise"},
+    {"ENTRY e { x = f32[4,5] parameter(0) y = f32[4,5] slice(x), slice={[0:4],[0:5]} ROOT r = f32[4,5] add(x, y) }",
+     "slice: it is not elementwise"},
+    {"ENTRY e { x = f32[4,5] parameter(0) b = f32[4] parameter(1) c = f32[4,5] broadcast(b), dimensions={0} "
+     "ROOT r = f32[4,5] add(x, c) }",
+     "broadcast: it takes its size along the results' slowest dimension from its operand"},
+    {"ENTRY e { x = f32[2] parameter(0) c = f32[2] constant({1, 2}) ROOT r = f32[2] add(x, c) }",
+     "constant: an array of different values"},
+    {"ENTRY e { x = f32[20] parameter(0) ROOT r = f32[4,5] reshape(x) }", "reshape: it is not elementwise"},
+    {"ENTRY e { x = s4[4,5] parameter(0) ROOT r = s4[4,5] negate(x) }",
+     "rows of 5 elements of 4 bits end inside a byte"},
+    {"ENTRY e { x = f32[] parameter(0) ROOT r = f32[] negate(x) }", "results without dimensions or elements"},
+    {"ENTRY e { x = f32[4,0] parameter(0) ROOT r = f32[4,0] negate(x) }", "results without dimensions or elements"},
+    {"ENTRY e { x = f32[4] parameter(0) y = f32[4] negate(x) z = f32[2,2] reshape(y) ROOT r = (f32[4], f32[2,2]) "
+     "tuple(y, z) }",
+     "results of different shapes or layouts"},
+    {"ENTRY e { x = f32[4]{0} parameter(0) s = f32[] parameter(1) b = f32[1] bitcast(s) n = f32[1] negate(b) "
+     "t = f32[] bitcast(n) c = f32[4] broadcast(t), dimensions={} ROOT r = f32[4] add(x, c) }",
+     NULL},
+    {"f { x = f32[4] parameter(0) ROOT r = f32[4] negate(x) }\nENTRY e { x = f32[4] parameter(0) "
+     "a = f32[4] fusion(x), kind=kLoop, calls=f ROOT b = f32[4] fusion(a), kind=kLoop, calls=f }",
+     "a run-time element count takes one kernel, this module needs 2"},
+};
+
+START_TEST(what_has_no_count_is_refused) {
+  char text[2000];
+  snprintf(text, sizeof text, "HloModule m\n%s", not_counted[_i].text);
+  kiln_module *m = parse(text);
+  kiln_artifact *a = NULL;
+  kiln_compile_params p = {.struct_size = sizeof p, .max_count = 1000};
+  kiln_status st = kiln_compile(cx, m, &p, &a);
+  if (not_counted[_i].message) {
+    ck_assert_int_eq(st, KILN_E_UNSUPPORTED);
+    ck_assert_msg(strstr(last_finding(), not_counted[_i].message) != NULL, "%s", last_finding());
+  } else {
+    ck_assert_msg(st == KILN_OK, "%s", last_finding());
+  }
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+START_TEST(counts_are_checked) {
+  static const struct {
+    int64_t count;
+    const char *message;
+  } rows[] = {
+      {-5, "count is -5: expected a multiple of 5 from 0 to 1000"},
+      {7, "count is 7: expected a multiple of 5"},
+      {1005, "count is 1005: expected a multiple of 5 from 0 to 1000"},
+  };
+  kiln_module *m = parse("HloModule m\nENTRY e { x = f32[4,5] parameter(0) ROOT r = f32[4,5] negate(x) }");
+  kiln_artifact *a = compile(m, (kiln_compile_params){.max_count = 1004}, "host"), *fixed = NULL;
+  kiln_kernel *k = NULL;
+  float in[20] = {0}, out[20];
+  const void *params[] = {in};
+  void *results[] = {out};
+  ck_assert_int_eq(kiln_artifact_manifest(a)->max_count, 1000);
+  ck_assert_int_eq(kiln_kernel_load(cx, a, &k), KILN_OK);
+  for (size_t i = 0; i < KL_COUNT(rows); i++) {
+    kiln_run_params rp = {.struct_size = sizeof rp, .count = rows[i].count};
+    ck_assert_int_eq(kiln_kernel_run(cx, k, params, results, &rp), KILN_E_INVALID);
+    ck_assert_msg(strstr(last_finding(), rows[i].message) != NULL, "%s", last_finding());
+  }
+  kiln_kernel_destroy(&k);
+  fixed = compile(m, (kiln_compile_params){0}, "host");
+  ck_assert_int_eq(kiln_kernel_load(cx, fixed, &k), KILN_OK);
+  kiln_run_params rp = {.struct_size = sizeof rp, .count = 20};
+  ck_assert_int_eq(kiln_kernel_run(cx, k, params, results, &rp), KILN_E_INVALID);
+  ck_assert_msg(strstr(last_finding(), "expected 0, the artifact has a fixed element count") != NULL, "%s",
+                last_finding());
+  kiln_kernel_destroy(&k);
+  kiln_artifact_destroy(&a);
+  kiln_artifact_destroy(&fixed);
+  kiln_compile_params p = {.struct_size = sizeof p, .max_count = 4};
+  ck_assert_int_eq(kiln_compile(cx, m, &p, &a), KILN_E_INVALID);
+  ck_assert_msg(strstr(last_finding(), "max_count is 4: expected at least one row of 5 elements") != NULL, "%s",
+                last_finding());
+  p.max_count = -1;
+  ck_assert_int_eq(kiln_compile(cx, m, &p, &a), KILN_E_INVALID);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+// More elements than 32 bits count.
+START_TEST(huge_counts_take_64_bits) {
+  kiln_module *m = parse("HloModule m\nENTRY e { x = u8[4,5] parameter(0) ROOT r = u8[4,5] not(x) }");
+  kiln_artifact *a = compile(m, (kiln_compile_params){.max_count = 1ll << 33}, "sm_90");
+  ck_assert_int_eq(kiln_artifact_manifest(a)->max_count, (1ll << 33) / 5 * 5);
+  ck_assert_ptr_nonnull(strstr(kiln_artifact_text(a, KILN_TEXT_PTX, NULL), "shr.u64"));
+  assembles(a);
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+// --- by value -----------------------------------------------------------------------------------------------------
+
+static const char *const integers[] = {"pred", "s4", "u4", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"};
+
+START_TEST(integers_go_by_value) {
+  char text[600];
+  const char *t = integers[_i];
+  snprintf(text, sizeof text,
+           "HloModule m\nENTRY e { n = %s[] parameter(0) x = %s[300] parameter(1) f = f32[] parameter(2) "
+           "b = %s[300] broadcast(n), dimensions={} g = f32[300] broadcast(f), dimensions={} "
+           "y = %s[300] xor(x, b) ROOT r = (%s[300], f32[300]) tuple(y, g) }",
+           t, t, t, t, t);
+  kiln_module *m = parse(text);
+  kiln_artifact *a = compile(m, (kiln_compile_params){.scalars_by_value = true}, "sm_80");
+  const kiln_manifest *f = kiln_artifact_manifest(a);
+  ck_assert(f->slots[0].by_value && !f->slots[1].by_value && !f->slots[2].by_value);
+  assembles(a);
+  for (unsigned seed = 0; seed < 8; seed++) {
+    buffers b = make_buffers(m, seed);
+    gpu_ir_run(cx, a, (const void *const *)b.param, (void *const *)b.result, 0);
+    expect_right(m, &b, b.param, t);
+    drop_buffers(&b);
+  }
+  kiln_artifact_destroy(&a);
+  a = compile(m, (kiln_compile_params){.scalars_by_value = true}, "host");
+  ck_assert(!kiln_artifact_manifest(a)->slots[0].by_value);
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+// --- shared buffers -------------------------------------------------------------------------------------------------
+
+static const struct {
+  const char *text;
+  uint32_t parameter, result;
+} in_place[] = {
+    {"ENTRY e { x = f32[1000] parameter(0) y = f32[1000] parameter(1) ROOT r = f32[1000] add(x, y) }", 0, 0},
+    {"ENTRY e { x = f32[1000] parameter(0) y = f32[1000] parameter(1) ROOT r = f32[1000] add(x, y) }", 1, 0},
+    {"ENTRY e { x = f32[777] parameter(0) i = s32[777] bitcast-convert(x) n = f32[777] negate(x) "
+     "ROOT r = (s32[777], f32[777]) tuple(i, n) }",
+     0, 0},
+    {"ENTRY e { x = f32[777] parameter(0) i = s32[777] bitcast-convert(x) n = f32[777] negate(x) "
+     "ROOT r = (s32[777], f32[777]) tuple(i, n) }",
+     0, 1},
+    {"ENTRY e { x = s4[1001] parameter(0) y = s4[1001] parameter(1) ROOT r = s4[1001] add(x, y) }", 1, 0},
+    {"ENTRY e { x = f32[30,30]{0,1} parameter(0) ROOT r = f32[30,30]{0,1} negate(x) }", 0, 0},
+    {"ENTRY e { x = f32[300] parameter(0) y = f32[180] parameter(1) h = f32[120] slice(x), slice={[0:120]} "
+     "ROOT r = f32[300] concatenate(h, y), dimensions={0} }",
+     0, 0},
+    {"ENTRY e { x = f32[300] parameter(0) y = f32[15,20] reshape(x) ROOT r = f32[15,20] negate(y) }", 0, 0},
+    {"f { x = f32[300] parameter(0) y = f32[300] parameter(1) ROOT r = f32[300] multiply(x, y) }\n"
+     "ENTRY e { x = f32[300] parameter(0) ROOT r = f32[300] fusion(x, x), kind=kLoop, calls=f }",
+     0, 0},
+    {"f { x = f32[300] parameter(0) ROOT r = f32[300] negate(x) }\ng { x = f32[300] parameter(0) y = f32[300] "
+     "parameter(1) "
+     "ROOT r = f32[300] add(x, y) }\nENTRY e { x = f32[300] parameter(0) a = f32[300] fusion(x), kind=kLoop, calls=f "
+     "ROOT r = f32[300] fusion(x, a), kind=kLoop, calls=g }",
+     0, 0},
+};
+
+START_TEST(results_may_overwrite_parameters) {
+  char text[2000];
+  snprintf(text, sizeof text, "HloModule m\n%s", in_place[_i].text);
+  kiln_module *m = parse(text);
+  kiln_alias pair = {in_place[_i].parameter, in_place[_i].result};
+  const kiln_compile_params p = {.aliases = &pair, .alias_count = 1};
+  kiln_artifact *host = compile(m, p, "host"), *gpu = compile(m, p, "sm_75");
+  const kiln_manifest *f = kiln_artifact_manifest(gpu);
+  uint32_t result = (uint32_t)f->parameter_count + pair.result;
+  ck_assert_uint_eq(f->slots[pair.parameter].alias, result);
+  ck_assert_uint_eq(f->slots[result].alias, pair.parameter);
+  assembles(gpu);
+  kiln_kernel *k = NULL;
+  ck_assert_int_eq(kiln_kernel_load(cx, host, &k), KILN_OK);
+  for (int on_gpu = 0; on_gpu < 2; on_gpu++) {
+    buffers b = make_buffers(m, 5), as_was = make_buffers(m, 5);
+    char *own = b.result[pair.result];
+    memcpy(own, b.param[pair.parameter], b.result_bytes[pair.result]);
+    char *params[MOST];
+    memcpy(params, b.param, sizeof params);
+    params[pair.parameter] = own;
+    if (on_gpu)
+      gpu_ir_run(cx, gpu, (const void *const *)params, (void *const *)b.result, 0);
+    else
+      ck_assert_msg(kiln_kernel_run(cx, k, (const void *const *)params, (void *const *)b.result, NULL) == KILN_OK, "%s",
+                    last_finding());
+    expect_right(m, &b, as_was.param, on_gpu ? "gpu" : "host");
+    drop_buffers(&b);
+    drop_buffers(&as_was);
+  }
+  kiln_kernel_destroy(&k);
+  kiln_artifact_destroy(&host);
+  kiln_artifact_destroy(&gpu);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+// In place, no element may be taken twice, whatever the count.
+START_TEST(counts_in_place) {
+  static const int sizes[] = {1, 3, 4, 7, 8, 127, 512, 513, 1000};
+  static const char text[] = "ENTRY e { x = s16[%d] parameter(0) k = s16[] constant(3) c = s16[%d] broadcast(k), "
+                             "dimensions={} ROOT r = s16[%d] multiply(x, c) }";
+  const kiln_alias pair = {0, 0};
+  const kiln_compile_params p = {.aliases = &pair, .alias_count = 1, .max_count = 1 << 16};
+  char spelt[600];
+  spell(spelt, sizeof spelt, text, 4);
+  kiln_module *four = parse(spelt);
+  kiln_artifact *host = compile(four, p, "host"), *gpu = compile(four, p, "sm_90");
+  kiln_kernel *k = NULL;
+  ck_assert_int_eq(kiln_kernel_load(cx, host, &k), KILN_OK);
+  for (size_t i = 0; i < 2 * KL_COUNT(sizes); i++) {
+    spell(spelt, sizeof spelt, text, sizes[i / 2]);
+    kiln_module *m = parse(spelt);
+    buffers b = make_buffers(m, i);
+    memcpy(b.result[0], b.param[0], b.result_bytes[0]);
+    const void *in[] = {b.result[0]};
+    kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1, .count = sizes[i / 2]};
+    if (i % 2)
+      gpu_ir_run(cx, gpu, in, (void *const *)b.result, rp.count);
+    else
+      ck_assert_msg(kiln_kernel_run(cx, k, in, (void *const *)b.result, &rp) == KILN_OK, "%s", last_finding());
+    expect_right(m, &b, b.param, i % 2 ? "gpu" : "host");
+    drop_buffers(&b);
+    kiln_module_destroy(&m);
+  }
+  kiln_kernel_destroy(&k);
+  kiln_artifact_destroy(&host);
+  kiln_artifact_destroy(&gpu);
+  kiln_module_destroy(&four);
+}
+END_TEST
+
+static const struct {
+  const char *text;
+  kiln_alias pairs[2];
+  size_t n;
+  kiln_status status;
+  const char *message;
+} no_sharing[] = {
+    {"ENTRY e { x = f32[30,30] parameter(0) ROOT r = f32[30,30] transpose(x), dimensions={1,0} }",
+     {{0, 0}},
+     1,
+     KILN_E_UNSUPPORTED,
+     "parameter 0 and result 0 cannot be the same memory: threads read elements that others overwrite"},
+    {"ENTRY e { x = f32[30] parameter(0) y = f32[30] reverse(x), dimensions={0} ROOT r = f32[30] add(x, y) }",
+     {{0, 0}},
+     1,
+     KILN_E_UNSUPPORTED,
+     "threads read elements that others overwrite"},
+    // the last thread's second nibble does not exist: guarded, it reads the first ones
+    {"ENTRY e { x = s4[1001] parameter(0) y = s4[501] parameter(1) h = s4[500] slice(x), slice={[0:500]} "
+     "ROOT r = s4[1001] concatenate(h, y), dimensions={0} }",
+     {{0, 0}},
+     1,
+     KILN_E_UNSUPPORTED,
+     "threads read elements that others overwrite"},
+    {"ENTRY e { x = f32[30] parameter(0) ROOT r = f64[30] convert(x) }",
+     {{0, 0}},
+     1,
+     KILN_E_UNSUPPORTED,
+     "they differ in size or element width"},
+    {"ENTRY e { x = f32[30] parameter(0) ROOT r = (f32[30], f32[30]) tuple(x, x) }",
+     {{0, 0}, {0, 1}},
+     2,
+     KILN_E_INVALID,
+     "aliases: expected one partner for parameter 0 and result 1, found two"},
+    {"ENTRY e { x = f32[30] parameter(0) ROOT r = f32[30] negate(x) }",
+     {{1, 0}},
+     1,
+     KILN_E_INVALID,
+     "aliases: expected one of 1 parameters and one of 1 results, found 1 and 0"},
+    {"ENTRY e { x = f32[30] parameter(0) ROOT r = f32[30] negate(x) }", {{0, 1}}, 1, KILN_E_INVALID, "found 0 and 1"},
+    {"f { x = f32[300] parameter(0) ROOT r = f32[300] negate(x) }\ng { x = f32[300] parameter(0) y = f32[300] "
+     "parameter(1) "
+     "ROOT r = f32[300] add(x, y) }\nENTRY e { x = f32[300] parameter(0) a = f32[300] fusion(x), kind=kLoop, calls=f "
+     "b = f32[300] fusion(x, a), kind=kLoop, calls=g ROOT r = (f32[300], f32[300]) tuple(a, b) }",
+     {{0, 0}},
+     1,
+     KILN_E_UNSUPPORTED,
+     "kernel 'b_1' reads the parameter after 'a_0' has overwritten it"},
+};
+
+// What the module allows gives way to what the caller demands; a value has no memory.
+START_TEST(pairs_meet) {
+  const kiln_alias demanded = {0, 1}, of_a_value = {0, 0};
+  kiln_module *m =
+      parse("HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }\nENTRY e { x = f32[64] parameter(0) "
+            "a = f32[64] negate(x) b = f32[64] abs(x) ROOT r = (f32[64], f32[64]) tuple(a, b) }");
+  kiln_artifact *a = compile(m, (kiln_compile_params){.aliases = &demanded, .alias_count = 1}, "sm_90");
+  ck_assert_uint_eq(kiln_artifact_manifest(a)->slots[0].alias, 2);
+  ck_assert_uint_eq(kiln_artifact_manifest(a)->slots[1].alias, KILN_NO_SLOT);
+  ck_assert_msg(strstr(last_finding(), "one of them has another partner"), "%s", last_finding());
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+  m = parse("HloModule m\nENTRY e { x = s32[] parameter(0) ROOT r = s32[] negate(x) }");
+  kiln_compile_params p = {.struct_size = sizeof p, .aliases = &of_a_value, .alias_count = 1, .scalars_by_value = true};
+  ck_assert_int_eq(kiln_compile(cx, m, &p, &a), KILN_E_UNSUPPORTED);
+  ck_assert_msg(strstr(last_finding(), "the parameter is passed by value"), "%s", last_finding());
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+// Only arrays share memory.
+START_TEST(aliases_of_tuples) {
+  static const char text[] = "HloModule m, input_output_alias={ {}: (0, {}, %s-alias) }\nENTRY e { "
+                             "x = (f32[64]) parameter(0) y = f32[64] get-tuple-element(x), index=0 n = f32[64] "
+                             "negate(y) ROOT r = (f32[64]) tuple(n) }";
+  for (int must = 0; must < 2; must++) {
+    char spelt[600];
+    kiln_artifact *a = NULL;
+    snprintf(spelt, sizeof spelt, text, must ? "must" : "may");
+    kiln_module *m = parse(spelt);
+    ck_assert_int_eq(kiln_compile(cx, m, NULL, &a), must ? KILN_E_UNSUPPORTED : KILN_OK);
+    ck_assert_msg(strstr(last_finding(), "names a tuple: only arrays share memory"), "%s", last_finding());
+    if (a) ck_assert_uint_eq(kiln_artifact_manifest(a)->slots[0].alias, KILN_NO_SLOT);
+    kiln_artifact_destroy(&a);
+    kiln_module_destroy(&m);
+  }
+}
+END_TEST
+
+START_TEST(what_cannot_be_shared_is_refused) {
+  char text[2000];
+  snprintf(text, sizeof text, "HloModule m\n%s", no_sharing[_i].text);
+  kiln_module *m = parse(text);
+  kiln_compile_params p = {.struct_size = sizeof p, .aliases = no_sharing[_i].pairs, .alias_count = no_sharing[_i].n};
+  kiln_artifact *a = NULL;
+  ck_assert_int_eq(kiln_compile(cx, m, &p, &a), no_sharing[_i].status);
+  ck_assert_msg(strstr(last_finding(), no_sharing[_i].message) != NULL, "%s", last_finding());
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+// A must-alias of the module is refused, a may-alias dropped with a warning; one that can be is declared.
+START_TEST(the_module_declares_aliases) {
+  static const char transposed[] =
+      "HloModule m, input_output_alias={ {}: (0, {}, %s-alias) }\n"
+      "ENTRY e { x = f32[30,30] parameter(0) ROOT r = f32[30,30] transpose(x), dimensions={1,0} }";
+  char text[600];
+  kiln_artifact *a = NULL;
+  snprintf(text, sizeof text, transposed, "must");
+  kiln_module *m = parse(text);
+  ck_assert_int_eq(kiln_compile(cx, m, NULL, &a), KILN_E_UNSUPPORTED);
+  kiln_module_destroy(&m);
+  snprintf(text, sizeof text, transposed, "may");
+  m = parse(text);
+  ck_assert_int_eq(kiln_compile(cx, m, NULL, &a), KILN_OK);
+  ck_assert_msg(
+      strstr(last_finding(), "warning: parameter 0 and result 0 may not be the same memory, as the module allows"),
+      "%s", last_finding());
+  ck_assert_uint_eq(kiln_artifact_manifest(a)->slots[0].alias, KILN_NO_SLOT);
+  ck_assert_ptr_nonnull(strstr(kiln_artifact_text(a, KILN_TEXT_PTX, NULL), "ld.global.nc"));
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+  m = parse("HloModule m, input_output_alias={ {1}: (1, {0}, may-alias) }\nENTRY e { x = f32[64] parameter(0) "
+            "t = (f32[64], f32[64]) parameter(1) y = f32[64] get-tuple-element(t), index=0 z = f32[64] "
+            "get-tuple-element(t), index=1 a = f32[64] add(x, z) b = f32[64] subtract(y, x) "
+            "ROOT r = (f32[64], f32[64]) tuple(a, b) }");
+  ck_assert_msg(kiln_compile(cx, m, NULL, &a) == KILN_OK, "%s", last_finding());
+  const kiln_manifest *f = kiln_artifact_manifest(a);
+  ck_assert_uint_eq(f->slots[1].alias, 4);
+  ck_assert_uint_eq(f->slots[4].alias, 1);
+  ck_assert_uint_eq(f->slots[0].alias, KILN_NO_SLOT);
+  ck_assert_ptr_nonnull(strstr(kiln_artifact_text(a, KILN_TEXT_PTX, NULL), "ld.global.nc"));
+  ck_assert_ptr_nonnull(strstr(kiln_artifact_text(a, KILN_TEXT_PTX, NULL), "ld.global.b32"));
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+// --- several kernels ------------------------------------------------------------------------------------------------
+
+// Scratch memory in between, one result twice, a parameter as a result.
+START_TEST(launches_in_order) {
+  kiln_module *m = parse(
+      "HloModule m\nf { x = f32[300] parameter(0) n = f32[300] negate(x) s = s32[300] bitcast-convert(x) "
+      "ROOT r = (f32[300], s32[300]) tuple(n, s) }\ng { x = s32[300] parameter(0) k = s32[] parameter(1) "
+      "b = s32[300] broadcast(k), dimensions={} ROOT r = s32[300] multiply(x, b) }\nENTRY e { x = f32[300] "
+      "parameter(0) "
+      "k = s32[] parameter(1) a = (f32[300], s32[300]) fusion(x), kind=kLoop, calls=f n = f32[300] "
+      "get-tuple-element(a), index=0 s = s32[300] get-tuple-element(a), index=1 b = s32[300] fusion(s, k), kind=kLoop, "
+      "calls=g ROOT r = (f32[300], s32[300], f32[300], f32[300], s32[]) tuple(n, b, x, n, k) }");
+  for (int by_value = 0; by_value < 2; by_value++) {
+    const kiln_compile_params p = {.scalars_by_value = by_value};
+    kiln_artifact *gpu = compile(m, p, "sm_90"), *host = compile(m, p, "host");
+    const kiln_manifest *f = kiln_artifact_manifest(gpu);
+    ck_assert_uint_eq(f->launch_count, 5); // two fusions, three copies
+    ck_assert_uint_eq(f->scratch_bytes, 1280);
+    ck_assert(f->slots[1].by_value == (by_value != 0));
+    assembles(gpu);
+    expect_both_right(m, gpu, host, 3);
+    kiln_artifact_destroy(&gpu);
+    kiln_artifact_destroy(&host);
+  }
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+// A result that another kernel reads is an address, however small.
+START_TEST(results_go_by_address) {
+  kiln_module *m =
+      parse("HloModule m\nf { x = s32[] parameter(0) ROOT r = s32[] negate(x) }\nENTRY e { x = s32[] "
+            "parameter(0) a = s32[] fusion(x), kind=kLoop, calls=f b = s32[] fusion(a), kind=kLoop, calls=f "
+            "ROOT r = (s32[], s32[]) tuple(a, b) }");
+  kiln_artifact *a = compile(m, (kiln_compile_params){.scalars_by_value = true}, "sm_90");
+  const kiln_manifest *f = kiln_artifact_manifest(a);
+  ck_assert(f->slots[0].by_value && !f->slots[1].by_value && !f->slots[2].by_value);
+  buffers b = make_buffers(m, 1);
+  gpu_ir_run(cx, a, (const void *const *)b.param, (void *const *)b.result, 0);
+  expect_right(m, &b, b.param, "gpu");
+  drop_buffers(&b);
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+// Constants of several arrays, even ones and others.
+START_TEST(tuple_constants) {
+  kiln_module *m =
+      parse("HloModule m\nENTRY e { t = (f32[4], (s32[], s16[3])) constant(({1, 2, 3, 4}, (7, {5, 5, 5}))) "
+            "a = f32[4] get-tuple-element(t), index=0 u = (s32[], s16[3]) get-tuple-element(t), index=1 "
+            "n = s32[] get-tuple-element(u), index=0 h = s16[3] get-tuple-element(u), index=1 "
+            "s = s16[1] slice(h), slice={[1:2]} v = s16[] reshape(s) w = s32[] convert(v) k = s32[] add(n, w) "
+            "f = f32[] convert(k) g = f32[4] broadcast(f), dimensions={} ROOT r = f32[4] multiply(a, g) }");
+  kiln_artifact *gpu = compile(m, (kiln_compile_params){0}, "sm_75"),
+                *host = compile(m, (kiln_compile_params){0}, "host");
+  expect_both_right(m, gpu, host, 1);
+  kiln_artifact_destroy(&gpu);
+  kiln_artifact_destroy(&host);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+START_TEST(programmatic_kernels_wait) {
+  kiln_module *m = parse("HloModule m\nENTRY e { x = f32[300] parameter(0) ROOT r = f32[300] negate(x) }");
+  kiln_artifact *a = compile(m, (kiln_compile_params){.programmatic = true}, "sm_90");
+  const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, NULL), *wait = strstr(ptx, "griddepcontrol.wait;");
+  ck_assert(kiln_artifact_manifest(a)->launches[0].programmatic);
+  ck_assert_ptr_nonnull(wait);
+  ck_assert_ptr_nonnull(strstr(wait, "ld.global")); // nothing is read before
+  ck_assert_ptr_null(strstr(strstr(ptx, ".entry"), "ld.global") < wait ? ptx : NULL);
+  ck_assert_ptr_null(strstr(ptx, "ld.global.nc")); // the kernel before may have written it while this one ran
+  assembles(a);
+  kiln_artifact_destroy(&a);
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "sm_80", .programmatic = true};
+  ck_assert_int_eq(kiln_compile(cx, m, &p, &a), KILN_E_INVALID);
+  ck_assert_msg(strstr(last_finding(), "programmatic launches: expected target sm_90 or newer, found sm_80"), "%s",
+                last_finding());
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+// The device's limits come in with its description.
+START_TEST(a_device_is_a_target) {
+  kiln_module *m = parse("HloModule m\nENTRY e { x = f32[8192] parameter(0) ROOT r = f32[8192] negate(x) }");
+  struct kiln_device_info d = {.struct_size = sizeof d, .target = "sm_100", .multiprocessors = 148};
+  kiln_artifact *a = compile(m, (kiln_compile_params){.device = &d}, NULL),
+                *any = compile(m, (kiln_compile_params){0}, NULL);
+  ck_assert_str_eq(kiln_artifact_manifest(a)->target, "sm_100");
+  ck_assert_str_eq(kiln_artifact_manifest(any)->target, "sm_90");
+  ck_assert_uint_eq(kiln_artifact_manifest(any)->launches[0].lanes, 4);
+  ck_assert_uint_eq(kiln_artifact_manifest(a)->launches[0].lanes, 1); // 64 blocks at most: all of them, one wave
+  kiln_artifact_destroy(&a);
+  kiln_artifact_destroy(&any);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+// --- what a launch checks -------------------------------------------------------------------------------------------
+
+START_TEST(the_host_checks_buffers) {
+  kiln_module *m = parse("HloModule m\nENTRY e { x = f32[16] parameter(0) u = f32[16] parameter(1) "
+                         "ROOT r = f32[16] negate(x) }");
+  kiln_artifact *a = compile(m, (kiln_compile_params){0}, "host");
+  kiln_kernel *k = NULL;
+  _Alignas(16) char memory[256] = {0};
+  const struct {
+    const void *in, *out;
+    const char *message;
+  } rows[] = {
+      {NULL, memory, "parameter 0: expected an address, found 0"},
+      {memory, NULL, "result 0: expected an address, found 0"},
+      {memory + 2, memory + 128, "parameter 0: expected an address that is a multiple of 4, found"},
+      {memory, memory + 129, "result 0: expected an address that is a multiple of 4, found"},
+      {memory, memory, "expected to overlap nothing, found it over parameter 0"},
+      {memory, memory + 60, "expected to overlap nothing, found it over parameter 0"},
+      {memory + 60, memory, "expected to overlap nothing, found it over parameter 0"},
+      {memory, memory + 64, NULL},
+      {memory + 68, memory + 4, NULL},
+  };
+  ck_assert_int_eq(kiln_kernel_load(cx, a, &k), KILN_OK);
+  for (size_t i = 0; i < KL_COUNT(rows); i++) {
+    const void *params[] = {rows[i].in, memory + 192};
+    void *results[] = {(void *)rows[i].out};
+    kiln_status st = kiln_kernel_run(cx, k, params, results, NULL);
+    ck_assert_int_eq(st, rows[i].message ? KILN_E_INVALID : KILN_OK);
+    if (rows[i].message) ck_assert_msg(strstr(last_finding(), rows[i].message) != NULL, "%s", last_finding());
+  }
+  void *const results[] = {memory};
+  ck_assert_int_eq(kiln_kernel_run(cx, k, NULL, results, NULL), KILN_E_INVALID);
+  ck_assert_msg(strstr(last_finding(), "expected 2 parameters and 1 results, found no array of parameters"), "%s",
+                last_finding());
+  ck_assert_int_eq(kiln_kernel_run(cx, k, (const void *const *)results, NULL, NULL), KILN_E_INVALID);
+  ck_assert_msg(strstr(last_finding(), "found no array of results"), "%s", last_finding());
+  kiln_kernel_destroy(&k);
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("manifest");
+  TCase *t = tcase_create("manifest");
+  tcase_set_timeout(t, 0);
+  tcase_add_checked_fixture(t, make_context, drop_context);
+  tcase_add_loop_test(t, one_kernel_serves_every_count, 0, KL_COUNT(counted));
+  tcase_add_loop_test(t, what_has_no_count_is_refused, 0, KL_COUNT(not_counted));
+  tcase_add_test(t, tiny_counts);
+  tcase_add_test(t, counts_are_checked);
+  tcase_add_test(t, huge_counts_take_64_bits);
+  tcase_add_loop_test(t, integers_go_by_value, 0, KL_COUNT(integers));
+  tcase_add_loop_test(t, results_may_overwrite_parameters, 0, KL_COUNT(in_place));
+  tcase_add_loop_test(t, what_cannot_be_shared_is_refused, 0, KL_COUNT(no_sharing));
+  tcase_add_test(t, counts_in_place);
+  tcase_add_test(t, pairs_meet);
+  tcase_add_test(t, aliases_of_tuples);
+  tcase_add_test(t, the_module_declares_aliases);
+  tcase_add_test(t, launches_in_order);
+  tcase_add_test(t, results_go_by_address);
+  tcase_add_test(t, tuple_constants);
+  tcase_add_test(t, programmatic_kernels_wait);
+  tcase_add_test(t, a_device_is_a_target);
+  tcase_add_test(t, the_host_checks_buffers);
+  suite_add_tcase(s, t);
+  return run_suite(s);
+}

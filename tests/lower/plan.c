@@ -1,0 +1,487 @@
+// Plans, without LLVM: index maps against each op's definition, plans executed element by element against a naive
+// reading of the graph, and rows of what a plan must say or why it refuses.
+#include "support/suite.h"
+#include "support/gen.h"
+#include "lower/analysis/index.h"
+#include "lower/choose/choose.h"
+#include "plan_run.h"
+#include "plans.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static kl_ctx *cx;
+static kl_arena arena;
+static const char *about = ""; // what is being planned, for messages
+
+static void open_context(void) {
+  cx = kiln_context_create(NULL);
+  kl_arena_init(&arena, cx);
+}
+static void close_context(void) {
+  kl_arena_free(&arena);
+  kiln_context_destroy(&cx);
+}
+static void fresh_arena(void) {
+  kl_arena_free(&arena);
+  kl_arena_init(&arena, cx);
+}
+
+static const char *last_finding(void) {
+  size_t n = kiln_diagnostics_count(cx);
+  return n ? kiln_diagnostics_get(cx, n - 1)->message : "";
+}
+
+static kiln_module *parse(const char *text) {
+  kiln_module *m = NULL;
+  EXPECT(kiln_module_parse(cx, "test", text, strlen(text), &m) == KILN_OK, "%s\n%s", last_finding(), text);
+  return m;
+}
+
+static const kl_target gpu = {.machine = KL_NVPTX, .sm = 90, .block = 128, .max_bytes = 16};
+static const kl_target host = {.machine = KL_HOST, .block = 1, .max_bytes = 16, .host_lanes = 16};
+
+// --- whole fusions -----------------------------------------------------------------------------------------------
+
+static kiln_status plan(const kiln_module *m, const kl_target *target, uint32_t align, kl_plan **p) {
+  kl_unit *units;
+  uint32_t n;
+  KL_TRY(kl_plan_units(cx, m, NULL, &arena, &units, &n));
+  kl_plan_params params = {.target = *target, .name = "k", .align = align};
+  return kl_plan_make(cx, m, units[0].comp, &params, &arena, p);
+}
+
+static void plan_and_run(const char *text, uint32_t align) {
+  kiln_module *m = parse(text);
+  kl_plan *p;
+  leaves want = {0};
+  for (int h = 0; h < 2; h++) {
+    EXPECT(plan(m, h ? &host : &gpu, align, &p) == KILN_OK, "%s: %s\n%s", about, last_finding(), text);
+    if (!h) want = evaluate_graph(&arena, m, p->comp, number_arguments(&arena, p->comp));
+    run_plan(&arena, p, &want, about);
+    kl_plan_free(p);
+  }
+  kiln_module_destroy(&m);
+  fresh_arena();
+}
+
+START_TEST(random_fusions_take_the_right_elements) {
+  for (unsigned seed = (unsigned)_i; seed < 2000; seed += 10) {
+    gen_source src = {.seed = seed * 0x9e3779b97f4a7c15ull + 5};
+    char name[32];
+    snprintf(name, sizeof name, "seed %u", seed);
+    about = name;
+    kl_sb text;
+    kl_sb_init(&text, cx);
+    gen_fusion(&src, 3 + seed % 23, &text);
+    plan_and_run(text.p, seed % 5 ? 16 : 8);
+    kl_sb_free(&text);
+    about = "";
+  }
+}
+END_TEST
+
+// --- index maps --------------------------------------------------------------------------------------------------
+
+// One op on parameters p0, p1 ...: shapes of the parameters, then the op. With layouts for bitcast.
+static const char *const index_ops[][4] = {
+    {"r = f32[3,4] negate(p0)", "f32[3,4]"},
+    {"r = f32[3,4] add(p0, p1)", "f32[3,4]", "f32[3,4]{0,1}"},
+    {"r = f32[3,4] select(p0, p1, p2)", "pred[3,4]", "f32[3,4]", "f32[3,4]"},
+    {"r = f32[3,4] select(p0, p1, p2)", "pred[]", "f32[3,4]", "f32[3,4]"},
+    {"r = f32[3,4] clamp(p0, p1, p2)", "f32[]", "f32[3,4]", "f32[]"},
+    {"r = s8[3,4] convert(p0)", "f32[3,4]"},
+    {"r = f32[] negate(p0)", "f32[]"},
+    {"r = f32[3,4] broadcast(p0), dimensions={}", "f32[]"},
+    {"r = f32[3,4] broadcast(p0), dimensions={0}", "f32[3]"},
+    {"r = f32[3,4] broadcast(p0), dimensions={1}", "f32[4]"},
+    {"r = f32[2,3,4,5] broadcast(p0), dimensions={1,3}", "f32[3,5]"},
+    {"r = f32[4,3] broadcast(p0), dimensions={1,0}", "f32[3,4]"},
+    {"r = f32[3,1] broadcast(p0), dimensions={1}", "f32[1]"},
+    {"r = f32[6,4] reshape(p0)", "f32[2,3,4]"},
+    {"r = f32[2,3,4] reshape(p0)", "f32[6,4]"},
+    {"r = f32[2,3,4] reshape(p0)", "f32[4,6]{0,1}"},
+    {"r = f32[24] reshape(p0)", "f32[4,1,6]"},
+    {"r = f32[1,4,1,6,1] reshape(p0)", "f32[3,8]"},
+    {"r = f32[] reshape(p0)", "f32[1,1]"},
+    {"r = f32[1] reshape(p0)", "f32[]"},
+    {"r = f32[5,7] reshape(p0)", "f32[7,5]"},
+    {"r = f32[3,5,4] transpose(p0), dimensions={1,2,0}", "f32[4,3,5]"},
+    {"r = f32[5,3,4] transpose(p0), dimensions={2,1,0}", "f32[4,3,5]"},
+    {"r = f32[3,4,2,5] transpose(p0), dimensions={1,3,0,2}", "f32[2,3,5,4]"},
+    {"r = f32[4,3]{1,0} bitcast(p0)", "f32[3,4]{0,1}"},
+    {"r = f32[4,3]{0,1} bitcast(p0)", "f32[3,4]{0,1}"},
+    {"r = f32[2,2,3]{0,2,1} bitcast(p0)", "f32[3,4]{0,1}"},
+    {"r = s32[12] bitcast(p0)", "f32[2,3,2]{1,2,0}"},
+    {"r = f32[6,2]{0,1} bitcast(p0)", "f32[2,3,2]{2,0,1}"},
+    {"r = f32[2,3] slice(p0), slice={[1:3], [0:3]}", "f32[4,3]"},
+    {"r = f32[3,2] slice(p0), slice={[1:9:3], [2:5:2]}", "f32[9,5]"},
+    {"r = f32[1] slice(p0), slice={[6:7:5]}", "f32[7]"},
+    {"r = f32[3] slice(p0), slice={[0:7:3]}", "f32[7]"},
+    {"r = f32[3,4] reverse(p0), dimensions={0}", "f32[3,4]"},
+    {"r = f32[3,4] reverse(p0), dimensions={1,0}", "f32[3,4]"},
+    {"r = f32[3,4] reverse(p0), dimensions={}", "f32[3,4]"},
+    {"r = f32[9,2] concatenate(p0, p1, p2), dimensions={0}", "f32[4,2]", "f32[2,2]", "f32[3,2]"},
+    {"r = f32[2,6] concatenate(p0, p1, p2), dimensions={1}", "f32[2,1]", "f32[2,4]", "f32[2,1]"},
+    {"r = f32[4,2] concatenate(p0), dimensions={0}", "f32[4,2]"},
+    {"r = f32[7,5] pad(p0, p1), padding=1_2x0_1", "f32[4,4]", "f32[]"},
+    {"r = f32[7,10] pad(p0, p1), padding=0_0_1x1_2_1", "f32[4,4]", "f32[]"},
+    {"r = f32[12] pad(p0, p1), padding=-2_1_3", "f32[4]", "f32[]"},
+    {"r = f32[2] pad(p0, p1), padding=-1_-1", "f32[4]", "f32[]"},
+    {"r = f32[4] pad(p0, p1), padding=-2_-1_1", "f32[4]", "f32[]"},
+    {"r = f32[5] pad(p0, p1), padding=7_-12_2", "f32[4]", "f32[]"},
+    {"r = f32[4,4] pad(p0, p1), padding=0_0x0_0", "f32[4,4]", "f32[]"},
+    {"r = f32[3,4] copy(p0)", "f32[3,4]{0,1}"},
+};
+
+static char *module_of(const char *const *params, unsigned n, const char *body) {
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  kl_sb_puts(&b, "HloModule m\nENTRY e {\n");
+  for (unsigned i = 0; i < n && params[i]; i++) kl_sbf(&b, "  p%u = %s parameter(%u)\n", i, params[i], i);
+  kl_sbf(&b, "  ROOT %s\n}\n", body);
+  char *text = kl_strf(&arena, "%s", b.p);
+  kl_sb_free(&b);
+  return text;
+}
+
+// The fingerprint of an operand at a point, by its map; false if a condition fails.
+static bool through_map(kl_exprs *pool, const kl_comp *c, const kl_instr *in, uint32_t operand,
+                        const kl_expr *const *out, const int64_t *at, const leaves *args, uint64_t *x) {
+  kl_index_map map;
+  const kl_shape *os = kl_operand(c, in, operand)->shape;
+  kl_index_operand(pool, c, in, operand, out, &map);
+  EXPECT(map.rank == os->rank, "%s: rank %u", about, map.rank);
+  bool ok = true;
+  for (uint32_t i = 0; i < map.nconditions; i++) {
+    int64_t v = kl_expr_eval(map.conditions[i].expr, at);
+    ok = ok && v >= map.conditions[i].lo && v <= map.conditions[i].hi;
+  }
+  int64_t index[KILN_MAX_RANK];
+  for (uint32_t d = 0; d < map.rank; d++) {
+    index[d] = kl_expr_eval(map.index[d], at);
+    EXPECT(!ok || (index[d] >= 0 && index[d] < os->dims[d]), "%s: dim %u of operand %u at %lld", about, d, operand,
+           (ll)index[d]);
+  }
+  if (ok) *x = args[operand].v[0][at_index(os, index)];
+  return ok;
+}
+
+START_TEST(index_maps_follow_the_definition) {
+  about = index_ops[_i][0];
+  kiln_module *m = parse(module_of(&index_ops[_i][1], 3, about));
+  const kl_comp *c = &m->comp[m->entry];
+  const kl_instr *in = kl_root(c);
+  leaves *args = number_arguments(&arena, c), want = evaluate_graph(&arena, m, c, args);
+  kl_exprs pool;
+  kl_exprs_init(&pool, cx, &arena);
+  const kl_expr *out[KILN_MAX_RANK];
+  for (uint32_t d = 0; d < in->shape->rank; d++) out[d] = kl_expr_var(&pool, (int32_t)d, 0, in->shape->dims[d] - 1);
+  for (int64_t n = 0; n < in->shape->count; n++) {
+    int64_t at[KILN_MAX_RANK];
+    uint64_t x[3] = {0}, got;
+    unsigned nx = 0;
+    index_at(in->shape, n, at);
+    bool choice = in->op == KL_OP_PAD || in->op == KL_OP_CONCATENATE;
+    for (uint32_t i = 0; i < in->noperands; i++) {
+      bool ok = through_map(&pool, c, in, i, out, at, args, &x[nx]);
+      EXPECT(ok || choice, "%s: a condition on operand %u", about, i);
+      EXPECT(!ok || in->op != KL_OP_CONCATENATE || nx == 0, "%s: two operands at %lld", about, (ll)n);
+      nx += ok;
+    }
+    EXPECT(nx, "%s: no operand at %lld", about, (ll)n);
+    bool moves = choice || in->op == KL_OP_COPY || !kl_op_is_elementwise(in->op);
+    got = moves && in->shape->dtype == kl_operand(c, in, 0)->shape->dtype ? x[0] : of_op(in, nx, x);
+    EXPECT(got == want.v[0][n], "%s: element %lld", about, (ll)n);
+  }
+  kl_exprs_free(&pool);
+  kiln_module_destroy(&m);
+  about = "";
+}
+END_TEST
+
+// --- fusions by hand ---------------------------------------------------------------------------------------------
+
+START_TEST(fusions_by_hand) {
+  char name[32];
+  snprintf(name, sizeof name, "fusion %d", _i);
+  about = name;
+  plan_and_run(by_hand[_i], 16);
+  about = "";
+}
+END_TEST
+
+// --- rows --------------------------------------------------------------------------------------------------------
+
+// A row's text is a whole module, or shapes of parameters up to a bar and the root.
+static char *row_text(const char *text) {
+  const char *params[8] = {NULL}, *bar = strchr(text, '|');
+  unsigned n = 0;
+  if (!bar) return kl_strf(&arena, "%s", text);
+  char *list = kl_strf(&arena, "%.*s", (int)(bar - text), text);
+  for (char *p = strtok(list, ";"); p && *p != ' '; p = strtok(NULL, ";")) params[n++] = p;
+  return module_of(params, n, bar + 2);
+}
+
+START_TEST(plan_rows) {
+  about = plan_row[_i].text;
+  kiln_module *m = parse(row_text(about));
+  kl_plan *p;
+  kl_target t = plan_row[_i].machine == 'h' ? host : gpu;
+  EXPECT(plan(m, &t, plan_row[_i].align, &p) == KILN_OK, "%s: %s", about, last_finding());
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  kl_plan_print(&b, p);
+  for (size_t i = 0; i < KL_COUNT(plan_row[_i].says) && plan_row[_i].says[i]; i++) {
+    const char *says = plan_row[_i].says[i];
+    EXPECT(*says == '!' ? !strstr(b.p, says + 1) : strstr(b.p, says) != NULL, "%s\nexpected '%s'\n%s", about, says,
+           b.p);
+  }
+  if (p->count) run_some_threads(&arena, p, about);
+  kl_sb_free(&b);
+  kl_plan_free(p);
+  kiln_module_destroy(&m);
+  about = "";
+}
+END_TEST
+
+START_TEST(refusals) {
+  kiln_module *m = parse(row_text(refused_row[_i].text));
+  for (int h = 0; h < (refused_row[_i].machine == '*' ? 2 : 1); h++) {
+    kl_plan *p;
+    kiln_diagnostics_clear(cx);
+    kiln_status s = plan(m, h ? &host : &gpu, refused_row[_i].align, &p);
+    EXPECT(s == refused_row[_i].status, "%s: status %d: %s", refused_row[_i].text, s, last_finding());
+    EXPECT(strstr(last_finding(), refused_row[_i].why), "%s: %s", refused_row[_i].text, last_finding());
+  }
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+// --- what is too much --------------------------------------------------------------------------------------------
+
+// Terms of an expression and of everything under its floors.
+static uint32_t terms_of(const kl_expr *e) {
+  uint32_t n = e->n;
+  for (uint32_t i = 0; i < e->n; i++) {
+    if (e->terms[i].atom->inner) n += terms_of(e->terms[i].atom->inner);
+  }
+  return n;
+}
+
+static uint32_t largest_index(const kl_plan *p) {
+  uint32_t most = 0;
+  for (size_t i = 0; i < p->exprs.exprs.n; i++) {
+    const kl_expr *e = p->exprs.exprs.p[i];
+    EXPECT(e->size == terms_of(e), "an expression of %u terms counts %u", terms_of(e), e->size);
+    if (e->size > most) most = e->size;
+  }
+  return most;
+}
+
+// Plans a text that the function writes for a size; "" if it is planned, else the reason. Either must be quick.
+static const char *reason(const kl_target *t, void (*write)(kl_sb *, int), int size, uint32_t *largest) {
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  kl_sb_puts(&b, "HloModule m\nENTRY e {\n");
+  write(&b, size);
+  kl_sb_puts(&b, "}\n");
+  kiln_module *m = parse(b.p);
+  kl_plan *p;
+  kiln_diagnostics_clear(cx);
+  clock_t start = clock();
+  kiln_status s = plan(m, t, 0, &p);
+  double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+  EXPECT(seconds < 5, "size %d took %.1f s", size, seconds);
+  EXPECT(s == KILN_OK || s == KILN_E_UNSUPPORTED, "status %d", s);
+  *largest = s == KILN_OK ? largest_index(p) : 0;
+  if (s == KILN_OK) kl_plan_free(p);
+  const char *why = s == KILN_OK ? "" : kl_strf(&arena, "%s", last_finding());
+  kiln_module_destroy(&m);
+  kl_sb_free(&b);
+  return why;
+}
+
+static void many_ops(kl_sb *b, int n) {
+  kl_sb_puts(b, "  x0 = f32[64] parameter(0)\n");
+  for (int i = 1; i <= n; i++) kl_sbf(b, "  %sx%d = f32[64] negate(x%d)\n", i == n ? "ROOT " : "", i, i - 1);
+}
+
+// Level i needs i different elements of the level below it.
+static void many_elements(kl_sb *b, int n) {
+  kl_sbf(b, "  x0 = f32[%d] parameter(0)\n", 64 + n);
+  for (int i = 1; i <= n; i++) {
+    int size = 64 + n - i;
+    kl_sbf(b, "  a%d = f32[%d] slice(x%d), slice={[0:%d]}\n", i, size, i - 1, size);
+    kl_sbf(b, "  b%d = f32[%d] slice(x%d), slice={[1:%d]}\n", i, size, i - 1, size + 1);
+    kl_sbf(b, "  %sx%d = f32[%d] add(a%d, b%d)\n", i == n ? "ROOT " : "", i, size, i, i);
+  }
+}
+
+// Floors in floors: the index doubles with every level.
+static void odd_reshapes(kl_sb *b, int n) {
+  kl_sb_puts(b, "  x0 = f32[5,7] parameter(0)\n");
+  for (int i = 1; i <= n; i++) {
+    kl_sbf(b, "  r%d = f32[7,5] reshape(x%d)\n", i, i - 1);
+    kl_sbf(b, "  %sx%d = f32[5,7] transpose(r%d), dimensions={1,0}\n", i == n ? "ROOT " : "", i, i);
+  }
+}
+
+// The same, needed at two places of every level: twice as many indices, too, where each is twice as long.
+static void odd_reshapes_twice(kl_sb *b, int n) {
+  kl_sb_puts(b, "  x0 = f32[33,65,129] parameter(0)\n");
+  for (int i = 1; i <= n; i++) {
+    kl_sbf(b, "  r%d = f32[129,65,33] reshape(x%d)\n", i, i - 1);
+    kl_sbf(b, "  t%d = f32[33,65,129] transpose(r%d), dimensions={2,1,0}\n", i, i);
+    kl_sbf(b, "  v%d = f32[33,65,129] reverse(x%d), dimensions={0}\n", i, i - 1);
+    kl_sbf(b, "  %sx%d = f32[33,65,129] add(t%d, v%d)\n", i == n ? "ROOT " : "", i, i, i);
+  }
+}
+
+static void large_constant(kl_sb *b, int n) {
+  kl_sbf(b, "  ROOT c = s64[%d] constant({1", n);
+  for (int i = 1; i < n; i++) kl_sb_puts(b, ",0");
+  kl_sb_puts(b, "})\n");
+}
+
+static void equal_constant(kl_sb *b, int n) {
+  kl_sbf(b, "  ROOT c = s64[%d] constant({0", n);
+  for (int i = 1; i < n; i++) kl_sb_puts(b, ",0");
+  kl_sb_puts(b, "})\n");
+}
+
+static void many_parameters(kl_sb *b, int n) {
+  kl_sb_puts(b, "  p0 = f32[] parameter(0)\n");
+  for (int i = 1; i < n; i++) kl_sbf(b, "  p%d = f32[] parameter(%d)\n", i, i);
+  kl_sb_puts(b, "  ROOT r = f32[] negate(p0)\n");
+}
+
+// Bounds of what may be planned; `size` is the longest index of what just fits, 0 if that is not the point.
+static const struct {
+  void (*write)(kl_sb *, int);
+  int fits, does_not;
+  const char *why;
+  uint32_t size;
+} bound[] = {
+    {many_ops, 16000, 16384, "more than 16384 operations per element"},
+    {many_elements, 100, 400, "more than 16384 operations per element"},
+    {odd_reshapes, 9, 11, "an index of this fusion is too complex: too many reshapes of odd sizes in a row", 2000},
+    {odd_reshapes, 9, 500, "an index of this fusion is too complex: too many reshapes of odd sizes in a row", 2000},
+    {odd_reshapes_twice, 5, 14, "an index of this fusion is too complex: too many reshapes of odd sizes in a row",
+     2000},
+    {odd_reshapes_twice, 5, 500, "an index of this fusion is too complex: too many reshapes of odd sizes in a row",
+     2000},
+    {large_constant, 131072, 131073, "constant of 1048584 bytes: at most 1 MiB"},
+    {equal_constant, 131073, 0, ""},
+    {many_parameters, 4094, 4096, "4097 parameters and results"},
+};
+
+START_TEST(bounds) {
+  for (int h = 0; h < 2; h++) {
+    const kl_target *t = h ? &host : &gpu;
+    uint32_t largest;
+    const char *why = reason(t, bound[_i].write, bound[_i].fits, &largest);
+    EXPECT(*why == 0, "%s", why);
+    EXPECT(largest >= bound[_i].size, "the longest index has %u terms", largest);
+    if (!bound[_i].does_not || (h && bound[_i].write == many_parameters)) continue;
+    why = reason(t, bound[_i].write, bound[_i].does_not, &largest);
+    EXPECT(strstr(why, bound[_i].why), "'%s'", why);
+    fresh_arena();
+  }
+}
+END_TEST
+
+// Lanes halve where lanes times instructions exceed 8192, down to two.
+START_TEST(long_bodies_get_fewer_lanes) {
+  static const struct {
+    int ops;
+    uint32_t lanes;
+  } row[] = {{511, 16}, {512, 8}, {1023, 8}, {1024, 4}, {2048, 2}, {10000, 2}};
+  for (size_t i = 0; i < KL_COUNT(row); i++) {
+    kl_sb b;
+    kl_plan *p;
+    kl_sb_init(&b, cx);
+    kl_sb_puts(&b, "HloModule m\nENTRY e {\n");
+    many_ops(&b, row[i].ops);
+    kl_sb_puts(&b, "}\n");
+    kiln_module *m = parse(b.p);
+    EXPECT(plan(m, &host, 0, &p) == KILN_OK, "%s", last_finding());
+    EXPECT(p->main.lanes == row[i].lanes, "%d operations on %u lanes", row[i].ops, p->main.lanes);
+    kl_plan_free(p);
+    kiln_module_destroy(&m);
+    kl_sb_free(&b);
+  }
+}
+END_TEST
+
+// --- units and names ---------------------------------------------------------------------------------------------
+
+static const char two_fusions[] = "HloModule m\nf {\n  p = f32[4] parameter(0)\n  ROOT x = f32[4] negate(p)\n}\n"
+                                  "g {\n  p = f32[4] parameter(0)\n  ROOT x = f32[4] frobnicate(p)\n}\n"
+                                  "ENTRY e {\n  p = f32[4] parameter(0)\n  a = f32[4] fusion(p), kind=kLoop, calls=f\n"
+                                  "  b = f32[4] fusion(a), kind=kLoop, calls=g\n  t = (f32[4], f32[4]) tuple(a, b)\n"
+                                  "  ROOT r = f32[4] get-tuple-element(t), index=1\n}\n";
+
+START_TEST(units) {
+  kiln_module *m = parse(two_fusions), *plain = parse("HloModule m\nENTRY e {\n  ROOT p = f32[4] parameter(0)\n}\n");
+  kl_unit *u;
+  uint32_t n;
+  EXPECT(kl_plan_units(cx, m, NULL, &arena, &u, &n) == KILN_OK && n == 2, "%s", last_finding());
+  EXPECT(kl_str_is(kl_symbol_text(&m->names, u[0].from->name), "a") && u[0].comp == &m->comp[u[0].from->called[0]],
+         "first");
+  EXPECT(kl_str_is(kl_symbol_text(&m->names, u[1].from->name), "b") && u[1].comp == &m->comp[u[1].from->called[0]],
+         "second");
+  EXPECT(kl_plan_units(cx, m, "b", &arena, &u, &n) == KILN_OK && n == 1 && u[0].comp == &m->comp[u[0].from->called[0]],
+         "one");
+  EXPECT(kl_str_is(kl_symbol_text(&m->names, u[0].from->name), "b"), "the one named");
+  EXPECT(kl_plan_units(cx, m, "t", &arena, &u, &n) == KILN_E_INVALID, "not a fusion");
+  EXPECT(strcmp(last_finding(), "no fusion named 't' in ENTRY") == 0, "%s", last_finding());
+  EXPECT(kl_plan_units(cx, plain, NULL, &arena, &u, &n) == KILN_OK && n == 1, "ENTRY itself");
+  EXPECT(u[0].comp == &plain->comp[plain->entry] && !u[0].from, "ENTRY itself");
+  EXPECT(kl_plan_units(cx, plain, "p", &arena, &u, &n) == KILN_E_INVALID, "no fusion");
+  EXPECT(strcmp(last_finding(), "no fusion named 'p': ENTRY calls no fusion") == 0, "%s", last_finding());
+  kiln_module_destroy(&m);
+  kiln_module_destroy(&plain);
+}
+END_TEST
+
+START_TEST(kernel_names) {
+  static const char *const row[][2] = {
+      {"fusion", "fusion"},
+      {"loop_fusion.1", "loop_fusion_1"},
+      {"a-b%c$\xc3\xa9", "a_b_c___"},
+      {"1x", "kiln_1x"},
+      {"", "kiln_"},
+      {"_x", "_x"},
+      {"_", "kiln__"},
+      {"WARP_SZ", "kiln_WARP_SZ"},
+  };
+  kiln_module *m = parse("HloModule m\nENTRY e {\n  ROOT p = f32[4] parameter(0)\n}\n");
+  for (size_t i = 0; i < KL_COUNT(row); i++) {
+    kl_plan_params params = {.target = gpu, .name = row[i][0]};
+    kl_plan *p;
+    EXPECT(kl_plan_make(cx, m, &m->comp[m->entry], &params, &arena, &p) == KILN_OK, "%s", last_finding());
+    EXPECT(strcmp(p->name, row[i][1]) == 0, "'%s' becomes '%s'", row[i][0], p->name);
+    kl_plan_free(p);
+  }
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("plan");
+  TCase *c = tcase_create("plan");
+  tcase_add_checked_fixture(c, open_context, close_context);
+  tcase_set_timeout(c, 60);
+  tcase_add_loop_test(c, random_fusions_take_the_right_elements, 0, 10);
+  tcase_add_loop_test(c, index_maps_follow_the_definition, 0, KL_COUNT(index_ops));
+  tcase_add_loop_test(c, fusions_by_hand, 0, KL_COUNT(by_hand));
+  tcase_add_loop_test(c, plan_rows, 0, KL_COUNT(plan_row));
+  tcase_add_loop_test(c, refusals, 0, KL_COUNT(refused_row));
+  tcase_add_loop_test(c, bounds, 0, KL_COUNT(bound));
+  tcase_add_test(c, long_bodies_get_fewer_lanes);
+  tcase_add_test(c, units);
+  tcase_add_test(c, kernel_names);
+  suite_add_tcase(s, c);
+  return run_suite(s);
+}

@@ -1,0 +1,287 @@
+// What plans must say, why they are refused, and fusions to run. Included once, by plan.c.
+#ifndef KL_TEST_PLANS_H
+#define KL_TEST_PLANS_H
+// clang-format off
+
+// Text: parameters' shapes, a bar, the root; or a whole module. says: parts of the printed plan; "!": must not occur.
+static const struct {
+  char machine; // 'g' GPU, 'h' host
+  uint32_t align; // of the arguments, 0 for the default
+  const char *text;
+  const char *says[6];
+} plan_row[] = {
+  // 16 bytes a thread whatever the type
+  {'g', 0, "f32[1048576] | r = f32[1048576] negate(p0)", {"grid 2048 (2048 without bounds checks), block 128, 32-bit", "262144 threads x 4 lanes", "load s0[t * 4] contiguous x4 (16-byte accesses)", "to s1[t * 4] contiguous x4 (16-byte accesses)", "!tail"}},
+  {'g', 0, "f64[1048576] | r = f64[1048576] negate(p0)", {"524288 threads x 2 lanes", "load s0[t * 2] contiguous x2 (16-byte accesses)", "to s1[t * 2] contiguous x2 (16-byte accesses)"}},
+  {'g', 0, "bf16[1048576] | r = bf16[1048576] negate(p0)", {"131072 threads x 8 lanes", "load s0[t * 8] contiguous x8 (16-byte accesses)", "to s1[t * 8] contiguous x8 (16-byte accesses)"}},
+  {'g', 0, "f16[1048576] | r = f16[1048576] negate(p0)", {"131072 threads x 8 lanes", "load s0[t * 8] contiguous x8 (16-byte accesses)"}},
+  {'g', 0, "s8[1048576] | r = s8[1048576] negate(p0)", {"65536 threads x 16 lanes", "load s0[t * 16] contiguous x16 (16-byte accesses)", "to s1[t * 16] contiguous x16 (16-byte accesses)"}},
+  {'g', 0, "f8e5m2[1048576] | r = f8e5m2[1048576] negate(p0)", {"load s0[t * 16] contiguous x16 (16-byte accesses)"}},
+  {'g', 0, "pred[1048576] | r = pred[1048576] not(p0)", {"load s0[t * 16] contiguous x16 (16-byte accesses)"}},
+  {'g', 0, "s4[1048576] | r = s4[1048576] negate(p0)", {"32768 threads x 32 lanes", "load s0[t * 32] contiguous x32 (16-byte accesses)", "to s1[t * 32] contiguous x32 (16-byte accesses)"}},
+  {'g', 0, "s2[1048576] | r = s2[1048576] negate(p0)", {"16384 threads x 64 lanes", "load s0[t * 64] contiguous x64 (16-byte accesses)", "to s1[t * 64] contiguous x64 (16-byte accesses)"}},
+  {'g', 0, "c64[1048576] | r = c64[1048576] negate(p0)", {"524288 threads x 2 lanes", "load s0[t * 2] contiguous x2 (16-byte accesses)"}},
+  {'g', 0, "c128[1048576] | r = c128[1048576] negate(p0)", {"1048576 threads x 1 lanes", "load s0[t]  ;", "to s1[t]\n"}},
+  {'g', 0, "s8[1048576] | r = f32[1048576] convert(p0)", {"65536 threads x 16 lanes", "load s0[t * 16] contiguous x16 (16-byte accesses)", "to s1[t * 16] contiguous x16 (16-byte accesses)"}},
+  {'h', 0, "f32[1048576] | r = f32[1048576] negate(p0)", {", host, 32-bit", "65536 threads x 16 lanes", "load s0[t * 16] contiguous x16", "!grid", "!tail"}},
+  {'h', 0, "s4[1048576] | r = s4[1048576] negate(p0)", {"65536 threads x 16 lanes", "load s0[t * 16] contiguous x16 (8-byte accesses)"}},
+  // the arguments' own alignment
+  {'g', 4, "f32[65536] | r = f32[65536] negate(p0)", {"aligned to 4\n", "load s0[t * 4] contiguous x4 (4-byte accesses)", "to s1[t * 4] contiguous x4 (4-byte accesses)"}},
+  {'g', 8, "f32[65536] | r = f32[65536] negate(p0)", {"aligned to 8\n", "load s0[t * 4] contiguous x4 (8-byte accesses)"}},
+  {'g', 256, "f32[65536] | r = f32[65536] negate(p0)", {"aligned to 256\n", "load s0[t * 4] contiguous x4 (16-byte accesses)"}},
+  {'g', 1, "s4[65536] | r = s4[65536] negate(p0)", {"load s0[t * 32] contiguous x32 (1-byte accesses)"}},
+  // the rest behind whole blocks
+  {'g', 0, "f32[1000] | r = f32[1000] negate(p0)", {"grid 5 (1 without bounds checks)", "main: 128 threads x 4 lanes from element 0", "tail: 488 threads x 1 lanes from element 512", "load s0[t + 512]  ;", "!g0"}},
+  {'g', 0, "f32[515] | r = f32[515] negate(p0)", {"grid 2 (1 without bounds checks)", "tail: 3 threads x 1 lanes from element 512"}},
+  {'h', 0, "f32[515] | r = f32[515] negate(p0)", {"main: 32 threads x 16 lanes from element 0", "tail: 3 threads x 1 lanes from element 512"}},
+  {'g', 0, "s4[1025] | r = s4[1025] negate(p0)", {"grid 5 (0 without bounds checks)", "tail: 513 threads x 2 lanes from element 0", "g0 = 0 <= t * 2 + lane <= 1024 (same for 1 lanes)", "load s0[t * 2], 2 chunks if g0", "to s1[t * 2] contiguous x2 (1-byte accesses) keeping g0", "!main"}},
+  {'g', 0, "f32[] | r = f32[] negate(p0)", {"grid 1 (0 without bounds checks)", "tail: 1 threads x 1 lanes", "load s0[0]  ;", "to s1[0]\n"}},
+  {'h', 0, "f32[] | r = f32[] negate(p0)", {"tail: 1 threads x 1 lanes", "load s0[0]  ;"}},
+  {'g', 0, "f32[0] | r = f32[0] negate(p0)", {"over 0 elements, grid 0 (0 without", "!main", "!tail"}},
+  {'h', 0, "f32[7,0] | r = f32[7,0] negate(p0)", {"over 0 elements", "!main", "!tail"}},
+  // the same order in memory is no index arithmetic, whatever the shape
+  {'g', 0, "f32[700,5,2] | r = f32[700,5,2] negate(p0)", {"load s0[t * 4] contiguous x4 (16-byte accesses)"}},
+  {'g', 0, "f32[700,5,2]{0,2,1} | r = f32[700,5,2]{0,2,1} negate(p0)", {"load s0[t * 4] contiguous x4 (16-byte accesses)", "load s0[t + 6656]  ;"}},
+  {'g', 0, "f32[512,1024] | r = f32[1024,512]{0,1} transpose(p0), dimensions={1,0}", {"load s0[t * 4] contiguous x4 (16-byte accesses)"}},
+  {'g', 0, "f32[35,6,64] | r = f32[64,210] reshape(p0)", {"load s0[t * 4] contiguous x4 (16-byte accesses)"}},
+  {'g', 0, "f32[128,128]{0,1};s8[16384] | r = (f32[128,128]{0,1}, s8[16384]) tuple(p0, p1)", {"grid 8 ", "1024 threads x 16 lanes", "load s0[t * 16] contiguous x16 (16-byte accesses)", "load s1[t * 16] contiguous x16 (16-byte accesses)", "to s2[t * 16] contiguous x16", "to s3[t * 16] contiguous x16"}},
+  // lanes for the narrowest array, if it is not small, and 128 bytes of the widest
+  {'g', 0, "s2[65536] | r = f64[65536] convert(p0)", {"4096 threads x 16 lanes", "load s0[t * 16] contiguous x16 (4-byte accesses)"}},
+  {'g', 0, "HloModule m\nENTRY e {\n  p = s8[32768] parameter(0)\n  b = s8[32768,2] broadcast(p), dimensions={0}\n  ROOT r = f32[32768,2] convert(b)\n}\n", {"4096 threads x 16 lanes"}},
+  {'g', 0, "HloModule m\nENTRY e {\n  p = s8[4096] parameter(0)\n  b = s8[4096,16] broadcast(p), dimensions={0}\n  ROOT r = f32[4096,16] convert(b)\n}\n", {"16384 threads x 4 lanes"}},
+  // rows and columns broadcast, of even and odd length
+  {'g', 0, "f32[64] | r = f32[4096,64] broadcast(p0), dimensions={1}", {"load s0[t * 4 - (t floordiv 16) * 64] contiguous x4 (16-byte accesses)"}},
+  {'g', 0, "f32[63] | r = f32[4096,63] broadcast(p0), dimensions={1}", {"load s0[t * 4 - ((t * 4) floordiv 63) * 63], 4 chunks"}},
+  {'g', 0, "f32[4096] | r = f32[4096,64] broadcast(p0), dimensions={0}", {"load s0[t floordiv 16] broadcast x4"}},
+  {'g', 0, "f32[4096] | r = f32[4096,63] broadcast(p0), dimensions={0}", {"load s0[(t * 4) floordiv 63], 4 chunks"}},
+  {'g', 0, "f32[4096] | r = f32[4096,2] broadcast(p0), dimensions={0}", {"load s0[t * 2] broadcast x2, 2 chunks"}},
+  {'g', 0, "f32[] | r = f32[4096] broadcast(p0), dimensions={}", {"load s0[0] broadcast x4"}},
+  // transposes
+  {'g', 0, "f32[512,1024] | r = f32[1024,512] transpose(p0), dimensions={1,0}", {"load s0[t * 4096 - (t floordiv 128) * 524287] stride 1024 x4"}},
+  {'g', 0, "f32[1024,512]{0,1} | r = f32[1024,512] copy(p0)", {"load s0[t * 4096 - (t floordiv 128) * 524287] stride 1024 x4"}},
+  {'g', 0, "f32[512,64,4] | r = f32[64,512,4] transpose(p0), dimensions={1,0,2}", {"] contiguous x4 (16-byte accesses)  ; p0"}},
+  {'g', 0, "bf16[512,64,4] | r = bf16[64,512,4] transpose(p0), dimensions={1,0,2}", {"] contiguous x4 (8-byte accesses), 2 chunks  ; p0"}},
+  // reversed
+  {'g', 0, "f32[65536] | r = f32[65536] reverse(p0), dimensions={0}", {"load s0[-t * 4 + 65532] contiguous x4 (16-byte accesses) reversed"}},
+  {'h', 0, "f32[65536] | r = f32[65536] reverse(p0), dimensions={0}", {"load s0[-t * 16 + 65520] contiguous x16 (16-byte accesses) reversed"}},
+  {'g', 0, "s4[65536] | r = s4[65536] reverse(p0), dimensions={0}", {"load s0[-t * 32 + 65504] contiguous x32 (16-byte accesses) reversed"}},
+  // slices, aligned and not
+  {'g', 0, "f32[65540] | r = f32[65536] slice(p0), slice={[4:65540]}", {"load s0[t * 4 + 4] contiguous x4 (16-byte accesses)"}},
+  {'g', 0, "f32[65540] | r = f32[65536] slice(p0), slice={[2:65538]}", {"load s0[t * 4 + 2] contiguous x4 (8-byte accesses)"}},
+  {'g', 0, "f32[65540] | r = f32[65536] slice(p0), slice={[1:65537]}", {"load s0[t * 4 + 1] contiguous x4 (4-byte accesses)"}},
+  {'g', 0, "bf16[65540] | r = bf16[65536] slice(p0), slice={[1:65537]}", {"load s0[t * 8 + 1] contiguous x8 (2-byte accesses)"}},
+  {'g', 0, "bf16[65544] | r = bf16[65536] slice(p0), slice={[6:65542]}", {"load s0[t * 8 + 6] contiguous x8 (4-byte accesses)"}},
+  {'g', 0, "s4[65540] | r = s4[65536] slice(p0), slice={[2:65538]}", {"load s0[t * 32 + 2] contiguous x32 (1-byte accesses)"}},
+  {'g', 0, "s4[65540] | r = s4[65536] slice(p0), slice={[1:65537]}", {"load s0[t * 32 + 1], 32 chunks"}},
+  {'g', 0, "f32[262144] | r = f32[65536] slice(p0), slice={[1:262144:4]}", {"load s0[t * 16 + 1] stride 4 x4"}},
+  // guards
+  {'g', 0, "f32[65536];f32[] | r = f32[65544] pad(p0, p1), padding=4_4", {"g0 = 0 <= t * 4 + lane - 4 <= 65535 (same for 4 lanes)", "load s0[t * 4 - 4] contiguous x4 (16-byte accesses) if g0", "choose(g0 ? v0, v1)", "!g1"}},
+  {'g', 0, "f32[65536];f32[] | r = f32[65540] pad(p0, p1), padding=2_2", {"(same for 2 lanes)", "load s0[t * 4 - 2] contiguous x2 (8-byte accesses), 2 chunks if g0", "!g1"}},
+  {'g', 0, "f32[65536];f32[] | r = f32[131071] pad(p0, p1), padding=0_0_1", {"g0 = 0 <= lane - (lane floordiv 2) * 2 <= 0 (same for 1 lanes)", "load s0[t * 2] broadcast x2, 2 chunks  ;", "!if g0"}},
+  {'g', 0, "f32[65536];f32[] | r = f32[65532] pad(p0, p1), padding=-2_-2", {"load s0[t * 4 + 2] contiguous x4 (8-byte accesses)  ;", "!g0", "!choose"}},
+  {'g', 0, "f32[4,4096];f32[8,4096] | r = f32[12,4096] concatenate(p0, p1), dimensions={0}", {"g0 = 0 <= t floordiv 1024 <= 3 (same for 4 lanes)", "load s0[t * 4] contiguous x4 (16-byte accesses) if g0", "load s1[t * 4 - 16384] contiguous x4 (16-byte accesses) if g1", "choose(g0 ? v0, v1)", "!g2"}},
+  {'g', 0, "f32[4096,6];f32[4096,10] | r = f32[4096,16] concatenate(p0, p1), dimensions={1}", {"] contiguous x2 (8-byte accesses), 2 chunks if g0", "] contiguous x2 (8-byte accesses), 2 chunks if g1", "(same for 2 lanes)", "!g2"}},
+  {'g', 0, "f32[4096,8];f32[4096,0];f32[4096,8] | r = f32[4096,16] concatenate(p0, p1, p2), dimensions={1}", {"load s0", "!load s1", "load s2", "!g2"}},
+  // parts of bytes are not read as a whole, wherever they start
+  {'g', 0, "HloModule m\nENTRY e {\n  p = s2[4096,4] parameter(0)\n  x = s2[4096,2] slice(p), slice={[0:4096], [0:2]}\n  ROOT r = f32[4096,2] convert(x)\n}\n", {"32 lanes", ", 32 chunks  ; p", "!load s0[t * 64] contiguous"}},
+  // both bodies read one constant
+  {'g', 0, "HloModule m\nENTRY e {\n  c = f32[3] constant({1, 2, 3})\n  ROOT r = f32[1000,3] broadcast(c), dimensions={1}\n}\n", {"main", "tail", "s1: constant f32[3]", "!s2"}},
+  // the same element twice is one load
+  {'g', 0, "f32[4096] | r = f32[4096] add(p0, p0)", {"v1 = f32 add(v0, v0)"}},
+  // 32 bits until they end
+  {'g', 0, "s8[2147483647] | r = s8[2147483647] not(p0)", {"32-bit indices"}},
+  {'g', 0, "s8[2147483648] | r = s8[2147483648] not(p0)", {"32-bit indices", "grid 1048576 (1048576 without"}},
+  {'h', 0, "s8[2147483649] | r = s8[2147483649] not(p0)", {"64-bit indices", "from element 2147483648", "load s0[2147483648]  ;"}},
+  {'g', 0, "s8[3000000000] | r = s8[3000000000] not(p0)", {"64-bit indices", "grid 1464855 (1464843 without", "187499904 threads x 16 lanes", "1536 threads x 1 lanes from element 2999998464", "load s0[t * 16] contiguous x16 (16-byte accesses)"}},
+  {'g', 0, "s8[1500000000,2] | r = s8[3000000000] reshape(p0)", {"64-bit indices", "load s0[t * 16] contiguous x16 (16-byte accesses)"}},
+  {'g', 0, "s8[3000000000] | r = s8[16] slice(p0), slice={[2999999984:3000000000]}", {"64-bit indices", "load s0[t + 2999999984]"}},
+  {'g', 0, "s8[3000000000] | r = s8[16] slice(p0), slice={[2147483632:2147483648]}", {"32-bit indices", "load s0[t + 2147483632]"}},
+  // only what stands under a floor is too large
+  {'g', 0, "HloModule m\nENTRY e {\n  p = s8[131072] parameter(0)\n  b = s8[131072,1048577] broadcast(p), dimensions={0}\n  x = s8[137439084544] reshape(b)\n  ROOT r = s8[131073] slice(x), slice={[0:137439084544:1048573]}\n}\n", {"64-bit indices", "load s0[t * 15 + (t * 1048513) floordiv 1048577]"}},
+};
+
+static const struct {
+  char machine; // '*' both
+  uint32_t align;
+  const char *text;
+  kiln_status status;
+  const char *why;
+} refused_row[] = {
+  {'*', 0, "f32[8,128]{1,0:T(8,128)} | r = f32[8,128] negate(p0)", KILN_E_UNSUPPORTED, "tiled layouts are not supported yet"},
+  {'*', 0, "f32[8,128] | r = f32[8,128]{1,0:T(8,128)} negate(p0)", KILN_E_UNSUPPORTED, "tiled layouts are not supported yet"},
+  {'*', 0, "f32[8]{0:L(16)} | r = f32[8] negate(p0)", KILN_E_UNSUPPORTED, "layouts with tail padding are not supported yet"},
+  {'*', 0, "s4[8]{0:E(8)} | r = s4[8] negate(p0)", KILN_E_UNSUPPORTED, "a layout with E(8): s4 elements take 4 bits"},
+  {'*', 0, "f32[<=8] | r = f32[<=8] negate(p0)", KILN_E_UNSUPPORTED, "dimension 0 is dynamic (<=8): only static sizes are compiled"},
+  {'*', 0, "f32[2,<=8] | r = f32[2,<=8] negate(p0)", KILN_E_UNSUPPORTED, "dimension 1 is dynamic (<=8): only static sizes are compiled"},
+  {'*', 0, "f32[4] | r = f32[4] frobnicate(p0)", KILN_E_UNSUPPORTED, "frobnicate is not supported yet"},
+  {'*', 0, "HloModule m\nENTRY e {\n  p = f32[4] parameter(0)\n  x = f32[4] frobnicate(p)\n  ROOT r = f32[4] negate(x)\n}\n", KILN_E_UNSUPPORTED, "frobnicate is not supported yet"},
+  {'*', 0, "HloModule m\nf {\n  p = f32[4] parameter(0)\n  ROOT x = f32[4] frobnicate(p)\n}\nENTRY e {\n  p = f32[4] parameter(0)\n  ROOT r = f32[4] fusion(p), kind=kLoop, calls=f\n}\n", KILN_E_UNSUPPORTED, "frobnicate is not supported yet"},
+  {'*', 0, "HloModule m\nf {\n  p = f32[4] parameter(0)\n  ROOT x = f32[4] negate(p)\n}\nENTRY e {\n  p = f32[4] parameter(0)\n  g = f32[4] fusion(p), kind=kLoop, calls=f\n  ROOT r = f32[4] abs(g)\n}\n", KILN_E_UNSUPPORTED, "abs beside a fusion in ENTRY"},
+  {'*', 0, "HloModule m\nf {\n  p = f32[4] parameter(0)\n  ROOT x = f32[4] negate(p)\n}\nENTRY e {\n  p = f32[4] parameter(0)\n  g = f32[4] fusion(p), kind=kLoop, calls=f\n  ROOT r = f32[4] frobnicate(g)\n}\n", KILN_E_UNSUPPORTED, "frobnicate is not supported yet"},
+  {'*', 0, "f32[4] | r = f32[4] sine(p0)", KILN_E_UNSUPPORTED, "sine on f32 is evaluated but not compiled yet"},
+  {'*', 0, "f64[4];f64[4] | r = f64[4] atan2(p0, p1)", KILN_E_UNSUPPORTED, "atan2 on f64 is evaluated but not compiled yet"},
+  {'*', 0, "c64[4] | r = c64[4] exponential(p0)", KILN_E_UNSUPPORTED, "exponential on c64 is evaluated but not compiled yet"},
+  {'*', 0, "c64[4] | r = c64[4] sign(p0)", KILN_E_UNSUPPORTED, "sign on c64 is evaluated but not compiled yet"},
+  {'*', 0, "f32[4];f32[5] | r = (f32[4], f32[5]) tuple(p0, p1)", KILN_E_UNSUPPORTED, "results of different sizes (4 and 5 elements)"},
+  {'*', 0, "f32[4];token[] | r = f32[4] negate(p0)", KILN_E_UNSUPPORTED, "parameter of type token cannot be part of a kernel"},
+  {'*', 2, "f32[4] | r = f32[4] negate(p0)", KILN_E_INVALID, "arguments are declared aligned to 2 bytes: f32 needs 4"},
+  {'*', 4, "f32[4] | r = f64[4] convert(p0)", KILN_E_INVALID, "arguments are declared aligned to 4 bytes: f64 needs 8"},
+  {'*', 4, "c128[4] | r = c128[4] negate(p0)", KILN_E_INVALID, "arguments are declared aligned to 4 bytes: c128 needs 8"},
+  {'*', 0, "HloModule m\nENTRY e {\n  i = s8[576460752303423488] iota(), iota_dimension=0\n  x = s8[2,288230376151711744] reshape(i)\n  z = s8[] parameter(0)\n  ROOT r = s8[112,4] pad(x, z), padding=100_10x0_-288230376151711740\n}\n", KILN_E_UNSUPPORTED, "an index of this fusion does not fit 64 bits"},
+  {'*', 0, "f32[2,3];f32[3,4] | r = f32[2,4] dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}", KILN_E_UNSUPPORTED, "dot is evaluated but not compiled yet"},
+  {'g', 0, "s8[8796093022208] | r = s8[8796093022208] not(p0)", KILN_E_UNSUPPORTED, "8796093022208 elements need 4294967296 blocks: a grid has at most 2^31-1"},
+};
+
+// Fusions to run in full.
+static const char *const by_hand[] = {
+  // calls of calls, tuples in and out
+  "HloModule m\n"
+  "half {\n"
+  "  a = f32[6,4] parameter(0)\n"
+  "  b = f32[4,6] parameter(1)\n"
+  "  t = f32[6,4] transpose(b), dimensions={1,0}\n"
+  "  s = f32[6,4] add(a, t)\n"
+  "  ROOT r = (f32[6,4], f32[4,6]) tuple(s, b)\n"
+  "}\n"
+  "fused {\n"
+  "  p = (f32[6,4], (f32[4,6], s32[24])) parameter(0)\n"
+  "  x = f32[6,4] get-tuple-element(p), index=0\n"
+  "  q = (f32[4,6], s32[24]) get-tuple-element(p), index=1\n"
+  "  y = f32[4,6] get-tuple-element(q), index=0\n"
+  "  k = s32[24] get-tuple-element(q), index=1\n"
+  "  c = (f32[6,4], f32[4,6]) call(x, y), to_apply=half\n"
+  "  u = f32[6,4] get-tuple-element(c), index=0\n"
+  "  v = f32[4,6] get-tuple-element(c), index=1\n"
+  "  d = (f32[6,4], f32[4,6]) call(u, v), to_apply=half\n"
+  "  w = f32[6,4] get-tuple-element(d), index=0\n"
+  "  rk = s32[24] reverse(k), dimensions={0}\n"
+  "  g = (s32[24], f32[4,6]) tuple(rk, v)\n"
+  "  ROOT r = (f32[6,4], (s32[24], f32[4,6])) tuple(w, g)\n"
+  "}\n",
+  // constants in memory: both bodies, sub-byte, complex, read in another order
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = s4[5,7] parameter(0)\n"
+  "  c = s4[5] constant({1, -2, 3, -4, 5})\n"
+  "  b = s4[5,7] broadcast(c), dimensions={0}\n"
+  "  ROOT r = s4[5,7] add(p, b)\n"
+  "}\n",
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = c64[3,600] parameter(0)\n"
+  "  c = c64[3]{0} constant({(1, 2), (3, 4), (5, 6)})\n"
+  "  v = c64[3] reverse(c), dimensions={0}\n"
+  "  b = c64[3,600] broadcast(v), dimensions={0}\n"
+  "  ROOT r = c64[3,600] add(p, b)\n"
+  "}\n",
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = f32[600,2,3] parameter(0)\n"
+  "  c = f32[2,3]{0,1} constant({{1, 2, 3}, {4, 5, 6}})\n"
+  "  b = f32[600,2,3] broadcast(c), dimensions={1,2}\n"
+  "  ROOT r = f32[600,2,3] add(p, b)\n"
+  "}\n",
+  // constants that are not the same everywhere, if only by a sign
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  c = s32[5] constant({1, 1, 1, 1, 2})\n"
+  "  z = f32[3] constant({0, -0, 0})\n"
+  "  a = s32[5,3] broadcast(c), dimensions={0}\n"
+  "  b = f32[5,3] broadcast(z), dimensions={1}\n"
+  "  ROOT r = (s32[5,3], f32[5,3]) tuple(a, b)\n"
+  "}\n",
+  // guards that change at an odd lane, read backwards
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = f32[1023] parameter(0)\n"
+  "  z = f32[] constant(7)\n"
+  "  a = f32[1024] pad(p, z), padding=1_0\n"
+  "  b = f32[1024] pad(p, z), padding=0_1\n"
+  "  v = f32[1024] reverse(a), dimensions={0}\n"
+  "  w = f32[1024] reverse(b), dimensions={0}\n"
+  "  ROOT r = f32[1024] add(v, w)\n"
+  "}\n",
+  // pads and concatenates inside each other, off-guard loads from small arrays
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = s8[3] parameter(0)\n"
+  "  q = s8[2000] parameter(1)\n"
+  "  z = s8[] constant(7)\n"
+  "  a = s8[2000] pad(p, z), padding=16_1981\n"
+  "  ROOT r = s8[2000] add(a, q)\n"
+  "}\n",
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = f32[40,60] parameter(0)\n"
+  "  z = f32[] constant(7)\n"
+  "  a = f32[44,68] pad(p, z), padding=2_2x4_4\n"
+  "  n = f32[44,68] negate(a)\n"
+  "  b = f32[88,68] concatenate(n, a), dimensions={0}\n"
+  "  c = f32[88,136] concatenate(b, b), dimensions={1}\n"
+  "  v = f32[88,136] reverse(c), dimensions={1}\n"
+  "  ROOT r = f32[93,141] pad(v, z), padding=1_4x4_1\n"
+  "}\n",
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = bf16[9,16] parameter(0)\n"
+  "  q = bf16[9,5] parameter(1)\n"
+  "  o = bf16[9,0] parameter(2)\n"
+  "  a = bf16[9,42] concatenate(q, o, p, p, q), dimensions={1}\n"
+  "  ROOT r = bf16[42,9] transpose(a), dimensions={1,0}\n"
+  "}\n",
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = f32[0,4] parameter(0)\n"
+  "  z = f32[] parameter(1)\n"
+  "  ROOT r = f32[3,6] pad(p, z), padding=1_2x1_1\n"
+  "}\n",
+  // roots of several widths and layouts over one domain
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = s2[37,9] parameter(0)\n"
+  "  q = f64[9,37]{0,1} parameter(1)\n"
+  "  t = s2[9,37] transpose(p), dimensions={1,0}\n"
+  "  u = f64[37,9] transpose(q), dimensions={1,0}\n"
+  "  k = u4[37,9] iota(), iota_dimension=1\n"
+  "  c = u4[333] reshape(k)\n"
+  "  ROOT r = (s2[9,37]{0,1}, f64[37,9], u4[333]) tuple(t, u, c)\n"
+  "}\n",
+  // joined and taken apart
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = u8[50,4] parameter(0)\n"
+  "  q = u64[50] parameter(1)\n"
+  "  a = f32[50] bitcast-convert(p)\n"
+  "  b = u16[50,4] bitcast-convert(q)\n"
+  "  v = u16[50,4] reverse(b), dimensions={1}\n"
+  "  w = u64[50] bitcast-convert(v)\n"
+  "  s = s32[50] bitcast-convert(a)\n"
+  "  ROOT r = (s32[50], u64[50]) tuple(s, w)\n"
+  "}\n",
+  // strides in lanes, rank 0, one element
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = f32[4096,4] parameter(0)\n"
+  "  a = f32[4096,1] slice(p), slice={[0:4096], [2:3]}\n"
+  "  ROOT r = f32[4096] reshape(a)\n"
+  "}\n",
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = s8[4096] parameter(0)\n"
+  "  a = s8[1365] slice(p), slice={[1:4096:3]}\n"
+  "  v = s8[1365] reverse(a), dimensions={0}\n"
+  "  ROOT r = s8[1365] negate(v)\n"
+  "}\n",
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = f32[] parameter(0)\n"
+  "  ROOT r = f32[] negate(p)\n"
+  "}\n",
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = s4[1] parameter(0)\n"
+  "  ROOT r = s4[1] negate(p)\n"
+  "}\n",
+};
+
+#endif
