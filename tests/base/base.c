@@ -506,22 +506,8 @@ START_TEST(findings_survive_short_memory) {
 END_TEST
 
 int main(void) {
-  const struct {
-    const char *name;
-    const TTest *tests[8];
-  } topics[] = {
-      {"memory", {context_life, context_frees_its_slot, plain_blocks, arena_blocks, memory_runs_out, growable_arrays}},
-      {"strings", {text_builder, interning, hashing}},
-      {"diagnostics",
-       {pictures_of_places, long_lines_show_a_window, findings_without_a_place, many_findings,
-        findings_survive_short_memory}},
-  };
-  Suite *s = suite_create("base");
-  for (size_t i = 0; i < KL_COUNT(topics); i++) {
-    TCase *c = tcase_create(topics[i].name);
-    tcase_set_timeout(c, 60);
-    for (size_t k = 0; k < KL_COUNT(topics[i].tests) && topics[i].tests[k]; k++) tcase_add_test(c, topics[i].tests[k]);
-    suite_add_tcase(s, c);
-  }
-  return run_suite(s);
+  return RUN_TESTS("base", NO_FRAME, {context_life}, {context_frees_its_slot}, {plain_blocks}, {arena_blocks},
+                   {memory_runs_out}, {growable_arrays}, {text_builder}, {interning}, {hashing}, {pictures_of_places},
+                   {long_lines_show_a_window}, {findings_without_a_place}, {many_findings},
+                   {findings_survive_short_memory});
 }

@@ -288,20 +288,6 @@ START_TEST(locale_and_rounding_mode_do_not_matter) {
 END_TEST
 
 int main(void) {
-  const struct {
-    const char *name;
-    const TTest *tests[8];
-  } topics[] = {
-      {"text", {number_texts, shortest_round_trip}},
-      {"numbers", {text_to_double, odd_rounds_once, text_to_integer}},
-      {"surroundings", {locale_and_rounding_mode_do_not_matter}},
-  };
-  Suite *s = suite_create("numtext");
-  for (size_t i = 0; i < KL_COUNT(topics); i++) {
-    TCase *c = tcase_create(topics[i].name);
-    tcase_set_timeout(c, 60);
-    for (size_t k = 0; k < KL_COUNT(topics[i].tests) && topics[i].tests[k]; k++) tcase_add_test(c, topics[i].tests[k]);
-    suite_add_tcase(s, c);
-  }
-  return run_suite(s);
+  return RUN_TESTS("numtext", NO_FRAME, {number_texts}, {shortest_round_trip}, {text_to_double}, {odd_rounds_once},
+                   {text_to_integer}, {locale_and_rounding_mode_do_not_matter});
 }

@@ -66,11 +66,5 @@ START_TEST(enough_take_a_count) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("fusions");
-  TCase *tc = tcase_create("random");
-  tcase_set_timeout(tc, 0);
-  tcase_add_loop_test(tc, random_fusions, 0, SLICES);
-  tcase_add_test(tc, enough_take_a_count);
-  suite_add_tcase(s, tc);
-  return run_suite(s);
+  return RUN_TESTS("fusions", NO_FRAME, {random_fusions, SLICES}, {enough_take_a_count});
 }

@@ -220,15 +220,6 @@ START_TEST(deterministic) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("gelu");
-  TCase *tc = tcase_create("gelu");
-  tcase_set_timeout(tc, 0);
-  tcase_add_test(tc, all_inputs_on_host);
-  tcase_add_loop_test(tc, cost, 0, TARGETS);
-  tcase_add_loop_test(tc, version_floor, 0, 14);
-  tcase_add_loop_test(tc, unknown_targets, 0, 11);
-  tcase_add_loop_test(tc, declared_alignment, 0, 12);
-  tcase_add_loop_test(tc, deterministic, 0, 4);
-  suite_add_tcase(s, tc);
-  return run_suite(s);
+  return RUN_TESTS("gelu", NO_FRAME, {all_inputs_on_host}, {cost, TARGETS}, {version_floor, 14}, {unknown_targets, 11},
+                   {declared_alignment, 12}, {deterministic, 4});
 }

@@ -496,21 +496,10 @@ START_TEST(ptx_of_pairs) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("math");
-  TCase *c = tcase_create("math");
-  tcase_set_timeout(c, 0);
-  tcase_add_unchecked_fixture(c, open_jit, close_jit);
-  tcase_add_loop_test(c, narrow_types_are_correctly_rounded, 0, KL_COUNT(narrow));
-  tcase_add_loop_test(c, approximate_instructions_change_no_bf16_result, 0, KL_COUNT(narrow));
-  tcase_add_loop_test(c, f32_within_its_bound, 0, KM_FN_COUNT);
-  tcase_add_loop_test(c, f64_within_its_bound, 0, KM_FN_COUNT);
-  tcase_add_loop_test(c, corners_are_exact, 0, KL_COUNT(corners));
-  tcase_add_loop_test(c, nan_stays_nan, 0, KM_FN_COUNT);
-  tcase_add_loop_test(c, lanes_do_not_matter, 0, KM_FN_COUNT);
-  tcase_add_loop_test(c, fmod_is_exact, 0, KL_COUNT(pair_lanes));
-  tcase_add_test(c, hypot_within_its_bound);
-  tcase_add_loop_test(c, ptx_is_exact, 0, KM_FN_COUNT);
-  tcase_add_loop_test(c, ptx_of_pairs, 0, 4);
-  suite_add_tcase(s, c);
-  return run_suite(s);
+  return RUN_TESTS("math", ONCE(open_jit, close_jit), {narrow_types_are_correctly_rounded, KL_COUNT(narrow)},
+                   {approximate_instructions_change_no_bf16_result, KL_COUNT(narrow)},
+                   {f32_within_its_bound, KM_FN_COUNT}, {f64_within_its_bound, KM_FN_COUNT},
+                   {corners_are_exact, KL_COUNT(corners)}, {nan_stays_nan, KM_FN_COUNT},
+                   {lanes_do_not_matter, KM_FN_COUNT}, {fmod_is_exact, KL_COUNT(pair_lanes)}, {hypot_within_its_bound},
+                   {ptx_is_exact, KM_FN_COUNT}, {ptx_of_pairs, 4});
 }

@@ -222,15 +222,7 @@ START_TEST(ptx_converts) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("narrow");
-  TCase *c = tcase_create("narrow");
-  tcase_set_timeout(c, 0);
-  tcase_add_unchecked_fixture(c, open_jit, close_jit);
-  tcase_add_loop_test(c, patterns_have_their_values, 0, KL_COUNT(formats));
-  tcase_add_loop_test(c, rounding_is_to_nearest, 0, KL_COUNT(formats));
-  tcase_add_loop_test(c, f64_is_rounded_once, 0, KL_COUNT(formats));
-  tcase_add_test(c, odd_is_odd);
-  tcase_add_loop_test(c, ptx_converts, 0, KL_COUNT(formats));
-  suite_add_tcase(s, c);
-  return run_suite(s);
+  return RUN_TESTS("narrow", ONCE(open_jit, close_jit), {patterns_have_their_values, KL_COUNT(formats)},
+                   {rounding_is_to_nearest, KL_COUNT(formats)}, {f64_is_rounded_once, KL_COUNT(formats)}, {odd_is_odd},
+                   {ptx_converts, KL_COUNT(formats)});
 }

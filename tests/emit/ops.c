@@ -162,12 +162,6 @@ START_TEST(all_16_bit_inputs) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("ops");
-  TCase *tc = tcase_create("ops");
-  tcase_set_timeout(tc, 0);
-  tcase_add_loop_test(tc, every_op, 1, KILN_DTYPE_COUNT);
-  tcase_add_loop_test(tc, every_convert, 1, KILN_DTYPE_COUNT);
-  tcase_add_loop_test(tc, all_16_bit_inputs, 0, 2 * (int)KL_COUNT(elementary));
-  suite_add_tcase(s, tc);
-  return run_suite(s);
+  return RUN_TESTS("ops", NO_FRAME, {every_op, KILN_DTYPE_COUNT - 1, 1}, {every_convert, KILN_DTYPE_COUNT - 1, 1},
+                   {all_16_bit_inputs, 2 * (int)KL_COUNT(elementary)});
 }

@@ -313,13 +313,7 @@ START_TEST(memory_is_given_back) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("eval_composite");
-  TCase *t = tcase_create("cases");
-  tcase_set_timeout(t, 0);
-  tcase_add_checked_fixture(t, make_context, drop_context);
-  tcase_add_loop_test(t, computed_cases, 0, (int)KL_COUNT(files));
-  tcase_add_loop_test(t, undetermined_ops_are_refused, 0, (int)KL_COUNT(refused));
-  tcase_add_loop_test(t, memory_is_given_back, 0, (int)KL_COUNT(large));
-  suite_add_tcase(s, t);
-  return run_suite(s);
+  return RUN_TESTS("eval_composite", EACH(make_context, drop_context), {computed_cases, (int)KL_COUNT(files)},
+                   {undetermined_ops_are_refused, (int)KL_COUNT(refused)},
+                   {memory_is_given_back, (int)KL_COUNT(large)});
 }

@@ -504,26 +504,8 @@ START_TEST(fills) {
 }
 END_TEST
 
-static Suite *suite(void) {
-  Suite *s = suite_create("eval_control");
-  TCase *t = tcase_create("all");
-  tcase_add_checked_fixture(t, make_context, drop_context);
-  tcase_set_timeout(t, 60);
-  tcase_add_loop_test(t, values, 0, KL_COUNT(programs));
-  tcase_add_test(t, constants_stay);
-  tcase_add_loop_test(t, refuses, 0, KL_COUNT(refusals));
-  tcase_add_test(t, unneeded);
-  tcase_add_loop_test(t, deep_calls, 0, 2);
-  tcase_add_loop_test(t, uncertain_loop, 0, 2);
-  tcase_add_test(t, loops_write_in_place);
-  tcase_add_test(t, loops_do_not_grow);
-  tcase_add_loop_test(t, failing_allocations, 0, 2);
-  tcase_add_test(t, tuple_buffers);
-  tcase_add_test(t, fills);
-  suite_add_tcase(s, t);
-  return s;
-}
-
 int main(void) {
-  return run_suite(suite());
+  return RUN_TESTS("eval_control", EACH(make_context, drop_context), {values, KL_COUNT(programs)}, {constants_stay},
+                   {refuses, KL_COUNT(refusals)}, {unneeded}, {deep_calls, 2}, {uncertain_loop, 2},
+                   {loops_write_in_place}, {loops_do_not_grow}, {failing_allocations, 2}, {tuple_buffers}, {fills});
 }

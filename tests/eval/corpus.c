@@ -116,15 +116,8 @@ int main(void) {
   list_folder(CORPUS "/dumped");
   list_folder(CORPUS "/written");
   qsort(modules, (size_t)module_count, sizeof modules[0], by_name);
-  Suite *s = suite_create("corpus");
-  TCase *tc = tcase_create("corpus");
-  tcase_set_timeout(tc, 60);
-  tcase_add_checked_fixture(tc, make_context, drop_context);
-  tcase_add_test(tc, corpus_is_there);
-  tcase_add_loop_test(tc, round_trips, 0, module_count);
-  tcase_add_loop_test(tc, evaluates_as_jax, 0, module_count);
-  suite_add_tcase(s, tc);
-  int status = run_suite(s);
+  int status = RUN_TESTS("corpus", EACH(make_context, drop_context), {corpus_is_there}, {round_trips, module_count},
+                         {evaluates_as_jax, module_count});
   for (int i = 0; i < module_count; i++) free(modules[i]);
   return status;
 }

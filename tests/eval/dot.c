@@ -683,20 +683,8 @@ START_TEST(dot_without_elements) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("eval_dot");
-  TCase *tc = tcase_create("eval_dot");
-  tcase_set_timeout(tc, 0);
-  tcase_add_checked_fixture(tc, make_context, drop_context);
-  tcase_add_loop_test(tc, dot_dimensions, 0, 240);
-  tcase_add_loop_test(tc, dot_blocks, 0, 5);
-  tcase_add_loop_test(tc, dot_hard, 0, KL_COUNT(hard_cases));
-  tcase_add_loop_test(tc, dot_inexact, 0, 3);
-  tcase_add_test(tc, dot_inexact_infinity);
-  tcase_add_loop_test(tc, dot_without_elements, 0, 4);
-  tcase_add_loop_test(tc, dot_algorithms, 0, 11);
-  tcase_add_loop_test(tc, ragged_dot, 0, 12);
-  tcase_add_loop_test(tc, scaled_dot, 0, 3);
-  tcase_add_loop_test(tc, convolution, 0, 240);
-  suite_add_tcase(s, tc);
-  return run_suite(s);
+  return RUN_TESTS("eval_dot", EACH(make_context, drop_context), {dot_dimensions, 240}, {dot_blocks, 5},
+                   {dot_hard, KL_COUNT(hard_cases)}, {dot_inexact, 3}, {dot_inexact_infinity},
+                   {dot_without_elements, 4}, {dot_algorithms, 11}, {ragged_dot, 12}, {scaled_dot, 3},
+                   {convolution, 240});
 }

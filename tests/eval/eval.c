@@ -645,27 +645,9 @@ START_TEST(gelu_on_all_inputs) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("eval");
-  TCase *ops = tcase_create("ops"), *rest = tcase_create("structure");
-  tcase_set_timeout(ops, 0);
-  tcase_set_timeout(rest, 0);
-  tcase_add_checked_fixture(ops, make_context, drop_context);
-  tcase_add_checked_fixture(rest, make_context, drop_context);
-  tcase_add_loop_test(ops, computed_cases, 0, (int)KL_COUNT(files));
-  tcase_add_loop_test(ops, corner_rows, 0, (int)KL_COUNT(corners));
-  tcase_add_test(ops, narrow_paths);
-  tcase_add_test(ops, gelu_on_all_inputs);
-  tcase_add_loop_test(rest, moved_data, 0, (int)KL_COUNT(moves));
-  tcase_add_test(rest, large_moves);
-  tcase_add_test(rest, calls_and_tuples);
-  tcase_add_test(rest, buffers_have_layouts);
-  tcase_add_test(rest, check_reports_mismatches);
-  tcase_add_test(rest, unknown_ops_are_named);
-  tcase_add_test(rest, deep_calls_are_refused);
-  tcase_add_test(rest, threads_change_nothing);
-  tcase_add_test(rest, environment_is_ours);
-  tcase_add_test(rest, memory_is_given_back);
-  suite_add_tcase(s, ops);
-  suite_add_tcase(s, rest);
-  return run_suite(s);
+  return RUN_TESTS("eval", EACH(make_context, drop_context), {computed_cases, (int)KL_COUNT(files)},
+                   {corner_rows, (int)KL_COUNT(corners)}, {narrow_paths}, {gelu_on_all_inputs},
+                   {moved_data, (int)KL_COUNT(moves)}, {large_moves}, {calls_and_tuples}, {buffers_have_layouts},
+                   {check_reports_mismatches}, {unknown_ops_are_named}, {deep_calls_are_refused},
+                   {threads_change_nothing}, {environment_is_ours}, {memory_is_given_back});
 }

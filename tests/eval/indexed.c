@@ -700,25 +700,8 @@ START_TEST(uncertain_indices) {
 }
 END_TEST
 
-static Suite *suite(void) {
-  Suite *s = suite_create("eval_indexed");
-  TCase *t = tcase_create("all");
-  tcase_add_checked_fixture(t, make_context, drop_context);
-  tcase_set_timeout(t, 60);
-  tcase_add_test(t, gathers);
-  tcase_add_test(t, scatters);
-  tcase_add_test(t, dynamic_slices);
-  tcase_add_test(t, dynamic_update_slices);
-  tcase_add_test(t, large);
-  tcase_add_test(t, sums_in_any_order);
-  tcase_add_test(t, any_update_may_win);
-  tcase_add_test(t, orders_that_matter);
-  tcase_add_test(t, inexact_operands);
-  tcase_add_loop_test(t, uncertain_indices, 0, KL_COUNT(uncertain));
-  suite_add_tcase(s, t);
-  return s;
-}
-
 int main(void) {
-  return run_suite(suite());
+  return RUN_TESTS("eval_indexed", EACH(make_context, drop_context), {gathers}, {scatters}, {dynamic_slices},
+                   {dynamic_update_slices}, {large}, {sums_in_any_order}, {any_update_may_win}, {orders_that_matter},
+                   {inexact_operands}, {uncertain_indices, KL_COUNT(uncertain)});
 }

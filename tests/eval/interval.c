@@ -546,16 +546,8 @@ START_TEST(nan_bits) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("eval_interval");
-  TCase *t = tcase_create("intervals");
-  tcase_set_timeout(t, 0);
-  tcase_add_checked_fixture(t, make_context, drop_context);
-  tcase_add_loop_test(t, devices_within_bounds_pass, 0, (int)KL_COUNT(programs));
-  tcase_add_loop_test(t, widths_follow_bounds, 0, (int)KL_COUNT(functions));
-  tcase_add_test(t, exact_points_and_ranges);
-  tcase_add_test(t, range_holds_at_its_end);
-  tcase_add_test(t, exact_graphs_pay_nothing);
-  tcase_add_test(t, nan_bits);
-  suite_add_tcase(s, t);
-  return run_suite(s);
+  return RUN_TESTS("eval_interval", EACH(make_context, drop_context),
+                   {devices_within_bounds_pass, (int)KL_COUNT(programs)},
+                   {widths_follow_bounds, (int)KL_COUNT(functions)}, {exact_points_and_ranges},
+                   {range_holds_at_its_end}, {exact_graphs_pay_nothing}, {nan_bits});
 }

@@ -302,14 +302,8 @@ START_TEST(complex_corners) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("eval_math");
-  TCase *t = tcase_create("functions");
-  tcase_set_timeout(t, 0);
-  tcase_add_loop_test(t, every_op_on_every_type, 1, KL_OP_COUNT);
-  tcase_add_loop_test(t, narrow_types_are_correctly_rounded, 0, (int)KL_COUNT(functions));
-  tcase_add_test(t, stores_round_once);
-  tcase_add_loop_test(t, wide_types_are_correctly_rounded, 0, (int)KL_COUNT(functions));
-  tcase_add_loop_test(t, complex_corners, 0, (int)KL_COUNT(corners));
-  suite_add_tcase(s, t);
-  return run_suite(s);
+  return RUN_TESTS("eval_math", NO_FRAME, {every_op_on_every_type, KL_OP_COUNT - 1, 1},
+                   {narrow_types_are_correctly_rounded, (int)KL_COUNT(functions)}, {stores_round_once},
+                   {wide_types_are_correctly_rounded, (int)KL_COUNT(functions)},
+                   {complex_corners, (int)KL_COUNT(corners)});
 }

@@ -84,14 +84,7 @@ END_TEST
 int main(void) {
   least_case_count = 5000;
   list_files();
-  Suite *s = suite_create("oracle");
-  TCase *tc = tcase_create("oracle");
-  tcase_set_timeout(tc, 60);
-  tcase_add_checked_fixture(tc, make_context, drop_context);
-  tcase_add_loop_test(tc, cases_hold, 0, file_count);
-  tcase_add_test(tc, cases_are_all_there);
-  suite_add_tcase(s, tc);
-  int status = run_suite(s);
+  int status = RUN_TESTS("oracle", EACH(make_context, drop_context), {cases_hold, file_count}, {cases_are_all_there});
   for (int i = 0; i < file_count; i++) free(files[i]);
   return status;
 }

@@ -642,21 +642,8 @@ START_TEST(narrow_operands) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("eval_reduce");
-  TCase *tc = tcase_create("eval_reduce");
-  tcase_set_timeout(tc, 0);
-  tcase_add_checked_fixture(tc, make_context, drop_context);
-  tcase_add_loop_test(tc, program, 0, KL_COUNT(bodies));
-  tcase_add_test(tc, program_of_other_ops);
-  tcase_add_loop_test(tc, reduce_types, 0, KL_COUNT(all_types));
-  tcase_add_loop_test(tc, reduce_complex_product, 0, 8);
-  tcase_add_loop_test(tc, reduce_long, 0, 6);
-  tcase_add_loop_test(tc, reduce_hard, 0, KL_COUNT(hard_cases));
-  tcase_add_test(tc, reduce_exact);
-  tcase_add_loop_test(tc, reduce_inexact, 0, 4);
-  tcase_add_test(tc, reduce_argmax);
-  tcase_add_test(tc, reduce_left_to_right);
-  tcase_add_loop_test(tc, narrow_operands, 0, KL_COUNT(narrow_cases));
-  suite_add_tcase(s, tc);
-  return run_suite(s);
+  return RUN_TESTS("eval_reduce", EACH(make_context, drop_context), {program, KL_COUNT(bodies)}, {program_of_other_ops},
+                   {reduce_types, KL_COUNT(all_types)}, {reduce_complex_product, 8}, {reduce_long, 6},
+                   {reduce_hard, KL_COUNT(hard_cases)}, {reduce_exact}, {reduce_inexact, 4}, {reduce_argmax},
+                   {reduce_left_to_right}, {narrow_operands, KL_COUNT(narrow_cases)});
 }

@@ -532,26 +532,8 @@ START_TEST(inexact_topk) {
 }
 END_TEST
 
-static Suite *suite(void) {
-  Suite *s = suite_create("eval_sort");
-  TCase *t = tcase_create("all");
-  tcase_add_checked_fixture(t, make_context, drop_context);
-  tcase_set_timeout(t, 60);
-  tcase_add_test(t, sorts);
-  tcase_add_test(t, sorts_with_nan);
-  tcase_add_loop_test(t, disorder, 0, KL_COUNT(disorders));
-  tcase_add_loop_test(t, large_sorts, 0, 2);
-  tcase_add_test(t, equal_keys);
-  tcase_add_loop_test(t, equal_keys_merged, 0, 3);
-  tcase_add_loop_test(t, inexact_keys, 0, 2);
-  tcase_add_test(t, one_wide_key);
-  tcase_add_loop_test(t, nans_of_unknown_sign, 0, 2);
-  tcase_add_test(t, topks);
-  tcase_add_test(t, inexact_topk);
-  suite_add_tcase(s, t);
-  return s;
-}
-
 int main(void) {
-  return run_suite(suite());
+  return RUN_TESTS("eval_sort", EACH(make_context, drop_context), {sorts}, {sorts_with_nan},
+                   {disorder, KL_COUNT(disorders)}, {large_sorts, 2}, {equal_keys}, {equal_keys_merged, 3},
+                   {inexact_keys, 2}, {one_wide_key}, {nans_of_unknown_sign, 2}, {topks}, {inexact_topk});
 }

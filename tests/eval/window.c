@@ -285,16 +285,6 @@ START_TEST(scan_order) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("eval_window");
-  TCase *tc = tcase_create("eval_window");
-  tcase_set_timeout(tc, 0);
-  tcase_add_checked_fixture(tc, make_context, drop_context);
-  tcase_add_loop_test(tc, reduce_window, 0, 150);
-  tcase_add_test(tc, reduce_window_long);
-  tcase_add_loop_test(tc, select_and_scatter, 0, 120);
-  tcase_add_test(tc, select_uncertain);
-  tcase_add_loop_test(tc, scan, 0, 12);
-  tcase_add_test(tc, scan_order);
-  suite_add_tcase(s, tc);
-  return run_suite(s);
+  return RUN_TESTS("eval_window", EACH(make_context, drop_context), {reduce_window, 150}, {reduce_window_long},
+                   {select_and_scatter, 120}, {select_uncertain}, {scan, 12}, {scan_order});
 }

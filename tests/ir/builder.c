@@ -499,21 +499,8 @@ START_TEST(literals_come_back) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("builder");
-  TCase *t = tcase_create("builder");
-  tcase_add_checked_fixture(t, make_context, drop_context);
-  tcase_set_timeout(t, 60);
-  tcase_add_test(t, fusion_builds);
-  tcase_add_test(t, every_form_builds);
-  tcase_add_test(t, constants_build);
-  tcase_add_test(t, every_kind_of_type_builds);
-  tcase_add_test(t, annotations_build);
-  tcase_add_test(t, everything_rebuilds);
-  tcase_add_test(t, scalars_are_nearest);
-  tcase_add_test(t, names_stay_distinct);
-  tcase_add_loop_test(t, builder_refuses, 0, NREFUSALS);
-  tcase_add_test(t, finished_builder_is_empty);
-  tcase_add_loop_test(t, literals_come_back, KILN_PRED, KILN_C128 + 1);
-  suite_add_tcase(s, t);
-  return run_suite(s);
+  return RUN_TESTS("builder", EACH(make_context, drop_context), {fusion_builds}, {every_form_builds}, {constants_build},
+                   {every_kind_of_type_builds}, {annotations_build}, {everything_rebuilds}, {scalars_are_nearest},
+                   {names_stay_distinct}, {builder_refuses, NREFUSALS}, {finished_builder_is_empty},
+                   {literals_come_back, KILN_C128 + 1 - KILN_PRED, KILN_PRED});
 }

@@ -583,21 +583,7 @@ START_TEST(arrays_pack_and_unpack) {
 END_TEST
 
 int main(void) {
-  const struct {
-    const char *name;
-    const TTest *tests[8];
-  } topics[] = {
-      {"floats",
-       {decode_matches_facts, encode_is_nearest, encode_rounds_once, next_walks_in_order, nan_keeps_what_fits}},
-      {"convert", {every_pair_converts, convert_corners}},
-      {"arrays", {names_and_sizes, elements, arrays_pack_and_unpack}},
-  };
-  Suite *s = suite_create("dtype");
-  for (size_t i = 0; i < KL_COUNT(topics); i++) {
-    TCase *c = tcase_create(topics[i].name);
-    tcase_set_timeout(c, 60);
-    for (size_t k = 0; k < KL_COUNT(topics[i].tests) && topics[i].tests[k]; k++) tcase_add_test(c, topics[i].tests[k]);
-    suite_add_tcase(s, c);
-  }
-  return run_suite(s);
+  return RUN_TESTS("dtype", NO_FRAME, {decode_matches_facts}, {encode_is_nearest}, {encode_rounds_once},
+                   {next_walks_in_order}, {nan_keeps_what_fits}, {every_pair_converts}, {convert_corners},
+                   {names_and_sizes}, {elements}, {arrays_pack_and_unpack});
 }

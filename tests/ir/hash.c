@@ -392,17 +392,8 @@ START_TEST(large_graphs_hash) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("hash");
-  TCase *t = tcase_create("hash");
-  tcase_add_checked_fixture(t, make_context, drop_context);
-  tcase_set_timeout(t, 120);
-  tcase_add_loop_test(t, digest_is_siphash, 0, KL_COUNT(digests));
-  tcase_add_loop_test(t, pairs_compare, 0, KL_COUNT(pairs));
-  tcase_add_test(t, canonical_text_is_as_expected);
-  tcase_add_test(t, random_modules_keep_their_identity);
-  tcase_add_test(t, sets_have_a_canonical_order);
-  tcase_add_test(t, every_bit_of_a_literal_counts);
-  tcase_add_test(t, large_graphs_hash);
-  suite_add_tcase(s, t);
-  return run_suite(s);
+  return RUN_TESTS("hash", EACH(make_context, drop_context), {digest_is_siphash, KL_COUNT(digests)},
+                   {pairs_compare, KL_COUNT(pairs)}, {canonical_text_is_as_expected},
+                   {random_modules_keep_their_identity}, {sets_have_a_canonical_order}, {every_bit_of_a_literal_counts},
+                   {large_graphs_hash});
 }

@@ -71,11 +71,6 @@ START_TEST(control_rules) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("rules");
-  TCase *t = tcase_create("rules");
-  tcase_add_unchecked_fixture(t, make_context, drop_context);
-  tcase_add_loop_test(t, window_rules, 0, KL_COUNT(window_cases));
-  tcase_add_loop_test(t, control_rules, 0, KL_COUNT(control_cases));
-  suite_add_tcase(s, t);
-  return run_suite(s);
+  return RUN_TESTS("rules", ONCE(make_context, drop_context), {window_rules, KL_COUNT(window_cases)},
+                   {control_rules, KL_COUNT(control_cases)});
 }

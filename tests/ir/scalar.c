@@ -254,18 +254,6 @@ START_TEST(scalar_parsing) {
 END_TEST
 
 int main(void) {
-  const struct {
-    const char *name;
-    const TTest *tests[8];
-  } topics[] = {
-      {"scalars", {every_scalar_round_trips, text_is_shortest, scalar_texts, scalar_parsing}},
-  };
-  Suite *s = suite_create("scalar");
-  for (size_t i = 0; i < KL_COUNT(topics); i++) {
-    TCase *c = tcase_create(topics[i].name);
-    tcase_set_timeout(c, 60);
-    for (size_t k = 0; k < KL_COUNT(topics[i].tests) && topics[i].tests[k]; k++) tcase_add_test(c, topics[i].tests[k]);
-    suite_add_tcase(s, c);
-  }
-  return run_suite(s);
+  return RUN_TESTS("scalar", NO_FRAME, {every_scalar_round_trips}, {text_is_shortest}, {scalar_texts},
+                   {scalar_parsing});
 }

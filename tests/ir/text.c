@@ -616,33 +616,12 @@ START_TEST(verify_finds) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("ir");
-  TCase *t = tcase_create("text");
-  tcase_add_checked_fixture(t, setup, teardown);
-  tcase_set_timeout(t, 60);
-  tcase_add_loop_test(t, instruction_prints, 0, KL_COUNT(instructions));
-  tcase_add_loop_test(t, module_prints, 0, KL_COUNT(modules));
-  tcase_add_test(t, every_op_is_tried);
-  tcase_add_test(t, op_names_are_found);
-  tcase_add_test(t, unknown_attributes_are_warned_of);
-  tcase_add_test(t, directions_are_told_apart);
-  tcase_add_test(t, layout_fields_count);
-  tcase_add_test(t, uses_in_unknown_operands_count);
-  tcase_add_test(t, interface_is_told);
-  tcase_add_test(t, header_is_read);
-  tcase_add_test(t, literals_are_read);
-  tcase_add_test(t, shapes_are_one_pointer);
-  tcase_add_test(t, shape_sizes_are_bounded);
-  tcase_add_loop_test(t, malformed_is_told, 0, KL_COUNT(malformed_cases));
-  tcase_add_loop_test(t, malformed_text_is_told, 0, KL_COUNT(malformed_text));
-  tcase_add_test(t, many_findings_come_at_once);
-  tcase_add_test(t, carets_point);
-  tcase_add_test(t, prefixes_are_refused);
-  tcase_add_loop_test(t, monsters_are_refused, 0, KL_COUNT(monsters));
-  tcase_add_test(t, wide_tuples_parse);
-  tcase_add_test(t, deep_calls_parse);
-  tcase_add_test(t, short_memory_is_a_status);
-  tcase_add_loop_test(t, verify_finds, 0, KL_COUNT(damages));
-  suite_add_tcase(s, t);
-  return run_suite(s);
+  return RUN_TESTS("ir", EACH(setup, teardown), {instruction_prints, KL_COUNT(instructions)},
+                   {module_prints, KL_COUNT(modules)}, {every_op_is_tried}, {op_names_are_found},
+                   {unknown_attributes_are_warned_of}, {directions_are_told_apart}, {layout_fields_count},
+                   {uses_in_unknown_operands_count}, {interface_is_told}, {header_is_read}, {literals_are_read},
+                   {shapes_are_one_pointer}, {shape_sizes_are_bounded}, {malformed_is_told, KL_COUNT(malformed_cases)},
+                   {malformed_text_is_told, KL_COUNT(malformed_text)}, {many_findings_come_at_once}, {carets_point},
+                   {prefixes_are_refused}, {monsters_are_refused, KL_COUNT(monsters)}, {wide_tuples_parse},
+                   {deep_calls_parse}, {short_memory_is_a_status}, {verify_finds, KL_COUNT(damages)});
 }

@@ -704,31 +704,11 @@ START_TEST(random_modules_compute_the_same) {
 }
 END_TEST
 
-static TCase *new_case(Suite *s, const char *name) {
-  TCase *t = tcase_create(name);
-  tcase_add_checked_fixture(t, make_context, drop_context);
-  tcase_set_timeout(t, 120);
-  suite_add_tcase(s, t);
-  return t;
-}
-
 int main(void) {
-  Suite *s = suite_create("transform");
-  TCase *t = new_case(s, "copies");
-  tcase_add_test(t, clone_is_equal_and_independent);
-  tcase_add_test(t, clone_keeps_places);
-  tcase_add_test(t, everything_is_copied_and_rewritten);
-  tcase_add_test(t, short_memory_is_a_status);
-  tcase_add_test(t, extracted_fusion_stands_alone);
-  t = new_case(s, "texts");
-  tcase_add_loop_test(t, dead_code_goes, 0, KL_COUNT(dead));
-  tcase_add_loop_test(t, calls_are_inlined, 0, KL_COUNT(inlined));
-  tcase_add_loop_test(t, tuples_are_flattened, 0, KL_COUNT(flat));
-  tcase_add_test(t, headers_that_cannot_follow_are_refused);
-  t = new_case(s, "limits");
-  tcase_add_test(t, too_much_to_inline_is_refused);
-  tcase_add_test(t, deep_calls_inline);
-  t = new_case(s, "random");
-  tcase_add_test(t, random_modules_compute_the_same);
-  return run_suite(s);
+  return RUN_TESTS("transform", EACH(make_context, drop_context), {clone_is_equal_and_independent},
+                   {clone_keeps_places}, {everything_is_copied_and_rewritten}, {short_memory_is_a_status},
+                   {extracted_fusion_stands_alone}, {dead_code_goes, KL_COUNT(dead)},
+                   {calls_are_inlined, KL_COUNT(inlined)}, {tuples_are_flattened, KL_COUNT(flat)},
+                   {headers_that_cannot_follow_are_refused}, {too_much_to_inline_is_refused}, {deep_calls_inline},
+                   {random_modules_compute_the_same});
 }

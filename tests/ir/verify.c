@@ -205,13 +205,8 @@ START_TEST(type_is_inferred) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("verify");
-  TCase *t = tcase_create("verify");
   int rows = 0;
   for (size_t i = 0; i < KL_COUNT(tables); i++) rows += (int)tables[i].n;
-  tcase_add_unchecked_fixture(t, make_context, drop_context);
-  tcase_add_loop_test(t, malformed_is_told, 0, rows);
-  tcase_add_loop_test(t, type_is_inferred, 0, KL_COUNT(inferred));
-  suite_add_tcase(s, t);
-  return run_suite(s);
+  return RUN_TESTS("verify", ONCE(make_context, drop_context), {malformed_is_told, rows},
+                   {type_is_inferred, KL_COUNT(inferred)});
 }

@@ -476,25 +476,9 @@ START_TEST(ptx_needs_a_driver) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("driver");
-  TCase *t = tcase_create("driver");
-  tcase_set_timeout(t, 0);
-  tcase_add_unchecked_fixture(t, setup, teardown);
-  tcase_add_test(t, everything_works);
-  tcase_add_loop_test(t, every_call_may_fail, 0, 2);
-  tcase_add_test(t, drivers_are_refused);
-  tcase_add_test(t, optional_calls_are_optional);
-  tcase_add_test(t, devices_are_described);
-  tcase_add_test(t, buffers_are_checked);
-  tcase_add_test(t, scratch_is_needed);
-  tcase_add_test(t, passed_through_results_are_copied);
-  tcase_add_test(t, grids_follow_the_count);
-  tcase_add_test(t, no_elements_launch_nothing);
-  tcase_add_test(t, captures_need_a_prepared_kernel);
-  tcase_add_test(t, contexts_are_the_callers);
-  tcase_add_test(t, a_context_destroyed_under_us);
-  tcase_add_test(t, the_compilers_log_is_told);
-  tcase_add_test(t, ptx_needs_a_driver);
-  suite_add_tcase(s, t);
-  return run_suite(s);
+  return RUN_TESTS("driver", ONCE(setup, teardown), {everything_works}, {every_call_may_fail, 2}, {drivers_are_refused},
+                   {optional_calls_are_optional}, {devices_are_described}, {buffers_are_checked}, {scratch_is_needed},
+                   {passed_through_results_are_copied}, {grids_follow_the_count}, {no_elements_launch_nothing},
+                   {captures_need_a_prepared_kernel}, {contexts_are_the_callers}, {a_context_destroyed_under_us},
+                   {the_compilers_log_is_told}, {ptx_needs_a_driver});
 }

@@ -756,28 +756,11 @@ START_TEST(the_host_checks_buffers) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("manifest");
-  TCase *t = tcase_create("manifest");
-  tcase_set_timeout(t, 0);
-  tcase_add_checked_fixture(t, make_context, drop_context);
-  tcase_add_loop_test(t, one_kernel_serves_every_count, 0, KL_COUNT(counted));
-  tcase_add_loop_test(t, what_has_no_count_is_refused, 0, KL_COUNT(not_counted));
-  tcase_add_test(t, tiny_counts);
-  tcase_add_test(t, counts_are_checked);
-  tcase_add_test(t, huge_counts_take_64_bits);
-  tcase_add_loop_test(t, integers_go_by_value, 0, KL_COUNT(integers));
-  tcase_add_loop_test(t, results_may_overwrite_parameters, 0, KL_COUNT(in_place));
-  tcase_add_loop_test(t, what_cannot_be_shared_is_refused, 0, KL_COUNT(no_sharing));
-  tcase_add_test(t, counts_in_place);
-  tcase_add_test(t, pairs_meet);
-  tcase_add_test(t, aliases_of_tuples);
-  tcase_add_test(t, the_module_declares_aliases);
-  tcase_add_test(t, launches_in_order);
-  tcase_add_test(t, results_go_by_address);
-  tcase_add_test(t, tuple_constants);
-  tcase_add_test(t, programmatic_kernels_wait);
-  tcase_add_test(t, a_device_is_a_target);
-  tcase_add_test(t, the_host_checks_buffers);
-  suite_add_tcase(s, t);
-  return run_suite(s);
+  return RUN_TESTS("manifest", EACH(make_context, drop_context), {one_kernel_serves_every_count, KL_COUNT(counted)},
+                   {what_has_no_count_is_refused, KL_COUNT(not_counted)}, {tiny_counts}, {counts_are_checked},
+                   {huge_counts_take_64_bits}, {integers_go_by_value, KL_COUNT(integers)},
+                   {results_may_overwrite_parameters, KL_COUNT(in_place)},
+                   {what_cannot_be_shared_is_refused, KL_COUNT(no_sharing)}, {counts_in_place}, {pairs_meet},
+                   {aliases_of_tuples}, {the_module_declares_aliases}, {launches_in_order}, {results_go_by_address},
+                   {tuple_constants}, {programmatic_kernels_wait}, {a_device_is_a_target}, {the_host_checks_buffers});
 }

@@ -171,6 +171,7 @@ static bool same_text(const kiln_artifact *a, const kiln_artifact *b, kiln_text_
 }
 
 START_TEST(compiling_is_the_same_as_alone) {
+  read_files();
   at_once(compile_all);
   kiln_context *cx = kiln_context_create(NULL);
   for (int i = 0; i < nfiles; i++)
@@ -187,6 +188,7 @@ START_TEST(compiling_is_the_same_as_alone) {
       kiln_artifact_destroy(&alone);
     }
   kiln_context_destroy(&cx);
+  free_files();
 }
 END_TEST
 
@@ -347,12 +349,16 @@ static void run_often(worker *w) {
 }
 
 START_TEST(one_artifact_is_loaded_by_all) {
+  make_programs();
   at_once(load_and_run);
+  free_programs();
 }
 END_TEST
 
 START_TEST(one_kernel_is_run_by_all) {
+  make_programs();
   at_once(run_often);
+  free_programs();
 }
 END_TEST
 
@@ -430,22 +436,7 @@ START_TEST(one_cuda_kernel_is_loaded_once) {
 }
 END_TEST
 
-static TCase *add(Suite *s, const char *name, SFun before, SFun after) {
-  TCase *t = tcase_create(name);
-  tcase_set_timeout(t, 0);
-  tcase_add_unchecked_fixture(t, before, after);
-  suite_add_tcase(s, t);
-  return t;
-}
-
 int main(void) {
-  Suite *s = suite_create("threads");
-  tcase_add_test(add(s, "compiling", read_files, free_files), compiling_is_the_same_as_alone);
-  TCase *sharing = add(s, "sharing", make_programs, free_programs);
-  tcase_add_test(sharing, one_artifact_is_loaded_by_all);
-  tcase_add_test(sharing, one_kernel_is_run_by_all);
-  TCase *others = add(s, "others", NULL, NULL);
-  tcase_add_test(others, diagnostics_are_the_contexts_own);
-  tcase_add_test(others, one_cuda_kernel_is_loaded_once);
-  return run_suite(s);
+  return RUN_TESTS("threads", NO_FRAME, {compiling_is_the_same_as_alone}, {one_artifact_is_loaded_by_all},
+                   {one_kernel_is_run_by_all}, {diagnostics_are_the_contexts_own}, {one_cuda_kernel_is_loaded_once});
 }

@@ -589,21 +589,7 @@ START_TEST(overflow_poisons) {
 END_TEST
 
 int main(void) {
-  const TTest *tests[] = {
-      random_constructions,
-      random_constructions_in_one_pool,
-      taking_apart_is_undone,
-      large_shapes_come_back,
-      equal_means_same,
-      interning_survives_growth,
-      rows,
-      overflow_poisons,
-  };
-  Suite *s = suite_create("affine");
-  TCase *c = tcase_create("affine");
-  tcase_add_checked_fixture(c, open_pool, close_pool);
-  tcase_set_timeout(c, 60);
-  for (size_t i = 0; i < KL_COUNT(tests); i++) tcase_add_test(c, tests[i]);
-  suite_add_tcase(s, c);
-  return run_suite(s);
+  return RUN_TESTS("affine", EACH(open_pool, close_pool), {random_constructions}, {random_constructions_in_one_pool},
+                   {taking_apart_is_undone}, {large_shapes_come_back}, {equal_means_same}, {interning_survives_growth},
+                   {rows}, {overflow_poisons});
 }

@@ -469,19 +469,8 @@ START_TEST(kernel_names) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("plan");
-  TCase *c = tcase_create("plan");
-  tcase_add_checked_fixture(c, open_context, close_context);
-  tcase_set_timeout(c, 60);
-  tcase_add_loop_test(c, random_fusions_take_the_right_elements, 0, 10);
-  tcase_add_loop_test(c, index_maps_follow_the_definition, 0, KL_COUNT(index_ops));
-  tcase_add_loop_test(c, fusions_by_hand, 0, KL_COUNT(by_hand));
-  tcase_add_loop_test(c, plan_rows, 0, KL_COUNT(plan_row));
-  tcase_add_loop_test(c, refusals, 0, KL_COUNT(refused_row));
-  tcase_add_loop_test(c, bounds, 0, KL_COUNT(bound));
-  tcase_add_test(c, long_bodies_get_fewer_lanes);
-  tcase_add_test(c, units);
-  tcase_add_test(c, kernel_names);
-  suite_add_tcase(s, c);
-  return run_suite(s);
+  return RUN_TESTS("plan", EACH(open_context, close_context), {random_fusions_take_the_right_elements, 10},
+                   {index_maps_follow_the_definition, KL_COUNT(index_ops)}, {fusions_by_hand, KL_COUNT(by_hand)},
+                   {plan_rows, KL_COUNT(plan_row)}, {refusals, KL_COUNT(refused_row)}, {bounds, KL_COUNT(bound)},
+                   {long_bodies_get_fewer_lanes}, {units}, {kernel_names});
 }

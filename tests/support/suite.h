@@ -3,6 +3,7 @@
 #define TESTS_SUITE_H
 
 #include <check.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 // Check records each of its assertions in a file; where there are millions, only failures go through it.
@@ -11,15 +12,40 @@
     if (!(cond)) ck_abort_msg(__VA_ARGS__);                                                                            \
   } while (0)
 
-// Takes the suite. The exit status of main.
-static inline int run_suite(Suite *s) {
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_set_tap(r, "-");
-  srunner_run_all(r, CK_SILENT);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
+typedef struct test_row {
+  const TTest *test;
+  int n, first; // n: a loop, _i from first on; 0: once
+} test_row;
+
+// Called around each test; or, where `once` is set, around all of them. NULL: nothing.
+typedef struct test_frame {
+  void (*make)(void), (*drop)(void);
+  bool once;
+} test_frame;
+
+// Runs the tests under that name, without a time limit of its own. The exit status of main.
+static inline int run_tests(const char *name, test_frame frame, const test_row *rows, size_t n) {
+  Suite *s = suite_create(name);
+  TCase *t = tcase_create(name);
+  suite_add_tcase(s, t);
+  tcase_set_timeout(t, 0);
+  (frame.once ? tcase_add_unchecked_fixture : tcase_add_checked_fixture)(t, frame.make, frame.drop);
+  for (const test_row *r = rows; r < rows + n; r++)
+    tcase_add_loop_test(t, r->test, r->first, r->first + (r->n ? r->n : 1));
+  SRunner *runner = srunner_create(s);
+  srunner_set_fork_status(runner, CK_NOFORK);
+  srunner_set_tap(runner, "-");
+  srunner_run_all(runner, CK_SILENT);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
   return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
+
+// RUN_TESTS("name", EACH(make, drop), {one_test}, {loop_test, 10}, ...)
+#define RUN_TESTS(name, frame, ...)                                                                                    \
+  run_tests(name, frame, (const test_row[]){__VA_ARGS__}, sizeof((const test_row[]){__VA_ARGS__}) / sizeof(test_row))
+#define NO_FRAME         ((test_frame){0})
+#define EACH(make, drop) ((test_frame){make, drop, false})
+#define ONCE(make, drop) ((test_frame){make, drop, true})
 
 #endif
