@@ -1,9 +1,9 @@
-// The CUDA driver as a table of entry points. Private to src/jit.
+// The CUDA driver as a table of entry points. Private to src/jit/cuda.
 #ifndef KL_CUDA_H
 #define KL_CUDA_H
 
 #include "base/base.h"
-#include "jit/cuda_abi.h"
+#include "jit/cuda/abi.h"
 #include <kiln/cuda.h>
 #include <stdatomic.h>
 

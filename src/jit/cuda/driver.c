@@ -1,6 +1,6 @@
 // Opening a driver, naming its failures, describing its devices.
 
-#include "jit/cuda.h"
+#include "jit/cuda/cuda.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // A device with its primary context and one stream, for programs without a runtime of their own.
 
-#include "jit/cuda.h"
+#include "jit/cuda/cuda.h"
 
 struct kiln_device {
   kl_ctx *cx; // its own

@@ -1,6 +1,6 @@
 // Artifacts loaded into a CUDA context: the code, its functions, launches.
 
-#include "jit/cuda.h"
+#include "jit/cuda/cuda.h"
 #include "jit/jit.h"
 
 #include <pthread.h>
