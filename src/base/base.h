@@ -131,8 +131,8 @@ uint64_t kl_hash(const void *p, size_t n, uint64_t seed); // same value on every
 
 // --- numbers as text ----------------------------------------------------------------------------------------------
 
-// Shortest decimal that parses back to the same double: "0.5", "-1e+30", "inf", "-inf", "nan". `buf` holds 32 bytes.
-// Returns the length.
+// Shortest decimal that parses back to the same double: "0.5", "-1e+30", "-0.0", "inf", "-inf", "nan". `buf` holds 32
+// bytes. Returns the length.
 size_t kl_text_from_double(char buf[32], double v);
 size_t kl_text_from_float(char buf[32], float v);
 // Shortest decimal text of finite `v` for which same(arg, text) holds; of several, the one nearest to v. At least

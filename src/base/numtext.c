@@ -364,12 +364,15 @@ size_t kl_text_shortest(char buf[32], double v, int least, int plain, int most,
     }
 }
 
-// Small whole numbers and what has no digits.
+// Small whole numbers and what has no digits. A zero's sign needs the point: without it the text is an integer to
+// others.
 static size_t easy_text(char *buf, double v) {
   char *p = buf;
   if (signbit(v)) *p++ = '-';
   double a = fabs(v);
-  if (a < 1e6 && a == (double)(uint32_t)a)
+  if (a == 0 && p > buf)
+    p = stpcpy(p, "0.0");
+  else if (a < 1e6 && a == (double)(uint32_t)a)
     p += put_unsigned(p, (uint32_t)a);
   else if (isinf(v))
     p = stpcpy(p, "inf");

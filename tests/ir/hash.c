@@ -198,7 +198,7 @@ START_TEST(canonical_text_is_as_expected) {
   ck_assert_str_eq(id.text,
                    "HloModule m0, replica_count=1\n\n%c0 {\n  %0 = f32[] parameter(0)\n  %1 = f32[] parameter(1)\n"
                    "  ROOT %2 = f32[] add(%0, %1)\n}\n\nENTRY %c1 {\n  %0 = f32[2] parameter(0)\n"
-                   "  %1 = f32[4] parameter(1)\n  %2 = f32[] constant(-0)\n"
+                   "  %1 = f32[4] parameter(1)\n  %2 = f32[] constant(-0.0)\n"
                    "  %3 = f32[] reduce(%1, %2), dimensions={0}, to_apply=%c0, sharding={y}\n"
                    "  ROOT %4 = (f32[], f32[]) tuple(%3, %2)\n  %5 = f32[] " EFFECT("%0") "\n}\n");
   drop(&id);
