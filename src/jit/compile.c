@@ -5,7 +5,6 @@
 #include "jit/kernels.h"
 #include "lower/emit/emit.h"
 #include <kiln/cuda.h>
-#include <llvm-c/Linker.h>
 
 typedef struct job {
   kl_ctx *cx;
@@ -103,22 +102,22 @@ static kiln_status bind_count(job *j, kl_kernel_unit *u, const kl_plan *p) {
   return KILN_OK;
 }
 
-static kiln_status add_module(job *j, LLVMModuleRef m) {
-  if (!j->module) {
-    j->module = m;
-    return KILN_OK;
-  }
-  if (!LLVMLinkModules2(j->module, m)) return KILN_OK;
-  return kl_fail(j->cx, KILN_E_INTERNAL, KL_NOWHERE, "linking the kernels of one module failed");
+// All kernels are built into one module: linking modules takes time by what is there already.
+static kiln_status make_module(job *j, const char *name) {
+  char *triple, *layout;
+  KL_TRY(kl_machine_layout(j->cx, &j->target, &triple, &layout));
+  j->module = LLVMModuleCreateWithNameInContext(name, j->llcx);
+  LLVMSetTarget(j->module, triple);
+  LLVMSetDataLayout(j->module, layout);
+  LLVMDisposeMessage(triple);
+  LLVMDisposeMessage(layout);
+  return KILN_OK;
 }
 
 static kiln_status emit(job *j, kl_plan *p) {
-  char *triple, *layout;
-  KL_TRY(kl_machine_layout(j->cx, &j->target, &triple, &layout));
-  LLVMModuleRef m = kl_emit_kernel(j->cx, j->llcx, p, triple, layout);
-  LLVMDisposeMessage(triple);
-  LLVMDisposeMessage(layout);
-  return add_module(j, m);
+  if (!j->module) KL_TRY(make_module(j, p->name));
+  kl_emit_kernel(j->cx, j->module, p);
+  return KILN_OK;
 }
 
 static kiln_status compile_kernel(job *j, uint32_t i) {

@@ -13,12 +13,12 @@
 #include "lower/emit/kb.h"
 #include <llvm-c/Types.h>
 
-// Builds the kernel of `plan` into a new module of `llcx`; the caller disposes of it. Cannot fail.
+// Builds the kernel of `plan` into `module`, which holds no function of its name. Cannot fail.
 // NVPTX: `void name(ptr addrspace(1) slot 0, ..., i64 count)` over IN and OUT slots, i32 or i64 in place of an address
 // where a slot goes by value, `count` only if the plan is counted; exact block size plan->target.block.
 // Host: `void name(ptr *slots, i64 begin, i64 end, i64 count)`: iterations begin..end-1 of `main`, and if begin is 0
 // also `tail`; `count` counts only if the plan is counted.
-LLVMModuleRef kl_emit_kernel(kl_ctx *cx, LLVMContextRef llcx, kl_plan *plan, const char *triple, const char *layout);
+void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan);
 
 enum { KL_EMIT_LANES = 128 };
 

@@ -430,28 +430,25 @@ static void emit_host(kl_emit *e) {
   LLVMBuildRetVoid(k->b);
 }
 
-// --- the module -----------------------------------------------------------------------------------------------------
+// --- the kernel -----------------------------------------------------------------------------------------------------
 
-LLVMModuleRef kl_emit_kernel(kl_ctx *cx, LLVMContextRef llcx, kl_plan *plan, const char *triple, const char *layout) {
+void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan) {
   kl_arena scratch;
   kl_arena_init(&scratch, cx);
   kl_emit e = {.arena = &scratch, .plan = plan, .index = plan->index64 ? KB_I64 : KB_I32};
   e.k = (kb){.cx = cx,
-             .llcx = llcx,
+             .llcx = LLVMGetModuleContext(module),
+             .module = module,
              .machine = plan->target.machine == KL_NVPTX ? KB_NVPTX : KB_HOST,
              .sm = (int)plan->target.sm};
-  e.k.module = LLVMModuleCreateWithNameInContext(plan->name, llcx);
-  LLVMSetTarget(e.k.module, triple);
-  LLVMSetDataLayout(e.k.module, layout);
-  e.k.b = LLVMCreateBuilderInContext(llcx);
+  e.k.b = LLVMCreateBuilderInContext(e.k.llcx);
   e.slots = KL_NEW_N(&scratch, kb_reg, plan->nslots + 1);
-  e.invariant_load = LLVMGetMDKindIDInContext(llcx, "invariant.load", 14);
-  e.empty_node = LLVMMetadataAsValue(llcx, LLVMMDNodeInContext2(llcx, NULL, 0));
+  e.invariant_load = LLVMGetMDKindIDInContext(e.k.llcx, "invariant.load", 14);
+  e.empty_node = LLVMMetadataAsValue(e.k.llcx, LLVMMDNodeInContext2(e.k.llcx, NULL, 0));
   if (e.k.machine == KB_NVPTX)
     emit_gpu(&e);
   else
     emit_host(&e);
   LLVMDisposeBuilder(e.k.b);
   kl_arena_free(&scratch);
-  return e.k.module;
 }
