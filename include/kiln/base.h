@@ -3,7 +3,10 @@
 // Rules that hold for the whole API:
 // - A context serves one thread at a time; separate contexts run in parallel.
 // - Functions that can fail return kiln_status (or NULL) and leave a diagnostic in the context.
-// - A params struct starts with `size_t struct_size`; zero in any other field means the default.
+// - A params struct starts with `size_t struct_size`, its size in bytes as the caller knows it; zero in any other field
+//   means the default. A program built against an older, smaller struct keeps working, also against a newer one whose
+//   unknown bytes are zero. INVALID: a struct_size of 0 or no such size at all, unknown bytes that are not zero.
+//   Structs that kiln fills in carry struct_size too; bytes of theirs that it does not know become zero.
 // - Destroy functions take the address of the handle, accept NULL and null the handle.
 // - Strings are UTF-8, sizes are bytes unless the name says elements.
 #ifndef KILN_BASE_H
@@ -56,7 +59,8 @@ typedef struct kiln_context_params {
   kiln_allocator allocator; // zero: malloc
 } kiln_context_params;
 
-// Returns a new context owned by the caller, or NULL if memory is short. `params` may be NULL; it is copied.
+// Returns a new context owned by the caller, or NULL if memory is short or the struct_size of `params` is wrong.
+// `params` may be NULL; it is copied.
 KILN_API kiln_context *kiln_context_create(const kiln_context_params *params);
 
 // Frees the context. Modules made from it must be destroyed before; artifacts and kernels may live on.

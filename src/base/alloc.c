@@ -162,8 +162,8 @@ void *kl_arena_dup(kl_arena *a, const void *p, size_t size) {
 // --- the context --------------------------------------------------------------------------------------------------
 
 kiln_context *kiln_context_create(const kiln_context_params *params) {
-  kiln_context_params given = {.struct_size = sizeof given};
-  if (params) memcpy(&given, params, params->struct_size < sizeof given ? params->struct_size : sizeof given);
+  kiln_context_params given;
+  if (KL_PARAMS_IN(NULL, kiln_context_params, params, &given) != KILN_OK) return NULL;
   kiln_allocator hook = given.allocator;
   if (!hook.resize) hook.resize = malloc_resize;
   kiln_context *cx = hook.resize(hook.user, NULL, 0, sizeof *cx);

@@ -174,6 +174,17 @@ void kl_warn(kl_ctx *cx, kl_span where, const char *fmt, ...) KL_PRINTF(3, 4);
 // "out of memory: wanted N bytes for WHAT"
 kiln_status kl_out_of_memory(kl_ctx *cx, size_t size, const char *what);
 
+// --- arguments of public functions (api.c) ------------------------------------------------------------------------
+
+// A params struct of the caller's, or NULL, into `own`: `size` bytes as this version knows it. What an older caller's
+// shorter struct lacks is zero; what a newer one's has beyond `size` must be. Else INVALID; without a finding if `cx`
+// is NULL.
+kiln_status kl_params_in(kl_ctx *cx, const char *type, const void *given, void *own, size_t size);
+// The other way: as much as the caller's struct has room for; what this version does not know is set to zero.
+kiln_status kl_params_out(kl_ctx *cx, const char *type, const void *own, size_t size, void *given);
+#define KL_PARAMS_IN(cx, T, given, own)  kl_params_in((cx), #T, (const T *){given}, (T *){own}, sizeof(T))
+#define KL_PARAMS_OUT(cx, T, own, given) kl_params_out((cx), #T, (const T *){own}, sizeof(T), (T *){given})
+
 // --- the context --------------------------------------------------------------------------------------------------
 
 // An upper layer keeps its per-context state (LLVM's, say) in a slot; the context frees it without knowing what it is.

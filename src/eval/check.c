@@ -124,10 +124,6 @@ static void free_unpacked(kl_ctx *cx, kl_array *a, const void *buffer) {
   *a = (kl_array){0};
 }
 
-static uint32_t threads_of(const kiln_eval_params *p) {
-  return p && p->struct_size >= sizeof *p ? p->threads : 0;
-}
-
 static kiln_status unpack_args(kl_ctx *cx, const kl_comp *c, const void *const *args, kl_array *out) {
   size_t n = 0;
   for (uint32_t k = 0; k < c->nparams; k++) {
@@ -160,9 +156,11 @@ static size_t result_count(const kiln_module *m) {
 
 kiln_status kiln_module_eval(kl_ctx *cx, const kiln_module *m, const void *const *args, void *const *results,
                              const kiln_eval_params *params) {
+  kiln_eval_params own;
+  KL_TRY(KL_PARAMS_IN(cx, kiln_eval_params, params, &own));
   size_t n = result_count(m);
   kl_result *values = kl_alloc(cx, sizeof(kl_result) * (n + 1));
-  kiln_status status = eval_entry(cx, m, args, &(kl_eval_opts){.threads = threads_of(params)}, values);
+  kiln_status status = eval_entry(cx, m, args, &(kl_eval_opts){.threads = own.threads}, values);
   for (size_t k = 0; k < n && status == KILN_OK; k++)
     if (values[k].data.shape && !kl_ev_plain_layout(values[k].data.shape))
       status = kl_unsupported(cx, KL_NOWHERE, "a result has a tiled layout");
@@ -176,8 +174,11 @@ kiln_status kiln_module_eval(kl_ctx *cx, const kiln_module *m, const void *const
 
 kiln_status kiln_module_check(kl_ctx *cx, const kiln_module *m, const void *const *args, const void *const *results,
                               kiln_mismatch *out, size_t max, size_t *count, const kiln_eval_params *params) {
+  kiln_eval_params own;
+  *count = 0;
+  KL_TRY(KL_PARAMS_IN(cx, kiln_eval_params, params, &own));
   size_t n = result_count(m), wrong = 0;
-  kl_eval_opts opts = {.intervals = true, .threads = threads_of(params)};
+  kl_eval_opts opts = {.intervals = true, .threads = own.threads};
   kl_ev ev = {.cx = cx, .threads = opts.threads ? opts.threads : kl_ev_cores()};
   kl_result *values = kl_alloc(cx, sizeof(kl_result) * (n + 1));
   kiln_status status = eval_entry(cx, m, args, &opts, values);

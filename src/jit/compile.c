@@ -262,8 +262,13 @@ kiln_status kiln_compile(kiln_context *cx, const kiln_module *m, const kiln_comp
                          kiln_artifact **out) {
   *out = NULL;
   job j = {.cx = cx, .m = m};
-  if (params) memcpy(&j.params, params, params->struct_size < sizeof j.params ? params->struct_size : sizeof j.params);
+  kiln_device_info device;
+  KL_TRY(KL_PARAMS_IN(cx, kiln_compile_params, params, &j.params));
   KL_TRY(check_params(cx, &j.params));
+  if (j.params.device) {
+    KL_TRY(KL_PARAMS_IN(cx, kiln_device_info, j.params.device, &device));
+    j.params.device = &device;
+  }
   kiln_context_params own = {.struct_size = sizeof own, .allocator = cx->allocator};
   kl_ctx *acx = kiln_context_create(&own);
   if (!acx) return kl_out_of_memory(cx, sizeof *acx, "an artifact");

@@ -176,8 +176,8 @@ static kiln_status run_all(kl_ctx *cx, run *r, const void *const *parameters, vo
 
 kiln_status kiln_kernel_run(kiln_context *cx, const kiln_kernel *k, const void *const *parameters, void *const *results,
                             const kiln_run_params *params) {
-  kiln_run_params p = {0};
-  if (params) memcpy(&p, params, params->struct_size < sizeof p ? params->struct_size : sizeof p);
+  kiln_run_params p;
+  KL_TRY(KL_PARAMS_IN(cx, kiln_run_params, params, &p));
   const kiln_manifest *f = &k->program.manifest;
   size_t slots = f->parameter_count + f->result_count + 1, arguments = k->program.most_arguments + 1;
   size_t scratch = (size_t)f->scratch_bytes + f->scratch_align;

@@ -176,9 +176,9 @@ static kiln_status fill_table(kl_ctx *cx, kiln_driver *d, const source *s) {
 }
 
 kiln_status kiln_driver_open(kiln_context *cx, const kiln_driver_params *params, kiln_driver **out) {
-  kiln_driver_params p = {0};
-  if (params) memcpy(&p, params, params->struct_size < sizeof p ? params->struct_size : sizeof p);
+  kiln_driver_params p;
   *out = NULL;
+  KL_TRY(KL_PARAMS_IN(cx, kiln_driver_params, params, &p));
   kiln_context_params own = {.struct_size = sizeof own, .allocator = cx->allocator};
   kl_ctx *dcx = kiln_context_create(&own);
   if (!dcx) return kl_out_of_memory(cx, sizeof *dcx, "a driver");
@@ -272,8 +272,5 @@ kiln_status kiln_device_describe(kiln_context *cx, const kiln_driver *d, uint32_
   KL_CUDA_TRY(cx, d, NULL, cuDeviceTotalMem, &bytes, handle);
   KL_TRY(read_attributes(cx, d, handle, &info));
   info.memory_bytes = bytes;
-  size_t size = out->struct_size < sizeof info ? out->struct_size : sizeof info;
-  info.struct_size = out->struct_size;
-  memcpy(out, &info, size);
-  return KILN_OK;
+  return KL_PARAMS_OUT(cx, kiln_device_info, &info, out);
 }

@@ -182,9 +182,8 @@ static kiln_status read_resources(kl_ctx *cx, kiln_cuda_kernel *k, CUfunction fn
   KL_CUDA_TRY(cx, k->d, &k->fate, cuFuncGetAttribute, &registers, CU_FUNC_ATTRIBUTE_NUM_REGS, fn);
   KL_CUDA_TRY(cx, k->d, &k->fate, cuFuncGetAttribute, &local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, fn);
   KL_CUDA_TRY(cx, k->d, &k->fate, cuFuncGetAttribute, &shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, fn);
-  kiln_cuda_resources r = {out->struct_size, (uint32_t)registers, (uint32_t)local, (uint32_t)shared};
-  memcpy(out, &r, out->struct_size < sizeof r ? out->struct_size : sizeof r);
-  return KILN_OK;
+  kiln_cuda_resources r = {sizeof r, (uint32_t)registers, (uint32_t)local, (uint32_t)shared};
+  return KL_PARAMS_OUT(cx, kiln_cuda_resources, &r, out);
 }
 
 kiln_status kiln_cuda_kernel_resources(kiln_context *cx, kiln_cuda_kernel *k, size_t i, kiln_cuda_resources *out) {
@@ -267,8 +266,8 @@ static kiln_status launch_all(const launch *l) {
 }
 
 kiln_status kiln_cuda_kernel_launch(kiln_context *cx, kiln_cuda_kernel *k, const kiln_cuda_launch_params *params) {
-  kiln_cuda_launch_params p = {0};
-  memcpy(&p, params, params->struct_size < sizeof p ? params->struct_size : sizeof p);
+  kiln_cuda_launch_params p;
+  KL_TRY(KL_PARAMS_IN(cx, kiln_cuda_launch_params, params, &p));
   size_t slots = k->program.manifest.parameter_count + k->program.manifest.result_count;
   size_t words = slots + 2 * k->program.most_arguments + 1;
   uint64_t *memory = kl_alloc(cx, words * sizeof *memory);
