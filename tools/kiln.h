@@ -10,39 +10,53 @@ enum { EXIT_DONE = 0, EXIT_DIFFERS = 1, EXIT_BAD_INPUT = 2, EXIT_NOT_SUPPORTED =
 
 // --- options (options.c) --------------------------------------------------------------------------------------------
 
-// One option of a verb: "--seed" takes a value, "--check" none. Values collect in order; the last one counts, except
-// where a verb looks at all of them.
+// One option of a verb: "--seed" takes a value, "--check" none. A value is given once, unless there may be `many`; then
+// the verb looks at all of them.
 typedef struct option {
   const char *name;  // "--seed"
   const char *value; // name of the value in the help, NULL for a flag
   const char *help;
+  bool many;
 } option;
 
+typedef struct given {
+  int option;
+  const char *value;
+} given;
+
+typedef struct verb verb;
 typedef struct args {
+  const verb *verb;
   const char *file;       // the positional argument, NULL if none
   const char *values[64]; // by option, NULL if not given; "" for a flag that is given
-  struct {
-    int option;
-    const char *value;
-  } all[256]; // every occurrence, in order
+  given *all;             // every occurrence, in order
   int count;
 } args;
 
-typedef struct verb {
+struct verb {
   const char *name, *synopsis; // "run", "run FILE.hlo [OPTION]..."
   const char *summary;         // a few words for the list of verbs
   const char *help;            // sentences
   const option *options;       // ends with a NULL name
   int (*run)(const args *a);
   bool takes_file;
-} verb;
+};
 
 // Parses the words after the verb; "-" is a file, "--" ends the options. 0, or an exit status after having said what is
-// wrong.
+// wrong; args_free in any case.
 int args_parse(const verb *v, int argc, char **argv, args *out);
+void args_free(args *a);
 void verb_help(const verb *v, FILE *to);
 // Whole decimal number in lo..hi, else false.
 bool number(const char *text, unsigned long long lo, unsigned long long hi, unsigned long long *out);
+// Says that this value of an option is not what it should be; EXIT_BAD_INPUT.
+int bad_value(const args *a, int option, const char *value, const char *expected);
+// The option's number, if it is given; else *out stays. 0, or an exit status.
+int read_number(const args *a, int option, unsigned long long lo, unsigned long long hi, const char *expected,
+                unsigned long long *out);
+// The one of these words (NULL ends) that a misspelt one was meant to be: at most two letters away, or begun by it.
+// NULL: none.
+const char *nearest(const char *word, size_t n, const char *const *words);
 
 // --- modules and files (files.c) ------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ static bool read_alias(const char *text, kiln_alias *out) {
 }
 
 int read_params(const args *a, kiln_alias *aliases, kiln_compile_params *p) {
-  unsigned long long n = 0;
+  unsigned long long align = 0, count = 0;
   *p = (kiln_compile_params){.struct_size = sizeof *p,
                              .target = a->values[O_TARGET],
                              .fusion = a->values[O_FUSION],
@@ -22,22 +22,15 @@ int read_params(const args *a, kiln_alias *aliases, kiln_compile_params *p) {
                              .scalars_by_value = a->values[O_VALUE] != NULL,
                              .programmatic = a->values[O_PROGRAMMATIC] != NULL};
   for (int i = 0; i < a->count; i++) {
+    const char *value = a->all[i].value;
     if (a->all[i].option != O_ALIAS) continue;
-    if (!read_alias(a->all[i].value, &aliases[p->alias_count++])) {
-      fprintf(stderr, "kiln: --alias '%s': expected P=R, the numbers of a parameter and a result\n", a->all[i].value);
-      return EXIT_BAD_INPUT;
-    }
+    if (p->alias_count == MOST_ALIASES) return bad_value(a, O_ALIAS, value, "there are 4096 of them already");
+    if (!read_alias(value, &aliases[p->alias_count++]))
+      return bad_value(a, O_ALIAS, value, "expected P=R, the numbers of a parameter and a result");
   }
-  if (a->values[O_ALIGN] && !number(a->values[O_ALIGN], 1, 4096, &n)) {
-    fprintf(stderr, "kiln: --align '%s': expected a power of two up to 4096\n", a->values[O_ALIGN]);
-    return EXIT_BAD_INPUT;
-  }
-  p->argument_align = (uint32_t)n;
-  n = 0;
-  if (a->values[O_COUNT] && !number(a->values[O_COUNT], 1, INT64_MAX, &n)) {
-    fprintf(stderr, "kiln: --max-count '%s': expected a number of elements from 1\n", a->values[O_COUNT]);
-    return EXIT_BAD_INPUT;
-  }
-  p->max_count = (int64_t)n;
-  return 0;
+  int status = read_number(a, O_ALIGN, 1, 4096, "expected a power of two up to 4096", &align);
+  if (!status) status = read_number(a, O_COUNT, 1, INT64_MAX, "expected a number of elements from 1", &count);
+  p->argument_align = (uint32_t)align;
+  p->max_count = (int64_t)count;
+  return status;
 }

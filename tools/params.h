@@ -10,13 +10,13 @@ enum { O_TARGET, O_FUSION, O_ALIGN, O_ALIAS, O_VALUE, O_COUNT, O_PROGRAMMATIC, O
   {"--target", "TARGET", target_help},                                                                                 \
   {"--fusion", "NAME", "only this fusion of ENTRY"},                                                                   \
   {"--align", "BYTES", "that every argument is aligned to (default 16)"},                                              \
-  {"--alias", "P=R", "parameter P and result R may be the same buffer; may be given again"},                           \
+  {"--alias", "P=R", "parameter P and result R may be the same buffer", true},                                         \
   {"--by-value", NULL, "rank-0 integer parameters are kernel arguments themselves"},                                   \
   {"--max-count", "N", "the element count, up to N, is given at run time"},                                            \
   {"--programmatic", NULL, "kernels may begin while the one before still runs, and wait for it (sm_90 on)"}
 // clang-format on
 
-enum { MOST_ALIASES = 256 };
+enum { MOST_ALIASES = 4096 };
 
 // What they say; `aliases` is room for MOST_ALIASES. 0, or an exit status.
 int read_params(const args *a, kiln_alias *aliases, kiln_compile_params *out);

@@ -10,7 +10,7 @@ enum { O_DEVICE = O_OTHERS, O_INPUT, O_SEED, O_OUTPUT, O_CHECK, O_NUMERICS, O_TH
 static const option options[] = {
     COMPILE_OPTIONS("GPU to compile for (default: the one here, else sm_90)"),
     {"--device", "NAME", "auto, cuda, host or eval (default auto: cuda if there is a GPU, else host)"},
-    {"--input", "K=FILE.npy", "values of parameter K; parameters without are filled from the seed"},
+    {"--input", "K=FILE.npy", "values of parameter K; parameters without are filled from the seed", true},
     {"--seed", "N", "seed of the filled parameters (default 0)"},
     {"--output", "DIR", "write results as DIR/result0.npy ...; DIR is made if need be"},
     {"--check", NULL, "compare every result with the reference evaluator; exit status 1 if any differs"},
