@@ -1,17 +1,11 @@
 // kiln bench: right, and how fast, beside a plain copy of as many bytes.
 
-#include "session.h"
+#include "session/session.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { O_DEVICE = O_OTHERS, O_SEED, O_THREADS, O_REPEAT, O_JSON };
 static const option options[] = {
-    COMPILE_OPTIONS("GPU to compile for (default: the one here)"),
-    {"--device", "NAME", "auto, cuda or host (default auto: cuda if there is a GPU, else host)"},
-    {"--seed", "N", "seed of the parameters (default 0)"},
-    {"--threads", "N", "CPU threads (default: all cores)"},
-    {"--repeat", "N", "timed runs, of which the median counts (default 20)"},
-    {"--json", NULL, "report as one JSON object"},
+    SESSION_OPTIONS("GPU to compile for (default: the one here)", "auto, cuda or host", "20"),
     {0},
 };
 
@@ -250,31 +244,11 @@ static int measure(session *s, figures *f) {
   return status ? status : session_check(s);
 }
 
-static int refuse(const char *what, const char *word, const char *expected) {
-  fprintf(stderr, "kiln bench: %s '%s': %s\n", what, word, expected);
-  return EXIT_BAD_INPUT;
-}
-
 static int work(session *s) {
-  const char *const *v = s->a->values;
-  const char *device = v[O_DEVICE] ? v[O_DEVICE] : "auto";
   figures f = {.differing = -1, .resources.struct_size = sizeof f.resources};
-  s->repeat = 20;
-  if (v[O_SEED] && !number(v[O_SEED], 0, ~0ull, &s->seed))
-    return refuse("--seed", v[O_SEED], "expected a whole number from 0 to 2^64-1");
-  if (v[O_THREADS] && !number(v[O_THREADS], 1, 256, &s->threads))
-    return refuse("--threads", v[O_THREADS], "expected 1 to 256");
-  if (v[O_REPEAT] && !number(v[O_REPEAT], 1, 100000, &s->repeat))
-    return refuse("--repeat", v[O_REPEAT], "expected 1 to 100000");
-  if (strcmp(device, "auto") != 0 && strcmp(device, "cuda") != 0 && strcmp(device, "host") != 0)
-    return refuse("--device", device, "expected auto, cuda or host");
-  bool wants_gpu = strcmp(device, "host") != 0, must = strcmp(device, "cuda") == 0;
-  s->machine = wants_gpu && session_open_cuda(s, !must) ? ON_CUDA : ON_HOST;
-  if (must && s->machine != ON_CUDA) return EXIT_DEVICE;
-  int status = session_open(s);
-  if (!status) status = measure(s, &f);
+  int status = measure(s, &f);
   if (status) return status;
-  if (v[O_JSON])
+  if (s->a->values[O_JSON])
     report_json(s, &f);
   else
     report_text(s, &f);
@@ -282,10 +256,8 @@ static int work(session *s) {
 }
 
 static int run(const args *a) {
-  session s = {.a = a, .cx = kiln_context_create(NULL)};
-  int status = work(&s);
-  session_close(&s);
-  return status;
+  static const session_rules rules = {.repeat = 20, .work = work};
+  return session_verb(a, &rules);
 }
 
 const verb verb_bench = {"bench",

@@ -1,6 +1,7 @@
 // kiln devices: what kernels can run on here.
 
 #include "kiln.h"
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { O_JSON };
@@ -36,28 +37,32 @@ static void print_gpu_json(const kiln_device_info *g, uint32_t i) {
          g->registers, g->shared_bytes, g->block_shared_optin);
 }
 
-static int list(kiln_context *cx, bool json) {
-  kiln_driver *d = NULL;
-  const char *why;
+static void print(const kiln_driver *d, const kiln_device_info *gpus, uint32_t n, const char *why, bool json) {
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  uint32_t n = find_gpus(cx, &d, &why);
-  kiln_status st = KILN_OK;
   if (json)
     printf("{\"cores\": %ld, \"driver\": %d, \"gpus\": [", cores, d ? kiln_driver_version(d) : 0);
   else
     printf("host   this machine's CPU through ORC, %ld core%s\neval   the reference evaluator\n", cores,
            cores == 1 ? "" : "s");
-  for (uint32_t i = 0; i < n && st == KILN_OK; i++) {
-    kiln_device_info g = {.struct_size = sizeof g};
-    st = kiln_device_describe(cx, d, i, &g);
-    if (st == KILN_OK && json) print_gpu_json(&g, i);
-    if (st == KILN_OK && !json) print_gpu(&g, i);
-  }
-  if (json) printf("]}\n");
+  for (uint32_t i = 0; i < n; i++) (json ? print_gpu_json : print_gpu)(&gpus[i], i);
   if (!json && n == 0) printf("cuda   none: %s\n", why);
-  if (!json) printf("sim    not supported yet: the PTX simulator\n");
-  kiln_driver_close(&d);
+  if (json) printf("]}\n");
+}
+
+static int list(kiln_context *cx, bool json) {
+  kiln_driver *d = NULL;
+  const char *why;
+  uint32_t n = find_gpus(cx, &d, &why);
+  kiln_device_info *gpus = calloc((size_t)n + 1, sizeof *gpus);
+  kiln_status st = gpus ? KILN_OK : KILN_E_MEMORY;
+  for (uint32_t i = 0; i < n && st == KILN_OK; i++) {
+    gpus[i].struct_size = sizeof *gpus;
+    st = kiln_device_describe(cx, d, i, &gpus[i]);
+  }
+  if (st == KILN_OK) print(d, gpus, n, why, json);
   if (n == 0) kiln_diagnostics_clear(cx); // no GPU is no error: why has been said
+  kiln_driver_close(&d);
+  free(gpus);
   return report(cx, st);
 }
 

@@ -55,6 +55,7 @@ int write_output(const char *path, const char *text, size_t size) {
 }
 
 int report(kiln_context *cx, kiln_status s) {
+  if (s == KILN_E_MEMORY && kiln_diagnostics_count(cx) == 0) fprintf(stderr, "kiln: out of memory\n");
   for (size_t i = 0; i < kiln_diagnostics_count(cx); i++) {
     const kiln_diagnostic *d = kiln_diagnostics_get(cx, i);
     fprintf(stderr, "%s%s", d->file ? "" : "kiln: ", d->text);

@@ -1,37 +1,35 @@
 // kiln run: compile, run, check, report.
 
-#include "session.h"
+#include "session/session.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum { O_DEVICE = O_OTHERS, O_INPUT, O_SEED, O_OUTPUT, O_CHECK, O_NUMERICS, O_THREADS, O_REPEAT, O_JSON };
+enum { O_INPUT = O_VERB, O_OUTPUT, O_CHECK, O_NUMERICS };
 static const option options[] = {
-    COMPILE_OPTIONS("GPU to compile for (default: the one here, else sm_90)"),
-    {"--device", "NAME", "auto, cuda, host or eval (default auto: cuda if there is a GPU, else host)"},
+    SESSION_OPTIONS("GPU to compile for (default: the one here, else sm_90)", "auto, cuda, host or eval", "5"),
     {"--input", "K=FILE.npy", "values of parameter K; parameters without are filled from the seed", true},
-    {"--seed", "N", "seed of the filled parameters (default 0)"},
     {"--output", "DIR", "write results as DIR/result0.npy ...; DIR is made if need be"},
     {"--check", NULL, "compare every result with the reference evaluator; exit status 1 if any differs"},
     {"--numerics", "MODE", "strict (the default)"},
-    {"--threads", "N", "CPU threads (default: all cores)"},
-    {"--repeat", "N", "timed runs, of which the median counts (default 5)"},
-    {"--json", NULL, "report as one JSON object"},
     {0},
 };
 
 // --- results ---------------------------------------------------------------------------------------------------------
 
+// Before anything runs: a folder that cannot be had is found out in time.
 static int make_folder(const char *dir) {
-  if (mkdir(dir, 0777) == 0 || errno == EEXIST) return 0;
-  fprintf(stderr, "kiln: cannot make the folder %s: %s\n", dir, strerror(errno));
-  return EXIT_BAD_INPUT;
+  struct stat st;
+  if (mkdir(dir, 0777) == 0) return 0;
+  int error = errno;
+  if (error == EEXIST && stat(dir, &st) == 0) error = !S_ISDIR(st.st_mode) ? ENOTDIR : access(dir, W_OK) ? errno : 0;
+  if (error) fprintf(stderr, "kiln run: --output '%s': cannot write there: %s\n", dir, strerror(error));
+  return error ? EXIT_BAD_INPUT : 0;
 }
 
 static int write_results(session *s, const char *dir) {
-  int made = make_folder(dir);
-  if (made) return made;
   for (size_t i = 0; i < s->nresults; i++) {
     kiln_array_type t;
     if (!kiln_module_result_type(s->m, i, &t)) continue;
@@ -89,8 +87,6 @@ static void report_mismatches(const session *s) {
   }
 }
 
-static const char *const machine_names[] = {"host", "eval", "cuda"};
-
 static const char *machine_text(const session *s) {
   switch (s->machine) {
   case ON_EVAL: return "eval, the reference evaluator";
@@ -122,7 +118,7 @@ static void report_json(const session *s, bool checked) {
   int64_t bytes = session_bytes(s);
   printf("{\"module\": ");
   json_string(stdout, kiln_module_name(s->m));
-  printf(", \"device\": \"%s\", \"kernels\": [", machine_names[s->machine]);
+  printf(", \"device\": \"%s\", \"kernels\": [", machine_name(s->machine));
   for (size_t i = 0; s->gpu && i < kiln_artifact_manifest(s->gpu)->launch_count; i++) {
     const kiln_launch *l = &kiln_artifact_manifest(s->gpu)->launches[i];
     printf("%s{\"kernel\": ", i ? ", " : "");
@@ -140,61 +136,31 @@ static void report_json(const session *s, bool checked) {
 
 // --- the verb -------------------------------------------------------------------------------------------------------
 
-static int refuse(const char *what, const char *word, const char *expected, int status) {
-  fprintf(stderr, "kiln run: %s '%s': %s\n", what, word, expected);
-  return status;
+static int check_numerics(const args *a) {
+  const char *mode = a->values[O_NUMERICS];
+  if (!mode || strcmp(mode, "strict") == 0) return 0;
+  bad_value(a, O_NUMERICS, mode, "expected strict");
+  return strcmp(mode, "fast") == 0 ? EXIT_NOT_SUPPORTED : EXIT_BAD_INPUT;
 }
 
-// auto: cuda if it is there, else the host.
-static int choose_machine(session *s) {
-  const char *device = s->a->values[O_DEVICE] ? s->a->values[O_DEVICE] : "auto";
-  if (strcmp(device, "sim") == 0)
-    return refuse("--device", device, "not supported yet: expected auto, cuda, host or eval", EXIT_NOT_SUPPORTED);
-  if (strcmp(device, "eval") == 0)
-    s->machine = ON_EVAL;
-  else if (strcmp(device, "cuda") == 0 || strcmp(device, "auto") == 0)
-    s->machine = session_open_cuda(s, device[0] == 'a') ? ON_CUDA : ON_HOST;
-  else if (strcmp(device, "host") != 0)
-    return refuse("--device", device, "expected auto, cuda, host, sim or eval", EXIT_BAD_INPUT);
-  return strcmp(device, "cuda") == 0 && s->machine != ON_CUDA ? EXIT_DEVICE : 0;
-}
-
-static int check_words(session *s) {
-  const char *const *v = s->a->values;
-  if (v[O_NUMERICS] && strcmp(v[O_NUMERICS], "fast") == 0)
-    return refuse("--numerics", "fast", "not supported yet: expected strict", EXIT_NOT_SUPPORTED);
-  if (v[O_NUMERICS] && strcmp(v[O_NUMERICS], "strict") != 0)
-    return refuse("--numerics", v[O_NUMERICS], "expected strict or fast", EXIT_BAD_INPUT);
-  s->seed = s->threads = 0;
-  s->repeat = 5;
-  if (v[O_SEED] && !number(v[O_SEED], 0, ~0ull, &s->seed))
-    return refuse("--seed", v[O_SEED], "expected a whole number from 0 to 2^64-1", EXIT_BAD_INPUT);
-  if (v[O_THREADS] && !number(v[O_THREADS], 1, 256, &s->threads))
-    return refuse("--threads", v[O_THREADS], "expected 1 to 256", EXIT_BAD_INPUT);
-  if (v[O_REPEAT] && !number(v[O_REPEAT], 1, 100000, &s->repeat))
-    return refuse("--repeat", v[O_REPEAT], "expected 1 to 100000", EXIT_BAD_INPUT);
-  return 0;
-}
-
-static int prepare(session *s) {
-  int status = session_open(s);
+static int read_inputs(session *s) {
+  int status = 0;
   for (int i = 0; !status && i < s->a->count; i++)
     if (s->a->all[i].option == O_INPUT) status = session_input(s, s->a->all[i].value);
   return status;
 }
 
 static int work(session *s) {
-  const char *const *v = s->a->values;
-  static int (*const machines[])(session *) = {session_run_host, run_eval, session_run_cuda};
-  int status = check_words(s);
-  if (!status) status = choose_machine(s);
-  if (!status) status = prepare(s);
+  static int (*const machines[])(session *) = {session_run_cuda, session_run_host, run_eval};
+  const char *folder = s->a->values[O_OUTPUT];
+  bool checked = s->a->values[O_CHECK] && s->machine != ON_EVAL;
+  int status = read_inputs(s);
+  if (!status && folder) status = make_folder(folder);
   if (!status) status = machines[s->machine](s);
-  bool checked = v[O_CHECK] && s->machine != ON_EVAL;
   if (!status && checked) status = session_check(s);
-  if (!status && v[O_OUTPUT]) status = write_results(s, v[O_OUTPUT]);
+  if (!status && folder) status = write_results(s, folder);
   if (status) return status;
-  if (v[O_JSON])
+  if (s->a->values[O_JSON])
     report_json(s, checked);
   else
     report_text(s, checked);
@@ -202,10 +168,9 @@ static int work(session *s) {
 }
 
 static int run(const args *a) {
-  session s = {.a = a, .cx = kiln_context_create(NULL)};
-  int status = work(&s);
-  session_close(&s);
-  return status;
+  static const session_rules rules = {.evaluates = true, .repeat = 5, .work = work};
+  int status = check_numerics(a);
+  return status ? status : session_verb(a, &rules);
 }
 
 const verb verb_run = {

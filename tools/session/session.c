@@ -1,8 +1,52 @@
 // What verbs that run modules have in common: a module with its buffers, its artifacts, its check.
 
-#include "session.h"
+#include "session/session.h"
 #include <stdlib.h>
 #include <string.h>
+
+// --- words ----------------------------------------------------------------------------------------------------------
+
+// In the order of the enumeration; auto is the first that is here.
+static const char *const machine_names[] = {"cuda", "host", "eval"};
+
+const char *machine_name(machine m) {
+  return machine_names[m];
+}
+
+// What evaluating has no use for.
+static int refuse_compiling(const args *a) {
+  for (int o = 0; o < O_OTHERS; o++) {
+    if (o == O_FUSION || !a->values[o]) continue;
+    fprintf(stderr, "kiln %s: %s says how to compile, and --device eval compiles nothing\n", a->verb->name,
+            a->verb->options[o].name);
+    return EXIT_BAD_INPUT;
+  }
+  return 0;
+}
+
+static int choose_machine(session *s, bool evaluates) {
+  const char *word = s->a->values[O_DEVICE] ? s->a->values[O_DEVICE] : "auto";
+  bool is_auto = strcmp(word, "auto") == 0;
+  machine m = ON_CUDA, last = evaluates ? ON_EVAL : ON_HOST;
+  while (!is_auto && m <= last && strcmp(word, machine_names[m]) != 0) m++;
+  if (m > last)
+    return bad_value(s->a, O_DEVICE, word,
+                     evaluates ? "expected auto, cuda, host or eval" : "expected auto, cuda or host");
+  s->machine = m;
+  if (m == ON_EVAL) return refuse_compiling(s->a);
+  if (m == ON_HOST || session_open_cuda(s, is_auto)) return 0;
+  s->machine = ON_HOST;
+  return is_auto ? 0 : EXIT_DEVICE;
+}
+
+static int read_words(session *s, const session_rules *rules) {
+  s->repeat = rules->repeat;
+  int status = read_number(s->a, O_SEED, 0, ~0ull, "expected a whole number from 0 to 2^64-1", &s->seed);
+  if (!status) status = read_number(s->a, O_THREADS, 1, 256, "expected 1 to 256", &s->threads);
+  if (!status) status = read_number(s->a, O_REPEAT, 1, 100000, "expected 1 to 100000", &s->repeat);
+  if (!status) status = read_params(s->a, s->aliases, &s->how);
+  return status ? status : choose_machine(s, rules->evaluates);
+}
 
 // --- inputs ---------------------------------------------------------------------------------------------------------
 
@@ -83,9 +127,8 @@ static int64_t count_of(const session *s) {
   return n;
 }
 
-int session_open(session *s) {
-  int status = read_params(s->a, s->aliases, &s->how);
-  if (!status) status = open_module(s->cx, s->a->file, s->how.fusion, &s->m);
+static int open_session(session *s) {
+  int status = open_module(s->cx, s->a->file, s->how.fusion, &s->m);
   if (!status && s->machine != ON_EVAL) status = compile_both(s);
   if (status) return status;
   s->count = count_of(s);
@@ -102,7 +145,7 @@ static void release(void ***buffers, size_t n) {
   free(*buffers);
 }
 
-void session_close(session *s) {
+static void close_session(session *s) {
   release(&s->params, s->nparams);
   release(&s->results, s->nresults);
   kiln_artifact_destroy(&s->gpu);
@@ -110,6 +153,17 @@ void session_close(session *s) {
   kiln_module_destroy(&s->m);
   kiln_driver_close(&s->driver);
   kiln_context_destroy(&s->cx);
+}
+
+int session_verb(const args *a, const session_rules *rules) {
+  session *s = calloc(1, sizeof *s);
+  if (s) *s = (session){.a = a, .cx = kiln_context_create(NULL)};
+  int status = s && s->cx ? read_words(s, rules) : out_of_memory(sizeof *s);
+  if (!status) status = open_session(s);
+  if (!status) status = rules->work(s);
+  if (s) close_session(s);
+  free(s);
+  return status;
 }
 
 // --- running and checking -------------------------------------------------------------------------------------------
@@ -129,14 +183,15 @@ int session_run_host(session *s) {
   kiln_status st = kiln_kernel_load(s->cx, s->host, &k);
   kiln_run_params rp = {.struct_size = sizeof rp, .threads = (uint32_t)s->threads, .count = s->count};
   double *times = calloc(s->repeat + 1, sizeof *times);
+  if (!times && st == KILN_OK) st = KILN_E_MEMORY;
   progress("running");
-  for (size_t i = 0; times && st == KILN_OK && i <= s->repeat; i++) {
+  for (size_t i = 0; st == KILN_OK && i <= s->repeat; i++) {
     double start = now_seconds();
     st = kiln_kernel_run(s->cx, k, (const void *const *)s->params, s->results, &rp);
     times[i] = now_seconds() - start;
   }
   progress(NULL);
-  if (st == KILN_OK && times) s->seconds = median(times + 1, s->repeat); // the first run warms up
+  if (st == KILN_OK) s->seconds = median(times + 1, s->repeat); // the first run warms up
   free(times);
   kiln_kernel_destroy(&k);
   return report(s->cx, st);

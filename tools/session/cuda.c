@@ -1,6 +1,6 @@
 // Running on an NVIDIA GPU.
 
-#include "session.h"
+#include "session/session.h"
 
 #include <stdlib.h>
 #include <string.h>

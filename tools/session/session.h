@@ -1,10 +1,22 @@
-// A module with its buffers and artifacts, on one machine: what kiln run and kiln bench work on.
+// A module with its buffers and artifacts, on one machine: what verbs that run modules work on.
 #ifndef TOOLS_SESSION_H
 #define TOOLS_SESSION_H
 
 #include "params.h"
 
-typedef enum machine { ON_HOST, ON_EVAL, ON_CUDA } machine;
+typedef enum machine { ON_CUDA, ON_HOST, ON_EVAL } machine;
+
+// Options of verbs that run modules: the rows after those that say how to compile.
+enum { O_DEVICE = O_OTHERS, O_SEED, O_THREADS, O_REPEAT, O_JSON, O_VERB };
+// clang-format off
+#define SESSION_OPTIONS(target_help, devices, repeat)                                                                  \
+  COMPILE_OPTIONS(target_help),                                                                                        \
+  {"--device", "NAME", devices " (default auto: cuda if there is a GPU, else host)"},                                  \
+  {"--seed", "N", "seed of the parameters that no file gives (default 0)"},                                            \
+  {"--threads", "N", "CPU threads (default: all cores)"},                                                              \
+  {"--repeat", "N", "timed runs, of which the median counts (default " repeat ")"},                                    \
+  {"--json", NULL, "report as one JSON object"}
+// clang-format on
 
 typedef struct session {
   const args *a;
@@ -25,10 +37,16 @@ typedef struct session {
   kiln_mismatch mismatch[16];
 } session;
 
-// Opens and compiles the file that the words name, makes buffers and fills the parameters from the seed; `machine`,
-// `seed` and, on cuda, the driver are set before. An exit status, as from all of these.
-int session_open(session *s);
-void session_close(session *s); // also the context
+// What a verb wants of a session.
+typedef struct session_rules {
+  bool evaluates;          // on the evaluator, too
+  unsigned repeat;         // runs, where --repeat says nothing
+  int (*work)(session *s); // with the parameters filled: runs, checks, reports
+} session_rules;
+
+// Opens and compiles the file that the words name, for the device they name, makes buffers, fills the parameters from
+// the seed and does the verb's work. An exit status, as from all of these.
+int session_verb(const args *a, const session_rules *rules);
 // "K=FILE.npy".
 int session_input(session *s, const char *value);
 // Opens the driver and describes device 0. False, without a word if `quiet`, where there is none.
@@ -49,6 +67,7 @@ void buffers_free(const session *s, kiln_device *dev, device_buffers *b);
 kiln_status buffers_launch(session *s, kiln_device *dev, kiln_cuda_kernel *k, const device_buffers *b);
 kiln_status buffers_download(session *s, kiln_device *dev, const device_buffers *b);
 
+const char *machine_name(machine m);     // as --device has it
 double median(double *values, size_t n); // sorts them
 int64_t npy_bytes(const kiln_array_type *t);
 int out_of_memory(int64_t bytes); // says so
