@@ -112,3 +112,8 @@ void json_string(FILE *to, const char *text) {
   }
   fputc('"', to);
 }
+
+int out_of_memory(int64_t bytes) {
+  fprintf(stderr, "kiln: no memory for an array of %lld bytes\n", (long long)bytes);
+  return EXIT_BAD_INPUT;
+}

@@ -76,15 +76,7 @@ int open_module(kiln_context *cx, const char *path, const char *fusion, kiln_mod
 void progress(const char *doing);
 double now_seconds(void);
 void json_string(FILE *to, const char *text);
-
-// --- .npy (npy.c) ---------------------------------------------------------------------------------------------------
-
-// Reads elements of `type` in row-major order (one byte each for sub-byte types) into `elements`. Types that numpy
-// lacks are taken as raw bytes of the same item size. 0, or an exit status after having said what does not fit.
-int npy_read(const char *path, const kiln_array_type *type, void *elements);
-int npy_write(const char *path, const kiln_array_type *type, const void *elements);
-// Bytes of one element in such a file.
-size_t npy_item_size(kiln_dtype t);
+int out_of_memory(int64_t bytes); // says so
 
 extern const verb verb_run, verb_bench, verb_compile, verb_verify, verb_devices;
 

@@ -1,5 +1,6 @@
 // kiln run: compile, run, check, report.
 
+#include "npy/npy.h"
 #include "session/session.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -16,6 +17,46 @@ static const option options[] = {
     {"--numerics", "MODE", "strict (the default)"},
     {0},
 };
+
+// --- inputs ----------------------------------------------------------------------------------------------------------
+
+static int read_input(session *s, size_t k, const char *path) {
+  kiln_array_type t;
+  if (!kiln_module_param_type(s->m, k, &t)) {
+    fprintf(stderr, "kiln run: --input %zu: the parameter is no array\n", k);
+    return EXIT_BAD_INPUT;
+  }
+  void *elements = malloc((size_t)npy_bytes(&t) + 1);
+  if (!elements) return out_of_memory(npy_bytes(&t));
+  int status = npy_read(path, &t, elements);
+  if (!status) kiln_module_param_pack(s->m, k, elements, s->params[k]);
+  free(elements);
+  return status;
+}
+
+// "K=FILE.npy".
+static int take_input(session *s, const char *value, bool *taken) {
+  const char *equals = strchr(value, '=');
+  char index[24] = "", expected[80];
+  unsigned long long k;
+  if (equals && equals[1] && (size_t)(equals - value) < sizeof index) memcpy(index, value, (size_t)(equals - value));
+  if (!s->nparams || !number(index, 0, s->nparams - 1, &k)) {
+    snprintf(expected, sizeof expected, "expected K=FILE.npy, K one of the %zu parameters from 0", s->nparams);
+    return bad_value(s->a, O_INPUT, value, expected);
+  }
+  if (taken[k]) return bad_value(s->a, O_INPUT, value, "the parameter has a file already");
+  taken[k] = true;
+  return read_input(s, k, equals + 1);
+}
+
+static int read_inputs(session *s) {
+  bool *taken = calloc(s->nparams + 1, sizeof *taken);
+  int status = taken ? 0 : out_of_memory((int64_t)s->nparams);
+  for (int i = 0; !status && i < s->a->count; i++)
+    if (s->a->all[i].option == O_INPUT) status = take_input(s, s->a->all[i].value, taken);
+  free(taken);
+  return status;
+}
 
 // --- results ---------------------------------------------------------------------------------------------------------
 
@@ -141,13 +182,6 @@ static int check_numerics(const args *a) {
   if (!mode || strcmp(mode, "strict") == 0) return 0;
   bad_value(a, O_NUMERICS, mode, "expected strict");
   return strcmp(mode, "fast") == 0 ? EXIT_NOT_SUPPORTED : EXIT_BAD_INPUT;
-}
-
-static int read_inputs(session *s) {
-  int status = 0;
-  for (int i = 0; !status && i < s->a->count; i++)
-    if (s->a->all[i].option == O_INPUT) status = session_input(s, s->a->all[i].value);
-  return status;
 }
 
 static int work(session *s) {

@@ -48,12 +48,7 @@ static int read_words(session *s, const session_rules *rules) {
   return status ? status : choose_machine(s, rules->evaluates);
 }
 
-// --- inputs ---------------------------------------------------------------------------------------------------------
-
-int out_of_memory(int64_t bytes) {
-  fprintf(stderr, "kiln: no memory for an array of %lld bytes\n", (long long)bytes);
-  return EXIT_BAD_INPUT;
-}
+// --- buffers -------------------------------------------------------------------------------------------------------
 
 static int allocate(size_t n, int64_t (*bytes)(const kiln_module *, size_t), const kiln_module *m, void ***out) {
   *out = calloc(n + 1, sizeof(void *));
@@ -71,38 +66,6 @@ static int allocate(size_t n, int64_t (*bytes)(const kiln_module *, size_t), con
   return *out ? 0 : out_of_memory((int64_t)n);
 }
 
-int64_t npy_bytes(const kiln_array_type *t) {
-  int64_t n = (int64_t)npy_item_size(t->dtype);
-  for (uint32_t d = 0; d < t->rank; d++) n *= t->dims[d];
-  return n;
-}
-
-static int read_input(session *s, size_t k, const char *path) {
-  kiln_array_type t;
-  if (!kiln_module_param_type(s->m, k, &t)) {
-    fprintf(stderr, "kiln: --input %zu: the parameter is no array\n", k);
-    return EXIT_BAD_INPUT;
-  }
-  void *elements = malloc((size_t)npy_bytes(&t) + 1);
-  if (!elements) return out_of_memory(npy_bytes(&t));
-  int status = npy_read(path, &t, elements);
-  if (!status) kiln_module_param_pack(s->m, k, elements, s->params[k]);
-  free(elements);
-  return status;
-}
-
-int session_input(session *s, const char *value) {
-  const char *equals = strchr(value, '=');
-  char index[24] = "";
-  unsigned long long k;
-  if (equals && (size_t)(equals - value) < sizeof index) memcpy(index, value, (size_t)(equals - value));
-  if (!equals || !s->nparams || !number(index, 0, s->nparams - 1, &k)) {
-    fprintf(stderr, "kiln: --input '%s': expected K=FILE.npy, K one of the %zu parameters from 0\n", value, s->nparams);
-    return EXIT_BAD_INPUT;
-  }
-  return read_input(s, k, equals + 1);
-}
-
 // --- life -----------------------------------------------------------------------------------------------------------
 
 // The GPU's kernel is made and reported on every machine.
@@ -118,13 +81,18 @@ static int compile_both(session *s) {
   return report(s->cx, st);
 }
 
+static int64_t elements(const kiln_array_type *t) {
+  int64_t n = 1;
+  for (uint32_t d = 0; d < t->rank; d++)
+    if (t->dims[d] == 0) return 0;
+  for (uint32_t d = 0; d < t->rank; d++) n *= t->dims[d];
+  return n;
+}
+
 // With a run-time count a launch is given the module's own.
 static int64_t count_of(const session *s) {
   kiln_array_type t;
-  int64_t n = 1;
-  if (!s->how.max_count || !kiln_module_result_type(s->m, 0, &t)) return 0;
-  for (uint32_t d = 0; d < t.rank; d++) n *= t.dims[d];
-  return n;
+  return s->how.max_count && kiln_module_result_type(s->m, 0, &t) ? elements(&t) : 0;
 }
 
 static int open_session(session *s) {
@@ -219,7 +187,7 @@ int64_t session_elements(const session *s) {
   int64_t n = 0;
   for (size_t i = 0; i < s->nresults; i++) {
     kiln_array_type t;
-    if (kiln_module_result_type(s->m, i, &t)) n += npy_bytes(&t) / (int64_t)npy_item_size(t.dtype);
+    if (kiln_module_result_type(s->m, i, &t)) n += elements(&t);
   }
   return n;
 }

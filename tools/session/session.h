@@ -47,8 +47,6 @@ typedef struct session_rules {
 // Opens and compiles the file that the words name, for the device they name, makes buffers, fills the parameters from
 // the seed and does the verb's work. An exit status, as from all of these.
 int session_verb(const args *a, const session_rules *rules);
-// "K=FILE.npy".
-int session_input(session *s, const char *value);
 // Opens the driver and describes device 0. False, without a word if `quiet`, where there is none.
 bool session_open_cuda(session *s, bool quiet);
 int session_run_host(session *s);
@@ -69,7 +67,5 @@ kiln_status buffers_download(session *s, kiln_device *dev, const device_buffers 
 
 const char *machine_name(machine m);     // as --device has it
 double median(double *values, size_t n); // sorts them
-int64_t npy_bytes(const kiln_array_type *t);
-int out_of_memory(int64_t bytes); // says so
 
 #endif
