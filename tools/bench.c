@@ -1,5 +1,6 @@
 // kiln bench: right, and how fast, beside a plain copy of as many bytes.
 
+#include "memory.h"
 #include "session/session.h"
 #include <stdlib.h>
 #include <string.h>
@@ -28,14 +29,18 @@ typedef struct gpu {
   double *times;
 } gpu;
 
+// Half of it is the source of copies, half their target.
+static int64_t flush_bytes(const session *s) {
+  int64_t cache = 4 * (int64_t)s->device.l2_bytes, all = memory_add(session_bytes(s), 512);
+  return cache < all ? all : cache;
+}
+
 static kiln_status allocate(gpu *g) {
   session *s = g->s;
   kiln_status st = buffers_make(s, g->dev, &g->b);
   g->times = calloc(s->repeat + 1, sizeof *g->times);
   if (!g->times) return KILN_E_MEMORY;
-  // Half of it is the source of copies, half their target.
-  g->flush_bytes = 4 * (uint64_t)s->device.l2_bytes;
-  if (g->flush_bytes < (uint64_t)session_bytes(s) + 512) g->flush_bytes = (uint64_t)session_bytes(s) + 512;
+  g->flush_bytes = (uint64_t)flush_bytes(s);
   return st == KILN_OK ? kiln_device_alloc(s->cx, g->dev, g->flush_bytes, &g->flush) : st;
 }
 
@@ -255,8 +260,16 @@ static int work(session *s) {
   return s->mismatches ? EXIT_DIFFERS : EXIT_DONE;
 }
 
+// The GPU's results beside the host's.
+static int64_t results_again(const session *s) {
+  int64_t n = 0;
+  for (size_t i = 0; s->machine == ON_CUDA && i < s->nresults; i++)
+    n = memory_add(n, kiln_module_result_bytes(s->m, i));
+  return n;
+}
+
 static int run(const args *a) {
-  static const session_rules rules = {.repeat = 20, .work = work};
+  static const session_rules rules = {.repeat = 20, .work = work, .beside = results_again, .on_gpu = flush_bytes};
   return session_verb(a, &rules);
 }
 

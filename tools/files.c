@@ -1,6 +1,7 @@
 // Files, findings, clocks and JSON strings.
 
 #include "kiln.h"
+#include "memory.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,38 +9,87 @@
 #include <time.h>
 #include <unistd.h>
 
-char *read_file(const char *path, size_t *size) {
-  FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+static const char *shown(const char *path) {
+  return *path ? path : "''";
+}
+
+// --- reading --------------------------------------------------------------------------------------------------------
+
+static struct stat module_file; // what open_module has read: nothing is written over it
+
+// Files that are longer, or that never end, are not read whole: kiln parses no text of 2 GiB, and parsing takes a few
+// times a text's size.
+static size_t longest(void) {
+  int64_t most = memory_available("") / 4;
+  if (most < 1 << 20) most = 1 << 20;
+  return most < INT32_MAX - 1 ? (size_t)most : INT32_MAX - 1;
+}
+
+static char *too_long(const char *name, size_t limit) {
+  char text[32];
+  memory_text((int64_t)limit, text, sizeof text);
+  fprintf(stderr, "kiln: cannot read %s: it has more than %zu bytes (%s), the most that can be read here\n", name,
+          limit, text);
+  return NULL;
+}
+
+// At most limit + 1 bytes; NULL with errno set.
+static char *read_all(FILE *f, size_t limit, size_t *size) {
   char *text = NULL;
   size_t n = 0, cap = 0;
-  bool ok = f != NULL;
-  for (size_t got = 1; ok && got;) {
+  for (size_t got = 1; got && n <= limit;) {
     if (n == cap) {
-      char *more = realloc(text, cap = cap ? cap * 2 : 65536);
-      if (!more) ok = false;
+      cap = cap ? cap * 2 : 65536;
+      if (cap > limit + 1) cap = limit + 1;
+      char *more = realloc(text, cap);
       if (!more) break;
       text = more;
     }
     n += got = fread(text + n, 1, cap - n, f);
-    ok = !ferror(f);
+    *size = n;
+    if (got == 0 && !ferror(f)) return text;
   }
-  if (!ok) {
-    fprintf(stderr, "kiln: cannot read %s: %s\n", f == stdin ? "standard input" : path, strerror(errno));
-    free(text);
-    text = NULL;
-  }
+  if (n > limit) return text;
+  free(text);
+  return NULL;
+}
+
+static char *read_stream(FILE *f, const char *name, size_t *size) {
+  size_t limit = longest();
+  if (f && fstat(fileno(f), &module_file) == 0 && S_ISREG(module_file.st_mode) && module_file.st_size > (off_t)limit)
+    return too_long(name, limit);
+  char *text = f ? read_all(f, limit, size) : NULL;
+  if (!text) fprintf(stderr, "kiln: cannot read %s: %s\n", name, strerror(errno));
+  if (!text || *size <= limit) return text;
+  free(text);
+  return too_long(name, limit);
+}
+
+char *read_file(const char *path, size_t *size) {
+  bool is_stdin = strcmp(path, "-") == 0;
+  FILE *f = is_stdin ? stdin : fopen(path, "rb");
+  char *text = read_stream(f, is_stdin ? "standard input" : shown(path), size);
   if (f && f != stdin) fclose(f);
-  *size = n;
   return text;
 }
 
+// --- writing --------------------------------------------------------------------------------------------------------
+
+static bool is_module_file(const char *path) {
+  struct stat st;
+  return S_ISREG(module_file.st_mode) && stat(path, &st) == 0 && st.st_dev == module_file.st_dev &&
+         st.st_ino == module_file.st_ino;
+}
+
 FILE *output_open(const char *path) {
-  return path ? fopen(path, "wb") : stdout;
+  return !path ? stdout : is_module_file(path) ? NULL : fopen(path, "wb");
 }
 
 int output_close(FILE *f, const char *path) {
   bool ok = f && fflush(f) == 0 && !ferror(f);
-  if (!ok) fprintf(stderr, "kiln: cannot write %s: %s\n", path ? path : "standard output", strerror(errno));
+  if (!ok)
+    fprintf(stderr, "kiln: cannot write %s: %s\n", path ? shown(path) : "standard output",
+            !f && is_module_file(path) ? "it is the module's own text" : strerror(errno));
   if (f && f != stdout) {
     struct stat st;
     fclose(f);
@@ -53,6 +103,8 @@ int write_output(const char *path, const char *text, size_t size) {
   if (f) fwrite(text, 1, size, f);
   return output_close(f, path);
 }
+
+// --- modules --------------------------------------------------------------------------------------------------------
 
 int report(kiln_context *cx, kiln_status s) {
   if (s == KILN_E_MEMORY && kiln_diagnostics_count(cx) == 0) fprintf(stderr, "kiln: out of memory\n");
@@ -85,6 +137,8 @@ int open_module(kiln_context *cx, const char *path, const char *fusion, kiln_mod
   }
   return report(cx, s);
 }
+
+// --- talk -----------------------------------------------------------------------------------------------------------
 
 void progress(const char *doing) {
   if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K%s%s", doing ? doing : "", doing ? " ..." : "");

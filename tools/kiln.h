@@ -60,10 +60,12 @@ const char *nearest(const char *word, size_t n, const char *const *words);
 
 // --- modules and files (files.c) ------------------------------------------------------------------------------------
 
-// Reads a whole file; NULL after having said why. Free with free().
+// Reads a whole file, or standard input for "-"; NULL after having said why, also where it is longer than any module or
+// never ends. Free with free().
 char *read_file(const char *path, size_t *size);
-// A file to write, or stdout for a NULL path. Closing accepts NULL (the opening failed) and reports what failed since;
-// a regular file that could not be written whole is removed. 0 or an exit status.
+// A file to write, or stdout for a NULL path. The module that was read is not written over. Closing accepts NULL (the
+// opening failed) and reports what failed since; a regular file that could not be written whole is removed. 0 or an
+// exit status.
 FILE *output_open(const char *path);
 int output_close(FILE *f, const char *path);
 // Both at once.

@@ -92,7 +92,7 @@ static int write_results(session *s, const char *dir) {
 // --- running --------------------------------------------------------------------------------------------------------
 
 static int run_eval(session *s) {
-  kiln_eval_params ep = {.struct_size = sizeof ep, .threads = (uint32_t)s->threads};
+  kiln_eval_params ep = session_eval_params(s);
   double start = now_seconds();
   progress("evaluating");
   kiln_status st = kiln_module_eval(s->cx, s->m, (const void *const *)s->params, s->results, &ep);
@@ -201,8 +201,20 @@ static int work(session *s) {
   return s->mismatches ? EXIT_DIFFERS : EXIT_DONE;
 }
 
+// One array at a time is between its file and its buffer.
+static int64_t largest_file(const session *s) {
+  int64_t most = 0;
+  size_t inputs = s->a->values[O_INPUT] ? s->nparams : 0, outputs = s->a->values[O_OUTPUT] ? s->nresults : 0;
+  for (size_t i = 0; i < inputs + outputs; i++) {
+    kiln_array_type t;
+    bool there = i < inputs ? kiln_module_param_type(s->m, i, &t) : kiln_module_result_type(s->m, i - inputs, &t);
+    if (there && npy_bytes(&t) > most) most = npy_bytes(&t);
+  }
+  return most;
+}
+
 static int run(const args *a) {
-  static const session_rules rules = {.evaluates = true, .repeat = 5, .work = work};
+  static const session_rules rules = {.evaluates = true, .repeat = 5, .work = work, .beside = largest_file};
   int status = check_numerics(a);
   return status ? status : session_verb(a, &rules);
 }

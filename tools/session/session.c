@@ -1,6 +1,8 @@
 // What verbs that run modules have in common: a module with its buffers, its artifacts, its check.
 
 #include "session/session.h"
+
+#include "memory.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,11 +46,15 @@ static int read_words(session *s, const session_rules *rules) {
   int status = read_number(s->a, O_SEED, 0, ~0ull, "expected a whole number from 0 to 2^64-1", &s->seed);
   if (!status) status = read_number(s->a, O_THREADS, 1, 256, "expected 1 to 256", &s->threads);
   if (!status) status = read_number(s->a, O_REPEAT, 1, 100000, "expected 1 to 100000", &s->repeat);
+  if (s->a->values[O_MEMORY] && !memory_parse(s->a->values[O_MEMORY], &s->memory) && !status)
+    status = bad_value(s->a, O_MEMORY, s->a->values[O_MEMORY], "expected bytes, as 4096, 512M or 1.5G (K, M, G, T)");
   if (!status) status = read_params(s->a, s->aliases, &s->how);
   return status ? status : choose_machine(s, rules->evaluates);
 }
 
 // --- buffers -------------------------------------------------------------------------------------------------------
+
+enum { ROOM = 64 }; // after each array
 
 static int allocate(size_t n, int64_t (*bytes)(const kiln_module *, size_t), const kiln_module *m, void ***out) {
   *out = calloc(n + 1, sizeof(void *));
@@ -58,7 +64,7 @@ static int allocate(size_t n, int64_t (*bytes)(const kiln_module *, size_t), con
       fprintf(stderr, "kiln: ENTRY's interface has a value that is no array\n");
       return EXIT_NOT_SUPPORTED;
     }
-    if (posix_memalign(&(*out)[i], 64, (size_t)b + 64)) {
+    if (posix_memalign(&(*out)[i], 64, (size_t)b + ROOM)) {
       (*out)[i] = NULL;
       return out_of_memory(b);
     }
@@ -95,14 +101,62 @@ static int64_t count_of(const session *s) {
   return s->how.max_count && kiln_module_result_type(s->m, 0, &t) ? elements(&t) : 0;
 }
 
-static int open_session(session *s) {
+// --- memory ---------------------------------------------------------------------------------------------------------
+
+// Arrays in this machine's memory, with what their allocation takes.
+static int64_t arrays(const session *s) {
+  int64_t n = 0;
+  for (size_t i = 0; i < s->nparams + s->nresults; i++) {
+    int64_t b = i < s->nparams ? kiln_module_param_bytes(s->m, i) : kiln_module_result_bytes(s->m, i - s->nparams);
+    n = memory_add(n, memory_add(b < 0 ? 0 : b, ROOM));
+  }
+  return n;
+}
+
+static int64_t scratch(const kiln_artifact *a) {
+  return a ? (int64_t)kiln_artifact_manifest(a)->scratch_bytes : 0;
+}
+
+// What cannot be had is refused before any of it is taken: a kernel gives memory away that it does not have.
+static int check_memory(session *s, const session_rules *rules) {
+  char needed[32], there[32];
+  const char *limit = s->a->values[O_MEMORY];
+  int64_t need = memory_add(arrays(s), scratch(s->host));
+  if (rules->beside) need = memory_add(need, rules->beside(s));
+  if (!limit) s->memory = memory_available("");
+  memory_text(need, needed, sizeof needed);
+  memory_text(s->memory, there, sizeof there);
+  if (need > s->memory) {
+    fprintf(stderr, "kiln %s: parameters and results take %s of memory: %s %s (--max-memory sets the limit)\n",
+            s->a->verb->name, needed, limit ? "the limit is" : "there are", there);
+    return EXIT_BAD_INPUT;
+  }
+  s->memory -= need;
+  return 0;
+}
+
+static int check_gpu_memory(const session *s, const session_rules *rules) {
+  char needed[32], there[32];
+  int64_t need = memory_add(session_bytes(s), scratch(s->gpu));
+  if (rules->on_gpu) need = memory_add(need, rules->on_gpu(s));
+  if (s->machine != ON_CUDA || (uint64_t)need <= s->device.memory_bytes) return 0;
+  memory_text(need, needed, sizeof needed);
+  memory_text((int64_t)s->device.memory_bytes, there, sizeof there);
+  fprintf(stderr, "kiln %s: parameters and results take %s of the GPU's memory: %s has %s\n", s->a->verb->name, needed,
+          s->device.name, there);
+  return EXIT_DEVICE;
+}
+
+static int open_session(session *s, const session_rules *rules) {
   int status = open_module(s->cx, s->a->file, s->how.fusion, &s->m);
   if (!status && s->machine != ON_EVAL) status = compile_both(s);
   if (status) return status;
   s->count = count_of(s);
   s->nparams = kiln_module_param_leaves(s->m);
   s->nresults = kiln_module_result_count(s->m);
-  status = allocate(s->nparams, kiln_module_param_bytes, s->m, &s->params);
+  status = check_memory(s, rules);
+  if (!status) status = check_gpu_memory(s, rules);
+  if (!status) status = allocate(s->nparams, kiln_module_param_bytes, s->m, &s->params);
   if (!status) status = allocate(s->nresults, kiln_module_result_bytes, s->m, &s->results);
   for (size_t i = 0; !status && i < s->nparams; i++) kiln_module_param_fill(s->m, i, s->seed, s->params[i]);
   return status;
@@ -127,7 +181,7 @@ int session_verb(const args *a, const session_rules *rules) {
   session *s = calloc(1, sizeof *s);
   if (s) *s = (session){.a = a, .cx = kiln_context_create(NULL)};
   int status = s && s->cx ? read_words(s, rules) : out_of_memory(sizeof *s);
-  if (!status) status = open_session(s);
+  if (!status) status = open_session(s, rules);
   if (!status) status = rules->work(s);
   if (s) close_session(s);
   free(s);
@@ -165,8 +219,12 @@ int session_run_host(session *s) {
   return report(s->cx, st);
 }
 
+kiln_eval_params session_eval_params(const session *s) {
+  return (kiln_eval_params){.struct_size = sizeof(kiln_eval_params), .threads = (uint32_t)s->threads};
+}
+
 int session_check(session *s) {
-  kiln_eval_params ep = {.struct_size = sizeof ep, .threads = (uint32_t)s->threads};
+  kiln_eval_params ep = session_eval_params(s);
   double start = now_seconds();
   progress("checking");
   kiln_status st = kiln_module_check(s->cx, s->m, (const void *const *)s->params, (const void *const *)s->results,
@@ -178,8 +236,8 @@ int session_check(session *s) {
 
 int64_t session_bytes(const session *s) {
   int64_t n = 0;
-  for (size_t i = 0; i < s->nparams; i++) n += kiln_module_param_bytes(s->m, i);
-  for (size_t i = 0; i < s->nresults; i++) n += kiln_module_result_bytes(s->m, i);
+  for (size_t i = 0; i < s->nparams; i++) n = memory_add(n, kiln_module_param_bytes(s->m, i));
+  for (size_t i = 0; i < s->nresults; i++) n = memory_add(n, kiln_module_result_bytes(s->m, i));
   return n;
 }
 

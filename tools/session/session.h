@@ -7,7 +7,7 @@
 typedef enum machine { ON_CUDA, ON_HOST, ON_EVAL } machine;
 
 // Options of verbs that run modules: the rows after those that say how to compile.
-enum { O_DEVICE = O_OTHERS, O_SEED, O_THREADS, O_REPEAT, O_JSON, O_VERB };
+enum { O_DEVICE = O_OTHERS, O_SEED, O_THREADS, O_REPEAT, O_MEMORY, O_JSON, O_VERB };
 // clang-format off
 #define SESSION_OPTIONS(target_help, devices, repeat)                                                                  \
   COMPILE_OPTIONS(target_help),                                                                                        \
@@ -15,6 +15,7 @@ enum { O_DEVICE = O_OTHERS, O_SEED, O_THREADS, O_REPEAT, O_JSON, O_VERB };
   {"--seed", "N", "seed of the parameters that no file gives (default 0)"},                                            \
   {"--threads", "N", "CPU threads (default: all cores)"},                                                              \
   {"--repeat", "N", "timed runs, of which the median counts (default " repeat ")"},                                    \
+  {"--max-memory", "SIZE", "bytes that arrays and the evaluator may take, as 512M or 1.5G (default: what is free)"},     \
   {"--json", NULL, "report as one JSON object"}
 // clang-format on
 
@@ -29,6 +30,7 @@ typedef struct session {
   size_t nparams, nresults;
   void **params, **results;
   unsigned long long seed, threads, repeat;
+  int64_t memory; // bytes that are left for the evaluator
   machine machine;
   kiln_driver *driver; // on cuda
   kiln_device_info device;
@@ -39,9 +41,11 @@ typedef struct session {
 
 // What a verb wants of a session.
 typedef struct session_rules {
-  bool evaluates;          // on the evaluator, too
-  unsigned repeat;         // runs, where --repeat says nothing
-  int (*work)(session *s); // with the parameters filled: runs, checks, reports
+  bool evaluates;                      // on the evaluator, too
+  unsigned repeat;                     // runs, where --repeat says nothing
+  int (*work)(session *s);             // with the parameters filled: runs, checks, reports
+  int64_t (*beside)(const session *s); // bytes that the work takes beside the parameters and results
+  int64_t (*on_gpu)(const session *s); // the same, on a GPU; either may be NULL
 } session_rules;
 
 // Opens and compiles the file that the words name, for the device they name, makes buffers, fills the parameters from
@@ -52,6 +56,7 @@ bool session_open_cuda(session *s, bool quiet);
 int session_run_host(session *s);
 int session_run_cuda(session *s);
 int session_check(session *s);
+kiln_eval_params session_eval_params(const session *s);
 int64_t session_bytes(const session *s);    // in and out
 int64_t session_elements(const session *s); // of all results
 
