@@ -180,6 +180,7 @@ typedef struct kl_op_info {
   uint8_t types; // KL_T_* mask
 } kl_op_info;
 extern const kl_op_info kl_op_table[KL_OP_COUNT];
+uint8_t kl_type_mask(kl_dtype t); // KL_T_*; 0 for what is no array's type
 bool kl_op_from_str(kl_str name, kl_op *out);
 // Also knows fusion-start, dot-done and the like: an async op and, in *wrapped, what it wraps (else 0).
 bool kl_op_from_text(kl_str name, kl_op *out, kl_op *wrapped);

@@ -8,6 +8,17 @@ const kl_op_info kl_op_table[KL_OP_COUNT] = {[KL_OP_UNKNOWN] = {"", -1, KL_KIND_
 #undef X
 };
 
+uint8_t kl_type_mask(kl_dtype t) {
+  switch (kl_info(t)->cls) {
+  case KL_CLASS_PRED: return KL_T_P;
+  case KL_CLASS_SINT:
+  case KL_CLASS_UINT: return KL_T_I;
+  case KL_CLASS_FLOAT: return KL_T_F;
+  case KL_CLASS_COMPLEX: return KL_T_C;
+  default: return 0;
+  }
+}
+
 // Every opcode, in the order of their names' bytes.
 #define O(op) KL_OP_##op
 static const uint8_t by_name[] = {

@@ -1,5 +1,6 @@
 // Numbers as text, both ways. The C library under its own rounding modes is the judge.
 #include "base/base.h"
+#include "support/decimal.h"
 #include "support/random.h"
 #include "support/suite.h"
 
@@ -75,16 +76,6 @@ START_TEST(number_texts) {
   }
 }
 END_TEST
-
-static int significant_digits(const char *z) {
-  int n = 0, zeros = 0;
-  for (; *z && *z != 'e'; z++)
-    if (*z >= '0' && *z <= '9' && (n || *z != '0')) {
-      zeros = *z == '0' ? zeros + 1 : 0;
-      n++;
-    }
-  return n - zeros;
-}
 
 // The C library is the judge: text reads back as v, and neither decimal of one digit less beside v does.
 static void check_shortest(double v, bool is_float) {

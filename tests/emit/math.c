@@ -6,6 +6,7 @@
 #include "eval/eval.h"
 #include "math_jit.h"
 #include "math_ref.h"
+#include "support/dtypes.h"
 #include "support/random.h"
 #include "support/suite.h"
 
@@ -63,14 +64,10 @@ static kb_reg emit_hypot(kb *k, const void *user, kb_reg a, kb_reg b) {
 
 // --- 16 bits and fewer ----------------------------------------------------------------------------------------------
 
-static const kl_dtype narrow[] = {KILN_F16,           KILN_BF16,      KILN_F8E5M2,     KILN_F8E4M3FN,
-                                  KILN_F8E4M3,        KILN_F8E3M4,    KILN_F8E4M3FNUZ, KILN_F8E5M2FNUZ,
-                                  KILN_F8E4M3B11FNUZ, KILN_F8E8M0FNU, KILN_F4E2M1FN};
-
 static uint32_t all_bits[65536], want[65536], got[65536];
 
 START_TEST(narrow_types_are_correctly_rounded) {
-  kl_dtype t = narrow[_i];
+  kl_dtype t = dtypes_that(is_narrow_float).at[_i];
   int n = 1 << kl_info(t)->bits;
   for (int i = 0; i < 65536; i++) all_bits[i] = (uint32_t)(i % n);
   for (int fn = 0; fn < KM_FN_COUNT; fn++) {
@@ -87,7 +84,7 @@ END_TEST
 // Every f32 value that an approximate instruction may return within its error, at every call, for every input.
 START_TEST(approximate_instructions_change_no_bf16_result) {
   static float x[65536], y[65536];
-  kl_dtype t = narrow[_i];
+  kl_dtype t = dtypes_that(is_narrow_float).at[_i];
   int n = 1 << kl_info(t)->bits;
   for (int fn = 0; fn < KM_FN_COUNT && t != KILN_F16; fn++) {
     call c = {(km_fn)fn, t};
@@ -496,10 +493,10 @@ START_TEST(ptx_of_pairs) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("math", ONCE(open_jit, close_jit), {narrow_types_are_correctly_rounded, KL_COUNT(narrow)},
-                   {approximate_instructions_change_no_bf16_result, KL_COUNT(narrow)},
-                   {f32_within_its_bound, KM_FN_COUNT}, {f64_within_its_bound, KM_FN_COUNT},
-                   {corners_are_exact, KL_COUNT(corners)}, {nan_stays_nan, KM_FN_COUNT},
-                   {lanes_do_not_matter, KM_FN_COUNT}, {fmod_is_exact, KL_COUNT(pair_lanes)}, {hypot_within_its_bound},
-                   {ptx_is_exact, KM_FN_COUNT}, {ptx_of_pairs, 4});
+  return RUN_TESTS(
+      "math", ONCE(open_jit, close_jit), {narrow_types_are_correctly_rounded, dtypes_that(is_narrow_float).n},
+      {approximate_instructions_change_no_bf16_result, dtypes_that(is_narrow_float).n},
+      {f32_within_its_bound, KM_FN_COUNT}, {f64_within_its_bound, KM_FN_COUNT}, {corners_are_exact, KL_COUNT(corners)},
+      {nan_stays_nan, KM_FN_COUNT}, {lanes_do_not_matter, KM_FN_COUNT}, {fmod_is_exact, KL_COUNT(pair_lanes)},
+      {hypot_within_its_bound}, {ptx_is_exact, KM_FN_COUNT}, {ptx_of_pairs, 4});
 }

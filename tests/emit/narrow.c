@@ -3,16 +3,13 @@
 // The judge is an enumeration: the values of all patterns (kl_float_decode, which test_dtype checks by itself), and the
 // nearest of them by comparing distances in double, where both are exact.
 #include "math_jit.h"
+#include "support/dtypes.h"
 #include "support/random.h"
 #include "support/suite.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static const kl_dtype formats[] = {KILN_F16,           KILN_BF16,      KILN_F8E5M2,     KILN_F8E4M3FN,
-                                   KILN_F8E4M3,        KILN_F8E3M4,    KILN_F8E4M3FNUZ, KILN_F8E5M2FNUZ,
-                                   KILN_F8E4M3B11FNUZ, KILN_F8E8M0FNU, KILN_F4E2M1FN};
 
 static mj *jit;
 static void open_jit(void) {
@@ -50,7 +47,7 @@ static uint32_t bits[MOST], back[MOST];
 static float values[MOST], rounded[MOST];
 
 START_TEST(patterns_have_their_values) {
-  kl_dtype t = formats[_i];
+  kl_dtype t = dtypes_that(is_narrow_float).at[_i];
   uint32_t n = 1u << kl_info(t)->bits;
   // Bits above the format's are ignored.
   for (uint32_t i = 0; i < MOST; i++) bits[i] = i % n | ((uint32_t)random_bits() & ~(n - 1));
@@ -126,7 +123,7 @@ static void check_rounding(const grid *g, mj_fn f, mj_fn encode) {
 
 // Patterns all over f32, and around every value and every tie of the format.
 START_TEST(rounding_is_to_nearest) {
-  kl_dtype t = formats[_i];
+  kl_dtype t = dtypes_that(is_narrow_float).at[_i];
   static grid g;
   g = grid_of(t);
   mj_fn f = mj_compile(jit, &(mj_spec){KB_F32, KB_F32, 16, emit_round, &t});
@@ -153,7 +150,7 @@ END_TEST
 START_TEST(f64_is_rounded_once) {
   enum { N = 16384 };
   static double x[N];
-  kl_dtype t = formats[_i];
+  kl_dtype t = dtypes_that(is_narrow_float).at[_i];
   static grid g;
   g = grid_of(t);
   mj_fn odd = mj_compile(jit, &(mj_spec){KB_F64, KB_F32, 8, emit_odd, NULL});
@@ -206,7 +203,7 @@ END_TEST
 
 // The machine's own conversions where it has them.
 START_TEST(ptx_converts) {
-  kl_dtype t = formats[_i];
+  kl_dtype t = dtypes_that(is_narrow_float).at[_i];
   for (unsigned sm = 75; sm <= 90; sm += sm == 75 ? 5 : 10) {
     char *round = mj_ptx(jit, &(mj_spec){KB_F32, KB_F32, 1, emit_round, &t}, sm);
     char *encode = mj_ptx(jit, &(mj_spec){KB_F32, KB_I32, 1, emit_encode, &t}, sm);
@@ -222,7 +219,8 @@ START_TEST(ptx_converts) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("narrow", ONCE(open_jit, close_jit), {patterns_have_their_values, KL_COUNT(formats)},
-                   {rounding_is_to_nearest, KL_COUNT(formats)}, {f64_is_rounded_once, KL_COUNT(formats)}, {odd_is_odd},
-                   {ptx_converts, KL_COUNT(formats)});
+  return RUN_TESTS("narrow", ONCE(open_jit, close_jit), {patterns_have_their_values, dtypes_that(is_narrow_float).n},
+                   {rounding_is_to_nearest, dtypes_that(is_narrow_float).n},
+                   {f64_is_rounded_once, dtypes_that(is_narrow_float).n}, {odd_is_odd},
+                   {ptx_converts, dtypes_that(is_narrow_float).n});
 }

@@ -1,22 +1,12 @@
 // The evaluator's indexed ops - gather, scatter, dynamic-slice, dynamic-update-slice - against a naive reading of their
 // definitions, over random configurations that are valid by construction; and the intervals of scatter.
 #include "support/context.h"
+#include "support/draw.h"
 #include "eval/eval.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static uint64_t seed;
-static uint32_t below(uint32_t n) { // splitmix64
-  uint64_t x = seed += 0x9e3779b97f4a7c15ull;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-  return (uint32_t)((x ^ (x >> 31)) % n);
-}
-static bool chance(uint32_t percent) {
-  return below(100) < percent;
-}
 
 // --- arrays ---------------------------------------------------------------------------------------------------------
 

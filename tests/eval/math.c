@@ -2,6 +2,7 @@
 // patterns of types of 16 bits and fewer, and on samples of f32 and f64, against MPFR; complex functions at infinities
 // and NaN against the tables of C's Annex G. (Further values: data/functions.txt, which eval.c runs.)
 #include "eval/impl.h"
+#include "support/dtypes.h"
 #include "support/suite.h"
 
 #include <math.h>
@@ -10,17 +11,6 @@
 #include <stdlib.h>
 
 // --- every op on every type ----------------------------------------------------------------------------------------
-
-static uint8_t type_bit(kl_dtype t) {
-  switch (kl_info(t)->cls) {
-  case KL_CLASS_PRED: return KL_T_P;
-  case KL_CLASS_SINT:
-  case KL_CLASS_UINT: return KL_T_I;
-  case KL_CLASS_FLOAT: return KL_T_F;
-  case KL_CLASS_COMPLEX: return KL_T_C;
-  default: return 0;
-  }
-}
 
 static kl_dtype result_type(kl_op op, kl_dtype t) {
   switch (kl_op_table[op].result) {
@@ -37,7 +27,7 @@ START_TEST(every_op_on_every_type) {
   if (!kl_op_is_elementwise(op) || op == KL_OP_BITCAST_CONVERT) return; // a move of bits, no function of elements
   for (int t = 0; t < KILN_DTYPE_COUNT; t++) {
     kl_ew e = {.op = op, .nin = (uint32_t)info->arity, .out = result_type(op, (kl_dtype)t)};
-    if (!(type_bit((kl_dtype)t) & info->types) || e.out == KILN_DTYPE_NONE) continue;
+    if (!(kl_type_mask((kl_dtype)t) & info->types) || e.out == KILN_DTYPE_NONE) continue;
     for (uint32_t k = 0; k < e.nin; k++) e.in[k] = op == KL_OP_SELECT && k == 0 ? KILN_PRED : (kl_dtype)t;
     e.exponent_bits = e.mantissa_bits = 1;
     EXPECT(kl_ew_bind(&e), "%s on %s", info->name, kiln_dtype_name((kl_dtype)t));
@@ -45,9 +35,9 @@ START_TEST(every_op_on_every_type) {
     e.run(&e, 1, (const void *const[]){in[0], in[1], in[2]}, out);
   }
   for (int to = 0; op == KL_OP_CONVERT && to < KILN_DTYPE_COUNT; to++)
-    for (int t = 0; type_bit((kl_dtype)to) && t < KILN_DTYPE_COUNT; t++) {
+    for (int t = 0; kl_type_mask((kl_dtype)to) && t < KILN_DTYPE_COUNT; t++) {
       kl_ew e = {.op = op, .nin = 1, .in = {(kl_dtype)t}, .out = (kl_dtype)to};
-      EXPECT(!type_bit((kl_dtype)t) || kl_ew_bind(&e), "%s to %s", kiln_dtype_name((kl_dtype)t),
+      EXPECT(!kl_type_mask((kl_dtype)t) || kl_ew_bind(&e), "%s to %s", kiln_dtype_name((kl_dtype)t),
              kiln_dtype_name((kl_dtype)to));
     }
 }
@@ -93,10 +83,6 @@ static bool same(kl_dtype t, uint64_t a, uint64_t b) {
   return a == b || (kl_float_is_nan(t, a) && kl_float_is_nan(t, b));
 }
 
-static const kl_dtype narrow[] = {KILN_F4E2M1FN,   KILN_F8E3M4,        KILN_F8E4M3, KILN_F8E4M3FN,
-                                  KILN_F8E4M3FNUZ, KILN_F8E4M3B11FNUZ, KILN_F8E5M2, KILN_F8E5M2FNUZ,
-                                  KILN_F8E8M0FNU,  KILN_F16,           KILN_BF16};
-
 static void expect_narrow(mpfr_function *fn, kl_op op, kl_dtype t, mpfr_t x, mpfr_t r) {
   static uint16_t in[65536], out[65536];
   uint8_t *in8 = (uint8_t *)in, *out8 = (uint8_t *)out;
@@ -120,7 +106,8 @@ START_TEST(narrow_types_are_correctly_rounded) {
   mpfr_t x, r;
   mpfr_init2(x, 53);
   mpfr_init2(r, 200);
-  for (size_t k = 0; k < KL_COUNT(narrow); k++) expect_narrow(functions[_i].fn, functions[_i].op, narrow[k], x, r);
+  dtype_list narrow = dtypes_that(is_narrow_float);
+  for (int k = 0; k < narrow.n; k++) expect_narrow(functions[_i].fn, functions[_i].op, narrow.at[k], x, r);
   mpfr_clear(x);
   mpfr_clear(r);
 }

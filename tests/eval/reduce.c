@@ -1,14 +1,8 @@
 // Programs, map and reduce, against plain loops over indices of their own; the intervals against folds in every order,
 // or many.
+#include "support/dtypes.h"
 #include "support/suite.h"
 #include "run.h"
-
-static const kl_dtype all_types[] = {
-    KILN_PRED,      KILN_S2,     KILN_U2,       KILN_S4,     KILN_U4,         KILN_S8,         KILN_U8,
-    KILN_S16,       KILN_U16,    KILN_S32,      KILN_U32,    KILN_S64,        KILN_U64,        KILN_F4E2M1FN,
-    KILN_F8E3M4,    KILN_F8E4M3, KILN_F8E4M3FN, KILN_F8E5M2, KILN_F8E4M3FNUZ, KILN_F8E5M2FNUZ, KILN_F8E4M3B11FNUZ,
-    KILN_F8E8M0FNU, KILN_F16,    KILN_BF16,     KILN_F32,    KILN_F64,        KILN_C64,        KILN_C128,
-};
 
 // --- programs -----------------------------------------------------------------------------------------------------
 
@@ -278,7 +272,7 @@ static void check_orders(const array *a, const array *init, const run *r, unsign
 
 // Every type, every combiner it has, every set of dimensions of a small array, with and without elements.
 START_TEST(reduce_types) {
-  kl_dtype t = all_types[_i];
+  kl_dtype t = dtypes_that(kl_is_array_dtype).at[_i];
   static const int64_t shapes[][3] = {{2, 3, 4}, {5, 1, 3}, {3, 0, 2}, {1, 1, 1}};
   for (size_t shape = 0; shape < KL_COUNT(shapes); shape++)
     for (int op = 0; op < 7; op++)
@@ -643,7 +637,7 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("eval_reduce", EACH(make_context, drop_context), {program, KL_COUNT(bodies)}, {program_of_other_ops},
-                   {reduce_types, KL_COUNT(all_types)}, {reduce_complex_product, 8}, {reduce_long, 6},
+                   {reduce_types, dtypes_that(kl_is_array_dtype).n}, {reduce_complex_product, 8}, {reduce_long, 6},
                    {reduce_hard, KL_COUNT(hard_cases)}, {reduce_exact}, {reduce_inexact, 4}, {reduce_argmax},
                    {reduce_left_to_right}, {narrow_operands, KL_COUNT(narrow_cases)});
 }

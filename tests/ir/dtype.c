@@ -3,7 +3,7 @@
 // The judge of every format of 16 bits and fewer is an enumeration: all its values in order, and the nearest of them
 // found by comparing distances. Facts of the formats and the corner rows come from the Python package ml_dtypes.
 #include "ir/hlo.h"
-#include "support/random.h"
+#include "samples.h"
 #include "support/suite.h"
 
 #include <float.h>
@@ -119,10 +119,6 @@ static uint32_t float_bits(float v) {
   uint32_t u;
   memcpy(&u, &v, 4);
   return u;
-}
-
-static uint32_t patterns_of(kl_dtype t) {
-  return 1u << (t == KILN_PRED ? 1 : kl_info(t)->bits);
 }
 
 START_TEST(decode_matches_facts) {
@@ -373,19 +369,6 @@ static void check_convert(kl_dtype from, kl_dtype to, uint64_t bits) {
   }
   EXPECT(right, "%s %#lx to %s gave %#lx", kl_info(from)->name, (unsigned long)bits, kl_info(to)->name,
          (unsigned long)found);
-}
-
-static uint64_t sample_bits(kl_dtype t, uint32_t i) {
-  int bits = kl_info(t)->bits;
-  static const uint64_t edges[] = {0, 1, 2, 3};
-  uint64_t r = random_bits();
-  if (i < 4) return edges[i] & kl_int_mask(t);
-  if (i < 12) return (kl_int_mask(t) - (i - 4)) & kl_int_mask(t);
-  if (i < 20) return ((1ull << (bits - 1)) + i - 16) & kl_int_mask(t);
-  if (kl_is_float(t))
-    return i % 2 ? r & kl_int_mask(t) : kl_float_encode(t, ldexp((double)(int64_t)r, (int)(r % 66) - 64));
-  if (i % 3 == 0) return (1ull << (r % 64) | 1ull << (r >> 8) % 64 | 1ull << (r >> 16) % 64) & kl_int_mask(t); // ties
-  return (r & kl_int_mask(t)) >> (random_bits() % (unsigned)bits);
 }
 
 START_TEST(every_pair_converts) {

@@ -1,28 +1,12 @@
 // Scalars as literal text, both ways.
 #include "ir/dtype.h"
-#include "support/random.h"
+#include "samples.h"
+#include "support/decimal.h"
 #include "support/suite.h"
 
 #include <fenv.h>
 #include <math.h>
 #include <stdio.h>
-
-static uint32_t patterns_of(kl_dtype t) {
-  return 1u << (t == KILN_PRED ? 1 : kl_info(t)->bits);
-}
-
-static uint64_t sample_bits(kl_dtype t, uint32_t i) {
-  int bits = kl_info(t)->bits;
-  static const uint64_t edges[] = {0, 1, 2, 3};
-  uint64_t r = random_bits();
-  if (i < 4) return edges[i] & kl_int_mask(t);
-  if (i < 12) return (kl_int_mask(t) - (i - 4)) & kl_int_mask(t);
-  if (i < 20) return ((1ull << (bits - 1)) + i - 16) & kl_int_mask(t);
-  if (kl_is_float(t))
-    return i % 2 ? r & kl_int_mask(t) : kl_float_encode(t, ldexp((double)(int64_t)r, (int)(r % 66) - 64));
-  if (i % 3 == 0) return (1ull << (r % 64) | 1ull << (r >> 8) % 64 | 1ull << (r >> 16) % 64) & kl_int_mask(t); // ties
-  return (r & kl_int_mask(t)) >> (random_bits() % (unsigned)bits);
-}
 
 static void check_round_trip(kl_dtype t, const uint64_t bits[2]) {
   char buf[96];
@@ -48,16 +32,6 @@ START_TEST(every_scalar_round_trips) {
     }
 }
 END_TEST
-
-static int significant_digits(const char *z) {
-  int n = 0, zeros = 0;
-  for (; *z && *z != 'e'; z++)
-    if (*z >= '0' && *z <= '9' && (n || *z != '0')) {
-      zeros = *z == '0' ? zeros + 1 : 0;
-      n++;
-    }
-  return n - zeros;
-}
 
 // No decimal with one digit less, next below or next above, names the same value. (Whole numbers below a million are
 // written out, and powers of two keep four digits.)

@@ -2,6 +2,7 @@
 // pool or made by convert. The roots are values with as many elements as the last one.
 
 #include "gen.h"
+#include "dtypes.h"
 #include <stdio.h>
 
 enum { MAX_VALUES = 96, MAX_ELEMENTS = 6000, MAX_RANK = 6 };
@@ -64,43 +65,12 @@ static bool same_dims(const value *a, const value *b) {
   return true;
 }
 
-static const kl_dtype dtypes[] = {
-    KILN_PRED,
-    KILN_S2,
-    KILN_U2,
-    KILN_S4,
-    KILN_U4,
-    KILN_S8,
-    KILN_U8,
-    KILN_S16,
-    KILN_U16,
-    KILN_S32,
-    KILN_U32,
-    KILN_S64,
-    KILN_U64,
-    KILN_F4E2M1FN,
-    KILN_F8E3M4,
-    KILN_F8E4M3,
-    KILN_F8E4M3FN,
-    KILN_F8E4M3FNUZ,
-    KILN_F8E4M3B11FNUZ,
-    KILN_F8E5M2,
-    KILN_F8E5M2FNUZ,
-    KILN_F8E8M0FNU,
-    KILN_F16,
-    KILN_BF16,
-    KILN_F32,
-    KILN_F64,
-    KILN_C64,
-    KILN_C128,
-    KILN_F32,
-    KILN_BF16,
-    KILN_F16,
-    KILN_F32,
-    KILN_S32,
-};
+// Every type, the usual ones more often.
 static kl_dtype any_dtype(gen *g) {
-  return dtypes[pick(g, KL_COUNT(dtypes))];
+  static const kl_dtype usual[] = {KILN_F32, KILN_BF16, KILN_F16, KILN_F32, KILN_S32};
+  dtype_list all = dtypes_that(kl_is_array_dtype);
+  unsigned i = pick(g, (unsigned)all.n + KL_COUNT(usual));
+  return i < (unsigned)all.n ? all.at[i] : usual[i - (unsigned)all.n];
 }
 
 static void default_layout(value *v) {

@@ -62,18 +62,6 @@ static const char *types_text(uint8_t mask) {
   return names[mask & 15];
 }
 
-static uint8_t type_bit(kl_dtype t) {
-  switch (kl_info(t)->cls) {
-  case KL_CLASS_PRED: return KL_T_P;
-  case KL_CLASS_SINT:
-  case KL_CLASS_UINT: return KL_T_I;
-  case KL_CLASS_FLOAT: return KL_T_F;
-  case KL_CLASS_COMPLEX: return KL_T_C;
-  default: return 0;
-  }
-}
-
-// A copy takes whatever there is.
 static bool takes_arrays(kl_op op) {
   return kl_op_table[op].kind < KL_KIND_TUPLE && op != KL_OP_COPY;
 }
@@ -86,7 +74,7 @@ static bool check_operands(const rule *r) {
     return refuse(r, "expected %d operand%s, found %u", info->arity, info->arity == 1 ? "" : "s", n);
   for (uint32_t i = 0; i < n && takes_arrays(r->in->op); i++) {
     const kl_shape *s = operand(r, i);
-    if (type_bit(s->dtype) & (info->kind == KL_KIND_SELECT && i == 0 ? KL_T_P : info->types)) continue;
+    if (kl_type_mask(s->dtype) & (info->kind == KL_KIND_SELECT && i == 0 ? KL_T_P : info->types)) continue;
     return refuse(r, "expected an array of %s for operand %u ('%.*s'), found %s",
                   types_text(info->kind == KL_KIND_SELECT && i == 0 ? KL_T_P : info->types), i,
                   KL_FMT(operand_name(r, i)), text(r, s));
@@ -134,7 +122,7 @@ bool kl_rule_arrays(const rule *r, uint32_t first) {
 }
 
 bool kl_rule_integer(const rule *r, uint32_t i) {
-  if (type_bit(operand(r, i)->dtype) == KL_T_I) return true;
+  if (kl_type_mask(operand(r, i)->dtype) == KL_T_I) return true;
   return refuse(r, "expected integers for operand %u ('%.*s'), found %s", i, KL_FMT(operand_name(r, i)),
                 text(r, operand(r, i)));
 }
@@ -288,7 +276,7 @@ static const kl_shape *infer_constant(const rule *r) {
 static const kl_shape *infer_iota(const rule *r) {
   if (!wants_array(r)) return NULL;
   uint8_t types = kl_op_table[KL_OP_IOTA].types;
-  if (!(type_bit(r->want->dtype) & types))
+  if (!(kl_type_mask(r->want->dtype) & types))
     return fail(r, "expected a result of %s, found %s", types_text(types), text(r, r->want));
   if (r->want->rank == 0) return fail(r, "expected a result of at least one dimension, found %s", text(r, r->want));
   return kl_rule_in_range(r, r->in->number, r->want->rank) ? kl_rule_like(r, r->want->dtype, r->want) : NULL;
