@@ -3,7 +3,6 @@
 // The JIT is given no symbols at all: a kernel that wanted a library function would fail to link here.
 
 #include "jit/jit.h"
-#include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -35,27 +34,39 @@ static void on_found(LLVMErrorRef error, LLVMOrcCSymbolMapPairs pairs, size_t n,
   if (!error && n) f->address = pairs[0].Sym.Address;
 }
 
-static kiln_status look_up(kl_ctx *cx, LLVMOrcLLJITRef jit, LLVMOrcJITDylibRef library, const char *name,
-                           kl_host_fn *fn) {
+kiln_status kl_object_look_up(kl_ctx *cx, LLVMOrcLLJITRef jit, LLVMOrcJITDylibRef library, const char *name,
+                              uintptr_t *address) {
   found f = {0};
   LLVMOrcCJITDylibSearchOrderElement order = {library, LLVMOrcJITDylibLookupFlagsMatchExportedSymbolsOnly};
   LLVMOrcCLookupSetElement symbol = {LLVMOrcLLJITMangleAndIntern(jit, name), LLVMOrcSymbolLookupFlagsRequiredSymbol};
   LLVMOrcExecutionSessionLookup(LLVMOrcLLJITGetExecutionSession(jit), LLVMOrcLookupKindStatic, &order, 1, &symbol, 1,
                                 on_found, &f);
-  *fn = (kl_host_fn)(uintptr_t)f.address;
+  *address = (uintptr_t)f.address;
   return kl_llvm_error(cx, f.error, "linking the kernel");
 }
 
 // A bare library sees nothing of this process; LLJIT's own would.
-static kiln_status load_object(kl_ctx *cx, kiln_kernel *k, const kiln_artifact *a) {
-  KL_TRY(kl_llvm_error(cx, LLVMOrcCreateLLJIT(&k->jit, NULL), "starting the JIT"));
-  LLVMOrcJITDylibRef library =
-      LLVMOrcExecutionSessionCreateBareJITDylib(LLVMOrcLLJITGetExecutionSession(k->jit), "kiln");
+kiln_status kl_object_load(kl_ctx *cx, LLVMMemoryBufferRef object, LLVMOrcLLJITRef *jit, LLVMOrcJITDylibRef *library) {
+  kiln_status st = kl_llvm_error(cx, LLVMOrcCreateLLJIT(jit, NULL), "starting the JIT");
+  if (st != KILN_OK) {
+    *jit = NULL;
+    LLVMDisposeMemoryBuffer(object);
+    return st;
+  }
+  *library = LLVMOrcExecutionSessionCreateBareJITDylib(LLVMOrcLLJITGetExecutionSession(*jit), "kiln");
+  return kl_llvm_error(cx, LLVMOrcLLJITAddObjectFile(*jit, *library, object), "loading the kernel");
+}
+
+static kiln_status load_kernels(kl_ctx *cx, kiln_kernel *k, const kiln_artifact *a) {
+  LLVMOrcJITDylibRef library;
   LLVMMemoryBufferRef object =
       LLVMCreateMemoryBufferWithMemoryRangeCopy(a->object, a->object_size, a->launches[0].kernel);
-  KL_TRY(kl_llvm_error(cx, LLVMOrcLLJITAddObjectFile(k->jit, library, object), "loading the kernel"));
-  for (size_t i = 0; i < k->program.manifest.launch_count; i++)
-    KL_TRY(look_up(cx, k->jit, library, k->program.manifest.launches[i].kernel, &k->fn[i]));
+  KL_TRY(kl_object_load(cx, object, &k->jit, &library));
+  for (size_t i = 0; i < k->program.manifest.launch_count; i++) {
+    uintptr_t address = 0;
+    KL_TRY(kl_object_look_up(cx, k->jit, library, k->program.manifest.launches[i].kernel, &address));
+    k->fn[i] = (kl_host_fn)address;
+  }
   return KILN_OK;
 }
 
@@ -73,7 +84,7 @@ kiln_status kiln_kernel_load(kiln_context *cx, const kiln_artifact *a, kiln_kern
   k->host = kl_arena_dup(&k->arena, a->host_launches, a->manifest.launch_count * sizeof *k->host);
   kl_jit *jit;
   kiln_status st = kl_jit_get(cx, &jit);
-  if (st == KILN_OK) st = load_object(cx, k, a);
+  if (st == KILN_OK) st = load_kernels(cx, k, a);
   if (st == KILN_OK)
     *out = k;
   else

@@ -6,6 +6,7 @@
 #include <kiln/run.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/Error.h>
+#include <llvm-c/LLJIT.h>
 #include <llvm-c/TargetMachine.h>
 
 // Per-context state: target machines made so far.
@@ -39,6 +40,12 @@ kiln_status kl_codegen(kl_ctx *cx, LLVMContextRef llcx, LLVMModuleRef m, const k
 
 // Turns an LLVMErrorRef (consumed) into a status; `doing` says what was attempted.
 kiln_status kl_llvm_error(kl_ctx *cx, LLVMErrorRef e, const char *doing);
+
+// Loads an object file (consumed) into this process, as a library that sees none of the process's symbols: what it
+// calls must be its own. The JIT is the caller's (LLVMOrcDisposeLLJIT), also after a failure; NULL: there is none.
+kiln_status kl_object_load(kl_ctx *cx, LLVMMemoryBufferRef object, LLVMOrcLLJITRef *jit, LLVMOrcJITDylibRef *library);
+kiln_status kl_object_look_up(kl_ctx *cx, LLVMOrcLLJITRef jit, LLVMOrcJITDylibRef library, const char *name,
+                              uintptr_t *address);
 
 // What the host needs to run one launch.
 typedef struct kl_host_launch {

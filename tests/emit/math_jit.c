@@ -2,8 +2,6 @@
 
 #include "jit/jit.h"
 #include "lower/emit/irtable.h"
-#include <llvm-c/LLJIT.h>
-#include <llvm-c/Orc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,43 +95,21 @@ static LLVMMemoryBufferRef generate(mj *j, kb *k, const kl_target *t, const char
 }
 
 static void layout(mj *j, kb *k, const kl_target *t) {
-  LLVMTargetMachineRef tm;
-  if (kl_machine_get(j->cx, t, kl_ptx_floor(t->sm, t->variant), &tm) != KILN_OK) fail(j, "target");
-  LLVMTargetDataRef data = LLVMCreateTargetDataLayout(tm);
-  char *text = LLVMCopyStringRepOfTargetData(data), *triple = LLVMGetTargetMachineTriple(tm);
+  char *text, *triple;
+  if (kl_machine_layout(j->cx, t, &triple, &text) != KILN_OK) fail(j, "target");
   LLVMSetDataLayout(k->module, text);
   LLVMSetTarget(k->module, triple);
-  LLVMDisposeTargetData(data);
   LLVMDisposeMessage(text);
   LLVMDisposeMessage(triple);
 }
 
-typedef struct found {
-  LLVMErrorRef error;
-  uint64_t address;
-} found;
-
-static void on_found(LLVMErrorRef error, LLVMOrcCSymbolMapPairs pairs, size_t n, void *user) {
-  found *f = user;
-  f->error = error;
-  if (!error && n) f->address = pairs[0].Sym.Address;
-}
-
-// A bare library: a libcall would be a symbol that nobody has.
 static mj_fn load_object(mj *j, LLVMMemoryBufferRef object, const char *name) {
-  LLVMOrcLLJITRef jit;
+  LLVMOrcJITDylibRef library;
+  uintptr_t address = 0;
   if (j->njits == KL_COUNT(j->jits)) fail(j, "too many functions");
-  if (kl_llvm_error(j->cx, LLVMOrcCreateLLJIT(&jit, NULL), "jit")) fail(j, name);
-  j->jits[j->njits++] = jit;
-  LLVMOrcJITDylibRef lib = LLVMOrcExecutionSessionCreateBareJITDylib(LLVMOrcLLJITGetExecutionSession(jit), "test");
-  if (kl_llvm_error(j->cx, LLVMOrcLLJITAddObjectFile(jit, lib, object), "object")) fail(j, name);
-  found f = {0};
-  LLVMOrcCJITDylibSearchOrderElement order = {lib, LLVMOrcJITDylibLookupFlagsMatchExportedSymbolsOnly};
-  LLVMOrcCLookupSetElement symbol = {LLVMOrcLLJITMangleAndIntern(jit, name), LLVMOrcSymbolLookupFlagsRequiredSymbol};
-  LLVMOrcExecutionSessionLookup(LLVMOrcLLJITGetExecutionSession(jit), LLVMOrcLookupKindStatic, &order, 1, &symbol, 1,
-                                on_found, &f);
-  if (kl_llvm_error(j->cx, f.error, "linking")) fail(j, name);
-  return (mj_fn)(uintptr_t)f.address;
+  if (kl_object_load(j->cx, object, &j->jits[j->njits++], &library) != KILN_OK) fail(j, name);
+  if (kl_object_look_up(j->cx, j->jits[j->njits - 1], library, name, &address) != KILN_OK) fail(j, name);
+  return (mj_fn)address;
 }
 
 mj_fn mj_compile(mj *j, const mj_spec *s) {

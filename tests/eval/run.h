@@ -191,6 +191,18 @@ static inline void all_orders(bool product, kl_dtype t, int n, const double *ter
   free(of);
 }
 
+// Element 0 of `z` allows what every order gives, and says nothing at all only where one leaves the numbers.
+static inline void expect_all_allowed(const kl_result *z, kl_dtype t, const outcomes *all) {
+  bool leaves = false;
+  for (int k = 0; k < all->n; k++) {
+    uint64_t bits[2] = {kl_float_encode(t, all->v[k]), 0};
+    EXPECT(kl_result_allows(z, 0, bits), "%s refused, in [%s, %s]", bits_text(t, bits[0]),
+           bits_text(t, result_bits(z, z->lo, 0, 0)), bits_text(t, result_bits(z, z->hi, 0, 0)));
+    leaves |= !isfinite(all->v[k]);
+  }
+  if (is_open(z, 0)) EXPECT(leaves, "open, but all orders give numbers");
+}
+
 // One order of many, at random: two of what is left are combined until one is.
 static inline double random_order(bool product, kl_dtype t, int64_t n, const double *terms) {
   double *left = malloc((size_t)n * sizeof *left);

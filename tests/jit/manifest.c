@@ -24,6 +24,34 @@ static void assembles(const kiln_artifact *a) {
   ck_assert_msg(r.ok, "%s\n%s", r.log, ptx);
 }
 
+// One module's kernels for a GPU, which gpu_ir runs, and for this machine.
+typedef struct both {
+  kiln_artifact *gpu, *host;
+  kiln_kernel *k; // of `host`
+} both;
+
+static both compile_both(const kiln_module *m, kiln_compile_params p, const char *target) {
+  both c = {compile(m, p, target), compile(m, p, "host"), NULL};
+  ck_assert_msg(kiln_kernel_load(cx, c.host, &c.k) == KILN_OK, "%s", last_finding());
+  return c;
+}
+
+static void drop_both(both *c) {
+  kiln_kernel_destroy(&c->k);
+  kiln_artifact_destroy(&c->host);
+  kiln_artifact_destroy(&c->gpu);
+}
+
+// Runs them by 0, this machine, or by 1, as the GPU would; which of them, for messages.
+static const char *run_on(int by, const both *c, const void *params, const void *results, int64_t count) {
+  kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1 + count % 3, .count = count};
+  if (by)
+    gpu_ir_run(cx, c->gpu, params, (void *const *)results, count);
+  else
+    ck_assert_msg(kiln_kernel_run(cx, c->k, params, (void *const *)results, &rp) == KILN_OK, "%s", last_finding());
+  return by ? "gpu" : "host";
+}
+
 // --- buffers ------------------------------------------------------------------------------------------------------
 
 enum { MOST = 8, PAD = 64, SENTINEL = 0x5a };
@@ -79,19 +107,13 @@ static void clear_results(buffers *b) {
   for (size_t i = 0; i < b->nresults; i++) memset(b->result[i], SENTINEL, b->result_bytes[i]);
 }
 
-// The kernels of both artifacts, one for a GPU and one for the host, are right for values of this seed.
-static void expect_both_right(const kiln_module *m, const kiln_artifact *gpu, const kiln_artifact *host,
-                              uint64_t seed) {
+// Both are right for values of this seed.
+static void expect_both_right(const kiln_module *m, const both *c, uint64_t seed) {
   buffers b = make_buffers(m, seed);
-  kiln_kernel *k = NULL;
-  gpu_ir_run(cx, gpu, (const void *const *)b.param, (void *const *)b.result, 0);
-  expect_right(m, &b, b.param, "gpu");
-  clear_results(&b);
-  ck_assert_int_eq(kiln_kernel_load(cx, host, &k), KILN_OK);
-  ck_assert_msg(kiln_kernel_run(cx, k, (const void *const *)b.param, (void *const *)b.result, NULL) == KILN_OK, "%s",
-                last_finding());
-  expect_right(m, &b, b.param, "host");
-  kiln_kernel_destroy(&k);
+  for (int by = 0; by < 2; by++) {
+    clear_results(&b);
+    expect_right(m, &b, b.param, run_on(by, c, b.param, b.result, 0));
+  }
   drop_buffers(&b);
 }
 
@@ -165,33 +187,24 @@ START_TEST(one_kernel_serves_every_count) {
   char text[2000];
   spell(text, sizeof text, counted[_i].text, 4);
   kiln_module *four = parse(text);
-  kiln_artifact *host = compile(four, p, "host"), *gpu = compile(four, p, "sm_90");
-  kiln_kernel *k = NULL;
-  ck_assert_msg(kiln_kernel_load(cx, host, &k) == KILN_OK, "%s", last_finding());
-  const kiln_manifest *f = kiln_artifact_manifest(gpu);
+  both c = compile_both(four, p, "sm_90");
+  const kiln_manifest *f = kiln_artifact_manifest(c.gpu);
   ck_assert_int_eq(f->count_unit, counted[_i].row);
   // `grid` is that of the largest count.
   int64_t block = (int64_t)f->launches[0].lanes * f->launches[0].block[0], whole = f->max_count / block,
           rest = (int64_t)f->launches[0].rest_lanes * f->launches[0].block[0];
   ck_assert_int_eq(f->launches[0].grid[0], whole + (f->max_count - whole * block + rest - 1) / rest);
-  assembles(gpu);
-  for (size_t i = 0; i < KL_COUNT(sizes); i++) {
-    spell(text, sizeof text, counted[_i].text, sizes[i]);
+  assembles(c.gpu);
+  for (size_t i = 0; i < 2 * KL_COUNT(sizes); i++) {
+    spell(text, sizeof text, counted[_i].text, sizes[i / 2]);
     kiln_module *m = parse(text);
     buffers b = make_buffers(m, i);
-    kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1 + i % 3, .count = (int64_t)sizes[i] * counted[_i].row};
-    ck_assert_msg(kiln_kernel_run(cx, k, (const void *const *)b.param, (void *const *)b.result, &rp) == KILN_OK, "%s",
-                  last_finding());
-    expect_right(m, &b, b.param, counted[_i].name);
-    clear_results(&b);
-    gpu_ir_run(cx, gpu, (const void *const *)b.param, (void *const *)b.result, rp.count);
+    run_on(i % 2, &c, b.param, b.result, (int64_t)sizes[i / 2] * counted[_i].row);
     expect_right(m, &b, b.param, counted[_i].name);
     drop_buffers(&b);
     kiln_module_destroy(&m);
   }
-  kiln_kernel_destroy(&k);
-  kiln_artifact_destroy(&host);
-  kiln_artifact_destroy(&gpu);
+  drop_both(&c);
   kiln_module_destroy(&four);
 }
 END_TEST
@@ -200,10 +213,7 @@ END_TEST
 START_TEST(tiny_counts) {
   kiln_module *m = parse("HloModule m\nENTRY e { x = f32[3] parameter(0) y = s4[3] parameter(1) f = f32[3] convert(y) "
                          "ROOT r = f32[3] add(x, f) }");
-  kiln_artifact *host = compile(m, (kiln_compile_params){.max_count = 3}, "host"),
-                *gpu = compile(m, (kiln_compile_params){.max_count = 3}, "sm_80");
-  kiln_kernel *k = NULL;
-  ck_assert_int_eq(kiln_kernel_load(cx, host, &k), KILN_OK);
+  both c = compile_both(m, (kiln_compile_params){.max_count = 3}, "sm_80");
   for (int64_t n = 0; n <= 3; n++)
     for (int on_gpu = 0; on_gpu < 2; on_gpu++) {
       const float x[4] = {1, 2, 3, 4};
@@ -212,11 +222,7 @@ START_TEST(tiny_counts) {
       float r[4] = {-1, -1, -1, -1};
       const void *params[] = {x, y};
       void *results[] = {r};
-      kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1, .count = n};
-      if (on_gpu)
-        gpu_ir_run(cx, gpu, params, results, n);
-      else
-        ck_assert_msg(kiln_kernel_run(cx, k, params, results, &rp) == KILN_OK, "%s", last_finding());
+      run_on(on_gpu, &c, params, results, n);
       for (int64_t i = 0; i < 4; i++) ck_assert_float_eq(r[i], i < n ? want[i] : -1);
     }
   // An odd count of nibbles has a last byte.
@@ -225,11 +231,9 @@ START_TEST(tiny_counts) {
   const void *params[] = {x, NULL};
   void *results[] = {r};
   kiln_run_params rp = {.struct_size = sizeof rp, .count = 1};
-  ck_assert_int_eq(kiln_kernel_run(cx, k, params, results, &rp), KILN_E_INVALID);
+  ck_assert_int_eq(kiln_kernel_run(cx, c.k, params, results, &rp), KILN_E_INVALID);
   ck_assert_msg(strstr(last_finding(), "parameter 1: expected an address, found 0"), "%s", last_finding());
-  kiln_kernel_destroy(&k);
-  kiln_artifact_destroy(&host);
-  kiln_artifact_destroy(&gpu);
+  drop_both(&c);
   kiln_module_destroy(&m);
 }
 END_TEST
@@ -411,14 +415,12 @@ START_TEST(results_may_overwrite_parameters) {
   kiln_module *m = parse(text);
   kiln_alias pair = {in_place[_i].parameter, in_place[_i].result};
   const kiln_compile_params p = {.aliases = &pair, .alias_count = 1};
-  kiln_artifact *host = compile(m, p, "host"), *gpu = compile(m, p, "sm_75");
-  const kiln_manifest *f = kiln_artifact_manifest(gpu);
+  both c = compile_both(m, p, "sm_75");
+  const kiln_manifest *f = kiln_artifact_manifest(c.gpu);
   uint32_t result = (uint32_t)f->parameter_count + pair.result;
   ck_assert_uint_eq(f->slots[pair.parameter].alias, result);
   ck_assert_uint_eq(f->slots[result].alias, pair.parameter);
-  assembles(gpu);
-  kiln_kernel *k = NULL;
-  ck_assert_int_eq(kiln_kernel_load(cx, host, &k), KILN_OK);
+  assembles(c.gpu);
   for (int on_gpu = 0; on_gpu < 2; on_gpu++) {
     buffers b = make_buffers(m, 5), as_was = make_buffers(m, 5);
     char *own = b.result[pair.result];
@@ -426,18 +428,11 @@ START_TEST(results_may_overwrite_parameters) {
     char *params[MOST];
     memcpy(params, b.param, sizeof params);
     params[pair.parameter] = own;
-    if (on_gpu)
-      gpu_ir_run(cx, gpu, (const void *const *)params, (void *const *)b.result, 0);
-    else
-      ck_assert_msg(kiln_kernel_run(cx, k, (const void *const *)params, (void *const *)b.result, NULL) == KILN_OK, "%s",
-                    last_finding());
-    expect_right(m, &b, as_was.param, on_gpu ? "gpu" : "host");
+    expect_right(m, &b, as_was.param, run_on(on_gpu, &c, params, b.result, 0));
     drop_buffers(&b);
     drop_buffers(&as_was);
   }
-  kiln_kernel_destroy(&k);
-  kiln_artifact_destroy(&host);
-  kiln_artifact_destroy(&gpu);
+  drop_both(&c);
   kiln_module_destroy(&m);
 }
 END_TEST
@@ -452,27 +447,18 @@ START_TEST(counts_in_place) {
   char spelt[600];
   spell(spelt, sizeof spelt, text, 4);
   kiln_module *four = parse(spelt);
-  kiln_artifact *host = compile(four, p, "host"), *gpu = compile(four, p, "sm_90");
-  kiln_kernel *k = NULL;
-  ck_assert_int_eq(kiln_kernel_load(cx, host, &k), KILN_OK);
+  both c = compile_both(four, p, "sm_90");
   for (size_t i = 0; i < 2 * KL_COUNT(sizes); i++) {
     spell(spelt, sizeof spelt, text, sizes[i / 2]);
     kiln_module *m = parse(spelt);
     buffers b = make_buffers(m, i);
     memcpy(b.result[0], b.param[0], b.result_bytes[0]);
     const void *in[] = {b.result[0]};
-    kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1, .count = sizes[i / 2]};
-    if (i % 2)
-      gpu_ir_run(cx, gpu, in, (void *const *)b.result, rp.count);
-    else
-      ck_assert_msg(kiln_kernel_run(cx, k, in, (void *const *)b.result, &rp) == KILN_OK, "%s", last_finding());
-    expect_right(m, &b, b.param, i % 2 ? "gpu" : "host");
+    expect_right(m, &b, b.param, run_on(i % 2, &c, in, b.result, sizes[i / 2]));
     drop_buffers(&b);
     kiln_module_destroy(&m);
   }
-  kiln_kernel_destroy(&k);
-  kiln_artifact_destroy(&host);
-  kiln_artifact_destroy(&gpu);
+  drop_both(&c);
   kiln_module_destroy(&four);
 }
 END_TEST
@@ -629,15 +615,14 @@ START_TEST(launches_in_order) {
       "calls=g ROOT r = (f32[300], s32[300], f32[300], f32[300], s32[]) tuple(n, b, x, n, k) }");
   for (int by_value = 0; by_value < 2; by_value++) {
     const kiln_compile_params p = {.scalars_by_value = by_value};
-    kiln_artifact *gpu = compile(m, p, "sm_90"), *host = compile(m, p, "host");
-    const kiln_manifest *f = kiln_artifact_manifest(gpu);
+    both c = compile_both(m, p, "sm_90");
+    const kiln_manifest *f = kiln_artifact_manifest(c.gpu);
     ck_assert_uint_eq(f->launch_count, 5); // two fusions, three copies
     ck_assert_uint_eq(f->scratch_bytes, 1280);
     ck_assert(f->slots[1].by_value == (by_value != 0));
-    assembles(gpu);
-    expect_both_right(m, gpu, host, 3);
-    kiln_artifact_destroy(&gpu);
-    kiln_artifact_destroy(&host);
+    assembles(c.gpu);
+    expect_both_right(m, &c, 3);
+    drop_both(&c);
   }
   kiln_module_destroy(&m);
 }
@@ -669,11 +654,9 @@ START_TEST(tuple_constants) {
             "n = s32[] get-tuple-element(u), index=0 h = s16[3] get-tuple-element(u), index=1 "
             "s = s16[1] slice(h), slice={[1:2]} v = s16[] reshape(s) w = s32[] convert(v) k = s32[] add(n, w) "
             "f = f32[] convert(k) g = f32[4] broadcast(f), dimensions={} ROOT r = f32[4] multiply(a, g) }");
-  kiln_artifact *gpu = compile(m, (kiln_compile_params){0}, "sm_75"),
-                *host = compile(m, (kiln_compile_params){0}, "host");
-  expect_both_right(m, gpu, host, 1);
-  kiln_artifact_destroy(&gpu);
-  kiln_artifact_destroy(&host);
+  both c = compile_both(m, (kiln_compile_params){0}, "sm_75");
+  expect_both_right(m, &c, 1);
+  drop_both(&c);
   kiln_module_destroy(&m);
 }
 END_TEST

@@ -107,68 +107,34 @@ static const double f16_erf_large[] = {
 };
 // clang-format on
 
+// What is computed in f32, for its own sake or for that of f16: the format, ranges, functions that both have alike.
+#define IN_F32                                                                                                         \
+  .man_bits = 23, .one_bits = 0x3f800000, .inf_bits = 0x7f800000, .two_thirds = 0x3f2aaaab, .rsqrt_seed = 0x5f3759df,  \
+  .rsqrt_cubic = 1, .min_normal = 0x1p-126, .magic = 0x1.8p23, .log2e = 0x1.715476p0, .ln2 = 0x1.62e43p-1,             \
+  .ln2_lo = -0x1.05c61p-29, .exp_low = -104, .exp_high = 89, .exp2_low = -150, .exp2_high = 128,                       \
+  .tanh_split = 0x1.333334p-1, .tanh_one = 10, .erf_split = 0.9375, .erf_one = 4, .tanh_small = POLY(f32_tanh_small),  \
+  .tanh_large = POLY(f32_tanh_large), .reciprocal = POLY(f32_reciprocal)
+
 const km_consts km_f32 = {
-    .man_bits = 23,
-    .one_bits = 0x3f800000,
-    .inf_bits = 0x7f800000,
-    .two_thirds = 0x3f2aaaab,
-    .rsqrt_seed = 0x5f3759df,
-    .rsqrt_cubic = 1,
-    .min_normal = 0x1p-126,
-    .magic = 0x1.8p23,
-    .log2e = 0x1.715476p0,
-    .ln2 = 0x1.62e43p-1,
-    .ln2_lo = -0x1.05c61p-29,
-    .exp_low = -104,
-    .exp_high = 89,
-    .exp2_low = -150,
-    .exp2_high = 128,
-    .tanh_split = 0x1.333334p-1,
-    .tanh_one = 10,
-    .erf_split = 0.9375,
-    .erf_one = 4,
+    IN_F32,
     .exp = POLY(f32_exp),
     .exp2 = POLY(f32_exp2),
     .log = POLY(f32_log),
-    .tanh_small = POLY(f32_tanh_small),
-    .tanh_large = POLY(f32_tanh_large),
-    .reciprocal = POLY(f32_reciprocal),
     .erf_small = POLY(f32_erf_small),
     .erf_large = POLY(f32_erf_large),
 };
 
 const km_consts km_f16 = {
-    .man_bits = 23,
-    .one_bits = 0x3f800000,
-    .inf_bits = 0x7f800000,
-    .two_thirds = 0x3f2aaaab,
-    .rsqrt_seed = 0x5f3759df,
-    .rsqrt_cubic = 1,
-    .min_normal = 0x1p-126,
-    .magic = 0x1.8p23,
-    .log2e = 0x1.715476p0,
-    .ln2 = 0x1.62e43p-1,
-    .ln2_lo = -0x1.05c61p-29,
-    .exp_low = -104,
-    .exp_high = 89,
-    .exp2_low = -150,
-    .exp2_high = 128,
+    IN_F32,
     // logistic is 0.5 + x / 4 - x^3 / 48: F32 does not see the cube, and the rest can be a tie of f16.
     .logistic_small = 0x1p-6,
     .logistic_shrink = 1 - 0x1p-12,
-    .tanh_split = 0x1.333334p-1,
-    .tanh_one = 10,
-    .erf_split = 0.9375,
-    .erf_one = 4,
     .nudge = {[KM_EXP] = {-0x1p-12, -0x1.ff8p-13},
               [KM_EXP2] = {0x1.714p-11, 0x1.716p-11},
               [KM_LOG] = {0x1.5ep-8, 0x1.5e04p-8}},
     .exp = POLY(f16_exp),
     .exp2 = POLY(f16_exp2),
     .log = POLY(f16_log),
-    .tanh_small = POLY(f32_tanh_small),
-    .tanh_large = POLY(f32_tanh_large),
-    .reciprocal = POLY(f32_reciprocal),
     .erf_small = POLY(f16_erf_small),
     .erf_large = POLY(f16_erf_large),
 };
