@@ -2,7 +2,11 @@
 //
 // Rules that hold for the whole API:
 // - A context serves one thread at a time; separate contexts run in parallel.
-// - Functions that can fail return kiln_status (or NULL) and leave a diagnostic in the context.
+// - Functions that can fail return kiln_status (or NULL) and leave a diagnostic in the context. A handle or value that
+//   they store for the caller is NULL (0) after every failure.
+// - A pointer that must be there and is NULL is INVALID; a NULL context, where no diagnostic can go, too. Functions
+// that
+//   return no status give 0, false, NULL or "" then, -1 for bytes.
 // - A params struct starts with `size_t struct_size`, its size in bytes as the caller knows it; zero in any other field
 //   means the default. A program built against an older, smaller struct keeps working, also against a newer one whose
 //   unknown bytes are zero. INVALID: a struct_size of 0 or no such size at all, unknown bytes that are not zero.
@@ -46,8 +50,8 @@ typedef struct kiln_context kiln_context;
 // with size == 0 frees and returns NULL; `old_size` is what was asked for p. Blocks are aligned to 16 bytes.
 // `out_of_memory` is the last word before kiln aborts because a small metadata allocation failed; allocations whose
 // size comes from the input fail with KILN_E_MEMORY instead. A context calls the hook on the thread that uses it. What
-// is made from it and outlives it (artifacts, kernels, drivers, devices) keeps the hook and calls it on the thread that
-// makes or destroys it: where those are several threads, the hook must be thread-safe.
+// is made from it and outlives it keeps the hook and calls it on the thread that makes or destroys it: where those are
+// several threads, the hook must be thread-safe.
 typedef struct kiln_allocator {
   void *user;
   void *(*resize)(void *user, void *p, size_t old_size, size_t size);
@@ -63,7 +67,8 @@ typedef struct kiln_context_params {
 // `params` may be NULL; it is copied.
 KILN_API kiln_context *kiln_context_create(const kiln_context_params *params);
 
-// Frees the context. Modules made from it must be destroyed before; artifacts and kernels may live on.
+// Ends the context. What was made from it may live on, and be destroyed later: artifacts, kernels, drivers and devices
+// have memory of their own; modules and builders keep the context's memory, to which findings about them go unseen.
 KILN_API void kiln_context_destroy(kiln_context **cx);
 
 typedef enum kiln_severity { KILN_ERROR, KILN_WARNING, KILN_NOTE } kiln_severity;

@@ -170,16 +170,27 @@ kiln_context *kiln_context_create(const kiln_context_params *params) {
   if (!cx) return NULL;
   memset(cx, 0, sizeof *cx);
   cx->allocator = hook;
+  atomic_init(&cx->holders, 1);
   kl_arena_init(&cx->diag_arena, cx);
   return cx;
+}
+
+void kl_context_hold(kl_ctx *cx) {
+  atomic_fetch_add_explicit(&cx->holders, 1, memory_order_relaxed);
+}
+
+void kl_context_release(kl_ctx *cx) {
+  if (atomic_fetch_sub_explicit(&cx->holders, 1, memory_order_acq_rel) != 1) return;
+  VEC_FREE(cx, &cx->diags);
+  kl_arena_free(&cx->diag_arena);
+  cx->allocator.resize(cx->allocator.user, cx, sizeof *cx, 0);
 }
 
 void kiln_context_destroy(kiln_context **cx) {
   if (!cx || !*cx) return;
   kiln_context *c = *cx;
   if (c->jit.destroy) c->jit.destroy(c, c->jit.state);
-  VEC_FREE(c, &c->diags);
-  kl_arena_free(&c->diag_arena);
-  c->allocator.resize(c->allocator.user, c, sizeof *c, 0);
+  c->jit = (kl_slot){0};
   *cx = NULL;
+  kl_context_release(c);
 }

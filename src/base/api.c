@@ -43,3 +43,19 @@ kiln_status kl_params_out(kl_ctx *cx, const char *type, const void *own, size_t 
   memcpy(given, &found, sizeof found);
   return KILN_OK;
 }
+
+// The name of pointer `i` in "m, args, out".
+static kl_str name_of(const char *names, size_t i) {
+  for (; i > 0; i--) names = strchr(names, ',') + 1;
+  names += strspn(names, " ");
+  return (kl_str){names, strcspn(names, ",")};
+}
+
+kiln_status kl_expect(kl_ctx *cx, const char *function, const char *names, const void *const *pointers, size_t n) {
+  if (!cx) return KILN_E_INVALID;
+  for (size_t i = 0; i < n; i++)
+    if (!pointers[i])
+      return kl_invalid(cx, KL_NOWHERE, "%s: expected a pointer for '%.*s', found NULL", function,
+                        KL_FMT(name_of(names, i)));
+  return KILN_OK;
+}

@@ -7,6 +7,7 @@
 
 #include <kiln/base.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define KL_PRINTF(f, a) __attribute__((format(printf, f, a)))
@@ -182,6 +183,15 @@ kiln_status kl_out_of_memory(kl_ctx *cx, size_t size, const char *what);
 kiln_status kl_params_in(kl_ctx *cx, const char *type, const void *given, void *own, size_t size);
 // The other way: as much as the caller's struct has room for; what this version does not know is set to zero.
 kiln_status kl_params_out(kl_ctx *cx, const char *type, const void *own, size_t size, void *given);
+// INVALID, with a finding that names function and argument, if one of the `n` pointers is NULL; `names` is their text,
+// separated by commas.
+kiln_status kl_expect(kl_ctx *cx, const char *function, const char *names, const void *const *pointers, size_t n);
+// Returns from a public function unless all of these are there: KL_EXPECT(cx, m, out).
+#define KL_EXPECT(cx, ...)                                                                                             \
+  KL_TRY(kl_expect((cx), __func__, #__VA_ARGS__, (const void *const[]){__VA_ARGS__},                                   \
+                   KL_COUNT(((const void *const[]){__VA_ARGS__}))))
+// What an out argument gives on every failure, also where it is missing itself.
+#define KL_CLEAR(out)                    ((out) ? (void)(*(out) = (__typeof__(*(out))){0}) : (void)0)
 #define KL_PARAMS_IN(cx, T, given, own)  kl_params_in((cx), #T, (const T *){given}, (T *){own}, sizeof(T))
 #define KL_PARAMS_OUT(cx, T, own, given) kl_params_out((cx), #T, (const T *){own}, sizeof(T), (T *){given})
 
@@ -193,11 +203,17 @@ typedef struct kl_slot {
   void (*destroy)(kl_ctx *cx, void *state);
 } kl_slot;
 
+// Modules and builders hold their context's memory, so that they may be destroyed after it.
+void kl_context_hold(kl_ctx *cx);
+void kl_context_release(kl_ctx *cx);
+
 struct kiln_context {
   kiln_allocator allocator;
+  atomic_size_t holders; // the caller's handle, and what is made from it
   kl_arena diag_arena;
   VEC(kiln_diagnostic) diags;
   size_t errors;                // reported, kept or not
+  size_t clears;                // so often findings were cleared
   size_t dropped;               // findings not kept: too many, or no memory for them
   kiln_diagnostic dropped_note; // stands behind the last finding if dropped > 0
   char dropped_message[64], dropped_text[80];

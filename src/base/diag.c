@@ -253,16 +253,19 @@ kiln_status kl_out_of_memory(kl_ctx *cx, size_t size, const char *what) {
 // --- what the user sees -------------------------------------------------------------------------------------------
 
 size_t kiln_diagnostics_count(const kiln_context *cx) {
-  return cx->diags.n + (cx->dropped > 0);
+  return cx ? cx->diags.n + (cx->dropped > 0) : 0;
 }
 
 const kiln_diagnostic *kiln_diagnostics_get(const kiln_context *cx, size_t i) {
+  if (!cx) return NULL;
   if (i < cx->diags.n) return &cx->diags.p[i];
   return i == cx->diags.n && cx->dropped ? &cx->dropped_note : NULL;
 }
 
 void kiln_diagnostics_clear(kiln_context *cx) {
+  if (!cx) return;
   cx->diags.n = 0;
+  cx->clears++;
   cx->errors = cx->dropped = 0;
   kl_arena_free(&cx->diag_arena);
 }

@@ -106,6 +106,30 @@ static bool in_place(const kl_shape *s) {
   return kl_info(s->dtype)->bits >= 8 && kl_shape_default_layout(s);
 }
 
+// Are the buffers of these leaves there? `number`: of the first one.
+static kiln_status expect_buffers(kl_ctx *cx, const kl_shape *s, const void *const *buffers, size_t number,
+                                  const char *what) {
+  for (size_t leaf = 0; leaf < kl_shape_leaf_count(s); leaf++) {
+    const kl_shape *part = kl_shape_leaf(s, leaf);
+    if (!kl_shape_is_array(part)) continue;
+    if (!buffers) return kl_invalid(cx, KL_NOWHERE, "expected an array of %ss, found NULL", what);
+    if (part->count && !buffers[number + leaf])
+      return kl_invalid(cx, KL_NOWHERE, "%s %zu: expected a buffer, found NULL", what, number + leaf);
+  }
+  return KILN_OK;
+}
+
+static kiln_status expect_all(kl_ctx *cx, const kiln_module *m, const void *const *args, const void *const *results) {
+  const kl_comp *c = &m->comp[m->entry];
+  size_t n = 0;
+  for (uint32_t k = 0; k < c->nparams; k++) {
+    const kl_shape *s = c->instr[c->params[k]].shape;
+    KL_TRY(expect_buffers(cx, s, args, n, "parameter"));
+    n += kl_shape_leaf_count(s);
+  }
+  return expect_buffers(cx, kl_root(c)->shape, results, 0, "result");
+}
+
 static kiln_status unpack(kl_ctx *cx, const kl_shape *s, const void *buffer, kl_array *out, const char *what) {
   *out = (kl_array){s, (void *)buffer};
   if (in_place(s)) return KILN_OK;
@@ -157,7 +181,9 @@ static size_t result_count(const kiln_module *m) {
 kiln_status kiln_module_eval(kl_ctx *cx, const kiln_module *m, const void *const *args, void *const *results,
                              const kiln_eval_params *params) {
   kiln_eval_params own;
+  KL_EXPECT(cx, m);
   KL_TRY(KL_PARAMS_IN(cx, kiln_eval_params, params, &own));
+  KL_TRY(expect_all(cx, m, args, (const void *const *)results));
   size_t n = result_count(m);
   kl_result *values = kl_alloc(cx, sizeof(kl_result) * (n + 1));
   kiln_status status = eval_entry(cx, m, args, &(kl_eval_opts){.threads = own.threads}, values);
@@ -175,8 +201,11 @@ kiln_status kiln_module_eval(kl_ctx *cx, const kiln_module *m, const void *const
 kiln_status kiln_module_check(kl_ctx *cx, const kiln_module *m, const void *const *args, const void *const *results,
                               kiln_mismatch *out, size_t max, size_t *count, const kiln_eval_params *params) {
   kiln_eval_params own;
-  *count = 0;
+  KL_CLEAR(count);
+  KL_EXPECT(cx, m, count);
+  if (max) KL_EXPECT(cx, out);
   KL_TRY(KL_PARAMS_IN(cx, kiln_eval_params, params, &own));
+  KL_TRY(expect_all(cx, m, args, results));
   size_t n = result_count(m), wrong = 0;
   kl_eval_opts opts = {.intervals = true, .threads = own.threads};
   kl_ev ev = {.cx = cx, .threads = opts.threads ? opts.threads : kl_ev_cores()};

@@ -73,7 +73,7 @@ kiln_dtype kiln_dtype_from_name(const char *name) {
 }
 
 int64_t kiln_array_bytes(const kiln_array_type *t) {
-  unsigned bits = kiln_dtype_bits(t->dtype);
+  unsigned bits = t ? kiln_dtype_bits(t->dtype) : 0;
   if (!bits || t->rank > KILN_MAX_RANK) return -1;
   int64_t n = 1, bytes;
   bool overflow = false, empty = false;

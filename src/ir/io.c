@@ -8,12 +8,13 @@ static const kl_comp *entry(const kiln_module *m) {
 
 size_t kiln_module_param_leaves(const kiln_module *m) {
   size_t n = 0;
-  for (uint32_t i = 0; i < entry(m)->nparams; i++) n += kl_shape_leaf_count(entry(m)->instr[entry(m)->params[i]].shape);
+  for (uint32_t i = 0; m && i < entry(m)->nparams; i++)
+    n += kl_shape_leaf_count(entry(m)->instr[entry(m)->params[i]].shape);
   return n;
 }
 
 static const kl_shape *param_leaf(const kiln_module *m, size_t leaf) {
-  for (uint32_t i = 0; i < entry(m)->nparams; i++) {
+  for (uint32_t i = 0; m && i < entry(m)->nparams; i++) {
     const kl_shape *s = entry(m)->instr[entry(m)->params[i]].shape;
     size_t n = kl_shape_leaf_count(s);
     if (leaf < n) s = kl_shape_leaf(s, leaf);
@@ -24,6 +25,7 @@ static const kl_shape *param_leaf(const kiln_module *m, size_t leaf) {
 }
 
 static const kl_shape *result_leaf(const kiln_module *m, size_t leaf) {
+  if (!m) return NULL;
   const kl_shape *s = kl_root(entry(m))->shape;
   if (leaf >= kl_shape_leaf_count(s)) return NULL;
   s = kl_shape_leaf(s, leaf);
@@ -40,15 +42,21 @@ int64_t kiln_module_result_bytes(const kiln_module *m, size_t i) {
   return s ? kl_shape_bytes(s) : -1;
 }
 
+static bool are_there(const kl_shape *s, const void *elements, const void *buffer) {
+  return s && (s->count == 0 || (elements && buffer));
+}
+
 bool kiln_module_param_pack(const kiln_module *m, size_t i, const void *elements, void *buffer) {
   const kl_shape *s = param_leaf(m, i);
-  if (s) kl_array_pack(&(kl_array){s, (void *)elements}, buffer);
-  return s != NULL;
+  if (!are_there(s, elements, buffer)) return false;
+  if (s->count) kl_array_pack(&(kl_array){s, (void *)elements}, buffer);
+  return true;
 }
 
 bool kiln_module_result_unpack(const kiln_module *m, size_t i, const void *buffer, void *elements) {
   const kl_shape *s = result_leaf(m, i);
-  if (!s) return false;
+  if (!are_there(s, elements, buffer)) return false;
+  if (!s->count) return true;
   kl_array_unpack(&(kl_array){s, elements}, buffer);
   unsigned bits = kl_info(s->dtype)->bits;
   if (bits >= 8 || !kl_is_int(s->dtype) || !kl_is_signed(s->dtype)) return true;
@@ -96,7 +104,7 @@ static void put(kl_dtype t, void *buffer, int64_t i, uint64_t bits) {
 
 bool kiln_module_param_fill(const kiln_module *m, size_t i, uint64_t seed, void *buffer) {
   const kl_shape *s = param_leaf(m, i);
-  if (!s) return false;
+  if (!are_there(s, buffer, buffer)) return false;
   kl_dtype part = kl_is_complex(s->dtype) ? kl_info(s->dtype)->part : s->dtype;
   int64_t n = s->count * (part == s->dtype ? 1 : 2);
   uint64_t stream = mix(mix(seed) ^ i);

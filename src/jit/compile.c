@@ -253,6 +253,8 @@ static kiln_status check_params(kl_ctx *cx, const kiln_compile_params *p) {
   uint32_t al = p->argument_align;
   if (al && (al & (al - 1) || al > 4096))
     return kl_invalid(cx, KL_NOWHERE, "argument_align is %u: expected a power of two up to 4096", al);
+  if (p->alias_count && !p->aliases)
+    return kl_invalid(cx, KL_NOWHERE, "aliases: expected %zu of them, found NULL", p->alias_count);
   if (p->max_count < 0)
     return kl_invalid(cx, KL_NOWHERE, "max_count is %lld: expected 0 or more", (long long)p->max_count);
   return KILN_OK;
@@ -260,9 +262,10 @@ static kiln_status check_params(kl_ctx *cx, const kiln_compile_params *p) {
 
 kiln_status kiln_compile(kiln_context *cx, const kiln_module *m, const kiln_compile_params *params,
                          kiln_artifact **out) {
-  *out = NULL;
   job j = {.cx = cx, .m = m};
   kiln_device_info device;
+  KL_CLEAR(out);
+  KL_EXPECT(cx, m, out);
   KL_TRY(KL_PARAMS_IN(cx, kiln_compile_params, params, &j.params));
   KL_TRY(check_params(cx, &j.params));
   if (j.params.device) {

@@ -71,7 +71,8 @@ static kiln_status load_kernels(kl_ctx *cx, kiln_kernel *k, const kiln_artifact 
 }
 
 kiln_status kiln_kernel_load(kiln_context *cx, const kiln_artifact *a, kiln_kernel **out) {
-  *out = NULL;
+  KL_CLEAR(out);
+  KL_EXPECT(cx, a, out);
   if (!a->host) return kl_invalid(cx, KL_NOWHERE, "the artifact is for %s: expected target host", a->target);
   kiln_context_params own = {.struct_size = sizeof own, .allocator = cx->allocator};
   kl_ctx *kcx = kiln_context_create(&own);
@@ -188,6 +189,7 @@ static kiln_status run_all(kl_ctx *cx, run *r, const void *const *parameters, vo
 kiln_status kiln_kernel_run(kiln_context *cx, const kiln_kernel *k, const void *const *parameters, void *const *results,
                             const kiln_run_params *params) {
   kiln_run_params p;
+  KL_EXPECT(cx, k);
   KL_TRY(KL_PARAMS_IN(cx, kiln_run_params, params, &p));
   const kiln_manifest *f = &k->program.manifest;
   size_t slots = f->parameter_count + f->result_count + 1, arguments = k->program.most_arguments + 1;

@@ -14,13 +14,14 @@ void kiln_artifact_destroy(kiln_artifact **a) {
 }
 
 const char *kiln_artifact_text(const kiln_artifact *a, kiln_text_kind kind, size_t *size) {
-  if ((unsigned)kind >= KL_COUNT(a->text)) return NULL;
+  KL_CLEAR(size);
+  if (!a || (unsigned)kind >= KL_COUNT(a->text)) return NULL;
   if (size) *size = a->text_size[kind];
   return a->text[kind];
 }
 
 const kiln_manifest *kiln_artifact_manifest(const kiln_artifact *a) {
-  return &a->manifest;
+  return a ? &a->manifest : NULL;
 }
 
 // --- loaded artifacts ---------------------------------------------------------------------------------------------

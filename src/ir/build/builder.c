@@ -12,14 +12,16 @@
 bool kl_builder_refuse(kiln_builder *b, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
-  b->failed = kl_vfail(b->cx, KILN_E_INVALID, KL_NOWHERE, fmt, ap);
+  kl_builder_took(b, kl_vfail(b->cx, KILN_E_INVALID, KL_NOWHERE, fmt, ap));
   va_end(ap);
   return false;
 }
 
 bool kl_builder_took(kiln_builder *b, kiln_status s) {
-  if (s != KILN_OK) b->failed = s;
-  return s == KILN_OK;
+  if (s == KILN_OK) return true;
+  b->failed = s;
+  b->clears = b->cx->clears;
+  return false;
 }
 
 // --- names --------------------------------------------------------------------------------------------------------
@@ -72,8 +74,10 @@ static bool name_instruction(kiln_builder *b, kl_instr *in, const char *opcode, 
 // --- life ---------------------------------------------------------------------------------------------------------
 
 kiln_builder *kiln_builder_create(kiln_context *cx, const char *module_name) {
+  if (!cx) return NULL;
   kiln_builder *b = kl_alloc(cx, sizeof *b);
   b->cx = cx;
+  kl_context_hold(cx);
   b->m = kl_module_new(cx);
   if (!module_name) module_name = "module";
   if (!is_name(module_name))
@@ -92,11 +96,19 @@ void kiln_builder_destroy(kiln_builder **b) {
   VEC_FREE(cx, &(*b)->counts);
   VEC_FREE(cx, &(*b)->types);
   kl_free(cx, *b, sizeof **b);
+  kl_context_release(cx);
   *b = NULL;
 }
 
+// May anything be built with it?
+static bool usable(kiln_builder *b, const char *what) {
+  if (!b || b->failed) return false;
+  return b->m ||
+         kl_builder_refuse(b, "%s: expected a builder that has not finished its module, found one that has", what);
+}
+
 static bool ready(kiln_builder *b, const char *what) {
-  if (b->failed) return false;
+  if (!usable(b, what)) return false;
   if (b->open) return true;
   kl_builder_refuse(b, "%s: expected kiln_builder_begin before it, found no open computation", what);
   return false;
@@ -117,11 +129,16 @@ const kl_shape *kl_builder_shape(kiln_builder *b, const char *what, kiln_type ty
 
 kiln_type kiln_type_text(kiln_builder *b, const char *text) {
   const kl_shape *s = NULL;
-  if (b->failed || !kl_builder_took(b, kl_read_shape(b->cx, b->m, "type", text ? text : "", &s))) return KILN_NO_TYPE;
+  if (!usable(b, "type") || !kl_builder_took(b, kl_read_shape(b->cx, b->m, "type", text ? text : "", &s)))
+    return KILN_NO_TYPE;
   return add_type(b, s);
 }
 
 static const kl_shape *array_shape(kiln_builder *b, const char *what, const kiln_array_type *t) {
+  if (!t) {
+    kl_builder_refuse(b, "%s: expected an array type, found NULL", what);
+    return NULL;
+  }
   if (t->rank > KILN_MAX_RANK || t->dtype <= KILN_DTYPE_NONE || t->dtype >= KILN_DTYPE_COUNT ||
       !kl_is_array_dtype(t->dtype)) {
     kl_builder_refuse(b, "%s: expected an array type of at most %d dimensions, found rank %u and element type '%s'",
@@ -136,16 +153,17 @@ static const kl_shape *array_shape(kiln_builder *b, const char *what, const kiln
 }
 
 kiln_type kiln_type_array(kiln_builder *b, const kiln_array_type *t) {
-  const kl_shape *s = b->failed ? NULL : array_shape(b, "type", t);
+  const kl_shape *s = usable(b, "type") ? array_shape(b, "type", t) : NULL;
   return s ? add_type(b, s) : KILN_NO_TYPE;
 }
 
 kiln_type kiln_type_tuple(kiln_builder *b, const kiln_type *elements, size_t count) {
   VEC(const kl_shape *) elems = {0};
   const kl_shape *s = NULL;
-  bool ok = !b->failed;
-  if (ok && count > KL_MAX_LEAVES)
-    ok = kl_builder_refuse(b, "type: expected a tuple of at most 2^24 elements, found %zu", count);
+  if (!usable(b, "type")) return KILN_NO_TYPE;
+  bool ok = count <= KL_MAX_LEAVES ||
+            kl_builder_refuse(b, "type: expected a tuple of at most 2^24 elements, found %zu", count);
+  if (ok && count && !elements) ok = kl_builder_refuse(b, "type: expected a tuple of %zu elements, found NULL", count);
   for (size_t i = 0; ok && i < count; i++) {
     const kl_shape *e = kl_builder_shape(b, "type", elements[i]);
     if (e) VEC_PUSH(b->cx, &elems, e);
@@ -166,8 +184,8 @@ kiln_type kiln_type_of(kiln_builder *b, kiln_value value) {
 }
 
 bool kiln_type_get_array(const kiln_builder *b, kiln_type type, kiln_array_type *out) {
-  const kl_shape *s = type < b->types.n ? b->types.p[type] : NULL;
-  if (!s || !kl_shape_is_array(s) || s->dynamic) return false;
+  const kl_shape *s = b && b->m && type < b->types.n ? b->types.p[type] : NULL;
+  if (!s || !out || !kl_shape_is_array(s) || s->dynamic) return false;
   *out = (kiln_array_type){.dtype = s->dtype, .rank = s->rank};
   if (s->rank) memcpy(out->dims, s->dims, s->rank * sizeof(int64_t));
   return true;
@@ -184,8 +202,7 @@ static kiln_value append(kiln_builder *b, kl_instr *in, const char *opcode, cons
   kiln_status status = kl_infer_shape(b->m, &open, in, &s);
   b->m->comp = NULL;
   b->m->ncomp = 0;
-  if (status != KILN_OK) b->failed = status;
-  if (b->failed || !name_instruction(b, in, opcode, name)) return KILN_NO_VALUE;
+  if (!kl_builder_took(b, status) || !name_instruction(b, in, opcode, name)) return KILN_NO_VALUE;
   in->shape = s;
   VEC_PUSH(b->cx, &b->instrs, *in);
   return (kiln_value)(b->instrs.n - 1);
@@ -206,8 +223,7 @@ static kiln_value append_constant(kiln_builder *b, const kl_shape *s, const kl_a
 static bool new_array(kiln_builder *b, const kl_shape *s, kl_array *out) {
   size_t size = (size_t)s->count * kl_info(s->dtype)->bytes;
   *out = (kl_array){s, kl_arena_try_alloc(&b->m->arena, size)};
-  if (!out->data) b->failed = kl_out_of_memory(b->cx, size, "a constant");
-  return out->data != NULL;
+  return out->data || kl_builder_took(b, kl_out_of_memory(b->cx, size, "a constant"));
 }
 
 // One array of a constant from packed row-major data.
@@ -343,13 +359,13 @@ static void add_to_header(kiln_builder *b, const char *key, const char *text) {
 }
 
 void kiln_builder_annotate_module(kiln_builder *b, const char *key, const char *text) {
-  if (!b->failed && kl_builder_is_key(b, "HloModule", key, text)) add_to_header(b, key, text);
+  if (usable(b, "HloModule") && kl_builder_is_key(b, "HloModule", key, text)) add_to_header(b, key, text);
 }
 
 // --- computations and modules -------------------------------------------------------------------------------------
 
 void kiln_builder_begin(kiln_builder *b, const char *computation_name) {
-  if (b->failed) return;
+  if (!usable(b, "kiln_builder_begin")) return;
   if (b->open) {
     kl_builder_refuse(b, "kiln_builder_begin: expected the computation before to have ended, found it open");
     return;
@@ -408,13 +424,23 @@ kiln_computation kiln_builder_end(kiln_builder *b, kiln_value root, bool entry) 
   return index;
 }
 
+// A builder that failed has said why. Where that has been cleared since, it says that it did.
+static kiln_status why_failed(kiln_builder *b) {
+  if (b->clears == b->cx->clears) return b->failed;
+  b->clears = b->cx->clears;
+  return kl_fail(b->cx, b->failed, KL_NOWHERE,
+                 "kiln_builder_finish: expected that every call before had succeeded, found that one had failed");
+}
+
 kiln_status kiln_builder_finish(kiln_builder *b, kiln_module **out) {
-  *out = NULL;
-  if (!b->failed && b->open)
+  KL_CLEAR(out);
+  if (!b) return KILN_E_INVALID;
+  KL_EXPECT(b->cx, out);
+  if (usable(b, "kiln_builder_finish") && b->open)
     kl_builder_refuse(b, "kiln_builder_finish: expected the last computation to have ended, found it open");
   if (!b->failed && !b->comps.n)
     kl_builder_refuse(b, "kiln_builder_finish: expected at least one computation, found none");
-  if (b->failed) return b->failed;
+  if (b->failed) return why_failed(b);
   b->m->ncomp = (uint32_t)b->comps.n;
   b->m->comp = VEC_FREEZE(b->cx, &b->m->arena, &b->comps);
   kiln_status s = kl_verify(b->m);
@@ -424,6 +450,5 @@ kiln_status kiln_builder_finish(kiln_builder *b, kiln_module **out) {
   else
     kiln_module_destroy(&b->m);
   b->m = NULL;
-  b->failed = KILN_E_INVALID; // empty: nothing more can be built with it
   return s;
 }

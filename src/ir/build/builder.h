@@ -8,6 +8,7 @@ struct kiln_builder {
   kl_ctx *cx;
   kiln_module *m;
   kiln_status failed; // why it is poisoned; KILN_OK while it is not
+  size_t clears;      // of the context's findings, up to the one that says why
   bool open;          // between begin and end
   bool has_entry;
   kl_comp comp; // the open one: name, attributes

@@ -268,6 +268,8 @@ kiln_status kl_clone(kl_ctx *cx, const kiln_module *m, const kl_live *live, kiln
 }
 
 kiln_status kiln_module_clone(kiln_context *cx, const kiln_module *m, kiln_module **out) {
+  KL_CLEAR(out);
+  KL_EXPECT(cx, m, out);
   return kl_clone(cx, m, NULL, out);
 }
 

@@ -20,7 +20,8 @@ static bool *reached_from(const kiln_module *m, uint32_t comp, kl_arena *arena) 
 }
 
 kiln_status kiln_module_extract(kiln_context *cx, const kiln_module *m, const char *fusion, kiln_module **out) {
-  *out = NULL;
+  KL_CLEAR(out);
+  KL_EXPECT(cx, m, fusion, out);
   const kl_instr *in = find_fusion(m, fusion);
   if (!in) return kl_invalid(cx, KL_NOWHERE, "no fusion named '%s' in ENTRY", fusion);
   kl_arena scratch;

@@ -397,9 +397,10 @@ static bool has_tuples(const interface *io) {
 }
 
 kiln_status kiln_module_flatten_tuples(kiln_context *cx, const kiln_module *m, kiln_module **out) {
+  KL_CLEAR(out);
+  KL_EXPECT(cx, m, out);
   flattener f = {.cx = cx, .m = kl_fork(cx, m)};
   kl_arena arena;
-  *out = NULL;
   kl_arena_init(&arena, cx);
   kl_live live = kl_live_of(m, &arena);
   const kl_comp *entry = &m->comp[m->entry];

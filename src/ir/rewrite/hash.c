@@ -420,6 +420,8 @@ static void finish(canon *c) {
 kiln_status kiln_module_hash(kiln_context *cx, const kiln_module *m, uint8_t out[KILN_HASH_SIZE]) {
   canon c;
   kl_sb b;
+  if (out) memset(out, 0, KILN_HASH_SIZE);
+  KL_EXPECT(cx, m, out);
   start(&c, cx, m);
   kl_sb_init(&b, cx);
   for (uint32_t i = 0; i < c.m->nraw; i++) {
@@ -430,7 +432,7 @@ kiln_status kiln_module_hash(kiln_context *cx, const kiln_module *m, uint8_t out
   }
   put_digest(&b, c.digest[m->entry]);
   kl_digest d = kl_digest_of(b.p, b.n);
-  for (int i = 0; i < KILN_HASH_SIZE; i++) out[i] = (uint8_t)(d.v[i / 8] >> (8 * (i % 8)));
+  for (int i = 0; i < KILN_HASH_SIZE && c.status == KILN_OK; i++) out[i] = (uint8_t)(d.v[i / 8] >> (8 * (i % 8)));
   kl_sb_free(&b);
   finish(&c);
   return c.status;
@@ -485,6 +487,9 @@ static void name_comps(canon *c, const uint32_t *order, uint32_t n, kl_comp *out
 kiln_status kiln_module_canonical_print(kiln_context *cx, const kiln_module *m, char **text, size_t *size) {
   canon c;
   uint32_t n = 0;
+  KL_CLEAR(text);
+  KL_CLEAR(size);
+  KL_EXPECT(cx, m, text);
   start(&c, cx, m);
   uint32_t *order = KL_NEW_N(&c.scratch, uint32_t, m->ncomp);
   number_comps(&c, order, &n);
@@ -494,7 +499,6 @@ kiln_status kiln_module_canonical_print(kiln_context *cx, const kiln_module *m, 
   c.m->ncomp = n;
   c.m->entry = n - 1;
   c.m->name = symbol(&c, "m", 0);
-  *text = NULL;
   kiln_status s = c.status == KILN_OK ? kiln_module_print(cx, c.m, text, size) : c.status;
   finish(&c);
   return s;

@@ -145,9 +145,10 @@ static bool inline_comp(inliner *l, kl_comp *c, const bool *live) {
 }
 
 kiln_status kiln_module_inline(kiln_context *cx, const kiln_module *m, kiln_module **out) {
+  KL_CLEAR(out);
+  KL_EXPECT(cx, m, out);
   inliner l = {.cx = cx, .m = kl_fork(cx, m), .limit = kiln_module_instruction_count(m) + MOST_NEW};
   kl_arena arena;
-  *out = NULL;
   kl_arena_init(&arena, cx);
   kl_live live = kl_live_of(m, &arena);
   l.e.m = l.m;

@@ -224,5 +224,7 @@ kiln_status kl_finish_fork(kl_ctx *cx, kiln_module *fork, kiln_module **out) {
 }
 
 kiln_status kiln_module_remove_dead(kiln_context *cx, const kiln_module *m, kiln_module **out) {
+  KL_CLEAR(out);
+  KL_EXPECT(cx, m, out);
   return clone_live(cx, m, out);
 }

@@ -270,7 +270,8 @@ static void sort_findings(kl_ctx *cx, size_t first) {
 }
 
 kiln_status kiln_module_parse(kiln_context *cx, const char *name, const char *text, size_t size, kiln_module **out) {
-  *out = NULL;
+  KL_CLEAR(out);
+  KL_EXPECT(cx, text, out);
   if (size >= INT32_MAX)
     return kl_invalid(cx, KL_NOWHERE, "expected a text of less than 2 GiB, found one of %zu bytes", size);
   size_t first = cx->diags.n;

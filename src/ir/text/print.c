@@ -346,7 +346,9 @@ static bool is_reserved(kl_str name) {
 kiln_status kiln_module_print(kiln_context *cx, const kiln_module *m, char **text, size_t *size) {
   kl_sb b;
   size_t n;
-  *text = NULL;
+  KL_CLEAR(text);
+  KL_CLEAR(size);
+  KL_EXPECT(cx, m, text);
   kl_sb_init(&b, cx);
   KL_TRY(reserve_literals(&b, m));
   kl_sb_puts(&b, "HloModule ");

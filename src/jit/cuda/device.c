@@ -41,7 +41,8 @@ static kiln_status open_context(kl_ctx *cx, kiln_device *dev, uint32_t device) {
 }
 
 kiln_status kiln_device_open(kiln_context *cx, const kiln_driver *d, uint32_t device, kiln_device **out) {
-  *out = NULL;
+  KL_CLEAR(out);
+  KL_EXPECT(cx, d, out);
   kiln_context_params own = {.struct_size = sizeof own, .allocator = cx->allocator};
   kl_ctx *dcx = kiln_context_create(&own);
   if (!dcx) return kl_out_of_memory(cx, sizeof *dcx, "a device");
@@ -75,16 +76,17 @@ void kiln_device_close(kiln_device **devp) {
 }
 
 void *kiln_device_context(const kiln_device *dev) {
-  return dev->context;
+  return dev ? dev->context : NULL;
 }
 
 void *kiln_device_stream(const kiln_device *dev) {
-  return dev->stream;
+  return dev ? dev->stream : NULL;
 }
 
 kiln_status kiln_device_alloc(kiln_context *cx, kiln_device *dev, uint64_t bytes, uint64_t *address) {
   CUdeviceptr p = 0;
-  *address = 0;
+  KL_CLEAR(address);
+  KL_EXPECT(cx, dev, address);
   kl_cuda_scope scope;
   KL_TRY(kl_cuda_enter(cx, dev->d, &dev->fate, dev->context, &scope));
   kiln_status st = CALL(cx, dev, cuMemAlloc, &p, bytes ? bytes : 1);
@@ -97,7 +99,7 @@ kiln_status kiln_device_alloc(kiln_context *cx, kiln_device *dev, uint64_t bytes
 
 void kiln_device_free(kiln_device *dev, uint64_t address) {
   CUcontext popped;
-  if (!address) return;
+  if (!dev || !address) return;
   bool pushed = dev->d->fn.cuCtxPushCurrent(dev->context) == CUDA_SUCCESS;
   dev->d->fn.cuMemFree(address);
   if (pushed) dev->d->fn.cuCtxPopCurrent(&popped);
@@ -109,7 +111,9 @@ static kiln_status upload(kl_ctx *cx, kiln_device *dev, uint64_t to, const void 
 }
 
 kiln_status kiln_device_upload(kiln_context *cx, kiln_device *dev, uint64_t to, const void *from, uint64_t bytes) {
+  KL_EXPECT(cx, dev);
   if (bytes == 0) return KILN_OK;
+  KL_EXPECT(cx, from);
   IN_CONTEXT(cx, dev, upload(cx, dev, to, from, bytes));
 }
 
@@ -119,29 +123,36 @@ static kiln_status download(kl_ctx *cx, kiln_device *dev, void *to, uint64_t fro
 }
 
 kiln_status kiln_device_download(kiln_context *cx, kiln_device *dev, void *to, uint64_t from, uint64_t bytes) {
+  KL_EXPECT(cx, dev);
   if (bytes == 0) return KILN_OK;
+  KL_EXPECT(cx, to);
   IN_CONTEXT(cx, dev, download(cx, dev, to, from, bytes));
 }
 
 kiln_status kiln_device_copy(kiln_context *cx, kiln_device *dev, uint64_t to, uint64_t from, uint64_t bytes) {
+  KL_EXPECT(cx, dev);
   if (bytes == 0) return KILN_OK;
   IN_CONTEXT(cx, dev, CALL(cx, dev, cuMemcpyDtoDAsync, to, from, bytes, dev->stream));
 }
 
 kiln_status kiln_device_fill(kiln_context *cx, kiln_device *dev, uint64_t to, uint8_t value, uint64_t bytes) {
+  KL_EXPECT(cx, dev);
   if (bytes == 0) return KILN_OK;
   IN_CONTEXT(cx, dev, CALL(cx, dev, cuMemsetD8Async, to, value, bytes, dev->stream));
 }
 
 kiln_status kiln_device_synchronize(kiln_context *cx, kiln_device *dev) {
+  KL_EXPECT(cx, dev);
   IN_CONTEXT(cx, dev, CALL(cx, dev, cuStreamSynchronize, dev->stream));
 }
 
 kiln_status kiln_device_mark_begin(kiln_context *cx, kiln_device *dev) {
+  KL_EXPECT(cx, dev);
   IN_CONTEXT(cx, dev, CALL(cx, dev, cuEventRecord, dev->begin, dev->stream));
 }
 
 kiln_status kiln_device_mark_end(kiln_context *cx, kiln_device *dev) {
+  KL_EXPECT(cx, dev);
   IN_CONTEXT(cx, dev, CALL(cx, dev, cuEventRecord, dev->end, dev->stream));
 }
 
@@ -154,5 +165,7 @@ static kiln_status elapsed(kl_ctx *cx, kiln_device *dev, double *seconds) {
 }
 
 kiln_status kiln_device_elapsed(kiln_context *cx, kiln_device *dev, double *seconds) {
+  KL_CLEAR(seconds);
+  KL_EXPECT(cx, dev, seconds);
   IN_CONTEXT(cx, dev, elapsed(cx, dev, seconds));
 }

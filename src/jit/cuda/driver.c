@@ -177,7 +177,8 @@ static kiln_status fill_table(kl_ctx *cx, kiln_driver *d, const source *s) {
 
 kiln_status kiln_driver_open(kiln_context *cx, const kiln_driver_params *params, kiln_driver **out) {
   kiln_driver_params p;
-  *out = NULL;
+  KL_CLEAR(out);
+  KL_EXPECT(cx, out);
   KL_TRY(KL_PARAMS_IN(cx, kiln_driver_params, params, &p));
   kiln_context_params own = {.struct_size = sizeof own, .allocator = cx->allocator};
   kl_ctx *dcx = kiln_context_create(&own);
@@ -206,7 +207,7 @@ void kiln_driver_close(kiln_driver **d) {
 }
 
 int kiln_driver_version(const kiln_driver *d) {
-  return d->version;
+  return d ? d->version : 0;
 }
 
 int kl_cuda_driver_for_ptx(int ptx) {
@@ -224,7 +225,8 @@ int kl_cuda_driver_for_ptx(int ptx) {
 
 kiln_status kiln_device_count(kiln_context *cx, const kiln_driver *d, uint32_t *count) {
   int n = 0;
-  *count = 0;
+  KL_CLEAR(count);
+  KL_EXPECT(cx, d, count);
   KL_CUDA_TRY(cx, d, NULL, cuDeviceGetCount, &n);
   *count = n > 0 ? (uint32_t)n : 0;
   return KILN_OK;
@@ -267,6 +269,7 @@ kiln_status kiln_device_describe(kiln_context *cx, const kiln_driver *d, uint32_
   kiln_device_info info = {.struct_size = sizeof info};
   CUdevice handle;
   size_t bytes = 0;
+  KL_EXPECT(cx, d, out);
   KL_CUDA_TRY(cx, d, NULL, cuDeviceGet, &handle, (int)device);
   KL_CUDA_TRY(cx, d, NULL, cuDeviceGetName, info.name, (int)sizeof info.name - 1, handle);
   KL_CUDA_TRY(cx, d, NULL, cuDeviceTotalMem, &bytes, handle);

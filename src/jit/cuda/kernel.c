@@ -39,7 +39,8 @@ static kiln_status copy_code(kl_ctx *cx, kiln_cuda_kernel *k, const kiln_artifac
 kiln_status kiln_cuda_kernel_create(kiln_context *cx, const kiln_driver *d, const kiln_artifact *a, void *context,
                                     kiln_cuda_kernel **out) {
   CUcontext own = context;
-  *out = NULL;
+  KL_CLEAR(out);
+  KL_EXPECT(cx, d, a, out);
   if (a->host) return kl_invalid(cx, KL_NOWHERE, "expected an artifact for a GPU, found one for the host");
   if (!own) KL_CUDA_TRY(cx, d, NULL, cuCtxGetCurrent, &own);
   if (!own)
@@ -166,6 +167,7 @@ static kiln_status load(kl_ctx *cx, kiln_cuda_kernel *k) {
 
 kiln_status kiln_cuda_kernel_prepare(kiln_context *cx, kiln_cuda_kernel *k) {
   kl_cuda_scope scope;
+  KL_EXPECT(cx, k);
   KL_TRY(kl_cuda_alive(cx, k->d, &k->fate));
   if (atomic_load(&k->ready) || k->program.manifest.launch_count == 0) return KILN_OK;
   KL_TRY(check_ptx(cx, k));
@@ -188,6 +190,7 @@ static kiln_status read_resources(kl_ctx *cx, kiln_cuda_kernel *k, CUfunction fn
 
 kiln_status kiln_cuda_kernel_resources(kiln_context *cx, kiln_cuda_kernel *k, size_t i, kiln_cuda_resources *out) {
   kl_cuda_scope scope;
+  KL_EXPECT(cx, k, out);
   if (i >= k->program.manifest.launch_count)
     return kl_invalid(cx, KL_NOWHERE, "expected a launch below %zu, found %zu", k->program.manifest.launch_count, i);
   KL_TRY(kiln_cuda_kernel_prepare(cx, k));
@@ -267,6 +270,7 @@ static kiln_status launch_all(const launch *l) {
 
 kiln_status kiln_cuda_kernel_launch(kiln_context *cx, kiln_cuda_kernel *k, const kiln_cuda_launch_params *params) {
   kiln_cuda_launch_params p;
+  KL_EXPECT(cx, k, params);
   KL_TRY(KL_PARAMS_IN(cx, kiln_cuda_launch_params, params, &p));
   size_t slots = k->program.manifest.parameter_count + k->program.manifest.result_count;
   size_t words = slots + 2 * k->program.most_arguments + 1;

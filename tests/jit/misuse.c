@@ -1,0 +1,478 @@
+// What callers do wrong and must survive: NULL in every place of every public function, calls after the end, handles
+// that outlive their context.
+#include "support/standin.h"
+#include "support/suite.h"
+
+#include <ctype.h>
+#include <kiln/kiln.h>
+#include <stdio.h>
+#include <string.h>
+
+static kiln_context *cx;
+static kiln_module *m;
+static kiln_artifact *host, *gpu;
+static kiln_kernel *on_host;
+static kiln_driver *driver;
+static kiln_device *device;
+static kiln_cuda_kernel *on_gpu;
+static float in[64] __attribute__((aligned(16))), out[64] __attribute__((aligned(16)));
+static const void *const args[] = {in}, *const none[] = {NULL};
+static void *const results[] = {out}, *const no_results[] = {NULL};
+static kiln_eval_params threads = {.struct_size = sizeof threads, .threads = 1};
+
+static kiln_module *parse(const char *text) {
+  kiln_module *made = NULL;
+  ck_assert_int_eq(kiln_module_parse(cx, "m", text, strlen(text), &made), KILN_OK);
+  return made;
+}
+
+static void setup(void) {
+  kiln_compile_params hp = {.struct_size = sizeof hp, .target = "host"};
+  kiln_driver_params dp = {.struct_size = sizeof dp, .resolve = standin_resolve};
+  standin_reset();
+  cx = kiln_context_create(NULL);
+  m = parse("HloModule m\nf { p = f32[64] parameter(0) ROOT r = f32[64] negate(p) }\n"
+            "ENTRY e { p = f32[64] parameter(0) ROOT r = f32[64] fusion(p), kind=kLoop, calls=f }\n");
+  ck_assert(kiln_compile(cx, m, &hp, &host) == KILN_OK && kiln_compile(cx, m, NULL, &gpu) == KILN_OK &&
+            kiln_kernel_load(cx, host, &on_host) == KILN_OK && kiln_driver_open(cx, &dp, &driver) == KILN_OK &&
+            kiln_device_open(cx, driver, 0, &device) == KILN_OK &&
+            kiln_cuda_kernel_create(cx, driver, gpu, kiln_device_context(device), &on_gpu) == KILN_OK);
+}
+
+static void teardown(void) {
+  kiln_cuda_kernel_destroy(&on_gpu);
+  kiln_device_close(&device);
+  kiln_driver_close(&driver);
+  kiln_kernel_destroy(&on_host);
+  kiln_artifact_destroy(&gpu);
+  kiln_artifact_destroy(&host);
+  kiln_module_destroy(&m);
+  kiln_context_destroy(&cx);
+}
+
+// --- NULL -----------------------------------------------------------------------------------------------------------
+
+static const char *first_finding(void) {
+  return kiln_diagnostics_count(cx) ? kiln_diagnostics_get(cx, 0)->message : "";
+}
+
+// INVALID, with a finding that speaks of NULL; without one where the context itself is missing.
+#define INVALID(call)                                                                                                  \
+  do {                                                                                                                 \
+    kiln_diagnostics_clear(cx);                                                                                        \
+    EXPECT((call) == KILN_E_INVALID, "%s", #call);                                                                     \
+    EXPECT(strstr(first_finding(), "NULL"), "%s: %s", #call, first_finding());                                         \
+  } while (0)
+#define INVALID_CX(call)                                                                                               \
+  do {                                                                                                                 \
+    kiln_diagnostics_clear(cx);                                                                                        \
+    EXPECT((call) == KILN_E_INVALID, "%s", #call);                                                                     \
+    EXPECT(kiln_diagnostics_count(cx) == 0, "%s: %s", #call, first_finding());                                         \
+  } while (0)
+// Also nulls what it would have made in `o`.
+#define NULLS(check, T, call)                                                                                          \
+  do {                                                                                                                 \
+    T o;                                                                                                               \
+    memset(&o, 0x55, sizeof o);                                                                                        \
+    check(call);                                                                                                       \
+    T zero = {0};                                                                                                      \
+    EXPECT(memcmp(&o, &zero, sizeof o) == 0, "%s: what it makes is not nulled", #call);                                \
+  } while (0)
+
+START_TEST(null_base) {
+  kiln_context_destroy(NULL);
+  ck_assert_uint_eq(kiln_diagnostics_count(NULL), 0);
+  ck_assert_ptr_null(kiln_diagnostics_get(NULL, 0));
+  kiln_diagnostics_clear(NULL);
+  kiln_context *own = kiln_context_create(NULL);
+  kiln_context_destroy(&own);
+  kiln_context_destroy(&own);
+}
+END_TEST
+
+START_TEST(null_modules) {
+  size_t size = 3;
+  char *text = NULL;
+  kiln_array_type type;
+  uint8_t hash[KILN_HASH_SIZE];
+  ck_assert_int_eq(kiln_dtype_from_name(NULL), KILN_DTYPE_NONE);
+  ck_assert_int_eq(kiln_array_bytes(NULL), -1);
+  NULLS(INVALID_CX, kiln_module *, kiln_module_parse(NULL, "m", "HloModule", 9, &o));
+  NULLS(INVALID, kiln_module *, kiln_module_parse(cx, "m", NULL, 9, &o));
+  INVALID(kiln_module_parse(cx, "m", "HloModule", 9, NULL));
+  kiln_diagnostics_clear(cx);
+  kiln_module *unnamed = (kiln_module *)in;
+  ck_assert_int_eq(kiln_module_parse(cx, NULL, "?", 1, &unnamed), KILN_E_INVALID);
+  ck_assert_ptr_null(unnamed);
+  kiln_module_destroy(NULL);
+  kiln_module_destroy(&unnamed);
+  NULLS(INVALID_CX, char *, kiln_module_print(NULL, m, &o, &size));
+  NULLS(INVALID, char *, kiln_module_print(cx, NULL, &o, &size));
+  ck_assert_uint_eq(size, 0);
+  INVALID(kiln_module_print(cx, m, NULL, &size));
+  ck_assert_int_eq(kiln_module_print(cx, m, &text, NULL), KILN_OK);
+  kiln_text_free(NULL, NULL, 0);
+  kiln_text_free(cx, NULL, 3);
+  kiln_text_free(cx, text, strlen(text));
+  NULLS(INVALID_CX, char *, kiln_module_canonical_print(NULL, m, &o, &size));
+  NULLS(INVALID, char *, kiln_module_canonical_print(cx, NULL, &o, &size));
+  INVALID(kiln_module_canonical_print(cx, m, NULL, &size));
+  INVALID_CX(kiln_module_hash(NULL, m, hash));
+  INVALID(kiln_module_hash(cx, NULL, hash));
+  INVALID(kiln_module_hash(cx, m, NULL));
+  ck_assert_str_eq(kiln_module_name(NULL), "");
+  ck_assert_uint_eq(kiln_module_computation_count(NULL), 0);
+  ck_assert_uint_eq(kiln_module_instruction_count(NULL), 0);
+  ck_assert_uint_eq(kiln_module_param_count(NULL), 0);
+  ck_assert_uint_eq(kiln_module_result_count(NULL), 0);
+  ck_assert_uint_eq(kiln_module_param_leaves(NULL), 0);
+  ck_assert(!kiln_module_param_type(NULL, 0, &type) && !kiln_module_param_type(m, 0, NULL));
+  ck_assert(!kiln_module_result_type(NULL, 0, &type) && !kiln_module_result_type(m, 0, NULL));
+  ck_assert(kiln_module_param_bytes(NULL, 0) == -1 && kiln_module_result_bytes(NULL, 0) == -1);
+  ck_assert(!kiln_module_param_pack(NULL, 0, in, out) && !kiln_module_param_pack(m, 0, NULL, out) &&
+            !kiln_module_param_pack(m, 0, in, NULL));
+  ck_assert(!kiln_module_result_unpack(NULL, 0, in, out) && !kiln_module_result_unpack(m, 0, NULL, out) &&
+            !kiln_module_result_unpack(m, 0, in, NULL));
+  ck_assert(!kiln_module_param_fill(NULL, 0, 0, out) && !kiln_module_param_fill(m, 0, 0, NULL));
+}
+END_TEST
+
+START_TEST(null_rewriting) {
+  NULLS(INVALID_CX, kiln_module *, kiln_module_extract(NULL, m, "r", &o));
+  NULLS(INVALID, kiln_module *, kiln_module_extract(cx, NULL, "r", &o));
+  NULLS(INVALID, kiln_module *, kiln_module_extract(cx, m, NULL, &o));
+  INVALID(kiln_module_extract(cx, m, "r", NULL));
+  static kiln_status (*const rewrite[])(kiln_context *, const kiln_module *, kiln_module **) = {
+      kiln_module_clone, kiln_module_remove_dead, kiln_module_inline, kiln_module_flatten_tuples};
+  for (size_t i = 0; i < sizeof rewrite / sizeof rewrite[0]; i++) {
+    NULLS(INVALID_CX, kiln_module *, rewrite[i](NULL, m, &o));
+    NULLS(INVALID, kiln_module *, rewrite[i](cx, NULL, &o));
+    INVALID(rewrite[i](cx, m, NULL));
+  }
+}
+END_TEST
+
+// Where a list is missing, the builder says so once and is poisoned.
+static kiln_builder *b;
+static void begin(void) {
+  kiln_builder_destroy(&b);
+  kiln_diagnostics_clear(cx);
+  b = kiln_builder_create(cx, NULL);
+  kiln_builder_begin(b, "main");
+}
+#define REFUSES(call)                                                                                                  \
+  do {                                                                                                                 \
+    begin();                                                                                                           \
+    EXPECT((call) == UINT32_MAX && kiln_diagnostics_count(cx) == 1, "%s: %s", #call, first_finding());                 \
+    NULLS(POISONED, kiln_module *, kiln_builder_finish(b, &o));                                                        \
+  } while (0)
+#define POISONED(call) EXPECT((call) == KILN_E_INVALID && kiln_diagnostics_count(cx) == 1, "%s", first_finding())
+
+START_TEST(null_builder) {
+  const kiln_attr listless = {.key = "dimensions", .form = KILN_ATTR_INTS, .count = 2},
+                  textless = {.key = "metadata", .form = KILN_ATTR_RAW}, keyless = {.form = KILN_ATTR_RAW};
+  kiln_array_type type = {.dtype = KILN_F32}, got;
+  ck_assert_ptr_null(kiln_builder_create(NULL, "m"));
+  kiln_builder_destroy(NULL);
+  ck_assert_uint_eq(kiln_type_text(NULL, "f32[]"), KILN_NO_TYPE);
+  ck_assert_uint_eq(kiln_type_array(NULL, &type), KILN_NO_TYPE);
+  ck_assert_uint_eq(kiln_type_tuple(NULL, NULL, 0), KILN_NO_TYPE);
+  ck_assert_uint_eq(kiln_type_of(NULL, 0), KILN_NO_TYPE);
+  ck_assert(!kiln_type_get_array(NULL, 0, &got));
+  kiln_builder_begin(NULL, "main");
+  ck_assert_uint_eq(kiln_build_parameter(NULL, 0, 0, "p"), KILN_NO_VALUE);
+  ck_assert_uint_eq(kiln_build_constant(NULL, 0, in, 4, "c"), KILN_NO_VALUE);
+  ck_assert_uint_eq(kiln_build_scalar(NULL, KILN_F32, 1), KILN_NO_VALUE);
+  ck_assert_uint_eq(kiln_build(NULL, "add", NULL, 0, KILN_NO_TYPE, NULL, 0), KILN_NO_VALUE);
+  kiln_build_annotate(NULL, 0, "metadata", "{}");
+  kiln_builder_annotate_computation(NULL, "k", "v");
+  kiln_builder_annotate_module(NULL, "k", "v");
+  ck_assert_uint_eq(kiln_builder_end(NULL, 0, true), UINT32_MAX);
+  NULLS(INVALID_CX, kiln_module *, kiln_builder_finish(NULL, &o));
+
+  REFUSES(kiln_type_text(b, NULL));
+  REFUSES(kiln_type_array(b, NULL));
+  REFUSES(kiln_type_tuple(b, NULL, 2));
+  REFUSES(kiln_build_constant(b, kiln_type_text(b, "f32[]"), NULL, 4, NULL));
+  REFUSES(kiln_build(b, NULL, NULL, 0, KILN_NO_TYPE, NULL, 0));
+  REFUSES(kiln_build(b, "add", NULL, 2, KILN_NO_TYPE, NULL, 0));
+  REFUSES(kiln_build(b, "iota", NULL, 0, kiln_type_text(b, "f32[2]"), NULL, 1));
+  REFUSES(kiln_build(b, "reverse", (kiln_value[]){kiln_build_scalar(b, KILN_F32, 1)}, 1, KILN_NO_TYPE, &listless, 1));
+  REFUSES(kiln_build(b, "after-all", NULL, 0, KILN_NO_TYPE, &textless, 1));
+  REFUSES(kiln_build(b, "after-all", NULL, 0, KILN_NO_TYPE, &keyless, 1));
+  REFUSES((kiln_build_annotate(b, kiln_build_scalar(b, KILN_F32, 1), NULL, "{}"), UINT32_MAX));
+  REFUSES((kiln_build_annotate(b, kiln_build_scalar(b, KILN_F32, 1), "metadata", NULL), UINT32_MAX));
+  REFUSES((kiln_builder_annotate_computation(b, NULL, "v"), UINT32_MAX));
+  REFUSES((kiln_builder_annotate_computation(b, "k", NULL), UINT32_MAX));
+  REFUSES((kiln_builder_annotate_module(b, NULL, "v"), UINT32_MAX));
+  REFUSES((kiln_builder_annotate_module(b, "k", NULL), UINT32_MAX));
+  REFUSES((kiln_builder_end(b, kiln_build_scalar(b, KILN_F32, 1), true), kiln_builder_begin(b, NULL), UINT32_MAX));
+
+  begin();
+  kiln_type t = kiln_type_text(b, "f32[]");
+  ck_assert(!kiln_type_get_array(b, t, NULL) && kiln_type_get_array(b, t, &got));
+  kiln_builder_end(b, kiln_build_parameter(b, 0, t, NULL), true);
+  INVALID(kiln_builder_finish(b, NULL));
+  kiln_module *made = NULL;
+  ck_assert_int_eq(kiln_builder_finish(b, &made), KILN_OK); // nothing was lost
+  kiln_module_destroy(&made);
+  kiln_builder_destroy(&b);
+}
+END_TEST
+
+START_TEST(null_evaluator) {
+  size_t n;
+  kiln_mismatch x[1];
+  INVALID_CX(kiln_module_eval(NULL, m, args, results, &threads));
+  INVALID(kiln_module_eval(cx, NULL, args, results, &threads));
+  INVALID(kiln_module_eval(cx, m, NULL, results, &threads));
+  INVALID(kiln_module_eval(cx, m, none, results, &threads));
+  INVALID(kiln_module_eval(cx, m, args, NULL, &threads));
+  INVALID(kiln_module_eval(cx, m, args, no_results, &threads));
+  ck_assert_int_eq(kiln_module_eval(cx, m, args, results, NULL), KILN_OK);
+  const void *const *found = (const void *const *)results;
+  NULLS(INVALID_CX, size_t, kiln_module_check(NULL, m, args, found, x, 1, &o, &threads));
+  NULLS(INVALID, size_t, kiln_module_check(cx, NULL, args, found, x, 1, &o, &threads));
+  NULLS(INVALID, size_t, kiln_module_check(cx, m, NULL, found, x, 1, &o, &threads));
+  NULLS(INVALID, size_t, kiln_module_check(cx, m, none, found, x, 1, &o, &threads));
+  NULLS(INVALID, size_t, kiln_module_check(cx, m, args, NULL, x, 1, &o, &threads));
+  NULLS(INVALID, size_t, kiln_module_check(cx, m, args, none, x, 1, &o, &threads));
+  NULLS(INVALID, size_t, kiln_module_check(cx, m, args, found, NULL, 1, &o, &threads));
+  INVALID(kiln_module_check(cx, m, args, found, x, 1, NULL, &threads));
+  ck_assert_int_eq(kiln_module_check(cx, m, args, found, NULL, 0, &n, NULL), KILN_OK);
+  ck_assert_uint_eq(n, 0);
+  // Buffers that hold nothing may be missing.
+  kiln_module *nothing = parse("HloModule m\nENTRY e { p = f32[0] parameter(0) ROOT r = f32[0] negate(p) }\n"),
+              *constant = parse("HloModule m\nENTRY e { ROOT r = f32[] constant(3) }\n");
+  ck_assert_int_eq(kiln_module_eval(cx, nothing, none, no_results, &threads), KILN_OK);
+  ck_assert_int_eq(kiln_module_eval(cx, constant, NULL, results, &threads), KILN_OK);
+  ck_assert(kiln_module_param_pack(nothing, 0, NULL, NULL) && kiln_module_result_unpack(nothing, 0, NULL, NULL));
+  kiln_module_destroy(&nothing);
+  kiln_module_destroy(&constant);
+}
+END_TEST
+
+START_TEST(null_compiler) {
+  kiln_compile_params p = {.struct_size = sizeof p, .alias_count = 1};
+  NULLS(INVALID_CX, kiln_artifact *, kiln_compile(NULL, m, NULL, &o));
+  NULLS(INVALID, kiln_artifact *, kiln_compile(cx, NULL, NULL, &o));
+  NULLS(INVALID, kiln_artifact *, kiln_compile(cx, m, &p, &o));
+  INVALID(kiln_compile(cx, m, NULL, NULL));
+  kiln_artifact_destroy(NULL);
+  size_t size = 3;
+  ck_assert_ptr_null(kiln_artifact_text(NULL, KILN_TEXT_PTX, &size));
+  ck_assert_uint_eq(size, 0);
+  ck_assert_ptr_nonnull(kiln_artifact_text(gpu, KILN_TEXT_PTX, NULL));
+  ck_assert_ptr_null(kiln_artifact_manifest(NULL));
+  NULLS(INVALID_CX, kiln_kernel *, kiln_kernel_load(NULL, host, &o));
+  NULLS(INVALID, kiln_kernel *, kiln_kernel_load(cx, NULL, &o));
+  INVALID(kiln_kernel_load(cx, host, NULL));
+  kiln_kernel_destroy(NULL);
+  INVALID_CX(kiln_kernel_run(NULL, on_host, args, results, NULL));
+  INVALID(kiln_kernel_run(cx, NULL, args, results, NULL));
+  kiln_diagnostics_clear(cx);
+  ck_assert_int_eq(kiln_kernel_run(cx, on_host, NULL, results, NULL), KILN_E_INVALID);
+  ck_assert_int_eq(kiln_kernel_run(cx, on_host, args, NULL, NULL), KILN_E_INVALID);
+  ck_assert_int_eq(kiln_kernel_run(cx, on_host, none, results, NULL), KILN_E_INVALID);
+  ck_assert_int_eq(kiln_kernel_run(cx, on_host, args, no_results, NULL), KILN_E_INVALID);
+  ck_assert_uint_eq(kiln_diagnostics_count(cx), 4);
+}
+END_TEST
+
+START_TEST(null_cuda) {
+  kiln_device_info info = {.struct_size = sizeof info};
+  kiln_cuda_resources r = {.struct_size = sizeof r};
+  kiln_cuda_launch_params p = {.struct_size = sizeof p};
+  void *context = kiln_device_context(device);
+  uint64_t address;
+  NULLS(INVALID_CX, kiln_driver *, kiln_driver_open(NULL, NULL, &o));
+  INVALID(kiln_driver_open(cx, NULL, NULL));
+  kiln_driver_close(NULL);
+  ck_assert_int_eq(kiln_driver_version(NULL), 0);
+  NULLS(INVALID_CX, uint32_t, kiln_device_count(NULL, driver, &o));
+  NULLS(INVALID, uint32_t, kiln_device_count(cx, NULL, &o));
+  INVALID(kiln_device_count(cx, driver, NULL));
+  INVALID_CX(kiln_device_describe(NULL, driver, 0, &info));
+  INVALID(kiln_device_describe(cx, NULL, 0, &info));
+  INVALID(kiln_device_describe(cx, driver, 0, NULL));
+  NULLS(INVALID_CX, kiln_cuda_kernel *, kiln_cuda_kernel_create(NULL, driver, gpu, context, &o));
+  NULLS(INVALID, kiln_cuda_kernel *, kiln_cuda_kernel_create(cx, NULL, gpu, context, &o));
+  NULLS(INVALID, kiln_cuda_kernel *, kiln_cuda_kernel_create(cx, driver, NULL, context, &o));
+  INVALID(kiln_cuda_kernel_create(cx, driver, gpu, context, NULL));
+  kiln_cuda_kernel_destroy(NULL);
+  INVALID_CX(kiln_cuda_kernel_prepare(NULL, on_gpu));
+  INVALID(kiln_cuda_kernel_prepare(cx, NULL));
+  INVALID_CX(kiln_cuda_kernel_resources(NULL, on_gpu, 0, &r));
+  INVALID(kiln_cuda_kernel_resources(cx, NULL, 0, &r));
+  INVALID(kiln_cuda_kernel_resources(cx, on_gpu, 0, NULL));
+  INVALID_CX(kiln_cuda_kernel_launch(NULL, on_gpu, &p));
+  INVALID(kiln_cuda_kernel_launch(cx, NULL, &p));
+  INVALID(kiln_cuda_kernel_launch(cx, on_gpu, NULL));
+  kiln_diagnostics_clear(cx);
+  ck_assert_int_eq(kiln_cuda_kernel_launch(cx, on_gpu, &p), KILN_E_INVALID);
+  ck_assert_uint_eq(kiln_diagnostics_count(cx), 1);
+  NULLS(INVALID_CX, kiln_device *, kiln_device_open(NULL, driver, 0, &o));
+  NULLS(INVALID, kiln_device *, kiln_device_open(cx, NULL, 0, &o));
+  INVALID(kiln_device_open(cx, driver, 0, NULL));
+  kiln_device_close(NULL);
+  ck_assert(!kiln_device_context(NULL) && !kiln_device_stream(NULL));
+  NULLS(INVALID_CX, uint64_t, kiln_device_alloc(NULL, device, 8, &o));
+  NULLS(INVALID, uint64_t, kiln_device_alloc(cx, NULL, 8, &o));
+  INVALID(kiln_device_alloc(cx, device, 8, NULL));
+  ck_assert_int_eq(kiln_device_alloc(cx, device, 8, &address), KILN_OK);
+  INVALID_CX(kiln_device_upload(NULL, device, address, in, 8));
+  INVALID(kiln_device_upload(cx, NULL, address, in, 8));
+  INVALID(kiln_device_upload(cx, device, address, NULL, 8));
+  ck_assert_int_eq(kiln_device_upload(cx, device, address, NULL, 0), KILN_OK);
+  INVALID_CX(kiln_device_download(NULL, device, out, address, 8));
+  INVALID(kiln_device_download(cx, NULL, out, address, 8));
+  INVALID(kiln_device_download(cx, device, NULL, address, 8));
+  ck_assert_int_eq(kiln_device_download(cx, device, NULL, address, 0), KILN_OK);
+  INVALID_CX(kiln_device_copy(NULL, device, address, address, 8));
+  INVALID(kiln_device_copy(cx, NULL, address, address, 8));
+  INVALID_CX(kiln_device_fill(NULL, device, address, 0, 8));
+  INVALID(kiln_device_fill(cx, NULL, address, 0, 8));
+  INVALID_CX(kiln_device_synchronize(NULL, device));
+  INVALID(kiln_device_synchronize(cx, NULL));
+  INVALID_CX(kiln_device_mark_begin(NULL, device));
+  INVALID(kiln_device_mark_begin(cx, NULL));
+  INVALID_CX(kiln_device_mark_end(NULL, device));
+  INVALID(kiln_device_mark_end(cx, NULL));
+  NULLS(INVALID_CX, double, kiln_device_elapsed(NULL, device, &o));
+  NULLS(INVALID, double, kiln_device_elapsed(cx, NULL, &o));
+  INVALID(kiln_device_elapsed(cx, device, NULL));
+  kiln_device_free(NULL, address);
+  kiln_device_free(device, address);
+}
+END_TEST
+
+static char *read_all(const char *path) {
+  FILE *f = fopen(path, "rb");
+  ck_assert_msg(f != NULL, "cannot read %s", path);
+  char *text = calloc(1, 1 << 20);
+  ck_assert_uint_lt(fread(text, 1, (1 << 20) - 1, f), (1 << 20) - 1);
+  fclose(f);
+  return text;
+}
+
+// A function that the headers declare and that takes a pointer is called above.
+START_TEST(every_function_is_here) {
+  static const char *const headers[] = {"base", "ir", "artifact", "compile", "cuda", "run"};
+  char *own = read_all(KL_TESTS "/jit/misuse.c"), path[1000];
+  int functions = 0;
+  for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+    snprintf(path, sizeof path, KL_TESTS "/../include/kiln/%s.h", headers[i]);
+    char *text = read_all(path);
+    for (char *p = text; (p = strstr(p, "\nKILN_API "));) {
+      char *open = strchr(p, '('), *name = open;
+      size_t n = strcspn(open, ";");
+      while (name[-1] == '_' || isalnum((unsigned char)name[-1])) name--;
+      p = open + n;
+      if (!memchr(open, '*', n) && !memchr(open, '[', n)) continue;
+      char keep = *open;
+      *open = 0;
+      ck_assert_msg(strstr(own, name) != NULL, "%s is not tested with NULL", name);
+      *open = keep;
+      functions++;
+    }
+    free(text);
+  }
+  ck_assert_int_gt(functions, 60);
+  free(own);
+}
+END_TEST
+
+// --- after the end --------------------------------------------------------------------------------------------------
+
+static kiln_builder *finished(void) {
+  kiln_builder *own = kiln_builder_create(cx, "m");
+  kiln_module *made = NULL;
+  kiln_builder_begin(own, "main");
+  kiln_builder_end(own, kiln_build_parameter(own, 0, kiln_type_text(own, "f32[]"), NULL), true);
+  ck_assert_int_eq(kiln_builder_finish(own, &made), KILN_OK);
+  kiln_module_destroy(&made);
+  kiln_diagnostics_clear(cx);
+  return own;
+}
+
+START_TEST(a_finished_builder_says_so) {
+  kiln_builder *own = finished();
+  NULLS(POISONED, kiln_module *, kiln_builder_finish(own, &o));
+  ck_assert_ptr_nonnull(strstr(first_finding(), "found one that has"));
+  ck_assert_uint_eq(kiln_type_text(own, "f32[]"), KILN_NO_TYPE);
+  kiln_builder_destroy(&own);
+  own = finished();
+  ck_assert_uint_eq(kiln_type_text(own, "f32[]"), KILN_NO_TYPE);
+  ck_assert_uint_eq(kiln_diagnostics_count(cx), 1);
+  kiln_array_type t;
+  ck_assert(!kiln_type_get_array(own, 0, &t));
+  kiln_builder_begin(own, "again");
+  kiln_builder_annotate_module(own, "k", "v");
+  NULLS(POISONED, kiln_module *, kiln_builder_finish(own, &o));
+  kiln_builder_destroy(&own);
+}
+END_TEST
+
+// Findings that were cleared before the end: the status does not come alone.
+START_TEST(a_poisoned_builder_says_so) {
+  kiln_diagnostics_clear(cx);
+  kiln_builder *own = kiln_builder_create(cx, "m");
+  kiln_builder_begin(own, "main");
+  kiln_build(own, "no-such-op", NULL, 0, KILN_NO_TYPE, NULL, 0);
+  ck_assert_uint_eq(kiln_diagnostics_count(cx), 1);
+  NULLS(POISONED, kiln_module *, kiln_builder_finish(own, &o));
+  kiln_diagnostics_clear(cx);
+  NULLS(POISONED, kiln_module *, kiln_builder_finish(own, &o));
+  ck_assert_ptr_nonnull(strstr(first_finding(), "found that one had failed"));
+  kiln_builder_destroy(&own);
+}
+END_TEST
+
+typedef struct blocks {
+  size_t alive;
+} blocks;
+static void *resize(void *user, void *p, size_t old_size, size_t size) {
+  blocks *of = user;
+  of->alive += size - old_size;
+  if (size) return realloc(p, size);
+  free(p);
+  return NULL;
+}
+
+// What is made from a context may live longer, work on, and be destroyed.
+START_TEST(the_context_goes_first) {
+  blocks alive = {0};
+  kiln_context_params p = {.struct_size = sizeof p, .allocator = {&alive, resize, NULL}};
+  kiln_context *own = kiln_context_create(&p);
+  kiln_builder *idle = kiln_builder_create(own, "m"), *failing = kiln_builder_create(own, "m");
+  kiln_module *built = NULL, *copy = NULL;
+  kiln_artifact *a = NULL;
+  char *text = NULL;
+  kiln_builder_begin(failing, "main");
+  ck_assert_int_eq(kiln_module_clone(own, m, &copy), KILN_OK);
+  ck_assert_int_eq(kiln_compile(own, copy, NULL, &a), KILN_OK); // the context has LLVM's state, too
+  kiln_context_destroy(&own);
+  ck_assert_ptr_null(own);
+  ck_assert_uint_eq(kiln_build(failing, "no-such-op", NULL, 0, KILN_NO_TYPE, NULL, 0), KILN_NO_VALUE);
+  ck_assert_int_eq(kiln_builder_finish(failing, &built), KILN_E_INVALID);
+  kiln_builder_destroy(&failing);
+  kiln_builder_begin(idle, "main");
+  kiln_builder_end(idle, kiln_build_parameter(idle, 0, kiln_type_text(idle, "f32[]"), NULL), true);
+  ck_assert_int_eq(kiln_builder_finish(idle, &built), KILN_OK);
+  kiln_builder_destroy(&idle);
+  ck_assert_int_eq(kiln_module_print(cx, built, &text, NULL), KILN_OK);
+  kiln_text_free(cx, text, strlen(text));
+  kiln_module_destroy(&built);
+  ck_assert_int_eq(kiln_module_eval(cx, copy, args, results, &threads), KILN_OK);
+  kiln_module_destroy(&copy);
+  ck_assert_ptr_nonnull(kiln_artifact_text(a, KILN_TEXT_PTX, NULL));
+  kiln_artifact_destroy(&a);
+  ck_assert_uint_eq(alive.alive, 0);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("misuse", ONCE(setup, teardown), {null_base}, {null_modules}, {null_rewriting}, {null_builder},
+                   {null_evaluator}, {null_compiler}, {null_cuda}, {every_function_is_here},
+                   {a_finished_builder_says_so}, {a_poisoned_builder_says_so}, {the_context_goes_first});
+}
