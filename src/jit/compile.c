@@ -147,17 +147,18 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
 
 // --- all of them --------------------------------------------------------------------------------------------------
 
-static kiln_status keep_text(kiln_artifact *a, kiln_text_kind kind, const char *text, size_t n) {
+static kiln_status keep_text(job *j, kiln_text_kind kind, const char *text, size_t n) {
+  kiln_artifact *a = j->a;
   a->text[kind] = kl_arena_try_alloc(&a->arena, n + 1);
-  if (!a->text[kind]) return KILN_E_MEMORY;
-  memcpy(a->text[kind], text, n);
+  if (!a->text[kind]) return kl_out_of_memory(j->cx, n + 1, "an artifact's text");
+  if (n) memcpy(a->text[kind], text, n);
   a->text_size[kind] = n;
   return KILN_OK;
 }
 
 static kiln_status keep_llvm(job *j) {
   char *text = LLVMPrintModuleToString(j->module);
-  kiln_status st = keep_text(j->a, KILN_TEXT_LLVM, text, strlen(text));
+  kiln_status st = keep_text(j, KILN_TEXT_LLVM, text, strlen(text));
   LLVMDisposeMessage(text);
   return st;
 }
@@ -165,9 +166,9 @@ static kiln_status keep_llvm(job *j) {
 static kiln_status keep_code(job *j, LLVMMemoryBufferRef code) {
   const char *bytes = LLVMGetBufferStart(code);
   size_t n = LLVMGetBufferSize(code);
-  if (!j->a->host) return keep_text(j->a, KILN_TEXT_PTX, bytes, n);
+  if (!j->a->host) return keep_text(j, KILN_TEXT_PTX, bytes, n);
   j->a->object = kl_arena_try_alloc(&j->a->arena, n);
-  if (!j->a->object) return KILN_E_MEMORY;
+  if (!j->a->object) return kl_out_of_memory(j->cx, n, "the kernels' object code");
   memcpy(j->a->object, bytes, n);
   j->a->object_size = n;
   return KILN_OK;
@@ -175,7 +176,7 @@ static kiln_status keep_code(job *j, LLVMMemoryBufferRef code) {
 
 static kiln_status generate(job *j) {
   for (uint32_t i = 0; i < j->kernels.n; i++) KL_TRY(compile_kernel(j, i));
-  if (j->params.keep & KILN_KEEP_PLAN) KL_TRY(keep_text(j->a, KILN_TEXT_PLAN, j->plan_text.p, j->plan_text.n));
+  if (j->params.keep & KILN_KEEP_PLAN) KL_TRY(keep_text(j, KILN_TEXT_PLAN, j->plan_text.p, j->plan_text.n));
   if (j->params.keep & KILN_KEEP_LLVM) KL_TRY(keep_llvm(j));
   LLVMModuleRef m = j->module;
   j->module = NULL;
@@ -184,7 +185,7 @@ static kiln_status generate(job *j) {
       kl_codegen(j->cx, j->llcx, m, &j->target, j->a->launches[0].kernel, j->params.after_pass, j->params.user, &code));
   kiln_status st = keep_code(j, code);
   LLVMDisposeMemoryBuffer(code);
-  return st == KILN_E_MEMORY ? kl_out_of_memory(j->cx, 0, "the kernel's code") : st;
+  return st;
 }
 
 static void describe_artifact(job *j) {
