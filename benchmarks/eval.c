@@ -106,12 +106,12 @@ typedef struct buffers {
 } buffers;
 
 static void fill(kiln_module *m, buffers *b) {
-  for (size_t i = 0; i < kiln_module_param_leaves(m); i++) {
-    b->in[i] = malloc((size_t)kiln_module_param_bytes(m, i) + 64);
-    if (b->in[i]) kiln_module_param_fill(m, i, 0, b->in[i]);
+  for (size_t i = 0; i < kiln_module_parameter_leaf_count(m); i++) {
+    b->in[i] = malloc((size_t)kiln_module_parameter_leaf_bytes(m, i) + 64);
+    if (b->in[i]) kiln_module_parameter_leaf_fill(m, i, 0, b->in[i]);
   }
-  for (size_t i = 0; i < kiln_module_result_count(m); i++)
-    b->out[i] = malloc((size_t)kiln_module_result_bytes(m, i) + 64);
+  for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++)
+    b->out[i] = malloc((size_t)kiln_module_result_leaf_bytes(m, i) + 64);
 }
 
 // Median seconds of an evaluation, or of a check of its own results, over 15 runs, or as many as take two seconds;

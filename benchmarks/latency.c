@@ -19,14 +19,14 @@ static double run_host(kiln_context *cx, kiln_module *m, double *gb) {
   void *in[64] = {0}, *out[64] = {0};
   double t[HOST_RUNS + 1] = {0};
   if (kiln_compile(cx, m, &p, &a) || kiln_kernel_load(cx, a, &k)) return -1;
-  for (size_t i = 0; i < kiln_module_param_leaves(m) && i < 64; i++) {
-    int64_t bytes = kiln_module_param_bytes(m, i);
+  for (size_t i = 0; i < kiln_module_parameter_leaf_count(m) && i < 64; i++) {
+    int64_t bytes = kiln_module_parameter_leaf_bytes(m, i);
     in[i] = malloc((size_t)bytes + 64);
-    if (in[i]) kiln_module_param_fill(m, i, 0, in[i]);
+    if (in[i]) kiln_module_parameter_leaf_fill(m, i, 0, in[i]);
     *gb += (double)bytes * 1e-9;
   }
-  for (size_t i = 0; i < kiln_module_result_count(m) && i < 64; i++) {
-    int64_t bytes = kiln_module_result_bytes(m, i);
+  for (size_t i = 0; i < kiln_module_result_leaf_count(m) && i < 64; i++) {
+    int64_t bytes = kiln_module_result_leaf_bytes(m, i);
     out[i] = malloc((size_t)bytes + 64);
     *gb += (double)bytes * 1e-9;
   }

@@ -23,7 +23,8 @@ static void fail(kiln_context *cx, const char *what, const char *text) {
 
 // Arrays of the evaluator and the buffers of a run have to fit.
 static bool is_small(const kiln_module *m) {
-  if (kiln_module_param_leaves(m) > MOST_BUFFERS || kiln_module_result_count(m) > MOST_BUFFERS) return false;
+  if (kiln_module_parameter_leaf_count(m) > MOST_BUFFERS || kiln_module_result_leaf_count(m) > MOST_BUFFERS)
+    return false;
   int64_t all = 0;
   for (uint32_t c = 0; c < m->ncomp; c++) {
     for (uint32_t i = 0; i < m->comp[c].ninstr; i++) {
@@ -61,8 +62,8 @@ static void check(kiln_context *cx, const kiln_module *m, const kiln_kernel *k, 
                   const char *text, bool any_text) {
   kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1, .count = count};
   if (kiln_kernel_run(cx, k, (const void *const *)in, out, &rp) != KILN_OK) fail(cx, "running", text);
-  for (size_t i = 0; i < kiln_module_result_count(m); i++) {
-    if (!untouched(out[i], kiln_module_result_bytes(m, i))) fail(cx, "written past a result", text);
+  for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++) {
+    if (!untouched(out[i], kiln_module_result_leaf_bytes(m, i))) fail(cx, "written past a result", text);
   }
   kiln_mismatch x;
   size_t wrong = 0;
@@ -79,7 +80,7 @@ static void check(kiln_context *cx, const kiln_module *m, const kiln_kernel *k, 
 static int64_t count_of(const kiln_module *m, const kiln_artifact *a) {
   kiln_array_type t;
   int64_t n = 1;
-  if (!kiln_artifact_manifest(a)->counted || !kiln_module_result_type(m, 0, &t)) return 0;
+  if (!kiln_artifact_manifest(a)->counted || !kiln_module_result_leaf_type(m, 0, &t)) return 0;
   for (uint32_t d = 0; d < t.rank; d++) n *= t.dims[d];
   return n;
 }
@@ -89,16 +90,16 @@ static void run(kiln_context *cx, const kiln_module *m, const kiln_artifact *a, 
   kiln_kernel *k = NULL;
   if (kiln_kernel_load(cx, a, &k) != KILN_OK) fail(cx, "loading", text);
   void *in[MOST_BUFFERS] = {0}, *out[MOST_BUFFERS] = {0};
-  for (size_t i = 0; i < kiln_module_param_leaves(m); i++) {
+  for (size_t i = 0; i < kiln_module_parameter_leaf_count(m); i++) {
     kiln_array_type t;
-    int64_t bytes = kiln_module_param_bytes(m, i);
+    int64_t bytes = kiln_module_parameter_leaf_bytes(m, i);
     in[i] = guarded(bytes);
-    if (kiln_module_param_type(m, i, &t))
+    if (kiln_module_parameter_leaf_type(m, i, &t))
       gen_fill(seed + i, t.dtype, bytes, seed & 1, in[i]);
     else
-      kiln_module_param_fill(m, i, seed, in[i]);
+      kiln_module_parameter_leaf_fill(m, i, seed, in[i]);
   }
-  for (size_t i = 0; i < kiln_module_result_count(m); i++) out[i] = guarded(kiln_module_result_bytes(m, i));
+  for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++) out[i] = guarded(kiln_module_result_leaf_bytes(m, i));
   check(cx, m, k, in, out, count_of(m, a), text, any_text);
   for (size_t i = 0; i < MOST_BUFFERS; i++) {
     free(in[i]);

@@ -59,7 +59,7 @@ static void evaluate(kl_ctx *cx, const kiln_module *m, const kl_array *args, boo
 }
 
 static void run(kl_ctx *cx, const kiln_module *m) {
-  size_t n = kiln_module_param_leaves(m);
+  size_t n = kiln_module_parameter_leaf_count(m);
   kl_array args[100] = {0};
   const kl_comp *c = &m->comp[m->entry];
   for (uint32_t p = 0, k = 0; p < c->nparams; p++)
@@ -70,7 +70,7 @@ static void run(kl_ctx *cx, const kiln_module *m) {
           kl_shape_is_array(args[k].shape) ? (size_t)args[k].shape->count * kl_info(args[k].shape->dtype)->bytes : 0;
       args[k].data = calloc(1, bytes + 1);
       void *packed = calloc(1, bytes + 64);
-      if (packed && args[k].data && kiln_module_param_fill(m, k, k, packed)) kl_array_unpack(&args[k], packed);
+      if (packed && args[k].data && kiln_module_parameter_leaf_fill(m, k, k, packed)) kl_array_unpack(&args[k], packed);
       free(packed);
     }
   for (int intervals = 0; intervals < 2; intervals++) evaluate(cx, m, args, intervals);

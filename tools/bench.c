@@ -153,9 +153,9 @@ static int64_t differing(const session *s, void *const *other) {
   int64_t n = 0;
   for (size_t i = 0; i < s->nresults; i++) {
     kiln_array_type t;
-    const nan_form *f = kiln_module_result_type(s->m, i, &t) ? form_of(t.dtype) : NULL;
+    const nan_form *f = kiln_module_result_leaf_type(s->m, i, &t) ? form_of(t.dtype) : NULL;
     int64_t size = f ? f->bits / 8 : 1;
-    for (int64_t k = 0; k < kiln_module_result_bytes(s->m, i); k += size) {
+    for (int64_t k = 0; k < kiln_module_result_leaf_bytes(s->m, i); k += size) {
       const uint8_t *a = (const uint8_t *)s->results[i] + k, *b = (const uint8_t *)other[i] + k;
       n += memcmp(a, b, (size_t)size) != 0 && !(f && is_nan(f, a) && is_nan(f, b));
     }
@@ -168,7 +168,7 @@ static int compare_with_host(session *s, figures *f) {
   void **gpu = calloc(s->nresults + 1, sizeof *gpu);
   int status = gpu ? 0 : out_of_memory((int64_t)s->nresults);
   for (size_t i = 0; !status && i < s->nresults; i++) {
-    size_t bytes = (size_t)kiln_module_result_bytes(s->m, i);
+    size_t bytes = (size_t)kiln_module_result_leaf_bytes(s->m, i);
     if (!(gpu[i] = malloc(bytes + 1))) status = out_of_memory((int64_t)bytes);
     if (!status) memcpy(gpu[i], s->results[i], bytes);
   }
@@ -182,7 +182,7 @@ static int compare_with_host(session *s, figures *f) {
   if (!status) status = session_run_host(s);
   if (!status) f->differing = differing(s, gpu);
   for (size_t i = 0; !status && i < s->nresults; i++)
-    memcpy(s->results[i], gpu[i], (size_t)kiln_module_result_bytes(s->m, i));
+    memcpy(s->results[i], gpu[i], (size_t)kiln_module_result_leaf_bytes(s->m, i));
   s->repeat = repeat;
   s->seconds = seconds;
   for (size_t i = 0; gpu && i < s->nresults; i++) free(gpu[i]);
@@ -264,7 +264,7 @@ static int work(session *s) {
 static int64_t results_again(const session *s) {
   int64_t n = 0;
   for (size_t i = 0; s->machine == ON_CUDA && i < s->nresults; i++)
-    n = memory_add(n, kiln_module_result_bytes(s->m, i));
+    n = memory_add(n, kiln_module_result_leaf_bytes(s->m, i));
   return n;
 }
 

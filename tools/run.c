@@ -22,14 +22,14 @@ static const option options[] = {
 
 static int read_input(session *s, size_t k, const char *path) {
   kiln_array_type t;
-  if (!kiln_module_param_type(s->m, k, &t)) {
+  if (!kiln_module_parameter_leaf_type(s->m, k, &t)) {
     fprintf(stderr, "kiln run: --input %zu: the parameter is no array\n", k);
     return EXIT_BAD_INPUT;
   }
   void *elements = malloc((size_t)npy_bytes(&t) + 1);
   if (!elements) return out_of_memory(npy_bytes(&t));
   int status = npy_read(path, &t, elements);
-  if (!status) kiln_module_param_pack(s->m, k, elements, s->params[k]);
+  if (!status) kiln_module_parameter_leaf_pack(s->m, k, elements, s->params[k]);
   free(elements);
   return status;
 }
@@ -73,7 +73,7 @@ static int make_folder(const char *dir) {
 static int write_results(session *s, const char *dir) {
   for (size_t i = 0; i < s->nresults; i++) {
     kiln_array_type t;
-    if (!kiln_module_result_type(s->m, i, &t)) continue;
+    if (!kiln_module_result_leaf_type(s->m, i, &t)) continue;
     char path[4096];
     if (snprintf(path, sizeof path, "%s/result%zu.npy", dir, i) >= (int)sizeof path) {
       fprintf(stderr, "kiln run: --output: the name of the folder is too long\n");
@@ -81,7 +81,7 @@ static int write_results(session *s, const char *dir) {
     }
     void *elements = malloc((size_t)npy_bytes(&t) + 1);
     if (!elements) return out_of_memory(npy_bytes(&t));
-    kiln_module_result_unpack(s->m, i, s->results[i], elements);
+    kiln_module_result_leaf_unpack(s->m, i, s->results[i], elements);
     int status = npy_write(path, &t, elements);
     free(elements);
     if (status) return status;
@@ -207,7 +207,7 @@ static int64_t largest_file(const session *s) {
   size_t inputs = s->a->values[O_INPUT] ? s->nparams : 0, outputs = s->a->values[O_OUTPUT] ? s->nresults : 0;
   for (size_t i = 0; i < inputs + outputs; i++) {
     kiln_array_type t;
-    bool there = i < inputs ? kiln_module_param_type(s->m, i, &t) : kiln_module_result_type(s->m, i - inputs, &t);
+    bool there = i < inputs ? kiln_module_parameter_leaf_type(s->m, i, &t) : kiln_module_result_leaf_type(s->m, i - inputs, &t);
     if (there && npy_bytes(&t) > most) most = npy_bytes(&t);
   }
   return most;

@@ -12,8 +12,8 @@ static int print_json(const kiln_module *m, double seconds) {
   printf("{\"module\": ");
   json_string(stdout, kiln_module_name(m));
   printf(", \"computations\": %zu, \"instructions\": %zu, \"parameters\": %zu, \"results\": %zu, \"parse_ms\": %.3f}\n",
-         kiln_module_computation_count(m), kiln_module_instruction_count(m), kiln_module_param_count(m),
-         kiln_module_result_count(m), seconds * 1e3);
+         kiln_module_computation_count(m), kiln_module_instruction_count(m), kiln_module_parameter_count(m),
+         kiln_module_result_leaf_count(m), seconds * 1e3);
   return EXIT_DONE;
 }
 

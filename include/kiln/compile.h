@@ -51,6 +51,10 @@ typedef struct kiln_compile_params {
 KILN_API kiln_status kiln_compile(kiln_context *cx, const kiln_module *m, const kiln_compile_params *params,
                                   kiln_artifact **out);
 
+// Would kiln_compile succeed? The same status and findings, by plans alone: nothing is generated. With `fusion` set
+// (kiln_module_fusions lists them), says so of that one.
+KILN_API kiln_status kiln_compile_check(kiln_context *cx, const kiln_module *m, const kiln_compile_params *params);
+
 #ifdef __cplusplus
 }
 #endif

@@ -83,12 +83,14 @@ KILN_API const char *kiln_module_name(const kiln_module *m);
 KILN_API size_t kiln_module_computation_count(const kiln_module *m);
 KILN_API size_t kiln_module_instruction_count(const kiln_module *m); // over all computations
 
-// ENTRY's interface: parameters in order, results with tuples flattened depth first.
-KILN_API size_t kiln_module_param_count(const kiln_module *m);
-KILN_API size_t kiln_module_result_count(const kiln_module *m);
-// False if i is out of range or the slot is no dense array (a tuple parameter, say).
-KILN_API bool kiln_module_param_type(const kiln_module *m, size_t i, kiln_array_type *out);
-KILN_API bool kiln_module_result_type(const kiln_module *m, size_t i, kiln_array_type *out);
+// ENTRY's parameters, a tuple as one; their leaves are counted below.
+KILN_API size_t kiln_module_parameter_count(const kiln_module *m);
+// As the text names it; "" if there is no such parameter. Lives as long as the module.
+KILN_API const char *kiln_module_parameter_name(const kiln_module *m, size_t i);
+
+// The fusions of ENTRY, in order: stores the names of the first `max` of them, which live as long as the module, and
+// returns how many there are. kiln_compile_check (kiln/compile.h) says of each whether it can be compiled.
+KILN_API size_t kiln_module_fusions(const kiln_module *m, const char **names, size_t max);
 
 // A module of its own whose ENTRY is the computation of one fusion instruction of `m`'s ENTRY. Owned by the caller.
 KILN_API kiln_status kiln_module_extract(kiln_context *cx, const kiln_module *m, const char *fusion, kiln_module **out);
@@ -96,19 +98,25 @@ KILN_API kiln_status kiln_module_extract(kiln_context *cx, const kiln_module *m,
 // --- buffers of ENTRY's interface ---------------------------------------------------------------------------------
 //
 // A buffer holds an array as devices see it: in the layout of its shape, sub-byte elements packed. Elements are the
-// same values in row-major order, one byte each for sub-byte types, as numpy has them. Indices count leaves: the arrays
-// (and tokens, which have no buffer) of all parameters, or of the result, tuples flattened depth first.
+// same values in row-major order, one byte each for sub-byte types, as numpy has them.
+//
+// Leaves are the arrays (and tokens, which have no buffer) of all parameters, or of the result, tuples flattened depth
+// first; i is the number of a leaf, as everywhere where buffers are given.
 
-KILN_API size_t kiln_module_param_leaves(const kiln_module *m);
+KILN_API size_t kiln_module_parameter_leaf_count(const kiln_module *m);
+KILN_API size_t kiln_module_result_leaf_count(const kiln_module *m);
+// False if there is no such leaf, or it is no dense array (a token, say, or one with dynamic dimensions).
+KILN_API bool kiln_module_parameter_leaf_type(const kiln_module *m, size_t i, kiln_array_type *out);
+KILN_API bool kiln_module_result_leaf_type(const kiln_module *m, size_t i, kiln_array_type *out);
 // Bytes of a buffer; -1: no such leaf, or no dense array.
-KILN_API int64_t kiln_module_param_bytes(const kiln_module *m, size_t i);
-KILN_API int64_t kiln_module_result_bytes(const kiln_module *m, size_t i);
-// Between elements and a buffer; false where the leaf has none.
-KILN_API bool kiln_module_param_pack(const kiln_module *m, size_t i, const void *elements, void *buffer);
-KILN_API bool kiln_module_result_unpack(const kiln_module *m, size_t i, const void *buffer, void *elements);
+KILN_API int64_t kiln_module_parameter_leaf_bytes(const kiln_module *m, size_t i);
+KILN_API int64_t kiln_module_result_leaf_bytes(const kiln_module *m, size_t i);
+// Between elements and a buffer; false where the leaf has none, or one of them is missing.
+KILN_API bool kiln_module_parameter_leaf_pack(const kiln_module *m, size_t i, const void *elements, void *buffer);
+KILN_API bool kiln_module_result_leaf_unpack(const kiln_module *m, size_t i, const void *buffer, void *elements);
 // Fills a parameter's buffer with values that follow from seed, i and the element's index alone: floats in -4..4,
 // integers in -100..100 as far as the type goes, fair preds.
-KILN_API bool kiln_module_param_fill(const kiln_module *m, size_t i, uint64_t seed, void *buffer);
+KILN_API bool kiln_module_parameter_leaf_fill(const kiln_module *m, size_t i, uint64_t seed, void *buffer);
 
 // --- building -----------------------------------------------------------------------------------------------------
 

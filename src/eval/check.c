@@ -165,7 +165,7 @@ static kiln_status unpack_args(kl_ctx *cx, const kl_comp *c, const void *const *
 static kiln_status eval_entry(kl_ctx *cx, const kiln_module *m, const void *const *args, const kl_eval_opts *opts,
                               kl_result *results) {
   const kl_comp *c = &m->comp[m->entry];
-  size_t n = kiln_module_param_leaves(m);
+  size_t n = kiln_module_parameter_leaf_count(m);
   kl_array *arrays = kl_alloc(cx, sizeof(kl_array) * (n + 1));
   kiln_status status = unpack_args(cx, c, args, arrays);
   if (status == KILN_OK) status = kl_eval(cx, m, m->entry, arrays, opts, results);

@@ -1,4 +1,4 @@
-// Buffers of ENTRY's interface: sizes, packing, and reproducible fill.
+// Leaves of ENTRY's interface: types, sizes of buffers, packing, and reproducible fill.
 
 #include "ir/hlo.h"
 
@@ -6,7 +6,7 @@ static const kl_comp *entry(const kiln_module *m) {
   return &m->comp[m->entry];
 }
 
-size_t kiln_module_param_leaves(const kiln_module *m) {
+size_t kiln_module_parameter_leaf_count(const kiln_module *m) {
   size_t n = 0;
   for (uint32_t i = 0; m && i < entry(m)->nparams; i++)
     n += kl_shape_leaf_count(entry(m)->instr[entry(m)->params[i]].shape);
@@ -32,12 +32,31 @@ static const kl_shape *result_leaf(const kiln_module *m, size_t leaf) {
   return kl_shape_is_array(s) ? s : NULL;
 }
 
-int64_t kiln_module_param_bytes(const kiln_module *m, size_t i) {
+size_t kiln_module_result_leaf_count(const kiln_module *m) {
+  return m ? kl_shape_leaf_count(kl_root(entry(m))->shape) : 0;
+}
+
+static bool array_type(const kl_shape *s, kiln_array_type *out) {
+  if (!s || s->dynamic || !out) return false;
+  *out = (kiln_array_type){.dtype = s->dtype, .rank = s->rank};
+  if (s->rank) memcpy(out->dims, s->dims, s->rank * sizeof(int64_t));
+  return true;
+}
+
+bool kiln_module_parameter_leaf_type(const kiln_module *m, size_t i, kiln_array_type *out) {
+  return array_type(param_leaf(m, i), out);
+}
+
+bool kiln_module_result_leaf_type(const kiln_module *m, size_t i, kiln_array_type *out) {
+  return array_type(result_leaf(m, i), out);
+}
+
+int64_t kiln_module_parameter_leaf_bytes(const kiln_module *m, size_t i) {
   const kl_shape *s = param_leaf(m, i);
   return s ? kl_shape_bytes(s) : -1;
 }
 
-int64_t kiln_module_result_bytes(const kiln_module *m, size_t i) {
+int64_t kiln_module_result_leaf_bytes(const kiln_module *m, size_t i) {
   const kl_shape *s = result_leaf(m, i);
   return s ? kl_shape_bytes(s) : -1;
 }
@@ -46,14 +65,14 @@ static bool are_there(const kl_shape *s, const void *elements, const void *buffe
   return s && (s->count == 0 || (elements && buffer));
 }
 
-bool kiln_module_param_pack(const kiln_module *m, size_t i, const void *elements, void *buffer) {
+bool kiln_module_parameter_leaf_pack(const kiln_module *m, size_t i, const void *elements, void *buffer) {
   const kl_shape *s = param_leaf(m, i);
   if (!are_there(s, elements, buffer)) return false;
   if (s->count) kl_array_pack(&(kl_array){s, (void *)elements}, buffer);
   return true;
 }
 
-bool kiln_module_result_unpack(const kiln_module *m, size_t i, const void *buffer, void *elements) {
+bool kiln_module_result_leaf_unpack(const kiln_module *m, size_t i, const void *buffer, void *elements) {
   const kl_shape *s = result_leaf(m, i);
   if (!are_there(s, elements, buffer)) return false;
   if (!s->count) return true;
@@ -102,7 +121,7 @@ static void put(kl_dtype t, void *buffer, int64_t i, uint64_t bits) {
   *p = (unsigned char)(*p | bits << shift);
 }
 
-bool kiln_module_param_fill(const kiln_module *m, size_t i, uint64_t seed, void *buffer) {
+bool kiln_module_parameter_leaf_fill(const kiln_module *m, size_t i, uint64_t seed, void *buffer) {
   const kl_shape *s = param_leaf(m, i);
   if (!are_there(s, buffer, buffer)) return false;
   kl_dtype part = kl_is_complex(s->dtype) ? kl_info(s->dtype)->part : s->dtype;

@@ -40,29 +40,25 @@ static const kl_comp *entry_of(const kiln_module *m) {
   return &m->comp[m->entry];
 }
 
-static bool array_type(const kl_shape *s, kiln_array_type *out) {
-  if (!kl_shape_is_array(s) || s->dynamic) return false;
-  *out = (kiln_array_type){.dtype = s->dtype, .rank = s->rank};
-  if (s->rank) memcpy(out->dims, s->dims, s->rank * sizeof(int64_t));
-  return true;
-}
-
-size_t kiln_module_param_count(const kiln_module *m) {
+size_t kiln_module_parameter_count(const kiln_module *m) {
   return m ? entry_of(m)->nparams : 0;
 }
 
-size_t kiln_module_result_count(const kiln_module *m) {
-  return m ? kl_shape_leaf_count(kl_root(entry_of(m))->shape) : 0;
-}
-
-bool kiln_module_param_type(const kiln_module *m, size_t i, kiln_array_type *out) {
-  if (!m || !out) return false;
+const char *kiln_module_parameter_name(const kiln_module *m, size_t i) {
+  if (i >= kiln_module_parameter_count(m)) return "";
   const kl_comp *c = entry_of(m);
-  return i < c->nparams && array_type(c->instr[c->params[i]].shape, out);
+  return kl_symbol_text(&m->names, c->instr[c->params[i]].name).p;
 }
 
-bool kiln_module_result_type(const kiln_module *m, size_t i, kiln_array_type *out) {
-  return m && out && i < kiln_module_result_count(m) && array_type(kl_shape_leaf(kl_root(entry_of(m))->shape, i), out);
+size_t kiln_module_fusions(const kiln_module *m, const char **names, size_t max) {
+  size_t n = 0;
+  for (uint32_t i = 0; m && i < entry_of(m)->ninstr; i++) {
+    const kl_instr *in = &entry_of(m)->instr[i];
+    if (in->op != KL_OP_FUSION) continue;
+    if (names && n < max) names[n] = kl_symbol_text(&m->names, in->name).p;
+    n++;
+  }
+  return n;
 }
 
 void kiln_text_free(kiln_context *cx, char *text, size_t size) {

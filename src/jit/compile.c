@@ -4,6 +4,7 @@
 #include "jit/jit.h"
 #include "jit/kernels.h"
 #include "lower/emit/emit.h"
+#include "lower/emit/irtable.h"
 #include <kiln/cuda.h>
 
 typedef struct job {
@@ -15,7 +16,8 @@ typedef struct job {
   kl_kernels kernels; // in the artifact's arena
   kl_arena scratch;
   kl_sb plan_text;
-  LLVMContextRef llcx;
+  bool plan_only;
+  LLVMContextRef llcx;  // NULL where plans are all
   LLVMModuleRef module; // all kernels so far
 } job;
 
@@ -139,7 +141,7 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
     if (j->params.keep & KILN_KEEP_PLAN) kl_plan_print(&j->plan_text, plan);
     describe_launch(j, u, plan, &j->a->launches[i]);
     j->a->host_launches[i] = (kl_host_launch){plan->main.threads, plan->count != 0};
-    st = emit(j, plan);
+    if (!j->plan_only) st = emit(j, plan);
   }
   kl_plan_free(plan);
   return st;
@@ -176,6 +178,8 @@ static kiln_status keep_code(job *j, LLVMMemoryBufferRef code) {
 
 static kiln_status generate(job *j) {
   for (uint32_t i = 0; i < j->kernels.n; i++) KL_TRY(compile_kernel(j, i));
+  LLVMTargetMachineRef tm;
+  if (j->plan_only) return kl_machine_get(j->cx, &j->target, kl_ptx_floor(j->target.sm, j->target.variant), &tm);
   if (j->params.keep & KILN_KEEP_PLAN) KL_TRY(keep_text(j, KILN_TEXT_PLAN, j->plan_text.p, j->plan_text.n));
   if (j->params.keep & KILN_KEEP_LLVM) KL_TRY(keep_llvm(j));
   LLVMModuleRef m = j->module;
@@ -261,12 +265,11 @@ static kiln_status check_params(kl_ctx *cx, const kiln_compile_params *p) {
   return KILN_OK;
 }
 
-kiln_status kiln_compile(kiln_context *cx, const kiln_module *m, const kiln_compile_params *params,
-                         kiln_artifact **out) {
-  job j = {.cx = cx, .m = m};
+// Stores the artifact, or with `plan_only` nothing.
+static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params, bool plan_only,
+                           kiln_artifact **out) {
+  job j = {.cx = cx, .m = m, .plan_only = plan_only};
   kiln_device_info device;
-  KL_CLEAR(out);
-  KL_EXPECT(cx, m, out);
   KL_TRY(KL_PARAMS_IN(cx, kiln_compile_params, params, &j.params));
   KL_TRY(check_params(cx, &j.params));
   if (j.params.device) {
@@ -281,15 +284,27 @@ kiln_status kiln_compile(kiln_context *cx, const kiln_module *m, const kiln_comp
   kl_arena_init(&j.a->arena, acx);
   kl_arena_init(&j.scratch, cx);
   kl_sb_init(&j.plan_text, cx);
-  j.llcx = LLVMContextCreate();
+  if (!plan_only) j.llcx = LLVMContextCreate();
   kiln_status st = compile(&j);
   if (j.module) LLVMDisposeModule(j.module);
-  LLVMContextDispose(j.llcx);
+  if (j.llcx) LLVMContextDispose(j.llcx);
   kl_sb_free(&j.plan_text);
   kl_arena_free(&j.scratch);
-  if (st == KILN_OK)
+  if (st == KILN_OK && !plan_only)
     *out = j.a;
   else
     kiln_artifact_destroy(&j.a);
   return st;
+}
+
+kiln_status kiln_compile(kiln_context *cx, const kiln_module *m, const kiln_compile_params *params,
+                         kiln_artifact **out) {
+  KL_CLEAR(out);
+  KL_EXPECT(cx, m, out);
+  return run_job(cx, m, params, false, out);
+}
+
+kiln_status kiln_compile_check(kiln_context *cx, const kiln_module *m, const kiln_compile_params *params) {
+  KL_EXPECT(cx, m);
+  return run_job(cx, m, params, true, NULL);
 }

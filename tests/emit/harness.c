@@ -87,15 +87,15 @@ typedef struct buffers {
 // With room behind each result that must stay as it is.
 static void fill_buffers(const kiln_module *m, unsigned seed, buffers *b) {
   *b = (buffers){0};
-  for (size_t i = 0; i < kiln_module_param_leaves(m); i++) {
+  for (size_t i = 0; i < kiln_module_parameter_leaf_count(m); i++) {
     kiln_array_type t;
-    int64_t bytes = kiln_module_param_bytes(m, i);
+    int64_t bytes = kiln_module_parameter_leaf_bytes(m, i);
     b->in[i] = aligned_alloc(16, ((size_t)bytes + 31) & ~(size_t)15);
-    ck_assert(kiln_module_param_type(m, i, &t));
+    ck_assert(kiln_module_parameter_leaf_type(m, i, &t));
     gen_fill(seed * 31u + (unsigned)i, t.dtype, bytes, seed % 2, b->in[i]);
   }
-  for (size_t i = 0; i < kiln_module_result_count(m); i++) {
-    size_t all = ((size_t)kiln_module_result_bytes(m, i) + 31) & ~(size_t)15;
+  for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++) {
+    size_t all = ((size_t)kiln_module_result_leaf_bytes(m, i) + 31) & ~(size_t)15;
     b->out[i] = aligned_alloc(16, all);
     memset(b->out[i], 0x5a, all);
   }
@@ -103,8 +103,8 @@ static void fill_buffers(const kiln_module *m, unsigned seed, buffers *b) {
 
 static void check_buffers(kiln_context *cx, const kiln_module *m, buffers *b, unsigned seed, const char *where,
                           const char *text) {
-  for (size_t i = 0; i < kiln_module_result_count(m); i++) {
-    size_t bytes = (size_t)kiln_module_result_bytes(m, i), all = (bytes + 31) & ~(size_t)15;
+  for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++) {
+    size_t bytes = (size_t)kiln_module_result_leaf_bytes(m, i), all = (bytes + 31) & ~(size_t)15;
     for (size_t k = bytes; k < all; k++)
       ck_assert_msg(((uint8_t *)b->out[i])[k] == 0x5a, "seed %u writes past result %zu\n%s", seed, i, text);
   }

@@ -453,24 +453,24 @@ START_TEST(tuple_buffers) {
       "f32[2,3]{0,1} get-tuple-element(b), index=0 k = token[] get-tuple-element(b), index=1 d = pred[] "
       "get-tuple-element(p), index=2 n = s4[3] negate(a) o = f32[2,3]{1,0} copy(c) ROOT r = ((s4[3], token[]), "
       "f32[2,3]{1,0}, pred[], bf16[2]) tuple(t, o, d, q) t = (s4[3], token[]) tuple(n, k) }\n");
-  ck_assert_uint_eq(kiln_module_param_leaves(m), 5);
+  ck_assert_uint_eq(kiln_module_parameter_leaf_count(m), 5);
   static const int64_t bytes[5] = {2, 24, -1, 1, 4};
-  for (size_t k = 0; k < 5; k++) ck_assert_int_eq(kiln_module_param_bytes(m, k), bytes[k]);
-  ck_assert_int_eq(kiln_module_result_bytes(m, 0), 2);
-  ck_assert_int_eq(kiln_module_result_bytes(m, 1), -1);
-  ck_assert_int_eq(kiln_module_param_bytes(m, 5), -1);
+  for (size_t k = 0; k < 5; k++) ck_assert_int_eq(kiln_module_parameter_leaf_bytes(m, k), bytes[k]);
+  ck_assert_int_eq(kiln_module_result_leaf_bytes(m, 0), 2);
+  ck_assert_int_eq(kiln_module_result_leaf_bytes(m, 1), -1);
+  ck_assert_int_eq(kiln_module_parameter_leaf_bytes(m, 5), -1);
   int8_t s4[3] = {-3, 7, 2}, back[3];
   float f[6] = {1, 2, 3, 4, 5, 6};
   uint8_t one = 1, packed[2], out4[2], outp = 0;
   float column[6], outf[6];
   uint16_t bf[2] = {0x3f80, 0x4000}, outb[2];
-  ck_assert(kiln_module_param_pack(m, 0, s4, packed) && kiln_module_param_pack(m, 1, f, column));
+  ck_assert(kiln_module_parameter_leaf_pack(m, 0, s4, packed) && kiln_module_parameter_leaf_pack(m, 1, f, column));
   ck_assert(packed[0] == 0x7d && packed[1] == 2 && column[1] == 4 && column[2] == 2);
-  ck_assert(!kiln_module_param_pack(m, 2, f, column) && !kiln_module_param_fill(m, 2, 0, column));
+  ck_assert(!kiln_module_parameter_leaf_pack(m, 2, f, column) && !kiln_module_parameter_leaf_fill(m, 2, 0, column));
   const void *args[5] = {packed, column, NULL, &one, bf};
   void *results[5] = {out4, NULL, outf, &outp, outb};
   EXPECT(kiln_module_eval(cx, m, args, results, NULL) == KILN_OK, "%s", last_finding());
-  ck_assert(kiln_module_result_unpack(m, 0, out4, back) && back[0] == 3 && back[1] == -7 && back[2] == -2);
+  ck_assert(kiln_module_result_leaf_unpack(m, 0, out4, back) && back[0] == 3 && back[1] == -7 && back[2] == -2);
   ck_assert(memcmp(outf, f, sizeof f) == 0 && outp == 1 && memcmp(outb, bf, 4) == 0);
   kiln_mismatch found[5];
   size_t count = 9;
@@ -492,11 +492,11 @@ START_TEST(fills) {
              "get-tuple-element(p), index=0 }\n",
              kiln_dtype_name(t), kiln_dtype_name(t), kiln_dtype_name(t));
     kiln_module *m = parse(text);
-    size_t n = (size_t)kiln_module_param_bytes(m, 0);
+    size_t n = (size_t)kiln_module_parameter_leaf_bytes(m, 0);
     uint8_t a[600], b[600], c[600];
     memset(a, 0, sizeof a), memset(b, 255, sizeof b), memset(c, 0, sizeof c);
-    ck_assert(kiln_module_param_fill(m, 0, 7, a) && kiln_module_param_fill(m, 0, 7, b) &&
-              kiln_module_param_fill(m, 1, 7, c));
+    ck_assert(kiln_module_parameter_leaf_fill(m, 0, 7, a) && kiln_module_parameter_leaf_fill(m, 0, 7, b) &&
+              kiln_module_parameter_leaf_fill(m, 1, 7, c));
     ck_assert(memcmp(a, b, n) == 0 && memcmp(a, c, n) != 0 && a[n] == 0 && b[n] == 255);
     for (size_t i = 0; i < n && t == KILN_PRED; i++) ck_assert(a[i] < 2);
     kiln_module_destroy(&m);

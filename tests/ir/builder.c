@@ -402,7 +402,7 @@ START_TEST(finished_builder_is_empty) {
   ck_assert_uint_eq(kiln_build_scalar(b, KILN_F32, 1), KILN_NO_VALUE);
   ck_assert_int_eq(kiln_builder_finish(b, &none), KILN_E_INVALID);
   kiln_builder_destroy(&b);
-  ck_assert_uint_eq(kiln_module_param_count(m), 1); // lives on
+  ck_assert_uint_eq(kiln_module_parameter_count(m), 1); // lives on
   kiln_module_destroy(&m);
   b = kiln_builder_create(cx, "bad name");
   ck_assert_int_eq(kiln_builder_finish(b, &none), KILN_E_INVALID);

@@ -211,16 +211,37 @@ START_TEST(interface_is_told) {
   ck_assert_str_eq(kiln_module_name(m), "jit_f.1");
   ck_assert_uint_eq(kiln_module_computation_count(m), 2);
   ck_assert_uint_eq(kiln_module_instruction_count(m), 7);
-  ck_assert_uint_eq(kiln_module_param_count(m), 3);
-  ck_assert(kiln_module_param_type(m, 0, &t));
+  ck_assert_uint_eq(kiln_module_parameter_count(m), 3);
+  ck_assert(kiln_module_parameter_leaf_type(m, 0, &t));
   ck_assert(t.dtype == KILN_BF16 && t.rank == 2 && t.dims[0] == 6 && t.dims[1] == 512);
-  ck_assert(!kiln_module_param_type(m, 1, &t)); // a tuple
-  ck_assert(!kiln_module_param_type(m, 2, &t)); // dynamic
-  ck_assert(!kiln_module_param_type(m, 3, &t));
-  ck_assert_uint_eq(kiln_module_result_count(m), 3);
-  ck_assert(kiln_module_result_type(m, 2, &t));
+  ck_assert_str_eq(kiln_module_parameter_name(m, 1), "t");
+  ck_assert_str_eq(kiln_module_parameter_name(m, 3), "");
+  ck_assert_uint_eq(kiln_module_parameter_leaf_count(m), 4);
+  ck_assert(kiln_module_parameter_leaf_type(m, 1, &t) && t.dtype == KILN_F32 && t.rank == 0);
+  ck_assert(kiln_module_parameter_leaf_type(m, 2, &t) && t.dtype == KILN_S32 && t.rank == 1 && t.dims[0] == 2);
+  ck_assert(!kiln_module_parameter_leaf_type(m, 3, &t)); // dynamic
+  ck_assert(!kiln_module_parameter_leaf_type(m, 4, &t));
+  ck_assert_uint_eq(kiln_module_result_leaf_count(m), 3);
+  ck_assert(kiln_module_result_leaf_type(m, 2, &t));
   ck_assert(t.dtype == KILN_S4 && t.rank == 1 && t.dims[0] == 3);
-  ck_assert(!kiln_module_result_type(m, 3, &t));
+  ck_assert(!kiln_module_result_leaf_type(m, 3, &t));
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+START_TEST(fusions_are_listed) {
+  kiln_module *m =
+      parse("HloModule m\nf { ROOT p = f32[] parameter(0) }\ng { p = f32[] parameter(0) ROOT i = f32[] fusion(p), "
+            "kind=kLoop, calls=f }\nENTRY e {\n  p = f32[] parameter(0)\n  b.1 = f32[] fusion(p), kind=kLoop, calls=f\n"
+            "  n = f32[] negate(p)\n  a = f32[] fusion(n), kind=kLoop, calls=g\n  ROOT c = f32[] add(a, b.1)\n}\n");
+  const char *names[3] = {"", "", "untouched"};
+  ck_assert_uint_eq(kiln_module_fusions(m, NULL, 0), 2);
+  ck_assert_uint_eq(kiln_module_fusions(m, names, 1), 2);
+  ck_assert_str_eq(names[0], "b.1");
+  ck_assert_str_eq(names[1], "");
+  ck_assert_uint_eq(kiln_module_fusions(m, names, 3), 2);
+  ck_assert_str_eq(names[1], "a");
+  ck_assert_str_eq(names[2], "untouched");
   kiln_module_destroy(&m);
 }
 END_TEST
@@ -482,7 +503,7 @@ START_TEST(wide_tuples_parse) {
   size_t common = b.n;
   kl_sb_puts(&b, "c)\n}\n");
   kiln_module *m = parse_n(b.p, b.n);
-  ck_assert_uint_eq(kiln_module_result_count(m), N);
+  ck_assert_uint_eq(kiln_module_result_leaf_count(m), N);
   kiln_module_destroy(&m);
   b.n = common;
   kl_sb_puts(&b, "c,c)\n}\n");
@@ -616,12 +637,12 @@ START_TEST(verify_finds) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("ir", EACH(setup, teardown), {instruction_prints, KL_COUNT(instructions)},
-                   {module_prints, KL_COUNT(modules)}, {every_op_is_tried}, {op_names_are_found},
-                   {unknown_attributes_are_warned_of}, {directions_are_told_apart}, {layout_fields_count},
-                   {uses_in_unknown_operands_count}, {interface_is_told}, {header_is_read}, {literals_are_read},
-                   {shapes_are_one_pointer}, {shape_sizes_are_bounded}, {malformed_is_told, KL_COUNT(malformed_cases)},
-                   {malformed_text_is_told, KL_COUNT(malformed_text)}, {many_findings_come_at_once}, {carets_point},
-                   {prefixes_are_refused}, {monsters_are_refused, KL_COUNT(monsters)}, {wide_tuples_parse},
-                   {deep_calls_parse}, {short_memory_is_a_status}, {verify_finds, KL_COUNT(damages)});
+  return RUN_TESTS(
+      "ir", EACH(setup, teardown), {instruction_prints, KL_COUNT(instructions)}, {module_prints, KL_COUNT(modules)},
+      {every_op_is_tried}, {op_names_are_found}, {unknown_attributes_are_warned_of}, {directions_are_told_apart},
+      {layout_fields_count}, {uses_in_unknown_operands_count}, {interface_is_told}, {fusions_are_listed},
+      {header_is_read}, {literals_are_read}, {shapes_are_one_pointer}, {shape_sizes_are_bounded},
+      {malformed_is_told, KL_COUNT(malformed_cases)}, {malformed_text_is_told, KL_COUNT(malformed_text)},
+      {many_findings_come_at_once}, {carets_point}, {prefixes_are_refused}, {monsters_are_refused, KL_COUNT(monsters)},
+      {wide_tuples_parse}, {deep_calls_parse}, {short_memory_is_a_status}, {verify_finds, KL_COUNT(damages)});
 }

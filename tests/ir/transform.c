@@ -54,9 +54,10 @@ static void free_buffers(buffers *b) {
 
 static buffers evaluate(const kiln_module *m, uint64_t seed) {
   buffers args = {0}, results = {0};
-  for (size_t i = 0; i < kiln_module_param_leaves(m); i++)
-    kiln_module_param_fill(m, i, seed, new_buffer(&args, kiln_module_param_bytes(m, i)));
-  for (size_t i = 0; i < kiln_module_result_count(m); i++) new_buffer(&results, kiln_module_result_bytes(m, i));
+  for (size_t i = 0; i < kiln_module_parameter_leaf_count(m); i++)
+    kiln_module_parameter_leaf_fill(m, i, seed, new_buffer(&args, kiln_module_parameter_leaf_bytes(m, i)));
+  for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++)
+    new_buffer(&results, kiln_module_result_leaf_bytes(m, i));
   kiln_eval_params one = {.struct_size = sizeof one, .threads = 1};
   kiln_status s = kiln_module_eval(cx, m, (const void *const *)args.p, results.p, &one);
   ck_assert_msg(s == KILN_OK, "%s", kiln_diagnostics_count(cx) ? kiln_diagnostics_get(cx, 0)->text : "");
@@ -69,8 +70,8 @@ static void expect_same_values(const kiln_module *m, const buffers *want, const 
   buffers got = evaluate(other, seed);
   ck_assert_uint_eq(got.n, want->n);
   for (size_t i = 0; i < got.n; i++) {
-    ck_assert_int_eq(kiln_module_result_bytes(m, i), kiln_module_result_bytes(other, i));
-    if (memcmp(got.p[i], want->p[i], (size_t)kiln_module_result_bytes(m, i)) == 0) continue;
+    ck_assert_int_eq(kiln_module_result_leaf_bytes(m, i), kiln_module_result_leaf_bytes(other, i));
+    if (memcmp(got.p[i], want->p[i], (size_t)kiln_module_result_leaf_bytes(m, i)) == 0) continue;
     char *before = print(m), *after = print(other);
     ck_abort_msg("result %zu differs\n%s\n%s", i, before, after);
   }

@@ -70,14 +70,14 @@ static char *padded(size_t bytes) {
 }
 
 static buffers make_buffers(const kiln_module *m, uint64_t seed) {
-  buffers b = {.nparams = kiln_module_param_leaves(m), .nresults = kiln_module_result_count(m)};
+  buffers b = {.nparams = kiln_module_parameter_leaf_count(m), .nresults = kiln_module_result_leaf_count(m)};
   for (size_t i = 0; i < b.nparams; i++) {
-    b.param_bytes[i] = (size_t)kiln_module_param_bytes(m, i);
+    b.param_bytes[i] = (size_t)kiln_module_parameter_leaf_bytes(m, i);
     b.param[i] = padded(b.param_bytes[i]);
-    kiln_module_param_fill(m, i, seed, b.param[i]);
+    kiln_module_parameter_leaf_fill(m, i, seed, b.param[i]);
   }
   for (size_t i = 0; i < b.nresults; i++) {
-    b.result_bytes[i] = (size_t)kiln_module_result_bytes(m, i);
+    b.result_bytes[i] = (size_t)kiln_module_result_leaf_bytes(m, i);
     b.result[i] = padded(b.result_bytes[i]);
   }
   return b;

@@ -176,6 +176,10 @@ static kiln_status compile_gpu(kiln_context *own) {
 static kiln_status compile_host(kiln_context *own) {
   return compile_for(own, "host");
 }
+static kiln_status compile_check(kiln_context *own) {
+  kiln_compile_params p = {.struct_size = sizeof p, .keep = KILN_KEEP_PLAN};
+  return kiln_compile_check(own, two, &p);
+}
 static kiln_status load(kiln_context *own) {
   kiln_kernel *o = (kiln_kernel *)in;
   kiln_status st = kiln_kernel_load(own, host, &o);
@@ -220,10 +224,10 @@ static const struct {
   const char *name;
   kiln_status (*run)(kiln_context *own);
 } rows[] = {
-    ROW(parse_text),  ROW(parse_tuples), ROW(parse_work),  ROW(print),        ROW(canonical), ROW(hash),
-    ROW(clone),       ROW(remove_dead),  ROW(inlined),     ROW(flatten),      ROW(extract),   ROW(build),
-    ROW(eval),        ROW(check),        ROW(compile_gpu), ROW(compile_host), ROW(load),      ROW(run),
-    ROW(open_driver), ROW(open_device),  ROW(make_kernel), ROW(launch),
+    ROW(parse_text), ROW(parse_tuples), ROW(parse_work),  ROW(print),        ROW(canonical),     ROW(hash),
+    ROW(clone),      ROW(remove_dead),  ROW(inlined),     ROW(flatten),      ROW(extract),       ROW(build),
+    ROW(eval),       ROW(check),        ROW(compile_gpu), ROW(compile_host), ROW(compile_check), ROW(load),
+    ROW(run),        ROW(open_driver),  ROW(open_device), ROW(make_kernel),  ROW(launch),
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

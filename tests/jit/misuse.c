@@ -93,6 +93,7 @@ END_TEST
 START_TEST(null_modules) {
   size_t size = 3;
   char *text = NULL;
+  const char *name;
   kiln_array_type type;
   uint8_t hash[KILN_HASH_SIZE];
   ck_assert_int_eq(kiln_dtype_from_name(NULL), KILN_DTYPE_NONE);
@@ -123,17 +124,20 @@ START_TEST(null_modules) {
   ck_assert_str_eq(kiln_module_name(NULL), "");
   ck_assert_uint_eq(kiln_module_computation_count(NULL), 0);
   ck_assert_uint_eq(kiln_module_instruction_count(NULL), 0);
-  ck_assert_uint_eq(kiln_module_param_count(NULL), 0);
-  ck_assert_uint_eq(kiln_module_result_count(NULL), 0);
-  ck_assert_uint_eq(kiln_module_param_leaves(NULL), 0);
-  ck_assert(!kiln_module_param_type(NULL, 0, &type) && !kiln_module_param_type(m, 0, NULL));
-  ck_assert(!kiln_module_result_type(NULL, 0, &type) && !kiln_module_result_type(m, 0, NULL));
-  ck_assert(kiln_module_param_bytes(NULL, 0) == -1 && kiln_module_result_bytes(NULL, 0) == -1);
-  ck_assert(!kiln_module_param_pack(NULL, 0, in, out) && !kiln_module_param_pack(m, 0, NULL, out) &&
-            !kiln_module_param_pack(m, 0, in, NULL));
-  ck_assert(!kiln_module_result_unpack(NULL, 0, in, out) && !kiln_module_result_unpack(m, 0, NULL, out) &&
-            !kiln_module_result_unpack(m, 0, in, NULL));
-  ck_assert(!kiln_module_param_fill(NULL, 0, 0, out) && !kiln_module_param_fill(m, 0, 0, NULL));
+  ck_assert_uint_eq(kiln_module_parameter_count(NULL), 0);
+  ck_assert_str_eq(kiln_module_parameter_name(NULL, 0), "");
+  ck_assert_uint_eq(kiln_module_fusions(NULL, &name, 1), 0);
+  ck_assert_uint_eq(kiln_module_fusions(m, NULL, 1), 1);
+  ck_assert_uint_eq(kiln_module_result_leaf_count(NULL), 0);
+  ck_assert_uint_eq(kiln_module_parameter_leaf_count(NULL), 0);
+  ck_assert(!kiln_module_parameter_leaf_type(NULL, 0, &type) && !kiln_module_parameter_leaf_type(m, 0, NULL));
+  ck_assert(!kiln_module_result_leaf_type(NULL, 0, &type) && !kiln_module_result_leaf_type(m, 0, NULL));
+  ck_assert(kiln_module_parameter_leaf_bytes(NULL, 0) == -1 && kiln_module_result_leaf_bytes(NULL, 0) == -1);
+  ck_assert(!kiln_module_parameter_leaf_pack(NULL, 0, in, out) && !kiln_module_parameter_leaf_pack(m, 0, NULL, out) &&
+            !kiln_module_parameter_leaf_pack(m, 0, in, NULL));
+  ck_assert(!kiln_module_result_leaf_unpack(NULL, 0, in, out) && !kiln_module_result_leaf_unpack(m, 0, NULL, out) &&
+            !kiln_module_result_leaf_unpack(m, 0, in, NULL));
+  ck_assert(!kiln_module_parameter_leaf_fill(NULL, 0, 0, out) && !kiln_module_parameter_leaf_fill(m, 0, 0, NULL));
 }
 END_TEST
 
@@ -246,7 +250,8 @@ START_TEST(null_evaluator) {
               *constant = parse("HloModule m\nENTRY e { ROOT r = f32[] constant(3) }\n");
   ck_assert_int_eq(kiln_module_eval(cx, nothing, none, no_results, &threads), KILN_OK);
   ck_assert_int_eq(kiln_module_eval(cx, constant, NULL, results, &threads), KILN_OK);
-  ck_assert(kiln_module_param_pack(nothing, 0, NULL, NULL) && kiln_module_result_unpack(nothing, 0, NULL, NULL));
+  ck_assert(kiln_module_parameter_leaf_pack(nothing, 0, NULL, NULL) &&
+            kiln_module_result_leaf_unpack(nothing, 0, NULL, NULL));
   kiln_module_destroy(&nothing);
   kiln_module_destroy(&constant);
 }
@@ -258,6 +263,10 @@ START_TEST(null_compiler) {
   NULLS(INVALID, kiln_artifact *, kiln_compile(cx, NULL, NULL, &o));
   NULLS(INVALID, kiln_artifact *, kiln_compile(cx, m, &p, &o));
   INVALID(kiln_compile(cx, m, NULL, NULL));
+  INVALID_CX(kiln_compile_check(NULL, m, NULL));
+  INVALID(kiln_compile_check(cx, NULL, NULL));
+  INVALID(kiln_compile_check(cx, m, &p));
+  ck_assert_int_eq(kiln_compile_check(cx, m, NULL), KILN_OK);
   kiln_artifact_destroy(NULL);
   size_t size = 3;
   ck_assert_ptr_null(kiln_artifact_text(NULL, KILN_TEXT_PTX, &size));

@@ -69,6 +69,9 @@ static kiln_status compile(void *p) {
   kiln_artifact_destroy(&a);
   return st;
 }
+static kiln_status compile_check(void *p) {
+  return kiln_compile_check(cx, m, p);
+}
 static kiln_status compile_for_device(void *p) {
   kiln_compile_params cp = {.struct_size = sizeof cp, .target = "sm_80", .device = p};
   return compile(&cp);
@@ -117,6 +120,7 @@ static const struct {
     IN(kiln_eval_params, eval),
     IN(kiln_eval_params, check),
     IN(kiln_compile_params, compile),
+    IN(kiln_compile_params, compile_check),
     IN(kiln_device_info, compile_for_device),
     IN(kiln_run_params, run),
     IN(kiln_driver_params, open_driver),

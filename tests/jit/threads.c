@@ -289,13 +289,13 @@ static void make_program(kiln_context *cx, struct program *p, const char *text) 
   kiln_module *m = NULL;
   kiln_compile_params host = {.struct_size = sizeof host, .target = "host"};
   ck_assert_msg(kiln_module_parse(cx, "program", text, strlen(text), &m) == KILN_OK, "%s", said(cx));
-  p->nparams = kiln_module_param_leaves(m);
-  p->nresults = kiln_module_result_count(m);
+  p->nparams = kiln_module_parameter_leaf_count(m);
+  p->nresults = kiln_module_result_leaf_count(m);
   for (size_t i = 0; i < p->nparams; i++) {
-    p->parameters[i] = buffer(kiln_module_param_bytes(m, i));
-    ck_assert(kiln_module_param_fill(m, i, 1, p->parameters[i]));
+    p->parameters[i] = buffer(kiln_module_parameter_leaf_bytes(m, i));
+    ck_assert(kiln_module_parameter_leaf_fill(m, i, 1, p->parameters[i]));
   }
-  for (size_t i = 0; i < p->nresults; i++) p->bytes[i] = kiln_module_result_bytes(m, i);
+  for (size_t i = 0; i < p->nresults; i++) p->bytes[i] = kiln_module_result_leaf_bytes(m, i);
   ck_assert_msg(kiln_compile(cx, m, &host, &p->artifact) == KILN_OK, "%s", said(cx));
   ck_assert_msg(kiln_kernel_load(cx, p->artifact, &p->kernel) == KILN_OK, "%s", said(cx));
   p->right = make_results(p);

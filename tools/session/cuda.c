@@ -40,13 +40,13 @@ kiln_status buffers_make(session *s, kiln_device *dev, device_buffers *b) {
   b->results = calloc(s->nresults + 1, sizeof *b->results);
   if (!b->params || !b->arguments || !b->results) return KILN_E_MEMORY;
   for (size_t i = 0; i < s->nparams && st == KILN_OK; i++) {
-    uint64_t bytes = (uint64_t)kiln_module_param_bytes(s->m, i);
+    uint64_t bytes = (uint64_t)kiln_module_parameter_leaf_bytes(s->m, i);
     st = kiln_device_alloc(s->cx, dev, bytes, &b->params[i]);
     if (st == KILN_OK) st = kiln_device_upload(s->cx, dev, b->params[i], s->params[i], bytes);
     b->arguments[i] = argument(s, b, i);
   }
   for (size_t i = 0; i < s->nresults && st == KILN_OK; i++)
-    st = kiln_device_alloc(s->cx, dev, (uint64_t)kiln_module_result_bytes(s->m, i), &b->results[i]);
+    st = kiln_device_alloc(s->cx, dev, (uint64_t)kiln_module_result_leaf_bytes(s->m, i), &b->results[i]);
   uint64_t scratch = kiln_artifact_manifest(s->gpu)->scratch_bytes;
   return st == KILN_OK && scratch ? kiln_device_alloc(s->cx, dev, scratch, &b->scratch) : st;
 }
@@ -73,7 +73,8 @@ kiln_status buffers_launch(session *s, kiln_device *dev, kiln_cuda_kernel *k, co
 kiln_status buffers_download(session *s, kiln_device *dev, const device_buffers *b) {
   kiln_status st = KILN_OK;
   for (size_t i = 0; i < s->nresults && st == KILN_OK; i++)
-    st = kiln_device_download(s->cx, dev, s->results[i], b->results[i], (uint64_t)kiln_module_result_bytes(s->m, i));
+    st = kiln_device_download(s->cx, dev, s->results[i], b->results[i],
+                              (uint64_t)kiln_module_result_leaf_bytes(s->m, i));
   return st;
 }
 

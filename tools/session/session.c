@@ -98,7 +98,7 @@ static int64_t elements(const kiln_array_type *t) {
 // With a run-time count a launch is given the module's own.
 static int64_t count_of(const session *s) {
   kiln_array_type t;
-  return s->how.max_count && kiln_module_result_type(s->m, 0, &t) ? elements(&t) : 0;
+  return s->how.max_count && kiln_module_result_leaf_type(s->m, 0, &t) ? elements(&t) : 0;
 }
 
 // --- memory ---------------------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ static int64_t count_of(const session *s) {
 static int64_t arrays(const session *s) {
   int64_t n = 0;
   for (size_t i = 0; i < s->nparams + s->nresults; i++) {
-    int64_t b = i < s->nparams ? kiln_module_param_bytes(s->m, i) : kiln_module_result_bytes(s->m, i - s->nparams);
+    int64_t b = i < s->nparams ? kiln_module_parameter_leaf_bytes(s->m, i) : kiln_module_result_leaf_bytes(s->m, i - s->nparams);
     n = memory_add(n, memory_add(b < 0 ? 0 : b, ROOM));
   }
   return n;
@@ -152,13 +152,13 @@ static int open_session(session *s, const session_rules *rules) {
   if (!status && s->machine != ON_EVAL) status = compile_both(s);
   if (status) return status;
   s->count = count_of(s);
-  s->nparams = kiln_module_param_leaves(s->m);
-  s->nresults = kiln_module_result_count(s->m);
+  s->nparams = kiln_module_parameter_leaf_count(s->m);
+  s->nresults = kiln_module_result_leaf_count(s->m);
   status = check_memory(s, rules);
   if (!status) status = check_gpu_memory(s, rules);
-  if (!status) status = allocate(s->nparams, kiln_module_param_bytes, s->m, &s->params);
-  if (!status) status = allocate(s->nresults, kiln_module_result_bytes, s->m, &s->results);
-  for (size_t i = 0; !status && i < s->nparams; i++) kiln_module_param_fill(s->m, i, s->seed, s->params[i]);
+  if (!status) status = allocate(s->nparams, kiln_module_parameter_leaf_bytes, s->m, &s->params);
+  if (!status) status = allocate(s->nresults, kiln_module_result_leaf_bytes, s->m, &s->results);
+  for (size_t i = 0; !status && i < s->nparams; i++) kiln_module_parameter_leaf_fill(s->m, i, s->seed, s->params[i]);
   return status;
 }
 
@@ -236,8 +236,8 @@ int session_check(session *s) {
 
 int64_t session_bytes(const session *s) {
   int64_t n = 0;
-  for (size_t i = 0; i < s->nparams; i++) n = memory_add(n, kiln_module_param_bytes(s->m, i));
-  for (size_t i = 0; i < s->nresults; i++) n = memory_add(n, kiln_module_result_bytes(s->m, i));
+  for (size_t i = 0; i < s->nparams; i++) n = memory_add(n, kiln_module_parameter_leaf_bytes(s->m, i));
+  for (size_t i = 0; i < s->nresults; i++) n = memory_add(n, kiln_module_result_leaf_bytes(s->m, i));
   return n;
 }
 
@@ -245,7 +245,7 @@ int64_t session_elements(const session *s) {
   int64_t n = 0;
   for (size_t i = 0; i < s->nresults; i++) {
     kiln_array_type t;
-    if (kiln_module_result_type(s->m, i, &t)) n += elements(&t);
+    if (kiln_module_result_leaf_type(s->m, i, &t)) n += elements(&t);
   }
   return n;
 }
