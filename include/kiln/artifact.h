@@ -28,8 +28,9 @@ KILN_API const char *kiln_artifact_text(const kiln_artifact *a, kiln_text_kind k
 
 #define KILN_NO_SLOT UINT32_MAX
 
-// A buffer of the caller: one flattened parameter or result (tuples depth first). Elements are packed, in the layout of
-// the module's shape; those of less than 8 bits share bytes, the first in the low bits.
+// A buffer of the caller: one flattened parameter or result (tuples depth first). Elements are packed, in the layout
+// that the module gives the buffer (of one fusion picked out: its operand's or its own in ENTRY); those of less than 8
+// bits share bytes, the first in the low bits.
 typedef struct kiln_slot {
   bool result;
   uint32_t index;       // among the flattened parameters, or results

@@ -92,13 +92,16 @@ KILN_API const char *kiln_module_parameter_name(const kiln_module *m, size_t i);
 // returns how many there are. kiln_compile_check (kiln/compile.h) says of each whether it can be compiled.
 KILN_API size_t kiln_module_fusions(const kiln_module *m, const char **names, size_t max);
 
-// A module of its own whose ENTRY is the computation of one fusion instruction of `m`'s ENTRY. Owned by the caller.
+// A module of its own whose ENTRY is the computation of one fusion instruction of `m`'s ENTRY. Its buffers lie as the
+// fusion's operands and result do there: entry_computation_layout says so where the computation has other layouts.
+// Owned by the caller.
 KILN_API kiln_status kiln_module_extract(kiln_context *cx, const kiln_module *m, const char *fusion, kiln_module **out);
 
 // --- buffers of ENTRY's interface ---------------------------------------------------------------------------------
 //
-// A buffer holds an array as devices see it: in the layout of its shape, sub-byte elements packed. Elements are the
-// same values in row-major order, one byte each for sub-byte types, as numpy has them.
+// A buffer holds an array as devices see it: in the layout that entry_computation_layout states for it, else in that of
+// ENTRY's parameter or root, sub-byte elements packed. Elements are the same values in row-major order, one byte each for
+// sub-byte types, as numpy has them.
 //
 // Leaves are the arrays (and tokens, which have no buffer) of all parameters, or of the result, tuples flattened depth
 // first; i is the number of a leaf, as everywhere where buffers are given.

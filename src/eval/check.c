@@ -148,34 +148,31 @@ static void free_unpacked(kl_ctx *cx, kl_array *a, const void *buffer) {
   *a = (kl_array){0};
 }
 
-static kiln_status unpack_args(kl_ctx *cx, const kl_comp *c, const void *const *args, kl_array *out) {
-  size_t n = 0;
-  for (uint32_t k = 0; k < c->nparams; k++) {
-    const kl_instr *in = &c->instr[c->params[k]];
-    for (size_t leaf = 0; leaf < kl_shape_leaf_count(in->shape); leaf++, n++) {
-      const kl_shape *s = kl_shape_leaf(in->shape, leaf);
-      if (!kl_shape_is_array(s)) continue; // the evaluator knows which it takes
-      KL_TRY(unpack(cx, s, args[n], &out[n], "a parameter"));
-    }
+static kiln_status unpack_args(kl_ctx *cx, const kl_interface *io, const void *const *args, kl_array *out) {
+  for (size_t n = 0; n < io->nparams; n++) {
+    if (!kl_shape_is_array(io->shapes[n])) continue; // the evaluator knows which it takes
+    KL_TRY(unpack(cx, io->shapes[n], args[n], &out[n], "a parameter"));
   }
   return KILN_OK;
+}
+
+// An evaluated result, to be laid out as its buffer is.
+static void lay_out(const kl_interface *io, kl_result *results) {
+  for (size_t k = 0; k < io->nresults; k++)
+    if (results[k].data.shape) results[k].data.shape = io->shapes[io->nparams + k];
 }
 
 // Evaluates ENTRY on packed buffers. `results` has room for its leaves.
 static kiln_status eval_entry(kl_ctx *cx, const kiln_module *m, const void *const *args, const kl_eval_opts *opts,
                               kl_result *results) {
-  const kl_comp *c = &m->comp[m->entry];
-  size_t n = kiln_module_parameter_leaf_count(m);
+  size_t n = m->interface.nparams;
   kl_array *arrays = kl_alloc(cx, sizeof(kl_array) * (n + 1));
-  kiln_status status = unpack_args(cx, c, args, arrays);
+  kiln_status status = unpack_args(cx, &m->interface, args, arrays);
   if (status == KILN_OK) status = kl_eval(cx, m, m->entry, arrays, opts, results);
+  if (status == KILN_OK) lay_out(&m->interface, results);
   for (size_t k = 0; k < n; k++) free_unpacked(cx, &arrays[k], args[k]);
   kl_free(cx, arrays, sizeof(kl_array) * (n + 1));
   return status;
-}
-
-static size_t result_count(const kiln_module *m) {
-  return kl_shape_leaf_count(kl_root(&m->comp[m->entry])->shape);
 }
 
 kiln_status kiln_module_eval(kl_ctx *cx, const kiln_module *m, const void *const *args, void *const *results,
@@ -184,7 +181,7 @@ kiln_status kiln_module_eval(kl_ctx *cx, const kiln_module *m, const void *const
   KL_EXPECT(cx, m);
   KL_TRY(KL_PARAMS_IN(cx, kiln_eval_params, params, &own));
   KL_TRY(expect_all(cx, m, args, (const void *const *)results));
-  size_t n = result_count(m);
+  size_t n = m->interface.nresults;
   kl_result *values = kl_alloc(cx, sizeof(kl_result) * (n + 1));
   kiln_status status = eval_entry(cx, m, args, &(kl_eval_opts){.threads = own.threads}, values);
   for (size_t k = 0; k < n && status == KILN_OK; k++)
@@ -206,7 +203,7 @@ kiln_status kiln_module_check(kl_ctx *cx, const kiln_module *m, const void *cons
   if (max) KL_EXPECT(cx, out);
   KL_TRY(KL_PARAMS_IN(cx, kiln_eval_params, params, &own));
   KL_TRY(expect_all(cx, m, args, results));
-  size_t n = result_count(m), wrong = 0;
+  size_t n = m->interface.nresults, wrong = 0;
   kl_eval_opts opts = {.intervals = true, .threads = own.threads};
   kl_ev ev = {.cx = cx, .threads = opts.threads ? opts.threads : kl_ev_cores()};
   kl_result *values = kl_alloc(cx, sizeof(kl_result) * (n + 1));

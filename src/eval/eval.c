@@ -126,7 +126,7 @@ static void reads(const kl_ev_code *code, const kl_instr *in, uint32_t k, size_t
   *n = leaf_count(code, in->operands[k]);
   if (in->op != KL_OP_GET_TUPLE_ELEMENT) return;
   const kl_shape *tuple = kl_operand(code->comp, in, k)->shape;
-  for (int64_t e = 0; e < in->number; e++) *from += kl_shape_leaf_count(tuple->elems[e]);
+  *from += tuple->first_leaf[in->number];
   *n = kl_shape_leaf_count(tuple->elems[in->number]);
 }
 
@@ -134,15 +134,6 @@ static void find_live(const kl_comp *c, bool *live) {
   live[c->root] = true;
   for (uint32_t i = c->ninstr; i-- > 0;)
     for (uint32_t k = 0; live[i] && k < c->instr[i].noperands; k++) live[c->instr[i].operands[k]] = true;
-}
-
-static const kl_shape **flatten(const kl_shape *s, const kl_shape **out) {
-  if (s->dtype != KILN_TUPLE) {
-    *out = s;
-    return out + 1;
-  }
-  for (uint32_t k = 0; k < s->nelems; k++) out = flatten(s->elems[k], out);
-  return out;
 }
 
 static kiln_status count_leaves(kl_ev *ev, kl_ev_code *code) {
@@ -159,7 +150,7 @@ static kiln_status count_leaves(kl_ev *ev, kl_ev_code *code) {
 
 static kiln_status find_shapes(kl_ev *ev, kl_ev_code *code) {
   for (uint32_t i = 0; i < code->comp->ninstr; i++) {
-    if (code->live[i]) flatten(code->comp->instr[i].shape, code->shape + code->first[i]);
+    if (code->live[i]) kl_shape_leaves(code->comp->instr[i].shape, code->shape + code->first[i]);
     for (size_t leaf = code->first[i]; leaf < code->first[i + 1]; leaf++)
       KL_TRY(check_leaf(ev, &code->comp->instr[i], code->shape[leaf]));
   }

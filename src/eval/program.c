@@ -142,7 +142,7 @@ static bool compile_instr(builder *b, const kl_comp *c, const kl_instr *in, cons
     return in->literal != NULL;
   case KL_OP_TUPLE: memcpy(out, leaves, nleaves * sizeof *out); return true;
   case KL_OP_GET_TUPLE_ELEMENT:
-    for (int64_t k = 0; k < in->number; k++) from += kl_shape_leaf_count(kl_operand(c, in, 0)->shape->elems[k]);
+    from += kl_operand(c, in, 0)->shape->first_leaf[in->number];
     memcpy(out, leaves + from, n * sizeof *out);
     return true;
   case KL_OP_FUSION:

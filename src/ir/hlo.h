@@ -45,7 +45,8 @@ typedef struct kl_shape {
   kl_layout layout;
   uint32_t nelems; // tuple; 1 for the opaque type of a buffer that holds an array
   const struct kl_shape *const *elems;
-  uint32_t depth; // of nested tuples; 0 for an array
+  const uint32_t *first_leaf; // tuple: of each element its first leaf's number, then the number of leaves
+  uint32_t depth;             // of nested tuples; 0 for an array
   // Arrays: product of dims (elements and bytes fit int64), 1 for rank 0, 0 if one is unknown; tuples: number of
   // leaves.
   int64_t count;
@@ -65,11 +66,17 @@ bool kl_shape_is_array(const kl_shape *s);
 // minor_to_major[i] of an array shape, default layout where none is written.
 int64_t kl_shape_minor_to_major(const kl_shape *s, uint32_t i);
 bool kl_shape_default_layout(const kl_shape *s); // descending order, no tiles or other fields that move data
+// Does each element of two compatible shapes lie at the same place?
+bool kl_shape_same_in_memory(const kl_shape *a, const kl_shape *b);
 // Bytes in memory, sub-byte packed, no tiles; -1 on overflow or no array.
 int64_t kl_shape_bytes(const kl_shape *s);
 // Number of array leaves of a (nested) tuple, depth first; 1 for an array.
 size_t kl_shape_leaf_count(const kl_shape *s);
-const kl_shape *kl_shape_leaf(const kl_shape *s, size_t i);
+const kl_shape *kl_shape_leaf(const kl_shape *s, size_t i); // takes time by depth, not by width
+// Writes the leaves, depth first; returns what is behind the last.
+const kl_shape **kl_shape_leaves(const kl_shape *s, const kl_shape **out);
+// The element of a tuple that leaf i is in.
+uint32_t kl_shape_element_of_leaf(const kl_shape *s, size_t i);
 void kl_shape_print(kl_sb *b, const kl_shape *s, bool with_layout);
 const char *kl_shape_text(kl_arena *a, const kl_shape *s); // for messages, without layout
 
@@ -356,6 +363,14 @@ typedef struct kl_header {
   const kl_donor *donors;
 } kl_header;
 
+// The buffers of ENTRY: the leaves of its parameters in order, then those of its result. A value has one index in every
+// computation it passes, and a buffer one layout, that of its owner: of ENTRY's buffers the one that the header's
+// entry_computation_layout states, else that of the parameter or root.
+typedef struct kl_interface {
+  size_t nparams, nresults; // leaves
+  const kl_shape *const *shapes;
+} kl_interface;
+
 struct kiln_module {
   kl_ctx *cx;
   kl_arena arena; // owns everything below
@@ -369,8 +384,12 @@ struct kiln_module {
   uint32_t ncomp;
   kl_comp *comp; // called computations before their callers
   uint32_t entry;
+  kl_interface interface;
   void *shapes; // intern table of shape.c
 };
+
+// Lists ENTRY's buffers: the last step of making a module.
+void kl_interface_make(kiln_module *m);
 
 static inline const kl_instr *kl_root(const kl_comp *c) {
   return &c->instr[c->root];

@@ -2,38 +2,48 @@
 
 #include "ir/hlo.h"
 
-static const kl_comp *entry(const kiln_module *m) {
-  return &m->comp[m->entry];
+static const kl_shape **take_leaves(const kl_shape *own, const kl_shape *stated, const kl_shape **out) {
+  const kl_shape **end = kl_shape_leaves(own, out);
+  if (!stated) return end;
+  // Compatible with `own`: as many leaves, and each of one type and extents.
+  for (size_t i = 0; out + i < end; i++) {
+    const kl_shape *leaf = kl_shape_leaf(stated, i);
+    if (leaf->layout.present) out[i] = leaf;
+  }
+  return end;
+}
+
+void kl_interface_make(kiln_module *m) {
+  const kl_comp *c = &m->comp[m->entry];
+  const kl_header *h = &m->header;
+  size_t nparams = 0, nresults = kl_shape_leaf_count(kl_root(c)->shape);
+  for (uint32_t i = 0; i < c->nparams; i++) nparams += kl_shape_leaf_count(c->instr[c->params[i]].shape);
+  const kl_shape **shapes = KL_NEW_N(&m->arena, const kl_shape *, nparams + nresults + 1), **at = shapes;
+  for (uint32_t i = 0; i < c->nparams; i++)
+    at = take_leaves(c->instr[c->params[i]].shape, h->result ? h->params[i] : NULL, at);
+  take_leaves(kl_root(c)->shape, h->result, at);
+  m->interface = (kl_interface){nparams, nresults, shapes};
 }
 
 size_t kiln_module_parameter_leaf_count(const kiln_module *m) {
-  size_t n = 0;
-  for (uint32_t i = 0; m && i < entry(m)->nparams; i++)
-    n += kl_shape_leaf_count(entry(m)->instr[entry(m)->params[i]].shape);
-  return n;
+  return m ? m->interface.nparams : 0;
 }
 
-static const kl_shape *param_leaf(const kiln_module *m, size_t leaf) {
-  for (uint32_t i = 0; m && i < entry(m)->nparams; i++) {
-    const kl_shape *s = entry(m)->instr[entry(m)->params[i]].shape;
-    size_t n = kl_shape_leaf_count(s);
-    if (leaf < n) s = kl_shape_leaf(s, leaf);
-    if (leaf < n) return kl_shape_is_array(s) ? s : NULL;
-    leaf -= n;
-  }
-  return NULL;
-}
-
-static const kl_shape *result_leaf(const kiln_module *m, size_t leaf) {
-  if (!m) return NULL;
-  const kl_shape *s = kl_root(entry(m))->shape;
-  if (leaf >= kl_shape_leaf_count(s)) return NULL;
-  s = kl_shape_leaf(s, leaf);
+static const kl_shape *array_or_null(const kl_shape *s) {
   return kl_shape_is_array(s) ? s : NULL;
 }
 
+static const kl_shape *param_leaf(const kiln_module *m, size_t leaf) {
+  return m && leaf < m->interface.nparams ? array_or_null(m->interface.shapes[leaf]) : NULL;
+}
+
+static const kl_shape *result_leaf(const kiln_module *m, size_t leaf) {
+  if (!m || leaf >= m->interface.nresults) return NULL;
+  return array_or_null(m->interface.shapes[m->interface.nparams + leaf]);
+}
+
 size_t kiln_module_result_leaf_count(const kiln_module *m) {
-  return m ? kl_shape_leaf_count(kl_root(entry(m))->shape) : 0;
+  return m ? m->interface.nresults : 0;
 }
 
 static bool array_type(const kl_shape *s, kiln_array_type *out) {

@@ -134,6 +134,12 @@ static void own_layout(kl_arena *a, kl_layout *l) {
   l->physical_shape = dup_text(a, l->physical_shape);
 }
 
+static const uint32_t *number_leaves(kl_arena *a, const kl_shape *s) {
+  uint32_t *first = KL_NEW_N(a, uint32_t, s->nelems + 1u);
+  for (uint32_t i = 0; i < s->nelems; i++) first[i + 1] = first[i] + (uint32_t)kl_shape_leaf_count(s->elems[i]);
+  return first;
+}
+
 const kl_shape *kl_shape_intern(kiln_module *m, const kl_shape *s) {
   shape_table *t = table_of(m);
   if (t->n * 2 >= t->nslots) grow_table(m, t);
@@ -146,6 +152,7 @@ const kl_shape *kl_shape_intern(kiln_module *m, const kl_shape *s) {
   own.elems = kl_arena_dup(&m->arena, s->elems, s->nelems * sizeof(*s->elems));
   own_layout(&m->arena, &own.layout);
   t->n++;
+  if (s->dtype == KILN_TUPLE) own.first_leaf = number_leaves(&m->arena, s);
   return *slot = kl_arena_dup(&m->arena, &own, sizeof own);
 }
 
@@ -191,6 +198,14 @@ bool kl_shape_default_layout(const kl_shape *s) {
          !l->physical_shape && !l->metadata_prefix;
 }
 
+bool kl_shape_same_in_memory(const kl_shape *a, const kl_shape *b) {
+  if (a == b) return true;
+  for (uint32_t i = 0; i < a->nelems; i++)
+    if (!kl_shape_same_in_memory(a->elems[i], b->elems[i])) return false;
+  if (!kl_shape_is_array(a) || (kl_shape_default_layout(a) && kl_shape_default_layout(b))) return true;
+  return a->layout.present && b->layout.present && same_layout(&a->layout, &b->layout);
+}
+
 int64_t kl_shape_bytes(const kl_shape *s) {
   if (!kl_shape_is_array(s)) return -1;
   int64_t bits = kl_info(s->dtype)->bits, n;
@@ -202,13 +217,35 @@ size_t kl_shape_leaf_count(const kl_shape *s) {
   return s->dtype == KILN_TUPLE ? (size_t)s->count : 1;
 }
 
+// Elements without leaves share their number with the next one: the last that begins at or before i has it.
+uint32_t kl_shape_element_of_leaf(const kl_shape *s, size_t i) {
+  uint32_t lo = 0, hi = s->nelems;
+  while (hi - lo > 1) {
+    uint32_t mid = lo + (hi - lo) / 2;
+    if (s->first_leaf[mid] <= i)
+      lo = mid;
+    else
+      hi = mid;
+  }
+  return lo;
+}
+
 const kl_shape *kl_shape_leaf(const kl_shape *s, size_t i) {
   while (s->dtype == KILN_TUPLE) {
-    uint32_t k = 0;
-    for (; k + 1 < s->nelems && i >= kl_shape_leaf_count(s->elems[k]); k++) i -= kl_shape_leaf_count(s->elems[k]);
+    uint32_t k = kl_shape_element_of_leaf(s, i);
+    i -= s->first_leaf[k];
     s = s->elems[k];
   }
   return s;
+}
+
+const kl_shape **kl_shape_leaves(const kl_shape *s, const kl_shape **out) {
+  if (s->dtype != KILN_TUPLE) {
+    *out = s;
+    return out + 1;
+  }
+  for (uint32_t k = 0; k < s->nelems; k++) out = kl_shape_leaves(s->elems[k], out);
+  return out;
 }
 
 // --- text ---------------------------------------------------------------------------------------------------------

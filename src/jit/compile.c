@@ -37,7 +37,6 @@ static uint32_t widest_access(const kl_plan *p) {
 
 // Sizes are those of the module's shapes: a counted plan's are the largest ones.
 static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, kiln_launch *l) {
-  const kl_shape *root = kl_root(u->comp)->shape;
   *l = (kiln_launch){.kernel = kl_str_dup(&j->a->arena, kl_str_of(p->name)).p,
                      .grid = {(uint32_t)p->grid, 1, 1},
                      .block = {p->target.block, 1, 1},
@@ -46,15 +45,11 @@ static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, k
                      .vector_bytes = widest_access(p),
                      .lanes = p->main.threads ? p->main.lanes : p->tail.lanes,
                      .rest_lanes = p->tail.lanes,
-                     .elements = kl_shape_leaf_count(root) ? kl_shape_leaf(root, 0)->count : 0,
+                     .elements = kl_shape_leaf_count(kl_root(u->comp)->shape) ? u->shapes[p->nargs - 1]->count : 0,
                      .argument_count = u->narguments,
                      .arguments = u->arguments};
   if (p->target.machine == KL_HOST) l->grid[0] = p->count != 0;
-  for (uint32_t i = 0; i < u->comp->nparams; i++) {
-    const kl_shape *s = u->comp->instr[u->comp->params[i]].shape;
-    for (uint32_t k = 0; k < kl_shape_leaf_count(s); k++) l->bytes += kl_shape_bytes(kl_shape_leaf(s, k));
-  }
-  for (uint32_t k = 0; k < kl_shape_leaf_count(root); k++) l->bytes += kl_shape_bytes(kl_shape_leaf(root, k));
+  for (uint32_t i = 0; i < p->nargs; i++) l->bytes += kl_shape_bytes(u->shapes[i]);
 }
 
 // --- one kernel ---------------------------------------------------------------------------------------------------
@@ -86,19 +81,13 @@ static kiln_status bind_slots(job *j, const kl_kernel_unit *u, kl_plan *p) {
 
 // The slots that grow with the count, and the argument that tells it. Shapes that grew are new ones.
 static kiln_status bind_count(job *j, kl_kernel_unit *u, const kl_plan *p) {
-  uint32_t n = 0, inputs = 0;
-  for (uint32_t i = 0; i < u->comp->nparams; i++) {
-    const kl_shape *s = u->comp->instr[u->comp->params[i]].shape;
-    for (uint32_t l = 0; l < kl_shape_leaf_count(s); l++, inputs++)
-      if (u->arguments[inputs].kind == KILN_ARGUMENT_SLOT)
-        j->kernels.slots[u->arguments[inputs].slot].counted = p->slots[inputs].shape != kl_shape_leaf(s, l);
-  }
-  for (; n < u->narguments; n++) {
+  for (uint32_t n = 0; n < u->narguments; n++) {
     if (u->arguments[n].kind != KILN_ARGUMENT_SLOT)
       return kl_unsupported(j->cx, kl_root(u->comp)->span,
                             "a fusion with a run-time element count has a result that ENTRY does not return");
-    if (n >= inputs) j->kernels.slots[u->arguments[n].slot].counted = true;
-    j->kernels.slots[u->arguments[n].slot].bytes = p->slots[n].bytes;
+    kiln_slot *slot = &j->kernels.slots[u->arguments[n].slot];
+    slot->counted = p->slots[n].kind == KL_SLOT_OUT || p->slots[n].shape != u->shapes[n];
+    slot->bytes = p->slots[n].bytes;
   }
   u->arguments[u->narguments++] = (kiln_argument){.kind = KILN_ARGUMENT_COUNT};
   return KILN_OK;
@@ -124,7 +113,6 @@ static kiln_status emit(job *j, kl_plan *p) {
 
 static kiln_status compile_kernel(job *j, uint32_t i) {
   kl_kernel_unit *u = &j->kernels.units[i];
-  const kl_comp *comp = u->comp;
   kiln_manifest *f = &j->a->manifest;
   kl_plan_params pp = {.target = j->target,
                        .name = u->name,
@@ -132,8 +120,11 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
                        .counted = f->counted,
                        .programmatic = j->params.programmatic};
   kl_plan *plan;
-  if (f->counted) KL_TRY(kl_plan_recount(j->cx, j->m, comp, j->params.max_count, &j->scratch, &comp, &f->count_unit));
-  KL_TRY(kl_plan_make(j->cx, j->m, comp, &pp, &j->scratch, &plan));
+  kl_counted it = {.comp = u->comp, .shapes = u->shapes, .row = 1};
+  if (f->counted) KL_TRY(kl_plan_recount(j->cx, &it, j->params.max_count, &j->scratch, &it));
+  f->count_unit = it.row;
+  pp.shapes = it.shapes;
+  KL_TRY(kl_plan_make(j->cx, j->m, it.comp, &pp, &j->scratch, &plan));
   kiln_status st = bind_slots(j, u, plan);
   if (st == KILN_OK && f->counted) st = bind_count(j, u, plan);
   if (st == KILN_OK) {

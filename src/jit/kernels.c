@@ -17,7 +17,16 @@ static void describe(kiln_slot *s, const kl_shape *shape) {
   s->bytes = kl_shape_is_array(shape) ? kl_shape_bytes(shape) : 0; // a token has none
 }
 
-static void make_slots(kl_kernels *k, uint32_t align) {
+// The buffers of a fusion that is picked alone are those that it has in ENTRY.
+static const kl_shape *const *shapes_of_fusion(const kl_kernels *k, const kl_instr *fusion) {
+  const kl_comp *c = &k->m->comp[k->m->entry];
+  const kl_shape **shapes = KL_NEW_N(k->arena, const kl_shape *, k->nslots + 1), **at = shapes;
+  for (uint32_t i = 0; i < fusion->noperands; i++) at = kl_shape_leaves(kl_operand(c, fusion, i)->shape, at);
+  kl_shape_leaves(fusion->shape, at);
+  return shapes;
+}
+
+static void make_slots(kl_kernels *k, const kl_instr *fusion, uint32_t align) {
   const kl_comp *c = k->entry;
   k->param_base = KL_NEW_N(k->arena, uint32_t, c->nparams + 1);
   for (uint32_t i = 0; i < c->nparams; i++) {
@@ -26,27 +35,28 @@ static void make_slots(kl_kernels *k, uint32_t align) {
   }
   k->nresults = leaves(kl_root(c));
   k->nslots = k->nparams + k->nresults;
+  k->shapes = fusion ? shapes_of_fusion(k, fusion) : k->m->interface.shapes;
   k->slots = KL_NEW_N(k->arena, kiln_slot, k->nslots + 1);
-  for (uint32_t i = 0; i < k->nslots; i++) k->slots[i] = (kiln_slot){.align = align, .alias = KILN_NO_SLOT};
-  for (uint32_t i = 0; i < c->nparams; i++) {
-    const kl_shape *s = c->instr[c->params[i]].shape;
-    for (uint32_t l = 0; l < kl_shape_leaf_count(s); l++) {
-      k->slots[k->param_base[i] + l].index = k->param_base[i] + l;
-      describe(&k->slots[k->param_base[i] + l], kl_shape_leaf(s, l));
-    }
-  }
-  for (uint32_t r = 0; r < k->nresults; r++) {
-    k->slots[k->nparams + r].result = true;
-    k->slots[k->nparams + r].index = r;
-    describe(&k->slots[k->nparams + r], kl_shape_leaf(kl_root(c)->shape, r));
+  for (uint32_t i = 0; i < k->nslots; i++) {
+    bool result = i >= k->nparams;
+    k->slots[i] = (kiln_slot){.align = align, .alias = KILN_NO_SLOT, .result = result};
+    k->slots[i].index = result ? i - k->nparams : i;
+    describe(&k->slots[i], k->shapes[i]);
   }
 }
 
 // --- where values lie ---------------------------------------------------------------------------------------------
 
+// A buffer as an argument. Whoever reads or writes it finds it in the layout of its owner: a slot's is the caller's, of
+// scratch memory the fusion whose result it is.
+typedef struct place {
+  kiln_argument argument;
+  const kl_shape *shape;
+} place;
+
 typedef struct placing {
   kl_kernels *k;
-  kiln_argument **at; // by instruction of ENTRY: of each leaf of a fusion
+  place **at; // by instruction of ENTRY: of each leaf of a fusion
   bool **placed;
 } placing;
 
@@ -55,24 +65,27 @@ static const kl_instr *resolve(const kl_comp *c, uint32_t instr, uint32_t *leaf)
   const kl_instr *in = &c->instr[instr];
   while (in->op == KL_OP_TUPLE || in->op == KL_OP_GET_TUPLE_ELEMENT) {
     if (in->op == KL_OP_GET_TUPLE_ELEMENT) {
-      const kl_shape *t = kl_operand(c, in, 0)->shape;
-      for (int64_t i = 0; i < in->number; i++) *leaf += (uint32_t)kl_shape_leaf_count(t->elems[i]);
+      *leaf += kl_operand(c, in, 0)->shape->first_leaf[in->number];
       in = kl_operand(c, in, 0);
       continue;
     }
-    uint32_t i = 0;
-    for (; *leaf >= leaves(kl_operand(c, in, i)); i++) *leaf -= leaves(kl_operand(c, in, i));
+    uint32_t i = kl_shape_element_of_leaf(in->shape, *leaf);
+    *leaf -= in->shape->first_leaf[i];
     in = kl_operand(c, in, i);
   }
   return in;
 }
 
-static kiln_argument argument_of(const placing *p, uint32_t instr, uint32_t leaf) {
+static place place_of_slot(const kl_kernels *k, uint32_t slot) {
+  return (place){{.slot = slot, .output = k->slots[slot].result}, k->shapes[slot]};
+}
+
+static place place_of(const placing *p, uint32_t instr, uint32_t leaf) {
   const kl_comp *c = p->k->entry;
   const kl_instr *in = resolve(c, instr, &leaf);
-  if (in->op == KL_OP_PARAMETER) return (kiln_argument){.slot = p->k->param_base[in->number] + leaf};
-  kiln_argument a = p->at[in - c->instr][leaf];
-  a.output = false;
+  if (in->op == KL_OP_PARAMETER) return place_of_slot(p->k, p->k->param_base[in->number] + leaf);
+  place a = p->at[in - c->instr][leaf];
+  a.argument.output = false;
   return a;
 }
 
@@ -92,15 +105,28 @@ static const char *kernel_name(kl_kernels *k, kl_str name, uint32_t i, uint32_t 
   return all == 1 ? kl_str_dup(k->arena, name).p : kl_strf(k->arena, "%.*s_%u", KL_FMT(name), i);
 }
 
+// A kernel for at most n arguments, and one more for a count.
+static kl_kernel_unit *add_unit(kl_kernels *k, const kl_comp *c, kl_str name, uint32_t n, uint32_t all) {
+  kl_kernel_unit *u = &k->units[k->n];
+  *u = (kl_kernel_unit){.comp = c, .name = kernel_name(k, name, k->n, all)};
+  u->arguments = KL_NEW_N(k->arena, kiln_argument, n + 1);
+  u->shapes = KL_NEW_N(k->arena, const kl_shape *, n + 1);
+  k->n++;
+  return u;
+}
+
+static void add_argument(kl_kernel_unit *u, place at) {
+  ((const kl_shape **)u->shapes)[u->narguments] = at.shape;
+  u->arguments[u->narguments++] = at.argument;
+}
+
 static void add_copy(placing *p, uint32_t result, uint32_t all) {
   kl_kernels *k = p->k;
-  const kl_instr *root = kl_root(k->entry);
-  kl_kernel_unit *u = &k->units[k->n];
-  *u = (kl_kernel_unit){.comp = copy_of(k->arena, kl_shape_leaf(root->shape, result), root->span), .narguments = 2};
-  u->name = kernel_name(k, kl_str_of("copy"), k->n++, all);
-  u->arguments = KL_NEW_N(k->arena, kiln_argument, 3);
-  u->arguments[0] = argument_of(p, k->entry->root, result);
-  u->arguments[1] = (kiln_argument){.slot = k->nparams + result, .output = true};
+  uint32_t slot = k->nparams + result;
+  const kl_comp *c = copy_of(k->arena, k->shapes[slot], kl_root(k->entry)->span);
+  kl_kernel_unit *u = add_unit(k, c, kl_str_of("copy"), 2, all);
+  add_argument(u, place_of(p, k->entry->root, result));
+  add_argument(u, place_of_slot(k, slot));
 }
 
 // Results first: a leaf that is several of them is written as the first and copied to the others.
@@ -116,7 +142,7 @@ static uint32_t place_results(placing *p, uint32_t *copies) {
       continue;
     }
     *placed = true;
-    p->at[from - k->entry->instr][leaf] = (kiln_argument){.slot = k->nparams + r, .output = true};
+    p->at[from - k->entry->instr][leaf] = place_of_slot(k, k->nparams + r);
   }
   return n;
 }
@@ -127,35 +153,35 @@ static void place_rest(placing *p, const kl_unit *units, uint32_t n) {
     uint32_t at = (uint32_t)(units[i].from - k->entry->instr);
     for (uint32_t l = 0; l < leaves(units[i].from); l++) {
       if (p->placed[at][l]) continue;
-      p->at[at][l] = (kiln_argument){.kind = KILN_ARGUMENT_SCRATCH, .offset = k->scratch_bytes, .output = true};
-      uint64_t bytes = (uint64_t)kl_shape_bytes(kl_shape_leaf(units[i].from->shape, l));
+      place *a = &p->at[at][l];
+      a->argument = (kiln_argument){.kind = KILN_ARGUMENT_SCRATCH, .offset = k->scratch_bytes, .output = true};
+      a->shape = kl_shape_leaf(units[i].from->shape, l);
+      uint64_t bytes = (uint64_t)kl_shape_bytes(a->shape);
       k->scratch_bytes += (bytes + k->scratch_align - 1) / k->scratch_align * k->scratch_align;
     }
   }
 }
 
-static void add_fusion(placing *p, const kl_unit *from, uint32_t all) {
+static void add_fusion(placing *p, const kl_unit *unit, uint32_t all) {
   kl_kernels *k = p->k;
-  kl_kernel_unit *u = &k->units[k->n];
-  uint32_t at = (uint32_t)(from->from - k->entry->instr), n = leaves(from->from);
-  *u = (kl_kernel_unit){.comp = from->comp};
-  u->name = kernel_name(k, kl_symbol_text(&k->m->names, from->from->name), k->n++, all);
-  for (uint32_t o = 0; o < from->from->noperands; o++) n += leaves(kl_operand(k->entry, from->from, o));
-  u->arguments = KL_NEW_N(k->arena, kiln_argument, n + 1);
-  for (uint32_t o = 0; o < from->from->noperands; o++)
-    for (uint32_t l = 0; l < leaves(kl_operand(k->entry, from->from, o)); l++)
-      u->arguments[u->narguments++] = argument_of(p, from->from->operands[o], l);
-  for (uint32_t l = 0; l < leaves(from->from); l++) u->arguments[u->narguments++] = p->at[at][l];
+  const kl_instr *fusion = unit->from;
+  uint32_t at = (uint32_t)(fusion - k->entry->instr), n = leaves(fusion);
+  for (uint32_t o = 0; o < fusion->noperands; o++) n += leaves(kl_operand(k->entry, fusion, o));
+  kl_kernel_unit *u = add_unit(k, unit->comp, kl_symbol_text(&k->m->names, fusion->name), n, all);
+  for (uint32_t o = 0; o < fusion->noperands; o++)
+    for (uint32_t l = 0; l < leaves(kl_operand(k->entry, fusion, o)); l++)
+      add_argument(u, place_of(p, fusion->operands[o], l));
+  for (uint32_t l = 0; l < leaves(fusion); l++) add_argument(u, p->at[at][l]);
 }
 
 static void place_fusions(kl_kernels *k, const kl_unit *units, uint32_t n) {
   placing p = {.k = k};
   uint32_t *copies = KL_NEW_N(k->arena, uint32_t, k->nresults + 1);
-  p.at = KL_NEW_N(k->arena, kiln_argument *, k->entry->ninstr);
+  p.at = KL_NEW_N(k->arena, place *, k->entry->ninstr);
   p.placed = KL_NEW_N(k->arena, bool *, k->entry->ninstr);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t at = (uint32_t)(units[i].from - k->entry->instr);
-    p.at[at] = KL_NEW_N(k->arena, kiln_argument, leaves(units[i].from) + 1);
+    p.at[at] = KL_NEW_N(k->arena, place, leaves(units[i].from) + 1);
     p.placed[at] = KL_NEW_N(k->arena, bool, leaves(units[i].from) + 1);
   }
   uint32_t ncopies = place_results(&p, copies);
@@ -168,12 +194,8 @@ static void place_fusions(kl_kernels *k, const kl_unit *units, uint32_t n) {
 // Slot i is argument i.
 static void one_kernel(kl_kernels *k, kl_str name) {
   k->units = KL_NEW_N(k->arena, kl_kernel_unit, 1);
-  k->n = 1;
-  *k->units = (kl_kernel_unit){.comp = k->entry, .narguments = k->nslots};
-  k->units->name = kl_str_dup(k->arena, name).p;
-  k->units->arguments = KL_NEW_N(k->arena, kiln_argument, k->nslots + 1);
-  for (uint32_t i = 0; i < k->nslots; i++)
-    k->units->arguments[i] = (kiln_argument){.slot = i, .output = k->slots[i].result};
+  kl_kernel_unit *u = add_unit(k, k->entry, name, k->nslots, 1);
+  for (uint32_t i = 0; i < k->nslots; i++) add_argument(u, place_of_slot(k, i));
 }
 
 kiln_status kl_kernels_make(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params, kl_arena *arena,
@@ -186,7 +208,7 @@ kiln_status kl_kernels_make(kl_ctx *cx, const kiln_module *m, const kiln_compile
   *out = (kl_kernels){.arena = arena, .m = m, .entry = alone ? units[0].comp : &m->comp[m->entry]};
   uint32_t align = params->argument_align ? params->argument_align : 16;
   out->scratch_align = align > LEAST_SCRATCH_ALIGN ? align : LEAST_SCRATCH_ALIGN;
-  make_slots(out, align);
+  make_slots(out, params->fusion ? units[0].from : NULL, align);
   if (alone)
     one_kernel(out, params->fusion ? kl_str_of(params->fusion) : kl_symbol_text(&m->names, m->name));
   else
@@ -253,7 +275,7 @@ static kiln_status add_pair(kl_ctx *cx, kl_kernels *k, uint32_t parameter, uint3
 static bool leaf_at(const kl_shape *s, kl_ints path, uint32_t *leaf) {
   for (uint32_t i = 0; i < path.n; i++) {
     if (s->dtype != KILN_TUPLE || path.p[i] < 0 || path.p[i] >= s->nelems) return false;
-    for (int64_t e = 0; e < path.p[i]; e++) *leaf += (uint32_t)kl_shape_leaf_count(s->elems[e]);
+    *leaf += s->first_leaf[path.p[i]];
     s = s->elems[path.p[i]];
   }
   return kl_shape_is_array(s);

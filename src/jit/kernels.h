@@ -10,6 +10,7 @@ typedef struct kl_kernel_unit {
   const char *name;
   uint32_t narguments;
   kiln_argument *arguments;
+  const kl_shape *const *shapes; // of the buffers behind them
 } kl_kernel_unit;
 
 // A declared pair of slots.
@@ -25,7 +26,8 @@ typedef struct kl_kernels {
   const kl_comp *entry; // whose parameters and results are the slots; the picked fusion if one is picked
   uint32_t nslots, nparams, nresults;
   kiln_slot *slots;
-  uint32_t *param_base; // slot of parameter i's first leaf
+  const kl_shape *const *shapes; // of the slots, in the layouts of the buffers
+  uint32_t *param_base;          // slot of parameter i's first leaf
   uint32_t n;
   kl_kernel_unit *units; // in order of execution
   uint32_t npairs;

@@ -1,5 +1,6 @@
 // Random fusions. A pool of values grows by one operation at a time; operands of the wanted type are taken from the
-// pool or made by convert. The roots are values with as many elements as the last one.
+// pool or made by convert. The roots are values with as many elements as the last one. What passes from one computation
+// to another, or between ENTRY and the header, may have a layout of its own on either side.
 
 #include "gen.h"
 #include "dtypes.h"
@@ -19,8 +20,9 @@ typedef struct value {
 typedef struct gen {
   gen_source *src;
   kl_sb *out;
+  kl_sb called; // computations that the fusion calls
   value v[MAX_VALUES];
-  unsigned n, params;
+  unsigned n, params, calls;
 } gen;
 
 static uint64_t next(gen_source *s) {
@@ -78,9 +80,9 @@ static void default_layout(value *v) {
   v->custom = false;
 }
 
-static void any_layout(gen *g, value *v) {
+static void any_layout(gen *g, value *v, unsigned percent) {
   default_layout(v);
-  if (v->rank < 2 || !chance(g, 12)) return;
+  if (v->rank < 2 || !chance(g, percent)) return;
   v->custom = true;
   for (uint32_t d = v->rank - 1; d > 0; d--) {
     uint32_t o = pick(g, d + 1), x = v->layout[d];
@@ -89,22 +91,29 @@ static void any_layout(gen *g, value *v) {
   }
 }
 
-static void put_shape(gen *g, const value *v) {
-  kl_sb_puts(g->out, kl_info(v->t)->name);
-  kl_sb_putc(g->out, '[');
-  for (uint32_t d = 0; d < v->rank; d++) kl_sbf(g->out, d ? ",%lld" : "%lld", (long long)v->dims[d]);
-  kl_sb_putc(g->out, ']');
+static void put_shape(kl_sb *b, const value *v) {
+  kl_sb_puts(b, kl_info(v->t)->name);
+  kl_sb_putc(b, '[');
+  for (uint32_t d = 0; d < v->rank; d++) kl_sbf(b, d ? ",%lld" : "%lld", (long long)v->dims[d]);
+  kl_sb_putc(b, ']');
   if (!v->custom) return;
-  for (uint32_t d = 0; d < v->rank; d++) kl_sbf(g->out, d ? ",%u" : "{%u", v->layout[d]);
-  kl_sb_putc(g->out, '}');
+  for (uint32_t d = 0; d < v->rank; d++) kl_sbf(b, d ? ",%u" : "{%u", v->layout[d]);
+  kl_sb_putc(b, '}');
+}
+
+// The value as another computation may have it.
+static void put_shape_elsewhere(gen *g, kl_sb *b, const value *v) {
+  value other = *v;
+  if (chance(g, 15)) any_layout(g, &other, 80);
+  put_shape(b, &other);
 }
 
 // Begins "  vN = shape op(" and returns N.
-static unsigned begin(gen *g, const value *v, const char *op) {
+static unsigned begin(gen *g, const value *v, const char *op, unsigned percent) {
   g->v[g->n] = *v;
-  any_layout(g, &g->v[g->n]);
+  any_layout(g, &g->v[g->n], percent);
   kl_sbf(g->out, "  v%u = ", g->n);
-  put_shape(g, &g->v[g->n]);
+  put_shape(g->out, &g->v[g->n]);
   kl_sbf(g->out, " %s(", op);
   return g->n++;
 }
@@ -119,7 +128,7 @@ static bool moves_only(const char *op) {
 }
 
 static unsigned emit(gen *g, const value *v, const char *op, unsigned n, const unsigned *operands, const char *attrs) {
-  unsigned r = begin(g, v, op);
+  unsigned r = begin(g, v, op, 12);
   g->v[r].computed = kl_is_float(v->t) && !moves_only(op);
   for (unsigned i = 0; i < n; i++) g->v[r].computed |= kl_is_float(v->t) && g->v[operands[i]].computed;
   for (unsigned i = 0; i < n; i++) kl_sbf(g->out, i ? ", v%u" : "v%u", operands[i]);
@@ -151,7 +160,7 @@ static unsigned scalar_constant(gen *g, kl_dtype t) {
   if (t == KILN_F8E8M0FNU) i = 1 + pick(g, 2);
   if (t == KILN_F4E2M1FN) i = pick(g, 6);
   if (t == KILN_S2) i = pick(g, 2);
-  unsigned r = begin(g, &v, "constant");
+  unsigned r = begin(g, &v, "constant", 12);
   if (c == KL_CLASS_PRED)
     kl_sb_puts(g->out, i % 2 ? "true" : "false");
   else if (c == KL_CLASS_COMPLEX)
@@ -460,6 +469,62 @@ static void op_iota(gen *g) {
   emit(g, &v, "iota", 0, NULL, attrs);
 }
 
+// --- layouts --------------------------------------------------------------------------------------------------------
+
+// As long as the same memory, in other dims and another layout.
+static void op_bitcast(gen *g) {
+  unsigned a = operand(g);
+  value v = g->v[a];
+  if (chance(g, 40)) {
+    v.rank = 1;
+    v.dims[0] = count(&g->v[a]);
+  }
+  for (uint32_t d = 0; d + 1 < v.rank; d++) {
+    uint32_t o = d + pick(g, v.rank - d);
+    int64_t x = v.dims[d];
+    v.dims[d] = v.dims[o];
+    v.dims[o] = x;
+  }
+  begin(g, &v, "bitcast", 60);
+  kl_sbf(g->out, "v%u)\n", a);
+}
+
+// A computation of two layouts, which its caller need not share.
+static void op_call(gen *g) {
+  unsigned a = operand(g), number = g->calls++;
+  value flat = g->v[a], same = g->v[a];
+  flat.rank = 1;
+  flat.dims[0] = count(&g->v[a]);
+  default_layout(&flat);
+  bool fusion = chance(g, 50), tuple = chance(g, 40);
+  kl_sbf(&g->called, "called%u {\n  x = ", number);
+  put_shape_elsewhere(g, &g->called, &same);
+  kl_sbf(&g->called, " parameter(0)\n  %sy = ", tuple ? "" : "ROOT ");
+  put_shape(&g->called, &flat);
+  kl_sb_puts(&g->called, " bitcast(x)\n");
+  kl_sb *const out[2] = {&g->called, g->out};
+  if (tuple) kl_sb_puts(&g->called, "  ROOT t = ");
+  if (tuple) kl_sbf(g->out, "  c%u = ", number);
+  for (int i = 0; tuple && i < 2; i++) {
+    kl_sb_puts(out[i], "(");
+    put_shape(out[i], &flat);
+    kl_sb_puts(out[i], ", ");
+    put_shape_elsewhere(g, out[i], &same);
+    kl_sb_puts(out[i], ")");
+  }
+  kl_sb_puts(&g->called, tuple ? " tuple(y, x)\n}\n\n" : "}\n\n");
+  const char *op = fusion ? "fusion" : "call";
+  if (tuple)
+    kl_sbf(g->out, " %s(", op);
+  else
+    begin(g, &flat, op, 0);
+  kl_sbf(g->out, fusion ? "v%u), kind=kLoop, calls=called%u\n" : "v%u), to_apply=called%u\n", a, number);
+  for (int i = 0; tuple && i < 2; i++) {
+    begin(g, i ? &same : &flat, "get-tuple-element", 30);
+    kl_sbf(g->out, "c%u), index=%d\n", number, i);
+  }
+}
+
 // --- the module ------------------------------------------------------------------------------------------------------
 
 static void (*const ops[])(gen *) = {
@@ -469,7 +534,7 @@ static void (*const ops[])(gen *) = {
     op_bitcast_convert, op_change_width, op_change_width, op_reduce_precision,
     op_complex,         op_broadcast,    op_broadcast,    op_reshape,
     op_transpose,       op_reverse,      op_slice,        op_pad,
-    op_concatenate,     op_iota,
+    op_concatenate,     op_iota,         op_bitcast,      op_call,
 };
 
 static void any_dims(gen *g, value *v) {
@@ -491,7 +556,7 @@ static void parameters(gen *g) {
   for (unsigned i = 0; i < n; i++) {
     v.t = any_dtype(g);
     if (i && chance(g, 20)) any_dims(g, &v);
-    begin(g, &v, "parameter");
+    begin(g, &v, "parameter", 12);
     kl_sbf(g->out, "%u)\n", i);
   }
   g->params = n;
@@ -505,37 +570,68 @@ static void roots(gen *g, unsigned *root, unsigned *n) {
   }
 }
 
-static void put_tuple(gen *g, const unsigned *root, unsigned n) {
-  if (n == 1) put_shape(g, &g->v[root[0]]);
-  for (unsigned i = 0; n > 1 && i < n; i++) {
-    kl_sb_puts(g->out, i ? ", " : "(");
-    put_shape(g, &g->v[root[i]]);
+// The roots' shapes; `elsewhere`: in layouts of their own.
+static void put_roots(gen *g, kl_sb *b, const unsigned *root, unsigned n, bool elsewhere) {
+  for (unsigned i = 0; i < n; i++) {
+    if (n > 1) kl_sb_puts(b, i ? ", " : "(");
+    if (elsewhere)
+      put_shape_elsewhere(g, b, &g->v[root[i]]);
+    else
+      put_shape(b, &g->v[root[i]]);
   }
-  if (n > 1) kl_sb_putc(g->out, ')');
+  if (n > 1) kl_sb_putc(b, ')');
 }
 
-void gen_fusion(gen_source *src, unsigned nops, kl_sb *out) {
-  gen g = {.src = src, .out = out};
-  unsigned root[3], n;
-  kl_sb_puts(out, "HloModule random\n\nfused {\n");
-  parameters(&g);
-  for (unsigned i = 0; i < nops && !full(&g); i++) ops[pick(&g, KL_COUNT(ops))](&g);
-  roots(&g, root, &n);
-  kl_sb_puts(out, "  ROOT root = ");
-  put_tuple(&g, root, n);
-  kl_sb_puts(out, n > 1 ? " tuple(" : " copy(");
-  for (unsigned i = 0; i < n; i++) kl_sbf(out, i ? ", v%u" : "v%u", root[i]);
-  kl_sb_puts(out, ")\n}\n\nENTRY main {\n");
-  for (unsigned i = 0; i < g.params; i++) {
+static void put_header(gen *g, kl_sb *out, const unsigned *root, unsigned n) {
+  kl_sb_puts(out, "HloModule random");
+  if (chance(g, 25)) {
+    kl_sb_puts(out, ", entry_computation_layout={");
+    for (unsigned i = 0; i < g->params; i++) {
+      kl_sb_puts(out, i ? ", " : "(");
+      put_shape_elsewhere(g, out, &g->v[i]);
+    }
+    kl_sb_puts(out, ")->");
+    put_roots(g, out, root, n, true);
+    kl_sb_puts(out, "}");
+  }
+  kl_sb_puts(out, "\n\n");
+}
+
+static void put_entry(gen *g, kl_sb *out, const unsigned *root, unsigned n) {
+  kl_sb_puts(out, "ENTRY main {\n");
+  for (unsigned i = 0; i < g->params; i++) {
     kl_sbf(out, "  p%u = ", i);
-    put_shape(&g, &g.v[i]);
+    put_shape_elsewhere(g, out, &g->v[i]);
     kl_sbf(out, " parameter(%u)\n", i);
   }
   kl_sb_puts(out, "  ROOT fusion = ");
-  put_tuple(&g, root, n);
+  put_roots(g, out, root, n, true);
   kl_sb_puts(out, " fusion(");
-  for (unsigned i = 0; i < g.params; i++) kl_sbf(out, i ? ", p%u" : "p%u", i);
+  for (unsigned i = 0; i < g->params; i++) kl_sbf(out, i ? ", p%u" : "p%u", i);
   kl_sb_puts(out, "), kind=kLoop, calls=fused\n}\n");
+}
+
+void gen_fusion(gen_source *src, unsigned nops, kl_sb *out) {
+  kl_sb body;
+  gen g = {.src = src, .out = &body};
+  unsigned root[3], n;
+  kl_sb_init(&body, out->cx);
+  kl_sb_init(&g.called, out->cx);
+  parameters(&g);
+  for (unsigned i = 0; i < nops && !full(&g); i++) ops[pick(&g, KL_COUNT(ops))](&g);
+  roots(&g, root, &n);
+  put_header(&g, out, root, n);
+  kl_sb_put(out, (kl_str){g.called.p, g.called.n});
+  kl_sb_puts(out, "fused {\n");
+  kl_sb_put(out, (kl_str){body.p, body.n});
+  kl_sb_puts(out, "  ROOT root = ");
+  put_roots(&g, out, root, n, false);
+  kl_sb_puts(out, n > 1 ? " tuple(" : " copy(");
+  for (unsigned i = 0; i < n; i++) kl_sbf(out, i ? ", v%u" : "v%u", root[i]);
+  kl_sb_puts(out, ")\n}\n\n");
+  put_entry(&g, out, root, n);
+  kl_sb_free(&g.called);
+  kl_sb_free(&body);
 }
 
 // --- inputs ----------------------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ static int64_t handed_on(const kl_comp *c, uint32_t i, size_t leaf) {
       break;
     }
     case KL_OP_GET_TUPLE_ELEMENT:
-      for (int64_t e = 0; e < in->number; e++) leaf += kl_shape_leaf_count(kl_operand(c, in, 0)->shape->elems[e]);
+      leaf += kl_operand(c, in, 0)->shape->first_leaf[in->number];
       i = in->operands[0];
       break;
     case KL_OP_COPY: i = in->operands[0]; break;

@@ -445,10 +445,12 @@ kiln_status kiln_builder_finish(kiln_builder *b, kiln_module **out) {
   b->m->comp = VEC_FREEZE(b->cx, &b->m->arena, &b->comps);
   kiln_status s = kl_verify(b->m);
   if (s == KILN_OK) s = kl_check_header(b->cx, b->m, KL_NOWHERE);
-  if (s == KILN_OK)
+  if (s == KILN_OK) {
+    kl_interface_make(b->m);
     *out = b->m;
-  else
+  } else {
     kiln_module_destroy(&b->m);
+  }
   b->m = NULL;
   return s;
 }

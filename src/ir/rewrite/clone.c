@@ -262,7 +262,10 @@ kiln_status kl_clone(kl_ctx *cx, const kiln_module *m, const kl_live *live, kiln
   }
   kl_shape_map_free(cx, &c.shapes);
   kl_arena_free(&scratch);
-  if (c.no_memory) kiln_module_destroy(&c.to);
+  if (c.no_memory)
+    kiln_module_destroy(&c.to);
+  else
+    kl_interface_make(c.to);
   *out = c.to;
   return *out ? KILN_OK : KILN_E_MEMORY;
 }

@@ -245,7 +245,7 @@ static bool leaf_of_path(const kl_shape *s, kl_ints path, size_t *leaf) {
   *leaf = 0;
   for (uint32_t i = 0; i < path.n; i++) {
     if (path.p[i] < 0 || path.p[i] >= s->nelems) return false;
-    for (uint32_t k = 0; k < path.p[i]; k++) *leaf += kl_shape_leaf_count(s->elems[k]);
+    *leaf += s->first_leaf[path.p[i]];
     s = s->elems[path.p[i]];
   }
   return s->dtype != KILN_TUPLE;

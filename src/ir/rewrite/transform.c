@@ -145,13 +145,6 @@ uint32_t kl_emit(kl_emitter *e, const kl_instr *in) {
   return (uint32_t)e->instrs.n - 1;
 }
 
-static bool same_in_memory(const kl_shape *a, const kl_shape *b) {
-  if (a == b) return true;
-  for (uint32_t i = 0; i < a->nelems; i++)
-    if (!same_in_memory(a->elems[i], b->elems[i])) return false;
-  return !kl_shape_is_array(a) || (kl_shape_default_layout(a) && kl_shape_default_layout(b));
-}
-
 static uint32_t emit_part(kl_emitter *e, uint32_t value, uint32_t index) {
   const kl_instr *of = &e->instrs.p[value];
   uint32_t *operand = kl_arena_dup(&e->m->arena, &value, sizeof value);
@@ -174,7 +167,7 @@ uint32_t kl_emit_in_layout(kl_emitter *e, uint32_t value, const kl_shape *as) {
                  .noperands = 1,
                  .more = &kl_no_more,
                  .span = e->instrs.p[value].span};
-  if (same_in_memory(e->instrs.p[value].shape, as)) return value;
+  if (kl_shape_same_in_memory(e->instrs.p[value].shape, as)) return value;
   uint32_t *operands = KL_NEW_N(&e->m->arena, uint32_t, as->nelems ? as->nelems : 1);
   in.operands = operands;
   operands[0] = value;

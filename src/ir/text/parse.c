@@ -286,9 +286,11 @@ kiln_status kiln_module_parse(kiln_context *cx, const char *name, const char *te
   VEC_FREE(cx, &ps.defined);
   VEC_FREE(cx, &ps.comps);
   sort_findings(cx, first);
-  if (s == KILN_OK)
+  if (s == KILN_OK) {
+    kl_interface_make(ps.m);
     *out = ps.m;
-  else
+  } else {
     kiln_module_destroy(&ps.m);
+  }
   return s;
 }

@@ -8,7 +8,10 @@ typedef struct kl_plan_params {
   kl_target target;
   const char *name;
   uint32_t align; // of every argument in bytes; 0: 16
-  bool counted;   // `comp` comes from kl_plan_recount
+  // Of each argument's buffer, parameter leaves in order and then result leaves: types and extents as the computation
+  // has them, the layout that of the buffer's owner. NULL: all as in the computation.
+  const kl_shape *const *shapes;
+  bool counted; // `comp` comes from kl_plan_recount, and so do `shapes`
   bool programmatic;
 } kl_plan_params;
 
@@ -17,11 +20,16 @@ typedef struct kl_plan_params {
 kiln_status kl_plan_make(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, const kl_plan_params *params,
                          kl_arena *arena, kl_plan **out);
 
-// A copy of `comp` whose slowest dimension is as large as `max_count` elements of its results allow; *row: elements of
-// that dimension's unit. Whatever a plan of it does for the first n elements of each array along that dimension is
-// right for any array of n. Refuses, by op, what is not elementwise along that dimension.
-kiln_status kl_plan_recount(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, int64_t max_count, kl_arena *arena,
-                            const kl_comp **out, int64_t *row);
+// A computation and the shapes of its arguments, as kl_plan_params has them.
+typedef struct kl_counted {
+  const kl_comp *comp;
+  const kl_shape *const *shapes;
+  int64_t row; // elements of the slowest dimension's unit
+} kl_counted;
+// A copy whose slowest dimension is as large as `max_count` elements of its results allow. Whatever a plan of it does
+// for the first n elements of each array along that dimension is right for any array of n. Refuses, by op, what is not
+// elementwise along that dimension.
+kiln_status kl_plan_recount(kl_ctx *cx, const kl_counted *from, int64_t max_count, kl_arena *arena, kl_counted *out);
 
 // What of a module becomes which kernel.
 typedef struct kl_unit {

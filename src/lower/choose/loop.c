@@ -4,36 +4,38 @@
 
 // --- slots --------------------------------------------------------------------------------------------------------
 
-static kiln_status add_slots(kl_ctx *cx, const kiln_module *m, kl_slots *s, const kl_instr *in, kl_slot_kind kind,
-                             uint32_t align) {
-  size_t leaves = kl_shape_leaf_count(in->shape);
-  for (size_t i = 0; i < leaves; i++) {
-    const kl_shape *leaf = kl_shape_leaf(in->shape, i);
-    kl_instr part = {.op = in->op, .shape = leaf, .span = in->span};
-    KL_TRY(kl_plan_check_op(cx, m, NULL, &part));
-    int64_t bytes = kl_shape_bytes(leaf);
-    if (bytes < 0) return kl_invalid(cx, in->span, "the array is larger than 2^63 bytes");
-    uint32_t bits = kl_info(leaf->dtype)->bits, need = kl_is_complex(leaf->dtype) ? bits / 16 : bits / 8;
-    if (align < need)
-      return kl_invalid(cx, in->span, "arguments are declared aligned to %u bytes: %s needs %u", align,
-                        kl_info(leaf->dtype)->name, need);
-    VEC_PUSH(cx, &s->v, (kl_slot_info){.kind = kind, .shape = leaf, .bytes = bytes, .align = align, .alias = KL_NONE});
-  }
+static kiln_status add_slot(kl_ctx *cx, const kiln_module *m, kl_slots *s, const kl_instr *in, const kl_shape *shape,
+                            kl_slot_kind kind, uint32_t align) {
+  kl_instr part = {.op = KL_OP_PARAMETER, .shape = shape, .span = in->span};
+  KL_TRY(kl_plan_check_op(cx, m, NULL, &part));
+  int64_t bytes = kl_shape_bytes(shape);
+  if (bytes < 0) return kl_invalid(cx, in->span, "the array is larger than 2^63 bytes");
+  uint32_t bits = kl_info(shape->dtype)->bits, need = kl_is_complex(shape->dtype) ? bits / 16 : bits / 8;
+  if (align < need)
+    return kl_invalid(cx, in->span, "arguments are declared aligned to %u bytes: %s needs %u", align,
+                      kl_info(shape->dtype)->name, need);
+  VEC_PUSH(cx, &s->v, (kl_slot_info){.kind = kind, .shape = shape, .bytes = bytes, .align = align, .alias = KL_NONE});
   return KILN_OK;
 }
 
-static kiln_status make_slots(kl_ctx *cx, const kiln_module *m, const kl_comp *c, kl_arena *arena, uint32_t align,
+// Slots lie in memory as their owners have them, in whatever layout the computation has their values.
+static kiln_status make_slots(kl_ctx *cx, const kl_plan *p, const kl_plan_params *params, kl_arena *arena,
                               kl_slots *s) {
+  const kl_comp *c = p->comp;
+  const kl_instr *root = kl_root(c);
+  uint32_t align = params->align ? params->align : 16;
+  const kl_shape *const *given = params->shapes;
   s->param_base = KL_NEW_N(arena, uint32_t, c->nparams + 1);
   for (uint32_t i = 0; i < c->nparams; i++) {
     s->param_base[i] = (uint32_t)s->v.n;
     const kl_instr *in = &c->instr[c->params[i]];
-    if (in->shape->dtype != KILN_TUPLE) KL_TRY(kl_plan_check_op(cx, m, c, in));
-    KL_TRY(add_slots(cx, m, s, in, KL_SLOT_IN, align));
+    if (in->shape->dtype != KILN_TUPLE) KL_TRY(kl_plan_check_op(cx, p->module, c, in));
+    for (size_t l = 0; l < kl_shape_leaf_count(in->shape); l++)
+      KL_TRY(add_slot(cx, p->module, s, in, given ? *given++ : kl_shape_leaf(in->shape, l), KL_SLOT_IN, align));
   }
-  kl_instr root = {.op = KL_OP_PARAMETER, .shape = kl_root(c)->shape, .span = kl_root(c)->span};
-  if (kl_root(c)->op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, m, c, kl_root(c));
-  KL_TRY(add_slots(cx, m, s, &root, KL_SLOT_OUT, align));
+  if (root->op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, p->module, c, root);
+  for (size_t l = 0; l < kl_shape_leaf_count(root->shape); l++)
+    KL_TRY(add_slot(cx, p->module, s, root, given ? *given++ : kl_shape_leaf(root->shape, l), KL_SLOT_OUT, align));
   s->nargs = (uint32_t)s->v.n;
   return KILN_OK;
 }
@@ -133,7 +135,7 @@ kiln_status kl_plan_check_exprs(kl_ctx *cx, const kl_plan *p) {
 }
 
 static kiln_status fill(kl_ctx *cx, kl_plan *p, kl_slots *s, const kl_plan_params *params, kl_arena *arena) {
-  KL_TRY(make_slots(cx, p->module, p->comp, arena, params->align ? params->align : 16, s));
+  KL_TRY(make_slots(cx, p, params, arena, s));
   if (p->target.machine == KL_NVPTX && s->nargs + p->counted > KL_MAX_KERNEL_ARGS)
     return kl_unsupported(cx, kl_root(p->comp)->span,
                           "the fusion has %u parameters and results: a kernel takes at most %d", s->nargs,

@@ -11,9 +11,10 @@ typedef struct recount {
   kl_ctx *cx;
   kl_arena *arena;
   const kl_comp *comp;
-  const kl_shape *domain; // of the results, as in the module
-  uint32_t slowest;       // its slowest dimension
-  int64_t size;           // the largest, of that dimension
+  const kl_shape *const *shapes; // of the arguments, as in the module
+  const kl_shape *domain;        // of the results
+  uint32_t slowest;              // its slowest dimension
+  int64_t size;                  // the largest, of that dimension
 } recount;
 
 static bool same_layout(const kl_shape *a, const kl_shape *b) {
@@ -94,6 +95,28 @@ static const kl_shape *grow(const recount *r, const kl_shape *s) {
   return t;
 }
 
+// Within the computation arrays lie as they do there: a buffer that lies otherwise would grow along another dimension.
+static kiln_status check_layouts(const recount *r) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < r->comp->nparams; i++) {
+    const kl_instr *in = &r->comp->instr[r->comp->params[i]];
+    for (size_t l = 0; l < kl_shape_leaf_count(in->shape); l++)
+      if (!kl_shape_same_in_memory(kl_shape_leaf(in->shape, l), r->shapes[n++]))
+        return kl_unsupported(r->cx, in->span,
+                              "parameter %u lies otherwise in memory than its computation has it, so its element count "
+                              "cannot be given at run time",
+                              i);
+  }
+  const kl_instr *root = kl_root(r->comp);
+  for (size_t l = 0; l < kl_shape_leaf_count(root->shape); l++)
+    if (!kl_shape_same_in_memory(kl_shape_leaf(root->shape, l), r->shapes[n++]))
+      return kl_unsupported(r->cx, root->span,
+                            "result %zu lies otherwise in memory than its computation has it, so its element count "
+                            "cannot be given at run time",
+                            l);
+  return KILN_OK;
+}
+
 static kiln_status find_domain(recount *r, int64_t max_count, int64_t *row) {
   const kl_instr *root = kl_root(r->comp);
   const kl_shape *s = kl_shape_leaf_count(root->shape) ? kl_shape_leaf(root->shape, 0) : NULL;
@@ -127,15 +150,25 @@ static kiln_status check_bytes(const recount *r, int64_t row) {
   return KILN_OK;
 }
 
-kiln_status kl_plan_recount(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, int64_t max_count, kl_arena *arena,
-                            const kl_comp **out, int64_t *row) {
-  recount r = {.cx = cx, .arena = arena, .comp = comp};
-  KL_TRY(find_domain(&r, max_count, row));
-  KL_TRY(check_bytes(&r, *row));
+static const kl_shape *const *grow_arguments(const recount *r) {
+  size_t n = kl_shape_leaf_count(kl_root(r->comp)->shape);
+  for (uint32_t i = 0; i < r->comp->nparams; i++) n += kl_shape_leaf_count(r->comp->instr[r->comp->params[i]].shape);
+  const kl_shape **shapes = KL_NEW_N(r->arena, const kl_shape *, n + 1);
+  for (size_t i = 0; i < n; i++) shapes[i] = grow(r, r->shapes[i]);
+  return shapes;
+}
+
+kiln_status kl_plan_recount(kl_ctx *cx, const kl_counted *from, int64_t max_count, kl_arena *arena, kl_counted *out) {
+  const kl_comp *comp = from->comp;
+  recount r = {.cx = cx, .arena = arena, .comp = comp, .shapes = from->shapes};
+  KL_TRY(find_domain(&r, max_count, &out->row));
+  KL_TRY(check_bytes(&r, out->row));
+  KL_TRY(check_layouts(&r));
   for (uint32_t i = 0; i < comp->ninstr; i++) KL_TRY(check(&r, &comp->instr[i]));
   kl_comp *c = kl_arena_dup(arena, comp, sizeof *comp);
   c->instr = kl_arena_dup(arena, comp->instr, comp->ninstr * sizeof *comp->instr);
   for (uint32_t i = 0; i < comp->ninstr; i++) c->instr[i].shape = grow(&r, comp->instr[i].shape);
-  *out = c;
+  out->comp = c;
+  out->shapes = grow_arguments(&r);
   return KILN_OK;
 }

@@ -160,23 +160,9 @@ static void need_parts(walk *w, needs *d, const node *n) {
 }
 
 static void need_tuple_part(walk *w, needs *d, const node *n) {
-  const kl_comp *c = w->frames.p[n->frame].comp;
-  const kl_instr *in = &c->instr[n->instr];
-  uint32_t leaf = n->leaf;
-  for (uint32_t i = 0; i < in->noperands; i++) {
-    uint32_t leaves = (uint32_t)kl_shape_leaf_count(kl_operand(c, in, i)->shape);
-    if (leaf < leaves) {
-      need(w, d, n, i, leaf, n->guard, n->rank, n->index);
-      return;
-    }
-    leaf -= leaves;
-  }
-}
-
-static uint32_t leaf_of_element(const kl_shape *tuple, int64_t element) {
-  uint32_t leaf = 0;
-  for (int64_t i = 0; i < element; i++) leaf += (uint32_t)kl_shape_leaf_count(tuple->elems[i]);
-  return leaf;
+  const kl_instr *in = &w->frames.p[n->frame].comp->instr[n->instr];
+  uint32_t element = kl_shape_element_of_leaf(in->shape, n->leaf);
+  need(w, d, n, element, n->leaf - in->shape->first_leaf[element], n->guard, n->rank, n->index);
 }
 
 static void needs_of(walk *w, const node *n, needs *d) {
@@ -195,8 +181,7 @@ static void needs_of(walk *w, const node *n, needs *d) {
   case KL_KIND_TUPLE: d->alias = true; return need_tuple_part(w, d, n);
   case KL_KIND_GTE:
     d->alias = true;
-    return need(w, d, n, 0, leaf_of_element(kl_operand(c, in, 0)->shape, in->number) + n->leaf, n->guard, n->rank,
-                n->index);
+    return need(w, d, n, 0, kl_operand(c, in, 0)->shape->first_leaf[in->number] + n->leaf, n->guard, n->rank, n->index);
   case KL_KIND_CALL: {
     d->alias = true;
     const kl_comp *callee = &w->plan->module->comp[in->called[0]];
@@ -354,10 +339,10 @@ static kiln_status walk_roots(walk *w, kl_body *body) {
   uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(c)->shape);
   kl_store *stores = KL_NEW_N(w->arena, kl_store, nroots);
   for (uint32_t r = 0; r < nroots; r++) {
-    const kl_shape *s = kl_shape_leaf(kl_root(c)->shape, r);
+    uint32_t slot = w->slots->nargs - nroots + r;
+    const kl_shape *s = w->slots->v.p[slot].shape;
     const kl_expr *index[KILN_MAX_RANK];
     kl_index_delinearize(p, s, linear, index);
-    uint32_t slot = w->slots->nargs - nroots + r;
     KL_TRY(resolve(w, want(w, 0, c->root, r, keep, s->rank, index), &stores[r].step));
     // Where lanes can be outside, what is stored at once must be all inside or share a byte.
     uint32_t bits = kl_info(s->dtype)->bits, max_vec = keep == KL_NONE ? body->lanes : bits < 8 ? 8 / bits : 1;
