@@ -87,7 +87,8 @@ void kl_element_set(kl_dtype t, void *data, int64_t index, int part, uint64_t bi
 // quiet default, "(1, -2)" for complex. Every value round-trips bit for bit. NUL-terminates; returns the length.
 size_t kl_scalar_text(char buf[96], kl_dtype t, const uint64_t bits[2]);
 // Parses what kl_scalar_text prints, and also what XLA accepts: "nan", "nan(0x7f)", hex floats, decimals rounded once
-// to the type, "true/false" and 0/1 for pred, integers for float types. On failure *why gets a static reason such as
+// to the type, "true/false" and integers (true where not 0) for pred, integers from -2^63 on for u64 (-1 is its largest
+// value), integers for float types. On failure *why gets a static reason such as
 // "out of range for s8 (-128 to 127)". Floats out of range become inf or the format's overflow value only where the
 // text is itself infinite; finite text beyond the range is refused.
 bool kl_scalar_parse(kl_str s, kl_dtype t, uint64_t bits[2], const char **why);

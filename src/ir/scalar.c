@@ -151,21 +151,20 @@ static kl_str trim(kl_str s) {
   return s;
 }
 
-static bool parse_pred(kl_str s, uint64_t *out, const char **why) {
-  if (kl_str_is(s, "true") || kl_str_is(s, "1"))
-    *out = 1;
-  else if (kl_str_is(s, "false") || kl_str_is(s, "0"))
-    *out = 0;
-  else
-    return refuse(why, "expected true, false, 1 or 0");
-  return true;
-}
-
 static bool is_whole_number(kl_str s) {
   size_t i = s.n && (s.p[0] == '-' || s.p[0] == '+');
   if (i == s.n) return false;
   for (; i < s.n; i++)
     if (s.p[i] < '0' || s.p[i] > '9') return false;
+  return true;
+}
+
+// A number is true where it is not 0.
+static bool parse_pred(kl_str s, uint64_t *out, const char **why) {
+  *out = kl_str_is(s, "true");
+  if (*out || kl_str_is(s, "false")) return true;
+  if (!is_whole_number(s)) return refuse(why, "expected true, false or an integer");
+  for (size_t i = 0; i < s.n; i++) *out |= s.p[i] >= '1' && s.p[i] <= '9';
   return true;
 }
 
@@ -179,6 +178,7 @@ static bool parse_int(kl_str s, kl_dtype t, uint64_t *out, const char **why) {
     known = known && kl_int_decode(t, *out) == v;
   } else {
     known = kl_u64_from_text(s, out) && *out <= kl_int_mask(t);
+    if (!known && t == KILN_U64 && s.p[0] == '-') known = kl_i64_from_text(s, (int64_t *)out); // its pattern
   }
   return known || refuse(why, range_reasons[t]);
 }

@@ -629,9 +629,53 @@ START_TEST(narrow_operands) {
 }
 END_TEST
 
+// Reducers that return a tuple of one, and results that are one: the same values as without.
+START_TEST(tuples_of_one) {
+  static const struct {
+    const char *type, *op;
+  } ops[] = {
+      {"f32[5]", "reduce(x, z), dimensions={1}, to_apply=s"},
+      {"f32[7]", "reduce(x, z), dimensions={0}, to_apply=d"},
+      {"f32[4,7]", "reduce-window(x, z), window={size=2x3 pad=0_0x1_1}, to_apply=s"},
+      {"f32[4,5]", "reduce-window(x, z), window={size=2x3}, to_apply=d"},
+      {"f32[5,7]", "sort(x), dimensions={1}, to_apply=l"},
+      {"f32[5,7]", "scatter(x, i, y), update_window_dims={0,1}, inserted_window_dims={}, "
+                   "scatter_dims_to_operand_dims={0,1}, index_vector_dim=0, to_apply=s"},
+      {"f32[5,7]", "scatter(x, i, y), update_window_dims={0,1}, inserted_window_dims={}, "
+                   "scatter_dims_to_operand_dims={0,1}, index_vector_dim=0, to_apply=d"},
+      {"f32[5,7]", "select-and-scatter(x, w, z), window={size=1x2}, select=l, scatter=s"},
+      {"f32[5,7]", "map(x, x), to_apply=d"},
+  };
+  const int64_t dims[2] = {5, 7};
+  array args[2] = {new_array(KILN_F32, 2, dims), new_scalar(KILN_F32)};
+  fill_array(&args[0], FILL_PLAIN), fill_array(&args[1], FILL_SMALL);
+  bool array_only = strncmp(ops[_i].op, "select", 6) == 0 || strncmp(ops[_i].op, "map", 3) == 0;
+  run r[3];
+  for (int form = 0; form < (array_only ? 2 : 3); form++) {
+    const char *o = form ? "(" : "", *c = form ? ")" : "", *m = form ? "tuple" : "copy";
+    char text[3000];
+    sprintf(text,
+            "HloModule m\ns { a = f32[] parameter(0) b = f32[] parameter(1) c = f32[] add(a, b) ROOT r = %sf32[]%s "
+            "%s(c) }\n"
+            "d { a = f32[] parameter(0) b = f32[] parameter(1) c = f32[] divide(a, b) ROOT r = %sf32[]%s %s(c) }\n"
+            "l { a = f32[] parameter(0) b = f32[] parameter(1) c = pred[] compare(a, b), direction=LT "
+            "ROOT r = %spred[]%s %s(c) }\n"
+            "ENTRY e { x = f32[5,7] parameter(0) z = f32[] parameter(1) i = s32[2] constant({1, 2}) "
+            "y = f32[2,3] constant({{1, 2, 3}, {4, 5, 6}}) w = f32[5,6] slice(x), slice={[0:5], [0:6]} ROOT r = %s%s%s "
+            "%s }",
+            o, c, m, o, c, m, o, c, m, form == 2 ? "(" : "", ops[_i].type, form == 2 ? ")" : "", ops[_i].op);
+    r[form] = evaluate(text, 2, args, true);
+    if (form) expect_same_result(&r[form].r[0], &r[0].r[0], text);
+    if (form) drop_run(&r[form]);
+  }
+  drop_run(&r[0]);
+  free(args[0].data), free(args[1].data);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("eval_reduce", EACH(make_context, drop_context), {program, KL_COUNT(bodies)}, {program_of_other_ops},
                    {reduce_types, dtypes_that(kl_is_array_dtype).n}, {reduce_complex_product, 8}, {reduce_long, 6},
                    {reduce_hard, KL_COUNT(hard_cases)}, {reduce_exact}, {reduce_inexact, 4}, {reduce_argmax},
-                   {reduce_left_to_right}, {narrow_operands, KL_COUNT(narrow_cases)});
+                   {reduce_left_to_right}, {narrow_operands, KL_COUNT(narrow_cases)}, {tuples_of_one, 9});
 }

@@ -135,6 +135,11 @@ START_TEST(scalar_parsing) {
   } rows[] = {
       {KILN_PRED, "1", {1}},
       {KILN_PRED, "false", {0}},
+      {KILN_PRED, "2", {1}},
+      {KILN_PRED, "-10", {1}},
+      {KILN_PRED, "+00", {0}},
+      {KILN_U64, "-1", {UINT64_MAX}},
+      {KILN_U64, "-0", {0}},
       {KILN_S8, " -5 ", {0xfb}},
       {KILN_U8, "-0", {0}},
       {KILN_S8, "+007", {7}},
@@ -174,8 +179,10 @@ START_TEST(scalar_parsing) {
     kl_dtype t;
     const char *text, *why;
   } refused[] = {
-      {KILN_PRED, "2", "expected true, false, 1 or 0"},
-      {KILN_PRED, "", "expected true, false, 1 or 0"},
+      {KILN_PRED, "0.5", "expected true, false or an integer"},
+      {KILN_PRED, "TRUE", "expected true, false or an integer"},
+      {KILN_PRED, "", "expected true, false or an integer"},
+      {KILN_U64, "-9223372036854775809", "out of range for u64 (0 to 18446744073709551615)"},
       {KILN_S8, "128", "out of range for s8 (-128 to 127)"},
       {KILN_S8, "-129", "out of range for s8 (-128 to 127)"},
       {KILN_U8, "-1", "out of range for u8 (0 to 255)"},

@@ -104,6 +104,18 @@ START_TEST(module_prints) {
 }
 END_TEST
 
+// The same on one line, but for comments that reach to its end.
+START_TEST(lines_do_not_matter) {
+  char text[4000], want[4000];
+  wrap(text, sizeof text, instructions[_i][0], false);
+  wrap(want, sizeof want, instructions[_i][1], true);
+  if (strstr(text, "//") || strchr(instructions[_i][0], '"')) return; // strings keep their lines
+  for (char *p = text; *p; p++)
+    if (*p == '\n') *p = ' ';
+  expect_canonical(text, want);
+}
+END_TEST
+
 START_TEST(every_op_is_tried) {
   bool seen[KL_OP_COUNT] = {[KL_OP_PARAMETER] = true};
   for (size_t i = 0; i < KL_COUNT(instructions); i++) {
@@ -149,6 +161,29 @@ START_TEST(unknown_attributes_are_warned_of) {
   ck_assert_uint_eq(c->instr[2].operands[0], 1);
   ck_assert_uint_eq(c->instr[2].raw_operands.n, 0);
   kiln_module_destroy(&m);
+}
+END_TEST
+
+// What a signature says does not count, but is told.
+START_TEST(signatures_are_warned_of) {
+  static const struct {
+    const char *signature, *warning;
+  } rows[] = {
+      {"(p: f32[2]) -> f32[]", "the signature of 'e' says f32[2] for parameter 0, its body f32[]: the body counts"},
+      {"(p: f32[], q: f32[]) -> f32[]", "the signature of 'e' says 2 parameters, its body has 1: the body counts"},
+      {"(p: f32[]) -> s32[]", "the signature of 'e' says the result s32[], its body f32[]: the body counts"},
+  };
+  for (size_t i = 0; i < KL_COUNT(rows); i++) {
+    char text[200];
+    snprintf(text, sizeof text, "HloModule m\nENTRY e %s {\n  ROOT p = f32[] parameter(0)\n}\n", rows[i].signature);
+    kiln_diagnostics_clear(cx);
+    expect_canonical(text, "HloModule m\n\nENTRY %e {\n  ROOT %p = f32[] parameter(0)\n}\n");
+    ck_assert_uint_eq(kiln_diagnostics_count(cx), 1);
+    const kiln_diagnostic *d = kiln_diagnostics_get(cx, 0);
+    ck_assert_int_eq(d->severity, KILN_WARNING);
+    ck_assert_str_eq(d->message, rows[i].warning);
+    ck_assert(d->line == 2 && d->column == 9);
+  }
 }
 END_TEST
 
@@ -644,5 +679,6 @@ int main(void) {
       {header_is_read}, {literals_are_read}, {shapes_are_one_pointer}, {shape_sizes_are_bounded},
       {malformed_is_told, KL_COUNT(malformed_cases)}, {malformed_text_is_told, KL_COUNT(malformed_text)},
       {many_findings_come_at_once}, {carets_point}, {prefixes_are_refused}, {monsters_are_refused, KL_COUNT(monsters)},
-      {wide_tuples_parse}, {deep_calls_parse}, {short_memory_is_a_status}, {verify_finds, KL_COUNT(damages)});
+      {wide_tuples_parse}, {deep_calls_parse}, {short_memory_is_a_status}, {verify_finds, KL_COUNT(damages)},
+      {lines_do_not_matter, KL_COUNT(instructions)}, {signatures_are_warned_of});
 }

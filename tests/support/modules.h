@@ -10,7 +10,10 @@
   "  ROOT %p = (f32[2,3], s32[]) parameter(0)\n}\n\n%step {\n  %x = f32[3] parameter(0)\n"                             \
   "  %y = f32[3] parameter(1)\n  %z = f32[3] add(%x, %y)\n  ROOT %t = (f32[3], f32[3]) tuple(%z, %z)\n"                \
   "}\n\n%pair {\n  %x = f32[] parameter(0)\n  %y = f32[] parameter(1)\n  %v = f32[] parameter(2)\n"                    \
-  "  %w = f32[] parameter(3)\n  ROOT %z = (f32[], f32[]) tuple(%x, %w)\n}\n\n"
+  "  %w = f32[] parameter(3)\n  ROOT %z = (f32[], f32[]) tuple(%x, %w)\n}\n\n"                                         \
+  "%single {\n  %x = f32[] parameter(0)\n  %y = f32[] parameter(1)\n  %z = f32[] add(%x, %y)\n"                        \
+  "  ROOT %t = (f32[]) tuple(%z)\n}\n\n%below {\n  %x = f32[] parameter(0)\n  %y = f32[] parameter(1)\n"               \
+  "  %z = pred[] compare(%x, %y), direction=LT\n  ROOT %t = (pred[]) tuple(%z)\n}\n\n"
 #define PARAMS                                                                                                         \
   "  %a = f32[2,3] parameter(0)\n  %b = f32[2,3] parameter(1)\n  %i = s32[4] parameter(2)\n"                           \
   "  %c = c64[2] parameter(3)\n  %s = f32[] parameter(4)\n  %p = pred[2,3] parameter(5)\n"                             \
@@ -36,7 +39,7 @@ static void wrap(char *out, size_t size, const char *lines, bool root) {
 // u: u32[2,3]   v: f32[3]   w: f32[3,4]   r: f32[2,3,4]   o: f32[4,3]   d: s32[2,1]   m: pred[]   img: f32[1,4,4,2]
 // ker: f32[2,2,2,3]   q: f8e4m3fn[2,32]   qs: f8e8m0fnu[2,1]   k: token[]; beside these computations:
 // f: f32[2,3] -> f32[2,3]   sum: f32[], f32[] -> f32[]   less: f32[], f32[] -> pred[]   more: type of t -> pred[]
-// again: type of t -> itself   step: f32[3], f32[3] -> (f32[3], f32[3])   pair: 4 times f32[] -> (f32[], f32[])
+// single: f32[], f32[] -> (f32[])   below: f32[], f32[] -> (pred[])   again: type of t -> itself   step: f32[3], f32[3] -> (f32[3], f32[3])   pair: 4 times f32[] -> (f32[], f32[])
 // Second: its canonical text.
 static const char *const instructions[][2] = {
   // names, types, white space, comments
@@ -380,7 +383,38 @@ static const char *const instructions[][2] = {
    "%x = (f32[2,3], f32[2,3]) tuple(%a, %b), origin={[synthetic_call]}"},
   {"x = f32[2,3] fusion(a), kind=kCustom, calls=%f, output_to_operand_aliasing={{}: (0, {})}, backend_config={\"outer_dimension_partitions\":[\"2\",\"3\"]}",
    "%x = f32[2,3] fusion(%a), kind=kCustom, calls=%f, output_to_operand_aliasing={{}: (0, {})}, backend_config={\"outer_dimension_partitions\":[\"2\",\"3\"]}"},
+  // one value as a tuple of one
+  {"x = f32[2] reduce(a, s), dimensions={1}, to_apply=single", "%x = f32[2] reduce(%a, %s), dimensions={1}, to_apply=%single"},
+  {"x = (f32[2]) reduce(a, s), dimensions={1}, to_apply=single", "%x = (f32[2]) reduce(%a, %s), dimensions={1}, to_apply=%single"},
+  {"x = (f32[2]) reduce(a, s), dimensions={1}, to_apply=sum", "%x = (f32[2]) reduce(%a, %s), dimensions={1}, to_apply=%sum"},
+  {"x = reduce(a, s), dimensions={1}, to_apply=single", "%x = (f32[2]) reduce(%a, %s), dimensions={1}, to_apply=%single"},
+  {"x = reduce-window(a, s), window={size=1x2}, to_apply=single", "%x = f32[2,2] reduce-window(%a, %s), window={size=1x2}, to_apply=%single"},
+  {"x = (f32[2,2]) reduce-window(a, s), window={size=1x2}, to_apply=sum", "%x = (f32[2,2]) reduce-window(%a, %s), window={size=1x2}, to_apply=%sum"},
+  {"x = f32[2,3] select-and-scatter(a, k2, s), window={size=1x2}, select=below, scatter=single",
+   "%x = f32[2,3] select-and-scatter(%a, %k2, %s), window={size=1x2}, select=%below, scatter=%single"},
+  {"x = f32[2,3] map(a, b), to_apply=single", "%x = f32[2,3] map(%a, %b), dimensions={0,1}, to_apply=%single"},
+  {"x = (f32[2,3]) sort(a), dimensions={0}, to_apply=below", "%x = (f32[2,3]) sort(%a), dimensions={0}, to_apply=%below"},
+  {"x = f32[2,3] all-reduce(a), replica_groups={}, to_apply=single", "%x = f32[2,3] all-reduce(%a), replica_groups={}, to_apply=%single"},
+  {"x = (f32[2,3]) scatter(a, g, k2), update_window_dims={0,1}, inserted_window_dims={}, scatter_dims_to_operand_dims={0,1}, index_vector_dim=0, to_apply=single",
+   "%x = (f32[2,3]) scatter(%a, %g, %k2), update_window_dims={0,1}, inserted_window_dims={}, scatter_dims_to_operand_dims={0,1}, index_vector_dim=0, to_apply=%single"},
+  // what may be left out or written in another way
+  {"x = f32[2,3] map(a, b), to_apply=%sum", "%x = f32[2,3] map(%a, %b), dimensions={0,1}, to_apply=%sum"},
+  {"x = map(s, s), to_apply=%sum", "%x = f32[] map(%s, %s), dimensions={}, to_apply=%sum"},
+  {"y = ((f32[2,3], f32[2,3]), f32[2,3]) map-start(a, b), to_apply=sum\n  x = f32[2,3] map-done(y)",
+   "%y = ((f32[2,3], f32[2,3]), f32[2,3]) map-start(%a, %b), dimensions={0,1}, to_apply=%sum\n  ROOT %x = f32[2,3] map-done(%y)"},
+  {"x = f32[] pad(s, s), padding= ROOT y = f32[] negate(x)", "%x = f32[] pad(%s, %s)\n  ROOT %y = f32[] negate(%x)"},
+  {"x =\n f32[2,3] negate(a) y = negate (x) ROOT /*c*/ z\n=\tabs(y)", "%x = f32[2,3] negate(%a)\n  %y = f32[2,3] negate(%x)\n  ROOT %z = f32[2,3] abs(%y)"},
+  {"x = f32[2,3] dot(k2, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}, operand_precision={HIGH,Highest}",
+   "%x = f32[2,3] dot(%k2, %a), lhs_contracting_dims={1}, rhs_contracting_dims={0}, operand_precision={high,highest}"},
+  {"x = pred[2,3] compare(a, b), direction=lt, type=TotalOrder", "%x = pred[2,3] compare(%a, %b), direction=LT, type=TOTALORDER"},
+  {"x = f32[2] rng(s, s), distribution=RNG_UNIFORM", "%x = f32[2] rng(%s, %s), distribution=rng_uniform"},
+  {"x = f32[2,2] cholesky(k2), lower=TRUE", "%x = f32[2,2] cholesky(%k2), lower=true"},
   // literals
+  {"x = f32[1] constant(7)", "%x = f32[1] constant({7})"},
+  {"x = c64[1,1] constant((1, -2))", "%x = c64[1,1] constant({{(1, -2)}})"},
+  {"x = (f32[1], s32[1,1], f32[]) constant((7, -8, 9))", "%x = (f32[1], s32[1,1], f32[]) constant(({7}, {{-8}}, 9))"},
+  {"x = u64[2] constant({-1, -9223372036854775808})", "%x = u64[2] constant({18446744073709551615, 9223372036854775808})"},
+  {"x = pred[4] constant({2, -1, 00, 123456789012345678901234567890})", "%x = pred[4] constant({true, true, false, true})"},
   {"x = f32[] constant(0.1)", "%x = f32[] constant(0.1)"},
   {"x = f32[] constant( -inf )", "%x = f32[] constant(-inf)"},
   {"x = f32[2] constant({nan, -nan(0x1)})", "%x = f32[2] constant({nan, -nan(0x1)})"},
@@ -474,6 +508,7 @@ static const char *const modules[][2] = {
    "HloModule m\n\n%_ {\n  ROOT %p = f32[2] parameter(0)\n}\n\n%_.1 {\n  ROOT %q = f32[2] parameter(0)\n}\n\n%_.2 {\n  %q = f32[2] parameter(0)\n"
    "  ROOT %n = f32[2] negate(%q)\n}\n\nENTRY %e {\n  %p = f32[2] parameter(0)\n  %j = s32[] parameter(1)\n"
    "  ROOT %c = f32[2] conditional(%j, %p, %p, %p), branch_computations={%_.1, %_, %_.2}\n}\n"},
+  {"\xef\xbb\xbfHloModule m\nENTRY e {\n  ROOT c = f32[] constant(1)\n}\n", "HloModule m\n\nENTRY %e {\n  ROOT %c = f32[] constant(1)\n}\n"},
   {"HloModule m\r\nENTRY e {\r\n  ROOT c = f32[] constant(1)\r\n}\r\n", "HloModule m\n\nENTRY %e {\n  ROOT %c = f32[] constant(1)\n}\n"},
   {"HloModule m, is_scheduled=true\n\nFileNames\n1 \"a.py\"\n2 \"b.py\"\n\nFunctionNames\n1 \"f\"\n\nFileLocations\n"
    "1 {file_name_id=1 function_name_id=1 line=5}\n\nStackFrames\n1 {file_location_id=1 parent_frame_id=1}\n\n\n"

@@ -199,6 +199,7 @@ static kiln_value append(kiln_builder *b, kl_instr *in, const char *opcode, cons
   b->m->comp = b->comps.p;
   b->m->ncomp = (uint32_t)b->comps.n;
   const kl_shape *s = NULL;
+  kl_complete(b->m, &open, in);
   kiln_status status = kl_infer_shape(b->m, &open, in, &s);
   b->m->comp = NULL;
   b->m->ncomp = 0;

@@ -112,7 +112,7 @@ static const kl_shape *infer_all_to_all(rule *r) {
 static bool check_reducer(const rule *r) {
   if (r->in->ncalled != 1) return refuse(r, "expected a computation to apply, found none");
   const kl_comp *c = kl_rule_callee(r, 0);
-  const kl_shape *out = kl_root(c)->shape;
+  const kl_shape *out = kl_rule_value(c);
   if (c->nparams != 2)
     return refuse(r, "expected 2 parameters of the reducer '%.*s', found %u",
                   KL_FMT(kl_symbol_text(&r->m->names, c->name)), c->nparams);

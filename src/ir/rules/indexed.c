@@ -230,9 +230,9 @@ static bool check_combiner(const rule *r, uint32_t n) {
                       text(r, root));
 }
 
-// The shape of operand 0, or a tuple of those of the first n.
+// The shape of operand 0, or a tuple of those of the first n; of one where it is written so.
 static const kl_shape *shapes_of_operands(const rule *r, uint32_t n) {
-  if (n == 1) return kl_rule_like(r, operand(r, 0)->dtype, operand(r, 0));
+  if (n == 1 && !kl_rule_wants_single(r)) return kl_rule_like(r, operand(r, 0)->dtype, operand(r, 0));
   const kl_shape **elems = kl_alloc(r->m->cx, n * sizeof *elems);
   for (uint32_t i = 0; i < n; i++) elems[i] = operand(r, i);
   const kl_shape *s = kl_rule_tuple(r, n, elems);
@@ -288,7 +288,7 @@ const kl_shape *kl_infer_sort(rule *r) {
   for (uint32_t i = 0; i < 2 * n; i++)
     if (!check_param(r, "comparator", i, operand(r, i / 2)->dtype)) return NULL;
   const kl_comp *c = kl_rule_callee(r, 0);
-  if (!kl_shape_compatible(kl_root(c)->shape, kl_rule_scalar_of(r, KILN_PRED)))
+  if (!kl_shape_compatible(kl_rule_value(c), kl_rule_scalar_of(r, KILN_PRED)))
     return fail(r, "expected the comparator '%.*s' to return pred[], found %s",
                 KL_FMT(kl_symbol_text(&r->m->names, c->name)), text(r, kl_root(c)->shape));
   return shapes_of_operands(r, n);

@@ -489,6 +489,17 @@ static const kl_shape *apply_rule(rule *r) {
   return r->want;
 }
 
+void kl_complete(kiln_module *m, const kl_comp *c, kl_instr *in) {
+  bool is_map = in->op == KL_OP_MAP || (in->op == KL_OP_ASYNC_START && in->wrapped == KL_OP_MAP);
+  if (!is_map || (in->given & 1) || in->noperands == 0 || in->ndims) return;
+  uint32_t rank = kl_operand(c, in, 0)->shape->rank;
+  if (rank == 0) return;
+  int64_t *dims = KL_NEW_N(&m->arena, int64_t, rank);
+  for (uint32_t i = 0; i < rank; i++) dims[i] = i;
+  in->ndims = rank;
+  in->dims = dims;
+}
+
 kiln_status kl_infer_shape(kiln_module *m, const kl_comp *c, const kl_instr *in, const kl_shape **out) {
   rule r = {.m = m, .c = c, .in = in, .want = in->shape};
   if (in->op == KL_OP_UNKNOWN) {

@@ -52,6 +52,14 @@ bool kl_rule_called(const rule *r, uint32_t which, const char *word, uint32_t np
 static inline const kl_comp *kl_rule_callee(const rule *r, uint32_t which) {
   return &r->m->comp[r->in->called[which]];
 }
+static inline bool kl_rule_wants_single(const rule *r) { // a tuple of one
+  return r->want && r->want->dtype == KILN_TUPLE && r->want->nelems == 1;
+}
+// What it returns: of a tuple of one its element.
+static inline const kl_shape *kl_rule_value(const kl_comp *c) {
+  const kl_shape *s = kl_root(c)->shape;
+  return s->dtype == KILN_TUPLE && s->nelems == 1 ? s->elems[0] : s;
+}
 static inline const kl_shape *kl_rule_scalar_of(const rule *r, kl_dtype t) {
   return kl_shape_array(r->m, t, 0, NULL);
 }

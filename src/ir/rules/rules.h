@@ -4,6 +4,8 @@
 
 #include "ir/hlo.h"
 
+// Puts in what the text may leave out and the operands tell: the dimensions of map.
+void kl_complete(kiln_module *m, const kl_comp *c, kl_instr *in);
 // Result shape that op, operands and attributes in `in` determine (in->shape is the wanted shape or NULL where it can
 // be inferred). Reports every broken rule; KILN_OK stores the shape. Parser, builder and verifier all go through here.
 kiln_status kl_infer_shape(kiln_module *m, const kl_comp *c, const kl_instr *in, const kl_shape **out);

@@ -20,6 +20,7 @@ kiln_status kl_check_computation(kiln_module *m, kl_comp *c, const bool *skip) {
     kl_instr *in = &c->instr[i];
     if ((skip && skip[i]) || !is_known(m, c, in)) continue;
     const kl_shape *s = NULL;
+    kl_complete(m, c, in);
     kiln_status one = kl_infer_shape(m, c, in, &s);
     if (one != KILN_OK) status = one;
     if (s) in->shape = s;

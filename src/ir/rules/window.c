@@ -236,9 +236,11 @@ static bool check_reduction(const rule *r, uint32_t *n) {
   return true;
 }
 
+// NULL where the computation does not return n values.
 static const kl_shape *leaf_of_root(const kl_comp *c, uint32_t i, uint32_t n) {
   const kl_shape *s = kl_root(c)->shape;
-  return n == 1 && kl_shape_is_array(s) ? s : i < s->nelems ? s->elems[i] : NULL;
+  if (n == 1 && kl_shape_is_array(s)) return s;
+  return s->dtype == KILN_TUPLE && s->nelems == n ? s->elems[i] : NULL;
 }
 
 // (a0 .. an-1, x0 .. xn-1) -> (a0 .. an-1), all without dimensions: the accumulators' types go round; the inputs may be
@@ -281,9 +283,15 @@ static bool check_accumulators(const rule *r, uint32_t n) {
   return true;
 }
 
+// One result is a tuple of one where it is written so, or where nothing is written and a reducer returns one.
+static bool gives_tuple(const rule *r, uint32_t n) {
+  if (n > 1 || r->want) return n > 1 || kl_rule_wants_single(r);
+  return r->in->op == KL_OP_REDUCE && !kl_shape_is_array(kl_root(kl_rule_callee(r, 0))->shape);
+}
+
 static const kl_shape *reduced(rule *r, uint32_t n, uint32_t rank) {
   const kl_comp *c = kl_rule_callee(r, 0);
-  if (n == 1) return kl_rule_array(r, leaf_of_root(c, 0, 1)->dtype, rank, r->dims);
+  if (!gives_tuple(r, n)) return kl_rule_array(r, leaf_of_root(c, 0, 1)->dtype, rank, r->dims);
   const kl_shape **elems = kl_alloc(r->m->cx, n * sizeof *elems);
   bool ok = true;
   for (uint32_t i = 0; i < n && ok; i++)
@@ -320,15 +328,22 @@ const kl_shape *kl_infer_reduce_window(rule *r) {
   return reduced(r, n, operand(r, 0)->rank);
 }
 
+// Two values of operand 0's type make one.
+static bool check_pairing(const rule *r, uint32_t which, const char *word, kl_dtype result) {
+  const kl_shape *one = kl_rule_scalar_of(r, operand(r, 0)->dtype), *pair[2] = {one, one};
+  if (!kl_rule_called(r, which, word, 2, pair, NULL)) return false;
+  const kl_comp *c = kl_rule_callee(r, which);
+  return kl_shape_compatible(kl_rule_value(c), kl_rule_scalar_of(r, result)) ||
+         refuse(r, "expected the %s '%.*s' to return %s[], found %s", word,
+                KL_FMT(kl_symbol_text(&r->m->names, c->name)), kl_info(result)->name, text(r, kl_root(c)->shape));
+}
+
 const kl_shape *kl_infer_select_and_scatter(rule *r) {
   const kl_shape *in = operand(r, 0), *source = operand(r, 1);
   if (!has_called(r, 2) || !kl_rule_same_dtype(r, 1, 0) || !kl_rule_same_dtype(r, 2, 0) || !kl_rule_scalar(r, 2) ||
       !has_window(r, in->rank))
     return NULL;
-  const kl_shape *one = kl_rule_scalar_of(r, in->dtype), *pair[2] = {one, one};
-  if (!kl_rule_called(r, 0, "select", 2, pair, kl_rule_scalar_of(r, KILN_PRED)) ||
-      !kl_rule_called(r, 1, "scatter", 2, pair, one))
-    return NULL;
+  if (!check_pairing(r, 0, "select", KILN_PRED) || !check_pairing(r, 1, "scatter", in->dtype)) return NULL;
   for (uint32_t i = 0; i < in->rank; i++) {
     const kl_window_dim *w = &r->in->more->window[i];
     if (w->base_dilation != 1 || w->window_dilation != 1)
@@ -432,7 +447,7 @@ const kl_shape *kl_infer_map(rule *r) {
   for (uint32_t i = 0; i < n; i++) params[i] = kl_rule_scalar_of(r, operand(r, i)->dtype);
   bool ok = kl_rule_called(r, 0, "mapped computation", n, params, NULL);
   kl_free(r->m->cx, params, n * sizeof *params);
-  const kl_shape *out = ok ? kl_root(kl_rule_callee(r, 0))->shape : NULL;
+  const kl_shape *out = ok ? kl_rule_value(kl_rule_callee(r, 0)) : NULL;
   if (!ok) return NULL;
   if (!kl_shape_is_array(out) || out->rank)
     return fail(r, "expected the mapped computation to return a value without dimensions, found %s", text(r, out));

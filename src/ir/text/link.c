@@ -408,23 +408,24 @@ static void place_computations(linker *l) {
   }
 }
 
+// What a signature says is not used: the body counts.
 static void check_signature(linker *l, const kl_draft_comp *d, const kl_comp *c) {
   kl_ctx *cx = l->ps->cx;
   kl_arena *a = &l->m->arena;
   if (!d->has_signature) return;
   if (d->nsig != c->nparams)
-    kl_invalid(cx, d->sig_span, "expected as many parameters as the body of '%.*s' has (%u), found %u in the signature",
-               NAME(l, c->name), c->nparams, d->nsig);
+    kl_warn(cx, d->sig_span, "the signature of '%.*s' says %u parameters, its body has %u: the body counts",
+            NAME(l, c->name), d->nsig, c->nparams);
   for (uint32_t i = 0; i < d->nsig && i < c->nparams; i++) {
     const kl_shape *s = c->instr[c->params[i]].shape;
     if (s && !kl_shape_compatible(s, d->sig[i]))
-      kl_invalid(cx, d->sig_span, "expected %s for parameter %u as in the body of '%.*s', found %s in the signature",
-                 kl_shape_text(a, s), i, NAME(l, c->name), kl_shape_text(a, d->sig[i]));
+      kl_warn(cx, d->sig_span, "the signature of '%.*s' says %s for parameter %u, its body %s: the body counts",
+              NAME(l, c->name), kl_shape_text(a, d->sig[i]), i, kl_shape_text(a, s));
   }
   const kl_shape *root = kl_root(c)->shape;
   if (root && !kl_shape_compatible(root, d->sig_result))
-    kl_invalid(cx, d->sig_span, "expected the result %s as in the body of '%.*s', found %s in the signature",
-               kl_shape_text(a, root), NAME(l, c->name), kl_shape_text(a, d->sig_result));
+    kl_warn(cx, d->sig_span, "the signature of '%.*s' says the result %s, its body %s: the body counts",
+            NAME(l, c->name), kl_shape_text(a, d->sig_result), kl_shape_text(a, root));
 }
 
 // Callees first, so that their results' shapes are known at their calls.

@@ -130,14 +130,30 @@ static bool take_piece(literal *l, kl_str t, bool *comma) {
 }
 
 static bool take_array(literal *l, kl_str t) {
-  if (t.p[l->pos] != '{')
-    return fail_at(l, l->pos, l->pos + 1, "constant: expected '{' at level 1 of %s, found '%c'",
-                   kl_shape_text(l->ps->arena, l->shape), t.p[l->pos]);
   bool comma = false;
   do {
     if (!take_piece(l, t, &comma)) return false;
   } while (l->depth);
   return true;
+}
+
+// One element needs no braces.
+static bool is_single(const literal *l, kl_str t) {
+  return l->shape->count == 1 && !l->shape->dynamic && t.p[l->pos] != '{';
+}
+
+static bool opens(literal *l, kl_str t) {
+  if (t.p[l->pos] == '{' || l->shape->count == 1) return true;
+  size_t end = scalar_end(t, l->pos);
+  uint64_t bits[2];
+  const char *why, *type = kl_shape_text(l->ps->arena, l->shape);
+  kl_str word = {t.p + l->pos, end - l->pos};
+  if (word.n > 40 || !kl_scalar_parse(word, l->shape->dtype, bits, &why))
+    return fail_at(l, l->pos, l->pos + 1, "constant: expected '{' at level 1 of %s, found '%c'", type, t.p[l->pos]);
+  return fail_at(l, l->pos, end,
+                 "constant: expected '{' at level 1 of %s, found '%.*s'; one value for all elements is written "
+                 "%s broadcast(%s[] constant(%.*s)), dimensions={}",
+                 type, KL_FMT(word), type, kl_info(l->shape->dtype)->name, KL_FMT(word));
 }
 
 // Every element takes a character at least: no short text makes a large array.
@@ -170,9 +186,9 @@ static bool take_leaf(literal *l, kl_str t) {
     return fail_at(l, l->pos, l->pos + 1, "constant: expected an array, found the type %s",
                    kl_shape_text(l->ps->arena, l->shape));
   l->elided = l->shape->rank && is_elided(l, t);
-  if (l->elided || !reserve(l, t)) return false;
+  if (l->elided || (l->shape->rank && !opens(l, t)) || !reserve(l, t)) return false;
   l->n = 0;
-  return l->shape->rank ? take_array(l, t) : take_scalar(l, t);
+  return l->shape->rank && !is_single(l, t) ? take_array(l, t) : take_scalar(l, t);
 }
 
 // Punctuation of a tuple.

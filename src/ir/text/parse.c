@@ -14,6 +14,11 @@ static size_t skip_blanks(kl_str t, size_t pos) {
   return pos;
 }
 
+static size_t skip_space(kl_str t, size_t pos) {
+  while (pos < t.n && kl_is_space(t.p[pos])) pos++;
+  return pos;
+}
+
 // Behind %name or name, or 0.
 static size_t skip_name(kl_str t, size_t pos) {
   size_t begin = pos < t.n && t.p[pos] == '%' ? pos + 1 : pos;
@@ -28,14 +33,15 @@ static bool has_word(kl_str t, size_t pos, kl_str word) {
 }
 
 bool kl_is_instruction(kl_str t, size_t pos) {
-  if (has_word(t, pos, KL_STR("ROOT"))) pos = skip_blanks(t, pos + 4);
+  if (has_word(t, pos, KL_STR("ROOT"))) return true;
   size_t behind = skip_name(t, pos);
-  behind = behind ? skip_blanks(t, behind) : t.n;
+  behind = behind ? skip_space(t, behind) : t.n;
   if (behind >= t.n || t.p[behind] != '=') return false;
-  pos = skip_blanks(t, behind + 1);
+  pos = skip_space(t, behind + 1);
   if (pos < t.n && t.p[pos] == '(') return true;
   behind = skip_name(t, pos);
-  return behind && behind < t.n && (t.p[behind] == '[' || t.p[behind] == '(');
+  behind = behind ? skip_space(t, behind) : t.n;
+  return behind < t.n && (t.p[behind] == '[' || t.p[behind] == '(');
 }
 
 static bool is_computation(kl_str t, size_t pos) {
@@ -275,6 +281,10 @@ kiln_status kiln_module_parse(kiln_context *cx, const char *name, const char *te
   if (size >= INT32_MAX)
     return kl_invalid(cx, KL_NOWHERE, "expected a text of less than 2 GiB, found one of %zu bytes", size);
   size_t first = cx->diags.n;
+  if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { // a byte order mark says nothing about UTF-8
+    text += 3;
+    size -= 3;
+  }
   kl_parser ps = {.cx = cx, .m = kl_module_new(cx)};
   ps.arena = &ps.m->arena;
   kiln_status s = copy_text(&ps, name, text, size) ? parse_text(&ps) : KILN_E_MEMORY;

@@ -90,8 +90,8 @@ bool kl_parse_shape(kl_parser *ps, const kl_shape **out);
 bool kl_parse_at_shape(const kl_parser *ps);
 // Takes what is between the parentheses of a constant; the closing one becomes current.
 bool kl_parse_literal(kl_parser *ps, kl_draft_instr *d);
-// Is there `name =` at `pos` with a type or an opcode behind it? That tells an instruction from an attribute on a line
-// of its own.
+// Is there `name =` at `pos` with a type or an opcode behind it, or ROOT? That tells an instruction from an attribute
+// on a line of its own.
 bool kl_is_instruction(kl_str t, size_t pos);
 // Seeks the first promising line behind the one that holds `pos`, or the text's end.
 void kl_parse_recover(kl_parser *ps, size_t pos, bool in_body);

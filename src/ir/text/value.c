@@ -93,10 +93,21 @@ static bool parse_bits(const value *v) {
   return false;
 }
 
+static char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+// Is the current name this word, in capitals or not?
+static bool is_word(const kl_lexer *lx, const char *word) {
+  bool same = lx->kind == KL_TOK_NAME && lx->text.n == strlen(word);
+  for (size_t i = 0; same && i < lx->text.n; i++) same = lower(lx->text.p[i]) == lower(word[i]);
+  return same;
+}
+
 static bool parse_bool(const value *v) {
   kl_lexer *lx = &v->ps->lx;
-  bool yes = kl_lex_is_name(lx, "true") || (lx->kind == KL_TOK_NUMBER && kl_str_is(lx->text, "1"));
-  bool no = kl_lex_is_name(lx, "false") || (lx->kind == KL_TOK_NUMBER && kl_str_is(lx->text, "0"));
+  bool yes = is_word(lx, "true") || (lx->kind == KL_TOK_NUMBER && kl_str_is(lx->text, "1"));
+  bool no = is_word(lx, "false") || (lx->kind == KL_TOK_NUMBER && kl_str_is(lx->text, "0"));
   if (!yes && !no) return kl_lex_expected(lx, "true or false");
   *(bool *)v->at = yes;
   kl_lex_next(lx);
@@ -116,7 +127,7 @@ static bool parse_real(const value *v) {
 static bool parse_choice(const value *v, int64_t *out) {
   const kl_attr_row *r = v->row;
   for (uint8_t i = 0; i < r->nnames; i++) {
-    if (!r->names[i] || !kl_lex_is_name(&v->ps->lx, r->names[i])) continue;
+    if (!r->names[i] || !is_word(&v->ps->lx, r->names[i])) continue;
     *out = i;
     kl_lex_next(&v->ps->lx);
     return true;
@@ -195,10 +206,15 @@ static bool take_padding_dim(scan *s, kl_pad_dim *d) {
 }
 
 // An array of rank 0 has no padding: then nothing follows the equals sign.
+static bool at_no_padding(const kl_lexer *lx) {
+  return lx->kind == KL_TOK_END || lx->punct == ',' || lx->punct == '}' || kl_lex_on_new_line(lx) ||
+         kl_is_instruction(lx->src->text, lx->begin);
+}
+
 static bool parse_padding(const value *v) {
   kl_parser *ps = v->ps;
   kl_str text;
-  if (kl_lex_on_new_line(&ps->lx)) return true;
+  if (at_no_padding(&ps->lx)) return true;
   if (!take_raw(v, &text)) return false;
   VEC(kl_pad_dim) list = {0};
   scan s = scan_of(text);
