@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *const targets[TARGETS] = {"sm_75", "sm_80", "sm_90", "sm_100"};
+const char *const targets[TARGETS + 1] = {"sm_75", "sm_80", "sm_90", "sm_100", [HOST] = "host"};
 enum { BATCH = 40, MOST_BUFFERS = 8 };
 
 static void free_all(void **p) {
@@ -120,30 +120,33 @@ static void check_buffers(kiln_context *cx, const kiln_module *m, buffers *b, un
   free_all(b->out);
 }
 
-void run_and_check(kiln_context *cx, kiln_module *m, unsigned seed, const char *text) {
-  kiln_compile_params p = {.struct_size = sizeof p, .target = "host"};
+void run_on(kiln_context *cx, const kiln_module *m, unsigned t, unsigned threads, const void *const *in,
+            void *const *out, const char *text) {
+  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t], .keep = t == HOST ? 0 : KILN_KEEP_LLVM};
   kiln_artifact *a = NULL;
   kiln_kernel *k = NULL;
-  buffers b;
-  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(seed, "compiling for host", cx, text);
-  if (kiln_kernel_load(cx, a, &k) != KILN_OK) give_up(seed, "loading", cx, text);
-  fill_buffers(m, seed, &b);
-  kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1 + seed % 2};
-  if (kiln_kernel_run(cx, k, (const void *const *)b.in, b.out, &rp) != KILN_OK) give_up(seed, "running", cx, text);
-  check_buffers(cx, m, &b, seed, "host", text);
+  kiln_run_params rp = {.struct_size = sizeof rp, .threads = threads};
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(t, targets[t], cx, text);
+  if (t != HOST)
+    gpu_ir_run(cx, a, in, out, 0);
+  else if (kiln_kernel_load(cx, a, &k) != KILN_OK || kiln_kernel_run(cx, k, in, out, &rp) != KILN_OK)
+    give_up(t, "running", cx, text);
   kiln_kernel_destroy(&k);
   kiln_artifact_destroy(&a);
 }
 
-void run_gpu_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text) {
-  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t], .keep = KILN_KEEP_LLVM};
-  kiln_artifact *a = NULL;
+void run_and_check(kiln_context *cx, kiln_module *m, unsigned seed, const char *text) {
   buffers b;
-  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(seed, targets[t], cx, text);
   fill_buffers(m, seed, &b);
-  gpu_ir_run(cx, a, (const void *const *)b.in, b.out, 0);
+  run_on(cx, m, HOST, 1 + seed % 2, (const void *const *)b.in, b.out, text);
+  check_buffers(cx, m, &b, seed, "host", text);
+}
+
+void run_gpu_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text) {
+  buffers b;
+  fill_buffers(m, seed, &b);
+  run_on(cx, m, t, 1, (const void *const *)b.in, b.out, text);
   check_buffers(cx, m, &b, seed, targets[t], text);
-  kiln_artifact_destroy(&a);
 }
 
 // --- run-time counts ----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@
 #include <kiln/kiln.h>
 
 enum { TARGETS = 4 };
-extern const char *const targets[TARGETS]; // sm_75, sm_80, sm_90, sm_100
+extern const char *const targets[TARGETS + 1]; // sm_75, sm_80, sm_90, sm_100; host
 
 // Kernels of many modules in one PTX text, for one run of ptxas.
 typedef struct batch {
@@ -22,11 +22,17 @@ void batches_free(batch *b);                   // assembles what is left
 // takes it into the batch, which is assembled when it is full. `number` tells the kernels of a batch apart.
 void batch_add(batch *b, unsigned t, kiln_context *cx, const kiln_module *m, unsigned number, const char *text);
 
+// Compiles `m` for target t, or HOST, and runs it: target t's kernels thread by thread on this CPU (gpu_ir.h), those of
+// the host with `threads`. Fails the test where that cannot be.
+enum { HOST = TARGETS };
+void run_on(kiln_context *cx, const kiln_module *m, unsigned t, unsigned threads, const void *const *in,
+            void *const *out, const char *text);
+
 // Runs `m` on the host with inputs from `seed` (wild ones if it is odd) and fails the test unless the evaluator agrees
 // with every result and nothing is written beside them.
 void run_and_check(kiln_context *cx, kiln_module *m, unsigned seed, const char *text);
 
-// The same for the kernels of target t, thread by thread on this CPU (gpu_ir.h).
+// The same for the kernels of target t.
 void run_gpu_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text);
 
 // Where the fusion can take its element count at run time: runs the first elements alone, on the host and as target t's

@@ -2,6 +2,7 @@
 
 #include "jit/jit.h"
 #include "lower/emit/irtable.h"
+#include "support/ptx_isa.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,51 +127,14 @@ mj_fn mj_compile(mj *j, const mj_spec *s) {
 
 // --- approximate instructions ---------------------------------------------------------------------------------------
 
-enum { EX2, RCP, RSQRT, LG2, KINDS };
-static const char *const kind_names[KINDS] = {"llvm.nvvm.ex2.approx.ftz", "llvm.nvvm.rcp.approx.ftz",
-                                              "llvm.nvvm.rsqrt.approx.ftz", "llvm.nvvm.lg2.approx.ftz"};
+static const char *const kind_names[] = {[PTX_EX2] = "llvm.nvvm.ex2.approx.ftz",
+                                         [PTX_RCP] = "llvm.nvvm.rcp.approx.ftz",
+                                         [PTX_RSQRT] = "llvm.nvvm.rsqrt.approx.ftz"};
+enum { KINDS = KL_COUNT(kind_names) };
 unsigned mj_pick[MJ_SITES];
 
-static double exact(int kind, float x) {
-  switch (kind) {
-  case EX2: return exp2(x);
-  case RCP: return 1 / (double)x;
-  case RSQRT: return 1 / sqrt(x);
-  default: return log2(x);
-  }
-}
-
-static double unit(double v) {
-  int e;
-  frexp(v, &e);
-  return ldexp(1, (e < -125 ? -125 : e) - 24);
-}
-
-// How far the instruction may be off: 2 units in the last place or 2^-22 for ex2, 1 unit or 2^-23 for rcp (the
-// greater).
-static double allowance(int kind, float x, double v) {
-  double a = fabs(v);
-  switch (kind) {
-  case EX2: return fmax(2 * unit(v), a * 0x1p-22);
-  case RCP: return fmax(unit(v), a * 0x1p-23);
-  case RSQRT: return a * exp2(-22.9);
-  default: return x > 0.5f && x < 2 ? 0x1p-22 : 2 * unit(v);
-  }
-}
-
 static float approximate(int kind, unsigned site, float x) {
-  if (fabsf(x) < 0x1p-126f) x = copysignf(0, x);
-  double v = exact(kind, x);
-  if (isnan(v) || isinf(v) || v == 0) return (float)v;
-  double off = allowance(kind, x, v), from = v - off, to = v + off;
-  float f = (float)from;
-  if ((double)f < from) f = nextafterf(f, INFINITY);
-  for (unsigned i = 0; i < mj_pick[site]; i++) {
-    float next = nextafterf(f, INFINITY);
-    if ((double)next > to) break;
-    f = next;
-  }
-  return fabsf(f) < 0x1p-126f ? copysignf(0, f) : f;
+  return ptx_approx_value((ptx_approx)kind, x, mj_pick[site]);
 }
 
 // Puts calls of `approximate` in the place of the instructions.

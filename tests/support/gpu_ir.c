@@ -1,6 +1,7 @@
 #include "gpu_ir.h"
 
 #include "jit/jit.h"
+#include "ptx_isa.h"
 #include <check.h>
 #include <math.h>
 #include <llvm-c/IRReader.h>
@@ -10,21 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// --- approximate instructions -------------------------------------------------------------------------------------
-
-static float flush(float x) {
-  return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
-}
-static float flushed(float (*fn)(float), float x) {
-  return flush(fn(flush(x)));
-}
-static float reciprocal(float x) {
-  return 1 / x;
-}
-static float reciprocal_root(float x) {
-  return (float)(1 / sqrt((double)x));
-}
-
 // --- the text -----------------------------------------------------------------------------------------------------
 
 static const struct {
@@ -33,93 +19,16 @@ static const struct {
     {"ptr addrspace(1)", "ptr"},
     {"addrspace(1) ", ""},
     {"ptx_kernel ", ""},
-    {"call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()", "load i32, ptr @gpu_block"},
-    {"call i32 @llvm.nvvm.read.ptx.sreg.tid.x()", "load i32, ptr @gpu_thread"},
-    {"call void @llvm.nvvm.griddepcontrol", "; call void @llvm.nvvm.griddepcontrol"},
     {"target datalayout", "; target datalayout"},
     {"target triple", "; target triple"},
-    {"@llvm.nvvm.", "@gpu."},
 };
 
-// NVPTX's instructions in words that the CPU has; their names begin with gpu in place of llvm.nvvm. Approximations are
-// the C library's functions with denormals flushed on both sides: within the bounds that NVIDIA documents.
-static const char instructions[] =
-    "declare i32 @llvm.fptosi.sat.i32.f32(float)\ndeclare i32 @llvm.fptoui.sat.i32.f32(float)\n"
-    "declare i32 @llvm.fptosi.sat.i32.f64(double)\ndeclare i32 @llvm.fptoui.sat.i32.f64(double)\n"
-    "define i32 @gpu.f2i.rz(float %x) {\n  %r = call i32 @llvm.fptosi.sat.i32.f32(float %x)\n  ret i32 %r\n}\n"
-    "define i32 @gpu.f2ui.rz(float %x) {\n  %r = call i32 @llvm.fptoui.sat.i32.f32(float %x)\n  ret i32 %r\n}\n"
-    "define i32 @gpu.d2i.rz(double %x) {\n  %r = call i32 @llvm.fptosi.sat.i32.f64(double %x)\n  ret i32 %r\n}\n"
-    "define i32 @gpu.d2ui.rz(double %x) {\n  %r = call i32 @llvm.fptoui.sat.i32.f64(double %x)\n  ret i32 %r\n}\n"
-    // to bfloat, rounded once by integers; a NaN keeps a quiet bit
-    "define i16 @gpu_to_bits(float %x) {\n  %b = bitcast float %x to i32\n  %s = lshr i32 %b, 16\n"
-    "  %o = and i32 %s, 1\n  %h = add i32 %o, 32767\n  %r = add i32 %b, %h\n  %t = lshr i32 %r, 16\n"
-    "  %n = fcmp uno float %x, 0.0\n  %q = or i32 %s, 64\n  %v = select i1 %n, i32 %q, i32 %t\n"
-    "  %w = trunc i32 %v to i16\n  ret i16 %w\n}\n"
-    "define bfloat @__truncsfbf2(float %x) {\n  %b = call i16 @gpu_to_bits(float %x)\n"
-    "  %r = bitcast i16 %b to bfloat\n  ret bfloat %r\n}\n"
-    "define <2 x bfloat> @gpu.ff2bf16x2.rn(float %hi, float %lo) {\n  %h = call i16 @gpu_to_bits(float %hi)\n"
-    "  %l = call i16 @gpu_to_bits(float %lo)\n  %a = insertelement <2 x i16> undef, i16 %l, i32 0\n"
-    "  %b = insertelement <2 x i16> %a, i16 %h, i32 1\n  %r = bitcast <2 x i16> %b to <2 x bfloat>\n"
-    "  ret <2 x bfloat> %r\n}\n"
-    "define <2 x half> @gpu.ff2f16x2.rn(float %hi, float %lo) {\n  %h = fptrunc float %hi to half\n"
-    "  %l = fptrunc float %lo to half\n  %a = insertelement <2 x half> undef, half %l, i32 0\n"
-    "  %b = insertelement <2 x half> %a, half %h, i32 1\n  ret <2 x half> %b\n}\n"
-    // a product of two bfloats is exact in double, and so is the sum unless one term is far below the other's last bit
-    "define float @gpu_widen(i16 %x) {\n  %a = zext i16 %x to i32\n  %b = shl i32 %a, 16\n"
-    "  %r = bitcast i32 %b to float\n  ret float %r\n}\n"
-    "define i16 @gpu_fma(i16 %a, i16 %b, i16 %c) {\n  %x = call float @gpu_widen(i16 %a)\n"
-    "  %y = call float @gpu_widen(i16 %b)\n  %z = call float @gpu_widen(i16 %c)\n  %dx = fpext float %x to double\n"
-    "  %dy = fpext float %y to double\n  %dz = fpext float %z to double\n  %p = fmul double %dx, %dy\n"
-    "  %s = fadd double %p, %dz\n  %r = call i16 @gpu_round(double %s)\n  ret i16 %r\n}\n"
-    // to odd first, so that the second rounding is the only one
-    "define i16 @gpu_round(double %s) {\n  %f = fptrunc double %s to float\n  %e = fpext float %f to double\n"
-    "  %same = fcmp ueq double %e, %s\n  %b = bitcast float %f to i32\n  %eb = bitcast double %e to i64\n"
-    "  %sb = bitcast double %s to i64\n  %mag = and i64 %eb, 9223372036854775807\n"
-    "  %want = and i64 %sb, 9223372036854775807\n  %over = icmp ugt i64 %mag, %want\n"
-    "  %down = sub i32 %b, 1\n  %trunc = select i1 %over, i32 %down, i32 %b\n  %odd = or i32 %trunc, 1\n"
-    "  %v = select i1 %same, i32 %b, i32 %odd\n  %r = bitcast i32 %v to float\n"
-    "  %t = call i16 @gpu_to_bits(float %r)\n  ret i16 %t\n}\n"
-    "define <2 x bfloat> @gpu.fma.rn.bf16x2(<2 x bfloat> %a, <2 x bfloat> %b, <2 x bfloat> %c) {\n"
-    "  %x = bitcast <2 x bfloat> %a to <2 x i16>\n  %y = bitcast <2 x bfloat> %b to <2 x i16>\n"
-    "  %z = bitcast <2 x bfloat> %c to <2 x i16>\n"
-    "  %x0 = extractelement <2 x i16> %x, i32 0\n  %x1 = extractelement <2 x i16> %x, i32 1\n"
-    "  %y0 = extractelement <2 x i16> %y, i32 0\n  %y1 = extractelement <2 x i16> %y, i32 1\n"
-    "  %z0 = extractelement <2 x i16> %z, i32 0\n  %z1 = extractelement <2 x i16> %z, i32 1\n"
-    "  %r0 = call i16 @gpu_fma(i16 %x0, i16 %y0, i16 %z0)\n  %r1 = call i16 @gpu_fma(i16 %x1, i16 %y1, i16 %z1)\n"
-    "  %p = insertelement <2 x i16> undef, i16 %r0, i32 0\n  %q = insertelement <2 x i16> %p, i16 %r1, i32 1\n"
-    "  %r = bitcast <2 x i16> %q to <2 x bfloat>\n  ret <2 x bfloat> %r\n}\n";
-
-static const struct {
-  const char *name;
-  float (*fn)(float);
-} approximations[] = {
-    {"gpu.ex2.approx.ftz.f32", exp2f},
-    {"gpu.lg2.approx.ftz.f", log2f},
-    {"gpu.rcp.approx.ftz.f", reciprocal},
-    {"gpu.rsqrt.approx.ftz.f", reciprocal_root},
-};
-
-static void add_instructions(kl_sb *b) {
-  bool wanted = strstr(b->p, "@gpu.") || strstr(b->p, "bfloat");
-  kl_sb_puts(b, "\n@gpu_block = internal global i32 0\n@gpu_thread = internal global i32 0\n");
-  if (!wanted) return;
-  kl_sb_puts(b, instructions);
-  for (size_t i = 0; i < KL_COUNT(approximations); i++)
-    kl_sbf(b,
-           "define float @%s(float %%x) {\n  %%r = call float inttoptr (i64 %llu to ptr)(i64 %llu, float %%x)\n  ret "
-           "float %%r\n}\n",
-           approximations[i].name, (unsigned long long)(uintptr_t)flushed,
-           (unsigned long long)(uintptr_t)approximations[i].fn);
-}
-
-// One line: what NVPTX alone has is called by another name, its declarations are left out.
 static void retarget_line(kl_sb *b, const char *text, size_t n) {
   const char *end = text + n;
-  if (n > 8 && strncmp(text, "declare ", 8) == 0 && memmem(text, n, "@llvm.nvvm.", 11)) return;
   const char *from = text; // not copied yet
   while (text < end) {
     size_t i = 0, n = 0;
-    if (!strchr("@pact", *text)) { // no change begins so
+    if (!strchr("pat", *text)) { // no change begins so
       text++;
       continue;
     }
@@ -167,6 +76,303 @@ static void add_entry(kl_sb *b, const kiln_manifest *m, size_t i) {
   kl_sbf(b, ")\n  ret void\n}\n");
 }
 
+// --- instructions ---------------------------------------------------------------------------------------------------
+
+// What LLVM selects for an IR operation or intrinsic: one PTX instruction. Types of the operands and of the result.
+typedef struct selection {
+  LLVMOpcode op;
+  const char *name, *from, *to;
+  unsigned operands;
+  const char *mnemonic;
+} selection;
+
+// clang-format off
+static const selection selections[] = {
+    {LLVMFAdd, "fadd", "float", "float", 2, "add.rn.f32"},
+    {LLVMFAdd, "fadd", "double", "double", 2, "add.rn.f64"},
+    {LLVMFAdd, "fadd", "<2 x half>", "<2 x half>", 2, "add.rn.f16x2"},
+    {LLVMFSub, "fsub", "float", "float", 2, "sub.rn.f32"},
+    {LLVMFSub, "fsub", "double", "double", 2, "sub.rn.f64"},
+    {LLVMFSub, "fsub", "<2 x half>", "<2 x half>", 2, "sub.rn.f16x2"},
+    {LLVMFMul, "fmul", "float", "float", 2, "mul.rn.f32"},
+    {LLVMFMul, "fmul", "double", "double", 2, "mul.rn.f64"},
+    {LLVMFMul, "fmul", "<2 x half>", "<2 x half>", 2, "mul.rn.f16x2"},
+    {LLVMFDiv, "fdiv", "float", "float", 2, "div.rn.f32"},
+    {LLVMFDiv, "fdiv", "double", "double", 2, "div.rn.f64"},
+    {LLVMFNeg, "fneg", "float", "float", 1, "neg.f32"},
+    {LLVMFNeg, "fneg", "double", "double", 1, "neg.f64"},
+    {LLVMFPTrunc, "fptrunc", "double", "float", 1, "cvt.rn.f32.f64"},
+    {LLVMFPTrunc, "fptrunc", "float", "half", 1, "cvt.rn.f16.f32"},
+    {LLVMFPExt, "fpext", "half", "float", 1, "cvt.f32.f16"},
+    {LLVMFPExt, "fpext", "float", "double", 1, "cvt.f64.f32"},
+    {LLVMSIToFP, "sitofp", "i32", "float", 1, "cvt.rn.f32.s32"},
+    {LLVMSIToFP, "sitofp", "i64", "float", 1, "cvt.rn.f32.s64"},
+    {LLVMSIToFP, "sitofp", "i32", "double", 1, "cvt.rn.f64.s32"},
+    {LLVMSIToFP, "sitofp", "i64", "double", 1, "cvt.rn.f64.s64"},
+    {LLVMUIToFP, "uitofp", "i32", "float", 1, "cvt.rn.f32.u32"},
+    {LLVMUIToFP, "uitofp", "i64", "float", 1, "cvt.rn.f32.u64"},
+    {LLVMUIToFP, "uitofp", "i32", "double", 1, "cvt.rn.f64.u32"},
+    {LLVMUIToFP, "uitofp", "i64", "double", 1, "cvt.rn.f64.u64"},
+    {LLVMFPToSI, "fptosi", "float", "i32", 1, "cvt.rzi.s32.f32"},
+    {LLVMFPToSI, "fptosi", "float", "i64", 1, "cvt.rzi.s64.f32"},
+    {LLVMFPToSI, "fptosi", "double", "i32", 1, "cvt.rzi.s32.f64"},
+    {LLVMFPToSI, "fptosi", "double", "i64", 1, "cvt.rzi.s64.f64"},
+    {LLVMFPToUI, "fptoui", "float", "i32", 1, "cvt.rzi.u32.f32"},
+    {LLVMFPToUI, "fptoui", "float", "i64", 1, "cvt.rzi.u64.f32"},
+    {LLVMFPToUI, "fptoui", "double", "i32", 1, "cvt.rzi.u32.f64"},
+    {LLVMFPToUI, "fptoui", "double", "i64", 1, "cvt.rzi.u64.f64"},
+    {LLVMCall, "llvm.fma.f32", "float", "float", 3, "fma.rn.f32"},
+    {LLVMCall, "llvm.fma.f64", "double", "double", 3, "fma.rn.f64"},
+    {LLVMCall, "llvm.fma.v2f16", "<2 x half>", "<2 x half>", 3, "fma.rn.f16x2"},
+    {LLVMCall, "llvm.fabs.f32", "float", "float", 1, "abs.f32"},
+    {LLVMCall, "llvm.fabs.f64", "double", "double", 1, "abs.f64"},
+    {LLVMCall, "llvm.sqrt.f32", "float", "float", 1, "sqrt.rn.f32"},
+    {LLVMCall, "llvm.sqrt.f64", "double", "double", 1, "sqrt.rn.f64"},
+    {LLVMCall, "llvm.floor.f32", "float", "float", 1, "cvt.rmi.f32.f32"},
+    {LLVMCall, "llvm.floor.f64", "double", "double", 1, "cvt.rmi.f64.f64"},
+    {LLVMCall, "llvm.ceil.f32", "float", "float", 1, "cvt.rpi.f32.f32"},
+    {LLVMCall, "llvm.ceil.f64", "double", "double", 1, "cvt.rpi.f64.f64"},
+    {LLVMCall, "llvm.trunc.f32", "float", "float", 1, "cvt.rzi.f32.f32"},
+    {LLVMCall, "llvm.trunc.f64", "double", "double", 1, "cvt.rzi.f64.f64"},
+    {LLVMCall, "llvm.roundeven.f32", "float", "float", 1, "cvt.rni.f32.f32"},
+    {LLVMCall, "llvm.roundeven.f64", "double", "double", 1, "cvt.rni.f64.f64"},
+    {LLVMCall, "llvm.maximum.f32", "float", "float", 2, "max.NaN.f32"},
+    {LLVMCall, "llvm.minimum.f32", "float", "float", 2, "min.NaN.f32"},
+    {LLVMCall, "llvm.maximum.v2f16", "<2 x half>", "<2 x half>", 2, "max.NaN.f16x2"},
+    {LLVMCall, "llvm.minimum.v2f16", "<2 x half>", "<2 x half>", 2, "min.NaN.f16x2"},
+    {LLVMCall, "llvm.maximum.v2bf16", "<2 x bfloat>", "<2 x bfloat>", 2, "max.NaN.bf16x2"},
+    {LLVMCall, "llvm.minimum.v2bf16", "<2 x bfloat>", "<2 x bfloat>", 2, "min.NaN.bf16x2"},
+    {LLVMCall, "llvm.nvvm.fma.rn.bf16x2", "<2 x bfloat>", "<2 x bfloat>", 3, "fma.rn.bf16x2"},
+    {LLVMCall, "llvm.nvvm.ff2bf16x2.rn", "float", "<2 x bfloat>", 2, "cvt.rn.bf16x2.f32"},
+    {LLVMCall, "llvm.nvvm.ff2f16x2.rn", "float", "<2 x half>", 2, "cvt.rn.f16x2.f32"},
+    {LLVMCall, "llvm.nvvm.f2i.rz", "float", "i32", 1, "cvt.rzi.s32.f32"},
+    {LLVMCall, "llvm.nvvm.f2ui.rz", "float", "i32", 1, "cvt.rzi.u32.f32"},
+    {LLVMCall, "llvm.nvvm.d2i.rz", "double", "i32", 1, "cvt.rzi.s32.f64"},
+    {LLVMCall, "llvm.nvvm.d2ui.rz", "double", "i32", 1, "cvt.rzi.u32.f64"},
+    {LLVMCall, "llvm.nvvm.ex2.approx.ftz.f32", "float", "float", 1, "ex2.approx.ftz.f32"},
+    {LLVMCall, "llvm.nvvm.rcp.approx.ftz.f", "float", "float", 1, "rcp.approx.ftz.f32"},
+    {LLVMCall, "llvm.nvvm.rsqrt.approx.ftz.f", "float", "float", 1, "rsqrt.approx.ftz.f32"},
+    // the sign's operand comes first in PTX, last here
+    {LLVMCall, "llvm.copysign.f32", "float", "float", 2, "copysign.f32"},
+    {LLVMCall, "llvm.copysign.f64", "double", "double", 2, "copysign.f64"},
+};
+// clang-format on
+
+// Operations whose IR meaning, PTX instruction and CPU instruction agree on everything the IR defines.
+static const LLVMOpcode native[] = {
+    LLVMRet,           LLVMBr,
+    LLVMPHI,           LLVMAdd,
+    LLVMSub,           LLVMMul,
+    LLVMUDiv,          LLVMSDiv,
+    LLVMURem,          LLVMSRem,
+    LLVMAnd,           LLVMOr,
+    LLVMXor,           LLVMFCmp,
+    LLVMICmp,          LLVMTrunc,
+    LLVMZExt,          LLVMSExt,
+    LLVMBitCast,       LLVMSelect,
+    LLVMLoad,          LLVMStore,
+    LLVMFreeze,        LLVMExtractElement,
+    LLVMInsertElement, LLVMShuffleVector,
+    LLVMGetElementPtr,
+};
+static const char *const native_calls[] = {"llvm.ctpop.", "llvm.ctlz.", "llvm.smin.",
+                                           "llvm.smax.",  "llvm.umin.", "llvm.umax."};
+
+// What the IR leaves open comes out as this: who counts on it gets it wrong.
+enum { OPEN = 0x5eed };
+
+// kind: LLVMShl, LLVMLShr or LLVMAShr, and the width times 256.
+static uint64_t shift(uint64_t a, uint64_t n, uint64_t kind) {
+  unsigned bits = (unsigned)kind >> 8, up = 64 - bits;
+  if (n >= bits) return OPEN;
+  if ((kind & 255) == LLVMShl) return a << n;
+  return (kind & 255) == LLVMLShr ? a >> n : (uint64_t)((int64_t)(a << up) >> up >> n);
+}
+
+// In place of an fptosi or fptoui by the instruction: its operand, where the result lies in the range of the type.
+// kind: 1 from double, 2 to 64 bits, 4 signed.
+static uint64_t in_range(uint64_t a, uint64_t result, uint64_t kind) {
+  uint32_t low = (uint32_t)a;
+  float f;
+  double v;
+  memcpy(&f, &low, sizeof f);
+  memcpy(&v, &a, sizeof v);
+  if (!(kind & 1)) v = (double)f;
+  double limit = ldexp(1, (kind & 2 ? 64 : 32) - (kind & 4 ? 1 : 0));
+  return trunc(v) < limit && trunc(v) >= (kind & 4 ? -limit : 0) ? result : OPEN;
+}
+
+// "Addresses must be naturally aligned" (9.7.9.8 ld, 9.7.9.12 st): the IR's alignment decides on how wide they are.
+static uint64_t aligned(uint64_t address, uint64_t align, uint64_t unused) {
+  ck_assert_msg(address % align == 0, "an access at %#llx, said to be aligned to %llu", (unsigned long long)address,
+                (unsigned long long)align);
+  return 0;
+}
+
+typedef struct rewriter {
+  LLVMModuleRef m;
+  LLVMContextRef cx;
+  LLVMBuilderRef b;
+} rewriter;
+
+static LLVMTypeRef int_type(rewriter *w, unsigned bits) {
+  return LLVMIntTypeInContext(w->cx, bits);
+}
+
+static unsigned bits_of(LLVMTypeRef t) {
+  switch (LLVMGetTypeKind(t)) {
+  case LLVMHalfTypeKind:
+  case LLVMBFloatTypeKind: return 16;
+  case LLVMFloatTypeKind: return 32;
+  case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(t);
+  case LLVMVectorTypeKind: return LLVMGetVectorSize(t) * bits_of(LLVMGetElementType(t));
+  default: return 64;
+  }
+}
+
+static LLVMValueRef to_register(rewriter *w, LLVMValueRef v) {
+  LLVMTypeRef t = LLVMTypeOf(v);
+  if (LLVMGetTypeKind(t) == LLVMPointerTypeKind) return LLVMBuildPtrToInt(w->b, v, int_type(w, 64), "");
+  v = LLVMBuildBitCast(w->b, v, int_type(w, bits_of(t)), "");
+  return LLVMBuildZExt(w->b, v, int_type(w, 64), "");
+}
+
+static LLVMValueRef from_register(rewriter *w, LLVMValueRef v, LLVMTypeRef t) {
+  return LLVMBuildBitCast(w->b, LLVMBuildTrunc(w->b, v, int_type(w, bits_of(t)), ""), t, "");
+}
+
+static LLVMValueRef constant(rewriter *w, uint64_t v) {
+  return LLVMConstInt(int_type(w, 64), v, false);
+}
+
+static LLVMValueRef call(rewriter *w, ptx_fn fn, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c) {
+  LLVMTypeRef i64 = int_type(w, 64), fty = LLVMFunctionType(i64, (LLVMTypeRef[]){i64, i64, i64}, 3, false);
+  LLVMValueRef at = LLVMConstIntToPtr(constant(w, (uintptr_t)fn), LLVMPointerTypeInContext(w->cx, 0));
+  return LLVMBuildCall2(w->b, fty, at, (LLVMValueRef[]){a, b, c}, 3, "");
+}
+
+static __attribute__((noreturn)) void unknown(LLVMValueRef i) {
+  ck_abort_msg("nothing says what PTX this becomes:%s", LLVMPrintValueToString(i));
+}
+
+static void replace(rewriter *w, LLVMValueRef i, LLVMValueRef by) {
+  if (by) LLVMReplaceAllUsesWith(i, from_register(w, by, LLVMTypeOf(i)));
+  LLVMInstructionEraseFromParent(i);
+}
+
+// Replaces an instruction by a call of what the PTX instruction does, with its operands in order.
+static LLVMValueRef perform(rewriter *w, LLVMValueRef i, const char *mnemonic, unsigned operands) {
+  ptx_fn fn = ptx_instruction(mnemonic);
+  ck_assert_msg(fn != NULL && operands <= 3, "%s is not described", mnemonic);
+  LLVMValueRef x[3] = {constant(w, 0), constant(w, 0), constant(w, 0)};
+  bool swap = strncmp(mnemonic, "copysign.", 9) == 0;
+  for (unsigned k = 0; k < operands; k++) x[k] = to_register(w, LLVMGetOperand(i, swap ? 1 - k : k));
+  return call(w, fn, x[0], x[1], x[2]);
+}
+
+static void rewrite_call(rewriter *w, LLVMValueRef i) {
+  LLVMValueRef callee = LLVMGetCalledValue(i);
+  unsigned n = LLVMGetNumArgOperands(i);
+  if (LLVMIsAInlineAsm(callee)) {
+    char mnemonic[32];
+    size_t size;
+    const char *text = LLVMGetInlineAsmAsmString(callee, &size);
+    snprintf(mnemonic, sizeof mnemonic, "%.*s", (int)strcspn(text, " "), text);
+    return replace(w, i, perform(w, i, mnemonic, n));
+  }
+  const char *name = LLVMGetValueName2(callee, &(size_t){0});
+  for (size_t k = 0; k < KL_COUNT(selections); k++) {
+    if (strcmp(name, selections[k].name) == 0) return replace(w, i, perform(w, i, selections[k].mnemonic, n));
+  }
+  for (size_t k = 0; k < KL_COUNT(native_calls); k++) {
+    if (strncmp(name, native_calls[k], strlen(native_calls[k])) == 0) return;
+  }
+  if (strncmp(name, "llvm.nvvm.griddepcontrol.", 25) == 0) return replace(w, i, NULL);
+  bool block = strcmp(name, "llvm.nvvm.read.ptx.sreg.ctaid.x") == 0;
+  if (!block && strcmp(name, "llvm.nvvm.read.ptx.sreg.tid.x") != 0) unknown(i);
+  LLVMValueRef from = LLVMGetNamedGlobal(w->m, block ? "gpu_block" : "gpu_thread");
+  LLVMReplaceAllUsesWith(i, LLVMBuildLoad2(w->b, int_type(w, 32), from, ""));
+  LLVMInstructionEraseFromParent(i);
+}
+
+static void rewrite_selected(rewriter *w, LLVMValueRef i, LLVMOpcode op) {
+  LLVMValueRef x = LLVMGetOperand(i, 0);
+  char *from = LLVMPrintTypeToString(LLVMTypeOf(x)), *to = LLVMPrintTypeToString(LLVMTypeOf(i));
+  const selection *s = selections, *end = s + KL_COUNT(selections);
+  while (s < end && !(s->op == op && strcmp(s->from, from) == 0 && strcmp(s->to, to) == 0)) s++;
+  if (s == end) unknown(i);
+  LLVMDisposeMessage(from);
+  LLVMDisposeMessage(to);
+  LLVMValueRef r = perform(w, i, s->mnemonic, (unsigned)LLVMGetNumOperands(i));
+  if (op == LLVMFPToSI || op == LLVMFPToUI) {
+    uint64_t kind = (bits_of(LLVMTypeOf(x)) == 64) | (bits_of(LLVMTypeOf(i)) == 64) << 1 | (op == LLVMFPToSI) << 2;
+    r = call(w, in_range, to_register(w, x), r, constant(w, kind));
+  }
+  replace(w, i, r);
+}
+
+static void rewrite_instruction(rewriter *w, LLVMValueRef i) {
+  LLVMOpcode op = LLVMGetInstructionOpcode(i);
+  LLVMPositionBuilderBefore(w->b, i);
+  if (op == LLVMCall) return rewrite_call(w, i);
+  if (op == LLVMShl || op == LLVMLShr || op == LLVMAShr) {
+    LLVMValueRef kind = constant(w, (uint64_t)op | bits_of(LLVMTypeOf(i)) << 8);
+    return replace(w, i,
+                   call(w, shift, to_register(w, LLVMGetOperand(i, 0)), to_register(w, LLVMGetOperand(i, 1)), kind));
+  }
+  if (op == LLVMLoad || op == LLVMStore)
+    call(w, aligned, to_register(w, LLVMGetOperand(i, op == LLVMStore)), constant(w, LLVMGetAlignment(i)),
+         constant(w, 0));
+  for (size_t k = 0; k < KL_COUNT(native); k++) {
+    if (native[k] == op) return;
+  }
+  rewrite_selected(w, i, op);
+}
+
+static void rewrite_kernel(rewriter *w, LLVMValueRef fn) {
+  for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b)) {
+    for (LLVMValueRef i = LLVMGetFirstInstruction(b), next; i; i = next) {
+      next = LLVMGetNextInstruction(i);
+      rewrite_instruction(w, i);
+    }
+  }
+}
+
+const char *gpu_ir_selection(size_t i, char *ir, size_t n) {
+  if (i >= KL_COUNT(selections)) return NULL;
+  const selection *s = &selections[i];
+  bool is_call = s->op == LLVMCall, cast = !is_call && strcmp(s->from, s->to) != 0;
+  char operands[160] = "", types[160] = "", loads[320] = "";
+  for (unsigned k = 0; k < s->operands; k++) {
+    char *o = operands + strlen(operands), *t = types + strlen(types), *l = loads + strlen(loads);
+    snprintf(o, 40, "%s%s%s%%x%u", k ? ", " : "", is_call ? s->from : "", is_call ? " " : "", k);
+    snprintf(t, 40, "%s%s", k ? ", " : "", s->from);
+    snprintf(l, 100, "  %%x%u = load %s, ptr addrspace(1) %%p%u\n", k, s->from, k);
+  }
+  char what[400], *at = what;
+  if (is_call)
+    snprintf(at, sizeof what, "call %s @%s(%s)", s->to, s->name, operands);
+  else
+    snprintf(at, sizeof what, "%s %s %s%s%s", s->name, s->from, operands, cast ? " to " : "", cast ? s->to : "");
+  unsigned bits = strchr(s->to, '<')            ? 32
+                  : s->to[0] == 'i'             ? (unsigned)atoi(s->to + 1)
+                  : strcmp(s->to, "half") == 0  ? 16
+                  : strcmp(s->to, "float") == 0 ? 32
+                                                : 64;
+  char declare[240] = "";
+  if (is_call) snprintf(declare, sizeof declare, "declare %s @%s(%s)\n", s->to, s->name, types);
+  // A float is not stored as it is, because a change of sign would become part of the cast: it is multiplied first.
+  bool wrap = s->op != LLVMFMul && (strcmp(s->to, "float") == 0 || strcmp(s->to, "double") == 0);
+  char use[160] = "";
+  if (wrap)
+    snprintf(use, sizeof use, "  %%y = load %s, ptr addrspace(1) %%p2\n  %%u = fmul %s %%r, %%y\n", s->to, s->to);
+  snprintf(ir, n,
+           "%sdefine ptx_kernel void @k(ptr addrspace(1) %%p0, ptr addrspace(1) %%p1, ptr addrspace(1) %%p2) {\n%s"
+           "  %%r = %s\n%s  %%b = bitcast %s %%%s to i%u\n  store i%u %%b, ptr addrspace(1) %%p0\n  ret void\n}\n",
+           declare, loads, what, use, s->to, wrap ? "u" : "r", bits, bits);
+  return s->mnemonic;
+}
+
 // --- running ------------------------------------------------------------------------------------------------------
 
 typedef void (*entry)(const uint64_t *args, uint32_t block, uint32_t thread);
@@ -175,11 +381,11 @@ static void check(LLVMErrorRef e, const char *what) {
   if (e) ck_abort_msg("%s: %s", what, LLVMGetErrorMessage(e));
 }
 
-static LLVMOrcLLJITRef load(const char *text, size_t n) {
+static LLVMOrcLLJITRef load(const kiln_manifest *f, const char *text, size_t n) {
   LLVMOrcLLJITRef jit;
   LLVMModuleRef m;
   char *why = NULL;
-  // A CPU that converts halves and fuses multiplications, and none that would round bfloats by itself.
+  // One and the same CPU everywhere, and none that would round bfloats by itself.
   LLVMTargetRef target;
   char *triple = LLVMGetDefaultTargetTriple();
   ck_assert(!LLVMGetTargetFromTriple(triple, &target, &why));
@@ -192,6 +398,9 @@ static LLVMOrcLLJITRef load(const char *text, size_t n) {
   LLVMContextRef cx = LLVMContextCreate();
   LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, n, "gpu_ir");
   if (LLVMParseIRInContext(cx, buffer, &m, &why)) ck_abort_msg("%s\n%.2000s", why, text);
+  rewriter w = {m, cx, LLVMCreateBuilderInContext(cx)};
+  for (size_t i = 0; i < f->launch_count; i++) rewrite_kernel(&w, LLVMGetNamedFunction(m, f->launches[i].kernel));
+  LLVMDisposeBuilder(w.b);
   LLVMOrcThreadSafeContextRef safe = LLVMOrcCreateNewThreadSafeContextFromLLVMContext(cx);
   LLVMSetTarget(m, LLVMOrcLLJITGetTripleString(jit));
   LLVMSetDataLayout(m, LLVMOrcLLJITGetDataLayoutStr(jit));
@@ -241,10 +450,10 @@ void gpu_ir_run(kiln_context *cx, const kiln_artifact *a, const void *const *par
   ck_assert_int_eq(kl_jit_get(cx, &state), KILN_OK);
   kl_sb_init(&text, cx);
   retarget(&text, kiln_artifact_text(a, KILN_TEXT_LLVM, NULL));
-  add_instructions(&text);
+  kl_sb_puts(&text, "\n@gpu_block = internal global i32 0\n@gpu_thread = internal global i32 0\n");
   for (size_t i = 0; i < m->launch_count; i++) add_entry(&text, m, i);
   char *scratch = calloc(1, m->scratch_bytes + 1);
-  LLVMOrcLLJITRef jit = load(text.p, text.n);
+  LLVMOrcLLJITRef jit = load(m, text.p, text.n);
   for (size_t i = 0; i < m->launch_count; i++) {
     char name[32];
     LLVMOrcExecutorAddress at;

@@ -90,7 +90,6 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.nvvm.griddepcontrol.launch.dependents", 0, GPU, SCALAR, 90, 78},
     // bounded
     {"llvm.nvvm.ex2.approx.ftz", F, GPU, SCALAR, 0, 0},
-    {"llvm.nvvm.lg2.approx.ftz", F, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.rcp.approx.ftz", F, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.rsqrt.approx.ftz", F, GPU, SCALAR, 0, 0},
 };

@@ -78,8 +78,8 @@ kb_reg kb_fadd(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_fsub(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_fmul(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_fma(kb *k, kb_reg a, kb_reg b, kb_reg c);
-kb_reg kb_fneg(kb *k, kb_reg a);                           // sign bit flipped, also of NaN
-kb_reg kb_fabs(kb *k, kb_reg a);                           // sign bit cleared
+kb_reg kb_fneg(kb *k, kb_reg a);                           // of NaN any NaN (on NVPTX its sign is open)
+kb_reg kb_fabs(kb *k, kb_reg a);                           // the same
 kb_reg kb_fcopysign(kb *k, kb_reg magnitude, kb_reg sign); // F32, F64
 kb_reg kb_fdiv(kb *k, kb_reg a, kb_reg b);                 // F32, F64; about 25 SASS instructions
 kb_reg kb_fsqrt(kb *k, kb_reg a);                          // F32, F64
@@ -124,11 +124,11 @@ kb_reg kb_reverse(kb *k, kb_reg vec);
 kb_reg kb_shuffle(kb *k, kb_reg vec, const unsigned *mask, unsigned n); // lane i of the result is lane mask[i]
 
 // NVPTX only, F32 scalars: approximate instructions with the error PTX documents, for use inside proven functions only.
-kb_reg kb_ex2_approx(kb *k, kb_reg a);   // ex2.approx.ftz.f32: 2 ulp over the full range, denormal inputs flushed
-kb_reg kb_rcp_approx(kb *k, kb_reg a);   // rcp.approx.ftz.f32: 1 ulp, denormals flushed
+// All of them flush denormals on both sides.
+kb_reg kb_ex2_approx(kb *k, kb_reg a);   // ex2.approx.ftz.f32: 2 ulp from the correctly rounded result
+kb_reg kb_rcp_approx(kb *k, kb_reg a);   // rcp.approx.ftz.f32: 1 ulp
 kb_reg kb_rsqrt_approx(kb *k, kb_reg a); // rsqrt.approx.ftz.f32: 2^-22.9 relative
-kb_reg kb_lg2_approx(kb *k, kb_reg a);   // lg2.approx.ftz.f32: absolute 2^-22 on (0.5, 2), 2 ulp elsewhere
-// NVPTX scalars: saturating conversion toward zero, NaN to 0 (cvt.rzi); F32 or F64 to I32.
+// NVPTX scalars: saturating conversion toward zero, NaN to 0; F32 or F64 to I32.
 kb_reg kb_f2i_sat(kb *k, kb_reg a, bool is_signed);
 // NVPTX packed conversions. F32 scalars lo, hi to one <2 x half> / <2 x bfloat>, nearest even (sm_80+; F16 on any).
 kb_reg kb_pack2(kb *k, kb_reg lo, kb_reg hi, kb_kind to);

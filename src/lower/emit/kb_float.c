@@ -125,7 +125,7 @@ static kb_reg approx(kb *k, const char *name, kb_reg a) {
   return kb_intrinsic(k, name, NULL, 0, &a, 1, KB_F32, 1);
 }
 
-// ex2 and lg2 are overloaded on the type, rcp and rsqrt carry it in the name.
+// ex2 is overloaded on the type, rcp and rsqrt carry it in the name.
 kb_reg kb_ex2_approx(kb *k, kb_reg a) {
   LLVMTypeRef t = LLVMTypeOf(a.v);
   return kb_intrinsic(k, "llvm.nvvm.ex2.approx.ftz", &t, 1, &a, 1, KB_F32, 1);
@@ -136,14 +136,13 @@ kb_reg kb_rcp_approx(kb *k, kb_reg a) {
 kb_reg kb_rsqrt_approx(kb *k, kb_reg a) {
   return approx(k, "llvm.nvvm.rsqrt.approx.ftz.f", a);
 }
-kb_reg kb_lg2_approx(kb *k, kb_reg a) {
-  return approx(k, "llvm.nvvm.lg2.approx.ftz.f", a);
-}
 
+// cvt.rzi clamps. It makes 0 of a NaN in f32, but the sign bit alone of one in f64.
 kb_reg kb_f2i_sat(kb *k, kb_reg a, bool is_signed) {
-  const char *name = a.kind == KB_F64 ? (is_signed ? "llvm.nvvm.d2i.rz" : "llvm.nvvm.d2ui.rz")
-                                      : (is_signed ? "llvm.nvvm.f2i.rz" : "llvm.nvvm.f2ui.rz");
-  return kb_intrinsic(k, name, NULL, 0, &a, 1, KB_I32, 1);
+  if (a.kind == KB_F32)
+    return kb_intrinsic(k, is_signed ? "llvm.nvvm.f2i.rz" : "llvm.nvvm.f2ui.rz", NULL, 0, &a, 1, KB_I32, 1);
+  kb_reg r = kb_intrinsic(k, is_signed ? "llvm.nvvm.d2i.rz" : "llvm.nvvm.d2ui.rz", NULL, 0, &a, 1, KB_I32, 1);
+  return kb_select(k, kb_fcmp(k, LLVMRealORD, a, a), r, kb_ilike(k, r, 0));
 }
 
 kb_reg kb_pack2(kb *k, kb_reg lo, kb_reg hi, kb_kind to) {
