@@ -27,11 +27,7 @@ static int64_t place(const kl_shape *array, const kl_shape *slice, const kl_evva
 kiln_status kl_ev_dynamic_slice(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
                                 kl_evval *out) {
   const kl_evval *src = operands[0];
-  if (in->shape->count && kl_ev_single(src)) {
-    *out = kl_ev_share(src, in->shape);
-    out->splat = in->shape->count > 1;
-    return KILN_OK;
-  }
+  if (in->shape->count && kl_ev_single(src)) return kl_ev_spread(ev, src, in->shape, out);
   kl_ev_walk w;
   bool open;
   int64_t base = place(src->shape, in->shape, operands + 1, in->noperands - 1, &w, &open);

@@ -109,6 +109,7 @@ kiln_status kl_ev_apply(kl_ev *ev, const kl_comp *c, const kl_instr *in, const k
 struct kl_ev_code {
   const kl_comp *comp;
   bool *live;             // the root needs it
+  uint32_t *twin;         // kl_ev_find_twins
   size_t *first;          // ninstr + 1: where an instruction's leaves begin; those that are not live have none
   const kl_shape **shape; // by leaf
   uint32_t *last_use; // by leaf: the last instruction that reads it; its own where nobody does, UINT32_MAX at the root
@@ -120,8 +121,19 @@ static size_t leaf_count(const kl_ev_code *code, uint32_t i) {
   return code->first[i + 1] - code->first[i];
 }
 
-// The leaves that `in` reads of operand k: all of them, but of a tuple of which it takes an element.
-static void reads(const kl_ev_code *code, const kl_instr *in, uint32_t k, size_t *from, size_t *n) {
+// What instruction i reads: its operands, or the twin that has its value.
+static uint32_t read_count(const kl_ev_code *code, uint32_t i) {
+  return !code->live[i] ? 0 : code->twin[i] != i ? 1 : code->comp->instr[i].noperands;
+}
+
+// The leaves that it reads of the k-th of these: all of them, but of a tuple of which it takes an element.
+static void reads(const kl_ev_code *code, uint32_t i, uint32_t k, size_t *from, size_t *n) {
+  const kl_instr *in = &code->comp->instr[i];
+  if (code->twin[i] != i) {
+    *from = code->first[code->twin[i]];
+    *n = leaf_count(code, code->twin[i]);
+    return;
+  }
   *from = code->first[in->operands[k]];
   *n = leaf_count(code, in->operands[k]);
   if (in->op != KL_OP_GET_TUPLE_ELEMENT) return;
@@ -162,8 +174,8 @@ static void find_uses(kl_ev_code *code) {
   for (uint32_t i = 0; i < c->ninstr; i++) {
     for (size_t leaf = code->first[i]; leaf < code->first[i + 1]; leaf++) code->last_use[leaf] = i;
     size_t all = 0, from, n;
-    for (uint32_t k = 0; code->live[i] && k < c->instr[i].noperands; k++) {
-      reads(code, &c->instr[i], k, &from, &n);
+    for (uint32_t k = 0; k < read_count(code, i); k++) {
+      reads(code, i, k, &from, &n);
       all += n;
       for (size_t leaf = from; leaf < from + n; leaf++) {
         if (code->last_use[leaf] == i) code->twice[leaf] = i;
@@ -181,7 +193,9 @@ kiln_status kl_ev_code_new(kl_ev *ev, uint32_t comp, kl_ev_code **out) {
   code->comp = &ev->m->comp[comp];
   code->live = kl_alloc(ev->cx, n);
   code->first = kl_alloc(ev->cx, sizeof(size_t) * (n + 1u));
+  code->twin = kl_alloc(ev->cx, sizeof(uint32_t) * (n + 1u));
   find_live(code->comp, code->live);
+  kl_ev_find_twins(ev, code->comp, code->live, code->twin);
   kiln_status status = count_leaves(ev, code);
   if (status == KILN_OK) {
     size_t leaves = code->first[n] + 1;
@@ -206,6 +220,7 @@ void kl_ev_code_free(kl_ev *ev, kl_ev_code *code) {
   if (code->last_use) kl_free(ev->cx, code->last_use, sizeof(uint32_t) * leaves);
   if (code->twice) kl_free(ev->cx, code->twice, sizeof(uint32_t) * leaves);
   kl_free(ev->cx, code->first, sizeof(size_t) * (n + 1u));
+  kl_free(ev->cx, code->twin, sizeof(uint32_t) * (n + 1u));
   kl_free(ev->cx, code->live, n);
   kl_free(ev->cx, code, sizeof *code);
 }
@@ -241,25 +256,25 @@ static kiln_status eval_instruction(kl_ev *ev, frame *f, uint32_t i, kl_evval *o
   if (in->op == KL_OP_PARAMETER) return eval_parameter(f, in, out);
   if (in->op == KL_OP_CONSTANT) return eval_constant(ev, in, out);
   size_t n = 0, from, count;
-  for (uint32_t k = 0; k < in->noperands; k++) {
-    reads(code, in, k, &from, &count);
+  for (uint32_t k = 0; k < read_count(code, i); k++) {
+    reads(code, i, k, &from, &count);
     for (size_t leaf = from; leaf < from + count; leaf++, n++) {
       f->operands[n] = &f->leaves[leaf];
       f->last[n] = code->last_use[leaf] == i && code->twice[leaf] != i;
     }
   }
   ev->last = f->last;
-  kiln_status status = kl_ev_apply(ev, code->comp, in, f->operands, out);
+  kl_ev_op *op = code->twin[i] != i ? kl_ev_forward : kl_ev_apply;
+  kiln_status status = op(ev, code->comp, in, f->operands, out);
   ev->last = NULL;
   return status;
 }
 
 // What nobody reads after instruction i: of its operands, and of its own leaves.
 static void free_dead(kl_ev *ev, frame *f, uint32_t i) {
-  const kl_instr *in = &f->code->comp->instr[i];
   size_t from, n;
-  for (uint32_t k = 0; k < in->noperands; k++) {
-    reads(f->code, in, k, &from, &n);
+  for (uint32_t k = 0; k < read_count(f->code, i); k++) {
+    reads(f->code, i, k, &from, &n);
     for (size_t leaf = from; leaf < from + n; leaf++)
       if (f->code->last_use[leaf] == i) kl_ev_free(ev, &f->leaves[leaf]);
   }

@@ -40,6 +40,13 @@
 // towards zero and u the one after it, the result is u where r < floor((|x| - |d|) / (|u| - |d|) * 2^bits), else d.
 // Integers saturate as soon as x reaches their ends; NaN gives 0.
 //
+// One instruction is one value per element, unknown as it may be: whoever reads it reads the same bits. So an op that
+// reads one value twice has the results that this one value can give: compare(y, y) is known but for NaN, y - y is 0
+// where y is finite, y * y is not negative, and select(y != y, 0, y) takes in no 0. The value stays one through copies,
+// reshapes, tuples, calls and fusions, through the same move (broadcast, slice, transpose ...) made twice, and from the
+// operands of map and reduce into their computations. Two instructions that compute the same from the same are two
+// values wherever their op has a bound or an order of its own: a device may have made them by different means.
+//
 // What is a whole algorithm is right within a radius around the exact result of the operands, rounded; with n the order
 // or length, u half a unit in the last place of 1 of the (part) type and gamma(k) = k u / (1 - k u), four times that k
 // for complex numbers. Inexact operands widen the radius.

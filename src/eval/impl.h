@@ -51,10 +51,18 @@ static inline bool kl_ev_single(const kl_evval *v) {
   return v->splat || v->shape->count == 1;
 }
 
+// Are these one value, whatever it is? Two values with the same planes are; exact ones need not be told.
+static inline bool kl_ev_same(const kl_evval *a, const kl_evval *b) {
+  return memcmp(a->plane, b->plane, sizeof a->plane) == 0;
+}
+
 // Zeroed planes for `count` elements; `inexact` gives all four. Nothing is kept on failure.
 kiln_status kl_ev_new(kl_ev *ev, const kl_shape *s, bool splat, bool inexact, kl_evval *out);
-// The same planes under another shape, counted once more.
+// The same planes under another shape, counted once more: the same elements in the same row-major order.
 kl_evval kl_ev_share(const kl_evval *v, const kl_shape *s);
+// The one element that a value holds (kl_ev_single) at every index of another shape. Elements of a splat need not be
+// one value, only of one interval, so that this is not `v` any more unless v has one element indeed.
+kiln_status kl_ev_spread(kl_ev *ev, const kl_evval *v, const kl_shape *s, kl_evval *out);
 void kl_ev_free(kl_ev *ev, kl_evval *v);          // safe on a zeroed value; leaves it zeroed
 void kl_ev_drop_interval(kl_ev *ev, kl_evval *v); // makes an inexact value exact
 void kl_ev_drop_any(kl_ev *ev, kl_evval *v);
@@ -141,7 +149,8 @@ extern const size_t kl_iv_scratch_size;
 
 // Are results of `e` open although its operands are exact?
 bool kl_iv_widens(const kl_ew *e);
-// Computes all planes of n <= KL_EV_CHUNK elements. `nan_open`: NaN bits of the operands are not promised.
+// Computes all planes of n <= KL_EV_CHUNK elements. Operands in the same memory are one value. `nan_open`: NaN bits of
+// the operands are not promised.
 void kl_iv_run(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3], const bool nan_open[3],
                const kl_iv_out *out);
 
@@ -216,6 +225,8 @@ kl_ev_op kl_ev_dynamic_reshape;                  // dynamic.c
 kl_ev_op kl_ev_apply;
 // What evaluating a computation needs to know of it, found once.
 typedef struct kl_ev_code kl_ev_code;
+// twin[i] of live instructions: the first one that moves the same elements to the same places; i where that is itself.
+void kl_ev_find_twins(kl_ev *ev, const kl_comp *c, const bool *live, uint32_t *twin); // twins.c
 kiln_status kl_ev_code_new(kl_ev *ev, uint32_t comp, kl_ev_code **out);
 void kl_ev_code_free(kl_ev *ev, kl_ev_code *code);
 // Takes the leaves of its parameters (freed in any case); `results` gets the root's leaves, nothing on failure.

@@ -46,13 +46,23 @@ static kiln_status run(kl_ev *ev, job *job) {
   return ok ? (kiln_status)job->status : KILN_E_MEMORY;
 }
 
+// Splats that are one value stay one; other values do by themselves.
+static kiln_status expand(kl_ev *ev, const kl_evval *const *operands, uint32_t k, kl_evval *full) {
+  for (uint32_t j = 0; j < k && operands[k]->splat; j++)
+    if (kl_ev_same(operands[j], operands[k])) {
+      full[k] = kl_ev_share(&full[j], operands[k]->shape);
+      return KILN_OK;
+    }
+  return kl_ev_expand(ev, operands[k], &full[k]);
+}
+
 kiln_status kl_ev_map(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands, kl_evval *out) {
   uint32_t n = in->noperands;
   kl_ev_program *program = NULL;
   kl_evval *full = kl_alloc(ev->cx, sizeof *full * (n + 1u));
   kiln_status status = kl_ev_program_new(ev, in->called[0], &program);
   job job = {.program = program, .n = n, .operands = full, .out = out};
-  for (uint32_t k = 0; k < n && status == KILN_OK; k++) status = kl_ev_expand(ev, operands[k], &full[k]);
+  for (uint32_t k = 0; k < n && status == KILN_OK; k++) status = expand(ev, operands, k, full);
   if (status == KILN_OK) {
     job.intervals = kl_lanes_want_intervals(ev, program, n, operands);
     status = kl_ev_new(ev, in->shape, false, job.intervals, out);

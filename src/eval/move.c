@@ -333,12 +333,11 @@ kiln_status kl_ev_move(kl_ev *ev, const kl_instr *in, const kl_evval *const *ope
   default: break;
   }
   if (in->shape->count == 0) return kl_ev_new(ev, in->shape, false, false, out);
-  if (in->op == KL_OP_RESHAPE || kl_ev_single(src)) {
+  if (in->op == KL_OP_RESHAPE) {
     *out = kl_ev_share(src, in->shape);
-    out->splat = in->op != KL_OP_RESHAPE || src->splat;
-    if (in->shape->count == 1) out->splat = false;
     return KILN_OK;
   }
+  if (kl_ev_single(src)) return kl_ev_spread(ev, src, in->shape, out);
   switch (in->op) {
   case KL_OP_BROADCAST: return broadcast(ev, in, src, out);
   case KL_OP_TRANSPOSE: return transpose(ev, in, src, out);

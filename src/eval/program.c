@@ -72,6 +72,7 @@ static bool is_alias(const kl_instr *in, const kl_shape *operand) {
     return single || (kl_shape_same_dims(in->shape, operand) && kl_shape_default_layout(in->shape) &&
                       kl_shape_default_layout(operand));
   case KL_OP_COPY: return true;
+  case KL_OP_REAL: return kl_is_float(operand->dtype);
   case KL_OP_RESHAPE: return single || kl_shape_same_dims(in->shape, operand);
   case KL_OP_BROADCAST:
   case KL_OP_TRANSPOSE:

@@ -54,6 +54,18 @@ kl_evval kl_ev_share(const kl_evval *v, const kl_shape *s) {
   return r;
 }
 
+kiln_status kl_ev_spread(kl_ev *ev, const kl_evval *v, const kl_shape *s, kl_evval *out) {
+  if (v->shape->count == 1 || kl_ev_exact(v)) {
+    *out = kl_ev_share(v, s);
+    out->splat = s->count > 1;
+    return KILN_OK;
+  }
+  KL_TRY(kl_ev_new(ev, s, s->count > 1, true, out));
+  out->raw = v->raw;
+  kl_ev_copy_planes(ev, &(kl_ev_walk){0}, v, out);
+  return KILN_OK;
+}
+
 void kl_ev_free(kl_ev *ev, kl_evval *v) {
   for (int plane = 0; plane < KL_EV_PLANES; plane++) release(ev, v->plane[plane]);
   *v = (kl_evval){0};

@@ -374,7 +374,8 @@ START_TEST(dot_inexact_infinity) {
   memcpy(args[1].data, y, sizeof y);
   run r = evaluate(
       "HloModule m\nENTRY e { a = f32[2] parameter(0) b = f32[2] parameter(1) s = f32[2] sine(a) "
-      "x = f32[2] subtract(s, s) ROOT r = f32[] dot(x, b), lhs_contracting_dims={0}, rhs_contracting_dims={0} }",
+      "t = f32[2] sine(a) "
+      "x = f32[2] subtract(s, t) ROOT r = f32[] dot(x, b), lhs_contracting_dims={0}, rhs_contracting_dims={0} }",
       2, args, true);
   EXPECT(is_open(&r.r[0], 0), "closed");
   drop_run(&r);

@@ -114,10 +114,11 @@ kiln_status kl_ev_bitcast(kl_ev *ev, const kl_instr *in, const kl_evval *operand
   if (!kl_ev_plain_layout(s) || !kl_ev_plain_layout(from))
     return kl_unsupported(ev->cx, in->span, "no evaluation of a bitcast between tiled layouts");
   bool same_type = s->dtype == from->dtype, default_order = kl_shape_default_layout(s) && kl_shape_default_layout(from);
-  if (same_type && (default_order || operand->splat)) {
+  if (same_type && default_order) {
     *out = kl_ev_share(operand, s);
     return KILN_OK;
   }
+  if (same_type && operand->splat) return kl_ev_spread(ev, operand, s, out);
   if (same_type) return relayout(ev, in, operand, out);
   kl_evval src;
   KL_TRY(kl_ev_expand(ev, operand, &src));

@@ -110,7 +110,7 @@ static void tabulate(const kl_ev *ev, kl_ew *e, int64_t n, size_t *size) {
   int64_t patterns = width == 1 && !pair ? 256 : 65536;
   *size = 0;
   if (!(e->nin == 1 && width <= 2) && !pair) return;
-  if (n < 2 * patterns || e->op == KL_OP_COPY) return;
+  if (n < 2 * patterns) return;
   *size = (size_t)patterns * kl_ev_size(e->out);
   char *table = kl_try_alloc(ev->cx, *size);
   if (!table) {
@@ -133,6 +133,7 @@ typedef struct worker_state {
 typedef struct job {
   const kl_ew *e;
   const kl_evval *in[3];
+  uint32_t first[3]; // the first operand that is the same value
   kl_evval *out;
   bool intervals, nan_open[3];
   worker_state *state; // one per worker
@@ -155,7 +156,7 @@ static const char *chunk_of(const job *job, const worker_state *w, uint32_t k, i
   const kl_evval *v = job->in[k];
   if (!v->plane[plane]) return NULL;
   if (plane != KL_EV_ANY && v->plane[plane] == v->plane[KL_EV_DATA]) plane = KL_EV_DATA; // so that equal stays equal
-  if (kl_ev_single(v)) return w->splat[k][plane];
+  if (kl_ev_single(v)) return w->splat[job->first[k]][plane];
   return (const char *)v->plane[plane]->p + (size_t)at * (plane == KL_EV_ANY ? 1 : kl_ev_size(job->e->in[k]));
 }
 
@@ -195,7 +196,7 @@ static void run_piece(void *arg, uint32_t worker, int64_t begin, int64_t end) {
 
 // Which results carry their NaN bits unchanged from a parameter or constant.
 static bool keeps_bits(kl_op op) {
-  return op == KL_OP_COPY || op == KL_OP_SELECT || op == KL_OP_REAL || op == KL_OP_IMAG || op == KL_OP_COMPLEX;
+  return op == KL_OP_SELECT || op == KL_OP_REAL || op == KL_OP_IMAG || op == KL_OP_COMPLEX;
 }
 
 static void settle(kl_ev *ev, const job *job, uint32_t workers, kl_evval *out) {
@@ -234,16 +235,25 @@ static bool wants_intervals(const kl_ev *ev, const job *job) {
   return ev->intervals && (inexact || (open_nan && job->e->compare == KL_CMP_TOTALORDER));
 }
 
+static void set_operands(job *job, const kl_evval *const operands[3]) {
+  for (uint32_t k = 0; k < job->e->nin; k++) {
+    job->in[k] = operands[k];
+    while (!kl_ev_same(operands[job->first[k]], operands[k])) job->first[k]++;
+    job->nan_open[k] = !operands[k]->raw && kl_is_float(job->e->in[k]);
+  }
+}
+
 kiln_status kl_ev_elementwise(kl_ev *ev, const kl_instr *in, const kl_evval *const operands[3], kl_evval *out) {
   kl_ew e;
   KL_TRY(bind(ev, in, operands, &e));
+  if (e.run == run_copy) {
+    *out = kl_ev_share(operands[0], in->shape);
+    return KILN_OK;
+  }
   bool splat = in->shape->count > 1;
   job job = {.e = &e, .out = out};
-  for (uint32_t k = 0; k < e.nin; k++) {
-    job.in[k] = operands[k];
-    splat &= kl_ev_single(operands[k]);
-    job.nan_open[k] = !operands[k]->raw && kl_is_float(e.in[k]);
-  }
+  set_operands(&job, operands);
+  for (uint32_t k = 0; k < e.nin; k++) splat &= kl_ev_single(operands[k]);
   job.intervals = wants_intervals(ev, &job);
   KL_TRY(kl_ev_new(ev, in->shape, splat, job.intervals, out));
   out->raw = keeps_bits(e.op);

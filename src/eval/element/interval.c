@@ -282,7 +282,7 @@ static bool int_open(const kl_ew *e, kl_iv_scratch *s, int64_t i) {
   return int_wraps(e, s, i);
 }
 
-static int64_t infinity_key(kl_dtype t) {
+int64_t kl_iv_infinity(kl_dtype t) {
   const kl_dtype_info *f = kl_info(t);
   return f->kind == KL_IEEE ? (int64_t)(((1ull << f->exp_bits) - 1) << f->man_bits) : INT64_MAX;
 }
@@ -292,7 +292,7 @@ static int64_t one_key(kl_dtype t) {
 }
 
 static bool has_infinity(kl_dtype t, const kl_iv_scratch *s, int operand, int64_t i) {
-  int64_t inf = infinity_key(t);
+  int64_t inf = kl_iv_infinity(t);
   return s->in_hi[operand][i] >= inf || s->in_lo[operand][i] <= -1 - inf;
 }
 
@@ -420,7 +420,7 @@ static void widen(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in
   kl_dtype part = kl_iv_part(e->out);
   const kl_dtype_info *f = kl_info(part);
   int lanes = kl_iv_lanes(e->out);
-  int64_t inf = infinity_key(part), one = one_key(part), outer = (int64_t)(bound + 0.5);
+  int64_t inf = kl_iv_infinity(part), one = one_key(part), outer = (int64_t)(bound + 0.5);
   range r = range_of(e, inf, one);
   for (uint32_t k = 0; k < e->nin; k++) kl_iv_load(s, (int)k, e->in[k], n, &in[k]);
   for (int64_t j = 0; j < n * lanes; j++) {
@@ -467,17 +467,13 @@ static void by_corners(rule r, const kl_ew *e, kl_iv_scratch *s, int64_t n, cons
     if (!s->point[i] && !s->open[i]) s->open[i] = open_by_rule(r, e, s, i);
 }
 
-void kl_iv_run(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3], const bool nan_open_in[3],
-               const kl_iv_out *out) {
-  const void *data[3] = {in[0].data, in[1].data, in[2].data};
-  e->run(e, n, data, out->data);
-  rule r = rule_of(e);
-  if (r == RULE_SELECT) {
-    kl_iv_select(e, s, n, in, out);
-    return;
-  }
-  find_points(e, s, n, in);
-  kl_iv_start(e, s, n, out);
+static bool is_one_value(const kl_ew *e, const kl_iv_in in[3]) {
+  return e->nin == 2 && e->in[0] == e->in[1] && in[0].data == in[1].data && in[0].lo == in[1].lo &&
+         in[0].hi == in[1].hi && in[0].any == in[1].any;
+}
+
+static void by_rule(rule r, const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3],
+                    const bool nan_open_in[3], const kl_iv_out *out) {
   switch (r) {
   case RULE_POINT:
     for (int64_t i = 0; i < n; i++) s->open[i] |= !s->point[i];
@@ -493,6 +489,20 @@ void kl_iv_run(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3]
     break;
   default: by_corners(r, e, s, n, in); break;
   }
+}
+
+void kl_iv_run(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3], const bool nan_open_in[3],
+               const kl_iv_out *out) {
+  const void *data[3] = {in[0].data, in[1].data, in[2].data};
+  e->run(e, n, data, out->data);
+  rule r = rule_of(e);
+  if (r == RULE_SELECT) {
+    kl_iv_select(e, s, n, in, out);
+    return;
+  }
+  find_points(e, s, n, in);
+  kl_iv_start(e, s, n, out);
+  if (!is_one_value(e, in) || !kl_iv_same(e, s, n, &in[0])) by_rule(r, e, s, n, in, nan_open_in, out);
   settle_nan(e, s, n, in);
   double bound = kl_op_ulp_bound(e->op, e->in[0]);
   if (bound > 0 && kl_is_complex(e->out)) kl_iv_complex_corners(e, s, n, in, out);

@@ -1,4 +1,5 @@
-// Between interval.c (order keys, corners, widening) and interval_ops.c (ops with a rule of their own).
+// Between interval.c (order keys, corners, widening), interval_ops.c (ops with a rule of their own) and interval_same.c
+// (ops on one value twice).
 #ifndef KL_EVAL_INTERVAL_H
 #define KL_EVAL_INTERVAL_H
 
@@ -30,11 +31,15 @@ static inline int kl_iv_lanes(kl_dtype t) {
 static inline kl_dtype kl_iv_part(kl_dtype t) {
   return kl_is_complex(t) ? kl_info(t)->part : t;
 }
+int64_t kl_iv_infinity(kl_dtype t); // its key; past all keys where there is none
 void kl_iv_load(kl_iv_scratch *s, int operand, kl_dtype t, int64_t n, const kl_iv_in *in);
 // lo and hi from the result's data alone.
 void kl_iv_start(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_out *out);
 // Runs e on chosen planes and takes the results into lo, hi and seen.
 void kl_iv_take(const kl_ew *e, kl_iv_scratch *s, int64_t n, const void *const in[3]);
+
+// Both operands are `in`: finishes lo, hi, seen and open; false where that helps nothing.
+bool kl_iv_same(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in *in);
 
 // Each finishes lo, hi, seen and open for its op.
 void kl_iv_compare(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3], const bool nan_open[3],

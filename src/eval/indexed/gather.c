@@ -62,11 +62,7 @@ kiln_status kl_ev_gather(kl_ev *ev, const kl_comp *c, const kl_instr *in, const 
                          kl_evval *out) {
   const kl_evval *src = operands[0], *indices = operands[1];
   kl_ev_windows w;
-  if (in->shape->count && kl_ev_single(src)) {
-    *out = kl_ev_share(src, in->shape);
-    out->splat = in->shape->count > 1;
-    return KILN_OK;
-  }
+  if (in->shape->count && kl_ev_single(src)) return kl_ev_spread(ev, src, in->shape, out);
   if (!kl_ev_windows_init(&w, in, src->shape, indices, in->shape))
     return kl_ev_refuse(ev, in, "a slice is larger than the operand");
   bool inexact = !kl_ev_exact(src) || !kl_ev_exact(indices);
