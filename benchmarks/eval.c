@@ -77,6 +77,33 @@ static const struct {
      "ENTRY e { x = f32[4096,1024] parameter(0)\n z = f32[] constant(-inf)\n"
      " ROOT r = f32[1024] reduce(x, z), dimensions={0}, to_apply=max }",
      4.0 * ELEMENTS},
+    {"running sum of 40,000", "f32",
+     "HloModule m\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }\n"
+     "ENTRY e { x = f32[40000] parameter(0)\n z = f32[] constant(0)\n"
+     " ROOT r = f32[40000] reduce-window(x, z), window={size=40000 pad=39999_0}, to_apply=add }",
+     40000.0},
+    {"32x32 window, add", "f32",
+     "HloModule m\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }\n"
+     "ENTRY e { x = f32[1024,1024] parameter(0)\n z = f32[] constant(0)\n"
+     " ROOT r = f32[993,993] reduce-window(x, z), window={size=32x32}, to_apply=add }",
+     993.0 * 993.0},
+    {"32x32 window, maximum", "f32",
+     "HloModule m\nmax { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] maximum(a, b) }\n"
+     "ENTRY e { x = f32[1024,1024] parameter(0)\n z = f32[] constant(-inf)\n"
+     " ROOT r = f32[993,993] reduce-window(x, z), window={size=32x32}, to_apply=max }",
+     993.0 * 993.0},
+    {"3x3 pooling, maximum", "bf16",
+     "HloModule m\nmax { a = bf16[] parameter(0)\n b = bf16[] parameter(1)\n ROOT r = bf16[] maximum(a, b) }\n"
+     "ENTRY e { x = bf16[16,64,64,64] parameter(0)\n z = bf16[] constant(-inf)\n"
+     " ROOT r = bf16[16,32,32,64] reduce-window(x, z), window={size=1x3x3x1 stride=1x2x2x1 pad=0_0x0_1x0_1x0_0}, "
+     "to_apply=max }",
+     1.0 * ELEMENTS},
+    {"5x5 window, any reducer", "f32",
+     "HloModule m\nf { a = f32[] parameter(0)\n b = f32[] parameter(1)\n c = f32[] multiply(a, b)\n"
+     " ROOT r = f32[] subtract(b, c) }\n"
+     "ENTRY e { x = f32[512,512] parameter(0)\n z = f32[] constant(0)\n"
+     " ROOT r = f32[508,508] reduce-window(x, z), window={size=5x5}, to_apply=f }",
+     508.0 * 508.0},
     {"philox", "u32",
      "HloModule m\nENTRY e { x = u64[2] parameter(0)\n"
      " ROOT r = (u64[2], u32[1048576]) rng-bit-generator(x), algorithm=rng_philox }",

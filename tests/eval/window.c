@@ -140,6 +140,157 @@ START_TEST(reduce_window_long) {
 }
 END_TEST
 
+// --- wide windows -------------------------------------------------------------------------------------------------
+
+// Combiners on types that differ in how they are folded. `before` makes the elements of parameters: one by one exact,
+// inexact, or now this and now that.
+#define SINES "x = $ sine(p)"
+#define PLAIN "x = $ copy(p)"
+#define MIXED "y = $ sine(p) c = ~ constant(0.25) d = $ broadcast(c), dimensions={} x = $ maximum(y, d)"
+static const struct {
+  kl_dtype t;
+  const char *op, *init, *before;
+  fill values;
+} wide_rows[] = {
+    {KILN_F32, "add", "0", PLAIN, FILL_PLAIN},       {KILN_F32, "add", "-0", PLAIN, FILL_WILD},
+    {KILN_F32, "add", "3", SINES, FILL_PLAIN},       {KILN_F32, "multiply", "1", PLAIN, FILL_PLAIN},
+    {KILN_F32, "multiply", "-2", SINES, FILL_PLAIN}, {KILN_F32, "maximum", "-inf", PLAIN, FILL_WILD},
+    {KILN_F32, "minimum", "inf", SINES, FILL_PLAIN}, {KILN_F64, "add", "0", PLAIN, FILL_WILD},
+    {KILN_F64, "add", "0", SINES, FILL_PLAIN},       {KILN_F64, "multiply", "1", PLAIN, FILL_WILD},
+    {KILN_BF16, "add", "0", PLAIN, FILL_PLAIN},      {KILN_F8E4M3FN, "maximum", "0", PLAIN, FILL_WILD},
+    {KILN_C64, "add", "(1,2)", PLAIN, FILL_PLAIN},   {KILN_C128, "multiply", "(1,0)", PLAIN, FILL_PLAIN},
+    {KILN_S32, "add", "7", PLAIN, FILL_WILD},        {KILN_S8, "multiply", "1", PLAIN, FILL_WILD},
+    {KILN_U64, "maximum", "0", PLAIN, FILL_WILD},    {KILN_S64, "minimum", "5", PLAIN, FILL_WILD},
+    {KILN_U8, "and", "255", PLAIN, FILL_WILD},       {KILN_U8, "or", "0", PLAIN, FILL_WILD},
+    {KILN_U16, "xor", "3", PLAIN, FILL_WILD},        {KILN_PRED, "or", "false", PLAIN, FILL_WILD},
+    {KILN_F32, "add", "0", MIXED, FILL_PLAIN},       {KILN_F64, "add", "1", MIXED, FILL_PLAIN},
+    {KILN_F32, "multiply", "1", MIXED, FILL_PLAIN},  {KILN_F32, "maximum", "0.1", MIXED, FILL_PLAIN},
+};
+
+// Windows that see many elements, along one axis or two, sometimes with holes, strides, dilation and odd padding.
+static void wide_window(window *w, int64_t *dims) {
+  static const int64_t most[] = {0, 260, 26, 11};
+  w->rank = (uint32_t)between(1, 3);
+  for (uint32_t d = 0; d < w->rank; d++) {
+    bool plain = below(3) > 0;
+    dims[d] = between(1, most[w->rank]);
+    w->size[d] = below(4) ? between(1, 2 * dims[d]) : 1;
+    w->stride[d] = below(3) ? 1 : between(1, 7);
+    w->base[d] = plain ? 1 : between(1, 4);
+    w->hole[d] = plain ? 1 : between(1, 6);
+    w->low[d] = between(-2, w->size[d] * w->hole[d]);
+    w->high[d] = between(-2, w->size[d] * w->hole[d]);
+  }
+}
+
+// The combiner, and ENTRY up to x.
+static char *begin_text(char *to, int row, const array *p) {
+  const char *n = kiln_dtype_name(p->t);
+  to += sprintf(to,
+                "HloModule m\nf { a = %s[] parameter(0) b = %s[] parameter(1) ROOT r = %s[] %s(a, b) }\n"
+                "ENTRY e { p = %s parameter(0) i = %s[] constant(%s) ",
+                n, n, n, wide_rows[row].op, type_text(p), n, wide_rows[row].init);
+  for (const char *s = wide_rows[row].before; *s; s++)
+    to += *s == '$' ? sprintf(to, "%s", type_text(p)) : *s == '~' ? sprintf(to, "%s[]", n) : sprintf(to, "%c", *s);
+  return to;
+}
+
+// Neighbours at most: partial sums that decide how far an end lies are rounded, too.
+static bool near(kl_dtype t, uint64_t a, uint64_t b) {
+  return same_bits(t, a, b) || (kl_is_float(t) && (kl_float_next(t, a, true) == b || kl_float_next(t, b, true) == a));
+}
+
+static void expect_same_fold(const kl_result *got, int64_t i, const kl_result *want, const char *text) {
+  kl_dtype t = got->data.shape->dtype, part = part_of(t);
+  EXPECT(is_open(got, i) == is_open(want, 0), "window %d open: %d\n%s", (int)i, is_open(got, i), text);
+  for (int p = 0; p < parts(t) && !is_open(got, i); p++) {
+    uint64_t g[3] = {result_bits(got, got->data.data, i, p), result_bits(got, got->lo, i, p),
+                     result_bits(got, got->hi, i, p)},
+             e[3] = {result_bits(want, want->data.data, 0, p), result_bits(want, want->lo, 0, p),
+                     result_bits(want, want->hi, 0, p)};
+    EXPECT(same_bits(part, g[0], e[0]) && near(part, g[1], e[1]) && near(part, g[2], e[2]),
+           "window %d: %s in [%s, %s], by itself %s in [%s, %s]\n%s", (int)i, bits_text(part, g[0]),
+           bits_text(part, g[1]), bits_text(part, g[2]), bits_text(part, e[0]), bits_text(part, e[1]),
+           bits_text(part, e[2]), text);
+  }
+}
+
+// What a window sees, reduced by itself.
+static run reduce_alone(int row, const array *from, int64_t n, const int64_t *at) {
+  char text[1500];
+  array x = new_array(from->t, 1, &n);
+  for (int64_t k = 0; k < n; k++)
+    for (int p = 0; p < parts(x.t); p++) put(&x, k, p, get(from, at[k], p));
+  sprintf(begin_text(text, row, &x), " ROOT r = %s[] reduce(x, i), dimensions={0}, to_apply=f }", kiln_dtype_name(x.t));
+  run r = evaluate(text, 1, &x, true);
+  free(x.data);
+  return r;
+}
+
+// Numbers that are none, here and there.
+static void spoil(array *a) {
+  static const double values[] = {NAN, INFINITY, -INFINITY, 0, -0.0};
+  for (int k = 0; k < 3 && kl_is_float(part_of(a->t)); k++)
+    put(a, below(a->count), 0, kl_float_encode(part_of(a->t), values[below((int64_t)KL_COUNT(values))]));
+}
+
+START_TEST(wide_windows) {
+  int row = _i % (int)KL_COUNT(wide_rows);
+  seed = 4000 + (uint64_t)_i;
+  window w;
+  int64_t dims[4], places[4], *at = malloc(sizeof *at * 20000);
+  do wide_window(&w, dims);
+  while (!window_result(&w, dims, places));
+  array p = new_array(wide_rows[row].t, w.rank, dims), out = new_array(wide_rows[row].t, w.rank, places);
+  fill_array(&p, wide_rows[row].values);
+  if (_i / (int)KL_COUNT(wide_rows) % 2) spoil(&p);
+  char text[3000];
+  sprintf(begin_text(text, row, &p), " ROOT r = %s reduce-window(x, i), %s, to_apply=f }", type_text(&out),
+          window_text(&w));
+  run r = evaluate(text, 1, &p, true);
+  for (int64_t i = 0; i < out.count; i += 1 + out.count / 40) {
+    int64_t place[4];
+    unravel(w.rank, places, i, place);
+    run alone = reduce_alone(row, &p, window_elements(&w, dims, place, at), at);
+    expect_same_fold(&r.r[0], i, &alone.r[0], text);
+    drop_run(&alone);
+  }
+  drop_run(&r);
+  free(at), free(p.data), free(out.data);
+}
+END_TEST
+
+// Windows of so many elements that folds of them are not all kept.
+START_TEST(windows_without_end) {
+  enum { COUNT = 100000 };
+  static const struct {
+    int64_t size, low, high;
+  } cases[] = {{COUNT, 0, COUNT - 1}, {COUNT, COUNT - 1, 0}, {30001, 15000, 15000}, {70000, 0, 69999}};
+  array x = new_array(KILN_F32, 1, (int64_t[]){COUNT});
+  fill_array(&x, FILL_SMALL);
+  double *sum = calloc(COUNT + 1, sizeof *sum);
+  for (int64_t i = 0; i < COUNT; i++) sum[i + 1] = sum[i] + value(&x, i, 0);
+  for (size_t k = 0; k < KL_COUNT(cases); k++) {
+    char text[600];
+    int64_t size = cases[k].size, low = cases[k].low, high = cases[k].high;
+    sprintf(text,
+            "HloModule m\nf { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+            "ENTRY e { p = f32[%d] parameter(0) x = f32[] constant(1) ROOT r = f32[%d] reduce-window(p, x), "
+            "window={size=%d pad=%d_%d}, to_apply=f }",
+            COUNT, COUNT, (int)size, (int)low, (int)high);
+    run r = evaluate(text, 1, &x, true);
+    for (int64_t i = 0; i < COUNT; i++) {
+      int64_t from = i - low < 0 ? 0 : i - low, to = i - low + size > COUNT ? COUNT : i - low + size;
+      double want = 1 + sum[to] - sum[from], got = result_value(&r.r[0], r.r[0].data.data, i, 0);
+      if (got != want || r.r[0].lo != r.r[0].data.data)
+        ck_abort_msg("window %d: %g, expected %g\n%s", (int)i, got, want, text);
+    }
+    drop_run(&r);
+  }
+  free(sum), free(x.data);
+}
+END_TEST
+
 START_TEST(select_and_scatter) {
   static const char *const directions[] = {"GE", "GT", "LE", "LT"};
   static const char *const scatters[] = {
@@ -286,5 +437,6 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("eval_window", EACH(make_context, drop_context), {reduce_window, 150}, {reduce_window_long},
-                   {select_and_scatter, 120}, {select_uncertain}, {scan, 12}, {scan_order});
+                   {wide_windows, 8 * (int)KL_COUNT(wide_rows)}, {windows_without_end}, {select_and_scatter, 120},
+                   {select_uncertain}, {scan, 12}, {scan_order});
 }

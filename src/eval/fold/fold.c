@@ -1,6 +1,6 @@
-// Folds by one of HLO's combiners, in chunks: sums and products of floats with all that any order may give; integers
-// and extremes, where every order gives the same.
-#include "eval/fold/sum.h"
+// Folds by one of HLO's combiners, in chunks or merged from others: sums of floats with all that any order may give;
+// integers and extremes, where every order gives the same.
+#include "eval/fold/product.h"
 
 #include <float.h>
 #include <limits.h>
@@ -20,18 +20,39 @@ bool kl_fold_knows(kl_op op, kl_dtype t) {
   return !kl_is_complex(t) || op == KL_OP_ADD || op == KL_OP_MULTIPLY;
 }
 
+size_t kl_fold_bytes(kl_op op, kl_dtype t) {
+  size_t head = offsetof(kl_fold, sum);
+  switch (method_of(op, t)) {
+  case SUM: return head + (sizeof(kl_fold_sum) * (kl_is_complex(t) ? 2 : 1) + 15) / 16 * 16;
+  case PRODUCT:
+  case COMPLEX_PRODUCT: return head + sizeof(kl_fold_product);
+  case BITS: return head + sizeof(kl_fold_bits);
+  default: return head + (3 * sizeof(int64_t) + 15) / 16 * 16;
+  }
+}
+_Static_assert(offsetof(kl_fold, sum) % 16 == 0 && sizeof(kl_fold_product) % 16 == 0, "arrays of parts of kl_fold");
+
 void kl_fold_start(kl_fold *f, kl_op op, kl_dtype t, bool intervals) {
-  *f = (kl_fold){.op = op, .t = t, .method = method_of(op, t), .intervals = intervals, .point = true};
-  if (f->method == SUM)
-    for (int part = 0; part < 2; part++) {
-      kl_total *s = &f->sum[part];
+  memset(f, 0, kl_fold_bytes(op, t));
+  f->op = op;
+  f->t = t;
+  f->method = method_of(op, t);
+  f->intervals = intervals;
+  f->point = true;
+  switch (f->method) {
+  case SUM:
+    for (int part = 0; part < 1 + kl_is_complex(t); part++) {
+      kl_total *s = &f->sum[part].total;
       s->data.sum = s->lo.sum = s->hi.sum = -0.0; // which any term makes its own
       s->quantum = INT_MAX;
     }
-  if (f->method == PRODUCT || f->method == COMPLEX_PRODUCT)
-    f->data.m = f->near.m = f->far.m = f->least.m = f->most.m = 1;
-  if (f->method == COMPLEX_PRODUCT) f->near.m = 0;
-  f->key[0] = f->key[1] = f->key[2] = f->method == LEAST ? INT64_MAX : INT64_MIN;
+    break;
+  case PRODUCT:
+  case COMPLEX_PRODUCT: kl_product_start(&f->product, kl_is_complex(t)); break;
+  case LEAST: f->key[0] = f->key[1] = f->key[2] = INT64_MAX; break;
+  case GREATEST: f->key[0] = f->key[1] = f->key[2] = INT64_MIN; break;
+  default: break;
+  }
 }
 
 // --- sums ---------------------------------------------------------------------------------------------------------
@@ -47,18 +68,18 @@ static void add_narrow(kl_fold *f, int part, int64_t n, const double *x) {
   for (; i + 4 <= n; i += 4)
     for (int k = 0; k < 4; k++) s[k] += x[i + k];
   for (; i < n; i++) s[0] += x[i];
-  f->sum[part].data.sum += (s[0] + s[1]) + (s[2] + s[3]);
+  f->sum[part].total.data.sum += (s[0] + s[1]) + (s[2] + s[3]);
 }
 
 // Terms above 2^800 go to a sum of their own, scaled by 2^-100, so that neither sum overflows.
 static void add_wide(kl_fold *f, int part, int64_t n, const double *x) {
   for (int64_t i = 0; i < n; i++) {
     if (!is_number(x[i]))
-      f->special[part] += x[i];
+      f->sum[part].special += x[i];
     else if (fabs(x[i]) > 0x1p800)
-      f->high[part] = kl_pair_add(f->high[part], x[i] * 0x1p-100);
+      f->sum[part].high = kl_pair_add(f->sum[part].high, x[i] * 0x1p-100);
     else
-      f->sum[part].data = kl_pair_add(f->sum[part].data, x[i]);
+      f->sum[part].total.data = kl_pair_add(f->sum[part].total.data, x[i]);
   }
 }
 
@@ -85,7 +106,7 @@ static void add_end(kl_pair *s, double x, bool wide) {
 
 // What the interval needs to know. Open elements have been looked after; NaN is NaN in all planes.
 static void add_ends(kl_fold *f, int part, int64_t n, const double *lo, const double *hi, bool point) {
-  kl_total *s = &f->sum[part];
+  kl_total *s = &f->sum[part].total;
   bool wide = f->t == KILN_F64 || f->t == KILN_C128;
   for (int64_t i = 0; i < n; i++) {
     double a = lo[i], b = hi[i];
@@ -126,12 +147,42 @@ static void add_sum(kl_fold *f, int64_t n, const kl_iv_in *in, bool point) {
 }
 
 static kl_pair total_data(const kl_fold *f, int part) {
-  kl_pair low = f->sum[part].data, high = f->high[part];
-  if (f->special[part] != 0) return (kl_pair){f->special[part], 0};
+  kl_pair low = f->sum[part].total.data, high = f->sum[part].high;
+  if (f->sum[part].special != 0) return (kl_pair){f->sum[part].special, 0};
   if (high.sum == 0) return low;
   __float128 sum = ((__float128)high.sum + high.rest) * 0x1p100 + ((__float128)low.sum + low.rest);
   double first = (double)sum;
   return (kl_pair){first, is_number(first) ? (double)(sum - first) : 0};
+}
+
+// Sums that are no numbers have no rest, nor do those that they become.
+static void merge_pair(kl_pair *p, kl_pair q) {
+  kl_pair s = kl_two_sum(p->sum, q.sum);
+  *p = (kl_pair){s.sum, is_number(s.sum) ? s.rest + (p->rest + q.rest) : 0};
+}
+
+static void merge_sum(kl_fold *f, const kl_fold *g) {
+  for (int part = 0; part < 1 + kl_is_complex(f->t); part++) {
+    kl_fold_sum *a = &f->sum[part];
+    const kl_fold_sum *b = &g->sum[part];
+    kl_total *s = &a->total;
+    const kl_total *t = &b->total;
+    merge_pair(&s->data, t->data);
+    merge_pair(&a->high, b->high);
+    a->special += b->special;
+    if (!f->intervals) continue;
+    merge_pair(&s->lo, t->lo);
+    if (!f->point) merge_pair(&s->hi, g->point ? t->lo : t->hi);
+    s->plus += t->plus;
+    s->minus += t->minus;
+    s->terms += t->terms;
+    s->quantum = t->quantum < s->quantum ? t->quantum : s->quantum;
+    s->nan |= t->nan;
+    s->plus_inf |= t->plus_inf;
+    s->minus_inf |= t->minus_inf;
+    s->may_plus_inf |= t->may_plus_inf;
+    s->may_minus_inf |= t->may_minus_inf;
+  }
 }
 
 // Sums of n doubles in double are off by less than n 2^-53 S, as pairs by n^2 2^-104 S; two terms are exact but for the
@@ -139,7 +190,7 @@ static kl_pair total_data(const kl_fold *f, int part) {
 static void store_sum(const kl_fold *f, const kl_iv_out *out, int64_t i) {
   bool wide = f->t == KILN_F64 || f->t == KILN_C128;
   for (int part = 0; part < 1 + kl_is_complex(f->t); part++) {
-    kl_total s = f->sum[part];
+    kl_total s = f->sum[part].total;
     double n = (double)s.terms;
     s.data = total_data(f, part);
     s.point = f->point;
@@ -155,196 +206,6 @@ static void store_sum(const kl_fold *f, const kl_iv_out *out, int64_t i) {
     }
     if (s.point && s.terms <= 2) s.lo = s.hi = s.data;
     kl_total_store(&s, kl_is_complex(f->t) ? kl_info(f->t)->part : f->t, f->t, out, i, part);
-  }
-}
-
-// --- products -----------------------------------------------------------------------------------------------------
-
-static __float128 size_of(__float128 x) {
-  return x < 0 ? -x : x;
-}
-
-static bool is_finite(__float128 x) {
-  return x - x == 0;
-}
-
-static void scale_by(kl_scaled *s, double x) {
-  s->m *= x;
-  while (size_of(s->m) >= 0x1p512 && is_finite(s->m)) s->m *= 0x1p-512, s->e += 512;
-  while (s->m != 0 && size_of(s->m) < 0x1p-512) s->m *= 0x1p512, s->e -= 512;
-}
-
-static __float128 unscale(kl_scaled s) {
-  if (!is_finite(s.m) || s.m == 0) return s.m;
-  for (; s.e > 0 && size_of(s.m) < 0x1p1022; s.e -= 512) s.m *= 0x1p512;
-  if (s.e > 0) return s.m * (__float128)INFINITY;
-  if (s.e < -8192) return s.m * 0; // far below any format, to either side of which it makes no difference
-  for (; s.e < 0; s.e += 512) s.m *= 0x1p-512;
-  return s.m;
-}
-
-static void factor_ends(kl_fold *f, double a, double b) {
-  if (a != a || b != b) {
-    f->nan = true;
-    return;
-  }
-  bool crosses = signbit(a) != signbit(b);
-  double least = crosses ? 0 : fmin(fabs(a), fabs(b)), most = fmax(fabs(a), fabs(b));
-  f->sign_open |= crosses;
-  f->negative ^= signbit(a) != 0;
-  f->zero |= most == 0;
-  f->may_zero |= least == 0;
-  f->infinite |= least == INFINITY;
-  f->may_infinite |= most == INFINITY;
-  f->factors += !(least == 1 && most == 1);
-  if (least != 0 && is_number(least)) {
-    scale_by(&f->near, least);
-    scale_by(&f->least, fmin(least, 1));
-  }
-  if (most != 0 && is_number(most)) {
-    scale_by(&f->far, most);
-    scale_by(&f->most, fmax(most, 1));
-  }
-}
-
-static void add_product(kl_fold *f, int64_t n, const kl_iv_in *in, bool point) {
-  double x[KL_EV_CHUNK], y[KL_EV_CHUNK];
-  kl_ev_decode(f->t, n, in->data, 0, x);
-  for (int64_t i = 0; i < n; i++) {
-    if (is_number(x[i]) && x[i] != 0)
-      scale_by(&f->data, x[i]);
-    else
-      f->data.m *= x[i];
-  }
-  if (!f->intervals) return;
-  if (!point) {
-    kl_ev_decode(f->t, n, in->lo, 0, x);
-    kl_ev_decode(f->t, n, in->hi, 0, y);
-  }
-  for (int64_t i = 0; i < n; i++) factor_ends(f, x[i], point ? x[i] : y[i]);
-}
-
-// Sizes of the product, ends included. Each rounding is off by u of its result, or where that is denormal by the least
-// value, which later factors may enlarge by all there is above 1.
-typedef struct sizes {
-  __float128 near, far; // far may be infinite
-  bool vanishes;        // some partial product may be 0
-} sizes;
-
-static sizes sizes_of(const kl_fold *f, const kl_limits *l) {
-  double roundings = f->factors > 1 ? (double)(f->factors - 1) : 0;
-  double grow = expm1(roundings * log1p(l->unit * (1 + 0x1p-6))), shrink = fmin(1, grow);
-  __float128 most = unscale(f->most) * (1 + (__float128)grow), least = unscale(f->least) * (1 - (__float128)shrink);
-  sizes r = {unscale(f->near) * (1 - (__float128)shrink), unscale(f->far) * (1 + (__float128)grow), f->may_zero};
-  double normal = ldexp(1, l->exponent + l->digits - 1);
-  if (roundings > 1 && least < normal) {
-    __float128 lost = most * roundings * l->least;
-    r.near = r.near > lost ? r.near - lost : 0;
-    r.far += lost;
-    r.vanishes = true;
-  }
-  if (f->may_zero) r.near = 0;
-  if (f->zero) r.far = 0;
-  if (f->may_infinite || most > l->max) r.far = INFINITY;
-  return r;
-}
-
-static kl_pair pair_of(__float128 x) {
-  double sum = (double)x;
-  return (kl_pair){sum, is_number(sum) ? (double)(x - sum) : 0};
-}
-
-static void store_product_ends(const kl_fold *f, const kl_limits *l, const kl_iv_out *out, int64_t i) {
-  sizes z = sizes_of(f, l);
-  bool boundless = z.far == (__float128)INFINITY;
-  if (boundless && l->saturates) { // cut off at the largest value, and moved on from there
-    z.near = 0;
-    z.far = l->max;
-    boundless = false;
-  }
-  if (f->open || (boundless && (z.vanishes || !l->infinite))) {
-    if (!(f->nan && !f->open)) kl_ev_open_at(f->t, out, i);
-    return;
-  }
-  kl_pair near = f->infinite ? (kl_pair){INFINITY, 0} : pair_of(z.near);
-  kl_pair far = boundless ? (kl_pair){INFINITY, 0} : pair_of(z.far);
-  if (f->sign_open)
-    kl_ends_store(f->t, (kl_pair){-far.sum, -far.rest}, far, out, i, 0);
-  else if (f->negative)
-    kl_ends_store(f->t, (kl_pair){-far.sum, -far.rest}, (kl_pair){-near.sum, -near.rest}, out, i, 0);
-  else
-    kl_ends_store(f->t, near, far, out, i, 0);
-}
-
-static void store_product(const kl_fold *f, const kl_iv_out *out, int64_t i) {
-  double data = (double)unscale(f->data);
-  kl_element_set(f->t, out->data, i, 0, kl_float_encode(f->t, data));
-  if (!out->lo) return;
-  size_t size = kl_ev_size(f->t), at = (size_t)i * size;
-  memcpy(out->lo + at, out->data + at, size);
-  memcpy(out->hi + at, out->data + at, size);
-  kl_limits l = kl_limits_of(f->t);
-  if (f->nan && !f->open) return;
-  if (f->point && !f->open && (f->factors <= 2 || (f->infinite && f->zero))) return;
-  store_product_ends(f, &l, out, i);
-}
-
-// --- products of complex numbers ----------------------------------------------------------------------------------
-
-static void multiply_by(kl_fold *f, double a, double b) {
-  __float128 re = f->data.m * a - f->near.m * b, im = f->data.m * b + f->near.m * a;
-  f->data.m = re;
-  f->near.m = im;
-  while (size_of(re) + size_of(im) >= 0x1p512 && is_finite(re) && is_finite(im)) {
-    f->data.m = re *= 0x1p-512;
-    f->near.m = im *= 0x1p-512;
-    f->data.e += 512;
-  }
-  while (size_of(re) + size_of(im) < 0x1p-512 && (re != 0 || im != 0)) {
-    f->data.m = re *= 0x1p512;
-    f->near.m = im *= 0x1p512;
-    f->data.e -= 512;
-  }
-}
-
-static void add_complex_product(kl_fold *f, int64_t n, const kl_iv_in *in) {
-  double re[KL_EV_CHUNK], im[KL_EV_CHUNK];
-  kl_ev_decode(f->t, n, in->data, 0, re);
-  kl_ev_decode(f->t, n, in->data, 1, im);
-  for (int64_t i = 0; i < n; i++) {
-    double size = hypot(re[i], im[i]) * (1 + 0x1p-50);
-    multiply_by(f, re[i], im[i]);
-    f->factors += !(re[i] == 1 && im[i] == 0);
-    f->infinite |= !is_number(size);
-    f->zero |= size == 0;
-    if (size == 0 || !is_number(size)) continue;
-    scale_by(&f->far, size);
-    scale_by(&f->most, fmax(size, 1));
-  }
-}
-
-// A product z w of rounded operations is off by at most sqrt(5) u |z||w| (Brent, Percival and Zimmermann 2007), and by
-// three of the least values where parts of it underflow. Open where something is not finite, or may not be.
-static void store_complex_product(const kl_fold *f, const kl_iv_out *out, int64_t i) {
-  kl_dtype part = kl_info(f->t)->part;
-  kl_limits l = kl_limits_of(part);
-  __float128 value[2] = {unscale(f->data), unscale((kl_scaled){f->near.m, f->data.e})};
-  for (int k = 0; k < 2; k++) kl_element_set(f->t, out->data, i, k, kl_float_encode(part, (double)value[k]));
-  if (!out->lo) return;
-  size_t size = kl_ev_size(f->t), at = (size_t)i * size;
-  memcpy(out->lo + at, out->data + at, size);
-  memcpy(out->hi + at, out->data + at, size);
-  if (f->n == 1 && f->point && !f->open) return;
-  double roundings = (double)(f->n - 1), grow = expm1((double)f->factors * log1p(2.25 * l.unit));
-  __float128 most = unscale(f->most) * (1 + (__float128)grow), lost = most * roundings * 3 * l.least;
-  __float128 radius = (f->zero ? 0 : unscale(f->far) * (__float128)grow) + lost;
-  if (f->open || !f->point || f->infinite || 2 * most > l.max) {
-    kl_ev_open_at(f->t, out, i);
-    return;
-  }
-  for (int k = 0; k < 2; k++) {
-    kl_pair lo = pair_of(value[k] - radius), hi = pair_of(value[k] + radius);
-    kl_ends_store(f->t, lo, hi, out, i, k);
   }
 }
 
@@ -366,12 +227,18 @@ static __int128 int_value(kl_dtype t, uint64_t bits) {
 
 static void add_bits(kl_fold *f, int64_t n, const kl_iv_in *in, bool point) {
   int64_t i = 0;
-  if (f->n == 0) f->bits = kl_element_get(f->t, in->data, i++, 0);
-  for (; i < n; i++) f->bits = combine(f->op, f->bits, kl_element_get(f->t, in->data, i, 0));
+  if (f->n == 0) f->ints.bits = kl_element_get(f->t, in->data, i++, 0);
+  for (; i < n; i++) f->ints.bits = combine(f->op, f->ints.bits, kl_element_get(f->t, in->data, i, 0));
   for (i = 0; f->intervals && i < n; i++) {
-    f->lo += int_value(f->t, kl_element_get(f->t, in->lo, i, 0));
-    f->hi += int_value(f->t, kl_element_get(f->t, in->hi, i, 0));
+    f->ints.lo += int_value(f->t, kl_element_get(f->t, in->lo, i, 0));
+    f->ints.hi += int_value(f->t, kl_element_get(f->t, in->hi, i, 0));
   }
+}
+
+static void merge_bits(kl_fold *f, const kl_fold *g) {
+  if (g->n) f->ints.bits = f->n ? combine(f->op, f->ints.bits, g->ints.bits) : g->ints.bits;
+  f->ints.lo += g->ints.lo;
+  f->ints.hi += g->ints.hi;
 }
 
 static bool fits(kl_dtype t, __int128 v) {
@@ -381,14 +248,14 @@ static bool fits(kl_dtype t, __int128 v) {
 }
 
 static void store_bits(const kl_fold *f, const kl_iv_out *out, int64_t i) {
-  kl_element_set(f->t, out->data, i, 0, f->bits);
+  kl_element_set(f->t, out->data, i, 0, f->ints.bits);
   if (!out->lo) return;
-  kl_element_set(f->t, out->lo, i, 0, f->bits);
-  kl_element_set(f->t, out->hi, i, 0, f->bits);
+  kl_element_set(f->t, out->lo, i, 0, f->ints.bits);
+  kl_element_set(f->t, out->hi, i, 0, f->ints.bits);
   if (f->point && !f->open) return;
-  if (!f->open && f->op == KL_OP_ADD && fits(f->t, f->lo) && fits(f->t, f->hi)) {
-    kl_element_set(f->t, out->lo, i, 0, (uint64_t)f->lo);
-    kl_element_set(f->t, out->hi, i, 0, (uint64_t)f->hi);
+  if (!f->open && f->op == KL_OP_ADD && fits(f->t, f->ints.lo) && fits(f->t, f->ints.hi)) {
+    kl_element_set(f->t, out->lo, i, 0, (uint64_t)f->ints.lo);
+    kl_element_set(f->t, out->hi, i, 0, (uint64_t)f->ints.hi);
   } else {
     kl_ev_open_at(f->t, out, i);
   }
@@ -411,6 +278,11 @@ static void add_extreme(kl_fold *f, int64_t n, const kl_iv_in *in) {
   }
 }
 
+static void merge_extreme(kl_fold *f, const kl_fold *g) {
+  for (int k = 0; k < 3; k++)
+    if (f->method == LEAST ? g->key[k] < f->key[k] : g->key[k] > f->key[k]) f->key[k] = g->key[k];
+}
+
 static void store_extreme(const kl_fold *f, const kl_iv_out *out, int64_t i) {
   char *plane[3] = {out->data, out->lo, out->hi};
   for (int k = 0; k < 3 && plane[k]; k++)
@@ -420,17 +292,23 @@ static void store_extreme(const kl_fold *f, const kl_iv_out *out, int64_t i) {
 
 // --- any ----------------------------------------------------------------------------------------------------------
 
+// Once some element is no point, the sums of lo and hi go different ways.
+static void leave_points(kl_fold *f) {
+  for (int part = 0; part < 1 + kl_is_complex(f->t) && f->method == SUM && f->point; part++)
+    f->sum[part].total.hi = f->sum[part].total.lo;
+  f->point = false;
+}
+
 static void add_chunk(kl_fold *f, int64_t n, const kl_iv_in *in) {
   size_t bytes = (size_t)n * kl_ev_size(f->t);
   bool point = !f->intervals || ((in->lo == in->data || !memcmp(in->lo, in->data, bytes)) &&
                                  (in->hi == in->data || !memcmp(in->hi, in->data, bytes)));
-  for (int part = 0; part < 2 && f->point && !point; part++) f->sum[part].hi = f->sum[part].lo;
-  f->point &= point;
+  if (!point) leave_points(f);
   f->open |= f->intervals && in->any && memchr(in->any, 1, (size_t)n);
   switch (f->method) {
   case SUM: add_sum(f, n, in, point); break;
-  case PRODUCT: add_product(f, n, in, point); break;
-  case COMPLEX_PRODUCT: add_complex_product(f, n, in); break;
+  case PRODUCT: kl_product_add(f, n, in, point); break;
+  case COMPLEX_PRODUCT: kl_product_add_complex(f, n, in); break;
   case BITS: add_bits(f, n, in, point); break;
   default: add_extreme(f, n, in); break;
   }
@@ -448,12 +326,26 @@ void kl_fold_add(kl_fold *f, int64_t n, const kl_iv_in *in) {
   }
 }
 
+void kl_fold_merge(kl_fold *f, const kl_fold *g) {
+  if (!g->point) leave_points(f);
+  f->open |= g->open;
+  f->nan |= g->nan;
+  switch (f->method) {
+  case SUM: merge_sum(f, g); break;
+  case PRODUCT:
+  case COMPLEX_PRODUCT: kl_product_merge(&f->product, &g->product, f->method == COMPLEX_PRODUCT); break;
+  case BITS: merge_bits(f, g); break;
+  default: merge_extreme(f, g); break;
+  }
+  f->n += g->n;
+}
+
 void kl_fold_store(const kl_fold *f, const kl_iv_out *out, int64_t i) {
   if (out->lo) out->any[i] = 0;
   switch (f->method) {
   case SUM: store_sum(f, out, i); break;
-  case PRODUCT: store_product(f, out, i); break;
-  case COMPLEX_PRODUCT: store_complex_product(f, out, i); break;
+  case PRODUCT: kl_product_store(f, out, i); break;
+  case COMPLEX_PRODUCT: kl_product_store_complex(f, out, i); break;
   case BITS: store_bits(f, out, i); break;
   default: store_extreme(f, out, i); break;
   }

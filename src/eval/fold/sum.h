@@ -84,6 +84,26 @@ typedef struct kl_scaled {
   int64_t e;
 } kl_scaled;
 
+// Of one part.
+typedef struct kl_fold_sum {
+  kl_total total;
+  double special; // of the terms that are no numbers
+  kl_pair high;   // of f64 terms of great size, scaled down
+} kl_fold_sum;
+
+// Of the data, of the least and greatest sizes; of sizes below and above 1, which bound partial products. Complex: data
+// and near are the parts, with the exponent of data.
+typedef struct kl_fold_product {
+  kl_scaled data, near, far, least, most;
+  int64_t factors; // other than 1 and -1
+  bool zero, may_zero, infinite, may_infinite, negative, sign_open;
+} kl_fold_product;
+
+typedef struct kl_fold_bits {
+  __int128 lo, hi; // sums, where the op adds
+  uint64_t bits;
+} kl_fold_bits;
+
 // One value folded from many by a combiner (kl_ev_program_combiner).
 typedef struct kl_fold {
   kl_op op;
@@ -92,18 +112,12 @@ typedef struct kl_fold {
   bool intervals;
   bool point, open, nan;
   int64_t n;
-  // sums, by part
-  kl_total sum[2];
-  double special[2]; // of the terms that are no numbers
-  kl_pair high[2];   // of f64 terms of great size, scaled down
-  // products: of the data, of the least and greatest sizes; of sizes below and above 1, which bound partial products
-  kl_scaled data, near, far, least, most; // complex: data and near are the parts, with the exponent of data
-  int64_t factors;                        // other than 1 and -1
-  bool zero, may_zero, infinite, may_infinite, negative, sign_open;
-  // integers; extremes as order keys, by plane
-  uint64_t bits;
-  __int128 lo, hi;
-  int64_t key[3];
+  union {
+    kl_fold_sum sum[2];
+    kl_fold_product product;
+    kl_fold_bits ints;
+    int64_t key[3]; // extremes as order keys, by plane
+  };
 } kl_fold;
 
 // False: the result may depend on the order in a way that is not followed (complex maximum and minimum).
@@ -112,9 +126,13 @@ bool kl_fold_knows(kl_op op, kl_dtype t);
 static inline bool kl_fold_rounds(kl_op op, kl_dtype t) {
   return (op == KL_OP_ADD || op == KL_OP_MULTIPLY) && (kl_is_float(t) || kl_is_complex(t));
 }
+// How much of a kl_fold is in use: an array of folds may take that many bytes for each.
+size_t kl_fold_bytes(kl_op op, kl_dtype t);
 void kl_fold_start(kl_fold *f, kl_op op, kl_dtype t, bool intervals);
 // n elements; without intervals only their data counts. There is at least one before the end.
 void kl_fold_add(kl_fold *f, int64_t n, const kl_iv_in *in);
+// The elements of g, too, started alike.
+void kl_fold_merge(kl_fold *f, const kl_fold *g);
 // Writes element i; out->lo NULL: data alone.
 void kl_fold_store(const kl_fold *f, const kl_iv_out *out, int64_t i);
 
