@@ -56,12 +56,14 @@ static int read_words(session *s, const session_rules *rules) {
 
 enum { ROOM = 64 }; // after each array
 
-static int allocate(size_t n, int64_t (*bytes)(const kiln_module *, size_t), const kiln_module *m, void ***out) {
+static int allocate(size_t n, int64_t (*bytes)(const kiln_module *, size_t), const char *what, const kiln_module *m,
+                    void ***out) {
   *out = calloc(n + 1, sizeof(void *));
   for (size_t i = 0; *out && i < n; i++) {
     int64_t b = bytes(m, i);
     if (b < 0) {
-      fprintf(stderr, "kiln: ENTRY's interface has a value that is no array\n");
+      fprintf(stderr, "kiln: %s %zu of ENTRY is no array of fixed size: a token, or one with dynamic dimensions\n",
+              what, i);
       return EXIT_NOT_SUPPORTED;
     }
     if (posix_memalign(&(*out)[i], 64, (size_t)b + ROOM)) {
@@ -156,8 +158,8 @@ static int open_session(session *s, const session_rules *rules) {
   s->nresults = kiln_module_result_leaf_count(s->m);
   status = check_memory(s, rules);
   if (!status) status = check_gpu_memory(s, rules);
-  if (!status) status = allocate(s->nparams, kiln_module_parameter_leaf_bytes, s->m, &s->params);
-  if (!status) status = allocate(s->nresults, kiln_module_result_leaf_bytes, s->m, &s->results);
+  if (!status) status = allocate(s->nparams, kiln_module_parameter_leaf_bytes, "parameter", s->m, &s->params);
+  if (!status) status = allocate(s->nresults, kiln_module_result_leaf_bytes, "result", s->m, &s->results);
   for (size_t i = 0; !status && i < s->nparams; i++) kiln_module_parameter_leaf_fill(s->m, i, s->seed, s->params[i]);
   return status;
 }
