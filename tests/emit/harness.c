@@ -239,3 +239,31 @@ void batch_add(batch *b, unsigned t, kiln_context *cx, const kiln_module *m, uns
   if (b[t].kernels == BATCH) assemble(&b[t], targets[t]);
   kiln_artifact_destroy(&a);
 }
+
+// --- all inputs -----------------------------------------------------------------------------------------------------
+
+int64_t wrong_of_all_16_bit(kiln_context *cx, const char *text, int flip, kiln_mismatch *x) {
+  enum { ALL = 65536 };
+  kiln_module *m = NULL;
+  kiln_artifact *a = NULL;
+  kiln_kernel *k = NULL;
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "host"};
+  uint16_t *in = malloc(ALL * sizeof *in), *out = malloc(ALL * sizeof *out);
+  const void *ins[1] = {in};
+  void *outs[1] = {out};
+  size_t n = 0;
+  for (unsigned i = 0; i < ALL; i++) in[i] = (uint16_t)i;
+  if (kiln_module_parse(cx, "all.hlo", text, strlen(text), &m) != KILN_OK) give_up(0, "parsing", cx, text);
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, "compiling for host", cx, text);
+  if (kiln_kernel_load(cx, a, &k) != KILN_OK) give_up(0, "loading", cx, text);
+  if (kiln_kernel_run(cx, k, ins, outs, NULL) != KILN_OK) give_up(0, "running", cx, text);
+  if (flip >= 0) out[flip] ^= 1;
+  if (kiln_module_check(cx, m, ins, (const void *const *)outs, x, 1, &n, NULL) != KILN_OK)
+    give_up(0, "checking", cx, text);
+  free(in);
+  free(out);
+  kiln_kernel_destroy(&k);
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+  return n ? x->count : 0;
+}

@@ -39,6 +39,11 @@ void run_gpu_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsig
 // kernels, beside other data; they must be the same as in the whole. False where it cannot.
 bool run_parts_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text);
 
+// Runs the module of one 16-bit parameter and one 16-bit result, 65,536 of each, on the host for all inputs. How many
+// results the evaluator does not allow, and in *x the first of them. `flip`: a result whose last bit is changed before;
+// -1: none.
+int64_t wrong_of_all_16_bit(kiln_context *cx, const char *text, int flip, kiln_mismatch *x);
+
 // Fails the running test with the context's first finding.
 void give_up(unsigned number, const char *what, kiln_context *cx, const char *text);
 
