@@ -1,0 +1,690 @@
+// Is there an integer point? The map's variables, and one more variable for every other atom of its constraints, with
+// rows lo <= sum(coef * variable) <= hi: q = floor(y/k) is the row 0 <= y - k*q <= k-1.
+//
+//   propagation  every variable has an interval and a residue class; rows narrow both until nothing changes. A row
+//   whose
+//                values all are r mod g holds only the values of that class between its bounds, or none at all
+//   elimination  of one variable after the other from pairs of rows, rounding by common factors and classes: shows what
+//   is
+//                contradictory for all rationals, and more
+//   equalities   that no integers satisfy, by Hermite's form
+//   search       over the map's variables, halving, and trying the ends of the box as points, which are checked on the
+//                constraints themselves: KL_NO is never a matter of belief
+//   classes      search over residue classes modulo the divisors that a variable meets: within a class all floors are
+//                linear, so that conflicts of congruences show at once however wide the bounds are
+//   enumeration  of boxes of at most KL_ENUMERATED points, whatever the quota
+//
+// Work is counted in rows looked at.
+
+#include "ir/index/solve.h"
+#include <stdlib.h>
+
+enum { KL_ENUMERATED = 4096, MOST_ROWS = 2048, MOST_COMBINED = 256, MOST_WIDTH = 64, MOST_SEARCH_DEPTH = 256 };
+
+typedef struct cell {
+  uint32_t var;
+  int64_t coef;
+} cell;
+
+typedef struct row {
+  cell *t;
+  uint32_t n;
+  kl_interval in;
+} row;
+
+typedef struct owner {
+  uint32_t var, row;
+} owner;
+
+struct kl_system {
+  kl_affs *p;
+  kl_ctx *cx;
+  const kl_map *m;
+  kl_constraint *c; // all constraints, the extra one last
+  uint32_t nc;
+  uint32_t first[KL_AFF_VARS];    // of the map's variables
+  uint32_t points;                // how many variables are the map's
+  VEC(kl_span64) vars;            // the root box
+  VEC(const kl_aff_atom *) atoms; // of variables behind `points`
+  VEC(row) rows;
+  VEC(owner) own; // the rows of floors
+  uint32_t nown;
+  uint32_t *of_atom; // by atom's id: variable + 1
+  uint32_t natoms;
+  int64_t *value[KL_AFF_VARS]; // a point to check
+  uint32_t left;               // of the quota
+  bool partial;                // rows leave something out (products, quotients, extrema, or too many)
+};
+
+// --- making -------------------------------------------------------------------------------------------------------
+
+static uint32_t variable_of(kl_system *s, const kl_aff_atom *a);
+
+static bool add_row(kl_system *s, cell *t, uint32_t n, kl_interval in) {
+  if (s->rows.n >= MOST_ROWS || n > MOST_WIDTH) {
+    s->partial = true;
+    return false;
+  }
+  VEC_PUSH(s->cx, &s->rows, (row){t, n, in});
+  return true;
+}
+
+// False where there is no room for it. The row "e + coef * var in `in`" (coef 0: e alone), constants moved to the
+// bounds.
+static bool add_sum(kl_system *s, const kl_aff *e, int64_t coef, uint32_t var, kl_interval in) {
+  cell *t = KL_NEW_N(s->p->arena, cell, e->n + 1);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < e->n; i++) t[n++] = (cell){variable_of(s, e->terms[i].atom), e->terms[i].coef};
+  if (coef) t[n++] = (cell){var, coef};
+  wide lo = in.lo == INT64_MIN ? INT64_MIN : (wide)in.lo - e->c,
+       hi = in.hi == INT64_MAX ? INT64_MAX : (wide)in.hi - e->c;
+  if (lo < INT64_MIN || hi > INT64_MAX || lo > INT64_MAX || hi < INT64_MIN) {
+    s->partial = true;
+    return false;
+  }
+  return add_row(s, t, n, (kl_interval){(int64_t)lo, (int64_t)hi});
+}
+
+static uint32_t variable_of(kl_system *s, const kl_aff_atom *a) {
+  if (a->kind < KL_AFF_VARS) return s->first[a->kind] + a->var;
+  if (s->of_atom[a->id]) return s->of_atom[a->id] - 1;
+  uint32_t v = (uint32_t)s->vars.n;
+  s->of_atom[a->id] = v + 1;
+  VEC_PUSH(s->cx, &s->vars, (kl_span64){INT64_MIN, INT64_MAX, 1, 0});
+  VEC_PUSH(s->cx, &s->atoms, a);
+  if (a->kind == KL_AFF_FLOOR) {
+    if (add_sum(s, a->arg[0], -a->k, v, (kl_interval){0, a->k - 1})) {
+      VEC_PUSH(s->cx, &s->own, (owner){v, (uint32_t)s->rows.n - 1});
+      s->nown++;
+    }
+  } else if (a->kind == KL_AFF_MIN || a->kind == KL_AFF_MAX) { // below, or above, all its arguments
+    kl_interval in = a->kind == KL_AFF_MIN ? (kl_interval){0, INT64_MAX} : (kl_interval){INT64_MIN, 0};
+    for (uint32_t i = 0; i < a->n; i++) add_sum(s, a->arg[i], -1, v, in);
+    s->partial = true;
+  } else {
+    s->partial = true;
+  }
+  return v;
+}
+
+// Spans of atoms' variables, from bounds alone.
+static bool first_spans(kl_system *s) {
+  kl_dom d = {.p = s->p, .skip = UINT32_MAX, .stamp = kl_affs_stamp(s->p)};
+  for (int k = 0; k < KL_AFF_VARS; k++) {
+    d.vars[k] = s->vars.p + s->first[k];
+    d.n[k] = s->m->nvars[k];
+  }
+  for (uint32_t i = 0; i < s->atoms.n; i++) {
+    s->vars.p[s->points + i] = kl_dom_range(&d, kl_aff_of(s->p, s->atoms.p[i]));
+  }
+  return !d.empty;
+}
+
+kl_system *kl_system_open(kl_affs *p, const kl_map *m, const kl_aff *e, kl_interval in) {
+  kl_system *s = KL_NEW(p->arena, kl_system);
+  s->p = p;
+  s->cx = p->cx;
+  s->m = m;
+  s->c = KL_NEW_N(p->arena, kl_constraint, m->nconstraints + 1);
+  for (uint32_t i = 0; i < m->nconstraints; i++) s->c[s->nc++] = m->constraints[i];
+  if (e) s->c[s->nc++] = (kl_constraint){e, in};
+  for (int k = 0; k < KL_AFF_VARS; k++) {
+    s->first[k] = (uint32_t)s->vars.n;
+    s->value[k] = KL_NEW_N(p->arena, int64_t, m->nvars[k] + 1);
+    for (uint32_t i = 0; i < m->nvars[k]; i++) VEC_PUSH(s->cx, &s->vars, kl_span_of(m->vars[k][i].in));
+  }
+  s->points = (uint32_t)s->vars.n;
+  s->natoms = (uint32_t)p->atoms.n;
+  s->of_atom = kl_alloc(p->cx, s->natoms * sizeof *s->of_atom);
+  for (uint32_t i = 0; i < s->nc; i++) add_sum(s, s->c[i].e, 0, 0, s->c[i].in);
+  return s;
+}
+
+void kl_system_close(kl_system *s) {
+  VEC_FREE(s->cx, &s->vars);
+  VEC_FREE(s->cx, &s->atoms);
+  VEC_FREE(s->cx, &s->rows);
+  VEC_FREE(s->cx, &s->own);
+  kl_free(s->cx, s->of_atom, s->natoms * sizeof *s->of_atom);
+}
+
+// --- points -------------------------------------------------------------------------------------------------------
+
+// Runtime variables of one producer at one index have one value.
+static bool is_consistent(kl_system *s, const kl_point *x) {
+  const kl_map_var *v = s->m->vars[KL_AFF_RT];
+  uint32_t n = s->m->nvars[KL_AFF_RT];
+  for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t j = 0; j < i; j++) {
+      if (!v[i].from.id || v[i].from.id != v[j].from.id || v[i].from.nindex != v[j].from.nindex) continue;
+      bool same = true;
+      for (uint32_t k = 0; k < v[i].from.nindex && same; k++) {
+        int64_t a, b;
+        same = kl_aff_eval(s->p, v[i].from.index[k], x, &a) && kl_aff_eval(s->p, v[j].from.index[k], x, &b) && a == b;
+      }
+      if (same && s->value[KL_AFF_RT][i] != s->value[KL_AFF_RT][j]) return false;
+    }
+  }
+  return true;
+}
+
+// Are the constraints satisfied at s->value? Where one has no value that can be computed, *unsure.
+static bool holds(kl_system *s, bool *unsure) {
+  kl_point x = {{s->value[0], s->value[1], s->value[2]}};
+  for (uint32_t i = 0; i < s->nc; i++) {
+    int64_t v;
+    if (!kl_aff_eval(s->p, s->c[i].e, &x, &v)) {
+      if (!s->c[i].e->partial && unsure) *unsure = true;
+      return false;
+    }
+    if (v < s->c[i].in.lo || v > s->c[i].in.hi) return false;
+  }
+  return is_consistent(s, &x);
+}
+
+static bool is_box_small(const kl_system *s, const kl_span64 *v, uint64_t most) {
+  uint64_t n = 1;
+  for (uint32_t i = 0; i < s->points; i++) {
+    wide size = ((wide)v[i].hi - v[i].lo) / (v[i].m > 1 ? v[i].m : 1) + 1;
+    if (size > (wide)most) return false;
+    n *= (uint64_t)size;
+    if (n > most) return false;
+  }
+  return true;
+}
+
+static int64_t *slot(kl_system *s, uint32_t i) {
+  int k = i >= s->first[KL_AFF_RT] ? KL_AFF_RT : i >= s->first[KL_AFF_RANGE] ? KL_AFF_RANGE : KL_AFF_DIM;
+  return &s->value[k][i - s->first[k]];
+}
+
+// KL_NO at a point that satisfies all; KL_UNKNOWN where some point could not be computed.
+static kl_truth enumerate(kl_system *s, const kl_span64 *v) {
+  bool unsure = false;
+  for (uint32_t i = 0; i < s->points; i++) *slot(s, i) = v[i].lo;
+  for (;;) {
+    if (holds(s, &unsure)) return KL_NO;
+    uint32_t i = s->points;
+    while (i > 0) { // the last variable counts fastest
+      int64_t step = v[i - 1].m > 1 ? v[i - 1].m : 1, *x = slot(s, i - 1);
+      if (*x <= v[i - 1].hi - step) {
+        *x += step;
+        break;
+      }
+      *x = v[i - 1].lo;
+      i--;
+    }
+    if (i == 0) return unsure ? KL_UNKNOWN : KL_YES;
+  }
+}
+
+// --- propagation --------------------------------------------------------------------------------------------------
+
+typedef struct sums {
+  wide lo, hi;               // of all terms with bounds
+  uint32_t lo_open, hi_open; // how many have none
+} sums;
+
+static sums sum_up(const row *r, const kl_span64 *v) {
+  sums t = {0};
+  for (uint32_t i = 0; i < r->n; i++) {
+    int64_t c = r->t[i].coef;
+    const kl_span64 *x = &v[r->t[i].var];
+    int64_t low = c < 0 ? x->hi : x->lo, high = c < 0 ? x->lo : x->hi;
+    if (low == INT64_MIN || low == INT64_MAX)
+      t.lo_open++;
+    else
+      t.lo += (wide)c * low;
+    if (high == INT64_MIN || high == INT64_MAX)
+      t.hi_open++;
+    else
+      t.hi += (wide)c * high;
+  }
+  return t;
+}
+
+static wide clamp(wide v) {
+  return v < INT64_MIN ? INT64_MIN : v > INT64_MAX ? INT64_MAX : v;
+}
+
+static int64_t residue(wide a, int64_t m) {
+  return (int64_t)(a - kl_floor128(a, m) * m);
+}
+
+// The class of the row's sum without term `skip`: *g = 0 for a single value.
+static void class_of(const row *r, const kl_span64 *v, uint32_t skip, uint64_t *g, wide *at) {
+  *g = 0;
+  *at = 0;
+  for (uint32_t i = 0; i < r->n; i++) {
+    if (i == skip) continue;
+    const kl_span64 *x = &v[r->t[i].var];
+    bool point = x->lo == x->hi;
+    wide m = point ? 0 : (wide)(x->m ? x->m : 1) * r->t[i].coef;
+    if (m < 0) m = -m;
+    if (m > INT64_MAX) m = 1;
+    *g = kl_gcd64(*g, (uint64_t)m);
+    *at += (wide)r->t[i].coef * (point ? x->lo : x->r);
+  }
+  if (*g) *at = residue(*at, (int64_t)*g);
+}
+
+// What the row leaves of the variable of term i. False if nothing.
+static bool narrow(const row *r, kl_span64 *v, uint32_t i, const sums *t, kl_interval in, bool *changed) {
+  int64_t c = r->t[i].coef;
+  kl_span64 *x = &v[r->t[i].var], before = *x;
+  if (before.lo == before.hi) return true;
+  int64_t low = c < 0 ? x->hi : x->lo, high = c < 0 ? x->lo : x->hi;
+  bool lo_own = low == INT64_MIN || low == INT64_MAX, hi_own = high == INT64_MIN || high == INT64_MAX;
+  bool lo_known = t->lo_open == (uint32_t)lo_own, hi_known = t->hi_open == (uint32_t)hi_own; // of the others
+  wide others_lo = t->lo - (lo_own ? 0 : (wide)c * low), others_hi = t->hi - (hi_own ? 0 : (wide)c * high);
+  wide lo = in.lo > INT64_MIN && hi_known ? (wide)in.lo - others_hi : -((wide)1 << 100);
+  wide hi = in.hi < INT64_MAX && lo_known ? (wide)in.hi - others_lo : (wide)1 << 100;
+  if (c < 0) {
+    wide swap = -lo;
+    lo = -hi;
+    hi = swap;
+  }
+  wide k = c < 0 ? -(wide)c : c;
+  kl_interval left = {(int64_t)clamp(-kl_floor128(-lo, k)), (int64_t)clamp(kl_floor128(hi, k))};
+  int64_t m = 1, res = 0;
+  if (in.lo == in.hi) { // c*x = in - others: others' class leaves a class of x
+    uint64_t g;
+    wide at;
+    class_of(r, v, i, &g, &at);
+    int64_t d = (int64_t)kl_gcd64(g, kl_abs64(c)), n = d ? (int64_t)(g / (uint64_t)d) : 0;
+    if (g > 1 && g <= INT64_MAX && n > 1) {
+      wide rhs = (wide)in.lo - at;
+      if (rhs % d != 0) return false;
+      int64_t cls, val;
+      bool fits;
+      if (!kl_crt((int64_t)(k / d), 0, n, residue(c < 0 ? -(rhs / d) : rhs / d, n), &cls, &val, &fits)) return false;
+      if (fits) {
+        m = n;
+        res = residue(val / (int64_t)(k / d), n);
+      }
+    }
+  }
+  kl_span_meet(x, left, m, res);
+  if (x->lo > x->hi) return false;
+  *changed = *changed || x->lo != before.lo || x->hi != before.hi || x->m != before.m;
+  return true;
+}
+
+// Narrows all variables of a row. False if the row cannot hold.
+static bool narrow_row(kl_system *s, const row *r, kl_span64 *v, bool *changed) {
+  sums t = sum_up(r, v);
+  kl_interval in = r->in;
+  if (s->left) s->left--;
+  if (t.lo_open == 0 && t.lo > in.lo) in.lo = (int64_t)clamp(t.lo);
+  if (t.hi_open == 0 && t.hi < in.hi) in.hi = (int64_t)clamp(t.hi);
+  if (in.lo > in.hi) return false;
+  uint64_t g;
+  wide at;
+  class_of(r, v, UINT32_MAX, &g, &at);
+  if (g > 1 && g <= INT64_MAX) {
+    wide lo = in.lo == INT64_MIN ? INT64_MIN : (wide)in.lo + residue(at - in.lo, (int64_t)g);
+    wide hi = in.hi == INT64_MAX ? INT64_MAX : (wide)in.hi - residue(in.hi - at, (int64_t)g);
+    if (lo > hi) return false;
+    in = (kl_interval){(int64_t)clamp(lo), (int64_t)clamp(hi)};
+  }
+  for (uint32_t i = 0; i < r->n; i++) {
+    bool moved = false;
+    if (!narrow(r, v, i, &t, in, &moved)) return false;
+    if (!moved) continue;
+    *changed = true;
+    t = sum_up(r, v);
+  }
+  return true;
+}
+
+// False if there is no point. Bounds that creep are left to search: a few sweeps only.
+static bool propagate(kl_system *s, kl_span64 *v) {
+  bool changed = true;
+  for (int sweep = 0; changed && sweep < 32 && s->left; sweep++) {
+    changed = false;
+    for (uint32_t i = 0; i < s->rows.n && s->left; i++) {
+      if (!narrow_row(s, &s->rows.p[i], v, &changed)) return false;
+    }
+  }
+  return true;
+}
+
+// --- equalities ---------------------------------------------------------------------------------------------------
+
+// One column of the equalities' matrix less q times another.
+static bool subtract_column(wide *m, uint32_t rows, uint32_t columns, uint32_t from, uint32_t of, wide q) {
+  for (uint32_t r = 0; r < rows; r++) {
+    wide d;
+    if (__builtin_mul_overflow(q, m[r * columns + of], &d) ||
+        __builtin_sub_overflow(m[r * columns + from], d, &m[r * columns + from]))
+      return false;
+  }
+  return true;
+}
+
+// Leaves at most one entry of row r at or behind column `at`, in column `at`, by Euclid's steps on columns, which keep
+// the integer points. False where numbers get too large.
+static bool reduce_row(wide *m, uint32_t rows, uint32_t columns, uint32_t r, uint32_t at) {
+  for (;;) {
+    uint32_t least = UINT32_MAX, others = 0;
+    for (uint32_t c = at; c < columns; c++) {
+      wide x = m[r * columns + c], y = least == UINT32_MAX ? 0 : m[r * columns + least];
+      if (!x) continue;
+      others++;
+      if (least == UINT32_MAX || (x < 0 ? -x : x) < (y < 0 ? -y : y)) least = c;
+    }
+    if (others == 0) return true;
+    for (uint32_t i = 0; i < rows && least != at; i++) {
+      wide t = m[i * columns + at];
+      m[i * columns + at] = m[i * columns + least];
+      m[i * columns + least] = t;
+    }
+    if (others == 1) return true;
+    for (uint32_t c = at + 1; c < columns; c++) {
+      wide q = m[r * columns + c] / m[r * columns + at];
+      if (q && !subtract_column(m, rows, columns, c, at, q)) return false;
+    }
+  }
+}
+
+// Have the rows that are equalities no common integer point, whatever the bounds? By Hermite's form: columns become a
+// staircase, along which the unknowns follow one by one.
+static bool equalities_conflict(kl_system *s) {
+  uint32_t rows = 0, columns = (uint32_t)s->vars.n, at = 0;
+  for (uint32_t i = 0; i < s->rows.n; i++) rows += s->rows.p[i].in.lo == s->rows.p[i].in.hi;
+  if (rows < 2 || rows > 64 || columns > 192) return false;
+  size_t bytes = (size_t)rows * columns * sizeof(wide);
+  wide *m = kl_alloc(s->cx, bytes), rhs[64], x[64];
+  for (uint32_t i = 0, r = 0; i < s->rows.n; i++) {
+    const row *e = &s->rows.p[i];
+    if (e->in.lo != e->in.hi) continue;
+    for (uint32_t j = 0; j < e->n; j++) m[r * columns + e->t[j].var] += e->t[j].coef;
+    rhs[r++] = e->in.lo;
+  }
+  bool conflict = false, exact = true;
+  for (uint32_t r = 0; r < rows && exact && !conflict; r++) {
+    exact = reduce_row(m, rows, columns, r, at);
+    for (uint32_t c = 0; c < at && exact; c++) {
+      wide d;
+      exact = !__builtin_mul_overflow(m[r * columns + c], x[c], &d) && !__builtin_sub_overflow(rhs[r], d, &rhs[r]);
+    }
+    if (!exact) break;
+    wide pivot = at < columns ? m[r * columns + at] : 0;
+    conflict = pivot ? rhs[r] % pivot != 0 : rhs[r] != 0;
+    if (pivot && !conflict) x[at++] = rhs[r] / pivot;
+  }
+  kl_free(s->cx, m, bytes);
+  return exact && conflict;
+}
+
+// --- elimination --------------------------------------------------------------------------------------------------
+
+static int by_var(const void *a, const void *b) {
+  const cell *x = a, *y = b;
+  return (x->var > y->var) - (x->var < y->var);
+}
+
+// a*x + b*y, without what cancels; cells in order of variables. False where it does not fit.
+static bool mix_rows(kl_arena *arena, const row *x, wide a, const row *y, wide b, row *out) {
+  out->t = KL_NEW_N(arena, cell, x->n + y->n + 1);
+  out->n = 0;
+  for (uint32_t i = 0, j = 0; i < x->n || j < y->n;) {
+    uint32_t vx = i < x->n ? x->t[i].var : UINT32_MAX, vy = j < y->n ? y->t[j].var : UINT32_MAX;
+    wide c = 0;
+    if (vx <= vy) c += a * x->t[i++].coef;
+    if (vy <= vx) c += b * y->t[j++].coef;
+    if (c > INT64_MAX || c <= INT64_MIN) return false;
+    if (c) out->t[out->n++] = (cell){vx < vy ? vx : vy, (int64_t)c};
+  }
+  wide lo = -((wide)1 << 100), hi = (wide)1 << 100;
+  kl_interval p = x->in, q = y->in;
+  if (a < 0) p = (kl_interval){x->in.hi, x->in.lo};
+  if (b < 0) q = (kl_interval){y->in.hi, y->in.lo};
+  if (p.lo != INT64_MIN && p.lo != INT64_MAX && q.lo != INT64_MIN && q.lo != INT64_MAX) lo = a * p.lo + b * q.lo;
+  if (p.hi != INT64_MIN && p.hi != INT64_MAX && q.hi != INT64_MIN && q.hi != INT64_MAX) hi = a * p.hi + b * q.hi;
+  if (lo > INT64_MAX || hi < INT64_MIN) return false;
+  out->in = (kl_interval){(int64_t)clamp(lo), (int64_t)clamp(hi)};
+  return out->n <= MOST_WIDTH;
+}
+
+// Divides out the common factor, by classes of variables rounds the bounds inwards. False if nothing is left.
+static bool tighten_row(row *r, const kl_span64 *v) {
+  uint64_t g;
+  wide at;
+  class_of(r, v, UINT32_MAX, &g, &at);
+  if (g == 0) return r->in.lo <= at && at <= r->in.hi;
+  if (g > 1 && g <= INT64_MAX) {
+    wide lo = r->in.lo == INT64_MIN ? INT64_MIN : (wide)r->in.lo + residue(at - r->in.lo, (int64_t)g);
+    wide hi = r->in.hi == INT64_MAX ? INT64_MAX : (wide)r->in.hi - residue(r->in.hi - at, (int64_t)g);
+    r->in = (kl_interval){(int64_t)clamp(lo), (int64_t)clamp(hi)};
+  }
+  if (r->in.lo > r->in.hi) return false;
+  uint64_t f = 0;
+  for (uint32_t i = 0; i < r->n && f != 1; i++) f = kl_gcd64(f, kl_abs64(r->t[i].coef));
+  if (f <= 1 || f > INT64_MAX) return true;
+  for (uint32_t i = 0; i < r->n; i++) r->t[i].coef /= (int64_t)f;
+  if (r->in.lo > INT64_MIN) r->in.lo = -kl_floor64(-r->in.lo, (int64_t)f);
+  if (r->in.hi < INT64_MAX) r->in.hi = kl_floor64(r->in.hi, (int64_t)f);
+  return r->in.lo <= r->in.hi;
+}
+
+typedef VEC(row) row_list;
+
+static const cell *cell_of(const row *r, uint32_t var) {
+  for (uint32_t i = 0; i < r->n; i++) {
+    if (r->t[i].var == var) return &r->t[i];
+  }
+  return NULL;
+}
+
+// The variable in the fewest rows; UINT32_MAX if no row has one.
+static uint32_t rarest(const row_list *l, uint32_t *count, uint32_t nvars) {
+  uint32_t best = UINT32_MAX;
+  memset(count, 0, nvars * sizeof *count);
+  for (size_t i = 0; i < l->n; i++) {
+    for (uint32_t j = 0; j < l->p[i].n; j++) count[l->p[i].t[j].var]++;
+  }
+  for (uint32_t v = 0; v < nvars; v++) {
+    if (count[v] && (best == UINT32_MAX || count[v] < count[best])) best = v;
+  }
+  return best;
+}
+
+// All pairs of rows with the variable, without it; the other rows. False at a contradiction.
+static bool without_variable(kl_system *s, kl_arena *arena, const kl_span64 *v, row_list *l, uint32_t var, bool *full) {
+  row_list out = {0};
+  bool ok = true;
+  for (size_t i = 0; i < l->n && ok; i++) {
+    const cell *x = cell_of(&l->p[i], var);
+    if (!x) VEC_PUSH(s->cx, &out, l->p[i]);
+    for (size_t j = i + 1; x && j < l->n && ok; j++) {
+      const cell *y = cell_of(&l->p[j], var);
+      row r;
+      if (!y) continue;
+      if (s->left) s->left--;
+      wide g = kl_gcd64(kl_abs64(x->coef), kl_abs64(y->coef));
+      if (!mix_rows(arena, &l->p[i], y->coef / g, &l->p[j], -(x->coef / g), &r)) continue;
+      if (r.in.lo == INT64_MIN && r.in.hi == INT64_MAX) continue;
+      ok = tighten_row(&r, v) && (r.n || (r.in.lo <= 0 && r.in.hi >= 0));
+      if (r.n) VEC_PUSH(s->cx, &out, r);
+    }
+  }
+  *full = out.n > MOST_COMBINED;
+  VEC_FREE(s->cx, l);
+  *l = out;
+  return ok;
+}
+
+// Does eliminating one variable after the other (Fourier, Motzkin; with rounding) come to a contradiction within the
+// box?
+static bool contradicts(kl_system *s, const kl_span64 *v) {
+  kl_arena arena;
+  row_list l = {0};
+  uint32_t n = (uint32_t)s->vars.n;
+  bool ok = true, full = s->rows.n > MOST_COMBINED;
+  uint32_t *count = kl_alloc(s->cx, (n + 1) * sizeof *count);
+  kl_arena_init(&arena, s->cx);
+  for (uint32_t i = 0; i < s->rows.n && ok && !full; i++) {
+    row r = s->rows.p[i];
+    r.t = KL_NEW_N(&arena, cell, r.n + 1);
+    if (r.n) memcpy(r.t, s->rows.p[i].t, r.n * sizeof *r.t);
+    qsort(r.t, r.n, sizeof *r.t, by_var);
+    ok = tighten_row(&r, v);
+    VEC_PUSH(s->cx, &l, r);
+  }
+  for (uint32_t i = 0; i < n && ok && !full; i++) { // bounds are rows as well
+    cell *t = KL_NEW_N(&arena, cell, 1);
+    *t = (cell){i, 1};
+    if (v[i].lo > INT64_MIN || v[i].hi < INT64_MAX) VEC_PUSH(s->cx, &l, (row){t, 1, {v[i].lo, v[i].hi}});
+  }
+  while (ok && !full && s->left) {
+    uint32_t var = rarest(&l, count, n);
+    if (var == UINT32_MAX) break;
+    ok = without_variable(s, &arena, v, &l, var, &full);
+  }
+  VEC_FREE(s->cx, &l);
+  kl_free(s->cx, count, (n + 1) * sizeof *count);
+  kl_arena_free(&arena);
+  return !ok;
+}
+
+// --- search -------------------------------------------------------------------------------------------------------
+
+static bool try_end(kl_system *s, const kl_span64 *v, bool high) {
+  for (uint32_t i = 0; i < s->points; i++) {
+    *slot(s, i) = high ? v[i].hi : v[i].lo;
+    if (v[i].lo == INT64_MIN || v[i].hi == INT64_MAX)
+      *slot(s, i) = v[i].lo > INT64_MIN ? v[i].lo : v[i].hi < INT64_MAX ? v[i].hi : 0;
+  }
+  return holds(s, NULL);
+}
+
+// The map's variable with the fewest values, more than one; else another variable; UINT32_MAX if all are settled.
+static uint32_t pick(const kl_system *s, const kl_span64 *v) {
+  uint32_t best = UINT32_MAX;
+  wide least = 0;
+  for (uint32_t i = 0; i < s->vars.n; i++) {
+    if (v[i].lo == v[i].hi || (i >= s->points && (s->partial || best < s->points))) continue;
+    wide size = ((wide)v[i].hi - v[i].lo) / (v[i].m > 1 ? v[i].m : 1);
+    if (best == UINT32_MAX || size < least) {
+      best = i;
+      least = size;
+    }
+  }
+  return best;
+}
+
+static kl_truth search(kl_system *s, const kl_span64 *box, unsigned depth);
+
+static kl_truth both_halves(kl_system *s, kl_span64 *v, uint32_t i, unsigned depth) {
+  kl_span64 x = v[i];
+  int64_t middle = (int64_t)(((wide)x.lo + x.hi - (x.hi < 0 && x.lo < 0)) / 2);
+  if (middle >= x.hi) middle = x.hi - 1;
+  if (middle < x.lo) middle = x.lo;
+  kl_truth all = KL_YES;
+  for (int half = 0; half < 2; half++) {
+    v[i] = x;
+    kl_span_meet(&v[i], half ? (kl_interval){middle + 1, x.hi} : (kl_interval){x.lo, middle}, 1, 0);
+    if (v[i].lo > v[i].hi) continue;
+    kl_truth t = search(s, v, depth + 1);
+    if (t == KL_NO) return KL_NO;
+    if (t == KL_UNKNOWN) all = KL_UNKNOWN;
+    if (!s->left) return KL_UNKNOWN;
+  }
+  return all;
+}
+
+static kl_truth search(kl_system *s, const kl_span64 *box, unsigned depth) {
+  size_t bytes = s->vars.n * sizeof *box;
+  kl_span64 *v = kl_alloc(s->cx, bytes + 1);
+  kl_truth t = KL_UNKNOWN;
+  if (bytes) memcpy(v, box, bytes);
+  if (!propagate(s, v)) {
+    t = KL_YES;
+  } else if (try_end(s, v, false) || try_end(s, v, true)) {
+    t = KL_NO;
+  } else if (is_box_small(s, v, 16)) {
+    t = enumerate(s, v);
+  } else if (s->left && depth < MOST_SEARCH_DEPTH) {
+    uint32_t i = pick(s, v);
+    if (i != UINT32_MAX) t = both_halves(s, v, i, depth);
+  }
+  kl_free(s->cx, v, bytes + 1);
+  return t;
+}
+
+// --- classes ------------------------------------------------------------------------------------------------------
+
+static bool has_var(const row *r, uint32_t i) {
+  for (uint32_t j = 0; j < r->n; j++) {
+    if (r->t[j].var == i) return true;
+  }
+  return false;
+}
+
+// A number such that variable i's class modulo it settles the class, modulo their own such numbers, of all floors that
+// it is in: the least common multiple of k times the floor's. Large where it exceeds the quota of enumeration.
+static int64_t period(const kl_system *s, uint32_t i, unsigned depth) {
+  wide l = 1;
+  for (uint32_t r = 0; r < s->nown; r++) { // the rows of floors
+    uint32_t q = s->own.p[r].var;
+    if (q == i || !has_var(&s->rows.p[s->own.p[r].row], i)) continue;
+    int64_t inner = depth < 8 ? period(s, q, depth + 1) : INT64_MAX, k = s->atoms.p[q - s->points]->k;
+    wide m = (wide)k * inner;
+    if (m > KL_ENUMERATED) return INT64_MAX;
+    l = l / (wide)kl_gcd64((uint64_t)l, (uint64_t)m) * m;
+    if (l > KL_ENUMERATED) return INT64_MAX;
+  }
+  return (int64_t)l;
+}
+
+// Splits variable i, and then those behind it, into residue classes; searches each. `split`: some are already.
+static kl_truth by_classes(kl_system *s, const kl_span64 *box, uint32_t i, bool split) {
+  int64_t m = 1;
+  for (; i < s->points; i++) {
+    m = period(s, i, 0);
+    if (m > 1 && m < INT64_MAX && box[i].m >= 1 && box[i].m % m != 0 && (wide)box[i].hi - box[i].lo > 2 * (wide)m)
+      break;
+  }
+  if (i == s->points) return split && contradicts(s, box) ? KL_YES : search(s, box, 0);
+  size_t bytes = s->vars.n * sizeof *box;
+  kl_span64 *v = kl_alloc(s->cx, bytes);
+  kl_truth all = KL_YES;
+  for (int64_t r = 0; r < m && s->left && all != KL_NO; r++) {
+    memcpy(v, box, bytes);
+    kl_span_meet(&v[i], (kl_interval){INT64_MIN, INT64_MAX}, m, r);
+    if (v[i].lo > v[i].hi || !propagate(s, v)) continue;
+    kl_truth t = by_classes(s, v, i + 1, true);
+    if (t != KL_YES) all = t;
+  }
+  kl_free(s->cx, v, bytes);
+  return s->left || all == KL_NO ? all : KL_UNKNOWN;
+}
+
+// --- the whole ----------------------------------------------------------------------------------------------------
+
+kl_truth kl_system_is_empty(kl_system *s, uint32_t quota, int64_t *const at[KL_AFF_VARS], const char **why) {
+  kl_truth t = KL_UNKNOWN;
+  const char *reason = "the search met its quota";
+  s->left = quota;
+  if (!first_spans(s)) t = KL_YES;
+  for (uint32_t i = 0; i < s->points; i++) {
+    if (s->vars.p[i].lo > s->vars.p[i].hi) t = KL_YES;
+  }
+  if (t == KL_UNKNOWN && is_box_small(s, s->vars.p, 64)) {
+    t = enumerate(s, s->vars.p);
+    if (t == KL_UNKNOWN) reason = "a constraint has a value beyond 64 bits";
+  } else if (t == KL_UNKNOWN) {
+    s->left = quota / 8;
+    t = search(s, s->vars.p, 0);
+    s->left = quota;
+    if (t == KL_UNKNOWN && equalities_conflict(s)) t = KL_YES;
+    if (t == KL_UNKNOWN) t = contradicts(s, s->vars.p) ? KL_YES : by_classes(s, s->vars.p, 0, false);
+    if (t == KL_UNKNOWN && is_box_small(s, s->vars.p, KL_ENUMERATED)) t = enumerate(s, s->vars.p);
+  }
+  for (int k = 0; k < KL_AFF_VARS && t == KL_NO && at; k++) {
+    if (at[k] && s->m->nvars[k]) memcpy(at[k], s->value[k], s->m->nvars[k] * sizeof(int64_t));
+  }
+  if (why && t == KL_UNKNOWN) *why = reason;
+  return t;
+}
