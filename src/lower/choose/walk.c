@@ -165,6 +165,12 @@ static void need_tuple_part(walk *w, needs *d, const node *n) {
   need(w, d, n, element, n->leaf - in->shape->first_leaf[element], n->guard, n->rank, n->index);
 }
 
+// A copy, by whatever name: bits stay as they are.
+static bool is_identity(const kl_comp *c, const kl_instr *in) {
+  if (in->op == KL_OP_COPY) return true;
+  return (in->op == KL_OP_CONVERT || in->op == KL_OP_REAL) && in->shape->dtype == kl_operand(c, in, 0)->shape->dtype;
+}
+
 static void needs_of(walk *w, const node *n, needs *d) {
   const kl_comp *c = w->frames.p[n->frame].comp;
   const kl_instr *in = &c->instr[n->instr];
@@ -201,7 +207,7 @@ static void needs_of(walk *w, const node *n, needs *d) {
     return need_mapped(w, d, n, 0);
   default:
     if (width_change(c, in)) return need_parts(w, d, n);
-    d->alias = in->op == KL_OP_COPY;
+    d->alias = is_identity(c, in);
     for (uint32_t i = 0; i < in->noperands; i++) need_mapped(w, d, n, i);
   }
 }

@@ -7,12 +7,9 @@
 #include "lower/emit/emit.h"
 #include "lower/emit/math/math.h"
 
-static bool narrow(kl_dtype t) {
-  return kl_is_float(t) && kl_info(t)->bits < 32;
-}
 // `to` is the type to round to, or F32 where the caller's packing does it.
 static kb_reg rounded(kb *k, kl_dtype to, kb_reg x) {
-  return narrow(to) ? km_round_computed(k, x, to) : x;
+  return kl_is_narrow_float(to) ? km_round_computed(k, x, to) : x;
 }
 // Formats whose values are not closed under a change of sign.
 static kb_reg resigned(kb *k, kl_dtype t, kb_reg x) {
@@ -177,9 +174,8 @@ static kb_reg float_binary(kb *k, kl_op op, kl_dtype to, kb_reg x, kb_reg y) {
 }
 
 // Sign and magnitude to two's complement: an order of all bit patterns, -NaN < -inf < ... < -0 < +0 < ... < NaN.
-static kb_reg total_order_key(kb *k, kl_dtype t, kb_reg x) {
+static kb_reg total_order_key(kb *k, kl_dtype t, kb_reg b) {
   unsigned bits = kl_info(t)->bits;
-  kb_reg b = kl_to_bits(k, t, x);
   if (kl_info(t)->kind == KL_E8M0) return b; // no sign
   unsigned machine = kb_kind_bits((kb_kind)b.kind);
   b = kb_shli(k, b, machine - bits);
@@ -187,17 +183,21 @@ static kb_reg total_order_key(kb *k, kl_dtype t, kb_reg x) {
   return kb_xor(k, b, kb_lshri(k, sign, 1));
 }
 
-static kb_reg compare(kb *k, const kl_instr *in, kl_dtype t, kb_reg x, kb_reg y) {
+static const LLVMIntPredicate signed_order[] = {[KL_EQ] = LLVMIntEQ,  [KL_NE] = LLVMIntNE,  [KL_LT] = LLVMIntSLT,
+                                                [KL_LE] = LLVMIntSLE, [KL_GT] = LLVMIntSGT, [KL_GE] = LLVMIntSGE};
+
+kb_reg kl_emit_total_order(kb *k, kl_direction d, kl_dtype t, kb_reg x, kb_reg y) {
+  return kb_icmp(k, signed_order[d], total_order_key(k, t, x), total_order_key(k, t, y));
+}
+
+static kb_reg compare(kb *k, kl_direction d, kl_dtype t, kb_reg x, kb_reg y) {
   static const LLVMRealPredicate real[] = {[KL_EQ] = LLVMRealOEQ, [KL_NE] = LLVMRealUNE, [KL_LT] = LLVMRealOLT,
                                            [KL_LE] = LLVMRealOLE, [KL_GT] = LLVMRealOGT, [KL_GE] = LLVMRealOGE};
-  static const LLVMIntPredicate sint[] = {[KL_EQ] = LLVMIntEQ,  [KL_NE] = LLVMIntNE,  [KL_LT] = LLVMIntSLT,
-                                          [KL_LE] = LLVMIntSLE, [KL_GT] = LLVMIntSGT, [KL_GE] = LLVMIntSGE};
   static const LLVMIntPredicate uint[] = {[KL_EQ] = LLVMIntEQ,  [KL_NE] = LLVMIntNE,  [KL_LT] = LLVMIntULT,
                                           [KL_LE] = LLVMIntULE, [KL_GT] = LLVMIntUGT, [KL_GE] = LLVMIntUGE};
-  if (kl_is_float(t) && in->compare_type != KL_CMP_TOTALORDER) return kb_fcmp(k, real[in->direction], x, y);
-  if (kl_is_float(t)) return kb_icmp(k, sint[in->direction], total_order_key(k, t, x), total_order_key(k, t, y));
+  if (kl_is_float(t)) return kb_fcmp(k, real[d], x, y);
   if (t == KILN_PRED) x = kb_zext(k, x, KB_I32), y = kb_zext(k, y, KB_I32);
-  return kb_icmp(k, kl_is_signed(t) ? sint[in->direction] : uint[in->direction], x, y);
+  return kb_icmp(k, kl_is_signed(t) ? signed_order[d] : uint[d], x, y);
 }
 
 // Rounds the fraction of the type's own bits to `man` bits, ties to even, then maps what the smaller exponent cannot
@@ -238,7 +238,7 @@ static kb_reg float_to_float(kb *k, kl_dtype from, kl_dtype to, kl_dtype round_t
   if (to == KILN_F64) return kb_fpext(k, x);
   if (from == KILN_F64 && to == KILN_F32) return kb_fptrunc(k, x);
   if (from == KILN_F64) x = km_narrow_odd(k, x);
-  return narrow(round_to) ? km_round(k, x, round_to) : x;
+  return kl_is_narrow_float(round_to) ? km_round(k, x, round_to) : x;
 }
 
 // Toward zero, saturating, NaN to 0. Values that the machine's conversion cannot take are replaced by 0 before it, and
@@ -302,12 +302,6 @@ static kl_pair convert(kb *k, kl_dtype from, kl_dtype to, kl_dtype round_to, con
 
 // --- one op -------------------------------------------------------------------------------------------------------
 
-static kl_pair select_pair(kb *k, kb_reg c, kl_pair a, kl_pair b, kl_dtype t) {
-  kl_pair r = {.re = kb_select(k, c, a.re, b.re)};
-  if (kl_is_complex(t)) r.im = kb_select(k, c, a.im, b.im);
-  return r;
-}
-
 static kb_reg clamp(kb *k, kl_dtype t, kb_reg lo, kb_reg x, kb_reg hi) {
   if (kl_is_float(t)) return kb_fmin(k, kb_fmax(k, lo, x), hi);
   bool s = kl_is_signed(t);
@@ -325,14 +319,13 @@ kl_pair kl_emit_op(kb *k, const kl_instr *in, kl_dtype from, kl_dtype round_to, 
   kl_pair r = {0};
   switch (in->op) {
   case KL_OP_CONVERT: return convert(k, from, to, round_to, x);
-  case KL_OP_SELECT: return select_pair(k, x[0].re, x[1], x[2], to);
   case KL_OP_COMPLEX: return (kl_pair){x[0].re, x[1].re};
   default: break;
   }
   if (kl_is_complex(from)) return kl_emit_complex_op(k, in, kl_info(from)->part, x);
   bool is_float = kl_is_float(from), binary = kl_op_table[in->op].kind == KL_KIND_BINARY;
   if (in->op == KL_OP_COMPARE)
-    r.re = compare(k, in, from, x[0].re, x[1].re);
+    r.re = compare(k, in->direction, from, x[0].re, x[1].re);
   else if (in->op == KL_OP_CLAMP)
     r.re = clamp(k, from, x[0].re, x[1].re, x[2].re);
   else if (in->op == KL_OP_IS_FINITE)

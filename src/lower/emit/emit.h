@@ -5,7 +5,9 @@
 // every op), I64; every float narrower than 32 bits F32 holding a value of the type, rounded after every op; F32; F64;
 // complex a pair. On NVPTX f16 and bf16 also come packed, <2 x half> and <2 x bfloat>, where the machine computes on
 // them. Narrow floats that have only been moved are kept as raw bits (I32), so that moving costs no conversion and
-// keeps every NaN. A value is converted between its forms when first asked for, and all forms are kept.
+// keeps every NaN; packed registers keep them, too. A value is converted between its forms when first asked for, and
+// all forms are kept. A choice between bits and what has been computed takes the form that its result is asked for:
+// bits if it may be stored, else values.
 #ifndef KL_EMIT_H
 #define KL_EMIT_H
 
@@ -44,6 +46,7 @@ typedef struct kl_emit {
   kb_reg thread;           // in index kind
   kb_reg *slots;           // pointers
   kl_val *vals;            // by step
+  bool *wants_bits;        // by step: somebody moves it on, or reads its bits
   kb_reg *guard_lane;      // nguards x lanes, .v NULL until made
   kb_reg *guard_wide;      // nguards x nwide
   bool constant;           // what is being loaded is not written
@@ -62,6 +65,7 @@ bool kl_has_packed(const kl_emit *e, kl_dtype t);
 kl_pair *kl_wide(kl_emit *e, kl_val *v);
 kb_reg *kl_packed(kl_emit *e, kl_val *v);
 kb_reg *kl_raw(kl_emit *e, kl_val *v); // bits of any type but complex, I32 or I64
+bool kl_is_narrow_float(kl_dtype t);   // of fewer than 32 bits
 kl_val kl_val_of_bits(kl_emit *e, kl_dtype t, const kb_reg *raw);
 kl_dtype kl_uint_like(kl_dtype t); // u4, u8 or u16 of the same width
 kb_kind kl_wide_kind(kl_dtype t);  // of a part, for complex types
@@ -87,6 +91,8 @@ void kl_if_end(kl_emit *e, kl_if i);
 // where the caller packs a f16 or bf16 result, because packing rounds.
 kl_pair kl_emit_op(kb *k, const kl_instr *in, kl_dtype from, kl_dtype round_to, const kl_pair *x);
 kb_reg kl_emit_convert(kb *k, kl_dtype from, kl_dtype to, kl_dtype round_to, kb_reg x); // no complex type
+// The comparison of the bits of two floats in their total order.
+kb_reg kl_emit_total_order(kb *k, kl_direction d, kl_dtype t, kb_reg x, kb_reg y);
 // elemental_complex.c
 kl_pair kl_emit_complex_op(kb *k, const kl_instr *in, kl_dtype part, const kl_pair *x);
 

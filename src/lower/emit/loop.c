@@ -12,24 +12,29 @@ static kl_val new_wide(kl_emit *e, kl_dtype t) {
 
 static kb_reg scalar_part(kb *k, kl_dtype t, uint64_t bits, unsigned lanes) {
   kb_kind kind = kl_wide_kind(t);
-  if (kl_is_float(t)) return kb_float(k, kind, lanes, kl_float_decode(t, bits));
+  if (kl_is_narrow_float(t)) return kb_float(k, kind, lanes, kl_float_decode(t, bits));
+  if (t == KILN_F32 || t == KILN_F64)
+    return kl_from_bits(k, t, kb_int(k, t == KILN_F64 ? KB_I64 : KB_I32, lanes, (int64_t)bits));
   return kb_int(k, kind, lanes, kl_is_int(t) ? kl_int_decode(t, bits) : (int64_t)bits);
 }
 
+// A constant costs nothing in any form.
 static kl_val emit_scalar(kl_emit *e, const kl_step *s) {
-  if (kl_has_packed(e, s->dtype)) {
-    kl_val v = {.dtype = s->dtype, .packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2)};
-    kb_reg c = kb_float(&e->k, s->dtype == KILN_F16 ? KB_F16 : KB_BF16, 2, kl_float_decode(s->dtype, s->bits[0]));
-    for (unsigned i = 0; i < e->lanes / 2; i++) v.packed[i] = c;
-    return v;
-  }
+  kb *k = &e->k;
   kl_val v = new_wide(e, s->dtype);
-  bool complex = kl_is_complex(s->dtype);
+  bool complex = kl_is_complex(s->dtype), narrow = kl_is_narrow_float(s->dtype), packed = kl_has_packed(e, s->dtype);
   kl_dtype part = complex ? kl_info(s->dtype)->part : s->dtype;
+  if (narrow) v.raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  if (packed) v.packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
   for (unsigned i = 0; i < e->nwide; i++) {
-    v.wide[i].re = scalar_part(&e->k, part, s->bits[0], e->width);
-    if (complex) v.wide[i].im = scalar_part(&e->k, part, s->bits[1], e->width);
+    v.wide[i].re = scalar_part(k, part, s->bits[0], e->width);
+    if (complex) v.wide[i].im = scalar_part(k, part, s->bits[1], e->width);
+    if (narrow) v.raw[i] = kb_int(k, KB_I32, e->width, (int64_t)s->bits[0]);
   }
+  kb_reg half = {0};
+  if (packed)
+    half = kb_bitcast(k, kb_int(k, KB_I16, 1, (int64_t)s->bits[0]), s->dtype == KILN_F16 ? KB_F16 : KB_BF16, 1);
+  for (unsigned i = 0; packed && i < e->lanes / 2; i++) v.packed[i] = kb_splat(k, half, 2);
   return v;
 }
 
@@ -98,23 +103,33 @@ static kb_reg choose_packed(kb *k, kb_reg c0, kb_reg c1, kb_reg a, kb_reg b) {
 
 // --- choice ---------------------------------------------------------------------------------------------------------
 
-static kl_val choose(kl_emit *e, kl_dtype t, const kb_reg *cond, kl_val *a, kl_val *b) {
-  if (kl_has_packed(e, t) && a->packed && b->packed) {
-    kl_val v = {.dtype = t, .packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2)};
+static bool has_bits(const kl_val *v) {
+  return v->raw || v->packed;
+}
+
+static kl_val choose_bits(kl_emit *e, kl_dtype t, const kb_reg *cond, kl_val *a, kl_val *b) {
+  kl_val v = {.dtype = t};
+  if (a->packed && b->packed) {
+    v.packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
     for (unsigned i = 0; i < e->lanes / 2; i++)
       v.packed[i] = choose_packed(&e->k, cond[2 * i], cond[2 * i + 1], a->packed[i], b->packed[i]);
     return v;
   }
-  if (a->raw && b->raw) {
-    kb_reg *raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
-    for (unsigned i = 0; i < e->nwide; i++) raw[i] = kb_select(&e->k, cond[i], a->raw[i], b->raw[i]);
-    return (kl_val){.dtype = t, .raw = raw};
-  }
-  kl_val v = new_wide(e, t);
+  kb_reg *x = kl_raw(e, a), *y = kl_raw(e, b);
+  v.raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  for (unsigned i = 0; i < e->nwide; i++) v.raw[i] = kb_select(&e->k, cond[i], x[i], y[i]);
+  return v;
+}
+
+static kl_val choose(kl_emit *e, const kl_step *s, const kb_reg *cond, kl_val *a, kl_val *b) {
+  bool wants_bits = e->wants_bits[s - e->body->steps];
+  if (has_bits(a) && (has_bits(b) || wants_bits)) return choose_bits(e, s->dtype, cond, a, b);
+  if (has_bits(b) && wants_bits) return choose_bits(e, s->dtype, cond, a, b);
+  kl_val v = new_wide(e, s->dtype);
   kl_pair *x = kl_wide(e, a), *y = kl_wide(e, b);
   for (unsigned i = 0; i < e->nwide; i++) {
     v.wide[i].re = kb_select(&e->k, cond[i], x[i].re, y[i].re);
-    if (kl_is_complex(t)) v.wide[i].im = kb_select(&e->k, cond[i], x[i].im, y[i].im);
+    if (kl_is_complex(s->dtype)) v.wide[i].im = kb_select(&e->k, cond[i], x[i].im, y[i].im);
   }
   return v;
 }
@@ -124,7 +139,7 @@ static kl_val emit_choose(kl_emit *e, const kl_step *s) {
   for (uint32_t i = s->noperands - 1; i-- > 0;) {
     kb_reg cond[KL_EMIT_LANES];
     for (unsigned w = 0; w < e->nwide; w++) cond[w] = kl_emit_guard_wide(e, s->guards[i], w);
-    v = choose(e, s->dtype, cond, &e->vals[s->operands[i]], &v);
+    v = choose(e, s, cond, &e->vals[s->operands[i]], &v);
   }
   return v;
 }
@@ -133,7 +148,21 @@ static kl_val emit_select(kl_emit *e, const kl_step *s) {
   kb_reg cond[KL_EMIT_LANES];
   kl_pair *p = kl_wide(e, &e->vals[s->operands[0]]);
   for (unsigned w = 0; w < e->nwide; w++) cond[w] = p[w].re;
-  return choose(e, s->dtype, cond, &e->vals[s->operands[1]], &e->vals[s->operands[2]]);
+  return choose(e, s, cond, &e->vals[s->operands[1]], &e->vals[s->operands[2]]);
+}
+
+// The total order is one of floats; the attribute changes nothing for other types.
+static bool compares_bits(const kl_emit *e, const kl_step *s) {
+  return s->kind == KL_STEP_OP && s->instr->op == KL_OP_COMPARE && s->instr->compare_type == KL_CMP_TOTALORDER &&
+         kl_is_float(e->body->steps[s->operands[0]].dtype);
+}
+
+static kl_val emit_total_order(kl_emit *e, const kl_step *s) {
+  kl_val v = new_wide(e, s->dtype), *a = &e->vals[s->operands[0]];
+  kb_reg *x = kl_raw(e, a), *y = kl_raw(e, &e->vals[s->operands[1]]);
+  for (unsigned i = 0; i < e->nwide; i++)
+    v.wide[i].re = kl_emit_total_order(&e->k, s->instr->direction, a->dtype, x[i], y[i]);
+  return v;
 }
 
 // Types of one width: the bits get another name. Complex types only go to themselves.
@@ -203,8 +232,25 @@ static kl_val emit_step(kl_emit *e, const kl_step *s) {
   case KL_STEP_OP: break;
   }
   if (s->instr->op == KL_OP_SELECT) return emit_select(e, s);
+  if (compares_bits(e, s)) return emit_total_order(e, s);
   if (s->instr->op == KL_OP_BITCAST || s->instr->op == KL_OP_BITCAST_CONVERT) return emit_bitcast(e, s);
   return can_pack(e, s) ? emit_packed(e, s) : emit_wide(e, s);
+}
+
+// From the stores backwards: whose bits count.
+static void find_wanted_bits(kl_emit *e) {
+  const kl_body *body = e->body;
+  e->wants_bits = KL_NEW_N(e->arena, bool, body->nsteps + 1);
+  for (uint32_t i = 0; i < body->nstores; i++) e->wants_bits[body->stores[i].step] = true;
+  for (uint32_t i = body->nsteps; i-- > 0;) {
+    const kl_step *s = &body->steps[i];
+    kl_op op = s->instr->op;
+    bool reads = s->kind == KL_STEP_SPLIT || s->kind == KL_STEP_JOIN || compares_bits(e, s) ||
+                 (s->kind == KL_STEP_OP && (op == KL_OP_BITCAST || op == KL_OP_BITCAST_CONVERT));
+    bool moves = s->kind == KL_STEP_CHOOSE || (s->kind == KL_STEP_OP && op == KL_OP_SELECT);
+    for (uint32_t o = 0; o < s->noperands && (reads || (moves && e->wants_bits[i])); o++)
+      e->wants_bits[s->operands[o]] = true;
+  }
 }
 
 static void emit_body(kl_emit *e, const kl_body *body, kb_reg thread) {
@@ -214,6 +260,7 @@ static void emit_body(kl_emit *e, const kl_body *body, kb_reg thread) {
   e->nwide = e->lanes / e->width;
   e->thread = thread;
   e->vals = KL_NEW_N(e->arena, kl_val, body->nsteps + 1);
+  find_wanted_bits(e);
   e->guard_lane = KL_NEW_N(e->arena, kb_reg, body->nguards * e->lanes + 1);
   e->guard_wide = KL_NEW_N(e->arena, kb_reg, body->nguards * e->nwide + 1);
   for (uint32_t i = 0; i < body->nsteps; i++) e->vals[i] = emit_step(e, &body->steps[i]);

@@ -292,7 +292,7 @@ kl_val kl_emit_load(kl_emit *e, const kl_access *a, kl_dtype t) {
   e->constant = kl_is_constant(e->plan, a->slot);
   bool contiguous = a->stride == 1 && a->vec > 1;
   bool words = contiguous && !a->reversed && kl_has_packed(e, t) && a->align >= 4;
-  if (!words && kl_is_float(t) && kl_info(t)->bits < 32) {
+  if (!words && kl_is_narrow_float(t)) {
     kl_val ints = kl_emit_load(e, a, kl_uint_like(t));
     v.raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
     for (unsigned i = 0; i < e->nwide; i++) v.raw[i] = ints.wide[i].re;

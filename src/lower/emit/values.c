@@ -1,4 +1,4 @@
-// Lane values in their two forms, and between values and their bits.
+// Lane values in their forms, and between values and their bits.
 
 #include "lower/emit/emit.h"
 #include "lower/emit/math/math.h"
@@ -75,6 +75,10 @@ kl_dtype kl_uint_like(kl_dtype t) {
   return bits == 4 ? KILN_U4 : bits == 8 ? KILN_U8 : KILN_U16;
 }
 
+bool kl_is_narrow_float(kl_dtype t) {
+  return kl_is_float(t) && kl_info(t)->bits < 32;
+}
+
 kb_reg *kl_raw(kl_emit *e, kl_val *v) {
   if (v->raw) return v->raw;
   kb *k = &e->k;
@@ -87,6 +91,7 @@ kb_reg *kl_raw(kl_emit *e, kl_val *v) {
       raw[i] = kl_to_bits(k, v->dtype, v->wide[i].re);
     }
   }
+  if (kl_is_narrow_float(v->dtype)) v->raw = raw;
   return raw;
 }
 
@@ -99,7 +104,7 @@ kl_val kl_val_of_bits(kl_emit *e, kl_dtype t, const kb_reg *raw) {
       kb_reg w = kb_or(k, raw[2 * i], kb_shli(k, raw[2 * i + 1], 16));
       v.packed[i] = kb_bitcast(k, w, t == KILN_F16 ? KB_F16 : KB_BF16, 2);
     }
-  } else if (kl_is_float(t) && kl_info(t)->bits < 32) {
+  } else if (kl_is_narrow_float(t)) {
     v.raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
     memcpy(v.raw, raw, e->nwide * sizeof *raw);
   } else {
