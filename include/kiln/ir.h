@@ -15,6 +15,8 @@ extern "C" {
 typedef enum kiln_dtype {
   KILN_DTYPE_NONE = 0,
   KILN_PRED, // one byte, 0 or 1
+  KILN_S1,   // -1 or 0
+  KILN_U1,
   KILN_S2,
   KILN_U2,
   KILN_S4,

@@ -12,6 +12,8 @@ const kl_dtype_info kl_dtypes[KILN_DTYPE_COUNT] = {
     //  id             name             class    bits bytes kind     exp man bias  part
     ROW(DTYPE_NONE,    "",              OTHER,   0,   0,    KL_IEEE, 0,  0,  0,    KILN_DTYPE_NONE),
     ROW(PRED,          "pred",          PRED,    8,   1,    KL_IEEE, 0,  0,  0,    KILN_DTYPE_NONE),
+    ROW(S1,            "s1",            SINT,    1,   1,    KL_IEEE, 0,  0,  0,    KILN_DTYPE_NONE),
+    ROW(U1,            "u1",            UINT,    1,   1,    KL_IEEE, 0,  0,  0,    KILN_DTYPE_NONE),
     ROW(S2,            "s2",            SINT,    2,   1,    KL_IEEE, 0,  0,  0,    KILN_DTYPE_NONE),
     ROW(U2,            "u2",            UINT,    2,   1,    KL_IEEE, 0,  0,  0,    KILN_DTYPE_NONE),
     ROW(S4,            "s4",            SINT,    4,   1,    KL_IEEE, 0,  0,  0,    KILN_DTYPE_NONE),

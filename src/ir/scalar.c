@@ -109,6 +109,8 @@ size_t kl_scalar_text(char buf[96], kl_dtype t, const uint64_t bits[2]) {
 // --- parsing ------------------------------------------------------------------------------------------------------
 
 static const char *const range_reasons[KILN_DTYPE_COUNT] = {
+    [KILN_S1] = "out of range for s1 (-1 to 0)",
+    [KILN_U1] = "out of range for u1 (0 to 1)",
     [KILN_S2] = "out of range for s2 (-2 to 1)",
     [KILN_U2] = "out of range for u2 (0 to 3)",
     [KILN_S4] = "out of range for s4 (-8 to 7)",

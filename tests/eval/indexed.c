@@ -68,9 +68,10 @@ static const char *list_text(const int *v, int n) {
   return p;
 }
 
-static const kl_dtype data_types[] = {KILN_S32, KILN_PRED, KILN_U4, KILN_BF16, KILN_F32, KILN_S64, KILN_C64, KILN_C128};
-static const kl_dtype index_types[] = {KILN_S32, KILN_S64, KILN_U32, KILN_U64, KILN_S8,
-                                       KILN_U8,  KILN_S16, KILN_U16, KILN_S4,  KILN_U4};
+static const kl_dtype data_types[] = {KILN_S32, KILN_PRED, KILN_U1,  KILN_U4,  KILN_BF16,
+                                      KILN_F32, KILN_S64,  KILN_C64, KILN_C128};
+static const kl_dtype index_types[] = {KILN_S32, KILN_S64, KILN_U32, KILN_U64, KILN_S8, KILN_U8,
+                                       KILN_S16, KILN_U16, KILN_S4,  KILN_U4,  KILN_S1, KILN_U1};
 
 // Mostly in or near 0 .. limit; now and then the ends of the type.
 static void fill_indices(tensor *a, int64_t limit) {

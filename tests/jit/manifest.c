@@ -350,7 +350,8 @@ END_TEST
 
 // --- by value -----------------------------------------------------------------------------------------------------
 
-static const char *const integers[] = {"pred", "s4", "u4", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"};
+static const char *const integers[] = {"pred", "s1",  "u1",  "s4",  "u4",  "s8", "u8",
+                                       "s16",  "u16", "s32", "u32", "s64", "u64"};
 
 START_TEST(integers_go_by_value) {
   char text[600];

@@ -20,6 +20,8 @@ static const struct {
   {'g', 0, "pred[1048576] | r = pred[1048576] not(p0)", {"load s0[t * 16] contiguous x16 (16-byte accesses)"}},
   {'g', 0, "s4[1048576] | r = s4[1048576] negate(p0)", {"32768 threads x 32 lanes", "load s0[t * 32] contiguous x32 (16-byte accesses)", "to s1[t * 32] contiguous x32 (16-byte accesses)"}},
   {'g', 0, "s2[1048576] | r = s2[1048576] negate(p0)", {"16384 threads x 64 lanes", "load s0[t * 64] contiguous x64 (16-byte accesses)", "to s1[t * 64] contiguous x64 (16-byte accesses)"}},
+  {'g', 0, "u1[1048576] | r = u1[1048576] not(p0)", {"8192 threads x 128 lanes", "load s0[t * 128] contiguous x128 (16-byte accesses)", "to s1[t * 128] contiguous x128 (16-byte accesses)"}},
+  {'g', 0, "s1[1025] | r = s1[1025] negate(p0)", {"tail: 129 threads x 8 lanes from element 0", "to s1[t * 8] contiguous x8 (1-byte accesses)"}},
   {'g', 0, "c64[1048576] | r = c64[1048576] negate(p0)", {"524288 threads x 2 lanes", "load s0[t * 2] contiguous x2 (16-byte accesses)"}},
   {'g', 0, "c128[1048576] | r = c128[1048576] negate(p0)", {"1048576 threads x 1 lanes", "load s0[t]  ;", "to s1[t]\n"}},
   {'g', 0, "s8[1048576] | r = f32[1048576] convert(p0)", {"65536 threads x 16 lanes", "load s0[t * 16] contiguous x16 (16-byte accesses)", "to s1[t * 16] contiguous x16 (16-byte accesses)"}},
@@ -257,6 +259,23 @@ static const char *const by_hand[] = {
   "  w = u64[50] bitcast-convert(v)\n"
   "  s = s32[50] bitcast-convert(a)\n"
   "  ROOT r = (s32[50], u64[50]) tuple(s, w)\n"
+  "}\n",
+  // down to single bits
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = u64[5] parameter(0)\n"
+  "  q = s1[40,8] parameter(1)\n"
+  "  b = u1[5,64] bitcast-convert(p)\n"
+  "  v = u1[5,64] reverse(b), dimensions={1}\n"
+  "  n = u1[320] reshape(v)\n"
+  "  x = s1[320] reshape(q)\n"
+  "  ROOT r = (u1[320], s1[320]) tuple(n, x)\n"
+  "}\n",
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = u1[5,64] parameter(0)\n"
+  "  v = u1[5,64] reverse(p), dimensions={0}\n"
+  "  ROOT w = u64[5] bitcast-convert(v)\n"
   "}\n",
   // strides in lanes, rank 0, one element
   "HloModule m\n"

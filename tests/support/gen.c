@@ -159,14 +159,13 @@ static unsigned scalar_constant(gen *g, kl_dtype t) {
   unsigned i = pick(g, c == KL_CLASS_FLOAT || c == KL_CLASS_COMPLEX ? 8 : 2);
   if (t == KILN_F8E8M0FNU) i = 1 + pick(g, 2);
   if (t == KILN_F4E2M1FN) i = pick(g, 6);
-  if (t == KILN_S2) i = pick(g, 2);
   unsigned r = begin(g, &v, "constant", 12);
   if (c == KL_CLASS_PRED)
     kl_sb_puts(g->out, i % 2 ? "true" : "false");
   else if (c == KL_CLASS_COMPLEX)
     kl_sbf(g->out, "(%s, -%s)", texts[i], texts[(i + 1) % 8]);
   else
-    kl_sb_puts(g->out, texts[i]);
+    kl_sb_puts(g->out, t == KILN_S1 && i ? "-1" : texts[i]);
   kl_sb_puts(g->out, ")\n");
   return r;
 }

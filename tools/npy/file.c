@@ -80,7 +80,7 @@ static int read_data(const char *path, FILE *f, const npy_header *h, const kiln_
 static int check_range(const char *path, const kiln_array_type *type, const unsigned char *data) {
   unsigned bits = type->dtype == KILN_PRED ? 1 : kiln_dtype_bits(type->dtype);
   if (bits >= 8) return 0;
-  bool is_signed = type->dtype == KILN_S2 || type->dtype == KILN_S4;
+  bool is_signed = strcmp(npy_dtype(type->dtype), "|i1") == 0;
   int lo = is_signed ? -(1 << (bits - 1)) : 0, hi = lo + (1 << bits) - 1;
   for (int64_t i = 0, n = npy_bytes(type); i < n; i++) {
     int value = is_signed ? (signed char)data[i] : data[i];

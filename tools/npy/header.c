@@ -14,9 +14,11 @@
 const char *npy_dtype(kiln_dtype t) {
   switch (t) {
   case KILN_PRED: return "|b1";
+  case KILN_S1:
   case KILN_S2:
   case KILN_S4:
   case KILN_S8: return "|i1";
+  case KILN_U1:
   case KILN_U2:
   case KILN_U4:
   case KILN_U8: return "|u1";

@@ -82,7 +82,7 @@ static kb_reg chunk_index(kl_emit *e, const kl_access *a, uint32_t chunk, int64_
 }
 
 static unsigned byte_shift(unsigned bits) {
-  return bits == 4 ? 1 : 2;
+  return bits == 4 ? 1 : bits == 2 ? 2 : 3;
 } // log2 of elements per byte
 
 // Address of a chunk of whole bytes.

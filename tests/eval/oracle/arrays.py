@@ -4,13 +4,14 @@ One array is a line `KEYWORD ... = HEX HEX ...`, continued on lines that start w
 that its bits make, in lower-case hexadecimal without leading zeros; a complex one is two of them, real part first.
 Elements stand in row-major order; `HEX*N` is N equal ones in a row and `HEX..HEX` a rising run (neither for complex
 ones). pred is 0 or 1; integers are in two's complement at
-their own width; s4, u4, f4 and the like use their low bits only."""
+their own width; s1, u4, f4 and the like use their low bits only."""
 import ml_dtypes
 import numpy as np
 
 # HLO's name of an element type -> numpy's type, bits
 TYPES = {
     'pred': (np.bool_, 1),
+    's1': (ml_dtypes.int1, 1), 'u1': (ml_dtypes.uint1, 1),
     's2': (ml_dtypes.int2, 2), 'u2': (ml_dtypes.uint2, 2), 's4': (ml_dtypes.int4, 4), 'u4': (ml_dtypes.uint4, 4),
     's8': (np.int8, 8), 'u8': (np.uint8, 8), 's16': (np.int16, 16), 'u16': (np.uint16, 16),
     's32': (np.int32, 32), 'u32': (np.uint32, 32), 's64': (np.int64, 64), 'u64': (np.uint64, 64),
@@ -25,8 +26,8 @@ TYPES = {
 NAMES = {np.dtype(t): name for name, (t, _) in TYPES.items()}
 FLOATS = ['f4e2m1fn', 'f8e3m4', 'f8e4m3', 'f8e4m3fn', 'f8e4m3fnuz', 'f8e4m3b11fnuz', 'f8e5m2', 'f8e5m2fnuz', 'f8e8m0fnu',
           'f16', 'bf16', 'f32', 'f64']
-SIGNED = ['s2', 's4', 's8', 's16', 's32', 's64']
-UNSIGNED = ['u2', 'u4', 'u8', 'u16', 'u32', 'u64']
+SIGNED = ['s1', 's2', 's4', 's8', 's16', 's32', 's64']
+UNSIGNED = ['u1', 'u2', 'u4', 'u8', 'u16', 'u32', 'u64']
 INTS = [t for pair in zip(SIGNED, UNSIGNED) for t in pair]
 COMPLEX = ['c64', 'c128']
 
@@ -57,7 +58,7 @@ def from_bits(name, bits, shape):
     part = {'c64': np.float32, 'c128': np.float64}.get(name, dtype)
     size = np.dtype(part).itemsize
     bits = list(bits)
-    if name in ('s2', 's4'):  # ml_dtypes holds them sign-extended
+    if name in ('s1', 's2', 's4'):  # ml_dtypes holds them sign-extended
         bits = [b | (0x100 - (1 << width)) if b >> (width - 1) & 1 else b for b in bits]
     raw = np.array(bits, {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[size])
     return raw.view(part).view(dtype).reshape(shape)

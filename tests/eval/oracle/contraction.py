@@ -13,7 +13,7 @@ from inputs import plain
 
 FLOAT = ['f4e2m1fn', 'f8e3m4', 'f8e4m3', 'f8e4m3fn', 'f8e4m3fnuz', 'f8e4m3b11fnuz', 'f8e5m2', 'f8e5m2fnuz', 'f16', 'bf16',
          'f32', 'f64']
-INT = ['s2', 'u2', 's4', 'u4', 's8', 'u8', 's16', 'u16', 's32', 'u32', 's64', 'u64']
+INT = ['s1', 'u1', 's2', 'u2', 's4', 'u4', 's8', 'u8', 's16', 'u16', 's32', 'u32', 's64', 'u64']
 COMPLEX = ['c64', 'c128']
 
 
