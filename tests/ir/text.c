@@ -147,9 +147,9 @@ START_TEST(unknown_attributes_are_warned_of) {
   kiln_module *m =
       parse("HloModule m, shade=dark\nENTRY e {\n  p = f32[] parameter(0), sharding={replicated}, metadata={}\n"
             "  q = f32[] negate(p), colour=blue\n  r = f32[] frobnicate(q), colour=blue\n}, tone=a\n");
-  ck_assert_uint_eq(kiln_diagnostics_count(cx), 3);
+  ck_assert_uint_eq(kiln_diagnostics_count(cx), 4);
   ck_assert_ptr_nonnull(strstr(kiln_diagnostics_get(cx, 0)->message, "HloModule: the attribute 'shade'"));
-  ck_assert_ptr_nonnull(strstr(kiln_diagnostics_get(cx, 2)->message, "computation: the attribute 'tone'"));
+  ck_assert_ptr_nonnull(strstr(kiln_diagnostics_get(cx, 3)->message, "computation: the attribute 'tone'"));
   const kiln_diagnostic *d = kiln_diagnostics_get(cx, 1);
   ck_assert_int_eq(d->severity, KILN_WARNING);
   ck_assert_uint_eq(d->line, 4);
@@ -160,6 +160,77 @@ START_TEST(unknown_attributes_are_warned_of) {
   ck_assert_uint_eq(c->instr[2].noperands, 1);
   ck_assert_uint_eq(c->instr[2].operands[0], 1);
   ck_assert_uint_eq(c->instr[2].raw_operands.n, 0);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+// An opcode that is one or two letters beside a known one is a mistake; any other is kept, with a warning.
+START_TEST(misspelt_opcodes_are_told) {
+  static const struct {
+    const char *opcode, *similar;
+    bool refused;
+  } rows[] = {
+      {"multipy", "multiply", true},
+      {"mutliply", "multiply", true},
+      {"mltply", "multiply", true},
+      {"Negate", "negate", true},
+      {"ngeate", "negate", true},
+      {"negat", "negate", true},
+      {"addd", "add", true},
+      {"ad", "add", true},
+      {"tnah", "tanh", true},
+      {"get_tuple_element", "get-tuple-element", true},
+      {"dynamic_update_slice", "dynamic-update-slice", true},
+      {"shift-rigth-aritmetic", "shift-right-arithmetic", true},
+      {"reduce-windows", "reduce-window", true},
+      {"fusoin-start", "fusion-start", true},
+      {"fusion-strat", "fusion-start", true},
+      {"al-reduce-done", "all-reduce-done", true},
+      {"max", "maximum", true},
+      {"sin", "sine", true},
+      {"cos", "cosine", true},
+      {"mul", "multiply", false},
+      {"exp", "exponential", false},
+      {"sigmoid", "logistic", false},
+      {"neg", "negate", false},
+      {"relu", NULL, false},
+      {"gelu", NULL, false},
+      {"foo", NULL, false},
+      {"f", NULL, false},
+      {"foo-done", NULL, false},
+      {"frobnicate", NULL, false},
+      {"a-very-long-opcode-that-nobody-has-ever-seen-and-that-goes-on-and-on", NULL, false},
+  };
+  for (size_t i = 0; i < KL_COUNT(rows); i++) {
+    char text[400], want[200];
+    kiln_module *m = NULL;
+    snprintf(text, sizeof text, "HloModule m\nENTRY e {\n  p = f32[] parameter(0)\n  ROOT r = f32[] %s(p)\n}\n",
+             rows[i].opcode);
+    kiln_diagnostics_clear(cx);
+    kiln_status s = kiln_module_parse(cx, "test", text, strlen(text), &m);
+    ck_assert_msg((s != KILN_OK) == rows[i].refused, "%s", text);
+    ck_assert_uint_eq(kiln_diagnostics_count(cx), 1);
+    const kiln_diagnostic *d = kiln_diagnostics_get(cx, 0);
+    snprintf(want, sizeof want,
+             rows[i].refused   ? "expected an opcode, found '%s'; the most similar one is '%s'"
+             : rows[i].similar ? "the opcode '%s' is not known and kept as text; HLO has '%s'"
+                               : "the opcode '%s' is not known and kept as text",
+             rows[i].opcode, rows[i].similar);
+    ck_assert_str_eq(d->message, want);
+    ck_assert_int_eq(d->severity, rows[i].refused ? KILN_ERROR : KILN_WARNING);
+    ck_assert(d->line == 4 && d->column == 18);
+    kiln_module_destroy(&m);
+  }
+}
+END_TEST
+
+// Each name once.
+START_TEST(unknown_opcodes_are_warned_of_once) {
+  kiln_module *m = parse("HloModule m\nENTRY e {\n  p = f32[] parameter(0)\n  a = f32[] foo(p)\n  b = f32[] bar(a)\n"
+                         "  ROOT r = f32[] foo(b)\n}\n");
+  ck_assert_uint_eq(kiln_diagnostics_count(cx), 2);
+  ck_assert_uint_eq(kiln_diagnostics_get(cx, 0)->line, 4);
+  ck_assert_uint_eq(kiln_diagnostics_get(cx, 1)->line, 5);
   kiln_module_destroy(&m);
 }
 END_TEST
@@ -680,5 +751,6 @@ int main(void) {
       {malformed_is_told, KL_COUNT(malformed_cases)}, {malformed_text_is_told, KL_COUNT(malformed_text)},
       {many_findings_come_at_once}, {carets_point}, {prefixes_are_refused}, {monsters_are_refused, KL_COUNT(monsters)},
       {wide_tuples_parse}, {deep_calls_parse}, {short_memory_is_a_status}, {verify_finds, KL_COUNT(damages)},
-      {lines_do_not_matter, KL_COUNT(instructions)}, {signatures_are_warned_of});
+      {lines_do_not_matter, KL_COUNT(instructions)}, {signatures_are_warned_of}, {misspelt_opcodes_are_told},
+      {unknown_opcodes_are_warned_of_once});
 }

@@ -157,11 +157,33 @@ static bool parse_arguments(kl_parser *ps, kl_draft_instr *d) {
   }
 }
 
+// False after a finding: it is nearly one that is known. Else it is kept, and told once.
+static bool keep_opcode(kl_parser *ps, kl_draft_instr *d) {
+  kl_str text = ps->lx.text;
+  char similar[64] = "";
+  bool misspelt;
+  d->in.opcode_text = kl_intern(&ps->m->names, text);
+  while (ps->warned.n <= d->in.opcode_text) VEC_PUSH(ps->cx, &ps->warned, false);
+  if (ps->warned.p[d->in.opcode_text]) return true;
+  bool found = kl_similar_op(text, similar, &misspelt);
+  if (found && misspelt) {
+    kl_invalid(ps->cx, d->in.span, "expected an opcode, found '%.*s'; the most similar one is '%s'", KL_FMT(text),
+               similar);
+    return false;
+  }
+  ps->warned.p[d->in.opcode_text] = true;
+  kl_warn(ps->cx, d->in.span, "the opcode '%.*s' is not known and kept as text%s%s%s", KL_FMT(text),
+          found ? "; HLO has '" : "", similar, found ? "'" : "");
+  return true;
+}
+
 static bool parse_opcode(kl_parser *ps, kl_draft_instr *d) {
   kl_lexer *lx = &ps->lx;
   if (lx->kind != KL_TOK_NAME) return kl_lex_expected(lx, d->in.shape ? "an opcode" : "a type or an opcode");
   d->in.span = kl_lex_span(lx);
-  if (!kl_op_from_text(lx->text, &d->in.op, &d->in.wrapped)) d->in.opcode_text = kl_intern(&ps->m->names, lx->text);
+  bool known = kl_op_from_text(lx->text, &d->in.op, &d->in.wrapped);
+  bool is_call = at_call(ps); // else it is no opcode at all
+  if (!known && is_call && !keep_opcode(ps, d)) return false;
   kl_lex_next(lx);
   if (!kl_lex_need(lx, '(', "after the opcode")) return false;
   if (d->in.op != KL_OP_UNKNOWN || d->in.shape) return true;

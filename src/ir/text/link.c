@@ -34,26 +34,7 @@ static size_t line_of(const linker *l, size_t pos) {
 
 // --- names that are not there -------------------------------------------------------------------------------------
 
-enum { MAX_SIMILAR = 24, MOST_COMPARED = 2000, MOST_SEARCHES = 50 };
-
-// Edit distance of short names; more than `most` counts as most + 1.
-static size_t distance(kl_str a, kl_str b, size_t most) {
-  if (a.n > MAX_SIMILAR || b.n > MAX_SIMILAR || a.n > b.n + most || b.n > a.n + most) return most + 1;
-  size_t row[MAX_SIMILAR + 1];
-  for (size_t j = 0; j <= b.n; j++) row[j] = j;
-  for (size_t i = 1; i <= a.n; i++) {
-    size_t corner = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.n; j++) {
-      size_t best = corner + (a.p[i - 1] != b.p[j - 1]);
-      if (row[j] + 1 < best) best = row[j] + 1;
-      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-      corner = row[j];
-      row[j] = best;
-    }
-  }
-  return row[b.n];
-}
+enum { MOST_COMPARED = 2000, MOST_SEARCHES = 50 };
 
 // The name among the computation's that is most like `name`, or none.
 static kl_str similar_name(linker *l, const kl_draft_comp *c, kl_str name) {
@@ -62,7 +43,7 @@ static kl_str similar_name(linker *l, const kl_draft_comp *c, kl_str name) {
   if (l->nsimilar++ >= MOST_SEARCHES) return found;
   for (size_t i = 0; i < n; i++) {
     kl_str other = kl_symbol_text(&l->m->names, l->ps->instrs.p[c->first + i].in.name);
-    size_t d = distance(name, other, best - 1);
+    size_t d = kl_distance(name, other, best - 1);
     if (d >= best) continue;
     best = d;
     found = other;

@@ -294,6 +294,7 @@ kiln_status kiln_module_parse(kiln_context *cx, const char *name, const char *te
   VEC_FREE(cx, &ps.uses);
   VEC_FREE(cx, &ps.callees);
   VEC_FREE(cx, &ps.defined);
+  VEC_FREE(cx, &ps.warned);
   VEC_FREE(cx, &ps.comps);
   sort_findings(cx, first);
   if (s == KILN_OK) {

@@ -77,6 +77,7 @@ typedef struct kl_parser {
   bool implicit;       // operands with a type that are not defined are parameters
   uint32_t nimplicit;  // such parameters
   VEC(bool) defined;   // by symbol, while `implicit`
+  VEC(bool) warned;    // by symbol, of opcodes that are not known
   bool lost; // something in the computation being read was not understood: what follows from it is not reported
   bool has_header;
   bool ran_out; // looking for a place to go on after an error came to the text's end
@@ -114,6 +115,11 @@ bool kl_parse_tables(kl_parser *ps);
 bool kl_parse_raw_attrs(kl_parser *ps, uint32_t *n, const kl_raw_attr **out);
 // Takes %name or name; the symbol of the name.
 bool kl_parse_name(kl_parser *ps, const char *what, uint32_t *out);
+// Edits that make one name of the other: letters added, dropped, changed, neighbours swapped. More than `most`, and
+// names of more than 40 letters, count as most + 1.
+size_t kl_distance(kl_str a, kl_str b, size_t most);
+// Is there an opcode that is meant by one that is not known? `out` is empty before. *misspelt: a letter or two make it.
+bool kl_similar_op(kl_str name, char out[64], bool *misspelt);
 // Names what has no name in the text.
 void kl_parse_names(kl_parser *ps);
 // Turns the drafts into the module's computations: names resolved, callees first. Findings are reported; what could be

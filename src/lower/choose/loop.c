@@ -134,7 +134,15 @@ kiln_status kl_plan_check_exprs(kl_ctx *cx, const kl_plan *p) {
   return KILN_OK;
 }
 
+// What an unknown op does nobody knows, so that it counts where nothing uses it, too.
+static kiln_status refuse_unknown(kl_ctx *cx, const kiln_module *m, const kl_comp *c) {
+  for (uint32_t i = 0; i < c->ninstr; i++)
+    if (c->instr[i].op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, m, c, &c->instr[i]);
+  return KILN_OK;
+}
+
 static kiln_status fill(kl_ctx *cx, kl_plan *p, kl_slots *s, const kl_plan_params *params, kl_arena *arena) {
+  KL_TRY(refuse_unknown(cx, p->module, p->comp));
   KL_TRY(make_slots(cx, p, params, arena, s));
   if (p->target.machine == KL_NVPTX && s->nargs + p->counted > KL_MAX_KERNEL_ARGS)
     return kl_unsupported(cx, kl_root(p->comp)->span,

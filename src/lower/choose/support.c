@@ -58,6 +58,8 @@ static kiln_status check_shape(kl_ctx *cx, const kl_instr *in) {
     return kl_unsupported(cx, in->span, "%s of type %s cannot be part of a kernel", kl_op_name(in->op),
                           kl_info(s->dtype)->name);
   for (uint32_t d = 0; s->dynamic && d < s->rank; d++) {
+    if (s->dynamic[d] && s->dims[d] == KL_DIM_UNKNOWN)
+      return kl_unsupported(cx, in->span, "dimension %u is of unknown size (?): only static sizes are compiled", d);
     if (s->dynamic[d])
       return kl_unsupported(cx, in->span, "dimension %u is dynamic (<=%lld): only static sizes are compiled", d,
                             (long long)s->dims[d]);
@@ -110,11 +112,18 @@ static bool is_structure(kl_op op) {
   return op == KL_OP_FUSION || op == KL_OP_PARAMETER || op == KL_OP_TUPLE || op == KL_OP_GET_TUPLE_ELEMENT;
 }
 
-static kiln_status refuse_mixed(kl_ctx *cx, const kiln_module *m, const kl_instr *in) {
+static kl_str first_fusion(const kiln_module *m, const kl_comp *c) {
+  uint32_t i = 0;
+  while (c->instr[i].op != KL_OP_FUSION) i++;
+  return kl_symbol_text(&m->names, c->instr[i].name);
+}
+
+static kiln_status refuse_mixed(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   if (in->op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, m, NULL, in);
   return kl_unsupported(cx, in->span,
-                        "%s beside a fusion in ENTRY: an ENTRY is compiled if it calls fusions only, or has none",
-                        kl_op_name(in->op));
+                        "%s beside a fusion in ENTRY: an ENTRY is compiled if it calls fusions only, or has none; "
+                        "--fusion NAME compiles one fusion alone, such as %.*s",
+                        kl_op_name(in->op), KL_FMT(first_fusion(m, c)));
 }
 
 kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl_arena *arena, kl_unit **out,
@@ -130,7 +139,7 @@ kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl
   }
   for (uint32_t i = 0; i < c->ninstr; i++) {
     const kl_instr *in = &c->instr[i];
-    if (!only && !is_structure(in->op)) return refuse_mixed(cx, m, in);
+    if (!only && !is_structure(in->op)) return refuse_mixed(cx, m, c, in);
     if (in->op != KL_OP_FUSION) continue;
     if (only && !kl_str_is(kl_symbol_text(&m->names, in->name), only)) continue;
     units[(*n)++] = (kl_unit){&m->comp[in->called[0]], in};
