@@ -47,6 +47,8 @@ typedef struct kl_emit {
   kb_reg *slots;           // pointers
   kl_val *vals;            // by step
   bool *wants_bits;        // by step: somebody moves it on, or reads its bits
+  const uint32_t *items;   // steps, and behind nsteps stores, in order of emission
+  uint32_t nitems;
   kb_reg *guard_lane;      // nguards x lanes, .v NULL until made
   kb_reg *guard_wide;      // nguards x nwide
   bool constant;           // what is being loaded is not written
@@ -86,6 +88,16 @@ typedef struct kl_if {
 } kl_if;
 kl_if kl_if_begin(kl_emit *e, kb_reg c, const char *name);
 void kl_if_end(kl_emit *e, kl_if i);
+LLVMBasicBlockRef kl_block(kl_emit *e, const char *name); // a new one of the function
+void kl_attribute(kl_emit *e, unsigned index, const char *name, uint64_t value);
+void kl_make_constants(kl_emit *e);
+// Begins a body: its items in order, nothing made yet. Then items are emitted for `thread`; what they take of others is
+// in `vals`.
+void kl_body_begin(kl_emit *e, const kl_body *body);
+void kl_body_items(kl_emit *e, kb_reg thread, uint32_t first, uint32_t end);
+
+// host.c
+void kl_emit_host(kl_emit *e);
 
 // elemental.c: one op on wide registers. `from` is the dtype of operand 0; `round_to` is the result's dtype, or F32
 // where the caller packs a f16 or bf16 result, because packing rounds.

@@ -47,7 +47,7 @@ static const op_row ops[] = {
     {LLVMFPToUI, WORD, SCALAR},      {LLVMFPExt, FD, SCALAR},         {LLVMFPTrunc, F | H, SCALAR},
     {LLVMBitCast, MOVE, VECTOR},     {LLVMExtractElement, MOVE, VECTOR}, {LLVMInsertElement, MOVE, VECTOR},
     {LLVMShuffleVector, MOVE, VECTOR}, {LLVMGetElementPtr, P, SCALAR}, {LLVMLoad, ANY, VECTOR},
-    {LLVMStore, I8 | I16 | I32 | I64, VECTOR}, {LLVMFreeze, MOVE, SCALAR},
+    {LLVMStore, I8 | I16 | I32 | I64, VECTOR}, {LLVMFreeze, MOVE, SCALAR}, {LLVMAlloca, P, SCALAR},
 };
 // clang-format on
 
@@ -149,7 +149,9 @@ static const intrinsic_row *find_intrinsic(const char *name, size_t n) {
 
 static kiln_status check_call(kl_ctx *cx, LLVMValueRef i, uint32_t sm, uint32_t *ptx) {
   size_t n;
-  const char *name = LLVMGetValueName2(LLVMGetCalledValue(i), &n);
+  LLVMValueRef callee = LLVMGetCalledValue(i);
+  if (sm == 0 && LLVMCountBasicBlocks(callee)) return KILN_OK; // a piece of the kernel
+  const char *name = LLVMGetValueName2(callee, &n);
   const intrinsic_row *r = find_intrinsic(name, n);
   if (!r || !type_allowed(LLVMTypeOf(i), r->types, r->form, sm)) return refuse(cx, i);
   if ((sm == 0 && r->where == GPU) || (sm != 0 && (r->where == HOST || r->sm > sm))) return refuse(cx, i);
@@ -169,6 +171,7 @@ static kiln_status check_instruction(kl_ctx *cx, LLVMValueRef i, uint32_t sm, ui
   LLVMOpcode op = LLVMGetInstructionOpcode(i);
   if (has_fast_math(i)) return refuse(cx, i);
   if (op == LLVMCall) return check_call(cx, i, sm, ptx);
+  if (op == LLVMAlloca && sm) return refuse(cx, i);
   for (size_t r = 0; r < KL_COUNT(ops); r++) {
     if (ops[r].op != op) continue;
     LLVMTypeRef t = LLVMTypeOf(i);

@@ -253,33 +253,103 @@ static void find_wanted_bits(kl_emit *e) {
   }
 }
 
-static void emit_body(kl_emit *e, const kl_body *body, kb_reg thread) {
+// --- bodies ---------------------------------------------------------------------------------------------------------
+
+// Up to so many results are stored behind all steps, so that every load comes before the first store; of more, each
+// group of so many once its values are there, or they would all have to be held at once.
+enum { STORES_AT_ONCE = 16 };
+
+// By store: the step behind which it may stand. Its value is there, and nothing is read any more of what it overwrites.
+static const uint32_t *steps_before_stores(const kl_emit *e, const kl_body *b) {
+  uint32_t *last_read = KL_NEW_N(e->arena, uint32_t, e->plan->nslots + 1);
+  for (uint32_t i = 0; i < b->nsteps; i++) {
+    if (b->steps[i].kind != KL_STEP_LOAD) continue;
+    uint32_t result = e->plan->slots[b->steps[i].access.slot].alias;
+    if (result != KL_NONE) last_read[result] = i;
+  }
+  uint32_t *behind = KL_NEW_N(e->arena, uint32_t, b->nstores + 1);
+  for (uint32_t i = 0; i < b->nstores; i++) {
+    uint32_t read = last_read[b->stores[i].access.slot];
+    behind[i] = read > b->stores[i].step ? read : b->stores[i].step;
+  }
+  return behind;
+}
+
+static void order_items(kl_emit *e) {
+  const kl_body *b = e->body;
+  const uint32_t *behind = steps_before_stores(e, b);
+  uint32_t *items = KL_NEW_N(e->arena, uint32_t, b->nsteps + b->nstores + 1), n = 0, stored = 0, ready = 0;
+  for (uint32_t i = 0; i < b->nsteps; i++) {
+    items[n++] = i;
+    while (ready < b->nstores && behind[ready] <= i) ready++;
+    if (b->nstores <= STORES_AT_ONCE || ready - stored < STORES_AT_ONCE) continue;
+    while (stored < ready) items[n++] = b->nsteps + stored++;
+  }
+  while (stored < b->nstores) items[n++] = b->nsteps + stored++;
+  e->items = items;
+  e->nitems = n;
+}
+
+void kl_body_begin(kl_emit *e, const kl_body *body) {
   e->body = body;
   e->lanes = body->lanes;
   e->width = e->k.machine == KB_HOST ? body->lanes : 1;
   e->nwide = e->lanes / e->width;
-  e->thread = thread;
   e->vals = KL_NEW_N(e->arena, kl_val, body->nsteps + 1);
   find_wanted_bits(e);
-  e->guard_lane = KL_NEW_N(e->arena, kb_reg, body->nguards * e->lanes + 1);
-  e->guard_wide = KL_NEW_N(e->arena, kb_reg, body->nguards * e->nwide + 1);
-  for (uint32_t i = 0; i < body->nsteps; i++) e->vals[i] = emit_step(e, &body->steps[i]);
-  // Guards that stores branch on are made before the first branch.
-  for (uint32_t i = 0; i < body->nstores; i++) {
-    for (unsigned l = 0; body->stores[i].keep != KL_NONE && l < e->lanes; l++)
-      kl_emit_guard_lane(e, body->stores[i].keep, l);
+  order_items(e);
+}
+
+// Guards that stores branch on are made before the first branch.
+static void make_store_guards(kl_emit *e, uint32_t first, uint32_t end) {
+  for (uint32_t i = first; i < end && e->items[i] >= e->body->nsteps; i++) {
+    uint32_t keep = e->body->stores[e->items[i] - e->body->nsteps].keep;
+    for (unsigned l = 0; keep != KL_NONE && l < e->lanes; l++) kl_emit_guard_lane(e, keep, l);
   }
-  for (uint32_t i = 0; i < body->nstores; i++) kl_emit_store(e, &body->stores[i], &e->vals[body->stores[i].step]);
+}
+
+// LLVM selects instructions block by block, and where a value has many users in one, in time by their square. The host
+// has its pieces.
+enum { ITEMS_IN_BLOCK = 1024 };
+
+static void bound_block(kl_emit *e, uint32_t items) {
+  if (e->k.machine == KB_HOST || items % ITEMS_IN_BLOCK != 0) return;
+  LLVMBasicBlockRef next = kl_block(e, "");
+  LLVMMoveBasicBlockAfter(next, LLVMGetInsertBlock(e->k.b));
+  LLVMBuildBr(e->k.b, next);
+  LLVMPositionBuilderAtEnd(e->k.b, next);
+}
+
+void kl_body_items(kl_emit *e, kb_reg thread, uint32_t first, uint32_t end) {
+  const kl_body *b = e->body;
+  e->thread = thread;
+  e->guard_lane = KL_NEW_N(e->arena, kb_reg, b->nguards * e->lanes + 1);
+  e->guard_wide = KL_NEW_N(e->arena, kb_reg, b->nguards * e->nwide + 1);
+  for (uint32_t i = first; i < end; i++) {
+    uint32_t item = e->items[i];
+    bool is_store = item >= b->nsteps;
+    if (is_store && (i == first || e->items[i - 1] < b->nsteps)) make_store_guards(e, i, end);
+    if (is_store)
+      kl_emit_store(e, &b->stores[item - b->nsteps], &e->vals[b->stores[item - b->nsteps].step]);
+    else
+      e->vals[item] = emit_step(e, &b->steps[item]);
+    bound_block(e, i + 1);
+  }
+}
+
+static void emit_body(kl_emit *e, const kl_body *body, kb_reg thread) {
+  kl_body_begin(e, body);
+  kl_body_items(e, thread, 0, e->nitems);
 }
 
 // --- control flow ---------------------------------------------------------------------------------------------------
 
-static LLVMBasicBlockRef block(kl_emit *e, const char *name) {
+LLVMBasicBlockRef kl_block(kl_emit *e, const char *name) {
   return LLVMAppendBasicBlockInContext(e->k.llcx, e->k.fn, name);
 }
 
 kl_if kl_if_begin(kl_emit *e, kb_reg c, const char *name) {
-  LLVMBasicBlockRef then = block(e, name), after = block(e, "");
+  LLVMBasicBlockRef then = kl_block(e, name), after = kl_block(e, "");
   LLVMBuildCondBr(e->k.b, c.v, then, after);
   LLVMPositionBuilderAtEnd(e->k.b, then);
   return (kl_if){after};
@@ -291,9 +361,9 @@ void kl_if_end(kl_emit *e, kl_if i) {
   LLVMPositionBuilderAtEnd(e->k.b, i.after);
 }
 
-// --- NVPTX ----------------------------------------------------------------------------------------------------------
+// --- kernels --------------------------------------------------------------------------------------------------------
 
-static void attribute(kl_emit *e, unsigned index, const char *name, uint64_t value) {
+void kl_attribute(kl_emit *e, unsigned index, const char *name, uint64_t value) {
   unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
   LLVMAddAttributeAtIndex(e->k.fn, index, LLVMCreateEnumAttribute(e->k.llcx, kind, value));
 }
@@ -305,7 +375,7 @@ static void string_attribute(kl_emit *e, const char *name, const char *value) {
 }
 
 // Constants as globals: address space 1 on NVPTX, plain on the host.
-static void make_constants(kl_emit *e) {
+void kl_make_constants(kl_emit *e) {
   unsigned space = e->k.machine == KB_NVPTX ? 1 : 0;
   for (uint32_t i = e->plan->nargs; i < e->plan->nslots; i++) {
     const kl_slot_info *s = &e->plan->slots[i];
@@ -320,9 +390,15 @@ static void make_constants(kl_emit *e) {
   }
 }
 
+// --- NVPTX ----------------------------------------------------------------------------------------------------------
+
 static kb_kind value_kind(const kl_plan *p, uint32_t slot) {
   return kl_info(p->slots[slot].shape->dtype)->bits == 64 ? KB_I64 : KB_I32;
 }
+
+// What is said of more arguments than this would take time and memory by the square of their number: LLVM copies all
+// attributes with each that is added. Every access carries its own alignment, and every load whether it is constant.
+enum { MOST_HINTED = 256 };
 
 static void declare_gpu_kernel(kl_emit *e) {
   kl_plan *p = e->plan;
@@ -334,13 +410,13 @@ static void declare_gpu_kernel(kl_emit *e) {
   e->k.fn = LLVMAddFunction(e->k.module, p->name, fty);
   LLVMSetFunctionCallConv(e->k.fn, 71); // PTX kernel
   string_attribute(e, "nvvm.reqntid", kl_strf(e->arena, "%u", p->target.block));
-  attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
+  kl_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
   for (uint32_t i = 0; i < p->nargs; i++) {
     e->slots[i] = (kb_reg){LLVMGetParam(e->k.fn, i), p->slots[i].by_value ? value_kind(p, i) : KB_PTR, 1};
-    if (p->slots[i].by_value) continue;
-    if (kl_is_constant(p, i)) attribute(e, i + 1, "noalias", 0);
-    attribute(e, i + 1, "align", p->slots[i].align);
-    attribute(e, i + 1, p->slots[i].kind == KL_SLOT_IN ? "readonly" : "writeonly", 0);
+    if (p->slots[i].by_value || p->nargs > MOST_HINTED) continue;
+    if (kl_is_constant(p, i)) kl_attribute(e, i + 1, "noalias", 0);
+    kl_attribute(e, i + 1, "align", p->slots[i].align);
+    kl_attribute(e, i + 1, p->slots[i].kind == KL_SLOT_IN ? "readonly" : "writeonly", 0);
   }
 }
 
@@ -401,8 +477,8 @@ static void emit_gpu(kl_emit *e) {
   kl_plan *p = e->plan;
   kb *k = &e->k;
   declare_gpu_kernel(e);
-  make_constants(e);
-  LLVMPositionBuilderAtEnd(k->b, block(e, "entry"));
+  kl_make_constants(e);
+  LLVMPositionBuilderAtEnd(k->b, kl_block(e, "entry"));
   kb_reg block_id = special_register(e, "llvm.nvvm.read.ptx.sreg.ctaid.x");
   kb_reg tid = special_register(e, "llvm.nvvm.read.ptx.sreg.tid.x");
   if (p->programmatic) wait_for_previous(e);
@@ -411,70 +487,12 @@ static void emit_gpu(kl_emit *e) {
   if (!p->tail.threads) return emit_gpu_main(e, block_id, tid);
   if (!p->main.threads) return emit_gpu_tail(e, p->counted ? &d : NULL, block_id, tid);
   kb_reg main_blocks = p->counted ? d.main_blocks : kb_ilike(k, block_id, p->main_blocks);
-  LLVMBasicBlockRef main = block(e, "main"), tail = block(e, "rest");
+  LLVMBasicBlockRef main = kl_block(e, "main"), tail = kl_block(e, "rest");
   LLVMBuildCondBr(k->b, kb_icmp(k, LLVMIntULT, block_id, main_blocks).v, main, tail);
   LLVMPositionBuilderAtEnd(k->b, main);
   emit_gpu_main(e, block_id, tid);
   LLVMPositionBuilderAtEnd(k->b, tail);
   emit_gpu_tail(e, p->counted ? &d : NULL, block_id, tid);
-}
-
-// --- host -----------------------------------------------------------------------------------------------------------
-
-static void declare_host_kernel(kl_emit *e) {
-  kl_plan *p = e->plan;
-  LLVMTypeRef ptr = LLVMPointerTypeInContext(e->k.llcx, 0), i64 = LLVMInt64TypeInContext(e->k.llcx);
-  LLVMTypeRef types[4] = {ptr, i64, i64, i64};
-  e->k.fn = LLVMAddFunction(e->k.module, p->name, LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, 4, false));
-  attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
-  LLVMPositionBuilderAtEnd(e->k.b, block(e, "entry"));
-  for (uint32_t i = 0; i < p->nargs; i++) {
-    LLVMValueRef at = LLVMConstInt(i64, i, false);
-    LLVMValueRef slot = LLVMBuildInBoundsGEP2(e->k.b, ptr, LLVMGetParam(e->k.fn, 0), &at, 1, "");
-    e->slots[i] = (kb_reg){LLVMBuildLoad2(e->k.b, ptr, slot, ""), KB_PTR, 1};
-  }
-}
-
-// for (i = begin; i < end; i++) body(i)
-static void emit_host_loop(kl_emit *e, const kl_body *body, kb_reg begin, kb_reg end) {
-  kb *k = &e->k;
-  LLVMBasicBlockRef from = LLVMGetInsertBlock(k->b), head = block(e, "head"), inside = block(e, "body"),
-                    done = block(e, "done");
-  LLVMBuildBr(k->b, head);
-  LLVMPositionBuilderAtEnd(k->b, head);
-  LLVMValueRef i = LLVMBuildPhi(k->b, LLVMInt64TypeInContext(k->llcx), "i");
-  kb_reg iv = {i, KB_I64, 1};
-  LLVMBuildCondBr(k->b, kb_icmp(k, LLVMIntSLT, iv, end).v, inside, done);
-  LLVMPositionBuilderAtEnd(k->b, inside);
-  emit_body(e, body, kb_trunc(k, iv, e->index));
-  LLVMValueRef next[2] = {begin.v, kb_addi(k, iv, 1).v};
-  LLVMBasicBlockRef blocks[2] = {from, LLVMGetInsertBlock(k->b)};
-  LLVMAddIncoming(i, next, blocks, 2);
-  LLVMBuildBr(k->b, head);
-  LLVMMoveBasicBlockAfter(done, LLVMGetInsertBlock(k->b));
-  LLVMPositionBuilderAtEnd(k->b, done);
-}
-
-static void emit_host(kl_emit *e) {
-  kl_plan *p = e->plan;
-  kb *k = &e->k;
-  declare_host_kernel(e);
-  make_constants(e);
-  kb_reg begin = {LLVMGetParam(k->fn, 1), KB_I64, 1}, end = {LLVMGetParam(k->fn, 2), KB_I64, 1};
-  if (p->main.threads) emit_host_loop(e, &p->main, begin, end);
-  if (p->tail.threads) {
-    kb_reg from = kb_ilike(k, begin, 0), to = kb_ilike(k, begin, p->tail.threads);
-    kl_if first = kl_if_begin(e, kb_icmp(k, LLVMIntEQ, begin, from), "first");
-    if (p->counted) {
-      kb_reg count = {LLVMGetParam(k->fn, 3), KB_I64, 1};
-      kb_reg whole = kb_udiv(k, count, kb_ilike(k, count, p->main.lanes));
-      from = kb_mul(k, whole, kb_ilike(k, count, p->main.lanes / p->tail.lanes));
-      to = kb_udiv(k, count, kb_ilike(k, count, p->tail.lanes));
-    }
-    emit_host_loop(e, &p->tail, from, to);
-    kl_if_end(e, first);
-  }
-  LLVMBuildRetVoid(k->b);
 }
 
 // --- the kernel -----------------------------------------------------------------------------------------------------
@@ -495,7 +513,7 @@ void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan) {
   if (e.k.machine == KB_NVPTX)
     emit_gpu(&e);
   else
-    emit_host(&e);
+    kl_emit_host(&e);
   LLVMDisposeBuilder(e.k.b);
   kl_arena_free(&scratch);
 }

@@ -1,0 +1,287 @@
+// Kernels of the host: loops over iterations, one vector of all lanes each.
+//
+// A long body is cut into functions of bounded size, as LLVM takes more than linear time for one function: each takes
+// what others have made from a frame, and leaves there what others need. Values are held in the frame as integers.
+
+#include "lower/emit/emit.h"
+
+// Bodies of more items than this are cut into pieces of so many.
+enum { PIECE = 128 };
+
+static LLVMTypeRef pointer(const kl_emit *e) {
+  return LLVMPointerTypeInContext(e->k.llcx, 0);
+}
+
+static LLVMTypeRef i64(const kl_emit *e) {
+  return LLVMInt64TypeInContext(e->k.llcx);
+}
+
+// --- slots --------------------------------------------------------------------------------------------------------
+
+static void load_slot(kl_emit *e, LLVMValueRef array, uint32_t slot) {
+  if (slot >= e->plan->nargs || e->slots[slot].v) return;
+  LLVMValueRef at = LLVMConstInt(i64(e), slot, false);
+  LLVMValueRef p = LLVMBuildInBoundsGEP2(e->k.b, pointer(e), array, &at, 1, "");
+  e->slots[slot] = (kb_reg){LLVMBuildLoad2(e->k.b, pointer(e), p, ""), KB_PTR, 1};
+}
+
+static void drop_slot(kl_emit *e, uint32_t slot) {
+  if (slot < e->plan->nargs) e->slots[slot].v = NULL;
+}
+
+static uint32_t slot_of(const kl_body *b, uint32_t item) {
+  if (item >= b->nsteps) return b->stores[item - b->nsteps].access.slot;
+  return b->steps[item].kind == KL_STEP_LOAD ? b->steps[item].access.slot : KL_NONE;
+}
+
+// The addresses that some items need, and no others: they are held all the time.
+static void load_slots(kl_emit *e, LLVMValueRef array, uint32_t first, uint32_t end) {
+  for (uint32_t i = first; i < end; i++) drop_slot(e, slot_of(e->body, e->items[i]));
+  for (uint32_t i = first; i < end; i++) load_slot(e, array, slot_of(e->body, e->items[i]));
+}
+
+// --- the frame ----------------------------------------------------------------------------------------------------
+
+// A value that is made in one piece and taken in others.
+typedef struct saved {
+  uint32_t made, last; // pieces
+  uint32_t here;       // the piece that has taken it, + 1
+  int64_t offset;      // in the frame
+  kl_val val;          // as it was made
+} saved;
+
+typedef struct pieces {
+  kl_emit *e;
+  saved *saved; // by step
+  int64_t frame_bytes;
+  uint32_t n;
+  LLVMTypeRef type;
+  LLVMValueRef *fns;
+} pieces;
+
+static kb_kind memory_kind(kb_reg r) {
+  switch ((kb_kind)r.kind) {
+  case KB_I1:
+  case KB_F32: return KB_I32;
+  case KB_F64: return KB_I64;
+  default: return (kb_kind)r.kind;
+  }
+}
+
+static LLVMValueRef frame_at(kl_emit *e, int64_t offset) {
+  LLVMValueRef at = LLVMConstInt(i64(e), (uint64_t)offset, false);
+  return LLVMBuildInBoundsGEP2(e->k.b, kb_type(&e->k, KB_I8, 1), LLVMGetParam(e->k.fn, 2), &at, 1, "");
+}
+
+static int64_t bytes_in_frame(kb_reg r) {
+  return ((int64_t)r.lanes * kb_kind_bits(memory_kind(r)) / 8 + 15) & ~15ll;
+}
+
+static int64_t save(kl_emit *e, kb_reg r, int64_t offset) {
+  kb_kind kind = memory_kind(r);
+  kb_reg x = r.kind == KB_I1 ? kb_zext(&e->k, r, kind) : r.kind == kind ? r : kb_bitcast(&e->k, r, kind, r.lanes);
+  LLVMSetAlignment(LLVMBuildStore(e->k.b, x.v, frame_at(e, offset)), 16);
+  return offset + bytes_in_frame(r);
+}
+
+// `r` is the register as it was saved.
+static kb_reg restore(kl_emit *e, kb_reg r, int64_t *offset) {
+  kb_kind kind = memory_kind(r);
+  LLVMValueRef v = LLVMBuildLoad2(e->k.b, kb_type(&e->k, kind, r.lanes), frame_at(e, *offset), "");
+  LLVMSetAlignment(v, 16);
+  *offset += bytes_in_frame(r);
+  kb_reg x = {v, (uint8_t)kind, r.lanes};
+  if (r.kind == KB_I1) return kb_icmp(&e->k, LLVMIntNE, x, kb_ilike(&e->k, x, 0));
+  return r.kind == kind ? x : kb_bitcast(&e->k, x, (kb_kind)r.kind, r.lanes);
+}
+
+// One form of it will do; the other is made again where it is asked for.
+static void save_value(pieces *p, uint32_t step) {
+  kl_emit *e = p->e;
+  saved *s = &p->saved[step];
+  kl_val *v = &e->vals[step];
+  s->val = *v;
+  s->offset = p->frame_bytes;
+  for (unsigned i = 0; i < e->nwide; i++) {
+    if (v->raw) {
+      p->frame_bytes = save(e, v->raw[i], p->frame_bytes);
+      continue;
+    }
+    p->frame_bytes = save(e, v->wide[i].re, p->frame_bytes);
+    if (kl_is_complex(v->dtype)) p->frame_bytes = save(e, v->wide[i].im, p->frame_bytes);
+  }
+}
+
+static void restore_value(pieces *p, uint32_t step) {
+  kl_emit *e = p->e;
+  const kl_val *from = &p->saved[step].val;
+  int64_t offset = p->saved[step].offset;
+  kl_val v = {.dtype = from->dtype};
+  if (from->raw)
+    v.raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  else
+    v.wide = KL_NEW_N(e->arena, kl_pair, e->nwide);
+  for (unsigned i = 0; i < e->nwide; i++) {
+    if (from->raw) {
+      v.raw[i] = restore(e, from->raw[i], &offset);
+      continue;
+    }
+    v.wide[i].re = restore(e, from->wide[i].re, &offset);
+    if (kl_is_complex(v.dtype)) v.wide[i].im = restore(e, from->wide[i].im, &offset);
+  }
+  e->vals[step] = v;
+}
+
+// --- pieces -------------------------------------------------------------------------------------------------------
+
+static uint32_t end_of(const kl_emit *e, uint32_t piece) {
+  return (piece + 1) * PIECE < e->nitems ? (piece + 1) * PIECE : e->nitems;
+}
+
+// The steps whose values an item takes.
+static uint32_t taken_by(const kl_body *b, uint32_t item, const uint32_t **steps) {
+  if (item < b->nsteps) {
+    *steps = b->steps[item].operands;
+    return b->steps[item].noperands;
+  }
+  *steps = &b->stores[item - b->nsteps].step;
+  return 1;
+}
+
+static void find_uses(pieces *p) {
+  const kl_body *b = p->e->body;
+  for (uint32_t i = 0; i < p->e->nitems; i++) {
+    const uint32_t *taken, item = p->e->items[i];
+    if (item < b->nsteps) p->saved[item].made = p->saved[item].last = i / PIECE;
+    for (uint32_t n = taken_by(b, item, &taken), k = 0; k < n; k++) p->saved[taken[k]].last = i / PIECE;
+  }
+}
+
+static void take_values(pieces *p, uint32_t piece, uint32_t first, uint32_t end) {
+  for (uint32_t i = first; i < end; i++) {
+    const uint32_t *taken;
+    for (uint32_t n = taken_by(p->e->body, p->e->items[i], &taken), k = 0; k < n; k++) {
+      saved *s = &p->saved[taken[k]];
+      if (s->made == piece || s->here == piece + 1) continue;
+      restore_value(p, taken[k]);
+      s->here = piece + 1;
+    }
+  }
+}
+
+// void piece(ptr slots, index thread, ptr frame)
+static LLVMValueRef emit_piece(pieces *p, uint32_t piece) {
+  kl_emit *e = p->e;
+  uint32_t first = piece * PIECE, end = end_of(e, piece);
+  e->k.fn = LLVMAddFunction(e->k.module, kl_strf(e->arena, "%s_piece", e->plan->name), p->type);
+  LLVMSetLinkage(e->k.fn, LLVMInternalLinkage);
+  kl_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
+  kl_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "noinline", 0);
+  LLVMPositionBuilderAtEnd(e->k.b, kl_block(e, "entry"));
+  load_slots(e, LLVMGetParam(e->k.fn, 0), first, end);
+  take_values(p, piece, first, end);
+  kl_body_items(e, (kb_reg){LLVMGetParam(e->k.fn, 1), (uint8_t)e->index, 1}, first, end);
+  for (uint32_t i = first; i < end; i++)
+    if (e->items[i] < e->body->nsteps && p->saved[e->items[i]].last != piece) save_value(p, e->items[i]);
+  LLVMBuildRetVoid(e->k.b);
+  return e->k.fn;
+}
+
+// Emits the body that has begun as pieces; what the builder was at is where it goes on.
+static void emit_pieces(kl_emit *e, pieces *p) {
+  LLVMValueRef fn = e->k.fn;
+  LLVMBasicBlockRef at = LLVMGetInsertBlock(e->k.b);
+  LLVMTypeRef types[3] = {pointer(e), kb_type(&e->k, e->index, 1), pointer(e)};
+  *p = (pieces){.e = e, .n = (e->nitems + PIECE - 1) / PIECE};
+  p->type = LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, 3, false);
+  p->saved = KL_NEW_N(e->arena, saved, e->body->nsteps + 1);
+  p->fns = KL_NEW_N(e->arena, LLVMValueRef, p->n);
+  find_uses(p);
+  for (uint32_t i = 0; i < p->n; i++) p->fns[i] = emit_piece(p, i);
+  e->k.fn = fn;
+  LLVMPositionBuilderAtEnd(e->k.b, at);
+}
+
+// --- loops --------------------------------------------------------------------------------------------------------
+
+// Of the kernel, in its first block.
+static LLVMValueRef make_frame(kl_emit *e, int64_t bytes) {
+  LLVMBasicBlockRef at = LLVMGetInsertBlock(e->k.b), entry = LLVMGetEntryBasicBlock(e->k.fn);
+  LLVMValueRef before = LLVMGetFirstInstruction(entry);
+  if (before)
+    LLVMPositionBuilderBefore(e->k.b, before);
+  else
+    LLVMPositionBuilderAtEnd(e->k.b, entry);
+  LLVMTypeRef type = LLVMArrayType2(kb_type(&e->k, KB_I8, 1), (uint64_t)(bytes ? bytes : 16));
+  LLVMValueRef frame = LLVMBuildAlloca(e->k.b, type, "frame");
+  LLVMSetAlignment(frame, 64);
+  LLVMPositionBuilderAtEnd(e->k.b, at);
+  return frame;
+}
+
+static void emit_iteration(kl_emit *e, pieces *p, LLVMValueRef frame, kb_reg thread) {
+  if (!p->n) return kl_body_items(e, thread, 0, e->nitems);
+  LLVMValueRef args[3] = {LLVMGetParam(e->k.fn, 0), thread.v, frame};
+  for (uint32_t i = 0; i < p->n; i++) LLVMBuildCall2(e->k.b, p->type, p->fns[i], args, 3, "");
+}
+
+// for (i = begin; i < end; i++) body(i)
+static void emit_loop(kl_emit *e, const kl_body *body, kb_reg begin, kb_reg end) {
+  kb *k = &e->k;
+  pieces p = {0};
+  LLVMValueRef frame = NULL;
+  kl_body_begin(e, body);
+  if (e->nitems > PIECE) {
+    emit_pieces(e, &p);
+    frame = make_frame(e, p.frame_bytes);
+  } else {
+    load_slots(e, LLVMGetParam(k->fn, 0), 0, e->nitems);
+  }
+  LLVMBasicBlockRef from = LLVMGetInsertBlock(k->b), head = kl_block(e, "head"), inside = kl_block(e, "body"),
+                    done = kl_block(e, "done");
+  LLVMBuildBr(k->b, head);
+  LLVMPositionBuilderAtEnd(k->b, head);
+  LLVMValueRef i = LLVMBuildPhi(k->b, i64(e), "i");
+  kb_reg iv = {i, KB_I64, 1};
+  LLVMBuildCondBr(k->b, kb_icmp(k, LLVMIntSLT, iv, end).v, inside, done);
+  LLVMPositionBuilderAtEnd(k->b, inside);
+  emit_iteration(e, &p, frame, kb_trunc(k, iv, e->index));
+  LLVMValueRef next[2] = {begin.v, kb_addi(k, iv, 1).v};
+  LLVMBasicBlockRef blocks[2] = {from, LLVMGetInsertBlock(k->b)};
+  LLVMAddIncoming(i, next, blocks, 2);
+  LLVMBuildBr(k->b, head);
+  LLVMMoveBasicBlockAfter(done, LLVMGetInsertBlock(k->b));
+  LLVMPositionBuilderAtEnd(k->b, done);
+}
+
+// --- the kernel ---------------------------------------------------------------------------------------------------
+
+static void declare(kl_emit *e) {
+  LLVMTypeRef types[4] = {pointer(e), i64(e), i64(e), i64(e)};
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, 4, false);
+  e->k.fn = LLVMAddFunction(e->k.module, e->plan->name, type);
+  kl_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
+  LLVMPositionBuilderAtEnd(e->k.b, kl_block(e, "entry"));
+}
+
+void kl_emit_host(kl_emit *e) {
+  kl_plan *p = e->plan;
+  kb *k = &e->k;
+  declare(e);
+  kl_make_constants(e);
+  kb_reg begin = {LLVMGetParam(k->fn, 1), KB_I64, 1}, end = {LLVMGetParam(k->fn, 2), KB_I64, 1};
+  if (p->main.threads) emit_loop(e, &p->main, begin, end);
+  if (p->tail.threads) {
+    kb_reg from = kb_ilike(k, begin, 0), to = kb_ilike(k, begin, p->tail.threads);
+    kl_if first = kl_if_begin(e, kb_icmp(k, LLVMIntEQ, begin, from), "first");
+    if (p->counted) {
+      kb_reg count = {LLVMGetParam(k->fn, 3), KB_I64, 1};
+      kb_reg whole = kb_udiv(k, count, kb_ilike(k, count, p->main.lanes));
+      from = kb_mul(k, whole, kb_ilike(k, count, p->main.lanes / p->tail.lanes));
+      to = kb_udiv(k, count, kb_ilike(k, count, p->tail.lanes));
+    }
+    emit_loop(e, &p->tail, from, to);
+    kl_if_end(e, first);
+  }
+  LLVMBuildRetVoid(k->b);
+}
