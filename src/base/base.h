@@ -74,6 +74,19 @@ void *kl_vec_grow(kl_ctx *cx, void *p, size_t *cap, size_t need, size_t item);
     kl_frozen;                                                                                                         \
   })
 
+// Finds entries of an array of the owner's by their hash: numbers from 0 up, in order of entry. On the context's
+// allocator; zero-initialise.
+typedef struct kl_ids {
+  struct kl_id {
+    uint64_t hash;
+    uint32_t id; // + 1; 0: free
+  } * slots;
+  size_t nslots, n;
+} kl_ids;
+// The number of an entry that has this hash and is the same; else enters number n, which the owner then adds.
+uint32_t kl_ids_find(kl_ctx *cx, kl_ids *t, uint64_t hash, bool (*same)(const void *arg, uint32_t id), const void *arg);
+void kl_ids_free(kl_ctx *cx, kl_ids *t);
+
 // --- strings ------------------------------------------------------------------------------------------------------
 
 typedef struct kl_str {

@@ -70,12 +70,22 @@ static void map_pad(kl_exprs *p, const kl_instr *in, const kl_shape *os, const k
   }
 }
 
+void kl_index_concatenate(kl_exprs *p, const kl_comp *c, const kl_instr *in, uint32_t operand, int64_t offset,
+                          const kl_expr *const *out, kl_index_map *m) {
+  const kl_shape *os = kl_operand(c, in, operand)->shape;
+  int64_t dim = in->dims[0];
+  m->rank = os->rank;
+  m->nconditions = 0;
+  for (uint32_t d = 0; d < os->rank; d++) m->index[d] = out[d];
+  m->index[dim] = kl_expr_addc(p, out[dim], -offset);
+  add_condition(m, m->index[dim], 0, os->dims[dim] - 1);
+}
+
 static void map_concatenate(kl_exprs *p, const kl_comp *c, const kl_instr *in, uint32_t operand,
                             const kl_expr *const *out, kl_index_map *m) {
-  int64_t offset = 0, dim = in->dims[0];
-  for (uint32_t i = 0; i < operand; i++) offset += kl_operand(c, in, i)->shape->dims[dim];
-  m->index[dim] = kl_expr_addc(p, out[dim], -offset);
-  add_condition(m, m->index[dim], 0, kl_operand(c, in, operand)->shape->dims[dim] - 1);
+  int64_t offset = 0;
+  for (uint32_t i = 0; i < operand; i++) offset += kl_operand(c, in, i)->shape->dims[in->dims[0]];
+  kl_index_concatenate(p, c, in, operand, offset, out, m);
 }
 
 void kl_index_operand(kl_exprs *p, const kl_comp *c, const kl_instr *in, uint32_t operand, const kl_expr *const *out,

@@ -27,6 +27,10 @@ typedef struct kl_index_map {
 void kl_index_operand(kl_exprs *p, const kl_comp *c, const kl_instr *in, uint32_t operand, const kl_expr *const *out,
                       kl_index_map *map);
 
+// The same of a concatenate, one of whose operands is known to begin at `offset`: takes time by rank, not by operands.
+void kl_index_concatenate(kl_exprs *p, const kl_comp *c, const kl_instr *in, uint32_t operand, int64_t offset,
+                          const kl_expr *const *out, kl_index_map *map);
+
 // Physical element offset of a logical index, and back, by the shape's layout (no tiles).
 const kl_expr *kl_index_linearize(kl_exprs *p, const kl_shape *s, const kl_expr *const *index);
 void kl_index_delinearize(kl_exprs *p, const kl_shape *s, const kl_expr *linear, const kl_expr **index);

@@ -47,18 +47,29 @@ static bool uniform(kl_exprs *p, const kl_expr *e, int64_t lo, int64_t hi, uint3
   return same_for_chunk(kl_expr_gcd(rest, KL_VAR_IN_CHUNK), x->c, lo, hi, v);
 }
 
+typedef struct wanted {
+  const kl_guards *g;
+  kl_guard guard;
+} wanted;
+
+static bool is_guard(const void *arg, uint32_t id) {
+  const wanted *x = arg;
+  const kl_guard *a = &x->guard, *b = &x->g->v.p[id];
+  return a->outer == b->outer && a->expr == b->expr && a->lo == b->lo && a->hi == b->hi;
+}
+
 uint32_t kl_guard_and(kl_guards *g, uint32_t outer, const kl_expr *e, int64_t lo, int64_t hi, bool *never) {
   *never = lo > hi || e->hi < lo || e->lo > hi;
   if (*never || (e->lo >= lo && e->hi <= hi)) return outer;
-  for (uint32_t i = 0; i < g->v.n; i++) {
-    const kl_guard *o = &g->v.p[i];
-    if (o->outer == outer && o->expr == e && o->lo == lo && o->hi == hi) return i;
-  }
+  uint64_t key[4] = {outer, e->id, (uint64_t)lo, (uint64_t)hi};
+  uint32_t id = kl_ids_find(g->cx, &g->ids, kl_hash(key, sizeof key, 17), is_guard,
+                            &(wanted){g, {.outer = outer, .expr = e, .lo = lo, .hi = hi}});
+  if (id < g->v.n) return id;
   uint32_t v = g->lanes;
   while (v > 1 && !uniform(g->exprs, e, lo, hi, g->lanes, v)) v /= 2;
   if (outer != KL_NONE && g->v.p[outer].uniform < v) v = g->v.p[outer].uniform;
   VEC_PUSH(g->cx, &g->v, (kl_guard){.outer = outer, .expr = e, .lo = lo, .hi = hi, .uniform = v});
-  return (uint32_t)g->v.n - 1;
+  return id;
 }
 
 // Bytes that element offsets of this form are aligned to, at most `limit`; 0 if not even whole bytes.

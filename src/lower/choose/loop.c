@@ -173,6 +173,9 @@ kiln_status kl_plan_make(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, 
   kiln_status st = fill(cx, p, &s, params, arena);
   VEC_FREE(cx, &s.v);
   VEC_FREE(cx, &s.constants);
+  VEC_FREE(cx, &s.concatenates);
+  kl_ids_free(cx, &s.constant_ids);
+  kl_ids_free(cx, &s.concatenate_ids);
   if (st != KILN_OK)
     kl_plan_free(p);
   else

@@ -31,8 +31,7 @@ typedef struct walk {
   kl_guards guards;
   VEC(frame) frames;
   VEC(node *) nodes;
-  uint32_t *hash; // node number + 1
-  size_t nhash;
+  kl_ids frame_ids, node_ids;
   VEC(kl_step) steps;
   VEC(uint32_t) stack;
 } walk;
@@ -50,21 +49,19 @@ static bool node_same(const node *a, const node *b) {
          a->rank == b->rank && (a->rank == 0 || memcmp(a->index, b->index, a->rank * sizeof(a->index[0])) == 0);
 }
 
-static void rehash(walk *w) {
-  size_t want = w->nhash ? w->nhash * 2 : 128;
-  kl_free(w->cx, w->hash, w->nhash * sizeof(uint32_t));
-  w->hash = kl_alloc(w->cx, want * sizeof(uint32_t));
-  w->nhash = want;
-  for (size_t i = 0; i < w->nodes.n; i++) {
-    size_t s = node_hash(w->nodes.p[i]) & (want - 1);
-    while (w->hash[s]) s = (s + 1) & (want - 1);
-    w->hash[s] = (uint32_t)i + 1;
-  }
+// An entry that is looked for in an array of the walk's.
+typedef struct wanted {
+  const walk *w;
+  const void *what;
+} wanted;
+
+static bool is_node(const void *arg, uint32_t id) {
+  const wanted *x = arg;
+  return node_same(x->w->nodes.p[id], x->what);
 }
 
 static uint32_t want(walk *w, uint32_t fr, uint32_t instr, uint32_t leaf, uint32_t guard, uint32_t rank,
                      const kl_expr *const *index) {
-  if (w->nodes.n * 2 >= w->nhash) rehash(w);
   node *n = kl_arena_alloc(w->arena, sizeof *n + rank * sizeof(index[0]));
   n->frame = fr;
   n->instr = instr;
@@ -73,21 +70,23 @@ static uint32_t want(walk *w, uint32_t fr, uint32_t instr, uint32_t leaf, uint32
   n->step = KL_NONE;
   n->rank = rank;
   if (rank) memcpy(n->index, index, rank * sizeof(index[0]));
-  size_t s = node_hash(n) & (w->nhash - 1);
-  for (; w->hash[s]; s = (s + 1) & (w->nhash - 1)) {
-    if (node_same(w->nodes.p[w->hash[s] - 1], n)) return w->hash[s] - 1;
-  }
-  VEC_PUSH(w->cx, &w->nodes, n);
-  w->hash[s] = (uint32_t)w->nodes.n;
-  return (uint32_t)w->nodes.n - 1;
+  uint32_t id = kl_ids_find(w->cx, &w->node_ids, node_hash(n), is_node, &(wanted){w, n});
+  if (id == w->nodes.n) VEC_PUSH(w->cx, &w->nodes, n);
+  return id;
+}
+
+static bool is_frame(const void *arg, uint32_t id) {
+  const wanted *x = arg;
+  const frame *f = x->what, *g = &x->w->frames.p[id];
+  return f->parent == g->parent && f->caller == g->caller;
 }
 
 static uint32_t enter(walk *w, uint32_t parent, uint32_t caller, const kl_comp *comp) {
-  for (uint32_t i = 1; i < w->frames.n; i++) {
-    if (w->frames.p[i].parent == parent && w->frames.p[i].caller == caller) return i;
-  }
-  VEC_PUSH(w->cx, &w->frames, (frame){comp, parent, caller});
-  return (uint32_t)w->frames.n - 1;
+  frame f = {comp, parent, caller};
+  uint64_t hash = kl_hash(&(uint32_t[2]){parent, caller}, 8, 5);
+  uint32_t id = kl_ids_find(w->cx, &w->frame_ids, hash, is_frame, &(wanted){w, &f});
+  if (id == w->frames.n) VEC_PUSH(w->cx, &w->frames, f);
+  return id;
 }
 
 // --- what a node needs --------------------------------------------------------------------------------------------
@@ -113,22 +112,67 @@ static void need_mapped(walk *w, needs *d, const node *n, uint32_t operand) {
   need(w, d, n, operand, 0, n->guard, map.rank, map.index);
 }
 
-// Pad and concatenate: each operand under the conditions of its map, the last one that can be reached without a test.
+static bool is_choice(const void *arg, uint32_t id) {
+  const wanted *x = arg;
+  return x->w->slots->concatenates.p[id].instr == x->what;
+}
+
+// Where the operands of a concatenate begin, and behind them the end.
+static const int64_t *operand_offsets(walk *w, const kl_comp *c, const kl_instr *in) {
+  kl_slots *s = w->slots;
+  uint64_t hash = kl_hash(&in, sizeof in, 13); // decides where it is found only
+  uint32_t id = kl_ids_find(w->cx, &s->concatenate_ids, hash, is_choice, &(wanted){w, in});
+  if (id < s->concatenates.n) return s->concatenates.p[id].offsets;
+  int64_t *offsets = KL_NEW_N(w->arena, int64_t, in->noperands + 1u);
+  for (uint32_t i = 0; i < in->noperands; i++)
+    offsets[i + 1] = offsets[i] + kl_operand(c, in, i)->shape->dims[in->dims[0]];
+  VEC_PUSH(w->cx, &s->concatenates, (kl_concatenate){in, offsets});
+  return offsets;
+}
+
+// The first operand with an index of `at` or above.
+static uint32_t operand_at(const int64_t *offsets, uint32_t n, int64_t at) {
+  uint32_t lo = 0, hi = n;
+  while (lo < hi) {
+    uint32_t mid = lo + (hi - lo) / 2;
+    if (offsets[mid + 1] > at)
+      hi = mid;
+    else
+      lo = mid + 1;
+  }
+  return lo;
+}
+
+// Needs operand i under the conditions of its map, if they can hold; *always: they do, and nothing after it is reached.
+static void need_under(walk *w, needs *d, const node *n, uint32_t i, const kl_index_map *map, bool *always) {
+  uint32_t guard = n->guard;
+  bool never = false;
+  for (uint32_t j = 0; !never && j < map->nconditions; j++)
+    guard =
+        kl_guard_and(&w->guards, guard, map->conditions[j].expr, map->conditions[j].lo, map->conditions[j].hi, &never);
+  if (never) return;
+  need(w, d, n, i, 0, guard, map->rank, map->index);
+  VEC_PUSH(w->cx, &d->guards, guard);
+  *always = guard == n->guard;
+}
+
+// Each operand under the conditions of its map, the last one that can be reached without a test. A concatenate has as
+// many as it likes: what the index's interval rules out is not looked at.
 static void need_choice(walk *w, needs *d, const node *n) {
   const kl_comp *c = w->frames.p[n->frame].comp;
   const kl_instr *in = &c->instr[n->instr];
-  for (uint32_t i = 0; i < in->noperands; i++) {
+  bool concatenate = kl_op_table[in->op].kind == KL_KIND_CONCATENATE, always = false;
+  const int64_t *offsets = concatenate ? operand_offsets(w, c, in) : NULL;
+  const kl_expr *at = concatenate ? n->index[in->dims[0]] : NULL;
+  for (uint32_t i = concatenate ? operand_at(offsets, in->noperands, at->lo) : 0; i < in->noperands && !always; i++) {
     kl_index_map map;
-    bool never = kl_operand(c, in, i)->shape->count == 0;
-    uint32_t guard = n->guard;
-    if (!never) kl_index_operand(w->exprs, c, in, i, n->index, &map);
-    for (uint32_t j = 0; !never && j < map.nconditions; j++)
-      guard =
-          kl_guard_and(&w->guards, guard, map.conditions[j].expr, map.conditions[j].lo, map.conditions[j].hi, &never);
-    if (never) continue;
-    need(w, d, n, i, 0, guard, map.rank, map.index);
-    VEC_PUSH(w->cx, &d->guards, guard);
-    if (guard == n->guard) break; // holds always: nothing after it can be reached
+    if (concatenate && offsets[i] > at->hi) break;
+    if (kl_operand(c, in, i)->shape->count == 0) continue;
+    if (concatenate)
+      kl_index_concatenate(w->exprs, c, in, i, offsets[i], n->index, &map);
+    else
+      kl_index_operand(w->exprs, c, in, i, n->index, &map);
+    need_under(w, d, n, i, &map, &always);
   }
   d->alias = d->nodes.n == 1;
 }
@@ -214,14 +258,18 @@ static void needs_of(walk *w, const node *n, needs *d) {
 
 // --- steps --------------------------------------------------------------------------------------------------------
 
+static bool is_constant(const void *arg, uint32_t id) {
+  const wanted *x = arg;
+  return x->w->slots->constants.p[id] == x->what;
+}
+
 static kiln_status constant_slot(walk *w, const kl_instr *in, const kl_array *literal, uint32_t *slot) {
   kl_slots *s = w->slots;
-  for (uint32_t i = 0; i < s->constants.n; i++) {
-    if (s->constants.p[i] == literal) {
-      *slot = s->nargs + i;
-      return KILN_OK;
-    }
-  }
+  uint64_t hash = kl_hash(&literal, sizeof literal, 11); // decides where it is found, not what its number is
+  uint32_t id = kl_ids_find(w->cx, &s->constant_ids, hash, is_constant, &(wanted){w, literal});
+  *slot = s->nargs + id;
+  if (id < s->constants.n) return KILN_OK;
+  VEC_PUSH(w->cx, &s->constants, literal);
   int64_t bytes = kl_shape_bytes(literal->shape);
   if (bytes > 1 << 20)
     return kl_unsupported(w->cx, in->span, "constant of %lld bytes: at most 1 MiB can be part of a kernel",
@@ -229,9 +277,7 @@ static kiln_status constant_slot(walk *w, const kl_instr *in, const kl_array *li
   void *data = kl_arena_try_alloc(w->arena, (size_t)bytes);
   if (!data) return kl_out_of_memory(w->cx, (size_t)bytes, "a constant");
   kl_array_pack(literal, data);
-  *slot = (uint32_t)s->v.n;
   VEC_PUSH(w->cx, &s->v, (kl_slot_info){KL_SLOT_CONST, literal->shape, bytes, 16, data, false, KL_NONE});
-  VEC_PUSH(w->cx, &s->constants, literal);
   return KILN_OK;
 }
 
@@ -363,7 +409,7 @@ static kiln_status walk_roots(walk *w, kl_body *body) {
 kiln_status kl_walk_body(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_arena *arena, kl_body *body) {
   walk w = {.cx = cx, .arena = arena, .plan = plan, .slots = slots, .exprs = &plan->exprs};
   w.guards = (kl_guards){.exprs = &plan->exprs, .cx = cx, .lanes = body->lanes};
-  VEC_PUSH(cx, &w.frames, (frame){plan->comp, KL_NONE, KL_NONE});
+  enter(&w, KL_NONE, KL_NONE, plan->comp);
   kiln_status st = walk_roots(&w, body);
   if (st == KILN_OK) {
     body->nsteps = (uint32_t)w.steps.n;
@@ -376,6 +422,8 @@ kiln_status kl_walk_body(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_arena *a
   VEC_FREE(cx, &w.frames);
   VEC_FREE(cx, &w.nodes);
   VEC_FREE(cx, &w.stack);
-  kl_free(cx, w.hash, w.nhash * sizeof(uint32_t));
+  kl_ids_free(cx, &w.frame_ids);
+  kl_ids_free(cx, &w.node_ids);
+  kl_ids_free(cx, &w.guards.ids);
   return st;
 }

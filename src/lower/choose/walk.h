@@ -5,10 +5,17 @@
 #include "lower/analysis/index.h"
 #include "lower/choose/choose.h"
 
+typedef struct kl_concatenate {
+  const kl_instr *instr;
+  const int64_t *offsets; // of its operands, and the end
+} kl_concatenate;
+
 // Slots grow while bodies are walked: array constants are met there. Both bodies see the same constant as one slot.
 typedef struct kl_slots {
   VEC(kl_slot_info) v;
   VEC(const kl_array *) constants; // constants.p[i] is slot nargs + i
+  VEC(kl_concatenate) concatenates;
+  kl_ids constant_ids, concatenate_ids;
   uint32_t nargs;
   uint32_t *param_base; // first slot of each parameter's leaves
 } kl_slots;
@@ -17,6 +24,7 @@ typedef struct kl_guards {
   kl_exprs *exprs;
   kl_ctx *cx;
   VEC(kl_guard) v;
+  kl_ids ids;
   uint32_t lanes;
 } kl_guards;
 
