@@ -34,12 +34,15 @@ KILN_API const char *kiln_artifact_text(const kiln_artifact *a, kiln_text_kind k
 typedef struct kiln_slot {
   bool result;
   uint32_t index;       // among the flattened parameters, or results
+  const char *name;     // of the parameter or of the value that is returned; "p{1,0}" for an array inside a tuple
   kiln_array_type type; // with a run-time count: as in the module
-  int64_t bytes;        // of the buffer; with a run-time count: of the largest one
-  uint32_t align;       // of the buffer's address in bytes, a power of two
-  bool counted;         // holds as many elements as a launch is given, not as many as `type` says
-  bool by_value;        // a rank-0 integer that is passed itself, not its address
-  uint32_t alias;       // the slot that may be the same buffer, from the first byte to the last; KILN_NO_SLOT
+  uint8_t minor_to_major[KILN_MAX_RANK]; // its dimensions, the one whose elements are neighbours first
+  const char *layout;                    // as HLO text, with tiles and all: "{1,0}", "{1,0:T(8,128)}"; "" for a token
+  int64_t bytes;                         // of the buffer; with a run-time count: of the largest one
+  uint32_t align;                        // of the buffer's address in bytes, a power of two
+  bool counted;                          // holds as many elements as a launch is given, not as many as `type` says
+  bool by_value;                         // a rank-0 integer that is passed itself, not its address
+  uint32_t alias; // the slot that may be the same buffer, from the first byte to the last; KILN_NO_SLOT
 } kiln_slot;
 
 typedef enum kiln_argument_kind {
@@ -75,7 +78,13 @@ typedef struct kiln_launch {
 // rest = ceil((n - whole * lanes * block[0]) / (rest_lanes * block[0])); `grid` is that of the largest count.
 typedef struct kiln_manifest {
   size_t struct_size;
+  const char *kiln_version;     // of the library that compiled it
+  const char *module;           // its name
+  const char *fusion;           // the one of ENTRY that was picked; NULL: all
+  uint8_t hash[KILN_HASH_SIZE]; // of the module's contents: kiln_module_hash
   const char *target;
+  uint32_t ptx_version; // 80 for 8.0; 0: the target has none
+  int driver_version;   // least one that reads the code, as kiln_driver_version gives it: 12000 for CUDA 12.0; or 0
   size_t parameter_count, result_count;
   const kiln_slot *slots; // all parameters, then all results
   size_t launch_count;

@@ -79,6 +79,7 @@ const kl_shape **kl_shape_leaves(const kl_shape *s, const kl_shape **out);
 uint32_t kl_shape_element_of_leaf(const kl_shape *s, size_t i);
 void kl_shape_print(kl_sb *b, const kl_shape *s, bool with_layout);
 const char *kl_shape_text(kl_arena *a, const kl_shape *s); // for messages, without layout
+void kl_layout_print(kl_sb *b, const kl_shape *s);         // of an array: "{1,0}", also where none is written
 
 // --- arrays of values ---------------------------------------------------------------------------------------------
 
@@ -371,6 +372,13 @@ typedef struct kl_interface {
   const kl_shape *const *shapes;
 } kl_interface;
 
+enum { KL_HASH_UNKNOWN, KL_HASH_WRITING, KL_HASH_KNOWN };
+// The hash of a module that is complete, once somebody has asked for it; any thread may.
+typedef struct kl_hash_cache {
+  atomic_int state;
+  uint8_t value[KILN_HASH_SIZE];
+} kl_hash_cache;
+
 struct kiln_module {
   kl_ctx *cx;
   kl_arena arena; // owns everything below
@@ -386,6 +394,7 @@ struct kiln_module {
   uint32_t entry;
   kl_interface interface;
   void *shapes; // intern table of shape.c
+  kl_hash_cache *hash;
 };
 
 // Lists ENTRY's buffers: the last step of making a module.

@@ -8,6 +8,7 @@ kiln_module *kl_module_new(kl_ctx *cx) {
   kl_context_hold(cx);
   kl_arena_init(&m->arena, cx);
   kl_interner_init(&m->names, &m->arena);
+  m->hash = KL_NEW(&m->arena, kl_hash_cache);
   return m;
 }
 

@@ -327,6 +327,13 @@ void kl_shape_print(kl_sb *b, const kl_shape *s, bool with_layout) {
   put_shape(b, s, with_layout, SIZE_MAX);
 }
 
+void kl_layout_print(kl_sb *b, const kl_shape *s) {
+  int64_t order[KILN_MAX_RANK];
+  for (uint32_t i = 0; i < s->rank; i++) order[i] = (int64_t)s->rank - 1 - i;
+  put_layout(b, s->layout.present ? &s->layout
+                                  : &(kl_layout){.rank = s->rank, .minor_to_major = order, .tail_padding = 1});
+}
+
 const char *kl_shape_text(kl_arena *a, const kl_shape *s) {
   kl_sb b;
   kl_sb_init(&b, a->cx);

@@ -176,8 +176,10 @@ static kiln_status generate(job *j) {
   LLVMModuleRef m = j->module;
   j->module = NULL;
   LLVMMemoryBufferRef code;
-  KL_TRY(
-      kl_codegen(j->cx, j->llcx, m, &j->target, j->a->launches[0].kernel, j->params.after_pass, j->params.user, &code));
+  uint32_t ptx;
+  KL_TRY(kl_codegen(j->cx, j->llcx, m, &j->target, j->a->launches[0].kernel, j->params.after_pass, j->params.user, &ptx,
+                    &code));
+  kl_describe_code(&j->a->manifest, ptx);
   kiln_status st = keep_code(j, code);
   LLVMDisposeMemoryBuffer(code);
   return st;
@@ -242,7 +244,9 @@ static kiln_status compile(job *j) {
   describe_artifact(j);
   KL_TRY(generate(j));
   declare_aliases(&j->kernels);
-  return KILN_OK;
+  if (j->plan_only) return KILN_OK;
+  kl_describe_slots(j->cx, &j->kernels);
+  return kl_describe_origin(j->cx, &j->kernels, j->params.fusion, &j->a->manifest);
 }
 
 static kiln_status check_params(kl_ctx *cx, const kiln_compile_params *p) {

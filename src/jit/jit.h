@@ -33,10 +33,10 @@ kiln_status kl_machine_layout(kl_ctx *cx, const kl_target *t, char **triple, cha
 
 typedef void (*kl_after_pass)(void *user, const char *kernel, const char *pass, const char *ir);
 
-// Runs our passes, checks the table and generates code: PTX text, or a host object. The module is consumed either way.
-// The buffer is the caller's (LLVMDisposeMemoryBuffer).
+// Runs our passes, checks the table and generates code: PTX text of version *ptx (80 for 8.0), or a host object (0).
+// The module is consumed either way. The buffer is the caller's (LLVMDisposeMemoryBuffer).
 kiln_status kl_codegen(kl_ctx *cx, LLVMContextRef llcx, LLVMModuleRef m, const kl_target *t, const char *name,
-                       kl_after_pass after, void *user, LLVMMemoryBufferRef *out);
+                       kl_after_pass after, void *user, uint32_t *ptx, LLVMMemoryBufferRef *out);
 
 // Turns an LLVMErrorRef (consumed) into a status; `doing` says what was attempted.
 kiln_status kl_llvm_error(kl_ctx *cx, LLVMErrorRef e, const char *doing);
@@ -60,6 +60,7 @@ typedef struct kl_program {
   uint8_t *use; // by slot: KL_SLOT_*; 0: nothing looks at it
   size_t most_arguments;
 } kl_program;
+void kl_copy_description(kl_arena *arena, kiln_manifest *f, kiln_slot *slots, size_t n); // its strings, into the arena
 void kl_program_make(kl_program *p, kl_arena *arena, const kiln_artifact *a);
 // Are the caller's arrays of buffers there, as far as they are looked at?
 kiln_status kl_program_arrays(kl_ctx *cx, const kl_program *p, const void *parameters, const void *results);

@@ -178,13 +178,13 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user) {
 }
 
 static kiln_status generate(kl_ctx *cx, LLVMModuleRef m, const kl_target *t, const char *name, kl_after_pass after,
-                            void *user, LLVMMemoryBufferRef *out) {
-  uint32_t ptx = kl_ptx_floor(t->sm, t->variant);
+                            void *user, uint32_t *ptx, LLVMMemoryBufferRef *out) {
+  *ptx = kl_ptx_floor(t->sm, t->variant);
   LLVMTargetMachineRef tm;
-  KL_TRY(kl_machine_get(cx, t, ptx, &tm));
+  KL_TRY(kl_machine_get(cx, t, *ptx, &tm));
   KL_TRY(run_passes(cx, m, name, tm, after, user));
-  KL_TRY(kl_ir_check(cx, m, t->sm, &ptx));
-  KL_TRY(kl_machine_get(cx, t, ptx, &tm));
+  KL_TRY(kl_ir_check(cx, m, t->sm, ptx));
+  KL_TRY(kl_machine_get(cx, t, *ptx, &tm));
   char *why = NULL;
   LLVMCodeGenFileType type = t->machine == KL_HOST ? LLVMObjectFile : LLVMAssemblyFile;
   size_t errors = cx->errors;
@@ -200,9 +200,9 @@ static kiln_status generate(kl_ctx *cx, LLVMModuleRef m, const kl_target *t, con
 }
 
 kiln_status kl_codegen(kl_ctx *cx, LLVMContextRef llcx, LLVMModuleRef m, const kl_target *t, const char *name,
-                       kl_after_pass after, void *user, LLVMMemoryBufferRef *out) {
+                       kl_after_pass after, void *user, uint32_t *ptx, LLVMMemoryBufferRef *out) {
   LLVMContextSetDiagnosticHandler(llcx, on_diagnostic, cx);
-  kiln_status st = generate(cx, m, t, name, after, user, out);
+  kiln_status st = generate(cx, m, t, name, after, user, ptx, out);
   LLVMDisposeModule(m);
   return st;
 }

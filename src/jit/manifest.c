@@ -34,8 +34,9 @@ void kl_program_make(kl_program *p, kl_arena *arena, const kiln_artifact *a) {
   *p = (kl_program){.manifest = a->manifest};
   kiln_manifest *f = &p->manifest;
   kiln_launch *launches = kl_arena_dup(arena, f->launches, f->launch_count * sizeof *launches);
-  f->target = kl_str_dup(arena, kl_str_of(f->target)).p;
-  f->slots = kl_arena_dup(arena, f->slots, slot_count(f) * sizeof *f->slots);
+  kiln_slot *slots = kl_arena_dup(arena, f->slots, slot_count(f) * sizeof *slots);
+  kl_copy_description(arena, f, slots, slot_count(f));
+  f->slots = slots;
   p->use = KL_NEW_N(arena, uint8_t, slot_count(f) + 1);
   for (size_t i = 0; i < f->launch_count; i++) {
     kiln_launch *l = &launches[i];

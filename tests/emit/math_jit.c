@@ -89,8 +89,9 @@ static void host_loop(kb *k, const mj_spec *s) {
 
 static LLVMMemoryBufferRef generate(mj *j, kb *k, const kl_target *t, const char *name) {
   LLVMMemoryBufferRef code;
+  uint32_t ptx;
   LLVMDisposeBuilder(k->b);
-  if (kl_codegen(j->cx, k->llcx, k->module, t, name, NULL, NULL, &code) != KILN_OK) fail(j, name);
+  if (kl_codegen(j->cx, k->llcx, k->module, t, name, NULL, NULL, &ptx, &code) != KILN_OK) fail(j, name);
   LLVMContextDispose(k->llcx);
   return code;
 }

@@ -11,6 +11,7 @@ static char *ptx_of(const char *ir, const char *target) {
   char *why = NULL, *triple, *layout, *text = NULL;
   LLVMModuleRef m;
   LLVMMemoryBufferRef code;
+  uint32_t version;
   ck_assert_int_eq(kl_target_parse(cx, target, &t), KILN_OK);
   ck_assert_int_eq(kl_machine_layout(cx, &t, &triple, &layout), KILN_OK);
   LLVMContextRef llcx = LLVMContextCreate();
@@ -20,7 +21,7 @@ static char *ptx_of(const char *ir, const char *target) {
   LLVMSetDataLayout(m, layout);
   LLVMDisposeMessage(triple);
   LLVMDisposeMessage(layout);
-  if (kl_codegen(cx, llcx, m, &t, "k", NULL, NULL, &code) == KILN_OK) {
+  if (kl_codegen(cx, llcx, m, &t, "k", NULL, NULL, &version, &code) == KILN_OK) {
     text = strndup(LLVMGetBufferStart(code), LLVMGetBufferSize(code));
     LLVMDisposeMemoryBuffer(code);
   }

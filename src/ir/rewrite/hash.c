@@ -417,11 +417,9 @@ static void finish(canon *c) {
   kiln_module_destroy(&c->m);
 }
 
-kiln_status kiln_module_hash(kiln_context *cx, const kiln_module *m, uint8_t out[KILN_HASH_SIZE]) {
+static kiln_status compute_hash(kl_ctx *cx, const kiln_module *m, uint8_t out[KILN_HASH_SIZE]) {
   canon c;
   kl_sb b;
-  if (out) memset(out, 0, KILN_HASH_SIZE);
-  KL_EXPECT(cx, m, out);
   start(&c, cx, m);
   kl_sb_init(&b, cx);
   for (uint32_t i = 0; i < c.m->nraw; i++) {
@@ -436,6 +434,23 @@ kiln_status kiln_module_hash(kiln_context *cx, const kiln_module *m, uint8_t out
   kl_sb_free(&b);
   finish(&c);
   return c.status;
+}
+
+// Modules do not change, so the first hash is the only one. Threads that meet compute it each.
+kiln_status kiln_module_hash(kiln_context *cx, const kiln_module *m, uint8_t out[KILN_HASH_SIZE]) {
+  int unknown = KL_HASH_UNKNOWN;
+  if (out) memset(out, 0, KILN_HASH_SIZE);
+  KL_EXPECT(cx, m, out);
+  if (atomic_load(&m->hash->state) == KL_HASH_KNOWN) {
+    memcpy(out, m->hash->value, KILN_HASH_SIZE);
+    return KILN_OK;
+  }
+  KL_TRY(compute_hash(cx, m, out));
+  if (atomic_compare_exchange_strong(&m->hash->state, &unknown, KL_HASH_WRITING)) {
+    memcpy(m->hash->value, out, KILN_HASH_SIZE);
+    atomic_store(&m->hash->state, KL_HASH_KNOWN);
+  }
+  return KILN_OK;
 }
 
 // Callees before callers, in the order in which ENTRY comes to need them.

@@ -93,19 +93,14 @@ void kiln_cuda_kernel_destroy(kiln_cuda_kernel **kp) {
 
 // --- loading ------------------------------------------------------------------------------------------------------
 
-// 80 for ".version 8.0".
-static int ptx_version(const char *ptx) {
-  int major = 0, minor = 0;
-  const char *at = strstr(ptx, ".version");
-  return at && sscanf(at, ".version %d.%d", &major, &minor) == 2 ? major * 10 + minor : 0;
-}
-
 static kiln_status check_ptx(kl_ctx *cx, const kiln_cuda_kernel *k) {
-  int ptx = ptx_version(k->ptx), need = kl_cuda_driver_for_ptx(ptx), have = k->d->version;
+  const kiln_manifest *f = &k->program.manifest;
+  int need = f->driver_version, have = k->d->version;
   if (have >= need) return KILN_OK;
   return kl_fail(cx, KILN_E_DEVICE, KL_NOWHERE,
-                 "the code is PTX %d.%d: expected a driver for CUDA %d.%d or newer, found one for %d.%d", ptx / 10,
-                 ptx % 10, need / 1000, need % 1000 / 10, have / 1000, have % 1000 / 10);
+                 "the code is PTX %u.%u: expected a driver for CUDA %d.%d or newer, found one for %d.%d",
+                 f->ptx_version / 10, f->ptx_version % 10, need / 1000, need % 1000 / 10, have / 1000,
+                 have % 1000 / 10);
 }
 
 static bool has_libraries(const kiln_driver *d) {
