@@ -2,16 +2,49 @@
 
 #include "manifest.h"
 #include "params.h"
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { O_EMIT = O_OTHERS, O_OUT, O_AFTER };
+enum { O_EMIT = O_OTHERS, O_OUT, O_EACH, O_PREFIX, O_AFTER };
 static const option options[] = {
     COMPILE_OPTIONS("sm_75 to sm_121, with a or f where NVIDIA has it, or host (default sm_90)"),
     {"--emit", "KIND", "ptx, cubin, header, json, plan or llvm (default ptx; for host llvm)"},
     {"-o", "OUT", "write to this file (default -, standard output)"},
+    {"--each", NULL, "every fusion of ENTRY by itself, all that can be; with -o OUT into OUT/NAME.KIND"},
+    {"--prefix", "NAME", "what a header's names begin with (default: the module's name)"},
     {"--print-after", "PASS", "print the IR after this pass (build, early-cse, dce) or after all, to standard error"},
     {0},
 };
+
+typedef struct kind {
+  const char *name, *extension;
+  const char *comment; // begins a line of it that says nothing; NULL: there is none
+  unsigned keep;       // what of KILN_KEEP_* it takes
+  bool ptx;            // needs a target that has PTX
+} kind;
+
+static const kind kinds[] = {
+    {"ptx", "ptx", "//", 0, true},
+    {"cubin", "cubin", NULL, 0, true},
+    {"header", "h", "//", 0, true},
+    {"json", "json", NULL, 0, false},
+    {"plan", "plan", "#", KILN_KEEP_PLAN, false},
+    {"llvm", "ll", ";", KILN_KEEP_LLVM, false},
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+typedef struct job {
+  const args *a;
+  const kind *kind;
+  const char *out, *prefix; // NULL: not given
+  kiln_context *cx;
+  kiln_module *m;
+  kiln_compile_params p;
+  FILE *all, *reasons; // --each to standard output: what there is; as JSON, what there is not
+  size_t compiled, refused;
+} job;
 
 static void print_pass(void *user, const char *kernel, const char *pass, const char *ir) {
   const char *want = user;
@@ -21,7 +54,6 @@ static void print_pass(void *user, const char *kernel, const char *pass, const c
 
 // --- what is asked for -----------------------------------------------------------------------------------------------
 
-static const char *const kinds[] = {"ptx", "cubin", "header", "json", "plan", "llvm"};
 static const char *const passes[] = {"build", "early-cse", "dce", "all"};
 
 static bool is_one_of(const char *word, const char *const *words, size_t n) {
@@ -30,60 +62,223 @@ static bool is_one_of(const char *word, const char *const *words, size_t n) {
   return false;
 }
 
-static int check_words(const char *emit, const char *after) {
-  bool known = is_one_of(emit, kinds, sizeof kinds / sizeof kinds[0]);
-  bool pass = !after || is_one_of(after, passes, sizeof passes / sizeof passes[0]);
-  if (!known) fprintf(stderr, "kiln compile: --emit '%s': expected ptx, cubin, header, json, plan or llvm\n", emit);
-  if (!pass) fprintf(stderr, "kiln compile: --print-after '%s': expected build, early-cse, dce or all\n", after);
-  return known && pass ? 0 : EXIT_BAD_INPUT;
+static bool is_identifier(const char *word) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+  return word[0] && !(word[0] >= '0' && word[0] <= '9') && word[strspn(word, letters)] == 0;
+}
+
+static int no_memory(void) {
+  fprintf(stderr, "kiln compile: no memory for what is written\n");
+  return EXIT_BAD_INPUT;
+}
+
+static int refuse(const char *format, const char *word) {
+  fprintf(stderr, "kiln compile: ");
+  fprintf(stderr, format, word);
+  fprintf(stderr, "\n");
+  return EXIT_BAD_INPUT;
+}
+
+static int read_kind(job *j) {
+  const char *target = j->p.target, *emit = j->a->values[O_EMIT];
+  bool host = target && strcmp(target, "host") == 0;
+  if (!emit) emit = host ? "llvm" : "ptx";
+  for (const kind *k = kinds; k < kinds + KINDS; k++)
+    if (strcmp(k->name, emit) == 0) j->kind = k;
+  if (!j->kind) return refuse("--emit '%s': expected ptx, cubin, header, json, plan or llvm", emit);
+  if (!host || !j->kind->ptx) return 0;
+  if (strcmp(emit, "ptx") == 0) return refuse("target %s has no PTX: --emit llvm, plan or json", target);
+  return refuse("target host has no PTX, so no %s", emit);
+}
+
+static int read_words(job *j) {
+  const char *const *v = j->a->values;
+  const char *after = v[O_AFTER];
+  int status = read_kind(j);
+  if (status) return status;
+  if (after && !is_one_of(after, passes, sizeof passes / sizeof passes[0]))
+    return refuse("--print-after '%s': expected build, early-cse, dce or all", after);
+  if (v[O_EACH] && v[O_FUSION]) return refuse("--fusion '%s': expected no name beside --each", v[O_FUSION]);
+  j->prefix = v[O_PREFIX];
+  if (j->prefix && !is_identifier(j->prefix))
+    return refuse("--prefix '%s': expected a name in C: letters, digits and '_'", j->prefix);
+  if (j->prefix && strcmp(j->kind->name, "header") != 0)
+    return refuse("--prefix '%s': expected --emit header beside it", j->prefix);
+  j->out = v[O_OUT] && strcmp(v[O_OUT], "-") != 0 ? v[O_OUT] : NULL;
+  if (v[O_EACH] && !j->out && strcmp(j->kind->name, "cubin") == 0)
+    return refuse("--each: expected -o and a folder for files of machine code%s", "");
+  j->p.keep = j->kind->keep;
+  j->p.after_pass = after ? print_pass : NULL;
+  j->p.user = (void *)after;
+  return 0;
 }
 
 // --- what comes out --------------------------------------------------------------------------------------------------
 
-static int write_text(const char *path, const kiln_artifact *a, kiln_text_kind kind) {
-  size_t size;
-  const char *text = kiln_artifact_text(a, kind, &size);
-  if (text) return write_output(path, text, size);
-  fprintf(stderr, "kiln compile: target %s has no PTX: --emit llvm, plan or json\n", kiln_artifact_manifest(a)->target);
-  return EXIT_BAD_INPUT;
+static int put_named_header(const job *j, FILE *to, const kiln_artifact *a) {
+  bool each = j->a->values[O_EACH] != NULL;
+  const char *module = j->prefix ? j->prefix : kiln_module_name(j->m);
+  char *prefix = header_prefix(module, !j->prefix || each ? j->p.fusion : NULL);
+  int status = prefix ? put_header(to, prefix, a) : no_memory();
+  free(prefix);
+  return status;
 }
 
-static int write_artifact(const char *emit, const char *path, const kiln_module *m, const kiln_artifact *a) {
-  if (strcmp(emit, "json") == 0) return write_json(path, a);
-  if (strcmp(emit, "header") == 0) return write_header(path, kiln_module_name(m), a);
-  if (strcmp(emit, "cubin") == 0) return write_cubin(path, a);
-  if (strcmp(emit, "plan") == 0) return write_text(path, a, KILN_TEXT_PLAN);
-  return write_text(path, a, strcmp(emit, "llvm") == 0 ? KILN_TEXT_LLVM : KILN_TEXT_PTX);
+static int put_artifact(const job *j, FILE *to, const kiln_artifact *a) {
+  const char *emit = j->kind->name;
+  if (strcmp(emit, "header") == 0) return put_named_header(j, to, a);
+  if (strcmp(emit, "cubin") == 0) return put_cubin(to, a);
+  if (strcmp(emit, "json") == 0) {
+    put_json(to, a);
+    return 0;
+  }
+  size_t size;
+  const char *text = kiln_artifact_text(a,
+                                        j->kind->keep == KILN_KEEP_PLAN   ? KILN_TEXT_PLAN
+                                        : j->kind->keep == KILN_KEEP_LLVM ? KILN_TEXT_LLVM
+                                                                          : KILN_TEXT_PTX,
+                                        &size);
+  fwrite(text, 1, size, to);
+  return 0;
+}
+
+// Whole or not at all.
+static int write_artifact(const job *j, const char *path, const kiln_artifact *a) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *f = open_memstream(&text, &size);
+  int status = f ? put_artifact(j, f, a) : no_memory();
+  if (f && !status && strcmp(j->kind->name, "json") == 0) fputc('\n', f);
+  if (f && fclose(f) != 0) status = no_memory();
+  if (!status) status = write_output(path, text, size);
+  free(text);
+  return status;
+}
+
+// --- every fusion ----------------------------------------------------------------------------------------------------
+
+static int write_into_folder(const job *j, const char *name, const kiln_artifact *a) {
+  size_t n = strlen(j->out) + strlen(name) + strlen(j->kind->extension) + 3;
+  char *path = malloc(n);
+  if (!path) return no_memory();
+  snprintf(path, n, "%s/%s.%s", j->out, name, j->kind->extension);
+  int status = write_artifact(j, path, a);
+  free(path);
+  return status;
+}
+
+static int write_one_of_all(job *j, const char *name, const kiln_artifact *a) {
+  if (j->out) return write_into_folder(j, name, a);
+  if (j->kind->comment) fprintf(j->all, "%s %s\n", j->kind->comment, name);
+  if (!j->kind->comment && j->compiled) fprintf(j->all, ",\n");
+  int status = put_artifact(j, j->all, a);
+  if (j->kind->comment) fprintf(j->all, "\n");
+  return status;
+}
+
+// For JSON: the first error, which says why.
+static void note_reason(job *j, const char *name) {
+  fprintf(j->reasons, "%s{\"fusion\": ", j->refused ? ",\n" : "");
+  json_string(j->reasons, name);
+  for (size_t i = 0; i < kiln_diagnostics_count(j->cx); i++) {
+    const kiln_diagnostic *d = kiln_diagnostics_get(j->cx, i);
+    if (d->severity != KILN_ERROR) continue;
+    fprintf(j->reasons, ", \"line\": %u, \"reason\": ", d->line);
+    json_string(j->reasons, d->message);
+    break;
+  }
+  fprintf(j->reasons, "}");
+}
+
+// What cannot be compiled is told and left out; anything else that fails ends it all.
+static int compile_one_of_all(job *j, const char *name) {
+  kiln_artifact *a = NULL;
+  progress(name);
+  kiln_status st = kiln_compile(j->cx, j->m, &j->p, &a);
+  progress(NULL);
+  if (st == KILN_E_UNSUPPORTED) note_reason(j, name);
+  int status = report(j->cx, st);
+  if (st == KILN_E_UNSUPPORTED) {
+    j->refused++;
+    return 0;
+  }
+  if (!status) status = write_one_of_all(j, name, a);
+  j->compiled += !status;
+  kiln_artifact_destroy(&a);
+  return status;
+}
+
+static int compile_all(job *j) {
+  size_t n = kiln_module_fusions(j->m, NULL, 0);
+  const char **names = calloc(n + 1, sizeof *names);
+  int status = names ? 0 : no_memory();
+  if (names) kiln_module_fusions(j->m, names, n);
+  for (size_t i = 0; !status && i < n; i++) {
+    j->p.fusion = names[i];
+    status = compile_one_of_all(j, names[i]);
+  }
+  free(names);
+  // An ENTRY without fusions is one itself.
+  return !status && n == 0 ? compile_one_of_all(j, kiln_module_name(j->m)) : status;
+}
+
+static int finish_all(job *j, const char *texts, const char *reasons) {
+  if (j->refused)
+    fprintf(stderr, "kiln compile: %zu of %zu fusions are compiled; %zu cannot be, for the reasons above\n",
+            j->compiled, j->compiled + j->refused, j->refused);
+  if (j->out) return 0;
+  if (strcmp(j->kind->name, "json") != 0) return write_output(NULL, texts, strlen(texts));
+  fprintf(stdout, "{\"fusions\": [%s], \"refused\": [%s]}\n", texts, reasons);
+  return output_close(stdout, NULL);
+}
+
+static int run_each(job *j) {
+  char *texts = NULL, *reasons = NULL;
+  size_t n;
+  if (j->out && mkdir(j->out, 0777) != 0 && errno != EEXIST) {
+    fprintf(stderr, "kiln compile: cannot make the folder %s: %s\n", j->out, strerror(errno));
+    return EXIT_BAD_INPUT;
+  }
+  j->all = open_memstream(&texts, &n);
+  j->reasons = open_memstream(&reasons, &n);
+  int status = j->all && j->reasons ? compile_all(j) : no_memory();
+  if (j->all && fclose(j->all) != 0) status = no_memory();
+  if (j->reasons && fclose(j->reasons) != 0) status = no_memory();
+  if (!status) status = finish_all(j, texts, reasons);
+  free(texts);
+  free(reasons);
+  return status ? status : j->refused ? EXIT_NOT_SUPPORTED : EXIT_DONE;
+}
+
+// --- the verb --------------------------------------------------------------------------------------------------------
+
+static int run_one(job *j) {
+  kiln_artifact *a = NULL;
+  int status = report(j->cx, kiln_compile(j->cx, j->m, &j->p, &a));
+  if (!status) status = write_artifact(j, j->out, a);
+  kiln_artifact_destroy(&a);
+  return status;
 }
 
 static int run(const args *a) {
-  const char *target = a->values[O_TARGET], *emit = a->values[O_EMIT], *after = a->values[O_AFTER];
-  if (!emit) emit = target && strcmp(target, "host") == 0 ? "llvm" : "ptx";
+  job j = {.a = a};
   kiln_alias aliases[MOST_ALIASES];
-  kiln_compile_params p;
-  int status = read_params(a, aliases, &p);
-  if (!status) status = check_words(emit, after);
+  int status = read_params(a, aliases, &j.p);
+  if (!status) status = read_words(&j);
   if (status) return status;
-  p.keep = (strcmp(emit, "plan") == 0 ? KILN_KEEP_PLAN : 0) | (strcmp(emit, "llvm") == 0 ? KILN_KEEP_LLVM : 0);
-  p.after_pass = after ? print_pass : NULL;
-  p.user = (void *)after;
-  kiln_context *cx = kiln_context_create(NULL);
-  kiln_module *m = NULL;
-  kiln_artifact *art = NULL;
-  const char *out = a->values[O_OUT] && strcmp(a->values[O_OUT], "-") != 0 ? a->values[O_OUT] : NULL;
-  status = open_module(cx, a->file, NULL, &m);
-  if (!status) status = report(cx, kiln_compile(cx, m, &p, &art));
-  if (!status) status = write_artifact(emit, out, m, art);
-  kiln_artifact_destroy(&art);
-  kiln_module_destroy(&m);
-  kiln_context_destroy(&cx);
+  j.cx = kiln_context_create(NULL);
+  status = open_module(j.cx, a->file, NULL, &j.m);
+  if (!status) status = a->values[O_EACH] ? run_each(&j) : run_one(&j);
+  kiln_module_destroy(&j.m);
+  kiln_context_destroy(&j.cx);
   return status;
 }
 
 const verb verb_compile = {"compile",
                            "compile FILE.hlo [OPTION]...",
                            "compile to PTX, machine code or a C header",
-                           "Compiles each fusion of ENTRY, or ENTRY itself if it has none, to a kernel.",
+                           "Compiles each fusion of ENTRY, or ENTRY itself if it has none, to a kernel.\n"
+                           "With --each, what cannot be compiled is told and left out; the exit status is 3 then.",
                            options,
                            run,
                            true};

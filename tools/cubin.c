@@ -44,7 +44,7 @@ static int assemble(const char *ptxas, const char *target, const char *from, con
   return EXIT_NOT_SUPPORTED;
 }
 
-static int through_files(const char *path, const kiln_artifact *a, const char *ptxas, char *folder) {
+static int through_files(FILE *out, const kiln_artifact *a, const char *ptxas, char *folder) {
   char from[4096], to[4096];
   size_t size;
   const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, &size);
@@ -53,20 +53,17 @@ static int through_files(const char *path, const kiln_artifact *a, const char *p
   int status = write_output(from, ptx, size);
   if (!status) status = assemble(ptxas, kiln_artifact_manifest(a)->target, from, to);
   char *code = status ? NULL : read_file(to, &size);
-  if (!status) status = code ? write_output(path, code, size) : EXIT_BAD_INPUT;
+  if (!status && !code) status = EXIT_BAD_INPUT;
+  if (code) fwrite(code, 1, size, out);
   free(code);
   remove(from);
   remove(to);
   return status;
 }
 
-int write_cubin(const char *path, const kiln_artifact *a) {
+int put_cubin(FILE *out, const kiln_artifact *a) {
   char ptxas[4096], folder[4000];
   const char *tmp = getenv("TMPDIR");
-  if (!kiln_artifact_text(a, KILN_TEXT_PTX, NULL)) {
-    fprintf(stderr, "kiln compile: target host has no PTX, so no cubin\n");
-    return EXIT_BAD_INPUT;
-  }
   if (!find_ptxas(ptxas, sizeof ptxas)) {
     fprintf(stderr,
             "kiln compile: --emit cubin needs NVIDIA's ptxas: found none in PATH, CUDA_HOME or /usr/local/cuda\n");
@@ -77,7 +74,7 @@ int write_cubin(const char *path, const kiln_artifact *a) {
     fprintf(stderr, "kiln compile: cannot make a folder in %s: %s\n", tmp && *tmp ? tmp : "/tmp", strerror(errno));
     return EXIT_BAD_INPUT;
   }
-  int status = through_files(path, a, ptxas, folder);
+  int status = through_files(out, a, ptxas, folder);
   rmdir(folder);
   return status;
 }

@@ -1,13 +1,19 @@
-// What kiln compile writes beside code. To `path`, or standard output for NULL; an exit status.
+// What kiln compile writes of an artifact. Each takes one that has PTX, where that is what it writes.
 #ifndef TOOLS_MANIFEST_H
 #define TOOLS_MANIFEST_H
 
 #include "kiln.h"
 
-int write_json(const char *path, const kiln_artifact *a);
-// A C header with the PTX, a function that loads it and one that launches it; `module` gives the names.
-int write_header(const char *path, const char *module, const kiln_artifact *a);
-// Machine code by NVIDIA's ptxas, where one is installed (cubin.c).
-int write_cubin(const char *path, const kiln_artifact *a);
+// In hexadecimal; returns `out`.
+const char *hash_text(const kiln_manifest *m, char out[2 * KILN_HASH_SIZE + 1]);
+// One JSON object, without a line break behind it.
+void put_json(FILE *to, const kiln_artifact *a);
+// A C header with the PTX, a function that loads it and one that launches it, all called after `prefix`, a C
+// identifier. An exit status.
+int put_header(FILE *to, const char *prefix, const kiln_artifact *a);
+// The names as a C identifier; `fusion` may be NULL. To be freed; NULL if memory is short.
+char *header_prefix(const char *module, const char *fusion);
+// Machine code by NVIDIA's ptxas, where one is installed (cubin.c). An exit status.
+int put_cubin(FILE *to, const kiln_artifact *a);
 
 #endif

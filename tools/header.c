@@ -1,0 +1,380 @@
+// A C header that has a kernel and launches it without kiln.
+
+#include "manifest.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct header {
+  FILE *to;
+  const kiln_manifest *m;
+  const char *prefix; // what everything is called after
+} header;
+
+// Writes text whose every @ is the prefix.
+static void put(const header *h, const char *text) {
+  for (const char *at; (at = strchr(text, '@')); text = at + 1) {
+    fwrite(text, 1, (size_t)(at - text), h->to);
+    fputs(h->prefix, h->to);
+  }
+  fputs(text, h->to);
+}
+
+// #define PREFIX_NAME VALUE
+static void define(const header *h, const char *name, const char *format, ...) {
+  va_list ap;
+  va_start(ap, format);
+  fprintf(h->to, "#define %s_%-16s ", h->prefix, name);
+  vfprintf(h->to, format, ap);
+  fputc('\n', h->to);
+  va_end(ap);
+}
+
+// --- slots ----------------------------------------------------------------------------------------------------------
+
+static size_t slots_of(const kiln_manifest *m) {
+  return m->parameter_count + m->result_count;
+}
+
+static bool is_used(const kiln_manifest *m, size_t slot) {
+  for (size_t i = 0; i < m->launch_count; i++)
+    for (size_t k = 0; k < m->launches[i].argument_count; k++) {
+      const kiln_argument *a = &m->launches[i].arguments[k];
+      if (a->kind == KILN_ARGUMENT_SLOT && a->slot == slot) return true;
+    }
+  return false;
+}
+
+static void slot_name(const kiln_slot *s, char out[24]) {
+  snprintf(out, 24, "%s%u", s->result ? "result" : "parameter", s->index);
+}
+
+// As HLO writes it, with the layout.
+static void put_type(FILE *to, const kiln_slot *s) {
+  fprintf(to, "%s[", kiln_dtype_name(s->type.dtype));
+  for (uint32_t d = 0; d < s->type.rank; d++) fprintf(to, "%s%lld", d ? "," : "", (long long)s->type.dims[d]);
+  fprintf(to, "]%s", strcmp(s->layout, "{}") == 0 ? "" : s->layout);
+}
+
+static void describe_slots(const header *h) {
+  for (size_t i = 0; i < slots_of(h->m); i++) {
+    const kiln_slot *s = &h->m->slots[i];
+    char name[24], other[24];
+    slot_name(s, name);
+    fprintf(h->to, "//   %-12s %s, ", name, s->name);
+    put_type(h->to, s);
+    if (s->by_value) {
+      fprintf(h->to, ", the value itself in the low bits\n");
+      continue;
+    }
+    fprintf(h->to, ", %s%lld bytes, aligned to %u", s->counted ? "as many elements as `count`, at most " : "",
+            (long long)s->bytes, s->align);
+    if (s->alias != KILN_NO_SLOT) {
+      slot_name(&h->m->slots[s->alias], other);
+      fprintf(h->to, "; may be the buffer of %s", other);
+    }
+    fprintf(h->to, "\n");
+  }
+}
+
+static void define_slot(const header *h, const kiln_slot *s) {
+  char name[64];
+  int64_t elements = 1;
+  int n = snprintf(name, sizeof name, "%s%u_", s->result ? "RESULT" : "PARAMETER", s->index);
+  char *end = name + n;
+  size_t room = sizeof name - (size_t)n;
+#define WHAT(...) (snprintf(end, room, __VA_ARGS__), name)
+  fprintf(h->to, "#define %s_%-16s \"", h->prefix, WHAT("TYPE"));
+  put_type(h->to, s);
+  fprintf(h->to, "\"\n");
+  define(h, WHAT("NAME"), "\"%s\"", s->name);
+  define(h, WHAT("BYTES"), "%lld", (long long)s->bytes);
+  define(h, WHAT("ALIGN"), "%u", s->align);
+  define(h, WHAT("RANK"), "%u", s->type.rank);
+  for (uint32_t d = 0; d < s->type.rank; d++) {
+    define(h, WHAT("DIM%u", d), "%lld", (long long)s->type.dims[d]);
+    elements *= s->type.dims[d];
+  }
+  define(h, WHAT("ELEMENTS"), "%lld", (long long)elements);
+#undef WHAT
+}
+
+// --- declarations ---------------------------------------------------------------------------------------------------
+
+static void declare_launch(const header *h, const char *end) {
+  put(h, "int @_launch(const kiln_entry_points *d, const @_kernels *k, void *stream");
+  for (size_t i = 0; i < slots_of(h->m); i++) {
+    char name[24];
+    slot_name(&h->m->slots[i], name);
+    fprintf(h->to, ",\n    uint64_t %s", name);
+  }
+  if (h->m->scratch_bytes) put(h, ",\n    uint64_t scratch");
+  if (h->m->counted) put(h, ",\n    int64_t count");
+  fprintf(h->to, ")%s\n", end);
+}
+
+static const char entry_points[] =
+    "// Entry points of the CUDA driver, from dlsym, cuGetProcAddress or a libcuda that is linked. Handles and status\n"
+    "// codes are the driver's.\n"
+    "#ifndef KILN_ENTRY_POINTS\n#define KILN_ENTRY_POINTS\n"
+    "typedef struct kiln_entry_points {\n"
+    "  int (*cuModuleLoadData)(void **module, const void *image);\n"
+    "  int (*cuModuleUnload)(void *module);\n"
+    "  int (*cuModuleGetFunction)(void **function, void *module, const char *name);\n"
+    "  int (*cuLaunchKernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,\n"
+    "                        unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream,\n"
+    "                        void **arguments, void **extra);\n"
+    "} kiln_entry_points;\n#endif\n\n";
+
+static void define_all(const header *h) {
+  const kiln_manifest *m = h->m;
+  char hash[2 * KILN_HASH_SIZE + 1];
+  define(h, "MODULE", "\"%s\"", m->module);
+  if (m->fusion) define(h, "FUSION", "\"%s\"", m->fusion);
+  define(h, "HASH", "\"%s\" // of the module's contents", hash_text(m, hash));
+  define(h, "KILN_VERSION", "\"%s\"", m->kiln_version);
+  define(h, "TARGET", "\"%s\"", m->target);
+  define(h, "PTX_VERSION", "%u // %u.%u", m->ptx_version, m->ptx_version / 10, m->ptx_version % 10);
+  define(h, "DRIVER_VERSION", "%d // least that cuDriverGetVersion must give: CUDA %d.%d", m->driver_version,
+         m->driver_version / 1000, m->driver_version % 1000 / 10);
+  define(h, "SCRATCH_BYTES", "%" PRIu64 "u", m->scratch_bytes);
+  define(h, "SCRATCH_ALIGN", "%u", m->scratch_align);
+  if (m->counted) {
+    define(h, "COUNT_UNIT", "%lld", (long long)m->count_unit);
+    define(h, "MAX_COUNT", "%lld", (long long)m->max_count);
+  }
+  fprintf(h->to, "\n// Buffers%s.\n", m->counted ? "; bytes of the largest count, dimensions as in the module" : "");
+  define(h, "PARAMETERS", "%zu", m->parameter_count);
+  define(h, "RESULTS", "%zu", m->result_count);
+  for (size_t i = 0; i < slots_of(m); i++) define_slot(h, &m->slots[i]);
+}
+
+static void write_declarations(const header *h) {
+  FILE *to = h->to;
+  const kiln_manifest *m = h->m;
+  put(h, "#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+  put(h, entry_points);
+  define_all(h);
+  put(h, "\ntypedef struct @_kernels {\n  void *module;\n");
+  fprintf(to, "  void *function[%zu];\n", m->launch_count ? m->launch_count : 1);
+  put(h, "} @_kernels;\n\n"
+         "// Loads the code into the thread's current context; the driver compiles it here. 0, or the driver's code.\n"
+         "int @_load(const kiln_entry_points *d, @_kernels *k);\n"
+         "void @_unload(const kiln_entry_points *d, @_kernels *k);\n\n");
+  fprintf(to, "// Enqueues %zu kernel%s on the stream. Device addresses of:\n", m->launch_count,
+          m->launch_count == 1 ? "" : "s");
+  describe_slots(h);
+  if (m->scratch_bytes)
+    fprintf(to, "//   scratch      %" PRIu64 " bytes, aligned to %u\n", m->scratch_bytes, m->scratch_align);
+  if (m->counted)
+    fprintf(to, "// count: elements of a result, a multiple of %lld up to %lld.\n", (long long)m->count_unit,
+            (long long)m->max_count);
+  put(h, "// Returns 0, the driver's code, 716 (CUDA_ERROR_MISALIGNED_ADDRESS) for a misaligned address, or 1\n"
+         "// (CUDA_ERROR_INVALID_VALUE) for one that is missing or where results overlap others; nothing is launched "
+         "then.\n");
+  declare_launch(h, ";");
+  put(h, "\n#ifdef __cplusplus\n}\n#endif\n");
+}
+
+// --- the implementation ----------------------------------------------------------------------------------------------
+
+static void write_ptx(const header *h, const char *ptx) {
+  FILE *to = h->to;
+  fprintf(to, "#ifdef __GNUC__\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored "
+              "\"-Woverlength-strings\"\n#endif\n");
+  put(h, "static const char @_ptx[] =");
+  while (*ptx) {
+    fprintf(to, "\n    \"");
+    for (; *ptx && *ptx != '\n'; ptx++) {
+      if (*ptx == '"' || *ptx == '\\') fputc('\\', to);
+      if (*ptx == '\t')
+        fputs("\\t", to);
+      else
+        fputc(*ptx, to);
+    }
+    fprintf(to, "\\n\"");
+    ptx += *ptx == '\n';
+  }
+  fprintf(to, ";\n#ifdef __GNUC__\n#pragma GCC diagnostic pop\n#endif\n\n");
+}
+
+static void write_loading(const header *h) {
+  put(h, "int @_load(const kiln_entry_points *d, @_kernels *k) {\n  static const char *const names[] = {");
+  for (size_t i = 0; i < h->m->launch_count; i++) fprintf(h->to, "%s\"%s\"", i ? ", " : "", h->m->launches[i].kernel);
+  put(h, "};\n"
+         "  int code = d->cuModuleLoadData(&k->module, @_ptx);\n"
+         "  if (code) k->module = 0;\n"
+         "  for (unsigned i = 0; i < sizeof names / sizeof names[0] && !code; i++)\n"
+         "    code = d->cuModuleGetFunction(&k->function[i], k->module, names[i]);\n"
+         "  if (code) @_unload(d, k);\n"
+         "  return code;\n"
+         "}\n\n"
+         "void @_unload(const kiln_entry_points *d, @_kernels *k) {\n"
+         "  if (k->module) d->cuModuleUnload(k->module);\n"
+         "  k->module = 0;\n"
+         "}\n\n");
+}
+
+// at[], bytes[], align[] and alias[] by slot; bytes 0 where nothing is looked at.
+static void write_buffer_checks(const header *h) {
+  FILE *to = h->to;
+  size_t n = slots_of(h->m);
+  fprintf(to, "  const uint64_t at[] = {");
+  for (size_t i = 0; i < n; i++) {
+    char name[24];
+    slot_name(&h->m->slots[i], name);
+    fprintf(to, "%s%s", i ? ", " : "", name);
+  }
+  fprintf(to, "};\n  const uint64_t bytes[] = {");
+  for (size_t i = 0; i < n; i++) {
+    const kiln_slot *s = &h->m->slots[i];
+    unsigned bits = kiln_dtype_bits(s->type.dtype);
+    if (i) fprintf(to, ", ");
+    if (s->by_value || !is_used(h->m, i))
+      fprintf(to, "0");
+    else if (!s->counted)
+      fprintf(to, "%lldu", (long long)s->bytes);
+    else if (bits < 8)
+      fprintf(to, "((uint64_t)count + %u) / %u", 8 / bits - 1, 8 / bits);
+    else
+      fprintf(to, "(uint64_t)count * %u", bits / 8);
+  }
+  fprintf(to, "};\n  const uint64_t align[] = {");
+  for (size_t i = 0; i < n; i++) fprintf(to, "%s%u", i ? ", " : "", h->m->slots[i].align);
+  fprintf(to, "};\n  const unsigned alias[] = {");
+  for (size_t i = 0; i < n; i++) fprintf(to, "%s%uu", i ? ", " : "", h->m->slots[i].alias);
+  fprintf(to, "};\n");
+  fprintf(to,
+          "  for (unsigned i = 0; i < %zuu; i++) {\n"
+          "    if (!bytes[i]) continue;\n"
+          "    if (!at[i]) return 1;\n"
+          "    if (at[i] %% align[i]) return 716;\n"
+          "  }\n"
+          "  for (unsigned i = %zuu; i < %zuu; i++) {\n"
+          "    for (unsigned j = 0; j < i && bytes[i]; j++) {\n"
+          "      if (!bytes[j] || (at[i] == at[j] && alias[i] == j)) continue;\n"
+          "      if (at[i] >= at[j] ? at[i] - at[j] < bytes[j] : at[j] - at[i] < bytes[i]) return 1;\n"
+          "    }\n"
+          "  }\n",
+          n, h->m->parameter_count, n);
+}
+
+static void write_checks(const header *h) {
+  if (h->m->counted) put(h, "  if (count < 0 || count > @_MAX_COUNT || count % @_COUNT_UNIT) return 1;\n");
+  if (slots_of(h->m)) write_buffer_checks(h);
+  if (h->m->scratch_bytes) put(h, "  if (!scratch) return 1;\n  if (scratch % @_SCRATCH_ALIGN) return 716;\n");
+}
+
+static void write_argument(const header *h, const kiln_argument *a) {
+  if (a->kind == KILN_ARGUMENT_SLOT) {
+    char name[24];
+    slot_name(&h->m->slots[a->slot], name);
+    fputs(name, h->to);
+  } else if (a->kind == KILN_ARGUMENT_SCRATCH) {
+    fprintf(h->to, "scratch + %" PRIu64 "u", a->offset);
+  } else {
+    fprintf(h->to, "(uint64_t)count");
+  }
+}
+
+static void write_one_launch(const header *h, size_t i) {
+  FILE *to = h->to;
+  const kiln_launch *l = &h->m->launches[i];
+  if (!h->m->counted && l->grid[0] == 0) { // no elements
+    fprintf(to, "  (void)d, (void)k, (void)stream;\n");
+    return;
+  }
+  fprintf(to, "  {\n    uint64_t v[] = {");
+  for (size_t k = 0; k < l->argument_count; k++) {
+    if (k) fprintf(to, ", ");
+    write_argument(h, &l->arguments[k]);
+  }
+  fprintf(to, "};\n    void *arguments[] = {");
+  for (size_t k = 0; k < l->argument_count; k++) fprintf(to, "%s&v[%zu]", k ? ", " : "", k);
+  fprintf(to, "};\n");
+  if (h->m->counted) {
+    int64_t block = (int64_t)l->lanes * l->block[0], rest = (int64_t)l->rest_lanes * l->block[0];
+    fprintf(to, "    unsigned grid = (unsigned)(count / %lld + (count %% %lld + %lld) / %lld);\n    if (grid) ",
+            (long long)block, (long long)block, (long long)(rest - 1), (long long)rest);
+  } else {
+    fprintf(to, "    unsigned grid = %uu;\n    ", l->grid[0]);
+  }
+  fprintf(to, "code = d->cuLaunchKernel(k->function[%zu], grid, %u, %u, %u, %u, %u, %u, stream, arguments, 0);\n", i,
+          l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->dynamic_shared_bytes);
+  fprintf(to, "    if (code) return code;\n  }\n");
+}
+
+static void write_implementation(const header *h, const char *ptx) {
+  put(h, "#ifdef @_IMPLEMENTATION\n#undef @_IMPLEMENTATION\n\n");
+  write_ptx(h, ptx);
+  write_loading(h);
+  declare_launch(h, " {");
+  put(h, "  int code = 0;\n");
+  write_checks(h);
+  for (size_t i = 0; i < h->m->launch_count; i++) write_one_launch(h, i);
+  put(h, "  return code;\n}\n\n#endif\n");
+}
+
+// --- the file -------------------------------------------------------------------------------------------------------
+
+char *header_prefix(const char *module, const char *fusion) {
+  size_t n = strlen(module) + (fusion ? strlen(fusion) : 0) + 8, k = 0;
+  char *out = malloc(n);
+  if (!out) return NULL;
+  bool digit = module[0] >= '0' && module[0] <= '9';
+  snprintf(out, n, "%s%s%s%s", digit || !module[0] ? "kiln_" : "", module, fusion ? "_" : "", fusion ? fusion : "");
+  for (; out[k]; k++) {
+    char c = out[k];
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))) out[k] = '_';
+  }
+  return out;
+}
+
+// FNV-1a
+static uint64_t content_hash(const char *text, size_t n) {
+  uint64_t v = 0xcbf29ce484222325;
+  for (size_t i = 0; i < n; i++) v = (v ^ (unsigned char)text[i]) * 0x100000001b3;
+  return v;
+}
+
+// Guarded by name and content, so that the same header comes once, and another of its name is an error.
+static void write_guarded(const header *h, const char *text, size_t size, size_t declarations) {
+  uint64_t hash = content_hash(text, size);
+  fprintf(h->to, "// %s: the kernels of module '%s' for %s, and how to launch them. Written by kiln %s.\n", h->prefix,
+          h->m->module, h->m->target, h->m->kiln_version);
+  put(h,
+      "//\n// One C or C++ file defines @_IMPLEMENTATION before it includes this; all others just include it. Neither\n"
+      "// kiln nor libcuda is needed to link.\n");
+  put(h, "#ifndef KILN_@");
+  fprintf(h->to, "_%016" PRIx64 "\n", hash);
+  put(h, "#define KILN_@");
+  fprintf(h->to, "_%016" PRIx64 "\n", hash);
+  put(h, "#ifdef @_TARGET\n#error \"two headers of different kernels are called @: see kiln compile "
+         "--prefix\"\n#endif\n\n");
+  fwrite(text, 1, declarations, h->to);
+  put(h, "\n#endif\n\n");
+  fwrite(text + declarations, 1, size - declarations, h->to);
+}
+
+int put_header(FILE *to, const char *prefix, const kiln_artifact *a) {
+  char *text = NULL;
+  size_t size = 0, declarations = 0;
+  header h = {open_memstream(&text, &size), kiln_artifact_manifest(a), prefix};
+  bool ok = h.to != NULL;
+  if (ok) {
+    write_declarations(&h);
+    ok = fflush(h.to) == 0;
+    declarations = size;
+    write_implementation(&h, kiln_artifact_text(a, KILN_TEXT_PTX, NULL));
+    ok = fclose(h.to) == 0 && ok;
+  }
+  h.to = to;
+  if (ok)
+    write_guarded(&h, text, size, declarations);
+  else
+    fprintf(stderr, "kiln compile: no memory for a header\n");
+  free(text);
+  return ok ? 0 : EXIT_BAD_INPUT;
+}
