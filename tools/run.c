@@ -207,7 +207,8 @@ static int64_t largest_file(const session *s) {
   size_t inputs = s->a->values[O_INPUT] ? s->nparams : 0, outputs = s->a->values[O_OUTPUT] ? s->nresults : 0;
   for (size_t i = 0; i < inputs + outputs; i++) {
     kiln_array_type t;
-    bool there = i < inputs ? kiln_module_parameter_leaf_type(s->m, i, &t) : kiln_module_result_leaf_type(s->m, i - inputs, &t);
+    bool there =
+        i < inputs ? kiln_module_parameter_leaf_type(s->m, i, &t) : kiln_module_result_leaf_type(s->m, i - inputs, &t);
     if (there && npy_bytes(&t) > most) most = npy_bytes(&t);
   }
   return most;

@@ -102,8 +102,8 @@ KILN_API kiln_status kiln_module_extract(kiln_context *cx, const kiln_module *m,
 // --- buffers of ENTRY's interface ---------------------------------------------------------------------------------
 //
 // A buffer holds an array as devices see it: in the layout that entry_computation_layout states for it, else in that of
-// ENTRY's parameter or root, sub-byte elements packed. Elements are the same values in row-major order, one byte each for
-// sub-byte types, as numpy has them.
+// ENTRY's parameter or root, sub-byte elements packed. Elements are the same values in row-major order, one byte each
+// for sub-byte types, as numpy has them.
 //
 // Leaves are the arrays (and tokens, which have no buffer) of all parameters, or of the result, tuples flattened depth
 // first; i is the number of a leaf, as everywhere where buffers are given.

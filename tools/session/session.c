@@ -109,7 +109,8 @@ static int64_t count_of(const session *s) {
 static int64_t arrays(const session *s) {
   int64_t n = 0;
   for (size_t i = 0; i < s->nparams + s->nresults; i++) {
-    int64_t b = i < s->nparams ? kiln_module_parameter_leaf_bytes(s->m, i) : kiln_module_result_leaf_bytes(s->m, i - s->nparams);
+    int64_t b = i < s->nparams ? kiln_module_parameter_leaf_bytes(s->m, i)
+                               : kiln_module_result_leaf_bytes(s->m, i - s->nparams);
     n = memory_add(n, memory_add(b < 0 ? 0 : b, ROOM));
   }
   return n;
