@@ -114,6 +114,7 @@ struct kl_ev_code {
   const kl_shape **shape; // by leaf
   uint32_t *last_use; // by leaf: the last instruction that reads it; its own where nobody does, UINT32_MAX at the root
   uint32_t *twice;    // by leaf: the last instruction with two operands that are this leaf; 0 for none
+  size_t *param;      // kl_ev_param_leaves
   size_t most;        // leaves that one instruction reads
 };
 
@@ -187,6 +188,12 @@ static void find_uses(kl_ev_code *code) {
   for (size_t leaf = code->first[c->root]; leaf < code->first[c->root + 1]; leaf++) code->last_use[leaf] = UINT32_MAX;
 }
 
+size_t *kl_ev_param_leaves(kl_ev *ev, const kl_comp *c) {
+  size_t *first = kl_alloc(ev->cx, sizeof *first * (c->nparams + 1u));
+  for (uint32_t k = 0; k < c->nparams; k++) first[k + 1] = first[k] + kl_shape_leaf_count(c->instr[c->params[k]].shape);
+  return first;
+}
+
 kiln_status kl_ev_code_new(kl_ev *ev, uint32_t comp, kl_ev_code **out) {
   kl_ev_code *code = kl_alloc(ev->cx, sizeof *code);
   uint32_t n = ev->m->comp[comp].ninstr;
@@ -194,6 +201,7 @@ kiln_status kl_ev_code_new(kl_ev *ev, uint32_t comp, kl_ev_code **out) {
   code->live = kl_alloc(ev->cx, n);
   code->first = kl_alloc(ev->cx, sizeof(size_t) * (n + 1u));
   code->twin = kl_alloc(ev->cx, sizeof(uint32_t) * (n + 1u));
+  code->param = kl_ev_param_leaves(ev, code->comp);
   find_live(code->comp, code->live);
   kl_ev_find_twins(ev, code->comp, code->live, code->twin);
   kiln_status status = count_leaves(ev, code);
@@ -220,6 +228,7 @@ void kl_ev_code_free(kl_ev *ev, kl_ev_code *code) {
   if (code->last_use) kl_free(ev->cx, code->last_use, sizeof(uint32_t) * leaves);
   if (code->twice) kl_free(ev->cx, code->twice, sizeof(uint32_t) * leaves);
   kl_free(ev->cx, code->first, sizeof(size_t) * (n + 1u));
+  kl_free(ev->cx, code->param, sizeof(size_t) * (code->comp->nparams + 1u));
   kl_free(ev->cx, code->twin, sizeof(uint32_t) * (n + 1u));
   kl_free(ev->cx, code->live, n);
   kl_free(ev->cx, code, sizeof *code);
@@ -236,9 +245,7 @@ typedef struct frame {
 } frame;
 
 static kiln_status eval_parameter(frame *f, const kl_instr *in, kl_evval *out) {
-  const kl_comp *c = f->code->comp;
-  size_t from = 0, n = kl_shape_leaf_count(in->shape);
-  for (int64_t p = 0; p < in->number; p++) from += kl_shape_leaf_count(c->instr[c->params[p]].shape);
+  size_t from = f->code->param[in->number], n = kl_shape_leaf_count(in->shape);
   memcpy(out, f->params + from, sizeof *out * n);
   memset(f->params + from, 0, sizeof *out * n);
   return KILN_OK;
@@ -294,12 +301,6 @@ static kiln_status run_frame(kl_ev *ev, frame *f) {
   return KILN_OK;
 }
 
-static size_t param_leaves(const kl_comp *c) {
-  size_t n = 0;
-  for (uint32_t k = 0; k < c->nparams; k++) n += kl_shape_leaf_count(c->instr[c->params[k]].shape);
-  return n;
-}
-
 kiln_status kl_ev_run(kl_ev *ev, const kl_ev_code *code, kl_evval *params, kl_evval *results) {
   const kl_comp *c = code->comp;
   size_t all = code->first[c->ninstr], root = code->first[c->root], n = leaf_count(code, c->root);
@@ -318,7 +319,7 @@ kiln_status kl_ev_run(kl_ev *ev, const kl_ev_code *code, kl_evval *params, kl_ev
     memset(f.leaves + root, 0, sizeof(kl_evval) * n);
   }
   for (size_t leaf = 0; leaf < all; leaf++) kl_ev_free(ev, &f.leaves[leaf]);
-  for (size_t k = 0, count = param_leaves(c); k < count; k++) kl_ev_free(ev, &params[k]);
+  for (size_t k = 0; k < code->param[c->nparams]; k++) kl_ev_free(ev, &params[k]);
   kl_free(ev->cx, f.last, code->most + 3);
   kl_free(ev->cx, f.operands, sizeof(kl_evval *) * (code->most + 3));
   kl_free(ev->cx, f.leaves, sizeof(kl_evval) * (all + 1));
@@ -328,7 +329,7 @@ kiln_status kl_ev_run(kl_ev *ev, const kl_ev_code *code, kl_evval *params, kl_ev
 kiln_status kl_ev_computation(kl_ev *ev, uint32_t comp, const kl_evval *params, kl_evval *results) {
   kl_ev_code *code;
   KL_TRY(kl_ev_code_new(ev, comp, &code));
-  size_t n = param_leaves(code->comp);
+  size_t n = code->param[code->comp->nparams];
   kl_evval *own = kl_alloc(ev->cx, sizeof(kl_evval) * (n + 1));
   for (size_t k = 0; k < n; k++) own[k] = kl_ev_share(&params[k], params[k].shape);
   kiln_status status = kl_ev_run(ev, code, own, results);
@@ -410,15 +411,20 @@ static kiln_status make_results(kl_ev *ev, size_t n, kl_evval *values, kl_result
   return status;
 }
 
-static void borrow_args(kl_ev *ev, const kl_comp *c, const kl_array *args, kl_evval *out) {
-  size_t n = 0;
-  for (uint32_t k = 0; k < c->nparams; k++) {
-    const kl_shape *s = c->instr[c->params[k]].shape;
-    for (size_t leaf = 0; leaf < kl_shape_leaf_count(s); leaf++, n++) {
-      const kl_shape *part = kl_shape_leaf(s, leaf);
-      out[n] = part->dtype == KILN_TOKEN ? (kl_evval){.shape = part} : kl_ev_borrow(ev, part, args[n].data);
-    }
+static kiln_status run_on(kl_ev *ev, const kl_ev_code *code, const kl_array *args, kl_evval *values) {
+  const kl_comp *c = code->comp;
+  size_t n = code->param[c->nparams], at = 0;
+  kl_evval *params = kl_alloc(ev->cx, sizeof(kl_evval) * (n + 1));
+  const kl_shape **shape = kl_alloc(ev->cx, sizeof *shape * (n + 1));
+  for (uint32_t k = 0; k < c->nparams; k++) kl_shape_leaves(c->instr[c->params[k]].shape, shape + code->param[k]);
+  for (; at < n; at++) {
+    bool token = shape[at]->dtype == KILN_TOKEN;
+    params[at] = token ? (kl_evval){.shape = shape[at]} : kl_ev_borrow(ev, shape[at], args[at].data);
   }
+  kiln_status status = kl_ev_run(ev, code, params, values);
+  kl_free(ev->cx, shape, sizeof *shape * (n + 1));
+  kl_free(ev->cx, params, sizeof(kl_evval) * (n + 1));
+  return status;
 }
 
 kiln_status kl_eval(kl_ctx *cx, const kiln_module *m, uint32_t comp, const kl_array *args, const kl_eval_opts *opts,
@@ -428,22 +434,17 @@ kiln_status kl_eval(kl_ctx *cx, const kiln_module *m, uint32_t comp, const kl_ar
   if (!opts) opts = &none;
   kl_ev ev = {.cx = cx, .m = m, .intervals = opts->intervals};
   ev.threads = opts->threads ? opts->threads : kl_ev_cores();
-  size_t n = kl_shape_leaf_count(kl_root(c)->shape), nparams = param_leaves(c);
-  kl_evval *params = kl_alloc(cx, sizeof(kl_evval) * (nparams + 1));
+  size_t n = kl_shape_leaf_count(kl_root(c)->shape);
   kl_evval *values = kl_alloc(cx, sizeof(kl_evval) * (n + 1));
   fenv_t env;
   fegetenv(&env);
   fesetenv(FE_DFL_ENV); // whatever the host process set: round to nearest, denormals kept
   kl_ev_code *code = NULL;
   kiln_status status = kl_ev_code_new(&ev, comp, &code);
-  if (status == KILN_OK) {
-    borrow_args(&ev, c, args, params);
-    status = kl_ev_run(&ev, code, params, values);
-  }
+  if (status == KILN_OK) status = run_on(&ev, code, args, values);
   kl_ev_code_free(&ev, code);
   if (status == KILN_OK) status = make_results(&ev, n, values, results);
   fesetenv(&env);
   kl_free(cx, values, sizeof(kl_evval) * (n + 1));
-  kl_free(cx, params, sizeof(kl_evval) * (nparams + 1));
   return status;
 }

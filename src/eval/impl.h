@@ -221,6 +221,9 @@ kl_ev_op kl_ev_forward, kl_ev_token, kl_ev_call; // control.c
 kl_ev_op kl_ev_copy_async, kl_ev_async;          // control.c
 kl_ev_op kl_ev_dynamic_reshape;                  // dynamic.c
 
+// nparams + 1 numbers: where each parameter's leaves begin among those of all, then how many these are. Free with as
+// many.
+size_t *kl_ev_param_leaves(kl_ev *ev, const kl_comp *c);
 // Evaluates one instruction that is neither parameter nor constant.
 kl_ev_op kl_ev_apply;
 // What evaluating a computation needs to know of it, found once.

@@ -56,6 +56,7 @@ typedef struct builder {
   kl_ev_program *p;
   uint32_t depth;
   const kl_shape *whole; // what a lane is an element of
+  const size_t *param;   // kl_ev_param_leaves of the computation being compiled
 } builder;
 
 static uint32_t add_reg(builder *b, reg r) {
@@ -129,12 +130,9 @@ static bool compile(builder *b, uint32_t comp, const uint32_t *params, uint32_t 
 // `leaves` are the registers of the operands' leaves, in order.
 static bool compile_instr(builder *b, const kl_comp *c, const kl_instr *in, const uint32_t *params,
                           const uint32_t *leaves, size_t nleaves, uint32_t *out) {
-  size_t n = kl_shape_leaf_count(in->shape), from = 0;
+  size_t n = kl_shape_leaf_count(in->shape);
   switch (in->op) {
-  case KL_OP_PARAMETER:
-    for (int64_t k = 0; k < in->number; k++) from += kl_shape_leaf_count(c->instr[c->params[k]].shape);
-    memcpy(out, params + from, n * sizeof *out);
-    return true;
+  case KL_OP_PARAMETER: memcpy(out, params + b->param[in->number], n * sizeof *out); return true;
   case KL_OP_CONSTANT:
     for (size_t k = 0; k < n && in->literal; k++)
       if (kl_shape_leaf(in->shape, k)->count != 1) return false;
@@ -143,8 +141,7 @@ static bool compile_instr(builder *b, const kl_comp *c, const kl_instr *in, cons
     return in->literal != NULL;
   case KL_OP_TUPLE: memcpy(out, leaves, nleaves * sizeof *out); return true;
   case KL_OP_GET_TUPLE_ELEMENT:
-    from += kl_operand(c, in, 0)->shape->first_leaf[in->number];
-    memcpy(out, leaves + from, n * sizeof *out);
+    memcpy(out, leaves + kl_operand(c, in, 0)->shape->first_leaf[in->number], n * sizeof *out);
     return true;
   case KL_OP_FUSION:
   case KL_OP_CALL: return compile(b, in->called[0], leaves, out);
@@ -205,12 +202,17 @@ static bool compile_all(builder *b, const kl_comp *c, const uint32_t *params, co
 static bool compile(builder *b, uint32_t comp, const uint32_t *params, uint32_t *results) {
   const kl_comp *c = &b->ev->m->comp[comp];
   if (b->depth >= MAX_NESTING) return false;
-  b->depth++;
+  const size_t *callers = b->param;
+  size_t *param = kl_ev_param_leaves(b->ev, c);
   bool *live = kl_alloc(b->ev->cx, c->ninstr);
+  b->depth++;
+  b->param = param;
   mark_live(c, live);
   bool ok = compile_all(b, c, params, live, results);
-  kl_free(b->ev->cx, live, c->ninstr);
+  b->param = callers;
   b->depth--;
+  kl_free(b->ev->cx, live, c->ninstr);
+  kl_free(b->ev->cx, param, sizeof *param * (c->nparams + 1u));
   return ok;
 }
 
@@ -256,7 +258,7 @@ static bool is_uniform(const kl_ev_program *p, const kl_shape *whole) {
 
 static void compile_program(kl_ev *ev, kl_ev_program *p, const kl_shape *whole) {
   uint32_t *params = kl_alloc(ev->cx, sizeof(uint32_t) * (p->nparams + 1));
-  builder b = {ev, p, 0, whole};
+  builder b = {ev, p, 0, whole, NULL};
   for (size_t k = 0; k < p->nparams; k++)
     params[k] = add_reg(&b, (reg){REG_PARAM, p->param[k]->dtype, (uint32_t)k, NULL, false});
   p->serial = !compile(&b, p->comp, params, p->result_reg);
