@@ -1,5 +1,5 @@
 // Arrays of values between the two forms they take: unpacked in logical order, and packed in a shape's layout.
-#include "ir/hlo.h"
+#include "ir/index/layout.h"
 
 // A run of elements that follow one another in the buffer and lie `stride` elements apart in logical order.
 typedef struct run {
@@ -98,6 +98,76 @@ static void copy_array(const walk *w, const kl_shape *s) {
   } while (step(loops, n, &r.logical));
 }
 
+// --- by physical layouts ------------------------------------------------------------------------------------------
+
+// n bits from one place to another; a byte's lowest bit comes first.
+static void move_bits(const unsigned char *from, uint64_t from_bit, unsigned char *to, uint64_t to_bit, unsigned n) {
+  for (unsigned k = 0; k < n;) {
+    unsigned a = (unsigned)((from_bit + k) % 8), b = (unsigned)((to_bit + k) % 8), m = 8 - (a > b ? a : b);
+    if (m > n - k) m = n - k;
+    unsigned mask = (1u << m) - 1, part = from[(from_bit + k) / 8] >> a & mask;
+    unsigned char *at = &to[(to_bit + k) / 8];
+    *at = (unsigned char)((*at & ~(mask << b)) | part << b);
+    k += m;
+  }
+}
+
+// Elements whose places are no whole bytes; `held` of their bits count.
+static void copy_bits(const walk *w, const kl_physical *p, int64_t position, int64_t step, const run *r) {
+  unsigned held = w->bits < p->bits ? w->bits : (unsigned)p->bits;
+  for (int64_t i = 0; i < r->n; i++) {
+    kl_bit at = kl_physical_bit(p, position + i * step);
+    unsigned char *b = (unsigned char *)w->buffer + at.byte;
+    unsigned char *d = (unsigned char *)w->data + (size_t)(r->logical + i * r->stride) * w->bytes;
+    if (w->pack) {
+      move_bits(d, 0, b, at.bit, held);
+    } else {
+      if (held < 8) *d = 0;
+      move_bits(b, at.bit, d, 0, held);
+    }
+  }
+}
+
+static void copy_bytes(const walk *w, const kl_physical *p, int64_t position, int64_t step, const run *r) {
+  char *data = w->data + (size_t)r->logical * w->bytes, *buffer = w->buffer + kl_physical_bit(p, position).byte;
+  if (step == 1 && r->stride == 1 && (size_t)p->bits == w->bytes * 8) {
+    memcpy(w->pack ? buffer : data, w->pack ? data : buffer, (size_t)r->n * w->bytes);
+    return;
+  }
+  for (int64_t i = 0; i < r->n; i++) {
+    char *d = data + (size_t)(i * r->stride) * w->bytes, *b = buffer + i * step * (p->bits / 8);
+    memcpy(w->pack ? b : d, w->pack ? d : b, w->bytes);
+  }
+}
+
+typedef struct placed {
+  walk w;
+  const kl_shape *s;
+  const kl_physical *p;
+  bool whole; // places are whole bytes
+} placed;
+
+static void copy_placed(void *arg, const kl_run *r) {
+  const placed *c = arg;
+  run elements = {0, 0, 1, r->n};
+  for (uint32_t d = 0; d < c->s->rank; d++) {
+    elements.logical = elements.logical * c->s->dims[d] + r->index[d];
+    elements.stride = d <= r->dim ? 1 : elements.stride * c->s->dims[d];
+  }
+  (c->whole ? copy_bytes : copy_bits)(&c->w, c->p, r->position, r->step, &elements);
+}
+
+static void copy_by_layout(const walk *w, const kl_shape *s) {
+  kl_physical p;
+  if (kl_physical_of(s, &p)) return;
+  if (!s->count) return; // then there need be no buffer
+  if (w->pack) memset(w->buffer, 0, (size_t)p.bytes);
+  placed c = {*w, s, &p, w->bits >= 8 && p.bits % 8 == 0};
+  kl_physical_runs(s, &p, copy_placed, &c);
+}
+
+// --- both ways ----------------------------------------------------------------------------------------------------
+
 static walk walk_of(const kl_array *a, void *buffer, bool pack) {
   const kl_dtype_info *d = kl_info(a->shape->dtype);
   return (walk){a->data, buffer, d->bytes, d->bits, pack};
@@ -105,6 +175,10 @@ static walk walk_of(const kl_array *a, void *buffer, bool pack) {
 
 void kl_array_pack(const kl_array *a, void *buffer) {
   walk w = walk_of(a, buffer, true);
+  if (!kl_layout_is_order(a->shape)) {
+    copy_by_layout(&w, a->shape);
+    return;
+  }
   // Bits behind the last element are zero, whatever the buffer held.
   uint64_t unused = w.bits < 8 ? (uint64_t)a->shape->count % (8 / w.bits) : 0;
   if (unused) ((char *)buffer)[(uint64_t)a->shape->count / (8 / w.bits)] = 0;
@@ -113,7 +187,7 @@ void kl_array_pack(const kl_array *a, void *buffer) {
 
 void kl_array_unpack(const kl_array *a, const void *buffer) {
   walk w = walk_of(a, (void *)buffer, false); // read only in this direction
-  copy_array(&w, a->shape);
+  (kl_layout_is_order(a->shape) ? copy_array : copy_by_layout)(&w, a->shape);
 }
 
 bool kl_array_is_splat(const kl_array *a) {

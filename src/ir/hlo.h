@@ -68,8 +68,9 @@ int64_t kl_shape_minor_to_major(const kl_shape *s, uint32_t i);
 bool kl_shape_default_layout(const kl_shape *s); // descending order, no tiles or other fields that move data
 // Does each element of two compatible shapes lie at the same place?
 bool kl_shape_same_in_memory(const kl_shape *a, const kl_shape *b);
-// Bytes in memory, sub-byte packed, no tiles; -1 on overflow or no array.
+// Bytes in memory with all padding of the layout, sub-byte packed; -1 without a physical layout (index/layout.h).
 int64_t kl_shape_bytes(const kl_shape *s);
+int64_t kl_shape_dense_bytes(const kl_shape *s); // as if without layout; -1: no array
 // Number of array leaves of a (nested) tuple, depth first; 1 for an array.
 size_t kl_shape_leaf_count(const kl_shape *s);
 const kl_shape *kl_shape_leaf(const kl_shape *s, size_t i); // takes time by depth, not by width
@@ -88,7 +89,8 @@ typedef struct kl_array {
   const kl_shape *shape; // an array shape; its layout does not matter here
   void *data;
 } kl_array;
-// Between kl_array and a buffer in the shape's layout with packed sub-byte elements (no tiles).
+// Between kl_array and a buffer of kl_shape_bytes in the shape's layout, sub-byte elements packed. Packing writes zero
+// to padding, unpacking does not look at it. The shape must have a physical layout.
 void kl_array_pack(const kl_array *a, void *buffer);
 void kl_array_unpack(const kl_array *a, const void *buffer);
 // Are all elements the same bits?

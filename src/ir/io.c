@@ -1,6 +1,6 @@
 // Leaves of ENTRY's interface: types, sizes of buffers, packing, and reproducible fill.
 
-#include "ir/hlo.h"
+#include "ir/index/layout.h"
 
 static const kl_shape **take_leaves(const kl_shape *own, const kl_shape *stated, const kl_shape **out) {
   const kl_shape **end = kl_shape_leaves(own, out);
@@ -71,8 +71,9 @@ int64_t kiln_module_result_leaf_bytes(const kiln_module *m, size_t i) {
   return s ? kl_shape_bytes(s) : -1;
 }
 
+// Also: does the layout say where elements lie?
 static bool are_there(const kl_shape *s, const void *elements, const void *buffer) {
-  return s && (s->count == 0 || (elements && buffer));
+  return s && kl_shape_bytes(s) >= 0 && (s->count == 0 || (elements && buffer));
 }
 
 bool kiln_module_parameter_leaf_pack(const kiln_module *m, size_t i, const void *elements, void *buffer) {
@@ -131,12 +132,65 @@ static void put(kl_dtype t, void *buffer, int64_t i, uint64_t bits) {
   *p = (unsigned char)(*p | bits << shift);
 }
 
+typedef struct filling {
+  const kl_shape *s;
+  const kl_physical *p;
+  unsigned char *buffer;
+  uint64_t stream;
+} filling;
+
+// Number of the element in the layout's order of dimensions: the same whatever tiles there are.
+static int64_t ordered(const kl_shape *s, const kl_run *r, int64_t *step) {
+  int64_t at = 0, stride = 1;
+  for (uint32_t i = 0; i < s->rank; i++) {
+    uint32_t d = (uint32_t)kl_shape_minor_to_major(s, i);
+    at += r->index[d] * stride;
+    if (d == r->dim) *step = stride;
+    stride *= s->dims[d];
+  }
+  return at;
+}
+
+// Into zeros.
+static void put_bits(unsigned char *buffer, kl_bit at, uint64_t bits, unsigned n) {
+  for (unsigned k = 0; k < n;) {
+    unsigned room = 8 - (at.bit + k) % 8;
+    buffer[at.byte + (at.bit + k) / 8] |=
+        (unsigned char)((bits >> k & ((1u << (n - k < room ? n - k : room)) - 1)) << (at.bit + k) % 8);
+    k += room;
+  }
+}
+
+static void fill_run(void *arg, const kl_run *r) {
+  const filling *f = arg;
+  kl_dtype t = f->s->dtype, part = kl_is_complex(t) ? kl_info(t)->part : t;
+  unsigned parts = part == t ? 1 : 2, n = kl_info(part)->bits;
+  if (n > (uint64_t)f->p->bits) n = (unsigned)f->p->bits; // pred in one bit
+  int64_t step = 0, element = ordered(f->s, r, &step);
+  for (int64_t i = 0; i < r->n; i++, element += step) {
+    kl_bit at = kl_physical_bit(f->p, r->position + i * r->step);
+    for (unsigned k = 0; k < parts; k++, at.byte += n / 8)
+      put_bits(f->buffer, at, value(part, mix(f->stream + (uint64_t)element * parts + k)), n);
+  }
+}
+
+static void fill_by_layout(const kl_shape *s, uint64_t stream, void *buffer) {
+  kl_physical p;
+  if (kl_physical_of(s, &p)) return;
+  memset(buffer, 0, (size_t)p.bytes);
+  kl_physical_runs(s, &p, fill_run, &(filling){s, &p, buffer, stream});
+}
+
 bool kiln_module_parameter_leaf_fill(const kiln_module *m, size_t i, uint64_t seed, void *buffer) {
   const kl_shape *s = param_leaf(m, i);
   if (!are_there(s, buffer, buffer)) return false;
   kl_dtype part = kl_is_complex(s->dtype) ? kl_info(s->dtype)->part : s->dtype;
   int64_t n = s->count * (part == s->dtype ? 1 : 2);
   uint64_t stream = mix(mix(seed) ^ i);
+  if (!kl_layout_is_order(s)) {
+    if (s->count) fill_by_layout(s, stream, buffer);
+    return true;
+  }
   for (int64_t e = 0; e < n; e++) put(part, buffer, e, value(part, mix(stream + (uint64_t)e)));
   return true;
 }

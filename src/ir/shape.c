@@ -4,6 +4,7 @@
 // What makes a shape unusable everywhere (more than int64 elements or bytes, tuples too deep or too wide) is refused
 // here, once: all later arithmetic on a shape's own extents is then free of overflow.
 #include "ir/shape.h"
+#include "ir/index/layout.h"
 
 typedef struct shape_table {
   size_t nslots, n;
@@ -102,9 +103,15 @@ static bool count_elements(const kl_shape *s, int64_t *out) {
   return true;
 }
 
+// Does the array with its padding fit, too? What has no physical layout for another reason is kept as it is.
+static bool padding_fits(const kl_shape *s) {
+  kl_physical p;
+  return kl_layout_is_order(s) || kl_physical_of(s, &p) != KL_PHYSICAL_LARGE;
+}
+
 static bool measure(kl_shape *s) {
   s->depth = 0;
-  if (s->dtype != KILN_TUPLE) return s->rank <= KILN_MAX_RANK && count_elements(s, &s->count);
+  if (s->dtype != KILN_TUPLE) return s->rank <= KILN_MAX_RANK && count_elements(s, &s->count) && padding_fits(s);
   s->count = 0;
   for (uint32_t i = 0; i < s->nelems; i++) {
     const kl_shape *e = s->elems[i];
@@ -189,13 +196,9 @@ int64_t kl_shape_minor_to_major(const kl_shape *s, uint32_t i) {
 }
 
 bool kl_shape_default_layout(const kl_shape *s) {
-  const kl_layout *l = &s->layout;
-  if (!l->present) return true;
-  for (uint32_t i = 0; i < s->rank; i++)
-    if (l->minor_to_major[i] != (int64_t)s->rank - 1 - i) return false;
-  bool sized = l->element_bits == 0 || l->element_bits == kl_info(s->dtype)->bits;
-  return sized && !l->ntiles && l->tail_padding <= 1 && !l->dim_level_types && !l->split_configs &&
-         !l->physical_shape && !l->metadata_prefix;
+  for (uint32_t i = 0; i < s->rank && s->layout.present; i++)
+    if (s->layout.minor_to_major[i] != (int64_t)s->rank - 1 - i) return false;
+  return kl_layout_is_order(s);
 }
 
 bool kl_shape_same_in_memory(const kl_shape *a, const kl_shape *b) {
@@ -207,6 +210,12 @@ bool kl_shape_same_in_memory(const kl_shape *a, const kl_shape *b) {
 }
 
 int64_t kl_shape_bytes(const kl_shape *s) {
+  kl_physical p;
+  if (kl_layout_is_order(s)) return kl_shape_dense_bytes(s);
+  return kl_physical_of(s, &p) ? -1 : p.bytes;
+}
+
+int64_t kl_shape_dense_bytes(const kl_shape *s) {
   if (!kl_shape_is_array(s)) return -1;
   int64_t bits = kl_info(s->dtype)->bits, n;
   if (bits < 8) return s->count / (8 / bits) + (s->count % (8 / bits) != 0);

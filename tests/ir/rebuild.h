@@ -136,13 +136,13 @@ static inline kiln_value rebuild_instr(rebuild *r, const kl_comp *c, const kl_in
 
 static inline kiln_value rebuild_constant(rebuild *r, const kl_instr *in) {
   size_t n = kl_shape_leaf_count(in->shape), size = 0, at = 0;
-  for (size_t i = 0; i < n; i++) size += (size_t)kl_shape_bytes(in->literal[i].shape);
+  for (size_t i = 0; i < n; i++) size += (size_t)kl_shape_dense_bytes(in->literal[i].shape);
   char *data = kl_arena_alloc(&r->arena, size);
   for (size_t i = 0; i < n; i++) {
     kl_shape plain = *in->literal[i].shape;
     plain.layout = (kl_layout){.tail_padding = 1};
     kl_array_pack(&(kl_array){&plain, in->literal[i].data}, data + at);
-    at += (size_t)kl_shape_bytes(&plain);
+    at += (size_t)kl_shape_dense_bytes(&plain);
   }
   return kiln_build_constant(r->b, rebuild_type(r, in->shape), data, size, rebuild_name(r, in->name));
 }

@@ -246,7 +246,7 @@ static bool add_bytes(const kl_shape *s, int64_t *total) {
   for (uint32_t i = 0; i < s->nelems; i++)
     if (!add_bytes(s->elems[i], total)) return false;
   if (s->dtype == KILN_TUPLE) return true;
-  int64_t bytes = s->dynamic ? -1 : kl_shape_bytes(s);
+  int64_t bytes = s->dynamic ? -1 : kl_shape_dense_bytes(s);
   return bytes >= 0 && !__builtin_add_overflow(*total, bytes, total);
 }
 
@@ -256,7 +256,7 @@ static bool read_leaves(kiln_builder *b, const kl_shape *s, const char **data, k
     if (!read_leaves(b, s->elems[i], data, leaf)) return false;
   if (s->dtype == KILN_TUPLE) return true;
   if (!read_array(b, s, *data, (*leaf)++)) return false;
-  if (*data) *data += kl_shape_bytes(s);
+  if (*data) *data += kl_shape_dense_bytes(s);
   return true;
 }
 
