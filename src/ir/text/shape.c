@@ -1,5 +1,6 @@
 // Shapes in HLO text: b(f32[2]), f32[2,<=3,?]{2,1,0:T(8,128)S(1)}, (f32[], (s32[4])), token[].
 #include "ir/text/parse.h"
+#include "ir/index/layout.h"
 #include "ir/shape.h"
 
 static bool is_before(const kl_parser *ps, char mark) {
@@ -85,15 +86,28 @@ static bool parse_minor_to_major(kl_parser *ps, uint32_t rank, int64_t order[KIL
   return true;
 }
 
+// A size, or '*' with a size behind it.
+static bool parse_tile_size(kl_parser *ps, int64_t *v) {
+  kl_lexer *lx = &ps->lx;
+  size_t begin = lx->begin;
+  *v = KL_TILE_COMBINE;
+  if (kl_lex_eat(lx, '*'))
+    return lx->punct == ',' ||
+           kl_lex_expected(lx, "',' and a size: '*' combines a dimension with the next more minor one");
+  if (!kl_lex_int(lx, "a tile's dimension or '*'", v)) return false;
+  if (*v >= 1) return true;
+  kl_invalid(ps->cx, kl_lex_span_from(lx, begin), "expected a tile's size of at least 1, found %lld", (long long)*v);
+  return false;
+}
+
 static bool parse_tile(kl_parser *ps, kl_tile *tile) {
   VEC(int64_t) dims = {0};
   bool ok = kl_lex_need(&ps->lx, '(', "before a tile's dimensions");
-  while (ok && ps->lx.punct != ')') {
-    int64_t v = KL_TILE_COMBINE;
-    ok = kl_lex_eat(&ps->lx, '*') || kl_lex_int(&ps->lx, "a tile's dimension or '*'", &v);
+  do {
+    int64_t v;
+    ok = ok && parse_tile_size(ps, &v);
     if (ok) VEC_PUSH(ps->cx, &dims, v);
-    if (!ok || !kl_lex_eat(&ps->lx, ',')) break;
-  }
+  } while (ok && kl_lex_eat(&ps->lx, ','));
   ok = ok && kl_lex_need(&ps->lx, ')', "after a tile's dimensions");
   tile->n = (uint32_t)dims.n;
   tile->dims = VEC_FREEZE(ps->cx, ps->arena, &dims);
@@ -102,24 +116,32 @@ static bool parse_tile(kl_parser *ps, kl_tile *tile) {
 
 static bool parse_tiles(kl_parser *ps, kl_layout *l) {
   VEC(kl_tile) tiles = {0};
+  size_t begin = ps->lx.begin, sizes = 0;
   bool ok = true;
   do {
     kl_tile tile;
     ok = parse_tile(ps, &tile);
     if (ok) VEC_PUSH(ps->cx, &tiles, tile);
+    sizes += ok ? tile.n : 0;
   } while (ok && ps->lx.punct == '(');
+  if (ok && sizes > KL_MAX_TILE_SIZES) {
+    kl_invalid(ps->cx, kl_lex_span_from(&ps->lx, begin), "expected tiles of at most %d sizes together, found %zu",
+               KL_MAX_TILE_SIZES, sizes);
+    ok = false;
+  }
   l->ntiles = (uint32_t)tiles.n;
   l->tiles = VEC_FREEZE(ps->cx, ps->arena, &tiles);
   return ok;
 }
 
-static bool parse_group_int(kl_parser *ps, const char *what, int64_t *out) {
+static bool parse_group_int(kl_parser *ps, const char *what, int64_t least, int64_t *out) {
   kl_lexer *lx = &ps->lx;
   if (!kl_lex_need(lx, '(', "before a layout's number")) return false;
   size_t begin = lx->begin;
   if (!kl_lex_int(lx, what, out)) return false;
-  if (*out < 0) {
-    kl_invalid(ps->cx, kl_lex_span_from(lx, begin), "expected %s of at least 0, found %lld", what, (long long)*out);
+  if (*out < least) {
+    kl_invalid(ps->cx, kl_lex_span_from(lx, begin), "expected %s of at least %lld, found %lld", what, (long long)least,
+               (long long)*out);
     return false;
   }
   return kl_lex_need(lx, ')', "after a layout's number");
@@ -166,14 +188,14 @@ static bool parse_field(kl_parser *ps, int field, kl_layout *l) {
   switch (field) {
   case F_LEVELS: return parse_group_text(ps, &l->dim_level_types);
   case F_TILES: return parse_tiles(ps, l);
-  case F_TAIL: return parse_group_int(ps, "a tail padding alignment", &l->tail_padding);
+  case F_TAIL: return parse_group_int(ps, "a tail padding alignment", 1, &l->tail_padding);
   case F_INDEX: return parse_group_dtype(ps, &l->index_type);
   case F_POINTER: return parse_group_dtype(ps, &l->pointer_type);
-  case F_BITS: return parse_group_int(ps, "a number of element bits", &l->element_bits);
-  case F_SPACE: return parse_group_int(ps, "a memory space", &l->memory_space);
+  case F_BITS: return parse_group_int(ps, "a number of element bits", 0, &l->element_bits);
+  case F_SPACE: return parse_group_int(ps, "a memory space", 0, &l->memory_space);
   case F_SPLIT: return parse_group_text(ps, &l->split_configs);
   case F_PHYSICAL: return parse_group_text(ps, &l->physical_shape);
-  default: return parse_group_int(ps, "a metadata prefix's size", &l->metadata_prefix);
+  default: return parse_group_int(ps, "a metadata prefix's size", 0, &l->metadata_prefix);
   }
 }
 
@@ -209,9 +231,11 @@ static bool parse_layout(kl_parser *ps, uint32_t rank, kl_layout *l, int64_t ord
 static bool intern(kl_parser *ps, const kl_shape *s, size_t begin, const kl_shape **out) {
   *out = kl_shape_intern(ps->m, s);
   if (*out) return true;
-  const char *limit = s->dtype == KILN_TUPLE
-                          ? "a tuple of at most 2^24 arrays, nested at most 100 deep, found more"
-                          : "an array of less than 2^60 elements and 2^63 bytes, found one that is larger";
+  const char *limit =
+      s->dtype == KILN_TUPLE ? "a tuple of at most 2^24 arrays, nested at most 100 deep, found more"
+      : kl_layout_is_order(s)
+          ? "an array of less than 2^60 elements and 2^63 bytes, found one that is larger"
+          : "an array of less than 2^60 elements and 2^63 bytes with its padding, found one that is larger";
   kl_invalid(ps->cx, kl_lex_span_from(&ps->lx, begin), "expected %s", limit);
   return false;
 }
