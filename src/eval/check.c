@@ -1,5 +1,6 @@
 // The evaluator behind the public interface: buffers in, buffers out, and the verdict on results made elsewhere.
 #include "eval/impl.h"
+#include "ir/index/layout.h"
 
 #include <stdatomic.h>
 
@@ -130,10 +131,17 @@ static kiln_status expect_all(kl_ctx *cx, const kiln_module *m, const void *cons
   return expect_buffers(cx, kl_root(c)->shape, results, 0, "result");
 }
 
+// Does the layout say where elements lie?
+static kiln_status expect_places(kl_ctx *cx, const kl_shape *s, const char *what) {
+  kl_physical p;
+  kl_physical_error e = kl_layout_is_order(s) ? KL_PHYSICAL_OK : kl_physical_of(s, &p);
+  return e ? kl_unsupported(cx, KL_NOWHERE, "%s has %s", what, kl_physical_error_text(e)) : KILN_OK;
+}
+
 static kiln_status unpack(kl_ctx *cx, const kl_shape *s, const void *buffer, kl_array *out, const char *what) {
   *out = (kl_array){s, (void *)buffer};
   if (in_place(s)) return KILN_OK;
-  if (!kl_ev_plain_layout(s)) return kl_unsupported(cx, KL_NOWHERE, "%s has a tiled layout", what);
+  KL_TRY(expect_places(cx, s, what));
   int64_t bytes;
   out->data = NULL;
   if (!__builtin_mul_overflow(s->count, (int64_t)kl_ev_size(s->dtype), &bytes))
@@ -185,8 +193,7 @@ kiln_status kiln_module_eval(kl_ctx *cx, const kiln_module *m, const void *const
   kl_result *values = kl_alloc(cx, sizeof(kl_result) * (n + 1));
   kiln_status status = eval_entry(cx, m, args, &(kl_eval_opts){.threads = own.threads}, values);
   for (size_t k = 0; k < n && status == KILN_OK; k++)
-    if (values[k].data.shape && !kl_ev_plain_layout(values[k].data.shape))
-      status = kl_unsupported(cx, KL_NOWHERE, "a result has a tiled layout");
+    if (values[k].data.shape) status = expect_places(cx, values[k].data.shape, "a result");
   for (size_t k = 0; k < n; k++) {
     if (status == KILN_OK && values[k].data.shape) kl_array_pack(&values[k].data, results[k]);
     kl_result_free(cx, &values[k]);

@@ -186,9 +186,6 @@ kiln_status kl_ev_bitcast_convert(kl_ev *ev, const kl_instr *in, const kl_evval 
 // A splat written out in full; other values as they are (shared).
 kiln_status kl_ev_expand(kl_ev *ev, const kl_evval *v, kl_evval *out);
 
-// Is the layout a plain order of dimensions, with elements of their own size?
-bool kl_ev_plain_layout(const kl_shape *s);
-
 // --- ops with loops of their own ----------------------------------------------------------------------------------
 
 // Evaluates one instruction. operands: the leaves of all operands, in order and depth first; out: zeroed, one value per

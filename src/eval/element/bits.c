@@ -3,19 +3,11 @@
 // Bits of a computed NaN are not promised, and an interval of values is no interval of bits: results that rest on
 // either are open.
 #include "eval/impl.h"
+#include "ir/index/layout.h"
 
-bool kl_ev_plain_layout(const kl_shape *s) {
-  const kl_layout *l = &s->layout;
-  if (!l->present) return true;
-  bool bits = l->element_bits == 0 || l->element_bits == kl_info(s->dtype)->bits;
-  return bits && l->ntiles == 0 && l->tail_padding <= 1 && !l->split_configs && !l->physical_shape &&
-         !l->dim_level_types;
-}
-
-// The bytes of src in the order of `from` become the bytes of dst in the order of `to`. The shapes have equally many
-// bits; `size` bytes hold them.
-static kiln_status reinterpret(kl_ev *ev, const kl_shape *from, void *src, const kl_shape *to, void *dst,
-                               int64_t size) {
+// The bytes of src in the layout of `from` become the bytes of dst in the layout of `to`; what lies beyond is zero.
+static kiln_status reinterpret(kl_ev *ev, const kl_shape *from, void *src, const kl_shape *to, void *dst) {
+  int64_t have = kl_shape_bytes(from), want = kl_shape_bytes(to), size = have > want ? have : want;
   void *bytes = size < 0 ? NULL : kl_try_alloc(ev->cx, (size_t)size);
   if (!bytes) return kl_out_of_memory(ev->cx, size < 0 ? SIZE_MAX : (size_t)size, "a bitcast");
   kl_array_pack(&(kl_array){from, src}, bytes);
@@ -79,8 +71,7 @@ kiln_status kl_ev_bitcast_convert(kl_ev *ev, const kl_instr *in, const kl_evval 
     kl_shape from = *src.shape, to = *s;
     from.layout = to.layout = (kl_layout){0};
     if (src.splat) from.rank = to.rank = 0, from.count = to.count = 1;
-    status =
-        reinterpret(ev, &from, kl_ev_plane(&src, KL_EV_DATA), &to, kl_ev_plane(out, KL_EV_DATA), kl_shape_bytes(&from));
+    status = reinterpret(ev, &from, kl_ev_plane(&src, KL_EV_DATA), &to, kl_ev_plane(out, KL_EV_DATA));
     out->raw = src.raw;
   }
   if (status == KILN_OK && open) {
@@ -95,26 +86,44 @@ kiln_status kl_ev_bitcast_convert(kl_ev *ev, const kl_instr *in, const kl_evval 
 // Planes of one type in two layouts.
 static kiln_status relayout(kl_ev *ev, const kl_instr *in, const kl_evval *src, kl_evval *out) {
   kl_shape from = *src->shape, to = *in->shape;
-  int64_t size = kl_shape_bytes(&from);
   KL_TRY(kl_ev_new(ev, in->shape, false, !kl_ev_exact(src), out));
   out->raw = src->raw;
   kiln_status status = KILN_OK;
   for (int plane = KL_EV_DATA; plane <= KL_EV_HI && status == KILN_OK; plane++)
     if (plane == KL_EV_DATA || !kl_ev_exact(out))
-      status = reinterpret(ev, &from, kl_ev_plane(src, plane), &to, kl_ev_plane(out, plane), size);
+      status = reinterpret(ev, &from, kl_ev_plane(src, plane), &to, kl_ev_plane(out, plane));
   from.dtype = to.dtype = KILN_U8;
+  from.layout.element_bits = to.layout.element_bits = 0;
+  from.layout.metadata_prefix = to.layout.metadata_prefix = 0;
   if (status == KILN_OK && src->plane[KL_EV_ANY])
-    status = reinterpret(ev, &from, kl_ev_plane(src, KL_EV_ANY), &to, kl_ev_plane(out, KL_EV_ANY), from.count);
+    status = reinterpret(ev, &from, kl_ev_plane(src, KL_EV_ANY), &to, kl_ev_plane(out, KL_EV_ANY));
   if (status != KILN_OK) kl_ev_free(ev, out);
   return status;
 }
 
+// Refuses what gives no value: layouts that do not say where elements lie, results that are padding of the operand.
+// *one_to_one: types are the same, and each element of the result is one of the operand's.
+static kiln_status check_places(const kl_ev *ev, const kl_instr *in, const kl_shape *from, bool *one_to_one) {
+  const kl_shape *s = in->shape;
+  bool same_type = s->dtype == from->dtype;
+  __int128 have = (__int128)from->count * kl_info(from->dtype)->bits,
+           want = (__int128)s->count * kl_info(s->dtype)->bits;
+  *one_to_one = same_type;
+  if (kl_layout_is_order(s) && kl_layout_is_order(from) && have == want) return KILN_OK;
+  kl_physical p, q;
+  kl_physical_error e = kl_physical_of(from, &p);
+  if (!e) e = kl_physical_of(s, &q);
+  if (e) return kl_unsupported(ev->cx, in->span, "no evaluation of a bitcast with %s", kl_physical_error_text(e));
+  *one_to_one = same_type && p.bits == q.bits && p.prefix == q.prefix;
+  if (kl_bitcast_reads_elements(&p, &q, INT64_MAX) == KL_ANSWER_YES) return KILN_OK;
+  return kl_unsupported(ev->cx, in->span, "no evaluation of a bitcast that reads its operand's padding");
+}
+
 kiln_status kl_ev_bitcast(kl_ev *ev, const kl_instr *in, const kl_evval *operand, kl_evval *out) {
   const kl_shape *s = in->shape, *from = operand->shape;
-  if (!kl_ev_plain_layout(s) || !kl_ev_plain_layout(from))
-    return kl_unsupported(ev->cx, in->span, "no evaluation of a bitcast between tiled layouts");
-  bool same_type = s->dtype == from->dtype, default_order = kl_shape_default_layout(s) && kl_shape_default_layout(from);
-  if (same_type && default_order) {
+  bool same_type = false, same_order = kl_shape_default_layout(s) && kl_shape_default_layout(from);
+  KL_TRY(check_places(ev, in, from, &same_type));
+  if (same_type && same_order && s->count == from->count) {
     *out = kl_ev_share(operand, s);
     return KILN_OK;
   }
@@ -124,9 +133,7 @@ kiln_status kl_ev_bitcast(kl_ev *ev, const kl_instr *in, const kl_evval *operand
   KL_TRY(kl_ev_expand(ev, operand, &src));
   bool open = may_be_open(ev, &src);
   kiln_status status = kl_ev_new(ev, s, false, open, out);
-  if (status == KILN_OK)
-    status =
-        reinterpret(ev, from, kl_ev_plane(&src, KL_EV_DATA), s, kl_ev_plane(out, KL_EV_DATA), kl_shape_bytes(from));
+  if (status == KILN_OK) status = reinterpret(ev, from, kl_ev_plane(&src, KL_EV_DATA), s, kl_ev_plane(out, KL_EV_DATA));
   if (status == KILN_OK && open) {
     // Which element takes which bits depends on both layouts: one open element opens all.
     bool any = false;
