@@ -2,6 +2,8 @@
 
 #include "lower/choose/choose.h"
 
+#include "ir/index/layout.h"
+
 // --- ops ----------------------------------------------------------------------------------------------------------
 
 // Elementary functions without code yet: they are evaluated but not compiled.
@@ -51,6 +53,21 @@ static kiln_status refuse(kl_ctx *cx, const kl_instr *in, kl_dtype t) {
                         kl_info(t)->name);
 }
 
+// Kernels know orders of dimensions and nothing else of a layout.
+static kiln_status check_layout(kl_ctx *cx, const kl_instr *in, const kl_shape *s) {
+  const kl_layout *l = &s->layout;
+  if (!kl_shape_is_array(s) || kl_layout_is_order(s)) return KILN_OK;
+  if (l->ntiles) return kl_unsupported(cx, in->span, "tiled layouts are not supported yet");
+  if (l->tail_padding > 1) return kl_unsupported(cx, in->span, "layouts with tail padding are not supported yet");
+  if (l->metadata_prefix)
+    return kl_unsupported(cx, in->span, "layouts with a metadata prefix (M) are not supported yet");
+  if (l->element_bits && l->element_bits != kl_info(s->dtype)->bits)
+    return kl_unsupported(cx, in->span, "a layout with E(%lld): %s elements take %u bits", (long long)l->element_bits,
+                          kl_info(s->dtype)->name, kl_info(s->dtype)->bits);
+  kl_physical p;
+  return kl_unsupported(cx, in->span, "%s is not supported", kl_physical_error_text(kl_physical_of(s, &p)));
+}
+
 static kiln_status check_shape(kl_ctx *cx, const kl_instr *in) {
   const kl_shape *s = in->shape;
   if (s->dtype == KILN_TUPLE) return KILN_OK;
@@ -64,13 +81,15 @@ static kiln_status check_shape(kl_ctx *cx, const kl_instr *in) {
       return kl_unsupported(cx, in->span, "dimension %u is dynamic (<=%lld): only static sizes are compiled", d,
                             (long long)s->dims[d]);
   }
-  if (s->layout.ntiles) return kl_unsupported(cx, in->span, "tiled layouts are not supported yet");
-  if (s->layout.tail_padding > 1)
-    return kl_unsupported(cx, in->span, "layouts with tail padding are not supported yet");
-  if (s->layout.element_bits && s->layout.element_bits != kl_info(s->dtype)->bits)
-    return kl_unsupported(cx, in->span, "a layout with E(%lld): %s elements take %u bits",
-                          (long long)s->layout.element_bits, kl_info(s->dtype)->name, kl_info(s->dtype)->bits);
-  return KILN_OK;
+  return check_layout(cx, in, s);
+}
+
+static kiln_status check_bitcast(kl_ctx *cx, const kl_instr *in, const kl_shape *from) {
+  if (kl_info(in->shape->dtype)->bits != kl_info(from->dtype)->bits)
+    return kl_unsupported(cx, in->span, "bitcast between element widths is not supported yet");
+  if (in->shape->count == from->count) return KILN_OK;
+  return kl_unsupported(cx, in->span, "bitcast between %lld and %lld elements is not supported", (long long)from->count,
+                        (long long)in->shape->count);
 }
 
 kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
@@ -84,9 +103,7 @@ kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c,
   if (!is_compiled(kl_op_table[in->op].kind))
     return kl_unsupported(cx, in->span, "%s is evaluated but not compiled yet", kl_op_name(in->op));
   if (!in->noperands || !kl_op_is_elementwise(in->op)) {
-    if (in->op == KL_OP_BITCAST && kl_info(in->shape->dtype)->bits != kl_info(kl_operand(c, in, 0)->shape->dtype)->bits)
-      return kl_unsupported(cx, in->span, "bitcast between element widths is not supported yet");
-    return KILN_OK;
+    return in->op == KL_OP_BITCAST ? check_bitcast(cx, in, kl_operand(c, in, 0)->shape) : KILN_OK;
   }
   if (!kl_shape_is_array(kl_operand(c, in, 0)->shape))
     return kl_unsupported(cx, in->span, "%s of a tuple is evaluated but not compiled yet", kl_op_name(in->op));
@@ -126,6 +143,17 @@ static kiln_status refuse_mixed(kl_ctx *cx, const kiln_module *m, const kl_comp 
                         kl_op_name(in->op), KL_FMT(first_fusion(m, c)));
 }
 
+static kiln_status check_leaves(kl_ctx *cx, const kl_instr *in, const kl_shape *s) {
+  for (uint32_t i = 0; s->dtype == KILN_TUPLE && i < s->nelems; i++) KL_TRY(check_leaves(cx, in, s->elems[i]));
+  return check_layout(cx, in, s);
+}
+
+// What a fusion is called with and gives may have other layouts than its computation's parameters and root.
+static kiln_status check_call(kl_ctx *cx, const kl_comp *c, const kl_instr *fusion) {
+  for (uint32_t o = 0; o < fusion->noperands; o++) KL_TRY(check_leaves(cx, fusion, kl_operand(c, fusion, o)->shape));
+  return check_leaves(cx, fusion, fusion->shape);
+}
+
 kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl_arena *arena, kl_unit **out,
                           uint32_t *n) {
   const kl_comp *c = &m->comp[m->entry];
@@ -142,6 +170,7 @@ kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl
     if (!only && !is_structure(in->op)) return refuse_mixed(cx, m, c, in);
     if (in->op != KL_OP_FUSION) continue;
     if (only && !kl_str_is(kl_symbol_text(&m->names, in->name), only)) continue;
+    KL_TRY(check_call(cx, c, in));
     units[(*n)++] = (kl_unit){&m->comp[in->called[0]], in};
   }
   if (*n == 0) return kl_invalid(cx, KL_NOWHERE, "no fusion named '%s' in ENTRY", only);
