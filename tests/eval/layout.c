@@ -19,10 +19,10 @@ static const kl_shape *leaf_shape(const kiln_module *m, bool param, size_t i) {
 }
 
 static buffers make_buffers(const kiln_module *m, bool param) {
-  buffers b = {.n = param ? kiln_module_param_leaves(m) : kiln_module_result_count(m)};
+  buffers b = {.n = param ? kiln_module_parameter_leaf_count(m) : kiln_module_result_leaf_count(m)};
   for (size_t i = 0; i < b.n; i++) {
     const kl_shape *s = leaf_shape(m, param, i);
-    int64_t bytes = param ? kiln_module_param_bytes(m, i) : kiln_module_result_bytes(m, i);
+    int64_t bytes = param ? kiln_module_parameter_leaf_bytes(m, i) : kiln_module_result_leaf_bytes(m, i);
     EXPECT(bytes >= 0, "no buffer for leaf %zu", i);
     b.p[i] = malloc((size_t)bytes + 1);
     b.elements[i] = calloc((size_t)s->count + 1, kl_info(s->dtype)->bytes);
@@ -49,7 +49,7 @@ static void no_padding_left(const char *text, const kl_shape *s, const unsigned 
 static void run(const kiln_module *m, const char *text, buffers *args, buffers *results) {
   *args = make_buffers(m, true);
   *results = make_buffers(m, false);
-  for (size_t i = 0; i < args->n; i++) EXPECT(kiln_module_param_fill(m, i, 7, args->p[i]), "%s: fill", text);
+  for (size_t i = 0; i < args->n; i++) EXPECT(kiln_module_parameter_leaf_fill(m, i, 7, args->p[i]), "%s: fill", text);
   EXPECT(kiln_module_eval(cx, m, (const void *const *)args->p, results->p, NULL) == KILN_OK, "%s\n%s", last_finding(),
          text);
   for (size_t i = 0; i < args->n; i++)
@@ -177,8 +177,8 @@ START_TEST(tiles_change_no_value) {
     expect_equal(text, m, false, &results, &plain_results);
     check_judges(text, m, &args, &results);
     for (size_t k = 0; k < args.n; k++) { // elements go in as they come out
-      memset(args.p[k], 0x5a, (size_t)kiln_module_param_bytes(m, k));
-      EXPECT(kiln_module_param_pack(m, k, args.elements[k], args.p[k]), "%s", text);
+      memset(args.p[k], 0x5a, (size_t)kiln_module_parameter_leaf_bytes(m, k));
+      EXPECT(kiln_module_parameter_leaf_pack(m, k, args.elements[k], args.p[k]), "%s", text);
       kl_array_unpack(&(kl_array){leaf_shape(m, true, k), args.elements[k]}, args.p[k]);
     }
     expect_equal(text, m, true, &args, &plain_args);
@@ -290,10 +290,10 @@ START_TEST(buffers_without_places_have_no_size) {
   kiln_module *m =
       parse("HloModule m\nENTRY e {\n p = f32[8]{0:E(16)} parameter(0)\n ROOT r = f32[8]{0:D(C)} copy(p)\n}");
   float x[8] = {0};
-  ck_assert_int_eq(kiln_module_param_bytes(m, 0), -1);
-  ck_assert_int_eq(kiln_module_result_bytes(m, 0), -1);
-  ck_assert(!kiln_module_param_pack(m, 0, x, x) && !kiln_module_param_fill(m, 0, 0, x));
-  ck_assert(!kiln_module_result_unpack(m, 0, x, x));
+  ck_assert_int_eq(kiln_module_parameter_leaf_bytes(m, 0), -1);
+  ck_assert_int_eq(kiln_module_result_leaf_bytes(m, 0), -1);
+  ck_assert(!kiln_module_parameter_leaf_pack(m, 0, x, x) && !kiln_module_parameter_leaf_fill(m, 0, 0, x));
+  ck_assert(!kiln_module_result_leaf_unpack(m, 0, x, x));
   kiln_module_destroy(&m);
 }
 END_TEST
