@@ -482,7 +482,7 @@ START_TEST(exact_points_and_ranges) {
   expect_interval("exponential", KILN_F32, -INFINITY, "0", "0");
   expect_interval("exponential", KILN_F32, -200, "0", "1e-45");
   expect_interval("exponential", KILN_F32, 200, "3.402823e+38", "inf");
-  expect_interval("tanh", KILN_F32, -0.0, "-0", "-0");
+  expect_interval("tanh", KILN_F32, -0.0, "-0.0", "-0.0");
   expect_interval("tanh", KILN_F32, INFINITY, "1", "1");
   expect_interval("log", KILN_F64, 1, "0", "0");
   expect_interval("log", KILN_F64, 0, "-inf", "-inf");
