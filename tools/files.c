@@ -20,7 +20,7 @@ static struct stat module_file; // what open_module has read: nothing is written
 // Files that are longer, or that never end, are not read whole: kiln parses no text of 2 GiB, and parsing takes a few
 // times a text's size.
 static size_t longest(void) {
-  int64_t most = memory_available("") / 4;
+  int64_t most = kiln_memory_available() / 4;
   if (most < 1 << 20) most = 1 << 20;
   return most < INT32_MAX - 1 ? (size_t)most : INT32_MAX - 1;
 }

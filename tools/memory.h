@@ -1,15 +1,10 @@
-// How much memory there is.
+// Amounts of memory.
 #ifndef TOOLS_MEMORY_H
 #define TOOLS_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-// Bytes that this process can still have without swapping: what the kernel calls available, within the limits of its
-// control groups (versions 1 and 2) and its own address space; INT64_MAX where nothing tells. `root` is put before the
-// names of the kernel's files: "".
-int64_t memory_available(const char *root);
 
 // "4096", "512K", "1.5G": bytes, in units of 1024. False if it is no such text, or no number of bytes from 1.
 bool memory_parse(const char *text, int64_t *out);

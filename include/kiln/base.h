@@ -89,6 +89,10 @@ KILN_API size_t kiln_diagnostics_count(const kiln_context *cx);
 KILN_API const kiln_diagnostic *kiln_diagnostics_get(const kiln_context *cx, size_t i);
 KILN_API void kiln_diagnostics_clear(kiln_context *cx);
 
+// Bytes of memory that this process can still have without swapping: what the kernel calls available, within the limits
+// of its control groups (versions 1 and 2) and its own address space; INT64_MAX where nothing tells. Thread-safe.
+KILN_API int64_t kiln_memory_available(void);
+
 KILN_API const char *kiln_status_name(kiln_status s);
 // "MAJOR.MINOR.PATCH" of the library; static.
 KILN_API const char *kiln_version(void);

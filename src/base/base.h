@@ -87,6 +87,9 @@ typedef struct kl_ids {
 uint32_t kl_ids_find(kl_ctx *cx, kl_ids *t, uint64_t hash, bool (*same)(const void *arg, uint32_t id), const void *arg);
 void kl_ids_free(kl_ctx *cx, kl_ids *t);
 
+// kiln_memory_available with `root` put before the names of the kernel's files (machine.c).
+int64_t kl_memory_available(const char *root);
+
 // --- strings ------------------------------------------------------------------------------------------------------
 
 typedef struct kl_str {

@@ -126,7 +126,7 @@ static int check_memory(session *s, const session_rules *rules) {
   const char *limit = s->a->values[O_MEMORY];
   int64_t need = memory_add(arrays(s), scratch(s->host));
   if (rules->beside) need = memory_add(need, rules->beside(s));
-  if (!limit) s->memory = memory_available("");
+  if (!limit) s->memory = kiln_memory_available();
   memory_text(need, needed, sizeof needed);
   memory_text(s->memory, there, sizeof there);
   if (need > s->memory) {
