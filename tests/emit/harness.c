@@ -120,9 +120,10 @@ static void check_buffers(kiln_context *cx, const kiln_module *m, buffers *b, un
   free_all(b->out);
 }
 
-void run_on(kiln_context *cx, const kiln_module *m, unsigned t, unsigned threads, const void *const *in,
+void run_on(kiln_context *cx, const kiln_module *m, unsigned t, unsigned threads, uint32_t align, const void *const *in,
             void *const *out, const char *text) {
   kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t], .keep = t == HOST ? 0 : KILN_KEEP_LLVM};
+  p.argument_align = align;
   kiln_artifact *a = NULL;
   kiln_kernel *k = NULL;
   kiln_run_params rp = {.struct_size = sizeof rp, .threads = threads};
@@ -138,14 +139,14 @@ void run_on(kiln_context *cx, const kiln_module *m, unsigned t, unsigned threads
 void run_and_check(kiln_context *cx, kiln_module *m, unsigned seed, const char *text) {
   buffers b;
   fill_buffers(m, seed, &b);
-  run_on(cx, m, HOST, 1 + seed % 2, (const void *const *)b.in, b.out, text);
+  run_on(cx, m, HOST, 1 + seed % 2, 0, (const void *const *)b.in, b.out, text);
   check_buffers(cx, m, &b, seed, "host", text);
 }
 
 void run_gpu_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text) {
   buffers b;
   fill_buffers(m, seed, &b);
-  run_on(cx, m, t, 1, (const void *const *)b.in, b.out, text);
+  run_on(cx, m, t, 1, 0, (const void *const *)b.in, b.out, text);
   check_buffers(cx, m, &b, seed, targets[t], text);
 }
 

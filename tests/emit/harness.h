@@ -23,9 +23,10 @@ void batches_free(batch *b);                   // assembles what is left
 void batch_add(batch *b, unsigned t, kiln_context *cx, const kiln_module *m, unsigned number, const char *text);
 
 // Compiles `m` for target t, or HOST, and runs it: target t's kernels thread by thread on this CPU (gpu_ir.h), those of
-// the host with `threads`. Fails the test where that cannot be.
+// the host with `threads`. Buffers are aligned to `align` bytes as far as it knows; 0: 16. Fails the test where that
+// cannot be.
 enum { HOST = TARGETS };
-void run_on(kiln_context *cx, const kiln_module *m, unsigned t, unsigned threads, const void *const *in,
+void run_on(kiln_context *cx, const kiln_module *m, unsigned t, unsigned threads, uint32_t align, const void *const *in,
             void *const *out, const char *text);
 
 // Runs `m` on the host with inputs from `seed` (wild ones if it is odd) and fails the test unless the evaluator agrees

@@ -204,6 +204,7 @@ static const unsigned machines[] = {0, 2, HOST};
 START_TEST(bits_stay) {
   kl_dtype t = types[_i / 2];
   int n = sizes[_i % 2];
+  uint32_t align = _i % 2 ? 16 : kl_info(t)->bits < 8 ? 1 : kl_info(t)->bits / 8;
   kl_sb text;
   data d;
   kl_sb_init(&text, cx);
@@ -215,7 +216,7 @@ START_TEST(bits_stay) {
   ck_assert_int_eq(kiln_module_eval(cx, m, (const void *const *)d.in, d.out, NULL), KILN_OK);
   compare(&d, t, n, "evaluator");
   for (size_t k = 0; k < KL_COUNT(machines); k++) {
-    run_on(cx, m, machines[k], 1, (const void *const *)d.in, d.out, text.p);
+    run_on(cx, m, machines[k], 1, align, (const void *const *)d.in, d.out, text.p);
     compare(&d, t, n, targets[machines[k]]);
   }
   kiln_module_destroy(&m);
@@ -314,7 +315,7 @@ START_TEST(total_order) {
     if (on > HOST)
       ck_assert_int_eq(kiln_module_eval(cx, m, (const void *const *)in, out, NULL), KILN_OK);
     else
-      run_on(cx, m, on, 1, (const void *const *)in, out, b.p);
+      run_on(cx, m, on, 1, 0, (const void *const *)in, out, b.p);
     for (size_t i = 0; i < n; i++) {
       int64_t x = key[0][i], y = key[1][i];
       const bool want[] = {x == y, x != y, x<y, x <= y, x> y, x >= y};

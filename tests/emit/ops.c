@@ -198,7 +198,7 @@ START_TEST(every_float_to_every_integer) {
   for (unsigned t = 0; t <= HOST; t++) {
     kiln_mismatch x[32];
     size_t bad = 0;
-    run_on(cx, m, t, 1, (const void *const *)&in, out, text.p);
+    run_on(cx, m, t, 1, 0, (const void *const *)&in, out, text.p);
     ck_assert_int_eq(kiln_module_check(cx, m, (const void *const *)&in, (const void *const *)out, x, 32, &bad, NULL),
                      KILN_OK);
     ck_assert_msg(bad == 0, "%s: %s to %s, %lld differ, first %lld: found %s, expected %s", targets[t],

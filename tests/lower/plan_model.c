@@ -105,7 +105,8 @@ static int64_t moved_from(const kl_instr *in, const kl_shape *os, int64_t n) {
 
 static uint64_t elementwise(const kl_comp *c, const kl_instr *in, uint64_t *const *from, int64_t n) {
   const kl_shape *os = kl_operand(c, in, 0)->shape;
-  if (in->op == KL_OP_COPY) return from[0][n];
+  bool same = in->noperands == 1 && in->shape->dtype == os->dtype;
+  if (in->op == KL_OP_COPY || (same && (in->op == KL_OP_CONVERT || in->op == KL_OP_REAL))) return from[0][n];
   if (in->op == KL_OP_BITCAST_CONVERT) {
     unsigned bits = kl_info(in->shape->dtype)->bits, other = kl_info(os->dtype)->bits;
     if (bits < other) return of_part(from[0][n / (other / bits)], (uint64_t)n % (other / bits));

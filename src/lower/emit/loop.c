@@ -107,8 +107,19 @@ static bool has_bits(const kl_val *v) {
   return v->raw || v->packed;
 }
 
+static void choose_values(kl_emit *e, kl_val *v, const kb_reg *cond, kl_val *a, kl_val *b) {
+  kl_pair *x = kl_wide(e, a), *y = kl_wide(e, b);
+  v->wide = KL_NEW_N(e->arena, kl_pair, e->nwide);
+  for (unsigned i = 0; i < e->nwide; i++) {
+    v->wide[i].re = kb_select(&e->k, cond[i], x[i].re, y[i].re);
+    if (kl_is_complex(v->dtype)) v->wide[i].im = kb_select(&e->k, cond[i], x[i].im, y[i].im);
+  }
+}
+
+// Where both have a value already it comes along; who does not want it leaves it dead.
 static kl_val choose_bits(kl_emit *e, kl_dtype t, const kb_reg *cond, kl_val *a, kl_val *b) {
   kl_val v = {.dtype = t};
+  if (a->wide && b->wide) choose_values(e, &v, cond, a, b);
   if (a->packed && b->packed) {
     v.packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
     for (unsigned i = 0; i < e->lanes / 2; i++)
@@ -121,16 +132,17 @@ static kl_val choose_bits(kl_emit *e, kl_dtype t, const kb_reg *cond, kl_val *a,
   return v;
 }
 
+// Bits where they are wanted, and where that saves a conversion: neither operand has been one for a value yet.
+static bool chooses_bits(const kl_emit *e, const kl_step *s, const kl_val *a, const kl_val *b) {
+  if (a->packed && b->packed) return true;
+  if (e->wants_bits[s - e->body->steps]) return has_bits(a) || has_bits(b);
+  return has_bits(a) && has_bits(b) && !a->wide && !b->wide;
+}
+
 static kl_val choose(kl_emit *e, const kl_step *s, const kb_reg *cond, kl_val *a, kl_val *b) {
-  bool wants_bits = e->wants_bits[s - e->body->steps];
-  if (has_bits(a) && (has_bits(b) || wants_bits)) return choose_bits(e, s->dtype, cond, a, b);
-  if (has_bits(b) && wants_bits) return choose_bits(e, s->dtype, cond, a, b);
-  kl_val v = new_wide(e, s->dtype);
-  kl_pair *x = kl_wide(e, a), *y = kl_wide(e, b);
-  for (unsigned i = 0; i < e->nwide; i++) {
-    v.wide[i].re = kb_select(&e->k, cond[i], x[i].re, y[i].re);
-    if (kl_is_complex(s->dtype)) v.wide[i].im = kb_select(&e->k, cond[i], x[i].im, y[i].im);
-  }
+  if (chooses_bits(e, s, a, b)) return choose_bits(e, s->dtype, cond, a, b);
+  kl_val v = {.dtype = s->dtype};
+  choose_values(e, &v, cond, a, b);
   return v;
 }
 

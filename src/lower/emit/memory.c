@@ -311,17 +311,20 @@ kl_val kl_emit_load(kl_emit *e, const kl_access *a, kl_dtype t) {
 
 // --- storing --------------------------------------------------------------------------------------------------------
 
+// In whole words of two packed values?
+static bool stores_packed(const kl_emit *e, const kl_access *a, kl_dtype t) {
+  return kl_has_packed(e, t) && word_bits(16, a->vec * 2, a->align ? a->align : 1) == 32;
+}
+
 static void store_chunk_words(kl_emit *e, const kl_access *a, kl_val *v, uint32_t chunk) {
   kb *k = &e->k;
   kl_dtype t = v->dtype;
   unsigned bits = kl_info(t)->bits, bytes = (a->vec * bits + 7) / 8, pb = part_bits(t), np = parts(t);
   unsigned word = word_bits(pb, bytes, a->align ? a->align : 1);
   kb_reg words[KL_EMIT_LANES * 2] = {{0}};
-  bool packed = kl_has_packed(e, t) && word == 32;
-  if (packed) {
-    kb_reg *p = kl_packed(e, v);
-    for (unsigned i = 0; i < a->vec / 2; i++) words[i] = kb_bitcast(k, p[chunk * a->vec / 2 + i], KB_I32, 1);
-  }
+  bool packed = stores_packed(e, a, t);
+  for (unsigned i = 0; packed && i < a->vec / 2; i++)
+    words[i] = kb_bitcast(k, v->packed[chunk * a->vec / 2 + i], KB_I32, 1);
   for (unsigned i = 0; !packed && i < a->vec * np; i++) {
     kl_pair lane = kl_wide(e, v)[chunk * a->vec + i / np];
     kb_reg b = kl_to_bits(k, part_of(t), i % np ? lane.im : lane.re);
@@ -375,16 +378,17 @@ static kl_val keep_lanes(kl_emit *e, uint32_t keep, kl_val *v) {
   return r;
 }
 
-static kl_val as_ints(kl_emit *e, kl_val *v) {
-  return kl_val_of_bits(e, kl_uint_like(v->dtype), v->raw);
-}
-
 void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v) {
   const kl_access *a = &s->access;
   kl_val kept, ints;
-  if (v->raw && !v->packed) {
-    ints = as_ints(e, v);
+  // All forms exist before any branch, so that what a branch makes is not used after it.
+  if (stores_packed(e, a, v->dtype)) {
+    kl_packed(e, v);
+  } else if (kl_is_narrow_float(v->dtype)) {
+    ints = kl_val_of_bits(e, kl_uint_like(v->dtype), kl_raw(e, v));
     v = &ints;
+  } else {
+    kl_wide(e, v);
   }
   if (s->keep != KL_NONE && kl_info(v->dtype)->bits < 8) {
     kept = keep_lanes(e, s->keep, v);
