@@ -249,7 +249,8 @@ KILN_API kiln_value kiln_build_constant(kiln_builder *b, kiln_type type, const v
 KILN_API kiln_value kiln_build_scalar(kiln_builder *b, kiln_dtype dtype, double value);
 // Any opcode by its HLO name, the short forms of async pairs ("fusion-start") too. The result type is inferred from
 // operands and attributes; where HLO cannot infer it (broadcast, reshape, convert, iota, custom-call ...) `type` gives
-// it, elsewhere it may be KILN_NO_TYPE or must agree (and brings its layout along).
+// it, elsewhere it may be KILN_NO_TYPE or must agree (and brings its layout along). A layout that a type says goes on
+// to what is elementwise and through transposes; where none is said there is none.
 KILN_API kiln_value kiln_build(kiln_builder *b, const char *opcode, const kiln_value *operands, size_t operand_count,
                                kiln_type type, const kiln_attr *attrs, size_t attr_count);
 // Adds `key=text` to a value that is there, parameters and constants included: sharding, metadata ...

@@ -210,7 +210,8 @@ kl_ev_op kl_ev_batch_norm;                                  // special/norm.c
 kl_ev_op kl_ev_cholesky, kl_ev_triangular_solve, kl_ev_fft; // special/linalg.c, special/fft.c
 kl_ev_op kl_ev_while, kl_ev_conditional;                    // control.c
 
-// `op` on the operands of a reduction, converted to the types of its computation's parameters where those are wider.
+// `op` on the operands of a reduction, converted to the types of its computation's parameters where those are wider;
+// one result of a narrower type is rounded to it at the end.
 kiln_status kl_ev_widened(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
                           kl_evval *out, kl_ev_op *op); // fold/reduce.c
 

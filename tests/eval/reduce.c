@@ -629,6 +629,39 @@ START_TEST(narrow_operands) {
 }
 END_TEST
 
+// Windows whose result has the narrower type of the initial value, written or not: what the reducer's type gives,
+// rounded.
+START_TEST(narrow_results) {
+  const int64_t dims[2] = {5, 7};
+  array args[2] = {new_array(KILN_BF16, 2, dims), new_scalar(KILN_BF16)};
+  fill_array(&args[0], FILL_PLAIN), fill_array(&args[1], FILL_SMALL);
+  static const char *const types[] = {"", "bf16[4,7] ", "(bf16[4,7]) "};
+  static const char *const bodies[] = {"add(a, b)", "divide(a, b)"};
+  for (size_t b = 0; b < KL_COUNT(bodies); b++) {
+    char head[500], text[1500];
+    const char *window = "window={size=2x3 pad=0_0x1_1}, to_apply=f";
+    sprintf(head,
+            "HloModule m\nf { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] %s }\n"
+            "ENTRY e { x = bf16[5,7] parameter(0) z = bf16[] parameter(1)",
+            bodies[b]);
+    sprintf(text,
+            "%s y = f32[5,7] convert(x) i = f32[] convert(z) w = f32[4,7] reduce-window(y, i), %s "
+            "ROOT r = bf16[4,7] convert(w) }",
+            head, window);
+    run want = evaluate(text, 2, args, true);
+    for (size_t t = 0; t < KL_COUNT(types); t++) {
+      sprintf(text, "%s ROOT r = %sreduce-window(x, z), %s }", head, types[t], window);
+      run got = evaluate(text, 2, args, true);
+      ck_assert_int_eq(got.r[0].data.shape->dtype, KILN_BF16);
+      expect_same_result(&got.r[0], &want.r[0], text);
+      drop_run(&got);
+    }
+    drop_run(&want);
+  }
+  free(args[0].data), free(args[1].data);
+}
+END_TEST
+
 // Reducers that return a tuple of one, and results that are one: the same values as without.
 START_TEST(tuples_of_one) {
   static const struct {
@@ -677,5 +710,6 @@ int main(void) {
   return RUN_TESTS("eval_reduce", EACH(make_context, drop_context), {program, KL_COUNT(bodies)}, {program_of_other_ops},
                    {reduce_types, dtypes_that(kl_is_array_dtype).n}, {reduce_complex_product, 8}, {reduce_long, 6},
                    {reduce_hard, KL_COUNT(hard_cases)}, {reduce_exact}, {reduce_inexact, 4}, {reduce_argmax},
-                   {reduce_left_to_right}, {narrow_operands, KL_COUNT(narrow_cases)}, {tuples_of_one, 9});
+                   {reduce_left_to_right}, {narrow_operands, KL_COUNT(narrow_cases)}, {narrow_results},
+                   {tuples_of_one, 9});
 }

@@ -70,7 +70,58 @@ START_TEST(control_rules) {
 }
 END_TEST
 
+// --- types that the text leaves out ---------------------------------------------------------------------------------
+
+#include "inferred.h"
+
+static const char callees[] =
+    "f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }\n"
+    "cmp { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }\n"
+    "cmp2 { a = f32[] parameter(0) b = f32[] parameter(1) x = s32[] parameter(2) y = s32[] parameter(3) "
+    "ROOT c = pred[] compare(a, b), direction=LT }\n"
+    "f2 { a = f32[] parameter(0) b = s32[] parameter(1) x = f32[] parameter(2) y = s32[] parameter(3) "
+    "ROOT c = (f32[], s32[]) tuple(a, b) }\n"
+    "n { a = f32[] parameter(0) ROOT b = f32[] negate(a) }\n"
+    "g { a = f32[3,4]{0,1} parameter(0) ROOT b = f32[3,4]{0,1} negate(a) }\n"
+    "wc { a = f32[3,4]{0,1} parameter(0) ROOT c = pred[] constant(false) }\n"
+    "wb { a = f32[3,4]{0,1} parameter(0) ROOT b = f32[3,4]{0,1} negate(a) }\n";
+
+// With the default layout where none is said.
+static void put_whole(kl_sb *b, const kl_shape *s) {
+  if (s->dtype == KILN_TUPLE) kl_sb_putc(b, '(');
+  for (uint32_t i = 0; s->dtype == KILN_TUPLE && i < s->nelems; i++) {
+    if (i) kl_sb_puts(b, ", ");
+    put_whole(b, s->elems[i]);
+  }
+  if (s->dtype == KILN_TUPLE) {
+    kl_sb_putc(b, ')');
+    return;
+  }
+  kl_shape_print(b, s, true);
+  if (s->layout.present || s->rank == 0) return;
+  for (uint32_t i = 0; i < s->rank; i++) kl_sbf(b, "%s%u", i ? "," : "{", s->rank - 1 - i);
+  kl_sb_putc(b, '}');
+}
+
+START_TEST(types_are_inferred) {
+  char text[4000];
+  kiln_module *m = NULL;
+  snprintf(text, sizeof text, "HloModule m\n%sENTRY e { %s ROOT root = %s }\n", callees, inferred[_i].params,
+           inferred[_i].op);
+  kiln_diagnostics_clear(cx);
+  kiln_status s = kiln_module_parse(cx, "test", text, strlen(text), &m);
+  ck_assert_msg(s == KILN_OK, "%s\n%s", inferred[_i].op, s ? kiln_diagnostics_get(cx, 0)->message : "");
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  put_whole(&b, kl_root(&m->comp[m->entry])->shape);
+  ck_assert_msg(strcmp(b.p, inferred[_i].type) == 0, "%s\n%s\nexpected: %s\nfound: %s", inferred[_i].params,
+                inferred[_i].op, inferred[_i].type, b.p);
+  kl_sb_free(&b);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("rules", ONCE(make_context, drop_context), {window_rules, KL_COUNT(window_cases)},
-                   {control_rules, KL_COUNT(control_cases)});
+                   {control_rules, KL_COUNT(control_cases)}, {types_are_inferred, KL_COUNT(inferred)});
 }

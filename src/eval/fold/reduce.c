@@ -180,7 +180,8 @@ kiln_status kl_ev_reduce(kl_ev *ev, const kl_comp *c, const kl_instr *in, const 
   return kl_ev_widened(ev, c, in, operands, out, reduce_typed);
 }
 
-// --- operands narrower than accumulators --------------------------------------------------------------------------
+// --- operands and results narrower than accumulators
+// --------------------------------------------------------------------------
 
 // (a0 .. an-1, x0 .. xn-1) -> ...: operands are x0 .. xn-1, then a0 .. an-1.
 static kl_dtype wanted(const kl_ev *ev, const kl_instr *in, uint32_t k) {
@@ -188,8 +189,8 @@ static kl_dtype wanted(const kl_ev *ev, const kl_instr *in, uint32_t k) {
   return reducer->instr[reducer->params[(k + in->noperands / 2) % in->noperands]].shape->dtype;
 }
 
-kiln_status kl_ev_widened(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
-                          kl_evval *out, kl_ev_op *op) {
+static kiln_status widen_operands(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                                  kl_evval *out, kl_ev_op *op) {
   uint32_t n = in->noperands, narrow = 0;
   for (uint32_t k = 0; k < n; k++) narrow += operands[k]->shape->dtype != wanted(ev, in, k);
   if (!narrow) return op(ev, c, in, operands, out);
@@ -213,5 +214,24 @@ kiln_status kl_ev_widened(kl_ev *ev, const kl_comp *c, const kl_instr *in, const
   kl_free(ev->cx, all, sizeof *all * n);
   kl_free(ev->cx, wide, sizeof *wide * n);
   kl_free(ev->cx, shape, sizeof *shape * n);
+  return status;
+}
+
+kiln_status kl_ev_widened(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                          kl_evval *out, kl_ev_op *op) {
+  const kl_shape *result = kl_shape_leaf(in->shape, 0);
+  kl_dtype acc = in->noperands == 2 ? wanted(ev, in, 1) : result->dtype;
+  if (acc == result->dtype) return widen_operands(ev, c, in, operands, out, op);
+  kl_shape wide_shape = *result;
+  kl_instr wide_op = *in;
+  kl_evval wide = {0};
+  wide_shape.dtype = acc;
+  wide_op.shape = &wide_shape;
+  kiln_status status = widen_operands(ev, c, &wide_op, operands, &wide, op);
+  const bool *last = ev->last;
+  ev->last = NULL;
+  if (status == KILN_OK) status = kl_ev_apply_op(ev, KL_OP_CONVERT, result, &wide, NULL, out);
+  ev->last = last;
+  kl_ev_free(ev, &wide);
   return status;
 }

@@ -69,19 +69,20 @@ static const kl_shape *resized(rule *r, bool grows) {
     if (!ok) break;
     memcpy(r->dims, s->dims, s->rank * sizeof *r->dims);
     int64_t known = devices, size = s->dims[dim];
+    bool unknown = size == KL_DIM_UNKNOWN;
     if (!known && w && w->rank == s->rank) {
       int64_t big = grows ? w->dims[dim] : size, small = grows ? size : w->dims[dim];
       known = small > 0 && big % small == 0 ? big / small : 1;
     }
     if (!known)
       ok = refuse(r, "expected a result type or replica_groups that tell the number of devices, found neither");
-    if (ok && !grows && size % known)
+    if (ok && !grows && !unknown && size % known)
       ok = refuse(r, "expected dimension %lld to be a multiple of the %lld devices, found %s", (long long)dim,
                   (long long)known, text(r, s));
-    if (ok && grows && __builtin_mul_overflow(size, known, &r->dims[dim]))
+    if (ok && grows && !unknown && __builtin_mul_overflow(size, known, &r->dims[dim]))
       ok = refuse(r, "expected a result dimension below 2^63, found more");
-    if (ok && !grows) r->dims[dim] = size / known;
-    ok = ok && (elems[i] = kl_rule_array(r, s->dtype, s->rank, r->dims)) != NULL;
+    if (ok && !grows && !unknown) r->dims[dim] = size / known;
+    ok = ok && (elems[i] = kl_rule_resized(r, s->dtype, s)) != NULL;
   }
   const kl_shape *out = !ok ? NULL : n == 1 ? elems[0] : kl_rule_tuple(r, n, elems);
   kl_free(r->m->cx, elems, (n + 1) * sizeof *elems);

@@ -38,8 +38,8 @@ static bool check_sizes(const rule *r, const char *key, kl_ints sizes) {
   const kl_shape *s = operand(r, 0);
   if (sizes.n != s->rank) return refuse(r, "expected %u entries of %s, found %u", s->rank, key, sizes.n);
   for (uint32_t d = 0; d < s->rank; d++)
-    if (sizes.p[d] < 0 || sizes.p[d] > s->dims[d])
-      return refuse(r, "expected a size from 0 to %lld in dimension %u, found %lld", (long long)s->dims[d], d,
+    if (sizes.p[d] < 0 || (sizes.p[d] > s->dims[d] && s->dims[d] != KL_DIM_UNKNOWN))
+      return refuse(r, "expected a size from 0 to %s in dimension %u, found %lld", kl_rule_size(r, s->dims[d]), d,
                     (long long)sizes.p[d]);
   return true;
 }
@@ -48,7 +48,9 @@ const kl_shape *kl_infer_dynamic_slice(rule *r) {
   kl_ints sizes = r->in->more->sizes;
   if (r->in->noperands == 0) return fail(r, "expected an operand and its indices, found no operands");
   if (!check_starts(r, 1) || !check_sizes(r, "dynamic_slice_sizes", sizes)) return NULL;
-  return kl_rule_array(r, operand(r, 0)->dtype, sizes.n, sizes.p);
+  kl_rule_take_dims(r, operand(r, 0));
+  memcpy(r->dims, sizes.p, sizes.n * sizeof *sizes.p);
+  return kl_rule_result(r, operand(r, 0)->dtype, sizes.n);
 }
 
 const kl_shape *kl_infer_dynamic_update_slice(rule *r) {
@@ -57,7 +59,8 @@ const kl_shape *kl_infer_dynamic_update_slice(rule *r) {
   const kl_shape *s = operand(r, 0), *update = operand(r, 1);
   if (!kl_rule_same_dtype(r, 1, 0)) return NULL;
   bool inside = update->rank == s->rank;
-  for (uint32_t d = 0; inside && d < s->rank; d++) inside = update->dims[d] <= s->dims[d];
+  for (uint32_t d = 0; inside && d < s->rank; d++)
+    inside = update->dims[d] <= s->dims[d] || s->dims[d] == KL_DIM_UNKNOWN;
   if (!inside)
     return fail(r, "expected an update (operand 1) that fits into operand 0 (%s), found %s", text(r, s),
                 text(r, update));
@@ -133,10 +136,10 @@ static bool check_batching(const rule *r, const indexed_names *names, const kl_s
     int64_t a = array->dims[of_array.p[i]], b = indices->dims[of_indices.p[i]];
     if (a != b)
       return refuse(r,
-                    "expected batching dimensions of equal size, found %lld (dimension %lld of %s) and %lld (dimension "
+                    "expected batching dimensions of equal size, found %s (dimension %lld of %s) and %s (dimension "
                     "%lld of %s)",
-                    (long long)a, (long long)of_array.p[i], text(r, array), (long long)b, (long long)of_indices.p[i],
-                    text(r, indices));
+                    kl_rule_size(r, a), (long long)of_array.p[i], text(r, array), kl_rule_size(r, b),
+                    (long long)of_indices.p[i], text(r, indices));
   }
   return true;
 }
@@ -155,15 +158,20 @@ static bool check_indexed(const rule *r, const indexed_names *names, uint32_t at
 }
 
 // Sizes of gather's result or bounds of scatter's updates into r->dims; `window`: one for each dimension of the array.
+// Dynamic are places along a dynamic dimension of the indices, and windows as large as a dynamic dimension of the
+// array.
 static void put_indexed_dims(rule *r, const kl_shape *indices, const int64_t *window, uint32_t rank) {
   const kl_more *m = r->in->more;
+  const kl_shape *array = operand(r, 0);
   int64_t place = 0;
   for (uint32_t i = 0, w = 0; i < rank; i++) {
     if (contains(m->offset_dims, i)) {
       while (contains(m->collapsed_dims, w) || contains(m->operand_batching_dims, w)) w++;
+      r->dynamic[i] = kl_rule_dynamic(array, w) && array->dims[w] == window[w];
       r->dims[i] = window[w++];
     } else {
       place += place == m->index_vector_dim;
+      r->dynamic[i] = place < indices->rank && kl_rule_dynamic(indices, (uint32_t)place);
       r->dims[i] = index_size(indices, place++);
     }
   }
@@ -188,7 +196,7 @@ const kl_shape *kl_infer_gather(rule *r) {
       !check_no_window(r, gather_names.array_batch, m->operand_batching_dims))
     return NULL;
   put_indexed_dims(r, indices, m->sizes.p, (uint32_t)rank);
-  return kl_rule_array(r, operand(r, 0)->dtype, (uint32_t)rank, r->dims);
+  return kl_rule_result(r, operand(r, 0)->dtype, (uint32_t)rank);
 }
 
 // --- computations of values ---------------------------------------------------------------------------------------
@@ -245,9 +253,10 @@ static bool check_updates(rule *r, uint32_t n) {
   put_indexed_dims(r, indices, operand(r, 0)->dims, updates->rank);
   for (uint32_t i = 0; i < updates->rank; i++) {
     bool window = contains(r->in->more->offset_dims, i);
-    if (window ? updates->dims[i] <= r->dims[i] : updates->dims[i] == r->dims[i]) continue;
-    return refuse(r, "expected dimension %u of the updates to be %s%lld as %s, found %s", i, window ? "at most " : "",
-                  (long long)r->dims[i], text(r, window ? operand(r, 0) : indices), text(r, updates));
+    bool unbounded = window && r->dims[i] == KL_DIM_UNKNOWN;
+    if (unbounded || (window ? updates->dims[i] <= r->dims[i] : updates->dims[i] == r->dims[i])) continue;
+    return refuse(r, "expected dimension %u of the updates to be %s%s as %s, found %s", i, window ? "at most " : "",
+                  kl_rule_size(r, r->dims[i]), text(r, window ? operand(r, 0) : indices), text(r, updates));
   }
   return true;
 }
@@ -298,13 +307,13 @@ const kl_shape *kl_infer_topk(rule *r) {
   const kl_shape *s = operand(r, 0);
   int64_t k = r->in->more->k;
   if (s->rank == 0) return fail(r, "expected an operand of at least one dimension, found %s", text(r, s));
-  if (k < 0 || k > s->dims[s->rank - 1])
-    return fail(r, "expected k from 0 to %lld, the last dimension of %s, found %lld", (long long)s->dims[s->rank - 1],
-                text(r, s), (long long)k);
-  memcpy(r->dims, s->dims, s->rank * sizeof(int64_t));
+  int64_t last = s->dims[s->rank - 1];
+  if (k < 0 || (k > last && last != KL_DIM_UNKNOWN))
+    return fail(r, "expected k from 0 to %s, the last dimension of %s, found %lld", kl_rule_size(r, last), text(r, s),
+                (long long)k);
+  kl_rule_take_dims(r, s);
   r->dims[s->rank - 1] = k;
-  const kl_shape *elems[2] = {kl_rule_array(r, s->dtype, s->rank, r->dims),
-                              kl_rule_array(r, KILN_S32, s->rank, r->dims)};
+  const kl_shape *elems[2] = {kl_rule_result(r, s->dtype, s->rank), kl_rule_result(r, KILN_S32, s->rank)};
   return elems[0] && elems[1] ? kl_rule_tuple(r, 2, elems) : NULL;
 }
 
@@ -326,7 +335,8 @@ static const kl_shape *with_dynamic_dim(const rule *r, const kl_shape *s, int64_
   bool dynamic[KILN_MAX_RANK] = {false};
   if (r->want) return kl_rule_like(r, s->dtype, s);
   for (uint32_t d = 0; d < s->rank; d++) dynamic[d] = d == dim || (s->dynamic && s->dynamic[d]);
-  kl_shape own = {.dtype = s->dtype, .rank = s->rank, .dims = s->dims, .dynamic = dynamic, .layout.tail_padding = 1};
+  kl_shape own = *s;
+  own.dynamic = dynamic;
   return kl_shape_intern(r->m, &own);
 }
 

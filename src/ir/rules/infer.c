@@ -28,16 +28,50 @@ const kl_shape *kl_rule_fail(const rule *r, const char *fmt, ...) {
   return NULL;
 }
 
-const kl_shape *kl_rule_array(const rule *r, kl_dtype t, uint32_t rank, const int64_t *dims) {
-  const kl_shape *s = kl_shape_array(r->m, t, rank, dims);
+// The written type, where it is what a rule gives.
+static const kl_shape *written(const rule *r, kl_dtype t, uint32_t rank, const int64_t *dims) {
+  const kl_shape *w = r->want;
+  bool same = w && w->dtype == t && w->rank == rank && (rank == 0 || memcmp(w->dims, dims, rank * sizeof *dims) == 0);
+  return same ? w : NULL;
+}
+
+static const kl_shape *intern(const rule *r, const kl_shape *wanted) {
+  const kl_shape *s = kl_shape_intern(r->m, wanted);
   return s ? s
            : fail(r, "expected a result of at most %d dimensions and less than 2^60 elements, found more",
                   KILN_MAX_RANK);
 }
 
+const kl_shape *kl_rule_array(const rule *r, kl_dtype t, uint32_t rank, const int64_t *dims) {
+  const kl_shape *w = written(r, t, rank, dims);
+  return w ? w : intern(r, &(kl_shape){.dtype = t, .rank = rank, .dims = dims, .layout.tail_padding = 1});
+}
+
+const kl_shape *kl_rule_result(const rule *r, kl_dtype t, uint32_t rank) {
+  const kl_shape *w = written(r, t, rank, r->dims);
+  bool any = false;
+  for (uint32_t d = 0; d < rank; d++) any |= r->dynamic[d];
+  kl_shape s = {.dtype = t, .rank = rank, .dims = r->dims, .layout.tail_padding = 1};
+  if (any) s.dynamic = r->dynamic;
+  return w ? w : intern(r, &s);
+}
+
+static const kl_shape *like(const rule *r, kl_dtype t, const kl_shape *as, const int64_t *dims) {
+  const kl_shape *w = written(r, t, as->rank, dims);
+  if (w || (t == as->dtype && dims == as->dims)) return w ? w : as;
+  kl_shape s = *as;
+  s.dtype = t;
+  s.dims = dims;
+  if (t != as->dtype) s.layout.element_bits = 0;
+  return intern(r, &s);
+}
+
 const kl_shape *kl_rule_like(const rule *r, kl_dtype t, const kl_shape *s) {
-  if (r->want && r->want->dtype == t && kl_shape_same_dims(r->want, s)) return r->want;
-  return kl_rule_array(r, t, s->rank, s->dims);
+  return like(r, t, s, s->dims);
+}
+
+const kl_shape *kl_rule_resized(const rule *r, kl_dtype t, const kl_shape *s) {
+  return like(r, t, s, r->dims);
 }
 
 // --- what operands may be -----------------------------------------------------------------------------------------
@@ -173,6 +207,19 @@ static bool wants_array(const rule *r) {
 
 // --- elementwise --------------------------------------------------------------------------------------------------
 
+// As s, with what is dynamic in an operand of the same dimensions, too.
+static const kl_shape *joined(rule *r, const kl_shape *s) {
+  kl_shape join = *s;
+  bool any = false;
+  for (uint32_t d = 0; d < s->rank; d++) r->dynamic[d] = false;
+  for (uint32_t i = 0; i < r->in->noperands; i++)
+    for (uint32_t d = 0; operand(r, i)->dynamic && operand(r, i)->rank == s->rank && d < s->rank; d++)
+      any |= r->dynamic[d] |= operand(r, i)->dynamic[d];
+  if (!any || r->want) return s;
+  join.dynamic = r->dynamic;
+  return kl_shape_intern(r->m, &join);
+}
+
 static const kl_shape *part_shape(const rule *r, const kl_shape *s) {
   kl_dtype part = kl_info(s->dtype)->part;
   return kl_rule_like(r, part ? part : s->dtype, s);
@@ -213,16 +260,18 @@ static bool check_compare_type(const rule *r) {
          refuse(r, "expected a comparison type that fits %s, found %s", kl_info(t)->name, kl_compare_type_names[type]);
 }
 
-static const kl_shape *infer_binary(const rule *r) {
+// The layout is that of operand 0.
+static const kl_shape *infer_binary(rule *r) {
   if (!kl_rule_same_dtype(r, 1, 0) || !kl_rule_same_dims(r, 1, 0, false)) return NULL;
   if (r->in->op == KL_OP_COMPARE && !check_compare_type(r)) return NULL;
-  return elementwise_result(r, operand(r, 0));
+  return elementwise_result(r, joined(r, operand(r, 0)));
 }
 
-static const kl_shape *infer_select(const rule *r) {
+// The layout is that of the choice, where that is an array.
+static const kl_shape *infer_select(rule *r) {
   if (!kl_rule_same_dtype(r, 2, 1) || !kl_rule_same_dims(r, 2, 1, false) || !kl_rule_same_dims(r, 0, 1, true))
     return NULL;
-  return kl_rule_like(r, operand(r, 1)->dtype, operand(r, 1));
+  return kl_rule_like(r, operand(r, 1)->dtype, joined(r, operand(r, operand(r, 0)->rank ? 0 : 1)));
 }
 
 static const kl_shape *infer_clamp(const rule *r) {
@@ -290,8 +339,8 @@ static const kl_shape *infer_broadcast(const rule *r) {
   for (uint32_t i = 0; i < s->rank; i++) {
     int64_t to = r->in->dims[i];
     if (r->want->dims[to] != s->dims[i])
-      return fail(r, "expected dimension %lld of the result to be %lld as dimension %u of the operand, found %lld",
-                  (long long)to, (long long)s->dims[i], i, (long long)r->want->dims[to]);
+      return fail(r, "expected dimension %lld of the result to be %s as dimension %u of the operand, found %s",
+                  (long long)to, kl_rule_size(r, s->dims[i]), i, kl_rule_size(r, r->want->dims[to]));
   }
   return kl_rule_like(r, s->dtype, r->want);
 }
@@ -318,11 +367,27 @@ static const kl_shape *infer_bitcast(const rule *r) {
   return kl_rule_like(r, r->want->dtype, r->want);
 }
 
+// Nothing moves: the layout's dimensions are renamed as those of the array are. A text means the default layout where
+// it writes none; who builds a graph and says nothing of layouts wants the default one in the result, too.
 static const kl_shape *infer_transpose(rule *r) {
   const kl_shape *s = operand(r, 0);
   if (!distinct_dims(r, s->rank, s->rank)) return NULL;
-  for (uint32_t i = 0; i < s->rank; i++) r->dims[i] = s->dims[r->in->dims[i]];
-  return kl_rule_array(r, s->dtype, s->rank, r->dims);
+  int64_t to[KILN_MAX_RANK], order[KILN_MAX_RANK];
+  bool moves = s->layout.present, is_text = r->m->source != NULL;
+  for (uint32_t i = 0; i < s->rank; i++) {
+    kl_rule_take_dim(r, i, s, (uint32_t)r->in->dims[i]);
+    to[r->in->dims[i]] = i;
+    moves |= is_text && r->in->dims[i] != i;
+  }
+  if (!moves || written(r, s->dtype, s->rank, r->dims)) return kl_rule_result(r, s->dtype, s->rank);
+  for (uint32_t i = 0; i < s->rank; i++) order[i] = to[kl_shape_minor_to_major(s, i)];
+  kl_shape turned = *s;
+  turned.dims = r->dims;
+  turned.dynamic = s->dynamic ? r->dynamic : NULL;
+  turned.layout.present = true;
+  turned.layout.rank = s->rank;
+  turned.layout.minor_to_major = order;
+  return intern(r, &turned);
 }
 
 static const kl_shape *infer_slice(rule *r) {
@@ -330,13 +395,15 @@ static const kl_shape *infer_slice(rule *r) {
   if (r->in->ndims != s->rank) return fail(r, "expected %u slices, found %u", s->rank, r->in->ndims);
   for (uint32_t i = 0; i < s->rank; i++) {
     kl_slice_dim d = r->in->slice[i];
-    if (d.start < 0 || d.start > d.limit || d.limit > s->dims[i] || d.stride < 1)
-      return fail(r, "expected 0 <= start <= limit <= %lld and stride >= 1 in dimension %u, found [%lld:%lld:%lld]",
-                  (long long)s->dims[i], i, (long long)d.start, (long long)d.limit, (long long)d.stride);
+    bool inside = d.limit <= s->dims[i] || s->dims[i] == KL_DIM_UNKNOWN;
+    if (d.start < 0 || d.start > d.limit || !inside || d.stride < 1)
+      return fail(r, "expected 0 <= start <= limit <= %s and stride >= 1 in dimension %u, found [%lld:%lld:%lld]",
+                  kl_rule_size(r, s->dims[i]), i, (long long)d.start, (long long)d.limit, (long long)d.stride);
     int64_t span = d.limit - d.start;
     r->dims[i] = span / d.stride + (span % d.stride != 0);
+    r->dynamic[i] = r->dims[i] != 1 && kl_rule_dynamic(s, i); // one element is there or is not
   }
-  return kl_rule_array(r, s->dtype, s->rank, r->dims);
+  return kl_rule_result(r, s->dtype, s->rank);
 }
 
 static const kl_shape *infer_reverse(const rule *r) {
@@ -351,7 +418,7 @@ static const kl_shape *infer_concatenate(rule *r) {
   int64_t dim = r->in->dims[0];
   if (s->rank == 0) return fail(r, "expected operands of at least one dimension, found %s", text(r, s));
   if (!kl_rule_in_range(r, dim, s->rank)) return NULL;
-  memcpy(r->dims, s->dims, s->rank * sizeof(int64_t));
+  kl_rule_take_dims(r, s);
   for (uint32_t i = 1; i < r->in->noperands; i++) {
     const kl_shape *o = operand(r, i);
     if (!kl_rule_same_dtype(r, i, 0)) return NULL;
@@ -360,10 +427,13 @@ static const kl_shape *infer_concatenate(rule *r) {
     if (!ok)
       return fail(r, "expected operand %u ('%.*s') to agree with operand 0 (%s) but in dimension %lld, found %s", i,
                   KL_FMT(operand_name(r, i)), text(r, s), (long long)dim, text(r, o));
-    if (__builtin_add_overflow(r->dims[dim], o->dims[dim], &r->dims[dim]))
+    for (uint32_t d = 0; o->dynamic && d < s->rank; d++) r->dynamic[d] |= o->dynamic[d];
+    if (r->dims[dim] == KL_DIM_UNKNOWN || o->dims[dim] == KL_DIM_UNKNOWN)
+      r->dims[dim] = KL_DIM_UNKNOWN;
+    else if (__builtin_add_overflow(r->dims[dim], o->dims[dim], &r->dims[dim]))
       return fail(r, "expected a result dimension below 2^63, found more");
   }
-  return kl_rule_array(r, s->dtype, s->rank, r->dims);
+  return kl_rule_result(r, s->dtype, s->rank);
 }
 
 // low + n + (n - 1) * interior + high; false if that leaves int64.
@@ -383,12 +453,14 @@ static const kl_shape *infer_pad(rule *r) {
     kl_pad_dim p = r->in->pad[i];
     if (p.interior < 0)
       return fail(r, "expected interior padding of at least 0 in dimension %u, found %lld", i, (long long)p.interior);
+    kl_rule_take_dim(r, i, s, i);
+    if (s->dims[i] == KL_DIM_UNKNOWN) continue;
     if (!padded_size(s->dims[i], p, &r->dims[i]))
       return fail(r, "expected a result dimension below 2^63, found more in dimension %u", i);
     if (r->dims[i] < 0)
       return fail(r, "expected a result of at least 0 elements in dimension %u, found %lld", i, (long long)r->dims[i]);
   }
-  return kl_rule_array(r, s->dtype, s->rank, r->dims);
+  return kl_rule_result(r, s->dtype, s->rank);
 }
 
 // --- structure ----------------------------------------------------------------------------------------------------

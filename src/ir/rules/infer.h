@@ -10,8 +10,9 @@ typedef struct rule {
   kiln_module *m;
   const kl_comp *c;
   const kl_instr *in;
-  const kl_shape *want; // the written type; NULL if there is none
-  int64_t dims[KILN_MAX_RANK];
+  const kl_shape *want;        // the written type; NULL if there is none
+  int64_t dims[KILN_MAX_RANK]; // of the result, while a rule works them out
+  bool dynamic[KILN_MAX_RANK]; // likewise
 } rule;
 
 static inline const kl_shape *operand(const rule *r, uint32_t i) {
@@ -30,10 +31,32 @@ const kl_shape *kl_rule_fail(const rule *r, const char *fmt, ...) KL_PRINTF(2, 3
 #define refuse kl_rule_refuse
 #define fail   kl_rule_fail
 
-// A result without layout; NULL after reporting that it is too large.
+// Types of results. Each is the written one where that has the same element type and dims; NULL after reporting that it
+// is too large. What is not written follows XLA's inference: see each rule for which operand lends its layout.
+// Without layout, nothing dynamic.
 const kl_shape *kl_rule_array(const rule *r, kl_dtype t, uint32_t rank, const int64_t *dims);
-// The same dims with another type; the written type where that is the same.
+// Without layout: r->dims and r->dynamic.
+const kl_shape *kl_rule_result(const rule *r, kl_dtype t, uint32_t rank);
+// As s, with another element type. The bits that a layout gives an element go with the type.
 const kl_shape *kl_rule_like(const rule *r, kl_dtype t, const kl_shape *s);
+// As s, with another element type and r->dims.
+const kl_shape *kl_rule_resized(const rule *r, kl_dtype t, const kl_shape *s);
+
+static inline bool kl_rule_dynamic(const kl_shape *s, uint32_t d) {
+  return s->dynamic && s->dynamic[d];
+}
+// Dimension i of the result is dimension d of s.
+static inline void kl_rule_take_dim(rule *r, uint32_t i, const kl_shape *s, uint32_t d) {
+  r->dims[i] = s->dims[d];
+  r->dynamic[i] = kl_rule_dynamic(s, d);
+}
+static inline void kl_rule_take_dims(rule *r, const kl_shape *s) {
+  for (uint32_t d = 0; d < s->rank; d++) kl_rule_take_dim(r, d, s, d);
+}
+// "3", or "?" for a size that is not known. For messages.
+static inline const char *kl_rule_size(const rule *r, int64_t size) {
+  return size == KL_DIM_UNKNOWN ? "?" : kl_strf(&r->m->arena, "%lld", (long long)size);
+}
 const kl_shape *kl_rule_tuple(const rule *r, uint32_t n, const kl_shape *const *elems);
 
 bool kl_rule_same_dtype(const rule *r, uint32_t i, uint32_t as);

@@ -61,9 +61,8 @@ static bool check_features(const rule *r, int64_t features) {
     if (!kl_rule_same_dtype(r, i, 0)) return false;
     if (r->in->op == KL_OP_BATCH_NORM_GRAD && i == 4) return kl_rule_same_dims(r, i, 0, false);
     if (s->rank != 1 || s->dims[0] != features)
-      return refuse(r,
-                    "expected %lld elements, one for each feature, in one dimension of operand %u ('%.*s'), found %s",
-                    (long long)features, i, KL_FMT(operand_name(r, i)), text(r, s));
+      return refuse(r, "expected %s elements, one for each feature, in one dimension of operand %u ('%.*s'), found %s",
+                    kl_rule_size(r, features), i, KL_FMT(operand_name(r, i)), text(r, s));
   }
   return true;
 }
@@ -75,7 +74,9 @@ const kl_shape *kl_infer_batch_norm(rule *r) {
   if (at < 0 || at >= s->rank)
     return fail(r, "expected feature_index from 0 to %u, found %lld", s->rank - 1, (long long)at);
   if (!check_features(r, s->dims[at])) return NULL;
-  const kl_shape *whole = kl_rule_like(r, s->dtype, s), *vector = kl_rule_array(r, s->dtype, 1, &s->dims[at]);
+  const kl_shape *whole = kl_rule_like(r, s->dtype, s);
+  kl_rule_take_dim(r, 0, s, (uint32_t)at);
+  const kl_shape *vector = kl_rule_result(r, s->dtype, 1);
   if (r->in->op == KL_OP_BATCH_NORM_INFERENCE || !whole || !vector) return whole;
   const kl_shape *elems[3] = {whole, vector, vector};
   return kl_rule_tuple(r, 3, elems);
@@ -106,8 +107,8 @@ const kl_shape *kl_infer_triangular_solve(rule *r) {
                 KL_FMT(operand_name(r, 1)), text(r, a), text(r, b));
   uint32_t shared = b->rank - (r->in->more->left_side ? 2 : 1);
   if (b->dims[shared] != a->dims[a->rank - 1])
-    return fail(r, "expected %lld elements in dimension %u of operand 1 ('%.*s') for left_side=%s, found %s",
-                (long long)a->dims[a->rank - 1], shared, KL_FMT(operand_name(r, 1)),
+    return fail(r, "expected %s elements in dimension %u of operand 1 ('%.*s') for left_side=%s, found %s",
+                kl_rule_size(r, a->dims[a->rank - 1]), shared, KL_FMT(operand_name(r, 1)),
                 r->in->more->left_side ? "true" : "false", text(r, b));
   return kl_rule_like(r, b->dtype, b);
 }
@@ -164,5 +165,5 @@ const kl_shape *kl_infer_fft(rule *r) {
   memcpy(r->dims, s->dims, s->rank * sizeof(int64_t));
   r->dims[s->rank - 1] = type == KL_RFFT ? half_row(n) : n;
   kl_dtype to = type == KL_IRFFT ? kl_info(s->dtype)->part : s->dtype == KILN_F32 ? KILN_C64 : KILN_C128;
-  return kl_rule_array(r, to, s->rank, r->dims);
+  return kl_rule_resized(r, to, s);
 }

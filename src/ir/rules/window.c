@@ -25,10 +25,10 @@ static bool equal_sizes(const rule *r, const char *what, kl_ints lhs, kl_ints rh
     int64_t a = operand(r, 0)->dims[lhs.p[i]], b = operand(r, 1)->dims[rhs.p[i]];
     if (a != b)
       return refuse(r,
-                    "expected %s dimensions of equal size, found %lld (dimension %lld of %s) and %lld (dimension %lld "
+                    "expected %s dimensions of equal size, found %s (dimension %lld of %s) and %s (dimension %lld "
                     "of %s)",
-                    what, (long long)a, (long long)lhs.p[i], text(r, operand(r, 0)), (long long)b, (long long)rhs.p[i],
-                    text(r, operand(r, 1)));
+                    what, kl_rule_size(r, a), (long long)lhs.p[i], text(r, operand(r, 0)), kl_rule_size(r, b),
+                    (long long)rhs.p[i], text(r, operand(r, 1)));
   }
   return true;
 }
@@ -50,7 +50,7 @@ static bool append_free(rule *r, uint32_t *n, const kl_shape *s, kl_ints a, kl_i
   for (uint32_t i = 0; i < s->rank; i++) {
     if (contains(a, i) || contains(b, i) || contains(c, i)) continue;
     if (*n == KILN_MAX_RANK) return refuse(r, "expected a result of at most %d dimensions, found more", KILN_MAX_RANK);
-    r->dims[(*n)++] = s->dims[i];
+    kl_rule_take_dim(r, (*n)++, s, i);
   }
   return true;
 }
@@ -83,11 +83,11 @@ static const kl_shape *infer_plain_dot(rule *r) {
   const kl_more *d = r->in->more;
   uint32_t n = 0;
   kl_ints none = {0};
-  for (; n < d->lhs_batch.n; n++) r->dims[n] = operand(r, 0)->dims[d->lhs_batch.p[n]];
+  for (; n < d->lhs_batch.n; n++) kl_rule_take_dim(r, n, operand(r, 0), (uint32_t)d->lhs_batch.p[n]);
   if (!append_free(r, &n, operand(r, 0), d->lhs_batch, d->lhs_contracting, none) ||
       !append_free(r, &n, operand(r, 1), d->rhs_batch, d->rhs_contracting, none))
     return NULL;
-  return kl_rule_array(r, dot_dtype(r), n, r->dims);
+  return kl_rule_result(r, dot_dtype(r), n);
 }
 
 // A scale has the rank of what it scales; its sizes divide.
@@ -125,16 +125,16 @@ static const kl_shape *infer_ragged_dot(rule *r) {
     return fail(r, "expected a group dimension that is neither batch nor contracting, found %lld",
                 (long long)d->rhs_group.p[0]);
   if (want && rhs->dims[d->rhs_group.p[0]] != groups)
-    return fail(r, "expected a group dimension of size %lld as the group sizes, found %lld", (long long)groups,
-                (long long)rhs->dims[d->rhs_group.p[0]]);
+    return fail(r, "expected a group dimension of size %s as the group sizes, found %s", kl_rule_size(r, groups),
+                kl_rule_size(r, rhs->dims[d->rhs_group.p[0]]));
   uint32_t n = 0;
   kl_ints none = {0};
-  if (contracting) r->dims[n++] = groups;
-  for (uint32_t i = 0; i < d->lhs_batch.n; i++) r->dims[n++] = lhs->dims[d->lhs_batch.p[i]];
+  if (contracting) kl_rule_take_dim(r, n++, sizes, sizes->rank - 1);
+  for (uint32_t i = 0; i < d->lhs_batch.n; i++) kl_rule_take_dim(r, n++, lhs, (uint32_t)d->lhs_batch.p[i]);
   if (!append_free(r, &n, lhs, d->lhs_batch, d->lhs_contracting, none) ||
       !append_free(r, &n, rhs, d->rhs_batch, d->rhs_contracting, d->rhs_group))
     return NULL;
-  return kl_rule_array(r, dot_dtype(r), n, r->dims);
+  return kl_rule_result(r, dot_dtype(r), n);
 }
 
 const kl_shape *kl_infer_dot(rule *r) {
@@ -155,7 +155,7 @@ static bool dilated(int64_t n, int64_t dilation, int64_t *out) {
   return !__builtin_mul_overflow(n - 1, dilation, out) && !__builtin_add_overflow(*out, 1, out);
 }
 
-// Places of a window along one dimension.
+// Places of a window along one dimension; of one of unknown size nobody knows how many.
 static bool window_count(const rule *r, uint32_t i, int64_t size, int64_t *out) {
   const kl_window_dim *w = &r->in->more->window[i];
   int64_t base, reach, padded;
@@ -165,6 +165,8 @@ static bool window_count(const rule *r, uint32_t i, int64_t size, int64_t *out) 
                   "dilations %lld and %lld",
                   i, (long long)w->size, (long long)w->stride, (long long)w->base_dilation,
                   (long long)w->window_dilation);
+  *out = KL_DIM_UNKNOWN;
+  if (size == KL_DIM_UNKNOWN) return true;
   if (!dilated(size, w->base_dilation, &base) || !dilated(w->size, w->window_dilation, &reach) ||
       __builtin_add_overflow(base, w->low, &padded) || __builtin_add_overflow(padded, w->high, &padded))
     return refuse(r, "expected a padded size below 2^63 in window dimension %u, found more", i);
@@ -195,12 +197,12 @@ static bool check_groups(const rule *r, const kl_conv_dims *c) {
         r, "expected feature_group_count and batch_group_count of at least 1, one of them 1, found %lld and %lld",
         (long long)f, (long long)b);
   if (features % f || features / f != kernel_in)
-    return refuse(r, "expected %lld groups of %lld input features as in the kernel, found %lld in all", (long long)f,
-                  (long long)kernel_in, (long long)features);
+    return refuse(r, "expected %lld groups of %s input features as in the kernel, found %s in all", (long long)f,
+                  kl_rule_size(r, kernel_in), kl_rule_size(r, features));
   if (kernel_out % f || kernel_out % b)
     return refuse(r, "expected output features that are a multiple of the groups (%lld), found %lld",
                   (long long)(f > b ? f : b), (long long)kernel_out);
-  if (batch % b)
+  if (batch != KL_DIM_UNKNOWN && batch % b)
     return refuse(r, "expected a batch that is a multiple of batch_group_count (%lld), found %lld", (long long)b,
                   (long long)batch);
   return true;
@@ -211,15 +213,17 @@ const kl_shape *kl_infer_convolution(rule *r) {
   if (!c) return fail(r, "expected dim_labels, found none");
   if (!check_conv_ranks(r, c) || !check_groups(r, c) || !check_dot_types(r) || !check_precision(r, 2)) return NULL;
   const kl_shape *in = operand(r, 0), *kernel = operand(r, 1);
-  r->dims[c->result_batch] = in->dims[c->input_batch] / r->in->more->batch_groups;
-  r->dims[c->result_feature] = kernel->dims[c->kernel_output];
+  kl_rule_take_dim(r, (uint32_t)c->result_batch, in, (uint32_t)c->input_batch);
+  kl_rule_take_dim(r, (uint32_t)c->result_feature, kernel, (uint32_t)c->kernel_output);
+  if (in->dims[c->input_batch] != KL_DIM_UNKNOWN) r->dims[c->result_batch] /= r->in->more->batch_groups;
   for (uint32_t i = 0; i < c->n; i++) {
     if (kernel->dims[c->kernel[i]] != r->in->more->window[i].size)
-      return fail(r, "expected a window of size %lld in dimension %u as the kernel, found %lld",
-                  (long long)kernel->dims[c->kernel[i]], i, (long long)r->in->more->window[i].size);
+      return fail(r, "expected a window of size %s in dimension %u as the kernel, found %lld",
+                  kl_rule_size(r, kernel->dims[c->kernel[i]]), i, (long long)r->in->more->window[i].size);
     if (!window_count(r, i, in->dims[c->input[i]], &r->dims[c->result[i]])) return NULL;
+    r->dynamic[c->result[i]] = kl_rule_dynamic(in, (uint32_t)c->input[i]);
   }
-  return kl_rule_array(r, dot_dtype(r), c->n + 2, r->dims);
+  return kl_rule_result(r, dot_dtype(r), c->n + 2);
 }
 
 // --- reductions ---------------------------------------------------------------------------------------------------
@@ -289,13 +293,20 @@ static bool gives_tuple(const rule *r, uint32_t n) {
   return r->in->op == KL_OP_REDUCE && !kl_shape_is_array(kl_root(kl_rule_callee(r, 0))->shape);
 }
 
+// What a reduction's results hold: what the reducer returns. Where nothing is written, the windows of one operand give
+// the type of the initial value; where it is written so, also the accumulators are brought back to it.
+static kl_dtype reduced_dtype(const rule *r, uint32_t i, uint32_t n) {
+  kl_dtype acc = leaf_of_root(kl_rule_callee(r, 0), i, n)->dtype, init = operand(r, n + i)->dtype;
+  if (r->in->op != KL_OP_REDUCE_WINDOW || n > 1) return acc;
+  const kl_shape *w = r->want && r->want->dtype == KILN_TUPLE && r->want->nelems == 1 ? r->want->elems[0] : r->want;
+  return w && w->dtype == acc ? acc : init;
+}
+
 static const kl_shape *reduced(rule *r, uint32_t n, uint32_t rank) {
-  const kl_comp *c = kl_rule_callee(r, 0);
-  if (!gives_tuple(r, n)) return kl_rule_array(r, leaf_of_root(c, 0, 1)->dtype, rank, r->dims);
+  if (!gives_tuple(r, n)) return kl_rule_result(r, reduced_dtype(r, 0, 1), rank);
   const kl_shape **elems = kl_alloc(r->m->cx, n * sizeof *elems);
   bool ok = true;
-  for (uint32_t i = 0; i < n && ok; i++)
-    ok = (elems[i] = kl_rule_array(r, leaf_of_root(c, i, n)->dtype, rank, r->dims)) != NULL;
+  for (uint32_t i = 0; i < n && ok; i++) ok = (elems[i] = kl_rule_result(r, reduced_dtype(r, i, n), rank)) != NULL;
   const kl_shape *s = ok ? kl_rule_tuple(r, n, elems) : NULL;
   kl_free(r->m->cx, elems, n * sizeof *elems);
   return s;
@@ -323,6 +334,7 @@ const kl_shape *kl_infer_reduce_window(rule *r) {
   if (!has_called(r, 1) || !check_reduction(r, &n) || !has_window(r, operand(r, 0)->rank) || !check_reducer(r, n) ||
       !check_accumulators(r, n))
     return NULL;
+  kl_rule_take_dims(r, operand(r, 0));
   for (uint32_t i = 0; i < operand(r, 0)->rank; i++)
     if (!window_count(r, i, operand(r, 0)->dims[i], &r->dims[i])) return NULL;
   return reduced(r, n, operand(r, 0)->rank);
@@ -451,5 +463,6 @@ const kl_shape *kl_infer_map(rule *r) {
   if (!ok) return NULL;
   if (!kl_shape_is_array(out) || out->rank)
     return fail(r, "expected the mapped computation to return a value without dimensions, found %s", text(r, out));
-  return kl_rule_like(r, out->dtype, first);
+  kl_rule_take_dims(r, first);
+  return kl_rule_result(r, out->dtype, first->rank);
 }

@@ -148,6 +148,6 @@ static const malformed_case malformed_indexed[] = {
   {BODY("r = f32[<=24] dynamic-reshape(x, n, n)"), 1, 17, 1, "dynamic-reshape: expected 1 sizes, one for each dimension of f32[<=24], found 2"},
   {BODY("r = f32[<=24] dynamic-reshape(x, l)"), 1, 17, 1, "dynamic-reshape: expected a size of type s32[] for operand 1 ('l'), found s64[]"},
   {BODY("r = f32[<=25] dynamic-reshape(x, n)"), 1, 17, 1, "dynamic-reshape: expected a result of 24 elements as f32[4,6], found f32[<=25]"},
-  {BODY("r = s32[<=24] dynamic-reshape(x, n)"), 1, 17, 1, "dynamic-reshape: expected the result type f32[24], found s32[<=24]"},
+  {BODY("r = s32[<=24] dynamic-reshape(x, n)"), 1, 17, 1, "dynamic-reshape: expected the result type f32[<=24], found s32[<=24]"},
 };
 // clang-format on
