@@ -203,7 +203,9 @@ typedef struct kiln_attr {
   } as;
 } kiln_attr;
 
-// One attribute in C's notation; in C++, which has no such literals, fill in the struct. `...` is one value or more.
+// One attribute in C's notation; C++, which has no such literals, has functions for the same (kiln/kiln.hpp). `...` is
+// one value or more.
+#ifndef __cplusplus
 #define KILN_COUNT_OF(T, ...) (sizeof((const T[]){__VA_ARGS__}) / sizeof(T))
 #define KILN_ONE(k, f, m, v)  ((kiln_attr){.key = (k), .form = KILN_ATTR_##f, .as.m = (v)})
 #define KILN_LIST(k, f, m, T, ...)                                                                                     \
@@ -236,6 +238,7 @@ typedef struct kiln_attr {
 #define KILN_NONE        NULL, 0
 #define KILN_VALUES(...) (const kiln_value[]){__VA_ARGS__}, KILN_COUNT_OF(kiln_value, __VA_ARGS__)
 #define KILN_ATTRS(...)  (const kiln_attr[]){__VA_ARGS__}, KILN_COUNT_OF(kiln_attr, __VA_ARGS__)
+#endif
 
 // Computations are built one at a time; the last one finished with `entry` is ENTRY. Names may be NULL where an
 // instruction is named: then it is named after its opcode.
@@ -260,7 +263,8 @@ KILN_API void kiln_build_annotate(kiln_builder *b, kiln_value value, const char 
 KILN_API void kiln_builder_annotate_computation(kiln_builder *b, const char *key, const char *text);
 KILN_API void kiln_builder_annotate_module(kiln_builder *b, const char *key, const char *text);
 KILN_API kiln_computation kiln_builder_end(kiln_builder *b, kiln_value root, bool entry);
-// Checks the whole, stores the module (owned by the caller) and empties the builder.
+// Checks the whole, stores the module (owned by the caller) and empties the builder, which can only be destroyed then:
+// every other call says that it has finished. Errors: INVALID, MEMORY; those of a call before, too.
 KILN_API kiln_status kiln_builder_finish(kiln_builder *b, kiln_module **out);
 
 // --- comparing and rewriting --------------------------------------------------------------------------------------
@@ -294,10 +298,10 @@ KILN_API kiln_status kiln_module_flatten_tuples(kiln_context *cx, const kiln_mod
 // Evaluates ENTRY by the reference evaluator: slow beside a kernel, and right by definition.
 // args[i]: the buffer of parameter leaf i. results[i]: a buffer for result leaf i, written as a whole. Buffers are as
 // above (row-major where the shape states no layout); their alignment is the element's; those of tokens are not looked
-// at. Loops run for as long as the program has them run. Asynchronous ops are evaluated where they start. Errors:
-// UNSUPPORTED (what needs other devices or a host: collectives, infeed, outfeed, send, recv, replica-id, partition-id;
-// custom-call; dynamic dimensions; constants without values; unknown opcodes - by name, where ENTRY's result needs
-// them), MEMORY.
+// at, and those without elements may be NULL. Loops run for as long as the program has them run. Asynchronous ops are
+// evaluated where they start. Errors: UNSUPPORTED (what needs other devices or a host: collectives, infeed, outfeed,
+// send, recv, replica-id, partition-id; custom-call; dynamic dimensions; constants without values; unknown opcodes - by
+// name, where ENTRY's result needs them), MEMORY.
 typedef struct kiln_eval_params {
   size_t struct_size;
   uint32_t threads; // 0: all cores

@@ -1,4 +1,4 @@
-// kiln: everything.
+// kiln: everything. C++ has owners, and attributes in its own notation, in kiln/kiln.hpp beside it.
 #ifndef KILN_H
 #define KILN_H
 
