@@ -1,7 +1,7 @@
 // Random small maps, each at every point of its box, before and after every rewrite: what kiln reads, prints,
 // simplifies, composes, decides, against plain integer arithmetic on the tree that the text was made of.
 //
-// KILN_MAPS sets how many (default 6000 of each kind), KILN_MAP_SEED one seed to run alone and print.
+// KILN_MAPS sets how many (default 4000 of each kind), KILN_MAP_SEED one seed to run alone and print.
 #include "ir/index/map.h"
 #include "random_maps.h"
 #include "support/suite.h"
@@ -399,20 +399,20 @@ static void seed_composition(uint64_t seed) {
 }
 
 START_TEST(maps) {
-  run(seed_map, env("KILN_MAPS", 6000));
+  run(seed_map, env("KILN_MAPS", 4000));
 }
 END_TEST
 START_TEST(relations) {
-  run(seed_relation, env("KILN_MAPS", 6000));
+  run(seed_relation, env("KILN_MAPS", 4000));
 }
 END_TEST
 START_TEST(pairs) {
-  run(seed_pair, env("KILN_MAPS", 6000) / 2);
+  run(seed_pair, env("KILN_MAPS", 4000) / 2);
   ck_assert_msg(unknowns == 0, "%u pairs undecided", unknowns);
 }
 END_TEST
 START_TEST(compositions) {
-  run(seed_composition, env("KILN_MAPS", 6000));
+  run(seed_composition, env("KILN_MAPS", 4000));
 }
 END_TEST
 

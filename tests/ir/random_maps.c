@@ -241,7 +241,7 @@ static void isl_put(const rm_map *m, FILE *f, int node) {
   case RM_MUL: fprintf(f, "(%lld * ", (long long)v); break;
   case RM_FLOOR:
   case RM_CEIL:
-    fputs((n->op == RM_FLOOR) == (v > 0) ? "(" : "(-", f);
+    fputs(v > 0 ? "(" : "(-", f);
     fputs("floor((", f);
     break;
   case RM_MIN: fputs("min(", f); break;
@@ -249,7 +249,7 @@ static void isl_put(const rm_map *m, FILE *f, int node) {
   default: fputs("(", f);
   }
   if (n->op == RM_FLOOR || n->op == RM_CEIL) {
-    // floor(a / -k) = -ceil(a / k) = -(floor((a + k - 1) / k)); ceil(a / k) = floor((a + k - 1) / k)
+    // floor(a / -k) = -ceil(a / k), ceil(a / -k) = -floor(a / k), ceil(a / k) = floor((a + k - 1) / k)
     bool shift = (n->op == RM_CEIL) == (v > 0);
     isl_put(m, f, n->a);
     fprintf(f, " + %lld)/%lld))", (long long)(shift ? k - 1 : 0), (long long)k);
@@ -281,12 +281,6 @@ static void isl_tuple(const rm_map *m, FILE *f) {
   fputs("{ [", f);
   for (int v = 0; v < m->nvars; v++) fprintf(f, "%sv%d", v ? ", " : "", v);
   fputs("]", f);
-}
-
-void rm_isl_set(const rm_map *m, FILE *f) {
-  isl_tuple(m, f);
-  isl_domain(m, f);
-  fputs(" }", f);
 }
 
 void rm_isl_map(const rm_map *m, FILE *f) {

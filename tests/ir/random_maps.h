@@ -48,8 +48,7 @@ bool rm_next(const rm_map *m, int64_t *x);
 
 // The map in kiln's current form; constraints in order, or backwards. Names: d0 s0 rt0, or of their own.
 void rm_text(const rm_map *m, FILE *f, bool backwards, bool named);
-// "{ [v0, v1] : bounds and constraints }" and "{ [v0, v1] -> [r0] : ... }" for isl.
-void rm_isl_set(const rm_map *m, FILE *f);
+// "{ [v0, v1] -> [results] : bounds and constraints }" for isl.
 void rm_isl_map(const rm_map *m, FILE *f);
 
 #endif

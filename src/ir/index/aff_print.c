@@ -51,6 +51,7 @@ static uint64_t part_cost(kl_affs *p, const part *x) {
 
 // Part f, a floor, with x inside of it too; NULL if that is no shorter, or normal form would not take x out again.
 static const kl_aff *with_inside(kl_affs *p, const part *f, const part *x) {
+  if (x->u.coef == INT64_MIN) return NULL;
   int64_t t, m = x->u.coef / f->u.coef;
   if (x->u.coef % f->u.coef != 0 || __builtin_mul_overflow(m, f->u.atom->k, &t)) return NULL;
   const kl_aff *value = part_value(p, x), *with = kl_aff_addmul(p, f->inner, value, t);

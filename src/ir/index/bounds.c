@@ -246,7 +246,7 @@ static bool by_fact(kl_dom *d, const kl_aff *e, const kl_fact *f, kl_span64 *out
     const kl_aff_term *x = &e->terms[i];
     if (j < f->e->n && f->e->terms[j].atom == x->atom) {
       int64_t c = f->e->terms[j++].coef;
-      if (t == 0) t = x->coef % c == 0 && !(c == -1 && x->coef == INT64_MIN) ? x->coef / c : 0;
+      if (t == 0) t = x->coef != INT64_MIN && x->coef % c == 0 ? x->coef / c : 0;
       if (t == 0 || (wide)t * c != x->coef) return false;
     } else {
       kl_span64 s = range_atom(d, x->atom);
@@ -270,9 +270,9 @@ static void by_facts(kl_dom *d, const kl_aff *e, kl_span64 *s) {
 static kl_span64 mod_span(kl_dom *d, const kl_unit *u) {
   kl_span64 s = range_of(d, u->sub, true), t = {0, u->b - 1, 1, 0};
   if (s.lo > INT64_MIN && s.hi < INT64_MAX && kl_floor64(s.lo, u->b) == kl_floor64(s.hi, u->b)) {
-    int64_t base = kl_floor64(s.lo, u->b) * u->b;
-    t.lo = s.lo - base;
-    t.hi = s.hi - base;
+    wide base = (wide)kl_floor64(s.lo, u->b) * u->b;
+    t.lo = (int64_t)(s.lo - base);
+    t.hi = (int64_t)(s.hi - base);
   }
   int64_t g = s.m > 1 ? (int64_t)kl_gcd64((uint64_t)s.m, (uint64_t)u->b) : 1;
   if (g > 1) {

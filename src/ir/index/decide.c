@@ -18,10 +18,10 @@ kl_truth kl_map_is_empty(kl_affs *p, const kl_map *m, uint32_t quota, const char
     if (why) *why = undefined;
     return KL_UNKNOWN;
   }
-  kl_system *s = kl_system_open(p, m, NULL, (kl_interval){0, 0});
-  kl_truth t = kl_system_is_empty(s, quota, NULL, why);
-  kl_system_close(s);
-  return t;
+  kl_truth t = kl_domain_is_empty(p, m, quota / 16, why);
+  if (t != KL_UNKNOWN) return t;
+  const kl_map *s = kl_map_simplify(p, kl_map_with_results(p, m, NULL, 0), 0);
+  return s->state == KL_MAP_EMPTY ? KL_YES : kl_domain_is_empty(p, s, quota, why);
 }
 
 // --- one space for both -------------------------------------------------------------------------------------------

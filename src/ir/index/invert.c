@@ -167,7 +167,8 @@ static const kl_aff *assemble(solver *s, const unknown *u, const kl_aff *shift) 
   for (uint32_t round = 0; round <= u->pieces.n; round++) {
     if (in.lo >= 0 && in.hi < m) return low;
     if (in.lo > INT64_MIN && in.hi < INT64_MAX && kl_floor64(in.lo, m) == kl_floor64(in.hi, m)) {
-      return kl_aff_addc(p, low, kl_floor64(in.lo, m) * m);
+      wide base = (wide)kl_floor64(in.lo, m) * m;
+      return base < INT64_MIN ? NULL : kl_aff_addc(p, low, (int64_t)base);
     }
     const piece *next = NULL;
     for (uint32_t i = 0; i < u->pieces.n; i++) {
@@ -419,7 +420,8 @@ const kl_map *kl_map_rescale(kl_affs *p, const kl_map *m) {
     to[i] = kl_aff_addc(p, kl_aff_mulc(p, to[i], mod), r);
     kl_aff_subst by = {.to = {NULL, to, NULL}, .n = {0, s->nvars[KL_AFF_RANGE], 0}};
     kl_map_var *v = kl_arena_dup(p->arena, s->vars[KL_AFF_RANGE], s->nvars[KL_AFF_RANGE] * sizeof *v);
-    v[i].in = (kl_interval){kl_floor64(v[i].in.lo - r, mod), kl_floor64(v[i].in.hi - r, mod)};
+    v[i].in =
+        (kl_interval){(int64_t)kl_floor128((wide)v[i].in.lo - r, mod), (int64_t)kl_floor128((wide)v[i].in.hi - r, mod)};
     const kl_aff **results = KL_NEW_N(p->arena, const kl_aff *, s->nresults + 1);
     kl_aff_replace(p, &by, s->results, s->nresults, results);
     kl_constraint *c = KL_NEW_N(p->arena, kl_constraint, s->nconstraints + 1);

@@ -160,6 +160,63 @@ const kl_map *kl_map_rename(kl_affs *p, const kl_map *m, kl_aff_kind kind, uint3
   return r;
 }
 
+// --- from another pool --------------------------------------------------------------------------------------------
+
+// Sums of the other pool by id, once they are here.
+typedef struct import {
+  kl_affs *p;
+  const kl_aff **done;
+  size_t n;
+} import;
+
+static const kl_aff *import_sum(import *w, const kl_aff *e) {
+  if (e->error) return kl_aff_error_value(w->p, e->error);
+  if (e->id < w->n && w->done[e->id]) return w->done[e->id];
+  const kl_aff *r = kl_aff_const(w->p, e->c);
+  for (uint32_t i = 0; i < e->n; i++) {
+    const kl_aff_atom *a = e->terms[i].atom;
+    const kl_aff **arg = KL_NEW_N(w->p->arena, const kl_aff *, a->n + 1);
+    for (uint32_t j = 0; j < a->n; j++) arg[j] = import_sum(w, a->arg[j]);
+    const kl_aff *x = kl_aff_of(w->p, kl_affs_atom(w->p, a->kind, a->var, a->k, arg, a->n)); // normal form is the same
+    r = kl_aff_addmul(w->p, r, x, e->terms[i].coef);
+  }
+  if (e->id >= w->n) {
+    size_t n = (size_t)e->id * 2 + 64;
+    w->done = kl_resize(w->p->cx, w->done, w->n * sizeof *w->done, n * sizeof *w->done);
+    memset(w->done + w->n, 0, (n - w->n) * sizeof *w->done);
+    w->n = n;
+  }
+  w->done[e->id] = r;
+  return r;
+}
+
+static const kl_aff **import_list(import *w, const kl_aff *const *e, uint32_t n) {
+  const kl_aff **out = KL_NEW_N(w->p->arena, const kl_aff *, n + 1);
+  for (uint32_t i = 0; i < n; i++) out[i] = import_sum(w, e[i]);
+  return out;
+}
+
+const kl_map *kl_map_import(kl_affs *p, const kl_map *m) {
+import w = {.p = p };
+  kl_map *r = kl_arena_dup(p->arena, m, sizeof *m);
+  for (int k = 0; k < KL_AFF_VARS; k++) {
+    kl_map_var *v = copy_vars(p, m->vars[k], m->nvars[k]);
+    for (uint32_t i = 0; i < m->nvars[k]; i++) {
+      v[i].name = kl_str_dup(p->arena, v[i].name);
+      v[i].from.index = import_list(&w, v[i].from.index, v[i].from.nindex);
+    }
+    r->vars[k] = v;
+  }
+  r->results = import_list(&w, m->results, m->nresults);
+  kl_constraint *c = KL_NEW_N(p->arena, kl_constraint, m->nconstraints + 1);
+  for (uint32_t i = 0; i < m->nconstraints; i++) {
+    c[i] = (kl_constraint){import_sum(&w, m->constraints[i].e), m->constraints[i].in};
+  }
+  r->constraints = c;
+  kl_free(p->cx, w.done, w.n * sizeof *w.done);
+  return r;
+}
+
 // --- moving variables ---------------------------------------------------------------------------------------------
 
 // Everything of m with its variables replaced; variables themselves are the caller's affair, but for the indices of

@@ -67,6 +67,9 @@ const kl_map *kl_map_constrain(kl_affs *p, const kl_map *m, const kl_aff *e, kl_
 const kl_map *kl_map_restrict(kl_affs *p, const kl_map *m, kl_aff_kind kind, uint32_t i, kl_interval in);
 const kl_map *kl_map_with_results(kl_affs *p, const kl_map *m, const kl_aff *const *results, uint32_t n);
 
+// m, of any pool, in this one.
+const kl_map *kl_map_import(kl_affs *p, const kl_map *m);
+
 // --- operations ---------------------------------------------------------------------------------------------------
 
 // second after first: dims of first; results of second with its dims replaced by first's results; ranges and runtime

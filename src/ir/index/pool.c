@@ -73,7 +73,7 @@ static uint64_t atom_hash_at(const kl_affs *p, size_t i) {
 static void table_grow(kl_affs *p, uint32_t **slots, size_t *n, size_t used,
                        uint64_t (*hash)(const kl_affs *, size_t)) {
   if (*n && used * 2 < *n) return;
-  size_t want = *n ? *n * 2 : 256;
+  size_t want = *n ? *n * 2 : 64;
   kl_free(p->cx, *slots, *n * sizeof(uint32_t));
   *slots = kl_alloc(p->cx, want * sizeof(uint32_t));
   *n = want;

@@ -13,8 +13,7 @@
 // Bounds of dims and ranges are then the tightest that each constraint by itself gives, up to residue classes, to a
 // fixed point; where none is reached soon, they stay as they were.
 
-#include "ir/index/map.h"
-#include "ir/index/impl.h"
+#include "ir/index/solve.h"
 #include <stdlib.h>
 
 enum { MOST_ROUNDS = 12, MOST_SWEEPS = 24, MOST_FACTS = 128, EMPTINESS_QUOTA = 1 << 10 };
@@ -444,7 +443,7 @@ static const kl_map *rebuild(work *w) {
   r.constraints = c;
   r.nconstraints = (uint32_t)w->list.n;
   if (w->empty) r.state = KL_MAP_EMPTY;
-  if (r.state == KL_MAP_DEFINED && r.nconstraints && kl_map_is_empty(p, &r, EMPTINESS_QUOTA, NULL) == KL_YES)
+  if (r.state == KL_MAP_DEFINED && r.nconstraints && kl_domain_is_empty(p, &r, EMPTINESS_QUOTA, NULL) == KL_YES)
     r.state = KL_MAP_EMPTY;
   if (r.state == KL_MAP_DEFINED) {
     const kl_aff **results = KL_NEW_N(p->arena, const kl_aff *, r.nresults + 1);

@@ -42,10 +42,9 @@ static const kl_aff *without_low(kl_dom *d, const kl_units *u, int64_t k, int64_
 static const kl_aff *without_constant(kl_dom *d, const kl_aff *e, int64_t k, const kl_span64 *s) {
   int64_t g = (int64_t)kl_gcd64((uint64_t)s->m, (uint64_t)k), c = e->c;
   if (g == 1 || c < 0 || c >= k) return NULL;
-  int64_t r = (int64_t)((((wide)s->r - c) % g + g) % g), low = kl_floor64(r + c % g, g) * g - r + (c - c % g),
-          carry = 0;
-  if (low <= k && low + g - 1 >= k) carry = 1; // a constant of k, that is, 0
-  int64_t best = carry || low <= 0 ? 0 : low;
+  wide r = (((wide)s->r - c) % g + g) % g, low = kl_floor128(r + c, g) * g - r;
+  int64_t carry = low <= k && low + g - 1 >= k; // a constant of k is 0, and one more outside
+  int64_t best = carry || low <= 0 ? 0 : (int64_t)low;
   if (best == c) return NULL;
   const kl_aff *q = kl_aff_floordivc(d->p, kl_aff_addc(d->p, e, best - c), k);
   return q->error ? NULL : kl_aff_addc(d->p, q, carry);
@@ -172,7 +171,7 @@ static const kl_aff *by_equality(kl_dom *d, const kl_aff *e, const kl_fact *f) {
   for (uint32_t i = 0; i < f->e->n; i++) {
     for (uint32_t j = 0; j < e->n; j++) {
       int64_t c = f->e->terms[i].coef, x = e->terms[j].coef;
-      if (f->e->terms[i].atom != e->terms[j].atom || x % c != 0 || x == INT64_MIN) continue;
+      if (f->e->terms[i].atom != e->terms[j].atom || x == INT64_MIN || x % c != 0) continue;
       const kl_aff *zero = kl_aff_addc(d->p, f->e, f->in.lo == INT64_MIN ? 0 : -f->in.lo);
       const kl_aff *r = kl_aff_addmul(d->p, e, zero, -(x / c));
       if (is_simpler(r, e)) return r;

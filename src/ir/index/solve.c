@@ -12,6 +12,7 @@
 //                constraints themselves: KL_NO is never a matter of belief
 //   classes      search over residue classes modulo the divisors that a variable meets: within a class all floors are
 //                linear, so that conflicts of congruences show at once however wide the bounds are
+//   choices      an extremum is one of its arguments: each in turn
 //   enumeration  of boxes of at most KL_ENUMERATED points, whatever the quota
 //
 // Work is counted in rows looked at.
@@ -53,7 +54,8 @@ struct kl_system {
   uint32_t natoms;
   int64_t *value[KL_AFF_VARS]; // a point to check
   uint32_t left;               // of the quota
-  bool partial;                // rows leave something out (products, quotients, extrema, or too many)
+  bool extrema;                // rows say of extrema only that they are one
+  bool partial;                // rows leave something out (products, quotients, or too many)
 };
 
 // --- making -------------------------------------------------------------------------------------------------------
@@ -100,7 +102,7 @@ static uint32_t variable_of(kl_system *s, const kl_aff_atom *a) {
   } else if (a->kind == KL_AFF_MIN || a->kind == KL_AFF_MAX) { // below, or above, all its arguments
     kl_interval in = a->kind == KL_AFF_MIN ? (kl_interval){0, INT64_MAX} : (kl_interval){INT64_MIN, 0};
     for (uint32_t i = 0; i < a->n; i++) add_sum(s, a->arg[i], -1, v, in);
-    s->partial = true;
+    s->extrema = true;
   } else {
     s->partial = true;
   }
@@ -128,6 +130,7 @@ kl_system *kl_system_open(kl_affs *p, const kl_map *m, const kl_aff *e, kl_inter
   s->c = KL_NEW_N(p->arena, kl_constraint, m->nconstraints + 1);
   for (uint32_t i = 0; i < m->nconstraints; i++) s->c[s->nc++] = m->constraints[i];
   if (e) s->c[s->nc++] = (kl_constraint){e, in};
+  VEC_RESERVE(s->cx, &s->vars, 8);
   for (int k = 0; k < KL_AFF_VARS; k++) {
     s->first[k] = (uint32_t)s->vars.n;
     s->value[k] = KL_NEW_N(p->arena, int64_t, m->nvars[k] + 1);
@@ -207,7 +210,7 @@ static kl_truth enumerate(kl_system *s, const kl_span64 *v) {
     uint32_t i = s->points;
     while (i > 0) { // the last variable counts fastest
       int64_t step = v[i - 1].m > 1 ? v[i - 1].m : 1, *x = slot(s, i - 1);
-      if (*x <= v[i - 1].hi - step) {
+      if ((wide)*x + step <= v[i - 1].hi) {
         *x += step;
         break;
       }
@@ -223,7 +226,12 @@ static kl_truth enumerate(kl_system *s, const kl_span64 *v) {
 typedef struct sums {
   wide lo, hi;               // of all terms with bounds
   uint32_t lo_open, hi_open; // how many have none
+  bool huge;                 // a product leaves what sums of them have room for
 } sums;
+
+static bool is_huge(wide v) {
+  return v > (wide)1 << 110 || v < -((wide)1 << 110);
+}
 
 static sums sum_up(const row *r, const kl_span64 *v) {
   sums t = {0};
@@ -239,6 +247,8 @@ static sums sum_up(const row *r, const kl_span64 *v) {
       t.hi_open++;
     else
       t.hi += (wide)c * high;
+    t.huge = t.huge || is_huge((wide)c * low) || is_huge((wide)c * high);
+    if (t.huge) break;
   }
   return t;
 }
@@ -262,8 +272,13 @@ static void class_of(const row *r, const kl_span64 *v, uint32_t skip, uint64_t *
     wide m = point ? 0 : (wide)(x->m ? x->m : 1) * r->t[i].coef;
     if (m < 0) m = -m;
     if (m > INT64_MAX) m = 1;
-    *g = kl_gcd64(*g, (uint64_t)m);
-    *at += (wide)r->t[i].coef * (point ? x->lo : x->r);
+    wide part = (wide)r->t[i].coef * (point ? x->lo : x->r);
+    *g = is_huge(part) ? 1 : kl_gcd64(*g, (uint64_t)m);
+    if (*g == 1) { // nothing is known
+      *at = 0;
+      return;
+    }
+    *at += part;
   }
   if (*g) *at = residue(*at, (int64_t)*g);
 }
@@ -315,6 +330,7 @@ static bool narrow_row(kl_system *s, const row *r, kl_span64 *v, bool *changed) 
   sums t = sum_up(r, v);
   kl_interval in = r->in;
   if (s->left) s->left--;
+  if (t.huge) return true;
   if (t.lo_open == 0 && t.lo > in.lo) in.lo = (int64_t)clamp(t.lo);
   if (t.hi_open == 0 && t.hi < in.hi) in.hi = (int64_t)clamp(t.hi);
   if (in.lo > in.hi) return false;
@@ -333,6 +349,7 @@ static bool narrow_row(kl_system *s, const row *r, kl_span64 *v, bool *changed) 
     if (!moved) continue;
     *changed = true;
     t = sum_up(r, v);
+    if (t.huge) return true;
   }
   return true;
 }
@@ -426,6 +443,8 @@ static int by_var(const void *a, const void *b) {
 
 // a*x + b*y, without what cancels; cells in order of variables. False where it does not fit.
 static bool mix_rows(kl_arena *arena, const row *x, wide a, const row *y, wide b, row *out) {
+  const wide most = (wide)1 << 62;
+  if (a > most || a < -most || b > most || b < -most) return false;
   out->t = KL_NEW_N(arena, cell, x->n + y->n + 1);
   out->n = 0;
   for (uint32_t i = 0, j = 0; i < x->n || j < y->n;) {
@@ -564,7 +583,7 @@ static uint32_t pick(const kl_system *s, const kl_span64 *v) {
   uint32_t best = UINT32_MAX;
   wide least = 0;
   for (uint32_t i = 0; i < s->vars.n; i++) {
-    if (v[i].lo == v[i].hi || (i >= s->points && (s->partial || best < s->points))) continue;
+    if (v[i].lo == v[i].hi || (i >= s->points && (s->partial || s->extrema || best < s->points))) continue;
     wide size = ((wide)v[i].hi - v[i].lo) / (v[i].m > 1 ? v[i].m : 1);
     if (best == UINT32_MAX || size < least) {
       best = i;
@@ -661,6 +680,38 @@ static kl_truth by_classes(kl_system *s, const kl_span64 *box, uint32_t i, bool 
   return s->left || all == KL_NO ? all : KL_UNKNOWN;
 }
 
+// --- choices ------------------------------------------------------------------------------------------------------
+
+// Linear rows alone: no integers at all, no rationals in the box, or no point in any residue class.
+static kl_truth by_rows(kl_system *s, const kl_span64 *box) {
+  if (equalities_conflict(s) || contradicts(s, box)) return KL_YES;
+  return by_classes(s, box, 0, false);
+}
+
+// An extremum is one of its arguments: each in turn, for every extremum from atom `from` on.
+static kl_truth by_choices(kl_system *s, const kl_span64 *box, uint32_t from) {
+  const kl_aff_atom *a = NULL;
+  for (; from < s->atoms.n && !a; from++) {
+    a = s->atoms.p[from];
+    if (a->kind != KL_AFF_MIN && a->kind != KL_AFF_MAX) a = NULL;
+  }
+  if (!a) return by_rows(s, box);
+  size_t bytes = s->vars.n * sizeof *box, rows = s->rows.n;
+  kl_span64 *v = kl_alloc(s->cx, bytes);
+  kl_truth all = KL_YES;
+  for (uint32_t i = 0; i < a->n && s->left && all != KL_NO; i++) {
+    memcpy(v, box, bytes);
+    add_sum(s, a->arg[i], -1, s->points + from - 1, (kl_interval){0, 0});
+    if (propagate(s, v)) {
+      kl_truth t = by_choices(s, v, from);
+      if (t != KL_YES) all = t;
+    }
+    s->rows.n = rows;
+  }
+  kl_free(s->cx, v, bytes);
+  return s->left || all == KL_NO ? all : KL_UNKNOWN;
+}
+
 // --- the whole ----------------------------------------------------------------------------------------------------
 
 kl_truth kl_system_is_empty(kl_system *s, uint32_t quota, int64_t *const at[KL_AFF_VARS], const char **why) {
@@ -678,13 +729,19 @@ kl_truth kl_system_is_empty(kl_system *s, uint32_t quota, int64_t *const at[KL_A
     s->left = quota / 8;
     t = search(s, s->vars.p, 0);
     s->left = quota;
-    if (t == KL_UNKNOWN && equalities_conflict(s)) t = KL_YES;
-    if (t == KL_UNKNOWN) t = contradicts(s, s->vars.p) ? KL_YES : by_classes(s, s->vars.p, 0, false);
+    if (t == KL_UNKNOWN) t = by_choices(s, s->vars.p, 0);
     if (t == KL_UNKNOWN && is_box_small(s, s->vars.p, KL_ENUMERATED)) t = enumerate(s, s->vars.p);
   }
   for (int k = 0; k < KL_AFF_VARS && t == KL_NO && at; k++) {
     if (at[k] && s->m->nvars[k]) memcpy(at[k], s->value[k], s->m->nvars[k] * sizeof(int64_t));
   }
   if (why && t == KL_UNKNOWN) *why = reason;
+  return t;
+}
+
+kl_truth kl_domain_is_empty(kl_affs *p, const kl_map *m, uint32_t quota, const char **why) {
+  kl_system *s = kl_system_open(p, m, NULL, (kl_interval){0, 0});
+  kl_truth t = kl_system_is_empty(s, quota, NULL, why);
+  kl_system_close(s);
   return t;
 }

@@ -12,6 +12,9 @@ kl_system *kl_system_open(kl_affs *p, const kl_map *m, const kl_aff *e, kl_inter
 kl_truth kl_system_is_empty(kl_system *s, uint32_t quota, int64_t *const at[KL_AFF_VARS], const char **why);
 void kl_system_close(kl_system *s);
 
+// Is a defined map's domain empty, as it stands?
+kl_truth kl_domain_is_empty(kl_affs *p, const kl_map *m, uint32_t quota, const char **why);
+
 // invert.c: range variables of m as expressions, in another space, over what its results are there (y) and what its
 // other variables are there (known). False if some are not found. A proposal only; *unique: no other values give y.
 bool kl_map_solve_ranges(kl_affs *p, const kl_map *m, const kl_aff_subst *known, const kl_aff *const *y, uint32_t quota,

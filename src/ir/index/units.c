@@ -30,6 +30,7 @@ static wide magnitude(const sum *s) {
 static bool without(const sum *s, uint32_t skip, const kl_aff *x, wide m, int64_t modulus, sum *out) {
   out->n = 0;
   out->c = s->c - m * x->c;
+  if (out->c > (wide)1 << 100 || out->c < -((wide)1 << 100)) return false;
   for (uint32_t i = 0, j = 0; i < s->n || j < x->n;) {
     if (i == skip) {
       i++;
@@ -56,7 +57,8 @@ static int64_t multiple(const sum *s, uint32_t i, const kl_aff *x, int64_t b, in
   if (c % b == 0) return c == INT64_MIN && b == 1 ? 0 : -(c / b);
   if (!modulus || x->n == 0) return 0;
   for (uint32_t j = 0; j < s->n; j++) {
-    if (s->t[j].atom != x->terms[0].atom || s->t[j].coef % x->terms[0].coef != 0) continue;
+    if (s->t[j].atom != x->terms[0].atom || s->t[j].coef == INT64_MIN) continue;
+    if (s->t[j].coef % x->terms[0].coef != 0) continue;
     int64_t m = s->t[j].coef / x->terms[0].coef;
     return ((wide)c + (wide)m * b) % modulus == 0 ? m : 0;
   }
