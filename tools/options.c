@@ -118,7 +118,7 @@ int args_parse(const verb *v, int argc, char **argv, args *out) {
     if (status) return status;
   }
   if (v->takes_file && !out->file) {
-    fprintf(stderr, "kiln %s: expected a file: kiln %s\n", v->name, v->synopsis);
+    fprintf(stderr, "kiln %s: a word is missing: kiln %s\n", v->name, v->synopsis);
     return EXIT_BAD_INPUT;
   }
   return 0;

@@ -4,6 +4,7 @@
 
 #include <kiln/base.h>
 #include <kiln/compile.h>
+#include <kiln/index.h>
 #include <kiln/ir.h>
 #include <kiln/cuda.h>
 #include <kiln/run.h>
