@@ -10,7 +10,7 @@ typedef struct describer {
   kl_arena *arena;
   kiln_slot *slot;              // the next one
   const kl_shape *const *shape; // of its buffer
-  kl_sb name;      // of what the walk is in, "p{1,0" inside a tuple
+  kl_sb name;                   // of what the walk is in, "p{1,0" inside a tuple
 } describer;
 
 static const char *keep(describer *d, kl_sb *b) {

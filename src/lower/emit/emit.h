@@ -42,12 +42,12 @@ typedef struct kl_emit {
   kl_plan *plan;
   const kl_body *body;
   unsigned lanes, width, nwide;
-  kb_kind index;           // I32 or I64
-  kb_reg thread;           // in index kind
-  kb_reg *slots;           // pointers
-  kl_val *vals;            // by step
-  bool *wants_bits;        // by step: somebody moves it on, or reads its bits
-  const uint32_t *items;   // steps, and behind nsteps stores, in order of emission
+  kb_kind index;         // I32 or I64
+  kb_reg thread;         // in index kind
+  kb_reg *slots;         // pointers
+  kl_val *vals;          // by step
+  bool *wants_bits;      // by step: somebody moves it on, or reads its bits
+  const uint32_t *items; // steps, and behind nsteps stores, in order of emission
   uint32_t nitems;
   kb_reg *guard_lane;      // nguards x lanes, .v NULL until made
   kb_reg *guard_wide;      // nguards x nwide
