@@ -235,6 +235,49 @@ START_TEST(unknown_opcodes_are_warned_of_once) {
 }
 END_TEST
 
+// Other forms of programs, as JAX prints and writes them.
+START_TEST(foreign_text_is_told) {
+  static const struct {
+    const char *text;
+    size_t size;
+    const char *kind;
+  } rows[] = {
+#define ROW(text, kind) {text, sizeof(text) - 1, kind}
+      ROW("module @jit_f attributes {mhlo.num_partitions = 1 : i32} {\n  func.func public @main(%arg0: tensor<4xf32>) "
+          "-> "
+          "tensor<4xf32> {\n    %0 = stablehlo.tanh %arg0 : tensor<4xf32>\n    return %0 : tensor<4xf32>\n  }\n}\n",
+          "MLIR (StableHLO)"),
+      ROW("// c\nmodule {\n  func.func @main() { return }\n}\n", "MLIR (StableHLO)"),
+      ROW("#loc1 = loc(\"x\")\nmodule @jit_f {\n}\n", "MLIR (StableHLO)"),
+      ROW("func.func @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {\n  return %arg0 : tensor<4xf32>\n}\n",
+          "MLIR (StableHLO)"),
+      ROW("{ lambda ; a:f32[4]. let b:f32[4] = tanh a in (b,) }\n", "a jaxpr"),
+      ROW("{ \x1b[34m\x1b[22m\x1b[1mlambda \x1b[39m\x1b[22m\x1b[22m; a\x1b[35m:f32[4]\x1b[39m. let in (a,) }\n",
+          "a jaxpr"),
+      ROW("\x0a\x0bjit__lambda\x12\x06main.1\x1a\x95\x03\x0a\x06main.1\x12\x34\x0a\x03x.1\x12\x09parameter",
+          "binary data, such as a serialized HloModuleProto"),
+      ROW("\x0a\x97\x04\x0a\x0bjit__lambda\x12\x06main.1", "binary data, such as a serialized HloModuleProto"),
+      ROW("\0\0\0\0", "binary data, such as a serialized HloModuleProto"),
+      ROW("ML\xefR\x0dStableHLO_v1.0", "MLIR bytecode"),
+      ROW("hlo_module {\n  name: \"jit_f\"\n}\n", "the text form of a protocol buffer"),
+      ROW("name: \"jit_f\"\nentry_computation_name: \"main\"\n", "the text form of a protocol buffer"),
+#undef ROW
+  };
+  for (size_t i = 0; i < KL_COUNT(rows); i++) {
+    char want[400];
+    expect_invalid(rows[i].text, rows[i].size);
+    ck_assert_msg(kiln_diagnostics_count(cx) == 1, "row %zu: %s", i, first_text());
+    snprintf(want, sizeof want,
+             "expected HLO text, found %s; JAX gives HLO text by jax.jit(f).lower(x).compile().as_text(), or as it is "
+             "before any optimization by jax.jit(f).lower(x).as_text(dialect=\"hlo\")",
+             rows[i].kind);
+    ck_assert_str_eq(kiln_diagnostics_get(cx, 0)->message, want);
+  }
+  expect_canonical("module { ROOT p = f32[] parameter(0) }",
+                   "HloModule module_module\n\nENTRY %module {\n  ROOT %p = f32[] parameter(0)\n}\n");
+}
+END_TEST
+
 // What a signature says does not count, but is told.
 START_TEST(signatures_are_warned_of) {
   static const struct {
@@ -751,5 +794,5 @@ int main(void) {
       {many_findings_come_at_once}, {carets_point}, {prefixes_are_refused}, {monsters_are_refused, KL_COUNT(monsters)},
       {wide_tuples_parse}, {deep_calls_parse}, {short_memory_is_a_status}, {verify_finds, KL_COUNT(damages)},
       {lines_do_not_matter, KL_COUNT(instructions)}, {signatures_are_warned_of}, {misspelt_opcodes_are_told},
-      {unknown_opcodes_are_warned_of_once});
+      {unknown_opcodes_are_warned_of_once}, {foreign_text_is_told});
 }

@@ -122,11 +122,55 @@ bool kl_rule_same_dtype(const rule *r, uint32_t i, uint32_t as) {
                 KL_FMT(operand_name(r, i)), kl_info(operand(r, as)->dtype)->name, as, text(r, operand(r, i)));
 }
 
+// Do the dimensions of `a` run along those of `b` from `first` on? Those of size 1 may stand for any; *stay: how many
+// of the others there are.
+static bool runs_along(const kl_shape *a, const kl_shape *b, uint32_t first, uint32_t *stay) {
+  *stay = 0;
+  if (first > b->rank || a->rank > b->rank - first) return false;
+  for (uint32_t d = 0; d < a->rank; d++) {
+    bool same = a->dims[d] == b->dims[first + d];
+    if (!same && a->dims[d] != 1) return false;
+    *stay += same;
+  }
+  return true;
+}
+
+// What to write where another language would broadcast operand i to the dimensions of operand `as`; "" if none would.
+static const char *broadcast_hint(const rule *r, uint32_t i, uint32_t as) {
+  const kl_shape *a = operand(r, i), *b = operand(r, as);
+  uint32_t last = b->rank - a->rank, first = last, stay;
+  if (a->rank > b->rank) return "";
+  if (!runs_along(a, b, last, &stay) && !runs_along(a, b, first = 0, &stay)) return "";
+  int64_t kept[KILN_MAX_RANK];
+  kl_str name = operand_name(r, i);
+  kl_sb at;
+  kl_sb_init(&at, r->m->cx);
+  for (uint32_t d = 0, n = 0; d < a->rank; d++) {
+    if (a->dims[d] != b->dims[first + d]) continue;
+    kl_sbf(&at, "%s%u", n ? "," : "", first + d);
+    kept[n++] = a->dims[d];
+  }
+  kl_shape small = {.dtype = a->dtype, .rank = stay, .dims = kept}, large = {.dtype = a->dtype, .rank = b->rank};
+  large.dims = b->dims;
+  const char *operand = stay == a->rank ? kl_strf(&r->m->arena, "%.*s", KL_FMT(name))
+                                        : kl_strf(&r->m->arena, "%s reshape(%.*s)", text(r, &small), KL_FMT(name));
+  const char *hint =
+      kl_strf(&r->m->arena, "; nothing is broadcast unless it is written: %s broadcast(%s), dimensions={%.*s}",
+              text(r, &large), operand, (int)at.n, at.n ? at.p : "");
+  kl_sb_free(&at);
+  return hint;
+}
+
 bool kl_rule_same_dims(const rule *r, uint32_t i, uint32_t as, bool or_scalar) {
   const kl_shape *a = operand(r, i), *b = operand(r, as);
   if (kl_shape_same_dims(a, b) || (or_scalar && a->rank == 0)) return true;
-  return refuse(r, "expected operand %u ('%.*s') to have the dimensions of operand %u (%s)%s, found %s", i,
-                KL_FMT(operand_name(r, i)), as, text(r, b), or_scalar ? " or none" : "", text(r, a));
+  const char *hint = "";
+  if (kl_op_is_elementwise(r->in->op)) {
+    hint = broadcast_hint(r, i, as);
+    if (!hint[0]) hint = broadcast_hint(r, as, i);
+  }
+  return refuse(r, "expected operand %u ('%.*s') to have the dimensions of operand %u (%s)%s, found %s%s", i,
+                KL_FMT(operand_name(r, i)), as, text(r, b), or_scalar ? " or none" : "", text(r, a), hint);
 }
 
 bool kl_rule_in_range(const rule *r, int64_t dim, uint32_t rank) {

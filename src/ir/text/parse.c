@@ -229,6 +229,9 @@ static void parse_module(kl_parser *ps) {
       kl_parse_recover(ps, begin, false);
     else if (!kl_parse_tables(ps))
       kl_parse_recover(ps, ps->lx.begin, false);
+  } else if (kl_parse_is_foreign(ps)) {
+    kl_lex_seek(&ps->lx, ps->lx.src->text.n);
+    return;
   } else if (kl_is_instruction(ps->lx.src->text, begin) || (kl_parse_at_shape(ps) && !at_computation(ps))) {
     parse_bare(ps);
   } else if (!at_computation(ps)) {

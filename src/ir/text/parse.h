@@ -120,6 +120,8 @@ bool kl_parse_name(kl_parser *ps, const char *what, uint32_t *out);
 size_t kl_distance(kl_str a, kl_str b, size_t most);
 // Is there an opcode that is meant by one that is not known? `out` is empty before. *misspelt: a letter or two make it.
 bool kl_similar_op(kl_str name, char out[64], bool *misspelt);
+// Is the text something else than HLO? Then a finding says what, and how to come by HLO.
+bool kl_parse_is_foreign(kl_parser *ps);
 // Names what has no name in the text.
 void kl_parse_names(kl_parser *ps);
 // Turns the drafts into the module's computations: names resolved, callees first. Findings are reported; what could be

@@ -462,6 +462,6 @@ static const malformed_case malformed_cases[] = {
   {TEXT("HloModule m\nENTRY e {\n  ROOT p = f32[] parameter(0) /*/\n}\n"),
    3, 31, 1, "expected ',' or the end of the line after the instruction, found a comment without end"},
   {TEXT("\000\001\377\n"),
-   1, 1, 1, "expected 'HloModule' at the beginning, found a control character"},
+   1, 1, 1, "expected HLO text, found binary data, such as a serialized HloModuleProto"},
 };
 // clang-format on
