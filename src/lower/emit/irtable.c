@@ -94,6 +94,25 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.nvvm.rsqrt.approx.ftz", F, GPU, SCALAR, 0, 0},
 };
 
+// Inline assembly: nothing but these texts, with these constraints.
+static const struct {
+  const char *text, *constraints;
+} templates[] = {
+    {"mul.wide.u32 $0, $1, $2;", "=l,r,n"},
+};
+
+static bool is_template(LLVMValueRef code) {
+  size_t ntext, nconstraints;
+  const char *text = LLVMGetInlineAsmAsmString(code, &ntext);
+  const char *constraints = LLVMGetInlineAsmConstraintString(code, &nconstraints);
+  for (size_t i = 0; i < KL_COUNT(templates); i++) {
+    if (kl_str_is((kl_str){text, ntext}, templates[i].text) &&
+        kl_str_is((kl_str){constraints, nconstraints}, templates[i].constraints))
+      return !LLVMGetInlineAsmHasSideEffects(code);
+  }
+  return false;
+}
+
 static uint16_t type_bit(LLVMTypeRef t) {
   switch (LLVMGetTypeKind(t)) {
   case LLVMHalfTypeKind: return H;
@@ -150,6 +169,7 @@ static const intrinsic_row *find_intrinsic(const char *name, size_t n) {
 static kiln_status check_call(kl_ctx *cx, LLVMValueRef i, uint32_t sm, uint32_t *ptx) {
   size_t n;
   LLVMValueRef callee = LLVMGetCalledValue(i);
+  if (LLVMIsAInlineAsm(callee)) return sm && is_template(callee) ? KILN_OK : refuse(cx, i);
   if (sm == 0 && LLVMCountBasicBlocks(callee)) return KILN_OK; // a piece of the kernel
   const char *name = LLVMGetValueName2(callee, &n);
   const intrinsic_row *r = find_intrinsic(name, n);

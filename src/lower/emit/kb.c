@@ -82,6 +82,22 @@ BINARY(kb_shl, LLVMBuildShl)
 BINARY(kb_lshr, LLVMBuildLShr)
 BINARY(kb_ashr, LLVMBuildAShr)
 
+// LLVM selects mul.wide from its first optimisation level on only.
+kb_reg kb_mul_wide(kb *k, kb_reg a, uint32_t by) {
+  if (k->machine != KB_NVPTX || LLVMIsConstant(a.v)) return kb_mul(k, kb_zext(k, a, KB_I64), kb_int(k, KB_I64, 1, by));
+  static const char text[] = "mul.wide.u32 $0, $1, $2;", constraints[] = "=l,r,n";
+  LLVMTypeRef i32 = kb_type(k, KB_I32, 1), types[2] = {i32, i32};
+  LLVMTypeRef fty = LLVMFunctionType(kb_type(k, KB_I64, 1), types, 2, false);
+  LLVMValueRef fn = LLVMGetInlineAsm(fty, text, sizeof text - 1, constraints, sizeof constraints - 1, false, false,
+                                     LLVMInlineAsmDialectATT, false);
+  LLVMValueRef args[2] = {a.v, kb_int(k, KB_I32, 1, by).v};
+  LLVMValueRef r = LLVMBuildCall2(k->b, fty, fn, args, 2, "");
+  unsigned memory = LLVMGetEnumAttributeKindForName("memory", 6); // none
+  LLVMAddCallSiteAttribute(r, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                           LLVMCreateEnumAttribute(k->llcx, memory, 0));
+  return reg(r, KB_I64, 1);
+}
+
 kb_reg kb_not(kb *k, kb_reg a) {
   return like(a, LLVMBuildNot(k->b, a.v, ""));
 }

@@ -22,31 +22,20 @@ static kb_kind int_kind(unsigned bits) {
 
 // --- addresses ----------------------------------------------------------------------------------------------------
 
-static kb_reg widen(kl_emit *e, kb_reg index) {
-  return kb_zext(&e->k, index, KB_I64);
-}
-
 static kb_reg offset_bytes(kl_emit *e, kb_reg p, int64_t bytes) {
   if (!bytes) return p;
   LLVMValueRef o = LLVMConstInt(kb_type(&e->k, KB_I64, 1), (uint64_t)bytes, true);
   return (kb_reg){LLVMBuildInBoundsGEP2(e->k.b, kb_type(&e->k, KB_I8, 1), p.v, &o, 1, ""), KB_PTR, 1};
 }
 
-// Offsets from a slot's base count bytes where those fit 32 bits, else elements (of sub-byte types always bytes): the
-// scale is then part of the index expression and the address takes one addition.
-static unsigned unit_bytes(const kl_emit *e, uint32_t slot, unsigned bits) {
-  bool bytes = bits < 8 || (e->index == KB_I32 && e->plan->slots[slot].bytes <= UINT32_MAX);
-  return bytes ? 1 : bits / 8;
-}
-
-// Address `index` units from the slot's base, and `offset` bytes more.
-static kb_reg address(kl_emit *e, uint32_t slot, kb_reg index, unsigned unit, int64_t offset) {
+// The slot's base and index * scale bytes; index is not negative, and its product fits 64 bits.
+static kb_reg address(kl_emit *e, uint32_t slot, kb_reg index, int64_t scale) {
   kb *k = &e->k;
-  kb_reg at = widen(e, index);
-  if (unit > 1) at = kb_mul(k, at, kb_ilike(k, at, unit));
+  kb_reg at = index.kind == KB_I32 && scale <= UINT32_MAX
+                  ? kb_mul_wide(k, index, (uint32_t)scale)
+                  : kb_mul(k, kb_zext(k, index, KB_I64), kb_int(k, KB_I64, 1, scale));
   LLVMTypeRef byte = kb_type(k, KB_I8, 1);
-  kb_reg p = {LLVMBuildInBoundsGEP2(k->b, byte, e->slots[slot].v, &at.v, 1, ""), KB_PTR, 1};
-  return offset_bytes(e, p, offset);
+  return (kb_reg){LLVMBuildInBoundsGEP2(k->b, byte, e->slots[slot].v, &at.v, 1, ""), KB_PTR, 1};
 }
 
 // Nobody writes the slot while the kernel runs: no output is the same memory, and no kernel before this one is still at
@@ -67,35 +56,29 @@ static void store(kl_emit *e, kb_reg p, kb_reg v, unsigned align) {
   LLVMSetAlignment(LLVMBuildStore(e->k.b, v.v, p.v), align);
 }
 
-// First element of a chunk, times `scale`: constant parts go into the address where the rest cannot be negative.
-// Off-guard chunks read at 0.
-static kb_reg chunk_index(kl_emit *e, const kl_access *a, uint32_t chunk, int64_t scale, int64_t *offset) {
-  const kl_expr *x = a->base[chunk];
-  kl_exprs *p = &e->plan->exprs;
-  kb_reg none = {0};
-  *offset = 0;
-  if (a->guard == KL_NONE && x->c > 0 && x->n && x->lo >= x->c) *offset = x->c;
-  kb_reg i = kl_emit_expr(e, kl_expr_mul(p, kl_expr_addc(p, x, -*offset), scale), 1, none);
-  *offset *= scale;
-  if (a->guard == KL_NONE) return i;
-  return kb_select(&e->k, kl_emit_guard_lane(e, a->guard, chunk * a->vec), i, kb_ilike(&e->k, i, 0));
+static unsigned per_byte(unsigned bits) {
+  return bits < 8 ? 8 / bits : 1;
 }
 
-static unsigned byte_shift(unsigned bits) {
-  return bits == 4 ? 1 : bits == 2 ? 2 : 3;
-} // log2 of elements per byte
+// x, or 0 where the access is off its guard.
+static kb_reg guarded(kl_emit *e, const kl_access *a, uint32_t chunk, kb_reg x) {
+  if (a->guard == KL_NONE) return x;
+  return kb_select(&e->k, kl_emit_guard_lane(e, a->guard, chunk * a->vec), x, kb_ilike(&e->k, x, 0));
+}
 
-// Address of a chunk of whole bytes.
+// Address of a chunk's first element, which begins with a byte; off its guard that of element 0. The constant part of
+// the index goes into the address where the rest cannot be negative, and then the common factor of the rest into the
+// scale. Where the constant stays, neighbours differ in it alone, and a factor of each would hide what they share.
 static kb_reg chunk_address(kl_emit *e, const kl_access *a, uint32_t chunk, unsigned bits) {
-  int64_t offset;
-  unsigned unit = unit_bytes(e, a->slot, bits);
-  if (bits >= 8) {
-    int64_t scale = bits / 8 / unit;
-    kb_reg i = chunk_index(e, a, chunk, scale, &offset);
-    return address(e, a->slot, i, unit, offset * unit);
-  }
-  kb_reg i = chunk_index(e, a, chunk, 1, &offset);
-  return address(e, a->slot, kb_lshri(&e->k, kb_addi(&e->k, i, offset), byte_shift(bits)), 1, 0);
+  kl_exprs *p = &e->plan->exprs;
+  const kl_expr *x = kl_expr_div(p, a->base[chunk], per_byte(bits));
+  int64_t bytes = bits < 8 ? 1 : bits / 8, offset = 0;
+  if (a->guard == KL_NONE && (x->n == 0 || x->lo >= x->c)) offset = x->c;
+  x = kl_expr_addc(p, x, -offset);
+  if (x->n == 0 && x->c == 0) return offset_bytes(e, e->slots[a->slot], offset * bytes);
+  int64_t factor = x->c ? 1 : kl_expr_gcd(x, -1);
+  kb_reg i = guarded(e, a, chunk, kl_emit_expr(e, kl_expr_div(p, x, factor), 1, (kb_reg){0}));
+  return offset_bytes(e, address(e, a->slot, i, factor * bytes), offset * bytes);
 }
 
 // --- one element --------------------------------------------------------------------------------------------------
@@ -104,22 +87,20 @@ static kb_reg bits_to_wide_int(kb *k, kb_reg raw) {
   return raw.kind == KB_I64 ? raw : kb_zext(k, raw, KB_I32);
 }
 
-// Element `offset` elements after `index` units.
-static kl_pair load_element(kl_emit *e, const kl_access *a, kl_dtype t, kb_reg index, int64_t offset) {
+// An element of fewer than 8 bits, `offset` elements after `index`.
+static kb_reg load_part_of_byte(kl_emit *e, const kl_access *a, kl_dtype t, kb_reg index, int64_t offset) {
   kb *k = &e->k;
-  unsigned bits = kl_info(t)->bits, pb = part_bits(t), unit = unit_bytes(e, a->slot, bits);
-  kl_pair r = {0};
-  if (bits < 8) {
-    kb_reg i = kb_addi(k, index, offset), at = kb_andi(k, i, 8 / bits - 1);
-    kb_reg p = address(e, a->slot, kb_lshri(k, i, byte_shift(bits)), 1, 0);
-    kb_reg byte = kb_zext(k, load(e, p, KB_I8, 1, 1), KB_I32);
-    if (at.kind == KB_I64) at = kb_trunc(k, at, KB_I32);
-    r.re = kl_from_bits(k, t, kb_andi(k, kb_lshr(k, byte, kb_mul(k, at, kb_ilike(k, at, bits))), (1 << bits) - 1));
-    return r;
-  }
-  kb_reg p = address(e, a->slot, index, unit, offset * (bits / 8));
-  unsigned align = pb / 8;
-  r.re = kl_from_bits(k, part_of(t), bits_to_wide_int(k, load(e, p, int_kind(pb), 1, align)));
+  unsigned bits = kl_info(t)->bits, shift = bits == 4 ? 1 : bits == 2 ? 2 : 3;
+  kb_reg i = kb_addi(k, index, offset), at = kb_andi(k, i, 8 / bits - 1);
+  kb_reg byte = kb_zext(k, load(e, address(e, a->slot, kb_lshri(k, i, shift), 1), KB_I8, 1, 1), KB_I32);
+  if (at.kind == KB_I64) at = kb_trunc(k, at, KB_I32);
+  return kl_from_bits(k, t, kb_andi(k, kb_lshr(k, byte, kb_mul(k, at, kb_ilike(k, at, bits))), (1 << bits) - 1));
+}
+
+static kl_pair load_element(kl_emit *e, kl_dtype t, kb_reg p) {
+  kb *k = &e->k;
+  unsigned pb = part_bits(t), align = pb / 8;
+  kl_pair r = {.re = kl_from_bits(k, part_of(t), bits_to_wide_int(k, load(e, p, int_kind(pb), 1, align)))};
   if (kl_is_complex(t)) r.im = kl_from_bits(k, part_of(t), load(e, offset_bytes(e, p, pb / 8), int_kind(pb), 1, align));
   return r;
 }
@@ -250,14 +231,18 @@ static void reverse_lanes(kl_emit *e, kl_val *v, unsigned vec) {
 
 static void load_lanes(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *v) {
   kl_pair pieces[KL_EMIT_LANES];
+  unsigned bits = kl_info(t)->bits;
   for (uint32_t c = 0; c < a->nchunks; c++) {
-    unsigned bits = kl_info(t)->bits, unit = unit_bytes(e, a->slot, bits);
-    int64_t offset, scale = bits < 8 ? 1 : bits / 8 / unit;
-    kb_reg index = chunk_index(e, a, c, scale, &offset);
-    offset /= scale;
+    kl_pair *piece = pieces + c * a->vec;
+    kb_reg at = bits < 8 ? guarded(e, a, c, kl_emit_expr(e, a->base[c], 1, (kb_reg){0})) : chunk_address(e, a, c, bits);
     for (uint32_t i = 0; i < a->vec; i++) {
-      kl_pair *p = &pieces[c * a->vec + i];
-      *p = i && a->stride == 0 ? p[-1] : load_element(e, a, t, index, offset + i * a->stride);
+      int64_t offset = i * a->stride;
+      if (i && a->stride == 0)
+        piece[i] = piece[i - 1];
+      else if (bits < 8)
+        piece[i].re = load_part_of_byte(e, a, t, at, offset);
+      else
+        piece[i] = load_element(e, t, offset_bytes(e, at, offset * (bits / 8)));
     }
   }
   place(e, v, pieces, e->lanes, kl_is_complex(t));
@@ -394,8 +379,6 @@ void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v) {
     kept = keep_lanes(e, s->keep, v);
     v = &kept;
   }
-  // Both forms exist before any branch, so that what a branch makes is not used after it.
-  if (!(kl_has_packed(e, v->dtype) && v->packed)) kl_wide(e, v);
   for (uint32_t c = 0; c < a->nchunks; c++) {
     kl_if inside = {0};
     if (s->keep != KL_NONE) inside = kl_if_begin(e, kl_emit_guard_lane(e, s->keep, c * a->vec), "keep");
