@@ -15,16 +15,100 @@ static kb_reg atom_value(kl_emit *e, const kl_atom *a, unsigned lanes, kb_reg la
   return kb_addi(k, x, -up);
 }
 
+// --- remainders by powers of two: one AND ---------------------------------------------------------------------------
+
+// An expression has no remainders, b mod k is b - k * floor(b / k). Here they are found again: floors whose coefficient
+// is -g * k beside g * b. AND gives the remainder in 0..k-1 of negative b, too, and of b modulo 2^32.
+typedef struct sum {
+  const kl_expr *x;
+  bool taken[]; // terms of x that are part of a remainder
+} sum;
+
+static bool is_floor(const kl_atom *a) {
+  return a->var < 0;
+}
+static bool is_power_of_two(int64_t k) {
+  return k > 0 && (k & (k - 1)) == 0;
+}
+
+static const kl_term *find_term(const sum *s, const kl_atom *a) {
+  for (uint32_t i = 0; i < s->x->n; i++) {
+    if (s->x->terms[i].atom == a && !s->taken[i]) return &s->x->terms[i];
+  }
+  return NULL;
+}
+
+static void take(sum *s, const kl_term *t) {
+  s->taken[t - s->x->terms] = true;
+}
+
+// b is what stands under the floor: all its terms stand in the sum, times g.
+static bool is_remainder_of_sum(const sum *s, const kl_term *f, int64_t *g) {
+  const kl_expr *b = f->atom->inner;
+  if (!is_power_of_two(f->atom->k) || f->coef % f->atom->k != 0) return false;
+  *g = -f->coef / f->atom->k;
+  for (uint32_t i = 0; i < b->n; i++) {
+    const kl_term *t = find_term(s, b->terms[i].atom);
+    if (!t || t->coef != *g * b->terms[i].coef) return false;
+  }
+  return b->n > 0;
+}
+
+// b is itself a floor, floor(inner / m), of what stands under this one, floor(inner / (m * k)).
+static const kl_term *remainder_of_floor(const sum *s, const kl_term *f, int64_t *k) {
+  for (uint32_t i = 0; i < s->x->n; i++) {
+    const kl_term *t = &s->x->terms[i];
+    if (s->taken[i] || t == f || !is_floor(t->atom) || t->atom->inner != f->atom->inner) continue;
+    *k = f->atom->k / t->atom->k;
+    if (f->atom->k % t->atom->k == 0 && is_power_of_two(*k) && f->coef == -t->coef * *k) return t;
+  }
+  return NULL;
+}
+
+static kb_reg scaled(kb *k, kb_reg v, int64_t by) {
+  return by == 1 ? v : kb_mul(k, v, kb_ilike(k, v, by));
+}
+
+static kb_reg plus(kb *k, kb_reg total, kb_reg v) {
+  return total.v ? kb_add(k, total, v) : v;
+}
+
+// The remainders in the sum, added up; *constant: what the constants under their floors leave behind.
+static kb_reg take_remainders(kl_emit *e, sum *s, int64_t *constant, unsigned lanes, kb_reg lane) {
+  kb *k = &e->k;
+  kb_reg total = {0};
+  for (uint32_t i = 0; i < s->x->n; i++) {
+    const kl_term *f = &s->x->terms[i], *t;
+    int64_t g, m;
+    if (s->taken[i] || !is_floor(f->atom)) continue;
+    if ((t = remainder_of_floor(s, f, &m))) {
+      take(s, t);
+      total = plus(k, total, scaled(k, kb_andi(k, atom_value(e, t->atom, lanes, lane), m - 1), t->coef));
+    } else if (is_remainder_of_sum(s, f, &g)) {
+      const kl_expr *b = f->atom->inner;
+      for (uint32_t j = 0; j < b->n; j++) take(s, find_term(s, b->terms[j].atom));
+      *constant -= g * b->c;
+      total = plus(k, total, scaled(k, kb_andi(k, kl_emit_expr(e, b, lanes, lane), f->atom->k - 1), g));
+    } else {
+      continue;
+    }
+    take(s, f);
+  }
+  return total;
+}
+
 kb_reg kl_emit_expr(kl_emit *e, const kl_expr *x, unsigned lanes, kb_reg lane) {
   kb *k = &e->k;
-  kb_reg sum = kb_int(k, e->index, lanes, x->c);
+  int64_t constant = x->c;
+  sum *s = kl_arena_alloc(e->arena, sizeof *s + x->n * sizeof(bool));
+  *s = (sum){.x = x};
+  memset(s->taken, 0, x->n * sizeof(bool));
+  kb_reg total = take_remainders(e, s, &constant, lanes, lane);
   for (uint32_t i = 0; i < x->n; i++) {
-    kb_reg v = atom_value(e, x->terms[i].atom, lanes, lane);
-    int64_t c = x->terms[i].coef;
-    if (c != 1) v = kb_mul(k, v, kb_ilike(k, v, c));
-    sum = i == 0 && x->c == 0 ? v : kb_add(k, sum, v);
+    if (!s->taken[i]) total = plus(k, total, scaled(k, atom_value(e, x->terms[i].atom, lanes, lane), x->terms[i].coef));
   }
-  return sum;
+  if (!total.v) return kb_int(k, e->index, lanes, constant);
+  return kb_addi(k, total, constant);
 }
 
 kb_reg kl_emit_lane_numbers(kl_emit *e, unsigned wide) {
