@@ -24,6 +24,11 @@ void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan);
 
 enum { KL_EMIT_LANES = 128 };
 
+// lo <= value <= hi, of an integer; of type u64 it says nothing beyond 2^63 - 1: then lo is INT64_MIN.
+typedef struct kl_range {
+  int64_t lo, hi;
+} kl_range;
+
 // A complex or real register.
 typedef struct kl_pair {
   kb_reg re, im; // im only for complex types
@@ -42,12 +47,13 @@ typedef struct kl_emit {
   kl_plan *plan;
   const kl_body *body;
   unsigned lanes, width, nwide;
-  kb_kind index;         // I32 or I64
-  kb_reg thread;         // in index kind
-  kb_reg *slots;         // pointers
-  kl_val *vals;          // by step
-  bool *wants_bits;      // by step: somebody moves it on, or reads its bits
-  const uint32_t *items; // steps, and behind nsteps stores, in order of emission
+  kb_kind index;          // I32 or I64
+  kb_reg thread;          // in index kind
+  kb_reg *slots;          // pointers
+  kl_val *vals;           // by step
+  const kl_range *ranges; // by step
+  bool *wants_bits;       // by step: somebody moves it on, or reads its bits
+  const uint32_t *items;  // steps, and behind nsteps stores, in order of emission
   uint32_t nitems;
   kb_reg *guard_lane;      // nguards x lanes, .v NULL until made
   kb_reg *guard_wide;      // nguards x nwide
@@ -62,6 +68,9 @@ kb_reg kl_emit_lane_numbers(kl_emit *e, unsigned wide);               // of wide
 kb_reg kl_emit_guard_lane(kl_emit *e, uint32_t guard, unsigned lane); // scalar I1
 kb_reg kl_emit_guard_wide(kl_emit *e, uint32_t guard, unsigned wide); // I1 of width lanes
 
+// range.c: what is known of the integers that steps make, by step. Other types have the widest range.
+kl_range *kl_ranges(kl_arena *arena, const kl_body *body);
+
 // values.c
 bool kl_has_packed(const kl_emit *e, kl_dtype t);
 kl_pair *kl_wide(kl_emit *e, kl_val *v);
@@ -69,7 +78,7 @@ kb_reg *kl_packed(kl_emit *e, kl_val *v);
 kb_reg *kl_raw(kl_emit *e, kl_val *v); // bits of any type but complex, I32 or I64
 bool kl_is_narrow_float(kl_dtype t);   // of fewer than 32 bits
 kl_val kl_val_of_bits(kl_emit *e, kl_dtype t, const kb_reg *raw);
-kl_dtype kl_uint_like(kl_dtype t); // u4, u8 or u16 of the same width
+kl_dtype kl_uint_like(kl_dtype t); // the unsigned integers of the same width
 kb_kind kl_wide_kind(kl_dtype t);  // of a part, for complex types
 // Between raw bits (I32, or I64 for 64-bit types; the low bits count) and the wide form of a non-complex type.
 kb_reg kl_from_bits(kb *k, kl_dtype t, kb_reg bits);

@@ -215,11 +215,19 @@ static kl_val emit_join(kl_emit *e, const kl_step *s) {
   return kl_val_of_bits(e, s->dtype, whole);
 }
 
+// Division of what is known not to be negative, by what is known to be positive, has no sign to take care of.
+static kl_dtype without_sign(const kl_emit *e, const kl_step *s, kl_dtype t) {
+  kl_op op = s->instr->op;
+  if ((op != KL_OP_DIVIDE && op != KL_OP_REMAINDER) || !kl_is_int(t) || !kl_is_signed(t)) return t;
+  return e->ranges[s->operands[0]].lo >= 0 && e->ranges[s->operands[1]].lo > 0 ? kl_uint_like(t) : t;
+}
+
 static kl_val emit_wide(kl_emit *e, const kl_step *s) {
   kl_val v = new_wide(e, s->dtype);
   kl_pair *in[3];
   for (uint32_t i = 0; i < s->noperands; i++) in[i] = kl_wide(e, &e->vals[s->operands[i]]);
-  kl_dtype from = e->vals[s->operands[0]].dtype, round_to = kl_has_packed(e, s->dtype) ? KILN_F32 : s->dtype;
+  kl_dtype from = without_sign(e, s, e->vals[s->operands[0]].dtype);
+  kl_dtype round_to = kl_has_packed(e, s->dtype) ? KILN_F32 : s->dtype;
   for (unsigned w = 0; w < e->nwide; w++) {
     kl_pair x[3] = {{{0}}};
     for (uint32_t o = 0; o < s->noperands; o++) x[o] = in[o][w];
@@ -308,6 +316,7 @@ void kl_body_begin(kl_emit *e, const kl_body *body) {
   e->width = e->k.machine == KB_HOST ? body->lanes : 1;
   e->nwide = e->lanes / e->width;
   e->vals = KL_NEW_N(e->arena, kl_val, body->nsteps + 1);
+  e->ranges = kl_ranges(e->arena, body);
   find_wanted_bits(e);
   order_items(e);
 }

@@ -71,8 +71,15 @@ kb_reg kl_to_bits(kb *k, kl_dtype t, kb_reg x) {
 // --- bits -----------------------------------------------------------------------------------------------------------
 
 kl_dtype kl_uint_like(kl_dtype t) {
-  unsigned bits = kl_info(t)->bits;
-  return bits == 4 ? KILN_U4 : bits == 8 ? KILN_U8 : KILN_U16;
+  switch (kl_info(t)->bits) {
+  case 1: return KILN_U1;
+  case 2: return KILN_U2;
+  case 4: return KILN_U4;
+  case 8: return KILN_U8;
+  case 16: return KILN_U16;
+  case 32: return KILN_U32;
+  default: return KILN_U64;
+  }
 }
 
 bool kl_is_narrow_float(kl_dtype t) {
