@@ -6,7 +6,7 @@
 //   they store for the caller is NULL (0) after every failure.
 // - A pointer that must be there and is NULL is INVALID; a NULL context, where no diagnostic can go, too. Functions
 // that
-//   return no status give 0, false, NULL or "" then, -1 for bytes.
+//   return no status give 0, false, NULL or "" then, -1 for bytes, and what says that nothing is known.
 // - A params struct starts with `size_t struct_size`, its size in bytes as the caller knows it; zero in any other field
 //   means the default. A program built against an older, smaller struct keeps working, also against a newer one whose
 //   unknown bytes are zero. INVALID: a struct_size of 0 or no such size at all, unknown bytes that are not zero.
@@ -68,7 +68,8 @@ typedef struct kiln_context_params {
 KILN_API kiln_context *kiln_context_create(const kiln_context_params *params);
 
 // Ends the context. What was made from it may live on, and be destroyed later: artifacts, kernels, drivers and devices
-// have memory of their own; modules and builders keep the context's memory, to which findings about them go unseen.
+// have memory of their own; modules, builders and maps keep the context's memory, to which findings about them go
+// unseen.
 KILN_API void kiln_context_destroy(kiln_context **cx);
 
 typedef enum kiln_severity { KILN_ERROR, KILN_WARNING, KILN_NOTE } kiln_severity;

@@ -56,6 +56,8 @@ static const char work_text[] =
     "dimensions={}\n"
     "  ROOT a = f32[64] add(e, s) }\n";
 static kiln_module *work;
+static const char map_text[] = "(d0) -> (d0 mod 8 + (d0 floordiv 8) * 8), domain: d0 in [0, 255]";
+static kiln_map *map;
 
 static kiln_module *parse(const char *t) {
   kiln_module *made = NULL;
@@ -76,6 +78,7 @@ static void setup(void) {
   tuples = parse(tuple_text);
   two = parse(two_text);
   work = parse(work_text);
+  ck_assert_int_eq(kiln_map_parse(cx, "m", map_text, sizeof map_text - 1, &map), KILN_OK);
   ck_assert(kiln_compile(cx, two, &hp, &host) == KILN_OK && kiln_compile(cx, m, NULL, &gpu) == KILN_OK &&
             kiln_kernel_load(cx, host, &on_host) == KILN_OK && kiln_driver_open(cx, &dp, &driver) == KILN_OK &&
             kiln_device_open(cx, driver, 0, &device) == KILN_OK &&
@@ -93,6 +96,7 @@ static void teardown(void) {
   kiln_module_destroy(&tuples);
   kiln_module_destroy(&two);
   kiln_module_destroy(&work);
+  kiln_map_destroy(&map);
   kiln_context_destroy(&cx);
 }
 
@@ -118,6 +122,20 @@ MAKES_MODULE(inlined, kiln_module_inline(own, m, &o))
 MAKES_MODULE(flatten, kiln_module_flatten_tuples(own, tuples, &o))
 MAKES_MODULE(extract, kiln_module_extract(own, m, "r", &o))
 
+#define MAKES_MAP(name, call)                                                                                          \
+  static kiln_status name(kiln_context *own) {                                                                         \
+    kiln_map *o = (kiln_map *)in;                                                                                      \
+    kiln_status st = call;                                                                                             \
+    st = MADE(st, o);                                                                                                  \
+    if (o != (kiln_map *)in) kiln_map_destroy(&o);                                                                     \
+    return st;                                                                                                         \
+  }
+MAKES_MAP(parse_map, kiln_map_parse(own, "m", map_text, sizeof map_text - 1, &o))
+MAKES_MAP(simplify_map, kiln_map_simplify(own, map, &o))
+MAKES_MAP(remove_unused_of_map, kiln_map_remove_unused(own, map, &o))
+MAKES_MAP(compose_maps, kiln_map_compose(own, map, map, &o))
+MAKES_MAP(invert_map, kiln_map_invert(own, map, &o))
+
 #define MAKES_TEXT(name, call)                                                                                         \
   static kiln_status name(kiln_context *own) {                                                                         \
     char *o = (char *)in;                                                                                              \
@@ -128,6 +146,7 @@ MAKES_MODULE(extract, kiln_module_extract(own, m, "r", &o))
     return st;                                                                                                         \
   }
 MAKES_TEXT(print, kiln_module_print(own, m, &o, &n))
+MAKES_TEXT(print_map, kiln_map_print(own, map, KILN_MAP_LINES, &o, &n))
 MAKES_TEXT(canonical, kiln_module_canonical_print(own, m, &o, &n))
 
 static kiln_status hash(kiln_context *own) {
@@ -224,10 +243,16 @@ static const struct {
   const char *name;
   kiln_status (*run)(kiln_context *own);
 } rows[] = {
-    ROW(parse_text), ROW(parse_tuples), ROW(parse_work),  ROW(print),        ROW(canonical),     ROW(hash),
-    ROW(clone),      ROW(remove_dead),  ROW(inlined),     ROW(flatten),      ROW(extract),       ROW(build),
-    ROW(eval),       ROW(check),        ROW(compile_gpu), ROW(compile_host), ROW(compile_check), ROW(load),
-    ROW(run),        ROW(open_driver),  ROW(open_device), ROW(make_kernel),  ROW(launch),
+    ROW(parse_map),    ROW(simplify_map),  ROW(remove_unused_of_map),
+    ROW(compose_maps), ROW(invert_map),    ROW(print_map),
+    ROW(parse_text),   ROW(parse_tuples),  ROW(parse_work),
+    ROW(print),        ROW(canonical),     ROW(hash),
+    ROW(clone),        ROW(remove_dead),   ROW(inlined),
+    ROW(flatten),      ROW(extract),       ROW(build),
+    ROW(eval),         ROW(check),         ROW(compile_gpu),
+    ROW(compile_host), ROW(compile_check), ROW(load),
+    ROW(run),          ROW(open_driver),   ROW(open_device),
+    ROW(make_kernel),  ROW(launch),
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

@@ -21,6 +21,7 @@ _Static_assert((int)KILN_MAP_LINES == (int)KL_MAP_LINES, "forms are the same");
 static kiln_map *make(kl_ctx *cx) {
   kiln_map *h = kl_alloc(cx, sizeof *h);
   h->cx = cx;
+  kl_context_hold(cx);
   kl_arena_init(&h->arena, cx);
   h->pool = kl_affs_create(cx, &h->arena);
   return h;
@@ -33,14 +34,16 @@ void kiln_map_destroy(kiln_map **m) {
   kl_affs_destroy(&h->pool);
   kl_arena_free(&h->arena);
   kl_free(cx, h, sizeof *h);
+  kl_context_release(cx);
   *m = NULL;
 }
 
 kiln_status kiln_map_parse(kiln_context *cx, const char *name, const char *text, size_t size, kiln_map **out) {
+  KL_CLEAR(out);
+  KL_EXPECT(cx, text, out);
   kl_source src = {name ? name : "map", {text, size}};
   kiln_map *h = make(cx);
   kiln_status s = kl_map_parse(h->pool, &src, &h->m);
-  *out = NULL;
   if (s != KILN_OK)
     kiln_map_destroy(&h);
   else
@@ -50,6 +53,9 @@ kiln_status kiln_map_parse(kiln_context *cx, const char *name, const char *text,
 
 kiln_status kiln_map_print(kiln_context *cx, const kiln_map *m, kiln_map_form form, char **text, size_t *size) {
   kl_sb b;
+  KL_CLEAR(text);
+  KL_CLEAR(size);
+  KL_EXPECT(cx, m, text);
   kl_sb_init(&b, cx);
   if (!kl_map_print(m->pool, &b, m->m, form == KILN_MAP_LINES ? KL_MAP_LINES : KL_MAP_LINE)) {
     kl_sb_free(&b);
@@ -61,23 +67,23 @@ kiln_status kiln_map_print(kiln_context *cx, const kiln_map *m, kiln_map_form fo
 }
 
 kiln_map_state kiln_map_get_state(const kiln_map *m) {
-  return (kiln_map_state)m->m->state;
+  return m ? (kiln_map_state)m->m->state : KILN_MAP_UNDEFINED;
 }
 const char *kiln_map_reason(const kiln_map *m) {
-  return m->m->why ? m->m->why : "";
+  return m && m->m->why ? m->m->why : "";
 }
 size_t kiln_map_variable_count(const kiln_map *m, kiln_map_variable kind) {
-  return (unsigned)kind < KL_AFF_VARS ? m->m->nvars[kind] : 0;
+  return m && (unsigned)kind < KL_AFF_VARS ? m->m->nvars[kind] : 0;
 }
 size_t kiln_map_result_count(const kiln_map *m) {
-  return m->m->nresults;
+  return m ? m->m->nresults : 0;
 }
 size_t kiln_map_constraint_count(const kiln_map *m) {
-  return m->m->nconstraints;
+  return m ? m->m->nconstraints : 0;
 }
 
 bool kiln_map_bounds(const kiln_map *m, kiln_map_variable kind, size_t i, kiln_interval *out) {
-  if (i >= kiln_map_variable_count(m, kind)) return false;
+  if (!out || i >= kiln_map_variable_count(m, kind)) return false;
   kl_interval in = m->m->vars[kind][i].in;
   *out = (kiln_interval){in.lo, in.hi};
   return true;
@@ -93,19 +99,24 @@ static kiln_map *copy_of(kl_ctx *cx, const kiln_map *m) {
 }
 
 kiln_status kiln_map_simplify(kiln_context *cx, const kiln_map *m, kiln_map **out) {
+  KL_CLEAR(out);
+  KL_EXPECT(cx, m, out);
   kiln_map *h = *out = copy_of(cx, m);
   h->m = kl_map_simplify(h->pool, h->m, 0);
   return KILN_OK;
 }
 
 kiln_status kiln_map_remove_unused(kiln_context *cx, const kiln_map *m, kiln_map **out) {
+  KL_CLEAR(out);
+  KL_EXPECT(cx, m, out);
   kiln_map *h = *out = copy_of(cx, m);
   h->m = kl_map_remove_unused(h->pool, h->m, true, NULL);
   return KILN_OK;
 }
 
 kiln_status kiln_map_compose(kiln_context *cx, const kiln_map *first, const kiln_map *second, kiln_map **out) {
-  *out = NULL;
+  KL_CLEAR(out);
+  KL_EXPECT(cx, first, second, out);
   bool both = first->m->state != KL_MAP_UNDEFINED && second->m->state != KL_MAP_UNDEFINED;
   if (both && first->m->nresults != second->m->nvars[KL_AFF_DIM]) {
     return kl_invalid(cx, KL_NOWHERE, "expected a second map of %u dims, one for each result of the first, found %u",
@@ -118,6 +129,8 @@ kiln_status kiln_map_compose(kiln_context *cx, const kiln_map *first, const kiln
 }
 
 kiln_status kiln_map_invert(kiln_context *cx, const kiln_map *m, kiln_map **out) {
+  KL_CLEAR(out);
+  KL_EXPECT(cx, m, out);
   kiln_map *h = copy_of(cx, m);
   kiln_status s = KILN_OK;
   h->m = kl_map_invert(h->pool, h->m, KL_MAP_QUOTA);
@@ -132,7 +145,7 @@ kiln_status kiln_map_invert(kiln_context *cx, const kiln_map *m, kiln_map **out)
 // --- questions ----------------------------------------------------------------------------------------------------
 
 bool kiln_map_result_range(const kiln_map *m, size_t i, kiln_interval *out) {
-  if (i >= m->m->nresults) return false;
+  if (!out || i >= kiln_map_result_count(m)) return false;
   kiln_map *h = copy_of(m->cx, m);
   const uint32_t which = (uint32_t)i;
   kl_interval in;
@@ -147,6 +160,7 @@ static uint32_t enough(uint32_t quota) {
 }
 
 kiln_truth kiln_map_is_empty(const kiln_map *m, uint32_t quota) {
+  if (!m) return KILN_UNKNOWN;
   kiln_map *h = copy_of(m->cx, m);
   kiln_truth t = (kiln_truth)kl_map_is_empty(h->pool, h->m, enough(quota), NULL);
   kiln_map_destroy(&h);
@@ -155,6 +169,7 @@ kiln_truth kiln_map_is_empty(const kiln_map *m, uint32_t quota) {
 
 static kiln_truth of_pair(const kiln_map *a, const kiln_map *b, uint32_t quota,
                           kl_truth (*ask)(kl_affs *, const kl_map *, const kl_map *, uint32_t, const char **)) {
+  if (!a || !b) return KILN_UNKNOWN;
   kiln_map *both = copy_of(a->cx, a);
   kiln_truth t = (kiln_truth)ask(both->pool, both->m, kl_map_import(both->pool, b->m), enough(quota), NULL);
   kiln_map_destroy(&both);
@@ -168,11 +183,20 @@ kiln_truth kiln_map_is_equal(const kiln_map *a, const kiln_map *b, uint32_t quot
   return of_pair(a, b, quota, kl_map_equal);
 }
 
+// A list of values may be missing where there are no variables of its kind.
+static bool has_values(const kiln_map *m, const kl_point *p) {
+  for (uint32_t k = 0; m && k < KL_AFF_VARS; k++)
+    if (m->m->nvars[k] && !p->at[k]) return false;
+  return m != NULL;
+}
+
 bool kiln_map_contains(const kiln_map *m, const int64_t *dims, const int64_t *ranges, const int64_t *runtime) {
-  return kl_map_contains(m->pool, m->m, &(kl_point){{dims, ranges, runtime}});
+  const kl_point p = {{dims, ranges, runtime}};
+  return has_values(m, &p) && kl_map_contains(m->pool, m->m, &p);
 }
 
 bool kiln_map_evaluate(const kiln_map *m, const int64_t *dims, const int64_t *ranges, const int64_t *runtime,
                        int64_t *results) {
-  return kl_map_eval(m->pool, m->m, &(kl_point){{dims, ranges, runtime}}, results);
+  const kl_point p = {{dims, ranges, runtime}};
+  return has_values(m, &p) && (results || !m->m->nresults) && kl_map_eval(m->pool, m->m, &p, results);
 }
