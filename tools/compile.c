@@ -9,7 +9,7 @@
 
 enum { O_EMIT = O_OTHERS, O_OUT, O_EACH, O_PREFIX, O_AFTER };
 static const option options[] = {
-    COMPILE_OPTIONS("sm_75 to sm_121, with a or f where NVIDIA has it, or host (default sm_90)"),
+    COMPILE_OPTIONS("sm_70 to sm_121, with a or f where NVIDIA has it, or host (default sm_90)"),
     {"--emit", "KIND", "ptx, cubin, header, json, plan or llvm (default ptx; for host llvm)"},
     {"-o", "OUT", "write to this file (default -, standard output)"},
     {"--each", NULL, "every fusion of ENTRY by itself, all that can be; with -o OUT into OUT/NAME.KIND"},

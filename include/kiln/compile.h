@@ -21,7 +21,7 @@ typedef struct kiln_alias {
 
 typedef struct kiln_compile_params {
   size_t struct_size;
-  const char *target;      // "sm_75" ... "sm_121", "sm_90a", "sm_100f"; "host" for this machine; NULL: that of
+  const char *target;      // "sm_70" ... "sm_121", "sm_90a", "sm_100f"; "host" for this machine; NULL: that of
                            // `device`, or "sm_90"
   const char *fusion;      // name of the one fusion of ENTRY to compile; NULL: all
   uint32_t argument_align; // bytes that every argument is aligned to, a power of two, at least an element's (a complex

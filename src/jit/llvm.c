@@ -54,8 +54,8 @@ kiln_status kl_llvm_error(kl_ctx *cx, LLVMErrorRef e, const char *doing) {
 static kiln_status unknown_target(kl_ctx *cx, const char *name) {
   return kl_invalid(
       cx, KL_NOWHERE,
-      "unknown target '%s': expected host, sm_75, sm_80, sm_86, sm_87, sm_88, sm_89, sm_90, sm_90a, sm_100, "
-      "sm_103, sm_110, sm_120 or sm_121 (from sm_100 on also with a or f)",
+      "unknown target '%s': expected host, sm_70, sm_72, sm_75, sm_80, sm_86, sm_87, sm_88, sm_89, sm_90, sm_90a, "
+      "sm_100, sm_103, sm_110, sm_120 or sm_121 (from sm_100 on also with a or f)",
       name);
 }
 
@@ -66,9 +66,9 @@ kiln_status kl_target_parse(kl_ctx *cx, const char *name, kl_target *out) {
   *out = (kl_target){.machine = KL_NVPTX, .block = 128, .max_bytes = 16};
   if (strncmp(name, "sm_", 3) != 0) return unknown_target(cx, name);
   size_t i = 3;
-  for (; name[i] >= '0' && name[i] <= '9' && i < 7; i++) out->sm = out->sm * 10 + (uint32_t)(name[i] - '0');
+  for (; name[i] >= '0' && name[i] <= '9' && name[3] != '0' && i < 7; i++)
+    out->sm = out->sm * 10 + (uint32_t)(name[i] - '0');
   if (name[i] == 'a' || name[i] == 'f') out->variant = name[i++];
-  if (out->sm == 70 || out->sm == 72) out->sm = 75;
   if (name[i] || !kl_ptx_floor(out->sm, out->variant)) return unknown_target(cx, name);
   return KILN_OK;
 }

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *const targets[TARGETS + 1] = {"sm_75", "sm_80", "sm_90", "sm_100", [HOST] = "host"};
+const char *const targets[TARGETS + 1] = {"sm_70", "sm_75", "sm_80", "sm_90", "sm_100", [HOST] = "host"};
+const unsigned machines[MACHINES] = {0, 3, HOST};
 enum { BATCH = 40, MOST_BUFFERS = 8 };
 
 static void free_all(void **p) {

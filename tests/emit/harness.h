@@ -6,8 +6,12 @@
 #include "support/ptxas.h"
 #include <kiln/kiln.h>
 
-enum { TARGETS = 4 };
-extern const char *const targets[TARGETS + 1]; // sm_75, sm_80, sm_90, sm_100; host
+enum { TARGETS = 5 };
+extern const char *const targets[TARGETS + 1]; // sm_70, sm_75, sm_80, sm_90, sm_100; host
+
+// One for each code there is: the IR for GPUs differs at sm_80. The last one is the host.
+enum { MACHINES = 3 };
+extern const unsigned machines[MACHINES];
 
 // Kernels of many modules in one PTX text, for one run of ptxas.
 typedef struct batch {

@@ -195,7 +195,8 @@ START_TEST(every_float_to_every_integer) {
   kiln_module *m = NULL;
   if (kiln_module_parse(cx, "m", text.p, text.n, &m) != KILN_OK) give_up(0, "parsing", cx, text.p);
   for (size_t i = 0; i < count; i++) out[i] = aligned_alloc(16, (n * 8 + 31) & ~(size_t)15);
-  for (unsigned t = 0; t <= HOST; t++) {
+  for (unsigned k = 0; k < MACHINES; k++) {
+    unsigned t = machines[k];
     kiln_mismatch x[32];
     size_t bad = 0;
     run_on(cx, m, t, 1, 0, (const void *const *)&in, out, text.p);

@@ -118,8 +118,8 @@ static const struct {
   const char *target;
   uint32_t ptx;
   int driver;
-} code[] = {
-    {"sm_75", 63, 10000}, {"sm_80", 70, 11000}, {"sm_89", 78, 11080}, {"sm_90", 78, 11080}, {"sm_100", 86, 12070}};
+} code[] = {{"sm_70", 60, 9000},  {"sm_72", 61, 9010},  {"sm_75", 63, 10000}, {"sm_80", 70, 11000},
+            {"sm_89", 78, 11080}, {"sm_90", 78, 11080}, {"sm_100", 86, 12070}};
 
 START_TEST(the_code_says_what_it_needs) {
   kiln_module *m = parse("HloModule m\nENTRY e { x = f32[4] parameter(0) ROOT y = f32[4] negate(x) }");

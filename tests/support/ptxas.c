@@ -72,6 +72,7 @@ ptxas_result ptxas_run(const char *ptx, size_t size, const char *target) {
     fwrite(ptx, 1, size, f);
     fclose(f);
   }
+  if (strcmp(target, "sm_70") == 0 || strcmp(target, "sm_72") == 0) target = "sm_75";
   snprintf(command, sizeof command, "'%s' -v -arch=%s -o %s %s >%s 2>&1", ptxas_path(), target, out, in, log);
   int status = system(command);
   size_t n;

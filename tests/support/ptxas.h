@@ -15,7 +15,8 @@ typedef struct ptxas_result {
   long sass;                          // instructions in all .text sections, 16 bytes each
 } ptxas_result;
 
-// Assembles `ptx` for `target` ("sm_90"). Files go to a private folder that is removed.
+// Assembles `ptx` for `target` ("sm_90"); what is older than sm_75, which ptxas may not know any more, as code for
+// that: its PTX is held to its own .target all the same. Files go to a private folder that is removed.
 ptxas_result ptxas_run(const char *ptx, size_t size, const char *target);
 
 #endif

@@ -27,7 +27,7 @@ typedef struct kb {
   LLVMBuilderRef b;
   LLVMValueRef fn; // the function being built
   kb_machine machine;
-  int sm; // 75, 80, 90 ... ; 0 on the host
+  int sm; // 70, 75, 80, 90 ... ; 0 on the host
 } kb;
 
 LLVMTypeRef kb_type(kb *k, kb_kind kind, unsigned lanes);
@@ -74,7 +74,7 @@ kb_reg kb_umin(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_umax(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_icmp(kb *k, LLVMIntPredicate p, kb_reg a, kb_reg b); // I1 lanes
 
-// Floats: round to nearest even, denormals kept. F32 and F64; also F16 (sm_75+) and BF16 (sm_80+) as <2 x ..> on NVPTX.
+// Floats: round to nearest even, denormals kept. F32 and F64; also F16 and BF16 (sm_80+) as <2 x ..> on NVPTX.
 kb_reg kb_fadd(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_fsub(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_fmul(kb *k, kb_reg a, kb_reg b);

@@ -15,7 +15,7 @@ typedef enum kl_machine { KL_NVPTX, KL_HOST } kl_machine;
 // What lowering may know of a device. Comes in at the top; lowering never asks the device.
 typedef struct kl_target {
   kl_machine machine;
-  uint32_t sm;         // 75, 80, 90 ...; 0 on the host
+  uint32_t sm;         // 70, 75, 80, 90 ...; 0 on the host
   char variant;        // 'a', 'f' or 0
   uint32_t block;      // threads per block
   uint32_t max_bytes;  // widest memory access
