@@ -301,10 +301,13 @@ KILN_API kiln_status kiln_module_flatten_tuples(kiln_context *cx, const kiln_mod
 // at, and those without elements may be NULL. Loops run for as long as the program has them run. Asynchronous ops are
 // evaluated where they start. Errors: UNSUPPORTED (what needs other devices or a host: collectives, infeed, outfeed,
 // send, recv, replica-id, partition-id; custom-call; dynamic dimensions; constants without values; unknown opcodes - by
-// name, where ENTRY's result needs them), MEMORY.
+// name, where ENTRY's result needs them), MEMORY (also where more than max_bytes would be needed: nothing beyond is
+// taken, and where the arrays of ENTRY alone need more, nothing is evaluated; the diagnostic says how much was wanted
+// and how much available).
 typedef struct kiln_eval_params {
   size_t struct_size;
-  uint32_t threads; // 0: all cores
+  uint32_t threads;   // 0: all cores
+  uint64_t max_bytes; // memory that evaluating may take beside the buffers; 0: what the machine has available
 } kiln_eval_params;
 KILN_API kiln_status kiln_module_eval(kiln_context *cx, const kiln_module *m, const void *const *args,
                                       void *const *results, const kiln_eval_params *params);

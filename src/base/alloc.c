@@ -48,28 +48,82 @@ static void *hook_resize(kl_ctx *cx, void *p, size_t old_size, size_t size) {
   return cx->allocator.resize(cx->allocator.user, p, old_size, size);
 }
 
-void *kl_try_alloc(kl_ctx *cx, size_t size) {
+// Blocks may be freed on other threads than the context's.
+static void count(kl_ctx *cx, size_t taken, size_t given) {
+  atomic_fetch_add_explicit(&cx->in_use, (int64_t)taken - (int64_t)given, memory_order_relaxed);
+}
+
+static void *alloc(kl_ctx *cx, size_t size) {
   size = at_least_one(size);
+  void *p = NULL;
   // calloc gets fresh pages already zeroed, which matters for large tensors.
-  if (cx->allocator.resize == malloc_resize) return size > PTRDIFF_MAX ? NULL : calloc(1, size);
-  void *p = hook_resize(cx, NULL, 0, size);
-  return p ? memset(p, 0, size) : NULL;
+  if (cx->allocator.resize == malloc_resize)
+    p = size > PTRDIFF_MAX ? NULL : calloc(1, size);
+  else if ((p = hook_resize(cx, NULL, 0, size)) != NULL)
+    memset(p, 0, size);
+  if (p) count(cx, size, 0);
+  return p;
+}
+
+void *kl_try_alloc(kl_ctx *cx, size_t size) {
+  return kl_memory_fits(cx, size) ? alloc(cx, size) : NULL;
 }
 
 void *kl_alloc(kl_ctx *cx, size_t size) {
-  void *p = kl_try_alloc(cx, size);
+  void *p = alloc(cx, size);
   if (!p) last_word(cx, size);
   return p;
 }
 
 void *kl_resize(kl_ctx *cx, void *p, size_t old_size, size_t size) {
-  void *q = hook_resize(cx, p, p ? at_least_one(old_size) : 0, at_least_one(size));
+  size_t old = p ? at_least_one(old_size) : 0;
+  void *q = hook_resize(cx, p, old, at_least_one(size));
   if (!q) last_word(cx, size);
+  count(cx, at_least_one(size), old);
   return q;
 }
 
 void kl_free(kl_ctx *cx, void *p, size_t size) {
-  if (p) cx->allocator.resize(cx->allocator.user, p, at_least_one(size), 0);
+  if (!p) return;
+  count(cx, 0, at_least_one(size));
+  cx->allocator.resize(cx->allocator.user, p, at_least_one(size), 0);
+}
+
+// --- limits -------------------------------------------------------------------------------------------------------
+
+// The machine is asked only once this much has been taken: that costs more than a small evaluation.
+enum { UNASKED = 1 << 26 };
+
+static int64_t in_use(const kl_ctx *cx) {
+  return atomic_load_explicit(&cx->in_use, memory_order_relaxed);
+}
+
+static int64_t beyond(int64_t used, int64_t bytes) {
+  int64_t most;
+  return __builtin_add_overflow(used, bytes, &most) ? INT64_MAX : most;
+}
+
+kl_memory_limit kl_limit_memory(kl_ctx *cx, uint64_t bytes) {
+  kl_memory_limit before = cx->limit;
+  int64_t room = bytes == 0 ? UNASKED : bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX;
+  cx->limit = (kl_memory_limit){.most = beyond(in_use(cx), room), .ask = bytes == 0};
+  return before;
+}
+
+static int64_t room(kl_ctx *cx, size_t size) {
+  if (cx->limit.most == INT64_MAX) return INT64_MAX;
+  int64_t left = cx->limit.most - in_use(cx);
+  if (left < 0) left = 0;
+  if (size <= (uint64_t)left || !cx->limit.ask) return left;
+  left = kiln_memory_available();
+  cx->limit.most = beyond(in_use(cx), left);
+  return left;
+}
+
+bool kl_memory_fits(kl_ctx *cx, size_t size) {
+  cx->limit.left = room(cx, size);
+  cx->limit.refused = size > (uint64_t)cx->limit.left;
+  return !cx->limit.refused;
 }
 
 void *kl_vec_grow(kl_ctx *cx, void *p, size_t *cap, size_t need, size_t item) {
@@ -170,6 +224,8 @@ kiln_context *kiln_context_create(const kiln_context_params *params) {
   if (!cx) return NULL;
   memset(cx, 0, sizeof *cx);
   cx->allocator = hook;
+  cx->limit.most = INT64_MAX;
+  atomic_init(&cx->in_use, 0);
   atomic_init(&cx->holders, 1);
   kl_arena_init(&cx->diag_arena, cx);
   return cx;

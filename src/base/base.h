@@ -87,6 +87,19 @@ typedef struct kl_ids {
 uint32_t kl_ids_find(kl_ctx *cx, kl_ids *t, uint64_t hash, bool (*same)(const void *arg, uint32_t id), const void *arg);
 void kl_ids_free(kl_ctx *cx, kl_ids *t);
 
+// Blocks whose size comes from input are refused once all blocks of the context would take more than `most` bytes; with
+// `ask`, the machine is asked first how much there is.
+typedef struct kl_memory_limit {
+  int64_t most;
+  bool ask;
+  bool refused; // the last such block was
+  int64_t left; // so many bytes were available then
+} kl_memory_limit;
+// Sets the limit to so many bytes more than are in use, or to what the machine has for 0. Returns the one before, which
+// is put back by assigning it to cx->limit.
+kl_memory_limit kl_limit_memory(kl_ctx *cx, uint64_t bytes);
+// Is there room for so much? If not, the next kl_out_of_memory says how much there was.
+bool kl_memory_fits(kl_ctx *cx, size_t size);
 // kiln_memory_available with `root` put before the names of the kernel's files (machine.c).
 int64_t kl_memory_available(const char *root);
 
@@ -188,7 +201,7 @@ kiln_status kl_vfail(kl_ctx *cx, kiln_status s, kl_span where, const char *fmt, 
 void kl_warn(kl_ctx *cx, kl_span where, const char *fmt, ...) KL_PRINTF(3, 4);
 #define kl_invalid(cx, ...)     kl_fail((cx), KILN_E_INVALID, __VA_ARGS__) // where, fmt, ...
 #define kl_unsupported(cx, ...) kl_fail((cx), KILN_E_UNSUPPORTED, __VA_ARGS__)
-// "out of memory: wanted N bytes for WHAT"
+// "out of memory: wanted N bytes for WHAT", and how many there are where they are limited.
 kiln_status kl_out_of_memory(kl_ctx *cx, size_t size, const char *what);
 
 // --- arguments of public functions (api.c) ------------------------------------------------------------------------
@@ -225,7 +238,9 @@ void kl_context_release(kl_ctx *cx);
 
 struct kiln_context {
   kiln_allocator allocator;
-  atomic_size_t holders; // the caller's handle, and what is made from it
+  atomic_size_t holders;  // the caller's handle, and what is made from it
+  _Atomic int64_t in_use; // bytes of all blocks
+  kl_memory_limit limit;
   kl_arena diag_arena;
   VEC(kiln_diagnostic) diags;
   size_t errors;                // reported, kept or not

@@ -247,6 +247,11 @@ void kl_warn(kl_ctx *cx, kl_span where, const char *fmt, ...) {
 }
 
 kiln_status kl_out_of_memory(kl_ctx *cx, size_t size, const char *what) {
+  if (cx->limit.refused) {
+    cx->limit.refused = false;
+    return kl_fail(cx, KILN_E_MEMORY, KL_NOWHERE, "out of memory: wanted %zu bytes for %s, found %lld available", size,
+                   what, (long long)cx->limit.left);
+  }
   return kl_fail(cx, KILN_E_MEMORY, KL_NOWHERE, "out of memory: wanted %zu bytes for %s", size, what);
 }
 

@@ -183,15 +183,11 @@ static kiln_status eval_entry(kl_ctx *cx, const kiln_module *m, const void *cons
   return status;
 }
 
-kiln_status kiln_module_eval(kl_ctx *cx, const kiln_module *m, const void *const *args, void *const *results,
-                             const kiln_eval_params *params) {
-  kiln_eval_params own;
-  KL_EXPECT(cx, m);
-  KL_TRY(KL_PARAMS_IN(cx, kiln_eval_params, params, &own));
-  KL_TRY(expect_all(cx, m, args, (const void *const *)results));
+static kiln_status eval_into(kl_ctx *cx, const kiln_module *m, const void *const *args, void *const *results,
+                             const kl_eval_opts *opts) {
   size_t n = m->interface.nresults;
   kl_result *values = kl_alloc(cx, sizeof(kl_result) * (n + 1));
-  kiln_status status = eval_entry(cx, m, args, &(kl_eval_opts){.threads = own.threads}, values);
+  kiln_status status = eval_entry(cx, m, args, opts, values);
   for (size_t k = 0; k < n && status == KILN_OK; k++)
     if (values[k].data.shape) status = expect_places(cx, values[k].data.shape, "a result");
   for (size_t k = 0; k < n; k++) {
@@ -202,19 +198,29 @@ kiln_status kiln_module_eval(kl_ctx *cx, const kiln_module *m, const void *const
   return status;
 }
 
-kiln_status kiln_module_check(kl_ctx *cx, const kiln_module *m, const void *const *args, const void *const *results,
-                              kiln_mismatch *out, size_t max, size_t *count, const kiln_eval_params *params) {
+kiln_status kiln_module_eval(kl_ctx *cx, const kiln_module *m, const void *const *args, void *const *results,
+                             const kiln_eval_params *params) {
   kiln_eval_params own;
-  KL_CLEAR(count);
-  KL_EXPECT(cx, m, count);
-  if (max) KL_EXPECT(cx, out);
+  KL_EXPECT(cx, m);
   KL_TRY(KL_PARAMS_IN(cx, kiln_eval_params, params, &own));
-  KL_TRY(expect_all(cx, m, args, results));
-  size_t n = m->interface.nresults, wrong = 0;
-  kl_eval_opts opts = {.intervals = true, .threads = own.threads};
-  kl_ev ev = {.cx = cx, .threads = opts.threads ? opts.threads : kl_ev_cores()};
+  KL_TRY(expect_all(cx, m, args, (const void *const *)results));
+  kl_memory_limit before = kl_limit_memory(cx, own.max_bytes);
+  kiln_status status = eval_into(cx, m, args, results, &(kl_eval_opts){.threads = own.threads});
+  cx->limit = before;
+  return status;
+}
+
+typedef struct verdict {
+  kiln_mismatch *out;
+  size_t max, count;
+} verdict;
+
+static kiln_status judge(kl_ctx *cx, const kiln_module *m, const void *const *args, const void *const *results,
+                         const kl_eval_opts *opts, verdict *v) {
+  size_t n = m->interface.nresults;
+  kl_ev ev = {.cx = cx, .threads = opts->threads ? opts->threads : kl_ev_cores()};
   kl_result *values = kl_alloc(cx, sizeof(kl_result) * (n + 1));
-  kiln_status status = eval_entry(cx, m, args, &opts, values);
+  kiln_status status = eval_entry(cx, m, args, opts, values);
   for (size_t k = 0; k < n; k++) {
     kl_array found = {0};
     kiln_mismatch mismatch;
@@ -223,12 +229,27 @@ kiln_status kiln_module_check(kl_ctx *cx, const kiln_module *m, const void *cons
     if (status == KILN_OK) {
       compare(&ev, &values[k], found.data, &mismatch);
       mismatch.result = k;
-      if (mismatch.count && wrong++ < max) out[wrong - 1] = mismatch;
+      if (mismatch.count && v->count++ < v->max) v->out[v->count - 1] = mismatch;
     }
     free_unpacked(cx, &found, results[k]);
     kl_result_free(cx, &values[k]);
   }
   kl_free(cx, values, sizeof(kl_result) * (n + 1));
-  *count = wrong;
+  return status;
+}
+
+kiln_status kiln_module_check(kl_ctx *cx, const kiln_module *m, const void *const *args, const void *const *results,
+                              kiln_mismatch *out, size_t max, size_t *count, const kiln_eval_params *params) {
+  kiln_eval_params own;
+  verdict v = {out, max, 0};
+  KL_CLEAR(count);
+  KL_EXPECT(cx, m, count);
+  if (max) KL_EXPECT(cx, out);
+  KL_TRY(KL_PARAMS_IN(cx, kiln_eval_params, params, &own));
+  KL_TRY(expect_all(cx, m, args, results));
+  kl_memory_limit before = kl_limit_memory(cx, own.max_bytes);
+  kiln_status status = judge(cx, m, args, results, &(kl_eval_opts){.intervals = true, .threads = own.threads}, &v);
+  cx->limit = before;
+  *count = v.count;
   return status;
 }

@@ -234,6 +234,83 @@ void kl_ev_code_free(kl_ev *ev, kl_ev_code *code) {
   kl_free(ev->cx, code, sizeof *code);
 }
 
+// --- how much memory it takes -------------------------------------------------------------------------------------
+
+// May the value be one element that stands for all?
+static bool may_be_splat(const kl_comp *c, const kl_instr *in, const bool *splat) {
+  bool all = in->noperands > 0;
+  uint32_t n = kl_op_is_elementwise(in->op) ? in->noperands : 1; // the others of what moves elements are indices
+  for (uint32_t k = 0; k < n && all; k++) all = splat[in->operands[k]] || kl_operand(c, in, k)->shape->count == 1;
+  return all && kl_shape_is_array(in->shape);
+}
+
+// Does the instruction make arrays, rather than take over those of others?
+static bool makes_arrays(const kl_instr *in) {
+  switch (kl_op_table[in->op].kind) {
+  case KL_KIND_IOTA:
+  case KL_KIND_BROADCAST:
+  case KL_KIND_TRANSPOSE:
+  case KL_KIND_SLICE:
+  case KL_KIND_DYNAMIC_SLICE:
+  case KL_KIND_REVERSE:
+  case KL_KIND_CONCATENATE:
+  case KL_KIND_PAD:
+  case KL_KIND_GATHER:
+  case KL_KIND_DOT:
+  case KL_KIND_CONVOLUTION:
+  case KL_KIND_REDUCE:
+  case KL_KIND_REDUCE_WINDOW:
+  case KL_KIND_RNG_BITS: return true;
+  default: return kl_op_is_elementwise(in->op) && in->op != KL_OP_COPY && in->op != KL_OP_REAL;
+  }
+}
+
+static int64_t added(int64_t a, int64_t b) {
+  int64_t n;
+  return __builtin_add_overflow(a, b, &n) ? INT64_MAX : n;
+}
+
+// The data that an instruction's leaf takes, at least.
+static int64_t leaf_bytes(const kl_ev_code *code, uint32_t i, size_t leaf, bool splat) {
+  const kl_shape *s = code->shape[leaf];
+  if (code->twin[i] != i || splat || !makes_arrays(&code->comp->instr[i]) || !kl_shape_is_array(s)) return 0;
+  int64_t size = kl_ev_plane_bytes(s, false, KL_EV_DATA);
+  return size < 0 ? INT64_MAX : size;
+}
+
+// A lower bound for the bytes of the arrays that live at one time: their data alone, without what callees make and what
+// instructions take over.
+static int64_t least_bytes(kl_ev *ev, const kl_ev_code *code) {
+  const kl_comp *c = code->comp;
+  size_t leaves = code->first[c->ninstr] + 1, from, n;
+  bool *splat = kl_alloc(ev->cx, c->ninstr);
+  int64_t *bytes = kl_alloc(ev->cx, sizeof *bytes * leaves), live = 0, most = 0;
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    splat[i] = code->live[i] && may_be_splat(c, &c->instr[i], splat);
+    for (size_t leaf = code->first[i]; leaf < code->first[i + 1]; leaf++)
+      live = added(live, bytes[leaf] = leaf_bytes(code, i, leaf, splat[i]));
+    most = live > most ? live : most;
+    for (uint32_t k = 0; k < read_count(code, i); k++) {
+      reads(code, i, k, &from, &n);
+      for (size_t leaf = from; leaf < from + n; leaf++) {
+        if (code->last_use[leaf] != i) continue;
+        live -= bytes[leaf];
+        bytes[leaf] = 0;
+      }
+    }
+  }
+  kl_free(ev->cx, bytes, sizeof *bytes * leaves);
+  kl_free(ev->cx, splat, c->ninstr);
+  return most;
+}
+
+static kiln_status expect_memory(kl_ev *ev, const kl_ev_code *code) {
+  int64_t least = least_bytes(ev, code);
+  return kl_memory_fits(ev->cx, (size_t)least)
+             ? KILN_OK
+             : kl_out_of_memory(ev->cx, (size_t)least, "arrays that live at one time");
+}
+
 // --- running ------------------------------------------------------------------------------------------------------
 
 typedef struct frame {
@@ -441,6 +518,7 @@ kiln_status kl_eval(kl_ctx *cx, const kiln_module *m, uint32_t comp, const kl_ar
   fesetenv(FE_DFL_ENV); // whatever the host process set: round to nearest, denormals kept
   kl_ev_code *code = NULL;
   kiln_status status = kl_ev_code_new(&ev, comp, &code);
+  if (status == KILN_OK) status = expect_memory(&ev, code);
   if (status == KILN_OK) status = run_on(&ev, code, args, values);
   kl_ev_code_free(&ev, code);
   if (status == KILN_OK) status = make_results(&ev, n, values, results);

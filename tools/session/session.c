@@ -223,7 +223,9 @@ int session_run_host(session *s) {
 }
 
 kiln_eval_params session_eval_params(const session *s) {
-  return (kiln_eval_params){.struct_size = sizeof(kiln_eval_params), .threads = (uint32_t)s->threads};
+  return (kiln_eval_params){.struct_size = sizeof(kiln_eval_params),
+                            .threads = (uint32_t)s->threads,
+                            .max_bytes = s->memory ? (uint64_t)s->memory : 1};
 }
 
 int session_check(session *s) {

@@ -16,7 +16,8 @@
 
 enum {
   FRONT_BYTES = 1 << 22, // a front up to this size has no marks
-  CHUNK = 16,            // windows along the first axis that a worker takes at once, at least
+  MOST_BYTES = 1 << 30,
+  CHUNK = 16, // windows along the first axis that a worker takes at once, at least
 };
 
 typedef struct level {
@@ -299,8 +300,8 @@ kiln_status kl_slide(kl_ev *ev, const kl_sliding *s, kl_op op, bool intervals, c
 // --- whether ------------------------------------------------------------------------------------------------------
 
 // Counts merges of the one way and elements of the other, which take a fraction of a merge's time.
-bool kl_slides(const kl_sliding *s) {
-  const double elements_per_merge = 6, most_bytes = 1 << 30;
+bool kl_slides(kl_ev *ev, const kl_sliding *s) {
+  const double elements_per_merge = 6;
   double merges = 0, items = 1, inner = (double)s->result->count, elements = inner, slabs = 0, batch = 1;
   for (uint32_t d = 0; d < s->rank; d++) {
     const kl_axis *a = &s->axis[d];
@@ -317,5 +318,7 @@ bool kl_slides(const kl_sliding *s) {
     items *= seen;
     slabs += inner * (2 * sqrt((double)a->most) + 8);
   }
-  return merges > 0 && elements > merges * batch * elements_per_merge && slabs * sizeof(kl_fold) < most_bytes;
+  double bytes = slabs * sizeof(kl_fold) * kl_ev_workers(ev, s->result->count, 1);
+  return merges > 0 && elements > merges * batch * elements_per_merge && bytes < MOST_BYTES &&
+         kl_memory_fits(ev->cx, (size_t)bytes);
 }

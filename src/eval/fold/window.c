@@ -38,7 +38,7 @@ static kiln_status fold(kl_ev *ev, const kl_sliding *s, kl_op op, const kl_evval
   bool intervals = ev->intervals && (inexact || kl_fold_rounds(op, operand->shape->dtype));
   KL_TRY(kl_ev_new(ev, s->result, false, intervals, out));
   int64_t grain = s->taps < 1 << 12 ? (1 << 12) / (s->taps + 1) + 1 : 1;
-  if (kl_slides(s))
+  if (kl_slides(ev, s))
     KL_TRY(kl_slide(ev, s, op, intervals, operand, init, out));
   else
     kl_ev_parallel(ev, s->result->count, grain, fold_windows, &(fold_job){s, op, intervals, operand, init, out});
