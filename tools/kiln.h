@@ -28,6 +28,7 @@ typedef struct verb verb;
 typedef struct args {
   const verb *verb;
   const char *file;       // the positional argument, NULL if none
+  const char *second;     // the one behind it
   const char *values[64]; // by option, NULL if not given; "" for a flag that is given
   given *all;             // every occurrence, in order
   int count;
@@ -40,6 +41,7 @@ struct verb {
   const option *options;       // ends with a NULL name
   int (*run)(const args *a);
   bool takes_file;
+  bool takes_second; // a second positional argument may follow
 };
 
 // Parses the words after the verb; "-" is a file, "--" ends the options. 0, or an exit status after having said what is
@@ -80,6 +82,6 @@ double now_seconds(void);
 void json_string(FILE *to, const char *text);
 int out_of_memory(int64_t bytes); // says so
 
-extern const verb verb_run, verb_bench, verb_compile, verb_verify, verb_map, verb_devices;
+extern const verb verb_run, verb_bench, verb_compile, verb_verify, verb_map, verb_layout, verb_devices;
 
 #endif

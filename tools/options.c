@@ -111,10 +111,12 @@ int args_parse(const verb *v, int argc, char **argv, args *out) {
       options = false;
     else if (options && argv[i][0] == '-' && argv[i][1])
       status = take_option(argc, argv, &i, out);
-    else if (!v->takes_file || out->file)
-      status = bad(v, "unexpected word", argv[i]);
-    else
+    else if (v->takes_file && !out->file)
       out->file = argv[i];
+    else if (v->takes_second && !out->second)
+      out->second = argv[i];
+    else
+      status = bad(v, "unexpected word", argv[i]);
     if (status) return status;
   }
   if (v->takes_file && !out->file) {

@@ -113,7 +113,8 @@ KILN_API size_t kiln_module_result_leaf_count(const kiln_module *m);
 // False if there is no such leaf, or it is no dense array (a token, say, or one with dynamic dimensions).
 KILN_API bool kiln_module_parameter_leaf_type(const kiln_module *m, size_t i, kiln_array_type *out);
 KILN_API bool kiln_module_result_leaf_type(const kiln_module *m, size_t i, kiln_array_type *out);
-// Bytes of a buffer; -1: no such leaf, or no dense array.
+// Bytes of a buffer, with the padding of its layout (docs/layouts.md), which is written as zero and not read; -1: no
+// such leaf, or no array whose layout says where elements lie.
 KILN_API int64_t kiln_module_parameter_leaf_bytes(const kiln_module *m, size_t i);
 KILN_API int64_t kiln_module_result_leaf_bytes(const kiln_module *m, size_t i);
 // Between elements and a buffer; false where the leaf has none, or one of them is missing.

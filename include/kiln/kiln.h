@@ -6,6 +6,7 @@
 #include <kiln/compile.h>
 #include <kiln/index.h>
 #include <kiln/ir.h>
+#include <kiln/layout.h>
 #include <kiln/cuda.h>
 #include <kiln/run.h>
 

@@ -2,6 +2,8 @@
 
 #include "jit/kernels.h"
 
+#include "ir/index/layout.h"
+
 enum { LEAST_SCRATCH_ALIGN = 256 };
 
 static uint32_t leaves(const kl_instr *in) {
@@ -43,6 +45,16 @@ static void make_slots(kl_kernels *k, const kl_instr *fusion, uint32_t align) {
     k->slots[i].index = result ? i - k->nparams : i;
     describe(&k->slots[i], k->shapes[i]);
   }
+}
+
+// A buffer needs a size, also one that no kernel touches.
+static kiln_status check_sizes(kl_ctx *cx, const kl_kernels *k) {
+  kl_physical p;
+  for (uint32_t i = 0; i < k->nslots; i++)
+    if (k->slots[i].bytes < 0)
+      return kl_unsupported(cx, KL_NOWHERE, "%s %u has %s", k->slots[i].result ? "result" : "parameter",
+                            (unsigned)k->slots[i].index, kl_physical_error_text(kl_physical_of(k->shapes[i], &p)));
+  return KILN_OK;
 }
 
 // --- where values lie ---------------------------------------------------------------------------------------------
@@ -209,6 +221,7 @@ kiln_status kl_kernels_make(kl_ctx *cx, const kiln_module *m, const kiln_compile
   uint32_t align = params->argument_align ? params->argument_align : 16;
   out->scratch_align = align > LEAST_SCRATCH_ALIGN ? align : LEAST_SCRATCH_ALIGN;
   make_slots(out, params->fusion ? units[0].from : NULL, align);
+  KL_TRY(check_sizes(cx, out));
   if (alone)
     one_kernel(out, params->fusion ? kl_str_of(params->fusion) : kl_symbol_text(&m->names, m->name));
   else

@@ -14,8 +14,7 @@ typedef struct buffers {
 } buffers;
 
 static const kl_shape *leaf_shape(const kiln_module *m, bool param, size_t i) {
-  const kl_comp *c = &m->comp[m->entry];
-  return param ? c->instr[c->params[i]].shape : kl_shape_leaf(kl_root(c)->shape, i);
+  return m->interface.shapes[param ? i : m->interface.nparams + i];
 }
 
 static buffers make_buffers(const kiln_module *m, bool param) {

@@ -304,6 +304,52 @@ START_TEST(null_evaluator) {
 }
 END_TEST
 
+START_TEST(null_layouts) {
+  kiln_layout *l = NULL;
+  int64_t index[2], extent, stride;
+  unsigned bit;
+  const char *name, *value;
+  bool padding;
+  NULLS(INVALID_CX, kiln_layout *, kiln_layout_parse(NULL, "f32[2]", &o));
+  NULLS(INVALID, kiln_layout *, kiln_layout_parse(cx, NULL, &o));
+  INVALID(kiln_layout_parse(cx, "f32[2]", NULL));
+  ck_assert_int_eq(kiln_layout_parse(cx, "f32[3,5]{1,0:T(*,2)}", &l), KILN_OK);
+  ck_assert_ptr_null(kiln_layout_describe(NULL));
+  ck_assert(!kiln_layout_digit_at(NULL, 0, &extent, &stride, &value) &&
+            !kiln_layout_digit_at(l, 0, NULL, &stride, &value) && !kiln_layout_digit_at(l, 0, &extent, NULL, &value) &&
+            !kiln_layout_digit_at(l, 0, &extent, &stride, NULL));
+  ck_assert(!kiln_layout_name_at(NULL, 0, &name, &value) && !kiln_layout_name_at(l, 0, NULL, &value) &&
+            !kiln_layout_name_at(l, 0, &name, NULL));
+  INVALID_CX(kiln_layout_read_index(NULL, l, "1,2", index));
+  INVALID(kiln_layout_read_index(cx, NULL, "1,2", index));
+  INVALID(kiln_layout_read_index(cx, l, NULL, index));
+  INVALID(kiln_layout_read_index(cx, l, "1,2", NULL));
+  ck_assert_int_eq(kiln_layout_read_index(cx, l, "1,2", index), KILN_OK);
+  NULLS(INVALID_CX, int64_t, kiln_layout_position(NULL, l, index, &o));
+  NULLS(INVALID, int64_t, kiln_layout_position(cx, NULL, index, &o));
+  NULLS(INVALID, int64_t, kiln_layout_position(cx, l, NULL, &o));
+  INVALID(kiln_layout_position(cx, l, index, NULL));
+  NULLS(INVALID_CX, bool, kiln_layout_index(NULL, l, 0, index, &o));
+  NULLS(INVALID, bool, kiln_layout_index(cx, NULL, 0, index, &o));
+  NULLS(INVALID, bool, kiln_layout_index(cx, l, 0, NULL, &o));
+  INVALID(kiln_layout_index(cx, l, 0, index, NULL));
+  ck_assert(kiln_layout_index(cx, l, 0, index, &padding) == KILN_OK && !padding);
+  ck_assert_int_eq(kiln_layout_next_padding(NULL, 0), -1);
+  ck_assert(!kiln_layout_address(NULL, 0, &extent, &bit) && !kiln_layout_address(l, 0, NULL, &bit) &&
+            !kiln_layout_address(l, 0, &extent, NULL));
+  ck_assert(!kiln_layout_pack(NULL, in, out) && !kiln_layout_pack(l, NULL, out) && !kiln_layout_pack(l, in, NULL));
+  ck_assert(!kiln_layout_unpack(NULL, in, out) && !kiln_layout_unpack(l, NULL, out) &&
+            !kiln_layout_unpack(l, in, NULL));
+  ck_assert(!kiln_layout_reshape_moves_nothing(NULL, l) && !kiln_layout_reshape_moves_nothing(l, NULL));
+  ck_assert(!kiln_layout_transpose_moves_nothing(NULL, l, index) &&
+            !kiln_layout_transpose_moves_nothing(l, NULL, index) && !kiln_layout_transpose_moves_nothing(l, l, NULL));
+  ck_assert(!kiln_layout_bitcast_reads_elements(NULL, l) && !kiln_layout_bitcast_reads_elements(l, NULL));
+  kiln_layout_destroy(NULL);
+  kiln_layout_destroy(&l);
+  kiln_layout_destroy(&l);
+}
+END_TEST
+
 START_TEST(null_compiler) {
   kiln_compile_params p = {.struct_size = sizeof p, .alias_count = 1};
   NULLS(INVALID_CX, kiln_artifact *, kiln_compile(NULL, m, NULL, &o));
@@ -513,7 +559,9 @@ START_TEST(the_context_goes_first) {
   kiln_builder *idle = kiln_builder_create(own, "m"), *failing = kiln_builder_create(own, "m");
   kiln_module *built = NULL, *copy = NULL;
   kiln_artifact *a = NULL;
+  kiln_layout *layout = NULL;
   char *text = NULL;
+  ck_assert_int_eq(kiln_layout_parse(own, "f32[3]", &layout), KILN_OK);
   kiln_builder_begin(failing, "main");
   ck_assert_int_eq(kiln_module_clone(own, m, &copy), KILN_OK);
   ck_assert_int_eq(kiln_compile(own, copy, NULL, &a), KILN_OK); // the context has LLVM's state, too
@@ -533,12 +581,15 @@ START_TEST(the_context_goes_first) {
   kiln_module_destroy(&copy);
   ck_assert_ptr_nonnull(kiln_artifact_text(a, KILN_TEXT_PTX, NULL));
   kiln_artifact_destroy(&a);
+  ck_assert_str_eq(kiln_layout_describe(layout)->shape, "f32[3]");
+  kiln_layout_destroy(&layout);
   ck_assert_uint_eq(alive.alive, 0);
 }
 END_TEST
 
 int main(void) {
   return RUN_TESTS("misuse", ONCE(setup, teardown), {null_base}, {null_modules}, {null_rewriting}, {null_maps},
-                   {null_builder}, {null_evaluator}, {null_compiler}, {null_cuda}, {every_function_is_here},
-                   {a_finished_builder_says_so}, {a_poisoned_builder_says_so}, {the_context_goes_first});
+                   {null_layouts}, {null_builder}, {null_evaluator}, {null_compiler}, {null_cuda},
+                   {every_function_is_here}, {a_finished_builder_says_so}, {a_poisoned_builder_says_so},
+                   {the_context_goes_first});
 }

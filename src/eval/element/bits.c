@@ -115,7 +115,7 @@ static kiln_status check_places(const kl_ev *ev, const kl_instr *in, const kl_sh
   if (!e) e = kl_physical_of(s, &q);
   if (e) return kl_unsupported(ev->cx, in->span, "no evaluation of a bitcast with %s", kl_physical_error_text(e));
   *one_to_one = same_type && p.bits == q.bits && p.prefix == q.prefix;
-  if (kl_bitcast_reads_elements(&p, &q, INT64_MAX) == KL_ANSWER_YES) return KILN_OK;
+  if (kl_bitcast_reads_elements(&p, &q, INT64_MAX) == KILN_YES) return KILN_OK;
   return kl_unsupported(ev->cx, in->span, "no evaluation of a bitcast that reads its operand's padding");
 }
 

@@ -27,27 +27,27 @@ static bool no_padding(const kl_physical *p) {
   return p->elements == p->positions;
 }
 
-kl_answer kl_bitcast_reads_elements(const kl_physical *from, const kl_physical *to, int64_t most) {
-  if (!to->elements) return KL_ANSWER_YES;
+kiln_truth kl_bitcast_reads_elements(const kl_physical *from, const kl_physical *to, int64_t most) {
+  if (!to->elements) return KILN_YES;
   bits begin = bits_before(from, 0), end = bits_before(from, from->positions);
-  if (no_padding(from) && bits_before(to, 0) >= begin && bits_before(to, to->positions) <= end) return KL_ANSWER_YES;
+  if (no_padding(from) && bits_before(to, 0) >= begin && bits_before(to, to->positions) <= end) return KILN_YES;
   stretch f = {.p = from}, t = {.p = to};
   look(&f);
   for (look(&t); t.n; t.at += t.n, look(&t)) {
-    if (most-- <= 0) return KL_ANSWER_UNDECIDED;
+    if (most-- <= 0) return KILN_UNKNOWN;
     if (!t.elements) continue;
     bits at = bits_before(to, t.at), last = bits_before(to, t.at + t.n);
-    if (at < begin || last > end) return KL_ANSWER_NO;
+    if (at < begin || last > end) return KILN_NO;
     for (;;) { // from's stretches over at..last
       bits f_end = bits_before(from, f.at + f.n);
-      if (f_end > at && !f.elements) return KL_ANSWER_NO;
+      if (f_end > at && !f.elements) return KILN_NO;
       if (f_end >= last) break;
-      if (most-- <= 0) return KL_ANSWER_UNDECIDED;
+      if (most-- <= 0) return KILN_UNKNOWN;
       f.at += f.n;
       look(&f);
     }
   }
-  return KL_ANSWER_YES;
+  return KILN_YES;
 }
 
 // --- groups of dimensions -----------------------------------------------------------------------------------------
@@ -202,21 +202,21 @@ static int64_t group_run(const side *x, uint32_t group, int64_t i, int64_t *n, i
   return kl_physical_position(x->p, index);
 }
 
-static kl_answer same_runs(const side *a, const side *b, uint32_t group, int64_t count, int64_t *most) {
+static kiln_truth same_runs(const side *a, const side *b, uint32_t group, int64_t count, int64_t *most) {
   for (int64_t i = 0; i < count;) {
     int64_t na, nb, sa = 0, sb = 0;
-    if ((*most)-- <= 0) return KL_ANSWER_UNDECIDED;
-    if (group_run(a, group, i, &na, &sa) != group_run(b, group, i, &nb, &sb)) return KL_ANSWER_NO;
+    if ((*most)-- <= 0) return KILN_UNKNOWN;
+    if (group_run(a, group, i, &na, &sa) != group_run(b, group, i, &nb, &sb)) return KILN_NO;
     int64_t n = na < nb ? na : nb;
-    if (n > 1 && sa != sb) return KL_ANSWER_NO;
+    if (n > 1 && sa != sb) return KILN_NO;
     i += n;
   }
-  return KL_ANSWER_YES;
+  return KILN_YES;
 }
 
 // --- reshape and transpose ----------------------------------------------------------------------------------------
 
-static kl_answer same_positions(const kl_shape *a, const kl_physical *pa, const kl_shape *b, const kl_physical *pb) {
+static kiln_truth same_positions(const kl_shape *a, const kl_physical *pa, const kl_shape *b, const kl_physical *pb) {
   groups g = {0};
   kl_form fa[KL_MAX_VALUES], fb[KL_MAX_VALUES];
   chain ca, cb;
@@ -226,35 +226,35 @@ static kl_answer same_positions(const kl_shape *a, const kl_physical *pa, const 
   merge_combined(pb, 1, &g);
   group_forms(a, pa, &g, 0, fa);
   group_forms(b, pb, &g, 1, fb);
-  kl_answer all = KL_ANSWER_YES;
+  kiln_truth all = KILN_YES;
   for (uint32_t k = 0; k < g.n; k++) {
-    kl_answer one;
+    kiln_truth one;
     if (chain_of(pa, fa, k, g.count[k], &ca) && chain_of(pb, fb, k, g.count[k], &cb))
-      one = same_chains(&ca, &cb) ? KL_ANSWER_YES : KL_ANSWER_NO;
+      one = same_chains(&ca, &cb) ? KILN_YES : KILN_NO;
     else
       one = same_runs(&(side){a, pa, g.of[0]}, &(side){b, pb, g.of[1]}, k, g.count[k], &most);
-    if (one == KL_ANSWER_NO) return KL_ANSWER_NO;
-    if (one == KL_ANSWER_UNDECIDED) all = one;
+    if (one == KILN_NO) return KILN_NO;
+    if (one == KILN_UNKNOWN) all = one;
   }
   return all;
 }
 
-kl_answer kl_reshape_is_bitcast(const kl_shape *from, const kl_shape *to) {
+kiln_truth kl_reshape_is_bitcast(const kl_shape *from, const kl_shape *to) {
   kl_physical a, b;
-  if (kl_physical_of(from, &a) || kl_physical_of(to, &b) || from->count != to->count) return KL_ANSWER_NO;
-  if (!from->count) return KL_ANSWER_YES;
+  if (kl_physical_of(from, &a) || kl_physical_of(to, &b) || from->count != to->count) return KILN_NO;
+  if (!from->count) return KILN_YES;
   if (kl_info(from->dtype)->bits != kl_info(to->dtype)->bits || a.bits != b.bits || a.prefix != b.prefix)
-    return KL_ANSWER_NO;
+    return KILN_NO;
   return same_positions(from, &a, to, &b);
 }
 
 // A layout of the result is one of the operand, its dimensions renamed; then both have the same indices.
-kl_answer kl_transpose_is_bitcast(const kl_shape *from, const kl_shape *to, const int64_t *perm) {
+kiln_truth kl_transpose_is_bitcast(const kl_shape *from, const kl_shape *to, const int64_t *perm) {
   int64_t order[KILN_MAX_RANK];
   kl_shape renamed = *to;
-  if (from->rank != to->rank) return KL_ANSWER_NO;
+  if (from->rank != to->rank) return KILN_NO;
   for (uint32_t i = 0; i < to->rank; i++) {
-    if (to->dims[i] != from->dims[perm[i]]) return KL_ANSWER_NO;
+    if (to->dims[i] != from->dims[perm[i]]) return KILN_NO;
     order[i] = perm[kl_shape_minor_to_major(to, i)];
   }
   renamed.dims = from->dims;

@@ -19,6 +19,7 @@
 #define KL_LAYOUT_H
 
 #include "ir/hlo.h"
+#include <kiln/layout.h>
 
 enum {
   KL_MAX_TILE_SIZES = 128, // of all tiles of a layout together
@@ -122,16 +123,14 @@ void kl_physical_forms(const kl_physical *p, const kl_form *indices, kl_form *fo
 
 // A bitcast gives each element of its result the bits at the element's place. Sizes in bits of elements may differ.
 
-typedef enum kl_answer { KL_ANSWER_NO, KL_ANSWER_YES, KL_ANSWER_UNDECIDED } kl_answer;
-
 // Does every element of `to` lie on elements of `from`? Looks at no more than `most` stretches (INT64_MAX: decided
 // always).
-kl_answer kl_bitcast_reads_elements(const kl_physical *from, const kl_physical *to, int64_t most);
+kiln_truth kl_bitcast_reads_elements(const kl_physical *from, const kl_physical *to, int64_t most);
 // Are reshape (equal row-major order of elements) or transpose (result dimension i is operand dimension perm[i]) from
 // one shape to the other without movement: every element at the same bits? Shapes must have as many elements, or
-// fitting dimensions, and types of the same bits. UNDECIDED, for padding in the middle of dimensions that a reshape
+// fitting dimensions, and types of the same bits. UNKNOWN, for padding in the middle of dimensions that a reshape
 // splits, beyond 2^18 runs of elements; a shape without a physical layout: NO.
-kl_answer kl_reshape_is_bitcast(const kl_shape *from, const kl_shape *to);
-kl_answer kl_transpose_is_bitcast(const kl_shape *from, const kl_shape *to, const int64_t *perm);
+kiln_truth kl_reshape_is_bitcast(const kl_shape *from, const kl_shape *to);
+kiln_truth kl_transpose_is_bitcast(const kl_shape *from, const kl_shape *to, const int64_t *perm);
 
 #endif

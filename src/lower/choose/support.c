@@ -143,17 +143,6 @@ static kiln_status refuse_mixed(kl_ctx *cx, const kiln_module *m, const kl_comp 
                         kl_op_name(in->op), KL_FMT(first_fusion(m, c)));
 }
 
-static kiln_status check_leaves(kl_ctx *cx, const kl_instr *in, const kl_shape *s) {
-  for (uint32_t i = 0; s->dtype == KILN_TUPLE && i < s->nelems; i++) KL_TRY(check_leaves(cx, in, s->elems[i]));
-  return check_layout(cx, in, s);
-}
-
-// What a fusion is called with and gives may have other layouts than its computation's parameters and root.
-static kiln_status check_call(kl_ctx *cx, const kl_comp *c, const kl_instr *fusion) {
-  for (uint32_t o = 0; o < fusion->noperands; o++) KL_TRY(check_leaves(cx, fusion, kl_operand(c, fusion, o)->shape));
-  return check_leaves(cx, fusion, fusion->shape);
-}
-
 kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl_arena *arena, kl_unit **out,
                           uint32_t *n) {
   const kl_comp *c = &m->comp[m->entry];
@@ -170,7 +159,6 @@ kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl
     if (!only && !is_structure(in->op)) return refuse_mixed(cx, m, c, in);
     if (in->op != KL_OP_FUSION) continue;
     if (only && !kl_str_is(kl_symbol_text(&m->names, in->name), only)) continue;
-    KL_TRY(check_call(cx, c, in));
     units[(*n)++] = (kl_unit){&m->comp[in->called[0]], in};
   }
   if (*n == 0) return kl_invalid(cx, KL_NOWHERE, "no fusion named '%s' in ENTRY", only);
