@@ -24,27 +24,30 @@ typedef struct job {
 // --- launches -----------------------------------------------------------------------------------------------------
 
 static uint32_t widest_access(const kl_plan *p) {
-  const kl_body *b = p->main.threads ? &p->main : &p->tail;
   uint32_t most = 0;
-  for (uint32_t i = 0; b->threads && i < b->nstores; i++) {
-    const kl_access *x = &b->stores[i].access;
-    uint32_t bytes = x->vec * kl_info(p->slots[x->slot].shape->dtype)->bits / 8;
-    if (bytes > x->align) bytes = x->align;
-    if (bytes > most) most = bytes;
+  for (uint32_t k = 0; k < p->nparts; k++) {
+    const kl_body *b = p->parts[k].main.threads ? &p->parts[k].main : &p->parts[k].tail;
+    for (uint32_t i = 0; b->threads && i < b->nstores; i++) {
+      const kl_access *x = &b->stores[i].access;
+      uint32_t bytes = x->vec * kl_info(p->slots[x->slot].shape->dtype)->bits / 8;
+      if (bytes > x->align) bytes = x->align;
+      if (bytes > most) most = bytes;
+    }
   }
   return most > p->target.max_bytes ? p->target.max_bytes : most;
 }
 
 // Sizes are those of the module's shapes: a counted plan's are the largest ones.
 static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, kiln_launch *l) {
+  const kl_part *first = p->parts; // the only one, if the kernel is given a count
   *l = (kiln_launch){.kernel = kl_str_dup(&j->a->arena, kl_str_of(p->name)).p,
                      .grid = {(uint32_t)p->grid, 1, 1},
                      .block = {p->target.block, 1, 1},
                      .cluster = {1, 1, 1},
                      .programmatic = p->programmatic,
                      .vector_bytes = widest_access(p),
-                     .lanes = p->main.threads ? p->main.lanes : p->tail.lanes,
-                     .rest_lanes = p->tail.lanes,
+                     .lanes = first->main.threads ? first->main.lanes : first->tail.lanes,
+                     .rest_lanes = first->tail.lanes,
                      .elements = kl_shape_leaf_count(kl_root(u->comp)->shape) ? u->shapes[p->nargs - 1]->count : 0,
                      .argument_count = u->narguments,
                      .arguments = u->arguments};
@@ -131,7 +134,7 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
     if (f->counted) f->max_count = plan->count;
     if (j->params.keep & KILN_KEEP_PLAN) kl_plan_print(&j->plan_text, plan);
     describe_launch(j, u, plan, &j->a->launches[i]);
-    j->a->host_launches[i] = (kl_host_launch){plan->main.threads, plan->count != 0};
+    j->a->host_launches[i] = (kl_host_launch){plan->iterations, plan->count != 0};
     if (!j->plan_only) st = emit(j, plan);
   }
   kl_plan_free(plan);

@@ -6,7 +6,7 @@
 
 const char *const targets[TARGETS + 1] = {"sm_70", "sm_75", "sm_80", "sm_90", "sm_100", [HOST] = "host"};
 const unsigned machines[MACHINES] = {0, 3, HOST};
-enum { BATCH = 40, MOST_BUFFERS = 8 };
+enum { BATCH = 40, MOST_BUFFERS = 64 };
 
 static void free_all(void **p) {
   for (int i = 0; i < MOST_BUFFERS; i++) free(p[i]);

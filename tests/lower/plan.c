@@ -43,12 +43,19 @@ static const kl_target host = {.machine = KL_HOST, .block = 1, .max_bytes = 16, 
 
 // --- whole fusions -----------------------------------------------------------------------------------------------
 
+static uint32_t cut_operands, cut_bytes; // 0: as always
+static unsigned in_parts;                // plans so far that have several
+
 static kiln_status plan(const kiln_module *m, const kl_target *target, uint32_t align, kl_plan **p) {
   kl_unit *units;
   uint32_t n;
   KL_TRY(kl_plan_units(cx, m, NULL, &arena, &units, &n));
   kl_plan_params params = {.target = *target, .name = "k", .align = align};
-  return kl_plan_make(cx, m, units[0].comp, &params, &arena, p);
+  params.cut_operands = cut_operands;
+  params.cut_bytes = cut_bytes;
+  KL_TRY(kl_plan_make(cx, m, units[0].comp, &params, &arena, p));
+  in_parts += (*p)->nparts > 1;
+  return KILN_OK;
 }
 
 static void plan_and_run(const char *text, uint32_t align) {
@@ -77,6 +84,141 @@ START_TEST(random_fusions_take_the_right_elements) {
     plan_and_run(text.p, seed % 5 ? 16 : 8);
     kl_sb_free(&text);
     about = "";
+  }
+}
+END_TEST
+
+// --- parts -------------------------------------------------------------------------------------------------------
+
+// A concatenate of n operands x0 .. with `dims` but for dimension `dim`, whose extents go through `extents`.
+typedef struct cut_row {
+  const char *what, *type, *dims; // a %d stands for the extent of an operand, or of all
+  int dim, n;
+  int extents[3];
+  const char *root; // of c; %d: the extent of all
+  uint32_t parts[2]; // on a GPU, on the host; 0: 1
+} cut_row;
+
+// clang-format off
+static const cut_row cut_rows[] = {
+  {"one dimension", "f32", "[%d]", 0, 12, {5, 40, 1}, "ROOT r = f32[%d] negate(c)", {5, 12}},
+  {"few operands", "f32", "[%d]", 0, 8, {100, 100, 100}, "ROOT r = f32[%d] negate(c)", {1, 1}},
+  {"rows of the slow dimension", "f16", "[%d,7]", 0, 9, {3, 1, 2}, "ROOT r = f16[%d,7] copy(c)", {2, 9}},
+  {"columns", "f32", "[6,%d]", 1, 20, {1, 1, 1}, "ROOT r = f32[6,%d] copy(c)", {2, 20}},
+  {"wide columns", "f32", "[6,%d]", 1, 10, {33, 32, 48}, "ROOT r = f32[6,%d] copy(c)", {10, 10}},
+  {"the layout turns rows to columns", "f32", "[%d,7]", 0, 9, {3, 1, 2}, "ROOT r = f32[%d,7]{0,1} copy(c)", {1, 9}},
+  {"the middle of three", "s8", "[3,%d,5]", 1, 9, {4, 9, 2}, "ROOT r = s8[3,%d,5] copy(c)", {2, 9}},
+  {"behind a transpose", "f32", "[%d,4]", 0, 9, {16, 8, 1}, "ROOT r = f32[4,%d] transpose(c), dimensions={1,0}", {3, 9}},
+  {"behind a reverse", "f32", "[%d]", 0, 9, {16, 31, 33}, "ROOT r = f32[%d] reverse(c), dimensions={0}", {6, 9}},
+  {"behind a broadcast", "f32", "[%d]", 0, 9, {3, 1, 2}, "ROOT r = f32[%d,64] broadcast(c), dimensions={0}", {9, 9}},
+  {"behind a reshape that keeps it", "f32", "[%d,6]", 0, 9, {3, 1, 2}, "ROOT r = f32[%d,6] reshape(c)", {3, 9}},
+  {"without elements in some", "f32", "[%d]", 0, 12, {0, 40, 0}, "ROOT r = f32[%d] negate(c)", {1, 1}},
+  {"four bits, whole bytes", "s4", "[%d,6]", 0, 9, {3, 1, 2}, "ROOT r = s4[%d,6] copy(c)", {1, 9}},
+  {"four bits, half bytes", "s4", "[%d,5]", 0, 9, {3, 1, 2}, "ROOT r = s4[%d,5] copy(c)", {1, 1}},
+  {"two bits, half bytes", "u2", "[%d,6]", 0, 9, {3, 1, 2}, "ROOT r = u2[%d,6] copy(c)", {1, 1}},
+  {"two results", "f32", "[%d]", 0, 9, {40, 33, 50}, "n = f32[%d] negate(c)\n  ROOT t = (f32[%d], f32[%d]) tuple(n, c)", {9, 9}},
+  {"results of different shapes", "f32", "[%d,2]", 0, 9, {40, 33, 50}, "n = f32[2,%d] reshape(c)\n  ROOT t = (f32[2,%d], f32[%d,2]) tuple(n, c)", {1, 1}},
+};
+// clang-format on
+
+static void put_with(kl_sb *b, const char *text, int n) {
+  for (; *text; text++) {
+    if (text[0] == '%' && text[1] == 'd') {
+      kl_sbf(b, "%d", n);
+      text++;
+    } else {
+      kl_sb_putc(b, *text);
+    }
+  }
+}
+
+static void put_cut_row(kl_sb *b, const cut_row *r) {
+  int all = 0;
+  kl_sb_puts(b, "HloModule m\nENTRY e {\n");
+  for (int i = 0; i < r->n; i++) {
+    kl_sbf(b, "  x%d = %s", i, r->type);
+    put_with(b, r->dims, r->extents[i % 3]);
+    kl_sbf(b, " parameter(%d)\n", i);
+    all += r->extents[i % 3];
+  }
+  kl_sbf(b, "  c = %s", r->type);
+  put_with(b, r->dims, all);
+  for (int i = 0; i < r->n; i++) kl_sbf(b, i ? ", x%d" : " concatenate(x%d", i);
+  kl_sbf(b, "), dimensions={%d}\n  ", r->dim);
+  put_with(b, r->root, all);
+  kl_sb_puts(b, "\n}\n");
+}
+
+START_TEST(concatenates_cut_the_domain) {
+  const cut_row *r = &cut_rows[_i];
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  put_cut_row(&b, r);
+  kiln_module *m = parse(b.p);
+  for (int h = 0; h < 2; h++) {
+    kl_plan *p;
+    EXPECT(plan(m, h ? &host : &gpu, 0, &p) == KILN_OK, "%s: %s", r->what, last_finding());
+    EXPECT(p->nparts == r->parts[h], "%s: %u parts", r->what, p->nparts);
+    kl_plan_free(p);
+  }
+  kiln_module_destroy(&m);
+  about = r->what;
+  plan_and_run(b.p, 0);
+  cut_bytes = 12;
+  plan_and_run(b.p, 0);
+  cut_bytes = 0;
+  kl_sb_free(&b);
+}
+END_TEST
+
+// Every concatenate cuts, wherever it can.
+START_TEST(random_fusions_in_parts) {
+  unsigned before = in_parts;
+  cut_operands = 2;
+  for (unsigned seed = (unsigned)_i; seed < 1000; seed += 5) {
+    gen_source src = {.seed = seed * 0x9e3779b97f4a7c15ull + 77};
+    char name[32];
+    snprintf(name, sizeof name, "seed %u", seed);
+    about = name;
+    cut_bytes = 1 + seed % 3 * 16;
+    kl_sb text;
+    kl_sb_init(&text, cx);
+    gen_fusion(&src, 3 + seed % 23, &text);
+    plan_and_run(text.p, 16);
+    kl_sb_free(&text);
+    about = "";
+  }
+  cut_operands = cut_bytes = 0;
+  EXPECT(in_parts - before >= 5, "%u plans in parts", in_parts - before);
+}
+END_TEST
+
+static int64_t steps_of(const kl_plan *p) {
+  int64_t n = 0;
+  for (uint32_t i = 0; i < p->nparts; i++) n += p->parts[i].main.nsteps + p->parts[i].tail.nsteps;
+  return n;
+}
+
+// What is planned grows with what is asked for: steps, and expressions met on the way.
+START_TEST(plans_of_concatenates_grow_linearly) {
+  for (int h = 0; h < 2; h++) {
+    for (int n = 250; n <= 4000; n *= 4) {
+      const cut_row r = {"", "f32", "[%d]", 0, n, {8, 12, 9}, "ROOT r = f32[%d] negate(c)", {0}};
+      kl_sb b;
+      kl_plan *p;
+      kl_sb_init(&b, cx);
+      put_cut_row(&b, &r);
+      kiln_module *m = parse(b.p);
+      EXPECT(plan(m, h ? &host : &gpu, 0, &p) == KILN_OK, "%s", last_finding());
+      for (uint32_t i = 0; i < p->nparts; i++) // nor does an element pay for the operands it is not in
+        EXPECT(p->parts[i].main.nsteps <= 20 && p->parts[i].tail.nsteps <= 20, "part %u of %d operands", i, n);
+      EXPECT(steps_of(p) <= 4 * n, "%lld steps for %d operands", (long long)steps_of(p), n);
+      EXPECT(p->exprs.exprs.n <= 24u * (size_t)n, "%zu expressions for %d operands", p->exprs.exprs.n, n);
+      kl_plan_free(p);
+      kiln_module_destroy(&m);
+      kl_sb_free(&b);
+      fresh_arena();
+    }
   }
 }
 END_TEST
@@ -406,7 +548,7 @@ START_TEST(long_bodies_get_fewer_lanes) {
     kl_sb_puts(&b, "}\n");
     kiln_module *m = parse(b.p);
     EXPECT(plan(m, &host, 0, &p) == KILN_OK, "%s", last_finding());
-    EXPECT(p->main.lanes == row[i].lanes, "%d operations on %u lanes", row[i].ops, p->main.lanes);
+    EXPECT(p->parts->main.lanes == row[i].lanes, "%d operations on %u lanes", row[i].ops, p->parts->main.lanes);
     kl_plan_free(p);
     kiln_module_destroy(&m);
     kl_sb_free(&b);
@@ -469,7 +611,8 @@ START_TEST(kernel_names) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("plan", EACH(open_context, close_context), {random_fusions_take_the_right_elements, 10},
+  return RUN_TESTS("plan", EACH(open_context, close_context), {random_fusions_take_the_right_elements, 10}, {random_fusions_in_parts, 5},
+                   {concatenates_cut_the_domain, KL_COUNT(cut_rows)}, {plans_of_concatenates_grow_linearly},
                    {index_maps_follow_the_definition, KL_COUNT(index_ops)}, {fusions_by_hand, KL_COUNT(by_hand)},
                    {plan_rows, KL_COUNT(plan_row)}, {refusals, KL_COUNT(refused_row)}, {bounds, KL_COUNT(bound)},
                    {long_bodies_get_fewer_lanes}, {units}, {kernel_names});

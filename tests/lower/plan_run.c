@@ -178,10 +178,10 @@ static void enter_body(machine *m, const kl_body *b) {
   for (uint32_t i = 0; i < b->nstores; i++) check_access(m, &b->stores[i].access);
 }
 
-// Every launched thread has work or is beyond the tail; the bodies cover the domain without a gap.
-static void check_launch(const machine *m) {
-  const kl_plan *p = m->p;
-  int64_t block = p->target.block;
+// Every launched thread has work or is beyond the tail; the bodies cover the part without a gap, and parts follow one
+// another.
+static void check_part(const machine *m, const kl_part *p) {
+  int64_t block = m->p->target.block;
   EXPECT(p->main.first == 0 && p->main.threads * p->main.lanes + p->tail.threads * p->tail.lanes >= p->count,
          "%s: the bodies do not cover %lld elements", m->about, (ll)p->count);
   if (p->tail.threads) {
@@ -191,9 +191,24 @@ static void check_launch(const machine *m) {
   EXPECT(p->main.threads * p->main.lanes <= p->count, "%s: main reaches beyond the end", m->about);
   EXPECT(p->main.threads == p->main_blocks * block, "%s: %lld threads in %lld blocks", m->about, (ll)p->main.threads,
          (ll)p->main_blocks);
-  EXPECT(p->grid == p->main_blocks + (p->tail.threads + block - 1) / block, "%s: grid %lld", m->about, (ll)p->grid);
+  EXPECT(p->blocks == p->main_blocks + (p->tail.threads + block - 1) / block, "%s: %lld blocks", m->about,
+         (ll)p->blocks);
   for (uint32_t i = 0; i < p->main.nstores; i++)
     EXPECT(p->main.stores[i].keep == KL_NONE, "%s: bounds check in main", m->about);
+}
+
+static void check_launch(const machine *m) {
+  int64_t count = 0, blocks = 0, iterations = 0;
+  for (uint32_t i = 0; i < m->p->nparts; i++) {
+    const kl_part *p = &m->p->parts[i];
+    EXPECT(p->first_block == blocks && p->first_iteration == iterations, "%s: part %u is not in the row", m->about, i);
+    check_part(m, p);
+    count += p->count;
+    blocks += p->blocks;
+    iterations += p->main.threads;
+  }
+  EXPECT(count == m->p->count && blocks == m->p->grid && iterations == m->p->iterations, "%s: grid %lld", m->about,
+         (ll)m->p->grid);
 }
 
 static void make_results(machine *m) {
@@ -223,8 +238,8 @@ void run_plan(kl_arena *arena, const kl_plan *p, const leaves *want, const char 
   machine m = {.arena = arena, .about = about, .p = p};
   make_results(&m);
   check_launch(&m);
-  for (int b = 0; b < 2; b++) {
-    const kl_body *body = b ? &p->tail : &p->main;
+  for (uint32_t b = 0; b < 2 * p->nparts; b++) {
+    const kl_body *body = b % 2 ? &p->parts[b / 2].tail : &p->parts[b / 2].main;
     if (body->threads) enter_body(&m, body);
     for (int64_t t = 0; t < body->threads; t++) run_thread(&m, t);
   }
@@ -234,8 +249,8 @@ void run_plan(kl_arena *arena, const kl_plan *p, const leaves *want, const char 
 void run_some_threads(kl_arena *arena, const kl_plan *p, const char *about) {
   machine m = {.arena = arena, .about = about, .p = p};
   check_launch(&m);
-  for (int b = 0; b < 2; b++) {
-    const kl_body *body = b ? &p->tail : &p->main;
+  for (uint32_t b = 0; b < 2 * p->nparts; b++) {
+    const kl_body *body = b % 2 ? &p->parts[b / 2].tail : &p->parts[b / 2].main;
     if (!body->threads) continue;
     enter_body(&m, body);
     for (int64_t n = 0; n < 12; n++)

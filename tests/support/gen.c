@@ -6,7 +6,7 @@
 #include "dtypes.h"
 #include <stdio.h>
 
-enum { MAX_VALUES = 96, MAX_ELEMENTS = 6000, MAX_RANK = 6 };
+enum { MAX_VALUES = 400, MAX_ELEMENTS = 6000, MAX_RANK = 6 };
 
 typedef struct value {
   kl_dtype t;

@@ -120,13 +120,23 @@ static bool try_chunks(kl_guards *g, kl_arena *arena, const kl_slot_info *info, 
   return !(bits < 8 && v > 1 && a->stride == 1 && a->align == 0);
 }
 
-kl_access kl_access_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_expr *linear,
-                         uint32_t guard, uint32_t max_vec) {
+kl_access kl_load_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_expr *linear,
+                       uint32_t guard) {
   // Where the index stays inside anyway, the guard is not needed.
   if (linear->lo >= 0 && linear->hi < info->shape->count) guard = KL_NONE;
   kl_access a = {.slot = slot, .guard = guard};
-  for (uint32_t v = g->lanes < max_vec ? g->lanes : max_vec; v > 1; v /= 2) {
+  for (uint32_t v = g->lanes; v > 1; v /= 2) {
     if (try_chunks(g, arena, info, linear, v, &a)) return a;
+  }
+  try_chunks(g, arena, info, linear, 1, &a);
+  return a;
+}
+
+kl_access kl_store_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_expr *linear,
+                        uint32_t max_vec) {
+  kl_access a = {.slot = slot, .guard = KL_NONE};
+  for (uint32_t v = g->lanes < max_vec ? g->lanes : max_vec; v > 1; v /= 2) {
+    if (try_chunks(g, arena, info, linear, v, &a) && a.stride == 1 && !a.reversed) return a;
   }
   try_chunks(g, arena, info, linear, 1, &a);
   return a;

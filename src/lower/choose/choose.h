@@ -11,6 +11,9 @@ typedef struct kl_plan_params {
   // Of each argument's buffer, parameter leaves in order and then result leaves: types and extents as the computation
   // has them, the layout that of the buffer's owner. NULL: all as in the computation.
   const kl_shape *const *shapes;
+  // The domain is cut into parts for concatenates of at least `cut_operands` (0: 9), between operands where a part has
+  // rows of `cut_bytes` (0: 128, on the host 1) or 16 operands.
+  uint32_t cut_operands, cut_bytes;
   bool counted; // `comp` comes from kl_plan_recount, and so do `shapes`
   bool programmatic;
 } kl_plan_params;

@@ -88,18 +88,29 @@ static uint32_t lowest_lanes(const kl_slots *s) {
 
 // On a GPU `main` takes whole blocks only, so that its threads need no bounds check. Of a counted domain nothing is
 // known but its largest size: both bodies are planned for all of it.
-static kiln_status shape_launch(kl_ctx *cx, kl_plan *p, const kl_slots *s) {
-  uint32_t lanes = choose_lanes(p, s, p->comp->ninstr), block = p->target.block;
-  int64_t threads = p->count / lanes;
+static void shape_part(const kl_plan *p, uint32_t lanes, uint32_t tail_lanes, kl_part *part) {
+  uint32_t block = p->target.block;
+  int64_t threads = part->count / lanes;
   if (p->target.machine == KL_NVPTX && !p->counted) threads -= threads % block;
-  p->main = (kl_body){.lanes = lanes, .threads = threads, .first = 0};
-  int64_t first = p->counted ? 0 : threads * lanes, rest = p->count - first;
-  uint32_t tail_lanes = lowest_lanes(s);
-  p->tail = (kl_body){.lanes = tail_lanes, .threads = rest / tail_lanes + (rest % tail_lanes != 0), .first = first};
-  p->main_blocks = threads / block;
+  part->main = (kl_body){.lanes = lanes, .threads = threads, .first = 0};
+  int64_t first = p->counted ? 0 : threads * lanes, rest = part->count - first;
+  part->tail = (kl_body){.lanes = tail_lanes, .threads = rest / tail_lanes + (rest % tail_lanes != 0), .first = first};
+  part->main_blocks = threads / block;
   // A counted tail begins, at most, behind the whole blocks.
-  int64_t behind = p->tail.threads - (p->counted ? p->main_blocks * block * (lanes / tail_lanes) : 0);
-  p->grid = p->main_blocks + behind / block + (behind % block != 0);
+  int64_t behind = part->tail.threads - (p->counted ? part->main_blocks * block * (lanes / tail_lanes) : 0);
+  part->blocks = part->main_blocks + behind / block + (behind % block != 0);
+}
+
+static kiln_status shape_launch(kl_ctx *cx, kl_plan *p, const kl_slots *s) {
+  uint32_t lanes = choose_lanes(p, s, p->comp->ninstr / p->nparts), tail_lanes = lowest_lanes(s);
+  for (uint32_t i = 0; i < p->nparts; i++) {
+    kl_part *part = &p->parts[i];
+    shape_part(p, lanes, tail_lanes, part);
+    part->first_block = p->grid;
+    part->first_iteration = p->iterations;
+    p->grid += part->blocks;
+    p->iterations += part->main.threads;
+  }
   if (p->target.machine == KL_NVPTX && p->grid > INT32_MAX)
     return kl_unsupported(cx, kl_root(p->comp)->span, "%lld elements need %lld blocks: a grid has at most 2^31-1",
                           (long long)p->count, (long long)p->grid);
@@ -149,11 +160,13 @@ static kiln_status fill(kl_ctx *cx, kl_plan *p, kl_slots *s, const kl_plan_param
                           "the fusion has %u parameters and results: a kernel takes at most %d", s->nargs,
                           KL_MAX_KERNEL_ARGS);
   KL_TRY(find_domain(cx, p->comp, s, &p->count));
-  if (p->count) {
-    KL_TRY(shape_launch(cx, p, s));
-    if (p->main.threads) KL_TRY(kl_walk_body(cx, p, s, arena, &p->main));
-    if (p->tail.threads) KL_TRY(kl_walk_body(cx, p, s, arena, &p->tail));
-    p->index64 = !kl_body_fits32(&p->main) || !kl_body_fits32(&p->tail);
+  KL_TRY(kl_split_domain(cx, p, s, params, arena));
+  if (p->count) KL_TRY(shape_launch(cx, p, s));
+  for (uint32_t i = 0; i < p->nparts; i++) {
+    kl_part *part = &p->parts[i];
+    if (part->main.threads) KL_TRY(kl_walk_body(cx, p, s, arena, part, &part->main));
+    if (part->tail.threads) KL_TRY(kl_walk_body(cx, p, s, arena, part, &part->tail));
+    p->index64 |= !kl_body_fits32(&part->main) || !kl_body_fits32(&part->tail);
   }
   KL_TRY(kl_plan_check_exprs(cx, p));
   p->nargs = s->nargs;

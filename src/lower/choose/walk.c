@@ -291,7 +291,7 @@ static kiln_status load_step(walk *w, const node *n, const kl_instr *in, kl_step
   const kl_expr *linear = kl_index_linearize(w->exprs, info->shape, n->index);
   s->kind = KL_STEP_LOAD;
   s->dtype = info->shape->dtype;
-  s->access = kl_access_plan(&w->guards, w->arena, info, slot, linear, n->guard, w->guards.lanes);
+  s->access = kl_load_plan(&w->guards, w->arena, info, slot, linear, n->guard);
   return KILN_OK;
 }
 
@@ -380,25 +380,41 @@ static kiln_status resolve(walk *w, uint32_t root, uint32_t *step) {
 
 // --- the body -----------------------------------------------------------------------------------------------------
 
-static kiln_status walk_roots(walk *w, kl_body *body) {
+// The index of the part's element `at`, in physical order; returns where it lies in the results.
+static const kl_expr *index_in_part(kl_exprs *p, const kl_part *part, const kl_shape *s, const kl_expr *at,
+                                    const kl_expr **index) {
+  if (part->dim == KL_NONE) {
+    kl_index_delinearize(p, s, at, index);
+    return at;
+  }
+  kl_shape box = *s;
+  int64_t dims[KILN_MAX_RANK];
+  memcpy(dims, s->dims, s->rank * sizeof *dims);
+  dims[part->dim] = part->size;
+  box.dims = dims;
+  kl_index_delinearize(p, &box, at, index);
+  index[part->dim] = kl_expr_addc(p, index[part->dim], part->lo);
+  return kl_index_linearize(p, s, index);
+}
+
+static kiln_status walk_roots(walk *w, const kl_part *part, kl_body *body) {
   kl_exprs *p = w->exprs;
   const kl_comp *c = w->plan->comp;
   const kl_expr *t = kl_expr_var(p, KL_VAR_THREAD, 0, body->threads - 1);
   const kl_expr *j = kl_expr_var(p, KL_VAR_LANE, 0, body->lanes - 1);
-  const kl_expr *linear = kl_expr_addc(p, kl_expr_add(p, kl_expr_mul(p, t, body->lanes), j), body->first);
+  const kl_expr *at = kl_expr_addc(p, kl_expr_add(p, kl_expr_mul(p, t, body->lanes), j), body->first);
   bool never;
-  uint32_t keep = kl_guard_and(&w->guards, KL_NONE, linear, 0, w->plan->count - 1, &never);
+  uint32_t keep = kl_guard_and(&w->guards, KL_NONE, at, 0, part->count - 1, &never);
   uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(c)->shape);
   kl_store *stores = KL_NEW_N(w->arena, kl_store, nroots);
   for (uint32_t r = 0; r < nroots; r++) {
     uint32_t slot = w->slots->nargs - nroots + r;
     const kl_shape *s = w->slots->v.p[slot].shape;
-    const kl_expr *index[KILN_MAX_RANK];
-    kl_index_delinearize(p, s, linear, index);
+    const kl_expr *index[KILN_MAX_RANK], *linear = index_in_part(p, part, s, at, index);
     KL_TRY(resolve(w, want(w, 0, c->root, r, keep, s->rank, index), &stores[r].step));
     // Where lanes can be outside, what is stored at once must be all inside or share a byte.
     uint32_t bits = kl_info(s->dtype)->bits, max_vec = keep == KL_NONE ? body->lanes : bits < 8 ? 8 / bits : 1;
-    stores[r].access = kl_access_plan(&w->guards, w->arena, &w->slots->v.p[slot], slot, linear, KL_NONE, max_vec);
+    stores[r].access = kl_store_plan(&w->guards, w->arena, &w->slots->v.p[slot], slot, linear, max_vec);
     stores[r].keep = keep;
   }
   body->nstores = nroots;
@@ -406,24 +422,90 @@ static kiln_status walk_roots(walk *w, kl_body *body) {
   return KILN_OK;
 }
 
-kiln_status kl_walk_body(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_arena *arena, kl_body *body) {
+static void begin_walk(walk *w) {
+  w->guards.exprs = w->exprs;
+  w->guards.cx = w->cx;
+  enter(w, KL_NONE, KL_NONE, w->plan->comp);
+}
+
+static void end_walk(walk *w) {
+  VEC_FREE(w->cx, &w->steps);
+  VEC_FREE(w->cx, &w->guards.v);
+  VEC_FREE(w->cx, &w->frames);
+  VEC_FREE(w->cx, &w->nodes);
+  VEC_FREE(w->cx, &w->stack);
+  kl_ids_free(w->cx, &w->frame_ids);
+  kl_ids_free(w->cx, &w->node_ids);
+  kl_ids_free(w->cx, &w->guards.ids);
+}
+
+kiln_status kl_walk_body(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_arena *arena, const kl_part *part,
+                         kl_body *body) {
   walk w = {.cx = cx, .arena = arena, .plan = plan, .slots = slots, .exprs = &plan->exprs};
-  w.guards = (kl_guards){.exprs = &plan->exprs, .cx = cx, .lanes = body->lanes};
-  enter(&w, KL_NONE, KL_NONE, plan->comp);
-  kiln_status st = walk_roots(&w, body);
+  w.guards.lanes = body->lanes;
+  begin_walk(&w);
+  kiln_status st = walk_roots(&w, part, body);
   if (st == KILN_OK) {
     body->nsteps = (uint32_t)w.steps.n;
     body->nguards = (uint32_t)w.guards.v.n;
     body->steps = VEC_FREEZE(cx, arena, &w.steps);
     body->guards = VEC_FREEZE(cx, arena, &w.guards.v);
   }
-  VEC_FREE(cx, &w.steps);
-  VEC_FREE(cx, &w.guards.v);
-  VEC_FREE(cx, &w.frames);
-  VEC_FREE(cx, &w.nodes);
-  VEC_FREE(cx, &w.stack);
-  kl_ids_free(cx, &w.frame_ids);
-  kl_ids_free(cx, &w.node_ids);
-  kl_ids_free(cx, &w.guards.ids);
+  end_walk(&w);
+  return st;
+}
+
+// --- cuts ---------------------------------------------------------------------------------------------------------
+
+// Variable d of these expressions is the results' index in dimension d.
+static void add_cuts(walk *w, const node *n, kl_cuts *out) {
+  const kl_comp *c = w->frames.p[n->frame].comp;
+  const kl_instr *in = &c->instr[n->instr];
+  const kl_expr *e = n->index[in->dims[0]];
+  if (e->n != 1 || e->terms[0].atom->var < 0 || (e->terms[0].coef != 1 && e->terms[0].coef != -1)) return;
+  const kl_atom *dim = e->terms[0].atom;
+  const int64_t *offsets = operand_offsets(w, c, in);
+  for (uint32_t i = 1; i < in->noperands; i++) {
+    int64_t at = e->terms[0].coef == 1 ? offsets[i] - e->c : e->c - offsets[i] + 1;
+    if (at > 0 && at <= dim->hi) VEC_PUSH(w->cx, &out->v, (kl_cut){(uint32_t)dim->var, at});
+  }
+}
+
+// Needs are taken one after the other: what counts is which there are, not when.
+static kiln_status visit_all(walk *w, uint32_t operands, kl_cuts *out) {
+  for (size_t i = 0; i < w->nodes.n && w->nodes.n <= KL_MAX_NODES; i++) {
+    node *n = w->nodes.p[i];
+    const kl_comp *c = w->frames.p[n->frame].comp;
+    const kl_instr *in = &c->instr[n->instr];
+    KL_TRY(kl_plan_check_op(w->cx, w->plan->module, c, in));
+    out->shared += n->guard == KL_NONE;
+    if (kl_op_table[in->op].kind == KL_KIND_CONCATENATE && in->noperands >= operands) add_cuts(w, n, out);
+    needs d = {0};
+    needs_of(w, n, &d);
+    VEC_FREE(w->cx, &d.nodes);
+    VEC_FREE(w->cx, &d.guards);
+    if (w->exprs->overflow || w->exprs->too_large) break; // walking the body says so
+  }
+  return KILN_OK;
+}
+
+kiln_status kl_walk_cuts(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_arena *arena, uint32_t operands,
+                         kl_cuts *out) {
+  kl_exprs exprs;
+  walk w = {.cx = cx, .arena = arena, .plan = plan, .slots = slots, .exprs = &exprs};
+  const kl_comp *c = plan->comp;
+  uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(c)->shape);
+  kl_exprs_init(&exprs, cx, arena);
+  w.guards.lanes = 1;
+  begin_walk(&w);
+  for (uint32_t r = 0; r < nroots; r++) {
+    const kl_shape *s = slots->v.p[slots->nargs - nroots + r].shape;
+    const kl_expr *index[KILN_MAX_RANK];
+    for (uint32_t d = 0; d < s->rank; d++) index[d] = kl_expr_var(&exprs, (int32_t)d, 0, s->dims[d] - 1);
+    want(&w, 0, c->root, r, KL_NONE, s->rank, index);
+  }
+  kiln_status st = visit_all(&w, operands, out);
+  end_walk(&w);
+  kl_exprs_free(&exprs);
   return st;
 }

@@ -32,14 +32,36 @@ typedef struct kl_guards {
 // hold.
 uint32_t kl_guard_and(kl_guards *g, uint32_t outer, const kl_expr *e, int64_t lo, int64_t hi, bool *never);
 
-// Plans the access of all lanes to element `linear` (in THREAD and LANE) of a slot, at most max_vec lanes in a chunk.
-kl_access kl_access_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_expr *linear,
-                         uint32_t guard, uint32_t max_vec);
+// Plans the access of all lanes to element `linear` (in THREAD and LANE) of a slot. What is stored at once is one run
+// upwards, of at most max_vec lanes.
+kl_access kl_load_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_expr *linear,
+                       uint32_t guard);
+kl_access kl_store_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_expr *linear,
+                        uint32_t max_vec);
 
 // Refuses a plan whose expressions are poisoned. What is made of them later is wrong, and may grow without end.
 kiln_status kl_plan_check_exprs(kl_ctx *cx, const kl_plan *plan);
 
-// Walks from the roots of plan->comp and fills a body whose lanes, threads and first are set.
-kiln_status kl_walk_body(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_arena *arena, kl_body *body);
+// Walks from the roots of plan->comp and fills a body of the part whose lanes, threads and first are set.
+kiln_status kl_walk_body(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_arena *arena, const kl_part *part,
+                         kl_body *body);
+
+// Where a concatenate of many operands cuts the results: between two of its operands.
+typedef struct kl_cut {
+  uint32_t dim; // of the results
+  int64_t at;   // index in it that begins a new operand
+} kl_cut;
+
+typedef struct kl_cuts {
+  VEC(kl_cut) v;
+  uint32_t shared; // values that are wanted whichever operand it is
+} kl_cuts;
+
+// Finds the cuts of concatenates of at least `operands` along whose dimension an index of the results runs, whatever is
+// computed of them on the way.
+kiln_status kl_walk_cuts(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_arena *arena, uint32_t operands, kl_cuts *out);
+
+// split.c: the parts of the domain, with dim, lo, size and count. One where there is nothing to gain.
+kiln_status kl_split_domain(kl_ctx *cx, kl_plan *plan, kl_slots *slots, const kl_plan_params *params, kl_arena *arena);
 
 #endif

@@ -256,32 +256,63 @@ static void emit_loop(kl_emit *e, const kl_body *body, kb_reg begin, kb_reg end)
 
 // --- the kernel ---------------------------------------------------------------------------------------------------
 
-static void declare(kl_emit *e) {
-  LLVMTypeRef types[4] = {pointer(e), i64(e), i64(e), i64(e)};
-  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, 4, false);
-  e->k.fn = LLVMAddFunction(e->k.module, e->plan->name, type);
-  kl_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
-  LLVMPositionBuilderAtEnd(e->k.b, kl_block(e, "entry"));
+// Iterations begin .. end-1 of all parts' rows, as far as they are this part's.
+static void emit_main(kl_emit *e, const kl_part *part, kb_reg begin, kb_reg end) {
+  kb *k = &e->k;
+  if (e->plan->nparts > 1) {
+    kb_reg first = kb_ilike(k, begin, part->first_iteration), last = kb_ilike(k, begin, part->main.threads);
+    begin = kb_smax(k, kb_sub(k, begin, first), kb_ilike(k, begin, 0));
+    end = kb_smin(k, kb_sub(k, end, first), last);
+  }
+  emit_loop(e, &part->main, begin, end);
 }
 
+static void emit_tail(kl_emit *e, const kl_part *part, kb_reg begin) {
+  kb *k = &e->k;
+  kb_reg from = kb_ilike(k, begin, 0), to = kb_ilike(k, begin, part->tail.threads);
+  kl_if first = kl_if_begin(e, kb_icmp(k, LLVMIntEQ, begin, from), "first");
+  if (e->plan->counted) {
+    kb_reg count = {LLVMGetParam(k->fn, 3), KB_I64, 1};
+    kb_reg whole = kb_udiv(k, count, kb_ilike(k, count, part->main.lanes));
+    from = kb_mul(k, whole, kb_ilike(k, count, part->main.lanes / part->tail.lanes));
+    to = kb_udiv(k, count, kb_ilike(k, count, part->tail.lanes));
+  }
+  emit_loop(e, &part->tail, from, to);
+  kl_if_end(e, first);
+}
+
+// void name(ptr slots, i64 begin, i64 end, i64 count)
+static LLVMValueRef emit_function(kl_emit *e, const char *name, const kl_part *part) {
+  LLVMTypeRef types[4] = {pointer(e), i64(e), i64(e), i64(e)};
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, 4, false);
+  e->k.fn = LLVMAddFunction(e->k.module, name, type);
+  kl_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
+  LLVMPositionBuilderAtEnd(e->k.b, kl_block(e, "entry"));
+  if (!part) return e->k.fn;
+  kb_reg begin = {LLVMGetParam(e->k.fn, 1), KB_I64, 1}, end = {LLVMGetParam(e->k.fn, 2), KB_I64, 1};
+  if (part->main.threads) emit_main(e, part, begin, end);
+  if (part->tail.threads) emit_tail(e, part, begin);
+  LLVMBuildRetVoid(e->k.b);
+  return e->k.fn;
+}
+
+// Of several parts each is a function.
 void kl_emit_host(kl_emit *e) {
   kl_plan *p = e->plan;
-  kb *k = &e->k;
-  declare(e);
   kl_make_constants(e);
-  kb_reg begin = {LLVMGetParam(k->fn, 1), KB_I64, 1}, end = {LLVMGetParam(k->fn, 2), KB_I64, 1};
-  if (p->main.threads) emit_loop(e, &p->main, begin, end);
-  if (p->tail.threads) {
-    kb_reg from = kb_ilike(k, begin, 0), to = kb_ilike(k, begin, p->tail.threads);
-    kl_if first = kl_if_begin(e, kb_icmp(k, LLVMIntEQ, begin, from), "first");
-    if (p->counted) {
-      kb_reg count = {LLVMGetParam(k->fn, 3), KB_I64, 1};
-      kb_reg whole = kb_udiv(k, count, kb_ilike(k, count, p->main.lanes));
-      from = kb_mul(k, whole, kb_ilike(k, count, p->main.lanes / p->tail.lanes));
-      to = kb_udiv(k, count, kb_ilike(k, count, p->tail.lanes));
-    }
-    emit_loop(e, &p->tail, from, to);
-    kl_if_end(e, first);
+  if (p->nparts == 1) {
+    emit_function(e, p->name, p->parts);
+    return;
   }
-  LLVMBuildRetVoid(k->b);
+  LLVMValueRef *parts = KL_NEW_N(e->arena, LLVMValueRef, p->nparts), args[4];
+  for (uint32_t i = 0; i < p->nparts; i++) {
+    parts[i] = emit_function(e, kl_strf(e->arena, "%s_part", p->name), &p->parts[i]);
+    LLVMSetLinkage(parts[i], LLVMInternalLinkage);
+    kl_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "noinline", 0);
+  }
+  LLVMValueRef kernel = emit_function(e, p->name, NULL);
+  LLVMGetParams(kernel, args);
+  for (uint32_t i = 0; i < p->nparts; i++)
+    LLVMBuildCall2(e->k.b, LLVMGlobalGetValueType(parts[i]), parts[i], args, 4, "");
+  LLVMBuildRetVoid(e->k.b);
 }

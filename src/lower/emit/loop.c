@@ -280,16 +280,16 @@ static void find_wanted_bits(kl_emit *e) {
 enum { STORES_AT_ONCE = 16 };
 
 // By store: the step behind which it may stand. Its value is there, and nothing is read any more of what it overwrites.
-static const uint32_t *steps_before_stores(const kl_emit *e, const kl_body *b) {
-  uint32_t *last_read = KL_NEW_N(e->arena, uint32_t, e->plan->nslots + 1);
+static const uint32_t *steps_before_stores(kl_emit *e, const kl_body *b) {
+  for (uint32_t i = 0; i < b->nstores; i++) e->last_read[b->stores[i].access.slot] = 0;
   for (uint32_t i = 0; i < b->nsteps; i++) {
     if (b->steps[i].kind != KL_STEP_LOAD) continue;
     uint32_t result = e->plan->slots[b->steps[i].access.slot].alias;
-    if (result != KL_NONE) last_read[result] = i;
+    if (result != KL_NONE) e->last_read[result] = i;
   }
   uint32_t *behind = KL_NEW_N(e->arena, uint32_t, b->nstores + 1);
   for (uint32_t i = 0; i < b->nstores; i++) {
-    uint32_t read = last_read[b->stores[i].access.slot];
+    uint32_t read = e->last_read[b->stores[i].access.slot];
     behind[i] = read > b->stores[i].step ? read : b->stores[i].step;
   }
   return behind;
@@ -452,13 +452,12 @@ typedef struct division {
   kb_reg tail_first, tail_end; // threads of the tail
 } division;
 
-static division divide(kl_emit *e, kb_reg count) {
-  kl_plan *p = e->plan;
+static division divide(kl_emit *e, const kl_part *part, kb_reg count) {
   kb *k = &e->k;
-  int64_t in_block = (int64_t)p->main.lanes * p->target.block, tail = p->tail.lanes;
+  int64_t in_block = (int64_t)part->main.lanes * e->plan->target.block, tail = part->tail.lanes;
   if (e->index == KB_I32) count = kb_trunc(k, count, KB_I32);
   division d = {.main_blocks = kb_ilike(k, count, 0), .tail_first = kb_ilike(k, count, 0)};
-  if (p->main.threads) { // else every count is less than one thread's lanes
+  if (part->main.threads) { // else every count is less than one thread's lanes
     d.main_blocks = kb_udiv(k, count, kb_ilike(k, count, in_block));
     d.tail_first = kb_mul(k, d.main_blocks, kb_ilike(k, count, in_block / tail));
   }
@@ -472,26 +471,58 @@ static void wait_for_previous(kl_emit *e) {
   kb_intrinsic(&e->k, "llvm.nvvm.griddepcontrol.launch.dependents", NULL, 0, NULL, 0, KB_I1, 1);
 }
 
-static void emit_gpu_tail(kl_emit *e, const division *d, kb_reg block_id, kb_reg tid) {
-  kl_plan *p = e->plan;
+static void emit_gpu_tail(kl_emit *e, const kl_part *part, const division *d, kb_reg block_id, kb_reg tid) {
   kb *k = &e->k;
-  kb_reg b = d ? kb_sub(k, block_id, d->main_blocks) : kb_addi(k, block_id, -p->main_blocks);
-  kb_reg t = kb_add(k, kb_mul(k, b, kb_ilike(k, b, p->target.block)), tid);
+  uint32_t in_block = e->plan->target.block;
+  kb_reg b = d ? kb_sub(k, block_id, d->main_blocks) : kb_addi(k, block_id, -part->first_block - part->main_blocks);
+  kb_reg t = kb_add(k, kb_mul(k, b, kb_ilike(k, b, in_block)), tid);
   if (d) t = kb_add(k, t, d->tail_first);
-  bool check = d || p->tail.threads % p->target.block != 0;
+  bool check = d || part->tail.threads % in_block != 0;
   kl_if in = {0};
-  kb_reg end = d ? d->tail_end : kb_ilike(k, t, p->tail.threads);
+  kb_reg end = d ? d->tail_end : kb_ilike(k, t, part->tail.threads);
   if (check) in = kl_if_begin(e, kb_icmp(k, LLVMIntULT, t, end), "tail");
-  emit_body(e, &p->tail, t);
+  emit_body(e, &part->tail, t);
   if (check) kl_if_end(e, in);
   LLVMBuildRetVoid(k->b);
 }
 
-static void emit_gpu_main(kl_emit *e, kb_reg block_id, kb_reg tid) {
+static void emit_gpu_main(kl_emit *e, const kl_part *part, kb_reg block_id, kb_reg tid) {
   kb *k = &e->k;
-  kb_reg t = kb_add(k, kb_mul(k, block_id, kb_ilike(k, block_id, e->plan->target.block)), tid);
-  emit_body(e, &e->plan->main, t);
+  kb_reg b = kb_addi(k, block_id, -part->first_block);
+  kb_reg t = kb_add(k, kb_mul(k, b, kb_ilike(k, b, e->plan->target.block)), tid);
+  emit_body(e, &part->main, t);
   LLVMBuildRetVoid(k->b);
+}
+
+static void emit_gpu_part(kl_emit *e, const kl_part *part, kb_reg block_id, kb_reg tid) {
+  kl_plan *p = e->plan;
+  kb *k = &e->k;
+  division d = {0};
+  if (p->counted) d = divide(e, part, (kb_reg){LLVMGetParam(e->k.fn, p->nargs), KB_I64, 1});
+  if (!part->tail.threads) return emit_gpu_main(e, part, block_id, tid);
+  if (!part->main.threads) return emit_gpu_tail(e, part, p->counted ? &d : NULL, block_id, tid);
+  kb_reg main_end = p->counted ? d.main_blocks : kb_ilike(k, block_id, part->first_block + part->main_blocks);
+  LLVMBasicBlockRef main = kl_block(e, "main"), tail = kl_block(e, "rest");
+  LLVMBuildCondBr(k->b, kb_icmp(k, LLVMIntULT, block_id, main_end).v, main, tail);
+  LLVMPositionBuilderAtEnd(k->b, main);
+  emit_gpu_main(e, part, block_id, tid);
+  LLVMPositionBuilderAtEnd(k->b, tail);
+  emit_gpu_tail(e, part, p->counted ? &d : NULL, block_id, tid);
+}
+
+// A block finds its part by halves.
+static void emit_gpu_parts(kl_emit *e, uint32_t first, uint32_t end, kb_reg block_id, kb_reg tid) {
+  kb *k = &e->k;
+  const kl_part *parts = e->plan->parts;
+  if (end - first == 1) return emit_gpu_part(e, &parts[first], block_id, tid);
+  uint32_t middle = first + (end - first) / 2;
+  LLVMBasicBlockRef below = kl_block(e, "below"), above = kl_block(e, "above");
+  kb_reg is_below = kb_icmp(k, LLVMIntULT, block_id, kb_ilike(k, block_id, parts[middle].first_block));
+  LLVMBuildCondBr(k->b, is_below.v, below, above);
+  LLVMPositionBuilderAtEnd(k->b, below);
+  emit_gpu_parts(e, first, middle, block_id, tid);
+  LLVMPositionBuilderAtEnd(k->b, above);
+  emit_gpu_parts(e, middle, end, block_id, tid);
 }
 
 static void emit_gpu(kl_emit *e) {
@@ -503,17 +534,7 @@ static void emit_gpu(kl_emit *e) {
   kb_reg block_id = special_register(e, "llvm.nvvm.read.ptx.sreg.ctaid.x");
   kb_reg tid = special_register(e, "llvm.nvvm.read.ptx.sreg.tid.x");
   if (p->programmatic) wait_for_previous(e);
-  division d = {0};
-  if (p->counted) d = divide(e, (kb_reg){LLVMGetParam(e->k.fn, p->nargs), KB_I64, 1});
-  if (!p->tail.threads) return emit_gpu_main(e, block_id, tid);
-  if (!p->main.threads) return emit_gpu_tail(e, p->counted ? &d : NULL, block_id, tid);
-  kb_reg main_blocks = p->counted ? d.main_blocks : kb_ilike(k, block_id, p->main_blocks);
-  LLVMBasicBlockRef main = kl_block(e, "main"), tail = kl_block(e, "rest");
-  LLVMBuildCondBr(k->b, kb_icmp(k, LLVMIntULT, block_id, main_blocks).v, main, tail);
-  LLVMPositionBuilderAtEnd(k->b, main);
-  emit_gpu_main(e, block_id, tid);
-  LLVMPositionBuilderAtEnd(k->b, tail);
-  emit_gpu_tail(e, p->counted ? &d : NULL, block_id, tid);
+  emit_gpu_parts(e, 0, p->nparts, block_id, tid);
 }
 
 // --- the kernel -----------------------------------------------------------------------------------------------------
@@ -529,6 +550,7 @@ void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan) {
              .sm = (int)plan->target.sm};
   e.k.b = LLVMCreateBuilderInContext(e.k.llcx);
   e.slots = KL_NEW_N(&scratch, kb_reg, plan->nslots + 1);
+  e.last_read = KL_NEW_N(&scratch, uint32_t, plan->nslots + 1);
   e.invariant_load = LLVMGetMDKindIDInContext(e.k.llcx, "invariant.load", 14);
   e.empty_node = LLVMMetadataAsValue(e.k.llcx, LLVMMDNodeInContext2(e.k.llcx, NULL, 0));
   if (e.k.machine == KB_NVPTX)

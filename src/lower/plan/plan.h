@@ -1,8 +1,9 @@
 // The plan of one kernel: plain data between the checked graph and the emitter.
 //
 // A kernel walks the flattened output domain: N elements in physical order of the roots, `lanes` consecutive ones per
-// thread. Its plan has two bodies of the same form: `main` for whole threads, without bounds checks, and `tail` for the
-// rest, in its own blocks. A body is a list of steps in order of emission; each step yields one value per lane.
+// thread. The domain may be cut into parts, boxes of the results with blocks of their own. A part has two bodies of the
+// same form: `main` for whole threads, without bounds checks, and `tail` for the rest, in its own blocks. A body is a
+// list of steps in order of emission; each step yields one value per lane.
 // Planning may refuse, with a reason; what it lets through, emission can do.
 #ifndef KL_PLAN_H
 #define KL_PLAN_H
@@ -85,7 +86,7 @@ typedef struct kl_store {
 typedef struct kl_body {
   uint32_t lanes;
   int64_t threads; // 0: the body is empty
-  int64_t first;   // first element of the domain
+  int64_t first;   // first element of the part
   uint32_t nsteps;
   const kl_step *steps;
   uint32_t nguards;
@@ -93,6 +94,18 @@ typedef struct kl_body {
   uint32_t nstores;
   const kl_store *stores;
 } kl_body;
+
+// The elements of the results whose index in dimension `dim` is lo .. lo+size-1, in physical order.
+typedef struct kl_part {
+  uint32_t dim; // KL_NONE: all elements
+  int64_t lo, size;
+  int64_t count; // elements
+  kl_body main, tail;
+  int64_t first_block; // blocks of all parts are in one row
+  int64_t blocks;
+  int64_t main_blocks;     // of these, the first so many run `main`
+  int64_t first_iteration; // on the host the threads of every `main` are in one row
+} kl_part;
 
 // Slots: parameter leaves in order, then results, then constants that are too large for an immediate.
 typedef enum kl_slot_kind { KL_SLOT_IN, KL_SLOT_OUT, KL_SLOT_CONST } kl_slot_kind;
@@ -116,12 +129,13 @@ typedef struct kl_plan {
   int64_t count;          // elements of the domain
   uint32_t nslots, nargs; // nargs: IN and OUT slots, which come first
   kl_slot_info *slots;
-  kl_body main, tail;
-  int64_t grid;        // blocks; 0: nothing to launch
-  int64_t main_blocks; // of which the first so many run `main`
-  bool index64;        // some index does not fit 32 bits
-  // The kernel is given its element count n, at most `count`. Whole blocks of `main` come first; threads of `tail`
-  // count from element 0, and begin where `main` ends.
+  uint32_t nparts; // 1 or more; a domain without elements is one
+  kl_part *parts;
+  int64_t grid;       // blocks; 0: nothing to launch
+  int64_t iterations; // threads of `main` in all parts
+  bool index64;       // some index does not fit 32 bits
+  // The kernel is given its element count n, at most `count`. Its only part's whole blocks of `main` come first; threads
+  // of `tail` count from element 0, and begin where `main` ends.
   bool counted;
   bool programmatic; // the kernel waits for the one before it
 } kl_plan;

@@ -69,6 +69,16 @@ static void print_step(kl_sb *b, const kl_plan *p, uint32_t i, const kl_step *s)
   kl_sbf(b, "  ; %.*s\n", KL_FMT(name));
 }
 
+static void print_part(kl_sb *b, const kl_plan *p, const kl_part *part) {
+  if (part->dim == KL_NONE) return;
+  kl_sbf(b, "  part of results [%lld:%lld] in dimension %u", (long long)part->lo, (long long)(part->lo + part->size),
+         part->dim);
+  if (p->target.machine == KL_NVPTX)
+    kl_sbf(b, ", blocks from %lld on (%lld without bounds checks)", (long long)part->first_block,
+           (long long)part->main_blocks);
+  kl_sb_puts(b, ":\n");
+}
+
 static void print_body(kl_sb *b, const kl_plan *p, const char *name, const kl_body *body) {
   if (!body->threads) return;
   kl_sbf(b, "  %s: %lld threads x %u lanes from element %lld\n", name, (long long)body->threads, body->lanes,
@@ -90,10 +100,16 @@ static void print_body(kl_sb *b, const kl_plan *p, const char *name, const kl_bo
   }
 }
 
+static int64_t checked_free(const kl_plan *p) {
+  int64_t blocks = 0;
+  for (uint32_t i = 0; i < p->nparts; i++) blocks += p->parts[i].main_blocks;
+  return blocks;
+}
+
 void kl_plan_print(kl_sb *b, const kl_plan *p) {
   kl_sbf(b, "kernel %s: loop over %lld elements, ", p->name, (long long)p->count);
   if (p->target.machine == KL_NVPTX)
-    kl_sbf(b, "grid %lld (%lld without bounds checks), block %u, ", (long long)p->grid, (long long)p->main_blocks,
+    kl_sbf(b, "grid %lld (%lld without bounds checks), block %u, ", (long long)p->grid, (long long)checked_free(p),
            p->target.block);
   else
     kl_sb_puts(b, "host, ");
@@ -108,6 +124,9 @@ void kl_plan_print(kl_sb *b, const kl_plan *p) {
     if (p->slots[i].alias != KL_NONE) kl_sbf(b, ", may be s%u", p->slots[i].alias);
     kl_sb_putc(b, '\n');
   }
-  print_body(b, p, "main", &p->main);
-  print_body(b, p, "tail", &p->tail);
+  for (uint32_t i = 0; i < p->nparts; i++) {
+    print_part(b, p, &p->parts[i]);
+    print_body(b, p, "main", &p->parts[i].main);
+    print_body(b, p, "tail", &p->parts[i].tail);
+  }
 }

@@ -37,8 +37,10 @@ static bool reads_what_it_writes(kl_plan *p, const kl_body *b, uint32_t in, uint
 bool kl_plan_alias(kl_plan *p, uint32_t in, uint32_t result, const char **why) {
   kl_slot_info *a = &p->slots[in], *b = &p->slots[result];
   *why = NULL;
-  if (!reads_what_it_writes(p, &p->main, in, result) || !reads_what_it_writes(p, &p->tail, in, result))
-    *why = "threads read elements that others overwrite";
+  for (uint32_t i = 0; i < p->nparts; i++)
+    if (!reads_what_it_writes(p, &p->parts[i].main, in, result) ||
+        !reads_what_it_writes(p, &p->parts[i].tail, in, result))
+      *why = "threads read elements that others overwrite";
   if (*why) return false;
   a->alias = result;
   b->alias = in;

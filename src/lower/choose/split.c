@@ -1,0 +1,141 @@
+// Parts of the domain, where a concatenate has many operands: in a part few of them can be reached, and no element pays
+// for the others.
+
+#include "lower/choose/walk.h"
+
+#include <stdlib.h>
+
+// On a GPU a part has as many operands as give it rows that memory is written in at full speed, but no more than so many.
+// On the host, where a choice costs every lane, it has one. All parts together make about as many steps as one body may
+// have.
+enum { LEAST_OPERANDS = 9, ROW_BYTES = 128, MOST_OPERANDS = 16, MOST_STEPS = 16384 };
+
+typedef struct split {
+  kl_plan *p;
+  const kl_slot_info *results;
+  size_t nresults;
+  uint32_t dim;
+  int64_t inner; // elements of the results below one index of dim
+  int64_t row_bytes;
+} split;
+
+// --- is there anything to cut? ------------------------------------------------------------------------------------
+
+static bool has_concatenate(const kl_comp *c, uint32_t operands) {
+  for (uint32_t i = 0; i < c->ninstr; i++)
+    if (c->instr[i].op == KL_OP_CONCATENATE && c->instr[i].noperands >= operands) return true;
+  return false;
+}
+
+static void mark_called(const kl_comp *c, bool *called) {
+  for (uint32_t i = 0; i < c->ninstr; i++)
+    for (uint32_t k = 0; k < c->instr[i].ncalled; k++) called[c->instr[i].called[k]] = true;
+}
+
+// In the computation, or in one that it calls: callees come before their callers.
+static bool reaches_concatenate(const kl_plan *p, uint32_t operands, kl_arena *arena) {
+  const kiln_module *m = p->module;
+  bool *called = KL_NEW_N(arena, bool, m->ncomp + 1), found = has_concatenate(p->comp, operands);
+  mark_called(p->comp, called);
+  for (uint32_t i = m->ncomp; i-- > 0 && !found;) {
+    if (!called[i]) continue;
+    mark_called(&m->comp[i], called);
+    found = has_concatenate(&m->comp[i], operands);
+  }
+  return found;
+}
+
+// One box for all results.
+static bool is_one_domain(const split *s) {
+  for (size_t i = 1; i < s->nresults; i++) {
+    const kl_shape *a = s->results[0].shape, *b = s->results[i].shape;
+    if (!kl_shape_same_dims(a, b)) return false;
+    for (uint32_t d = 0; d < a->rank; d++)
+      if (kl_shape_minor_to_major(a, d) != kl_shape_minor_to_major(b, d)) return false;
+  }
+  return s->nresults > 0;
+}
+
+// --- the parts ----------------------------------------------------------------------------------------------------
+
+static int by_place(const void *a, const void *b) {
+  const kl_cut *x = a, *y = b;
+  if (x->dim != y->dim) return x->dim < y->dim ? -1 : 1;
+  return x->at < y->at ? -1 : x->at > y->at;
+}
+
+// Keeps the cuts of the dimension that has most, in order, each once.
+static size_t choose_dim(split *s, kl_cut *cuts, size_t n) {
+  size_t best = 0, most = 0;
+  qsort(cuts, n, sizeof *cuts, by_place);
+  for (size_t i = 0, end; i < n; i = end) {
+    for (end = i; end < n && cuts[end].dim == cuts[i].dim;) end++;
+    if (end - i > most) {
+      most = end - i;
+      best = i;
+    }
+  }
+  size_t kept = 0;
+  for (size_t i = best; i < best + most; i++)
+    if (!kept || cuts[kept - 1].at != cuts[i].at) cuts[kept++] = cuts[i];
+  const kl_shape *shape = s->results[0].shape;
+  s->dim = cuts[0].dim;
+  s->inner = 1;
+  for (uint32_t i = 0; kl_shape_minor_to_major(shape, i) != (int64_t)s->dim; i++)
+    s->inner *= shape->dims[kl_shape_minor_to_major(shape, i)];
+  return kept;
+}
+
+// A byte of a result belongs to one part, and so does what is stored at once.
+static bool has_whole_rows(const split *s) {
+  for (size_t i = 0; i < s->nresults; i++)
+    if (s->inner % 8 * kl_info(s->results[i].shape->dtype)->bits % 8 != 0) return false;
+  return true;
+}
+
+static bool is_wide(const split *s, int64_t size) {
+  for (size_t i = 0; i < s->nresults; i++)
+    if (size * s->inner < s->row_bytes * 8 / kl_info(s->results[i].shape->dtype)->bits) return false;
+  return true;
+}
+
+static void add_part(split *s, int64_t lo, int64_t end) {
+  const kl_shape *shape = s->results[0].shape;
+  kl_part *part = &s->p->parts[s->p->nparts++];
+  *part = (kl_part){.dim = s->dim, .lo = lo, .size = end - lo};
+  part->count = shape->count / shape->dims[s->dim] * part->size;
+}
+
+static void make_parts(split *s, kl_arena *arena, const kl_cut *cuts, size_t n, size_t least) {
+  int64_t lo = 0, extent = s->results[0].shape->dims[s->dim];
+  s->p->parts = KL_NEW_N(arena, kl_part, n + 1);
+  for (size_t i = 0, operands = 0; i < n; i++) {
+    operands++;
+    if (operands < least || (operands < MOST_OPERANDS && !is_wide(s, cuts[i].at - lo))) continue;
+    add_part(s, lo, cuts[i].at);
+    lo = cuts[i].at;
+    operands = 0;
+  }
+  add_part(s, lo, extent);
+}
+
+kiln_status kl_split_domain(kl_ctx *cx, kl_plan *p, kl_slots *slots, const kl_plan_params *params, kl_arena *arena) {
+  split s = {.p = p, .nresults = kl_shape_leaf_count(kl_root(p->comp)->shape)};
+  uint32_t operands = params->cut_operands ? params->cut_operands : LEAST_OPERANDS;
+  s.results = slots->v.p + slots->nargs - s.nresults;
+  s.row_bytes = params->cut_bytes ? params->cut_bytes : p->target.machine == KL_HOST ? 1 : ROW_BYTES;
+  p->nparts = 1;
+  p->parts = KL_NEW(arena, kl_part);
+  *p->parts = (kl_part){.dim = KL_NONE, .count = p->count};
+  if (p->counted || p->count == 0 || !is_one_domain(&s)) return KILN_OK;
+  if (!reaches_concatenate(p, operands, arena)) return KILN_OK;
+  kl_cuts cuts = {0};
+  kiln_status st = kl_walk_cuts(cx, p, slots, arena, operands, &cuts);
+  size_t n = st == KILN_OK && cuts.v.n ? choose_dim(&s, cuts.v.p, cuts.v.n) : 0;
+  if (n + 1 >= operands && has_whole_rows(&s)) {
+    p->nparts = 0;
+    make_parts(&s, arena, cuts.v.p, n, n * cuts.shared / MOST_STEPS + 1);
+  }
+  VEC_FREE(cx, &cuts.v);
+  return st;
+}

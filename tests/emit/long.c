@@ -1,0 +1,243 @@
+// Kernels that are long in some way: many steps, many results, many operands of one concatenate. They are cut: into
+// functions on the host, into parts of the domain, into groups of stores. Host and GPU kernels against the evaluator.
+
+#include "harness.h"
+#include "support/suite.h"
+#include "support/gpu_ir.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static kiln_context *cx;
+static kl_sb text;
+
+static void make(void) {
+  cx = kiln_context_create(NULL);
+  kl_sb_init(&text, cx);
+}
+static void drop(void) {
+  kl_sb_free(&text);
+  kiln_context_destroy(&cx);
+}
+
+static kiln_module *parse_text(void) {
+  kiln_module *m = NULL;
+  if (kiln_module_parse(cx, "long.hlo", text.p, text.n, &m) != KILN_OK) give_up(0, "parsing", cx, text.p);
+  return m;
+}
+
+static void run_everywhere(void) {
+  kiln_module *m = parse_text();
+  for (unsigned seed = 0; seed < 2; seed++) {
+    run_and_check(cx, m, seed, text.p);
+    run_gpu_and_check(cx, m, 2, seed, text.p);
+  }
+  kiln_module_destroy(&m);
+}
+
+// --- values from far away -----------------------------------------------------------------------------------------
+
+// Each value takes the one before it and one from the first half, so that many are held over many steps: in every form
+// that a value has in registers.
+static const struct {
+  const char *type, *ops[3];
+} chains[] = {
+    {"f32", {"add", "maximum", "subtract"}},      {"f64", {"minimum", "add", "subtract"}},
+    {"bf16", {"add", "maximum", "subtract"}},     {"f16", {"minimum", "multiply", "add"}},
+    {"f8e4m3fn", {"add", "maximum", "subtract"}}, {"s8", {"add", "xor", "multiply"}},
+    {"u4", {"add", "xor", "maximum"}},            {"s64", {"multiply", "xor", "add"}},
+    {"pred", {"xor", "or", "and"}},               {"c64", {"add", "subtract", "add"}},
+    {"c128", {"subtract", "add", "subtract"}},
+};
+
+START_TEST(values_are_kept) {
+  enum { STEPS = 700, N = 37 };
+  const char *t = chains[_i].type;
+  kl_sbf(&text, "HloModule fusion\n\nENTRY e {\n  x0 = %s[%d] parameter(0)\n  p = %s[%d] parameter(1)\n", t, N, t, N);
+  kl_sbf(&text, "  x1 = %s[%d] reverse(p), dimensions={0}\n", t, N); // moved only: kept as bits
+  for (int i = 2; i < STEPS; i++)
+    kl_sbf(&text, "  x%d = %s[%d] %s(x%d, x%d)\n", i, t, N, chains[_i].ops[i % 3], i - 1, (i * 7919) % ((i + 1) / 2));
+  kl_sbf(&text, "  ROOT t = (%s[%d], %s[%d], %s[%d]) tuple(x%d, x1, x%d)\n}\n", t, N, t, N, t, N, STEPS - 1, STEPS / 3);
+  run_everywhere();
+}
+END_TEST
+
+// --- many results -------------------------------------------------------------------------------------------------
+
+static void put_results(int n, int size) {
+  kl_sbf(&text, "HloModule fusion\n\nENTRY e {\n  a = f32[%d] parameter(0)\n  b = f32[%d] parameter(1)\n", size, size);
+  for (int i = 0; i < n; i++) {
+    kl_sbf(&text, "  r%d = f32[%d] reverse(%c), dimensions={0}\n", i, size, i % 2 ? 'a' : 'b');
+    kl_sbf(&text, "  x%d = f32[%d] %s(r%d, %c)\n", i, size, i % 3 ? "add" : "subtract", i, i % 5 ? 'a' : 'b');
+  }
+  kl_sb_puts(&text, "  ROOT t = (");
+  for (int i = 0; i < n; i++) kl_sbf(&text, i ? ", f32[%d]" : "f32[%d]", size);
+  kl_sb_puts(&text, ") tuple(");
+  for (int i = 0; i < n; i++) kl_sbf(&text, i ? ", x%d" : "x%d", i);
+  kl_sb_puts(&text, ")\n}\n");
+}
+
+START_TEST(results_are_stored_in_groups) {
+  static const int sizes[][2] = {{16, 33}, {17, 33}, {50, 700}, {60, 1}};
+  put_results(sizes[_i][0], sizes[_i][1]);
+  run_everywhere();
+}
+END_TEST
+
+// The first result is the parameter's memory, and the last step still reads it, by a load of its own: under a condition,
+// but the same element. The store has to wait.
+START_TEST(stores_wait_for_reads) {
+  enum { N = 40, SIZE = 300 };
+  kl_sbf(&text, "HloModule fusion\n\nENTRY e {\n  a = f32[%d] parameter(0)\n", SIZE);
+  for (int i = 0; i < N; i++) kl_sbf(&text, "  c%d = f32[] constant(%d)\n", i, i + 1);
+  for (int i = 0; i < N; i++) kl_sbf(&text, "  b%d = f32[%d] broadcast(c%d), dimensions={}\n", i, SIZE, i);
+  kl_sbf(&text, "  h = f32[%d] slice(a), slice={[0:%d]}\n", SIZE / 2, SIZE / 2);
+  kl_sbf(&text, "  i = f32[%d] slice(a), slice={[%d:%d]}\n", SIZE / 2, SIZE / 2, SIZE);
+  kl_sbf(&text, "  c = f32[%d] concatenate(h, i), dimensions={0}\n", SIZE);
+  for (int i = 0; i < N; i++)
+    kl_sbf(&text, "  x%d = f32[%d] add(b%d, %s)\n", i, SIZE, i, i == 0 ? "a" : i == N - 1 ? "c" : "b0");
+  kl_sb_puts(&text, "  ROOT t = (");
+  for (int i = 0; i < N; i++) kl_sbf(&text, i ? ", f32[%d]" : "f32[%d]", SIZE);
+  kl_sb_puts(&text, ") tuple(");
+  for (int i = 0; i < N; i++) kl_sbf(&text, i ? ", x%d" : "x%d", i);
+  kl_sb_puts(&text, ")\n}\n");
+  kiln_module *m = parse_text();
+  for (int h = 0; h < 2; h++) {
+    kiln_alias pair = {0, 0};
+    kiln_compile_params p = {.struct_size = sizeof p, .aliases = &pair, .alias_count = 1, .keep = KILN_KEEP_LLVM};
+    p.target = h ? "host" : "sm_90";
+    kiln_artifact *a;
+    kiln_kernel *k = NULL;
+    if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, p.target, cx, text.p);
+    float *memory = aligned_alloc(64, N * 1216);
+    void *out[N];
+    for (int i = 0; i < N; i++) out[i] = (char *)memory + i * 1216;
+    for (int i = 0; i < SIZE; i++) memory[i] = (float)i;
+    const void *in[1] = {memory};
+    if (!h)
+      gpu_ir_run(cx, a, in, out, 0);
+    else if (kiln_kernel_load(cx, a, &k) != KILN_OK || kiln_kernel_run(cx, k, in, out, NULL) != KILN_OK)
+      give_up(0, "running", cx, text.p);
+    for (int i = 0; i < N; i++)
+      for (int e = 0; e < SIZE; e++) {
+        float want = (float)(i + 1) + (i % (N - 1) ? 1 : (float)e);
+        EXPECT(((float *)out[i])[e] == want, "%s: result %d element %d is %g, not %g", p.target, i, e,
+               (double)((float *)out[i])[e], (double)want);
+      }
+    free(memory);
+    kiln_kernel_destroy(&k);
+    kiln_artifact_destroy(&a);
+  }
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+// --- many operands ------------------------------------------------------------------------------------------------
+
+static const struct {
+  const char *type, *shape, *slice, *dims; // %d: an extent, and where a slice begins and ends
+  int dim, all, step;
+  const char *root;
+} concatenates[] = {
+    {"f32", "[%d]", "[%d:%d]", "dimensions={0}", 0, 1000, 7, "negate(c)"},
+    {"bf16", "[%d,3]", "[%d:%d], [0:3]", "dimensions={0}", 0, 210, 5, "copy(c)"},
+    {"f32", "[5,%d]", "[0:5], [%d:%d]", "dimensions={1}", 1, 150, 1, "exponential(c)"},
+    {"s4", "[%d,6]", "[%d:%d], [0:6]", "dimensions={0}", 0, 90, 3, "negate(c)"},
+    {"c64", "[2,%d,2]", "[0:2], [%d:%d], [0:2]", "dimensions={1}", 1, 300, 20, "negate(c)"},
+    {"u8", "[%d]", "[%d:%d]", "dimensions={0}", 0, 40000, 3600, "not(c)"},
+};
+
+static void put_with(const char *form, int a, int b) {
+  for (int n = 0; *form; form++) {
+    if (*form != '%') {
+      kl_sb_putc(&text, *form);
+      continue;
+    }
+    kl_sbf(&text, "%d", n++ ? b : a);
+    form++;
+  }
+}
+
+// Slices in reverse order, put together again.
+START_TEST(concatenates_in_parts) {
+  const char *t = concatenates[_i].type, *shape = concatenates[_i].shape;
+  int all = concatenates[_i].all, step = concatenates[_i].step, n = 0;
+  kl_sbf(&text, "HloModule fusion\n\nENTRY e {\n  p = %s", t);
+  put_with(shape, all, 0);
+  kl_sb_puts(&text, " parameter(0)\n");
+  for (int end = all; end > 0; end -= step, n++) {
+    int begin = end > step ? end - step : 0;
+    kl_sbf(&text, "  x%d = %s", n, t);
+    put_with(shape, end - begin, 0);
+    kl_sb_puts(&text, " slice(p), slice={");
+    put_with(concatenates[_i].slice, begin, end);
+    kl_sb_puts(&text, "}\n");
+  }
+  kl_sbf(&text, "  c = %s", t);
+  put_with(shape, all, 0);
+  for (int i = 0; i < n; i++) kl_sbf(&text, i ? ", x%d" : " concatenate(x%d", i);
+  kl_sbf(&text, "), %s\n  ROOT r = %s", concatenates[_i].dims, t);
+  put_with(shape, all, 0);
+  kl_sbf(&text, " %s\n}\n", concatenates[_i].root);
+  run_everywhere();
+}
+END_TEST
+
+// --- how much code ------------------------------------------------------------------------------------------------
+
+static size_t lines_of(int kind, int n, const char *target) {
+  text.n = 0;
+  if (kind == 0)
+    put_results(n, 4096);
+  else {
+    kl_sb_puts(&text, "HloModule fusion\n\nENTRY e {\n");
+    for (int i = 0; i < n; i++) kl_sbf(&text, "  x%d = f32[11] parameter(%d)\n", i, i);
+    kl_sbf(&text, "  ROOT c = f32[%d] concatenate(", 11 * n);
+    for (int i = 0; i < n; i++) kl_sbf(&text, i ? ", x%d" : "x%d", i);
+    kl_sb_puts(&text, "), dimensions={0}\n}\n");
+  }
+  kiln_module *m = parse_text();
+  kiln_compile_params p = {.struct_size = sizeof p, .target = target, .keep = KILN_KEEP_LLVM};
+  kiln_artifact *a;
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, target, cx, text.p);
+  size_t lines = 0;
+  for (const char *at = kiln_artifact_text(a, KILN_TEXT_LLVM, NULL); (at = strchr(at, '\n')); at++) lines++;
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+  return lines;
+}
+
+START_TEST(code_grows_linearly) {
+  for (int kind = 0; kind < 2; kind++)
+    for (int h = 0; h < 2; h++) {
+      const char *target = h ? "host" : "sm_90";
+      size_t small = lines_of(kind, 100, target), large = lines_of(kind, 400, target);
+      EXPECT(large < 5 * small, "%s: %zu lines, of four times as much %zu", target, small, large);
+    }
+}
+END_TEST
+
+// No function of the host's is long, whatever the kernel is.
+START_TEST(host_functions_are_bounded) {
+  text.n = 0;
+  put_results(600, 64);
+  kiln_module *m = parse_text();
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "host", .keep = KILN_KEEP_LLVM};
+  kiln_artifact *a;
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, "host", cx, text.p);
+  size_t lines = 0, most = 0;
+  for (const char *at = kiln_artifact_text(a, KILN_TEXT_LLVM, NULL); at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
+    lines = strncmp(at, "define", 6) == 0 ? 0 : lines + 1;
+    if (*at == '}' && lines > most) most = lines;
+  }
+  EXPECT(most > 0 && most < 8000, "a function of %zu lines", most);
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("long", EACH(make, drop), {values_are_kept, KL_COUNT(chains)}, {results_are_stored_in_groups, 4},
+                   {stores_wait_for_reads}, {concatenates_in_parts, KL_COUNT(concatenates)}, {code_grows_linearly},
+                   {host_functions_are_bounded});
+}
