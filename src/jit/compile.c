@@ -15,6 +15,7 @@ typedef struct job {
   kiln_artifact *a;
   kl_kernels kernels; // in the artifact's arena
   kl_arena scratch;
+  uint32_t *writes; // by slot: the argument of one kernel that writes it
   kl_sb plan_text;
   bool plan_only;
   LLVMContextRef llcx;  // NULL where plans are all
@@ -57,27 +58,32 @@ static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, k
 
 // --- one kernel ---------------------------------------------------------------------------------------------------
 
+// The argument that writes a slot, after those of this kernel are noted; its number of arguments if none does.
+static uint32_t writer_of(const kl_kernel_unit *u, const uint32_t *writes, uint32_t slot) {
+  uint32_t a = writes[slot];
+  bool does = a < u->narguments && u->arguments[a].output && u->arguments[a].kind == KILN_ARGUMENT_SLOT &&
+              u->arguments[a].slot == slot;
+  return does ? a : u->narguments;
+}
+
 // What the launch may do with the slots of a kernel.
 static kiln_status bind_slots(job *j, const kl_kernel_unit *u, kl_plan *p) {
   kl_kernels *k = &j->kernels;
+  for (uint32_t i = 0; i < u->narguments; i++)
+    if (u->arguments[i].output && u->arguments[i].kind == KILN_ARGUMENT_SLOT) j->writes[u->arguments[i].slot] = i;
   for (uint32_t i = 0; i < u->narguments; i++) {
     const kiln_argument *a = &u->arguments[i];
-    if (a->kind != KILN_ARGUMENT_SLOT) continue;
+    const char *why;
+    if (a->kind != KILN_ARGUMENT_SLOT || a->output) continue;
     kiln_slot *slot = &k->slots[a->slot];
     if (j->params.scalars_by_value && !slot->result && kl_plan_by_value(p, i)) slot->by_value = true;
-    for (uint32_t q = 0; q < k->npairs && !a->output; q++) {
-      kl_alias_pair *pair = &k->pairs[q];
-      const char *why;
-      if (pair->parameter != a->slot || pair->dropped) continue;
-      if (slot->by_value) {
-        KL_TRY(kl_alias_fails(j->cx, k, pair, "the parameter is passed by value"));
-        continue;
-      }
-      for (uint32_t o = 0; o < u->narguments; o++)
-        if (u->arguments[o].output && u->arguments[o].kind == KILN_ARGUMENT_SLOT &&
-            u->arguments[o].slot == pair->result && !kl_plan_alias(p, i, o, &why))
-          KL_TRY(kl_alias_fails(j->cx, k, pair, why));
-    }
+    kl_alias_pair *pair = kl_alias_of(k, a->slot);
+    if (!pair || pair->parameter != a->slot) continue;
+    uint32_t writer = writer_of(u, j->writes, pair->result);
+    if (slot->by_value)
+      KL_TRY(kl_alias_fails(j->cx, k, pair, "the parameter is passed by value"));
+    else if (writer < u->narguments && !kl_plan_alias(p, i, writer, &why))
+      KL_TRY(kl_alias_fails(j->cx, k, pair, why));
   }
   return KILN_OK;
 }
@@ -245,6 +251,7 @@ static kiln_status compile(job *j) {
     return kl_unsupported(j->cx, kl_root(j->kernels.entry)->span,
                           "a run-time element count takes one kernel, this module needs %u", j->kernels.n);
   describe_artifact(j);
+  j->writes = KL_NEW_N(&j->scratch, uint32_t, j->kernels.nslots + 1);
   KL_TRY(generate(j));
   declare_aliases(&j->kernels);
   if (j->plan_only) return KILN_OK;

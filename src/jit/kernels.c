@@ -242,22 +242,27 @@ kiln_status kl_alias_fails(kl_ctx *cx, const kl_kernels *k, kl_alias_pair *p, co
   return KILN_OK;
 }
 
-static bool has_argument(const kl_kernel_unit *u, uint32_t slot, bool output) {
-  for (uint32_t i = 0; i < u->narguments; i++)
-    if (u->arguments[i].kind == KILN_ARGUMENT_SLOT && u->arguments[i].slot == slot && u->arguments[i].output == output)
-      return true;
-  return false;
+kl_alias_pair *kl_alias_of(const kl_kernels *k, uint32_t slot) {
+  kl_alias_pair *p = k->pair_of[slot] ? &k->pairs[k->pair_of[slot] - 1] : NULL;
+  return p && !p->dropped ? p : NULL;
+}
+
+static void find_uses(kl_kernels *k) {
+  k->writer = KL_NEW_N(k->arena, uint32_t, k->nslots + 1);
+  k->last_reader = KL_NEW_N(k->arena, uint32_t, k->nslots + 1);
+  for (uint32_t i = 0; i < k->n; i++)
+    for (uint32_t a = 0; a < k->units[i].narguments; a++) {
+      const kiln_argument *x = &k->units[i].arguments[a];
+      if (x->kind == KILN_ARGUMENT_SLOT) (x->output ? k->writer : k->last_reader)[x->slot] = i + 1;
+    }
 }
 
 static kiln_status check_order(kl_ctx *cx, const kl_kernels *k, kl_alias_pair *p) {
-  uint32_t writer = 0;
-  while (writer < k->n && !has_argument(&k->units[writer], p->result, true)) writer++;
-  for (uint32_t i = writer + 1; i < k->n; i++)
-    if (has_argument(&k->units[i], p->parameter, false))
-      return kl_alias_fails(cx, k, p,
-                            kl_strf(k->arena, "kernel '%s' reads the parameter after '%s' has overwritten it",
-                                    k->units[i].name, k->units[writer].name));
-  return KILN_OK;
+  uint32_t writer = k->writer[p->result], reader = k->last_reader[p->parameter];
+  if (!writer || reader <= writer) return KILN_OK;
+  return kl_alias_fails(cx, k, p,
+                        kl_strf(k->arena, "kernel '%s' reads the parameter after '%s' has overwritten it",
+                                k->units[reader - 1].name, k->units[writer - 1].name));
 }
 
 static kiln_status add_pair(kl_ctx *cx, kl_kernels *k, uint32_t parameter, uint32_t result, bool must) {
@@ -266,19 +271,18 @@ static kiln_status add_pair(kl_ctx *cx, kl_kernels *k, uint32_t parameter, uint3
                       k->nparams, k->nresults, parameter, result);
   kl_alias_pair *p = &k->pairs[k->npairs];
   *p = (kl_alias_pair){.parameter = parameter, .result = k->nparams + result, .must = must};
-  for (uint32_t i = 0; i < k->npairs; i++) {
-    kl_alias_pair *o = &k->pairs[i];
-    if (o->dropped || (o->parameter != p->parameter && o->result != p->result)) continue;
-    if (o->parameter == p->parameter && o->result == p->result) {
-      o->must |= must;
-      return KILN_OK;
-    }
+  kl_alias_pair *of_parameter = kl_alias_of(k, p->parameter), *of_result = kl_alias_of(k, p->result);
+  if (of_parameter && of_parameter == of_result) {
+    of_parameter->must |= must;
+    return KILN_OK;
+  }
+  if (of_parameter || of_result) {
     if (!must) return kl_alias_fails(cx, k, p, "one of them has another partner");
     return kl_invalid(cx, KL_NOWHERE, "aliases: expected one partner for parameter %u and result %u, found two",
                       parameter, result);
   }
   const kiln_slot *a = &k->slots[p->parameter], *b = &k->slots[p->result];
-  k->npairs++;
+  k->pair_of[p->parameter] = k->pair_of[p->result] = ++k->npairs;
   if (a->bytes == b->bytes && kl_info(a->type.dtype)->bits == kl_info(b->type.dtype)->bits)
     return check_order(cx, k, p);
   return kl_alias_fails(cx, k, p, "they differ in size or element width");
@@ -313,6 +317,8 @@ kiln_status kl_kernels_alias(kl_ctx *cx, const kiln_compile_params *params, kl_k
   const kl_header *h = &k->m->header;
   bool whole = k->entry == &k->m->comp[k->m->entry];
   k->pairs = KL_NEW_N(k->arena, kl_alias_pair, params->alias_count + h->naliases + 1);
+  k->pair_of = KL_NEW_N(k->arena, uint32_t, k->nslots + 1);
+  find_uses(k);
   for (size_t i = 0; i < params->alias_count; i++)
     KL_TRY(add_pair(cx, k, params->aliases[i].parameter, params->aliases[i].result, true));
   for (uint32_t i = 0; whole && i < h->naliases; i++) KL_TRY(add_of_module(cx, k, &h->aliases[i]));

@@ -32,6 +32,8 @@ typedef struct kl_kernels {
   kl_kernel_unit *units; // in order of execution
   uint32_t npairs;
   kl_alias_pair *pairs;
+  uint32_t *pair_of;              // by slot: number of its pair + 1; 0: none, or it has been dropped
+  uint32_t *writer, *last_reader; // by slot: number of the kernel + 1; 0: none
   uint64_t scratch_bytes;
   uint32_t scratch_align;
 } kl_kernels;
@@ -41,6 +43,8 @@ kiln_status kl_kernels_make(kl_ctx *cx, const kiln_module *m, const kiln_compile
                             kl_kernels *out);
 // Collects the pairs of the module and of `params`; drops or refuses those that a later kernel would break.
 kiln_status kl_kernels_alias(kl_ctx *cx, const kiln_compile_params *params, kl_kernels *k);
+// The slot's pair, if it has one that is not dropped.
+kl_alias_pair *kl_alias_of(const kl_kernels *k, uint32_t slot);
 // Refuses the pair for this reason, or drops it.
 kiln_status kl_alias_fails(kl_ctx *cx, const kl_kernels *k, kl_alias_pair *p, const char *why);
 

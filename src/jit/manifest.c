@@ -2,6 +2,8 @@
 
 #include "jit/jit.h"
 
+#include <stdlib.h>
+
 // --- the artifact -------------------------------------------------------------------------------------------------
 
 void kiln_artifact_destroy(kiln_artifact **a) {
@@ -107,14 +109,57 @@ kiln_status kl_program_arrays(kl_ctx *cx, const kl_program *p, const void *param
                            parameters || !f->parameter_count ? "results" : "parameters");
 }
 
-// Results are few; every one is held against all buffers.
+typedef struct placed {
+  uint64_t at;
+  size_t slot;
+} placed;
+
+static int by_address(const void *a, const void *b) {
+  const placed *x = a, *y = b;
+  if (x->at != y->at) return x->at < y->at ? -1 : 1;
+  return x->slot < y->slot ? -1 : x->slot > y->slot;
+}
+
+// Does a result overlap anything but its partner? In order of addresses, what ends last tells. A partner at the same
+// place stands for both.
+static bool overlaps(const kl_program *p, placed *v, size_t n, int64_t count, const uint64_t *at) {
+  const kiln_slot *slots = p->manifest.slots;
+  uint64_t end_of_any = 0, end_of_results = 0;
+  qsort(v, n, sizeof *v, by_address);
+  for (size_t i = 0; i < n; i++) {
+    const kiln_slot *s = &slots[v[i].slot];
+    bool paired = s->alias != KILN_NO_SLOT && is_address(p, s->alias, count) && at[s->alias] == v[i].at;
+    uint64_t end = v[i].at + bytes_of(s, count);
+    if (paired && s->alias < v[i].slot) continue;
+    if (v[i].at < (s->result || paired ? end_of_any : end_of_results)) return true;
+    if (end > end_of_any) end_of_any = end;
+    if ((s->result || paired) && end > end_of_results) end_of_results = end;
+  }
+  return false;
+}
+
+enum { FEW = 64 };
+
+static bool any_overlap(kl_ctx *cx, const kl_program *p, const uint64_t *at, int64_t count) {
+  placed few[FEW], *v = few;
+  size_t all = slot_count(&p->manifest), n = 0;
+  if (all > FEW) v = kl_alloc(cx, all * sizeof *v);
+  for (size_t i = 0; i < all; i++)
+    if (is_address(p, i, count)) v[n++] = (placed){at[i], i};
+  bool found = overlaps(p, v, n, count, at);
+  if (v != few) kl_free(cx, v, all * sizeof *v);
+  return found;
+}
+
+// Where something overlaps, the first result by number that does is named, and what it overlaps.
 kiln_status kl_program_check(kl_ctx *cx, const kl_program *p, const uint64_t *at, int64_t count, uint64_t scratch) {
   const kiln_manifest *f = &p->manifest;
   size_t n = slot_count(f);
   KL_TRY(check_count(cx, f, count));
   for (size_t i = 0; i < n; i++)
     if (is_address(p, i, count)) KL_TRY(check_address(cx, &f->slots[i], at[i]));
-  for (size_t i = f->parameter_count; i < n; i++)
+  bool found = any_overlap(cx, p, at, count);
+  for (size_t i = f->parameter_count; found && i < n; i++)
     for (size_t k = 0; k < i && is_address(p, i, count); k++)
       if (is_address(p, k, count)) KL_TRY(check_overlap(cx, p, at, count, i, k));
   if (f->scratch_bytes && (scratch == 0 || scratch % f->scratch_align))

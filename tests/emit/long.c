@@ -42,11 +42,16 @@ static void run_everywhere(void) {
 static const struct {
   const char *type, *ops[3];
 } chains[] = {
-    {"f32", {"add", "maximum", "subtract"}},      {"f64", {"minimum", "add", "subtract"}},
-    {"bf16", {"add", "maximum", "subtract"}},     {"f16", {"minimum", "multiply", "add"}},
-    {"f8e4m3fn", {"add", "maximum", "subtract"}}, {"s8", {"add", "xor", "multiply"}},
-    {"u4", {"add", "xor", "maximum"}},            {"s64", {"multiply", "xor", "add"}},
-    {"pred", {"xor", "or", "and"}},               {"c64", {"add", "subtract", "add"}},
+    {"f32", {"add", "maximum", "subtract"}},
+    {"f64", {"minimum", "add", "subtract"}},
+    {"bf16", {"add", "maximum", "subtract"}},
+    {"f16", {"minimum", "multiply", "add"}},
+    {"f8e4m3fn", {"add", "maximum", "subtract"}},
+    {"s8", {"add", "xor", "multiply"}},
+    {"u4", {"add", "xor", "maximum"}},
+    {"s64", {"multiply", "xor", "add"}},
+    {"pred", {"xor", "or", "and"}},
+    {"c64", {"add", "subtract", "add"}},
     {"c128", {"subtract", "add", "subtract"}},
 };
 
@@ -84,8 +89,8 @@ START_TEST(results_are_stored_in_groups) {
 }
 END_TEST
 
-// The first result is the parameter's memory, and the last step still reads it, by a load of its own: under a condition,
-// but the same element. The store has to wait.
+// The first result is the parameter's memory, and the last step still reads it, by a load of its own: under a
+// condition, but the same element. The store has to wait.
 START_TEST(stores_wait_for_reads) {
   enum { N = 40, SIZE = 300 };
   kl_sbf(&text, "HloModule fusion\n\nENTRY e {\n  a = f32[%d] parameter(0)\n", SIZE);
@@ -226,7 +231,8 @@ START_TEST(host_functions_are_bounded) {
   kiln_artifact *a;
   if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, "host", cx, text.p);
   size_t lines = 0, most = 0;
-  for (const char *at = kiln_artifact_text(a, KILN_TEXT_LLVM, NULL); at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
+  for (const char *at = kiln_artifact_text(a, KILN_TEXT_LLVM, NULL); at;
+       at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
     lines = strncmp(at, "define", 6) == 0 ? 0 : lines + 1;
     if (*at == '}' && lines > most) most = lines;
   }

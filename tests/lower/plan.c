@@ -95,7 +95,7 @@ typedef struct cut_row {
   const char *what, *type, *dims; // a %d stands for the extent of an operand, or of all
   int dim, n;
   int extents[3];
-  const char *root; // of c; %d: the extent of all
+  const char *root;  // of c; %d: the extent of all
   uint32_t parts[2]; // on a GPU, on the host; 0: 1
 } cut_row;
 
@@ -611,9 +611,10 @@ START_TEST(kernel_names) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("plan", EACH(open_context, close_context), {random_fusions_take_the_right_elements, 10}, {random_fusions_in_parts, 5},
-                   {concatenates_cut_the_domain, KL_COUNT(cut_rows)}, {plans_of_concatenates_grow_linearly},
-                   {index_maps_follow_the_definition, KL_COUNT(index_ops)}, {fusions_by_hand, KL_COUNT(by_hand)},
-                   {plan_rows, KL_COUNT(plan_row)}, {refusals, KL_COUNT(refused_row)}, {bounds, KL_COUNT(bound)},
-                   {long_bodies_get_fewer_lanes}, {units}, {kernel_names});
+  return RUN_TESTS("plan", EACH(open_context, close_context), {random_fusions_take_the_right_elements, 10},
+                   {random_fusions_in_parts, 5}, {concatenates_cut_the_domain, KL_COUNT(cut_rows)},
+                   {plans_of_concatenates_grow_linearly}, {index_maps_follow_the_definition, KL_COUNT(index_ops)},
+                   {fusions_by_hand, KL_COUNT(by_hand)}, {plan_rows, KL_COUNT(plan_row)},
+                   {refusals, KL_COUNT(refused_row)}, {bounds, KL_COUNT(bound)}, {long_bodies_get_fewer_lanes}, {units},
+                   {kernel_names});
 }

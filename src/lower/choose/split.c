@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 
-// On a GPU a part has as many operands as give it rows that memory is written in at full speed, but no more than so many.
-// On the host, where a choice costs every lane, it has one. All parts together make about as many steps as one body may
-// have.
+// On a GPU a part has as many operands as give it rows that memory is written in at full speed, but no more than so
+// many. On the host, where a choice costs every lane, it has one. All parts together make about as many steps as one
+// body may have.
 enum { LEAST_OPERANDS = 9, ROW_BYTES = 128, MOST_OPERANDS = 16, MOST_STEPS = 16384 };
 
 typedef struct split {

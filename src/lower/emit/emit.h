@@ -55,7 +55,7 @@ typedef struct kl_emit {
   bool *wants_bits;       // by step: somebody moves it on, or reads its bits
   const uint32_t *items;  // steps, and behind nsteps stores, in order of emission
   uint32_t nitems;
-  uint32_t *last_read; // by result slot: the last step that reads the same memory, while items are put in order
+  uint32_t *last_read;     // by result slot: the last step that reads the same memory, while items are put in order
   kb_reg *guard_lane;      // nguards x lanes, .v NULL until made
   kb_reg *guard_wide;      // nguards x nwide
   bool constant;           // what is being loaded is not written

@@ -134,8 +134,8 @@ typedef struct kl_plan {
   int64_t grid;       // blocks; 0: nothing to launch
   int64_t iterations; // threads of `main` in all parts
   bool index64;       // some index does not fit 32 bits
-  // The kernel is given its element count n, at most `count`. Its only part's whole blocks of `main` come first; threads
-  // of `tail` count from element 0, and begin where `main` ends.
+  // The kernel is given its element count n, at most `count`. Its only part's whole blocks of `main` come first;
+  // threads of `tail` count from element 0, and begin where `main` ends.
   bool counted;
   bool programmatic; // the kernel waits for the one before it
 } kl_plan;
