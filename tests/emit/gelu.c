@@ -7,29 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static char *example(const char *name, size_t *size) {
-  char path[1024];
-  snprintf(path, sizeof path, "%s/%s", KL_EXAMPLES, name);
-  FILE *f = fopen(path, "rb");
-  ck_assert_msg(f != NULL, "cannot open %s", path);
-  char *text = calloc(1, 1 << 16);
-  *size = fread(text, 1, 1 << 16, f);
-  fclose(f);
-  return text;
-}
-
 static void replace_all(char *text, const char *from, const char *to) {
   ck_assert(strlen(from) >= strlen(to));
   for (char *p = text; (p = strstr(p, from)); p += strlen(to)) {
     memcpy(p, to, strlen(to));
     memmove(p + strlen(to), p + strlen(from), strlen(p + strlen(from)) + 1);
   }
-}
-
-static unsigned occurrences(const char *text, const char *what) {
-  unsigned n = 0;
-  for (const char *p = text; (p = strstr(p, what)); p += strlen(what)) n++;
-  return n;
 }
 
 // The example with its shape cut down to one element for each bf16 pattern.
@@ -48,24 +31,6 @@ START_TEST(all_inputs_on_host) {
   kiln_context_destroy(&cx);
 }
 END_TEST
-
-static char *compile_example(const char *name, const char *target, kiln_launch *launch) {
-  size_t size;
-  char *text = example(name, &size), *ptx;
-  kiln_context *cx = kiln_context_create(NULL);
-  kiln_module *m = NULL;
-  kiln_artifact *a = NULL;
-  kiln_compile_params p = {.struct_size = sizeof p, .target = target};
-  if (kiln_module_parse(cx, name, text, size, &m) != KILN_OK) give_up(0, "parsing", cx, text);
-  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, target, cx, text);
-  ptx = strdup(kiln_artifact_text(a, KILN_TEXT_PTX, NULL));
-  if (launch) *launch = kiln_artifact_manifest(a)->launches[0];
-  free(text);
-  kiln_artifact_destroy(&a);
-  kiln_module_destroy(&m);
-  kiln_context_destroy(&cx);
-  return ptx;
-}
 
 // Counted, not timed: 16-byte accesses only, no local memory, at most 40 registers and 24 instructions an element.
 START_TEST(cost) {

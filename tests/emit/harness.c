@@ -269,3 +269,40 @@ int64_t wrong_of_all_16_bit(kiln_context *cx, const char *text, int flip, kiln_m
   kiln_module_destroy(&m);
   return n ? x->count : 0;
 }
+
+// --- examples -----------------------------------------------------------------------------------------------------
+
+char *example(const char *name, size_t *size) {
+  char path[1024];
+  snprintf(path, sizeof path, "%s/%s", KL_EXAMPLES, name);
+  FILE *f = fopen(path, "rb");
+  ck_assert_msg(f != NULL, "cannot open %s", path);
+  char *text = calloc(1, 1 << 16);
+  *size = fread(text, 1, 1 << 16, f);
+  fclose(f);
+  return text;
+}
+
+char *compile_example(const char *name, const char *target, kiln_launch *launch) {
+  size_t size;
+  char *text = example(name, &size), *ptx;
+  kiln_context *cx = kiln_context_create(NULL);
+  kiln_module *m = NULL;
+  kiln_artifact *a = NULL;
+  kiln_compile_params p = {.struct_size = sizeof p, .target = target};
+  if (kiln_module_parse(cx, name, text, size, &m) != KILN_OK) give_up(0, "parsing", cx, text);
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, target, cx, text);
+  ptx = strdup(kiln_artifact_text(a, KILN_TEXT_PTX, NULL));
+  if (launch) *launch = kiln_artifact_manifest(a)->launches[0];
+  free(text);
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+  kiln_context_destroy(&cx);
+  return ptx;
+}
+
+unsigned occurrences(const char *text, const char *what) {
+  unsigned n = 0;
+  for (const char *p = text; (p = strstr(p, what)); p += strlen(what)) n++;
+  return n;
+}

@@ -49,6 +49,12 @@ bool run_parts_and_check(kiln_context *cx, const kiln_module *m, unsigned t, uns
 // -1: none.
 int64_t wrong_of_all_16_bit(kiln_context *cx, const char *text, int flip, kiln_mismatch *x);
 
+// Text of a file in examples/, and its PTX for a target; the first launch of its manifest, too, where it is wanted.
+// free() them.
+char *example(const char *name, size_t *size);
+char *compile_example(const char *name, const char *target, kiln_launch *launch);
+unsigned occurrences(const char *text, const char *what);
+
 // Fails the running test with the context's first finding.
 void give_up(unsigned number, const char *what, kiln_context *cx, const char *text);
 

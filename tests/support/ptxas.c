@@ -35,21 +35,31 @@ static char *slurp(const char *path, size_t *n) {
   return p;
 }
 
-// Every instruction of the cubin takes 16 bytes of a .text section.
+// Instructions of 16 bytes; of their 12 bits of opcode 0x918 is NOP, which fills sections up.
+static long instructions_in(const char *code, size_t bytes) {
+  long n = 0;
+  for (size_t i = 0; i + 16 <= bytes; i += 16) {
+    uint16_t low;
+    memcpy(&low, code + i, sizeof low);
+    n += (low & 0xfff) != 0x918;
+  }
+  return n;
+}
+
 static long count_sass(const char *cubin) {
   size_t n;
   char *p = slurp(cubin, &n);
-  long bytes = 0;
+  long total = 0;
   if (p && n > sizeof(Elf64_Ehdr)) {
     const Elf64_Ehdr *h = (const Elf64_Ehdr *)p;
     const Elf64_Shdr *s = (const Elf64_Shdr *)(p + h->e_shoff);
     const char *names = p + s[h->e_shstrndx].sh_offset;
     for (int i = 0; i < h->e_shnum; i++) {
-      if (strncmp(names + s[i].sh_name, ".text", 5) == 0) bytes += (long)s[i].sh_size;
+      if (strncmp(names + s[i].sh_name, ".text", 5) == 0) total += instructions_in(p + s[i].sh_offset, s[i].sh_size);
     }
   }
   free(p);
-  return bytes / 16;
+  return total;
 }
 
 static int number_before(const char *log, const char *word) {

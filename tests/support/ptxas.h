@@ -12,7 +12,7 @@ typedef struct ptxas_result {
   bool ok;
   char log[2048];                     // ptxas's words
   int registers, spill_stores, stack; // of the only kernel, from -v
-  long sass;                          // instructions in all .text sections, 16 bytes each
+  long sass;                          // instructions in all .text sections, those that fill them up aside
 } ptxas_result;
 
 // Assembles `ptx` for `target` ("sm_90"); what is older than sm_75, which ptxas may not know any more, as code for

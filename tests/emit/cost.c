@@ -1,0 +1,176 @@
+// What kernels may cost, counted: instructions of PTX and SASS, and of what kind.
+
+#include "harness.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const costed[] = {"sm_80", "sm_90", "sm_100"};
+enum { COSTED = 3 };
+
+static unsigned ptx_instructions(const char *ptx) {
+  unsigned n = 0;
+  for (const char *p = ptx; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+    size_t size = strcspn(p, "\n");
+    const char *word = p + (*p == '\t');
+    if (*p == '\t' && (*word == '@' || (*word >= 'a' && *word <= 'z')) && memchr(p, ';', size)) n++;
+  }
+  return n;
+}
+
+// No more than they have been. The numbers are the instructions of PTX and SASS for sm_80, sm_90, sm_100.
+static const struct {
+  const char *name;
+  unsigned ptx, sass[COSTED];
+} examples[] = {
+    {"axpy", 25, {25, 26, 26}},
+    {"bias_relu", 46, {37, 38, 38}},
+    {"causal_mask", 26, {27, 28, 28}},
+    {"complex_multiply", 27, {26, 28, 28}},
+    {"concatenate", 47, {37, 39, 39}},
+    {"dequantise_s4", 121, {141, 141, 141}},
+    {"gelu", 157, {140, 141, 141}},
+    {"gelu_erf", 343, {297, 297, 297}},
+    {"gelu_f32", 176, {160, 161, 161}},
+    {"multi_output", 406, {324, 325, 325}},
+    {"pad_slice", 51, {36, 36, 36}},
+    {"quantise_f8", 347, {327, 326, 326}},
+    {"residual_dropout", 106, {99, 102, 102}},
+    {"scale_rows", 72, {67, 69, 69}},
+    {"swiglu", 148, {131, 133, 133}},
+    {"transpose", 24, {23, 23, 23}},
+};
+
+START_TEST(examples_cost_no_more) {
+  const char *target = costed[_i % COSTED];
+  char file[64];
+  snprintf(file, sizeof file, "%s.hlo", examples[_i / COSTED].name);
+  char *ptx = compile_example(file, target, NULL);
+  unsigned n = ptx_instructions(ptx), most = examples[_i / COSTED].ptx;
+  ck_assert_msg(n <= most, "%s for %s: %u instructions of PTX, %u were enough", file, target, n, most);
+  if (ptxas_path()) {
+    ptxas_result r = ptxas_run(ptx, strlen(ptx), target);
+    ck_assert_msg(r.ok, "%s", r.log);
+    most = examples[_i / COSTED].sass[_i % COSTED];
+    ck_assert_msg(r.sass <= (long)most, "%s for %s: %ld instructions of SASS, %u were enough", file, target, r.sass,
+                  most);
+  }
+  free(ptx);
+}
+END_TEST
+
+// --- patterns -------------------------------------------------------------------------------------------------------
+
+// How often each word stands in the PTX for sm_90.
+typedef struct word {
+  const char *text;
+  unsigned count;
+} word;
+
+static const struct {
+  const char *body;
+  word words[8];
+} rows[] = {
+    // one wide product for arrays with one index, and one addition for each
+    {"p = f32[4096] parameter(0) q = f32[4096] parameter(1) ROOT r = f32[4096] add(p, q)",
+     {{"mul.wide.u32", 1}, {"add.s64", 3}, {"cvt.u64", 0}, {"shl.b64", 0}, {"mul.lo.s64", 0}, {"shl.b32", 1}}},
+    {"p = bf16[8192] parameter(0) ROOT r = f32[8192] convert(p)",
+     {{"mul.wide.u32", 2}, {"add.s64", 2}, {"cvt.u64", 0}, {"mul.lo.s64", 0}}},
+    // a constant in the index is part of the address
+    {"p = f32[4100] parameter(0) ROOT r = f32[4096] slice(p), slice={[3:4099]}", {{"mul.wide.u32", 1}, {"+12]", 1}}},
+    // scalars need none at all
+    {"p = f32[] parameter(0) ROOT r = f32[4096] broadcast(p), dimensions={}", {{"mul.wide.u32", 1}, {"add.s64", 1}}},
+    // the columns of a table: the row number is not needed
+    {"ROOT r = s32[64,1024] iota(), iota_dimension=1", {{"and.b32", 1}, {"shr", 0}, {"sub.s32", 0}, {"mul.lo", 0}}},
+    // a dimension between two others
+    {"ROOT r = s32[64,32,512] iota(), iota_dimension=1", {{"bfe.u32", 1}, {"sub.s32", 0}, {"mul.lo", 0}}},
+    // what counts from zero has no sign
+    {"i = s32[4096] iota(), iota_dimension=0 c = s32[] constant(16) b = s32[4096] broadcast(c), dimensions={} "
+     "ROOT r = s32[4096] remainder(i, b)",
+     {{"and.b32", 4}, {"shr", 0}, {"sub.s32", 0}, {"rem.", 0}, {"setp", 0}}},
+    {"i = s32[4096] iota(), iota_dimension=0 c = s32[] constant(16) b = s32[4096] broadcast(c), dimensions={} "
+     "ROOT r = s32[4096] divide(i, b)",
+     {{"shr.s32", 0}, {"div.", 0}, {"setp", 0}, {"mul.hi", 0}}},
+    {"i = s64[4096] iota(), iota_dimension=0 c = s64[] constant(12) b = s64[4096] broadcast(c), dimensions={} "
+     "ROOT r = s64[4096] remainder(i, b)",
+     {{"rem.", 0}, {"shr.s64", 0}, {"mul.hi.s64", 0}}},
+    // what may be negative keeps it
+    {"p = s32[4096] parameter(0) c = s32[] constant(16) b = s32[4096] broadcast(c), dimensions={} "
+     "ROOT r = s32[4096] divide(p, b)",
+     {{"shr.s32", 8}, {"div.", 0}}},
+};
+
+static kiln_module *module_of(kiln_context *cx, const char *body, char *text, size_t size) {
+  kiln_module *m = NULL;
+  snprintf(text, size, "HloModule m\n\nENTRY fusion {\n%s\n}\n", body);
+  if (kiln_module_parse(cx, "cost.hlo", text, strlen(text), &m) != KILN_OK) give_up(0, "parsing", cx, text);
+  return m;
+}
+
+START_TEST(patterns) {
+  char text[1024];
+  kiln_context *cx = kiln_context_create(NULL);
+  kiln_module *m = module_of(cx, rows[_i].body, text, sizeof text);
+  kiln_artifact *a = NULL;
+  if (kiln_compile(cx, m, NULL, &a) != KILN_OK) give_up(0, "compiling", cx, text);
+  const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, NULL);
+  for (const word *w = rows[_i].words; w->text; w++) {
+    unsigned n = occurrences(ptx, w->text);
+    ck_assert_msg(n == w->count, "%s stands %u times, not %u, in\n%s\n%s", w->text, n, w->count, text, ptx);
+  }
+  for (unsigned k = 0; k < MACHINES - 1; k++) run_gpu_and_check(cx, m, machines[k], 1, text);
+  run_and_check(cx, m, 1, text);
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+// --- what the intervals must not believe ----------------------------------------------------------------------------
+
+// %s: a signed type, three times. Sums, products and conversions that wrap, and bounds beyond the type.
+static const char *const wrapping[] = {
+    "i = %1$s[5000] iota(), iota_dimension=0 c = %1$s[] constant(7) b = %1$s[5000] broadcast(c), dimensions={} "
+    "ROOT r = %1$s[5000] remainder(i, b)",
+    "i = %1$s[5000] iota(), iota_dimension=0 m = %1$s[5000] multiply(i, i) n = %1$s[5000] multiply(m, m) "
+    "c = %1$s[] constant(4) b = %1$s[5000] broadcast(c), dimensions={} ROOT r = %1$s[5000] divide(n, b)",
+    "i = %1$s[5000] iota(), iota_dimension=0 c = %1$s[] constant(60) b = %1$s[5000] broadcast(c), dimensions={} "
+    "s = %1$s[5000] subtract(i, b) d = %1$s[] constant(8) e = %1$s[5000] broadcast(d), dimensions={} "
+    "ROOT r = %1$s[5000] remainder(s, e)",
+    "i = %1$s[5000] iota(), iota_dimension=0 c = %1$s[] constant(100) b = %1$s[5000] broadcast(c), dimensions={} "
+    "s = %1$s[5000] add(i, b) d = %1$s[] constant(8) e = %1$s[5000] broadcast(d), dimensions={} "
+    "ROOT r = %1$s[5000] divide(s, e)",
+    "i = u64[5000] iota(), iota_dimension=0 c = u64[] constant(18446744073709551000) "
+    "b = u64[5000] broadcast(c), dimensions={} s = u64[5000] maximum(i, b) t = %1$s[5000] convert(s) "
+    "d = %1$s[] constant(16) e = %1$s[5000] broadcast(d), dimensions={} ROOT r = %1$s[5000] divide(t, e)",
+    "i = s32[5000] iota(), iota_dimension=0 c = s32[] constant(-3) b = s32[5000] broadcast(c), dimensions={} "
+    "s = s32[5000] maximum(i, b) u = u8[5000] convert(s) t = %1$s[5000] convert(u) d = %1$s[] constant(5) "
+    "e = %1$s[5000] broadcast(d), dimensions={} ROOT r = %1$s[5000] remainder(t, e)",
+    "p = %1$s[5000] parameter(0) q = u64[5000] convert(p) t = %1$s[5000] convert(q) d = %1$s[] constant(4) "
+    "e = %1$s[5000] broadcast(d), dimensions={} x = %1$s[5000] and(t, e) y = %1$s[5000] divide(t, e) "
+    "ROOT r = %1$s[5000] add(x, y)",
+    "p = %1$s[5000] parameter(0) c = pred[5000] parameter(1) i = %1$s[5000] iota(), iota_dimension=0 "
+    "s = %1$s[5000] select(c, i, p) d = %1$s[] constant(2) e = %1$s[5000] broadcast(d), dimensions={} "
+    "ROOT r = %1$s[5000] remainder(s, e)",
+};
+
+START_TEST(wrapping_is_seen) {
+  static const char *const types[] = {"s8", "s16", "s32", "s64"};
+  char body[1024], text[1200];
+  kiln_context *cx = kiln_context_create(NULL);
+  for (size_t t = 0; t < KL_COUNT(types); t++) {
+    snprintf(body, sizeof body, wrapping[_i], types[t]);
+    kiln_module *m = module_of(cx, body, text, sizeof text);
+    run_gpu_and_check(cx, m, machines[1], 1, text);
+    run_and_check(cx, m, 1, text);
+    kiln_module_destroy(&m);
+  }
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("cost", NO_FRAME, {examples_cost_no_more, KL_COUNT(examples) * COSTED}, {patterns, KL_COUNT(rows)},
+                   {wrapping_is_seen, KL_COUNT(wrapping)});
+}
