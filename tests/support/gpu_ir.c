@@ -329,13 +329,53 @@ static void rewrite_instruction(rewriter *w, LLVMValueRef i) {
   rewrite_selected(w, i, op);
 }
 
-static void rewrite_kernel(rewriter *w, LLVMValueRef fn) {
+static bool is_half(LLVMTypeRef t) {
+  LLVMTypeKind k = LLVMGetTypeKind(t);
+  if (k == LLVMVectorTypeKind) k = LLVMGetTypeKind(LLVMGetElementType(t));
+  return k == LLVMHalfTypeKind || k == LLVMBFloatTypeKind;
+}
+
+// selp of 16-bit floats, as PTX has it: of their bits.
+static void select_bits(rewriter *w, LLVMValueRef i) {
+  LLVMTypeRef t = LLVMTypeOf(i), bits = int_type(w, bits_of(t));
+  LLVMPositionBuilderBefore(w->b, i);
+  LLVMValueRef a = LLVMBuildBitCast(w->b, LLVMGetOperand(i, 1), bits, "");
+  LLVMValueRef b = LLVMBuildBitCast(w->b, LLVMGetOperand(i, 2), bits, "");
+  LLVMValueRef r = LLVMBuildSelect(w->b, LLVMGetOperand(i, 0), a, b, "");
+  LLVMReplaceAllUsesWith(i, LLVMBuildBitCast(w->b, r, t, ""));
+  LLVMInstructionEraseFromParent(i);
+}
+
+// A cast to a type and back is nothing. This CPU would carry a bfloat from block to block as a float.
+static void join_casts(LLVMValueRef i) {
+  LLVMValueRef x = LLVMGetOperand(i, 0);
+  if (!LLVMIsABitCastInst(x) || LLVMTypeOf(LLVMGetOperand(x, 0)) != LLVMTypeOf(i)) return;
+  LLVMReplaceAllUsesWith(i, LLVMGetOperand(x, 0));
+  LLVMInstructionEraseFromParent(i);
+  if (!LLVMGetFirstUse(x)) LLVMInstructionEraseFromParent(x);
+}
+
+static void each_instruction(rewriter *w, LLVMValueRef fn, void (*visit)(rewriter *, LLVMValueRef)) {
   for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b)) {
     for (LLVMValueRef i = LLVMGetFirstInstruction(b), next; i; i = next) {
       next = LLVMGetNextInstruction(i);
-      rewrite_instruction(w, i);
+      visit(w, i);
     }
   }
+}
+
+static void rewrite_bits(rewriter *w, LLVMValueRef i) {
+  if (LLVMIsASelectInst(i) && is_half(LLVMTypeOf(i))) select_bits(w, i);
+}
+
+static void rewrite_casts(rewriter *w, LLVMValueRef i) {
+  if (LLVMIsABitCastInst(i)) join_casts(i);
+}
+
+static void rewrite_kernel(rewriter *w, LLVMValueRef fn) {
+  each_instruction(w, fn, rewrite_instruction);
+  each_instruction(w, fn, rewrite_bits);
+  each_instruction(w, fn, rewrite_casts);
 }
 
 const char *gpu_ir_selection(size_t i, char *ir, size_t n) {
