@@ -58,6 +58,8 @@ static void evaluate(kl_ctx *cx, const kiln_module *m, const kl_array *args, boo
   free(results);
 }
 
+enum { MOST_PACKED = 1 << 28 };
+
 static void run(kl_ctx *cx, const kiln_module *m) {
   size_t n = kiln_module_parameter_leaf_count(m);
   kl_array args[100] = {0};
@@ -69,7 +71,8 @@ static void run(kl_ctx *cx, const kiln_module *m) {
       size_t bytes =
           kl_shape_is_array(args[k].shape) ? (size_t)args[k].shape->count * kl_info(args[k].shape->dtype)->bytes : 0;
       args[k].data = calloc(1, bytes + 1);
-      void *packed = calloc(1, bytes + 64);
+      int64_t room = kiln_module_parameter_leaf_bytes(m, k); // layouts may pad
+      void *packed = room >= 0 && room < MOST_PACKED ? calloc(1, (size_t)room + 1) : NULL;
       if (packed && args[k].data && kiln_module_parameter_leaf_fill(m, k, k, packed)) kl_array_unpack(&args[k], packed);
       free(packed);
     }
