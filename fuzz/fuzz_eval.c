@@ -73,7 +73,8 @@ static void run(kl_ctx *cx, const kiln_module *m) {
       args[k].data = calloc(1, bytes + 1);
       int64_t room = kiln_module_parameter_leaf_bytes(m, k); // layouts may pad
       void *packed = room >= 0 && room < MOST_PACKED ? calloc(1, (size_t)room + 1) : NULL;
-      if (packed && args[k].data && kiln_module_parameter_leaf_fill(m, k, k, packed)) kl_array_unpack(&args[k], packed);
+      if (packed && args[k].data && kiln_module_parameter_leaf_fill(m, k, k, packed))
+        kl_array_unpack(&(kl_array){m->interface.shapes[k], args[k].data}, packed);
       free(packed);
     }
   for (int intervals = 0; intervals < 2; intervals++) evaluate(cx, m, args, intervals);

@@ -48,11 +48,23 @@ static bool same_shape(const kl_shape *a, const kl_shape *b) {
          same_bytes(a->elems, b->elems, a->nelems * sizeof(*a->elems)) && same_layout(&a->layout, &b->layout);
 }
 
-// Layout fields beyond the order are rare: leaving them out of the hash costs nothing.
+static uint64_t hash_text(const char *z, uint64_t h) {
+  return z ? kl_hash(z, strlen(z), h) : h;
+}
+
+static uint64_t hash_layout(const kl_layout *l, uint64_t h) {
+  int64_t numbers[] = {l->tail_padding, l->index_type,   l->pointer_type,
+                       l->element_bits, l->memory_space, l->metadata_prefix};
+  if (l->rank) h = kl_hash(l->minor_to_major, l->rank * sizeof(int64_t), h);
+  for (uint32_t i = 0; i < l->ntiles; i++) h = kl_hash(l->tiles[i].dims, l->tiles[i].n * sizeof(int64_t), h);
+  h = hash_text(l->dim_level_types, hash_text(l->split_configs, hash_text(l->physical_shape, h)));
+  return kl_hash(numbers, sizeof numbers, h);
+}
+
 static uint64_t hash_shape(const kl_shape *s) {
   uint64_t h = kl_hash(s->dims, s->rank * sizeof(int64_t), (uint64_t)s->dtype << 1 | s->layout.present);
   if (s->nelems) h = kl_hash(s->elems, s->nelems * sizeof(*s->elems), h);
-  if (s->layout.rank) h = kl_hash(s->layout.minor_to_major, s->layout.rank * sizeof(int64_t), h);
+  if (s->layout.present) h = hash_layout(&s->layout, h);
   return h;
 }
 

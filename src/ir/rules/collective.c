@@ -1,17 +1,39 @@
 // Result shapes of collectives.
 #include "ir/rules/infer.h"
 
+#include <stdlib.h>
+
 // --- devices ------------------------------------------------------------------------------------------------------
+
+static int by_value(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+// Is a number of every `step`-th entry, from `first` on, there twice? Negative ones stand for none. *which: the least.
+static bool has_twins(kl_ctx *cx, kl_ints list, uint32_t first, uint32_t step, int64_t *which) {
+  uint32_t n = 0;
+  size_t size = (list.n / step + 1) * sizeof(int64_t);
+  int64_t *sorted = kl_alloc(cx, size);
+  for (uint32_t i = first; i < list.n; i += step)
+    if (list.p[i] >= 0) sorted[n++] = list.p[i];
+  qsort(sorted, n, sizeof *sorted, by_value);
+  uint32_t k = 1;
+  while (k < n && sorted[k] != sorted[k - 1]) k++;
+  bool found = k < n;
+  if (found) *which = sorted[k];
+  kl_free(cx, sorted, size);
+  return found;
+}
 
 static bool check_groups(const rule *r, bool equal) {
   const kl_groups *g = &r->in->more->groups;
-  for (uint32_t i = 0; i < g->ids.n; i++) {
-    if (g->ids.p[i] < 0 && equal)
+  int64_t twice;
+  for (uint32_t i = 0; i < g->ids.n && equal; i++)
+    if (g->ids.p[i] < 0)
       return refuse(r, "expected groups of equal size in replica_groups, found %.*s", KL_FMT(g->text));
-    for (uint32_t k = 0; k < i && g->ids.n <= 4096; k++) // beyond, the text is no human's
-      if (g->ids.p[k] == g->ids.p[i] && g->ids.p[i] >= 0)
-        return refuse(r, "expected every device once in replica_groups, found %lld again", (long long)g->ids.p[i]);
-  }
+  if (has_twins(r->m->cx, g->ids, 0, 1, &twice))
+    return refuse(r, "expected every device once in replica_groups, found %lld again", (long long)twice);
   for (uint32_t i = 0; i < g->ngroups && g->size; i++)
     if (g->ids.p[i * g->size] < 0)
       return refuse(r, "expected no empty group in replica_groups, found %.*s", KL_FMT(g->text));
@@ -25,13 +47,11 @@ static int64_t group_size(const rule *r) {
 
 static bool check_pairs(const rule *r) {
   kl_ints p = r->in->more->pairs;
-  for (uint32_t i = 0; i < p.n; i += 2)
-    for (uint32_t k = 0; k < i && p.n <= 8192; k += 2) {
-      if (p.p[k] == p.p[i])
-        return refuse(r, "expected every source once in source_target_pairs, found %lld again", (long long)p.p[i]);
-      if (p.p[k + 1] == p.p[i + 1])
-        return refuse(r, "expected every target once in source_target_pairs, found %lld again", (long long)p.p[i + 1]);
-    }
+  int64_t twice;
+  if (has_twins(r->m->cx, p, 0, 2, &twice))
+    return refuse(r, "expected every source once in source_target_pairs, found %lld again", (long long)twice);
+  if (has_twins(r->m->cx, p, 1, 2, &twice))
+    return refuse(r, "expected every target once in source_target_pairs, found %lld again", (long long)twice);
   return true;
 }
 
