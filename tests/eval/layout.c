@@ -106,8 +106,8 @@ static const char *const programs[] = {
     "a, b)",
     "p = f64[3,4]$2 parameter(0)\n q = f64[3,4]$2 parameter(1)\n ROOT r = pred[3,4]$2 compare(p, q), direction=LT",
     "p = c64[3,4]$2 parameter(0)\n ROOT r = c64[12]$1 reshape(p)",
-    "p = c128[7]$1 parameter(0)\n s = c128[4]$1 slice(p), slice={[0:7:2]}\n ROOT r = (c128[4]$1, c128[7]$1) tuple(s, "
-    "p)",
+    ("p = c128[7]$1 parameter(0)\n s = c128[4]$1 slice(p), slice={[0:7:2]}\n ROOT r = (c128[4]$1, c128[7]$1) tuple(s, "
+     "p)"),
     "p = f32[]$0 parameter(0)\n ROOT r = f32[2,3]$2 broadcast(p), dimensions={}",
     "p = f32[0,4]$2 parameter(0)\n ROOT r = f32[4,0]$2 transpose(p), dimensions={1,0}",
     "p = f8e4m3fn[4,4,2]$3 parameter(0)\n ROOT r = f8e4m3fn[4,4,2]$3 reverse(p), dimensions={0,2}",

@@ -306,8 +306,8 @@ START_TEST(simplifying_settles) {
   static const char *const settled[] = {
       "(d0)[s0] -> ((d0 + d0 mod 3) / 3 + s0 + (2s0) mod 3 + (d0 + s0) mod 3), domain: d0 in [0, 9], s0 in [0, 19]",
       "(d0)[s0] -> (((s0 + d0) + d0) / 2), domain: d0 in [0, 9], s0 in [0, 19]",
-      "(d0, d1) -> (d0 mod 7 + (d1 + d0 mod 3) / 5), domain: d0 in [-50, 99], d1 in [0, 1000], (d0 + d1) mod 4 in [1, "
-      "2]",
+      ("(d0, d1) -> (d0 mod 7 + (d1 + d0 mod 3) / 5), domain: d0 in [-50, 99], d1 in [0, 1000], (d0 + d1) mod 4 in [1, "
+       "2]"),
   };
   for (size_t i = 0; i < KL_COUNT(settled); i++) {
     const char *once = print_map(kl_map_simplify(pool, read_map(settled[i]), 0));

@@ -36,21 +36,21 @@ static kl_range fitting(kl_dtype t, bool exact, kl_range r) {
 }
 
 static kl_range product(kl_dtype t, kl_range x, kl_range y) {
-  int64_t p[4];
-  bool bad = __builtin_mul_overflow(x.lo, y.lo, &p[0]) | __builtin_mul_overflow(x.lo, y.hi, &p[1]) |
-             __builtin_mul_overflow(x.hi, y.lo, &p[2]) | __builtin_mul_overflow(x.hi, y.hi, &p[3]);
+  int64_t p[4] = {0};
+  bool bad = __builtin_mul_overflow(x.lo, y.lo, &p[0]) || __builtin_mul_overflow(x.lo, y.hi, &p[1]) ||
+             __builtin_mul_overflow(x.hi, y.lo, &p[2]) || __builtin_mul_overflow(x.hi, y.hi, &p[3]);
   return fitting(t, !bad, range(least(least(p[0], p[1]), least(p[2], p[3])), most(most(p[0], p[1]), most(p[2], p[3]))));
 }
 
 static kl_range binary(kl_op op, kl_dtype t, kl_range x, kl_range y) {
-  kl_range r;
+  kl_range r = {0};
   bool natural = x.lo >= 0 && y.lo >= 0;
   if (t == KILN_U64 && !natural) return whole(t);
   switch (op) {
   case KL_OP_ADD:
-    return fitting(t, !__builtin_add_overflow(x.lo, y.lo, &r.lo) & !__builtin_add_overflow(x.hi, y.hi, &r.hi), r);
+    return fitting(t, !__builtin_add_overflow(x.lo, y.lo, &r.lo) && !__builtin_add_overflow(x.hi, y.hi, &r.hi), r);
   case KL_OP_SUBTRACT:
-    return fitting(t, !__builtin_sub_overflow(x.lo, y.hi, &r.lo) & !__builtin_sub_overflow(x.hi, y.lo, &r.hi), r);
+    return fitting(t, !__builtin_sub_overflow(x.lo, y.hi, &r.lo) && !__builtin_sub_overflow(x.hi, y.lo, &r.hi), r);
   case KL_OP_MULTIPLY: return product(t, x, y);
   case KL_OP_MINIMUM: return range(least(x.lo, y.lo), least(x.hi, y.hi));
   case KL_OP_MAXIMUM: return range(most(x.lo, y.lo), most(x.hi, y.hi));
