@@ -263,7 +263,7 @@ static bool by_fact(kl_dom *d, const kl_aff *e, const kl_fact *f, kl_span64 *out
 static void by_facts(kl_dom *d, const kl_aff *e, kl_span64 *s) {
   for (uint32_t i = 0; i < d->nfacts; i++) {
     kl_span64 t;
-    if (d->facts[i].owner != d->skip && by_fact(d, e, &d->facts[i], &t)) meet(d, s, &t);
+    if (by_fact(d, e, &d->facts[i], &t)) meet(d, s, &t);
   }
 }
 

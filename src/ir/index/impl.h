@@ -28,7 +28,7 @@ typedef struct kl_note {
   const kl_aff *simple;
   union {
     const kl_aff *aff;
-    int64_t value;
+    wide value;
   } walk;
 } kl_note;
 
@@ -50,6 +50,16 @@ uint32_t kl_affs_stamp(kl_affs *p);
 kl_note *kl_aff_note(kl_affs *p, const kl_aff *e);
 // The sum c + terms (in any order, zero and equal atoms allowed); `terms` is overwritten.
 const kl_aff *kl_aff_sum(kl_affs *p, wide c, kl_aff_term *terms, uint32_t n);
+// A sum of many parts, taken in one by one and made once.
+typedef struct kl_adder {
+  kl_aff_term small[16], *t; // NULL: small
+  size_t n, cap;
+  wide c;
+  const kl_aff *error;
+} kl_adder;
+void kl_adder_open(kl_adder *a, int64_t c);
+void kl_adder_add(kl_affs *p, kl_adder *a, const kl_aff *e, int64_t k); // k*e
+const kl_aff *kl_adder_sum(kl_affs *p, kl_adder *a);                    // and starts anew
 // The atom's value with arguments in place of its own, through the constructors above.
 const kl_aff *kl_aff_rebuild(kl_affs *p, const kl_aff_atom *a, const kl_aff *const *arg);
 // An atom by its fields; arguments in normal form.
@@ -102,7 +112,6 @@ const kl_aff *kl_unit_value(kl_affs *p, const kl_unit *u); // without its coeffi
 typedef struct kl_fact {
   const kl_aff *e;
   kl_span64 in;
-  uint32_t owner; // the constraint it comes from
 } kl_fact;
 
 // Spans of variables, and facts that hold besides. Changing either needs a new stamp.
@@ -112,7 +121,6 @@ typedef struct kl_dom {
   uint32_t n[KL_AFF_VARS];
   kl_fact *facts;
   uint32_t nfacts;
-  uint32_t skip;    // facts of this owner are not used; UINT32_MAX: all are
   bool keep_points; // variables of one value stay variables
   bool empty;       // a contradiction was met
   uint32_t stamp;

@@ -217,7 +217,7 @@ static void solve(solver *s, const kl_aff *const *y) {
 
 static void open_solver(solver *s, kl_affs *p, const kl_map *m) {
   *s = (solver){.p = p, .cx = p->cx, .m = m};
-  s->dom = (kl_dom){.p = p, .skip = UINT32_MAX};
+  s->dom = (kl_dom){.p = p};
   for (int k = 0; k < KL_AFF_VARS; k++) {
     s->to[k] = KL_NEW_N(p->arena, const kl_aff *, m->nvars[k] + 1);
     s->known.to[k] = s->to[k];

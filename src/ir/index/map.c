@@ -172,14 +172,16 @@ typedef struct import {
 static const kl_aff *import_sum(import *w, const kl_aff *e) {
   if (e->error) return kl_aff_error_value(w->p, e->error);
   if (e->id < w->n && w->done[e->id]) return w->done[e->id];
-  const kl_aff *r = kl_aff_const(w->p, e->c);
+  kl_adder sum;
+  kl_adder_open(&sum, e->c);
   for (uint32_t i = 0; i < e->n; i++) {
     const kl_aff_atom *a = e->terms[i].atom;
     const kl_aff **arg = KL_NEW_N(w->p->arena, const kl_aff *, a->n + 1);
     for (uint32_t j = 0; j < a->n; j++) arg[j] = import_sum(w, a->arg[j]);
     const kl_aff *x = kl_aff_of(w->p, kl_affs_atom(w->p, a->kind, a->var, a->k, arg, a->n)); // normal form is the same
-    r = kl_aff_addmul(w->p, r, x, e->terms[i].coef);
+    kl_adder_add(w->p, &sum, x, e->terms[i].coef);
   }
+  const kl_aff *r = kl_adder_sum(w->p, &sum);
   if (e->id >= w->n) {
     size_t n = (size_t)e->id * 2 + 64;
     w->done = kl_resize(w->p->cx, w->done, w->n * sizeof *w->done, n * sizeof *w->done);

@@ -274,13 +274,18 @@ static const kl_aff *read_term(reader *r) {
 static const kl_aff *read_expr(reader *r) {
   size_t begin = r->begin;
   const kl_aff *e = read_term(r);
+  kl_adder sum;
+  if (!e || r->kind != T_PUNCT || (r->punct != '+' && r->punct != '-')) return e;
+  kl_adder_open(&sum, 0);
+  kl_adder_add(r->p, &sum, e, 1);
   while (e && r->kind == T_PUNCT && (r->punct == '+' || r->punct == '-')) {
     int64_t sign = r->punct == '+' ? 1 : -1;
     next(r);
-    const kl_aff *b = read_term(r);
-    e = b ? value(r, kl_aff_addmul(r->p, e, b, sign), begin) : NULL;
+    e = read_term(r);
+    if (e) kl_adder_add(r->p, &sum, e, sign);
   }
-  return e;
+  const kl_aff *total = kl_adder_sum(r->p, &sum);
+  return e ? value(r, total, begin) : NULL;
 }
 
 // --- maps ---------------------------------------------------------------------------------------------------------

@@ -203,6 +203,44 @@ const kl_aff *kl_aff_addmul(kl_affs *p, const kl_aff *a, const kl_aff *b, int64_
   return r;
 }
 
+void kl_adder_open(kl_adder *a, int64_t c) {
+  a->t = NULL;
+  a->n = a->cap = 0;
+  a->c = c;
+  a->error = NULL;
+}
+
+static void adder_reserve(kl_affs *p, kl_adder *a, size_t want) {
+  if (want <= (a->t ? a->cap : KL_COUNT(a->small))) return;
+  kl_aff_term *t = kl_alloc(p->cx, want * 2 * sizeof *t);
+  memcpy(t, a->t ? a->t : a->small, a->n * sizeof *t);
+  if (a->t) kl_free(p->cx, a->t, a->cap * sizeof *t);
+  a->t = t;
+  a->cap = want * 2;
+}
+
+void kl_adder_add(kl_affs *p, kl_adder *a, const kl_aff *e, int64_t k) {
+  if (a->error) return;
+  adder_reserve(p, a, a->n + e->n);
+  kl_aff_term *t = a->t ? a->t : a->small;
+  if (e->error) a->error = e;
+  if (a->n + e->n > 64 * KL_MOST_TERMS) a->error = p->errors[KL_AFF_TOO_LARGE];
+  for (uint32_t i = 0; i < e->n && !a->error; i++) {
+    t[a->n].atom = e->terms[i].atom;
+    if (__builtin_mul_overflow(e->terms[i].coef, k, &t[a->n].coef)) a->error = p->errors[KL_AFF_OVERFLOW];
+    a->n++;
+  }
+  a->c += (wide)e->c * k;
+  if (a->c > (wide)1 << 120 || a->c < -((wide)1 << 120)) a->error = p->errors[KL_AFF_OVERFLOW];
+}
+
+const kl_aff *kl_adder_sum(kl_affs *p, kl_adder *a) {
+  const kl_aff *r = a->error ? a->error : kl_aff_sum(p, a->c, a->t ? a->t : a->small, (uint32_t)a->n);
+  if (a->t) kl_free(p->cx, a->t, a->cap * sizeof *a->t);
+  kl_adder_open(a, 0);
+  return r;
+}
+
 const kl_aff *kl_aff_add(kl_affs *p, const kl_aff *a, const kl_aff *b) {
   return kl_aff_addmul(p, a, b, 1);
 }
@@ -301,24 +339,25 @@ static bool is_small(const kl_aff *e) {
   return e->size <= 24;
 }
 
-static bool eval_sum(kl_affs *p, const kl_aff *e, const kl_point *x, uint32_t stamp, int64_t *out);
+// Values in between have 128 bits: multiplied out, a product of sums has parts that are larger than the whole.
+static bool eval_sum(kl_affs *p, const kl_aff *e, const kl_point *x, uint32_t stamp, wide *out);
 
-static bool eval_atom(kl_affs *p, const kl_aff_atom *a, const kl_point *x, uint32_t stamp, int64_t *out) {
-  int64_t v, d;
+static bool eval_atom(kl_affs *p, const kl_aff_atom *a, const kl_point *x, uint32_t stamp, wide *out) {
+  wide v, d;
   if (a->kind < KL_AFF_VARS) {
     *out = x->at[a->kind][a->var];
     return true;
   }
   if (!eval_sum(p, a->arg[0], x, stamp, &v)) return false;
   if (a->kind == KL_AFF_FLOOR) {
-    *out = kl_floor64(v, a->k);
+    *out = kl_floor128(v, a->k);
     return true;
   }
   if (a->kind == KL_AFF_QUOTIENT) {
-    if (!eval_sum(p, a->arg[1], x, stamp, &d) || d == 0) return false;
-    wide q = d < 0 ? kl_floor128(-(wide)v, -(wide)d) : kl_floor128(v, d);
-    *out = (int64_t)q;
-    return fits(q);
+    const wide least = (wide)1 << 126;
+    if (!eval_sum(p, a->arg[1], x, stamp, &d) || d == 0 || v < -least || d < -least) return false;
+    *out = d < 0 ? kl_floor128(-v, -d) : kl_floor128(v, d);
+    return true;
   }
   for (uint32_t i = 1; i < a->n; i++) {
     if (!eval_sum(p, a->arg[i], x, stamp, &d)) return false;
@@ -332,7 +371,7 @@ static bool eval_atom(kl_affs *p, const kl_aff_atom *a, const kl_point *x, uint3
   return true;
 }
 
-static bool eval_sum(kl_affs *p, const kl_aff *e, const kl_point *x, uint32_t stamp, int64_t *out) {
+static bool eval_sum(kl_affs *p, const kl_aff *e, const kl_point *x, uint32_t stamp, wide *out) {
   bool noted = stamp && e->n;
   if (noted && kl_aff_note(p, e)->walk_at == stamp) {
     *out = kl_aff_note(p, e)->walk.value;
@@ -341,12 +380,12 @@ static bool eval_sum(kl_affs *p, const kl_aff *e, const kl_point *x, uint32_t st
   if (e->error) return false;
   wide sum = e->c;
   for (uint32_t i = 0; i < e->n; i++) {
-    int64_t v;
-    if (!eval_atom(p, e->terms[i].atom, x, stamp, &v)) return false;
-    if (__builtin_add_overflow(sum, (wide)e->terms[i].coef * v, &sum)) return false;
+    wide v;
+    if (!eval_atom(p, e->terms[i].atom, x, stamp, &v) || __builtin_mul_overflow(v, (wide)e->terms[i].coef, &v) ||
+        __builtin_add_overflow(sum, v, &sum))
+      return false;
   }
-  if (!fits(sum)) return false;
-  *out = (int64_t)sum;
+  *out = sum;
   if (noted) {
     kl_note *note = kl_aff_note(p, e);
     note->walk_at = stamp;
@@ -356,7 +395,10 @@ static bool eval_sum(kl_affs *p, const kl_aff *e, const kl_point *x, uint32_t st
 }
 
 bool kl_aff_eval(kl_affs *p, const kl_aff *e, const kl_point *x, int64_t *out) {
-  return eval_sum(p, e, x, is_small(e) ? 0 : kl_affs_stamp(p), out);
+  wide v;
+  if (!eval_sum(p, e, x, is_small(e) ? 0 : kl_affs_stamp(p), &v) || !fits(v)) return false;
+  *out = (int64_t)v;
+  return true;
 }
 
 static const kl_aff *replace(kl_affs *p, const kl_aff_subst *s, const kl_aff *e, uint32_t stamp);
@@ -375,10 +417,12 @@ static const kl_aff *replace_atom(kl_affs *p, const kl_aff_subst *s, const kl_af
 static const kl_aff *replace(kl_affs *p, const kl_aff_subst *s, const kl_aff *e, uint32_t stamp) {
   if (e->n == 0) return e;
   if (stamp && kl_aff_note(p, e)->walk_at == stamp) return kl_aff_note(p, e)->walk.aff;
-  const kl_aff *r = kl_aff_const(p, e->c);
+  kl_adder sum;
+  kl_adder_open(&sum, e->c);
   for (uint32_t i = 0; i < e->n; i++) {
-    r = kl_aff_addmul(p, r, replace_atom(p, s, e->terms[i].atom, stamp), e->terms[i].coef);
+    kl_adder_add(p, &sum, replace_atom(p, s, e->terms[i].atom, stamp), e->terms[i].coef);
   }
+  const kl_aff *r = kl_adder_sum(p, &sum);
   if (stamp) {
     kl_note *note = kl_aff_note(p, e);
     note->walk_at = stamp;

@@ -38,19 +38,18 @@ typedef struct work {
 
 // --- the domain ---------------------------------------------------------------------------------------------------
 
-static void add_fact(kl_dom *d, const kl_aff *e, kl_span64 in, uint32_t owner) {
+static void add_fact(kl_dom *d, const kl_aff *e, kl_span64 in) {
   in.lo = in.lo == INT64_MIN || __builtin_sub_overflow(in.lo, e->c, &in.lo) ? INT64_MIN : in.lo;
   in.hi = in.hi == INT64_MAX || __builtin_sub_overflow(in.hi, e->c, &in.hi) ? INT64_MAX : in.hi;
   if (in.m > 1) in.r = (int64_t)(((wide)in.r - e->c % in.m + in.m) % in.m);
   if (in.m == 0) in = (kl_span64){in.lo, in.hi, 0, in.lo};
-  d->facts[d->nfacts++] = (kl_fact){kl_aff_addc(d->p, e, -e->c), in, owner};
+  d->facts[d->nfacts++] = (kl_fact){kl_aff_addc(d->p, e, -e->c), in};
 }
 
 // What bounds and constraints say, without constraint `skip`; with `plain` what bounds alone say.
 static void open_domain(work *w, uint32_t skip, bool plain) {
   kl_dom *d = &w->dom;
   d->p = w->p;
-  d->skip = UINT32_MAX;
   d->empty = false;
   d->nfacts = 0;
   for (int k = 0; k < KL_AFF_VARS; k++) {
@@ -62,11 +61,11 @@ static void open_domain(work *w, uint32_t skip, bool plain) {
     if (i == skip || x->c.e->error) continue;
     kl_span64 class = {INT64_MIN, INT64_MAX, x->b, x->c.in.lo};
     const kl_aff_atom *v = x->sub ? kl_aff_is_var(x->sub) : NULL;
-    if (x->c.e->c != INT64_MIN) add_fact(d, x->c.e, kl_span_of(x->c.in), i);
+    if (x->c.e->c != INT64_MIN) add_fact(d, x->c.e, kl_span_of(x->c.in));
     if (v)
       kl_span_meet(&d->vars[v->kind][v->var], (kl_interval){INT64_MIN, INT64_MAX}, class.m, class.r);
     else if (x->sub && x->sub->c != INT64_MIN)
-      add_fact(d, x->sub, class, i);
+      add_fact(d, x->sub, class);
     if (v && d->vars[v->kind][v->var].lo > d->vars[v->kind][v->var].hi) d->empty = true;
   }
   d->stamp = kl_affs_stamp(w->p);

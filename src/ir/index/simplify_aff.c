@@ -8,6 +8,7 @@
 //   floor((y + c) / k)       = floor((y + c') / k) + c"  every value of y is r mod g, g divides k; c' least
 //   e                        = e + t*(f - v)             a fact says f = v, and this is shorter
 //   min(a, b)                = a                         R(b - a) is not below 0; max alike
+// What may have no value (a divisor that is not constant) is never dropped: no value where there was none.
 // Each makes the expression smaller to write, or removes a floor from its top, so repetition ends.
 
 #include "ir/index/impl.h"
@@ -29,7 +30,7 @@ static const kl_aff *without_low(kl_dom *d, const kl_units *u, int64_t k, int64_
     high = kl_aff_addmul(p, high, x, u->u[i].coef / g);
     low = kl_aff_addmul(p, low, x, u->u[i].coef % g);
   }
-  if (high->error || low->error) return NULL;
+  if (high->error || low->error || low->partial) return NULL;
   kl_span64 s = kl_dom_range(d, low);
   if (s.lo == INT64_MIN || s.hi == INT64_MAX || kl_floor64(s.lo, g) != kl_floor64(s.hi, g)) return NULL;
   if (low->n == 0 && g == 1) return NULL;
@@ -52,7 +53,7 @@ static const kl_aff *without_constant(kl_dom *d, const kl_aff *e, int64_t k, con
 
 static const kl_aff *simplify_floor(kl_dom *d, const kl_aff *e, int64_t k) {
   kl_span64 s = kl_dom_range(d, e);
-  if (s.lo > INT64_MIN && s.hi < INT64_MAX && kl_floor64(s.lo, k) == kl_floor64(s.hi, k)) {
+  if (!e->partial && s.lo > INT64_MIN && s.hi < INT64_MAX && kl_floor64(s.lo, k) == kl_floor64(s.hi, k)) {
     return kl_aff_const(d->p, kl_floor64(s.lo, k));
   }
   if (s.m > 1) {
@@ -79,6 +80,7 @@ static const kl_aff *simplify_floor(kl_dom *d, const kl_aff *e, int64_t k) {
 // --- other atoms --------------------------------------------------------------------------------------------------
 
 static bool is_dominated(kl_dom *d, kl_aff_kind kind, const kl_aff *by, const kl_aff *e, bool ties) {
+  if (e->partial) return false;
   const kl_aff *gap = kind == KL_AFF_MIN ? kl_aff_sub(d->p, e, by) : kl_aff_sub(d->p, by, e);
   if (gap->error) return false;
   kl_span64 s = kl_dom_range(d, gap);
@@ -152,7 +154,7 @@ static const kl_aff *simplify_term(kl_dom *d, const kl_aff *e, uint32_t i) {
   const kl_aff_atom *a = e->terms[i].atom;
   int64_t m = e->terms[i].coef;
   const kl_aff *rest, *inner = kl_aff_unfold(d->p, e, i, &rest);
-  if (inner) {
+  if (inner && !e->partial) {
     kl_span64 s = kl_dom_range(d, inner);
     if (s.lo > INT64_MIN && s.hi < INT64_MAX && kl_floor64(s.lo, a->k) == kl_floor64(s.hi, a->k)) {
       const kl_aff *r = kl_aff_addmul(d->p, rest, kl_aff_const(d->p, kl_floor64(s.lo, a->k)), m);
@@ -193,7 +195,7 @@ static const kl_aff *simplify_sum(kl_dom *d, const kl_aff *e) {
   }
   for (uint32_t i = 0; i < d->nfacts; i++) {
     const kl_fact *f = &d->facts[i];
-    if (f->owner == d->skip || f->in.lo != f->in.hi || f->in.lo == INT64_MIN) continue;
+    if (e->partial || f->in.lo != f->in.hi || f->in.lo == INT64_MIN) continue;
     const kl_aff *r = by_equality(d, e, f);
     if (r != e) return r;
   }
@@ -201,11 +203,10 @@ static const kl_aff *simplify_sum(kl_dom *d, const kl_aff *e) {
 }
 
 static const kl_aff *rebuild(kl_dom *d, const kl_aff *e) {
-  const kl_aff *r = kl_aff_const(d->p, e->c);
-  for (uint32_t i = 0; i < e->n; i++) {
-    r = kl_aff_addmul(d->p, r, simplify_atom(d, e->terms[i].atom), e->terms[i].coef);
-  }
-  return r;
+  kl_adder sum;
+  kl_adder_open(&sum, e->c);
+  for (uint32_t i = 0; i < e->n; i++) kl_adder_add(d->p, &sum, simplify_atom(d, e->terms[i].atom), e->terms[i].coef);
+  return kl_adder_sum(d->p, &sum);
 }
 
 static void remember(kl_dom *d, const kl_aff *e, const kl_aff *simple) {

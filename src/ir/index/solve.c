@@ -111,7 +111,7 @@ static uint32_t variable_of(kl_system *s, const kl_aff_atom *a) {
 
 // Spans of atoms' variables, from bounds alone.
 static bool first_spans(kl_system *s) {
-  kl_dom d = {.p = s->p, .skip = UINT32_MAX, .stamp = kl_affs_stamp(s->p)};
+  kl_dom d = {.p = s->p, .stamp = kl_affs_stamp(s->p)};
   for (int k = 0; k < KL_AFF_VARS; k++) {
     d.vars[k] = s->vars.p + s->first[k];
     d.n[k] = s->m->nvars[k];
