@@ -126,8 +126,8 @@ static const row rows[] = {
 static void spell(char *to, const char *body, const char *type) {
   char typed[40];
   sprintf(typed, "%s[%d]", type, N);
-  for (; *body; body++) {
-    bool word = body[1] == ' ' && body[-1] == ' ';
+  for (char before = ' '; *body; before = *body++) {
+    bool word = body[1] == ' ' && before == ' ';
     if (*body == '$')
       to += sprintf(to, "%s", typed);
     else if (*body == '~')

@@ -49,7 +49,7 @@ const kl_shape *kl_infer_dynamic_slice(rule *r) {
   if (r->in->noperands == 0) return fail(r, "expected an operand and its indices, found no operands");
   if (!check_starts(r, 1) || !check_sizes(r, "dynamic_slice_sizes", sizes)) return NULL;
   kl_rule_take_dims(r, operand(r, 0));
-  memcpy(r->dims, sizes.p, sizes.n * sizeof *sizes.p);
+  if (sizes.n) memcpy(r->dims, sizes.p, sizes.n * sizeof *sizes.p);
   return kl_rule_result(r, operand(r, 0)->dtype, sizes.n);
 }
 
