@@ -314,6 +314,12 @@ static const struct {
     {"(d0, d1) -> (d0), domain: d0 in [0, 11], d1 in [0, 0], min(0, (d1 / d0) * 2) in [0, 9]",
      "(d0, d1) -> (d0), domain: d0 in [0, 11], d1 in [0, 0], 0 / d0 in [0, 0], "
      "min(0, 0 / d0) in [0, 0]"},
+    {"(d0, d1) -> (d0), domain: d0 in [0, 11], d1 in [0, 85], min(0, d1) * (d1 / d0) in [-9, 9]",
+     "(d0, d1) -> (d0), domain: d0 in [0, 11], d1 in [0, 85], (d1 / d0) * (min(0, d1)) in [0, 0]"},
+    {"(d0, d1) -> (d0), domain: d0 in [0, 11], d1 in [0, 85], min(0, d1) * (d1 / (d0 + 1)) in [-9, 9]",
+     "(d0, d1) -> (d0), domain: d0 in [0, 11], d1 in [0, 85]"},
+    {"(d0, d1) -> (d1 / d0 - (d1 + d1 / 86) / d0), domain: d0 in [0, 11], d1 in [0, 85]",
+     "(d0, d1) -> (d1 / d0 - ((d1 * 87) / 86) / d0), domain: d0 in [0, 11], d1 in [0, 85]"},
     // What a constraint says of a part is used in the whole.
     {"(d0, d1) -> ((86d0 + d1) / 1024), domain: d0 in [0, 11], d1 in [0, 85], 86d0 + d1 in [0, 1023]",
      "(d0, d1) -> (0), domain: d0 in [0, 11], d1 in [0, 85], d0 * 86 + d1 in [0, 1023]"},

@@ -232,6 +232,52 @@ static const kl_aff *simplify(kl_dom *d, const kl_aff *e) {
   return s;
 }
 
+// --- what may have no value -----------------------------------------------------------------------------------------
+
+enum { MOST_DIVISORS = 64, MOST_VISITS = 1 << 12 };
+
+typedef struct divisors {
+  const kl_aff *of[MOST_DIVISORS]; // simplified; those that may be 0
+  uint32_t n, visits;
+} divisors;
+
+// False where there are too many to tell.
+static bool collect(kl_dom *d, const kl_aff *e, divisors *out) {
+  if (!e->partial) return true;
+  for (uint32_t i = 0; i < e->n; i++) {
+    const kl_aff_atom *a = e->terms[i].atom;
+    if (!a->partial) continue;
+    if (++out->visits > MOST_VISITS) return false;
+    for (uint32_t j = 0; j < a->n; j++) {
+      if (!collect(d, a->arg[j], out)) return false;
+    }
+    if (a->kind != KL_AFF_QUOTIENT) continue;
+    const kl_aff *y = simplify(d, a->arg[1]);
+    kl_span64 s = kl_dom_range(d, y);
+    if (s.lo > 0 || s.hi < 0) continue;
+    bool known = false;
+    for (uint32_t j = 0; j < out->n && !known; j++) known = out->of[j] == y;
+    if (known) continue;
+    if (out->n == MOST_DIVISORS) return false;
+    out->of[out->n++] = y;
+  }
+  return true;
+}
+
+// Terms that cancel and factors of 0 take divisors with them: every one of `before` that may be 0 must be in `after`.
+static bool keeps_divisors(kl_dom *d, const kl_aff *before, const kl_aff *after) {
+  divisors x = {.n = 0}, y = {.n = 0};
+  if (before == after || !before->partial) return true;
+  if (!collect(d, before, &x) || !collect(d, after, &y)) return false;
+  for (uint32_t i = 0; i < x.n; i++) {
+    bool found = false;
+    for (uint32_t j = 0; j < y.n && !found; j++) found = x.of[i] == y.of[j];
+    if (!found) return false;
+  }
+  return true;
+}
+
 const kl_aff *kl_dom_simplify(kl_dom *d, const kl_aff *e) {
-  return simplify(d, e);
+  const kl_aff *s = simplify(d, e);
+  return keeps_divisors(d, e, s) ? s : e;
 }
