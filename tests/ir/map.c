@@ -320,6 +320,10 @@ static const struct {
      "(d0, d1) -> (d0), domain: d0 in [0, 11], d1 in [0, 85]"},
     {"(d0, d1) -> (d1 / d0 - (d1 + d1 / 86) / d0), domain: d0 in [0, 11], d1 in [0, 85]",
      "(d0, d1) -> (d1 / d0 - ((d1 * 87) / 86) / d0), domain: d0 in [0, 11], d1 in [0, 85]"},
+    // Values beyond 64 bits on the way have no single value, though both bounds end where int64 does.
+    {"(d0, d1) -> ((max(d0, -(d1 / 5) * 8 + 9223372036854775807) * 1000000000000000000) / (-d0 - 3)), "
+     "domain: d0 in [31, 127], d1 in [0, 9223372036854575807]",
+     NULL},
     // What a constraint says of a part is used in the whole.
     {"(d0, d1) -> ((86d0 + d1) / 1024), domain: d0 in [0, 11], d1 in [0, 85], 86d0 + d1 in [0, 1023]",
      "(d0, d1) -> (0), domain: d0 in [0, 11], d1 in [0, 85], d0 * 86 + d1 in [0, 1023]"},

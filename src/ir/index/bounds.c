@@ -27,7 +27,7 @@ static void settle(kl_span64 *s) {
       s->hi = hi < INT64_MIN ? INT64_MIN : (int64_t)hi;
     }
   }
-  if (s->lo == s->hi) {
+  if (kl_span_is_point(s)) {
     s->m = 0;
     s->r = s->lo;
   }

@@ -126,8 +126,9 @@ typedef struct kl_dom {
   uint32_t stamp;
 } kl_dom;
 
+// A bound at the end of int64 may stand for what lies beyond.
 static inline bool kl_span_is_point(const kl_span64 *s) {
-  return s->lo == s->hi;
+  return s->lo == s->hi && s->lo != INT64_MAX && s->lo != INT64_MIN;
 }
 kl_span64 kl_span_of(kl_interval in);
 // s with what of the interval and residue class it has; lo > hi if nothing.
