@@ -324,6 +324,11 @@ static const struct {
     {"(d0, d1) -> ((max(d0, -(d1 / 5) * 8 + 9223372036854775807) * 1000000000000000000) / (-d0 - 3)), "
      "domain: d0 in [31, 127], d1 in [0, 9223372036854575807]",
      NULL},
+    // A mod beside what is left of its floor.
+    {"(d0) -> (d0 * 32768 - (d0 / 256) * 8388607), domain: d0 in [0, 1048575]",
+     "(d0) -> ((d0 mod 256) * 32768 + d0 / 256), domain: d0 in [0, 1048575]"},
+    {"(d0) -> (d0), domain: d0 in [0, 1048575], d0 * 32768 - (d0 / 256) * 8388607 in [0, 8388607]",
+     "(d0) -> (d0), domain: d0 in [0, 1048575]"},
     // What a constraint says of a part is used in the whole.
     {"(d0, d1) -> ((86d0 + d1) / 1024), domain: d0 in [0, 11], d1 in [0, 85], 86d0 + d1 in [0, 1023]",
      "(d0, d1) -> (0), domain: d0 in [0, 11], d1 in [0, 85], d0 * 86 + d1 in [0, 1023]"},

@@ -3,8 +3,9 @@
 // m * (x mod b) is m*x - m*b*floor(x/b). So a floor f = floor(y/k) with coefficient c stands for a mod if, for a factor
 // b of k, c = -m*b and the sum holds m*x for x = floor(y / (k/b)). With b = k, x is y itself; with another b, x is a
 // digit's floor, which the sum must hold as well. A coefficient of the other sign stands for the mod of the mirror:
-// floor(y/k) = -floor((-y + k - 1)/k). A mod is taken where the rest gets no longer to write, and smaller if not
-// shorter.
+// floor(y/k) = -floor((-y + k - 1)/k). Where b does not divide c, some of the floor is left: 32*x - 255*floor(x/8) is
+// 32*(x mod 8) + floor(x/8). A mod is taken where the rest gets no longer to write (what is left of the floor aside),
+// and smaller if not shorter.
 
 #include "ir/index/impl.h"
 
@@ -26,20 +27,16 @@ static wide magnitude(const sum *s) {
   return n;
 }
 
-// out = s without its term `skip`, minus m*x. False where it does not fit.
-static bool without(const sum *s, uint32_t skip, const kl_aff *x, wide m, int64_t modulus, sum *out) {
+// out = s with coefficient `left` for its term `term`, minus m*x. False where it does not fit.
+static bool without(const sum *s, uint32_t term, wide left, const kl_aff *x, wide m, int64_t modulus, sum *out) {
   out->n = 0;
   out->c = s->c - m * x->c;
   if (out->c > (wide)1 << 100 || out->c < -((wide)1 << 100)) return false;
   for (uint32_t i = 0, j = 0; i < s->n || j < x->n;) {
-    if (i == skip) {
-      i++;
-      continue;
-    }
     int order = i == s->n ? 1 : j == x->n ? -1 : kl_aff_atom_compare(s->t[i].atom, x->terms[j].atom);
     const kl_aff_atom *atom = order <= 0 ? s->t[i].atom : x->terms[j].atom;
     wide coef = 0;
-    if (order <= 0) coef += s->t[i++].coef;
+    if (order <= 0) coef += i == term ? left : s->t[i].coef, i++;
     if (order >= 0) coef -= m * x->terms[j++].coef;
     if (modulus && coef % modulus == 0) coef = 0;
     if (!coef) continue;
@@ -50,17 +47,18 @@ static bool without(const sum *s, uint32_t skip, const kl_aff *x, wide m, int64_
   return true;
 }
 
-// The multiple m of (x mod b) that term i of s, with coefficient c, may stand for: c = -m*b, up to multiples of the
-// modulus if there is one; then m is read off the first term of x. 0: none.
+// The multiple m of (x mod b) that term i of s, with coefficient c, may stand for: c = -m*b, or what the first term of
+// x has in s, if that leaves less of the floor. 0: none.
 static int64_t multiple(const sum *s, uint32_t i, const kl_aff *x, int64_t b, int64_t modulus) {
   int64_t c = s->t[i].coef;
   if (c % b == 0) return c == INT64_MIN && b == 1 ? 0 : -(c / b);
-  if (!modulus || x->n == 0) return 0;
-  for (uint32_t j = 0; j < s->n; j++) {
+  for (uint32_t j = 0; j < s->n && x->n; j++) {
     if (s->t[j].atom != x->terms[0].atom || s->t[j].coef == INT64_MIN) continue;
     if (s->t[j].coef % x->terms[0].coef != 0) continue;
     int64_t m = s->t[j].coef / x->terms[0].coef;
-    return ((wide)c + (wide)m * b) % modulus == 0 ? m : 0;
+    wide left = (wide)c + (wide)m * b;
+    if (modulus && left % modulus == 0) return m;
+    return left < kl_abs64(c) && -left < (wide)kl_abs64(c) ? m : 0;
   }
   return 0;
 }
@@ -72,14 +70,14 @@ typedef struct found {
   kl_unit unit;
 } found;
 
-// Takes m * (x mod b) in the place of term i if that is better than what was found.
-static void consider(const sum *s, uint32_t i, const kl_aff *x, int64_t b, int64_t m, int64_t modulus, found *best) {
+// Takes the mod in the place of term i, but for `left` of it, if that is better than what was found.
+static void consider(const sum *s, uint32_t i, wide left, const kl_unit *u, int64_t modulus, found *best) {
   sum rest;
-  if (!m || !without(s, i, x, m, modulus, &rest)) return;
-  uint64_t c = cost(&rest) + 1 + x->size;
-  wide size = magnitude(&rest) + kl_abs64(m);
+  if (!without(s, i, left, u->sub, u->coef, modulus, &rest)) return;
+  uint64_t c = cost(&rest) + 1 + u->sub->size - (left != 0);
+  wide size = magnitude(&rest) + kl_abs64(u->coef);
   if (c > best->cost || (c == best->cost && size >= best->magnitude)) return;
-  *best = (found){rest, c, size, {m, NULL, x, b}};
+  *best = (found){rest, c, size, *u};
 }
 
 // Term i of s as the mod of floor(y / a), k = a*b, and of its mirror.
@@ -88,9 +86,11 @@ static void try_digit(kl_affs *p, const sum *s, uint32_t i, int64_t a, int64_t m
   int64_t b = f->k / a;
   const kl_aff *x = a == 1 ? f->arg[0] : kl_aff_floordivc(p, f->arg[0], a);
   int64_t m = multiple(s, i, x, b, modulus);
-  consider(s, i, x, b, m, modulus, best);
+  wide left = (wide)s->t[i].coef + (wide)m * b;
+  if (!m) return;
+  consider(s, i, left, &(kl_unit){m, NULL, x, b}, modulus, best);
   const kl_aff *mirror = kl_aff_addmul(p, kl_aff_const(p, b - 1), x, -1);
-  if (m && m != INT64_MIN && !mirror->error) consider(s, i, mirror, b, -m, modulus, best);
+  if (m != INT64_MIN && !mirror->error) consider(s, i, left, &(kl_unit){-m, NULL, mirror, b}, modulus, best);
 }
 
 static bool take_mod(kl_affs *p, sum *s, int64_t modulus, kl_unit *unit) {
