@@ -1,5 +1,6 @@
-// How long reading HLO text takes, and how much memory: parse and verify, print, content of generated modules of
-// growing size, or of the files given.
+// How long reading HLO text takes, and how much memory: parse and verify, print, of generated modules of growing size,
+// or of the files given. Behind them what must not be looked for again and again: the devices of one collective,
+// opcodes that nobody knows, the places of findings.
 //
 // A generated module looks like what XLA prints after optimisation: layouts, metadata, operand types, fusions and
 // reducers, comments in long operand lists. Every row is measured in a child process of its own, so that the peak of
@@ -90,6 +91,69 @@ static text generate(int instructions) {
   return t;
 }
 
+// ENTRY with x and so much more.
+static text begin_small(void) {
+  text t = {0};
+  put(&t, "HloModule m\nENTRY e {\n  x = f32[64] parameter(0)\n");
+  return t;
+}
+
+static text one_group(int devices) {
+  text t = begin_small();
+  put(&t, "  ROOT r = f32[%lld] all-gather(x), dimensions={0}, replica_groups={{", 64 * (long long)devices);
+  for (int i = 0; i < devices; i++) put(&t, i ? ",%d" : "%d", i);
+  put(&t, "}}\n}\n");
+  return t;
+}
+
+static text pairs(int devices) {
+  text t = begin_small();
+  put(&t, "  ROOT r = f32[64] collective-permute(x), source_target_pairs={");
+  for (int i = 0; i < devices; i++) put(&t, i ? ",{%d,%d}" : "{%d,%d}", i, devices - 1 - i);
+  put(&t, "}\n}\n");
+  return t;
+}
+
+static text unknown(int opcodes) {
+  text t = begin_small();
+  for (int i = 0; i < opcodes; i++) {
+    char end[] = "aaaaaa";
+    for (int k = 0, rest = i; k < 6; k++, rest /= 26) end[k] = (char)('a' + rest % 26);
+    put(&t, "  u%d = f32[64] qz%sxw(x)\n", i, end);
+  }
+  put(&t, "  ROOT r = f32[64] negate(x)\n}\n");
+  return t;
+}
+
+static text wrong_on_one_line(int instructions) {
+  text t = begin_small();
+  for (int i = 0; i < instructions; i++)
+    put(&t, " u%d = f32[64] add(x), metadata={op_name=\"jit(step)/layer_%d/mul\" source_file=\"model.py\"}", i, i);
+  put(&t, "\n}\n");
+  return t;
+}
+
+static const struct row {
+  const char *name;
+  text (*make)(int);
+  int n; // counts what the name says
+  bool wrong;
+} rows[] = {
+    {"instructions", generate, 12500, false},
+    {"instructions", generate, 25000, false},
+    {"instructions", generate, 50000, false},
+    {"instructions", generate, 100000, false},
+    {"instructions", generate, 200000, false},
+    {"devices of a group", one_group, 100000, false},
+    {"devices of a group", one_group, 400000, false},
+    {"pairs of devices", pairs, 100000, false},
+    {"pairs of devices", pairs, 400000, false},
+    {"unknown opcodes", unknown, 50000, false},
+    {"unknown opcodes", unknown, 200000, false},
+    {"findings on one line", wrong_on_one_line, 100000, true},
+    {"findings on one line", wrong_on_one_line, 400000, true},
+};
+
 static text read_file(const char *path) {
   text t = {0};
   FILE *f = fopen(path, "rb");
@@ -121,46 +185,46 @@ static double peak_mb(void) {
   return (double)u.ru_maxrss / 1024;
 }
 
-static int measure(const char *name, const text *t) {
-  double parse[RUNS], print[RUNS], before = peak_mb(), after = 0;
-  size_t instructions = 0;
+// `n` counts what times are told of; 0: instructions. A wrong text gives no module, so that nothing is printed.
+static int measure(const char *name, const text *t, size_t n, bool wrong) {
+  double parse[RUNS], print[RUNS] = {0}, before = peak_mb(), after = 0;
   kiln_context *cx = kiln_context_create(NULL);
   for (int i = -1; i < RUNS; i++) {
     kiln_module *m = NULL;
-    char *out;
-    size_t n;
+    char *out = NULL;
+    size_t size = 0;
     double a = cpu_ms();
-    if (kiln_module_parse(cx, name, t->p, t->n, &m) != KILN_OK) {
+    if ((kiln_module_parse(cx, name, t->p, t->n, &m) != KILN_OK) != wrong) {
       fprintf(stderr, "%s", kiln_diagnostics_count(cx) ? kiln_diagnostics_get(cx, 0)->text : name);
       return 2;
     }
     double b = cpu_ms();
     if (i < 0) after = peak_mb();
-    if (kiln_module_print(cx, m, &out, &n) != KILN_OK) return 4;
+    if (m && kiln_module_print(cx, m, &out, &size) != KILN_OK) return 4;
     double c = cpu_ms();
     if (i >= 0) {
       parse[i] = b - a;
       print[i] = c - b;
     }
-    instructions = kiln_module_instruction_count(m);
-    kiln_text_free(cx, out, n);
+    if (!n) n = kiln_module_instruction_count(m);
+    if (m) kiln_text_free(cx, out, size);
     kiln_module_destroy(&m);
     kiln_diagnostics_clear(cx);
   }
   kiln_context_destroy(&cx);
   double each = median(parse, RUNS), printed = median(print, RUNS);
-  printf("%-28s %8.2f %9zu %9.2f %9.2f %8.0f %9.2f %8.1f\n", name, (double)t->n * 1e-6, instructions, each, parse[0],
-         each * 1e6 / (double)instructions, printed, after - before);
+  printf("%-28s %8.2f %9zu %9.2f %9.2f %8.0f %9.2f %8.1f\n", name, (double)t->n * 1e-6, n, each, parse[0],
+         each * 1e6 / (double)n, printed, after - before);
   return 0;
 }
 
-// Children start small, whatever the rows before took.
-static int measure_apart(const char *name, int instructions) {
+// Children start small, whatever was measured before. A row, or else a file.
+static int measure_apart(const struct row *r, const char *path) {
   fflush(stdout);
   pid_t child = fork();
   if (child == 0) {
-    text t = instructions ? generate(instructions) : read_file(name);
-    int status = measure(instructions ? "generated" : name, &t);
+    text t = r ? r->make(r->n) : read_file(path);
+    int status = measure(r ? r->name : path, &t, r && r->make != generate ? (size_t)r->n : 0, r && r->wrong);
     fflush(stdout);
     _exit(status);
   }
@@ -170,17 +234,16 @@ static int measure_apart(const char *name, int instructions) {
 }
 
 int main(int argc, char **argv) {
-  static const int sizes[] = {12500, 25000, 50000, 100000, 200000};
   int status = 0;
   if (argc == 3 && strcmp(argv[1], "--print") == 0) { // the generated text itself
     text t = generate(atoi(argv[2]));
     fwrite(t.p, 1, t.n, stdout);
     return 0;
   }
-  printf("%-28s %8s %9s %9s %9s %8s %9s %8s\n", "module", "MB", "instrs", "parse ms", "least ms", "ns/instr",
-         "print ms", "peak MB");
-  for (int i = 1; i < argc && !status; i++) status = measure_apart(argv[i], 0);
-  for (size_t i = 0; argc == 1 && i < sizeof sizes / sizeof *sizes && !status; i++)
-    status = measure_apart("generated", sizes[i]);
+  printf("%-28s %8s %9s %9s %9s %8s %9s %8s\n", "module", "MB", "n", "parse ms", "least ms", "ns each", "print ms",
+         "peak MB");
+  for (int i = 1; i < argc && !status; i++) status = measure_apart(NULL, argv[i]);
+  for (size_t i = 0; argc == 1 && i < sizeof rows / sizeof *rows && !status; i++)
+    status = measure_apart(&rows[i], NULL);
   return status;
 }

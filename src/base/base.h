@@ -194,6 +194,10 @@ typedef struct kl_span {
 } kl_span;
 #define KL_NOWHERE ((kl_span){NULL, 0, 0})
 
+// Many findings in one long text each go on from the line of the one before: from here on in `src`, which stays as it
+// is until NULL is given.
+void kl_read_source(kl_ctx *cx, const kl_source *src);
+
 // Records a finding and returns `s`, so that `return kl_fail(...)` reads as one thought. Control characters and
 // over-long parts of the source line are made harmless in the rendered text.
 kiln_status kl_fail(kl_ctx *cx, kiln_status s, kl_span where, const char *fmt, ...) KL_PRINTF(4, 5);
@@ -236,6 +240,12 @@ typedef struct kl_slot {
 void kl_context_hold(kl_ctx *cx);
 void kl_context_release(kl_ctx *cx);
 
+// Where a line begins, for a position in it.
+typedef struct kl_line {
+  const kl_source *src; // NULL: none is known
+  size_t pos, start, number;
+} kl_line;
+
 struct kiln_context {
   kiln_allocator allocator;
   atomic_size_t holders;  // the caller's handle, and what is made from it
@@ -243,6 +253,7 @@ struct kiln_context {
   kl_memory_limit limit;
   kl_arena diag_arena;
   VEC(kiln_diagnostic) diags;
+  kl_line found;                // by the last finding in the text that is read
   size_t errors;                // reported, kept or not
   size_t clears;                // so often findings were cleared
   size_t dropped;               // findings not kept: too many, or no memory for them

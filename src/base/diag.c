@@ -84,17 +84,33 @@ typedef struct place {
   size_t number;     // of the line, from 1
 } place;
 
-static place place_of(kl_span where) {
+void kl_read_source(kl_ctx *cx, const kl_source *src) {
+  cx->found = (kl_line){.src = src, .number = 1};
+}
+
+static kl_line find_line(kl_ctx *cx, const kl_source *src, size_t pos) {
+  bool behind = cx->found.src == src && cx->found.pos <= pos;
+  kl_line line = behind ? cx->found : (kl_line){.src = src, .number = 1};
+  size_t at = line.pos;
+  for (const char *p; at < pos && (p = memchr(src->text.p + at, '\n', pos - at)); line.number++)
+    line.start = at = (size_t)(p - src->text.p) + 1;
+  line.pos = pos;
+  if (cx->found.src == src) cx->found = line;
+  return line;
+}
+
+// Of a long line only what may be shown is looked at.
+static place place_of(kl_ctx *cx, kl_span where) {
+  enum { REACH = 4 * (WINDOW + 1) };
   kl_str text = where.src->text;
   size_t begin = where.begin < text.n ? where.begin : text.n;
-  size_t start = 0, number = 1;
-  for (const char *p; start < begin && (p = memchr(text.p + start, '\n', begin - start)); number++)
-    start = (size_t)(p - text.p) + 1;
-  const char *stop = begin < text.n ? memchr(text.p + begin, '\n', text.n - begin) : NULL;
-  size_t n = (stop ? (size_t)(stop - text.p) : text.n) - start;
+  kl_line found = find_line(cx, where.src, begin);
+  size_t start = found.start, reach = text.n - begin < REACH ? text.n : begin + REACH;
+  const char *stop = begin < text.n ? memchr(text.p + begin, '\n', reach - begin) : NULL;
+  size_t n = (stop ? (size_t)(stop - text.p) : reach) - start;
   if (n && text.p[start + n - 1] == '\r') n--;
   size_t end = where.end > start ? where.end - start : 0;
-  place at = {.line = {text.n ? text.p + start : "", n}, .begin = begin - start, .end = end, .number = number};
+  place at = {.line = {text.n ? text.p + start : "", n}, .begin = begin - start, .end = end, .number = found.number};
   if (at.begin > n) at.begin = n;
   if (at.end > n) at.end = n;
   return at;
@@ -176,7 +192,7 @@ static bool render(kl_ctx *cx, kiln_diagnostic *d, kl_span where) {
   char head[MAX_NAME + 64] = "", full[sizeof head + MAX_MESSAGE + sizeof(picture) + 32];
   picture pic;
   if (where.src) {
-    place at = place_of(where);
+    place at = place_of(cx, where);
     size_t n = put_harmless(head, MAX_NAME, kl_str_of(where.src->name ? where.src->name : "<text>"));
     d->line = clamp_u32(at.number);
     d->column = clamp_u32(at.begin + 1);

@@ -257,9 +257,11 @@ static bool copy_text(kl_parser *ps, const char *name, const char *text, size_t 
 static kiln_status parse_text(kl_parser *ps) {
   ps->errors_before = ps->cx->errors;
   kl_lex_init(&ps->lx, ps->cx, ps->m->source);
+  kl_read_source(ps->cx, ps->m->source);
   parse_module(ps);
   kl_parse_names(ps);
   kiln_status linked = kl_parse_link(ps);
+  kl_read_source(ps->cx, NULL);
   if (ps->no_memory) return KILN_E_MEMORY;
   return ps->cx->errors > ps->errors_before ? KILN_E_INVALID : linked;
 }
