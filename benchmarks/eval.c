@@ -104,6 +104,21 @@ static const struct {
      "ENTRY e { x = f32[512,512] parameter(0)\n z = f32[] constant(0)\n"
      " ROOT r = f32[508,508] reduce-window(x, z), window={size=5x5}, to_apply=f }",
      508.0 * 508.0},
+    {"32x32 window, selection", "f32",
+     "HloModule m\nge { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=GE "
+     "}\n"
+     "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }\n"
+     "ENTRY e { x = f32[1024,1024] parameter(0)\n y = f32[993,993] parameter(1)\n z = f32[] constant(0)\n"
+     " ROOT r = f32[1024,1024] select-and-scatter(x, y, z), window={size=32x32}, select=ge, scatter=add }",
+     993.0 * 993.0},
+    {"3x3 pooling, selection", "f32",
+     "HloModule m\nge { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=GE "
+     "}\n"
+     "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }\n"
+     "ENTRY e { x = f32[16,64,64,64] parameter(0)\n y = f32[16,32,32,64] parameter(1)\n z = f32[] constant(0)\n"
+     " ROOT r = f32[16,64,64,64] select-and-scatter(x, y, z), window={size=1x3x3x1 stride=1x2x2x1 "
+     "pad=0_0x0_1x0_1x0_0}, select=ge, scatter=add }",
+     1.0 * ELEMENTS},
     {"philox", "u32",
      "HloModule m\nENTRY e { x = u64[2] parameter(0)\n"
      " ROOT r = (u64[2], u32[1048576]) rng-bit-generator(x), algorithm=rng_philox }",

@@ -340,6 +340,147 @@ START_TEST(select_and_scatter) {
 }
 END_TEST
 
+// Windows that see many elements, of types that differ in their order, with ties, both zeros and NaNs.
+static const struct {
+  kl_dtype t;
+  const char *order;
+  fill values;
+  bool total, spoilt;
+} select_rows[] = {
+    {KILN_F32, "a, b), direction=GE", FILL_SMALL, false, true},
+    {KILN_F32, "a, b), direction=GT", FILL_SMALL, false, true},
+    {KILN_F32, "a, b), direction=LE", FILL_PLAIN, false, false},
+    {KILN_F32, "b, a), direction=LE", FILL_SMALL, false, true},
+    {KILN_F32, "b, a), direction=GT", FILL_SMALL, false, false},
+    {KILN_F32, "a, b), direction=GE, type=TOTALORDER", FILL_SMALL, true, true},
+    {KILN_F32, "a, b), direction=LT, type=TOTALORDER", FILL_SMALL, true, false},
+    {KILN_F64, "a, b), direction=GE", FILL_WILD, false, true},
+    {KILN_F64, "b, a), direction=GE", FILL_SMALL, false, true},
+    {KILN_BF16, "a, b), direction=GT", FILL_WILD, false, false},
+    {KILN_F8E4M3FN, "a, b), direction=GE", FILL_WILD, false, false},
+    {KILN_F8E5M2FNUZ, "a, b), direction=LE", FILL_WILD, false, false},
+    {KILN_F8E8M0FNU, "a, b), direction=LT", FILL_WILD, false, false},
+    {KILN_S32, "a, b), direction=GE", FILL_SMALL, false, false},
+    {KILN_S64, "a, b), direction=LT", FILL_WILD, false, false},
+    {KILN_U64, "a, b), direction=GT", FILL_WILD, false, false},
+    {KILN_U8, "a, b), direction=LE", FILL_SMALL, false, false},
+    {KILN_S4, "b, a), direction=LT", FILL_WILD, false, false},
+    {KILN_PRED, "a, b), direction=GE", FILL_WILD, false, false},
+    {KILN_F32, "a, b), direction=EQ", FILL_SMALL, false, false},
+    {KILN_F32, "a, b), direction=NE", FILL_SMALL, false, true},
+};
+
+// -1, 0 or 1 as a is less than, equal to or greater than b; 2: not ordered.
+static int ordered(kl_dtype t, bool total, uint64_t a, uint64_t b) {
+  if (kl_is_float(t) && !total) {
+    double x = kl_float_decode(t, a), y = kl_float_decode(t, b);
+    return x < y ? -1 : x > y ? 1 : x == y ? 0 : 2;
+  }
+  if (kl_is_float(t)) { // of f32: negative ones count downwards
+    int64_t x = a >> 31 ? ~(int64_t)(a & 0x7fffffff) : (int64_t)a,
+            y = b >> 31 ? ~(int64_t)(b & 0x7fffffff) : (int64_t)b;
+    return (x > y) - (x < y);
+  }
+  if (t == KILN_U64) return (a > b) - (a < b);
+  int64_t x = kl_int_decode(t, a), y = kl_int_decode(t, b);
+  return (x > y) - (x < y);
+}
+
+static bool keeps(const char *order, int c) {
+  const char *d = strchr(order, '=') + 1;
+  if (*order == 'b' && c != 2) c = -c;
+  if (d[0] == 'E') return c == 0;
+  if (d[0] == 'N') return c != 0;
+  return (d[0] == 'G' ? c == 1 : c == -1) || (d[1] == 'E' && c == 0);
+}
+
+START_TEST(wide_selections) {
+  static const int64_t most[] = {0, 120, 12, 5};
+  int row = _i % (int)KL_COUNT(select_rows);
+  kl_dtype t = select_rows[row].t;
+  seed = 900 + (uint64_t)_i;
+  uint32_t rank = (uint32_t)between(1, 3);
+  int64_t dims[4], places[4], *at = malloc(sizeof *at * 20000);
+  window w = {.rank = rank};
+  do
+    for (uint32_t d = 0; d < rank; d++) {
+      dims[d] = between(most[rank] / 2, most[rank]);
+      w.size[d] = below(5) ? between(1, dims[d]) : 1;
+      w.stride[d] = below(3) ? 1 : between(1, 4);
+      w.low[d] = between(0, w.size[d] - 1), w.high[d] = between(0, w.size[d] - 1);
+      w.base[d] = w.hole[d] = 1;
+    }
+  while (!window_result(&w, dims, places));
+  array args[2] = {new_array(t, rank, dims), new_array(t, rank, places)};
+  fill_array(&args[0], select_rows[row].values);
+  int spoilt = select_rows[row].spoilt ? _i / (int)KL_COUNT(select_rows) % 3 : 0;
+  for (int64_t i = 0; i < args[0].count && spoilt == 2; i++)
+    put(&args[0], i, 0, kl_float_encode(t, below(20) ? (below(2) ? 0.0 : -0.0) : NAN));
+  if (spoilt == 1) spoil(&args[0]);
+  for (int64_t i = 0; i < args[1].count; i++) // windows are told apart, but where there are few numbers
+    put(&args[1], i, 0,
+        kl_is_float(t) ? kl_float_encode(t, (double)(1 + i % 97)) : (uint64_t)(i % 97) & kl_int_mask(t));
+  const char *n = kiln_dtype_name(t);
+  char text[2500];
+  sprintf(text,
+          "HloModule m\ns { a = %s[] parameter(0) b = %s[] parameter(1) ROOT r = pred[] compare(%s }\n"
+          "f { a = %s[] parameter(0) b = %s[] parameter(1) ROOT r = %s[] maximum(a, b) }\n"
+          "ENTRY e { p = %s parameter(0) q = %s parameter(1) i = %s[] constant(%s) "
+          "ROOT r = %s select-and-scatter(p, q, i), %s, select=s, scatter=f }",
+          n, n, select_rows[row].order, n, n, n, type_text(&args[0]), type_text(&args[1]), n,
+          t == KILN_PRED        ? "false"
+          : t == KILN_F8E8M0FNU ? "1"
+                                : "0",
+          type_text(&args[0]), window_text(&w));
+  run r = evaluate(text, 2, args, true);
+  double *want = malloc(sizeof *want * (size_t)args[0].count);
+  for (int64_t i = 0; i < args[0].count; i++) want[i] = t == KILN_F8E8M0FNU;
+  for (int64_t i = 0; i < args[1].count; i++) {
+    int64_t place[4];
+    unravel(rank, places, i, place);
+    int64_t count = window_elements(&w, dims, place, at), best = at[0];
+    for (int64_t k = 1; k < count; k++)
+      if (!keeps(select_rows[row].order,
+                 ordered(t, select_rows[row].total, get(&args[0], best, 0), get(&args[0], at[k], 0))))
+        best = at[k];
+    if (count) want[best] = fmax(want[best], value(&args[1], i, 0));
+  }
+  for (int64_t i = 0; i < args[0].count; i++)
+    EXPECT(result_value(&r.r[0], r.r[0].data.data, i, 0) == want[i], "element %d: %g, expected %g\n%s", (int)i,
+           result_value(&r.r[0], r.r[0].data.data, i, 0), want[i], text);
+  free(want), free(at);
+  drop_run(&r);
+  free(args[0].data), free(args[1].data);
+}
+END_TEST
+
+// As above: every window selects among all elements up to its own.
+START_TEST(selections_without_end) {
+  enum { COUNT = 100000 };
+  array args[2] = {new_array(KILN_F32, 1, (int64_t[]){COUNT}), new_array(KILN_F32, 1, (int64_t[]){COUNT})};
+  fill_array(&args[0], FILL_PLAIN);
+  for (int64_t i = 0; i < COUNT; i++) put(&args[1], i, 0, kl_float_encode(KILN_F32, 1));
+  char text[700];
+  sprintf(
+      text,
+      "HloModule m\ns { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = pred[] compare(a, b), direction=GE }\n"
+      "f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+      "ENTRY e { p = f32[%d] parameter(0) q = f32[%d] parameter(1) i = f32[] constant(0) ROOT r = f32[%d] "
+      "select-and-scatter(p, q, i), window={size=%d pad=%d_0}, select=s, scatter=f }",
+      COUNT, COUNT, COUNT, COUNT, COUNT - 1);
+  run r = evaluate(text, 2, args, true);
+  double *want = calloc(COUNT, sizeof *want);
+  for (int64_t i = 0, best = 0; i < COUNT; i++) {
+    if (value(&args[0], i, 0) > value(&args[0], best, 0)) best = i;
+    want[best]++;
+  }
+  for (int64_t i = 0; i < COUNT; i++)
+    EXPECT(result_value(&r.r[0], r.r[0].data.data, i, 0) == want[i], "element %d", (int)i);
+  drop_run(&r);
+  free(want), free(args[0].data), free(args[1].data);
+}
+END_TEST
+
 // A window whose choice rests on an inexact comparison opens what it sees, and nothing else.
 START_TEST(select_uncertain) {
   const int64_t dims[1] = {4}, two[1] = {2};
@@ -438,5 +579,6 @@ END_TEST
 int main(void) {
   return RUN_TESTS("eval_window", EACH(make_context, drop_context), {reduce_window, 150}, {reduce_window_long},
                    {wide_windows, 8 * (int)KL_COUNT(wide_rows)}, {windows_without_end}, {select_and_scatter, 120},
-                   {select_uncertain}, {scan, 12}, {scan_order});
+                   {wide_selections, 12 * (int)KL_COUNT(select_rows)}, {selections_without_end}, {select_uncertain},
+                   {scan, 12}, {scan_order});
 }

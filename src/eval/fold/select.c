@@ -1,4 +1,5 @@
-// select-and-scatter. A window that sees nothing selects nothing.
+// select-and-scatter. A window that sees nothing selects nothing. Where the operand is inexact, every comparison on the
+// way to what a window selects counts, and which ones are made depends on where the window begins: these are all made.
 #include "eval/fold/sliding.h"
 
 // Each element of `source` goes to the element that its window selects.
@@ -58,7 +59,7 @@ static void select_windows(void *arg, uint32_t worker, int64_t begin, int64_t en
   memcpy(job->target + begin, c.best.at, (size_t)n * sizeof(int64_t));
 }
 
-static kiln_status select_all(kl_ev *ev, selection *job) {
+static kiln_status ask_all(kl_ev *ev, selection *job) {
   int64_t count = job->s->result->count;
   uint32_t workers = kl_ev_workers(ev, count, KL_EV_CHUNK);
   size_t place_bytes = sizeof(int64_t) * (KL_EV_CHUNK * workers * (job->s->rank + 1u));
@@ -173,7 +174,10 @@ static kiln_status select_and_scatter(kl_ev *ev, const kl_instr *in, selection *
   bool folds = kl_ev_program_combiner(p, 0, &op) && kl_fold_knows(op, t);
   bool inexact = sel->intervals || !kl_ev_exact(operands[1]) || !kl_ev_exact(operands[2]) ||
                  (folds ? kl_fold_rounds(op, t) : kl_lanes_want_intervals(ev, p, 2, operands + 1));
-  KL_TRY(select_all(ev, sel));
+  kiln_status selected;
+  if (sel->intervals || !kl_selects_best(ev, sel->s, in->called[0], operands[0], sel->target, &selected))
+    selected = ask_all(ev, sel);
+  KL_TRY(selected);
   KL_TRY(kl_ev_new(ev, in->shape, false, ev->intervals && inexact, out));
   KL_TRY(scatter(ev, sel, p, operands, out));
   open_uncertain(sel, out);

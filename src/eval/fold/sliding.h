@@ -86,4 +86,12 @@ bool kl_slides(kl_ev *ev, const kl_sliding *s);
 kiln_status kl_slide(kl_ev *ev, const kl_sliding *s, kl_op op, bool intervals, const kl_evval *operand,
                      const kl_evval *init, kl_evval *out);
 
+// --- selections by sliding ----------------------------------------------------------------------------------------
+
+// What computation `comp` selects in every window of the operand: target[i] is an element, or -1 where the window sees
+// none (best.c). Intervals of the operand do not count. False, with nothing done, where `comp` is not an order, or
+// asking it one by one is faster, or this would want too much memory.
+bool kl_selects_best(kl_ev *ev, const kl_sliding *s, uint32_t comp, const kl_evval *operand, int64_t *target,
+                     kiln_status *status);
+
 #endif
