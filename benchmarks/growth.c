@@ -108,6 +108,15 @@ static void put_parameters(text *t, int n) {
   put(t, "}\n");
 }
 
+// Each result may lie where its parameter does.
+static void put_pairs(text *t, int n) {
+  put(t, "HloModule m, input_output_alias={");
+  for (int i = 0; i < n; i++) put(t, "%s{%d}: (%d, {}, must-alias)", i ? ", " : "", i, i);
+  put(t, "}\nENTRY e {\n");
+  for (int i = 0; i < n; i++) put(t, "  p%d = f32[4096] parameter(%d)\n  x%d = f32[4096] negate(p%d)\n", i, i, i, i);
+  put_tuple(t, "f32[4096]", n);
+}
+
 static void put_calls(text *t, int n) {
   put(t, "HloModule m\n");
   for (int i = 0; i < n; i++) {
@@ -140,6 +149,8 @@ static const struct {
     {"fusion of operations", "host", put_steps, 4000},
     {"parameters", "sm_90", put_parameters, 1000},
     {"parameters", "host", put_parameters, 1000},
+    {"results in place of parameters", "sm_90", put_pairs, 500},
+    {"results in place of parameters", "host", put_pairs, 1000},
     {"calls in calls", "sm_90", put_calls, 250},
 };
 enum { ROWS = sizeof rows / sizeof *rows, SIZES = 3 };

@@ -66,26 +66,47 @@ static uint32_t writer_of(const kl_kernel_unit *u, const uint32_t *writes, uint3
   return does ? a : u->narguments;
 }
 
-// What the launch may do with the slots of a kernel.
-static kiln_status bind_slots(job *j, const kl_kernel_unit *u, kl_plan *p) {
+// The pair of memory that argument i reads, if this kernel is to write to its other end: *writer, an argument.
+static kl_alias_pair *pair_of(job *j, const kl_kernel_unit *u, uint32_t i, uint32_t *writer) {
+  const kiln_argument *a = &u->arguments[i];
+  if (a->kind != KILN_ARGUMENT_SLOT || a->output) return NULL;
+  kl_alias_pair *pair = kl_alias_of(&j->kernels, a->slot);
+  if (!pair || pair->parameter != a->slot) return NULL;
+  *writer = writer_of(u, j->writes, pair->result);
+  return pair;
+}
+
+static kiln_status bind_aliases(job *j, const kl_kernel_unit *u, kl_plan *p) {
   kl_kernels *k = &j->kernels;
-  for (uint32_t i = 0; i < u->narguments; i++)
-    if (u->arguments[i].output && u->arguments[i].kind == KILN_ARGUMENT_SLOT) j->writes[u->arguments[i].slot] = i;
+  uint32_t *result = KL_NEW_N(p->arena, uint32_t, p->nslots + 1), writer;
+  bool *shared = KL_NEW_N(p->arena, bool, p->nslots + 1);
+  for (uint32_t i = 0; i < p->nslots; i++) {
+    kl_alias_pair *pair = i < u->narguments ? pair_of(j, u, i, &writer) : NULL;
+    result[i] = pair && !k->slots[pair->parameter].by_value && writer < u->narguments ? writer : KL_NONE;
+  }
+  kl_plan_alias(p, result, shared);
   for (uint32_t i = 0; i < u->narguments; i++) {
-    const kiln_argument *a = &u->arguments[i];
-    const char *why;
-    if (a->kind != KILN_ARGUMENT_SLOT || a->output) continue;
-    kiln_slot *slot = &k->slots[a->slot];
-    if (j->params.scalars_by_value && !slot->result && kl_plan_by_value(p, i)) slot->by_value = true;
-    kl_alias_pair *pair = kl_alias_of(k, a->slot);
-    if (!pair || pair->parameter != a->slot) continue;
-    uint32_t writer = writer_of(u, j->writes, pair->result);
-    if (slot->by_value)
+    kl_alias_pair *pair = pair_of(j, u, i, &writer);
+    if (pair && k->slots[pair->parameter].by_value)
       KL_TRY(kl_alias_fails(j->cx, k, pair, "the parameter is passed by value"));
-    else if (writer < u->narguments && !kl_plan_alias(p, i, writer, &why))
-      KL_TRY(kl_alias_fails(j->cx, k, pair, why));
+    else if (pair && writer < u->narguments && !shared[i])
+      KL_TRY(kl_alias_fails(j->cx, k, pair, "threads read elements that others overwrite"));
   }
   return KILN_OK;
+}
+
+// What the launch may do with the slots of a kernel.
+static kiln_status bind_slots(job *j, const kl_kernel_unit *u, kl_plan *p) {
+  for (uint32_t i = 0; i < u->narguments; i++) {
+    const kiln_argument *a = &u->arguments[i];
+    if (a->kind != KILN_ARGUMENT_SLOT) continue;
+    kiln_slot *slot = &j->kernels.slots[a->slot];
+    if (a->output)
+      j->writes[a->slot] = i;
+    else if (j->params.scalars_by_value && !slot->result && kl_plan_by_value(p, i))
+      slot->by_value = true;
+  }
+  return bind_aliases(j, u, p);
 }
 
 // The slots that grow with the count, and the argument that tells it. Shapes that grew are new ones.

@@ -223,6 +223,43 @@ START_TEST(plans_of_concatenates_grow_linearly) {
 }
 END_TEST
 
+// Of many pairs of slots, every other one reversed: which may be one memory is told by one walk over the steps.
+START_TEST(pairs_of_slots_are_judged_at_once) {
+  enum { N = 8000 };
+  kl_sb b;
+  kl_plan *p;
+  uint32_t *result = malloc(sizeof *result * 2 * N);
+  bool *shared = malloc(2 * N);
+  kl_sb_init(&b, cx);
+  kl_sb_puts(&b, "HloModule m\nENTRY e {\n");
+  for (int i = 0; i < N; i++)
+    kl_sbf(&b, "  p%d = f32[64] parameter(%d)\n  x%d = f32[64] %s(p%d)%s\n", i, i, i, i % 2 ? "reverse" : "negate", i,
+           i % 2 ? ", dimensions={0}" : "");
+  kl_sb_puts(&b, "  ROOT t = (f32[64]");
+  for (int i = 1; i < N; i++) kl_sb_puts(&b, ", f32[64]");
+  kl_sb_puts(&b, ") tuple(x0");
+  for (int i = 1; i < N; i++) kl_sbf(&b, ", x%d", i);
+  kl_sb_puts(&b, ")\n}\n");
+  kiln_module *m = parse(b.p);
+  EXPECT(plan(m, &host, 0, &p) == KILN_OK && p->nslots == 2 * N, "%s", last_finding());
+  for (uint32_t i = 0; i < 2 * N; i++) result[i] = i < N && i % 8 < 6 ? N + i : KL_NONE;
+  clock_t start = clock();
+  kl_plan_alias(p, result, shared);
+  double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+  for (uint32_t i = 0; i < 2 * N; i++) {
+    bool may = i % N % 8 < 6 && i % 2 == 0;
+    EXPECT(shared[i] == (may && i < N), "slot %u shared: %d", i, shared[i]);
+    EXPECT(p->slots[i].alias == (may ? (i + N) % (2 * N) : KL_NONE), "slot %u with %u", i, p->slots[i].alias);
+  }
+  printf("# %d pairs: %.4f s\n", N, seconds);
+  EXPECT(seconds < 0.05, "%d pairs took %.3f s", N, seconds);
+  kl_plan_free(p);
+  kiln_module_destroy(&m);
+  kl_sb_free(&b);
+  free(result), free(shared);
+}
+END_TEST
+
 // --- index maps --------------------------------------------------------------------------------------------------
 
 // One op on parameters p0, p1 ...: shapes of the parameters, then the op. With layouts for bitcast.
@@ -613,8 +650,8 @@ END_TEST
 int main(void) {
   return RUN_TESTS("plan", EACH(open_context, close_context), {random_fusions_take_the_right_elements, 10},
                    {random_fusions_in_parts, 5}, {concatenates_cut_the_domain, KL_COUNT(cut_rows)},
-                   {plans_of_concatenates_grow_linearly}, {index_maps_follow_the_definition, KL_COUNT(index_ops)},
-                   {fusions_by_hand, KL_COUNT(by_hand)}, {plan_rows, KL_COUNT(plan_row)},
-                   {refusals, KL_COUNT(refused_row)}, {bounds, KL_COUNT(bound)}, {long_bodies_get_fewer_lanes}, {units},
-                   {kernel_names});
+                   {plans_of_concatenates_grow_linearly}, {pairs_of_slots_are_judged_at_once},
+                   {index_maps_follow_the_definition, KL_COUNT(index_ops)}, {fusions_by_hand, KL_COUNT(by_hand)},
+                   {plan_rows, KL_COUNT(plan_row)}, {refusals, KL_COUNT(refused_row)}, {bounds, KL_COUNT(bound)},
+                   {long_bodies_get_fewer_lanes}, {units}, {kernel_names});
 }

@@ -146,9 +146,9 @@ void kl_plan_free(kl_plan *p);
 // Do 32 bits hold every index of the body?
 bool kl_body_fits32(const kl_body *b);
 
-// Lets input slot `in` and output slot `result` be the same memory, if every thread reads of it only what it writes
-// itself, and before it does; several inputs may be that memory. Else false, and why.
-bool kl_plan_alias(kl_plan *p, uint32_t in, uint32_t result, const char **why);
+// By slot of p: lets input slot i and output slot result[i] (KL_NONE: none) be the same memory, where every thread
+// reads of it only what it writes itself, and before it does: shared[i]. Several inputs may be that memory.
+void kl_plan_alias(kl_plan *p, const uint32_t *result, bool *shared);
 // Passes input slot `in` by value; false if it is no rank-0 integer or the machine takes addresses only.
 bool kl_plan_by_value(kl_plan *p, uint32_t in);
 void kl_plan_print(kl_sb *b, const kl_plan *p);

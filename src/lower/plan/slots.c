@@ -2,12 +2,6 @@
 
 #include "lower/plan/plan.h"
 
-static const kl_store *store_to(const kl_body *b, uint32_t slot) {
-  for (uint32_t i = 0; i < b->nstores; i++)
-    if (b->stores[i].access.slot == slot) return &b->stores[i];
-  return NULL;
-}
-
 static const kl_expr *element(kl_plan *p, const kl_access *a, uint32_t lane) {
   uint32_t i = lane % a->vec;
   if (a->reversed) i = a->vec - 1 - i;
@@ -23,28 +17,31 @@ static bool same_elements(kl_plan *p, const kl_access *a, const kl_access *b, ui
 
 // Lanes that share a byte belong to one thread. Off guard, a load reads element 0 whatever the thread's own are; only
 // where the store has the same guard is nothing done then.
-static bool reads_what_it_writes(kl_plan *p, const kl_body *b, uint32_t in, uint32_t result) {
-  const kl_store *st = store_to(b, result);
-  for (uint32_t i = 0; b->threads && i < b->nsteps; i++) {
-    const kl_step *s = &b->steps[i];
-    if (s->kind != KL_STEP_LOAD || s->access.slot != in) continue;
-    if (!same_elements(p, &s->access, &st->access, b->lanes)) return false;
-    if (s->access.guard != KL_NONE && s->access.guard != st->keep) return false;
-  }
-  return true;
+static bool reads_what_it_writes(kl_plan *p, const kl_body *b, const kl_access *load, const kl_store *st) {
+  return st && same_elements(p, load, &st->access, b->lanes) && (load->guard == KL_NONE || load->guard == st->keep);
 }
 
-bool kl_plan_alias(kl_plan *p, uint32_t in, uint32_t result, const char **why) {
-  kl_slot_info *a = &p->slots[in], *b = &p->slots[result];
-  *why = NULL;
-  for (uint32_t i = 0; i < p->nparts; i++)
-    if (!reads_what_it_writes(p, &p->parts[i].main, in, result) ||
-        !reads_what_it_writes(p, &p->parts[i].tail, in, result))
-      *why = "threads read elements that others overwrite";
-  if (*why) return false;
-  a->alias = result;
-  b->alias = in;
-  return true;
+// Clears shared[i] where some load of slot i by the body forbids it. store: room for one of each slot.
+static void check_loads(kl_plan *p, const kl_body *b, const uint32_t *result, bool *shared, const kl_store **store) {
+  if (!b->threads) return;
+  memset(store, 0, p->nslots * sizeof *store);
+  for (uint32_t i = 0; i < b->nstores; i++) store[b->stores[i].access.slot] = &b->stores[i];
+  for (uint32_t i = 0; i < b->nsteps; i++) {
+    const kl_step *s = &b->steps[i];
+    if (s->kind != KL_STEP_LOAD || !shared[s->access.slot]) continue;
+    shared[s->access.slot] = reads_what_it_writes(p, b, &s->access, store[result[s->access.slot]]);
+  }
+}
+
+void kl_plan_alias(kl_plan *p, const uint32_t *result, bool *shared) {
+  const kl_store **store = KL_NEW_N(p->arena, const kl_store *, p->nslots + 1);
+  for (uint32_t i = 0; i < p->nslots; i++) shared[i] = result[i] != KL_NONE;
+  for (uint32_t k = 0; k < p->nparts; k++) {
+    check_loads(p, &p->parts[k].main, result, shared, store);
+    check_loads(p, &p->parts[k].tail, result, shared, store);
+  }
+  for (uint32_t i = 0; i < p->nslots; i++)
+    if (shared[i]) p->slots[i].alias = result[i], p->slots[result[i]].alias = i;
 }
 
 bool kl_plan_by_value(kl_plan *p, uint32_t in) {
