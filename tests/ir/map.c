@@ -329,6 +329,8 @@ static const struct {
      "(d0) -> ((d0 mod 256) * 32768 + d0 / 256), domain: d0 in [0, 1048575]"},
     {"(d0) -> (d0), domain: d0 in [0, 1048575], d0 * 32768 - (d0 / 256) * 8388607 in [0, 8388607]",
      "(d0) -> (d0), domain: d0 in [0, 1048575]"},
+    {"(d0, d1) -> (d0), domain: d0 in [0, 11], d1 in [0, 85], (d1 + d1 / d0) mod 2 in [0, 1]",
+     "(d0, d1) -> (d0), domain: d0 in [0, 11], d1 in [0, 85], (d1 / d0 + d1) mod 2 in [0, 1]"},
     // What a constraint says of a part is used in the whole.
     {"(d0, d1) -> ((86d0 + d1) / 1024), domain: d0 in [0, 11], d1 in [0, 85], 86d0 + d1 in [0, 1023]",
      "(d0, d1) -> (0), domain: d0 in [0, 11], d1 in [0, 85], d0 * 86 + d1 in [0, 1023]"},

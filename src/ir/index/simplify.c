@@ -195,9 +195,10 @@ static void make(work *w, const kl_aff *e, kl_interval in) {
     int64_t g = lower(kl_aff_content(e));
     if (g == INT64_MAX || e->terms[0].coef == INT64_MIN) break;
     if (e->terms[0].coef < 0) {
+      const kl_aff *minus = kl_aff_mulc(w->p, e, -1);
+      if (minus->error) break;
       in = negated(in);
-      e = kl_aff_mulc(w->p, e, -1);
-      if (e->error) return;
+      e = minus;
     }
     if (g > 1) {
       in = divided(in, g);
@@ -216,7 +217,7 @@ static void make(work *w, const kl_aff *e, kl_interval in) {
       w->empty = true;
       return;
     }
-    if (of_mod.lo == 0 && of_mod.hi == b - 1) return;
+    if (of_mod.lo == 0 && of_mod.hi == b - 1 && !e->partial) return;
     entry x = normal_mod(w->p, sub, b, of_mod);
     if (of_mod.lo != of_mod.hi) x.sub = NULL;
     if (!x.c.e->error) {
