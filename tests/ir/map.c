@@ -342,6 +342,10 @@ static const struct {
     // A minimum from below is each of its arguments from below.
     {"(d0, d1) -> (d0), domain: d0 in [0, 99], d1 in [0, 99], min(d0, d1) in [7, 200]",
      "(d0, d1) -> (d0), domain: d0 in [7, 99], d1 in [7, 99]"},
+    // A condition on a runtime variable stays, and helps elsewhere.
+    {"(d0){rt0} -> (rt0 / 4, d0), domain: d0 in [0, 9], rt0 in [0, 9], rt0 in [4, 7]",
+     "(d0){rt0} -> (1, d0), domain: d0 in [0, 9], rt0 in [0, 9], rt0 in [4, 7]"},
+    {"(d0){rt0} -> (rt0, d0), domain: d0 in [0, 9], rt0 in [4, 9], rt0 in [1, 3]", "KNOWN EMPTY"},
     // A mod that would wrap around keeps its shift.
     {"(d0) -> (d0), domain: d0 in [0, 99], (d0 + 2) mod 8 in [3, 5], (d0 + 2) mod 16 in [0, 3]",
      "(d0) -> (d0), domain: d0 in [1, 97], (d0 + 2) mod 16 in [0, 3], d0 mod 8 in [1, 3]"},
@@ -505,6 +509,13 @@ static const struct {
      "d3 in [0, 3], d4 in [0, 4], d5 in [0, 5], d6 in [0, 6], d7 in [0, 7]",
      true, "(d0, d1, d2, d3) -> (d0, d1, d2, d3), domain: d0 in [0, 1], d1 in [0, 3], d2 in [0, 5], d3 in [0, 7]",
      "10101010||"},
+    // A constraint on a runtime variable is a condition: for other values there is nothing.
+    {"(d0){rt0} -> (d0), domain: d0 in [0, 9], rt0 in [0, 9], rt0 in [2, 3]", false, NULL, "0||0"},
+    {"(d0)[s0]{rt0, rt1} -> (d0), domain: d0 in [0, 9], s0 in [0, 3], rt0 in [0, 9], rt1 in [0, 9], "
+     "rt0 - s0 in [0, 3]",
+     false, "(d0)[s0]{rt0} -> (d0), domain: d0 in [0, 9], s0 in [0, 3], rt0 in [0, 9], rt0 - s0 in [0, 3]", "0|0|01"},
+    {"(d0){rt0} -> (d0), domain: d0 in [0, 9], rt0 in [0, 9], rt0 in [-1, 9]", false,
+     "(d0) -> (d0), domain: d0 in [0, 9]", "0||1"},
     // What goes must not take along that there is nothing.
     {"(d0)[s0] -> (d0), domain: d0 in [0, 9], s0 in [1, 4], s0 mod 6 in [5, 5]", false, "KNOWN EMPTY", NULL},
 };

@@ -44,14 +44,17 @@ static void intersect(kl_interval *a, kl_interval b) {
   if (b.hi < a->hi) a->hi = b.hi;
 }
 
-// Moves bounds of variables out of the n constraints, drops what always holds, sorts, joins equal expressions. Returns
-// how many stay; *empty tells that one never holds.
+// Moves bounds of dims and ranges out of the n constraints, drops what always holds, sorts, joins equal expressions.
+// Returns how many stay; *empty tells that one never holds.
 static uint32_t settle(kl_constraint *c, uint32_t n, kl_map_var *const vars[KL_AFF_VARS], bool *empty) {
   uint32_t out = 0;
   for (uint32_t i = 0; i < n; i++) {
     const kl_aff_atom *v = kl_aff_is_var(c[i].e);
-    if (v)
+    const kl_interval *known = v && v->kind == KL_AFF_RT ? &vars[v->kind][v->var].in : NULL;
+    if (v && !known)
       intersect(&vars[v->kind][v->var].in, c[i].in);
+    else if (known && c[i].in.lo <= known->lo && c[i].in.hi >= known->hi)
+      continue;
     else if (kl_aff_is_const(c[i].e))
       *empty = *empty || c[i].e->c < c[i].in.lo || c[i].e->c > c[i].in.hi;
     else if (c[i].in.lo > c[i].in.hi)
@@ -380,6 +383,15 @@ static bool spread(kl_affs *p, const kl_map *m, const kl_aff *e, usage *u, bool 
   return grows;
 }
 
+// A constraint on a runtime variable is a condition, whatever else the variable is for.
+static void mark_conditions(kl_affs *p, const kl_map *m, usage *u) {
+  for (uint32_t i = 0; i < m->nconstraints; i++) {
+    usage own = usage_of(p, m);
+    kl_aff_mark(p, m->constraints[i].e, own.used, m->nvars);
+    for (uint32_t j = 0; j < m->nvars[KL_AFF_RT]; j++) u->used[KL_AFF_RT][j] |= own.used[KL_AFF_RT][j];
+  }
+}
+
 // To a fixed point: what constraints tie to used variables, and what says which runtime value a used one is.
 static void close_usage(kl_affs *p, const kl_map *m, usage *u, bool *kept) {
   for (bool more = true; more;) {
@@ -424,6 +436,7 @@ const kl_map *kl_map_remove_unused(kl_affs *p, const kl_map *m, bool dims, bool 
   bool *kept = KL_NEW_N(p->arena, bool, m->nconstraints + 1);
   for (uint32_t i = 0; i < m->nresults; i++) kl_aff_mark(p, m->results[i], u.used, m->nvars);
   if (!dims && m->nvars[KL_AFF_DIM]) memset(u.used[KL_AFF_DIM], 1, m->nvars[KL_AFF_DIM]);
+  mark_conditions(p, m, &u);
   close_usage(p, m, &u, kept);
   kl_truth lost = dropped_is_empty(p, m, kept);
   kl_map r = *m;

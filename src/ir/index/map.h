@@ -9,6 +9,10 @@
 // is known, with the reason); empty (known to have no point: results are 0, dims and ranges have the bounds [0, -1],
 // there are no constraints). An operation on an undefined map gives it back; so does one whose arithmetic leaves int64.
 //
+// Bounds of a runtime variable are a fact about its value, whatever the map; a constraint on it is a condition: the map
+// has no point where the value is another. So constraints on a dim or range alone are bounds, and those on runtime
+// variables stay constraints, also where nothing else needs the variable.
+//
 // A runtime variable says what it is: the identity of the producer and the index of the element, as expressions over
 // the map's own variables. Both move with the variable through every operation, so that position means nothing. Two
 // runtime variables of one producer and equal indices are one variable: composition merges them.
@@ -50,13 +54,13 @@ typedef struct kl_map {
   uint32_t nresults, nconstraints;
   const kl_aff *const *results;
   const kl_constraint
-      *constraints; // in structural order of their expressions, each once; neither constant nor variable
+      *constraints; // in structural order of their expressions, each once; neither constant nor dim nor range
 } kl_map;
 
 // --- making -------------------------------------------------------------------------------------------------------
 
 // Everything is copied. A variable without values, or a constraint that never holds, makes the map empty; constraints
-// on a variable alone become its bounds.
+// on a dim or range alone become its bounds.
 const kl_map *kl_map_make(kl_affs *p, const kl_map *parts);
 // "unknown" results: `why` must outlive the pool's arena.
 const kl_map *kl_map_undefined(kl_affs *p, const char *why);
@@ -89,9 +93,9 @@ const kl_map *kl_map_ranges_to_dims(kl_affs *p, const kl_map *m, const uint32_t 
 const kl_map *kl_map_symbols_to_dims(kl_affs *p, const kl_map *m);
 
 // Without variables (`dims`: dims too) that neither a result nor a needed runtime variable's index uses, nor a
-// constraint that holds variables which are used. Constraints on unused variables alone go with them, except where that
-// would turn an empty domain into one that is not: then the map becomes empty. removed[kind][i], where not NULL, tells
-// what went.
+// constraint that holds variables which are used, or runtime variables. Constraints on unused variables alone go with
+// them, except where that would turn an empty domain into one that is not: then the map becomes empty.
+// removed[kind][i], where not NULL, tells what went.
 const kl_map *kl_map_remove_unused(kl_affs *p, const kl_map *m, bool dims, bool *const removed[KL_AFF_VARS]);
 // Range variables that a constraint ties to one residue class, s mod c = r, become c*s + r, without the constraint.
 const kl_map *kl_map_rescale(kl_affs *p, const kl_map *m);

@@ -61,7 +61,12 @@ static void open_domain(work *w, uint32_t skip, bool plain) {
     if (i == skip || x->c.e->error) continue;
     kl_span64 class = {INT64_MIN, INT64_MAX, x->b, x->c.in.lo};
     const kl_aff_atom *v = x->sub ? kl_aff_is_var(x->sub) : NULL;
-    if (x->c.e->c != INT64_MIN) add_fact(d, x->c.e, kl_span_of(x->c.in));
+    const kl_aff_atom *own = kl_aff_is_var(x->c.e); // a runtime variable, on a condition
+    if (own)
+      kl_span_meet(&d->vars[own->kind][own->var], x->c.in, 1, 0);
+    else if (x->c.e->c != INT64_MIN)
+      add_fact(d, x->c.e, kl_span_of(x->c.in));
+    if (own && d->vars[own->kind][own->var].lo > d->vars[own->kind][own->var].hi) d->empty = true;
     if (v)
       kl_span_meet(&d->vars[v->kind][v->var], (kl_interval){INT64_MIN, INT64_MAX}, class.m, class.r);
     else if (x->sub && x->sub->c != INT64_MIN)
@@ -240,10 +245,10 @@ static void meet(kl_interval *a, kl_interval b) {
   if (b.hi < a->hi) a->hi = b.hi;
 }
 
-// A constraint on a variable alone is a bound.
+// A constraint on a dim or range alone is a bound.
 static bool as_bound(work *w, const entry *x) {
   const kl_aff_atom *v = kl_aff_is_var(x->c.e);
-  if (!v || v->var >= w->m.nvars[v->kind]) return false;
+  if (!v || v->kind == KL_AFF_RT || v->var >= w->m.nvars[v->kind]) return false;
   kl_interval *in = &w->vars[v->kind][v->var].in;
   meet(in, x->c.in);
   if (in->lo > in->hi) w->empty = true;
