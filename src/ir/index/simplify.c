@@ -31,19 +31,20 @@ typedef struct work {
   kl_map m; // bounds so far; results not yet
   kl_map_var *vars[KL_AFF_VARS];
   VEC(entry) list;
-  VEC(entry) made; // what one constraint becomes
+  VEC(entry) made;    // what one constraint becomes
+  VEC(kl_fact) facts; // of dom
   kl_dom dom;
   bool empty;
 } work;
 
 // --- the domain ---------------------------------------------------------------------------------------------------
 
-static void add_fact(kl_dom *d, const kl_aff *e, kl_span64 in) {
+static void add_fact(work *w, const kl_aff *e, kl_span64 in) {
   in.lo = in.lo == INT64_MIN || __builtin_sub_overflow(in.lo, e->c, &in.lo) ? INT64_MIN : in.lo;
   in.hi = in.hi == INT64_MAX || __builtin_sub_overflow(in.hi, e->c, &in.hi) ? INT64_MAX : in.hi;
   if (in.m > 1) in.r = (int64_t)(((wide)in.r - e->c % in.m + in.m) % in.m);
   if (in.m == 0) in = (kl_span64){in.lo, in.hi, 0, in.lo};
-  d->facts[d->nfacts++] = (kl_fact){kl_aff_addc(d->p, e, -e->c), in};
+  VEC_PUSH(w->cx, &w->facts, (kl_fact){kl_aff_addc(w->p, e, -e->c), in});
 }
 
 // What bounds and constraints say, without constraint `skip`; with `plain` what bounds alone say.
@@ -51,7 +52,7 @@ static void open_domain(work *w, uint32_t skip, bool plain) {
   kl_dom *d = &w->dom;
   d->p = w->p;
   d->empty = false;
-  d->nfacts = 0;
+  w->facts.n = 0;
   for (int k = 0; k < KL_AFF_VARS; k++) {
     d->n[k] = w->m.nvars[k];
     for (uint32_t i = 0; i < d->n[k]; i++) d->vars[k][i] = kl_span_of(w->vars[k][i].in);
@@ -65,14 +66,16 @@ static void open_domain(work *w, uint32_t skip, bool plain) {
     if (own)
       kl_span_meet(&d->vars[own->kind][own->var], x->c.in, 1, 0);
     else if (x->c.e->c != INT64_MIN)
-      add_fact(d, x->c.e, kl_span_of(x->c.in));
+      add_fact(w, x->c.e, kl_span_of(x->c.in));
     if (own && d->vars[own->kind][own->var].lo > d->vars[own->kind][own->var].hi) d->empty = true;
     if (v)
       kl_span_meet(&d->vars[v->kind][v->var], (kl_interval){INT64_MIN, INT64_MAX}, class.m, class.r);
     else if (x->sub && x->sub->c != INT64_MIN)
-      add_fact(d, x->sub, class);
+      add_fact(w, x->sub, class);
     if (v && d->vars[v->kind][v->var].lo > d->vars[v->kind][v->var].hi) d->empty = true;
   }
+  d->facts = w->facts.p;
+  d->nfacts = (uint32_t)w->facts.n;
   d->stamp = kl_affs_stamp(w->p);
   w->empty = w->empty || d->empty;
 }
@@ -476,12 +479,12 @@ const kl_map *kl_map_simplify(kl_affs *p, const kl_map *m, unsigned flags) {
     w.m.vars[k] = w.vars[k];
     w.dom.vars[k] = KL_NEW_N(p->arena, kl_span64, m->nvars[k] + 1);
   }
-  w.dom.facts = KL_NEW_N(p->arena, kl_fact, 2 * MOST_FACTS);
   for (uint32_t i = 0; i < m->nconstraints; i++) VEC_PUSH(w.cx, &w.list, (entry){.c = m->constraints[i]});
   simplify_domain(&w);
   const kl_map *r = rebuild(&w);
   VEC_FREE(w.cx, &w.list);
   VEC_FREE(w.cx, &w.made);
+  VEC_FREE(w.cx, &w.facts);
   return r;
 }
 
@@ -493,7 +496,6 @@ bool kl_map_result_ranges(kl_affs *p, const kl_map *m, kl_interval *out) {
       w.vars[k] = (kl_map_var *)w.m.vars[k]; // not written
       w.dom.vars[k] = KL_NEW_N(p->arena, kl_span64, w.m.nvars[k] + 1);
     }
-    w.dom.facts = KL_NEW_N(p->arena, kl_fact, 2 * MOST_FACTS);
     for (uint32_t i = 0; i < w.m.nconstraints; i++) {
       entry x = {.c = w.m.constraints[i]};
       kl_interval in = x.c.in;
@@ -507,6 +509,7 @@ bool kl_map_result_ranges(kl_affs *p, const kl_map *m, kl_interval *out) {
       out[i] = (kl_interval){s.lo, s.hi};
     }
     VEC_FREE(w.cx, &w.list);
+    VEC_FREE(w.cx, &w.facts);
     return true;
   }
   for (uint32_t i = 0; i < m->nresults; i++) out[i] = (kl_interval){0, -1};
