@@ -1,0 +1,58 @@
+#include "lower/analysis/reads/memory.h"
+
+// Divisors of an array without elements may be 0; nobody asks for its elements.
+static int64_t divisor(int64_t by) {
+  return by > 0 ? by : 1;
+}
+
+void kl_memory_digits(kl_affs *p, const kl_physical *l, const kl_aff *const *index, const kl_aff **digits) {
+  const kl_aff *at[KL_MAX_VALUES];
+  for (uint32_t i = 0; i < l->nvalues; i++) {
+    const kl_value *v = &l->values[i];
+    switch (v->kind) {
+    case KL_VALUE_INDEX: at[i] = index[i]; break;
+    case KL_VALUE_UNIT: at[i] = kl_aff_const(p, 0); break;
+    case KL_VALUE_COMBINED: at[i] = kl_aff_addmul(p, at[v->b], at[v->a], v->by); break;
+    case KL_VALUE_QUOTIENT: at[i] = kl_aff_floordivc(p, at[v->a], divisor(v->by)); break;
+    case KL_VALUE_REMAINDER: at[i] = kl_aff_modc(p, at[v->a], divisor(v->by)); break;
+    }
+  }
+  for (uint32_t i = 0; i < l->ndigits; i++) digits[i] = at[l->digits[i].value];
+}
+
+const kl_aff *kl_memory_position(kl_affs *p, const kl_physical *l, const kl_aff *const *digits) {
+  const kl_aff *sum = kl_aff_const(p, 0);
+  for (uint32_t i = 0; i < l->ndigits; i++) sum = kl_aff_addmul(p, sum, digits[i], l->digits[i].stride);
+  return sum;
+}
+
+void kl_memory_split(kl_affs *p, const kl_physical *l, const kl_aff *position, const kl_aff **digits) {
+  for (uint32_t i = l->ndigits; i-- > 0;) {
+    int64_t n = divisor(l->digits[i].extent);
+    digits[i] = i ? kl_aff_modc(p, position, n) : position;
+    if (i) position = kl_aff_floordivc(p, position, n);
+  }
+}
+
+// Values from the last to the first: each is a digit, or made from those that it feeds.
+uint32_t kl_memory_index(kl_affs *p, const kl_physical *l, const kl_aff *const *digits, const kl_aff **index,
+                         kl_constraint *c) {
+  const kl_aff *at[KL_MAX_VALUES];
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < l->ndigits; i++) at[l->digits[i].value] = digits[i];
+  for (uint32_t i = l->nvalues; i-- > 0;) {
+    const kl_value *v = &l->values[i];
+    c[n++] = (kl_constraint){at[i], {0, v->bound - 1}};
+    switch (v->kind) {
+    case KL_VALUE_INDEX: index[i] = at[i]; break;
+    case KL_VALUE_UNIT: break;
+    case KL_VALUE_COMBINED:
+      at[v->a] = kl_aff_floordivc(p, at[i], divisor(v->by));
+      at[v->b] = kl_aff_modc(p, at[i], divisor(v->by));
+      break;
+    case KL_VALUE_QUOTIENT: break; // together with its remainder, which is the next value
+    case KL_VALUE_REMAINDER: at[v->a] = kl_aff_addmul(p, at[i], at[i - 1], v->by); break;
+    }
+  }
+  return n;
+}
