@@ -42,19 +42,20 @@ void rule_reverse(rule *u) {
   rule_end(u, 0, 0);
 }
 
+void rule_concatenate_operand(rule *u, uint32_t operand, int64_t begin) {
+  uint32_t along = (uint32_t)u->in->dims[0];
+  rule_begin(u);
+  for (uint32_t d = 0; d < u->out->rank; d++) rule_result(u, rule_dim(u, d));
+  u->results[along] = kl_aff_addc(u->p, rule_dim(u, along), -begin);
+  rule_constrain(u, u->results[along], 0, rule_operand(u, operand)->dims[along] - 1);
+  rule_end(u, operand, 0);
+}
+
 void rule_concatenate(rule *u) {
   int64_t begin = 0;
-  uint32_t along = (uint32_t)u->in->dims[0];
   for (uint32_t i = 0; i < u->in->noperands; i++) {
-    int64_t n = rule_operand(u, i)->dims[along];
-    rule_begin(u);
-    for (uint32_t d = 0; d < u->out->rank; d++) {
-      const kl_aff *e = rule_dim(u, d);
-      if (d == along) rule_constrain(u, e, begin, begin + n - 1);
-      rule_result(u, d == along ? kl_aff_addc(u->p, e, -begin) : e);
-    }
-    rule_end(u, i, 0);
-    begin += n;
+    rule_concatenate_operand(u, i, begin);
+    begin += rule_operand(u, i)->dims[u->in->dims[0]];
   }
 }
 
@@ -65,9 +66,9 @@ static void pad_operand(rule *u) {
   for (uint32_t d = 0; d < s->rank; d++) {
     kl_pad_dim pad = u->in->pad[d];
     const kl_aff *e = kl_aff_addc(u->p, rule_dim(u, d), -pad.low);
-    if (pad.interior) rule_constrain(u, kl_aff_modc(u->p, e, pad.interior + 1), 0, 0);
     rule_result(u, kl_aff_floordivc(u->p, e, pad.interior + 1));
     rule_constrain(u, u->results[d], 0, s->dims[d] - 1);
+    if (pad.interior) rule_constrain(u, kl_aff_modc(u->p, e, pad.interior + 1), 0, 0);
   }
   rule_end(u, 0, 0);
 }

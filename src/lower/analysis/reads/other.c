@@ -40,7 +40,7 @@ static void scattered(rule *u, uint32_t operand) {
     const kl_aff *e = rule_dim(u, d);
     rule_result(u, d == along && part ? kl_aff_addmul(u->p, e, rule_range(u, s->dims[d] / part), part) : e);
   }
-  kl_dependence *found = rule_end(u, operand, 0);
+  kl_need *found = rule_end(u, operand, 0);
   found->exact = false;
   found->remote = true;
   found->why = "of all devices of the group, in the part of this device";
@@ -62,7 +62,7 @@ static void exchanged(rule *u) {
                        ? kl_aff_addmul(u->p, kl_aff_modc(u->p, e, n / devices), rule_range(u, devices), n / devices)
                        : e);
   }
-  kl_dependence *found = rule_end(u, 0, 0);
+  kl_need *found = rule_end(u, 0, 0);
   found->exact = false;
   found->remote = true;
   found->why = "of the device whose part it lies in, in its part for this device";

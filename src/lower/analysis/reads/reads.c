@@ -281,6 +281,31 @@ static void run(rule *u) {
     rules[kind](u);
 }
 
+static void open_rule(rule *u, const kl_reader *r, uint32_t instr, uint32_t leaf, const kl_aff *const *index) {
+  const kl_comp *c = r->frames[r->frame].comp;
+  *u = (rule){.r = r, .p = r->affs, .c = c, .in = &c->instr[instr], .number = instr, .leaf = leaf, .at = index};
+  u->out = kl_shape_leaf(u->in->shape, leaf);
+}
+
+kl_needs kl_needs_of(const kl_reader *r, uint32_t instr, uint32_t leaf, const kl_aff *const *index) {
+  kl_ctx *cx = kl_affs_context(r->affs);
+  rule u;
+  open_rule(&u, r, instr, leaf, index);
+  if (kl_shape_is_array(u.out)) run(&u);
+  uint32_t n = (uint32_t)u.found.n;
+  return (kl_needs){n, VEC_FREEZE(cx, kl_affs_arena(r->affs), &u.found)};
+}
+
+kl_need kl_need_of_concatenate(const kl_reader *r, uint32_t instr, uint32_t operand, int64_t offset,
+                               const kl_aff *const *index) {
+  rule u;
+  open_rule(&u, r, instr, 0, index);
+  rule_concatenate_operand(&u, operand, offset);
+  kl_need need = u.found.p[0];
+  VEC_FREE(kl_affs_context(r->affs), &u.found);
+  return need;
+}
+
 // d with the map, as simple as is known.
 static kl_dependence simplified(kl_affs *p, kl_dependence d, const kl_map *m) {
   d.map = kl_map_remove_unused(p, kl_map_simplify(p, m, KL_MAP_KEEP_POINTS), false, NULL);
@@ -288,34 +313,42 @@ static kl_dependence simplified(kl_affs *p, kl_dependence d, const kl_map *m) {
   return d;
 }
 
-// Simple maps, and of those without any point one for an operand's leaf that has no other.
-static kl_dependences finish(rule *u) {
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < u->found.n; i++) {
-    kl_dependence d = simplified(u->p, u->found.p[i], u->found.p[i].map);
-    bool first = n == 0 || u->found.p[n - 1].operand != d.operand || u->found.p[n - 1].leaf != d.leaf;
-    bool empty = d.map->state == KL_MAP_EMPTY;
-    if (!first && u->found.p[n - 1].map->state == KL_MAP_EMPTY)
-      u->found.p[n - 1] = d;
-    else if (first || !empty)
-      u->found.p[n++] = d;
-  }
-  kl_dependence *p = KL_NEW_N(kl_affs_arena(u->p), kl_dependence, n + 1);
-  for (uint32_t i = 0; i < n; i++) p[i] = u->found.p[i];
-  return (kl_dependences){n, p};
+static const kl_map *map_of(kl_affs *p, const kl_shape *out, const kl_need *need) {
+  kl_map_var dims[KILN_MAX_RANK + 1];
+  if (!need->known) return kl_map_undefined(p, need->why);
+  for (uint32_t d = 0; d < out->rank; d++) dims[d] = (kl_map_var){.in = rule_indices(out->dims[d])};
+  kl_map m = {.state = KL_MAP_DEFINED, .nresults = need->nindex, .nconstraints = need->nconstraints};
+  m.nvars[KL_AFF_DIM] = out->rank;
+  m.nvars[KL_AFF_RANGE] = need->nranges;
+  m.nvars[KL_AFF_RT] = need->nrts;
+  m.vars[KL_AFF_DIM] = dims;
+  m.vars[KL_AFF_RANGE] = need->ranges;
+  m.vars[KL_AFF_RT] = need->rts;
+  m.results = need->index;
+  m.constraints = need->constraints;
+  return kl_map_make(p, &m);
 }
 
+// Simple maps, and of those without any point one for an operand's leaf that has no other.
 kl_dependences kl_reads(const kl_reader *r, uint32_t instr, uint32_t leaf) {
-  kl_ctx *cx = kl_affs_context(r->affs);
-  rule *u = kl_alloc(cx, sizeof *u);
-  const kl_comp *c = r->frames[r->frame].comp;
-  *u = (rule){.r = r, .p = r->affs, .c = c, .in = &c->instr[instr], .number = instr, .leaf = leaf};
-  u->out = kl_shape_leaf(u->in->shape, leaf);
-  if (kl_shape_is_array(u->out)) run(u);
-  kl_dependences found = finish(u);
-  VEC_FREE(cx, &u->found);
-  kl_free(cx, u, sizeof *u);
-  return found;
+  const kl_aff *at[KILN_MAX_RANK + 1];
+  const kl_shape *out = kl_shape_leaf(r->frames[r->frame].comp->instr[instr].shape, leaf);
+  for (uint32_t d = 0; d < out->rank; d++) at[d] = kl_aff_dim(r->affs, d);
+  kl_needs needs = kl_needs_of(r, instr, leaf, at);
+  kl_dependence *p = KL_NEW_N(kl_affs_arena(r->affs), kl_dependence, needs.n + 1);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < needs.n; i++) {
+    const kl_need *x = &needs.p[i];
+    kl_dependence d = {x->operand, x->leaf, NULL, x->exact, x->remote, x->why};
+    d = simplified(r->affs, d, map_of(r->affs, out, x));
+    bool first = n == 0 || p[n - 1].operand != d.operand || p[n - 1].leaf != d.leaf;
+    bool empty = d.map->state == KL_MAP_EMPTY;
+    if (!first && p[n - 1].map->state == KL_MAP_EMPTY)
+      p[n - 1] = d;
+    else if (first || !empty)
+      p[n++] = d;
+  }
+  return (kl_dependences){n, p};
 }
 
 // --- converses ----------------------------------------------------------------------------------------------------

@@ -43,6 +43,24 @@ typedef struct kl_frame {
   uint32_t parent, caller; // frame, and instruction in it, that calls
 } kl_frame;
 
+// What one element needs of an operand, in the variables that its own index is given in. Range and runtime variables
+// are counted from 0; the index must not use such variables of its own.
+typedef struct kl_need {
+  uint32_t operand, leaf;
+  uint32_t nindex, nranges, nrts, nconstraints;
+  const kl_aff *const *index; // of the operand's element
+  const kl_map_var *ranges, *rts;
+  const kl_constraint *constraints; // needed where these hold
+  bool known;                       // false: what is needed is not
+  bool exact, remote;
+  const char *why; // as of a dependence
+} kl_need;
+
+typedef struct kl_needs {
+  uint32_t n;
+  const kl_need *p;
+} kl_needs;
+
 // Where rules look: expressions and results live in the pool's arena. A runtime variable's identity is interned, so
 // that two of one element with one clamp are the same; parameters of calls stand for the caller's operands.
 typedef struct kl_reader {
@@ -55,6 +73,13 @@ typedef struct kl_reader {
 
 struct kl_runtimes *kl_runtimes_create(kl_ctx *cx, kl_arena *arena);
 void kl_runtimes_destroy(struct kl_runtimes **r);
+
+// What the element `index` of result leaf `leaf` of an instruction needs of its operands, in the order of operands: the
+// rules themselves. Nothing is simplified; all of it lives in the pool's arena.
+kl_needs kl_needs_of(const kl_reader *r, uint32_t instr, uint32_t leaf, const kl_aff *const *index);
+// Of a concatenate and one operand, which is known to begin at `offset`: takes time by rank, not by operands.
+kl_need kl_need_of_concatenate(const kl_reader *r, uint32_t instr, uint32_t operand, int64_t offset,
+                               const kl_aff *const *index);
 
 // What an element of result leaf `leaf` of an instruction needs of its operands, ordered by operand. Calls (fusion,
 // call) and tuple plumbing are followed by analyses of whole computations; here a call's operands are undefined.

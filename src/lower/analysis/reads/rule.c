@@ -1,4 +1,4 @@
-// Maps under construction, and dependences that many ops have.
+// Needs under construction, and those that many ops have.
 #include "lower/analysis/reads/rule.h"
 
 void rule_begin(rule *u) {
@@ -9,14 +9,13 @@ void rule_result(rule *u, const kl_aff *e) {
   u->results[u->nresults++] = e;
 }
 
-// Along an extent; one that is not known has no end.
-static kl_interval along(int64_t size) {
+kl_interval rule_indices(int64_t size) {
   return (kl_interval){0, size < 0 ? INT64_MAX : size - 1};
 }
 
 const kl_aff *rule_range(rule *u, int64_t size) {
   if (size == 1) return kl_aff_const(u->p, 0);
-  u->ranges[u->nranges] = (kl_map_var){.in = along(size)};
+  u->ranges[u->nranges] = (kl_map_var){.in = rule_indices(size)};
   return kl_aff_range(u->p, u->nranges++);
 }
 
@@ -24,49 +23,42 @@ void rule_constrain(rule *u, const kl_aff *e, int64_t lo, int64_t hi) {
   u->constraints[u->nconstraints++] = (kl_constraint){e, {lo, hi}};
 }
 
-static const kl_map *finish(rule *u) {
-  kl_map_var dims[KILN_MAX_RANK + 1];
-  for (uint32_t d = 0; d < u->out->rank; d++) dims[d] = (kl_map_var){.in = along(u->out->dims[d])};
-  kl_map m = {.state = KL_MAP_DEFINED, .nresults = u->nresults, .nconstraints = u->nconstraints};
-  m.nvars[KL_AFF_DIM] = u->out->rank;
-  m.nvars[KL_AFF_RANGE] = u->nranges;
-  m.nvars[KL_AFF_RT] = u->nrts;
-  m.vars[KL_AFF_DIM] = dims;
-  m.vars[KL_AFF_RANGE] = u->ranges;
-  m.vars[KL_AFF_RT] = u->rts;
-  m.results = u->results;
-  m.constraints = u->constraints;
-  return kl_map_make(u->p, &m);
-}
-
-static kl_dependence *add(rule *u, kl_dependence d) {
+static kl_need *add(rule *u, kl_need d) {
   VEC_PUSH(kl_affs_context(u->p), &u->found, d);
   return &u->found.p[u->found.n - 1];
 }
 
-kl_dependence *rule_end(rule *u, uint32_t operand, uint32_t leaf) {
-  kl_dependence d = {.operand = operand, .leaf = leaf, .map = finish(u), .exact = true};
-  if (d.map->state == KL_MAP_UNDEFINED) d.why = d.map->why, d.exact = false;
+kl_need *rule_end(rule *u, uint32_t operand, uint32_t leaf) {
+  kl_arena *arena = kl_affs_arena(u->p);
+  kl_need d = {.operand = operand, .leaf = leaf, .known = true, .exact = true};
+  d.nindex = u->nresults;
+  d.nranges = u->nranges;
+  d.nrts = u->nrts;
+  d.nconstraints = u->nconstraints;
+  d.index = kl_arena_dup(arena, u->results, u->nresults * sizeof *u->results);
+  d.ranges = kl_arena_dup(arena, u->ranges, u->nranges * sizeof *u->ranges);
+  d.rts = kl_arena_dup(arena, u->rts, u->nrts * sizeof *u->rts);
+  d.constraints = kl_arena_dup(arena, u->constraints, u->nconstraints * sizeof *u->constraints);
   return add(u, d);
 }
 
 void rule_end_over(rule *u, uint32_t operand, uint32_t leaf, const char *why) {
-  kl_dependence *d = rule_end(u, operand, leaf);
+  kl_need *d = rule_end(u, operand, leaf);
   d->exact = false;
-  if (d->map->state != KL_MAP_UNDEFINED) d->why = why;
+  d->why = why;
 }
 
 void rule_end_remote(rule *u, uint32_t operand, uint32_t leaf, const char *why) {
-  kl_dependence *d = rule_end(u, operand, leaf);
+  kl_need *d = rule_end(u, operand, leaf);
   d->remote = true;
-  if (d->map->state != KL_MAP_UNDEFINED) d->why = why;
+  d->why = why;
 }
 
 void rule_unknown(rule *u, uint32_t operand, uint32_t leaf, const char *why) {
-  add(u, (kl_dependence){.operand = operand, .leaf = leaf, .map = kl_map_undefined(u->p, why), .why = why});
+  add(u, (kl_need){.operand = operand, .leaf = leaf, .why = why});
 }
 
-// --- whole dependences --------------------------------------------------------------------------------------------
+// --- whole needs --------------------------------------------------------------------------------------------------
 
 void rule_same(rule *u, uint32_t operand) {
   rule_begin(u);

@@ -1,4 +1,4 @@
-// What the rules of this room share: a map under construction, and where finished dependences go.
+// What the rules of this room share: a need under construction, and where finished ones go.
 #ifndef KL_READS_RULE_H
 #define KL_READS_RULE_H
 
@@ -15,8 +15,9 @@ typedef struct rule {
   uint32_t number; // of the instruction
   uint32_t leaf;
   const kl_shape *out;
-  VEC(kl_dependence) found;
-  // the map under construction; dims are those of `out`
+  const kl_aff *const *at; // the element asked about
+  VEC(kl_need) found;
+  // the need under construction
   uint32_t nranges, nrts, nresults, nconstraints;
   kl_map_var ranges[2 * KILN_MAX_RANK], rts[2 * KILN_MAX_RANK];
   const kl_aff *results[KILN_MAX_RANK + 1];
@@ -27,12 +28,14 @@ static inline const kl_shape *rule_operand(const rule *u, uint32_t i) {
   return kl_operand(u->c, u->in, i)->shape;
 }
 static inline const kl_aff *rule_dim(rule *u, uint32_t d) {
-  return kl_aff_dim(u->p, d);
+  return u->at[d];
 }
 
-// A new map without results.
+// A new need, of the operand's element without an index.
 void rule_begin(rule *u);
 void rule_result(rule *u, const kl_aff *e);
+// Of a dimension; one whose extent is not known has no end.
+kl_interval rule_indices(int64_t size);
 // Range variable with values 0 .. size-1; of one value, that.
 const kl_aff *rule_range(rule *u, int64_t size);
 void rule_constrain(rule *u, const kl_aff *e, int64_t lo, int64_t hi);
@@ -40,14 +43,14 @@ void rule_constrain(rule *u, const kl_aff *e, int64_t lo, int64_t hi);
 // What is known without running (constants, iota) is its value at once.
 const kl_aff *rule_runtime(rule *u, uint32_t operand, uint32_t nindex, const kl_aff *const *index, bool clamped,
                            int64_t lo, int64_t hi);
-// Adds the map as a dependence on (operand, leaf): exact.
-kl_dependence *rule_end(rule *u, uint32_t operand, uint32_t leaf);
+// Adds it as a need of (operand, leaf): exact.
+kl_need *rule_end(rule *u, uint32_t operand, uint32_t leaf);
 // The same, but it holds more than is needed.
 void rule_end_over(rule *u, uint32_t operand, uint32_t leaf, const char *why);
 void rule_end_remote(rule *u, uint32_t operand, uint32_t leaf, const char *why);
 void rule_unknown(rule *u, uint32_t operand, uint32_t leaf, const char *why);
 
-// --- whole dependences --------------------------------------------------------------------------------------------
+// --- whole needs --------------------------------------------------------------------------------------------------
 
 void rule_same(rule *u, uint32_t operand);                 // the same index
 void rule_scalar(rule *u, uint32_t operand);               // the one element of a rank-0 operand
@@ -65,6 +68,8 @@ rule_fn rule_reduce_window, rule_convolution, rule_select_and_scatter;          
 rule_fn rule_dynamic_slice, rule_dynamic_update_slice, rule_gather, rule_scatter;               // runtime.c
 rule_fn rule_collective, rule_batch_norm, rule_cholesky, rule_triangular_solve, rule_fft, rule_rng, rule_dimension_size,
     rule_dynamic_reshape; // other.c
+
+void rule_concatenate_operand(rule *u, uint32_t operand, int64_t begin);
 
 // The index of the element at position `linear` of a row-major array, without a mod for the first dim.
 void rule_delinearize(rule *u, const kl_aff *linear, uint32_t rank, const int64_t *dims, const kl_aff **index);
