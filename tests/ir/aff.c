@@ -4,6 +4,12 @@
 #include <stdlib.h>
 #include <time.h>
 
+static int64_t between(uint64_t *state, int64_t lo, int64_t hi) {
+  *state += 0x9e3779b97f4a7c15ull;
+  uint64_t x = (*state ^ (*state >> 30)) * 0xbf58476d1ce4e5b9ull;
+  return lo + (int64_t)((x ^ (x >> 27)) % (uint64_t)(hi - lo + 1));
+}
+
 static const kl_aff *num(int64_t c) {
   return kl_aff_const(pool, c);
 }
@@ -73,6 +79,44 @@ static const char *const same[][2] = {
 START_TEST(one_normal_form) {
   const kl_aff *a = expr(same[_i][0]), *b = expr(same[_i][1]);
   ck_assert_msg(a == b, "%s is %s\n%s is %s", same[_i][0], text_of(a), same[_i][1], text_of(b));
+}
+END_TEST
+
+// Identities that hold as pointers, for random values.
+START_TEST(equal_means_same) {
+  kl_affs *p = pool;
+  for (unsigned seed = 0; seed < 400; seed++) {
+    uint64_t state = seed;
+    const kl_aff *v[6];
+    for (uint32_t i = 0; i < 3; i++) v[i] = dim(i);
+    for (uint32_t i = 3; i < 6; i++) {
+      const kl_aff *e =
+          kl_aff_addmul(p, v[between(&state, 0, i - 1)], v[between(&state, 0, i - 1)], between(&state, -9, 9));
+      int64_t by = between(&state, 2, 12);
+      v[i] = between(&state, 0, 1) ? kl_aff_floordivc(p, e, by) : kl_aff_modc(p, e, by);
+    }
+    const kl_aff *a = v[between(&state, 3, 5)], *b = v[between(&state, 0, 5)], *c = v[between(&state, 0, 5)];
+    int64_t k = between(&state, 2, 24), m = between(&state, -9, 9), n = between(&state, -9, 9);
+    const kl_aff *q = kl_aff_floordivc(p, a, k), *r = kl_aff_modc(p, a, k);
+    const struct {
+      const char *law;
+      const kl_aff *x, *y;
+    } laws[] = {
+        {"a + b = b + a", kl_aff_add(p, a, b), kl_aff_add(p, b, a)},
+        {"(a + b) + c = a + (b + c)", kl_aff_add(p, kl_aff_add(p, a, b), c), kl_aff_add(p, a, kl_aff_add(p, b, c))},
+        {"(a + b) - b = a", kl_aff_sub(p, kl_aff_add(p, a, b), b), a},
+        {"m*a + n*a = (m + n)*a", kl_aff_addmul(p, kl_aff_mulc(p, a, m), a, n), kl_aff_mulc(p, a, m + n)},
+        {"m*(n*a) = (m*n)*a", kl_aff_mulc(p, kl_aff_mulc(p, a, n), m), kl_aff_mulc(p, a, m * n)},
+        {"m*(a + b) = m*a + m*b", kl_aff_mulc(p, kl_aff_add(p, a, b), m), kl_aff_addmul(p, kl_aff_mulc(p, a, m), b, m)},
+        {"k*(a div k) + a mod k = a", kl_aff_addmul(p, r, q, k), a},
+        {"(a mod k) mod k = a mod k", kl_aff_modc(p, r, k), r},
+        {"(a mod k) div k = 0", kl_aff_floordivc(p, r, k), num(0)},
+        {"(k*a) div k = a", kl_aff_floordivc(p, kl_aff_mulc(p, a, k), k), a},
+        {"(a + k*m) div k = a div k + m", kl_aff_floordivc(p, kl_aff_addc(p, a, k * m), k), kl_aff_addc(p, q, m)},
+    };
+    for (size_t i = 0; i < KL_COUNT(laws); i++)
+      EXPECT(laws[i].x == laws[i].y, "seed %u, k = %ld: %s fails for a = %s", seed, (long)k, laws[i].law, text_of(a));
+  }
 }
 END_TEST
 
@@ -214,7 +258,7 @@ START_TEST(nested_divisions_go_deep) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("expressions", EACH(open_pool, close_pool), {one_normal_form, KL_COUNT(same)}, {errors_are_values},
-                   {arithmetic_is_exact_at_the_ends}, {shared_parts_are_shared}, {chains_compose_fast},
-                   {nested_divisions_go_deep});
+  return RUN_TESTS("expressions", EACH(open_pool, close_pool), {one_normal_form, KL_COUNT(same)}, {equal_means_same},
+                   {errors_are_values}, {arithmetic_is_exact_at_the_ends}, {shared_parts_are_shared},
+                   {chains_compose_fast}, {nested_divisions_go_deep});
 }

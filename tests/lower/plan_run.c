@@ -13,28 +13,31 @@ typedef struct machine {
 } machine;
 
 // The value in arithmetic of 32 bits, the way the emitter writes it: sums wrap, dividends are moved up to be unsigned.
-static uint32_t in_32_bits(const kl_expr *e, const int64_t *vars) {
+static uint32_t in_32_bits(const machine *m, const kl_aff *e, const int64_t *vars) {
   uint32_t sum = (uint32_t)e->c;
   for (uint32_t i = 0; i < e->n; i++) {
-    const kl_atom *a = e->terms[i].atom;
+    const kl_aff_atom *a = e->terms[i].atom;
     uint32_t x;
-    if (a->var >= 0)
+    EXPECT(a->kind == KL_AFF_DIM || a->kind == KL_AFF_FLOOR, "%s: an index of another kind", m->about);
+    if (a->kind == KL_AFF_DIM)
       x = (uint32_t)vars[a->var];
     else {
-      int64_t up = a->inner->lo < 0 ? (-a->inner->lo + a->k - 1) / a->k : 0;
-      x = (in_32_bits(a->inner, vars) + (uint32_t)(up * a->k)) / (uint32_t)a->k - (uint32_t)up;
+      int64_t lo = kl_dom_interval(m->body->domain, a->arg[0]).lo, up = lo < 0 ? (-lo + a->k - 1) / a->k : 0;
+      x = (in_32_bits(m, a->arg[0], vars) + (uint32_t)(up * a->k)) / (uint32_t)a->k - (uint32_t)up;
     }
     sum += (uint32_t)e->terms[i].coef * x;
   }
   return sum;
 }
 
-static int64_t value(const machine *m, const kl_expr *e, int64_t thread, int64_t lane) {
-  int64_t vars[KL_VAR_COUNT] = {[KL_VAR_THREAD] = thread, [KL_VAR_LANE] = lane}, v = kl_expr_eval(e, vars);
-  EXPECT(e->lo <= v && v <= e->hi, "%s: thread %lld, lane %lld: %lld is outside %lld..%lld", m->about, (ll)thread,
-         (ll)lane, (ll)v, (ll)e->lo, (ll)e->hi);
+static int64_t value(const machine *m, const kl_aff *e, int64_t thread, int64_t lane) {
+  int64_t vars[KL_VAR_COUNT] = {[KL_VAR_THREAD] = thread, [KL_VAR_LANE] = lane}, v = 0;
+  kl_interval in = kl_dom_interval(m->body->domain, e);
+  EXPECT(kl_aff_eval(m->p->affs, e, &(kl_point){.at = {vars}}, &v), "%s: an index without value", m->about);
+  EXPECT(in.lo <= v && v <= in.hi, "%s: thread %lld, lane %lld: %lld is outside %lld..%lld", m->about, (ll)thread,
+         (ll)lane, (ll)v, (ll)in.lo, (ll)in.hi);
   if (!m->p->index64)
-    EXPECT((int32_t)in_32_bits(e, vars) == v, "%s: thread %lld: %lld does not fit 32 bits", m->about, (ll)thread,
+    EXPECT((int32_t)in_32_bits(m, e, vars) == v, "%s: thread %lld: %lld does not fit 32 bits", m->about, (ll)thread,
            (ll)v);
   return v;
 }
@@ -81,7 +84,7 @@ static int64_t chunk_start(const machine *m, const kl_access *a, uint32_t chunk,
   int64_t start = 0;
   if (holds(m, a->guard, thread, chunk * a->vec)) start = value(m, a->base[chunk], thread, 0);
   bool inside = false;
-  EXPECT(!kl_expr_uses(a->base[chunk], KL_VAR_LANE, &inside), "%s: a base that depends on the lane", m->about);
+  EXPECT(!kl_aff_uses(a->base[chunk], KL_VAR_LANE, &inside), "%s: a base that depends on the lane", m->about);
   if (a->align)
     EXPECT(start * bits_of(m, a->slot) % (a->align * 8) == 0, "%s: element %lld is not aligned to %u bytes", m->about,
            (ll)start, a->align);

@@ -52,15 +52,16 @@ static const struct {
   {'g', 0, "HloModule m\nENTRY e {\n  p = s8[32768] parameter(0)\n  b = s8[32768,2] broadcast(p), dimensions={0}\n  ROOT r = f32[32768,2] convert(b)\n}\n", {"4096 threads x 16 lanes"}},
   {'g', 0, "HloModule m\nENTRY e {\n  p = s8[4096] parameter(0)\n  b = s8[4096,16] broadcast(p), dimensions={0}\n  ROOT r = f32[4096,16] convert(b)\n}\n", {"16384 threads x 4 lanes"}},
   // rows and columns broadcast, of even and odd length
-  {'g', 0, "f32[64] | r = f32[4096,64] broadcast(p0), dimensions={1}", {"load s0[t * 4 - (t floordiv 16) * 64] contiguous x4 (16-byte accesses)"}},
-  {'g', 0, "f32[63] | r = f32[4096,63] broadcast(p0), dimensions={1}", {"load s0[t * 4 - ((t * 4) floordiv 63) * 63], 4 chunks"}},
-  {'g', 0, "f32[4096] | r = f32[4096,64] broadcast(p0), dimensions={0}", {"load s0[t floordiv 16] broadcast x4"}},
-  {'g', 0, "f32[4096] | r = f32[4096,63] broadcast(p0), dimensions={0}", {"load s0[(t * 4) floordiv 63], 4 chunks"}},
+  {'g', 0, "f32[64] | r = f32[4096,64] broadcast(p0), dimensions={1}", {"load s0[(t mod 16) * 4] contiguous x4 (16-byte accesses)"}},
+  {'g', 0, "f32[63] | r = f32[4096,63] broadcast(p0), dimensions={1}", {"load s0[(t * 4) mod 63], 4 chunks"}},
+  {'g', 0, "f32[4096] | r = f32[4096,64] broadcast(p0), dimensions={0}", {"load s0[t / 16] broadcast x4"}},
+  {'g', 0, "f32[4096] | r = f32[4096,63] broadcast(p0), dimensions={0}", {"load s0[(t * 4) / 63], 4 chunks"}},
   {'g', 0, "f32[4096] | r = f32[4096,2] broadcast(p0), dimensions={0}", {"load s0[t * 2] broadcast x2, 2 chunks"}},
   {'g', 0, "f32[] | r = f32[4096] broadcast(p0), dimensions={}", {"load s0[0] broadcast x4"}},
   // transposes
-  {'g', 0, "f32[512,1024] | r = f32[1024,512] transpose(p0), dimensions={1,0}", {"load s0[t * 4096 - (t floordiv 128) * 524287] stride 1024 x4"}},
-  {'g', 0, "f32[1024,512]{0,1} | r = f32[1024,512] copy(p0)", {"load s0[t * 4096 - (t floordiv 128) * 524287] stride 1024 x4"}},
+  {'g', 0, "f32[512,1024] | r = f32[1024,512] transpose(p0), dimensions={1,0}", {"load s0[(t mod 128) * 4096 + t / 128] stride 1024 x4"}},
+  {'g', 0, "bf16[2048,4096] | r = bf16[4096,2048] transpose(p0), dimensions={1,0}", {"32-bit indices", "load s0[(t mod 256) * 32768 + t / 256] stride 4096 x8"}},
+  {'g', 0, "f32[1024,512]{0,1} | r = f32[1024,512] copy(p0)", {"load s0[(t mod 128) * 4096 + t / 128] stride 1024 x4"}},
   {'g', 0, "f32[512,64,4] | r = f32[64,512,4] transpose(p0), dimensions={1,0,2}", {"] contiguous x4 (16-byte accesses)  ; p0"}},
   {'g', 0, "bf16[512,64,4] | r = bf16[64,512,4] transpose(p0), dimensions={1,0,2}", {"] contiguous x4 (8-byte accesses), 2 chunks  ; p0"}},
   // reversed
@@ -79,9 +80,9 @@ static const struct {
   // guards
   {'g', 0, "f32[65536];f32[] | r = f32[65544] pad(p0, p1), padding=4_4", {"g0 = 0 <= t * 4 + lane - 4 <= 65535 (same for 4 lanes)", "load s0[t * 4 - 4] contiguous x4 (16-byte accesses) if g0", "choose(g0 ? v0, v1)", "!g1"}},
   {'g', 0, "f32[65536];f32[] | r = f32[65540] pad(p0, p1), padding=2_2", {"(same for 2 lanes)", "load s0[t * 4 - 2] contiguous x2 (8-byte accesses), 2 chunks if g0", "!g1"}},
-  {'g', 0, "f32[65536];f32[] | r = f32[131071] pad(p0, p1), padding=0_0_1", {"g0 = 0 <= lane - (lane floordiv 2) * 2 <= 0 (same for 1 lanes)", "load s0[t * 2] broadcast x2, 2 chunks  ;", "!if g0"}},
+  {'g', 0, "f32[65536];f32[] | r = f32[131071] pad(p0, p1), padding=0_0_1", {"g0 = 0 <= lane mod 2 <= 0 (same for 1 lanes)", "load s0[t * 2] broadcast x2, 2 chunks  ;", "!if g0"}},
   {'g', 0, "f32[65536];f32[] | r = f32[65532] pad(p0, p1), padding=-2_-2", {"load s0[t * 4 + 2] contiguous x4 (8-byte accesses)  ;", "!g0", "!choose"}},
-  {'g', 0, "f32[4,4096];f32[8,4096] | r = f32[12,4096] concatenate(p0, p1), dimensions={0}", {"g0 = 0 <= t floordiv 1024 <= 3 (same for 4 lanes)", "load s0[t * 4] contiguous x4 (16-byte accesses) if g0", "load s1[t * 4 - 16384] contiguous x4 (16-byte accesses) if g1", "choose(g0 ? v0, v1)", "!g2"}},
+  {'g', 0, "f32[4,4096];f32[8,4096] | r = f32[12,4096] concatenate(p0, p1), dimensions={0}", {"g0 = 0 <= t / 1024 <= 3 (same for 4 lanes)", "load s0[t * 4] contiguous x4 (16-byte accesses) if g0", "load s1[t * 4 - 16384] contiguous x4 (16-byte accesses) if g1", "choose(g0 ? v0, v1)", "!g2"}},
   {'g', 0, "f32[4096,6];f32[4096,10] | r = f32[4096,16] concatenate(p0, p1), dimensions={1}", {"] contiguous x2 (8-byte accesses), 2 chunks if g0", "] contiguous x2 (8-byte accesses), 2 chunks if g1", "(same for 2 lanes)", "!g2"}},
   {'g', 0, "f32[4096,8];f32[4096,0];f32[4096,8] | r = f32[4096,16] concatenate(p0, p1, p2), dimensions={1}", {"load s0", "!load s1", "load s2", "!g2"}},
   // parts of bytes are not read as a whole, wherever they start
@@ -99,7 +100,7 @@ static const struct {
   {'g', 0, "s8[3000000000] | r = s8[16] slice(p0), slice={[2999999984:3000000000]}", {"64-bit indices", "load s0[t + 2999999984]"}},
   {'g', 0, "s8[3000000000] | r = s8[16] slice(p0), slice={[2147483632:2147483648]}", {"32-bit indices", "load s0[t + 2147483632]"}},
   // only what stands under a floor is too large
-  {'g', 0, "HloModule m\nENTRY e {\n  p = s8[131072] parameter(0)\n  b = s8[131072,1048577] broadcast(p), dimensions={0}\n  x = s8[137439084544] reshape(b)\n  ROOT r = s8[131073] slice(x), slice={[0:137439084544:1048573]}\n}\n", {"64-bit indices", "load s0[t * 15 + (t * 1048513) floordiv 1048577]"}},
+  {'g', 0, "HloModule m\nENTRY e {\n  p = s8[131072] parameter(0)\n  b = s8[131072,1048577] broadcast(p), dimensions={0}\n  x = s8[137439084544] reshape(b)\n  ROOT r = s8[131073] slice(x), slice={[0:137439084544:1048573]}\n}\n", {"64-bit indices", "load s0[(t * 16777168) / 1048577]"}},
 };
 
 static const struct {

@@ -78,6 +78,7 @@ kl_affs *kl_affs_create(kl_ctx *cx, kl_arena *arena); // expressions live in the
 void kl_affs_destroy(kl_affs **p);
 kl_ctx *kl_affs_context(const kl_affs *p);
 kl_arena *kl_affs_arena(const kl_affs *p);
+uint32_t kl_affs_count(const kl_affs *p); // different expressions so far
 
 const char *kl_aff_error_text(kl_aff_error e); // "a coefficient leaves 64 bits"
 const kl_aff *kl_aff_error_value(kl_affs *p, kl_aff_error e);
@@ -139,6 +140,10 @@ void kl_aff_replace(kl_affs *p, const kl_aff_subst *s, const kl_aff *const *e, u
 
 // Marks used[kind][i] for every variable i < n[kind] that occurs.
 void kl_aff_mark(kl_affs *p, const kl_aff *e, bool *const used[KL_AFF_VARS], const uint32_t n[KL_AFF_VARS]);
+// Does the dim occur, and where: *inside is set where it stands within another atom. Takes time by the size of e.
+bool kl_aff_uses(const kl_aff *e, uint32_t dim, bool *inside);
+// Coefficient of the dim outside of other atoms.
+int64_t kl_aff_coef(const kl_aff *e, uint32_t dim);
 // Largest k >= 0 that divides every coefficient (not the constant); 0 for a constant.
 uint64_t kl_aff_content(const kl_aff *e);
 

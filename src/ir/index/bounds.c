@@ -372,3 +372,17 @@ static kl_span64 range_of(kl_dom *d, const kl_aff *e, bool deep) {
 kl_span64 kl_dom_range(kl_dom *d, const kl_aff *e) {
   return range_of(d, e, true);
 }
+
+kl_dom *kl_dom_make(kl_affs *p, uint32_t n, const kl_interval *bounds) {
+  kl_dom *d = KL_NEW(p->arena, kl_dom);
+  *d = (kl_dom){.p = p, .n = {n}};
+  d->vars[KL_AFF_DIM] = KL_NEW_N(p->arena, kl_span64, n + 1);
+  for (uint32_t i = 0; i < n; i++) d->vars[KL_AFF_DIM][i] = kl_span_of(bounds[i]);
+  d->stamp = kl_affs_stamp(p);
+  return d;
+}
+
+kl_interval kl_dom_interval(kl_dom *d, const kl_aff *e) {
+  kl_span64 s = kl_dom_range(d, e);
+  return (kl_interval){s.lo, s.hi};
+}

@@ -2,7 +2,7 @@
 #ifndef KL_INDEX_IMPL_H
 #define KL_INDEX_IMPL_H
 
-#include "ir/index/map.h"
+#include "ir/index/domain.h"
 
 typedef __int128 wide;
 
@@ -115,7 +115,7 @@ typedef struct kl_fact {
 } kl_fact;
 
 // Spans of variables, and facts that hold besides. Changing either needs a new stamp.
-typedef struct kl_dom {
+struct kl_dom {
   kl_affs *p;
   kl_span64 *vars[KL_AFF_VARS];
   uint32_t n[KL_AFF_VARS];
@@ -124,7 +124,7 @@ typedef struct kl_dom {
   bool keep_points; // variables of one value stay variables
   bool empty;       // a contradiction was met
   uint32_t stamp;
-} kl_dom;
+};
 
 // A bound at the end of int64 may stand for what lies beyond.
 static inline bool kl_span_is_point(const kl_span64 *s) {
@@ -135,8 +135,6 @@ kl_span64 kl_span_of(kl_interval in);
 void kl_span_meet(kl_span64 *s, kl_interval in, int64_t m, int64_t r);
 // Values of e. Sets d->empty if there are none.
 kl_span64 kl_dom_range(kl_dom *d, const kl_aff *e);
-// e in its simplest form where the domain holds.
-const kl_aff *kl_dom_simplify(kl_dom *d, const kl_aff *e);
 
 // e = m * (floor(y/k) + g) + *rest with m*floor(y/k) its term i: y + k*g, so that floor of it over k is floor(y/k) + g.
 // NULL if g has no terms, or what would be returned leaves int64.

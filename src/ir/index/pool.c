@@ -296,6 +296,10 @@ void kl_affs_destroy(kl_affs **pp) {
 kl_ctx *kl_affs_context(const kl_affs *p) {
   return p->cx;
 }
+uint32_t kl_affs_count(const kl_affs *p) {
+  return (uint32_t)p->sums.n;
+}
+
 kl_arena *kl_affs_arena(const kl_affs *p) {
   return p->arena;
 }
@@ -454,4 +458,27 @@ static void mark(kl_affs *p, const kl_aff *e, bool *const used[KL_AFF_VARS], con
 
 void kl_aff_mark(kl_affs *p, const kl_aff *e, bool *const used[KL_AFF_VARS], const uint32_t n[KL_AFF_VARS]) {
   mark(p, e, used, n, is_small(e) ? 0 : kl_affs_stamp(p));
+}
+
+static bool is_dim(const kl_aff_atom *a, uint32_t dim) {
+  return a->kind == KL_AFF_DIM && a->var == dim;
+}
+
+bool kl_aff_uses(const kl_aff *e, uint32_t dim, bool *inside) {
+  bool found = false;
+  for (uint32_t i = 0; i < e->n; i++) {
+    const kl_aff_atom *a = e->terms[i].atom;
+    found = found || is_dim(a, dim);
+    for (uint32_t j = 0; j < a->n; j++) {
+      if (kl_aff_uses(a->arg[j], dim, inside)) found = *inside = true;
+    }
+  }
+  return found;
+}
+
+int64_t kl_aff_coef(const kl_aff *e, uint32_t dim) {
+  for (uint32_t i = 0; i < e->n; i++) {
+    if (is_dim(e->terms[i].atom, dim)) return e->terms[i].coef;
+  }
+  return 0;
 }

@@ -136,13 +136,20 @@ static const char *identifier(kl_arena *arena, const char *name) {
 // PTX takes 32764 bytes of arguments, here addresses of 8.
 enum { KL_MAX_KERNEL_ARGS = 32764 / 8 };
 
-kiln_status kl_plan_check_exprs(kl_ctx *cx, const kl_plan *p) {
-  if (p->exprs.too_large)
-    return kl_unsupported(cx, kl_root(p->comp)->span,
-                          "an index of this fusion is too complex: too many reshapes of odd sizes in a row");
-  if (p->exprs.overflow)
-    return kl_unsupported(cx, kl_root(p->comp)->span, "an index of this fusion does not fit 64 bits");
-  return KILN_OK;
+// Everything that walks an expression takes time by its size.
+enum { KL_MAX_INDEX_TERMS = 4096 };
+
+bool kl_is_sound(const kl_aff *e) {
+  return !e->error && e->size <= KL_MAX_INDEX_TERMS;
+}
+
+const char *kl_why_unsound(const kl_aff *e) {
+  return e->error == KL_AFF_OVERFLOW ? "does not fit 64 bits"
+                                     : "is too complex: too many reshapes of odd sizes in a row";
+}
+
+kiln_status kl_plan_refuse_index(kl_ctx *cx, const kl_plan *p, const char *why) {
+  return kl_unsupported(cx, kl_root(p->comp)->span, "an index of this fusion %s", why);
 }
 
 // What an unknown op does nobody knows, so that it counts where nothing uses it, too.
@@ -166,9 +173,10 @@ static kiln_status fill(kl_ctx *cx, kl_plan *p, kl_slots *s, const kl_plan_param
     kl_part *part = &p->parts[i];
     if (part->main.threads) KL_TRY(kl_walk_body(cx, p, s, arena, part, &part->main));
     if (part->tail.threads) KL_TRY(kl_walk_body(cx, p, s, arena, part, &part->tail));
-    p->index64 |= !kl_body_fits32(&part->main) || !kl_body_fits32(&part->tail);
+    p->index64 |= !kl_body_fits(&part->main, 32) || !kl_body_fits(&part->tail, 32);
+    if (p->index64 && (!kl_body_fits(&part->main, 64) || !kl_body_fits(&part->tail, 64)))
+      return kl_plan_refuse_index(cx, p, "does not fit 64 bits");
   }
-  KL_TRY(kl_plan_check_exprs(cx, p));
   p->nargs = s->nargs;
   p->nslots = (uint32_t)s->v.n;
   p->slots = kl_arena_dup(arena, s->v.p, s->v.n * sizeof(kl_slot_info));
@@ -181,7 +189,7 @@ kiln_status kl_plan_make(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, 
   *p = (kl_plan){.arena = arena, .module = m, .comp = comp, .target = params->target, .counted = params->counted};
   p->programmatic = params->programmatic;
   p->name = identifier(arena, params->name);
-  kl_exprs_init(&p->exprs, cx, arena);
+  p->affs = kl_affs_create(cx, arena);
   kl_slots s = {0};
   kiln_status st = fill(cx, p, &s, params, arena);
   VEC_FREE(cx, &s.v);

@@ -9,17 +9,12 @@
 // A straight-line body beyond this is refused: ptxas takes a minute for one of 16,000 steps.
 enum { KL_MAX_STEPS = 16384, KL_MAX_NODES = 1 << 18 };
 
-typedef struct frame {
-  const kl_comp *comp;
-  uint32_t parent, caller; // frame and instruction of the call
-} frame;
-
 typedef struct node {
   uint32_t frame, instr, leaf, guard;
   uint32_t step; // KL_NONE until made
   bool open;     // its operands have been asked for
   uint32_t rank;
-  const kl_expr *index[];
+  const kl_aff *index[];
 } node;
 
 typedef struct walk {
@@ -27,9 +22,10 @@ typedef struct walk {
   kl_arena *arena;
   kl_plan *plan;
   kl_slots *slots;
-  kl_exprs *exprs;
+  kl_affs *affs;
   kl_guards guards;
-  VEC(frame) frames;
+  const kl_aff *unsound; // an index that cannot be computed, NULL if there is none
+  VEC(kl_frame) frames;
   VEC(node *) nodes;
   kl_ids frame_ids, node_ids;
   VEC(kl_step) steps;
@@ -61,7 +57,7 @@ static bool is_node(const void *arg, uint32_t id) {
 }
 
 static uint32_t want(walk *w, uint32_t fr, uint32_t instr, uint32_t leaf, uint32_t guard, uint32_t rank,
-                     const kl_expr *const *index) {
+                     const kl_aff *const *index) {
   node *n = kl_arena_alloc(w->arena, sizeof *n + rank * sizeof(index[0]));
   n->frame = fr;
   n->instr = instr;
@@ -69,7 +65,10 @@ static uint32_t want(walk *w, uint32_t fr, uint32_t instr, uint32_t leaf, uint32
   n->guard = guard;
   n->step = KL_NONE;
   n->rank = rank;
-  if (rank) memcpy(n->index, index, rank * sizeof(index[0]));
+  for (uint32_t i = 0; i < rank; i++) {
+    n->index[i] = kl_dom_simplify(w->guards.domain, index[i]);
+    if (!kl_is_sound(n->index[i])) w->unsound = n->index[i];
+  }
   uint32_t id = kl_ids_find(w->cx, &w->node_ids, node_hash(n), is_node, &(wanted){w, n});
   if (id == w->nodes.n) VEC_PUSH(w->cx, &w->nodes, n);
   return id;
@@ -77,12 +76,12 @@ static uint32_t want(walk *w, uint32_t fr, uint32_t instr, uint32_t leaf, uint32
 
 static bool is_frame(const void *arg, uint32_t id) {
   const wanted *x = arg;
-  const frame *f = x->what, *g = &x->w->frames.p[id];
+  const kl_frame *f = x->what, *g = &x->w->frames.p[id];
   return f->parent == g->parent && f->caller == g->caller;
 }
 
 static uint32_t enter(walk *w, uint32_t parent, uint32_t caller, const kl_comp *comp) {
-  frame f = {comp, parent, caller};
+  kl_frame f = {comp, parent, caller};
   uint64_t hash = kl_hash(&(uint32_t[2]){parent, caller}, 8, 5);
   uint32_t id = kl_ids_find(w->cx, &w->frame_ids, hash, is_frame, &(wanted){w, &f});
   if (id == w->frames.n) VEC_PUSH(w->cx, &w->frames, f);
@@ -99,17 +98,31 @@ typedef struct needs {
 } needs;
 
 static void need(walk *w, needs *d, const node *n, uint32_t operand, uint32_t leaf, uint32_t guard, uint32_t rank,
-                 const kl_expr *const *index) {
+                 const kl_aff *const *index) {
   const kl_instr *in = &w->frames.p[n->frame].comp->instr[n->instr];
   VEC_PUSH(w->cx, &d->nodes, want(w, n->frame, in->operands[operand], leaf, guard, rank, index));
 }
 
-static void need_mapped(walk *w, needs *d, const node *n, uint32_t operand) {
-  const kl_comp *c = w->frames.p[n->frame].comp;
-  const kl_instr *in = &c->instr[n->instr];
-  kl_index_map map;
-  kl_index_operand(w->exprs, c, in, operand, n->index, &map);
-  need(w, d, n, operand, 0, n->guard, map.rank, map.index);
+static kl_reader reader_at(walk *w, const node *n) {
+  return (kl_reader){w->affs, w->plan->module, w->frames.p, n->frame, NULL};
+}
+
+// One node for each value of the need's range variable, if it has one.
+static void need_each(walk *w, needs *d, const node *n, const kl_need *x) {
+  int64_t times = x->nranges ? x->ranges[0].in.hi + 1 : 1;
+  const kl_aff *index[KILN_MAX_RANK];
+  for (int64_t i = 0; i < times; i++) {
+    const kl_aff *at[] = {kl_aff_const(w->affs, i)};
+    kl_aff_subst s = {.to = {[KL_AFF_RANGE] = at}, .n = {[KL_AFF_RANGE] = x->nranges}};
+    kl_aff_replace(w->affs, &s, x->index, x->nindex, index);
+    need(w, d, n, x->operand, x->leaf, n->guard, x->nindex, index);
+  }
+}
+
+static void need_all(walk *w, needs *d, const node *n) {
+  kl_reader r = reader_at(w, n);
+  kl_needs all = kl_needs_of(&r, n->instr, n->leaf, n->index);
+  for (uint32_t i = 0; i < all.n; i++) need_each(w, d, n, &all.p[i]);
 }
 
 static bool is_choice(const void *arg, uint32_t id) {
@@ -143,36 +156,48 @@ static uint32_t operand_at(const int64_t *offsets, uint32_t n, int64_t at) {
   return lo;
 }
 
-// Needs operand i under the conditions of its map, if they can hold; *always: they do, and nothing after it is reached.
-static void need_under(walk *w, needs *d, const node *n, uint32_t i, const kl_index_map *map, bool *always) {
+// Needs an operand under its constraints, if they can hold; true: they always do, and nothing after it is reached.
+static bool need_under(walk *w, needs *d, const node *n, const kl_need *x) {
   uint32_t guard = n->guard;
   bool never = false;
-  for (uint32_t j = 0; !never && j < map->nconditions; j++)
+  for (uint32_t i = 0; !never && i < x->nconstraints; i++)
     guard =
-        kl_guard_and(&w->guards, guard, map->conditions[j].expr, map->conditions[j].lo, map->conditions[j].hi, &never);
-  if (never) return;
-  need(w, d, n, i, 0, guard, map->rank, map->index);
+        kl_guard_and(&w->guards, guard, x->constraints[i].e, x->constraints[i].in.lo, x->constraints[i].in.hi, &never);
+  if (never) return false;
+  need(w, d, n, x->operand, x->leaf, guard, x->nindex, x->index);
   VEC_PUSH(w->cx, &d->guards, guard);
-  *always = guard == n->guard;
+  return guard == n->guard;
 }
 
-// Each operand under the conditions of its map, the last one that can be reached without a test. A concatenate has as
-// many as it likes: what the index's interval rules out is not looked at.
-static void need_choice(walk *w, needs *d, const node *n) {
+// Each operand under its constraints, the last one that can be reached without a test. There are as many as one likes:
+// what the index's interval rules out is not looked at.
+static void need_concatenated(walk *w, needs *d, const node *n) {
   const kl_comp *c = w->frames.p[n->frame].comp;
   const kl_instr *in = &c->instr[n->instr];
-  bool concatenate = kl_op_table[in->op].kind == KL_KIND_CONCATENATE, always = false;
-  const int64_t *offsets = concatenate ? operand_offsets(w, c, in) : NULL;
-  const kl_expr *at = concatenate ? n->index[in->dims[0]] : NULL;
-  for (uint32_t i = concatenate ? operand_at(offsets, in->noperands, at->lo) : 0; i < in->noperands && !always; i++) {
-    kl_index_map map;
-    if (concatenate && offsets[i] > at->hi) break;
+  const int64_t *offsets = operand_offsets(w, c, in);
+  kl_reader r = reader_at(w, n);
+  kl_interval at = kl_dom_interval(w->guards.domain, n->index[in->dims[0]]);
+  for (uint32_t i = operand_at(offsets, in->noperands, at.lo); i < in->noperands && offsets[i] <= at.hi; i++) {
     if (kl_operand(c, in, i)->shape->count == 0) continue;
-    if (concatenate)
-      kl_index_concatenate(w->exprs, c, in, i, offsets[i], n->index, &map);
-    else
-      kl_index_operand(w->exprs, c, in, i, n->index, &map);
-    need_under(w, d, n, i, &map, &always);
+    kl_need x = kl_need_of_concatenate(&r, n->instr, i, offsets[i], n->index);
+    if (need_under(w, d, n, &x)) break;
+  }
+  d->alias = d->nodes.n == 1;
+}
+
+// The operand where there is one, else the padding.
+static void need_padded(walk *w, needs *d, const node *n) {
+  const kl_comp *c = w->frames.p[n->frame].comp;
+  const kl_instr *in = &c->instr[n->instr];
+  kl_reader r = reader_at(w, n);
+  bool always = false;
+  if (kl_operand(c, in, 0)->shape->count) {
+    kl_needs all = kl_needs_of(&r, n->instr, 0, n->index);
+    always = need_under(w, d, n, &all.p[0]);
+  }
+  if (!always) {
+    need(w, d, n, 1, 0, n->guard, 0, NULL);
+    VEC_PUSH(w->cx, &d->guards, n->guard);
   }
   d->alias = d->nodes.n == 1;
 }
@@ -185,28 +210,6 @@ static unsigned bits_of(const kl_shape *s) {
 static int width_change(const kl_comp *c, const kl_instr *in) {
   if (in->op != KL_OP_BITCAST_CONVERT) return 0;
   return (int)bits_of(in->shape) - (int)bits_of(kl_operand(c, in, 0)->shape);
-}
-
-static void need_parts(walk *w, needs *d, const node *n) {
-  const kl_comp *c = w->frames.p[n->frame].comp;
-  const kl_instr *in = &c->instr[n->instr];
-  if (width_change(c, in) < 0) {
-    need(w, d, n, 0, 0, n->guard, n->rank - 1, n->index);
-    return;
-  }
-  const kl_expr *index[KILN_MAX_RANK];
-  for (uint32_t i = 0; i < n->rank; i++) index[i] = n->index[i];
-  unsigned parts = bits_of(in->shape) / bits_of(kl_operand(c, in, 0)->shape);
-  for (unsigned i = 0; i < parts; i++) {
-    index[n->rank] = kl_expr_const(w->exprs, i);
-    need(w, d, n, 0, 0, n->guard, n->rank + 1, index);
-  }
-}
-
-static void need_tuple_part(walk *w, needs *d, const node *n) {
-  const kl_instr *in = &w->frames.p[n->frame].comp->instr[n->instr];
-  uint32_t element = kl_shape_element_of_leaf(in->shape, n->leaf);
-  need(w, d, n, element, n->leaf - in->shape->first_leaf[element], n->guard, n->rank, n->index);
 }
 
 // A copy, by whatever name: bits stay as they are.
@@ -224,14 +227,10 @@ static void needs_of(walk *w, const node *n, needs *d) {
   case KL_KIND_PARAMETER:
     if (n->frame == 0) return;
     d->alias = true;
-    frame f = w->frames.p[n->frame];
+    kl_frame f = w->frames.p[n->frame];
     const kl_instr *call = &w->frames.p[f.parent].comp->instr[f.caller];
     VEC_PUSH(w->cx, &d->nodes, want(w, f.parent, call->operands[in->number], n->leaf, n->guard, n->rank, n->index));
     return;
-  case KL_KIND_TUPLE: d->alias = true; return need_tuple_part(w, d, n);
-  case KL_KIND_GTE:
-    d->alias = true;
-    return need(w, d, n, 0, kl_operand(c, in, 0)->shape->first_leaf[in->number] + n->leaf, n->guard, n->rank, n->index);
   case KL_KIND_CALL: {
     d->alias = true;
     const kl_comp *callee = &w->plan->module->comp[in->called[0]];
@@ -239,21 +238,19 @@ static void needs_of(walk *w, const node *n, needs *d) {
     VEC_PUSH(w->cx, &d->nodes, want(w, fr, callee->root, n->leaf, n->guard, n->rank, n->index));
     return;
   }
-  case KL_KIND_PAD:
-  case KL_KIND_CONCATENATE: return need_choice(w, d, n);
+  case KL_KIND_PAD: return need_padded(w, d, n);
+  case KL_KIND_CONCATENATE: return need_concatenated(w, d, n);
+  case KL_KIND_TUPLE:
+  case KL_KIND_GTE:
   case KL_KIND_BROADCAST:
   case KL_KIND_RESHAPE:
   case KL_KIND_TRANSPOSE:
   case KL_KIND_SLICE:
-  case KL_KIND_REVERSE: d->alias = true; return need_mapped(w, d, n, 0);
-  case KL_KIND_BITCAST:
-    d->alias = in->shape->dtype == kl_operand(c, in, 0)->shape->dtype;
-    return need_mapped(w, d, n, 0);
-  default:
-    if (width_change(c, in)) return need_parts(w, d, n);
-    d->alias = is_identity(c, in);
-    for (uint32_t i = 0; i < in->noperands; i++) need_mapped(w, d, n, i);
+  case KL_KIND_REVERSE: d->alias = true; break;
+  case KL_KIND_BITCAST: d->alias = in->shape->dtype == kl_operand(c, in, 0)->shape->dtype; break;
+  default: d->alias = is_identity(c, in);
   }
+  need_all(w, d, n);
 }
 
 // --- steps --------------------------------------------------------------------------------------------------------
@@ -288,7 +285,8 @@ static kiln_status load_step(walk *w, const node *n, const kl_instr *in, kl_step
   else
     slot = w->slots->param_base[in->number] + n->leaf;
   const kl_slot_info *info = &w->slots->v.p[slot];
-  const kl_expr *linear = kl_index_linearize(w->exprs, info->shape, n->index);
+  const kl_aff *linear = kl_index_linearize(w->affs, info->shape, n->index);
+  if (!kl_is_sound(linear)) w->unsound = linear;
   s->kind = KL_STEP_LOAD;
   s->dtype = info->shape->dtype;
   s->access = kl_load_plan(&w->guards, w->arena, info, slot, linear, n->guard);
@@ -369,7 +367,7 @@ static kiln_status resolve(walk *w, uint32_t root, uint32_t *step) {
     bool done = n->step != KL_NONE;
     if (!done) KL_TRY(visit(w, n, &done));
     if (done) w->stack.n--;
-    KL_TRY(kl_plan_check_exprs(w->cx, w->plan));
+    if (w->unsound) return kl_plan_refuse_index(w->cx, w->plan, kl_why_unsound(w->unsound));
     if (w->nodes.n > KL_MAX_NODES)
       return kl_unsupported(w->cx, kl_root(w->plan->comp)->span,
                             "the fusion reads too many different elements per result");
@@ -381,8 +379,8 @@ static kiln_status resolve(walk *w, uint32_t root, uint32_t *step) {
 // --- the body -----------------------------------------------------------------------------------------------------
 
 // The index of the part's element `at`, in physical order; returns where it lies in the results.
-static const kl_expr *index_in_part(kl_exprs *p, const kl_part *part, const kl_shape *s, const kl_expr *at,
-                                    const kl_expr **index) {
+static const kl_aff *index_in_part(kl_affs *p, const kl_part *part, const kl_shape *s, const kl_aff *at,
+                                   const kl_aff **index) {
   if (part->dim == KL_NONE) {
     kl_index_delinearize(p, s, at, index);
     return at;
@@ -393,16 +391,15 @@ static const kl_expr *index_in_part(kl_exprs *p, const kl_part *part, const kl_s
   dims[part->dim] = part->size;
   box.dims = dims;
   kl_index_delinearize(p, &box, at, index);
-  index[part->dim] = kl_expr_addc(p, index[part->dim], part->lo);
+  index[part->dim] = kl_aff_addc(p, index[part->dim], part->lo);
   return kl_index_linearize(p, s, index);
 }
 
 static kiln_status walk_roots(walk *w, const kl_part *part, kl_body *body) {
-  kl_exprs *p = w->exprs;
+  kl_affs *p = w->affs;
   const kl_comp *c = w->plan->comp;
-  const kl_expr *t = kl_expr_var(p, KL_VAR_THREAD, 0, body->threads - 1);
-  const kl_expr *j = kl_expr_var(p, KL_VAR_LANE, 0, body->lanes - 1);
-  const kl_expr *at = kl_expr_addc(p, kl_expr_add(p, kl_expr_mul(p, t, body->lanes), j), body->first);
+  const kl_aff *t = kl_aff_dim(p, KL_VAR_THREAD), *j = kl_aff_dim(p, KL_VAR_LANE);
+  const kl_aff *at = kl_dom_simplify(body->domain, kl_aff_addc(p, kl_aff_addmul(p, j, t, body->lanes), body->first));
   bool never;
   uint32_t keep = kl_guard_and(&w->guards, KL_NONE, at, 0, part->count - 1, &never);
   uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(c)->shape);
@@ -410,7 +407,7 @@ static kiln_status walk_roots(walk *w, const kl_part *part, kl_body *body) {
   for (uint32_t r = 0; r < nroots; r++) {
     uint32_t slot = w->slots->nargs - nroots + r;
     const kl_shape *s = w->slots->v.p[slot].shape;
-    const kl_expr *index[KILN_MAX_RANK], *linear = index_in_part(p, part, s, at, index);
+    const kl_aff *index[KILN_MAX_RANK], *linear = index_in_part(p, part, s, at, index);
     KL_TRY(resolve(w, want(w, 0, c->root, r, keep, s->rank, index), &stores[r].step));
     // Where lanes can be outside, what is stored at once must be all inside or share a byte.
     uint32_t bits = kl_info(s->dtype)->bits, max_vec = keep == KL_NONE ? body->lanes : bits < 8 ? 8 / bits : 1;
@@ -422,8 +419,9 @@ static kiln_status walk_roots(walk *w, const kl_part *part, kl_body *body) {
   return KILN_OK;
 }
 
-static void begin_walk(walk *w) {
-  w->guards.exprs = w->exprs;
+static void begin_walk(walk *w, kl_dom *domain) {
+  w->guards.affs = w->affs;
+  w->guards.domain = domain;
   w->guards.cx = w->cx;
   enter(w, KL_NONE, KL_NONE, w->plan->comp);
 }
@@ -441,9 +439,10 @@ static void end_walk(walk *w) {
 
 kiln_status kl_walk_body(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_arena *arena, const kl_part *part,
                          kl_body *body) {
-  walk w = {.cx = cx, .arena = arena, .plan = plan, .slots = slots, .exprs = &plan->exprs};
+  walk w = {.cx = cx, .arena = arena, .plan = plan, .slots = slots, .affs = plan->affs};
   w.guards.lanes = body->lanes;
-  begin_walk(&w);
+  body->domain = kl_body_domain(plan->affs, body->threads, body->lanes);
+  begin_walk(&w, body->domain);
   kiln_status st = walk_roots(&w, part, body);
   if (st == KILN_OK) {
     body->nsteps = (uint32_t)w.steps.n;
@@ -457,17 +456,18 @@ kiln_status kl_walk_body(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_arena *a
 
 // --- cuts ---------------------------------------------------------------------------------------------------------
 
-// Variable d of these expressions is the results' index in dimension d.
+// Dim d of these expressions is the results' index in dimension d.
 static void add_cuts(walk *w, const node *n, kl_cuts *out) {
   const kl_comp *c = w->frames.p[n->frame].comp;
   const kl_instr *in = &c->instr[n->instr];
-  const kl_expr *e = n->index[in->dims[0]];
-  if (e->n != 1 || e->terms[0].atom->var < 0 || (e->terms[0].coef != 1 && e->terms[0].coef != -1)) return;
-  const kl_atom *dim = e->terms[0].atom;
+  const kl_aff *e = n->index[in->dims[0]];
+  if (e->n != 1 || e->terms[0].atom->kind != KL_AFF_DIM || (e->terms[0].coef != 1 && e->terms[0].coef != -1)) return;
+  const kl_aff_atom *dim = e->terms[0].atom;
+  kl_interval within = kl_dom_interval(w->guards.domain, kl_aff_of(w->affs, dim));
   const int64_t *offsets = operand_offsets(w, c, in);
   for (uint32_t i = 1; i < in->noperands; i++) {
     int64_t at = e->terms[0].coef == 1 ? offsets[i] - e->c : e->c - offsets[i] + 1;
-    if (at > 0 && at <= dim->hi) VEC_PUSH(w->cx, &out->v, (kl_cut){(uint32_t)dim->var, at});
+    if (at > 0 && at <= within.hi) VEC_PUSH(w->cx, &out->v, (kl_cut){dim->var, at});
   }
 }
 
@@ -484,27 +484,26 @@ static kiln_status visit_all(walk *w, uint32_t operands, kl_cuts *out) {
     needs_of(w, n, &d);
     VEC_FREE(w->cx, &d.nodes);
     VEC_FREE(w->cx, &d.guards);
-    if (w->exprs->overflow || w->exprs->too_large) break; // walking the body says so
+    if (w->unsound) break; // walking the body says so
   }
   return KILN_OK;
 }
 
 kiln_status kl_walk_cuts(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_arena *arena, uint32_t operands, kl_cuts *out) {
-  kl_exprs exprs;
-  walk w = {.cx = cx, .arena = arena, .plan = plan, .slots = slots, .exprs = &exprs};
+  walk w = {.cx = cx, .arena = arena, .plan = plan, .slots = slots, .affs = plan->affs};
   const kl_comp *c = plan->comp;
   uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(c)->shape);
-  kl_exprs_init(&exprs, cx, arena);
-  w.guards.lanes = 1;
-  begin_walk(&w);
-  for (uint32_t r = 0; r < nroots; r++) {
-    const kl_shape *s = slots->v.p[slots->nargs - nroots + r].shape;
-    const kl_expr *index[KILN_MAX_RANK];
-    for (uint32_t d = 0; d < s->rank; d++) index[d] = kl_expr_var(&exprs, (int32_t)d, 0, s->dims[d] - 1);
-    want(&w, 0, c->root, r, KL_NONE, s->rank, index);
+  const kl_shape *s = slots->v.p[slots->nargs - nroots].shape; // that of all results
+  kl_interval bounds[KILN_MAX_RANK + 1];
+  const kl_aff *index[KILN_MAX_RANK];
+  for (uint32_t d = 0; d < s->rank; d++) {
+    bounds[d] = (kl_interval){0, s->dims[d] - 1};
+    index[d] = kl_aff_dim(plan->affs, d);
   }
+  w.guards.lanes = 1;
+  begin_walk(&w, kl_dom_make(plan->affs, s->rank, bounds));
+  for (uint32_t r = 0; r < nroots; r++) want(&w, 0, c->root, r, KL_NONE, s->rank, index);
   kiln_status st = visit_all(&w, operands, out);
   end_walk(&w);
-  kl_exprs_free(&exprs);
   return st;
 }

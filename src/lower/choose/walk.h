@@ -3,6 +3,7 @@
 #define KL_WALK_H
 
 #include "lower/analysis/index.h"
+#include "lower/analysis/reads/reads.h"
 #include "lower/choose/choose.h"
 
 typedef struct kl_concatenate {
@@ -20,9 +21,13 @@ typedef struct kl_slots {
   uint32_t *param_base; // first slot of each parameter's leaves
 } kl_slots;
 
+// Lanes of a thread as chunks of 2^(k+1): for each k two variables more, the chunk and the lane in it.
+enum { KL_MAX_CHUNKINGS = 8, KL_WALK_VARS = KL_VAR_COUNT + 2 * KL_MAX_CHUNKINGS };
+
 typedef struct kl_guards {
-  kl_exprs *exprs;
   kl_ctx *cx;
+  kl_affs *affs;
+  kl_dom *domain; // of the body's variables and those of chunks
   VEC(kl_guard) v;
   kl_ids ids;
   uint32_t lanes;
@@ -30,17 +35,22 @@ typedef struct kl_guards {
 
 // The guard "lo <= e <= hi and outer", interned; `outer` itself where the condition always holds. *never: it cannot
 // hold.
-uint32_t kl_guard_and(kl_guards *g, uint32_t outer, const kl_expr *e, int64_t lo, int64_t hi, bool *never);
+uint32_t kl_guard_and(kl_guards *g, uint32_t outer, const kl_aff *e, int64_t lo, int64_t hi, bool *never);
+
+// The domain of a body's variables, for bodies of up to 2^KL_MAX_CHUNKINGS lanes.
+kl_dom *kl_body_domain(kl_affs *p, int64_t threads, uint32_t lanes);
 
 // Plans the access of all lanes to element `linear` (in THREAD and LANE) of a slot. What is stored at once is one run
 // upwards, of at most max_vec lanes.
-kl_access kl_load_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_expr *linear,
+kl_access kl_load_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_aff *linear,
                        uint32_t guard);
-kl_access kl_store_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_expr *linear,
+kl_access kl_store_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_aff *linear,
                         uint32_t max_vec);
 
-// Refuses a plan whose expressions are poisoned. What is made of them later is wrong, and may grow without end.
-kiln_status kl_plan_check_exprs(kl_ctx *cx, const kl_plan *plan);
+// Can e be computed? If not, because it is too large or no value, what is made of it cannot be either.
+bool kl_is_sound(const kl_aff *e);
+const char *kl_why_unsound(const kl_aff *e);
+kiln_status kl_plan_refuse_index(kl_ctx *cx, const kl_plan *plan, const char *why);
 
 // Walks from the roots of plan->comp and fills a body of the part whose lanes, threads and first are set.
 kiln_status kl_walk_body(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_arena *arena, const kl_part *part,

@@ -64,7 +64,7 @@ typedef struct kl_emit {
 } kl_emit;
 
 // emit_index.c
-kb_reg kl_emit_expr(kl_emit *e, const kl_expr *x, unsigned lanes, kb_reg lane);
+kb_reg kl_emit_expr(kl_emit *e, const kl_aff *x, unsigned lanes, kb_reg lane);
 kb_reg kl_emit_lane_numbers(kl_emit *e, unsigned wide);               // of wide register `wide`, in index kind
 kb_reg kl_emit_guard_lane(kl_emit *e, uint32_t guard, unsigned lane); // scalar I1
 kb_reg kl_emit_guard_wide(kl_emit *e, uint32_t guard, unsigned wide); // I1 of width lanes

@@ -151,6 +151,7 @@ kb_reg kb_icmp(kb *k, LLVMIntPredicate p, kb_reg a, kb_reg b) {
 }
 
 kb_reg kb_select(kb *k, kb_reg c, kb_reg a, kb_reg b) {
+  if (LLVMIsAConstantInt(c.v)) return LLVMConstIntGetZExtValue(c.v) ? a : b;
   return like(a, LLVMBuildSelect(k->b, c.v, a.v, b.v, ""));
 }
 

@@ -60,6 +60,11 @@ static unsigned per_byte(unsigned bits) {
   return bits < 8 ? 8 / bits : 1;
 }
 
+// Is the access never off its guard in this chunk?
+static bool is_free(kl_emit *e, const kl_access *a, uint32_t chunk) {
+  return a->guard == KL_NONE || kl_guard_at(e->plan, e->body, a->guard, chunk * a->vec) == KL_YES;
+}
+
 // x, or 0 where the access is off its guard.
 static kb_reg guarded(kl_emit *e, const kl_access *a, uint32_t chunk, kb_reg x) {
   if (a->guard == KL_NONE) return x;
@@ -70,14 +75,15 @@ static kb_reg guarded(kl_emit *e, const kl_access *a, uint32_t chunk, kb_reg x) 
 // the index goes into the address where the rest cannot be negative, and then the common factor of the rest into the
 // scale. Where the constant stays, neighbours differ in it alone, and a factor of each would hide what they share.
 static kb_reg chunk_address(kl_emit *e, const kl_access *a, uint32_t chunk, unsigned bits) {
-  kl_exprs *p = &e->plan->exprs;
-  const kl_expr *x = kl_expr_div(p, a->base[chunk], per_byte(bits));
+  kl_affs *p = e->plan->affs;
+  kl_dom *d = e->body->domain;
+  const kl_aff *x = kl_dom_simplify(d, kl_aff_floordivc(p, a->base[chunk], per_byte(bits)));
   int64_t bytes = bits < 8 ? 1 : bits / 8, offset = 0;
-  if (a->guard == KL_NONE && (x->n == 0 || x->lo >= x->c)) offset = x->c;
-  x = kl_expr_addc(p, x, -offset);
+  if (is_free(e, a, chunk) && (x->n == 0 || kl_dom_interval(d, x).lo >= x->c)) offset = x->c;
+  x = kl_aff_addc(p, x, -offset);
   if (x->n == 0 && x->c == 0) return offset_bytes(e, e->slots[a->slot], offset * bytes);
-  int64_t factor = x->c ? 1 : kl_expr_gcd(x, -1);
-  kb_reg i = guarded(e, a, chunk, kl_emit_expr(e, kl_expr_div(p, x, factor), 1, (kb_reg){0}));
+  int64_t factor = x->c ? 1 : (int64_t)kl_aff_content(x);
+  kb_reg i = guarded(e, a, chunk, kl_emit_expr(e, kl_aff_floordivc(p, x, factor), 1, (kb_reg){0}));
   return offset_bytes(e, address(e, a->slot, i, factor * bytes), offset * bytes);
 }
 

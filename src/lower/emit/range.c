@@ -72,26 +72,31 @@ static kl_range of_op(const kl_step *s, const kl_step *steps, const kl_range *kn
   return binary(op, s->dtype, *x, known[s->operands[1]]);
 }
 
-static kl_range of_step(const kl_step *s, const kl_step *steps, const kl_range *known) {
+static kl_range of_index(kl_dom *d, const kl_aff *e) {
+  kl_interval in = kl_dom_interval(d, e);
+  return range(in.lo, in.hi);
+}
+
+static kl_range of_step(const kl_body *body, const kl_step *s, const kl_range *known) {
   if (!kl_is_int(s->dtype)) return whole(s->dtype);
   switch (s->kind) {
   case KL_STEP_SCALAR: {
     int64_t v = kl_int_decode(s->dtype, s->bits[0]);
     return v < 0 && !kl_is_signed(s->dtype) ? whole(s->dtype) : range(v, v);
   }
-  case KL_STEP_IOTA: return fitting(s->dtype, true, range(s->expr->lo, s->expr->hi));
+  case KL_STEP_IOTA: return fitting(s->dtype, true, of_index(body->domain, s->expr));
   case KL_STEP_CHOOSE: {
     kl_range r = known[s->operands[0]];
     for (uint32_t i = 1; i < s->noperands; i++) r = either(r, known[s->operands[i]]);
     return r;
   }
-  case KL_STEP_OP: return of_op(s, steps, known);
+  case KL_STEP_OP: return of_op(s, body->steps, known);
   default: return whole(s->dtype);
   }
 }
 
 kl_range *kl_ranges(kl_arena *arena, const kl_body *body) {
   kl_range *known = KL_NEW_N(arena, kl_range, body->nsteps + 1);
-  for (uint32_t i = 0; i < body->nsteps; i++) known[i] = of_step(&body->steps[i], body->steps, known);
+  for (uint32_t i = 0; i < body->nsteps; i++) known[i] = of_step(body, &body->steps[i], known);
   return known;
 }

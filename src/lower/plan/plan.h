@@ -8,7 +8,7 @@
 #ifndef KL_PLAN_H
 #define KL_PLAN_H
 
-#include "ir/index/affine.h"
+#include "ir/index/domain.h"
 #include "ir/hlo.h"
 
 typedef enum kl_machine { KL_NVPTX, KL_HOST } kl_machine;
@@ -27,15 +27,15 @@ typedef struct kl_target {
   uint32_t l2_bytes;
 } kl_target;
 
-// Variables of every index expression in a plan.
-enum { KL_VAR_THREAD, KL_VAR_LANE, KL_VAR_CHUNK, KL_VAR_IN_CHUNK, KL_VAR_COUNT };
+// Variables of every index expression in a plan: its dims.
+enum { KL_VAR_THREAD, KL_VAR_LANE, KL_VAR_COUNT };
 
 #define KL_NONE UINT32_MAX
 
 // lo <= expr <= hi, and everything `outer` says. Constant over aligned groups of `uniform` lanes.
 typedef struct kl_guard {
   uint32_t outer; // guard index or KL_NONE
-  const kl_expr *expr;
+  const kl_aff *expr;
   int64_t lo, hi;
   uint32_t uniform;
 } kl_guard;
@@ -51,7 +51,7 @@ typedef struct kl_access {
   uint32_t align; // bytes that every base[c] is aligned to; 0 for sub-byte elements off byte bounds
   uint32_t guard; // KL_NONE, or: where it does not hold, element 0 is read instead of base[c]
   uint32_t nchunks;
-  const kl_expr *const *base; // in KL_VAR_THREAD
+  const kl_aff *const *base; // in KL_VAR_THREAD
 } kl_access;
 
 typedef enum kl_step_kind {
@@ -72,7 +72,7 @@ typedef struct kl_step {
   const uint32_t *operands; // earlier steps
   const uint32_t *guards;   // CHOOSE: noperands - 1
   kl_access access;         // LOAD
-  const kl_expr *expr;      // IOTA, SPLIT, in THREAD and LANE
+  const kl_aff *expr;       // IOTA, SPLIT, in THREAD and LANE
   uint64_t bits[2];         // SCALAR
 } kl_step;
 
@@ -87,6 +87,7 @@ typedef struct kl_body {
   uint32_t lanes;
   int64_t threads; // 0: the body is empty
   int64_t first;   // first element of the part
+  kl_dom *domain;  // values of thread and lane
   uint32_t nsteps;
   const kl_step *steps;
   uint32_t nguards;
@@ -121,7 +122,7 @@ typedef struct kl_slot_info {
 
 typedef struct kl_plan {
   kl_arena *arena;
-  kl_exprs exprs;
+  kl_affs *affs; // index expressions
   const kiln_module *module;
   const kl_comp *comp; // what is compiled
   const char *name;    // of the kernel, an identifier in PTX
@@ -143,8 +144,15 @@ typedef struct kl_plan {
 // Frees the expression tables; the plan itself lies in its arena.
 void kl_plan_free(kl_plan *p);
 
-// Do 32 bits hold every index of the body?
-bool kl_body_fits32(const kl_body *b);
+// What of a floor's dividend is negative is moved up by this many times the divisor, so that every division is one of
+// unsigned numbers.
+int64_t kl_floor_shift(kl_dom *d, const kl_aff_atom *floor);
+// e with `lane` in place of the lane.
+const kl_aff *kl_at_lane(kl_affs *p, kl_dom *d, const kl_aff *e, const kl_aff *lane);
+// Does what a guard says, and its outer ones, hold in this lane of every thread? KL_NO: of none.
+kl_truth kl_guard_at(kl_plan *p, const kl_body *b, uint32_t guard, uint32_t lane);
+// Do so many bits, 32 or 64, hold every index of the body?
+bool kl_body_fits(const kl_body *b, unsigned bits);
 
 // By slot of p: lets input slot i and output slot result[i] (KL_NONE: none) be the same memory, where every thread
 // reads of it only what it writes itself, and before it does: shared[i]. Several inputs may be that memory.

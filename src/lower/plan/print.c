@@ -2,12 +2,15 @@
 
 #include "lower/plan/plan.h"
 
-static const char *const var_names[KL_VAR_COUNT] = {"t", "lane", "chunk", "i"};
+static void print_expr(kl_sb *b, const kl_plan *p, const kl_aff *e) {
+  static const kl_str vars[KL_VAR_COUNT] = {{"t", 1}, {"lane", 4}};
+  kl_aff_print(p->affs, b, e, &(kl_aff_names){.of = {vars}});
+}
 
 static void print_access(kl_sb *b, const kl_plan *p, const kl_access *a) {
   unsigned bits = kl_info(p->slots[a->slot].shape->dtype)->bits;
   kl_sbf(b, "s%u[", a->slot);
-  kl_expr_print(b, a->base[0], var_names);
+  print_expr(b, p, a->base[0]);
   kl_sb_puts(b, "]");
   if (a->vec > 1 && a->stride == 0)
     kl_sbf(b, " broadcast x%u", a->vec);
@@ -44,11 +47,11 @@ static void print_step(kl_sb *b, const kl_plan *p, uint32_t i, const kl_step *s)
     break;
   case KL_STEP_IOTA:
     kl_sb_puts(b, "iota ");
-    kl_expr_print(b, s->expr, var_names);
+    print_expr(b, p, s->expr);
     break;
   case KL_STEP_SPLIT:
     kl_sb_puts(b, "part ");
-    kl_expr_print(b, s->expr, var_names);
+    print_expr(b, p, s->expr);
     kl_sb_puts(b, " of ");
     print_operands(b, s);
     break;
@@ -88,7 +91,7 @@ static void print_body(kl_sb *b, const kl_plan *p, const char *name, const kl_bo
     kl_sbf(b, "    g%u = ", i);
     if (g->outer != KL_NONE) kl_sbf(b, "g%u and ", g->outer);
     kl_sbf(b, "%lld <= ", (long long)g->lo);
-    kl_expr_print(b, g->expr, var_names);
+    print_expr(b, p, g->expr);
     kl_sbf(b, " <= %lld (same for %u lanes)\n", (long long)g->hi, g->uniform);
   }
   for (uint32_t i = 0; i < body->nsteps; i++) print_step(b, p, i, &body->steps[i]);

@@ -2,10 +2,10 @@
 
 #include "lower/plan/plan.h"
 
-static const kl_expr *element(kl_plan *p, const kl_access *a, uint32_t lane) {
+static const kl_aff *element(kl_plan *p, const kl_access *a, uint32_t lane) {
   uint32_t i = lane % a->vec;
   if (a->reversed) i = a->vec - 1 - i;
-  return kl_expr_addc(&p->exprs, a->base[lane / a->vec], a->stride * (int64_t)i);
+  return kl_aff_addc(p->affs, a->base[lane / a->vec], a->stride * (int64_t)i);
 }
 
 // Expressions are interned: the same element in every thread is the same pointer.
