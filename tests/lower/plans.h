@@ -53,6 +53,10 @@ static const struct {
   {'g', 0, "HloModule m\nENTRY e {\n  p = s8[4096] parameter(0)\n  b = s8[4096,16] broadcast(p), dimensions={0}\n  ROOT r = f32[4096,16] convert(b)\n}\n", {"16384 threads x 4 lanes"}},
   // rows and columns broadcast, of even and odd length
   {'g', 0, "f32[64] | r = f32[4096,64] broadcast(p0), dimensions={1}", {"load s0[(t mod 16) * 4] contiguous x4 (16-byte accesses)"}},
+  {'g', 0, "f32[1048576] | r = f32[1048576] negate(p0)", {"s0: 8192 requests, 131072 sectors of 131072 that would do", "s1: 8192 requests, 131072 sectors of 131072 that would do"}},
+  {'g', 0, "f32[512,1024] | r = f32[1024,512] transpose(p0), dimensions={1,0}", {"s0: 16384 requests, 524288 sectors of 65536 that would do", "s1: 4096 requests, 65536 sectors of 65536"}},
+  {'g', 0, "f32[2048,2048];f32[] | r = f32[2048,2050] pad(p0, p1), padding=0_0x1_1", {"s1: "}},
+  {'g', 0, "s4[1048576] | r = s4[1048576] reverse(p0), dimensions={0}", {"s0: 1024 requests, 16384 sectors of 16384"}},
   {'g', 0, "f32[63] | r = f32[4096,63] broadcast(p0), dimensions={1}", {"load s0[(t * 4) mod 63], 4 chunks"}},
   {'g', 0, "f32[4096] | r = f32[4096,64] broadcast(p0), dimensions={0}", {"load s0[t / 16] broadcast x4"}},
   {'g', 0, "f32[4096] | r = f32[4096,63] broadcast(p0), dimensions={0}", {"load s0[(t * 4) / 63], 4 chunks"}},

@@ -109,7 +109,16 @@ static int64_t checked_free(const kl_plan *p) {
   return blocks;
 }
 
-void kl_plan_print(kl_sb *b, const kl_plan *p) {
+static void print_traffic(kl_sb *b, kl_plan *p) {
+  for (uint32_t i = 0; i < p->nslots && p->target.machine == KL_NVPTX && !p->counted; i++) {
+    kl_traffic t = kl_plan_traffic(p, i, 0);
+    if (!t.requests) continue;
+    kl_sbf(b, "  s%u: %s%lld requests, %lld sectors of %lld that would do\n", i, t.exact ? "" : "about ",
+           (long long)t.requests, (long long)t.sectors, (long long)t.least);
+  }
+}
+
+void kl_plan_print(kl_sb *b, kl_plan *p) {
   kl_sbf(b, "kernel %s: loop over %lld elements, ", p->name, (long long)p->count);
   if (p->target.machine == KL_NVPTX)
     kl_sbf(b, "grid %lld (%lld without bounds checks), block %u, ", (long long)p->grid, (long long)checked_free(p),
@@ -132,4 +141,5 @@ void kl_plan_print(kl_sb *b, const kl_plan *p) {
     print_body(b, p, "main", &p->parts[i].main);
     print_body(b, p, "tail", &p->parts[i].tail);
   }
+  print_traffic(b, p);
 }

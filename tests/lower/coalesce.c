@@ -1,0 +1,278 @@
+// Sectors of requests, against counting them thread by thread with a set of the sectors of each warp.
+#include "lower/analysis/coalesce.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static kl_ctx *cx;
+static kl_arena arena;
+static kl_affs *pool;
+
+static void open_pool(void) {
+  cx = kiln_context_create(NULL);
+  kl_arena_init(&arena, cx);
+  pool = kl_affs_create(cx, &arena);
+}
+
+static void close_pool(void) {
+  kl_affs_destroy(&pool);
+  kl_arena_free(&arena);
+  kiln_context_destroy(&cx);
+}
+
+// element = a*t + b*(t / k) + c*((t + d) / k / j) + e; taking part where lo <= f*t + g*(t / k) <= hi.
+typedef struct pattern {
+  int64_t a, b, c, d, e, k, j, f, g, lo, hi;
+  unsigned bits, bytes;
+  bool guarded, else_first;
+  int64_t threads;
+  uint32_t base;
+} pattern;
+
+static int64_t down(int64_t a, int64_t k) {
+  int64_t q = a / k;
+  return q * k > a ? q - 1 : q;
+}
+
+static int by_number(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+static int64_t distinct(int64_t *v, size_t n) {
+  qsort(v, n, sizeof *v, by_number);
+  int64_t d = 0;
+  for (size_t i = 0; i < n; i++) d += i == 0 || v[i] != v[i - 1];
+  return d;
+}
+
+// Byte by byte.
+static kl_sectors by_hand(const pattern *p) {
+  kl_sectors sum = {.exact = true};
+  for (int64_t w = 0; w * 32 < p->threads; w++) {
+    int64_t touched[32 * 16], sectors[32 * 16];
+    size_t n = 0;
+    for (int64_t t = w * 32; t < w * 32 + 32 && t < p->threads; t++) {
+      int64_t q = p->f * t + p->g * down(t, p->k);
+      bool in = !p->guarded || (q >= p->lo && q <= p->hi);
+      if (!in && !p->else_first) continue;
+      int64_t element = p->a * t + p->b * down(t, p->k) + p->c * down(down(t + p->d, p->k), p->j) + p->e;
+      int64_t first = in ? down(element * p->bits, 8) : 0;
+      for (unsigned i = 0; i < p->bytes; i++) touched[n++] = p->base + first + i;
+    }
+    for (size_t i = 0; i < n; i++) sectors[i] = down(touched[i], 32);
+    sum.requests += n > 0;
+    sum.sectors += distinct(sectors, n);
+    sum.least += (distinct(touched, n) + 31) / 32;
+  }
+  return sum;
+}
+
+static const kl_aff *times(const kl_aff *e, int64_t k) {
+  return kl_aff_mulc(pool, e, k);
+}
+
+static kl_sectors counted(const pattern *p) {
+  const kl_aff *t = kl_aff_dim(pool, 0), *row = kl_aff_floordivc(pool, t, p->k);
+  const kl_aff *far = kl_aff_floordivc(pool, kl_aff_floordivc(pool, kl_aff_addc(pool, t, p->d), p->k), p->j);
+  const kl_aff *at = kl_aff_add(pool, kl_aff_add(pool, times(t, p->a), times(row, p->b)), times(far, p->c));
+  kl_constraint k = {kl_aff_add(pool, times(t, p->f), times(row, p->g)), {p->lo, p->hi}};
+  kl_request r = {times(kl_aff_addc(pool, at, p->e), p->bits), p->bytes, p->guarded, &k, p->else_first};
+  return kl_count_sectors(pool, &r, p->threads, p->base, KL_SECTORS_QUOTA);
+}
+
+static void compare(const pattern *p, const char *name) {
+  kl_sectors want = by_hand(p), got = counted(p);
+  EXPECT(got.exact, "%s: not exact", name);
+  EXPECT(got.requests == want.requests && got.sectors == want.sectors && got.least == want.least,
+         "%s: %lld requests, %lld sectors, %lld would do; by hand %lld, %lld, %lld", name, (long long)got.requests,
+         (long long)got.sectors, (long long)got.least, (long long)want.requests, (long long)want.sectors,
+         (long long)want.least);
+}
+
+// Enough threads that periods are used, and a rest.
+enum { MANY = 200000, FEW = 5000 };
+
+static const struct {
+  const char *name;
+  pattern p;
+  int64_t sectors_each; // of a request of 32 threads; 0: not the same for all
+} row[] = {
+    {"neighbours of 4 bytes", {.a = 1, .k = 1, .j = 1, .bits = 32, .bytes = 4, .threads = MANY}, 4},
+    {"neighbours of 16 bytes", {.a = 4, .k = 1, .j = 1, .bits = 32, .bytes = 16, .threads = MANY}, 16},
+    {"off by one element", {.a = 1, .e = 1, .k = 1, .j = 1, .bits = 32, .bytes = 4, .threads = MANY}, 5},
+    {"an array that begins inside a sector",
+     {.a = 1, .k = 1, .j = 1, .bits = 32, .bytes = 4, .threads = MANY, .base = 16},
+     5},
+    {"one element for all", {.e = 7, .k = 1, .j = 1, .bits = 32, .bytes = 4, .threads = MANY}, 1},
+    {"every second", {.a = 2, .k = 1, .j = 1, .bits = 32, .bytes = 4, .threads = MANY}, 8},
+    {"downwards", {.a = -1, .e = MANY, .k = 1, .j = 1, .bits = 32, .bytes = 4, .threads = MANY}, 0},
+    {"columns", {.a = 1000, .b = -255999, .k = 256, .j = 1, .bits = 32, .bytes = 4, .threads = MANY}, 32},
+    {"halves of bytes", {.a = 1, .k = 1, .j = 1, .bits = 4, .bytes = 1, .threads = MANY}, 1},
+    {"bits", {.a = 8, .k = 1, .j = 1, .bits = 1, .bytes = 1, .threads = MANY}, 1},
+    {"rows of 33", {.a = 1, .b = 7, .k = 33, .j = 1, .bits = 32, .bytes = 4, .threads = MANY}, 0},
+    {"digits", {.a = 3, .b = 5, .c = 11, .d = 6, .k = 12, .j = 7, .bits = 16, .bytes = 2, .threads = MANY}, 0},
+    {"a guard that holds for the first half",
+     {.a = 1, .k = 1, .j = 1, .f = 1, .hi = MANY / 2 + 3, .bits = 32, .bytes = 4, .guarded = true, .threads = MANY},
+     0},
+    {"a guard of rows, else the first element",
+     {.a = 1,
+      .e = -40,
+      .k = 50,
+      .j = 1,
+      .f = 1,
+      .g = -50,
+      .lo = 3,
+      .hi = 41,
+      .bits = 32,
+      .bytes = 4,
+      .guarded = true,
+      .else_first = true,
+      .threads = MANY},
+     0},
+    {"a guard that moves down",
+     {.a = 1,
+      .k = 9,
+      .j = 1,
+      .f = -2,
+      .g = 1,
+      .lo = -90000,
+      .hi = -777,
+      .bits = 64,
+      .bytes = 8,
+      .guarded = true,
+      .threads = MANY},
+     0},
+    {"a guard of digits, else the first element",
+     {.a = 1,
+      .k = 64,
+      .j = 1,
+      .f = 1,
+      .g = -64,
+      .lo = 3,
+      .hi = 61,
+      .bits = 32,
+      .bytes = 4,
+      .guarded = true,
+      .else_first = true,
+      .threads = MANY},
+     0},
+    {"the same, downwards to it",
+     {.a = -1,
+      .e = MANY,
+      .k = 64,
+      .j = 1,
+      .f = 1,
+      .g = -64,
+      .lo = 3,
+      .hi = 61,
+      .bits = 32,
+      .bytes = 4,
+      .guarded = true,
+      .else_first = true,
+      .threads = MANY},
+     0},
+    {"an element a warp beside the first",
+     {.b = 8,
+      .k = 32,
+      .j = 1,
+      .f = 1,
+      .g = -32,
+      .lo = 3,
+      .hi = 30,
+      .bits = 32,
+      .bytes = 4,
+      .guarded = true,
+      .else_first = true,
+      .threads = MANY},
+     0},
+    {"a guard that never holds",
+     {.a = 1, .k = 1, .j = 1, .f = 1, .lo = -9, .hi = -1, .bits = 32, .bytes = 4, .guarded = true, .threads = MANY},
+     0},
+    {"no threads", {.a = 1, .k = 1, .j = 1, .bits = 32, .bytes = 4}, 0},
+};
+
+START_TEST(rows) {
+  const pattern *p = &row[_i].p;
+  compare(p, row[_i].name);
+  kl_sectors s = counted(p);
+  if (row[_i].sectors_each)
+    EXPECT(s.requests == (p->threads + 31) / 32 && s.sectors == row[_i].sectors_each * s.requests, "%s: %lld sectors",
+           row[_i].name, (long long)s.sectors);
+}
+END_TEST
+
+static uint64_t state;
+static int64_t between(int64_t lo, int64_t hi) {
+  state += 0x9e3779b97f4a7c15ull;
+  uint64_t x = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9ull;
+  return lo + (int64_t)((x ^ (x >> 27)) % (uint64_t)(hi - lo + 1));
+}
+
+START_TEST(random_patterns) {
+  for (unsigned seed = 0; seed < 60; seed++) {
+    state = seed;
+    char name[32];
+    static const unsigned bits[] = {1, 4, 8, 16, 32, 64};
+    pattern p = {.a = between(-4, 9),
+                 .b = between(-40, 40),
+                 .c = between(-9, 9),
+                 .d = between(0, 9),
+                 .e = between(-99, 99),
+                 .k = between(1, 40),
+                 .j = between(1, 9),
+                 .f = between(-3, 3),
+                 .g = between(-50, 50),
+                 .bits = bits[between(0, 5)],
+                 .bytes = 1u << between(0, 4)};
+    p.lo = between(-100000, 1000);
+    p.hi = p.lo + between(-10, 100000);
+    p.guarded = seed % 2;
+    p.else_first = seed % 4 == 3;
+    p.threads = seed % 3 ? between(131073, 180000) : between(1, FEW);
+    p.base = (uint32_t)between(0, 31);
+    snprintf(name, sizeof name, "seed %u", seed);
+    compare(&p, name);
+  }
+}
+END_TEST
+
+// Billions of threads cost no more than a period.
+START_TEST(large_launches_are_exact) {
+  pattern p = {.a = 1000, .b = -255999, .k = 256, .j = 1, .bits = 32, .bytes = 4, .threads = (int64_t)1 << 36};
+  kl_sectors s = counted(&p);
+  EXPECT(s.exact && s.requests == (int64_t)1 << 31 && s.sectors == (int64_t)1 << 36, "%lld sectors",
+         (long long)s.sectors);
+  p.guarded = true;
+  p.f = 1;
+  p.hi = ((int64_t)1 << 35) + 15;
+  s = counted(&p);
+  EXPECT(s.exact && s.sectors == ((int64_t)1 << 35) + 16, "%lld sectors of a guarded half", (long long)s.sectors);
+  // No period within the quota: an estimate that says so.
+  p = (pattern){.a = 1, .b = 1, .c = 1, .k = 1000003, .j = 999983, .bits = 32, .bytes = 4, .threads = (int64_t)1 << 34};
+  s = counted(&p);
+  EXPECT(!s.exact && s.sectors >= (int64_t)1 << 31 && s.sectors <= 5 * ((int64_t)1 << 29), "%lld sectors, about",
+         (long long)s.sectors);
+}
+END_TEST
+
+// What XLA's analysis says of the first warp.
+START_TEST(xla_says) {
+  static const struct {
+    int64_t stride;
+    unsigned bytes;
+    bool coalesced;
+  } say[] = {{1, 4, true}, {4, 16, true}, {0, 4, true}, {2, 4, false}, {1000, 4, false}, {-1, 4, true}, {1, 1, true}};
+  for (size_t i = 0; i < KL_COUNT(say); i++) {
+    kl_request r = {times(kl_aff_dim(pool, 0), say[i].stride * 32), say[i].bytes, 0, NULL, false};
+    if (say[i].bytes == 1) r.at = times(kl_aff_dim(pool, 0), 8);
+    EXPECT(kl_is_coalesced_for_xla(pool, &r, 1024) == say[i].coalesced, "stride %lld", (long long)say[i].stride);
+  }
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("coalescing", EACH(open_pool, close_pool), {rows, KL_COUNT(row)}, {random_patterns},
+                   {large_launches_are_exact}, {xla_says});
+}
