@@ -135,6 +135,17 @@ bool kl_map_contains(kl_affs *p, const kl_map *m, const kl_point *x);
 // Points of the box of all variables; INT64_MAX if that many or more.
 int64_t kl_map_points(const kl_map *m);
 
+// How often and how much several maps with as many results reach, together: points of all domains, each map's by
+// itself, and different results. Where not exact, no less than there are, and results no more than `most`, which are
+// all there can be. Runtime variables are taken to have one value each. About `quota` points are looked at one by one,
+// if it has to be.
+typedef struct kl_map_counts {
+  int64_t points, images;
+  bool points_exact, images_exact;
+} kl_map_counts;
+enum { KL_COUNT_QUOTA = 1 << 18 };
+kl_map_counts kl_map_count(kl_affs *p, const kl_map *const *maps, uint32_t n, int64_t most, int64_t quota);
+
 // --- text ---------------------------------------------------------------------------------------------------------
 
 typedef enum kl_map_form {
