@@ -85,6 +85,13 @@ static const struct {
     {"ROOT r = s32[64,1024] iota(), iota_dimension=1", {{"and.b32", 1}, {"shr", 0}, {"sub.s32", 0}, {"mul.lo", 0}}},
     // a dimension between two others
     {"ROOT r = s32[64,32,512] iota(), iota_dimension=1", {{"bfe.u32", 1}, {"sub.s32", 0}, {"mul.lo", 0}}},
+    // a digit of an odd number: a product, and no more
+    {"p = f32[63] parameter(0) ROOT r = f32[4096,63] broadcast(p), dimensions={1}",
+     {{"mul.hi.u32", 4}, {"shr", 0}, {"sub.s32", 0}, {"mul.lo.s32", 4}}},
+    // three of four lanes are never padding
+    {"p = f32[64,2048] parameter(0) z = f32[] parameter(1) a = f32[64,2050] pad(p, z), padding=0_0x1_1 "
+     "ROOT r = f32[64,2048] slice(a), slice={[0:64], [2:2050]}",
+     {{"setp", 1}, {"selp", 2}}},
     // what counts from zero has no sign
     {"i = s32[4096] iota(), iota_dimension=0 c = s32[] constant(16) b = s32[4096] broadcast(c), dimensions={} "
      "ROOT r = s32[4096] remainder(i, b)",

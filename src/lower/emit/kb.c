@@ -98,6 +98,22 @@ kb_reg kb_mul_wide(kb *k, kb_reg a, uint32_t by) {
   return reg(r, KB_I64, 1);
 }
 
+// floor(a / d) = floor(a * m / 2^(32+s)) with m = ceil(2^(32+s) / d): the excess a * (m*d - 2^(32+s)) / (d * 2^(32+s))
+// stays below 1/d, so that no a reaches the next multiple early. One multiplication, where LLVM, which knows nothing of
+// `most`, may need an addition of 33 bits besides.
+kb_reg kb_udiv_most(kb *k, kb_reg a, uint32_t d, uint32_t most) {
+  if (k->machine == KB_NVPTX && a.kind == KB_I32 && (d & (d - 1)) != 0 && !LLVMIsConstant(a.v)) {
+    for (unsigned s = 0; s < 32; s++) {
+      uint64_t two = (uint64_t)1 << (32 + s), m = (two + d - 1) / d, excess = m * d - two;
+      if (m > UINT32_MAX) break;
+      if ((__uint128_t)excess * most >= two) continue;
+      kb_reg wide = kb_mul(k, kb_zext(k, a, KB_I64), kb_int(k, KB_I64, a.lanes, (int64_t)m));
+      return kb_trunc(k, kb_lshri(k, wide, 32 + s), KB_I32);
+    }
+  }
+  return kb_udiv(k, a, kb_ilike(k, a, d));
+}
+
 kb_reg kb_not(kb *k, kb_reg a) {
   return like(a, LLVMBuildNot(k->b, a.v, ""));
 }

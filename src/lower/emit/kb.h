@@ -52,7 +52,8 @@ kb_reg kb_sdiv(kb *k, kb_reg a, kb_reg b); // undefined for b == 0 and MIN / -1
 kb_reg kb_udiv(kb *k, kb_reg a, kb_reg b); // undefined for b == 0
 kb_reg kb_srem(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_urem(kb *k, kb_reg a, kb_reg b);
-kb_reg kb_mul_wide(kb *k, kb_reg a, uint32_t by); // I32 scalars, unsigned: the whole product, I64
+kb_reg kb_udiv_most(kb *k, kb_reg a, uint32_t by, uint32_t most); // I32 a <= most, by > 0
+kb_reg kb_mul_wide(kb *k, kb_reg a, uint32_t by);                 // I32 scalars, unsigned: the whole product, I64
 kb_reg kb_and(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_or(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_xor(kb *k, kb_reg a, kb_reg b);
