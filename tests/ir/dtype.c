@@ -454,6 +454,14 @@ END_TEST
 // --- the table and arrays -----------------------------------------------------------------------------------------
 
 START_TEST(names_and_sizes) {
+  static const char *const names[] = {"pred",       "s1",     "u1",         "s2",        "u2",
+                                      "s4",         "u4",     "s8",         "u8",        "s16",
+                                      "u16",        "s32",    "u32",        "s64",       "u64",
+                                      "f4e2m1fn",   "f8e3m4", "f8e4m3",     "f8e4m3fn",  "f8e4m3b11fnuz",
+                                      "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0fnu", "f16",
+                                      "bf16",       "f32",    "f64",        "c64",       "c128"};
+  for (size_t i = 0; i < KL_COUNT(names); i++)
+    ck_assert_msg(kl_is_array_dtype(kiln_dtype_from_name(names[i])), "%s is no element type", names[i]);
   for (kl_dtype t = KILN_PRED; t < KILN_DTYPE_COUNT; t++) {
     kl_dtype back;
     ck_assert(kl_dtype_from_str(kl_str_of(kiln_dtype_name(t)), &back) && back == t);

@@ -1,4 +1,5 @@
-// How far names are apart: the narrow table that is given up early, beside the whole one.
+// What messages suggest: names that are near, by a narrow table that is given up early, beside the whole one;
+// broadcasts that other languages would make.
 #include "support/context.h"
 #include "support/draw.h"
 #include "ir/text/parse.h"
@@ -96,7 +97,39 @@ START_TEST(similar_opcodes_are_the_nearest) {
 }
 END_TEST
 
+// Whole messages: nothing is suggested where no broadcast would do, and only to operations on elements.
+START_TEST(broadcasts_are_suggested) {
+  static const struct {
+    const char *parameters, *instruction, *message;
+  } rows[] = {
+      {"a = f32[4,2,3] parameter(0) b = f32[2,3] parameter(1)", "add(a, b)",
+       "add: expected operand 1 ('b') to have the dimensions of operand 0 (f32[4,2,3]), found f32[2,3]; nothing is "
+       "broadcast unless it is written: f32[4,2,3] broadcast(b), dimensions={1,2}"},
+      {"a = f32[4,2,3] parameter(0) b = f32[4,1,3] parameter(1)", "add(b, a)",
+       "add: expected operand 1 ('a') to have the dimensions of operand 0 (f32[4,1,3]), found f32[4,2,3]; nothing is "
+       "broadcast unless it is written: f32[4,2,3] broadcast(f32[4,3] reshape(b)), dimensions={0,2}"},
+      {"a = f32[4,2,3] parameter(0) b = f32[3,2] parameter(1)", "add(a, b)",
+       "add: expected operand 1 ('b') to have the dimensions of operand 0 (f32[4,2,3]), found f32[3,2]"},
+      {"a = f32[4,6] parameter(0) b = f32[6] parameter(1)", "sort(a, b), dimensions={1}, to_apply=less",
+       "sort: expected operand 1 ('b') to have the dimensions of operand 0 (f32[4,6]), found f32[6]"},
+      {"a = f32[6] parameter(0) b = u32[4,6] parameter(1)", "bf16[6] stochastic-convert(a, b)",
+       "stochastic-convert: expected operand 1 ('b') to have the dimensions of operand 0 (f32[6]), found u32[4,6]"},
+  };
+  for (size_t i = 0; i < KL_COUNT(rows); i++) {
+    char text[1000];
+    kiln_module *m = NULL;
+    snprintf(text, sizeof text,
+             "HloModule m\nless { p = f32[] parameter(0) q = f32[] parameter(1) s = f32[] parameter(2) "
+             "t = f32[] parameter(3) ROOT r = pred[] compare(p, q), direction=LT }\nENTRY e { %s ROOT r = %s }\n",
+             rows[i].parameters, rows[i].instruction);
+    kiln_diagnostics_clear(cx);
+    ck_assert_int_eq(kiln_module_parse(cx, "test", text, strlen(text), &m), KILN_E_INVALID);
+    ck_assert_str_eq(kiln_diagnostics_get(cx, 0)->message, rows[i].message);
+  }
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("similar", ONCE(make_context, drop_context), {distances_are_those_of_the_whole_table, 2},
-                   {similar_opcodes_are_the_nearest});
+                   {similar_opcodes_are_the_nearest}, {broadcasts_are_suggested});
 }

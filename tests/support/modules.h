@@ -165,6 +165,8 @@ static const char *const instructions[][2] = {
   {"x = pred[2,3] and(p, p)", "%x = pred[2,3] and(%p, %p)"},
   {"x = s32[4] or(i, i)", "%x = s32[4] or(%i, %i)"},
   {"x = s4[6] xor(n, n)", "%x = s4[6] xor(%n, %n)"},
+  {"x = s1[2,2] constant({{0, -1}, {-1, 0}})", "%x = s1[2,2] constant({{0, -1}, {-1, 0}})"},
+  {"x = u1[3] constant({0, 1, 1})", "%x = u1[3] constant({0, 1, 1})"},
   {"x = s32[4] shift-left(i, i)", "%x = s32[4] shift-left(%i, %i)"},
   {"x = s32[4] shift-right-arithmetic(i, i)", "%x = s32[4] shift-right-arithmetic(%i, %i)"},
   {"x = s32[4] shift-right-logical(i, i)", "%x = s32[4] shift-right-logical(%i, %i)"},
