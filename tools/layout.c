@@ -3,9 +3,11 @@
 #include "kiln.h"
 #include <string.h>
 
-enum { O_AT, O_JSON };
+enum { O_AT, O_MAP, O_INVERSE, O_JSON };
 static const option options[] = {
     {"--at", "POSITION", "the logical index of a position, or 'padding', in place of an index's position"},
+    {"--map", NULL, "print the index map from the logical index to the position"},
+    {"--inverse-map", NULL, "print the map from positions of elements to the logical index"},
     {"--json", NULL, "print one JSON object"},
     {0},
 };
@@ -123,10 +125,31 @@ static int print_at(kiln_context *cx, const kiln_layout *l, const args *a, bool 
   return EXIT_DONE;
 }
 
+static int print_map(kiln_context *cx, const kiln_layout *l, bool inverse, bool json) {
+  kiln_map *m = NULL;
+  char *text = NULL;
+  size_t size = 0;
+  kiln_status s = (inverse ? kiln_layout_inverse_map : kiln_layout_map)(cx, l, &m);
+  if (s == KILN_OK) s = kiln_map_print(cx, m, KILN_MAP_LINE, &text, &size);
+  if (s == KILN_OK && json) {
+    printf("{\"shape\": ");
+    json_string(stdout, kiln_layout_describe(l)->shape);
+    printf(", \"%s\": ", inverse ? "inverse_map" : "map");
+    json_string(stdout, text);
+    printf("}\n");
+  } else if (s == KILN_OK) {
+    printf("%s\n", text);
+  }
+  kiln_text_free(cx, text, size);
+  kiln_map_destroy(&m);
+  return report(cx, s);
+}
+
 static int print(kiln_context *cx, const kiln_layout *l, const args *a) {
   bool json = a->values[O_JSON];
   if (a->second) return print_position(cx, l, a->second, json);
   if (a->values[O_AT]) return print_at(cx, l, a, json);
+  if (a->values[O_MAP] || a->values[O_INVERSE]) return print_map(cx, l, a->values[O_INVERSE], json);
   (json ? print_layout_json : print_layout)(l);
   return EXIT_DONE;
 }
@@ -134,6 +157,11 @@ static int print(kiln_context *cx, const kiln_layout *l, const args *a) {
 static int run(const args *a) {
   if (a->second && a->values[O_AT]) {
     fprintf(stderr, "kiln layout: expected an index or --at, found both\n");
+    return EXIT_BAD_INPUT;
+  }
+  bool map = a->values[O_MAP] || a->values[O_INVERSE], one = a->second || a->values[O_AT];
+  if ((map && one) || (a->values[O_MAP] && a->values[O_INVERSE])) {
+    fprintf(stderr, "kiln layout: expected one of an index, --at, --map and --inverse-map, found several\n");
     return EXIT_BAD_INPUT;
   }
   kiln_context *cx = kiln_context_create(NULL);
@@ -150,7 +178,8 @@ const verb verb_layout = {.name = "layout",
                           .summary = "where elements lie in memory",
                           .help = "Reads a shape with its layout, as HLO writes it, and prints its size, padding and "
                                   "physical dimensions; with\nan INDEX such as 2,3 the element's position alone, in "
-                                  "elements from the data's beginning, with --at the\nreverse.",
+                                  "elements from the data's beginning, with --at the\nreverse. "
+                                  "--map prints where every element lies as one index map.",
                           .options = options,
                           .run = run,
                           .takes_file = true,

@@ -52,6 +52,10 @@ KILN_API kiln_status kiln_layout_position(kiln_context *cx, const kiln_layout *l
 // The element at a position, or *padding (then `index` is all 0). INVALID: outside 0..positions-1.
 KILN_API kiln_status kiln_layout_index(kiln_context *cx, const kiln_layout *l, int64_t position, int64_t *index,
                                        bool *padding);
+// New maps, owned by the caller: from the logical index to the position; from positions to the logical index, whose
+// domain are the positions of elements.
+KILN_API kiln_status kiln_layout_map(kiln_context *cx, const kiln_layout *l, kiln_map **out);
+KILN_API kiln_status kiln_layout_inverse_map(kiln_context *cx, const kiln_layout *l, kiln_map **out);
 // First padding position from `from` on; -1 if there is none.
 KILN_API int64_t kiln_layout_next_padding(const kiln_layout *l, int64_t from);
 // A position's lowest bit: *byte of the buffer, *bit (0..7) of that byte. False outside 0..positions-1.

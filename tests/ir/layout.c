@@ -701,7 +701,14 @@ START_TEST(the_public_functions) {
   ck_assert(kiln_layout_pack(e, elements, buffer) && kiln_layout_unpack(e, buffer, back));
   ck_assert_mem_eq(buffer, ((unsigned char[]){0, 0, 0x21, 0x43, 0x05, 0}), 6);
   ck_assert_mem_eq(back, elements, 5);
-  kiln_layout_destroy(&l), kiln_layout_destroy(&e), kiln_layout_destroy(&s);
+  kiln_map *forth, *home;
+  ck_assert_int_eq(kiln_layout_map(cx, NULL, &forth), KILN_E_INVALID);
+  ck_assert_int_eq(kiln_layout_inverse_map(cx, l, NULL), KILN_E_INVALID);
+  ck_assert(kiln_layout_map(cx, l, &forth) == KILN_OK && kiln_layout_inverse_map(cx, l, &home) == KILN_OK);
+  kiln_layout_destroy(&l), kiln_layout_destroy(&e), kiln_layout_destroy(&s); // maps stay
+  ck_assert(kiln_map_variable_count(forth, KILN_MAP_DIM) == 2 && kiln_map_result_count(forth) == 1);
+  ck_assert(kiln_map_variable_count(home, KILN_MAP_DIM) == 1 && kiln_map_result_count(home) == 2);
+  kiln_map_destroy(&forth), kiln_map_destroy(&home);
   l = open_layout("f32[2,3]"), e = open_layout("f32[3,2]{0,1}"), s = open_layout("f32[6]");
   ck_assert_int_eq(kiln_layout_transpose_moves_nothing(l, e, (int64_t[]){1, 0}), KILN_YES);
   ck_assert_int_eq(kiln_layout_transpose_moves_nothing(l, e, (int64_t[]){0, 0}), KILN_NO);

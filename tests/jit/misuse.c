@@ -314,6 +314,12 @@ START_TEST(null_layouts) {
   NULLS(INVALID, kiln_layout *, kiln_layout_parse(cx, NULL, &o));
   INVALID(kiln_layout_parse(cx, "f32[2]", NULL));
   ck_assert_int_eq(kiln_layout_parse(cx, "f32[3,5]{1,0:T(*,2)}", &l), KILN_OK);
+  NULLS(INVALID_CX, kiln_map *, kiln_layout_map(NULL, l, &o));
+  NULLS(INVALID, kiln_map *, kiln_layout_map(cx, NULL, &o));
+  INVALID(kiln_layout_map(cx, l, NULL));
+  NULLS(INVALID_CX, kiln_map *, kiln_layout_inverse_map(NULL, l, &o));
+  NULLS(INVALID, kiln_map *, kiln_layout_inverse_map(cx, NULL, &o));
+  INVALID(kiln_layout_inverse_map(cx, l, NULL));
   ck_assert_ptr_null(kiln_layout_describe(NULL));
   ck_assert(!kiln_layout_digit_at(NULL, 0, &extent, &stride, &value) &&
             !kiln_layout_digit_at(l, 0, NULL, &stride, &value) && !kiln_layout_digit_at(l, 0, &extent, NULL, &value) &&

@@ -329,3 +329,27 @@ kiln_truth kiln_layout_transpose_moves_nothing(const kiln_layout *from, const ki
 bool kiln_layout_bitcast_reads_elements(const kiln_layout *from, const kiln_layout *to) {
   return from && to && kl_bitcast_reads_elements(&from->p, &to->p, INT64_MAX) == KILN_YES;
 }
+
+// --- as maps --------------------------------------------------------------------------------------------------------
+
+static const kl_map *forth(kl_affs *pool, const void *shape) {
+  return kl_layout_map(pool, shape);
+}
+
+static const kl_map *back(kl_affs *pool, const void *shape) {
+  return kl_layout_inverse_map(pool, shape);
+}
+
+kiln_status kiln_layout_map(kiln_context *cx, const kiln_layout *l, kiln_map **out) {
+  KL_CLEAR(out);
+  KL_EXPECT(cx, l, out);
+  *out = kl_map_publish(cx, forth, l->shape);
+  return KILN_OK;
+}
+
+kiln_status kiln_layout_inverse_map(kiln_context *cx, const kiln_layout *l, kiln_map **out) {
+  KL_CLEAR(out);
+  KL_EXPECT(cx, l, out);
+  *out = kl_map_publish(cx, back, l->shape);
+  return KILN_OK;
+}
