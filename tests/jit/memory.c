@@ -1,24 +1,14 @@
 // Memory that runs out: every allocation of every operation fails once, each in a process of its own. Small metadata
 // may have the hook's last word; what fails with a status has a diagnostic, makes nothing, and gives back all it took.
-#include "support/standin.h"
-#include "support/suite.h"
+#include "handles.h"
 
-#include <kiln/kiln.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static kiln_context *cx; // of what the operations start from
-static kiln_module *m, *tuples, *two;
-static kiln_artifact *host, *gpu;
-static kiln_kernel *on_host;
-static kiln_driver *driver;
-static kiln_device *device;
-static kiln_cuda_kernel *on_gpu;
-static float in[64] __attribute__((aligned(16))), out[64] __attribute__((aligned(16)));
-static const void *const args[] = {in};
-static void *const results[] = {out};
+// In cx: what the operations start from.
+static kiln_module *tuples, *two;
 static kiln_eval_params threads = {.struct_size = sizeof threads, .threads = 1};
 
 // %s: values enough for an allocation of their own.
@@ -59,45 +49,26 @@ static kiln_module *work;
 static const char map_text[] = "(d0) -> (d0 mod 8 + (d0 floordiv 8) * 8), domain: d0 in [0, 255]";
 static kiln_map *map;
 
-static kiln_module *parse(const char *t) {
-  kiln_module *made = NULL;
-  ck_assert_msg(kiln_module_parse(cx, "m", t, strlen(t), &made) == KILN_OK, "%s",
-                kiln_diagnostics_count(cx) ? kiln_diagnostics_get(cx, 0)->text : "");
-  return made;
-}
-
 static void setup(void) {
-  kiln_compile_params hp = {.struct_size = sizeof hp, .target = "host"};
-  kiln_driver_params dp = {.struct_size = sizeof dp, .resolve = standin_resolve};
   char values[2 * MANY];
   for (int i = 0; i < MANY; i++) values[2 * i] = '7', values[2 * i + 1] = i + 1 < MANY ? ',' : 0;
   snprintf(text, sizeof text, text_format, MANY, values);
-  standin_reset();
-  cx = kiln_context_create(NULL);
+  make_context();
   m = parse(text);
   tuples = parse(tuple_text);
   two = parse(two_text);
   work = parse(work_text);
   ck_assert_int_eq(kiln_map_parse(cx, "m", map_text, sizeof map_text - 1, &map), KILN_OK);
-  ck_assert(kiln_compile(cx, two, &hp, &host) == KILN_OK && kiln_compile(cx, m, NULL, &gpu) == KILN_OK &&
-            kiln_kernel_load(cx, host, &on_host) == KILN_OK && kiln_driver_open(cx, &dp, &driver) == KILN_OK &&
-            kiln_device_open(cx, driver, 0, &device) == KILN_OK &&
-            kiln_cuda_kernel_create(cx, driver, gpu, kiln_device_context(device), &on_gpu) == KILN_OK);
+  open_handles(two, m);
 }
 
 static void teardown(void) {
-  kiln_cuda_kernel_destroy(&on_gpu);
-  kiln_device_close(&device);
-  kiln_driver_close(&driver);
-  kiln_kernel_destroy(&on_host);
-  kiln_artifact_destroy(&gpu);
-  kiln_artifact_destroy(&host);
-  kiln_module_destroy(&m);
+  close_handles();
   kiln_module_destroy(&tuples);
   kiln_module_destroy(&two);
   kiln_module_destroy(&work);
   kiln_map_destroy(&map);
-  kiln_context_destroy(&cx);
+  drop_context();
 }
 
 // --- the operations: each with a context whose memory fails, and each destroys what it made -------------------------

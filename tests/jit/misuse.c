@@ -1,54 +1,26 @@
 // What callers do wrong and must survive: NULL in every place of every public function, calls after the end, handles
 // that outlive their context.
-#include "support/standin.h"
-#include "support/suite.h"
+#include "handles.h"
 
 #include <ctype.h>
 #include <dirent.h>
-#include <kiln/kiln.h>
 #include <stdio.h>
 #include <string.h>
 
-static kiln_context *cx;
-static kiln_module *m;
-static kiln_artifact *host, *gpu;
-static kiln_kernel *on_host;
-static kiln_driver *driver;
-static kiln_device *device;
-static kiln_cuda_kernel *on_gpu;
-static float in[64] __attribute__((aligned(16))), out[64] __attribute__((aligned(16)));
-static const void *const args[] = {in}, *const none[] = {NULL};
-static void *const results[] = {out}, *const no_results[] = {NULL};
+static const void *const none[] = {NULL};
+static void *const no_results[] = {NULL};
 static kiln_eval_params threads = {.struct_size = sizeof threads, .threads = 1};
 
-static kiln_module *parse(const char *text) {
-  kiln_module *made = NULL;
-  ck_assert_int_eq(kiln_module_parse(cx, "m", text, strlen(text), &made), KILN_OK);
-  return made;
-}
-
 static void setup(void) {
-  kiln_compile_params hp = {.struct_size = sizeof hp, .target = "host"};
-  kiln_driver_params dp = {.struct_size = sizeof dp, .resolve = standin_resolve};
-  standin_reset();
-  cx = kiln_context_create(NULL);
+  make_context();
   m = parse("HloModule m\nf { p = f32[64] parameter(0) ROOT r = f32[64] negate(p) }\n"
             "ENTRY e { p = f32[64] parameter(0) ROOT r = f32[64] fusion(p), kind=kLoop, calls=f }\n");
-  ck_assert(kiln_compile(cx, m, &hp, &host) == KILN_OK && kiln_compile(cx, m, NULL, &gpu) == KILN_OK &&
-            kiln_kernel_load(cx, host, &on_host) == KILN_OK && kiln_driver_open(cx, &dp, &driver) == KILN_OK &&
-            kiln_device_open(cx, driver, 0, &device) == KILN_OK &&
-            kiln_cuda_kernel_create(cx, driver, gpu, kiln_device_context(device), &on_gpu) == KILN_OK);
+  open_handles(m, m);
 }
 
 static void teardown(void) {
-  kiln_cuda_kernel_destroy(&on_gpu);
-  kiln_device_close(&device);
-  kiln_driver_close(&driver);
-  kiln_kernel_destroy(&on_host);
-  kiln_artifact_destroy(&gpu);
-  kiln_artifact_destroy(&host);
-  kiln_module_destroy(&m);
-  kiln_context_destroy(&cx);
+  close_handles();
+  drop_context();
 }
 
 // --- NULL -----------------------------------------------------------------------------------------------------------

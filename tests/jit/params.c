@@ -1,48 +1,22 @@
 // Structs that carry their own size: callers older and newer than this version, and callers that forgot.
-#include "support/standin.h"
-#include "support/suite.h"
+#include "handles.h"
 
-#include <kiln/kiln.h>
 #include <stdio.h>
 #include <string.h>
 
-static kiln_context *cx;
-static kiln_module *m;
-static kiln_artifact *host, *gpu;
-static kiln_kernel *on_host;
-static kiln_driver *driver;
-static kiln_device *device;
-static kiln_cuda_kernel *on_gpu;
-
-static float in[256] __attribute__((aligned(16))), out[256] __attribute__((aligned(16)));
-static const void *const args[] = {in};
-static void *const results[] = {out};
 static uint64_t at_in[1], at_out[1];
 
 static void setup(void) {
-  static const char text[] = "HloModule m\nENTRY e { p = f32[256] parameter(0) ROOT r = f32[256] negate(p) }\n";
-  kiln_compile_params hp = {.struct_size = sizeof hp, .target = "host"};
-  kiln_driver_params dp = {.struct_size = sizeof dp, .resolve = standin_resolve};
-  standin_reset();
-  cx = kiln_context_create(NULL);
-  ck_assert(kiln_module_parse(cx, "m", text, strlen(text), &m) == KILN_OK &&
-            kiln_compile(cx, m, &hp, &host) == KILN_OK && kiln_compile(cx, m, NULL, &gpu) == KILN_OK &&
-            kiln_kernel_load(cx, host, &on_host) == KILN_OK && kiln_driver_open(cx, &dp, &driver) == KILN_OK &&
-            kiln_device_open(cx, driver, 0, &device) == KILN_OK &&
-            kiln_cuda_kernel_create(cx, driver, gpu, kiln_device_context(device), &on_gpu) == KILN_OK);
+  make_context();
+  m = parse("HloModule m\nENTRY e { p = f32[256] parameter(0) ROOT r = f32[256] negate(p) }\n");
+  open_handles(m, m);
   at_in[0] = (uintptr_t)in;
   at_out[0] = (uintptr_t)out;
 }
 
 static void teardown(void) {
-  kiln_cuda_kernel_destroy(&on_gpu);
-  kiln_device_close(&device);
-  kiln_driver_close(&driver);
-  kiln_kernel_destroy(&on_host);
-  kiln_artifact_destroy(&gpu);
-  kiln_artifact_destroy(&host);
-  kiln_module_destroy(&m);
-  kiln_context_destroy(&cx);
+  close_handles();
+  drop_context();
 }
 
 // --- the structs ----------------------------------------------------------------------------------------------------
