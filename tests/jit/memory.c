@@ -48,6 +48,8 @@ static const char work_text[] =
 static kiln_module *work;
 static const char map_text[] = "(d0) -> (d0 mod 8 + (d0 floordiv 8) * 8), domain: d0 in [0, 255]";
 static kiln_map *map;
+static kiln_layout *layout;
+static const char layout_text[] = "f32[9,17]{1,0:T(*,8)(2,4)}";
 
 static void setup(void) {
   char values[2 * MANY];
@@ -59,6 +61,7 @@ static void setup(void) {
   two = parse(two_text);
   work = parse(work_text);
   ck_assert_int_eq(kiln_map_parse(cx, "m", map_text, sizeof map_text - 1, &map), KILN_OK);
+  ck_assert_int_eq(kiln_layout_parse(cx, layout_text, &layout), KILN_OK);
   open_handles(two, m);
 }
 
@@ -68,6 +71,7 @@ static void teardown(void) {
   kiln_module_destroy(&two);
   kiln_module_destroy(&work);
   kiln_map_destroy(&map);
+  kiln_layout_destroy(&layout);
   drop_context();
 }
 
@@ -106,6 +110,16 @@ MAKES_MAP(simplify_map, kiln_map_simplify(own, map, &o))
 MAKES_MAP(remove_unused_of_map, kiln_map_remove_unused(own, map, &o))
 MAKES_MAP(compose_maps, kiln_map_compose(own, map, map, &o))
 MAKES_MAP(invert_map, kiln_map_invert(own, map, &o))
+MAKES_MAP(map_of_layout, kiln_layout_map(own, layout, &o))
+MAKES_MAP(map_to_indices, kiln_layout_inverse_map(own, layout, &o))
+
+static kiln_status parse_layout(kiln_context *own) {
+  kiln_layout *o = (kiln_layout *)in;
+  kiln_status st = kiln_layout_parse(own, layout_text, &o);
+  st = MADE(st, o);
+  if (o != (kiln_layout *)in) kiln_layout_destroy(&o);
+  return st;
+}
 
 #define MAKES_TEXT(name, call)                                                                                         \
   static kiln_status name(kiln_context *own) {                                                                         \
@@ -216,6 +230,7 @@ static const struct {
 } rows[] = {
     ROW(parse_map),    ROW(simplify_map),  ROW(remove_unused_of_map),
     ROW(compose_maps), ROW(invert_map),    ROW(print_map),
+    ROW(parse_layout), ROW(map_of_layout), ROW(map_to_indices),
     ROW(parse_text),   ROW(parse_tuples),  ROW(parse_work),
     ROW(print),        ROW(canonical),     ROW(hash),
     ROW(clone),        ROW(remove_dead),   ROW(inlined),
