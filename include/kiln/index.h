@@ -5,10 +5,12 @@
 // (for one point exactly one value applies, known only when the program runs), results, and constraints. All bounds are
 // inclusive. Arithmetic is exact in 64 bits: what would leave them is a status or an undefined map, never a wrong
 // number.
+//
+// kiln_module_index makes maps of modules: which elements of operands an element of a result needs, and the reverse.
 #ifndef KILN_INDEX_H
 #define KILN_INDEX_H
 
-#include <kiln/base.h>
+#include <kiln/ir.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -77,6 +79,61 @@ KILN_API bool kiln_map_contains(const kiln_map *m, const int64_t *dims, const in
 // Stores every result. False where one has no value in 64 bits, or the map is undefined.
 KILN_API bool kiln_map_evaluate(const kiln_map *m, const int64_t *dims, const int64_t *ranges, const int64_t *runtime,
                                 int64_t *results);
+
+// --- of modules ---------------------------------------------------------------------------------------------------
+
+// Dependences of one instruction, or of ENTRY as a whole. Belongs to the context that it was made with and is destroyed
+// before it; the module may go first. Immutable: several threads may read it.
+typedef struct kiln_indexing kiln_indexing;
+
+typedef enum kiln_index_way {
+  KILN_INDEX_FROM_OUTPUT, // which elements of the operands does an element of the result need?
+  KILN_INDEX_FROM_INPUT,  // which elements of the result does an element of an operand go into?
+} kiln_index_way;
+
+typedef struct kiln_index_params {
+  size_t struct_size;
+  kiln_index_way way;
+  const char *instruction; // the one to look at: of ENTRY, else the first of that name; NULL: ENTRY itself, from its
+                           // parameters to its result, along all paths, calls and fusions included
+  bool physical;           // indices are places in memory, by the layouts of both sides: the digits of a position,
+                           // slowest first (kiln_layout_digit_at)
+} kiln_index_params;
+
+// What a runtime variable stands for: an element of an instruction's value, read as an integer.
+typedef struct kiln_runtime_value {
+  const char *instruction; // its name
+  size_t leaf;             // of its result, tuples flattened depth first
+  const char *index;       // of the element, by the map's variables: "(d0, 1)"
+  bool clamped;            // to an interval; else other values make the map hold nothing
+  kiln_interval to;        // where clamped
+} kiln_runtime_value;
+
+// One of the maps between two arrays; several with the same ends stand for their union. Strings live as long as the
+// list.
+typedef struct kiln_dependence {
+  const char *from, *to;           // names of the instructions that dims and results of the map are indices of
+  const char *from_type, *to_type; // of these arrays, as HLO text
+  size_t from_leaf, to_leaf;       // which array of a tuple, depth first
+  size_t operand;                  // number of the operand, or of ENTRY's parameter, on the one side
+  const kiln_map *map;             // lives as long as the list
+  bool exact;                      // false: it may hold more elements than are needed, never fewer
+  bool remote;                     // the elements are those of other devices
+  const char *reason;              // why it is not exact, remote or undefined; "" otherwise
+  size_t runtime_count;
+  const kiln_runtime_value *runtime; // by number of the map's runtime variable
+} kiln_dependence;
+
+// Lists the dependences between every array of the result and every array of the operands; those of the same two ends
+// follow each other. Where there is none, nothing is read. Reading counts as HLO defines the op, whatever values turn
+// out to be.
+// Errors: INVALID (no such instruction).
+KILN_API kiln_status kiln_module_index(kiln_context *cx, const kiln_module *m, const kiln_index_params *params,
+                                       kiln_indexing **out);
+KILN_API void kiln_indexing_destroy(kiln_indexing **list);
+KILN_API size_t kiln_indexing_count(const kiln_indexing *list);
+// NULL if i is out of range.
+KILN_API const kiln_dependence *kiln_indexing_at(const kiln_indexing *list, size_t i);
 
 #ifdef __cplusplus
 }

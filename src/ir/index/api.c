@@ -27,6 +27,12 @@ static kiln_map *make(kl_ctx *cx) {
   return h;
 }
 
+kiln_map *kl_map_publish(kl_ctx *cx, const kl_map *m) {
+  kiln_map *h = make(cx);
+  h->m = kl_map_import(h->pool, m);
+  return h;
+}
+
 void kiln_map_destroy(kiln_map **m) {
   kiln_map *h = m ? *m : NULL;
   if (!h) return;
@@ -93,9 +99,7 @@ bool kiln_map_bounds(const kiln_map *m, kiln_map_variable kind, size_t i, kiln_i
 
 // A map with m in its pool, so that m itself stays as it is, and what comes of m on the way goes with the result.
 static kiln_map *copy_of(kl_ctx *cx, const kiln_map *m) {
-  kiln_map *h = make(cx);
-  h->m = kl_map_import(h->pool, m->m);
-  return h;
+  return kl_map_publish(cx, m->m);
 }
 
 kiln_map *kl_map_publish(kl_ctx *cx, const kl_map *(*build)(kl_affs *p, const void *of), const void *of) {

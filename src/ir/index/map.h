@@ -73,6 +73,8 @@ const kl_map *kl_map_with_results(kl_affs *p, const kl_map *m, const kl_aff *con
 
 // m, of any pool, in this one.
 const kl_map *kl_map_import(kl_affs *p, const kl_map *m);
+// m as the public API has maps, with a pool of its own.
+struct kiln_map *kl_map_publish(kl_ctx *cx, const kl_map *m);
 
 // --- operations ---------------------------------------------------------------------------------------------------
 
