@@ -22,7 +22,7 @@ typedef struct known {
 
 // clang-format off
 static const known rows[] = {
-#include "reads/known.inc"
+#include "known.inc"
 };
 // clang-format on
 

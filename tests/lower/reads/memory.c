@@ -1,5 +1,5 @@
 // Maps between indices and places in memory, against the definition of tiled layouts.
-#include "reads/places.h"
+#include "places.h"
 #include "support/context.h"
 
 #include "lower/analysis/reads/reads.h"

@@ -1,7 +1,7 @@
 // What elements need of operands and go into, op by op and along walks, against HLO's definitions element by element:
 // rows for every op of the op table, then random fusions.
-#include "reads/compare.h"
-#include "reads/random.h"
+#include "compare.h"
+#include "random.h"
 #include "support/context.h"
 #include "support/modules.h"
 
