@@ -590,6 +590,31 @@ START_TEST(ranges_rescale) {
 END_TEST
 
 static const struct {
+  const char *in, *out;
+} eliminations[] = {
+    {"(d0)[s0, s1] -> (s0), domain: d0 in [0, 13], s0 in [0, 9], s1 in [0, 4], d0 - s0 - s1 in [0, 0]",
+     "(d0)[s0] -> (s0), domain: d0 in [0, 13], s0 in [0, 9], d0 - s0 in [0, 4]"},
+    {"(d0)[s0] -> (s0 * 2), domain: d0 in [0, 13], s0 in [0, 99], s0 - d0 * 3 in [7, 7]",
+     "(d0) -> (d0 * 6 + 14), domain: d0 in [0, 13]"},
+    {"(d0)[s0] -> (s0), domain: d0 in [0, 99], s0 in [0, 9], d0 / 10 + s0 in [9, 9]",
+     "(d0) -> (-(d0 / 10) + 9), domain: d0 in [0, 99]"},
+    // Neither twice a variable nor one that stands inside of what is left says what it is.
+    {"(d0)[s0] -> (s0), domain: d0 in [0, 18], s0 in [0, 9], d0 - s0 * 2 in [0, 0]", NULL},
+    {"(d0)[s0] -> (s0), domain: d0 in [0, 18], s0 in [0, 9], d0 - s0 - s0 / 3 in [0, 0]", NULL},
+    {"(d0)[s0] -> (s0), domain: d0 in [0, 18], s0 in [0, 9], d0 - s0 in [0, 1]", NULL},
+};
+
+START_TEST(equations_fix_ranges) {
+  const kl_map *m = read_map(eliminations[_i].in), *r = kl_map_eliminate(pool, m);
+  const char *out = eliminations[_i].out ? eliminations[_i].out : eliminations[_i].in;
+  const kl_map *s = kl_map_remove_unused(pool, kl_map_simplify(pool, r, 0), false, NULL);
+  const kl_map *want = kl_map_simplify(pool, read_map(out), 0);
+  ck_assert_msg(same_text(print_map(s), print_map(want)), "found    %s\nexpected %s", print_map(s), print_map(want));
+  ck_assert_int_eq(kl_map_equal(pool, m, s, KL_MAP_QUOTA, NULL), KL_YES);
+}
+END_TEST
+
+static const struct {
   const char *in, *out; // out NULL: none is found
 } converses[] = {
     {"(d0, d1, d2) -> (d2, d0, d1), domain: d0 in [0, 3], d1 in [0, 4], d2 in [0, 5]",
@@ -756,12 +781,12 @@ START_TEST(inclusion_is_decided) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("maps", EACH(open_pool, close_pool), {text_is_read_and_printed, KL_COUNT(texts)},
-                   {lines_are_printed}, {wrong_text_gets_a_finding, KL_COUNT(wrong)}, {monstrous_text_gets_a_finding},
-                   {long_text_is_read_and_simplified}, {rows_simplify, KL_COUNT(rows)}, {simplifying_settles},
-                   {points_are_kept_on_request}, {maps_compose, KL_COUNT(compositions)},
-                   {runtime_variables_keep_their_identity}, {unused_variables_go, KL_COUNT(unused)},
-                   {variables_change_their_kind}, {ranges_rescale, KL_COUNT(rescales)},
-                   {maps_have_converses, KL_COUNT(converses)}, {results_have_ranges},
-                   {emptiness_is_decided, KL_COUNT(emptiness)}, {inclusion_is_decided, KL_COUNT(relations)});
+  return RUN_TESTS(
+      "maps", EACH(open_pool, close_pool), {text_is_read_and_printed, KL_COUNT(texts)}, {lines_are_printed},
+      {wrong_text_gets_a_finding, KL_COUNT(wrong)}, {monstrous_text_gets_a_finding}, {long_text_is_read_and_simplified},
+      {rows_simplify, KL_COUNT(rows)}, {simplifying_settles}, {points_are_kept_on_request},
+      {maps_compose, KL_COUNT(compositions)}, {runtime_variables_keep_their_identity},
+      {unused_variables_go, KL_COUNT(unused)}, {variables_change_their_kind}, {ranges_rescale, KL_COUNT(rescales)},
+      {equations_fix_ranges, KL_COUNT(eliminations)}, {maps_have_converses, KL_COUNT(converses)}, {results_have_ranges},
+      {emptiness_is_decided, KL_COUNT(emptiness)}, {inclusion_is_decided, KL_COUNT(relations)});
 }

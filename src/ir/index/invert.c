@@ -446,3 +446,72 @@ const kl_map *kl_map_rescale(kl_affs *p, const kl_map *m) {
   }
   return s;
 }
+
+// --- range variables that an equation fixes -----------------------------------------------------------------------
+
+static bool hold_range(kl_affs *p, const kl_map *m, const kl_aff *const *e, uint32_t n, uint32_t i) {
+  bool *used[KL_AFF_VARS];
+  for (int k = 0; k < KL_AFF_VARS; k++) used[k] = KL_NEW_N(p->arena, bool, m->nvars[k] + 1);
+  for (uint32_t j = 0; j < n; j++) kl_aff_mark(p, e[j], used, m->nvars);
+  return used[KL_AFF_RANGE][i];
+}
+
+// c says s + rest = v or rest - s = v, and rest does not hold s, nor do results where `shown`: what s is. NULL: it says
+// nothing of the kind.
+static const kl_aff *fixed_range(kl_affs *p, const kl_map *m, const kl_constraint *c, bool shown, uint32_t *i) {
+  if (c->in.lo != c->in.hi || c->e->partial) return NULL;
+  for (uint32_t t = 0; t < c->e->n; t++) {
+    const kl_aff_term *x = &c->e->terms[t];
+    if (x->atom->kind != KL_AFF_RANGE || (x->coef != 1 && x->coef != -1)) continue;
+    const kl_aff *rest = kl_aff_addmul(p, c->e, kl_aff_of(p, x->atom), -x->coef);
+    const kl_aff *s = kl_aff_mulc(p, kl_aff_sub(p, kl_aff_const(p, c->in.lo), rest), x->coef);
+    *i = x->atom->var;
+    if (shown && hold_range(p, m, m->results, m->nresults, *i)) continue;
+    if (!s->error && !hold_range(p, m, &rest, 1, *i)) return s;
+  }
+  return NULL;
+}
+
+// m with e for range variable i, whose bounds are then e's; without constraint j.
+static const kl_map *put_in(kl_affs *p, const kl_map *m, uint32_t i, const kl_aff *e, uint32_t j) {
+  kl_map parts = *m;
+  const kl_aff **to = KL_NEW_N(p->arena, const kl_aff *, m->nvars[KL_AFF_RANGE] + 1);
+  for (uint32_t k = 0; k < m->nvars[KL_AFF_RANGE]; k++) to[k] = k == i ? e : kl_aff_range(p, k);
+  kl_aff_subst by = {.to = {NULL, to, NULL}, .n = {0, m->nvars[KL_AFF_RANGE], 0}};
+  const kl_aff **results = KL_NEW_N(p->arena, const kl_aff *, m->nresults + 1);
+  kl_aff_replace(p, &by, m->results, m->nresults, results);
+  kl_constraint *c = KL_NEW_N(p->arena, kl_constraint, m->nconstraints + 1);
+  for (uint32_t k = 0; k < m->nconstraints; k++) {
+    c[k].in = k == j ? m->vars[KL_AFF_RANGE][i].in : m->constraints[k].in;
+    if (k == j)
+      c[k].e = e;
+    else
+      kl_aff_replace(p, &by, &m->constraints[k].e, 1, &c[k].e);
+  }
+  kl_map_var *rts = KL_NEW_N(p->arena, kl_map_var, m->nvars[KL_AFF_RT] + 1);
+  for (uint32_t k = 0; k < m->nvars[KL_AFF_RT]; k++) {
+    rts[k] = m->vars[KL_AFF_RT][k];
+    const kl_aff **index = KL_NEW_N(p->arena, const kl_aff *, rts[k].from.nindex + 1);
+    kl_aff_replace(p, &by, rts[k].from.index, rts[k].from.nindex, index);
+    rts[k].from.index = index;
+  }
+  parts.vars[KL_AFF_RT] = rts;
+  parts.results = results;
+  parts.constraints = c;
+  return kl_map_make(p, &parts);
+}
+
+// Variables that no result holds go first: others then have a simple result.
+const kl_map *kl_map_eliminate(kl_affs *p, const kl_map *m) {
+  for (int shown = 1; shown >= 0; shown--)
+    for (uint32_t j = 0; m->state == KL_MAP_DEFINED && j < m->nconstraints; j++) {
+      uint32_t i;
+      const kl_aff *e = fixed_range(p, m, &m->constraints[j], shown, &i);
+      if (!e) continue;
+      const kl_map *less = put_in(p, m, i, e, j);
+      if (less->state == KL_MAP_UNDEFINED) continue; // arithmetic leaves 64 bits: it stays as it was
+      m = less;
+      j = UINT32_MAX; // from the start: one variable less
+    }
+  return m;
+}

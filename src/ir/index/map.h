@@ -101,6 +101,9 @@ const kl_map *kl_map_symbols_to_dims(kl_affs *p, const kl_map *m);
 const kl_map *kl_map_remove_unused(kl_affs *p, const kl_map *m, bool dims, bool *const removed[KL_AFF_VARS]);
 // Range variables that a constraint ties to one residue class, s mod c = r, become c*s + r, without the constraint.
 const kl_map *kl_map_rescale(kl_affs *p, const kl_map *m);
+// Range variables that a constraint fixes by others, s + e = c, become c - e, whose bounds are theirs. The variables
+// stay, unused.
+const kl_map *kl_map_eliminate(kl_affs *p, const kl_map *m);
 
 // --- simplifying --------------------------------------------------------------------------------------------------
 

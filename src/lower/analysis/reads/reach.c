@@ -126,7 +126,10 @@ static kl_dependence compose(walk *w, const kl_dependence *to, const kl_dependen
   kl_dependence d = {
       .exact = to->exact && on->exact, .remote = to->remote || on->remote, .why = to->why ? to->why : on->why};
   const kl_map *m = kl_map_compose(w->p, to->map, on->map);
-  d.map = kl_map_remove_unused(w->p, kl_map_simplify(w->p, m, KL_MAP_KEEP_POINTS), false, NULL);
+  m = kl_map_simplify(w->p, m, KL_MAP_KEEP_POINTS);
+  const kl_map *less = kl_map_eliminate(w->p, m);
+  if (less != m) m = kl_map_simplify(w->p, less, KL_MAP_KEEP_POINTS);
+  d.map = kl_map_remove_unused(w->p, m, false, NULL);
   if (d.map->state == KL_MAP_UNDEFINED) d.exact = false, d.why = d.map->why;
   return d;
 }

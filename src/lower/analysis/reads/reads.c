@@ -397,6 +397,7 @@ kl_dependence kl_converse(const kl_reader *r, uint32_t instr, const kl_dependenc
   const kl_map *m = quota ? kl_map_invert(r->affs, d->map, quota) : NULL;
   if (!m || m->state == KL_MAP_UNDEFINED)
     m = relation(r->affs, d->map, kl_shape_leaf(kl_operand(c, &c->instr[instr], d->operand)->shape, d->leaf));
+  if (m->nconstraints) m = kl_map_eliminate(r->affs, kl_map_rescale(r->affs, m));
   return simplified(r->affs, out, m);
 }
 
