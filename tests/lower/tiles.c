@@ -1,0 +1,418 @@
+// Tiles of maps against enumeration: for every tile and runtime value, the elements that a map gives for the points of
+// the tile, and those that the tile's boxes have. Sizes as numbers, and as variables wherever the clauses hold.
+// KILN_TILES sets how many random maps there are (default 6000).
+#include "../ir/map_support.h"
+#include "lower/analysis/tiles/tiles.h"
+
+enum { MOST_VOLUME = 1 << 16, MOST_POINTS = 4096 };
+
+typedef struct tally {
+  long maps, tilings, tiles, exact, covers, unknown, boxes, symbolic, rejected, held;
+} tally;
+static tally count;
+
+// Why tiles are covered only.
+static struct {
+  const char *why;
+  long n;
+} reasons[32];
+
+static void count_reason(const char *why) {
+  uint32_t i = 0;
+  while (i + 1 < KL_COUNT(reasons) && reasons[i].why && strcmp(reasons[i].why, why) != 0) i++;
+  reasons[i].why = why;
+  reasons[i].n++;
+}
+
+static uint64_t state;
+static unsigned pick(unsigned n) { // splitmix64
+  state += 0x9e3779b97f4a7c15ull;
+  uint64_t x = state;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return (unsigned)((x ^ (x >> 31)) % n);
+}
+
+// --- enumeration
+// ------------------------------------------------------------------------------------------------------
+
+typedef struct volume {
+  uint32_t n;
+  kl_interval in[8];
+  int64_t size;
+  uint8_t needed[MOST_VOLUME], held[MOST_VOLUME];
+} volume;
+static volume v;
+
+// The place of an element in the volume, or -1.
+static int64_t place(const int64_t *at) {
+  int64_t p = 0;
+  for (uint32_t i = 0; i < v.n; i++) {
+    if (at[i] < v.in[i].lo || at[i] > v.in[i].hi) return -1;
+    p = p * (v.in[i].hi - v.in[i].lo + 1) + at[i] - v.in[i].lo;
+  }
+  return p;
+}
+
+static bool open_volume(const kl_map *m) {
+  v.n = m->nresults;
+  if (!kl_map_result_ranges(pool, m, v.in)) return false;
+  v.size = 1;
+  for (uint32_t i = 0; i < v.n; i++) {
+    int64_t n = v.in[i].hi - v.in[i].lo + 1;
+    if (n < 1 || n > MOST_VOLUME || (v.size *= n) > MOST_VOLUME) return false;
+  }
+  return true;
+}
+
+// All values of `n` variables from lo to hi, one after the other; false behind the last.
+static bool next(int64_t *x, const int64_t *lo, const int64_t *hi, uint32_t n) {
+  for (uint32_t i = n; i-- > 0;) {
+    if (++x[i] <= hi[i]) return true;
+    x[i] = lo[i];
+  }
+  return false;
+}
+
+static void need(const kl_map *m, const int64_t *tid, const int64_t *ts, const int64_t *rt) {
+  uint32_t nd = m->nvars[KL_AFF_DIM], nr = m->nvars[KL_AFF_RANGE], n = nd + nr;
+  int64_t x[24], lo[24], hi[24], results[8];
+  memset(v.needed, 0, (size_t)v.size);
+  for (uint32_t i = 0; i < n; i++) {
+    kl_interval in = i < nd ? m->vars[KL_AFF_DIM][i].in : m->vars[KL_AFF_RANGE][i - nd].in;
+    lo[i] = i < nd && tid[i] * ts[i] > in.lo ? tid[i] * ts[i] : in.lo;
+    hi[i] = i < nd && tid[i] * ts[i] + ts[i] - 1 < in.hi ? tid[i] * ts[i] + ts[i] - 1 : in.hi;
+    if (lo[i] > hi[i]) return;
+  }
+  memcpy(x, lo, sizeof x);
+  do {
+    kl_point at = {{x, x + nd, rt}};
+    if (!kl_map_contains(pool, m, &at) || !kl_map_eval(pool, m, &at, results)) continue;
+    int64_t p = place(results);
+    EXPECT(p >= 0, "%s: a result outside of its range", print_map(m));
+    v.needed[p] = 1;
+  } while (next(x, lo, hi, n));
+}
+
+static int64_t value(const kl_aff *e, const int64_t *tid, const int64_t *ts, const int64_t *rt) {
+  kl_point at = {{tid, ts, rt}};
+  int64_t r = 0;
+  EXPECT(kl_aff_eval(pool, e, &at, &r), "no value");
+  return r;
+}
+
+// Marks the box's elements; those outside of the volume are counted.
+static long hold_box(const kl_tile_box *b, const int64_t *tid, const int64_t *ts, const int64_t *rt) {
+  int64_t o[8], s[8], lo[8] = {0}, hi[8], k[8] = {0}, from[8], to[8], at[8];
+  long outside = 0;
+  for (uint32_t i = 0; i < b->nguards; i++) {
+    int64_t g = value(b->guards[i].e, tid, ts, rt);
+    if (g < b->guards[i].in.lo || g > b->guards[i].in.hi) return 0;
+  }
+  for (uint32_t i = 0; i < v.n; i++) {
+    const kl_tile_dim *d = &b->dims[i];
+    o[i] = value(d->offset, tid, ts, rt), s[i] = value(d->stride, tid, ts, rt);
+    hi[i] = value(d->size, tid, ts, rt) - 1;
+    from[i] = d->lower ? value(d->lower, tid, ts, rt) : INT64_MIN;
+    to[i] = d->upper ? value(d->upper, tid, ts, rt) : INT64_MAX;
+    if (hi[i] < 0) return 0;
+  }
+  do {
+    bool inside = true;
+    for (uint32_t i = 0; i < v.n; i++) {
+      at[i] = o[i] + k[i] * s[i];
+      inside &= at[i] >= from[i] && at[i] < to[i];
+    }
+    if (!inside) continue;
+    int64_t p = place(at);
+    if (p < 0)
+      outside++;
+    else
+      v.held[p] = 1;
+  } while (next(k, lo, hi, v.n));
+  return outside;
+}
+
+static const char *describe(const kl_tile *t) {
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  const char *kinds[] = {"exact", "covers", "unknown"};
+  kl_sbf(&b, "%s %s\n", kinds[t->state], t->why);
+  for (uint32_t k = 0; k < t->nboxes; k++) {
+    for (uint32_t i = 0; i < t->rank; i++) {
+      const kl_tile_dim *d = &t->boxes[k].dims[i];
+      const kl_aff *each[] = {d->offset, d->size, d->stride, d->lower, d->upper};
+      const char *names[] = {"offset ", ", size ", ", stride ", ", from ", ", below "};
+      for (int j = 0; j < 5; j++) {
+        if (!each[j]) continue;
+        kl_sb_puts(&b, names[j]);
+        kl_aff_print(pool, &b, each[j], NULL);
+      }
+      kl_sb_puts(&b, "; ");
+    }
+    for (uint32_t i = 0; i < t->boxes[k].nguards; i++) {
+      kl_sb_puts(&b, "  if ");
+      kl_aff_print(pool, &b, t->boxes[k].guards[i].e, NULL);
+      kl_sbf(&b, " in [%lld, %lld]", (long long)t->boxes[k].guards[i].in.lo, (long long)t->boxes[k].guards[i].in.hi);
+    }
+    kl_sb_puts(&b, "\n");
+  }
+  for (uint32_t i = 0; i < t->nclauses; i++)
+    for (uint32_t k = 0; k < t->clauses[i].n; k++) {
+      kl_sb_puts(&b, k ? " or " : "  needs ");
+      kl_aff_print(pool, &b, t->clauses[i].any[k].e, NULL);
+      kl_sbf(&b, " in [%lld, %lld]%s", (long long)t->clauses[i].any[k].in.lo, (long long)t->clauses[i].any[k].in.hi,
+             k + 1 == t->clauses[i].n ? "\n" : "");
+    }
+  const char *text = kl_str_dup(&arena, (kl_str){b.p, b.n}).p;
+  kl_sb_free(&b);
+  return text;
+}
+
+static const char *numbers(const int64_t *x, uint32_t n) {
+  char text[256] = "";
+  for (uint32_t i = 0; i < n; i++) snprintf(text + strlen(text), sizeof text - strlen(text), " %lld", (long long)x[i]);
+  return kl_str_dup(&arena, kl_str_of(text)).p;
+}
+
+// Every tile of the tiling, with at most a few runtime values each.
+static void judge(const kl_map *m, const kl_tile *t, const int64_t *extents, const int64_t *ts) {
+  uint32_t nd = m->nvars[KL_AFF_DIM], nt = m->nvars[KL_AFF_RT];
+  int64_t tid[24] = {0}, lo[24] = {0}, hi[24], rt[8], rlo[8], rhi[8];
+  for (uint32_t i = 0; i < nd; i++) hi[i] = (extents[i] - 1) / ts[i];
+  for (uint32_t i = 0; i < nt; i++) {
+    rlo[i] = m->vars[KL_AFF_RT][i].in.lo, rhi[i] = m->vars[KL_AFF_RT][i].in.hi;
+    if (rhi[i] > rlo[i] + 3) rhi[i] = rlo[i] + 3;
+  }
+  do {
+    memcpy(rt, rlo, sizeof rt);
+    do {
+      need(m, tid, ts, rt);
+      memset(v.held, 0, (size_t)v.size);
+      long extra = 0, missing = 0;
+      for (uint32_t i = 0; i < t->nboxes; i++) extra += hold_box(&t->boxes[i], tid, ts, rt);
+      for (int64_t i = 0; i < v.size; i++) {
+        missing += v.needed[i] && !v.held[i];
+        extra += v.held[i] && !v.needed[i];
+      }
+      count.tiles++;
+      EXPECT(!missing && (!extra || t->state == KL_TILE_COVERS),
+             "%s\nsizes%s, tile%s, runtime%s: %ld missing, %ld too many\n%s", print_map(m), numbers(ts, nd),
+             numbers(tid, nd), numbers(rt, nt), missing, extra, describe(t));
+    } while (next(rt, rlo, rhi, nt));
+  } while (next(tid, lo, hi, nd));
+}
+
+static void find(const kl_map *m, const int64_t *extents, const int64_t *ts, const int64_t *shape, kl_tile *out) {
+  const kl_aff *sizes[24];
+  uint32_t nd = m->nvars[KL_AFF_DIM];
+  for (uint32_t i = 0; i < nd; i++) sizes[i] = ts ? kl_aff_const(pool, ts[i]) : kl_aff_range(pool, i);
+  kl_tile_grid g = {nd, extents, sizes};
+  kl_tile_of_map(pool, m, &g, shape, out);
+}
+
+// One map with one list of sizes. The symbolic tile, where it holds, says the same.
+static void check_sizes(const kl_map *m, const int64_t *extents, const int64_t *shape, const kl_tile *symbolic,
+                        const int64_t *ts) {
+  kl_tile t;
+  find(m, extents, ts, shape, &t);
+  count.tilings++;
+  count.exact += t.state == KL_TILE_EXACT;
+  count.covers += t.state == KL_TILE_COVERS;
+  count.unknown += t.state == KL_TILE_UNKNOWN;
+  count.boxes += t.nboxes;
+  if (t.state != KL_TILE_EXACT) count_reason(t.why);
+  if (t.state != KL_TILE_UNKNOWN) judge(m, &t, extents, ts);
+  if (symbolic->state == KL_TILE_UNKNOWN) return;
+  count.symbolic++;
+  if (!kl_tile_clauses_hold(pool, symbolic, ts, m->nvars[KL_AFF_DIM])) {
+    count.rejected += t.state == KL_TILE_EXACT && t.nboxes == 1;
+    return;
+  }
+  count.held++;
+  judge(m, symbolic, extents, ts);
+}
+
+// --- random maps ----------------------------------------------------------------------------------------------------
+
+static int64_t product(const int64_t *x, uint32_t n) {
+  int64_t p = 1;
+  for (uint32_t i = 0; i < n; i++) p *= x[i];
+  return p;
+}
+
+// Another shape of as many elements.
+static uint32_t reshaped(const int64_t *dims, uint32_t n, int64_t *out) {
+  int64_t left = product(dims, n);
+  uint32_t k = 0, most = 1 + pick(4);
+  while (k + 1 < most) {
+    int64_t d = 1 + (int64_t)pick(6);
+    if (left % d) continue;
+    out[k++] = d, left /= d;
+  }
+  out[k++] = left;
+  return k;
+}
+
+typedef struct building {
+  uint32_t rank;
+  int64_t dims[8];        // of the array indexed
+  const kl_aff *index[8]; // over its dims, ranges, runtime variables of the op
+  kl_map_var ranges[4], rts[4];
+  kl_constraint cs[16];
+  uint32_t nranges, nrts, ncs;
+} building;
+
+static void constrain(building *b, const kl_aff *e, int64_t lo, int64_t hi) {
+  b->cs[b->ncs++] = (kl_constraint){e, {lo, hi}};
+}
+
+// What one op reads of its operand: shape `from` of the result, that of the operand in b.
+static void random_op(building *b, const int64_t *from, uint32_t n) {
+  *b = (building){.rank = n};
+  uint32_t d = n ? pick(n) : 0;
+  for (uint32_t i = 0; i < n; i++) b->dims[i] = from[i], b->index[i] = kl_aff_dim(pool, i);
+  const kl_aff *x = kl_aff_dim(pool, d), *s;
+  unsigned op = pick(n ? 12 : 1);
+  switch (op) {
+  default: { // reshape
+    const kl_aff *at = kl_aff_const(pool, 0);
+    b->rank = reshaped(from, n, b->dims);
+    for (uint32_t i = 0; i < n; i++) at = kl_aff_add(pool, kl_aff_mulc(pool, at, from[i]), kl_aff_dim(pool, i));
+    for (uint32_t i = b->rank; i-- > 0;) {
+      b->index[i] = i ? kl_aff_modc(pool, at, b->dims[i]) : at;
+      if (i) at = kl_aff_floordivc(pool, at, b->dims[i]);
+    }
+    break;
+  }
+  case 4: // transpose
+    for (uint32_t i = 0; i < n; i++) {
+      b->index[i] = kl_aff_dim(pool, (i + d) % n);
+      b->dims[i] = from[(i + d) % n];
+    }
+    break;
+  case 5: { // slice
+    int64_t start = pick(5), stride = 1 + pick(3);
+    b->index[d] = kl_aff_addc(pool, kl_aff_mulc(pool, x, stride), start);
+    b->dims[d] = (from[d] - 1) * stride + 1 + start + pick(4);
+    break;
+  }
+  case 6: b->index[d] = kl_aff_addc(pool, kl_aff_mulc(pool, x, -1), from[d] - 1); break; // reverse
+  case 7: {                                                                              // pad
+    int64_t low = pick(4), interior = pick(3), m = 1 + (from[d] > low ? (from[d] - low - 1) / (interior + 1) : 0);
+    m = m > 1 ? m - pick(2) : m;
+    const kl_aff *e = kl_aff_addc(pool, x, -low);
+    if (interior) constrain(b, kl_aff_modc(pool, e, interior + 1), 0, 0);
+    b->index[d] = kl_aff_floordivc(pool, e, interior + 1);
+    constrain(b, b->index[d], 0, m - 1);
+    b->dims[d] = m;
+    break;
+  }
+  case 8: // broadcast's operand
+    b->rank = n - 1;
+    for (uint32_t i = d; i + 1 < n; i++) b->index[i] = b->index[i + 1], b->dims[i] = b->dims[i + 1];
+    break;
+  case 9: { // reduce, or window
+    s = kl_aff_range(pool, b->nranges);
+    int64_t size = 1 + pick(4);
+    b->ranges[b->nranges++] = (kl_map_var){.in = {0, size - 1}};
+    if (pick(2) && n < 5) {
+      b->rank = n + 1;
+      for (uint32_t i = n; i > d; i--) b->index[i] = b->index[i - 1], b->dims[i] = b->dims[i - 1];
+      b->index[d] = s, b->dims[d] = size;
+      break;
+    }
+    int64_t stride = 1 + pick(2), dilation = 1 + pick(2), low = pick(3), hole = 1 + pick(2);
+    int64_t m = 1 + (from[d] - 1) * stride / hole;
+    const kl_aff *at = kl_aff_addc(pool, kl_aff_addmul(pool, kl_aff_mulc(pool, x, stride), s, dilation), -low);
+    b->index[d] = kl_aff_floordivc(pool, at, hole);
+    if (hole > 1) constrain(b, kl_aff_modc(pool, at, hole), 0, 0);
+    constrain(b, b->index[d], 0, m - 1);
+    b->dims[d] = m;
+    break;
+  }
+  case 10: { // dynamic slice, or update
+    int64_t m = from[d] + pick(4);
+    b->rts[0] = (kl_map_var){.in = {0, m - from[d]}};
+    b->nrts = 1;
+    b->dims[d] = m;
+    if (pick(2)) {
+      b->index[d] = kl_aff_add(pool, x, kl_aff_rt(pool, 0));
+    } else {
+      m = 1 + pick((unsigned)from[d]);
+      b->rts[0].in.hi = from[d] - m;
+      b->index[d] = kl_aff_sub(pool, x, kl_aff_rt(pool, 0));
+      constrain(b, b->index[d], 0, m - 1);
+      b->dims[d] = m;
+    }
+    break;
+  }
+  case 11: // the same index twice
+    if (n > 3) break;
+    b->rank = n + 1;
+    b->index[n] = x, b->dims[n] = from[d];
+    break;
+  }
+}
+
+static const kl_map *op_map(const building *b, const int64_t *from, uint32_t n) {
+  kl_map_var dims[8];
+  for (uint32_t i = 0; i < n; i++) dims[i] = (kl_map_var){.in = {0, from[i] - 1}};
+  kl_map m = {.state = KL_MAP_DEFINED, .nresults = b->rank, .results = b->index, .nconstraints = b->ncs};
+  m.constraints = b->cs;
+  m.nvars[0] = n, m.nvars[1] = b->nranges, m.nvars[2] = b->nrts;
+  m.vars[0] = dims, m.vars[1] = b->ranges, m.vars[2] = b->rts;
+  return kl_map_make(pool, &m);
+}
+
+static void one_random(void) {
+  int64_t dims[8] = {0}, shape[8] = {0};
+  uint32_t n = pick(4), ops = 1 + pick(3);
+  for (uint32_t i = 0; i < n; i++) shape[i] = dims[i] = 1 + pick(9);
+  uint32_t rank = n;
+  const kl_map *m = kl_map_identity(pool, n, dims);
+  for (uint32_t i = 0; i < ops; i++) {
+    building b;
+    random_op(&b, shape, rank);
+    m = kl_map_compose(pool, m, op_map(&b, shape, rank));
+    memcpy(shape, b.dims, sizeof shape);
+    rank = b.rank;
+  }
+  m = kl_map_simplify(pool, m, KL_MAP_KEEP_POINTS);
+  if (m->state != KL_MAP_DEFINED || m->nvars[KL_AFF_RANGE] + n > 20 || kl_map_points(m) > MOST_POINTS) return;
+  if (!open_volume(m)) return;
+  count.maps++;
+  kl_tile symbolic;
+  find(m, dims, NULL, shape, &symbolic);
+  for (int k = 0; k < 4; k++) {
+    int64_t ts[8];
+    for (uint32_t i = 0; i < n; i++) ts[i] = pick(3) ? 1 + pick((unsigned)dims[i]) : pick(2) ? dims[i] : 1;
+    check_sizes(m, dims, shape, &symbolic, ts);
+  }
+}
+
+static long amount(const char *name, long otherwise) {
+  const char *e = getenv(name);
+  return e ? atol(e) : otherwise;
+}
+
+START_TEST(random_maps_have_right_tiles) {
+  long n = amount("KILN_TILES", 6000);
+  for (long i = 0; i < n; i++) {
+    state = (uint64_t)i * 7919 + 17;
+    one_random();
+    if (i % 64 == 63) close_pool(), open_pool();
+  }
+  printf("# %ld maps, %ld tilings, %ld tiles; %ld exact, %ld cover, %ld unknown; %ld boxes; symbolic: %ld, of which "
+         "%ld hold, and %ld do not though one box is right\n",
+         count.maps, count.tilings, count.tiles, count.exact, count.covers, count.unknown, count.boxes, count.symbolic,
+         count.held, count.rejected);
+  for (uint32_t i = 0; i < KL_COUNT(reasons) && reasons[i].why; i++)
+    printf("# %ld: %s\n", reasons[i].n, reasons[i].why);
+  ck_assert_int_eq(count.unknown, 0);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("tiles", EACH(open_pool, close_pool), {random_maps_have_right_tiles});
+}
