@@ -133,7 +133,7 @@ static long hold_box(const kl_tile_box *b, const int64_t *tid, const int64_t *ts
   return outside;
 }
 
-static const char *describe(const kl_tile *t) {
+static const char *describe(const kl_map_tile *t) {
   kl_sb b;
   kl_sb_init(&b, cx);
   const char *kinds[] = {"exact", "covers", "unknown"};
@@ -176,7 +176,7 @@ static const char *numbers(const int64_t *x, uint32_t n) {
 }
 
 // Every tile of the tiling, with at most a few runtime values each.
-static void judge(const kl_map *m, const kl_tile *t, const int64_t *extents, const int64_t *ts) {
+static void judge(const kl_map *m, const kl_map_tile *t, const int64_t *extents, const int64_t *ts) {
   uint32_t nd = m->nvars[KL_AFF_DIM], nt = m->nvars[KL_AFF_RT];
   int64_t tid[24] = {0}, lo[24] = {0}, hi[24], rt[8], rlo[8], rhi[8];
   for (uint32_t i = 0; i < nd; i++) hi[i] = (extents[i] - 1) / ts[i];
@@ -203,7 +203,7 @@ static void judge(const kl_map *m, const kl_tile *t, const int64_t *extents, con
   } while (next(tid, lo, hi, nd));
 }
 
-static void find(const kl_map *m, const int64_t *extents, const int64_t *ts, const int64_t *shape, kl_tile *out) {
+static void find(const kl_map *m, const int64_t *extents, const int64_t *ts, const int64_t *shape, kl_map_tile *out) {
   const kl_aff *sizes[24];
   uint32_t nd = m->nvars[KL_AFF_DIM];
   for (uint32_t i = 0; i < nd; i++) sizes[i] = ts ? kl_aff_const(pool, ts[i]) : kl_aff_range(pool, i);
@@ -212,9 +212,9 @@ static void find(const kl_map *m, const int64_t *extents, const int64_t *ts, con
 }
 
 // One map with one list of sizes. The symbolic tile, where it holds, says the same.
-static void check_sizes(const kl_map *m, const int64_t *extents, const int64_t *shape, const kl_tile *symbolic,
+static void check_sizes(const kl_map *m, const int64_t *extents, const int64_t *shape, const kl_map_tile *symbolic,
                         const int64_t *ts) {
-  kl_tile t;
+  kl_map_tile t;
   find(m, extents, ts, shape, &t);
   count.tilings++;
   count.exact += t.state == KL_TILE_EXACT;
@@ -382,7 +382,7 @@ static void one_random(void) {
   if (m->state != KL_MAP_DEFINED || m->nvars[KL_AFF_RANGE] + n > 20 || kl_map_points(m) > MOST_POINTS) return;
   if (!open_volume(m)) return;
   count.maps++;
-  kl_tile symbolic;
+  kl_map_tile symbolic;
   find(m, dims, NULL, shape, &symbolic);
   for (int k = 0; k < 4; k++) {
     int64_t ts[8];

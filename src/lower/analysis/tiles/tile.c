@@ -413,11 +413,11 @@ static bool simplify_boxes(tiler *t, const kl_tile_grid *g) {
   return fine;
 }
 
-static kl_tile unknown(const char *why, uint32_t rank) {
-  return (kl_tile){.state = KL_TILE_UNKNOWN, .why = why, .rank = rank};
+static kl_map_tile unknown(const char *why, uint32_t rank) {
+  return (kl_map_tile){.state = KL_TILE_UNKNOWN, .why = why, .rank = rank};
 }
 
-static void answer(tiler *t, const kl_tile_grid *g, kl_tile *out) {
+static void answer(tiler *t, const kl_tile_grid *g, kl_map_tile *out) {
   for (uint32_t i = 0; i < t->nvars; i++) t->var[i] = tiled(t, i, g);
   tile_forms(t);
   for (uint32_t i = 0; i < t->nvars; i++) { // a tile that begins inside of its dim has points, unless more is cut off
@@ -433,18 +433,18 @@ static void answer(tiler *t, const kl_tile_grid *g, kl_tile *out) {
     *out = unknown(t->full ? "a tile is too many boxes" : "a number leaves 64 bits", t->m->nresults);
     return;
   }
-  *out = (kl_tile){.state = t->exact ? KL_TILE_EXACT : KL_TILE_COVERS, .why = t->why, .rank = t->m->nresults};
+  *out = (kl_map_tile){.state = t->exact ? KL_TILE_EXACT : KL_TILE_COVERS, .why = t->why, .rank = t->m->nresults};
   out->nboxes = (uint32_t)t->boxes.n;
   out->nclauses = (uint32_t)t->clauses.n;
   out->boxes = VEC_FREEZE(t->cx, t->arena, &t->boxes);
   out->clauses = VEC_FREEZE(t->cx, t->arena, &t->clauses);
 }
 
-void kl_tile_of_map(kl_affs *p, const kl_map *m, const kl_tile_grid *grid, const int64_t *shape, kl_tile *out) {
+void kl_tile_of_map(kl_affs *p, const kl_map *m, const kl_tile_grid *grid, const int64_t *shape, kl_map_tile *out) {
   *out = unknown(m->why ? m->why : "nothing is known of the map", m->nresults);
   if (m->state == KL_MAP_UNDEFINED) return;
   if (m->state == KL_MAP_EMPTY) {
-    *out = (kl_tile){.state = KL_TILE_EXACT, .why = "", .rank = m->nresults};
+    *out = (kl_map_tile){.state = KL_TILE_EXACT, .why = "", .rank = m->nresults};
     return;
   }
   uint32_t nd = m->nvars[KL_AFF_DIM], nr = m->nvars[KL_AFF_RANGE];
@@ -478,7 +478,7 @@ void kl_tile_of_map(kl_affs *p, const kl_map *m, const kl_tile_grid *grid, const
   kl_free(t->cx, t, sizeof *t);
 }
 
-bool kl_tile_clauses_hold(kl_affs *p, const kl_tile *t, const int64_t *sizes, uint32_t n) {
+bool kl_tile_clauses_hold(kl_affs *p, const kl_map_tile *t, const int64_t *sizes, uint32_t n) {
   kl_point at = {{NULL, sizes, NULL}};
   for (uint32_t i = 0; i < t->nclauses; i++) {
     bool holds = false;

@@ -7,7 +7,7 @@
 #ifndef KL_TILES_H
 #define KL_TILES_H
 
-#include "ir/index/map.h"
+#include "lower/analysis/reads/reads.h"
 
 // Indices offset + k*stride for 0 <= k < size, of which those from `lower` on and below `upper` count.
 typedef struct kl_tile_dim {
@@ -33,13 +33,13 @@ typedef enum kl_tile_state {
   KL_TILE_UNKNOWN, // `why` tells; no boxes
 } kl_tile_state;
 
-typedef struct kl_tile {
+typedef struct kl_map_tile {
   kl_tile_state state;
   const char *why; // "" for exact ones
   uint32_t rank, nboxes, nclauses;
   const kl_tile_box *boxes;
   const kl_tile_clause *clauses; // all must hold, or the boxes say nothing; none where sizes are numbers
-} kl_tile;
+} kl_map_tile;
 
 // How a map's dims are tiled.
 typedef struct kl_tile_grid {
@@ -56,9 +56,71 @@ enum {
 
 // The tile of a map. The map's ranges are run through whole. `shape`: extents of the array that results index, or NULL:
 // then results that together are the digits of one number are told apart from others less often.
-void kl_tile_of_map(kl_affs *p, const kl_map *m, const kl_tile_grid *grid, const int64_t *shape, kl_tile *out);
+void kl_tile_of_map(kl_affs *p, const kl_map *m, const kl_tile_grid *grid, const int64_t *shape, kl_map_tile *out);
 
 // Do these sizes of the grid's dims satisfy all clauses?
-bool kl_tile_clauses_hold(kl_affs *p, const kl_tile *t, const int64_t *sizes, uint32_t n);
+bool kl_tile_clauses_hold(kl_affs *p, const kl_map_tile *t, const int64_t *sizes, uint32_t n);
+
+// --- computations ---------------------------------------------------------------------------------------------------
+
+// A dimension that a computation is tiled over. Variables of this number stand for it: dim i is the number of its tile,
+// range i the size.
+typedef struct kl_tiling_dim {
+  bool sequential; // folded by an instruction: a loop; else one of a result's
+  int64_t extent;
+  const kl_aff *size;    // a constant of at most the extent, or range variable i
+  uint32_t frame, instr; // that folds, or the root
+  uint32_t number;       // among its folded dimensions; the result's dimension
+} kl_tiling_dim;
+
+typedef enum kl_region_kind {
+  KL_REGION_TOP,
+  KL_REGION_LOOP,   // over sequential dims, once for each of their tiles
+  KL_REGION_BRANCH, // of one operand of a concatenate, where its guards hold
+} kl_region_kind;
+
+// Where tiles are made. Region 0 is all of it, once for each tile of the parallel dims.
+typedef struct kl_region {
+  kl_region_kind kind;
+  uint32_t parent;
+  uint32_t frame, instr, operand; // loops: the instruction that folds; branches: the operand of the concatenate
+} kl_region;
+
+// An array leaf as it is needed in one way.
+typedef struct kl_tiled {
+  uint32_t frame, instr, leaf;
+  uint32_t region;
+  const kl_map *map; // from points of the dims listed to elements
+  uint32_t ndims;
+  const uint32_t *dims; // ascending
+  bool remote;          // elements of other devices' arrays
+  kl_map_tile tile;
+} kl_tiled;
+
+typedef struct kl_tiling_runtime {
+  kl_interval in;
+  kl_producer from; // index over numbers and sizes of tiles; payload: kl_runtime, or NULL
+} kl_tiling_runtime;
+
+// Every array that a tile of the results needs, users before what they use. Lives in the pool's arena.
+typedef struct kl_tiling {
+  uint32_t nframes, ndims, nparallel, nregions, nruntimes, n;
+  const kl_frame *frames;
+  const kl_tiling_dim *dims; // parallel ones first
+  const kl_region *regions;
+  const kl_tiling_runtime *runtimes; // variable i in all expressions
+  const kl_tiled *values;
+} kl_tiling;
+
+enum {
+  KL_TILING_MOST_WAYS = 64,        // in which a value is needed; in more, all of it is, and its tile says so
+  KL_TILING_MOST_INSTRS = 1 << 20, // looked at, those of calls as often as they are called
+};
+
+// The space of a computation's tiles: results of equal dims share theirs, others have their own. `sizes`: by number of
+// the dim, as far as there are any: 0 leaves one open, more than the extent is the extent. Without sizes (nsizes 0) all
+// are open; else sequential dims beyond nsizes are taken whole, and parallel ones too.
+void kl_tiling_make(kl_affs *p, const kiln_module *m, const kl_comp *c, const int64_t *sizes, uint32_t nsizes,
+                    kl_tiling *out);
 
 #endif

@@ -1,0 +1,356 @@
+// Tiles of computations against HLO's definitions element by element: for every tile of the results, what each array's
+// tiles hold over all steps of their loops, and what the elements of the results' tile are made from.
+// KILN_TILES sets how many random fusions there are (default 4000).
+#include "lower/analysis/tiles/tiles.h"
+#include "reads/model.h"
+#include "reads/random.h"
+#include "support/context.h"
+
+#include <stdio.h>
+
+#define STEPS                                                                                                          \
+  "sum { x = f32[] parameter(0) y = f32[] parameter(1) ROOT z = f32[] add(x, y) }\n"                                   \
+  "largest { x = f32[] parameter(0) y = f32[] parameter(1) ROOT z = f32[] maximum(x, y) }\n"                           \
+  "less { x = f32[] parameter(0) y = f32[] parameter(1) ROOT z = pred[] compare(x, y), direction=LT }\n"               \
+  "pair { a = f32[] parameter(0) b = f32[] parameter(1) c = f32[] parameter(2) d = f32[] parameter(3) "                \
+  "ROOT z = (f32[], f32[]) tuple(add(a, c), add(b, d)) }\n"
+
+static uint64_t state;
+static unsigned pick(unsigned n) { // splitmix64
+  state += 0x9e3779b97f4a7c15ull;
+  uint64_t x = state;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return (unsigned)((x ^ (x >> 31)) % n);
+}
+
+static struct { long modules, tilings, tiles, values, exact, covers, unknown, open, held; } count;
+
+// --- one tiling
+// -------------------------------------------------------------------------------------------------------
+
+enum { MOST_DIMS = 64, MOST_RUNTIMES = 64 };
+
+typedef struct trial {
+  const model *s;
+  kl_affs *p;
+  const kl_tiling *t;
+  const char *text;
+  uint32_t frames[256];    // the model's, by the tiling's
+  int64_t size[MOST_DIMS]; // of tiles, by dim
+  int64_t tid[MOST_DIMS];
+  uint8_t *needed, *held, *inexact; // by node; the last by value
+} trial;
+
+static const model_value *value_of(const trial *k, uint32_t frame, uint32_t instr, uint32_t leaf) {
+  return model_find(k->s, k->frames[frame], instr, leaf);
+}
+
+static int64_t steps(const trial *k, uint32_t dim) {
+  int64_t n = k->t->dims[dim].extent > 1 ? k->t->dims[dim].extent : 1;
+  return (n + k->size[dim] - 1) / k->size[dim];
+}
+
+static int64_t evaluate(const trial *k, const kl_aff *e, const int64_t *rt) {
+  kl_point at = {{k->tid, k->size, rt}};
+  int64_t v = 0;
+  EXPECT(kl_aff_eval(k->p, e, &at, &v), "no value\n%s", k->text);
+  return v;
+}
+
+// What the program computes there; `before`: values of earlier ones.
+static int64_t runtime_value(const trial *k, const kl_tiling_runtime *r, const int64_t *before) {
+  const kl_runtime *what = r->from.payload;
+  const model_value *v = value_of(k, what->frame, what->instr, what->leaf);
+  int64_t at = 0;
+  for (uint32_t i = 0; i < r->from.nindex; i++) {
+    int64_t x = evaluate(k, r->from.index[i], before);
+    if (x < 0 || x >= v->shape->dims[i]) return r->in.lo; // of a tile that is cut there
+    at = at * v->shape->dims[i] + x;
+  }
+  int64_t found = model_integer(k->s, v->first + at);
+  if (!what->clamped) return found;
+  return found < what->lo ? what->lo : found > what->hi ? what->hi : found;
+}
+
+static void hold_box(trial *k, const kl_tiled *v, const kl_tile_box *b, const int64_t *rt) {
+  const model_value *at = value_of(k, v->frame, v->instr, v->leaf);
+  int64_t o[KILN_MAX_RANK], s[KILN_MAX_RANK], n[KILN_MAX_RANK], x[KILN_MAX_RANK] = {0}, from[KILN_MAX_RANK],
+                                                                to[KILN_MAX_RANK];
+  for (uint32_t i = 0; i < b->nguards; i++) {
+    int64_t g = evaluate(k, b->guards[i].e, rt);
+    if (g < b->guards[i].in.lo || g > b->guards[i].in.hi) return;
+  }
+  for (uint32_t d = 0; d < v->tile.rank; d++) {
+    const kl_tile_dim *t = &b->dims[d];
+    o[d] = evaluate(k, t->offset, rt), s[d] = evaluate(k, t->stride, rt), n[d] = evaluate(k, t->size, rt);
+    from[d] = t->lower ? evaluate(k, t->lower, rt) : INT64_MIN;
+    to[d] = t->upper ? evaluate(k, t->upper, rt) : INT64_MAX;
+    if (n[d] <= 0) return;
+  }
+  for (bool more = true; more;) {
+    bool inside = true, there = true;
+    int64_t node = 0;
+    for (uint32_t d = 0; d < v->tile.rank; d++) {
+      int64_t y = o[d] + x[d] * s[d];
+      inside &= y >= from[d] && y < to[d];
+      there &= y >= 0 && y < at->shape->dims[d];
+      node = node * at->shape->dims[d] + y;
+    }
+    EXPECT(there || !inside || v->tile.state != KL_TILE_EXACT, "%s\nan exact tile of value %u leaves the array",
+           k->text, v->instr);
+    if (inside && there) k->held[at->first + node] = 1;
+    more = false;
+    for (uint32_t d = v->tile.rank; d-- > 0 && !more;) {
+      more = ++x[d] < n[d];
+      if (!more) x[d] = 0;
+    }
+  }
+}
+
+// Over all steps of the loops that it depends on.
+static void hold(trial *k, const kl_tiled *v) {
+  const model_value *at = value_of(k, v->frame, v->instr, v->leaf);
+  if (v->tile.state != KL_TILE_EXACT) k->inexact[at - k->s->values] = 1;
+  if (v->tile.state == KL_TILE_UNKNOWN) {
+    for (int64_t i = 0; i < at->count; i++) k->held[at->first + i] = 1;
+    return;
+  }
+  for (uint32_t i = 0; i < v->ndims; i++)
+    if (k->t->dims[v->dims[i]].sequential) k->tid[v->dims[i]] = 0;
+  for (bool more = true; more;) {
+    int64_t rt[MOST_RUNTIMES];
+    for (uint32_t i = 0; i < k->t->nruntimes; i++) rt[i] = runtime_value(k, &k->t->runtimes[i], rt);
+    for (uint32_t b = 0; b < v->tile.nboxes; b++) hold_box(k, v, &v->tile.boxes[b], rt);
+    more = false;
+    for (uint32_t i = 0; i < v->ndims && !more; i++) {
+      uint32_t d = v->dims[i];
+      if (!k->t->dims[d].sequential) continue;
+      more = ++k->tid[d] < steps(k, d);
+      if (!more) k->tid[d] = 0;
+    }
+  }
+}
+
+// Elements of the results in the tile, and all that they are made from.
+static void need(trial *k) {
+  const kl_comp *c = k->t->frames[0].comp;
+  const kl_shape *s = c->instr[c->root].shape;
+  uint32_t n = (uint32_t)kl_shape_leaf_count(s), next = 0;
+  memset(k->needed, 0, (size_t)k->s->nnodes);
+  uint32_t first[64];
+  for (uint32_t l = 0; l < n; l++) {
+    const kl_shape *leaf = kl_shape_leaf(s, l);
+    if (!kl_shape_is_array(leaf)) continue;
+    uint32_t same = 0;
+    while (same < l && !kl_shape_same_dims(kl_shape_leaf(s, same), leaf)) same++;
+    first[l] = same < l ? first[same] : next;
+    if (same == l) next += leaf->rank;
+    const model_value *v = model_find(k->s, 0, c->root, l);
+    for (int64_t i = 0; i < v->count; i++) {
+      int64_t left = i;
+      bool inside = true;
+      for (uint32_t d = leaf->rank; d-- > 0; left /= leaf->dims[d])
+        inside &= left % leaf->dims[d] / k->size[first[l] + d] == k->tid[first[l] + d];
+      if (inside) k->needed[v->first + i] = 1;
+    }
+  }
+  for (int64_t i = k->s->nnodes; i-- > 0;)
+    for (int64_t e = k->s->begin[i]; k->needed[i] && e < k->s->begin[i + 1]; e++)
+      k->needed[model_target(k->s, i, &k->s->edges[e])] = 1;
+}
+
+static bool holds(const trial *k) {
+  for (uint32_t i = 0; i < k->t->n; i++)
+    if (!kl_tile_clauses_hold(k->p, &k->t->values[i].tile, k->size, k->t->ndims)) return false;
+  return true;
+}
+
+static void describe(const trial *k, const model_value *v) {
+  for (uint32_t i = 0; i < k->t->n; i++) {
+    const kl_tiled *t = &k->t->values[i];
+    if (t->instr != v->instr || k->frames[t->frame] != v->frame || t->leaf != v->leaf) continue;
+    kl_sb b;
+    kl_sb_init(&b, kl_affs_context(k->p));
+    kl_map_print(k->p, &b, t->map, KL_MAP_LINE);
+    kl_sbf(&b, " state %d %s, dims", t->tile.state, t->tile.why);
+    for (uint32_t d = 0; d < t->ndims; d++) kl_sbf(&b, " %u", t->dims[d]);
+    for (uint32_t x = 0; x < t->tile.nboxes; x++)
+      for (uint32_t d = 0; d < t->tile.rank; d++) {
+        const kl_tile_dim *e = &t->tile.boxes[x].dims[d];
+        const kl_aff *each[] = {e->offset, e->size, e->stride, e->lower, e->upper};
+        kl_sb_puts(&b, d ? "; " : "\n");
+        for (int j = 0; j < 5; j++) {
+          if (j) kl_sb_puts(&b, ", ");
+          if (each[j]) kl_aff_print(k->p, &b, each[j], NULL);
+        }
+      }
+    printf("# %s\n", b.p);
+    kl_sb_free(&b);
+  }
+}
+
+static void judge(trial *k) {
+  const model *s = k->s;
+  need(k);
+  memset(k->held, 0, (size_t)s->nnodes);
+  memset(k->inexact, 0, s->nvalues);
+  for (uint32_t i = 0; i < k->t->n; i++) hold(k, &k->t->values[i]);
+  for (uint32_t i = 0; i < s->nvalues; i++) {
+    long missing = 0, extra = 0;
+    const model_value *v = &s->values[i];
+    for (int64_t n = v->first; n < v->first + v->count; n++) {
+      missing += k->needed[n] && !k->held[n];
+      extra += k->held[n] && !k->needed[n];
+    }
+    if (!missing && (!extra || k->inexact[i])) continue;
+    describe(k, v);
+    char at[512] = "";
+    for (uint32_t d = 0; d < k->t->ndims; d++)
+      snprintf(at + strlen(at), sizeof at - strlen(at), " %lld*%lld", (long long)k->tid[d], (long long)k->size[d]);
+    ck_abort_msg("%s\nframe %u, instruction %u, leaf %u in tile%s: %ld missing, %ld too many", k->text, v->frame,
+                 v->instr, v->leaf, at, missing, extra);
+  }
+  count.tiles++;
+}
+
+// All tiles of the parallel dims, or some of very many.
+static void judge_all(trial *k) {
+  int64_t n = 1;
+  for (uint32_t d = 0; d < k->t->nparallel; d++) n *= steps(k, d);
+  for (int64_t i = 0, by = n > 24 ? n / 12 : 1; i < n; i += by) {
+    int64_t left = i;
+    memset(k->tid, 0, sizeof k->tid);
+    for (uint32_t d = k->t->nparallel; d-- > 0; left /= steps(k, d)) k->tid[d] = left % steps(k, d);
+    judge(k);
+  }
+}
+
+static void map_frames(trial *k) {
+  for (uint32_t f = 0; f < k->t->nframes; f++)
+    k->frames[f] = f ? model_callee(k->s, k->frames[k->t->frames[f].parent], k->t->frames[f].caller) : 0;
+}
+
+// The tiling of open sizes, and one of these sizes.
+static void check_sizes(trial *k, const kiln_module *m, const kl_tiling *open, const int64_t *sizes) {
+  const kl_comp *c = &m->comp[m->entry];
+  kl_tiling t;
+  kl_tiling_make(k->p, m, c, sizes, open->ndims, &t);
+  k->t = &t;
+  map_frames(k);
+  memcpy(k->size, sizes, open->ndims * sizeof *sizes);
+  count.tilings++;
+  for (uint32_t i = 0; i < t.n; i++) {
+    count.values++;
+    count.exact += t.values[i].tile.state == KL_TILE_EXACT;
+    count.covers += t.values[i].tile.state == KL_TILE_COVERS;
+    count.unknown += t.values[i].tile.state == KL_TILE_UNKNOWN;
+    EXPECT(t.values[i].tile.state == KL_TILE_EXACT || t.values[i].tile.why[0], "no reason\n%s", k->text);
+  }
+  judge_all(k);
+  k->t = open;
+  count.open++;
+  if (!holds(k)) return;
+  count.held++;
+  judge_all(k);
+}
+
+static void check(const char *text, uint64_t seed) {
+  kiln_module *m = parse(text);
+  model s;
+  kl_arena arena;
+  kl_arena_init(&arena, m->cx);
+  trial k = {.s = &s, .p = kl_affs_create(m->cx, &arena), .text = text};
+  kl_tiling open;
+  kl_tiling_make(k.p, m, &m->comp[m->entry], NULL, 0, &open);
+  if (open.ndims <= MOST_DIMS && open.nruntimes <= MOST_RUNTIMES && open.nframes <= KL_COUNT(k.frames) &&
+      model_make(&s, m, &m->comp[m->entry], seed, 1 << 18)) {
+    k.needed = calloc((size_t)s.nnodes + 1, 1), k.held = calloc((size_t)s.nnodes + 1, 1);
+    k.inexact = calloc(s.nvalues + 1, 1);
+    count.modules++;
+    for (int i = 0; i < 3; i++) {
+      int64_t sizes[MOST_DIMS];
+      for (uint32_t d = 0; d < open.ndims; d++) {
+        int64_t n = open.dims[d].extent > 1 ? open.dims[d].extent : 1;
+        sizes[d] = pick(3) ? 1 + pick((unsigned)n) : pick(2) ? n : 1;
+      }
+      check_sizes(&k, m, &open, sizes);
+    }
+    free(k.needed), free(k.held), free(k.inexact);
+    model_free(&s);
+  }
+  kl_affs_destroy(&k.p);
+  kl_arena_free(&arena);
+  kiln_module_destroy(&m);
+}
+
+// clang-format off
+// Instructions of ENTRY, parameters first.
+static const char *const rows[] = {
+  "a = f32[5,7] parameter(0) ROOT r = f32[5,7] negate(a)",
+  "a = f32[] parameter(0) ROOT r = f32[] negate(a)",
+  "a = f32[2,0] parameter(0) ROOT r = f32[2,0] negate(a)",
+  "a = f32[4,6] parameter(0) ROOT r = f32[24] reshape(a)",
+  "a = f32[24] parameter(0) ROOT r = f32[2,3,4] reshape(a)",
+  "a = f32[2,5,7] parameter(0) ROOT r = f32[7,5,2] reshape(a)",
+  "a = f32[8,16] parameter(0) ROOT r = f32[4,32] reshape(a)",
+  "a = f32[4,6]{0,1} parameter(0) ROOT r = f32[8,3]{1,0} bitcast(a)",
+  "a = f32[4,3] parameter(0) ROOT r = u8[4,12] bitcast(a)",
+  "a = f32[5,7] parameter(0) ROOT r = f32[3,7,5] broadcast(a), dimensions={2,1}",
+  "a = f32[2,3,4] parameter(0) ROOT r = f32[4,2,3] transpose(a), dimensions={2,0,1}",
+  "a = f32[20,9] parameter(0) b = f32[6,9] slice(a), slice={[1:19:3], [0:9]} ROOT r = f32[6,9] reverse(b), dimensions={0,1}",
+  "a = f32[5,4] parameter(0) b = f32[3,4] parameter(1) c = f32[6,4] parameter(2) ROOT r = f32[14,4] concatenate(a, b, c), dimensions={0}",
+  "a = f32[6] parameter(0) ROOT r = f32[18] concatenate(a, a, a), dimensions={0}",
+  "a = f32[4,3] parameter(0) v = f32[] parameter(1) ROOT r = f32[12,8] pad(a, v), padding=1_4_1x4_1_0",
+  "a = f32[7] parameter(0) v = f32[] parameter(1) ROOT r = f32[5] pad(a, v), padding=-3_-5_1",
+  "a = f32[4,8] parameter(0) b = f32[8,6] parameter(1) ROOT r = f32[4,6] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+  "a = f32[2,4,8] parameter(0) b = f32[8,2,3] parameter(1) ROOT r = f32[2,4,3] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={1}, lhs_contracting_dims={2}, rhs_contracting_dims={0}",
+  "a = f32[6,9] parameter(0) z = f32[] constant(0) m = f32[6] reduce(a, z), dimensions={1}, to_apply=largest b = f32[6,9] broadcast(m), dimensions={0} "
+  "d = f32[6,9] subtract(a, b) e = f32[6,9] exponential(d) s = f32[6] reduce(e, z), dimensions={1}, to_apply=sum c = f32[6,9] broadcast(s), dimensions={0} ROOT r = f32[6,9] divide(e, c)",
+  "a = f32[5,6] parameter(0) b = f32[5,6] parameter(1) z = f32[] constant(0) ROOT r = (f32[5], f32[5]) reduce(a, b, z, z), dimensions={1}, to_apply=pair",
+  "a = f32[5,6] parameter(0) z = f32[] constant(0) s = f32[5] reduce(a, z), dimensions={1}, to_apply=sum ROOT r = (f32[5], f32[5,6], f32[5,6]) tuple(s, a, f32[5,6] negate(a))",
+  "a = f32[9,7] parameter(0) s = f32[] parameter(1) ROOT r = f32[4,5] reduce-window(a, s), window={size=3x3 stride=2x1}, to_apply=sum",
+  "a = f32[4,5] parameter(0) s = f32[] parameter(1) ROOT r = f32[6,7] reduce-window(a, s), window={size=2x2 pad=0_0x1_2 lhs_dilate=2x1 rhs_dilate=1x1}, to_apply=sum",
+  "a = f32[1,6,5,2] parameter(0) k = f32[3,2,2,3] parameter(1) ROOT r = f32[1,6,4,3] convolution(a, k), window={size=3x2 pad=1_1x0_0}, dim_labels=b01f_01io->b01f",
+  "a = f32[9,8] parameter(0) i = s32[] parameter(1) j = s32[] parameter(2) b = f32[5,6] dynamic-slice(a, i, j), dynamic_slice_sizes={5,6} ROOT r = f32[2,3] dynamic-slice(b, j, i), dynamic_slice_sizes={2,3}",
+  "a = f32[9,8] parameter(0) i = s32[] parameter(1) j = s32[] parameter(2) b = f32[6,4] dynamic-slice(a, i, j), dynamic_slice_sizes={6,4} ROOT r = f32[8,3] reshape(b)",
+  "a = f32[6,8] parameter(0) u = f32[2,5] parameter(1) i = s32[] parameter(2) j = s32[] parameter(3) ROOT r = f32[6,8] dynamic-update-slice(a, u, i, j)",
+  "a = f32[9,5] parameter(0) n = s32[4,1] parameter(1) ROOT r = f32[4,2,5] gather(a, n), offset_dims={1,2}, collapsed_slice_dims={}, start_index_map={0}, index_vector_dim=1, slice_sizes={2,5}",
+  "a = f32[6] parameter(0) b = f32[4] slice(a), slice={[0:4]} c = f32[4] slice(a), slice={[2:6]} ROOT r = f32[4] add(b, c)",
+  "a = f32[6,8] parameter(0) i = s32[] parameter(1) f = f32[4,8] fusion(a, i), kind=kLoop, calls={ p = f32[6,8] parameter(0) q = s32[] parameter(1) z = s32[] constant(0) ROOT d = f32[4,8] dynamic-slice(p, q, z), dynamic_slice_sizes={4,8} } "
+  "g = f32[4] fusion(f), kind=kInput, calls={ p = f32[4,8] parameter(0) z = f32[] constant(0) ROOT s = f32[4] reduce(p, z), dimensions={1}, to_apply=sum } ROOT r = f32[4] negate(g)",
+  "a = f32[6,5] parameter(0) ROOT r = f32[6,5] sort(a), dimensions={0}, to_apply=less",
+};
+// clang-format on
+
+START_TEST(every_op) {
+  char text[8192];
+  snprintf(text, sizeof text, "HloModule m\n" STEPS "ENTRY e {\n%s\n}\n", rows[_i]);
+  state = (uint64_t)_i;
+  for (uint64_t seed = 0; seed < 8; seed++) check(text, seed);
+}
+END_TEST
+
+static long amount(const char *name, long otherwise) {
+  const char *e = getenv(name);
+  return e ? atol(e) : otherwise;
+}
+
+START_TEST(random_fusions) {
+  static char text[1 << 16];
+  long n = amount("KILN_TILES", 4000);
+  for (long i = 0; i < n; i++) {
+    state = (uint64_t)i;
+    if (random_module((uint64_t)i + 1, 1 + (int)pick(7), text, sizeof text)) check(text, (uint64_t)i);
+  }
+  printf(
+      "# %ld modules, %ld tilings, %ld tiles; %ld values: %ld exact, %ld cover, %ld unknown; open sizes: %ld, of which "
+      "%ld hold\n",
+      count.modules, count.tilings, count.tiles, count.values, count.exact, count.covers, count.unknown, count.open,
+      count.held);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("tiling", EACH(make_context, drop_context), {every_op, KL_COUNT(rows)}, {random_fusions});
+}
