@@ -58,6 +58,7 @@ using module_owner = owner<kiln_module, kiln_module_destroy>;
 using builder_owner = owner<kiln_builder, kiln_builder_destroy>;
 using map_owner = owner<kiln_map, kiln_map_destroy>;
 using indexing_owner = owner<kiln_indexing, kiln_indexing_destroy>;
+using tiling_owner = owner<kiln_tiling, kiln_tiling_destroy>;
 using artifact_owner = owner<kiln_artifact, kiln_artifact_destroy>;
 using kernel_owner = owner<kiln_kernel, kiln_kernel_destroy>;
 using driver_owner = owner<kiln_driver, kiln_driver_close>;

@@ -420,11 +420,48 @@ static bool frees_variable(tiler *t, pending *all, uint32_t n, uint32_t which) {
     const kl_aff *first = tile_first(t, &t->var[a->var]), *last = tile_last(t, &t->var[a->var]);
     if (q->lo) q->lo = kl_aff_addmul(t->p, q->lo, c < 0 ? first : last, -c);
     if (q->hi) q->hi = kl_aff_addmul(t->p, q->hi, c < 0 ? last : first, -c);
-    tile_guard(t, sub(t, last, first));
+    tile_guard_axis(t, &t->var[a->var]);
     q->e = rest;
     return true;
   }
   return false;
+}
+
+// floor's argument mod k lies within lo .. hi: e is k times less than its argument, but for a constant.
+static const kl_aff *residue(tiler *t, const pending *q, int64_t *k, int64_t *lo, int64_t *hi) {
+  if (!q->lo || !q->hi || !is_const(q->lo) || !is_const(q->hi)) return NULL;
+  for (uint32_t i = 0; i < q->e->n; i++) {
+    const kl_aff_atom *a = q->e->terms[i].atom;
+    if (a->kind != KL_AFF_FLOOR || q->e->terms[i].coef != -a->k) continue;
+    const kl_aff *rest = kl_aff_addmul(t->p, q->e, kl_aff_of(t->p, a), a->k), *c = sub(t, rest, a->arg[0]);
+    if (!is_const(c) || __builtin_sub_overflow(q->lo->c, c->c, lo) || __builtin_sub_overflow(q->hi->c, c->c, hi))
+      continue;
+    *k = a->k;
+    if (*lo < 0) *lo = 0;
+    if (*hi > a->k - 1) *hi = a->k - 1;
+    return *lo <= *hi ? a->arg[0] : NULL;
+  }
+  return NULL;
+}
+
+// Of a variable that nothing else uses, a value with such a residue is asked for: of the last stretch of them that
+// begins at the tile's end or before, some value is in the tile.
+static bool frees_residue(tiler *t, pending *all, uint32_t n, uint32_t which) {
+  bool used[KL_TILE_MOST_VARIABLES] = {false};
+  uint32_t var;
+  int64_t k, lo, hi, sign;
+  const kl_aff *rest, *v = residue(t, &all[which], &k, &lo, &hi);
+  if (!v || !one_dim(t, v, &var, &sign, &rest) || (sign != 1 && sign != -1)) return false;
+  for (uint32_t i = 0; i < n; i++)
+    if (i != which && !all[i].done) mark_dims(t, all[i].e, used);
+  for (uint32_t f = 0; f < t->nforms; f++) mark_dims(t, t->form[f].e, used);
+  if (used[var]) return false;
+  const tile_axis *x = &t->var[var];
+  const kl_aff *first = kl_aff_addmul(t->p, rest, sign > 0 ? tile_first(t, x) : tile_last(t, x), sign);
+  const kl_aff *last = kl_aff_addmul(t->p, rest, sign > 0 ? tile_last(t, x) : tile_first(t, x), sign);
+  const kl_aff *begin = mulc(t, divc(t, addc(t, last, -lo), k), k);
+  tile_guard(t, sub(t, kl_aff_min(t->p, addc(t, begin, hi), last), first));
+  return true;
 }
 
 static void conditions(tiler *t, const pending *q) {
@@ -467,7 +504,7 @@ void tile_forms(tiler *t) {
       if (!tile_has_dims(t, q[i].e)) {
         conditions(t, &q[i]);
         q[i].done = true;
-      } else if (cuts_form(t, &q[i]))
+      } else if (cuts_form(t, &q[i]) || frees_residue(t, q, n, i))
         q[i].done = true;
       else if (!frees_variable(t, q, n, i))
         break;

@@ -135,6 +135,8 @@ void tile_inexact(tiler *t, const char *why);
 void tile_require(tiler *t, const kl_constraint *any, uint32_t n, const char *why);
 void tile_guard(tiler *t, const kl_aff *e); // e >= 0 for the box to have elements
 
+void tile_guard_axis(tiler *t, const tile_axis *a); // some value counts
+
 // forms.c: what results are made of.
 void tile_forms(tiler *t);
 bool tile_has_dims(tiler *t, const kl_aff *e);

@@ -115,7 +115,7 @@ static void alone(tiler *t, const part *p, uint32_t n, uint32_t m) {
 // Sizes are not known, but digits are in a row: from the major end, ones, one that may be a part, whole ones, ones.
 static void row_of_digits(tiler *t, const part *p, uint32_t n, tile_steps *s) {
   s->a.n = num(t, 1);
-  s->stride = num(t, 0);
+  s->stride = num(t, magnitude(p[n - 1].c)); // where the major one has one value too, any will do
   for (uint32_t j = 0; j < n; j++) {
     if (is_cut(p[j].a) && !p[j].a->overhang) alone(t, p, n, j);
     for (uint32_t m = 0; m < j; m++)
@@ -125,7 +125,7 @@ static void row_of_digits(tiler *t, const part *p, uint32_t n, tile_steps *s) {
       }
     s->a.n = kl_aff_mul(t->p, s->a.n, p[j].a->n);
   }
-  for (uint32_t j = n; j-- > 0;) { // the stride of the first that has more than one value
+  for (uint32_t j = n - 1; j-- > 0;) { // the stride of the first that has more than one value
     const kl_aff *more =
         is_const(p[j].a->n) ? num(t, p[j].a->n->c > 1) : kl_aff_min(t->p, addc(t, p[j].a->n, -1), num(t, 1));
     const kl_aff *rest = kl_aff_mul(t->p, addc(t, mulc(t, more, -1), 1), s->stride);
@@ -176,7 +176,7 @@ static tile_steps combined(tiler *t, const part *p, uint32_t n) {
   }
   ends(t, p, n, &s);
   for (uint32_t i = 0; i < n; i++) // one without values leaves none, which ends do not tell
-    if (is_cut(p[i].a)) tile_guard(t, sub(t, tile_last(t, p[i].a), tile_first(t, p[i].a)));
+    if (is_cut(p[i].a) && !p[i].a->overhang) tile_guard_axis(t, p[i].a);
   if (known)
     known_sizes(t, p, n, &s);
   else if (t->hull)

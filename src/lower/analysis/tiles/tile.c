@@ -31,6 +31,13 @@ void tile_guard(tiler *t, const kl_aff *e) {
   VEC_PUSH(t->cx, &t->guards, (kl_constraint){e, {0, INT64_MAX}});
 }
 
+void tile_guard_axis(tiler *t, const tile_axis *a) {
+  const kl_aff *end = addc(t, add(t, a->o, a->n), -1);
+  if (a->lo) tile_guard(t, sub(t, end, a->lo));
+  if (a->hi) tile_guard(t, sub(t, a->hi, a->o));
+  if (a->lo && a->hi) tile_guard(t, sub(t, a->hi, a->lo));
+}
+
 static bool same_clause(const kl_tile_clause *a, const kl_constraint *any, uint32_t n) {
   if (a->n != n) return false;
   for (uint32_t i = 0; i < n; i++)
@@ -87,7 +94,7 @@ static tile_axis one_point(tiler *t, const tile_axis *a, int64_t k) {
   one.o = addc(t, a->o, k);
   one.n = num(t, 1);
   one.aligned = false;
-  tile_guard(t, sub(t, tile_last(t, &one), tile_first(t, &one)));
+  tile_guard_axis(t, &one);
   return one;
 }
 
@@ -175,7 +182,7 @@ static void guard_unused(tiler *t) {
     const tile_number *y = &t->number[i];
     for (uint32_t l = 0; y->live && l < y->nlevels; l++) {
       const tile_axis *a = &t->digits[i]->at[l];
-      if (!y->used[l] && (a->lo || a->hi)) tile_guard(t, sub(t, tile_last(t, a), tile_first(t, a)));
+      if (!y->used[l] && (a->lo || a->hi)) tile_guard_axis(t, a);
     }
   }
 }
@@ -422,7 +429,7 @@ static void answer(tiler *t, const kl_tile_grid *g, kl_map_tile *out) {
   tile_forms(t);
   for (uint32_t i = 0; i < t->nvars; i++) { // a tile that begins inside of its dim has points, unless more is cut off
     const tile_axis *v = &t->var[i];
-    if ((v->lo || v->hi) && !v->overhang) tile_guard(t, sub(t, tile_last(t, v), tile_first(t, v)));
+    if ((v->lo || v->hi) && !v->overhang) tile_guard_axis(t, v);
   }
   bool exact = t->exact; // as far as constraints go
   const char *why = t->why;
