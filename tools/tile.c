@@ -4,10 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { O_SIZES, O_FUSION, O_JSON };
+enum { O_SIZES, O_FUSION, O_SEARCH, O_SHARED, O_REGISTERS, O_DIVIDE, O_JSON };
 static const option options[] = {
     {"--sizes", "8,32", "elements of a tile along each dim, parallel ones first; ? leaves one open. Without: all are"},
     {"--fusion", "NAME", "the fusion of ENTRY to tile, in place of all of ENTRY"},
+    {"--search", "N", "list the N cheapest sizes instead, with cost, registers and shared memory in bytes"},
+    {"--shared", "BYTES", "of --search: shared memory of a block (default 49152)"},
+    {"--registers", "BYTES", "of --search: registers of a block (default 65536)"},
+    {"--divide", NULL, "of --search: sizes that divide their dims, so that no tile is cut"},
     {"--json", NULL, "print one JSON object"},
     {0},
 };
@@ -214,24 +218,86 @@ static int read_sizes(const char *text, int64_t *sizes) {
   }
 }
 
+static void print_choices(const kiln_tile_choices *c, size_t dims) {
+  kiln_tile_choice x = {.struct_size = sizeof x};
+  for (size_t i = 0; kiln_tile_choice_at(c, i, &x); i++) {
+    printf("sizes ");
+    for (size_t d = 0; d < dims; d++) printf("%s%lld", d ? "," : "", (long long)x.sizes[d]);
+    printf("  cost %lld  blocks %lld  registers %lld  shared %lld\n", (long long)x.cost, (long long)x.blocks,
+           (long long)x.registers, (long long)x.shared);
+  }
+  if (!kiln_tile_choices_all(c)) printf("not all sizes were tried\n");
+}
+
+static void print_choices_json(const kiln_tile_choices *c, size_t dims) {
+  kiln_tile_choice x = {.struct_size = sizeof x};
+  printf("{\"all\": %s, \"choices\": [", kiln_tile_choices_all(c) ? "true" : "false");
+  for (size_t i = 0; kiln_tile_choice_at(c, i, &x); i++) {
+    printf("%s{\"sizes\": [", i ? ", " : "");
+    for (size_t d = 0; d < dims; d++) printf("%s%lld", d ? ", " : "", (long long)x.sizes[d]);
+    printf("], \"cost\": %lld, \"blocks\": %lld, \"registers\": %lld, \"shared\": %lld}", (long long)x.cost,
+           (long long)x.blocks, (long long)x.registers, (long long)x.shared);
+  }
+  printf("]}\n");
+}
+
+static int read_limits(const args *a, kiln_tile_limits *l) {
+  unsigned long long n = 1, shared = 0, registers = 0;
+  static const char bytes[] = "expected a whole number of bytes, at least 1";
+  int status = read_number(a, O_SEARCH, 1, 1 << 20, "expected a whole number from 1 to 1048576", &n);
+  if (!status) status = read_number(a, O_SHARED, 1, INT64_MAX, bytes, &shared);
+  if (!status) status = read_number(a, O_REGISTERS, 1, INT64_MAX, bytes, &registers);
+  *l = (kiln_tile_limits){.struct_size = sizeof *l, .choices = (size_t)n, .shared = (int64_t)shared};
+  l->registers = (int64_t)registers;
+  l->divide = a->values[O_DIVIDE];
+  return status;
+}
+
+static int search(kiln_context *cx, const kiln_module *m, const args *a) {
+  kiln_tile_limits l;
+  kiln_tile_choices *c = NULL;
+  kiln_tiling *t = NULL;
+  int status = read_limits(a, &l);
+  if (status) return status;
+  kiln_status s = kiln_tiling_make(cx, m, NULL, &t);
+  if (s == KILN_OK) s = kiln_tile_search(cx, m, &l, &c);
+  if (s == KILN_OK)
+    (a->values[O_JSON] ? print_choices_json : print_choices)(c, kiln_tiling_dim_count(t));
+  else
+    status = report(cx, s);
+  kiln_tile_choices_destroy(&c);
+  kiln_tiling_destroy(&t);
+  return status;
+}
+
+static int show(kiln_context *cx, const kiln_module *m, const args *a, const int64_t *sizes, int n) {
+  kiln_tiling *t = NULL;
+  kiln_tiling_params p = {.struct_size = sizeof p, .sizes = sizes, .size_count = (size_t)n};
+  kiln_status s = kiln_tiling_make(cx, m, &p, &t);
+  if (s != KILN_OK) return report(cx, s);
+  (a->values[O_JSON] ? print_json : print_tiling)(t);
+  kiln_tiling_destroy(&t);
+  return EXIT_DONE;
+}
+
 static int run(const args *a) {
   static int64_t sizes[MOST_SIZES];
   int n = a->values[O_SIZES] ? read_sizes(a->values[O_SIZES], sizes) : 0;
   if (n < 0)
     return bad_value(a, O_SIZES, a->values[O_SIZES], "expected whole numbers of at least 1 or ?, with commas between");
+  bool searches = a->values[O_SEARCH];
+  if (searches && a->values[O_SIZES]) {
+    fprintf(stderr, "kiln tile: expected --sizes or --search, found both\n");
+    return EXIT_BAD_INPUT;
+  }
+  if (!searches && (a->values[O_SHARED] || a->values[O_REGISTERS] || a->values[O_DIVIDE])) {
+    fprintf(stderr, "kiln tile: expected --search beside its limits\n");
+    return EXIT_BAD_INPUT;
+  }
   kiln_context *cx = kiln_context_create(NULL);
   kiln_module *m = NULL;
-  kiln_tiling *t = NULL;
-  kiln_tiling_params p = {.struct_size = sizeof p, .sizes = sizes, .size_count = (size_t)n};
   int status = open_module(cx, a->file, a->values[O_FUSION], &m);
-  if (!status) {
-    kiln_status s = kiln_tiling_make(cx, m, &p, &t);
-    if (s == KILN_OK)
-      (a->values[O_JSON] ? print_json : print_tiling)(t);
-    else
-      status = report(cx, s);
-  }
-  kiln_tiling_destroy(&t);
+  if (!status) status = searches ? search(cx, m, a) : show(cx, m, a, sizes, n);
   kiln_module_destroy(&m);
   kiln_context_destroy(&cx);
   return status;

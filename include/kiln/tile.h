@@ -113,6 +113,38 @@ typedef struct kiln_tile_range {
 KILN_API bool kiln_tiling_evaluate(const kiln_tiling *t, size_t value, size_t box, const int64_t *tiles,
                                    const int64_t *sizes, const int64_t *runtime, bool *any, kiln_tile_range *ranges);
 
+// --- good sizes
+
+typedef struct kiln_tile_limits {
+  size_t struct_size;
+  int64_t elements;  // of one tile of one array; 0: 1,048,576
+  int64_t registers; // bytes of an instruction's tile and those of its operands; 0: 65,536
+  int64_t shared;    // bytes of tiles of transposes and of operands of contractions, all together; 0: 49,152
+  size_t choices;    // at most so many; 0: 16
+  bool divide;       // sizes divide the extents, so that no tile is cut
+} kiln_tile_limits;
+
+typedef struct kiln_tile_choices kiln_tile_choices;
+
+typedef struct kiln_tile_choice {
+  size_t struct_size;
+  const int64_t *sizes; // by dim
+  int64_t cost, blocks; // blocks: tiles of the parallel dims
+  int64_t registers, shared;
+} kiln_tile_choice;
+
+// Sizes from powers of two and whole extents for which every array's tile is one box, within the limits: cheapest
+// first, larger first among equals. The cost is the bytes that are read and written, in sectors of 32, plus one for
+// each element that is computed, over all tiles. Where there are very many lists of sizes not all are tried, larger
+// ones first. `limits` may be NULL. On success the caller owns *out. Errors: INVALID (a limit below 0).
+KILN_API kiln_status kiln_tile_search(kiln_context *cx, const kiln_module *m, const kiln_tile_limits *limits,
+                                      kiln_tile_choices **out);
+KILN_API void kiln_tile_choices_destroy(kiln_tile_choices **c);
+KILN_API size_t kiln_tile_choice_count(const kiln_tile_choices *c);
+KILN_API bool kiln_tile_choices_all(const kiln_tile_choices *c); // was every list of sizes tried?
+// False if i is out of range, or struct_size is wrong.
+KILN_API bool kiln_tile_choice_at(const kiln_tile_choices *c, size_t i, kiln_tile_choice *out);
+
 #ifdef __cplusplus
 }
 #endif

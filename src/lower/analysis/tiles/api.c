@@ -279,3 +279,70 @@ bool kiln_tiling_evaluate(const kiln_tiling *t, size_t value, size_t box, const 
   }
   return true;
 }
+
+// --- good sizes -----------------------------------------------------------------------------------------------------
+
+struct kiln_tile_choices {
+  kl_ctx *cx;
+  kl_arena arena;
+  kl_affs *pool;
+  uint32_t n;
+  bool all;
+  const kl_tile_choice *p;
+};
+
+enum { MOST_TRIED = 1 << 16 };
+
+kiln_status kiln_tile_search(kiln_context *cx, const kiln_module *m, const kiln_tile_limits *limits,
+                             kiln_tile_choices **out) {
+  kiln_tile_limits l = {.struct_size = sizeof l};
+  KL_CLEAR(out);
+  KL_EXPECT(cx, m, out);
+  if (limits) KL_TRY(KL_PARAMS_IN(cx, kiln_tile_limits, limits, &l));
+  if (l.elements < 0 || l.registers < 0 || l.shared < 0)
+    return kl_invalid(cx, KL_NOWHERE, "expected limits of at least 0, found %lld",
+                      (long long)(l.elements < 0    ? l.elements
+                                  : l.registers < 0 ? l.registers
+                                                    : l.shared));
+  kl_tile_limits own = {.elements = l.elements ? l.elements : 1 << 20,
+                        .registers = l.registers ? l.registers : 1 << 16,
+                        .shared = l.shared ? l.shared : 48 << 10,
+                        .divide = l.divide,
+                        .most = !l.choices               ? 16
+                                : l.choices < UINT32_MAX ? (uint32_t)l.choices
+                                                         : UINT32_MAX,
+                        .quota = MOST_TRIED};
+  kiln_tile_choices *h = kl_alloc(cx, sizeof *h);
+  h->cx = cx;
+  kl_context_hold(cx);
+  kl_arena_init(&h->arena, cx);
+  h->pool = kl_affs_create(cx, &h->arena);
+  h->p = kl_tiling_search(h->pool, m, &m->comp[m->entry], &own, &h->n, &h->all);
+  *out = h;
+  return KILN_OK;
+}
+
+void kiln_tile_choices_destroy(kiln_tile_choices **c) {
+  kiln_tile_choices *h = c ? *c : NULL;
+  if (!h) return;
+  kl_ctx *cx = h->cx;
+  kl_affs_destroy(&h->pool);
+  kl_arena_free(&h->arena);
+  kl_free(cx, h, sizeof *h);
+  kl_context_release(cx);
+  *c = NULL;
+}
+
+size_t kiln_tile_choice_count(const kiln_tile_choices *c) {
+  return c ? c->n : 0;
+}
+bool kiln_tile_choices_all(const kiln_tile_choices *c) {
+  return c && c->all;
+}
+
+bool kiln_tile_choice_at(const kiln_tile_choices *c, size_t i, kiln_tile_choice *out) {
+  if (!out || i >= kiln_tile_choice_count(c)) return false;
+  const kl_tile_choice *x = &c->p[i];
+  kiln_tile_choice own = {sizeof own, x->sizes, x->cost, x->blocks, x->registers, x->shared};
+  return KL_PARAMS_OUT(NULL, kiln_tile_choice, &own, out) == KILN_OK;
+}

@@ -123,4 +123,27 @@ enum {
 void kl_tiling_make(kl_affs *p, const kiln_module *m, const kl_comp *c, const int64_t *sizes, uint32_t nsizes,
                     kl_tiling *out);
 
+// --- search -------------------------------------------------------------------------------------------------------
+
+typedef struct kl_tile_limits {
+  int64_t elements;  // of one tile of one array
+  int64_t registers; // bytes: of an instruction's tile and those of its operands, wherever that is most
+  int64_t shared;    // bytes: of all tiles of transposes, and of operands of contractions, together
+  bool divide;       // sizes divide their extents: no tile is cut at the end of its dimension
+  uint32_t most;     // choices
+  uint32_t quota;    // sizes tried
+} kl_tile_limits;
+
+typedef struct kl_tile_choice {
+  const int64_t *sizes; // by dim
+  int64_t cost, blocks, registers, shared;
+} kl_tile_choice;
+
+// Sizes for which every value has its tile as one box (or is covered by one), from powers of two and whole extents,
+// that keep to the limits; cheapest first, larger first where they cost the same. The cost is bytes of memory that are
+// read and written, in sectors of 32, plus one for each element that is computed; both as often as they are over all
+// tiles. *all tells that the quota did. In the pool's arena. Numbers beyond 64 bits count as the greatest.
+const kl_tile_choice *kl_tiling_search(kl_affs *p, const kiln_module *m, const kl_comp *c, const kl_tile_limits *limits,
+                                       uint32_t *n, bool *all);
+
 #endif
