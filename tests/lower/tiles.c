@@ -4,6 +4,8 @@
 #include "../ir/map_support.h"
 #include "lower/analysis/tiles/tiles.h"
 
+#include <time.h>
+
 enum { MOST_VOLUME = 1 << 16, MOST_POINTS = 4096 };
 
 typedef struct tally {
@@ -391,6 +393,219 @@ static void one_random(void) {
   }
 }
 
+// --- tiles of known maps, sizes open
+// --------------------------------------------------------------------------------------------
+
+// clang-format off
+static const struct {
+  const char *map;
+  int64_t extents[4], shape[5]; // extents 0: as far as the bounds go
+  const char *tile;
+} known[] = {
+    // a dimension of one element has tiles of one, so it plays no part in size and stride; elsewhere it may be told a size that is a product with it
+    {"(d0, d1, d2, d3) -> (d0 * 11 + d1, d2, d3), domain: d0 in [0, 0], d1 in [0, 10], d2 in [0, 16], d3 in [0, 18]", {0}, {11, 17, 19},
+     "exact \n"
+     "offset d1 * s1, size s1, stride 1, below 11; offset d2 * s2, size s2, stride 1, below 17; offset d3 * s3, size s3, stride 1, below 19; \n"},
+    // elsewhere the size of the first dimension is (s0 + 47) / 48, which is 1
+    {"(d0, d1) -> (0, d0 / 6, d0 mod 6, d1), domain: d0 in [0, 47], d1 in [0, 3]", {0}, {1, 8, 6, 4},
+     "exact \n"
+     "offset 0, size 1, stride 0; offset (d0 * s0) / 6, size s0 ceildiv 6, stride 1, below 8; offset (d0 * s0) mod 6, size min(6, s0), stride 1; offset d1 * s1, size s1, stride 1, below 4; \n"
+     "  needs s0 mod 6 in [0, 0] or -(s0 * (6 / s0)) + 6 in [0, 0]\n"},
+    // conditions are one list of "or"s each, elsewhere six "and"s of two
+    {"(d0, d1, d2, d3) -> (d0 * 48 + d1 * 6 + d2, d3), domain: d0 in [0, 3], d1 in [0, 7], d2 in [0, 5], d3 in [0, 3]", {0}, {192, 4},
+     "exact \n"
+     "offset (d0 * s0) * 48 + (d1 * s1) * 6 + d2 * s2, size s0 * s1 * s2, stride ((min(1, s1 - 1)) * (min(1, s2 - 1))) * 42 - min(1, s1 - 1) * 42 - min(1, s2 - 1) * 47 + 48, below min(3, d0 * s0 + s0 - 1) * 48 + min(7, d1 * s1 + s1 - 1) * 6 + min(5, d2 * s2 + s2 - 1) + 1; offset d3 * s3, size s3, stride 1, below 4; \n"
+     "  needs s2 in [1, 1] or s2 in [6, 6] or s1 in [1, 1]\n"
+     "  needs s2 in [1, 1] or s2 in [6, 6] or s0 in [1, 1]\n"
+     "  needs s2 in [1, 1] or s1 in [8, 8] or s0 in [1, 1]\n"
+     "  needs s1 in [1, 1] or s1 in [8, 8] or s0 in [1, 1]\n"},
+    // elsewhere refused: the divisors 12 and 4 are a chain
+    {"(d0, d1, d2) -> (d0 * 3 + d1 / 4, d1 mod 4, d2), domain: d0 in [0, 3], d1 in [0, 11], d2 in [0, 18]", {0}, {12, 4, 19},
+     "exact \n"
+     "offset (d0 * s0) * 3 + (d1 * s1) / 4, size s0 * (s1 ceildiv 4), stride -min(1, s1 ceildiv 4 - 1) * 2 + 3, below min(3, d0 * s0 + s0 - 1) * 3 + min(2, (d1 * s1) / 4 + s1 ceildiv 4 - 1) + 1; offset (d1 * s1) mod 4, size min(4, s1), stride 1; offset d2 * s2, size s2, stride 1, below 19; \n"
+     "  needs s1 mod 4 in [0, 0] or -(s1 * (4 / s1)) + 4 in [0, 0]\n"
+     "  needs s1 ceildiv 4 in [1, 1] or s1 ceildiv 4 in [3, 3] or s0 in [1, 1]\n"},
+    {"(d0)[s0] -> (s0, d0), domain: d0 in [0, 149], s0 in [0, 124]", {0}, {125, 150},
+     "exact \n"
+     "offset 0, size 125, stride 1; offset d0 * s0, size s0, stride 1, below 150; \n"},
+    {"(d0) -> (-d0 + 178), domain: d0 in [0, 178]", {0}, {179},
+     "exact \n"
+     "offset -(d0 * s0) + 178, size s0, stride -1, from 0; \n"},
+    {"(d0, d1) -> (d0 * 2 + 40, d1 * 4 + 20), domain: d0 in [0, 9], d1 in [0, 20]", {0}, {60, 104},
+     "exact \n"
+     "offset (d0 * s0) * 2 + 40, size s0, stride 2, below 59; offset (d1 * s1) * 4 + 20, size s1, stride 4, below 101; \n"},
+    // elsewhere offsets alone: the bounds are lost
+    {"(d0, d1, d2) -> (d0, d1 - 5, d2), domain: d0 in [0, 1], d1 in [5, 15], d2 in [0, 6]", {2, 33, 7}, {2, 11, 7},
+     "exact \n"
+     "offset d0 * s0, size s0, stride 1, below 2; offset d1 * s1 - 5, size s1, stride 1, from 0, below 11; offset d2 * s2, size s2, stride 1, below 7;   if d1 * s1 + s1 in [6, 9223372036854775807]  if d1 * s1 in [-9223372036854775808, 15]\n"},
+    // left padding; elsewhere no bounds
+    {"(d0, d1) -> (d0 - 2, d1 - 1), domain: d0 in [2, 5], d1 in [1, 4]", {8, 8}, {4, 4},
+     "exact \n"
+     "offset d0 * s0 - 2, size s0, stride 1, from 0, below 4; offset d1 * s1 - 1, size s1, stride 1, from 0, below 4;   if d0 * s0 + s0 in [3, 9223372036854775807]  if d0 * s0 in [-9223372036854775808, 5]  if d1 * s1 + s1 in [2, 9223372036854775807]  if d1 * s1 in [-9223372036854775808, 4]\n"},
+    {"(d0, d1){rt0} -> (d0 + rt0, d1), domain: d0 in [0, 3], d1 in [0, 4], rt0 in [0, 6]", {0}, {10, 5},
+     "exact \n"
+     "offset d0 * s0 + rt0, size s0, stride 1, below rt0 + 4; offset d1 * s1, size s1, stride 1, below 5; \n"},
+    // elsewhere without bounds
+    {"(d0, d1){rt0} -> (d0 - rt0, d1), domain: d0 in [0, 9], d1 in [0, 4], rt0 in [0, 6], d0 - rt0 in [0, 3]", {0}, {4, 5},
+     "exact \n"
+     "offset d0 * s0 - rt0, size s0, stride 1, from 0, below 4; offset d1 * s1, size s1, stride 1, below 5;   if d0 * s0 + s0 - rt0 in [1, 9223372036854775807]  if rt0 - d0 * s0 in [-3, 9223372036854775807]\n"},
+    {"(d0, d1, d2, d3){rt0, rt1} -> (d1 + rt0, d2 + rt1, d3), domain: d0 in [0, 0], d1 in [0, 6], d2 in [0, 7], d3 in [0, 3], rt0 in [0, 26], rt1 in [0, 68]", {0}, {33, 76, 4},
+     "exact \n"
+     "offset d1 * s1 + rt0, size s1, stride 1, below rt0 + 7; offset d2 * s2 + rt1, size s2, stride 1, below rt1 + 8; offset d3 * s3, size s3, stride 1, below 4; \n"},
+    // elsewhere without the condition, and wrong without it: 4 of the rows of 6 are no rectangle
+    {"(d0, d1) -> (0, -(d0 / 6) + 7, -(d0 mod 6) + 5, d1), domain: d0 in [0, 47], d1 in [0, 3]", {0}, {1, 8, 6, 4},
+     "exact \n"
+     "offset 0, size 1, stride 0; offset -((d0 * s0) / 6) + 7, size s0 ceildiv 6, stride -1, from 0; offset (-(d0 * s0) - 1) mod 6, size min(6, s0), stride -1; offset d1 * s1, size s1, stride 1, below 4; \n"
+     "  needs s0 mod 6 in [0, 0] or -(s0 * (6 / s0)) + 6 in [0, 0]\n"},
+    // strides are above 0, elsewhere below; the elements are the same
+    {"(d0, d1, d2, d3) -> (d0 * 24 - d1 * 6 - d2 + 23, d3), domain: d0 in [0, 1], d1 in [0, 3], d2 in [0, 5], d3 in [0, 3]", {0}, {48, 4},
+     "exact \n"
+     "offset (d0 * s0) * 24 - s1 * 6 - (d1 * s1) * 6 - d2 * s2 - s2 + 30, size s0 * s1 * s2, stride ((min(1, s1 - 1)) * (min(1, s2 - 1))) * 18 - min(1, s1 - 1) * 18 - min(1, s2 - 1) * 23 + 24, from (d0 * s0) * 24 - min(3, d1 * s1 + s1 - 1) * 6 - min(5, d2 * s2 + s2 - 1) + 23, below min(1, d0 * s0 + s0 - 1) * 24 - (d1 * s1) * 6 - d2 * s2 + 24; offset d3 * s3, size s3, stride 1, below 4; \n"
+     "  needs s2 in [1, 1] or s2 in [6, 6] or s1 in [1, 1]\n"
+     "  needs s2 in [1, 1] or s2 in [6, 6] or s0 in [1, 1]\n"
+     "  needs s2 in [1, 1] or s1 in [4, 4] or s0 in [1, 1]\n"
+     "  needs s1 in [1, 1] or s1 in [4, 4] or s0 in [1, 1]\n"},
+    {"()[s0, s1] -> (s0 * 2 + s1), domain: s0 in [0, 8], s1 in [0, 1]", {0}, {18},
+     "exact \n"
+     "offset 0, size 18, stride 1; \n"},
+    // elsewhere four "and"s of two
+    {"(d0) -> (d0 / 35, (d0 / 7) mod 5, d0 mod 7), domain: d0 in [0, 104]", {0}, {3, 5, 7},
+     "exact \n"
+     "offset (d0 * s0) / 35, size s0 ceildiv 35, stride 1, below 3; offset ((d0 * s0) / 7) mod 5, size min(5, s0 ceildiv 7), stride 1; offset (d0 * s0) mod 7, size min(7, s0), stride 1; \n"
+     "  needs s0 mod 7 in [0, 0] or -(s0 * (7 / s0)) + 7 in [0, 0]\n"
+     "  needs s0 mod 35 in [0, 0] or -(s0 * (35 / s0)) + 35 in [0, 0]\n"},
+    {"(d0, d1) -> (0, d0 / 6, d0 mod 6, d1 / 8, d1 mod 8), domain: d0 in [0, 47], d1 in [0, 31]", {0}, {1, 8, 6, 4, 8},
+     "exact \n"
+     "offset 0, size 1, stride 0; offset (d0 * s0) / 6, size s0 ceildiv 6, stride 1, below 8; offset (d0 * s0) mod 6, size min(6, s0), stride 1; offset (d1 * s1) / 8, size s1 ceildiv 8, stride 1, below 4; offset (d1 * s1) mod 8, size min(8, s1), stride 1; \n"
+     "  needs s0 mod 6 in [0, 0] or -(s0 * (6 / s0)) + 6 in [0, 0]\n"
+     "  needs s1 mod 8 in [0, 0] or -(s1 * (8 / s1)) + 8 in [0, 0]\n"},
+    // the constraint holds anyway
+    {"(d0, d1)[s0] -> (d0 * 2048 + d1, s0), domain: d0 in [0, 3], d1 in [0, 2047], s0 in [0, 49], d0 * 2048 + d1 in [0, 8191]", {0}, {8192, 50},
+     "exact \n"
+     "offset (d0 * s0) * 2048 + d1 * s1, size s0 * s1, stride -min(1, s1 - 1) * 2047 + 2048, below min(3, d0 * s0 + s0 - 1) * 2048 + min(2047, d1 * s1 + s1 - 1) + 1; offset 0, size 50, stride 1; \n"
+     "  needs s1 in [1, 1] or s1 in [2048, 2048] or s0 in [1, 1]\n"},
+    // right padding
+    {"(d0, d1)[s0] -> (d0 * 2048 + d1, s0), domain: d0 in [0, 3], d1 in [0, 2047], s0 in [0, 49], d0 * 2048 + d1 in [0, 4096]", {0}, {4097, 50},
+     "exact \n"
+     "offset (d0 * s0) * 2048 + d1 * s1, size s0 * s1, stride -min(1, s1 - 1) * 2047 + 2048, below min(4096, min(3, d0 * s0 + s0 - 1) * 2048 + min(2047, d1 * s1 + s1 - 1)) + 1; offset 0, size 50, stride 1; \n"
+     "  needs s1 in [1, 1] or s1 in [2048, 2048] or s0 in [1, 1]\n"},
+    // elsewhere refused: the lower bound cuts as the upper one does
+    {"(d0, d1)[s0] -> (d0 * 2048 + d1, s0), domain: d0 in [0, 3], d1 in [0, 2047], s0 in [0, 49], d0 * 2048 + d1 in [2, 4096]", {0}, {4097, 50},
+     "exact \n"
+     "offset (d0 * s0) * 2048 + d1 * s1, size s0 * s1, stride -min(1, s1 - 1) * 2047 + 2048, from 2, below min(4096, min(3, d0 * s0 + s0 - 1) * 2048 + min(2047, d1 * s1 + s1 - 1)) + 1; offset 0, size 50, stride 1; \n"
+     "  needs s1 in [1, 1] or s1 in [2048, 2048] or s0 in [1, 1]\n"},
+    // elsewhere refused: every fifth column is no box of a sum; all are covered
+    {"(d0, d1)[s0] -> (d0 * 2048 + d1, s0), domain: d0 in [0, 3], d1 in [0, 2047], s0 in [0, 49], d1 mod 5 in [0, 0]", {0}, {8192, 50},
+     "covers a constraint ties variables together in a way that no box has\n"
+     "offset (d0 * s0) * 2048 + d1 * s1, size s0 * s1, stride -min(1, s1 - 1) * 2047 + 2048, below min(3, d0 * s0 + s0 - 1) * 2048 + min(2047, d1 * s1 + s1 - 1) + 1; offset 0, size 50, stride 1; \n"
+     "  needs s1 in [1, 1] or s1 in [2048, 2048] or s0 in [1, 1]\n"},
+    {"(d0, d1, d2)[s0] -> (d0, d1, d2 * 128 + s0), domain: d0 in [0, 1], d1 in [0, 4], d2 in [0, 2], s0 in [0, 127]", {0}, {2, 5, 384},
+     "exact \n"
+     "offset d0 * s0, size s0, stride 1, below 2; offset d1 * s1, size s1, stride 1, below 5; offset (d2 * s2) * 128, size s2 * 128, stride 1, below min(2, d2 * s2 + s2 - 1) * 128 + 128; \n"},
+    // elsewhere of size s0; a dim of one point has tiles of one
+    {"(d0) -> (d0), domain: d0 in [0, 0]", {0}, {1},
+     "exact \n"
+     "offset 0, size 1, stride 1; \n"},
+    // elsewhere refused: here one point at a time while sizes are open, and point by point where they are numbers
+    {"(d0) -> ((d0 * 5 + 18) / 6, (d0 * 5 + 18) mod 6), domain: d0 in [0, 4]", {0}, {8, 6},
+     "exact \n"
+     "offset ((d0 * s0) * 5) / 6 + 3, size (s0 * 5 + 1) / 6, stride 1, below 7; offset ((d0 * s0) * 5) mod 6, size min(6, s0 * 5 - 4), stride 1; \n"
+     "  needs s0 in [1, 1]\n"
+     "  needs (1 / (s0 * 5 - 4)) * 4 - (s0 * (1 / (s0 * 5 - 4))) * 5 + 1 in [0, 0]\n"
+     "  needs (39 / (s0 * 5 - 4)) * 4 - (s0 * (39 / (s0 * 5 - 4))) * 5 + 39 in [0, 0]\n"},
+    // the same, misaligned
+    {"(d0) -> ((d0 * 5 + 20) / 6, (d0 * 5 + 20) mod 6), domain: d0 in [0, 4]", {0}, {8, 6},
+     "exact \n"
+     "offset ((d0 * s0) * 5 + 2) / 6 + 3, size (s0 * 5 + 1) / 6, stride 1, below 7; offset ((d0 * s0) * 5 + 2) mod 6, size min(6, s0 * 5 - 4), stride 1; \n"
+     "  needs s0 in [1, 1]\n"
+     "  needs (1 / (s0 * 5 - 4)) * 4 - (s0 * (1 / (s0 * 5 - 4))) * 5 + 1 in [0, 0]\n"
+     "  needs (41 / (s0 * 5 - 4)) * 4 - (s0 * (41 / (s0 * 5 - 4))) * 5 + 41 in [0, 0]\n"},
+    // elsewhere refused: a range that begins at 5 is as good as one from 0
+    {"(d0)[s0] -> (d0, s0 - 5), domain: d0 in [0, 1], s0 in [5, 15]", {0}, {2, 11},
+     "exact \n"
+     "offset d0 * s0, size s0, stride 1, below 2; offset 0, size 11, stride 1; \n"},
+};
+// clang-format on
+
+START_TEST(known_maps) {
+  const kl_map *m = read_map(known[_i].map);
+  kl_map_tile t;
+  int64_t extents[4];
+  for (uint32_t i = 0; i < m->nvars[KL_AFF_DIM]; i++)
+    extents[i] = known[_i].extents[i] ? known[_i].extents[i] : m->vars[KL_AFF_DIM][i].in.hi + 1;
+  find(m, extents, NULL, known[_i].shape, &t);
+  const char *text = describe(&t);
+  ck_assert_str_eq(text, known[_i].tile);
+}
+END_TEST
+
+// The stride of what collapses (4, 8, 6) is that of the last dimension of more than one element.
+static const struct {
+  int64_t sizes[4], stride;
+} strides[] = {
+    {{4, 8, 6, 4}, 1},  {{1, 1, 6, 4}, 1}, {{1, 8, 1, 4}, 6},
+    {{2, 1, 1, 4}, 48}, {{2, 8, 1, 4}, 6}, {{1, 1, 1, 4}, 48}, // of one element any stride will do; elsewhere 0
+};
+
+START_TEST(strides_of_collapses) {
+  static const int64_t extents[] = {4, 8, 6, 4}, shape[] = {192, 4};
+  kl_map_tile t;
+  find(read_map("(d0, d1, d2, d3) -> (d0 * 48 + d1 * 6 + d2, d3), domain: d0 in [0, 3], d1 in [0, 7], d2 in [0, 5], "
+                "d3 in [0, 3]"),
+       extents, NULL, shape, &t);
+  static const int64_t tid[4];
+  ck_assert_int_eq(value(t.boxes[0].dims[0].stride, tid, strides[_i].sizes, NULL), strides[_i].stride);
+}
+END_TEST
+
+// --- speed
+// ------------------------------------------------------------------------------------------------------------
+
+static double cpu_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static const kl_map *reshape_map(const int64_t *from, const int64_t *to) {
+  const kl_aff *at = kl_aff_const(pool, 0), *index[8];
+  for (uint32_t i = 0; i < 8; i++) at = kl_aff_add(pool, kl_aff_mulc(pool, at, from[i]), kl_aff_dim(pool, i));
+  for (uint32_t i = 8; i-- > 0;) {
+    index[i] = i ? kl_aff_modc(pool, at, to[i]) : at;
+    if (i) at = kl_aff_floordivc(pool, at, to[i]);
+  }
+  return kl_map_simplify(pool, kl_map_with_results(pool, kl_map_identity(pool, 8, from), index, 8), KL_MAP_KEEP_POINTS);
+}
+
+// Reshapes of rank 8, with and without common divisors, under sizes that fit and that do not.
+static const struct {
+  int64_t from[8], to[8];
+} eights[] = {
+    {{8, 4, 6, 8, 2, 16, 4, 8}, {4, 8, 12, 4, 32, 2, 8, 4}},
+    {{2, 3, 5, 7, 2, 3, 5, 7}, {7, 5, 3, 2, 7, 5, 3, 2}},
+    {{6, 6, 6, 6, 6, 6, 6, 6}, {4, 9, 4, 9, 4, 9, 4, 9}},
+    {{3, 4, 3, 4, 3, 4, 3, 4}, {4, 3, 4, 3, 4, 3, 4, 3}},
+};
+
+START_TEST(rank_eight_is_fast) {
+  const kl_map *m = reshape_map(eights[_i].from, eights[_i].to);
+  double longest = 0;
+  state = 1;
+  for (int k = 0; k < 40; k++) {
+    int64_t ts[8];
+    for (uint32_t i = 0; i < 8; i++) ts[i] = pick(2) ? eights[_i].from[i] : 1 + pick((unsigned)eights[_i].from[i]);
+    kl_map_tile t;
+    double begin = cpu_ms();
+    find(m, eights[_i].from, k ? ts : NULL, eights[_i].to, &t);
+    double took = cpu_ms() - begin;
+    if (took > longest) longest = took;
+    ck_assert(t.state != KL_TILE_UNKNOWN);
+  }
+  printf("# %.2f ms\n", longest);
+  ck_assert_msg(longest < 10, "%f ms", longest);
+}
+END_TEST
+
 static long amount(const char *name, long otherwise) {
   const char *e = getenv(name);
   return e ? atol(e) : otherwise;
@@ -414,5 +629,7 @@ START_TEST(random_maps_have_right_tiles) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("tiles", EACH(open_pool, close_pool), {random_maps_have_right_tiles});
+  return RUN_TESTS("tiles", EACH(open_pool, close_pool), {known_maps, KL_COUNT(known)},
+                   {strides_of_collapses, KL_COUNT(strides)}, {rank_eight_is_fast, KL_COUNT(eights)},
+                   {random_maps_have_right_tiles});
 }

@@ -15,6 +15,7 @@ enum {
   TILE_MOST_FORMS = TILE_MOST_RESULTS,
   TILE_MOST_NUMBERS = KL_TILE_MOST_VARIABLES + TILE_MOST_FORMS,
   TILE_MOST_CONSTRAINTS = 64,
+  TILE_MOST_MADE = 192, // boxes made on the way to a tile's
 };
 
 // Values o, o+1, .. o+n-1, of which those in lo..hi count (NULL: no cut).
@@ -89,6 +90,7 @@ typedef struct tiler {
   const char *why;
   bool hull; // numbers are not split into several boxes
   bool full; // too many boxes
+  uint32_t made; // boxes in all
 } tiler;
 
 static inline const kl_aff *add(tiler *t, const kl_aff *a, const kl_aff *b) {

@@ -207,6 +207,7 @@ static void emit(tiler *t) {
   if (t->guards.n) box.guards = kl_arena_dup(t->arena, t->guards.p, t->guards.n * sizeof t->guards.p[0]);
   VEC_PUSH(t->cx, &t->boxes, box);
   t->guards.n = before;
+  t->full = t->full || ++t->made > TILE_MOST_MADE;
 }
 
 static void choose(tiler *t, uint32_t number) {
