@@ -88,8 +88,8 @@ typedef struct tiler {
   VEC(kl_constraint) always; // of every box
   bool exact;
   const char *why;
-  bool hull; // numbers are not split into several boxes
-  bool full; // too many boxes
+  bool hull;     // numbers are not split into several boxes
+  bool full;     // too many boxes
   uint32_t made; // boxes in all
 } tiler;
 

@@ -290,8 +290,9 @@ static void try_points(tiler *t) {
   bool exact = false, hull = t->hull;
   t->hull = false;
   for (uint32_t depth = 0; depth < 2 && !exact; depth++)
-    for (uint32_t i = 0; i < t->nvars && !exact; i++)
-      if (t->var[i].n->c > 1 && t->var[i].n->c <= KL_TILE_MOST_POINTS) exact = by_points(t, i, depth);
+    for (int64_t n = 2; n <= KL_TILE_MOST_POINTS; n++) // of few points first
+      for (uint32_t i = 0; i < t->nvars && !exact; i++)
+        if (t->var[i].n->c == n) exact = by_points(t, i, depth);
   if (!exact) {
     start(t);
     for (size_t i = 0; i < kept.n; i++) VEC_PUSH(t->cx, &t->boxes, kept.p[i]);
@@ -396,6 +397,24 @@ static bool any_error(const expressions *all) {
   return false;
 }
 
+// Cuts that never cut where the guards hold; false where those never do.
+static bool under_guards(tiler *t, const kl_tile_grid *g, kl_tile_box *b) {
+  expressions all = {0};
+  kl_tile_box dims = {b->dims, 0, NULL};
+  bool holds = true, never = false;
+  list_slack(t, &dims, &all);
+  kl_map m = *over_tiles(t, g, all.p, (uint32_t)all.n);
+  m.constraints = b->guards, m.nconstraints = b->nguards;
+  const kl_map *where = any_error(&all) ? NULL : kl_map_simplify(t->p, kl_map_make(t->p, &m), 0);
+  kl_interval *slack = KL_NEW_N(t->arena, kl_interval, all.n + 1);
+  if (where && where->state == KL_MAP_EMPTY)
+    holds = false;
+  else if (where && kl_map_result_ranges(t->p, where, slack))
+    without_slack(t, &dims, slack, &never);
+  VEC_FREE(t->cx, &all);
+  return holds && !never;
+}
+
 static bool simplify_boxes(tiler *t, const kl_tile_grid *g) {
   expressions all = {0};
   for (size_t i = 0; i < t->boxes.n; i++) list_box(t, &t->boxes.p[i], &all);
@@ -413,6 +432,7 @@ static bool simplify_boxes(tiler *t, const kl_tile_grid *g) {
     for (size_t i = 0; i < t->boxes.n && fine; i++) {
       bool never = false;
       slack += without_slack(t, &t->boxes.p[i], slack, &never);
+      if (!never && t->boxes.p[i].nguards) never = !under_guards(t, g, &t->boxes.p[i]);
       if (!never) t->boxes.p[n++] = t->boxes.p[i];
     }
     t->boxes.n = n;
