@@ -102,12 +102,6 @@ static kiln_map *copy_of(kl_ctx *cx, const kiln_map *m) {
   return kl_map_publish(cx, m->m);
 }
 
-kiln_map *kl_map_publish(kl_ctx *cx, const kl_map *(*build)(kl_affs *p, const void *of), const void *of) {
-  kiln_map *h = make(cx);
-  h->m = kl_map_simplify(h->pool, build(h->pool, of), 0);
-  return h;
-}
-
 kiln_status kiln_map_simplify(kiln_context *cx, const kiln_map *m, kiln_map **out) {
   KL_CLEAR(out);
   KL_EXPECT(cx, m, out);

@@ -332,24 +332,26 @@ bool kiln_layout_bitcast_reads_elements(const kiln_layout *from, const kiln_layo
 
 // --- as maps --------------------------------------------------------------------------------------------------------
 
-static const kl_map *forth(kl_affs *pool, const void *shape) {
-  return kl_layout_map(pool, shape);
-}
-
-static const kl_map *back(kl_affs *pool, const void *shape) {
-  return kl_layout_inverse_map(pool, shape);
+static kiln_map *publish(kl_ctx *cx, const kl_shape *s, const kl_map *(*write)(kl_affs *pool, const kl_shape *s)) {
+  kl_arena arena;
+  kl_arena_init(&arena, cx);
+  kl_affs *pool = kl_affs_create(cx, &arena);
+  kiln_map *m = kl_map_publish(cx, kl_map_simplify(pool, write(pool, s), 0));
+  kl_affs_destroy(&pool);
+  kl_arena_free(&arena);
+  return m;
 }
 
 kiln_status kiln_layout_map(kiln_context *cx, const kiln_layout *l, kiln_map **out) {
   KL_CLEAR(out);
   KL_EXPECT(cx, l, out);
-  *out = kl_map_publish(cx, forth, l->shape);
+  *out = publish(cx, l->shape, kl_layout_map);
   return KILN_OK;
 }
 
 kiln_status kiln_layout_inverse_map(kiln_context *cx, const kiln_layout *l, kiln_map **out) {
   KL_CLEAR(out);
   KL_EXPECT(cx, l, out);
-  *out = kl_map_publish(cx, back, l->shape);
+  *out = publish(cx, l->shape, kl_layout_inverse_map);
   return KILN_OK;
 }

@@ -151,9 +151,6 @@ typedef struct kl_map_counts {
 enum { KL_COUNT_QUOTA = 1 << 18 };
 kl_map_counts kl_map_count(kl_affs *p, const kl_map *const *maps, uint32_t n, int64_t most, int64_t quota);
 
-// A map as the public API has them, which `build` makes in a pool of its own and which is then simplified.
-struct kiln_map *kl_map_publish(kl_ctx *cx, const kl_map *(*build)(kl_affs *p, const void *of), const void *of);
-
 // --- text ---------------------------------------------------------------------------------------------------------
 
 typedef enum kl_map_form {
