@@ -19,7 +19,6 @@
 #define KL_LAYOUT_H
 
 #include "ir/hlo.h"
-#include "ir/index/map.h"
 #include <kiln/layout.h>
 
 enum {
@@ -119,13 +118,6 @@ typedef struct kl_form {
 // forms[v] for every value v. `indices` gives those of the logical indices, in which case bases of KL_MAX_VALUES and
 // more are the caller's; NULL: each is its own base.
 void kl_physical_forms(const kl_physical *p, const kl_form *indices, kl_form *forms);
-
-// --- as maps --------------------------------------------------------------------------------------------------------
-
-// From the logical index to the position; from positions to the logical index, over those that hold an element. Not
-// simplified. Undefined, with the reason, for a shape that does not say where elements lie; empty without elements.
-const kl_map *kl_layout_map(kl_affs *pool, const kl_shape *s);
-const kl_map *kl_layout_inverse_map(kl_affs *pool, const kl_shape *s);
 
 // --- two layouts ----------------------------------------------------------------------------------------------------
 

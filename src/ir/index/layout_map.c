@@ -1,56 +1,86 @@
-// Physical layouts as index maps.
-#include "ir/index/layout.h"
+#include "ir/index/layout_map.h"
 
-static const kl_aff *position_of(kl_affs *pool, const kl_physical *p) {
-  const kl_aff *at[KL_MAX_VALUES], *position = kl_aff_const(pool, 0);
-  for (uint32_t i = 0; i < p->nvalues; i++) {
-    const kl_value *v = &p->values[i];
-    switch (v->kind) {
-    case KL_VALUE_INDEX: at[i] = kl_aff_dim(pool, i); break;
-    case KL_VALUE_UNIT: at[i] = kl_aff_const(pool, 0); break;
-    case KL_VALUE_COMBINED: at[i] = kl_aff_addmul(pool, at[v->b], at[v->a], v->by); break;
-    case KL_VALUE_QUOTIENT: at[i] = kl_aff_floordivc(pool, at[v->a], v->by); break;
-    case KL_VALUE_REMAINDER: at[i] = kl_aff_modc(pool, at[v->a], v->by); break;
-    }
-  }
-  for (uint32_t i = 0; i < p->ndigits; i++)
-    position = kl_aff_addmul(pool, position, at[p->digits[i].value], p->digits[i].stride);
-  return position;
+// --- expressions ----------------------------------------------------------------------------------------------------
+
+// Divisors of an array without elements may be 0; nobody asks for its elements.
+static int64_t divisor(int64_t by) {
+  return by > 0 ? by : 1;
 }
 
+void kl_memory_digits(kl_affs *p, const kl_physical *l, const kl_aff *const *index, const kl_aff **digits) {
+  const kl_aff *at[KL_MAX_VALUES];
+  for (uint32_t i = 0; i < l->nvalues; i++) {
+    const kl_value *v = &l->values[i];
+    switch (v->kind) {
+    case KL_VALUE_INDEX: at[i] = index[i]; break;
+    case KL_VALUE_UNIT: at[i] = kl_aff_const(p, 0); break;
+    case KL_VALUE_COMBINED: at[i] = kl_aff_addmul(p, at[v->b], at[v->a], v->by); break;
+    case KL_VALUE_QUOTIENT: at[i] = kl_aff_floordivc(p, at[v->a], divisor(v->by)); break;
+    case KL_VALUE_REMAINDER: at[i] = kl_aff_modc(p, at[v->a], divisor(v->by)); break;
+    }
+  }
+  for (uint32_t i = 0; i < l->ndigits; i++) digits[i] = at[l->digits[i].value];
+}
+
+const kl_aff *kl_memory_position(kl_affs *p, const kl_physical *l, const kl_aff *const *digits) {
+  const kl_aff *sum = kl_aff_const(p, 0);
+  for (uint32_t i = 0; i < l->ndigits; i++) sum = kl_aff_addmul(p, sum, digits[i], l->digits[i].stride);
+  return sum;
+}
+
+void kl_memory_split(kl_affs *p, const kl_physical *l, const kl_aff *position, const kl_aff **digits) {
+  for (uint32_t i = l->ndigits; i-- > 0;) {
+    int64_t n = divisor(l->digits[i].extent);
+    digits[i] = i ? kl_aff_modc(p, position, n) : position;
+    if (i) position = kl_aff_floordivc(p, position, n);
+  }
+}
+
+// Values from the last to the first: each is a digit, or made from those that it feeds.
+uint32_t kl_memory_index(kl_affs *p, const kl_physical *l, const kl_aff *const *digits, const kl_aff **index,
+                         kl_constraint *c) {
+  const kl_aff *at[KL_MAX_VALUES];
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < l->ndigits; i++) at[l->digits[i].value] = digits[i];
+  for (uint32_t i = l->nvalues; i-- > 0;) {
+    const kl_value *v = &l->values[i];
+    c[n++] = (kl_constraint){at[i], {0, v->bound - 1}};
+    switch (v->kind) {
+    case KL_VALUE_INDEX: index[i] = at[i]; break;
+    case KL_VALUE_UNIT: break;
+    case KL_VALUE_COMBINED:
+      at[v->a] = kl_aff_floordivc(p, at[i], divisor(v->by));
+      at[v->b] = kl_aff_modc(p, at[i], divisor(v->by));
+      break;
+    case KL_VALUE_QUOTIENT: break; // together with its remainder, which is the next value
+    case KL_VALUE_REMAINDER: at[v->a] = kl_aff_addmul(p, at[i], at[i - 1], v->by); break;
+    }
+  }
+  return n;
+}
+
+// --- maps -----------------------------------------------------------------------------------------------------------
+
 const kl_map *kl_layout_map(kl_affs *pool, const kl_shape *s) {
-  kl_physical p;
-  kl_physical_error e = kl_physical_of(s, &p);
+  kl_physical l;
+  const kl_aff *index[KILN_MAX_RANK], *digits[KL_MAX_DIGITS];
+  kl_physical_error e = kl_physical_of(s, &l);
   if (e) return kl_map_undefined(pool, kl_physical_error_text(e));
-  const kl_aff *position = p.elements ? position_of(pool, &p) : kl_aff_const(pool, 0);
+  for (uint32_t d = 0; d < s->rank; d++) index[d] = kl_aff_dim(pool, d);
+  kl_memory_digits(pool, &l, index, digits);
+  const kl_aff *position = kl_memory_position(pool, &l, digits);
   return kl_map_with_results(pool, kl_map_identity(pool, s->rank, s->dims), &position, 1);
 }
 
-// A digit's value is all of the quotient where nothing stands above it.
-static const kl_aff *digit_of(kl_affs *pool, const kl_physical *p, const kl_digit *d) {
-  const kl_aff *quotient = kl_aff_floordivc(pool, kl_aff_dim(pool, 0), d->stride);
-  return d->stride * d->extent == p->tiled ? quotient : kl_aff_modc(pool, quotient, d->extent);
-}
-
-// Undoes the values, last to first. One that its parts let grow to its bound or beyond is constrained.
 const kl_map *kl_layout_inverse_map(kl_affs *pool, const kl_shape *s) {
-  kl_physical p;
-  const kl_aff *at[KL_MAX_VALUES];
-  kl_physical_error e = kl_physical_of(s, &p);
+  kl_physical l;
+  const kl_aff *index[KILN_MAX_RANK], *digits[KL_MAX_DIGITS];
+  kl_constraint c[KL_MAX_VALUES];
+  kl_physical_error e = kl_physical_of(s, &l);
   if (e) return kl_map_undefined(pool, kl_physical_error_text(e));
-  const kl_map *m = kl_map_identity(pool, 1, &p.tiled);
-  for (uint32_t i = 0; i < p.rank; i++) at[i] = kl_aff_const(pool, 0);
-  for (uint32_t i = 0; i < p.ndigits && p.elements; i++) at[p.digits[i].value] = digit_of(pool, &p, &p.digits[i]);
-  for (uint32_t i = p.nvalues; i-- > 0 && p.elements;) {
-    const kl_value *v = &p.values[i];
-    if (v->kind == KL_VALUE_COMBINED) {
-      at[v->a] = kl_aff_floordivc(pool, at[i], v->by);
-      at[v->b] = kl_aff_modc(pool, at[i], v->by);
-    } else if (v->kind == KL_VALUE_QUOTIENT) {
-      int64_t bound = p.values[v->a].bound;
-      at[v->a] = kl_aff_addmul(pool, at[i + 1], at[i], v->by);
-      if (bound < v->extent * v->by) m = kl_map_constrain(pool, m, at[v->a], (kl_interval){0, bound - 1});
-    }
-  }
-  return kl_map_with_results(pool, m, at, p.rank);
+  kl_memory_split(pool, &l, kl_aff_dim(pool, 0), digits);
+  uint32_t n = kl_memory_index(pool, &l, digits, index, c);
+  const kl_map *m = kl_map_identity(pool, 1, &l.tiled);
+  for (uint32_t i = 0; i < n; i++) m = kl_map_constrain(pool, m, c[i].e, c[i].in);
+  return kl_map_with_results(pool, m, index, l.rank);
 }

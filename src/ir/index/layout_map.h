@@ -1,6 +1,6 @@
-// Places in memory as expressions: a layout's values (ir/index/layout.h), forward and backward.
-#ifndef KL_MEMORY_H
-#define KL_MEMORY_H
+// Places in memory as expressions and as maps: a layout's values (ir/index/layout.h), forward and backward.
+#ifndef KL_LAYOUT_MAP_H
+#define KL_LAYOUT_MAP_H
 
 #include "ir/index/layout.h"
 #include "ir/index/map.h"
@@ -15,5 +15,10 @@ void kl_memory_split(kl_affs *p, const kl_physical *l, const kl_aff *position, c
 // padding; returns how many.
 uint32_t kl_memory_index(kl_affs *p, const kl_physical *l, const kl_aff *const *digits, const kl_aff **index,
                          kl_constraint *c);
+
+// From the logical index to the position; from positions to the logical index, over those that hold an element. Not
+// simplified. Undefined, with the reason, for a shape that does not say where elements lie; empty without elements.
+const kl_map *kl_layout_map(kl_affs *pool, const kl_shape *s);
+const kl_map *kl_layout_inverse_map(kl_affs *pool, const kl_shape *s);
 
 #endif
