@@ -500,10 +500,28 @@ void kl_tile_of_map(kl_affs *p, const kl_map *m, const kl_tile_grid *grid, const
   t->m = nr ? kl_map_ranges_to_dims(p, m, which, nr) : m;
   t->exact = true, t->why = "";
   answer(t, &all, out);
+  if (shape) kl_tile_clip(p, out, shape);
   VEC_FREE(t->cx, &t->boxes);
   VEC_FREE(t->cx, &t->clauses);
   VEC_FREE(t->cx, &t->guards);
   kl_free(t->cx, t, sizeof *t);
+}
+
+void kl_tile_clip(kl_affs *p, kl_map_tile *t, const int64_t *shape) {
+  if (t->state != KL_TILE_COVERS) return;
+  kl_tile_box *boxes = KL_NEW_N(kl_affs_arena(p), kl_tile_box, t->nboxes + 1);
+  for (uint32_t b = 0; b < t->nboxes; b++) {
+    kl_tile_dim *dims = KL_NEW_N(kl_affs_arena(p), kl_tile_dim, t->rank + 1);
+    for (uint32_t d = 0; d < t->rank; d++) {
+      const kl_aff *size = t->boxes[b].dims[d].size;
+      bool more = shape[d] >= 0 && kl_aff_is_const(size) && size->c > shape[d];
+      kl_tile_dim all = {kl_aff_const(p, 0), kl_aff_const(p, more ? shape[d] : 0), kl_aff_const(p, 1), NULL, NULL};
+      dims[d] = more ? all : t->boxes[b].dims[d];
+    }
+    boxes[b] = t->boxes[b];
+    boxes[b].dims = dims;
+  }
+  t->boxes = boxes;
 }
 
 bool kl_tile_clauses_hold(kl_affs *p, const kl_map_tile *t, const int64_t *sizes, uint32_t n) {

@@ -58,6 +58,9 @@ enum {
 // then results that together are the digits of one number are told apart from others less often.
 void kl_tile_of_map(kl_affs *p, const kl_map *m, const kl_tile_grid *grid, const int64_t *shape, kl_map_tile *out);
 
+// Of what is covered only, dimensions that have more indices than the array become those of the array.
+void kl_tile_clip(kl_affs *p, kl_map_tile *t, const int64_t *shape);
+
 // Do these sizes of the grid's dims satisfy all clauses?
 bool kl_tile_clauses_hold(kl_affs *p, const kl_map_tile *t, const int64_t *sizes, uint32_t n);
 

@@ -209,14 +209,15 @@ static void make_tile(maker *k, const kept *v, kl_map_tile *t) {
   kl_tile_grid grid = {n, extents, sizes};
   kl_tile_of_map(k->p, m, &grid, s->dims, t);
   if (t->state == KL_TILE_UNKNOWN) return;
+  const char *why = !x->exact ? x->why : any ? "a value that the program computes differs within the tile" : NULL;
+  if (why && t->state == KL_TILE_EXACT) t->state = KL_TILE_COVERS, t->why = why;
+  kl_tile_clip(k->p, t, s->dims);
   ask_for_points(k, x, ask, t);
   const kl_aff **rts = KL_NEW_N(k->arena, const kl_aff *, nrt + 1);
   kl_aff_subst at = {.to = {points}, .n = {n}};
   enter_runtimes(k, m, &at, rts);
   kl_aff_subst all = {.to = {tids, open, rts}, .n = {n, n, m->nvars[KL_AFF_RT]}};
   renumber(k, &all, t);
-  const char *why = !x->exact ? x->why : any ? "a value that the program computes differs within the tile" : NULL;
-  if (why && t->state == KL_TILE_EXACT) t->state = KL_TILE_COVERS, t->why = why;
 }
 
 static bool same_shape(const maker *k, const kept *a, const kept *b) {
