@@ -1,7 +1,7 @@
 // Tiles of maps against enumeration: for every tile and runtime value, the elements that a map gives for the points of
 // the tile, and those that the tile's boxes have. Sizes as numbers, and as variables wherever the clauses hold.
 // KILN_TILES sets how many random maps there are (default 6000).
-#include "../ir/map_support.h"
+#include "../../ir/map_support.h"
 #include "lower/analysis/tiles/tiles.h"
 
 #include <time.h>

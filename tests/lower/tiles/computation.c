@@ -2,8 +2,8 @@
 // tiles hold over all steps of their loops, and what the elements of the results' tile are made from.
 // KILN_TILES sets how many random fusions there are (default 4000).
 #include "lower/analysis/tiles/tiles.h"
-#include "reads/model.h"
-#include "reads/random.h"
+#include "../reads/model.h"
+#include "../reads/random.h"
 #include "support/context.h"
 
 #include <stdio.h>
@@ -319,6 +319,8 @@ static const char *const rows[] = {
   "a = f32[6] parameter(0) b = f32[4] slice(a), slice={[0:4]} c = f32[4] slice(a), slice={[2:6]} ROOT r = f32[4] add(b, c)",
   "a = f32[6,8] parameter(0) i = s32[] parameter(1) f = f32[4,8] fusion(a, i), kind=kLoop, calls={ p = f32[6,8] parameter(0) q = s32[] parameter(1) z = s32[] constant(0) ROOT d = f32[4,8] dynamic-slice(p, q, z), dynamic_slice_sizes={4,8} } "
   "g = f32[4] fusion(f), kind=kInput, calls={ p = f32[4,8] parameter(0) z = f32[] constant(0) ROOT s = f32[4] reduce(p, z), dimensions={1}, to_apply=sum } ROOT r = f32[4] negate(g)",
+  // what scatters may go anywhere that the type of the indices names: all of the updates are covered
+  "a = f32[6,5] parameter(0) n = s32[4,1] parameter(1) u = f32[4,5] parameter(2) ROOT r = f32[6,5] scatter(a, n, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum",
   "a = f32[6,5] parameter(0) ROOT r = f32[6,5] sort(a), dimensions={0}, to_apply=less",
   "a = f32[6] parameter(0) n = s32[5,1] parameter(1) m = s32[4,1] parameter(2) g = f32[5] gather(a, n), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1} "
   "ROOT r = f32[4] gather(g, m), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}",
