@@ -298,6 +298,24 @@ bool kl_map_solve_ranges(kl_affs *p, const kl_map *m, const kl_aff_subst *known,
   return all;
 }
 
+// Does the index of a runtime variable need the variable's own value?
+static bool is_circular(kl_affs *p, const kl_map *m) {
+  uint32_t n = m->nvars[KL_AFF_RT], known = 0, before;
+  bool *done = KL_NEW_N(p->arena, bool, n + 1);
+  do {
+    before = known;
+    for (uint32_t i = 0; i < n; i++) {
+      const kl_producer *from = &m->vars[KL_AFF_RT][i].from;
+      bool *used[KL_AFF_VARS], ready = !done[i];
+      for (int k = 0; ready && k < KL_AFF_VARS; k++) used[k] = KL_NEW_N(p->arena, bool, m->nvars[k] + 1);
+      for (uint32_t j = 0; ready && j < from->nindex; j++) kl_aff_mark(p, from->index[j], used, m->nvars);
+      for (uint32_t j = 0; ready && j < n; j++) ready = !used[KL_AFF_RT][j] || done[j];
+      if (ready) done[i] = true, known++;
+    }
+  } while (known > before && known < n);
+  return known < n;
+}
+
 // --- the converse -------------------------------------------------------------------------------------------------
 
 static kl_interval span_interval(const kl_span64 *s) {
@@ -350,6 +368,7 @@ static const kl_map *converse(solver *s) {
   r.results = results;
   r.constraints = c;
   r.nconstraints = n;
+  if (is_circular(p, &r)) return kl_map_undefined(p, "a formula for the converse needs a runtime value to find it");
   return kl_map_simplify(p, kl_map_make(p, &r), 0);
 }
 
@@ -509,7 +528,8 @@ const kl_map *kl_map_eliminate(kl_affs *p, const kl_map *m) {
       const kl_aff *e = fixed_range(p, m, &m->constraints[j], shown, &i);
       if (!e) continue;
       const kl_map *less = put_in(p, m, i, e, j);
-      if (less->state == KL_MAP_UNDEFINED) continue; // arithmetic leaves 64 bits: it stays as it was
+      // It stays where arithmetic leaves 64 bits, or where what it is needs a runtime value that it says where to find.
+      if (less->state == KL_MAP_UNDEFINED || is_circular(p, less)) continue;
       m = less;
       j = UINT32_MAX; // from the start: one variable less
     }

@@ -457,6 +457,7 @@ static const kl_map *rebuild(work *w) {
     const kl_aff **results = KL_NEW_N(p->arena, const kl_aff *, r.nresults + 1);
     open_domain(w, UINT32_MAX, w->list.n > MOST_FACTS);
     for (uint32_t i = 0; i < r.nresults; i++) results[i] = kl_dom_simplify(&w->dom, r.results[i]);
+    if (r.nvars[KL_AFF_RT]) open_domain(w, 0, true); // constraints could bring a variable into its own index
     for (uint32_t i = 0; i < r.nvars[KL_AFF_RT]; i++) {
       kl_producer *from = &w->vars[KL_AFF_RT][i].from;
       const kl_aff **index = KL_NEW_N(p->arena, const kl_aff *, from->nindex + 1);

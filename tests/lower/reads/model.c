@@ -836,7 +836,6 @@ static int64_t content(const model *s, int64_t node, kl_dtype t) {
 int64_t model_integer(const model *s, int64_t node) {
   const model_value *v = &s->values[s->owner[node]];
   const kl_instr *in = &s->frames[v->frame].comp->instr[v->instr];
-  const model_edge *e = &s->edges[s->begin[node]];
   int64_t at = node - v->first;
   if (in->op == KL_OP_CONSTANT && in->literal)
     return kl_int_decode(v->shape->dtype, kl_element_get(v->shape->dtype, in->literal[v->leaf].data, at, 0));
@@ -845,7 +844,7 @@ int64_t model_integer(const model *s, int64_t node) {
     return at % v->shape->dims[in->number];
   }
   if (s->begin[node + 1] > s->begin[node]) {
-    int64_t to = model_target(s, node, e);
+    int64_t to = model_target(s, node, &s->edges[s->begin[node]]);
     if (moves(in, s->values[s->owner[to]].shape)) return model_integer(s, to);
   }
   return content(s, node, v->shape->dtype);

@@ -213,6 +213,8 @@ static const char *const rows[] = {
   "a = f32[4] parameter(0) u = f32[2] parameter(1) i = s32[] parameter(2) b = f32[4] dynamic-update-slice(a, u, i) ROOT r = f32[2] dynamic-slice(b, i), dynamic_slice_sizes={2}",
   "a = f32[6] parameter(0) i = s32[] parameter(1) f = f32[2] fusion(a, i), kind=kLoop, calls={ p = f32[6] parameter(0) q = s32[] parameter(1) ROOT d = f32[2] dynamic-slice(p, q), dynamic_slice_sizes={2} } "
   "g = f32[2] fusion(f, i), kind=kLoop, calls={ p = f32[2] parameter(0) q = s32[] parameter(1) d = f32[1] dynamic-slice(p, q), dynamic_slice_sizes={1} ROOT b = f32[2] broadcast(f32[] reshape(d)), dimensions={} } ROOT r = f32[2] add(f, g)",
+  "a = f32[2,2,2,2] parameter(0) i = s32[2,2,2] parameter(1) u = f32[2,2] parameter(2) b = f32[2,2,2,2] scatter(a, i, u), update_window_dims={}, inserted_window_dims={0,3}, scatter_dims_to_operand_dims={0,3}, input_batching_dims={1,2}, scatter_indices_batching_dims={0,1}, index_vector_dim=2, to_apply=sum ROOT r = f32[4,4] reshape(b)",
+  "a = f32[4] parameter(0) i = s32[3,1] parameter(1) u = f32[3,2] parameter(2) ROOT r = f32[4] scatter(a, i, u), update_window_dims={1}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum",
   "a = f32[6] parameter(0) i = s32[] parameter(1) j = s32[] parameter(2) b = f32[2] dynamic-slice(a, i), dynamic_slice_sizes={2} c = f32[2] dynamic-slice(a, j), dynamic_slice_sizes={2} ROOT r = f32[2] add(b, c)",
   "a = f32[6] parameter(0) i = s32[] parameter(1) j = s32[] parameter(2) b = f32[2] call(a, i), to_apply=slice_at c = f32[2] call(a, j), to_apply=slice_at ROOT r = f32[2] add(b, c)",
   "a = f32[6] parameter(0) i = s32[] parameter(1) j = s32[] parameter(2) t = (f32[6], (s32[], s32[])) tuple(a, (s32[], s32[]) tuple(i, j)) "
