@@ -624,7 +624,8 @@ static void collective(const look *k) {
     return;
   }
   if (op == KL_OP_RAGGED_ALL_TO_ALL) operand = 1; // the rows that nothing is sent to
-  if (op == KL_OP_COLLECTIVE_PERMUTE_START && k->leaf > 1) return;
+  bool in_place = n == 4;                         // whose parts are copied where data says
+  if (op == KL_OP_COLLECTIVE_PERMUTE_START && (k->leaf > 1 || in_place)) return;
   bool result = op != KL_OP_ALL_GATHER_START || k->leaf >= n;
   if (result && (op == KL_OP_ALL_GATHER || op == KL_OP_ALL_GATHER_START))
     y[k->in->dims[0]] %= shape_of(k, operand)->dims[k->in->dims[0]];

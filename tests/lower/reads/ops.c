@@ -202,6 +202,7 @@ static const char *const rows[] = {
   "a = f32[2,3] parameter(0) g = s32[2] parameter(1) ROOT x = f32[2,3] ragged-all-to-all(a, a, g, g, g, g), replica_groups={{0,1}}",
   "a = f32[2,3] parameter(0) ROOT r = f32[2,3] collective-permute(a), source_target_pairs={{0,1},{1,0}}",
   "a = f32[2,3] parameter(0) y = (f32[2,3], f32[2,3], u32[], u32[]) collective-permute-start(a), channel_id=2, source_target_pairs={{0,1}, {1,2}} ROOT x = f32[2,3] collective-permute-done(y)",
+  "a = f32[4,3] parameter(0) o = f32[4,3] parameter(1) i = s32[2] parameter(2) ROOT r = (f32[7], f32[4,3], s32[]) collective-permute-start(a, o, i, i), source_target_pairs={{0,1}}, slice_sizes={{2,3}}",
   "a = f32[2,3] parameter(0) ROOT r = f32[2,3] collective-broadcast(a), replica_groups={{1,0}}",
   "a = f32[4,4] parameter(0) u = f32[2,2] parameter(1) i = s32[] parameter(2) ROOT r = f32[4,4] dynamic-update-slice(a, u, i, i)",
   // walks: paths that meet, runtime values of runtime values, calls

@@ -2,9 +2,7 @@
 #include "lower/analysis/reads/rule.h"
 
 static bool contains(kl_ints list, int64_t v) {
-  for (uint32_t i = 0; i < list.n; i++)
-    if (list.p[i] == v) return true;
-  return false;
+  return rule_place(list, v) >= 0;
 }
 
 static bool in_dims(const kl_instr *in, int64_t v) {
@@ -41,45 +39,33 @@ static void dot_side(rule *u, uint32_t operand, const kl_shape *of, side *s, uin
   rule_end(u, operand, 0);
 }
 
-static int64_t place_in(kl_ints list, int64_t v) {
-  for (uint32_t i = 0; i < list.n; i++)
-    if (list.p[i] == v) return i;
-  return -1;
-}
-
 static const char by_sizes[] = "the group of a row depends on the group sizes";
+
+// An operand of a ragged-dot whose free dims begin at result dim `free`; batch dims begin at `batch`.
+static void ragged_side(rule *u, uint32_t operand, kl_ints batches, kl_ints sums, uint32_t batch, uint32_t free) {
+  const kl_shape *s = rule_operand(u, operand);
+  rule_begin(u);
+  for (uint32_t d = 0; d < s->rank; d++) {
+    int64_t b = rule_place(batches, d);
+    if (b >= 0)
+      rule_result(u, rule_dim(u, batch + (uint32_t)b));
+    else if (contains(sums, d) || (operand == 1 && contains(u->in->more->rhs_group, d)))
+      rule_result(u, rule_range(u, s->dims[d]));
+    else
+      rule_result(u, rule_dim(u, free++));
+  }
+  rule_end_over(u, operand, 0, by_sizes);
+}
 
 // Rows of the ragged dimension belong to groups whose sizes are data. Ragged free: a row takes the right's matrix of
 // its group, which may be any. Ragged batch: the same rows, or none. Ragged contracting: the result has a group dim in
 // front, and takes the rows of its group.
 static void ragged_dot(rule *u) {
   const kl_more *m = u->in->more;
-  const kl_shape *lhs = rule_operand(u, 0), *rhs = rule_operand(u, 1);
-  if (m->lhs_ragged.n != 1) {
-    for (uint32_t i = 0; i < 3; i++) rule_all(u, i, "a ragged-dot with several ragged dimensions");
-    return;
-  }
-  int64_t ragged = m->lhs_ragged.p[0];
-  bool contracting = contains(m->lhs_contracting, ragged);
-  uint32_t shift = contracting ? 1 : 0; // of the result's dims
-  for (uint32_t k = 0; k < 2; k++) {
-    const kl_shape *s = k ? rhs : lhs;
-    kl_ints batch = k ? m->rhs_batch : m->lhs_batch, sum = k ? m->rhs_contracting : m->lhs_contracting;
-    uint32_t nfree = 0, free_before = m->lhs_batch.n + shift;
-    for (uint32_t d = 0; k && d < lhs->rank; d++)
-      free_before += !contains(m->lhs_batch, d) && !contains(m->lhs_contracting, d);
-    rule_begin(u);
-    for (uint32_t d = 0; d < s->rank; d++) {
-      int64_t b = place_in(batch, d);
-      if (b >= 0)
-        rule_result(u, rule_dim(u, (uint32_t)b + shift));
-      else if (contains(sum, d) || (k && contains(m->rhs_group, d)))
-        rule_result(u, rule_range(u, s->dims[d]));
-      else
-        rule_result(u, rule_dim(u, free_before + nfree++));
-    }
-    rule_end_over(u, k, 0, by_sizes);
-  }
+  uint32_t batch = contains(m->lhs_contracting, m->lhs_ragged.p[0]) ? 1 : 0, free = batch + m->lhs_batch.n;
+  uint32_t left = rule_operand(u, 0)->rank - m->lhs_batch.n - m->lhs_contracting.n;
+  ragged_side(u, 0, m->lhs_batch, m->lhs_contracting, batch, free);
+  ragged_side(u, 1, m->rhs_batch, m->rhs_contracting, batch, free + left);
   rule_all(u, 2, "the group sizes up to the row's own");
 }
 

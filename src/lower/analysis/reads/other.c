@@ -68,56 +68,59 @@ static void exchanged(rule *u) {
   found->why = "of the device whose part it lies in, in its part for this device";
 }
 
-void rule_collective(rule *u) {
-  uint32_t operand = 0;
-  bool aside = false;
-  switch (u->in->op) {
-  case KL_OP_ALL_GATHER_DONE:
-  case KL_OP_COLLECTIVE_PERMUTE_DONE:
-    rule_begin(u);
-    for (uint32_t d = 0; d < u->out->rank; d++) rule_result(u, rule_dim(u, d));
-    rule_end(u, 0, (uint32_t)kl_shape_leaf_count(rule_operand(u, 0)->elems[0]) + u->leaf);
-    return;
-  case KL_OP_ALL_REDUCE_DONE: rule_forward(u); return;
-  case KL_OP_RAGGED_ALL_TO_ALL:
-    for (uint32_t i = 0; i < u->in->noperands; i++) rule_all(u, i, "offsets and sizes say which rows go where");
-    return;
-  default: break;
+static const char by_offsets[] = "data says which rows go where";
+
+// Of a tuple of operands, result k is operand of this device's number of device k.
+static void exchanged_whole(rule *u) {
+  for (uint32_t i = 0; i < u->in->noperands; i++) {
+    remote_same(u, i, "of the device of the result's number, the operand of this device's");
+    u->found.p[u->found.n - 1].exact = false;
   }
-  if (!operand_of(u, &operand, &aside)) {
-    for (uint32_t i = 0; i < u->in->noperands; i++) rule_all(u, i, "a part that the op keeps for itself");
-    return;
-  }
-  if (aside) {
-    rule_same(u, operand);
-    return;
-  }
+}
+
+// A collective-permute of slices: (input, output, start of each).
+static bool copies_slices(const rule *u) {
+  bool permutes = u->in->op == KL_OP_COLLECTIVE_PERMUTE || u->in->op == KL_OP_COLLECTIVE_PERMUTE_START;
+  return permutes && u->in->noperands == 4 && !kl_shape_compatible(rule_operand(u, 3), rule_operand(u, 0));
+}
+
+// The result's own half of what a -start op gave.
+static void second_half(rule *u) {
+  uint32_t first = rule_operand(u, 0)->first_leaf[1];
+  rule_begin(u);
+  for (uint32_t d = 0; d < u->out->rank; d++) rule_result(u, rule_dim(u, d));
+  rule_end(u, 0, first + u->leaf);
+}
+
+static void moved(rule *u, uint32_t operand) {
   switch (u->in->op) {
   case KL_OP_ALL_GATHER:
   case KL_OP_ALL_GATHER_START: gathered(u, operand); return;
   case KL_OP_REDUCE_SCATTER: scattered(u, operand); return;
-  case KL_OP_ALL_TO_ALL:
-    if (u->in->ndims)
-      exchanged(u);
-    else
-      for (uint32_t i = 0; i < u->in->noperands; i++) {
-        rule_begin(u);
-        for (uint32_t d = 0; d < u->out->rank; d++) rule_result(u, rule_dim(u, d));
-        rule_end_remote(u, i, 0, "of the device of the result's number, the operand of this device's");
-        u->found.p[u->found.n - 1].exact = false;
-      }
-    return;
+  case KL_OP_ALL_TO_ALL: u->in->ndims ? exchanged(u) : exchanged_whole(u); return;
   case KL_OP_COLLECTIVE_PERMUTE:
-  case KL_OP_COLLECTIVE_PERMUTE_START:
-    if (u->in->noperands == 4 && !kl_shape_compatible(rule_operand(u, 3), rule_operand(u, 0))) { // in place
-      for (uint32_t i = 0; i < 4; i++) rule_all(u, i, "slices are copied to places given as data");
-      return;
-    }
-    remote_same(u, operand, "of the source device, if there is one");
-    return;
+  case KL_OP_COLLECTIVE_PERMUTE_START: remote_same(u, operand, "of the source device, if there is one"); return;
   case KL_OP_COLLECTIVE_BROADCAST: remote_same(u, operand, "of the first device of the group"); return;
   default: remote_same(u, operand, "of all devices of the group"); return; // all-reduce and its kin
   }
+}
+
+void rule_collective(rule *u) {
+  kl_op op = u->in->op;
+  uint32_t operand = 0;
+  bool aside = false;
+  if (op == KL_OP_ALL_GATHER_DONE || op == KL_OP_COLLECTIVE_PERMUTE_DONE)
+    second_half(u);
+  else if (op == KL_OP_ALL_REDUCE_DONE)
+    rule_forward(u);
+  else if (op == KL_OP_RAGGED_ALL_TO_ALL || copies_slices(u))
+    for (uint32_t i = 0; i < u->in->noperands; i++) rule_all(u, i, by_offsets);
+  else if (!operand_of(u, &operand, &aside))
+    for (uint32_t i = 0; i < u->in->noperands; i++) rule_all(u, i, "a part that the op keeps for itself");
+  else if (aside)
+    rule_same(u, operand);
+  else
+    moved(u, operand);
 }
 
 // --- normalization ------------------------------------------------------------------------------------------------

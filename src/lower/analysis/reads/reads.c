@@ -283,7 +283,7 @@ static void run(rule *u) {
 
 static void open_rule(rule *u, const kl_reader *r, uint32_t instr, uint32_t leaf, const kl_aff *const *index) {
   const kl_comp *c = r->frames[r->frame].comp;
-  *u = (rule){.r = r, .p = r->affs, .c = c, .in = &c->instr[instr], .number = instr, .leaf = leaf, .at = index};
+  *u = (rule){.r = r, .p = r->affs, .c = c, .in = &c->instr[instr], .leaf = leaf, .at = index};
   u->out = kl_shape_leaf(u->in->shape, leaf);
 }
 

@@ -12,7 +12,6 @@ typedef struct rule {
   kl_affs *p;
   const kl_comp *c;
   const kl_instr *in;
-  uint32_t number; // of the instruction
   uint32_t leaf;
   const kl_shape *out;
   const kl_aff *const *at; // the element asked about
@@ -29,6 +28,12 @@ static inline const kl_shape *rule_operand(const rule *u, uint32_t i) {
 }
 static inline const kl_aff *rule_dim(rule *u, uint32_t d) {
   return u->at[d];
+}
+// Place of v in the list, or -1.
+static inline int64_t rule_place(kl_ints list, int64_t v) {
+  for (uint32_t i = 0; i < list.n; i++)
+    if (list.p[i] == v) return i;
+  return -1;
 }
 
 // A new need, of the operand's element without an index.

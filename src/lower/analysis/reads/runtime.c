@@ -57,12 +57,6 @@ void rule_dynamic_update_slice(rule *u) {
 
 // --- gather and scatter -------------------------------------------------------------------------------------------
 
-static int64_t place_in(kl_ints list, int64_t v) {
-  for (uint32_t i = 0; i < list.n; i++)
-    if (list.p[i] == v) return i;
-  return -1;
-}
-
 // How windows of a gathered or scattered array lie in it. The indices' dims but index_vector_dim are, in order, the
 // batch dims: those of the other side that are no window dims.
 typedef struct windows {
@@ -85,7 +79,7 @@ static const kl_aff *index_entry(rule *u, const windows *w, int64_t k, int64_t l
 
 // Where the window of the batch index begins along dimension d.
 static const kl_aff *window_start(rule *u, const windows *w, uint32_t d) {
-  int64_t k = place_in(w->m->start_index_map, d), b = place_in(w->m->operand_batching_dims, d);
+  int64_t k = rule_place(w->m->start_index_map, d), b = rule_place(w->m->operand_batching_dims, d);
   if (k >= 0 && !w->clamped && w->size[d] == 1) return index_entry(u, w, k, INT64_MIN, INT64_MAX); // it is the element
   if (k >= 0) return index_entry(u, w, k, 0, w->array->dims[d] - w->size[d]);
   if (b < 0) return kl_aff_const(u->p, 0);
@@ -93,11 +87,9 @@ static const kl_aff *window_start(rule *u, const windows *w, uint32_t d) {
   return w->batch[at - (at > w->m->index_vector_dim)];
 }
 
-static void read_indices(rule *u, uint32_t operand, const windows *w) {
-  uint32_t b = 0;
-  for (uint32_t d = 0; d < w->indices->rank; d++)
-    rule_result(u, d == w->m->index_vector_dim ? rule_range(u, w->indices->dims[d]) : w->batch[b++]);
-  rule_end(u, operand, 0);
+// Of a window's dimensions of size 1, those that the other side does not have.
+static bool is_gone(const kl_more *m, uint32_t d) {
+  return rule_place(m->collapsed_dims, d) >= 0 || rule_place(m->operand_batching_dims, d) >= 0;
 }
 
 void rule_gather(rule *u) {
@@ -106,64 +98,70 @@ void rule_gather(rule *u) {
   const kl_aff *offset[KILN_MAX_RANK];
   uint32_t noffsets = 0, nbatch = 0;
   for (uint32_t d = 0; d < u->out->rank; d++) {
-    if (place_in(m->offset_dims, d) >= 0)
+    if (rule_place(m->offset_dims, d) >= 0)
       offset[noffsets++] = rule_dim(u, d);
     else
       w.batch[nbatch++] = rule_dim(u, d);
   }
-  for (uint32_t d = 0; d < w.array->rank; d++) w.size[d] = m->sizes.p[d];
   rule_begin(u);
   noffsets = 0;
   for (uint32_t d = 0; d < w.array->rank; d++) {
+    w.size[d] = m->sizes.p[d];
     const kl_aff *at = window_start(u, &w, d);
-    bool gone = place_in(m->collapsed_dims, d) >= 0 || place_in(m->operand_batching_dims, d) >= 0;
-    rule_result(u, gone ? at : kl_aff_add(u->p, at, offset[noffsets++]));
+    rule_result(u, is_gone(m, d) ? at : kl_aff_add(u->p, at, offset[noffsets++]));
   }
   rule_end(u, 0, 0);
   rule_begin(u);
-  read_indices(u, 1, &w);
+  nbatch = 0;
+  for (uint32_t d = 0; d < w.indices->rank; d++)
+    rule_result(u, d == m->index_vector_dim ? rule_range(u, w.indices->dims[d]) : w.batch[nbatch++]);
+  rule_end(u, 1, 0);
 }
 
-// An element takes the operand's, and every update whose window, which lies inside the operand, covers it: a range over
-// all windows, the start of each a runtime value.
-void rule_scatter(rule *u) {
-  const kl_more *m = u->in->more;
-  uint32_t n = (u->in->noperands - 1) / 2, indices = n;
-  const kl_shape *updates = rule_operand(u, n + 1);
-  rule_begin(u);
-  for (uint32_t d = 0; d < u->out->rank; d++) rule_result(u, rule_dim(u, d));
-  for (uint32_t i = 0; i < n; i++) rule_end(u, i, 0);
-  for (uint32_t i = 0; i <= n; i++) { // 0: the indices; then the updates
-    windows w = {.m = m, .array = rule_operand(u, 0), .indices = rule_operand(u, indices), .operand = indices};
-    int64_t window_dim[KILN_MAX_RANK];
-    uint32_t nbatch = 0, nwindow = 0;
-    rule_begin(u);
-    for (uint32_t d = 0; d < updates->rank; d++) {
-      if (place_in(m->offset_dims, d) >= 0)
-        window_dim[nwindow++] = d;
-      else
-        w.batch[nbatch++] = rule_range(u, updates->dims[d]);
-    }
-    if (i == 0) {
-      read_indices(u, indices, &w);
-      continue;
-    }
-    const kl_aff *at[KILN_MAX_RANK];
-    nwindow = nbatch = 0;
-    for (uint32_t d = 0; d < w.array->rank; d++) {
-      bool gone = place_in(m->collapsed_dims, d) >= 0 || place_in(m->operand_batching_dims, d) >= 0;
-      w.size[d] = gone ? 1 : updates->dims[window_dim[nwindow++]];
-    }
-    nwindow = 0;
-    for (uint32_t d = 0; d < w.array->rank; d++) {
-      const kl_aff *inside = kl_aff_sub(u->p, rule_dim(u, d), window_start(u, &w, d));
-      bool gone = place_in(m->collapsed_dims, d) >= 0 || place_in(m->operand_batching_dims, d) >= 0;
-      rule_constrain(u, inside, 0, w.size[d] - 1);
-      if (!gone) at[window_dim[nwindow++]] = inside;
-    }
-    for (uint32_t d = 0; d < updates->rank; d++)
-      if (place_in(m->offset_dims, d) < 0) at[d] = w.batch[nbatch++];
-    for (uint32_t d = 0; d < updates->rank; d++) rule_result(u, at[d]);
-    rule_end(u, n + i, 0);
+// Does the update's dim d move along the window?
+static bool is_window_dim(const kl_more *m, uint32_t d) {
+  return rule_place(m->offset_dims, d) >= 0;
+}
+
+// All windows: a range along each dim of the updates that does not move along them.
+static windows all_windows(rule *u, uint32_t indices, const kl_shape *updates) {
+  windows w = {.m = u->in->more, .array = u->out, .indices = rule_operand(u, indices), .operand = indices};
+  uint32_t nbatch = 0, nwindow = 0;
+  int64_t window[KILN_MAX_RANK];
+  for (uint32_t d = 0; d < updates->rank; d++) {
+    if (is_window_dim(w.m, d))
+      window[nwindow++] = updates->dims[d];
+    else
+      w.batch[nbatch++] = rule_range(u, updates->dims[d]);
   }
+  nwindow = 0;
+  for (uint32_t d = 0; d < w.array->rank; d++) w.size[d] = is_gone(w.m, d) ? 1 : window[nwindow++];
+  return w;
+}
+
+// The update of every window that covers the element.
+static void scattered_update(rule *u, uint32_t operand, uint32_t indices) {
+  const kl_shape *updates = rule_operand(u, operand);
+  const kl_aff *inside[KILN_MAX_RANK];
+  uint32_t nwindow = 0, nbatch = 0;
+  rule_begin(u);
+  windows w = all_windows(u, indices, updates);
+  for (uint32_t d = 0; d < w.array->rank; d++) {
+    const kl_aff *at = kl_aff_sub(u->p, rule_dim(u, d), window_start(u, &w, d));
+    rule_constrain(u, at, 0, w.size[d] - 1);
+    if (!is_gone(w.m, d)) inside[nwindow++] = at;
+  }
+  nwindow = 0;
+  for (uint32_t d = 0; d < updates->rank; d++)
+    rule_result(u, is_window_dim(w.m, d) ? inside[nwindow++] : w.batch[nbatch++]);
+  rule_end(u, operand, 0);
+}
+
+// An element takes those of all operands, all indices, and the updates of windows that lie inside the operand and cover
+// it: a range over all windows, the start of each a runtime value.
+void rule_scatter(rule *u) {
+  uint32_t n = (u->in->noperands - 1) / 2;
+  for (uint32_t i = 0; i < n; i++) rule_same(u, i);
+  rule_all(u, n, NULL);
+  for (uint32_t i = 0; i < n; i++) scattered_update(u, n + 1 + i, n);
 }
