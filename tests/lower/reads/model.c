@@ -838,8 +838,10 @@ int64_t model_integer(const model *s, int64_t node) {
   const model_value *v = &s->values[s->owner[node]];
   const kl_instr *in = &s->frames[v->frame].comp->instr[v->instr];
   int64_t at = node - v->first;
-  if (in->op == KL_OP_CONSTANT && in->literal)
-    return kl_int_decode(v->shape->dtype, kl_element_get(v->shape->dtype, in->literal[v->leaf].data, at, 0));
+  if (in->op == KL_OP_CONSTANT && in->literal) {
+    int64_t c = kl_int_decode(v->shape->dtype, kl_element_get(v->shape->dtype, in->literal[v->leaf].data, at, 0));
+    return c < 0 && !kl_is_signed(v->shape->dtype) ? INT64_MAX : c;
+  }
   if (in->op == KL_OP_IOTA) {
     for (uint32_t d = v->shape->rank; d-- > (uint32_t)in->number + 1;) at /= v->shape->dims[d];
     return at % v->shape->dims[in->number];
