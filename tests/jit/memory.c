@@ -97,14 +97,15 @@ MAKES_MODULE(inlined, kiln_module_inline(own, m, &o))
 MAKES_MODULE(flatten, kiln_module_flatten_tuples(own, tuples, &o))
 MAKES_MODULE(extract, kiln_module_extract(own, m, "r", &o))
 
-#define MAKES_MAP(name, call)                                                                                          \
+#define MAKES_HANDLE(name, T, destroy, call)                                                                           \
   static kiln_status name(kiln_context *own) {                                                                         \
-    kiln_map *o = (kiln_map *)in;                                                                                      \
+    T *o = (T *)in;                                                                                                    \
     kiln_status st = call;                                                                                             \
     st = MADE(st, o);                                                                                                  \
-    if (o != (kiln_map *)in) kiln_map_destroy(&o);                                                                     \
+    if (o != (T *)in) destroy(&o);                                                                                     \
     return st;                                                                                                         \
   }
+#define MAKES_MAP(name, call) MAKES_HANDLE(name, kiln_map, kiln_map_destroy, call)
 MAKES_MAP(parse_map, kiln_map_parse(own, "m", map_text, sizeof map_text - 1, &o))
 MAKES_MAP(simplify_map, kiln_map_simplify(own, map, &o))
 MAKES_MAP(remove_unused_of_map, kiln_map_remove_unused(own, map, &o))
@@ -113,13 +114,10 @@ MAKES_MAP(invert_map, kiln_map_invert(own, map, &o))
 MAKES_MAP(map_of_layout, kiln_layout_map(own, layout, &o))
 MAKES_MAP(map_to_indices, kiln_layout_inverse_map(own, layout, &o))
 
-static kiln_status parse_layout(kiln_context *own) {
-  kiln_layout *o = (kiln_layout *)in;
-  kiln_status st = kiln_layout_parse(own, layout_text, &o);
-  st = MADE(st, o);
-  if (o != (kiln_layout *)in) kiln_layout_destroy(&o);
-  return st;
-}
+MAKES_HANDLE(parse_layout, kiln_layout, kiln_layout_destroy, kiln_layout_parse(own, layout_text, &o))
+MAKES_HANDLE(index_module, kiln_indexing, kiln_indexing_destroy, kiln_module_index(own, work, NULL, &o))
+MAKES_HANDLE(tile_module, kiln_tiling, kiln_tiling_destroy, kiln_tiling_make(own, work, NULL, &o))
+MAKES_HANDLE(search_tiles, kiln_tile_choices, kiln_tile_choices_destroy, kiln_tile_search(own, work, NULL, &o))
 
 #define MAKES_TEXT(name, call)                                                                                         \
   static kiln_status name(kiln_context *own) {                                                                         \
@@ -228,6 +226,7 @@ static const struct {
   const char *name;
   kiln_status (*run)(kiln_context *own);
 } rows[] = {
+    ROW(index_module), ROW(tile_module),   ROW(search_tiles),
     ROW(parse_map),    ROW(simplify_map),  ROW(remove_unused_of_map),
     ROW(compose_maps), ROW(invert_map),    ROW(print_map),
     ROW(parse_layout), ROW(map_of_layout), ROW(map_to_indices),

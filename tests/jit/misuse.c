@@ -175,6 +175,58 @@ START_TEST(null_maps) {
 }
 END_TEST
 
+START_TEST(null_indexing) {
+  NULLS(INVALID_CX, kiln_indexing *, kiln_module_index(NULL, m, NULL, &o));
+  NULLS(INVALID, kiln_indexing *, kiln_module_index(cx, NULL, NULL, &o));
+  INVALID(kiln_module_index(cx, m, NULL, NULL));
+  ck_assert(kiln_indexing_count(NULL) == 0 && !kiln_indexing_at(NULL, 0));
+  kiln_indexing_destroy(NULL);
+}
+END_TEST
+
+START_TEST(null_tiles) {
+  kiln_tiling *t = NULL;
+  kiln_tile_choices *c = NULL;
+  kiln_tiling_dim dim = {.struct_size = sizeof dim};
+  kiln_tiling_runtime runtime = {.struct_size = sizeof runtime};
+  kiln_tiling_region region = {.struct_size = sizeof region};
+  kiln_tiled_value value = {.struct_size = sizeof value};
+  kiln_tile_text text = {.struct_size = sizeof text};
+  kiln_tile_choice choice = {.struct_size = sizeof choice};
+  kiln_tile_range range;
+  int64_t tiles[1] = {0}, sizes[1] = {8};
+  const char *said;
+  bool any;
+  NULLS(INVALID_CX, kiln_tiling *, kiln_tiling_make(NULL, m, NULL, &o));
+  NULLS(INVALID, kiln_tiling *, kiln_tiling_make(cx, NULL, NULL, &o));
+  INVALID(kiln_tiling_make(cx, m, NULL, NULL));
+  NULLS(INVALID_CX, kiln_tile_choices *, kiln_tile_search(NULL, m, NULL, &o));
+  NULLS(INVALID, kiln_tile_choices *, kiln_tile_search(cx, NULL, NULL, &o));
+  INVALID(kiln_tile_search(cx, m, NULL, NULL));
+  ck_assert_int_eq(kiln_tiling_make(cx, m, NULL, &t), KILN_OK);
+  ck_assert_int_eq(kiln_tile_search(cx, m, NULL, &c), KILN_OK);
+  ck_assert(!kiln_tiling_dim_count(NULL) && !kiln_tiling_parallel_count(NULL) && !kiln_tiling_runtime_count(NULL) &&
+            !kiln_tiling_region_count(NULL) && !kiln_tiling_value_count(NULL) && !kiln_tile_choice_count(NULL));
+  ck_assert(!kiln_tiling_dim_at(NULL, 0, &dim) && !kiln_tiling_dim_at(t, 0, NULL));
+  ck_assert(!kiln_tiling_runtime_at(NULL, 0, &runtime) && !kiln_tiling_runtime_at(t, 0, NULL));
+  ck_assert(!kiln_tiling_region_at(NULL, 0, &region) && !kiln_tiling_region_at(t, 0, NULL));
+  ck_assert(!kiln_tiling_value_at(NULL, 0, &value) && !kiln_tiling_value_at(t, 0, NULL));
+  ck_assert(!kiln_tiling_condition_at(NULL, 0, 0, &said) && !kiln_tiling_condition_at(t, 0, 0, NULL));
+  ck_assert(!kiln_tiling_box_at(NULL, 0, 0, 0, &text) && !kiln_tiling_box_at(t, 0, 0, 0, NULL));
+  ck_assert(!kiln_tiling_guard_at(NULL, 0, 0, 0, &said) && !kiln_tiling_guard_at(t, 0, 0, 0, NULL));
+  ck_assert(!kiln_tiling_evaluate(NULL, 0, 0, tiles, sizes, NULL, &any, &range) &&
+            !kiln_tiling_evaluate(t, 0, 0, NULL, sizes, NULL, &any, &range) &&
+            !kiln_tiling_evaluate(t, 0, 0, tiles, NULL, NULL, &any, &range) &&
+            !kiln_tiling_evaluate(t, 0, 0, tiles, sizes, NULL, NULL, &range) &&
+            !kiln_tiling_evaluate(t, 0, 0, tiles, sizes, NULL, &any, NULL));
+  ck_assert(!kiln_tile_choices_all(NULL) && !kiln_tile_choice_at(NULL, 0, &choice) && !kiln_tile_choice_at(c, 0, NULL));
+  kiln_tiling_destroy(NULL);
+  kiln_tile_choices_destroy(NULL);
+  kiln_tile_choices_destroy(&c);
+  kiln_tiling_destroy(&t);
+}
+END_TEST
+
 // Where a list is missing, the builder says so once and is poisoned.
 static kiln_builder *b;
 static void begin(void) {
@@ -567,7 +619,7 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("misuse", ONCE(setup, teardown), {null_base}, {null_modules}, {null_rewriting}, {null_maps},
-                   {null_layouts}, {null_builder}, {null_evaluator}, {null_compiler}, {null_cuda},
-                   {every_function_is_here}, {a_finished_builder_says_so}, {a_poisoned_builder_says_so},
+                   {null_tiles}, {null_indexing}, {null_layouts}, {null_builder}, {null_evaluator}, {null_compiler},
+                   {null_cuda}, {every_function_is_here}, {a_finished_builder_says_so}, {a_poisoned_builder_says_so},
                    {the_context_goes_first});
 }
