@@ -539,6 +539,44 @@ START_TEST(known_maps) {
 }
 END_TEST
 
+// Maps that were tiled wrongly once.
+static const struct {
+  const char *map;
+  int64_t shape[4], sizes[4];
+} wrong_once[] = {
+    // the constraint makes the second result a digit, and is lost where that is taken for granted
+    {"(d0, d1, d2)[s0] -> ((d0 * 40 + d1 * 8 + d2) / 180, (d0 * 40 + d1 * 8 + d2) mod 180 + s0 - 1), domain: "
+     "d0 in [0, 8], d1 in [0, 4], d2 in [0, 7], s0 in [0, 1], (d0 * 40 + d1 * 8 + d2) mod 180 + s0 in [1, 180]",
+     {2, 180},
+     {1, 5, 2}},
+    // a number that begins one behind a multiple of its size
+    {"(d0, d1, d2) -> ((d0 + d1 + d2) ceildiv 2 - 1, (d0 + d1 + d2 + 1) mod 2), domain: d0 in [1, 4], d1 in [0, 0], "
+     "d2 in [0, 0]",
+     {2, 2},
+     {4, 1, 1}},
+    // a whole minor dimension of which bounds cut some
+    {"(d0, d1, d2)[s0] -> (0, d0 * 7 + d1 * 7 + d2 + s0 - 1), domain: d0 in [0, 6], d1 in [0, 0], d2 in [1, 6], "
+     "s0 in [0, 0]",
+     {1, 49},
+     {3, 1, 7}},
+    // a dim that only a condition has
+    {"(d0, d1, d2){rt0} -> (d0, 0, d2), domain: d0 in [0, 3], d1 in [2, 4], d2 in [0, 6], rt0 in [0, 2], "
+     "d1 - rt0 in [2, 2]",
+     {4, 1, 7},
+     {2, 1, 7}},
+};
+
+START_TEST(wrong_once_is_right) {
+  const kl_map *m = read_map(wrong_once[_i].map);
+  int64_t extents[4];
+  kl_map_tile symbolic;
+  for (uint32_t i = 0; i < m->nvars[KL_AFF_DIM]; i++) extents[i] = m->vars[KL_AFF_DIM][i].in.hi + 1;
+  ck_assert(open_volume(m));
+  find(m, extents, NULL, wrong_once[_i].shape, &symbolic);
+  check_sizes(m, extents, wrong_once[_i].shape, &symbolic, wrong_once[_i].sizes);
+}
+END_TEST
+
 // The stride of what collapses (4, 8, 6) is that of the last dimension of more than one element.
 static const struct {
   int64_t sizes[4], stride;
@@ -630,6 +668,6 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("tiles", EACH(open_pool, close_pool), {known_maps, KL_COUNT(known)},
-                   {strides_of_collapses, KL_COUNT(strides)}, {rank_eight_is_fast, KL_COUNT(eights)},
-                   {random_maps_have_right_tiles});
+                   {wrong_once_is_right, KL_COUNT(wrong_once)}, {strides_of_collapses, KL_COUNT(strides)},
+                   {rank_eight_is_fast, KL_COUNT(eights)}, {random_maps_have_right_tiles});
 }
