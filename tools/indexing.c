@@ -3,12 +3,13 @@
 #include "kiln.h"
 #include <string.h>
 
-enum { O_FROM, O_INSTRUCTION, O_FUSION, O_PHYSICAL, O_JSON };
+enum { O_FROM, O_INSTRUCTION, O_FUSION, O_PHYSICAL, O_COUNTS, O_JSON };
 static const option options[] = {
     {"--from", "END", "output (default): what an element of the result needs; input: what an element goes into"},
     {"--instruction", "NAME", "look at this instruction by itself; without it, at ENTRY from parameters to result"},
     {"--fusion", "NAME", "look at one fusion of ENTRY instead of ENTRY"},
     {"--physical", NULL, "indices are places in memory, by the layouts, slowest dimension first"},
+    {"--counts", NULL, "say how many elements are read, and how many different ones"},
     {"--json", NULL, "print the maps as JSON"},
     {0},
 };
@@ -17,6 +18,7 @@ typedef struct shown {
   kiln_context *cx;
   const kiln_indexing *list;
   const char *from;
+  bool counts;
 } shown;
 
 static void print_end(FILE *to, const char *name, size_t leaf, const char *type) {
@@ -41,6 +43,17 @@ static void print_runtime(const kiln_dependence *d) {
   }
 }
 
+static void print_counts(const shown *s, size_t i) {
+  kiln_index_counts c = {.struct_size = sizeof c};
+  kiln_indexing_counts(s->list, i, &c);
+  printf("  %s%lld of %lld elements, ", c.distinct_exact ? "" : "at most ", (long long)c.distinct,
+         (long long)c.elements);
+  if (c.total == INT64_MAX)
+    printf("how often is not known\n");
+  else
+    printf("%s%lld times\n", c.total_exact ? "" : "at most ", (long long)c.total);
+}
+
 static int print_text(const shown *s) {
   const kiln_dependence *last = NULL;
   for (size_t i = 0; i < kiln_indexing_count(s->list); i++) {
@@ -53,6 +66,7 @@ static int print_text(const shown *s) {
       printf(" -> ");
       print_end(stdout, d->to, d->to_leaf, d->to_type);
       printf(" (%s %zu)\n", strcmp(s->from, "operand") ? "parameter" : "operand", d->operand);
+      if (s->counts) print_counts(s, i);
     }
     printf("  %s\n", text);
     kiln_text_free(s->cx, text, strlen(text));
@@ -86,6 +100,18 @@ static void json_runtime(const kiln_dependence *d) {
   printf("]");
 }
 
+static void json_counts(const shown *s, size_t i) {
+  kiln_index_counts c = {.struct_size = sizeof c};
+  kiln_indexing_counts(s->list, i, &c);
+  printf(", \"counts\": {\"elements\": %lld, \"distinct\": %lld, \"distinct_exact\": %s, \"total\": ",
+         (long long)c.elements, (long long)c.distinct, c.distinct_exact ? "true" : "false");
+  if (c.total == INT64_MAX)
+    printf("null, ");
+  else
+    printf("%lld, ", (long long)c.total);
+  printf("\"total_exact\": %s}", c.total_exact ? "true" : "false");
+}
+
 static int print_json(const shown *s) {
   static const char *const states[] = {"defined", "empty", "undefined"};
   printf("{\"dependences\": [");
@@ -105,6 +131,7 @@ static int print_json(const shown *s) {
     printf("\"from_leaf\": %zu, \"to_leaf\": %zu, \"operand\": %zu, \"exact\": %s, \"remote\": %s, ", d->from_leaf,
            d->to_leaf, d->operand, d->exact ? "true" : "false", d->remote ? "true" : "false");
     json_runtime(d);
+    if (s->counts) json_counts(s, i);
     printf("}");
     kiln_text_free(s->cx, text, strlen(text));
   }
@@ -126,7 +153,7 @@ static int run(const args *a) {
   int status = open_module(cx, a->file, a->values[O_FUSION], &m);
   if (!status) {
     kiln_status s = kiln_module_index(cx, m, &how, &list);
-    shown all = {cx, list, a->values[O_INSTRUCTION] ? "operand" : "parameter"};
+    shown all = {cx, list, a->values[O_INSTRUCTION] ? "operand" : "parameter", a->values[O_COUNTS] != NULL};
     status = s != KILN_OK ? report(cx, s) : a->values[O_JSON] ? print_json(&all) : print_text(&all);
   }
   kiln_indexing_destroy(&list);

@@ -135,6 +135,19 @@ KILN_API size_t kiln_indexing_count(const kiln_indexing *list);
 // NULL if i is out of range.
 KILN_API const kiln_dependence *kiln_indexing_at(const kiln_indexing *list, size_t i);
 
+// How much of an array is read, and how often.
+typedef struct kiln_index_counts {
+  size_t struct_size;
+  int64_t elements;                 // of the array
+  int64_t distinct;                 // of these, that any element on the other side needs (or goes into)
+  int64_t total;                    // each as often as it is needed; INT64_MAX if not known
+  bool distinct_exact, total_exact; // false: no more than so many
+} kiln_index_counts;
+// Counts the elements of array `to` of dependence i, for all elements of array `from` and over all dependences between
+// the two. By form where that shows how many, else element by element, up to some 100,000. Uses the context that the
+// list was made with. False if i is out of range, or struct_size is wrong.
+KILN_API bool kiln_indexing_counts(const kiln_indexing *list, size_t i, kiln_index_counts *out);
+
 #ifdef __cplusplus
 }
 #endif

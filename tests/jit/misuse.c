@@ -184,6 +184,18 @@ START_TEST(null_indexing) {
 }
 END_TEST
 
+START_TEST(null_counts) {
+  kiln_indexing *list = NULL;
+  kiln_index_counts counts = {.struct_size = sizeof counts}, wrong = {.struct_size = 3};
+  ck_assert_int_eq(kiln_module_index(cx, m, NULL, &list), KILN_OK);
+  ck_assert(kiln_indexing_counts(list, 0, &counts) && counts.elements == 64 && counts.distinct == 64 &&
+            counts.total == 64 && counts.distinct_exact && counts.total_exact);
+  ck_assert(!kiln_indexing_counts(NULL, 0, &counts) && !kiln_indexing_counts(list, 0, NULL) &&
+            !kiln_indexing_counts(list, 1, &counts) && !kiln_indexing_counts(list, 0, &wrong));
+  kiln_indexing_destroy(&list);
+}
+END_TEST
+
 START_TEST(null_tiles) {
   kiln_tiling *t = NULL;
   kiln_tile_choices *c = NULL;
@@ -619,7 +631,7 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("misuse", ONCE(setup, teardown), {null_base}, {null_modules}, {null_rewriting}, {null_maps},
-                   {null_tiles}, {null_indexing}, {null_layouts}, {null_builder}, {null_evaluator}, {null_compiler},
-                   {null_cuda}, {every_function_is_here}, {a_finished_builder_says_so}, {a_poisoned_builder_says_so},
-                   {the_context_goes_first});
+                   {null_counts}, {null_tiles}, {null_indexing}, {null_layouts}, {null_builder}, {null_evaluator},
+                   {null_compiler}, {null_cuda}, {every_function_is_here}, {a_finished_builder_says_so},
+                   {a_poisoned_builder_says_so}, {the_context_goes_first});
 }

@@ -33,6 +33,10 @@ kiln_map *kl_map_publish(kl_ctx *cx, const kl_map *m) {
   return h;
 }
 
+const kl_map *kl_map_published(const kiln_map *m) {
+  return m->m;
+}
+
 void kiln_map_destroy(kiln_map **m) {
   kiln_map *h = m ? *m : NULL;
   if (!h) return;

@@ -103,15 +103,30 @@ static bool walk_points(kl_affs *p, const kl_map *m, const kl_interval *in, numb
 
 // --- parts of a map -----------------------------------------------------------------------------------------------
 
-// m without runtime variables, where they only move results; m itself where there are none, NULL else.
-static const kl_map *without_moves(kl_affs *p, const kl_map *m) {
+// Is the value the same for all points?
+static bool is_fixed(const kl_map_var *rt) {
+  for (uint32_t i = 0; i < rt->from.nindex; i++) {
+    if (!kl_aff_is_const(rt->from.index[i])) return false;
+  }
+  return true;
+}
+
+// m without runtime variables; m itself where there are none, NULL where they decide which points there are. *alike:
+// has it as many different results?
+static const kl_map *without_runtime(kl_affs *p, const kl_map *m, bool *alike) {
   uint32_t nrt = m->nvars[KL_AFF_RT];
+  *alike = true;
   if (!nrt) return m;
   bool *used = KL_NEW_N(p->arena, bool, nrt);
   bool *const marks[KL_AFF_VARS] = {NULL, NULL, used};
   const uint32_t n[KL_AFF_VARS] = {0, 0, nrt};
   const kl_aff **results = KL_NEW_N(p->arena, const kl_aff *, m->nresults + 1);
-  for (uint32_t i = 0; i < m->nresults; i++) {
+  for (uint32_t i = 0; i < m->nconstraints; i++) kl_aff_mark(p, m->constraints[i].e, marks, n);
+  for (uint32_t i = 0; i < nrt; i++) {
+    if (used[i]) return NULL;
+    *alike = *alike && is_fixed(&m->vars[KL_AFF_RT][i]);
+  }
+  for (uint32_t i = 0; i < m->nresults; i++) { // one that is only added moves all results
     const kl_aff *e = m->results[i];
     for (uint32_t k = 0; k < m->results[i]->n; k++) {
       const kl_aff_term *t = &m->results[i]->terms[k];
@@ -120,13 +135,11 @@ static const kl_map *without_moves(kl_affs *p, const kl_map *m) {
     results[i] = e;
     kl_aff_mark(p, e, marks, n);
   }
-  for (uint32_t i = 0; i < m->nconstraints; i++) kl_aff_mark(p, m->constraints[i].e, marks, n);
-  for (uint32_t i = 0; i < nrt; i++) {
-    if (used[i]) return NULL;
-  }
+  for (uint32_t i = 0; i < nrt; i++) *alike = *alike && !used[i];
   kl_map r = *m;
   r.nvars[KL_AFF_RT] = 0;
   r.results = results;
+  if (!*alike) r.nresults = 0;
   return kl_map_make(p, &r);
 }
 
@@ -280,21 +293,22 @@ static bool count_together(kl_affs *p, const kl_map *const *m, uint32_t n, int64
 kl_map_counts kl_map_count(kl_affs *p, const kl_map *const *maps, uint32_t n, int64_t most, int64_t quota) {
   kl_map_counts r = {0, 0, true, true};
   const kl_map **m = KL_NEW_N(p->arena, const kl_map *, n + 1);
+  bool *alike = KL_NEW_N(p->arena, bool, n + 1), fixed = true, covered = false;
   uint32_t left = 0;
-  bool fixed = true;
   for (uint32_t i = 0; i < n; i++) {
     if (maps[i]->state == KL_MAP_EMPTY) continue;
     bool known =
         maps[i]->state == KL_MAP_DEFINED && nvars_of(maps[i]) <= MOST_VARS && maps[i]->nresults <= MOST_RESULTS;
-    const kl_map *still = known ? without_moves(p, maps[i]) : NULL;
-    if (!still) return (kl_map_counts){INT64_MAX, most, false, false};
-    fixed = fixed && still == maps[i];
-    m[left++] = still;
+    m[left] = known ? without_runtime(p, maps[i], &alike[left]) : NULL;
+    if (!m[left]) return (kl_map_counts){INT64_MAX, most, false, false};
+    fixed = fixed && m[left] == maps[i];
+    left++;
   }
   if (left > 1 && fixed && count_together(p, m, left, quota, &r)) return r;
-  bool covered = false;
   for (uint32_t i = 0; i < left; i++) {
     kl_map_counts one = count_one(p, m[i], quota);
+    if (!alike[i]) one.images = one.points;
+    one.images_exact = one.images_exact && alike[i];
     r.points_exact = r.points_exact && one.points_exact;
     r.points = __builtin_add_overflow(r.points, one.points, &r.points) ? INT64_MAX : r.points;
     r.images = __builtin_add_overflow(r.images, one.images, &r.images) ? INT64_MAX : r.images;

@@ -75,6 +75,7 @@ const kl_map *kl_map_with_results(kl_affs *p, const kl_map *m, const kl_aff *con
 const kl_map *kl_map_import(kl_affs *p, const kl_map *m);
 // m as the public API has maps, with a pool of its own.
 struct kiln_map *kl_map_publish(kl_ctx *cx, const kl_map *m);
+const kl_map *kl_map_published(const struct kiln_map *m); // as long as that lives
 
 // --- operations ---------------------------------------------------------------------------------------------------
 
@@ -142,8 +143,8 @@ int64_t kl_map_points(const kl_map *m);
 
 // How often and how much several maps with as many results reach, together: points of all domains, each map's by
 // itself, and different results. Where not exact, no less than there are, and results no more than `most`, which are
-// all there can be. Runtime variables are taken to have one value each. About `quota` points are looked at one by one,
-// if it has to be.
+// all there can be. Runtime variables have values that nobody knows, one each or one for each index. About `quota`
+// points are looked at one by one, if it has to be.
 typedef struct kl_map_counts {
   int64_t points, images;
   bool points_exact, images_exact;

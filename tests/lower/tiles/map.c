@@ -554,6 +554,8 @@ static const struct {
      "d2 in [0, 0]",
      {2, 2},
      {4, 1, 1}},
+    // tiles of 4 in rows of 6 do not begin at multiples of 4 in every row
+    {"(d0, d1) -> ((d0 * 6 + d1) / 4, (d0 * 6 + d1) mod 4), domain: d0 in [0, 1], d1 in [0, 5]", {3, 4}, {1, 4}},
     // a whole minor dimension of which bounds cut some
     {"(d0, d1, d2)[s0] -> (0, d0 * 7 + d1 * 7 + d2 + s0 - 1), domain: d0 in [0, 6], d1 in [0, 0], d2 in [1, 6], "
      "s0 in [0, 0]",

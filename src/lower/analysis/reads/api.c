@@ -7,6 +7,7 @@ struct kiln_indexing {
   kl_ctx *cx;
   kl_arena arena; // of all texts
   VEC(kiln_dependence) all;
+  VEC(int64_t) elements; // of the array that each leads to
 };
 
 // One array of an instruction's value.
@@ -98,6 +99,7 @@ static void add(listing *l, end from, end to, uint32_t operand, const kl_depende
   out.runtime_count = n;
   out.runtime = runtime;
   VEC_PUSH(list->cx, &list->all, out);
+  VEC_PUSH(list->cx, &list->elements, shape_of(to)->count);
 }
 
 static uint32_t leaves(const kl_comp *c, uint32_t instr) {
@@ -231,6 +233,7 @@ void kiln_indexing_destroy(kiln_indexing **list) {
   kl_ctx *cx = l->cx;
   for (size_t i = 0; i < l->all.n; i++) kiln_map_destroy((kiln_map **)&l->all.p[i].map);
   VEC_FREE(cx, &l->all);
+  VEC_FREE(cx, &l->elements);
   kl_arena_free(&l->arena);
   kl_free(cx, l, sizeof *l);
   kl_context_release(cx);
@@ -243,4 +246,33 @@ size_t kiln_indexing_count(const kiln_indexing *list) {
 
 const kiln_dependence *kiln_indexing_at(const kiln_indexing *list, size_t i) {
   return list && i < list->all.n ? &list->all.p[i] : NULL;
+}
+
+// --- counts -------------------------------------------------------------------------------------------------------
+
+static bool same_ends(const kiln_dependence *a, const kiln_dependence *b) {
+  return strcmp(a->from, b->from) == 0 && strcmp(a->to, b->to) == 0 && a->from_leaf == b->from_leaf &&
+         a->to_leaf == b->to_leaf && a->operand == b->operand;
+}
+
+bool kiln_indexing_counts(const kiln_indexing *list, size_t i, kiln_index_counts *out) {
+  if (!list || !out || i >= list->all.n) return false;
+  size_t first = i, end = i + 1;
+  while (first > 0 && same_ends(&list->all.p[first - 1], &list->all.p[i])) first--;
+  while (end < list->all.n && same_ends(&list->all.p[end], &list->all.p[i])) end++;
+  kl_arena arena;
+  kl_arena_init(&arena, list->cx);
+  kl_affs *p = kl_affs_create(list->cx, &arena);
+  const kl_map **maps = KL_NEW_N(&arena, const kl_map *, end - first);
+  for (size_t k = first; k < end; k++) maps[k - first] = kl_map_import(p, kl_map_published(list->all.p[k].map));
+  int64_t elements = list->elements.p[i];
+  kl_map_counts c = kl_map_count(p, maps, (uint32_t)(end - first), elements, KL_COUNT_QUOTA);
+  for (size_t k = first; k < end; k++) { // more than is needed is no count of what is
+    c.images_exact = c.images_exact && list->all.p[k].exact;
+    c.points_exact = c.points_exact && list->all.p[k].exact;
+  }
+  kl_affs_destroy(&p);
+  kl_arena_free(&arena);
+  kiln_index_counts own = {sizeof own, elements, c.images, c.points, c.images_exact, c.points_exact};
+  return KL_PARAMS_OUT(NULL, kiln_index_counts, &own, out) == KILN_OK;
 }
