@@ -171,11 +171,17 @@ static bool is_consistent(kl_system *s, const kl_point *x) {
   return true;
 }
 
-// Are the constraints satisfied at s->value? Where one has no value that can be computed, *unsure.
+static void spend(kl_system *s, uint64_t steps) {
+  s->left = steps < s->left ? s->left - (uint32_t)steps : 0;
+}
+
+// Are the constraints satisfied at s->value? Where one has no value that can be computed, *unsure. What is long to
+// compute counts as steps.
 static bool holds(kl_system *s, bool *unsure) {
   kl_point x = {{s->value[0], s->value[1], s->value[2]}};
   for (uint32_t i = 0; i < s->nc; i++) {
     int64_t v;
+    spend(s, (s->c[i].e->size < 4096 ? s->c[i].e->size : 4096) / 32);
     if (!kl_aff_eval(s->p, s->c[i].e, &x, &v)) {
       if (!s->c[i].e->partial && unsure) *unsure = true;
       return false;
