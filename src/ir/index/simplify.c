@@ -373,8 +373,9 @@ static bool tighten(work *w, const kl_aff *e, kl_interval in, unsigned depth) {
   }
   for (uint32_t i = 0; i < e->n && e->n <= KL_MOST_UNITS && !w->empty; i++) {
     int64_t c = e->terms[i].coef;
+    if (c == INT64_MIN) continue;
     const kl_aff *others = kl_aff_addmul(w->p, e, kl_aff_of(w->p, e->terms[i].atom), -c);
-    if (c == INT64_MIN || others->error) continue;
+    if (others->error) continue;
     kl_span64 rest = kl_dom_range(&w->dom, others);
     changed = tighten_atom(w, e->terms[i].atom, left_for(in, &rest, c), depth) || changed;
   }

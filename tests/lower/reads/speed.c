@@ -1,4 +1,5 @@
 // How long the analysis of long and tangled computations takes: linear, and bounded with room to spare.
+#include "support/slow.h"
 #include "support/context.h"
 
 #include "lower/analysis/reads/reach.h"
@@ -93,13 +94,6 @@ static void expect_time(double took, double most, const char *what) {
   EXPECT(took < most, "%s took %.1f ms, at most %.1f", what, took * 1e3, most * 1e3);
 }
 
-// Bounds are those of an optimised build without sanitizers, ten times over.
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__)
-enum { SLACK = 1 };
-#else
-enum { SLACK = 20 };
-#endif
-
 START_TEST(chain) {
   uint32_t maps;
   begin();
@@ -109,7 +103,11 @@ START_TEST(chain) {
     kl_sb_putc(&text, '\n');
   }
   kiln_module *m = finish();
-  double took = walk(m, &maps);
+  double took = 1e9;
+  for (int i = 0; i < 3; i++) { // other work on the machine shows in time of the processor, too
+    double once = walk(m, &maps);
+    if (once < took) took = once;
+  }
   EXPECT(maps == 1, "%u maps at the end of a chain", maps);
   if (getenv("KILN_TIMES")) printf("# chain %.1f ms\n", took * 1e3);
   expect_time(took, (_i ? 0.25 : 0.05) * SLACK, "a chain of 1,000 ops");
