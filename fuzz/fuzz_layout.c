@@ -16,16 +16,17 @@ static void expect(bool holds, const char *what, const char *shape) {
   abort();
 }
 
-// Position 0 and around, the last ones, and some between.
+// Position 0 and some behind it, and the last ones.
 static void check_positions(kiln_context *cx, const kiln_layout *l) {
   const kiln_layout_info *info = kiln_layout_describe(l);
   int64_t index[KILN_MAX_RANK], back, n = info->positions, step = n / 64 + 1;
-  for (int64_t at = 0; at < n && at >= 0; at += n - at > step ? step : 1) {
+  for (int64_t i = 0; i < 70; i++) {
+    int64_t at = i < 64 ? i * step : n - 1 - (i - 64);
     bool padding;
+    if (at < 0 || at >= n) continue;
     expect(kiln_layout_index(cx, l, at, index, &padding) == KILN_OK, "a position without an answer", info->shape);
     if (padding) continue;
     expect(kiln_layout_position(cx, l, index, &back) == KILN_OK && back == at, "not back", info->shape);
-    if (n - at <= step && n - at > 4) at = n - 5;
   }
 }
 
