@@ -93,13 +93,6 @@ START_TEST(rows) {
 }
 END_TEST
 
-static void new_pool(void) {
-  kl_affs_destroy(&pool);
-  kl_arena_free(&arena);
-  kl_arena_init(&arena, cx);
-  pool = kl_affs_create(cx, &arena);
-}
-
 static uint64_t state;
 static int64_t between(int64_t lo, int64_t hi) {
   state += 0x9e3779b97f4a7c15ull;

@@ -24,6 +24,13 @@ static inline void close_pool(void) {
   kiln_context_destroy(&cx);
 }
 
+static inline void new_pool(void) {
+  kl_affs_destroy(&pool);
+  kl_arena_free(&arena);
+  kl_arena_init(&arena, cx);
+  pool = kl_affs_create(cx, &arena);
+}
+
 static inline const char *last_finding(void) {
   size_t n = kiln_diagnostics_count(cx);
   return n ? kiln_diagnostics_get(cx, n - 1)->text : "";

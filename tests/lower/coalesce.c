@@ -1,25 +1,9 @@
 // Sectors of requests, against counting them thread by thread with a set of the sectors of each warp.
 #include "lower/analysis/coalesce.h"
-#include "support/suite.h"
+#include "ir/map_support.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-static kl_ctx *cx;
-static kl_arena arena;
-static kl_affs *pool;
-
-static void open_pool(void) {
-  cx = kiln_context_create(NULL);
-  kl_arena_init(&arena, cx);
-  pool = kl_affs_create(cx, &arena);
-}
-
-static void close_pool(void) {
-  kl_affs_destroy(&pool);
-  kl_arena_free(&arena);
-  kiln_context_destroy(&cx);
-}
 
 // element = a*t + b*(t / k) + c*((t + d) / k / j) + e; taking part where lo <= f*t + g*(t / k) <= hi.
 typedef struct pattern {

@@ -3,34 +3,12 @@
 #include "lower/analysis/index.h"
 #include "ir/index/domain.h"
 #include "ir/shape.h"
-#include "support/suite.h"
+#include "ir/map_support.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static kl_ctx *cx;
-static kl_arena arena;
-static kl_affs *pool;
 static unsigned shapes; // looked at so far
-
-static void open_pool(void) {
-  cx = kiln_context_create(NULL);
-  kl_arena_init(&arena, cx);
-  pool = kl_affs_create(cx, &arena);
-}
-
-static void close_pool(void) {
-  kl_affs_destroy(&pool);
-  kl_arena_free(&arena);
-  kiln_context_destroy(&cx);
-}
-
-static void new_pool(void) {
-  kl_affs_destroy(&pool);
-  kl_arena_free(&arena);
-  kl_arena_init(&arena, cx);
-  pool = kl_affs_create(cx, &arena);
-}
 
 // Valid until the next one.
 static const char *text_of(const kl_aff *e) {
