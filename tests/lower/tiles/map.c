@@ -2,7 +2,7 @@
 // the tile, and those that the tile's boxes have. Sizes as numbers, and as variables wherever the clauses hold.
 // KILN_TILES sets how many random maps there are (default 6000).
 #include "support/slow.h"
-#include "../../ir/map_support.h"
+#include "ir/map_support.h"
 #include "lower/analysis/tiles/tiles.h"
 
 #include <time.h>
