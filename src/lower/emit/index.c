@@ -11,10 +11,9 @@ static kb_reg atom_value(kl_emit *e, const kl_aff_atom *a, unsigned lanes, kb_re
   int64_t up = kl_floor_shift(e->body->domain, a);
   kb_reg x = kl_emit_expr(e, a->arg[0], lanes, lane);
   x = kb_addi(k, x, up * a->k);
-  kl_interval in = kl_dom_interval(e->body->domain, a->arg[0]);
-  int64_t most = in.hi + up * a->k; // of 32 bits
-  x = e->index == KB_I32 ? kb_udiv_most(k, x, (uint32_t)a->k, (uint32_t)most) : kb_udiv(k, x, kb_ilike(k, x, a->k));
-  return kb_addi(k, x, -up);
+  if (e->index != KB_I32) return kb_addi(k, kb_udiv(k, x, kb_ilike(k, x, a->k)), -up);
+  int64_t most = kl_dom_interval(e->body->domain, a->arg[0]).hi + up * a->k;
+  return kb_addi(k, kb_udiv_most(k, x, (uint32_t)a->k, (uint32_t)most), -up);
 }
 
 // --- remainders by powers of two: one AND ---------------------------------------------------------------------------
