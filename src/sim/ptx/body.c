@@ -1,0 +1,244 @@
+// Bodies of functions: scopes, labels, tables, directives among the statements.
+#include "sim/ptx/parse.h"
+
+// --- scopes -------------------------------------------------------------------------------------------------------
+
+static void open_scope(kl_ptx_parser *ps) {
+  uint32_t at = (uint32_t)ps->instrs.n;
+  VEC_PUSH(ps->cx, &ps->scopes, (kl_ptx_scope){.parent = ps->scope, .first = at, .last = at});
+  VEC_PUSH(ps->cx, &ps->scope_fixups, ps->fixups.n);
+  ps->scope = (uint32_t)ps->scopes.n - 1;
+}
+
+static void resolve(const kl_ptx_fixup *x, const kl_ptx_symbol *s) {
+  if (x->target) {
+    *x->target = s->index;
+    return;
+  }
+  x->operand->kind = (uint8_t)s->kind;
+  x->operand->index = s->index;
+}
+
+// Is that what the name may mean? `last`: no scope around it has labels.
+static bool fits(const kl_ptx_parser *ps, const kl_ptx_fixup *x, const kl_ptx_symbol *s, bool last) {
+  if (!s) return false;
+  if (s->kind == KL_PTX_LABEL || s->kind == KL_PTX_TABLE)
+    return s->depth == kl_ptx_names_depth(&ps->names) && (!x->target || s->kind == KL_PTX_LABEL);
+  return last && !x->target;
+}
+
+// Names that mean something in the scope that ends; the others are left to the one around it.
+static void resolve_fixups(kl_ptx_parser *ps, size_t from, bool last) {
+  size_t kept = from;
+  for (size_t i = from; i < ps->fixups.n; i++) {
+    kl_ptx_fixup x = ps->fixups.p[i];
+    uint32_t number;
+    const kl_ptx_symbol *s = kl_ptx_names_find(&ps->names, x.name, &number);
+    if (fits(ps, &x, s, last))
+      resolve(&x, s);
+    else if (!last)
+      ps->fixups.p[kept++] = x;
+    else if (!kl_ptx_too_many(ps))
+      kl_ptx_wrong(ps, x.name, "expected a name that is declared, found '%.*s'", KL_FMT(x.name));
+  }
+  ps->fixups.n = kept;
+}
+
+static void close_scope(kl_ptx_parser *ps) {
+  kl_ptx_scope *s = &ps->scopes.p[ps->scope];
+  s->last = (uint32_t)ps->instrs.n;
+  size_t from = ps->scope_fixups.p[--ps->scope_fixups.n];
+  resolve_fixups(ps, from, ps->scope_fixups.n == 0);
+  ps->scope = s->parent;
+  kl_ptx_names_close(&ps->names);
+}
+
+// --- tables -------------------------------------------------------------------------------------------------------
+
+typedef VEC(kl_str) names;
+
+// NAME, or NAME<count>.
+static bool take_targets(kl_ptx_parser *ps, names *out) {
+  do {
+    kl_str name;
+    if (!kl_ptx_name(ps, "a target", &name)) return false;
+    if (kl_ptx_at(ps, '<'))
+      return kl_ptx_refused(ps, name, "runs of labels such as %.*s<5> are not supported", KL_FMT(name));
+    VEC_PUSH(ps->cx, out, name);
+  } while (kl_ptx_eat(ps, ','));
+  return true;
+}
+
+static bool is_function(kl_ptx_parser *ps, kl_str name, uint32_t *index) {
+  uint32_t number;
+  const kl_ptx_symbol *s = kl_ptx_names_find(&ps->names, name, &number);
+  if (!s || s->kind != KL_PTX_FUNCTION)
+    return kl_ptx_wrong(ps, name, "expected a function that is declared, found '%.*s'", KL_FMT(name));
+  *index = s->index;
+  return true;
+}
+
+static bool take_target_list(kl_ptx_parser *ps, kl_ptx_table *t) {
+  names list = {0};
+  bool ok = take_targets(ps, &list);
+  uint32_t *targets = KL_NEW_N(ps->arena, uint32_t, list.n);
+  t->targets = targets;
+  t->n = (uint32_t)list.n;
+  for (size_t i = 0; i < list.n && ok; i++) {
+    if (t->kind == KL_PTX_CALLTARGETS)
+      ok = is_function(ps, list.p[i], &targets[i]);
+    else
+      VEC_PUSH(ps->cx, &ps->fixups, (kl_ptx_fixup){.name = list.p[i], .target = &targets[i]});
+  }
+  VEC_FREE(ps->cx, &list);
+  return ok;
+}
+
+// (results) _ (parameters) directives
+static bool take_prototype(kl_ptx_parser *ps, kl_ptx_table *t) {
+  kl_ptx_vars vars = {0};
+  kl_str name;
+  bool ok = !kl_ptx_at(ps, '(') || kl_ptx_params(ps, &vars);
+  t->nreturns = (uint32_t)vars.n;
+  ok = ok && kl_ptx_name(ps, "'_' in the place of the function's name", &name) &&
+       (!kl_ptx_at(ps, '(') || kl_ptx_params(ps, &vars)) && kl_ptx_tune(ps, &t->tuning, false, NULL);
+  t->nparams = (uint32_t)vars.n - t->nreturns;
+  t->returns = VEC_FREEZE(ps->cx, ps->arena, &vars);
+  t->params = t->returns ? t->returns + t->nreturns : NULL;
+  return ok;
+}
+
+bool kl_ptx_table_directive(kl_ptx_parser *ps, kl_str name) {
+  kl_ptx_table t = {.name = name, .scope = ps->scope};
+  bool ok;
+  if (kl_ptx_eat_dot(ps, "branchtargets")) {
+    t.kind = KL_PTX_BRANCHTARGETS;
+    ok = take_target_list(ps, &t);
+  } else if (kl_ptx_eat_dot(ps, "calltargets")) {
+    t.kind = KL_PTX_CALLTARGETS;
+    ok = take_target_list(ps, &t);
+  } else {
+    kl_ptx_lex_next(&ps->lx);
+    t.kind = KL_PTX_CALLPROTOTYPE;
+    ok = take_prototype(ps, &t);
+  }
+  kl_ptx_symbol s = {.name = name, .kind = KL_PTX_TABLE, .index = (uint32_t)ps->tables.n};
+  ok = ok && kl_ptx_declare(ps, s);
+  VEC_PUSH(ps->cx, &ps->tables, t);
+  return ok && kl_ptx_need(ps, ';', "after the list");
+}
+
+// --- statements ---------------------------------------------------------------------------------------------------
+
+static bool at_table(const kl_ptx_parser *ps) {
+  return kl_ptx_at_dot(ps, "branchtargets") || kl_ptx_at_dot(ps, "calltargets") || kl_ptx_at_dot(ps, "callprototype");
+}
+
+static bool take_label(kl_ptx_parser *ps, kl_str name) {
+  if (at_table(ps)) return kl_ptx_table_directive(ps, name);
+  uint32_t index = (uint32_t)ps->labels.n;
+  VEC_PUSH(ps->cx, &ps->labels, (kl_ptx_label){name, (uint32_t)ps->instrs.n, ps->scope});
+  return kl_ptx_declare(ps, (kl_ptx_symbol){.name = name, .kind = KL_PTX_LABEL, .index = index});
+}
+
+static bool take_integer(kl_ptx_parser *ps, const char *what, uint64_t *out) {
+  if (ps->lx.kind != KL_PTX_TOK_INT || ps->lx.bits > UINT32_MAX) return kl_ptx_expected(ps, "%s", what);
+  *out = ps->lx.bits;
+  kl_ptx_lex_next(&ps->lx);
+  return true;
+}
+
+// , function_name label + offset, inlined_at file line column: names and places that only debuggers want.
+static bool skip_inlined(kl_ptx_parser *ps) {
+  uint64_t n;
+  kl_str name;
+  while (kl_ptx_eat(ps, ',')) {
+    if (!kl_ptx_name(ps, "function_name or inlined_at", &name)) return false;
+    if (kl_str_is(name, "inlined_at")) {
+      if (!take_integer(ps, "a file's number", &n) || !take_integer(ps, "a line", &n) ||
+          !take_integer(ps, "a column", &n))
+        return false;
+      continue;
+    }
+    int64_t offset;
+    if (!kl_str_is(name, "function_name"))
+      return kl_ptx_wrong(ps, name, "expected function_name or inlined_at, found '%.*s'", KL_FMT(name));
+    if (ps->lx.kind != KL_PTX_TOK_NAME && ps->lx.kind != KL_PTX_TOK_DOT) return kl_ptx_expected(ps, "a label");
+    kl_ptx_lex_next(&ps->lx);
+    if (!kl_ptx_offset(ps, &offset)) return false;
+  }
+  return true;
+}
+
+static bool take_loc(kl_ptx_parser *ps) {
+  uint64_t file, line, column;
+  kl_ptx_lex_next(&ps->lx);
+  if (!take_integer(ps, "a file's number after .loc", &file) || !take_integer(ps, "a line", &line) ||
+      !take_integer(ps, "a column", &column) || !skip_inlined(ps))
+    return false;
+  kl_ptx_eat(ps, ';');
+  ps->file = (uint32_t)file;
+  ps->src_line = (uint32_t)line;
+  return true;
+}
+
+static bool take_pragma(kl_ptx_parser *ps) {
+  kl_ptx_strs list = {0};
+  kl_ptx_lex_next(&ps->lx);
+  bool ok = kl_ptx_pragma_strings(ps, &list);
+  for (size_t i = 0; i < list.n; i++)
+    VEC_PUSH(ps->cx, &ps->statement_pragmas, (kl_ptx_pragma){list.p[i], (uint32_t)ps->instrs.n, ps->scope});
+  VEC_FREE(ps->cx, &list);
+  return ok;
+}
+
+static bool take_directive(kl_ptx_parser *ps) {
+  kl_ptx_space space;
+  if (kl_ptx_at_dot(ps, "loc")) return take_loc(ps);
+  if (kl_ptx_at_dot(ps, "reg")) return kl_ptx_registers(ps);
+  if (kl_ptx_at_dot(ps, "pragma")) return take_pragma(ps);
+  if (kl_ptx_space_of(ps->lx.word, &space)) return kl_ptx_variables(ps, (kl_ptx_var){0});
+  if (at_table(ps)) return kl_ptx_expected(ps, "a label before the directive");
+  return kl_ptx_expected(ps, "a directive of a function's body");
+}
+
+static bool take_statement(kl_ptx_parser *ps) {
+  if (ps->lx.kind == KL_PTX_TOK_DOT) return take_directive(ps);
+  if (kl_ptx_at(ps, '@')) return kl_ptx_instruction(ps, (kl_str){0}, kl_ptx_here(ps));
+  if (kl_ptx_at(ps, KL_PTX_TWO('@', '@'))) {
+    kl_ptx_lex_skip_line(&ps->lx);
+    return true;
+  }
+  kl_ptx_place at = kl_ptx_here(ps);
+  kl_str name;
+  if (!kl_ptx_name(ps, "a statement", &name)) return false;
+  return kl_ptx_eat(ps, ':') ? take_label(ps, name) : kl_ptx_instruction(ps, name, at);
+}
+
+static bool take_brace(kl_ptx_parser *ps) {
+  if (ps->scope_fixups.n == KL_PTX_MOST_SCOPES)
+    return kl_ptx_expected(ps, "braces at most %d deep", KL_PTX_MOST_SCOPES);
+  kl_ptx_lex_next(&ps->lx);
+  kl_ptx_names_open(&ps->names);
+  open_scope(ps);
+  return true;
+}
+
+bool kl_ptx_body(kl_ptx_parser *ps) {
+  open_scope(ps);
+  while (ps->scope_fixups.n && !kl_ptx_too_many(ps)) {
+    if (ps->lx.kind == KL_PTX_TOK_END) {
+      kl_ptx_expected(ps, "'}' at the end of '%.*s'", KL_FMT(ps->f->name));
+      break;
+    }
+    if (kl_ptx_eat(ps, ';')) continue;
+    if (kl_ptx_at(ps, '}')) {
+      close_scope(ps);
+      kl_ptx_lex_next(&ps->lx);
+    } else if (kl_ptx_at(ps, '{') ? !take_brace(ps) : !take_statement(ps)) {
+      kl_ptx_recover(ps);
+    }
+  }
+  while (ps->scope_fixups.n) close_scope(ps);
+  return true;
+}
