@@ -1,0 +1,85 @@
+// A decoded instruction, and what one sees of the warp that executes it.
+//
+// A register is an array of 32 values, one of each lane, in its own width: 16, 32, 64 or 128 bits (those of 8 bits take
+// 16). A predicate is one word, a bit for each lane. Constants and special registers are such arrays too, so that an
+// operand is a place and nothing more.
+#ifndef KL_SIM_OP_H
+#define KL_SIM_OP_H
+
+#include "base/base.h"
+
+enum { KL_LANES = 32 };
+#define KL_ALL_LANES 0xffffffffu
+
+// Where an operand lies: which of the bases, in the low two bits, and the offset in bytes, a multiple of 4.
+typedef uint32_t kl_ref;
+enum { KL_IN_REGISTERS, KL_IN_CONSTANTS, KL_IN_SPECIAL, KL_IN_LAUNCH };
+
+// Modifiers that change what an executor does, in kl_op.flags.
+enum {
+  KL_ROUND = 3, // the bits of the direction; nearest even is 0
+  KL_RN = 0,
+  KL_RZ = 1,
+  KL_RM = 2,
+  KL_RP = 3,
+  KL_FTZ = 1 << 2,
+  KL_SAT = 1 << 3,
+  KL_NAN = 1 << 4,
+  KL_XORSIGN_ABS = 1 << 5,
+  KL_RELU = 1 << 6,
+  KL_SATFINITE = 1 << 7,
+  KL_ABS = 1 << 8,
+  KL_COMPARE = 15 << 9,  // kl_compare of set and setp
+  KL_COMBINE = 3 << 13,  // with the predicate c of set and setp: 0 none, then and, or, xor
+  KL_NOT_C = 1 << 15,    // that predicate is negated
+  KL_WRAP = 1 << 16,     // .wrap of shf
+  KL_AWAY = 1 << 17,     // .rna: to nearest, ties away from zero
+  KL_SHIFTAMT = 1 << 18, // .shiftamt of bfind
+  KL_OOB = 1 << 19,      // .oob of fma
+};
+enum { KL_AND = 1, KL_OR, KL_XOR }; // of KL_COMBINE
+enum {
+  KL_EQ,
+  KL_NE,
+  KL_LT,
+  KL_LE,
+  KL_GT,
+  KL_GE,
+  KL_EQU, // from here on true if an operand is NaN
+  KL_NEU,
+  KL_LTU,
+  KL_LEU,
+  KL_GTU,
+  KL_GEU,
+  KL_NUM,   // neither is NaN
+  KL_ISNAN, // one is
+};
+#define KL_COMPARE_OF(flags) (((flags)&KL_COMPARE) >> 9)
+#define KL_COMBINE_OF(flags) (((flags)&KL_COMBINE) >> 13)
+
+typedef struct kl_lanes kl_lanes;
+typedef struct kl_op kl_op;
+// Executes an instruction in the lanes of x->mask, which is not 0; other lanes of what it writes keep their values.
+typedef void kl_run(kl_lanes *x, const kl_op *o);
+
+struct kl_op {
+  kl_run *run;
+  kl_ref d, e;       // destinations; e the second one (p|q), KL_NO_REF where there is none
+  kl_ref a, b, c, f; // sources
+  uint32_t flags;
+  uint32_t index; // of the instruction in its function
+  uint64_t imm;   // or a pointer to what an executor wants more
+};
+#define KL_NO_REF (~(kl_ref)3) // a destination `_` or none
+
+struct kl_lanes {
+  char *base[4];
+  uint32_t mask;  // lanes that execute
+  uint32_t carry; // CC.CF of every lane
+  // All ones in the lanes that execute, else 0.
+  _Alignas(64) uint16_t on16[KL_LANES];
+  _Alignas(64) uint32_t on32[KL_LANES];
+  _Alignas(64) uint64_t on64[KL_LANES];
+};
+
+#endif

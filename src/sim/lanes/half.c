@@ -1,0 +1,159 @@
+// Half precision. Numbers are widened, computed in a type in which one more rounding does no harm, and narrowed; pairs
+// are twice as many numbers.
+//
+// f32 has more than twice the bits of a half and two more, so that a sum or product that is rounded to it and then to
+// the half is the half that rounding once gives. A fused product and sum is rounded to odd in between: the last bit is
+// set where anything was cut off, which no later rounding to fewer bits mistakes for a tie.
+#include "sim/isa/half.h"
+#include "sim/lanes/floats.h"
+
+enum { MOST = 2 * KL_LANES };
+
+static inline u16 flush16(u16 h) {
+  return h & 0x7c00 ? h : h & 0x8000;
+}
+
+// n operands, flushed where the flags say so.
+static const u16 *take(const kl_op *o, u16 *flushed, const u16 *h, int n) {
+  if (!(o->flags & KL_FTZ)) return h;
+  ALL(n, flushed[i] = flush16(h[i]));
+  return flushed;
+}
+
+// --- sums and products
+// ------------------------------------------------------------------------------------------------
+
+// One step towards the error, where the last bit is even; the error has the sign of what is missing.
+static inline float odd32(float s, float error) {
+  u32 u = bits32(s), step = (bits32(error) ^ u) >> 31 ? ~0u : 1;
+  return (error < 0 || error > 0) && !(u & 1) ? float_of(u + step) : s;
+}
+static inline double odd64(double s, double error) {
+  u64 u = bits64(s), step = (bits64(error) ^ u) >> 63 ? ~0ull : 1;
+  return (error < 0 || error > 0) && !(u & 1) ? double_of(u + step) : s;
+}
+
+// Products of f16 are exact in f32, and so is the error of the sum: nothing of this over- or underflows.
+static inline float fma_odd_f16(float a, float b, float c) {
+  float p = a * b, s = p + c, back = s - p;
+  return odd32(s, (p - (s - back)) + (c - back));
+}
+// Products of bf16 have the range of double.
+static inline float fma_odd_bf16(float a, float b, float c) {
+  double p = (double)a * (double)b, s = p + (double)c, back = s - p;
+  s = odd64(s, (p - (s - back)) + ((double)c - back));
+  float r = (float)s;
+  return odd32(r, (float)(s - (double)r > 0) - (float)(s - (double)r < 0));
+}
+
+typedef void kernel(f32 *r, const f32 *a, const f32 *b, const f32 *c, int n);
+#define KERNEL(name, value)                                                                                            \
+  static void name##_all(f32 *r, const f32 *a, const f32 *b, const f32 *c, int n) {                                    \
+    ALL(n, r[i] = (value));                                                                                            \
+  }
+KERNEL(add, a[i] + b[i])
+KERNEL(sub, a[i] - b[i])
+KERNEL(mul, a[i] * b[i])
+KERNEL(fma_f16, fma_odd_f16(a[i], b[i], c[i]))
+KERNEL(fma_bf16, fma_odd_bf16(a[i], b[i], c[i]))
+
+// Negative numbers become 0, of whichever sign; a NaN stays.
+static inline float relu(float v) {
+  return v <= 0 ? 0 : v;
+}
+static void limit(uint32_t flags, f32 *r, int n) {
+  if (flags & KL_SAT) ALL(n, r[i] = saturate(r[i]));
+  if (flags & KL_RELU) ALL(n, r[i] = relu(r[i]));
+}
+
+// The NaN that stands for an element outside of a tensor: as a or b of fma.oob it makes the result 0.
+enum { OOB_NAN = 0x7fff };
+static void out_of_bounds(u16 *r, const u16 *a, const u16 *b, int n) {
+  ALL(n, r[i] = a[i] == OOB_NAN || b[i] == OOB_NAN ? 0 : r[i]);
+}
+
+static void compute(const kl_op *o, bool bf16, kernel *k, u16 *r, const u16 *a, const u16 *b, const u16 *c, int n) {
+  void (*widen)(f32 *, const u16 *, int) = bf16 ? widen_all_bf16 : widen_all_f16;
+  u16 flushed[MOST];
+  f32 fa[MOST], fb[MOST], fc[MOST], fr[MOST];
+  widen(fa, take(o, flushed, a, n), n);
+  widen(fb, take(o, flushed, b, n), n);
+  if (c) widen(fc, take(o, flushed, c, n), n);
+  k(fr, fa, fb, fc, n);
+  limit(o->flags, fr, n);
+  (bf16 ? narrow_all_bf16 : narrow_all_f16)(r, fr, n);
+  if (o->flags & KL_FTZ) ALL(n, r[i] = flush16(r[i]));
+  if (o->flags & KL_OOB) out_of_bounds(r, a, b, n);
+}
+
+// An executor that fills d.h with n halves, then writes those of the lanes that execute.
+#define HALVES(name, n, U, on, statement)                                                                              \
+  EXECUTOR(name) {                                                                                                     \
+    union {                                                                                                            \
+      u16 h[n];                                                                                                        \
+      U w[KL_LANES];                                                                                                   \
+    } d;                                                                                                               \
+    enum { N = n };                                                                                                    \
+    statement;                                                                                                         \
+    PUT(U, on, d.w);                                                                                                   \
+  }
+#define BOTH(name, statement)                                                                                          \
+  HALVES(name, KL_LANES, u16, on16, statement)                                                                         \
+  HALVES(name##x2, 2 * KL_LANES, u32, on32, statement)
+
+#define OPERATION(name, bf16, k, c) BOTH(name, compute(o, bf16, k##_all, d.h, AT(u16, o->a), AT(u16, o->b), c, N))
+OPERATION(add_f16, false, add, NULL)
+OPERATION(sub_f16, false, sub, NULL)
+OPERATION(mul_f16, false, mul, NULL)
+OPERATION(fma_f16, false, fma_f16, AT(u16, o->c))
+OPERATION(add_bf16, true, add, NULL)
+OPERATION(sub_bf16, true, sub, NULL)
+OPERATION(mul_bf16, true, mul, NULL)
+OPERATION(fma_bf16, true, fma_bf16, AT(u16, o->c))
+
+// --- signs
+// ------------------------------------------------------------------------------------------------------------
+
+enum { INF_F16 = 0x7c00, INF_BF16 = 0x7f80 };
+
+static void change_sign(const kl_op *o, u16 inf, u16 keep, u16 flip, u16 *r, const u16 *a, int n) {
+  u16 flushed[MOST];
+  a = take(o, flushed, a, n);
+  ALL(n, r[i] = (a[i] & 0x7fff) > inf ? NAN16 : (u16)((a[i] & keep) ^ flip));
+}
+#define SIGNS(T, inf)                                                                                                  \
+  BOTH(neg_##T, change_sign(o, inf, 0xffff, 0x8000, d.h, AT(u16, o->a), N))                                            \
+  BOTH(abs_##T, change_sign(o, inf, 0x7fff, 0, d.h, AT(u16, o->a), N))
+SIGNS(f16, INF_F16)
+SIGNS(bf16, INF_BF16)
+
+// --- least and greatest
+// -----------------------------------------------------------------------------------------------
+
+// Halves order as these integers do, -0 below +0. A NaN gives way to a number, or, with .NaN, to none.
+static inline s16 order_of(u16 h) {
+  return (s16)(h & 0x8000 ? ~(h & 0x7fff) : h);
+}
+static inline u16 extremum(u16 a, u16 b, bool max, u16 inf, uint32_t flags) {
+  u16 sign = (a ^ b) & 0x8000, size = flags & KL_XORSIGN_ABS ? 0x7fff : 0xffff;
+  a &= size, b &= size;
+  bool na = (a & 0x7fff) > inf, nb = (b & 0x7fff) > inf;
+  u16 r = (order_of(a) < order_of(b)) != max ? a : b;
+  r = nb ? a : r;
+  r = na ? b : r;
+  r = flags & KL_XORSIGN_ABS ? (r & 0x7fff) | sign : r;
+  return (flags & KL_NAN ? na || nb : na && nb) ? NAN16 : r;
+}
+static void extrema(const kl_op *o, bool max, u16 inf, u16 *r, const u16 *a, const u16 *b, int n) {
+  u16 fa[MOST], fb[MOST];
+  uint32_t flags = o->flags;
+  a = take(o, fa, a, n), b = take(o, fb, b, n);
+  ALL(n, r[i] = extremum(a[i], b[i], max, inf, flags));
+}
+#define EXTREMA(name, max, inf) BOTH(name, extrema(o, max, inf, d.h, AT(u16, o->a), AT(u16, o->b), N))
+EXTREMA(min_f16, false, INF_F16)
+EXTREMA(max_f16, true, INF_F16)
+EXTREMA(min_bf16, false, INF_BF16)
+EXTREMA(max_bf16, true, INF_BF16)
+
+KL_TOPIC(half, KL_ISA_HALF);
