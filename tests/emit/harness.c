@@ -1,5 +1,5 @@
 #include "harness.h"
-#include "support/gpu_ir.h"
+#include "support/gpu_sim.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,14 +123,14 @@ static void check_buffers(kiln_context *cx, const kiln_module *m, buffers *b, un
 
 void run_on(kiln_context *cx, const kiln_module *m, unsigned t, unsigned threads, uint32_t align, const void *const *in,
             void *const *out, const char *text) {
-  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t], .keep = t == HOST ? 0 : KILN_KEEP_LLVM};
+  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t]};
   p.argument_align = align;
   kiln_artifact *a = NULL;
   kiln_kernel *k = NULL;
   kiln_run_params rp = {.struct_size = sizeof rp, .threads = threads};
   if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(t, targets[t], cx, text);
   if (t != HOST)
-    gpu_ir_run(cx, a, in, out, 0);
+    gpu_sim_run(cx, a, in, out, 0);
   else if (kiln_kernel_load(cx, a, &k) != KILN_OK || kiln_kernel_run(cx, k, in, out, &rp) != KILN_OK)
     give_up(t, "running", cx, text);
   kiln_kernel_destroy(&k);
@@ -185,7 +185,7 @@ static void run_prefix(kiln_context *cx, const kiln_artifact *a, int64_t count, 
   kiln_kernel *k = NULL;
   kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1, .count = count};
   if (strcmp(f->target, "host") != 0)
-    gpu_ir_run(cx, a, (const void *const *)part.in, part.out, count);
+    gpu_sim_run(cx, a, (const void *const *)part.in, part.out, count);
   else if (kiln_kernel_load(cx, a, &k) != KILN_OK ||
            kiln_kernel_run(cx, k, (const void *const *)part.in, part.out, &rp) != KILN_OK)
     give_up(seed, "running a part", cx, text);
@@ -213,7 +213,6 @@ bool run_parts_and_check(kiln_context *cx, const kiln_module *m, unsigned t, uns
   kiln_diagnostics_clear(cx);
   if (can) {
     p.target = targets[t];
-    p.keep = KILN_KEEP_LLVM;
     if (kiln_compile(cx, m, &p, &gpu) != KILN_OK) give_up(seed, "compiling with a count", cx, text);
     const kiln_manifest *f = kiln_artifact_manifest(part);
     int64_t rows = elements_of(&f->slots[f->parameter_count]) / f->count_unit;

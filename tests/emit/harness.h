@@ -26,7 +26,7 @@ void batches_free(batch *b);                   // assembles what is left
 // takes it into the batch, which is assembled when it is full. `number` tells the kernels of a batch apart.
 void batch_add(batch *b, unsigned t, kiln_context *cx, const kiln_module *m, unsigned number, const char *text);
 
-// Compiles `m` for target t, or HOST, and runs it: target t's kernels thread by thread on this CPU (gpu_ir.h), those of
+// Compiles `m` for target t, or HOST, and runs it: target t's kernels on the simulator (gpu_sim.h), those of
 // the host with `threads`. Buffers are aligned to `align` bytes as far as it knows; 0: 16. Fails the test where that
 // cannot be.
 enum { HOST = TARGETS };

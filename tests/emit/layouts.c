@@ -3,7 +3,7 @@
 // by hand what lies in memory, and host, GPU kernels and evaluator are held against it.
 
 #include "support/context.h"
-#include "support/gpu_ir.h"
+#include "support/gpu_sim.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -137,14 +137,14 @@ static void check_evaluator(const row *r, const kiln_module *m, const char *wher
 }
 
 static void check_compiled(const row *r, const kiln_module *m, const char *fusion, const char *target) {
-  kiln_compile_params p = {.struct_size = sizeof p, .target = target, .fusion = fusion, .keep = KILN_KEEP_LLVM};
+  kiln_compile_params p = {.struct_size = sizeof p, .target = target, .fusion = fusion};
   kiln_artifact *a;
   kiln_kernel *k = NULL;
   buffers b;
   fill(&b);
   ck_assert_msg(kiln_compile(cx, m, &p, &a) == KILN_OK, "%s: %s", r->what, last_finding());
   if (strcmp(target, "host") != 0) {
-    gpu_ir_run(cx, a, b.ins, b.outs, 0);
+    gpu_sim_run(cx, a, b.ins, b.outs, 0);
   } else {
     ck_assert_msg(kiln_kernel_load(cx, a, &k) == KILN_OK, "%s: %s", r->what, last_finding());
     ck_assert_msg(kiln_kernel_run(cx, k, b.ins, b.outs, NULL) == KILN_OK, "%s: %s", r->what, last_finding());

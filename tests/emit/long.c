@@ -3,7 +3,7 @@
 
 #include "harness.h"
 #include "support/suite.h"
-#include "support/gpu_ir.h"
+#include "support/gpu_sim.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,7 +109,7 @@ START_TEST(stores_wait_for_reads) {
   kiln_module *m = parse_text();
   for (int h = 0; h < 2; h++) {
     kiln_alias pair = {0, 0};
-    kiln_compile_params p = {.struct_size = sizeof p, .aliases = &pair, .alias_count = 1, .keep = KILN_KEEP_LLVM};
+    kiln_compile_params p = {.struct_size = sizeof p, .aliases = &pair, .alias_count = 1};
     p.target = h ? "host" : "sm_90";
     kiln_artifact *a;
     kiln_kernel *k = NULL;
@@ -120,7 +120,7 @@ START_TEST(stores_wait_for_reads) {
     for (int i = 0; i < SIZE; i++) memory[i] = (float)i;
     const void *in[1] = {memory};
     if (!h)
-      gpu_ir_run(cx, a, in, out, 0);
+      gpu_sim_run(cx, a, in, out, 0);
     else if (kiln_kernel_load(cx, a, &k) != KILN_OK || kiln_kernel_run(cx, k, in, out, NULL) != KILN_OK)
       give_up(0, "running", cx, text.p);
     for (int i = 0; i < N; i++)

@@ -1,7 +1,7 @@
 // The artifact's interface: run-time element counts, parameters by value, shared buffers, launches in order, what a
-// launch checks. Kernels for the GPU run on this CPU through gpu_ir.h, those for the host as always.
+// launch checks. Kernels for the GPU run on the simulator, those for the host as always.
 #include "support/context.h"
-#include "support/gpu_ir.h"
+#include "support/gpu_sim.h"
 #include "support/ptxas.h"
 #include "base/base.h"
 #include <stdio.h>
@@ -11,7 +11,6 @@ static kiln_artifact *compile(const kiln_module *m, kiln_compile_params p, const
   kiln_artifact *a = NULL;
   p.struct_size = sizeof p;
   p.target = target;
-  p.keep = KILN_KEEP_LLVM;
   ck_assert_msg(kiln_compile(cx, m, &p, &a) == KILN_OK, "%s", last_finding());
   return a;
 }
@@ -24,7 +23,7 @@ static void assembles(const kiln_artifact *a) {
   ck_assert_msg(r.ok, "%s\n%s", r.log, ptx);
 }
 
-// One module's kernels for a GPU, which gpu_ir runs, and for this machine.
+// One module's kernels for a GPU, which the simulator runs, and for this machine.
 typedef struct both {
   kiln_artifact *gpu, *host;
   kiln_kernel *k; // of `host`
@@ -46,7 +45,7 @@ static void drop_both(both *c) {
 static const char *run_on(int by, const both *c, const void *params, const void *results, int64_t count) {
   kiln_run_params rp = {.struct_size = sizeof rp, .threads = 1 + count % 3, .count = count};
   if (by)
-    gpu_ir_run(cx, c->gpu, params, (void *const *)results, count);
+    gpu_sim_run(cx, c->gpu, params, (void *const *)results, count);
   else
     ck_assert_msg(kiln_kernel_run(cx, c->k, params, (void *const *)results, &rp) == KILN_OK, "%s", last_finding());
   return by ? "gpu" : "host";
@@ -368,7 +367,7 @@ START_TEST(integers_go_by_value) {
   assembles(a);
   for (unsigned seed = 0; seed < 8; seed++) {
     buffers b = make_buffers(m, seed);
-    gpu_ir_run(cx, a, (const void *const *)b.param, (void *const *)b.result, 0);
+    gpu_sim_run(cx, a, (const void *const *)b.param, (void *const *)b.result, 0);
     expect_right(m, &b, b.param, t);
     drop_buffers(&b);
   }
@@ -639,7 +638,7 @@ START_TEST(results_go_by_address) {
   const kiln_manifest *f = kiln_artifact_manifest(a);
   ck_assert(f->slots[0].by_value && !f->slots[1].by_value && !f->slots[2].by_value);
   buffers b = make_buffers(m, 1);
-  gpu_ir_run(cx, a, (const void *const *)b.param, (void *const *)b.result, 0);
+  gpu_sim_run(cx, a, (const void *const *)b.param, (void *const *)b.result, 0);
   expect_right(m, &b, b.param, "gpu");
   drop_buffers(&b);
   kiln_artifact_destroy(&a);

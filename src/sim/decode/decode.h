@@ -1,0 +1,87 @@
+// From instructions to ops: what the files of this room share. `kl_decode_function` is what it offers.
+#ifndef KL_DECODE_H
+#define KL_DECODE_H
+
+#include "sim/isa/match.h"
+#include "sim/machine/execute.h"
+#include "sim/machine/warp.h"
+#include <stdio.h>
+
+typedef struct kl_after { // an op that follows the instruction's own
+  kl_op op;
+} kl_after;
+
+typedef struct kl_decoder {
+  kl_ctx *cx;
+  kl_loaded *loaded;
+  kl_kernel *kernel;
+  kl_code *code;
+  const kl_ptx_func *f;
+  kl_arena *arena;
+  const kl_lane_set *set;
+  VEC(kl_op) ops;
+  VEC(char) constants;
+  VEC(uint32_t) labelled; // ops whose imm is a label's number until the end
+  VEC(kl_after) after;
+  uint32_t *reg_at;           // by register: its kl_ref
+  uint32_t frame;             // bytes of registers
+  uint32_t temporaries, most; // bytes with the temporaries of the instruction at hand, and of any
+  // The instruction at hand.
+  const kl_ptx_instr *i;
+  kl_match match;
+  uint32_t index;
+  kiln_status status; // the first failure
+} kl_decoder;
+
+typedef void kl_decode_fn(kl_decoder *d);
+
+// The instruction cannot be: a finding at its place. Counts as a failure.
+void kl_d_invalid(kl_decoder *d, const char *fmt, ...) KL_PRINTF(2, 3);
+void kl_d_unsupported(kl_decoder *d, const char *fmt, ...) KL_PRINTF(2, 3);
+
+// Adds an op for the instruction at hand and returns it; the pointer holds until the next one.
+kl_op *kl_d_op(kl_decoder *d, kl_run *run);
+// An executor of the lanes that no instruction names.
+kl_run *kl_d_glue(kl_decoder *d, const char *name);
+
+// --- operands -----------------------------------------------------------------------------------------------------
+
+// So many there must be.
+bool kl_d_count(kl_decoder *d, uint32_t least, uint32_t most);
+// A register's or constant's place, of so many bits (1: predicate). `wider`: a wider register is taken by its low bits.
+// A negated predicate is computed first, unless `negated` takes it.
+kl_ref kl_d_source(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool wider, bool *negated);
+// A destination; a wider register gets the value extended after the instruction.
+kl_ref kl_d_target(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool wider, bool sign);
+// Register of this many bits that no name has, until the instruction ends.
+kl_ref kl_d_temporary(kl_decoder *d, unsigned bits);
+kl_ref kl_d_constant(kl_decoder *d, uint64_t low, uint64_t high, unsigned bits);
+// Bits of a register; 0 if the operand is none.
+unsigned kl_d_register_bits(const kl_decoder *d, const kl_ptx_operand *o);
+// Address of a variable or function, in its own space; `frame`: counts from the stack frame. False: it has none.
+bool kl_d_symbol(kl_decoder *d, const kl_ptx_operand *o, uint64_t *address, kl_where *where, bool *frame);
+// An address operand: base, offset, where: `named`, or if NULL as the modifiers say, or where they say nothing as a
+// symbol does.
+bool kl_d_address(kl_decoder *d, const kl_ptx_operand *o, const kl_where *named, kl_access *out);
+
+// Bytes that a register takes.
+unsigned kl_d_register_bytes(unsigned bits);
+
+// --- rows ---------------------------------------------------------------------------------------------------------
+
+void kl_d_lanes(kl_decoder *d); // by the row's operand letters
+kl_decode_fn kl_d_move, kl_d_cvta, kl_d_cvta_to, kl_d_isspacep, kl_d_mapa, kl_d_getctarank;
+kl_decode_fn kl_d_load, kl_d_store, kl_d_nothing, kl_d_policy, kl_d_copy_async, kl_d_atom, kl_d_red;
+kl_decode_fn kl_d_branch, kl_d_branch_idx, kl_d_call, kl_d_ret, kl_d_exit, kl_d_trap, kl_d_nanosleep, kl_d_setmaxnreg,
+    kl_d_alloca, kl_d_stacksave, kl_d_stackrestore;
+kl_decode_fn kl_d_barrier, kl_d_arrive, kl_d_barrier_red, kl_d_warp_sync, kl_d_cluster_arrive, kl_d_cluster_wait,
+    kl_d_fence, kl_d_shfl, kl_d_vote, kl_d_match, kl_d_redux, kl_d_activemask, kl_d_elect;
+
+// Gives every register its place.
+void kl_d_place_registers(kl_decoder *d);
+// Decodes a function of the kernel; those it calls or takes the address of are asked for by kl_d_reach.
+kiln_status kl_decode_function(kl_ctx *cx, kl_kernel *k, uint32_t function, kl_code **out);
+// The function's code, which may not be decoded yet.
+const kl_code *const *kl_d_reach(kl_decoder *d, uint32_t function);
+
+#endif

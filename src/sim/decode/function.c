@@ -1,0 +1,199 @@
+// Functions: places of registers and variables, every instruction by its row, labels at the end.
+
+#include "sim/decode/decode.h"
+#include "sim/isa/topics.h"
+
+static kl_decode_fn *const by_lane_topic = kl_d_lanes;
+
+// Decoders of the machine's rows.
+#define ENTRY(decoder, pattern, operands, unit, spread, grade, section) kl_d_##decoder,
+#define X(topic, rows)                                                  static kl_decode_fn *const topic##_decoders[] = {rows(ENTRY)};
+KL_MACHINE_TOPICS(X)
+#undef X
+
+static kl_decode_fn *decoder_of(uint32_t topic, uint32_t row) {
+  uint32_t t = 0;
+#define X(name, rows)                                                                                                  \
+  if (topic == t++) return by_lane_topic;
+  KL_LANE_TOPICS(X)
+#undef X
+#define X(name, rows)                                                                                                  \
+  if (topic == t++) return name##_decoders[row];
+  KL_MACHINE_TOPICS(X)
+#undef X
+  return NULL;
+}
+
+// --- findings -----------------------------------------------------------------------------------------------------
+
+static void failed(kl_decoder *d, kiln_status s, const char *fmt, va_list ap) {
+  kl_sb text, instr;
+  kl_sb_init(&text, d->cx);
+  kl_sb_init(&instr, d->cx);
+  char message[512];
+  vsnprintf(message, sizeof message, fmt, ap);
+  if (d->i) kl_ptx_put_instr(&instr, d->loaded->ptx, d->f, d->i);
+  kl_fail(d->cx, s, d->i ? kl_ptx_span(d->loaded->ptx, d->i->at) : KL_NOWHERE, "%s%s%s", message, instr.n ? ": " : "",
+          instr.n ? instr.p : "");
+  if (!d->status) d->status = s;
+  kl_sb_free(&text);
+  kl_sb_free(&instr);
+}
+
+void kl_d_invalid(kl_decoder *d, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  failed(d, KILN_E_INVALID, fmt, ap);
+  va_end(ap);
+}
+
+void kl_d_unsupported(kl_decoder *d, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  failed(d, KILN_E_UNSUPPORTED, fmt, ap);
+  va_end(ap);
+}
+
+// --- ops ----------------------------------------------------------------------------------------------------------
+
+kl_op *kl_d_op(kl_decoder *d, kl_run *run) {
+  VEC_PUSH(d->cx, &d->ops, (kl_op){.run = run, .d = KL_NO_REF, .e = KL_NO_REF, .index = d->index});
+  return &d->ops.p[d->ops.n - 1];
+}
+
+const kl_code *const *kl_d_reach(kl_decoder *d, uint32_t function) {
+  return &d->kernel->codes[function];
+}
+
+// What is done in place of a guard on the instruction itself: a branch around what moves control, a mask for the rest.
+static bool guards_itself(const kl_decoder *d) {
+  return kl_str_is(d->i->opcode, "bra");
+}
+
+static bool moves_control(const kl_decoder *d) {
+  uint8_t unit = d->match.form->unit;
+  return unit == KL_UNIT_CONTROL || unit == KL_UNIT_SYNC || unit == KL_UNIT_WARP;
+}
+
+static void put_after(kl_decoder *d) {
+  for (size_t k = 0; k < d->after.n; k++) VEC_PUSH(d->cx, &d->ops, d->after.p[k].op);
+  d->after.n = 0;
+}
+
+static void decode_one(kl_decoder *d) {
+  kl_decode_fn *decode = decoder_of(d->match.topic, d->match.row);
+  size_t guard = d->ops.n;
+  bool guarded = d->i->guard && !guards_itself(d), around = guarded && moves_control(d);
+  if (guarded) {
+    kl_op *op = kl_d_op(d, around ? kl_x_branch : kl_x_guard);
+    op->a = d->reg_at[d->i->guard - 1];
+    op->flags = d->i->guard_negated != around ? KL_NOT_C : 0;
+  }
+  decode(d);
+  put_after(d);
+  if (guarded && !around) kl_d_op(d, kl_x_unguard);
+  if (guarded) d->ops.p[guard].imm = around ? d->ops.n : d->ops.n - guard - 1;
+}
+
+static void decode_instr(kl_decoder *d, const kl_ptx_instr *i) {
+  d->i = i;
+  d->temporaries = d->frame;
+  d->match = kl_isa_match(i);
+  if (!d->match.form) {
+    kl_d_unsupported(d, d->match.known_opcode ? "this form of the instruction is not simulated"
+                                              : "this instruction is not simulated");
+    return;
+  }
+  if (i->guard && kl_ptx_type_bits[kl_ptx_register_type(d->f, i->guard - 1)] != 1) {
+    kl_d_invalid(d, "the guard is no predicate");
+    return;
+  }
+  decode_one(d);
+}
+
+// --- places -------------------------------------------------------------------------------------------------------
+
+// Variables of the function: kernel parameters by the driver's layout, the rest in the stack frame, results and
+// parameters of functions first, where callers put them. Shared variables are the kernel's.
+static void place_variables(kl_decoder *d) {
+  uint32_t *at = KL_NEW_N(d->arena, uint32_t, d->f->nvars), stack = 0;
+  d->code->var_at = at;
+  for (uint32_t k = 0; k < d->f->nvars; k++) {
+    const kl_ptx_var *v = &d->f->vars[k];
+    uint32_t align = v->align ? v->align : 1;
+    bool is_param = k < d->f->nreturns + d->f->nparams;
+    if (d->f->entry && is_param) {
+      at[k] = d->kernel->param_at[k - d->f->nreturns];
+    } else if (v->space == KL_PTX_SHARED) {
+      at[k] = d->kernel->shared_of[d->code->function][k];
+    } else {
+      if (v->bytes > KL_MOST_STACK || stack + v->bytes > KL_MOST_STACK) {
+        kl_fail(d->cx, d->status = KILN_E_UNSUPPORTED, kl_ptx_span(d->loaded->ptx, v->at),
+                "%.*s does not fit a thread's stack of %d bytes", KL_FMT(v->name), KL_MOST_STACK);
+        return;
+      }
+      stack = (stack + align - 1) / align * align;
+      at[k] = stack;
+      stack += (uint32_t)v->bytes;
+    }
+  }
+  d->code->stack_bytes = (stack + 15) / 16 * 16;
+}
+
+// --- labels -------------------------------------------------------------------------------------------------------
+
+// Labels to ops: `first` has the first op of every instruction, and the end.
+static void resolve_labels(kl_decoder *d, const uint32_t *first) {
+  for (size_t k = 0; k < d->labelled.n; k++) {
+    kl_op *op = &d->ops.p[d->labelled.p[k]];
+    if (op->run == kl_x_branch) {
+      op->imm = first[d->f->labels[op->imm].at];
+      continue;
+    }
+    kl_jump_table *t = (kl_jump_table *)(uintptr_t)op->imm;
+    for (uint32_t n = 0; n < t->n; n++) t->ops[n] = first[d->f->labels[t->ops[n]].at];
+  }
+}
+
+static void release(kl_decoder *d) {
+  VEC_FREE(d->cx, &d->ops);
+  VEC_FREE(d->cx, &d->constants);
+  VEC_FREE(d->cx, &d->labelled);
+  VEC_FREE(d->cx, &d->after);
+}
+
+kiln_status kl_decode_function(kl_ctx *cx, kl_kernel *k, uint32_t function, kl_code **out) {
+  kl_decoder d = {.cx = cx,
+                  .loaded = k->of,
+                  .kernel = k,
+                  .f = &k->of->ptx->funcs[function],
+                  .arena = &k->of->arena,
+                  .set = kl_lanes_best()};
+  d.code = KL_NEW(d.arena, kl_code);
+  d.code->func = d.f;
+  d.code->function = function;
+  kl_d_place_registers(&d);
+  place_variables(&d);
+  uint32_t *first = KL_NEW_N(d.arena, uint32_t, d.f->ninstrs + 1);
+  for (uint32_t n = 0; n < d.f->ninstrs && cx->dropped == 0; n++) {
+    first[n] = (uint32_t)d.ops.n;
+    d.index = n;
+    decode_instr(&d, &d.f->instrs[n]);
+  }
+  d.i = NULL;
+  d.index = d.f->ninstrs ? d.f->ninstrs - 1 : 0;
+  first[d.f->ninstrs] = (uint32_t)d.ops.n;
+  kl_d_op(&d, d.f->entry ? kl_x_exit : kl_x_ret); // a body may end without
+  if (!d.status) resolve_labels(&d, first);
+  d.code->nops = (uint32_t)d.ops.n;
+  d.code->ops = kl_arena_dup(d.arena, d.ops.p, d.ops.n * sizeof *d.ops.p);
+  d.code->constant_bytes = (uint32_t)d.constants.n;
+  char *constants = kl_arena_alloc(d.arena, d.constants.n + 64);
+  d.code->constants = constants + (64 - (uintptr_t)constants % 64) % 64;
+  if (d.constants.n) memcpy(d.code->constants, d.constants.p, d.constants.n);
+  d.code->frame_bytes = d.most;
+  d.code->zero_bytes = d.frame;
+  *out = d.code;
+  release(&d);
+  return d.status;
+}

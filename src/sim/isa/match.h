@@ -1,0 +1,40 @@
+// From the text of an instruction to its row in the table.
+#ifndef KL_ISA_MATCH_H
+#define KL_ISA_MATCH_H
+
+#include "sim/isa/isa.h"
+#include "sim/ptx/ptx.h"
+
+// Rows by topic. The first topics are those of lanes/lanes.h, whose executors a set of lanes has; the others are the
+// machine's.
+typedef struct kl_topic {
+  const char *name;
+  const kl_form *rows;
+  size_t n;
+} kl_topic;
+extern const kl_topic kl_topics[];
+extern const size_t kl_ntopics;
+
+typedef struct kl_match {
+  const kl_form *form; // NULL: none matches
+  uint32_t topic, row;
+  uint32_t flags;    // of kl_op, from the modifiers
+  bool known_opcode; // where form is NULL: other forms of this opcode exist
+} kl_match;
+
+// The first row that the instruction's opcode and modifiers match.
+kl_match kl_isa_match(const kl_ptx_instr *i);
+
+// Has the instruction this modifier?
+bool kl_isa_has(const kl_ptx_instr *i, const char *mod);
+
+// What a modifier says that is a type.
+typedef struct kl_isa_type {
+  uint8_t bits; // 1 for pred; 0: no type
+  char kind;    // 'b', 'u', 's', 'f' (also bf16 and packed ones), 'p'
+} kl_isa_type;
+kl_isa_type kl_isa_type_of(kl_str mod);
+// The n-th modifier that is a type, from 0; bits 0 if there is none.
+kl_isa_type kl_isa_type_at(const kl_ptx_instr *i, unsigned n);
+
+#endif

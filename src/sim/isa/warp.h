@@ -1,0 +1,35 @@
+// Rows of what threads do together: barriers, fences, shuffles, votes. PTX ISA 9.7.9.6, 9.7.13.
+#ifndef KL_ISA_WARP_H
+#define KL_ISA_WARP_H
+
+// clang-format off
+//  decoded by   pattern                                                      operands               unit  spread grade  section
+#define KL_ISA_WARP(X)                                                                                                 \
+  X(barrier,     "bar{.cta}.sync",                                            "a{, b}",              SYNC, OWN,   EXACT, "9.7.13.1") \
+  X(barrier,     "barrier{.cta}.sync{.aligned}",                              "a{, b}",              SYNC, OWN,   EXACT, "9.7.13.1") \
+  X(arrive,      "bar{.cta}.arrive",                                          "a, b",                SYNC, OWN,   EXACT, "9.7.13.1") \
+  X(arrive,      "barrier{.cta}.arrive{.aligned}",                            "a, b",                SYNC, OWN,   EXACT, "9.7.13.1") \
+  X(barrier_red, "bar{.cta}.red(.and|.or).pred",                              "p, a{, b}, c",        SYNC, OWN,   EXACT, "9.7.13.1") \
+  X(barrier_red, "bar{.cta}.red.popc.u32",                                    "d, a{, b}, c",        SYNC, OWN,   EXACT, "9.7.13.1") \
+  X(barrier_red, "barrier{.cta}.red(.and|.or){.aligned}.pred",                "p, a{, b}, c",        SYNC, OWN,   EXACT, "9.7.13.1") \
+  X(barrier_red, "barrier{.cta}.red.popc{.aligned}.u32",                      "d, a{, b}, c",        SYNC, OWN,   EXACT, "9.7.13.1") \
+  X(warp_sync,   "bar.warp.sync",                                             "mask",                SYNC, OWN,   EXACT, "9.7.13.2") \
+  X(cluster_arrive, "barrier.cluster.arrive{.release|.relaxed}{.aligned}",    "",                    SYNC, OWN,   EXACT, "9.7.13.3") \
+  X(cluster_wait, "barrier.cluster.wait{.acquire}{.aligned}",                 "",                    SYNC, OWN,   EXACT, "9.7.13.3") \
+  X(fence,       "membar(.cta|.gl|.sys)",                                     "",                    SYNC, OWN,   EXACT, "9.7.13.4") \
+  X(fence,       "fence{.sc|.acq_rel|.acquire|.release}(.cta|.cluster|.gpu|.sys)", "",               SYNC, OWN,   EXACT, "9.7.13.4") \
+  X(fence,       "fence.mbarrier_init.release.cluster",                       "",                    SYNC, OWN,   EXACT, "9.7.13.4") \
+  X(fence,       "fence.proxy(.alias|.async|.async.global|.async.shared::cta|.async.shared::cluster)", "", SYNC, OWN, EXACT, "9.7.13.4") \
+  X(shfl,        "shfl.sync(.up|.down|.bfly|.idx).b32",                       "d|p, a, b, c, mask",  WARP, OWN,   EXACT, "9.7.9.6") \
+  X(vote,        "vote.sync(.all|.any|.uni).pred",                            "p, {!}a, mask",       WARP, OWN,   EXACT, "9.7.13.10") \
+  X(vote,        "vote.sync.ballot.b32",                                      "d, {!}a, mask",       WARP, OWN,   EXACT, "9.7.13.10") \
+  X(match,       "match.any.sync(.b32|.b64)",                                 "d, a, mask",          WARP, OWN,   EXACT, "9.7.13.11") \
+  X(match,       "match.all.sync(.b32|.b64)",                                 "d|p, a, mask",        WARP, OWN,   EXACT, "9.7.13.11") \
+  X(redux,       "redux.sync(.add|.min|.max)(.u32|.s32)",                     "d, a, mask",          WARP, OWN,   EXACT, "9.7.13.12") \
+  X(redux,       "redux.sync(.and|.or|.xor).b32",                             "d, a, mask",          WARP, OWN,   EXACT, "9.7.13.12") \
+  X(redux,       "redux.sync(.min|.max){.abs}{.NaN}.f32",                     "d, a, mask",          WARP, OWN,   EXACT, "9.7.13.12") \
+  X(activemask,  "activemask.b32",                                            "d",                   WARP, OWN,   EXACT, "9.7.13.9") \
+  X(elect,       "elect.sync",                                                "d|p, mask",           WARP, OWN,   EXACT, "9.7.13.14")
+// clang-format on
+
+#endif

@@ -1,0 +1,15 @@
+// Where the lanes of an access lie on the host.
+#ifndef KL_MACHINE_ACCESS_H
+#define KL_MACHINE_ACCESS_H
+
+#include "sim/machine/warp.h"
+
+typedef struct kl_places {
+  uint64_t address[KL_LANES];
+  char *host[KL_LANES]; // of the lanes that execute
+} kl_places;
+
+// Of an access of op `o`. False after a fault, which ends the launch.
+bool kl_access_places(kl_lanes *x, const kl_op *o, const kl_access *m, kl_places *out);
+
+#endif

@@ -1,0 +1,258 @@
+// What lanes of a warp do together: shuffles, votes, matches, reductions. A lane waits until all lanes of its member
+// mask that have not exited execute the same instruction, wherever it stands.
+
+#include "sim/machine/execute.h"
+#include "sim/machine/warp.h"
+
+#include <math.h>
+
+// Lanes that take part, each with the op and the frame it is at.
+typedef struct party {
+  uint32_t mask;
+  const kl_op *op[KL_LANES];
+  const kl_frame *frame[KL_LANES];
+  kl_warp *w;
+} party;
+
+static void *place(const party *p, unsigned lane, kl_ref ref) {
+  uint32_t at = ref & ~(kl_ref)3;
+  switch (ref & 3) {
+  case KL_IN_REGISTERS: return (char *)p->frame[lane]->regs + at;
+  case KL_IN_CONSTANTS: return p->frame[lane]->code->constants + at;
+  default: return p->w->x.base[ref & 3] + at;
+  }
+}
+
+static uint32_t get(const party *p, unsigned lane, kl_ref ref) {
+  return ((const uint32_t *)place(p, lane, ref))[lane];
+}
+static uint64_t get64(const party *p, unsigned lane, kl_ref ref) {
+  return ((const uint64_t *)place(p, lane, ref))[lane];
+}
+static bool holds(const party *p, unsigned lane) {
+  return ((*(const uint32_t *)place(p, lane, p->op[lane]->c) >> lane) & 1) != (p->op[lane]->flags & KL_NOT_C ? 1 : 0);
+}
+static void set(const party *p, unsigned lane, kl_ref ref, uint32_t value) {
+  if (ref != KL_NO_REF) ((uint32_t *)place(p, lane, ref))[lane] = value;
+}
+static void set_pred(const party *p, unsigned lane, kl_ref ref, bool value) {
+  if (ref == KL_NO_REF) return;
+  uint32_t *word = place(p, lane, ref);
+  *word = (*word & ~(1u << lane)) | (uint32_t)value << lane;
+}
+
+#define EACH_LANE(i, mask)                                                                                             \
+  for (uint32_t left_##i = (mask), i; left_##i && (i = (uint32_t)__builtin_ctz(left_##i), 1); left_##i &= left_##i - 1)
+
+// --- what they do -------------------------------------------------------------------------------------------------
+
+// PTX ISA 9.7.9.6: the source lane from b, and from c the segments and the bound.
+static unsigned source_lane(kl_shuffle mode, unsigned lane, uint32_t b, uint32_t c, bool *inside) {
+  int bval = (int)(b & 31), cval = (int)(c & 31), segment = (int)(c >> 8 & 31), at = (int)lane;
+  int most = (at & segment) | (cval & ~segment), least = at & segment, j = 0;
+  switch (mode) {
+  case KL_SHUFFLE_UP: j = at - bval, *inside = j >= most; break;
+  case KL_SHUFFLE_DOWN: j = at + bval, *inside = j <= most; break;
+  case KL_SHUFFLE_BFLY: j = at ^ bval, *inside = j <= most; break;
+  case KL_SHUFFLE_IDX: j = least | (bval & ~segment), *inside = j <= most; break;
+  }
+  return (unsigned)(*inside ? j : at) & 31;
+}
+
+static void shuffle(const party *p) {
+  uint32_t value[KL_LANES] = {0};
+  EACH_LANE(i, p->mask) value[i] = get(p, i, p->op[i]->a);
+  EACH_LANE(i, p->mask) {
+    const kl_op *o = p->op[i];
+    bool inside = false;
+    unsigned from = source_lane((kl_shuffle)o->imm, i, get(p, i, o->b), get(p, i, o->c), &inside);
+    set(p, i, o->d, value[p->mask >> from & 1 ? from : i]); // of a lane that takes no part: anything
+    set_pred(p, i, o->e, inside);
+  }
+}
+
+static void vote(const party *p) {
+  uint32_t yes = 0;
+  EACH_LANE(i, p->mask) yes |= (uint32_t)holds(p, i) << i;
+  EACH_LANE(i, p->mask) {
+    const kl_op *o = p->op[i];
+    switch ((kl_vote)o->imm) {
+    case KL_VOTE_BALLOT: set(p, i, o->d, yes); break;
+    case KL_VOTE_ALL: set_pred(p, i, o->d, yes == p->mask); break;
+    case KL_VOTE_ANY: set_pred(p, i, o->d, yes != 0); break;
+    case KL_VOTE_UNI: set_pred(p, i, o->d, yes == 0 || yes == p->mask); break;
+    }
+  }
+}
+
+static void match(const party *p) {
+  uint64_t value[KL_LANES];
+  EACH_LANE(i, p->mask) value[i] = p->op[i]->imm & KL_MATCH_64 ? get64(p, i, p->op[i]->a) : get(p, i, p->op[i]->a);
+  EACH_LANE(i, p->mask) {
+    const kl_op *o = p->op[i];
+    uint32_t same = 0;
+    EACH_LANE(j, p->mask) same |= (uint32_t)(value[i] == value[j]) << j;
+    if (o->imm & KL_MATCH_ALL) {
+      set_pred(p, i, o->e, same == p->mask);
+      if (same != p->mask) same = 0;
+    }
+    set(p, i, o->d, same);
+  }
+}
+
+static float as_float(uint32_t bits) {
+  float v;
+  memcpy(&v, &bits, 4);
+  return v;
+}
+
+// min and max of floats: -0 lies below +0; a NaN is left out, or with .NaN is the result.
+static uint32_t better_float(uint32_t a, uint32_t b, bool least, bool nan) {
+  float x = as_float(a), y = as_float(b);
+  if (isnan(x) || isnan(y)) {
+    if (nan || (isnan(x) && isnan(y))) return 0x7fffffff;
+    return isnan(x) ? b : a;
+  }
+  if (x == y) return (a >> 31 != 0) == least ? a : b;
+  return (x < y) == least ? a : b;
+}
+
+static uint32_t reduce_two(kl_redux kind, uint32_t a, uint32_t b, uint32_t flags) {
+  switch (kind) {
+  case KL_REDUX_ADD: return a + b;
+  case KL_REDUX_MIN_U: return a < b ? a : b;
+  case KL_REDUX_MAX_U: return a > b ? a : b;
+  case KL_REDUX_MIN_S: return (int32_t)a < (int32_t)b ? a : b;
+  case KL_REDUX_MAX_S: return (int32_t)a > (int32_t)b ? a : b;
+  case KL_REDUX_AND: return a & b;
+  case KL_REDUX_OR: return a | b;
+  case KL_REDUX_XOR: return a ^ b;
+  case KL_REDUX_MIN_F: return better_float(a, b, true, flags & KL_NAN);
+  case KL_REDUX_MAX_F: return better_float(a, b, false, flags & KL_NAN);
+  }
+  return 0;
+}
+
+static void redux(const party *p) {
+  unsigned first = (unsigned)__builtin_ctz(p->mask);
+  const kl_op *how = p->op[first];
+  uint32_t keep = how->flags & KL_ABS ? 0x7fffffff : KL_ALL_LANES, sum = get(p, first, how->a) & keep;
+  kl_redux kind = (kl_redux)how->imm;
+  EACH_LANE(i, p->mask & (p->mask - 1)) sum = reduce_two(kind, sum, get(p, i, p->op[i]->a) & keep, how->flags);
+  if (kind >= KL_REDUX_MIN_F && isnan(as_float(sum))) sum = 0x7fffffff;
+  EACH_LANE(i, p->mask) set(p, i, p->op[i]->d, sum);
+}
+
+static void elect(const party *p) {
+  unsigned leader = (unsigned)__builtin_ctz(p->mask);
+  EACH_LANE(i, p->mask) {
+    set(p, i, p->op[i]->d, leader);
+    set_pred(p, i, p->op[i]->e, i == leader);
+  }
+}
+
+static void perform(const party *p) {
+  kl_run *run = p->op[__builtin_ctz(p->mask)]->run;
+  if (run == kl_x_shuffle) shuffle(p);
+  if (run == kl_x_vote) vote(p);
+  if (run == kl_x_match) match(p);
+  if (run == kl_x_redux) redux(p);
+  if (run == kl_x_elect) elect(p);
+}
+
+// --- who takes part -----------------------------------------------------------------------------------------------
+
+static bool is_same(const kl_op *a, const kl_op *b) {
+  return a->run == b->run && a->imm == b->imm && a->flags == b->flags;
+}
+
+static void join(party *p, uint32_t mask, const kl_op *o, const kl_frame *f) {
+  p->mask |= mask;
+  EACH_LANE(i, mask) p->op[i] = o, p->frame[i] = f;
+}
+
+static const kl_op *op_of(const kl_strand *s) {
+  return &s->frame->code->ops[s->pc];
+}
+
+static bool waits_with(const kl_strand *s, const kl_op *o, uint32_t members) {
+  return s->wait == KL_AT_WARP && s->with_lanes == members && is_same(op_of(s), o);
+}
+
+// Those that wait in the same instruction for the same lanes.
+static void join_waiting(const kl_warp *w, party *p, const kl_op *o, uint32_t members) {
+  for (uint32_t k = 0; k < w->nwaiting; k++)
+    if (waits_with(&w->waiting[k], o, members)) join(p, w->waiting[k].mask, op_of(&w->waiting[k]), w->waiting[k].frame);
+}
+
+static void wake(kl_warp *w, const kl_op *o, uint32_t members) {
+  for (uint32_t k = 0; k < w->nwaiting; k++) {
+    kl_strand *s = &w->waiting[k];
+    if (!waits_with(s, o, members)) continue;
+    s->pc++;
+    s->wait = KL_READY;
+    kl_stop(w);
+  }
+}
+
+static void meet(kl_lanes *x, const kl_op *o) {
+  kl_warp *w = kl_warp_of(x);
+  const uint32_t *members = AT(uint32_t, o->f);
+  uint32_t left = x->mask;
+  while (left) {
+    uint32_t want = members[__builtin_ctz(left)], same = 0;
+    for (unsigned i = 0; i < KL_LANES; i++) same |= (uint32_t)(members[i] == want) << i;
+    same &= left;
+    left &= ~same;
+    party p = {.w = w};
+    join(&p, same, o, w->strand.frame);
+    if ((want & w->alive) & ~p.mask) join_waiting(w, &p, o, want);
+    if ((want & w->alive) & ~p.mask) {
+      kl_strand *s = kl_part(w, same, kl_op_number(w, o));
+      s->wait = KL_AT_WARP;
+      s->with_lanes = want;
+      continue;
+    }
+    perform(&p);
+    if (p.mask != same) wake(w, o, want);
+  }
+}
+
+void kl_warp_after_exit(kl_warp *w) {
+  w->exited = false;
+  for (uint32_t k = 0; k < w->nwaiting; k++) {
+    kl_strand *s = &w->waiting[k];
+    if (s->wait != KL_AT_WARP) continue;
+    const kl_op *o = op_of(s);
+    uint32_t members = s->with_lanes;
+    party p = {.w = w};
+    join_waiting(w, &p, o, members);
+    if ((members & w->alive) & ~p.mask) continue;
+    perform(&p);
+    wake(w, o, members);
+  }
+}
+
+void kl_x_warp_sync(kl_lanes *x, const kl_op *o) {
+  meet(x, o);
+}
+void kl_x_shuffle(kl_lanes *x, const kl_op *o) {
+  meet(x, o);
+}
+void kl_x_vote(kl_lanes *x, const kl_op *o) {
+  meet(x, o);
+}
+void kl_x_match(kl_lanes *x, const kl_op *o) {
+  meet(x, o);
+}
+void kl_x_redux(kl_lanes *x, const kl_op *o) {
+  meet(x, o);
+}
+void kl_x_elect(kl_lanes *x, const kl_op *o) {
+  meet(x, o);
+}
+
+void kl_x_activemask(kl_lanes *x, const kl_op *o) {
+  uint32_t *d = AT(uint32_t, o->d);
+  EACH_LANE(i, x->mask) d[i] = x->mask;
+}

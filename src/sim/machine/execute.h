@@ -1,0 +1,60 @@
+// Executors of the machine's own instructions: what they need beside operands is behind kl_op.imm.
+#ifndef KL_EXECUTE_H
+#define KL_EXECUTE_H
+
+#include "sim/isa/op.h"
+
+// Access: imm is a kl_access.
+kl_run kl_x_load, kl_x_store, kl_x_atomic; // atomic: d the old value (or none), a and b the operands
+kl_run kl_x_copy_async;                    // cp.async: as a load followed by a store
+
+// Control. Branch: a a predicate or none, KL_NOT_C, imm the number of the op. Table: a the index, imm a kl_jump_table.
+kl_run kl_x_branch, kl_x_branch_table, kl_x_call, kl_x_ret, kl_x_exit, kl_x_trap, kl_x_sleep, kl_x_nothing;
+typedef struct kl_jump_table {
+  uint32_t n;
+  uint32_t ops[];
+} kl_jump_table;
+// Lanes where predicate a holds go on, until `unguard`; where there are none, imm ops are left out.
+kl_run kl_x_guard, kl_x_unguard;
+
+// d = address in the stack frame; imm: offset. 32 or 64 bits.
+kl_run kl_x_frame_address_32, kl_x_frame_address_64;
+// d = time; imm: bits to shift by, then steps per tick << 8.
+kl_run kl_x_clock_32, kl_x_clock_64;
+// d = a as an address of the generic space, imm: its window; and back. 64 bits.
+kl_run kl_x_to_generic, kl_x_from_generic;
+kl_run kl_x_is_space; // d a predicate, a an address, imm: kl_is_space
+typedef enum kl_is_space {
+  KL_IS_GLOBAL,
+  KL_IS_CONST,
+  KL_IS_SHARED_CTA,
+  KL_IS_SHARED_CLUSTER,
+  KL_IS_LOCAL,
+  KL_IS_PARAM,
+} kl_is_space;
+// d = a in the shared memory of block b of the cluster; imm: 1 where a is generic. 32 and 64 bits.
+kl_run kl_x_mapa_32, kl_x_mapa_64, kl_x_ctarank_32, kl_x_ctarank_64;
+kl_run kl_x_alloca_32, kl_x_alloca_64, kl_x_stacksave_32, kl_x_stacksave_64, kl_x_stackrestore_32, kl_x_stackrestore_64;
+
+// Collectives. a: barrier; b: threads or none; c: predicate; imm: kl_reduction.
+kl_run kl_x_barrier, kl_x_arrive, kl_x_cluster_arrive, kl_x_cluster_wait;
+typedef enum kl_reduction { KL_REDUCE_NONE, KL_REDUCE_AND, KL_REDUCE_OR, KL_REDUCE_COUNT } kl_reduction;
+// Of lanes: f is the mask of those that take part, imm what is done.
+kl_run kl_x_warp_sync, kl_x_shuffle, kl_x_vote, kl_x_match, kl_x_redux, kl_x_elect, kl_x_activemask;
+typedef enum kl_shuffle { KL_SHUFFLE_UP, KL_SHUFFLE_DOWN, KL_SHUFFLE_BFLY, KL_SHUFFLE_IDX } kl_shuffle;
+typedef enum kl_vote { KL_VOTE_ALL, KL_VOTE_ANY, KL_VOTE_UNI, KL_VOTE_BALLOT } kl_vote;
+enum { KL_MATCH_ALL = 1, KL_MATCH_64 = 2 };
+typedef enum kl_redux {
+  KL_REDUX_ADD,
+  KL_REDUX_MIN_U,
+  KL_REDUX_MAX_U,
+  KL_REDUX_MIN_S,
+  KL_REDUX_MAX_S,
+  KL_REDUX_AND,
+  KL_REDUX_OR,
+  KL_REDUX_XOR,
+  KL_REDUX_MIN_F,
+  KL_REDUX_MAX_F,
+} kl_redux;
+
+#endif

@@ -1,0 +1,379 @@
+// Launches: blocks over the host's threads, a cluster at a time.
+
+#include "sim/machine/warp.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MOST_RESIDENT = 1024, ROUNDS = 256 };
+
+// --- faults -------------------------------------------------------------------------------------------------------
+
+void kl_faulted(kl_warp *w, const kl_op *o, kl_fault_kind kind, unsigned lane, uint64_t address) {
+  kl_run_state *run = w->block->run;
+  uint32_t t = w->rank * KL_LANES + lane;
+  pthread_mutex_lock(&run->lock);
+  if (w->block->number < atomic_load(&run->failed_block)) {
+    atomic_store(&run->failed_block, w->block->number);
+    run->fault =
+        (kl_fault){.kind = kind,
+                   .func = w->strand.frame->code->func,
+                   .instr = kl_instr_of(w, o),
+                   .block = {w->block->id[0], w->block->id[1], w->block->id[2]},
+                   .thread = {t % run->block[0], t / run->block[0] % run->block[1], t / run->block[0] / run->block[1]},
+                   .address = address};
+  }
+  pthread_mutex_unlock(&run->lock);
+  kl_stop(w);
+}
+
+static const char *const fault_texts[] = {
+    [KL_FAULT_NONE] = "no fault",
+    [KL_FAULT_ADDRESS] = "an address with no memory behind it",
+    [KL_FAULT_MISALIGNED] = "a misaligned address",
+    [KL_FAULT_READ_ONLY] = "a store to what is read-only",
+    [KL_FAULT_STACK] = "a call too deep for the stack",
+    [KL_FAULT_TARGET] = "an indirect branch or call to nowhere",
+    [KL_FAULT_BARRIER] = "a barrier that does not exist, or a thread count that is no multiple of 32",
+    [KL_FAULT_TRAP] = "a trap",
+    [KL_FAULT_DEADLOCK] = "threads that wait for one another for ever",
+    [KL_FAULT_TIME] = "more instructions than allowed",
+    [KL_FAULT_MEMORY] = "no memory left on the host",
+};
+
+// --- setting up blocks --------------------------------------------------------------------------------------------
+
+static void broadcast(uint32_t *to, uint32_t value) {
+  for (int i = 0; i < KL_LANES; i++) to[i] = value;
+}
+
+// What stays the same from block to block.
+static void fill_fixed(const kl_run_state *run, kl_warp *w) {
+  kl_special_area *s = &w->special;
+  uint32_t first = w->rank * KL_LANES;
+  for (uint32_t i = 0; i < KL_LANES; i++) {
+    uint32_t t = first + i;
+    s->tid_x[i] = t % run->block[0];
+    s->tid_y[i] = t / run->block[0] % run->block[1];
+    s->tid_z[i] = t / run->block[0] / run->block[1];
+    s->laneid[i] = i;
+    s->lanemask_eq[i] = 1u << i;
+    s->lanemask_lt[i] = (1u << i) - 1;
+    s->lanemask_le[i] = s->lanemask_lt[i] | s->lanemask_eq[i];
+    s->lanemask_gt[i] = ~s->lanemask_le[i];
+    s->lanemask_ge[i] = ~s->lanemask_lt[i];
+    s->gridid[i] = 1;
+  }
+  broadcast(s->ntid_x, run->block[0]), broadcast(s->ntid_y, run->block[1]), broadcast(s->ntid_z, run->block[2]);
+  broadcast(s->nctaid_x, run->grid[0]), broadcast(s->nctaid_y, run->grid[1]), broadcast(s->nctaid_z, run->grid[2]);
+  broadcast(s->warpid, w->rank), broadcast(s->nwarpid, run->warps), broadcast(s->nsmid, 1);
+  broadcast(s->nclusterid_x, run->grid[0] / run->cluster[0]);
+  broadcast(s->nclusterid_y, run->grid[1] / run->cluster[1]);
+  broadcast(s->nclusterid_z, run->grid[2] / run->cluster[2]);
+  broadcast(s->cluster_nctaid_x, run->cluster[0]);
+  broadcast(s->cluster_nctaid_y, run->cluster[1]);
+  broadcast(s->cluster_nctaid_z, run->cluster[2]);
+  broadcast(s->cluster_nctarank, run->blocks);
+  broadcast(s->dynamic_smem_size, run->launch->dynamic_shared);
+  broadcast(s->total_smem_size, run->shared_bytes), broadcast(s->aggr_smem_size, run->shared_bytes);
+  s->is_explicit_cluster = run->explicit_cluster ? KL_ALL_LANES : 0;
+  uint32_t lanes = run->threads - first;
+  w->lanes = lanes >= KL_LANES ? KL_ALL_LANES : (1u << lanes) - 1;
+}
+
+static void fill_block(const kl_block *b, const uint32_t *cluster, kl_warp *w) {
+  kl_special_area *s = &w->special;
+  const kl_run_state *run = b->run;
+  broadcast(s->ctaid_x, b->id[0]), broadcast(s->ctaid_y, b->id[1]), broadcast(s->ctaid_z, b->id[2]);
+  broadcast(s->clusterid_x, cluster[0]), broadcast(s->clusterid_y, cluster[1]), broadcast(s->clusterid_z, cluster[2]);
+  broadcast(s->cluster_ctaid_x, b->id[0] - cluster[0] * run->cluster[0]);
+  broadcast(s->cluster_ctaid_y, b->id[1] - cluster[1] * run->cluster[1]);
+  broadcast(s->cluster_ctaid_z, b->id[2] - cluster[2] * run->cluster[2]);
+  broadcast(s->cluster_ctarank, b->rank);
+}
+
+static size_t stack_bytes(const kl_run_state *run) {
+  return (size_t)run->warps * KL_LANES * KL_MOST_STACK;
+}
+
+// Registers of threads that will never end.
+static void abandon_warp(kl_worker *worker, kl_warp *w) {
+  for (uint32_t k = 0; k < w->nwaiting; k++) kl_leave_frames(worker, w->waiting[k].frame, w->waiting[k].mask);
+  w->nwaiting = 0;
+}
+
+static void free_cluster(kl_worker *worker, kl_cluster *c) {
+  kl_run_state *run = worker->run;
+  for (uint32_t k = 0; c->blocks && k < run->blocks; k++) {
+    kl_block *b = &c->blocks[k];
+    for (uint32_t i = 0; b->warps && i < run->warps; i++) abandon_warp(worker, &b->warps[i]);
+    if (b->warps && run->has_stack && b->warps[0].stack) munmap(b->warps[0].stack, stack_bytes(run));
+    kl_free_lines(run->cx, b->warps, (size_t)run->warps * sizeof *b->warps);
+    kl_free_lines(run->cx, b->shared, run->shared_bytes + 1);
+  }
+  kl_free(run->cx, c->blocks, run->blocks * sizeof *c->blocks);
+  kl_free(run->cx, c, sizeof *c);
+}
+
+static bool make_block(kl_worker *worker, kl_cluster *c, uint32_t rank) {
+  kl_run_state *run = worker->run;
+  kl_block *b = &c->blocks[rank];
+  *b = (kl_block){.run = run,
+                  .worker = worker,
+                  .cluster = c,
+                  .rank = rank,
+                  .nwarps = run->warps,
+                  .shared_bytes = run->shared_bytes};
+  b->warps = kl_new_lines(run->cx, (size_t)run->warps * sizeof *b->warps);
+  b->shared = kl_new_lines(run->cx, run->shared_bytes + 1);
+  if (!b->warps || !b->shared) return false;
+  if (run->has_stack) {
+    char *stack =
+        mmap(NULL, stack_bytes(run), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED) return false;
+    for (uint32_t k = 0; k < run->warps; k++) b->warps[k].stack = stack + (size_t)k * KL_LANES * KL_MOST_STACK;
+  }
+  for (uint32_t k = 0; k < run->warps; k++) {
+    kl_warp *w = &b->warps[k];
+    w->rank = k;
+    w->block = b;
+    w->x.base[KL_IN_SPECIAL] = (char *)&w->special;
+    fill_fixed(run, w);
+  }
+  return true;
+}
+
+static kl_cluster *new_cluster(kl_worker *worker) {
+  kl_run_state *run = worker->run;
+  kl_cluster *c = worker->free;
+  if (c) {
+    worker->free = c->next;
+    return c;
+  }
+  c = kl_try_alloc(run->cx, sizeof *c);
+  if (!c) return NULL;
+  c->n = run->blocks;
+  c->blocks = kl_try_alloc(run->cx, run->blocks * sizeof *c->blocks);
+  for (uint32_t k = 0; k < run->blocks; k++)
+    if (!c->blocks || !make_block(worker, c, k)) {
+      free_cluster(worker, c);
+      return NULL;
+    }
+  return c;
+}
+
+static bool start_warp(kl_worker *worker, kl_warp *w) {
+  const kl_code *code = worker->run->kernel->entry;
+  kl_frame *f = kl_new_frame(worker, code);
+  if (!f) return false;
+  f->lanes = w->lanes;
+  w->alive = w->lanes;
+  w->exited = false;
+  memset(w->arrived, 0, sizeof w->arrived);
+  w->cluster_phase = 0;
+  w->strand = (kl_strand){.frame = f};
+  w->waiting[0] = w->strand;
+  w->waiting[0].mask = w->lanes;
+  w->nwaiting = 1;
+  return true;
+}
+
+// Cluster number `n`, its blocks at their first instruction.
+static kl_cluster *start_cluster(kl_worker *worker, uint64_t n) {
+  kl_run_state *run = worker->run;
+  kl_cluster *c = new_cluster(worker);
+  if (!c) return NULL;
+  uint32_t across = run->grid[0] / run->cluster[0], down = run->grid[1] / run->cluster[1];
+  uint32_t id[3] = {(uint32_t)(n % across), (uint32_t)(n / across % down), (uint32_t)(n / across / down)};
+  c->arrived = c->phase = 0;
+  for (uint32_t k = 0; k < run->blocks; k++) {
+    kl_block *b = &c->blocks[k];
+    uint32_t in[3] = {k % run->cluster[0], k / run->cluster[0] % run->cluster[1],
+                      k / run->cluster[0] / run->cluster[1]};
+    for (int d = 0; d < 3; d++) b->id[d] = id[d] * run->cluster[d] + in[d];
+    b->number = n * run->blocks + k;
+    b->alive = run->threads;
+    for (int i = 0; i < KL_BARRIERS; i++) b->barriers[i] = (kl_barrier){.all = true};
+    memset(b->shared, 0, run->shared_bytes);
+    for (uint32_t i = 0; i < run->warps; i++) {
+      fill_block(b, id, &b->warps[i]);
+      if (!start_warp(worker, &b->warps[i])) {
+        free_cluster(worker, c);
+        return NULL;
+      }
+    }
+  }
+  return c;
+}
+
+// --- running ------------------------------------------------------------------------------------------------------
+
+static bool is_done(const kl_cluster *c) {
+  for (uint32_t k = 0; k < c->n; k++)
+    if (c->blocks[k].alive) return false;
+  return true;
+}
+
+static void deadlock(kl_cluster *c) {
+  for (uint32_t k = 0; k < c->n; k++)
+    for (uint32_t i = 0; i < c->blocks[k].nwarps; i++) {
+      kl_warp *w = &c->blocks[k].warps[i];
+      if (!w->nwaiting) continue;
+      w->strand = w->waiting[0];
+      w->next = w->limit = NULL;
+      kl_faulted(w, &w->strand.frame->code->ops[w->strand.pc], KL_FAULT_DEADLOCK,
+                 (unsigned)__builtin_ctz(w->waiting[0].mask), 0);
+      w->strand.mask = 0; // it still waits
+      return;
+    }
+}
+
+// Runs the blocks for some rounds. False: they are over, done or failed.
+static bool run_cluster(kl_cluster *c) {
+  kl_run_state *run = c->blocks[0].run;
+  for (int round = 0; round < ROUNDS; round++) {
+    bool ran = false;
+    for (uint32_t k = 0; k < c->n; k++)
+      for (uint32_t i = 0; i < c->blocks[k].nwarps; i++)
+        if (c->blocks[k].warps[i].alive) ran |= kl_warp_run(&c->blocks[k].warps[i]);
+    if (is_done(c) || atomic_load(&run->failed_block) <= c->blocks[0].number + c->n - 1) return false;
+    if (!ran) {
+      deadlock(c);
+      return false;
+    }
+  }
+  return true;
+}
+
+static void no_memory(kl_run_state *run) {
+  pthread_mutex_lock(&run->lock);
+  if (atomic_load(&run->failed_block) == UINT64_MAX) {
+    run->fault = (kl_fault){.kind = KL_FAULT_MEMORY};
+    atomic_store(&run->failed_block, 0);
+  }
+  pthread_mutex_unlock(&run->lock);
+}
+
+static void *work(void *arg) {
+  kl_worker *worker = arg;
+  kl_run_state *run = worker->run;
+  VEC(kl_cluster *) resident = {0};
+  size_t most = run->launch->cooperative ? SIZE_MAX : MOST_RESIDENT;
+  for (;;) {
+    bool open = resident.n < most;
+    uint64_t n = open ? atomic_fetch_add(&run->next, 1) : run->clusters;
+    if (n < run->clusters && n * run->blocks < atomic_load(&run->failed_block)) {
+      kl_cluster *c = start_cluster(worker, n);
+      if (!c) {
+        no_memory(run);
+        break;
+      }
+      VEC_PUSH(run->cx, &resident, c);
+    }
+    if (!resident.n) break;
+    for (size_t k = 0; k < resident.n;) {
+      if (run_cluster(resident.p[k])) {
+        k++;
+        continue;
+      }
+      for (uint32_t b = 0; b < run->blocks; b++)
+        for (uint32_t i = 0; i < run->warps; i++) abandon_warp(worker, &resident.p[k]->blocks[b].warps[i]);
+      resident.p[k]->next = worker->free;
+      worker->free = resident.p[k];
+      resident.p[k] = resident.p[--resident.n];
+    }
+  }
+  while (resident.n) free_cluster(worker, resident.p[--resident.n]);
+  VEC_FREE(run->cx, &resident);
+  while (worker->free) {
+    kl_cluster *c = worker->free;
+    worker->free = c->next;
+    free_cluster(worker, c);
+  }
+  kl_free_frames(worker);
+  return NULL;
+}
+
+static unsigned count_workers(const kl_run_state *run) {
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  uint64_t n = run->launch->workers ? run->launch->workers : cores > 0 ? (uint64_t)cores : 1;
+  if (run->kernel->talks || run->launch->cooperative) n = 1;
+  if (n > run->clusters) n = run->clusters;
+  if (n > 64) n = 64;
+  if (!run->launch->workers && run->clusters * run->threads < 4096) n = 1; // not worth a thread
+  return (unsigned)n;
+}
+
+static void run_all(kl_run_state *run) {
+  kl_worker workers[64] = {0};
+  pthread_t threads[64];
+  unsigned n = count_workers(run), started = 1;
+  for (unsigned k = 0; k < n; k++) workers[k].run = run;
+  while (started < n && pthread_create(&threads[started], NULL, work, &workers[started]) == 0) started++;
+  work(&workers[0]);
+  for (unsigned k = 1; k < started; k++) pthread_join(threads[k], NULL);
+}
+
+// --- what a launch may be -----------------------------------------------------------------------------------------
+
+enum { MOST_SHARED = 227 * 1024, MOST_THREADS = 1024 };
+
+static kiln_status check(kl_ctx *cx, kl_run_state *run) {
+  const kl_launch *l = run->launch;
+  const kl_ptx_tuning *t = &run->kernel->func->tuning;
+  uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+  for (int d = 0; d < 3; d++) {
+    run->grid[d] = l->grid[d];
+    run->block[d] = l->block[d];
+    run->cluster[d] = l->cluster[d] ? l->cluster[d] : t->reqnctapercluster[d] ? t->reqnctapercluster[d] : 1;
+    run->explicit_cluster |= l->cluster[d] || t->reqnctapercluster[d];
+    if (l->grid[d] == 0 || l->block[d] == 0 || l->block[d] > 1024 || (d > 0 && l->grid[d] > 65535) ||
+        l->grid[d] > INT32_MAX || (d == 2 && l->block[d] > 64))
+      return kl_invalid(cx, KL_NOWHERE, "a grid of %u x %u x %u blocks of %u x %u x %u threads cannot be launched",
+                        l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2]);
+    if (run->grid[d] % run->cluster[d])
+      return kl_invalid(cx, KL_NOWHERE, "clusters of %u blocks do not divide %u blocks", run->cluster[d], run->grid[d]);
+    if (t->reqntid[0] && l->block[d] != (t->reqntid[d] ? t->reqntid[d] : 1))
+      return kl_invalid(cx, KL_NOWHERE, "the kernel requires blocks of %u x %u x %u threads", t->reqntid[0],
+                        t->reqntid[1] ? t->reqntid[1] : 1, t->reqntid[2] ? t->reqntid[2] : 1);
+  }
+  kl_kernel_facts facts = kl_kernel_describe(run->kernel);
+  if (threads > MOST_THREADS || (facts.max_threads && threads > facts.max_threads))
+    return kl_invalid(cx, KL_NOWHERE, "blocks of %llu threads: the most are %u", (unsigned long long)threads,
+                      facts.max_threads ? facts.max_threads : MOST_THREADS);
+  if ((uint64_t)run->kernel->shared_bytes + l->dynamic_shared > MOST_SHARED)
+    return kl_invalid(cx, KL_NOWHERE, "%u bytes of shared memory and %u dynamic ones: a block has at most %d",
+                      run->kernel->shared_bytes, l->dynamic_shared, MOST_SHARED);
+  run->threads = (uint32_t)threads;
+  run->warps = (run->threads + KL_LANES - 1) / KL_LANES;
+  run->blocks = run->cluster[0] * run->cluster[1] * run->cluster[2];
+  if (run->blocks > 16) return kl_invalid(cx, KL_NOWHERE, "clusters of %u blocks: the most are 16", run->blocks);
+  run->shared_bytes = run->kernel->shared_bytes + l->dynamic_shared;
+  run->clusters = (uint64_t)run->grid[0] * run->grid[1] * run->grid[2] / run->blocks;
+  return KILN_OK;
+}
+
+static kiln_status report(kl_ctx *cx, const kl_run_state *run) {
+  const kl_fault *f = &run->fault;
+  kl_span at = f->instr ? kl_ptx_span(run->kernel->of->ptx, f->instr->at) : KL_NOWHERE;
+  if (f->kind == KL_FAULT_MEMORY && !f->instr) return kl_out_of_memory(cx, 0, "the blocks of a launch");
+  return kl_fail(cx, KILN_E_DEVICE, at, "%s in %.*s, block (%u,%u,%u), thread (%u,%u,%u), address 0x%llx",
+                 fault_texts[f->kind], KL_FMT(f->func->name), f->block[0], f->block[1], f->block[2], f->thread[0],
+                 f->thread[1], f->thread[2], (unsigned long long)f->address);
+}
+
+kiln_status kl_launch_run(kl_ctx *cx, kl_memory *m, const kl_launch *l, kl_fault *fault) {
+  kl_run_state run = {.cx = cx, .memory = m, .launch = l, .kernel = l->kernel, .params = l->params};
+  *fault = (kl_fault){0};
+  KL_TRY(check(cx, &run));
+  run.has_stack = l->kernel->entry->stack_bytes > 0;
+  for (uint32_t k = 0; k < l->kernel->of->ptx->nfuncs; k++)
+    run.has_stack |= l->kernel->codes[k] && l->kernel->codes[k] != l->kernel->entry;
+  atomic_init(&run.failed_block, UINT64_MAX);
+  pthread_mutex_init(&run.lock, NULL);
+  run_all(&run);
+  pthread_mutex_destroy(&run.lock);
+  if (atomic_load(&run.failed_block) == UINT64_MAX) return KILN_OK;
+  *fault = run.fault;
+  return report(cx, &run);
+}

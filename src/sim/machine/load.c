@@ -1,0 +1,236 @@
+// Modules in memory, and kernels made ready.
+
+#include "sim/decode/decode.h"
+
+// --- variables ----------------------------------------------------------------------------------------------------
+
+static uint64_t symbol_address(const kl_loaded *l, const kl_ptx_reloc *r) {
+  uint64_t at = r->function ? KL_CODE_WINDOW + (uint64_t)(r->symbol + 1) * KL_FUNCTION_STEP : l->address[r->symbol];
+  return (at + (uint64_t)r->offset) >> (8 * r->byte);
+}
+
+static void initialise(kl_loaded *l, uint32_t k) {
+  const kl_ptx_var *v = &l->ptx->vars[k];
+  char *host = kl_memory_at(l->memory, l->address[k], v->bytes);
+  if (v->init) memcpy(host, v->init, v->bytes);
+  for (size_t n = 0; n < v->nrelocs; n++) {
+    uint64_t address = symbol_address(l, &v->relocs[n]);
+    memcpy(host + v->relocs[n].at, &address, v->relocs[n].bytes);
+  }
+}
+
+static bool in_memory(const kl_ptx_var *v) {
+  return v->space == KL_PTX_GLOBAL || v->space == KL_PTX_CONST;
+}
+
+static kiln_status place_variables(kl_loaded *l) {
+  l->address = KL_NEW_N(&l->arena, uint64_t, l->ptx->nvars);
+  for (uint32_t k = 0; k < l->ptx->nvars; k++) {
+    const kl_ptx_var *v = &l->ptx->vars[k];
+    if (!in_memory(v)) continue;
+    if (v->bytes == 0)
+      return kl_unsupported(l->cx, kl_ptx_span(l->ptx, v->at), "%.*s is declared, but defined in no module",
+                            KL_FMT(v->name));
+    if (kl_memory_alloc(l->memory, v->bytes, v->space == KL_PTX_CONST ? KL_REGION_CONST : KL_REGION_VARIABLE, v->name,
+                        &l->address[k]))
+      return kl_out_of_memory(l->cx, v->bytes, "a variable");
+  }
+  for (uint32_t k = 0; k < l->ptx->nvars; k++)
+    if (in_memory(&l->ptx->vars[k])) initialise(l, k);
+  return KILN_OK;
+}
+
+kiln_status kl_load(kl_ctx *cx, kl_memory *m, const char *name, kl_str ptx, kl_loaded **out) {
+  *out = NULL;
+  kl_ptx_module *module = NULL;
+  KL_TRY(kl_ptx_parse(cx, name, ptx, &module));
+  kl_loaded *l = kl_alloc(cx, sizeof *l);
+  l->cx = cx;
+  l->memory = m;
+  l->ptx = module;
+  kl_arena_init(&l->arena, cx);
+  kiln_status s = place_variables(l);
+  if (s) {
+    kl_unload(cx, l);
+    return s;
+  }
+  *out = l;
+  return KILN_OK;
+}
+
+void kl_unload(kl_ctx *cx, kl_loaded *l) {
+  if (!l) return;
+  for (uint32_t k = 0; l->address && k < l->ptx->nvars; k++)
+    if (l->address[k]) kl_memory_release(l->memory, l->address[k]);
+  kl_ptx_free(cx, l->ptx);
+  kl_arena_free(&l->arena);
+  kl_free(cx, l, sizeof *l);
+}
+
+const kl_ptx_module *kl_loaded_ptx(const kl_loaded *l) {
+  return l->ptx;
+}
+
+bool kl_loaded_variable(const kl_loaded *l, kl_str name, uint64_t *address, uint64_t *bytes) {
+  for (uint32_t k = 0; k < l->ptx->nvars; k++)
+    if (in_memory(&l->ptx->vars[k]) && kl_str_eq(l->ptx->vars[k].name, name)) {
+      *address = l->address[k];
+      *bytes = l->ptx->vars[k].bytes;
+      return true;
+    }
+  return false;
+}
+
+// --- kernels ------------------------------------------------------------------------------------------------------
+
+// Variables in shared memory, one after the other: the module's, then those of functions; those without a size begin
+// where the dynamic part does.
+static uint32_t place_one_shared(kl_kernel *k, const kl_ptx_var *v) {
+  uint32_t align = v->align ? v->align : 1, at = (k->shared_bytes + align - 1) / align * align;
+  k->shared_bytes = at + (uint32_t)v->bytes;
+  return at;
+}
+
+static void place_shared(kl_kernel *k, const bool *used) {
+  const kl_ptx_module *m = k->of->ptx;
+  k->shared = KL_NEW_N(&k->of->arena, uint32_t, m->nvars);
+  for (uint32_t n = 0; n < m->nvars; n++)
+    if (used[n] && m->vars[n].space == KL_PTX_SHARED && m->vars[n].bytes)
+      k->shared[n] = place_one_shared(k, &m->vars[n]);
+}
+
+static const uint32_t *place_shared_of(kl_kernel *k, const kl_ptx_func *f) {
+  uint32_t *at = KL_NEW_N(&k->of->arena, uint32_t, f->nvars + 1);
+  for (uint32_t n = 0; n < f->nvars; n++)
+    if (f->vars[n].space == KL_PTX_SHARED) at[n] = place_one_shared(k, &f->vars[n]);
+  return at;
+}
+
+static void place_dynamic(kl_kernel *k) {
+  const kl_ptx_module *m = k->of->ptx;
+  uint32_t align = 16;
+  for (uint32_t n = 0; n < m->nvars; n++)
+    if (m->vars[n].space == KL_PTX_SHARED && m->vars[n].bytes == 0 && m->vars[n].align > align)
+      align = m->vars[n].align;
+  k->shared_bytes = (k->shared_bytes + align - 1) / align * align;
+  for (uint32_t n = 0; n < m->nvars; n++)
+    if (m->vars[n].space == KL_PTX_SHARED && m->vars[n].bytes == 0) k->shared[n] = k->shared_bytes;
+}
+
+static void place_params(kl_kernel *k) {
+  uint32_t *at = KL_NEW_N(&k->of->arena, uint32_t, k->func->nparams);
+  for (uint32_t n = 0; n < k->func->nparams; n++) {
+    const kl_ptx_var *v = &k->func->vars[k->func->nreturns + n];
+    uint32_t align = v->align ? v->align : 1;
+    k->param_bytes = (k->param_bytes + align - 1) / align * align;
+    at[n] = k->param_bytes;
+    k->param_bytes += (uint32_t)v->bytes;
+  }
+  k->param_at = at;
+}
+
+// --- which functions a kernel reaches -----------------------------------------------------------------------------
+
+typedef struct reach {
+  kl_kernel *k;
+  bool *reached, *used; // by function; by variable of the module
+  VEC(uint32_t) todo;
+} reach;
+
+static void reach_function(reach *r, uint32_t function) {
+  if (r->reached[function]) return;
+  r->reached[function] = true;
+  VEC_PUSH(r->k->of->cx, &r->todo, function);
+}
+
+static void reach_operand(reach *r, const kl_ptx_operand *o) {
+  if (o->kind == KL_PTX_FUNCTION) reach_function(r, o->index);
+  if (o->kind == KL_PTX_VAR) r->used[o->index] = true;
+  for (uint32_t n = 0; n < o->nitems; n++) reach_operand(r, &o->items[n]);
+}
+
+// By calls and by addresses that are taken, in instructions and in initial values of variables.
+static void reach_all(reach *r, uint32_t entry) {
+  const kl_ptx_module *m = r->k->of->ptx;
+  reach_function(r, entry);
+  for (uint32_t n = 0; n < m->nvars; n++)
+    for (size_t k = 0; k < m->vars[n].nrelocs; k++)
+      if (m->vars[n].relocs[k].function) reach_function(r, m->vars[n].relocs[k].symbol);
+  while (r->todo.n) {
+    const kl_ptx_func *f = &m->funcs[r->todo.p[--r->todo.n]];
+    for (uint32_t n = 0; n < f->ninstrs; n++)
+      for (uint32_t k = 0; k < f->instrs[n].noperands; k++) reach_operand(r, &f->instrs[n].operands[k]);
+    for (uint32_t n = 0; n < f->ntables; n++)
+      for (uint32_t k = 0; f->tables[n].kind == KL_PTX_CALLTARGETS && k < f->tables[n].n; k++)
+        reach_function(r, f->tables[n].targets[k]);
+  }
+  VEC_FREE(r->k->of->cx, &r->todo);
+}
+
+static bool is_decoded(const kl_ptx_func *f, bool is_entry) {
+  return f->defined && (is_entry || (!f->entry && !f->register_params));
+}
+
+static kiln_status decode_all(kl_ctx *cx, kl_kernel *k, uint32_t entry) {
+  const kl_ptx_module *m = k->of->ptx;
+  reach r = {
+      .k = k, .reached = KL_NEW_N(&k->of->arena, bool, m->nfuncs), .used = KL_NEW_N(&k->of->arena, bool, m->nvars)};
+  reach_all(&r, entry);
+  k->codes = KL_NEW_N(&k->of->arena, const kl_code *, m->nfuncs);
+  k->shared_of = KL_NEW_N(&k->of->arena, const uint32_t *, m->nfuncs);
+  place_shared(k, r.used);
+  for (uint32_t n = 0; n < m->nfuncs; n++)
+    if (r.reached[n] && is_decoded(&m->funcs[n], n == entry)) k->shared_of[n] = place_shared_of(k, &m->funcs[n]);
+  place_dynamic(k);
+  for (uint32_t n = 0; n < m->nfuncs; n++) {
+    kl_code *code = NULL;
+    if (!k->shared_of[n]) continue;
+    KL_TRY(kl_decode_function(cx, k, n, &code));
+    k->codes[n] = code;
+    if (n == entry) k->entry = code;
+  }
+  return KILN_OK;
+}
+
+kiln_status kl_kernel_prepare(kl_ctx *cx, kl_loaded *l, kl_str entry, kl_kernel **out) {
+  *out = NULL;
+  for (kl_kernel *k = l->kernels; k; k = k->next)
+    if (kl_str_eq(k->func->name, entry)) {
+      *out = k;
+      return KILN_OK;
+    }
+  for (uint32_t n = 0; n < l->ptx->nfuncs; n++) {
+    const kl_ptx_func *f = &l->ptx->funcs[n];
+    if (!f->entry || !f->defined || !kl_str_eq(f->name, entry)) continue;
+    kl_kernel *k = KL_NEW(&l->arena, kl_kernel);
+    k->of = l;
+    k->func = f;
+    place_params(k);
+    KL_TRY(decode_all(cx, k, n));
+    k->local_bytes = k->entry->stack_bytes;
+    k->next = l->kernels;
+    l->kernels = k;
+    *out = k;
+    return KILN_OK;
+  }
+  return kl_fail(cx, KILN_E_INVALID, KL_NOWHERE, "the module has no kernel %.*s", KL_FMT(entry));
+}
+
+void kl_kernel_param(const kl_kernel *k, uint32_t i, uint32_t *at, uint32_t *bytes) {
+  *at = k->param_at[i];
+  *bytes = (uint32_t)k->func->vars[k->func->nreturns + i].bytes;
+}
+
+kl_kernel_facts kl_kernel_describe(const kl_kernel *k) {
+  const kl_ptx_tuning *t = &k->func->tuning;
+  const uint32_t *most = t->reqntid[0] ? t->reqntid : t->maxntid;
+  uint64_t threads = most[0] ? (uint64_t)most[0] * (most[1] ? most[1] : 1) * (most[2] ? most[2] : 1) : 0;
+  return (kl_kernel_facts){.name = k->func->name,
+                           .params = k->func->nparams,
+                           .param_bytes = k->param_bytes,
+                           .shared_bytes = k->shared_bytes,
+                           .local_bytes = k->local_bytes,
+                           .registers = k->entry->frame_bytes / (4 * KL_LANES),
+                           .max_threads = (uint32_t)threads,
+                           .func = k->func};
+}

@@ -1,0 +1,79 @@
+#include "sim/machine/machine.h"
+
+#include <sys/mman.h>
+
+enum { ALIGN = 512, APART = 1 << 20 };
+
+void kl_memory_init(kl_memory *m, kl_ctx *cx, uint64_t limit) {
+  *m = (kl_memory){.cx = cx, .next = KL_DEVICE_MEMORY, .limit = limit};
+}
+
+static size_t mapped(uint64_t size) {
+  return (size_t)((size + 4095) & ~(uint64_t)4095);
+}
+
+void kl_memory_free(kl_memory *m) {
+  for (size_t i = 0; i < m->regions.n; i++)
+    if (!m->regions.p[i].freed) munmap(m->regions.p[i].host, mapped(m->regions.p[i].size));
+  VEC_FREE(m->cx, &m->regions);
+}
+
+kiln_status kl_memory_alloc(kl_memory *m, uint64_t size, kl_region_kind kind, kl_str name, uint64_t *base) {
+  kl_region r = {.base = m->next, .size = size, .kind = (uint8_t)kind, .name = name};
+  *base = 0;
+  if (size == 0 || size > m->limit - m->in_use) return KILN_E_MEMORY;
+  r.host = mmap(NULL, mapped(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (r.host == MAP_FAILED) return KILN_E_MEMORY;
+  m->next = (r.base + size + APART + ALIGN - 1) / ALIGN * ALIGN;
+  m->in_use += size;
+  VEC_PUSH(m->cx, &m->regions, r);
+  *base = r.base;
+  return KILN_OK;
+}
+
+// The number of regions that begin at `address` or below.
+static size_t regions_up_to(const kl_memory *m, uint64_t address) {
+  size_t low = 0, high = m->regions.n;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (m->regions.p[middle].base <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+const kl_region *kl_memory_find(const kl_memory *m, uint64_t address) {
+  size_t n = regions_up_to(m, address);
+  const kl_region *r = n ? &m->regions.p[n - 1] : NULL;
+  return r && address - r->base < r->size ? r : NULL;
+}
+
+const kl_region *kl_memory_nearest(const kl_memory *m, uint64_t address, int64_t *distance) {
+  size_t n = regions_up_to(m, address);
+  const kl_region *below = n ? &m->regions.p[n - 1] : NULL, *above = n < m->regions.n ? below + 1 : NULL;
+  if (n == 0 && m->regions.n) above = &m->regions.p[0];
+  if (below && (!above || address - (below->base + below->size) < above->base - address)) {
+    *distance = (int64_t)(address - (below->base + below->size));
+    return below;
+  }
+  if (above) *distance = -(int64_t)(above->base - address);
+  return above;
+}
+
+char *kl_memory_at(const kl_memory *m, uint64_t address, uint64_t size) {
+  const kl_region *r = kl_memory_find(m, address);
+  if (!r || r->freed || size > r->size - (address - r->base)) return NULL;
+  return r->host + (address - r->base);
+}
+
+bool kl_memory_release(kl_memory *m, uint64_t base) {
+  kl_region *r = (kl_region *)kl_memory_find(m, base);
+  if (!r || r->freed || r->base != base) return false;
+  munmap(r->host, mapped(r->size));
+  m->in_use -= r->size;
+  r->freed = true;
+  r->host = NULL;
+  return true;
+}

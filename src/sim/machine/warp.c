@@ -1,0 +1,95 @@
+// Which strand of a warp runs: the one that has had the fewest turns, of these the one deepest in calls, of these the
+// one at the lowest op. So strands wait for those behind them and join, as code is laid out, where their ways meet; and
+// one that goes round in circles gives way to the others when its turn is over.
+
+#include "sim/machine/warp.h"
+
+// Backward branches of a turn: few while others of the warp are ready.
+enum { LONG_TURN = 4096, SHORT_TURN = 32 };
+
+static bool goes_before(const kl_strand *a, const kl_strand *b) {
+  if (a->turns != b->turns) return a->turns < b->turns;
+  if (a->frame->depth != b->frame->depth) return a->frame->depth > b->frame->depth;
+  return a->pc < b->pc;
+}
+
+// Strands at the same place become one.
+static void join(kl_warp *w) {
+  for (uint32_t k = 0; k < w->nwaiting; k++)
+    for (uint32_t n = k + 1; n < w->nwaiting;) {
+      kl_strand *a = &w->waiting[k], *b = &w->waiting[n];
+      if (a->wait != KL_READY || b->wait != KL_READY || a->pc != b->pc || a->frame != b->frame) {
+        n++;
+        continue;
+      }
+      a->mask |= b->mask;
+      a->turns = a->turns > b->turns ? a->turns : b->turns;
+      *b = w->waiting[--w->nwaiting];
+    }
+}
+
+// The strand that ran, if it has lanes left, is one of those that wait.
+static void put_back(kl_warp *w) {
+  if (!w->strand.mask) return;
+  w->strand.pc = (uint32_t)(w->next - w->strand.frame->code->ops);
+  w->strand.wait = KL_READY;
+  w->waiting[w->nwaiting++] = w->strand;
+  w->strand.mask = 0;
+}
+
+// Takes the strand that goes next; it runs up to the next one of its function that it may join.
+static bool pick(kl_warp *w) {
+  uint32_t best = w->nwaiting, ready = 0, end;
+  for (uint32_t k = 0; k < w->nwaiting; k++) {
+    if (w->waiting[k].wait != KL_READY) continue;
+    ready++;
+    if (best == w->nwaiting || goes_before(&w->waiting[k], &w->waiting[best])) best = k;
+  }
+  if (!ready) return false;
+  w->strand = w->waiting[best];
+  w->waiting[best] = w->waiting[--w->nwaiting];
+  end = w->strand.frame->code->nops;
+  for (uint32_t k = 0; k < w->nwaiting; k++) {
+    const kl_strand *s = &w->waiting[k];
+    if (s->wait == KL_READY && s->frame == w->strand.frame && s->pc > w->strand.pc && s->pc < end) end = s->pc;
+  }
+  kl_enter_frame(w, w->strand.frame);
+  w->next = w->strand.frame->code->ops + w->strand.pc;
+  w->limit = w->strand.frame->code->ops + end;
+  kl_set_mask(&w->x, w->strand.mask);
+  w->budget = ready > 1 ? SHORT_TURN : LONG_TURN;
+  return true;
+}
+
+static void run(kl_warp *w) {
+  do {
+    const kl_op *o = w->next;
+    w->next = o + 1;
+    o->run(&w->x, o);
+  } while (w->next < w->limit);
+}
+
+bool kl_warp_run(kl_warp *w) {
+  bool ran = false;
+  for (;;) {
+    join(w);
+    if (!pick(w)) return ran;
+    ran = true;
+    run(w);
+    if (w->budget == 0) {
+      w->strand.turns++;
+      bool alone = true;
+      for (uint32_t k = 0; k < w->nwaiting; k++) alone &= w->waiting[k].wait != KL_READY;
+      put_back(w);
+      if (alone || w->strand.turns % 64 == 0) return true; // others of the block get their turn
+    } else {
+      put_back(w);
+    }
+    if (w->exited) {
+      kl_warp_after_exit(w);
+      kl_barriers_after_exit(w->block);
+      kl_cluster_after_exit(w->block->cluster);
+    }
+    if (atomic_load_explicit(&w->block->run->failed_block, memory_order_relaxed) <= w->block->number) return true;
+  }
+}

@@ -1,0 +1,117 @@
+#include "gpu_sim.h"
+
+#include "sim/machine/machine.h"
+#include <check.h>
+#include <stdlib.h>
+
+enum { MOST = 64 };
+
+typedef struct buffer {
+  const void *host; // the caller's
+  uint64_t bytes, address;
+  bool result;
+} buffer;
+
+typedef struct session {
+  kiln_context *cx;
+  const kiln_manifest *m;
+  int64_t count;
+  kl_memory memory;
+  buffer buffers[MOST];
+  size_t n;
+  uint64_t at[MOST]; // by slot
+  uint64_t scratch;
+} session;
+
+static void failed(kiln_context *cx, const char *what) {
+  size_t n = kiln_diagnostics_count(cx);
+  ck_abort_msg("%s: %s", what, n ? kiln_diagnostics_get(cx, n - 1)->text : "");
+}
+
+static uint64_t bytes_of(const session *s, const kiln_slot *slot) {
+  if (!slot->counted) return (uint64_t)slot->bytes;
+  return ((uint64_t)s->count * kiln_dtype_bits(slot->type.dtype) + 7) / 8;
+}
+
+// Memory for a slot; two slots of one buffer get the same.
+static uint64_t upload(session *s, const kiln_slot *slot, const void *host) {
+  uint64_t bytes = bytes_of(s, slot), address = 0;
+  for (size_t k = 0; k < s->n; k++)
+    if (s->buffers[k].host == host && s->buffers[k].bytes == bytes) {
+      s->buffers[k].result |= slot->result;
+      return s->buffers[k].address;
+    }
+  ck_assert_uint_lt(s->n, MOST);
+  if (bytes == 0) return KL_DEVICE_MEMORY;
+  ck_assert_int_eq(kl_memory_alloc(&s->memory, bytes, KL_REGION_USER, KL_STR(""), &address), KILN_OK);
+  memcpy(kl_memory_at(&s->memory, address, bytes), host, bytes);
+  s->buffers[s->n++] = (buffer){host, bytes, address, slot->result};
+  return address;
+}
+
+static uint64_t value_of(const kiln_slot *slot, const void *p) {
+  uint64_t v = 0;
+  unsigned bits = kiln_dtype_bits(slot->type.dtype);
+  memcpy(&v, p, bits < 8 ? 1 : bits / 8);
+  return v;
+}
+
+static uint32_t grid_of(const kiln_manifest *m, const kiln_launch *l, int64_t count) {
+  if (!m->counted) return l->grid[0];
+  int64_t block = (int64_t)l->lanes * l->block[0], rest = (int64_t)l->rest_lanes * l->block[0];
+  int64_t whole = count / block;
+  return (uint32_t)(whole + (count - whole * block + rest - 1) / rest);
+}
+
+static void run_launch(session *s, kl_loaded *code, const kiln_launch *l) {
+  kl_kernel *kernel = NULL;
+  kl_fault fault;
+  char params[4096] = {0};
+  uint32_t grid = grid_of(s->m, l, s->count);
+  if (grid == 0) return;
+  if (kl_kernel_prepare(s->cx, code, kl_str_of(l->kernel), &kernel)) failed(s->cx, l->kernel);
+  ck_assert_uint_eq(kl_kernel_describe(kernel).params, l->argument_count);
+  for (size_t k = 0; k < l->argument_count; k++) {
+    const kiln_argument *a = &l->arguments[k];
+    uint64_t value = a->kind == KILN_ARGUMENT_SLOT      ? s->at[a->slot]
+                     : a->kind == KILN_ARGUMENT_SCRATCH ? s->scratch + a->offset
+                                                        : (uint64_t)s->count;
+    uint32_t at = 0, bytes = 0;
+    kl_kernel_param(kernel, (uint32_t)k, &at, &bytes);
+    ck_assert_uint_le(at + bytes, sizeof params);
+    memcpy(params + at, &value, bytes < 8 ? bytes : 8);
+  }
+  kl_launch launch = {.kernel = kernel,
+                      .grid = {grid, l->grid[1], l->grid[2]},
+                      .block = {l->block[0], l->block[1], l->block[2]},
+                      .cluster = {l->cluster[0], l->cluster[1], l->cluster[2]},
+                      .dynamic_shared = l->dynamic_shared_bytes,
+                      .params = params,
+                      .workers = 1};
+  if (kl_launch_run(s->cx, &s->memory, &launch, &fault)) failed(s->cx, l->kernel);
+}
+
+void gpu_sim_run(kiln_context *cx, const kiln_artifact *a, const void *const *params, void *const *results,
+                 int64_t count) {
+  session s = {.cx = cx, .m = kiln_artifact_manifest(a), .count = count};
+  kl_loaded *code = NULL;
+  kl_memory_init(&s.memory, cx, UINT64_MAX);
+  size_t n = 0, slots = s.m->parameter_count + s.m->result_count;
+  const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, &n);
+  ck_assert_uint_le(slots, MOST);
+  if (s.m->launch_count && kl_load(cx, &s.memory, "kernel", (kl_str){ptx, n}, &code)) failed(cx, "loading");
+  for (size_t k = 0; k < slots; k++) {
+    const kiln_slot *slot = &s.m->slots[k];
+    const void *p = slot->result ? results[slot->index] : params[slot->index];
+    s.at[k] = slot->by_value ? value_of(slot, p) : upload(&s, slot, p);
+  }
+  if (s.m->scratch_bytes)
+    ck_assert_int_eq(kl_memory_alloc(&s.memory, s.m->scratch_bytes, KL_REGION_USER, KL_STR(""), &s.scratch), KILN_OK);
+  for (size_t k = 0; k < s.m->launch_count; k++) run_launch(&s, code, &s.m->launches[k]);
+  for (size_t k = 0; k < s.n; k++)
+    if (s.buffers[k].result)
+      memcpy((void *)(uintptr_t)s.buffers[k].host, kl_memory_at(&s.memory, s.buffers[k].address, s.buffers[k].bytes),
+             s.buffers[k].bytes);
+  kl_unload(cx, code);
+  kl_memory_free(&s.memory);
+}

@@ -1,0 +1,13 @@
+// Runs what was built for a GPU on the simulator: the PTX of its kernels, launched as the manifest says. Every buffer
+// is memory of its own of exactly the size that the manifest gives it, so that an access behind it is a fault.
+#ifndef KL_TEST_GPU_SIM_H
+#define KL_TEST_GPU_SIM_H
+
+#include <kiln/kiln.h>
+
+// params[i], results[i]: buffers; a parameter that goes by value is read from its buffer. `count`: elements, where the
+// artifact takes it. Fails the running test where that cannot be.
+void gpu_sim_run(kiln_context *cx, const kiln_artifact *a, const void *const *params, void *const *results,
+                 int64_t count);
+
+#endif
