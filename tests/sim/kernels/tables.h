@@ -1,0 +1,15 @@
+// One table of rows a file of kernels.
+#ifndef TABLES_H
+#define TABLES_H
+
+#include "kernels.h"
+
+#define KERNEL_TABLES(X) X(reduce) X(scan) X(histogram) X(matmul) X(sort) X(warp) X(stencil) X(integer) X(rounding)
+
+#define TABLE(name)                                                                                                    \
+  extern const kernel_row name##_rows[];                                                                               \
+  extern const size_t name##_nrow;
+KERNEL_TABLES(TABLE)
+#undef TABLE
+
+#endif
