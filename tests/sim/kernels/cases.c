@@ -245,13 +245,19 @@ static uint64_t bits_at(kernel_type type, const void *p, size_t i) {
   return v;
 }
 
-// Only F32 and F64 are bounded.
 static double number_of(kernel_type type, uint64_t bits) {
+  if (type == KERNEL_F16) { // scaled by the difference of the biases; infinities and NaN aside
+    uint32_t wide = (uint32_t)(bits & 0x8000) << 16 | (uint32_t)(bits & 0x7fff) << 13;
+    float half;
+    memcpy(&half, &wide, sizeof half);
+    return half * 0x1p112;
+  }
+  if (type == KERNEL_BF16) bits <<= 16;
   float f;
   double d;
   memcpy(&f, &bits, sizeof f);
   memcpy(&d, &bits, sizeof d);
-  return type == KERNEL_F32 ? f : d;
+  return type == KERNEL_F32 || type == KERNEL_BF16 ? f : d;
 }
 
 static bool is_nan(kernel_type type, uint64_t bits) {

@@ -44,7 +44,7 @@ typedef struct kernel_buffer {
 typedef struct kernel_arg {
   uint32_t size, align;
   union {
-    uint8_t bytes[KERNEL_MAX_VALUE];
+    _Alignas(16) uint8_t bytes[KERNEL_MAX_VALUE];
     uint64_t u64;
     double f64;
   } value;
