@@ -45,34 +45,39 @@
   SIMT_OPS(T, f, ru, fma_of, sqrt_of, FE_UPWARD)
 SIMT_MODES(float, f, fmaf, sqrtf)
 SIMT_MODES(double, d, fma, sqrt)
-#define __fmaf_rn simt_ffma_rn
-#define __fmaf_rz simt_ffma_rz
-#define __fmaf_rd simt_ffma_rd
-#define __fmaf_ru simt_ffma_ru
-#define __fma_rn  simt_dfma_rn
-#define __fma_rz  simt_dfma_rz
-#define __fma_rd  simt_dfma_rd
-#define __fma_ru  simt_dfma_ru
+#define __fmaf_rn         simt_ffma_rn
+#define __fmaf_rz         simt_ffma_rz
+#define __fmaf_rd         simt_ffma_rd
+#define __fmaf_ru         simt_ffma_ru
+#define __fma_rn          simt_dfma_rn
+#define __fma_rz          simt_dfma_rz
+#define __fma_rd          simt_dfma_rd
+#define __fma_ru          simt_dfma_ru
 
 // --- numbers of other types ---------------------------------------------------------------------------------------
 
-#define SIMT_FROM(T, name, From, mode)                                                                                 \
+// Compilers convert unsigned numbers of 64 bits in ways that are right for the nearest alone: halve those of the top
+// bit, keeping whether something was lost.
+#define SIMT_HALVED(T, x) ((int64_t)(x) >= 0 ? (T)(int64_t)(x) : 2 * (T)(int64_t)((x) >> 1 | ((x)&1)))
+#define SIMT_WORD(T, x)   ((T)(int64_t)(x))
+#define SIMT_PLAIN(T, x)  ((T)(x))
+#define SIMT_FROM(T, name, From, mode, convert)                                                                        \
   SIMT_FN T name(From a) {                                                                                             \
     volatile From x = a;                                                                                               \
-    SIMT_ROUNDED(T, mode, (T)x)                                                                                        \
+    SIMT_ROUNDED(T, mode, convert(T, x))                                                                               \
   }
-#define SIMT_FROM_MODES(T, name, From)                                                                                 \
-  SIMT_FROM(T, name##_rn, From, FE_TONEAREST)                                                                          \
-  SIMT_FROM(T, name##_rz, From, FE_TOWARDZERO)                                                                         \
-  SIMT_FROM(T, name##_rd, From, FE_DOWNWARD)                                                                           \
-  SIMT_FROM(T, name##_ru, From, FE_UPWARD)
-SIMT_FROM_MODES(float, __int2float, int)
-SIMT_FROM_MODES(float, __uint2float, unsigned)
-SIMT_FROM_MODES(float, __ll2float, long long)
-SIMT_FROM_MODES(float, __ull2float, unsigned long long)
-SIMT_FROM_MODES(double, __ll2double, long long)
-SIMT_FROM_MODES(double, __ull2double, unsigned long long)
-SIMT_FROM_MODES(float, __double2float, double)
+#define SIMT_FROM_MODES(T, name, From, convert)                                                                        \
+  SIMT_FROM(T, name##_rn, From, FE_TONEAREST, convert)                                                                 \
+  SIMT_FROM(T, name##_rz, From, FE_TOWARDZERO, convert)                                                                \
+  SIMT_FROM(T, name##_rd, From, FE_DOWNWARD, convert)                                                                  \
+  SIMT_FROM(T, name##_ru, From, FE_UPWARD, convert)
+SIMT_FROM_MODES(float, __int2float, int, SIMT_PLAIN)
+SIMT_FROM_MODES(float, __uint2float, unsigned, SIMT_WORD)
+SIMT_FROM_MODES(float, __ll2float, long long, SIMT_PLAIN)
+SIMT_FROM_MODES(float, __ull2float, unsigned long long, SIMT_HALVED)
+SIMT_FROM_MODES(double, __ll2double, long long, SIMT_PLAIN)
+SIMT_FROM_MODES(double, __ull2double, unsigned long long, SIMT_HALVED)
+SIMT_FROM_MODES(float, __double2float, double, SIMT_PLAIN)
 
 // Integers clamp. A NaN gives `nan`: 0 between f32 and 32-bit integers, else the greatest power of two the bits hold
 // (PTX ISA, cvt). `top` is 2^bits, exact where the largest integer is not.

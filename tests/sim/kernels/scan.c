@@ -20,7 +20,7 @@ static void scan_warp_setup(kernel_case *c, uint32_t n) {
 
 static void scan_tree_setup(kernel_case *c, uint32_t n) {
   launch(c, blocks_for(n, 256), 128);
-  fill_bits(arg_input(c, KERNEL_U32, n), n * 4);
+  fill_u32(arg_input(c, KERNEL_U32, n), n, 100000);
   arg_output(c, KERNEL_U32, n);
   arg_output(c, KERNEL_U32, blocks_for(n, 256));
   arg_i32(c, (int)n);

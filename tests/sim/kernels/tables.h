@@ -4,10 +4,11 @@
 
 #include "kernels.h"
 
-#define KERNEL_TABLES(X)                                                                                               \
-  X(reduce)                                                                                                            \
-  X(scan) X(histogram) X(matmul) X(sort) X(warp) X(stencil) X(integer) X(rounding) X(sync) X(calls) X(memory) X(math)  \
-      X(objects) X(narrow)
+// clang-format off
+#define KERNEL_TABLES(X) \
+  X(reduce) X(scan) X(histogram) X(matmul) X(sort) X(warp) X(stencil) X(integer) X(rounding) X(sync) X(calls) X(memory) \
+  X(math) X(objects) X(narrow) X(groups) X(cluster)
+// clang-format on
 
 #define TABLE(name)                                                                                                    \
   extern const kernel_row name##_rows[];                                                                               \
