@@ -70,7 +70,7 @@ static const struct {
     {"rn", KL_RN}, {"rz", KL_RZ}, {"rm", KL_RM}, {"rp", KL_RP}, {"rna", KL_AWAY},
     {"rni", KL_RN}, {"rzi", KL_RZ}, {"rmi", KL_RM}, {"rpi", KL_RP},
     {"ftz", KL_FTZ}, {"sat", KL_SAT}, {"NaN", KL_NAN}, {"xorsign", KL_XORSIGN_ABS}, {"relu", KL_RELU},
-    {"satfinite", KL_SATFINITE}, {"abs", KL_ABS}, {"wrap", KL_WRAP},
+    {"satfinite", KL_SATFINITE}, {"abs", KL_ABS}, {"wrap", KL_WRAP}, {"shiftamt", KL_SHIFTAMT}, {"oob", KL_OOB},
     {"eq", KL_EQ << 9}, {"ne", KL_NE << 9}, {"lt", KL_LT << 9}, {"le", KL_LE << 9}, {"gt", KL_GT << 9},
     {"ge", KL_GE << 9}, {"lo", KL_LT << 9}, {"ls", KL_LE << 9}, {"hi", KL_GT << 9}, {"hs", KL_GE << 9},
     {"equ", KL_EQU << 9}, {"neu", KL_NEU << 9}, {"ltu", KL_LTU << 9}, {"leu", KL_LEU << 9}, {"gtu", KL_GTU << 9},

@@ -42,7 +42,7 @@ kl_strand *kl_part(kl_warp *w, uint32_t mask, uint32_t pc) {
 static void go(kl_warp *w, const kl_op *o, uint64_t target) {
   const kl_op *to = w->strand.frame->code->ops + target;
   w->next = to;
-  if (to <= o && --w->budget == 0) kl_stop(w);
+  if (to <= o && ++w->strand.spent >= w->turn) kl_stop(w);
 }
 
 void kl_x_branch(kl_lanes *x, const kl_op *o) {
@@ -100,7 +100,7 @@ void kl_x_nothing(kl_lanes *x, const kl_op *o) {
 void kl_x_sleep(kl_lanes *x, const kl_op *o) {
   kl_warp *w = kl_warp_of(x);
   (void)o;
-  w->budget = 1;
+  w->strand.spent = w->turn;
   kl_stop(w);
 }
 
@@ -208,7 +208,7 @@ static void call_one(kl_warp *w, const kl_op *o, const kl_call *c, const kl_code
     kl_set_mask(&w->x, w->strand.mask);
   }
   kl_enter_frame(w, f);
-  w->strand.pc = 0;
+  w->strand.spent++;
   w->next = code->ops;
   kl_stop(w); // the scheduler knows where other strands are
 }

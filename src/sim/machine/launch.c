@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST_RESIDENT = 1024, ROUNDS = 256 };
+enum { MOST_RESIDENT = 1024, FIRST_ROUNDS = 64 };
 
 // --- faults -------------------------------------------------------------------------------------------------------
 
@@ -186,6 +186,7 @@ static kl_cluster *start_cluster(kl_worker *worker, uint64_t n) {
   uint32_t across = run->grid[0] / run->cluster[0], down = run->grid[1] / run->cluster[1];
   uint32_t id[3] = {(uint32_t)(n % across), (uint32_t)(n / across % down), (uint32_t)(n / across / down)};
   c->arrived = c->phase = 0;
+  c->waits = false;
   for (uint32_t k = 0; k < run->blocks; k++) {
     kl_block *b = &c->blocks[k];
     uint32_t in[3] = {k % run->cluster[0], k / run->cluster[0] % run->cluster[1],
@@ -228,10 +229,13 @@ static void deadlock(kl_cluster *c) {
     }
 }
 
-// Runs the blocks for some rounds. False: they are over, done or failed.
+// Runs the blocks; to their end, unless they may wait for others: then for some rounds, and once these were not enough for
+// one at a time. False: they are over, done or failed.
 static bool run_cluster(kl_cluster *c) {
   kl_run_state *run = c->blocks[0].run;
-  for (int round = 0; round < ROUNDS; round++) {
+  uint32_t rounds = c->waits ? 1 : FIRST_ROUNDS;
+  c->waits = run->kernel->talks || run->launch->cooperative;
+  for (uint32_t round = 0; !c->waits || round < rounds; round++) {
     bool ran = false;
     for (uint32_t k = 0; k < c->n; k++)
       for (uint32_t i = 0; i < c->blocks[k].nwarps; i++)

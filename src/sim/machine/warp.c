@@ -4,8 +4,8 @@
 
 #include "sim/machine/warp.h"
 
-// Backward branches of a turn: few while others of the warp are ready.
-enum { LONG_TURN = 4096, SHORT_TURN = 32 };
+// Backward branches and calls of a turn: few while others of the warp are ready.
+enum { LONG_TURN = 256, SHORT_TURN = 8 };
 
 static bool goes_before(const kl_strand *a, const kl_strand *b) {
   if (a->turns != b->turns) return a->turns < b->turns;
@@ -24,6 +24,7 @@ static void join(kl_warp *w) {
       }
       a->mask |= b->mask;
       a->turns = a->turns > b->turns ? a->turns : b->turns;
+      a->spent = a->spent > b->spent ? a->spent : b->spent;
       *b = w->waiting[--w->nwaiting];
     }
 }
@@ -57,7 +58,7 @@ static bool pick(kl_warp *w) {
   w->next = w->strand.frame->code->ops + w->strand.pc;
   w->limit = w->strand.frame->code->ops + end;
   kl_set_mask(&w->x, w->strand.mask);
-  w->budget = ready > 1 ? SHORT_TURN : LONG_TURN;
+  w->turn = ready > 1 ? SHORT_TURN : LONG_TURN;
   return true;
 }
 
@@ -76,12 +77,13 @@ bool kl_warp_run(kl_warp *w) {
     if (!pick(w)) return ran;
     ran = true;
     run(w);
-    if (w->budget == 0) {
+    if (w->strand.spent >= w->turn) {
+      w->strand.spent = 0;
       w->strand.turns++;
       bool alone = true;
       for (uint32_t k = 0; k < w->nwaiting; k++) alone &= w->waiting[k].wait != KL_READY;
       put_back(w);
-      if (alone || w->strand.turns % 64 == 0) return true; // others of the block get their turn
+      if (alone || w->strand.turns % 16 == 0) return true; // others of the block get their turn
     } else {
       put_back(w);
     }

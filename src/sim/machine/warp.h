@@ -132,6 +132,7 @@ typedef struct kl_strand {
   uint32_t pc; // the op that comes next; of one that waits the op it waits in
   uint32_t mask;
   uint32_t turns;      // it has had; the one with the fewest goes first
+  uint32_t spent;      // backward branches and calls of this turn
   uint8_t wait;        // kl_wait
   uint8_t barrier;     // AT_BARRIER
   uint32_t expected;   // AT_BARRIER: threads; 0: all of the block
@@ -151,7 +152,7 @@ struct kl_warp {
   uint32_t alive;                // and have not exited
   uint32_t rank;                 // in its block
   bool exited;                   // lanes have exited since others were last asked whether they wait for them
-  uint32_t budget;               // backward branches before others get their turn
+  uint32_t turn;      // backward branches and calls before others get theirs
   uint32_t arrived[KL_BARRIERS]; // lanes that wait at each barrier
   uint32_t cluster_phase;        // of the cluster's barrier, in which its lanes have arrived
   kl_block *block;
@@ -188,6 +189,7 @@ typedef struct kl_cluster {
   kl_block *blocks;
   uint32_t n;
   uint32_t arrived, phase; // of its barrier
+  bool waits; // it has run for long, perhaps for others
 } kl_cluster;
 
 // What a thread of the host has for its blocks.
