@@ -1,0 +1,121 @@
+// Floating point against its text (PTX ISA 9.7.3 to 9.7.5) and MPFR, which rounds once in every direction: f32, f64,
+// f16, bf16 and their pairs.
+#include "../../support/suite.h"
+#include "rounding.h"
+
+static const char *type_of(const instruction *i) {
+  return strrchr(i->mnemonic, '.') + 1;
+}
+
+// min and max as their text has them.
+static double extremum(const instruction *i, double a, double b) {
+  bool sign = (signbit(a) != 0) != (signbit(b) != 0), xorsign = has(i, ".xorsign");
+  if (xorsign || (has(i, ".abs") && !xorsign)) a = fabs(a), b = fabs(b);
+  double d;
+  if (isnan(a) && isnan(b))
+    d = (double)NAN;
+  else if (has(i, ".NaN") && (isnan(a) || isnan(b)))
+    d = (double)NAN;
+  else if (isnan(a))
+    d = b;
+  else if (isnan(b))
+    d = a;
+  else if (a == b) // "+0.0 > -0.0"
+    d = (signbit(a) != 0) == is(i, "min") ? a : b;
+  else
+    d = (a < b) == is(i, "min") ? a : b;
+  return xorsign && !isnan(d) ? copysign(d, sign ? -1 : 1) : d;
+}
+
+static double operate(const instruction *i, const number_format *f, double a, double b, double c) {
+  mpfr_rnd_t to = direction_of(i);
+  if (is(i, "add")) return rounded(f, '+', a, b, 0, to);
+  if (is(i, "sub")) return rounded(f, '-', a, b, 0, to);
+  if (is(i, "mul")) return rounded(f, '*', a, b, 0, to);
+  if (is(i, "div")) return rounded(f, '/', a, b, 0, to);
+  if (is(i, "fma") || is(i, "mad")) return rounded(f, 'f', a, b, c, to);
+  if (is(i, "rcp")) return rounded(f, '/', 1, a, 0, to);
+  if (is(i, "sqrt")) return rounded(f, 's', a, 0, 0, to);
+  if (is(i, "abs")) return fabs(a);
+  if (is(i, "neg")) return -a;
+  double r = extremum(i, a, b);
+  return i->sources > 2 ? extremum(i, r, c) : r;
+}
+
+// What .relu and .sat make of a result.
+static double limited(const instruction *i, double v) {
+  if (has(i, ".sat")) return v > 0 ? fmin(v, 1) : 0;
+  if (has(i, ".relu") && v <= 0) return 0;
+  return v;
+}
+
+// f64: the first operand that is a NaN, quiet; abs and neg pass it.
+static value nan64(const instruction *i, const value *s) {
+  for (int k = 0; k < i->sources; k++) {
+    if (!isnan(number_value(&number_f64, s[k]))) continue;
+    return is(i, "abs") || is(i, "neg") ? s[k] : s[k] | (value)1 << 51;
+  }
+  return number_f64.nan;
+}
+
+// One number of the operands, `shift` bits up.
+static value one(const instruction *i, const number_format *f, const value *s, int shift) {
+  double v[3] = {0};
+  for (int k = 0; k < i->sources; k++) {
+    const number_format *from = i->source_bits[k] == 16 && f == &number_f32 ? number_of_type(type_of(i)) : f;
+    value mask = from->bits == 64 ? UINT64_MAX : ((value)1 << from->bits) - 1;
+    v[k] = number_value(from, s[k] >> shift & mask);
+    if (has(i, ".oob") && k < 2 && (s[k] >> shift & mask) == 0x7fff) return 0;
+    if (has(i, ".ftz")) v[k] = number_flush(from, v[k]);
+  }
+  double r = limited(i, operate(i, f, v[0], v[1], v[2]));
+  if (has(i, ".ftz")) r = number_flush(f, r);
+  if (f == &number_f64 && isnan(r)) return nan64(i, s);
+  return number_bits(f, r);
+}
+
+static bool property(const instruction *i, double v, const number_format *f) {
+  return has(i, ".finite")       ? !isnan(v) && !isinf(v)
+         : has(i, ".infinite")   ? isinf(v)
+         : has(i, ".number")     ? !isnan(v)
+         : has(i, ".notanumber") ? isnan(v)
+         : has(i, ".normal")     ? v == 0 || (!isnan(v) && !isinf(v) && !number_is_small(f, v)) // zeros count
+                                 : v != 0 && number_is_small(f, v);
+}
+
+static void model(const instruction *i, const value *s, value *r, uint32_t *carry) {
+  const char *type = type_of(i);
+  const number_format *f = number_of_type(strstr(i->mnemonic, ".f32.") ? "f32" : type);
+  if (is(i, "testp")) {
+    r[0] = property(i, number_value(f, s[0]), f);
+  } else if (is(i, "copysign")) {
+    value sign = (value)1 << (f->bits - 1);
+    r[0] = (s[0] & sign) | (s[1] & (sign - 1));
+  } else if (strstr(type, "x2")) {
+    r[0] = one(i, f, s, 0) | one(i, f, s, f->bits) << f->bits;
+  } else {
+    r[0] = one(i, f, s, 0);
+  }
+}
+
+enum { BATCHES = 850 }; // all pairs of edges
+
+static bool directed(const instruction *i) {
+  return direction_of(i) != MPFR_RNDN;
+}
+static bool nearest(const instruction *i) {
+  return !directed(i);
+}
+
+START_TEST(test_float) {
+  ck_assert_uint_gt(topic_against_model("float", _i ? directed : nearest, model, BATCHES), 60);
+}
+END_TEST
+START_TEST(test_half) {
+  ck_assert_uint_gt(topic_against_model("half", NULL, model, BATCHES), 60);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("lanes: floating point", NO_FRAME, {test_float, 2}, {test_half});
+}
