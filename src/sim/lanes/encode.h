@@ -61,6 +61,7 @@ static inline bool stays_finite(uint32_t flags, bool negative) {
 // m * 2^e cut off so that the last place of what is kept is worth 2^(e + cut); beyond 63 bits nothing is kept, and what
 // is cut off is less than half.
 static inline u64 round_at(u64 m, int cut, uint32_t flags, bool negative) {
+  if (m == 0) return 0;
   if (cut <= 0) return m << -cut;
   if (cut > 64) return rounds_up(flags, negative, 0, m != 0, 2);
   u64 kept = cut == 64 ? 0 : m >> cut, rest = cut == 64 ? m : m & ((1ull << cut) - 1);
@@ -75,19 +76,16 @@ static inline uint32_t overflow(const format *f, uint32_t flags, bool negative) 
 static inline uint32_t encode(const format *f, number v, uint32_t flags) {
   if (v.nan) return flags & KL_SAT ? 0 : f->nan;
   if (v.negative && (flags & (KL_RELU | KL_SAT))) return 0;
-  uint32_t one = (uint32_t)-f->least << f->fraction, sign = v.negative ? f->sign : 0, r;
+  uint32_t one = (uint32_t)(1 - f->least) << f->fraction, sign = v.negative ? f->sign : 0, r;
+  int top = v.m ? v.e + 63 - __builtin_clzll(v.m) : f->least, least = top < f->least ? f->least : top;
   if (v.infinite) {
     r = flags & KL_SATFINITE ? f->largest : f->infinite;
-  } else if (v.m == 0) {
-    r = 0;
+  } else if (top > 128) { // above every format's range: its code would not fit
+    r = overflow(f, flags, v.negative);
   } else {
-    int top = v.e + 63 - __builtin_clzll(v.m), least = top < f->least ? f->least : top;
-    // A number above every format's range would not fit into the code.
-    if (top > 128) return overflow(f, flags, v.negative) | sign;
     u64 code = round_at(v.m, least - f->fraction - v.e, flags, v.negative) + ((u64)(least - f->least) << f->fraction);
     r = code > f->largest ? overflow(f, flags, v.negative) : (uint32_t)code;
   }
-  one += 1u << f->fraction;
   return (flags & KL_SAT && r > one ? one : r) | sign;
 }
 
