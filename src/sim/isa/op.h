@@ -65,7 +65,7 @@ typedef void kl_run(kl_lanes *x, const kl_op *o);
 struct kl_op {
   kl_run *run;
   kl_ref d, e;       // destinations; e the second one (p|q), KL_NO_REF where there is none
-  kl_ref a, b, c, f; // sources
+  kl_ref a, b, c, f; // sources; a fifth one takes e
   uint32_t flags;
   uint32_t index; // of the instruction in its function
   uint64_t imm;   // or a pointer to what an executor wants more

@@ -4,10 +4,15 @@
 
 #include "sim/lanes/floats.h"
 
+__extension__ typedef unsigned __int128 u128;
+
 typedef struct number {
   bool negative, nan, infinite;
   u64 m;
   int e;
+  // With stochastic rounding, so many random bits are added to the uppermost ones of what is cut off.
+  int random_bits;
+  uint32_t random;
 } number;
 
 static inline number number_of_u64(u64 v) {
@@ -31,8 +36,8 @@ typedef struct format {
   int fraction, least;
   uint32_t largest, infinite, nan, sign;
 } format;
-static const format f16_format = {10, -14, 0x7bff, 0x7c00, 0x7fff, 0x8000};
-static const format bf16_format = {7, -126, 0x7f7f, 0x7f80, 0x7fff, 0x8000};
+static const format f16_format = {10, -14, 0x7bff, 0x7c00, NAN16, 0x8000};
+static const format bf16_format = {7, -126, 0x7f7f, 0x7f80, NAN16, 0x8000};
 
 // Whether what is cut off, of `bits` bits, adds one to the last place.
 static inline bool rounds_up(uint32_t flags, bool negative, u64 kept, u64 rest, u64 half) {
@@ -60,12 +65,17 @@ static inline bool stays_finite(uint32_t flags, bool negative) {
 
 // m * 2^e cut off so that the last place of what is kept is worth 2^(e + cut); beyond 63 bits nothing is kept, and what
 // is cut off is less than half.
-static inline u64 round_at(u64 m, int cut, uint32_t flags, bool negative) {
+static inline u64 round_at(const number *v, int cut, uint32_t flags) {
+  u64 m = v->m;
   if (m == 0) return 0;
   if (cut <= 0) return m << -cut;
-  if (cut > 64) return rounds_up(flags, negative, 0, m != 0, 2);
+  if (v->random_bits) { // m has 53 bits: far below the random bits there is no carry into what is kept
+    if (cut > 60 + v->random_bits) return 0;
+    return (u64)((m + ((u128)v->random << cut >> v->random_bits)) >> cut);
+  }
+  if (cut > 64) return rounds_up(flags, v->negative, 0, m != 0, 2);
   u64 kept = cut == 64 ? 0 : m >> cut, rest = cut == 64 ? m : m & ((1ull << cut) - 1);
-  return kept + rounds_up(flags, negative, kept, rest, 1ull << (cut - 1));
+  return kept + rounds_up(flags, v->negative, kept, rest, 1ull << (cut - 1));
 }
 
 static inline uint32_t overflow(const format *f, uint32_t flags, bool negative) {
@@ -83,7 +93,7 @@ static inline uint32_t encode(const format *f, number v, uint32_t flags) {
   } else if (top > 128) { // above every format's range: its code would not fit
     r = overflow(f, flags, v.negative);
   } else {
-    u64 code = round_at(v.m, least - f->fraction - v.e, flags, v.negative) + ((u64)(least - f->least) << f->fraction);
+    u64 code = round_at(&v, least - f->fraction - v.e, flags) + ((u64)(least - f->least) << f->fraction);
     r = code > f->largest ? overflow(f, flags, v.negative) : (uint32_t)code;
   }
   return (flags & KL_SAT && r > one ? one : r) | sign;

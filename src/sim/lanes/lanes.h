@@ -16,6 +16,7 @@
 #include "sim/isa/half.h"
 #include "sim/isa/integer.h"
 #include "sim/isa/logic.h"
+#include "sim/isa/narrow.h"
 #include "sim/isa/op.h"
 #include "sim/isa/special.h"
 
@@ -29,7 +30,8 @@
   X(float, KL_ISA_FLOAT)                                                                                               \
   X(special, KL_ISA_SPECIAL)                                                                                           \
   X(half, KL_ISA_HALF)                                                                                                 \
-  X(convert, KL_ISA_CONVERT)
+  X(convert, KL_ISA_CONVERT)                                                                                           \
+  X(narrow, KL_ISA_NARROW)
 
 // Executors by topic and row, for one instruction set.
 typedef struct kl_lane_set {

@@ -158,7 +158,7 @@ bool is(const instruction *i, const char *opcode) {
 // --- running
 // ------------------------------------------------------------------------------------------------------------
 
-enum { PLACE = 64 + KL_LANES * 16 + 64, PLACES = 10, GUARD = 0xa5 };
+enum { PLACE = 64 + KL_LANES * 16 + 64, PLACES = 12, GUARD = 0xa5 };
 
 static char *room(void) {
   static _Alignas(64) char all[PLACES * PLACE];
@@ -222,7 +222,7 @@ void warp_run(const kl_lane_set *set, const instruction *i, warp *w) {
              .f = KL_NO_REF,
              .flags = i->flags | w->not_c,
              .imm = w->constant};
-  kl_ref *sources[] = {&o.a, &o.b, &o.c, &o.f};
+  kl_ref *sources[] = {&o.a, &o.b, &o.c, &o.f, &o.e};
   kl_ref *results[] = {&o.d, &o.e, &o.c, &o.f};
   int n = 0;
   for (int k = 0; k < i->sources; k++) {
@@ -232,7 +232,7 @@ void warp_run(const kl_lane_set *set, const instruction *i, warp *w) {
     n++;
   }
   for (int k = 0; k < i->results; k++) {
-    *results[k] = k == 0 && w->alias >= 0 ? *sources[w->alias] : place(4 + k);
+    *results[k] = k == 0 && w->alias >= 0 ? *sources[w->alias] : place(MOST_SOURCES + k);
     if (k || w->alias < 0) store(p + *results[k], i->result_bits[k], w->result[k]);
   }
   static char before[PLACES * PLACE];
