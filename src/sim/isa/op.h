@@ -76,6 +76,9 @@ struct kl_lanes {
   char *base[4];
   uint32_t mask;  // lanes that execute
   uint32_t carry; // CC.CF of every lane
+  // 0, or a seed: approximations give some value within their documented bound (isa/special.h) instead of the nearest
+  // one, always the same for the same seed and operands.
+  uint64_t perturb;
   // All ones in the lanes that execute, else 0.
   _Alignas(64) uint16_t on16[KL_LANES];
   _Alignas(64) uint32_t on32[KL_LANES];

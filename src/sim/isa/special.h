@@ -1,7 +1,8 @@
 // Rows of approximations, and of the functions that only approximations compute. PTX ISA 9.7.3.
 //
 // Each gives the correctly rounded value of the function, where the ISA allows an error; the infinities, zeros and NaNs
-// of its tables are as they say.
+// of its tables are as they say. Where a warp asks for it (kl_lanes.perturb), results lie anywhere within the bounds
+// of KL_ISA_BOUNDS instead, picked by the operand; zeros, infinities and NaNs stay what they are, and so do signs.
 #ifndef KL_ISA_SPECIAL_H
 #define KL_ISA_SPECIAL_H
 
@@ -29,6 +30,30 @@
   X(ex2_f16x2,      "ex2.approx.f16x2",                    "w=w",    SPECIAL,  PAIRS,  MODELLED, "9.7.4.11")           \
   X(ex2_bf16,       "ex2.approx.ftz.bf16",                 "h=h",    SPECIAL,  ALL,    MODELLED, "9.7.4.11")           \
   X(ex2_bf16x2,     "ex2.approx.ftz.bf16x2",               "w=w",    SPECIAL,  PAIRS,  MODELLED, "9.7.4.11")
+
+// How far a result may lie from the function's value v: the greatest of so many units in the last place of the rounded
+// result, a part of |v|, and a constant. Where no bound is stated, as for sines beyond 100 pi, results are not
+// perturbed.
+//  function    ulps  relative         absolute         in the words of the ISA
+#define KL_ISA_BOUNDS(X)                                                                                               \
+  X(DIV,        2,    0,               0,               "2 ulp; .approx where |b| is in [2^-126, 2^126]")              \
+  X(RCP,        1,    0,               0,               "1 ulp")                                                       \
+  X(SQRT,       0,    0x1p-23,         0,               "relative 2^-23")                                              \
+  X(RSQRT,      0,    0x1.125fbep-23,  0,               "relative 2^-22.9")                                            \
+  X(SINE,       0,    0,               0x1.6a09e6p-21,  "absolute 2^-20.5 in [-2 pi, 2 pi]")                           \
+  X(SINE_FAR,   0,    0,               0x1.3b2c47p-15,  "absolute 2^-14.7 in [-100 pi, 100 pi]")                       \
+  X(LG2,        0,    0x1p-22,         0,               "relative 2^-22 outside of (0.5, 2)")                          \
+  X(LG2_NEAR,   0,    0,               0x1p-22,         "absolute 2^-22 in (0.5, 2)")                                  \
+  X(EX2,        2,    0,               0,               "2 ulp")                                                       \
+  X(TANH,       0,    0x1p-11,         0,               "relative 2^-11")                                              \
+  X(TANH_F16,   0,    0,               0x1.025135p-11,  "absolute 2^-10.987")                                          \
+  X(TANH_BF16,  0,    0,               0x1p-8,          "absolute 2^-8")                                               \
+  X(EX2_F16,    0,    0x1.125fbep-10,  0,               "relative 2^-9.9")                                             \
+  X(EX2_BF16,   0,    0x1p-7,          0,               "relative 2^-7")
 // clang-format on
+
+#define KL_ISA_BOUND_NAME(function, ...) KL_BOUND_##function,
+enum { KL_ISA_BOUNDS(KL_ISA_BOUND_NAME) KL_BOUND_NONE };
+#undef KL_ISA_BOUND_NAME
 
 #endif

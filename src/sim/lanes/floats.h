@@ -98,6 +98,26 @@ static inline void round_back(unsigned before) {
 }
 #endif
 
+// --- rounding to odd: the last bit is set where anything was cut off, which no later rounding to fewer bits mistakes
+// for a tie
+// -------------------------------------------------------------------------------------------------------------
+
+// One step towards the error, where the last bit is even; the error has the sign of what is missing.
+static inline float odd32(float s, float error) {
+  u32 u = bits32(s), step = (bits32(error) ^ u) >> 31 ? ~0u : 1;
+  return (error < 0 || error > 0) && !(u & 1) ? float_of(u + step) : s;
+}
+static inline double odd64(double s, double error) {
+  u64 u = bits64(s), step = (bits64(error) ^ u) >> 63 ? ~0ull : 1;
+  return (error < 0 || error > 0) && !(u & 1) ? double_of(u + step) : s;
+}
+
+// A double as a single number.
+static inline float odd_of(double v) {
+  float r = (float)v;
+  return odd32(r, (float)(v - (double)r > 0) - (float)(v - (double)r < 0));
+}
+
 // --- halves -------------------------------------------------------------------------------------------------------
 
 // f16 as f32, exactly: its bits moved up, times 2^112, which also makes subnormal numbers normal ones.

@@ -23,16 +23,6 @@ static const u16 *take(const kl_op *o, u16 *flushed, const u16 *h, int n) {
 // --- sums and products
 // ------------------------------------------------------------------------------------------------
 
-// One step towards the error, where the last bit is even; the error has the sign of what is missing.
-static inline float odd32(float s, float error) {
-  u32 u = bits32(s), step = (bits32(error) ^ u) >> 31 ? ~0u : 1;
-  return (error < 0 || error > 0) && !(u & 1) ? float_of(u + step) : s;
-}
-static inline double odd64(double s, double error) {
-  u64 u = bits64(s), step = (bits64(error) ^ u) >> 63 ? ~0ull : 1;
-  return (error < 0 || error > 0) && !(u & 1) ? double_of(u + step) : s;
-}
-
 // Products of f16 are exact in f32, and so is the error of the sum: nothing of this over- or underflows.
 static inline float fma_odd_f16(float a, float b, float c) {
   float p = a * b, s = p + c, back = s - p;
@@ -42,8 +32,7 @@ static inline float fma_odd_f16(float a, float b, float c) {
 static inline float fma_odd_bf16(float a, float b, float c) {
   double p = (double)a * (double)b, s = p + (double)c, back = s - p;
   s = odd64(s, (p - (s - back)) + ((double)c - back));
-  float r = (float)s;
-  return odd32(r, (float)(s - (double)r > 0) - (float)(s - (double)r < 0));
+  return odd_of(s);
 }
 
 typedef void kernel(f32 *r, const f32 *a, const f32 *b, const f32 *c, int n);

@@ -1,88 +1,132 @@
 // Approximations: the function in double precision, whose error is far below what is rounded off, then rounded once.
 #include "sim/isa/special.h"
-#include "sim/lanes/floats.h"
+#include "sim/lanes/functions.h"
 
-// 2^v: v = n + f with |f| <= 1/2, a Taylor series for 2^f (the first term left out is below 1e-19), n to the exponent.
-// Beyond the clamps f32 is 0 or infinite.
-static inline double exp2_of(double v) {
-  v = v > 130 ? 130 : v;
-  v = v < -160 ? -160 : v;
-  double shifted = v + 0x1.8p52, f = v - (shifted - 0x1.8p52);
-  double p = 0x1.314964d5878a9p-44;
-  p = p * f + 0x1.816193166d0f9p-40;
-  p = p * f + 0x1.c3bd650fc2986p-36;
-  p = p * f + 0x1.e8cac7351bb25p-32;
-  p = p * f + 0x1.e4cf5158b8ecap-28;
-  p = p * f + 0x1.b5253d395e7c4p-24;
-  p = p * f + 0x1.62c0223a5c824p-20;
-  p = p * f + 0x1.ffcbfc588b0c7p-17;
-  p = p * f + 0x1.430912f86c787p-13;
-  p = p * f + 0x1.5d87fe78a6731p-10;
-  p = p * f + 0x1.3b2ab6fba4e77p-7;
-  p = p * f + 0x1.c6b08d704a0c0p-5;
-  p = p * f + 0x1.ebfbdff82c58fp-3;
-  p = p * f + 0x1.62e42fefa39efp-1;
-  p = p * f + 1;
-  return p * double_of((bits64(shifted) << 52) + (1023ull << 52));
+// --- other values within the bounds
+// -----------------------------------------------------------------------------------
+
+typedef struct bound {
+  double ulps, relative, absolute;
+} bound;
+static const bound bounds[] = {
+#define BOUND(function, ulps, relative, absolute, text) {ulps, relative, absolute},
+    KL_ISA_BOUNDS(BOUND)
+#undef BOUND
+};
+
+// A format of results: nearest numbers, and the unit in the last place of one of them.
+typedef struct result_format {
+  float (*nearest)(double v);
+  int fraction, least; // the exponent of the least normal number
+} result_format;
+static float nearest_f32(double v) {
+  return (float)v;
+}
+static float nearest_f16(double v) {
+  return widen_f16(narrow_f16(odd_of(v)));
+}
+static float nearest_bf16(double v) {
+  return widen_bf16(narrow_bf16(odd_of(v)));
+}
+static const result_format result_f32 = {nearest_f32, 23, -126}, result_f16 = {nearest_f16, 10, -14},
+                           result_bf16 = {nearest_bf16, 7, -126};
+
+static uint64_t mix(uint64_t z) { // the finaliser of splitmix64
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+  z = (z ^ z >> 27) * 0x94d049bb133111eb;
+  return z ^ z >> 31;
 }
 
-// A NaN stays one beside a clamped function.
-static inline double exp2_or_nan(double v) {
-  return v == v ? exp2_of(v) : v;
+// Somewhere within the bound around v, one time in four at an end of it; r, the number nearest to v, where what is
+// picked would be rounded out of the bound or to another sign.
+static float picked(const result_format *f, const bound *limit, uint64_t key, double v, float r) {
+  if (r == 0 || !(fabsf(r) < INFINITY)) return r;
+  int e = ilogbf(r);
+  double ulp = ldexp(1, (e < f->least ? f->least : e) - f->fraction);
+  double most = fmax(fmax(limit->ulps * ulp, limit->relative * fabs(v)), limit->absolute);
+  uint64_t random = mix(key);
+  double part = (random & 3) == 0 ? (random & 4 ? 1 : -1) : (double)(int64_t)random * 0x1p-63;
+  float to = f->nearest(v + part * most);
+  bool within = fabs((double)to - v) <= most && (to < 0) == (r < 0) && to != 0 && fabsf(to) < INFINITY;
+  return within ? to : r;
 }
+
+// --- functions
+// --------------------------------------------------------------------------------------------------------
+
+// For |b| above 2^126 the reciprocal is taken for 0.
+static inline float by_reciprocal(float a, float b) {
+  float size = __builtin_fabsf(b);
+  return size > 0x1p126f && size < INFINITY ? a * (b < 0 ? -0.0f : 0.0f) : a / b;
+}
+
+// name, the nearest f32, the value it is nearest to, the bound around it
+#define FUNCTIONS(X)                                                                                                   \
+  X(div_full, a[i] / b[i], (double)a[i] / (double)b[i], KL_BOUND_DIV)                                                  \
+  X(div_approx, by_reciprocal(a[i], b[i]), (double)a[i] / (double)b[i],                                                \
+    fabsf(b[i]) >= 0x1p-126f && fabsf(b[i]) <= 0x1p126f ? KL_BOUND_DIV : KL_BOUND_NONE)                                \
+  X(rcp, 1 / a[i], 1 / (double)a[i], KL_BOUND_RCP)                                                                     \
+  X(sqrt, __builtin_sqrtf(a[i]), __builtin_sqrt((double)a[i]), KL_BOUND_SQRT)                                          \
+  X(rsqrt, (float)rsqrt_of((double)a[i]), rsqrt_of((double)a[i]), KL_BOUND_RSQRT)                                      \
+  X(sin, (float)sine_from(a[i], 0), sine_from(a[i], 0), sine_bound(a[i]))                                              \
+  X(cos, (float)sine_from(a[i], 1), sine_from(a[i], 1), sine_bound(a[i]))                                              \
+  X(lg2, (float)log2_of((double)a[i]), log2_of((double)a[i]),                                                          \
+    a[i] > 0.5f && a[i] < 2 ? KL_BOUND_LG2_NEAR : KL_BOUND_LG2)                                                        \
+  X(ex2, (float)exp2_of((double)a[i]), exp2_of((double)a[i]), KL_BOUND_EX2)                                            \
+  X(tanh, (float)tanh_of((double)a[i]), tanh_of((double)a[i]), KL_BOUND_TANH)
+
 static inline double rsqrt_of(double v) {
   return 1 / __builtin_sqrt(v); // -0 gives -inf, a negative number NaN
 }
-static inline double quotient(float a, float b) {
-  return (double)(a / b);
-}
-// For |b| above 2^126 the reciprocal is taken for 0.
-static inline double quotient_by_rcp(float a, float b) {
-  float size = fabsf(b);
-  return (double)(size > 0x1p126f && size < INFINITY ? a * (b < 0 ? -0.0f : 0.0f) : a / b);
+static int sine_bound(float v) {
+  double size = fabs((double)v);
+  return size <= 0x1.921fb54442d18p+2   ? KL_BOUND_SINE
+         : size <= 0x1.3a28c59d5433bp+8 ? KL_BOUND_SINE_FAR
+                                        : KL_BOUND_NONE;
 }
 
-typedef void function32(f32 *r, const f32 *a, const f32 *b, int n);
-#define FUNCTION(name, value)                                                                                          \
+enum { MOST = 2 * KL_LANES };
+typedef void function(f32 *r, const f32 *a, const f32 *b, int n);
+typedef void perturbation(const result_format *f, uint64_t seed, int limit, f32 *r, const f32 *a, const f32 *b, int n);
+#define FUNCTION(name, nearest, value, limit)                                                                          \
   static void name##_all(f32 *r, const f32 *a, const f32 *b, int n) {                                                  \
-    ALL(n, r[i] = (float)(value));                                                                                     \
+    ALL(n, r[i] = (nearest));                                                                                          \
+  }                                                                                                                    \
+  static void name##_picked(const result_format *f, uint64_t seed, int given, f32 *r, const f32 *a, const f32 *b,      \
+                            int n) {                                                                                   \
+    for (int i = 0; i < n; i++) {                                                                                      \
+      int k = given == KL_BOUND_NONE ? (limit) : given;                                                                \
+      uint64_t operands = (uint64_t)bits32(a[i]) << 32 | bits32(b[i]);                                                 \
+      if (k != KL_BOUND_NONE) r[i] = picked(f, &bounds[k], mix(seed + (uint64_t)k) ^ operands, (value), r[i]);         \
+    }                                                                                                                  \
   }
-FUNCTION(div_full, quotient(a[i], b[i]))
-FUNCTION(div_approx, quotient_by_rcp(a[i], b[i]))
-FUNCTION(rcp_approx, 1 / a[i])
-FUNCTION(sqrt_approx, __builtin_sqrtf(a[i]))
-FUNCTION(rsqrt_approx, rsqrt_of((double)a[i]))
-FUNCTION(ex2, exp2_or_nan((double)a[i]))
-FUNCTION(lg2, log2((double)a[i]))
-FUNCTION(sin, sin((double)a[i]))
-FUNCTION(cos, cos((double)a[i]))
-FUNCTION(tanh, tanh((double)a[i]))
+FUNCTIONS(FUNCTION)
 
-// Of n numbers, with operands and results flushed where the flags say so, and NaNs canonical.
-static void compute(const kl_op *o, function32 *fn, f32 *r, const f32 *a, const f32 *b, int n) {
-  f32 fa[KL_LANES], fb[KL_LANES];
+// Of single numbers, operands and results flushed where the flags say so, and NaNs canonical.
+static void compute(kl_lanes *x, const kl_op *o, function *fn, perturbation *other, const f32 *a, const f32 *b) {
+  f32 fa[KL_LANES], fb[KL_LANES], r[KL_LANES];
   if (o->flags & KL_FTZ) {
-    ALL(n, fa[i] = flush(a[i]));
-    ALL(n, fb[i] = flush(b[i]));
+    ALL(KL_LANES, fa[i] = flush(a[i]));
+    ALL(KL_LANES, fb[i] = flush(b[i]));
     a = fa, b = fb;
   }
-  fn(r, a, b, n);
-  ALL(n, r[i] = r[i] == r[i] ? r[i] : float_of(NAN32));
-  if (o->flags & KL_FTZ) ALL(n, r[i] = flush(r[i]));
+  fn(r, a, b, KL_LANES);
+  if (x->perturb) other(&result_f32, x->perturb, KL_BOUND_NONE, r, a, b, KL_LANES);
+  ALL(KL_LANES, r[i] = r[i] == r[i] ? r[i] : float_of(NAN32));
+  if (o->flags & KL_FTZ) ALL(KL_LANES, r[i] = flush(r[i]));
+  PUT(f32, on32, r);
 }
 
 // The second operand of a function of one is the first again.
 #define SPECIAL(name, fn, b)                                                                                           \
   EXECUTOR(name) {                                                                                                     \
-    f32 r[KL_LANES];                                                                                                   \
-    compute(o, fn##_all, r, AT(f32, o->a), AT(f32, o->b), KL_LANES);                                                   \
-    PUT(f32, on32, r);                                                                                                 \
+    compute(x, o, fn##_all, fn##_picked, AT(f32, o->a), AT(f32, o->b));                                                \
   }
 SPECIAL(div_full_f32, div_full, b)
 SPECIAL(div_approx_f32, div_approx, b)
-SPECIAL(rcp_approx_f32, rcp_approx, a)
-SPECIAL(sqrt_approx_f32, sqrt_approx, a)
-SPECIAL(rsqrt_approx_f32, rsqrt_approx, a)
+SPECIAL(rcp_approx_f32, rcp, a)
+SPECIAL(sqrt_approx_f32, sqrt, a)
+SPECIAL(rsqrt_approx_f32, rsqrt, a)
 SPECIAL(sin_f32, sin, a)
 SPECIAL(cos_f32, cos, a)
 SPECIAL(lg2_f32, lg2, a)
@@ -92,8 +136,15 @@ SPECIAL(tanh_f32, tanh, a)
 // --- halves
 // -----------------------------------------------------------------------------------------------------------
 
-// Single precision is wide enough in between: no value of these functions of a half lies so near to the middle of two.
-#define HALVES(name, T, fn, n, U, on, ftz)                                                                             \
+// Values as single numbers that are rounded to odd, from which halves are rounded as from the values themselves.
+#define ODD(name)                                                                                                      \
+  static void name##_odd(f32 *r, const f32 *a, int n) {                                                                \
+    ALL(n, r[i] = odd_of(name##_of((double)a[i])));                                                                    \
+  }
+ODD(tanh)
+ODD(exp2)
+
+#define HALVES(name, T, fn, odd, limit, n, U, on, ftz)                                                                 \
   EXECUTOR(name) {                                                                                                     \
     f32 a[n], r[n];                                                                                                    \
     union {                                                                                                            \
@@ -102,19 +153,23 @@ SPECIAL(tanh_f32, tanh, a)
     } d;                                                                                                               \
     widen_all_##T(a, AT(u16, o->a), n);                                                                                \
     if (ftz) ALL(n, a[i] = flush(a[i]));                                                                               \
-    fn##_all(r, a, a, n);                                                                                              \
+    odd(r, a, n);                                                                                                      \
     narrow_all_##T(d.h, r, n);                                                                                         \
+    if (x->perturb) {                                                                                                  \
+      widen_all_##T(r, d.h, n);                                                                                        \
+      fn##_picked(&result_##T, x->perturb, limit, r, a, a, n);                                                         \
+      narrow_all_##T(d.h, r, n);                                                                                       \
+    }                                                                                                                  \
     if (ftz) ALL(n, d.h[i] = d.h[i] & 0x7f80 ? d.h[i] : d.h[i] & 0x8000);                                              \
     PUT(U, on, d.w);                                                                                                   \
   }
-HALVES(tanh_f16, f16, tanh, KL_LANES, u16, on16, false)
-HALVES(tanh_f16x2, f16, tanh, 2 * KL_LANES, u32, on32, false)
-HALVES(tanh_bf16, bf16, tanh, KL_LANES, u16, on16, false)
-HALVES(tanh_bf16x2, bf16, tanh, 2 * KL_LANES, u32, on32, false)
-HALVES(ex2_f16, f16, ex2, KL_LANES, u16, on16, false)
-HALVES(ex2_f16x2, f16, ex2, 2 * KL_LANES, u32, on32, false)
-HALVES(ex2_bf16, bf16, ex2, KL_LANES, u16, on16, true)
-HALVES(ex2_bf16x2, bf16, ex2, 2 * KL_LANES, u32, on32, true)
+#define BOTH_HALVES(name, T, fn, odd, limit, ftz)                                                                      \
+  HALVES(name, T, fn, odd, limit, KL_LANES, u16, on16, ftz)                                                            \
+  HALVES(name##x2, T, fn, odd, limit, MOST, u32, on32, ftz)
+BOTH_HALVES(tanh_f16, f16, tanh, tanh_odd, KL_BOUND_TANH_F16, false)
+BOTH_HALVES(tanh_bf16, bf16, tanh, tanh_odd, KL_BOUND_TANH_BF16, false)
+BOTH_HALVES(ex2_f16, f16, ex2, exp2_odd, KL_BOUND_EX2_F16, false)
+BOTH_HALVES(ex2_bf16, bf16, ex2, exp2_odd, KL_BOUND_EX2_BF16, true)
 
 // --- double precision: only the upper 32 bits of operand and result count
 // ------------------------------------------------
@@ -124,20 +179,24 @@ static inline u64 upper(u64 u) {
   u64 exponent = u & 0x7ff0000000000000;
   return exponent ? u & 0xffffffff00000000 : u & 1ull << 63;
 }
+static inline double upper_of(u64 u) {
+  double v = double_of(u); // a NaN may have nothing else above
+  return v == v ? double_of(upper(u)) : v;
+}
 static inline u64 round_upper(double r) {
   u64 u = bits64(r);
   if (r != r) return 0x7fffffff00000000;
   return upper(u + 0x7fffffff + (u >> 32 & 1));
 }
-SLOW_UNARY(rcp_approx_f64, u64, u64, round_upper(1 / double_of(upper(a[i]))))
-SLOW_UNARY(rsqrt_approx_ftz_f64, u64, u64, round_upper(rsqrt_of(double_of(upper(a[i])))))
+SLOW_UNARY(rcp_approx_f64, u64, u64, round_upper(1 / upper_of(a[i])))
+SLOW_UNARY(rsqrt_approx_ftz_f64, u64, u64, round_upper(rsqrt_of(upper_of(a[i]))))
 
-// One step of Newton's iteration, whose residual is exact but for its last addition.
+// One step of an iteration of third order, whose residual is exact but for its last addition.
 static inline u64 rsqrt64(double v) {
   double y = rsqrt_of(v);
   if (!(y > 0 && y < INFINITY)) return y == y ? bits64(y) : nan_of(bits64(v), 0, 0);
   double h = v * y, rest = fma(-h, y, 1) - fma(v, y, -h) * y;
-  return bits64(y + 0.5 * y * rest);
+  return bits64(y + 0.5 * y * (rest * (1 + 0.75 * rest)));
 }
 SLOW_UNARY(rsqrt_approx_f64, u64, f64, rsqrt64(a[i]))
 

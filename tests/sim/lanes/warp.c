@@ -214,6 +214,7 @@ void warp_run(const kl_lane_set *set, const instruction *i, warp *w) {
   memset(p, GUARD, PLACES * PLACE);
   x.base[KL_IN_REGISTERS] = p;
   x.carry = w->carry;
+  x.perturb = w->perturb;
   set_mask(&x, w->mask);
   kl_op o = {.run = lane_executor(set, i->form),
              .d = KL_NO_REF,
@@ -473,14 +474,18 @@ void against_model(const instruction *i, model_fn *model, int batches) {
   }
 }
 
+// Of a pair the upper half goes the other way.
 static void over_all_operands(const instruction *i, model_fn *model) {
   uint64_t state = 1;
+  int bits = i->source_bits[0] == 8 ? 8 : 16;
+  ck_assert_int_le(i->source_bits[0], 32);
   size_t pair = SIZE_MAX;
-  for (uint32_t first = 0; first < 1u << i->source_bits[0]; first += KL_LANES) {
+  for (uint32_t first = 0; first < 1u << bits; first += KL_LANES) {
     static warp w;
     memset(&w, 0, sizeof w);
     fill(i, &w, &state, &pair);
-    for (uint32_t l = 0; l < KL_LANES; l++) w.source[0][l] = first + l;
+    for (uint32_t l = 0; l < KL_LANES; l++)
+      w.source[0][l] = i->source_bits[0] == 32 ? (~(first + l) << 16 | (first + l)) : first + l;
     w.mask = KL_ALL_LANES;
     w.alias = -1;
     check_warp(i, model, &w);

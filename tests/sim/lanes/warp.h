@@ -65,7 +65,7 @@ typedef void model_fn(const instruction *i, const value *source, value *result, 
 void against_model(const instruction *i, model_fn *model, int batches);
 // All instructions of a topic that `wanted` (or NULL) accepts; their number.
 size_t topic_against_model(const char *topic, bool (*wanted)(const instruction *), model_fn *model, int batches);
-// The same over every pattern of the first source, which has 8 or 16 bits; the others are drawn.
+// The same over every pattern of the first source, which has 8 or 16 bits or is a pair of 16; the others are drawn.
 size_t topic_over_all_operands(const char *topic, bool (*wanted)(const instruction *), model_fn *model);
 
 #endif
