@@ -76,6 +76,9 @@ static void fill_fixed(const kl_run_state *run, kl_warp *w) {
   broadcast(s->cluster_nctarank, run->blocks);
   broadcast(s->dynamic_smem_size, run->launch->dynamic_shared);
   broadcast(s->total_smem_size, run->shared_bytes), broadcast(s->aggr_smem_size, run->shared_bytes);
+  broadcast(s->reserved_end, KL_RESERVED_SHARED), broadcast(s->reserved_half, KL_RESERVED_SHARED / 2);
+  broadcast(s->grid_state_low, (uint32_t)run->grid_state);
+  broadcast(s->grid_state_high, (uint32_t)(run->grid_state >> 32));
   s->is_explicit_cluster = run->explicit_cluster ? KL_ALL_LANES : 0;
   uint32_t lanes = run->threads - first;
   w->lanes = lanes >= KL_LANES ? KL_ALL_LANES : (1u << lanes) - 1;
@@ -373,10 +376,14 @@ kiln_status kl_launch_run(kl_ctx *cx, kl_memory *m, const kl_launch *l, kl_fault
   run.has_stack = l->kernel->entry->stack_bytes > 0;
   for (uint32_t k = 0; k < l->kernel->of->ptx->nfuncs; k++)
     run.has_stack |= l->kernel->codes[k] && l->kernel->codes[k] != l->kernel->entry;
+  // What code of cooperative groups keeps the grid's barrier in.
+  if (l->cooperative && kl_memory_alloc(m, 256, KL_REGION_USER, KL_STR("state of the grid"), &run.grid_state))
+    return kl_out_of_memory(cx, 256, "the state of a grid");
   atomic_init(&run.failed_block, UINT64_MAX);
   pthread_mutex_init(&run.lock, NULL);
   run_all(&run);
   pthread_mutex_destroy(&run.lock);
+  if (run.grid_state) kl_memory_release(m, run.grid_state);
   if (atomic_load(&run.failed_block) == UINT64_MAX) return KILN_OK;
   *fault = run.fault;
   return report(cx, &run);

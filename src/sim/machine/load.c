@@ -146,6 +146,8 @@ static void reach_function(reach *r, uint32_t function) {
 static void reach_operand(reach *r, const kl_ptx_operand *o) {
   if (o->kind == KL_PTX_FUNCTION) reach_function(r, o->index);
   if (o->kind == KL_PTX_VAR) r->used[o->index] = true;
+  if (o->kind == KL_PTX_SPECIAL && o->text.n > 14 && memcmp(o->text.p, "%reserved_smem", 14) == 0)
+    r->k->shared_bytes = KL_RESERVED_SHARED;
   for (uint32_t n = 0; n < o->nitems; n++) reach_operand(r, &o->items[n]);
 }
 

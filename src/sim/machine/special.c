@@ -18,8 +18,7 @@ static const struct {
     {"%globaltimer_hi", {KL_SPECIAL_CLOCK, 32, 32, 32}},
     {"%current_graph_exec", {KL_SPECIAL_PLACE, 64, offsetof(kl_special_area, zero64), 0}},
     {"%reserved_smem_offset_begin", {KL_SPECIAL_PLACE, 32, offsetof(kl_special_area, zero), 0}},
-    {"%reserved_smem_offset_end", {KL_SPECIAL_PLACE, 32, offsetof(kl_special_area, zero), 0}},
-    {"%reserved_smem_offset_cap", {KL_SPECIAL_PLACE, 32, offsetof(kl_special_area, zero), 0}},
+    {"%reserved_smem_offset_cap", {KL_SPECIAL_PLACE, 32, offsetof(kl_special_area, reserved_end), 0}},
 };
 
 // Counters and registers of the environment, which read as 0: a name with its number behind it.

@@ -5,6 +5,9 @@
 #include "sim/isa/op.h"
 #include "sim/ptx/ptx.h"
 
+// Bytes at the beginning of a block's shared memory that belong to the system, in kernels that ask where they are.
+enum { KL_RESERVED_SHARED = 1024 };
+
 // name in PTX, field, bits; in the order of the area
 // clang-format off
 #define KL_SPECIALS(X)                                                                                                 \
@@ -23,6 +26,8 @@
   X("%cluster_ctarank", cluster_ctarank, 32) X("%cluster_nctarank", cluster_nctarank, 32)                              \
   X("%dynamic_smem_size", dynamic_smem_size, 32) X("%total_smem_size", total_smem_size, 32)                            \
   X("%aggr_smem_size", aggr_smem_size, 32) X("%zero", zero, 32)                                                        \
+  X("%envreg1", grid_state_high, 32) X("%envreg2", grid_state_low, 32)                                                 \
+  X("%reserved_smem_offset_end", reserved_end, 32) X("%reserved_smem_offset_1", reserved_half, 32)                     \
   X("%gridid", gridid, 64) X("%zero64", zero64, 64)
 // clang-format on
 

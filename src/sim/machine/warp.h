@@ -212,6 +212,7 @@ struct kl_run_state {
   uint32_t blocks;         // of a cluster
   uint32_t shared_bytes;
   bool has_stack, explicit_cluster;
+  uint64_t grid_state; // address of memory that a cooperative launch has for its barrier, or 0
   uint64_t clusters;
   _Atomic uint64_t next;         // cluster to start
   _Atomic uint64_t failed_block; // the lowest that failed; UINT64_MAX: none

@@ -121,7 +121,7 @@ static void narrow_approx_expect(kernel_case *c) {
 }
 
 const kernel_row narrow_rows[] = {
-    ROW("narrow", narrow_half, 75, 3, 96, 1003),          ROW("narrow", narrow_bfloat, 80, 3, 96, 1003),
+    ROW("narrow", narrow_half, 80, 3, 96, 1003),          ROW("narrow", narrow_bfloat, 80, 3, 96, 1003),
     ROW("narrow", narrow_convert, 75, 5, 128, 2001),      ROW("narrow", narrow_fp8, 75, 7, 256, 999),
     ROW("narrow", narrow_matmul, 75, 1, 32, 45),          ROW_EXPECT("narrow", narrow_atomics, 80, 5, 192, 1001),
     ROW_EXPECT("narrow", narrow_approx, 75, 3, 128, 777),
