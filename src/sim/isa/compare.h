@@ -13,6 +13,9 @@
 #define KL_ISA_SETP_OF(X, executor, type, ops, ftz, operands, unit, section)                                           \
   X(executor, "setp" ops ftz type,         "P=" operands,     unit, ALL, EXACT, section)                               \
   X(executor, "setp" ops KL_BOOL ftz type, "P=" operands "p", unit, ALL, EXACT, section)
+#define KL_ISA_SETP_ONE_OF(X, executor, type, ops, ftz, operands, unit, section) /* no p|q */                         \
+  X(executor, "setp" ops ftz type,         "p=" operands,     unit, ALL, EXACT, section)                               \
+  X(executor, "setp" ops KL_BOOL ftz type, "p=" operands "p", unit, ALL, EXACT, section)
 #define KL_ISA_SET_OF(X, executor, to, d, type, ops, ftz, operands, unit, section)                                     \
   X(executor, "set" ops ftz to type,         d "=" operands,     unit, ALL, EXACT, section)                            \
   X(executor, "set" ops KL_BOOL ftz to type, d "=" operands "p", unit, ALL, EXACT, section)
@@ -20,7 +23,7 @@
   KL_ISA_SET_OF(X, set_mask_##T, "(.u32|.s32)", "w", type, ops, ftz, operands, unit, section)                          \
   KL_ISA_SET_OF(X, set_f32_##T,  ".f32",  "w", type, ops, ftz, operands, unit, section)                                \
   KL_ISA_SET_OF(X, set_f16_##T,  ".f16",  "h", type, ops, ftz, operands, unit, "9.7.7.1")                              \
-  KL_ISA_SET_OF(X, set_bf16_##T, ".bf16", "h", type, ops, ftz, operands, unit, "9.7.7.1")
+  KL_ISA_SET_OF(X, set_bf16_##T, ".bf16", "h", type, ops, "", operands, unit, "9.7.7.1")
 
 #define KL_ISA_COMPARE(X)                                                                                              \
   KL_ISA_SETP_OF(X, setp_s32, ".s32", KL_OPS_SIGNED,   "", "ww", INTEGER, "9.7.6.2")                                   \
@@ -34,8 +37,8 @@
   KL_ISA_SETP_OF(X, setp_u16, ".b16", KL_OPS_BITS,     "", "hh", INTEGER, "9.7.6.2")                                   \
   KL_ISA_SETP_OF(X, setp_f32, ".f32", KL_OPS_FLOAT, "{.ftz}", "ww", FLOAT, "9.7.6.2")                                  \
   KL_ISA_SETP_OF(X, setp_f64, ".f64", KL_OPS_FLOAT, "",       "ll", DOUBLE, "9.7.6.2")                                 \
-  KL_ISA_SETP_OF(X, setp_f16, ".f16", KL_OPS_FLOAT, "{.ftz}", "hh", HALF, "9.7.7.2")                                   \
-  KL_ISA_SETP_OF(X, setp_bf16, ".bf16", KL_OPS_FLOAT, "",     "hh", HALF, "9.7.7.2")                                   \
+  KL_ISA_SETP_ONE_OF(X, setp_f16, ".f16", KL_OPS_FLOAT, "{.ftz}", "hh", HALF, "9.7.7.2")                               \
+  KL_ISA_SETP_ONE_OF(X, setp_bf16, ".bf16", KL_OPS_FLOAT, "",     "hh", HALF, "9.7.7.2")                               \
   KL_ISA_SETP_OF(X, setp_f16x2, ".f16x2", KL_OPS_FLOAT, "{.ftz}", "ww", HALF, "9.7.7.2")                               \
   KL_ISA_SETP_OF(X, setp_bf16x2, ".bf16x2", KL_OPS_FLOAT, "", "ww", HALF, "9.7.7.2")                                   \
   KL_ISA_SET_TYPE(X, s32, ".s32", KL_OPS_SIGNED,   "", "ww", INTEGER, "9.7.6.1")                                       \
@@ -49,8 +52,11 @@
   KL_ISA_SET_TYPE(X, u16, ".b16", KL_OPS_BITS,     "", "hh", INTEGER, "9.7.6.1")                                       \
   KL_ISA_SET_TYPE(X, f32, ".f32", KL_OPS_FLOAT, "{.ftz}", "ww", FLOAT, "9.7.6.1")                                      \
   KL_ISA_SET_TYPE(X, f64, ".f64", KL_OPS_FLOAT, "",       "ll", DOUBLE, "9.7.6.1")                                     \
-  KL_ISA_SET_TYPE(X, f16, ".f16", KL_OPS_FLOAT, "{.ftz}", "hh", HALF, "9.7.7.1")                                       \
-  KL_ISA_SET_TYPE(X, bf16, ".bf16", KL_OPS_FLOAT, "",     "hh", HALF, "9.7.7.1")                                       \
+  KL_ISA_SET_OF(X, set_mask_f16,  "(.u32|.s32)", "w", ".f16",  KL_OPS_FLOAT, "{.ftz}", "hh", HALF, "9.7.7.1")          \
+  KL_ISA_SET_OF(X, set_f16_f16,   ".f16",        "h", ".f16",  KL_OPS_FLOAT, "{.ftz}", "hh", HALF, "9.7.7.1")          \
+  KL_ISA_SET_OF(X, set_bf16_f16,  ".bf16",       "h", ".f16",  KL_OPS_FLOAT, "",       "hh", HALF, "9.7.7.1")          \
+  KL_ISA_SET_OF(X, set_mask_bf16, "(.u32|.s32)", "w", ".bf16", KL_OPS_FLOAT, "",       "hh", HALF, "9.7.7.1")          \
+  KL_ISA_SET_OF(X, set_bf16_bf16, ".bf16",       "h", ".bf16", KL_OPS_FLOAT, "",       "hh", HALF, "9.7.7.1")          \
   KL_ISA_SET_OF(X, set_mask16_f16,  "(.u16|.s16)", "h", ".f16",  KL_OPS_FLOAT, "{.ftz}", "hh", HALF, "9.7.7.1")        \
   KL_ISA_SET_OF(X, set_mask16_bf16, "(.u16|.s16)", "h", ".bf16", KL_OPS_FLOAT, "",       "hh", HALF, "9.7.7.1")        \
   KL_ISA_SET_OF(X, set_mask_f16x2,  "(.u32|.s32)", "w", ".f16x2",  KL_OPS_FLOAT, "{.ftz}", "ww", HALF, "9.7.7.1")      \

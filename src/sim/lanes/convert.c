@@ -30,12 +30,13 @@ typedef s64 kept_s64;
 static inline s128 clamp(s128 v, s128 least, s128 most) {
   return v < least ? least : v > most ? most : v;
 }
-#define LEAST(T) (SIGNED(T) ? -((s128)1 << (8 * sizeof(T) - 1)) : 0)
-#define MOST(T)  (SIGNED(T) ? ((s128)1 << (8 * sizeof(T) - 1)) - 1 : ((s128)1 << (8 * sizeof(T))) - 1)
+#define LEAST(T)          (SIGNED(T) ? -((s128)1 << (8 * sizeof(T) - 1)) : 0)
+#define MOST(T)           (SIGNED(T) ? ((s128)1 << (8 * sizeof(T) - 1)) - 1 : ((s128)1 << (8 * sizeof(T))) - 1)
 
-#define BETWEEN(D, on, S)                                                                                              \
-  UNARY(cvt_##D##_##S, on, kept_##D, kept_##S, (kept_##D)(D)(S)a[i])                                                   \
+#define BETWEEN(D, on, S) UNARY(cvt_##D##_##S, on, kept_##D, kept_##S, (kept_##D)(D)(S)a[i])
+#define SATURATING(X, D, d, S, s)                                                                                      \
   SLOW_UNARY(cvt_sat_##D##_##S, kept_##D, kept_##S, (kept_##D)(D)clamp((S)a[i], LEAST(D), MOST(D)))
+KL_ISA_CVT_SATURATING(SATURATING, )
 EACH_INTEGER(BETWEEN, u8)
 EACH_INTEGER(BETWEEN, s8)
 EACH_INTEGER(BETWEEN, u16)
