@@ -28,7 +28,10 @@ static void reduce_atomics_setup(kernel_case *c, uint32_t n) {
   launch(c, blocks_for(n, 96), 96);
   fill_u32(arg_input(c, KERNEL_U32, n), n, 4096);
   totals *t = arg_inout(c, KERNEL_U8, sizeof(totals));
-  *t = (totals){.least = INT32_MAX, .most = INT32_MIN, .all = 0xffffffff, .down = 4};
+  t->least = INT32_MAX; // one by one: padding is compared, too
+  t->most = INT32_MIN;
+  t->all = 0xffffffff;
+  t->down = 4;
   arg_i32(c, (int)n);
 }
 
