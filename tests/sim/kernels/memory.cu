@@ -134,11 +134,11 @@ KERNEL3(memory_early_exit, const int *__restrict__, in, int *__restrict__, out, 
   int last = min(n - (int)(blockIdx.x * blockDim.x), 96) - 1;
   int v = part[last - t];
   __syncthreads();
-  part[t] = v * 2;
   if (t % 5 == 4) {
     out[i] = -2;
     return;
   }
+  part[t] = v * 2;
   __syncthreads();
   out[i] = part[t / 2] + v;
 }

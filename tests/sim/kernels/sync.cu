@@ -55,9 +55,11 @@ KERNEL4(sync_block_chain, const float *__restrict__, in, float *, rows, volatile
     v += rows[(b - 1) * n + (t + 1) % n];
   }
   rows[b * n + t] = v;
-  __threadfence();
   __syncthreads();
-  if (t == 0) flags[b] = 1;
+  if (t == 0) {
+    __threadfence(); // behind the barrier, so that it covers what the others wrote
+    flags[b] = 1;
+  }
 }
 
 // Lanes pass a token from the last to the first, which the order of threads alone would never let arrive.
