@@ -4,10 +4,7 @@
 // --- scopes -------------------------------------------------------------------------------------------------------
 
 static void open_scope(kl_ptx_parser *ps) {
-  uint32_t at = (uint32_t)ps->instrs.n;
-  VEC_PUSH(ps->cx, &ps->scopes, (kl_ptx_scope){.parent = ps->scope, .first = at, .last = at});
   VEC_PUSH(ps->cx, &ps->scope_fixups, ps->fixups.n);
-  ps->scope = (uint32_t)ps->scopes.n - 1;
 }
 
 static void resolve(const kl_ptx_fixup *x, const kl_ptx_symbol *s) {
@@ -19,12 +16,11 @@ static void resolve(const kl_ptx_fixup *x, const kl_ptx_symbol *s) {
   x->operand->index = s->index;
 }
 
-// Is that what the name may mean? `last`: no scope around it has labels.
+// Is that what the name means? `last`: no scope around this one has labels, so it may be what the module declares.
 static bool fits(const kl_ptx_parser *ps, const kl_ptx_fixup *x, const kl_ptx_symbol *s, bool last) {
   if (!s) return false;
-  if (s->kind == KL_PTX_LABEL || s->kind == KL_PTX_TABLE)
-    return s->depth == kl_ptx_names_depth(&ps->names) && (!x->target || s->kind == KL_PTX_LABEL);
-  return last && !x->target;
+  if (s->kind == KL_PTX_LABEL) return s->depth == kl_ptx_names_depth(&ps->names);
+  return last && !x->target && (s->kind == KL_PTX_VAR || s->kind == KL_PTX_FUNCTION);
 }
 
 // Names that mean something in the scope that ends; the others are left to the one around it.
@@ -39,32 +35,47 @@ static void resolve_fixups(kl_ptx_parser *ps, size_t from, bool last) {
     else if (!last)
       ps->fixups.p[kept++] = x;
     else if (!kl_ptx_too_many(ps))
-      kl_ptx_wrong(ps, x.name, "expected a name that is declared, found '%.*s'", KL_FMT(x.name));
+      kl_ptx_wrong(ps, x.at, "expected %s, found '%.*s'", x.target ? "a label" : "a name that is declared",
+                   KL_FMT(x.name));
   }
   ps->fixups.n = kept;
 }
 
 static void close_scope(kl_ptx_parser *ps) {
-  kl_ptx_scope *s = &ps->scopes.p[ps->scope];
-  s->last = (uint32_t)ps->instrs.n;
   size_t from = ps->scope_fixups.p[--ps->scope_fixups.n];
   resolve_fixups(ps, from, ps->scope_fixups.n == 0);
-  ps->scope = s->parent;
   kl_ptx_names_close(&ps->names);
 }
 
 // --- tables -------------------------------------------------------------------------------------------------------
 
-typedef VEC(kl_str) names;
+// A target as the list has it, and the name it makes.
+typedef struct target {
+  kl_str at, name;
+} target;
+typedef VEC(target) targets;
 
-// NAME, or NAME<count>.
-static bool take_targets(kl_ptx_parser *ps, names *out) {
+// N<5>, behind the name: N0 to N4.
+static bool take_run(kl_ptx_parser *ps, kl_str prefix, targets *out) {
+  if (ps->lx.kind != KL_PTX_TOK_INT || !ps->lx.bits) return kl_ptx_expected(ps, "a number of labels, at least 1");
+  uint64_t n = ps->lx.bits;
+  if (n > KL_PTX_MOST_EXPANDED - ps->expanded)
+    return kl_ptx_refused(ps, prefix, "more than %d labels in runs are not supported", KL_PTX_MOST_EXPANDED);
+  ps->expanded += (uint32_t)n;
+  for (uint32_t i = 0; i < n; i++)
+    VEC_PUSH(ps->cx, out, (target){prefix, kl_str_of(kl_strf(ps->arena, "%.*s%u", KL_FMT(prefix), i))});
+  kl_ptx_lex_next(&ps->lx);
+  return kl_ptx_need(ps, '>', "after the number of labels");
+}
+
+static bool take_targets(kl_ptx_parser *ps, bool runs, targets *out) {
   do {
     kl_str name;
     if (!kl_ptx_name(ps, "a target", &name)) return false;
-    if (kl_ptx_at(ps, '<'))
-      return kl_ptx_refused(ps, name, "runs of labels such as %.*s<5> are not supported", KL_FMT(name));
-    VEC_PUSH(ps->cx, out, name);
+    if (!runs || !kl_ptx_eat(ps, '<'))
+      VEC_PUSH(ps->cx, out, (target){name, name});
+    else if (!take_run(ps, name, out))
+      return false;
   } while (kl_ptx_eat(ps, ','));
   return true;
 }
@@ -79,29 +90,36 @@ static bool is_function(kl_ptx_parser *ps, kl_str name, uint32_t *index) {
 }
 
 static bool take_target_list(kl_ptx_parser *ps, kl_ptx_table *t) {
-  names list = {0};
-  bool ok = take_targets(ps, &list);
-  uint32_t *targets = KL_NEW_N(ps->arena, uint32_t, list.n);
-  t->targets = targets;
+  targets list = {0};
+  bool labels = t->kind == KL_PTX_BRANCHTARGETS, ok = take_targets(ps, labels, &list);
+  uint32_t *numbers = KL_NEW_N(ps->arena, uint32_t, list.n);
+  t->targets = numbers;
   t->n = (uint32_t)list.n;
   for (size_t i = 0; i < list.n && ok; i++) {
-    if (t->kind == KL_PTX_CALLTARGETS)
-      ok = is_function(ps, list.p[i], &targets[i]);
+    target x = list.p[i];
+    if (labels)
+      VEC_PUSH(ps->cx, &ps->fixups, (kl_ptx_fixup){.name = x.name, .at = x.at, .target = &numbers[i]});
     else
-      VEC_PUSH(ps->cx, &ps->fixups, (kl_ptx_fixup){.name = list.p[i], .target = &targets[i]});
+      ok = is_function(ps, x.name, &numbers[i]);
   }
   VEC_FREE(ps->cx, &list);
   return ok;
 }
 
+static bool take_no_name(kl_ptx_parser *ps) {
+  if (ps->lx.kind != KL_PTX_TOK_NAME || !kl_str_is(ps->lx.word, "_"))
+    return kl_ptx_expected(ps, "'_' in the place of the function's name");
+  kl_ptx_lex_next(&ps->lx);
+  return true;
+}
+
 // (results) _ (parameters) directives
 static bool take_prototype(kl_ptx_parser *ps, kl_ptx_table *t) {
   kl_ptx_vars vars = {0};
-  kl_str name;
   bool ok = !kl_ptx_at(ps, '(') || kl_ptx_params(ps, &vars);
   t->nreturns = (uint32_t)vars.n;
-  ok = ok && kl_ptx_name(ps, "'_' in the place of the function's name", &name) &&
-       (!kl_ptx_at(ps, '(') || kl_ptx_params(ps, &vars)) && kl_ptx_tune(ps, &t->tuning, false, NULL);
+  ok = ok && take_no_name(ps) && (!kl_ptx_at(ps, '(') || kl_ptx_params(ps, &vars)) &&
+       kl_ptx_tune(ps, &t->tuning, false, NULL);
   t->nparams = (uint32_t)vars.n - t->nreturns;
   t->returns = VEC_FREEZE(ps->cx, ps->arena, &vars);
   t->params = t->returns ? t->returns + t->nreturns : NULL;
@@ -109,7 +127,7 @@ static bool take_prototype(kl_ptx_parser *ps, kl_ptx_table *t) {
 }
 
 bool kl_ptx_table_directive(kl_ptx_parser *ps, kl_str name) {
-  kl_ptx_table t = {.name = name, .scope = ps->scope};
+  kl_ptx_table t = {.name = name};
   bool ok;
   if (kl_ptx_eat_dot(ps, "branchtargets")) {
     t.kind = KL_PTX_BRANCHTARGETS;
@@ -124,6 +142,7 @@ bool kl_ptx_table_directive(kl_ptx_parser *ps, kl_str name) {
   }
   kl_ptx_symbol s = {.name = name, .kind = KL_PTX_TABLE, .index = (uint32_t)ps->tables.n};
   ok = ok && kl_ptx_declare(ps, s);
+  kl_ptx_mark_here(ps, KL_PTX_MARK_TABLE, ps->tables.n);
   VEC_PUSH(ps->cx, &ps->tables, t);
   return ok && kl_ptx_need(ps, ';', "after the list");
 }
@@ -137,7 +156,8 @@ static bool at_table(const kl_ptx_parser *ps) {
 static bool take_label(kl_ptx_parser *ps, kl_str name) {
   if (at_table(ps)) return kl_ptx_table_directive(ps, name);
   uint32_t index = (uint32_t)ps->labels.n;
-  VEC_PUSH(ps->cx, &ps->labels, (kl_ptx_label){name, (uint32_t)ps->instrs.n, ps->scope});
+  kl_ptx_mark_here(ps, KL_PTX_MARK_LABEL, index);
+  VEC_PUSH(ps->cx, &ps->labels, (kl_ptx_label){name, (uint32_t)ps->instrs.n});
   return kl_ptx_declare(ps, (kl_ptx_symbol){.name = name, .kind = KL_PTX_LABEL, .index = index});
 }
 
@@ -165,18 +185,17 @@ static bool skip_inlined(kl_ptx_parser *ps) {
       return kl_ptx_wrong(ps, name, "expected function_name or inlined_at, found '%.*s'", KL_FMT(name));
     if (ps->lx.kind != KL_PTX_TOK_NAME && ps->lx.kind != KL_PTX_TOK_DOT) return kl_ptx_expected(ps, "a label");
     kl_ptx_lex_next(&ps->lx);
-    if (!kl_ptx_offset(ps, &offset)) return false;
+    if (!kl_ptx_offset(ps, false, &offset)) return false;
   }
   return true;
 }
 
 static bool take_loc(kl_ptx_parser *ps) {
-  uint64_t file, line, column;
+  uint64_t file = 0, line = 0, column;
   kl_ptx_lex_next(&ps->lx);
   if (!take_integer(ps, "a file's number after .loc", &file) || !take_integer(ps, "a line", &line) ||
       !take_integer(ps, "a column", &column) || !skip_inlined(ps))
     return false;
-  kl_ptx_eat(ps, ';');
   ps->file = (uint32_t)file;
   ps->src_line = (uint32_t)line;
   return true;
@@ -186,8 +205,10 @@ static bool take_pragma(kl_ptx_parser *ps) {
   kl_ptx_strs list = {0};
   kl_ptx_lex_next(&ps->lx);
   bool ok = kl_ptx_pragma_strings(ps, &list);
-  for (size_t i = 0; i < list.n; i++)
-    VEC_PUSH(ps->cx, &ps->statement_pragmas, (kl_ptx_pragma){list.p[i], (uint32_t)ps->instrs.n, ps->scope});
+  for (size_t i = 0; i < list.n; i++) {
+    kl_ptx_mark_here(ps, KL_PTX_MARK_PRAGMA, ps->statement_pragmas.n);
+    VEC_PUSH(ps->cx, &ps->statement_pragmas, (kl_ptx_pragma){list.p[i], (uint32_t)ps->instrs.n});
+  }
   VEC_FREE(ps->cx, &list);
   return ok;
 }
@@ -197,7 +218,7 @@ static bool take_directive(kl_ptx_parser *ps) {
   if (kl_ptx_at_dot(ps, "loc")) return take_loc(ps);
   if (kl_ptx_at_dot(ps, "reg")) return kl_ptx_registers(ps);
   if (kl_ptx_at_dot(ps, "pragma")) return take_pragma(ps);
-  if (kl_ptx_space_of(ps->lx.word, &space)) return kl_ptx_variables(ps, (kl_ptx_var){0});
+  if (kl_ptx_space_of(ps->lx.word, &space)) return kl_ptx_variables(ps, (kl_ptx_var){0}, (kl_str){0});
   if (at_table(ps)) return kl_ptx_expected(ps, "a label before the directive");
   return kl_ptx_expected(ps, "a directive of a function's body");
 }
@@ -220,6 +241,7 @@ static bool take_brace(kl_ptx_parser *ps) {
     return kl_ptx_expected(ps, "braces at most %d deep", KL_PTX_MOST_SCOPES);
   kl_ptx_lex_next(&ps->lx);
   kl_ptx_names_open(&ps->names);
+  kl_ptx_mark_here(ps, KL_PTX_MARK_OPEN, 0);
   open_scope(ps);
   return true;
 }
@@ -231,9 +253,9 @@ bool kl_ptx_body(kl_ptx_parser *ps) {
       kl_ptx_expected(ps, "'}' at the end of '%.*s'", KL_FMT(ps->f->name));
       break;
     }
-    if (kl_ptx_eat(ps, ';')) continue;
     if (kl_ptx_at(ps, '}')) {
       close_scope(ps);
+      if (ps->scope_fixups.n) kl_ptx_mark_here(ps, KL_PTX_MARK_CLOSE, 0);
       kl_ptx_lex_next(&ps->lx);
     } else if (kl_ptx_at(ps, '{') ? !take_brace(ps) : !take_statement(ps)) {
       kl_ptx_recover(ps);

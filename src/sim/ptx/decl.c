@@ -46,7 +46,7 @@ typedef struct head {
 
 static bool take_align(kl_ptx_parser *ps, uint32_t *out) {
   uint64_t align;
-  kl_str at = ps->lx.word;
+  kl_str at = kl_ptx_current(ps);
   if (!kl_ptx_number(ps, "an alignment", 1 << 30, &align)) return false;
   if (align == 0 || (align & (align - 1)))
     return kl_ptx_wrong(ps, at, "expected an alignment that is a power of two, found %llu", (unsigned long long)align);
@@ -72,23 +72,25 @@ static uint8_t vector_of(kl_str word) {
   return kl_str_is(word, "v2") ? 2 : kl_str_is(word, "v4") ? 4 : 1;
 }
 
-// One word behind a dot, which is current.
+// One word behind a dot, which is current. Alignment comes before the vector's size, that before the type, and what a
+// pointer points to behind it.
 static bool head_word(kl_ptx_parser *ps, head *h) {
   kl_str word = ps->lx.word;
   kl_ptx_space space;
-  if (kl_str_is(word, "align")) {
+  bool before = !h->has_type && h->vector == 1, behind = h->v.pointer && !h->v.pointer_align;
+  if ((before || behind) && kl_str_is(word, "align")) {
     kl_ptx_lex_next(&ps->lx);
     return take_align(ps, h->v.pointer ? &h->v.pointer_align : &h->v.align);
   }
-  if (kl_str_is(word, "attribute")) {
+  if (before && kl_str_is(word, "attribute")) {
     kl_ptx_lex_next(&ps->lx);
     return kl_ptx_attributes(ps);
   }
-  if (vector_of(word) > 1 && h->vector == 1 && !h->has_type)
+  if (before && vector_of(word) > 1)
     h->vector = vector_of(word);
-  else if (kl_str_is(word, "ptr") && h->has_type)
+  else if (h->has_type && !h->v.pointer && kl_str_is(word, "ptr"))
     h->v.pointer = true;
-  else if (h->v.pointer && kl_ptx_space_of(word, &space))
+  else if (behind && h->v.pointer_space < 0 && kl_ptx_space_of(word, &space))
     h->v.pointer_space = (int8_t)space;
   else if (!h->has_type && type_of(word, &h->v.type))
     h->has_type = true, h->type = word;
@@ -108,15 +110,17 @@ static bool take_head(kl_ptx_parser *ps, head *h) {
 
 // --- variables ----------------------------------------------------------------------------------------------------
 
-static bool take_dims(kl_ptx_parser *ps, kl_ptx_dims *d) {
+// A size of 0 says as little as none; it is let through where none may be said.
+static bool take_dims(kl_ptx_parser *ps, bool may_be_none, kl_ptx_dims *d) {
   while (kl_ptx_eat(ps, '[')) {
     uint64_t size = 0;
+    kl_str at = kl_ptx_current(ps);
     if (d->n == KL_COUNT(d->size)) return kl_ptx_expected(ps, "an array of at most %zu dimensions", KL_COUNT(d->size));
     if (kl_ptx_at(ps, ']') && d->n) return kl_ptx_expected(ps, "the size of a dimension other than the first");
     if (!kl_ptx_at(ps, ']')) {
-      kl_str at = {ps->lx.src->text.p + ps->lx.begin, ps->lx.pos - ps->lx.begin};
       if (!kl_ptx_number(ps, "the size of an array", INT64_MAX, &size)) return false;
-      if (size == 0) return kl_ptx_wrong(ps, at, "expected the size of an array, at least 1, found 0");
+      if (size == 0 && (d->n || !may_be_none))
+        return kl_ptx_wrong(ps, at, "expected the size of an array, at least 1, found 0");
     }
     if (!kl_ptx_need(ps, ']', "after the array's size")) return false;
     d->size[d->n++] = size;
@@ -130,10 +134,12 @@ static uint64_t natural_bytes(const head *h) {
 
 static bool set_size(kl_ptx_parser *ps, const kl_ptx_dims *d, uint64_t element, kl_ptx_var *v) {
   uint64_t bytes = element;
-  for (uint32_t i = 0; i < d->n; i++)
-    if (__builtin_mul_overflow(bytes, d->size[i], &bytes) || bytes > INT64_MAX)
+  for (uint32_t i = d->n; i-- > 0;) {
+    uint64_t size = d->size[i] ? d->size[i] : 1;
+    if (__builtin_mul_overflow(bytes, size, &bytes) || bytes > INT64_MAX)
       return kl_ptx_wrong(ps, v->name, "expected a variable of fewer than 2^63 bytes, found more");
-  v->bytes = bytes;
+  }
+  v->bytes = d->n && !d->size[0] ? 0 : bytes;
   return true;
 }
 
@@ -142,7 +148,7 @@ static bool take_declarator(kl_ptx_parser *ps, const head *h, const char *what, 
   *v = h->v;
   v->at = kl_ptx_here(ps);
   d->n = 0;
-  if (!kl_ptx_name(ps, what, &v->name) || !take_dims(ps, d)) return false;
+  if (!kl_ptx_name(ps, what, &v->name) || !take_dims(ps, h->v.external, d)) return false;
   if (!v->align) v->align = (uint32_t)natural_bytes(h);
   return set_size(ps, d, natural_bytes(h), v);
 }
@@ -154,43 +160,36 @@ static bool check_head(kl_ptx_parser *ps, const head *h) {
   return true;
 }
 
-// A variable of the module may be declared before it is defined.
+static bool no_vector(kl_ptx_parser *ps, const head *h) {
+  return kl_ptx_wrong(ps, h->type, "expected a parameter of one element, or an array, found a vector");
+}
+
+static bool declare_variable(kl_ptx_parser *ps, kl_ptx_kind kind, kl_ptx_vars *list, const kl_ptx_var *v) {
+  if (!kl_ptx_declare(ps, (kl_ptx_symbol){.name = v->name, .kind = kind, .index = (uint32_t)list->n})) return false;
+  VEC_PUSH(ps->cx, list, *v);
+  return true;
+}
+
+static bool is_same(const kl_ptx_var *a, const kl_ptx_var *b) {
+  return a->space == b->space && a->type == b->type && (!a->bytes || !b->bytes || a->bytes == b->bytes);
+}
+
+// A variable of the module may be declared where it is not defined, as often as one likes.
 static bool add_global(kl_ptx_parser *ps, const kl_ptx_var *v) {
   uint32_t number;
   const kl_ptx_symbol *s = kl_ptx_names_find(&ps->names, v->name, &number);
   kl_ptx_var *old = s && s->kind == KL_PTX_VAR ? &ps->vars.p[s->index] : NULL;
-  if (!old || !(old->external || v->external)) {
-    if (!kl_ptx_declare(ps, (kl_ptx_symbol){.name = v->name, .kind = KL_PTX_VAR, .index = (uint32_t)ps->vars.n}))
-      return false;
-    VEC_PUSH(ps->cx, &ps->vars, *v);
-    return true;
-  }
-  if (old->space != v->space || old->type != v->type || (old->bytes && v->bytes && old->bytes != v->bytes))
+  if (!old || !(old->external || v->external)) return declare_variable(ps, KL_PTX_VAR, &ps->vars, v);
+  if (!is_same(old, v))
     return kl_ptx_wrong(ps, v->name, "expected '%.*s' as it is declared in line %u, found another space, type or size",
                         KL_FMT(v->name), old->at.line);
-  if (!v->external || !old->bytes) *old = *v;
-  return true;
-}
-
-static bool add_local(kl_ptx_parser *ps, kl_ptx_var *v) {
-  v->scope = ps->scope;
-  if (!kl_ptx_declare(ps, (kl_ptx_symbol){.name = v->name, .kind = KL_PTX_LOCALVAR, .index = (uint32_t)ps->locals.n}))
-    return false;
-  VEC_PUSH(ps->cx, &ps->locals, *v);
-  return true;
-}
-
-// Is known before its initial value is read, which may name it.
-static bool take_initialiser(kl_ptx_parser *ps, const head *h, kl_ptx_dims *d, kl_ptx_var *v) {
-  kl_str at = v->name;
-  if (v->space != KL_PTX_GLOBAL && v->space != KL_PTX_CONST)
-    return kl_ptx_wrong(ps, at, "expected no initial value but in .global and .const, found one of '%.*s'", KL_FMT(at));
-  if (v->external) return kl_ptx_wrong(ps, at, "expected no initial value of what is .extern, found one");
-  if (!kl_ptx_initialiser(ps, v, d, h->vector)) return false;
-  uint32_t number;
-  const kl_ptx_symbol *s = kl_ptx_names_find(&ps->names, v->name, &number);
-  kl_ptx_var *to = s->kind == KL_PTX_VAR ? &ps->vars.p[s->index] : &ps->locals.p[s->index];
-  *to = *v;
+  const kl_ptx_var *definition = v->external ? old : v;
+  if (!definition->external && !definition->visible)
+    return kl_ptx_wrong(ps, v->name, "expected '%.*s' to be .visible or .weak, as it is declared .extern too",
+                        KL_FMT(v->name));
+  bool forward = old->external || old->forward;
+  if (!v->external || (old->external && !old->bytes)) *old = *v;
+  old->forward = forward;
   return true;
 }
 
@@ -198,23 +197,43 @@ static bool take_variable(kl_ptx_parser *ps, const head *h) {
   kl_ptx_dims d;
   kl_ptx_var v;
   if (!take_declarator(ps, h, "a variable's name", &d, &v)) return false;
-  bool unsized = d.n && !d.size[0], init = kl_ptx_at(ps, '=');
-  if (unsized && !init && !v.external && v.space != KL_PTX_SHARED)
-    return kl_ptx_wrong(ps, v.name, "expected the size of the array '%.*s', found none", KL_FMT(v.name));
-  if (!(ps->f ? add_local(ps, &v) : add_global(ps, &v))) return false;
-  return !kl_ptx_eat(ps, '=') || take_initialiser(ps, h, &d, &v);
+  kl_str at = v.name;
+  if (kl_ptx_at(ps, '=')) {
+    if (v.space != KL_PTX_GLOBAL && v.space != KL_PTX_CONST)
+      return kl_ptx_wrong(ps, at, "expected no initial value but in .global and .const, found one of '%.*s'",
+                          KL_FMT(at));
+    if (v.external) return kl_ptx_wrong(ps, at, "expected no initial value of what is .extern, found one");
+    kl_ptx_lex_next(&ps->lx);
+    if (!kl_ptx_initialiser(ps, &v, &d, h->vector)) return false;
+  } else if (d.n && !d.size[0] && !v.external) {
+    return kl_ptx_wrong(ps, at, "expected the size of the array '%.*s', found none", KL_FMT(at));
+  }
+  if (!ps->f) return add_global(ps, &v);
+  kl_ptx_mark_here(ps, KL_PTX_MARK_VAR, ps->locals.n);
+  return declare_variable(ps, KL_PTX_LOCALVAR, &ps->locals, &v);
 }
 
-bool kl_ptx_variables(kl_ptx_parser *ps, kl_ptx_var linking) {
+static bool check_space(kl_ptx_parser *ps, const kl_ptx_var *v, kl_str word, kl_str linked) {
+  if (!ps->f && v->space == KL_PTX_LOCAL)
+    return kl_ptx_wrong(ps, word, "expected .local inside of a function, found it outside");
+  if (kl_str_is(linked, "common") && v->space != KL_PTX_GLOBAL)
+    return kl_ptx_wrong(ps, linked, "expected .common of a variable in .global, found .%.*s", KL_FMT(word));
+  return true;
+}
+
+bool kl_ptx_variables(kl_ptx_parser *ps, kl_ptx_var linking, kl_str linked) {
   head h = {.v = linking};
   uint64_t bank = 0;
-  kl_ptx_space_of(ps->lx.word, &h.v.space);
+  kl_str word = ps->lx.word;
+  kl_ptx_space_of(word, &h.v.space);
   kl_ptx_lex_next(&ps->lx);
+  if (!check_space(ps, &h.v, word, linked)) return false;
   if (h.v.space == KL_PTX_CONST && kl_ptx_eat(ps, '[') &&
       !(kl_ptx_number(ps, "a bank of constants", 10, &bank) && kl_ptx_need(ps, ']', "after the bank")))
     return false;
   h.v.bank = (uint8_t)bank;
   if (!take_head(ps, &h) || !check_head(ps, &h)) return false;
+  if (h.v.space == KL_PTX_PARAM && h.vector > 1) return no_vector(ps, &h);
   do {
     if (!take_variable(ps, &h)) return false;
   } while (kl_ptx_eat(ps, ','));
@@ -224,13 +243,14 @@ bool kl_ptx_variables(kl_ptx_parser *ps, kl_ptx_var linking) {
 // --- registers ----------------------------------------------------------------------------------------------------
 
 static bool add_register(kl_ptx_parser *ps, kl_str name, const head *h, bool run, uint64_t count) {
-  kl_ptx_reg r = {.name = name, .numbered = run, .vector = h->vector, .type = h->v.type, .scope = ps->scope};
+  kl_ptx_reg r = {.name = name, .numbered = run, .vector = h->vector, .type = h->v.type};
   uint64_t n = count * h->vector, first = ps->f->registers;
   if (first + n > UINT32_MAX / 2) return kl_ptx_wrong(ps, name, "expected fewer than 2^31 registers, found more");
   r.first = (uint32_t)first;
   r.count = (uint32_t)n;
   kl_ptx_symbol s = {.name = name, .kind = KL_PTX_REG, .run = run, .vector = h->vector, .index = r.first};
   s.count = (uint32_t)count;
+  s.type = r.type;
   if (!kl_ptx_declare(ps, s)) return false;
   ps->f->registers += r.count;
   VEC_PUSH(ps->cx, &ps->regs, r);
@@ -246,11 +266,12 @@ static bool take_register(kl_ptx_parser *ps, const head *h) {
     // An expression would take the closing bracket for a comparison.
     if (ps->lx.kind != KL_PTX_TOK_INT) return kl_ptx_expected(ps, "a number of registers");
     count = ps->lx.bits;
-    if (count == 0 || count > INT32_MAX) return kl_ptx_expected(ps, "a number of registers from 1 to 2^31 - 1");
+    if (count > INT32_MAX) return kl_ptx_expected(ps, "a number of registers below 2^31");
     kl_ptx_lex_next(&ps->lx);
     if (!kl_ptx_need(ps, '>', "after the number of registers")) return false;
   }
   if (kl_ptx_at(ps, '[')) return kl_ptx_expected(ps, "registers without an array's size");
+  kl_ptx_mark_here(ps, KL_PTX_MARK_REG, ps->regs.n);
   return add_register(ps, name, h, run, count);
 }
 
@@ -278,12 +299,10 @@ static bool take_param(kl_ptx_parser *ps, kl_ptx_vars *out) {
   if (!reg && !kl_ptx_at_dot(ps, "param")) return kl_ptx_expected(ps, "a parameter in .param or .reg");
   kl_ptx_lex_next(&ps->lx);
   if (!take_head(ps, &h) || (!reg && !check_head(ps, &h))) return false;
-  if (h.v.type == KL_PTX_pred && h.vector > 1)
-    return kl_ptx_wrong(ps, h.type, "expected a type of vectors, found .pred");
+  if (h.vector > 1) return no_vector(ps, &h);
   if (!take_declarator(ps, &h, "a parameter's name", &d, &v)) return false;
   if (reg && (d.n || h.v.type >= KL_PTX_texref))
     return kl_ptx_wrong(ps, v.name, "expected a type of registers, found an array or a texture");
-  if (reg && h.vector > 1) return kl_ptx_refused(ps, v.name, "vectors as parameters in .reg are not supported");
   v.reg = reg;
   VEC_PUSH(ps->cx, out, v);
   return true;

@@ -56,9 +56,10 @@ static int precedence_of(int punct) {
   return 0;
 }
 
+// By the distance modulo 64, as the assembler has it.
 static uint64_t shifted(kl_ptx_value a, uint64_t by, bool left) {
   bool fill = !left && a.type == KL_PTX_S64 && (int64_t)a.bits < 0;
-  if (by > 63) return fill ? UINT64_MAX : 0;
+  by &= 63;
   if (left) return a.bits << by;
   return fill ? ~(~a.bits >> by) : a.bits >> by;
 }
@@ -130,17 +131,13 @@ static bool apply(kl_ptx_parser *ps, kl_str at, int op, kl_ptx_value a, kl_ptx_v
     return kl_ptx_wrong(ps, at, "expected integers or doubles on both sides of the operator, found one of each");
   if (is_int(a)) {
     if (of_ints(op, a, b, out)) return true;
-    return kl_ptx_wrong(ps, at, "expected a divisor other than 0");
+    return kl_ptx_wrong(ps, at, "expected a divisor other than 0, found 0");
   }
   if (of_doubles(op, as_double(a), as_double(b), out)) return true;
   return kl_ptx_wrong(ps, at, "expected integers on both sides of the operator, found doubles");
 }
 
 // --- the grammar --------------------------------------------------------------------------------------------------
-
-static kl_str current(const kl_ptx_parser *ps) {
-  return (kl_str){ps->lx.src->text.p + ps->lx.begin, ps->lx.pos - ps->lx.begin};
-}
 
 static bool unary(kl_ptx_parser *ps, kl_ptx_value *out);
 
@@ -149,9 +146,9 @@ static bool cast_or_group(kl_ptx_parser *ps, kl_ptx_value *out) {
   bool to_signed = kl_ptx_at_dot(ps, "s64"), to_unsigned = kl_ptx_at_dot(ps, "u64");
   if (!to_signed && !to_unsigned) return kl_ptx_expr(ps, out) && kl_ptx_need(ps, ')', "after the expression");
   kl_ptx_lex_next(&ps->lx);
-  kl_str at = current(ps);
+  kl_str at = kl_ptx_current(ps);
   if (!kl_ptx_need(ps, ')', "after the type") || !unary(ps, out)) return false;
-  if (!is_int(*out)) return kl_ptx_wrong(ps, at, "expected an integer behind the cast");
+  if (!is_int(*out)) return kl_ptx_wrong(ps, at, "expected an integer behind the cast, found a floating-point number");
   out->type = to_signed ? KL_PTX_S64 : KL_PTX_U64;
   return true;
 }
@@ -191,7 +188,7 @@ static bool apply_unary(kl_ptx_parser *ps, kl_str at, int op, kl_ptx_value *v) {
 
 static bool unary(kl_ptx_parser *ps, kl_ptx_value *out) {
   int op = ps->lx.punct;
-  kl_str at = current(ps);
+  kl_str at = kl_ptx_current(ps);
   if (!kl_ptx_enter(ps)) return false;
   bool ok;
   if (op == '+' || op == '-' || op == '!' || op == '~') {
@@ -209,7 +206,7 @@ static bool binary(kl_ptx_parser *ps, int least, kl_ptx_value *out) {
   if (!unary(ps, out)) return false;
   for (;;) {
     int op = ps->lx.punct, precedence = precedence_of(op);
-    kl_str at = current(ps);
+    kl_str at = kl_ptx_current(ps);
     kl_ptx_value right;
     if (!precedence || precedence < least) return true;
     kl_ptx_lex_next(&ps->lx);
@@ -220,11 +217,11 @@ static bool binary(kl_ptx_parser *ps, int least, kl_ptx_value *out) {
 // condition ? a : b, whose types become one.
 static bool conditional(kl_ptx_parser *ps, kl_str at, kl_ptx_value condition, kl_ptx_value *out) {
   kl_ptx_value a, b;
-  if (!is_int(condition)) return kl_ptx_wrong(ps, at, "expected an integer before '?'");
+  if (!is_int(condition)) return kl_ptx_wrong(ps, at, "expected an integer before '?', found a floating-point number");
   if (!kl_ptx_expr(ps, &a) || !kl_ptx_need(ps, ':', "between the expressions behind '?'") || !kl_ptx_expr(ps, &b))
     return false;
   if (a.type == KL_PTX_F32 || b.type == KL_PTX_F32 || is_int(a) != is_int(b))
-    return kl_ptx_wrong(ps, at, "expected two integers or two doubles behind '?'");
+    return kl_ptx_wrong(ps, at, "expected two integers or two doubles behind '?', found one of each or 0f...");
   *out = condition.bits ? a : b;
   if (a.type == KL_PTX_U64 || b.type == KL_PTX_U64) out->type = KL_PTX_U64;
   return true;
@@ -233,7 +230,7 @@ static bool conditional(kl_ptx_parser *ps, kl_str at, kl_ptx_value condition, kl
 bool kl_ptx_expr(kl_ptx_parser *ps, kl_ptx_value *out) {
   if (!kl_ptx_enter(ps)) return false;
   bool ok = binary(ps, LOWEST, out);
-  kl_str at = current(ps);
+  kl_str at = kl_ptx_current(ps);
   if (ok && kl_ptx_eat(ps, '?')) ok = conditional(ps, at, *out, out);
   kl_ptx_leave(ps);
   return ok;
@@ -245,7 +242,7 @@ bool kl_ptx_term(kl_ptx_parser *ps, kl_ptx_value *out) {
 
 bool kl_ptx_number(kl_ptx_parser *ps, const char *what, uint64_t most, uint64_t *out) {
   kl_ptx_value v;
-  kl_str at = current(ps);
+  kl_str at = kl_ptx_current(ps);
   if (ps->lx.kind == KL_PTX_TOK_END || ps->lx.kind == KL_PTX_TOK_BAD) return kl_ptx_expected(ps, "%s", what);
   if (!kl_ptx_expr(ps, &v)) return false;
   *out = v.bits;
@@ -258,15 +255,16 @@ bool kl_ptx_number(kl_ptx_parser *ps, const char *what, uint64_t most, uint64_t 
   return true;
 }
 
-bool kl_ptx_offset(kl_ptx_parser *ps, int64_t *out) {
+bool kl_ptx_offset(kl_ptx_parser *ps, bool minus_too, int64_t *out) {
   uint64_t sum = 0;
-  while (kl_ptx_at(ps, '+') || kl_ptx_at(ps, '-')) {
+  while (kl_ptx_at(ps, '+') || (minus_too && kl_ptx_at(ps, '-'))) {
     bool minus = kl_ptx_at(ps, '-');
-    kl_str at = current(ps);
+    kl_str at = kl_ptx_current(ps);
     kl_ptx_value v;
     kl_ptx_lex_next(&ps->lx);
     if (!kl_ptx_term(ps, &v)) return false;
-    if (!is_int(v)) return kl_ptx_wrong(ps, at, "expected an integer to be added to the address");
+    if (!is_int(v))
+      return kl_ptx_wrong(ps, at, "expected an integer to be added to the address, found a floating-point number");
     sum += minus ? 0 - v.bits : v.bits;
   }
   *out = (int64_t)sum;

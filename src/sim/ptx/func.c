@@ -75,6 +75,31 @@ bool kl_ptx_tune(kl_ptx_parser *ps, kl_ptx_tuning *t, bool entry, kl_ptx_strs *p
 
 // --- heads --------------------------------------------------------------------------------------------------------
 
+static bool check_params(kl_ptx_parser *ps, kl_ptx_func *f) {
+  const kl_ptx_vars *vars = &ps->locals;
+  uint32_t in_memory = 0;
+  for (uint32_t i = 0; i < vars->n; i++) {
+    const kl_ptx_var *v = &vars->p[i];
+    if (f->entry && (v->reg || !v->bytes))
+      return kl_ptx_wrong(ps, v->name, "expected a kernel's parameter in .param and with a size, found '%.*s'",
+                          KL_FMT(v->name));
+    f->register_params |= v->reg != 0;
+    in_memory += i < f->nreturns && !v->reg;
+  }
+  if (in_memory && f->nreturns > 1)
+    return kl_ptx_wrong(ps, f->name, "expected one result in .param, found %u results", f->nreturns);
+  return true;
+}
+
+static bool check_tuning(kl_ptx_parser *ps, const kl_ptx_func *f) {
+  const kl_ptx_tuning *t = &f->tuning;
+  const char *both = t->maxntid[0] && t->reqntid[0]                 ? ".maxntid and .reqntid"
+                     : t->maxclusterrank && t->reqnctapercluster[0] ? ".maxclusterrank and .reqnctapercluster"
+                     : t->noreturn && f->nreturns                   ? "results and .noreturn"
+                                                                    : NULL;
+  return !both || kl_ptx_wrong(ps, f->name, "expected one of %s, found both", both);
+}
+
 static bool take_head(kl_ptx_parser *ps, kl_ptx_func *f, kl_ptx_strs *pragmas) {
   kl_ptx_vars *vars = &ps->locals;
   if (kl_ptx_eat_dot(ps, "attribute") && !kl_ptx_attributes(ps)) return false;
@@ -84,23 +109,15 @@ static bool take_head(kl_ptx_parser *ps, kl_ptx_func *f, kl_ptx_strs *pragmas) {
   if (!kl_ptx_name(ps, f->entry ? "a kernel's name" : "a function's name", &f->name)) return false;
   if (kl_ptx_at(ps, '(') && !kl_ptx_params(ps, vars)) return false;
   f->nparams = (uint32_t)vars->n - f->nreturns;
-  for (size_t i = 0; i < vars->n; i++) {
-    if (vars->p[i].reg && f->entry)
-      return kl_ptx_wrong(ps, vars->p[i].name, "expected a kernel's parameter in .param, found .reg");
-    if (vars->p[i].reg) f->register_params = true;
-  }
-  return kl_ptx_tune(ps, &f->tuning, f->entry, pragmas);
+  return check_params(ps, f) && kl_ptx_tune(ps, &f->tuning, f->entry, pragmas) && check_tuning(ps, f);
 }
 
-static bool same_var(const kl_ptx_var *a, const kl_ptx_var *b) {
-  return (a->reg != 0) == (b->reg != 0) && kl_ptx_type_bits[a->type] == kl_ptx_type_bits[b->type] &&
-         a->bytes == b->bytes;
-}
-
-static bool same_prototype(const kl_ptx_func *a, const kl_ptx_func *b, const kl_ptx_var *vars) {
+bool kl_ptx_same_prototype(const kl_ptx_func *a, const kl_ptx_func *b) {
   if (a->entry != b->entry || a->nreturns != b->nreturns || a->nparams != b->nparams) return false;
-  for (uint32_t i = 0; i < a->nreturns + a->nparams; i++)
-    if (!same_var(&a->vars[i], &vars[i])) return false;
+  for (uint32_t i = 0; i < a->nreturns + a->nparams; i++) {
+    const kl_ptx_var *v = &a->vars[i], *w = &b->vars[i];
+    if (v->type != w->type || v->bytes != w->bytes || v->align != w->align || !v->reg != !w->reg) return false;
+  }
   return true;
 }
 
@@ -115,22 +132,26 @@ static bool enter_function(kl_ptx_parser *ps, const kl_ptx_func *f, bool defines
     return true;
   }
   *index = s->index;
-  kl_ptx_func *old = &ps->funcs.p[s->index];
-  if (!same_prototype(old, f, ps->locals.p))
-    return kl_ptx_wrong(ps, f->name, "expected '%.*s' as it is declared in line %u, found other parameters or results",
+  const kl_ptx_func *old = &ps->funcs.p[s->index];
+  if (old->defined)
+    return kl_ptx_wrong(ps, f->name, "expected no more of '%.*s', which is defined in line %u, found it again",
                         KL_FMT(f->name), old->at.line);
-  if (old->defined && defines)
-    return kl_ptx_wrong(ps, f->name, "expected one body of '%.*s', which is defined in line %u, found another",
+  if (old->alias && defines)
+    return kl_ptx_wrong(ps, f->name, "expected no body of the alias '%.*s', found one", KL_FMT(f->name));
+  if (old->external && defines)
+    return kl_ptx_wrong(ps, f->name, "expected no body of '%.*s', which is .extern in line %u, found one",
                         KL_FMT(f->name), old->at.line);
-  return true;
+  return kl_ptx_same_prototype(old, f) ||
+         kl_ptx_wrong(ps, f->name, "expected '%.*s' as it is declared in line %u, found other parameters or results",
+                      KL_FMT(f->name), old->at.line);
 }
 
 // --- functions ----------------------------------------------------------------------------------------------------
 
 static void reset(kl_ptx_parser *ps) {
   ps->regs.n = ps->locals.n = ps->instrs.n = ps->labels.n = ps->tables.n = 0;
-  ps->scopes.n = ps->fixups.n = ps->scope_fixups.n = ps->statement_pragmas.n = 0;
-  ps->scope = ps->file = ps->src_line = 0;
+  ps->marks.n = ps->fixups.n = ps->scope_fixups.n = ps->statement_pragmas.n = 0;
+  ps->file = ps->src_line = 0;
 }
 
 #define KEEP(ps, v) ((v)->n ? kl_arena_dup((ps)->arena, (v)->p, (v)->n * sizeof *(v)->p) : NULL)
@@ -144,8 +165,8 @@ static void keep_body(kl_ptx_parser *ps, kl_ptx_func *f) {
   f->nlabels = (uint32_t)ps->labels.n;
   f->tables = KEEP(ps, &ps->tables);
   f->ntables = (uint32_t)ps->tables.n;
-  f->scopes = KEEP(ps, &ps->scopes);
-  f->nscopes = (uint32_t)ps->scopes.n;
+  f->marks = KEEP(ps, &ps->marks);
+  f->nmarks = (uint32_t)ps->marks.n;
   f->statement_pragmas = KEEP(ps, &ps->statement_pragmas);
   f->nstatement_pragmas = (uint32_t)ps->statement_pragmas.n;
 }
@@ -166,22 +187,6 @@ static void keep_vars(kl_ptx_parser *ps, kl_ptx_func *f) {
   f->nvars = (uint32_t)ps->locals.n;
 }
 
-// What a declaration and a definition say together.
-static void merge(kl_ptx_func *to, kl_ptx_func *from) {
-  from->visible |= to->visible;
-  from->external = !from->defined && (to->external || from->external);
-  if (to->defined) {
-    to->visible = from->visible;
-    return;
-  }
-  if (!from->defined && to->vars) {
-    to->visible = from->visible;
-    to->external |= from->external;
-    return;
-  }
-  *to = *from;
-}
-
 bool kl_ptx_function(kl_ptx_parser *ps, kl_ptx_func f) {
   kl_ptx_strs pragmas = {0};
   uint32_t index = 0;
@@ -195,10 +200,16 @@ bool kl_ptx_function(kl_ptx_parser *ps, kl_ptx_func f) {
   if (!defines && !kl_ptx_need(ps, ';', "or a body after the function's head")) return false;
   if (!enter_function(ps, &f, defines, &index)) return false;
   if (defines) {
+    if (f.external) return kl_ptx_wrong(ps, f.name, "expected no body of what is .extern, found one");
     kl_ptx_lex_next(&ps->lx);
     ok = define(ps, &f);
     keep_vars(ps, &f);
   }
-  merge(&ps->funcs.p[index], &f);
+  const kl_ptx_func *old = &ps->funcs.p[index];
+  f.visible |= old->visible;
+  f.weak |= old->weak;
+  f.external |= old->external && !f.defined;
+  f.alias = old->alias;
+  ps->funcs.p[index] = f;
   return ok;
 }

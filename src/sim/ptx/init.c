@@ -1,8 +1,6 @@
 // Initial values of variables: numbers, addresses of variables and functions, in braces as in C.
 #include "sim/ptx/parse.h"
 
-#include <math.h>
-
 #define MOST_BYTES ((uint64_t)1 << 32)
 
 typedef struct init {
@@ -12,70 +10,43 @@ typedef struct init {
   uint32_t levels;                        // dims, and the vector as the innermost
   uint64_t span[KL_PTX_MOST_NESTING + 2]; // elements of what stands in the braces of a level; 0: any number
   uint64_t next;                          // element
+  bool lacking;                           // braces within others ended before they were full
   uint8_t *bytes;                         // of what is stored so far, zero where nothing is
-  uint64_t room;
+  uint64_t room, end;                     // of `bytes`: allocated, stored
   VEC(kl_ptx_reloc) relocs;
 } init;
 
 // --- one value ----------------------------------------------------------------------------------------------------
 
-// The nearest value, ties to even, of a format with that many bits; the result's bits.
-static uint64_t narrowed(double d, int exponent_bits, int fraction_bits) {
-  uint64_t sign = signbit(d) ? (uint64_t)1 << (exponent_bits + fraction_bits) : 0;
-  uint64_t inf = (((uint64_t)1 << exponent_bits) - 1) << fraction_bits;
-  int least = 2 - (1 << (exponent_bits - 1)), exp;
-  if (isnan(d)) return inf | ((uint64_t)1 << (fraction_bits - 1));
-  if (isinf(d)) return sign | inf;
-  if (d == 0) return sign;
-  frexp(d, &exp);
-  int unit = (exp - 1 < least ? least : exp - 1) - fraction_bits;
-  double scaled = ldexp(fabs(d), -unit), whole = floor(scaled), rest = scaled - whole;
-  uint64_t q = (uint64_t)whole;
-  q += rest > 0.5 || (rest == 0.5 && (q & 1));
-  uint64_t bits = q + ((uint64_t)(unit + fraction_bits - least) << fraction_bits);
-  return sign | (bits < inf ? bits : inf);
-}
-
-static bool is_float(kl_ptx_type t) {
-  return t == KL_PTX_f16 || t == KL_PTX_bf16 || t == KL_PTX_f32 || t == KL_PTX_f64;
-}
-
-static double double_of(kl_ptx_value v) {
+static double double_of(uint64_t bits) {
   double d;
-  if (v.type == KL_PTX_S64) return (double)(int64_t)v.bits;
-  if (v.type == KL_PTX_U64) return (double)v.bits;
-  memcpy(&d, &v.bits, sizeof d);
+  memcpy(&d, &bits, sizeof d);
   return d;
 }
 
-static uint64_t float_bits(kl_ptx_type type, double d) {
-  uint64_t bits = 0;
+static uint64_t float_bits(double d) {
   float f = (float)d;
-  if (type == KL_PTX_f64)
-    memcpy(&bits, &d, sizeof d);
-  else if (type == KL_PTX_f32)
-    memcpy(&bits, &f, sizeof f);
-  else
-    bits = type == KL_PTX_f16 ? narrowed(d, 5, 10) : narrowed(d, 8, 7);
+  uint32_t bits;
+  memcpy(&bits, &f, sizeof f);
   return bits;
 }
 
-// The bits of a value as the variable's type has it.
+// The bits of a value as the variable's type has it: integers are cut off, doubles rounded to 32 bits.
 static bool convert(init *in, kl_str at, kl_ptx_value v, uint64_t *out) {
   kl_ptx_type t = in->v->type;
-  uint32_t bits = kl_ptx_type_bits[t];
+  bool f32 = t == KL_PTX_f32 || t == KL_PTX_b32, f64 = t == KL_PTX_f64 || t == KL_PTX_b64, fits;
   *out = v.bits;
-  if (v.type == KL_PTX_S64 || v.type == KL_PTX_U64) {
-    if (t == KL_PTX_f32 || t == KL_PTX_f64) *out = float_bits(t, double_of(v));
-    return true;
+  switch (v.type) {
+  case KL_PTX_F32: fits = f32; break;
+  case KL_PTX_F64:
+    fits = f32 || f64;
+    if (f32) *out = float_bits(double_of(v.bits));
+    break;
+  default: fits = t != KL_PTX_f32 && t != KL_PTX_f64; break;
   }
-  bool raw = (t == KL_PTX_b32 && v.type == KL_PTX_F32) || (t == KL_PTX_b64 && v.type == KL_PTX_F64);
-  if (raw || (v.type == KL_PTX_F32 && bits == 32 && is_float(t))) return true;
-  if (!is_float(t) || v.type == KL_PTX_F32)
-    return kl_ptx_wrong(in->ps, at, "expected a value of type .%s, found a floating-point number of %d bits",
-                        kl_ptx_type_names[t], v.type == KL_PTX_F32 ? 32 : 64);
-  *out = float_bits(t, double_of(v));
-  return true;
+  if (fits) return true;
+  static const char *const found[] = {"an integer", "an integer", "a double", "a float of 32 bits"};
+  return kl_ptx_wrong(in->ps, at, "expected a value of type .%s, found %s", kl_ptx_type_names[t], found[v.type]);
 }
 
 // Makes room for so many bytes; what is new is zero.
@@ -102,38 +73,42 @@ static bool store(init *in, uint64_t bits) {
   uint64_t at = in->next * in->element;
   if (!reserve(in, at + in->element)) return false;
   memcpy(in->bytes + at, &bits, in->element < 8 ? in->element : 8);
+  in->end = at + in->element;
   return true;
 }
 
 // --- addresses ----------------------------------------------------------------------------------------------------
 
 static bool resolve(init *in, kl_str name, kl_ptx_reloc *r) {
+  kl_ptx_parser *ps = in->ps;
   uint32_t number;
-  const kl_ptx_symbol *s = kl_ptx_names_find(&in->ps->names, name, &number);
+  const kl_ptx_symbol *s = kl_ptx_names_find(&ps->names, name, &number);
   if (!s || (s->kind != KL_PTX_VAR && s->kind != KL_PTX_FUNCTION))
-    return kl_ptx_wrong(in->ps, name, "expected a number, or a declared variable or function, found '%.*s'",
-                        KL_FMT(name));
+    return kl_ptx_wrong(ps, name, "expected a number, or a declared variable or function, found '%.*s'", KL_FMT(name));
   r->function = s->kind == KL_PTX_FUNCTION;
   r->symbol = s->index;
+  kl_ptx_space space = r->function ? KL_PTX_GLOBAL : ps->vars.p[s->index].space;
+  if (space != KL_PTX_GLOBAL && space != KL_PTX_CONST)
+    return kl_ptx_wrong(ps, name, "expected a variable in .global or .const, found '%.*s'", KL_FMT(name));
+  if (r->function && r->generic)
+    return kl_ptx_wrong(ps, name, "expected a variable inside of generic(), found a function");
   return true;
 }
 
-// NAME, generic(NAME), with what is added.
+// NAME + offset, generic(NAME) + offset
 static bool take_symbol(init *in, kl_ptx_reloc *r) {
   kl_ptx_parser *ps = in->ps;
   kl_str name;
   if (!kl_ptx_name(ps, "a variable or function", &name)) return false;
   if (kl_str_is(name, "generic") && kl_ptx_eat(ps, '(')) {
     r->generic = true;
-    if (!kl_ptx_name(ps, "a variable or function", &name) || !resolve(in, name, r)) return false;
-    if (!kl_ptx_offset(ps, &r->offset) || !kl_ptx_need(ps, ')', "after the symbol")) return false;
+    if (!kl_ptx_name(ps, "a variable", &name) || !resolve(in, name, r)) return false;
+    if (!kl_ptx_need(ps, ')', "after the variable")) return false;
   } else if (!resolve(in, name, r)) {
     return false;
   }
-  int64_t more;
-  if (!kl_ptx_offset(ps, &more)) return false;
-  r->offset = (int64_t)((uint64_t)r->offset + (uint64_t)more);
-  return true;
+  if (r->function && kl_ptx_at(ps, '+')) return kl_ptx_expected(ps, "nothing to be added to a function's address");
+  return kl_ptx_offset(ps, false, &r->offset);
 }
 
 // 0xff00(symbol): one byte of an address.
@@ -148,14 +123,12 @@ static bool take_mask(init *in, kl_ptx_reloc *r) {
 
 static bool take_address(init *in, bool mask) {
   kl_ptx_parser *ps = in->ps;
-  kl_str at = ps->lx.word;
+  kl_ptx_type t = in->v->type;
+  kl_str at = kl_ptx_current(ps);
   kl_ptx_reloc r = {.at = in->next * in->element, .bytes = (uint8_t)in->element};
-  if (mask) at = (kl_str){ps->lx.src->text.p + ps->lx.begin, ps->lx.pos - ps->lx.begin};
   if (mask ? !take_mask(in, &r) : !take_symbol(in, &r)) return false;
-  if (is_float(in->v->type) || (mask ? in->element != 1 : in->element != 4 && in->element != 8))
-    return kl_ptx_wrong(ps, at, "expected %s, found .%s",
-                        mask ? "a byte for a part of an address" : "a type that holds an address, such as .b64",
-                        kl_ptx_type_names[in->v->type]);
+  if (mask ? t != KL_PTX_u8 && t != KL_PTX_b8 : t != KL_PTX_u64 && t != KL_PTX_b64 && t != KL_PTX_u32)
+    return kl_ptx_wrong(ps, at, "expected an address in .%s, found .%s", mask ? "u8" : "u64", kl_ptx_type_names[t]);
   if (!store(in, 0)) return false;
   VEC_PUSH(ps->cx, &in->relocs, r);
   return true;
@@ -169,47 +142,37 @@ static bool at_mask(const kl_ptx_parser *ps) {
   return ps->lx.kind == KL_PTX_TOK_INT && pos < t.n && t.p[pos] == '(';
 }
 
-static bool take_element(init *in) {
+static bool take_value(init *in) {
   kl_ptx_parser *ps = in->ps;
-  kl_str at = {ps->lx.src->text.p + ps->lx.begin, ps->lx.pos - ps->lx.begin};
-  if (in->span[0] && in->next >= in->span[0])
-    return kl_ptx_expected(ps, "at most %llu values of '%.*s'", (unsigned long long)in->span[0], KL_FMT(in->v->name));
-  bool mask = at_mask(ps), name = ps->lx.kind == KL_PTX_TOK_NAME && !kl_str_is(ps->lx.word, "WARP_SZ");
+  kl_str at = kl_ptx_current(ps);
   kl_ptx_value v;
   uint64_t bits;
-  if (mask || name) {
-    if (!take_address(in, mask)) return false;
-  } else {
-    if (!kl_ptx_expr(ps, &v) || !convert(in, at, v, &bits) || !store(in, bits)) return false;
-  }
-  in->next++;
-  return true;
+  bool mask = at_mask(ps);
+  if (mask || (ps->lx.kind == KL_PTX_TOK_NAME && !kl_str_is(ps->lx.word, "WARP_SZ"))) return take_address(in, mask);
+  return kl_ptx_expr(ps, &v) && convert(in, at, v, &bits) && store(in, bits);
 }
 
 // --- braces -------------------------------------------------------------------------------------------------------
 
-// Behind the opening brace of that level; what is left out is zero.
+// What stands between the braces of that level: values, or braces where there are more levels. Values that are left out
+// are zero. Assemblers differ from C in where values go behind braces that are not full, so only the last may lack
+// some.
 static bool take_braces(init *in, uint32_t level) {
   kl_ptx_parser *ps = in->ps;
-  uint64_t span = in->span[level], end;
-  if (__builtin_add_overflow(in->next, span, &end)) end = UINT64_MAX;
-  while (!kl_ptx_at(ps, '}')) {
-    if (span && in->next >= end)
-      return kl_ptx_expected(ps, "at most %llu values between these braces", (unsigned long long)span);
-    if (kl_ptx_at(ps, '{')) {
-      if (level + 1 >= in->levels)
-        return kl_ptx_expected(ps, "a value, as '%.*s' has no more dimensions", KL_FMT(in->v->name));
-      uint64_t part = in->span[level + 1], behind = in->next % part;
-      if (behind) in->next += part - behind;
-      kl_ptx_lex_next(&ps->lx);
-      if (!take_braces(in, level + 1)) return false;
-    } else if (!take_element(in)) {
-      return false;
-    }
-    if (!kl_ptx_eat(ps, ',') && !kl_ptx_at(ps, '}')) return kl_ptx_expected(ps, "',' or '}' after a value");
-  }
-  kl_ptx_lex_next(&ps->lx);
-  if (level) in->next = end;
+  uint64_t span = in->span[level], begin = in->next;
+  if (!kl_ptx_need(ps, '{', "before the values")) return false;
+  ps->braces++;
+  if (!kl_ptx_at(ps, '}')) do {
+      if (kl_ptx_at(ps, '}')) return kl_ptx_expected(ps, "a value after ','");
+      if (in->lacking) return kl_ptx_expected(ps, "the values that the braces before lack");
+      if (span && in->next - begin >= span)
+        return kl_ptx_expected(ps, "at most %llu values between these braces", (unsigned long long)span);
+      if (level + 1 < in->levels ? !take_braces(in, level + 1) : !take_value(in)) return false;
+      in->next += level + 1 == in->levels;
+    } while (kl_ptx_eat(ps, ','));
+  in->lacking |= level && in->next - begin < span;
+  if (!kl_ptx_eat(ps, '}')) return kl_ptx_expected(ps, "',' or '}' after a value");
+  ps->braces--;
   return true;
 }
 
@@ -218,15 +181,6 @@ static void set_spans(init *in, const kl_ptx_dims *d, uint32_t vector) {
   in->levels = d->n + (vector > 1);
   if (vector > 1) in->span[d->n] = span = vector;
   for (uint32_t i = d->n; i-- > 0;) in->span[i] = span *= d->size[i]; // a first dim without a size makes it 0
-}
-
-static bool take_all(init *in) {
-  if (!in->levels) {
-    in->span[0] = 1;
-    if (!kl_ptx_eat(in->ps, '{')) return take_element(in);
-    return take_element(in) && kl_ptx_need(in->ps, '}', "after the value");
-  }
-  return kl_ptx_need(in->ps, '{', "before the array's values") && take_braces(in, 0);
 }
 
 // An array without a size has as many elements as there are values.
@@ -247,8 +201,9 @@ static bool keep(init *in) {
     ps->out_of_memory = true;
     return false;
   }
-  if (in->room) memcpy(p, in->bytes, in->room < in->v->bytes ? in->room : in->v->bytes);
+  if (in->end) memcpy(p, in->bytes, in->end);
   in->v->init = p;
+  in->v->ninit = in->end;
   in->v->nrelocs = in->relocs.n;
   in->v->relocs = VEC_FREEZE(ps->cx, ps->arena, &in->relocs);
   return true;
@@ -259,7 +214,7 @@ bool kl_ptx_initialiser(kl_ptx_parser *ps, kl_ptx_var *v, kl_ptx_dims *dims, uin
   set_spans(&in, dims, vector);
   if (v->bytes > MOST_BYTES)
     return kl_ptx_refused(ps, v->name, "initial values of more than 2^32 bytes are not supported");
-  bool ok = take_all(&in) && set_size(&in, dims, vector) && keep(&in);
+  bool ok = (in.levels ? take_braces(&in, 0) : take_value(&in)) && set_size(&in, dims, vector) && keep(&in);
   kl_free(ps->cx, in.bytes, in.room);
   VEC_FREE(ps->cx, &in.relocs);
   return ok;

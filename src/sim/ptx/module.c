@@ -18,9 +18,10 @@ static bool take_version(kl_ptx_parser *ps) {
   return true;
 }
 
-static bool take_sm(kl_ptx_parser *ps, kl_str name) {
+// sm_90a, compute_90: the number begins behind the prefix.
+static bool take_sm(kl_ptx_parser *ps, kl_str name, size_t prefix) {
   uint64_t sm;
-  kl_str number = {name.p + 3, name.n - 3};
+  kl_str number = {name.p + prefix, name.n - prefix};
   char last = name.p[name.n - 1];
   bool variant = last == 'a' || last == 'f';
   number.n -= variant;
@@ -35,7 +36,8 @@ static bool take_option(kl_ptx_parser *ps) {
   static const char *const options[] = {"debug", "texmode_unified", "texmode_independent"};
   kl_str name;
   if (!kl_ptx_name(ps, "a target such as sm_90", &name)) return false;
-  if (name.n > 3 && memcmp(name.p, "sm_", 3) == 0) return take_sm(ps, name);
+  if (name.n > 3 && memcmp(name.p, "sm_", 3) == 0) return take_sm(ps, name, 3);
+  if (name.n > 8 && memcmp(name.p, "compute_", 8) == 0) return take_sm(ps, name, 8);
   for (size_t i = 0; i < KL_COUNT(options); i++)
     if (kl_str_is(name, options[i])) return true;
   return kl_ptx_wrong(ps, name, "expected a target such as sm_90, or an option, found '%.*s'", KL_FMT(name));
@@ -51,14 +53,15 @@ static bool take_target(kl_ptx_parser *ps) {
   return ps->m->sm || kl_ptx_wrong(ps, ps->m->target, "expected a target such as sm_90, found options only");
 }
 
+// The manual has 32 where none is given; assemblers for any target of today take 64.
 static bool take_address_size(kl_ptx_parser *ps) {
-  uint64_t bits = 32;
-  kl_str at = ps->m->target;
-  if (kl_ptx_at_dot(ps, "address_size")) {
-    at = ps->lx.word;
-    kl_ptx_lex_next(&ps->lx);
+  uint64_t bits = 64;
+  kl_str at = {0};
+  if (kl_ptx_eat_dot(ps, "address_size")) {
+    at = kl_ptx_current(ps);
     if (!kl_ptx_number(ps, "an address size", 64, &bits)) return false;
-    if (bits != 32 && bits != 64) return kl_ptx_wrong(ps, at, "expected an address size of 32 or 64");
+    if (bits != 32 && bits != 64)
+      return kl_ptx_wrong(ps, at, "expected an address size of 32 or 64, found %llu", (unsigned long long)bits);
   }
   ps->m->address_bits = (uint32_t)bits;
   return bits == 64 || kl_ptx_refused(ps, at, "addresses of 32 bits are not supported: .address_size 64 is wanted");
@@ -78,7 +81,6 @@ static bool take_file(kl_ptx_parser *ps) {
   kl_ptx_lex_next(&ps->lx);
   while (kl_ptx_eat(ps, ','))
     if (!kl_ptx_number(ps, "a file's time or size", UINT64_MAX, &ignored)) return false;
-  kl_ptx_eat(ps, ';');
   return true;
 }
 
@@ -106,35 +108,47 @@ static bool take_alias(kl_ptx_parser *ps) {
     return false;
   for (int i = 0; i < 2; i++) {
     const kl_ptx_symbol *s = kl_ptx_names_find(&ps->names, names[i], &number);
-    if (!s || s->kind != KL_PTX_FUNCTION || ps->funcs.p[s->index].entry || (i && !ps->funcs.p[s->index].defined))
+    if (s && s->kind == KL_PTX_FUNCTION && ps->funcs.p[s->index].entry)
+      return kl_ptx_wrong(ps, names[i], "expected a function, found the kernel '%.*s'", KL_FMT(names[i]));
+    if (!s || s->kind != KL_PTX_FUNCTION || (i && !ps->funcs.p[s->index].defined))
       return kl_ptx_wrong(ps, names[i], "expected a function that is %s, found '%.*s'", i ? "defined" : "declared",
                           KL_FMT(names[i]));
     index[i] = s->index;
   }
+  if (!kl_ptx_same_prototype(&ps->funcs.p[index[0]], &ps->funcs.p[index[1]]))
+    return kl_ptx_wrong(ps, names[0], "expected '%.*s' to have the parameters and results of '%.*s', found others",
+                        KL_FMT(names[0]), KL_FMT(names[1]));
   if (ps->funcs.p[index[0]].defined)
     return kl_ptx_wrong(ps, names[0], "expected a function without a body as an alias, found '%.*s'", KL_FMT(names[0]));
   ps->funcs.p[index[0]].alias = index[1] + 1;
   return true;
 }
 
+// .extern, .visible, .weak or .common
+static kl_str take_linking(kl_ptx_parser *ps, kl_ptx_var *v) {
+  kl_str word = ps->lx.word;
+  v->external = kl_ptx_at_dot(ps, "extern");
+  v->weak = kl_ptx_at_dot(ps, "weak");
+  v->common = kl_ptx_at_dot(ps, "common");
+  v->visible = v->weak || v->common || kl_ptx_at_dot(ps, "visible");
+  if (!v->external && !v->visible) return (kl_str){0};
+  kl_ptx_lex_next(&ps->lx);
+  return word;
+}
+
 static bool take_declaration(kl_ptx_parser *ps) {
   kl_ptx_space space;
   kl_ptx_var v = {0};
-  for (;; kl_ptx_lex_next(&ps->lx)) {
-    if (kl_ptx_at_dot(ps, "extern"))
-      v.external = true;
-    else if (kl_ptx_at_dot(ps, "visible") || kl_ptx_at_dot(ps, "weak") || kl_ptx_at_dot(ps, "common"))
-      v.visible = true;
-    else
-      break;
-  }
+  kl_str linked = take_linking(ps, &v);
   bool entry = kl_ptx_at_dot(ps, "entry");
   if (entry || kl_ptx_at_dot(ps, "func")) {
+    if (v.common) return kl_ptx_wrong(ps, linked, "expected .common of a variable in .global, found a function");
     kl_ptx_lex_next(&ps->lx);
-    return kl_ptx_function(ps, (kl_ptx_func){.entry = entry, .external = v.external, .visible = v.visible});
+    return kl_ptx_function(ps,
+                           (kl_ptx_func){.entry = entry, .external = v.external, .visible = v.visible, .weak = v.weak});
   }
   if (ps->lx.kind == KL_PTX_TOK_DOT && kl_ptx_space_of(ps->lx.word, &space) && space != KL_PTX_PARAM)
-    return kl_ptx_variables(ps, v);
+    return kl_ptx_variables(ps, v, linked);
   if (kl_ptx_at_dot(ps, "reg"))
     return kl_ptx_refused(ps, ps->lx.word, "registers outside of functions are not supported");
   if (kl_ptx_at_dot(ps, "tex")) return kl_ptx_refused(ps, ps->lx.word, "textures are not supported");
@@ -146,7 +160,6 @@ static bool take_directive(kl_ptx_parser *ps) {
   if (kl_ptx_at_dot(ps, "section")) return kl_ptx_skip_section(ps);
   if (kl_ptx_at_dot(ps, "alias")) return take_alias(ps);
   if (kl_ptx_eat_dot(ps, "pragma")) return kl_ptx_pragma_strings(ps, &ps->pragmas);
-  if (kl_ptx_at_dot(ps, "target")) return take_target(ps);
   if (!kl_ptx_at(ps, KL_PTX_TWO('@', '@'))) return take_declaration(ps);
   kl_ptx_lex_skip_line(&ps->lx);
   return true;
@@ -154,13 +167,14 @@ static bool take_directive(kl_ptx_parser *ps) {
 
 // What is left of a declaration that was given up: up to its semicolon or the end of its braces.
 static void recover(kl_ptx_parser *ps) {
-  size_t depth = 0;
-  ps->nesting = 0;
+  size_t depth = ps->braces;
+  ps->nesting = ps->braces = 0;
   for (; ps->lx.kind != KL_PTX_TOK_END; kl_ptx_lex_next(&ps->lx)) {
     bool closed = kl_ptx_at(ps, '}') && (depth == 0 || --depth == 0);
     depth += kl_ptx_at(ps, '{');
     if (!closed && !(kl_ptx_at(ps, ';') && depth == 0)) continue;
     kl_ptx_lex_next(&ps->lx);
+    if (closed) kl_ptx_eat(ps, ';');
     return;
   }
 }
@@ -168,7 +182,7 @@ static void recover(kl_ptx_parser *ps) {
 static void take_module(kl_ptx_parser *ps) {
   if (!take_version(ps) || !take_target(ps) || !take_address_size(ps)) return;
   while (ps->lx.kind != KL_PTX_TOK_END && !kl_ptx_too_many(ps))
-    if (!kl_ptx_eat(ps, ';') && !take_directive(ps)) recover(ps);
+    if (!take_directive(ps)) recover(ps);
 }
 
 // --- the whole ----------------------------------------------------------------------------------------------------
@@ -187,7 +201,7 @@ static void free_parser(kl_ptx_parser *ps) {
   VEC_FREE(cx, &ps->instrs);
   VEC_FREE(cx, &ps->labels);
   VEC_FREE(cx, &ps->tables);
-  VEC_FREE(cx, &ps->scopes);
+  VEC_FREE(cx, &ps->marks);
   VEC_FREE(cx, &ps->scope_fixups);
   VEC_FREE(cx, &ps->fixups);
   VEC_FREE(cx, &ps->statement_pragmas);

@@ -7,12 +7,13 @@
 typedef struct kl_ptx_symbol {
   kl_str name; // of a run: its prefix
   kl_ptx_kind kind;
-  bool run;       // names are `name` and a number below `count`
-  uint8_t vector; // of a register: 1, 2, 4
-  uint32_t index; // of a run: of its first register
-  uint32_t count; // of a run
-  uint32_t depth; // of its scope, from 0
-  uint32_t below; // symbol + 1 of the same name in a scope around this one
+  bool run;         // names are `name` and a number below `count`
+  uint8_t vector;   // of a register: 1, 2, 4
+  kl_ptx_type type; // of a register
+  uint32_t index;   // of a run: of its first register
+  uint32_t count;   // of a run
+  uint32_t depth;   // of its scope, from 0
+  uint32_t below;   // symbol + 1 of the same name in a scope around this one
   uint32_t slot;
 } kl_ptx_symbol;
 

@@ -3,9 +3,11 @@
 
 #include <stdio.h>
 
+// Of a word behind a dot, with the dot.
 static kl_span span_of(const kl_ptx_parser *ps, kl_str at) {
-  size_t begin = (size_t)(at.p - ps->m->source.text.p);
-  return (kl_span){&ps->m->source, begin, begin + at.n};
+  const char *text = ps->m->source.text.p;
+  size_t begin = (size_t)(at.p - text), end = begin + at.n;
+  return (kl_span){&ps->m->source, begin - (begin && text[begin - 1] == '.'), end};
 }
 
 bool kl_ptx_expected(kl_ptx_parser *ps, const char *fmt, ...) {
@@ -76,8 +78,8 @@ bool kl_ptx_too_many(const kl_ptx_parser *ps) {
 }
 
 void kl_ptx_recover(kl_ptx_parser *ps) {
-  size_t depth = 0;
-  ps->nesting = 0;
+  size_t depth = ps->braces;
+  ps->nesting = ps->braces = 0;
   for (; ps->lx.kind != KL_PTX_TOK_END; kl_ptx_lex_next(&ps->lx)) {
     if (kl_ptx_at(ps, '{')) depth++;
     if (kl_ptx_at(ps, '}') && depth-- == 0) return;
@@ -93,6 +95,8 @@ kl_ptx_place kl_ptx_here(const kl_ptx_parser *ps) {
 }
 
 bool kl_ptx_declare(kl_ptx_parser *ps, kl_ptx_symbol s) {
+  if (!kl_ptx_names_depth(&ps->names) && kl_ptx_is_special(s.name))
+    return kl_ptx_wrong(ps, s.name, "expected a name of its own, found the special register '%.*s'", KL_FMT(s.name));
   if (kl_ptx_names_add(&ps->names, s)) return true;
   return kl_ptx_wrong(ps, s.name, "expected a name that is new in its scope, found '%.*s'%s again", KL_FMT(s.name),
                       s.run ? " and its numbers" : "");

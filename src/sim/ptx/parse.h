@@ -9,14 +9,16 @@
 #include "sim/ptx/names.h"
 
 enum {
-  KL_PTX_MOST_FINDINGS = 100, // then reading ends
-  KL_PTX_MOST_SCOPES = 64,    // braces within braces of a body
-  KL_PTX_MOST_NESTING = 64,   // of operands, expressions, initialisers
+  KL_PTX_MOST_FINDINGS = 100,     // then reading ends
+  KL_PTX_MOST_SCOPES = 64,        // braces within braces of a body
+  KL_PTX_MOST_NESTING = 64,       // of expressions and initial values
+  KL_PTX_MOST_EXPANDED = 1 << 20, // labels of runs such as N<5>, over the whole module
 };
 
 // An operand, or an entry of a table, that names a label which may come later. It is looked for when its scope ends.
 typedef struct kl_ptx_fixup {
   kl_str name;
+  kl_str at;               // in the text
   kl_ptx_operand *operand; // or NULL
   uint32_t *target;        // of a table
 } kl_ptx_fixup;
@@ -33,6 +35,8 @@ typedef struct kl_ptx_parser {
   size_t invalid, unsupported; // findings
   bool out_of_memory;
   uint32_t nesting;
+  uint32_t braces;         // of values and vectors that are open
+  uint32_t expanded;       // labels of runs such as N<5>
   uint32_t file, src_line; // of the last .loc
   kl_ptx_vars vars;
   VEC(kl_ptx_func) funcs;
@@ -41,13 +45,12 @@ typedef struct kl_ptx_parser {
   VEC(kl_str) mods;
   // The function being read.
   kl_ptx_func *f; // NULL outside
-  uint32_t scope;
   VEC(kl_ptx_reg) regs;
   kl_ptx_vars locals;
   VEC(kl_ptx_instr) instrs;
   VEC(kl_ptx_label) labels;
   VEC(kl_ptx_table) tables;
-  VEC(kl_ptx_scope) scopes;
+  VEC(kl_ptx_mark) marks;
   VEC(size_t) scope_fixups; // how many there were when the scope was opened
   VEC(kl_ptx_fixup) fixups;
   VEC(kl_ptx_pragma) statement_pragmas;
@@ -81,6 +84,15 @@ bool kl_ptx_too_many(const kl_ptx_parser *ps);
 kl_ptx_place kl_ptx_here(const kl_ptx_parser *ps);
 // Declares; a finding if the name is there already in this scope.
 bool kl_ptx_declare(kl_ptx_parser *ps, kl_ptx_symbol s);
+// The text of the current token.
+static inline kl_str kl_ptx_current(const kl_ptx_parser *ps) {
+  return (kl_str){ps->lx.src->text.p + ps->lx.begin, ps->lx.pos - ps->lx.begin};
+}
+
+// Notes what stands at this place of the body.
+static inline void kl_ptx_mark_here(kl_ptx_parser *ps, int kind, size_t index) {
+  VEC_PUSH(ps->cx, &ps->marks, (kl_ptx_mark){kind, (uint32_t)index, (uint32_t)ps->instrs.n});
+}
 
 // --- constant expressions (expr.c) --------------------------------------------------------------------------------
 
@@ -94,16 +106,16 @@ bool kl_ptx_expr(kl_ptx_parser *ps, kl_ptx_value *out);
 bool kl_ptx_term(kl_ptx_parser *ps, kl_ptx_value *out);
 // An integer expression from 0 to `most`.
 bool kl_ptx_number(kl_ptx_parser *ps, const char *what, uint64_t most, uint64_t *out);
-// + and - terms, as many as there are, summed up.
-bool kl_ptx_offset(kl_ptx_parser *ps, int64_t *out);
+// + terms, as many as there are, summed up; - terms only where `minus_too`.
+bool kl_ptx_offset(kl_ptx_parser *ps, bool minus_too, int64_t *out);
 
 // --- declarations (decl.c, init.c) --------------------------------------------------------------------------------
 
 bool kl_ptx_space_of(kl_str word, kl_ptx_space *out);
-// Current is the space; up to and with the semicolon. `linking`: of the module's variables.
-bool kl_ptx_variables(kl_ptx_parser *ps, kl_ptx_var linking);
+// Current is the space; up to and with the semicolon. `linking`: of the module's variables; `linked` is its word.
+bool kl_ptx_variables(kl_ptx_parser *ps, kl_ptx_var linking, kl_str linked);
 bool kl_ptx_registers(kl_ptx_parser *ps);
-// ( parameters ), appended to the function's variables; declared in the current scope if `declare`.
+// ( parameters ), appended to the function's variables; their names are not declared yet.
 bool kl_ptx_params(kl_ptx_parser *ps, kl_ptx_vars *out);
 // The registers of parameters in .reg, and all names.
 bool kl_ptx_declare_params(kl_ptx_parser *ps);
@@ -122,6 +134,7 @@ bool kl_ptx_pragma_strings(kl_ptx_parser *ps, kl_ptx_strs *out);
 // --- functions (func.c, body.c, instr.c) --------------------------------------------------------------------------
 
 bool kl_ptx_function(kl_ptx_parser *ps, kl_ptx_func linking);
+bool kl_ptx_same_prototype(const kl_ptx_func *a, const kl_ptx_func *b);
 // Directives between parameters and body.
 bool kl_ptx_tune(kl_ptx_parser *ps, kl_ptx_tuning *t, bool entry, kl_ptx_strs *pragmas);
 // Behind the opening brace; up to and with the closing one.

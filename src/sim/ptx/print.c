@@ -2,6 +2,8 @@
 // constants, linking) prints in one.
 #include "sim/ptx/ptx.h"
 
+#include <stdlib.h>
+
 static void put_quoted(kl_sb *b, const char *before, kl_str s, const char *after) {
   kl_sb_puts(b, before);
   kl_sb_putc(b, '"');
@@ -52,7 +54,7 @@ typedef struct printer {
 } printer;
 
 static void put_offset(kl_sb *b, int64_t offset) {
-  if (offset > 0) kl_sb_putc(b, '+');
+  if (offset) kl_sb_putc(b, '+');
   if (offset) kl_sb_i64(b, offset);
 }
 
@@ -86,6 +88,13 @@ static void put_register_operand(const printer *p, const kl_ptx_operand *o) {
   kl_sb_put(p->b, o->text);
 }
 
+static void put_index(const printer *p, const kl_ptx_operand *o) {
+  const kl_ptx_var *v = o->kind == KL_PTX_VAR ? &p->m->vars[o->index] : &p->f->vars[o->index];
+  kl_sb_putc(p->b, '[');
+  kl_sb_i64(p->b, o->offset / (kl_ptx_type_bits[v->type] / 8));
+  kl_sb_putc(p->b, ']');
+}
+
 static void put_operand(const printer *p, const kl_ptx_operand *o) {
   kl_sb *b = p->b;
   if (o->negated) kl_sb_putc(b, o->minus ? '-' : '!');
@@ -106,7 +115,10 @@ static void put_operand(const printer *p, const kl_ptx_operand *o) {
   case KL_PTX_LIST: put_items(p, o, "(", ", ", ")"); break;
   case KL_PTX_SINK: kl_sb_putc(b, '_'); break;
   }
-  put_offset(b, o->offset);
+  if (o->indexed)
+    put_index(p, o);
+  else
+    put_offset(b, o->offset);
 }
 
 void kl_ptx_put_instr(kl_sb *b, const kl_ptx_module *m, const kl_ptx_func *f, const kl_ptx_instr *i) {
@@ -184,7 +196,7 @@ static void put_bits(kl_sb *b, kl_ptx_type type, const uint8_t *p) {
 // Zeros at the end are left out, but for one value at least.
 static void put_initial(kl_sb *b, const kl_ptx_module *m, const kl_ptx_var *v) {
   uint64_t element = kl_ptx_type_bits[v->type] / 8, n = v->bytes / element;
-  uint64_t last = v->nrelocs ? v->relocs[v->nrelocs - 1].at / element : 0, end = v->bytes;
+  uint64_t last = v->nrelocs ? v->relocs[v->nrelocs - 1].at / element : 0, end = v->ninit;
   while (end > (last + 1) * element && v->init[end - 1] == 0) end--;
   size_t r = 0;
   kl_sb_puts(b, n > 1 ? " = {" : " = ");
@@ -198,39 +210,41 @@ static void put_initial(kl_sb *b, const kl_ptx_module *m, const kl_ptx_var *v) {
   if (n > 1) kl_sb_putc(b, '}');
 }
 
-// Does an initial value name what the text has not declared yet?
-static void put_forward(kl_sb *b, const kl_ptx_module *m, uint32_t index, bool *declared) {
-  const kl_ptx_var *v = &m->vars[index];
-  for (size_t i = 0; i < v->nrelocs; i++) {
-    uint32_t to = v->relocs[i].symbol;
-    if (v->relocs[i].function || declared[to] || to == index) continue;
-    kl_sb_puts(b, ".extern ");
-    put_variable(b, &m->vars[to]);
-    kl_sb_puts(b, ";\n");
-    declared[to] = true;
-  }
+static int by_place(const void *a, const void *b, void *module) {
+  const kl_ptx_module *m = module;
+  uint32_t x = m->vars[*(const uint32_t *)a].at.begin, y = m->vars[*(const uint32_t *)b].at.begin;
+  return (x > y) - (x < y);
 }
 
+// First what is declared, in the order of numbers; then what is defined, in the order of the text, since initial values
+// name what stands before them.
 static void put_module_variables(kl_sb *b, const kl_ptx_module *m) {
-  bool *declared = kl_alloc(b->cx, m->nvars);
+  uint32_t *order = kl_alloc(b->cx, m->nvars * sizeof *order), n = 0;
   for (uint32_t i = 0; i < m->nvars; i++) {
-    const kl_ptx_var *v = &m->vars[i];
-    put_forward(b, m, i, declared);
-    declared[i] = true;
-    kl_sb_puts(b, v->external ? ".extern " : v->visible ? ".visible " : "");
+    if (!m->vars[i].external) order[n++] = i;
+    if (!m->vars[i].external && !m->vars[i].forward) continue;
+    kl_sb_puts(b, ".extern ");
+    put_variable(b, &m->vars[i]);
+    kl_sb_puts(b, ";\n");
+  }
+  qsort_r(order, n, sizeof *order, by_place, (void *)m);
+  for (uint32_t i = 0; i < n; i++) {
+    const kl_ptx_var *v = &m->vars[order[i]];
+    kl_sb_puts(b, v->weak ? ".weak " : v->common ? ".common " : v->visible ? ".visible " : "");
     put_variable(b, v);
     if (v->init) put_initial(b, m, v);
     kl_sb_puts(b, ";\n");
   }
-  kl_free(b->cx, declared, m->nvars);
+  kl_free(b->cx, order, m->nvars * sizeof *order);
 }
 
 // --- heads of functions -------------------------------------------------------------------------------------------
 
-static void put_params(kl_sb *b, const kl_ptx_var *v, uint32_t n) {
+// Variables from `first` on.
+static void put_params(kl_sb *b, const kl_ptx_var *v, uint32_t first, uint32_t n) {
   kl_sb_putc(b, '(');
-  for (uint32_t i = 0; i < n; i++) {
-    kl_sb_puts(b, i ? ", " : "");
+  for (uint32_t i = first; i < first + n; i++) {
+    kl_sb_puts(b, i > first ? ", " : "");
     put_variable(b, &v[i]);
   }
   kl_sb_putc(b, ')');
@@ -261,41 +275,20 @@ static void put_tuning(kl_sb *b, const kl_ptx_tuning *t) {
 }
 
 static void put_head(kl_sb *b, const kl_ptx_func *f) {
-  kl_sb_puts(b, f->external ? ".extern " : f->visible ? ".visible " : "");
+  kl_sb_puts(b, f->external ? ".extern " : f->weak ? ".weak " : f->visible ? ".visible " : "");
   kl_sb_puts(b, f->entry ? ".entry " : ".func ");
-  if (f->nreturns) put_params(b, f->vars, f->nreturns);
+  if (f->nreturns) put_params(b, f->vars, 0, f->nreturns);
   if (f->nreturns) kl_sb_putc(b, ' ');
   kl_sb_put(b, f->name);
-  put_params(b, f->vars + f->nreturns, f->nparams);
+  put_params(b, f->vars, f->nreturns, f->nparams);
   put_tuning(b, &f->tuning);
   for (uint32_t i = 0; i < f->npragmas; i++) put_quoted(b, " .pragma ", f->pragmas[i], ";");
 }
 
 // --- bodies -------------------------------------------------------------------------------------------------------
 
-// The entries of one scope are a list through `next`, in order.
-typedef struct chain {
-  uint32_t *first, *next; // entry + 1, 0: none; by scope, by entry
-} chain;
-
-static chain make_chain(kl_ctx *cx, uint32_t nscopes, uint32_t n) {
-  return (chain){kl_alloc(cx, nscopes * sizeof(uint32_t)), kl_alloc(cx, n * sizeof(uint32_t))};
-}
-
-static void drop_chain(kl_ctx *cx, chain c, uint32_t nscopes, uint32_t n) {
-  kl_free(cx, c.first, nscopes * sizeof(uint32_t));
-  kl_free(cx, c.next, n * sizeof(uint32_t));
-}
-
-// Entries are linked from the last on.
-static void link_entry(chain c, uint32_t entry, uint32_t scope) {
-  c.next[entry] = c.first[scope];
-  c.first[scope] = entry + 1;
-}
-
 typedef struct body {
   printer p;
-  chain regs, vars, tables, labels, pragmas, scopes;
   uint32_t depth;
   uint32_t file, src_line;
 } body;
@@ -327,47 +320,14 @@ static void put_table(const printer *p, const kl_ptx_table *t) {
   kl_sb_puts(p->b, ": ");
   if (t->kind == KL_PTX_CALLPROTOTYPE) {
     kl_sb_puts(p->b, ".callprototype ");
-    if (t->nreturns) put_params(p->b, t->returns, t->nreturns);
+    if (t->nreturns) put_params(p->b, t->returns, 0, t->nreturns);
     kl_sb_puts(p->b, t->nreturns ? " _ " : "_ ");
-    put_params(p->b, t->params, t->nparams);
+    put_params(p->b, t->params, 0, t->nparams);
     put_tuning(p->b, &t->tuning);
   } else {
     put_targets(p, t);
   }
   kl_sb_puts(p->b, ";\n");
-}
-
-static void put_declarations(body *w, uint32_t scope) {
-  const kl_ptx_func *f = w->p.f;
-  for (uint32_t i = w->regs.first[scope]; i; i = w->regs.next[i - 1]) {
-    indent(w, false);
-    put_reg(w->p.b, &f->regs[i - 1]);
-  }
-  for (uint32_t i = w->vars.first[scope]; i; i = w->vars.next[i - 1]) {
-    indent(w, false);
-    put_variable(w->p.b, &f->vars[i - 1]);
-    if (f->vars[i - 1].init) put_initial(w->p.b, w->p.m, &f->vars[i - 1]);
-    kl_sb_puts(w->p.b, ";\n");
-  }
-  for (uint32_t i = w->tables.first[scope]; i; i = w->tables.next[i - 1]) {
-    indent(w, false);
-    put_table(&w->p, &f->tables[i - 1]);
-  }
-}
-
-// Labels and pragmas of the scope that stand before instruction `at`.
-static void put_marks(body *w, uint32_t scope, uint32_t at) {
-  const kl_ptx_func *f = w->p.f;
-  for (uint32_t *i = &w->labels.first[scope]; *i && f->labels[*i - 1].at == at; *i = w->labels.next[*i - 1]) {
-    indent(w, true);
-    kl_sb_put(w->p.b, f->labels[*i - 1].name);
-    kl_sb_puts(w->p.b, ":\n");
-  }
-  for (uint32_t *i = &w->pragmas.first[scope]; *i && f->statement_pragmas[*i - 1].at == at;
-       *i = w->pragmas.next[*i - 1]) {
-    indent(w, false);
-    put_quoted(w->p.b, ".pragma ", f->statement_pragmas[*i - 1].text, ";\n");
-  }
 }
 
 static void put_line(body *w, const kl_ptx_instr *i) {
@@ -382,53 +342,40 @@ static void put_line(body *w, const kl_ptx_instr *i) {
   kl_sb_putc(w->p.b, '\n');
 }
 
-// Scopes are nested no deeper than the parser lets them.
-static void put_scope(body *w, uint32_t scope) {
-  const kl_ptx_scope *s = &w->p.f->scopes[scope];
-  indent(w, false);
-  kl_sb_puts(w->p.b, "{\n");
-  w->depth++;
-  put_declarations(w, scope);
-  uint32_t child = w->scopes.first[scope];
-  for (uint32_t at = s->first;;) {
-    put_marks(w, scope, at);
-    if (child && w->p.f->scopes[child - 1].first == at) {
-      put_scope(w, child - 1);
-      at = w->p.f->scopes[child - 1].last;
-      child = w->scopes.next[child - 1];
-    } else if (at < s->last) {
-      put_line(w, &w->p.f->instrs[at++]);
-    } else {
-      break;
-    }
-  }
-  w->depth--;
-  indent(w, false);
-  kl_sb_puts(w->p.b, "}\n");
-}
-
-static void link_all(body *w) {
+static void put_mark(body *w, const kl_ptx_mark *k) {
   const kl_ptx_func *f = w->p.f;
-  uint32_t params = f->nreturns + f->nparams, n = f->register_params ? params : 0, of_params = 0;
-  for (uint32_t i = 0; i < n; i++) of_params += f->vars[i].reg != 0;
-  for (uint32_t i = f->nregs; i-- > of_params;) link_entry(w->regs, i, f->regs[i].scope);
-  for (uint32_t i = f->nvars; i-- > params;) link_entry(w->vars, i, f->vars[i].scope);
-  for (uint32_t i = f->ntables; i-- > 0;) link_entry(w->tables, i, f->tables[i].scope);
-  for (uint32_t i = f->nlabels; i-- > 0;) link_entry(w->labels, i, f->labels[i].scope);
-  for (uint32_t i = f->nstatement_pragmas; i-- > 0;) link_entry(w->pragmas, i, f->statement_pragmas[i].scope);
-  for (uint32_t i = f->nscopes; i-- > 1;) link_entry(w->scopes, i, f->scopes[i].parent);
+  kl_sb *b = w->p.b;
+  w->depth -= k->kind == KL_PTX_MARK_CLOSE;
+  indent(w, k->kind == KL_PTX_MARK_LABEL);
+  switch (k->kind) {
+  case KL_PTX_MARK_REG: put_reg(b, &f->regs[k->index]); break;
+  case KL_PTX_MARK_VAR:
+    put_variable(b, &f->vars[k->index]);
+    if (f->vars[k->index].init) put_initial(b, w->p.m, &f->vars[k->index]);
+    kl_sb_puts(b, ";\n");
+    break;
+  case KL_PTX_MARK_TABLE: put_table(&w->p, &f->tables[k->index]); break;
+  case KL_PTX_MARK_LABEL:
+    kl_sb_put(b, f->labels[k->index].name);
+    kl_sb_puts(b, ":\n");
+    break;
+  case KL_PTX_MARK_PRAGMA: put_quoted(b, ".pragma ", f->statement_pragmas[k->index].text, ";\n"); break;
+  case KL_PTX_MARK_OPEN: kl_sb_puts(b, "{\n"); break;
+  case KL_PTX_MARK_CLOSE: kl_sb_puts(b, "}\n"); break;
+  }
+  w->depth += k->kind == KL_PTX_MARK_OPEN;
 }
 
 static void put_body(kl_sb *b, const kl_ptx_module *m, const kl_ptx_func *f) {
-  kl_ctx *cx = b->cx;
-  uint32_t n = f->nscopes;
-  uint32_t counts[] = {f->nregs, f->nvars, f->ntables, f->nlabels, f->nstatement_pragmas, f->nscopes};
-  body w = {.p = {b, m, f}};
-  chain *chains[] = {&w.regs, &w.vars, &w.tables, &w.labels, &w.pragmas, &w.scopes};
-  for (size_t i = 0; i < KL_COUNT(chains); i++) *chains[i] = make_chain(cx, n, counts[i]);
-  link_all(&w);
-  put_scope(&w, 0);
-  for (size_t i = 0; i < KL_COUNT(chains); i++) drop_chain(cx, *chains[i], n, counts[i]);
+  body w = {.p = {b, m, f}, .depth = 1};
+  uint32_t at = 0;
+  kl_sb_puts(b, "{\n");
+  for (uint32_t i = 0; i < f->nmarks; i++) {
+    while (at < f->marks[i].at) put_line(&w, &f->instrs[at++]);
+    put_mark(&w, &f->marks[i]);
+  }
+  while (at < f->ninstrs) put_line(&w, &f->instrs[at++]);
+  kl_sb_puts(b, "}\n");
 }
 
 // --- modules ------------------------------------------------------------------------------------------------------

@@ -56,20 +56,22 @@ typedef struct kl_ptx_var {
   uint32_t align;       // bytes
   uint64_t bytes;       // 0: an array without a size (dynamic shared memory, or extern)
   uint8_t bank;         // of .const[k]
-  uint32_t scope;       // of the function's scopes; 0 for the module's variables
   uint32_t reg;         // of a parameter or result in .reg: its register + 1, else 0
   bool pointer;         // .ptr: a parameter that holds an address into pointer_space of that alignment
   int8_t pointer_space; // kl_ptx_space, -1: generic
   uint32_t pointer_align;
-  bool external;       // declared elsewhere
-  bool visible;        // .visible, .weak or .common
+  bool forward;  // of the module: declared .extern before it is defined
+  bool external; // declared elsewhere
+  bool visible;  // .visible, .weak or .common
+  bool weak, common;
   const uint8_t *init; // `bytes` long, NULL: zero
+  uint64_t ninit;      // so many bytes are given by the text; zero behind
   const kl_ptx_reloc *relocs;
   size_t nrelocs;
   kl_ptx_place at;
 } kl_ptx_var;
 
-// A run of registers `%r<100>`, or a single one (count 0 in the text, 1 here). A vector register .v2 or .v4 is as many
+// A run of registers `%r<100>`, which may have none, or a single one. A vector register .v2 or .v4 is as many
 // registers, one after the other, named by .x .y .z .w or .r .g .b .a.
 typedef struct kl_ptx_reg {
   kl_str name; // prefix where `numbered`
@@ -78,7 +80,6 @@ typedef struct kl_ptx_reg {
   kl_ptx_type type;
   uint32_t first; // number of the first one among the function's registers
   uint32_t count; // registers, vectors counted by element
-  uint32_t scope; // of the function's scopes
 } kl_ptx_reg;
 
 typedef enum kl_ptx_kind {
@@ -96,7 +97,7 @@ typedef enum kl_ptx_kind {
   KL_PTX_ADDRESS,  // [items[0] + offset]; a base of kind INT is an absolute address. Further items: those behind commas
   KL_PTX_VECTOR,   // {items}
   KL_PTX_PAIR,     // items[0] | items[1]
-  KL_PTX_LIST,     // (items): arguments of a call
+  KL_PTX_LIST,     // (items): arguments or results of a call
   KL_PTX_SINK,     // _
 } kl_ptx_kind;
 
@@ -105,6 +106,8 @@ typedef struct kl_ptx_operand {
   bool negated; // !p, -x before a register
   bool minus;   // it was -
   bool negative;
+  bool indexed; // of a variable: written name[i], its element i; `offset` is in bytes all the same. Where memory is
+                // accessed it stands for [name + offset], elsewhere for the address
   uint32_t index;
   int64_t offset;
   uint64_t bits;
@@ -140,31 +143,39 @@ typedef struct kl_ptx_table {
   const kl_ptx_var *returns, *params;
   uint32_t nreturns, nparams;
   kl_ptx_tuning tuning; // of a prototype
-  uint32_t scope;
 } kl_ptx_table;
 
 typedef struct kl_ptx_label {
   kl_str name;
   uint32_t at; // number of the instruction that follows; the function's ninstrs at its end
-  uint32_t scope;
 } kl_ptx_label;
-
-// Braces within a body: what is declared between them is seen there only. Scope 0 is the body itself.
-typedef struct kl_ptx_scope {
-  uint32_t parent;
-  uint32_t first, last; // instructions, last exclusive
-} kl_ptx_scope;
 
 // A .pragma among the statements of a body.
 typedef struct kl_ptx_pragma {
   kl_str text; // between the quotes
   uint32_t at; // number of the instruction that follows
-  uint32_t scope;
 } kl_ptx_pragma;
+
+// What stands between the instructions of a body, in the order of the text. Names mean what was declared before them in
+// the same braces or those around, so that the order counts for the text and for nothing else.
+typedef struct kl_ptx_mark {
+  enum {
+    KL_PTX_MARK_REG,
+    KL_PTX_MARK_VAR,
+    KL_PTX_MARK_TABLE,
+    KL_PTX_MARK_LABEL,
+    KL_PTX_MARK_PRAGMA,
+    KL_PTX_MARK_OPEN,
+    KL_PTX_MARK_CLOSE
+  } kind;
+  uint32_t index; // of the function's runs of registers, variables, tables, labels, statement pragmas
+  uint32_t at;    // number of the instruction that follows
+} kl_ptx_mark;
 
 typedef struct kl_ptx_func {
   kl_str name;
   bool entry, external, visible, defined;
+  bool weak; // visible too
   const kl_ptx_reg *regs;
   uint32_t nregs;         // runs
   uint32_t registers;     // in all
@@ -177,8 +188,8 @@ typedef struct kl_ptx_func {
   uint32_t nlabels;
   const kl_ptx_table *tables;
   uint32_t ntables;
-  const kl_ptx_scope *scopes; // each behind its parent
-  uint32_t nscopes;
+  const kl_ptx_mark *marks;
+  uint32_t nmarks;
   const kl_str *pragmas; // those before the body
   uint32_t npragmas;
   const kl_ptx_pragma *statement_pragmas;
@@ -208,7 +219,9 @@ typedef struct kl_ptx_module {
 
 // Reads a module. `name`: for findings, e.g. the file's. `text` is copied and needs no NUL (what follows a NUL in it is
 // not read: drivers take NUL-terminated text). Findings carry line and column; several are collected. INVALID: not PTX;
-// UNSUPPORTED: PTX that is known and refused (textures, .address_size 32, versions before 6.0 and after 9.x).
+// UNSUPPORTED: PTX that is known and refused (textures, .address_size 32, versions before 6.0 and after 9.x, arrays
+// indexed by a register, registers outside of functions). MEMORY: for the text's copy or an initial value. *out is NULL
+// unless OK; the module belongs to the caller, who frees it with kl_ptx_free before the context.
 kiln_status kl_ptx_parse(kl_ctx *cx, const char *name, kl_str text, kl_ptx_module **out);
 void kl_ptx_free(kl_ctx *cx, kl_ptx_module *m);
 // The register's name as the text has it.
