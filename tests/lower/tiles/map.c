@@ -3,11 +3,11 @@
 // KILN_TILES sets how many random maps there are (default 6000).
 #include "support/slow.h"
 #include "ir/map_support.h"
-#include "lower/analysis/tiles/tiles.h"
+#include "enumerate.h"
 
 #include <time.h>
 
-enum { MOST_VOLUME = 1 << 16, MOST_POINTS = 4096 };
+enum { MOST_POINTS = 4096 };
 
 typedef struct tally {
   long maps, tilings, tiles, exact, covers, unknown, boxes, symbolic, rejected, held;
@@ -36,137 +36,14 @@ static unsigned pick(unsigned n) { // splitmix64
   return (unsigned)((x ^ (x >> 31)) % n);
 }
 
-// --- enumeration
-// ------------------------------------------------------------------------------------------------------
+// --- enumeration ----------------------------------------------------------------------------------------------------
 
-typedef struct volume {
-  uint32_t n;
-  kl_interval in[8];
-  int64_t size;
-  uint8_t needed[MOST_VOLUME], held[MOST_VOLUME];
-} volume;
 static volume v;
-
-// The place of an element in the volume, or -1.
-static int64_t place(const int64_t *at) {
-  int64_t p = 0;
-  for (uint32_t i = 0; i < v.n; i++) {
-    if (at[i] < v.in[i].lo || at[i] > v.in[i].hi) return -1;
-    p = p * (v.in[i].hi - v.in[i].lo + 1) + at[i] - v.in[i].lo;
-  }
-  return p;
-}
-
-static bool open_volume(const kl_map *m) {
-  v.n = m->nresults;
-  if (!kl_map_result_ranges(pool, m, v.in)) return false;
-  v.size = 1;
-  for (uint32_t i = 0; i < v.n; i++) {
-    int64_t n = v.in[i].hi - v.in[i].lo + 1;
-    if (n < 1 || n > MOST_VOLUME || (v.size *= n) > MOST_VOLUME) return false;
-  }
-  return true;
-}
-
-// All values of `n` variables from lo to hi, one after the other; false behind the last.
-static bool next(int64_t *x, const int64_t *lo, const int64_t *hi, uint32_t n) {
-  for (uint32_t i = n; i-- > 0;) {
-    if (++x[i] <= hi[i]) return true;
-    x[i] = lo[i];
-  }
-  return false;
-}
-
-static void need(const kl_map *m, const int64_t *tid, const int64_t *ts, const int64_t *rt) {
-  uint32_t nd = m->nvars[KL_AFF_DIM], nr = m->nvars[KL_AFF_RANGE], n = nd + nr;
-  int64_t x[24], lo[24], hi[24], results[8];
-  memset(v.needed, 0, (size_t)v.size);
-  for (uint32_t i = 0; i < n; i++) {
-    kl_interval in = i < nd ? m->vars[KL_AFF_DIM][i].in : m->vars[KL_AFF_RANGE][i - nd].in;
-    lo[i] = i < nd && tid[i] * ts[i] > in.lo ? tid[i] * ts[i] : in.lo;
-    hi[i] = i < nd && tid[i] * ts[i] + ts[i] - 1 < in.hi ? tid[i] * ts[i] + ts[i] - 1 : in.hi;
-    if (lo[i] > hi[i]) return;
-  }
-  memcpy(x, lo, sizeof x);
-  do {
-    kl_point at = {{x, x + nd, rt}};
-    if (!kl_map_contains(pool, m, &at) || !kl_map_eval(pool, m, &at, results)) continue;
-    int64_t p = place(results);
-    EXPECT(p >= 0, "%s: a result outside of its range", print_map(m));
-    v.needed[p] = 1;
-  } while (next(x, lo, hi, n));
-}
-
-static int64_t value(const kl_aff *e, const int64_t *tid, const int64_t *ts, const int64_t *rt) {
-  kl_point at = {{tid, ts, rt}};
-  int64_t r = 0;
-  EXPECT(kl_aff_eval(pool, e, &at, &r), "no value");
-  return r;
-}
-
-// Marks the box's elements; those outside of the volume are counted.
-static long hold_box(const kl_tile_box *b, const int64_t *tid, const int64_t *ts, const int64_t *rt) {
-  int64_t o[8], s[8], lo[8] = {0}, hi[8], k[8] = {0}, from[8], to[8], at[8];
-  long outside = 0;
-  for (uint32_t i = 0; i < b->nguards; i++) {
-    int64_t g = value(b->guards[i].e, tid, ts, rt);
-    if (g < b->guards[i].in.lo || g > b->guards[i].in.hi) return 0;
-  }
-  for (uint32_t i = 0; i < v.n; i++) {
-    const kl_tile_dim *d = &b->dims[i];
-    o[i] = value(d->offset, tid, ts, rt), s[i] = value(d->stride, tid, ts, rt);
-    hi[i] = value(d->size, tid, ts, rt) - 1;
-    from[i] = d->lower ? value(d->lower, tid, ts, rt) : INT64_MIN;
-    to[i] = d->upper ? value(d->upper, tid, ts, rt) : INT64_MAX;
-    if (hi[i] < 0) return 0;
-  }
-  do {
-    bool inside = true;
-    for (uint32_t i = 0; i < v.n; i++) {
-      at[i] = o[i] + k[i] * s[i];
-      inside &= at[i] >= from[i] && at[i] < to[i];
-    }
-    if (!inside) continue;
-    int64_t p = place(at);
-    if (p < 0)
-      outside++;
-    else
-      v.held[p] = 1;
-  } while (next(k, lo, hi, v.n));
-  return outside;
-}
 
 static const char *describe(const kl_map_tile *t) {
   kl_sb b;
   kl_sb_init(&b, cx);
-  const char *kinds[] = {"exact", "covers", "unknown"};
-  kl_sbf(&b, "%s %s\n", kinds[t->state], t->why);
-  for (uint32_t k = 0; k < t->nboxes; k++) {
-    for (uint32_t i = 0; i < t->rank; i++) {
-      const kl_tile_dim *d = &t->boxes[k].dims[i];
-      const kl_aff *each[] = {d->offset, d->size, d->stride, d->lower, d->upper};
-      const char *names[] = {"offset ", ", size ", ", stride ", ", from ", ", below "};
-      for (int j = 0; j < 5; j++) {
-        if (!each[j]) continue;
-        kl_sb_puts(&b, names[j]);
-        kl_aff_print(pool, &b, each[j], NULL);
-      }
-      kl_sb_puts(&b, "; ");
-    }
-    for (uint32_t i = 0; i < t->boxes[k].nguards; i++) {
-      kl_sb_puts(&b, "  if ");
-      kl_aff_print(pool, &b, t->boxes[k].guards[i].e, NULL);
-      kl_sbf(&b, " in [%lld, %lld]", (long long)t->boxes[k].guards[i].in.lo, (long long)t->boxes[k].guards[i].in.hi);
-    }
-    kl_sb_puts(&b, "\n");
-  }
-  for (uint32_t i = 0; i < t->nclauses; i++)
-    for (uint32_t k = 0; k < t->clauses[i].n; k++) {
-      kl_sb_puts(&b, k ? " or " : "  needs ");
-      kl_aff_print(pool, &b, t->clauses[i].any[k].e, NULL);
-      kl_sbf(&b, " in [%lld, %lld]%s", (long long)t->clauses[i].any[k].in.lo, (long long)t->clauses[i].any[k].in.hi,
-             k + 1 == t->clauses[i].n ? "\n" : "");
-    }
+  tile_describe(pool, &b, t);
   const char *text = kl_str_dup(&arena, (kl_str){b.p, b.n}).p;
   kl_sb_free(&b);
   return text;
@@ -178,32 +55,14 @@ static const char *numbers(const int64_t *x, uint32_t n) {
   return kl_str_dup(&arena, kl_str_of(text)).p;
 }
 
-// Every tile of the tiling, with at most a few runtime values each.
 static void judge(const kl_map *m, const kl_map_tile *t, const int64_t *extents, const int64_t *ts) {
-  uint32_t nd = m->nvars[KL_AFF_DIM], nt = m->nvars[KL_AFF_RT];
-  int64_t tid[24] = {0}, lo[24] = {0}, hi[24], rt[8], rlo[8], rhi[8];
-  for (uint32_t i = 0; i < nd; i++) hi[i] = (extents[i] - 1) / ts[i];
-  for (uint32_t i = 0; i < nt; i++) {
-    rlo[i] = m->vars[KL_AFF_RT][i].in.lo, rhi[i] = m->vars[KL_AFF_RT][i].in.hi;
-    if (rhi[i] > rlo[i] + 3) rhi[i] = rlo[i] + 3;
-  }
-  do {
-    memcpy(rt, rlo, sizeof rt);
-    do {
-      need(m, tid, ts, rt);
-      memset(v.held, 0, (size_t)v.size);
-      long extra = 0, missing = 0;
-      for (uint32_t i = 0; i < t->nboxes; i++) extra += hold_box(&t->boxes[i], tid, ts, rt);
-      for (int64_t i = 0; i < v.size; i++) {
-        missing += v.needed[i] && !v.held[i];
-        extra += v.held[i] && !v.needed[i];
-      }
-      count.tiles++;
-      EXPECT(!missing && (!extra || t->state == KL_TILE_COVERS),
-             "%s\nsizes%s, tile%s, runtime%s: %ld missing, %ld too many\n%s", print_map(m), numbers(ts, nd),
-             numbers(tid, nd), numbers(rt, nt), missing, extra, describe(t));
-    } while (next(rt, rlo, rhi, nt));
-  } while (next(tid, lo, hi, nd));
+  uint32_t nd = m->nvars[KL_AFF_DIM];
+  finding f;
+  enumerated answer = enumerate_tiles(&v, t, &(enumeration){extents, ts, NULL, INT64_MAX}, &f);
+  count.tiles += f.tiles;
+  EXPECT(answer == ENUMERATED_RIGHT, "%s\nsizes%s, tile%s, runtime%s: %lld missing, %lld too many\n%s", print_map(m),
+         numbers(ts, nd), numbers(f.tile, nd), numbers(f.runtime, m->nvars[KL_AFF_RT]), (long long)f.missing,
+         (long long)f.extra, describe(t));
 }
 
 static void find(const kl_map *m, const int64_t *extents, const int64_t *ts, const int64_t *shape, kl_map_tile *out) {
@@ -383,7 +242,7 @@ static void one_random(void) {
   }
   m = kl_map_simplify(pool, m, KL_MAP_KEEP_POINTS);
   if (m->state != KL_MAP_DEFINED || m->nvars[KL_AFF_RANGE] + n > 20 || kl_map_points(m) > MOST_POINTS) return;
-  if (!open_volume(m)) return;
+  if (!volume_open(&v, pool, m)) return;
   count.maps++;
   kl_map_tile symbolic;
   find(m, dims, NULL, shape, &symbolic);
@@ -394,8 +253,7 @@ static void one_random(void) {
   }
 }
 
-// --- tiles of known maps, sizes open
-// --------------------------------------------------------------------------------------------
+// --- tiles of known maps, sizes open ---------------------------------------------------------------------------------
 
 // clang-format off
 static const struct {
@@ -574,7 +432,7 @@ START_TEST(wrong_once_is_right) {
   int64_t extents[4];
   kl_map_tile symbolic;
   for (uint32_t i = 0; i < m->nvars[KL_AFF_DIM]; i++) extents[i] = m->vars[KL_AFF_DIM][i].in.hi + 1;
-  ck_assert(open_volume(m));
+  ck_assert(volume_open(&v, pool, m));
   find(m, extents, NULL, wrong_once[_i].shape, &symbolic);
   check_sizes(m, extents, wrong_once[_i].shape, &symbolic, wrong_once[_i].sizes);
 }
@@ -595,12 +453,14 @@ START_TEST(strides_of_collapses) {
                 "d3 in [0, 3]"),
        extents, NULL, shape, &t);
   static const int64_t tid[4];
-  ck_assert_int_eq(value(t.boxes[0].dims[0].stride, tid, strides[_i].sizes, NULL), strides[_i].stride);
+  kl_point at = {{tid, strides[_i].sizes, NULL}};
+  int64_t stride;
+  ck_assert(kl_aff_eval(pool, t.boxes[0].dims[0].stride, &at, &stride));
+  ck_assert_int_eq(stride, strides[_i].stride);
 }
 END_TEST
 
-// --- speed
-// ------------------------------------------------------------------------------------------------------------
+// --- speed -----------------------------------------------------------------------------------------------------------
 
 static double cpu_ms(void) {
   struct timespec t;
