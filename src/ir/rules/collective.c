@@ -121,7 +121,9 @@ static const kl_shape *infer_all_to_all(rule *r) {
     if (devices && r->in->noperands != devices)
       return fail(r, "expected an operand for each of the %lld devices of a group, found %u", (long long)devices,
                   r->in->noperands);
-    return r->want && r->in->noperands == 1 ? r->want : operands_tuple(r);
+    if (r->in->noperands > 1 || !r->want || r->want->dtype != KILN_TUPLE) return operands_tuple(r);
+    const kl_shape *only = operand(r, 0); // of one device: the array, or a tuple of it
+    return kl_rule_tuple(r, 1, &only);
   }
   if (!kl_rule_in_range(r, r->in->dims[0], operand(r, 0)->rank)) return NULL;
   if (devices && operand(r, 0)->dims[r->in->dims[0]] % devices)

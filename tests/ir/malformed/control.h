@@ -56,6 +56,8 @@
   {OPS("r = f32[4,6] all-to-all(x), replica_groups={{0,1,2,3}}, dimensions={1}"), "all-to-all: expected dimension 1 to be a multiple of the 4 devices of a group, found f32[4,6]"},
   {OPS("r = f32[4,6] all-to-all(x), dimensions={0,1}"), "all-to-all: expected at most one entry in dimensions={...}, found 2"},
   {OPS("r = (f32[4,6], f32[6,5]) all-to-all(x, y)"), "all-to-all: expected operands of one type, found f32[4,6] and f32[6,5]"},
+  {OPS("r = f32[4] all-to-all(x)"), "all-to-all: expected the result type f32[4,6], found f32[4]"},
+  {OPS("r = (f32[4]) all-to-all(x)"), "all-to-all: expected the result type (f32[4,6]), found (f32[4])"},
   {OPS("r = (f32[4,6], f32[4,6]) all-to-all(x, w), replica_groups={{0,1,2}}"), "all-to-all: expected an operand for each of the 3 devices of a group, found 2"},
   {OPS("r = f32[4,6] collective-permute(x), source_target_pairs={{0,1},{0,2}}"), "collective-permute: expected every source once in source_target_pairs, found 0 again"},
   {OPS("r = f32[4,6] collective-permute(x), source_target_pairs={{0,1},{2,1}}"), "collective-permute: expected every target once in source_target_pairs, found 1 again"},
