@@ -71,6 +71,8 @@ static const char *const rows[] = {
   // bitcasts between orders of dimensions and between widths
   "a = f32[4,6]{1,0} parameter(0) ROOT r = f32[2,12]{1,0} bitcast(a)",
   "a = f32[4,6]{0,1} parameter(0) ROOT r = f32[6,4]{1,0} bitcast(a)",
+  // tiles that take other amounts of memory: not every element is there on the other side
+  "a = f32[3,5]{1,0:T(2,2)} parameter(0) ROOT r = u8[3,5,4]{2,1,0:T(1,2,4)} bitcast(a)",
   "a = f32[4,5,3]{2,1,0} parameter(0) ROOT r = f32[15,4]{0,1} bitcast(a)",
   "a = f32[4,6]{0,1} parameter(0) ROOT r = f32[8,3]{1,0} bitcast(a)",
   "a = f32[4,3] parameter(0) ROOT r = u8[4,12] bitcast(a)",

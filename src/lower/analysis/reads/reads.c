@@ -390,13 +390,31 @@ static const kl_map *relation(kl_affs *p, const kl_map *m, const kl_shape *of) {
   return kl_map_make(p, &out);
 }
 
+// What bounds of an inverse's dims may have too many, the map's constraints exclude: no element is read that is not
+// there.
+static const kl_map *within(kl_affs *p, const kl_map *m, const kl_shape *of) {
+  bool inside = true;
+  if (m->state != KL_MAP_DEFINED) return m;
+  kl_map_var *dims = kl_arena_dup(kl_affs_arena(p), m->vars[KL_AFF_DIM], of->rank * sizeof *dims);
+  for (uint32_t i = 0; i < of->rank; i++) {
+    if (of->dims[i] < 0) continue;
+    inside &= dims[i].in.lo >= 0 && dims[i].in.hi < of->dims[i];
+    if (dims[i].in.lo < 0) dims[i].in.lo = 0;
+    if (dims[i].in.hi >= of->dims[i]) dims[i].in.hi = of->dims[i] - 1;
+  }
+  if (inside) return m;
+  kl_map cut = *m;
+  cut.vars[KL_AFF_DIM] = dims;
+  return kl_map_make(p, &cut);
+}
+
 kl_dependence kl_converse(const kl_reader *r, uint32_t instr, const kl_dependence *d, uint32_t quota) {
   const kl_comp *c = r->frames[r->frame].comp;
+  const kl_shape *of = kl_shape_leaf(kl_operand(c, &c->instr[instr], d->operand)->shape, d->leaf);
   kl_dependence out = *d;
   if (d->map->state == KL_MAP_UNDEFINED) return out;
   const kl_map *m = quota ? kl_map_invert(r->affs, d->map, quota) : NULL;
-  if (!m || m->state == KL_MAP_UNDEFINED)
-    m = relation(r->affs, d->map, kl_shape_leaf(kl_operand(c, &c->instr[instr], d->operand)->shape, d->leaf));
+  m = m && m->state != KL_MAP_UNDEFINED ? within(r->affs, m, of) : relation(r->affs, d->map, of);
   if (m->nconstraints) m = kl_map_eliminate(r->affs, kl_map_rescale(r->affs, m));
   return simplified(r->affs, out, m);
 }
