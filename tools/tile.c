@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { O_SIZES, O_FUSION, O_SEARCH, O_SHARED, O_REGISTERS, O_DIVIDE, O_JSON };
+enum { O_SIZES, O_PER_BLOCK, O_FUSION, O_SEARCH, O_SHARED, O_REGISTERS, O_DIVIDE, O_JSON };
 static const option options[] = {
     {"--sizes", "8,32", "elements of a tile along each dim, parallel ones first; ? leaves one open. Without: all are"},
+    {"--per-block", "N", "tell which block makes which tiles, where each makes N"},
     {"--fusion", "NAME", "the fusion of ENTRY to tile, in place of all of ENTRY"},
     {"--search", "N", "list the N cheapest sizes instead, with cost, registers and shared memory in bytes"},
     {"--shared", "BYTES", "of --search: shared memory of a block (default 49152)"},
@@ -57,6 +58,14 @@ static void print_regions(const kiln_tiling *t) {
   }
 }
 
+static void print_schedule(const kiln_tiling *t) {
+  kiln_tile_schedule s = {.struct_size = sizeof s};
+  const char *text;
+  if (!kiln_tiling_schedule(t, &s)) return;
+  printf("blocks  %lld, tiles  %lld\n", (long long)s.blocks, (long long)s.tiles);
+  for (size_t i = 0; kiln_tiling_schedule_at(t, i, &text); i++) printf("  t%zu = %s\n", i, text);
+}
+
 static const char *part(const kiln_tile_text *x, int which) {
   const char *const parts[] = {x->offset, x->size, x->stride, x->lower, x->upper};
   return parts[which];
@@ -93,9 +102,10 @@ static void print_value(const kiln_tiling *t, size_t i, const kiln_tiled_value *
   }
 }
 
-static void print_tiling(const kiln_tiling *t) {
+static void print_tiling(const kiln_tiling *t, bool schedule) {
   kiln_tiled_value v = {.struct_size = sizeof v};
   print_dims(t);
+  if (schedule) print_schedule(t);
   print_runtimes(t);
   print_regions(t);
   for (size_t i = 0; kiln_tiling_value_at(t, i, &v); i++) print_value(t, i, &v);
@@ -184,11 +194,26 @@ static void json_value(const kiln_tiling *t, size_t i, const kiln_tiled_value *v
   printf("]}");
 }
 
-static void print_json(const kiln_tiling *t) {
+static void json_schedule(const kiln_tiling *t) {
+  kiln_tile_schedule s = {.struct_size = sizeof s};
+  const char *text;
+  if (!kiln_tiling_schedule(t, &s)) return;
+  printf("\"blocks\": %lld, \"tiles\": %lld, \"per_block\": %lld, \"schedule\": [", (long long)s.blocks,
+         (long long)s.tiles, (long long)s.per_block);
+  for (size_t i = 0; kiln_tiling_schedule_at(t, i, &text); i++) {
+    if (i) printf(", ");
+    json_string(stdout, text);
+  }
+  printf("], ");
+}
+
+static void print_json(const kiln_tiling *t, bool schedule) {
   kiln_tiled_value v = {.struct_size = sizeof v};
   printf("{\"dims\": [");
   json_dims(t);
-  printf("], \"runtime\": [");
+  printf("], ");
+  if (schedule) json_schedule(t);
+  printf("\"runtime\": [");
   json_runtimes(t);
   printf("], \"regions\": [");
   json_regions(t);
@@ -272,10 +297,21 @@ static int search(kiln_context *cx, const kiln_module *m, const args *a) {
 
 static int show(kiln_context *cx, const kiln_module *m, const args *a, const int64_t *sizes, int n) {
   kiln_tiling *t = NULL;
+  unsigned long long per_block = 0;
+  int status = read_number(a, O_PER_BLOCK, 1, INT64_MAX, "expected a whole number of tiles, at least 1", &per_block);
+  if (status) return status;
   kiln_tiling_params p = {.struct_size = sizeof p, .sizes = sizes, .size_count = (size_t)n};
+  p.per_block = (int64_t)per_block;
   kiln_status s = kiln_tiling_make(cx, m, &p, &t);
   if (s != KILN_OK) return report(cx, s);
-  (a->values[O_JSON] ? print_json : print_tiling)(t);
+  kiln_tile_schedule schedule = {.struct_size = sizeof schedule};
+  if (per_block && !kiln_tiling_schedule(t, &schedule)) {
+    kiln_tiling_destroy(&t);
+    fprintf(stderr, "kiln tile: expected --sizes of all dims of results beside --per-block, and tiles that 64 bits "
+                    "count\n");
+    return EXIT_BAD_INPUT;
+  }
+  (a->values[O_JSON] ? print_json : print_tiling)(t, per_block > 0);
   kiln_tiling_destroy(&t);
   return EXIT_DONE;
 }

@@ -23,10 +23,11 @@ typedef struct kiln_tiling_params {
   size_t struct_size;
   const int64_t *sizes; // of tiles, by dim, in elements; 0 leaves one open; more than the extent is the extent
   size_t size_count;    // 0: all are open; else those of all parallel dims at least. Others are taken whole
+  int64_t per_block;    // tiles that one block makes; 0: 1
 } kiln_tiling_params;
 
 // Tiles ENTRY of a module (kiln_module_extract makes a fusion one). `params` may be NULL. On success the caller owns
-// *out. Errors: INVALID (a size below 0, fewer sizes than parallel dims, more than dims).
+// *out. Errors: INVALID (a size or per_block below 0, fewer sizes than parallel dims, more than dims).
 KILN_API kiln_status kiln_tiling_make(kiln_context *cx, const kiln_module *m, const kiln_tiling_params *params,
                                       kiln_tiling **out);
 KILN_API void kiln_tiling_destroy(kiln_tiling **t);
@@ -112,6 +113,25 @@ typedef struct kiln_tile_range {
 // a condition on sizes does not hold, or a number leaves 64 bits.
 KILN_API bool kiln_tiling_evaluate(const kiln_tiling *t, size_t value, size_t box, const int64_t *tiles,
                                    const int64_t *sizes, const int64_t *runtime, bool *any, kiln_tile_range *ranges);
+
+// --- blocks
+
+// Which block makes which tiles of the parallel dims. Tiles are in an order in which the last dim's number changes
+// fastest, or, where there is a contraction, the number of the tile along its left operand's rows: then blocks that run
+// together read the same tile of its right operand. A block makes neighbours in that order.
+typedef struct kiln_tile_schedule {
+  size_t struct_size;
+  int64_t tiles;     // of the parallel dims
+  int64_t blocks;    // of per_block tiles each; the last one has fewer where they do not divide
+  int64_t per_block; // at most `tiles`
+} kiln_tile_schedule;
+// False where sizes of parallel dims are open, or the tiles are too many for 64 bits.
+KILN_API bool kiln_tiling_schedule(const kiln_tiling *t, kiln_tile_schedule *out);
+// The number of a tile along a parallel dim: "(block * 2 + step) mod 4". False also if dim is none of those.
+KILN_API bool kiln_tiling_schedule_at(const kiln_tiling *t, size_t dim, const char **text);
+// The same in numbers: stores the tile that a block makes in a step, its number along each parallel dim. False also if
+// there is no such tile.
+KILN_API bool kiln_tiling_schedule_tile(const kiln_tiling *t, int64_t block, int64_t step, int64_t *tiles);
 
 // --- good sizes
 

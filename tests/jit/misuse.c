@@ -202,6 +202,8 @@ START_TEST(null_tiles) {
   kiln_tiling_dim dim = {.struct_size = sizeof dim};
   kiln_tiling_runtime runtime = {.struct_size = sizeof runtime};
   kiln_tiling_region region = {.struct_size = sizeof region};
+  kiln_tile_schedule schedule = {.struct_size = sizeof schedule};
+  int64_t tile[8];
   kiln_tiled_value value = {.struct_size = sizeof value};
   kiln_tile_text text = {.struct_size = sizeof text};
   kiln_tile_choice choice = {.struct_size = sizeof choice};
@@ -231,6 +233,9 @@ START_TEST(null_tiles) {
             !kiln_tiling_evaluate(t, 0, 0, tiles, NULL, NULL, &any, &range) &&
             !kiln_tiling_evaluate(t, 0, 0, tiles, sizes, NULL, NULL, &range) &&
             !kiln_tiling_evaluate(t, 0, 0, tiles, sizes, NULL, &any, NULL));
+  ck_assert(!kiln_tiling_schedule(NULL, &schedule) && !kiln_tiling_schedule(t, NULL));
+  ck_assert(!kiln_tiling_schedule_at(NULL, 0, &said) && !kiln_tiling_schedule_at(t, 0, NULL));
+  ck_assert(!kiln_tiling_schedule_tile(NULL, 0, 0, tile) && !kiln_tiling_schedule_tile(t, 0, 0, NULL));
   ck_assert(!kiln_tile_choices_all(NULL) && !kiln_tile_choice_at(NULL, 0, &choice) && !kiln_tile_choice_at(c, 0, NULL));
   kiln_tiling_destroy(NULL);
   kiln_tile_choices_destroy(NULL);

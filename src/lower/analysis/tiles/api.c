@@ -12,6 +12,8 @@ struct kiln_tiling {
   const char **dims, **runtimes, **regions; // instructions' names
   const char **values, **shapes;
   kl_str *tile_names; // t0, t1, ...
+  bool scheduled;
+  kl_tile_schedule schedule;
 };
 
 _Static_assert((int)KILN_TILE_UNKNOWN == (int)KL_TILE_UNKNOWN && (int)KILN_TILE_COVERS == (int)KL_TILE_COVERS,
@@ -76,6 +78,9 @@ kiln_status kiln_tiling_make(kiln_context *cx, const kiln_module *m, const kiln_
     if (p.sizes[i] < 0)
       return kl_invalid(cx, KL_NOWHERE, "expected a tile size of at least 1, or 0 for an open one, found %lld",
                         (long long)p.sizes[i]);
+  if (p.per_block < 0)
+    return kl_invalid(cx, KL_NOWHERE, "expected at least 1 tile for a block, or 0 for 1, found %lld",
+                      (long long)p.per_block);
   kiln_tiling *h = kl_alloc(cx, sizeof *h);
   h->cx = cx;
   kl_context_hold(cx);
@@ -86,6 +91,7 @@ kiln_status kiln_tiling_make(kiln_context *cx, const kiln_module *m, const kiln_
   kiln_status s = check_sizes(cx, &p, &h->t);
   if (s == KILN_OK) {
     name_all(h, m);
+    h->scheduled = kl_tile_schedule_make(h->pool, &h->t, p.per_block ? p.per_block : 1, &h->schedule);
     *out = h;
   } else
     kiln_tiling_destroy(&h);
@@ -278,6 +284,32 @@ bool kiln_tiling_evaluate(const kiln_tiling *t, size_t value, size_t box, const 
     ranges[d] = r;
   }
   return true;
+}
+
+// --- blocks ---------------------------------------------------------------------------------------------------------
+
+bool kiln_tiling_schedule(const kiln_tiling *t, kiln_tile_schedule *out) {
+  if (!t || !out || !t->scheduled) return false;
+  const kl_tile_schedule *s = &t->schedule;
+  kiln_tile_schedule own = {sizeof own, s->tiles, s->blocks, s->per_block};
+  return KL_PARAMS_OUT(NULL, kiln_tile_schedule, &own, out) == KILN_OK;
+}
+
+bool kiln_tiling_schedule_at(const kiln_tiling *t, size_t dim, const char **text) {
+  static const kl_str block = {"block", 5}, step = {"step", 4};
+  const kl_aff_names names = {.of = {[KL_AFF_DIM] = &block, [KL_AFF_RANGE] = &step}};
+  if (!text || !t || !t->scheduled || dim >= t->t.nparallel) return false;
+  kl_sb b;
+  kl_sb_init(&b, t->cx);
+  kl_aff_print(t->pool, &b, t->schedule.map->results[dim], &names);
+  *text = keep(t, &b);
+  return true;
+}
+
+bool kiln_tiling_schedule_tile(const kiln_tiling *t, int64_t block, int64_t step, int64_t *tiles) {
+  if (!t || !t->scheduled || (!tiles && t->t.nparallel)) return false;
+  kl_point at = {{&block, &step, NULL}};
+  return kl_map_contains(t->pool, t->schedule.map, &at) && kl_map_eval(t->pool, t->schedule.map, &at, tiles);
 }
 
 // --- good sizes -----------------------------------------------------------------------------------------------------

@@ -126,6 +126,23 @@ enum {
 void kl_tiling_make(kl_affs *p, const kiln_module *m, const kl_comp *c, const int64_t *sizes, uint32_t nsizes,
                     kl_tiling *out);
 
+// --- schedules ------------------------------------------------------------------------------------------------------
+
+// Which block of a grid makes which tiles of the parallel dims: neighbours in an order of all tiles.
+typedef struct kl_tile_schedule {
+  const uint32_t *order; // parallel dims, the one whose number changes slowest first
+  int64_t tiles;         // of the parallel dims, at least 1
+  int64_t blocks;        // each makes per_block of them in turn, the last one perhaps fewer
+  int64_t per_block;     // at most `tiles`
+  const kl_map *map;     // (block)[step] to the number of the tile along each parallel dim
+} kl_tile_schedule;
+
+// Parallel dims change as those of results do, the last one fastest; but of the first contraction, the dims of the left
+// operand's rows alone do: then blocks that run together read one tile of the right operand and go through the left.
+// Where the rows come in groups that are data, they do only if a group has fewer rows than there are columns. False
+// where a size is open, or the tiles are too many for 64 bits. per_block is at least 1.
+bool kl_tile_schedule_make(kl_affs *p, const kl_tiling *t, int64_t per_block, kl_tile_schedule *out);
+
 // --- search -------------------------------------------------------------------------------------------------------
 
 typedef struct kl_tile_limits {
