@@ -12,6 +12,8 @@
   "sum { x = f32[] parameter(0) y = f32[] parameter(1) ROOT z = f32[] add(x, y) }\n"                                   \
   "largest { x = f32[] parameter(0) y = f32[] parameter(1) ROOT z = f32[] maximum(x, y) }\n"                           \
   "less { x = f32[] parameter(0) y = f32[] parameter(1) ROOT z = pred[] compare(x, y), direction=LT }\n"               \
+  "step { x = f32[8] parameter(0) c = f32[8] parameter(1) s = f32[8] add(x, c) ROOT z = (f32[8], f32[8]) tuple(s, s) " \
+  "}\n"                                                                                                                \
   "pair { a = f32[] parameter(0) b = f32[] parameter(1) c = f32[] parameter(2) d = f32[] parameter(3) "                \
   "ROOT z = (f32[], f32[]) tuple(add(a, c), add(b, d)) }\n"
 
@@ -404,6 +406,21 @@ static const struct {
   // what has no operands
   {"ROOT i = s32[8,6] iota(), iota_dimension=1", {4, 3},
    "i[d0 * 4, d1 * 3]4x3", ""},
+  // fusions around a contraction; elsewhere its dim comes first among the sizes, and numbers of tiles are digits of one
+  {"a = f32[8192,256] parameter(0) b = f32[256,512] parameter(1) l = f32[8192,256] fusion(a), kind=kLoop, calls={ p = f32[8192,256] parameter(0) ROOT u = f32[8192,256] abs(p) } "
+   "r = f32[256,512] fusion(b), kind=kLoop, calls={ p = f32[256,512] parameter(0) ROOT u = f32[256,512] negate(p) } ROOT d = f32[8192,512] dot(l, r), lhs_contracting_dims={1}, rhs_contracting_dims={0}", {128, 32, 8},
+   "d[d0 * 128, d1 * 32]128x32; r[d2 * 8, d1 * 32]8x32 in 1; u[d2 * 8, d1 * 32]8x32 in 1; p[d2 * 8, d1 * 32]8x32 in 1; l[d0 * 128, d2 * 8]128x8 in 1; u[d0 * 128, d2 * 8]128x8 in 1; p[d0 * 128, d2 * 8]128x8 in 1; b[d2 * 8, d1 * 32]8x32 in 1; a[d0 * 128, d2 * 8]128x8 in 1", "d"},
+  // a scan goes over its line in steps, and up to its own element: elsewhere it takes all of the line in one
+  {"a = f32[8,12] parameter(0) z = f32[8] parameter(1) s = (f32[8,12], f32[8]) scan(a, z), dimensions={1}, num_carries=1, to_apply=step ROOT r = f32[8,12] get-tuple-element(s), index=0", {2, 4, 3},
+   "r[d0 * 2, d1 * 4]2x4; s[d0 * 2, d1 * 4]2x4; z[d0 * 2]2; a[d0 * 2, d2 * 3]2x3<d1 * 4 + 4 if d1 * 4 - d2 * 3 >= -3 in 1", "s"},
+  {"a = f32[8,12] parameter(0) z = f32[8] parameter(1) s = (f32[8,12], f32[8]) scan(a, z), dimensions={1}, num_carries=1, to_apply=step ROOT r = f32[8,12] get-tuple-element(s), index=0", {2, 4, 12},
+   "r[d0 * 2, d1 * 4]2x4; s[d0 * 2, d1 * 4]2x4; z[d0 * 2]2; a[d0 * 2, 0]2x12<d1 * 4 + 4", ""},
+  // from the other end
+  {"a = f32[8,12] parameter(0) z = f32[8] parameter(1) s = (f32[8,12], f32[8]) scan(a, z), dimensions={1}, num_carries=1, is_reverse=true, to_apply=step ROOT r = f32[8,12] get-tuple-element(s), index=0", {2, 4, 3},
+   "r[d0 * 2, d1 * 4]2x4; s[d0 * 2, d1 * 4]2x4; z[d0 * 2]2; a[d0 * 2, d2 * 3]2x3>=d1 * 4 if d1 * 4 - d2 * 3 <= 2 in 1", "s"},
+  // the last carries take whole lines
+  {"a = f32[8,12] parameter(0) z = f32[8] parameter(1) s = (f32[8,12], f32[8]) scan(a, z), dimensions={1}, num_carries=1, to_apply=step ROOT r = f32[8] get-tuple-element(s), index=1", {2, 3},
+   "r[d0 * 2]2; s.1[d0 * 2]2; z[d0 * 2]2; a[d0 * 2, d1 * 3]2x3 in 1", "s"},
   // more tiles than 32 bits count
   {"a = f32[65538,32768] parameter(0) ROOT r = f32[65538,32768] negate(a)", {1, 1},
    "r[d0, d1]1x1; a[d0, d1]1x1", ""},

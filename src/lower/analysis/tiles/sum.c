@@ -329,6 +329,12 @@ tile_steps tile_sum(tiler *t, const tile_form *f) {
     s.stride = mulc(t, stride, c);
     if (f->plus) move(t, &s, f->plus);
   }
+  if (is_const(s.stride)) { // a cut may leave nothing
+    const kl_aff *end = kl_aff_addmul(t->p, s.a.o, addc(t, s.a.n, -1), s.stride->c);
+    bool down = s.stride->c < 0;
+    if (f->lo) tile_guard(t, sub(t, down ? s.a.o : end, f->lo));
+    if (f->hi) tile_guard(t, sub(t, f->hi, down ? end : s.a.o));
+  }
   s.a.lo = tile_max(t, s.a.lo, f->lo);
   s.a.hi = tile_min(t, s.a.hi, f->hi);
   return s;
