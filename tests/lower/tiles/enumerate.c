@@ -27,7 +27,7 @@ static int64_t place(const volume *v, const int64_t *at) {
   int64_t p = 0;
   for (uint32_t i = 0; i < v->n; i++) {
     if (at[i] < v->in[i].lo || at[i] > v->in[i].hi) return -1;
-    p = p * (v->in[i].hi - v->in[i].lo + 1) + at[i] - v->in[i].lo;
+    p = p * (v->in[i].hi - v->in[i].lo + 1) + (at[i] - v->in[i].lo);
   }
   return p;
 }
