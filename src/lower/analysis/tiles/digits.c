@@ -32,6 +32,7 @@ static bool within(const tile_axis *a, int64_t k) {
 static tile_axis quotient(tiler *t, const tile_axis *a, int64_t k) {
   if (k == 1) return *a;
   tile_axis q = {.o = divc(t, a->o, k), .lo = a->lo ? divc(t, a->lo, k) : NULL, .hi = a->hi ? divc(t, a->hi, k) : NULL};
+  q.uncut = a->uncut;
   bool whole = multiple(a, k);
   if (within(a, k))
     q.n = num(t, 1);
@@ -40,8 +41,9 @@ static tile_axis quotient(tiler *t, const tile_axis *a, int64_t k) {
   else { // one more, if it begins at a stretch's end
     q.n = addc(t, divc(t, addc(t, a->n, k - 2), k), 1);
     q.hi = tile_min(t, q.hi, divc(t, addc(t, add(t, a->o, a->n), -1), k));
+    q.uncut = NULL;
   }
-  q.aligned = whole;
+  q.aligned = whole && is_const(a->n); // where n is no number, o is n times something, and the quotient of that
   q.align = whole ? a->align / k : 0;
   return q;
 }
@@ -104,19 +106,26 @@ static void ask_for_box(splitter *s, const tile_axis *a, tile_digits *d) {
     any[n++] = (kl_constraint){tile_mod(t, shift, a->n), {0, 0}};
     tile_require(t, any, n, "a tile's digits are not a box");
     if (a->lo && !cut_at(a->lo, k, 0)) tile_inexact(t, "bounds cut digits of a tile");
-    if (a->hi && !cut_at(a->hi, k, 1)) {
-      kl_constraint whole = {is_const(a->hi) ? tile_mod(t, a->hi->c + 1, a->n) : num(t, 1), {0, 0}};
-      tile_require(t, &whole, 1, "bounds cut digits of a tile");
+    if (a->hi && !cut_at(a->hi, k, 1)) { // within a stretch, or tiles end there
+      kl_constraint uncut[2] = {{tile_mod(t, shift, a->n), {0, 0}}, {a->uncut, {0, 0}}};
+      tile_require(t, uncut, a->uncut ? 2 : 1, "bounds cut digits of a tile");
     }
   }
   for (uint32_t l = 0; l < s->n; l++) {
     bool top = l + 1 == s->n;
     const kl_aff *n = divc(t, addc(t, a->n, s->k[l] - 1), s->k[l]);
     d->at[l] = (tile_axis){.o = digit(s, a->o, l), .n = top ? n : kl_aff_min(t->p, n, num(t, radix(s, l)))};
+    d->at[l].aligned = a->aligned && a->align == 0; // where the conditions hold
     d->at[l].overhang = a->overhang;
+    d->at[l].uncut = a->uncut;
     d->at[l].most = top ? (a->most + s->k[l] - 1) / s->k[l] : radix(s, l);
     if (top && a->lo) d->at[l].lo = divc(t, a->lo, s->k[l]);
     if (top && a->hi) d->at[l].hi = divc(t, a->hi, s->k[l]);
+    if (!top && a->hi && !cut_at(a->hi, s->k[l + 1], 1)) { // in the last stretch
+      const kl_aff *before = mulc(t, divc(t, a->o, s->k[l + 1]), radix(s, l));
+      d->at[l].hi = sub(t, divc(t, a->hi, s->k[l]), before);
+      d->at[l].overhang = false;
+    }
   }
 }
 

@@ -327,6 +327,7 @@ static bool cuts_variable(tiler *t, const pending *q) {
   solved(t, q, c, rest, &lo, &hi);
   bound(t, &t->var[var].lo, &t->var[var].hi, lo, hi);
   t->var[var].overhang = false;
+  t->var[var].uncut = NULL;
   return true;
 }
 

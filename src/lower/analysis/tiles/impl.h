@@ -21,9 +21,10 @@ enum {
 // Values o, o+1, .. o+n-1, of which those in lo..hi count (NULL: no cut).
 typedef struct tile_axis {
   const kl_aff *o, *n, *lo, *hi;
-  bool overhang; // lo is NULL, and hi is where the tiled dimension ends
-  int64_t most;  // n is at most that, where it is no number; 0: nobody knows
-  bool aligned;  // o is a multiple of `align`, of anything where that is 0; where n is no number, n*something more
+  bool overhang;       // lo is NULL, and hi is where the tiled dimension ends
+  const kl_aff *uncut; // 0 for sizes with which lo and hi are where tiles begin and end; NULL: nobody knows
+  int64_t most;        // n is at most that, where it is no number; 0: nobody knows
+  bool aligned; // o is a multiple of `align`, of anything where that is 0; where n is no number, n*something more
   int64_t align;
 } tile_axis;
 

@@ -55,9 +55,12 @@ static void ends(tiler *t, const part *p, uint32_t n, tile_steps *s) {
   const kl_aff *lo = num(t, 0), *hi = lo, *o = lo;
   bool cut_lo = false, cut_hi = false;
   int64_t align = 0;
-  bool aligned = true;
+  bool aligned = true, known = true;
+  s->a.uncut = lo;
   for (uint32_t i = 0; i < n; i++) {
     int64_t c = p[i].c, piece = 0;
+    known &= !is_cut(p[i].a) || p[i].a->uncut;
+    if (is_cut(p[i].a) && p[i].a->uncut) s->a.uncut = add(t, s->a.uncut, p[i].a->uncut);
     const kl_aff *first = tile_first(t, p[i].a), *last = tile_last(t, p[i].a);
     const kl_aff *end = addc(t, add(t, p[i].a->o, p[i].a->n), -1);
     lo = kl_aff_addmul(t->p, lo, c > 0 ? first : last, c);
@@ -73,11 +76,7 @@ static void ends(tiler *t, const part *p, uint32_t n, tile_steps *s) {
   s->a.hi = cut_hi ? hi : NULL;
   s->a.aligned = aligned;
   s->a.align = align;
-}
-
-static void condition(tiler *t, const kl_aff *e, int64_t lo, int64_t hi, const kl_aff *other, const char *why) {
-  kl_constraint any[2] = {{e, {lo, hi}}, {other, {1, 1}}};
-  tile_require(t, any, 2, why);
+  if (!known) s->a.uncut = NULL;
 }
 
 static const char gaps[] = "the sum of a tile's dimensions has gaps";
@@ -106,10 +105,24 @@ static int64_t room(const part *p, uint32_t i) {
   return magnitude(p[i + 1].c) / magnitude(p[i].c);
 }
 
-// What is cut has one value, or all that are greater have.
+// What is cut has one value, or all that are greater have; or tiles begin and end where it is.
 static void alone(tiler *t, const part *p, uint32_t n, uint32_t m) {
-  for (uint32_t j = m + 1; j < n; j++)
-    condition(t, p[m].a->n, 1, 1, p[j].a->n, "a tile that is cut has gaps in its sums");
+  const tile_axis *a = p[m].a;
+  for (uint32_t j = m + 1; j < n; j++) {
+    kl_constraint any[3] = {{a->n, {1, 1}}, {p[j].a->n, {1, 1}}, {a->uncut, {0, 0}}};
+    tile_require(t, any, a->uncut ? 3 : 2, "a tile that is cut has gaps in its sums");
+  }
+}
+
+// 1 if it has more than one value, else 0.
+static const kl_aff *several(tiler *t, const tile_axis *a) {
+  return is_const(a->n) ? num(t, a->n->c > 1) : kl_aff_min(t->p, addc(t, a->n, -1), num(t, 1));
+}
+
+// `then` where `which` is 1, `otherwise` where it is 0.
+static const kl_aff *chosen(tiler *t, const kl_aff *which, const kl_aff *then, const kl_aff *otherwise) {
+  const kl_aff *rest = kl_aff_mul(t->p, addc(t, mulc(t, which, -1), 1), otherwise);
+  return add(t, rest, kl_aff_mul(t->p, which, then));
 }
 
 // Sizes are not known, but digits are in a row: from the major end, ones, one that may be a part, whole ones, ones.
@@ -125,29 +138,47 @@ static void row_of_digits(tiler *t, const part *p, uint32_t n, tile_steps *s) {
       }
     s->a.n = kl_aff_mul(t->p, s->a.n, p[j].a->n);
   }
-  for (uint32_t j = n - 1; j-- > 0;) { // the stride of the first that has more than one value
-    const kl_aff *more =
-        is_const(p[j].a->n) ? num(t, p[j].a->n->c > 1) : kl_aff_min(t->p, addc(t, p[j].a->n, -1), num(t, 1));
-    const kl_aff *rest = kl_aff_mul(t->p, addc(t, mulc(t, more, -1), 1), s->stride);
-    s->stride = kl_aff_addmul(t->p, rest, more, magnitude(p[j].c));
+  for (uint32_t j = n - 1; j-- > 0;) // the stride of the first that has more than one value
+    s->stride = chosen(t, several(t, p[j].a), num(t, magnitude(p[j].c)), s->stride);
+}
+
+// What is asked of part i for its values to go on where those of the smaller ones end, `reach` behind their first: it
+// has one value, or they have, or it is whole steps and not too large.
+static void goes_on(tiler *t, const part *p, uint32_t i, const kl_aff *reach) {
+  int64_t c = magnitude(p[i].c);
+  const kl_aff *step = num(t, c), *all = num(t, 0); // of the first that has more than one value; how many all have
+  for (uint32_t j = i; j-- > 0;) {
+    step = chosen(t, several(t, p[j].a), num(t, magnitude(p[j].c)), step);
+    all = add(t, all, p[j].a->n);
+  }
+  kl_constraint any[3] = {{p[i].a->n, {1, 1}}, {all, {i, i}}, {sub(t, add(t, reach, step), num(t, c)), {0, INT64_MAX}}};
+  tile_require(t, any, 3, gaps);
+  const kl_aff *before = num(t, 0);
+  for (uint32_t j = 0; j < i; j++) {
+    kl_constraint first[3] = {{p[i].a->n, {1, 1}}, {p[j].a->n, {1, 1}}, {before, {j + 1, INT64_MAX}}};
+    if (c % magnitude(p[j].c)) tile_require(t, first, 3, gaps);
+    before = add(t, before, p[j].a->n);
   }
 }
 
 // Sizes are not known, and coefficients may overlap, as in windows.
 static void overlapping(tiler *t, const part *p, uint32_t n, tile_steps *s) {
-  int64_t step = magnitude(p[0].c);
   const kl_aff *reach = num(t, 0);
   for (uint32_t i = 0; i < n; i++) {
-    int64_t c = magnitude(p[i].c);
-    if (i) {
-      if (c % step) tile_inexact(t, gaps);
-      condition(t, reach, c - step, INT64_MAX, p[i].a->n, gaps);
-    }
+    if (i) goes_on(t, p, i, reach);
     if (is_cut(p[i].a)) alone(t, p, n, i);
-    reach = kl_aff_addmul(t->p, reach, addc(t, p[i].a->n, -1), c);
+    reach = kl_aff_addmul(t->p, reach, addc(t, p[i].a->n, -1), magnitude(p[i].c));
   }
-  s->a.n = addc(t, divc(t, reach, step), 1);
-  s->stride = num(t, step);
+  s->a.n = p[n - 1].a->n;
+  s->stride = num(t, magnitude(p[n - 1].c));
+  for (uint32_t j = n - 1; j-- > 0;) { // steps of the first that has more than one value
+    int64_t c = magnitude(p[j].c);
+    const kl_aff *more = several(t, p[j].a), *steps = p[j].a->n;
+    for (uint32_t i = j + 1; i < n; i++)
+      steps = add(t, steps, divc(t, mulc(t, addc(t, p[i].a->n, -1), magnitude(p[i].c)), c));
+    s->a.n = chosen(t, more, steps, s->a.n);
+    s->stride = chosen(t, more, num(t, c), s->stride);
+  }
 }
 
 // Whatever the sizes are: all between the ends.
@@ -335,6 +366,7 @@ tile_steps tile_sum(tiler *t, const tile_form *f) {
     if (f->lo) tile_guard(t, sub(t, down ? s.a.o : end, f->lo));
     if (f->hi) tile_guard(t, sub(t, f->hi, down ? end : s.a.o));
   }
+  if (f->lo || f->hi) s.a.uncut = NULL;
   s.a.lo = tile_max(t, s.a.lo, f->lo);
   s.a.hi = tile_min(t, s.a.hi, f->hi);
   return s;

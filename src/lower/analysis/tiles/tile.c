@@ -38,10 +38,17 @@ void tile_guard_axis(tiler *t, const tile_axis *a) {
   if (a->lo && a->hi) tile_guard(t, sub(t, a->hi, a->lo));
 }
 
-static bool same_clause(const kl_tile_clause *a, const kl_constraint *any, uint32_t n) {
-  if (a->n != n) return false;
-  for (uint32_t i = 0; i < n; i++)
-    if (a->any[i].e != any[i].e || a->any[i].in.lo != any[i].in.lo || a->any[i].in.hi != any[i].in.hi) return false;
+static bool same(const kl_constraint *a, const kl_constraint *b) {
+  return a->e == b->e && a->in.lo == b->in.lo && a->in.hi == b->in.hi;
+}
+
+// Is each of the clause's among these? Then where it holds, one of them does.
+static bool implies(const kl_tile_clause *a, const kl_constraint *any, uint32_t n) {
+  for (uint32_t i = 0; i < a->n; i++) {
+    uint32_t k = 0;
+    while (k < n && !same(&a->any[i], &any[k])) k++;
+    if (k == n) return false;
+  }
   return true;
 }
 
@@ -62,8 +69,8 @@ void tile_require(tiler *t, const kl_constraint *any, uint32_t n, const char *wh
     return;
   }
   for (size_t i = 0; i < t->clauses.n; i++)
-    if (same_clause(&t->clauses.p[i], left, nleft)) return;
-  VEC_PUSH(t->cx, &t->clauses, (kl_tile_clause){nleft, kl_arena_dup(t->arena, left, nleft * sizeof left[0])});
+    if (implies(&t->clauses.p[i], left, nleft)) return;
+  VEC_PUSH(t->cx, &t->clauses, (kl_tile_clause){nleft, kl_arena_dup(t->arena, left, nleft * sizeof left[0]), why});
 }
 
 // --- variables ------------------------------------------------------------------------------------------------------
@@ -78,6 +85,13 @@ static tile_axis tiled(tiler *t, uint32_t i, const kl_tile_grid *g) {
     a.o = num(t, in.lo), a.n = num(t, points), a.align = in.lo;
     return a;
   }
+  if (points == 1) { // in one tile alone
+    const kl_aff *begin = kl_aff_mul(t->p, kl_aff_dim(t->p, i), size);
+    tile_guard(t, sub(t, num(t, in.lo), begin));
+    tile_guard(t, addc(t, add(t, begin, size), -in.lo - 1));
+    a.o = num(t, in.lo), a.n = num(t, 1), a.align = in.lo;
+    return a;
+  }
   a.o = kl_aff_mul(t->p, kl_aff_dim(t->p, i), size);
   a.n = size;
   a.align = is_const(size) ? size->c : 0;
@@ -85,6 +99,8 @@ static tile_axis tiled(tiler *t, uint32_t i, const kl_tile_grid *g) {
   if (in.lo > 0) a.lo = num(t, in.lo);
   if (in.hi < extent - 1 || !is_const(size) || extent % size->c) a.hi = num(t, in.hi);
   a.overhang = !a.lo && in.hi == extent - 1;
+  a.uncut = tile_mod(t, in.hi + 1, size);
+  if (in.lo > 0) a.uncut = add(t, a.uncut, tile_mod(t, in.lo, size));
   return a;
 }
 
@@ -98,10 +114,22 @@ static tile_axis one_point(tiler *t, const tile_axis *a, int64_t k) {
   return one;
 }
 
+static const tile_axis *axis_of(const tiler *t, const tile_use *u) {
+  return &t->digits[u->number]->at[u->level];
+}
+
+// The same value in every tile?
+static bool is_constant(const tile_axis *a) {
+  return is_one(a->n) && is_const(a->o);
+}
+
 // Does a form's tile, of a size that is no number, begin at a multiple of its size and `align` more? Of several digits
 // in a row it does where every one but the major is made of whole tiles.
 static void align_form(tiler *t, const tile_form *f, tile_axis *a) {
-  a->aligned = a->aligned || f->n > 1;
+  if (f->complex || f->div > 1) {
+    a->aligned = false;
+    return;
+  }
   if (f->n == 1) {
     a->aligned &= f->use[0].coef == 1;
     return;
@@ -109,12 +137,20 @@ static void align_form(tiler *t, const tile_form *f, tile_axis *a) {
   a->align = is_const(f->rest) ? gcd64(f->rest->c, 0) : 0;
   a->aligned = is_const(f->rest);
   for (uint32_t i = 0; i < f->n; i++) {
-    int64_t c = f->use[i].coef, next = 0;
-    for (uint32_t k = 0; k < f->n; k++)
+    int64_t c = f->use[i].coef, next = 0, off;
+    const tile_axis *own = axis_of(t, &f->use[i]);
+    if (is_constant(own)) {
+      a->aligned &= !__builtin_mul_overflow(c, own->o->c, &off);
+      a->align = gcd64(a->align, off);
+      continue;
+    }
+    for (uint32_t k = 0; k < f->n; k++) {
+      if (is_constant(axis_of(t, &f->use[k]))) continue;
       if (f->use[k].coef > c && (!next || f->use[k].coef < next)) next = f->use[k].coef;
-    a->aligned &= c > 0 && next % c == 0;
-    kl_constraint whole = {tile_mod(t, c > 0 ? next / c : 0, t->digits[f->use[i].number]->at[f->use[i].level].n),
-                           {0, 0}};
+      a->aligned &= k == i || f->use[k].coef != c; // those are no digits of one number
+    }
+    a->aligned &= own->aligned && c > 0 && next % c == 0;
+    kl_constraint whole = {tile_mod(t, c > 0 ? next / c : 0, own->n), {0, 0}};
     if (next) tile_require(t, &whole, 1, "a row of a tile does not begin at its multiple");
   }
 }
@@ -149,6 +185,7 @@ static bool values_of(tiler *t, const tile_number *y, tile_axis *out) {
     out->hi = a.lo ? sub(t, y->shift, a.lo) : NULL;
   }
   out->n = a.n;
+  out->uncut = a.uncut;
   out->most = a.most;
   out->aligned = a.aligned && is_const(y->shift);
   int64_t shift = is_const(y->shift) ? y->shift->c : 0;

@@ -25,6 +25,7 @@ typedef struct kl_tile_box {
 typedef struct kl_tile_clause {
   uint32_t n;
   const kl_constraint *any;
+  const char *why; // what the boxes would be wrong for
 } kl_tile_clause;
 
 typedef enum kl_tile_state {

@@ -163,11 +163,14 @@ static void renumber(maker *k, const kl_aff_subst *s, kl_map_tile *t) {
     boxes[b] = (kl_tile_box){dims, from->nguards, moved_all(k, s, from->guards, from->nguards)};
   }
   for (uint32_t i = 0; i < t->nclauses; i++)
-    clauses[i] = (kl_tile_clause){t->clauses[i].n, moved_all(k, s, t->clauses[i].any, t->clauses[i].n)};
+    clauses[i] =
+        (kl_tile_clause){t->clauses[i].n, moved_all(k, s, t->clauses[i].any, t->clauses[i].n), t->clauses[i].why};
   t->boxes = boxes, t->clauses = clauses;
 }
 
 // --- tiles ----------------------------------------------------------------------------------------------------------
+
+static const char differs[] = "a value that the program computes differs within the tile";
 
 // Asks for size 1 of the dims, in conditions besides those that there are.
 static void ask_for_points(maker *k, const way *x, const bool *ask, kl_map_tile *t) {
@@ -176,7 +179,7 @@ static void ask_for_points(maker *k, const way *x, const bool *ask, kl_map_tile 
   for (uint32_t i = 0; i < x->ndims; i++) {
     if (!ask[i]) continue;
     kl_constraint one = {kl_aff_range(k->p, i), {1, 1}};
-    all[t->nclauses++] = (kl_tile_clause){1, kl_arena_dup(k->arena, &one, sizeof one)};
+    all[t->nclauses++] = (kl_tile_clause){1, kl_arena_dup(k->arena, &one, sizeof one), differs};
   }
   t->clauses = all;
 }
@@ -209,7 +212,7 @@ static void make_tile(maker *k, const kept *v, kl_map_tile *t) {
   kl_tile_grid grid = {n, extents, sizes};
   kl_tile_of_map(k->p, m, &grid, s->dims, t);
   if (t->state == KL_TILE_UNKNOWN) return;
-  const char *why = !x->exact ? x->why : any ? "a value that the program computes differs within the tile" : NULL;
+  const char *why = !x->exact ? x->why : any ? differs : NULL;
   if (why && t->state == KL_TILE_EXACT) t->state = KL_TILE_COVERS, t->why = why;
   kl_tile_clip(k->p, t, s->dims);
   ask_for_points(k, x, ask, t);
