@@ -493,6 +493,20 @@ static const struct {
      {2, 1, 7}},
 };
 
+// A result of which nothing is known, of no array that would bound it, is not covered by what indices of arrays are.
+START_TEST(what_may_be_anything_is_unknown) {
+  static const int64_t extents[] = {3, 5, 2}, sizes[] = {3, 5, 2};
+  const kl_map *m = read_map("(d0, d1, d2) -> (-d0 * 2 - d1 * 9223372036854775807 - d2, (d0 * 10 + d1 * 8 + d2) / 7, "
+                             "(d1 mod 4) * 2 + d2), domain: d0 in [0, 2], d1 in [1, 4], d2 in [0, 1]");
+  kl_map_tile t;
+  for (int open = 0; open < 2; open++) {
+    find(m, extents, open ? NULL : sizes, NULL, &t);
+    ck_assert_int_eq(t.state, KL_TILE_UNKNOWN);
+    ck_assert_str_eq(t.why, "a number leaves 64 bits");
+  }
+}
+END_TEST
+
 START_TEST(wrong_once_is_right) {
   const kl_map *m = read_map(wrong_once[_i].map);
   int64_t extents[4];
@@ -600,6 +614,7 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("tiles", EACH(open_pool, close_pool), {known_maps, KL_COUNT(known)},
-                   {wrong_once_is_right, KL_COUNT(wrong_once)}, {strides_of_collapses, KL_COUNT(strides)},
-                   {rank_eight_is_fast, KL_COUNT(eights)}, {random_maps_have_right_tiles});
+                   {wrong_once_is_right, KL_COUNT(wrong_once)}, {what_may_be_anything_is_unknown},
+                   {strides_of_collapses, KL_COUNT(strides)}, {rank_eight_is_fast, KL_COUNT(eights)},
+                   {random_maps_have_right_tiles});
 }

@@ -91,6 +91,7 @@ typedef struct tiler {
   const char *why;
   bool hull;     // numbers are not split into several boxes
   bool full;     // too many boxes
+  bool unknown;  // a result may be anything
   uint32_t made; // boxes in all
 } tiler;
 

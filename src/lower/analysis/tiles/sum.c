@@ -92,6 +92,7 @@ static void known_sizes(tiler *t, const part *p, uint32_t n, tile_steps *s) {
     if (__builtin_mul_overflow(c, p[i].a->n->c - 1, &more) || __builtin_add_overflow(reach, more, &reach) ||
         reach > INT64_MAX / 4) {
       tile_inexact(t, "a number leaves 64 bits");
+      t->unknown |= !t->shape; // else it becomes all of the array
       reach = INT64_MAX / 4;
     }
   }

@@ -234,9 +234,9 @@ static void emit(tiler *t) {
     if (t->number[i].live && t->digits[i]->guard) tile_guard(t, t->digits[i]->guard);
   for (uint32_t r = 0; r < n; r++) {
     tile_steps s = tile_sum(t, &t->form[r]);
-    if (!s.a.o) { // nothing is known: all of it
-      int64_t all = t->shape ? t->shape[r] : INT64_MAX;
-      s = (tile_steps){.a = {.o = num(t, 0), .n = num(t, all)}, .stride = num(t, 1)};
+    if (!s.a.o) { // nothing is known: all of the array
+      t->unknown |= !t->shape;
+      s = (tile_steps){.a = {.o = num(t, 0), .n = num(t, t->shape ? t->shape[r] : 1)}, .stride = num(t, 1)};
     }
     dims[r] = (kl_tile_dim){s.a.o, s.a.n, s.stride, s.a.lo, s.a.hi ? addc(t, s.a.hi, 1) : NULL};
   }
@@ -494,7 +494,7 @@ static void answer(tiler *t, const kl_tile_grid *g, kl_map_tile *out) {
   make_boxes(t);
   if (!t->exact && exact && known_sizes(t)) try_points(t);
   if (!exact) t->exact = false, t->why = why;
-  if (t->full || t->boxes.n > KL_TILE_MOST_BOXES || !simplify_boxes(t, g)) {
+  if (t->full || t->boxes.n > KL_TILE_MOST_BOXES || t->unknown || !simplify_boxes(t, g)) {
     *out = unknown(t->full ? "a tile is too many boxes" : "a number leaves 64 bits", t->m->nresults);
     return;
   }
