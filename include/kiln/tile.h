@@ -1,11 +1,12 @@
 // kiln: tiles, which elements of every array a tile of a computation's results needs. docs/tiles.md tells the rules.
 //
 // A computation is tiled over a space of dims: parallel ones are those of its results, sequential ones are folded by an
-// instruction (a reduction, a contraction, a window). Of each dim a tile has `size` points, from a multiple of it on.
-// An array's tile is a union of boxes: for each dimension, indices offset + k * stride for 0 <= k < size, of which
-// those from `lower` on and below `upper` count. Boxes are told as text over variables: t0, t1 ... are the numbers of
-// the tile along the dims, s0, s1 ... the sizes that are open, rt0, rt1 ... values that the program computes; / rounds
-// down.
+// instruction (a reduction, a contraction, a window). A result that goes along with others has no dims of its own;
+// which elements of it are in a tile is told as of any value. Of each dim a tile has `size` points, from a multiple of
+// it on. An array's tile is a union of boxes: for each dimension, indices offset + k * stride for 0 <= k < size, of
+// which those from `lower` on and below `upper` count. Boxes are told as text over variables: t0, t1 ... are the
+// numbers of the tile along the dims, s0, s1 ... the sizes that are open, rt0, rt1 ... values that the program
+// computes; / rounds down.
 #ifndef KILN_TILE_H
 #define KILN_TILE_H
 

@@ -26,7 +26,7 @@ static unsigned pick(unsigned n) { // splitmix64
   return (unsigned)((x ^ (x >> 31)) % n);
 }
 
-static struct { long modules, tilings, tiles, values, exact, covers, unknown, open, held; } count;
+static struct { long modules, tilings, tiles, values, exact, covers, unknown, open, held, along; } count;
 
 // --- one tiling
 // -------------------------------------------------------------------------------------------------------
@@ -42,6 +42,7 @@ typedef struct trial {
   int64_t size[MOST_DIMS]; // of tiles, by dim
   int64_t tid[MOST_DIMS];
   uint8_t *needed, *held, *inexact; // by node; the last by value
+  int64_t *owner; // by node, of results that go along with others: one more than the tile that it is in
 } trial;
 
 static const model_value *value_of(const trial *k, uint32_t frame, uint32_t instr, uint32_t leaf) {
@@ -134,6 +135,41 @@ static void hold(trial *k, const kl_tiled *v) {
   }
 }
 
+static const kl_tiled *result(const trial *k, uint32_t leaf) {
+  for (uint32_t i = 0; i < k->t->n; i++) {
+    const kl_tiled *v = &k->t->values[i];
+    if (v->frame == 0 && v->instr == k->t->frames[0].comp->root && v->leaf == leaf) return v;
+  }
+  return NULL; // of no elements
+}
+
+// Has the result dims of its own, from this one on?
+static bool has_own(const trial *k, uint32_t leaf, uint32_t rank, uint32_t first) {
+  const kl_tiled *v = result(k, leaf);
+  bool own = !v || v->ndims == rank;
+  for (uint32_t d = 0; v && d < rank && own; d++)
+    own = v->dims[d] == first + d && v->map->results[d] == kl_aff_dim(k->p, d);
+  return own;
+}
+
+// The tiles of a result that goes along with others are what they are said to be, but every element is in one, and in
+// one only.
+static void need_along(trial *k, uint32_t leaf) {
+  const kl_tiled *v = result(k, leaf);
+  const model_value *at = value_of(k, v->frame, v->instr, v->leaf);
+  int64_t tile = 1;
+  for (uint32_t d = 0; d < v->ndims; d++) tile = tile * steps(k, v->dims[d]) + k->tid[v->dims[d]];
+  memset(k->held + at->first, 0, (size_t)at->count);
+  hold(k, v);
+  for (int64_t i = at->first; i < at->first + at->count; i++) {
+    if (!k->held[i]) continue;
+    k->needed[i] = 1;
+    EXPECT(!k->owner[i] || k->owner[i] == tile || v->tile.state != KL_TILE_EXACT,
+           "%s\nresult %u: an element in two tiles", k->text, leaf);
+    k->owner[i] = tile;
+  }
+}
+
 // Elements of the results in the tile, and all that they are made from.
 static void need(trial *k) {
   const kl_comp *c = k->t->frames[0].comp;
@@ -146,7 +182,11 @@ static void need(trial *k) {
     if (!kl_shape_is_array(leaf)) continue;
     uint32_t same = 0;
     while (same < l && !kl_shape_same_dims(kl_shape_leaf(s, same), leaf)) same++;
-    first[l] = same < l ? first[same] : next;
+    first[l] = same < l ? first[same] : has_own(k, l, leaf->rank, next) ? next : UINT32_MAX;
+    if (first[l] == UINT32_MAX) {
+      need_along(k, l);
+      continue;
+    }
     if (same == l) next += leaf->rank;
     const model_value *v = model_find(k->s, 0, c->root, l);
     for (int64_t i = 0; i < v->count; i++) {
@@ -216,9 +256,30 @@ static void judge(trial *k) {
   count.tiles++;
 }
 
+// Every element of a result that goes along with others is in a tile.
+static void all_owned(const trial *k) {
+  const kl_comp *c = k->t->frames[0].comp;
+  for (uint32_t l = 0, next = 0; l < kl_shape_leaf_count(c->instr[c->root].shape); l++) {
+    const kl_shape *leaf = kl_shape_leaf(c->instr[c->root].shape, l);
+    uint32_t same = 0;
+    if (!kl_shape_is_array(leaf)) continue;
+    while (same < l && !kl_shape_same_dims(kl_shape_leaf(c->instr[c->root].shape, same), leaf)) same++;
+    if (same < l) continue;
+    if (has_own(k, l, leaf->rank, next)) {
+      next += leaf->rank;
+      continue;
+    }
+    const model_value *v = model_find(k->s, 0, c->root, l);
+    for (int64_t i = v->first; i < v->first + v->count; i++)
+      EXPECT(k->owner[i], "%s\nresult %u: an element in no tile", k->text, l);
+    count.along++;
+  }
+}
+
 // All tiles of the parallel dims, or some of very many.
 static void judge_all(trial *k) {
   int64_t n = 1;
+  memset(k->owner, 0, (size_t)k->s->nnodes * sizeof *k->owner);
   for (uint32_t d = 0; d < k->t->nparallel; d++) n *= steps(k, d);
   for (int64_t i = 0, by = n > 24 ? n / 12 : 1; i < n; i += by) {
     int64_t left = i;
@@ -226,6 +287,7 @@ static void judge_all(trial *k) {
     for (uint32_t d = k->t->nparallel; d-- > 0; left /= steps(k, d)) k->tid[d] = left % steps(k, d);
     judge(k);
   }
+  if (n <= 24) all_owned(k);
 }
 
 static void map_frames(trial *k) {
@@ -268,7 +330,7 @@ static void check(const char *text, uint64_t seed) {
   if (open.ndims <= MOST_DIMS && open.nruntimes <= MOST_RUNTIMES && open.nframes <= KL_COUNT(k.frames) &&
       model_make(&s, m, &m->comp[m->entry], seed, 1 << 18)) {
     k.needed = calloc((size_t)s.nnodes + 1, 1), k.held = calloc((size_t)s.nnodes + 1, 1);
-    k.inexact = calloc(s.nvalues + 1, 1);
+    k.inexact = calloc(s.nvalues + 1, 1), k.owner = calloc((size_t)s.nnodes + 1, sizeof *k.owner);
     count.modules++;
     for (int i = 0; i < 3; i++) {
       int64_t sizes[MOST_DIMS];
@@ -278,7 +340,7 @@ static void check(const char *text, uint64_t seed) {
       }
       check_sizes(&k, m, &open, sizes);
     }
-    free(k.needed), free(k.held), free(k.inexact);
+    free(k.needed), free(k.held), free(k.inexact), free(k.owner);
     model_free(&s);
   }
   kl_affs_destroy(&k.p);
@@ -321,6 +383,13 @@ static const char *const rows[] = {
   "a = f32[6] parameter(0) b = f32[4] slice(a), slice={[0:4]} c = f32[4] slice(a), slice={[2:6]} ROOT r = f32[4] add(b, c)",
   "a = f32[6,8] parameter(0) i = s32[] parameter(1) f = f32[4,8] fusion(a, i), kind=kLoop, calls={ p = f32[6,8] parameter(0) q = s32[] parameter(1) z = s32[] constant(0) ROOT d = f32[4,8] dynamic-slice(p, q, z), dynamic_slice_sizes={4,8} } "
   "g = f32[4] fusion(f), kind=kInput, calls={ p = f32[4,8] parameter(0) z = f32[] constant(0) ROOT s = f32[4] reduce(p, z), dimensions={1}, to_apply=sum } ROOT r = f32[4] negate(g)",
+  // results of several shapes: an array beside what it is reshaped, transposed, summed to, and what is made with the sums
+  "a = f32[4,6] parameter(0) b = f32[24] reshape(a) c = f32[6,4] transpose(a), dimensions={1,0} ROOT r = (f32[4,6], f32[24], f32[6,4]) tuple(f32[4,6] negate(a), b, c)",
+  "a = f32[4,6] parameter(0) b = f32[8,3] reshape(a) ROOT r = (f32[4,6], f32[8,3]) tuple(a, b)",
+  "a = f32[5,6] parameter(0) z = f32[] constant(0) s = f32[5] reduce(a, z), dimensions={1}, to_apply=sum b = f32[5,6] broadcast(s), dimensions={0} d = f32[5,6] subtract(a, b) ROOT r = (f32[5], f32[5,6], f32[30]) tuple(s, d, f32[30] reshape(d))",
+  "a = f32[5,6] parameter(0) z = f32[] constant(0) s = f32[5] reduce(a, z), dimensions={1}, to_apply=sum ROOT r = (f32[5], f32[5,6], f32[]) tuple(s, a, z)",
+  "a = f32[4,6] parameter(0) f = (f32[6,4], f32[4,6]) fusion(a), kind=kLoop, calls={ p = f32[4,6] parameter(0) q = f32[4,6] negate(p) t = f32[6,4] transpose(q), dimensions={1,0} ROOT u = (f32[6,4], f32[4,6]) tuple(t, q) } g = f32[6,4] get-tuple-element(f), index=0 ROOT r = f32[24] reshape(g)",
+  "a = f32[4,6] parameter(0) ROOT f = (f32[6,4], f32[4,6]) fusion(a), kind=kLoop, calls={ p = f32[4,6] parameter(0) q = f32[4,6] negate(p) t = f32[6,4] transpose(q), dimensions={1,0} ROOT u = (f32[6,4], f32[4,6]) tuple(t, q) }",
   // what scatters may go anywhere that the type of the indices names: all of the updates are covered
   "a = f32[6,5] parameter(0) n = s32[4,1] parameter(1) u = f32[4,5] parameter(2) ROOT r = f32[6,5] scatter(a, n, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum",
   "a = f32[6,5] parameter(0) ROOT r = f32[6,5] sort(a), dimensions={0}, to_apply=less",
@@ -427,6 +496,15 @@ static const struct {
   // several results of one instruction are its parts
   {"a = f32[8,6] parameter(0) b = f32[8,6] parameter(1) z = f32[] constant(0) ROOT r = (f32[8], f32[8]) reduce(a, b, z, z), dimensions={1}, to_apply=pair", {4, 3},
    "r[d0 * 4]4; r.1[d0 * 4]4; z[]; b[d0 * 4, d1 * 3]4x3 in 1; a[d0 * 4, d1 * 3]4x3 in 1", "r"},
+  // results of several shapes are tiled along the dims of one, where they go along with it; elsewhere each has its own
+  {"a = f32[16,96] parameter(0) z = f32[] constant(0) s = f32[16] reduce(a, z), dimensions={1}, to_apply=sum b = f32[16,96] broadcast(s), dimensions={0} d = f32[16,96] subtract(a, b) v = f32[1536] reshape(d) t = f32[96,16] transpose(a), dimensions={1,0} ROOT r = (f32[16], f32[16,96], f32[1536], f32[96,16]) tuple(s, d, v, t)", {8, 96},
+   "r[d0 * 8]8; r.1[d0 * 8, 0]8x96; r.2[d0 * 768]768; r.3[0, d0 * 8]96x8; t[0, d0 * 8]96x8; v[d0 * 768]768; d[d0 * 8, 0]8x96; b[d0 * 8, 0]8x96; s[d0 * 8]8; z[]; a[d0 * 8, 0]8x96; a[d0 * 8, 0]8x96", ""},
+  // a part of an array goes along with nothing: two dims
+  {"a = f32[16] parameter(0) b = f32[8] slice(a), slice={[0:8]} ROOT r = (f32[16], f32[8]) tuple(a, b)", {8, 4},
+   "r[d0 * 8]8; r.1[d1 * 4]4; b[d1 * 4]4; a[d0 * 8]8; a[d1 * 4]4", ""},
+  // a sum goes along with what it sums, a row at a time
+  {"a = f32[16,96] parameter(0) z = f32[] constant(0) s = f32[16] reduce(a, z), dimensions={1}, to_apply=sum ROOT r = (f32[16], f32[16,96]) tuple(s, a)", {4, 32, 48},
+   "r[d0 * 4]4; r.1[d0 * 4, d1 * 32]4x32; s[d0 * 4]4; z[]; a[d0 * 4, d1 * 32]4x32; a[d0 * 4, d2 * 48]4x48 in 1", "s"},
   // a sort needs the line
   {"a = f32[6,5] parameter(0) ROOT r = f32[6,5] sort(a), dimensions={1}, to_apply=less", {2, 3},
    "r[d0 * 2, d1 * 3]2x3<5; a~[d0 * 2, 0]2x5", ""},
@@ -528,9 +606,9 @@ START_TEST(random_fusions) {
   }
   printf(
       "# %ld modules, %ld tilings, %ld tiles; %ld values: %ld exact, %ld cover, %ld unknown; open sizes: %ld, of which "
-      "%ld hold\n",
+      "%ld hold; results that go along with others: %ld\n",
       count.modules, count.tilings, count.tiles, count.values, count.exact, count.covers, count.unknown, count.open,
-      count.held);
+      count.held, count.along);
 }
 END_TEST
 

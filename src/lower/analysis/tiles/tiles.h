@@ -121,7 +121,8 @@ enum {
   KL_TILING_MOST_INSTRS = 1 << 20, // looked at, those of calls as often as they are called
 };
 
-// The space of a computation's tiles: results of equal dims share theirs, others have their own. `sizes`: by number of
+// The space of a computation's tiles: results of equal dims share theirs; others go along with those where they can, or
+// have their own. `sizes`: by number of
 // the dim, as far as there are any: 0 leaves one open, more than the extent is the extent. Without sizes (nsizes 0) all
 // are open; else sequential dims beyond nsizes are taken whole, and parallel ones too.
 void kl_tiling_make(kl_affs *p, const kiln_module *m, const kl_comp *c, const int64_t *sizes, uint32_t nsizes,

@@ -320,40 +320,42 @@ static void look_at_all(tile_walk *w) {
   }
 }
 
-// Every result's leaf with dims of the space: those of an earlier one of the same dims, or its own.
-static void begin(tile_walk *w, const kl_comp *c) {
-  const kl_shape *s = c->instr[c->root].shape;
-  uint32_t n = (uint32_t)kl_shape_leaf_count(s);
-  uint32_t *first = KL_NEW_N(&w->scratch, uint32_t, n + 1);
-  const kl_shape **shapes = KL_NEW_N(&w->scratch, const kl_shape *, n + 1);
-  kl_shape_leaves(s, shapes);
+// Every result's leaf with dims of the space: its shape's own, or those of the shape that it goes along with.
+static void begin(tile_walk *w, const kl_comp *c, const result_shapes *r) {
   enter(w, c, 0, 0);
   w->state.p[0].next = c->root + 1;
-  for (uint32_t l = 0; l < n; l++) {
-    if (!kl_shape_is_array(shapes[l])) continue;
-    uint32_t k = 0, *dims = KL_NEW_N(kl_affs_arena(w->p), uint32_t, shapes[l]->rank + 1);
-    while (k < l && !(kl_shape_is_array(shapes[k]) && kl_shape_same_dims(shapes[k], shapes[l]))) k++;
-    first[l] = k < l ? first[k] : (uint32_t)w->dims.n;
-    int64_t sizes[KILN_MAX_RANK];
-    for (uint32_t d = 0; d < shapes[l]->rank; d++) {
-      sizes[d] = shapes[l]->dims[d] < 0 ? INT64_MAX : shapes[l]->dims[d];
-      if (k == l) dim_of(w, false, 0, c->root, d, sizes[d]);
-      dims[d] = first[l] + d;
-    }
-    way x = {
-        .map = kl_map_identity(w->p, shapes[l]->rank, sizes), .ndims = shapes[l]->rank, .dims = dims, .exact = true};
-    insert(w, 0, c->root, l, x);
+  w->first_dim = KL_NEW_N(&w->scratch, uint32_t, r->n + 1);
+  for (uint32_t i = 0; i < r->n; i++) {
+    w->first_dim[i] = (uint32_t)w->dims.n;
+    for (uint32_t d = 0; d < r->p[i].rank && !r->p[i].along; d++) dim_of(w, false, 0, c->root, d, r->p[i].sizes[d]);
+  }
+  for (uint32_t l = 0; l < r->nleaves; l++) {
+    if (r->of_leaf[l] == NO_RESULT_SHAPE) continue;
+    const result_shape *s = &r->p[r->of_leaf[l]];
+    uint32_t n = s->along ? s->ndims : s->rank, *dims = KL_NEW_N(kl_affs_arena(w->p), uint32_t, n + 1);
+    for (uint32_t d = 0; d < n; d++)
+      dims[d] = s->along ? w->first_dim[s->with] + s->dims[d] : w->first_dim[r->of_leaf[l]] + d;
+    const kl_map *map = s->along ? s->along : kl_map_identity(w->p, s->rank, s->sizes);
+    insert(w, 0, c->root, l, (way){.map = map, .ndims = n, .dims = dims, .exact = true});
   }
 }
 
-void walk_open(tile_walk *w, kl_affs *p, const kiln_module *m, const kl_comp *c) {
+static void open(tile_walk *w, kl_affs *p, const kiln_module *m, const kl_comp *c, const result_shapes *r) {
   kl_ctx *cx = kl_affs_context(p);
   *w = (tile_walk){.cx = cx, .p = p, .m = m, .runtimes = kl_runtimes_create(cx, kl_affs_arena(p))};
   kl_arena_init(&w->scratch, cx);
   VEC_PUSH(cx, &w->regions, (kl_region){.kind = KL_REGION_TOP});
-  begin(w, c);
+  begin(w, c, r);
   w->nparallel = (uint32_t)w->dims.n;
   look_at_all(w);
+}
+
+void walk_open(tile_walk *w, kl_affs *p, const kiln_module *m, const kl_comp *c) {
+  result_shapes r = walk_result_shapes(p, &c->instr[c->root]);
+  open(w, p, m, c, &r);
+  if (!walk_join_results(w, &r)) return;
+  walk_close(w);
+  open(w, p, m, c, &r);
 }
 
 void walk_close(tile_walk *w) {

@@ -44,8 +44,32 @@ typedef struct tile_walk {
   VEC(walk_frame) state;
   VEC(kl_tiling_dim) dims;
   VEC(kl_region) regions;
-  VEC(kept) kept; // users before what they use
+  VEC(kept) kept;      // users before what they use
+  uint32_t *first_dim; // of result shapes
 } tile_walk;
+
+enum { NO_RESULT_SHAPE = UINT32_MAX };
+
+// One of the shapes that results have. It has dims of its own, or goes along with another one.
+typedef struct result_shape {
+  uint32_t rank;
+  int64_t sizes[KILN_MAX_RANK];
+  uint32_t with;       // the shape that it goes along with
+  const kl_map *along; // from some of that one's dims to its indices, one to one; NULL: dims of its own
+  uint32_t ndims;
+  const uint32_t *dims; // those, by number of the dimension
+} result_shape;
+
+typedef struct result_shapes {
+  uint32_t n, nleaves;
+  result_shape *p;
+  uint32_t *of_leaf; // NO_RESULT_SHAPE: no array
+} result_shapes;
+
+// roots.c. In the pool's arena.
+result_shapes walk_result_shapes(kl_affs *p, const kl_instr *root);
+// Finds, once the walk is done, shapes that go along with others. False if none does.
+bool walk_join_results(const tile_walk *w, result_shapes *r);
 
 void walk_open(tile_walk *w, kl_affs *p, const kiln_module *m, const kl_comp *c);
 void walk_close(tile_walk *w);
