@@ -309,7 +309,7 @@ const kl_aff *kl_aff_unfold(kl_affs *p, const kl_aff *e, uint32_t i, const kl_af
     if (j == i) continue;
     int64_t c = e->terms[j].coef;
     const kl_aff *x = kl_aff_of(p, e->terms[j].atom);
-    if (c % m != 0 || c == INT64_MIN) {
+    if (c == INT64_MIN || c % m != 0) {
       *rest = kl_aff_addmul(p, *rest, x, c);
     } else {
       g = kl_aff_addmul(p, g, x, c / m);

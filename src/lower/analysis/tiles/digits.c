@@ -118,7 +118,7 @@ static void ask_for_box(splitter *s, const tile_axis *a, tile_digits *d) {
     d->at[l].aligned = a->aligned && a->align == 0; // where the conditions hold
     d->at[l].overhang = a->overhang;
     d->at[l].uncut = a->uncut;
-    d->at[l].most = top ? (a->most + s->k[l] - 1) / s->k[l] : radix(s, l);
+    d->at[l].most = top ? a->most / s->k[l] + (a->most % s->k[l] != 0) : radix(s, l);
     if (top && a->lo) d->at[l].lo = divc(t, a->lo, s->k[l]);
     if (top && a->hi) d->at[l].hi = divc(t, a->hi, s->k[l]);
     if (!top && a->hi && !cut_at(a->hi, s->k[l + 1], 1)) { // in the last stretch
