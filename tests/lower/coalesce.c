@@ -241,17 +241,40 @@ START_TEST(large_launches_are_exact) {
 }
 END_TEST
 
-// What XLA's analysis says of the first warp.
+// What XLA's analysis says of the first warp, of which each thread reads `count` times, `step` bytes on.
 START_TEST(xla_says) {
   static const struct {
-    int64_t stride;
-    unsigned bytes;
+    int64_t stride; // bytes from thread to thread
+    unsigned bytes, count;
+    int64_t step;
     bool coalesced;
-  } say[] = {{1, 4, true}, {4, 16, true}, {0, 4, true}, {2, 4, false}, {1000, 4, false}, {-1, 4, true}, {1, 1, true}};
+  } say[] = {
+      {4, 4, 1, 0, true},
+      {16, 16, 1, 0, true},
+      {0, 4, 1, 0, true},
+      {8, 4, 1, 0, false},
+      {4000, 4, 1, 0, false},
+      {-4, 4, 1, 0, true},
+      {1, 1, 1, 0, true},
+      // a loop that fills the holes, and one that does not
+      {16, 4, 4, 4, true},
+      {16, 4, 3, 4, false},
+      {-16, 4, 4, 4, true},
+      // 32 rows of 128 bytes each, and of 132: half of the lines of a row are its own
+      {4096, 4, 32, 4, true},
+      {4096, 4, 33, 4, false},
+      // threads beside each other in each of four rows
+      {4, 4, 4, 4096, true},
+      // nothing is read
+      {4, 4, 0, 0, true},
+  };
   for (size_t i = 0; i < KL_COUNT(say); i++) {
-    kl_request r = {times(kl_aff_dim(pool, 0), say[i].stride * 32), say[i].bytes, 0, NULL, false};
-    if (say[i].bytes == 1) r.at = times(kl_aff_dim(pool, 0), 8);
-    EXPECT(kl_is_coalesced_for_xla(pool, &r, 1024) == say[i].coalesced, "stride %lld", (long long)say[i].stride);
+    kl_request r[40];
+    for (unsigned k = 0; k < say[i].count; k++) {
+      const kl_aff *at = times(kl_aff_dim(pool, 0), say[i].stride * 8);
+      r[k] = (kl_request){kl_aff_addc(pool, at, (int64_t)k * say[i].step * 8), say[i].bytes, 0, NULL, false};
+    }
+    EXPECT(kl_is_coalesced_for_xla(pool, r, say[i].count, 1024) == say[i].coalesced, "row %zu", i);
   }
 }
 END_TEST

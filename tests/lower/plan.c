@@ -621,43 +621,50 @@ static const char two_fusions[] = "HloModule m\nf {\n  p = f32[4] parameter(0)\n
                                   "  ROOT r = f32[4] get-tuple-element(t), index=1\n}\n";
 
 // Known cases of coalesced operands, by what is counted: T where more than nine tenths of the sectors that a slot's
-// requests touch would be needed for the same bytes anyway.
+// requests touch would be needed for the same bytes anyway. Beside it what XLA's analysis says of operands, of these
+// plans: it knows nothing of where sectors begin.
 static const struct {
   const char *text;
   const char *slots; // parameters, then results
+  const char *xla;   // parameters
 } coalesced[] = {
-    {"a = f32[100,200] parameter(0) b = f32[100,200] parameter(1) ROOT r = f32[100,200] add(a, b)", "TTT"},
-    {"a = f32[100,200] parameter(0) b = f32[100,200]{0,1} parameter(1) ROOT r = f32[100,200]{1,0} add(a, b)", "TFT"},
+    {"a = f32[100,200] parameter(0) b = f32[100,200] parameter(1) ROOT r = f32[100,200] add(a, b)", "TTT", "TT"},
+    {"a = f32[100,200] parameter(0) b = f32[100,200]{0,1} parameter(1) ROOT r = f32[100,200]{1,0} add(a, b)", "TFT",
+     "TF"},
     {"a = f32[100,200]{1,0} parameter(0) b = f32[100,200]{1,0} parameter(1) ROOT r = f32[100,200]{0,1} add(a, b)",
-     "FFT"},
+     "FFT", "FF"},
     {"a = f32[100,200]{0,1} parameter(0) b = f32[100,200]{1,0} parameter(1) ROOT r = f32[100,200]{0,1} add(a, b)",
-     "TFT"},
+     "TFT", "TF"},
     {"a = f32[100,200] parameter(0) b = f32[100,200] parameter(1) c = f32[100,200] parameter(2) "
      "ROOT r = f32[100,600] concatenate(a, b, c), dimensions={1}",
-     "TTTT"},
-    {"a = f32[8,16,64] parameter(0) ROOT r = f32[16,8,64] transpose(a), dimensions={1,0,2}", "TT"},
-    {"a = f32[20,20] parameter(0) b = f32[20,20] add(a, a) ROOT r = f32[20,20] transpose(b), dimensions={1,0}", "FT"},
+     "TTTT", "TTT"},
+    {"a = f32[8,16,64] parameter(0) ROOT r = f32[16,8,64] transpose(a), dimensions={1,0,2}", "TT", "T"},
+    {"a = f32[20,20] parameter(0) b = f32[20,20] add(a, a) ROOT r = f32[20,20] transpose(b), dimensions={1,0}", "FT",
+     "F"},
     {"a = f32[] parameter(0) b = f32[20,20] broadcast(a), dimensions={} ROOT r = f32[20,20] transpose(b), "
      "dimensions={1,0}",
-     "TT"},
-    {"a = f32[5000] parameter(0) ROOT r = f32[5000] reverse(a), dimensions={0}", "TT"},
+     "TT", "T"},
+    {"a = f32[5000] parameter(0) ROOT r = f32[5000] reverse(a), dimensions={0}", "TT", "T"},
     // rows of 436 begin on sectors no more than those of 512 do, but four elements of a thread lie together
     {"a = f32[997,436] parameter(0) z = f32[] parameter(1) ROOT r = f32[1024,512] pad(a, z), padding=10_17x24_52",
-     "TTT"},
+     "TTT", "TT"},
 };
 
 START_TEST(coalesced_as_known) {
   kl_plan *p;
-  char found[8] = "";
+  char found[8] = "", xla[8] = "";
   kiln_module *m = parse(kl_strf(&arena, "HloModule m\nENTRY e { %s }\n", coalesced[_i].text));
   EXPECT(plan(m, &gpu, 0, &p) == KILN_OK, "%s", last_finding());
   for (uint32_t i = 0; i < p->nslots; i++) {
     kl_traffic t = kl_plan_traffic(p, i, 0);
     EXPECT(t.exact && t.requests && t.least <= t.sectors, "slot %u of %s", i, coalesced[_i].text);
     found[i] = 10 * t.least > 9 * t.sectors ? 'T' : 'F';
+    if (t.read) xla[strlen(xla)] = t.coalesced_for_xla ? 'T' : 'F';
   }
   EXPECT(strcmp(found, coalesced[_i].slots) == 0, "%s: %s, expected %s", coalesced[_i].text, found,
          coalesced[_i].slots);
+  EXPECT(strcmp(xla, coalesced[_i].xla) == 0, "%s: for XLA %s, expected %s", coalesced[_i].text, xla,
+         coalesced[_i].xla);
   kl_plan_free(p);
   kiln_module_destroy(&m);
 }

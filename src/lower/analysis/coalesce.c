@@ -1,6 +1,8 @@
 // Sectors of requests, counted over one period of warps.
 #include "lower/analysis/coalesce.h"
 
+#include <stdlib.h>
+
 typedef __int128 wide;
 
 // --- periods ------------------------------------------------------------------------------------------------------
@@ -269,18 +271,41 @@ kl_sectors kl_count_sectors(kl_affs *p, const kl_request *r, int64_t threads, ui
   return sum;
 }
 
-bool kl_is_coalesced_for_xla(kl_affs *p, const kl_request *r, int64_t threads) {
-  counter c = {.p = p, .r = r, .threads = threads, .all = true};
-  int64_t at[KL_WARP], runs = 0, bytes = 0, end = INT64_MIN, begin = 0;
-  uint32_t n = begins(&c, 0, at);
-  for (uint32_t i = 0; i < n; i++) { // each run of neighbours takes its own 128 bytes, wherever it lies
-    if (at[i] > end) {
-      if (i) runs += (end - begin + 127) / 128;
-      begin = at[i];
-    }
-    bytes += at[i] + r->bytes > end ? at[i] + r->bytes - (at[i] < end ? end : at[i]) : 0;
-    if (at[i] + (int64_t)r->bytes > end) end = at[i] + r->bytes;
+// --- as XLA has it ------------------------------------------------------------------------------------------------
+
+enum { XLA_LINE = 128 };
+
+typedef struct run {
+  int64_t begin, end; // bytes
+} run;
+
+static int by_begin(const void *a, const void *b) {
+  const run *x = a, *y = b;
+  return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static int64_t lines(int64_t bytes) {
+  return (bytes + XLA_LINE - 1) / XLA_LINE;
+}
+
+bool kl_is_coalesced_for_xla(kl_affs *p, const kl_request *requests, uint32_t n, int64_t threads) {
+  kl_ctx *cx = kl_affs_context(p);
+  VEC(run) runs = {0};
+  int64_t total = 0, touched = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    counter c = {.p = p, .r = &requests[i], .threads = threads, .all = true};
+    int64_t at[KL_WARP];
+    uint32_t found = begins(&c, 0, at);
+    for (uint32_t t = 0; t < found; t++) VEC_PUSH(cx, &runs, ((run){at[t], at[t] + requests[i].bytes}));
   }
-  if (n) runs += (end - begin + 127) / 128;
-  return (double)((bytes + 127) / 128) > 0.9 * (double)runs;
+  if (runs.n) qsort(runs.p, runs.n, sizeof runs.p[0], by_begin);
+  for (size_t i = 0, k; i < runs.n; i = k) { // neighbours are one run
+    run r = runs.p[i];
+    for (k = i + 1; k < runs.n && runs.p[k].begin <= r.end; k++)
+      if (runs.p[k].end > r.end) r.end = runs.p[k].end;
+    total += r.end - r.begin;
+    touched += lines(r.end - r.begin);
+  }
+  VEC_FREE(cx, &runs);
+  return !touched || 10 * lines(total) > 9 * touched;
 }

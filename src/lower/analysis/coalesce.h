@@ -32,8 +32,10 @@ typedef struct kl_sectors {
 enum { KL_SECTORS_QUOTA = 1 << 20 };
 kl_sectors kl_count_sectors(kl_affs *p, const kl_request *r, int64_t threads, uint32_t base, int64_t quota);
 
-// Whether XLA's analysis calls the first warp's requests coalesced: what its threads ask for, in runs of 128 bytes, is
-// more than 0.9 of the runs touched. For comparison only.
-bool kl_is_coalesced_for_xla(kl_affs *p, const kl_request *r, int64_t threads);
+// Whether XLA's analysis calls an operand coalesced, for comparison only: the requests are all that each thread reads
+// of it in its loop. What the first warp's threads read, whatever conditions say, is taken as runs of neighbouring
+// bytes, each of as many lines of 128 bytes as it has, wherever it begins; all together would need more than 0.9 of
+// those lines. True for no requests.
+bool kl_is_coalesced_for_xla(kl_affs *p, const kl_request *requests, uint32_t n, int64_t threads);
 
 #endif

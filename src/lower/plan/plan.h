@@ -163,6 +163,8 @@ typedef struct kl_traffic {
   int64_t requests, sectors;
   int64_t least; // sectors that would hold what each request reads or writes
   bool exact;
+  bool read;              // some load reads the slot
+  bool coalesced_for_xla; // as XLA's analysis has it of each of those loads; for comparison only
 } kl_traffic;
 // `base`: where the slot's memory begins, in bytes from the start of a sector.
 kl_traffic kl_plan_traffic(kl_plan *p, uint32_t slot, uint32_t base);

@@ -113,8 +113,11 @@ static void print_traffic(kl_sb *b, kl_plan *p) {
   for (uint32_t i = 0; i < p->nslots && p->target.machine == KL_NVPTX && !p->counted; i++) {
     kl_traffic t = kl_plan_traffic(p, i, 0);
     if (!t.requests) continue;
-    kl_sbf(b, "  s%u: %s%lld requests, %lld sectors of %lld that would do\n", i, t.exact ? "" : "about ",
-           (long long)t.requests, (long long)t.sectors, (long long)t.least);
+    kl_sbf(b, "  s%u: %s%lld requests, %lld sectors of %lld that would do%s\n", i, t.exact ? "" : "about ",
+           (long long)t.requests, (long long)t.sectors, (long long)t.least,
+           !t.read               ? ""
+           : t.coalesced_for_xla ? "; coalesced for XLA"
+                                 : "; not coalesced for XLA");
   }
 }
 

@@ -9,6 +9,7 @@ typedef struct counting {
   uint32_t base;
   int64_t quota; // threads looked at for one instruction
   kl_traffic sum;
+  VEC(kl_request) load; // of the load that is counted
 } counting;
 
 enum { KL_MAX_CONDITIONS = 64 };
@@ -38,6 +39,8 @@ static void count(counting *c, const kl_aff *element, int64_t bit, uint32_t byte
   c->sum.sectors += s.sectors;
   c->sum.least += s.least;
   c->sum.exact = c->sum.exact && s.exact;
+  r.nconditions = 0, r.conditions = NULL; // XLA drops them
+  if (!store) VEC_PUSH(kl_affs_context(p), &c->load, r);
 }
 
 // A chunk of lanes side by side is read in pieces of at most 16 bytes; other lanes, and the parts of complex numbers
@@ -67,7 +70,12 @@ static void count_body(counting *c, uint32_t slot) {
   if (!b->threads) return;
   for (uint32_t i = 0; i < b->nsteps; i++) {
     const kl_access *a = &b->steps[i].access;
-    if (b->steps[i].kind == KL_STEP_LOAD && a->slot == slot) count_access(c, a, a->guard, false);
+    if (b->steps[i].kind != KL_STEP_LOAD || a->slot != slot) continue;
+    c->load.n = 0;
+    count_access(c, a, a->guard, false);
+    c->sum.read = true;
+    if (!kl_is_coalesced_for_xla(c->p->affs, c->load.p, (uint32_t)c->load.n, b->threads))
+      c->sum.coalesced_for_xla = false;
   }
   for (uint32_t i = 0; i < b->nstores; i++) {
     const kl_access *a = &b->stores[i].access;
@@ -87,7 +95,7 @@ static int64_t quota_of(const kl_plan *p) {
 }
 
 kl_traffic kl_plan_traffic(kl_plan *p, uint32_t slot, uint32_t base) {
-  counting c = {.p = p, .base = base, .quota = quota_of(p), .sum = {.exact = true}};
+  counting c = {.p = p, .base = base, .quota = quota_of(p), .sum = {.exact = true, .coalesced_for_xla = true}};
   if (p->slots[slot].by_value) return c.sum;
   for (uint32_t i = 0; i < p->nparts; i++) {
     c.body = &p->parts[i].main;
@@ -95,5 +103,6 @@ kl_traffic kl_plan_traffic(kl_plan *p, uint32_t slot, uint32_t base) {
     c.body = &p->parts[i].tail;
     count_body(&c, slot);
   }
+  VEC_FREE(kl_affs_context(p->affs), &c.load);
   return c.sum;
 }
