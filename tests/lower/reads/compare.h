@@ -2,7 +2,7 @@
 #ifndef TESTS_READS_COMPARE_H
 #define TESTS_READS_COMPARE_H
 
-#include "model.h"
+#include "model/model.h"
 
 // kl_reads and kl_feeds of every instruction, in every frame. `text` is for messages.
 void compare_ops(const model *s, const char *text);

@@ -2,7 +2,7 @@
 // tiles hold over all steps of their loops, and what the elements of the results' tile are made from.
 // KILN_TILES sets how many random fusions there are (default 4000).
 #include "lower/analysis/tiles/tiles.h"
-#include "../reads/model.h"
+#include "../reads/model/model.h"
 #include "../reads/random.h"
 #include "support/context.h"
 
