@@ -232,8 +232,8 @@ static void deadlock(kl_cluster *c) {
     }
 }
 
-// Runs the blocks; to their end, unless they may wait for others: then for some rounds, and once these were not enough for
-// one at a time. False: they are over, done or failed.
+// Runs the blocks; to their end, unless they may wait for others: then for some rounds, and once these were not enough
+// for one at a time. False: they are over, done or failed.
 static bool run_cluster(kl_cluster *c) {
   kl_run_state *run = c->blocks[0].run;
   uint32_t rounds = c->waits ? 1 : FIRST_ROUNDS;

@@ -152,7 +152,7 @@ struct kl_warp {
   uint32_t alive;                // and have not exited
   uint32_t rank;                 // in its block
   bool exited;                   // lanes have exited since others were last asked whether they wait for them
-  uint32_t turn;      // backward branches and calls before others get theirs
+  uint32_t turn;                 // backward branches and calls before others get theirs
   uint32_t arrived[KL_BARRIERS]; // lanes that wait at each barrier
   uint32_t cluster_phase;        // of the cluster's barrier, in which its lanes have arrived
   kl_block *block;
@@ -189,7 +189,7 @@ typedef struct kl_cluster {
   kl_block *blocks;
   uint32_t n;
   uint32_t arrived, phase; // of its barrier
-  bool waits; // it has run for long, perhaps for others
+  bool waits;              // it has run for long, perhaps for others
 } kl_cluster;
 
 // What a thread of the host has for its blocks.

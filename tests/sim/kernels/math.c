@@ -1,6 +1,8 @@
 // Expected values of elementary functions, and how far off they may be: the errors that the CUDA documentation states
 // (in units of the last place of the result, or absolute), and half a unit for our own rounding.
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "cases.h"
 #include <float.h>
 #include <math.h>

@@ -1,13 +1,14 @@
-// Every instruction that the table spells is one to ptxas, with the operands that the table says; skipped where ptxas is
-// not installed.
+// Every instruction that the table spells is one to ptxas, with the operands that the table says; skipped where ptxas
+// is not installed.
 #include "../../support/ptxas.h"
 #include "../../support/suite.h"
 #include "warp.h"
 #include <stdio.h>
 #include <string.h>
 
-static const char header[] = ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k() {\n"
-                             ".reg .pred %p<9>;\n.reg .b8 %b<9>;\n.reg .b16 %h<9>;\n.reg .b32 %w<9>;\n.reg .b64 %l<9>;\n";
+static const char header[] =
+    ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k() {\n"
+    ".reg .pred %p<9>;\n.reg .b8 %b<9>;\n.reg .b16 %h<9>;\n.reg .b32 %w<9>;\n.reg .b64 %l<9>;\n";
 
 // A register of the letter's kind.
 static char kind_of(char letter) {
