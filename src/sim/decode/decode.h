@@ -3,6 +3,7 @@
 #define KL_DECODE_H
 
 #include "sim/isa/match.h"
+#include "sim/lanes/lanes.h"
 #include "sim/machine/execute.h"
 #include "sim/machine/warp.h"
 #include <stdio.h>

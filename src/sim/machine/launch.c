@@ -37,7 +37,7 @@ static const char *const fault_texts[] = {
     [KL_FAULT_BARRIER] = "a barrier that does not exist, or a thread count that is no multiple of 32",
     [KL_FAULT_TRAP] = "a trap",
     [KL_FAULT_DEADLOCK] = "threads that wait for one another for ever",
-    [KL_FAULT_TIME] = "more instructions than allowed",
+    [KL_FAULT_TIME] = "more branches than the launch allows",
     [KL_FAULT_MEMORY] = "no memory left on the host",
 };
 
@@ -197,6 +197,7 @@ static kl_cluster *start_cluster(kl_worker *worker, uint64_t n) {
     for (int d = 0; d < 3; d++) b->id[d] = id[d] * run->cluster[d] + in[d];
     b->number = n * run->blocks + k;
     b->alive = run->threads;
+    b->branches = 0;
     for (int i = 0; i < KL_BARRIERS; i++) b->barriers[i] = (kl_barrier){.all = true};
     memset(b->shared, 0, run->shared_bytes);
     for (uint32_t i = 0; i < run->warps; i++) {

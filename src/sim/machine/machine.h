@@ -7,8 +7,6 @@
 #ifndef KL_MACHINE_H
 #define KL_MACHINE_H
 
-#include "sim/isa/isa.h"
-#include "sim/lanes/lanes.h"
 #include "sim/ptx/ptx.h"
 
 // --- addresses ----------------------------------------------------------------------------------------------------
@@ -126,12 +124,11 @@ typedef struct kl_launch {
   const kl_kernel *kernel;
   uint32_t grid[3], block[3], cluster[3]; // cluster 0: as the kernel says, or none
   uint32_t dynamic_shared;
-  const void *params;         // param_bytes of them
-  bool cooperative;           // all blocks run at once
-  unsigned workers;           // threads to run on; 0: as many as the machine has cores
-  uint64_t shuffle;           // seed of another order of lanes, warps and blocks; 0: rising
-  uint64_t most_instructions; // of a block, by warp; 0: no limit
-  const kl_lane_set *set;     // NULL: the best
+  const void *params;     // param_bytes of them
+  bool cooperative;       // all blocks run at once
+  unsigned workers;       // threads to run on; 0: as many as the machine has cores
+  uint64_t shuffle;       // seed of another order of lanes, warps and blocks; 0: rising
+  uint64_t most_branches; // backward branches and calls of a block's warps in all; 0: no limit
 } kl_launch;
 
 // Runs a kernel to its end. INVALID: a launch that cannot be (sizes, a required block size), with a finding; DEVICE: a

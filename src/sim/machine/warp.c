@@ -70,6 +70,18 @@ static void run(kl_warp *w) {
   } while (w->next < w->limit);
 }
 
+// Counts a turn that is over; false if the block has had all that the launch allows.
+static bool may_go_on(kl_warp *w) {
+  uint64_t most = w->block->run->launch->most_branches;
+  w->block->branches += w->strand.spent;
+  if (!most || w->block->branches <= most) return true;
+  uint32_t mask = w->strand.mask;
+  const kl_op *at = w->next < w->strand.frame->code->ops + w->strand.frame->code->nops ? w->next : w->next - 1;
+  if (mask) kl_faulted(w, at, KL_FAULT_TIME, (unsigned)__builtin_ctz(mask), 0);
+  put_back(w);
+  return false;
+}
+
 bool kl_warp_run(kl_warp *w) {
   bool ran = false;
   for (;;) {
@@ -78,6 +90,7 @@ bool kl_warp_run(kl_warp *w) {
     ran = true;
     run(w);
     if (w->strand.spent >= w->turn) {
+      if (!may_go_on(w)) return true;
       w->strand.spent = 0;
       w->strand.turns++;
       bool alone = true;

@@ -3,6 +3,7 @@
 #ifndef KL_MACHINE_WARP_H
 #define KL_MACHINE_WARP_H
 
+#include "sim/isa/isa.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/special.h"
 #include <pthread.h>
@@ -181,6 +182,7 @@ struct kl_block {
   kl_barrier barriers[KL_BARRIERS];
   char *shared;
   uint32_t shared_bytes;
+  uint64_t branches; // backward ones and calls so far
 };
 
 // Blocks that run together: a cluster, or one block.
