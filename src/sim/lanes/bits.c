@@ -42,7 +42,7 @@ static inline u32 find64(u64 v, u64 sign, bool amount) {
   u32 n = zeros64(v ^ sign);
   return n == 64 ? ~0u : amount ? n : 63 - n;
 }
-#define AMOUNT (o->flags & KL_SHIFTAMT)
+#define AMOUNT (flags & KL_SHIFTAMT)
 UNARY(bfind_u32, on32, u32, u32, find32(a[i], 0, AMOUNT))
 UNARY(bfind_s32, on32, u32, u32, find32(a[i], a[i] >> 31 ? ~0u : 0, AMOUNT))
 UNARY(bfind_u64, on32, u32, u64, find64(a[i], 0, AMOUNT))
@@ -118,8 +118,8 @@ static inline u32 low_signed(u32 a, u32 n, u32 flags) {
   u32 low = low_bits(n, flags), top = low ^ low >> 1; // the highest of them
   return (a & low) | (low != ~0u && (a & top) ? ~low : 0);
 }
-BINARY(szext_u32, on32, u32, u32, u32, a[i] & low_bits(b[i], o->flags))
-BINARY(szext_s32, on32, u32, u32, u32, low_signed(a[i], b[i], o->flags))
+BINARY(szext_u32, on32, u32, u32, u32, a[i] & low_bits(b[i], flags))
+BINARY(szext_s32, on32, u32, u32, u32, low_signed(a[i], b[i], flags))
 
 // Ones from bit `at` on, `n` of them, as far as there are bits.
 static inline u32 mask_of(u32 at, u32 n, u32 flags) {
@@ -129,6 +129,6 @@ static inline u32 mask_of(u32 at, u32 n, u32 flags) {
   u32 beyond = over ? 0 : ~0u << (end & 31);
   return from & ~beyond;
 }
-BINARY(bmsk_b32, on32, u32, u32, u32, mask_of(a[i], b[i], o->flags))
+BINARY(bmsk_b32, on32, u32, u32, u32, mask_of(a[i], b[i], flags))
 
 KL_TOPIC(bits, KL_ISA_BITS);

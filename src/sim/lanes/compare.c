@@ -208,7 +208,7 @@ SET_PAIRS(set_bf16x2_bf16x2, true, ONE_BF16)
     LANES(on, d, p &kl_bit[i] ? a[i] : b[i]);                                                                          \
   }                                                                                                                    \
   TERNARY(slct_##bits##_s32, on, U, U, U, s32, c[i] >= 0 ? a[i] : b[i])                                                \
-  TERNARY(slct_##bits##_f32, on, U, U, U, f32, (o->flags & KL_FTZ ? flush(c[i]) : c[i]) >= 0 ? a[i] : b[i])
+  TERNARY(slct_##bits##_f32, on, U, U, U, f32, (flags & KL_FTZ ? flush(c[i]) : c[i]) >= 0 ? a[i] : b[i])
 SELECT(16, u16, on16)
 SELECT(32, u32, on32)
 SELECT(64, u64, on64)

@@ -79,8 +79,8 @@ EACH_INTEGER(BETWEEN, s64)
     if (o->flags & KL_SAT) ALL(KL_LANES, r[i] = saturate64(r[i]));                                                     \
     PUT(f64, on64, r);                                                                                                 \
   }                                                                                                                    \
-  SLOW_UNARY(cvt_f16_##S, u16, kept_##S, (u16)encode(&f16_format, NUMBER(S, a[i]), o->flags))                          \
-  SLOW_UNARY(cvt_bf16_##S, u16, kept_##S, (u16)encode(&bf16_format, NUMBER(S, a[i]), o->flags))
+  SLOW_UNARY(cvt_f16_##S, u16, kept_##S, (u16)encode(&f16_format, NUMBER(S, a[i]), flags))                             \
+  SLOW_UNARY(cvt_bf16_##S, u16, kept_##S, (u16)encode(&bf16_format, NUMBER(S, a[i]), flags))
 #define NUMBER(S, v) (SIGNED(S) ? number_of_s64((s64)(S)(v)) : number_of_u64((u64)(S)(v)))
 EACH_INTEGER(FROM_INTEGER, )
 
@@ -150,8 +150,9 @@ static void take_f64(f64 *r, const kl_lanes *x, const kl_op *o) {
     F v[KL_LANES];                                                                                                     \
     take_##S(v, x, o);                                                                                                 \
     integral##bits(v, v, o->flags, false);                                                                             \
-    kept_##D *d = AT(kept_##D, o->d);                                                                                  \
-    LANES(on, d, (kept_##D)AS_INTEGER(v[i], D, F));                                                                    \
+    kept_##D r[KL_LANES];                                                                                              \
+    ALL(KL_LANES, r[i] = (kept_##D)AS_INTEGER(v[i], D, F));                                                            \
+    PUT(kept_##D, on, r);                                                                                              \
   }
 EACH_INTEGER(TO_INTEGER, f32, f32, 32)
 EACH_INTEGER(TO_INTEGER, f16, f32, 32)
@@ -220,18 +221,18 @@ EXECUTOR(cvt_any_f32_f64) {
     u32 *d = AT(u32, o->d);                                                                                            \
     LANES(on32, d, (u32)high[i] << 16 | low[i]);                                                                       \
   }                                                                                                                    \
-  SLOW_UNARY(cvt_any_##T##_f32, u16, f32, (u16)single_as(&T##_format, a[i], o->flags))                                 \
+  SLOW_UNARY(cvt_any_##T##_f32, u16, f32, (u16)single_as(&T##_format, a[i], flags))                                    \
   SLOW_BINARY(cvt_any_##T##x2_f32, u32, f32, f32,                                                                      \
-              single_as(&T##_format, a[i], o->flags) << 16 | single_as(&T##_format, b[i], o->flags))                   \
-  SLOW_UNARY(cvt_##T##_f64, u16, f64, (u16)encode(&T##_format, number_of_f64(a[i]), o->flags))
+              single_as(&T##_format, a[i], flags) << 16 | single_as(&T##_format, b[i], flags))                         \
+  SLOW_UNARY(cvt_##T##_f64, u16, f64, (u16)encode(&T##_format, number_of_f64(a[i]), flags))
 
 static inline uint32_t single_as(const format *f, float v, uint32_t flags) {
   return encode(f, number_of_f64((double)(flags & KL_FTZ ? flush(v) : v)), flags);
 }
 TO_HALF(f16)
 TO_HALF(bf16)
-SLOW_UNARY(cvt_f16_bf16, u16, u16, (u16)encode(&f16_format, number_of_f64((double)widen_bf16(a[i])), o->flags))
-SLOW_UNARY(cvt_bf16_f16, u16, u16, (u16)encode(&bf16_format, number_of_f64((double)widen_f16(a[i])), o->flags))
+SLOW_UNARY(cvt_f16_bf16, u16, u16, (u16)encode(&f16_format, number_of_f64((double)widen_bf16(a[i])), flags))
+SLOW_UNARY(cvt_bf16_f16, u16, u16, (u16)encode(&bf16_format, number_of_f64((double)widen_f16(a[i])), flags))
 
 // Halves that are integral are halves again.
 #define PUT_HALF(T)                                                                                                    \

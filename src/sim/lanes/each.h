@@ -58,12 +58,15 @@ typedef struct b128 {
     KL_EACH for (int i = 0; i < (n); i++) statement;                                                                   \
   } while (0)
 
-// Executors of one expression: of a[i], b[i], c[i] of the types D A B C into d[i]. UNARY, BINARY and TERNARY vectorise.
+// Executors of one expression: of a[i], b[i], c[i] of the types A B C, and the flags, into d[i] of type D. UNARY,
+// BINARY and TERNARY vectorise.
 #define EXECUTOR(name) static void name(kl_lanes *x, const kl_op *o)
 #define UNARY(name, on, D, A, value)                                                                                   \
   EXECUTOR(name) {                                                                                                     \
     const A *a = AT(A, o->a);                                                                                          \
     D *d = AT(D, o->d);                                                                                                \
+    const uint32_t flags = o->flags;                                                                                   \
+    (void)flags;                                                                                                       \
     LANES(on, d, value);                                                                                               \
   }
 #define BINARY(name, on, D, A, B, value)                                                                               \
@@ -71,6 +74,8 @@ typedef struct b128 {
     const A *a = AT(A, o->a);                                                                                          \
     const B *b = AT(B, o->b);                                                                                          \
     D *d = AT(D, o->d);                                                                                                \
+    const uint32_t flags = o->flags;                                                                                   \
+    (void)flags;                                                                                                       \
     LANES(on, d, value);                                                                                               \
   }
 #define TERNARY(name, on, D, A, B, C, value)                                                                           \
@@ -79,12 +84,16 @@ typedef struct b128 {
     const B *b = AT(B, o->b);                                                                                          \
     const C *c = AT(C, o->c);                                                                                          \
     D *d = AT(D, o->d);                                                                                                \
+    const uint32_t flags = o->flags;                                                                                   \
+    (void)flags;                                                                                                       \
     LANES(on, d, value);                                                                                               \
   }
 #define SLOW_UNARY(name, D, A, value)                                                                                  \
   EXECUTOR(name) {                                                                                                     \
     const A *a = AT(A, o->a);                                                                                          \
     D *d = AT(D, o->d);                                                                                                \
+    const uint32_t flags = o->flags;                                                                                   \
+    (void)flags;                                                                                                       \
     SLOWLY(d, value);                                                                                                  \
   }
 #define SLOW_BINARY(name, D, A, B, value)                                                                              \
@@ -92,6 +101,8 @@ typedef struct b128 {
     const A *a = AT(A, o->a);                                                                                          \
     const B *b = AT(B, o->b);                                                                                          \
     D *d = AT(D, o->d);                                                                                                \
+    const uint32_t flags = o->flags;                                                                                   \
+    (void)flags;                                                                                                       \
     SLOWLY(d, value);                                                                                                  \
   }
 #define SLOW_TERNARY(name, D, A, B, C, value)                                                                          \
@@ -100,6 +111,8 @@ typedef struct b128 {
     const B *b = AT(B, o->b);                                                                                          \
     const C *c = AT(C, o->c);                                                                                          \
     D *d = AT(D, o->d);                                                                                                \
+    const uint32_t flags = o->flags;                                                                                   \
+    (void)flags;                                                                                                       \
     SLOWLY(d, value);                                                                                                  \
   }
 

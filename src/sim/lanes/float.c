@@ -164,8 +164,8 @@ static inline u32 without_nan(u32 u) {
 static inline u32 flush_if(u32 u, u32 flags) {
   return flags & KL_FTZ ? flush32(u) : u;
 }
-UNARY(abs_f32, on32, u32, u32, without_nan(flush_if(a[i], o->flags) & 0x7fffffff))
-UNARY(neg_f32, on32, u32, u32, without_nan(flush_if(a[i], o->flags) ^ 0x80000000))
+UNARY(abs_f32, on32, u32, u32, without_nan(flush_if(a[i], flags) & 0x7fffffff))
+UNARY(neg_f32, on32, u32, u32, without_nan(flush_if(a[i], flags) ^ 0x80000000))
 
 #define SIGN64 (1ull << 63)
 #define INF64  0x7ff0000000000000ull
@@ -200,23 +200,28 @@ TESTPS(f64, u64, s64, 64, INF64, 0x0010000000000000)
 
 // --- least and greatest -------------------------------------------------------------------------------------------
 
-// Equal numbers differ in the sign of zero at most. A NaN gives way to a number, or, with .NaN, to none.
-#define EXTREMUM(name, op, zeros)                                                                                      \
+// Bits that order as the numbers do, -0 below +0.
+static inline s32 order32(u32 u) {
+  return (s32)(u >> 31 ? u ^ 0x7fffffff : u);
+}
+static inline s64 order64(u64 u) {
+  return (s64)(u >> 63 ? u ^ ~SIGN64 : u);
+}
+static inline bool is_nan64(u64 u) {
+  return (u & ~SIGN64) > INF64;
+}
+
+// A NaN gives way to a number, or, with .NaN, to none.
+#define EXTREMUM(name, op)                                                                                             \
   static inline u32 name##32(u32 a, u32 b, u32 flags) {                                                                \
-    float fa = float_of(a), fb = float_of(b);                                                                          \
-    u32 r = fa op fb ? a : fb op fa ? b : a zeros b;                                                                   \
-    u32 na = is_nan32(a), nb = is_nan32(b);                                                                            \
-    r = nb ? a : r;                                                                                                    \
-    r = na ? b : r;                                                                                                    \
-    return (flags & KL_NAN ? na | nb : (na & nb)) ? NAN32 : r;                                                         \
+    u32 r = order32(a) op order32(b) ? a : b;                                                                          \
+    r = is_nan32(a) ? flags & KL_NAN || is_nan32(b) ? NAN32 : b : r;                                                   \
+    return is_nan32(b) ? flags & KL_NAN || is_nan32(a) ? NAN32 : a : r;                                                \
   }                                                                                                                    \
   static inline u64 name##64(u64 a, u64 b) {                                                                           \
-    double fa = double_of(a), fb = double_of(b);                                                                       \
-    u64 r = fa op fb ? a : fb op fa ? b : a zeros b;                                                                   \
-    bool na = (a & ~SIGN64) > INF64, nb = (b & ~SIGN64) > INF64;                                                       \
-    r = nb ? a : r;                                                                                                    \
-    r = na ? b : r;                                                                                                    \
-    return na && nb ? nan_of(a, b, 0) : r;                                                                             \
+    u64 r = order64(a) op order64(b) ? a : b;                                                                          \
+    r = is_nan64(a) ? is_nan64(b) ? nan_of(a, b, 0) : b : r;                                                           \
+    return is_nan64(b) && !is_nan64(a) ? a : r;                                                                        \
   }                                                                                                                    \
   static inline u32 name##_xorsign(u32 a, u32 b, u32 flags) {                                                          \
     u32 sign = (a ^ b) & 0x80000000, r = name##32(a & 0x7fffffff, b & 0x7fffffff, flags);                              \
@@ -226,13 +231,12 @@ TESTPS(f64, u64, s64, 64, INF64, 0x0010000000000000)
     u32 size = flags & KL_ABS ? 0x7fffffff : ~0u;                                                                      \
     return name##32(name##32(a & size, b & size, flags), c & size, flags);                                             \
   }                                                                                                                    \
-  BINARY(name##_f32, on32, u32, u32, u32, name##32(flush_if(a[i], o->flags), flush_if(b[i], o->flags), o->flags))      \
-  BINARY(name##_xorsign_f32, on32, u32, u32, u32,                                                                      \
-         name##_xorsign(flush_if(a[i], o->flags), flush_if(b[i], o->flags), o->flags))                                 \
+  BINARY(name##_f32, on32, u32, u32, u32, name##32(flush_if(a[i], flags), flush_if(b[i], flags), flags))               \
+  BINARY(name##_xorsign_f32, on32, u32, u32, u32, name##_xorsign(flush_if(a[i], flags), flush_if(b[i], flags), flags)) \
   TERNARY(name##3_f32, on32, u32, u32, u32, u32,                                                                       \
-          name##3(flush_if(a[i], o->flags), flush_if(b[i], o->flags), flush_if(c[i], o->flags), o->flags))             \
+          name##3(flush_if(a[i], flags), flush_if(b[i], flags), flush_if(c[i], flags), flags))                         \
   BINARY(name##_f64, on64, u64, u64, u64, name##64(a[i], b[i]))
-EXTREMUM(min, <, |)
-EXTREMUM(max, >, &)
+EXTREMUM(min, <)
+EXTREMUM(max, >)
 
 KL_TOPIC(float, KL_ISA_FLOAT);

@@ -1,6 +1,6 @@
-// Functions that only approximations compute, in double precision: exact but for a few units in the last place of
-// double, of operands that are single numbers, so that rounding to single precision gives the nearest number. They use
-// additions, multiplications and divisions alone, and so have the same bits on every machine.
+// Functions that only approximations compute, of operands that are single numbers, in double precision: so near to the
+// function's value that rounding to single precision gives the nearest number, of every operand. They are made of
+// additions, multiplications, divisions and fused ones alone, and so have the same bits on every machine.
 #ifndef KL_LANES_FUNCTIONS_H
 #define KL_LANES_FUNCTIONS_H
 
@@ -75,16 +75,28 @@ static inline double log2_of(double v) {
 __extension__ typedef unsigned __int128 bits128;
 __extension__ typedef __int128 signed128;
 
-// v as quarters of a turn: their number, and the rest in radians, of at most a half quarter. v = m 2^e times 2/pi is
-// taken from the 128 bits of 2/pi that decide on the two bits before the point and on those after it; m has 24 bits,
-// so that 102 of these are right, and no single number but 0 comes nearer to a quarter than 2^-40.
-static inline unsigned quarters(float v, double *rest) {
+// An angle in radians, as the sum of two doubles.
+typedef struct angle {
+  double high, low;
+} angle;
+
+// A number n of quarters of a turn, scaled by 2^126, in radians.
+static inline angle radians(signed128 n) {
+  const double high = 0x1.921fb54442d18p+0, low = 0x1.1a62633145c07p-54; // pi / 2
+  double f = (double)n, rest = (double)(n - (signed128)f), r = f * high;
+  return (angle){r * 0x1p-126, (__builtin_fma(f, high, -r) + (f * low + rest * high)) * 0x1p-126};
+}
+
+// v as quarters of a turn: their number, and the rest, of at most half a quarter. v = m 2^e times 2/pi is taken from
+// the 128 bits of 2/pi that decide on the two bits before the point and on those after it; m has 24 bits, so that 102
+// of these are right, and no single number but 0 comes nearer to a quarter than 2^-40.
+static inline unsigned quarters(float v, angle *rest) {
   static const uint64_t two_over_pi[] = {0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
                                          0xb7246e3a424dd2e0};
   u32 u = bits32(v), m = (u & 0x7fffff) | 0x800000;
   int first = (int)(u >> 23 & 255) - 150 - 2; // bit of 2/pi, the first one after the point being 0
   if (__builtin_fabsf(v) <= 0x1.921fb4p-1f) {
-    *rest = (double)v;
+    *rest = (angle){(double)v, 0};
     return 0;
   }
   bits128 window = (bits128)two_over_pi[0] << 64 | two_over_pi[1];
@@ -97,14 +109,14 @@ static inline unsigned quarters(float v, double *rest) {
   }
   bits128 product = window * m;
   unsigned quarter = (unsigned)((product + ((bits128)1 << 125)) >> 126);
-  double r = (double)(signed128)(product - ((bits128)quarter << 126)) * 0x1p-126 * 0x1.921fb54442d18p+0;
-  *rest = u >> 31 ? -r : r;
+  angle r = radians((signed128)(product - ((bits128)quarter << 126)));
+  *rest = u >> 31 ? (angle){-r.high, -r.low} : r;
   return u >> 31 ? 0u - quarter : quarter;
 }
 
-// The Taylor series for |r| <= pi / 4.
-static inline double sine(double r) {
-  double s = r * r, p = 0x1.952c77030ad4ap-49;
+// Taylor series for at most pi / 4. The last sum is rounded to odd, as one argument in four thousand millions wants.
+static inline double sine(angle r) {
+  double s = r.high * r.high, p = 0x1.952c77030ad4ap-49;
   p = p * s - 0x1.ae7f3e733b81fp-41;
   p = p * s + 0x1.6124613a86d09p-33;
   p = p * s - 0x1.ae64567f544e4p-26;
@@ -112,10 +124,11 @@ static inline double sine(double r) {
   p = p * s - 0x1.a01a01a01a01ap-13;
   p = p * s + 0x1.1111111111111p-7;
   p = p * s - 0x1.5555555555555p-3;
-  return r == 0 ? r : r + r * s * p; // zero keeps its sign
+  double more = r.high * s * p + r.low * (1 - 0.5 * s), sum = r.high + more;
+  return r.high == 0 ? r.high : odd64(sum, more - (sum - r.high)); // zero keeps its sign
 }
-static inline double cosine(double r) {
-  double s = r * r, p = -0x1.6827863b97d97p-53;
+static inline double cosine(angle r) {
+  double s = r.high * r.high, p = -0x1.6827863b97d97p-53;
   p = p * s + 0x1.ae7f3e733b81fp-45;
   p = p * s - 0x1.93974a8c07c9dp-37;
   p = p * s + 0x1.1eed8eff8d898p-29;
@@ -124,12 +137,13 @@ static inline double cosine(double r) {
   p = p * s - 0x1.6c16c16c16c17p-10;
   p = p * s + 0x1.5555555555555p-5;
   p = p * s - 0.5;
-  return 1 + s * p;
+  double more = s * p - r.high * r.low, sum = 1 + more;
+  return odd64(sum, more - (sum - 1));
 }
 
 // sin(v + ahead * pi / 2).
 static inline double sine_from(float v, unsigned ahead) {
-  double r;
+  angle r;
   if (!(__builtin_fabsf(v) < INFINITY)) return (double)NAN;
   unsigned quarter = quarters(v, &r) + ahead;
   double value = quarter & 1 ? cosine(r) : sine(r);

@@ -85,8 +85,8 @@ static inline u32 funnel(u32 c, u32 flags) {
 static inline u64 joined(u32 a, u32 b) {
   return (u64)b << 32 | a;
 }
-TERNARY(shf_l_b32, on32, u32, u32, u32, u32, (u32)(joined(a[i], b[i]) << funnel(c[i], o->flags) >> 32))
-TERNARY(shf_r_b32, on32, u32, u32, u32, u32, (u32)(joined(a[i], b[i]) >> funnel(c[i], o->flags)))
+TERNARY(shf_l_b32, on32, u32, u32, u32, u32, (u32)(joined(a[i], b[i]) << funnel(c[i], flags) >> 32))
+TERNARY(shf_r_b32, on32, u32, u32, u32, u32, (u32)(joined(a[i], b[i]) >> funnel(c[i], flags)))
 
 // --- bytes: four selectors of 4 bits, each a byte of b:a, or its sign in all bits ------------------------------------
 

@@ -30,17 +30,15 @@ static uint32_t widen(const format *f, uint32_t code, uint32_t flags) {
 
 // Pairs: the first operand, or the upper half, goes to the upper bits; `bits` apart.
 #define PAIR_OF_SINGLES(T, bits)                                                                                       \
-  SLOW_BINARY(                                                                                                         \
-      cvt_##T##x2_f32, u16, f32, f32,                                                                                  \
-      (u16)(narrow(&T##_format, (double)a[i], o->flags) << (bits) | narrow(&T##_format, (double)b[i], o->flags)))
+  SLOW_BINARY(cvt_##T##x2_f32, u16, f32, f32,                                                                          \
+              (u16)(narrow(&T##_format, (double)a[i], flags) << (bits) | narrow(&T##_format, (double)b[i], flags)))
 #define PAIR_OF_HALVES(T, bits)                                                                                        \
   SLOW_UNARY(cvt_##T##x2_f16x2, u16, u32,                                                                              \
-             (u16)(narrow(&T##_format, (double)widen_f16(a[i] >> 16), o->flags) << (bits) |                            \
-                   narrow(&T##_format, (double)widen_f16(a[i] & 0xffff), o->flags)))
+             (u16)(narrow(&T##_format, (double)widen_f16(a[i] >> 16), flags) << (bits) |                               \
+                   narrow(&T##_format, (double)widen_f16(a[i] & 0xffff), flags)))
 #define PAIR_WIDENED(T, bits)                                                                                          \
   SLOW_UNARY(cvt_f16x2_##T##x2, u32, u16,                                                                              \
-             widen(&T##_format, a[i] >> (bits)&ONES(T), o->flags) << 16 |                                              \
-                 widen(&T##_format, a[i] & ONES(T), o->flags))
+             widen(&T##_format, a[i] >> (bits)&ONES(T), flags) << 16 | widen(&T##_format, a[i] & ONES(T), flags))
 #define ONES(T) (2 * T##_format.sign - 1)
 #define PAIRS(T, bits)                                                                                                 \
   PAIR_OF_SINGLES(T, bits)                                                                                             \
@@ -67,9 +65,9 @@ static uint32_t exponent(float v, uint32_t flags) {
 static uint32_t power(uint32_t code) {
   return code == 0xff ? NAN16 : code == 0 ? 0x40 : code << 7;
 }
-SLOW_BINARY(cvt_ue8m0x2_f32, u16, f32, f32, (u16)(exponent(a[i], o->flags) << 8 | exponent(b[i], o->flags)))
+SLOW_BINARY(cvt_ue8m0x2_f32, u16, f32, f32, (u16)(exponent(a[i], flags) << 8 | exponent(b[i], flags)))
 SLOW_UNARY(cvt_ue8m0x2_bf16x2, u16, u32,
-           (u16)(exponent(widen_bf16(a[i] >> 16), o->flags) << 8 | exponent(widen_bf16(a[i] & 0xffff), o->flags)))
+           (u16)(exponent(widen_bf16(a[i] >> 16), flags) << 8 | exponent(widen_bf16(a[i] & 0xffff), flags)))
 SLOW_UNARY(cvt_bf16x2_ue8m0x2, u32, u16, power(a[i] >> 8) << 16 | power(a[i] & 255))
 
 // --- tf32: the bits below its fraction are 0
@@ -78,7 +76,7 @@ SLOW_UNARY(cvt_bf16x2_ue8m0x2, u32, u16, power(a[i] >> 8) << 16 | power(a[i] & 2
 static uint32_t tf32(float v, uint32_t flags) {
   return v == v ? narrow(&tf32_format, (double)v, flags) << 13 : NAN32;
 }
-SLOW_UNARY(cvt_tf32_f32, u32, f32, tf32(a[i], o->flags))
+SLOW_UNARY(cvt_tf32_f32, u32, f32, tf32(a[i], flags))
 
 // --- stochastic rounding
 // ----------------------------------------------------------------------------------------------
@@ -91,8 +89,8 @@ static uint32_t stochastic(const format *f, float v, uint32_t flags, uint32_t ra
 }
 #define STOCHASTIC_PAIR(T, bits)                                                                                       \
   SLOW_TERNARY(cvt_rs_##T##x2_f32, u32, f32, f32, u32,                                                                 \
-               stochastic(&T##_format, a[i], o->flags, c[i] >> 16, bits) << 16 |                                       \
-                   stochastic(&T##_format, b[i], o->flags, c[i], bits))
+               stochastic(&T##_format, a[i], flags, c[i] >> 16, bits) << 16 |                                          \
+                   stochastic(&T##_format, b[i], flags, c[i], bits))
 STOCHASTIC_PAIR(f16, 13)
 STOCHASTIC_PAIR(bf16, 16)
 

@@ -43,13 +43,13 @@ static wide clamped(wide v, int bits, bool sign) {
 
 // Of two numbers of a type. Products of 64 bits by halves do not fit: they have their own model.
 static wide operation(const instruction *i, wide a, wide b, wide c, int bits, bool sign) {
-  wide p = a * b;
+  wide p = (wide)((value)a * (value)b); // of 64 bits and more the low ones count
   if (is(i, "add")) return a + b;
   if (is(i, "sub")) return a - b;
   if (is(i, "mul") || is(i, "mad")) {
     wide r = has(i, ".hi") ? p >> bits : p;
     if (is(i, "mul")) return r;
-    return r + c;
+    return (wide)((value)r + (value)c);
   }
   if (is(i, "sad")) return c + (a < b ? b - a : a - b);
   // Devices give all ones for a quotient by zero and for its remainder.
