@@ -1,7 +1,7 @@
 // Holds kiln's own description of the CUDA driver's interface against NVIDIA's header, at compile time.
 #include <cuda.h>
 #define KL_CUDA_REAL
-#include "jit/cuda/abi.h"
+#include "cuda/abi.h"
 
 #define X(name, value) _Static_assert((int)(name) == (value), #name);
 KL_CUDA_CONSTANTS(X)

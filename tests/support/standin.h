@@ -6,7 +6,7 @@
 #ifndef STANDIN_H
 #define STANDIN_H
 
-#include "jit/cuda/abi.h"
+#include "cuda/abi.h"
 #include <kiln/cuda.h>
 #include <stdbool.h>
 

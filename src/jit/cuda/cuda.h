@@ -3,7 +3,7 @@
 #define KL_CUDA_H
 
 #include "base/base.h"
-#include "jit/cuda/abi.h"
+#include "cuda/abi.h"
 #include <kiln/cuda.h>
 #include <stdatomic.h>
 
