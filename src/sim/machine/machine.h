@@ -29,7 +29,7 @@ typedef enum kl_region_kind {
   KL_REGION_USER,     // allocated by the caller
   KL_REGION_VARIABLE, // .global of a module
   KL_REGION_CONST,    // .const of a module: kernels may not write it
-  KL_REGION_HOST,     // the caller's own memory, made visible
+  KL_REGION_HOST,     // bytes of the caller's, made visible
 } kl_region_kind;
 
 typedef struct kl_region {
@@ -37,6 +37,7 @@ typedef struct kl_region {
   char *host;
   uint8_t kind; // kl_region_kind
   bool freed;   // its addresses are never given again, so that a late use is told from another one
+  uint32_t tag; // the caller's own
   kl_str name;  // of a variable; in its module's arena
 } kl_region;
 
@@ -53,6 +54,11 @@ void kl_memory_free(kl_memory *m);
 // Reserves `size` bytes, which read as zero and take no memory before they are written; aligned to 512 bytes, far from
 // all others. 0 bytes are not allowed. OUT: MEMORY.
 kiln_status kl_memory_alloc(kl_memory *m, uint64_t size, kl_region_kind kind, kl_str name, uint64_t *base);
+// Makes bytes of the caller's visible, at the host's own address, or at another one where that is below all memory of
+// the device or taken. They stay the caller's, and must stay until they are released. OUT: MEMORY.
+kiln_status kl_memory_share(kl_memory *m, void *host, uint64_t size, uint64_t *base);
+// Notes something for the caller about the region that begins at `base`; new ones have 0.
+void kl_memory_tag(kl_memory *m, uint64_t base, uint32_t tag);
 // Gives back what begins at `base`; false if nothing does.
 bool kl_memory_release(kl_memory *m, uint64_t base);
 // The region that holds `address`, freed ones as well, or NULL.

@@ -14,21 +14,9 @@ static size_t mapped(uint64_t size) {
 
 void kl_memory_free(kl_memory *m) {
   for (size_t i = 0; i < m->regions.n; i++)
-    if (!m->regions.p[i].freed) munmap(m->regions.p[i].host, mapped(m->regions.p[i].size));
+    if (!m->regions.p[i].freed && m->regions.p[i].kind != KL_REGION_HOST)
+      munmap(m->regions.p[i].host, mapped(m->regions.p[i].size));
   VEC_FREE(m->cx, &m->regions);
-}
-
-kiln_status kl_memory_alloc(kl_memory *m, uint64_t size, kl_region_kind kind, kl_str name, uint64_t *base) {
-  kl_region r = {.base = m->next, .size = size, .kind = (uint8_t)kind, .name = name};
-  *base = 0;
-  if (size == 0 || size > m->limit - m->in_use) return KILN_E_MEMORY;
-  r.host = mmap(NULL, mapped(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (r.host == MAP_FAILED) return KILN_E_MEMORY;
-  m->next = (r.base + size + APART + ALIGN - 1) / ALIGN * ALIGN;
-  m->in_use += size;
-  VEC_PUSH(m->cx, &m->regions, r);
-  *base = r.base;
-  return KILN_OK;
 }
 
 // The number of regions that begin at `address` or below.
@@ -42,6 +30,60 @@ static size_t regions_up_to(const kl_memory *m, uint64_t address) {
       high = middle;
   }
   return low;
+}
+
+// Enters a region in its place; what is made last mostly lies last.
+static void enter(kl_memory *m, kl_region r) {
+  size_t at = regions_up_to(m, r.base);
+  VEC_PUSH(m->cx, &m->regions, r);
+  memmove(m->regions.p + at + 1, m->regions.p + at, (m->regions.n - 1 - at) * sizeof r);
+  m->regions.p[at] = r;
+}
+
+// Does no region have bytes of these?
+static bool is_unused(const kl_memory *m, uint64_t base, uint64_t size) {
+  size_t n = regions_up_to(m, base + size - 1);
+  const kl_region *r = n ? &m->regions.p[n - 1] : NULL;
+  return !r || r->base + r->size <= base;
+}
+
+// Addresses that were never given before.
+static uint64_t new_addresses(kl_memory *m, uint64_t size) {
+  uint64_t base = m->next;
+  while (!is_unused(m, base, size)) { // bytes of the host's lie there
+    const kl_region *r = &m->regions.p[regions_up_to(m, base + size - 1) - 1];
+    base = (r->base + r->size + APART + ALIGN - 1) / ALIGN * ALIGN;
+  }
+  m->next = (base + size + APART + ALIGN - 1) / ALIGN * ALIGN;
+  return base;
+}
+
+kiln_status kl_memory_alloc(kl_memory *m, uint64_t size, kl_region_kind kind, kl_str name, uint64_t *base) {
+  kl_region r = {.size = size, .kind = (uint8_t)kind, .name = name};
+  *base = 0;
+  if (size == 0 || size > m->limit - m->in_use) return KILN_E_MEMORY;
+  r.host = mmap(NULL, mapped(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (r.host == MAP_FAILED) return KILN_E_MEMORY;
+  r.base = new_addresses(m, size);
+  m->in_use += size;
+  enter(m, r);
+  *base = r.base;
+  return KILN_OK;
+}
+
+kiln_status kl_memory_share(kl_memory *m, void *host, uint64_t size, uint64_t *base) {
+  kl_region r = {.base = (uint64_t)(uintptr_t)host, .size = size, .kind = KL_REGION_HOST, .host = host};
+  *base = 0;
+  if (size == 0 || r.base + size < r.base) return KILN_E_MEMORY;
+  if (r.base < KL_DEVICE_MEMORY || !is_unused(m, r.base, size)) r.base = new_addresses(m, size);
+  enter(m, r);
+  *base = r.base;
+  return KILN_OK;
+}
+
+void kl_memory_tag(kl_memory *m, uint64_t base, uint32_t tag) {
+  kl_region *r = (kl_region *)kl_memory_find(m, base);
+  if (r && r->base == base) r->tag = tag;
 }
 
 const kl_region *kl_memory_find(const kl_memory *m, uint64_t address) {
@@ -71,6 +113,12 @@ char *kl_memory_at(const kl_memory *m, uint64_t address, uint64_t size) {
 bool kl_memory_release(kl_memory *m, uint64_t base) {
   kl_region *r = (kl_region *)kl_memory_find(m, base);
   if (!r || r->freed || r->base != base) return false;
+  if (r->kind == KL_REGION_HOST) { // the host may use these addresses for something else
+    size_t after = (size_t)(m->regions.p + m->regions.n - (r + 1));
+    memmove(r, r + 1, after * sizeof *r);
+    m->regions.n--;
+    return true;
+  }
   munmap(r->host, mapped(r->size));
   m->in_use -= r->size;
   r->freed = true;
