@@ -96,6 +96,8 @@ typedef union CUlaunchAttributeValue {
     unsigned x, y, z;
   } clusterDim;
   int programmaticStreamSerializationAllowed;
+  int cooperative;
+  int priority;
 } CUlaunchAttributeValue;
 typedef struct CUlaunchAttribute {
   CUlaunchAttributeID id;
@@ -134,6 +136,8 @@ enum {
   X(CUlaunchAttribute, value, 8)                                                                                       \
   X(CUlaunchAttributeValue, clusterDim, 0)                                                                             \
   X(CUlaunchAttributeValue, programmaticStreamSerializationAllowed, 0)                                                 \
+  X(CUlaunchAttributeValue, cooperative, 0)                                                                            \
+  X(CUlaunchAttributeValue, priority, 0)                                                                               \
   X(CUlaunchConfig, blockDimX, 12)                                                                                     \
   X(CUlaunchConfig, sharedMemBytes, 24)                                                                                \
   X(CUlaunchConfig, hStream, 32)                                                                                       \

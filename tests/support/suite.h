@@ -17,10 +17,11 @@ typedef struct test_row {
   int n, first; // n: a loop, _i from first on; 0: once
 } test_row;
 
-// Called around each test; or, where `once` is set, around all of them. NULL: nothing.
+// Called around each test; or, where `once` is set, around all of them. NULL: nothing. `child`: each test runs in a
+// process of its own, where what it tests is the process's.
 typedef struct test_frame {
   void (*make)(void), (*drop)(void);
-  bool once;
+  bool once, child;
 } test_frame;
 
 // Runs the tests under that name, without a time limit of its own. The exit status of main.
@@ -33,7 +34,7 @@ static inline int run_tests(const char *name, test_frame frame, const test_row *
   for (const test_row *r = rows; r < rows + n; r++)
     tcase_add_loop_test(t, r->test, r->first, r->first + (r->n ? r->n : 1));
   SRunner *runner = srunner_create(s);
-  srunner_set_fork_status(runner, CK_NOFORK);
+  srunner_set_fork_status(runner, frame.child ? CK_FORK : CK_NOFORK);
   srunner_set_tap(runner, "-");
   srunner_run_all(runner, CK_SILENT);
   int failed = srunner_ntests_failed(runner);
@@ -45,7 +46,8 @@ static inline int run_tests(const char *name, test_frame frame, const test_row *
 #define RUN_TESTS(name, frame, ...)                                                                                    \
   run_tests(name, frame, (const test_row[]){__VA_ARGS__}, sizeof((const test_row[]){__VA_ARGS__}) / sizeof(test_row))
 #define NO_FRAME         ((test_frame){0})
-#define EACH(make, drop) ((test_frame){make, drop, false})
-#define ONCE(make, drop) ((test_frame){make, drop, true})
+#define EACH(make, drop) ((test_frame){make, drop, false, false})
+#define ONCE(make, drop) ((test_frame){make, drop, true, false})
+#define IN_CHILDREN      ((test_frame){NULL, NULL, false, true})
 
 #endif
