@@ -63,7 +63,7 @@ kiln_status kl_sim_configure(kl_ctx *cx, const kl_sim_options *o) {
     if (n) memcpy(chosen, devices, sizeof chosen), nchosen = n;
     if (o->workers) kl_sim.options.workers = o->workers;
     if (o->shuffle) kl_sim.options.shuffle = o->shuffle;
-    if (o->most_instructions) kl_sim.options.most_instructions = o->most_instructions;
+    if (o->most_branches) kl_sim.options.most_branches = o->most_branches;
   }
   kl_sim_leave();
   return s;
@@ -93,7 +93,7 @@ CUresult kl_cuInit(unsigned flags) {
   kl_sim_options *o = &kl_sim.options;
   if (!o->workers) o->workers = (unsigned)number_from_environment("KILN_SIM_WORKERS");
   if (!o->shuffle) o->shuffle = number_from_environment("KILN_SIM_SHUFFLE");
-  if (!o->most_instructions) o->most_instructions = number_from_environment("KILN_SIM_LIMIT");
+  if (!o->most_branches) o->most_branches = number_from_environment("KILN_SIM_LIMIT");
   kl_log_open();
   kl_sim.initialised = true;
   return CUDA_SUCCESS;
@@ -210,7 +210,7 @@ CUresult kl_cuDeviceGetPCIBusId(char *out, int size, CUdevice device) {
   char text[16];
   KL_GIVEN(out);
   KL_RESULT(kl_device_check(device, &d));
-  snprintf(text, sizeof text, "0000:%02X:00.0", (unsigned)device + 1);
+  snprintf(text, sizeof text, "0000:%02X:00.0", (unsigned)(device + 1) & 0xff);
   return put_text(out, size, text);
 }
 

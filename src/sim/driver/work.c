@@ -87,7 +87,7 @@ static CUresult run_kernel(kl_cu_context *c, const kl_kernel_work *k) {
                  .cooperative = k->cooperative,
                  .workers = kl_sim.options.workers,
                  .shuffle = kl_sim.options.shuffle,
-                 .most_instructions = kl_sim.options.most_instructions};
+                 .most_branches = kl_sim.options.most_branches};
   memcpy(l.grid, k->grid, sizeof l.grid);
   memcpy(l.block, k->block, sizeof l.block);
   memcpy(l.cluster, k->cluster, sizeof l.cluster);
