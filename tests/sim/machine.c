@@ -1,0 +1,240 @@
+// The machine: what ends a launch and how that is told, what lanes do that part and wait for each other, what a launch
+// may be. Kernels are rows of PTX; each writes a word for every thread to its parameter.
+
+#include "sim/machine/machine.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+
+enum { WORDS = 4096 };
+
+typedef struct outcome {
+  kiln_status status;
+  kl_fault fault;
+  char message[1024];
+  uint32_t words[WORDS];
+} outcome;
+
+#define HEADER ".version 7.8\n.target sm_90\n.address_size 64\n"
+// A kernel whose %rd1 is its thread's word, %r1 its number in the grid, %r2 in the block.
+#define BEGIN                                                                                                          \
+  ".visible .entry k(.param .u64 p) {\n.reg .pred %p<9>;\n.reg .b16 %h<9>;\n.reg .b32 %r<40>;\n.reg .b64 %rd<20>;\n"   \
+  "mov.u32 %r2, %tid.x;\nmov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %ntid.x;\nmad.lo.u32 %r1, %r3, %r4, %r2;\n"              \
+  "ld.param.u64 %rd2, [p];\nmul.wide.u32 %rd3, %r1, 4;\nadd.u64 %rd1, %rd2, %rd3;\n"
+#define END "ret;\n}\n"
+
+static void run_with(const char *ptx, kl_launch l, outcome *out) {
+  kiln_context *cx = kiln_context_create(NULL);
+  kl_memory m;
+  kl_loaded *loaded = NULL;
+  kl_kernel *k = NULL;
+  uint64_t address = 0;
+  memset(out, 0, sizeof *out);
+  kl_memory_init(&m, cx, UINT64_MAX);
+  ck_assert_int_eq(kl_memory_alloc(&m, sizeof out->words, KL_REGION_USER, KL_STR("words"), &address), KILN_OK);
+  out->status = kl_load(cx, &m, "k.ptx", kl_str_of(ptx), &loaded);
+  if (!out->status) out->status = kl_kernel_prepare(cx, loaded, KL_STR("k"), &k);
+  if (!out->status) {
+    l.kernel = k;
+    l.params = &address;
+    out->status = kl_launch_run(cx, &m, &l, &out->fault);
+  }
+  if (out->status) snprintf(out->message, sizeof out->message, "%s", kiln_diagnostics_get(cx, 0)->text);
+  memcpy(out->words, kl_memory_at(&m, address, sizeof out->words), sizeof out->words);
+  out->fault.func = NULL;
+  out->fault.instr = NULL;
+  kl_unload(cx, loaded);
+  kl_memory_free(&m);
+  kiln_context_destroy(&cx);
+}
+
+static void run(const char *ptx, uint32_t grid, uint32_t block, outcome *out) {
+  run_with(ptx, (kl_launch){.grid = {grid, 1, 1}, .block = {block, 1, 1}, .most_branches = 100000}, out);
+}
+
+// --- faults -------------------------------------------------------------------------------------------------------
+
+static const struct {
+  const char *ptx;
+  kl_fault_kind kind;
+  uint32_t thread, block;
+  const char *message;
+} faults[] = {
+    {HEADER BEGIN "add.u64 %rd4, %rd1, 16384;\nst.global.u32 [%rd4], %r1;\n" END, KL_FAULT_ADDRESS, 0, 0,
+     "no memory behind it in k, block (0,0,0), thread (0,0,0)"},
+    {HEADER BEGIN "setp.eq.u32 %p1, %r2, 5;\n@%p1 ld.global.u32 %r5, [%rd2+-4];\n" END, KL_FAULT_ADDRESS, 5, 0,
+     "thread (5,0,0)"},
+    {HEADER BEGIN "st.u32 [64], %r1;\n" END, KL_FAULT_ADDRESS, 0, 0, "address 0x40"},
+    {HEADER BEGIN "add.u64 %rd4, %rd1, 2;\nld.global.u32 %r5, [%rd4];\n" END, KL_FAULT_MISALIGNED, 0, 0, "misaligned"},
+    {HEADER ".const .align 4 .b8 c[16];\n" BEGIN
+            "mov.u64 %rd4, c;\ncvta.const.u64 %rd5, %rd4;\nst.u32 [%rd5], %r1;\n" END,
+     KL_FAULT_READ_ONLY, 0, 0, "read-only"},
+    {HEADER ".shared .align 4 .b8 s[64];\n" BEGIN
+            "mov.u32 %r5, s;\nshl.b32 %r6, %r2, 2;\nadd.u32 %r5, %r5, %r6;\nst.shared.u32 [%r5], %r1;\n" END,
+     KL_FAULT_ADDRESS, 16, 0, "thread (16,0,0)"},
+    {HEADER ".func f(.param .b32 x) {\n.reg .b32 %r<3>;\nld.param.b32 %r1, [x];\n{\n.param .b32 y;\n"
+            "st.param.b32 [y], %r1;\ncall.uni f, (y);\n}\nret;\n}\n" BEGIN
+            "{\n.param .b32 y;\nst.param.b32 [y], %r1;\ncall.uni f, (y);\n}\n" END,
+     KL_FAULT_STACK, 0, 0, "too deep"},
+    {HEADER BEGIN "mov.u64 %rd4, 12345;\nproto: .callprototype _ ();\ncall %rd4, (), proto;\n" END, KL_FAULT_TARGET, 0,
+     0, "nowhere"},
+    {HEADER BEGIN "ts: .branchtargets A, B;\nbrx.idx %r2, ts;\nA:\nB:\n" END, KL_FAULT_TARGET, 2, 0, "nowhere"},
+    {HEADER BEGIN "setp.eq.u32 %p1, %r1, 40;\n@%p1 trap;\n" END, KL_FAULT_TRAP, 8, 1, "block (1,0,0), thread (8,0,0)"},
+    {HEADER BEGIN "setp.lt.u32 %p1, %r2, 16;\n@%p1 bar.sync 1, 64;\n" END, KL_FAULT_DEADLOCK, 0, 0, "wait"},
+    {HEADER BEGIN "setp.lt.u32 %p1, %r2, 16;\n@!%p1 bra L;\nbar.warp.sync 0xffffffff;\nL: bar.sync 0;\n" END,
+     KL_FAULT_DEADLOCK, 0, 0, "wait"},
+    {HEADER BEGIN "bar.sync 16;\n" END, KL_FAULT_BARRIER, 0, 0, "barrier"},
+    {HEADER BEGIN "L: bra L;\n" END, KL_FAULT_TIME, 0, 0, "branches"},
+};
+
+START_TEST(ends_with_a_fault) {
+  outcome o;
+  run(faults[_i].ptx, 2, 32, &o);
+  ck_assert_int_eq(o.status, KILN_E_DEVICE);
+  ck_assert_int_eq(o.fault.kind, faults[_i].kind);
+  ck_assert_uint_eq(o.fault.block[0], faults[_i].block);
+  ck_assert_uint_eq(o.fault.thread[0], faults[_i].thread);
+  ck_assert_msg(strstr(o.message, faults[_i].message) != NULL, "expected '%s' in: %s", faults[_i].message, o.message);
+  ck_assert_msg(strstr(o.message, "k.ptx:") != NULL, "no place in: %s", o.message);
+}
+END_TEST
+
+// --- what cannot be decoded ---------------------------------------------------------------------------------------
+
+static const struct {
+  const char *ptx;
+  kiln_status status;
+  const char *message;
+} refusals[] = {
+    {HEADER BEGIN "frobnicate.u32 %r1, %r2;\n" END, KILN_E_UNSUPPORTED, "instruction is not simulated: frobnicate.u32"},
+    {HEADER BEGIN "add.u99 %r1, %r2, %r3;\n" END, KILN_E_UNSUPPORTED, "form of the instruction"},
+    {HEADER BEGIN "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%rd1,%rd2}, {%rd3}, {%rd4}, {%rd5,%rd6};\n" END,
+     KILN_E_UNSUPPORTED, "not simulated: mma"},
+    {HEADER BEGIN "add.u32 %r1, %r2, %rd3;\n" END, KILN_E_INVALID, "%rd3 has 64 bits, where 32 are expected"},
+    {HEADER BEGIN "add.u32 %r1, %r2;\n" END, KILN_E_INVALID, "expected more operands"},
+    {HEADER BEGIN "add.u32 %r1, %r2, %r3, %r4;\n" END, KILN_E_INVALID, "expected 3 operands, found 4"},
+    {HEADER BEGIN "ld.global.u64 %r1, [%rd1];\n" END, KILN_E_INVALID, "cannot hold 64 bits"},
+    {HEADER BEGIN "@%r1 bra L;\nL:\n" END, KILN_E_INVALID, "type .pred"},
+    {HEADER BEGIN "st.param.u32 [p], %r1;\n" END, KILN_E_INVALID, "cannot be written"},
+    {HEADER ".extern .func g;\n" BEGIN "call g;\n" END, KILN_E_UNSUPPORTED, "declared, but not defined"},
+};
+
+START_TEST(is_refused) {
+  outcome o;
+  run(refusals[_i].ptx, 1, 32, &o);
+  ck_assert_msg(o.status == refusals[_i].status, "status %d: %s", o.status, o.message);
+  ck_assert_msg(strstr(o.message, refusals[_i].message) != NULL, "expected '%s' in: %s", refusals[_i].message,
+                o.message);
+}
+END_TEST
+
+// --- launches that cannot be --------------------------------------------------------------------------------------
+
+static const struct {
+  uint32_t grid[3], block[3], cluster[3], shared;
+  const char *message;
+} launches[] = {
+    {{0, 1, 1}, {32, 1, 1}, {0}, 0, "cannot be launched"},      {{1, 1, 1}, {0, 1, 1}, {0}, 0, "cannot be launched"},
+    {{1, 65536, 1}, {32, 1, 1}, {0}, 0, "cannot be launched"},  {{1, 1, 1}, {32, 32, 2}, {0}, 0, "2048 threads"},
+    {{1, 1, 1}, {1, 1, 65}, {0}, 0, "cannot be launched"},      {{3, 1, 1}, {32, 1, 1}, {2, 1, 1}, 0, "do not divide"},
+    {{32, 1, 1}, {32, 1, 1}, {32, 1, 1}, 0, "the most are 16"}, {{1, 1, 1}, {32, 1, 1}, {0}, 300000, "shared memory"},
+};
+
+START_TEST(cannot_be_launched) {
+  outcome o;
+  kl_launch l = {.dynamic_shared = launches[_i].shared};
+  memcpy(l.grid, launches[_i].grid, sizeof l.grid);
+  memcpy(l.block, launches[_i].block, sizeof l.block);
+  memcpy(l.cluster, launches[_i].cluster, sizeof l.cluster);
+  run_with(HEADER BEGIN END, l, &o);
+  ck_assert_int_eq(o.status, KILN_E_INVALID);
+  ck_assert_msg(strstr(o.message, launches[_i].message) != NULL, "expected '%s' in: %s", launches[_i].message,
+                o.message);
+}
+END_TEST
+
+// --- lanes that part ----------------------------------------------------------------------------------------------
+
+// Each thread goes round its number mod 7 times, in a loop of its own length, with a branch of its own inside.
+static const char *const loops = HEADER BEGIN
+    "mov.u32 %r5, 0;\nrem.u32 %r6, %r1, 7;\nmov.u32 %r7, 0;\n"
+    "L: setp.ge.u32 %p1, %r7, %r6;\n@%p1 bra E;\nand.b32 %r8, %r7, 1;\nsetp.eq.u32 %p2, %r8, 0;\n@%p2 bra O;\n"
+    "add.u32 %r5, %r5, 100;\nbra N;\nO: add.u32 %r5, %r5, %r1;\nN: add.u32 %r7, %r7, 1;\nbra L;\n"
+    "E: activemask.b32 %r9;\nst.global.u32 [%rd1], %r5;\n" END;
+
+static uint32_t loops_of(uint32_t n) {
+  uint32_t sum = 0;
+  for (uint32_t k = 0; k < n % 7; k++) sum += k % 2 ? 100 : n;
+  return sum;
+}
+
+START_TEST(lanes_part_and_join) {
+  outcome o;
+  static const uint32_t blocks[] = {1, 31, 32, 33, 100, 1024};
+  uint32_t block = blocks[_i];
+  run(loops, 3, block, &o);
+  ck_assert_msg(o.status == KILN_OK, "%s", o.message);
+  for (uint32_t n = 0; n < 3 * block; n++) EXPECT(o.words[n] == loops_of(n), "thread %u: %u", n, o.words[n]);
+  for (uint32_t n = 3 * block; n < WORDS; n++) EXPECT(o.words[n] == 0, "word %u was written", n);
+}
+END_TEST
+
+// Lanes that went two ways are together again behind.
+START_TEST(lanes_are_together_behind_a_branch) {
+  outcome o;
+  run(HEADER BEGIN "and.b32 %r5, %r2, 3;\nsetp.eq.u32 %p1, %r5, 1;\n@%p1 bra A;\nadd.u32 %r6, %r2, 1;\nbra B;\n"
+                   "A: add.u32 %r6, %r2, 2;\nB: activemask.b32 %r7;\nst.global.u32 [%rd1], %r7;\n" END,
+      1, 48, &o);
+  for (uint32_t n = 0; n < 48; n++) ck_assert_uint_eq(o.words[n], n < 32 ? 0xffffffff : 0xffff);
+}
+END_TEST
+
+// A lane waits at an instruction for one that comes there from another place and by another way.
+START_TEST(lanes_meet_in_different_places) {
+  outcome o;
+  run(HEADER BEGIN "setp.lt.u32 %p1, %r2, 9;\n@%p1 bra A;\nshfl.sync.idx.b32 %r5, %r2, 3, 31, 0xffffffff;\nbra B;\n"
+                   "A: add.u32 %r6, %r2, 1000;\nshfl.sync.idx.b32 %r5, %r6, 3, 31, 0xffffffff;\n"
+                   "B: st.global.u32 [%rd1], %r5;\n" END,
+      1, 32, &o);
+  ck_assert_msg(o.status == KILN_OK, "%s", o.message);
+  for (uint32_t n = 0; n < 32; n++) ck_assert_uint_eq(o.words[n], 1003);
+}
+END_TEST
+
+// Lanes that exit are not waited for, at a barrier, in a warp or in a vote.
+START_TEST(nobody_waits_for_who_has_gone) {
+  outcome o;
+  run(HEADER BEGIN
+      "setp.gt.u32 %p1, %r2, 69;\n@%p1 exit;\nbar.sync 0;\nbar.warp.sync 0xffffffff;\n"
+      "setp.gt.u32 %p2, %r2, 65;\nvote.sync.ballot.b32 %r5, %p2, 0xffffffff;\nst.global.u32 [%rd1], %r5;\n" END,
+      1, 128, &o);
+  ck_assert_msg(o.status == KILN_OK, "%s", o.message);
+  for (uint32_t n = 0; n < 128; n++) ck_assert_uint_eq(o.words[n], n < 64 || n > 69 ? 0 : 0x3c);
+}
+END_TEST
+
+// --- the same every time ------------------------------------------------------------------------------------------
+
+START_TEST(is_the_same_on_any_number_of_workers) {
+  static const char *const kernels[] = {
+      NULL, // loops
+      HEADER BEGIN "atom.global.add.u32 %r5, [%rd2+8192], 1;\nst.global.u32 [%rd1], %r5;\n" END,
+  };
+  outcome one, many;
+  const char *ptx = kernels[_i] ? kernels[_i] : loops;
+  kl_launch l = {.grid = {16, 1, 1}, .block = {128, 1, 1}, .workers = 1};
+  run_with(ptx, l, &one);
+  ck_assert_msg(one.status == KILN_OK, "%s", one.message);
+  for (l.workers = 2; l.workers < 6; l.workers++) {
+    run_with(ptx, l, &many);
+    ck_assert_mem_eq(one.words, many.words, sizeof one.words);
+  }
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("machine", NO_FRAME, {ends_with_a_fault, (int)KL_COUNT(faults)},
+                   {is_refused, (int)KL_COUNT(refusals)}, {cannot_be_launched, (int)KL_COUNT(launches)},
+                   {lanes_part_and_join, 6}, {lanes_are_together_behind_a_branch}, {lanes_meet_in_different_places},
+                   {nobody_waits_for_who_has_gone}, {is_the_same_on_any_number_of_workers, 2});
+}
