@@ -37,13 +37,31 @@ static void print_gpu_json(const kiln_device_info *g, uint32_t i) {
          g->registers, g->shared_bytes, g->block_shared_optin);
 }
 
-static void print(const kiln_driver *d, const kiln_device_info *gpus, uint32_t n, const char *why, bool json) {
+static void print_json_head(long cores, const kiln_driver *d, const kiln_device_info *sim) {
+  printf("{\"cores\": %ld, \"driver\": %d, \"simulated\": [", cores, d ? kiln_driver_version(d) : 0);
+  print_gpu_json(sim, 0);
+  printf("], \"gpus\": [");
+}
+
+// What --device sim plays.
+static kiln_status describe_simulated(kiln_context *cx, kiln_device_info *out) {
+  kiln_driver_params p = {.struct_size = sizeof p, .initialize = true, .resolve = kiln_sim_resolve};
+  kiln_driver *d = NULL;
+  kiln_status st = kiln_driver_open(cx, &p, &d);
+  if (st == KILN_OK) st = kiln_device_describe(cx, d, 0, out);
+  kiln_driver_close(&d);
+  return st;
+}
+
+static void print(const kiln_driver *d, const kiln_device_info *sim, const kiln_device_info *gpus, uint32_t n,
+                  const char *why, bool json) {
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   if (json)
-    printf("{\"cores\": %ld, \"driver\": %d, \"gpus\": [", cores, d ? kiln_driver_version(d) : 0);
+    print_json_head(cores, d, sim);
   else
-    printf("host   this machine's CPU through ORC, %ld core%s\neval   the reference evaluator\n", cores,
-           cores == 1 ? "" : "s");
+    printf("host   this machine's CPU through ORC, %ld core%s\neval   the reference evaluator\n"
+           "sim    PTX on a simulated GPU: %s, %s\n",
+           cores, cores == 1 ? "" : "s", sim->name, sim->target);
   for (uint32_t i = 0; i < n; i++) (json ? print_gpu_json : print_gpu)(&gpus[i], i);
   if (!json && n == 0) printf("cuda   none: %s\n", why);
   if (json) printf("]}\n");
@@ -59,8 +77,12 @@ static int list(kiln_context *cx, bool json) {
     gpus[i].struct_size = sizeof *gpus;
     st = kiln_device_describe(cx, d, i, &gpus[i]);
   }
-  if (st == KILN_OK) print(d, gpus, n, why, json);
-  if (n == 0) kiln_diagnostics_clear(cx); // no GPU is no error: why has been said
+  kiln_device_info sim = {.struct_size = sizeof sim};
+  char said[512];
+  snprintf(said, sizeof said, "%s", why);
+  if (n == 0) kiln_diagnostics_clear(cx); // no GPU is no error
+  if (st == KILN_OK) st = describe_simulated(cx, &sim);
+  if (st == KILN_OK) print(d, &sim, gpus, n, said, json);
   kiln_driver_close(&d);
   free(gpus);
   return report(cx, st);

@@ -10,7 +10,7 @@
 
 enum { O_INPUT = O_VERB, O_OUTPUT, O_CHECK, O_NUMERICS };
 static const option options[] = {
-    SESSION_OPTIONS("GPU to compile for (default: the one here, else sm_90)", "auto, cuda, host or eval", "5"),
+    SESSION_OPTIONS("GPU to compile for (default: the one here, else sm_90)", "auto, cuda, host, sim or eval", "5"),
     {"--input", "K=FILE.npy", "values of parameter K; parameters without are filled from the seed", true},
     {"--output", "DIR", "write results as DIR/result0.npy ...; DIR is made if need be"},
     {"--check", NULL, "compare every result with the reference evaluator; exit status 1 if any differs"},
@@ -131,7 +131,8 @@ static void report_mismatches(const session *s) {
 static const char *machine_text(const session *s) {
   switch (s->machine) {
   case ON_EVAL: return "eval, the reference evaluator";
-  case ON_CUDA: return s->device.name;
+  case ON_CUDA:
+  case ON_SIM: return s->device.name;
   default: return "host, this CPU through ORC";
   }
 }
@@ -139,7 +140,7 @@ static const char *machine_text(const session *s) {
 static void report_text(const session *s, bool checked) {
   int64_t bytes = session_bytes(s);
   printf("module   %s\n", kiln_module_name(s->m));
-  printf("device   %s\n", machine_text(s));
+  printf("device   %s%s\n", machine_text(s), s->machine == ON_SIM ? ", simulated" : "");
   if (s->gpu) report_kernels(s);
   printf("data     %lld bytes in and out\n", (long long)bytes);
   printf("time     %.3f ms, %.1f GB/s\n", s->seconds * 1e3, s->seconds > 0 ? (double)bytes / s->seconds * 1e-9 : 0);
@@ -185,7 +186,7 @@ static int check_numerics(const args *a) {
 }
 
 static int work(session *s) {
-  static int (*const machines[])(session *) = {session_run_cuda, session_run_host, run_eval};
+  static int (*const machines[])(session *) = {session_run_gpu, session_run_host, session_run_gpu, run_eval};
   const char *folder = s->a->values[O_OUTPUT];
   bool checked = s->a->values[O_CHECK] && s->machine != ON_EVAL;
   int status = read_inputs(s);
@@ -215,7 +216,7 @@ static int64_t largest_file(const session *s) {
 }
 
 static int run(const args *a) {
-  static const session_rules rules = {.evaluates = true, .repeat = 5, .work = work, .beside = largest_file};
+  static const session_rules rules = {.everywhere = true, .repeat = 5, .work = work, .beside = largest_file};
   int status = check_numerics(a);
   return status ? status : session_verb(a, &rules);
 }

@@ -10,5 +10,6 @@
 #include <kiln/tile.h>
 #include <kiln/cuda.h>
 #include <kiln/run.h>
+#include <kiln/sim.h>
 
 #endif

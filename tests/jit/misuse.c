@@ -522,6 +522,15 @@ static int look_for(char *text, const char *own) {
 }
 
 // A function that any header declares and that takes a pointer is called above.
+START_TEST(null_sim) {
+  kiln_sim_params p = {.struct_size = sizeof p};
+  INVALID_CX(kiln_sim_configure(NULL, &p));
+  INVALID(kiln_sim_configure(cx, NULL));
+  ck_assert_ptr_null(kiln_sim_resolve(NULL, NULL, 12000));
+  ck_assert_ptr_nonnull(kiln_sim_resolve(NULL, "cuInit", 12000));
+}
+END_TEST
+
 START_TEST(every_function_is_here) {
   char *own = read_all(KL_TESTS "/jit/misuse.c"), path[1000];
   int functions = 0;
@@ -637,6 +646,6 @@ END_TEST
 int main(void) {
   return RUN_TESTS("misuse", ONCE(setup, teardown), {null_base}, {null_modules}, {null_rewriting}, {null_maps},
                    {null_counts}, {null_tiles}, {null_indexing}, {null_layouts}, {null_builder}, {null_evaluator},
-                   {null_compiler}, {null_cuda}, {every_function_is_here}, {a_finished_builder_says_so},
+                   {null_compiler}, {null_cuda}, {null_sim}, {every_function_is_here}, {a_finished_builder_says_so},
                    {a_poisoned_builder_says_so}, {the_context_goes_first});
 }

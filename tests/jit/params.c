@@ -80,6 +80,10 @@ static kiln_status launch(void *p) {
   return size >= sizeof size && size < sizeof own && st == KILN_E_INVALID ? KILN_OK : st; // its buffers are missing
 }
 
+static kiln_status simulate(void *p) {
+  return kiln_sim_configure(cx, p);
+}
+
 #define IN(T, call)                                                                                                    \
   { #T, sizeof(T), call, false }
 #define OUT(T, call)                                                                                                   \
@@ -101,6 +105,7 @@ static const struct {
     OUT(kiln_device_info, describe),
     OUT(kiln_cuda_resources, resources),
     IN(kiln_cuda_launch_params, launch),
+    IN(kiln_sim_params, simulate),
 };
 enum { STRUCTS = sizeof structs / sizeof structs[0] };
 

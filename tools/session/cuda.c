@@ -1,15 +1,24 @@
-// Running on an NVIDIA GPU.
+// Running on an NVIDIA GPU, or on the simulator of one: the driver's table makes the difference.
 
 #include "session/session.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-bool session_open_cuda(session *s, bool quiet) {
-  kiln_driver_params p = {.struct_size = sizeof p, .initialize = true};
+// As many threads as --threads says; one run, unless --repeat says more, as its time is the simulator's.
+static kiln_status prepare_simulator(session *s) {
+  kiln_sim_params p = {.struct_size = sizeof p, .workers = (uint32_t)s->threads};
+  if (!s->a->values[O_REPEAT]) s->repeat = 1;
+  return kiln_sim_configure(s->cx, &p);
+}
+
+bool session_open_gpu(session *s, bool quiet) {
+  bool simulated = s->machine == ON_SIM;
+  kiln_driver_params p = {.struct_size = sizeof p, .initialize = true, .resolve = simulated ? kiln_sim_resolve : NULL};
   uint32_t count = 0;
   s->device.struct_size = sizeof s->device;
-  kiln_status st = kiln_driver_open(s->cx, &p, &s->driver);
+  kiln_status st = simulated ? prepare_simulator(s) : KILN_OK;
+  if (st == KILN_OK) st = kiln_driver_open(s->cx, &p, &s->driver);
   if (st == KILN_OK) st = kiln_device_count(s->cx, s->driver, &count);
   if (st == KILN_OK && count == 0) {
     if (!quiet) fprintf(stderr, "kiln: --device cuda: the driver sees no GPU\n");
@@ -108,7 +117,7 @@ static kiln_status run_device(session *s, kiln_device *dev) {
   return st;
 }
 
-int session_run_cuda(session *s) {
+int session_run_gpu(session *s) {
   kiln_device *dev = NULL;
   progress("running");
   kiln_status st = kiln_device_open(s->cx, s->driver, 0, &dev);

@@ -9,7 +9,7 @@
 // --- words ----------------------------------------------------------------------------------------------------------
 
 // In the order of the enumeration; auto is the first that is here.
-static const char *const machine_names[] = {"cuda", "host", "eval"};
+static const char *const machine_names[] = {"cuda", "host", "sim", "eval"};
 
 const char *machine_name(machine m) {
   return machine_names[m];
@@ -26,17 +26,21 @@ static int refuse_compiling(const args *a) {
   return 0;
 }
 
-static int choose_machine(session *s, bool evaluates) {
+bool session_on_gpu(const session *s) {
+  return s->machine == ON_CUDA || s->machine == ON_SIM;
+}
+
+static int choose_machine(session *s, bool everywhere) {
   const char *word = s->a->values[O_DEVICE] ? s->a->values[O_DEVICE] : "auto";
   bool is_auto = strcmp(word, "auto") == 0;
-  machine m = ON_CUDA, last = evaluates ? ON_EVAL : ON_HOST;
+  machine m = ON_CUDA, last = everywhere ? ON_EVAL : ON_HOST;
   while (!is_auto && m <= last && strcmp(word, machine_names[m]) != 0) m++;
   if (m > last)
     return bad_value(s->a, O_DEVICE, word,
-                     evaluates ? "expected auto, cuda, host or eval" : "expected auto, cuda or host");
+                     everywhere ? "expected auto, cuda, host, sim or eval" : "expected auto, cuda or host");
   s->machine = m;
   if (m == ON_EVAL) return refuse_compiling(s->a);
-  if (m == ON_HOST || session_open_cuda(s, is_auto)) return 0;
+  if (m == ON_HOST || session_open_gpu(s, is_auto)) return 0;
   s->machine = ON_HOST;
   return is_auto ? 0 : EXIT_DEVICE;
 }
@@ -49,7 +53,7 @@ static int read_words(session *s, const session_rules *rules) {
   if (s->a->values[O_MEMORY] && !memory_parse(s->a->values[O_MEMORY], &s->memory) && !status)
     status = bad_value(s->a, O_MEMORY, s->a->values[O_MEMORY], "expected bytes, as 4096, 512M or 1.5G (K, M, G, T)");
   if (!status) status = read_params(s->a, s->aliases, &s->how);
-  return status ? status : choose_machine(s, rules->evaluates);
+  return status ? status : choose_machine(s, rules->everywhere);
 }
 
 // --- buffers -------------------------------------------------------------------------------------------------------
@@ -80,7 +84,7 @@ static int allocate(size_t n, int64_t (*bytes)(const kiln_module *, size_t), con
 static int compile_both(session *s) {
   kiln_compile_params p = s->how;
   p.fusion = NULL; // the module is that fusion already
-  if (s->machine == ON_CUDA) p.device = &s->device;
+  if (session_on_gpu(s)) p.device = &s->device;
   double start = now_seconds();
   kiln_status st = kiln_compile(s->cx, s->m, &p, &s->gpu);
   s->compile_ms = (now_seconds() - start) * 1e3;
@@ -142,7 +146,7 @@ static int check_gpu_memory(const session *s, const session_rules *rules) {
   char needed[32], there[32];
   int64_t need = memory_add(session_bytes(s), scratch(s->gpu));
   if (rules->on_gpu) need = memory_add(need, rules->on_gpu(s));
-  if (s->machine != ON_CUDA || (uint64_t)need <= s->device.memory_bytes) return 0;
+  if (!session_on_gpu(s) || (uint64_t)need <= s->device.memory_bytes) return 0;
   memory_text(need, needed, sizeof needed);
   memory_text((int64_t)s->device.memory_bytes, there, sizeof there);
   fprintf(stderr, "kiln %s: parameters and results take %s of the GPU's memory: %s has %s\n", s->a->verb->name, needed,

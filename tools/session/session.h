@@ -4,7 +4,7 @@
 
 #include "params.h"
 
-typedef enum machine { ON_CUDA, ON_HOST, ON_EVAL } machine;
+typedef enum machine { ON_CUDA, ON_HOST, ON_SIM, ON_EVAL } machine;
 
 // Options of verbs that run modules: the rows after those that say how to compile.
 enum { O_DEVICE = O_OTHERS, O_SEED, O_THREADS, O_REPEAT, O_MEMORY, O_JSON, O_VERB };
@@ -32,7 +32,7 @@ typedef struct session {
   unsigned long long seed, threads, repeat;
   int64_t memory; // bytes that are left for the evaluator
   machine machine;
-  kiln_driver *driver; // on cuda
+  kiln_driver *driver; // on cuda and sim
   kiln_device_info device;
   double compile_ms, seconds, check_seconds; // seconds: median of the runs
   size_t mismatches;
@@ -41,7 +41,7 @@ typedef struct session {
 
 // What a verb wants of a session.
 typedef struct session_rules {
-  bool evaluates;                      // on the evaluator, too
+  bool everywhere;                     // on the simulator and the evaluator, too
   unsigned repeat;                     // runs, where --repeat says nothing
   int (*work)(session *s);             // with the parameters filled: runs, checks, reports
   int64_t (*beside)(const session *s); // bytes that the work takes beside the parameters and results
@@ -51,10 +51,12 @@ typedef struct session_rules {
 // Opens and compiles the file that the words name, for the device they name, makes buffers, fills the parameters from
 // the seed and does the verb's work. An exit status, as from all of these.
 int session_verb(const args *a, const session_rules *rules);
+// On a GPU, real or simulated: one way, through a driver.
+bool session_on_gpu(const session *s);
 // Opens the driver and describes device 0. False, without a word if `quiet`, where there is none.
-bool session_open_cuda(session *s, bool quiet);
+bool session_open_gpu(session *s, bool quiet);
 int session_run_host(session *s);
-int session_run_cuda(session *s);
+int session_run_gpu(session *s);
 int session_check(session *s);
 kiln_eval_params session_eval_params(const session *s);
 int64_t session_bytes(const session *s);    // in and out
