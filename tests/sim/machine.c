@@ -232,9 +232,37 @@ START_TEST(is_the_same_on_any_number_of_workers) {
 }
 END_TEST
 
+// Another order of lanes, warps and blocks: what depends on none comes out alike, what does shows.
+START_TEST(order_is_shuffled) {
+  outcome straight, other;
+  kl_launch l = {.grid = {15, 1, 1}, .block = {100, 1, 1}};
+  static const char *const tickets =
+      HEADER BEGIN "atom.global.add.u32 %r5, [%rd2+16380], 1;\nst.global.u32 [%rd1], %r5;\n" END;
+  run_with(loops, l, &straight);
+  for (l.shuffle = 1; l.shuffle < 9; l.shuffle++) {
+    run_with(loops, l, &other);
+    ck_assert_msg(other.status == KILN_OK, "%s", other.message);
+    ck_assert_mem_eq(straight.words, other.words, sizeof other.words);
+  }
+  l.shuffle = 0;
+  run_with(tickets, l, &straight);
+  for (uint32_t n = 0; n < 1500; n++) ck_assert_uint_eq(straight.words[n], n);
+  l.shuffle = 12345;
+  run_with(tickets, l, &other);
+  uint32_t moved = 0, seen[1500] = {0};
+  for (uint32_t n = 0; n < 1500; n++) {
+    ck_assert_uint_lt(other.words[n], 1500);
+    seen[other.words[n]]++;
+    moved += other.words[n] != n;
+  }
+  for (uint32_t n = 0; n < 1500; n++) ck_assert_uint_eq(seen[n], 1);
+  ck_assert_uint_gt(moved, 1000);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("machine", NO_FRAME, {ends_with_a_fault, (int)KL_COUNT(faults)},
                    {is_refused, (int)KL_COUNT(refusals)}, {cannot_be_launched, (int)KL_COUNT(launches)},
                    {lanes_part_and_join, 6}, {lanes_are_together_behind_a_branch}, {lanes_meet_in_different_places},
-                   {nobody_waits_for_who_has_gone}, {is_the_same_on_any_number_of_workers, 2});
+                   {nobody_waits_for_who_has_gone}, {is_the_same_on_any_number_of_workers, 2}, {order_is_shuffled});
 }

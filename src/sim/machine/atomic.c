@@ -131,7 +131,9 @@ void kl_x_atomic(kl_lanes *x, const kl_op *o) {
   const kl_access *m = (const kl_access *)(uintptr_t)o->imm;
   kl_places p;
   if (!kl_access_places(x, o, m, &p)) return;
-  for (unsigned i = 0; i < KL_LANES; i++) {
+  unsigned first = kl_pick(kl_warp_of(x)->block->cluster, KL_LANES);
+  for (unsigned k = 0; k < KL_LANES; k++) {
+    unsigned i = (k + first) % KL_LANES;
     uint64_t old = 0;
     if (!(x->mask >> i & 1)) continue;
     if (m->bytes == 16) {

@@ -181,15 +181,31 @@ static bool start_warp(kl_worker *worker, kl_warp *w) {
   return true;
 }
 
-// Cluster number `n`, its blocks at their first instruction.
-static kl_cluster *start_cluster(kl_worker *worker, uint64_t n) {
+// The n-th cluster to start: a step that has no factor in common with their number goes through all of them.
+static uint64_t shuffled(const kl_run_state *run, uint64_t n) {
+  uint64_t step = run->launch->shuffle % run->clusters | 1;
+  if (!run->launch->shuffle) return n;
+  for (;; step += 2) {
+    uint64_t a = run->clusters, b = step % run->clusters;
+    while (b) {
+      uint64_t rest = a % b;
+      a = b, b = rest;
+    }
+    if (a == 1) return (uint64_t)(((unsigned __int128)n * step + run->launch->shuffle) % run->clusters);
+  }
+}
+
+// The n-th cluster to start, its blocks at their first instruction.
+static kl_cluster *start_cluster(kl_worker *worker, uint64_t nth) {
   kl_run_state *run = worker->run;
+  uint64_t n = shuffled(run, nth);
   kl_cluster *c = new_cluster(worker);
   if (!c) return NULL;
   uint32_t across = run->grid[0] / run->cluster[0], down = run->grid[1] / run->cluster[1];
   uint32_t id[3] = {(uint32_t)(n % across), (uint32_t)(n / across % down), (uint32_t)(n / across / down)};
   c->arrived = c->phase = 0;
   c->waits = false;
+  c->random = run->launch->shuffle ? (run->launch->shuffle ^ n * 0x9e3779b97f4a7c15) | 1 : 0;
   for (uint32_t k = 0; k < run->blocks; k++) {
     kl_block *b = &c->blocks[k];
     uint32_t in[3] = {k % run->cluster[0], k / run->cluster[0] % run->cluster[1],
@@ -242,8 +258,10 @@ static bool run_cluster(kl_cluster *c) {
   for (uint32_t round = 0; !c->waits || round < rounds; round++) {
     bool ran = false;
     for (uint32_t k = 0; k < c->n; k++)
-      for (uint32_t i = 0; i < c->blocks[k].nwarps; i++)
-        if (c->blocks[k].warps[i].alive) ran |= kl_warp_run(&c->blocks[k].warps[i]);
+      for (uint32_t i = 0, n = c->blocks[k].nwarps, first = kl_pick(c, n); i < n; i++) {
+        kl_warp *w = &c->blocks[k].warps[(i + first) % n];
+        if (w->alive) ran |= kl_warp_run(w);
+      }
     if (is_done(c) || atomic_load(&run->failed_block) <= c->blocks[0].number + c->n - 1) return false;
     if (!ran) {
       deadlock(c);
@@ -270,7 +288,7 @@ static void *work(void *arg) {
   for (;;) {
     bool open = resident.n < most;
     uint64_t n = open ? atomic_fetch_add(&run->next, 1) : run->clusters;
-    if (n < run->clusters && n * run->blocks < atomic_load(&run->failed_block)) {
+    if (n < run->clusters && (run->launch->shuffle || n * run->blocks < atomic_load(&run->failed_block))) {
       kl_cluster *c = start_cluster(worker, n);
       if (!c) {
         no_memory(run);

@@ -192,6 +192,7 @@ typedef struct kl_cluster {
   uint32_t n;
   uint32_t arrived, phase; // of its barrier
   bool waits;              // it has run for long, perhaps for others
+  uint64_t random;         // where the order of the launch is shuffled; else 0
 } kl_cluster;
 
 // What a thread of the host has for its blocks.
@@ -229,6 +230,8 @@ static inline kl_warp *kl_warp_of(kl_lanes *x) {
   return (kl_warp *)x;
 }
 
+// A number below n, which is 0 where the launch's order is not shuffled.
+uint32_t kl_pick(kl_cluster *c, uint32_t n);
 // Back to the scheduler after this op.
 void kl_stop(kl_warp *w);
 // Lanes of the strand that go their own way, from op `pc` on.
