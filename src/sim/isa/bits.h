@@ -24,9 +24,7 @@
   X(bfi_b64,        "bfi.b64",                             "l=llww", INTEGER,  ALL,    EXACT, "9.7.1.20")              \
   X(szext_s32,      "szext(.clamp|.wrap).s32",             "w=ww",   INTEGER,  ALL,    EXACT, "9.7.1.21")              \
   X(szext_u32,      "szext(.clamp|.wrap).u32",             "w=ww",   INTEGER,  ALL,    EXACT, "9.7.1.21")              \
-  X(bmsk_b32,       "bmsk(.clamp|.wrap).b32",              "w=ww",   INTEGER,  ALL,    EXACT, "9.7.1.22")             \
-  X(vabsdiff4_u32,  "vabsdiff4.u32.u32.u32{.sat}",         "w=www",  INTEGER,  ALL,    EXACT, "9.7.18.2")             \
-  X(vabsdiff4_add,  "vabsdiff4.u32.u32.u32.add",           "w=www",  INTEGER,  ALL,    EXACT, "9.7.18.2")
+  X(bmsk_b32,       "bmsk(.clamp|.wrap).b32",              "w=ww",   INTEGER,  ALL,    EXACT, "9.7.1.22")
 // clang-format on
 
 #endif

@@ -131,19 +131,4 @@ static inline u32 mask_of(u32 at, u32 n, u32 flags) {
 }
 BINARY(bmsk_b32, on32, u32, u32, u32, mask_of(a[i], b[i], flags))
 
-// Differences of the four bytes, or what they add up to.
-static inline u32 byte_difference(u32 a, u32 b, unsigned shift) {
-  u32 x = a >> shift & 0xff, y = b >> shift & 0xff;
-  return x > y ? x - y : y - x;
-}
-static inline u32 byte_differences(u32 a, u32 b) {
-  return byte_difference(a, b, 0) | byte_difference(a, b, 8) << 8 | byte_difference(a, b, 16) << 16 |
-         byte_difference(a, b, 24) << 24;
-}
-static inline u32 sum_of_differences(u32 a, u32 b) {
-  return byte_difference(a, b, 0) + byte_difference(a, b, 8) + byte_difference(a, b, 16) + byte_difference(a, b, 24);
-}
-BINARY(vabsdiff4_u32, on32, u32, u32, u32, byte_differences(a[i], b[i]))
-TERNARY(vabsdiff4_add, on32, u32, u32, u32, u32, c[i] + sum_of_differences(a[i], b[i]))
-
 KL_TOPIC(bits, KL_ISA_BITS);
