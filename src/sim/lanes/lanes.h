@@ -19,6 +19,7 @@
 #include "sim/isa/narrow.h"
 #include "sim/isa/op.h"
 #include "sim/isa/special.h"
+#include "sim/isa/video.h"
 
 // topic, its rows
 #define KL_LANE_TOPICS(X)                                                                                              \
@@ -31,7 +32,8 @@
   X(special, KL_ISA_SPECIAL)                                                                                           \
   X(half, KL_ISA_HALF)                                                                                                 \
   X(convert, KL_ISA_CONVERT)                                                                                           \
-  X(narrow, KL_ISA_NARROW)
+  X(narrow, KL_ISA_NARROW)                                                                                             \
+  X(video, KL_ISA_VIDEO)
 
 // Executors by topic and row, for one instruction set.
 typedef struct kl_lane_set {

@@ -270,8 +270,43 @@ static void logic(const instruction *i, const value *s, value *r, uint32_t *carr
   }
 }
 
-// ---
-// --------------------------------------------------------------------------------------------------------------------
+// --- SIMD within a word (9.7.17)
+// --------------------------------------------------------------------------------------
+
+// The k-th number of a word, of 8 or 16 bits.
+static wide element(value word, int k, int bits, bool sign) {
+  return number(word >> bits * k, bits, sign);
+}
+static wide element_result(const instruction *i, wide a, wide b) {
+  const char *m = i->mnemonic;
+  if (strncmp(m, "vadd", 4) == 0) return a + b;
+  if (strncmp(m, "vsub", 4) == 0) return a - b;
+  if (strncmp(m, "vavrg", 5) == 0) return a + b >= 0 ? (a + b + 1) >> 1 : (a + b) >> 1;
+  if (strncmp(m, "vabsdiff", 8) == 0) return a < b ? b - a : a - b;
+  if (strncmp(m, "vmin", 4) == 0) return a < b ? a : b;
+  if (strncmp(m, "vmax", 4) == 0) return a < b ? b : a;
+  return has(i, ".eq")   ? a == b
+         : has(i, ".ne") ? a != b
+         : has(i, ".lt") ? a < b
+         : has(i, ".le") ? a <= b
+         : has(i, ".gt") ? a > b
+                         : a >= b;
+}
+
+static void video(const instruction *i, const value *s, value *r, uint32_t *carry) {
+  const char *types = strchr(i->mnemonic, '.') + 1; // "s32.u32.s32": result, a, b; of vset a, b
+  bool set = strncmp(i->mnemonic, "vset", 4) == 0;
+  int count = types[-2] - '0', bits = 32 / count;
+  bool sd = !set && types[0] == 's', sa = types[set ? 0 : 4] == 's', sb = types[set ? 4 : 8] == 's';
+  wide sum = (wide)s[2];
+  for (int k = 0; k < count; k++) {
+    wide v = element_result(i, element(s[0], k, bits, sa), element(s[1], k, bits, sb));
+    if (has(i, ".sat")) v = clamped(v, bits, sd);
+    sum += v;
+    r[0] |= cut(v, bits) << bits * k;
+  }
+  if (has(i, ".add")) r[0] = cut(sum, 32);
+}
 
 enum { BATCHES = 900 }; // all pairs of edges, and more
 
@@ -292,6 +327,12 @@ START_TEST(test_logic) {
 }
 END_TEST
 
+START_TEST(test_video) {
+  ck_assert_uint_gt(topic_against_model("video", NULL, video, 100), 300);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("lanes: integers", NO_FRAME, {test_arithmetic}, {test_bits}, {test_carries}, {test_logic});
+  return RUN_TESTS("lanes: integers", NO_FRAME, {test_arithmetic}, {test_bits}, {test_carries}, {test_logic},
+                   {test_video});
 }
