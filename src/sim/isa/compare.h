@@ -13,7 +13,7 @@
 #define KL_ISA_SETP_OF(X, executor, type, ops, ftz, operands, unit, section)                                           \
   X(executor, "setp" ops ftz type,         "P=" operands,     unit, ALL, EXACT, section)                               \
   X(executor, "setp" ops KL_BOOL ftz type, "P=" operands "p", unit, ALL, EXACT, section)
-#define KL_ISA_SETP_ONE_OF(X, executor, type, ops, ftz, operands, unit, section) /* no p|q */                         \
+#define KL_ISA_SETP_ONE_OF(X, executor, type, ops, ftz, operands, unit, section) /* no p|q */                          \
   X(executor, "setp" ops ftz type,         "p=" operands,     unit, ALL, EXACT, section)                               \
   X(executor, "setp" ops KL_BOOL ftz type, "p=" operands "p", unit, ALL, EXACT, section)
 #define KL_ISA_SET_OF(X, executor, to, d, type, ops, ftz, operands, unit, section)                                     \

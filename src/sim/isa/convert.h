@@ -8,6 +8,7 @@
 // clang-format off
 #define KL_CVT_INT "(.rni|.rzi|.rmi|.rpi)"
 #define KL_CVT_RND "(.rn|.rz|.rm|.rp)"
+#define KL_CVT_ANY "{.rn|.rz|.rm|.rp}" // of exact ones: nothing is rounded
 #define KL_CVT_S   "9.7.9.21"
 
 // From an integer of type S, whose operand is the letter s.
@@ -29,31 +30,31 @@
 
 // Where the type to convert to lacks numbers of the other one: the two types and the letters of their operands.
 #define KL_ISA_CVT_SATURATING(M, X)                                                                                    \
-  M(X, s8, "B", u8, "B")                                                                                                \
-  M(X, u8, "B", s8, "B") M(X, u16, "H", s8, "B") M(X, u32, "W", s8, "B") M(X, u64, "l", s8, "B")                        \
-  M(X, u8, "B", u16, "H") M(X, s8, "B", u16, "H") M(X, s16, "H", u16, "H")                                              \
-  M(X, u8, "B", s16, "H") M(X, s8, "B", s16, "H") M(X, u16, "H", s16, "H") M(X, u32, "W", s16, "H")                     \
-  M(X, u64, "l", s16, "H")                                                                                              \
-  M(X, u8, "B", u32, "W") M(X, s8, "B", u32, "W") M(X, u16, "H", u32, "W") M(X, s16, "H", u32, "W")                     \
-  M(X, s32, "W", u32, "W")                                                                                              \
-  M(X, u8, "B", s32, "W") M(X, s8, "B", s32, "W") M(X, u16, "H", s32, "W") M(X, s16, "H", s32, "W")                     \
-  M(X, u32, "W", s32, "W") M(X, u64, "l", s32, "W")                                                                     \
-  M(X, u8, "B", u64, "l") M(X, s8, "B", u64, "l") M(X, u16, "H", u64, "l") M(X, s16, "H", u64, "l")                     \
-  M(X, u32, "W", u64, "l") M(X, s32, "W", u64, "l") M(X, s64, "l", u64, "l")                                            \
-  M(X, u8, "B", s64, "l") M(X, s8, "B", s64, "l") M(X, u16, "H", s64, "l") M(X, s16, "H", s64, "l")                     \
+  M(X, s8, "B", u8, "B")                                                                                               \
+  M(X, u8, "B", s8, "B") M(X, u16, "H", s8, "B") M(X, u32, "W", s8, "B") M(X, u64, "l", s8, "B")                       \
+  M(X, u8, "B", u16, "H") M(X, s8, "B", u16, "H") M(X, s16, "H", u16, "H")                                             \
+  M(X, u8, "B", s16, "H") M(X, s8, "B", s16, "H") M(X, u16, "H", s16, "H") M(X, u32, "W", s16, "H")                    \
+  M(X, u64, "l", s16, "H")                                                                                             \
+  M(X, u8, "B", u32, "W") M(X, s8, "B", u32, "W") M(X, u16, "H", u32, "W") M(X, s16, "H", u32, "W")                    \
+  M(X, s32, "W", u32, "W")                                                                                             \
+  M(X, u8, "B", s32, "W") M(X, s8, "B", s32, "W") M(X, u16, "H", s32, "W") M(X, s16, "H", s32, "W")                    \
+  M(X, u32, "W", s32, "W") M(X, u64, "l", s32, "W")                                                                    \
+  M(X, u8, "B", u64, "l") M(X, s8, "B", u64, "l") M(X, u16, "H", u64, "l") M(X, s16, "H", u64, "l")                    \
+  M(X, u32, "W", u64, "l") M(X, s32, "W", u64, "l") M(X, s64, "l", u64, "l")                                           \
+  M(X, u8, "B", s64, "l") M(X, s8, "B", s64, "l") M(X, u16, "H", s64, "l") M(X, s16, "H", s64, "l")                    \
   M(X, u32, "W", s64, "l") M(X, s32, "W", s64, "l") M(X, u64, "l", s64, "l")
 #define KL_ISA_CVT_SATURATING_ROW(X, D, d, S, s)                                                                       \
   X(cvt_sat_##D##_##S, "cvt.sat." #D "." #S, d "=" s, CONVERT, ALL, EXACT, KL_CVT_S)
 
 // To integers from a floating type S.
 #define KL_ISA_CVT_TO(X, S, s, more)                                                                                   \
-  X(cvt_u8_##S,  "cvt" KL_CVT_INT more ".u8." #S,  "B=" s, CONVERT, ALL, EXACT, KL_CVT_S)                         \
-  X(cvt_s8_##S,  "cvt" KL_CVT_INT more ".s8." #S,  "B=" s, CONVERT, ALL, EXACT, KL_CVT_S)                         \
-  X(cvt_u16_##S, "cvt" KL_CVT_INT more ".u16." #S, "H=" s, CONVERT, ALL, EXACT, KL_CVT_S)                         \
-  X(cvt_s16_##S, "cvt" KL_CVT_INT more ".s16." #S, "H=" s, CONVERT, ALL, EXACT, KL_CVT_S)                         \
-  X(cvt_u32_##S, "cvt" KL_CVT_INT more ".u32." #S, "W=" s, CONVERT, ALL, EXACT, KL_CVT_S)                         \
-  X(cvt_s32_##S, "cvt" KL_CVT_INT more ".s32." #S, "W=" s, CONVERT, ALL, EXACT, KL_CVT_S)                         \
-  X(cvt_u64_##S, "cvt" KL_CVT_INT more ".u64." #S, "l=" s, CONVERT, ALL, EXACT, KL_CVT_S)                         \
+  X(cvt_u8_##S,  "cvt" KL_CVT_INT more ".u8." #S,  "B=" s, CONVERT, ALL, EXACT, KL_CVT_S)                              \
+  X(cvt_s8_##S,  "cvt" KL_CVT_INT more ".s8." #S,  "B=" s, CONVERT, ALL, EXACT, KL_CVT_S)                              \
+  X(cvt_u16_##S, "cvt" KL_CVT_INT more ".u16." #S, "H=" s, CONVERT, ALL, EXACT, KL_CVT_S)                              \
+  X(cvt_s16_##S, "cvt" KL_CVT_INT more ".s16." #S, "H=" s, CONVERT, ALL, EXACT, KL_CVT_S)                              \
+  X(cvt_u32_##S, "cvt" KL_CVT_INT more ".u32." #S, "W=" s, CONVERT, ALL, EXACT, KL_CVT_S)                              \
+  X(cvt_s32_##S, "cvt" KL_CVT_INT more ".s32." #S, "W=" s, CONVERT, ALL, EXACT, KL_CVT_S)                              \
+  X(cvt_u64_##S, "cvt" KL_CVT_INT more ".u64." #S, "l=" s, CONVERT, ALL, EXACT, KL_CVT_S)                              \
   X(cvt_s64_##S, "cvt" KL_CVT_INT more ".s64." #S, "l=" s, CONVERT, ALL, EXACT, KL_CVT_S)
 
 #define KL_ISA_CONVERT(X)                                                                                              \
@@ -66,17 +67,17 @@
   KL_ISA_CVT_FROM(X, u64, "l")                                                                                         \
   KL_ISA_CVT_FROM(X, s64, "l")                                                                                         \
   KL_ISA_CVT_SATURATING(KL_ISA_CVT_SATURATING_ROW, X)                                                                  \
-  KL_ISA_CVT_TO(X, f32, "W", "{.ftz}{.sat}")                                                                                 \
-  KL_ISA_CVT_TO(X, f64, "l", "{.sat}")                                                                                       \
-  KL_ISA_CVT_TO(X, f16, "H", "{.sat}")                                                                                       \
+  KL_ISA_CVT_TO(X, f32, "W", "{.ftz}{.sat}")                                                                           \
+  KL_ISA_CVT_TO(X, f64, "l", "{.sat}")                                                                                 \
+  KL_ISA_CVT_TO(X, f16, "H", "{.sat}")                                                                                 \
   KL_ISA_CVT_TO(X, bf16, "h", "")                                                                                      \
   X(cvt_f64_f32,      "cvt{.ftz}{.sat}.f64.f32",                  "l=W", CONVERT, ALL, EXACT, KL_CVT_S)                \
   X(cvt_f32_f64,      "cvt.rn.f32.f64",                           "W=l", CONVERT, ALL, EXACT, KL_CVT_S)                \
   X(cvt_any_f32_f64,  "cvt" KL_CVT_RND "{.ftz}{.sat}.f32.f64",    "W=l", CONVERT, ALL, EXACT, KL_CVT_S)                \
   X(cvt_f32_f16,      "cvt{.ftz}{.sat}.f32.f16",                  "W=H", CONVERT, ALL, EXACT, KL_CVT_S)                \
-  X(cvt_f32_bf16,     "cvt{.ftz}.f32.bf16",                       "W=h", CONVERT, ALL, EXACT, KL_CVT_S)                \
+  X(cvt_f32_bf16,     "cvt" KL_CVT_ANY "{.ftz}.f32.bf16",            "W=h", CONVERT, ALL, EXACT, KL_CVT_S)             \
   X(cvt_f64_f16,      "cvt{.sat}.f64.f16",                        "l=H", CONVERT, ALL, EXACT, KL_CVT_S)                \
-  X(cvt_f64_bf16,     "cvt.f64.bf16",                             "l=h", CONVERT, ALL, EXACT, KL_CVT_S)                \
+  X(cvt_f64_bf16,     "cvt" KL_CVT_ANY ".f64.bf16",                  "l=h", CONVERT, ALL, EXACT, KL_CVT_S)             \
   X(cvt_f16_f32,      "cvt.rn.f16.f32",                           "H=W", CONVERT, ALL, EXACT, KL_CVT_S)                \
   X(cvt_any_f16_f32,  "cvt" KL_CVT_RND "{.ftz}{.sat}.f16.f32",    "H=W", CONVERT, ALL, EXACT, KL_CVT_S)                \
   X(cvt_any_f16_f32,  "cvt(.rn|.rz){.relu}{.satfinite}.f16.f32",  "H=W", CONVERT, ALL, EXACT, KL_CVT_S)                \

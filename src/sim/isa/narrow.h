@@ -23,7 +23,7 @@
   KL_ISA_NARROW_X2(X, e5m2, "h")                                                                                       \
   KL_ISA_NARROW_X2_OF_F32(X, e2m3, "h")                                                                                \
   KL_ISA_NARROW_X2_OF_F32(X, e3m2, "h")                                                                                \
-  KL_ISA_NARROW_X2_OF_F32(X, e2m1, "B")                                                                                \
+  KL_ISA_NARROW_X2(X, e2m1, "B")                                                                                       \
   X(cvt_ue8m0x2_f32,    "cvt(.rz|.rp){.satfinite}.ue8m0x2.f32",      "h=ww",   CONVERT, ALL, EXACT, "9.7.9.21")        \
   X(cvt_ue8m0x2_bf16x2, "cvt(.rz|.rp){.satfinite}.ue8m0x2.bf16x2",   "h=w",    CONVERT, ALL, EXACT, "9.7.9.21")        \
   X(cvt_bf16x2_ue8m0x2, "cvt.rn.bf16x2.ue8m0x2",                     "w=h",    CONVERT, ALL, EXACT, "9.7.9.21")        \

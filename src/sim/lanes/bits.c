@@ -70,8 +70,7 @@ static inline u32 reverse32(u32 v) {
 UNARY(brev_b32, on32, u32, u32, reverse32(a[i]))
 UNARY(brev_b64, on64, u64, u64, (u64)reverse32((u32)a[i]) << 32 | reverse32((u32)(a[i] >> 32)))
 
-// --- fields: of positions and lengths the low 8 bits count
-// ------------------------------------------------------------
+// --- fields: of positions and lengths the low 8 bits count ---------------------------------------------------------
 
 // Moved down by the position (the sign fills up), then cut to the length; an empty field is 0.
 #define FIELDS(U, S, bits)                                                                                             \

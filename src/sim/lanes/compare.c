@@ -197,8 +197,7 @@ SET_PAIRS(set_mask_bf16x2, true, 0xffff)
 SET_PAIRS(set_f16x2_f16x2, false, ONE_F16)
 SET_PAIRS(set_bf16x2_bf16x2, true, ONE_BF16)
 
-// --- selections
-// -------------------------------------------------------------------------------------------------------
+// --- selections ----------------------------------------------------------------------------------------------------
 
 #define SELECT(bits, U, on)                                                                                            \
   EXECUTOR(selp_##bits) {                                                                                              \

@@ -24,8 +24,7 @@ typedef s64 kept_s64;
   M(u64, on64, __VA_ARGS__)                                                                                            \
   M(s64, on64, __VA_ARGS__)
 
-// --- integers
-// ---------------------------------------------------------------------------------------------------------
+// --- integers ------------------------------------------------------------------------------------------------------
 
 static inline s128 clamp(s128 v, s128 least, s128 most) {
   return v < least ? least : v > most ? most : v;
@@ -46,8 +45,7 @@ EACH_INTEGER(BETWEEN, s32)
 EACH_INTEGER(BETWEEN, u64)
 EACH_INTEGER(BETWEEN, s64)
 
-// --- integers to floats
-// -----------------------------------------------------------------------------------------------
+// --- integers to floats --------------------------------------------------------------------------------------------
 
 #define HIDE(p) __asm__ volatile("" : "+r"(p) : : "memory")
 
@@ -84,8 +82,7 @@ EACH_INTEGER(BETWEEN, s64)
 #define NUMBER(S, v) (SIGNED(S) ? number_of_s64((s64)(S)(v)) : number_of_u64((u64)(S)(v)))
 EACH_INTEGER(FROM_INTEGER, )
 
-// --- floats to integers
-// -----------------------------------------------------------------------------------------------
+// --- floats to integers --------------------------------------------------------------------------------------------
 
 // Integral values in the direction of the flags; towards zero is what a conversion does by itself.
 static void integral32(f32 *r, const f32 *v, uint32_t flags, bool zero) {
@@ -159,8 +156,7 @@ EACH_INTEGER(TO_INTEGER, f16, f32, 32)
 EACH_INTEGER(TO_INTEGER, bf16, f32, 32)
 EACH_INTEGER(TO_INTEGER, f64, f64, 64)
 
-// --- floats
-// -----------------------------------------------------------------------------------------------------------
+// --- floats --------------------------------------------------------------------------------------------------------
 
 // Results by the flags, NaNs canonical.
 static void put_f32(kl_lanes *x, const kl_op *o, f32 *r) {
@@ -205,8 +201,7 @@ EXECUTOR(cvt_any_f32_f64) {
   put_f32(x, o, r);
 }
 
-// --- to halves
-// --------------------------------------------------------------------------------------------------------
+// --- to halves -----------------------------------------------------------------------------------------------------
 
 #define TO_HALF(T)                                                                                                     \
   EXECUTOR(cvt_##T##_f32) {                                                                                            \

@@ -26,7 +26,7 @@ BINARY(mul_f64, on64, u64, f64, f64, result64(a[i] * b[i], a[i], b[i], 0))
 BINARY(div_f64, on64, u64, f64, f64, result64(a[i] / b[i], a[i], b[i], 0))
 TERNARY(fma_f64, on64, u64, f64, f64, f64, result64(__builtin_fma(a[i], b[i], c[i]), a[i], b[i], c[i]))
 
-// --- any direction ------------------------------------------------------------------------------------------------
+// --- any direction -------------------------------------------------------------------------------------------------
 
 // Operations on n numbers. An operation of fewer operands leaves the others alone.
 typedef void kernel32(f32 *r, const f32 *a, const f32 *b, const f32 *c, int n);
@@ -156,7 +156,7 @@ ANY64(div_any_f64, div, 2)
 ANY64(rcp_any_f64, rcp, 1)
 ANY64(sqrt_any_f64, sqrt, 1)
 
-// --- signs and kinds of numbers -----------------------------------------------------------------------------------
+// --- signs and kinds of numbers ------------------------------------------------------------------------------------
 
 static inline u32 without_nan(u32 u) {
   return is_nan32(u) ? NAN32 : u;
@@ -198,7 +198,7 @@ BINARY(copysign_f64, on64, u64, u64, u64, (a[i] & SIGN64) | (b[i] & ~SIGN64))
 TESTPS(f32, u32, s32, 32, 0x7f800000, 0x00800000)
 TESTPS(f64, u64, s64, 64, INF64, 0x0010000000000000)
 
-// --- least and greatest -------------------------------------------------------------------------------------------
+// --- least and greatest --------------------------------------------------------------------------------------------
 
 // Bits that order as the numbers do, -0 below +0.
 static inline s32 order32(u32 u) {

@@ -9,8 +9,7 @@
 #include <immintrin.h>
 #endif
 
-// --- bits
-// -------------------------------------------------------------------------------------------------------------
+// --- bits ----------------------------------------------------------------------------------------------------------
 
 static inline u32 bits32(float v) {
   uint32_t u;
@@ -67,7 +66,7 @@ static inline u64 nan_of(u64 a, u64 b, u64 c) {
   return (a & size) > inf ? a | quiet : r;
 }
 
-// --- directions of rounding ---------------------------------------------------------------------------------------
+// --- directions of rounding ----------------------------------------------------------------------------------------
 
 // Between round_as and round_back operations round in the direction of the flags. The compiler knows nothing of
 // directions; it moves no access of memory over these calls, so operands that are loaded and results that are stored
@@ -98,9 +97,9 @@ static inline void round_back(unsigned before) {
 }
 #endif
 
-// --- rounding to odd: the last bit is set where anything was cut off, which no later rounding to fewer bits mistakes
-// for a tie
-// -------------------------------------------------------------------------------------------------------------
+// --- rounding to odd -----------------------------------------------------------------------------------------------
+
+// The last bit is set where anything was cut off, which no later rounding to fewer bits mistakes for a tie.
 
 // One step towards the error, where the last bit is even; the error has the sign of what is missing.
 static inline float odd32(float s, float error) {
@@ -118,7 +117,7 @@ static inline float odd_of(double v) {
   return odd32(r, (float)(v - (double)r > 0) - (float)(v - (double)r < 0));
 }
 
-// --- halves -------------------------------------------------------------------------------------------------------
+// --- halves --------------------------------------------------------------------------------------------------------
 
 // f16 as f32, exactly: its bits moved up, times 2^112, which also makes subnormal numbers normal ones.
 static inline float widen_f16(u32 h) {

@@ -70,7 +70,7 @@ static inline double log2_of(double v) {
   return v > 0 ? r : v == 0 ? -(double)INFINITY : (double)NAN;
 }
 
-// --- sine and cosine ----------------------------------------------------------------------------------------------
+// --- sine and cosine -----------------------------------------------------------------------------------------------
 
 __extension__ typedef unsigned __int128 bits128;
 __extension__ typedef __int128 signed128;

@@ -20,8 +20,7 @@ static const u16 *take(const kl_op *o, u16 *flushed, const u16 *h, int n) {
   return flushed;
 }
 
-// --- sums and products
-// ------------------------------------------------------------------------------------------------
+// --- sums and products ---------------------------------------------------------------------------------------------
 
 // Products of f16 are exact in f32, and so is the error of the sum: nothing of this over- or underflows.
 static inline float fma_odd_f16(float a, float b, float c) {
@@ -100,8 +99,7 @@ OPERATION(sub_bf16, true, sub, NULL)
 OPERATION(mul_bf16, true, mul, NULL)
 OPERATION(fma_bf16, true, fma_bf16, AT(u16, o->c))
 
-// --- signs
-// ------------------------------------------------------------------------------------------------------------
+// --- signs ---------------------------------------------------------------------------------------------------------
 
 enum { INF_F16 = 0x7c00, INF_BF16 = 0x7f80 };
 
@@ -116,8 +114,7 @@ static void change_sign(const kl_op *o, u16 inf, u16 keep, u16 flip, u16 *r, con
 SIGNS(f16, INF_F16)
 SIGNS(bf16, INF_BF16)
 
-// --- least and greatest
-// -----------------------------------------------------------------------------------------------
+// --- least and greatest --------------------------------------------------------------------------------------------
 
 // Halves order as these integers do, -0 below +0. A NaN gives way to a number, or, with .NaN, to none.
 static inline s16 order_of(u16 h) {

@@ -25,7 +25,7 @@ BINARY(sub_32, on32, u32, u32, u32, a[i] - b[i])
 BINARY(sub_64, on64, u64, u64, u64, a[i] - b[i])
 BINARY(sub_sat_s32, on32, u32, u32, u32, sat_sub(a[i], b[i], a[i] - b[i]))
 
-// --- products -------------------------------------------------------------------------------------------------------
+// --- products ------------------------------------------------------------------------------------------------------
 
 __extension__ typedef unsigned __int128 wide_u64;
 __extension__ typedef __int128 wide_s64;
@@ -90,7 +90,7 @@ TERNARY(mad24_hi_u32, on32, u32, u32, u32, u32, (u32)(product24_u(a[i], b[i]) >>
 TERNARY(mad24_hi_s32, on32, u32, u32, u32, u32, (u32)((u64)product24_s(a[i], b[i]) >> 16) + c[i])
 SLOW_TERNARY(mad24_hi_sat_s32, s32, u32, u32, s32, clamp_s32((product24_s(a[i], b[i]) >> 16) + c[i]))
 
-// --- sums of products of bytes --------------------------------------------------------------------------------------
+// --- sums of products of bytes -------------------------------------------------------------------------------------
 
 #define DP4A(name, A, B)                                                                                               \
   TERNARY(name, on32, u32, u32, u32, u32,                                                                              \
@@ -114,7 +114,7 @@ DP2A(dp2a_hi_us, u16, s8, 16)
 DP2A(dp2a_hi_su, s16, u8, 16)
 DP2A(dp2a_hi_ss, s16, s8, 16)
 
-// --- quotients ------------------------------------------------------------------------------------------------------
+// --- quotients -----------------------------------------------------------------------------------------------------
 
 // Of signed numbers the least by -1 overflows. Both are found before the host's instruction, which would trap.
 #define QUOTIENT(T, U)                                                                                                 \
@@ -133,7 +133,7 @@ QUOTIENT(s32, u32)
 QUOTIENT(u64, u64)
 QUOTIENT(s64, u64)
 
-// --- order ----------------------------------------------------------------------------------------------------------
+// --- order ---------------------------------------------------------------------------------------------------------
 
 #define MIN(a, b)     ((a) < (b) ? (a) : (b))
 #define MAX(a, b)     ((a) > (b) ? (a) : (b))

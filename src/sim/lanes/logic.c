@@ -25,8 +25,7 @@ EXECUTOR(not_pred) {
   put_pred(x, o->d, ~PRED(o->a));
 }
 
-// --- any function of three bits: bit (4a + 2b + c) of the table
-// ---------------------------------------------------------
+// --- any function of three bits: bit (4a + 2b + c) of the table ----------------------------------------------------
 
 typedef struct table3 {
   u32 at[8]; // each all ones or 0
@@ -65,8 +64,7 @@ EXECUTOR(lop3_bool_b32) {
   put_pred(x, o->e, KL_COMBINE_OF(o->flags) == KL_AND ? set & q : set | q);
 }
 
-// --- shifts: amounts beyond the width count as the width
-// --------------------------------------------------------------
+// --- shifts: amounts beyond the width count as the width -----------------------------------------------------------
 
 BINARY(shl_16, on16, u16, u16, u32, (u16)(b[i] > 15 ? 0 : (u32)a[i] << b[i]))
 BINARY(shl_32, on32, u32, u32, u32, b[i] > 31 ? 0 : a[i] << (b[i] & 31))
@@ -88,7 +86,7 @@ static inline u64 joined(u32 a, u32 b) {
 TERNARY(shf_l_b32, on32, u32, u32, u32, u32, (u32)(joined(a[i], b[i]) << funnel(c[i], flags) >> 32))
 TERNARY(shf_r_b32, on32, u32, u32, u32, u32, (u32)(joined(a[i], b[i]) >> funnel(c[i], flags)))
 
-// --- bytes: four selectors of 4 bits, each a byte of b:a, or its sign in all bits ------------------------------------
+// --- bytes: four selectors of 4 bits, each a byte of b:a, or its sign in all bits ----------------------------------
 
 static inline u32 byte_of(u32 a, u32 b, u32 selector) {
   return ((selector & 4 ? b : a) >> 8 * (selector & 3)) & 255;

@@ -50,9 +50,9 @@ PAIRS(e3m2, 8)
 PAIRS(e2m1, 4)
 PAIR_OF_HALVES(e4m3, 8)
 PAIR_OF_HALVES(e5m2, 8)
+PAIR_OF_HALVES(e2m1, 4)
 
-// --- powers of two
-// ----------------------------------------------------------------------------------------------------
+// --- powers of two -------------------------------------------------------------------------------------------------
 
 // The exponent of |v|, rounded up or towards zero; the least one, 2^-127, also stands for what lies below. 0xff is NaN.
 static uint32_t exponent(float v, uint32_t flags) {
@@ -70,16 +70,14 @@ SLOW_UNARY(cvt_ue8m0x2_bf16x2, u16, u32,
            (u16)(exponent(widen_bf16(a[i] >> 16), flags) << 8 | exponent(widen_bf16(a[i] & 0xffff), flags)))
 SLOW_UNARY(cvt_bf16x2_ue8m0x2, u32, u16, power(a[i] >> 8) << 16 | power(a[i] & 255))
 
-// --- tf32: the bits below its fraction are 0
-// --------------------------------------------------------------------------
+// --- tf32: the bits below its fraction are 0 -----------------------------------------------------------------------
 
 static uint32_t tf32(float v, uint32_t flags) {
   return v == v ? narrow(&tf32_format, (double)v, flags) << 13 : NAN32;
 }
 SLOW_UNARY(cvt_tf32_f32, u32, f32, tf32(a[i], flags))
 
-// --- stochastic rounding
-// ----------------------------------------------------------------------------------------------
+// --- stochastic rounding -------------------------------------------------------------------------------------------
 
 static uint32_t stochastic(const format *f, float v, uint32_t flags, uint32_t random, int bits) {
   number n = number_of_f64((double)v);
@@ -118,8 +116,7 @@ STOCHASTIC_FOUR(e2m3, u32, on32, 8, 16, 16, 16, 0, 0)
 STOCHASTIC_FOUR(e3m2, u32, on32, 8, 16, 16, 16, 0, 0)
 STOCHASTIC_FOUR(e2m1, u16, on16, 4, 8, 24, 8, 16, 0)
 
-// --- integers
-// ---------------------------------------------------------------------------------------------------------
+// --- integers ------------------------------------------------------------------------------------------------------
 
 // The low bits of a number that is clamped to so many, with sign or without.
 static uint32_t clamped(s32 v, int bits, bool sign) {

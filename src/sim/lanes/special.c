@@ -2,8 +2,7 @@
 #include "sim/isa/special.h"
 #include "sim/lanes/functions.h"
 
-// --- other values within the bounds
-// -----------------------------------------------------------------------------------
+// --- other values within the bounds --------------------------------------------------------------------------------
 
 typedef struct bound {
   double ulps, relative, absolute;
@@ -51,8 +50,7 @@ static float picked(const result_format *f, const bound *limit, uint64_t key, do
   return within ? to : r;
 }
 
-// --- functions
-// --------------------------------------------------------------------------------------------------------
+// --- functions -----------------------------------------------------------------------------------------------------
 
 // For |b| above 2^126 the reciprocal is taken for 0.
 static inline float by_reciprocal(float a, float b) {
@@ -133,8 +131,7 @@ SPECIAL(lg2_f32, lg2, a)
 SPECIAL(ex2_f32, ex2, a)
 SPECIAL(tanh_f32, tanh, a)
 
-// --- halves
-// -----------------------------------------------------------------------------------------------------------
+// --- halves --------------------------------------------------------------------------------------------------------
 
 // Values as single numbers that are rounded to odd, from which halves are rounded as from the values themselves.
 #define ODD(name)                                                                                                      \
@@ -171,8 +168,7 @@ BOTH_HALVES(tanh_bf16, bf16, tanh, tanh_odd, KL_BOUND_TANH_BF16, false)
 BOTH_HALVES(ex2_f16, f16, ex2, exp2_odd, KL_BOUND_EX2_F16, false)
 BOTH_HALVES(ex2_bf16, bf16, ex2, exp2_odd, KL_BOUND_EX2_BF16, true)
 
-// --- double precision: only the upper 32 bits of operand and result count
-// ------------------------------------------------
+// --- double precision: only the upper 32 bits of operand and result count ------------------------------------------
 
 // Rounded to the bits that are left; subnormal numbers are zeros.
 static inline u64 upper(u64 u) {

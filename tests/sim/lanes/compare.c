@@ -84,8 +84,7 @@ static void comparison(const instruction *i, const value *s, value *r, uint32_t 
   }
 }
 
-// --- glue
-// -------------------------------------------------------------------------------------------------------------
+// --- glue ----------------------------------------------------------------------------------------------------------
 
 static value extend(value v, int bits, bool sign) {
   value low = v & (((value)1 << bits) - 1);

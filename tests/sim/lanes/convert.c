@@ -3,8 +3,7 @@
 #include "../../support/suite.h"
 #include "rounding.h"
 
-// --- types
-// ------------------------------------------------------------------------------------------------------------
+// --- types ---------------------------------------------------------------------------------------------------------
 
 // The last two modifiers: to and from.
 static const char *from_of(const instruction *i) {
@@ -48,8 +47,7 @@ static value kept(wide v, const char *type) {
   return (value)low & (((value)1 << (bits < 16 ? 16 : bits)) - 1);
 }
 
-// --- the model
-// -----------------------------------------------------------------------------------------------------------
+// --- the model -----------------------------------------------------------------------------------------------------
 
 // A number of 64 bits as MPFR has it, rounded once.
 static double from_integer(const number_format *f, wide v, mpfr_rnd_t to) {

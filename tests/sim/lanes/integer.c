@@ -6,8 +6,7 @@
 
 typedef __int128 wide;
 
-// --- types
-// ------------------------------------------------------------------------------------------------------------
+// --- types ---------------------------------------------------------------------------------------------------------
 
 // The type is what ends the mnemonic.
 static const char *type_of(const instruction *i) {
@@ -38,8 +37,7 @@ static wide clamped(wide v, int bits, bool sign) {
   return v < least(bits, sign) ? least(bits, sign) : v > most(bits, sign) ? most(bits, sign) : v;
 }
 
-// --- 9.7.1
-// --------------------------------------------------------------------------------------------------------------
+// --- 9.7.1 ---------------------------------------------------------------------------------------------------------
 
 // Of two numbers of a type. Products of 64 bits by halves do not fit: they have their own model.
 static wide operation(const instruction *i, wide a, wide b, wide c, int bits, bool sign) {
@@ -114,8 +112,7 @@ static void arithmetic(const instruction *i, const value *s, value *r, uint32_t 
   }
 }
 
-// --- bits and fields
-// ----------------------------------------------------------------------------------------------------
+// --- bits and fields -----------------------------------------------------------------------------------------------
 
 static bool bit(value v, int k) {
   return v >> k & 1;
@@ -196,8 +193,7 @@ static void bits_model(const instruction *i, const value *s, value *r, uint32_t 
   for (int k = 0; is(i, "brev") && k < bits; k++) r[0] |= (value)bit(v, k) << (bits - 1 - k);
 }
 
-// --- 9.7.2
-// ------------------------------------------------------------------------------------------------------------------
+// --- 9.7.2 ---------------------------------------------------------------------------------------------------------
 
 static void carries(const instruction *i, const value *s, value *r, uint32_t *carry) {
   const char *type = type_of(i);
@@ -217,8 +213,7 @@ static void carries(const instruction *i, const value *s, value *r, uint32_t *ca
   if (has(i, ".cc")) *carry = (uint32_t)(v >> bits & 1);
 }
 
-// --- 9.7.8
-// ------------------------------------------------------------------------------------------------------------------
+// --- 9.7.8 ---------------------------------------------------------------------------------------------------------
 
 static void permute(const instruction *i, const value *s, value *r) {
   value bytes = s[1] << 32 | s[0];
@@ -270,8 +265,7 @@ static void logic(const instruction *i, const value *s, value *r, uint32_t *carr
   }
 }
 
-// --- SIMD within a word (9.7.17)
-// --------------------------------------------------------------------------------------
+// --- SIMD within a word (9.7.17) -----------------------------------------------------------------------------------
 
 // The k-th number of a word, of 8 or 16 bits.
 static wide element(value word, int k, int bits, bool sign) {

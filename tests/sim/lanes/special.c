@@ -112,8 +112,7 @@ START_TEST(test_all_halves) {
 }
 END_TEST
 
-// --- perturbed
-// --------------------------------------------------------------------------------------------------------
+// --- perturbed -----------------------------------------------------------------------------------------------------
 
 // Mnemonic and bound: units in the last place, part of the value, constant.
 static const struct {

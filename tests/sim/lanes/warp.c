@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// --- the table
-// ----------------------------------------------------------------------------------------------------------
+// --- the table -----------------------------------------------------------------------------------------------------
 
 const lane_form lane_forms[] = {
 #define ROW(executor, pattern, operands, unit, spread, grade, section) {#executor, pattern, operands, section, NULL, 0},
@@ -34,8 +33,7 @@ kl_run *lane_executor(const kl_lane_set *set, const lane_form *f) {
   return set->glue[row];
 }
 
-// --- mnemonics
-// ----------------------------------------------------------------------------------------------------------
+// --- mnemonics -----------------------------------------------------------------------------------------------------
 
 // What a modifier says in kl_op.flags.
 static const struct {
@@ -155,8 +153,7 @@ bool is(const instruction *i, const char *opcode) {
   return strncmp(i->mnemonic, opcode, n) == 0 && (i->mnemonic[n] == 0 || i->mnemonic[n] == '.');
 }
 
-// --- running
-// ------------------------------------------------------------------------------------------------------------
+// --- running -------------------------------------------------------------------------------------------------------
 
 enum { PLACE = 64 + KL_LANES * 16 + 64, PLACES = 12, GUARD = 0xa5 };
 
@@ -261,8 +258,7 @@ static uint64_t random_next(uint64_t *state) { // splitmix64
   return z ^ z >> 31;
 }
 
-// --- values
-// -------------------------------------------------------------------------------------------------------------
+// --- values --------------------------------------------------------------------------------------------------------
 
 // Patterns with the sign cleared; each is tried with both signs. Integers of every size, and for floats zero, least
 // and greatest subnormal and normal numbers, around one, halves between integers, around the ranges of integers and
@@ -382,8 +378,7 @@ uint64_t draw_value(uint64_t *state, int bits) {
   }
 }
 
-// --- against a model
-// ----------------------------------------------------------------------------------------------------
+// --- against a model -----------------------------------------------------------------------------------------------
 
 // Every edge meets every other: the batches go through all pairs in the first two sources, the rest is drawn.
 static void fill(const instruction *i, warp *w, uint64_t *state, size_t *pair) {
