@@ -143,6 +143,7 @@ typedef struct kl_allocation {
   kl_cu_context *context;
   struct kl_cu_pool *pool;
   bool sync_memops;
+  bool of_graph; // its address is in a graph's nodes: it is there until the context ends
 } kl_allocation;
 
 typedef struct kl_cu_pool {

@@ -104,15 +104,34 @@ static const char runtime[] = "\n.visible .func cudaGraphSetConditional(.param .
                               "{ .reg .b64 %a; .reg .b32 %v; ld.param.b64 %a, [handle]; ld.param.b32 %v, [value];\n"
                               "  st.global.b32 [%a], %v; ret; }\n";
 
+bool kl_ptx_define(char *text, size_t at, bool whole) {
+  size_t begin = at;
+  while (begin > 0 && !strchr(";}", text[begin - 1])) begin--;
+  char *word = memmem(text + begin, at - begin, ".extern", 7);
+  if (!word) return false;
+  size_t n = whole ? strcspn(word, ";") + 1 : 7;
+  for (size_t i = 0; i < n && word[i]; i++)
+    if (word[i] != '\n') word[i] = ' ';
+  return true;
+}
+
+// Where a text says that somebody else has a function.
+static bool declares(char *text, const char *name) {
+  for (char *p = text; (p = strstr(p, name)); p += strlen(name))
+    if (kl_ptx_define(text, (size_t)(p - text), false)) return true;
+  return false;
+}
+
 // A copy of a text, with what it wants of the runtime.
 char *kl_ptx_text(const char *image, size_t *size) {
+  static const char name[] = "cudaGraphSetConditional";
   size_t n = strlen(image);
-  const char *wants = strstr(image, "cudaGraphSetConditional");
-  *size = n + (wants ? sizeof runtime : 1);
+  const char *wants = strstr(image, name);
+  *size = n + (wants ? sizeof runtime : 1); // zeroed
   char *text = kl_try_alloc(kl_sim.cx, *size);
   if (!text) return NULL;
   memcpy(text, image, n);
-  if (wants) memcpy(text + n, runtime, sizeof runtime);
+  if (wants && declares(text, name)) memcpy(text + n, runtime, sizeof runtime);
   return text;
 }
 

@@ -23,6 +23,9 @@ void kl_jit_options_answer(kl_jit_options *o);
 CUresult kl_ptx_check(const char *image);
 // The image's text with what it wants of CUDA's device runtime, in a block of *size bytes, its NUL included; or NULL.
 char *kl_ptx_text(const char *image, size_t *size);
+// A declaration whose name stands at `at` is no longer .extern, or, with `whole`, no longer there: what defines it
+// stands in the same text. Blanks take its place. False if it is not .extern.
+bool kl_ptx_define(char *text, size_t at, bool whole);
 // FILE_NOT_FOUND. The block is *size bytes long; a NUL stands behind the file's.
 CUresult kl_file_read(const char *name, char **out, size_t *size);
 
