@@ -100,6 +100,7 @@ static void call_to(kl_decoder *d, kl_call *c, const kl_ptx_operand *results, co
 
 static void direct_call(kl_decoder *d, uint32_t function, const kl_ptx_operand *results,
                         const kl_ptx_operand *arguments) {
+  function = kl_d_function(d, function);
   const kl_ptx_func *f = &d->loaded->ptx->funcs[function];
   if (!f->defined) {
     if (!is_builtin(d, f->name)) kl_d_unsupported(d, "the function %.*s is declared, but not defined", KL_FMT(f->name));
@@ -111,7 +112,7 @@ static void direct_call(kl_decoder *d, uint32_t function, const kl_ptx_operand *
     return;
   }
   kl_call *c = KL_NEW(d->arena, kl_call);
-  c->code = kl_d_reach(d, function);
+  c->code = &d->kernel->codes[function];
   call_to(d, c, results, arguments, f->vars, f->nreturns, f->vars + f->nreturns, f->nparams);
 }
 
@@ -139,7 +140,6 @@ void kl_d_call(kl_decoder *d) {
   uint32_t nreturns = t->nreturns, nparams = t->nparams;
   for (uint32_t k = 0; t->kind == KL_PTX_CALLTARGETS && k < t->n; k++) {
     const kl_ptx_func *f = &d->loaded->ptx->funcs[t->targets[k]];
-    kl_d_reach(d, t->targets[k]);
     returns = f->vars, params = f->vars + f->nreturns;
     nreturns = f->nreturns, nparams = f->nparams;
   }

@@ -80,9 +80,9 @@ kl_decode_fn kl_d_barrier, kl_d_arrive, kl_d_barrier_red, kl_d_warp_sync, kl_d_c
 
 // Gives every register its place.
 void kl_d_place_registers(kl_decoder *d);
-// Decodes a function of the kernel; those it calls or takes the address of are asked for by kl_d_reach.
+// Decodes a function of the kernel.
 kiln_status kl_decode_function(kl_ctx *cx, kl_kernel *k, uint32_t function, kl_code **out);
-// The function's code, which may not be decoded yet.
-const kl_code *const *kl_d_reach(kl_decoder *d, uint32_t function);
+// The function itself, where the number is that of another name for it.
+uint32_t kl_d_function(const kl_decoder *d, uint32_t function);
 
 #endif

@@ -61,8 +61,9 @@ kl_op *kl_d_op(kl_decoder *d, kl_run *run) {
   return &d->ops.p[d->ops.n - 1];
 }
 
-const kl_code *const *kl_d_reach(kl_decoder *d, uint32_t function) {
-  return &d->kernel->codes[function];
+uint32_t kl_d_function(const kl_decoder *d, uint32_t function) {
+  uint32_t alias = d->loaded->ptx->funcs[function].alias;
+  return alias ? alias - 1 : function;
 }
 
 // What is done in place of a guard on the instruction itself: a branch around what moves control, a mask for the rest.

@@ -213,8 +213,7 @@ kl_ref kl_d_target(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool w
 bool kl_d_symbol(kl_decoder *d, const kl_ptx_operand *o, uint64_t *address, kl_where *where, bool *frame) {
   *frame = false;
   if (o->kind == KL_PTX_FUNCTION) {
-    kl_d_reach(d, o->index);
-    *address = KL_CODE_WINDOW + (uint64_t)(o->index + 1) * KL_FUNCTION_STEP + (uint64_t)o->offset;
+    *address = KL_CODE_WINDOW + (uint64_t)(kl_d_function(d, o->index) + 1) * KL_FUNCTION_STEP + (uint64_t)o->offset;
     *where = KL_AT_GENERIC;
     return true;
   }

@@ -131,7 +131,7 @@ void kl_x_atomic(kl_lanes *x, const kl_op *o) {
   const kl_access *m = (const kl_access *)(uintptr_t)o->imm;
   kl_places p;
   if (!kl_access_places(x, o, m, &p)) return;
-  unsigned first = kl_pick(kl_warp_of(x)->block->cluster, KL_LANES);
+  unsigned first = kl_draw_below(kl_warp_of(x)->block->cluster, KL_LANES);
   for (unsigned k = 0; k < KL_LANES; k++) {
     unsigned i = (k + first) % KL_LANES;
     uint64_t old = 0;

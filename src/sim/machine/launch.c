@@ -258,7 +258,7 @@ static bool run_cluster(kl_cluster *c) {
   for (uint32_t round = 0; !c->waits || round < rounds; round++) {
     bool ran = false;
     for (uint32_t k = 0; k < c->n; k++)
-      for (uint32_t i = 0, n = c->blocks[k].nwarps, first = kl_pick(c, n); i < n; i++) {
+      for (uint32_t i = 0, n = c->blocks[k].nwarps, first = kl_draw_below(c, n); i < n; i++) {
         kl_warp *w = &c->blocks[k].warps[(i + first) % n];
         if (w->alive) ran |= kl_warp_run(w);
       }

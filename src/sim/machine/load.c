@@ -138,6 +138,8 @@ typedef struct reach {
 } reach;
 
 static void reach_function(reach *r, uint32_t function) {
+  uint32_t alias = r->k->of->ptx->funcs[function].alias;
+  if (alias) function = alias - 1;
   if (r->reached[function]) return;
   r->reached[function] = true;
   VEC_PUSH(r->k->of->cx, &r->todo, function);

@@ -7,7 +7,7 @@
 // Backward branches and calls of a turn: few while others of the warp are ready.
 enum { LONG_TURN = 256, SHORT_TURN = 8 };
 
-uint32_t kl_pick(kl_cluster *c, uint32_t n) {
+uint32_t kl_draw_below(kl_cluster *c, uint32_t n) {
   if (!c->random || n < 2) return 0;
   c->random ^= c->random << 13, c->random ^= c->random >> 7, c->random ^= c->random << 17;
   return (uint32_t)((c->random >> 32) * n >> 32);
@@ -53,7 +53,7 @@ static bool pick(kl_warp *w) {
     if (best == w->nwaiting || goes_before(&w->waiting[k], &w->waiting[best])) best = k;
   }
   if (!ready) return false;
-  for (uint32_t skip = kl_pick(w->block->cluster, ready), k = 0; skip && k < w->nwaiting; k++)
+  for (uint32_t skip = kl_draw_below(w->block->cluster, ready), k = 0; skip && k < w->nwaiting; k++)
     if (w->waiting[k].wait == KL_READY && --skip == 0) best = k;
   w->strand = w->waiting[best];
   w->waiting[best] = w->waiting[--w->nwaiting];

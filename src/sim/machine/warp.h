@@ -231,7 +231,7 @@ static inline kl_warp *kl_warp_of(kl_lanes *x) {
 }
 
 // A number below n, which is 0 where the launch's order is not shuffled.
-uint32_t kl_pick(kl_cluster *c, uint32_t n);
+uint32_t kl_draw_below(kl_cluster *c, uint32_t n);
 // Back to the scheduler after this op.
 void kl_stop(kl_warp *w);
 // Lanes of the strand that go their own way, from op `pc` on.
