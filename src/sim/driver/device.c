@@ -207,7 +207,7 @@ CUresult kl_cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {
 
 CUresult kl_cuDeviceGetPCIBusId(char *out, int size, CUdevice device) {
   kl_cu_device *d;
-  char text[16];
+  char text[32];
   KL_GIVEN(out);
   KL_RESULT(kl_device_check(device, &d));
   snprintf(text, sizeof text, "0000:%02X:00.0", (unsigned)(device + 1) & 0xff);

@@ -131,7 +131,7 @@ CUresult kl_cuMemFree_v2(CUdeviceptr address) {
   if (address == 0) return CUDA_SUCCESS;
   kl_allocation *a = begins_at(address);
   if (!a || a->kind == KL_MEM_HOST || a->kind == KL_MEM_REGISTERED) return CUDA_ERROR_INVALID_VALUE;
-  return kl_release(a);
+  return a->of_graph ? CUDA_SUCCESS : kl_release(a);
 }
 
 CUresult kl_cuMemGetInfo_v2(size_t *left, size_t *total) {

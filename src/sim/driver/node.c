@@ -57,6 +57,7 @@ static CUresult alloc_work(const CUDA_MEM_ALLOC_NODE_PARAMS *p, kl_work *out) {
       p->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE)
     return CUDA_ERROR_INVALID_VALUE;
   KL_RESULT(kl_allocate(c, KL_MEM_ASYNC, p->bytesize, 0, NULL, &base));
+  kl_allocation_find(base)->of_graph = true;
   out->alloc = *p;
   out->alloc.dptr = base;
   return CUDA_SUCCESS;

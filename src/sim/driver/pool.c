@@ -169,6 +169,7 @@ static CUresult allocate(CUdeviceptr *out, size_t bytes, kl_cu_pool *p, kl_cu_st
   KL_RESULT(kl_allocate(s->o.context, KL_MEM_ASYNC, bytes, 0, p, &base));
   *out = base;
   if (!s->capture) return CUDA_SUCCESS;
+  kl_allocation_find(base)->of_graph = true;
   kl_work w = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC, .context = s->o.context->o.handle};
   w.alloc = (CUDA_MEM_ALLOC_NODE_PARAMS){.bytesize = bytes, .dptr = base};
   w.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;

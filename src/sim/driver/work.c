@@ -167,7 +167,8 @@ CUresult kl_perform(const kl_work *w) {
     return CUDA_SUCCESS;
   case CU_GRAPH_NODE_TYPE_MEM_FREE: {
     kl_allocation *a = kl_allocation_find(w->free);
-    return a && a->base == w->free ? kl_release(a) : CUDA_ERROR_INVALID_VALUE;
+    if (!a || a->base != w->free) return CUDA_ERROR_INVALID_VALUE;
+    return a->of_graph ? CUDA_SUCCESS : kl_release(a);
   }
   case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return write_value(w);
   case CU_GRAPH_NODE_TYPE_CONDITIONAL: return run_conditional(w->context, &w->conditional);
