@@ -102,11 +102,22 @@ static bool one_region(kl_warp *w, const kl_access *m, const uint64_t *at, uint6
   return true;
 }
 
+// Makes the region of an address the one that is tried first. False if it is that already, or there is none.
+static bool to_region_of(kl_warp *w, const kl_access *m, uint64_t at) {
+  kl_region *r = &w->block->worker->last;
+  if ((m->where != KL_AT_GLOBAL && m->where != KL_AT_GENERIC) || at - r->base < r->size) return false;
+  const kl_region *found = kl_memory_find(w->block->run->memory, at);
+  if (!found || found->freed) return false;
+  *r = *found;
+  return true;
+}
+
 bool kl_access_places(kl_lanes *x, const kl_op *o, const kl_access *m, kl_places *out) {
   kl_warp *w = kl_warp_of(x);
   uint64_t bytes = (uint64_t)m->bytes * m->count, difference = 0;
   lane_addresses(x, m, out->address);
-  if (one_region(w, m, out->address, bytes, &difference)) {
+  if (one_region(w, m, out->address, bytes, &difference) || (to_region_of(w, m, out->address[__builtin_ctz(x->mask)]) &&
+                                                             one_region(w, m, out->address, bytes, &difference))) {
     for (int i = 0; i < KL_LANES; i++) out->host[i] = (char *)(uintptr_t)(out->address[i] + difference);
     return true;
   }
