@@ -98,6 +98,10 @@ static void call_to(kl_decoder *d, kl_call *c, const kl_ptx_operand *results, co
   op->imm = (uint64_t)(uintptr_t)c;
 }
 
+static const kl_ptx_var *parameters_of(const kl_ptx_func *f) {
+  return f->nparams ? f->vars + f->nreturns : NULL;
+}
+
 static void direct_call(kl_decoder *d, uint32_t function, const kl_ptx_operand *results,
                         const kl_ptx_operand *arguments) {
   function = kl_d_function(d, function);
@@ -113,7 +117,7 @@ static void direct_call(kl_decoder *d, uint32_t function, const kl_ptx_operand *
   }
   kl_call *c = KL_NEW(d->arena, kl_call);
   c->code = &d->kernel->codes[function];
-  call_to(d, c, results, arguments, f->vars, f->nreturns, f->vars + f->nreturns, f->nparams);
+  call_to(d, c, results, arguments, f->vars, f->nreturns, parameters_of(f), f->nparams);
 }
 
 void kl_d_call(kl_decoder *d) {
@@ -140,7 +144,7 @@ void kl_d_call(kl_decoder *d) {
   uint32_t nreturns = t->nreturns, nparams = t->nparams;
   for (uint32_t k = 0; t->kind == KL_PTX_CALLTARGETS && k < t->n; k++) {
     const kl_ptx_func *f = &d->loaded->ptx->funcs[t->targets[k]];
-    returns = f->vars, params = f->vars + f->nreturns;
+    returns = f->vars, params = parameters_of(f);
     nreturns = f->nreturns, nparams = f->nparams;
   }
   kl_call *c = KL_NEW(d->arena, kl_call);

@@ -2,6 +2,7 @@
 
 #include "sim/machine/warp.h"
 
+#include <fenv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -280,8 +281,7 @@ static void no_memory(kl_run_state *run) {
   pthread_mutex_unlock(&run->lock);
 }
 
-static void *work(void *arg) {
-  kl_worker *worker = arg;
+static void run_clusters(kl_worker *worker) {
   kl_run_state *run = worker->run;
   VEC(kl_cluster *) resident = {0};
   size_t most = run->launch->cooperative ? SIZE_MAX : MOST_RESIDENT;
@@ -317,6 +317,15 @@ static void *work(void *arg) {
     free_cluster(worker, c);
   }
   kl_free_frames(worker);
+}
+
+// Instructions round as PTX says in the default environment, whatever the caller's is.
+static void *work(void *arg) {
+  fenv_t before;
+  fegetenv(&before);
+  fesetenv(FE_DFL_ENV);
+  run_clusters(arg);
+  fesetenv(&before);
   return NULL;
 }
 
