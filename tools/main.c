@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 static const verb *const verbs[] = {&verb_run, &verb_bench,  &verb_compile, &verb_verify, &verb_indexing,
-                                    &verb_map, &verb_layout, &verb_tile,    &verb_devices};
+                                    &verb_map, &verb_layout, &verb_tile,    &verb_sim,    &verb_devices};
 enum { VERBS = sizeof verbs / sizeof verbs[0] };
 
 static void help(FILE *to) {
@@ -16,8 +16,9 @@ static void help(FILE *to) {
   fprintf(to,
           "  kiln VERB --help                      what the verb does, and its options\n"
           "  kiln --version\n\n"
-          "FILE.hlo may be - for standard input.\n"
-          "Exit status: 0 done; 1 results differ; 2 bad usage or bad input; 3 not supported, with the reason;\n"
+          "FILE.hlo and FILE.ptx may be - for standard input.\n"
+          "Exit status: 0 done; 1 results differ or a kernel has a fault; 2 bad usage or bad input; 3 not supported, "
+          "with the reason;\n"
           "4 device trouble. stdout is the result, stderr the talk; --json makes stdout one JSON object, or nothing\n"
           "where there is no result (status 2 and more).\n");
 }

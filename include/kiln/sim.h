@@ -32,6 +32,86 @@ KILN_API kiln_status kiln_sim_configure(kiln_context *cx, const kiln_sim_params 
 // cuGetProcAddress takes them (12040 is 12.4), or NULL. `user` is ignored.
 KILN_API void *kiln_sim_resolve(void *user, const char *name, int version);
 
+// --- PTX of one's own -----------------------------------------------------------------------------------------------
+
+// Memory and modules, without a driver's ways: what `kiln sim` is made of. Everything belongs to the context that it
+// was opened in, is called with that one (INVALID: another one), and serves one thread at a time. Its memory outlives
+// the context's handle.
+typedef struct kiln_simulator kiln_simulator;
+KILN_API kiln_status kiln_simulator_open(kiln_context *cx, kiln_simulator **out);
+// Ends its modules, kernels and memory as well.
+KILN_API void kiln_simulator_close(kiln_simulator **s);
+
+// `bytes` of the device's memory, which read as zero; *address is aligned to 256 bytes, and 0 after a failure. Errors:
+// INVALID (no bytes), MEMORY.
+KILN_API kiln_status kiln_simulator_alloc(kiln_context *cx, kiln_simulator *s, uint64_t bytes, uint64_t *address);
+// False, and nothing happens, unless memory from kiln_simulator_alloc begins at `address`. It is not given again.
+KILN_API bool kiln_simulator_free(kiln_simulator *s, uint64_t address);
+// The bytes at an address of the device, to be read and written between launches; NULL unless all lie in one piece of
+// memory. They stay where they are until that is freed.
+KILN_API void *kiln_simulator_bytes(kiln_simulator *s, uint64_t address, uint64_t bytes);
+
+// A module from PTX text, which is copied. `name` is for findings. Errors: INVALID (no PTX; findings with line and
+// column), UNSUPPORTED (PTX that is known and refused), MEMORY.
+typedef struct kiln_sim_module kiln_sim_module;
+KILN_API kiln_status kiln_simulator_load(kiln_context *cx, kiln_simulator *s, const char *name, const char *ptx,
+                                         size_t size, kiln_sim_module **out);
+// Names of kernels, in the order of the text; NULL if i is out of range.
+KILN_API const char *kiln_sim_module_kernel_at(const kiln_sim_module *m, size_t i);
+// Address and size of a variable of the module in global or constant memory; false if there is none of that name.
+KILN_API bool kiln_sim_module_variable(const kiln_sim_module *m, const char *name, uint64_t *address, uint64_t *bytes);
+
+typedef struct kiln_sim_parameter {
+  const char *name;
+  const char *type; // of an element, as PTX has it: "u64"
+  uint64_t bytes;   // of all
+  uint32_t alignment;
+} kiln_sim_parameter;
+
+typedef struct kiln_sim_kernel kiln_sim_kernel;
+typedef struct kiln_sim_kernel_info {
+  const char *name;
+  const kiln_sim_parameter *parameters;
+  size_t parameter_count;
+  uint32_t shared_bytes; // of a block, without the dynamic ones
+  uint32_t local_bytes;  // of a thread
+  uint32_t most_threads; // of a block; 0: as many as there may be
+  uint32_t block[3];     // that every launch must have; 0: any
+} kiln_sim_kernel_info;
+
+// Makes a kernel ready; it is the module's. Errors: INVALID (no such kernel; operands that do not fit), UNSUPPORTED (an
+// instruction that is not simulated, by name and line).
+KILN_API kiln_status kiln_sim_module_kernel(kiln_context *cx, kiln_sim_module *m, const char *name,
+                                            kiln_sim_kernel **out);
+// Lives as long as the kernel.
+KILN_API const kiln_sim_kernel_info *kiln_sim_kernel_describe(const kiln_sim_kernel *k);
+
+typedef struct kiln_sim_launch_params {
+  size_t struct_size;
+  uint32_t grid[3], block[3], cluster[3]; // 0: 1; a cluster of zeros: as the kernel says
+  uint32_t dynamic_shared_bytes;
+  const void *const *arguments; // by parameter: its bytes
+  bool cooperative;             // all blocks run at once
+  uint32_t workers;             // threads to run on; 0: as many as there are cores
+  uint64_t shuffle;             // seed of another order of lanes, warps and blocks; 0: by rising number
+  uint64_t most_branches;       // of a block: backward branches and calls of all warps; 0: no limit
+} kiln_sim_launch_params;
+
+// What ended a launch.
+typedef struct kiln_sim_fault {
+  size_t struct_size;
+  const char *what; // in words; NULL: the launch ended well
+  uint32_t block[3], thread[3];
+  uint32_t line;    // of the PTX text; 0: none
+  uint64_t address; // where it is one of memory
+} kiln_sim_fault;
+
+// Runs a kernel to its end. `fault` may be NULL; `what` is static. Errors: INVALID (a launch that cannot be; arguments
+// that are missing), DEVICE (a fault in the kernel: a finding says what and where, and *fault tells the same; memory is
+// as the threads left it), MEMORY.
+KILN_API kiln_status kiln_sim_kernel_launch(kiln_context *cx, kiln_sim_kernel *k, const kiln_sim_launch_params *params,
+                                            kiln_sim_fault *fault);
+
 #ifdef __cplusplus
 }
 #endif

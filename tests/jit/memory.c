@@ -192,6 +192,26 @@ static kiln_status load(kiln_context *own) {
 static kiln_status run(kiln_context *own) {
   return kiln_kernel_run(own, on_host, args, results, NULL);
 }
+static kiln_status simulate(kiln_context *own) {
+  static const char ptx[] =
+      ".version 7.8\n.target sm_80\n.address_size 64\n.visible .global .b32 g[64];\n"
+      ".visible .entry k(.param .u64 a) { .reg .b64 %a; ld.param.u64 %a, [a]; st.global.u32 [%a], 1; ret; }\n";
+  kiln_simulator *s = (kiln_simulator *)in;
+  kiln_sim_module *sm;
+  kiln_sim_kernel *k;
+  uint64_t at = 0;
+  const void *arguments[] = {&at};
+  kiln_sim_launch_params p = {
+      .struct_size = sizeof p, .grid = {3}, .block = {40}, .arguments = arguments, .workers = 1};
+  kiln_status st = kiln_simulator_open(own, &s);
+  st = MADE(st, s);
+  if (st == KILN_OK) st = kiln_simulator_load(own, s, "m", ptx, sizeof ptx - 1, &sm);
+  if (st == KILN_OK) st = kiln_sim_module_kernel(own, sm, "k", &k);
+  if (st == KILN_OK) st = kiln_simulator_alloc(own, s, 64, &at);
+  if (st == KILN_OK) st = kiln_sim_kernel_launch(own, k, &p, NULL);
+  if (s != (kiln_simulator *)in) kiln_simulator_close(&s);
+  return st;
+}
 static kiln_status open_driver(kiln_context *own) {
   kiln_driver_params p = {.struct_size = sizeof p, .resolve = standin_resolve};
   kiln_driver *o = (kiln_driver *)in;
@@ -237,7 +257,7 @@ static const struct {
     ROW(eval),         ROW(check),         ROW(compile_gpu),
     ROW(compile_host), ROW(compile_check), ROW(load),
     ROW(run),          ROW(open_driver),   ROW(open_device),
-    ROW(make_kernel),  ROW(launch),
+    ROW(make_kernel),  ROW(launch),        ROW(simulate),
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

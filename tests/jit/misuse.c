@@ -528,6 +528,44 @@ START_TEST(null_sim) {
   INVALID(kiln_sim_configure(cx, NULL));
   ck_assert_ptr_null(kiln_sim_resolve(NULL, NULL, 12000));
   ck_assert_ptr_nonnull(kiln_sim_resolve(NULL, "cuInit", 12000));
+  kiln_simulator *sim = NULL;
+  kiln_sim_module *sm = NULL;
+  kiln_sim_kernel *k = NULL;
+  kiln_sim_launch_params lp = {.struct_size = sizeof lp};
+  uint64_t at, size;
+  static const char ptx[] =
+      ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u32 n) { ret; }\n";
+  NULLS(INVALID_CX, kiln_simulator *, kiln_simulator_open(NULL, &o));
+  INVALID(kiln_simulator_open(cx, NULL));
+  kiln_simulator_close(NULL);
+  kiln_simulator_close(&sim);
+  ck_assert_int_eq(kiln_simulator_open(cx, &sim), KILN_OK);
+  NULLS(INVALID_CX, uint64_t, kiln_simulator_alloc(NULL, sim, 4, &o));
+  NULLS(INVALID, uint64_t, kiln_simulator_alloc(cx, NULL, 4, &o));
+  INVALID(kiln_simulator_alloc(cx, sim, 4, NULL));
+  ck_assert(!kiln_simulator_free(NULL, 4) && !kiln_simulator_free(sim, 0));
+  ck_assert_ptr_null(kiln_simulator_bytes(NULL, 4, 4));
+  NULLS(INVALID_CX, kiln_sim_module *, kiln_simulator_load(NULL, sim, "m", ptx, 4, &o));
+  NULLS(INVALID, kiln_sim_module *, kiln_simulator_load(cx, NULL, "m", ptx, 4, &o));
+  NULLS(INVALID, kiln_sim_module *, kiln_simulator_load(cx, sim, "m", NULL, 4, &o));
+  INVALID(kiln_simulator_load(cx, sim, "m", ptx, 4, NULL));
+  ck_assert_int_eq(kiln_simulator_load(cx, sim, NULL, ptx, sizeof ptx - 1, &sm), KILN_OK);
+  ck_assert_ptr_null(kiln_sim_module_kernel_at(NULL, 0));
+  ck_assert(!kiln_sim_module_variable(NULL, "v", &at, &size) && !kiln_sim_module_variable(sm, NULL, &at, &size));
+  ck_assert(!kiln_sim_module_variable(sm, "v", NULL, &size) && !kiln_sim_module_variable(sm, "v", &at, NULL));
+  NULLS(INVALID_CX, kiln_sim_kernel *, kiln_sim_module_kernel(NULL, sm, "k", &o));
+  NULLS(INVALID, kiln_sim_kernel *, kiln_sim_module_kernel(cx, NULL, "k", &o));
+  NULLS(INVALID, kiln_sim_kernel *, kiln_sim_module_kernel(cx, sm, NULL, &o));
+  INVALID(kiln_sim_module_kernel(cx, sm, "k", NULL));
+  ck_assert_int_eq(kiln_sim_module_kernel(cx, sm, "k", &k), KILN_OK);
+  ck_assert_ptr_null(kiln_sim_kernel_describe(NULL));
+  INVALID_CX(kiln_sim_kernel_launch(NULL, k, &lp, NULL));
+  INVALID(kiln_sim_kernel_launch(cx, NULL, &lp, NULL));
+  INVALID(kiln_sim_kernel_launch(cx, k, NULL, NULL));
+  INVALID(kiln_sim_kernel_launch(cx, k, &lp, NULL)); // its argument
+  lp.arguments = none;
+  INVALID(kiln_sim_kernel_launch(cx, k, &lp, NULL));
+  kiln_simulator_close(&sim);
 }
 END_TEST
 

@@ -80,6 +80,25 @@ static kiln_status launch(void *p) {
   return size >= sizeof size && size < sizeof own && st == KILN_E_INVALID ? KILN_OK : st; // its buffers are missing
 }
 
+static kiln_status simulated_launch(void *p, kiln_sim_fault *fault) {
+  static const char ptx[] = ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n";
+  kiln_simulator *s = NULL;
+  kiln_sim_module *sm = NULL;
+  kiln_sim_kernel *k = NULL;
+  kiln_sim_launch_params own = {.struct_size = sizeof own};
+  ck_assert_int_eq(kiln_simulator_open(cx, &s), KILN_OK);
+  ck_assert_int_eq(kiln_simulator_load(cx, s, NULL, ptx, sizeof ptx - 1, &sm), KILN_OK);
+  ck_assert_int_eq(kiln_sim_module_kernel(cx, sm, "k", &k), KILN_OK);
+  kiln_status st = kiln_sim_kernel_launch(cx, k, p ? p : &own, fault);
+  kiln_simulator_close(&s);
+  return st;
+}
+static kiln_status sim_launch(void *p) {
+  return simulated_launch(p, NULL);
+}
+static kiln_status sim_fault(void *p) {
+  return simulated_launch(NULL, p);
+}
 static kiln_status simulate(void *p) {
   return kiln_sim_configure(cx, p);
 }
@@ -106,6 +125,8 @@ static const struct {
     OUT(kiln_cuda_resources, resources),
     IN(kiln_cuda_launch_params, launch),
     IN(kiln_sim_params, simulate),
+    IN(kiln_sim_launch_params, sim_launch),
+    OUT(kiln_sim_fault, sim_fault),
 };
 enum { STRUCTS = sizeof structs / sizeof structs[0] };
 

@@ -173,12 +173,14 @@ static const fault_row fault_rows[] = {
     {"st.global.u32 [%a+1], 1;", CUDA_ERROR_MISALIGNED_ADDRESS},
     {"trap;", CUDA_ERROR_LAUNCH_FAILED},
     {"bar.sync 0, 33;", CUDA_ERROR_ILLEGAL_INSTRUCTION},
+    {"L: bra L;", CUDA_ERROR_LAUNCH_TIMEOUT},
     {"ret;", CUDA_SUCCESS},
 };
 
 START_TEST(faults_have_their_codes) {
   const fault_row *r = &fault_rows[_i];
   char text[1024];
+  setenv("KILN_SIM_LIMIT", "1000", 1);
   cu_begin();
   snprintf(text, sizeof text,
            "%s.visible .entry fails(.param .u64 at) {\n  .reg .b64 %%a; ld.param.u64 %%a, [at]; %s\n ret; }\n",

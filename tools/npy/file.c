@@ -91,13 +91,44 @@ static int check_range(const char *path, const kiln_array_type *type, const unsi
   return 0;
 }
 
-int npy_read(const char *path, const kiln_array_type *type, void *data) {
-  FILE *f = fopen(path, "rb");
+// Opens a file and reads its header; *f is NULL where that fails.
+static int open_array(const char *path, FILE **f, npy_header *h) {
   struct stat st;
+  *f = fopen(path, "rb");
+  if (!*f) return fail(path, "%s", strerror(errno));
+  int status = fstat(fileno(*f), &st) == 0 && S_ISDIR(st.st_mode) ? fail(path, "%s", strerror(EISDIR)) : 0;
+  if (!status) status = read_header(path, *f, h);
+  if (status) fclose(*f);
+  if (status) *f = NULL;
+  return status;
+}
+
+// Types that a name of numpy's may stand for, the likeliest first: raw bytes can be many.
+static const kiln_dtype types[] = {KILN_PRED, KILN_F32, KILN_F64,  KILN_F16,     KILN_BF16, KILN_S8,
+                                   KILN_U8,   KILN_S16, KILN_U16,  KILN_S32,     KILN_U32,  KILN_S64,
+                                   KILN_U64,  KILN_C64, KILN_C128, KILN_F8E4M3FN};
+
+int npy_type(const char *path, kiln_array_type *out) {
   npy_header h;
-  if (!f) return fail(path, "%s", strerror(errno));
-  int status = fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode) ? fail(path, "%s", strerror(EISDIR)) : 0;
-  if (!status) status = read_header(path, f, &h);
+  FILE *f;
+  int status = open_array(path, &f, &h);
+  if (status) return status;
+  fclose(f);
+  *out = (kiln_array_type){.rank = h.rank};
+  memcpy(out->dims, h.dims, sizeof out->dims);
+  for (int exact = 1; exact >= 0; exact--)
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+      out->dtype = types[i];
+      if (exact ? strcmp(npy_dtype(types[i]), h.dtype) == 0 : npy_dtype_holds(h.dtype, types[i])) return 0;
+    }
+  return fail(path, "the file holds %s, expected numbers, truth values or raw bytes of up to 16 bytes", h.dtype);
+}
+
+int npy_read(const char *path, const kiln_array_type *type, void *data) {
+  npy_header h;
+  FILE *f;
+  int status = open_array(path, &f, &h);
+  if (status) return status;
   if (!status) status = check_header(path, &h, type);
   if (!status) status = read_data(path, f, &h, type, data);
   if (status && ferror(f)) fail(path, "%s", strerror(errno));

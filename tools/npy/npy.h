@@ -34,6 +34,8 @@ size_t npy_item_size(kiln_dtype t);
 int64_t npy_bytes(const kiln_array_type *t);
 void npy_shape_text(const int64_t *dims, uint32_t rank, char *out, size_t size);
 
+// The type of a file's array, by its header. 0, or an exit status after having said what is wrong.
+int npy_type(const char *path, kiln_array_type *out);
 // Reads elements of `type` in row-major order (one byte each for sub-byte types) into `elements`. 0, or an exit status
 // after having said what does not fit.
 int npy_read(const char *path, const kiln_array_type *type, void *elements);

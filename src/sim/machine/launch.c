@@ -42,6 +42,10 @@ static const char *const fault_texts[] = {
     [KL_FAULT_MEMORY] = "no memory left on the host",
 };
 
+const char *kl_fault_text(kl_fault_kind kind) {
+  return fault_texts[kind];
+}
+
 // --- setting up blocks --------------------------------------------------------------------------------------------
 
 static void broadcast(uint32_t *to, uint32_t value) {

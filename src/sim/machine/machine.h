@@ -126,6 +126,8 @@ typedef struct kl_fault {
   bool generic, store;
 } kl_fault;
 
+const char *kl_fault_text(kl_fault_kind kind); // in a few words
+
 typedef struct kl_launch {
   const kl_kernel *kernel;
   uint32_t grid[3], block[3], cluster[3]; // cluster 0: as the kernel says, or none
