@@ -4,6 +4,7 @@
 #include "sim/machine/machine.h"
 #include "support/suite.h"
 
+#include <pthread.h>
 #include <stdio.h>
 
 enum { WORDS = 4096 };
@@ -84,6 +85,13 @@ static const struct {
     {HEADER BEGIN "setp.lt.u32 %p1, %r2, 16;\n@!%p1 bra L;\nbar.warp.sync 0xffffffff;\nL: bar.sync 0;\n" END,
      KL_FAULT_DEADLOCK, 0, 0, "wait"},
     {HEADER BEGIN "bar.sync 16;\n" END, KL_FAULT_BARRIER, 0, 0, "barrier"},
+    {HEADER BEGIN "ld.local.u32 %r5, [64];\n" END, KL_FAULT_ADDRESS, 0, 0, "address 0x40"},
+    {HEADER BEGIN "ld.u32 %r5, [0x200000040];\n" END, KL_FAULT_ADDRESS, 0, 0, "address 0x200000040"},
+    {HEADER BEGIN "ld.u32 %r5, [0x300000008];\n" END, KL_FAULT_ADDRESS, 0, 0, "address 0x300000008"},
+    {HEADER BEGIN "add.u64 %rd4, %rd2, 20000;\nld.u32 %r5, [%rd4];\n" END, KL_FAULT_ADDRESS, 0, 0,
+     "3616 bytes behind the end of 16384 bytes at 0x10000000000 (words)"},
+    {HEADER BEGIN "ld.u64 %rd5, [%rd2+16380];\n" END, KL_FAULT_ADDRESS, 0, 0, "which reaches beyond 16384 bytes"},
+    {HEADER BEGIN "mov.u64 %rd4, 0x40000000;\nalloca.u64 %rd5, %rd4;\n" END, KL_FAULT_STACK, 0, 0, "too deep"},
     {HEADER BEGIN "L: bra L;\n" END, KL_FAULT_TIME, 0, 0, "branches"},
 };
 
@@ -116,6 +124,17 @@ static const struct {
     {HEADER BEGIN "ld.global.u64 %r1, [%rd1];\n" END, KILN_E_INVALID, "cannot hold 64 bits"},
     {HEADER BEGIN "@%r1 bra L;\nL:\n" END, KILN_E_INVALID, "type .pred"},
     {HEADER BEGIN "st.param.u32 [p], %r1;\n" END, KILN_E_INVALID, "cannot be written"},
+    {HEADER BEGIN "add.u32 %r1, %r2.b0, %r3;\n" END, KILN_E_UNSUPPORTED, "parts of registers"},
+    {HEADER BEGIN "alloca.u64 %rd4, %rd5, 24;\n" END, KILN_E_INVALID, "a power of two"},
+    {HEADER BEGIN ".local .align 4 .b8 l[600000];\n" END, KILN_E_UNSUPPORTED, "does not fit a thread's stack"},
+    {HEADER BEGIN ".local .align 4 .b8 a[4];\n.local .align 1048576 .b8 l[4];\n" END, KILN_E_UNSUPPORTED,
+     "do not fit a thread's stack"},
+    {HEADER BEGIN ".shared .align 4 .b8 s[4294967312];\n" END, KILN_E_UNSUPPORTED, "s does not fit"},
+    {HEADER ".visible .entry k(.param .align 4 .b8 p[40000]) {\nret;\n}\n", KILN_E_UNSUPPORTED, "p does not fit"},
+    {HEADER ".func f(.param .b64 x) {\nret;\n}\n" BEGIN "{\n.param .b32 y;\ncall.uni f, (y);\n}\n" END, KILN_E_INVALID,
+     "y has 4 bytes, where the function has 8"},
+    {HEADER ".func f(.param .b64 x) {\nret;\n}\n" BEGIN "call.uni f, (p);\n" END, KILN_E_UNSUPPORTED,
+     "are .param variables"},
     {HEADER ".extern .func g;\n" BEGIN "call g;\n" END, KILN_E_UNSUPPORTED, "declared, but not defined"},
 };
 
@@ -213,6 +232,111 @@ START_TEST(nobody_waits_for_who_has_gone) {
 }
 END_TEST
 
+// --- memory of blocks and threads ---------------------------------------------------------------------------------
+
+// What has no size lies where the dynamic part begins, behind all that has one.
+START_TEST(dynamic_memory_lies_behind_the_rest) {
+  outcome o;
+  run_with(HEADER ".shared .align 4 .b8 s[20];\n.extern .shared .align 16 .b8 t[];\n"
+                  ".extern .shared .align 8 .b8 u[];\n" BEGIN
+                  ".shared .align 4 .b8 v[4];\nmov.u32 %r5, v;\nmov.u32 %r6, t;\nmov.u32 %r7, u;\n"
+                  "mad.lo.u32 %r8, %r6, 1000, %r7;\nmad.lo.u32 %r8, %r8, 1000, %r5;\nst.global.u32 [%rd1], %r8;\n" END,
+           (kl_launch){.grid = {1, 1, 1}, .block = {1, 1, 1}, .dynamic_shared = 64}, &o);
+  ck_assert_msg(o.status == KILN_OK, "%s", o.message);
+  ck_assert_uint_eq(o.words[0], 16016000); // s is not used
+}
+END_TEST
+
+// Every lane has room of its own from alloca, between other calls as well.
+START_TEST(room_on_the_stack) {
+  outcome o;
+  run(HEADER BEGIN "mov.u64 %rd4, 8;\nalloca.u64 %rd5, %rd4, 16;\nalloca.u64 %rd6, %rd4;\n"
+                   "st.local.u32 [%rd5], %r1;\nadd.u32 %r5, %r1, 7;\nst.local.u32 [%rd6], %r5;\n"
+                   "ld.local.u32 %r6, [%rd5];\nld.local.u32 %r7, [%rd6];\nadd.u32 %r6, %r6, %r7;\n"
+                   "st.global.u32 [%rd1], %r6;\n" END,
+      2, 40, &o);
+  ck_assert_msg(o.status == KILN_OK, "%s", o.message);
+  for (uint32_t n = 0; n < 80; n++) ck_assert_uint_eq(o.words[n], 2 * n + 7);
+}
+END_TEST
+
+// Findings from before, more than a context keeps, do not end the decoding of a kernel.
+START_TEST(findings_from_before_do_not_matter) {
+  kiln_context *cx = kiln_context_create(NULL);
+  kl_memory m;
+  kl_loaded *loaded = NULL;
+  kl_kernel *k = NULL;
+  kl_fault fault;
+  uint64_t address = 0;
+  for (int i = 0; i < 5000; i++) kl_warn(cx, KL_NOWHERE, "number %d", i);
+  ck_assert_uint_gt(cx->dropped, 0);
+  kl_memory_init(&m, cx, UINT64_MAX);
+  ck_assert_int_eq(kl_memory_alloc(&m, 128, KL_REGION_USER, KL_STR(""), &address), KILN_OK);
+  ck_assert_int_eq(kl_load(cx, &m, "k", kl_str_of(HEADER BEGIN "st.global.u32 [%rd1], 5;\n" END), &loaded), KILN_OK);
+  ck_assert_int_eq(kl_kernel_prepare(cx, loaded, KL_STR("k"), &k), KILN_OK);
+  kl_launch l = {.kernel = k, .grid = {1, 1, 1}, .block = {1, 1, 1}, .params = &address};
+  ck_assert_int_eq(kl_launch_run(cx, &m, &l, &fault), KILN_OK);
+  ck_assert_int_eq(*kl_memory_at(&m, address, 4), 5);
+  kl_unload(cx, loaded);
+  kl_memory_free(&m);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+// What was freed is remembered for a while, so that a late use is told, but not for ever.
+START_TEST(freed_memory_is_forgotten_at_last) {
+  kiln_context *cx = kiln_context_create(NULL);
+  kl_memory m;
+  uint64_t kept = 0, last = 0;
+  kl_memory_init(&m, cx, UINT64_MAX);
+  ck_assert_int_eq(kl_memory_alloc(&m, 100, KL_REGION_USER, KL_STR(""), &kept), KILN_OK);
+  for (int i = 0; i < 20000; i++) {
+    ck_assert_int_eq(kl_memory_alloc(&m, 100, KL_REGION_USER, KL_STR(""), &last), KILN_OK);
+    ck_assert(kl_memory_release(&m, last));
+    ck_assert(!kl_memory_release(&m, last));
+  }
+  ck_assert_uint_lt(m.regions.n, 5000);
+  ck_assert(kl_memory_find(&m, last)->freed);
+  ck_assert(kl_memory_at(&m, last, 1) == NULL);
+  ck_assert(kl_memory_at(&m, kept, 100) != NULL);
+  kl_memory_free(&m);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+// The caller's allocator is called on the caller's thread alone.
+static pthread_t owner;
+static bool strayed;
+static void *noting(void *user, void *p, size_t old_size, size_t size) {
+  (void)user, (void)old_size;
+  if (!pthread_equal(pthread_self(), owner)) strayed = true;
+  if (size) return realloc(p, size);
+  free(p);
+  return NULL;
+}
+
+START_TEST(workers_leave_the_allocator_alone) {
+  kiln_context_params params = {.struct_size = sizeof params, .allocator = {.resize = noting}};
+  owner = pthread_self();
+  kiln_context *cx = kiln_context_create(&params);
+  kl_memory m;
+  kl_loaded *loaded = NULL;
+  kl_kernel *k = NULL;
+  kl_fault fault;
+  uint64_t address = 0;
+  kl_memory_init(&m, cx, UINT64_MAX);
+  ck_assert_int_eq(kl_memory_alloc(&m, sizeof(uint32_t) * WORDS, KL_REGION_USER, KL_STR(""), &address), KILN_OK);
+  ck_assert_int_eq(kl_load(cx, &m, "k", kl_str_of(loops), &loaded), KILN_OK);
+  ck_assert_int_eq(kl_kernel_prepare(cx, loaded, KL_STR("k"), &k), KILN_OK);
+  kl_launch l = {.kernel = k, .grid = {32, 1, 1}, .block = {128, 1, 1}, .params = &address, .workers = 4};
+  ck_assert_int_eq(kl_launch_run(cx, &m, &l, &fault), KILN_OK);
+  ck_assert(!strayed);
+  kl_unload(cx, loaded);
+  kl_memory_free(&m);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 // --- the same every time ------------------------------------------------------------------------------------------
 
 START_TEST(is_the_same_on_any_number_of_workers) {
@@ -264,5 +388,7 @@ int main(void) {
   return RUN_TESTS("machine", NO_FRAME, {ends_with_a_fault, (int)KL_COUNT(faults)},
                    {is_refused, (int)KL_COUNT(refusals)}, {cannot_be_launched, (int)KL_COUNT(launches)},
                    {lanes_part_and_join, 6}, {lanes_are_together_behind_a_branch}, {lanes_meet_in_different_places},
-                   {nobody_waits_for_who_has_gone}, {is_the_same_on_any_number_of_workers, 2}, {order_is_shuffled});
+                   {nobody_waits_for_who_has_gone}, {dynamic_memory_lies_behind_the_rest}, {room_on_the_stack},
+                   {findings_from_before_do_not_matter}, {freed_memory_is_forgotten_at_last},
+                   {workers_leave_the_allocator_alone}, {is_the_same_on_any_number_of_workers, 2}, {order_is_shuffled});
 }

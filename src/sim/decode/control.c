@@ -50,32 +50,41 @@ static bool is_builtin(kl_decoder *d, kl_str name) {
   return false;
 }
 
+static bool is_kernel_parameter(const kl_decoder *d, uint32_t var) {
+  return d->f->entry && var < d->f->nreturns + d->f->nparams;
+}
+
 // Where an argument or result lies in the caller's stack frame.
-static bool transfer(kl_decoder *d, const kl_ptx_operand *o, const kl_ptx_var *formal, uint32_t callee,
+static bool transfer(kl_decoder *d, const kl_ptx_operand *o, const kl_ptx_var *formal, uint64_t callee,
                      kl_transfer *out) {
-  if (o->kind != KL_PTX_LOCALVAR || d->f->vars[o->index].space != KL_PTX_PARAM) {
+  if (o->kind != KL_PTX_LOCALVAR || d->f->vars[o->index].space != KL_PTX_PARAM || o->offset ||
+      is_kernel_parameter(d, o->index)) {
     kl_d_unsupported(d, "arguments and results of calls are .param variables here");
     return false;
   }
   const kl_ptx_var *v = &d->f->vars[o->index];
-  uint64_t bytes = formal ? formal->bytes : v->bytes;
+  uint64_t bytes = formal->bytes;
   if (v->bytes != bytes) {
     kl_d_invalid(d, "%.*s has %llu bytes, where the function has %llu", KL_FMT(v->name), (unsigned long long)v->bytes,
                  (unsigned long long)bytes);
     return false;
   }
-  *out = (kl_transfer){d->code->var_at[o->index] + (uint32_t)o->offset, callee, (uint32_t)bytes};
+  if (callee > KL_MOST_STACK || bytes > KL_MOST_STACK - callee) {
+    kl_d_unsupported(d, "the values of the call do not fit a thread's stack of %d bytes", KL_MOST_STACK);
+    return false;
+  }
+  *out = (kl_transfer){d->code->var_at[o->index], (uint32_t)callee, (uint32_t)bytes};
   return true;
 }
 
 // Where results and parameters lie in a callee's frame: one after the other, aligned.
-static uint32_t place_next(uint32_t *at, const kl_ptx_var *v) {
-  uint32_t align = v->align ? v->align : 1, here = (*at + align - 1) / align * align;
-  *at = here + (uint32_t)v->bytes;
+static uint64_t place_next(uint64_t *at, const kl_ptx_var *v) {
+  uint64_t align = v->align ? v->align : 1, here = (*at + align - 1) / align * align;
+  *at = here + v->bytes;
   return here;
 }
 
-static bool transfers(kl_decoder *d, const kl_ptx_operand *list, const kl_ptx_var *formals, uint32_t n, uint32_t *at,
+static bool transfers(kl_decoder *d, const kl_ptx_operand *list, const kl_ptx_var *formals, uint32_t n, uint64_t *at,
                       kl_transfer *out) {
   uint32_t given = list ? list->nitems : 0;
   if (given != n) {
@@ -89,9 +98,10 @@ static bool transfers(kl_decoder *d, const kl_ptx_operand *list, const kl_ptx_va
 
 static void call_to(kl_decoder *d, kl_call *c, const kl_ptx_operand *results, const kl_ptx_operand *arguments,
                     const kl_ptx_var *returns, uint32_t nreturns, const kl_ptx_var *params, uint32_t nparams) {
-  uint32_t at = 0;
+  uint64_t at = 0;
   kl_transfer *out = KL_NEW_N(d->arena, kl_transfer, nreturns + 1), *in = KL_NEW_N(d->arena, kl_transfer, nparams + 1);
   if (!transfers(d, results, returns, nreturns, &at, out) || !transfers(d, arguments, params, nparams, &at, in)) return;
+  c->bytes = (uint32_t)at;
   c->in = in, c->nin = nparams;
   c->out = out, c->nout = nreturns;
   kl_op *op = kl_d_op(d, kl_x_call);
@@ -121,6 +131,7 @@ static void direct_call(kl_decoder *d, uint32_t function, const kl_ptx_operand *
 }
 
 void kl_d_call(kl_decoder *d) {
+  if (!kl_d_count(d, 1, 4)) return;
   const kl_ptx_operand *o = d->i->operands, *end = o + d->i->noperands;
   const kl_ptx_operand *results = o < end && o->kind == KL_PTX_LIST ? o++ : NULL;
   const kl_ptx_operand *target = o < end ? o++ : NULL;
@@ -175,28 +186,37 @@ void kl_d_setmaxnreg(kl_decoder *d) {
 
 // --- the stack ----------------------------------------------------------------------------------------------------
 
-static void stack_op(kl_decoder *d, kl_run *narrow, kl_run *wide, bool target) {
+void kl_d_alloca(kl_decoder *d) {
   unsigned bits = kl_isa_type_at(d->i, 0).bits;
-  if (!kl_d_count(d, 1, 3)) return;
-  kl_ref at = target ? kl_d_target(d, &d->i->operands[0], bits, false, false)
-                     : kl_d_source(d, &d->i->operands[0], bits, false, NULL);
-  kl_ref size = d->i->noperands > 1 ? kl_d_source(d, &d->i->operands[1], bits, false, NULL) : 0;
-  uint64_t align = d->i->noperands > 2 ? d->i->operands[2].bits : 8;
+  uint64_t align = 8;
+  if (!kl_d_count(d, 2, 3)) return;
+  const kl_ptx_operand *o = d->i->operands;
+  if (d->i->noperands > 2) align = o[2].bits;
+  if ((d->i->noperands > 2 && o[2].kind != KL_PTX_INT) || align == 0 || align > 4096 || (align & (align - 1)) != 0) {
+    kl_d_invalid(d, "expected an alignment: a power of two of at most 4096");
+    return;
+  }
+  kl_ref size = kl_d_source(d, &o[1], bits, false, NULL), to = kl_d_target(d, &o[0], bits, false, false);
   if (d->status) return;
-  kl_op *op = kl_d_op(d, bits == 64 ? wide : narrow);
-  op->d = at;
-  op->a = target ? size : at;
+  d->kernel->has_stack = true;
+  kl_op *op = kl_d_op(d, bits == 64 ? kl_x_alloca_64 : kl_x_alloca_32);
+  op->d = to;
+  op->a = size;
   op->imm = align;
 }
 
-void kl_d_alloca(kl_decoder *d) {
-  stack_op(d, kl_x_alloca_32, kl_x_alloca_64, true);
-}
-
 void kl_d_stacksave(kl_decoder *d) {
-  stack_op(d, kl_x_stacksave_32, kl_x_stacksave_64, true);
+  unsigned bits = kl_isa_type_at(d->i, 0).bits;
+  if (!kl_d_count(d, 1, 1)) return;
+  kl_ref to = kl_d_target(d, &d->i->operands[0], bits, false, false);
+  if (d->status) return;
+  kl_d_op(d, bits == 64 ? kl_x_stacksave_64 : kl_x_stacksave_32)->d = to;
 }
 
 void kl_d_stackrestore(kl_decoder *d) {
-  stack_op(d, kl_x_stackrestore_32, kl_x_stackrestore_64, false);
+  unsigned bits = kl_isa_type_at(d->i, 0).bits;
+  if (!kl_d_count(d, 1, 1)) return;
+  kl_ref from = kl_d_source(d, &d->i->operands[0], bits, false, NULL);
+  if (d->status) return;
+  kl_d_op(d, bits == 64 ? kl_x_stackrestore_64 : kl_x_stackrestore_32)->a = from;
 }

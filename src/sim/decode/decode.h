@@ -8,10 +8,6 @@
 #include "sim/machine/warp.h"
 #include <stdio.h>
 
-typedef struct kl_after { // an op that follows the instruction's own
-  kl_op op;
-} kl_after;
-
 typedef struct kl_decoder {
   kl_ctx *cx;
   kl_loaded *loaded;
@@ -22,8 +18,8 @@ typedef struct kl_decoder {
   const kl_lane_set *set;
   VEC(kl_op) ops;
   VEC(char) constants;
-  VEC(uint32_t) labelled; // ops whose imm is a label's number until the end
-  VEC(kl_after) after;
+  VEC(uint32_t) labelled;     // ops whose imm is a label's number until the end
+  VEC(kl_op) after;           // ops that follow the instruction's own
   uint32_t *reg_at;           // by register: its kl_ref
   uint32_t frame;             // bytes of registers
   uint32_t temporaries, most; // bytes with the temporaries of the instruction at hand, and of any
@@ -32,6 +28,7 @@ typedef struct kl_decoder {
   kl_match match;
   uint32_t index;
   kiln_status status; // the first failure
+  uint32_t findings;
 } kl_decoder;
 
 typedef void kl_decode_fn(kl_decoder *d);

@@ -3,18 +3,18 @@
 #include "sim/decode/decode.h"
 #include "sim/isa/topics.h"
 
-static kl_decode_fn *const by_lane_topic = kl_d_lanes;
-
 // Decoders of the machine's rows.
 #define ENTRY(decoder, pattern, operands, unit, spread, grade, section) kl_d_##decoder,
-#define X(topic, rows)                                                  static kl_decode_fn *const topic##_decoders[] = {rows(ENTRY)};
+// clang-format off
+#define X(topic, rows) static kl_decode_fn *const topic##_decoders[] = {rows(ENTRY)};
+// clang-format on
 KL_MACHINE_TOPICS(X)
 #undef X
 
 static kl_decode_fn *decoder_of(uint32_t topic, uint32_t row) {
   uint32_t t = 0;
 #define X(name, rows)                                                                                                  \
-  if (topic == t++) return by_lane_topic;
+  if (topic == t++) return kl_d_lanes;
   KL_LANE_TOPICS(X)
 #undef X
 #define X(name, rows)                                                                                                  \
@@ -27,8 +27,7 @@ static kl_decode_fn *decoder_of(uint32_t topic, uint32_t row) {
 // --- findings -----------------------------------------------------------------------------------------------------
 
 static void failed(kl_decoder *d, kiln_status s, const char *fmt, va_list ap) {
-  kl_sb text, instr;
-  kl_sb_init(&text, d->cx);
+  kl_sb instr;
   kl_sb_init(&instr, d->cx);
   char message[512];
   vsnprintf(message, sizeof message, fmt, ap);
@@ -36,7 +35,7 @@ static void failed(kl_decoder *d, kiln_status s, const char *fmt, va_list ap) {
   kl_fail(d->cx, s, d->i ? kl_ptx_span(d->loaded->ptx, d->i->at) : KL_NOWHERE, "%s%s%s", message, instr.n ? ": " : "",
           instr.n ? instr.p : "");
   if (!d->status) d->status = s;
-  kl_sb_free(&text);
+  d->findings++;
   kl_sb_free(&instr);
 }
 
@@ -77,7 +76,7 @@ static bool moves_control(const kl_decoder *d) {
 }
 
 static void put_after(kl_decoder *d) {
-  for (size_t k = 0; k < d->after.n; k++) VEC_PUSH(d->cx, &d->ops, d->after.p[k].op);
+  for (size_t k = 0; k < d->after.n; k++) VEC_PUSH(d->cx, &d->ops, d->after.p[k]);
   d->after.n = 0;
 }
 
@@ -138,6 +137,9 @@ static void place_variables(kl_decoder *d) {
       stack += (uint32_t)v->bytes;
     }
   }
+  if (stack > KL_MOST_STACK) // by alignment
+    kl_fail(d->cx, d->status = KILN_E_UNSUPPORTED, kl_ptx_span(d->loaded->ptx, d->f->at),
+            "the variables of %.*s do not fit a thread's stack of %d bytes", KL_FMT(d->f->name), KL_MOST_STACK);
   d->code->stack_bytes = (stack + 15) / 16 * 16;
 }
 
@@ -163,6 +165,9 @@ static void release(kl_decoder *d) {
   VEC_FREE(d->cx, &d->after);
 }
 
+// So many of a function are enough to see what is wrong.
+enum { MOST_FINDINGS = 100 };
+
 kiln_status kl_decode_function(kl_ctx *cx, kl_kernel *k, uint32_t function, kl_code **out) {
   kl_decoder d = {.cx = cx,
                   .loaded = k->of,
@@ -176,7 +181,7 @@ kiln_status kl_decode_function(kl_ctx *cx, kl_kernel *k, uint32_t function, kl_c
   kl_d_place_registers(&d);
   place_variables(&d);
   uint32_t *first = KL_NEW_N(d.arena, uint32_t, d.f->ninstrs + 1);
-  for (uint32_t n = 0; n < d.f->ninstrs && cx->dropped == 0; n++) {
+  for (uint32_t n = 0; n < d.f->ninstrs && d.findings < MOST_FINDINGS; n++) {
     first[n] = (uint32_t)d.ops.n;
     d.index = n;
     decode_instr(&d, &d.f->instrs[n]);
@@ -188,7 +193,6 @@ kiln_status kl_decode_function(kl_ctx *cx, kl_kernel *k, uint32_t function, kl_c
   if (!d.status) resolve_labels(&d, first);
   d.code->nops = (uint32_t)d.ops.n;
   d.code->ops = kl_arena_dup(d.arena, d.ops.p, d.ops.n * sizeof *d.ops.p);
-  d.code->constant_bytes = (uint32_t)d.constants.n;
   char *constants = kl_arena_alloc(d.arena, d.constants.n + 64);
   d.code->constants = constants + (64 - (uintptr_t)constants % 64) % 64;
   if (d.constants.n) memcpy(d.code->constants, d.constants.p, d.constants.n);

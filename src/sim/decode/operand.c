@@ -120,19 +120,28 @@ static kl_ref special_source(kl_decoder *d, const kl_ptx_operand *o, unsigned bi
   return 0;
 }
 
+static kl_ref wrong_bits(kl_decoder *d, const kl_ptx_operand *o, unsigned have, unsigned bits) {
+  kl_sb name;
+  kl_sb_init(&name, d->cx);
+  kl_ptx_put_register(&name, d->f, o->index);
+  kl_d_invalid(d, "%s has %u bits, where %u are expected", name.p, have, bits);
+  kl_sb_free(&name);
+  return 0;
+}
+
+// Parts of registers (%r1.b0) belong to instructions that are not simulated.
+static bool is_part(kl_decoder *d, const kl_ptx_operand *o) {
+  if (o->text.n) kl_d_unsupported(d, "parts of registers are not simulated here");
+  return o->text.n != 0;
+}
+
 static kl_ref register_source(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool wider, bool *negated) {
   unsigned have = kl_d_register_bits(d, o);
   kl_ref at = d->reg_at[o->index];
   if (have == 8 && bits == 16) have = 16;
   if (have == 16 && bits == 8) have = 8; // which an executor takes the lower half of
-  if (have != bits && !(wider && have > bits && bits > 1)) {
-    kl_sb name;
-    kl_sb_init(&name, d->cx);
-    kl_ptx_put_register(&name, d->f, o->index);
-    kl_d_invalid(d, "%s has %u bits, where %u are expected", name.p, have, bits);
-    kl_sb_free(&name);
-    return 0;
-  }
+  if (is_part(d, o)) return 0;
+  if (have != bits && !(wider && have > bits && bits > 1)) return wrong_bits(d, o, have, bits);
   if (have != bits) return narrowed(d, at, have, bits);
   if (!o->negated) return at;
   if (bits != 1) {
@@ -190,22 +199,16 @@ kl_ref kl_d_target(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool w
     kl_d_invalid(d, "expected a register of %u bits to write", bits);
     return 0;
   }
+  if (is_part(d, o)) return 0;
   if (have == 8 && bits == 16) have = 16;
   if (have == bits) return d->reg_at[o->index];
-  if (!wider || have < bits || bits == 1) {
-    kl_sb name;
-    kl_sb_init(&name, d->cx);
-    kl_ptx_put_register(&name, d->f, o->index);
-    kl_d_invalid(d, "%s has %u bits, where %u are expected", name.p, have, bits);
-    kl_sb_free(&name);
-    return 0;
-  }
+  if (!wider || have < bits || bits == 1) return wrong_bits(d, o, have, bits);
   char name[32];
-  kl_after after = {.op = {.d = d->reg_at[o->index], .a = kl_d_temporary(d, bits), .index = d->index}};
+  kl_op after = {.d = d->reg_at[o->index], .e = KL_NO_REF, .a = kl_d_temporary(d, bits), .index = d->index};
   snprintf(name, sizeof name, "%s_%u_%u", sign ? "sext" : "zext", bits, have);
-  after.op.run = kl_d_glue(d, name);
+  after.run = kl_d_glue(d, name);
   VEC_PUSH(d->cx, &d->after, after);
-  return after.op.a;
+  return after.a;
 }
 
 // --- addresses ----------------------------------------------------------------------------------------------------
@@ -270,7 +273,7 @@ bool kl_d_address(kl_decoder *d, const kl_ptx_operand *o, const kl_where *named,
     out->wide = (uint8_t)(bits / 8);
     return true;
   }
-  case KL_PTX_INT: out->offset += (int64_t)base->bits; return true;
+  case KL_PTX_INT: out->offset = (int64_t)((uint64_t)out->offset + base->bits); return true;
   case KL_PTX_VAR:
   case KL_PTX_LOCALVAR:
     if (!kl_d_symbol(d, base, &address, &found, &frame)) return false;
@@ -280,7 +283,7 @@ bool kl_d_address(kl_decoder *d, const kl_ptx_operand *o, const kl_where *named,
     }
     out->where = (uint8_t)found;
     out->frame = frame;
-    out->offset += (int64_t)address;
+    out->offset = (int64_t)((uint64_t)out->offset + address);
     return true;
   default: break;
   }

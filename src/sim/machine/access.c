@@ -39,7 +39,7 @@ static lane_place in_shared(kl_warp *w, uint64_t at, uint64_t bytes) {
 }
 
 static lane_place in_stack(kl_warp *w, unsigned lane, uint64_t at, uint64_t bytes) {
-  if (at > KL_MOST_STACK || bytes > KL_MOST_STACK - at) return (lane_place){.fault = KL_FAULT_ADDRESS};
+  if (!w->stack || at > KL_MOST_STACK || bytes > KL_MOST_STACK - at) return (lane_place){.fault = KL_FAULT_ADDRESS};
   return (lane_place){.host = w->stack + (size_t)lane * KL_MOST_STACK + at};
 }
 

@@ -2,6 +2,7 @@
 
 #include "sim/machine/execute.h"
 #include "sim/machine/warp.h"
+#include <stdlib.h>
 
 void kl_set_mask(kl_lanes *x, uint32_t mask) {
   x->mask = mask;
@@ -110,17 +111,11 @@ void kl_x_trap(kl_lanes *x, const kl_op *o) {
 
 // --- frames -------------------------------------------------------------------------------------------------------
 
-void *kl_new_lines(kl_ctx *cx, size_t size) {
-  char *p = kl_try_alloc(cx, size + 64);
-  if (!p) return NULL;
-  size_t skip = 64 - (uintptr_t)p % 64; // 1 to 64: room for what it is before
-  p[skip - 1] = (char)skip;
-  return p + skip;
-}
-
-void kl_free_lines(kl_ctx *cx, void *lines, size_t size) {
-  char *p = lines;
-  if (p) kl_free(cx, p - p[-1], size + 64);
+void *kl_new_lines(size_t size) {
+  size_t whole = (size + 63) / 64 * 64;
+  void *p = aligned_alloc(64, whole ? whole : 64);
+  if (p) memset(p, 0, whole);
+  return p;
 }
 
 kl_frame *kl_new_frame(kl_worker *worker, const kl_code *code) {
@@ -130,11 +125,11 @@ kl_frame *kl_new_frame(kl_worker *worker, const kl_code *code) {
   if (f) {
     *p = f->caller;
   } else {
-    f = kl_new_lines(worker->run->cx, sizeof *f + code->frame_bytes);
+    f = kl_new_lines(sizeof *f + code->frame_bytes);
     if (!f) return NULL;
     f->bytes = code->frame_bytes;
   }
-  memset(f->regs + code->zero_from, 0, code->zero_bytes);
+  memset(f->regs, 0, code->zero_bytes);
   f->code = code;
   f->caller = NULL;
   f->call = NULL;
@@ -161,7 +156,7 @@ void kl_free_frames(kl_worker *worker) {
   while (worker->frames) {
     kl_frame *f = worker->frames;
     worker->frames = f->caller;
-    kl_free_lines(worker->run->cx, f, sizeof *f + f->bytes);
+    free(f);
   }
 }
 
@@ -182,11 +177,14 @@ static void transfer(kl_warp *w, uint32_t mask, const kl_transfer *t, uint32_t n
     }
 }
 
+enum { MOST_DEPTH = 100000 };
+
 // All lanes of the mask call one function.
 static void call_one(kl_warp *w, const kl_op *o, const kl_call *c, const kl_code *code, uint32_t mask) {
   kl_frame *from = w->strand.frame, *f = NULL;
   uint32_t stack = from->top;
-  if (stack + code->stack_bytes > KL_MOST_STACK || from->depth == 100000) {
+  uint32_t needs = code->stack_bytes > c->bytes ? code->stack_bytes : c->bytes;
+  if (needs > KL_MOST_STACK - stack || from->depth == MOST_DEPTH) {
     kl_faulted(w, o, KL_FAULT_STACK, (unsigned)__builtin_ctz(mask), stack);
     return;
   }

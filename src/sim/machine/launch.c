@@ -3,6 +3,7 @@
 #include "sim/machine/warp.h"
 
 #include <fenv.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -115,12 +116,12 @@ static void free_cluster(kl_worker *worker, kl_cluster *c) {
   for (uint32_t k = 0; c->blocks && k < run->blocks; k++) {
     kl_block *b = &c->blocks[k];
     for (uint32_t i = 0; b->warps && i < run->warps; i++) abandon_warp(worker, &b->warps[i]);
-    if (b->warps && run->has_stack && b->warps[0].stack) munmap(b->warps[0].stack, stack_bytes(run));
-    kl_free_lines(run->cx, b->warps, (size_t)run->warps * sizeof *b->warps);
-    kl_free_lines(run->cx, b->shared, run->shared_bytes + 1);
+    if (b->warps && run->kernel->has_stack && b->warps[0].stack) munmap(b->warps[0].stack, stack_bytes(run));
+    free(b->warps);
+    free(b->shared);
   }
-  kl_free(run->cx, c->blocks, run->blocks * sizeof *c->blocks);
-  kl_free(run->cx, c, sizeof *c);
+  free(c->blocks);
+  free(c);
 }
 
 static bool make_block(kl_worker *worker, kl_cluster *c, uint32_t rank) {
@@ -132,10 +133,10 @@ static bool make_block(kl_worker *worker, kl_cluster *c, uint32_t rank) {
                   .rank = rank,
                   .nwarps = run->warps,
                   .shared_bytes = run->shared_bytes};
-  b->warps = kl_new_lines(run->cx, (size_t)run->warps * sizeof *b->warps);
-  b->shared = kl_new_lines(run->cx, run->shared_bytes + 1);
+  b->warps = kl_new_lines((size_t)run->warps * sizeof *b->warps);
+  b->shared = kl_new_lines(run->shared_bytes);
   if (!b->warps || !b->shared) return false;
-  if (run->has_stack) {
+  if (run->kernel->has_stack) {
     char *stack =
         mmap(NULL, stack_bytes(run), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (stack == MAP_FAILED) return false;
@@ -158,10 +159,10 @@ static kl_cluster *new_cluster(kl_worker *worker) {
     worker->free = c->next;
     return c;
   }
-  c = kl_try_alloc(run->cx, sizeof *c);
+  c = kl_new_lines(sizeof *c);
   if (!c) return NULL;
   c->n = run->blocks;
-  c->blocks = kl_try_alloc(run->cx, run->blocks * sizeof *c->blocks);
+  c->blocks = kl_new_lines(run->blocks * sizeof *c->blocks);
   for (uint32_t k = 0; k < run->blocks; k++)
     if (!c->blocks || !make_block(worker, c, k)) {
       free_cluster(worker, c);
@@ -285,36 +286,47 @@ static void no_memory(kl_run_state *run) {
   pthread_mutex_unlock(&run->lock);
 }
 
-static void run_clusters(kl_worker *worker) {
+// The next cluster, behind those that are resident. False: none is left, or there is no memory for it.
+static bool start_next(kl_worker *worker, kl_cluster **last) {
   kl_run_state *run = worker->run;
-  VEC(kl_cluster *) resident = {0};
-  size_t most = run->launch->cooperative ? SIZE_MAX : MOST_RESIDENT;
-  for (;;) {
-    bool open = resident.n < most;
-    uint64_t n = open ? atomic_fetch_add(&run->next, 1) : run->clusters;
-    if (n < run->clusters && (run->launch->shuffle || n * run->blocks < atomic_load(&run->failed_block))) {
-      kl_cluster *c = start_cluster(worker, n);
-      if (!c) {
-        no_memory(run);
-        break;
-      }
-      VEC_PUSH(run->cx, &resident, c);
+  uint64_t n = atomic_fetch_add(&run->next, 1);
+  if (n >= run->clusters || (!run->launch->shuffle && n * run->blocks >= atomic_load(&run->failed_block))) return false;
+  *last = start_cluster(worker, n);
+  if (!*last) {
+    no_memory(run);
+    return false;
+  }
+  (*last)->next = NULL;
+  return true;
+}
+
+static void retire(kl_worker *worker, kl_cluster *c) {
+  for (uint32_t k = 0; k < c->n; k++)
+    for (uint32_t i = 0; i < c->blocks[k].nwarps; i++) abandon_warp(worker, &c->blocks[k].warps[i]);
+  c->next = worker->free;
+  worker->free = c;
+}
+
+static void run_clusters(kl_worker *worker) {
+  kl_cluster *resident = NULL, **last = &resident;
+  size_t count = 0, most = worker->run->launch->cooperative ? SIZE_MAX : MOST_RESIDENT;
+  bool more = true;
+  while (more || resident) {
+    if (more && count < most) {
+      more = start_next(worker, last);
+      if (more) last = &(*last)->next, count++;
     }
-    if (!resident.n) break;
-    for (size_t k = 0; k < resident.n;) {
-      if (run_cluster(resident.p[k])) {
-        k++;
+    for (kl_cluster **p = &resident, *c; (c = *p);) {
+      if (run_cluster(c)) {
+        p = &c->next;
         continue;
       }
-      for (uint32_t b = 0; b < run->blocks; b++)
-        for (uint32_t i = 0; i < run->warps; i++) abandon_warp(worker, &resident.p[k]->blocks[b].warps[i]);
-      resident.p[k]->next = worker->free;
-      worker->free = resident.p[k];
-      resident.p[k] = resident.p[--resident.n];
+      *p = c->next;
+      if (last == &c->next) last = p;
+      count--;
+      retire(worker, c);
     }
   }
-  while (resident.n) free_cluster(worker, resident.p[--resident.n]);
-  VEC_FREE(run->cx, &resident);
   while (worker->free) {
     kl_cluster *c = worker->free;
     worker->free = c->next;
@@ -392,22 +404,43 @@ static kiln_status check(kl_ctx *cx, kl_run_state *run) {
   return KILN_OK;
 }
 
+// Where an address of the device's memory lies, or what it lies next to.
+static void put_neighbour(kl_sb *b, const kl_memory *m, uint64_t address) {
+  const kl_region *in = kl_memory_find(m, address);
+  int64_t distance = 0;
+  const kl_region *r = in ? in : kl_memory_nearest(m, address, &distance);
+  if (address < KL_DEVICE_MEMORY || !r) return;
+  if (in && in->freed)
+    kl_sb_puts(b, ", in what was freed:");
+  else if (in)
+    kl_sb_puts(b, ", which reaches beyond");
+  else
+    kl_sbf(b, ", %llu bytes %s", (unsigned long long)(distance < 0 ? -distance : distance),
+           distance < 0 ? "before" : "behind the end of");
+  kl_sbf(b, " %llu bytes at 0x%llx", (unsigned long long)r->size, (unsigned long long)r->base);
+  if (r->name.n) kl_sbf(b, " (%.*s)", KL_FMT(r->name));
+}
+
 static kiln_status report(kl_ctx *cx, const kl_run_state *run) {
   const kl_fault *f = &run->fault;
   kl_span at = f->instr ? kl_ptx_span(run->kernel->of->ptx, f->instr->at) : KL_NOWHERE;
-  if (f->kind == KL_FAULT_MEMORY && !f->instr) return kl_out_of_memory(cx, 0, "the blocks of a launch");
-  return kl_fail(cx, KILN_E_DEVICE, at, "%s in %.*s, block (%u,%u,%u), thread (%u,%u,%u), address 0x%llx",
-                 fault_texts[f->kind], KL_FMT(f->func->name), f->block[0], f->block[1], f->block[2], f->thread[0],
-                 f->thread[1], f->thread[2], (unsigned long long)f->address);
+  bool of_memory = f->kind == KL_FAULT_ADDRESS || f->kind == KL_FAULT_MISALIGNED || f->kind == KL_FAULT_READ_ONLY;
+  kl_sb where;
+  if (f->kind == KL_FAULT_MEMORY) return kl_out_of_memory(cx, 0, "the blocks of a launch");
+  kl_sb_init(&where, cx);
+  if (of_memory) kl_sbf(&where, ", address 0x%llx", (unsigned long long)f->address);
+  if (f->kind == KL_FAULT_ADDRESS) put_neighbour(&where, run->memory, f->address);
+  kl_fail(cx, KILN_E_DEVICE, at, "%s in %.*s, block (%u,%u,%u), thread (%u,%u,%u)%s", fault_texts[f->kind],
+          KL_FMT(f->func->name), f->block[0], f->block[1], f->block[2], f->thread[0], f->thread[1], f->thread[2],
+          where.n ? where.p : "");
+  kl_sb_free(&where);
+  return KILN_E_DEVICE;
 }
 
 kiln_status kl_launch_run(kl_ctx *cx, kl_memory *m, const kl_launch *l, kl_fault *fault) {
   kl_run_state run = {.cx = cx, .memory = m, .launch = l, .kernel = l->kernel, .params = l->params};
   *fault = (kl_fault){0};
   KL_TRY(check(cx, &run));
-  run.has_stack = l->kernel->entry->stack_bytes > 0;
-  for (uint32_t k = 0; k < l->kernel->of->ptx->nfuncs; k++)
-    run.has_stack |= l->kernel->codes[k] && l->kernel->codes[k] != l->kernel->entry;
   // What code of cooperative groups keeps the grid's barrier in.
   if (l->cooperative && kl_memory_alloc(m, 256, KL_REGION_USER, KL_STR("state of the grid"), &run.grid_state))
     return kl_out_of_memory(cx, 256, "the state of a grid");

@@ -5,7 +5,8 @@
 // --- variables ----------------------------------------------------------------------------------------------------
 
 static uint64_t symbol_address(const kl_loaded *l, const kl_ptx_reloc *r) {
-  uint64_t at = r->function ? KL_CODE_WINDOW + (uint64_t)(r->symbol + 1) * KL_FUNCTION_STEP : l->address[r->symbol];
+  uint32_t alias = r->function ? l->ptx->funcs[r->symbol].alias : 0, function = alias ? alias - 1 : r->symbol;
+  uint64_t at = r->function ? KL_CODE_WINDOW + (uint64_t)(function + 1) * KL_FUNCTION_STEP : l->address[r->symbol];
   return (at + (uint64_t)r->offset) >> (8 * r->byte);
 }
 
@@ -83,50 +84,61 @@ bool kl_loaded_variable(const kl_loaded *l, kl_str name, uint64_t *address, uint
 
 // --- kernels ------------------------------------------------------------------------------------------------------
 
-// Variables in shared memory, one after the other: the module's, then those of functions; those without a size begin
-// where the dynamic part does.
-static uint32_t place_one_shared(kl_kernel *k, const kl_ptx_var *v) {
-  uint32_t align = v->align ? v->align : 1, at = (k->shared_bytes + align - 1) / align * align;
-  k->shared_bytes = at + (uint32_t)v->bytes;
-  return at;
+// A driver gives a kernel so many bytes of parameters at most; a window of shared memory has so many.
+enum { MOST_PARAMS = 32764 };
+
+// Places a variable behind others, `*end` bytes of at most `most`.
+static kiln_status place_behind(kl_kernel *k, const kl_ptx_var *v, uint32_t *end, uint64_t most, uint32_t *at) {
+  uint64_t align = v->align ? v->align : 1, here = (*end + align - 1) / align * align;
+  if (here > most || v->bytes > most - here)
+    return kl_unsupported(k->of->cx, kl_ptx_span(k->of->ptx, v->at),
+                          "%.*s does not fit: the most are %llu bytes in all", KL_FMT(v->name),
+                          (unsigned long long)most);
+  *at = (uint32_t)here;
+  *end = (uint32_t)(here + v->bytes);
+  return KILN_OK;
 }
 
-static void place_shared(kl_kernel *k, const bool *used) {
+static bool is_shared(const kl_ptx_var *v, bool sized) {
+  return v->space == KL_PTX_SHARED && (v->bytes != 0) == sized;
+}
+
+// Variables in shared memory, one after the other: those of the module that the kernel uses, then those of functions.
+static kiln_status place_shared(kl_kernel *k, const bool *used) {
   const kl_ptx_module *m = k->of->ptx;
   k->shared = KL_NEW_N(&k->of->arena, uint32_t, m->nvars);
   for (uint32_t n = 0; n < m->nvars; n++)
-    if (used[n] && m->vars[n].space == KL_PTX_SHARED && m->vars[n].bytes)
-      k->shared[n] = place_one_shared(k, &m->vars[n]);
+    if (used[n] && is_shared(&m->vars[n], true))
+      KL_TRY(place_behind(k, &m->vars[n], &k->shared_bytes, KL_SHARED_RANK, &k->shared[n]));
+  return KILN_OK;
 }
 
-static const uint32_t *place_shared_of(kl_kernel *k, const kl_ptx_func *f) {
-  uint32_t *at = KL_NEW_N(&k->of->arena, uint32_t, f->nvars + 1);
+static kiln_status place_shared_of(kl_kernel *k, uint32_t function) {
+  const kl_ptx_func *f = &k->of->ptx->funcs[function];
+  uint32_t *at = k->shared_of[function] = KL_NEW_N(&k->of->arena, uint32_t, f->nvars + 1);
   for (uint32_t n = 0; n < f->nvars; n++)
-    if (f->vars[n].space == KL_PTX_SHARED) at[n] = place_one_shared(k, &f->vars[n]);
-  return at;
+    if (f->vars[n].space == KL_PTX_SHARED)
+      KL_TRY(place_behind(k, &f->vars[n], &k->shared_bytes, KL_SHARED_RANK, &at[n]));
+  return KILN_OK;
 }
 
-static void place_dynamic(kl_kernel *k) {
+// Those without a size, which only modules have, begin where the dynamic part does, aligned for all of them.
+static void place_dynamic(kl_kernel *k, const bool *used) {
   const kl_ptx_module *m = k->of->ptx;
-  uint32_t align = 16;
+  uint64_t align = 1;
   for (uint32_t n = 0; n < m->nvars; n++)
-    if (m->vars[n].space == KL_PTX_SHARED && m->vars[n].bytes == 0 && m->vars[n].align > align)
-      align = m->vars[n].align;
-  k->shared_bytes = (k->shared_bytes + align - 1) / align * align;
+    if (used[n] && is_shared(&m->vars[n], false) && m->vars[n].align > align) align = m->vars[n].align;
+  k->shared_bytes = (uint32_t)((k->shared_bytes + align - 1) / align * align);
   for (uint32_t n = 0; n < m->nvars; n++)
-    if (m->vars[n].space == KL_PTX_SHARED && m->vars[n].bytes == 0) k->shared[n] = k->shared_bytes;
+    if (is_shared(&m->vars[n], false)) k->shared[n] = k->shared_bytes;
 }
 
-static void place_params(kl_kernel *k) {
+static kiln_status place_params(kl_kernel *k) {
   uint32_t *at = KL_NEW_N(&k->of->arena, uint32_t, k->func->nparams);
-  for (uint32_t n = 0; n < k->func->nparams; n++) {
-    const kl_ptx_var *v = &k->func->vars[k->func->nreturns + n];
-    uint32_t align = v->align ? v->align : 1;
-    k->param_bytes = (k->param_bytes + align - 1) / align * align;
-    at[n] = k->param_bytes;
-    k->param_bytes += (uint32_t)v->bytes;
-  }
   k->param_at = at;
+  for (uint32_t n = 0; n < k->func->nparams; n++)
+    KL_TRY(place_behind(k, &k->func->vars[k->func->nreturns + n], &k->param_bytes, MOST_PARAMS, &at[n]));
+  return KILN_OK;
 }
 
 // --- which functions a kernel reaches -----------------------------------------------------------------------------
@@ -181,17 +193,18 @@ static kiln_status decode_all(kl_ctx *cx, kl_kernel *k, uint32_t entry) {
       .k = k, .reached = KL_NEW_N(&k->of->arena, bool, m->nfuncs), .used = KL_NEW_N(&k->of->arena, bool, m->nvars)};
   reach_all(&r, entry);
   k->codes = KL_NEW_N(&k->of->arena, const kl_code *, m->nfuncs);
-  k->shared_of = KL_NEW_N(&k->of->arena, const uint32_t *, m->nfuncs);
-  place_shared(k, r.used);
+  k->shared_of = KL_NEW_N(&k->of->arena, uint32_t *, m->nfuncs);
+  KL_TRY(place_shared(k, r.used));
   for (uint32_t n = 0; n < m->nfuncs; n++)
-    if (r.reached[n] && is_decoded(&m->funcs[n], n == entry)) k->shared_of[n] = place_shared_of(k, &m->funcs[n]);
-  place_dynamic(k);
+    if (r.reached[n] && is_decoded(&m->funcs[n], n == entry)) KL_TRY(place_shared_of(k, n));
+  place_dynamic(k, r.used);
   for (uint32_t n = 0; n < m->nfuncs; n++) {
     kl_code *code = NULL;
     if (!k->shared_of[n]) continue;
     KL_TRY(kl_decode_function(cx, k, n, &code));
     k->codes[n] = code;
     if (n == entry) k->entry = code;
+    k->has_stack |= n != entry || code->stack_bytes > 0;
   }
   return KILN_OK;
 }
@@ -209,7 +222,7 @@ kiln_status kl_kernel_prepare(kl_ctx *cx, kl_loaded *l, kl_str entry, kl_kernel 
     kl_kernel *k = KL_NEW(&l->arena, kl_kernel);
     k->of = l;
     k->func = f;
-    place_params(k);
+    KL_TRY(place_params(k));
     KL_TRY(decode_all(cx, k, n));
     k->local_bytes = k->entry->stack_bytes;
     k->next = l->kernels;

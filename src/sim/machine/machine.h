@@ -45,6 +45,7 @@ typedef struct kl_region {
 typedef struct kl_memory {
   kl_ctx *cx;
   VEC(kl_region) regions;
+  size_t freed;  // of these: the newer ones of all that were, so that a late use is noticed
   uint64_t next; // no region begins below
   uint64_t in_use, limit;
 } kl_memory;
@@ -110,7 +111,7 @@ typedef enum kl_fault_kind {
   KL_FAULT_BARRIER, // no such barrier, or a count of threads that no warps make
   KL_FAULT_TRAP,
   KL_FAULT_DEADLOCK, // all threads of the blocks that run wait for one another
-  KL_FAULT_TIME,     // more instructions than allowed
+  KL_FAULT_TIME,     // more branches than allowed
   KL_FAULT_MEMORY,   // the host has none left for the block
 } kl_fault_kind;
 
@@ -120,10 +121,7 @@ typedef struct kl_fault {
   const kl_ptx_func *func;
   const kl_ptx_instr *instr;
   uint32_t block[3], thread[3];
-  uint64_t address;
-  uint32_t bytes;
-  kl_ptx_space space;
-  bool generic, store;
+  uint64_t address; // of memory, or a branch's or call's target, or a barrier; 0: none
 } kl_fault;
 
 const char *kl_fault_text(kl_fault_kind kind); // in a few words

@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-enum { ALIGN = 512, APART = 1 << 20 };
+enum { ALIGN = 512, APART = 1 << 20, MOST_FREED = 4096 };
 
 void kl_memory_init(kl_memory *m, kl_ctx *cx, uint64_t limit) {
   *m = (kl_memory){.cx = cx, .next = KL_DEVICE_MEMORY, .limit = limit};
@@ -94,20 +94,29 @@ const kl_region *kl_memory_find(const kl_memory *m, uint64_t address) {
 
 const kl_region *kl_memory_nearest(const kl_memory *m, uint64_t address, int64_t *distance) {
   size_t n = regions_up_to(m, address);
-  const kl_region *below = n ? &m->regions.p[n - 1] : NULL, *above = n < m->regions.n ? below + 1 : NULL;
-  if (n == 0 && m->regions.n) above = &m->regions.p[0];
-  if (below && (!above || address - (below->base + below->size) < above->base - address)) {
-    *distance = (int64_t)(address - (below->base + below->size));
-    return below;
-  }
-  if (above) *distance = -(int64_t)(above->base - address);
-  return above;
+  const kl_region *below = n ? &m->regions.p[n - 1] : NULL, *above = n < m->regions.n ? &m->regions.p[n] : NULL;
+  uint64_t behind = below ? address - (below->base + below->size) : UINT64_MAX;
+  uint64_t before = above ? above->base - address : UINT64_MAX;
+  *distance = behind <= before ? (int64_t)behind : -(int64_t)before;
+  return behind <= before ? below : above;
 }
 
 char *kl_memory_at(const kl_memory *m, uint64_t address, uint64_t size) {
   const kl_region *r = kl_memory_find(m, address);
   if (!r || r->freed || size > r->size - (address - r->base)) return NULL;
   return r->host + (address - r->base);
+}
+
+// Forgets the older half of what was freed.
+static void forget_freed(kl_memory *m) {
+  size_t n = 0, forget = m->freed / 2;
+  m->freed -= forget;
+  for (size_t k = 0; k < m->regions.n; k++)
+    if (!m->regions.p[k].freed || forget == 0)
+      m->regions.p[n++] = m->regions.p[k];
+    else
+      forget--;
+  m->regions.n = n;
 }
 
 bool kl_memory_release(kl_memory *m, uint64_t base) {
@@ -123,5 +132,7 @@ bool kl_memory_release(kl_memory *m, uint64_t base) {
   m->in_use -= r->size;
   r->freed = true;
   r->host = NULL;
+  r->name = (kl_str){0};
+  if (++m->freed > MOST_FREED && m->freed > m->regions.n / 2) forget_freed(m);
   return true;
 }

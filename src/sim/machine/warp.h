@@ -16,10 +16,9 @@ typedef struct kl_code {
   uint32_t function; // its number in the module
   kl_op *ops;
   uint32_t nops;
-  uint32_t frame_bytes;           // of registers, for 32 lanes
-  uint32_t zero_from, zero_bytes; // of these: registers that may be read before they are written
+  uint32_t frame_bytes; // of registers, for 32 lanes
+  uint32_t zero_bytes;  // of these, from the first on: what may be read before it is written
   char *constants;
-  uint32_t constant_bytes;
   uint32_t stack_bytes;   // of a thread: results, parameters and local variables
   const uint32_t *var_at; // by variable of the function: in the stack frame, or in shared memory
 } kl_code;
@@ -30,11 +29,12 @@ struct kl_kernel {
   const kl_code **codes; // by function of the module; NULL where it is not reached
   kl_code *entry;
   uint32_t shared_bytes;
-  uint32_t *shared;           // by variable of the module: where in shared memory
-  const uint32_t **shared_of; // by function: the same of its own variables; NULL: the kernel does not reach it
+  uint32_t *shared;     // by variable of the module: where in shared memory
+  uint32_t **shared_of; // by function: the same of its own variables; NULL: the kernel does not reach it
   const uint32_t *param_at;
   uint32_t param_bytes, local_bytes;
-  bool talks; // blocks may see each other's writes while they run: atomics, fences, volatile accesses
+  bool has_stack; // threads have local memory, or functions are called
+  bool talks;     // blocks may see each other's writes while they run: atomics, fences, volatile accesses
   struct kl_kernel *next;
 };
 
@@ -103,6 +103,7 @@ typedef struct kl_call {
   uint8_t target_bytes;
   const kl_transfer *in, *out;
   uint32_t nin, nout;
+  uint32_t bytes; // of the callee's stack frame that they reach
 } kl_call;
 
 // --- running ------------------------------------------------------------------------------------------------------
@@ -214,7 +215,7 @@ struct kl_run_state {
   uint32_t threads, warps; // of a block
   uint32_t blocks;         // of a cluster
   uint32_t shared_bytes;
-  bool has_stack, explicit_cluster;
+  bool explicit_cluster;
   uint64_t grid_state; // address of memory that a cooperative launch has for its barrier, or 0
   uint64_t clusters;
   _Atomic uint64_t next;         // cluster to start
@@ -237,9 +238,9 @@ void kl_stop(kl_warp *w);
 // Lanes of the strand that go their own way, from op `pc` on.
 kl_strand *kl_part(kl_warp *w, uint32_t mask, uint32_t pc);
 uint32_t kl_op_number(const kl_warp *w, const kl_op *o);
-// Memory aligned to the host's cache lines, zeroed, or NULL.
-void *kl_new_lines(kl_ctx *cx, size_t size);
-void kl_free_lines(kl_ctx *cx, void *lines, size_t size);
+// Memory aligned to the host's cache lines, zeroed, or NULL; given back with free(). It is the system's: the threads
+// that a launch runs on may not call the context's allocator.
+void *kl_new_lines(size_t size);
 // Registers of a function for 32 lanes, zero where they may be read before they are written; NULL: no memory.
 kl_frame *kl_new_frame(kl_worker *worker, const kl_code *code);
 void kl_drop_frame(kl_worker *worker, kl_frame *f);
