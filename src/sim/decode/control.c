@@ -10,7 +10,7 @@ void kl_d_branch(kl_decoder *d) {
     kl_d_invalid(d, "expected a label");
     return;
   }
-  kl_op *op = kl_d_op(d, kl_x_branch);
+  kl_sim_op *op = kl_d_op(d, kl_x_branch);
   op->a = d->i->guard ? d->reg_at[d->i->guard - 1] : KL_NO_REF;
   op->flags = d->i->guard_negated ? KL_NOT_C : 0;
   op->imm = o->index;
@@ -29,7 +29,7 @@ void kl_d_branch_idx(kl_decoder *d) {
   jumps->n = t->n;
   memcpy(jumps->ops, t->targets, t->n * sizeof *jumps->ops); // labels until the end
   kl_ref a = kl_d_source(d, &d->i->operands[0], 32, false, NULL);
-  kl_op *op = kl_d_op(d, kl_x_branch_table);
+  kl_sim_op *op = kl_d_op(d, kl_x_branch_table);
   op->a = a;
   op->imm = (uint64_t)(uintptr_t)jumps;
   VEC_PUSH(d->cx, &d->labelled, (uint32_t)(d->ops.n - 1));
@@ -104,7 +104,7 @@ static void call_to(kl_decoder *d, kl_call *c, const kl_ptx_operand *results, co
   c->bytes = (uint32_t)at;
   c->in = in, c->nin = nparams;
   c->out = out, c->nout = nreturns;
-  kl_op *op = kl_d_op(d, kl_x_call);
+  kl_sim_op *op = kl_d_op(d, kl_x_call);
   op->imm = (uint64_t)(uintptr_t)c;
 }
 
@@ -199,7 +199,7 @@ void kl_d_alloca(kl_decoder *d) {
   kl_ref size = kl_d_source(d, &o[1], bits, false, NULL), to = kl_d_target(d, &o[0], bits, false, false);
   if (d->status) return;
   d->kernel->has_stack = true;
-  kl_op *op = kl_d_op(d, bits == 64 ? kl_x_alloca_64 : kl_x_alloca_32);
+  kl_sim_op *op = kl_d_op(d, bits == 64 ? kl_x_alloca_64 : kl_x_alloca_32);
   op->d = to;
   op->a = size;
   op->imm = align;

@@ -16,10 +16,10 @@ typedef struct kl_decoder {
   const kl_ptx_func *f;
   kl_arena *arena;
   const kl_lane_set *set;
-  VEC(kl_op) ops;
+  VEC(kl_sim_op) ops;
   VEC(char) constants;
   VEC(uint32_t) labelled;     // ops whose imm is a label's number until the end
-  VEC(kl_op) after;           // ops that follow the instruction's own
+  VEC(kl_sim_op) after;       // ops that follow the instruction's own
   uint32_t *reg_at;           // by register: its kl_ref
   uint32_t frame;             // bytes of registers
   uint32_t temporaries, most; // bytes with the temporaries of the instruction at hand, and of any
@@ -38,7 +38,7 @@ void kl_d_invalid(kl_decoder *d, const char *fmt, ...) KL_PRINTF(2, 3);
 void kl_d_unsupported(kl_decoder *d, const char *fmt, ...) KL_PRINTF(2, 3);
 
 // Adds an op for the instruction at hand and returns it; the pointer holds until the next one.
-kl_op *kl_d_op(kl_decoder *d, kl_run *run);
+kl_sim_op *kl_d_op(kl_decoder *d, kl_run *run);
 // An executor of the lanes that no instruction names.
 kl_run *kl_d_glue(kl_decoder *d, const char *name);
 
@@ -51,8 +51,6 @@ bool kl_d_count(kl_decoder *d, uint32_t least, uint32_t most);
 kl_ref kl_d_source(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool wider, bool *negated);
 // A destination; a wider register gets the value extended after the instruction.
 kl_ref kl_d_target(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool wider, bool sign);
-// Register of this many bits that no name has, until the instruction ends.
-kl_ref kl_d_temporary(kl_decoder *d, unsigned bits);
 kl_ref kl_d_constant(kl_decoder *d, uint64_t low, uint64_t high, unsigned bits);
 // Bits of a register; 0 if the operand is none.
 unsigned kl_d_register_bits(const kl_decoder *d, const kl_ptx_operand *o);
@@ -60,10 +58,7 @@ unsigned kl_d_register_bits(const kl_decoder *d, const kl_ptx_operand *o);
 bool kl_d_symbol(kl_decoder *d, const kl_ptx_operand *o, uint64_t *address, kl_where *where, bool *frame);
 // An address operand: base, offset, where: `named`, or if NULL as the modifiers say, or where they say nothing as a
 // symbol does.
-bool kl_d_address(kl_decoder *d, const kl_ptx_operand *o, const kl_where *named, kl_access *out);
-
-// Bytes that a register takes.
-unsigned kl_d_register_bytes(unsigned bits);
+bool kl_d_address(kl_decoder *d, const kl_ptx_operand *o, const kl_where *named, kl_sim_access *out);
 
 // --- rows ---------------------------------------------------------------------------------------------------------
 

@@ -55,8 +55,8 @@ void kl_d_unsupported(kl_decoder *d, const char *fmt, ...) {
 
 // --- ops ----------------------------------------------------------------------------------------------------------
 
-kl_op *kl_d_op(kl_decoder *d, kl_run *run) {
-  VEC_PUSH(d->cx, &d->ops, (kl_op){.run = run, .d = KL_NO_REF, .e = KL_NO_REF, .index = d->index});
+kl_sim_op *kl_d_op(kl_decoder *d, kl_run *run) {
+  VEC_PUSH(d->cx, &d->ops, (kl_sim_op){.run = run, .d = KL_NO_REF, .e = KL_NO_REF, .index = d->index});
   return &d->ops.p[d->ops.n - 1];
 }
 
@@ -85,7 +85,7 @@ static void decode_one(kl_decoder *d) {
   size_t guard = d->ops.n;
   bool guarded = d->i->guard && !guards_itself(d), around = guarded && moves_control(d);
   if (guarded) {
-    kl_op *op = kl_d_op(d, around ? kl_x_branch : kl_x_guard);
+    kl_sim_op *op = kl_d_op(d, around ? kl_x_branch : kl_x_guard);
     op->a = d->reg_at[d->i->guard - 1];
     op->flags = d->i->guard_negated != around ? KL_NOT_C : 0;
   }
@@ -148,7 +148,7 @@ static void place_variables(kl_decoder *d) {
 // Labels to ops: `first` has the first op of every instruction, and the end.
 static void resolve_labels(kl_decoder *d, const uint32_t *first) {
   for (size_t k = 0; k < d->labelled.n; k++) {
-    kl_op *op = &d->ops.p[d->labelled.p[k]];
+    kl_sim_op *op = &d->ops.p[d->labelled.p[k]];
     if (op->run == kl_x_branch) {
       op->imm = first[d->f->labels[op->imm].at];
       continue;
@@ -159,6 +159,7 @@ static void resolve_labels(kl_decoder *d, const uint32_t *first) {
 }
 
 static void release(kl_decoder *d) {
+  kl_free(d->cx, d->reg_at, d->reg_at ? (size_t)d->f->registers * sizeof *d->reg_at + 1 : 0);
   VEC_FREE(d->cx, &d->ops);
   VEC_FREE(d->cx, &d->constants);
   VEC_FREE(d->cx, &d->labelled);
@@ -179,7 +180,11 @@ kiln_status kl_decode_function(kl_ctx *cx, kl_kernel *k, uint32_t function, kl_c
   d.code->func = d.f;
   d.code->function = function;
   kl_d_place_registers(&d);
-  place_variables(&d);
+  if (!d.status) place_variables(&d);
+  if (d.status) {
+    release(&d);
+    return d.status;
+  }
   uint32_t *first = KL_NEW_N(d.arena, uint32_t, d.f->ninstrs + 1);
   for (uint32_t n = 0; n < d.f->ninstrs && d.findings < MOST_FINDINGS; n++) {
     first[n] = (uint32_t)d.ops.n;

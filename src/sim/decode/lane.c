@@ -123,7 +123,7 @@ void kl_d_lanes(kl_decoder *d) {
     kl_d_invalid(d, "expected %u operands, found %u", n, d->i->noperands);
     return;
   }
-  kl_op *op = kl_d_op(d, executor(d->set, d->match.topic, d->match.row));
+  kl_sim_op *op = kl_d_op(d, executor(d->set, d->match.topic, d->match.row));
   op->d = at.d[0];
   op->e = at.d[1];
   op->a = at.s[0];

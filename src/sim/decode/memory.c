@@ -16,8 +16,8 @@ static kl_order order_of(const kl_ptx_instr *i) {
 }
 
 // What memory ops have in common; NULL after a finding.
-static kl_access *new_access(kl_decoder *d, const kl_ptx_operand *address) {
-  kl_access *m = KL_NEW(d->arena, kl_access);
+static kl_sim_access *new_access(kl_decoder *d, const kl_ptx_operand *address) {
+  kl_sim_access *m = KL_NEW(d->arena, kl_sim_access);
   for (unsigned k = 0; k < KL_MOST_ELEMENTS; k++) m->regs[k] = KL_NO_REF;
   if (!kl_d_address(d, address, NULL, m)) return NULL;
   m->order = (uint8_t)order_of(d->i);
@@ -26,7 +26,7 @@ static kl_access *new_access(kl_decoder *d, const kl_ptx_operand *address) {
 }
 
 // Registers of a load or store; `bits` of an element in memory.
-static bool elements(kl_decoder *d, kl_access *m, const kl_ptx_operand *o, unsigned bits, bool target) {
+static bool elements(kl_decoder *d, kl_sim_access *m, const kl_ptx_operand *o, unsigned bits, bool target) {
   const kl_ptx_operand *items = o->kind == KL_PTX_VECTOR ? o->items : o;
   uint32_t n = o->kind == KL_PTX_VECTOR ? o->nitems : 1;
   if (n != m->count) {
@@ -53,8 +53,8 @@ static bool elements(kl_decoder *d, kl_access *m, const kl_ptx_operand *o, unsig
   return true;
 }
 
-static void access_op(kl_decoder *d, kl_run *run, kl_access *m) {
-  kl_op *op = kl_d_op(d, run);
+static void access_op(kl_decoder *d, kl_run *run, kl_sim_access *m) {
+  kl_sim_op *op = kl_d_op(d, run);
   op->imm = (uint64_t)(uintptr_t)m;
   op->a = m->base;
   op->d = m->regs[0];
@@ -63,7 +63,7 @@ static void access_op(kl_decoder *d, kl_run *run, kl_access *m) {
 void kl_d_load(kl_decoder *d) {
   kl_isa_type t = kl_isa_type_at(d->i, 0);
   if (!kl_d_count(d, 2, 3)) return;
-  kl_access *m = new_access(d, &d->i->operands[1]);
+  kl_sim_access *m = new_access(d, &d->i->operands[1]);
   if (!m) return;
   m->bytes = t.bits / 8;
   m->sign = t.kind == 's';
@@ -74,7 +74,7 @@ void kl_d_load(kl_decoder *d) {
 void kl_d_store(kl_decoder *d) {
   kl_isa_type t = kl_isa_type_at(d->i, 0);
   if (!kl_d_count(d, 2, 3)) return;
-  kl_access *m = new_access(d, &d->i->operands[0]);
+  kl_sim_access *m = new_access(d, &d->i->operands[0]);
   if (!m) return;
   m->bytes = t.bits / 8;
   m->store = true;
@@ -94,7 +94,7 @@ void kl_d_policy(kl_decoder *d) {
   if (!kl_d_count(d, 1, 2)) return;
   kl_ref to = kl_d_target(d, &d->i->operands[0], 64, false, false);
   kl_ref zero = kl_d_constant(d, 0, 0, 64);
-  kl_op *op = kl_d_op(d, kl_d_glue(d, "mov_64"));
+  kl_sim_op *op = kl_d_op(d, kl_d_glue(d, "mov_64"));
   op->d = to;
   op->a = zero;
 }
@@ -121,7 +121,7 @@ void kl_d_copy_async(kl_decoder *d) {
   }
   if (more) c->size = kl_d_source(d, &o[3], 32, false, NULL);
   if (d->status) return;
-  kl_op *op = kl_d_op(d, kl_x_copy_async);
+  kl_sim_op *op = kl_d_op(d, kl_x_copy_async);
   op->imm = (uint64_t)(uintptr_t)c;
 }
 
@@ -139,7 +139,7 @@ static const struct {
 static void atomic(kl_decoder *d, const kl_ptx_operand *target, const kl_ptx_operand *address,
                    const kl_ptx_operand *operands, uint32_t n) {
   kl_isa_type t = kl_isa_type_at(d->i, 0);
-  kl_access *m = new_access(d, address);
+  kl_sim_access *m = new_access(d, address);
   if (!m) return;
   m->store = true;
   m->bytes = t.bits / 8;
@@ -165,7 +165,7 @@ static void atomic(kl_decoder *d, const kl_ptx_operand *target, const kl_ptx_ope
   kl_ref a = kl_d_source(d, &operands[0], t.bits, false, NULL);
   kl_ref b = want == 2 ? kl_d_source(d, &operands[1], t.bits, false, NULL) : KL_NO_REF;
   if (d->status) return;
-  kl_op *op = kl_d_op(d, kl_x_atomic);
+  kl_sim_op *op = kl_d_op(d, kl_x_atomic);
   op->imm = (uint64_t)(uintptr_t)m;
   op->d = old;
   op->a = a;
@@ -212,7 +212,7 @@ static void converted(kl_decoder *d, kl_run *run) {
   kl_ref to = kl_d_target(d, &d->i->operands[0], 64, false, false);
   kl_ref from = kl_d_source(d, &d->i->operands[1], 64, false, NULL);
   if (d->status) return;
-  kl_op *op = kl_d_op(d, run);
+  kl_sim_op *op = kl_d_op(d, run);
   op->d = to;
   op->a = from;
   op->imm = window_of(d);
@@ -241,7 +241,7 @@ void kl_d_isspacep(kl_decoder *d) {
   kl_ref to = kl_d_target(d, &d->i->operands[0], 1, false, false);
   kl_ref from = kl_d_source(d, &d->i->operands[1], 64, false, NULL);
   if (d->status) return;
-  kl_op *op = kl_d_op(d, kl_x_is_space);
+  kl_sim_op *op = kl_d_op(d, kl_x_is_space);
   op->d = to;
   op->a = from;
   op->imm = is;
@@ -254,7 +254,7 @@ void kl_d_mapa(kl_decoder *d) {
   kl_ref from = kl_d_source(d, &d->i->operands[1], bits, false, NULL);
   kl_ref rank = kl_d_source(d, &d->i->operands[2], 32, false, NULL);
   if (d->status) return;
-  kl_op *op = kl_d_op(d, bits == 64 ? kl_x_mapa_64 : kl_x_mapa_32);
+  kl_sim_op *op = kl_d_op(d, bits == 64 ? kl_x_mapa_64 : kl_x_mapa_32);
   op->d = to;
   op->a = from;
   op->b = rank;
@@ -267,7 +267,7 @@ void kl_d_getctarank(kl_decoder *d) {
   kl_ref to = kl_d_target(d, &d->i->operands[0], 32, false, false);
   kl_ref from = kl_d_source(d, &d->i->operands[1], bits, false, NULL);
   if (d->status) return;
-  kl_op *op = kl_d_op(d, bits == 64 ? kl_x_ctarank_64 : kl_x_ctarank_32);
+  kl_sim_op *op = kl_d_op(d, bits == 64 ? kl_x_ctarank_64 : kl_x_ctarank_32);
   op->d = to;
   op->a = from;
   op->imm = !kl_isa_has(d->i, "shared::cluster");
@@ -293,7 +293,7 @@ static void packed(kl_decoder *d, const kl_ptx_operand *vector, const kl_ptx_ope
   at = together ? kl_d_target(d, whole, bits, false, false) : kl_d_source(d, whole, bits, false, NULL);
   if (d->status) return;
   snprintf(name, sizeof name, "%s_%ux%u_%u", together ? "pack" : "unpack", vector->nitems, part, bits);
-  kl_op *op = kl_d_op(d, kl_d_glue(d, name));
+  kl_sim_op *op = kl_d_op(d, kl_d_glue(d, name));
   if (together) {
     op->d = at;
     op->a = parts[0], op->b = parts[1], op->c = parts[2], op->f = parts[3];
@@ -322,7 +322,7 @@ void kl_d_move(kl_decoder *d) {
     memcpy(name, "mov_pred", 9);
   else
     snprintf(name, sizeof name, "mov_%u", bits);
-  kl_op *op = kl_d_op(d, kl_d_glue(d, name));
+  kl_sim_op *op = kl_d_op(d, kl_d_glue(d, name));
   op->d = t;
   op->a = a;
 }

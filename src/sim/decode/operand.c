@@ -2,13 +2,15 @@
 
 // --- registers and constants --------------------------------------------------------------------------------------
 
-unsigned kl_d_register_bytes(unsigned bits) {
+// Bytes that a register takes.
+static unsigned register_bytes(unsigned bits) {
   return bits == 1 ? 4 : bits <= 16 ? 2 * KL_LANES : bits / 8 * KL_LANES;
 }
 
-kl_ref kl_d_temporary(kl_decoder *d, unsigned bits) {
+// Register of this many bits that no name has, until the instruction ends.
+static kl_ref temporary(kl_decoder *d, unsigned bits) {
   kl_ref at = d->temporaries;
-  unsigned bytes = kl_d_register_bytes(bits);
+  unsigned bytes = register_bytes(bits);
   d->temporaries += bytes < 64 ? 64 : bytes;
   if (d->temporaries > d->most) d->most = d->temporaries;
   return at | KL_IN_REGISTERS;
@@ -29,9 +31,11 @@ static void put_lanes(char *to, uint64_t low, uint64_t high, unsigned bits) {
     }
 }
 
+enum { MOST_CONSTANTS = 1 << 30 };
+
 kl_ref kl_d_constant(kl_decoder *d, uint64_t low, uint64_t high, unsigned bits) {
   char lanes[16 * KL_LANES] = {0};
-  size_t bytes = kl_d_register_bytes(bits), room = bytes < 64 ? 64 : bytes;
+  size_t bytes = register_bytes(bits), room = bytes < 64 ? 64 : bytes;
   if (bits < 64) low &= ((uint64_t)1 << bits) - 1;
   put_lanes(lanes, low, high, bits);
   // The last few are looked through: the same constant is often wanted again at once.
@@ -41,6 +45,10 @@ kl_ref kl_d_constant(kl_decoder *d, uint64_t low, uint64_t high, unsigned bits) 
       return (kl_ref)at | KL_IN_CONSTANTS;
   }
   size_t at = d->constants.n;
+  if (at >= MOST_CONSTANTS) {
+    kl_d_unsupported(d, "the function has too many constants");
+    return 0;
+  }
   for (size_t i = 0; i < room; i++) VEC_PUSH(d->cx, &d->constants, lanes[i]);
   return (kl_ref)at | KL_IN_CONSTANTS;
 }
@@ -83,11 +91,11 @@ static uint64_t float_bits(uint64_t bits, unsigned from, unsigned to) {
 // The register's low bits, as a register of their own.
 static kl_ref narrowed(kl_decoder *d, kl_ref from, unsigned have, unsigned bits) {
   char name[32];
-  kl_ref to = kl_d_temporary(d, bits);
+  kl_ref to = temporary(d, bits);
   memcpy(name, "trunc_", 6);
   snprintf(name, sizeof name, "trunc_%u_%u", have, bits);
   kl_run *run = kl_d_glue(d, name);
-  kl_op *op = kl_d_op(d, run);
+  kl_sim_op *op = kl_d_op(d, run);
   op->d = to;
   op->a = from;
   return to;
@@ -101,8 +109,8 @@ static kl_ref special_source(kl_decoder *d, const kl_ptx_operand *o, unsigned bi
   case KL_SPECIAL_PRED:
   case KL_SPECIAL_PLACE: at = s.at | KL_IN_SPECIAL; break;
   case KL_SPECIAL_CLOCK: {
-    at = kl_d_temporary(d, s.bits);
-    kl_op *op = kl_d_op(d, s.bits == 32 ? kl_x_clock_32 : kl_x_clock_64);
+    at = temporary(d, s.bits);
+    kl_sim_op *op = kl_d_op(d, s.bits == 32 ? kl_x_clock_32 : kl_x_clock_64);
     op->d = at;
     op->imm = s.at | (uint64_t)s.step << 8;
   }
@@ -110,8 +118,8 @@ static kl_ref special_source(kl_decoder *d, const kl_ptx_operand *o, unsigned bi
   if (s.bits == bits) return at;
   if (s.bits > bits && bits > 1) return narrowed(d, at, s.bits, bits);
   if (s.bits == 32 && bits == 64) { // mov.u64 of a 32-bit register, as old PTX has it
-    kl_ref to = kl_d_temporary(d, 64);
-    kl_op *op = kl_d_op(d, kl_d_glue(d, "zext_32_64"));
+    kl_ref to = temporary(d, 64);
+    kl_sim_op *op = kl_d_op(d, kl_d_glue(d, "zext_32_64"));
     op->d = to;
     op->a = at;
     return to;
@@ -152,8 +160,8 @@ static kl_ref register_source(kl_decoder *d, const kl_ptx_operand *o, unsigned b
     *negated = true;
     return at;
   }
-  kl_ref to = kl_d_temporary(d, 1);
-  kl_op *op = kl_d_op(d, kl_d_glue(d, "not_of_pred"));
+  kl_ref to = temporary(d, 1);
+  kl_sim_op *op = kl_d_op(d, kl_d_glue(d, "not_of_pred"));
   op->d = to;
   op->a = at;
   return to;
@@ -177,8 +185,8 @@ kl_ref kl_d_source(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool w
     if (bits != 32 && bits != 64) break;
     if (!kl_d_symbol(d, o, &address, &where, &frame)) return 0;
     if (frame) {
-      kl_ref to = kl_d_temporary(d, bits);
-      kl_op *op = kl_d_op(d, bits == 32 ? kl_x_frame_address_32 : kl_x_frame_address_64);
+      kl_ref to = temporary(d, bits);
+      kl_sim_op *op = kl_d_op(d, bits == 32 ? kl_x_frame_address_32 : kl_x_frame_address_64);
       op->d = to;
       op->imm = address;
       return to;
@@ -193,7 +201,7 @@ kl_ref kl_d_source(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool w
 // --- destinations -------------------------------------------------------------------------------------------------
 
 kl_ref kl_d_target(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool wider, bool sign) {
-  if (o->kind == KL_PTX_SINK) return kl_d_temporary(d, bits);
+  if (o->kind == KL_PTX_SINK) return temporary(d, bits);
   unsigned have = kl_d_register_bits(d, o);
   if (o->kind != KL_PTX_REG || o->negated) {
     kl_d_invalid(d, "expected a register of %u bits to write", bits);
@@ -204,7 +212,7 @@ kl_ref kl_d_target(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool w
   if (have == bits) return d->reg_at[o->index];
   if (!wider || have < bits || bits == 1) return wrong_bits(d, o, have, bits);
   char name[32];
-  kl_op after = {.d = d->reg_at[o->index], .e = KL_NO_REF, .a = kl_d_temporary(d, bits), .index = d->index};
+  kl_sim_op after = {.d = d->reg_at[o->index], .e = KL_NO_REF, .a = temporary(d, bits), .index = d->index};
   snprintf(name, sizeof name, "%s_%u_%u", sign ? "sext" : "zext", bits, have);
   after.run = kl_d_glue(d, name);
   VEC_PUSH(d->cx, &d->after, after);
@@ -257,7 +265,7 @@ static kl_where named_space(const kl_decoder *d, bool *said) {
   return KL_AT_GENERIC;
 }
 
-bool kl_d_address(kl_decoder *d, const kl_ptx_operand *o, const kl_where *named, kl_access *out) {
+bool kl_d_address(kl_decoder *d, const kl_ptx_operand *o, const kl_where *named, kl_sim_access *out) {
   bool said = named != NULL, frame = false;
   uint64_t address = 0;
   kl_where found = KL_AT_GENERIC;

@@ -181,8 +181,14 @@ static int by_life(const void *a, const void *b) {
   return x->reg < y->reg ? -1 : x->reg > y->reg;
 }
 
+enum { MOST_FRAME = 1 << 30 };
+
 static uint32_t take(kl_decoder *d, pool *p, unsigned size, const life *f) {
   uint32_t at;
+  if (d->frame >= MOST_FRAME) {
+    d->status = KILN_E_UNSUPPORTED; // said once, at the end
+    return 0;
+  }
   if (p->heap.n && p->heap.p[0].end < f->begin) {
     at = heap_pop(p).at;
   } else {
@@ -194,24 +200,38 @@ static uint32_t take(kl_decoder *d, pool *p, unsigned size, const life *f) {
   return at;
 }
 
-void kl_d_place_registers(kl_decoder *d) {
-  lives l = {.d = d, .of = KL_NEW_N(d->arena, life, d->f->registers)};
+static void place_all(lives *l) {
+  kl_decoder *d = l->d;
   pool pools[SIZES] = {0};
   uint32_t n = 0;
-  d->reg_at = KL_NEW_N(d->arena, uint32_t, d->f->registers);
-  find_lives(&l);
-  unite_loops(&l);
+  find_lives(l);
+  unite_loops(l);
   for (uint32_t k = 0; k < d->f->registers; k++)
-    if (l.of[k].mentioned) {
-      carry_around(&l, &l.of[k]);
-      l.of[n++] = l.of[k];
+    if (l->of[k].mentioned) {
+      carry_around(l, &l->of[k]);
+      l->of[n++] = l->of[k];
     }
-  if (n) qsort(l.of, n, sizeof *l.of, by_life);
+  if (n) qsort(l->of, n, sizeof *l->of, by_life);
   for (uint32_t k = 0; k < n; k++) {
-    unsigned size = size_of(kl_ptx_register_type(d->f, l.of[k].reg));
-    d->reg_at[l.of[k].reg] = take(d, &pools[size], size, &l.of[k]) | KL_IN_REGISTERS;
+    unsigned size = size_of(kl_ptx_register_type(d->f, l->of[k].reg));
+    d->reg_at[l->of[k].reg] = take(d, &pools[size], size, &l->of[k]) | KL_IN_REGISTERS;
   }
   for (unsigned k = 0; k < SIZES; k++) VEC_FREE(d->cx, &pools[k].heap);
+}
+
+// Texts may declare more registers than there is memory for: both arrays by register are input's size.
+void kl_d_place_registers(kl_decoder *d) {
+  size_t all = d->f->registers, bytes = all * sizeof(life) + 1;
+  lives l = {.d = d, .of = kl_try_alloc(d->cx, bytes)};
+  d->reg_at = kl_try_alloc(d->cx, all * sizeof *d->reg_at + 1);
+  if (!l.of || !d->reg_at)
+    d->status = kl_out_of_memory(d->cx, bytes, "registers");
+  else
+    place_all(&l);
+  if (d->status == KILN_E_UNSUPPORTED)
+    kl_unsupported(d->cx, kl_ptx_span(d->loaded->ptx, d->f->at), "%.*s needs too many registers at once",
+                   KL_FMT(d->f->name));
+  kl_free(d->cx, l.of, l.of ? bytes : 0);
   VEC_FREE(d->cx, &l.loops);
   d->frame = (d->frame + 63) / 64 * 64;
   d->temporaries = d->most = d->frame;

@@ -7,8 +7,8 @@ static bool is_register_or_constant(const kl_ptx_operand *o) {
 }
 
 // Barrier and thread count; `n` operands at o.
-static bool barrier_op(kl_decoder *d, kl_run *run, const kl_ptx_operand *o, uint32_t n, kl_op *out) {
-  *out = (kl_op){.run = run, .d = KL_NO_REF, .b = KL_NO_REF, .c = KL_NO_REF};
+static bool barrier_op(kl_decoder *d, kl_run *run, const kl_ptx_operand *o, uint32_t n, kl_sim_op *out) {
+  *out = (kl_sim_op){.run = run, .d = KL_NO_REF, .b = KL_NO_REF, .c = KL_NO_REF};
   if (n < 1 || n > 2 || !is_register_or_constant(&o[0])) {
     kl_d_invalid(d, "expected a barrier and, if not all threads take part, how many do");
     return false;
@@ -18,26 +18,26 @@ static bool barrier_op(kl_decoder *d, kl_run *run, const kl_ptx_operand *o, uint
   return !d->status;
 }
 
-static void put(kl_decoder *d, const kl_op *from) {
-  kl_op *op = kl_d_op(d, from->run);
+static void put(kl_decoder *d, const kl_sim_op *from) {
+  kl_sim_op *op = kl_d_op(d, from->run);
   uint32_t index = op->index;
   *op = *from;
   op->index = index;
 }
 
 void kl_d_barrier(kl_decoder *d) {
-  kl_op op;
+  kl_sim_op op;
   if (barrier_op(d, kl_x_barrier, d->i->operands, d->i->noperands, &op)) put(d, &op);
 }
 
 void kl_d_arrive(kl_decoder *d) {
-  kl_op op;
+  kl_sim_op op;
   if (!kl_d_count(d, 2, 2)) return;
   if (barrier_op(d, kl_x_arrive, d->i->operands, d->i->noperands, &op)) put(d, &op);
 }
 
 void kl_d_barrier_red(kl_decoder *d) {
-  kl_op op;
+  kl_sim_op op;
   bool count = kl_isa_has(d->i, "popc"), negated = false;
   if (!kl_d_count(d, 3, 4)) return;
   uint32_t n = d->i->noperands;
@@ -65,12 +65,12 @@ void kl_d_fence(kl_decoder *d) {
 void kl_d_warp_sync(kl_decoder *d) {
   if (!kl_d_count(d, 1, 1)) return;
   kl_ref mask = kl_d_source(d, &d->i->operands[0], 32, false, NULL);
-  kl_op *op = kl_d_op(d, kl_x_warp_sync);
+  kl_sim_op *op = kl_d_op(d, kl_x_warp_sync);
   op->f = mask;
 }
 
 // d, or d|p where a second destination may stand.
-static void targets(kl_decoder *d, kl_op *op, unsigned bits, unsigned second) {
+static void targets(kl_decoder *d, kl_sim_op *op, unsigned bits, unsigned second) {
   const kl_ptx_operand *o = &d->i->operands[0];
   bool pair = o->kind == KL_PTX_PAIR;
   op->d = kl_d_target(d, pair ? &o->items[0] : o, bits, false, false);
@@ -78,7 +78,7 @@ static void targets(kl_decoder *d, kl_op *op, unsigned bits, unsigned second) {
 }
 
 void kl_d_shfl(kl_decoder *d) {
-  kl_op op = {.run = kl_x_shuffle};
+  kl_sim_op op = {.run = kl_x_shuffle};
   if (!kl_d_count(d, 5, 5)) return;
   targets(d, &op, 32, 1);
   op.a = kl_d_source(d, &d->i->operands[1], 32, false, NULL);
@@ -93,7 +93,7 @@ void kl_d_shfl(kl_decoder *d) {
 }
 
 void kl_d_vote(kl_decoder *d) {
-  kl_op op = {.run = kl_x_vote, .e = KL_NO_REF};
+  kl_sim_op op = {.run = kl_x_vote, .e = KL_NO_REF};
   bool negated = false, ballot = kl_isa_has(d->i, "ballot");
   if (!kl_d_count(d, 3, 3)) return;
   op.d = kl_d_target(d, &d->i->operands[0], ballot ? 32 : 1, false, false);
@@ -108,7 +108,7 @@ void kl_d_vote(kl_decoder *d) {
 }
 
 void kl_d_match(kl_decoder *d) {
-  kl_op op = {.run = kl_x_match};
+  kl_sim_op op = {.run = kl_x_match};
   unsigned bits = kl_isa_type_at(d->i, 0).bits;
   bool all = kl_isa_has(d->i, "all");
   if (!kl_d_count(d, 3, 3)) return;
@@ -120,7 +120,7 @@ void kl_d_match(kl_decoder *d) {
 }
 
 void kl_d_redux(kl_decoder *d) {
-  kl_op op = {.run = kl_x_redux, .e = KL_NO_REF, .flags = d->match.flags};
+  kl_sim_op op = {.run = kl_x_redux, .e = KL_NO_REF, .flags = d->match.flags};
   char kind = kl_isa_type_at(d->i, 0).kind;
   if (!kl_d_count(d, 3, 3)) return;
   op.d = kl_d_target(d, &d->i->operands[0], 32, false, false);
@@ -140,12 +140,12 @@ void kl_d_redux(kl_decoder *d) {
 void kl_d_activemask(kl_decoder *d) {
   if (!kl_d_count(d, 1, 1)) return;
   kl_ref to = kl_d_target(d, &d->i->operands[0], 32, false, false);
-  kl_op *op = kl_d_op(d, kl_x_activemask);
+  kl_sim_op *op = kl_d_op(d, kl_x_activemask);
   op->d = to;
 }
 
 void kl_d_elect(kl_decoder *d) {
-  kl_op op = {.run = kl_x_elect};
+  kl_sim_op op = {.run = kl_x_elect};
   if (!kl_d_count(d, 2, 2)) return;
   targets(d, &op, 32, 1);
   op.f = kl_d_source(d, &d->i->operands[1], 32, false, NULL);

@@ -12,7 +12,7 @@
 //   p         a predicate; as a source also negated, which the flag KL_NOT_C says
 //   P         a predicate, or two `p|q`
 //   w|p       a destination of 32 bits, which may be `_`, then a predicate
-//   i         an integer constant, which goes to kl_op.imm and takes no place
+//   i         an integer constant, which goes to kl_sim_op.imm and takes no place
 //   ?         what follows may be missing
 //   2w 4h     that many in braces
 // Letters of other rooms (addresses, labels, functions) are described where their rows stand.

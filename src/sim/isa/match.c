@@ -71,10 +71,10 @@ static const struct {
     {"rni", KL_RN}, {"rzi", KL_RZ}, {"rmi", KL_RM}, {"rpi", KL_RP},
     {"ftz", KL_FTZ}, {"sat", KL_SAT}, {"NaN", KL_NAN}, {"xorsign", KL_XORSIGN_ABS}, {"relu", KL_RELU},
     {"satfinite", KL_SATFINITE}, {"abs", KL_ABS}, {"wrap", KL_WRAP}, {"shiftamt", KL_SHIFTAMT}, {"oob", KL_OOB},
-    {"eq", KL_EQ << 9}, {"ne", KL_NE << 9}, {"lt", KL_LT << 9}, {"le", KL_LE << 9}, {"gt", KL_GT << 9},
-    {"ge", KL_GE << 9}, {"lo", KL_LT << 9}, {"ls", KL_LE << 9}, {"hi", KL_GT << 9}, {"hs", KL_GE << 9},
-    {"equ", KL_EQU << 9}, {"neu", KL_NEU << 9}, {"ltu", KL_LTU << 9}, {"leu", KL_LEU << 9}, {"gtu", KL_GTU << 9},
-    {"geu", KL_GEU << 9}, {"num", KL_NUM << 9}, {"nan", KL_ISNAN << 9},
+    {"eq", KL_CMP_EQ << 9}, {"ne", KL_CMP_NE << 9}, {"lt", KL_CMP_LT << 9}, {"le", KL_CMP_LE << 9}, {"gt", KL_CMP_GT << 9},
+    {"ge", KL_CMP_GE << 9}, {"lo", KL_CMP_LT << 9}, {"ls", KL_CMP_LE << 9}, {"hi", KL_CMP_GT << 9}, {"hs", KL_CMP_GE << 9},
+    {"equ", KL_CMP_EQU << 9}, {"neu", KL_CMP_NEU << 9}, {"ltu", KL_CMP_LTU << 9}, {"leu", KL_CMP_LEU << 9}, {"gtu", KL_CMP_GTU << 9},
+    {"geu", KL_CMP_GEU << 9}, {"num", KL_CMP_NUM << 9}, {"nan", KL_CMP_ISNAN << 9},
     {"and", 1 << 13}, {"or", 2 << 13}, {"xor", 3 << 13},
 };
 
@@ -151,7 +151,7 @@ bool kl_isa_has(const kl_ptx_instr *i, const char *mod) {
   return false;
 }
 
-kl_isa_type kl_isa_type_of(kl_str mod) {
+static kl_isa_type type_of(kl_str mod) {
   for (size_t k = 0; k < KL_COUNT(types); k++)
     if (kl_str_is(mod, types[k].name)) return types[k].type;
   return (kl_isa_type){0};
@@ -159,7 +159,7 @@ kl_isa_type kl_isa_type_of(kl_str mod) {
 
 kl_isa_type kl_isa_type_at(const kl_ptx_instr *i, unsigned n) {
   for (uint32_t m = 0; m < i->nmods; m++) {
-    kl_isa_type t = kl_isa_type_of(i->mods[m]);
+    kl_isa_type t = type_of(i->mods[m]);
     if (t.bits && n-- == 0) return t;
   }
   return (kl_isa_type){0};

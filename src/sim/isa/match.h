@@ -18,7 +18,7 @@ extern const size_t kl_ntopics;
 typedef struct kl_match {
   const kl_form *form; // NULL: none matches
   uint32_t topic, row;
-  uint32_t flags;    // of kl_op, from the modifiers
+  uint32_t flags;    // of kl_sim_op, from the modifiers
   bool known_opcode; // where form is NULL: other forms of this opcode exist
 } kl_match;
 
@@ -33,7 +33,6 @@ typedef struct kl_isa_type {
   uint8_t bits; // 1 for pred; 0: no type
   char kind;    // 'b', 'u', 's', 'f' (also bf16 and packed ones), 'p'
 } kl_isa_type;
-kl_isa_type kl_isa_type_of(kl_str mod);
 // The n-th modifier that is a type, from 0; bits 0 if there is none.
 kl_isa_type kl_isa_type_at(const kl_ptx_instr *i, unsigned n);
 

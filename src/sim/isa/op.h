@@ -13,9 +13,9 @@ enum { KL_LANES = 32 };
 
 // Where an operand lies: which of the bases, in the low two bits, and the offset in bytes, a multiple of 4.
 typedef uint32_t kl_ref;
-enum { KL_IN_REGISTERS, KL_IN_CONSTANTS, KL_IN_SPECIAL, KL_IN_LAUNCH };
+enum { KL_IN_REGISTERS, KL_IN_CONSTANTS, KL_IN_SPECIAL };
 
-// Modifiers that change what an executor does, in kl_op.flags.
+// Modifiers that change what an executor does, in kl_sim_op.flags.
 enum {
   KL_ROUND = 3, // the bits of the direction; nearest even is 0
   KL_RN = 0,
@@ -39,30 +39,30 @@ enum {
 };
 enum { KL_AND = 1, KL_OR, KL_XOR }; // of KL_COMBINE
 enum {
-  KL_EQ,
-  KL_NE,
-  KL_LT,
-  KL_LE,
-  KL_GT,
-  KL_GE,
-  KL_EQU, // from here on true if an operand is NaN
-  KL_NEU,
-  KL_LTU,
-  KL_LEU,
-  KL_GTU,
-  KL_GEU,
-  KL_NUM,   // neither is NaN
-  KL_ISNAN, // one is
+  KL_CMP_EQ,
+  KL_CMP_NE,
+  KL_CMP_LT,
+  KL_CMP_LE,
+  KL_CMP_GT,
+  KL_CMP_GE,
+  KL_CMP_EQU, // from here on true if an operand is NaN
+  KL_CMP_NEU,
+  KL_CMP_LTU,
+  KL_CMP_LEU,
+  KL_CMP_GTU,
+  KL_CMP_GEU,
+  KL_CMP_NUM,   // neither is NaN
+  KL_CMP_ISNAN, // one is
 };
 #define KL_COMPARE_OF(flags) (((flags)&KL_COMPARE) >> 9)
 #define KL_COMBINE_OF(flags) (((flags)&KL_COMBINE) >> 13)
 
 typedef struct kl_lanes kl_lanes;
-typedef struct kl_op kl_op;
+typedef struct kl_sim_op kl_sim_op;
 // Executes an instruction in the lanes of x->mask, which is not 0; other lanes of what it writes keep their values.
-typedef void kl_run(kl_lanes *x, const kl_op *o);
+typedef void kl_run(kl_lanes *x, const kl_sim_op *o);
 
-struct kl_op {
+struct kl_sim_op {
   kl_run *run;
   kl_ref d, e;       // destinations; e the second one (p|q), KL_NO_REF where there is none
   kl_ref a, b, c, f; // sources; a fifth one takes e

@@ -5,7 +5,7 @@
 __extension__ typedef unsigned __int128 u128;
 __extension__ typedef __int128 s128;
 
-// What is above the U of a value is its carry, or all ones its borrow. kl_op says where the operands lie; in: CC.CF
+// What is above the U of a value is its carry, or all ones its borrow. kl_sim_op says where the operands lie; in: CC.CF
 // counts; out: it is set.
 #define CARRY(name, U, wide, value, out)                                                                               \
   EXECUTOR(name) {                                                                                                     \

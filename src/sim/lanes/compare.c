@@ -11,11 +11,11 @@
   static inline void against_##T(uint32_t kind, const T *a, const T *b, MASK *m, int n) {                              \
     typedef MASK M;                                                                                                    \
     switch (kind) {                                                                                                    \
-    case KL_EQ: INTO(a[i] == b[i]); break;                                                                             \
-    case KL_NE: INTO(a[i] != b[i]); break;                                                                             \
-    case KL_LT: INTO(a[i] < b[i]); break;                                                                              \
-    case KL_LE: INTO(a[i] <= b[i]); break;                                                                             \
-    case KL_GT: INTO(a[i] > b[i]); break;                                                                              \
+    case KL_CMP_EQ: INTO(a[i] == b[i]); break;                                                                         \
+    case KL_CMP_NE: INTO(a[i] != b[i]); break;                                                                         \
+    case KL_CMP_LT: INTO(a[i] < b[i]); break;                                                                          \
+    case KL_CMP_LE: INTO(a[i] <= b[i]); break;                                                                         \
+    case KL_CMP_GT: INTO(a[i] > b[i]); break;                                                                          \
     default: INTO(a[i] >= b[i]); break;                                                                                \
     }                                                                                                                  \
   }
@@ -31,19 +31,19 @@ INTEGERS(u64, s64)
   static inline void against_##T(uint32_t kind, const T *a, const T *b, MASK *m, int n) {                              \
     typedef MASK M;                                                                                                    \
     switch (kind) {                                                                                                    \
-    case KL_EQ: INTO(a[i] == b[i]); break;                                                                             \
-    case KL_NE: INTO(a[i]<b[i] || a[i]> b[i]); break;                                                                  \
-    case KL_LT: INTO(a[i] < b[i]); break;                                                                              \
-    case KL_LE: INTO(a[i] <= b[i]); break;                                                                             \
-    case KL_GT: INTO(a[i] > b[i]); break;                                                                              \
-    case KL_GE: INTO(a[i] >= b[i]); break;                                                                             \
-    case KL_EQU: INTO(!(a[i] < b[i] || a[i] > b[i])); break;                                                           \
-    case KL_NEU: INTO(a[i] != b[i]); break;                                                                            \
-    case KL_LTU: INTO(!(a[i] >= b[i])); break;                                                                         \
-    case KL_LEU: INTO(!(a[i] > b[i])); break;                                                                          \
-    case KL_GTU: INTO(!(a[i] <= b[i])); break;                                                                         \
-    case KL_GEU: INTO(!(a[i] < b[i])); break;                                                                          \
-    case KL_NUM: INTO(a[i] == a[i] && b[i] == b[i]); break;                                                            \
+    case KL_CMP_EQ: INTO(a[i] == b[i]); break;                                                                         \
+    case KL_CMP_NE: INTO(a[i]<b[i] || a[i]> b[i]); break;                                                              \
+    case KL_CMP_LT: INTO(a[i] < b[i]); break;                                                                          \
+    case KL_CMP_LE: INTO(a[i] <= b[i]); break;                                                                         \
+    case KL_CMP_GT: INTO(a[i] > b[i]); break;                                                                          \
+    case KL_CMP_GE: INTO(a[i] >= b[i]); break;                                                                         \
+    case KL_CMP_EQU: INTO(!(a[i] < b[i] || a[i] > b[i])); break;                                                       \
+    case KL_CMP_NEU: INTO(a[i] != b[i]); break;                                                                        \
+    case KL_CMP_LTU: INTO(!(a[i] >= b[i])); break;                                                                     \
+    case KL_CMP_LEU: INTO(!(a[i] > b[i])); break;                                                                      \
+    case KL_CMP_GTU: INTO(!(a[i] <= b[i])); break;                                                                     \
+    case KL_CMP_GEU: INTO(!(a[i] < b[i])); break;                                                                      \
+    case KL_CMP_NUM: INTO(a[i] == a[i] && b[i] == b[i]); break;                                                        \
     default: INTO(a[i] != a[i] || b[i] != b[i]); break;                                                                \
     }                                                                                                                  \
   }
@@ -52,7 +52,7 @@ FLOATS(f64, s64)
 
 // The bits of a comparison, one of each lane.
 #define COMPARISON(T, MASK, bits)                                                                                      \
-  static uint32_t compare_##T(const kl_lanes *x, const kl_op *o) {                                                     \
+  static uint32_t compare_##T(const kl_lanes *x, const kl_sim_op *o) {                                                 \
     MASK m[KL_LANES];                                                                                                  \
     against_##T(KL_COMPARE_OF(o->flags), AT(T, o->a), AT(T, o->b), m, KL_LANES);                                       \
     return bits_of_##bits(m);                                                                                          \
@@ -65,7 +65,7 @@ COMPARISON(s64, s64, 64)
 COMPARISON(u64, s64, 64)
 COMPARISON(f64, s64, 64)
 
-static uint32_t compare_f32(const kl_lanes *x, const kl_op *o) {
+static uint32_t compare_f32(const kl_lanes *x, const kl_sim_op *o) {
   const f32 *a = AT(f32, o->a), *b = AT(f32, o->b);
   f32 fa[KL_LANES], fb[KL_LANES];
   s32 m[KL_LANES];
@@ -83,7 +83,7 @@ static inline u16 flush16(u16 h) {
 }
 
 // Halves are compared as single numbers; n of them. Of bf16 .ftz does not exist.
-static void halves(const kl_lanes *x, const kl_op *o, bool bf16, s32 *m, int n) {
+static void halves(const kl_lanes *x, const kl_sim_op *o, bool bf16, s32 *m, int n) {
   const u16 *a = AT(u16, o->a), *b = AT(u16, o->b);
   u16 ha[2 * KL_LANES], hb[2 * KL_LANES];
   f32 fa[2 * KL_LANES], fb[2 * KL_LANES];
@@ -96,12 +96,12 @@ static void halves(const kl_lanes *x, const kl_op *o, bool bf16, s32 *m, int n) 
   (bf16 ? widen_all_bf16 : widen_all_f16)(fb, b, n);
   against_f32(KL_COMPARE_OF(o->flags), fa, fb, m, n);
 }
-static uint32_t compare_f16(const kl_lanes *x, const kl_op *o) {
+static uint32_t compare_f16(const kl_lanes *x, const kl_sim_op *o) {
   s32 m[KL_LANES];
   halves(x, o, false, m, KL_LANES);
   return bits_of_32(m);
 }
-static uint32_t compare_bf16(const kl_lanes *x, const kl_op *o) {
+static uint32_t compare_bf16(const kl_lanes *x, const kl_sim_op *o) {
   s32 m[KL_LANES];
   halves(x, o, true, m, KL_LANES);
   return bits_of_32(m);
@@ -110,7 +110,7 @@ static uint32_t compare_bf16(const kl_lanes *x, const kl_op *o) {
 typedef struct pair_bits {
   uint32_t low, high;
 } pair_bits;
-static pair_bits compare_pairs(const kl_lanes *x, const kl_op *o, bool bf16) {
+static pair_bits compare_pairs(const kl_lanes *x, const kl_sim_op *o, bool bf16) {
   s32 m[2 * KL_LANES], low[KL_LANES], high[KL_LANES];
   halves(x, o, bf16, m, 2 * KL_LANES);
   ALL(KL_LANES, low[i] = m[2 * i]);
@@ -119,7 +119,7 @@ static pair_bits compare_pairs(const kl_lanes *x, const kl_op *o, bool bf16) {
 }
 
 // With the predicate c, where there is one.
-static inline uint32_t combine(const kl_lanes *x, const kl_op *o, uint32_t t) {
+static inline uint32_t combine(const kl_lanes *x, const kl_sim_op *o, uint32_t t) {
   uint32_t kind = KL_COMBINE_OF(o->flags);
   if (kind == 0) return t;
   uint32_t c = PRED(o->c) ^ (o->flags & KL_NOT_C ? ~0u : 0);
@@ -143,11 +143,11 @@ static inline uint32_t combine(const kl_lanes *x, const kl_op *o, uint32_t t) {
   }
 
 // Values of 32 or 16 bits by the bits of t.
-static void put32(kl_lanes *x, const kl_op *o, uint32_t t, uint32_t one) {
+static void put32(kl_lanes *x, const kl_sim_op *o, uint32_t t, uint32_t one) {
   u32 *d = AT(u32, o->d);
   LANES(on32, d, t & kl_bit[i] ? one : 0);
 }
-static void put16(kl_lanes *x, const kl_op *o, uint32_t t, uint16_t one) {
+static void put16(kl_lanes *x, const kl_sim_op *o, uint32_t t, uint16_t one) {
   u16 *d = AT(u16, o->d);
   LANES(on16, d, t & kl_bit[i] ? one : 0);
 }

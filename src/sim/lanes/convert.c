@@ -113,20 +113,20 @@ static void integral64(f64 *r, const f64 *v, uint32_t flags, bool zero) {
 }
 
 // Single numbers of an operand.
-static void take_f32(f32 *r, const kl_lanes *x, const kl_op *o) {
+static void take_f32(f32 *r, const kl_lanes *x, const kl_sim_op *o) {
   const f32 *a = AT(f32, o->a);
   if (o->flags & KL_FTZ)
     ALL(KL_LANES, r[i] = flush(a[i]));
   else
     ALL(KL_LANES, r[i] = a[i]);
 }
-static void take_f16(f32 *r, const kl_lanes *x, const kl_op *o) {
+static void take_f16(f32 *r, const kl_lanes *x, const kl_sim_op *o) {
   widen_all_f16(r, AT(u16, o->a), KL_LANES);
 }
-static void take_bf16(f32 *r, const kl_lanes *x, const kl_op *o) {
+static void take_bf16(f32 *r, const kl_lanes *x, const kl_sim_op *o) {
   widen_all_bf16(r, AT(u16, o->a), KL_LANES);
 }
-static void take_f64(f64 *r, const kl_lanes *x, const kl_op *o) {
+static void take_f64(f64 *r, const kl_lanes *x, const kl_sim_op *o) {
   const f64 *a = AT(f64, o->a);
   ALL(KL_LANES, r[i] = a[i]);
 }
@@ -159,13 +159,13 @@ EACH_INTEGER(TO_INTEGER, f64, f64, 64)
 // --- floats --------------------------------------------------------------------------------------------------------
 
 // Results by the flags, NaNs canonical.
-static void put_f32(kl_lanes *x, const kl_op *o, f32 *r) {
+static void put_f32(kl_lanes *x, const kl_sim_op *o, f32 *r) {
   if (o->flags & KL_SAT) ALL(KL_LANES, r[i] = saturate(r[i]));
   if (o->flags & KL_FTZ) ALL(KL_LANES, r[i] = flush(r[i]));
   u32 *d = AT(u32, o->d);
   LANES(on32, d, canonical(r[i]));
 }
-static void put_f64(kl_lanes *x, const kl_op *o, f64 *r) {
+static void put_f64(kl_lanes *x, const kl_sim_op *o, f64 *r) {
   if (o->flags & KL_SAT) ALL(KL_LANES, r[i] = saturate64(r[i]));
   u64 *d = AT(u64, o->d);
   LANES(on64, d, r[i] == r[i] ? bits64(r[i]) : nan_of(bits64(r[i]), 0, 0));
@@ -231,7 +231,7 @@ SLOW_UNARY(cvt_bf16_f16, u16, u16, (u16)encode(&bf16_format, number_of_f64((doub
 
 // Halves that are integral are halves again.
 #define PUT_HALF(T)                                                                                                    \
-  static void put_##T(kl_lanes *x, const kl_op *o, f32 *v) {                                                           \
+  static void put_##T(kl_lanes *x, const kl_sim_op *o, f32 *v) {                                                       \
     u16 r[KL_LANES];                                                                                                   \
     if (o->flags & KL_SAT) ALL(KL_LANES, v[i] = saturate(v[i]));                                                       \
     narrow_all_##T(r, v, KL_LANES);                                                                                    \

@@ -60,7 +60,7 @@ typedef struct b128 {
 
 // Executors of one expression: of a[i], b[i], c[i] of the types A B C, and the flags, into d[i] of type D. UNARY,
 // BINARY and TERNARY vectorise.
-#define EXECUTOR(name) static void name(kl_lanes *x, const kl_op *o)
+#define EXECUTOR(name) static void name(kl_lanes *x, const kl_sim_op *o)
 #define UNARY(name, on, D, A, value)                                                                                   \
   EXECUTOR(name) {                                                                                                     \
     const A *a = AT(A, o->a);                                                                                          \

@@ -76,7 +76,7 @@ static void compute32(uint32_t flags, kernel32 *k, f32 *r, const f32 *a, const f
   if (flags & KL_FTZ) ALL(n, r[i] = flush(r[i]));
 }
 
-static void any32(kl_lanes *x, const kl_op *o, kernel32 *k, const f32 *a, const f32 *b, const f32 *c) {
+static void any32(kl_lanes *x, const kl_sim_op *o, kernel32 *k, const f32 *a, const f32 *b, const f32 *c) {
   f32 r[KL_LANES];
   compute32(o->flags, k, r, a, b, c, KL_LANES);
   PUT(f32, on32, r);
@@ -130,7 +130,7 @@ ANY32X2(fma_f32x2, fma, c)
 MIXED(f16)
 MIXED(bf16)
 
-static void any64(kl_lanes *x, const kl_op *o, kernel64 *k, int operands) {
+static void any64(kl_lanes *x, const kl_sim_op *o, kernel64 *k, int operands) {
   const f64 *a = AT(f64, o->a), *b = operands > 1 ? AT(f64, o->b) : a, *c = operands > 2 ? AT(f64, o->c) : a;
   f64 r[KL_LANES], *to = r;
   const f64 *pa = a, *pb = b, *pc = c;

@@ -14,7 +14,7 @@ static inline u16 flush16(u16 h) {
 }
 
 // n operands, flushed where the flags say so.
-static const u16 *take(const kl_op *o, u16 *flushed, const u16 *h, int n) {
+static const u16 *take(const kl_sim_op *o, u16 *flushed, const u16 *h, int n) {
   if (!(o->flags & KL_FTZ)) return h;
   ALL(n, flushed[i] = flush16(h[i]));
   return flushed;
@@ -60,7 +60,7 @@ static void out_of_bounds(u16 *r, const u16 *a, const u16 *b, int n) {
   ALL(n, r[i] = a[i] == OOB_NAN || b[i] == OOB_NAN ? 0 : r[i]);
 }
 
-static void compute(const kl_op *o, bool bf16, kernel *k, u16 *r, const u16 *a, const u16 *b, const u16 *c, int n) {
+static void compute(const kl_sim_op *o, bool bf16, kernel *k, u16 *r, const u16 *a, const u16 *b, const u16 *c, int n) {
   void (*widen)(f32 *, const u16 *, int) = bf16 ? widen_all_bf16 : widen_all_f16;
   u16 flushed[MOST];
   f32 fa[MOST], fb[MOST], fc[MOST], fr[MOST];
@@ -103,7 +103,7 @@ OPERATION(fma_bf16, true, fma_bf16, AT(u16, o->c))
 
 enum { INF_F16 = 0x7c00, INF_BF16 = 0x7f80 };
 
-static void change_sign(const kl_op *o, u16 inf, u16 keep, u16 flip, u16 *r, const u16 *a, int n) {
+static void change_sign(const kl_sim_op *o, u16 inf, u16 keep, u16 flip, u16 *r, const u16 *a, int n) {
   u16 flushed[MOST];
   a = take(o, flushed, a, n);
   ALL(n, r[i] = (a[i] & 0x7fff) > inf ? NAN16 : (u16)((a[i] & keep) ^ flip));
@@ -130,7 +130,7 @@ static inline u16 extremum(u16 a, u16 b, bool max, u16 inf, uint32_t flags) {
   r = flags & KL_XORSIGN_ABS ? (r & 0x7fff) | sign : r;
   return (flags & KL_NAN ? na || nb : na && nb) ? NAN16 : r;
 }
-static void extrema(const kl_op *o, bool max, u16 inf, u16 *r, const u16 *a, const u16 *b, int n) {
+static void extrema(const kl_sim_op *o, bool max, u16 inf, u16 *r, const u16 *a, const u16 *b, int n) {
   u16 fa[MOST], fb[MOST];
   uint32_t flags = o->flags;
   a = take(o, fa, a, n), b = take(o, fb, b, n);

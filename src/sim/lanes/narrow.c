@@ -93,8 +93,8 @@ STOCHASTIC_PAIR(f16, 13)
 STOCHASTIC_PAIR(bf16, 16)
 
 // Four numbers, the first one uppermost, `step` bits apart; each has `bits` random bits from bit shift[k] on.
-static inline void stochastic_four(kl_lanes *x, const kl_op *o, const format *f, int step, int bits, const int *shift,
-                                   uint32_t *r) {
+static inline void stochastic_four(kl_lanes *x, const kl_sim_op *o, const format *f, int step, int bits,
+                                   const int *shift, uint32_t *r) {
   const f32 *v[4] = {AT(f32, o->a), AT(f32, o->b), AT(f32, o->c), AT(f32, o->f)};
   const u32 *random = AT(u32, o->e);
   for (int i = 0; i < KL_LANES; i++) {

@@ -101,7 +101,7 @@ typedef void perturbation(const result_format *f, uint64_t seed, int limit, f32 
 FUNCTIONS(FUNCTION)
 
 // Of single numbers, operands and results flushed where the flags say so, and NaNs canonical.
-static void compute(kl_lanes *x, const kl_op *o, function *fn, perturbation *other, const f32 *a, const f32 *b) {
+static void compute(kl_lanes *x, const kl_sim_op *o, function *fn, perturbation *other, const f32 *a, const f32 *b) {
   f32 fa[KL_LANES], fb[KL_LANES], r[KL_LANES];
   if (o->flags & KL_FTZ) {
     ALL(KL_LANES, fa[i] = flush(a[i]));

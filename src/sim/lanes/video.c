@@ -17,11 +17,11 @@ static inline s32 part(u32 word, int i, int bits, bool sign) {
 
 static bool holds(uint32_t kind, s32 a, s32 b) {
   switch (kind) {
-  case KL_EQ: return a == b;
-  case KL_NE: return a != b;
-  case KL_LT: return a < b;
-  case KL_LE: return a <= b;
-  case KL_GT: return a > b;
+  case KL_CMP_EQ: return a == b;
+  case KL_CMP_NE: return a != b;
+  case KL_CMP_LT: return a < b;
+  case KL_CMP_LE: return a <= b;
+  case KL_CMP_GT: return a > b;
   default: return a >= b;
   }
 }
@@ -55,7 +55,7 @@ static u32 combine(const shape *s, u32 a, u32 b, u32 c, uint32_t flags) {
   return s->add ? sum : word;
 }
 
-static void run(kl_lanes *x, const kl_op *o, const shape *s) {
+static void run(kl_lanes *x, const kl_sim_op *o, const shape *s) {
   const u32 *a = AT(u32, o->a), *b = AT(u32, o->b), *c = AT(u32, o->c);
   u32 *d = AT(u32, o->d);
   SLOWLY(d, combine(s, a[i], b[i], c[i], o->flags));

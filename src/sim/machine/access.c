@@ -6,7 +6,7 @@
 
 // --- addresses ----------------------------------------------------------------------------------------------------
 
-static void lane_addresses(const kl_lanes *x, const kl_access *m, uint64_t *to) {
+static void lane_addresses(const kl_lanes *x, const kl_sim_access *m, uint64_t *to) {
   uint64_t offset = (uint64_t)m->offset;
   if (m->frame) offset += kl_warp_of((kl_lanes *)x)->strand.frame->stack;
   if (m->base == KL_NO_REF) {
@@ -62,7 +62,7 @@ static lane_place in_memory(kl_warp *w, uint64_t at, uint64_t bytes, bool store)
   return (lane_place){.host = r->host + (at - r->base)};
 }
 
-static lane_place in_space(kl_warp *w, const kl_access *m, unsigned lane, uint64_t at, uint64_t bytes) {
+static lane_place in_space(kl_warp *w, const kl_sim_access *m, unsigned lane, uint64_t at, uint64_t bytes) {
   kl_where where = m->where;
   if (where == KL_AT_GENERIC) {
     uint64_t window = at >= KL_DEVICE_MEMORY ? 0 : at / KL_WINDOW;
@@ -81,7 +81,7 @@ static lane_place in_space(kl_warp *w, const kl_access *m, unsigned lane, uint64
 
 // All lanes lie in one region of memory, or in the block's shared memory: the difference between a host's address and
 // theirs. The fast way; lanes that do not execute count as well, so a failure only means that the slow way is taken.
-static bool one_region(kl_warp *w, const kl_access *m, const uint64_t *at, uint64_t bytes, uint64_t *difference) {
+static bool one_region(kl_warp *w, const kl_sim_access *m, const uint64_t *at, uint64_t bytes, uint64_t *difference) {
   uint64_t least = at[0], most = at[0], low = 0;
   for (int i = 0; i < KL_LANES; i++) {
     least = at[i] < least ? at[i] : least;
@@ -103,7 +103,7 @@ static bool one_region(kl_warp *w, const kl_access *m, const uint64_t *at, uint6
 }
 
 // Makes the region of an address the one that is tried first. False if it is that already, or there is none.
-static bool to_region_of(kl_warp *w, const kl_access *m, uint64_t at) {
+static bool to_region_of(kl_warp *w, const kl_sim_access *m, uint64_t at) {
   kl_region *r = &w->block->worker->last;
   if ((m->where != KL_AT_GLOBAL && m->where != KL_AT_GENERIC) || at - r->base < r->size) return false;
   const kl_region *found = kl_memory_find(w->block->run->memory, at);
@@ -112,7 +112,7 @@ static bool to_region_of(kl_warp *w, const kl_access *m, uint64_t at) {
   return true;
 }
 
-bool kl_access_places(kl_lanes *x, const kl_op *o, const kl_access *m, kl_places *out) {
+bool kl_access_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, kl_places *out) {
   kl_warp *w = kl_warp_of(x);
   uint64_t bytes = (uint64_t)m->bytes * m->count, difference = 0;
   lane_addresses(x, m, out->address);
@@ -170,7 +170,7 @@ typedef unsigned __int128 u128;
 typedef __int128 s128;
 #define PAIR(memory, wide) ((memory) << 8 | (wide))
 
-static void load_element(kl_lanes *x, const kl_access *m, unsigned k, const kl_places *p) {
+static void load_element(kl_lanes *x, const kl_sim_access *m, unsigned k, const kl_places *p) {
   switch (PAIR(m->bytes, m->reg_bytes[k])) {
   case PAIR(4, 4): LOAD(uint32_t, uint32_t); return;
   case PAIR(8, 8): LOAD(uint64_t, uint64_t); return;
@@ -198,7 +198,7 @@ static void load_element(kl_lanes *x, const kl_access *m, unsigned k, const kl_p
   }
 }
 
-static void store_element(kl_lanes *x, const kl_access *m, unsigned k, const kl_places *p) {
+static void store_element(kl_lanes *x, const kl_sim_access *m, unsigned k, const kl_places *p) {
   switch (PAIR(m->bytes, m->reg_bytes[k])) {
   case PAIR(4, 4): STORE(uint32_t, uint32_t); return;
   case PAIR(8, 8): STORE(uint64_t, uint64_t); return;
@@ -214,22 +214,22 @@ static void store_element(kl_lanes *x, const kl_access *m, unsigned k, const kl_
   }
 }
 
-void kl_x_load(kl_lanes *x, const kl_op *o) {
-  const kl_access *m = (const kl_access *)(uintptr_t)o->imm;
+void kl_x_load(kl_lanes *x, const kl_sim_op *o) {
+  const kl_sim_access *m = (const kl_sim_access *)(uintptr_t)o->imm;
   kl_places p;
   if (!kl_access_places(x, o, m, &p)) return;
   for (unsigned k = 0; k < m->count; k++)
     if (m->regs[k] != KL_NO_REF) load_element(x, m, k, &p);
 }
 
-void kl_x_store(kl_lanes *x, const kl_op *o) {
-  const kl_access *m = (const kl_access *)(uintptr_t)o->imm;
+void kl_x_store(kl_lanes *x, const kl_sim_op *o) {
+  const kl_sim_access *m = (const kl_sim_access *)(uintptr_t)o->imm;
   kl_places p;
   if (!kl_access_places(x, o, m, &p)) return;
   for (unsigned k = 0; k < m->count; k++) store_element(x, m, k, &p);
 }
 
-void kl_x_copy_async(kl_lanes *x, const kl_op *o) {
+void kl_x_copy_async(kl_lanes *x, const kl_sim_op *o) {
   const kl_copy *c = (const kl_copy *)(uintptr_t)o->imm;
   const uint32_t *size = c->size == KL_NO_REF ? NULL : AT(uint32_t, c->size);
   kl_places to, from;

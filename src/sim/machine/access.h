@@ -10,6 +10,6 @@ typedef struct kl_places {
 } kl_places;
 
 // Of an access of op `o`. False after a fault, which ends the launch.
-bool kl_access_places(kl_lanes *x, const kl_op *o, const kl_access *m, kl_places *out);
+bool kl_access_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, kl_places *out);
 
 #endif

@@ -71,7 +71,7 @@ static uint64_t add_double(uint64_t a, uint64_t b) {
   return a;
 }
 
-static uint64_t add(uint64_t a, uint64_t b, const kl_access *m, bool shared) {
+static uint64_t add(uint64_t a, uint64_t b, const kl_sim_access *m, bool shared) {
   switch (m->kind) {
   case 'f':
     return m->bytes == 8   ? add_double(a, b)
@@ -88,13 +88,13 @@ static uint64_t add(uint64_t a, uint64_t b, const kl_access *m, bool shared) {
 
 // --- one lane -----------------------------------------------------------------------------------------------------
 
-static bool is_less(uint64_t a, uint64_t b, const kl_access *m) {
+static bool is_less(uint64_t a, uint64_t b, const kl_sim_access *m) {
   if (m->kind != 's') return a < b;
   return m->bytes == 8 ? (int64_t)a < (int64_t)b : (int32_t)a < (int32_t)b;
 }
 
 // The new value for the old one.
-static uint64_t applied(uint64_t old, uint64_t a, uint64_t b, const kl_access *m, bool shared) {
+static uint64_t applied(uint64_t old, uint64_t a, uint64_t b, const kl_sim_access *m, bool shared) {
   switch ((kl_atomic_op)m->atomic) {
   case KL_ATOMIC_AND: return old & a;
   case KL_ATOMIC_OR: return old | a;
@@ -116,7 +116,7 @@ static uint64_t value_of(const kl_lanes *x, kl_ref ref, unsigned lane, unsigned 
   return v;
 }
 
-static void exchange_wide(kl_lanes *x, const kl_op *o, const kl_access *m, unsigned lane, char *host) {
+static void exchange_wide(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, unsigned lane, char *host) {
   char old[16], a[16];
   memcpy(old, host, 16);
   memcpy(a, AT(char, o->a) + lane * 16, 16);
@@ -127,8 +127,8 @@ static void exchange_wide(kl_lanes *x, const kl_op *o, const kl_access *m, unsig
   if (o->d != KL_NO_REF) memcpy(AT(char, o->d) + lane * 16, old, 16);
 }
 
-void kl_x_atomic(kl_lanes *x, const kl_op *o) {
-  const kl_access *m = (const kl_access *)(uintptr_t)o->imm;
+void kl_x_atomic(kl_lanes *x, const kl_sim_op *o) {
+  const kl_sim_access *m = (const kl_sim_access *)(uintptr_t)o->imm;
   kl_places p;
   if (!kl_access_places(x, o, m, &p)) return;
   unsigned first = kl_draw_below(kl_warp_of(x)->block->cluster, KL_LANES);

@@ -7,7 +7,7 @@
 
 // What the barrier's reduction gives a strand that waits in it.
 static void give(kl_warp *w, const kl_strand *s, const kl_barrier *b) {
-  const kl_op *o = &s->frame->code->ops[s->pc];
+  const kl_sim_op *o = &s->frame->code->ops[s->pc];
   char *regs = s->frame->regs + (o->d & ~(kl_ref)3);
   if (o->d == KL_NO_REF) return;
   if (o->imm == KL_REDUCE_COUNT) {
@@ -53,7 +53,7 @@ static void count(kl_warp *w, kl_barrier *bar, unsigned id, uint32_t mask) {
 }
 
 // Barrier and thread count are those of the strand's first lane; lanes that name others part from it.
-static bool arrive(kl_warp *w, const kl_op *o, unsigned *id, uint32_t *expected) {
+static bool arrive(kl_warp *w, const kl_sim_op *o, unsigned *id, uint32_t *expected) {
   kl_lanes *x = &w->x;
   const uint32_t *a = AT(uint32_t, o->a), *b = o->b == KL_NO_REF ? NULL : AT(uint32_t, o->b);
   unsigned lane = (unsigned)__builtin_ctz(x->mask);
@@ -64,7 +64,7 @@ static bool arrive(kl_warp *w, const kl_op *o, unsigned *id, uint32_t *expected)
     return false;
   }
   if (x->mask & ~same) {
-    kl_part(w, x->mask & ~same, kl_op_number(w, o));
+    kl_split_off(w, x->mask & ~same, kl_op_number(w, o));
     kl_set_mask(x, w->strand.mask);
   }
   *id = a[lane];
@@ -72,7 +72,7 @@ static bool arrive(kl_warp *w, const kl_op *o, unsigned *id, uint32_t *expected)
   return true;
 }
 
-void kl_x_barrier(kl_lanes *x, const kl_op *o) {
+void kl_x_barrier(kl_lanes *x, const kl_sim_op *o) {
   kl_warp *w = kl_warp_of(x);
   unsigned id = 0;
   uint32_t expected = 0;
@@ -85,7 +85,7 @@ void kl_x_barrier(kl_lanes *x, const kl_op *o) {
     bar->any |= p != 0;
     bar->count += (uint32_t)__builtin_popcount(p);
   }
-  kl_strand *s = kl_part(w, mask, kl_op_number(w, o));
+  kl_strand *s = kl_split_off(w, mask, kl_op_number(w, o));
   s->wait = KL_AT_BARRIER;
   s->barrier = (uint8_t)id;
   bar->waiting += (uint32_t)__builtin_popcount(mask);
@@ -94,7 +94,7 @@ void kl_x_barrier(kl_lanes *x, const kl_op *o) {
   if (is_complete(w->block, bar)) open_barrier(w->block, id);
 }
 
-void kl_x_arrive(kl_lanes *x, const kl_op *o) {
+void kl_x_arrive(kl_lanes *x, const kl_sim_op *o) {
   kl_warp *w = kl_warp_of(x);
   unsigned id = 0;
   uint32_t expected = 0;
@@ -128,7 +128,7 @@ void kl_cluster_after_exit(kl_cluster *c) {
   if (c->arrived && c->arrived >= alive_in(c)) open_cluster(c);
 }
 
-void kl_x_cluster_arrive(kl_lanes *x, const kl_op *o) {
+void kl_x_cluster_arrive(kl_lanes *x, const kl_sim_op *o) {
   kl_warp *w = kl_warp_of(x);
   kl_cluster *c = w->block->cluster;
   (void)o;
@@ -137,8 +137,8 @@ void kl_x_cluster_arrive(kl_lanes *x, const kl_op *o) {
   if (c->arrived >= alive_in(c)) open_cluster(c);
 }
 
-void kl_x_cluster_wait(kl_lanes *x, const kl_op *o) {
+void kl_x_cluster_wait(kl_lanes *x, const kl_sim_op *o) {
   kl_warp *w = kl_warp_of(x);
   if (w->block->cluster->phase != w->cluster_phase) return;
-  kl_part(w, x->mask, kl_op_number(w, o))->wait = KL_AT_CLUSTER;
+  kl_split_off(w, x->mask, kl_op_number(w, o))->wait = KL_AT_CLUSTER;
 }

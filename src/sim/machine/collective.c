@@ -9,7 +9,7 @@
 // Lanes that take part, each with the op and the frame it is at.
 typedef struct party {
   uint32_t mask;
-  const kl_op *op[KL_LANES];
+  const kl_sim_op *op[KL_LANES];
   const kl_frame *frame[KL_LANES];
   kl_warp *w;
 } party;
@@ -63,7 +63,7 @@ static void shuffle(const party *p) {
   uint32_t value[KL_LANES] = {0};
   EACH_LANE(i, p->mask) value[i] = get(p, i, p->op[i]->a);
   EACH_LANE(i, p->mask) {
-    const kl_op *o = p->op[i];
+    const kl_sim_op *o = p->op[i];
     bool inside = false;
     unsigned from = source_lane((kl_shuffle)o->imm, i, get(p, i, o->b), get(p, i, o->c), &inside);
     set(p, i, o->d, value[p->mask >> from & 1 ? from : i]); // of a lane that takes no part: anything
@@ -75,7 +75,7 @@ static void vote(const party *p) {
   uint32_t yes = 0;
   EACH_LANE(i, p->mask) yes |= (uint32_t)holds(p, i) << i;
   EACH_LANE(i, p->mask) {
-    const kl_op *o = p->op[i];
+    const kl_sim_op *o = p->op[i];
     switch ((kl_vote)o->imm) {
     case KL_VOTE_BALLOT: set(p, i, o->d, yes); break;
     case KL_VOTE_ALL: set_pred(p, i, o->d, yes == p->mask); break;
@@ -89,7 +89,7 @@ static void match(const party *p) {
   uint64_t value[KL_LANES];
   EACH_LANE(i, p->mask) value[i] = p->op[i]->imm & KL_MATCH_64 ? get64(p, i, p->op[i]->a) : get(p, i, p->op[i]->a);
   EACH_LANE(i, p->mask) {
-    const kl_op *o = p->op[i];
+    const kl_sim_op *o = p->op[i];
     uint32_t same = 0;
     EACH_LANE(j, p->mask) same |= (uint32_t)(value[i] == value[j]) << j;
     if (o->imm & KL_MATCH_ALL) {
@@ -135,7 +135,7 @@ static uint32_t reduce_two(kl_redux kind, uint32_t a, uint32_t b, uint32_t flags
 
 static void redux(const party *p) {
   unsigned first = (unsigned)__builtin_ctz(p->mask);
-  const kl_op *how = p->op[first];
+  const kl_sim_op *how = p->op[first];
   uint32_t keep = how->flags & KL_ABS ? 0x7fffffff : KL_ALL_LANES, sum = get(p, first, how->a) & keep;
   kl_redux kind = (kl_redux)how->imm;
   EACH_LANE(i, p->mask & (p->mask - 1)) sum = reduce_two(kind, sum, get(p, i, p->op[i]->a) & keep, how->flags);
@@ -162,30 +162,30 @@ static void perform(const party *p) {
 
 // --- who takes part -----------------------------------------------------------------------------------------------
 
-static bool is_same(const kl_op *a, const kl_op *b) {
+static bool is_same(const kl_sim_op *a, const kl_sim_op *b) {
   return a->run == b->run && a->imm == b->imm && a->flags == b->flags;
 }
 
-static void join(party *p, uint32_t mask, const kl_op *o, const kl_frame *f) {
+static void join(party *p, uint32_t mask, const kl_sim_op *o, const kl_frame *f) {
   p->mask |= mask;
   EACH_LANE(i, mask) p->op[i] = o, p->frame[i] = f;
 }
 
-static const kl_op *op_of(const kl_strand *s) {
+static const kl_sim_op *op_of(const kl_strand *s) {
   return &s->frame->code->ops[s->pc];
 }
 
-static bool waits_with(const kl_strand *s, const kl_op *o, uint32_t members) {
+static bool waits_with(const kl_strand *s, const kl_sim_op *o, uint32_t members) {
   return s->wait == KL_AT_WARP && s->with_lanes == members && is_same(op_of(s), o);
 }
 
 // Those that wait in the same instruction for the same lanes.
-static void join_waiting(const kl_warp *w, party *p, const kl_op *o, uint32_t members) {
+static void join_waiting(const kl_warp *w, party *p, const kl_sim_op *o, uint32_t members) {
   for (uint32_t k = 0; k < w->nwaiting; k++)
     if (waits_with(&w->waiting[k], o, members)) join(p, w->waiting[k].mask, op_of(&w->waiting[k]), w->waiting[k].frame);
 }
 
-static void wake(kl_warp *w, const kl_op *o, uint32_t members) {
+static void wake(kl_warp *w, const kl_sim_op *o, uint32_t members) {
   for (uint32_t k = 0; k < w->nwaiting; k++) {
     kl_strand *s = &w->waiting[k];
     if (!waits_with(s, o, members)) continue;
@@ -195,7 +195,7 @@ static void wake(kl_warp *w, const kl_op *o, uint32_t members) {
   }
 }
 
-static void meet(kl_lanes *x, const kl_op *o) {
+static void meet(kl_lanes *x, const kl_sim_op *o) {
   kl_warp *w = kl_warp_of(x);
   const uint32_t *members = AT(uint32_t, o->f);
   uint32_t left = x->mask;
@@ -208,7 +208,7 @@ static void meet(kl_lanes *x, const kl_op *o) {
     join(&p, same, o, w->strand.frame);
     if ((want & w->alive) & ~p.mask) join_waiting(w, &p, o, want);
     if ((want & w->alive) & ~p.mask) {
-      kl_strand *s = kl_part(w, same, kl_op_number(w, o));
+      kl_strand *s = kl_split_off(w, same, kl_op_number(w, o));
       s->wait = KL_AT_WARP;
       s->with_lanes = want;
       continue;
@@ -223,7 +223,7 @@ void kl_warp_after_exit(kl_warp *w) {
   for (uint32_t k = 0; k < w->nwaiting; k++) {
     kl_strand *s = &w->waiting[k];
     if (s->wait != KL_AT_WARP) continue;
-    const kl_op *o = op_of(s);
+    const kl_sim_op *o = op_of(s);
     uint32_t members = s->with_lanes;
     party p = {.w = w};
     join_waiting(w, &p, o, members);
@@ -233,26 +233,26 @@ void kl_warp_after_exit(kl_warp *w) {
   }
 }
 
-void kl_x_warp_sync(kl_lanes *x, const kl_op *o) {
+void kl_x_warp_sync(kl_lanes *x, const kl_sim_op *o) {
   meet(x, o);
 }
-void kl_x_shuffle(kl_lanes *x, const kl_op *o) {
+void kl_x_shuffle(kl_lanes *x, const kl_sim_op *o) {
   meet(x, o);
 }
-void kl_x_vote(kl_lanes *x, const kl_op *o) {
+void kl_x_vote(kl_lanes *x, const kl_sim_op *o) {
   meet(x, o);
 }
-void kl_x_match(kl_lanes *x, const kl_op *o) {
+void kl_x_match(kl_lanes *x, const kl_sim_op *o) {
   meet(x, o);
 }
-void kl_x_redux(kl_lanes *x, const kl_op *o) {
+void kl_x_redux(kl_lanes *x, const kl_sim_op *o) {
   meet(x, o);
 }
-void kl_x_elect(kl_lanes *x, const kl_op *o) {
+void kl_x_elect(kl_lanes *x, const kl_sim_op *o) {
   meet(x, o);
 }
 
-void kl_x_activemask(kl_lanes *x, const kl_op *o) {
+void kl_x_activemask(kl_lanes *x, const kl_sim_op *o) {
   uint32_t *d = AT(uint32_t, o->d);
   EACH_LANE(i, x->mask) d[i] = x->mask;
 }

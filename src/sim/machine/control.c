@@ -14,12 +14,12 @@ void kl_set_mask(kl_lanes *x, uint32_t mask) {
   }
 }
 
-const kl_ptx_instr *kl_instr_of(const kl_warp *w, const kl_op *o) {
+const kl_ptx_instr *kl_instr_of(const kl_warp *w, const kl_sim_op *o) {
   const kl_ptx_func *f = w->strand.frame->code->func;
   return f->ninstrs ? &f->instrs[o->index] : NULL;
 }
 
-uint32_t kl_op_number(const kl_warp *w, const kl_op *o) {
+uint32_t kl_op_number(const kl_warp *w, const kl_sim_op *o) {
   return (uint32_t)(o - w->strand.frame->code->ops);
 }
 
@@ -27,7 +27,7 @@ void kl_stop(kl_warp *w) {
   w->limit = w->next;
 }
 
-kl_strand *kl_part(kl_warp *w, uint32_t mask, uint32_t pc) {
+kl_strand *kl_split_off(kl_warp *w, uint32_t mask, uint32_t pc) {
   kl_strand *s = &w->waiting[w->nwaiting++];
   *s = w->strand;
   s->mask = mask;
@@ -40,23 +40,23 @@ kl_strand *kl_part(kl_warp *w, uint32_t mask, uint32_t pc) {
 
 // --- branches -----------------------------------------------------------------------------------------------------
 
-static void go(kl_warp *w, const kl_op *o, uint64_t target) {
-  const kl_op *to = w->strand.frame->code->ops + target;
+static void go(kl_warp *w, const kl_sim_op *o, uint64_t target) {
+  const kl_sim_op *to = w->strand.frame->code->ops + target;
   w->next = to;
   if (to <= o && ++w->strand.spent >= w->turn) kl_stop(w);
 }
 
-void kl_x_branch(kl_lanes *x, const kl_op *o) {
+void kl_x_branch(kl_lanes *x, const kl_sim_op *o) {
   kl_warp *w = kl_warp_of(x);
   uint32_t taken = x->mask;
   if (o->a != KL_NO_REF) taken &= *AT(uint32_t, o->a) ^ (o->flags & KL_NOT_C ? KL_ALL_LANES : 0);
   if (taken == x->mask)
     go(w, o, o->imm);
   else if (taken)
-    kl_part(w, taken, (uint32_t)o->imm);
+    kl_split_off(w, taken, (uint32_t)o->imm);
 }
 
-void kl_x_branch_table(kl_lanes *x, const kl_op *o) {
+void kl_x_branch_table(kl_lanes *x, const kl_sim_op *o) {
   kl_warp *w = kl_warp_of(x);
   const kl_jump_table *t = (const kl_jump_table *)(uintptr_t)o->imm;
   const uint32_t *index = AT(uint32_t, o->a);
@@ -75,11 +75,11 @@ void kl_x_branch_table(kl_lanes *x, const kl_op *o) {
       go(w, o, t->ops[index[lane]]);
       return;
     }
-    kl_part(w, same, t->ops[index[lane]]);
+    kl_split_off(w, same, t->ops[index[lane]]);
   }
 }
 
-void kl_x_guard(kl_lanes *x, const kl_op *o) {
+void kl_x_guard(kl_lanes *x, const kl_sim_op *o) {
   kl_warp *w = kl_warp_of(x);
   uint32_t p = *AT(uint32_t, o->a) ^ (o->flags & KL_NOT_C ? KL_ALL_LANES : 0), mask = x->mask & p;
   if (!mask)
@@ -88,24 +88,24 @@ void kl_x_guard(kl_lanes *x, const kl_op *o) {
     kl_set_mask(x, mask);
 }
 
-void kl_x_unguard(kl_lanes *x, const kl_op *o) {
+void kl_x_unguard(kl_lanes *x, const kl_sim_op *o) {
   kl_warp *w = kl_warp_of(x);
   (void)o;
   if (x->mask != w->strand.mask) kl_set_mask(x, w->strand.mask);
 }
 
-void kl_x_nothing(kl_lanes *x, const kl_op *o) {
+void kl_x_nothing(kl_lanes *x, const kl_sim_op *o) {
   (void)x, (void)o;
 }
 
-void kl_x_sleep(kl_lanes *x, const kl_op *o) {
+void kl_x_sleep(kl_lanes *x, const kl_sim_op *o) {
   kl_warp *w = kl_warp_of(x);
   (void)o;
   w->strand.spent = w->turn;
   kl_stop(w);
 }
 
-void kl_x_trap(kl_lanes *x, const kl_op *o) {
+void kl_x_trap(kl_lanes *x, const kl_sim_op *o) {
   kl_faulted(kl_warp_of(x), o, KL_FAULT_TRAP, (unsigned)__builtin_ctz(x->mask), 0);
 }
 
@@ -138,7 +138,7 @@ kl_frame *kl_new_frame(kl_worker *worker, const kl_code *code) {
   return f;
 }
 
-void kl_drop_frame(kl_worker *worker, kl_frame *f) {
+static void drop_frame(kl_worker *worker, kl_frame *f) {
   f->caller = worker->frames;
   worker->frames = f;
 }
@@ -147,7 +147,7 @@ void kl_leave_frames(kl_worker *worker, kl_frame *f, uint32_t mask) {
   while (f) {
     kl_frame *caller = f->caller;
     f->lanes &= ~mask;
-    if (!f->lanes) kl_drop_frame(worker, f);
+    if (!f->lanes) drop_frame(worker, f);
     f = caller;
   }
 }
@@ -180,7 +180,7 @@ static void transfer(kl_warp *w, uint32_t mask, const kl_transfer *t, uint32_t n
 enum { MOST_DEPTH = 100000 };
 
 // All lanes of the mask call one function.
-static void call_one(kl_warp *w, const kl_op *o, const kl_call *c, const kl_code *code, uint32_t mask) {
+static void call_one(kl_warp *w, const kl_sim_op *o, const kl_call *c, const kl_code *code, uint32_t mask) {
   kl_frame *from = w->strand.frame, *f = NULL;
   uint32_t stack = from->top;
   uint32_t needs = code->stack_bytes > c->bytes ? code->stack_bytes : c->bytes;
@@ -202,7 +202,7 @@ static void call_one(kl_warp *w, const kl_op *o, const kl_call *c, const kl_code
   f->top = stack + code->stack_bytes;
   transfer(w, mask, c->in, c->nin, from, f, true);
   if (mask != w->strand.mask) {
-    kl_part(w, w->strand.mask & ~mask, kl_op_number(w, o)); // they call again, where they want to
+    kl_split_off(w, w->strand.mask & ~mask, kl_op_number(w, o)); // they call again, where they want to
     kl_set_mask(&w->x, w->strand.mask);
   }
   kl_enter_frame(w, f);
@@ -211,7 +211,7 @@ static void call_one(kl_warp *w, const kl_op *o, const kl_call *c, const kl_code
   kl_stop(w); // the scheduler knows where other strands are
 }
 
-void kl_x_call(kl_lanes *x, const kl_op *o) {
+void kl_x_call(kl_lanes *x, const kl_sim_op *o) {
   kl_warp *w = kl_warp_of(x);
   const kl_call *c = (const kl_call *)(uintptr_t)o->imm;
   if (c->code) {
@@ -234,7 +234,7 @@ void kl_x_call(kl_lanes *x, const kl_op *o) {
   call_one(w, o, c, k->codes[number], same & x->mask);
 }
 
-void kl_x_ret(kl_lanes *x, const kl_op *o) {
+void kl_x_ret(kl_lanes *x, const kl_sim_op *o) {
   kl_warp *w = kl_warp_of(x);
   kl_frame *f = w->strand.frame, *caller = f->caller;
   (void)o;
@@ -242,11 +242,11 @@ void kl_x_ret(kl_lanes *x, const kl_op *o) {
   f->lanes &= ~x->mask;
   kl_enter_frame(w, caller);
   w->next = caller->code->ops + f->return_to;
-  if (!f->lanes) kl_drop_frame(w->block->worker, f);
+  if (!f->lanes) drop_frame(w->block->worker, f);
   kl_stop(w);
 }
 
-void kl_x_exit(kl_lanes *x, const kl_op *o) {
+void kl_x_exit(kl_lanes *x, const kl_sim_op *o) {
   kl_warp *w = kl_warp_of(x);
   (void)o;
   uint32_t mask = x->mask;

@@ -1,10 +1,10 @@
-// Executors of the machine's own instructions: what they need beside operands is behind kl_op.imm.
+// Executors of the machine's own instructions: what they need beside operands is behind kl_sim_op.imm.
 #ifndef KL_EXECUTE_H
 #define KL_EXECUTE_H
 
 #include "sim/isa/op.h"
 
-// Access: imm is a kl_access.
+// Access: imm is a kl_sim_access.
 kl_run kl_x_load, kl_x_store, kl_x_atomic; // atomic: d the old value (or none), a and b the operands
 kl_run kl_x_copy_async;                    // cp.async: as a load followed by a store
 

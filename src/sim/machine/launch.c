@@ -11,7 +11,7 @@ enum { MOST_RESIDENT = 1024, FIRST_ROUNDS = 64 };
 
 // --- faults -------------------------------------------------------------------------------------------------------
 
-void kl_faulted(kl_warp *w, const kl_op *o, kl_fault_kind kind, unsigned lane, uint64_t address) {
+void kl_faulted(kl_warp *w, const kl_sim_op *o, kl_fault_kind kind, unsigned lane, uint64_t address) {
   kl_run_state *run = w->block->run;
   uint32_t t = w->rank * KL_LANES + lane;
   pthread_mutex_lock(&run->lock);

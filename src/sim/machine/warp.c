@@ -72,7 +72,7 @@ static bool pick(kl_warp *w) {
 
 static void run(kl_warp *w) {
   do {
-    const kl_op *o = w->next;
+    const kl_sim_op *o = w->next;
     w->next = o + 1;
     o->run(&w->x, o);
   } while (w->next < w->limit);
@@ -84,7 +84,7 @@ static bool may_go_on(kl_warp *w) {
   w->block->branches += w->strand.spent;
   if (!most || w->block->branches <= most) return true;
   uint32_t mask = w->strand.mask;
-  const kl_op *at = w->next < w->strand.frame->code->ops + w->strand.frame->code->nops ? w->next : w->next - 1;
+  const kl_sim_op *at = w->next < w->strand.frame->code->ops + w->strand.frame->code->nops ? w->next : w->next - 1;
   if (mask) kl_faulted(w, at, KL_FAULT_TIME, (unsigned)__builtin_ctz(mask), 0);
   put_back(w);
   return false;

@@ -14,7 +14,7 @@
 typedef struct kl_code {
   const kl_ptx_func *func;
   uint32_t function; // its number in the module
-  kl_op *ops;
+  kl_sim_op *ops;
   uint32_t nops;
   uint32_t frame_bytes; // of registers, for 32 lanes
   uint32_t zero_bytes;  // of these, from the first on: what may be read before it is written
@@ -47,7 +47,8 @@ struct kl_loaded {
   kl_kernel *kernels;
 };
 
-// --- what an instruction has beside its operands, in kl_op.imm ----------------------------------------------------
+// --- what an instruction has beside its operands, in kl_sim_op.imm
+// ----------------------------------------------------
 
 typedef enum kl_where { // which memory an access names
   KL_AT_GENERIC,
@@ -73,7 +74,7 @@ typedef enum kl_atomic_op {
 typedef enum kl_order { KL_WEAK, KL_VOLATILE, KL_RELAXED, KL_ACQUIRE, KL_RELEASE, KL_ACQ_REL } kl_order;
 
 enum { KL_MOST_ELEMENTS = 8 };
-typedef struct kl_access {
+typedef struct kl_sim_access {
   uint8_t where; // kl_where
   uint8_t bytes; // of an element in memory
   uint8_t count; // elements
@@ -87,10 +88,10 @@ typedef struct kl_access {
   uint8_t reg_bytes[KL_MOST_ELEMENTS];
   uint8_t atomic,
       kind; // kl_atomic_op, and of what: 'b', 'u', 's', 'f' (f16, f32, f64), 'h' (f16x2), 'g' (bf16), 'i' (bf16x2)
-} kl_access;
+} kl_sim_access;
 
 typedef struct kl_copy { // cp.async
-  kl_access to, from;
+  kl_sim_access to, from;
   kl_ref size; // bytes taken from the source, the rest is zero; KL_NO_REF: all
 } kl_copy;
 
@@ -144,10 +145,10 @@ typedef struct kl_strand {
 enum { KL_BARRIERS = 16, KL_MOST_STACK = 1 << 19 };
 
 struct kl_warp {
-  kl_lanes x;         // first: what instructions see
-  const kl_op *next;  // op to execute
-  const kl_op *limit; // the run ends there: the function does, or another strand is at or behind it
-  kl_strand strand;   // that runs
+  kl_lanes x;             // first: what instructions see
+  const kl_sim_op *next;  // op to execute
+  const kl_sim_op *limit; // the run ends there: the function does, or another strand is at or behind it
+  kl_strand strand;       // that runs
   kl_strand waiting[KL_LANES];
   uint32_t nwaiting;
   uint32_t lanes;                // that exist
@@ -236,14 +237,13 @@ uint32_t kl_draw_below(kl_cluster *c, uint32_t n);
 // Back to the scheduler after this op.
 void kl_stop(kl_warp *w);
 // Lanes of the strand that go their own way, from op `pc` on.
-kl_strand *kl_part(kl_warp *w, uint32_t mask, uint32_t pc);
-uint32_t kl_op_number(const kl_warp *w, const kl_op *o);
+kl_strand *kl_split_off(kl_warp *w, uint32_t mask, uint32_t pc);
+uint32_t kl_op_number(const kl_warp *w, const kl_sim_op *o);
 // Memory aligned to the host's cache lines, zeroed, or NULL; given back with free(). It is the system's: the threads
 // that a launch runs on may not call the context's allocator.
 void *kl_new_lines(size_t size);
 // Registers of a function for 32 lanes, zero where they may be read before they are written; NULL: no memory.
 kl_frame *kl_new_frame(kl_worker *worker, const kl_code *code);
-void kl_drop_frame(kl_worker *worker, kl_frame *f);
 void kl_free_frames(kl_worker *worker);
 // Lanes leave a frame and all its callers; what nobody is in any more is free.
 void kl_leave_frames(kl_worker *worker, kl_frame *f, uint32_t mask);
@@ -259,7 +259,7 @@ bool kl_warp_run(kl_warp *w);
 // Sets the lanes that execute.
 void kl_set_mask(kl_lanes *x, uint32_t mask);
 // The launch ends with a fault of lane `lane`.
-void kl_faulted(kl_warp *w, const kl_op *o, kl_fault_kind kind, unsigned lane, uint64_t address);
-const kl_ptx_instr *kl_instr_of(const kl_warp *w, const kl_op *o);
+void kl_faulted(kl_warp *w, const kl_sim_op *o, kl_fault_kind kind, unsigned lane, uint64_t address);
+const kl_ptx_instr *kl_instr_of(const kl_warp *w, const kl_sim_op *o);
 
 #endif

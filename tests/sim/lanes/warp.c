@@ -35,25 +35,51 @@ kl_run *lane_executor(const kl_lane_set *set, const lane_form *f) {
 
 // --- mnemonics -----------------------------------------------------------------------------------------------------
 
-// What a modifier says in kl_op.flags.
+// What a modifier says in kl_sim_op.flags.
 static const struct {
   const char *name;
   uint32_t flags;
 } modifiers[] = {
-    {"rn", KL_RN},          {"rni", KL_RN},        {"rz", KL_RZ},
-    {"rzi", KL_RZ},         {"rm", KL_RM},         {"rmi", KL_RM},
-    {"rp", KL_RP},          {"rpi", KL_RP},        {"ftz", KL_FTZ},
-    {"sat", KL_SAT},        {"NaN", KL_NAN},       {"xorsign", KL_XORSIGN_ABS},
-    {"abs", KL_ABS},        {"relu", KL_RELU},     {"satfinite", KL_SATFINITE},
-    {"rna", KL_AWAY},       {"wrap", KL_WRAP},     {"shiftamt", KL_SHIFTAMT},
-    {"oob", KL_OOB},        {"and", KL_AND << 13}, {"or", KL_OR << 13},
-    {"xor", KL_XOR << 13},  {"eq", KL_EQ << 9},    {"ne", KL_NE << 9},
-    {"lt", KL_LT << 9},     {"lo", KL_LT << 9},    {"le", KL_LE << 9},
-    {"ls", KL_LE << 9},     {"gt", KL_GT << 9},    {"hi", KL_GT << 9},
-    {"ge", KL_GE << 9},     {"hs", KL_GE << 9},    {"equ", KL_EQU << 9},
-    {"neu", KL_NEU << 9},   {"ltu", KL_LTU << 9},  {"leu", KL_LEU << 9},
-    {"gtu", KL_GTU << 9},   {"geu", KL_GEU << 9},  {"num", KL_NUM << 9},
-    {"nan", KL_ISNAN << 9},
+    {"rn", KL_RN},
+    {"rni", KL_RN},
+    {"rz", KL_RZ},
+    {"rzi", KL_RZ},
+    {"rm", KL_RM},
+    {"rmi", KL_RM},
+    {"rp", KL_RP},
+    {"rpi", KL_RP},
+    {"ftz", KL_FTZ},
+    {"sat", KL_SAT},
+    {"NaN", KL_NAN},
+    {"xorsign", KL_XORSIGN_ABS},
+    {"abs", KL_ABS},
+    {"relu", KL_RELU},
+    {"satfinite", KL_SATFINITE},
+    {"rna", KL_AWAY},
+    {"wrap", KL_WRAP},
+    {"shiftamt", KL_SHIFTAMT},
+    {"oob", KL_OOB},
+    {"and", KL_AND << 13},
+    {"or", KL_OR << 13},
+    {"xor", KL_XOR << 13},
+    {"eq", KL_CMP_EQ << 9},
+    {"ne", KL_CMP_NE << 9},
+    {"lt", KL_CMP_LT << 9},
+    {"lo", KL_CMP_LT << 9},
+    {"le", KL_CMP_LE << 9},
+    {"ls", KL_CMP_LE << 9},
+    {"gt", KL_CMP_GT << 9},
+    {"hi", KL_CMP_GT << 9},
+    {"ge", KL_CMP_GE << 9},
+    {"hs", KL_CMP_GE << 9},
+    {"equ", KL_CMP_EQU << 9},
+    {"neu", KL_CMP_NEU << 9},
+    {"ltu", KL_CMP_LTU << 9},
+    {"leu", KL_CMP_LEU << 9},
+    {"gtu", KL_CMP_GTU << 9},
+    {"geu", KL_CMP_GEU << 9},
+    {"num", KL_CMP_NUM << 9},
+    {"nan", KL_CMP_ISNAN << 9},
 };
 
 static uint32_t flags_of(const char *mnemonic) {
@@ -213,13 +239,13 @@ void warp_run(const kl_lane_set *set, const instruction *i, warp *w) {
   x.carry = w->carry;
   x.perturb = w->perturb;
   set_mask(&x, w->mask);
-  kl_op o = {.run = lane_executor(set, i->form),
-             .d = KL_NO_REF,
-             .e = KL_NO_REF,
-             .c = KL_NO_REF,
-             .f = KL_NO_REF,
-             .flags = i->flags | w->not_c,
-             .imm = w->constant};
+  kl_sim_op o = {.run = lane_executor(set, i->form),
+                 .d = KL_NO_REF,
+                 .e = KL_NO_REF,
+                 .c = KL_NO_REF,
+                 .f = KL_NO_REF,
+                 .flags = i->flags | w->not_c,
+                 .imm = w->constant};
   kl_ref *sources[] = {&o.a, &o.b, &o.c, &o.f, &o.e};
   kl_ref *results[] = {&o.d, &o.e, &o.c, &o.f};
   int n = 0;
