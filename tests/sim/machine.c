@@ -381,6 +381,10 @@ START_TEST(order_is_shuffled) {
   }
   for (uint32_t n = 0; n < 1500; n++) ck_assert_uint_eq(seen[n], 1);
   ck_assert_uint_gt(moved, 1000);
+  moved = 0;
+  run_with(tickets, (kl_launch){.grid = {100, 1, 1}, .block = {1, 1, 1}, .shuffle = 12345}, &other); // blocks alone
+  for (uint32_t n = 0; n < 100; n++) moved += other.words[n] != n;
+  ck_assert_uint_gt(moved, 50);
 }
 END_TEST
 
