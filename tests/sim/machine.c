@@ -1,7 +1,7 @@
 // The machine: what ends a launch and how that is told, what lanes do that part and wait for each other, what a launch
 // may be. Kernels are rows of PTX; each writes a word for every thread to its parameter.
 
-#include "sim/machine/machine.h"
+#include "sim/machine/observe.h"
 #include "support/suite.h"
 
 #include <pthread.h>
@@ -388,11 +388,94 @@ START_TEST(order_is_shuffled) {
 }
 END_TEST
 
+// Observers are told of all that happens, once each.
+typedef struct watcher {
+  kl_observer o; // first
+  uint64_t begun, ended, steps, lanes, stored, opened, waiting, met, calls, returns, faults;
+} watcher;
+
+static void on_begin(kl_observer *o, kl_block *b) {
+  ((watcher *)o)->begun += b->number + 1;
+}
+static void on_end(kl_observer *o, kl_block *b) {
+  ((watcher *)o)->ended += b->number + 1;
+}
+static void on_step(kl_observer *o, kl_warp *w, const kl_sim_op *op) {
+  const kl_form *f = w->strand.frame->code->forms[kl_op_number(w, op)];
+  if (!f || strncmp(f->pattern, "add", 3) != 0) return; // not the ops of the guard
+  ((watcher *)o)->steps++;
+  ((watcher *)o)->lanes += (uint32_t)__builtin_popcount(w->x.mask);
+}
+static void on_access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_sim_access *m, const kl_places *p) {
+  (void)op;
+  for (unsigned i = 0; i < KL_LANES; i++)
+    if (m->store && m->where == KL_AT_GLOBAL && w->x.mask >> i & 1) ((watcher *)o)->stored += p->address[i] & 0xffff;
+}
+static void on_open(kl_observer *o, kl_block *b, unsigned barrier) {
+  ((watcher *)o)->opened += barrier;
+  for (uint32_t k = 0; k < b->nwarps; k++)
+    ((watcher *)o)->waiting += (uint32_t)__builtin_popcount(b->warps[k].arrived[barrier]);
+}
+static void on_meet(kl_observer *o, const kl_party *p) {
+  ((watcher *)o)->met += (uint32_t)__builtin_popcount(p->mask);
+}
+static void on_call(kl_observer *o, kl_warp *w, const kl_frame *f, uint32_t lanes) {
+  ck_assert_ptr_eq(f->caller, w->strand.frame);
+  ((watcher *)o)->calls += (uint32_t)__builtin_popcount(lanes);
+}
+static void on_return(kl_observer *o, kl_warp *w, const kl_frame *f, uint32_t lanes) {
+  ck_assert_ptr_eq(f, w->strand.frame);
+  ((watcher *)o)->returns += (uint32_t)__builtin_popcount(lanes);
+}
+static void on_fault(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_fault *f) {
+  (void)w, (void)op;
+  ((watcher *)o)->faults += f->kind;
+}
+
+START_TEST(observers_see_all) {
+  outcome out;
+  watcher a = {{.begin = on_begin,
+                .end = on_end,
+                .step = on_step,
+                .access = on_access,
+                .call = on_call,
+                .ret = on_return,
+                .meet = on_meet,
+                .open = on_open,
+                .fault = on_fault},
+               .begun = 0},
+          b = {{.step = on_step}, .begun = 0};
+  kl_observer *both[] = {&a.o, &b.o};
+  kl_launch l = {.grid = {3, 1, 1}, .block = {48, 1, 1}, .observers = both, .nobservers = 2, .workers = 2};
+  run_with(HEADER
+           ".func f(.param .b32 x) {\n.reg .b32 %r<3>;\nld.param.b32 %r1, [x];\nret;\n}\n" BEGIN
+           "setp.lt.u32 %p1, %r2, 8;\n@%p1 add.u32 %r5, %r1, 1;\nbar.sync 3;\nshfl.sync.down.b32 %r6, %r1, 1, 31, "
+           "0xffff;\n"
+           "{\n.param .b32 y;\nst.param.b32 [y], %r1;\ncall.uni f, (y);\n}\nst.global.u32 [%rd1], %r1;\n"
+           "setp.eq.u32 %p2, %r1, 96;\n@%p2 trap;\n" END,
+           l, &out);
+  ck_assert_int_eq(out.fault.kind, KL_FAULT_TRAP);
+  ck_assert_uint_eq(a.begun, 1 + 2 + 3);
+  ck_assert_uint_eq(a.ended, 1 + 2 + 3);
+  ck_assert_uint_eq(a.lanes, 3 * (48 + 8));
+  ck_assert_uint_eq(b.lanes, a.lanes);
+  ck_assert_uint_eq(b.begun, 0);
+  ck_assert_uint_eq(a.stored, 4 * 143 * 144 / 2);
+  ck_assert_uint_eq(a.opened, 3 * 3);
+  ck_assert_uint_eq(a.waiting, 3 * 48);
+  ck_assert_uint_eq(a.met, 3 * (16 + 16 + 16));
+  ck_assert_uint_eq(a.calls, 3 * 48);
+  ck_assert_uint_eq(a.returns, 3 * 48);
+  ck_assert_uint_eq(a.faults, KL_FAULT_TRAP);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("machine", NO_FRAME, {ends_with_a_fault, (int)KL_COUNT(faults)},
                    {is_refused, (int)KL_COUNT(refusals)}, {cannot_be_launched, (int)KL_COUNT(launches)},
                    {lanes_part_and_join, 6}, {lanes_are_together_behind_a_branch}, {lanes_meet_in_different_places},
                    {nobody_waits_for_who_has_gone}, {dynamic_memory_lies_behind_the_rest}, {room_on_the_stack},
                    {findings_from_before_do_not_matter}, {freed_memory_is_forgotten_at_last},
-                   {workers_leave_the_allocator_alone}, {is_the_same_on_any_number_of_workers, 2}, {order_is_shuffled});
+                   {workers_leave_the_allocator_alone}, {is_the_same_on_any_number_of_workers, 2}, {order_is_shuffled},
+                   {observers_see_all});
 }

@@ -8,6 +8,12 @@
 #include "sim/machine/warp.h"
 #include <stdio.h>
 
+// An op, and the row of the table that says what it does: NULL for what a decoder puts around instructions.
+typedef struct kl_made_op {
+  kl_sim_op op;
+  const kl_form *form;
+} kl_made_op;
+
 typedef struct kl_decoder {
   kl_ctx *cx;
   kl_loaded *loaded;
@@ -16,10 +22,10 @@ typedef struct kl_decoder {
   const kl_ptx_func *f;
   kl_arena *arena;
   const kl_lane_set *set;
-  VEC(kl_sim_op) ops;
+  VEC(kl_made_op) ops;
   VEC(char) constants;
   VEC(uint32_t) labelled;     // ops whose imm is a label's number until the end
-  VEC(kl_sim_op) after;       // ops that follow the instruction's own
+  VEC(kl_made_op) after;      // ops that follow the instruction's own
   uint32_t *reg_at;           // by register: its kl_ref
   uint32_t frame;             // bytes of registers
   uint32_t temporaries, most; // bytes with the temporaries of the instruction at hand, and of any
@@ -37,10 +43,13 @@ typedef void kl_decode_fn(kl_decoder *d);
 void kl_d_invalid(kl_decoder *d, const char *fmt, ...) KL_PRINTF(2, 3);
 void kl_d_unsupported(kl_decoder *d, const char *fmt, ...) KL_PRINTF(2, 3);
 
-// Adds an op for the instruction at hand and returns it; the pointer holds until the next one.
+// Adds an op for the instruction at hand and returns it; the pointer holds until the next one. One that does what the
+// instruction's row says, one of the machine's own around it, or one of the lanes that no instruction names.
 kl_sim_op *kl_d_op(kl_decoder *d, kl_run *run);
-// An executor of the lanes that no instruction names.
-kl_run *kl_d_glue(kl_decoder *d, const char *name);
+kl_sim_op *kl_d_machine_op(kl_decoder *d, kl_run *run);
+kl_sim_op *kl_d_glue_op(kl_decoder *d, const char *name);
+// The same, not added yet.
+kl_made_op kl_d_glue(kl_decoder *d, const char *name);
 
 // --- operands -----------------------------------------------------------------------------------------------------
 

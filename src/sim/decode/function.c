@@ -56,8 +56,15 @@ void kl_d_unsupported(kl_decoder *d, const char *fmt, ...) {
 // --- ops ----------------------------------------------------------------------------------------------------------
 
 kl_sim_op *kl_d_op(kl_decoder *d, kl_run *run) {
-  VEC_PUSH(d->cx, &d->ops, (kl_sim_op){.run = run, .d = KL_NO_REF, .e = KL_NO_REF, .index = d->index});
-  return &d->ops.p[d->ops.n - 1];
+  kl_sim_op *op = kl_d_machine_op(d, run);
+  d->ops.p[d->ops.n - 1].form = d->match.form;
+  return op;
+}
+
+kl_sim_op *kl_d_machine_op(kl_decoder *d, kl_run *run) {
+  kl_sim_op op = {.run = run, .d = KL_NO_REF, .e = KL_NO_REF, .index = d->index};
+  VEC_PUSH(d->cx, &d->ops, ((kl_made_op){op, NULL}));
+  return &d->ops.p[d->ops.n - 1].op;
 }
 
 uint32_t kl_d_function(const kl_decoder *d, uint32_t function) {
@@ -85,14 +92,14 @@ static void decode_one(kl_decoder *d) {
   size_t guard = d->ops.n;
   bool guarded = d->i->guard && !guards_itself(d), around = guarded && moves_control(d);
   if (guarded) {
-    kl_sim_op *op = kl_d_op(d, around ? kl_x_branch : kl_x_guard);
+    kl_sim_op *op = kl_d_machine_op(d, around ? kl_x_branch : kl_x_guard);
     op->a = d->reg_at[d->i->guard - 1];
     op->flags = d->i->guard_negated != around ? KL_NOT_C : 0;
   }
   decode(d);
   put_after(d);
-  if (guarded && !around) kl_d_op(d, kl_x_unguard);
-  if (guarded) d->ops.p[guard].imm = around ? d->ops.n : d->ops.n - guard - 1;
+  if (guarded && !around) kl_d_machine_op(d, kl_x_unguard);
+  if (guarded) d->ops.p[guard].op.imm = around ? d->ops.n : d->ops.n - guard - 1;
 }
 
 static void decode_instr(kl_decoder *d, const kl_ptx_instr *i) {
@@ -148,7 +155,7 @@ static void place_variables(kl_decoder *d) {
 // Labels to ops: `first` has the first op of every instruction, and the end.
 static void resolve_labels(kl_decoder *d, const uint32_t *first) {
   for (size_t k = 0; k < d->labelled.n; k++) {
-    kl_sim_op *op = &d->ops.p[d->labelled.p[k]];
+    kl_sim_op *op = &d->ops.p[d->labelled.p[k]].op;
     if (op->run == kl_x_branch) {
       op->imm = first[d->f->labels[op->imm].at];
       continue;
@@ -194,10 +201,13 @@ kiln_status kl_decode_function(kl_ctx *cx, kl_kernel *k, uint32_t function, kl_c
   d.i = NULL;
   d.index = d.f->ninstrs ? d.f->ninstrs - 1 : 0;
   first[d.f->ninstrs] = (uint32_t)d.ops.n;
-  kl_d_op(&d, d.f->entry ? kl_x_exit : kl_x_ret); // a body may end without
+  kl_d_machine_op(&d, d.f->entry ? kl_x_exit : kl_x_ret); // a body may end without
   if (!d.status) resolve_labels(&d, first);
   d.code->nops = (uint32_t)d.ops.n;
-  d.code->ops = kl_arena_dup(d.arena, d.ops.p, d.ops.n * sizeof *d.ops.p);
+  d.code->ops = KL_NEW_N(d.arena, kl_sim_op, d.ops.n);
+  const kl_form **forms = KL_NEW_N(d.arena, const kl_form *, d.ops.n);
+  for (size_t n = 0; n < d.ops.n; n++) d.code->ops[n] = d.ops.p[n].op, forms[n] = d.ops.p[n].form;
+  d.code->forms = forms;
   char *constants = kl_arena_alloc(d.arena, d.constants.n + 64);
   d.code->constants = constants + (64 - (uintptr_t)constants % 64) % 64;
   if (d.constants.n) memcpy(d.code->constants, d.constants.p, d.constants.n);

@@ -134,12 +134,22 @@ void kl_d_lanes(kl_decoder *d) {
   op->imm = at.constant;
 }
 
-kl_run *kl_d_glue(kl_decoder *d, const char *name) {
-#define NAME(executor, ...) #executor,
-  static const char *const names[] = {KL_ISA_GLUE(NAME)};
-#undef NAME
-  for (size_t k = 0; k < KL_COUNT(names); k++)
-    if (strcmp(names[k], name) == 0) return d->set->glue[k];
+kl_made_op kl_d_glue(kl_decoder *d, const char *name) {
+#define FORM(executor, operands, spread) {#executor, operands, "", KL_UNIT_INTEGER, KL_SPREAD_##spread, KL_EXACT},
+  static const kl_form forms[] = {KL_ISA_GLUE(FORM)};
+#undef FORM
+  kl_made_op made = {.op = {.d = KL_NO_REF, .e = KL_NO_REF, .index = d->index}};
+  for (size_t k = 0; k < KL_COUNT(forms); k++)
+    if (strcmp(forms[k].pattern, name) == 0) {
+      made.op.run = d->set->glue[k];
+      made.form = &forms[k];
+      return made;
+    }
   kl_d_unsupported(d, "no conversion %s", name);
-  return NULL;
+  return made;
+}
+
+kl_sim_op *kl_d_glue_op(kl_decoder *d, const char *name) {
+  VEC_PUSH(d->cx, &d->ops, kl_d_glue(d, name));
+  return &d->ops.p[d->ops.n - 1].op;
 }

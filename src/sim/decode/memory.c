@@ -94,7 +94,7 @@ void kl_d_policy(kl_decoder *d) {
   if (!kl_d_count(d, 1, 2)) return;
   kl_ref to = kl_d_target(d, &d->i->operands[0], 64, false, false);
   kl_ref zero = kl_d_constant(d, 0, 0, 64);
-  kl_sim_op *op = kl_d_op(d, kl_d_glue(d, "mov_64"));
+  kl_sim_op *op = kl_d_glue_op(d, "mov_64");
   op->d = to;
   op->a = zero;
 }
@@ -293,7 +293,7 @@ static void packed(kl_decoder *d, const kl_ptx_operand *vector, const kl_ptx_ope
   at = together ? kl_d_target(d, whole, bits, false, false) : kl_d_source(d, whole, bits, false, NULL);
   if (d->status) return;
   snprintf(name, sizeof name, "%s_%ux%u_%u", together ? "pack" : "unpack", vector->nitems, part, bits);
-  kl_sim_op *op = kl_d_op(d, kl_d_glue(d, name));
+  kl_sim_op *op = kl_d_glue_op(d, name);
   if (together) {
     op->d = at;
     op->a = parts[0], op->b = parts[1], op->c = parts[2], op->f = parts[3];
@@ -322,7 +322,7 @@ void kl_d_move(kl_decoder *d) {
     memcpy(name, "mov_pred", 9);
   else
     snprintf(name, sizeof name, "mov_%u", bits);
-  kl_sim_op *op = kl_d_op(d, kl_d_glue(d, name));
+  kl_sim_op *op = kl_d_glue_op(d, name);
   op->d = t;
   op->a = a;
 }

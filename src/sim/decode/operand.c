@@ -94,8 +94,7 @@ static kl_ref narrowed(kl_decoder *d, kl_ref from, unsigned have, unsigned bits)
   kl_ref to = temporary(d, bits);
   memcpy(name, "trunc_", 6);
   snprintf(name, sizeof name, "trunc_%u_%u", have, bits);
-  kl_run *run = kl_d_glue(d, name);
-  kl_sim_op *op = kl_d_op(d, run);
+  kl_sim_op *op = kl_d_glue_op(d, name);
   op->d = to;
   op->a = from;
   return to;
@@ -110,7 +109,7 @@ static kl_ref special_source(kl_decoder *d, const kl_ptx_operand *o, unsigned bi
   case KL_SPECIAL_PLACE: at = s.at | KL_IN_SPECIAL; break;
   case KL_SPECIAL_CLOCK: {
     at = temporary(d, s.bits);
-    kl_sim_op *op = kl_d_op(d, s.bits == 32 ? kl_x_clock_32 : kl_x_clock_64);
+    kl_sim_op *op = kl_d_machine_op(d, s.bits == 32 ? kl_x_clock_32 : kl_x_clock_64);
     op->d = at;
     op->imm = s.at | (uint64_t)s.step << 8;
   }
@@ -119,7 +118,7 @@ static kl_ref special_source(kl_decoder *d, const kl_ptx_operand *o, unsigned bi
   if (s.bits > bits && bits > 1) return narrowed(d, at, s.bits, bits);
   if (s.bits == 32 && bits == 64) { // mov.u64 of a 32-bit register, as old PTX has it
     kl_ref to = temporary(d, 64);
-    kl_sim_op *op = kl_d_op(d, kl_d_glue(d, "zext_32_64"));
+    kl_sim_op *op = kl_d_glue_op(d, "zext_32_64");
     op->d = to;
     op->a = at;
     return to;
@@ -161,7 +160,7 @@ static kl_ref register_source(kl_decoder *d, const kl_ptx_operand *o, unsigned b
     return at;
   }
   kl_ref to = temporary(d, 1);
-  kl_sim_op *op = kl_d_op(d, kl_d_glue(d, "not_of_pred"));
+  kl_sim_op *op = kl_d_glue_op(d, "not_of_pred");
   op->d = to;
   op->a = at;
   return to;
@@ -186,7 +185,7 @@ kl_ref kl_d_source(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool w
     if (!kl_d_symbol(d, o, &address, &where, &frame)) return 0;
     if (frame) {
       kl_ref to = temporary(d, bits);
-      kl_sim_op *op = kl_d_op(d, bits == 32 ? kl_x_frame_address_32 : kl_x_frame_address_64);
+      kl_sim_op *op = kl_d_machine_op(d, bits == 32 ? kl_x_frame_address_32 : kl_x_frame_address_64);
       op->d = to;
       op->imm = address;
       return to;
@@ -212,11 +211,12 @@ kl_ref kl_d_target(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool w
   if (have == bits) return d->reg_at[o->index];
   if (!wider || have < bits || bits == 1) return wrong_bits(d, o, have, bits);
   char name[32];
-  kl_sim_op after = {.d = d->reg_at[o->index], .e = KL_NO_REF, .a = temporary(d, bits), .index = d->index};
   snprintf(name, sizeof name, "%s_%u_%u", sign ? "sext" : "zext", bits, have);
-  after.run = kl_d_glue(d, name);
+  kl_made_op after = kl_d_glue(d, name);
+  after.op.d = d->reg_at[o->index];
+  after.op.a = temporary(d, bits);
   VEC_PUSH(d->cx, &d->after, after);
-  return after.a;
+  return after.op.a;
 }
 
 // --- addresses ----------------------------------------------------------------------------------------------------

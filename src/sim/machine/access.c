@@ -3,6 +3,7 @@
 #include "sim/machine/access.h"
 
 #include "sim/machine/execute.h"
+#include "sim/machine/observe.h"
 
 // --- addresses ----------------------------------------------------------------------------------------------------
 
@@ -112,7 +113,7 @@ static bool to_region_of(kl_warp *w, const kl_sim_access *m, uint64_t at) {
   return true;
 }
 
-bool kl_access_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, kl_places *out) {
+static bool find_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, kl_places *out) {
   kl_warp *w = kl_warp_of(x);
   uint64_t bytes = (uint64_t)m->bytes * m->count, difference = 0;
   lane_addresses(x, m, out->address);
@@ -131,6 +132,13 @@ bool kl_access_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, k
     }
     out->host[i] = p.host;
   }
+  return true;
+}
+
+bool kl_access_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, kl_places *out) {
+  kl_warp *w = kl_warp_of(x);
+  if (!find_places(x, o, m, out)) return false;
+  if (__builtin_expect(w->observed, false)) KL_TELL(w->block, access, w, o, m, out);
   return true;
 }
 

@@ -1,6 +1,7 @@
 // Barriers of blocks and clusters.
 
 #include "sim/machine/execute.h"
+#include "sim/machine/observe.h"
 #include "sim/machine/warp.h"
 
 // --- of a block ---------------------------------------------------------------------------------------------------
@@ -26,6 +27,7 @@ static bool is_complete(const kl_block *b, const kl_barrier *bar) {
 
 static void open_barrier(kl_block *b, unsigned id) {
   kl_barrier *bar = &b->barriers[id];
+  KL_TELL(b, open, b, id);
   for (uint32_t k = 0; k < b->nwarps; k++) {
     kl_warp *w = &b->warps[k];
     for (uint32_t n = 0; n < w->nwaiting; n++) {
@@ -114,6 +116,7 @@ static uint32_t alive_in(const kl_cluster *c) {
 }
 
 static void open_cluster(kl_cluster *c) {
+  KL_TELL(&c->blocks[0], open_cluster, c);
   c->arrived = 0;
   c->phase++;
   for (uint32_t k = 0; k < c->n; k++)

@@ -2,19 +2,12 @@
 // mask that have not exited execute the same instruction, wherever it stands.
 
 #include "sim/machine/execute.h"
+#include "sim/machine/observe.h"
 #include "sim/machine/warp.h"
 
 #include <math.h>
 
-// Lanes that take part, each with the op and the frame it is at.
-typedef struct party {
-  uint32_t mask;
-  const kl_sim_op *op[KL_LANES];
-  const kl_frame *frame[KL_LANES];
-  kl_warp *w;
-} party;
-
-static void *place(const party *p, unsigned lane, kl_ref ref) {
+static void *place(const kl_party *p, unsigned lane, kl_ref ref) {
   uint32_t at = ref & ~(kl_ref)3;
   switch (ref & 3) {
   case KL_IN_REGISTERS: return (char *)p->frame[lane]->regs + at;
@@ -23,19 +16,19 @@ static void *place(const party *p, unsigned lane, kl_ref ref) {
   }
 }
 
-static uint32_t get(const party *p, unsigned lane, kl_ref ref) {
+static uint32_t get(const kl_party *p, unsigned lane, kl_ref ref) {
   return ((const uint32_t *)place(p, lane, ref))[lane];
 }
-static uint64_t get64(const party *p, unsigned lane, kl_ref ref) {
+static uint64_t get64(const kl_party *p, unsigned lane, kl_ref ref) {
   return ((const uint64_t *)place(p, lane, ref))[lane];
 }
-static bool holds(const party *p, unsigned lane) {
+static bool holds(const kl_party *p, unsigned lane) {
   return ((*(const uint32_t *)place(p, lane, p->op[lane]->c) >> lane) & 1) != (p->op[lane]->flags & KL_NOT_C ? 1 : 0);
 }
-static void set(const party *p, unsigned lane, kl_ref ref, uint32_t value) {
+static void set(const kl_party *p, unsigned lane, kl_ref ref, uint32_t value) {
   if (ref != KL_NO_REF) ((uint32_t *)place(p, lane, ref))[lane] = value;
 }
-static void set_pred(const party *p, unsigned lane, kl_ref ref, bool value) {
+static void set_pred(const kl_party *p, unsigned lane, kl_ref ref, bool value) {
   if (ref == KL_NO_REF) return;
   uint32_t *word = place(p, lane, ref);
   *word = (*word & ~(1u << lane)) | (uint32_t)value << lane;
@@ -59,7 +52,7 @@ static unsigned source_lane(kl_shuffle mode, unsigned lane, uint32_t b, uint32_t
   return (unsigned)(*inside ? j : at) & 31;
 }
 
-static void shuffle(const party *p) {
+static void shuffle(const kl_party *p) {
   uint32_t value[KL_LANES] = {0};
   EACH_LANE(i, p->mask) value[i] = get(p, i, p->op[i]->a);
   EACH_LANE(i, p->mask) {
@@ -71,7 +64,7 @@ static void shuffle(const party *p) {
   }
 }
 
-static void vote(const party *p) {
+static void vote(const kl_party *p) {
   uint32_t yes = 0;
   EACH_LANE(i, p->mask) yes |= (uint32_t)holds(p, i) << i;
   EACH_LANE(i, p->mask) {
@@ -85,7 +78,7 @@ static void vote(const party *p) {
   }
 }
 
-static void match(const party *p) {
+static void match(const kl_party *p) {
   uint64_t value[KL_LANES];
   EACH_LANE(i, p->mask) value[i] = p->op[i]->imm & KL_MATCH_64 ? get64(p, i, p->op[i]->a) : get(p, i, p->op[i]->a);
   EACH_LANE(i, p->mask) {
@@ -133,7 +126,7 @@ static uint32_t reduce_two(kl_redux kind, uint32_t a, uint32_t b, uint32_t flags
   return 0;
 }
 
-static void redux(const party *p) {
+static void redux(const kl_party *p) {
   unsigned first = (unsigned)__builtin_ctz(p->mask);
   const kl_sim_op *how = p->op[first];
   uint32_t keep = how->flags & KL_ABS ? 0x7fffffff : KL_ALL_LANES, sum = get(p, first, how->a) & keep;
@@ -143,7 +136,7 @@ static void redux(const party *p) {
   EACH_LANE(i, p->mask) set(p, i, p->op[i]->d, sum);
 }
 
-static void elect(const party *p) {
+static void elect(const kl_party *p) {
   unsigned leader = (unsigned)__builtin_ctz(p->mask);
   EACH_LANE(i, p->mask) {
     set(p, i, p->op[i]->d, leader);
@@ -151,7 +144,8 @@ static void elect(const party *p) {
   }
 }
 
-static void perform(const party *p) {
+static void perform(const kl_party *p) {
+  if (p->w->observed) KL_TELL(p->w->block, meet, p);
   kl_run *run = p->op[__builtin_ctz(p->mask)]->run;
   if (run == kl_x_shuffle) shuffle(p);
   if (run == kl_x_vote) vote(p);
@@ -166,7 +160,7 @@ static bool is_same(const kl_sim_op *a, const kl_sim_op *b) {
   return a->run == b->run && a->imm == b->imm && a->flags == b->flags;
 }
 
-static void join(party *p, uint32_t mask, const kl_sim_op *o, const kl_frame *f) {
+static void join(kl_party *p, uint32_t mask, const kl_sim_op *o, const kl_frame *f) {
   p->mask |= mask;
   EACH_LANE(i, mask) p->op[i] = o, p->frame[i] = f;
 }
@@ -180,7 +174,7 @@ static bool waits_with(const kl_strand *s, const kl_sim_op *o, uint32_t members)
 }
 
 // Those that wait in the same instruction for the same lanes.
-static void join_waiting(const kl_warp *w, party *p, const kl_sim_op *o, uint32_t members) {
+static void join_waiting(const kl_warp *w, kl_party *p, const kl_sim_op *o, uint32_t members) {
   for (uint32_t k = 0; k < w->nwaiting; k++)
     if (waits_with(&w->waiting[k], o, members)) join(p, w->waiting[k].mask, op_of(&w->waiting[k]), w->waiting[k].frame);
 }
@@ -204,7 +198,7 @@ static void meet(kl_lanes *x, const kl_sim_op *o) {
     for (unsigned i = 0; i < KL_LANES; i++) same |= (uint32_t)(members[i] == want) << i;
     same &= left;
     left &= ~same;
-    party p = {.w = w};
+    kl_party p = {.w = w};
     join(&p, same, o, w->strand.frame);
     if ((want & w->alive) & ~p.mask) join_waiting(w, &p, o, want);
     if ((want & w->alive) & ~p.mask) {
@@ -225,7 +219,7 @@ void kl_warp_after_exit(kl_warp *w) {
     if (s->wait != KL_AT_WARP) continue;
     const kl_sim_op *o = op_of(s);
     uint32_t members = s->with_lanes;
-    party p = {.w = w};
+    kl_party p = {.w = w};
     join_waiting(w, &p, o, members);
     if ((members & w->alive) & ~p.mask) continue;
     perform(&p);

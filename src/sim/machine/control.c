@@ -1,6 +1,7 @@
 // Branches, calls, returns: where strands go.
 
 #include "sim/machine/execute.h"
+#include "sim/machine/observe.h"
 #include "sim/machine/warp.h"
 #include <stdlib.h>
 
@@ -201,6 +202,7 @@ static void call_one(kl_warp *w, const kl_sim_op *o, const kl_call *c, const kl_
   f->stack = stack;
   f->top = stack + code->stack_bytes;
   transfer(w, mask, c->in, c->nin, from, f, true);
+  if (w->observed) KL_TELL(w->block, call, w, f, mask);
   if (mask != w->strand.mask) {
     kl_split_off(w, w->strand.mask & ~mask, kl_op_number(w, o)); // they call again, where they want to
     kl_set_mask(&w->x, w->strand.mask);
@@ -239,6 +241,7 @@ void kl_x_ret(kl_lanes *x, const kl_sim_op *o) {
   kl_frame *f = w->strand.frame, *caller = f->caller;
   (void)o;
   transfer(w, x->mask, f->call->out, f->call->nout, caller, f, false);
+  if (w->observed) KL_TELL(w->block, ret, w, f, x->mask);
   f->lanes &= ~x->mask;
   kl_enter_frame(w, caller);
   w->next = caller->code->ops + f->return_to;

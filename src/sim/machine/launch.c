@@ -1,6 +1,6 @@
 // Launches: blocks over the host's threads, a cluster at a time.
 
-#include "sim/machine/warp.h"
+#include "sim/machine/observe.h"
 
 #include <fenv.h>
 #include <stdlib.h>
@@ -14,18 +14,19 @@ enum { MOST_RESIDENT = 1024, FIRST_ROUNDS = 64 };
 void kl_faulted(kl_warp *w, const kl_sim_op *o, kl_fault_kind kind, unsigned lane, uint64_t address) {
   kl_run_state *run = w->block->run;
   uint32_t t = w->rank * KL_LANES + lane;
+  kl_fault f = {.kind = kind,
+                .func = w->strand.frame->code->func,
+                .instr = kl_instr_of(w, o),
+                .block = {w->block->id[0], w->block->id[1], w->block->id[2]},
+                .thread = {t % run->block[0], t / run->block[0] % run->block[1], t / run->block[0] / run->block[1]},
+                .address = address};
   pthread_mutex_lock(&run->lock);
   if (w->block->number < atomic_load(&run->failed_block)) {
     atomic_store(&run->failed_block, w->block->number);
-    run->fault =
-        (kl_fault){.kind = kind,
-                   .func = w->strand.frame->code->func,
-                   .instr = kl_instr_of(w, o),
-                   .block = {w->block->id[0], w->block->id[1], w->block->id[2]},
-                   .thread = {t % run->block[0], t / run->block[0] % run->block[1], t / run->block[0] / run->block[1]},
-                   .address = address};
+    run->fault = f;
   }
   pthread_mutex_unlock(&run->lock);
+  KL_TELL(w->block, fault, w, o, &f);
   kl_stop(w);
 }
 
@@ -147,6 +148,7 @@ static bool make_block(kl_worker *worker, kl_cluster *c, uint32_t rank) {
     w->rank = k;
     w->block = b;
     w->x.base[KL_IN_SPECIAL] = (char *)&w->special;
+    w->observed = run->launch->nobservers > 0;
     fill_fixed(run, w);
   }
   return true;
@@ -229,6 +231,7 @@ static kl_cluster *start_cluster(kl_worker *worker, uint64_t nth) {
         return NULL;
       }
     }
+    KL_TELL(b, begin, b);
   }
   return c;
 }
@@ -301,6 +304,7 @@ static bool start_next(kl_worker *worker, kl_cluster **last) {
 }
 
 static void retire(kl_worker *worker, kl_cluster *c) {
+  for (uint32_t k = 0; k < c->n; k++) KL_TELL(&c->blocks[k], end, &c->blocks[k]);
   for (uint32_t k = 0; k < c->n; k++)
     for (uint32_t i = 0; i < c->blocks[k].nwarps; i++) abandon_warp(worker, &c->blocks[k].warps[i]);
   c->next = worker->free;
@@ -348,7 +352,7 @@ static void *work(void *arg) {
 static unsigned count_workers(const kl_run_state *run) {
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   uint64_t n = run->launch->workers ? run->launch->workers : cores > 0 ? (uint64_t)cores : 1;
-  if (run->kernel->talks || run->launch->cooperative) n = 1;
+  if (run->kernel->talks || run->launch->cooperative || run->launch->nobservers) n = 1;
   if (n > run->clusters) n = run->clusters;
   if (n > 64) n = 64;
   if (!run->launch->workers && run->clusters * run->threads < 4096) n = 1; // not worth a thread

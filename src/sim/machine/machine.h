@@ -126,6 +126,7 @@ typedef struct kl_fault {
 
 const char *kl_fault_text(kl_fault_kind kind); // in a few words
 
+typedef struct kl_observer kl_observer;
 typedef struct kl_launch {
   const kl_kernel *kernel;
   uint32_t grid[3], block[3], cluster[3]; // cluster 0: as the kernel says, or none
@@ -135,6 +136,8 @@ typedef struct kl_launch {
   unsigned workers;       // threads to run on; 0: as many as the machine has cores
   uint64_t shuffle;       // seed of another order of lanes, warps and blocks; 0: rising
   uint64_t most_branches; // backward branches and calls of a block's warps in all; 0: no limit
+  kl_observer *const *observers;
+  uint32_t nobservers;
 } kl_launch;
 
 // Runs a kernel to its end. INVALID: a launch that cannot be (sizes, a required block size), with a finding; DEVICE: a

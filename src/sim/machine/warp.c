@@ -2,7 +2,7 @@
 // one at the lowest op. So strands wait for those behind them and join, as code is laid out, where their ways meet; and
 // one that goes round in circles gives way to the others when its turn is over.
 
-#include "sim/machine/warp.h"
+#include "sim/machine/observe.h"
 
 // Backward branches and calls of a turn: few while others of the warp are ready.
 enum { LONG_TURN = 256, SHORT_TURN = 8 };
@@ -90,13 +90,25 @@ static bool may_go_on(kl_warp *w) {
   return false;
 }
 
+static void run_observed(kl_warp *w) {
+  do {
+    const kl_sim_op *o = w->next;
+    w->next = o + 1;
+    KL_TELL(w->block, step, w, o);
+    o->run(&w->x, o);
+  } while (w->next < w->limit);
+}
+
 bool kl_warp_run(kl_warp *w) {
   bool ran = false;
   for (;;) {
     join(w);
     if (!pick(w)) return ran;
     ran = true;
-    run(w);
+    if (w->observed)
+      run_observed(w);
+    else
+      run(w);
     if (w->strand.spent >= w->turn) {
       if (!may_go_on(w)) return true;
       w->strand.spent = 0;

@@ -15,6 +15,7 @@ typedef struct kl_code {
   const kl_ptx_func *func;
   uint32_t function; // its number in the module
   kl_sim_op *ops;
+  const kl_form *const *forms; // by op: its row; NULL: the machine's own, around instructions
   uint32_t nops;
   uint32_t frame_bytes; // of registers, for 32 lanes
   uint32_t zero_bytes;  // of these, from the first on: what may be read before it is written
@@ -159,6 +160,7 @@ struct kl_warp {
   uint32_t arrived[KL_BARRIERS]; // lanes that wait at each barrier
   uint32_t cluster_phase;        // of the cluster's barrier, in which its lanes have arrived
   kl_block *block;
+  bool observed;
   char *stack; // local memory of all lanes, KL_MOST_STACK each; NULL where the kernel needs none
   kl_special_area special;
 };
