@@ -408,23 +408,6 @@ static kiln_status check(kl_ctx *cx, kl_run_state *run) {
   return KILN_OK;
 }
 
-// Where an address of the device's memory lies, or what it lies next to.
-static void put_neighbour(kl_sb *b, const kl_memory *m, uint64_t address) {
-  const kl_region *in = kl_memory_find(m, address);
-  int64_t distance = 0;
-  const kl_region *r = in ? in : kl_memory_nearest(m, address, &distance);
-  if (address < KL_DEVICE_MEMORY || !r) return;
-  if (in && in->freed)
-    kl_sb_puts(b, ", in what was freed:");
-  else if (in)
-    kl_sb_puts(b, ", which reaches beyond");
-  else
-    kl_sbf(b, ", %llu bytes %s", (unsigned long long)(distance < 0 ? -distance : distance),
-           distance < 0 ? "before" : "behind the end of");
-  kl_sbf(b, " %llu bytes at 0x%llx", (unsigned long long)r->size, (unsigned long long)r->base);
-  if (r->name.n) kl_sbf(b, " (%.*s)", KL_FMT(r->name));
-}
-
 static kiln_status report(kl_ctx *cx, const kl_run_state *run) {
   const kl_fault *f = &run->fault;
   kl_span at = f->instr ? kl_ptx_span(run->kernel->of->ptx, f->instr->at) : KL_NOWHERE;
@@ -433,7 +416,7 @@ static kiln_status report(kl_ctx *cx, const kl_run_state *run) {
   if (f->kind == KL_FAULT_MEMORY) return kl_out_of_memory(cx, 0, "the blocks of a launch");
   kl_sb_init(&where, cx);
   if (of_memory) kl_sbf(&where, ", address 0x%llx", (unsigned long long)f->address);
-  if (f->kind == KL_FAULT_ADDRESS) put_neighbour(&where, run->memory, f->address);
+  if (f->kind == KL_FAULT_ADDRESS) kl_memory_put_place(&where, run->memory, f->address);
   kl_fail(cx, KILN_E_DEVICE, at, "%s in %.*s, block (%u,%u,%u), thread (%u,%u,%u)%s", fault_texts[f->kind],
           KL_FMT(f->func->name), f->block[0], f->block[1], f->block[2], f->thread[0], f->thread[1], f->thread[2],
           where.n ? where.p : "");

@@ -66,6 +66,8 @@ bool kl_memory_release(kl_memory *m, uint64_t base);
 const kl_region *kl_memory_find(const kl_memory *m, uint64_t address);
 // The region nearest to an address that lies in none, and how far: bytes behind its end, or negative before its begin.
 const kl_region *kl_memory_nearest(const kl_memory *m, uint64_t address, int64_t *distance);
+// Appends where an address of the device's memory lies, or what it lies next to: ", 4 bytes behind the end of ...".
+void kl_memory_put_place(kl_sb *b, const kl_memory *m, uint64_t address);
 // The host's address of bytes that lie in one region that is not freed, or NULL.
 char *kl_memory_at(const kl_memory *m, uint64_t address, uint64_t size);
 

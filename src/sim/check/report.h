@@ -1,0 +1,51 @@
+// What checks found in a launch: each thing once, with how often it was seen and where first.
+#ifndef KL_CHECK_REPORT_H
+#define KL_CHECK_REPORT_H
+
+#include "sim/machine/machine.h"
+
+typedef enum kl_found_kind {
+  KL_FOUND_FAULT, // what ended the launch, as kl_fault says
+  KL_FOUND_UNDEFINED_ADDRESS,
+  KL_FOUND_UNDEFINED_BRANCH,
+  KL_FOUND_UNDEFINED_OUTPUT, // a value stored where the host will read it
+  KL_FOUND_NOT_WRITTEN,      // bytes of an output
+  KL_FOUND_RACE,             // two accesses, one of them a write, that nothing orders
+  KL_FOUND_DIVERGENCE,       // threads of a warp, or of a block, that are not together where they must be
+  KL_FOUND_COUNT,            // a barrier's number of threads is not what the block has
+  KL_FOUND_INACTIVE,         // a value is taken from a lane that does not take part
+  KL_FOUND_KINDS,
+} kl_found_kind;
+
+// An instruction in a thread. func NULL: nowhere.
+typedef struct kl_found_at {
+  const kl_ptx_func *func;
+  const kl_ptx_instr *instr; // NULL: the end of the function
+  uint32_t block[3], thread[3];
+} kl_found_at;
+
+typedef struct kl_found {
+  kl_found_kind kind;
+  kl_fault_kind fault;
+  kl_found_at at, other; // other: the earlier one of two accesses, or the lanes elsewhere
+  uint64_t address;      // of memory, or the barrier
+  uint32_t bytes;        // there; 0: no address
+  uint64_t value;
+  const char *detail; // static, or NULL: more in a few words
+  uint64_t times;     // 0 counts as 1
+} kl_found;
+
+typedef struct kl_report {
+  VEC(kl_found) found; // in the order in which they were first seen
+  uint64_t lost;       // kinds of finding beyond the most that are kept
+} kl_report;
+
+// Same kind, same instructions: the first stays, `times` grows.
+void kl_report_add(kl_ctx *cx, kl_report *r, const kl_found *f);
+void kl_report_free(kl_ctx *cx, kl_report *r);
+const char *kl_found_text(kl_found_kind kind); // in a few words
+// Appends a finding as one line without its place: what, kernel, block, thread, address and what lies there, the other
+// access's line and thread, how often.
+void kl_report_put(kl_sb *b, const kl_memory *memory, const kl_found *f);
+
+#endif
