@@ -93,7 +93,7 @@ START_TEST(approximate_instructions_change_no_bf16_result) {
     for (int i = 0; i < n; i++) x[i] = (float)kl_float_decode(t, (uint64_t)i);
     mj_fn f = mj_compile_approx(jit, &(mj_spec){KB_F32, KB_F32, 1, emit_call, &c}, 80, &sites);
     ck_assert_uint_le(sites, MJ_SITES);
-    ck_assert(t != KILN_BF16 || sites > 0 || fn == KM_LOG);
+    ck_assert(t != KILN_BF16 || sites > 0 || fn == KM_LOG || fn > KM_RSQRT);
     for (unsigned s = 0; s < sites; s++) runs *= MJ_PICKS;
     for (unsigned r = 0; r < runs; r++) {
       for (unsigned s = 0, rest = r; s < sites; s++, rest /= MJ_PICKS) mj_pick[s] = rest % MJ_PICKS;
@@ -129,6 +129,21 @@ static const struct function {
     [KM_LOGISTIC] = {logistic, KL_OP_LOGISTIC, 1.48, 1.47, 0, 1},
     [KM_ERF] = {erf, KL_OP_ERF, 1.23, 1.12, -1, 1},
     [KM_RSQRT] = {rsqrt, KL_OP_RSQRT, 1.20, 1.01, -INFINITY, INFINITY},
+    [KM_EXPM1] = {expm1, KL_OP_EXPM1, 1, 1, -1, INFINITY},
+    [KM_EXP10] = {exp10, KL_OP_EXP10, 1, 1, 0, INFINITY},
+    [KM_SINH] = {sinh, KL_OP_SINH, 1, 1, -INFINITY, INFINITY},
+    [KM_COSH] = {cosh, KL_OP_COSH, 1, 1, 1, INFINITY},
+    [KM_LOG1P] = {log1p, KL_OP_LOG1P, 1, 1, -INFINITY, INFINITY},
+    [KM_ASINH] = {asinh, KL_OP_ASINH, 1, 1, -INFINITY, INFINITY},
+    [KM_ACOSH] = {acosh, KL_OP_ACOSH, 1, 1, 0, INFINITY},
+    [KM_ATANH] = {atanh, KL_OP_ATANH, 1, 1, -INFINITY, INFINITY},
+    [KM_CBRT] = {cbrt, KL_OP_CBRT, 1, 1, -INFINITY, INFINITY},
+    [KM_SIN] = {sin, KL_OP_SIN, 1, 1, -1, 1},
+    [KM_COS] = {cos, KL_OP_COS, 1, 1, -1, 1},
+    [KM_TAN] = {tan, KL_OP_TAN, 1, 1, -INFINITY, INFINITY},
+    [KM_ASIN] = {asin, KL_OP_ASIN, 1, 1, -1.5707964, 1.5707964},
+    [KM_ACOS] = {acos, KL_OP_ACOS, 1, 1, 0, 3.1415928},
+    [KM_ATAN] = {atan, KL_OP_ATAN, 1, 1, -1.5707964, 1.5707964},
 };
 
 // |y - r| in units of the last place that r has in a format of `bits` bits and least exponent `least`.
@@ -195,13 +210,29 @@ static const struct peak {
     [KM_LOGISTIC] = {{-709.1, -708.39}, {-6.5, -1}},
     [KM_ERF] = {{0.9, 1.2}, {-0.5, -0.3}},
     [KM_RSQRT] = {{1, 1.02}, {0x1p-1030, 0x1p-1026}},
+    [KM_EXPM1] = {{-0.8, 0.8}, {0.3, 0.5}},
+    [KM_EXP10] = {{-308.3, -307.5}, {-0.16, 0.16}},
+    [KM_SINH] = {{0.3, 0.5}, {0.9, 1.8}},
+    [KM_COSH] = {{0.2, 0.6}, {0.9, 1.8}},
+    [KM_LOG1P] = {{-0.5, 1}, {0.3, 0.4}},
+    [KM_ASINH] = {{0.2, 0.6}, {0x1p28, 0x1p30}},
+    [KM_ACOSH] = {{1, 1.1}, {1, 3}},
+    [KM_ATANH] = {{0.1, 0.3}, {0.9, 1}},
+    [KM_CBRT] = {{1, 8}, {0x1p-1030, 0x1p-1022}},
+    [KM_SIN] = {{0.7, 0.9}, {-400, 400}},
+    [KM_COS] = {{1.4, 1.7}, {-400, 400}},
+    [KM_TAN] = {{0.7, 0.9}, {-400, 400}},
+    [KM_ASIN] = {{0.45, 0.55}, {0.9, 1}},
+    [KM_ACOS] = {{0.45, 0.55}, {0.9, 1}},
+    [KM_ATAN] = {{0.9, 1.1}, {1, 4}},
 };
 
 // Arguments where the function has something to do, of all sizes, near its peaks, and any pattern at all.
 static double f64_argument(int fn, int i) {
-  static const double reach[KM_FN_COUNT] = {750, 1080, 4, 22, 750, 7, 4};
+  static const double reach[KM_FN_COUNT] = {750, 1080, 4,   22,  750, 7,   4,   750, 330, 720, 720,
+                                            50,  1e9,  1e9, 1.1, 1e6, 1e6, 1e6, 1e6, 1.1, 1.1, 50};
   double u = (double)(int64_t)random_bits() * 0x1p-63;
-  bool positive = fn == KM_LOG || fn == KM_RSQRT;
+  bool positive = fn == KM_LOG || fn == KM_RSQRT || fn == KM_ACOSH;
   const struct peak *p = &peaks[fn][i % 2];
   switch (i / 2 % 6) {
   case 0: return double_of(random_bits());
@@ -329,6 +360,79 @@ static const struct corner {
     {KM_RSQRT, -0x1p-149, NAN},
     {KM_RSQRT, NAN, NAN},
     {KM_RSQRT, 0x1p126, 0x1p-63},
+    {KM_EXPM1, -0.0, -0.0},
+    {KM_EXPM1, INFINITY, INFINITY},
+    {KM_EXPM1, -INFINITY, -1},
+    {KM_EXPM1, -1e30, -1},
+    {KM_EXPM1, 1e30, INFINITY},
+    {KM_EXPM1, -0x1p-149, -0x1p-149},
+    {KM_EXPM1, NAN, NAN},
+    {KM_EXP10, 0.0, 1},
+    {KM_EXP10, 1, 10},
+    {KM_EXP10, 5, 1e5},
+    {KM_EXP10, 10, 1e10},
+    {KM_EXP10, INFINITY, INFINITY},
+    {KM_EXP10, -INFINITY, 0},
+    {KM_EXP10, NAN, NAN},
+    {KM_SINH, -0.0, -0.0},
+    {KM_SINH, -INFINITY, -INFINITY},
+    {KM_SINH, 0x1p-149, 0x1p-149},
+    {KM_SINH, NAN, NAN},
+    {KM_COSH, 0.0, 1},
+    {KM_COSH, -INFINITY, INFINITY},
+    {KM_COSH, NAN, NAN},
+    {KM_LOG1P, -0.0, -0.0},
+    {KM_LOG1P, -1, -INFINITY},
+    {KM_LOG1P, -2, NAN},
+    {KM_LOG1P, -INFINITY, NAN},
+    {KM_LOG1P, INFINITY, INFINITY},
+    {KM_LOG1P, 0x1p-149, 0x1p-149},
+    {KM_LOG1P, NAN, NAN},
+    {KM_ASINH, -0.0, -0.0},
+    {KM_ASINH, -INFINITY, -INFINITY},
+    {KM_ASINH, -0x1p-149, -0x1p-149},
+    {KM_ASINH, NAN, NAN},
+    {KM_ACOSH, 1, 0.0},
+    {KM_ACOSH, 0.5, NAN},
+    {KM_ACOSH, -1e30, NAN},
+    {KM_ACOSH, -INFINITY, NAN},
+    {KM_ACOSH, INFINITY, INFINITY},
+    {KM_ACOSH, NAN, NAN},
+    {KM_ATANH, -0.0, -0.0},
+    {KM_ATANH, 1, INFINITY},
+    {KM_ATANH, -1, -INFINITY},
+    {KM_ATANH, 1.5, NAN},
+    {KM_ATANH, INFINITY, NAN},
+    {KM_ATANH, -0x1p-149, -0x1p-149},
+    {KM_ATANH, NAN, NAN},
+    {KM_CBRT, -0.0, -0.0},
+    {KM_CBRT, 27, 3},
+    {KM_CBRT, -1000, -10},
+    {KM_CBRT, 0x1p-147, 0x1p-49},
+    {KM_CBRT, -INFINITY, -INFINITY},
+    {KM_CBRT, NAN, NAN},
+    {KM_SIN, 0.0, 0.0},
+    {KM_SIN, -0.0, -0.0},
+    {KM_SIN, -0x1p-149, -0x1p-149},
+    {KM_SIN, INFINITY, NAN},
+    {KM_SIN, NAN, NAN},
+    {KM_COS, -0.0, 1},
+    {KM_COS, -INFINITY, NAN},
+    {KM_COS, NAN, NAN},
+    {KM_TAN, -0.0, -0.0},
+    {KM_TAN, 0x1p-149, 0x1p-149},
+    {KM_TAN, INFINITY, NAN},
+    {KM_TAN, NAN, NAN},
+    {KM_ASIN, -0.0, -0.0},
+    {KM_ASIN, 1.5, NAN},
+    {KM_ASIN, 0x1p-149, 0x1p-149},
+    {KM_ASIN, NAN, NAN},
+    {KM_ACOS, 1, 0.0},
+    {KM_ACOS, -1.5, NAN},
+    {KM_ACOS, NAN, NAN},
+    {KM_ATAN, -0.0, -0.0},
+    {KM_ATAN, 0x1p-149, 0x1p-149},
+    {KM_ATAN, NAN, NAN},
 };
 
 static bool same(double a, double b) {
@@ -458,21 +562,102 @@ START_TEST(hypot_within_its_bound) {
 }
 END_TEST
 
+static kb_reg emit_atan2(kb *k, const void *user, kb_reg a, kb_reg b) {
+  return km_atan2(k, a, b);
+}
+static kb_reg emit_power(kb *k, const void *user, kb_reg a, kb_reg b) {
+  return km_power(k, a, b);
+}
+
+static const struct of_two {
+  const char *name;
+  kb_reg (*emit)(kb *k, const void *user, kb_reg a, kb_reg b);
+  double (*f32)(double, double);
+  int (*f64)(mpfr_t, const mpfr_t, const mpfr_t, mpfr_rnd_t);
+  kl_op op;
+} of_two[] = {{"atan2", emit_atan2, atan2, mpfr_atan2, KL_OP_ATAN2}, {"pow", emit_power, pow, mpfr_pow, KL_OP_POWER}};
+
+// Bases of all sizes, exponents that keep the result in range; half of the bases near 1.
+static void powers(double *x, double *y, double range) {
+  for (int i = NODD * NODD; i < PAIRS; i += 2) {
+    double u = (double)(random_bits() >> 11) * 0x1p-53, v = (double)(int64_t)random_bits() * 0x1p-63;
+    x[i] = i % 4 ? exp(range * (2 * u - 1)) : 1 + v * exp(-20 * u);
+    y[i] = i % 8 == 0 ? (double)(int)(v * 40) : v * 1.01 * range / fmax(fabs(log(fabs(x[i]))), 1e-12);
+    if (i % 16 == 6) x[i] = -x[i], y[i] = rint(y[i]);
+  }
+}
+
+// The result for zeros, infinities and NaN is exact; else its error is returned.
+static double check_of_two(const char *name, double x, double y, double z, double nearest, mpfr_t r, int bits,
+                           int least) {
+  EXPECT(isnan(nearest) == isnan(z) && (isnan(z) || !signbit(nearest) == !signbit(z)), "%s(%a, %a) = %a, exactly %a",
+         name, x, y, z, nearest);
+  if (isnan(nearest)) return 0;
+  if (isinf(nearest) || isinf(z) || mpfr_zero_p(r)) {
+    EXPECT(nearest == z, "%s(%a, %a) = %a, exactly %a", name, x, y, z, nearest);
+    return 0;
+  }
+  long e = mpfr_get_exp(r) - bits;
+  mpfr_sub_d(r, r, z, MPFR_RNDN);
+  mpfr_mul_2si(r, r, -(e < least ? least : e), MPFR_RNDN);
+  return fabs(mpfr_get_d(r, MPFR_RNDN));
+}
+
+START_TEST(functions_of_two_within_their_bounds) {
+  static float xf[PAIRS], yf[PAIRS], zf[PAIRS];
+  static double x[PAIRS], y[PAIRS], z[PAIRS];
+  const struct of_two *f = &of_two[_i];
+  double worst = 0, at_x = 0, at_y = 0;
+  mpfr_t a, b, r;
+  mpfr_init2(a, 53), mpfr_init2(b, 53), mpfr_init2(r, 130);
+  pairs_f32(xf, yf);
+  if (_i) {
+    for (int i = 0; i < PAIRS; i++) x[i] = xf[i], y[i] = yf[i];
+    powers(x, y, 88);
+    for (int i = 0; i < PAIRS; i++) xf[i] = (float)x[i], yf[i] = (float)y[i];
+  }
+  mj_compile(jit, &(mj_spec){KB_F32, KB_F32, 16, f->emit, NULL})(xf, yf, zf, PAIRS);
+  for (int i = 0; i < PAIRS; i++) {
+    mpfr_set_d(a, xf[i], MPFR_RNDN), mpfr_set_d(b, yf[i], MPFR_RNDN);
+    f->f64(r, a, b, MPFR_RNDN);
+    float nearest = (float)f->f32(xf[i], yf[i]);
+    double e = check_of_two(f->name, xf[i], yf[i], zf[i], nearest, r, 24, -149);
+    if (e > worst) worst = e, at_x = xf[i], at_y = yf[i];
+  }
+  ck_assert_msg(worst <= kl_op_ulp_bound(f->op, KILN_F32), "f32 %s(%a, %a): %.3f ulp", f->name, at_x, at_y, worst);
+  if (exhaustive()) printf("# f32 %s: %.4f ulp\n", f->name, worst);
+  worst = 0;
+  pairs_f64(x, y);
+  if (_i) powers(x, y, 700);
+  mj_compile(jit, &(mj_spec){KB_F64, KB_F64, 8, f->emit, NULL})(x, y, z, PAIRS);
+  for (int i = 0; i < PAIRS; i++) {
+    mpfr_set_d(a, x[i], MPFR_RNDN), mpfr_set_d(b, y[i], MPFR_RNDN);
+    f->f64(r, a, b, MPFR_RNDN);
+    double e = check_of_two(f->name, x[i], y[i], z[i], mpfr_get_d(r, MPFR_RNDN), r, 53, -1074);
+    if (e > worst) worst = e, at_x = x[i], at_y = y[i];
+  }
+  if (exhaustive()) printf("# f64 %s: %.4f ulp\n", f->name, worst);
+  ck_assert_msg(worst <= kl_op_ulp_bound(f->op, KILN_F64), "f64 %s(%a, %a): %.3f ulp", f->name, at_x, at_y, worst);
+  mpfr_clear(a), mpfr_clear(b), mpfr_clear(r);
+}
+END_TEST
+
 // --- NVPTX -----------------------------------------------------------------------------------------------------------
 
-// Exactly specified instructions only: no division, square root or call, no approximation but for bf16, no sum or
-// product without its rounding mode.
+// Exactly specified instructions only: no division or square root in the cheap functions, no call, no approximation but
+// for bf16, no sum or product without its rounding mode.
 START_TEST(ptx_is_exact) {
   static const unsigned sms[] = {75, 80, 90, 100};
   static const kl_dtype types[] = {KILN_F32, KILN_F16, KILN_BF16, KILN_F64};
-  static const char *const never[] = {"div.", "sqrt.", "call", ".local", "add.f", "mul.f", "sub.f", "fma.f", "add.ftz"};
+  static const char *const never[] = {"div.",  "sqrt.", "rcp.rn", "call",  ".local",
+                                      "add.f", "mul.f", "sub.f",  "fma.f", "add.ftz"};
   for (size_t s = 0; s < KL_COUNT(sms); s++) {
     for (size_t t = 0; t < KL_COUNT(types); t++) {
       call c = {(km_fn)_i, types[t]};
       kb_kind kind = types[t] == KILN_F64 ? KB_F64 : KB_F32;
       char *ptx = mj_ptx(jit, &(mj_spec){kind, kind, 1, emit_call, &c}, sms[s]);
       for (size_t n = 0; n < KL_COUNT(never); n++) {
-        if (_i == KM_RSQRT && n == 1) continue; // rsqrt.approx
+        if (n < 3 && _i >= KM_RSQRT) continue; // rsqrt.approx; others divide, exactly
         ck_assert_msg(!strstr(ptx, never[n]), "%s in\n%s", never[n], ptx);
       }
       ck_assert_msg(types[t] == KILN_BF16 || !strstr(ptx, "approx"), "approx in\n%s", ptx);
@@ -498,5 +683,6 @@ int main(void) {
       {approximate_instructions_change_no_bf16_result, dtypes_that(is_narrow_float).n},
       {f32_within_its_bound, KM_FN_COUNT}, {f64_within_its_bound, KM_FN_COUNT}, {corners_are_exact, KL_COUNT(corners)},
       {nan_stays_nan, KM_FN_COUNT}, {lanes_do_not_matter, KM_FN_COUNT}, {fmod_is_exact, KL_COUNT(pair_lanes)},
-      {hypot_within_its_bound}, {ptx_is_exact, KM_FN_COUNT}, {ptx_of_pairs, 4});
+      {hypot_within_its_bound}, {functions_of_two_within_their_bounds, KL_COUNT(of_two)}, {ptx_is_exact, KM_FN_COUNT},
+      {ptx_of_pairs, 4});
 }

@@ -11,7 +11,7 @@ struct mj {
   kl_ctx *cx;
   unsigned count;
   unsigned njits;
-  LLVMOrcLLJITRef jits[256];
+  LLVMOrcLLJITRef jits[1024];
 };
 
 static __attribute__((noreturn)) void fail(mj *j, const char *what) {

@@ -6,7 +6,9 @@
 #include <math.h>
 #include <mpfr.h>
 
-static const char *const mr_names[KM_FN_COUNT] = {"exp", "exp2", "log", "tanh", "logistic", "erf", "rsqrt"};
+static const char *const mr_names[KM_FN_COUNT] = {
+    "exp",   "exp2",  "log",   "tanh",  "logistic", "erf", "rsqrt", "expm1", "exp10", "sinh", "cosh",
+    "log1p", "asinh", "acosh", "atanh", "cbrt",     "sin", "cos",   "tan",   "asin",  "acos", "atan"};
 
 // r = fn(x) to the precision of r (but for logistic, whose last bits are not sure).
 static inline void mr_function(km_fn fn, mpfr_t r, mpfr_t x) {
@@ -17,6 +19,21 @@ static inline void mr_function(km_fn fn, mpfr_t r, mpfr_t x) {
   case KM_TANH: mpfr_tanh(r, x, MPFR_RNDN); break;
   case KM_ERF: mpfr_erf(r, x, MPFR_RNDN); break;
   case KM_RSQRT: mpfr_rec_sqrt(r, x, MPFR_RNDN); break;
+  case KM_EXPM1: mpfr_expm1(r, x, MPFR_RNDN); break;
+  case KM_EXP10: mpfr_exp10(r, x, MPFR_RNDN); break;
+  case KM_SINH: mpfr_sinh(r, x, MPFR_RNDN); break;
+  case KM_COSH: mpfr_cosh(r, x, MPFR_RNDN); break;
+  case KM_LOG1P: mpfr_log1p(r, x, MPFR_RNDN); break;
+  case KM_ASINH: mpfr_asinh(r, x, MPFR_RNDN); break;
+  case KM_ACOSH: mpfr_acosh(r, x, MPFR_RNDN); break;
+  case KM_ATANH: mpfr_atanh(r, x, MPFR_RNDN); break;
+  case KM_CBRT: mpfr_cbrt(r, x, MPFR_RNDN); break;
+  case KM_SIN: mpfr_sin(r, x, MPFR_RNDN); break;
+  case KM_COS: mpfr_cos(r, x, MPFR_RNDN); break;
+  case KM_TAN: mpfr_tan(r, x, MPFR_RNDN); break;
+  case KM_ASIN: mpfr_asin(r, x, MPFR_RNDN); break;
+  case KM_ACOS: mpfr_acos(r, x, MPFR_RNDN); break;
+  case KM_ATAN: mpfr_atan(r, x, MPFR_RNDN); break;
   default:
     mpfr_neg(r, x, MPFR_RNDN);
     mpfr_exp(r, r, MPFR_RNDN);

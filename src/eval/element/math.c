@@ -68,29 +68,29 @@ static __float128 powerf128(__float128 x, __float128 y) {
 /*    op         function  f32 f64 complex */
 #define FUNCTIONS1(X)                                                                                                  \
   X(EXP,        exp,       1,  1,  4)                                                                                  \
-  X(EXPM1,      expm1,     4,  4,  4)                                                                                  \
+  X(EXPM1,      expm1,     1,  1,  4)                                                                                  \
   X(LOG,        log,       1,  1,  4)                                                                                  \
-  X(LOG1P,      log1p,     4,  4,  4)                                                                                  \
+  X(LOG1P,      log1p,     1,  1,  4)                                                                                  \
   X(LOGISTIC,   logistic,  1.49, 2, 4)                                                                                 \
   X(TANH,       tanh,      1.4, 2, 4)                                                                                  \
   X(ERF,        erf,       1.4, 2, 4)                                                                                  \
   X(RSQRT,      rsqrt,     1.4, 2, 4)                                                                                  \
-  X(CBRT,       cbrt,      4,  4,  4)                                                                                  \
-  X(SIN,        sin,       4,  4,  4)                                                                                  \
-  X(COS,        cos,       4,  4,  4)                                                                                  \
-  X(TAN,        tan,       4,  4,  4)                                                                                  \
-  X(EXP10,      power_of_ten, 2, 2, 4)                                                                                 \
-  X(SINH,       sinh,      3,  4,  4)                                                                                  \
-  X(COSH,       cosh,      3,  4,  4)                                                                                  \
-  X(ASIN,       asin,      3,  4,  6)                                                                                  \
-  X(ACOS,       acos,      3,  4,  6)                                                                                  \
-  X(ATAN,       atan,      3,  4,  6)                                                                                  \
-  X(ASINH,      asinh,     4,  4,  6)                                                                                  \
-  X(ACOSH,      acosh,     4,  4,  6)                                                                                  \
-  X(ATANH,      atanh,     4,  4,  6)
+  X(CBRT,       cbrt,      1,  1,  4)                                                                                  \
+  X(SIN,        sin,       1,  1,  4)                                                                                  \
+  X(COS,        cos,       1,  1,  4)                                                                                  \
+  X(TAN,        tan,       1,  1,  4)                                                                                  \
+  X(EXP10,      power_of_ten, 1, 1, 4)                                                                                 \
+  X(SINH,       sinh,      1,  1,  4)                                                                                  \
+  X(COSH,       cosh,      1,  1,  4)                                                                                  \
+  X(ASIN,       asin,      1,  1,  6)                                                                                  \
+  X(ACOS,       acos,      1,  1,  6)                                                                                  \
+  X(ATAN,       atan,      1,  1,  6)                                                                                  \
+  X(ASINH,      asinh,     1,  1,  6)                                                                                  \
+  X(ACOSH,      acosh,     1,  1,  6)                                                                                  \
+  X(ATANH,      atanh,     1,  1,  6)
 #define FUNCTIONS2(X)                                                                                                  \
-  X(POWER,      power,     4,  4,  4)                                                                                  \
-  X(ATAN2,      atan2,     4,  4,  4)
+  X(POWER,      power,     1,  1,  4)                                                                                  \
+  X(ATAN2,      atan2,     1,  1,  4)
 // Exact on real floats.
 #define COMPLEX_ONLY(X)                                                                                                \
   X(ABS,        hypot,     0,  0,  3)                                                                                  \

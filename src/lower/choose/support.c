@@ -6,8 +6,8 @@
 
 // --- ops ----------------------------------------------------------------------------------------------------------
 
-// Elementary functions without code yet: they are evaluated but not compiled.
-static bool not_compiled(kl_op op) {
+// Functions that have code for real types only.
+static bool is_real_only(kl_op op) {
   switch (op) {
   case KL_OP_EXPM1:
   case KL_OP_LOG1P:
@@ -24,18 +24,7 @@ static bool not_compiled(kl_op op) {
   case KL_OP_ASINH:
   case KL_OP_ACOSH:
   case KL_OP_ATANH:
-  case KL_OP_MULHI:
-  case KL_OP_ATAN2: return true;
-  default: return false;
-  }
-}
-
-static bool is_compiled(kl_op_kind k) {
-  return k <= KL_KIND_PAD || k == KL_KIND_TUPLE || k == KL_KIND_GTE || k == KL_KIND_CALL;
-}
-
-static bool not_compiled_complex(kl_op op) {
-  switch (op) {
+  case KL_OP_ATAN2:
   case KL_OP_EXP:
   case KL_OP_LOG:
   case KL_OP_LOGISTIC:
@@ -46,6 +35,10 @@ static bool not_compiled_complex(kl_op op) {
   case KL_OP_SIGN: return true;
   default: return false;
   }
+}
+
+static bool is_compiled(kl_op_kind k) {
+  return k <= KL_KIND_PAD || k == KL_KIND_TUPLE || k == KL_KIND_GTE || k == KL_KIND_CALL;
 }
 
 static kiln_status refuse(kl_ctx *cx, const kl_instr *in, kl_dtype t) {
@@ -108,9 +101,7 @@ kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c,
   if (!kl_shape_is_array(kl_operand(c, in, 0)->shape))
     return kl_unsupported(cx, in->span, "%s of a tuple is evaluated but not compiled yet", kl_op_name(in->op));
   kl_dtype t = kl_operand(c, in, 0)->shape->dtype;
-  if (not_compiled(in->op)) return refuse(cx, in, t);
-  if (kl_is_complex(t) && not_compiled_complex(in->op)) return refuse(cx, in, t);
-  if (in->op == KL_OP_POWER && !kl_is_int(t)) return refuse(cx, in, t);
+  if (kl_is_complex(t) && is_real_only(in->op)) return refuse(cx, in, t);
   if (in->op == KL_OP_REDUCE_PRECISION && kl_info(t)->kind != KL_IEEE) return refuse(cx, in, t);
   return KILN_OK;
 }

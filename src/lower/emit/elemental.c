@@ -93,6 +93,20 @@ static kb_reg int_power(kb *k, kl_dtype t, kb_reg x, kb_reg n) {
   return kl_canon(k, t, kb_select(k, negative, inverse, r));
 }
 
+// The high half of a product of twice as many bits.
+static kb_reg int_mulhi(kb *k, kl_dtype t, kb_reg x, kb_reg y) {
+  unsigned bits = kl_info(t)->bits;
+  bool s = kl_is_signed(t);
+  if (bits == 64) {
+    kb_reg high = kb_umulhi(k, x, y);
+    if (!s) return high;
+    high = kb_sub(k, high, kb_and(k, kb_ashri(k, x, 63), y)); // a negative factor counts 2^64 too much
+    return kb_sub(k, high, kb_and(k, kb_ashri(k, y, 63), x));
+  }
+  kb_reg a = s ? kb_sext(k, x, KB_I64) : kb_zext(k, x, KB_I64), b = s ? kb_sext(k, y, KB_I64) : kb_zext(k, y, KB_I64);
+  return kl_canon(k, t, kb_trunc(k, kb_lshri(k, kb_mul(k, a, b), bits), KB_I32));
+}
+
 static kb_reg int_binary(kb *k, kl_op op, kl_dtype t, kb_reg x, kb_reg y) {
   bool s = kl_is_signed(t);
   switch (op) {
@@ -102,6 +116,7 @@ static kb_reg int_binary(kb *k, kl_op op, kl_dtype t, kb_reg x, kb_reg y) {
   case KL_OP_DIVIDE: return int_divide(k, t, x, y, false);
   case KL_OP_REMAINDER: return int_divide(k, t, x, y, true);
   case KL_OP_POWER: return int_power(k, t, x, y);
+  case KL_OP_MULHI: return int_mulhi(k, t, x, y);
   case KL_OP_MAXIMUM: return s ? kb_smax(k, x, y) : kb_umax(k, x, y);
   case KL_OP_MINIMUM: return s ? kb_smin(k, x, y) : kb_umin(k, x, y);
   case KL_OP_AND: return kb_and(k, x, y);
@@ -146,18 +161,40 @@ static kb_reg float_unary(kb *k, kl_op op, kl_dtype t, kl_dtype to, kb_reg x) {
   case KL_OP_LOGISTIC: return rounded(k, to, km_call(k, KM_LOGISTIC, t, x));
   case KL_OP_ERF: return rounded(k, to, km_call(k, KM_ERF, t, x));
   case KL_OP_RSQRT: return rounded(k, to, km_call(k, KM_RSQRT, t, x));
+  case KL_OP_EXPM1: return rounded(k, to, km_call(k, KM_EXPM1, t, x));
+  case KL_OP_EXP10: return rounded(k, to, km_call(k, KM_EXP10, t, x));
+  case KL_OP_SINH: return rounded(k, to, km_call(k, KM_SINH, t, x));
+  case KL_OP_COSH: return rounded(k, to, km_call(k, KM_COSH, t, x));
+  case KL_OP_LOG1P: return rounded(k, to, km_call(k, KM_LOG1P, t, x));
+  case KL_OP_ASINH: return rounded(k, to, km_call(k, KM_ASINH, t, x));
+  case KL_OP_ACOSH: return rounded(k, to, km_call(k, KM_ACOSH, t, x));
+  case KL_OP_ATANH: return rounded(k, to, km_call(k, KM_ATANH, t, x));
+  case KL_OP_CBRT: return rounded(k, to, km_call(k, KM_CBRT, t, x));
+  case KL_OP_SIN: return rounded(k, to, km_call(k, KM_SIN, t, x));
+  case KL_OP_COS: return rounded(k, to, km_call(k, KM_COS, t, x));
+  case KL_OP_TAN: return rounded(k, to, km_call(k, KM_TAN, t, x));
+  case KL_OP_ASIN: return rounded(k, to, km_call(k, KM_ASIN, t, x));
+  case KL_OP_ACOS: return rounded(k, to, km_call(k, KM_ACOS, t, x));
+  case KL_OP_ATAN: return rounded(k, to, km_call(k, KM_ATAN, t, x));
   default: return x; // copy, real
   }
 }
 
-// The one format that reaches down to F32's least values and has no zero: a product or quotient that vanished in F32
-// is a small positive number.
+// The one format that reaches down to F32's least values and has no zero: a product or quotient that vanished is a
+// small positive number.
 static kb_reg keep_positive(kb *k, kl_dtype t, kb_reg r) {
   if (t != KILN_F8E8M0FNU) return r;
   return kb_select(k, kb_fcmp(k, LLVMRealOEQ, r, kb_flike(k, r, 0)), kb_flike(k, r, 0x1p-127), r);
 }
 
-static kb_reg float_binary(kb *k, kl_op op, kl_dtype to, kb_reg x, kb_reg y) {
+// Two arguments come nearer to a tie of a narrow result than F32 sees, but not than F64 does.
+static kb_reg of_two(kb *k, kb_reg (*fn)(kb *, kb_reg, kb_reg), kl_dtype t, kl_dtype to, kb_reg a, kb_reg b) {
+  if (!kl_is_narrow_float(t)) return fn(k, a, b);
+  kb_reg r = km_narrow_odd(k, fn(k, kb_fpext(k, a), kb_fpext(k, b)));
+  return kl_is_narrow_float(to) ? km_round(k, keep_positive(k, to, r), to) : r;
+}
+
+static kb_reg float_binary(kb *k, kl_op op, kl_dtype t, kl_dtype to, kb_reg x, kb_reg y) {
   switch (op) {
   case KL_OP_ADD: return rounded(k, to, kb_fadd(k, x, y));
   case KL_OP_SUBTRACT: return rounded(k, to, kb_fsub(k, x, y));
@@ -165,6 +202,8 @@ static kb_reg float_binary(kb *k, kl_op op, kl_dtype to, kb_reg x, kb_reg y) {
   case KL_OP_DIVIDE: return rounded(k, to, keep_positive(k, to, kb_fdiv(k, x, y)));
   case KL_OP_MAXIMUM: return kb_fmax(k, x, y);
   case KL_OP_MINIMUM: return kb_fmin(k, x, y);
+  case KL_OP_ATAN2: return of_two(k, km_atan2, t, to, x, y);
+  case KL_OP_POWER: return of_two(k, km_power, t, to, x, y);
   default: {
     kb_reg r = x;
     km_fmod(k, x, y, &r);
@@ -337,7 +376,7 @@ kl_pair kl_emit_op(kb *k, const kl_instr *in, kl_dtype from, kl_dtype round_to, 
   else if (from == KILN_PRED)
     r.re = binary ? pred_binary(k, in->op, x[0].re, x[1].re) : in->op == KL_OP_NOT ? kb_not(k, x->re) : x->re;
   else if (is_float && binary)
-    r.re = float_binary(k, in->op, round_to, x[0].re, x[1].re);
+    r.re = float_binary(k, in->op, from, round_to, x[0].re, x[1].re);
   else if (is_float)
     r.re = float_unary(k, in->op, from, round_to, x->re);
   else

@@ -114,6 +114,15 @@ kb_reg kb_udiv_most(kb *k, kb_reg a, uint32_t d, uint32_t most) {
   return kb_udiv(k, a, kb_ilike(k, a, d));
 }
 
+// By the four products of halves.
+kb_reg kb_umulhi(kb *k, kb_reg a, kb_reg b) {
+  kb_reg al = kb_andi(k, a, 0xffffffff), ah = kb_lshri(k, a, 32), bl = kb_andi(k, b, 0xffffffff),
+         bh = kb_lshri(k, b, 32);
+  kb_reg low = kb_lshri(k, kb_mul(k, al, bl), 32), middle = kb_add(k, kb_mul(k, ah, bl), low);
+  kb_reg other = kb_add(k, kb_mul(k, al, bh), kb_andi(k, middle, 0xffffffff));
+  return kb_add(k, kb_mul(k, ah, bh), kb_add(k, kb_lshri(k, middle, 32), kb_lshri(k, other, 32)));
+}
+
 kb_reg kb_not(kb *k, kb_reg a) {
   return like(a, LLVMBuildNot(k->b, a.v, ""));
 }

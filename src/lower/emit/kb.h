@@ -54,6 +54,7 @@ kb_reg kb_srem(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_urem(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_udiv_most(kb *k, kb_reg a, uint32_t by, uint32_t most); // I32 a <= most, by > 0
 kb_reg kb_mul_wide(kb *k, kb_reg a, uint32_t by);                 // I32 scalars, unsigned: the whole product, I64
+kb_reg kb_umulhi(kb *k, kb_reg a, kb_reg b);                      // I64: the high half of the unsigned product
 kb_reg kb_and(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_or(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_xor(kb *k, kb_reg a, kb_reg b);

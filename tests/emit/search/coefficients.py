@@ -6,7 +6,7 @@ Needs the Python package mpmath. Some bf16 and all f16 polynomials were changed 
 """
 import sys
 
-from mpmath import mp, mpf, erf, erfc, exp, log, log1p, sqrt, tanh
+from mpmath import mp, mpf, asin, atan, atanh, cos, cosh, erf, erfc, exp, expm1, log, log1p, sin, sinh, sqrt, tan, tanh
 
 from minimax import Grid, rounded, show
 
@@ -29,6 +29,40 @@ def erf_ratio(s):
 def log_core(x):
     """(log1p(x) - x) / x^2."""
     return -mpf(1) / 2 + x / 3 if abs(x) < TINY else (log1p(x) - x) / x**2
+
+
+def odd_core(f, third):
+    """(f(x) / x - 1) / s with s = x^2; third is its value at 0."""
+
+    def core(s):
+        x = sqrt(s)
+        return third if s < TINY else (f(x) / x - 1) / s
+
+    return core
+
+
+def odd_weight(f):
+    return lambda s: s * sqrt(s) / f(sqrt(s))
+
+
+def expm1_core(x):
+    """(expm1(x) - x) / x^2."""
+    return mpf(1) / 2 + x / 6 if abs(x) < TINY else (expm1(x) - x) / x**2
+
+
+def cosh_core(s):
+    """(cosh(x) - 1) / s with s = x^2."""
+    return mpf(1) / 2 + s / 24 if s < TINY else (cosh(sqrt(s)) - 1) / s
+
+
+def cos_core(s):
+    """(cos(x) - 1 + s / 2) / s^2 with s = x^2."""
+    return mpf(1) / 24 - s / 720 if s < TINY else (cos(sqrt(s)) - 1 + s / 2) / s**2
+
+
+def atanh_core(s):
+    """(atanh(x) / x - 1 - s / 3) / s^2 with s = x^2."""
+    return mpf(1) / 5 + s / 7 if s < TINY else (atanh(sqrt(s)) / sqrt(s) - 1 - s / 3) / s**2
 
 
 def half_tanh_ratio(s):
@@ -57,6 +91,7 @@ def tanh_weight(s):
 ONE = mpf(1)
 HALF = mpf("0.50005")  # reduced arguments may pass the half by a little
 THIRD = mpf(1) / 3
+EIGHTH = mp.pi / 4 * mpf("1.0001")
 
 
 def rows(kind):
@@ -79,6 +114,16 @@ def rows(kind):
     yield "reciprocal", 4 if wide else 3, lambda q: 1 / (1 + q), 0, 1, lambda q: 1 + q, {}
     yield "erf_small", 11 if wide else 6, lambda s: erf_ratio(s) - 1, 0, seam**2, erf_weight, {}
     yield "erf_large", 18 if wide else 6, log2_erfc, seam * mpf("0.999"), 6 if wide else 4, erfc_weight, {}
+    end = LN2 * HALF
+    yield "expm1", 10 if wide else 5, expm1_core, -end, end, lambda x: x**2 / abs(expm1(x)), {0: ONE / 2}
+    yield "sinh", 5 if wide else 2, odd_core(sinh, ONE / 6), 0, end**2, odd_weight(sinh), {}
+    yield "cosh", 6 if wide else 2, cosh_core, 0, end**2, lambda s: s / sqrt(s) if s else ONE, {0: ONE / 2}
+    yield "sin", 6 if wide else 2, odd_core(sin, -ONE / 6), 0, EIGHTH**2, odd_weight(sin), {}
+    yield "cos", 6 if wide else 2, cos_core, 0, EIGHTH**2, lambda s: s**2, {}
+    yield "tan", 14 if wide else 6, odd_core(tan, ONE / 3), 0, EIGHTH**2, odd_weight(tan), {}
+    yield "asin", 12 if wide else 4, odd_core(asin, ONE / 6), 0, mpf("0.25"), odd_weight(asin), {}
+    yield "atan", 20 if wide else 8, odd_core(atan, -ONE / 3), 0, 1, odd_weight(atan), {}
+    yield "atanh", 8 if wide else 3, atanh_core, 0, mpf("0.041"), lambda s: s**2, {}
 
 
 def main():

@@ -41,6 +41,43 @@ static const double f32_erf_small[] = {
 static const double f32_erf_large[] = {
     -0x1.4fc7aep-12, -0x1.a071c8p+0, -0x1.d6cb7p-1, -0x1.329cf2p-3, 0x1.05caf8p-5, -0x1.1df012p-8, 0x1.257e6ap-12,
 };
+// (expm1(x) - x) / x^2 on +-ln 2 / 2: 2^-28.16 of expm1(x)
+static const double f32_expm1[] = {
+    0x1p-1, 0x1.55552cp-3, 0x1.555502p-5, 0x1.1155aap-7, 0x1.6d2e4ep-10, 0x1.3b8568p-13,
+};
+// (sinh(x) / x - 1) / x^2 in x^2, |x| to ln 2 / 2: 2^-34.33 of sinh
+static const double f32_sinh[] = {
+    0x1.555556p-3, 0x1.110fbep-7, 0x1.a2e31p-13,
+};
+// (cosh(x) - 1) / x^2 in x^2, |x| to ln 2 / 2: 2^-31.25 of x
+static const double f32_cosh[] = {
+    0x1p-1, 0x1.5554f2p-5, 0x1.6d412cp-10,
+};
+// (sin(x) / x - 1) / x^2 in x^2, |x| to pi / 4: 2^-27.91 of sin
+static const double f32_sin[] = {
+    -0x1.555546p-3, 0x1.110778p-7, -0x1.9953fep-13,
+};
+// (cos(x) - 1 + x^2 / 2) / x^4 in x^2, |x| to pi / 4: 2^-33.13 absolute
+static const double f32_cos[] = {
+    0x1.55554ap-5, -0x1.6c0c1ap-10, 0x1.99e0eep-16,
+};
+// (tan(x) / x - 1) / x^2 in x^2, |x| to pi / 4: 2^-29.55 of tan
+static const double f32_tan[] = {
+    0x1.55556p-2, 0x1.110d9ep-3, 0x1.bad9c2p-5, 0x1.5cc0d2p-6, 0x1.62cb4ap-7, 0x1.9bf376p-14, 0x1.1e920ap-8,
+};
+// (asin(x) / x - 1) / x^2 in x^2, |x| to 1/2: 2^-27.62 of asin
+static const double f32_asin[] = {
+    0x1.5555c8p-3, 0x1.330204p-4, 0x1.747bb8p-5, 0x1.8c3e52p-6, 0x1.595c5cp-5,
+};
+// (atan(x) / x - 1) / x^2 in x^2, |x| to 1: 2^-28.50 of atan
+static const double f32_atan[] = {
+    -0x1.55553ep-2, 0x1.9991e4p-3, -0x1.242084p-3, 0x1.c08c1ap-4, -0x1.580814p-4, 0x1.da24cap-5, -0x1.fd6fbcp-6,
+    0x1.6410e6p-7, -0x1.d32dbcp-10,
+};
+// (atanh(x) / x - 1 - x^2 / 3) / x^4 in x^2, to 0.041: 2^-40.97 of atanh(x) / x
+static const double f32_atanh[] = {
+    0x1.999994p-3, 0x1.2495f6p-3, 0x1.c57646p-4, 0x1.9b63e4p-4,
+};
 
 // exp on +-ln 2 / 2: 2^-57.90 relative
 static const double f64_exp[] = {
@@ -86,6 +123,58 @@ static const double f64_erf_large[] = {
     -0x1.4a0300751ba64p-20, 0x1.863e23ccf38b6p-23, -0x1.527e264b76591p-26, 0x1.97bf9bf34bb6cp-30,
     -0x1.311edf5b302c8p-34, 0x1.ab773a0faffcap-40,
 };
+// (expm1(x) - x) / x^2 on +-ln 2 / 2: 2^-61.43 of expm1(x)
+static const double f64_expm1[] = {
+    0x1p-1, 0x1.5555555555559p-3, 0x1.5555555555559p-5, 0x1.111111110f6f7p-7, 0x1.6c16c16c161bp-10,
+    0x1.a01a01af9e278p-13, 0x1.a01a01a0e9c74p-16, 0x1.71ddf942ef271p-19, 0x1.27e4f2f83826ep-22, 0x1.af5ce127a312dp-26,
+    0x1.1f41acfe368a2p-29,
+};
+// (sinh(x) / x - 1) / x^2 in x^2, |x| to ln 2 / 2: 2^-65.16 of sinh
+static const double f64_sinh[] = {
+    0x1.5555555555555p-3, 0x1.1111111111388p-7, 0x1.a01a019e9f5f7p-13, 0x1.71de408894e8cp-19, 0x1.ae4cb4b3e309bp-26,
+    0x1.82e58f60aadcp-33,
+};
+// (cosh(x) - 1) / x^2 in x^2, |x| to ln 2 / 2: 2^-70.23 of x
+static const double f64_cosh[] = {
+    0x1p-1, 0x1.5555555555555p-5, 0x1.6c16c16c1701ep-10, 0x1.a01a019dfbd89p-16, 0x1.27e5038aca31p-22,
+    0x1.1ed0ed8f3abe8p-29, 0x1.e08a8917ffafep-37,
+};
+// (sin(x) / x - 1) / x^2 in x^2, |x| to pi / 4: 2^-63.23 of sin
+static const double f64_sin[] = {
+    -0x1.5555555555555p-3, 0x1.1111111111069p-7, -0x1.a01a019ffe523p-13, 0x1.71de3a33a5803p-19,
+    -0x1.ae642c51b4a32p-26, 0x1.6109bd7e37194p-33, -0x1.9ffd80fc8feffp-41,
+};
+// (cos(x) - 1 + x^2 / 2) / x^4 in x^2, |x| to pi / 4: 2^-69.08 absolute
+static const double f64_cos[] = {
+    0x1.5555555555555p-5, -0x1.6c16c16c16b2ap-10, 0x1.a01a019ffb553p-16, -0x1.27e4fb583864bp-22,
+    0x1.1eed6d05ee806p-29, -0x1.93713e3b673f7p-37, 0x1.9c3462a74d477p-45,
+};
+// (tan(x) / x - 1) / x^2 in x^2, |x| to pi / 4: 2^-60.00 of tan
+static const double f64_tan[] = {
+    0x1.555555555555dp-2, 0x1.11111111106dap-3, 0x1.ba1ba1bab2774p-5, 0x1.664f485fb5731p-6, 0x1.226e3a31c86bep-7,
+    0x1.d6d2f44fc406ap-9, 0x1.7db0df0f5573ep-10, 0x1.34c2dd28032c5p-11, 0x1.fecf223b5225dp-13, 0x1.605d8717a8fa1p-14,
+    0x1.16873f05830d6p-14, -0x1.9cddf66fbce7bp-16, 0x1.90d8a16cba7e7p-15, -0x1.9033e6f028d82p-16,
+    0x1.45ace5a5e24f7p-17,
+};
+// (asin(x) / x - 1) / x^2 in x^2, |x| to 1/2: 2^-59.86 of asin
+static const double f64_asin[] = {
+    0x1.5555555555577p-3, 0x1.333333332e131p-4, 0x1.6db6db721267ep-5, 0x1.f1c71a94f2f3bp-6, 0x1.6e8bdee03f52p-6,
+    0x1.1c49f05cd7af2p-6, 0x1.ca1f8d72fc8f2p-7, 0x1.7585897fd5f68p-7, 0x1.613c8d7cdb895p-7, 0x1.e5f57ac41cbf3p-9,
+    0x1.639c741bca827p-6, -0x1.57fd7a07be9bep-6, 0x1.0b46baef529fep-5,
+};
+// (atan(x) / x - 1) / x^2 in x^2, |x| to 1: 2^-60.19 of atan
+static const double f64_atan[] = {
+    -0x1.555555555554dp-2, 0x1.9999999998c65p-3, -0x1.2492492457698p-3, 0x1.c71c71b650c2ap-4, -0x1.745d15d2c9605p-4,
+    0x1.3b139bec17b5fp-4, -0x1.11103358a030fp-4, 0x1.e1d4926da88ep-5, -0x1.aeda8623e02dbp-5, 0x1.84b509fb47ad4p-5,
+    -0x1.5f262b00bf13fp-5, 0x1.3908d0ff248f2p-5, -0x1.0c9bebd37f31ap-5, 0x1.ac8de9ec072d5p-6, -0x1.311169efb6b4fp-6,
+    0x1.730384dc03084p-7, -0x1.7003bcfb3ee67p-8, 0x1.1a33b76a61179p-9, -0x1.3717a91b654c4p-11, 0x1.b410703dfbc07p-14,
+    -0x1.22ae43a75d4fdp-17,
+};
+// (atanh(x) / x - 1 - x^2 / 3) / x^4 in x^2, to 0.041: 2^-75.14 of atanh(x) / x
+static const double f64_atanh[] = {
+    0x1.999999999999ap-3, 0x1.2492492492342p-3, 0x1.c71c71c74bf6fp-4, 0x1.745d172afe56ap-4, 0x1.3b13b9f300f77p-4,
+    0x1.110f54d5a5811p-4, 0x1.e24fd65d7d27dp-5, 0x1.a6eeece0b0686p-5, 0x1.dc3aafef0ab8fp-5,
+};
 
 // For f16 coefficients were then changed at random by a few units in the last place (tests/math/search.c) until every
 // result was rounded rightly; where one input was left, math.c nudges it.
@@ -113,7 +202,13 @@ static const double f16_erf_large[] = {
   .rsqrt_cubic = 1, .min_normal = 0x1p-126, .magic = 0x1.8p23, .log2e = 0x1.715476p0, .ln2 = 0x1.62e43p-1,             \
   .ln2_lo = -0x1.05c61p-29, .exp_low = -104, .exp_high = 89, .exp2_low = -150, .exp2_high = 128,                       \
   .tanh_split = 0x1.333334p-1, .tanh_one = 10, .erf_split = 0.9375, .erf_one = 4, .tanh_small = POLY(f32_tanh_small),  \
-  .tanh_large = POLY(f32_tanh_large), .reciprocal = POLY(f32_reciprocal)
+  .tanh_large = POLY(f32_tanh_large), .reciprocal = POLY(f32_reciprocal), .cbrt_seed = 0x54a21d2a,                     \
+  .ln10 = 0x1.26bb1cp1, .ln10_lo = -0x1.12aabap-25, .log2_10 = 0x1.a934fp1, .log10_2 = 0x1.344136p-2,                  \
+  .log10_2_lo = -0x1.ec10cp-27, .half_pi = {0x1.921fb6p0, -0x1.777a5cp-25, -0x1.ee59dap-50},                           \
+  .two_over_pi = 0x1.45f306p-1, .two_over_pi_ends = 0x1p16, .expm1_low = -17.5, .exp10_low = -45.375,                  \
+  .exp10_high = 0x1.345p5, .cosh_high = 89.5, .log_large = 0x1p14, .expm1 = POLY(f32_expm1), .sinh = POLY(f32_sinh),   \
+  .cosh = POLY(f32_cosh), .sin = POLY(f32_sin), .cos = POLY(f32_cos), .tan = POLY(f32_tan), .asin = POLY(f32_asin),    \
+  .atan = POLY(f32_atan), .atanh = POLY(f32_atanh)
 
 const km_consts km_f32 = {
     IN_F32,
@@ -164,6 +259,29 @@ const km_consts km_f64 = {
     .log = POLY(f64_log),
     .tanh_small = POLY(f64_tanh_small),
     .reciprocal = POLY(f64_reciprocal),
+    .cbrt_seed = 0x553ef0ff289dd796,
+    .ln10 = 0x1.26bb1bbb55516p1,
+    .ln10_lo = -0x1.f48ad494ea3e9p-53,
+    .log2_10 = 0x1.a934f0979a371p1,
+    .log10_2 = 0x1.34413509f79ffp-2,
+    .log10_2_lo = -0x1.9dc1da994fd21p-59,
+    .half_pi = {0x1.921fb54442d18p0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110},
+    .two_over_pi = 0x1.45f306dc9c883p-1,
+    .two_over_pi_ends = 0x1p32,
+    .expm1_low = -38,
+    .exp10_low = -324,
+    .exp10_high = 308.2578125,
+    .cosh_high = 710.625,
+    .log_large = 0x1p29,
+    .expm1 = POLY(f64_expm1),
+    .sinh = POLY(f64_sinh),
+    .cosh = POLY(f64_cosh),
+    .sin = POLY(f64_sin),
+    .cos = POLY(f64_cos),
+    .tan = POLY(f64_tan),
+    .asin = POLY(f64_asin),
+    .atan = POLY(f64_atan),
+    .atanh = POLY(f64_atanh),
     .erf_small = POLY(f64_erf_small),
     .erf_large = POLY(f64_erf_large),
 };

@@ -22,16 +22,25 @@ typedef struct km_consts {
   int64_t two_thirds;   // bits
   int64_t rsqrt_seed;   // 1.5 * (bias - 0.045) in units of the exponent field
   unsigned rsqrt_cubic; // rounds of third order before the last one of second order
+  int64_t cbrt_seed;    // 4/3 of the bias less a little, in units of the exponent field
   double min_normal;
   double magic; // 1.5 * 2^man_bits: added, it leaves the nearest integer in the low bits
   double log2e, ln2, ln2_lo;
-  double exp_low, exp_high; // exp is 0 below and infinite above, and so are they
+  double ln10, ln10_lo, log2_10, log10_2, log10_2_lo;
+  double half_pi[3];                    // their sum is pi / 2 to three times the kind's bits
+  double two_over_pi, two_over_pi_ends; // beyond the latter an angle is reduced by integers
+  double exp_low, exp_high;             // exp is 0 below and infinite above, and so are they
   double exp2_low, exp2_high;
+  double expm1_low; // expm1 rounds to -1 from there down
+  double exp10_low, exp10_high;
+  double cosh_high;            // and sinh; infinite from there on
+  double log_large;            // beyond its square, 1 + x^2 is x^2
   double tanh_split, tanh_one; // tanh rounds to 1 from tanh_one on
   double erf_split, erf_one;
   double logistic_small, logistic_shrink; // |x| < small is multiplied by shrink; 0: not
   km_nudge nudge[KM_FN_COUNT];            // the input `from` is replaced by `to`; from 0: none
   km_poly exp, exp2, log, tanh_small, tanh_large, reciprocal, erf_small, erf_large;
+  km_poly expm1, sinh, cosh, sin, cos, tan, asin, atan, atanh;
 } km_consts;
 
 extern const km_consts km_f32, km_f64;
@@ -58,6 +67,51 @@ kb_reg km_at_least(kb *k, kb_reg x, double c);
 // x, but n.to where x is n.from: an input so near to a tie of the narrow result that its own value would be rounded to
 // the wrong side.
 kb_reg km_replace(kb *k, kb_reg x, km_nudge n);
+
+// --- sums of two, the second the rounding error of the first ------------------------------------------------------
+
+typedef struct km_two {
+  kb_reg hi, lo;
+} km_two;
+
+// a + b, exact where |a| >= |b| or a is 0.
+static inline km_two km_fast_sum(kb *k, kb_reg a, kb_reg b) {
+  kb_reg s = kb_fadd(k, a, b);
+  return (km_two){s, kb_fsub(k, b, kb_fsub(k, s, a))};
+}
+// a + b, exact.
+static inline km_two km_sum(kb *k, kb_reg a, kb_reg b) {
+  kb_reg s = kb_fadd(k, a, b), part = kb_fsub(k, s, a);
+  return (km_two){s, kb_fadd(k, kb_fsub(k, a, kb_fsub(k, s, part)), kb_fsub(k, b, part))};
+}
+// a * b, exact but for underflow.
+static inline km_two km_product(kb *k, kb_reg a, kb_reg b) {
+  kb_reg p = kb_fmul(k, a, b);
+  return (km_two){p, kb_fma(k, a, b, kb_fneg(k, p))};
+}
+
+// --- families -----------------------------------------------------------------------------------------------------
+
+// x = n ln 2 + r with |r| <= ln 2 / 2 and *t = n + magic.
+km_two km_reduce_natural(kb *k, const km_consts *m, kb_reg x, double magic, kb_reg *t);
+// exp(r) - 1 for |r| to ln 2 / 2.
+km_two km_expm1_of(kb *k, const km_consts *m, km_two r);
+// p * 2^n, rounded once, t = n + km_magic_for_halves(m); 2^(n + c), t = n + magic + c.
+kb_reg km_scale_by_halves(kb *k, const km_consts *m, kb_reg p, kb_reg t);
+double km_magic_for_halves(const km_consts *m);
+kb_reg km_power_of_two(kb *k, const km_consts *m, kb_reg t);
+// The results of log for zero, negative x, infinity and NaN, else r.
+kb_reg km_log_special(kb *k, const km_consts *m, kb_reg x, kb_reg r);
+// Is the condition true in any lane?
+kb_reg km_any_lane(kb *k, kb_reg c);
+
+kb_reg km_exponential(kb *k, km_fn fn, const km_consts *m, kb_reg x); // expm1, exp10, sinh, cosh
+kb_reg km_logarithm(kb *k, km_fn fn, const km_consts *m, kb_reg x);   // log1p, asinh, acosh, atanh
+kb_reg km_angle(kb *k, km_fn fn, const km_consts *m, kb_reg x);       // sin, cos, tan
+kb_reg km_arc(kb *k, km_fn fn, const km_consts *m, kb_reg x);         // asin, acos, atan
+// About 0.5 / sqrt(x), within 4 %: enough for what is behind the last bit of a root.
+kb_reg km_half_rsqrt(kb *k, const km_consts *m, kb_reg x);
+kb_reg km_cbrt(kb *k, const km_consts *m, kb_reg x);
 
 // Function `fn` by the generic expansion with the constants of `m`.
 kb_reg km_expand(kb *k, km_fn fn, const km_consts *m, kb_reg x);

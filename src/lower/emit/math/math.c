@@ -46,18 +46,18 @@ static kb_reg one_like(kb *k, kb_reg x) {
 
 // p * 2^n for n from -2 * bias to bias + 1, rounded once; t = n + magic with 2 * bias added to magic. 2^n may be no
 // number itself, so it is applied as two halves, the first of them exact on p in [0.7, 1.5].
-static kb_reg scale_by_halves(kb *k, const km_consts *m, kb_reg p, kb_reg t) {
+kb_reg km_scale_by_halves(kb *k, const km_consts *m, kb_reg p, kb_reg t) {
   kb_reg u = km_bits(k, t);
   kb_reg first = kb_andi(k, kb_shli(k, u, m->man_bits - 1), m->inf_bits);
   kb_reg second = kb_sub(k, kb_shli(k, u, m->man_bits), first);
   return kb_fmul(k, kb_fmul(k, p, km_float(k, first)), km_float(k, second));
 }
-static double magic_for_halves(const km_consts *m) {
+double km_magic_for_halves(const km_consts *m) {
   return m->magic + 2 * (double)(m->one_bits >> m->man_bits);
 }
 
 // 2^(n + c) where that is a normal number; t = n + magic + c.
-static kb_reg power_of_two(kb *k, const km_consts *m, kb_reg t) {
+kb_reg km_power_of_two(kb *k, const km_consts *m, kb_reg t) {
   return km_float(k, kb_addi(k, kb_shli(k, km_bits(k, t), m->man_bits), m->one_bits));
 }
 
@@ -74,16 +74,16 @@ static kb_reg reduce_natural(kb *k, const km_consts *m, kb_reg x, double magic, 
 // The clamped ends still round to 0 and to infinity.
 static kb_reg km_exp(kb *k, const km_consts *m, kb_reg x) {
   x = km_at_least(k, km_at_most(k, x, m->exp_high), m->exp_low);
-  kb_reg t, r = reduce_natural(k, m, x, magic_for_halves(m), &t);
-  return scale_by_halves(k, m, km_horner(k, r, m->exp), t);
+  kb_reg t, r = reduce_natural(k, m, x, km_magic_for_halves(m), &t);
+  return km_scale_by_halves(k, m, km_horner(k, r, m->exp), t);
 }
 
 // exp2: all x. F32 0.90 ulp, F64 0.90 ulp, exact for integers. Remez polynomial for 2^f on +-0.5.
 static kb_reg km_exp2(kb *k, const km_consts *m, kb_reg x) {
-  double magic = magic_for_halves(m);
+  double magic = km_magic_for_halves(m);
   x = km_at_least(k, km_at_most(k, x, m->exp2_high), m->exp2_low);
   kb_reg t = kb_faddi(k, x, magic), f = kb_fsub(k, x, kb_faddi(k, t, -magic));
-  return scale_by_halves(k, m, km_horner(k, f, m->exp2), t);
+  return km_scale_by_halves(k, m, km_horner(k, f, m->exp2), t);
 }
 
 // 2^(c a) for c a in [-bias + 1, 0], without the last bits: c is rounded once, which costs c a half units of the
@@ -91,14 +91,14 @@ static kb_reg km_exp2(kb *k, const km_consts *m, kb_reg x) {
 static kb_reg exp2_scaled(kb *k, const km_consts *m, kb_reg a, double c) {
   kb_reg t = km_fmai(k, a, c, m->magic), n = kb_faddi(k, t, -m->magic);
   kb_reg f = kb_fma(k, a, kb_flike(k, a, c), kb_fneg(k, n));
-  return kb_fmul(k, km_horner(k, f, m->exp2), power_of_two(k, m, t));
+  return kb_fmul(k, km_horner(k, f, m->exp2), km_power_of_two(k, m, t));
 }
 
 // --- log ----------------------------------------------------------------------------------------------------------
 
 // The results for zero, negative x, infinity and NaN: -inf, NaN, inf, NaN. Their patterns less one are at or above that
 // of infinity less one. x inf + inf is infinite for x = inf and NaN otherwise.
-static kb_reg log_special(kb *k, const km_consts *m, kb_reg x, kb_reg r) {
+kb_reg km_log_special(kb *k, const km_consts *m, kb_reg x, kb_reg r) {
   kb_reg u = km_bits(k, x), inf = kb_flike(k, x, (double)INFINITY);
   kb_reg special = kb_icmp(k, LLVMIntUGE, kb_addi(k, u, -1), kb_ilike(k, u, m->inf_bits - 1));
   kb_reg zero = kb_fcmp(k, LLVMRealOEQ, x, kb_flike(k, x, 0));
@@ -124,7 +124,7 @@ static kb_reg km_log(kb *k, const km_consts *m, kb_reg x) {
   kb_reg n = kb_ashri(k, kb_addi(k, u, -m->two_thirds), m->man_bits);
   kb_reg f = kb_faddi(k, km_float(k, kb_sub(k, u, kb_shli(k, n, m->man_bits))), -1);
   kb_reg fn = kb_fadd(k, km_float(k, kb_add(k, n, km_bits(k, kb_flike(k, x, m->magic)))), magic);
-  return log_special(k, m, x, log_sum(k, m, f, km_horner(k, f, m->log), fn));
+  return km_log_special(k, m, x, log_sum(k, m, f, km_horner(k, f, m->log), fn));
 }
 
 // --- tanh, logistic, erf ------------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ static kb_reg km_logistic(kb *k, const km_consts *m, kb_reg x) {
   }
   y = km_at_least(k, y, m->exp_low);
   kb_reg r = reduce_natural(k, m, y, m->magic + up, &t);
-  kb_reg scaled = kb_fmul(k, km_horner(k, r, m->exp), power_of_two(k, m, t));
+  kb_reg scaled = kb_fmul(k, km_horner(k, r, m->exp), km_power_of_two(k, m, t));
   kb_reg q = kb_fmuli(k, scaled, ldexp(1, -up));
   kb_reg negative = kb_fcmp(k, LLVMRealOLT, x, kb_flike(k, x, 0));
   return divide_1p(k, m, kb_select(k, negative, q, one_like(k, x)), q);
@@ -179,7 +179,7 @@ static kb_reg km_erf(kb *k, const km_consts *m, kb_reg x) {
   kb_reg e = km_horner(k, km_at_most(k, a, m->erf_one), m->erf_large);
   kb_reg t = kb_faddi(k, e, m->magic), f = kb_fsub(k, e, kb_faddi(k, t, -m->magic));
   kb_reg p = km_horner(k, f, m->exp2);
-  kb_reg large = kb_fma(k, kb_fneg(k, p), power_of_two(k, m, t), one_like(k, x));
+  kb_reg large = kb_fma(k, kb_fneg(k, p), km_power_of_two(k, m, t), one_like(k, x));
   kb_reg is_small = kb_fcmp(k, LLVMRealOLT, a, kb_flike(k, a, m->erf_split));
   return kb_fcopysign(k, kb_select(k, is_small, small, large), x);
 }
@@ -222,6 +222,21 @@ kb_reg km_expand(kb *k, km_fn fn, const km_consts *m, kb_reg x) {
   case KM_LOGISTIC: return km_logistic(k, m, x);
   case KM_ERF: return km_erf(k, m, x);
   case KM_RSQRT: return km_rsqrt(k, m, x);
+  case KM_EXPM1:
+  case KM_EXP10:
+  case KM_SINH:
+  case KM_COSH: return km_exponential(k, fn, m, x);
+  case KM_LOG1P:
+  case KM_ASINH:
+  case KM_ACOSH:
+  case KM_ATANH: return km_logarithm(k, fn, m, x);
+  case KM_SIN:
+  case KM_COS:
+  case KM_TAN: return km_angle(k, fn, m, x);
+  case KM_ASIN:
+  case KM_ACOS:
+  case KM_ATAN: return km_arc(k, fn, m, x);
+  case KM_CBRT: return km_cbrt(k, m, x);
   case KM_FN_COUNT: break;
   }
   return x;
@@ -231,9 +246,51 @@ static const km_consts *consts_for(kl_dtype t) {
   return t == KILN_F64 ? &km_f64 : t == KILN_F16 ? &km_f16 : &km_f32;
 }
 
+// Inputs of f16 and bf16 whose result lies so near to a tie that F32 does not see on which side, and neighbours that it
+// sees right. Of odd and even functions both signs are meant.
+static const struct {
+  km_fn fn;
+  kl_dtype t;
+  bool signs;
+  km_nudge nudge;
+} near_ties[] = {
+    {KM_EXPM1, KILN_F16, false, {0x1.6ap-11, 0x1.6a0002p-11}},
+    {KM_SINH, KILN_F16, true, {0x1.3c8p+1, 0x1.3c8002p+1}},
+    {KM_COSH, KILN_F16, true, {0x1p-5, 0x1.000556p-5}},
+    {KM_LOG1P, KILN_F16, false, {0x1.80cp-8, 0x1.80c002p-8}},
+    {KM_LOG1P, KILN_F16, false, {-0x1.7f4p-8, -0x1.7f3ffep-8}},
+    {KM_ASINH, KILN_F16, true, {0x1.c7cp+3, 0x1.c7bff8p+3}},
+    {KM_ACOSH, KILN_F16, false, {0x1.39p+0, 0x1.390002p+0}},
+    {KM_SIN, KILN_F16, true, {0x1.accp-3, 0x1.acc002p-3}},
+    {KM_SIN, KILN_F16, true, {0x1.2cp+8, 0x1.2bfffep+8}},
+    {KM_COS, KILN_F16, true, {0x1.dfp-5, 0x1.defdf4p-5}},
+    {KM_TAN, KILN_F16, true, {0x1.25p-5, 0x1.250002p-5}},
+    {KM_TAN, KILN_F16, true, {0x1.7b4p+6, 0x1.7b3ffep+6}},
+    {KM_TAN, KILN_F16, true, {0x1.d28p+14, 0x1.71ec6p+0}},
+    {KM_ACOS, KILN_F16, false, {-0x1.2cp-18, -0x1.38p-18}},
+    {KM_ACOS, KILN_F16, false, {-0x1.2bcp-4, -0x1.2bbfe2p-4}},
+    {KM_ACOS, KILN_F16, false, {-0x1.1dp-1, -0x1.1d0006p-1}},
+    {KM_ATAN, KILN_F16, true, {0x1.d14p-6, 0x1.d14002p-6}},
+    {KM_ATAN, KILN_F16, true, {0x1.ad4p-3, 0x1.ad4002p-3}},
+    {KM_ATAN, KILN_F16, true, {0x1.9b8p+2, 0x1.9b8014p+2}},
+    {KM_EXP10, KILN_BF16, false, {-0x1.2ap-6, -0x1.2a0016p-6}},
+};
+
+static kb_reg off_ties(kb *k, km_fn fn, kl_dtype t, kb_reg x) {
+  if (fn == KM_CBRT && t == KILN_F16) return kb_fmuli(k, x, 1 + 0x1p-22); // one tie, in every third binade
+  kb_reg a = x;
+  bool signs = false;
+  for (size_t i = 0; i < KL_COUNT(near_ties); i++) {
+    if (near_ties[i].fn != fn || near_ties[i].t != t) continue;
+    if (near_ties[i].signs && !signs) a = kb_fabs(k, a), signs = true;
+    a = km_replace(k, a, near_ties[i].nudge);
+  }
+  return signs ? kb_fcopysign(k, a, x) : a;
+}
+
 kb_reg km_call(kb *k, km_fn fn, kl_dtype t, kb_reg x) {
   bool bf16 = kl_info(t)->bits < 16 || t == KILN_BF16;
   kb_reg r;
   if (bf16 && k->machine == KB_NVPTX && x.lanes == 1 && km_approx(k, fn, t, x, &r)) return r;
-  return km_expand(k, fn, consts_for(t), x);
+  return km_expand(k, fn, consts_for(t), off_ties(k, fn, t, x));
 }

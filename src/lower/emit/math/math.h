@@ -9,7 +9,31 @@
 #include "lower/emit/kb.h"
 #include "ir/dtype.h"
 
-typedef enum km_fn { KM_EXP, KM_EXP2, KM_LOG, KM_TANH, KM_LOGISTIC, KM_ERF, KM_RSQRT, KM_FN_COUNT } km_fn;
+typedef enum km_fn {
+  KM_EXP,
+  KM_EXP2,
+  KM_LOG,
+  KM_TANH,
+  KM_LOGISTIC,
+  KM_ERF,
+  KM_RSQRT,
+  KM_EXPM1,
+  KM_EXP10,
+  KM_SINH,
+  KM_COSH,
+  KM_LOG1P,
+  KM_ASINH,
+  KM_ACOSH,
+  KM_ATANH,
+  KM_CBRT,
+  KM_SIN,
+  KM_COS,
+  KM_TAN,
+  KM_ASIN,
+  KM_ACOS,
+  KM_ATAN,
+  KM_FN_COUNT
+} km_fn;
 
 // f(x) for an element type. x is the value of that type held as F64 (for KILN_F64) or F32 (for f32 and all narrower
 // float types), any lanes. The result has x's kind. For KILN_F32 and KILN_F64 it is the result within the stated bound;
@@ -17,6 +41,10 @@ typedef enum km_fn { KM_EXP, KM_EXP2, KM_LOG, KM_TANH, KM_LOGISTIC, KM_ERF, KM_R
 // narrower types use approximate instructions where the exhaustive test shows that no rounded result can change.
 kb_reg km_call(kb *k, km_fn fn, kl_dtype t, kb_reg x);
 
+// The angle of the point (x, y), in (-pi, pi], with C's values for zeros and infinities. F32 or F64.
+kb_reg km_atan2(kb *k, kb_reg y, kb_reg x);
+// x to the power of y, with C's values for zeros, ones, infinities, NaN and negative x. F32 or F64.
+kb_reg km_power(kb *k, kb_reg x, kb_reg y);
 // sqrt(re^2 + im^2) without undue overflow or underflow; inf if either part is infinite. F32 or F64.
 kb_reg km_hypot(kb *k, kb_reg re, kb_reg im);
 // x rem y with the sign of x, exact (C's fmod), F32 or F64. Emits a loop, which on vectors runs until every

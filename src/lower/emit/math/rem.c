@@ -41,8 +41,7 @@ static split split_of(kb *k, const km_consts *m, kb_reg v) {
   return (split){man, kb_add(k, e, off)};
 }
 
-// Is the condition true in any lane?
-static kb_reg any_lane(kb *k, kb_reg c) {
+kb_reg km_any_lane(kb *k, kb_reg c) {
   kb_reg r = kb_extract(k, c, 0);
   if (c.lanes % 8 != 0 || c.lanes > 64 || (c.lanes & (c.lanes - 1)) != 0) {
     for (unsigned i = 1; i < c.lanes; i++) r = kb_or(k, r, kb_extract(k, c, i));
@@ -79,7 +78,7 @@ static kb_reg divide_loop(kb *k, const km_consts *m, kb_reg r, kb_reg y, kb_reg 
   kb_reg rest = r, left = n;
   rest.v = LLVMBuildPhi(k->b, LLVMTypeOf(r.v), "");
   left.v = LLVMBuildPhi(k->b, LLVMTypeOf(n.v), "");
-  LLVMBuildCondBr(k->b, any_lane(k, kb_icmp(k, LLVMIntSGT, left, zero)).v, body, after);
+  LLVMBuildCondBr(k->b, km_any_lane(k, kb_icmp(k, LLVMIntSGT, left, zero)).v, body, after);
 
   LLVMPositionBuilderAtEnd(k->b, body);
   kb_reg most = kb_ilike(k, n, step), some = kb_select(k, kb_icmp(k, LLVMIntSLT, left, most), left, most);
