@@ -494,15 +494,27 @@ static const struct {
 };
 
 // A result of which nothing is known, of no array that would bound it, is not covered by what indices of arrays are.
+static const struct {
+  const char *map;
+  int64_t extents[3];
+  const char *why;
+} anything[] = {
+    {"(d0, d1, d2) -> (-d0 * 2 - d1 * 9223372036854775807 - d2, (d0 * 10 + d1 * 8 + d2) / 7, (d1 mod 4) * 2 + d2), "
+     "domain: d0 in [0, 2], d1 in [1, 4], d2 in [0, 1]",
+     {3, 5, 2},
+     "a number leaves 64 bits"},
+    // a coefficient that has no magnitude
+    {"(d0, d1) -> (d0 * -9223372036854775808 + d1 * 3), domain: d0 in [0, 1], d1 in [0, 9]",
+     {2, 10},
+     "a number leaves 64 bits"},
+};
+
 START_TEST(what_may_be_anything_is_unknown) {
-  static const int64_t extents[] = {3, 5, 2}, sizes[] = {3, 5, 2};
-  const kl_map *m = read_map("(d0, d1, d2) -> (-d0 * 2 - d1 * 9223372036854775807 - d2, (d0 * 10 + d1 * 8 + d2) / 7, "
-                             "(d1 mod 4) * 2 + d2), domain: d0 in [0, 2], d1 in [1, 4], d2 in [0, 1]");
   kl_map_tile t;
   for (int open = 0; open < 2; open++) {
-    find(m, extents, open ? NULL : sizes, NULL, &t);
+    find(read_map(anything[_i].map), anything[_i].extents, open ? NULL : anything[_i].extents, NULL, &t);
     ck_assert_int_eq(t.state, KL_TILE_UNKNOWN);
-    ck_assert_str_eq(t.why, "a number leaves 64 bits");
+    ck_assert_str_eq(t.why, anything[_i].why);
   }
 }
 END_TEST
@@ -614,7 +626,7 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("tiles", EACH(open_pool, close_pool), {known_maps, KL_COUNT(known)},
-                   {wrong_once_is_right, KL_COUNT(wrong_once)}, {what_may_be_anything_is_unknown},
+                   {wrong_once_is_right, KL_COUNT(wrong_once)}, {what_may_be_anything_is_unknown, KL_COUNT(anything)},
                    {strides_of_collapses, KL_COUNT(strides)}, {rank_eight_is_fast, KL_COUNT(eights)},
                    {random_maps_have_right_tiles});
 }

@@ -62,8 +62,9 @@ static const kl_aff *digit(splitter *s, const kl_aff *value, uint32_t l) {
   return l + 1 < s->n ? kl_aff_modc(s->t->p, q, radix(s, l)) : q;
 }
 
+// Is e + more, of a number 0 or 1, a multiple of k, or no bound?
 static bool cut_at(const kl_aff *e, int64_t k, int64_t more) {
-  return !e || (is_const(e) && (e->c + more) % k == 0);
+  return !e || (is_const(e) && (e->c % k + more) % k == 0);
 }
 
 // As a box, of a size that is a number: digits below the one that the tile is a part of are whole, those above have one

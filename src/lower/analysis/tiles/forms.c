@@ -122,12 +122,14 @@ static bool levels(tile_number *y, const occurrences *all) {
 }
 
 // The coefficient of each digit in a form: floor(y/k) is the sum of the digits from k on, times what they are worth.
+// False where one, or its magnitude, leaves 64 bits.
 static bool coefficients(tiler *t, const tile_number *y, const occurrences *all, uint32_t form, int64_t *d) {
   int64_t c[TILE_MOST_LEVELS] = {0};
   bool fits = true;
   for (size_t i = 0; i < all->n; i++) {
     const occurrence *o = &all->p[i];
     if (o->var != y->from || o->form != form) continue;
+    if (o->coef == INT64_MIN) return false;
     for (uint32_t l = 0; l < y->nlevels; l++)
       if (y->k[l] == o->k) c[l] += o->k == 1 ? y->sign * o->coef : o->coef;
   }
@@ -137,6 +139,7 @@ static bool coefficients(tiler *t, const tile_number *y, const occurrences *all,
     if (l &&
         (__builtin_mul_overflow(d[l - 1], y->k[l] / y->k[l - 1], &below) || __builtin_add_overflow(d[l], below, &d[l])))
       fits = false;
+    fits &= d[l] != INT64_MIN;
   }
   return fits;
 }
