@@ -4,19 +4,19 @@
 //   propagation  every variable has an interval and a residue class; rows narrow both until nothing changes. A row
 //   whose
 //                values all are r mod g holds only the values of that class between its bounds, or none at all
-//   elimination  of one variable after the other from pairs of rows, rounding by common factors and classes: shows what
-//   is
-//                contradictory for all rationals, and more
-//   equalities   that no integers satisfy, by Hermite's form
+//   elimination  of one variable after the other from pairs of rows, rounding by common factors and classes: shows
+//                what is contradictory for all rationals, and more
+//   equalities   have no solution in integers, by Hermite's form, or a lattice of them, whose points are tried
 //   search       over the map's variables, halving, and trying the ends of the box as points, which are checked on the
 //                constraints themselves: KL_NO is never a matter of belief
-//   classes      search over residue classes modulo the divisors that a variable meets: within a class all floors are
-//                linear, so that conflicts of congruences show at once however wide the bounds are
+//   classes      search over residue classes modulo the divisors that a variable meets, the least first: within a class
+//                floors are linear, so that conflicts of congruences and digits show however wide the bounds are
 //   choices      an extremum is one of its arguments: each in turn
 //   enumeration  of boxes of at most KL_ENUMERATED points, whatever the quota
 //
 // Work is counted in rows looked at.
 
+#include "ir/index/lattice.h"
 #include "ir/index/solve.h"
 #include <stdlib.h>
 
@@ -37,11 +37,11 @@ typedef struct owner {
   uint32_t var, row;
 } owner;
 
-struct kl_system {
+typedef struct kl_system {
   kl_affs *p;
   kl_ctx *cx;
   const kl_map *m;
-  kl_constraint *c; // all constraints, the extra one last
+  const kl_constraint *c;
   uint32_t nc;
   uint32_t first[KL_AFF_VARS];    // of the map's variables
   uint32_t points;                // how many variables are the map's
@@ -56,7 +56,7 @@ struct kl_system {
   uint32_t left;               // of the quota
   bool extrema;                // rows say of extrema only that they are one
   bool partial;                // rows leave something out (products, quotients, or too many)
-};
+} kl_system;
 
 // --- making -------------------------------------------------------------------------------------------------------
 
@@ -122,14 +122,8 @@ static bool first_spans(kl_system *s) {
   return !d.empty;
 }
 
-kl_system *kl_system_open(kl_affs *p, const kl_map *m, const kl_aff *e, kl_interval in) {
-  kl_system *s = KL_NEW(p->arena, kl_system);
-  s->p = p;
-  s->cx = p->cx;
-  s->m = m;
-  s->c = KL_NEW_N(p->arena, kl_constraint, m->nconstraints + 1);
-  for (uint32_t i = 0; i < m->nconstraints; i++) s->c[s->nc++] = m->constraints[i];
-  if (e) s->c[s->nc++] = (kl_constraint){e, in};
+static void open_system(kl_system *s, kl_affs *p, const kl_map *m) {
+  *s = (kl_system){.p = p, .cx = p->cx, .m = m, .c = m->constraints, .nc = m->nconstraints};
   VEC_RESERVE(s->cx, &s->vars, 8);
   for (int k = 0; k < KL_AFF_VARS; k++) {
     s->first[k] = (uint32_t)s->vars.n;
@@ -140,10 +134,9 @@ kl_system *kl_system_open(kl_affs *p, const kl_map *m, const kl_aff *e, kl_inter
   s->natoms = (uint32_t)p->atoms.n;
   s->of_atom = kl_alloc(p->cx, s->natoms * sizeof *s->of_atom);
   for (uint32_t i = 0; i < s->nc; i++) add_sum(s, s->c[i].e, 0, 0, s->c[i].in);
-  return s;
 }
 
-void kl_system_close(kl_system *s) {
+static void close_system(kl_system *s) {
   VEC_FREE(s->cx, &s->vars);
   VEC_FREE(s->cx, &s->atoms);
   VEC_FREE(s->cx, &s->rows);
@@ -374,70 +367,70 @@ static bool propagate(kl_system *s, kl_span64 *v) {
 
 // --- equalities ---------------------------------------------------------------------------------------------------
 
-// One column of the equalities' matrix less q times another.
-static bool subtract_column(wide *m, uint32_t rows, uint32_t columns, uint32_t from, uint32_t of, wide q) {
-  for (uint32_t r = 0; r < rows; r++) {
-    wide d;
-    if (__builtin_mul_overflow(q, m[r * columns + of], &d) ||
-        __builtin_sub_overflow(m[r * columns + from], d, &m[r * columns + from]))
-      return false;
-  }
-  return true;
+enum { MOST_WALKED = 32 }; // variables of a lattice whose points are tried
+
+static int by_size(const void *a, const void *b, void *box) {
+  const kl_span64 *x = (const kl_span64 *)box + *(const uint32_t *)a,
+                  *y = (const kl_span64 *)box + *(const uint32_t *)b;
+  wide m = (wide)x->hi - x->lo, n = (wide)y->hi - y->lo;
+  return m != n ? (m > n) - (m < n) : (x > y) - (x < y);
 }
 
-// Leaves at most one entry of row r at or behind column `at`, in column `at`, by Euclid's steps on columns, which keep
-// the integer points. False where numbers get too large.
-static bool reduce_row(wide *m, uint32_t rows, uint32_t columns, uint32_t r, uint32_t at) {
-  for (;;) {
-    uint32_t least = UINT32_MAX, others = 0;
-    for (uint32_t c = at; c < columns; c++) {
-      wide x = m[r * columns + c], y = least == UINT32_MAX ? 0 : m[r * columns + least];
-      if (!x) continue;
-      others++;
-      if (least == UINT32_MAX || (x < 0 ? -x : x) < (y < 0 ? -y : y)) least = c;
-    }
-    if (others == 0) return true;
-    for (uint32_t i = 0; i < rows && least != at; i++) {
-      wide t = m[i * columns + at];
-      m[i * columns + at] = m[i * columns + least];
-      m[i * columns + least] = t;
-    }
-    if (others == 1) return true;
-    for (uint32_t c = at + 1; c < columns; c++) {
-      wide q = m[r * columns + c] / m[r * columns + at];
-      if (q && !subtract_column(m, rows, columns, c, at, q)) return false;
-    }
-  }
-}
-
-// Have the rows that are equalities no common integer point, whatever the bounds? By Hermite's form: columns become a
-// staircase, along which the unknowns follow one by one.
-static bool equalities_conflict(kl_system *s) {
-  uint32_t rows = 0, columns = (uint32_t)s->vars.n, at = 0;
+// The rows that are equalities, with the map's variables in the order `order`. NULL if there are none, or too many.
+static kl_lattice *equalities(kl_system *s, const uint32_t *order) {
+  uint32_t rows = 0, n = 0;
   for (uint32_t i = 0; i < s->rows.n; i++) rows += s->rows.p[i].in.lo == s->rows.p[i].in.hi;
-  if (rows < 2 || rows > 64 || columns > 192) return false;
-  size_t bytes = (size_t)rows * columns * sizeof(wide);
-  wide *m = kl_alloc(s->cx, bytes), rhs[64], x[64];
-  for (uint32_t i = 0, r = 0; i < s->rows.n; i++) {
+  if (rows == 0 || rows > 64 || s->vars.n > 192) return NULL;
+  kl_lattice *l = kl_lattice_open(s->cx, rows, (uint32_t)s->vars.n, order, s->points <= MOST_WALKED ? s->points : 0);
+  for (uint32_t i = 0; i < s->rows.n; i++) {
     const row *e = &s->rows.p[i];
     if (e->in.lo != e->in.hi) continue;
-    for (uint32_t j = 0; j < e->n; j++) m[r * columns + e->t[j].var] += e->t[j].coef;
-    rhs[r++] = e->in.lo;
+    for (uint32_t j = 0; j < e->n; j++) kl_lattice_add(l, n, e->t[j].var, e->t[j].coef);
+    kl_lattice_value(l, n++, e->in.lo);
   }
-  bool conflict = false, exact = true;
-  for (uint32_t r = 0; r < rows && exact && !conflict; r++) {
-    exact = reduce_row(m, rows, columns, r, at);
-    for (uint32_t c = 0; c < at && exact; c++) {
-      wide d;
-      exact = !__builtin_mul_overflow(m[r * columns + c], x[c], &d) && !__builtin_sub_overflow(rhs[r], d, &rhs[r]);
-    }
-    if (!exact) break;
-    wide pivot = at < columns ? m[r * columns + at] : 0;
-    conflict = pivot ? rhs[r] % pivot != 0 : rhs[r] != 0;
-    if (pivot && !conflict) x[at++] = rhs[r] / pivot;
+  return l;
+}
+
+// Points of the lattice within the box, one after the other: the map's variables from `i` on, in order.
+static kl_truth walk(kl_system *s, kl_lattice *l, const kl_span64 *box, const uint32_t *order, uint32_t i) {
+  bool unsure = false;
+  if (i == s->points) return holds(s, &unsure) ? KL_NO : unsure ? KL_UNKNOWN : KL_YES;
+  wide one, step, lo = box[order[i]].lo, hi = box[order[i]].hi;
+  if (!kl_lattice_values(l, i, &one, &step) || is_huge(one) || is_huge(step)) return KL_UNKNOWN;
+  wide by = step < 0 ? -step : step, x = by ? lo + (one - lo - kl_floor128(one - lo, by) * by) : one;
+  kl_truth all = KL_YES;
+  if (x < lo) return KL_YES;
+  for (; x <= hi; x += by) {
+    spend(s, 1 + s->points / 4);
+    if (!s->left) return KL_UNKNOWN;
+    *slot(s, order[i]) = (int64_t)x;
+    if (step) kl_lattice_take(l, i, (x - one) / step);
+    kl_truth t = walk(s, l, box, order, i + 1);
+    if (t == KL_NO) return KL_NO;
+    if (t == KL_UNKNOWN) all = KL_UNKNOWN;
+    if (!step) break;
   }
-  kl_free(s->cx, m, bytes);
-  return exact && conflict;
+  return all;
+}
+
+// Integer solutions of the rows that are equalities: none, or those within the box tried as points, variables of few
+// values first. With wide bounds the first one tried is one.
+static kl_truth by_equalities(kl_system *s, const kl_span64 *box) {
+  kl_truth t = KL_UNKNOWN;
+  uint32_t *order = kl_alloc(s->cx, (s->points + 1) * sizeof *order), left = s->left;
+  for (uint32_t i = 0; i < s->points; i++) order[i] = i;
+  qsort_r(order, s->points, sizeof *order, by_size, (void *)box);
+  kl_lattice *l = equalities(s, order);
+  if (l) {
+    kl_lattice_state state = kl_lattice_solve(l);
+    if (state == KL_LATTICE_EMPTY) t = KL_YES;
+    s->left = left / 4;
+    if (state == KL_LATTICE_SOLVED && s->points <= MOST_WALKED) t = walk(s, l, box, order, 0);
+    s->left += left - left / 4;
+    kl_lattice_close(l);
+  }
+  kl_free(s->cx, order, (s->points + 1) * sizeof *order);
+  return t;
 }
 
 // --- elimination --------------------------------------------------------------------------------------------------
@@ -647,39 +640,39 @@ static bool has_var(const row *r, uint32_t i) {
   return false;
 }
 
-// A number such that variable i's class modulo it settles the class, modulo their own such numbers, of all floors that
-// it is in: the least common multiple of k times the floor's. Large where it exceeds the quota of enumeration.
-static int64_t period(const kl_system *s, uint32_t i, unsigned depth) {
-  wide l = 1;
+// The next modulus of variable i's class: the least above the box's own that settles the class of one more floor that
+// it is in, and those that this one is in. 0 where there is none, or it makes too many classes of one.
+static int64_t next_modulus(const kl_system *s, const kl_span64 *box, uint32_t i, unsigned depth) {
+  int64_t best = 0, own = box[i].m;
   for (uint32_t r = 0; r < s->nown; r++) { // the rows of floors
     uint32_t q = s->own.p[r].var;
     if (q == i || !has_var(&s->rows.p[s->own.p[r].row], i)) continue;
-    int64_t inner = depth < 8 ? period(s, q, depth + 1) : INT64_MAX, k = s->atoms.p[q - s->points]->k;
-    wide m = (wide)k * inner;
-    if (m > KL_ENUMERATED) return INT64_MAX;
-    l = l / (wide)kl_gcd64((uint64_t)l, (uint64_t)m) * m;
-    if (l > KL_ENUMERATED) return INT64_MAX;
+    int64_t k = s->atoms.p[q - s->points]->k, inner = depth < 8 ? next_modulus(s, box, q, depth + 1) : 0;
+    wide m = (wide)k * (inner ? inner : 1);
+    if (m > INT64_MAX) continue;
+    m = m / (wide)kl_gcd64((uint64_t)own, (uint64_t)m) * own;
+    if (m > own && m / own <= KL_ENUMERATED && m <= INT64_MAX && (!best || m < best)) best = (int64_t)m;
   }
-  return (int64_t)l;
+  return best;
 }
 
-// Splits variable i, and then those behind it, into residue classes; searches each. `split`: some are already.
+// Splits the class of variable i, digit by digit, and then of those behind it; searches each. `split`: some are
+// already.
 static kl_truth by_classes(kl_system *s, const kl_span64 *box, uint32_t i, bool split) {
-  int64_t m = 1;
+  int64_t m = 0;
   for (; i < s->points; i++) {
-    m = period(s, i, 0);
-    if (m > 1 && m < INT64_MAX && box[i].m >= 1 && box[i].m % m != 0 && (wide)box[i].hi - box[i].lo > 2 * (wide)m)
-      break;
+    m = box[i].m >= 1 ? next_modulus(s, box, i, 0) : 0;
+    if (m && (wide)box[i].hi - box[i].lo > 2 * (wide)m) break;
   }
   if (i == s->points) return split && contradicts(s, box) ? KL_YES : search(s, box, 0);
   size_t bytes = s->vars.n * sizeof *box;
   kl_span64 *v = kl_alloc(s->cx, bytes);
   kl_truth all = KL_YES;
-  for (int64_t r = 0; r < m && s->left && all != KL_NO; r++) {
+  for (int64_t r = box[i].m > 1 ? box[i].r : 0; r < m && s->left && all != KL_NO; r += box[i].m) {
     memcpy(v, box, bytes);
     kl_span_meet(&v[i], (kl_interval){INT64_MIN, INT64_MAX}, m, r);
     if (v[i].lo > v[i].hi || !propagate(s, v)) continue;
-    kl_truth t = by_classes(s, v, i + 1, true);
+    kl_truth t = by_classes(s, v, i, true);
     if (t != KL_YES) all = t;
   }
   kl_free(s->cx, v, bytes);
@@ -690,8 +683,9 @@ static kl_truth by_classes(kl_system *s, const kl_span64 *box, uint32_t i, bool 
 
 // Linear rows alone: no integers at all, no rationals in the box, or no point in any residue class.
 static kl_truth by_rows(kl_system *s, const kl_span64 *box) {
-  if (equalities_conflict(s) || contradicts(s, box)) return KL_YES;
-  return by_classes(s, box, 0, false);
+  kl_truth t = by_equalities(s, box);
+  if (t == KL_UNKNOWN && contradicts(s, box)) t = KL_YES;
+  return t == KL_UNKNOWN ? by_classes(s, box, 0, false) : t;
 }
 
 // An extremum is one of its arguments: each in turn, for every extremum from atom `from` on.
@@ -720,7 +714,14 @@ static kl_truth by_choices(kl_system *s, const kl_span64 *box, uint32_t from) {
 
 // --- the whole ----------------------------------------------------------------------------------------------------
 
-kl_truth kl_system_is_empty(kl_system *s, uint32_t quota, int64_t *const at[KL_AFF_VARS], const char **why) {
+// Of one variable, classes decide: of all those that they try, each takes a few steps more than a box's points do.
+static uint32_t steps_for_classes(const kl_system *s, uint32_t quota) {
+  uint32_t open = 0;
+  for (uint32_t i = 0; i < s->points; i++) open += s->vars.p[i].lo != s->vars.p[i].hi;
+  return open == 1 && quota < UINT32_MAX / 8 ? quota * 8 : quota;
+}
+
+static kl_truth is_empty(kl_system *s, uint32_t quota, const char **why) {
   kl_truth t = KL_UNKNOWN;
   const char *reason = "the search met its quota";
   s->left = quota;
@@ -734,20 +735,18 @@ kl_truth kl_system_is_empty(kl_system *s, uint32_t quota, int64_t *const at[KL_A
   } else if (t == KL_UNKNOWN) {
     s->left = quota / 8;
     t = search(s, s->vars.p, 0);
-    s->left = quota;
+    s->left = steps_for_classes(s, quota);
     if (t == KL_UNKNOWN) t = by_choices(s, s->vars.p, 0);
     if (t == KL_UNKNOWN && is_box_small(s, s->vars.p, KL_ENUMERATED)) t = enumerate(s, s->vars.p);
-  }
-  for (int k = 0; k < KL_AFF_VARS && t == KL_NO && at; k++) {
-    if (at[k] && s->m->nvars[k]) memcpy(at[k], s->value[k], s->m->nvars[k] * sizeof(int64_t));
   }
   if (why && t == KL_UNKNOWN) *why = reason;
   return t;
 }
 
-kl_truth kl_domain_is_empty(kl_affs *p, const kl_map *m, uint32_t quota, const char **why) {
-  kl_system *s = kl_system_open(p, m, NULL, (kl_interval){0, 0});
-  kl_truth t = kl_system_is_empty(s, quota, NULL, why);
-  kl_system_close(s);
+kl_truth kl_system_is_empty(kl_affs *p, const kl_map *m, uint32_t quota, const char **why) {
+  kl_system s;
+  open_system(&s, p, m);
+  kl_truth t = is_empty(&s, quota, why);
+  close_system(&s);
   return t;
 }
