@@ -123,6 +123,12 @@ static const struct {
      "(d0, d1) -> (d0, d1), domain: d0 in [-13361, 987604], d1 in [0, 2147484155], ((d0 - 3) / 16) mod 16 in [2, 12], "
      "d1 mod 16 in [7, 15]",
      KL_YES, KL_NO},
+    // a constraint's value may lie beyond 64 bits, and yet above its only bound
+    {"(d0, d1) -> (), domain: d0 in [0, 11], d1 in [0, 85], min(-((d1 * 1000000007) ceildiv 3), (d1 / d0) * 2) in "
+     "[-28333333532, -3]",
+     "(d0, d1) -> (), domain: d0 in [0, 11], d1 in [0, 85], -min(-((d1 * 1000000007) ceildiv 3), (d1 / d0) * 2) * "
+     "1000000007 in [2147483519, 9223372036854775807]",
+     KL_YES, KL_YES},
     // What is not decided, and why. Two ranges with sums that overlap: no formula tells which they were.
     {"(d0)[s0] -> (s0), domain: d0 in [0, 9], s0 in [0, 19998]",
      "(d0)[s0, s1] -> (s0 + s1), domain: d0 in [0, 9], s0 in [0, 9999], s1 in [0, 9999]", KL_UNKNOWN, KL_UNKNOWN},

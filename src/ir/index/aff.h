@@ -14,6 +14,8 @@
 // Expressions are interned in their pool: equal structure, equal pointer. Order is structural and knows neither ids nor
 // addresses, so a text is the same whatever else the pool holds. Expressions carry no bounds: those belong to maps.
 //
+// What cancels is gone, also where it may have had no value: q - q is 0, and so are q * 0 and q mod 1.
+//
 // Arithmetic is exact. What leaves int64, divides by zero or grows out of bounds is an error value, which every
 // operation hands on; nothing wraps. A pool serves one thread.
 #ifndef KL_AFF_H

@@ -67,6 +67,13 @@ const kl_aff_atom *kl_affs_atom(kl_affs *p, kl_aff_kind kind, uint32_t var, int6
                                 uint32_t n);
 int kl_aff_atom_compare(const kl_aff_atom *a, const kl_aff_atom *b);
 
+// Values beyond 64 bits, too. False where e has none, or none that 128 bits hold.
+bool kl_aff_eval_wide(kl_affs *p, const kl_aff *e, const kl_point *x, wide *out);
+// Ends of int64 are no bounds.
+static inline bool kl_in_interval(wide v, kl_interval in) {
+  return (in.lo == INT64_MIN || v >= in.lo) && (in.hi == INT64_MAX || v <= in.hi);
+}
+
 static inline int64_t kl_floor64(int64_t a, int64_t k) { // k > 0
   int64_t q = a / k;
   return a % k < 0 ? q - 1 : q;

@@ -588,9 +588,9 @@ bool kl_map_contains(kl_affs *p, const kl_map *m, const kl_point *x) {
     }
   }
   for (uint32_t i = 0; i < m->nconstraints; i++) {
-    int64_t v;
+    wide v;
     const kl_constraint *c = &m->constraints[i];
-    if (!kl_aff_eval(p, c->e, x, &v) || v < c->in.lo || v > c->in.hi) return false;
+    if (!kl_aff_eval_wide(p, c->e, x, &v) || !kl_in_interval(v, c->in)) return false;
   }
   return true;
 }

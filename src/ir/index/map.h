@@ -136,7 +136,7 @@ const kl_map *kl_map_invert(kl_affs *p, const kl_map *m, uint32_t quota);
 
 // Results at a point, whether or not the domain has it. False where one has no value.
 bool kl_map_eval(kl_affs *p, const kl_map *m, const kl_point *x, int64_t *results);
-// Is the point in the domain: within the bounds, the constraints satisfied?
+// Is the point in the domain: within the bounds, the constraints satisfied? Values of constraints may leave int64.
 bool kl_map_contains(kl_affs *p, const kl_map *m, const kl_point *x);
 // Points of the box of all variables; INT64_MAX if that many or more.
 int64_t kl_map_points(const kl_map *m);

@@ -398,9 +398,13 @@ static bool eval_sum(kl_affs *p, const kl_aff *e, const kl_point *x, uint32_t st
   return true;
 }
 
+bool kl_aff_eval_wide(kl_affs *p, const kl_aff *e, const kl_point *x, wide *out) {
+  return eval_sum(p, e, x, is_small(e) ? 0 : kl_affs_stamp(p), out);
+}
+
 bool kl_aff_eval(kl_affs *p, const kl_aff *e, const kl_point *x, int64_t *out) {
   wide v;
-  if (!eval_sum(p, e, x, is_small(e) ? 0 : kl_affs_stamp(p), &v) || !fits(v)) return false;
+  if (!kl_aff_eval_wide(p, e, x, &v) || !fits(v)) return false;
   *out = (int64_t)v;
   return true;
 }

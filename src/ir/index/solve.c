@@ -173,13 +173,13 @@ static void spend(kl_system *s, uint64_t steps) {
 static bool holds(kl_system *s, bool *unsure) {
   kl_point x = {{s->value[0], s->value[1], s->value[2]}};
   for (uint32_t i = 0; i < s->nc; i++) {
-    int64_t v;
+    wide v;
     spend(s, (s->c[i].e->size < 4096 ? s->c[i].e->size : 4096) / 32);
-    if (!kl_aff_eval(s->p, s->c[i].e, &x, &v)) {
+    if (!kl_aff_eval_wide(s->p, s->c[i].e, &x, &v)) {
       if (!s->c[i].e->partial && unsure) *unsure = true;
       return false;
     }
-    if (v < s->c[i].in.lo || v > s->c[i].in.hi) return false;
+    if (!kl_in_interval(v, s->c[i].in)) return false;
   }
   return is_consistent(s, &x);
 }
