@@ -70,10 +70,10 @@ static int number_before(const char *log, const char *word) {
   return atoi(p);
 }
 
-ptxas_result ptxas_run(const char *ptx, size_t size, const char *target) {
-  ptxas_result r = {0};
+// Runs ptxas: its words, which the caller frees, or NULL. The code's instructions are counted where `sass` is not NULL.
+static char *assemble(const char *ptx, size_t size, const char *target, bool *ok, long *sass) {
   char dir[] = "/tmp/kiln-ptx-XXXXXX", in[64], out[64], log[64], command[8192];
-  if (!mkdtemp(dir)) return r;
+  if (!mkdtemp(dir)) return NULL;
   snprintf(in, sizeof in, "%s/k.ptx", dir);
   snprintf(out, sizeof out, "%s/k.cubin", dir);
   snprintf(log, sizeof log, "%s/log", dir);
@@ -84,21 +84,43 @@ ptxas_result ptxas_run(const char *ptx, size_t size, const char *target) {
   }
   if (strcmp(target, "sm_70") == 0 || strcmp(target, "sm_72") == 0) target = "sm_75";
   snprintf(command, sizeof command, "'%s' -v -arch=%s -o %s %s >%s 2>&1", ptxas_path(), target, out, in, log);
-  int status = system(command);
+  *ok = system(command) == 0;
   size_t n;
   char *text = slurp(log, &n);
+  if (*ok && sass) *sass = count_sass(out);
+  unlink(in);
+  unlink(out);
+  unlink(log);
+  rmdir(dir);
+  return text;
+}
+
+ptxas_result ptxas_run(const char *ptx, size_t size, const char *target) {
+  ptxas_result r = {0};
+  char *text = assemble(ptx, size, target, &r.ok, &r.sass);
   snprintf(r.log, sizeof r.log, "%s", text ? text : "");
-  r.ok = status == 0;
   if (text) {
     r.registers = number_before(text, " registers");
     r.spill_stores = number_before(text, " bytes spill stores");
     r.stack = number_before(text, " bytes stack frame");
   }
-  if (r.ok) r.sass = count_sass(out);
   free(text);
-  unlink(in);
-  unlink(out);
-  unlink(log);
-  rmdir(dir);
   return r;
+}
+
+bool ptxas_lines(const char *ptx, size_t size, const char *target, bool *wrong, size_t lines) {
+  bool ok;
+  char *text = assemble(ptx, size, target, &ok, NULL);
+  memset(wrong, 0, lines * sizeof *wrong);
+  for (char *p = text; p && *p;) {
+    char *end = strchr(p, '\n'), *at = strstr(p, ", line ");
+    if (end) *end = 0;
+    if (at && at < p + strlen(p) && (strstr(p, "; error") || strstr(p, "; fatal"))) {
+      unsigned long line = strtoul(at + 7, NULL, 10);
+      if (line >= 1 && line <= lines) wrong[line - 1] = true;
+    }
+    p = end ? end + 1 : NULL;
+  }
+  free(text);
+  return text != NULL;
 }

@@ -22,6 +22,7 @@ typedef struct kl_decoder {
   const kl_ptx_func *f;
   kl_arena *arena;
   const kl_lane_set *set;
+  kl_isa_index *isa;
   VEC(kl_made_op) ops;
   VEC(char) constants;
   VEC(uint32_t) labelled;     // ops whose imm is a label's number until the end
@@ -82,7 +83,7 @@ kl_decode_fn kl_d_barrier, kl_d_arrive, kl_d_barrier_red, kl_d_warp_sync, kl_d_c
 // Gives every register its place.
 void kl_d_place_registers(kl_decoder *d);
 // Decodes a function of the kernel.
-kiln_status kl_decode_function(kl_ctx *cx, kl_kernel *k, uint32_t function, kl_code **out);
+kiln_status kl_decode_function(kl_ctx *cx, kl_isa_index *isa, kl_kernel *k, uint32_t function, kl_code **out);
 // The function itself, where the number is that of another name for it.
 uint32_t kl_d_function(const kl_decoder *d, uint32_t function);
 

@@ -105,7 +105,7 @@ static void decode_one(kl_decoder *d) {
 static void decode_instr(kl_decoder *d, const kl_ptx_instr *i) {
   d->i = i;
   d->temporaries = d->frame;
-  d->match = kl_isa_match(i);
+  d->match = kl_isa_match(d->isa, i);
   if (!d->match.form) {
     kl_d_unsupported(d, d->match.known_opcode ? "this form of the instruction is not simulated"
                                               : "this instruction is not simulated");
@@ -176,13 +176,14 @@ static void release(kl_decoder *d) {
 // So many of a function are enough to see what is wrong.
 enum { MOST_FINDINGS = 100 };
 
-kiln_status kl_decode_function(kl_ctx *cx, kl_kernel *k, uint32_t function, kl_code **out) {
+kiln_status kl_decode_function(kl_ctx *cx, kl_isa_index *isa, kl_kernel *k, uint32_t function, kl_code **out) {
   kl_decoder d = {.cx = cx,
                   .loaded = k->of,
                   .kernel = k,
                   .f = &k->of->ptx->funcs[function],
                   .arena = &k->of->arena,
-                  .set = kl_lanes_best()};
+                  .set = kl_lanes_best(),
+                  .isa = isa};
   d.code = KL_NEW(d.arena, kl_code);
   d.code->func = d.f;
   d.code->function = function;

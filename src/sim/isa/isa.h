@@ -1,8 +1,9 @@
 // The table of PTX instructions: a row for each form, which says how it is written, what its operands are, how it is
 // executed and where the PTX ISA describes it. Decoder, choice of executor and documentation read nothing else.
 //
-// A pattern is an opcode and its modifiers in their order: `{.a|.b}` one of these or none, `(.a|.b)` one of these. The
-// first row that matches counts, so a row for what is common may stand before one for all.
+// A pattern is an opcode and its modifiers, as the PTX ISA orders them: `{.a|.b}` one of these or none, `(.a|.b)` one
+// of these, the first that fits (so `.a.b` stands before `.a`). The first row that matches counts, so a row for what is
+// common may stand before one for all. Instructions may have their modifiers in other orders: see match.h.
 //
 // Operands: a letter each, destinations before `=`:
 //   h w l q   a register or constant of 16, 32, 64, 128 bits

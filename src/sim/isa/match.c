@@ -1,6 +1,8 @@
 #include "sim/isa/match.h"
 
 #include "sim/isa/topics.h"
+#include <ctype.h>
+#include <stdlib.h>
 
 // --- the rows -----------------------------------------------------------------------------------------------------
 
@@ -18,46 +20,78 @@ const kl_topic kl_topics[] = {
 };
 const size_t kl_ntopics = KL_COUNT(kl_topics);
 
-// --- patterns -----------------------------------------------------------------------------------------------------
+// --- names --------------------------------------------------------------------------------------------------------
 
-// Takes one modifier of a pattern's alternative, ".ftz": true if mods[*at] is it.
-static bool take_one(const char **p, const kl_ptx_instr *i, uint32_t *at) {
-  const char *from = *p + 1, *end = from;
-  while (*end && !strchr(".|(){}", *end)) end++;
-  *p = end;
-  if (*at == i->nmods || !kl_str_eq(i->mods[*at], (kl_str){from, (size_t)(end - from)})) return false;
-  ++*at;
-  return true;
-}
+// Opcodes whose first modifiers belong to the name: they stand right behind it.
+static const char *const names[] = {
+    "bar.arrive",
+    "bar.cta",
+    "bar.cta.arrive",
+    "bar.cta.red",
+    "bar.red",
+    "bar.warp",
+    "barrier.arrive",
+    "barrier.cluster.arrive",
+    "barrier.cluster.wait",
+    "barrier.cta",
+    "barrier.cta.arrive",
+    "barrier.cta.red",
+    "barrier.red",
+    "brx.idx",
+    "cp.async",
+    "cp.async.commit_group",
+    "cp.async.wait_all",
+    "cp.async.wait_group",
+    "createpolicy.cvt",
+    "createpolicy.fractional",
+    "createpolicy.range",
+    "cvt.pack",
+    "cvta.to",
+    "div.full",
+    "dp2a.hi",
+    "dp2a.lo",
+    "fence.proxy",
+    "mad.hi",
+    "mad.lo",
+    "mad.wide",
+    "mad24.hi",
+    "mad24.lo",
+    "madc.hi",
+    "madc.lo",
+    "membar.proxy",
+    "mul.hi",
+    "mul.lo",
+    "mul.wide",
+    "mul24.hi",
+    "mul24.lo",
+    "shf.l",
+    "shf.r",
+};
 
-// Takes a group, `{.a|.b.c}` or `(.a|.b)`: the first alternative whose modifiers stand there.
-static bool take_group(const char **p, const kl_ptx_instr *i, uint32_t *at) {
-  char close = **p == '{' ? '}' : ')';
-  bool taken = false;
-  ++*p;
-  for (;;) {
-    uint32_t here = *at;
-    bool fits = true;
-    while (**p == '.') fits &= take_one(p, i, &here);
-    if (fits && !taken) *at = here, taken = true;
-    if (**p == close) break;
-    ++*p; // the bar
+// The longest of them that a text of an opcode and its modifiers begins with, or the opcode.
+static size_t name_length(const char *text) {
+  size_t best = strcspn(text, ".({");
+  for (size_t k = 0; k < KL_COUNT(names); k++) {
+    size_t n = strlen(names[k]);
+    if (n > best && strncmp(text, names[k], n) == 0 && (!text[n] || strchr(".({", text[n]))) best = n;
   }
-  ++*p;
-  return taken || close == '}';
+  return best;
 }
 
-static bool matches(const char *pattern, const kl_ptx_instr *i) {
-  const char *p = pattern + i->opcode.n; // whose text was compared before
-  uint32_t at = 0;
-  while (*p) {
-    if (*p == '.' ? !take_one(&p, i, &at) : !take_group(&p, i, &at)) return false;
+// The name of an instruction, and how many modifiers belong to it; longer ones than any are cut off.
+enum { MOST_NAME = 64 };
+static kl_str name_of(const kl_ptx_instr *i, char text[MOST_NAME], uint32_t *taken) {
+  size_t n = i->opcode.n < MOST_NAME ? i->opcode.n : MOST_NAME - 1;
+  memcpy(text, i->opcode.p, n);
+  for (uint32_t m = 0; m < i->nmods && n + 1 + i->mods[m].n < MOST_NAME; m++) {
+    text[n++] = '.';
+    memcpy(text + n, i->mods[m].p, i->mods[m].n);
+    n += i->mods[m].n;
   }
-  return at == i->nmods;
-}
-
-static bool is_opcode(const char *pattern, kl_str opcode) {
-  return strncmp(pattern, opcode.p, opcode.n) == 0 && strchr(".({", pattern[opcode.n]);
+  text[n] = 0;
+  kl_str name = {text, name_length(text)};
+  for (const char *p = text; p < text + name.n; p++) *taken += *p == '.';
+  return name;
 }
 
 // --- modifiers ----------------------------------------------------------------------------------------------------
@@ -87,6 +121,9 @@ static const struct {
     {"s8", {8, 's'}}, {"s16", {16, 's'}}, {"s32", {32, 's'}}, {"s64", {64, 's'}}, {"f16", {16, 'f'}},
     {"bf16", {16, 'f'}}, {"f16x2", {32, 'f'}}, {"bf16x2", {32, 'f'}}, {"f32", {32, 'f'}}, {"f64", {64, 'f'}},
     {"f32x2", {64, 'f'}}, {"u16x2", {32, 'u'}}, {"s16x2", {32, 's'}}, {"tf32", {32, 'b'}},
+    {"e4m3x2", {16, 'f'}}, {"e5m2x2", {16, 'f'}}, {"e2m3x2", {16, 'f'}}, {"e3m2x2", {16, 'f'}}, {"e2m1x2", {8, 'f'}},
+    {"ue8m0x2", {16, 'f'}}, {"e4m3x4", {32, 'f'}}, {"e5m2x4", {32, 'f'}}, {"e2m3x4", {32, 'f'}}, {"e3m2x4", {32, 'f'}},
+    {"e2m1x4", {16, 'f'}}, {"u2", {2, 'u'}}, {"s2", {2, 's'}}, {"u4", {4, 'u'}}, {"s4", {4, 's'}},
 };
 // clang-format on
 
@@ -98,63 +135,208 @@ static uint32_t flags_of(const kl_ptx_instr *i) {
   return sum;
 }
 
-// Atomic operations are written with their modifiers in several orders: brings them into that of the rows.
-static unsigned rank_of(kl_str mod) {
-  static const char *const groups[] = {"relaxed acquire release acq_rel ",
-                                       "cta cluster gpu sys ",
-                                       "global shared shared::cta shared::cluster ",
-                                       "and or xor cas exch add inc dec min max ",
-                                       "noftz ",
-                                       "L2::cache_hint ",
-                                       "v2 v4 v8 "};
-  for (unsigned k = 0; k < KL_COUNT(groups); k++) {
-    const char *at = groups[k];
-    for (size_t n; *at; at += n + 1) {
-      n = strcspn(at, " ");
-      if (kl_str_eq(mod, (kl_str){at, n})) return k;
-    }
-  }
-  return KL_COUNT(groups);
-}
-
-enum { MOST_MODIFIERS = 16 };
-static kl_ptx_instr ordered(const kl_ptx_instr *i, kl_str mods[MOST_MODIFIERS]) {
-  kl_ptx_instr out = *i;
-  if ((!kl_str_is(i->opcode, "atom") && !kl_str_is(i->opcode, "red")) || i->nmods > MOST_MODIFIERS) return out;
-  for (uint32_t k = 0; k < i->nmods; k++) {
-    uint32_t at = k;
-    for (; at && rank_of(mods[at - 1]) > rank_of(i->mods[k]); at--) mods[at] = mods[at - 1];
-    mods[at] = i->mods[k];
-  }
-  out.mods = mods;
-  return out;
-}
-
-kl_match kl_isa_match(const kl_ptx_instr *given) {
-  kl_match out = {0};
-  kl_str mods[MOST_MODIFIERS];
-  kl_ptx_instr in_order = ordered(given, mods);
-  const kl_ptx_instr *i = &in_order;
-  for (uint32_t t = 0; t < kl_ntopics; t++)
-    for (uint32_t r = 0; r < kl_topics[t].n; r++) {
-      const kl_form *f = &kl_topics[t].rows[r];
-      if (!is_opcode(f->pattern, i->opcode)) continue;
-      out.known_opcode = true;
-      if (matches(f->pattern, i)) return (kl_match){f, t, r, flags_of(i), true};
-    }
-  return out;
-}
-
-bool kl_isa_has(const kl_ptx_instr *i, const char *mod) {
-  for (uint32_t m = 0; m < i->nmods; m++)
-    if (kl_str_is(i->mods[m], mod)) return true;
-  return false;
-}
+// --- patterns -----------------------------------------------------------------------------------------------------
 
 static kl_isa_type type_of(kl_str mod) {
   for (size_t k = 0; k < KL_COUNT(types); k++)
     if (kl_str_is(mod, types[k].name)) return types[k].type;
   return (kl_isa_type){0};
+}
+
+// The modifiers of an instruction that no part of a pattern has taken yet.
+enum { MOST_MODIFIERS = 32 };
+typedef struct rest {
+  const kl_ptx_instr *i;
+  uint32_t free;  // a bit for each
+  uint32_t types; // those that are types
+} rest;
+
+// Takes one modifier of a pattern's alternative, ".ftz", if it is there: of types only the next one.
+static bool take_one(const char **p, rest *r) {
+  const char *from = *p + 1, *end = from;
+  while (*end && !strchr(".|(){}", *end)) end++;
+  *p = end;
+  bool first = true;
+  for (uint32_t left = r->free; left; left &= left - 1) {
+    unsigned m = (unsigned)__builtin_ctz(left);
+    bool type = r->types >> m & 1;
+    if ((!type || first) && kl_str_eq(r->i->mods[m], (kl_str){from, (size_t)(end - from)})) {
+      r->free &= ~(1u << m);
+      return true;
+    }
+    first &= !type;
+  }
+  return false;
+}
+
+// Takes a group, `{.a|.b.c}` or `(.a|.b)`: the first alternative whose modifiers are there.
+static bool take_group(const char **p, rest *r) {
+  char close = **p == '{' ? '}' : ')';
+  bool taken = false;
+  ++*p;
+  for (;;) {
+    rest here = *r;
+    bool fits = true;
+    while (**p == '.') fits &= take_one(p, &here);
+    if (fits && !taken) *r = here, taken = true;
+    if (**p == close) break;
+    ++*p; // the bar
+  }
+  ++*p;
+  return taken || close == '}';
+}
+
+static bool matches(const char *p, rest r) {
+  while (*p) {
+    if (*p == '.' ? !take_one(&p, &r) : !take_group(&p, &r)) return false;
+  }
+  return r.free == 0;
+}
+
+// May an instruction have so many operands? Rows without letters are the decoder's to judge.
+static bool takes(const char *operands, uint32_t n) {
+  uint32_t least = 0, most = 0;
+  bool optional = false;
+  if (!strchr(operands, '=')) return true;
+  for (const char *p = operands; *p; p++) {
+    if (*p == '?') optional = true;
+    if (*p == '|')
+      p++;
+    else if (isalpha((unsigned char)*p))
+      most++, least += !optional;
+  }
+  return n >= least && n <= most;
+}
+
+// --- the index ----------------------------------------------------------------------------------------------------
+
+typedef struct entry {
+  kl_str name;
+  uint16_t topic, row;
+} entry;
+
+typedef struct known {
+  const kl_ptx_instr *like; // NULL: a free place
+  kl_match match;
+} known;
+
+struct kl_isa_index {
+  kl_ctx *cx;
+  VEC(entry) rows; // by name, then in the table's order
+  known *found;    // by the hash of the text; a power of two of places, at most half of them used
+  size_t places, used;
+};
+
+static int by_name(const kl_str *a, const kl_str *b) {
+  int c = memcmp(a->p, b->p, a->n < b->n ? a->n : b->n);
+  return c ? c : a->n < b->n ? -1 : a->n > b->n;
+}
+
+static int by_name_and_place(const void *a, const void *b) {
+  const entry *x = a, *y = b;
+  int c = by_name(&x->name, &y->name);
+  return c ? c : x->topic != y->topic ? x->topic - y->topic : x->row - y->row;
+}
+
+enum { FIRST_PLACES = 256 };
+
+kl_isa_index *kl_isa_index_new(kl_ctx *cx) {
+  kl_isa_index *x = kl_alloc(cx, sizeof *x);
+  x->cx = cx;
+  for (size_t t = 0; t < kl_ntopics; t++)
+    for (size_t r = 0; r < kl_topics[t].n; r++) {
+      const char *pattern = kl_topics[t].rows[r].pattern;
+      VEC_PUSH(cx, &x->rows, (entry){{pattern, name_length(pattern)}, (uint16_t)t, (uint16_t)r});
+    }
+  qsort(x->rows.p, x->rows.n, sizeof *x->rows.p, by_name_and_place);
+  x->places = FIRST_PLACES;
+  x->found = kl_alloc(cx, x->places * sizeof *x->found);
+  return x;
+}
+
+void kl_isa_index_free(kl_isa_index *x) {
+  VEC_FREE(x->cx, &x->rows);
+  kl_free(x->cx, x->found, x->places * sizeof *x->found);
+  kl_free(x->cx, x, sizeof *x);
+}
+
+// The first of the rows of a name, or the first of a later one.
+static size_t first_of(const kl_isa_index *x, kl_str name) {
+  size_t low = 0, high = x->rows.n;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (by_name(&x->rows.p[middle].name, &name) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static kl_match match_of(const kl_isa_index *x, const kl_ptx_instr *i) {
+  char text[MOST_NAME];
+  uint32_t taken = 0;
+  kl_str name = name_of(i, text, &taken);
+  kl_match out = {0};
+  if (i->nmods > MOST_MODIFIERS) return out;
+  rest r = {.i = i};
+  for (uint32_t m = taken; m < i->nmods; m++) {
+    r.free |= 1u << m;
+    r.types |= (uint32_t)(type_of(i->mods[m]).bits != 0) << m;
+  }
+  for (size_t k = first_of(x, name); k < x->rows.n && kl_str_eq(x->rows.p[k].name, name); k++) {
+    const entry *e = &x->rows.p[k];
+    const kl_form *f = &kl_topics[e->topic].rows[e->row];
+    out.known_opcode = true;
+    if (!matches(f->pattern + name.n, r)) continue;
+    bool fits = takes(f->operands, i->noperands);
+    if (fits || !out.form) out = (kl_match){f, e->topic, e->row, flags_of(i), true};
+    if (fits) break;
+  }
+  return out;
+}
+
+static bool is_alike(const kl_ptx_instr *a, const kl_ptx_instr *b) {
+  if (!kl_str_eq(a->opcode, b->opcode) || a->nmods != b->nmods || a->noperands != b->noperands) return false;
+  for (uint32_t m = 0; m < a->nmods; m++)
+    if (!kl_str_eq(a->mods[m], b->mods[m])) return false;
+  return true;
+}
+
+// Where what is known of such an instruction stands, or is to stand.
+static known *place_of(kl_isa_index *x, const kl_ptx_instr *i) {
+  uint64_t hash = kl_hash(i->opcode.p, i->opcode.n, i->noperands);
+  for (uint32_t m = 0; m < i->nmods; m++) hash = kl_hash(i->mods[m].p, i->mods[m].n, hash);
+  size_t at = hash & (x->places - 1);
+  while (x->found[at].like && !is_alike(x->found[at].like, i)) at = (at + 1) & (x->places - 1);
+  return &x->found[at];
+}
+
+static void grow(kl_isa_index *x) {
+  known *old = x->found;
+  size_t n = x->places;
+  x->places = 2 * n;
+  x->found = kl_alloc(x->cx, x->places * sizeof *x->found);
+  for (size_t k = 0; k < n; k++)
+    if (old[k].like) *place_of(x, old[k].like) = old[k];
+  kl_free(x->cx, old, n * sizeof *old);
+}
+
+kl_match kl_isa_match(kl_isa_index *x, const kl_ptx_instr *i) {
+  known *at = place_of(x, i);
+  if (at->like) return at->match;
+  *at = (known){i, match_of(x, i)};
+  kl_match out = at->match;
+  if (++x->used > x->places / 2) grow(x);
+  return out;
+}
+
+// --- modifiers of an instruction ----------------------------------------------------------------------------------
+
+bool kl_isa_has(const kl_ptx_instr *i, const char *mod) {
+  for (uint32_t m = 0; m < i->nmods; m++)
+    if (kl_str_is(i->mods[m], mod)) return true;
+  return false;
 }
 
 kl_isa_type kl_isa_type_at(const kl_ptx_instr *i, unsigned n) {

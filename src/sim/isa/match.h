@@ -22,8 +22,18 @@ typedef struct kl_match {
   bool known_opcode; // where form is NULL: other forms of this opcode exist
 } kl_match;
 
-// The first row that the instruction's opcode and modifiers match.
-kl_match kl_isa_match(const kl_ptx_instr *i);
+// Rows by the names of instructions, and what was found for them before: an instruction's text is looked up once. Made
+// for a module's decoding, by one thread; instructions given to it must outlive it.
+typedef struct kl_isa_index kl_isa_index;
+kl_isa_index *kl_isa_index_new(kl_ctx *cx);
+void kl_isa_index_free(kl_isa_index *x);
+
+// The first row that the instruction's opcode and modifiers match, of those that take as many operands; or that they
+// match, if none does.
+//
+// Modifiers may stand in any order, as ptxas reads them, but for two things: types keep theirs, which is that of the
+// operands, and what belongs to the name (mul.lo, cp.async) stands behind the opcode.
+kl_match kl_isa_match(kl_isa_index *x, const kl_ptx_instr *i);
 
 // Has the instruction this modifier?
 bool kl_isa_has(const kl_ptx_instr *i, const char *mod);

@@ -187,6 +187,18 @@ static bool is_decoded(const kl_ptx_func *f, bool is_entry) {
   return f->defined && (is_entry || (!f->entry && !f->register_params));
 }
 
+static kiln_status decode_functions(kl_ctx *cx, kl_isa_index *isa, kl_kernel *k, uint32_t entry) {
+  for (uint32_t n = 0; n < k->of->ptx->nfuncs; n++) {
+    kl_code *code = NULL;
+    if (!k->shared_of[n]) continue;
+    KL_TRY(kl_decode_function(cx, isa, k, n, &code));
+    k->codes[n] = code;
+    if (n == entry) k->entry = code;
+    k->has_stack |= n != entry || code->stack_bytes > 0;
+  }
+  return KILN_OK;
+}
+
 static kiln_status decode_all(kl_ctx *cx, kl_kernel *k, uint32_t entry) {
   const kl_ptx_module *m = k->of->ptx;
   reach r = {
@@ -198,15 +210,10 @@ static kiln_status decode_all(kl_ctx *cx, kl_kernel *k, uint32_t entry) {
   for (uint32_t n = 0; n < m->nfuncs; n++)
     if (r.reached[n] && is_decoded(&m->funcs[n], n == entry)) KL_TRY(place_shared_of(k, n));
   place_dynamic(k, r.used);
-  for (uint32_t n = 0; n < m->nfuncs; n++) {
-    kl_code *code = NULL;
-    if (!k->shared_of[n]) continue;
-    KL_TRY(kl_decode_function(cx, k, n, &code));
-    k->codes[n] = code;
-    if (n == entry) k->entry = code;
-    k->has_stack |= n != entry || code->stack_bytes > 0;
-  }
-  return KILN_OK;
+  kl_isa_index *isa = kl_isa_index_new(cx);
+  kiln_status status = decode_functions(cx, isa, k, entry);
+  kl_isa_index_free(isa);
+  return status;
 }
 
 kiln_status kl_kernel_prepare(kl_ctx *cx, kl_loaded *l, kl_str entry, kl_kernel **out) {

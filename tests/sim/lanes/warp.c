@@ -93,8 +93,7 @@ static uint32_t flags_of(const char *mnemonic) {
   return flags;
 }
 
-// Writes the k-th spelling of a pattern; false if there are fewer.
-static bool spell(const char *pattern, size_t k, char *out, size_t n) {
+bool spell(const char *pattern, size_t k, char *out, size_t n) {
   size_t at = 0;
   for (const char *p = pattern; *p;) {
     if (*p != '{' && *p != '(') {
@@ -115,6 +114,17 @@ static bool spell(const char *pattern, size_t k, char *out, size_t n) {
   EXPECT(at < n, "%s is long", pattern);
   out[at] = 0;
   return k == 0;
+}
+
+size_t spellings(const char *pattern) {
+  size_t n = 1;
+  for (const char *p = pattern; *p; p++) {
+    if (*p != '{' && *p != '(') continue;
+    size_t choices = 1 + (*p == '{');
+    for (; *p != '}' && *p != ')'; p++) choices += *p == '|';
+    n *= choices;
+  }
+  return n;
 }
 
 static int bits_of_letter(char c) {
@@ -154,6 +164,31 @@ bool instruction_at(const lane_form *f, size_t k, instruction *i) {
   i->sources = places(equals + 1, equals + strlen(equals), i->source_bits);
   i->flags = flags_of(i->mnemonic);
   return true;
+}
+
+// A register of the letter's kind.
+static char kind_of(char letter) {
+  return letter == 'P' ? 'p' : letter == 'B' ? 'b' : (char)(letter | 32);
+}
+
+uint32_t put_operands(FILE *f, const instruction *i, const char *mnemonic) {
+  const char *operands = i->form->operands, *equals = strchr(operands, '=');
+  uint32_t n = 1, count = 1;
+  fprintf(f, "%s %%%c0", mnemonic, kind_of(*operands));
+  if (*operands == 'P' || operands[1] == '|') fputs("|%p1", f);
+  for (const char *p = equals + 1; *p; p++, count++) {
+    int items = *p >= '2' && *p <= '4' ? *p++ - '0' : 1;
+    fputs(items > 1 ? ", {" : ", ", f);
+    for (int k = 0; k < items; k++) {
+      if (*p == 'i')
+        fputs("0x1a", f);
+      else
+        fprintf(f, "%s%%%c%u", k ? ", " : "", kind_of(*p), n++);
+    }
+    if (items > 1) fputs("}", f);
+  }
+  fputs(";\n", f);
+  return count;
 }
 
 instruction instruction_find(const char *mnemonic, int sources) {

@@ -6,6 +6,7 @@
 #include "sim/lanes/lanes.h"
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { MOST_SOURCES = 5, MOST_RESULTS = 4 };
 
@@ -29,8 +30,14 @@ typedef struct instruction {
   int result_bits[MOST_RESULTS], source_bits[MOST_SOURCES];
 } instruction;
 
+// Writes the k-th spelling of a pattern; false if there are fewer.
+bool spell(const char *pattern, size_t k, char *out, size_t n);
+size_t spellings(const char *pattern);
 // The k-th instruction of a row; false if there are fewer.
 bool instruction_at(const lane_form *f, size_t k, instruction *i);
+// Writes a line of PTX: `mnemonic`, with operands as the row's letters say, of registers %p %b %h %w %l and their
+// number. How many operands there are.
+uint32_t put_operands(FILE *f, const instruction *i, const char *mnemonic);
 // By mnemonic, as a decoder finds it: the first row that spells it, with as many operands. Aborts if there is none.
 instruction instruction_find(const char *mnemonic, int sources);
 // Whether the mnemonic has the modifier, such as ".ftz".
