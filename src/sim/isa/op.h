@@ -85,4 +85,7 @@ struct kl_lanes {
   _Alignas(64) uint64_t on64[KL_LANES];
 };
 
+// The array that holds an operand, for lanes `x`.
+#define AT(T, ref) ((T *)__builtin_assume_aligned(x->base[(ref)&3] + ((ref) & ~(kl_ref)3), _Alignof(T)))
+
 #endif

@@ -25,11 +25,10 @@ typedef struct b128 {
   uint64_t low, high;
 } __attribute__((may_alias)) b128;
 
-#define SIGNED(T)  ((T)-1 < (T)1)
+#define SIGNED(T) ((T)-1 < (T)1)
 
-// The array that holds an operand, and the word of a predicate.
-#define AT(T, ref) ((T *)__builtin_assume_aligned(x->base[(ref)&3] + ((ref) & ~(kl_ref)3), _Alignof(T)))
-#define PRED(ref)  (*AT(u32, ref))
+// The word of a predicate.
+#define PRED(ref) (*AT(u32, ref))
 
 // Lanes do not depend on one another: an operand may be the destination itself, but never overlaps it otherwise.
 #ifdef __clang__

@@ -174,4 +174,20 @@ static inline void narrow_all_bf16(u16 *r, const f32 *v, int n) {
   ALL(n, r[i] = (u16)narrow_bf16(v[i]));
 }
 
+enum { INF_F16 = 0x7c00, INF_BF16 = 0x7f80 };
+
+// Halves order as these integers do, -0 below +0. A NaN gives way to a number, or, with .NaN, to none.
+static inline s16 order16(u16 h) {
+  return (s16)(h & 0x8000 ? ~(h & 0x7fff) : h);
+}
+static inline u16 extremum(u16 a, u16 b, bool max, u16 inf, uint32_t flags) {
+  u16 sign = (a ^ b) & 0x8000, size = flags & KL_XORSIGN_ABS ? 0x7fff : 0xffff;
+  a &= size, b &= size;
+  bool na = (a & 0x7fff) > inf, nb = (b & 0x7fff) > inf;
+  u16 r = (order16(a) < order16(b)) != max ? a : b;
+  r = nb ? a : r;
+  r = na ? b : r;
+  r = flags & KL_XORSIGN_ABS ? (r & 0x7fff) | sign : r;
+  return (flags & KL_NAN ? na || nb : na && nb) ? NAN16 : r;
+}
 #endif

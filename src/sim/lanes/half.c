@@ -101,8 +101,6 @@ OPERATION(fma_bf16, true, fma_bf16, AT(u16, o->c))
 
 // --- signs ---------------------------------------------------------------------------------------------------------
 
-enum { INF_F16 = 0x7c00, INF_BF16 = 0x7f80 };
-
 static void change_sign(const kl_sim_op *o, u16 inf, u16 keep, u16 flip, u16 *r, const u16 *a, int n) {
   u16 flushed[MOST];
   a = take(o, flushed, a, n);
@@ -116,20 +114,6 @@ SIGNS(bf16, INF_BF16)
 
 // --- least and greatest --------------------------------------------------------------------------------------------
 
-// Halves order as these integers do, -0 below +0. A NaN gives way to a number, or, with .NaN, to none.
-static inline s16 order_of(u16 h) {
-  return (s16)(h & 0x8000 ? ~(h & 0x7fff) : h);
-}
-static inline u16 extremum(u16 a, u16 b, bool max, u16 inf, uint32_t flags) {
-  u16 sign = (a ^ b) & 0x8000, size = flags & KL_XORSIGN_ABS ? 0x7fff : 0xffff;
-  a &= size, b &= size;
-  bool na = (a & 0x7fff) > inf, nb = (b & 0x7fff) > inf;
-  u16 r = (order_of(a) < order_of(b)) != max ? a : b;
-  r = nb ? a : r;
-  r = na ? b : r;
-  r = flags & KL_XORSIGN_ABS ? (r & 0x7fff) | sign : r;
-  return (flags & KL_NAN ? na || nb : na && nb) ? NAN16 : r;
-}
 static void extrema(const kl_sim_op *o, bool max, u16 inf, u16 *r, const u16 *a, const u16 *b, int n) {
   u16 fa[MOST], fb[MOST];
   uint32_t flags = o->flags;

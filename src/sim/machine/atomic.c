@@ -1,74 +1,27 @@
 // Atomic operations, lane after lane. Blocks that see each other's run on one worker, so nothing here needs the host's
 // atomics. PTX ISA 9.7.13.5.
 
+#include "sim/lanes/floats.h"
 #include "sim/machine/access.h"
 #include "sim/machine/execute.h"
 
-#include <math.h>
-
-// --- small floats -------------------------------------------------------------------------------------------------
-
-static float float_of(uint32_t bits) {
-  float v;
-  memcpy(&v, &bits, 4);
-  return v;
-}
-static uint32_t bits_of(float v) {
-  uint32_t bits;
-  memcpy(&bits, &v, 4);
-  return bits;
-}
-
-static float from_half(uint16_t h) {
-  uint32_t sign = (uint32_t)(h & 0x8000) << 16, mantissa = h & 0x3ff;
-  int exponent = h >> 10 & 31;
-  if (exponent == 31) return float_of(sign | 0x7f800000 | mantissa << 13);
-  float v = exponent ? ldexpf((float)(1024 + mantissa), exponent - 25) : ldexpf((float)mantissa, -24);
-  return sign ? -v : v;
-}
-
-// To nearest even; NaN is 0x7fff.
-static uint16_t to_half(float v) {
-  uint16_t sign = bits_of(v) >> 16 & 0x8000;
-  float a = fabsf(v);
-  if (isnan(v)) return 0x7fff;
-  if (a >= 65520.0f) return sign | 0x7c00;
-  if (a < 0x1p-14f) return sign | (uint16_t)nearbyintf(a * 0x1p24f); // carries into the least normal number
-  uint32_t bits = bits_of(a), odd = bits >> 13 & 1;
-  return sign | (uint16_t)((bits + 0xfff + odd - 0x38000000) >> 13);
-}
-
-static uint16_t to_bfloat(float v) {
-  uint32_t bits = bits_of(v);
-  if (isnan(v)) return 0x7fff;
-  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
+// --- floats -------------------------------------------------------------------------------------------------------
 
 static uint16_t add_half(uint16_t a, uint16_t b) {
-  return to_half(from_half(a) + from_half(b)); // 24 bits hold enough for one rounding
+  return (uint16_t)narrow_f16(widen_f16(a) + widen_f16(b)); // 24 bits hold enough for one rounding
 }
 static uint16_t add_bfloat(uint16_t a, uint16_t b) {
-  return to_bfloat(float_of((uint32_t)a << 16) + float_of((uint32_t)b << 16));
-}
-
-static float flushed(float v) {
-  return fpclassify(v) == FP_SUBNORMAL ? copysignf(0, v) : v;
+  return (uint16_t)narrow_bf16(widen_bf16(a) + widen_bf16(b));
 }
 
 // Global memory flushes subnormal inputs and results; shared memory keeps them.
-static uint32_t add_float(uint32_t a, uint32_t b, bool flush) {
-  float x = float_of(a), y = float_of(b);
-  float sum = flush ? flushed(flushed(x) + flushed(y)) : x + y;
-  return isnan(sum) ? 0x7fffffff : bits_of(sum);
+static uint32_t add_float(uint32_t a, uint32_t b, bool global) {
+  return global ? flush32(canonical(flush(float_of(a)) + flush(float_of(b)))) : canonical(float_of(a) + float_of(b));
 }
 
 static uint64_t add_double(uint64_t a, uint64_t b) {
-  double x, y, sum;
-  memcpy(&x, &a, 8), memcpy(&y, &b, 8);
-  sum = x + y;
-  if (isnan(sum)) return 0xfff8000000000000;
-  memcpy(&a, &sum, 8);
-  return a;
+  double sum = double_of(a) + double_of(b);
+  return sum == sum ? bits64(sum) : nan_of(a, b, 0);
 }
 
 static uint64_t add(uint64_t a, uint64_t b, const kl_sim_access *m, bool shared) {

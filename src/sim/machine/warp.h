@@ -227,9 +227,6 @@ struct kl_run_state {
   kl_fault fault;
 };
 
-// The array that holds an operand, for lanes `x`.
-#define AT(T, ref) ((T *)(x->base[(ref)&3] + ((ref) & ~(kl_ref)3)))
-
 static inline kl_warp *kl_warp_of(kl_lanes *x) {
   return (kl_warp *)x;
 }
