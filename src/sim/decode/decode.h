@@ -61,6 +61,8 @@ bool kl_d_count(kl_decoder *d, uint32_t least, uint32_t most);
 kl_ref kl_d_source(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool wider, bool *negated);
 // A destination; a wider register gets the value extended after the instruction.
 kl_ref kl_d_target(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool wider, bool sign);
+// A register of this many bits that no name has, until the instruction ends.
+kl_ref kl_d_temporary(kl_decoder *d, unsigned bits);
 kl_ref kl_d_constant(kl_decoder *d, uint64_t low, uint64_t high, unsigned bits);
 // Bits of a register; 0 if the operand is none.
 unsigned kl_d_register_bits(const kl_decoder *d, const kl_ptx_operand *o);
@@ -73,7 +75,7 @@ bool kl_d_address(kl_decoder *d, const kl_ptx_operand *o, const kl_where *named,
 // --- rows ---------------------------------------------------------------------------------------------------------
 
 void kl_d_lanes(kl_decoder *d); // by the row's operand letters
-kl_decode_fn kl_d_move, kl_d_cvta, kl_d_cvta_to, kl_d_isspacep, kl_d_mapa, kl_d_getctarank;
+kl_decode_fn kl_d_move, kl_d_move_special, kl_d_cvta, kl_d_cvta_to, kl_d_isspacep, kl_d_mapa, kl_d_getctarank;
 kl_decode_fn kl_d_load, kl_d_store, kl_d_nothing, kl_d_policy, kl_d_copy_async, kl_d_atom, kl_d_red;
 kl_decode_fn kl_d_branch, kl_d_branch_idx, kl_d_call, kl_d_ret, kl_d_exit, kl_d_trap, kl_d_nanosleep, kl_d_setmaxnreg,
     kl_d_alloca, kl_d_stacksave, kl_d_stackrestore;

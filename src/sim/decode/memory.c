@@ -90,13 +90,24 @@ void kl_d_nothing(kl_decoder *d) {
   (void)d;
 }
 
+// Policies are hints: all are the same one.
 void kl_d_policy(kl_decoder *d) {
-  if (!kl_d_count(d, 1, 2)) return;
+  if (!kl_d_count(d, 1, 4)) return;
   kl_ref to = kl_d_target(d, &d->i->operands[0], 64, false, false);
   kl_ref zero = kl_d_constant(d, 0, 0, 64);
   kl_sim_op *op = kl_d_glue_op(d, "mov_64");
   op->d = to;
   op->a = zero;
+}
+
+// How many bytes of the source are taken where a predicate may leave it out.
+static kl_ref unless_ignored(kl_decoder *d, const kl_ptx_operand *o, uint32_t bytes) {
+  kl_ref ignored = kl_d_source(d, o, 1, false, NULL);
+  kl_ref none = kl_d_constant(d, 0, 0, 32), all = kl_d_constant(d, bytes, 0, 32), to = kl_d_temporary(d, 32);
+  kl_sim_op *op = kl_d_glue_op(d, "select_32");
+  op->d = to;
+  op->a = none, op->b = all, op->c = ignored;
+  return to;
 }
 
 // The copy is done at once, which is one of the times at which it may be.
@@ -115,11 +126,13 @@ void kl_d_copy_async(kl_decoder *d) {
   c->to.count = c->from.count = 1;
   c->to.store = true;
   uint32_t more = d->i->noperands - 3 - kl_isa_has(d->i, "L2::cache_hint");
-  if (more && kl_d_register_bits(d, &o[3]) == 1) {
-    kl_d_unsupported(d, "cp.async with a predicate that leaves the source out is not simulated yet");
+  if (more > 1) {
+    kl_d_invalid(d, "expected at most 4 operands and, with .L2::cache_hint, a policy");
     return;
   }
-  if (more) c->size = kl_d_source(d, &o[3], 32, false, NULL);
+  if (more)
+    c->size = kl_d_register_bits(d, &o[3]) == 1 ? unless_ignored(d, &o[3], (uint32_t)o[2].bits)
+                                                : kl_d_source(d, &o[3], 32, false, NULL);
   if (d->status) return;
   kl_sim_op *op = kl_d_op(d, kl_x_copy_async);
   op->imm = (uint64_t)(uintptr_t)c;
@@ -135,6 +148,37 @@ static const struct {
     {"cas", KL_ATOMIC_CAS}, {"inc", KL_ATOMIC_INC}, {"dec", KL_ATOMIC_DEC}, {"add", KL_ATOMIC_ADD},
     {"min", KL_ATOMIC_MIN}, {"max", KL_ATOMIC_MAX},
 };
+
+// Registers of a vector, so many as the instruction says; NULL after a finding.
+static kl_ref *vector(kl_decoder *d, const kl_ptx_operand *o, unsigned n, unsigned bits, bool target) {
+  kl_ref *refs = KL_NEW_N(d->arena, kl_ref, n);
+  if (o->kind != KL_PTX_VECTOR || o->nitems != n) {
+    kl_d_invalid(d, "expected %u registers in braces", n);
+    return NULL;
+  }
+  for (unsigned k = 0; k < n; k++)
+    if (target && o->items[k].kind == KL_PTX_SINK)
+      refs[k] = KL_NO_REF;
+    else
+      refs[k] =
+          target ? kl_d_target(d, &o->items[k], bits, false, false) : kl_d_source(d, &o->items[k], bits, false, NULL);
+  return d->status ? NULL : refs;
+}
+
+static void atomic_vector(kl_decoder *d, kl_sim_access *m, const kl_ptx_operand *target,
+                          const kl_ptx_operand *operand) {
+  unsigned bits = 8u * m->bytes;
+  bool gives = target && target->kind != KL_PTX_SINK;
+  const kl_ref *from = vector(d, operand, m->count, bits, false);
+  const kl_ref *to = gives && from ? vector(d, target, m->count, bits, true) : NULL;
+  if (d->status) return;
+  for (unsigned k = 0; k < m->count && to; k++) m->regs[k] = to[k];
+  m->from = from;
+  kl_sim_op *op = kl_d_op(d, kl_x_atomic);
+  op->imm = (uint64_t)(uintptr_t)m;
+  op->a = from[0];
+  op->b = KL_NO_REF;
+}
 
 static void atomic(kl_decoder *d, const kl_ptx_operand *target, const kl_ptx_operand *address,
                    const kl_ptx_operand *operands, uint32_t n) {
@@ -158,7 +202,7 @@ static void atomic(kl_decoder *d, const kl_ptx_operand *target, const kl_ptx_ope
     return;
   }
   if (m->count > 1) {
-    kl_d_unsupported(d, "vector atomics are not simulated yet");
+    atomic_vector(d, m, target, &operands[0]);
     return;
   }
   kl_ref old = target && target->kind != KL_PTX_SINK ? kl_d_target(d, target, t.bits, false, false) : KL_NO_REF;
@@ -325,4 +369,25 @@ void kl_d_move(kl_decoder *d) {
   kl_sim_op *op = kl_d_glue_op(d, name);
   op->d = t;
   op->a = a;
+}
+
+// Into four registers all elements of a special register: %tid as a whole.
+void kl_d_move_special(kl_decoder *d) {
+  unsigned bits = kl_isa_type_at(d->i, 0).bits;
+  if (!kl_d_count(d, 2, 2)) return;
+  const kl_ptx_operand *to = &d->i->operands[0], *from = &d->i->operands[1];
+  if (to->kind != KL_PTX_VECTOR || to->nitems != 4 || from->kind != KL_PTX_SPECIAL) {
+    kl_d_invalid(d, "expected four registers in braces, and a special register that is a vector");
+    return;
+  }
+  for (uint32_t k = 0; k < 4; k++) {
+    kl_ptx_operand element = *from;
+    element.text = kl_str_of(kl_strf(d->arena, "%.*s.%c", KL_FMT(from->text), "xyzw"[k]));
+    if (to->items[k].kind == KL_PTX_SINK) continue;
+    kl_ref a = kl_d_source(d, &element, bits, false, NULL), t = kl_d_target(d, &to->items[k], bits, false, false);
+    if (d->status) return;
+    kl_sim_op *op = kl_d_glue_op(d, bits == 16 ? "mov_16" : "mov_32");
+    op->d = t;
+    op->a = a;
+  }
 }

@@ -7,8 +7,7 @@ static unsigned register_bytes(unsigned bits) {
   return bits == 1 ? 4 : bits <= 16 ? 2 * KL_LANES : bits / 8 * KL_LANES;
 }
 
-// Register of this many bits that no name has, until the instruction ends.
-static kl_ref temporary(kl_decoder *d, unsigned bits) {
+kl_ref kl_d_temporary(kl_decoder *d, unsigned bits) {
   kl_ref at = d->temporaries;
   unsigned bytes = register_bytes(bits);
   d->temporaries += bytes < 64 ? 64 : bytes;
@@ -91,7 +90,7 @@ static uint64_t float_bits(uint64_t bits, unsigned from, unsigned to) {
 // The register's low bits, as a register of their own.
 static kl_ref narrowed(kl_decoder *d, kl_ref from, unsigned have, unsigned bits) {
   char name[32];
-  kl_ref to = temporary(d, bits);
+  kl_ref to = kl_d_temporary(d, bits);
   memcpy(name, "trunc_", 6);
   snprintf(name, sizeof name, "trunc_%u_%u", have, bits);
   kl_sim_op *op = kl_d_glue_op(d, name);
@@ -108,7 +107,7 @@ static kl_ref special_source(kl_decoder *d, const kl_ptx_operand *o, unsigned bi
   case KL_SPECIAL_PRED:
   case KL_SPECIAL_PLACE: at = s.at | KL_IN_SPECIAL; break;
   case KL_SPECIAL_CLOCK: {
-    at = temporary(d, s.bits);
+    at = kl_d_temporary(d, s.bits);
     kl_sim_op *op = kl_d_machine_op(d, s.bits == 32 ? kl_x_clock_32 : kl_x_clock_64);
     op->d = at;
     op->imm = s.at | (uint64_t)s.step << 8;
@@ -117,7 +116,7 @@ static kl_ref special_source(kl_decoder *d, const kl_ptx_operand *o, unsigned bi
   if (s.bits == bits) return at;
   if (s.bits > bits && bits > 1) return narrowed(d, at, s.bits, bits);
   if (s.bits == 32 && bits == 64) { // mov.u64 of a 32-bit register, as old PTX has it
-    kl_ref to = temporary(d, 64);
+    kl_ref to = kl_d_temporary(d, 64);
     kl_sim_op *op = kl_d_glue_op(d, "zext_32_64");
     op->d = to;
     op->a = at;
@@ -159,7 +158,7 @@ static kl_ref register_source(kl_decoder *d, const kl_ptx_operand *o, unsigned b
     *negated = true;
     return at;
   }
-  kl_ref to = temporary(d, 1);
+  kl_ref to = kl_d_temporary(d, 1);
   kl_sim_op *op = kl_d_glue_op(d, "not_of_pred");
   op->d = to;
   op->a = at;
@@ -184,7 +183,7 @@ kl_ref kl_d_source(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool w
     if (bits != 32 && bits != 64) break;
     if (!kl_d_symbol(d, o, &address, &where, &frame)) return 0;
     if (frame) {
-      kl_ref to = temporary(d, bits);
+      kl_ref to = kl_d_temporary(d, bits);
       kl_sim_op *op = kl_d_machine_op(d, bits == 32 ? kl_x_frame_address_32 : kl_x_frame_address_64);
       op->d = to;
       op->imm = address;
@@ -200,7 +199,7 @@ kl_ref kl_d_source(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool w
 // --- destinations -------------------------------------------------------------------------------------------------
 
 kl_ref kl_d_target(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool wider, bool sign) {
-  if (o->kind == KL_PTX_SINK) return temporary(d, bits);
+  if (o->kind == KL_PTX_SINK) return kl_d_temporary(d, bits);
   unsigned have = kl_d_register_bits(d, o);
   if (o->kind != KL_PTX_REG || o->negated) {
     kl_d_invalid(d, "expected a register of %u bits to write", bits);
@@ -214,7 +213,7 @@ kl_ref kl_d_target(kl_decoder *d, const kl_ptx_operand *o, unsigned bits, bool w
   snprintf(name, sizeof name, "%s_%u_%u", sign ? "sext" : "zext", bits, have);
   kl_made_op after = kl_d_glue(d, name);
   after.op.d = d->reg_at[o->index];
-  after.op.a = temporary(d, bits);
+  after.op.a = kl_d_temporary(d, bits);
   VEC_PUSH(d->cx, &d->after, after);
   return after.op.a;
 }

@@ -59,7 +59,8 @@ void kl_d_cluster_wait(kl_decoder *d) {
 
 void kl_d_fence(kl_decoder *d) {
   if (!kl_isa_has(d->i, "cta")) d->kernel->talks = true;
-  if (kl_d_count(d, 0, 0)) kl_d_op(d, kl_x_nothing);
+  bool range = kl_isa_has(d->i, "tensormap::generic") && kl_isa_has(d->i, "acquire");
+  if (kl_d_count(d, range ? 2 : 0, range ? 2 : 0)) kl_d_op(d, kl_x_nothing);
 }
 
 void kl_d_warp_sync(kl_decoder *d) {

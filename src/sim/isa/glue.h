@@ -22,6 +22,7 @@
   X(pred_of_16,     "p=h",     ALL)  /* not 0 */                                                                       \
   X(pred_of_32,     "p=w",     ALL)                                                                                    \
   X(pred_of_64,     "p=l",     ALL)                                                                                    \
+  X(select_32,      "w=wwp",   OWN)  /* a where c holds, else b */                                                     \
   X(zext_8_16,      "h=B",     OWN)                                                                                    \
   X(zext_8_32,      "w=B",     OWN)                                                                                    \
   X(zext_8_64,      "l=B",     OWN)                                                                                    \

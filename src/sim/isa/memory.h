@@ -3,12 +3,13 @@
 #define KL_ISA_MEMORY_H
 
 // Parts of patterns. A scope belongs to an order; caching and eviction are hints.
-#define KL_P_SPACE "{.global|.shared|.shared::cta|.shared::cluster|.local|.param|.param::entry|.param::func|.const}"
-#define KL_P_SCOPE "(.cta|.cluster|.gpu|.sys)"
-#define KL_P_CACHE "{.ca|.cg|.cs|.lu|.cv|.wb|.wt}"
+#define KL_P_SPACE  "{.global|.shared|.shared::cta|.shared::cluster|.local|.param|.param::entry|.param::func|.const}"
+#define KL_P_SCOPE  "(.cta|.cluster|.gpu|.sys)"
+#define KL_P_CACHE  "{.ca|.cg|.cs|.lu|.cv|.wb|.wt}"
+#define KL_P_EVICT2 "{.L2::evict_normal|.L2::evict_first|.L2::evict_last}"
 #define KL_P_EVICT                                                                                                     \
-  "{.L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last|.L1::no_allocate}"                         \
-  "{.L2::evict_normal|.L2::evict_first|.L2::evict_last}{.L2::cache_hint}"
+  "{.L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last|.L1::no_allocate}" KL_P_EVICT2             \
+  "{.L2::cache_hint}"
 #define KL_P_PREFETCH "{.L2::64B|.L2::128B|.L2::256B}"
 #define KL_P_VECTOR   "{.v2|.v4|.v8}"
 #define KL_P_TYPE     "(.b8|.b16|.b32|.b64|.b128|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64)"
@@ -18,14 +19,14 @@
 #define KL_ISA_MEMORY(X)                                                                                               \
   X(load,       "ld{.weak}" KL_P_SPACE KL_P_CACHE KL_P_EVICT KL_P_PREFETCH KL_P_VECTOR KL_P_TYPE,                      \
                                                                                            "d, [a]{, policy}", MEMORY, OWN, EXACT, "9.7.9.8") \
-  X(load,       "ld.volatile" KL_P_SPACE KL_P_PREFETCH KL_P_VECTOR KL_P_TYPE,              "d, [a]",    MEMORY, OWN,   EXACT, "9.7.9.8") \
+  X(load,       "ld.volatile" KL_P_SPACE KL_P_EVICT2 KL_P_PREFETCH KL_P_VECTOR KL_P_TYPE,              "d, [a]",    MEMORY, OWN,   EXACT, "9.7.9.8") \
   X(load,       "ld(.relaxed|.acquire)" KL_P_SCOPE KL_P_SPACE KL_P_EVICT KL_P_PREFETCH KL_P_VECTOR KL_P_TYPE,          \
                                                                                            "d, [a]{, policy}", MEMORY, OWN, EXACT, "9.7.9.8") \
   X(load,       "ld.mmio.relaxed.sys{.global}" KL_P_TYPE,                                  "d, [a]",    MEMORY, OWN,   EXACT, "9.7.9.8") \
   X(load,       "ld.global{.ca|.cg|.cs}.nc" KL_P_EVICT KL_P_PREFETCH KL_P_VECTOR KL_P_TYPE, "d, [a]{, policy}", MEMORY, OWN, EXACT, "9.7.9.9") \
   X(load,       "ldu{.global}{.v2|.v4}" KL_P_TYPE,                                         "d, [a]",    MEMORY, OWN,   EXACT, "9.7.9.10") \
   X(store,      "st{.weak}" KL_P_SPACE KL_P_CACHE KL_P_EVICT KL_P_VECTOR KL_P_TYPE,        "[a], b{, policy}", MEMORY, OWN, EXACT, "9.7.9.11") \
-  X(store,      "st.volatile" KL_P_SPACE KL_P_VECTOR KL_P_TYPE,                            "[a], b",    MEMORY, OWN,   EXACT, "9.7.9.11") \
+  X(store,      "st.volatile" KL_P_SPACE KL_P_EVICT2 KL_P_VECTOR KL_P_TYPE,                            "[a], b",    MEMORY, OWN,   EXACT, "9.7.9.11") \
   X(store,      "st(.relaxed|.release)" KL_P_SCOPE KL_P_SPACE KL_P_EVICT KL_P_VECTOR KL_P_TYPE, "[a], b{, policy}", MEMORY, OWN, EXACT, "9.7.9.11") \
   X(store,      "st.mmio.relaxed.sys{.global}" KL_P_TYPE,                                  "[a], b",    MEMORY, OWN,   EXACT, "9.7.9.11") \
   X(nothing,    "prefetch{.global|.local}(.L1|.L2)",                                       "[a]",       MEMORY, OWN,   EXACT, "9.7.9.15") \
@@ -39,7 +40,10 @@
   X(nothing,    "cp.async.wait_group",                                                     "n",         MEMORY, OWN,   EXACT, "9.7.9.25.3.3") \
   X(nothing,    "cp.async.wait_all",                                                       "",          MEMORY, OWN,   EXACT, "9.7.9.25.3.3") \
   X(policy,     "createpolicy.fractional(.L2::evict_last|.L2::evict_normal|.L2::evict_first|.L2::evict_unchanged){.L2::evict_first|.L2::evict_unchanged}.b64", \
-                                                                                           "d{, a}",    INTEGER, ALL,  EXACT, "9.7.9.18")
+                                                                                           "d{, a}",    INTEGER, ALL,  EXACT, "9.7.9.18") \
+  X(policy,     "createpolicy.range{.global}(.L2::evict_last|.L2::evict_normal|.L2::evict_first|.L2::evict_unchanged){.L2::evict_first|.L2::evict_unchanged}.b64",\
+                                                                                           "d, [a], b, c", INTEGER, ALL, EXACT, "9.7.9.18")\
+  X(policy,     "createpolicy.cvt.L2.b64",                                                 "d, a",      INTEGER, ALL,   EXACT, "9.7.9.18")
 // clang-format on
 
 #endif

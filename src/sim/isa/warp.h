@@ -23,6 +23,11 @@
   X(fence,       "fence{.sc|.acq_rel|.acquire|.release}(.cta|.cluster|.gpu|.sys)", "",               SYNC, OWN,   EXACT, "9.7.13.4") \
   X(fence,       "fence.mbarrier_init.release.cluster",                       "",                    SYNC, OWN,   EXACT, "9.7.13.4") \
   X(fence,       "fence.proxy(.alias|.async.global|.async.shared::cta|.async.shared::cluster|.async)", "", SYNC, OWN, EXACT, "9.7.13.4") \
+  X(fence,       "fence(.acquire.sync_restrict::shared::cluster|.release.sync_restrict::shared::cta).cluster", "", SYNC, OWN, EXACT, "9.7.13.4")\
+  X(fence,       "fence.proxy.tensormap::generic.release(.cta|.cluster|.gpu|.sys)", "",              SYNC, OWN,   EXACT, "9.7.13.4")\
+  X(fence,       "fence.proxy.tensormap::generic.acquire(.cta|.cluster|.gpu|.sys)", "[a], n",        SYNC, OWN,   EXACT, "9.7.13.4")\
+  X(fence,       "fence.proxy.async::generic(.acquire.sync_restrict::shared::cluster|.release.sync_restrict::shared::cta).cluster", "", SYNC, OWN, EXACT, "9.7.13.4")\
+  X(fence,       "membar.proxy.alias",                                        "",                    SYNC, OWN,   EXACT, "9.7.13.4")\
   X(shfl,        "shfl.sync(.up|.down|.bfly|.idx).b32",                       "d|p, a, b, c, mask",  WARP, OWN,   EXACT, "9.7.9.6") \
   X(vote,        "vote.sync(.all|.any|.uni).pred",                            "p, {!}a, mask",       WARP, OWN,   EXACT, "9.7.13.10") \
   X(vote,        "vote.sync.ballot.b32",                                      "d, {!}a, mask",       WARP, OWN,   EXACT, "9.7.13.10") \

@@ -20,6 +20,12 @@ EXECUTOR(andn_of_preds) {
   put_pred(x, o->d, PRED(o->a) & ~PRED(o->b));
 }
 
+EXECUTOR(select_32) {
+  const u32 *a = AT(u32, o->a), *b = AT(u32, o->b);
+  u32 *d = AT(u32, o->d), p = PRED(o->c);
+  LANES(on32, d, p & kl_bit[i] ? a[i] : b[i]);
+}
+
 #define OF_PRED(bits, U, S, on)                                                                                        \
   EXECUTOR(pred_to_##bits) {                                                                                           \
     U *d = AT(U, o->d);                                                                                                \

@@ -39,7 +39,18 @@ static uint64_t add(uint64_t a, uint64_t b, const kl_sim_access *m, bool shared)
   }
 }
 
+// The least or greatest of one or two halves, as min and max give it.
+static uint64_t extreme(uint32_t a, uint32_t b, bool max, const kl_sim_access *m) {
+  uint16_t inf = m->kind == 'g' || m->kind == 'i' ? INF_BF16 : INF_F16;
+  uint32_t low = extremum((uint16_t)a, (uint16_t)b, max, inf, 0);
+  return m->bytes == 2 ? low : low | (uint32_t)extremum((uint16_t)(a >> 16), (uint16_t)(b >> 16), max, inf, 0) << 16;
+}
+
 // --- one lane -----------------------------------------------------------------------------------------------------
+
+static bool is_float(const kl_sim_access *m) {
+  return m->kind >= 'f' && m->kind <= 'i';
+}
 
 static bool is_less(uint64_t a, uint64_t b, const kl_sim_access *m) {
   if (m->kind != 's') return a < b;
@@ -57,8 +68,8 @@ static uint64_t applied(uint64_t old, uint64_t a, uint64_t b, const kl_sim_acces
   case KL_ATOMIC_INC: return old >= a ? 0 : old + 1;
   case KL_ATOMIC_DEC: return old == 0 || old > a ? a : old - 1;
   case KL_ATOMIC_ADD: return add(old, a, m, shared);
-  case KL_ATOMIC_MIN: return is_less(a, old, m) ? a : old;
-  case KL_ATOMIC_MAX: return is_less(old, a, m) ? a : old;
+  case KL_ATOMIC_MIN: return is_float(m) ? extreme((uint32_t)old, (uint32_t)a, false, m) : is_less(a, old, m) ? a : old;
+  case KL_ATOMIC_MAX: return is_float(m) ? extreme((uint32_t)old, (uint32_t)a, true, m) : is_less(old, a, m) ? a : old;
   }
   return old;
 }
@@ -80,6 +91,19 @@ static void exchange_wide(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *
   if (o->d != KL_NO_REF) memcpy(AT(char, o->d) + lane * 16, old, 16);
 }
 
+static void exchange(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, unsigned lane, const kl_places *p) {
+  bool shared = m->where == KL_AT_SHARED || p->address[lane] / KL_WINDOW == KL_SHARED_WINDOW / KL_WINDOW;
+  for (unsigned k = 0; k < m->count; k++) { // each element by itself
+    kl_ref from = m->from ? m->from[k] : o->a, to = m->from ? m->regs[k] : o->d;
+    char *host = p->host[lane] + (size_t)k * m->bytes;
+    uint64_t old = 0;
+    memcpy(&old, host, m->bytes);
+    uint64_t now = applied(old, value_of(x, from, lane, m->bytes), value_of(x, o->b, lane, m->bytes), m, shared);
+    memcpy(host, &now, m->bytes);
+    if (to != KL_NO_REF) memcpy(AT(char, to) + (size_t)lane * m->bytes, &old, m->bytes);
+  }
+}
+
 void kl_x_atomic(kl_lanes *x, const kl_sim_op *o) {
   const kl_sim_access *m = (const kl_sim_access *)(uintptr_t)o->imm;
   kl_places p;
@@ -87,16 +111,10 @@ void kl_x_atomic(kl_lanes *x, const kl_sim_op *o) {
   unsigned first = kl_draw_below(kl_warp_of(x)->block->cluster, KL_LANES);
   for (unsigned k = 0; k < KL_LANES; k++) {
     unsigned i = (k + first) % KL_LANES;
-    uint64_t old = 0;
     if (!(x->mask >> i & 1)) continue;
-    if (m->bytes == 16) {
+    if (m->bytes == 16)
       exchange_wide(x, o, m, i, p.host[i]);
-      continue;
-    }
-    bool shared = m->where == KL_AT_SHARED || p.address[i] / KL_WINDOW == KL_SHARED_WINDOW / KL_WINDOW;
-    memcpy(&old, p.host[i], m->bytes);
-    uint64_t now = applied(old, value_of(x, o->a, i, m->bytes), value_of(x, o->b, i, m->bytes), m, shared);
-    memcpy(p.host[i], &now, m->bytes);
-    if (o->d != KL_NO_REF) memcpy(AT(char, o->d) + (size_t)i * m->bytes, &old, m->bytes);
+    else
+      exchange(x, o, m, i, &p);
   }
 }

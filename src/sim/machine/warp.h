@@ -87,6 +87,7 @@ typedef struct kl_sim_access {
   int64_t offset;
   kl_ref regs[KL_MOST_ELEMENTS]; // KL_NO_REF: `_`
   uint8_t reg_bytes[KL_MOST_ELEMENTS];
+  const kl_ref *from; // operands of a vector atomic, whose old values go to regs
   uint8_t atomic,
       kind; // kl_atomic_op, and of what: 'b', 'u', 's', 'f' (f16, f32, f64), 'h' (f16x2), 'g' (bf16), 'i' (bf16x2)
 } kl_sim_access;

@@ -102,6 +102,7 @@ static void glue(const instruction *i, const value *s, value *r, uint32_t *carry
   if (strcmp(m, "and_of_preds") == 0) r[0] = s[0] && s[1];
   if (strcmp(m, "andn_of_preds") == 0) r[0] = s[0] && !s[1];
   if (strncmp(m, "pred_", 5) == 0) r[0] = s[0] != 0;
+  if (strcmp(m, "select_32") == 0) r[0] = s[2] ? s[0] : s[1];
   if (strncmp(m, "zext_", 5) == 0) r[0] = extend(s[0], from, false);
   if (strncmp(m, "sext_", 5) == 0) r[0] = cut(extend(s[0], from, true), to);
   if (strncmp(m, "trunc_", 6) == 0) r[0] = cut(s[0], strcmp(strrchr(m, '_'), "_8") == 0 ? 8 : to);
