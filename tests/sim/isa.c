@@ -112,6 +112,67 @@ START_TEST(test_too_many_modifiers) {
 }
 END_TEST
 
+// What has no row: known and refused by that name, or not.
+static const struct {
+  const char *mnemonic, *name;
+  bool known_opcode;
+} refusals[] = {
+    {"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", "mma", false},
+    {"wgmma.fence.sync.aligned", "wgmma", false},
+    {"cp.async.bulk.wait_group", "cp.async.bulk", true},
+    {"cp.async.mbarrier.arrive.noinc.b64", "cp.async.mbarrier", true},
+    {"prefetch.param.tensormap", "prefetch.param.tensormap", true},
+    {"red.async.relaxed.cluster.global.add.u32", "red.async", true},
+    {"multimem.ld_reduce.global.add.f32", "multimem", false},
+    {"vote.ballot.b32", "vote.ballot", true},
+    {"vote.sync.ballot.u32", NULL, true},
+    {"addc.sat.s32", NULL, true},
+    {"add.u99", NULL, true},
+    {"mmap.sync", NULL, false},
+    {"frobnicate.u32", NULL, false},
+};
+
+START_TEST(test_refusals) {
+  kl_match m = match(refusals[_i].mnemonic, 3);
+  ck_assert_ptr_null(m.form);
+  ck_assert_int_eq(m.known_opcode, refusals[_i].known_opcode);
+  ck_assert_int_eq(m.refused != NULL, refusals[_i].name != NULL);
+  if (m.refused) ck_assert_str_eq(m.refused->name, refusals[_i].name);
+}
+END_TEST
+
+// Every opcode of the PTX ISA, version 9.0, has rows or is refused by name.
+static const char opcodes[] =
+    "add sub mul mad mul24 mad24 sad div rem abs neg min max popc clz bfind fns brev bfe bfi szext bmsk dp4a dp2a "
+    "addc subc madc testp copysign fma rcp sqrt rsqrt sin cos lg2 ex2 tanh set setp selp slct and or xor not cnot lop3 "
+    "shf shl shr mov shfl prmt ld ldu st multimem prefetch prefetchu applypriority discard createpolicy isspacep cvta "
+    "cvt mapa getctarank cp tensormap tex tld4 txq istypep suld sust sured suq bra brx call ret exit bar barrier "
+    "membar "
+    "fence atom red vote match activemask redux griddepcontrol elect mbarrier clusterlaunchcontrol wmma mma ldmatrix "
+    "stmatrix movmatrix wgmma tcgen05 stacksave stackrestore alloca vadd vsub vabsdiff vmin vmax vshl vshr vmad vset "
+    "vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 vset2 vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4 brkpt nanosleep "
+    "pmevent trap setmaxnreg ";
+
+static bool has_rows(const char *opcode, size_t n) {
+  for (size_t t = 0; t < kl_ntopics; t++)
+    for (size_t r = 0; r < kl_topics[t].n; r++) {
+      const char *pattern = kl_topics[t].rows[r].pattern;
+      if (strncmp(pattern, opcode, n) == 0 && strcspn(pattern, ".({") == n) return true;
+    }
+  return false;
+}
+
+START_TEST(test_opcodes) {
+  size_t n = 0;
+  for (const char *p = opcodes; *p; p += n + 1) {
+    char opcode[32];
+    n = strcspn(p, " ");
+    snprintf(opcode, sizeof opcode, "%.*s", (int)n, p);
+    EXPECT(has_rows(p, n) || match(opcode, 3).refused, "%s is neither simulated nor refused", opcode);
+  }
+}
+END_TEST
+
 // Several rows may be spelled alike; the number of operands tells which.
 static const struct {
   const char *mnemonic;
@@ -246,5 +307,6 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("ISA", ONCE(make, drop), {test_readings, KL_COUNT(readings)}, {test_too_many_modifiers},
-                   {test_counts, KL_COUNT(counts)}, {test_spellings}, {test_orders});
+                   {test_refusals, KL_COUNT(refusals)}, {test_opcodes}, {test_counts, KL_COUNT(counts)},
+                   {test_spellings}, {test_orders});
 }

@@ -117,7 +117,7 @@ static const struct {
     {HEADER BEGIN "frobnicate.u32 %r1, %r2;\n" END, KILN_E_UNSUPPORTED, "instruction is not simulated: frobnicate.u32"},
     {HEADER BEGIN "add.u99 %r1, %r2, %r3;\n" END, KILN_E_UNSUPPORTED, "form of the instruction"},
     {HEADER BEGIN "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%rd1,%rd2}, {%rd3}, {%rd4}, {%rd5,%rd6};\n" END,
-     KILN_E_UNSUPPORTED, "not simulated: mma"},
+     KILN_E_UNSUPPORTED, "mma is not simulated, it belongs to tensor cores: mma.sync"},
     {HEADER BEGIN "add.u32 %r1, %r2, %rd3;\n" END, KILN_E_INVALID, "%rd3 has 64 bits, where 32 are expected"},
     {HEADER BEGIN "add.u32 %r1, %r2;\n" END, KILN_E_INVALID, "expected more operands"},
     {HEADER BEGIN "add.u32 %r1, %r2, %r3, %r4;\n" END, KILN_E_INVALID, "expected 3 operands, found 4"},

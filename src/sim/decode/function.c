@@ -107,8 +107,11 @@ static void decode_instr(kl_decoder *d, const kl_ptx_instr *i) {
   d->temporaries = d->frame;
   d->match = kl_isa_match(d->isa, i);
   if (!d->match.form) {
-    kl_d_unsupported(d, d->match.known_opcode ? "this form of the instruction is not simulated"
-                                              : "this instruction is not simulated");
+    if (d->match.refused)
+      kl_d_unsupported(d, "%s is not simulated, it belongs to %s", d->match.refused->name, d->match.refused->part_of);
+    else
+      kl_d_unsupported(d, d->match.known_opcode ? "this form of the instruction is not simulated"
+                                                : "this instruction is not simulated");
     return;
   }
   if (i->guard && kl_ptx_type_bits[kl_ptx_register_type(d->f, i->guard - 1)] != 1) {

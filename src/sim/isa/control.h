@@ -1,4 +1,4 @@
-// Rows of control flow. PTX ISA 9.7.12 and 9.7.19.
+// Rows of control flow. PTX ISA 9.7.12, 9.7.17 and 9.7.19.
 #ifndef KL_ISA_CONTROL_H
 #define KL_ISA_CONTROL_H
 
@@ -15,9 +15,9 @@
   X(nothing,    "pmevent{.mask}",    "a",                       CONTROL, OWN,   EXACT, "9.7.19.3")                     \
   X(nanosleep,  "nanosleep.u32",     "a",                       CONTROL, OWN,   EXACT, "9.7.19.2")                     \
   X(setmaxnreg, "setmaxnreg(.inc|.dec).sync.aligned.u32", "n",  CONTROL, OWN,   EXACT, "9.7.19.5")                     \
-  X(alloca,     "alloca(.u32|.u64)", "d, a{, align}",           CONTROL, OWN,   EXACT, "9.7.11.3")                     \
-  X(stacksave,  "stacksave(.u32|.u64)", "d",                    CONTROL, OWN,   EXACT, "9.7.11.1")                     \
-  X(stackrestore, "stackrestore(.u32|.u64)", "a",               CONTROL, OWN,   EXACT, "9.7.11.2")                     \
+  X(alloca,     "alloca(.u32|.u64)", "d, a{, align}",           CONTROL, OWN,   EXACT, "9.7.17.3")                     \
+  X(stacksave,  "stacksave(.u32|.u64)", "d",                    CONTROL, OWN,   EXACT, "9.7.17.1")                     \
+  X(stackrestore, "stackrestore(.u32|.u64)", "a",               CONTROL, OWN,   EXACT, "9.7.17.2")                     \
   X(nothing,    "griddepcontrol(.launch_dependents|.wait)", "", SYNC,    OWN,   EXACT, "9.7.13.13")
 // clang-format on
 

@@ -1,5 +1,6 @@
 #include "sim/isa/match.h"
 
+#include "sim/isa/refused.h"
 #include "sim/isa/topics.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -19,6 +20,13 @@ const kl_topic kl_topics[] = {
 #undef X
 };
 const size_t kl_ntopics = KL_COUNT(kl_topics);
+
+const kl_refusal kl_refusals[] = {
+#define X(...) {__VA_ARGS__},
+    KL_ISA_REFUSED(X)
+#undef X
+};
+const size_t kl_nrefusals = KL_COUNT(kl_refusals);
 
 // --- names --------------------------------------------------------------------------------------------------------
 
@@ -273,11 +281,30 @@ static size_t first_of(const kl_isa_index *x, kl_str name) {
   return low;
 }
 
+// Begins the instruction with the opcode and modifiers of this name?
+static bool is_named(const kl_ptx_instr *i, const char *name) {
+  size_t n = strcspn(name, ".");
+  if (!kl_str_eq(i->opcode, (kl_str){name, n})) return false;
+  uint32_t m = 0;
+  for (const char *p = name + n; *p; p += n) {
+    n = strcspn(++p, ".");
+    if (m == i->nmods || !kl_str_eq(i->mods[m++], (kl_str){p, n})) return false;
+  }
+  return true;
+}
+
+static const kl_refusal *refusal_of(const kl_ptx_instr *i) {
+  for (size_t k = 0; k < kl_nrefusals; k++)
+    if (is_named(i, kl_refusals[k].name)) return &kl_refusals[k];
+  return NULL;
+}
+
 static kl_match match_of(const kl_isa_index *x, const kl_ptx_instr *i) {
   char text[MOST_NAME];
   uint32_t taken = 0;
   kl_str name = name_of(i, text, &taken);
   kl_match out = {0};
+  out.refused = refusal_of(i);
   if (i->nmods > MOST_MODIFIERS) return out;
   rest r = {.i = i};
   for (uint32_t m = taken; m < i->nmods; m++) {
@@ -290,7 +317,8 @@ static kl_match match_of(const kl_isa_index *x, const kl_ptx_instr *i) {
     out.known_opcode = true;
     if (!matches(f->pattern + name.n, r)) continue;
     bool fits = takes(f->operands, i->noperands);
-    if (fits || !out.form) out = (kl_match){f, e->topic, e->row, flags_of(i), true};
+    if (fits || !out.form)
+      out = (kl_match){.form = f, .topic = e->topic, .row = e->row, .flags = flags_of(i), .known_opcode = true};
     if (fits) break;
   }
   return out;

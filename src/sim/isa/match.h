@@ -15,11 +15,20 @@ typedef struct kl_topic {
 extern const kl_topic kl_topics[];
 extern const size_t kl_ntopics;
 
+// What is refused, and what it belongs to (refused.h).
+typedef struct kl_refusal {
+  const char *name, *part_of, *section;
+} kl_refusal;
+extern const kl_refusal kl_refusals[];
+extern const size_t kl_nrefusals;
+
 typedef struct kl_match {
   const kl_form *form; // NULL: none matches
   uint32_t topic, row;
-  uint32_t flags;    // of kl_sim_op, from the modifiers
-  bool known_opcode; // where form is NULL: other forms of this opcode exist
+  uint32_t flags; // of kl_sim_op, from the modifiers
+  // Where form is NULL: other forms of this name exist; the instruction is known and refused.
+  bool known_opcode;
+  const kl_refusal *refused;
 } kl_match;
 
 // Rows by the names of instructions, and what was found for them before: an instruction's text is looked up once. Made

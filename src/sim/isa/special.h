@@ -34,22 +34,22 @@
 // How far a result may lie from the function's value v: the greatest of so many units in the last place of the rounded
 // result, a part of |v|, and a constant. Where no bound is stated, as for sines beyond 100 pi, results are not
 // perturbed.
-//  function    ulps  relative         absolute         in the words of the ISA
+//  function    ulps  relative         absolute         instructions                       in the words of the ISA
 #define KL_ISA_BOUNDS(X)                                                                                               \
-  X(DIV,        2,    0,               0,               "2 ulp; .approx where |b| is in [2^-126, 2^126]")              \
-  X(RCP,        1,    0,               0,               "1 ulp")                                                       \
-  X(SQRT,       0,    0x1p-23,         0,               "relative 2^-23")                                              \
-  X(RSQRT,      0,    0x1.125fbep-23,  0,               "relative 2^-22.9")                                            \
-  X(SINE,       0,    0,               0x1.6a09e6p-21,  "absolute 2^-20.5 in [-2 pi, 2 pi]")                           \
-  X(SINE_FAR,   0,    0,               0x1.3b2c47p-15,  "absolute 2^-14.7 in [-100 pi, 100 pi]")                       \
-  X(LG2,        0,    0x1p-22,         0,               "relative 2^-22 outside of (0.5, 2)")                          \
-  X(LG2_NEAR,   0,    0,               0x1p-22,         "absolute 2^-22 in (0.5, 2)")                                  \
-  X(EX2,        2,    0,               0,               "2 ulp")                                                       \
-  X(TANH,       0,    0x1p-11,         0,               "relative 2^-11")                                              \
-  X(TANH_F16,   0,    0,               0x1.025135p-11,  "absolute 2^-10.987")                                          \
-  X(TANH_BF16,  0,    0,               0x1p-8,          "absolute 2^-8")                                               \
-  X(EX2_F16,    0,    0x1.125fbep-10,  0,               "relative 2^-9.9")                                             \
-  X(EX2_BF16,   0,    0x1p-7,          0,               "relative 2^-7")
+  X(DIV,         2,    0,               0,               "div.full.f32, div.approx.f32",    "2 ulp; .approx where |b| is in [2^-126, 2^126]")\
+  X(RCP,         1,    0,               0,               "rcp.approx.f32",                  "1 ulp")                   \
+  X(SQRT,        0,    0x1p-23,         0,               "sqrt.approx.f32",                 "relative 2^-23")          \
+  X(RSQRT,       0,    0x1.125fbep-23,  0,               "rsqrt.approx.f32",                "relative 2^-22.9")        \
+  X(SINE,        0,    0,               0x1.6a09e6p-21,  "sin.approx.f32, cos.approx.f32",  "absolute 2^-20.5 in [-2 pi, 2 pi]")\
+  X(SINE_FAR,    0,    0,               0x1.3b2c47p-15,  "sin.approx.f32, cos.approx.f32",  "absolute 2^-14.7 in [-100 pi, 100 pi]")\
+  X(LG2,         0,    0x1p-22,         0,               "lg2.approx.f32",                  "relative 2^-22 outside of (0.5, 2)")\
+  X(LG2_NEAR,    0,    0,               0x1p-22,         "lg2.approx.f32",                  "absolute 2^-22 in (0.5, 2)")\
+  X(EX2,         2,    0,               0,               "ex2.approx.f32",                  "2 ulp")                   \
+  X(TANH,        0,    0x1p-11,         0,               "tanh.approx.f32",                 "relative 2^-11")          \
+  X(TANH_F16,    0,    0,               0x1.025135p-11,  "tanh.approx.f16, .f16x2",         "absolute 2^-10.987")      \
+  X(TANH_BF16,   0,    0,               0x1p-8,          "tanh.approx.bf16, .bf16x2",       "absolute 2^-8")           \
+  X(EX2_F16,     0,    0x1.125fbep-10,  0,               "ex2.approx.f16, .f16x2",          "relative 2^-9.9")         \
+  X(EX2_BF16,    0,    0x1p-7,          0,               "ex2.approx.ftz.bf16, .bf16x2",    "relative 2^-7")
 // clang-format on
 
 #define KL_ISA_BOUND_NAME(function, ...) KL_BOUND_##function,

@@ -1,4 +1,4 @@
-// Rows of SIMD within a word: halves and bytes of a and b in their order, all of them written. PTX ISA 9.7.17.
+// Rows of SIMD within a word: halves and bytes of a and b in their order, all of them written. PTX ISA 9.7.18.2.
 //
 // Operands with selectors or masks of their own (a.b7654, d.h1) have no row.
 #ifndef KL_ISA_VIDEO_H
@@ -22,20 +22,20 @@
   KL_ISA_VIDEO_SET(X, op, s, u, section) KL_ISA_VIDEO_SET(X, op, s, s, section)
 
 #define KL_ISA_VIDEO(X)                                                                                                \
-  KL_ISA_VIDEO_SIGNS(X, vadd2, "9.7.17.7")                                                                             \
-  KL_ISA_VIDEO_SIGNS(X, vsub2, "9.7.17.7")                                                                             \
-  KL_ISA_VIDEO_SIGNS(X, vavrg2, "9.7.17.7")                                                                            \
-  KL_ISA_VIDEO_SIGNS(X, vabsdiff2, "9.7.17.7")                                                                         \
-  KL_ISA_VIDEO_SIGNS(X, vmin2, "9.7.17.7")                                                                             \
-  KL_ISA_VIDEO_SIGNS(X, vmax2, "9.7.17.7")                                                                             \
-  KL_ISA_VIDEO_SETS(X, vset2, "9.7.17.8")                                                                              \
-  KL_ISA_VIDEO_SIGNS(X, vadd4, "9.7.17.9")                                                                             \
-  KL_ISA_VIDEO_SIGNS(X, vsub4, "9.7.17.9")                                                                             \
-  KL_ISA_VIDEO_SIGNS(X, vavrg4, "9.7.17.9")                                                                            \
-  KL_ISA_VIDEO_SIGNS(X, vabsdiff4, "9.7.17.9")                                                                         \
-  KL_ISA_VIDEO_SIGNS(X, vmin4, "9.7.17.9")                                                                             \
-  KL_ISA_VIDEO_SIGNS(X, vmax4, "9.7.17.9")                                                                             \
-  KL_ISA_VIDEO_SETS(X, vset4, "9.7.17.10")
+  KL_ISA_VIDEO_SIGNS(X, vadd2, "9.7.18.2.1")                                                                             \
+  KL_ISA_VIDEO_SIGNS(X, vsub2, "9.7.18.2.1")                                                                             \
+  KL_ISA_VIDEO_SIGNS(X, vavrg2, "9.7.18.2.1")                                                                            \
+  KL_ISA_VIDEO_SIGNS(X, vabsdiff2, "9.7.18.2.1")                                                                         \
+  KL_ISA_VIDEO_SIGNS(X, vmin2, "9.7.18.2.1")                                                                             \
+  KL_ISA_VIDEO_SIGNS(X, vmax2, "9.7.18.2.1")                                                                             \
+  KL_ISA_VIDEO_SETS(X, vset2, "9.7.18.2.2")                                                                              \
+  KL_ISA_VIDEO_SIGNS(X, vadd4, "9.7.18.2.3")                                                                             \
+  KL_ISA_VIDEO_SIGNS(X, vsub4, "9.7.18.2.3")                                                                             \
+  KL_ISA_VIDEO_SIGNS(X, vavrg4, "9.7.18.2.3")                                                                            \
+  KL_ISA_VIDEO_SIGNS(X, vabsdiff4, "9.7.18.2.3")                                                                         \
+  KL_ISA_VIDEO_SIGNS(X, vmin4, "9.7.18.2.3")                                                                             \
+  KL_ISA_VIDEO_SIGNS(X, vmax4, "9.7.18.2.3")                                                                             \
+  KL_ISA_VIDEO_SETS(X, vset4, "9.7.18.2.4")
 // clang-format on
 
 #endif

@@ -29,14 +29,14 @@
   X(fence,       "fence.proxy.async::generic(.acquire.sync_restrict::shared::cluster|.release.sync_restrict::shared::cta).cluster", "", SYNC, OWN, EXACT, "9.7.13.4")\
   X(fence,       "membar.proxy.alias",                                        "",                    SYNC, OWN,   EXACT, "9.7.13.4")\
   X(shfl,        "shfl.sync(.up|.down|.bfly|.idx).b32",                       "d|p, a, b, c, mask",  WARP, OWN,   EXACT, "9.7.9.6") \
-  X(vote,        "vote.sync(.all|.any|.uni).pred",                            "p, {!}a, mask",       WARP, OWN,   EXACT, "9.7.13.10") \
-  X(vote,        "vote.sync.ballot.b32",                                      "d, {!}a, mask",       WARP, OWN,   EXACT, "9.7.13.10") \
-  X(match,       "match.any.sync(.b32|.b64)",                                 "d, a, mask",          WARP, OWN,   EXACT, "9.7.13.11") \
-  X(match,       "match.all.sync(.b32|.b64)",                                 "d|p, a, mask",        WARP, OWN,   EXACT, "9.7.13.11") \
+  X(vote,        "vote.sync(.all|.any|.uni).pred",                            "p, {!}a, mask",       WARP, OWN,   EXACT, "9.7.13.9") \
+  X(vote,        "vote.sync.ballot.b32",                                      "d, {!}a, mask",       WARP, OWN,   EXACT, "9.7.13.9") \
+  X(match,       "match.any.sync(.b32|.b64)",                                 "d, a, mask",          WARP, OWN,   EXACT, "9.7.13.10") \
+  X(match,       "match.all.sync(.b32|.b64)",                                 "d|p, a, mask",        WARP, OWN,   EXACT, "9.7.13.10") \
   X(redux,       "redux.sync(.add|.min|.max)(.u32|.s32)",                     "d, a, mask",          WARP, OWN,   EXACT, "9.7.13.12") \
   X(redux,       "redux.sync(.and|.or|.xor).b32",                             "d, a, mask",          WARP, OWN,   EXACT, "9.7.13.12") \
   X(redux,       "redux.sync(.min|.max){.abs}{.NaN}.f32",                     "d, a, mask",          WARP, OWN,   EXACT, "9.7.13.12") \
-  X(activemask,  "activemask.b32",                                            "d",                   WARP, OWN,   EXACT, "9.7.13.9") \
+  X(activemask,  "activemask.b32",                                            "d",                   WARP, OWN,   EXACT, "9.7.13.11") \
   X(elect,       "elect.sync",                                                "d|p, mask",           WARP, OWN,   EXACT, "9.7.13.14")
 // clang-format on
 

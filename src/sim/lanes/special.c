@@ -8,7 +8,7 @@ typedef struct bound {
   double ulps, relative, absolute;
 } bound;
 static const bound bounds[] = {
-#define BOUND(function, ulps, relative, absolute, text) {ulps, relative, absolute},
+#define BOUND(function, ulps, relative, absolute, instructions, text) {ulps, relative, absolute},
     KL_ISA_BOUNDS(BOUND)
 #undef BOUND
 };
