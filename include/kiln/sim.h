@@ -22,6 +22,9 @@ typedef struct kiln_sim_params {
   const char *devices;
   uint32_t workers; // threads that a launch runs on; 0: KILN_SIM_WORKERS, or as many as there are cores
   uint64_t shuffle; // seed of another order of lanes, warps and blocks; 0: KILN_SIM_SHUFFLE, or by rising number
+  // Seed of other values of approximations, within the bounds of docs/instructions.md; 0: KILN_SIM_PERTURB, or the
+  // nearest values.
+  uint64_t perturb;
 } kiln_sim_params;
 
 // Sets how the driver's launches run, and which devices there are. What is zero stays as it is. Errors: INVALID (no
@@ -95,6 +98,8 @@ typedef struct kiln_sim_launch_params {
   uint32_t workers;             // threads to run on; 0: as many as there are cores
   uint64_t shuffle;             // seed of another order of lanes, warps and blocks; 0: by rising number
   uint64_t most_branches;       // of a block: backward branches and calls of all warps; 0: no limit
+  // Seed of other values of approximations, within the bounds of docs/instructions.md; 0: the nearest values.
+  uint64_t perturb;
 } kiln_sim_launch_params;
 
 // What ended a launch.

@@ -200,6 +200,7 @@ static kiln_status launch(kl_ctx *cx, const kiln_sim_kernel *k, const kiln_sim_l
                  .cooperative = p->cooperative,
                  .workers = p->workers,
                  .shuffle = p->shuffle,
+                 .perturb = p->perturb,
                  .most_branches = p->most_branches};
   for (int d = 0; d < 3; d++) {
     l.grid[d] = p->grid[d] ? p->grid[d] : 1;

@@ -371,7 +371,7 @@ END_TEST
 
 START_TEST(devices_are_chosen_once) {
   kiln_context *cx = kiln_context_create(NULL);
-  kl_sim_options o = {.devices = "L40S"}, other = {.devices = "A100"}, seed = {.shuffle = 3};
+  kl_sim_options o = {.devices = "L40S"}, other = {.devices = "A100"}, seed = {.shuffle = 3, .perturb = 4};
   char name[64];
   setenv("KILN_SIM_GPU", "H200", 1);
   ck_assert_int_eq(kl_sim_configure(cx, &o), KILN_OK);

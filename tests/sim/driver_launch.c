@@ -1,6 +1,7 @@
 // Modules, libraries, functions and launches of the simulator's driver.
 #include "cu.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -412,9 +413,36 @@ START_TEST(attributes_of_launches) {
 }
 END_TEST
 
+// Some approximation of e is another one with a seed, from the environment or as configured.
+static const char *const seed_rows[] = {"environment", "configured"};
+
+START_TEST(perturbation) {
+  static const char ptx[] = PTX_HEAD ".visible .entry power(.param .u64 to) {\n"
+                                     "  .reg .b64 %a, %b; .reg .f32 %v; .reg .b32 %i;\n"
+                                     "  mov.u32 %i, %tid.x; cvt.rn.f32.u32 %v, %i; mul.f32 %v, %v, 0f3dcccccd;\n"
+                                     "  mul.wide.u32 %b, %i, 4; ld.param.u64 %a, [to]; add.u64 %a, %a, %b;\n"
+                                     "  ex2.approx.f32 %v, %v; st.global.f32 [%a], %v; ret;\n}\n";
+  kl_sim_options seed = {.perturb = 5};
+  uint32_t out[32], differ = 0;
+  if (_i == 0) setenv("KILN_SIM_PERTURB", "5", 1);
+  cu_begin();
+  if (_i == 1) ck_assert_int_eq(kl_sim_configure(NULL, &seed), KILN_OK);
+  CUdeviceptr p = cu_memory(sizeof out);
+  void *params[] = {&p};
+  WORKS(cu.cuLaunchKernel(cu_function(cu_module(ptx), "power"), 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+  WORKS(cu.cuMemcpyDtoH_v2(out, p, sizeof out));
+  for (int i = 0; i < 32; i++) {
+    float nearest = (float)exp2((double)((float)i * 0.1f));
+    differ += memcmp(&out[i], &nearest, 4) != 0;
+  }
+  ck_assert_uint_gt(differ, 10);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("driver_launch", IN_CHILDREN, {images, KL_COUNT(image_rows)}, {logs_are_cut}, {what_is_in_a_module},
                    {libraries}, {linking}, {files}, {attributes_of_functions, KL_COUNT(attribute_rows)},
                    {occupancy, KL_COUNT(occupancy_rows)}, {shapes_of_launches, KL_COUNT(shape_rows)},
-                   {arguments_in_both_forms}, {attributes_of_launches, KL_COUNT(launch_rows)});
+                   {arguments_in_both_forms}, {attributes_of_launches, KL_COUNT(launch_rows)},
+                   {perturbation, KL_COUNT(seed_rows)});
 }

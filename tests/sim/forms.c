@@ -97,6 +97,54 @@ START_TEST(test_forms) {
 }
 END_TEST
 
+// --- perturbation -------------------------------------------------------------------------------------------------
+
+// Each thread: ex2.approx.f32 of its number of the input, which is (100 + thread) / 128.
+static const char *const exponential = KERNEL(
+    "ld.global.u32 %r5, [%rd5];\ncvt.rn.f32.u32 %r6, %r5;\nmul.f32 %r6, %r6, 0f3c000000;\nex2.approx.f32 %r9, %r6;\n");
+
+static void run_exponential(uint64_t perturb, unsigned workers, uint32_t out[32]) {
+  kiln_context *cx = kiln_context_create(NULL);
+  kl_memory m;
+  kl_loaded *loaded = NULL;
+  kl_kernel *k = NULL;
+  kl_fault fault;
+  uint64_t address[2];
+  kl_memory_init(&m, cx, UINT64_MAX);
+  for (int i = 0; i < 2; i++)
+    ck_assert_int_eq(kl_memory_alloc(&m, 4 * WORDS, KL_REGION_USER, KL_STR("words"), &address[i]), KILN_OK);
+  uint32_t *in = (uint32_t *)(void *)kl_memory_at(&m, address[1], 4 * WORDS);
+  for (uint32_t i = 0; i < WORDS; i++) in[i] = 100 + i;
+  ck_assert_int_eq(kl_load(cx, &m, "k.ptx", kl_str_of(exponential), &loaded), KILN_OK);
+  ck_assert_int_eq(kl_kernel_prepare(cx, loaded, KL_STR("k"), &k), KILN_OK);
+  kl_launch l = {
+      .kernel = k, .grid = {1, 1, 1}, .block = {16, 1, 1}, .params = address, .perturb = perturb, .workers = workers};
+  ck_assert_int_eq(kl_launch_run(cx, &m, &l, &fault), KILN_OK);
+  memcpy(out, kl_memory_at(&m, address[0], 4 * 16), 4 * 16);
+  kl_unload(cx, loaded);
+  kl_memory_free(&m);
+  kiln_context_destroy(&cx);
+}
+
+// Other values with a seed, the same ones with the same seed, all within two units in the last place.
+START_TEST(test_perturbation) {
+  uint32_t nearest[32], one[32], again[32], other[32], differ = 0, apart = 0;
+  run_exponential(0, 1, nearest);
+  run_exponential(7, 1, one);
+  run_exponential(7, 2, again);
+  run_exponential(8, 1, other);
+  for (int i = 0; i < 16; i++) {
+    uint32_t up = one[i] - nearest[i], down = nearest[i] - one[i];
+    ck_assert_uint_eq(one[i], again[i]);
+    ck_assert_uint_le(up < down ? up : down, 2);
+    differ += one[i] != nearest[i];
+    apart += one[i] != other[i];
+  }
+  ck_assert_uint_gt(differ, 4);
+  ck_assert_uint_gt(apart, 4);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("forms", NO_FRAME, {test_forms, KL_COUNT(rows)});
+  return RUN_TESTS("forms", NO_FRAME, {test_forms, KL_COUNT(rows)}, {test_perturbation});
 }

@@ -4,7 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { O_ENTRY, O_GRID, O_BLOCK, O_CLUSTER, O_SHARED, O_ARG, O_COOPERATIVE, O_THREADS, O_SHUFFLE, O_LIMIT, O_JSON };
+enum {
+  O_ENTRY,
+  O_GRID,
+  O_BLOCK,
+  O_CLUSTER,
+  O_SHARED,
+  O_ARG,
+  O_COOPERATIVE,
+  O_THREADS,
+  O_SHUFFLE,
+  O_PERTURB,
+  O_LIMIT,
+  O_JSON
+};
 static const option options[] = {
     {"--entry", "NAME", "the kernel (default: the only one)"},
     {"--grid", "X,Y,Z", "blocks (default 1)"},
@@ -18,6 +31,9 @@ static const option options[] = {
     {"--cooperative", NULL, "all blocks run at once"},
     {"--threads", "N", "CPU threads (default: all cores)"},
     {"--shuffle", "SEED", "run lanes, warps and blocks in another order; 0 (the default) is by rising number"},
+    {"--perturb", "SEED",
+     "give approximations (ex2.approx and their like) other values within their documented bounds; 0 (the default) is "
+     "the nearest ones"},
     {"--limit", "N",
      "end a kernel whose blocks branch backwards or call more often than that; 0 (the default) is never"},
     {"--json", NULL, "report as one JSON object"},
@@ -55,7 +71,7 @@ static int read_dims(const args *a, int option, uint32_t out[3]) {
 }
 
 static int read_words(job *j) {
-  unsigned long long shared = 0, threads = 0, shuffle = 0, limit = 0;
+  unsigned long long shared = 0, threads = 0, shuffle = 0, perturb = 0, limit = 0;
   const args *a = j->a;
   j->p = (kiln_sim_launch_params){.struct_size = sizeof j->p, .cooperative = a->values[O_COOPERATIVE] != NULL};
   int status = read_dims(a, O_GRID, j->p.grid);
@@ -65,10 +81,12 @@ static int read_words(job *j) {
   if (!status) status = read_number(a, O_SHARED, 0, UINT32_MAX, "expected a number of bytes", &shared);
   if (!status) status = read_number(a, O_THREADS, 1, 64, "expected 1 to 64", &threads);
   if (!status) status = read_number(a, O_SHUFFLE, 0, ~0ull, "expected a whole number from 0 to 2^64-1", &shuffle);
+  if (!status) status = read_number(a, O_PERTURB, 0, ~0ull, "expected a whole number from 0 to 2^64-1", &perturb);
   if (!status) status = read_number(a, O_LIMIT, 0, ~0ull, "expected a whole number from 0 to 2^64-1", &limit);
   j->p.dynamic_shared_bytes = (uint32_t)shared;
   j->p.workers = (uint32_t)threads;
   j->p.shuffle = shuffle;
+  j->p.perturb = perturb;
   j->p.most_branches = limit;
   j->arguments = calloc((size_t)a->count + 1, sizeof *j->arguments);
   if (!j->arguments) return out_of_memory(a->count);

@@ -63,6 +63,7 @@ kiln_status kl_sim_configure(kl_ctx *cx, const kl_sim_options *o) {
     if (n) memcpy(chosen, devices, sizeof chosen), nchosen = n;
     if (o->workers) kl_sim.options.workers = o->workers;
     if (o->shuffle) kl_sim.options.shuffle = o->shuffle;
+    if (o->perturb) kl_sim.options.perturb = o->perturb;
     if (o->most_branches) kl_sim.options.most_branches = o->most_branches;
   }
   kl_sim_leave();
@@ -93,6 +94,7 @@ CUresult kl_cuInit(unsigned flags) {
   kl_sim_options *o = &kl_sim.options;
   if (!o->workers) o->workers = (unsigned)number_from_environment("KILN_SIM_WORKERS");
   if (!o->shuffle) o->shuffle = number_from_environment("KILN_SIM_SHUFFLE");
+  if (!o->perturb) o->perturb = number_from_environment("KILN_SIM_PERTURB");
   if (!o->most_branches) o->most_branches = number_from_environment("KILN_SIM_LIMIT");
   kl_log_open();
   kl_sim.initialised = true;

@@ -19,6 +19,7 @@ typedef struct kl_sim_options {
   const char *devices;    // names of the table, separated by commas; KILN_SIM_GPU; "H100". Only before cuInit
   unsigned workers;       // threads that a launch runs on; KILN_SIM_WORKERS; as many as there are cores
   uint64_t shuffle;       // seed of the order of lanes, warps and blocks; KILN_SIM_SHUFFLE; 0: rising
+  uint64_t perturb;       // seed of other values of approximations; KILN_SIM_PERTURB; 0: the nearest ones
   uint64_t most_branches; // as kl_launch has it; KILN_SIM_LIMIT; 0: no limit
 } kl_sim_options;
 // INVALID: no such device, or devices that differ after cuInit.

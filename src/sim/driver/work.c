@@ -87,6 +87,7 @@ static CUresult run_kernel(kl_cu_context *c, const kl_kernel_work *k) {
                  .cooperative = k->cooperative,
                  .workers = kl_sim.options.workers,
                  .shuffle = kl_sim.options.shuffle,
+                 .perturb = kl_sim.options.perturb,
                  .most_branches = kl_sim.options.most_branches};
   memcpy(l.grid, k->grid, sizeof l.grid);
   memcpy(l.block, k->block, sizeof l.block);

@@ -147,6 +147,7 @@ static bool make_block(kl_worker *worker, kl_cluster *c, uint32_t rank) {
     kl_warp *w = &b->warps[k];
     w->rank = k;
     w->block = b;
+    w->x.perturb = run->launch->perturb;
     w->x.base[KL_IN_SPECIAL] = (char *)&w->special;
     w->observed = run->launch->nobservers > 0;
     fill_fixed(run, w);

@@ -137,6 +137,7 @@ typedef struct kl_launch {
   bool cooperative;       // all blocks run at once
   unsigned workers;       // threads to run on; 0: as many as the machine has cores
   uint64_t shuffle;       // seed of another order of lanes, warps and blocks; 0: rising
+  uint64_t perturb;       // seed of other values of approximations, within their bounds; 0: the nearest ones
   uint64_t most_branches; // backward branches and calls of a block's warps in all; 0: no limit
   kl_observer *const *observers;
   uint32_t nobservers;
