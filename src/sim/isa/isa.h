@@ -10,6 +10,7 @@
 //   H W L     a source register that may be wider, of which the low bits are taken; a destination that may be wider,
 //             which is extended (by sign where the type is signed)
 //   B         as H, of 8 bits, kept in 16
+//   v         a register of 32 bits, which may have a selector of its bytes or halves: kl_sim_op.imm, as op.h says
 //   p         a predicate; as a source also negated, which the flag KL_NOT_C says
 //   P         a predicate, or two `p|q`
 //   w|p       a destination of 32 bits, which may be `_`, then a predicate

@@ -37,6 +37,13 @@ enum {
   KL_SHIFTAMT = 1 << 18, // .shiftamt of bfind
   KL_OOB = 1 << 19,      // .oob of fma
 };
+// Selectors of video instructions, in kl_sim_op.imm; 0: none is written. Of scalar ones four bits each for a, b and d:
+// the word, .b0 to .b3, .h0, .h1; then whether the product and c are negated. Of SIMD ones four bits for each element
+// of a, then of b: which of both operands' elements it is, exclusive or its own number (in b behind those of a); then
+// the elements of d that are left as c has them.
+enum { KL_PART_A = 0, KL_PART_B = 4, KL_PART_D = 8, KL_MINUS_PRODUCT = 1 << 12, KL_MINUS_C = 1 << 13 };
+enum { KL_PART_WORD, KL_PART_B0, KL_PART_H0 = 5 };
+enum { KL_SIMD_A = 0, KL_SIMD_B = 16, KL_SIMD_KEPT = 32 };
 enum { KL_AND = 1, KL_OR, KL_XOR }; // of KL_COMBINE
 enum {
   KL_CMP_EQ,

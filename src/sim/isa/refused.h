@@ -34,15 +34,6 @@
   X("sust",                  "surfaces",                                                    "9.7.11")                   \
   X("sured",                 "surfaces",                                                    "9.7.11")                   \
   X("suq",                   "surfaces",                                                    "9.7.11")                   \
-  X("vadd",                   "scalar video",                                               "9.7.18.1.1")              \
-  X("vsub",                   "scalar video",                                               "9.7.18.1.1")              \
-  X("vabsdiff",               "scalar video",                                               "9.7.18.1.1")              \
-  X("vmin",                   "scalar video",                                               "9.7.18.1.1")              \
-  X("vmax",                   "scalar video",                                               "9.7.18.1.1")              \
-  X("vshl",                   "scalar video",                                               "9.7.18.1.2")              \
-  X("vshr",                   "scalar video",                                               "9.7.18.1.2")              \
-  X("vmad",                   "scalar video",                                               "9.7.18.1.3")              \
-  X("vset",                   "scalar video",                                               "9.7.18.1.4")              \
   X("vote.all",              "GPUs before sm_70, which know it without .sync",              "9.7.13.8")                 \
   X("vote.any",              "GPUs before sm_70, which know it without .sync",              "9.7.13.8")                 \
   X("vote.uni",              "GPUs before sm_70, which know it without .sync",              "9.7.13.8")                 \

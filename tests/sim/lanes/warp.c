@@ -132,6 +132,7 @@ static int bits_of_letter(char c) {
   case 'B': return 8;
   case 'h':
   case 'H': return 16;
+  case 'v':
   case 'w':
   case 'W': return 32;
   case 'l':
@@ -149,6 +150,7 @@ static int places(const char *p, const char *end, int *bits) {
   for (; p < end; p++) {
     int count = 1;
     if (*p == '|') continue;
+    if (*p == '?') break; // may be missing: it is
     if (*p >= '2' && *p <= '4') count = *p++ - '0';
     for (int k = 0; k < count; k++) bits[n++] = bits_of_letter(*p);
     if (*p == 'P') bits[n++] = 1; // p|q
@@ -168,7 +170,7 @@ bool instruction_at(const lane_form *f, size_t k, instruction *i) {
 
 // A register of the letter's kind.
 static char kind_of(char letter) {
-  return letter == 'P' ? 'p' : letter == 'B' ? 'b' : (char)(letter | 32);
+  return letter == 'P' ? 'p' : letter == 'B' ? 'b' : letter == 'v' ? 'w' : (char)(letter | 32);
 }
 
 uint32_t put_operands(FILE *f, const instruction *i, const char *mnemonic) {
@@ -176,7 +178,7 @@ uint32_t put_operands(FILE *f, const instruction *i, const char *mnemonic) {
   uint32_t n = 1, count = 1;
   fprintf(f, "%s %%%c0", mnemonic, kind_of(*operands));
   if (*operands == 'P' || operands[1] == '|') fputs("|%p1", f);
-  for (const char *p = equals + 1; *p; p++, count++) {
+  for (const char *p = equals + 1; *p && *p != '?'; p++, count++) {
     int items = *p >= '2' && *p <= '4' ? *p++ - '0' : 1;
     fputs(items > 1 ? ", {" : ", ", f);
     for (int k = 0; k < items; k++) {
