@@ -144,7 +144,29 @@ START_TEST(inclusion_is_decided) {
 }
 END_TEST
 
+// The map with its two runtime variables bound to elements d1 and d2 of one array.
+static const kl_map *bound(const char *text) {
+  kl_map m = *read_map(text);
+  kl_map_var *v = kl_arena_dup(&arena, m.vars[KL_AFF_RT], 2 * sizeof *v);
+  for (uint32_t i = 0; i < 2; i++) {
+    const kl_aff *index = kl_aff_dim(pool, i + 1);
+    v[i].from = (kl_producer){7, NULL, 1, kl_arena_dup(&arena, &index, sizeof index)};
+  }
+  m.vars[KL_AFF_RT] = v;
+  return kl_map_make(pool, &m);
+}
+
+// What is asked of some variables does not depend on values elsewhere that can, but need not, be those of one element.
+// The product is left open (see above), so that parts are looked at one by one.
+START_TEST(runtime_values_are_a_part_of_their_own) {
+  const kl_map *m = bound(
+      "(d0, d1, d2, d3, d4){rt0, rt1} -> (), domain: d0 in [0, 20], d1 in [0, 9], d2 in [0, 9], d3 in [2, 40000], "
+      "d4 in [2, 40000], rt0 in [0, 5], rt1 in [2, 9], d0 mod 7 in [3, 3], d3 * d4 in [1000003, 1000003]");
+  ck_assert_int_eq(kl_map_is_empty(pool, m, KL_MAP_QUOTA, NULL), KL_UNKNOWN);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("decisions about maps", EACH(open_pool, close_pool), {emptiness_is_decided, KL_COUNT(emptiness)},
-                   {inclusion_is_decided, KL_COUNT(relations)});
+                   {inclusion_is_decided, KL_COUNT(relations)}, {runtime_values_are_a_part_of_their_own});
 }

@@ -42,11 +42,13 @@ void kl_lattice_value(kl_lattice *l, uint32_t row, int64_t value) {
   l->rhs[row] = value;
 }
 
-// One column less q times another.
+// One column less q times another. False where numbers get too large.
 static bool subtract_column(kl_lattice *l, uint32_t from, uint32_t of, wide q) {
+  const wide most = (wide)1 << 120;
   for (uint32_t r = 0; r < l->rows + l->points; r++) {
     wide d, *m = &l->m[(size_t)r * l->n];
     if (__builtin_mul_overflow(q, m[of], &d) || __builtin_sub_overflow(m[from], d, &m[from])) return false;
+    if (m[from] > most || m[from] < -most) return false;
   }
   return true;
 }

@@ -50,7 +50,8 @@ static void open_parts(parts *x, kl_affs *p, const kl_map *m) {
   }
 }
 
-// The constraints of one part, or those without a variable too; its variables, the others at one value.
+// The constraints of one part, and those without a variable; its variables, the others at one value and bound to
+// nothing.
 static kl_map part_of(parts *x, uint32_t which) {
   kl_map r = *x->m;
   kl_constraint *c = KL_NEW_N(x->p->arena, kl_constraint, r.nconstraints + 1);
@@ -64,26 +65,38 @@ static kl_map part_of(parts *x, uint32_t which) {
     kl_map_var *v = KL_NEW_N(x->p->arena, kl_map_var, r.nvars[k] + 1);
     for (uint32_t i = 0; i < r.nvars[k]; i++) {
       v[i] = r.vars[k][i];
-      if (leader(x, x->first[k] + i) != which) v[i].in.hi = v[i].in.lo;
+      if (leader(x, x->first[k] + i) == which) continue;
+      v[i].in.hi = v[i].in.lo;
+      v[i].from = (kl_producer){0};
     }
     r.vars[k] = v;
   }
   return r;
 }
 
-// The leaders of parts with constraints; where there are more than MOST_PARTS, the rest become one.
+// Where there are more than MOST_PARTS, the rest become one.
+static void list_part(parts *x, uint32_t *list, uint32_t *n, uint32_t member) {
+  uint32_t own = leader(x, member), k = 0;
+  while (k < *n && list[k] != own) k++;
+  if (k < *n) return;
+  if (*n < MOST_PARTS)
+    list[(*n)++] = own;
+  else
+    x->of[own] = list[*n - 1];
+}
+
+// The leaders of parts that have something to satisfy: constraints, or elements of one producer, which may be the same.
 static uint32_t list_parts(parts *x, uint32_t *list) {
+  const kl_map_var *rt = x->m->vars[KL_AFF_RT];
   uint32_t n = 0;
   for (uint32_t i = 0; i < x->m->nconstraints; i++) {
-    uint32_t any = join(x, x->m->constraints[i].e, UINT32_MAX), k = 0;
-    if (any == UINT32_MAX) continue;
-    any = leader(x, any);
-    while (k < n && list[k] != any) k++;
-    if (k < n) continue;
-    if (n < MOST_PARTS)
-      list[n++] = any;
-    else
-      x->of[any] = list[n - 1];
+    uint32_t any = join(x, x->m->constraints[i].e, UINT32_MAX);
+    if (any != UINT32_MAX) list_part(x, list, &n, any);
+  }
+  for (uint32_t i = 0; i < x->m->nvars[KL_AFF_RT]; i++) {
+    bool shared = false;
+    for (uint32_t j = 0; j < i && rt[i].from.id; j++) shared |= rt[j].from.id == rt[i].from.id;
+    if (shared) list_part(x, list, &n, x->first[KL_AFF_RT] + i);
   }
   return n;
 }

@@ -47,7 +47,7 @@ static const struct {
   {"a = f32[512,256] parameter(0) b = f32[4,256,96] parameter(1) g = s32[4] parameter(2) ROOT d = f32[512,96] ragged-dot(a, b, g), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}",
    2, {256, 32}, 1, 6, 6, "block / 3; block mod 3; "},
   // more tiles than 32 bits count
-  {"a = f32[65537,32767] parameter(0) ROOT r = f32[65537,32767] negate(a)", 2, {1, 1}, 1, 2147450879, 2147450879, "block / 32767; block mod 32767; "},
+  {"a = f32[65538,65537] parameter(0) ROOT r = f32[65538,65537] negate(a)", 2, {1, 1}, 1, 4295163906, 4295163906, "block / 65537; block mod 65537; "},
 };
 
 // No order: sizes that are open, tiles beyond 64 bits.
