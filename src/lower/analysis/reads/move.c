@@ -198,3 +198,11 @@ void rule_get_tuple_element(rule *u) {
 void rule_forward(rule *u) {
   same_leaf(u, 0, u->leaf);
 }
+
+// copy-start gives (copy, operand, context), whose first two are of the operand's shape; copy-done takes the copy of
+// it.
+void rule_copy_async(rule *u) {
+  uint32_t i = u->in->op == KL_OP_COPY_START ? kl_shape_element_of_leaf(u->in->shape, u->leaf) : 0;
+  if (i > 1) return;
+  same_leaf(u, 0, u->leaf - (u->in->op == KL_OP_COPY_START ? u->in->shape->first_leaf[i] : 0));
+}

@@ -189,15 +189,6 @@ static void rule_host(rule *u) {
   for (uint32_t i = 0; i < u->in->noperands; i++) rule_all(u, i, "what the host or another device does is not known");
 }
 
-// copy-start gives (copy, operand, context); copy-done takes the copy of it.
-static void rule_copy_async(rule *u) {
-  if (u->in->op == KL_OP_COPY_START && u->leaf > 1) return;
-  if (u->in->op == KL_OP_COPY_START)
-    rule_same(u, 0);
-  else
-    rule_forward(u);
-}
-
 // By kl_op_kind.
 static rule_fn *const rules[] = {
     [KL_KIND_UNKNOWN] = rule_unknown_op,

@@ -67,10 +67,11 @@ void rule_along(rule *u, uint32_t operand, const int64_t *dims);
 
 typedef void rule_fn(rule *u);
 rule_fn rule_elementwise, rule_broadcast, rule_reshape, rule_bitcast, rule_bitcast_convert, rule_transpose, rule_slice,
-    rule_reverse, rule_concatenate, rule_pad, rule_tuple, rule_get_tuple_element, rule_forward; // move.c
-rule_fn rule_dot, rule_reduce, rule_scan, rule_sort, rule_topk;                                 // fold.c
-rule_fn rule_reduce_window, rule_convolution, rule_select_and_scatter;                          // window.c
-rule_fn rule_dynamic_slice, rule_dynamic_update_slice, rule_gather, rule_scatter;               // runtime.c
+    rule_reverse, rule_concatenate, rule_pad, rule_tuple, rule_get_tuple_element, rule_forward,
+    rule_copy_async;                                                              // move.c
+rule_fn rule_dot, rule_reduce, rule_scan, rule_sort, rule_topk;                   // fold.c
+rule_fn rule_reduce_window, rule_convolution, rule_select_and_scatter;            // window.c
+rule_fn rule_dynamic_slice, rule_dynamic_update_slice, rule_gather, rule_scatter; // runtime.c
 rule_fn rule_collective, rule_batch_norm, rule_cholesky, rule_triangular_solve, rule_fft, rule_rng, rule_dimension_size,
     rule_dynamic_reshape; // other.c
 

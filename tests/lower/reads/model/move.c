@@ -100,8 +100,10 @@ static void get_tuple_element(const look *k) {
   take(k, 0, leaf, k->x);
 }
 
+// The copy, the operand, a context; or the copy of these.
 static void copy_async(const look *k) {
-  if (k->leaf < 2) take(k, 0, 0, k->x);
+  uint32_t n = (uint32_t)kl_shape_leaf_count(shape_of(k, 0));
+  if (k->leaf < n * (k->in->op == KL_OP_COPY_START ? 2 : 1)) take(k, 0, k->leaf % n, k->x);
 }
 
 bool look_move(const look *k) {
