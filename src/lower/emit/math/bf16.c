@@ -70,8 +70,10 @@ static kb_reg bf16_erf(kb *k, kb_reg x) {
   return kb_select(k, below(k, x, 0.875), small, large);
 }
 
-// Denormals are scaled up past the flushing, by a square; negative x with them, which does no harm.
-static kb_reg bf16_rsqrt(kb *k, kb_reg x) {
+// Denormals are scaled up past the flushing, by a square; negative x with them, which does no harm. Those of f16 are
+// normal here.
+static kb_reg bf16_rsqrt(kb *k, kl_dtype t, kb_reg x) {
+  if (t == KILN_F16) return kb_rsqrt_approx(k, x);
   kb_reg denormal = kb_fcmp(k, LLVMRealOLT, x, kb_flike(k, x, 0x1p-126)), one = one_like(k, x);
   kb_reg y = kb_rsqrt_approx(k, kb_fmul(k, x, kb_select(k, denormal, kb_flike(k, x, 0x1p24), one)));
   return kb_fmul(k, y, kb_select(k, denormal, kb_flike(k, x, 0x1p12), one));
@@ -87,7 +89,7 @@ bool km_approx(kb *k, km_fn fn, kl_dtype t, kb_reg x, kb_reg *out) {
   case KM_TANH: *out = bf16_tanh(k, x); return true;
   case KM_LOGISTIC: *out = bf16_logistic(k, x); return true;
   case KM_ERF: *out = bf16_erf(k, x); return true;
-  case KM_RSQRT: *out = bf16_rsqrt(k, x); return true;
+  case KM_RSQRT: *out = bf16_rsqrt(k, t, x); return true;
   default: return false; // log: a documented absolute error of 2^-22 near 1 decides nothing
   }
 }

@@ -1,4 +1,5 @@
-// exp, exp2, log, tanh, logistic, erf and rsqrt for F32 and F64, from +, -, *, fma, comparisons, selects and integer
+// exp, exp2, log, tanh, logistic, erf and rsqrt for F32 and F64 (the others: exponential.c, logarithm.c, angle.c, arc.c,
+// root.c, power.c), from +, -, *, fma, comparisons, selects and integer
 // operations only: every machine that rounds these as IEEE 754 says gives the same bits. No division, no table, no
 // branch. Units in the last place (ulp) are of the exact result; the figures are the worst ones found by
 // tests/emit/math.c. For F32 that is over all 2^32 inputs, hence a proof. For F64 it is over some tens of millions of
@@ -196,20 +197,36 @@ static kb_reg rsqrt_special(kb *k, const km_consts *m, kb_reg x, kb_reg r) {
   return kb_select(k, special, s, r);
 }
 
-// rsqrt: all x. F32 1.20 ulp, F64 1.01 ulp. Halving the pattern gives 3.5%; with e = 1 - x y^2,
-// y (1 + e / 2 + 3 e^2 / 8) leaves 5/16 e^3 of an error, and y (1 + e / 2) leaves 3/8 e^2.
-static kb_reg km_rsqrt(kb *k, const km_consts *m, kb_reg x) {
-  int up = (int)(m->man_bits + 1) & ~1;
-  kb_reg one = one_like(k, x), denormal = kb_fcmp(k, LLVMRealOLT, x, kb_flike(k, x, m->min_normal));
-  kb_reg v = kb_select(k, denormal, kb_fmuli(k, x, ldexp(1, up)), x), u = km_bits(k, v);
+// 1 / sqrt(v) for normal v, to some units: halving the pattern gives 3.5%; with e = 1 - v y^2, y (1 + e / 2 + 3 e^2 /
+// 8) leaves 5/16 e^3 of an error, and y (1 + e / 2) leaves 3/8 e^2.
+static kb_reg rsqrt_rough(kb *k, const km_consts *m, kb_reg v) {
+  kb_reg u = km_bits(k, v), one = one_like(k, v);
   kb_reg y = km_float(k, kb_sub(k, kb_ilike(k, u, m->rsqrt_seed), kb_lshri(k, u, 1)));
   for (unsigned i = 0; i <= m->rsqrt_cubic; i++) {
     kb_reg e = kb_fma(k, kb_fneg(k, kb_fmul(k, v, y)), y, one);
-    kb_reg half = i < m->rsqrt_cubic ? km_fmai(k, e, 0.375, 0.5) : kb_flike(k, x, 0.5);
+    kb_reg half = i < m->rsqrt_cubic ? km_fmai(k, e, 0.375, 0.5) : kb_flike(k, v, 0.5);
     y = kb_fma(k, kb_fmul(k, y, e), half, y);
   }
-  y = kb_fmul(k, y, kb_select(k, denormal, kb_flike(k, x, ldexp(1, up / 2)), one));
-  return rsqrt_special(k, m, x, y);
+  return y;
+}
+
+// rsqrt: all x. F32 correctly rounded, F64 0.51 ulp. With e = (1 - v y^2) / 2, where v y is a sum of two, y (1 + e +
+// 3/2 e^2) leaves nothing of y's own error: in F32 the result is the same for every y within 2^-22.9, so that the
+// approximate instruction serves as well as the steps above. It knows zeros, infinity, NaN and negative x, where e is
+// none below 1.
+static kb_reg km_rsqrt(kb *k, const km_consts *m, kb_reg x) {
+  int up = (int)(m->man_bits + 1) & ~1;
+  bool approximate = k->machine == KB_NVPTX && x.kind == KB_F32 && x.lanes == 1;
+  kb_reg one = one_like(k, x), denormal = kb_fcmp(k, LLVMRealOLT, x, kb_flike(k, x, m->min_normal));
+  kb_reg v = kb_select(k, denormal, kb_fmuli(k, x, ldexp(1, up)), x);
+  kb_reg y = approximate ? kb_rsqrt_approx(k, v) : rsqrt_rough(k, m, v), half = kb_fmuli(k, y, 0.5);
+  km_two p = km_product(k, v, y);
+  kb_reg e = kb_fma(k, kb_fneg(k, p.hi), half, kb_flike(k, x, 0.5));
+  e = kb_fma(k, kb_fneg(k, p.lo), half, e);
+  kb_reg r = kb_fma(k, y, kb_fma(k, kb_fmuli(k, e, 1.5), e, e), y);
+  if (approximate) r = kb_select(k, kb_fcmp(k, LLVMRealOLT, kb_fabs(k, e), one), r, y);
+  r = kb_fmul(k, r, kb_select(k, denormal, kb_flike(k, x, ldexp(1, up / 2)), one));
+  return approximate ? r : rsqrt_special(k, m, x, r);
 }
 
 kb_reg km_expand(kb *k, km_fn fn, const km_consts *m, kb_reg x) {
@@ -289,7 +306,7 @@ static kb_reg off_ties(kb *k, km_fn fn, kl_dtype t, kb_reg x) {
 }
 
 kb_reg km_call(kb *k, km_fn fn, kl_dtype t, kb_reg x) {
-  bool bf16 = kl_info(t)->bits < 16 || t == KILN_BF16;
+  bool bf16 = kl_info(t)->bits < 16 || t == KILN_BF16 || (t == KILN_F16 && fn == KM_RSQRT);
   kb_reg r;
   if (bf16 && k->machine == KB_NVPTX && x.lanes == 1 && km_approx(k, fn, t, x, &r)) return r;
   return km_expand(k, fn, consts_for(t), off_ties(k, fn, t, x));
