@@ -1,5 +1,6 @@
 // sin, cos and tan of every number. x = n pi / 2 + r with |r| <= pi / 4 and r a sum of two: below two_over_pi_ends by
-// three parts of pi / 2, beyond it by the bits of 2 / pi that matter, in integers. Bounds: as in math.c.
+// three parts of pi / 2, beyond it by the bits of 2 / pi that matter, in integers. Within 1 ulp wherever
+// tests/emit/math.c looks.
 
 #include "lower/emit/math/impl.h"
 

@@ -1,5 +1,5 @@
 // asin, acos, atan and atan2. Results are a multiple of pi / 2, as a sum of two, more or less a small one.
-// Bounds: as in math.c.
+// Within 1 ulp wherever tests/emit/math.c looks.
 
 #include "lower/emit/math/impl.h"
 

@@ -1,4 +1,5 @@
-// log1p, asinh, acosh and atanh, all of them log(1 + t) for a sum of two numbers t. Bounds: as in math.c.
+// log1p, asinh, acosh and atanh, all of them log(1 + t) for a sum of two numbers t. Within 1 ulp wherever
+// tests/emit/math.c looks.
 
 #include "lower/emit/math/impl.h"
 

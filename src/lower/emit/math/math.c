@@ -1,11 +1,11 @@
-// exp, exp2, log, tanh, logistic, erf and rsqrt for F32 and F64 (the others: exponential.c, logarithm.c, angle.c, arc.c,
-// root.c, power.c), from +, -, *, fma, comparisons, selects and integer
-// operations only: every machine that rounds these as IEEE 754 says gives the same bits. No division, no table, no
-// branch. Units in the last place (ulp) are of the exact result; the figures are the worst ones found by
-// tests/emit/math.c. For F32 that is over all 2^32 inputs, hence a proof. For F64 it is over some tens of millions of
-// samples, with more of them where the error peaks (seams, reduced arguments near their ends, the first binade of
-// denormal results, which are rounded twice): what was seen, a little rounded up, and no proof. What is promised is
-// kl_op_ulp_bound. For f16 the same steps run on F32 with constants of their own, with which every result is right.
+// exp, exp2, log, tanh, logistic, erf and rsqrt for F32 and F64 (the others: exponential.c, logarithm.c, angle.c,
+// arc.c, root.c, power.c), from +, -, *, fma, comparisons, selects and integer operations only: every machine that
+// rounds these as IEEE 754 says gives the same bits. No division, no table, no branch. Units in the last place (ulp)
+// are of the exact result; the figures are the worst ones found by tests/emit/math.c. For F32 that is over all 2^32
+// inputs, hence a proof. For F64 it is over some tens of millions of samples, with more of them where the error peaks
+// (seams, reduced arguments near their ends, the first binade of denormal results, which are rounded twice): what was
+// seen, a little rounded up, and no proof. What is promised is kl_op_ulp_bound. For f16 the same steps run on F32 with
+// constants of their own, with which every result is right.
 //
 // Common steps. x + magic, with magic = 1.5 * 2^man_bits + c, is x rounded to an integer n: n + c stands in the low
 // bits, and taking magic away again leaves n exactly. A power of two is then made by shifting those bits into the
