@@ -4,6 +4,7 @@
 
 #include "sim/driver/calls.h"
 #include "sim/driver/driver.h"
+#include "sim/gpu/gpu.h"
 #include "sim/machine/machine.h"
 
 #define KL_RESULT(expr)                                                                                                \
@@ -71,23 +72,6 @@ void *kl_object_next(kl_kind kind, size_t *at);
 
 // --- devices (gpus.c, device.c) -----------------------------------------------------------------------------------
 
-typedef struct kl_gpu {
-  const char *name, *model; // "H100", "NVIDIA H100 80GB HBM3"
-  uint16_t sm;              // 90
-  uint16_t multiprocessors;
-  uint64_t memory; // bytes
-  uint32_t l2;
-  uint32_t clock_khz, memory_clock_khz, bus_bits;
-  uint32_t threads, blocks;      // most of a multiprocessor
-  uint32_t shared, shared_optin; // bytes of a multiprocessor; of a block that asks for them
-  uint32_t shared_reserved;      // bytes of each block for the system
-  uint16_t copy_engines;
-  uint16_t double_ratio; // throughput of f32 to that of f64
-  uint16_t most_cluster; // blocks; 0: no clusters
-} kl_gpu;
-extern const kl_gpu kl_gpus[];
-extern const size_t kl_gpus_n;
-const kl_gpu *kl_gpu_find(kl_str name);
 // An attribute of a device; false if there is none of this number.
 bool kl_gpu_attribute(const kl_gpu *g, int ordinal, CUdevice_attribute which, int *out);
 
