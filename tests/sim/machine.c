@@ -388,10 +388,35 @@ START_TEST(order_is_shuffled) {
 }
 END_TEST
 
+// Of a sample of blocks each runs once, and sees the whole grid; one that reaches out of it is refused.
+static const struct {
+  kl_sample sample;
+  uint32_t cluster, ran; // a bit for each of 8 blocks
+} samples[] = {
+    {{0}, 0, 0xff},       {{0, 8, 1}, 0, 0xff},  {{1, 3, 2}, 0, 0x2a},       {{7, 1, 1}, 0, 0x80},
+    {{1, 2, 2}, 2, 0xcc}, {{6, 1, 99}, 0, 0x40}, {{0, 9, 1}, 0, 0},          {{8, 1, 1}, 0, 0},
+    {{1, 3, 0}, 0, 0},    {{0, 5, 1}, 2, 0},     {{1, 2, UINT64_MAX}, 0, 0}, {{1, UINT64_MAX, 1}, 0, 0},
+};
+
+START_TEST(a_sample_of_blocks) {
+  static const char *const ptx = HEADER BEGIN "mov.u32 %r5, %nctaid.x;\natom.global.add.u32 %r6, [%rd1], %r5;\n" END;
+  outcome o;
+  for (uint64_t shuffle = 0; shuffle < 3; shuffle++) {
+    kl_launch l = {.grid = {8, 1, 1}, .block = {32, 1, 1}, .sample = samples[_i].sample, .shuffle = shuffle};
+    l.cluster[0] = samples[_i].cluster;
+    if (l.cluster[0]) l.cluster[1] = l.cluster[2] = 1;
+    run_with(ptx, l, &o);
+    ck_assert_int_eq(o.status, samples[_i].ran ? KILN_OK : KILN_E_INVALID);
+    if (!samples[_i].ran) ck_assert_msg(strstr(o.message, "expected a sample within the") != NULL, "%s", o.message);
+    for (uint32_t n = 0; n < 256; n++) ck_assert_uint_eq(o.words[n], samples[_i].ran >> n / 32 & 1 ? 8 : 0);
+  }
+}
+END_TEST
+
 // Observers are told of all that happens, once each.
 typedef struct watcher {
   kl_observer o; // first
-  uint64_t begun, ended, steps, lanes, stored, opened, waiting, met, calls, returns, faults;
+  uint64_t begun, ended, steps, lanes, stored, opened, waiting, met, calls, returns, faults, idle;
 } watcher;
 
 static void on_begin(kl_observer *o, kl_block *b) {
@@ -402,6 +427,7 @@ static void on_end(kl_observer *o, kl_block *b) {
 }
 static void on_step(kl_observer *o, kl_warp *w, const kl_sim_op *op) {
   const kl_form *f = w->strand.frame->code->forms[kl_op_number(w, op)];
+  ((watcher *)o)->idle += f && strncmp(f->pattern, "prefetch", 8) == 0;
   if (!f || strncmp(f->pattern, "add", 3) != 0) return; // not the ops of the guard
   ((watcher *)o)->steps++;
   ((watcher *)o)->lanes += (uint32_t)__builtin_popcount(w->x.mask);
@@ -447,12 +473,12 @@ START_TEST(observers_see_all) {
           b = {{.step = on_step}, .begun = 0};
   kl_observer *both[] = {&a.o, &b.o};
   kl_launch l = {.grid = {3, 1, 1}, .block = {48, 1, 1}, .observers = both, .nobservers = 2, .workers = 2};
-  run_with(HEADER
-           ".func f(.param .b32 x) {\n.reg .b32 %r<3>;\nld.param.b32 %r1, [x];\nret;\n}\n" BEGIN
-           "setp.lt.u32 %p1, %r2, 8;\n@%p1 add.u32 %r5, %r1, 1;\nbar.sync 3;\nshfl.sync.down.b32 %r6, %r1, 1, 31, "
-           "0xffff;\n"
-           "{\n.param .b32 y;\nst.param.b32 [y], %r1;\ncall.uni f, (y);\n}\nst.global.u32 [%rd1], %r1;\n"
-           "setp.eq.u32 %p2, %r1, 96;\n@%p2 trap;\n" END,
+  run_with(HEADER ".func f(.param .b32 x) {\n.reg .b32 %r<3>;\nld.param.b32 %r1, [x];\nret;\n}\n" BEGIN
+                  "setp.lt.u32 %p1, %r2, 8;\n@%p1 add.u32 %r5, %r1, 1;\nbar.sync 3;\nprefetch.global.L2 "
+                  "[%rd1];\nshfl.sync.down.b32 %r6, %r1, 1, 31, "
+                  "0xffff;\n"
+                  "{\n.param .b32 y;\nst.param.b32 [y], %r1;\ncall.uni f, (y);\n}\nst.global.u32 [%rd1], %r1;\n"
+                  "setp.eq.u32 %p2, %r1, 96;\n@%p2 trap;\n" END,
            l, &out);
   ck_assert_int_eq(out.fault.kind, KL_FAULT_TRAP);
   ck_assert_uint_eq(a.begun, 1 + 2 + 3);
@@ -467,6 +493,7 @@ START_TEST(observers_see_all) {
   ck_assert_uint_eq(a.calls, 3 * 48);
   ck_assert_uint_eq(a.returns, 3 * 48);
   ck_assert_uint_eq(a.faults, KL_FAULT_TRAP);
+  ck_assert_uint_eq(a.idle, 3 * 2); // what has no effect here is told as well
 }
 END_TEST
 
@@ -477,5 +504,5 @@ int main(void) {
                    {nobody_waits_for_who_has_gone}, {dynamic_memory_lies_behind_the_rest}, {room_on_the_stack},
                    {findings_from_before_do_not_matter}, {freed_memory_is_forgotten_at_last},
                    {workers_leave_the_allocator_alone}, {is_the_same_on_any_number_of_workers, 2}, {order_is_shuffled},
-                   {observers_see_all});
+                   {a_sample_of_blocks, (int)KL_COUNT(samples)}, {observers_see_all});
 }

@@ -96,8 +96,10 @@ static void decode_one(kl_decoder *d) {
     op->a = d->reg_at[d->i->guard - 1];
     op->flags = d->i->guard_negated != around ? KL_NOT_C : 0;
   }
+  size_t begin = d->ops.n;
   decode(d);
   put_after(d);
+  if (d->ops.n == begin) kl_d_op(d, kl_x_nothing); // what has no effect here is executed all the same
   if (guarded && !around) kl_d_machine_op(d, kl_x_unguard);
   if (guarded) d->ops.p[guard].op.imm = around ? d->ops.n : d->ops.n - guard - 1;
 }

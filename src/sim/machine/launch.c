@@ -190,24 +190,29 @@ static bool start_warp(kl_worker *worker, kl_warp *w) {
   return true;
 }
 
-// The n-th cluster to start: a step that has no factor in common with their number goes through all of them.
+// The n-th to start of those that run: a step that has no factor in common with their number goes through all of them.
 static uint64_t shuffled(const kl_run_state *run, uint64_t n) {
-  uint64_t step = run->launch->shuffle % run->clusters | 1;
+  uint64_t step = run->launch->shuffle % run->starts | 1;
   if (!run->launch->shuffle) return n;
   for (;; step += 2) {
-    uint64_t a = run->clusters, b = step % run->clusters;
+    uint64_t a = run->starts, b = step % run->starts;
     while (b) {
       uint64_t rest = a % b;
       a = b, b = rest;
     }
-    if (a == 1) return (uint64_t)(((unsigned __int128)n * step + run->launch->shuffle) % run->clusters);
+    if (a == 1) return (uint64_t)(((unsigned __int128)n * step + run->launch->shuffle) % run->starts);
   }
 }
 
-// The n-th cluster to start, its blocks at their first instruction.
-static kl_cluster *start_cluster(kl_worker *worker, uint64_t nth) {
+// The number in the grid of the n-th cluster to start.
+static uint64_t cluster_number(const kl_run_state *run, uint64_t n) {
+  const kl_sample *s = &run->launch->sample;
+  return s->count ? s->first + shuffled(run, n) * s->stride : shuffled(run, n);
+}
+
+// Cluster n of the grid, its blocks at their first instruction.
+static kl_cluster *start_cluster(kl_worker *worker, uint64_t n) {
   kl_run_state *run = worker->run;
-  uint64_t n = shuffled(run, nth);
   kl_cluster *c = new_cluster(worker);
   if (!c) return NULL;
   uint32_t across = run->grid[0] / run->cluster[0], down = run->grid[1] / run->cluster[1];
@@ -293,8 +298,10 @@ static void no_memory(kl_run_state *run) {
 // The next cluster, behind those that are resident. False: none is left, or there is no memory for it.
 static bool start_next(kl_worker *worker, kl_cluster **last) {
   kl_run_state *run = worker->run;
-  uint64_t n = atomic_fetch_add(&run->next, 1);
-  if (n >= run->clusters || (!run->launch->shuffle && n * run->blocks >= atomic_load(&run->failed_block))) return false;
+  uint64_t nth = atomic_fetch_add(&run->next, 1);
+  if (nth >= run->starts) return false;
+  uint64_t n = cluster_number(run, nth);
+  if (!run->launch->shuffle && n * run->blocks >= atomic_load(&run->failed_block)) return false;
   *last = start_cluster(worker, n);
   if (!*last) {
     no_memory(run);
@@ -354,9 +361,9 @@ static unsigned count_workers(const kl_run_state *run) {
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   uint64_t n = run->launch->workers ? run->launch->workers : cores > 0 ? (uint64_t)cores : 1;
   if (run->kernel->talks || run->launch->cooperative || run->launch->nobservers) n = 1;
-  if (n > run->clusters) n = run->clusters;
+  if (n > run->starts) n = run->starts;
   if (n > 64) n = 64;
-  if (!run->launch->workers && run->clusters * run->threads < 4096) n = 1; // not worth a thread
+  if (!run->launch->workers && run->starts * run->threads < 4096) n = 1; // not worth a thread
   return (unsigned)n;
 }
 
@@ -373,6 +380,18 @@ static void run_all(kl_run_state *run) {
 // --- what a launch may be -----------------------------------------------------------------------------------------
 
 enum { MOST_SHARED = 227 * 1024, MOST_THREADS = 1024 };
+
+static kiln_status check_sample(kl_ctx *cx, kl_run_state *run) {
+  const kl_sample *s = &run->launch->sample;
+  run->starts = s->count ? s->count : run->clusters;
+  if (s->count == 0) return KILN_OK;
+  if (s->stride > 0 && s->first < run->clusters && (s->count - 1) <= (run->clusters - 1 - s->first) / s->stride)
+    return KILN_OK;
+  return kl_invalid(cx, KL_NOWHERE,
+                    "expected a sample within the %llu %s of the grid, found %llu from %llu on, %llu apart",
+                    (unsigned long long)run->clusters, run->blocks > 1 ? "clusters" : "blocks",
+                    (unsigned long long)s->count, (unsigned long long)s->first, (unsigned long long)s->stride);
+}
 
 static kiln_status check(kl_ctx *cx, kl_run_state *run) {
   const kl_launch *l = run->launch;
@@ -406,7 +425,7 @@ static kiln_status check(kl_ctx *cx, kl_run_state *run) {
   if (run->blocks > 16) return kl_invalid(cx, KL_NOWHERE, "clusters of %u blocks: the most are 16", run->blocks);
   run->shared_bytes = run->kernel->shared_bytes + l->dynamic_shared;
   run->clusters = (uint64_t)run->grid[0] * run->grid[1] * run->grid[2] / run->blocks;
-  return KILN_OK;
+  return check_sample(cx, run);
 }
 
 static kiln_status report(kl_ctx *cx, const kl_run_state *run) {

@@ -128,6 +128,11 @@ typedef struct kl_fault {
 
 const char *kl_fault_text(kl_fault_kind kind); // in a few words
 
+// Of a grid's clusters, or blocks where there are none, by rising number: first, first + stride, ...; count 0: all.
+typedef struct kl_sample {
+  uint64_t first, count, stride;
+} kl_sample;
+
 typedef struct kl_observer kl_observer;
 typedef struct kl_launch {
   const kl_kernel *kernel;
@@ -139,6 +144,7 @@ typedef struct kl_launch {
   uint64_t shuffle;       // seed of another order of lanes, warps and blocks; 0: rising
   uint64_t perturb;       // seed of other values of approximations, within their bounds; 0: the nearest ones
   uint64_t most_branches; // backward branches and calls of a block's warps in all; 0: no limit
+  kl_sample sample;       // which of them run; they see the whole grid
   kl_observer *const *observers;
   uint32_t nobservers;
 } kl_launch;

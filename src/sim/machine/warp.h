@@ -220,9 +220,10 @@ struct kl_run_state {
   uint32_t blocks;         // of a cluster
   uint32_t shared_bytes;
   bool explicit_cluster;
-  uint64_t grid_state; // address of memory that a cooperative launch has for its barrier, or 0
-  uint64_t clusters;
-  _Atomic uint64_t next;         // cluster to start
+  uint64_t grid_state;           // address of memory that a cooperative launch has for its barrier, or 0
+  uint64_t clusters;             // of the grid
+  uint64_t starts;               // of these run
+  _Atomic uint64_t next;         // so many have started
   _Atomic uint64_t failed_block; // the lowest that failed; UINT64_MAX: none
   pthread_mutex_t lock;          // of the fault
   kl_fault fault;
