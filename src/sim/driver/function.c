@@ -132,17 +132,9 @@ CUresult kl_cuFuncLoad(CUfunction handle) {
 // Blocks of so many threads that one multiprocessor holds at once, by each of its resources.
 int kl_function_resident(const kl_cu_function *f, int threads, uint64_t dynamic) {
   const kl_gpu *g = gpu_of(f);
-  int warps = (threads + 31) / 32;
-  if (threads <= 0 || threads > kl_function_threads(f)) return 0;
-  uint64_t n = g->threads / (uint32_t)(warps * 32);
-  if (n > g->blocks) n = g->blocks;
-  uint64_t registers =
-      (uint64_t)(kl_function_registers(f) + 7) / 8 * 8 * 32 * (uint64_t)warps; // by warp, in units of 256
-  if (registers && 65536 / registers < n) n = 65536 / registers;
-  uint64_t shared = (f->facts.shared_bytes + dynamic + 127) / 128 * 128;
-  if (f->facts.shared_bytes + dynamic > g->shared_optin) return 0;
-  shared += g->shared_reserved;
-  return (int)(g->shared / shared < n ? g->shared / shared : n);
+  uint64_t shared = f->facts.shared_bytes + dynamic;
+  if (threads <= 0 || threads > kl_function_threads(f) || shared > g->shared_optin) return 0;
+  return (int)kl_gpu_resident(g, (uint32_t)threads, (uint32_t)kl_function_registers(f), (uint32_t)shared).blocks;
 }
 
 CUresult kl_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *out, CUfunction handle, int threads,

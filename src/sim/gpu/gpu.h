@@ -23,4 +23,23 @@ extern const size_t kl_gpus_n;
 // By its name in the table; letters and digits alone count, and no case: "rtx4090" is "RTX 4090". NULL: none.
 const kl_gpu *kl_gpu_find(kl_str name);
 
+typedef enum kl_resident_limit {
+  KL_RESIDENT_WARPS,
+  KL_RESIDENT_BLOCKS,
+  KL_RESIDENT_REGISTERS,
+  KL_RESIDENT_SHARED,
+  KL_RESIDENT_NONE, // no block fits
+} kl_resident_limit;
+
+typedef struct kl_resident {
+  uint32_t blocks, warps;
+  kl_resident_limit limit; // the first that allows no more
+} kl_resident;
+
+// Blocks of so many threads, registers of each and bytes of shared memory that a multiprocessor runs at once.
+// `registers` 0: not known, no limit.
+kl_resident kl_gpu_resident(const kl_gpu *g, uint32_t threads, uint32_t registers, uint32_t shared);
+// Bytes of a multiprocessor that are shared memory while so many blocks run; the rest of its memory is L1.
+uint32_t kl_gpu_carveout(const kl_gpu *g, uint32_t shared, uint32_t blocks);
+
 #endif
