@@ -11,5 +11,6 @@
 #include <kiln/cuda.h>
 #include <kiln/run.h>
 #include <kiln/sim.h>
+#include <kiln/profile.h>
 
 #endif

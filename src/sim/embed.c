@@ -1,8 +1,6 @@
 // The simulator for those who embed it: memory, modules, kernels, launches, over the machine.
 
-#include "sim/machine/machine.h"
-
-#include <kiln/sim.h>
+#include "sim/count/count.h"
 
 struct kiln_simulator {
   kl_ctx *cx;
@@ -191,8 +189,15 @@ static kiln_status tell(kl_ctx *cx, const kl_fault *f, kiln_sim_fault *out) {
   return KL_PARAMS_OUT(cx, kiln_sim_fault, &own, out);
 }
 
-static kiln_status launch(kl_ctx *cx, const kiln_sim_kernel *k, const kiln_sim_launch_params *p, const void *params,
-                          kiln_sim_fault *out) {
+// What is wanted of a launch beside its effects; gpu NULL: nothing.
+typedef struct counting {
+  const kl_gpu *gpu;
+  kl_sample sample;
+  kiln_profile **out;
+} counting;
+
+static kiln_status launch(kl_ctx *cx, const kiln_sim_kernel *k, const kiln_sim_launch_params *p, const counting *c,
+                          const void *params, kiln_sim_fault *out) {
   kl_fault fault = {0};
   kl_launch l = {.kernel = k->kernel,
                  .dynamic_shared = p->dynamic_shared_bytes,
@@ -201,22 +206,24 @@ static kiln_status launch(kl_ctx *cx, const kiln_sim_kernel *k, const kiln_sim_l
                  .workers = p->workers,
                  .shuffle = p->shuffle,
                  .perturb = p->perturb,
-                 .most_branches = p->most_branches};
+                 .most_branches = p->most_branches,
+                 .sample = c->sample};
   for (int d = 0; d < 3; d++) {
     l.grid[d] = p->grid[d] ? p->grid[d] : 1;
     l.block[d] = p->block[d] ? p->block[d] : 1;
     l.cluster[d] = p->cluster[d];
   }
-  kiln_status s = kl_launch_run(cx, &k->of->of->memory, &l, &fault);
+  kl_memory *m = &k->of->of->memory;
+  kiln_status s = c->gpu ? kl_profile_run(cx, m, &l, kl_loaded_ptx(k->of->loaded), c->gpu, &fault, c->out)
+                         : kl_launch_run(cx, m, &l, &fault);
   if (out) KL_TRY(tell(cx, &fault, out));
   return s;
 }
 
-kiln_status kiln_sim_kernel_launch(kiln_context *cx, kiln_sim_kernel *k, const kiln_sim_launch_params *params,
-                                   kiln_sim_fault *fault) {
+static kiln_status launch_with(kl_ctx *cx, kiln_sim_kernel *k, const kiln_sim_launch_params *params, const counting *c,
+                               kiln_sim_fault *fault) {
   kiln_sim_launch_params p;
   kl_fault none = {0};
-  KL_EXPECT(cx, k, params);
   KL_TRY(own_context(cx, k->of->of));
   KL_TRY(KL_PARAMS_IN(cx, kiln_sim_launch_params, params, &p));
   if (fault) KL_TRY(tell(cx, &none, fault));
@@ -224,7 +231,44 @@ kiln_status kiln_sim_kernel_launch(kiln_context *cx, kiln_sim_kernel *k, const k
   char *values = kl_try_alloc(cx, bytes);
   if (!values) return kl_out_of_memory(cx, bytes, "the arguments of a launch");
   kiln_status s = arguments(cx, k, p.arguments, values);
-  if (s == KILN_OK) s = launch(cx, k, &p, values, fault);
+  if (s == KILN_OK) s = launch(cx, k, &p, c, values, fault);
   kl_free(cx, values, bytes);
   return s;
+}
+
+kiln_status kiln_sim_kernel_launch(kiln_context *cx, kiln_sim_kernel *k, const kiln_sim_launch_params *params,
+                                   kiln_sim_fault *fault) {
+  KL_EXPECT(cx, k, params);
+  return launch_with(cx, k, params, &(counting){0}, fault);
+}
+
+// --- profiles -------------------------------------------------------------------------------------------------------
+
+static kiln_status choose_gpu(kl_ctx *cx, const char *name, const kl_gpu **out) {
+  *out = kl_gpu_find(kl_str_of(name ? name : "H100"));
+  if (*out) return KILN_OK;
+  kl_sb known;
+  kl_sb_init(&known, cx);
+  for (size_t i = 0; i < kl_gpus_n; i++) kl_sbf(&known, "%s%s", i ? ", " : "", kl_gpus[i].name);
+  kl_invalid(cx, KL_NOWHERE, "expected a GPU of %s, found '%s'", known.p, name);
+  kl_sb_free(&known);
+  return KILN_E_INVALID;
+}
+
+kiln_status kiln_sim_kernel_profile(kiln_context *cx, kiln_sim_kernel *k, const kiln_sim_launch_params *launch,
+                                    const kiln_profile_params *params, kiln_sim_fault *fault, kiln_profile **out) {
+  kiln_profile_params own = {0};
+  counting c = {.out = out};
+  KL_CLEAR(out);
+  KL_EXPECT(cx, k, launch, out);
+  if (params) KL_TRY(KL_PARAMS_IN(cx, kiln_profile_params, params, &own));
+  KL_TRY(choose_gpu(cx, own.gpu, &c.gpu));
+  c.sample = (kl_sample){own.first, own.count, own.stride ? own.stride : 1};
+  return launch_with(cx, k, launch, &c, fault);
+}
+
+kiln_status kiln_profile_describe(kiln_context *cx, const kiln_profile *p, kiln_profile_info *out) {
+  KL_EXPECT(cx, p, out);
+  kiln_profile_info own = kl_profile_info(p);
+  return KL_PARAMS_OUT(cx, kiln_profile_info, &own, out);
 }

@@ -209,6 +209,12 @@ static kiln_status simulate(kiln_context *own) {
   if (st == KILN_OK) st = kiln_sim_module_kernel(own, sm, "k", &k);
   if (st == KILN_OK) st = kiln_simulator_alloc(own, s, 64, &at);
   if (st == KILN_OK) st = kiln_sim_kernel_launch(own, k, &p, NULL);
+  kiln_profile *counted = (kiln_profile *)in;
+  if (st == KILN_OK) {
+    st = kiln_sim_kernel_profile(own, k, &p, NULL, NULL, &counted);
+    st = MADE(st, counted);
+  }
+  if (counted != (kiln_profile *)in) kiln_profile_destroy(&counted);
   if (s != (kiln_simulator *)in) kiln_simulator_close(&s);
   return st;
 }

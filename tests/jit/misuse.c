@@ -521,6 +521,35 @@ static int look_for(char *text, const char *own) {
   return functions;
 }
 
+static void null_profile(kiln_sim_kernel *k) {
+  uint32_t n = 5;
+  const void *arguments[] = {&n};
+  kiln_sim_launch_params lp = {.struct_size = sizeof lp, .arguments = arguments};
+  kiln_profile *p = NULL;
+  kiln_profile_info info = {.struct_size = sizeof info};
+  kiln_profile_assembly made = {.struct_size = sizeof made};
+  size_t size = 5;
+  NULLS(INVALID_CX, kiln_profile *, kiln_sim_kernel_profile(NULL, k, &lp, NULL, NULL, &o));
+  NULLS(INVALID, kiln_profile *, kiln_sim_kernel_profile(cx, NULL, &lp, NULL, NULL, &o));
+  NULLS(INVALID, kiln_profile *, kiln_sim_kernel_profile(cx, k, NULL, NULL, NULL, &o));
+  INVALID(kiln_sim_kernel_profile(cx, k, &lp, NULL, NULL, NULL));
+  kiln_profile_destroy(NULL);
+  kiln_profile_destroy(&p);
+  ck_assert_ptr_null(kiln_profile_source(NULL, false, &size));
+  ck_assert_uint_eq(size, 0);
+  ck_assert_int_eq(kiln_sim_kernel_profile(cx, k, &lp, NULL, NULL, &p), KILN_OK);
+  ck_assert_ptr_nonnull(kiln_profile_source(p, false, NULL));
+  INVALID_CX(kiln_profile_describe(NULL, p, &info));
+  INVALID(kiln_profile_describe(cx, NULL, &info));
+  INVALID(kiln_profile_describe(cx, p, NULL));
+  INVALID_CX(kiln_profile_assembled(NULL, p, &made));
+  INVALID(kiln_profile_assembled(cx, NULL, &made));
+  INVALID(kiln_profile_assembled(cx, p, NULL));
+  INVALID(kiln_profile_assembled(cx, p, &made)); // no cubin
+  kiln_profile_destroy(&p);
+  ck_assert_ptr_null(p);
+}
+
 // A function that any header declares and that takes a pointer is called above.
 START_TEST(null_sim) {
   kiln_sim_params p = {.struct_size = sizeof p};
@@ -565,6 +594,7 @@ START_TEST(null_sim) {
   INVALID(kiln_sim_kernel_launch(cx, k, &lp, NULL)); // its argument
   lp.arguments = none;
   INVALID(kiln_sim_kernel_launch(cx, k, &lp, NULL));
+  null_profile(k);
   kiln_simulator_close(&sim);
 }
 END_TEST

@@ -99,6 +99,36 @@ static kiln_status sim_launch(void *p) {
 static kiln_status sim_fault(void *p) {
   return simulated_launch(NULL, p);
 }
+// The same kernel, profiled; what is not given has its size and nothing else.
+static kiln_status profiled(void *how, void *info, void *assembly) {
+  static const char ptx[] = ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n";
+  kiln_simulator *s = NULL;
+  kiln_sim_module *sm = NULL;
+  kiln_sim_kernel *k = NULL;
+  kiln_profile *p = NULL;
+  kiln_sim_launch_params own = {.struct_size = sizeof own};
+  ck_assert_int_eq(kiln_simulator_open(cx, &s), KILN_OK);
+  ck_assert_int_eq(kiln_simulator_load(cx, s, NULL, ptx, sizeof ptx - 1, &sm), KILN_OK);
+  ck_assert_int_eq(kiln_sim_module_kernel(cx, sm, "k", &k), KILN_OK);
+  kiln_status st = kiln_sim_kernel_profile(cx, k, &own, how, NULL, &p);
+  if (info && st == KILN_OK) st = kiln_profile_describe(cx, p, info);
+  if (assembly && st == KILN_OK) {
+    st = kiln_profile_assembled(cx, p, assembly);
+    if (strstr(kiln_diagnostics_get(cx, 0)->message, "expected a cubin, found NULL")) st = KILN_OK;
+  }
+  kiln_profile_destroy(&p);
+  kiln_simulator_close(&s);
+  return st;
+}
+static kiln_status profile_params(void *p) {
+  return profiled(p, NULL, NULL);
+}
+static kiln_status profile_info(void *p) {
+  return profiled(NULL, p, NULL);
+}
+static kiln_status profile_assembly(void *p) {
+  return profiled(NULL, NULL, p);
+}
 static kiln_status simulate(void *p) {
   return kiln_sim_configure(cx, p);
 }
@@ -127,6 +157,9 @@ static const struct {
     IN(kiln_sim_params, simulate),
     IN(kiln_sim_launch_params, sim_launch),
     OUT(kiln_sim_fault, sim_fault),
+    IN(kiln_profile_params, profile_params),
+    OUT(kiln_profile_info, profile_info),
+    IN(kiln_profile_assembly, profile_assembly),
 };
 enum { STRUCTS = sizeof structs / sizeof structs[0] };
 
