@@ -146,6 +146,7 @@ typedef struct kiln_profile_sass {
 typedef struct kiln_profile_info {
   size_t struct_size;
   const char *kernel, *gpu;
+  uint32_t sm; // of the GPU: 90 for sm_90
   uint32_t grid[3], block[3], cluster[3];
   uint32_t shared_bytes;    // of a block, static and dynamic
   uint64_t blocks, sampled; // of the grid; of these ran

@@ -1,6 +1,7 @@
 // kiln sim: runs a kernel from PTX on the simulator.
 
 #include "arguments.h"
+#include "profile/profile.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,9 @@ enum {
   O_SHUFFLE,
   O_PERTURB,
   O_LIMIT,
-  O_JSON
+  O_PROFILE,
+  O_GPU,
+  O_JSON = O_GPU + PROFILE_COUNT
 };
 static const option options[] = {
     {"--entry", "NAME", "the kernel (default: the only one)"},
@@ -36,6 +39,8 @@ static const option options[] = {
      "the nearest ones"},
     {"--limit", "N",
      "end a kernel whose blocks branch backwards or call more often than that; 0 (the default) is never"},
+    {"--profile", NULL, "count what the kernel costs, and predict its time"},
+    PROFILE_OPTIONS("with --profile: the GPU to predict for (default H100)"),
     {"--json", NULL, "report as one JSON object"},
     {0},
 };
@@ -51,6 +56,9 @@ typedef struct job {
   argument *arguments;
   size_t n;
   double seconds;
+  profile_how how;
+  kiln_profile *profile;
+  kiln_profile_info costs; // of the profile
 } job;
 
 // --- words ----------------------------------------------------------------------------------------------------------
@@ -83,6 +91,9 @@ static int read_words(job *j) {
   if (!status) status = read_number(a, O_SHUFFLE, 0, ~0ull, "expected a whole number from 0 to 2^64-1", &shuffle);
   if (!status) status = read_number(a, O_PERTURB, 0, ~0ull, "expected a whole number from 0 to 2^64-1", &perturb);
   if (!status) status = read_number(a, O_LIMIT, 0, ~0ull, "expected a whole number from 0 to 2^64-1", &limit);
+  if (!status) status = profile_words(a, O_GPU, &j->how);
+  for (int o = O_GPU; o < O_GPU + PROFILE_COUNT && !status; o++)
+    if (a->values[o] && !a->values[O_PROFILE]) status = bad_value(a, o, a->values[o], "expected --profile beside it");
   j->p.dynamic_shared_bytes = (uint32_t)shared;
   j->p.workers = (uint32_t)threads;
   j->p.shuffle = shuffle;
@@ -144,7 +155,9 @@ static int launch(job *j) {
   j->fault = (kiln_sim_fault){.struct_size = sizeof j->fault};
   progress("running");
   double start = now_seconds();
-  kiln_status st = kiln_sim_kernel_launch(j->cx, j->k, &j->p, &j->fault);
+  bool count = j->a->values[O_PROFILE] != NULL;
+  kiln_status st = count ? kiln_sim_kernel_profile(j->cx, j->k, &j->p, &j->how.params, &j->fault, &j->profile)
+                         : kiln_sim_kernel_launch(j->cx, j->k, &j->p, &j->fault);
   j->seconds = now_seconds() - start;
   progress(NULL);
   free(values);
@@ -168,6 +181,9 @@ static void report_text(const job *j) {
   if (j->fault.what) printf("fault    %s\n", j->fault.what);
   for (size_t i = 0; i < j->n && !j->fault.what; i++)
     if (j->arguments[i].to) printf("result   %s\n", j->arguments[i].to);
+  if (!j->profile) return;
+  printf("\n");
+  profile_page(stdout, &j->costs, j->how.lines);
 }
 
 static void print_triple(const char *name, const uint32_t v[3], uint32_t least) {
@@ -189,9 +205,22 @@ static void report_json(const job *j) {
     printf(", \"line\": %u, \"address\": %llu", f->line, (unsigned long long)f->address);
     print_triple("block", f->block, 0);
     print_triple("thread", f->thread, 0);
-    printf("}}\n");
+    printf("}");
   } else
-    printf("null}\n");
+    printf("null");
+  if (j->profile) {
+    printf(", \"profile\": ");
+    profile_json(stdout, &j->costs, j->how.lines);
+  }
+  printf("}\n");
+}
+
+static int finish_profile(job *j) {
+  if (!j->profile) return 0;
+  int status = profile_assemble(j->cx, j->profile);
+  if (!status) status = profile_info(j->cx, j->profile, &j->costs);
+  if (!status && j->how.svg) status = profile_draw(j->how.svg, &j->costs, 1);
+  return status;
 }
 
 static int work(job *j) {
@@ -200,6 +229,7 @@ static int work(job *j) {
   if (!status) status = open_kernel(j);
   if (!status) status = fill(j);
   if (!status) status = launch(j);
+  if (!status) status = finish_profile(j);
   for (size_t i = 0; i < j->n && !status; i++) status = argument_write(j->s, &j->arguments[i]);
   if (status == EXIT_DONE || status == EXIT_DIFFERS) (j->a->values[O_JSON] ? report_json : report_text)(j);
   return status;
@@ -208,6 +238,7 @@ static int work(job *j) {
 static int run(const args *a) {
   job j = {.a = a, .cx = kiln_context_create(NULL)};
   int status = j.cx ? work(&j) : out_of_memory(sizeof j);
+  kiln_profile_destroy(&j.profile);
   kiln_simulator_close(&j.s);
   free(j.arguments);
   kiln_context_destroy(&j.cx);

@@ -267,6 +267,7 @@ static void describe(kiln_profile *p, const kl_launch *l) {
   t->struct_size = sizeof *t;
   t->kernel = kl_str_dup(&p->arena, facts.name).p;
   t->gpu = p->gpu->name;
+  t->sm = p->gpu->sm;
   t->shared_bytes = facts.shared_bytes + l->dynamic_shared;
   t->blocks = 1;
   for (int d = 0; d < 3; d++) {

@@ -1,0 +1,250 @@
+// kiln profile: compiles a module, runs its kernels on the simulator with counters, prints what they cost.
+
+#include "memory.h"
+#include "params.h"
+#include "profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { O_GPU = O_OTHERS, O_SEED = O_GPU + PROFILE_COUNT, O_MEMORY, O_JSON };
+static const option options[] = {
+    COMPILE_OPTIONS("GPU to compile for (default: that of --gpu)"),
+    PROFILE_OPTIONS(
+        "the GPU to predict for: A100, H100, H200, L40S, B200, RTX4090 (default: H100, or one of --target)"),
+    {"--seed", "N", "seed of the parameters (default 0)"},
+    {"--max-memory", "SIZE", "bytes that arrays may take, as 512M or 1.5G (default: what is free)"},
+    {"--json", NULL, "report as one JSON object"},
+    {0},
+};
+
+typedef struct job {
+  const args *a;
+  kiln_context *cx;
+  kiln_module *m;
+  kiln_artifact *artifact;
+  kiln_simulator *s;
+  kiln_sim_module *code;
+  kiln_compile_params how;
+  kiln_alias aliases[MOST_ALIASES];
+  profile_how profile;
+  unsigned long long seed;
+  bool filled; // parameters; else they are zero
+  uint64_t *slots, scratch, count;
+  kiln_profile **profiles; // by launch; NULL: nothing was launched
+  kiln_profile_info *infos;
+  size_t n; // of the infos
+} job;
+
+// --- words ----------------------------------------------------------------------------------------------------------
+
+static const struct {
+  const char *gpu, *target;
+} gpus[] = {{"H100", "sm_90"},  {"A100", "sm_80"}, {"L40S", "sm_89"},
+            {"B200", "sm_100"}, {"H200", "sm_90"}, {"RTX4090", "sm_89"}};
+
+static bool same_name(const char *a, const char *b) {
+  for (;; a++, b++) {
+    while (*a && strchr(" -_", *a)) a++;
+    if ((*a | 32) != (*b | 32)) return false;
+    if (!*a) return true;
+  }
+}
+
+// A GPU without a target compiles for itself; a target without a GPU runs on one that it fits.
+static int choose(job *j) {
+  const char *gpu = j->profile.params.gpu, *target = j->how.target;
+  enum { GPUS = sizeof gpus / sizeof gpus[0] };
+  for (int k = 0; k < GPUS && (!gpu || !target); k++) {
+    if (gpu && !target && same_name(gpu, gpus[k].gpu)) j->how.target = gpus[k].target;
+    size_t n = strlen(gpus[k].target);
+    bool fits = target && strncmp(target, gpus[k].target, n) == 0 && (target[n] < '0' || target[n] > '9');
+    if (!gpu && !j->profile.params.gpu && (!target || fits)) j->profile.params.gpu = gpus[k].gpu;
+  }
+  if (!j->profile.params.gpu) j->profile.params.gpu = gpus[0].gpu;
+  if (!j->how.target) j->how.target = gpus[0].target;
+  if (strcmp(j->how.target, "host") != 0) return 0;
+  return bad_value(j->a, O_TARGET, "host", "expected a GPU's target, as sm_90");
+}
+
+static int read_words(job *j) {
+  int status = read_params(j->a, j->aliases, &j->how);
+  if (!status) status = profile_words(j->a, O_GPU, &j->profile);
+  if (!status) status = read_number(j->a, O_SEED, 0, ~0ull, "expected a whole number from 0 to 2^64-1", &j->seed);
+  return status ? status : choose(j);
+}
+
+// --- memory ---------------------------------------------------------------------------------------------------------
+
+// Inputs of a sample of blocks that do not fit stay zero: of them only what is touched takes memory.
+static int check_memory(job *j, const kiln_manifest *m) {
+  int64_t need = (int64_t)m->scratch_bytes, there = kiln_memory_available();
+  const char *limit = j->a->values[O_MEMORY];
+  char needed[32], most[32];
+  if (limit && !memory_parse(limit, &there))
+    return bad_value(j->a, O_MEMORY, limit, "expected bytes, as 4096, 512M or 1.5G (K, M, G, T)");
+  for (size_t i = 0; i < m->parameter_count + m->result_count; i++) need = memory_add(need, m->slots[i].bytes);
+  j->filled = need <= there;
+  if (j->filled || j->profile.params.count) return 0;
+  memory_text(need, needed, sizeof needed);
+  memory_text(there, most, sizeof most);
+  fprintf(stderr,
+          "kiln profile: parameters and results take %s of memory: there are %s (--blocks runs a sample, whose "
+          "parameters are zero; --max-memory sets the limit)\n",
+          needed, most);
+  return EXIT_BAD_INPUT;
+}
+
+static kiln_status make_slot(job *j, const kiln_slot *slot, uint64_t *to) {
+  uint64_t bytes = slot->bytes > 0 ? (uint64_t)slot->bytes : 1;
+  kiln_status st = kiln_simulator_alloc(j->cx, j->s, bytes, to);
+  if (st != KILN_OK || slot->result || !j->filled) return st;
+  void *host = kiln_simulator_bytes(j->s, *to, bytes);
+  kiln_module_parameter_leaf_fill(j->m, slot->index, j->seed, host);
+  if (!slot->by_value) return st;
+  unsigned bits = kiln_dtype_bits(slot->type.dtype);
+  *to = 0;
+  memcpy(to, host, bits < 8 ? 1 : bits / 8);
+  return st;
+}
+
+static int make_memory(job *j) {
+  const kiln_manifest *m = kiln_artifact_manifest(j->artifact);
+  size_t n = m->parameter_count + m->result_count;
+  int status = check_memory(j, m);
+  if (status) return status;
+  j->slots = calloc(n + 1, sizeof *j->slots);
+  j->profiles = calloc(m->launch_count + 1, sizeof *j->profiles);
+  j->infos = calloc(m->launch_count + 1, sizeof *j->infos);
+  if (!j->slots || !j->profiles || !j->infos) return out_of_memory((int64_t)n);
+  kiln_status st = KILN_OK;
+  for (size_t i = 0; i < n && st == KILN_OK; i++) st = make_slot(j, &m->slots[i], &j->slots[i]);
+  if (st == KILN_OK && m->scratch_bytes) st = kiln_simulator_alloc(j->cx, j->s, m->scratch_bytes, &j->scratch);
+  return report(j->cx, st);
+}
+
+// --- launches -------------------------------------------------------------------------------------------------------
+
+static uint64_t count_of(const job *j) {
+  kiln_array_type t;
+  uint64_t n = 1;
+  if (!j->how.max_count || !kiln_module_result_leaf_type(j->m, 0, &t)) return 0;
+  for (uint32_t d = 0; d < t.rank; d++) n *= (uint64_t)t.dims[d];
+  return n;
+}
+
+static kiln_status profile_launch(job *j, const kiln_launch *l, kiln_profile **out) {
+  kiln_sim_kernel *k = NULL;
+  kiln_sim_launch_params p = {.struct_size = sizeof p, .dynamic_shared_bytes = l->dynamic_shared_bytes};
+  uint64_t *values = calloc(l->argument_count + 1, sizeof *values);
+  const void **arguments = calloc(l->argument_count + 1, sizeof *arguments);
+  kiln_status st = values && arguments ? kiln_sim_module_kernel(j->cx, j->code, l->kernel, &k) : KILN_E_MEMORY;
+  for (size_t i = 0; st == KILN_OK && i < l->argument_count; i++) {
+    const kiln_argument *a = &l->arguments[i];
+    values[i] = a->kind == KILN_ARGUMENT_SLOT      ? j->slots[a->slot]
+                : a->kind == KILN_ARGUMENT_SCRATCH ? j->scratch + a->offset
+                                                   : j->count;
+    arguments[i] = &values[i];
+  }
+  uint64_t clusters = 1;
+  for (int d = 0; d < 3; d++) {
+    p.grid[d] = l->grid[d];
+    p.block[d] = l->block[d];
+    p.cluster[d] = l->cluster[d];
+    clusters *= l->grid[d] / (l->cluster[d] ? l->cluster[d] : 1);
+  }
+  p.arguments = arguments;
+  kiln_profile_params how = profile_of_grid(&j->profile, clusters);
+  if (st == KILN_OK) st = kiln_sim_kernel_profile(j->cx, k, &p, &how, NULL, out);
+  free(values);
+  free(arguments);
+  return st;
+}
+
+static int run_launches(job *j) {
+  const kiln_manifest *m = kiln_artifact_manifest(j->artifact);
+  size_t size;
+  const char *ptx = kiln_artifact_text(j->artifact, KILN_TEXT_PTX, &size);
+  if (m->launch_count == 0) return 0;
+  int status = report(j->cx, kiln_simulator_load(j->cx, j->s, "kernel.ptx", ptx, size, &j->code));
+  j->count = count_of(j);
+  for (size_t k = 0; k < m->launch_count && !status; k++) {
+    if (m->launches[k].grid[0] == 0) continue; // no elements
+    progress("counting");
+    kiln_status st = profile_launch(j, &m->launches[k], &j->profiles[j->n]);
+    progress(NULL);
+    status = report(j->cx, st);
+    if (!status) status = profile_assemble(j->cx, j->profiles[j->n]);
+    if (!status) status = profile_info(j->cx, j->profiles[j->n], &j->infos[j->n]);
+    if (!status) j->n++;
+  }
+  return status;
+}
+
+// --- the report -----------------------------------------------------------------------------------------------------
+
+static void report_text(const job *j) {
+  double seconds = 0;
+  if (j->profile.params.count && !j->filled) printf("inputs     zero, as there is no memory for them\n");
+  for (size_t k = 0; k < j->n; k++) {
+    if (k) printf("\n");
+    profile_page(stdout, &j->infos[k], j->profile.lines);
+    seconds += j->infos[k].prediction.seconds;
+  }
+  if (j->n == 0) printf("no elements, nothing to launch\n");
+  if (j->n > 1) printf("\n%zu kernels, predicted %.2f us in all\n", j->n, seconds * 1e6);
+}
+
+static void report_json(const job *j) {
+  printf("{\"module\": ");
+  json_string(stdout, kiln_module_name(j->m));
+  printf(", \"target\": ");
+  json_string(stdout, kiln_artifact_manifest(j->artifact)->target);
+  printf(", \"filled\": %s, \"kernels\": [", j->filled ? "true" : "false");
+  for (size_t k = 0; k < j->n; k++) {
+    if (k) printf(", ");
+    profile_json(stdout, &j->infos[k], j->profile.lines);
+  }
+  printf("]}\n");
+}
+
+static int work(job *j) {
+  int status = read_words(j);
+  if (!status) status = open_module(j->cx, j->a->file, j->how.fusion, &j->m);
+  j->how.fusion = NULL; // the module is that fusion
+  if (!status) status = report(j->cx, kiln_compile(j->cx, j->m, &j->how, &j->artifact));
+  if (!status) status = report(j->cx, kiln_simulator_open(j->cx, &j->s));
+  if (!status) status = make_memory(j);
+  if (!status) status = run_launches(j);
+  if (!status && j->profile.svg) status = profile_draw(j->profile.svg, j->infos, j->n);
+  if (!status) (j->a->values[O_JSON] ? report_json : report_text)(j);
+  return status;
+}
+
+static int run(const args *a) {
+  job *j = calloc(1, sizeof *j);
+  if (!j) return out_of_memory(sizeof *j);
+  *j = (job){.a = a, .cx = kiln_context_create(NULL)};
+  int status = j->cx ? work(j) : out_of_memory(sizeof *j);
+  for (size_t k = 0; j->profiles && j->profiles[k]; k++) kiln_profile_destroy(&j->profiles[k]);
+  kiln_simulator_close(&j->s);
+  kiln_artifact_destroy(&j->artifact);
+  kiln_module_destroy(&j->m);
+  kiln_context_destroy(&j->cx);
+  free(j->slots);
+  free(j->profiles);
+  free(j->infos);
+  free(j);
+  return status;
+}
+
+const verb verb_profile = {
+    "profile",
+    "profile FILE.hlo [OPTION]...",
+    "count what kernels cost, without a GPU",
+    "Compiles a module, runs its kernels on the simulator with counters, and tells what they cost: "
+    "instructions, memory\naccesses, bank conflicts, cache hits, registers, occupancy, and a "
+    "predicted time on a GPU.",
+    options,
+    run,
+    true};
