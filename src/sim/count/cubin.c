@@ -4,6 +4,7 @@
 #include "sim/count/count.h"
 
 #include <elf.h>
+#include <stdlib.h>
 
 enum {
   INSTRUCTION = 16,
@@ -149,23 +150,26 @@ static uint32_t without_filling(const bytes *b) {
   return n;
 }
 
-static bool is_kernel(const elf *e, uint32_t section) {
+// By section: does a kernel begin in it?
+static const uint8_t *find_kernels(const elf *e, kl_arena *a) {
+  uint8_t *is = kl_arena_alloc(a, (size_t)e->head.e_shnum + 1);
   Elf64_Sym s;
   for (uint64_t i = 0; symbol_at(e, i, &s); i++)
-    if (s.st_shndx == section && s.st_other & IS_ENTRY) return true;
-  return false;
+    if (s.st_shndx < e->head.e_shnum && s.st_other & IS_ENTRY) is[s.st_shndx] = 1;
+  return is;
 }
 
 // By section; b.p NULL: not one that counts. False: there is none of the kernel.
 static bool find_code(const elf *e, kl_arena *a, kl_str kernel, code *out) {
   Elf64_Shdr s;
   bool found = false;
+  const uint8_t *is_kernel = find_kernels(e, a);
   for (uint32_t i = 0; section_at(e, i, &s); i++) {
     kl_str name;
     if (!behind(name_of(e, &s), ".text.", &name)) continue;
     bool own = kl_str_eq(name, kernel);
     bytes b = content(e, &s);
-    if (b.damaged || (!own && is_kernel(e, i))) continue;
+    if (b.damaged || (!own && is_kernel[i])) continue;
     found |= own;
     out[i] = (code){.b = b, .instructions = without_filling(&b)};
     out[i].line = KL_NEW_N(a, uint32_t, out[i].instructions + 1);
@@ -180,11 +184,13 @@ typedef struct place {
   uint64_t address, line;
 } place;
 
-static void put_lines(const place *from, uint64_t to) {
-  if (!from->of) return;
+// How many instructions were given a line.
+static uint64_t put_lines(const place *from, uint64_t to) {
+  if (!from->of) return 0;
   uint64_t first = from->address / INSTRUCTION, last = to / INSTRUCTION;
   if (last > from->of->instructions) last = from->of->instructions;
-  for (; first < last; first++) from->of->line[first] = from->line <= UINT32_MAX ? (uint32_t)from->line : 0;
+  for (uint64_t k = first; k < last; k++) from->of->line[k] = from->line <= UINT32_MAX ? (uint32_t)from->line : 0;
+  return first < last ? last - first : 0;
 }
 
 typedef struct relocation {
@@ -202,7 +208,13 @@ typedef struct lines {
   uint8_t operands[256];
   place at, row; // row: the last one; open: there is one
   bool open;
+  uint64_t placed; // instructions given a line, some again
 } lines;
+
+static int by_offset(const void *a, const void *b) {
+  const relocation *x = a, *y = b;
+  return (x->at > y->at) - (x->at < y->at);
+}
 
 static void read_relocations(lines *l, kl_arena *a, const Elf64_Shdr *s) {
   bytes b = content(l->e, s);
@@ -217,28 +229,27 @@ static void read_relocations(lines *l, kl_arena *a, const Elf64_Shdr *s) {
     l->relocations[l->nrelocations++] =
         (relocation){.at = r.r_offset, .value = sym.st_value + (uint64_t)r.r_addend, .section = sym.st_shndx};
   }
+  qsort(l->relocations, l->nrelocations, sizeof *l->relocations, by_offset);
 }
 
-// Which code an address that stands at `offset` is in. Relocations mostly come in the order of their places.
-static void set_address(lines *l, size_t offset, uint64_t given, size_t *next) {
+// Which code an address that stands at `offset` is in.
+static void set_address(lines *l, size_t offset, uint64_t given) {
+  const relocation want = {.at = offset}, *r = NULL;
   l->at.of = NULL;
-  for (size_t k = 0; k < l->nrelocations; k++) {
-    const relocation *r = &l->relocations[(*next + k) % l->nrelocations];
-    if (r->at != offset) continue;
-    *next = (*next + k + 1) % l->nrelocations;
-    if (r->section < l->e->head.e_shnum && l->codes[r->section].b.p) l->at.of = &l->codes[r->section];
-    l->at.address = r->value + given;
-    return;
-  }
+  if (l->nrelocations) r = bsearch(&want, l->relocations, l->nrelocations, sizeof want, by_offset);
+  if (!r) return;
+  if (r->section < l->e->head.e_shnum && l->codes[r->section].b.p) l->at.of = &l->codes[r->section];
+  l->at.address = r->value + given;
 }
 
 static void put_row(lines *l) {
-  if (l->open && l->row.of == l->at.of) put_lines(&l->row, l->at.address);
+  if (l->open && l->row.of == l->at.of) l->placed += put_lines(&l->row, l->at.address);
+  if (l->placed > l->e->n) l->b.damaged = true; // it goes round and round
   l->row = l->at;
   l->open = true;
 }
 
-static void extended(lines *l, size_t *next) {
+static void extended(lines *l) {
   uint64_t size = take_uleb(&l->b);
   size_t begin = l->b.at;
   if (size > l->b.n - begin) {
@@ -253,7 +264,7 @@ static void extended(lines *l, size_t *next) {
   } else if (opcode == 2 && size == 9) {
     size_t at = l->b.at;
     uint64_t given = take_number(&l->b, 8);
-    set_address(l, at, given, next);
+    set_address(l, at, given);
   }
   l->b.at = begin + (size_t)size; // others, NVIDIA's own among them, change neither line nor address
 }
@@ -287,7 +298,7 @@ static bool read_head(lines *l) {
   return true;
 }
 
-static bool read_unit(lines *l, size_t *next) {
+static bool read_unit(lines *l) {
   uint64_t size = take_number(&l->b, 4);
   size_t end = l->b.at, whole = l->b.n;
   if (l->b.damaged || size > l->b.n - end) return false;
@@ -303,7 +314,7 @@ static bool read_unit(lines *l, size_t *next) {
       l->at.line += (uint64_t)(int64_t)(l->base + (int)(k % l->range));
       put_row(l);
     } else if (opcode == 0)
-      extended(l, next);
+      extended(l);
     else
       standard(l, opcode);
   }
@@ -315,7 +326,6 @@ static bool read_unit(lines *l, size_t *next) {
 static const char *read_lines(const elf *e, kl_arena *a, code *codes) {
   lines l = {.e = e, .codes = codes};
   Elf64_Shdr s;
-  size_t next = 0;
   bool there = false;
   for (uint32_t i = 0; section_at(e, i, &s); i++) {
     kl_str name = name_of(e, &s);
@@ -324,7 +334,7 @@ static const char *read_lines(const elf *e, kl_arena *a, code *codes) {
   }
   if (!there) return "without a table of lines (ptxas -lineinfo makes one)";
   while (l.b.at < l.b.n && !l.b.damaged)
-    if (!read_unit(&l, &next)) return "damaged: its table of lines cannot be read";
+    if (!read_unit(&l)) return "damaged: its table of lines cannot be read";
   return l.b.damaged ? "damaged: its table of lines lies outside" : NULL;
 }
 

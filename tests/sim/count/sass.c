@@ -1,0 +1,167 @@
+// Machine code of each instruction: a stored cubin whose table of lines was read by another program, the same file cut
+// short and changed byte by byte; and where ptxas is installed kernels of known code.
+#include "../../support/ptxas.h"
+#include "profile.h"
+#include "sim/count/count.h"
+
+#include <unistd.h>
+
+static char *stored(size_t *n) {
+  static char bytes[65536];
+  FILE *f = fopen(KL_TESTS "/../fuzz/corpus/cubin/axpy.cubin", "rb");
+  ck_assert(f != NULL);
+  *n = fread(bytes, 1, sizeof bytes, f);
+  fclose(f);
+  return bytes;
+}
+
+// As readelf shows the rows of its table: from 0x00 line 1, 0x10 3, 0x30 7, 0x40 3, 0x60 4, 0xa0 3, 0x100 6, 0x180 9,
+// 0x190 4, 0x1a0 7, 0x1b0 8, 0x1c0 4, where the code ends at 0x1e0.
+START_TEST(a_stored_cubin) {
+  static const uint32_t lines[] = {0, 1, 0, 10, 7, 0, 8, 2, 1, 1, 0, 0};
+  kiln_context *cx = kiln_context_create(NULL);
+  kl_arena a;
+  kl_cubin c;
+  size_t n;
+  const char *bytes = stored(&n);
+  kl_arena_init(&a, cx);
+  ck_assert_int_eq(kl_cubin_read(cx, &a, bytes, n, KL_STR("axpy"), 11, &c), KILN_OK);
+  ck_assert_mem_eq(c.lines, lines, sizeof lines);
+  ck_assert(c.instructions == 30 && c.registers == 12 && c.stack_bytes == 0 && c.shared_bytes == 0);
+  ck_assert_int_eq(kl_cubin_read(cx, &a, bytes, n, KL_STR("axpy"), 5, &c), KILN_OK); // lines beyond are none
+  ck_assert(c.lines[0] == 12 && c.lines[4] == 7 && c.nlines == 5);
+  ck_assert_int_eq(kl_cubin_read(cx, &a, bytes, n, KL_STR("ax"), 11, &c), KILN_E_INVALID);
+  ck_assert(c.lines == NULL && strstr(found_in(cx), "without the kernel's code"));
+  kl_arena_free(&a);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+START_TEST(a_damaged_cubin) {
+  size_t n, refused = 0;
+  char *bytes = stored(&n);
+  for (size_t k = 0; k < 2 * n; k++) {
+    kiln_context *cx = kiln_context_create(NULL);
+    kl_arena a;
+    kl_cubin c;
+    bool cut = k < n;
+    size_t size = cut ? k : n;
+    char *copy = malloc(size ? size : 1); // of exactly that size
+    memcpy(copy, bytes, size);
+    if (!cut) copy[k - n] ^= (char)(1 + k % 255);
+    kl_arena_init(&a, cx);
+    kiln_status st = kl_cubin_read(cx, &a, copy, size, KL_STR("axpy"), 11, &c);
+    refused += st != KILN_OK;
+    EXPECT(st == KILN_OK || (st == KILN_E_INVALID && kiln_diagnostics_count(cx) == 1), "byte %zu", k);
+    EXPECT(!cut || k >= 5288 || st != KILN_OK, "cut to %zu bytes", k); // where its table of sections ends
+    kl_arena_free(&a);
+    kiln_context_destroy(&cx);
+    free(copy);
+  }
+  ck_assert_uint_gt(refused, 5288 + 100);
+}
+END_TEST
+
+// --- kernels --------------------------------------------------------------------------------------------------------
+
+static char *slurp(const char *path, size_t *n) {
+  FILE *f = fopen(path, "rb");
+  char *p = calloc(1, 1 << 20);
+  *n = f && p ? fread(p, 1, 1 << 20, f) : 0;
+  if (f) fclose(f);
+  return p;
+}
+
+static char *assemble(const char *ptx, const char *target, size_t *n, char *log) {
+  char dir[] = "/tmp/kiln-sass-XXXXXX", in[64], out[64], said[64], command[8192];
+  size_t logged;
+  ck_assert(mkdtemp(dir) != NULL);
+  snprintf(in, sizeof in, "%s/k.ptx", dir), snprintf(out, sizeof out, "%s/k.cubin", dir);
+  snprintf(said, sizeof said, "%s/log", dir);
+  FILE *f = fopen(in, "wb");
+  fputs(ptx, f);
+  fclose(f);
+  snprintf(command, sizeof command, "'%s' -v -lineinfo -arch=%s -o %s %s >%s 2>&1", ptxas_path(), target, out, in,
+           said);
+  int status = system(command);
+  char *text = slurp(said, &logged), *cubin = slurp(out, n);
+  ck_assert_msg(status == 0, "%s\n%s", text, ptx);
+  snprintf(log, 4096, "%s", text);
+  free(text);
+  unlink(in), unlink(out), unlink(said), rmdir(dir);
+  return cubin;
+}
+
+// A row of a kernel: an instruction and how many of its SASS instructions run in two warps; -1: any number.
+static const struct {
+  const char *ptx, *text;
+  int sass;
+  uint64_t warps;
+  bool estimated;
+} kernels[] = {
+    // the same work without and with a loop that ptxas would unroll
+    {"ld.global.f32 %r5, [%rd1];\nfma.rn.f32 %r5, %r5, %r5, %r5;\nst.global.f32 [%rd1], %r5;\n", "fma", 1, 2, false},
+    {"ld.global.f32 %r5, [%rd1];\nfma.rn.f32 %r5, %r5, %r5, %r5;\nst.global.f32 [%rd1], %r5;\n", "st.global", 1, 2,
+     false},
+    {"ld.global.f32 %r5, [%rd1];\nmov.u32 %r6, 0;\nL: fma.rn.f32 %r5, %r5, %r5, %r5;\nadd.s32 %r6, %r6, "
+     "1;\nsetp.lt.s32 "
+     "%p1, %r6, 64;\n@%p1 bra L;\nst.global.f32 [%rd1], %r5;\n",
+     "fma", 1, 128, true},
+    {"ld.global.f64 %rd5, [%rd2];\ndiv.rn.f64 %rd5, %rd5, %rd5;\nst.global.f64 [%rd2], %rd5;\n", "div.rn", -1, 2,
+     false},
+};
+
+START_TEST(of_each_line) {
+  if (!ptxas_path()) return;
+  static const char *const targets[] = {"sm_80", "sm_90", "sm_100"};
+  for (int t = 0; t < 3; t++) {
+    fixture f;
+    char ptx[2048], log[2][4096];
+    fixture_open(&f);
+    uint64_t arguments[16] = {fixture_memory(&f, 4096, NULL)};
+    snprintf(ptx, sizeof ptx, ".version 8.7\n.target sm_80\n.address_size 64\n%s%s%s",
+             ".visible .entry other() { ret; }\n.visible .entry k(.param .u64 p) {\n.reg .pred %p<9>;\n.reg .b32 "
+             "%r<40>;\n.reg .b64 %rd<20>;\nmov.u32 %r2, %tid.x;\nld.param.u64 %rd2, [p];\nmul.wide.u32 %rd3, %r2, "
+             "4;\nadd.u64 %rd1, %rd2, %rd3;\n",
+             kernels[_i].ptx, "ret;\n}\n");
+    fixture_run(&f, ptx, (kiln_sim_launch_params){.block = {64}}, arguments, NULL);
+    ck_assert(!f.t.sass.known && !f.t.occupancy.registers_real);
+    kiln_profile_assembly made = {.struct_size = sizeof made, .log = log[0]};
+    const char *loops = kiln_profile_source(f.p, true, NULL);
+    ck_assert_int_eq(loops != NULL, kernels[_i].estimated);
+    made.cubin = assemble(kiln_profile_source(f.p, false, NULL), targets[t], &made.cubin_size, log[0]);
+    if (loops) made.loops_cubin = assemble(loops, targets[t], &made.loops_cubin_size, log[1]);
+    ck_assert_msg(kiln_profile_assembled(f.cx, f.p, &made) == KILN_OK, "%s", found_in(f.cx));
+    ck_assert_int_eq(kiln_profile_describe(f.cx, f.p, &f.t), KILN_OK);
+    const kiln_profile_line *l = line_with(&f, kernels[_i].text, 0);
+    if (kernels[_i].sass >= 0) ck_assert_uint_eq(l->sass, (uint32_t)kernels[_i].sass);
+    if (kernels[_i].sass < 0) ck_assert_uint_gt(l->sass, 8);
+    ck_assert(l->warps == kernels[_i].warps && l->sass_executed == l->warps * l->sass);
+    ck_assert_int_eq(f.t.sass.estimated, kernels[_i].estimated);
+    // All of the code, its branch to itself aside, and registers: as ptxas says and tests elsewhere count.
+    const char *alone = strstr(ptx, ".visible .entry k");
+    char own[2048];
+    snprintf(own, sizeof own, ".version 8.7\n.target sm_80\n.address_size 64\n%s", alone);
+    ptxas_result r = ptxas_run(own, strlen(own), targets[t]);
+    ck_assert_msg(r.ok, "%s", r.log);
+    ck_assert_uint_eq(f.t.sass.registers, (uint32_t)r.registers);
+    ck_assert_uint_eq(f.t.sass.instructions, (uint64_t)r.sass - 1);
+    ck_assert(f.t.occupancy.registers_real && f.t.occupancy.registers == (uint32_t)r.registers);
+    uint64_t sum = 0;
+    for (size_t k = 0; k < f.t.line_count; k++) sum += f.t.lines[k].sass;
+    if (!loops) ck_assert(sum == f.t.sass.instructions && f.t.sass.executed == 2 * sum);
+    made.cubin_size /= 2; // what cannot be read changes nothing
+    kiln_profile_info before = f.t;
+    ck_assert_int_eq(kiln_profile_assembled(f.cx, f.p, &made), KILN_E_INVALID);
+    ck_assert_int_eq(kiln_profile_describe(f.cx, f.p, &f.t), KILN_OK);
+    ck_assert_mem_eq(&before.sass, &f.t.sass, sizeof before.sass);
+    free((void *)made.cubin), free((void *)made.loops_cubin);
+    fixture_close(&f);
+  }
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("count_sass", NO_FRAME, {a_stored_cubin}, {a_damaged_cubin},
+                   {of_each_line, sizeof kernels / sizeof kernels[0]});
+}
