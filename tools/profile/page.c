@@ -199,7 +199,7 @@ static void put_line(FILE *to, const kiln_profile_info *t, const kiln_profile_li
   fprintf(to, "%6u %9s ", l->line, short_of((double)l->warps, "").s);
   if (t->sass.known) fprintf(to, "%5u ", l->sass);
   fprintf(to, "%5.1f %9s  %s\n", l->warps ? (double)l->lanes / (double)l->warps : 0,
-          l->access_count ? short_of((double)sectors_of(l), "").s : "", l->text);
+          sectors_of(l) ? short_of((double)sectors_of(l), "").s : "", l->text);
 }
 
 static void put_lines(FILE *to, const kiln_profile_info *t, bool all) {

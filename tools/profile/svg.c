@@ -126,7 +126,7 @@ static void put_points(FILE *f, const axes *a, const kiln_profile_info *t, size_
 
 int profile_draw(const char *path, const kiln_profile_info *kernels, size_t n) {
   FILE *f = output_open(path);
-  if (!f) return EXIT_BAD_INPUT;
+  if (!f) return output_close(f, path);
   char title[128];
   fprintf(f,
           "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\">\n"
