@@ -68,8 +68,8 @@ static kiln_profile_class of_sync(const kl_ptx_instr *i) {
   return kl_isa_has(i, "warp") ? KILN_CLASS_WARP : KILN_CLASS_BARRIER;
 }
 
-kiln_profile_class kl_class_of(const kl_ptx_instr *i) {
-  kl_match m = kl_isa_match(i);
+kiln_profile_class kl_class_of(kl_isa_index *isa, const kl_ptx_instr *i) {
+  kl_match m = kl_isa_match(isa, i);
   unsigned which = arithmetic_of(i->opcode);
   switch ((kl_unit)(m.form ? m.form->unit : KL_UNIT_INTEGER)) {
   case KL_UNIT_INTEGER: return KILN_CLASS_INTEGER;
@@ -89,8 +89,7 @@ kiln_profile_class kl_class_of(const kl_ptx_instr *i) {
   return KILN_CLASS_INTEGER;
 }
 
-unsigned kl_flops_of(const kl_ptx_instr *i) {
-  kiln_profile_class c = kl_class_of(i);
+unsigned kl_flops_of(kiln_profile_class c, const kl_ptx_instr *i) {
   if (c < KILN_CLASS_F32_FMA || c > KILN_CLASS_HALF_OTHER) return 0;
   unsigned which = (c - KILN_CLASS_F32_FMA) % 4;
   bool pair = kl_isa_has(i, "f32x2") || kl_isa_has(i, "f16x2") || kl_isa_has(i, "bf16x2");

@@ -95,24 +95,25 @@ static kl_cache_use use_of(const kl_ptx_instr *i) {
   return KL_USE_LOAD;
 }
 
-static kl_site site_of(const kl_ptx_func *f, uint32_t n) {
+static kl_site site_of(kl_isa_index *isa, const kl_ptx_func *f, uint32_t n) {
   const kl_ptx_instr *i = &f->instrs[n];
+  kiln_profile_class class = kl_class_of(isa, i);
   return (kl_site){.instr = i,
-                   .kind = (uint8_t)kl_class_of(i),
-                   .flops = (uint8_t)kl_flops_of(i),
+                   .kind = (uint8_t) class,
+                   .flops = (uint8_t)kl_flops_of(class, i),
                    .use = (uint8_t)use_of(i),
                    .is_const = kl_isa_has(i, "const"),
                    .is_param = kl_isa_has(i, "param") || kl_isa_has(i, "param::func")};
 }
 
-static void prepare(kl_count *c, kl_counted *f, const kl_code *code) {
+static void prepare(kl_count *c, kl_isa_index *isa, kl_counted *f, const kl_code *code) {
   f->code = code;
   f->how = kl_arena_alloc(c->arena, code->nops + 1);
   f->sites = KL_NEW_N(c->arena, kl_site, code->func->ninstrs + 1);
   uint8_t *in_loop = kl_arena_alloc(c->arena, code->func->ninstrs + 1);
   kl_find_loops(c->cx, code->func, in_loop, kl_arena_alloc(c->arena, code->func->ninstrs + 1));
   for (uint32_t n = 0; n < code->func->ninstrs; n++) {
-    f->sites[n] = site_of(code->func, n);
+    f->sites[n] = site_of(isa, code->func, n);
     f->sites[n].in_loop = in_loop[n];
   }
   for (uint32_t k = 0; k + 1 < code->nops; k++) { // the last one is the end of the body
@@ -127,8 +128,10 @@ static void prepare(kl_count *c, kl_counted *f, const kl_code *code) {
 static kiln_status begin(kl_count *c, const kl_launch *l, const kl_ptx_module *ptx, kl_memory *m, uint32_t l1) {
   c->nfunctions = ptx->nfuncs;
   c->functions = KL_NEW_N(c->arena, kl_counted, ptx->nfuncs + 1);
+  kl_isa_index *isa = kl_isa_index_new(c->cx);
   for (uint32_t k = 0; k < ptx->nfuncs; k++)
-    if (l->kernel->codes[k]) prepare(c, &c->functions[k], l->kernel->codes[k]);
+    if (l->kernel->codes[k]) prepare(c, isa, &c->functions[k], l->kernel->codes[k]);
+  kl_isa_index_free(isa);
   c->footprint = (kl_footprint){.cx = c->cx, .memory = m};
   if (!kl_caches_make(c->cx, &c->caches, c->gpu, l1)) return kl_out_of_memory(c->cx, c->gpu->l2, "the model of caches");
   c->observer = (kl_observer){.step = on_step, .access = kl_count_access};

@@ -3,6 +3,7 @@
 #define KL_COUNT_COLLECT_H
 
 #include "sim/count/count.h"
+#include "sim/isa/match.h"
 #include "sim/machine/observe.h"
 
 // --- caches (cache.c) -----------------------------------------------------------------------------------------------
@@ -120,8 +121,8 @@ typedef struct kl_request {
   uint32_t width; // of a lane, by the instruction
 } kl_request;
 
-kiln_profile_class kl_class_of(const kl_ptx_instr *i);
-unsigned kl_flops_of(const kl_ptx_instr *i); // of a lane
+kiln_profile_class kl_class_of(kl_isa_index *isa, const kl_ptx_instr *i);
+unsigned kl_flops_of(kiln_profile_class c, const kl_ptx_instr *i); // of a lane
 
 // Adds a request to the counts. Of global memory: touches buffers and caches. `local`: the number of the warp's own
 // memory, for its place in the caches.
