@@ -201,7 +201,7 @@ static value element(const char *array, size_t k, int bits) {
 
 // The value of an edge; wide ones from two.
 static value edge_of(int bits, size_t j) {
-  return bits == 128 ? (value)edge(64, j) << 64 | edge(64, j + 1) : edge(bits, j);
+  return bits == 128 ? (value)edge(64, j) << 64 | edge(64, (j + 1) % edge_count(64)) : edge(bits, j);
 }
 
 static void check(int row, form how) {

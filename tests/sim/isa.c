@@ -12,24 +12,27 @@ enum { MOST_MODS = 16 };
 
 static kiln_context *cx;
 static kl_isa_index *isa;
+static kl_arena texts; // of instructions, which live as long as the index
 
 static void make(void) {
   cx = kiln_context_create(NULL);
   isa = kl_isa_index_new(cx);
+  kl_arena_init(&texts, cx);
 }
 static void drop(void) {
   kl_isa_index_free(isa);
+  kl_arena_free(&texts);
   kiln_context_destroy(&cx);
 }
 
-// An instruction as a parser gives it. Texts live as long as the index: they are never freed.
+// An instruction as a parser gives it.
 static const kl_ptx_instr *instr_of(const char *mnemonic, uint32_t operands) {
-  kl_ptx_instr *i = calloc(1, sizeof *i);
-  kl_str *mods = calloc(MOST_MODS, sizeof *mods);
-  char *text = strdup(mnemonic);
+  kl_ptx_instr *i = KL_NEW(&texts, kl_ptx_instr);
+  kl_str *mods = KL_NEW_N(&texts, kl_str, MOST_MODS);
+  const char *text = kl_strf(&texts, "%s", mnemonic);
   size_t n = strcspn(text, ".");
   i->opcode = (kl_str){text, n};
-  for (char *p = text + n; *p; p += n) {
+  for (const char *p = text + n; *p; p += n) {
     n = strcspn(++p, ".");
     mods[i->nmods++] = (kl_str){p, n};
   }
