@@ -416,7 +416,7 @@ END_TEST
 // Observers are told of all that happens, once each.
 typedef struct watcher {
   kl_observer o; // first
-  uint64_t begun, ended, steps, lanes, stored, opened, waiting, met, calls, returns, faults, idle;
+  uint64_t begun, ended, steps, lanes, stored, arrived, opened, waiting, met, calls, returns, faults, idle;
 } watcher;
 
 static void on_begin(kl_observer *o, kl_block *b) {
@@ -436,6 +436,11 @@ static void on_access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_
   (void)op;
   for (unsigned i = 0; i < KL_LANES; i++)
     if (m->store && m->where == KL_AT_GLOBAL && w->x.mask >> i & 1) ((watcher *)o)->stored += p->address[i] & 0xffff;
+}
+static void on_arrive(kl_observer *o, kl_warp *w, const kl_sim_op *op, unsigned barrier, uint32_t expected,
+                      uint32_t lanes) {
+  (void)w, (void)op;
+  ((watcher *)o)->arrived += barrier * (expected + (uint32_t)__builtin_popcount(lanes));
 }
 static void on_open(kl_observer *o, kl_block *b, unsigned barrier) {
   ((watcher *)o)->opened += barrier;
@@ -467,6 +472,7 @@ START_TEST(observers_see_all) {
                 .call = on_call,
                 .ret = on_return,
                 .meet = on_meet,
+                .arrive = on_arrive,
                 .open = on_open,
                 .fault = on_fault},
                .begun = 0},
@@ -487,6 +493,7 @@ START_TEST(observers_see_all) {
   ck_assert_uint_eq(b.lanes, a.lanes);
   ck_assert_uint_eq(b.begun, 0);
   ck_assert_uint_eq(a.stored, 4 * 143 * 144 / 2);
+  ck_assert_uint_eq(a.arrived, 3 * 3 * 48);
   ck_assert_uint_eq(a.opened, 3 * 3);
   ck_assert_uint_eq(a.waiting, 3 * 48);
   ck_assert_uint_eq(a.met, 3 * (16 + 16 + 16));

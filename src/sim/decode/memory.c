@@ -15,12 +15,22 @@ static kl_order order_of(const kl_ptx_instr *i) {
                                                             : KL_WEAK;
 }
 
+static kl_scope scope_of(const kl_ptx_instr *i, kl_order order) {
+  if (order == KL_WEAK) return KL_SCOPE_NONE;
+  return order == KL_VOLATILE       ? KL_SCOPE_SYS
+         : kl_isa_has(i, "cta")     ? KL_SCOPE_CTA
+         : kl_isa_has(i, "cluster") ? KL_SCOPE_CLUSTER
+         : kl_isa_has(i, "sys")     ? KL_SCOPE_SYS
+                                    : KL_SCOPE_GPU; // also where an atomic operation names none
+}
+
 // What memory ops have in common; NULL after a finding.
 static kl_sim_access *new_access(kl_decoder *d, const kl_ptx_operand *address) {
   kl_sim_access *m = KL_NEW(d->arena, kl_sim_access);
   for (unsigned k = 0; k < KL_MOST_ELEMENTS; k++) m->regs[k] = KL_NO_REF;
   if (!kl_d_address(d, address, NULL, m)) return NULL;
   m->order = (uint8_t)order_of(d->i);
+  m->scope = (uint8_t)scope_of(d->i, (kl_order)m->order);
   if (m->order != KL_WEAK && m->where != KL_AT_STACK && m->where != KL_AT_SHARED) d->kernel->talks = true;
   return m;
 }
@@ -195,6 +205,7 @@ static void atomic(kl_decoder *d, const kl_ptx_operand *target, const kl_ptx_ope
   for (size_t k = 0; k < KL_COUNT(atomic_ops); k++)
     if (kl_isa_has(d->i, atomic_ops[k].name)) m->atomic = (uint8_t)atomic_ops[k].op;
   if (m->order == KL_WEAK) m->order = KL_RELAXED;
+  m->scope = (uint8_t)scope_of(d->i, (kl_order)m->order);
   if (m->where != KL_AT_SHARED) d->kernel->talks = true;
   uint32_t want = m->atomic == KL_ATOMIC_CAS ? 2 : 1;
   if (n < want || n > want + 1) {

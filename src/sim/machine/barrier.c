@@ -71,6 +71,7 @@ static bool arrive(kl_warp *w, const kl_sim_op *o, unsigned *id, uint32_t *expec
   }
   *id = a[lane];
   *expected = b ? b[lane] : 0;
+  if (w->observed) KL_TELL(w->block, arrive, w, o, *id, *expected, x->mask);
   return true;
 }
 

@@ -27,6 +27,8 @@ struct kl_observer {
   void (*ret)(kl_observer *, kl_warp *w, const kl_frame *callee, uint32_t lanes);
   // All lanes of a collective are there; it is about to be performed.
   void (*meet)(kl_observer *, const kl_party *);
+  // Lanes are about to arrive at a barrier, which `expected` threads open (0: all of the block), and wait there or not.
+  void (*arrive)(kl_observer *, kl_warp *w, const kl_sim_op *, unsigned barrier, uint32_t expected, uint32_t lanes);
   // A barrier opens: w->arrived says which lanes have come, those that wait are still in w->waiting.
   void (*open)(kl_observer *, kl_block *, unsigned barrier);
   void (*open_cluster)(kl_observer *, kl_cluster *);

@@ -73,16 +73,17 @@ typedef enum kl_atomic_op {
 } kl_atomic_op;
 
 typedef enum kl_order { KL_WEAK, KL_VOLATILE, KL_RELAXED, KL_ACQUIRE, KL_RELEASE, KL_ACQ_REL } kl_order;
+typedef enum kl_scope { KL_SCOPE_NONE, KL_SCOPE_CTA, KL_SCOPE_CLUSTER, KL_SCOPE_GPU, KL_SCOPE_SYS } kl_scope;
 
 enum { KL_MOST_ELEMENTS = 8 };
 typedef struct kl_sim_access {
-  uint8_t where; // kl_where
-  uint8_t bytes; // of an element in memory
-  uint8_t count; // elements
-  uint8_t order, scope;
-  bool sign;         // a narrow value is extended by its sign
-  bool store, frame; // frame: the offset counts from the stack frame
-  uint8_t wide;      // bytes of an address register; 0: the address is the offset alone
+  uint8_t where;        // kl_where
+  uint8_t bytes;        // of an element in memory
+  uint8_t count;        // elements
+  uint8_t order, scope; // kl_order, kl_scope: none where the order is weak
+  bool sign;            // a narrow value is extended by its sign
+  bool store, frame;    // frame: the offset counts from the stack frame
+  uint8_t wide;         // bytes of an address register; 0: the address is the offset alone
   kl_ref base;
   int64_t offset;
   kl_ref regs[KL_MOST_ELEMENTS]; // KL_NO_REF: `_`
