@@ -1,0 +1,199 @@
+// Memory of what was accessed: pages of cells, made when first touched. A cell takes 16 bytes for as many bytes of
+// memory as the narrowest access to its page has; lists come where more than two lanes meet.
+
+#include "sim/check/order/state.h"
+
+// --- cells --------------------------------------------------------------------------------------------------------
+
+static kl_seen_list *list_of(const kl_cell *c) {
+  return c->a & KL_MANY ? (kl_seen_list *)(uintptr_t)(c->a & ~KL_MANY) : NULL;
+}
+
+static unsigned class_of(uint32_t cap) {
+  unsigned k = 0;
+  while ((1u << k) < cap) k++;
+  return k;
+}
+static size_t list_bytes(uint32_t cap) {
+  return sizeof(kl_seen_list) + cap * sizeof(kl_seen);
+}
+static kl_seen_list *new_list(kl_ordering *r, uint32_t n) {
+  unsigned k = class_of(n);
+  kl_seen_list *l;
+  if (r->free_lists[k].n) return r->free_lists[k].p[--r->free_lists[k].n];
+  l = kl_try_alloc(r->cx, list_bytes(1u << k));
+  if (l) l->cap = (uint16_t)(1u << k);
+  return l;
+}
+static void drop_list(kl_ordering *r, kl_seen_list *l) {
+  if (l) VEC_PUSH(r->cx, &r->free_lists[class_of(l->cap)], l);
+}
+
+static kl_seen unpack(const kl_ordering *r, uint64_t v) {
+  uint64_t thread = v >> (r->site_bits + r->step_bits);
+  return (kl_seen){.warp = thread >> 5,
+                   .step = (uint32_t)(v >> r->site_bits & (((uint64_t)1 << r->step_bits) - 1)),
+                   .lanes = 1u << (thread & 31),
+                   .site = (uint32_t)(v & (((uint64_t)1 << r->site_bits) - 1))};
+}
+static uint64_t packed(const kl_ordering *r, const kl_seen *s) {
+  return kl_pack(r, s->warp, (unsigned)__builtin_ctz(s->lanes), s->step, s->site);
+}
+
+uint32_t kl_cell_get(const kl_ordering *r, const kl_cell *c, kl_seen *out) {
+  const kl_seen_list *l = list_of(c);
+  if (l) {
+    memcpy(out, l->of, l->n * sizeof *out);
+    return l->n;
+  }
+  if (!c->a) return 0;
+  out[0] = unpack(r, c->a);
+  if (!c->b) return 1;
+  out[1] = unpack(r, c->b);
+  return 2;
+}
+
+void kl_cell_put(kl_ordering *r, kl_cell *c, const kl_seen *seen, uint32_t n) {
+  kl_seen_list *l = list_of(c);
+  bool single = n <= 2;
+  for (uint32_t k = 0; k < n; k++) single &= (seen[k].lanes & (seen[k].lanes - 1)) == 0;
+  if (single) {
+    drop_list(r, l);
+    c->a = n > 0 ? packed(r, &seen[0]) : 0;
+    c->b = n > 1 ? packed(r, &seen[1]) : 0;
+    return;
+  }
+  if (!l || l->cap < n) {
+    drop_list(r, l);
+    l = new_list(r, n);
+    if (!l) {
+      *c = (kl_cell){0};
+      r->blind = true;
+      return;
+    }
+    c->a = KL_MANY | (uint64_t)(uintptr_t)l;
+    c->b = 0;
+  }
+  l->n = (uint16_t)n;
+  memcpy(l->of, seen, n * sizeof *seen);
+}
+
+// --- pages --------------------------------------------------------------------------------------------------------
+
+static size_t cells_of(const kl_page *p) {
+  return (size_t)KL_PAGE_BYTES >> p->shift;
+}
+
+static kl_page *new_page(kl_ordering *r, uint64_t number, unsigned shift) {
+  kl_page *p = kl_try_alloc(r->cx, sizeof *p);
+  if (p) {
+    p->number = number;
+    p->shift = (uint8_t)shift;
+    p->cells = kl_try_alloc(r->cx, cells_of(p) * sizeof *p->cells);
+  }
+  if (!p || !p->cells) {
+    if (p) kl_free(r->cx, p, sizeof *p);
+    r->blind = true;
+    return NULL;
+  }
+  return p;
+}
+
+// The parts of a cell have seen what it has.
+static bool split(kl_ordering *r, kl_page *p, unsigned shift) {
+  size_t n = cells_of(p), parts = (size_t)1 << (p->shift - shift);
+  kl_cell *cells = kl_try_alloc(r->cx, n * parts * sizeof *cells);
+  if (!cells) {
+    r->blind = true;
+    return false;
+  }
+  for (size_t k = 0; k < n; k++) {
+    kl_seen_list *l = list_of(&p->cells[k]);
+    cells[k * parts] = p->cells[k];
+    for (size_t i = 1; i < parts; i++)
+      if (l)
+        kl_cell_put(r, &cells[k * parts + i], l->of, l->n);
+      else
+        cells[k * parts + i] = p->cells[k];
+  }
+  kl_free(r->cx, p->cells, n * sizeof *p->cells);
+  p->cells = cells;
+  p->shift = (uint8_t)shift;
+  return true;
+}
+
+static unsigned shift_of(unsigned bytes) {
+  return bytes >= 16 ? 4 : (unsigned)__builtin_ctz(bytes);
+}
+
+static size_t slot_of(const kl_ordering *r, uint64_t number) {
+  return (size_t)((number * 0x9e3779b97f4a7c15) >> 32) & (r->page_slots - 1);
+}
+
+static bool grow(kl_ordering *r) {
+  size_t had = r->page_slots, slots = had ? had * 4 : 1024;
+  kl_page **old = r->pages, **pages = kl_try_alloc(r->cx, slots * sizeof *pages);
+  if (!pages) return false;
+  r->pages = pages;
+  r->page_slots = slots;
+  for (size_t k = 0; k < had; k++)
+    for (kl_page *p = old[k], *next; p; p = next) {
+      size_t at = slot_of(r, p->number);
+      next = p->next;
+      p->next = pages[at];
+      pages[at] = p;
+    }
+  if (old) kl_free(r->cx, old, had * sizeof *old);
+  return true;
+}
+
+kl_page *kl_page_of(kl_ordering *r, uint64_t number, unsigned bytes) {
+  unsigned shift = shift_of(bytes);
+  kl_page *p = r->last_page;
+  if (!p || p->number != number) {
+    if (r->npages >= r->page_slots && !grow(r) && !r->page_slots) {
+      r->blind = true;
+      return NULL;
+    }
+    size_t at = slot_of(r, number);
+    for (p = r->pages[at]; p && p->number != number; p = p->next) {}
+    if (!p) {
+      p = new_page(r, number, shift);
+      if (!p) return NULL;
+      p->next = r->pages[at];
+      r->pages[at] = p;
+      r->npages++;
+    }
+    r->last_page = p;
+  }
+  return p->shift <= shift || split(r, p, shift) ? p : NULL;
+}
+
+kl_page *kl_page_of_shared(kl_ordering *r, kl_order_block *b, uint64_t number, unsigned bytes) {
+  unsigned shift = shift_of(bytes);
+  kl_page **p = &b->shared[number];
+  if (!*p) *p = new_page(r, number, shift);
+  return *p && ((*p)->shift <= shift || split(r, *p, shift)) ? *p : NULL;
+}
+
+void kl_page_free(kl_ordering *r, kl_page *p) {
+  if (!p) return;
+  for (size_t k = 0; k < cells_of(p); k++) drop_list(r, list_of(&p->cells[k]));
+  kl_channels_free(r, p);
+  kl_free(r->cx, p->cells, cells_of(p) * sizeof *p->cells);
+  kl_free(r->cx, p, sizeof *p);
+}
+
+void kl_pages_free(kl_ordering *r) {
+  for (size_t k = 0; k < r->page_slots; k++)
+    for (kl_page *p = r->pages[k], *next; p; p = next) {
+      next = p->next;
+      kl_page_free(r, p);
+    }
+  if (r->pages) kl_free(r->cx, r->pages, r->page_slots * sizeof *r->pages);
+  for (size_t c = 0; c < KL_COUNT(r->free_lists); c++) {
+    for (size_t k = 0; k < r->free_lists[c].n; k++)
+      kl_free(r->cx, r->free_lists[c].p[k], list_bytes(r->free_lists[c].p[k]->cap));
+    VEC_FREE(r->cx, &r->free_lists[c]);
+  }
+}
