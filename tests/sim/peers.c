@@ -146,7 +146,7 @@ static void launch(session *s, char *line) {
   l.observers = &order;
   l.nobservers = 1;
   if (kl_launch_run(s->cx, &s->memory, &l, &fault)) ck_abort_msg("%s: %s", s->name, found(s));
-  // Several of its rows go to one place, and which one stays is open in the HLO too: it does race.
+  // The HLO promises that its indices differ; those that the test makes up do not, so it does race.
   bool races = strcmp(s->name, "scatter_rows.xla") == 0;
   ck_assert_uint_eq(races, races && report.found.n == 1);
   for (size_t i = 0; !races && i < report.found.n; i++) {

@@ -65,13 +65,11 @@ void kl_misuse_arrive(kl_ordering *r, kl_order_block *ob, kl_warp *w, const kl_s
 // Where a warp's lanes wait in the barrier that opens: an aligned one is the same instruction for all of them.
 static void same_instruction(kl_ordering *r, const kl_warp *w, unsigned barrier) {
   const kl_strand *first = NULL;
-  uint32_t lanes = 0;
   for (uint32_t i = 0; i < w->nwaiting; i++) {
     const kl_strand *s = &w->waiting[i];
     if (s->wait != KL_AT_BARRIER || s->barrier != barrier) continue;
     const kl_code *code = s->frame->code;
     const kl_sim_op *op = &code->ops[s->pc];
-    lanes |= s->mask;
     if (!first) {
       first = s;
       continue;
