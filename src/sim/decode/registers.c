@@ -2,7 +2,8 @@
 // so that a warp's registers stay in the host's first cache.
 //
 // A life runs from a register's first mention to its last, in the order of the text. One that is mentioned in several
-// blocks, or read first, may be carried around the loops it touches: its life takes in these loops whole.
+// blocks, or read first, may be carried around the loops it touches: its life takes in these loops whole. One that may
+// be read before it is written, as no write of it lies on all ways to its mentions, has a place that nobody had before.
 
 #include "sim/decode/decode.h"
 
@@ -12,6 +13,7 @@ typedef struct life {
   uint32_t reg, begin, end;
   uint32_t block;          // of the first mention
   bool mentioned, carried; // in several blocks, or read before it is written
+  bool open;               // it may be read before it is written
 } life;
 
 typedef struct span {
@@ -22,6 +24,7 @@ typedef struct lives {
   kl_decoder *d;
   life *of; // by register
   uint32_t at, block;
+  kl_blocks blocks;
   VEC(span) loops; // apart, by rising begin, once united
 } lives;
 
@@ -30,11 +33,18 @@ typedef struct lives {
 static void mention(lives *l, uint32_t reg, bool write) {
   life *f = &l->of[reg];
   if (!f->mentioned) {
-    *f = (life){.reg = reg, .begin = l->at, .end = l->at, .block = l->block, .mentioned = true, .carried = !write};
+    *f = (life){.reg = reg,
+                .begin = l->at,
+                .end = l->at,
+                .block = l->block,
+                .mentioned = true,
+                .carried = !write,
+                .open = !write};
     return;
   }
   f->end = l->at;
   f->carried |= f->block != l->block;
+  f->open |= !kl_dominates(&l->blocks, f->block, l->block);
 }
 
 static void mention_operand(lives *l, const kl_ptx_operand *o, bool write) {
@@ -66,28 +76,22 @@ static void add_loop(lives *l, uint32_t label) {
   if (to <= l->at) VEC_PUSH(l->d->cx, &l->loops, (span){to, l->at});
 }
 
-static bool ends_block(lives *l, const kl_ptx_instr *i) {
-  static const char *const names[] = {"bra", "brx", "ret", "exit", "trap"};
+static void find_loops(lives *l, const kl_ptx_instr *i) {
   for (uint32_t k = 0; k < i->noperands; k++) {
     const kl_ptx_operand *o = &i->operands[k];
     if (o->kind == KL_PTX_LABEL) add_loop(l, o->index);
     if (o->kind != KL_PTX_TABLE || l->d->f->tables[o->index].kind != KL_PTX_BRANCHTARGETS) continue;
     for (uint32_t n = 0; n < l->d->f->tables[o->index].n; n++) add_loop(l, l->d->f->tables[o->index].targets[n]);
   }
-  for (size_t k = 0; k < KL_COUNT(names); k++)
-    if (kl_str_is(i->opcode, names[k])) return true;
-  return false;
 }
 
 static void find_lives(lives *l) {
   const kl_ptx_func *f = l->d->f;
-  bool *starts = KL_NEW_N(l->d->arena, bool, f->ninstrs + 1);
-  for (uint32_t k = 0; k < f->nlabels; k++) starts[f->labels[k].at] = true;
   for (uint32_t k = 0; k < f->ninstrs; k++) {
     l->at = k;
-    l->block += starts[k];
+    l->block = l->blocks.of[k];
     mention_instr(l, &f->instrs[k]);
-    l->block += ends_block(l, &f->instrs[k]);
+    find_loops(l, &f->instrs[k]);
   }
 }
 
@@ -189,7 +193,7 @@ static uint32_t take(kl_decoder *d, pool *p, unsigned size, const life *f) {
     d->status = KILN_E_UNSUPPORTED; // said once, at the end
     return 0;
   }
-  if (p->heap.n && p->heap.p[0].end < f->begin) {
+  if (!f->open && p->heap.n && p->heap.p[0].end < f->begin) {
     at = heap_pop(p).at;
   } else {
     uint32_t bytes = sizes[size], align = bytes < 64 ? bytes : 64;
@@ -224,7 +228,7 @@ void kl_d_place_registers(kl_decoder *d) {
   size_t all = d->f->registers, bytes = all * sizeof(life) + 1;
   lives l = {.d = d, .of = kl_try_alloc(d->cx, bytes)};
   d->reg_at = kl_try_alloc(d->cx, all * sizeof *d->reg_at + 1);
-  if (!l.of || !d->reg_at)
+  if (!l.of || !d->reg_at || !kl_blocks_find(d->cx, d->f, &l.blocks))
     d->status = kl_out_of_memory(d->cx, bytes, "registers");
   else
     place_all(&l);
@@ -232,6 +236,7 @@ void kl_d_place_registers(kl_decoder *d) {
     kl_unsupported(d->cx, kl_ptx_span(d->loaded->ptx, d->f->at), "%.*s needs too many registers at once",
                    KL_FMT(d->f->name));
   kl_free(d->cx, l.of, l.of ? bytes : 0);
+  kl_free(d->cx, l.blocks.of, l.blocks.of ? l.blocks.bytes : 0);
   VEC_FREE(d->cx, &l.loops);
   d->frame = (d->frame + 63) / 64 * 64;
   d->temporaries = d->most = d->frame;
