@@ -1,9 +1,9 @@
 // CUDA kernels that nvcc compiled, each with launches of three sizes: what they leave in memory against what the same
 // source does on the host. PTX is taken from tests/sim/kernels/ptx; KILN_CUDA_PTX names a folder of more, as
-// tests/sim/kernels/build makes it.
+// tests/sim/kernels/build makes it. Each launch also runs under the checks, which find nothing.
 
 #include "kernels/kernels.h"
-#include "sim/machine/machine.h"
+#include "sim/check/checks.h"
 #include "support/suite.h"
 
 #include <stdio.h>
@@ -51,7 +51,10 @@ static uint64_t place(kl_memory *m, const kl_loaded *l, const kernel_buffer *b) 
     ck_assert_msg(kl_loaded_variable(l, kl_str_of(b->symbol), &address, &bytes), "no variable %s", b->symbol);
   else
     ck_assert_int_eq(kl_memory_alloc(m, bytes ? bytes : 1, KL_REGION_USER, KL_STR(""), &address), KILN_OK);
-  if (b->before && b->bytes) memcpy(kl_memory_at(m, address, b->bytes), b->before, b->bytes);
+  if (b->before && b->bytes) {
+    memcpy(kl_memory_at(m, address, b->bytes), b->before, b->bytes);
+    kl_memory_define(m, address, b->bytes);
+  }
   return address;
 }
 
@@ -66,7 +69,32 @@ static void put_arguments(const kl_kernel *k, const kernel_case *c, const uint64
   }
 }
 
-static void run_case(kiln_context *cx, const char *where, text t, const kernel_case *c) {
+// Under the checks: what is undefined before and looked at afterwards must be written, what is not looked at need not.
+static void run_checked(kiln_context *cx, const char *where, kl_memory *m, const kernel_case *c,
+                        const uint64_t *address, const kl_launch *l) {
+  kl_checks checks;
+  kl_fault fault;
+  kl_checks_init(&checks, cx, m, KL_CHECK_ALL);
+  for (uint32_t b = 0; b < c->nbuffer; b++) {
+    const kernel_buffer *one = &c->buffers[b];
+    if (one->compare == KERNEL_UNSEEN)
+      kl_checks_use(&checks, address[b], one->bytes, KL_USE_SCRATCH);
+    else if (!one->before && !one->symbol)
+      kl_checks_use(&checks, address[b], one->bytes, KL_USE_OUTPUT);
+  }
+  kiln_status s = kl_checks_run(&checks, l, &fault);
+  if (checks.report.found.n) {
+    kl_sb text;
+    const kl_found *f = &checks.report.found.p[0];
+    kl_sb_init(&text, cx);
+    kl_report_put(&text, m, f);
+    ck_abort_msg("%s, size %u: line %u: %s", where, c->size, f->at.instr ? f->at.instr->at.line : 0, text.p);
+  }
+  if (s) give_up(cx, where, "running under checks");
+  kl_checks_free(&checks);
+}
+
+static void run_case(kiln_context *cx, const char *where, text t, const kernel_case *c, bool checked) {
   kl_memory m;
   kl_loaded *l = NULL;
   kl_kernel *k = NULL;
@@ -85,7 +113,10 @@ static void run_case(kiln_context *cx, const char *where, text t, const kernel_c
                       .params = params,
                       .cooperative = c->cooperative};
   if (c->cluster[0] * c->cluster[1] * c->cluster[2] > 1) memcpy(launch.cluster, c->cluster, sizeof launch.cluster);
-  if (kl_launch_run(cx, &m, &launch, &fault)) give_up(cx, where, "running");
+  if (checked)
+    run_checked(cx, where, &m, c, address, &launch);
+  else if (kl_launch_run(cx, &m, &launch, &fault))
+    give_up(cx, where, "running");
   for (uint32_t b = 0; b < c->nbuffer; b++)
     if (c->buffers[b].bytes)
       EXPECT(kernel_case_agrees(c, b, kl_memory_at(&m, address[b], c->buffers[b].bytes), message, sizeof message),
@@ -109,7 +140,8 @@ static void run_row(const kernel_row *row, const char *root, const char *folder)
   for (uint32_t size = 0; has && size < KERNEL_SIZES; size++) {
     kernel_case *c = kernel_case_new(row, size, false);
     ck_assert_msg(c != NULL, "%s: no expectation", where);
-    run_case(cx, where, t, c);
+    run_case(cx, where, t, c, false);
+    run_case(cx, where, t, c, true);
     kernel_case_free(c);
     kiln_diagnostics_clear(cx);
     ran++;

@@ -4,7 +4,8 @@ enum { MOST_FOUND = 1000 };
 
 static bool is_same(const kl_found *a, const kl_found *b) {
   return a->kind == b->kind && a->fault == b->fault && a->at.func == b->at.func && a->at.instr == b->at.instr &&
-         a->other.func == b->other.func && a->other.instr == b->other.instr && a->detail == b->detail;
+         a->other.func == b->other.func && a->other.instr == b->other.instr && a->detail == b->detail &&
+         (a->kind != KL_FOUND_NOT_WRITTEN || a->address == b->address);
 }
 
 void kl_report_add(kl_ctx *cx, kl_report *r, const kl_found *f) {

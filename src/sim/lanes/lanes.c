@@ -11,16 +11,20 @@
 #define AVX2(topic, rows)   DECLARE(avx2, topic)
 KL_LANE_TOPICS(PLAIN)
 DECLARE(plain, glue)
+DECLARE(plain, shadow)
 #ifdef KL_LANES_AVX2
 KL_LANE_TOPICS(AVX2)
 DECLARE(avx2, glue)
+DECLARE(avx2, shadow)
 #endif
 
 #define PLAIN_ROWS(topic, rows) .topic##_rows = kl_lanes_plain_##topic,
 #define AVX2_ROWS(topic, rows)  .topic##_rows = kl_lanes_avx2_##topic,
-static const kl_lane_set plain = {.name = "plain", KL_LANE_TOPICS(PLAIN_ROWS).glue = kl_lanes_plain_glue};
+static const kl_lane_set plain = {
+    .name = "plain", KL_LANE_TOPICS(PLAIN_ROWS).glue = kl_lanes_plain_glue, .shadow = kl_lanes_plain_shadow};
 #ifdef KL_LANES_AVX2
-static const kl_lane_set avx2 = {.name = "avx2", KL_LANE_TOPICS(AVX2_ROWS).glue = kl_lanes_avx2_glue};
+static const kl_lane_set avx2 = {
+    .name = "avx2", KL_LANE_TOPICS(AVX2_ROWS).glue = kl_lanes_avx2_glue, .shadow = kl_lanes_avx2_shadow};
 
 // F16C is asked of the machine itself: clang 14 knows no such feature here.
 static bool has_avx2(void) {

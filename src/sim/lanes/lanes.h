@@ -20,6 +20,7 @@
 #include "sim/isa/op.h"
 #include "sim/isa/special.h"
 #include "sim/isa/video.h"
+#include "sim/lanes/shadow.h"
 
 // topic, its rows
 #define KL_LANE_TOPICS(X)                                                                                              \
@@ -41,7 +42,8 @@ typedef struct kl_lane_set {
 #define X(topic, rows) kl_run *const *topic##_rows;
   KL_LANE_TOPICS(X)
 #undef X
-  kl_run *const *glue; // by KL_GLUE_...
+  kl_run *const *glue;   // by KL_GLUE_...
+  kl_run *const *shadow; // by KL_SHADOW_...
 } kl_lane_set;
 
 // The set for this machine; KILN_SIM_SET=plain names another, for tests.

@@ -121,14 +121,15 @@ void *kl_new_lines(size_t size) {
 
 kl_frame *kl_new_frame(kl_worker *worker, const kl_code *code) {
   kl_frame **p = &worker->frames, *f;
-  while (*p && (*p)->bytes < code->frame_bytes) p = &(*p)->caller;
+  size_t bytes = code->frame_bytes + (worker->run->launch->shadows ? KL_SHADOW_ROOM(code->frame_bytes) : 0);
+  while (*p && (*p)->bytes < bytes) p = &(*p)->caller;
   f = *p;
   if (f) {
     *p = f->caller;
   } else {
-    f = kl_new_lines(sizeof *f + code->frame_bytes);
+    f = kl_new_lines(sizeof *f + bytes);
     if (!f) return NULL;
-    f->bytes = code->frame_bytes;
+    f->bytes = bytes;
   }
   memset(f->regs, 0, code->zero_bytes);
   f->code = code;

@@ -451,6 +451,7 @@ kiln_status kl_launch_run(kl_ctx *cx, kl_memory *m, const kl_launch *l, kl_fault
   // What code of cooperative groups keeps the grid's barrier in.
   if (l->cooperative && kl_memory_alloc(m, 256, KL_REGION_USER, KL_STR("state of the grid"), &run.grid_state))
     return kl_out_of_memory(cx, 256, "the state of a grid");
+  if (run.grid_state) kl_memory_define(m, run.grid_state, 256);
   atomic_init(&run.failed_block, UINT64_MAX);
   pthread_mutex_init(&run.lock, NULL);
   run_all(&run);

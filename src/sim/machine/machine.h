@@ -35,10 +35,12 @@ typedef enum kl_region_kind {
 typedef struct kl_region {
   uint64_t base, size;
   char *host;
-  uint8_t kind; // kl_region_kind
-  bool freed;   // its addresses are never given again, so that a late use is told from another one
-  uint32_t tag; // the caller's own
-  kl_str name;  // of a variable; in its module's arena
+  uint8_t kind;       // kl_region_kind
+  bool freed;         // its addresses are never given again, so that a late use is told from another one
+  uint32_t tag;       // the caller's own
+  kl_str name;        // of a variable; in its module's arena
+  uint8_t *undefined; // of each byte the bits that have no value, ^ flip; NULL: flip everywhere
+  uint8_t flip;       // 0: defined to begin with; 0xff: not
 } kl_region;
 
 // Regions, by rising base. Changed by the caller's calls only, never while a kernel runs.
@@ -70,6 +72,18 @@ const kl_region *kl_memory_nearest(const kl_memory *m, uint64_t address, int64_t
 void kl_memory_put_place(kl_sb *b, const kl_memory *m, uint64_t address);
 // The host's address of bytes that lie in one region that is not freed, or NULL.
 char *kl_memory_at(const kl_memory *m, uint64_t address, uint64_t size);
+
+// Which bits of the device's memory have a value, as the check of undefined values sees it. What the caller allocates
+// has none to begin with; variables, constants and the host's bytes have. The caller says what it writes; what kernels
+// write is noted by launches that check it. Bytes that lie in no region are left out.
+void kl_memory_define(kl_memory *m, uint64_t address, uint64_t size);
+void kl_memory_undefine(kl_memory *m, uint64_t address, uint64_t size);
+void kl_memory_define_all(kl_memory *m);                                           // somebody may have written anything
+void kl_memory_define_as(kl_memory *m, uint64_t to, uint64_t from, uint64_t size); // a copy within the device
+// The first of these bytes that has a bit without a value, and how many follow it; false if there is none.
+bool kl_memory_find_undefined(const kl_memory *m, uint64_t address, uint64_t size, uint64_t *at, uint64_t *n);
+// The bytes of kl_region.undefined, which then are there; NULL: no memory, and all of the region counts as defined.
+uint8_t *kl_region_shadow(kl_region *r);
 
 // --- modules and kernels ------------------------------------------------------------------------------------------
 
@@ -145,6 +159,7 @@ typedef struct kl_launch {
   uint64_t perturb;       // seed of other values of approximations, within their bounds; 0: the nearest ones
   uint64_t most_branches; // backward branches and calls of a block's warps in all; 0: no limit
   kl_sample sample;       // which of them run; they see the whole grid
+  bool shadows;           // frames have KL_SHADOW_ROOM behind their registers, for an observer
   kl_observer *const *observers;
   uint32_t nobservers;
 } kl_launch;

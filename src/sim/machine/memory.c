@@ -13,6 +13,7 @@ static size_t mapped(uint64_t size) {
 }
 
 void kl_memory_free(kl_memory *m) {
+  kl_memory_define_all(m);
   for (size_t i = 0; i < m->regions.n; i++)
     if (!m->regions.p[i].freed && m->regions.p[i].kind != KL_REGION_HOST)
       munmap(m->regions.p[i].host, mapped(m->regions.p[i].size));
@@ -59,7 +60,7 @@ static uint64_t new_addresses(kl_memory *m, uint64_t size) {
 }
 
 kiln_status kl_memory_alloc(kl_memory *m, uint64_t size, kl_region_kind kind, kl_str name, uint64_t *base) {
-  kl_region r = {.size = size, .kind = (uint8_t)kind, .name = name};
+  kl_region r = {.size = size, .kind = (uint8_t)kind, .name = name, .flip = kind == KL_REGION_USER ? 0xff : 0};
   *base = 0;
   if (size == 0 || size > m->limit - m->in_use) return KILN_E_MEMORY;
   r.host = mmap(NULL, mapped(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -122,6 +123,7 @@ static void forget_freed(kl_memory *m) {
 bool kl_memory_release(kl_memory *m, uint64_t base) {
   kl_region *r = (kl_region *)kl_memory_find(m, base);
   if (!r || r->freed || r->base != base) return false;
+  kl_memory_define(m, base, r->size);
   if (r->kind == KL_REGION_HOST) { // the host may use these addresses for something else
     size_t after = (size_t)(m->regions.p + m->regions.n - (r + 1));
     memmove(r, r + 1, after * sizeof *r);

@@ -130,6 +130,9 @@ typedef struct kl_frame {
   _Alignas(64) char regs[];
 } kl_frame;
 
+// Room of an observer behind the registers of a frame (kl_launch.shadows): as much again and a quarter of it, and more.
+#define KL_SHADOW_ROOM(frame_bytes) ((size_t)(frame_bytes) + (frame_bytes) / 4 + 1024)
+
 typedef enum kl_wait { KL_READY, KL_AT_BARRIER, KL_AT_WARP, KL_AT_CLUSTER } kl_wait;
 
 // Lanes that are at the same place.
@@ -189,6 +192,7 @@ struct kl_block {
   char *shared;
   uint32_t shared_bytes;
   uint64_t branches; // backward ones and calls so far
+  void *shadow;      // an observer's, from the block's begin to its end
 };
 
 // Blocks that run together: a cluster, or one block.

@@ -1,0 +1,360 @@
+// Shadows of memory: loads, stores, atomics, copies; and at the end what is left in the caller's memory.
+
+#include "sim/check/values/values.h"
+
+#include <sys/mman.h>
+
+// --- where the shadow of a lane's bytes lies ----------------------------------------------------------------------
+
+// Byte k has no value in the bits of at[k] ^ flip, or of flip where `at` is NULL.
+typedef struct place {
+  uint8_t *at;
+  uint8_t flip;
+  bool shared;
+  kl_region *region; // of the device's memory, or NULL
+} place;
+
+static kl_region *region_of(values *v, uint64_t address) {
+  kl_memory *m = v->checks->memory;
+  kl_region *r = v->region < m->regions.n ? &m->regions.p[v->region] : NULL;
+  if (r && address - r->base < r->size) return r;
+  r = (kl_region *)kl_memory_find(m, address);
+  if (r) v->region = (size_t)(r - m->regions.p);
+  return r;
+}
+
+static place in_memory(values *v, uint64_t address) {
+  kl_region *r = region_of(v, address);
+  if (!r) return (place){0};
+  return (place){.at = r->undefined ? r->undefined + (address - r->base) : NULL, .flip = r->flip, .region = r};
+}
+
+static place in_shared(const kl_warp *w, uint64_t at) {
+  const kl_block *b = w->block;
+  if (at >= KL_SHARED_RANK) {
+    b = &b->cluster->blocks[at / KL_SHARED_RANK - 1];
+    at %= KL_SHARED_RANK;
+  }
+  const block_shadow *s = b->shadow; // a block that is over has none
+  return (place){.at = s ? s->shared + at : NULL, .flip = s ? 0xff : 0, .shared = true};
+}
+
+static place in_stack(const kl_warp *w, unsigned lane, uint64_t at) {
+  uint8_t *s = values_stack(w, lane, (uint32_t)at);
+  return (place){.at = s, .flip = s ? 0xff : 0};
+}
+
+static place place_of(values *v, const kl_warp *w, kl_where where, unsigned lane, uint64_t at) {
+  if (where == KL_AT_GENERIC && at < KL_DEVICE_MEMORY) {
+    uint64_t window = at / KL_WINDOW;
+    where = window == 1 ? KL_AT_SHARED : window == 2 ? KL_AT_STACK : KL_AT_PARAM;
+    at %= KL_WINDOW;
+  }
+  switch (where) {
+  case KL_AT_SHARED: return in_shared(w, at);
+  case KL_AT_STACK: return in_stack(w, lane, at);
+  case KL_AT_PARAM: return (place){.at = v->params + at};
+  default: return in_memory(v, at);
+  }
+}
+
+static uint64_t get(const place *p, unsigned at, unsigned bytes) {
+  uint64_t u = 0, flip = p->flip ? ~(uint64_t)0 >> (64 - 8 * bytes) : 0;
+  if (p->at) memcpy(&u, p->at + at, bytes);
+  return u ^ flip;
+}
+
+// --- who left what ------------------------------------------------------------------------------------------------
+
+static size_t left_bytes(const kl_region *r) {
+  return (size_t)(r->size / 4 + 1) * sizeof(left);
+}
+
+enum { MOST_STORES = (1 << 20) - 1 };
+
+static uint32_t store_number(values *v, const kl_ptx_func *func, const kl_ptx_instr *instr) {
+  for (size_t k = v->stores.n; k-- > 0;)
+    if (v->stores.p[k].instr == instr && v->stores.p[k].func == func) return (uint32_t)k + 1;
+  if (v->stores.n == MOST_STORES) return MOST_STORES;
+  VEC_PUSH(v->checks->cx, &v->stores, ((store_place){func, instr}));
+  return (uint32_t)v->stores.n;
+}
+
+static void leave(values *v, const kl_warp *w, const kl_sim_op *o, unsigned lane, const kl_region *r,
+                  uint64_t address) {
+  size_t k = (size_t)(r - v->checks->memory->regions.p);
+  const kl_launch *l = v->launch;
+  uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+  if (r->kind != KL_REGION_USER && r->kind != KL_REGION_HOST) return;
+  if (!v->left[k]) {
+    void *p = mmap(NULL, left_bytes(r), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) {
+      v->checks->no_memory = true;
+      return;
+    }
+    v->left[k] = p;
+  }
+  const uint32_t *id = w->block->id;
+  uint64_t block = ((uint64_t)id[2] * l->grid[1] + id[1]) * l->grid[0] + id[0];
+  const kl_frame *f = w->strand.frame;
+  const kl_ptx_func *func = f->code->func;
+  v->left[k][(address - r->base) / 4] =
+      (left){.store = store_number(v, func, func->ninstrs ? &func->instrs[o->index] : NULL),
+             .thread = block * threads + w->rank * KL_LANES + lane};
+}
+
+// Bytes of a lane get these bits without a value.
+static void put(values *v, const kl_warp *w, const kl_sim_op *o, unsigned lane, place *p, uint64_t address, unsigned at,
+                unsigned bytes, uint64_t unknown) {
+  if (!p->at) {
+    if (!p->region || unknown == (p->flip ? ~(uint64_t)0 >> (64 - 8 * bytes) : 0)) {
+      if (unknown && p->region) leave(v, w, o, lane, p->region, address + at);
+      return;
+    }
+    uint8_t *shadow = kl_region_shadow(p->region);
+    p->flip = p->region->flip;
+    if (!shadow) return;
+    p->at = shadow + (address - p->region->base);
+  }
+  uint64_t u = unknown ^ (p->flip ? ~(uint64_t)0 : 0);
+  memcpy(p->at + at, &u, bytes);
+  for (unsigned k = 0; unknown && p->region && k < bytes; k += 4) leave(v, w, o, lane, p->region, address + at + k);
+}
+
+// --- loads and stores ---------------------------------------------------------------------------------------------
+
+// The register has its values in the lanes that execute.
+static void know(kl_warp *w, kl_ref ref, unsigned bytes) {
+  const kl_frame *f = w->strand.frame;
+  if (!in_registers(ref) || !*flag_of(f, ref)) return;
+  if (!(f->lanes & ~w->x.mask)) {
+    memset(shadow_of(f, ref), 0, (size_t)bytes * KL_LANES);
+    *flag_of(f, ref) = 0;
+    return;
+  }
+  for (unsigned i = 0; i < KL_LANES; i++)
+    if (w->x.mask >> i & 1) memset(shadow_of(f, ref) + (size_t)i * bytes, 0, bytes);
+}
+
+// All lanes' bytes lie in one region that has its values whole.
+static bool all_known(values *v, const kl_warp *w, const kl_sim_access *m, const kl_places *p) {
+  if (m->where != KL_AT_GLOBAL && m->where != KL_AT_GENERIC) return false;
+  const kl_region *r = region_of(v, p->address[__builtin_ctz(w->x.mask)]);
+  if (!r || r->undefined || r->flip) return false;
+  for (unsigned i = 0; i < KL_LANES; i++)
+    if ((w->x.mask >> i & 1) && p->address[i] - r->base >= r->size) return false;
+  return true;
+}
+
+static uint64_t extended(uint64_t u, const kl_sim_access *m, unsigned k) {
+  unsigned bits = 8u * m->bytes;
+  bool sign = m->sign && bits < 64 && m->reg_bytes[k] > m->bytes && (u >> (bits - 1) & 1);
+  return sign ? u | ~(uint64_t)0 << bits : u;
+}
+
+static void load(values *v, kl_warp *w, const kl_sim_access *m, const kl_places *p) {
+  const kl_frame *f = w->strand.frame;
+  uint64_t any[KL_MOST_ELEMENTS] = {0};
+  bool known = all_known(v, w, m, p);
+  for (unsigned i = 0; !known && i < KL_LANES; i++) {
+    if (!(w->x.mask >> i & 1)) continue;
+    place at = place_of(v, w, m->where, i, p->address[i]);
+    for (unsigned k = 0; k < m->count; k++) {
+      if (m->regs[k] == KL_NO_REF) continue;
+      char *to = shadow_of(f, m->regs[k]) + (size_t)i * m->reg_bytes[k];
+      if (m->bytes == 16) {
+        uint64_t u[2] = {get(&at, 16 * k, 8), get(&at, 16 * k + 8, 8)};
+        memcpy(to, u, 16);
+        any[k] |= u[0] | u[1];
+      } else {
+        uint64_t u = extended(get(&at, k * m->bytes, m->bytes), m, k);
+        memcpy(to, &u, m->reg_bytes[k]);
+        any[k] |= u;
+      }
+    }
+  }
+  for (unsigned k = 0; k < m->count; k++) {
+    if (m->regs[k] == KL_NO_REF) continue;
+    if (known)
+      know(w, m->regs[k], m->reg_bytes[k]);
+    else
+      *flag_of(f, m->regs[k]) = any[k]                  ? 1
+                                : f->lanes & ~w->x.mask ? *flag_of(f, m->regs[k])
+                                                        : 0; // other lanes keep theirs
+  }
+}
+
+static bool all_clean(const kl_frame *f, const kl_sim_access *m) {
+  for (unsigned k = 0; k < m->count; k++)
+    if (in_registers(m->regs[k]) && *flag_of(f, m->regs[k])) return false;
+  return true;
+}
+
+static void store(values *v, kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, const kl_places *p) {
+  const kl_frame *f = w->strand.frame;
+  unsigned half = m->bytes == 16 ? 8 : m->bytes;
+  bool clean = all_clean(f, m);
+  if (clean && all_known(v, w, m, p)) return;
+  for (unsigned i = 0; i < KL_LANES; i++) {
+    if (!(w->x.mask >> i & 1)) continue;
+    place at = place_of(v, w, m->where, i, p->address[i]);
+    for (unsigned k = 0; k < m->count; k++)
+      for (unsigned part = 0; part < m->bytes; part += half) {
+        uint64_t u = 0;
+        if (!clean && in_registers(m->regs[k]))
+          memcpy(&u, shadow_of(f, m->regs[k]) + (size_t)i * m->reg_bytes[k] + part, half);
+        put(v, w, o, i, &at, p->address[i], k * m->bytes + part, half, u);
+      }
+  }
+}
+
+// cp.async: what the source lacks, the target lacks; behind the size that is asked for there are zeros.
+static void copy(values *v, kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, const kl_places *p) {
+  const kl_copy *c = (const kl_copy *)(uintptr_t)o->imm;
+  const kl_lanes *x = &w->x;
+  const uint32_t *size = c->size == KL_NO_REF ? NULL : AT(uint32_t, c->size);
+  for (unsigned i = 0; i < KL_LANES; i++) {
+    if (!(x->mask >> i & 1)) continue;
+    place at = place_of(v, w, m->where, i, p->address[i]);
+    bool whole = values_unknown(w->strand.frame, c->size, 4, i) != 0;
+    for (unsigned k = 0; k < m->bytes; k++) {
+      if (!m->store)
+        v->taken[i][k] = (uint8_t)get(&at, k, 1);
+      else
+        put(v, w, o, i, &at, p->address[i], k, 1, whole ? 0xff : size && k >= size[i] ? 0 : v->taken[i][k]);
+    }
+  }
+}
+
+// --- atomics ------------------------------------------------------------------------------------------------------
+
+static uint64_t ones(unsigned bytes) {
+  return ~(uint64_t)0 >> (64 - 8 * bytes);
+}
+static uint64_t up(uint64_t u) {
+  return u | (0 - u);
+}
+
+// Bits without a value of memory and of both operands, and what is known of their values: bits that an and or an or
+// decides, and whether a compare-and-swap may take place.
+typedef struct mixed {
+  uint64_t old, a, b;
+  uint64_t zeros, ones; // in the operand, or in memory where no other lane has changed it
+  bool may;
+} mixed;
+
+// What the memory lacks afterwards.
+static uint64_t combined(const kl_sim_access *m, const mixed *x) {
+  uint64_t old = x->old, a = x->a;
+  switch ((kl_atomic_op)m->atomic) {
+  case KL_ATOMIC_AND: return (old | a) & ~x->zeros;
+  case KL_ATOMIC_OR: return (old | a) & ~x->ones;
+  case KL_ATOMIC_XOR: return old | a;
+  case KL_ATOMIC_EXCH: return a;
+  case KL_ATOMIC_CAS: return old | a ? ones(m->bytes) : x->may ? x->b : 0;
+  case KL_ATOMIC_ADD:
+    if (m->kind == 'u' || m->kind == 's') return up(old | a);
+    break;
+  default: break;
+  }
+  return old | a ? ones(m->bytes) : 0;
+}
+
+static bool seen_before(const kl_warp *w, const kl_places *p, unsigned lane) {
+  for (unsigned i = 0; i < lane; i++)
+    if ((w->x.mask >> i & 1) && p->address[i] == p->address[lane]) return true;
+  return false;
+}
+
+static void know_values(mixed *x, const char *operand, const char *host, unsigned bytes, bool alone) {
+  uint64_t a = 0, old = 0;
+  memcpy(&a, operand, bytes);
+  memcpy(&old, host, bytes);
+  x->zeros = (~a & ~x->a) | (alone ? ~old & ~x->old : 0);
+  x->ones = (a & ~x->a) | (alone ? old & ~x->old : 0);
+}
+
+static void atomic_lane(values *v, kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, const kl_places *p,
+                        unsigned i, bool *any) {
+  const kl_lanes *x = &w->x;
+  const kl_frame *f = w->strand.frame;
+  unsigned step = m->bytes == 16 ? 8 : m->bytes;
+  bool alone = !seen_before(w, p, i);
+  const char *operand = AT(char, o->a) + (size_t)i * m->bytes;
+  place at = place_of(v, w, m->where, i, p->address[i]);
+  for (unsigned part = 0; part < m->bytes; part += step) {
+    mixed y = {.old = get(&at, part, step), .may = !alone || memcmp(operand, p->host[i], m->bytes) == 0};
+    if (in_registers(o->a)) memcpy(&y.a, shadow_of(f, o->a) + (size_t)i * m->bytes + part, step);
+    if (in_registers(o->b)) memcpy(&y.b, shadow_of(f, o->b) + (size_t)i * m->bytes + part, step);
+    know_values(&y, operand + part, p->host[i] + part, step, alone);
+    put(v, w, o, i, &at, p->address[i], part, step, combined(m, &y) & ones(step));
+    if (o->d != KL_NO_REF) memcpy(shadow_of(f, o->d) + (size_t)i * m->bytes + part, &y.old, step);
+    *any |= y.old != 0;
+  }
+}
+
+// Lane after lane, by rising number: where lanes meet at one address and the order is shuffled, what is known of their
+// results may be another one's.
+static void atomic(values *v, kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, const kl_places *p) {
+  const kl_frame *f = w->strand.frame;
+  bool any = false;
+  for (unsigned i = 0; i < KL_LANES; i++)
+    if (w->x.mask >> i & 1) atomic_lane(v, w, o, m, p, i, &any);
+  if (o->d == KL_NO_REF) return;
+  if (any)
+    *flag_of(f, o->d) = 1;
+  else if (!(f->lanes & ~w->x.mask))
+    *flag_of(f, o->d) = 0;
+}
+
+void values_access(kl_observer *self, kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, const kl_places *p) {
+  values *v = values_of(self);
+  if (!w->block->shadow) return;
+  if (o->run == kl_x_load)
+    load(v, w, m, p);
+  else if (o->run == kl_x_store)
+    store(v, w, o, m, p);
+  else if (o->run == kl_x_copy_async)
+    copy(v, w, o, m, p);
+  else if (o->run == kl_x_atomic)
+    atomic(v, w, o, m, p);
+}
+
+// --- what is left -------------------------------------------------------------------------------------------------
+
+static bool is_scratch(const kl_checks *c, uint64_t address) {
+  for (size_t k = 0; k < c->bytes.n; k++)
+    if (c->bytes.p[k].use == KL_USE_SCRATCH && address - c->bytes.p[k].address < c->bytes.p[k].bytes) return true;
+  return false;
+}
+
+static void judge_word(values *v, kl_region *r, uint64_t word, left l) {
+  uint64_t at = r->base + word * 4;
+  unsigned bytes = r->size - word * 4 < 4 ? (unsigned)(r->size - word * 4) : 4, first = bytes, n = 0;
+  const uint8_t *u = r->undefined ? r->undefined + word * 4 : NULL;
+  for (unsigned k = 0; k < bytes; k++)
+    if ((u ? u[k] ^ r->flip : r->flip) != 0) {
+      if (first == bytes) first = k;
+      n = k - first + 1;
+    }
+  if (!n || is_scratch(v->checks, at)) return;
+  store_place s = l.store == MOST_STORES ? (store_place){v->kernel->func, NULL} : v->stores.p[l.store - 1];
+  kl_found found = {
+      .kind = KL_FOUND_UNDEFINED_OUTPUT, .at = {.func = s.func, .instr = s.instr}, .address = at + first, .bytes = n};
+  values_thread(v, l.thread, &found.at);
+  kl_report_add(v->checks->cx, &v->checks->report, &found);
+  kl_memory_define(v->checks->memory, at + first, n);
+}
+
+void values_judge(values *v) {
+  kl_memory *m = v->checks->memory;
+  for (size_t k = 0; k < m->regions.n; k++) {
+    kl_region *r = &m->regions.p[k];
+    left *l = v->left[k];
+    if (!l) continue;
+    for (uint64_t word = 0; word < r->size / 4 + 1; word++)
+      if (l[word].store) judge_word(v, r, word, l[word]);
+    munmap(l, left_bytes(r));
+    v->left[k] = NULL;
+  }
+}

@@ -1,0 +1,193 @@
+// What lanes do together: shuffles, votes, matches, reductions, and those of barriers.
+
+#include "sim/check/values/values.h"
+
+#define EACH_LANE(i, mask)                                                                                             \
+  for (uint32_t left_##i = (mask), i; left_##i && (i = (uint32_t)__builtin_ctz(left_##i), 1); left_##i &= left_##i - 1)
+
+static uint32_t value(const kl_party *p, unsigned lane, kl_ref ref) {
+  const char *at = (ref & 3) == KL_IN_REGISTERS   ? p->frame[lane]->regs
+                   : (ref & 3) == KL_IN_CONSTANTS ? p->frame[lane]->code->constants
+                                                  : p->w->x.base[ref & 3];
+  uint32_t v;
+  memcpy(&v, at + (ref & ~(kl_ref)3) + 4 * lane, 4);
+  return v;
+}
+
+static uint64_t value64(const kl_party *p, unsigned lane, kl_ref ref) {
+  const char *at = (ref & 3) == KL_IN_REGISTERS   ? p->frame[lane]->regs
+                   : (ref & 3) == KL_IN_CONSTANTS ? p->frame[lane]->code->constants
+                                                  : p->w->x.base[ref & 3];
+  uint64_t v;
+  memcpy(&v, at + (ref & ~(kl_ref)3) + 8 * lane, 8);
+  return v;
+}
+
+static bool predicate(const kl_frame *f, const kl_warp *w, const kl_sim_op *o, unsigned lane) {
+  const char *at = (o->c & 3) == KL_IN_REGISTERS   ? f->regs
+                   : (o->c & 3) == KL_IN_CONSTANTS ? f->code->constants
+                                                   : w->x.base[o->c & 3];
+  uint32_t word;
+  memcpy(&word, at + (o->c & ~(kl_ref)3), 4);
+  return ((word >> lane & 1) != 0) != ((o->flags & KL_NOT_C) != 0);
+}
+
+static uint64_t unknown(const kl_party *p, unsigned lane, kl_ref ref, unsigned bytes) {
+  return values_unknown(p->frame[lane], ref, bytes, lane);
+}
+
+static void set(const kl_party *p, unsigned lane, kl_ref ref, unsigned bytes, uint64_t u) {
+  values_set(p->frame[lane], ref, bytes, lane, u);
+}
+
+// PTX ISA 9.7.9.6.
+static unsigned source_lane(kl_shuffle mode, unsigned lane, uint32_t b, uint32_t c) {
+  int move = (int)(b & 31), clamp = (int)(c & 31), segment = (int)(c >> 8 & 31), at = (int)lane;
+  int most = (at & segment) | (clamp & ~segment), least = at & segment, j = at;
+  switch (mode) {
+  case KL_SHUFFLE_UP: j = at - move; return (unsigned)(j >= most ? j : at) & 31;
+  case KL_SHUFFLE_DOWN: j = at + move; break;
+  case KL_SHUFFLE_BFLY: j = at ^ move; break;
+  case KL_SHUFFLE_IDX: j = least | (move & ~segment); break;
+  }
+  return (unsigned)(j <= most ? j : at) & 31;
+}
+
+// A lane that takes no part gives what nobody knows.
+static void shuffle(const kl_party *p) {
+  uint64_t given[KL_LANES], how[KL_LANES];
+  EACH_LANE(i, p->mask) {
+    given[i] = unknown(p, i, p->op[i]->a, 4);
+    how[i] = (unknown(p, i, p->op[i]->b, 4) & 31) | (unknown(p, i, p->op[i]->c, 4) & 0x1f1f);
+  }
+  EACH_LANE(i, p->mask) {
+    const kl_sim_op *o = p->op[i];
+    unsigned from = source_lane((kl_shuffle)o->imm, i, value(p, i, o->b), value(p, i, o->c));
+    set(p, i, o->d, 4, how[i] || !(p->mask >> from & 1) ? 0xffffffff : given[from]);
+    set(p, i, o->e, 0, how[i] != 0);
+  }
+}
+
+// Predicates by lane: those nobody knows, and of the others those that hold and those that do not.
+typedef struct votes {
+  uint32_t unknown, yes, no;
+} votes;
+
+static bool is_undecided(const votes *v, bool all, bool any) {
+  if (!v->unknown) return false;
+  if (all) return v->no == 0;
+  if (any) return v->yes == 0;
+  return v->yes == 0 || v->no == 0; // alike
+}
+
+static void vote(const kl_party *p) {
+  votes v = {0};
+  EACH_LANE(i, p->mask) {
+    bool u = unknown(p, i, p->op[i]->c, 0) != 0, yes = predicate(p->frame[i], p->w, p->op[i], i);
+    v.unknown |= (uint32_t)u << i, v.yes |= (uint32_t)(!u && yes) << i, v.no |= (uint32_t)(!u && !yes) << i;
+  }
+  EACH_LANE(i, p->mask) {
+    const kl_sim_op *o = p->op[i];
+    if (o->imm == KL_VOTE_BALLOT)
+      set(p, i, o->d, 4, v.unknown);
+    else
+      set(p, i, o->d, 0, is_undecided(&v, o->imm == KL_VOTE_ALL, o->imm == KL_VOTE_ANY));
+  }
+}
+
+// Two lanes differ for sure where a bit does that both have.
+static void match(const kl_party *p) {
+  uint64_t u[KL_LANES], v[KL_LANES];
+  bool differ = false, open = false;
+  uint32_t doubtful[KL_LANES] = {0};
+  EACH_LANE(i, p->mask) {
+    bool wide = p->op[i]->imm & KL_MATCH_64;
+    u[i] = unknown(p, i, p->op[i]->a, wide ? 8 : 4);
+    v[i] = wide ? value64(p, i, p->op[i]->a) : value(p, i, p->op[i]->a);
+  }
+  EACH_LANE(i, p->mask) EACH_LANE(k, p->mask) {
+    bool apart = ((v[i] ^ v[k]) & ~(u[i] | u[k])) != 0, doubt = !apart && i != k && (u[i] | u[k]);
+    differ |= apart;
+    open |= doubt;
+    doubtful[i] |= (uint32_t)doubt << k;
+  }
+  EACH_LANE(i, p->mask) {
+    const kl_sim_op *o = p->op[i];
+    bool all = o->imm & KL_MATCH_ALL;
+    set(p, i, o->d, 4, !all ? doubtful[i] : open && !differ ? p->mask : 0);
+    if (all) set(p, i, o->e, 0, open && !differ);
+  }
+}
+
+static void redux(const kl_party *p) {
+  uint32_t u = 0, zeros = 0, set_bits = 0;
+  kl_redux kind = (kl_redux)p->op[__builtin_ctz(p->mask)]->imm;
+  EACH_LANE(i, p->mask) {
+    uint32_t own = (uint32_t)unknown(p, i, p->op[i]->a, 4), v = value(p, i, p->op[i]->a);
+    u |= own, zeros |= ~v & ~own, set_bits |= v & ~own;
+  }
+  switch (kind) {
+  case KL_REDUX_AND: u &= ~zeros; break;
+  case KL_REDUX_OR: u &= ~set_bits; break;
+  case KL_REDUX_XOR: break;
+  case KL_REDUX_ADD: u |= 0 - u; break;
+  default: u = u ? 0xffffffff : 0; break;
+  }
+  EACH_LANE(i, p->mask) set(p, i, p->op[i]->d, 4, u);
+}
+
+void values_meet(kl_observer *self, const kl_party *p) {
+  kl_run *run = p->op[__builtin_ctz(p->mask)]->run;
+  (void)self;
+  if (!p->w->block->shadow) return;
+  if (run == kl_x_shuffle) shuffle(p);
+  if (run == kl_x_vote) vote(p);
+  if (run == kl_x_match) match(p);
+  if (run == kl_x_redux) redux(p);
+  if (run == kl_x_elect) EACH_LANE(i, p->mask) {
+      set(p, i, p->op[i]->d, 4, 0);
+      set(p, i, p->op[i]->e, 0, 0);
+    }
+}
+
+// --- reductions of barriers -----------------------------------------------------------------------------------------
+
+static bool waits_at(const kl_strand *s, unsigned barrier) {
+  return s->wait == KL_AT_BARRIER && s->barrier == barrier;
+}
+
+static const kl_sim_op *op_of(const kl_strand *s) {
+  return &s->frame->code->ops[s->pc];
+}
+
+static void count(const kl_warp *w, const kl_strand *s, votes *v) {
+  const kl_sim_op *o = op_of(s);
+  if (o->c == KL_NO_REF || o->imm == KL_REDUCE_NONE) return;
+  EACH_LANE(i, s->mask) {
+    bool u = values_unknown(s->frame, o->c, 0, i) != 0, yes = predicate(s->frame, w, o, i);
+    v->unknown |= u, v->yes |= !u && yes, v->no |= !u && !yes;
+  }
+}
+
+static void give(const kl_strand *s, const votes *v) {
+  const kl_sim_op *o = op_of(s);
+  if (o->d == KL_NO_REF) return;
+  EACH_LANE(i, s->mask) {
+    if (o->imm == KL_REDUCE_COUNT)
+      values_set(s->frame, o->d, 4, i, v->unknown ? 0xffffffff : 0);
+    else
+      values_set(s->frame, o->d, 0, i, is_undecided(v, o->imm == KL_REDUCE_AND, true));
+  }
+}
+
+void values_open(kl_observer *self, kl_block *b, unsigned barrier) {
+  votes v = {0};
+  (void)self;
+  if (!b->shadow) return;
+  for (uint32_t k = 0; k < b->nwarps; k++)
+    for (uint32_t n = 0; n < b->warps[k].nwaiting; n++)
+      if (waits_at(&b->warps[k].waiting[n], barrier)) count(&b->warps[k], &b->warps[k].waiting[n], &v);
+  for (uint32_t k = 0; k < b->nwarps; k++)
+    for (uint32_t n = 0; n < b->warps[k].nwaiting; n++)
+      if (waits_at(&b->warps[k].waiting[n], barrier)) give(&b->warps[k].waiting[n], &v);
+}

@@ -1,0 +1,103 @@
+// Values that were never written: a shadow bit for each bit of registers and memory, set where it has none.
+//
+// A frame's shadow lies behind its registers, in the same order, so that shadows and registers are operands of one
+// executor. Beside it stands a flag for each register: 0 where none of its shadow's bits is set. Memory of a block has
+// a shadow as a region has; a region's is the region's own.
+#ifndef KL_CHECK_VALUES_H
+#define KL_CHECK_VALUES_H
+
+#include "sim/check/checks.h"
+#include "sim/machine/execute.h"
+#include "sim/machine/observe.h"
+
+// Where in a frame of F bytes of registers: zeros as wide as the widest register, the carry's shadow, that of the
+// registers, and their flags, by their offset / 4; behind these one that is 0, and one for what nobody reads.
+#define CLEAN_AT(F)  ((uint32_t)(F))
+#define CARRY_AT(F)  ((uint32_t)(F) + 512)
+#define SHADOW_AT(F) ((uint32_t)(F) + 576)
+#define FLAGS_AT(F)  (2 * (uint32_t)(F) + 576)
+
+// What an op does to shadows.
+typedef struct spread {
+  kl_sim_op op;            // run NULL: nothing here
+  uint32_t from[5], to[4]; // flags of its sources and destinations: where in the frame
+  kl_ref decider;          // an operand that decides where the op goes, what it takes part in or what it addresses
+  uint8_t decider_bytes;   // 0: a predicate
+  uint8_t decides;         // kl_found_kind, or 0
+  kl_ref decider2;         // one more; KL_NO_REF: none
+  uint8_t decider2_bytes;
+} spread;
+
+typedef struct plan {
+  const kl_code *code;
+  spread *ops;
+} plan;
+
+// Memory of a block: a byte for each of its own, 0 where nothing has a value.
+typedef struct block_shadow {
+  struct block_shadow *next; // free ones
+  uint8_t *shared;
+  uint8_t *stack; // of all lanes, as kl_warp.stack; NULL: none
+} block_shadow;
+
+// Who left bits without a value at 4 bytes: number of the store + 1 and of the thread.
+typedef struct left {
+  uint64_t store : 20, thread : 44;
+} left;
+typedef struct store_place {
+  const kl_ptx_func *func;
+  const kl_ptx_instr *instr;
+} store_place;
+
+typedef struct values {
+  kl_observer observer;
+  kl_checks *checks;
+  const kl_launch *launch;
+  const kl_kernel *kernel;
+  kl_arena arena;
+  plan *plans; // by function
+  uint32_t shared_bytes, warps;
+  block_shadow *free;
+  uint8_t *params; // by byte of the parameters: 0xff where it has no value
+  left **left;     // by region, by 4 bytes; NULL: nothing was left
+  VEC(store_place) stores;
+  size_t region;               // that was last looked at
+  uint8_t taken[KL_LANES][16]; // by a copy, from its source: bits without a value
+} values;
+
+bool values_plan(values *v);
+
+static inline values *values_of(kl_observer *o) {
+  return (values *)(void *)o;
+}
+static inline char *shadow_of(const kl_frame *f, kl_ref ref) {
+  return (char *)f->regs + SHADOW_AT(f->code->frame_bytes) + (ref & ~(kl_ref)3);
+}
+static inline uint8_t *flag_of(const kl_frame *f, kl_ref ref) {
+  return (uint8_t *)f->regs + FLAGS_AT(f->code->frame_bytes) + (ref >> 2);
+}
+static inline bool in_registers(kl_ref ref) {
+  return ref != KL_NO_REF && (ref & 3) == KL_IN_REGISTERS;
+}
+// The bits of a register of `bytes` in a lane that have no value, of a predicate one.
+uint64_t values_unknown(const kl_frame *f, kl_ref ref, unsigned bytes, unsigned lane);
+void values_set(const kl_frame *f, kl_ref ref, unsigned bytes, unsigned lane, uint64_t unknown);
+
+// A finding of these lanes, in the strand that runs.
+void values_found(values *v, kl_warp *w, const kl_frame *f, const kl_sim_op *o, kl_found_kind kind, uint32_t lanes);
+// A thread of the launch by its number, block after block.
+void values_thread(const values *v, uint64_t number, kl_found_at *at);
+
+void values_access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_sim_access *m, const kl_places *p);
+void values_meet(kl_observer *o, const kl_party *p);
+void values_open(kl_observer *o, kl_block *b, unsigned barrier);
+void values_call(kl_observer *o, kl_warp *w, const kl_frame *callee, uint32_t lanes);
+void values_ret(kl_observer *o, kl_warp *w, const kl_frame *callee, uint32_t lanes);
+void values_begin(kl_observer *o, kl_block *b);
+void values_end(kl_observer *o, kl_block *b);
+// The stack of a lane, from a place in it on.
+uint8_t *values_stack(const kl_warp *w, unsigned lane, uint32_t at);
+// Judges what stores have left in the caller's memory.
+void values_judge(values *v);
+
+#endif
