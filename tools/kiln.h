@@ -14,7 +14,7 @@ enum { EXIT_DONE = 0, EXIT_DIFFERS = 1, EXIT_BAD_INPUT = 2, EXIT_NOT_SUPPORTED =
 // the verb looks at all of them.
 typedef struct option {
   const char *name;  // "--seed"
-  const char *value; // name of the value in the help, NULL for a flag
+  const char *value; // name of the value in the help, NULL for a flag; "[=WORD]": may be left out, and goes with an =
   const char *help;
   bool many;
 } option;

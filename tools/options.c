@@ -87,8 +87,8 @@ static int take_option(int argc, char **argv, int *at, args *out) {
   if (o < 0) return unknown(v, word, n);
   if (!v->options[o].value) {
     if (attached) return bad(v, "no value goes with", word);
-  } else if (attached) {
-    value = attached;
+  } else if (attached || v->options[o].value[0] == '[') {
+    value = attached ? attached : "";
   } else {
     const char *next = *at + 1 < argc ? argv[*at + 1] : NULL;
     if (!next || find_option(v, next, strcspn(next, "=")) >= 0) return missing(v, word, next);
@@ -166,7 +166,7 @@ void verb_help(const verb *v, FILE *to) {
   if (v->options[0].name) fprintf(to, "\nOptions:\n");
   for (const option *o = v->options; o->name; o++) {
     char left[64];
-    snprintf(left, sizeof left, "%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
+    snprintf(left, sizeof left, "%s%s%s", o->name, o->value && *o->value != '[' ? " " : "", o->value ? o->value : "");
     fprintf(to, "  %-26s %s%s\n", left, o->help, o->many ? "; may be given again" : "");
   }
 }

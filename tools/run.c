@@ -13,7 +13,10 @@ static const option options[] = {
     SESSION_OPTIONS("GPU to compile for (default: the one here, else sm_90)", "auto, cuda, host, sim or eval", "5"),
     {"--input", "K=FILE.npy", "values of parameter K; parameters without are filled from the seed", true},
     {"--output", "DIR", "write results as DIR/result0.npy ...; DIR is made if need be"},
-    {"--check", NULL, "compare every result with the reference evaluator; exit status 1 if any differs"},
+    {"--check", NULL,
+     "compare every result with the reference evaluator, and with --device sim look for values that were never "
+     "written, "
+     "races and the like; exit status 1 if anything is wrong"},
     {"--numerics", "MODE", "strict (the default)"},
     {0},
 };
@@ -101,6 +104,22 @@ static int run_eval(session *s) {
   return report(s->cx, st);
 }
 
+// What the simulator's checks are to look for.
+static int check_launches(session *s) {
+  kiln_sim_params p = {.struct_size = sizeof p, .checks = KILN_SIM_CHECK_ALL};
+  return report(s->cx, kiln_sim_configure(s->cx, &p));
+}
+
+static size_t findings_of(const session *s) {
+  return s->machine == ON_SIM ? kiln_sim_finding_count() : 0;
+}
+
+static void tell_findings(session *s) {
+  kiln_sim_finding f = {.struct_size = sizeof f};
+  for (size_t i = 0; i < findings_of(s) && kiln_sim_finding_get(s->cx, i, &f) == KILN_OK; i++)
+    fprintf(stderr, "kiln run: line %u of the PTX: %s\n", f.line, f.text);
+}
+
 // --- reporting ------------------------------------------------------------------------------------------------------
 
 static void report_kernels(const session *s) {
@@ -154,6 +173,7 @@ static void report_text(const session *s, bool checked) {
   else
     printf("verdict  WRONG\n");
   report_mismatches(s);
+  if (checked && s->machine == ON_SIM) printf("checks   %zu findings in the kernels\n", findings_of(s));
 }
 
 static void report_json(const session *s, bool checked) {
@@ -173,6 +193,7 @@ static void report_json(const session *s, bool checked) {
       s->compile_ms, (long long)bytes, s->seconds * 1e3, s->seconds > 0 ? (double)bytes / s->seconds * 1e-9 : 0,
       (long long)session_elements(s), checked ? "true" : "false");
   if (checked) printf(", \"right\": %s", s->mismatches ? "false" : "true");
+  if (checked && s->machine == ON_SIM) printf(", \"findings\": %zu", findings_of(s));
   printf("}\n");
 }
 
@@ -191,7 +212,9 @@ static int work(session *s) {
   bool checked = s->a->values[O_CHECK] && s->machine != ON_EVAL;
   int status = read_inputs(s);
   if (!status && folder) status = make_folder(folder);
+  if (!status && checked && s->machine == ON_SIM) status = check_launches(s);
   if (!status) status = machines[s->machine](s);
+  if (checked) tell_findings(s);
   if (!status && checked) status = session_check(s);
   if (!status && folder) status = write_results(s, folder);
   if (status) return status;
@@ -199,7 +222,7 @@ static int work(session *s) {
     report_json(s, checked);
   else
     report_text(s, checked);
-  return s->mismatches ? EXIT_DIFFERS : EXIT_DONE;
+  return s->mismatches || (checked && findings_of(s)) ? EXIT_DIFFERS : EXIT_DONE;
 }
 
 // One array at a time is between its file and its buffer.

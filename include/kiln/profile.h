@@ -182,7 +182,7 @@ typedef struct kiln_profile kiln_profile;
 
 // Runs a kernel as kiln_sim_kernel_launch does, on one thread, and counts. The same launch gives the same counts.
 // `params` and `fault` may be NULL. Errors: those of kiln_sim_kernel_launch; INVALID (no such GPU; blocks that the grid
-// does not have). *out is NULL after a failure.
+// does not have; checks, which are a launch of their own). *out is NULL after a failure.
 KILN_API kiln_status kiln_sim_kernel_profile(kiln_context *cx, kiln_sim_kernel *k, const kiln_sim_launch_params *launch,
                                              const kiln_profile_params *params, kiln_sim_fault *fault,
                                              kiln_profile **out);

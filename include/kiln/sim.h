@@ -15,6 +15,32 @@
 extern "C" {
 #endif
 
+// What launches are checked for: bits. A launch under checks runs on one thread, and slower; what the kernel computes
+// does not change.
+typedef enum kiln_sim_check {
+  KILN_SIM_CHECK_MEMORY = 1,    // addresses, alignment, stack, calls: faults, which end a launch with checks or without
+  KILN_SIM_CHECK_UNDEFINED = 2, // values that were never written, where they decide an address, a branch or an output
+  KILN_SIM_CHECK_UNWRITTEN = 4, // bytes of outputs that were not written
+  KILN_SIM_CHECK_RACE = 8,      // accesses that nothing orders
+  KILN_SIM_CHECK_SYNC = 16,     // barriers and shuffles in which threads are missing
+  KILN_SIM_CHECK_ALL = 31,
+} kiln_sim_check;
+
+// One thing that checks found. Texts live as long as what keeps the finding.
+typedef struct kiln_sim_finding {
+  size_t struct_size;
+  const char *check;            // "memory", "undefined", "unwritten", "race" or "sync"
+  const char *what;             // in a few words
+  const char *text;             // all of it, in one line
+  const char *kernel;           // or the function; "": none
+  uint32_t line, source_line;   // of the PTX text, and of the source by .loc; 0: none
+  uint32_t block[3], thread[3]; // where it was first seen
+  uint64_t address, bytes;      // of memory; 0: none
+  uint32_t other_line;          // of the earlier one of two accesses
+  uint32_t other_block[3], other_thread[3];
+  uint64_t times; // it was seen, by lane or word
+} kiln_sim_finding;
+
 typedef struct kiln_sim_params {
   size_t struct_size;
   // Names of simulated GPUs, separated by commas: A100, H100, H200, L40S, B200, RTX 4090. NULL: what the environment's
@@ -25,11 +51,18 @@ typedef struct kiln_sim_params {
   // Seed of other values of approximations, within the bounds of docs/instructions.md; 0: KILN_SIM_PERTURB, or the
   // nearest values.
   uint64_t perturb;
+  uint32_t checks; // kiln_sim_check bits: of all launches; 0: KILN_SIM_CHECK, or none
 } kiln_sim_params;
 
 // Sets how the driver's launches run, and which devices there are. What is zero stays as it is. Errors: INVALID (no
 // such device; other devices after cuInit).
 KILN_API kiln_status kiln_sim_configure(kiln_context *cx, const kiln_sim_params *params);
+
+// What the checks of the driver's launches found, in the order in which it was first seen; also what the host copied
+// from the device though nobody had written it. It stays until the process ends, 1000 findings at most. INVALID: there
+// are fewer.
+KILN_API size_t kiln_sim_finding_count(void);
+KILN_API kiln_status kiln_sim_finding_get(kiln_context *cx, size_t i, kiln_sim_finding *out);
 
 // For kiln_driver_params.resolve: the address of an entry point of the simulator, by name and version as
 // cuGetProcAddress takes them (12040 is 12.4), or NULL. `user` is ignored.
@@ -51,7 +84,8 @@ KILN_API kiln_status kiln_simulator_alloc(kiln_context *cx, kiln_simulator *s, u
 // False, and nothing happens, unless memory from kiln_simulator_alloc begins at `address`. It is not given again.
 KILN_API bool kiln_simulator_free(kiln_simulator *s, uint64_t address);
 // The bytes at an address of the device, to be read and written between launches; NULL unless all lie in one piece of
-// memory. They stay where they are until that is freed.
+// memory. They stay where they are until that is freed. To the checks they have values from then on; memory that was
+// never asked for has none.
 KILN_API void *kiln_simulator_bytes(kiln_simulator *s, uint64_t address, uint64_t bytes);
 
 // A module from PTX text, which is copied. `name` is for findings. Errors: INVALID (no PTX; findings with line and
@@ -89,6 +123,10 @@ KILN_API kiln_status kiln_sim_module_kernel(kiln_context *cx, kiln_sim_module *m
 // Lives as long as the kernel.
 KILN_API const kiln_sim_kernel_info *kiln_sim_kernel_describe(const kiln_sim_kernel *k);
 
+typedef struct kiln_sim_range {
+  uint64_t address, bytes;
+} kiln_sim_range;
+
 typedef struct kiln_sim_launch_params {
   size_t struct_size;
   uint32_t grid[3], block[3], cluster[3]; // 0: 1; a cluster of zeros: as the kernel says
@@ -100,6 +138,11 @@ typedef struct kiln_sim_launch_params {
   uint64_t most_branches;       // of a block: backward branches and calls of all warps; 0: no limit
   // Seed of other values of approximations, within the bounds of docs/instructions.md; 0: the nearest values.
   uint64_t perturb;
+  uint32_t checks; // kiln_sim_check bits
+  // For checks: bytes that the kernel must write, each range within one allocation, and bytes in which it may leave
+  // what it likes. Elsewhere it need not write, but what it leaves must be made from values.
+  const kiln_sim_range *outputs, *scratch;
+  size_t output_count, scratch_count;
 } kiln_sim_launch_params;
 
 // What ended a launch.
@@ -112,10 +155,14 @@ typedef struct kiln_sim_fault {
 } kiln_sim_fault;
 
 // Runs a kernel to its end. `fault` may be NULL; `what` is static. Errors: INVALID (a launch that cannot be; arguments
-// that are missing), DEVICE (a fault in the kernel: a finding says what and where, and *fault tells the same; memory is
-// as the threads left it), MEMORY.
+// that are missing; checks that do not exist; outputs that lie nowhere), DEVICE (a fault in the kernel: a finding says
+// what and where, and *fault tells the same; memory is as the threads left it. Or the launch ended well and checks
+// found something: fault->what is NULL), MEMORY.
 KILN_API kiln_status kiln_sim_kernel_launch(kiln_context *cx, kiln_sim_kernel *k, const kiln_sim_launch_params *params,
                                             kiln_sim_fault *fault);
+// What the checks of the last launch found. INVALID: there are fewer. Texts live until the next launch.
+KILN_API size_t kiln_simulator_finding_count(const kiln_simulator *s);
+KILN_API kiln_status kiln_simulator_finding(kiln_context *cx, const kiln_simulator *s, size_t i, kiln_sim_finding *out);
 
 #ifdef __cplusplus
 }

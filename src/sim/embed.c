@@ -1,11 +1,20 @@
 // The simulator for those who embed it: memory, modules, kernels, launches, over the machine.
 
+#include "sim/check/findings.h"
 #include "sim/count/count.h"
+
+#include <kiln/sim.h>
+
+_Static_assert((int)KILN_SIM_CHECK_MEMORY == KL_CHECK_MEMORY && (int)KILN_SIM_CHECK_UNDEFINED == KL_CHECK_UNDEFINED &&
+                   (int)KILN_SIM_CHECK_UNWRITTEN == KL_CHECK_UNWRITTEN && (int)KILN_SIM_CHECK_RACE == KL_CHECK_RACE &&
+                   (int)KILN_SIM_CHECK_SYNC == KL_CHECK_SYNC && (int)KILN_SIM_CHECK_ALL == KL_CHECK_ALL,
+               "one list of checks");
 
 struct kiln_simulator {
   kl_ctx *cx;
   kl_memory memory;
   kiln_sim_module *modules;
+  kl_findings findings; // of the last launch
 };
 
 struct kiln_sim_module {
@@ -37,6 +46,7 @@ kiln_status kiln_simulator_open(kiln_context *cx, kiln_simulator **out) {
   kl_context_hold(cx);
   s->cx = cx;
   kl_memory_init(&s->memory, cx, MOST_MEMORY);
+  kl_findings_init(&s->findings, cx);
   *out = s;
   return KILN_OK;
 }
@@ -55,6 +65,7 @@ void kiln_simulator_close(kiln_simulator **sp) {
     next = m->next;
     module_free(m);
   }
+  kl_findings_free(&s->findings);
   kl_memory_free(&s->memory);
   kl_free(cx, s, sizeof *s);
   kl_context_release(cx);
@@ -84,7 +95,9 @@ bool kiln_simulator_free(kiln_simulator *s, uint64_t address) {
 }
 
 void *kiln_simulator_bytes(kiln_simulator *s, uint64_t address, uint64_t bytes) {
-  return s ? kl_memory_at(&s->memory, address, bytes) : NULL;
+  char *p = s ? kl_memory_at(&s->memory, address, bytes) : NULL;
+  if (p) kl_memory_define(&s->memory, address, bytes);
+  return p;
 }
 
 // --- modules --------------------------------------------------------------------------------------------------------
@@ -189,6 +202,30 @@ static kiln_status tell(kl_ctx *cx, const kl_fault *f, kiln_sim_fault *out) {
   return KL_PARAMS_OUT(cx, kiln_sim_fault, &own, out);
 }
 
+static kiln_status use(kl_ctx *cx, kl_checks *c, const kiln_sim_range *r, size_t n, kl_use use) {
+  if (n && !r) return kl_invalid(cx, KL_NOWHERE, "expected %zu ranges of memory, found NULL", n);
+  for (size_t i = 0; i < n; i++) {
+    if (r[i].bytes && !kl_memory_at(c->memory, r[i].address, r[i].bytes))
+      return kl_invalid(cx, KL_NOWHERE, "expected %llu bytes at 0x%llx in one piece of memory, found none",
+                        (unsigned long long)r[i].bytes, (unsigned long long)r[i].address);
+    kl_checks_use(c, r[i].address, r[i].bytes, use);
+  }
+  return KILN_OK;
+}
+
+static kiln_status run_checked(kl_ctx *cx, const kiln_sim_kernel *k, const kiln_sim_launch_params *p,
+                               const kl_launch *l, kl_fault *fault) {
+  kiln_simulator *sim = k->of->of;
+  kl_checks c;
+  kl_checks_init(&c, cx, &sim->memory, p->checks);
+  kiln_status s = use(cx, &c, p->outputs, p->output_count, KL_USE_OUTPUT);
+  if (s == KILN_OK) s = use(cx, &c, p->scratch, p->scratch_count, KL_USE_SCRATCH);
+  if (s == KILN_OK) s = kl_checks_run(&c, l, fault);
+  if (kl_findings_take(&sim->findings, &c, kl_loaded_ptx(k->of->loaded)) && s == KILN_OK) s = KILN_E_DEVICE;
+  kl_checks_free(&c);
+  return s;
+}
+
 // What is wanted of a launch beside its effects; gpu NULL: nothing.
 typedef struct counting {
   const kl_gpu *gpu;
@@ -214,8 +251,10 @@ static kiln_status launch(kl_ctx *cx, const kiln_sim_kernel *k, const kiln_sim_l
     l.cluster[d] = p->cluster[d];
   }
   kl_memory *m = &k->of->of->memory;
-  kiln_status s = c->gpu ? kl_profile_run(cx, m, &l, kl_loaded_ptx(k->of->loaded), c->gpu, &fault, c->out)
-                         : kl_launch_run(cx, m, &l, &fault);
+  if (!p->checks) kl_memory_define_all(m);
+  kiln_status s = c->gpu      ? kl_profile_run(cx, m, &l, kl_loaded_ptx(k->of->loaded), c->gpu, &fault, c->out)
+                  : p->checks ? run_checked(cx, k, p, &l, &fault)
+                              : kl_launch_run(cx, m, &l, &fault);
   if (out) KL_TRY(tell(cx, &fault, out));
   return s;
 }
@@ -227,6 +266,11 @@ static kiln_status launch_with(kl_ctx *cx, kiln_sim_kernel *k, const kiln_sim_la
   KL_TRY(own_context(cx, k->of->of));
   KL_TRY(KL_PARAMS_IN(cx, kiln_sim_launch_params, params, &p));
   if (fault) KL_TRY(tell(cx, &none, fault));
+  kl_findings_clear(&k->of->of->findings);
+  if (p.checks & ~(uint32_t)KILN_SIM_CHECK_ALL)
+    return kl_invalid(cx, KL_NOWHERE, "expected checks of kiln_sim_check, found 0x%x", p.checks);
+  if (p.checks && c->gpu)
+    return kl_invalid(cx, KL_NOWHERE, "expected a profile without checks: each is a launch of its own");
   size_t bytes = kl_kernel_describe(k->kernel).param_bytes + 1;
   char *values = kl_try_alloc(cx, bytes);
   if (!values) return kl_out_of_memory(cx, bytes, "the arguments of a launch");
@@ -271,4 +315,14 @@ kiln_status kiln_profile_describe(kiln_context *cx, const kiln_profile *p, kiln_
   KL_EXPECT(cx, p, out);
   kiln_profile_info own = kl_profile_info(p);
   return KL_PARAMS_OUT(cx, kiln_profile_info, &own, out);
+}
+
+size_t kiln_simulator_finding_count(const kiln_simulator *s) {
+  return s ? s->findings.list.n : 0;
+}
+
+kiln_status kiln_simulator_finding(kiln_context *cx, const kiln_simulator *s, size_t i, kiln_sim_finding *out) {
+  KL_EXPECT(cx, s, out);
+  KL_TRY(own_context(cx, s));
+  return kl_findings_get(cx, &s->findings, i, out);
 }

@@ -215,6 +215,8 @@ static kiln_status simulate(kiln_context *own) {
     st = MADE(st, counted);
   }
   if (counted != (kiln_profile *)in) kiln_profile_destroy(&counted);
+  p.checks = KILN_SIM_CHECK_ALL;
+  if (st == KILN_OK) st = kiln_sim_kernel_launch(own, k, &p, NULL);
   if (s != (kiln_simulator *)in) kiln_simulator_close(&s);
   return st;
 }

@@ -537,6 +537,9 @@ static void null_profile(kiln_sim_kernel *k) {
   kiln_profile_destroy(&p);
   ck_assert_ptr_null(kiln_profile_source(NULL, false, &size));
   ck_assert_uint_eq(size, 0);
+  lp.checks = KILN_SIM_CHECK_RACE;
+  ck_assert_int_eq(kiln_sim_kernel_profile(cx, k, &lp, NULL, NULL, &p), KILN_E_INVALID);
+  lp.checks = 0;
   ck_assert_int_eq(kiln_sim_kernel_profile(cx, k, &lp, NULL, NULL, &p), KILN_OK);
   ck_assert_ptr_nonnull(kiln_profile_source(p, false, NULL));
   INVALID_CX(kiln_profile_describe(NULL, p, &info));
@@ -595,7 +598,30 @@ START_TEST(null_sim) {
   lp.arguments = none;
   INVALID(kiln_sim_kernel_launch(cx, k, &lp, NULL));
   null_profile(k);
+  uint32_t word = 0;
+  const void *one[] = {&word};
+  kiln_sim_range nowhere = {64, 4};
+  kiln_sim_finding finding = {.struct_size = sizeof finding};
+  lp.arguments = one;
+  lp.checks = KILN_SIM_CHECK_ALL + 1;
+  ck_assert_int_eq(kiln_sim_kernel_launch(cx, k, &lp, NULL), KILN_E_INVALID);
+  lp.checks = KILN_SIM_CHECK_ALL;
+  lp.output_count = 1;
+  INVALID(kiln_sim_kernel_launch(cx, k, &lp, NULL));
+  lp.outputs = &nowhere;
+  ck_assert_int_eq(kiln_sim_kernel_launch(cx, k, &lp, NULL), KILN_E_INVALID);
+  ck_assert_uint_eq(kiln_simulator_finding_count(NULL), 0);
+  ck_assert_uint_eq(kiln_simulator_finding_count(sim), 0);
+  INVALID_CX(kiln_simulator_finding(NULL, sim, 0, &finding));
+  INVALID(kiln_simulator_finding(cx, NULL, 0, &finding));
+  INVALID(kiln_simulator_finding(cx, sim, 0, NULL));
+  ck_assert_int_eq(kiln_simulator_finding(cx, sim, 0, &finding), KILN_E_INVALID);
   kiln_simulator_close(&sim);
+  p.checks = KILN_SIM_CHECK_ALL + 1;
+  ck_assert_int_eq(kiln_sim_configure(cx, &p), KILN_E_INVALID);
+  INVALID_CX(kiln_sim_finding_get(NULL, 0, &finding));
+  INVALID(kiln_sim_finding_get(cx, 0, NULL));
+  ck_assert_int_eq(kiln_sim_finding_get(cx, kiln_sim_finding_count(), &finding), KILN_E_INVALID);
 }
 END_TEST
 

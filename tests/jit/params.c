@@ -129,6 +129,25 @@ static kiln_status profile_info(void *p) {
 static kiln_status profile_assembly(void *p) {
   return profiled(NULL, NULL, p);
 }
+// Of a kernel that leaves its output.
+static kiln_status sim_finding(void *p) {
+  static const char ptx[] = ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n";
+  kiln_simulator *s = NULL;
+  kiln_sim_module *sm = NULL;
+  kiln_sim_kernel *k = NULL;
+  kiln_sim_range out = {.bytes = 4};
+  kiln_sim_launch_params own = {
+      .struct_size = sizeof own, .checks = KILN_SIM_CHECK_UNWRITTEN, .outputs = &out, .output_count = 1};
+  ck_assert_int_eq(kiln_simulator_open(cx, &s), KILN_OK);
+  ck_assert_int_eq(kiln_simulator_alloc(cx, s, 4, &out.address), KILN_OK);
+  ck_assert_int_eq(kiln_simulator_load(cx, s, NULL, ptx, sizeof ptx - 1, &sm), KILN_OK);
+  ck_assert_int_eq(kiln_sim_module_kernel(cx, sm, "k", &k), KILN_OK);
+  ck_assert_int_eq(kiln_sim_kernel_launch(cx, k, &own, NULL), KILN_E_DEVICE);
+  kiln_diagnostics_clear(cx);
+  kiln_status st = kiln_simulator_finding(cx, s, 0, p);
+  kiln_simulator_close(&s);
+  return st;
+}
 static kiln_status simulate(void *p) {
   return kiln_sim_configure(cx, p);
 }
@@ -160,6 +179,7 @@ static const struct {
     IN(kiln_profile_params, profile_params),
     OUT(kiln_profile_info, profile_info),
     IN(kiln_profile_assembly, profile_assembly),
+    OUT(kiln_sim_finding, sim_finding),
 };
 enum { STRUCTS = sizeof structs / sizeof structs[0] };
 

@@ -117,6 +117,50 @@ START_TEST(launches) {
 }
 END_TEST
 
+// A kernel that adds what it finds: where the host has written, and where nobody has. It leaves every second word.
+START_TEST(checks_tell_what_they_find) {
+  kiln_sim_module *m = load(".visible .entry k(.param .u64 to, .param .u64 from) {\n"
+                            "  .reg .b64 %a, %b, %o; .reg .b32 %i, %v;\n"
+                            "  ld.param.u64 %a, [to]; ld.param.u64 %b, [from]; mov.u32 %i, %tid.x;\n"
+                            "  mul.wide.u32 %o, %i, 4; add.u64 %b, %b, %o; add.u64 %a, %a, %o; add.u64 %a, %a, %o;\n"
+                            "  ld.global.u32 %v, [%b]; add.u32 %v, %v, 1;\n"
+                            "  st.global.u32 [%a], %v; ret;\n}\n");
+  uint64_t to, from;
+  kiln_sim_fault fault = {.struct_size = sizeof fault, .what = "something"};
+  kiln_sim_finding f = {.struct_size = sizeof f};
+  ck_assert_int_eq(kiln_simulator_alloc(cx, s, 8, &to), KILN_OK);
+  ck_assert_int_eq(kiln_simulator_alloc(cx, s, 8, &from), KILN_OK);
+  kiln_simulator_bytes(s, from, 4);
+  const void *arguments[] = {&to, &from};
+  kiln_sim_range out = {to, 16};
+  kiln_sim_launch_params p = {
+      .struct_size = sizeof p, .block = {1}, .arguments = arguments, .checks = KILN_SIM_CHECK_ALL};
+  ck_assert_msg(kiln_sim_kernel_launch(cx, kernel(m, "k"), &p, &fault) == KILN_OK, "%s", finding());
+  ck_assert_uint_eq(kiln_simulator_finding_count(s), 0);
+  p.outputs = &out, p.output_count = 1;
+  ck_assert_int_eq(kiln_sim_kernel_launch(cx, kernel(m, "k"), &p, &fault), KILN_E_INVALID); // 8 bytes are there
+  ck_assert_int_eq(kiln_simulator_alloc(cx, s, 16, &to), KILN_OK);
+  out.address = to;
+  p.block[0] = 2;
+  ck_assert_int_eq(kiln_sim_kernel_launch(cx, kernel(m, "k"), &p, &fault), KILN_E_DEVICE);
+  ck_assert_ptr_null(fault.what);
+  ck_assert_uint_eq(kiln_simulator_finding_count(s), 3);
+  ck_assert_int_eq(kiln_simulator_finding(cx, s, 0, &f), KILN_OK);
+  ck_assert_str_eq(f.check, "undefined");
+  ck_assert_str_eq(f.kernel, "k");
+  ck_assert(f.line == 9 && f.thread[0] == 1 && f.address == to + 8 && f.bytes == 4 && f.times == 1);
+  for (uint32_t k = 0; k < 2; k++) {
+    ck_assert_int_eq(kiln_simulator_finding(cx, s, 1 + k, &f), KILN_OK);
+    ck_assert_str_eq(f.check, "unwritten");
+    ck_assert(f.line == 0 && f.address == to + 4 + 8 * k && f.bytes == 4);
+  }
+  ck_assert_int_eq(kiln_simulator_finding(cx, s, 3, &f), KILN_E_INVALID);
+  p.scratch = &out, p.scratch_count = 1, p.output_count = 0; // may be left as it is
+  ck_assert_msg(kiln_sim_kernel_launch(cx, kernel(m, "k"), &p, &fault) == KILN_OK, "%s", finding());
+  ck_assert_uint_eq(kiln_simulator_finding_count(s), 0);
+}
+END_TEST
+
 START_TEST(one_context) {
   kiln_context *other = kiln_context_create(NULL);
   uint64_t p;
@@ -133,5 +177,5 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("embed", EACH(make, drop), {memory_is_given_and_taken}, {what_is_in_a_module}, {launches},
-                   {one_context});
+                   {checks_tell_what_they_find}, {one_context});
 }

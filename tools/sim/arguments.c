@@ -134,13 +134,23 @@ static size_t size_of(const argument *a) {
   return (size_t)npy_bytes(&a->type);
 }
 
-// An array of no elements has an address as well; nothing may be read there.
+bool argument_is_output(const argument *a) {
+  return a->array && a->to && !a->from;
+}
+
+uint64_t argument_bytes(const argument *a) {
+  return size_of(a);
+}
+
+// An array of no elements has an address as well; nothing may be read there. What is asked for counts as written: so
+// the bytes of an output are not.
 int argument_fill(kiln_context *cx, kiln_simulator *s, argument *a) {
   if (!a->array) return 0;
   char *path = a->from ? strndup(a->from, a->from_size) : NULL;
   int status = path ? npy_type(path, &a->type) : a->from ? out_of_memory((int64_t)a->from_size) : 0;
   if (!status) status = report(cx, kiln_simulator_alloc(cx, s, size_of(a) ? size_of(a) : 1, &a->address));
   if (!status && path) status = npy_read(path, &a->type, kiln_simulator_bytes(s, a->address, size_of(a)));
+  if (!status && !argument_is_output(a)) kiln_simulator_bytes(s, a->address, size_of(a));
   free(path);
   return status;
 }

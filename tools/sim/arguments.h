@@ -23,6 +23,9 @@ int argument_read(const char *word, argument *out);
 int argument_fill(kiln_context *cx, kiln_simulator *s, argument *a);
 // Writes the file of an array that has one.
 int argument_write(kiln_simulator *s, const argument *a);
+// Must a kernel write it whole? And how many bytes it has.
+bool argument_is_output(const argument *a);
+uint64_t argument_bytes(const argument *a);
 // Says unless the argument has as many bytes as the parameter.
 int argument_fits(const argument *a, const kiln_sim_parameter *p, size_t i);
 

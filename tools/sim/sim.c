@@ -17,6 +17,7 @@ enum {
   O_SHUFFLE,
   O_PERTURB,
   O_LIMIT,
+  O_CHECK,
   O_PROFILE,
   O_GPU,
   O_JSON = O_GPU + PROFILE_COUNT
@@ -39,6 +40,10 @@ static const option options[] = {
      "the nearest ones"},
     {"--limit", "N",
      "end a kernel whose blocks branch backwards or call more often than that; 0 (the default) is never"},
+    {"--check", "[=LIST]",
+     "look for errors beside faults: memory, undefined, unwritten, race and sync, or those of the list; exit status 1 "
+     "if "
+     "any is found"},
     {"--profile", NULL, "count what the kernel costs, and predict its time"},
     PROFILE_OPTIONS("with --profile: the GPU to predict for (default H100)"),
     {"--json", NULL, "report as one JSON object"},
@@ -55,6 +60,7 @@ typedef struct job {
   kiln_sim_fault fault;
   argument *arguments;
   size_t n;
+  kiln_sim_range *outputs;
   double seconds;
   profile_how how;
   kiln_profile *profile;
@@ -78,6 +84,30 @@ static int read_dims(const args *a, int option, uint32_t out[3]) {
   return 0;
 }
 
+static const struct {
+  const char *name;
+  uint32_t bits;
+} checks[] = {{"memory", KILN_SIM_CHECK_MEMORY},       {"undefined", KILN_SIM_CHECK_UNDEFINED},
+              {"unwritten", KILN_SIM_CHECK_UNWRITTEN}, {"race", KILN_SIM_CHECK_RACE},
+              {"sync", KILN_SIM_CHECK_SYNC},           {"all", KILN_SIM_CHECK_ALL}};
+enum { CHECKS = sizeof checks / sizeof checks[0] };
+
+// Names separated by commas; none of them is all.
+static int read_checks(const args *a, uint32_t *out) {
+  const char *p = a->values[O_CHECK];
+  *out = p && !*p ? KILN_SIM_CHECK_ALL : 0;
+  while (p && *p) {
+    size_t n = strcspn(p, ","), i = 0;
+    while (i < CHECKS && (strlen(checks[i].name) != n || strncmp(checks[i].name, p, n) != 0)) i++;
+    if (i == CHECKS || (p[n] && !p[n + 1]))
+      return bad_value(a, O_CHECK, a->values[O_CHECK],
+                       "expected all, or some of memory, undefined, unwritten, race and sync, as undefined,race");
+    *out |= checks[i].bits;
+    p += n + (p[n] != 0);
+  }
+  return 0;
+}
+
 static int read_words(job *j) {
   unsigned long long shared = 0, threads = 0, shuffle = 0, perturb = 0, limit = 0;
   const args *a = j->a;
@@ -94,13 +124,17 @@ static int read_words(job *j) {
   if (!status) status = profile_words(a, O_GPU, &j->how);
   for (int o = O_GPU; o < O_GPU + PROFILE_COUNT && !status; o++)
     if (a->values[o] && !a->values[O_PROFILE]) status = bad_value(a, o, a->values[o], "expected --profile beside it");
+  if (!status) status = read_checks(a, &j->p.checks);
+  if (!status && j->p.checks && a->values[O_PROFILE])
+    status = bad_value(a, O_CHECK, a->values[O_CHECK], "expected no --profile beside it: each is a launch of its own");
   j->p.dynamic_shared_bytes = (uint32_t)shared;
   j->p.workers = (uint32_t)threads;
   j->p.shuffle = shuffle;
   j->p.perturb = perturb;
   j->p.most_branches = limit;
   j->arguments = calloc((size_t)a->count + 1, sizeof *j->arguments);
-  if (!j->arguments) return out_of_memory(a->count);
+  j->outputs = calloc((size_t)a->count + 1, sizeof *j->outputs);
+  if (!j->arguments || !j->outputs) return out_of_memory(a->count);
   for (int i = 0; i < a->count && !status; i++)
     if (a->all[i].option == O_ARG) status = argument_read(a->all[i].value, &j->arguments[j->n++]);
   return status;
@@ -145,13 +179,17 @@ static int fill(job *j) {
   return status;
 }
 
-// A fault is what was looked for: it is told, and the results are not written.
+// A fault or a finding is what was looked for: it is told; after a fault the results are not written.
 static int launch(job *j) {
   const void **values = calloc(j->n + 1, sizeof *values);
   if (!values) return out_of_memory((int64_t)j->n);
   for (size_t i = 0; i < j->n; i++)
     values[i] = j->arguments[i].array ? &j->arguments[i].address : &j->arguments[i].value;
   j->p.arguments = values;
+  j->p.outputs = j->outputs;
+  for (size_t i = 0; i < j->n; i++)
+    if (argument_is_output(&j->arguments[i]))
+      j->outputs[j->p.output_count++] = (kiln_sim_range){j->arguments[i].address, argument_bytes(&j->arguments[i])};
   j->fault = (kiln_sim_fault){.struct_size = sizeof j->fault};
   progress("running");
   double start = now_seconds();
@@ -171,6 +209,17 @@ static uint32_t one(uint32_t n) {
   return n ? n : 1;
 }
 
+static void report_checks(const job *j) {
+  size_t n = kiln_simulator_finding_count(j->s);
+  printf("checks   ");
+  for (int i = 0; i + 1 < CHECKS; i++)
+    if (j->p.checks & checks[i].bits) printf("%s%s", j->p.checks & (checks[i].bits - 1) ? ", " : "", checks[i].name);
+  if (n)
+    printf(": %zu finding%s\n", n, n == 1 ? "" : "s");
+  else
+    printf(": nothing found\n");
+}
+
 static void report_text(const job *j) {
   const kiln_sim_launch_params *p = &j->p;
   printf("kernel   %s\n", kiln_sim_kernel_describe(j->k)->name);
@@ -179,6 +228,7 @@ static void report_text(const job *j) {
          kiln_sim_kernel_describe(j->k)->shared_bytes + p->dynamic_shared_bytes);
   printf("time     %.3f ms on this CPU\n", j->seconds * 1e3);
   if (j->fault.what) printf("fault    %s\n", j->fault.what);
+  if (p->checks && !j->fault.what) report_checks(j);
   for (size_t i = 0; i < j->n && !j->fault.what; i++)
     if (j->arguments[i].to) printf("result   %s\n", j->arguments[i].to);
   if (!j->profile) return;
@@ -189,6 +239,29 @@ static void report_text(const job *j) {
 static void print_triple(const char *name, const uint32_t v[3], uint32_t least) {
   printf(", \"%s\": [%u, %u, %u]", name, v[0] > least ? v[0] : least, v[1] > least ? v[1] : least,
          v[2] > least ? v[2] : least);
+}
+
+static void report_findings(const job *j) {
+  kiln_sim_finding f = {.struct_size = sizeof f};
+  size_t n = kiln_simulator_finding_count(j->s);
+  printf(", \"findings\": [");
+  for (size_t i = 0; i < n && kiln_simulator_finding(j->cx, j->s, i, &f) == KILN_OK; i++) {
+    printf("%s{\"check\": \"%s\", \"what\": ", i ? ", " : "", f.check);
+    json_string(stdout, f.what);
+    printf(", \"text\": ");
+    json_string(stdout, f.text);
+    printf(", \"line\": %u, \"source_line\": %u, \"address\": %llu, \"bytes\": %llu, \"times\": %llu", f.line,
+           f.source_line, (unsigned long long)f.address, (unsigned long long)f.bytes, (unsigned long long)f.times);
+    print_triple("block", f.block, 0);
+    print_triple("thread", f.thread, 0);
+    if (f.other_line) {
+      printf(", \"other_line\": %u", f.other_line);
+      print_triple("other_block", f.other_block, 0);
+      print_triple("other_thread", f.other_thread, 0);
+    }
+    printf("}");
+  }
+  printf("]");
 }
 
 static void report_json(const job *j) {
@@ -208,6 +281,7 @@ static void report_json(const job *j) {
     printf("}");
   } else
     printf("null");
+  if (j->p.checks) report_findings(j);
   if (j->profile) {
     printf(", \"profile\": ");
     profile_json(stdout, &j->costs, j->how.lines);
@@ -230,7 +304,11 @@ static int work(job *j) {
   if (!status) status = fill(j);
   if (!status) status = launch(j);
   if (!status) status = finish_profile(j);
-  for (size_t i = 0; i < j->n && !status; i++) status = argument_write(j->s, &j->arguments[i]);
+  bool ended = status == EXIT_DONE || (status == EXIT_DIFFERS && !j->fault.what);
+  for (size_t i = 0; i < j->n && ended; i++) {
+    int written = argument_write(j->s, &j->arguments[i]);
+    if (written) status = written, ended = false;
+  }
   if (status == EXIT_DONE || status == EXIT_DIFFERS) (j->a->values[O_JSON] ? report_json : report_text)(j);
   return status;
 }
@@ -241,6 +319,7 @@ static int run(const args *a) {
   kiln_profile_destroy(&j.profile);
   kiln_simulator_close(&j.s);
   free(j.arguments);
+  free(j.outputs);
   kiln_context_destroy(&j.cx);
   return status;
 }
@@ -250,7 +329,9 @@ const verb verb_sim = {"sim",
                        "run a kernel from PTX on a simulated GPU",
                        "Runs a kernel of PTX, whoever made it, on this CPU, with arrays from .npy files. A fault in it "
                        "(an access to what is "
-                       "not its\nown, say) is told with block, thread and line, and is exit status 1.",
+                       "not its\nown, say) is told with block, thread and line, and is exit status 1;\n--check looks "
+                       "for more: values that were never "
+                       "written, outputs that are not written, races, barriers in which\nthreads are missing.",
                        options,
                        run,
                        true};

@@ -58,13 +58,20 @@ void kl_report_put(kl_sb *b, const kl_memory *memory, const kl_found *f) {
   kl_sb_puts(b, f->kind == KL_FOUND_FAULT ? kl_fault_text(f->fault) : kl_found_text(f->kind));
   if (f->detail) kl_sbf(b, ": %s", f->detail);
   if (f->at.func) {
-    kl_sbf(b, " in %.*s, ", KL_FMT(f->at.func->name));
-    put_at(b, &f->at);
+    kl_sbf(b, " in %.*s%s", KL_FMT(f->at.func->name), f->kind != KL_FOUND_NOT_WRITTEN ? ", " : "");
+    if (f->kind != KL_FOUND_NOT_WRITTEN) put_at(b, &f->at);
   }
   if (f->at.instr && f->at.instr->at.src_line) kl_sbf(b, ", source line %u", f->at.instr->at.src_line);
   if (f->bytes) {
-    kl_sbf(b, ", %u bytes at 0x%llx", f->bytes, (unsigned long long)f->address);
-    kl_memory_put_place(b, memory, f->address);
+    if (f->kind == KL_FOUND_FAULT)
+      kl_sbf(b, ", address 0x%llx", (unsigned long long)f->address);
+    else
+      kl_sbf(b, ", %llu bytes at 0x%llx", (unsigned long long)(f->kind == KL_FOUND_NOT_WRITTEN ? f->value : f->bytes),
+             (unsigned long long)f->address);
+    if (f->kind == KL_FOUND_FAULT)
+      kl_memory_put_place(b, memory, f->address);
+    else
+      kl_memory_put_range(b, memory, f->address);
   }
   if (f->other.func) {
     kl_sb_puts(b, "; the other: ");

@@ -35,8 +35,8 @@ static bool extent(const CUDA_MEMCPY3D *c, const side *s, size_t *at, size_t *by
   return !__builtin_add_overflow(*at, *bytes, &end);
 }
 
-// The host's address of a side's first byte.
-static CUresult resolve(const CUDA_MEMCPY3D *c, side s, char **out) {
+// The host's address of a side's first byte, and the device's where it has one.
+static CUresult resolve(const CUDA_MEMCPY3D *c, side s, char **out, uint64_t *address) {
   size_t at, bytes, width;
   if (__builtin_add_overflow(s.x, c->WidthInBytes, &width)) return CUDA_ERROR_INVALID_VALUE;
   if (s.pitch == 0) s.pitch = width;
@@ -45,8 +45,10 @@ static CUresult resolve(const CUDA_MEMCPY3D *c, side s, char **out) {
   if (c->Depth > 1 && s.height < c->Height) return CUDA_ERROR_INVALID_VALUE;
   if (!extent(c, &s, &at, &bytes)) return CUDA_ERROR_INVALID_VALUE;
   bool unified = s.type == CU_MEMORYTYPE_UNIFIED;
+  *address = 0;
   if (s.type == CU_MEMORYTYPE_DEVICE || (unified && kl_memory_find(&kl_sim.memory, s.device + at))) {
     *out = kl_memory_at(&kl_sim.memory, s.device + at, bytes);
+    *address = s.device + at;
     return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   }
   char *host = unified ? (char *)(uintptr_t)s.device : s.host;
@@ -66,22 +68,43 @@ CUresult kl_copy_check(const CUDA_MEMCPY3D *c) {
   if (c->srcMemoryType == CU_MEMORYTYPE_ARRAY || c->dstMemoryType == CU_MEMORYTYPE_ARRAY)
     return CUDA_ERROR_INVALID_HANDLE; // none can be made
   if (is_empty(c)) return CUDA_SUCCESS;
-  KL_RESULT(resolve(c, source_of(c), &p));
-  return resolve(c, target_of(c), &p);
+  uint64_t address;
+  KL_RESULT(resolve(c, source_of(c), &p, &address));
+  return resolve(c, target_of(c), &p, &address);
+}
+
+// What the checks of undefined values know of bytes goes with them. What the host reads must have been written.
+static void note(uint64_t to, uint64_t from, uint64_t bytes) {
+  const uint32_t both = KL_CHECK_UNDEFINED | KL_CHECK_UNWRITTEN;
+  uint64_t at, n;
+  if (!(kl_sim.options.checks & KL_CHECK_UNDEFINED)) return;
+  if (to && from) kl_memory_define_as(&kl_sim.memory, to, from, bytes);
+  if (to && !from) kl_memory_define(&kl_sim.memory, to, bytes);
+  while (from && !to && (kl_sim.options.checks & both) == both &&
+         kl_memory_find_undefined(&kl_sim.memory, from, bytes, &at, &n)) {
+    kl_findings_unwritten(&kl_sim.findings, &kl_sim.memory, at, n);
+    kl_memory_define(&kl_sim.memory, at, n);
+    bytes -= at + n - from;
+    from = at + n;
+  }
 }
 
 CUresult kl_copy_perform(const CUDA_MEMCPY3D *c) {
   char *from, *to;
+  uint64_t from_address, to_address;
   if (is_empty(c)) return CUDA_SUCCESS;
   side s = source_of(c), t = target_of(c);
-  KL_RESULT(resolve(c, s, &from));
-  KL_RESULT(resolve(c, t, &to));
+  KL_RESULT(resolve(c, s, &from, &from_address));
+  KL_RESULT(resolve(c, t, &to, &to_address));
   size_t from_pitch = s.pitch ? s.pitch : s.x + c->WidthInBytes, to_pitch = t.pitch ? t.pitch : t.x + c->WidthInBytes;
   size_t from_plane = from_pitch * (s.height ? s.height : s.y + c->Height);
   size_t to_plane = to_pitch * (t.height ? t.height : t.y + c->Height);
   for (size_t z = 0; z < c->Depth; z++)
-    for (size_t y = 0; y < c->Height; y++)
-      memmove(to + z * to_plane + y * to_pitch, from + z * from_plane + y * from_pitch, c->WidthInBytes);
+    for (size_t y = 0; y < c->Height; y++) {
+      size_t to_row = z * to_plane + y * to_pitch, from_row = z * from_plane + y * from_pitch;
+      memmove(to + to_row, from + from_row, c->WidthInBytes);
+      note(to_address ? to_address + to_row : 0, from_address ? from_address + from_row : 0, c->WidthInBytes);
+    }
   return CUDA_SUCCESS;
 }
 
@@ -262,6 +285,7 @@ CUresult kl_fill_perform(const CUDA_MEMSET_NODE_PARAMS *f) {
   size_t row, pitch;
   KL_RESULT(fill_place(f, &to, &row, &pitch));
   for (size_t y = 0; to && y < f->height; y++, to += pitch) {
+    if (kl_sim.options.checks) kl_memory_define(&kl_sim.memory, f->dst + y * pitch, row);
     if (f->elementSize == 1)
       memset(to, (int)f->value, row);
     else

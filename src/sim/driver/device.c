@@ -46,9 +46,17 @@ static kiln_status read_devices(kl_ctx *cx, const char *names, const kl_gpu **ou
 static const kl_gpu *chosen[KL_MOST_DEVICES];
 static int nchosen;
 
+// Kernels that ran unchecked may have written anything.
+static void choose_checks(uint32_t checks) {
+  if (kl_sim.initialised && !(kl_sim.options.checks & KL_CHECK_UNDEFINED)) kl_memory_define_all(&kl_sim.memory);
+  kl_sim.options.checks = checks;
+}
+
 kiln_status kl_sim_configure(kl_ctx *cx, const kl_sim_options *o) {
   const kl_gpu *devices[KL_MOST_DEVICES];
   int n = 0;
+  if (o->checks & ~(uint32_t)KL_CHECK_ALL)
+    return kl_invalid(cx, KL_NOWHERE, "expected checks of kiln_sim_check, found 0x%x", o->checks);
   if (o->devices) KL_TRY(read_devices(cx, o->devices, devices, &n));
   CUresult code = kl_sim_enter(KL_NEED_NOTHING, false);
   kiln_status s = code ? KILN_E_INTERNAL : KILN_OK;
@@ -65,6 +73,7 @@ kiln_status kl_sim_configure(kl_ctx *cx, const kl_sim_options *o) {
     if (o->shuffle) kl_sim.options.shuffle = o->shuffle;
     if (o->perturb) kl_sim.options.perturb = o->perturb;
     if (o->most_branches) kl_sim.options.most_branches = o->most_branches;
+    if (o->checks) choose_checks(o->checks);
   }
   kl_sim_leave();
   return s;
@@ -90,8 +99,11 @@ CUresult kl_cuInit(unsigned flags) {
   if (kl_sim.initialised) return CUDA_SUCCESS;
   if (!kl_sim.cx) kl_sim.cx = kiln_context_create(NULL);
   if (!kl_sim.cx) return CUDA_ERROR_OUT_OF_MEMORY;
-  KL_RESULT(open_devices());
   kl_sim_options *o = &kl_sim.options;
+  const char *checks = from_environment("KILN_SIM_CHECK", "");
+  if (!o->checks && *checks && !kl_checks_from_text(kl_str_of(checks), &o->checks)) return CUDA_ERROR_INVALID_VALUE;
+  KL_RESULT(open_devices());
+  kl_findings_init(&kl_sim.findings, kl_sim.cx);
   if (!o->workers) o->workers = (unsigned)number_from_environment("KILN_SIM_WORKERS");
   if (!o->shuffle) o->shuffle = number_from_environment("KILN_SIM_SHUFFLE");
   if (!o->perturb) o->perturb = number_from_environment("KILN_SIM_PERTURB");

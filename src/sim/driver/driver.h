@@ -21,6 +21,7 @@ typedef struct kl_sim_options {
   uint64_t shuffle;       // seed of the order of lanes, warps and blocks; KILN_SIM_SHUFFLE; 0: rising
   uint64_t perturb;       // seed of other values of approximations; KILN_SIM_PERTURB; 0: the nearest ones
   uint64_t most_branches; // as kl_launch has it; KILN_SIM_LIMIT; 0: no limit
+  uint32_t checks;        // bits, as check/checks.h has them: of all launches; KILN_SIM_CHECK; 0: none
 } kl_sim_options;
 // INVALID: no such device, or devices that differ after cuInit.
 kiln_status kl_sim_configure(kl_ctx *cx, const kl_sim_options *o);

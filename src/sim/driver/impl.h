@@ -2,6 +2,7 @@
 #ifndef KL_SIM_IMPL_H
 #define KL_SIM_IMPL_H
 
+#include "sim/check/findings.h"
 #include "sim/driver/calls.h"
 #include "sim/driver/driver.h"
 #include "sim/gpu/gpu.h"
@@ -409,6 +410,7 @@ typedef struct kl_sim_state {
   kl_capture *captures;
   uint64_t serial; // of whatever is numbered
   kl_sim_options options;
+  kl_findings findings;
 } kl_sim_state;
 extern kl_sim_state kl_sim;
 

@@ -182,6 +182,7 @@ CUresult kl_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *out, CUgrap
   if (!c) return CUDA_ERROR_INVALID_CONTEXT;
   KL_RESULT(kl_allocate(c, KL_MEM_DEVICE, sizeof(unsigned), 0, NULL, &address));
   memcpy(kl_memory_at(&kl_sim.memory, address, sizeof initial), &initial, sizeof initial);
+  kl_memory_define(&kl_sim.memory, address, sizeof initial);
   VEC_PUSH(kl_sim.cx, &g->values, (kl_value){address, initial, flags});
   *out = address;
   return CUDA_SUCCESS;

@@ -76,6 +76,16 @@ static CUresult result_of(kl_fault_kind kind) {
   return CUDA_ERROR_LAUNCH_FAILED;
 }
 
+// What checks find is told and kept, and the program goes on.
+static kiln_status run_checked(const kl_cu_function *f, const kl_launch *l, kl_fault *fault) {
+  kl_checks c;
+  kl_checks_init(&c, kl_sim.cx, &kl_sim.memory, kl_sim.options.checks);
+  kiln_status s = kl_checks_run(&c, l, fault);
+  kl_findings_take(&kl_sim.findings, &c, kl_loaded_ptx(kl_kernel_module(f->kernel)));
+  kl_checks_free(&c);
+  return s;
+}
+
 // A fault is the context's: the launch itself has succeeded.
 static CUresult run_kernel(kl_cu_context *c, const kl_kernel_work *k) {
   kl_fault fault;
@@ -92,7 +102,8 @@ static CUresult run_kernel(kl_cu_context *c, const kl_kernel_work *k) {
   memcpy(l.grid, k->grid, sizeof l.grid);
   memcpy(l.block, k->block, sizeof l.block);
   memcpy(l.cluster, k->cluster, sizeof l.cluster);
-  kiln_status s = kl_launch_run(kl_sim.cx, &kl_sim.memory, &l, &fault);
+  kiln_status s =
+      kl_sim.options.checks ? run_checked(f, &l, &fault) : kl_launch_run(kl_sim.cx, &kl_sim.memory, &l, &fault);
   if (s == KILN_OK) return CUDA_SUCCESS;
   if (s != KILN_E_DEVICE && fault.kind == KL_FAULT_NONE)
     return s == KILN_E_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
@@ -118,6 +129,7 @@ static CUresult write_value(const kl_work *w) {
   char *to = kl_memory_at(&kl_sim.memory, w->write.to, w->write.bytes);
   if (!to) return CUDA_ERROR_INVALID_VALUE;
   memcpy(to, &w->write.value, w->write.bytes);
+  kl_memory_define(&kl_sim.memory, w->write.to, w->write.bytes);
   return CUDA_SUCCESS;
 }
 

@@ -240,6 +240,10 @@ kiln_status kl_kernel_prepare(kl_ctx *cx, kl_loaded *l, kl_str entry, kl_kernel 
   return kl_fail(cx, KILN_E_INVALID, KL_NOWHERE, "the module has no kernel %.*s", KL_FMT(entry));
 }
 
+const kl_loaded *kl_kernel_module(const kl_kernel *k) {
+  return k->of;
+}
+
 void kl_kernel_param(const kl_kernel *k, uint32_t i, uint32_t *at, uint32_t *bytes) {
   *at = k->param_at[i];
   *bytes = (uint32_t)k->func->vars[k->func->nreturns + i].bytes;

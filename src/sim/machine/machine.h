@@ -70,6 +70,8 @@ const kl_region *kl_memory_find(const kl_memory *m, uint64_t address);
 const kl_region *kl_memory_nearest(const kl_memory *m, uint64_t address, int64_t *distance);
 // Appends where an address of the device's memory lies, or what it lies next to: ", 4 bytes behind the end of ...".
 void kl_memory_put_place(kl_sb *b, const kl_memory *m, uint64_t address);
+// Appends in what an address lies: " of 64 bytes at 0x... (name)"; nothing if it lies nowhere.
+void kl_memory_put_range(kl_sb *b, const kl_memory *m, uint64_t address);
 // The host's address of bytes that lie in one region that is not freed, or NULL.
 char *kl_memory_at(const kl_memory *m, uint64_t address, uint64_t size);
 
@@ -97,6 +99,7 @@ const kl_ptx_module *kl_loaded_ptx(const kl_loaded *l);
 // Address and size of a module's variable; false if there is none of that name.
 bool kl_loaded_variable(const kl_loaded *l, kl_str name, uint64_t *address, uint64_t *bytes);
 
+const kl_loaded *kl_kernel_module(const kl_kernel *k);
 // Decodes an entry and all functions that it reaches. UNSUPPORTED: an instruction that the table does not know, by name
 // and line; INVALID: operands that do not fit it. The kernel is the module's.
 kiln_status kl_kernel_prepare(kl_ctx *cx, kl_loaded *l, kl_str entry, kl_kernel **out);

@@ -139,6 +139,13 @@ bool kl_memory_release(kl_memory *m, uint64_t base) {
   return true;
 }
 
+void kl_memory_put_range(kl_sb *b, const kl_memory *m, uint64_t address) {
+  const kl_region *r = kl_memory_find(m, address);
+  if (!r) return;
+  kl_sbf(b, " of %llu bytes at 0x%llx", (unsigned long long)r->size, (unsigned long long)r->base);
+  if (r->name.n) kl_sbf(b, " (%.*s)", KL_FMT(r->name));
+}
+
 void kl_memory_put_place(kl_sb *b, const kl_memory *m, uint64_t address) {
   const kl_region *in = kl_memory_find(m, address);
   int64_t distance = 0;
