@@ -70,7 +70,7 @@ static uint8_t bytes_of(unsigned bits) {
 // --- refs ---------------------------------------------------------------------------------------------------------
 
 typedef struct maker {
-  values *v;
+  kl_arena *arena;
   const kl_lane_set *set;
   uint32_t frame; // bytes of registers
   spread *out;
@@ -90,7 +90,7 @@ static uint32_t target_flag(const maker *m, kl_ref ref) {
 
 static kl_shadow_how *how_of(maker *m) {
   if (!m->how) {
-    m->how = KL_NEW(&m->v->arena, kl_shadow_how);
+    m->how = KL_NEW(m->arena, kl_shadow_how);
     m->out->op.imm = (uint64_t)(uintptr_t)m->how;
   }
   return m->how;
@@ -338,22 +338,23 @@ static bool is_of_lanes(const kl_form *f) {
   return false;
 }
 
+void values_spread(kl_arena *arena, const kl_lane_set *set, uint32_t frame, const kl_form *f, const kl_sim_op *o,
+                   spread *out) {
+  maker m = {.arena = arena, .set = set, .frame = frame, .out = out};
+  *out = (spread){.decider = KL_NO_REF, .decider2 = KL_NO_REF};
+  out->op.e = KL_NO_REF;
+  if (is_of_lanes(f))
+    lanes(&m, f, o);
+  else
+    machines(&m, o);
+}
+
 static bool plan_function(values *v, const kl_code *code, plan *p) {
-  maker m = {.v = v, .set = kl_lanes_best(), .frame = code->frame_bytes};
   p->code = code;
   p->ops = kl_arena_try_alloc(&v->arena, code->nops * sizeof *p->ops + 1);
-  if (!p->ops) return false;
-  for (uint32_t k = 0; k < code->nops; k++) {
-    m.out = &p->ops[k];
-    m.how = NULL;
-    *m.out = (spread){.decider = KL_NO_REF, .decider2 = KL_NO_REF};
-    m.out->op.e = KL_NO_REF;
-    if (is_of_lanes(code->forms[k]))
-      lanes(&m, code->forms[k], &code->ops[k]);
-    else
-      machines(&m, &code->ops[k]);
-  }
-  return true;
+  for (uint32_t k = 0; p->ops && k < code->nops; k++)
+    values_spread(&v->arena, kl_lanes_best(), code->frame_bytes, code->forms[k], &code->ops[k], &p->ops[k]);
+  return p->ops != NULL;
 }
 
 bool values_plan(values *v) {

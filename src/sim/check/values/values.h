@@ -7,6 +7,7 @@
 #define KL_CHECK_VALUES_H
 
 #include "sim/check/checks.h"
+#include "sim/lanes/lanes.h"
 #include "sim/machine/execute.h"
 #include "sim/machine/observe.h"
 
@@ -66,6 +67,9 @@ typedef struct values {
 } values;
 
 bool values_plan(values *v);
+// What op `o` of a row, or of none, does to shadows in frames of so many bytes.
+void values_spread(kl_arena *arena, const kl_lane_set *set, uint32_t frame, const kl_form *f, const kl_sim_op *o,
+                   spread *out);
 
 static inline values *values_of(kl_observer *o) {
   return (values *)(void *)o;
