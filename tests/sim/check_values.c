@@ -113,7 +113,7 @@ static const struct {
     {K("and.b32 %r2, %r9, 1;\nshl.b32 %r2, %r2, 31;\nshl.b32 %r2, %r2, 1;\n" STORE("%r2")), NOTHING, NULL, 0, 0},
     {K("or.b32 %r2, %r9, -1;\n" STORE("%r2")), NOTHING, NULL, 0, 0},
     {K("xor.b32 %r2, %r9, %r9;\n" STORE("%r2")), OUTPUT, "st.global", 0, 32},
-    {K("bfi.b32 %r2, %r1, %r9, 0, 32;\n" STORE("%r2")), OUTPUT, "st.global", 0, 32},
+    {K("bfi.b32 %r2, %r1, %r9, 0, 32;\n" STORE("%r2")), NOTHING, NULL, 0, 0},
     {K("mov.b32 %r2, {%h1, %h2};\n" STORE("%r2")), OUTPUT, "st.global", 0, 32},
     {K("mov.b16 %h1, 3;\nmov.b32 %r2, {%h1, %h2};\nand.b32 %r2, %r2, 0xffff;\n" STORE("%r2")), NOTHING, NULL, 0, 0},
     {K("mov.b16 %h1, 3;\nmov.b32 %r2, {%h1, %h2};\nshl.b32 %r2, %r2, 16;\n" STORE("%r2")), NOTHING, NULL, 0, 0},
@@ -129,6 +129,12 @@ static const struct {
     {K("lop3.b32 %r2, %r1, %r9, %r1, 0xf0;\n" STORE("%r2")), NOTHING, NULL, 0, 0},
     {K("lop3.b32 %r2, %r1, %r9, %r1, 0xe8;\n" STORE("%r2")), NOTHING, NULL, 0, 0}, // of three bits, two are known alike
     {K("cvt.rn.f32.u32 %f1, %r9;\nst.global.f32 [%rd1], %f1;\n"), OUTPUT, "st.global.f32", 0, 32},
+    {K("mov.b16 %h1, 3;\nmov.b32 %r2, {%h1, %h2};\nbfe.u32 %r2, %r2, 4, 12;\n" STORE("%r2")), NOTHING, NULL, 0, 0},
+    {K("mov.b16 %h1, 3;\nmov.b32 %r2, {%h1, %h2};\nbfe.u32 %r2, %r2, 4, 13;\n" STORE("%r2")), OUTPUT, "st.global", 0,
+     32},
+    {K("mov.b16 %h1, 3;\nmov.b32 %r2, {%h1, %h2};\nbfi.b32 %r2, %r1, %r2, 16, 16;\n" STORE("%r2")), NOTHING, NULL, 0,
+     0},
+    {K("shf.l.wrap.b32 %r2, %r9, %r1, 0;\n" STORE("%r2")), NOTHING, NULL, 0, 0},
     // memory
     {K("ld.global.b32 %r2, [%rd2];\n" STORE("%r2")), NOTHING, NULL, 0, 0},
     {K("ld.global.b32 %r2, [%rd3+4092];\n" STORE("%r2")), OUTPUT, "st.global", 0, 32},

@@ -1,7 +1,7 @@
 #include "gpu_sim.h"
 
-#include "sim/machine/machine.h"
-#include <check.h>
+#include "sim/check/checks.h"
+#include "suite.h"
 #include <stdlib.h>
 
 enum { MOST = 64 };
@@ -45,6 +45,7 @@ static uint64_t upload(session *s, const kiln_slot *slot, const void *host) {
   if (bytes == 0) return KL_DEVICE_MEMORY;
   ck_assert_int_eq(kl_memory_alloc(&s->memory, bytes, KL_REGION_USER, KL_STR(""), &address), KILN_OK);
   memcpy(kl_memory_at(&s->memory, address, bytes), host, bytes);
+  if (!slot->result) kl_memory_define(&s->memory, address, bytes);
   s->buffers[s->n++] = (buffer){host, bytes, address, slot->result};
   return address;
 }
@@ -65,7 +66,6 @@ static uint32_t grid_of(const kiln_manifest *m, const kiln_launch *l, int64_t co
 
 static void run_launch(session *s, kl_loaded *code, const kiln_launch *l) {
   kl_kernel *kernel = NULL;
-  kl_fault fault;
   char params[4096] = {0};
   uint32_t grid = grid_of(s->m, l, s->count);
   if (grid == 0) return;
@@ -88,7 +88,7 @@ static void run_launch(session *s, kl_loaded *code, const kiln_launch *l) {
                       .dynamic_shared = l->dynamic_shared_bytes,
                       .params = params,
                       .workers = 1};
-  if (kl_launch_run(s->cx, &s->memory, &launch, &fault)) failed(s->cx, l->kernel);
+  if (kl_checks_expect_nothing(s->cx, &s->memory, &launch, KL_CHECK_ALL)) failed(s->cx, l->kernel);
 }
 
 void gpu_sim_run(kiln_context *cx, const kiln_artifact *a, const void *const *params, void *const *results,
@@ -108,10 +108,15 @@ void gpu_sim_run(kiln_context *cx, const kiln_artifact *a, const void *const *pa
   if (s.m->scratch_bytes)
     ck_assert_int_eq(kl_memory_alloc(&s.memory, s.m->scratch_bytes, KL_REGION_USER, KL_STR(""), &s.scratch), KILN_OK);
   for (size_t k = 0; k < s.m->launch_count; k++) run_launch(&s, code, &s.m->launches[k]);
-  for (size_t k = 0; k < s.n; k++)
+  for (size_t k = 0; k < s.n; k++) {
+    uint64_t at, left;
+    EXPECT(!s.buffers[k].result ||
+               !kl_memory_find_undefined(&s.memory, s.buffers[k].address, s.buffers[k].bytes, &at, &left),
+           "%llu bytes of a result are not written", (unsigned long long)left);
     if (s.buffers[k].result)
       memcpy((void *)(uintptr_t)s.buffers[k].host, kl_memory_at(&s.memory, s.buffers[k].address, s.buffers[k].bytes),
              s.buffers[k].bytes);
+  }
   kl_unload(cx, code);
   kl_memory_free(&s.memory);
 }

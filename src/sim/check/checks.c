@@ -66,6 +66,23 @@ static void found_fault(kl_checks *c, const kl_fault *f) {
   kl_report_add(c->cx, &c->report, &found);
 }
 
+kiln_status kl_checks_expect_nothing(kl_ctx *cx, kl_memory *m, const kl_launch *l, uint32_t which) {
+  kl_checks c;
+  kl_fault fault;
+  kl_checks_init(&c, cx, m, which);
+  kiln_status s = kl_checks_run(&c, l, &fault);
+  if (s == KILN_OK && c.report.found.n) {
+    const kl_found *f = &c.report.found.p[0];
+    kl_sb text;
+    kl_sb_init(&text, cx);
+    kl_report_put(&text, m, f);
+    s = kl_fail(cx, KILN_E_DEVICE, KL_NOWHERE, "line %u: %s", f->at.instr ? f->at.instr->at.line : 0, text.p);
+    kl_sb_free(&text);
+  }
+  kl_checks_free(&c);
+  return s;
+}
+
 kiln_status kl_checks_run(kl_checks *c, const kl_launch *launch, kl_fault *fault) {
   kl_launch l = *launch;
   kl_check open[KL_COUNT(checks)];

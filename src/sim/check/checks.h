@@ -45,6 +45,9 @@ void kl_checks_use(kl_checks *c, uint64_t address, uint64_t bytes, kl_use use);
 // Without KL_CHECK_UNDEFINED all memory counts as defined from then on.
 kiln_status kl_checks_run(kl_checks *c, const kl_launch *l, kl_fault *fault);
 
+// As kl_checks_run, for one launch alone, with what is found first as a finding of the context: then DEVICE.
+kiln_status kl_checks_expect_nothing(kl_ctx *cx, kl_memory *m, const kl_launch *l, uint32_t which);
+
 // --- the checks: each an observer for one launch, or NULL where there is no memory for it ---------------------------
 
 typedef struct kl_check {

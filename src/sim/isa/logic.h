@@ -26,8 +26,8 @@
   X(cnot_b16,       "cnot.b16",                            "h=h",       INTEGER,  ALL,    EXACT, "9.7.8.5")            \
   X(lop3_b32,       "lop3.b32",                            "w=wwwi",    INTEGER,  EACH,   EXACT, "9.7.8.6")            \
   X(lop3_bool_b32,  "lop3(.and|.or).b32",                  "w|p=wwwip", INTEGER,  OWN,    EXACT, "9.7.8.6")            \
-  X(shf_l_b32,      "shf.l(.clamp|.wrap).b32",             "w=www",     INTEGER,  ALL,    EXACT, "9.7.8.7")            \
-  X(shf_r_b32,      "shf.r(.clamp|.wrap).b32",             "w=www",     INTEGER,  ALL,    EXACT, "9.7.8.7")            \
+  X(shf_l_b32,      "shf.l(.clamp|.wrap).b32",             "w=www",     INTEGER,  OWN,    EXACT, "9.7.8.7")            \
+  X(shf_r_b32,      "shf.r(.clamp|.wrap).b32",             "w=www",     INTEGER,  OWN,    EXACT, "9.7.8.7")            \
   X(shl_32,         "shl.b32",                             "w=ww",      INTEGER,  SHIFT,  EXACT, "9.7.8.8")            \
   X(shl_64,         "shl.b64",                             "l=lw",      INTEGER,  SHIFT,  EXACT, "9.7.8.8")            \
   X(shl_16,         "shl.b16",                             "h=hw",      INTEGER,  SHIFT,  EXACT, "9.7.8.8")            \

@@ -190,10 +190,10 @@ EXECUTOR(lop3_bool) {
 
 EXECUTOR(moved) {
   const kl_shadow_how *how = HOW;
-  const u32 *amount = AT(u32, how->amount);
+  const u32 *a = AT(u32, how->amount[0]), *b = AT(u32, how->amount[1]);
   u32 unknown = 0;
-  for (int i = 0; i < KL_LANES; i++) unknown |= (u32)((amount[i] & how->counts) != 0) << i;
-  how->moved.run(x, &how->moved); // which may write where the amount's shadow lies
+  for (int i = 0; i < KL_LANES; i++) unknown |= (u32)(((a[i] | b[i]) & how->counts) != 0) << i;
+  how->moved.run(x, &how->moved); // which may write where an amount's shadow lies
   if (!unknown) return;
   kl_shadow_part to = how->to[0];
   switch (to.bytes) {

@@ -18,9 +18,9 @@ typedef struct kl_shadow_how {
   uint8_t nfrom, nto;
   kl_ref value[4];   // of the operands themselves: a, b, c, f
   uint32_t table;    // lop3: the function
-  kl_sim_op moved;   // moved: the instruction itself, over shadows but for its amount
-  kl_ref amount;     // its amount's shadow
-  uint32_t counts;   // and the bits of it that count
+  kl_sim_op moved;   // moved: the instruction itself, over shadows but for its amounts
+  kl_ref amount[2];  // shadows of its amounts
+  uint32_t counts;   // and the bits of these that count
   kl_ref carry;      // CC.CF's shadow: a word, a bit for each lane
   bool takes, gives; // the carry
 } kl_shadow_how;
@@ -33,7 +33,7 @@ typedef struct kl_shadow_how {
 //   and_N or_N   a and b, where a 0 or a 1 that is known decides; andn_pred: a and not b
 //   lop3         a, b and c by a table; lop3_bool: also the predicate e, with q in f
 //   select_N     a or b, by predicate c
-//   moved        what an instruction moves, by an amount that is known or not
+//   moved        what an instruction moves, by amounts that are known or not
 #define KL_SHADOWS(X)                                                                                                  \
   X(merge_pred)                                                                                                        \
   X(merge_16)                                                                                                          \
@@ -43,8 +43,10 @@ typedef struct kl_shadow_how {
   X(up_32)                                                                                                             \
   X(up_64)                                                                                                             \
   X(all)                                                                                                               \
-  X(pairs) X(and_pred) X(andn_pred) X(and_16) X(and_32) X(and_64) X(or_pred) X(or_16) X(or_32) X(or_64) X(lop3)        \
-      X(lop3_bool) X(select_16) X(select_32) X(select_64) X(moved)
+  X(pairs)                                                                                                             \
+  X(and_pred)                                                                                                          \
+  X(andn_pred) X(and_16) X(and_32) X(and_64) X(or_pred) X(or_16) X(or_32) X(or_64) X(lop3) X(lop3_bool) X(select_16)   \
+      X(select_32) X(select_64) X(moved)
 
 #define KL_SHADOW_NAME(executor, ...) KL_SHADOW_##executor,
 enum { KL_SHADOWS(KL_SHADOW_NAME) KL_SHADOW_COUNT }; // by number in kl_lane_set.shadow

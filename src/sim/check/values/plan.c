@@ -149,17 +149,19 @@ static void moves(maker *m, const kl_sim_op *o) {
   m->out->op.imm = o->imm;
 }
 
-// Moved by an amount, which is a value: operand `at` of the sources, of which `counts` are looked at.
-static void moved(maker *m, const kl_sim_op *o, unsigned at, uint32_t counts) {
+// Moved by amounts, which are values: `n` of the sources from number `at` on, of which the bits `counts` are looked at.
+static void moved(maker *m, const kl_sim_op *o, unsigned at, unsigned n, uint32_t counts) {
   kl_shadow_how *h = how_of(m);
   over_shadows(m, m->set->shadow[KL_SHADOW_moved]);
   h->moved = m->out->op;
   h->moved.run = o->run;
   h->moved.flags = o->flags;
   h->moved.imm = o->imm;
-  h->amount = at == 1 ? m->out->op.b : m->out->op.c;
+  const kl_ref values[] = {o->a, o->b, o->c, o->f};
+  kl_ref *own[] = {&h->moved.a, &h->moved.b, &h->moved.c, &h->moved.f};
+  for (unsigned k = 0; k < 2; k++) h->amount[k] = *own[at + (k < n ? k : 0)];
+  for (unsigned k = at; k < at + n; k++) *own[k] = values[k];
   h->counts = counts;
-  *(at == 1 ? &h->moved.b : &h->moved.c) = at == 1 ? o->b : o->c;
   h->to[0] = part(m->out->op.d, m->p.to_bits[0]);
   h->nto = 1;
 }
@@ -207,9 +209,15 @@ static void own(maker *m, const kl_form *f, const kl_sim_op *o) {
     values_behind(m, o);
     how_of(m)->table = (uint32_t)o->imm & 255;
   } else if (begins(f->pattern, "prmt")) {
-    moved(m, o, 2, strcmp(f->pattern, "prmt.b32") == 0 ? 0xffff : 3);
+    moved(m, o, 2, 1, strcmp(f->pattern, "prmt.b32") == 0 ? 0xffff : 3);
+  } else if (begins(f->pattern, "bfe")) {
+    moved(m, o, 1, 2, 255);
+  } else if (begins(f->pattern, "bfi")) {
+    moved(m, o, 2, 2, 255);
+  } else if (begins(f->pattern, "shf")) {
+    moved(m, o, 2, 1, o->flags & KL_WRAP ? 31 : ~0u);
   } else {
-    moves(m, o); // extensions, truncations, packing, conversions of integers
+    moves(m, o); // extensions, truncations, packing, reversal, conversions of integers
   }
 }
 
@@ -242,7 +250,7 @@ static void lanes(maker *m, const kl_form *f, const kl_sim_op *o) {
   case KL_SPREAD_UP: over_shadows(m, sized(m, KL_SHADOW_up_16, m->p.to_bits[0])); return;
   case KL_SPREAD_ALL: all(m); return;
   case KL_SPREAD_PAIRS: over_shadows(m, m->set->shadow[KL_SHADOW_pairs]); return;
-  case KL_SPREAD_SHIFT: moved(m, o, 1, ~0u); return;
+  case KL_SPREAD_SHIFT: moved(m, o, 1, 1, ~0u); return;
   case KL_SPREAD_OWN: own(m, f, o); return;
   }
 }
