@@ -135,6 +135,10 @@ static const struct {
     {K("mov.b16 %h1, 3;\nmov.b32 %r2, {%h1, %h2};\nbfi.b32 %r2, %r1, %r2, 16, 16;\n" STORE("%r2")), NOTHING, NULL, 0,
      0},
     {K("shf.l.wrap.b32 %r2, %r9, %r1, 0;\n" STORE("%r2")), NOTHING, NULL, 0, 0},
+    {K("cvt.rn.f32.u32 %f1, %r1;\ncvt.rs.satfinite.e4m3x4.f32 %r2, {%f1, %f1, %f1, %f1}, %r1;\n" STORE("%r2")), NOTHING,
+     NULL, 0, 0},
+    {K("cvt.rn.f32.u32 %f1, %r1;\ncvt.rs.satfinite.e4m3x4.f32 %r2, {%f1, %f1, %f1, %f1}, %r9;\n" STORE("%r2")), OUTPUT,
+     "st.global", 0, 32},
     // memory
     {K("ld.global.b32 %r2, [%rd2];\n" STORE("%r2")), NOTHING, NULL, 0, 0},
     {K("ld.global.b32 %r2, [%rd3+4092];\n" STORE("%r2")), OUTPUT, "st.global", 0, 32},

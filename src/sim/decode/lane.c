@@ -213,7 +213,7 @@ void kl_d_lanes(kl_decoder *d) {
   }
   kl_sim_op *op = kl_d_op(d, executor(d->set, d->match.topic, d->match.row));
   op->d = at.d[0];
-  op->e = at.d[1];
+  op->e = at.ns > 4 ? at.s[4] : at.d[1];
   op->a = at.s[0];
   op->b = at.s[1];
   op->c = at.s[2];
