@@ -140,7 +140,11 @@ static void launch(session *s, char *line) {
   }
   uint32_t shared = (uint32_t)strtoul(words[9], NULL, 10), own = kl_kernel_describe(k).shared_bytes;
   l.dynamic_shared = shared > own ? shared - own : 0;
-  if (kl_checks_expect_nothing(s->cx, &s->memory, &l, KL_CHECK_ALL)) ck_abort_msg("%s: %s", s->name, found(s));
+  // The HLO promises that its indices differ; those that the test makes up do not, so it does race.
+  bool races = strcmp(s->name, "scatter_rows.xla") == 0;
+  uint32_t checks = races ? KL_CHECK_ALL & ~(uint32_t)KL_CHECK_RACE : KL_CHECK_ALL;
+  if (kl_checks_expect_nothing(s->cx, &s->memory, &l, checks)) ck_abort_msg("%s: %s", s->name, found(s));
+  if (races) ck_assert_int_eq(kl_checks_expect_nothing(s->cx, &s->memory, &l, KL_CHECK_RACE), KILN_E_DEVICE);
 }
 
 static void copy(session *s, const char *to, const char *from, uint64_t bytes) {

@@ -1,6 +1,11 @@
 #include "sim/check/checks.h"
 
-#include "sim/machine/observe.h"
+#include "sim/check/order.h"
+
+static kl_check check_order(kl_checks *c, const kl_launch *l) {
+  unsigned which = (c->which & KL_CHECK_RACE ? KL_ORDER_RACES : 0) | (c->which & KL_CHECK_SYNC ? KL_ORDER_SYNC : 0);
+  return (kl_check){.observer = kl_order_new(c->cx, &c->report, which), .end = kl_order_free};
+}
 
 // Which bits make which check run.
 static const struct {
@@ -9,6 +14,7 @@ static const struct {
 } checks[] = {
     {KL_CHECK_UNDEFINED, kl_check_values},
     {KL_CHECK_UNWRITTEN, kl_check_outputs},
+    {KL_CHECK_RACE | KL_CHECK_SYNC, check_order},
 };
 enum { MOST_OBSERVERS = 16 };
 
