@@ -489,10 +489,10 @@ START_TEST(exact_points_and_ranges) {
   expect_interval("logistic", KILN_F32, 0, "0.5", "0.5");
   expect_interval("exponential", KILN_BF16, 3, "20.1", "20.1");
   expect_interval("sqrt", KILN_F32, 2, "1.4142135", "1.4142135");
-  expect_interval("cosh", KILN_F32, 1e-5, "1", "1.0000004");
+  expect_interval("cosh", KILN_F32, 1e-5, "1", "1.0000001");
   expect_interval("acos", KILN_F32, 1, "0", "0");
   expect_interval("acos", KILN_F64, 0, "1.5707963267948966", "1.5707963267948966");
-  expect_interval("atan", KILN_F32, 1e30, "1.570796", "1.5707964");
+  expect_interval("atan", KILN_F32, 1e30, "1.5707963", "1.5707964");
   expect_interval("atanh", KILN_F32, -1, "-inf", "-inf");
   expect_interval("acosh", KILN_F64, 1, "0", "0");
 }

@@ -71,10 +71,11 @@ END_TEST
 
 // --- the whole ------------------------------------------------------------------------------------------------------
 
-static const char two_fusions[] = "HloModule jit_f.7\nf { a = f32[64] parameter(0) ROOT b = f32[64] exponential(a) }\n"
-                                  "g { a = f32[64] parameter(0) ROOT b = f32[64] sine(a) }\n"
-                                  "ENTRY e { x = f32[64] parameter(0) y = f32[64] fusion(x), kind=kLoop, calls=f "
-                                  "ROOT z.1 = f32[64] fusion(y), kind=kLoop, calls=g }\n";
+static const char two_fusions[] =
+    "HloModule jit_f.7\nf { a = f32[64] parameter(0) ROOT b = f32[64] exponential(a) }\n"
+    "g { a = f32[64] parameter(0) c = c64[64] complex(a, a) d = c64[64] sine(c) ROOT b = f32[64] real(d) }\n"
+    "ENTRY e { x = f32[64] parameter(0) y = f32[64] fusion(x), kind=kLoop, calls=f "
+    "ROOT z.1 = f32[64] fusion(y), kind=kLoop, calls=g }\n";
 
 // The artifact outlives the module and its context, and so do its texts.
 START_TEST(the_origin_is_told) {

@@ -65,15 +65,23 @@ static bool is_free(kl_emit *e, const kl_access *a, uint32_t chunk) {
   return a->guard == KL_NONE || kl_guard_at(e->plan, e->body, a->guard, chunk * a->vec) == KL_YES;
 }
 
-// x, or 0 where the access is off its guard.
-static kb_reg guarded(kl_emit *e, const kl_access *a, uint32_t chunk, kb_reg x) {
-  if (a->guard == KL_NONE) return x;
-  return kb_select(&e->k, kl_emit_guard_lane(e, a->guard, chunk * a->vec), x, kb_ilike(&e->k, x, 0));
+// Is what an access takes off its guard the thread's own first chunk, in place of element 0? Where a result is written
+// over what is read, element 0 may be another thread's by now.
+static bool stays_at_home(kl_emit *e, const kl_access *a, uint32_t chunk) {
+  return e->plan->slots[a->slot].alias != KL_NONE && chunk && !is_free(e, a, chunk) && is_free(e, a, 0);
 }
 
-// Address of a chunk's first element, which begins with a byte; off its guard that of element 0. The constant part of
-// the index goes into the address where the rest cannot be negative, and then the common factor of the rest into the
-// scale. Where the constant stays, neighbours differ in it alone, and a factor of each would hide what they share.
+// x, or where the access is off its guard `home`, an index of the same kind.
+static kb_reg guarded(kl_emit *e, const kl_access *a, uint32_t chunk, kb_reg x, const kl_aff *home) {
+  if (a->guard == KL_NONE) return x;
+  kb_reg other = home ? kl_emit_expr(e, home, 1, (kb_reg){0}) : kb_ilike(&e->k, x, 0);
+  return kb_select(&e->k, kl_emit_guard_lane(e, a->guard, chunk * a->vec), x, other);
+}
+
+// Address of a chunk's first element, which begins with a byte; off its guard that of element 0, or of chunk 0. The
+// constant part of the index goes into the address where the rest cannot be negative, and then the common factor of the
+// rest into the scale. Where the constant stays, neighbours differ in it alone, and a factor of each would hide what
+// they share.
 static kb_reg chunk_address(kl_emit *e, const kl_access *a, uint32_t chunk, unsigned bits) {
   kl_affs *p = e->plan->affs;
   kl_dom *d = e->body->domain;
@@ -82,8 +90,10 @@ static kb_reg chunk_address(kl_emit *e, const kl_access *a, uint32_t chunk, unsi
   if (is_free(e, a, chunk) && (x->n == 0 || kl_dom_interval(d, x).lo >= x->c)) offset = x->c;
   x = kl_aff_addc(p, x, -offset);
   if (x->n == 0 && x->c == 0) return offset_bytes(e, e->slots[a->slot], offset * bytes);
-  int64_t factor = x->c ? 1 : (int64_t)kl_aff_content(x);
-  kb_reg i = guarded(e, a, chunk, kl_emit_expr(e, kl_aff_floordivc(p, x, factor), 1, (kb_reg){0}));
+  bool at_home = stays_at_home(e, a, chunk);
+  const kl_aff *home = at_home ? kl_dom_simplify(d, kl_aff_floordivc(p, a->base[0], per_byte(bits))) : NULL;
+  int64_t factor = x->c || at_home ? 1 : (int64_t)kl_aff_content(x);
+  kb_reg i = guarded(e, a, chunk, kl_emit_expr(e, kl_aff_floordivc(p, x, factor), 1, (kb_reg){0}), home);
   return offset_bytes(e, address(e, a->slot, i, factor * bytes), offset * bytes);
 }
 
@@ -240,7 +250,9 @@ static void load_lanes(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *v) {
   unsigned bits = kl_info(t)->bits;
   for (uint32_t c = 0; c < a->nchunks; c++) {
     kl_pair *piece = pieces + c * a->vec;
-    kb_reg at = bits < 8 ? guarded(e, a, c, kl_emit_expr(e, a->base[c], 1, (kb_reg){0})) : chunk_address(e, a, c, bits);
+    const kl_aff *home = stays_at_home(e, a, c) ? a->base[0] : NULL;
+    kb_reg at =
+        bits < 8 ? guarded(e, a, c, kl_emit_expr(e, a->base[c], 1, (kb_reg){0}), home) : chunk_address(e, a, c, bits);
     for (uint32_t i = 0; i < a->vec; i++) {
       int64_t offset = i * a->stride;
       if (i && a->stride == 0)

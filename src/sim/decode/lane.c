@@ -12,37 +12,6 @@ static kl_run *executor(const kl_lane_set *set, uint32_t topic, uint32_t row) {
   return NULL;
 }
 
-typedef struct letter {
-  unsigned bits, count;
-  bool wider, optional, pair, constant, selected;
-  bool second; // a predicate follows behind a bar
-} letter;
-
-// The next letter of a row's operands; false at '=' or the end.
-static bool next_letter(const char **p, letter *out) {
-  *out = (letter){.count = 1};
-  if (**p == '?') out->optional = true, ++*p;
-  if (**p >= '2' && **p <= '9') out->count = (unsigned)(*(*p)++ - '0');
-  switch (**p) {
-  case 'p': out->bits = 1; break;
-  case 'P': out->bits = 1, out->pair = true; break;
-  case 'B': out->bits = 8, out->wider = true; break;
-  case 'h': out->bits = 16; break;
-  case 'H': out->bits = 16, out->wider = true; break;
-  case 'w': out->bits = 32; break;
-  case 'v': out->bits = 32, out->selected = true; break;
-  case 'W': out->bits = 32, out->wider = true; break;
-  case 'l': out->bits = 64; break;
-  case 'L': out->bits = 64, out->wider = true; break;
-  case 'q': out->bits = 128; break;
-  case 'i': out->constant = true; break;
-  default: return false;
-  }
-  ++*p;
-  if (**p == '|') out->second = true, *p += 2;
-  return true;
-}
-
 typedef struct places {
   kl_ref d[4], s[6];
   unsigned nd, ns;
@@ -62,7 +31,7 @@ static kl_ptx_operand bare(const kl_ptx_operand *o, places *out, unsigned n) {
   return register_alone;
 }
 
-static void put_target(kl_decoder *d, const kl_ptx_operand *o, letter l, places *out) {
+static void put_target(kl_decoder *d, const kl_ptx_operand *o, kl_isa_letter l, places *out) {
   bool sign = kl_isa_type_at(d->i, 0).kind == 's'; // the type of a result comes first
   if (l.pair && o->kind == KL_PTX_PAIR) {
     out->d[out->nd++] = kl_d_target(d, &o->items[0], 1, false, false);
@@ -91,7 +60,7 @@ static void put_target(kl_decoder *d, const kl_ptx_operand *o, letter l, places 
   out->d[out->nd++] = kl_d_target(d, &plain, l.bits, l.wider, sign);
 }
 
-static void put_source(kl_decoder *d, const kl_ptx_operand *o, letter l, places *out, uint32_t *flags) {
+static void put_source(kl_decoder *d, const kl_ptx_operand *o, kl_isa_letter l, places *out, uint32_t *flags) {
   bool negated = false;
   if (l.constant) {
     if (o->kind != KL_PTX_INT) kl_d_invalid(d, "expected an integer constant");
@@ -185,13 +154,13 @@ void kl_d_lanes(kl_decoder *d) {
   places at = {.d = {KL_NO_REF, KL_NO_REF}, .s = {0, 0, KL_NO_REF}};
   uint32_t n = 0, flags = d->match.flags;
   bool targets = true;
-  letter l;
+  kl_isa_letter l;
   for (;;) {
     if (*p == '=') {
       targets = false;
       p++;
     }
-    if (!next_letter(&p, &l)) break;
+    if (!kl_isa_next_letter(&p, &l)) break;
     if (n == d->i->noperands) {
       if (l.optional) continue;
       kl_d_invalid(d, "expected more operands than %u: %s", n, d->match.form->operands);

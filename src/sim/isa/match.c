@@ -374,3 +374,29 @@ kl_isa_type kl_isa_type_at(const kl_ptx_instr *i, unsigned n) {
   }
   return (kl_isa_type){0};
 }
+
+// --- operands -----------------------------------------------------------------------------------------------------
+
+bool kl_isa_next_letter(const char **p, kl_isa_letter *out) {
+  *out = (kl_isa_letter){.count = 1};
+  if (**p == '?') out->optional = true, ++*p;
+  if (**p >= '2' && **p <= '9') out->count = (unsigned)(*(*p)++ - '0');
+  switch (**p) {
+  case 'p': out->bits = 1; break;
+  case 'P': out->bits = 1, out->pair = true; break;
+  case 'B': out->bits = 8, out->wider = true; break;
+  case 'h': out->bits = 16; break;
+  case 'H': out->bits = 16, out->wider = true; break;
+  case 'w': out->bits = 32; break;
+  case 'v': out->bits = 32, out->selected = true; break;
+  case 'W': out->bits = 32, out->wider = true; break;
+  case 'l': out->bits = 64; break;
+  case 'L': out->bits = 64, out->wider = true; break;
+  case 'q': out->bits = 128; break;
+  case 'i': out->constant = true; break;
+  default: return false;
+  }
+  ++*p;
+  if (**p == '|') out->second = true, *p += 2;
+  return true;
+}

@@ -44,6 +44,15 @@ void kl_isa_index_free(kl_isa_index *x);
 // operands, and what belongs to the name (mul.lo, cp.async) stands behind the opcode.
 kl_match kl_isa_match(kl_isa_index *x, const kl_ptx_instr *i);
 
+// A letter of a row's operands (isa.h).
+typedef struct kl_isa_letter {
+  unsigned bits, count;
+  bool wider, optional, pair, constant, selected;
+  bool second; // a predicate follows behind a bar
+} kl_isa_letter;
+// Takes the next one; false at '=' or the end.
+bool kl_isa_next_letter(const char **p, kl_isa_letter *out);
+
 // Has the instruction this modifier?
 bool kl_isa_has(const kl_ptx_instr *i, const char *mod);
 

@@ -46,8 +46,9 @@ typedef struct kl_shadow_how {
   X(pairs)                                                                                                             \
   X(and_pred)                                                                                                          \
   X(andn_pred)                                                                                                         \
-  X(and_16) X(and_32) X(and_64) X(or_pred) X(or_16) X(or_32) X(or_64) X(lop3) X(lop3_bool) X(select_16) X(select_32)   \
-      X(select_64) X(moved)
+  X(and_16)                                                                                                            \
+  X(and_32)                                                                                                            \
+  X(and_64) X(or_pred) X(or_16) X(or_32) X(or_64) X(lop3) X(lop3_bool) X(select_16) X(select_32) X(select_64) X(moved)
 
 #define KL_SHADOW_NAME(executor, ...) KL_SHADOW_##executor,
 enum { KL_SHADOWS(KL_SHADOW_NAME) KL_SHADOW_COUNT }; // by number in kl_lane_set.shadow

@@ -4,35 +4,6 @@
 #include "sim/isa/match.h"
 #include "sim/isa/topics.h"
 
-typedef struct letter {
-  uint16_t bits;
-  uint8_t count;
-  bool pair, second, constant;
-} letter;
-
-static bool next_letter(const char **p, letter *out) {
-  *out = (letter){.count = 1};
-  if (**p == '?') ++*p;
-  if (**p >= '2' && **p <= '9') out->count = (uint8_t)(*(*p)++ - '0');
-  switch (**p) {
-  case 'p': out->bits = 1; break;
-  case 'P': out->bits = 1, out->pair = true; break;
-  case 'B': out->bits = 8; break;
-  case 'h':
-  case 'H': out->bits = 16; break;
-  case 'w':
-  case 'W': out->bits = 32; break;
-  case 'l':
-  case 'L': out->bits = 64; break;
-  case 'q': out->bits = 128; break;
-  case 'i': out->constant = true; break;
-  default: return false;
-  }
-  ++*p;
-  if (**p == '|') out->second = true, *p += 2;
-  return true;
-}
-
 // Places of a row's operands: results in d, e, c, f, sources in a, b, c, f, e.
 typedef struct places {
   kl_ref to[4], from[5];
@@ -49,16 +20,16 @@ static places places_of(const kl_form *f, const kl_sim_op *o) {
   const kl_ref to[] = {o->d, o->e, o->c, o->f}, from[] = {o->a, o->b, o->c, o->f, o->e};
   places p = {0};
   const char *at = f->operands;
-  letter l;
-  while (*at != '=' && next_letter(&at, &l)) {
+  kl_isa_letter l;
+  while (*at != '=' && kl_isa_next_letter(&at, &l)) {
     for (unsigned k = 0; k < l.count && p.nto < KL_COUNT(to); k++) add_to(&p, to[p.nto], l.bits);
     if (l.pair || l.second) add_to(&p, to[p.nto], 1);
   }
   if (*at == '=') at++;
-  while (next_letter(&at, &l))
+  while (kl_isa_next_letter(&at, &l))
     for (unsigned k = 0; !l.constant && k < l.count && p.nfrom < KL_COUNT(from); k++) {
       p.from[p.nfrom] = from[p.nfrom];
-      p.from_bits[p.nfrom++] = l.bits;
+      p.from_bits[p.nfrom++] = (uint16_t)l.bits;
     }
   return p;
 }
@@ -198,7 +169,7 @@ static void and_not(maker *m, const kl_sim_op *o) {
 }
 
 static void own(maker *m, const kl_form *f, const kl_sim_op *o) {
-  if (begins(f->pattern, "selp")) {
+  if (begins(f->pattern, "selp") || begins(f->pattern, "select")) {
     over_shadows(m, sized(m, KL_SHADOW_select_16, m->p.to_bits[0]));
     values_behind(m, o);
     m->out->op.flags = o->flags;
