@@ -1,8 +1,8 @@
 // Runs anything that is PTX, on two blocks of 40 threads. Whatever a kernel does, it ends, or the launch with it;
-// nothing outside its memory is touched; a second time gives the same status, the same words about a fault and the same
-// bytes.
+// nothing outside its memory is touched; a second time, under all checks, gives the same status, the same words about a
+// fault and the same bytes.
 #include "mutate.h"
-#include "sim/machine/machine.h"
+#include "sim/check/checks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void add(outcome *o, const void *p, size_t n) {
   o->hash = kl_hash(p, n, o->hash);
 }
 
-static void run_kernel(kl_ctx *cx, kl_memory *m, kl_loaded *l, kl_str name, uint64_t buffer, outcome *o) {
+static void run_kernel(kl_ctx *cx, kl_memory *m, kl_loaded *l, kl_str name, uint64_t buffer, bool checked, outcome *o) {
   static char params[MOST_PARAMS];
   kl_kernel *k = NULL;
   kl_fault fault;
@@ -40,11 +40,25 @@ static void run_kernel(kl_ctx *cx, kl_memory *m, kl_loaded *l, kl_str name, uint
                       .params = params,
                       .workers = 1,
                       .most_branches = 500};
-  s = kl_launch_run(cx, m, &launch, &fault);
+  if (checked) {
+    kl_checks c;
+    kl_checks_init(&c, cx, m, KL_CHECK_ALL);
+    kl_checks_use(&c, buffer, BUFFER, KL_USE_OUTPUT);
+    s = kl_checks_run(&c, &launch, &fault);
+    for (size_t i = 0; i < c.report.found.n; i++) {
+      kl_sb text;
+      kl_sb_init(&text, cx);
+      kl_report_put(&text, m, &c.report.found.p[i]);
+      kl_sb_free(&text);
+    }
+    kl_checks_free(&c);
+  } else {
+    s = kl_launch_run(cx, m, &launch, &fault);
+  }
   add(o, &s, sizeof s);
 }
 
-static outcome run(const uint8_t *data, size_t size) {
+static outcome run(const uint8_t *data, size_t size, bool checked) {
   kl_ctx *cx = kiln_context_create(NULL);
   outcome o = {0};
   kl_memory m;
@@ -57,7 +71,7 @@ static outcome run(const uint8_t *data, size_t size) {
   if (o.status == KILN_OK) {
     const kl_ptx_module *p = kl_loaded_ptx(l);
     for (uint32_t k = 0; k < p->nfuncs && k < 8; k++)
-      if (p->funcs[k].entry && p->funcs[k].defined) run_kernel(cx, &m, l, p->funcs[k].name, buffer, &o);
+      if (p->funcs[k].entry && p->funcs[k].defined) run_kernel(cx, &m, l, p->funcs[k].name, buffer, checked, &o);
     add(&o, kl_memory_at(&m, buffer, BUFFER), BUFFER);
     kl_unload(cx, l);
   }
@@ -71,7 +85,7 @@ static outcome run(const uint8_t *data, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  outcome one = run(data, size), two = run(data, size);
+  outcome one = run(data, size, false), two = run(data, size, true);
   if (one.status != two.status || one.hash != two.hash) {
     fprintf(stderr, "two runs differ\n");
     abort();

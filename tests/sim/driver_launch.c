@@ -414,7 +414,7 @@ START_TEST(attributes_of_launches) {
 END_TEST
 
 // Some approximation of e is another one with a seed, from the environment or as configured.
-static const char *const seed_rows[] = {"environment", "configured"};
+enum { SEED_OF_ENVIRONMENT, SEED_CONFIGURED, SEEDS };
 
 START_TEST(perturbation) {
   static const char ptx[] = PTX_HEAD ".visible .entry power(.param .u64 to) {\n"
@@ -424,9 +424,9 @@ START_TEST(perturbation) {
                                      "  ex2.approx.f32 %v, %v; st.global.f32 [%a], %v; ret;\n}\n";
   kl_sim_options seed = {.perturb = 5};
   uint32_t out[32], differ = 0;
-  if (_i == 0) setenv("KILN_SIM_PERTURB", "5", 1);
+  if (_i == SEED_OF_ENVIRONMENT) setenv("KILN_SIM_PERTURB", "5", 1);
   cu_begin();
-  if (_i == 1) ck_assert_int_eq(kl_sim_configure(NULL, &seed), KILN_OK);
+  if (_i == SEED_CONFIGURED) ck_assert_int_eq(kl_sim_configure(NULL, &seed), KILN_OK);
   CUdeviceptr p = cu_memory(sizeof out);
   void *params[] = {&p};
   WORKS(cu.cuLaunchKernel(cu_function(cu_module(ptx), "power"), 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
@@ -443,6 +443,5 @@ int main(void) {
   return RUN_TESTS("driver_launch", IN_CHILDREN, {images, KL_COUNT(image_rows)}, {logs_are_cut}, {what_is_in_a_module},
                    {libraries}, {linking}, {files}, {attributes_of_functions, KL_COUNT(attribute_rows)},
                    {occupancy, KL_COUNT(occupancy_rows)}, {shapes_of_launches, KL_COUNT(shape_rows)},
-                   {arguments_in_both_forms}, {attributes_of_launches, KL_COUNT(launch_rows)},
-                   {perturbation, KL_COUNT(seed_rows)});
+                   {arguments_in_both_forms}, {attributes_of_launches, KL_COUNT(launch_rows)}, {perturbation, SEEDS});
 }
