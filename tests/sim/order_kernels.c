@@ -93,7 +93,7 @@ static bool run_case(text t, const kernel_case *c, uint64_t most, coverage *seen
                         .params = params,
                         .cooperative = c->cooperative,
                         .most_branches = most,
-                        .observers = (kl_observer *[]){o, &seen->o},
+                        .observers = (kl_observer *[]){o, seen ? &seen->o : NULL},
                         .nobservers = seen ? 2 : 1};
     if (c->cluster[0] * c->cluster[1] * c->cluster[2] > 1) memcpy(launch.cluster, c->cluster, sizeof launch.cluster);
     if (kl_launch_run(cx, &m, &launch, &fault)) kl_sbf(&b, "%s\n", kiln_diagnostics_get(cx, 0)->text);

@@ -63,13 +63,14 @@ typedef struct trial {
 } trial;
 
 static kl_sim_op op_of(const kl_lane_set *set, const instruction *i, uint64_t constant) {
+  bool has_selectors = strchr(i->form->operands, 'v') != NULL; // of which few are any: none is written
   kl_sim_op o = {.run = lane_executor(set, i->form),
                  .d = KL_NO_REF,
                  .e = KL_NO_REF,
                  .c = KL_NO_REF,
                  .f = KL_NO_REF,
                  .flags = i->flags,
-                 .imm = constant};
+                 .imm = has_selectors ? 0 : constant};
   kl_ref *sources[] = {&o.a, &o.b, &o.c, &o.f, &o.e}, *results[] = {&o.d, &o.e, &o.c, &o.f};
   for (int k = 0, n = 0; k < i->sources; k++)
     if (i->source_bits[k]) *sources[n] = place(n), n++;
