@@ -1,6 +1,6 @@
 // The CUDA kernels of tests/sim/kernels under the checks of order: no finding in any of them; and one for each of their
 // barriers, fences and strong accesses that is left out or weakened, where that changes the order of accesses. One in
-// six of these is tried, all with KILN_TEST_EXHAUSTIVE.
+// six of these is tried, all with KILN_TEST_EXHAUSTIVE. About 15 s: 550 launches, and each mutant twice.
 
 #include "kernels/kernels.h"
 #include "sim/check/order.h"
@@ -25,6 +25,7 @@ static bool read_text(const char *root, const char *folder, const char *file, te
   rewind(f);
   out->p = malloc(out->n + 1);
   out->n = fread(out->p, 1, out->n, f);
+  out->p[out->n] = 0;
   fclose(f);
   return true;
 }
