@@ -128,37 +128,112 @@ mj_fn mj_compile(mj *j, const mj_spec *s) {
 
 // --- approximate instructions ---------------------------------------------------------------------------------------
 
-static const char *const kind_names[] = {[PTX_EX2] = "llvm.nvvm.ex2.approx.ftz",
-                                         [PTX_RCP] = "llvm.nvvm.rcp.approx.ftz",
-                                         [PTX_RSQRT] = "llvm.nvvm.rsqrt.approx.ftz"};
-enum { KINDS = KL_COUNT(kind_names) };
+static const char *const approximations[] = {[PTX_EX2] = "llvm.nvvm.ex2.approx.ftz",
+                                             [PTX_RCP] = "llvm.nvvm.rcp.approx.ftz",
+                                             [PTX_RSQRT] = "llvm.nvvm.rsqrt.approx.ftz",
+                                             [PTX_SQRT] = "llvm.nvvm.sqrt.approx.ftz",
+                                             [PTX_LG2] = "llvm.nvvm.lg2.approx.ftz"};
+enum { KINDS = KL_COUNT(approximations) };
 unsigned mj_pick[MJ_SITES];
 
 static float approximate(int kind, unsigned site, float x) {
   return ptx_approx_value((ptx_approx)kind, x, mj_pick[site]);
 }
 
-// Puts calls of `approximate` in the place of the instructions.
-static unsigned emulate(kb *k) {
+// What the host's code generator does not know, or would round twice: by the manual, in C.
+static const struct {
+  const char *name, *mnemonic; // of an LLVM intrinsic; of the instruction
+} exact[] = {
+    {"llvm.fma.v2f16", "fma.rn.f16x2"},
+    {"llvm.nvvm.fma.rn.bf16x2", "fma.rn.bf16x2"},
+    {"llvm.maximum.v2f16", "max.NaN.f16x2"},
+    {"llvm.minimum.v2f16", "min.NaN.f16x2"},
+    {"llvm.maximum.v2bf16", "max.NaN.bf16x2"},
+    {"llvm.minimum.v2bf16", "min.NaN.bf16x2"},
+    {"llvm.fabs.v2f16", "abs.f16x2"},
+    {"llvm.fabs.v2bf16", "abs.bf16x2"},
+    {"llvm.nvvm.ff2f16x2.rn", "cvt.rn.f16x2.f32"},
+    {"llvm.nvvm.ff2bf16x2.rn", "cvt.rn.bf16x2.f32"},
+    {"llvm.nvvm.fma.rm.f", "fma.rm.f32"},
+};
+
+static LLVMValueRef pointer_to(kb *k, uintptr_t fn) {
+  return LLVMConstIntToPtr(LLVMConstInt(LLVMInt64TypeInContext(k->llcx), fn, false),
+                           LLVMPointerTypeInContext(k->llcx, 0));
+}
+
+static bool starts_with(const char *text, const char *start) {
+  return strncmp(text, start, strlen(start)) == 0;
+}
+
+// The instruction that a call or sum stands for, or NULL: the host has it.
+static ptx_fn instruction_of(LLVMValueRef i) {
+  LLVMTypeRef t = LLVMTypeOf(i);
+  bool packed = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
+  switch (LLVMGetInstructionOpcode(i)) {
+  case LLVMFAdd: return packed ? ptx_instruction("add.rn.f16x2") : NULL;
+  case LLVMFSub: return packed ? ptx_instruction("sub.rn.f16x2") : NULL;
+  case LLVMFMul: return packed ? ptx_instruction("mul.rn.f16x2") : NULL;
+  case LLVMCall: break;
+  default: return NULL;
+  }
+  size_t n;
+  LLVMValueRef callee = LLVMGetCalledValue(i);
+  if (LLVMIsAInlineAsm(callee)) { // its text begins with the mnemonic
+    char mnemonic[32] = {0};
+    const char *text = LLVMGetInlineAsmAsmString(callee, &n);
+    memcpy(mnemonic, text, strcspn(text, " "));
+    return ptx_instruction(mnemonic);
+  }
+  const char *name = LLVMGetValueName2(callee, &n);
+  for (size_t e = 0; e < KL_COUNT(exact); e++) {
+    if (starts_with(name, exact[e].name)) return ptx_instruction(exact[e].mnemonic);
+  }
+  return NULL;
+}
+
+static void replace(LLVMValueRef i, LLVMValueRef by) {
+  LLVMReplaceAllUsesWith(i, by);
+  LLVMInstructionEraseFromParent(i);
+}
+
+// Registers go as patterns of 64 bits.
+static void emulate_exact(kb *k, LLVMValueRef i, ptx_fn fn) {
+  LLVMTypeRef i32 = LLVMInt32TypeInContext(k->llcx), i64 = LLVMInt64TypeInContext(k->llcx);
+  LLVMTypeRef fty = LLVMFunctionType(i64, (LLVMTypeRef[]){i64, i64, i64}, 3, false);
+  int n = LLVMGetInstructionOpcode(i) == LLVMCall ? (int)LLVMGetNumArgOperands(i) : LLVMGetNumOperands(i);
+  LLVMValueRef args[3] = {LLVMConstInt(i64, 0, false), LLVMConstInt(i64, 0, false), LLVMConstInt(i64, 0, false)};
+  for (int a = 0; a < n; a++)
+    args[a] = LLVMBuildZExt(k->b, LLVMBuildBitCast(k->b, LLVMGetOperand(i, (unsigned)a), i32, ""), i64, "");
+  LLVMValueRef r = LLVMBuildCall2(k->b, fty, pointer_to(k, (uintptr_t)fn), args, 3, "");
+  replace(i, LLVMBuildBitCast(k->b, LLVMBuildTrunc(k->b, r, i32, ""), LLVMTypeOf(i), ""));
+}
+
+static bool emulate_approximation(kb *k, LLVMValueRef i, unsigned site) {
+  size_t n;
+  const char *name = LLVMIsACallInst(i) ? LLVMGetValueName2(LLVMGetCalledValue(i), &n) : "";
+  unsigned kind = 0;
+  while (kind < KINDS && !starts_with(name, approximations[kind])) kind++;
+  if (kind == KINDS) return false;
   LLVMTypeRef i32 = LLVMInt32TypeInContext(k->llcx), f32 = LLVMFloatTypeInContext(k->llcx);
   LLVMTypeRef fty = LLVMFunctionType(f32, (LLVMTypeRef[]){i32, i32, f32}, 3, false);
-  LLVMValueRef fn = LLVMConstIntToPtr(LLVMConstInt(LLVMInt64TypeInContext(k->llcx), (uintptr_t)approximate, false),
-                                      LLVMPointerTypeInContext(k->llcx, 0));
+  LLVMValueRef args[3] = {LLVMConstInt(i32, kind, false), LLVMConstInt(i32, site, false), LLVMGetOperand(i, 0)};
+  replace(i, LLVMBuildCall2(k->b, fty, pointer_to(k, (uintptr_t)approximate), args, 3, ""));
+  return true;
+}
+
+// Puts calls in the place of the instructions that this machine has not got; the number of approximations.
+static unsigned emulate(kb *k) {
   unsigned sites = 0;
   for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(k->fn); b; b = LLVMGetNextBasicBlock(b)) {
     for (LLVMValueRef i = LLVMGetFirstInstruction(b), next; i; i = next) {
       next = LLVMGetNextInstruction(i);
-      if (LLVMGetInstructionOpcode(i) != LLVMCall) continue;
-      size_t n;
-      const char *name = LLVMGetValueName2(LLVMGetCalledValue(i), &n);
-      int kind = 0;
-      while (kind < KINDS && strncmp(name, kind_names[kind], strlen(kind_names[kind])) != 0) kind++;
-      if (kind == KINDS) continue;
       LLVMPositionBuilderBefore(k->b, i);
-      LLVMValueRef args[3] = {LLVMConstInt(i32, (unsigned)kind, false), LLVMConstInt(i32, sites++, false),
-                              LLVMGetOperand(i, 0)};
-      LLVMReplaceAllUsesWith(i, LLVMBuildCall2(k->b, fty, fn, args, 3, ""));
-      LLVMInstructionEraseFromParent(i);
+      ptx_fn fn = instruction_of(i);
+      if (fn)
+        emulate_exact(k, i, fn);
+      else
+        sites += emulate_approximation(k, i, sites);
     }
   }
   return sites;

@@ -4,6 +4,7 @@
 #define KL_TEST_MATH_JIT_H
 
 #include "lower/emit/math/math.h"
+#include "support/ptx_isa.h"
 
 // y[i] = f(a[i], b[i]) for i < n; n is a multiple of the lanes. b may be NULL where the expansion does not ask for it.
 typedef void (*mj_fn)(const void *a, const void *b, void *y, int64_t n);
@@ -23,10 +24,10 @@ void mj_close(mj *j);
 void mj_clear(mj *j); // frees all code compiled so far
 // Exits with a message if the code does not compile or link.
 mj_fn mj_compile(mj *j, const mj_spec *s);
-// What NVPTX `sm` gets, one scalar at a time, run here: each call of an approximate instruction, numbered in order from
-// 0, returns the mj_pick[number]-th of all f32 values that its documented error allows (the last one, if there are
-// fewer). mj_sites receives the number of calls.
-enum { MJ_SITES = 4, MJ_PICKS = 12 };
+// What NVPTX `sm` gets, one scalar or packed pair at a time, run here: each call of an approximate instruction,
+// numbered in order from 0, returns the mj_pick[number]-th of the f32 values that its documented error allows
+// (ptx_isa.h). mj_sites receives the number of calls.
+enum { MJ_SITES = 4, MJ_PICKS = PTX_PICKS };
 extern unsigned mj_pick[MJ_SITES];
 mj_fn mj_compile_approx(mj *j, const mj_spec *s, unsigned sm, unsigned *mj_sites);
 // PTX of a kernel that applies the expansion to one scalar per thread; free() it.

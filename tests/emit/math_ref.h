@@ -2,6 +2,7 @@
 #ifndef KL_TEST_MATH_REF_H
 #define KL_TEST_MATH_REF_H
 
+#include "ir/hlo.h"
 #include "lower/emit/math/math.h"
 #include <math.h>
 #include <mpfr.h>
@@ -54,18 +55,41 @@ static inline double mr_odd_double(mpfr_t r) {
   return copysign(d, mpfr_sgn(r));
 }
 
-// Patterns of fn on every pattern of `t` (16 bits or fewer), correctly rounded.
-static inline void mr_table(km_fn fn, kl_dtype t, uint32_t *want) {
+typedef void (*mr_fn)(mpfr_t r, mpfr_t x, int which);
+
+// Patterns of a function on every pattern of `t` (16 bits or fewer), correctly rounded.
+static inline void mr_table_by(mr_fn fn, int which, kl_dtype t, uint32_t *want) {
   mpfr_t x, r;
   mpfr_init2(x, 53);
   mpfr_init2(r, 200);
   for (uint32_t i = 0; i < 1u << kl_info(t)->bits; i++) {
     mpfr_set_d(x, kl_float_decode(t, i), MPFR_RNDN);
-    mr_function(fn, r, x);
+    fn(r, x, which);
     want[i] = (uint32_t)kl_float_encode(t, mr_odd_double(r));
   }
   mpfr_clear(x);
   mpfr_clear(r);
+}
+
+static inline void mr_by_fn(mpfr_t r, mpfr_t x, int fn) {
+  mr_function((km_fn)fn, r, x);
+}
+static inline void mr_table(km_fn fn, kl_dtype t, uint32_t *want) {
+  mr_table_by(mr_by_fn, (int)fn, t, want);
+}
+
+// The same of an op, one of those with expansions for pairs.
+static inline void mr_by_op(mpfr_t r, mpfr_t x, int op) {
+  static const km_fn fns[] = {
+      [KL_OP_EXP] = KM_EXP, [KL_OP_TANH] = KM_TANH,   [KL_OP_ERF] = KM_ERF, [KL_OP_LOGISTIC] = KM_LOGISTIC,
+      [KL_OP_LOG] = KM_LOG, [KL_OP_RSQRT] = KM_RSQRT, [KL_OP_SIN] = KM_SIN, [KL_OP_COS] = KM_COS};
+  if (op == KL_OP_SQRT)
+    mpfr_sqrt(r, x, MPFR_RNDN);
+  else
+    mr_function(fns[op], r, x);
+}
+static inline void mr_table_of_op(kl_op op, kl_dtype t, uint32_t *want) {
+  mr_table_by(mr_by_op, (int)op, t, want);
 }
 
 static inline bool mr_same(kl_dtype t, uint32_t a, uint32_t b) {

@@ -86,6 +86,15 @@ static double extremum(double x, double y, bool max) {
   if (x == y) return (signbit(x) != 0) == max ? y : x;
   return (x > y) == max ? x : y;
 }
+// .rm: towards minus infinity. The sum of the exact product, rounded to odd in double, has one rounding left.
+static double sum_to_odd(double a, double b);
+static float fma_down(float x, float y, float z) {
+  double s = sum_to_odd((double)x * y, z);
+  float f = (float)s;
+  return (double)f > s ? nextafterf(f, -INFINITY) : f;
+}
+F32(fma_down, fma_down(x, y, z))
+
 F32(max_nan, (float)extremum(x, y, true))
 F32(min_nan, (float)extremum(x, y, false))
 
@@ -238,6 +247,24 @@ X2(fma, bf16)
 X2(max, bf16)
 X2(min, bf16)
 
+// 9.7.4.8: "the subnormal numbers are supported"; a NaN yields one.
+static uint64_t abs16(half f, uint64_t a, uint64_t b, uint64_t c) {
+  return round16(f, fabs(value16(f, a)));
+}
+X2(abs, f16)
+X2(abs, bf16)
+// 9.7.7.1, with .u32: all bits of a half are set where the comparison, which is an ordered one, holds for it.
+static uint64_t lt16(half f, uint64_t a, uint64_t b, uint64_t c) {
+  return value16(f, a) < value16(f, b) ? 0xffff : 0;
+}
+static uint64_t eq16(half f, uint64_t a, uint64_t b, uint64_t c) {
+  return value16(f, a) == value16(f, b) ? 0xffff : 0;
+}
+X2(lt, f16)
+X2(eq, f16)
+X2(lt, bf16)
+X2(eq, bf16)
+
 // --- 9.7.1, 9.7.8 integers
 // ----------------------------------------------------------------------------------------------
 
@@ -257,6 +284,8 @@ static double exact(ptx_approx kind, float x) {
   switch (kind) {
   case PTX_EX2: return exp2((double)x);
   case PTX_RCP: return 1 / (double)x;
+  case PTX_SQRT: return sqrt((double)x);
+  case PTX_LG2: return log2((double)x);
   default: return 1 / sqrt((double)x); // -0 gives -inf
   }
 }
@@ -268,32 +297,37 @@ static double ulp(double v) {
 }
 
 // ex2: 2 ulp from the correctly rounded result; the manual up to 7.x says 2^-22 relative instead. rcp: 1 ulp; 2^-23
-// relative there. rsqrt: 2^-22.9 relative. The greater of the two each.
-static double allowance(ptx_approx kind, double v) {
+// relative there. rsqrt: 2^-22.9 relative. The greater of the two each. sqrt: 2^-23 relative. lg2: 2^-22 absolute for x
+// in (0.5, 2), and relative elsewhere.
+static double allowance(ptx_approx kind, float x, double v) {
   double a = fabs(v);
   switch (kind) {
   case PTX_EX2: return fmax(2.5 * ulp(v), a * 0x1p-22);
   case PTX_RCP: return fmax(ulp(v), a * 0x1p-23);
+  case PTX_SQRT: return a * 0x1p-23;
+  case PTX_LG2: return x > 0.5f && x < 2 ? 0x1p-22 : fmax(ulp(v), a * 0x1p-22);
   default: return a * exp2(-22.9);
   }
 }
 
 float ptx_approx_value(ptx_approx kind, float x, unsigned pick) {
-  double v = exact(kind, flush(x));
-  if (isnan(v) || isinf(v) || v == 0) return (float)v;
-  double off = allowance(kind, v), from = v - off, to = v + off;
-  float f = (float)from;
-  if ((double)f < from) f = nextafterf(f, INFINITY);
-  for (unsigned i = 0; i < pick; i++) {
-    float next = nextafterf(f, INFINITY);
-    if ((double)next > to) break;
+  double v = exact(kind, x = flush(x));
+  bool near_zero = kind == PTX_LG2 && v == 0;
+  if (isnan(v) || isinf(v) || (v == 0 && !near_zero)) return (float)v;
+  double off = allowance(kind, x, v), from = v - off, to = v + off;
+  bool up = pick < PTX_PICKS / 2;
+  float f = (float)(up ? from : to), end = up ? INFINITY : -INFINITY;
+  if (up ? (double)f < from : (double)f > to) f = nextafterf(f, end);
+  for (unsigned i = up ? pick : PTX_PICKS - 1 - pick; i > 0; i--) {
+    float next = nextafterf(f, end);
+    if (up ? (double)next > to : (double)next < from) break;
     f = next;
   }
-  return copysignf(flush(f), (float)v); // no error changes the sign
+  return kind == PTX_LG2 ? flush(f) : copysignf(flush(f), (float)v); // no error of the others changes the sign
 }
 
 static uint64_t approx(ptx_approx kind, uint64_t a) {
-  return result32(ptx_approx_value(kind, f32_of(a), (uint32_t)a * 2654435761u >> 29));
+  return result32(ptx_approx_value(kind, f32_of(a), ((uint32_t)a * 2654435761u >> 16) % PTX_PICKS));
 }
 static uint64_t ex2(uint64_t a, uint64_t b, uint64_t c) {
   return approx(PTX_EX2, a);
@@ -303,6 +337,12 @@ static uint64_t rcp(uint64_t a, uint64_t b, uint64_t c) {
 }
 static uint64_t rsqrt(uint64_t a, uint64_t b, uint64_t c) {
   return approx(PTX_RSQRT, a);
+}
+static uint64_t sqrt_approx(uint64_t a, uint64_t b, uint64_t c) {
+  return approx(PTX_SQRT, a);
+}
+static uint64_t lg2(uint64_t a, uint64_t b, uint64_t c) {
+  return approx(PTX_LG2, a);
 }
 
 // --- the table
@@ -375,6 +415,15 @@ static const struct {
     {"ex2.approx.ftz.f32", ex2},
     {"rcp.approx.ftz.f32", rcp},
     {"rsqrt.approx.ftz.f32", rsqrt},
+    {"sqrt.approx.ftz.f32", sqrt_approx},
+    {"lg2.approx.ftz.f32", lg2},
+    {"fma.rm.f32", fma_down_f32},
+    {"abs.f16x2", abs_f16x2},
+    {"abs.bf16x2", abs_bf16x2},
+    {"set.lt.u32.f16x2", lt_f16x2},
+    {"set.eq.u32.f16x2", eq_f16x2},
+    {"set.lt.u32.bf16x2", lt_bf16x2},
+    {"set.eq.u32.bf16x2", eq_bf16x2},
 };
 
 ptx_fn ptx_instruction(const char *mnemonic) {

@@ -19,10 +19,11 @@ ptx_fn ptx_instruction(const char *mnemonic);
 // --- approximations: every f32 value that the documented error allows
 // ---------------------------------------------------
 
-typedef enum ptx_approx { PTX_EX2, PTX_RCP, PTX_RSQRT } ptx_approx;
+typedef enum ptx_approx { PTX_EX2, PTX_RCP, PTX_RSQRT, PTX_SQRT, PTX_LG2 } ptx_approx;
+enum { PTX_PICKS = 12 };
 
-// The pick-th such value of ex2, rcp or rsqrt .approx.ftz.f32, counted upwards from the least; the last one if there
-// are fewer.
+// The pick-th such value of ex2, rcp, rsqrt, sqrt or lg2 .approx.ftz.f32: the first half of the picks counts upwards
+// from the least, the second half downwards from the greatest, so that all of them are all values, but of lg2 near 1.
 float ptx_approx_value(ptx_approx kind, float x, unsigned pick);
 
 #endif

@@ -62,7 +62,7 @@ typedef struct intrinsic_row {
 static const intrinsic_row intrinsics[] = {
     // exact
     {"llvm.fma", FD | H, BOTH, PACKED, 0, 0},
-    {"llvm.fabs", FD, BOTH, SCALAR, 0, 0},
+    {"llvm.fabs", FD | H | B, BOTH, PACKED, 0, 0},
     {"llvm.copysign", FD, BOTH, SCALAR, 0, 0},
     {"llvm.sqrt", FD, BOTH, SCALAR, 0, 0},
     {"llvm.floor", FD, BOTH, SCALAR, 0, 0},
@@ -80,6 +80,7 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.nvvm.fma.rn.bf16x2", B, GPU, PACKED, 80, 70},
     {"llvm.nvvm.ff2bf16x2.rn", B, GPU, PACKED, 80, 70},
     {"llvm.nvvm.ff2f16x2.rn", H, GPU, PACKED, 80, 70},
+    {"llvm.nvvm.fma.rm.f", F, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.f2i.rz", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.f2ui.rz", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.d2i.rz", I32, GPU, SCALAR, 0, 0},
@@ -92,23 +93,30 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.nvvm.ex2.approx.ftz", F, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.rcp.approx.ftz", F, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.rsqrt.approx.ftz", F, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.sqrt.approx.ftz", F, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.lg2.approx.ftz", F, GPU, SCALAR, 0, 0},
 };
 
 // Inline assembly: nothing but these texts, with these constraints.
 static const struct {
   const char *text, *constraints;
+  uint16_t sm, ptx; // least; 0: any
 } templates[] = {
-    {"mul.wide.u32 $0, $1, $2;", "=l,r,n"},
+    {"mul.wide.u32 $0, $1, $2;", "=l,r,n", 0, 0},        {"set.lt.u32.f16x2 $0, $1, $2;", "=r,r,r", 0, 0},
+    {"set.eq.u32.f16x2 $0, $1, $2;", "=r,r,r", 0, 0},    {"set.lt.u32.bf16x2 $0, $1, $2;", "=r,r,r", 90, 78},
+    {"set.eq.u32.bf16x2 $0, $1, $2;", "=r,r,r", 90, 78},
 };
 
-static bool is_template(LLVMValueRef code) {
+static bool is_template(LLVMValueRef code, uint32_t sm, uint32_t *ptx) {
   size_t ntext, nconstraints;
   const char *text = LLVMGetInlineAsmAsmString(code, &ntext);
   const char *constraints = LLVMGetInlineAsmConstraintString(code, &nconstraints);
   for (size_t i = 0; i < KL_COUNT(templates); i++) {
     if (kl_str_is((kl_str){text, ntext}, templates[i].text) &&
-        kl_str_is((kl_str){constraints, nconstraints}, templates[i].constraints))
-      return !LLVMGetInlineAsmHasSideEffects(code);
+        kl_str_is((kl_str){constraints, nconstraints}, templates[i].constraints)) {
+      if (templates[i].ptx > *ptx) *ptx = templates[i].ptx;
+      return templates[i].sm <= sm && !LLVMGetInlineAsmHasSideEffects(code);
+    }
   }
   return false;
 }
@@ -169,7 +177,7 @@ static const intrinsic_row *find_intrinsic(const char *name, size_t n) {
 static kiln_status check_call(kl_ctx *cx, LLVMValueRef i, uint32_t sm, uint32_t *ptx) {
   size_t n;
   LLVMValueRef callee = LLVMGetCalledValue(i);
-  if (LLVMIsAInlineAsm(callee)) return sm && is_template(callee) ? KILN_OK : refuse(cx, i);
+  if (LLVMIsAInlineAsm(callee)) return sm && is_template(callee, sm, ptx) ? KILN_OK : refuse(cx, i);
   if (sm == 0 && LLVMCountBasicBlocks(callee)) return KILN_OK; // a piece of the kernel
   const char *name = LLVMGetValueName2(callee, &n);
   const intrinsic_row *r = find_intrinsic(name, n);

@@ -127,16 +127,24 @@ kb_reg kb_reverse(kb *k, kb_reg vec);
 kb_reg kb_shuffle(kb *k, kb_reg vec, const unsigned *mask, unsigned n); // lane i of the result is lane mask[i]
 
 // NVPTX only, F32 scalars: approximate instructions with the error PTX documents, for use inside proven functions only.
-// All of them flush denormals on both sides.
+// All of the approximations flush denormals on both sides.
 kb_reg kb_ex2_approx(kb *k, kb_reg a);   // ex2.approx.ftz.f32: 2 ulp from the correctly rounded result
 kb_reg kb_rcp_approx(kb *k, kb_reg a);   // rcp.approx.ftz.f32: 1 ulp
 kb_reg kb_rsqrt_approx(kb *k, kb_reg a); // rsqrt.approx.ftz.f32: 2^-22.9 relative
+kb_reg kb_sqrt_approx(kb *k, kb_reg a);  // sqrt.approx.ftz.f32: 2^-23 relative
+kb_reg kb_lg2_approx(kb *k, kb_reg a);   // lg2.approx.ftz.f32: 2^-22 absolute in (0.5, 2), else relative
+kb_reg kb_fma_down(kb *k, kb_reg a, kb_reg b, kb_reg c); // fma.rm.f32: exact, rounded downwards
 // NVPTX scalars: saturating conversion toward zero, NaN to 0; F32 or F64 to I32.
 kb_reg kb_f2i_sat(kb *k, kb_reg a, bool is_signed);
 // NVPTX packed conversions. F32 scalars lo, hi to one <2 x half> / <2 x bfloat>, nearest even (sm_80+; F16 on any).
 kb_reg kb_pack2(kb *k, kb_reg lo, kb_reg hi, kb_kind to);
+// An I32 whose halves are all ones where the comparison of two packed registers holds, EQ or LT (sm_90+; F16 on any).
+kb_reg kb_mask2(kb *k, LLVMRealPredicate p, kb_reg a, kb_reg b);
 // Lane of <2 x half> / <2 x bfloat> to F32.
 kb_reg kb_unpack(kb *k, kb_reg packed, unsigned lane);
+
+// A call of a template of inline assembly, a row of irtable.c that has no effect but its result.
+kb_reg kb_template(kb *k, const char *text, const char *constraints, const kb_reg *args, unsigned nargs, kb_kind kind);
 
 // A call of an intrinsic by its LLVM name, overloaded on `types`. Internal to kb_*.c.
 kb_reg kb_intrinsic(kb *k, const char *name, const LLVMTypeRef *types, unsigned ntypes, const kb_reg *args,

@@ -49,7 +49,8 @@ kb_reg kb_fma(kb *k, kb_reg a, kb_reg b, kb_reg c) {
   return overloaded(k, "llvm.fma", args, 3);
 }
 
-// Packed signs are flipped in the 32-bit word: one instruction for both lanes.
+// Packed signs are flipped in the 32-bit word: one instruction for both lanes. (From sm_90 on comparisons take the
+// magnitude of an operand for nothing, which abs says.)
 static kb_reg packed_bits(kb *k, kb_reg a, bool clear) {
   kb_reg w = kb_bitcast(k, a, KB_I32, 1);
   w = clear ? kb_andi(k, w, 0x7fff7fff) : kb_xor(k, w, kb_ilike(k, w, 0x80008000));
@@ -62,7 +63,7 @@ kb_reg kb_fneg(kb *k, kb_reg a) {
 }
 
 kb_reg kb_fabs(kb *k, kb_reg a) {
-  if (packed(a)) return packed_bits(k, a, true);
+  if (packed(a) && k->sm < 90) return packed_bits(k, a, true);
   return overloaded(k, "llvm.fabs", &a, 1);
 }
 
@@ -137,6 +138,17 @@ kb_reg kb_rsqrt_approx(kb *k, kb_reg a) {
   return approx(k, "llvm.nvvm.rsqrt.approx.ftz.f", a);
 }
 
+kb_reg kb_sqrt_approx(kb *k, kb_reg a) {
+  return approx(k, "llvm.nvvm.sqrt.approx.ftz.f", a);
+}
+kb_reg kb_lg2_approx(kb *k, kb_reg a) {
+  return approx(k, "llvm.nvvm.lg2.approx.ftz.f", a);
+}
+kb_reg kb_fma_down(kb *k, kb_reg a, kb_reg b, kb_reg c) {
+  kb_reg args[3] = {a, b, c};
+  return kb_intrinsic(k, "llvm.nvvm.fma.rm.f", NULL, 0, args, 3, KB_F32, 1);
+}
+
 // cvt.rzi clamps. It makes 0 of a NaN in f32, but the sign bit alone of one in f64.
 kb_reg kb_f2i_sat(kb *k, kb_reg a, bool is_signed) {
   if (a.kind == KB_F32)
@@ -153,6 +165,13 @@ kb_reg kb_pack2(kb *k, kb_reg lo, kb_reg hi, kb_kind to) {
   kb_reg half[2] = {reg(LLVMBuildFPTrunc(k->b, lo.v, kb_type(k, KB_F16, 1), ""), KB_F16, 1),
                     reg(LLVMBuildFPTrunc(k->b, hi.v, kb_type(k, KB_F16, 1), ""), KB_F16, 1)};
   return kb_join(k, half, 2);
+}
+
+kb_reg kb_mask2(kb *k, LLVMRealPredicate p, kb_reg a, kb_reg b) {
+  static const char *const text[2][2] = {{"set.lt.u32.f16x2 $0, $1, $2;", "set.eq.u32.f16x2 $0, $1, $2;"},
+                                         {"set.lt.u32.bf16x2 $0, $1, $2;", "set.eq.u32.bf16x2 $0, $1, $2;"}};
+  kb_reg args[2] = {kb_bitcast(k, a, KB_I32, 1), kb_bitcast(k, b, KB_I32, 1)};
+  return kb_template(k, text[a.kind == KB_BF16][p == LLVMRealOEQ], "=r,r,r", args, 2, KB_I32);
 }
 
 // A bf16 is the high half of its f32: shift or mask the word instead of converting.

@@ -3,6 +3,7 @@
 // NVPTX: blocks below main_blocks run `main` without a bounds check, the others `tail`. Host: a loop over iterations.
 
 #include "lower/emit/emit.h"
+#include "lower/emit/math/half/half.h"
 
 // --- steps --------------------------------------------------------------------------------------------------------
 
@@ -61,7 +62,8 @@ static kb_reg packed_op(kb *k, kl_op op, const kb_reg *x) {
   case KL_OP_ABS: return kb_fabs(k, x[0]);
   case KL_OP_MAXIMUM: return kb_fmax(k, x[0], x[1]);
   case KL_OP_MINIMUM: return kb_fmin(k, x[0], x[1]);
-  default: return kb_fmin(k, kb_fmax(k, x[0], x[1]), x[2]); // clamp
+  case KL_OP_CLAMP: return kb_fmin(k, kb_fmax(k, x[0], x[1]), x[2]);
+  default: return kh_call(k, op, x);
   }
 }
 
@@ -76,7 +78,7 @@ static bool can_pack(const kl_emit *e, const kl_step *s) {
   case KL_OP_MAXIMUM:
   case KL_OP_MINIMUM:
   case KL_OP_CLAMP: return e->k.sm >= 80;
-  default: return false;
+  default: return kh_has(&e->k, s->instr->op, s->dtype);
   }
 }
 

@@ -1,4 +1,5 @@
-// bf16 functions on NVPTX through the approximate instructions ex2, rcp and rsqrt.
+// bf16 functions on NVPTX through the approximate instructions ex2, rcp and rsqrt, one lane at a time: for targets
+// below sm_90, lanes without a partner, and narrower formats. Pairs have half/.
 //
 // A bf16 result needs 9 good bits, and only that the f32 before the last rounding lies on the right side of a tie. Each
 // expansion below was chosen so that for every one of the 65,536 inputs the rounded result is the correctly rounded one

@@ -1,0 +1,15 @@
+// f16 and bf16 functions on pairs of lanes, for NVPTX from sm_90 on, where the machine computes on and compares pairs
+// of both types. Other targets, other types and lanes without a partner take km_call (math.h); both ways are correctly
+// rounded, so they give the same bits.
+#ifndef KL_HALF_H
+#define KL_HALF_H
+
+#include "ir/hlo.h"
+#include "lower/emit/kb.h"
+
+// Is there one of `op` for this machine and type?
+bool kh_has(const kb *k, kl_op op, kl_dtype t);
+// The op on one or two packed registers, F16 or BF16, of two lanes.
+kb_reg kh_call(kb *k, kl_op op, const kb_reg *x);
+
+#endif

@@ -1,0 +1,186 @@
+// f16 and bf16 functions on pairs of lanes: every input, with every value that the approximate instructions may return;
+// and whole kernels, on the simulator for several targets and on the host, which must give the same bits. MPFR judges.
+// It takes about 10 seconds: 144 pairs of values where there are two approximations, on all inputs.
+#include "harness.h"
+#include "lower/emit/math/half/impl.h"
+#include "math_jit.h"
+#include "math_ref.h"
+#include "support/random.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static mj *jit;
+static void open_jit(void) {
+  jit = mj_open();
+}
+static void close_jit(void) {
+  mj_close(jit);
+}
+
+enum { ALL = 65536 };
+
+static kl_dtype type_of(const kh_row *r) {
+  return r->kind == KB_F16 ? KILN_F16 : KILN_BF16;
+}
+
+static uint32_t want[ALL];
+
+static kb_reg emit_row(kb *k, const void *user, kb_reg a, kb_reg b) {
+  const kh_row *r = user;
+  kb_reg x[2] = {kb_bitcast(k, a, r->kind, 2), kb_bitcast(k, b, r->kind, 2)};
+  return kb_bitcast(k, r->emit(k, r->c, x), KB_I32, 1);
+}
+
+static void check(const kh_row *r, uint32_t x, uint32_t got, const char *how) {
+  EXPECT(mr_same(type_of(r), got, want[x]), "%s %s(%a = %#x) %s: %#x, correctly rounded %#x", kl_info(type_of(r))->name,
+         kl_op_table[r->op].name, kl_float_decode(type_of(r), x), x, how, got, want[x]);
+}
+
+// Each input stands in both halves once.
+START_TEST(approximations_change_no_result) {
+  static uint32_t x[ALL], y[ALL];
+  const kh_row *row = &kh_rows[_i];
+  if (row->op == KL_OP_DIVIDE) return; // below
+  unsigned sites, runs = 1;
+  char picks[64];
+  mr_table_of_op(row->op, type_of(row), want);
+  for (uint32_t i = 0; i < ALL; i++) x[i] = i | (ALL - 1 - i) << 16;
+  mj_fn f = mj_compile_approx(jit, &(mj_spec){KB_I32, KB_I32, 1, emit_row, row}, 90, &sites);
+  ck_assert_uint_le(sites, MJ_SITES);
+  for (unsigned s = 0; s < sites / 2; s++) runs *= MJ_PICKS;
+  for (unsigned r = 0; r < runs; r++) {
+    for (unsigned s = 0, rest = r; s < sites / 2; s++, rest /= MJ_PICKS)
+      mj_pick[s] = mj_pick[s + sites / 2] = rest % MJ_PICKS;
+    snprintf(picks, sizeof picks, "with picks %u, %u", mj_pick[0], mj_pick[1]);
+    f(x, x, y, ALL);
+    for (uint32_t i = 0; i < ALL; i++) {
+      check(row, x[i] & 0xffff, y[i] & 0xffff, picks);
+      check(row, x[i] >> 16, y[i] >> 16, picks);
+    }
+  }
+}
+END_TEST
+
+START_TEST(kernels_are_correctly_rounded) {
+  static const unsigned on[] = {2, 3, HOST}; // sm_80: the way of those without pairs
+  static uint16_t x[ALL], y[ALL];
+  const kh_row *row = &kh_rows[_i];
+  if (row->op == KL_OP_DIVIDE) return;
+  mr_table_of_op(row->op, type_of(row), want);
+  char text[256];
+  const char *type = kl_info(type_of(row))->name;
+  kiln_context *cx = kiln_context_create(NULL);
+  kiln_module *m = NULL;
+  snprintf(text, sizeof text, "HloModule m\n\nENTRY fusion {\n  p = %s[%d] parameter(0)\n  ROOT r = %s[%d] %s(p)\n}\n",
+           type, ALL, type, ALL, kl_op_table[row->op].name);
+  if (kiln_module_parse(cx, "half.hlo", text, strlen(text), &m) != KILN_OK) give_up(0, "parsing", cx, text);
+  for (uint32_t i = 0; i < ALL; i++) x[i] = (uint16_t)i;
+  for (size_t t = 0; t < KL_COUNT(on); t++) {
+    memset(y, 0x5a, sizeof y);
+    run_on(cx, m, on[t], 1, 0, (const void *[]){x}, (void *[]){y}, text);
+    for (uint32_t i = 0; i < ALL; i++) check(row, i, y[i], targets[on[t]]);
+  }
+  kiln_module_destroy(&m);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+// --- quotients ------------------------------------------------------------------------------------------------------
+
+// a / b rounded to odd in double.
+static double quotient(double a, double b) {
+  double q = a / b, rest = fma(-q, b, a);
+  uint64_t u;
+  memcpy(&u, &q, sizeof u);
+  if (!isfinite(q) || q == 0 || rest == 0 || u & 1) return q;
+  return nextafter(q, (rest > 0) == (b > 0) ? INFINITY : -INFINITY);
+}
+
+static void check_quotient(kl_dtype t, uint32_t a, uint32_t b, uint32_t got, const char *how) {
+  double x = kl_float_decode(t, a), y = kl_float_decode(t, b);
+  uint32_t right = (uint32_t)kl_float_encode(t, quotient(x, y));
+  EXPECT(mr_same(t, got, right), "%s %a / %a %s: %#x, correctly rounded %#x", kl_info(t)->name, x, y, how, got, right);
+}
+
+enum { BATCH = 1 << 15 };
+
+// All pairs of significands with exponents of all kinds, drawn so that quotients often are denormal, or nearly.
+static uint32_t exponents(const kl_dtype_info *f, uint32_t *b) {
+  uint32_t most = (1u << f->exp_bits) - 1, r = (uint32_t)(random_bits() >> 32), e = r % (most + 1);
+  *b = r >> 8 & most;
+  if (r >> 30 == 1) *b = (e + (uint32_t)f->bias - 3 + (r >> 20) % (f->man_bits + 6u)) & most; // a denormal quotient
+  if (r >> 30 == 2) *b = (r >> 20) % 4 ? 0 : most, e = (r >> 24) % 3;
+  if (r >> 30 == 3) *b = (e - (uint32_t)f->bias + 2 - (r >> 20) % 4) & most; // nearly too large a one
+  return e;
+}
+
+static int64_t next_pairs(kl_dtype t, int64_t at, uint32_t *a, uint32_t *b) {
+  const kl_dtype_info *f = kl_info(t);
+  int64_t mans = 1ll << f->man_bits;
+  for (int i = 0; i < BATCH; i++) {
+    a[i] = b[i] = 0;
+    for (int h = 0; h < 32; h += 16, at++) {
+      uint32_t eb, ea = exponents(f, &eb), sign = (uint32_t)(random_bits() >> 62);
+      a[i] |= ((sign & 1) << 15 | ea << f->man_bits | (uint32_t)(at % mans)) << h;
+      b[i] |= ((sign >> 1) << 15 | eb << f->man_bits | (uint32_t)(at / mans % mans)) << h;
+    }
+  }
+  return at;
+}
+
+START_TEST(quotients_are_correctly_rounded) {
+  static uint32_t a[BATCH], b[BATCH], y[BATCH];
+  const kh_row *row = &kh_rows[_i];
+  if (row->op != KL_OP_DIVIDE) return;
+  kl_dtype t = type_of(row);
+  unsigned sites;
+  mj_fn f = mj_compile_approx(jit, &(mj_spec){KB_I32, KB_I32, 1, emit_row, row}, 90, &sites);
+  int64_t rounds = (getenv("KILN_TEST_EXHAUSTIVE") ? 1000 : 4), pairs = 1ll << 2 * kl_info(t)->man_bits;
+  if (pairs < 1 << 20) rounds *= (1 << 20) / pairs;
+  for (int64_t at = 0; at < rounds * pairs;) {
+    at = next_pairs(t, at, a, b);
+    mj_pick[0] = mj_pick[1] = (unsigned)(random_bits() >> 32) % MJ_PICKS;
+    f(a, b, y, BATCH);
+    for (int i = 0; i < BATCH; i++) {
+      check_quotient(t, a[i] & 0xffff, b[i] & 0xffff, y[i] & 0xffff, "of pairs");
+      check_quotient(t, a[i] >> 16, b[i] >> 16, y[i] >> 16, "of pairs");
+    }
+  }
+}
+END_TEST
+
+START_TEST(quotients_of_kernels) {
+  static const unsigned on[] = {2, 3, HOST};
+  static uint32_t a[BATCH], b[BATCH], y[BATCH];
+  const kh_row *row = &kh_rows[_i];
+  if (row->op != KL_OP_DIVIDE) return;
+  kl_dtype t = type_of(row);
+  char text[256];
+  const char *type = kl_info(t)->name;
+  kiln_context *cx = kiln_context_create(NULL);
+  kiln_module *m = NULL;
+  snprintf(text, sizeof text,
+           "HloModule m\n\nENTRY fusion {\n  p = %1$s[%2$d] parameter(0)\n  q = %1$s[%2$d] parameter(1)\n"
+           "  ROOT r = %1$s[%2$d] divide(p, q)\n}\n",
+           type, 2 * BATCH);
+  if (kiln_module_parse(cx, "half.hlo", text, strlen(text), &m) != KILN_OK) give_up(0, "parsing", cx, text);
+  next_pairs(t, 0, a, b);
+  for (size_t i = 0; i < KL_COUNT(on); i++) {
+    run_on(cx, m, on[i], 1, 0, (const void *[]){a, b}, (void *[]){y}, text);
+    for (int k = 0; k < BATCH; k++) {
+      check_quotient(t, a[k] & 0xffff, b[k] & 0xffff, y[k] & 0xffff, targets[on[i]]);
+      check_quotient(t, a[k] >> 16, b[k] >> 16, y[k] >> 16, targets[on[i]]);
+    }
+  }
+  kiln_module_destroy(&m);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("half", ONCE(open_jit, close_jit), {approximations_change_no_result, (int)kh_row_count},
+                   {kernels_are_correctly_rounded, (int)kh_row_count},
+                   {quotients_are_correctly_rounded, (int)kh_row_count}, {quotients_of_kernels, (int)kh_row_count});
+}
