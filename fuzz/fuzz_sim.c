@@ -48,7 +48,7 @@ static void run_kernel(kl_ctx *cx, kl_memory *m, kl_loaded *l, kl_str name, uint
     for (size_t i = 0; i < c.report.found.n; i++) {
       kl_sb text;
       kl_sb_init(&text, cx);
-      kl_report_put(&text, m, &c.report.found.p[i]);
+      kl_report_put(&text, &c.report.found.p[i]);
       kl_sb_free(&text);
     }
     kl_checks_free(&c);

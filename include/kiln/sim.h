@@ -26,19 +26,36 @@ typedef enum kiln_sim_check {
   KILN_SIM_CHECK_ALL = 31,
 } kiln_sim_check;
 
-// One thing that checks found. Texts live as long as what keeps the finding.
+// A call that leads to where something was found.
+typedef struct kiln_sim_call {
+  const char *function;       // the caller
+  uint32_t line, source_line; // of the call
+  uint32_t times;             // that it calls one within the other: more than 1 in a recursion
+} kiln_sim_call;
+
+// One thing that checks found. Texts and lists live as long as what keeps the finding.
 typedef struct kiln_sim_finding {
   size_t struct_size;
   const char *check;            // "memory", "undefined", "unwritten", "race" or "sync"
   const char *what;             // in a few words
   const char *text;             // all of it, in one line
-  const char *kernel;           // or the function; "": none
+  const char *kernel;           // that was launched; "": none
   uint32_t line, source_line;   // of the PTX text, and of the source by .loc; 0: none
   uint32_t block[3], thread[3]; // where it was first seen
-  uint64_t address, bytes;      // of memory; 0: none
+  uint64_t address, bytes;      // of memory, in its space; 0: none
   uint32_t other_line;          // of the earlier one of two accesses
   uint32_t other_block[3], other_thread[3];
-  uint64_t times; // it was seen, by lane or word
+  uint64_t times;             // it was seen, by lane or word
+  const char *function;       // that has the line: the kernel, or one that it calls
+  const kiln_sim_call *calls; // that lead there, the innermost first; of very many the innermost ones
+  size_t call_count;
+  const char *source;   // the source's line with its file, and what it was inlined into: "a.cu:7, inlined at a.cu:20"
+  const char *space;    // of the address: "global", "shared", "local", "param" or "" (none)
+  const char *place;    // the variable or the allocation that has the address, or is nearest to it; "": none
+  int64_t place_offset; // of the address from its begin, in bytes
+  uint64_t place_bytes; // of all of it; 0: none
+  uint64_t value, unknown; // that is there, or that is the address, and the bits of it that have no value
+  uint32_t value_bytes;    // 0: not known
 } kiln_sim_finding;
 
 typedef struct kiln_sim_params {

@@ -78,7 +78,7 @@ static const char *text_of(const seen *s, const char *ptx) {
     const kl_found *f = &s->checks.report.found.p[k];
     kl_sb b;
     kl_sb_init(&b, s->cx);
-    kl_report_put(&b, &s->memory, f);
+    kl_report_put(&b, f);
     snprintf(all + strlen(all), sizeof all - strlen(all), "[%s: %s] ",
              f->at.instr ? line_of(ptx, f->at.instr->at.line, line, sizeof line) : "", b.p);
     kl_sb_free(&b);

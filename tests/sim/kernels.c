@@ -91,7 +91,7 @@ static void run_checked(kiln_context *cx, const char *where, kl_memory *m, const
     kl_sb text;
     const kl_found *f = &checks.report.found.p[0];
     kl_sb_init(&text, cx);
-    kl_report_put(&text, m, f);
+    kl_report_put(&text, f);
     ck_abort_msg("%s, size %u: line %u: %s", where, c->size, f->at.instr ? f->at.instr->at.line : 0, text.p);
   }
   if (s) give_up(cx, where, "running under checks");

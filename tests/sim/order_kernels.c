@@ -101,7 +101,7 @@ static bool run_case(text t, const kernel_case *c, uint64_t most, coverage *seen
     for (size_t i = 0; i < report.found.n; i++) {
       const kl_found *f = &report.found.p[i];
       kl_sbf(&b, "line %u: ", f->at.instr ? f->at.instr->at.line : 0);
-      kl_report_put(&b, &m, f);
+      kl_report_put(&b, f);
       kl_sb_putc(&b, '\n');
     }
     kl_order_free(o);

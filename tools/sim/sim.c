@@ -241,6 +241,40 @@ static void print_triple(const char *name, const uint32_t v[3], uint32_t least) 
          v[2] > least ? v[2] : least);
 }
 
+static void print_text(const char *name, const char *text) {
+  printf(", \"%s\": ", name);
+  json_string(stdout, text);
+}
+
+static void print_number(const char *name, uint64_t n) {
+  printf(", \"%s\": %llu", name, (unsigned long long)n);
+}
+
+// What lies at its address, and what is there.
+static void report_place(const kiln_sim_finding *f) {
+  if (f->space[0]) print_text("space", f->space);
+  if (f->place_bytes) {
+    print_text("place", f->place);
+    printf(", \"place_offset\": %lld", (long long)f->place_offset);
+    print_number("place_bytes", f->place_bytes);
+  }
+  if (!f->value_bytes) return;
+  print_number("value", f->value);
+  print_number("unknown", f->unknown);
+  print_number("value_bytes", f->value_bytes);
+}
+
+static void report_calls(const kiln_sim_finding *f) {
+  printf(", \"calls\": [");
+  for (size_t i = 0; i < f->call_count; i++) {
+    printf("%s{\"line\": %u, \"source_line\": %u, \"times\": %u", i ? ", " : "", f->calls[i].line,
+           f->calls[i].source_line, f->calls[i].times);
+    print_text("function", f->calls[i].function);
+    printf("}");
+  }
+  printf("]");
+}
+
 static void report_findings(const job *j) {
   kiln_sim_finding f = {.struct_size = sizeof f};
   size_t n = kiln_simulator_finding_count(j->s);
@@ -254,6 +288,10 @@ static void report_findings(const job *j) {
            f.source_line, (unsigned long long)f.address, (unsigned long long)f.bytes, (unsigned long long)f.times);
     print_triple("block", f.block, 0);
     print_triple("thread", f.thread, 0);
+    print_text("function", f.function);
+    if (f.source[0]) print_text("source", f.source);
+    report_place(&f);
+    if (f.call_count) report_calls(&f);
     if (f.other_line) {
       printf(", \"other_line\": %u", f.other_line);
       print_triple("other_block", f.other_block, 0);

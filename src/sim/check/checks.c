@@ -63,10 +63,8 @@ void kl_checks_use(kl_checks *c, uint64_t address, uint64_t bytes, kl_use use) {
 static void found_fault(kl_checks *c, const kl_fault *f) {
   kl_found found = {.kind = KL_FOUND_FAULT,
                     .fault = f->kind,
-                    .at = {.func = f->func, .instr = f->instr},
-                    .address = f->address,
-                    .bytes =
-                        f->kind == KL_FAULT_ADDRESS || f->kind == KL_FAULT_MISALIGNED || f->kind == KL_FAULT_READ_ONLY};
+                    .at = {.func = f->func, .instr = f->instr, .calls = f->calls},
+                    .spot = f->spot};
   memcpy(found.at.block, f->block, sizeof f->block);
   memcpy(found.at.thread, f->thread, sizeof f->thread);
   kl_report_add(c->cx, &c->report, &found);
@@ -81,7 +79,7 @@ kiln_status kl_checks_expect_nothing(kl_ctx *cx, kl_memory *m, const kl_launch *
     const kl_found *f = &c.report.found.p[0];
     kl_sb text;
     kl_sb_init(&text, cx);
-    kl_report_put(&text, m, f);
+    kl_report_put(&text, f);
     s = kl_fail(cx, KILN_E_DEVICE, KL_NOWHERE, "line %u: %s", f->at.instr ? f->at.instr->at.line : 0, text.p);
     kl_sb_free(&text);
   }
@@ -96,6 +94,7 @@ kiln_status kl_checks_run(kl_checks *c, const kl_launch *launch, kl_fault *fault
   uint32_t n = 0;
   for (; n < l.nobservers && n < MOST_OBSERVERS - KL_COUNT(checks); n++) all[n] = l.observers[n];
   *fault = (kl_fault){0};
+  c->report.kernel = l.kernel;
   for (size_t k = 0; k < KL_COUNT(checks); k++) {
     open[k] = c->which & checks[k].bits ? checks[k].open(c, &l) : (kl_check){0};
     if (open[k].observer) all[n++] = open[k].observer;
@@ -107,9 +106,10 @@ kiln_status kl_checks_run(kl_checks *c, const kl_launch *launch, kl_fault *fault
   if (!(c->which & KL_CHECK_UNDEFINED)) kl_memory_define_all(c->memory);
   kiln_status s =
       c->no_memory ? kl_out_of_memory(c->cx, 0, "the checks of a launch") : kl_launch_run(c->cx, c->memory, &l, fault);
+  c->failed = s != KILN_OK;
+  if (s == KILN_E_DEVICE && fault->kind) found_fault(c, fault);
   for (size_t k = 0; k < KL_COUNT(checks); k++)
     if (open[k].observer) open[k].end(open[k].observer);
-  if (s == KILN_E_DEVICE && fault->kind) found_fault(c, fault);
   c->bytes.n = 0;
   c->no_memory = false;
   return s;

@@ -34,6 +34,7 @@ typedef struct kl_checks {
   uint32_t which;
   VEC(kl_checked_bytes) bytes; // of the launches that follow
   kl_report report;            // grows from launch to launch
+  bool failed;                 // the launch did not end well: what it has not done says nothing
   bool no_memory;              // a check had none left: what it says is not all
 } kl_checks;
 

@@ -32,8 +32,8 @@ static const char *const checks[KL_FOUND_KINDS] = {
 enum { MOST_FINDINGS = 1000 };
 
 static bool is_same(const kiln_sim_finding *a, const kiln_sim_finding *b) {
-  return strcmp(a->what, b->what) == 0 && strcmp(a->kernel, b->kernel) == 0 && a->line == b->line &&
-         a->other_line == b->other_line && (a->line || a->address == b->address);
+  return strcmp(a->what, b->what) == 0 && strcmp(a->kernel, b->kernel) == 0 && strcmp(a->function, b->function) == 0 &&
+         a->line == b->line && a->other_line == b->other_line && (a->line || a->address == b->address);
 }
 
 // True: it is new.
@@ -46,21 +46,86 @@ static bool enter(kl_findings *f, const kiln_sim_finding *one) {
   if (f->list.n == MOST_FINDINGS) return false;
   kiln_sim_finding own = *one;
   own.struct_size = sizeof own;
-  own.text = kl_str_dup(&f->arena, kl_str_of(one->text)).p;
-  own.kernel = kl_str_dup(&f->arena, kl_str_of(one->kernel)).p;
+  const char **texts[] = {&own.text, &own.kernel, &own.function, &own.source, &own.place};
+  for (size_t k = 0; k < KL_COUNT(texts); k++) *texts[k] = kl_str_dup(&f->arena, kl_str_of(*texts[k])).p;
+  kiln_sim_call *calls = KL_NEW_N(&f->arena, kiln_sim_call, one->call_count + 1);
+  own.calls = calls;
+  for (size_t k = 0; k < one->call_count; k++) {
+    calls[k] = one->calls[k];
+    calls[k].function = kl_str_dup(&f->arena, kl_str_of(one->calls[k].function)).p;
+  }
   VEC_PUSH(f->cx, &f->list, own);
   return true;
 }
 
-static kiln_sim_finding plain(const kl_found *f, const char *text, const char *kernel) {
+// --- from what a report holds ---------------------------------------------------------------------------------------
+
+static const char *const spaces[] = {[KL_SPACE_NONE] = "",
+                                     [KL_SPACE_DEVICE] = "global",
+                                     [KL_SPACE_SHARED] = "shared",
+                                     [KL_SPACE_LOCAL] = "local",
+                                     [KL_SPACE_PARAM] = "param"};
+
+static void put_spot(const kl_spot *s, const char *place, kiln_sim_finding *out) {
+  out->place = "";
+  out->space = s->bytes ? spaces[s->space] : "";
+  if (!s->bytes) return;
+  out->address = s->address;
+  out->bytes = s->bytes;
+  if (s->piece.kind == KL_PIECE_NONE) return;
+  out->place = place;
+  out->place_offset = (int64_t)(s->address - s->piece.base);
+  out->place_bytes = s->piece.size;
+}
+
+static const char *text_of(kl_arena *arena, kl_str s) {
+  return kl_str_dup(arena, s).p;
+}
+
+// What is put into a text of its own.
+static const char *put_text(kl_arena *arena, kl_sb *b) {
+  const char *text = text_of(arena, (kl_str){b->p, b->n});
+  kl_sb_free(b);
+  return text;
+}
+
+static const kiln_sim_call *calls_of(kl_arena *arena, const kl_calls *c) {
+  kiln_sim_call *out = KL_NEW_N(arena, kiln_sim_call, KL_MOST_CALLS);
+  for (uint32_t k = 0; k < c->n; k++) {
+    out[k].function = text_of(arena, c->of[k].func->name);
+    out[k].line = c->of[k].instr->at.line;
+    out[k].source_line = c->of[k].instr->at.src_line;
+    out[k].times = c->of[k].times;
+  }
+  return out;
+}
+
+// Its texts are the arena's.
+static kiln_sim_finding plain(kl_ctx *cx, kl_arena *arena, const kl_ptx_module *ptx, const kl_found *f) {
   kiln_sim_finding out = {.check = checks[f->kind],
                           .what = f->kind == KL_FOUND_FAULT ? kl_fault_text(f->fault) : kl_found_text(f->kind),
-                          .text = text,
-                          .kernel = kernel,
-                          .address = f->bytes ? f->address : 0,
-                          .bytes = f->kind == KL_FOUND_NOT_WRITTEN ? f->value : f->bytes,
+                          .kernel = f->kernel ? text_of(arena, kl_kernel_describe(f->kernel).name) : "",
+                          .function = f->at.func ? text_of(arena, f->at.func->name) : "",
+                          .source = "",
+                          .calls = calls_of(arena, &f->at.calls),
+                          .call_count = f->at.calls.n,
+                          .value = f->value,
+                          .unknown = f->unknown,
+                          .value_bytes = f->value_bytes,
                           .times = f->times};
-  if (f->at.instr) out.line = f->at.instr->at.line, out.source_line = f->at.instr->at.src_line;
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  kl_report_put(&b, f);
+  out.text = put_text(arena, &b);
+  kl_sb_init(&b, cx);
+  kl_piece_put(&b, &f->spot.piece);
+  put_spot(&f->spot, put_text(arena, &b), &out);
+  if (f->at.instr) {
+    out.line = f->at.instr->at.line, out.source_line = f->at.instr->at.src_line;
+    kl_sb_init(&b, cx);
+    kl_source_put(&b, ptx, f->at.instr->at);
+    out.source = put_text(arena, &b);
+  }
   if (f->other.instr) out.other_line = f->other.instr->at.line;
   memcpy(out.block, f->at.block, sizeof out.block);
   memcpy(out.thread, f->at.thread, sizeof out.thread);
@@ -70,16 +135,11 @@ static kiln_sim_finding plain(const kl_found *f, const char *text, const char *k
 }
 
 static void take_one(kl_findings *f, const kl_checks *c, const kl_ptx_module *ptx, const kl_found *found) {
-  kl_sb text;
   kl_arena scratch;
   kl_arena_init(&scratch, f->cx);
-  kl_sb_init(&text, f->cx);
-  kl_report_put(&text, c->memory, found);
-  kl_str kernel = found->at.func ? found->at.func->name : KL_STR("");
-  kiln_sim_finding one = plain(found, text.p, kl_str_dup(&scratch, kernel).p);
+  kiln_sim_finding one = plain(f->cx, &scratch, ptx, found);
   if (enter(f, &one) && found->kind != KL_FOUND_FAULT)
-    kl_fail(c->cx, KILN_E_DEVICE, found->at.instr ? kl_ptx_span(ptx, found->at.instr->at) : KL_NOWHERE, "%s", text.p);
-  kl_sb_free(&text);
+    kl_fail(c->cx, KILN_E_DEVICE, found->at.instr ? kl_ptx_span(ptx, found->at.instr->at) : KL_NOWHERE, "%s", one.text);
   kl_arena_free(&scratch);
 }
 
@@ -89,20 +149,25 @@ bool kl_findings_take(kl_findings *f, const kl_checks *c, const kl_ptx_module *p
 }
 
 void kl_findings_unwritten(kl_findings *f, const kl_memory *m, uint64_t address, uint64_t bytes) {
-  kl_sb text;
+  kl_spot spot = kl_spot_in_memory(m, NULL, address, bytes);
+  kl_arena scratch;
+  kl_sb text, place;
+  kl_arena_init(&scratch, f->cx);
   kl_sb_init(&text, f->cx);
-  kl_sbf(&text, "%s: the host reads %llu bytes at 0x%llx", kl_found_text(KL_FOUND_NOT_WRITTEN),
-         (unsigned long long)bytes, (unsigned long long)address);
-  kl_memory_put_range(&text, m, address);
+  kl_sb_init(&place, f->cx);
+  kl_sbf(&text, "%s: the host reads it", kl_found_text(KL_FOUND_NOT_WRITTEN));
+  kl_spot_put(&text, &spot);
+  kl_piece_put(&place, &spot.piece);
   kiln_sim_finding one = {.check = "unwritten",
                           .what = kl_found_text(KL_FOUND_NOT_WRITTEN),
-                          .text = text.p,
+                          .text = put_text(&scratch, &text),
                           .kernel = "",
-                          .address = address,
-                          .bytes = bytes,
+                          .function = "",
+                          .source = "",
                           .times = 1};
-  if (enter(f, &one)) kl_fail(f->cx, KILN_E_DEVICE, KL_NOWHERE, "%s", text.p);
-  kl_sb_free(&text);
+  put_spot(&spot, put_text(&scratch, &place), &one);
+  if (enter(f, &one)) kl_fail(f->cx, KILN_E_DEVICE, KL_NOWHERE, "%s", one.text);
+  kl_arena_free(&scratch);
 }
 
 kiln_status kl_findings_get(kl_ctx *cx, const kl_findings *f, size_t i, kiln_sim_finding *out) {

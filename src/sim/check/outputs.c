@@ -11,7 +11,7 @@ typedef struct output {
 typedef struct outputs {
   kl_observer observer;
   kl_checks *checks;
-  const kl_kernel *kernel;
+  const kl_launch *launch;
   output *at;
   size_t n;
 } outputs;
@@ -39,10 +39,8 @@ static void judge(const outputs *s, const output *o) {
     for (n = 1; k + n < o->bytes && o->written[k + n] == o->written[k];) n++;
     if (o->written[k]) continue;
     kl_found found = {.kind = KL_FOUND_NOT_WRITTEN,
-                      .at = {.func = s->kernel->func},
-                      .address = o->address + k,
-                      .bytes = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX,
-                      .value = n};
+                      .at = {.func = s->launch->kernel->func},
+                      .spot = kl_spot_in_memory(s->checks->memory, s->launch, o->address + k, n)};
     kl_report_add(s->checks->cx, &s->checks->report, &found);
   }
 }
@@ -56,7 +54,7 @@ static void release(outputs *s) {
 
 static void end(kl_observer *observer) {
   outputs *s = (outputs *)(void *)observer;
-  for (size_t k = 0; k < s->n; k++) judge(s, &s->at[k]);
+  for (size_t k = 0; k < s->n && !s->checks->failed; k++) judge(s, &s->at[k]);
   release(s);
 }
 
@@ -64,7 +62,7 @@ kl_check kl_check_outputs(kl_checks *c, const kl_launch *l) {
   outputs *s = kl_alloc(c->cx, sizeof *s);
   s->observer.access = access;
   s->checks = c;
-  s->kernel = l->kernel;
+  s->launch = l;
   for (size_t k = 0; k < c->bytes.n; k++) s->n += c->bytes.p[k].use == KL_USE_OUTPUT;
   s->at = kl_alloc(c->cx, (s->n + 1) * sizeof *s->at);
   size_t n = 0;

@@ -5,7 +5,7 @@ enum { MOST_FOUND = 1000 };
 static bool is_same(const kl_found *a, const kl_found *b) {
   return a->kind == b->kind && a->fault == b->fault && a->at.func == b->at.func && a->at.instr == b->at.instr &&
          a->other.func == b->other.func && a->other.instr == b->other.instr && a->detail == b->detail &&
-         (a->kind != KL_FOUND_NOT_WRITTEN || a->address == b->address);
+         (a->kind != KL_FOUND_NOT_WRITTEN || a->spot.address == b->spot.address);
 }
 
 void kl_report_add(kl_ctx *cx, kl_report *r, const kl_found *f) {
@@ -21,6 +21,7 @@ void kl_report_add(kl_ctx *cx, kl_report *r, const kl_found *f) {
   }
   VEC_PUSH(cx, &r->found, *f);
   r->found.p[r->found.n - 1].times = times;
+  r->found.p[r->found.n - 1].kernel = r->kernel;
 }
 
 void kl_report_free(kl_ctx *cx, kl_report *r) {
@@ -47,37 +48,48 @@ static void put_at(kl_sb *b, const kl_found_at *at) {
          at->thread[1], at->thread[2]);
 }
 
-// Line of the PTX text, and of the source where it is known.
-static void put_line(kl_sb *b, const kl_found_at *at) {
-  if (!at->instr) return;
-  kl_sbf(b, "line %u", at->instr->at.line);
-  if (at->instr->at.src_line) kl_sbf(b, " (source line %u)", at->instr->at.src_line);
+static void put_source(kl_sb *b, const kl_ptx_module *m, const kl_found_at *at, const char *before,
+                       const char *behind) {
+  if (!at->instr || !at->instr->at.src_line) return;
+  kl_sb_puts(b, before);
+  kl_source_put(b, m, at->instr->at);
+  kl_sb_puts(b, behind);
 }
 
-void kl_report_put(kl_sb *b, const kl_memory *memory, const kl_found *f) {
+static void put_value(kl_sb *b, const kl_found *f) {
+  uint64_t all = f->value_bytes < 8 ? ((uint64_t)1 << 8 * f->value_bytes) - 1 : ~(uint64_t)0;
+  if (!f->value_bytes) return;
+  kl_sbf(b, ", %s 0x%llx", f->spot.bytes ? "holding" : "value", (unsigned long long)(f->value & all));
+  if (f->unknown & all) kl_sbf(b, " (bits 0x%llx without a value)", (unsigned long long)(f->unknown & all));
+}
+
+static void put_other(kl_sb *b, const kl_ptx_module *m, const kl_found_at *at) {
+  if (!at->func) return;
+  kl_sb_puts(b, "; the other: ");
+  if (at->instr) {
+    kl_sbf(b, "line %u", at->instr->at.line);
+    put_source(b, m, at, " (", ")");
+    kl_sb_puts(b, ", ");
+  }
+  put_at(b, at);
+  kl_calls_put(b, m, &at->calls);
+}
+
+void kl_report_put(kl_sb *b, const kl_found *f) {
+  const kl_ptx_module *m = f->kernel ? kl_loaded_ptx(kl_kernel_module(f->kernel)) : NULL;
   kl_sb_puts(b, f->kind == KL_FOUND_FAULT ? kl_fault_text(f->fault) : kl_found_text(f->kind));
   if (f->detail) kl_sbf(b, ": %s", f->detail);
   if (f->at.func) {
-    kl_sbf(b, " in %.*s%s", KL_FMT(f->at.func->name), f->kind != KL_FOUND_NOT_WRITTEN ? ", " : "");
-    if (f->kind != KL_FOUND_NOT_WRITTEN) put_at(b, &f->at);
+    kl_sbf(b, " in %.*s", KL_FMT(f->at.func->name));
+    if (f->kind != KL_FOUND_NOT_WRITTEN) {
+      kl_sb_puts(b, ", ");
+      put_at(b, &f->at);
+    }
   }
-  if (f->at.instr && f->at.instr->at.src_line) kl_sbf(b, ", source line %u", f->at.instr->at.src_line);
-  if (f->bytes) {
-    if (f->kind == KL_FOUND_FAULT)
-      kl_sbf(b, ", address 0x%llx", (unsigned long long)f->address);
-    else
-      kl_sbf(b, ", %llu bytes at 0x%llx", (unsigned long long)(f->kind == KL_FOUND_NOT_WRITTEN ? f->value : f->bytes),
-             (unsigned long long)f->address);
-    if (f->kind == KL_FOUND_FAULT)
-      kl_memory_put_place(b, memory, f->address);
-    else
-      kl_memory_put_range(b, memory, f->address);
-  }
-  if (f->other.func) {
-    kl_sb_puts(b, "; the other: ");
-    put_line(b, &f->other);
-    kl_sb_puts(b, f->other.instr ? ", " : "");
-    put_at(b, &f->other);
-  }
+  put_source(b, m, &f->at, ", ", "");
+  if (f->spot.bytes) kl_spot_put(b, &f->spot);
+  put_value(b, f);
+  kl_calls_put(b, m, &f->at.calls);
+  put_other(b, m, &f->other);
   if (f->times > 1) kl_sbf(b, "; %llu times", (unsigned long long)f->times);
 }

@@ -22,30 +22,33 @@ typedef struct kl_found_at {
   const kl_ptx_func *func;
   const kl_ptx_instr *instr; // NULL: the end of the function
   uint32_t block[3], thread[3];
+  kl_calls calls; // that lead to func, where they are known
 } kl_found_at;
 
 typedef struct kl_found {
   kl_found_kind kind;
   kl_fault_kind fault;
-  kl_found_at at, other; // other: the earlier one of two accesses, or the lanes elsewhere
-  uint64_t address;      // of memory, or the barrier
-  uint32_t bytes;        // there; 0: no address
-  uint64_t value;
-  const char *detail; // static, or NULL: more in a few words
-  uint64_t times;     // 0 counts as 1
+  kl_found_at at, other;   // other: the earlier one of two accesses, or the lanes elsewhere
+  const kl_kernel *kernel; // that was launched, or NULL; set when it is added
+  kl_spot spot;            // what is accessed; bytes 0: nothing
+  uint64_t value, unknown; // what is there or is the address, and the bits of it that have no value
+  uint8_t value_bytes;     // 0: not known
+  const char *detail;      // static, or NULL: more in a few words
+  uint64_t times;          // 0 counts as 1
 } kl_found;
 
 typedef struct kl_report {
-  VEC(kl_found) found; // in the order in which they were first seen
-  uint64_t lost;       // kinds of finding beyond the most that are kept
+  const kl_kernel *kernel; // whose launch findings are from now on, or NULL: names of source files are not told
+  VEC(kl_found) found;     // in the order in which they were first seen
+  uint64_t lost;           // kinds of finding beyond the most that are kept
 } kl_report;
 
 // Same kind, same instructions: the first stays, `times` grows.
 void kl_report_add(kl_ctx *cx, kl_report *r, const kl_found *f);
 void kl_report_free(kl_ctx *cx, kl_report *r);
 const char *kl_found_text(kl_found_kind kind); // in a few words
-// Appends a finding as one line without its place: what, kernel, block, thread, address and what lies there, the other
-// access's line and thread, how often.
-void kl_report_put(kl_sb *b, const kl_memory *memory, const kl_found *f);
+// Appends a finding as one line without its place in the PTX text: what, function, block, thread, line of the source,
+// address and what lies there, value, calls, the other access's line and thread, how often.
+void kl_report_put(kl_sb *b, const kl_found *f);
 
 #endif

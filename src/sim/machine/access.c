@@ -39,8 +39,10 @@ static lane_place in_shared(kl_warp *w, uint64_t at, uint64_t bytes) {
   return (lane_place){.host = b->shared + at};
 }
 
+// A thread has its stack up to where the function that runs ends.
 static lane_place in_stack(kl_warp *w, unsigned lane, uint64_t at, uint64_t bytes) {
-  if (!w->stack || at > KL_MOST_STACK || bytes > KL_MOST_STACK - at) return (lane_place){.fault = KL_FAULT_ADDRESS};
+  uint32_t top = w->strand.frame->top;
+  if (!w->stack || at > top || bytes > top - at) return (lane_place){.fault = KL_FAULT_ADDRESS};
   return (lane_place){.host = w->stack + (size_t)lane * KL_MOST_STACK + at};
 }
 
@@ -127,7 +129,7 @@ static bool find_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m,
     lane_place p = in_space(w, m, i, out->address[i], bytes);
     if (!p.fault && (out->address[i] & (bytes - 1)) != 0) p.fault = KL_FAULT_MISALIGNED;
     if (p.fault) {
-      kl_faulted(w, o, p.fault, i, out->address[i]);
+      kl_access_faulted(w, o, p.fault, i, m, out->address[i]);
       return false;
     }
     out->host[i] = p.host;

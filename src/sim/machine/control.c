@@ -162,6 +162,26 @@ void kl_free_frames(kl_worker *worker) {
   }
 }
 
+kl_calls kl_calls_of(const kl_frame *f) {
+  kl_calls c = {0};
+  for (; f->caller; f = f->caller) {
+    const kl_code *code = f->caller->code;
+    const kl_ptx_instr *instr = &code->func->instrs[code->ops[f->return_to - 1].index];
+    if (c.n && c.of[c.n - 1].instr == instr) {
+      c.of[c.n - 1].times++;
+      continue;
+    }
+    if (c.n == KL_MOST_CALLS) {
+      c.more = f->depth;
+      break;
+    }
+    c.of[c.n].func = code->func;
+    c.of[c.n].times = 1;
+    c.of[c.n++].instr = instr;
+  }
+  return c;
+}
+
 // The strand's lanes see this frame's registers from now on.
 void kl_enter_frame(kl_warp *w, kl_frame *f) {
   w->strand.frame = f;

@@ -11,7 +11,7 @@ enum { MOST_RESIDENT = 1024, FIRST_ROUNDS = 64 };
 
 // --- faults -------------------------------------------------------------------------------------------------------
 
-void kl_faulted(kl_warp *w, const kl_sim_op *o, kl_fault_kind kind, unsigned lane, uint64_t address) {
+static void fail(kl_warp *w, const kl_sim_op *o, kl_fault_kind kind, unsigned lane, uint64_t address, kl_spot spot) {
   kl_run_state *run = w->block->run;
   uint32_t t = w->rank * KL_LANES + lane;
   kl_fault f = {.kind = kind,
@@ -19,7 +19,9 @@ void kl_faulted(kl_warp *w, const kl_sim_op *o, kl_fault_kind kind, unsigned lan
                 .instr = kl_instr_of(w, o),
                 .block = {w->block->id[0], w->block->id[1], w->block->id[2]},
                 .thread = {t % run->block[0], t / run->block[0] % run->block[1], t / run->block[0] / run->block[1]},
-                .address = address};
+                .address = address,
+                .spot = spot,
+                .calls = kl_calls_of(w->strand.frame)};
   pthread_mutex_lock(&run->lock);
   if (w->block->number < atomic_load(&run->failed_block)) {
     atomic_store(&run->failed_block, w->block->number);
@@ -28,6 +30,15 @@ void kl_faulted(kl_warp *w, const kl_sim_op *o, kl_fault_kind kind, unsigned lan
   pthread_mutex_unlock(&run->lock);
   KL_TELL(w->block, fault, w, o, &f);
   kl_stop(w);
+}
+
+void kl_faulted(kl_warp *w, const kl_sim_op *o, kl_fault_kind kind, unsigned lane, uint64_t address) {
+  fail(w, o, kind, lane, address, (kl_spot){0});
+}
+
+void kl_access_faulted(kl_warp *w, const kl_sim_op *o, kl_fault_kind kind, unsigned lane, const kl_sim_access *m,
+                       uint64_t address) {
+  fail(w, o, kind, lane, address, kl_spot_of(w, m->where, address, (uint64_t)m->bytes * m->count));
 }
 
 static const char *const fault_texts[] = {
@@ -431,12 +442,15 @@ static kiln_status check(kl_ctx *cx, kl_run_state *run) {
 static kiln_status report(kl_ctx *cx, const kl_run_state *run) {
   const kl_fault *f = &run->fault;
   kl_span at = f->instr ? kl_ptx_span(run->kernel->of->ptx, f->instr->at) : KL_NOWHERE;
-  bool of_memory = f->kind == KL_FAULT_ADDRESS || f->kind == KL_FAULT_MISALIGNED || f->kind == KL_FAULT_READ_ONLY;
   kl_sb where;
   if (f->kind == KL_FAULT_MEMORY) return kl_out_of_memory(cx, 0, "the blocks of a launch");
   kl_sb_init(&where, cx);
-  if (of_memory) kl_sbf(&where, ", address 0x%llx", (unsigned long long)f->address);
-  if (f->kind == KL_FAULT_ADDRESS) kl_memory_put_place(&where, run->memory, f->address);
+  if (f->instr && f->instr->at.src_line) {
+    kl_sb_puts(&where, ", ");
+    kl_source_put(&where, run->kernel->of->ptx, f->instr->at);
+  }
+  if (f->spot.bytes) kl_spot_put(&where, &f->spot);
+  kl_calls_put(&where, run->kernel->of->ptx, &f->calls);
   kl_fail(cx, KILN_E_DEVICE, at, "%s in %.*s, block (%u,%u,%u), thread (%u,%u,%u)%s", fault_texts[f->kind],
           KL_FMT(f->func->name), f->block[0], f->block[1], f->block[2], f->thread[0], f->thread[1], f->thread[2],
           where.n ? where.p : "");

@@ -204,6 +204,7 @@ static kiln_status decode_all(kl_ctx *cx, kl_kernel *k, uint32_t entry) {
   reach r = {
       .k = k, .reached = KL_NEW_N(&k->of->arena, bool, m->nfuncs), .used = KL_NEW_N(&k->of->arena, bool, m->nvars)};
   reach_all(&r, entry);
+  k->used = r.used;
   k->codes = KL_NEW_N(&k->of->arena, const kl_code *, m->nfuncs);
   k->shared_of = KL_NEW_N(&k->of->arena, uint32_t *, m->nfuncs);
   KL_TRY(place_shared(k, r.used));

@@ -68,10 +68,6 @@ bool kl_memory_release(kl_memory *m, uint64_t base);
 const kl_region *kl_memory_find(const kl_memory *m, uint64_t address);
 // The region nearest to an address that lies in none, and how far: bytes behind its end, or negative before its begin.
 const kl_region *kl_memory_nearest(const kl_memory *m, uint64_t address, int64_t *distance);
-// Appends where an address of the device's memory lies, or what it lies next to: ", 4 bytes behind the end of ...".
-void kl_memory_put_place(kl_sb *b, const kl_memory *m, uint64_t address);
-// Appends in what an address lies: " of 64 bytes at 0x... (name)"; nothing if it lies nowhere.
-void kl_memory_put_range(kl_sb *b, const kl_memory *m, uint64_t address);
 // The host's address of bytes that lie in one region that is not freed, or NULL.
 char *kl_memory_at(const kl_memory *m, uint64_t address, uint64_t size);
 
@@ -86,6 +82,43 @@ void kl_memory_define_as(kl_memory *m, uint64_t to, uint64_t from, uint64_t size
 bool kl_memory_find_undefined(const kl_memory *m, uint64_t address, uint64_t size, uint64_t *at, uint64_t *n);
 // The bytes of kl_region.undefined, which then are there; NULL: no memory, and all of the region counts as defined.
 uint8_t *kl_region_shadow(kl_region *r);
+
+// --- where something lies ------------------------------------------------------------------------------------------
+
+typedef enum kl_space { KL_SPACE_NONE, KL_SPACE_DEVICE, KL_SPACE_SHARED, KL_SPACE_LOCAL, KL_SPACE_PARAM } kl_space;
+
+// What memory is made of.
+typedef enum kl_piece_kind {
+  KL_PIECE_NONE,
+  KL_PIECE_VARIABLE,   // of a module or a function, or a parameter
+  KL_PIECE_ALLOCATION, // of the device's memory
+  KL_PIECE_ARGUMENT,   // the same, which a parameter of the kernel points into: `name`
+  KL_PIECE_DYNAMIC,    // shared memory that the launch adds
+  KL_PIECE_ALLOCA,     // local memory from alloca
+} kl_piece_kind;
+typedef struct kl_piece {
+  uint8_t kind; // kl_piece_kind
+  bool freed;
+  uint64_t base, size; // in its space
+  kl_str name;         // empty: it has none. As long as its module, or region
+} kl_piece;
+
+// Bytes of a space, and the piece of memory that they lie in or nearest to.
+typedef struct kl_spot {
+  uint8_t space;  // kl_space; NONE: a generic address that belongs to none
+  uint32_t block; // of shared memory: the rank in the cluster + 1; 0: the thread's own block
+  bool generic;   // the access had a generic address of the thread's own spaces
+  uint64_t address, bytes;
+  kl_piece piece;
+} kl_spot;
+
+typedef struct kl_launch kl_launch;
+// Of the device's memory; `l`, which may be NULL, says what its parameters point to.
+kl_spot kl_spot_in_memory(const kl_memory *m, const kl_launch *l, uint64_t address, uint64_t bytes);
+// Appends ", 4 bytes at 0x48 of shared memory, 8 bytes behind the end of a (64 bytes at 0x0)".
+void kl_spot_put(kl_sb *b, const kl_spot *s);
+// Appends the piece alone: "a (64 bytes at 0x0)".
+void kl_piece_put(kl_sb *b, const kl_piece *p);
 
 // --- modules and kernels ------------------------------------------------------------------------------------------
 
@@ -134,16 +167,35 @@ typedef enum kl_fault_kind {
   KL_FAULT_MEMORY,   // the host has none left for the block
 } kl_fault_kind;
 
+// How a function came to run: the calls that lead to it, the innermost first.
+enum { KL_MOST_CALLS = 8 };
+typedef struct kl_calls {
+  uint32_t n;    // of these
+  uint32_t more; // calls further out that are left away
+  struct {
+    const kl_ptx_func *func; // the caller
+    const kl_ptx_instr *instr;
+    uint32_t times; // it calls one within the other
+  } of[KL_MOST_CALLS];
+} kl_calls;
+
 // What ended a launch. Of several the one of the lowest block, then the earliest.
 typedef struct kl_fault {
   kl_fault_kind kind;
   const kl_ptx_func *func;
   const kl_ptx_instr *instr;
   uint32_t block[3], thread[3];
-  uint64_t address; // of memory, or a branch's or call's target, or a barrier; 0: none
+  uint64_t address; // of memory, as the access names it, or a branch's or call's target, or a barrier; 0: none
+  kl_spot spot;     // of an access; bytes 0: of none
+  kl_calls calls;
 } kl_fault;
 
 const char *kl_fault_text(kl_fault_kind kind); // in a few words
+// Appends a line of the source as `.loc` has it, and where what it belongs to was inlined: "a.cu:7, inlined at
+// a.cu:20"; nothing where it is not known. Without a module only the line.
+void kl_source_put(kl_sb *b, const kl_ptx_module *m, kl_ptx_place at);
+// Appends the calls: "; called in line 40 of g, called in line 81 of k"; nothing where there are none.
+void kl_calls_put(kl_sb *b, const kl_ptx_module *m, const kl_calls *c);
 
 // Of a grid's clusters, or blocks where there are none, by rising number: first, first + stride, ...; count 0: all.
 typedef struct kl_sample {
@@ -151,7 +203,7 @@ typedef struct kl_sample {
 } kl_sample;
 
 typedef struct kl_observer kl_observer;
-typedef struct kl_launch {
+struct kl_launch {
   const kl_kernel *kernel;
   uint32_t grid[3], block[3], cluster[3]; // cluster 0: as the kernel says, or none
   uint32_t dynamic_shared;
@@ -165,7 +217,7 @@ typedef struct kl_launch {
   bool shadows;           // frames have KL_SHADOW_ROOM behind their registers, for an observer
   kl_observer *const *observers;
   uint32_t nobservers;
-} kl_launch;
+};
 
 // Runs a kernel to its end. INVALID: a launch that cannot be (sizes, a required block size), with a finding; DEVICE: a
 // fault, described in *fault and as a finding.

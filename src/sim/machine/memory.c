@@ -138,26 +138,3 @@ bool kl_memory_release(kl_memory *m, uint64_t base) {
   if (++m->freed > MOST_FREED && m->freed > m->regions.n / 2) forget_freed(m);
   return true;
 }
-
-void kl_memory_put_range(kl_sb *b, const kl_memory *m, uint64_t address) {
-  const kl_region *r = kl_memory_find(m, address);
-  if (!r) return;
-  kl_sbf(b, " of %llu bytes at 0x%llx", (unsigned long long)r->size, (unsigned long long)r->base);
-  if (r->name.n) kl_sbf(b, " (%.*s)", KL_FMT(r->name));
-}
-
-void kl_memory_put_place(kl_sb *b, const kl_memory *m, uint64_t address) {
-  const kl_region *in = kl_memory_find(m, address);
-  int64_t distance = 0;
-  const kl_region *r = in ? in : kl_memory_nearest(m, address, &distance);
-  if (address < KL_DEVICE_MEMORY || !r) return;
-  if (in && in->freed)
-    kl_sb_puts(b, ", in what was freed:");
-  else if (in)
-    kl_sb_puts(b, ", which reaches beyond");
-  else
-    kl_sbf(b, ", %llu bytes %s", (unsigned long long)(distance < 0 ? -distance : distance),
-           distance < 0 ? "before" : "behind the end of");
-  kl_sbf(b, " %llu bytes at 0x%llx", (unsigned long long)r->size, (unsigned long long)r->base);
-  if (r->name.n) kl_sbf(b, " (%.*s)", KL_FMT(r->name));
-}

@@ -31,6 +31,7 @@ struct kl_kernel {
   kl_code *entry;
   uint32_t shared_bytes;
   uint32_t *shared;     // by variable of the module: where in shared memory
+  const bool *used;     // by variable of the module
   uint32_t **shared_of; // by function: the same of its own variables; NULL: the kernel does not reach it
   const uint32_t *param_at;
   uint32_t param_bytes, local_bytes;
@@ -253,6 +254,7 @@ kl_frame *kl_new_frame(kl_worker *worker, const kl_code *code);
 void kl_free_frames(kl_worker *worker);
 // Lanes leave a frame and all its callers; what nobody is in any more is free.
 void kl_leave_frames(kl_worker *worker, kl_frame *f, uint32_t mask);
+kl_calls kl_calls_of(const kl_frame *f);
 // The strand that runs is in this frame.
 void kl_enter_frame(kl_warp *w, kl_frame *f);
 // Threads have exited: barriers that wait for nobody else open.
@@ -266,6 +268,11 @@ bool kl_warp_run(kl_warp *w);
 void kl_set_mask(kl_lanes *x, uint32_t mask);
 // The launch ends with a fault of lane `lane`.
 void kl_faulted(kl_warp *w, const kl_sim_op *o, kl_fault_kind kind, unsigned lane, uint64_t address);
+// The same of an access to memory.
+void kl_access_faulted(kl_warp *w, const kl_sim_op *o, kl_fault_kind kind, unsigned lane, const kl_sim_access *m,
+                       uint64_t address);
+// Where an access of the strand that runs goes.
+kl_spot kl_spot_of(const kl_warp *w, kl_where where, uint64_t address, uint64_t bytes);
 const kl_ptx_instr *kl_instr_of(const kl_warp *w, const kl_sim_op *o);
 
 #endif

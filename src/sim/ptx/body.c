@@ -168,16 +168,46 @@ static bool take_integer(kl_ptx_parser *ps, const char *what, uint64_t *out) {
   return true;
 }
 
-// , function_name label + offset, inlined_at file line column: names and places that only debuggers want.
-static bool skip_inlined(kl_ptx_parser *ps) {
-  uint64_t n;
+static bool take_place(kl_ptx_parser *ps, const char *file_of, kl_ptx_inlined *out) {
+  uint64_t file = 0, line = 0, column = 0;
+  if (!take_integer(ps, file_of, &file) || !take_integer(ps, "a line", &line) || !take_integer(ps, "a column", &column))
+    return false;
+  *out = (kl_ptx_inlined){(uint32_t)file, (uint32_t)line, (uint32_t)column, 0};
+  return true;
+}
+
+static bool is_at(const kl_ptx_inlined *a, const kl_ptx_inlined *b) {
+  return a->file == b->file && a->line == b->line && a->column == b->column;
+}
+
+// What a place was itself inlined into, as the last .loc of it says; one that is far away in the text is not found.
+enum { MOST_LOCS = 4096 };
+static uint32_t inlined_into(const kl_ptx_parser *ps, const kl_ptx_inlined *at) {
+  size_t least = ps->locs.n > MOST_LOCS ? ps->locs.n - MOST_LOCS : 0;
+  for (size_t k = ps->locs.n; k-- > least;)
+    if (is_at(&ps->locs.p[k], at)) return ps->locs.p[k].inlined;
+  return 0;
+}
+
+// The number + 1 of such a place; the last few are looked through, as neighbours are inlined together.
+static uint32_t inlined_number(kl_ptx_parser *ps, kl_ptx_inlined at) {
+  at.inlined = inlined_into(ps, &at);
+  for (size_t k = ps->inlined.n, back = 0; k-- > 0 && back < 16; back++)
+    if (is_at(&ps->inlined.p[k], &at) && ps->inlined.p[k].inlined == at.inlined) return (uint32_t)k + 1;
+  VEC_PUSH(ps->cx, &ps->inlined, at);
+  return (uint32_t)ps->inlined.n;
+}
+
+// , function_name label + offset, inlined_at file line column. Names of functions are in debug sections, and skipped.
+static bool take_inlined(kl_ptx_parser *ps, uint32_t *out) {
   kl_str name;
+  *out = 0;
   while (kl_ptx_eat(ps, ',')) {
     if (!kl_ptx_name(ps, "function_name or inlined_at", &name)) return false;
     if (kl_str_is(name, "inlined_at")) {
-      if (!take_integer(ps, "a file's number", &n) || !take_integer(ps, "a line", &n) ||
-          !take_integer(ps, "a column", &n))
-        return false;
+      kl_ptx_inlined at;
+      if (!take_place(ps, "a file's number", &at)) return false;
+      *out = inlined_number(ps, at);
       continue;
     }
     int64_t offset;
@@ -191,13 +221,11 @@ static bool skip_inlined(kl_ptx_parser *ps) {
 }
 
 static bool take_loc(kl_ptx_parser *ps) {
-  uint64_t file = 0, line = 0, column;
+  kl_ptx_inlined at;
   kl_ptx_lex_next(&ps->lx);
-  if (!take_integer(ps, "a file's number after .loc", &file) || !take_integer(ps, "a line", &line) ||
-      !take_integer(ps, "a column", &column) || !skip_inlined(ps))
-    return false;
-  ps->file = (uint32_t)file;
-  ps->src_line = (uint32_t)line;
+  if (!take_place(ps, "a file's number after .loc", &at) || !take_inlined(ps, &at.inlined)) return false;
+  ps->loc = (kl_ptx_place){.file = at.file, .src_line = at.line, .column = at.column, .inlined = at.inlined};
+  VEC_PUSH(ps->cx, &ps->locs, at);
   return true;
 }
 

@@ -151,7 +151,8 @@ static bool enter_function(kl_ptx_parser *ps, const kl_ptx_func *f, bool defines
 static void reset(kl_ptx_parser *ps) {
   ps->regs.n = ps->locals.n = ps->instrs.n = ps->labels.n = ps->tables.n = 0;
   ps->marks.n = ps->fixups.n = ps->scope_fixups.n = ps->statement_pragmas.n = 0;
-  ps->file = ps->src_line = 0;
+  ps->locs.n = 0;
+  ps->loc = (kl_ptx_place){0};
 }
 
 #define KEEP(ps, v) ((v)->n ? kl_arena_dup((ps)->arena, (v)->p, (v)->n * sizeof *(v)->p) : NULL)

@@ -205,6 +205,8 @@ static void free_parser(kl_ptx_parser *ps) {
   VEC_FREE(cx, &ps->scope_fixups);
   VEC_FREE(cx, &ps->fixups);
   VEC_FREE(cx, &ps->statement_pragmas);
+  VEC_FREE(cx, &ps->locs);
+  VEC_FREE(cx, &ps->inlined);
 }
 
 static kl_ptx_module *new_module(kl_ctx *cx, const char *name, kl_str text) {
@@ -237,6 +239,8 @@ static kiln_status read_module(kl_ctx *cx, kl_ptx_module *m) {
   m->funcs = VEC_FREEZE(cx, &m->arena, &ps.funcs);
   m->nfiles = (uint32_t)ps.files.n;
   m->files = VEC_FREEZE(cx, &m->arena, &ps.files);
+  m->ninlined = (uint32_t)ps.inlined.n;
+  m->inlined = VEC_FREEZE(cx, &m->arena, &ps.inlined);
   m->npragmas = (uint32_t)ps.pragmas.n;
   m->pragmas = VEC_FREEZE(cx, &m->arena, &ps.pragmas);
   free_parser(&ps);

@@ -91,7 +91,11 @@ void kl_ptx_recover(kl_ptx_parser *ps) {
 }
 
 kl_ptx_place kl_ptx_here(const kl_ptx_parser *ps) {
-  return (kl_ptx_place){ps->lx.line, ps->lx.begin, ps->lx.pos, ps->file, ps->src_line};
+  kl_ptx_place at = ps->loc;
+  at.line = ps->lx.line;
+  at.begin = ps->lx.begin;
+  at.end = ps->lx.pos;
+  return at;
 }
 
 bool kl_ptx_declare(kl_ptx_parser *ps, kl_ptx_symbol s) {

@@ -35,9 +35,9 @@ typedef struct kl_ptx_parser {
   size_t invalid, unsupported; // findings
   bool out_of_memory;
   uint32_t nesting;
-  uint32_t braces;         // of values and vectors that are open
-  uint32_t expanded;       // labels of runs such as N<5>
-  uint32_t file, src_line; // of the last .loc
+  uint32_t braces;   // of values and vectors that are open
+  uint32_t expanded; // labels of runs such as N<5>
+  kl_ptx_place loc;  // of the source: the last .loc
   kl_ptx_vars vars;
   VEC(kl_ptx_func) funcs;
   kl_ptx_strs files, pragmas;
@@ -54,6 +54,8 @@ typedef struct kl_ptx_parser {
   VEC(size_t) scope_fixups; // how many there were when the scope was opened
   VEC(kl_ptx_fixup) fixups;
   VEC(kl_ptx_pragma) statement_pragmas;
+  VEC(kl_ptx_inlined) locs; // of the function
+  VEC(kl_ptx_inlined) inlined;
 } kl_ptx_parser;
 
 // --- tokens (parse.c) ---------------------------------------------------------------------------------------------

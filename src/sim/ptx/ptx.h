@@ -36,7 +36,15 @@ typedef struct kl_ptx_place {
   uint32_t line;           // of the PTX text, from 1
   uint32_t begin, end;     // bytes of the PTX text
   uint32_t file, src_line; // of the module's files; src_line 0: not known
+  uint32_t column;         // of the source
+  uint32_t inlined;        // what it was inlined into: of the module's `inlined` + 1; 0: nothing
 } kl_ptx_place;
+
+// A place in the source where a function's code was put in the stead of a call of it, by `.loc ... inlined_at`.
+typedef struct kl_ptx_inlined {
+  uint32_t file, line, column;
+  uint32_t inlined; // into which this was inlined itself + 1; 0: into none
+} kl_ptx_inlined;
 
 // An address among a variable's initial bytes: `bytes` (1 to 8) at `at` hold the address of a variable or function plus
 // `offset`, of which byte `byte` on is taken (mask operators such as 0xff00(symbol); 0 where the whole is).
@@ -215,6 +223,8 @@ typedef struct kl_ptx_module {
   uint32_t npragmas;
   const kl_str *files; // by number; empty where not declared
   uint32_t nfiles;
+  const kl_ptx_inlined *inlined;
+  uint32_t ninlined;
 } kl_ptx_module;
 
 // Reads a module. `name`: for findings, e.g. the file's. `text` is copied and needs no NUL (what follows a NUL in it is
@@ -228,7 +238,8 @@ void kl_ptx_free(kl_ctx *cx, kl_ptx_module *m);
 void kl_ptx_put_register(kl_sb *b, const kl_ptx_func *f, uint32_t reg);
 // Type of a register.
 kl_ptx_type kl_ptx_register_type(const kl_ptx_func *f, uint32_t reg);
-// The module as text again: what it reads as is the same module, and that prints alike.
+// The module as text again: what it reads as is the same module but for columns and inlining of the source, and that
+// prints alike.
 void kl_ptx_print(kl_sb *b, const kl_ptx_module *m);
 // One instruction, without its end of line.
 void kl_ptx_put_instr(kl_sb *b, const kl_ptx_module *m, const kl_ptx_func *f, const kl_ptx_instr *i);

@@ -75,17 +75,18 @@ bool kl_found_again(kl_ordering *r, const kl_seen *x, const kl_seen *y) {
   return p->index;
 }
 
-void kl_found_race(kl_ordering *r, const kl_seen *x, unsigned xlane, const kl_seen *y, unsigned ylane, uint64_t address,
-                   uint32_t bytes) {
-  if (kl_found_again(r, x, y)) return;
+void kl_found_race(kl_ordering *r, const kl_race *u) {
+  if (kl_found_again(r, &u->x, &u->y)) return;
   kl_found f = {.kind = KL_FOUND_RACE,
-                .at = thread_of(r, y, ylane),
-                .other = thread_of(r, x, xlane),
-                .address = address,
-                .bytes = bytes,
-                .detail = details[kind_of(&r->sites.p[y->site])][kind_of(&r->sites.p[x->site])]};
+                .at = thread_of(r, &u->y, u->ylane),
+                .other = thread_of(r, &u->x, u->xlane),
+                .spot = u->spot,
+                .value = u->value,
+                .value_bytes = u->value_bytes,
+                .detail = details[kind_of(&r->sites.p[u->y.site])][kind_of(&r->sites.p[u->x.site])]};
+  f.at.calls = u->calls;
   size_t before = r->report->found.n;
   kl_report_add(r->cx, r->report, &f);
-  pair_of(r, x, y)->index = r->report->found.n > before ? before + 1 : UINT64_MAX;
+  pair_of(r, &u->x, &u->y)->index = r->report->found.n > before ? before + 1 : UINT64_MAX;
   r->npairs++;
 }

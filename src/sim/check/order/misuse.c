@@ -2,9 +2,17 @@
 
 #include "sim/check/order/state.h"
 
-static kl_found_at here(const kl_ordering *r, const kl_warp *w, unsigned lane, const kl_code *code,
-                        const kl_sim_op *op) {
-  return kl_found_thread(r, w->block->number, w->rank, lane, code, op);
+static kl_found_at here(const kl_ordering *r, const kl_warp *w, unsigned lane, const kl_frame *f, const kl_sim_op *op) {
+  kl_found_at at = kl_found_thread(r, w->block->number, w->rank, lane, f->code, op);
+  at.calls = kl_calls_of(f);
+  return at;
+}
+
+// Who came first to a barrier.
+static kl_found_at first_to(const kl_ordering *r, const kl_order_block *ob, const kl_arrivals *a) {
+  kl_found_at at = kl_found_thread(r, ob->number, a->warp, a->lane, a->code, a->op);
+  at.calls = a->calls;
+  return at;
 }
 
 static void add(kl_ordering *r, kl_found_kind kind, const char *detail, kl_found_at at, kl_found_at other) {
@@ -36,30 +44,30 @@ static void other_barrier(kl_ordering *r, const kl_warp *w, const kl_sim_op *op,
     if (s->wait != KL_READY || s->frame != w->strand.frame || &code->ops[s->pc] != op) continue;
     unsigned i = first_of(s->mask);
     if (AT(uint32_t, op->a)[i] != barrier)
-      add(r, KL_FOUND_DIVERGENCE, "lanes of a warp at different barriers", me, here(r, w, i, code, op));
+      add(r, KL_FOUND_DIVERGENCE, "lanes of a warp at different barriers", me, here(r, w, i, s->frame, op));
   }
 }
 
 void kl_misuse_arrive(kl_ordering *r, kl_order_block *ob, kl_warp *w, const kl_sim_op *op, unsigned barrier,
                       uint32_t expected, uint32_t lanes) {
   kl_arrivals *a = &ob->arrivals[barrier];
-  const kl_code *code = w->strand.frame->code;
-  kl_found_at me = here(r, w, first_of(lanes), code, op), none = {0};
+  const kl_frame *f = w->strand.frame;
+  kl_found_at me = here(r, w, first_of(lanes), f, op), none = {0};
   uint32_t all = r->run->warps * KL_LANES, count = expected ? expected : all;
   if (op->run == kl_x_arrive && !expected) add(r, KL_FOUND_COUNT, "bar.arrive without one", me, none);
   if (count > all) add(r, KL_FOUND_COUNT, "more than the block has", me, none);
   if (a->op) {
-    kl_found_at other = kl_found_thread(r, ob->number, a->warp, a->lane, a->code, a->op);
+    kl_found_at other = first_to(r, ob, a);
     if (a->expected != count) add(r, KL_FOUND_COUNT, "others gave another one", me, other);
     if (reduction_of(a->op) != reduction_of(op)) add(r, KL_FOUND_COUNT, "a reduction and something else", me, other);
     if (a->come[w->rank] & lanes)
       add(r, KL_FOUND_COUNT, "the same thread arrives again before it opens",
-          here(r, w, first_of(a->come[w->rank] & lanes), code, op), other);
+          here(r, w, first_of(a->come[w->rank] & lanes), f, op), other);
   } else {
-    *a = (kl_arrivals){a->came, a->come, op, code, count, w->rank, first_of(lanes)};
+    *a = (kl_arrivals){a->came, a->come, op, f->code, count, w->rank, first_of(lanes), me.calls};
   }
   a->come[w->rank] |= lanes;
-  if (is_aligned(r, code, op)) other_barrier(r, w, op, barrier, me);
+  if (is_aligned(r, f->code, op)) other_barrier(r, w, op, barrier, me);
 }
 
 // Where a warp's lanes wait in the barrier that opens: an aligned one is the same instruction for all of them.
@@ -78,14 +86,15 @@ static void same_instruction(kl_ordering *r, const kl_warp *w, unsigned barrier)
     if ((before != code || first->pc != s->pc) &&
         (is_aligned(r, code, op) || is_aligned(r, before, &before->ops[first->pc])))
       add(r, KL_FOUND_DIVERGENCE, "lanes of a warp in different instructions of a barrier",
-          here(r, w, first_of(s->mask), code, op), here(r, w, first_of(first->mask), before, &before->ops[first->pc]));
+          here(r, w, first_of(s->mask), s->frame, op),
+          here(r, w, first_of(first->mask), first->frame, &before->ops[first->pc]));
   }
   uint32_t missing = w->alive & ~w->arrived[barrier];
   if (!first || !missing) return;
   const kl_code *code = first->frame->code;
   const kl_sim_op *op = &code->ops[first->pc];
   if (is_aligned(r, code, op))
-    add(r, KL_FOUND_DIVERGENCE, "lanes of the warp are missing", here(r, w, first_of(first->mask), code, op),
+    add(r, KL_FOUND_DIVERGENCE, "lanes of the warp are missing", here(r, w, first_of(first->mask), first->frame, op),
         kl_found_thread(r, w->block->number, w->rank, first_of(missing), code, NULL));
 }
 
@@ -99,8 +108,7 @@ void kl_misuse_open(kl_ordering *r, kl_block *b, unsigned barrier) {
     a->come[k] = 0;
   }
   if (a->op && come > a->expected)
-    add(r, KL_FOUND_COUNT, "more have come than it opens for",
-        kl_found_thread(r, ob->number, a->warp, a->lane, a->code, a->op), (kl_found_at){0});
+    add(r, KL_FOUND_COUNT, "more have come than it opens for", first_to(r, ob, a), (kl_found_at){0});
   *a = (kl_arrivals){.came = a->came, .come = a->come};
 }
 
@@ -109,8 +117,8 @@ void kl_misuse_end(kl_ordering *r, kl_order_block *ob, const kl_block *b) {
   for (unsigned k = 0; k < KL_BARRIERS; k++) {
     const kl_arrivals *a = &ob->arrivals[k];
     if (a->op)
-      add(r, KL_FOUND_COUNT, "some have come, and the block has ended before it opened",
-          kl_found_thread(r, ob->number, a->warp, a->lane, a->code, a->op), (kl_found_at){0});
+      add(r, KL_FOUND_COUNT, "some have come, and the block has ended before it opened", first_to(r, ob, a),
+          (kl_found_at){0});
   }
 }
 
@@ -120,7 +128,7 @@ void kl_misuse_cluster(kl_ordering *r, kl_order_warp *ow, kl_warp *w, const kl_s
                        bool arrives) {
   const kl_code *code = w->strand.frame->code;
   KL_EACH_LANE(i, w->x.mask) {
-    kl_found_at me = here(r, w, i, code, op);
+    kl_found_at me = here(r, w, i, w->strand.frame, op);
     if (!arrives) {
       if (!ow->arrive[i]) {
         add(r, KL_FOUND_COUNT, "barrier.cluster.wait without arrive", me, (kl_found_at){0});
@@ -130,7 +138,7 @@ void kl_misuse_cluster(kl_ordering *r, kl_order_warp *ow, kl_warp *w, const kl_s
     }
     if (ow->arrive[i]) {
       add(r, KL_FOUND_COUNT, "barrier.cluster.arrive twice without wait", me,
-          here(r, w, i, ow->arrive_code[i], ow->arrive[i]));
+          kl_found_thread(r, w->block->number, w->rank, i, ow->arrive_code[i], ow->arrive[i]));
       return;
     }
   }
@@ -144,7 +152,8 @@ void kl_misuse_cluster(kl_ordering *r, kl_order_warp *ow, kl_warp *w, const kl_s
   if (others && how->aligned) {
     unsigned i = first_of(others);
     add(r, KL_FOUND_DIVERGENCE, "lanes of a warp in different instructions of a barrier",
-        here(r, w, first_of(w->x.mask), code, op), here(r, w, i, ow->arrive_code[i], ow->arrive[i]));
+        here(r, w, first_of(w->x.mask), w->strand.frame, op),
+        kl_found_thread(r, w->block->number, w->rank, i, ow->arrive_code[i], ow->arrive[i]));
   }
 }
 
@@ -179,7 +188,7 @@ void kl_misuse_meet(kl_ordering *r, const kl_party *p) {
   uint32_t members = *word(p, first, p->op[first]->f);
   if (p->mask & ~members) {
     unsigned i = first_of(p->mask & ~members);
-    add(r, KL_FOUND_INACTIVE, "the thread is not in its own member mask", here(r, w, i, p->frame[i]->code, p->op[i]),
+    add(r, KL_FOUND_INACTIVE, "the thread is not in its own member mask", here(r, w, i, p->frame[i], p->op[i]),
         (kl_found_at){0});
   }
   if (p->op[first]->run != kl_x_shuffle) return;
@@ -193,7 +202,7 @@ void kl_misuse_meet(kl_ordering *r, const kl_party *p) {
         !(members >> from & 1) ? "a shuffle from a lane outside of the member mask"
         : w->lanes >> from & 1 ? "a shuffle from a lane that has exited"
                                : "a shuffle from a lane that the block does not have",
-        here(r, w, i, p->frame[i]->code, p->op[i]), other);
+        here(r, w, i, p->frame[i], p->op[i]), other);
     return;
   }
 }
@@ -208,9 +217,9 @@ void kl_misuse_collective(kl_ordering *r, kl_warp *w, const kl_sim_op *op) {
   KL_EACH_LANE(i, x->mask) {
     KL_EACH_LANE(k, members[i] & x->mask) {
       if (members[k] == members[i]) continue;
-      const kl_code *code = w->strand.frame->code;
-      add(r, KL_FOUND_INACTIVE, "lanes name each other in different member masks", here(r, w, i, code, op),
-          here(r, w, k, code, op));
+      const kl_frame *f = w->strand.frame;
+      add(r, KL_FOUND_INACTIVE, "lanes name each other in different member masks", here(r, w, i, f, op),
+          here(r, w, k, f, op));
       return;
     }
   }
@@ -239,10 +248,9 @@ void kl_misuse_fault(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_f
       const kl_warp *v = &c->blocks[k].warps[i];
       for (uint32_t n = 0; n < v->nwaiting; n++) {
         const kl_strand *s = &v->waiting[n];
-        const kl_code *code = s->frame->code;
         kl_found found = {.kind = KL_FOUND_DIVERGENCE,
                           .detail = wait_text(s),
-                          .at = here(r, v, first_of(s->mask), code, &code->ops[s->pc]),
+                          .at = here(r, v, first_of(s->mask), s->frame, &s->frame->code->ops[s->pc]),
                           .times = (uint64_t)__builtin_popcount(s->mask)};
         kl_report_add(r->cx, r->report, &found);
       }

@@ -112,43 +112,41 @@ static kl_order_warp *reader_of(const actor *y, const kl_seen *x) {
 
 static void found(const actor *y, const kl_seen *x, unsigned xlane, const kl_seen *me, unsigned lane) {
   kl_ordering *r = y->r;
-  uint64_t address = y->p->address[lane];
-  kl_order_warp *reader = reader_of(y, x);
-  if (!reader) {
-    kl_found_race(r, x, xlane, me, lane, address, y->bytes);
-    return;
-  }
   if (kl_found_again(r, x, me)) return;
-  kl_unchecked u = {.x = *x,
-                    .y = *me,
-                    .xlane = (uint8_t)xlane,
-                    .ylane = (uint8_t)lane,
-                    .lane = (uint8_t)(is_plain_read(y->s) ? lane : xlane),
-                    .bytes = y->bytes,
-                    .address = address,
-                    .host = y->p->host[lane]};
-  for (size_t k = 0; k < reader->unchecked.n; k++)
-    if (reader->unchecked.p[k].lane == u.lane && reader->unchecked.p[k].host == u.host &&
-        reader->unchecked.p[k].x.site == u.x.site && reader->unchecked.p[k].y.site == u.y.site)
-      return;
-  if (reader->unchecked.n < MOST_UNCHECKED) VEC_PUSH(r->cx, &reader->unchecked, u);
+  kl_order_warp *reader = reader_of(y, x);
+  kl_race u = {.x = *x,
+               .y = *me,
+               .xlane = (uint8_t)xlane,
+               .ylane = (uint8_t)lane,
+               .lane = (uint8_t)(is_plain_read(y->s) ? lane : xlane),
+               .value_bytes = y->bytes <= 8 ? (uint8_t)y->bytes : 0,
+               .host = y->p->host[lane]};
+  if (reader)
+    for (size_t k = 0; k < reader->unchecked.n; k++)
+      if (reader->unchecked.p[k].lane == u.lane && reader->unchecked.p[k].host == u.host &&
+          reader->unchecked.p[k].x.site == u.x.site && reader->unchecked.p[k].y.site == u.y.site)
+        return;
+  u.spot = kl_spot_of(y->w, y->m->where, y->p->address[lane], y->bytes);
+  u.calls = kl_calls_of(y->w->strand.frame);
+  memcpy(&u.value, u.host, u.value_bytes);
+  if (!reader)
+    kl_found_race(r, &u);
+  else if (reader->unchecked.n < MOST_UNCHECKED)
+    VEC_PUSH(r->cx, &reader->unchecked, u);
 }
 
 // A compare-and-swap: what the lane has read there is checked.
 static void check_reads(const actor *y, unsigned lane) {
   size_t kept = 0;
   for (size_t k = 0; k < y->ow->unchecked.n; k++) {
-    kl_unchecked u = y->ow->unchecked.p[k];
-    if (u.lane != lane || u.host != y->p->host[lane]) y->ow->unchecked.p[kept++] = u;
+    const kl_race *u = &y->ow->unchecked.p[k];
+    if (u->lane != lane || u->host != y->p->host[lane]) y->ow->unchecked.p[kept++] = *u;
   }
   y->ow->unchecked.n = kept;
 }
 
 void kl_race_end(kl_ordering *r, kl_order_warp *ow) {
-  for (size_t k = 0; k < ow->unchecked.n; k++) {
-    const kl_unchecked *u = &ow->unchecked.p[k];
-    kl_found_race(r, &u->x, u->xlane, &u->y, u->ylane, u->address, u->bytes);
-  }
+  for (size_t k = 0; k < ow->unchecked.n; k++) kl_found_race(r, &ow->unchecked.p[k]);
   ow->unchecked.n = 0;
 }
 

@@ -119,19 +119,21 @@ typedef struct kl_copying { // cp.async that is not waited for yet
   uint8_t lane;
 } kl_copying;
 
-// A plain read that races with an atomic operation: none, if the lane goes on with a compare-and-swap there, which
-// checks what it has read.
-typedef struct kl_unchecked {
-  kl_seen x, y; // as found
-  uint8_t xlane, ylane, lane;
-  uint32_t bytes;
-  uint64_t address;
+// Two accesses that race, as found when the later one came.
+typedef struct kl_race {
+  kl_seen x, y;
+  uint8_t xlane, ylane;
+  uint8_t lane;        // of a plain read that races with an atomic operation: its lane
+  uint8_t value_bytes; // 0: too many
+  uint64_t value;      // that is there
   const char *host;
-} kl_unchecked;
+  kl_spot spot;
+  kl_calls calls; // of the later one
+} kl_race;
 
 typedef struct kl_order_warp {
   kl_ticks t;
-  VEC(kl_unchecked) unchecked;
+  VEC(kl_race) unchecked; // that are none if the read's lane goes on with a compare-and-swap, which checks what it read
   kl_lane_more *more[KL_LANES];
   VEC(kl_copying) copying;
   uint32_t group[KL_LANES];          // committed ones
@@ -146,6 +148,7 @@ typedef struct kl_arrivals {
   const kl_sim_op *op;
   const kl_code *code; // of the first
   uint32_t expected, warp, lane;
+  kl_calls calls;
 } kl_arrivals;
 
 typedef struct kl_order_block {
@@ -269,10 +272,10 @@ void kl_misuse_fault(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_f
 
 // --- found.c ------------------------------------------------------------------------------------------------------
 
+// Without the calls that lead there.
 kl_found_at kl_found_thread(const kl_ordering *r, uint64_t block, uint32_t rank, unsigned lane, const kl_code *code,
                             const kl_sim_op *op);
-void kl_found_race(kl_ordering *r, const kl_seen *x, unsigned xlane, const kl_seen *y, unsigned ylane, uint64_t address,
-                   uint32_t bytes);
+void kl_found_race(kl_ordering *r, const kl_race *u);
 // Was the pair found before? Then it is counted.
 bool kl_found_again(kl_ordering *r, const kl_seen *x, const kl_seen *y);
 

@@ -339,8 +339,14 @@ static void judge_word(values *v, kl_region *r, uint64_t word, left l) {
     }
   if (!n || is_scratch(v->checks, at)) return;
   store_place s = l.store == MOST_STORES ? (store_place){v->kernel->func, NULL} : v->stores.p[l.store - 1];
-  kl_found found = {
-      .kind = KL_FOUND_UNDEFINED_OUTPUT, .at = {.func = s.func, .instr = s.instr}, .address = at + first, .bytes = n};
+  kl_found found = {.kind = KL_FOUND_UNDEFINED_OUTPUT,
+                    .at = {.func = s.func, .instr = s.instr},
+                    .spot = kl_spot_in_memory(v->checks->memory, v->launch, at + first, n),
+                    .value_bytes = (uint8_t)n};
+  for (unsigned k = first; k < first + n; k++) {
+    found.value |= (uint64_t)(uint8_t)r->host[word * 4 + k] << 8 * (k - first);
+    found.unknown |= (uint64_t)(uint8_t)((u ? u[k] : 0) ^ r->flip) << 8 * (k - first);
+  }
   values_thread(v, l.thread, &found.at);
   kl_report_add(v->checks->cx, &v->checks->report, &found);
   kl_memory_define(v->checks->memory, at + first, n);

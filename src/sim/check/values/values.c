@@ -157,30 +157,34 @@ static const kl_ptx_instr *instr_at(const kl_frame *f, const kl_sim_op *o) {
   return func->ninstrs ? &func->instrs[o->index] : NULL;
 }
 
-void values_found(values *v, kl_warp *w, const kl_frame *f, const kl_sim_op *o, kl_found_kind kind, uint32_t lanes) {
-  kl_found found = {.kind = kind,
-                    .at = {.func = f->code->func, .instr = instr_at(f, o)},
-                    .times = (uint64_t)__builtin_popcount(lanes)};
+// What has been told counts as defined, so that one cause is one finding.
+static void decided(values *v, kl_warp *w, const kl_sim_op *o, kl_found_kind kind, kl_ref ref, unsigned bytes) {
+  const kl_frame *f = w->strand.frame;
   const kl_launch *l = v->launch;
-  uint32_t t = w->rank * KL_LANES + (uint32_t)__builtin_ctz(lanes);
+  uint32_t lanes = 0, first;
+  uint64_t unknown = 0;
+  if (ref == KL_NO_REF || !*flag_of(f, ref)) return;
+  for (unsigned i = KL_LANES; i-- > 0;) {
+    uint64_t u = w->x.mask >> i & 1 ? values_unknown(f, ref, bytes, i) : 0;
+    if (!u) continue;
+    unknown = u;
+    lanes |= 1u << i;
+    values_set(f, ref, bytes, i, 0);
+  }
+  if (!lanes) return;
+  first = (uint32_t)__builtin_ctz(lanes);
+  kl_found found = {.kind = kind,
+                    .at = {.func = f->code->func, .instr = instr_at(f, o), .calls = kl_calls_of(f)},
+                    .unknown = unknown,
+                    .value_bytes = (uint8_t)bytes,
+                    .times = (uint64_t)__builtin_popcount(lanes)};
+  uint32_t t = w->rank * KL_LANES + first;
   memcpy(found.at.block, w->block->id, sizeof found.at.block);
   found.at.thread[0] = t % l->block[0];
   found.at.thread[1] = t / l->block[0] % l->block[1];
   found.at.thread[2] = t / l->block[0] / l->block[1];
+  memcpy(&found.value, f->regs + (ref & ~(kl_ref)3) + (size_t)first * bytes, bytes);
   kl_report_add(v->checks->cx, &v->checks->report, &found);
-}
-
-// What has been told counts as defined, so that one cause is one finding.
-static void decided(values *v, kl_warp *w, const kl_sim_op *o, kl_found_kind kind, kl_ref ref, unsigned bytes) {
-  const kl_frame *f = w->strand.frame;
-  uint32_t lanes = 0;
-  if (ref == KL_NO_REF || !*flag_of(f, ref)) return;
-  for (unsigned i = 0; i < KL_LANES; i++)
-    if ((w->x.mask >> i & 1) && values_unknown(f, ref, bytes, i)) {
-      lanes |= 1u << i;
-      values_set(f, ref, bytes, i, 0);
-    }
-  if (lanes) values_found(v, w, f, o, kind, lanes);
 }
 
 // --- one op after the other ---------------------------------------------------------------------------------------

@@ -87,8 +87,6 @@ static inline bool in_registers(kl_ref ref) {
 uint64_t values_unknown(const kl_frame *f, kl_ref ref, unsigned bytes, unsigned lane);
 void values_set(const kl_frame *f, kl_ref ref, unsigned bytes, unsigned lane, uint64_t unknown);
 
-// A finding of these lanes, in the strand that runs.
-void values_found(values *v, kl_warp *w, const kl_frame *f, const kl_sim_op *o, kl_found_kind kind, uint32_t lanes);
 // A thread of the launch by its number, block after block.
 void values_thread(const values *v, uint64_t number, kl_found_at *at);
 
