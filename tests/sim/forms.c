@@ -1,21 +1,10 @@
 // Forms of the machine's own instructions, one small kernel each: what four threads write.
-#include "sim/machine/machine.h"
 #include "support/ptxas.h"
-#include "support/suite.h"
+#include "words.h"
 #include <stdio.h>
 
-enum { THREADS = 4, WORDS = 64 };
+enum { THREADS = 4 };
 
-// %rd1 is the thread's word of the output, %rd2 the input: words 100, 101, ...; %r1 the thread's number.
-#define KERNEL(body)                                                                                                   \
-  ".version 8.8\n.target sm_100\n.address_size 64\n.shared .align 16 .b8 s[64];\n"                                     \
-  ".visible .entry k(.param .u64 out, .param .u64 in) {\n"                                                             \
-  ".reg .pred %p<9>;\n.reg .b16 %h<9>;\n.reg .b32 %r<20>;\n.reg .b64 %rd<20>;\n"                                       \
-  "mov.u32 %r1, %tid.x;\nld.param.u64 %rd3, [out];\nld.param.u64 %rd2, [in];\nmul.wide.u32 %rd4, %r1, 4;\n"            \
-  "add.u64 %rd1, %rd3, %rd4;\nadd.u64 %rd5, %rd2, %rd4;\nmov.u32 %r2, s;\nshl.b32 %r3, %r1, 2;\nadd.u32 %r3, %r2, "    \
-  "%r3;\n"                                                                                                             \
-  "and.b32 %r4, %r1, 1;\nsetp.eq.u32 %p1, %r4, 1;\nmov.u32 %r9, 77;\nst.shared.u32 [%r3], %r9;\n" body                 \
-  "st.global.u32 [%rd1], %r9;\nret;\n}\n"
 #define FROM_SHARED "cp.async.wait_all;\nld.shared.u32 %r9, [%r3];\n"
 
 static const struct {
@@ -70,27 +59,9 @@ static const struct {
 };
 
 START_TEST(test_forms) {
-  kiln_context *cx = kiln_context_create(NULL);
-  kl_memory m;
-  kl_loaded *loaded = NULL;
-  kl_kernel *k = NULL;
-  kl_fault fault;
-  uint64_t address[2];
-  kl_memory_init(&m, cx, UINT64_MAX);
-  for (int i = 0; i < 2; i++)
-    ck_assert_int_eq(kl_memory_alloc(&m, 4 * WORDS, KL_REGION_USER, KL_STR("words"), &address[i]), KILN_OK);
-  uint32_t *out = (uint32_t *)(void *)kl_memory_at(&m, address[0], 4 * WORDS);
-  uint32_t *in = (uint32_t *)(void *)kl_memory_at(&m, address[1], 4 * WORDS);
-  for (uint32_t i = 0; i < WORDS; i++) in[i] = 100 + i;
-  bool ok = kl_load(cx, &m, "k.ptx", kl_str_of(rows[_i].body), &loaded) == KILN_OK &&
-            kl_kernel_prepare(cx, loaded, KL_STR("k"), &k) == KILN_OK;
-  kl_launch l = {.kernel = k, .grid = {1, 1, 1}, .block = {THREADS, 1, 1}, .params = address};
-  ok = ok && kl_launch_run(cx, &m, &l, &fault) == KILN_OK;
-  ck_assert_msg(ok, "%s", kiln_diagnostics_count(cx) ? kiln_diagnostics_get(cx, 0)->text : "");
+  uint32_t out[THREADS];
+  run_words(rows[_i].body, (kl_launch){0}, THREADS, out);
   for (int i = 0; i < THREADS; i++) ck_assert_uint_eq(out[i], rows[_i].words[i]);
-  kl_unload(cx, loaded);
-  kl_memory_free(&m);
-  kiln_context_destroy(&cx);
   if (!ptxas_path()) return;
   ptxas_result r = ptxas_run(rows[_i].body, strlen(rows[_i].body), "sm_100");
   ck_assert_msg(r.ok, "%s", r.log);
@@ -103,32 +74,13 @@ END_TEST
 static const char *const exponential = KERNEL(
     "ld.global.u32 %r5, [%rd5];\ncvt.rn.f32.u32 %r6, %r5;\nmul.f32 %r6, %r6, 0f3c000000;\nex2.approx.f32 %r9, %r6;\n");
 
-static void run_exponential(uint64_t perturb, unsigned workers, uint32_t out[32]) {
-  kiln_context *cx = kiln_context_create(NULL);
-  kl_memory m;
-  kl_loaded *loaded = NULL;
-  kl_kernel *k = NULL;
-  kl_fault fault;
-  uint64_t address[2];
-  kl_memory_init(&m, cx, UINT64_MAX);
-  for (int i = 0; i < 2; i++)
-    ck_assert_int_eq(kl_memory_alloc(&m, 4 * WORDS, KL_REGION_USER, KL_STR("words"), &address[i]), KILN_OK);
-  uint32_t *in = (uint32_t *)(void *)kl_memory_at(&m, address[1], 4 * WORDS);
-  for (uint32_t i = 0; i < WORDS; i++) in[i] = 100 + i;
-  ck_assert_int_eq(kl_load(cx, &m, "k.ptx", kl_str_of(exponential), &loaded), KILN_OK);
-  ck_assert_int_eq(kl_kernel_prepare(cx, loaded, KL_STR("k"), &k), KILN_OK);
-  kl_launch l = {
-      .kernel = k, .grid = {1, 1, 1}, .block = {16, 1, 1}, .params = address, .perturb = perturb, .workers = workers};
-  ck_assert_int_eq(kl_launch_run(cx, &m, &l, &fault), KILN_OK);
-  memcpy(out, kl_memory_at(&m, address[0], 4 * 16), 4 * 16);
-  kl_unload(cx, loaded);
-  kl_memory_free(&m);
-  kiln_context_destroy(&cx);
+static void run_exponential(uint64_t perturb, unsigned workers, uint32_t out[16]) {
+  run_words(exponential, (kl_launch){.perturb = perturb, .workers = workers}, 16, out);
 }
 
 // Other values with a seed, the same ones with the same seed, all within two units in the last place.
 START_TEST(test_perturbation) {
-  uint32_t nearest[32], one[32], again[32], other[32], differ = 0, apart = 0;
+  uint32_t nearest[16], one[16], again[16], other[16], differ = 0, apart = 0;
   run_exponential(0, 1, nearest);
   run_exponential(7, 1, one);
   run_exponential(7, 2, again);

@@ -1,7 +1,7 @@
 // Video instructions with all their selectors, masks and signs, drawn at random: the simulator against a model that
 // follows the PTX ISA's text, and every line against ptxas. PTX ISA 9.7.18.
-#include "sim/machine/machine.h"
 #include "lanes/warp.h"
+#include "stage.h"
 #include "support/draw.h"
 #include "support/ptxas.h"
 #include "support/suite.h"
@@ -213,27 +213,20 @@ static char *kernel_of(const video *v, size_t *size) {
 START_TEST(test_selectors) {
   static video v[INSTRUCTIONS];
   enum { WORDS = INSTRUCTIONS * LANES };
-  kiln_context *cx = kiln_context_create(NULL);
-  kl_memory m;
-  kl_loaded *loaded = NULL;
-  kl_kernel *k = NULL;
+  stage st;
   kl_fault fault;
-  uint64_t address[2];
   size_t size = 0;
   seed = (uint64_t)_i + 1;
   for (size_t n = 0; n < INSTRUCTIONS; n++) v[n] = draw_video();
   char *text = kernel_of(v, &size);
-  kl_memory_init(&m, cx, UINT64_MAX);
-  for (int i = 0; i < 2; i++)
-    ck_assert_int_eq(kl_memory_alloc(&m, 12 * WORDS, KL_REGION_USER, KL_STR("words"), &address[i]), KILN_OK);
-  uint32_t *in = (uint32_t *)(void *)kl_memory_at(&m, address[0], 12 * WORDS);
-  const uint32_t *out = (const uint32_t *)(void *)kl_memory_at(&m, address[1], 12 * WORDS);
+  stage_open(&st);
+  stage_expect(&st, "video instructions", text, "k");
+  uint64_t address[] = {stage_memory(&st, 12 * WORDS), stage_memory(&st, 4 * WORDS)};
+  uint32_t *in = (uint32_t *)(void *)kl_memory_at(&st.m, address[0], 12 * WORDS);
+  const uint32_t *out = stage_read(&st, address[1], WORDS);
   for (size_t i = 0; i < 3 * WORDS; i++) in[i] = (uint32_t)draw_value(&seed, 32);
-  bool ok = kl_load(cx, &m, "k.ptx", kl_str_of(text), &loaded) == KILN_OK &&
-            kl_kernel_prepare(cx, loaded, KL_STR("k"), &k) == KILN_OK;
-  kl_launch l = {.kernel = k, .grid = {1, 1, 1}, .block = {LANES, 1, 1}, .params = address};
-  ok = ok && kl_launch_run(cx, &m, &l, &fault) == KILN_OK;
-  ck_assert_msg(ok, "%s", kiln_diagnostics_count(cx) ? kiln_diagnostics_get(cx, 0)->text : "");
+  kl_launch l = {.kernel = st.k, .grid = {1, 1, 1}, .block = {LANES, 1, 1}, .params = address};
+  ck_assert_msg(kl_launch_run(st.cx, &st.m, &l, &fault) == KILN_OK, "%s", stage_why(&st));
   for (size_t i = 0; i < WORDS; i++) {
     uint32_t a = in[i], b = in[i + WORDS], c = in[i + 2 * WORDS], want = model(&v[i / LANES], a, b, c);
     if (out[i] == want) continue;
@@ -244,9 +237,7 @@ START_TEST(test_selectors) {
     ptxas_result r = ptxas_run(text, size, "sm_75");
     ck_assert_msg(r.ok, "%s", r.log);
   }
-  kl_unload(cx, loaded);
-  kl_memory_free(&m);
-  kiln_context_destroy(&cx);
+  stage_close(&st);
   free(text);
 }
 END_TEST

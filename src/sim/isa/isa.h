@@ -56,8 +56,7 @@ typedef enum kl_grade {
 
 typedef struct kl_form {
   const char *pattern, *operands, *section;
-  uint8_t unit, spread, grade, topic; // kl_unit, kl_spread, kl_grade, kl_topic
-  uint16_t row;                       // in its topic
+  uint8_t unit, spread, grade; // kl_unit, kl_spread, kl_grade
 } kl_form;
 
 #endif

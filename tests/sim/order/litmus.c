@@ -5,6 +5,7 @@
 // Which of two fence.sc comes first is taken as timing, so that it orders nothing. About 10 s: of 12,688 programs all
 // relations are enumerated.
 
+#include "../stage.h"
 #include "sim/check/order.h"
 #include "support/random.h"
 #include "support/suite.h"
@@ -253,27 +254,22 @@ static bool is_covered(const kl_report *r, const trace *t, unsigned i, unsigned 
 
 // All that is told is a race, and all races are told but for these.
 static void judge(const program *p, uint64_t shuffle, const char *name) {
-  kiln_context *cx = kiln_context_create(NULL);
-  kl_memory m;
-  kl_loaded *l = NULL;
-  kl_kernel *k = NULL;
+  stage s;
   kl_fault fault;
   kl_report report = {0};
   static trace t;
   static relation races, before, cause;
   kl_sb text, b;
-  uint64_t address = 0;
   t = (trace){.o = {.step = on_step}, .p = p};
   memset(races, 0, sizeof races);
-  kl_sb_init(&text, cx);
-  kl_sb_init(&b, cx);
+  stage_open(&s);
+  kl_sb_init(&text, s.cx);
+  kl_sb_init(&b, s.cx);
   put_program(&text, p, t.lines);
-  kl_memory_init(&m, cx, UINT64_MAX);
-  ck_assert_int_eq(kl_memory_alloc(&m, 4096, KL_REGION_USER, KL_STR(""), &address), KILN_OK);
-  if (kl_load(cx, &m, "k.ptx", (kl_str){text.p, text.n}, &l) || kl_kernel_prepare(cx, l, KL_STR("k"), &k))
-    ck_abort_msg("%s: %s\n%s", name, kiln_diagnostics_get(cx, 0)->text, text.p);
-  kl_observer *both[] = {&t.o, kl_order_new(cx, &report, KL_ORDER_RACES)};
-  kl_launch launch = {.kernel = k,
+  stage_expect(&s, name, text.p, "k");
+  uint64_t address = stage_memory(&s, 4096);
+  kl_observer *both[] = {&t.o, kl_order_new(s.cx, &report, KL_ORDER_RACES)};
+  kl_launch launch = {.kernel = s.k,
                       .grid = {4, 1, 1},
                       .block = {64, 1, 1},
                       .cluster = {2, 1, 1},
@@ -281,7 +277,7 @@ static void judge(const program *p, uint64_t shuffle, const char *name) {
                       .shuffle = shuffle,
                       .observers = both,
                       .nobservers = 2};
-  ck_assert_int_eq(kl_launch_run(cx, &m, &launch, &fault), KILN_OK);
+  ck_assert_int_eq(kl_launch_run(s.cx, &s.m, &launch, &fault), KILN_OK);
   kl_order_free(both[1]);
   races_of(&t, races, before, cause);
   unsigned wrong = 0, n = 0;
@@ -303,10 +299,8 @@ static void judge(const program *p, uint64_t shuffle, const char *name) {
   }
   kl_sb_free(&b);
   kl_sb_free(&text);
-  kl_report_free(cx, &report);
-  kl_unload(cx, l);
-  kl_memory_free(&m);
-  kiln_context_destroy(&cx);
+  kl_report_free(s.cx, &report);
+  stage_close(&s);
 }
 
 // --- shapes -------------------------------------------------------------------------------------------------------
