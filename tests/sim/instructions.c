@@ -61,10 +61,11 @@ static const char introduction[] =
     "- **Section** of the PTX ISA, version 9.0, that says what the instruction means.\n\n"
     "What the ISA leaves open, in short: an f32 NaN is `0x7fffffff`, one of a half `0x7fff`; one of f64 is the first "
     "operand\n"
-    "that is one, made quiet. Caching, eviction, prefetch and policies are hints that change nothing. `cp.async` "
-    "copies at\n"
-    "once, which is one of the times at which it may. Proxies see the same memory, so that fences between them do "
-    "nothing.\n"
+    "that is one, made quiet. Caching, eviction, prefetch and policies are hints that change nothing. What "
+    "`cp.async`\n"
+    "copies arrives when its thread waits for it or exits, and in shuffled orders at any time before. Proxies see the "
+    "same\n"
+    "memory, so that fences between them do nothing.\n"
     "Forms that ptxas takes and the ISA does not describe, such as `addc.sat.s32`, are refused.\n";
 
 // A pattern in a table's cell: bars would end it.

@@ -120,7 +120,20 @@ static kl_ref unless_ignored(kl_decoder *d, const kl_ptx_operand *o, uint32_t by
   return to;
 }
 
-// The copy is done at once, which is one of the times at which it may be.
+void kl_d_copy_commit(kl_decoder *d) {
+  if (kl_d_count(d, 0, 0)) kl_d_op(d, kl_x_copy_commit);
+}
+
+void kl_d_copy_wait(kl_decoder *d) {
+  bool all = kl_isa_has(d->i, "wait_all");
+  if (!kl_d_count(d, !all, !all)) return;
+  if (!all && (d->i->operands[0].kind != KL_PTX_INT || d->i->operands[0].bits > INT32_MAX)) {
+    kl_d_invalid(d, "expected the number of groups that may be on their way");
+    return;
+  }
+  kl_d_op(d, kl_x_copy_wait)->imm = all ? UINT32_MAX : d->i->operands[0].bits;
+}
+
 void kl_d_copy_async(kl_decoder *d) {
   static const kl_where to = KL_AT_SHARED, from = KL_AT_GLOBAL;
   const kl_ptx_operand *o = d->i->operands;

@@ -36,9 +36,9 @@
   X(nothing,    "discard{.global}.L2",                                                     "[a], size", MEMORY, OWN,   EXACT, "9.7.9.17") \
   X(copy_async, "cp.async(.ca|.cg)(.shared|.shared::cta).global{.L2::cache_hint}" KL_P_PREFETCH,                      \
                                                                                            "[a], [b], n{, size}{, policy}", MEMORY, OWN, EXACT, "9.7.9.25.3.1") \
-  X(nothing,    "cp.async.commit_group",                                                   "",          MEMORY, OWN,   EXACT, "9.7.9.25.3.2") \
-  X(nothing,    "cp.async.wait_group",                                                     "n",         MEMORY, OWN,   EXACT, "9.7.9.25.3.3") \
-  X(nothing,    "cp.async.wait_all",                                                       "",          MEMORY, OWN,   EXACT, "9.7.9.25.3.3") \
+  X(copy_commit,"cp.async.commit_group",                                                   "",          MEMORY, OWN,   EXACT, "9.7.9.25.3.2") \
+  X(copy_wait,  "cp.async.wait_group",                                                     "n",         MEMORY, OWN,   EXACT, "9.7.9.25.3.3") \
+  X(copy_wait,  "cp.async.wait_all",                                                       "",          MEMORY, OWN,   EXACT, "9.7.9.25.3.3") \
   X(policy,     "createpolicy.fractional(.L2::evict_last|.L2::evict_normal|.L2::evict_first|.L2::evict_unchanged){.L2::evict_first|.L2::evict_unchanged}.b64", \
                                                                                            "d{, a}",    INTEGER, ALL,  EXACT, "9.7.9.18") \
   X(policy,     "createpolicy.range{.global}(.L2::evict_last|.L2::evict_normal|.L2::evict_first|.L2::evict_unchanged){.L2::evict_first|.L2::evict_unchanged}.b64",\

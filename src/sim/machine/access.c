@@ -238,21 +238,3 @@ void kl_x_store(kl_lanes *x, const kl_sim_op *o) {
   if (!kl_access_places(x, o, m, &p)) return;
   for (unsigned k = 0; k < m->count; k++) store_element(x, m, k, &p);
 }
-
-void kl_x_copy_async(kl_lanes *x, const kl_sim_op *o) {
-  const kl_copy *c = (const kl_copy *)(uintptr_t)o->imm;
-  const uint32_t *size = c->size == KL_NO_REF ? NULL : AT(uint32_t, c->size);
-  uint32_t all = x->mask;
-  kl_places to, from;
-  for (int i = 0; size && i < KL_LANES; i++)
-    if (size[i] == 0) x->mask &= ~(1u << i); // nothing is read, wherever the address points
-  bool fits = x->mask == 0 || kl_access_places(x, o, &c->from, &from);
-  x->mask = all;
-  if (!fits || !kl_access_places(x, o, &c->to, &to)) return;
-  for (int i = 0; i < KL_LANES; i++) {
-    uint32_t n = size && size[i] < c->to.bytes ? size[i] : c->to.bytes;
-    if (!(x->mask >> i & 1)) continue;
-    if (n) memcpy(to.host[i], from.host[i], n);
-    memset(to.host[i] + n, 0, c->to.bytes - n);
-  }
-}

@@ -275,6 +275,7 @@ void kl_x_exit(kl_lanes *x, const kl_sim_op *o) {
   (void)o;
   uint32_t mask = x->mask;
   kl_leave_frames(w->block->worker, w->strand.frame, mask);
+  kl_copies_after_exit(w, mask);
   w->alive &= ~mask;
   w->exited = true;
   w->block->alive -= (uint32_t)__builtin_popcount(mask);

@@ -6,7 +6,8 @@
 
 // Access: imm is a kl_sim_access.
 kl_run kl_x_load, kl_x_store, kl_x_atomic; // atomic: d the old value (or none), a and b the operands
-kl_run kl_x_copy_async;                    // cp.async: as a load followed by a store
+// cp.async: imm is a kl_copy; commit_group; wait_group, wait_all: imm groups may be on their way, UINT32_MAX: none.
+kl_run kl_x_copy_async, kl_x_copy_commit, kl_x_copy_wait;
 
 // Control. Branch: a a predicate or none, KL_NOT_C, imm the number of the op. Table: a the index, imm a kl_jump_table.
 kl_run kl_x_branch, kl_x_branch_table, kl_x_call, kl_x_ret, kl_x_exit, kl_x_trap, kl_x_sleep, kl_x_nothing;

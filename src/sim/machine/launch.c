@@ -127,7 +127,10 @@ static void free_cluster(kl_worker *worker, kl_cluster *c) {
   kl_run_state *run = worker->run;
   for (uint32_t k = 0; c->blocks && k < run->blocks; k++) {
     kl_block *b = &c->blocks[k];
-    for (uint32_t i = 0; b->warps && i < run->warps; i++) abandon_warp(worker, &b->warps[i]);
+    for (uint32_t i = 0; b->warps && i < run->warps; i++) {
+      abandon_warp(worker, &b->warps[i]);
+      free(b->warps[i].flights);
+    }
     if (b->warps && run->kernel->has_stack && b->warps[0].stack) munmap(b->warps[0].stack, stack_bytes(run));
     free(b->warps);
     free(b->shared);
@@ -194,6 +197,8 @@ static bool start_warp(kl_worker *worker, kl_warp *w) {
   w->exited = false;
   memset(w->arrived, 0, sizeof w->arrived);
   w->cluster_phase = 0;
+  w->nflights = 0;
+  memset(w->group, 0, sizeof w->group);
   w->strand = (kl_strand){.frame = f};
   w->waiting[0] = w->strand;
   w->waiting[0].mask = w->lanes;

@@ -20,8 +20,10 @@ struct kl_observer {
   void (*end)(kl_observer *, kl_block *);
   // An op comes next, in the lanes of w->x.mask. One that must wait, or whose lanes part first, comes again.
   void (*step)(kl_observer *, kl_warp *w, const kl_sim_op *);
-  // Its lanes' places are found, and nothing has moved yet. cp.async: the source, then the target.
+  // Its lanes' places are found, and nothing has moved yet. cp.async: the source, then the target; then, lane by lane,
+  // that the copy is on its way, and at some later time that it is about to arrive.
   void (*access)(kl_observer *, kl_warp *w, const kl_sim_op *, const kl_sim_access *, const kl_places *);
+  void (*copy)(kl_observer *, kl_warp *w, kl_flight *, bool arrives);
   // Lanes are about to begin in a callee's frame (w->strand still has the caller's), or to leave it for its caller's.
   void (*call)(kl_observer *, kl_warp *w, const kl_frame *callee, uint32_t lanes);
   void (*ret)(kl_observer *, kl_warp *w, const kl_frame *callee, uint32_t lanes);

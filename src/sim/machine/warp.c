@@ -101,6 +101,7 @@ static void run_observed(kl_warp *w) {
 
 bool kl_warp_run(kl_warp *w) {
   bool ran = false;
+  if (w->nflights) kl_copies_drift(w);
   for (;;) {
     join(w);
     if (!pick(w)) return ran;

@@ -99,6 +99,17 @@ typedef struct kl_copy { // cp.async
   kl_ref size; // bytes taken from the source, the rest is zero; KL_NO_REF: all
 } kl_copy;
 
+// An asynchronous copy of a lane on its way.
+typedef struct kl_flight {
+  char *to;
+  const char *from;                  // NULL: nothing is taken
+  uint64_t to_address, from_address; // as the instruction has them
+  const kl_sim_op *op;
+  uint32_t group;             // of its lane
+  uint8_t bytes, taken, lane; // taken: from the source, the rest is zero
+  bool unsure;                // an observer's: how many are taken has no value
+} kl_flight;
+
 typedef struct kl_transfer { // bytes of a call's argument or result, from frame to frame
   uint32_t caller, callee, bytes;
 } kl_transfer;
@@ -167,7 +178,10 @@ struct kl_warp {
   uint32_t cluster_phase;        // of the cluster's barrier, in which its lanes have arrived
   kl_block *block;
   bool observed;
-  char *stack; // local memory of all lanes, KL_MOST_STACK each; NULL where the kernel needs none
+  kl_flight *flights; // asynchronous copies, oldest first
+  uint32_t nflights, flight_room;
+  uint32_t group[KL_LANES]; // of copies, that lanes have committed
+  char *stack;              // local memory of all lanes, KL_MOST_STACK each; NULL where the kernel needs none
   kl_special_area special;
 };
 
@@ -255,6 +269,9 @@ void kl_free_frames(kl_worker *worker);
 // Lanes leave a frame and all its callers; what nobody is in any more is free.
 void kl_leave_frames(kl_worker *worker, kl_frame *f, uint32_t mask);
 kl_calls kl_calls_of(const kl_frame *f);
+// Of the asynchronous copies some arrive, where the launch's order is shuffled; of lanes that exit all do.
+void kl_copies_drift(kl_warp *w);
+void kl_copies_after_exit(kl_warp *w, uint32_t lanes);
 // The strand that runs is in this frame.
 void kl_enter_frame(kl_warp *w, kl_frame *f);
 // Threads have exited: barriers that wait for nobody else open.

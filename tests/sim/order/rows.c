@@ -274,7 +274,7 @@ static void put(kl_sb *b, const run *r) {
   for (size_t k = 0; k < r->report.found.n; k++) {
     const kl_found *f = &r->report.found.p[k];
     kl_sbf(b, "  line %u: ", f->at.instr ? f->at.instr->at.line : 0);
-    kl_report_put(b, &r->s.m, f);
+    kl_report_put(b, f);
     kl_sb_putc(b, '\n');
   }
 }

@@ -115,14 +115,8 @@ static void fence_op(const kl_ptx_instr *i, kl_order_op *to) {
 }
 
 static void instruction(const kl_ptx_instr *i, const kl_sim_op *op, kl_order_op *to) {
-  bool async = kl_str_is(i->opcode, "cp") && kl_isa_has(i, "async");
   to->aligned = kl_str_is(i->opcode, "bar") || kl_isa_has(i, "aligned");
   if (op->run == kl_x_nothing && (kl_str_is(i->opcode, "membar") || kl_str_is(i->opcode, "fence"))) fence_op(i, to);
-  if (op->run == kl_x_nothing && async && kl_isa_has(i, "commit_group")) to->deed = KL_DEED_COMMIT;
-  if (op->run == kl_x_nothing && async && (kl_isa_has(i, "wait_group") || kl_isa_has(i, "wait_all"))) {
-    to->deed = KL_DEED_WAIT;
-    to->number = kl_isa_has(i, "wait_all") || !i->noperands ? UINT32_MAX : (uint32_t)i->operands[0].bits;
-  }
   if (op->run == kl_x_cluster_arrive) {
     to->deed = KL_DEED_CLUSTER_ARRIVE;
     to->releases = !kl_isa_has(i, "relaxed");
@@ -138,6 +132,11 @@ static void order_op(kl_ordering *r, const kl_code *code, uint32_t k, kl_order_o
   kl_run *run = op->run;
   if (run == kl_x_load || run == kl_x_store || run == kl_x_atomic || run == kl_x_copy_async) access_op(r, code, k, to);
   if (run == kl_x_exit) to->deed = KL_DEED_EXIT;
+  if (run == kl_x_copy_commit) to->deed = KL_DEED_COMMIT;
+  if (run == kl_x_copy_wait) {
+    to->deed = KL_DEED_WAIT;
+    to->number = (uint32_t)op->imm;
+  }
   if (run == kl_x_warp_sync || run == kl_x_shuffle || run == kl_x_vote || run == kl_x_match || run == kl_x_redux ||
       run == kl_x_elect)
     to->deed = KL_DEED_COLLECTIVE;

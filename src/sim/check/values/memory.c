@@ -208,21 +208,18 @@ static void store(values *v, kl_warp *w, const kl_sim_op *o, const kl_sim_access
   }
 }
 
-// cp.async: what the source lacks, the target lacks; behind the size that is asked for there are zeros.
-static void copy(values *v, kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, const kl_places *p) {
-  const kl_copy *c = (const kl_copy *)(uintptr_t)o->imm;
-  const kl_lanes *x = &w->x;
-  const uint32_t *size = c->size == KL_NO_REF ? NULL : AT(uint32_t, c->size);
-  for (unsigned i = 0; i < KL_LANES; i++) {
-    if (!(x->mask >> i & 1)) continue;
-    place at = place_of(v, w, m->where, i, p->address[i]);
-    bool whole = values_unknown(w->strand.frame, c->size, 4, i) != 0;
-    for (unsigned k = 0; k < m->bytes; k++) {
-      if (!m->store)
-        v->taken[i][k] = (uint8_t)get(&at, k, 1);
-      else
-        put(v, w, o, i, &at, p->address[i], k, 1, whole ? 0xff : size && k >= size[i] ? 0 : v->taken[i][k]);
-    }
+// cp.async: until it arrives the target has no value; then what the source lacks, the target lacks, and behind the size
+// that is asked for there are zeros.
+void values_copy(kl_observer *self, kl_warp *w, kl_flight *f, bool arrives) {
+  values *v = values_of(self);
+  const kl_copy *c = (const kl_copy *)(uintptr_t)f->op->imm;
+  if (!w->block->shadow) return;
+  if (!arrives) f->unsure = values_unknown(w->strand.frame, c->size, 4, f->lane) != 0;
+  place to = place_of(v, w, c->to.where, f->lane, f->to_address), from = {0};
+  if (f->taken) from = place_of(v, w, c->from.where, f->lane, f->from_address);
+  for (unsigned k = 0; k < f->bytes; k++) {
+    uint64_t unknown = !arrives || f->unsure ? 0xff : k < f->taken ? get(&from, k, 1) : 0;
+    put(v, w, f->op, f->lane, &to, f->to_address, k, 1, unknown);
   }
 }
 
@@ -314,8 +311,6 @@ void values_access(kl_observer *self, kl_warp *w, const kl_sim_op *o, const kl_s
     load(v, w, m, p);
   else if (o->run == kl_x_store)
     store(v, w, o, m, p);
-  else if (o->run == kl_x_copy_async)
-    copy(v, w, o, m, p);
   else if (o->run == kl_x_atomic)
     atomic(v, w, o, m, p);
 }

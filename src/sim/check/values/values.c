@@ -257,6 +257,7 @@ kl_check kl_check_values(kl_checks *c, const kl_launch *l) {
                               .end = values_end,
                               .step = step,
                               .access = values_access,
+                              .copy = values_copy,
                               .call = values_call,
                               .ret = values_ret,
                               .meet = values_meet,

@@ -62,8 +62,7 @@ typedef struct values {
   uint8_t *params; // by byte of the parameters: 0xff where it has no value
   left **left;     // by region, by 4 bytes; NULL: nothing was left
   VEC(store_place) stores;
-  size_t region;               // that was last looked at
-  uint8_t taken[KL_LANES][16]; // by a copy, from its source: bits without a value
+  size_t region; // that was last looked at
 } values;
 
 bool values_plan(values *v);
@@ -91,6 +90,7 @@ void values_set(const kl_frame *f, kl_ref ref, unsigned bytes, unsigned lane, ui
 void values_thread(const values *v, uint64_t number, kl_found_at *at);
 
 void values_access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_sim_access *m, const kl_places *p);
+void values_copy(kl_observer *o, kl_warp *w, kl_flight *f, bool arrives);
 void values_meet(kl_observer *o, const kl_party *p);
 void values_open(kl_observer *o, kl_block *b, unsigned barrier);
 void values_call(kl_observer *o, kl_warp *w, const kl_frame *callee, uint32_t lanes);
