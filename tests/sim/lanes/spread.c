@@ -187,7 +187,7 @@ static void check_instruction(const kl_lane_set *set, const instruction *i, cons
 
 // --- all rows -----------------------------------------------------------------------------------------------------
 
-#define GLUE(executor, operands, spread) {#executor, operands, "", KL_UNIT_INTEGER, KL_SPREAD_##spread, KL_EXACT, 0, 0},
+#define GLUE(executor, operands, spread) {#executor, operands, "", KL_UNIT_INTEGER, KL_SPREAD_##spread, KL_EXACT},
 static const kl_form glue[] = {KL_ISA_GLUE(GLUE)};
 
 // The row of an entry of lane_forms: these begin with one for the topic.
