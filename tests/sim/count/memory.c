@@ -262,7 +262,47 @@ START_TEST(other_spaces) {
 }
 END_TEST
 
+// Copies whose sources overlap by lanes of different sizes: bytes and sectors count once, whichever lane comes first.
+static const struct {
+  const char *name, *size, *at; // of lane %r2: bytes to %r4, how far from the buffer to %r5
+  unsigned lanes, bytes, unique, sectors;
+} overlaps[] = {
+    // 2, 4, ..., 16, 16 ... bytes of the same 16
+    {"rising", "shl.b32 %r4, %r2, 1;\nadd.u32 %r4, %r4, 2;\nmin.u32 %r4, %r4, 16;\n", "mov.u32 %r5, 0;\n", 32, 456, 16,
+     1},
+    // 16 bytes of lane 0, 15 of lane 1, ..., 1 of lane 15, none of the others
+    {"falling", "sub.s32 %r4, 16, %r2;\nmax.s32 %r4, %r4, 0;\n", "mov.u32 %r5, 0;\n", 16, 136, 16, 1},
+    // pairs of lanes at each 16 bytes: 4 bytes of the even lane, 12 of the odd one
+    {"pairs", "and.b32 %r4, %r2, 1;\nmad.lo.u32 %r4, %r4, 8, 4;\n", "shr.u32 %r5, %r2, 1;\nshl.b32 %r5, %r5, 4;\n", 32,
+     256, 192, 8},
+    // the lanes in reverse, 8 bytes each of 16
+    {"apart", "mov.u32 %r4, 8;\n", "sub.u32 %r5, 31, %r2;\nshl.b32 %r5, %r5, 4;\n", 32, 256, 256, 16},
+};
+
+START_TEST(overlapping_copies) {
+  fixture f;
+  char ptx[2048];
+  fixture_open(&f);
+  uint64_t arguments[16] = {fixture_memory(&f, 4096, NULL)};
+  snprintf(ptx, sizeof ptx,
+           HEADER ".shared .align 16 .b8 s[512];\n.visible .entry k(.param .u64 p) {\n.reg .b64 %%rd<9>;\n"
+                  ".reg .b32 %%r<9>;\nld.param.u64 %%rd1, [p];\nmov.u32 %%r2, %%tid.x;\n%s%scvt.u64.u32 %%rd2, %%r5;\n"
+                  "add.u64 %%rd3, %%rd1, %%rd2;\nmov.u32 %%r6, s;\nshl.b32 %%r7, %%r2, 4;\nadd.u32 %%r7, %%r6, %%r7;\n"
+                  "cp.async.cg.shared.global [%%r7], [%%rd3], 16, %%r4;\ncp.async.wait_all;\nret;\n}\n",
+           overlaps[_i].size, overlaps[_i].at);
+  fixture_run(&f, ptx, (kiln_sim_launch_params){.block = {32}}, arguments, NULL);
+  const kiln_access_counts *a = access_of(line_with(&f, "cp.async.cg", 0), KILN_ACCESS_GLOBAL_LOAD);
+  EXPECT(a->lanes == overlaps[_i].lanes && a->bytes == overlaps[_i].bytes && a->unique_bytes == overlaps[_i].unique &&
+             a->sectors == overlaps[_i].sectors && a->ideal_sectors == (overlaps[_i].unique + 31) / 32,
+         "%s: %d lanes, %d bytes, %d unique, %d sectors, %d at least", overlaps[_i].name, (int)a->lanes, (int)a->bytes,
+         (int)a->unique_bytes, (int)a->sectors, (int)a->ideal_sectors);
+  ck_assert_uint_eq(f.t.buffers[0].read_bytes, overlaps[_i].unique);
+  fixture_close(&f);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("count_memory", NO_FRAME, {every_pattern, ACCESSES},
-                   {local_memory, sizeof locals / sizeof locals[0]}, {other_spaces});
+                   {local_memory, sizeof locals / sizeof locals[0]}, {other_spaces},
+                   {overlapping_copies, sizeof overlaps / sizeof overlaps[0]});
 }
