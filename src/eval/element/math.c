@@ -71,9 +71,9 @@ static __float128 powerf128(__float128 x, __float128 y) {
   X(EXPM1,      expm1,     1,  1,  4)                                                                                  \
   X(LOG,        log,       1,  1,  4)                                                                                  \
   X(LOG1P,      log1p,     1,  1,  4)                                                                                  \
-  X(LOGISTIC,   logistic,  1.49, 2, 4)                                                                                 \
-  X(TANH,       tanh,      1.4, 2, 4)                                                                                  \
-  X(ERF,        erf,       1.4, 2, 4)                                                                                  \
+  X(LOGISTIC,   logistic,  1,  1,  4)                                                                                  \
+  X(TANH,       tanh,      1,  1,  4)                                                                                  \
+  X(ERF,        erf,       1,  1,  4)                                                                                  \
   X(RSQRT,      rsqrt,     1,  1,  4)                                                                                  \
   X(CBRT,       cbrt,      1,  1,  4)                                                                                  \
   X(SIN,        sin,       1,  1,  4)                                                                                  \

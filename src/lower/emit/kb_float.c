@@ -137,7 +137,6 @@ kb_reg kb_rcp_approx(kb *k, kb_reg a) {
 kb_reg kb_rsqrt_approx(kb *k, kb_reg a) {
   return approx(k, "llvm.nvvm.rsqrt.approx.ftz.f", a);
 }
-
 kb_reg kb_sqrt_approx(kb *k, kb_reg a) {
   return approx(k, "llvm.nvvm.sqrt.approx.ftz.f", a);
 }

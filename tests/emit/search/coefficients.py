@@ -65,6 +65,11 @@ def atanh_core(s):
     return mpf(1) / 5 + s / 7 if s < TINY else (atanh(sqrt(s)) / sqrt(s) - 1 - s / 3) / s**2
 
 
+def atanh_rest(s):
+    """(atanh(x) / x - 1 - s / 3 - s^2 / 5) / s^3 with s = x^2."""
+    return mpf(1) / 7 + s / 9 if s < TINY else (atanh(sqrt(s)) / sqrt(s) - 1 - s / 3 - s**2 / 5) / s**3
+
+
 def half_tanh_ratio(s):
     """(logistic(x) - 1/2) / x with s = x^2."""
     x = sqrt(s)
@@ -78,6 +83,14 @@ def log2_erfc(t):
 def erfc_weight(t):
     """An error of log2(erfc(t)) becomes this much of erf(t)."""
     return erfc(t) * LN2 / erf(t)
+
+
+def log2_erfc_ratio(t):
+    return log2_erfc(t) / t
+
+
+def erfc_ratio_weight(t):
+    return t * erfc_weight(t)
 
 
 def erf_weight(s):
@@ -103,17 +116,15 @@ def rows(kind):
         yield "erf_large", 3, log2_erfc, s, 3, erfc_weight, {}
         return
     wide = kind == "f64"
-    split = mpf("0.625") if wide else mpf("0.6")
-    seam = ONE if wide else mpf("0.9375")
+    split = mpf("0.8")
     yield "exp", 11 if wide else 6, exp, -LN2 * HALF, LN2 * HALF, lambda x: exp(-x), {0: ONE, 1: ONE}
     yield "exp2", 12 if wide else 6, lambda x: 2**x, -HALF, HALF, lambda x: 2**-x, {0: ONE}
     yield "log", 20 if wide else 8, log_core, -THIRD, THIRD, lambda x: x**2 / abs(log1p(x)), {0: -ONE / 2}
-    yield "tanh_small", 10 if wide else 4, tanh_core, 0, split**2, tanh_weight, {}
+    yield "tanh_small", 12 if wide else 5, tanh_core, 0, split**2, tanh_weight, {}
     if not wide:
-        yield "tanh_large", 6, lambda q: 2 / (1 + q), 0, exp(-2 * split) * mpf("1.001"), lambda q: q, {}
-    yield "reciprocal", 4 if wide else 3, lambda q: 1 / (1 + q), 0, 1, lambda q: 1 + q, {}
-    yield "erf_small", 11 if wide else 6, lambda s: erf_ratio(s) - 1, 0, seam**2, erf_weight, {}
-    yield "erf_large", 18 if wide else 6, log2_erfc, seam * mpf("0.999"), 6 if wide else 4, erfc_weight, {}
+        yield "tanh_large", 5, lambda q: 2 / (1 + q), 0, exp(-2 * split) * mpf("1.001"), lambda q: q, {}
+    yield "erf_small", 11 if wide else 6, lambda s: erf_ratio(s) - 1, 0, 1, erf_weight, {}
+    yield "erf_large", 17 if wide else 5, log2_erfc_ratio, mpf("0.99"), 6 if wide else 4, erfc_ratio_weight, {}
     end = LN2 * HALF
     yield "expm1", 10 if wide else 5, expm1_core, -end, end, lambda x: x**2 / abs(expm1(x)), {0: ONE / 2}
     yield "sinh", 5 if wide else 2, odd_core(sinh, ONE / 6), 0, end**2, odd_weight(sinh), {}
@@ -123,7 +134,10 @@ def rows(kind):
     yield "tan", 14 if wide else 6, odd_core(tan, ONE / 3), 0, EIGHTH**2, odd_weight(tan), {}
     yield "asin", 12 if wide else 4, odd_core(asin, ONE / 6), 0, mpf("0.25"), odd_weight(asin), {}
     yield "atan", 20 if wide else 8, odd_core(atan, -ONE / 3), 0, 1, odd_weight(atan), {}
-    yield "atanh", 8 if wide else 3, atanh_core, 0, mpf("0.041"), lambda s: s**2, {}
+    if wide:
+        yield "atanh", 7, atanh_rest, 0, mpf("0.041"), lambda s: s**3, {}
+    else:
+        yield "atanh", 3, atanh_core, 0, mpf("0.041"), lambda s: s**2, {}
 
 
 def main():

@@ -42,19 +42,19 @@ static int wrong(mj *j, const job *b) {
 }
 
 static km_poly *poly(km_consts *m, int i) {
-  km_poly *all[] = {&m->exp,        &m->exp2,       &m->log,       &m->tanh_small,
-                    &m->tanh_large, &m->reciprocal, &m->erf_small, &m->erf_large};
+  km_poly *all[] = {&m->exp, &m->exp2, &m->log, &m->tanh_small, &m->tanh_large, &m->erf_small, &m->erf_large};
   return all[i];
 }
-static const unsigned used[KM_FN_COUNT] = {1, 2, 4, 2 | 8 | 16, 1 | 32, 2 | 64 | 128, 0};
-static const char *const poly_names[] = {"exp",        "exp2",       "log",       "tanh_small",
-                                         "tanh_large", "reciprocal", "erf_small", "erf_large"};
+static const unsigned used[KM_FN_COUNT] = {1, 2, 4, 8 | 16, 1, 32 | 64, 0};
+enum { POLYS = 7 };
+static const char *const poly_names[POLYS] = {"exp",        "exp2",      "log",      "tanh_small",
+                                              "tanh_large", "erf_small", "erf_large"};
 
-static void disturb(km_consts *m, unsigned which, double c[8][32]) {
+static void disturb(km_consts *m, unsigned which, double c[POLYS][KM_MOST_TERMS]) {
   int changes = 1 + (int)(rnd() % 3);
   for (int n = 0; n < changes; n++) {
     int i;
-    do i = (int)(rnd() % 8);
+    do i = (int)(rnd() % POLYS);
     while (!(which >> i & 1));
     unsigned at = (unsigned)(rnd() % poly(m, i)->n);
     float v = (float)c[i][at], to = rnd() & 1 ? INFINITY : -INFINITY;
@@ -73,8 +73,8 @@ int main(int argc, char **argv) {
   mj *j = mj_open();
   for (uint32_t i = 0; i < 65536; i++) in[i] = i;
   mr_table(b.fn, b.t, want);
-  static double now[8][32], next[8][32];
-  for (int i = 0; i < 8; i++) {
+  static double now[POLYS][KM_MOST_TERMS], next[POLYS][KM_MOST_TERMS];
+  for (int i = 0; i < POLYS; i++) {
     for (unsigned n = 0; n < poly(&b.m, i)->n; n++) now[i][n] = poly(&b.m, i)->c[n];
     poly(&b.m, i)->c = next[i];
   }
@@ -90,7 +90,7 @@ int main(int argc, char **argv) {
     memcpy(now, next, sizeof now);
     best = w;
   }
-  for (int i = 0; i < 8; i++) {
+  for (int i = 0; i < POLYS; i++) {
     if (!(used[b.fn] >> i & 1)) continue;
     printf("%s:", poly_names[i]);
     for (unsigned n = 0; n < poly(&b.m, i)->n; n++) printf(" %a,", now[i][n]);

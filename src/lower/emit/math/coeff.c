@@ -21,25 +21,21 @@ static const double f32_log[] = {
     -0x1p-1, 0x1.5554fap-2, -0x1.ffff94p-3, 0x1.99d58ap-3, -0x1.557e2cp-3, 0x1.1e82acp-3, -0x1.f6b42cp-4,
     0x1.1ff1dap-3, -0x1.ffab54p-4,
 };
-// (tanh(x) / x - 1) / x^2 in x^2, |x| to 0.6: 2^-28.41 of tanh
+// (tanh(x) / x - 1) / x^2 in x^2, |x| to 0.8: 2^-27.99 of tanh
 static const double f32_tanh_small[] = {
-    -0x1.55553ep-2, 0x1.1109bep-3, -0x1.b89abap-5, 0x1.54c3c2p-6, -0x1.828776p-8,
+    -0x1.55553ep-2, 0x1.110b58p-3, -0x1.b92b2ep-5, 0x1.5d160cp-6, -0x1.e5e52p-8, 0x1.a0085p-10,
 };
-// 2 / (1 + q) for q to 0.302: 2^-29.44 of 1 - q P
+// 2 / (1 + q) for q to 0.203: 2^-28.96 of 1 - q P
 static const double f32_tanh_large[] = {
-    0x1.fffffap+0, -0x1.fffde6p+0, 0x1.ffc08ap+0, -0x1.fc6c86p+0, 0x1.e3d4eap+0, -0x1.804f66p+0, 0x1.6032dap-1,
+    0x1.fffff6p+0, -0x1.fffc3p+0, 0x1.ff8354p+0, -0x1.f89442p+0, 0x1.c5300ap+0, -0x1.0a144p+0,
 };
-// 1 / (1 + x) on [0, 1]: 2^-9.17 relative
-static const double f32_reciprocal[] = {
-    0x1.ff1cd2p-1, -0x1.e2b78ap-1, 0x1.54bd9ap-1, -0x1.c651d6p-3,
-};
-// erf(x) / x - 1 in x^2, |x| to 0.9375: 2^-30.12 of erf
+// erf(x) / x - 1 in x^2, |x| to 1: 2^-29.39 of erf
 static const double f32_erf_small[] = {
-    0x1.06eba8p-3, -0x1.812742p-2, 0x1.ce2e1cp-4, -0x1.b8120ap-6, 0x1.54ee42p-8, -0x1.ab8f3cp-11, 0x1.60e77p-14,
+    0x1.06eba8p-3, -0x1.81273ep-2, 0x1.ce2ce6p-4, -0x1.b7f71ap-6, 0x1.53f224p-8, -0x1.a3515ep-11, 0x1.4771fcp-14,
 };
-// log2(erfc(x)) on [0.9375, 4]: 2^-29.33 of erf
+// log2(erfc(x)) / x on [0.99, 4]: 2^-28.16 of erf
 static const double f32_erf_large[] = {
-    -0x1.4fc7aep-12, -0x1.a071c8p+0, -0x1.d6cb7p-1, -0x1.329cf2p-3, 0x1.05caf8p-5, -0x1.1df012p-8, 0x1.257e6ap-12,
+    -0x1.a0c89p+0, -0x1.d5a674p-1, -0x1.36a56ap-3, 0x1.0d9bacp-5, -0x1.2db844p-8, 0x1.3f7068p-12,
 };
 // (expm1(x) - x) / x^2 on +-ln 2 / 2: 2^-28.16 of expm1(x)
 static const double f32_expm1[] = {
@@ -99,15 +95,11 @@ static const double f64_log[] = {
     0x1.f01d7c89706d4p-5, -0x1.d370e3ac1de69p-5, 0x1.5493e7436e871p-5, -0x1.4833e1babb694p-5, 0x1.5d709fb1a2f89p-4,
     -0x1.497503fc59b43p-4,
 };
-// (tanh(x) / x - 1) / x^2 in x^2, |x| to 0.625: 2^-56.44 of tanh
+// (tanh(x) / x - 1) / x^2 in x^2, |x| to 0.8: 2^-56.90 of tanh
 static const double f64_tanh_small[] = {
-    -0x1.55555555554ffp-2, 0x1.111111110ac94p-3, -0x1.ba1ba1b503bp-5, 0x1.664f477a63ab1p-6, -0x1.226e161fceb9dp-7,
-    0x1.d6cf2687628dbp-9, -0x1.7d68938403934p-10, 0x1.3365ac59a0fbfp-11, -0x1.df523c7eb2681p-13,
-    0x1.4389c2541b242p-14, -0x1.0d98b770add9ap-16,
-};
-// 1 / (1 + x) on [0, 1]: 2^-11.72 relative
-static const double f64_reciprocal[] = {
-    0x1.ffd9060ad6091p-1, -0x1.f83c44f5dbb93p-1, 0x1.bb56546a3b4abp-1, -0x1.10d29d1bd4dfcp-1, 0x1.37cc114456867p-3,
+    -0x1.5555555555521p-2, 0x1.111111110de54p-3, -0x1.ba1ba1b7f3e46p-5, 0x1.664f48240acbbp-6, -0x1.226e2bbeb758bp-7,
+    0x1.d6d28db1eb562p-9, -0x1.7d94fc68ec677p-10, 0x1.34e4f1e461809p-11, -0x1.f05d3e7f85d12p-13,
+    0x1.81991ed21ef2dp-14, -0x1.0cd7b00235df9p-15, 0x1.1eb27270706cdp-17, -0x1.4acd365855825p-20,
 };
 // erf(x) / x - 1 in x^2, |x| to 1: 2^-56.03 of erf
 static const double f64_erf_small[] = {
@@ -115,13 +107,13 @@ static const double f64_erf_small[] = {
     -0x1.c02db1aac26bp-11, 0x1.f9a2dccc21945p-14, -0x1.f4cc5177a2a51p-17, 0x1.b99338aed0adcp-20,
     -0x1.5c7a6b634d55cp-23, 0x1.da1f209acf89ep-27, -0x1.b463d7b2cccf9p-31,
 };
-// log2(erfc(x)) on [1, 6]: 2^-59.06 of erf
+// log2(erfc(x)) / x on [0.99, 6]: 2^-57.14 of erf
 static const double f64_erf_large[] = {
-    -0x1.13d2104bc50b4p-22, -0x1.a0be57bb73a47p+0, -0x1.d64079e5cc257p-1, -0x1.2f94e78856a46p-3, 0x1.c2f625262890ap-6,
-    0x1.a77ee118a777cp-12, -0x1.4e6671dd61b2cp-9, 0x1.e4973194b06d2p-11, -0x1.0d24e19ad013dp-14,
-    -0x1.aaeae29ea9cf2p-14, 0x1.1102395291e11p-14, -0x1.905f6ca7825bp-16, 0x1.a3a73b9b59723p-18,
-    -0x1.4a0300751ba64p-20, 0x1.863e23ccf38b6p-23, -0x1.527e264b76591p-26, 0x1.97bf9bf34bb6cp-30,
-    -0x1.311edf5b302c8p-34, 0x1.ab773a0faffcap-40,
+    -0x1.a0be82a9b5a2dp+0, -0x1.d63eeb4c80fe9p-1, -0x1.2fa6cdd98c005p-3, 0x1.c4139960c9335p-6,
+    0x1.3ebc1accb391dp-12, -0x1.3fbb50b0fbc3fp-9, 0x1.b1520d58ff696p-11, 0x1.c7e99d9feaf07p-19,
+    -0x1.23709976c29c2p-13, 0x1.558862755f04cp-14, -0x1.f048108ce8adcp-16, 0x1.06e17739a467ap-17,
+    -0x1.a58b56191c688p-20, 0x1.feaa605ef4178p-23, -0x1.c7122495eaf67p-26, 0x1.1a139dd5e907ep-29,
+    -0x1.b2e1dd81f26bcp-34, 0x1.39f29097de4c8p-39,
 };
 // (expm1(x) - x) / x^2 on +-ln 2 / 2: 2^-61.43 of expm1(x)
 static const double f64_expm1[] = {
@@ -170,10 +162,10 @@ static const double f64_atan[] = {
     0x1.730384dc03084p-7, -0x1.7003bcfb3ee67p-8, 0x1.1a33b76a61179p-9, -0x1.3717a91b654c4p-11, 0x1.b410703dfbc07p-14,
     -0x1.22ae43a75d4fdp-17,
 };
-// (atanh(x) / x - 1 - x^2 / 3) / x^4 in x^2, to 0.041: 2^-75.14 of atanh(x) / x
+// (atanh(x) / x - 1 - x^2 / 3 - x^4 / 5) / x^6 in x^2, to 0.041: 2^-74.80 of atanh(x) / x
 static const double f64_atanh[] = {
-    0x1.999999999999ap-3, 0x1.2492492492342p-3, 0x1.c71c71c74bf6fp-4, 0x1.745d172afe56ap-4, 0x1.3b13b9f300f77p-4,
-    0x1.110f54d5a5811p-4, 0x1.e24fd65d7d27dp-5, 0x1.a6eeece0b0686p-5, 0x1.dc3aafef0ab8fp-5,
+    0x1.2492492492405p-3, 0x1.c71c71c739c6fp-4, 0x1.745d17321e877p-4, 0x1.3b13b851721ecp-4, 0x1.110f8eb7060bdp-4,
+    0x1.e246431434ee6p-5, 0x1.a75e5043372acp-5, 0x1.da16bc285c0ffp-5,
 };
 
 // For f16 coefficients were then changed at random by a few units in the last place (tests/math/search.c) until every
@@ -189,10 +181,10 @@ static const double f16_log[] = {
     0x1.1fef56p-3, -0x1.ffa904p-4,
 };
 static const double f16_erf_small[] = {
-    0x1.06eba4p-3, -0x1.812744p-2, 0x1.ce2e18p-4, -0x1.b81208p-6, 0x1.54ee3ep-8, -0x1.ab8f4p-11, 0x1.60e778p-14,
+    0x1.06eba6p-3, -0x1.81273ep-2, 0x1.ce2cf8p-4, -0x1.b7f71ap-6, 0x1.53f228p-8, -0x1.a3515ap-11, 0x1.4771fcp-14,
 };
 static const double f16_erf_large[] = {
-    -0x1.4fc7aep-12, -0x1.a071bcp+0, -0x1.d6cb76p-1, -0x1.329d08p-3, 0x1.05cb08p-5, -0x1.1df01p-8, 0x1.257e76p-12,
+    -0x1.a0c896p+0, -0x1.d5a674p-1, -0x1.36a564p-3, 0x1.0d9ba2p-5, -0x1.2db83ep-8, 0x1.3f7068p-12,
 };
 // clang-format on
 
@@ -201,8 +193,8 @@ static const double f16_erf_large[] = {
   .man_bits = 23, .one_bits = 0x3f800000, .inf_bits = 0x7f800000, .two_thirds = 0x3f2aaaab, .rsqrt_seed = 0x5f3759df,  \
   .rsqrt_cubic = 1, .min_normal = 0x1p-126, .magic = 0x1.8p23, .log2e = 0x1.715476p0, .ln2 = 0x1.62e43p-1,             \
   .ln2_lo = -0x1.05c61p-29, .exp_low = -104, .exp_high = 89, .exp2_low = -150, .exp2_high = 128,                       \
-  .tanh_split = 0x1.333334p-1, .tanh_one = 10, .erf_split = 0.9375, .erf_one = 4, .tanh_small = POLY(f32_tanh_small),  \
-  .tanh_large = POLY(f32_tanh_large), .reciprocal = POLY(f32_reciprocal), .cbrt_seed = 0x54a21d2a,                     \
+  .tanh_split = 0x1.99999ap-1, .tanh_one = 10, .erf_split = 0x1.fcp-1, .erf_one = 4, .logistic_one = 24,               \
+  .tanh_small = POLY(f32_tanh_small), .tanh_large = POLY(f32_tanh_large), .cbrt_seed = 0x54a21d2a,                     \
   .ln10 = 0x1.26bb1cp1, .ln10_lo = -0x1.12aabap-25, .log2_10 = 0x1.a934fp1, .log10_2 = 0x1.344136p-2,                  \
   .log10_2_lo = -0x1.ec10cp-27, .half_pi = {0x1.921fb6p0, -0x1.777a5cp-25, -0x1.ee59dap-50},                           \
   .two_over_pi = 0x1.45f306p-1, .two_over_pi_ends = 0x1p16, .expm1_low = -17.5, .exp10_low = -45.375,                  \
@@ -250,15 +242,15 @@ const km_consts km_f64 = {
     .exp_high = 710,
     .exp2_low = -1075,
     .exp2_high = 1024,
-    .tanh_split = 0.625,
+    .tanh_split = 0.8,
     .tanh_one = 20,
     .erf_split = 1,
     .erf_one = 6,
+    .logistic_one = 40,
     .exp = POLY(f64_exp),
     .exp2 = POLY(f64_exp2),
     .log = POLY(f64_log),
     .tanh_small = POLY(f64_tanh_small),
-    .reciprocal = POLY(f64_reciprocal),
     .cbrt_seed = 0x553ef0ff289dd796,
     .ln10 = 0x1.26bb1bbb55516p1,
     .ln10_lo = -0x1.f48ad494ea3e9p-53,

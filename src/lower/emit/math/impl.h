@@ -5,6 +5,7 @@
 
 #include "lower/emit/math/math.h"
 
+enum { KM_MOST_TERMS = 32 };
 // c[0] + c[1] x + ...; the coefficients are numbers of the kind.
 typedef struct km_poly {
   const double *c;
@@ -37,9 +38,10 @@ typedef struct km_consts {
   double log_large;            // beyond its square, 1 + x^2 is x^2
   double tanh_split, tanh_one; // tanh rounds to 1 from tanh_one on
   double erf_split, erf_one;
+  double logistic_one;                    // and so does logistic
   double logistic_small, logistic_shrink; // |x| < small is multiplied by shrink; 0: not
   km_nudge nudge[KM_FN_COUNT];            // the input `from` is replaced by `to`; from 0: none
-  km_poly exp, exp2, log, tanh_small, tanh_large, reciprocal, erf_small, erf_large;
+  km_poly exp, exp2, log, tanh_small, tanh_large, erf_small, erf_large;
   km_poly expm1, sinh, cosh, sin, cos, tan, asin, atan, atanh;
 } km_consts;
 

@@ -1,7 +1,9 @@
 // exp, exp2, log, tanh, logistic, erf and rsqrt for F32 and F64 (the others: exponential.c, logarithm.c, angle.c,
-// arc.c, root.c, power.c), from +, -, *, fma, comparisons, selects and integer operations only: every machine that
-// rounds these as IEEE 754 says gives the same bits. No division, no table, no branch. Units in the last place (ulp)
-// are of the exact result; the figures are the worst ones found by tests/emit/math.c. For F32 that is over all 2^32
+// arc.c, root.c, power.c), from +, -, *, /, fma, comparisons, selects and integer operations: every machine that rounds
+// these as IEEE 754 says gives the same bits. Where NVPTX takes an approximate instruction for F32 in the place of
+// exact steps (log, logistic, rsqrt), every value within its documented error leads to the same bits. No table, no
+// branch. Units in the last place (ulp) are of the exact result; the figures are the worst ones found by
+// tests/emit/math.c. For F32 that is over all 2^32
 // inputs, hence a proof. For F64 it is over some tens of millions of samples, with more of them where the error peaks
 // (seams, reduced arguments near their ends, the first binade of denormal results, which are rounded twice): what was
 // seen, a little rounded up, and no proof. What is promised is kl_op_ulp_bound. For f16 the same steps run on F32 with
@@ -87,12 +89,14 @@ static kb_reg km_exp2(kb *k, const km_consts *m, kb_reg x) {
   return km_scale_by_halves(k, m, km_horner(k, f, m->exp2), t);
 }
 
-// 2^(c a) for c a in [-bias + 1, 0], without the last bits: c is rounded once, which costs c a half units of the
-// result.
-static kb_reg exp2_scaled(kb *k, const km_consts *m, kb_reg a, double c) {
-  kb_reg t = km_fmai(k, a, c, m->magic), n = kb_faddi(k, t, -m->magic);
-  kb_reg f = kb_fma(k, a, kb_flike(k, a, c), kb_fneg(k, n));
-  return kb_fmul(k, km_horner(k, f, m->exp2), km_power_of_two(k, m, t));
+// p 2^n by the exponent alone, where both are normal numbers; t = n + magic.
+static kb_reg times_power_of_two(kb *k, const km_consts *m, kb_reg p, kb_reg t) {
+  return km_float(k, kb_add(k, km_bits(k, p), kb_shli(k, km_bits(k, t), m->man_bits)));
+}
+
+// May an approximate instruction stand for exact steps that it cannot tell apart from?
+static bool takes_approx(const kb *k, kb_reg x) {
+  return k->machine == KB_NVPTX && x.kind == KB_F32 && x.lanes == 1;
 }
 
 // --- log ----------------------------------------------------------------------------------------------------------
@@ -107,81 +111,99 @@ kb_reg km_log_special(kb *k, const km_consts *m, kb_reg x, kb_reg r) {
   return kb_select(k, special, s, r);
 }
 
-// f + f^2 p + n ln 2. F64 keeps what is lost of n ln2 + f, whose unit may be twice that of the result.
-static kb_reg log_sum(kb *k, const km_consts *m, kb_reg f, kb_reg p, kb_reg n) {
-  kb_reg s = kb_fmul(k, f, f), ln2 = kb_flike(k, f, m->ln2);
+// f + f^2 p + n ln 2, where n counts in units of 1 / per. F64 keeps what is lost of n ln2 + f, whose unit may be twice
+// that of the result.
+static kb_reg log_sum(kb *k, const km_consts *m, kb_reg f, kb_reg p, kb_reg n, double per) {
+  kb_reg s = kb_fmul(k, f, f), ln2 = kb_flike(k, f, m->ln2 / per);
   if (f.kind == KB_F32) return kb_fma(k, n, ln2, kb_fma(k, p, s, f));
   kb_reg sum = kb_fma(k, n, ln2, f), lost = kb_fadd(k, kb_fma(k, n, ln2, kb_fneg(k, sum)), f);
-  return kb_fadd(k, sum, kb_fma(k, p, s, kb_fma(k, n, kb_flike(k, f, m->ln2_lo), lost)));
+  return kb_fadd(k, sum, kb_fma(k, p, s, kb_fma(k, n, kb_flike(k, f, m->ln2_lo / per), lost)));
 }
 
 // log: all x. F32 0.95 ulp, F64 0.83 ulp, log(1) = +0. x = 2^n (1 + f) with 1 + f in [2/3, 4/3);
-// log(1 + f) = f + f^2 P(f) by Remez. Denormals are scaled up by 2^man_bits first.
+// log(1 + f) = f + f^2 P(f) by Remez. Denormals are scaled up by 2^man_bits first; n is left in its place among the
+// bits, where an I32 becomes a float in one step. lg2.approx knows zero, infinity, NaN and negative x.
 static kb_reg km_log(kb *k, const km_consts *m, kb_reg x) {
-  double up = ldexp(1, (int)m->man_bits);
   kb_reg small = kb_fcmp(k, LLVMRealOLT, x, kb_flike(k, x, m->min_normal));
-  kb_reg u = km_bits(k, kb_select(k, small, kb_fmuli(k, x, up), x));
-  kb_reg magic = kb_select(k, small, kb_flike(k, x, -m->magic - m->man_bits), kb_flike(k, x, -m->magic));
-  kb_reg n = kb_ashri(k, kb_addi(k, u, -m->two_thirds), m->man_bits);
-  kb_reg f = kb_faddi(k, km_float(k, kb_sub(k, u, kb_shli(k, n, m->man_bits))), -1);
-  kb_reg fn = kb_fadd(k, km_float(k, kb_add(k, n, km_bits(k, kb_flike(k, x, m->magic)))), magic);
-  return km_log_special(k, m, x, log_sum(k, m, f, km_horner(k, f, m->log), fn));
+  kb_reg v = kb_select(k, small, kb_fmuli(k, x, ldexp(1, (int)m->man_bits)), x), u = km_bits(k, v);
+  int64_t exponent = m->inf_bits | (int64_t)((uint64_t)1 << (x.kind == KB_F64 ? 63 : 31));
+  kb_reg e = kb_andi(k, kb_addi(k, u, -m->two_thirds), exponent), n;
+  kb_reg f = kb_faddi(k, km_float(k, kb_sub(k, u, e)), -1);
+  if (x.kind == KB_F32) {
+    n = kb_sitofp(k, kb_select(k, small, kb_addi(k, e, -((int64_t)m->man_bits << m->man_bits)), e), KB_F32);
+  } else {
+    kb_reg magic = kb_select(k, small, kb_flike(k, x, -m->magic - m->man_bits), kb_flike(k, x, -m->magic));
+    n = kb_add(k, kb_ashri(k, e, m->man_bits), km_bits(k, kb_flike(k, x, m->magic)));
+    n = kb_fadd(k, km_float(k, n), magic);
+  }
+  kb_reg r = log_sum(k, m, f, km_horner(k, f, m->log), n, x.kind == KB_F32 ? ldexp(1, (int)m->man_bits) : 1);
+  if (!takes_approx(k, x)) return km_log_special(k, m, x, r);
+  kb_reg special = kb_icmp(k, LLVMIntUGE, kb_addi(k, u, -1), kb_ilike(k, u, m->inf_bits - 1));
+  return kb_select(k, special, kb_lg2_approx(k, v), r);
 }
 
 // --- tanh, logistic, erf ------------------------------------------------------------------------------------------
 
-// n / (1 + q) for q in [0, 1] and n = q or 1, within 0.51 ulp. A polynomial for 1 / (1 + q) and one step of second
-// order (F32, leaving 2^-18) or third order (F64, 2^-35) give y; then n y is corrected by its own remainder, which
-// squares the error. 1 + q is never rounded, and both differences are exact.
-static kb_reg divide_1p(kb *k, const km_consts *m, kb_reg n, kb_reg q) {
-  kb_reg y = km_horner(k, q, m->reciprocal), minus_q = kb_fneg(k, q);
-  kb_reg e = kb_fma(k, minus_q, y, kb_fsub(k, one_like(k, q), y));
-  y = kb_fma(k, y, q.kind == KB_F64 ? kb_fma(k, e, e, e) : e, y);
-  kb_reg r = kb_fmul(k, n, y), rest = kb_fma(k, minus_q, r, kb_fsub(k, n, r));
-  return kb_fma(k, rest, y, r);
-}
-
-// tanh: all x. F32 1.31 ulp, F64 1.16 ulp. Below tanh_split x + x^3 P(x^2); above it 1 - 2 q / (1 + q) with
-// q = exp(-2 |x|), where an error of q counts little. q vanishes in the sum before it could underflow.
+// tanh: all x. F32 0.95 ulp, F64 0.95 ulp. Below tanh_split x + x^3 P(x^2); above it 1 - 2 q / (1 + q) with
+// q = exp(-2 |x|) < 1/4, where an error of q counts little: F32 has 2 / (1 + q) from a polynomial, F64 from a division
+// whose remainder, with what 1 + q lost, corrects it. With |x| = -n ln 2 / 2 + r, q is exp(-2 r) 2^n.
 static kb_reg km_tanh(kb *k, const km_consts *m, kb_reg x) {
-  kb_reg a = kb_fabs(k, x), s = kb_fmul(k, a, a);
+  kb_reg a = kb_fabs(k, x), s = kb_fmul(k, a, a), one = one_like(k, x), large;
   kb_reg small = kb_fma(k, kb_fmul(k, km_horner(k, s, m->tanh_small), s), a, a);
-  kb_reg q = exp2_scaled(k, m, km_at_most(k, a, m->tanh_one), -2 * m->log2e), large;
-  if (x.kind == KB_F64)
-    large = km_fmai(k, divide_1p(k, m, q, q), -2, 1);
-  else
-    large = kb_fma(k, kb_fneg(k, q), km_horner(k, q, m->tanh_large), one_like(k, x));
-  kb_reg is_small = kb_fcmp(k, LLVMRealOLT, a, kb_flike(k, a, m->tanh_split));
+  kb_reg b = km_at_most(k, a, m->tanh_one), t = km_fmai(k, b, -2 * m->log2e, m->magic), n = kb_faddi(k, t, -m->magic);
+  kb_reg r = kb_fma(k, n, kb_flike(k, x, m->ln2 / 2), b);
+  if (x.kind == KB_F64) r = kb_fma(k, n, kb_flike(k, x, m->ln2_lo / 2), r);
+  double c[KM_MOST_TERMS], power = 1;
+  for (unsigned i = 0; i < m->exp.n; i++, power *= -2) c[i] = m->exp.c[i] * power;
+  kb_reg q = times_power_of_two(k, m, km_horner(k, r, (km_poly){c, m->exp.n}), t);
+  if (x.kind == KB_F32) {
+    large = kb_fma(k, kb_fneg(k, q), km_horner(k, q, m->tanh_large), one);
+  } else {
+    kb_reg d = kb_fadd(k, q, one), lost = kb_fsub(k, q, kb_faddi(k, d, -1)), y = kb_fdiv(k, one, d);
+    kb_reg minus_y = kb_fneg(k, y), rest = kb_fma(k, minus_y, lost, kb_fma(k, minus_y, d, one));
+    large = kb_fma(k, kb_fmuli(k, q, -2), kb_fma(k, rest, y, y), one);
+  }
+  kb_reg is_small = kb_fcmp(k, LLVMRealULT, a, kb_flike(k, a, m->tanh_split)); // or NaN
   return kb_fcopysign(k, kb_select(k, is_small, small, large), x);
 }
 
-// logistic: all x. F32 1.48 ulp, F64 1.47 ulp. With q = exp(-|x|): 1 / (1 + q), or q / (1 + q) for negative x. q is
-// made as q 2^up first, because the power of two alone may be no normal number.
-static kb_reg km_logistic(kb *k, const km_consts *m, kb_reg x) {
-  int up = (int)m->man_bits + 9;
-  kb_reg y = kb_fneg(k, kb_fabs(k, x)), t;
-  if (m->logistic_small != 0) {
-    kb_reg small = kb_fcmp(k, LLVMRealOGT, y, kb_flike(k, y, -m->logistic_small));
-    y = kb_select(k, small, kb_fmuli(k, y, m->logistic_shrink), y);
-  }
-  y = km_at_least(k, y, m->exp_low);
-  kb_reg r = reduce_natural(k, m, y, m->magic + up, &t);
-  kb_reg scaled = kb_fmul(k, km_horner(k, r, m->exp), km_power_of_two(k, m, t));
-  kb_reg q = kb_fmuli(k, scaled, ldexp(1, -up));
-  kb_reg negative = kb_fcmp(k, LLVMRealOLT, x, kb_flike(k, x, 0));
-  return divide_1p(k, m, kb_select(k, negative, q, one_like(k, x)), q);
+// 1 / d but for a last bit or so: a seed that nothing may depend on.
+static kb_reg reciprocal_of(kb *k, kb_reg d) {
+  return takes_approx(k, d) ? kb_rcp_approx(k, d) : kb_fdiv(k, one_like(k, d), d);
 }
 
-// erf: all x. F32 1.23 ulp, F64 1.12 ulp. Below erf_split x + x P(x^2); above it 1 - 2^P(|x|), where P is the
+// logistic: all x. F32 0.97 ulp, F64 0.97 ulp. 1 / (1 + exp(-x)) for either sign, all of it times 2^-up so that no part
+// overflows. With exp(-x) = s + s e, s a power of two, the sum is d and what its rounding lost, and its reciprocal y is
+// corrected by the remainder of both. In F32 one more step makes y the nearest number to (1 - 2^-24) / d whatever the
+// seed was, but for some d; beside 1 - 2^-24 no such d stands where the result, too, is near a tie, as happens beside 1
+// for x near 0. So the result is the same for every seed within a unit.
+static kb_reg km_logistic(kb *k, const km_consts *m, kb_reg x) {
+  int up = (int)m->man_bits + 9;
+  double scale = ldexp(1, -up), magic = m->magic + (double)(m->one_bits >> m->man_bits) - up;
+  kb_reg one = kb_flike(k, x, scale), t;
+  if (m->logistic_small != 0) {
+    kb_reg small = kb_fcmp(k, LLVMRealOLT, kb_fabs(k, x), kb_flike(k, x, m->logistic_small));
+    x = kb_select(k, small, kb_fmuli(k, x, m->logistic_shrink), x);
+  }
+  x = km_at_least(k, km_at_most(k, x, m->logistic_one), m->exp_low);
+  kb_reg r = reduce_natural(k, m, kb_fneg(k, x), magic, &t), s = km_float(k, kb_shli(k, km_bits(k, t), m->man_bits));
+  kb_reg e = kb_fma(k, kb_fmul(k, r, r), km_horner(k, r, (km_poly){m->exp.c + 2, m->exp.n - 2}), r);
+  kb_reg d = kb_fma(k, s, e, kb_fadd(k, s, one)), lost = kb_fma(k, s, e, kb_fsub(k, one, kb_fsub(k, d, s)));
+  kb_reg y = reciprocal_of(k, d), minus_d = kb_fneg(k, d);
+  if (x.kind == KB_F32) y = kb_fma(k, kb_fma(k, minus_d, y, kb_flike(k, y, 1 - 0x1p-24)), y, y);
+  kb_reg rest = kb_fma(k, kb_fneg(k, y), lost, kb_fma(k, minus_d, y, one_like(k, y)));
+  return kb_fmul(k, kb_fma(k, rest, y, y), one);
+}
+
+// erf: all x. F32 0.98 ulp, F64 0.98 ulp. Below erf_split x + x P(x^2); above it 1 - 2^(|x| P(|x|)), where |x| P is the
 // logarithm of erfc to base 2.
 static kb_reg km_erf(kb *k, const km_consts *m, kb_reg x) {
   kb_reg a = kb_fabs(k, x), s = kb_fmul(k, a, a);
   kb_reg small = kb_fma(k, km_horner(k, s, m->erf_small), a, a);
-  kb_reg e = km_horner(k, km_at_most(k, a, m->erf_one), m->erf_large);
-  kb_reg t = kb_faddi(k, e, m->magic), f = kb_fsub(k, e, kb_faddi(k, t, -m->magic));
-  kb_reg p = km_horner(k, f, m->exp2);
-  kb_reg large = kb_fma(k, kb_fneg(k, p), km_power_of_two(k, m, t), one_like(k, x));
-  kb_reg is_small = kb_fcmp(k, LLVMRealOLT, a, kb_flike(k, a, m->erf_split));
+  kb_reg b = km_at_most(k, a, m->erf_one), l = km_horner(k, b, m->erf_large);
+  kb_reg t = kb_fma(k, l, b, kb_flike(k, x, m->magic)), f = kb_fma(k, l, b, kb_fneg(k, kb_faddi(k, t, -m->magic)));
+  kb_reg large = kb_fsub(k, one_like(k, x), times_power_of_two(k, m, km_horner(k, f, m->exp2), t));
+  kb_reg is_small = kb_fcmp(k, LLVMRealULT, a, kb_flike(k, a, m->erf_split)); // or NaN
   return kb_fcopysign(k, kb_select(k, is_small, small, large), x);
 }
 
@@ -216,7 +238,7 @@ static kb_reg rsqrt_rough(kb *k, const km_consts *m, kb_reg v) {
 // none below 1.
 static kb_reg km_rsqrt(kb *k, const km_consts *m, kb_reg x) {
   int up = (int)(m->man_bits + 1) & ~1;
-  bool approximate = k->machine == KB_NVPTX && x.kind == KB_F32 && x.lanes == 1;
+  bool approximate = takes_approx(k, x);
   kb_reg one = one_like(k, x), denormal = kb_fcmp(k, LLVMRealOLT, x, kb_flike(k, x, m->min_normal));
   kb_reg v = kb_select(k, denormal, kb_fmuli(k, x, ldexp(1, up)), x);
   kb_reg y = approximate ? kb_rsqrt_approx(k, v) : rsqrt_rough(k, m, v), half = kb_fmuli(k, y, 0.5);
@@ -225,7 +247,7 @@ static kb_reg km_rsqrt(kb *k, const km_consts *m, kb_reg x) {
   e = kb_fma(k, kb_fneg(k, p.lo), half, e);
   kb_reg r = kb_fma(k, y, kb_fma(k, kb_fmuli(k, e, 1.5), e, e), y);
   if (approximate) r = kb_select(k, kb_fcmp(k, LLVMRealOLT, kb_fabs(k, e), one), r, y);
-  r = kb_fmul(k, r, kb_select(k, denormal, kb_flike(k, x, ldexp(1, up / 2)), one));
+  r = kb_select(k, denormal, kb_fmuli(k, r, ldexp(1, up / 2)), r);
   return approximate ? r : rsqrt_special(k, m, x, r);
 }
 

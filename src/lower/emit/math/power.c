@@ -6,8 +6,18 @@
 
 #include <math.h>
 
+static km_two times(kb *k, km_two a, km_two b) {
+  km_two p = km_product(k, a.hi, b.hi);
+  p.lo = kb_fma(k, a.lo, b.hi, kb_fma(k, a.hi, b.lo, p.lo));
+  return p;
+}
+static km_two constant(kb *k, kb_reg like, double hi, double lo) {
+  return (km_two){kb_flike(k, like, hi), kb_flike(k, like, lo)};
+}
+
 // log(a) for a > 0 other than infinity. a = 2^n (1 + f), 1 + f in [2/3, 4/3), and log(1 + f) = 2 atanh(s) with
-// s = f / (2 + f): 2 s + 2/3 s^3 as sums of two, and 2 s^5 P(s^2).
+// s = f / (2 + f): 2 s + 2/3 s^3 as sums of two, and 2 s^5 P(s^2). Near a = 4/3 these cancel with ln 2, and F64
+// multiplies what is lost by up to 709: 2/5 s^5 is a sum of two as well, before 2 s^7 P(s^2).
 static km_two log_of(kb *k, const km_consts *m, kb_reg a) {
   bool wide = m->man_bits == 52;
   kb_reg one = kb_flike(k, a, 1), small = kb_fcmp(k, LLVMRealOLT, a, kb_flike(k, a, m->min_normal));
@@ -25,20 +35,23 @@ static km_two log_of(kb *k, const km_consts *m, kb_reg a) {
 
   km_two square = km_product(k, s.hi, s.hi);
   square.lo = kb_fma(k, kb_fadd(k, s.hi, s.hi), s.lo, square.lo);
-  km_two cube = km_product(k, square.hi, s.hi);
-  cube.lo = kb_fma(k, square.lo, s.hi, kb_fma(k, square.hi, s.lo, cube.lo));
-  double third = wide ? 2.0 / 3 : (double)(2.0f / 3), rest = wide ? 0x1.5555555555555p-55 : -0x1.555556p-26;
-  km_two term = km_product(k, cube.hi, kb_flike(k, a, third));
-  term.lo = kb_fma(k, cube.lo, kb_flike(k, a, third), kb_fma(k, cube.hi, kb_flike(k, a, rest), term.lo));
-  kb_reg fifth = kb_fmul(k, cube.hi, square.hi), tail = kb_fmul(k, fifth, km_horner(k, square.hi, m->atanh));
-
+  km_two cube = times(k, square, s), term = times(k, cube,
+                                                  constant(k, a, wide ? 0x1.5555555555555p-1 : 0x1.555556p-1,
+                                                           wide ? 0x1.5555555555555p-55 : -0x1.555556p-26));
   km_two whole = km_product(k, fn, kb_flike(k, a, m->ln2));
   whole.lo = kb_fma(k, fn, kb_flike(k, a, m->ln2_lo), whole.lo);
   km_two sum = km_sum(k, whole.hi, kb_fadd(k, s.hi, s.hi)), next = km_sum(k, sum.hi, term.hi);
+  kb_reg lost = kb_fadd(k, sum.lo, next.lo), tail = kb_fmul(k, cube.hi, square.hi);
+  if (wide) {
+    km_two fifth = times(k, cube, square), more = times(k, fifth, constant(k, a, 0.4, -0x1.999999999999ap-56));
+    next = km_sum(k, next.hi, more.hi);
+    lost = kb_fadd(k, kb_fadd(k, lost, next.lo), more.lo);
+    tail = kb_fmul(k, fifth.hi, square.hi);
+  }
+  tail = kb_fmul(k, tail, km_horner(k, square.hi, m->atanh));
   kb_reg low = kb_fadd(k, kb_fadd(k, tail, tail), term.lo);
   low = kb_fadd(k, kb_fma(k, s.lo, kb_flike(k, a, 2), low), whole.lo);
-  low = kb_fadd(k, kb_fadd(k, sum.lo, next.lo), low);
-  return km_fast_sum(k, next.hi, low);
+  return km_fast_sum(k, next.hi, kb_fadd(k, lost, low));
 }
 
 // exp of a sum of two.
