@@ -55,12 +55,12 @@ static const struct {
     {"(d0, d1) -> (), domain: d0 in [0, 1000000], d1 in [0, 1000000], min(d0, d1) in [500, 600], "
      "max(d0, d1) in [100, 499]",
      KL_YES},
-    // Left open: congruences whose moduli together are more than there are points to try.
+    // moduli that together are more than there are points to try
     {"(d0, d1, d2) -> (), domain: d0 in [0, 1000000824], d1 in [590049, 1000000590353], d2 in [904233, 1904687], "
      "(5d0 - 5d1 + 4d2) mod 100003 in [46543, 46543], (7d0 - 8d1 - d2) mod 99991 in [5, 5], (3d0 + 11d1 + 2d2) mod "
      "99989 "
      "in [17, 17]",
-     KL_UNKNOWN},
+     KL_NO},
     // Left open: a product of two variables, of which only the intervals are known. (1000003 is a prime.)
     {"(d0, d1) -> (), domain: d0 in [2, 40000], d1 in [2, 40000], d0 * d1 in [1000003, 1000003]", KL_UNKNOWN},
 };

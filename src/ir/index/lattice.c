@@ -1,36 +1,37 @@
 // Integer solutions of linear equations, by Hermite's form: steps of Euclid on the columns of the matrix, which keep
 // the integer points, make it a staircase, along which the unknowns of the new coordinates follow one by one. Below the
-// matrix stand unit rows for the unknowns that are wanted; they come to say what these are in new coordinates. Those
-// that no equation fixes are free, and the unit rows are made a staircase along them as well: unknown i then moves in
-// steps of its pivot once the ones before it are chosen.
+// matrix stand unit rows, which come to say what the unknowns are in new coordinates. Those that no equation fixes are
+// free. The solution that is carried along is kept small by what is free: it would grow with every equation.
 #include "ir/index/lattice.h"
+
+#include <math.h>
+
+enum { MOST_ROUNDS = 64, MOST_SHORTENED = 64 };
 
 struct kl_lattice {
   kl_ctx *cx;
-  uint32_t rows, n, points;
-  wide *m;       // rows, then a unit row for each point; n columns
-  wide *rhs;     // of the equations
-  wide *x;       // new coordinates, as far as they are fixed or taken
-  uint32_t *end; // by point: how many coordinates it takes from those before it; its own is the next, if it has one
+  uint32_t rows, n;
+  wide *m;        // rows, then n unit rows; n columns
+  wide *rhs;      // of the equations
+  wide *x;        // a solution of the rows so far, as a column of m
+  uint32_t fixed; // columns that rows so far have fixed
 };
 
-kl_lattice *kl_lattice_open(kl_ctx *cx, uint32_t rows, uint32_t n, const uint32_t *order, uint32_t points) {
+kl_lattice *kl_lattice_open(kl_ctx *cx, uint32_t rows, uint32_t n) {
   kl_lattice *l = kl_alloc(cx, sizeof *l);
-  *l = (kl_lattice){.cx = cx, .rows = rows, .n = n, .points = points};
-  l->m = kl_alloc(cx, (size_t)(rows + points) * (n + 1) * sizeof *l->m);
+  *l = (kl_lattice){.cx = cx, .rows = rows, .n = n};
+  l->m = kl_alloc(cx, (size_t)(rows + n) * (n + 1) * sizeof *l->m);
   l->rhs = kl_alloc(cx, (rows + 1) * sizeof *l->rhs);
-  l->x = kl_alloc(cx, (n + 1) * sizeof *l->x);
-  l->end = kl_alloc(cx, (points + 1) * sizeof *l->end);
-  for (uint32_t i = 0; i < points; i++) l->m[(size_t)(rows + i) * n + order[i]] = 1;
+  l->x = kl_alloc(cx, (rows + n + 1) * sizeof *l->x);
+  for (uint32_t i = 0; i < n; i++) l->m[(size_t)(rows + i) * n + i] = 1;
   return l;
 }
 
 void kl_lattice_close(kl_lattice *l) {
   kl_ctx *cx = l->cx;
-  kl_free(cx, l->m, (size_t)(l->rows + l->points) * (l->n + 1) * sizeof *l->m);
+  kl_free(cx, l->m, (size_t)(l->rows + l->n) * (l->n + 1) * sizeof *l->m);
   kl_free(cx, l->rhs, (l->rows + 1) * sizeof *l->rhs);
-  kl_free(cx, l->x, (l->n + 1) * sizeof *l->x);
-  kl_free(cx, l->end, (l->points + 1) * sizeof *l->end);
+  kl_free(cx, l->x, (l->rows + l->n + 1) * sizeof *l->x);
   kl_free(cx, l, sizeof *l);
 }
 
@@ -45,7 +46,7 @@ void kl_lattice_value(kl_lattice *l, uint32_t row, int64_t value) {
 // One column less q times another. False where numbers get too large.
 static bool subtract_column(kl_lattice *l, uint32_t from, uint32_t of, wide q) {
   const wide most = (wide)1 << 120;
-  for (uint32_t r = 0; r < l->rows + l->points; r++) {
+  for (uint32_t r = 0; r < l->rows + l->n; r++) {
     wide d, *m = &l->m[(size_t)r * l->n];
     if (__builtin_mul_overflow(q, m[of], &d) || __builtin_sub_overflow(m[from], d, &m[from])) return false;
     if (m[from] > most || m[from] < -most) return false;
@@ -54,7 +55,7 @@ static bool subtract_column(kl_lattice *l, uint32_t from, uint32_t of, wide q) {
 }
 
 static void swap_columns(kl_lattice *l, uint32_t a, uint32_t b) {
-  for (uint32_t r = 0; r < l->rows + l->points; r++) {
+  for (uint32_t r = 0; r < l->rows + l->n; r++) {
     wide *m = &l->m[(size_t)r * l->n], t = m[a];
     m[a] = m[b];
     m[b] = t;
@@ -82,44 +83,80 @@ static bool reduce_row(kl_lattice *l, uint32_t r, uint32_t at) {
   }
 }
 
-// The sum of a row's entries before column `end`, times the coordinates. False where numbers get too large.
-static bool sum_row(const kl_lattice *l, uint32_t r, uint32_t end, wide *sum) {
-  *sum = 0;
-  for (uint32_t c = 0; c < end; c++) {
+// The solution, plus t times a column. False where numbers get too large.
+static bool move(kl_lattice *l, uint32_t column, wide t) {
+  for (uint32_t r = 0; r < l->rows + l->n; r++) {
     wide d;
-    if (__builtin_mul_overflow(l->m[(size_t)r * l->n + c], l->x[c], &d) || __builtin_add_overflow(*sum, d, sum))
+    if (__builtin_mul_overflow(t, l->m[(size_t)r * l->n + column], &d) || __builtin_add_overflow(l->x[r], d, &l->x[r]))
       return false;
   }
   return true;
 }
 
-static wide step_of(const kl_lattice *l, uint32_t i) {
-  return l->end[i] < l->n ? l->m[(size_t)(l->rows + i) * l->n + l->end[i]] : 0;
+static bool is_large(const kl_lattice *l) {
+  const wide most = (wide)1 << 24;
+  for (uint32_t i = l->rows; i < l->rows + l->n; i++) {
+    const wide *m = &l->m[(size_t)i * l->n];
+    bool large = l->x[i] > most || l->x[i] < -most;
+    for (uint32_t c = l->fixed; c < l->n && !large; c++) large = m[c] > most || m[c] < -most;
+    if (large) return true;
+  }
+  return false;
+}
+
+static long double entry(const kl_lattice *l, uint32_t r, uint32_t column) {
+  return (long double)(column == l->n ? l->x[r] : l->m[(size_t)r * l->n + column]);
+}
+
+// How often column b goes into column a (l->n: the solution), as vectors of unknowns.
+static wide times(const kl_lattice *l, uint32_t a, uint32_t b) {
+  long double dot = 0, size = 0;
+  for (uint32_t r = l->rows; r < l->rows + l->n; r++) {
+    dot += entry(l, r, a) * entry(l, r, b);
+    size += entry(l, r, b) * entry(l, r, b);
+  }
+  long double q = size > 0 ? dot / size : 0;
+  return fabsl(q) > 0.51L && fabsl(q) < 0x1p100L ? (wide)roundl(q) : 0;
+}
+
+// Shortens free columns, and the solution, by free columns, pair by pair. What floating point says of lengths only
+// chooses what is done: each step is a step of integers that keeps the solutions.
+static bool make_small(kl_lattice *l) {
+  bool changed = true;
+  for (int round = 0; changed && round < MOST_ROUNDS; round++) {
+    changed = false;
+    for (uint32_t a = l->fixed; a <= l->n; a++) {
+      for (uint32_t b = l->fixed; b < l->n; b++) {
+        wide q = a != b ? times(l, a, b) : 0;
+        if (q == 0) continue;
+        changed = true;
+        if (a == l->n ? !move(l, b, -q) : !subtract_column(l, a, b, q)) return false;
+      }
+    }
+  }
+  return true;
 }
 
 kl_lattice_state kl_lattice_solve(kl_lattice *l) {
-  uint32_t at = 0;
   for (uint32_t r = 0; r < l->rows; r++) {
-    wide sum, left;
-    if (!reduce_row(l, r, at) || !sum_row(l, r, at, &sum) || __builtin_sub_overflow(l->rhs[r], sum, &left))
-      return KL_LATTICE_LARGE;
+    uint32_t at = l->fixed;
+    wide left;
+    if (!reduce_row(l, r, at) || __builtin_sub_overflow(l->rhs[r], l->x[r], &left)) return KL_LATTICE_LARGE;
     wide pivot = at < l->n ? l->m[(size_t)r * l->n + at] : 0;
     if (pivot ? left % pivot != 0 : left != 0) return KL_LATTICE_EMPTY;
-    if (pivot) l->x[at++] = left / pivot;
-  }
-  for (uint32_t i = 0; i < l->points; i++) {
-    if (!reduce_row(l, l->rows + i, at)) return KL_LATTICE_LARGE;
-    l->end[i] = at;
-    at += step_of(l, i) != 0;
+    if (!pivot) continue;
+    if (!move(l, at, left / pivot)) return KL_LATTICE_LARGE;
+    l->fixed++;
+    if (l->n <= MOST_SHORTENED && is_large(l) && !make_small(l)) return KL_LATTICE_LARGE;
   }
   return KL_LATTICE_SOLVED;
 }
 
-bool kl_lattice_values(const kl_lattice *l, uint32_t i, wide *one, wide *step) {
-  *step = step_of(l, i);
-  return sum_row(l, l->rows + i, l->end[i], one);
+uint32_t kl_lattice_dimension(const kl_lattice *l) {
+  return l->n - l->fixed;
 }
 
-void kl_lattice_take(kl_lattice *l, uint32_t i, wide steps) {
-  l->x[l->end[i]] = steps;
+wide kl_lattice_unknown(const kl_lattice *l, uint32_t i, const wide **by) {
+  *by = l->m + (size_t)(l->rows + i) * l->n + l->fixed;
+  return l->x[l->rows + i];
 }

@@ -1,4 +1,4 @@
-// Integer solutions of linear equations, one unknown after the other. For solve.c alone.
+// Integer solutions of linear equations. For solve.c alone.
 #ifndef KL_INDEX_LATTICE_H
 #define KL_INDEX_LATTICE_H
 
@@ -12,18 +12,16 @@ typedef enum kl_lattice_state {
   KL_LATTICE_LARGE, // numbers get too large to tell
 } kl_lattice_state;
 
-// `rows` equations over `n` unknowns. The solutions are wanted of the unknowns order[0] .. order[points - 1], in this
-// order; all others follow from them or are free.
-kl_lattice *kl_lattice_open(kl_ctx *cx, uint32_t rows, uint32_t n, const uint32_t *order, uint32_t points);
+// `rows` equations over n unknowns.
+kl_lattice *kl_lattice_open(kl_ctx *cx, uint32_t rows, uint32_t n);
 void kl_lattice_close(kl_lattice *l);
 void kl_lattice_add(kl_lattice *l, uint32_t row, uint32_t unknown, int64_t coef); // to its coefficient
 void kl_lattice_value(kl_lattice *l, uint32_t row, int64_t value);                // the right side
 
 kl_lattice_state kl_lattice_solve(kl_lattice *l);
-// Of a solved one, given what was taken of the unknowns before it: unknown order[i] has the values one + t * step, for
-// every integer t; step 0: that one alone. False where numbers get too large.
-bool kl_lattice_values(const kl_lattice *l, uint32_t i, wide *one, wide *step);
-// Takes t for unknown order[i], whose step is not 0.
-void kl_lattice_take(kl_lattice *l, uint32_t i, wide t);
+// Of a solved one. The solutions are, for all integers t: unknown i is what is returned + sum(by[k] * t[k]), k below
+// the dimension.
+uint32_t kl_lattice_dimension(const kl_lattice *l);
+wide kl_lattice_unknown(const kl_lattice *l, uint32_t i, const wide **by);
 
 #endif

@@ -2,25 +2,22 @@
 // rows lo <= sum(coef * variable) <= hi: q = floor(y/k) is the row 0 <= y - k*q <= k-1.
 //
 //   propagation  every variable has an interval and a residue class; rows narrow both until nothing changes. A row
-//   whose
-//                values all are r mod g holds only the values of that class between its bounds, or none at all
-//   elimination  of one variable after the other from pairs of rows, rounding by common factors and classes: shows
-//                what is contradictory for all rationals, and more
-//   equalities   have no solution in integers, by Hermite's form, or a lattice of them, whose points are tried
+//                whose values all are r mod g holds only the values of that class between its bounds, or none at all
 //   search       over the map's variables, halving, and trying the ends of the box as points, which are checked on the
 //                constraints themselves: KL_NO is never a matter of belief
-//   classes      search over residue classes modulo the divisors that a variable meets, the least first: within a class
-//                floors are linear, so that conflicts of congruences and digits show however wide the bounds are
+//   lattice      equalities have no solution in integers, by Hermite's form, or a lattice of them, whose points within
+//                the other rows are walked, in coordinates in which few are looked at in vain (polytope.c)
 //   choices      an extremum is one of its arguments: each in turn
 //   enumeration  of boxes of at most KL_ENUMERATED points, whatever the quota
 //
 // Work is counted in rows looked at.
 
 #include "ir/index/lattice.h"
+#include "ir/index/polytope.h"
 #include "ir/index/solve.h"
 #include <stdlib.h>
 
-enum { KL_ENUMERATED = 4096, MOST_ROWS = 2048, MOST_COMBINED = 256, MOST_WIDTH = 64, MOST_SEARCH_DEPTH = 256 };
+enum { KL_ENUMERATED = 4096, MOST_ROWS = 2048, MOST_WIDTH = 64, MOST_SEARCH_DEPTH = 256 };
 
 typedef struct cell {
   uint32_t var;
@@ -33,10 +30,6 @@ typedef struct row {
   kl_interval in;
 } row;
 
-typedef struct owner {
-  uint32_t var, row;
-} owner;
-
 typedef struct kl_system {
   kl_affs *p;
   kl_ctx *cx;
@@ -48,8 +41,6 @@ typedef struct kl_system {
   VEC(kl_span64) vars;            // the root box
   VEC(const kl_aff_atom *) atoms; // of variables behind `points`
   VEC(row) rows;
-  VEC(owner) own; // the rows of floors
-  uint32_t nown;
   uint32_t *of_atom; // by atom's id: variable + 1
   uint32_t natoms;
   int64_t *value[KL_AFF_VARS]; // a point to check
@@ -95,10 +86,7 @@ static uint32_t variable_of(kl_system *s, const kl_aff_atom *a) {
   VEC_PUSH(s->cx, &s->vars, (kl_span64){INT64_MIN, INT64_MAX, 1, 0});
   VEC_PUSH(s->cx, &s->atoms, a);
   if (a->kind == KL_AFF_FLOOR) {
-    if (add_sum(s, a->arg[0], -a->k, v, (kl_interval){0, a->k - 1})) {
-      VEC_PUSH(s->cx, &s->own, (owner){v, (uint32_t)s->rows.n - 1});
-      s->nown++;
-    }
+    add_sum(s, a->arg[0], -a->k, v, (kl_interval){0, a->k - 1});
   } else if (a->kind == KL_AFF_MIN || a->kind == KL_AFF_MAX) { // below, or above, all its arguments
     kl_interval in = a->kind == KL_AFF_MIN ? (kl_interval){0, INT64_MAX} : (kl_interval){INT64_MIN, 0};
     for (uint32_t i = 0; i < a->n; i++) add_sum(s, a->arg[i], -1, v, in);
@@ -140,7 +128,6 @@ static void close_system(kl_system *s) {
   VEC_FREE(s->cx, &s->vars);
   VEC_FREE(s->cx, &s->atoms);
   VEC_FREE(s->cx, &s->rows);
-  VEC_FREE(s->cx, &s->own);
   kl_free(s->cx, s->of_atom, s->natoms * sizeof *s->of_atom);
 }
 
@@ -365,23 +352,22 @@ static bool propagate(kl_system *s, kl_span64 *v) {
   return true;
 }
 
-// --- equalities ---------------------------------------------------------------------------------------------------
+// --- lattice ------------------------------------------------------------------------------------------------------
 
-enum { MOST_WALKED = 32 }; // variables of a lattice whose points are tried
+enum { MOST_LATTICE = 64 }; // variables of a lattice whose points are walked
 
-static int by_size(const void *a, const void *b, void *box) {
-  const kl_span64 *x = (const kl_span64 *)box + *(const uint32_t *)a,
-                  *y = (const kl_span64 *)box + *(const uint32_t *)b;
-  wide m = (wide)x->hi - x->lo, n = (wide)y->hi - y->lo;
-  return m != n ? (m > n) - (m < n) : (x > y) - (x < y);
-}
-
-// The rows that are equalities, with the map's variables in the order `order`. NULL if there are none, or too many.
-static kl_lattice *equalities(kl_system *s, const uint32_t *order) {
+// The rows that are equalities, and variables of one value.
+static kl_lattice *equalities(kl_system *s, const kl_span64 *box) {
   uint32_t rows = 0, n = 0;
   for (uint32_t i = 0; i < s->rows.n; i++) rows += s->rows.p[i].in.lo == s->rows.p[i].in.hi;
-  if (rows == 0 || rows > 64 || s->vars.n > 192) return NULL;
-  kl_lattice *l = kl_lattice_open(s->cx, rows, (uint32_t)s->vars.n, order, s->points <= MOST_WALKED ? s->points : 0);
+  if (rows > 64 || s->vars.n > 192) return NULL;
+  for (uint32_t i = 0; i < s->vars.n; i++) rows += box[i].lo == box[i].hi;
+  kl_lattice *l = kl_lattice_open(s->cx, rows, (uint32_t)s->vars.n);
+  for (uint32_t i = 0; i < s->vars.n; i++) {
+    if (box[i].lo != box[i].hi) continue;
+    kl_lattice_add(l, n, i, 1);
+    kl_lattice_value(l, n++, box[i].lo);
+  }
   for (uint32_t i = 0; i < s->rows.n; i++) {
     const row *e = &s->rows.p[i];
     if (e->in.lo != e->in.hi) continue;
@@ -391,179 +377,87 @@ static kl_lattice *equalities(kl_system *s, const uint32_t *order) {
   return l;
 }
 
-// Points of the lattice within the box, one after the other: the map's variables from `i` on, in order.
-static kl_truth walk(kl_system *s, kl_lattice *l, const kl_span64 *box, const uint32_t *order, uint32_t i) {
-  bool unsure = false;
-  if (i == s->points) return holds(s, &unsure) ? KL_NO : unsure ? KL_UNKNOWN : KL_YES;
-  wide one, step, lo = box[order[i]].lo, hi = box[order[i]].hi;
-  if (!kl_lattice_values(l, i, &one, &step) || is_huge(one) || is_huge(step)) return KL_UNKNOWN;
-  wide by = step < 0 ? -step : step, x = by ? lo + (one - lo - kl_floor128(one - lo, by) * by) : one;
-  kl_truth all = KL_YES;
-  if (x < lo) return KL_YES;
-  for (; x <= hi; x += by) {
-    spend(s, 1 + s->points / 4);
-    if (!s->left) return KL_UNKNOWN;
-    *slot(s, order[i]) = (int64_t)x;
-    if (step) kl_lattice_take(l, i, (x - one) / step);
-    kl_truth t = walk(s, l, box, order, i + 1);
-    if (t == KL_NO) return KL_NO;
-    if (t == KL_UNKNOWN) all = KL_UNKNOWN;
-    if (!step) break;
+// A row of the system in coordinates of the lattice. What does not fit is left out.
+static void bound_row(const kl_lattice *l, kl_polytope *p, const cell *t, uint32_t cells, wide lo, wide hi) {
+  wide sum[KL_MOST_COORDINATES] = {0}, d;
+  const wide *by;
+  for (uint32_t i = 0; i < cells; i++) {
+    wide one = kl_lattice_unknown(l, t[i].var, &by);
+    if (__builtin_mul_overflow(one, (wide)t[i].coef, &d) || __builtin_sub_overflow(lo, d, &lo) ||
+        __builtin_sub_overflow(hi, d, &hi))
+      return;
+    for (uint32_t k = 0; k < kl_lattice_dimension(l); k++) {
+      if (__builtin_mul_overflow(by[k], (wide)t[i].coef, &d) || __builtin_add_overflow(sum[k], d, &sum[k])) return;
+    }
   }
-  return all;
+  kl_polytope_add(p, sum, lo, hi);
 }
 
-// Integer solutions of the rows that are equalities: none, or those within the box tried as points, variables of few
-// values first. With wide bounds the first one tried is one.
-static kl_truth by_equalities(kl_system *s, const kl_span64 *box) {
-  kl_truth t = KL_UNKNOWN;
-  uint32_t *order = kl_alloc(s->cx, (s->points + 1) * sizeof *order), left = s->left;
-  for (uint32_t i = 0; i < s->points; i++) order[i] = i;
-  qsort_r(order, s->points, sizeof *order, by_size, (void *)box);
-  kl_lattice *l = equalities(s, order);
-  if (l) {
-    kl_lattice_state state = kl_lattice_solve(l);
-    if (state == KL_LATTICE_EMPTY) t = KL_YES;
-    s->left = left / 4;
-    if (state == KL_LATTICE_SOLVED && s->points <= MOST_WALKED) t = walk(s, l, box, order, 0);
-    s->left += left - left / 4;
-    kl_lattice_close(l);
+typedef struct found {
+  kl_system *s;
+  const kl_lattice *l;
+} found;
+
+// Coordinates of the lattice as a point of the map.
+static kl_truth try_point(void *state, const wide *x) {
+  const found *f = state;
+  bool unsure = false;
+  for (uint32_t i = 0; i < f->s->points; i++) {
+    const wide *by;
+    wide v = kl_lattice_unknown(f->l, i, &by), d;
+    for (uint32_t k = 0; k < kl_lattice_dimension(f->l); k++) {
+      if (__builtin_mul_overflow(by[k], x[k], &d) || __builtin_add_overflow(v, d, &v)) return KL_UNKNOWN;
+    }
+    if (v < f->s->vars.p[i].lo || v > f->s->vars.p[i].hi) return KL_YES;
+    *slot(f->s, i) = (int64_t)v;
   }
-  kl_free(s->cx, order, (s->points + 1) * sizeof *order);
+  return holds(f->s, &unsure) ? KL_NO : unsure ? KL_UNKNOWN : KL_YES;
+}
+
+// Points of the lattice within the box and the rows.
+static kl_truth walk(kl_system *s, const kl_lattice *l, const kl_span64 *box) {
+  uint32_t n = kl_lattice_dimension(l);
+  if (n > KL_MOST_COORDINATES) return KL_UNKNOWN;
+  kl_polytope *p = kl_polytope_open(s->cx, n, (uint32_t)(s->rows.n + s->vars.n));
+  for (uint32_t i = 0; i < s->rows.n; i++) {
+    const row *r = &s->rows.p[i];
+    sums t = sum_up(r, box);
+    if (r->in.lo == r->in.hi || t.huge) continue;
+    wide lo = t.lo_open || r->in.lo > t.lo ? r->in.lo : t.lo, hi = t.hi_open || r->in.hi < t.hi ? r->in.hi : t.hi;
+    if (lo > INT64_MIN && hi < INT64_MAX) bound_row(l, p, r->t, r->n, lo, hi);
+  }
+  for (uint32_t i = 0; i < s->vars.n; i++) {
+    cell one = {i, 1};
+    if (box[i].lo > INT64_MIN && box[i].hi < INT64_MAX) bound_row(l, p, &one, 1, box[i].lo, box[i].hi);
+  }
+  kl_truth t = kl_polytope_walk(p, &s->left, try_point, &(found){s, l});
+  kl_polytope_close(p);
   return t;
 }
 
-// --- elimination --------------------------------------------------------------------------------------------------
-
-static int by_var(const void *a, const void *b) {
-  const cell *x = a, *y = b;
-  return (x->var > y->var) - (x->var < y->var);
-}
-
-// a*x + b*y, without what cancels; cells in order of variables. False where it does not fit.
-static bool mix_rows(kl_arena *arena, const row *x, wide a, const row *y, wide b, row *out) {
-  const wide most = (wide)1 << 62;
-  if (a > most || a < -most || b > most || b < -most) return false;
-  out->t = KL_NEW_N(arena, cell, x->n + y->n + 1);
-  out->n = 0;
-  for (uint32_t i = 0, j = 0; i < x->n || j < y->n;) {
-    uint32_t vx = i < x->n ? x->t[i].var : UINT32_MAX, vy = j < y->n ? y->t[j].var : UINT32_MAX;
-    wide c = 0;
-    if (vx <= vy) c += a * x->t[i++].coef;
-    if (vy <= vx) c += b * y->t[j++].coef;
-    if (c > INT64_MAX || c <= INT64_MIN) return false;
-    if (c) out->t[out->n++] = (cell){vx < vy ? vx : vy, (int64_t)c};
+// Integer solutions of the rows that are equalities: none, or a lattice, of which the points within the box and the
+// other rows are walked.
+static kl_truth by_lattice(kl_system *s, const kl_span64 *box) {
+  size_t bytes = s->vars.n * sizeof *box;
+  kl_span64 *v = kl_alloc(s->cx, bytes + 1);
+  kl_truth t = KL_UNKNOWN;
+  kl_lattice *l = NULL;
+  if (bytes) memcpy(v, box, bytes);
+  if (!propagate(s, v))
+    t = KL_YES;
+  else
+    l = equalities(s, v);
+  if (l) {
+    uint32_t left = s->left;
+    kl_lattice_state state = kl_lattice_solve(l);
+    if (state == KL_LATTICE_EMPTY) t = KL_YES;
+    s->left = left / 2;
+    if (state == KL_LATTICE_SOLVED && s->vars.n <= MOST_LATTICE) t = walk(s, l, v);
+    s->left += left - left / 2;
+    kl_lattice_close(l);
   }
-  wide lo = -((wide)1 << 100), hi = (wide)1 << 100;
-  kl_interval p = x->in, q = y->in;
-  if (a < 0) p = (kl_interval){x->in.hi, x->in.lo};
-  if (b < 0) q = (kl_interval){y->in.hi, y->in.lo};
-  if (p.lo != INT64_MIN && p.lo != INT64_MAX && q.lo != INT64_MIN && q.lo != INT64_MAX) lo = a * p.lo + b * q.lo;
-  if (p.hi != INT64_MIN && p.hi != INT64_MAX && q.hi != INT64_MIN && q.hi != INT64_MAX) hi = a * p.hi + b * q.hi;
-  if (lo > INT64_MAX || hi < INT64_MIN) return false;
-  out->in = (kl_interval){(int64_t)clamp(lo), (int64_t)clamp(hi)};
-  return out->n <= MOST_WIDTH;
-}
-
-// Divides out the common factor, by classes of variables rounds the bounds inwards. False if nothing is left.
-static bool tighten_row(row *r, const kl_span64 *v) {
-  uint64_t g;
-  wide at;
-  class_of(r, v, UINT32_MAX, &g, &at);
-  if (g == 0) return r->in.lo <= at && at <= r->in.hi;
-  if (g > 1 && g <= INT64_MAX) {
-    wide lo = r->in.lo == INT64_MIN ? INT64_MIN : (wide)r->in.lo + residue(at - r->in.lo, (int64_t)g);
-    wide hi = r->in.hi == INT64_MAX ? INT64_MAX : (wide)r->in.hi - residue(r->in.hi - at, (int64_t)g);
-    r->in = (kl_interval){(int64_t)clamp(lo), (int64_t)clamp(hi)};
-  }
-  if (r->in.lo > r->in.hi) return false;
-  uint64_t f = 0;
-  for (uint32_t i = 0; i < r->n && f != 1; i++) f = kl_gcd64(f, kl_abs64(r->t[i].coef));
-  if (f <= 1 || f > INT64_MAX) return true;
-  for (uint32_t i = 0; i < r->n; i++) r->t[i].coef /= (int64_t)f;
-  if (r->in.lo > INT64_MIN) r->in.lo = -kl_floor64(-r->in.lo, (int64_t)f);
-  if (r->in.hi < INT64_MAX) r->in.hi = kl_floor64(r->in.hi, (int64_t)f);
-  return r->in.lo <= r->in.hi;
-}
-
-typedef VEC(row) row_list;
-
-static const cell *cell_of(const row *r, uint32_t var) {
-  for (uint32_t i = 0; i < r->n; i++) {
-    if (r->t[i].var == var) return &r->t[i];
-  }
-  return NULL;
-}
-
-// The variable in the fewest rows; UINT32_MAX if no row has one.
-static uint32_t rarest(const row_list *l, uint32_t *count, uint32_t nvars) {
-  uint32_t best = UINT32_MAX;
-  memset(count, 0, nvars * sizeof *count);
-  for (size_t i = 0; i < l->n; i++) {
-    for (uint32_t j = 0; j < l->p[i].n; j++) count[l->p[i].t[j].var]++;
-  }
-  for (uint32_t v = 0; v < nvars; v++) {
-    if (count[v] && (best == UINT32_MAX || count[v] < count[best])) best = v;
-  }
-  return best;
-}
-
-// All pairs of rows with the variable, without it; the other rows. False at a contradiction.
-static bool without_variable(kl_system *s, kl_arena *arena, const kl_span64 *v, row_list *l, uint32_t var, bool *full) {
-  row_list out = {0};
-  bool ok = true;
-  for (size_t i = 0; i < l->n && ok; i++) {
-    const cell *x = cell_of(&l->p[i], var);
-    if (!x) VEC_PUSH(s->cx, &out, l->p[i]);
-    for (size_t j = i + 1; x && j < l->n && ok; j++) {
-      const cell *y = cell_of(&l->p[j], var);
-      row r;
-      if (!y) continue;
-      if (s->left) s->left--;
-      wide g = kl_gcd64(kl_abs64(x->coef), kl_abs64(y->coef));
-      if (!mix_rows(arena, &l->p[i], y->coef / g, &l->p[j], -(x->coef / g), &r)) continue;
-      if (r.in.lo == INT64_MIN && r.in.hi == INT64_MAX) continue;
-      ok = tighten_row(&r, v) && (r.n || (r.in.lo <= 0 && r.in.hi >= 0));
-      if (r.n) VEC_PUSH(s->cx, &out, r);
-    }
-  }
-  *full = out.n > MOST_COMBINED;
-  VEC_FREE(s->cx, l);
-  *l = out;
-  return ok;
-}
-
-// Does eliminating one variable after the other (Fourier, Motzkin; with rounding) come to a contradiction within the
-// box?
-static bool contradicts(kl_system *s, const kl_span64 *v) {
-  kl_arena arena;
-  row_list l = {0};
-  uint32_t n = (uint32_t)s->vars.n;
-  bool ok = true, full = s->rows.n > MOST_COMBINED;
-  uint32_t *count = kl_alloc(s->cx, (n + 1) * sizeof *count);
-  kl_arena_init(&arena, s->cx);
-  for (uint32_t i = 0; i < s->rows.n && ok && !full; i++) {
-    row r = s->rows.p[i];
-    r.t = KL_NEW_N(&arena, cell, r.n + 1);
-    if (r.n) memcpy(r.t, s->rows.p[i].t, r.n * sizeof *r.t);
-    qsort(r.t, r.n, sizeof *r.t, by_var);
-    ok = tighten_row(&r, v);
-    VEC_PUSH(s->cx, &l, r);
-  }
-  for (uint32_t i = 0; i < n && ok && !full; i++) { // bounds are rows as well
-    cell *t = KL_NEW_N(&arena, cell, 1);
-    *t = (cell){i, 1};
-    if (v[i].lo > INT64_MIN || v[i].hi < INT64_MAX) VEC_PUSH(s->cx, &l, (row){t, 1, {v[i].lo, v[i].hi}});
-  }
-  while (ok && !full && s->left) {
-    uint32_t var = rarest(&l, count, n);
-    if (var == UINT32_MAX) break;
-    ok = without_variable(s, &arena, v, &l, var, &full);
-  }
-  VEC_FREE(s->cx, &l);
-  kl_free(s->cx, count, (n + 1) * sizeof *count);
-  kl_arena_free(&arena);
-  return !ok;
+  kl_free(s->cx, v, bytes + 1);
+  return t;
 }
 
 // --- search -------------------------------------------------------------------------------------------------------
@@ -631,62 +525,7 @@ static kl_truth search(kl_system *s, const kl_span64 *box, unsigned depth) {
   return t;
 }
 
-// --- classes ------------------------------------------------------------------------------------------------------
-
-static bool has_var(const row *r, uint32_t i) {
-  for (uint32_t j = 0; j < r->n; j++) {
-    if (r->t[j].var == i) return true;
-  }
-  return false;
-}
-
-// The next modulus of variable i's class: the least above the box's own that settles the class of one more floor that
-// it is in, and those that this one is in. 0 where there is none, or it makes too many classes of one.
-static int64_t next_modulus(const kl_system *s, const kl_span64 *box, uint32_t i, unsigned depth) {
-  int64_t best = 0, own = box[i].m;
-  for (uint32_t r = 0; r < s->nown; r++) { // the rows of floors
-    uint32_t q = s->own.p[r].var;
-    if (q == i || !has_var(&s->rows.p[s->own.p[r].row], i)) continue;
-    int64_t k = s->atoms.p[q - s->points]->k, inner = depth < 8 ? next_modulus(s, box, q, depth + 1) : 0;
-    wide m = (wide)k * (inner ? inner : 1);
-    if (m > INT64_MAX) continue;
-    m = m / (wide)kl_gcd64((uint64_t)own, (uint64_t)m) * own;
-    if (m > own && m / own <= KL_ENUMERATED && m <= INT64_MAX && (!best || m < best)) best = (int64_t)m;
-  }
-  return best;
-}
-
-// Splits the class of variable i, digit by digit, and then of those behind it; searches each. `split`: some are
-// already.
-static kl_truth by_classes(kl_system *s, const kl_span64 *box, uint32_t i, bool split) {
-  int64_t m = 0;
-  for (; i < s->points; i++) {
-    m = box[i].m >= 1 ? next_modulus(s, box, i, 0) : 0;
-    if (m && (wide)box[i].hi - box[i].lo > 2 * (wide)m) break;
-  }
-  if (i == s->points) return split && contradicts(s, box) ? KL_YES : search(s, box, 0);
-  size_t bytes = s->vars.n * sizeof *box;
-  kl_span64 *v = kl_alloc(s->cx, bytes);
-  kl_truth all = KL_YES;
-  for (int64_t r = box[i].m > 1 ? box[i].r : 0; r < m && s->left && all != KL_NO; r += box[i].m) {
-    memcpy(v, box, bytes);
-    kl_span_meet(&v[i], (kl_interval){INT64_MIN, INT64_MAX}, m, r);
-    if (v[i].lo > v[i].hi || !propagate(s, v)) continue;
-    kl_truth t = by_classes(s, v, i, true);
-    if (t != KL_YES) all = t;
-  }
-  kl_free(s->cx, v, bytes);
-  return s->left || all == KL_NO ? all : KL_UNKNOWN;
-}
-
 // --- choices ------------------------------------------------------------------------------------------------------
-
-// Linear rows alone: no integers at all, no rationals in the box, or no point in any residue class.
-static kl_truth by_rows(kl_system *s, const kl_span64 *box) {
-  kl_truth t = by_equalities(s, box);
-  if (t == KL_UNKNOWN && contradicts(s, box)) t = KL_YES;
-  return t == KL_UNKNOWN ? by_classes(s, box, 0, false) : t;
-}
 
 // An extremum is one of its arguments: each in turn, for every extremum from atom `from` on.
 static kl_truth by_choices(kl_system *s, const kl_span64 *box, uint32_t from) {
@@ -695,7 +534,10 @@ static kl_truth by_choices(kl_system *s, const kl_span64 *box, uint32_t from) {
     a = s->atoms.p[from];
     if (a->kind != KL_AFF_MIN && a->kind != KL_AFF_MAX) a = NULL;
   }
-  if (!a) return by_rows(s, box);
+  if (!a) {
+    kl_truth t = by_lattice(s, box);
+    return t == KL_UNKNOWN ? search(s, box, 0) : t;
+  }
   size_t bytes = s->vars.n * sizeof *box, rows = s->rows.n;
   kl_span64 *v = kl_alloc(s->cx, bytes);
   kl_truth all = KL_YES;
@@ -714,13 +556,6 @@ static kl_truth by_choices(kl_system *s, const kl_span64 *box, uint32_t from) {
 
 // --- the whole ----------------------------------------------------------------------------------------------------
 
-// Of one variable, classes decide: of all those that they try, each takes a few steps more than a box's points do.
-static uint32_t steps_for_classes(const kl_system *s, uint32_t quota) {
-  uint32_t open = 0;
-  for (uint32_t i = 0; i < s->points; i++) open += s->vars.p[i].lo != s->vars.p[i].hi;
-  return open == 1 && quota < UINT32_MAX / 8 ? quota * 8 : quota;
-}
-
 static kl_truth is_empty(kl_system *s, uint32_t quota, const char **why) {
   kl_truth t = KL_UNKNOWN;
   const char *reason = "the search met its quota";
@@ -735,7 +570,7 @@ static kl_truth is_empty(kl_system *s, uint32_t quota, const char **why) {
   } else if (t == KL_UNKNOWN) {
     s->left = quota / 8;
     t = search(s, s->vars.p, 0);
-    s->left = steps_for_classes(s, quota);
+    s->left = quota;
     if (t == KL_UNKNOWN) t = by_choices(s, s->vars.p, 0);
     if (t == KL_UNKNOWN && is_box_small(s, s->vars.p, KL_ENUMERATED)) t = enumerate(s, s->vars.p);
   }
