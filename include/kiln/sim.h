@@ -56,6 +56,9 @@ typedef struct kiln_sim_finding {
   uint64_t place_bytes; // of all of it; 0: none
   uint64_t value, unknown; // that is there, or that is the address, and the bits of it that have no value
   uint32_t value_bytes;    // 0: not known
+  // Where bits without a value come from, in words, and the line that first took them from a register or from memory.
+  const char *origin; // "": not known, or nothing is without
+  uint32_t origin_line;
 } kiln_sim_finding;
 
 typedef struct kiln_sim_params {

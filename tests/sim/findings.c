@@ -23,10 +23,11 @@ static void drop(void) {
   kiln_context_destroy(&cx);
 }
 
-#define HEADER ".version 7.8\n.target sm_90\n.address_size 64\n"
+#define HEADER ".version 8.3\n.target sm_90\n.address_size 64\n"
 // Lines 4 to 11, with nothing before them. %r1 is the thread's number, %rd1 its word of `out`, %rd2 that of `in`.
 #define BEGIN                                                                                                          \
-  ".visible .entry k(.param .u64 in, .param .u64 out) {\n.reg .pred %p<9>;\n.reg .b32 %r<40>;\n.reg .b64 %rd<20>;\n"   \
+  ".visible .entry k(.param .u64 in, .param .u64 out) {\n.reg .pred %p<9>;\n.reg .b32 %r<40>;\n.reg .b64 %rd<20>; "    \
+  ".reg .b16 %h<9>; .reg .b128 %q<3>; .reg .f32 %f<9>;\n"                                                              \
   "mov.u32 %r1, %tid.x;\nld.param.u64 %rd3, [in]; ld.param.u64 %rd4, [out];\nmul.wide.u32 %rd5, %r1, 4;\n"             \
   "add.u64 %rd1, %rd4, %rd5; add.u64 %rd2, %rd3, %rd5;\n"
 #define END "st.global.b32 [%rd1], %r1;\nret;\n}\n"
@@ -113,18 +114,21 @@ static const struct {
     {HEADER BEGIN "mov.u32 %r2, 7;\nst.global.b32 [%rd1], %r9;\nret;\n}\n",
      "an output made from values that were never written in k, block (1,0,0), thread (0,0,0), 4 bytes at "
      "0x10000100200, at the start of what out points to (256 bytes at 0x10000100200), holding 0x0 (bits 0xffffffff "
-     "without a value); 32 times",
+     "without a value); from %r9, which line 13 reads before anything sets it; 32 times",
      1},
     {HEADER BEGIN "ld.global.b32 %r2, [%rd3+252];\nadd.u32 %r2, %r2, 1;\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
      "an output made from values that were never written in k, block (1,0,0), thread (0,0,0), 4 bytes at "
      "0x10000100200, at the start of what out points to (256 bytes at 0x10000100200), holding 0x1 (bits 0xffffffff "
-     "without a value); 32 times",
+     "without a value); from line 12, which loads what has no value yet, 4 bytes at 0x100000000fc, 252 bytes into what "
+     "in points to (256 bytes at 0x10000000000); 32 times",
      1},
     {HEADER BEGIN "setp.eq.u32 %p1, %r9, 0;\n@%p1 bra L;\nL:\n" END,
-     "a branch on values that were never written in k, block (0,0,0), thread (0,0,0); 64 times", 1},
+     "a branch on values that were never written in k, block (0,0,0), thread (0,0,0); from %r9, which line 12 reads "
+     "before anything sets it; 64 times",
+     1},
     {HEADER BEGIN "cvt.u64.u32 %rd7, %r9;\nadd.u64 %rd7, %rd7, %rd1;\nld.global.b32 %r2, [%rd7];\n" END,
      "an address made from values that were never written in k, block (0,0,0), thread (0,0,0), value 0x10000100200 "
-     "(bits 0xffffffffffffffff without a value); 64 times",
+     "(bits 0xffffffffffffffff without a value); from %r9, which line 12 reads before anything sets it; 64 times",
      2},
     {HEADER BEGIN "setp.lt.u32 %p1, %r1, 20;\n@%p1 st.global.b32 [%rd1], %r1;\nret;\n}\n",
      "an output that was not written in k, 48 bytes at 0x10000100250, 80 bytes into what out points to (256 bytes at "
@@ -155,7 +159,7 @@ static const struct {
      1},
     {HEADER BEGIN "trap;\n" END, "a trap in k, block (0,0,0), thread (0,0,0)", 1},
     {HEADER BEGIN "L: bra L;\n" END, "more branches than the launch allows in k, block (0,0,0), thread (0,0,0)", 1},
-    {".version 7.8\n.target sm_90\n.address_size 64\n" BEGIN
+    {".version 8.3\n.target sm_90\n.address_size 64\n" BEGIN
      ".loc 1 7 3\nmov.u32 %r2, 1;\n.loc 1 20 5, function_name $L, inlined_at 1 7 3\nmov.u32 %r2, 2;\n.loc 2 31 9, "
      "function_name $M, inlined_at 1 20 5\nst.global.b32 [%rd4+256], %r2;\n" END ".file 1 \"a.cu\"\n.file 2 \"b.h\"\n",
      "an address with no memory behind it in k, block (0,0,0), thread (0,0,0), b.h:31, inlined at a.cu:20, inlined at "
@@ -166,7 +170,8 @@ static const struct {
             "{\n.param .b64 q;\nst.param.b64 [q], %rd1;\n.loc 3 9 1\ncall.uni f, (q);\n}\nret;\n}\n",
      "an output made from values that were never written in f, block (1,0,0), thread (0,0,0), 4 bytes at "
      "0x10000100200, at the start of what out points to (256 bytes at 0x10000100200), holding 0x0 (bits 0xffffffff "
-     "without a value); 32 times",
+     "without a value); called in line 23 of k (source line 9); from %r1, which line 8 reads before anything sets it; "
+     "32 times",
      1},
     {HEADER ".func f(.param .b64 p) {\n.reg .b64 %rd<3>;\n.reg .b32 %r<3>;\nld.param.b64 %rd1, [p];\nadd.u64 %rd1, "
             "%rd1, 4;\n{\n.param .b64 q;\nst.param.b64 [q], %rd1;\ncall.uni f, (q);\n}\nret;\n}\n" BEGIN
@@ -212,14 +217,117 @@ START_TEST(says) {
 }
 END_TEST
 
+// Where values come from that were never written: of the first finding.
+#define KERNEL(body) HEADER BEGIN body "ret;\n}\n"
+#define SHARED       ".shared .align 16 .b8 a[128];\n"
+static const struct {
+  const char *ptx, *origin;
+} origins[] = {
+    {KERNEL("add.u32 %r2, %r9, 1;\nmov.u32 %r3, %r2;\nst.global.b32 [%rd1], %r3;\n"),
+     "%r9, which line 12 reads before anything sets it"},
+    {KERNEL("add.u32 %r2, %r2, %r1;\nst.global.b32 [%rd1], %r2;\n"),
+     "%r2, which line 12 reads before anything sets it"},
+    {KERNEL("mov.u32 %r2, 5;\nadd.u32 %r2, %r2, %r9;\nst.global.b32 [%rd1], %r2;\n"),
+     "%r9, which line 13 reads before anything sets it"},
+    {KERNEL("add.u32 %r2, %r9, 1;\nld.global.b32 %r2, [%rd3+252];\nst.global.b32 [%rd1], %r2;\n"),
+     "line 13, which loads what has no value yet, 4 bytes at 0x100000000fc, 252 bytes into what in points to (256 "
+     "bytes at 0x10000000000)"},
+    {KERNEL("setp.lt.u32 %p1, %r1, 20;\n@%p1 mov.u32 %r2, 6;\n@!%p1 ld.global.b32 %r2, [%rd3+252];\nst.global.b32 "
+            "[%rd1], %r2;\n"),
+     "line 14, which loads what has no value yet, 4 bytes at 0x100000000fc, 252 bytes into what in points to (256 "
+     "bytes at 0x10000000000)"},
+    {KERNEL("setp.lt.u32 %p1, %r1, 20;\n@%p1 add.u32 %r2, %r9, 6;\n@!%p1 ld.global.b32 %r2, [%rd3+252];\nsetp.ge.u32 "
+            "%p2, %r1, 20;\n@%p2 st.global.b32 [%rd1], %r2;\n"),
+     "line 14, which loads what has no value yet, 4 bytes at 0x100000000fc, 252 bytes into what in points to (256 "
+     "bytes at 0x10000000000)"},
+    {KERNEL("setp.lt.u32 %p1, %r9, 20;\nselp.b32 %r2, 1, 2, %p1;\nst.global.b32 [%rd1], %r2;\n"),
+     "%r9, which line 12 reads before anything sets it"},
+    {KERNEL("mov.b16 %h1, 3;\nmov.b32 %r2, {%h1, %h2};\nst.global.b32 [%rd1], %r2;\n"),
+     "%h2, which line 13 reads before anything sets it"},
+    {KERNEL("add.cc.u32 %r2, %r9, 1;\naddc.u32 %r3, %r1, 0;\nst.global.b32 [%rd1], %r3;\n"),
+     "%r9, which line 12 reads before anything sets it"},
+    {KERNEL("mov.b128 %q1, {%rd7, %rd8};\nmov.b128 {%rd9, %rd10}, %q1;\ncvt.u32.u64 %r2, %rd10;\nst.global.b32 [%rd1], "
+            "%r2;\n"),
+     "%rd7, which line 12 reads before anything sets it"},
+    {HEADER SHARED BEGIN
+     "shl.b32 %r2, %r1, 2;\nmov.u32 %r3, a;\nadd.u32 %r3, %r3, %r2;\nadd.u32 %r4, %r9, 1;\nst.shared.b32 [%r3], "
+     "%r4;\nbar.sync 0;\nld.shared.b32 %r5, [a+12];\nst.global.b32 [%rd1], %r5;\nret;\n}\n",
+     "%r9, which line 16 reads before anything sets it"},
+    {HEADER SHARED BEGIN "ld.shared.v2.b32 {%r2, %r3}, [a+8];\nst.global.b32 [%rd1], %r3;\nret;\n}\n",
+     "line 13, which loads what has no value yet, 4 bytes at 0xc of shared memory, 12 bytes into a (128 bytes at 0x0)"},
+    {HEADER SHARED BEGIN "atom.shared.add.u32 %r2, [a], 1;\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
+     "line 13, which loads what has no value yet, 4 bytes at 0x0 of shared memory, at the start of a (128 bytes at "
+     "0x0)"},
+    {HEADER SHARED BEGIN
+     "st.shared.b32 [a], 0;\nbar.sync 0;\natom.shared.add.u32 %r2, [a], %r9;\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
+     "%r9, which line 15 reads before anything sets it"},
+    {HEADER SHARED BEGIN "cp.async.ca.shared.global [a], [%rd3+252], 4;\ncp.async.wait_all;\nld.shared.b32 %r2, "
+                         "[a];\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
+     "line 13, which loads what has no value yet, 4 bytes at 0x100000000fc, 252 bytes into what in points to (256 "
+     "bytes at 0x10000000000)"},
+    {KERNEL(".local .align 4 .b8 l[16];\nld.local.b32 %r2, [l+8];\nst.global.b32 [%rd1], %r2;\n"),
+     "line 13, which loads what has no value yet, 4 bytes at 0x8 of local memory, 8 bytes into l (16 bytes at 0x0)"},
+    {KERNEL(".local .align 4 .b8 l[16];\nst.local.b32 [l+4], %r9;\nld.local.b32 %r2, [l+4];\nst.global.b32 [%rd1], "
+            "%r2;\n"),
+     "%r9, which line 13 reads before anything sets it"},
+    {KERNEL("st.global.b32 [%rd1+128], %r9;\nld.global.b32 %r2, [%rd1+128];\nst.global.b32 [%rd1+128], "
+            "%r1;\nst.global.b32 [%rd1], %r2;\n"),
+     "%r9, which line 12 reads before anything sets it"},
+    {HEADER ".global .align 4 .b8 g[128];\n" BEGIN
+            "st.global.b32 [g], %r9;\nld.global.b32 %r2, [g];\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
+     "%r9, which line 13 reads before anything sets it"},
+    {HEADER ".func (.param .b32 y) f(.param .b32 x) {\n.reg .b32 %r<3>;\nld.param.b32 %r1, [x];\nst.param.b32 [y], "
+            "%r1;\nret;\n}\n" BEGIN "{\n.param .b32 p;\n.param .b32 q;\nst.param.b32 [p], %r9;\ncall.uni (q), f, "
+                                    "(p);\nld.param.b32 %r2, [q];\n}\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
+     "%r9, which line 21 reads before anything sets it"},
+    {HEADER ".func (.param .b32 y) f(.param .b32 x) {\n.reg .b32 %r<3>;\nld.param.b32 %r1, [x];\nst.param.b32 [y], "
+            "%r1;\nret;\n}\n" BEGIN "{\n.param .b32 p;\n.param .b32 q;\ncall.uni (q), f, (p);\nld.param.b32 %r2, "
+                                    "[q];\n}\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
+     "line 6 of f, which loads what has no value yet, 4 bytes at 0x14 of local memory, at the start of x (4 bytes at "
+     "0x14)"},
+    {HEADER ".func (.param .b32 y) f() {\n.reg .b32 %r<3>;\nret;\n}\n" BEGIN
+            "{\n.param .b32 q;\ncall.uni (q), f, ();\nld.param.b32 %r2, [q];\n}\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
+     "line 19, which loads what has no value yet, 4 bytes at 0x0 of local memory, at the start of q (4 bytes at 0x0)"},
+    {KERNEL("shfl.sync.bfly.b32 %r2, %r9, 1, 31, -1;\nst.global.b32 [%rd1], %r2;\n"),
+     "%r9, which line 12 reads before anything sets it"},
+    {KERNEL("setp.lt.u32 %p1, %r1, 16;\n@%p1 bra L;\nret;\nL: shfl.sync.bfly.b32 %r2, %r1, 16, 31, "
+            "0xffff;\nst.global.b32 [%rd1], %r2;\n"),
+     "line 15, which takes it from a lane that takes no part"},
+    {KERNEL("shfl.sync.idx.b32 %r2, %r1, %r9, 31, -1;\nst.global.b32 [%rd1], %r2;\n"),
+     "%r9, which line 12 reads before anything sets it"},
+    {KERNEL("vote.sync.ballot.b32 %r2, %p5, -1;\nst.global.b32 [%rd1], %r2;\n"),
+     "%p5, which line 12 reads before anything sets it"},
+    {KERNEL("redux.sync.add.u32 %r2, %r9, -1;\nst.global.b32 [%rd1], %r2;\n"),
+     "%r9, which line 12 reads before anything sets it"},
+    {KERNEL("match.any.sync.b32 %r2, %r9, -1;\nst.global.b32 [%rd1], %r2;\n"),
+     "%r9, which line 12 reads before anything sets it"},
+    {KERNEL("bar.red.popc.u32 %r2, 0, %p5;\nst.global.b32 [%rd1], %r2;\n"),
+     "%p5, which line 12 reads before anything sets it"},
+    {KERNEL("mov.u32 %r3, 0;\nL: add.u32 %r2, %r2, %r3;\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, 4;\n@%p1 bra "
+            "L;\nst.global.b32 [%rd1], %r2;\n"),
+     "%r2, which line 13 reads before anything sets it"},
+    {KERNEL("fma.rn.f32 %f1, %f2, %f3, %f4;\nst.global.f32 [%rd1], %f1;\n"),
+     "%f2, which line 12 reads before anything sets it"},
+};
+
+START_TEST(comes_from) {
+  kiln_sim_finding f = {.struct_size = sizeof f, .origin = "nothing is found"};
+  run(origins[_i].ptx, KILN_SIM_CHECK_UNDEFINED);
+  if (kiln_simulator_finding_count(s)) kiln_simulator_finding(cx, s, 0, &f);
+  if (getenv("SHOW")) printf("# %s\n", f.origin);
+  EXPECT(strcmp(f.origin, origins[_i].origin) == 0, "expected %s\nfound    %s\n%s", origins[_i].origin, f.origin,
+         origins[_i].ptx);
+}
+END_TEST
+
 // The same in fields of its own: a loop of calls reaches behind an allocation.
 START_TEST(fields) {
-  run(HEADER ".file 1 \"a.cu\"\n.func f(.param .b64 p, .param .b32 n) {\n.reg .b64 %rd<3>;\n.reg .b32 %r<3>;\n"
-             ".reg .pred %p;\nld.param.b64 %rd1, [p]; ld.param.b32 %r1, [n];\nsetp.eq.u32 %p, %r1, 0; @%p bra E;\n"
-             "sub.u32 %r1, %r1, 1;\n{ .param .b64 q; .param .b32 m; st.param.b64 [q], %rd1; st.param.b32 [m], %r1;\n"
-             ".loc 1 5 2\ncall.uni f, (q, m); }\nret;\nE:\n.loc 1 7 2\nst.b32 [%rd1+260], %r1;\nret;\n}\n" BEGIN
-             "{ .param .b64 q; .param .b32 m; st.param.b64 [q], %rd4; st.param.b32 [m], 3;\n.loc 1 9 1\n"
-             "call.uni f, (q, m); }\n" END,
+  run(HEADER ".file 1 \"a.cu\"\n.func f(.param .b64 p, .param .b32 n) {\n.reg .b64 %rd<3>;\n.reg .b32 %r<3>;\n.reg "
+             ".pred %p;\nld.param.b64 %rd1, [p]; ld.param.b32 %r1, [n];\nsetp.eq.u32 %p, %r1, 0; @%p bra E;\nsub.u32 "
+             "%r1, %r1, 1;\n{ .param .b64 q; .param .b32 m; st.param.b64 [q], %rd1; st.param.b32 [m], %r1;\n.loc 1 5 "
+             "2\ncall.uni f, (q, m); }\nret;\nE:\n.loc 1 7 2\nst.b32 [%rd1+260], %r1;\nret;\n}\n" BEGIN
+             "{ .param .b64 q; .param .b32 m; st.param.b64 [q], %rd4; st.param.b32 [m], 3;\n.loc 1 9 1\ncall.uni f, "
+             "(q, m); }\n" END,
       KILN_SIM_CHECK_MEMORY);
   kiln_sim_finding f = {.struct_size = sizeof f};
   ck_assert_int_eq(kiln_simulator_finding(cx, s, 0, &f), KILN_OK);
@@ -238,5 +346,5 @@ START_TEST(fields) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("findings", EACH(make, drop), {says, KL_COUNT(rows)}, {fields});
+  return RUN_TESTS("findings", EACH(make, drop), {says, KL_COUNT(rows)}, {comes_from, KL_COUNT(origins)}, {fields});
 }

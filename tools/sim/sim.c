@@ -292,6 +292,10 @@ static void report_findings(const job *j) {
     if (f.source[0]) print_text("source", f.source);
     report_place(&f);
     if (f.call_count) report_calls(&f);
+    if (f.origin[0]) {
+      print_text("origin", f.origin);
+      print_number("origin_line", f.origin_line);
+    }
     if (f.other_line) {
       printf(", \"other_line\": %u", f.other_line);
       print_triple("other_block", f.other_block, 0);

@@ -46,7 +46,7 @@ static bool enter(kl_findings *f, const kiln_sim_finding *one) {
   if (f->list.n == MOST_FINDINGS) return false;
   kiln_sim_finding own = *one;
   own.struct_size = sizeof own;
-  const char **texts[] = {&own.text, &own.kernel, &own.function, &own.source, &own.place};
+  const char **texts[] = {&own.text, &own.kernel, &own.function, &own.source, &own.place, &own.origin};
   for (size_t k = 0; k < KL_COUNT(texts); k++) *texts[k] = kl_str_dup(&f->arena, kl_str_of(*texts[k])).p;
   kiln_sim_call *calls = KL_NEW_N(&f->arena, kiln_sim_call, one->call_count + 1);
   own.calls = calls;
@@ -126,6 +126,10 @@ static kiln_sim_finding plain(kl_ctx *cx, kl_arena *arena, const kl_ptx_module *
     kl_source_put(&b, ptx, f->at.instr->at);
     out.source = put_text(arena, &b);
   }
+  kl_sb_init(&b, cx);
+  kl_origin_put(&b, f);
+  out.origin = put_text(arena, &b);
+  if (f->origin.instr) out.origin_line = f->origin.instr->at.line;
   if (f->other.instr) out.other_line = f->other.instr->at.line;
   memcpy(out.block, f->at.block, sizeof out.block);
   memcpy(out.thread, f->at.thread, sizeof out.thread);
@@ -164,6 +168,7 @@ void kl_findings_unwritten(kl_findings *f, const kl_memory *m, uint64_t address,
                           .kernel = "",
                           .function = "",
                           .source = "",
+                          .origin = "",
                           .times = 1};
   put_spot(&spot, put_text(&scratch, &place), &one);
   if (enter(f, &one)) kl_fail(f->cx, KILN_E_DEVICE, KL_NOWHERE, "%s", one.text);

@@ -43,6 +43,10 @@ const char *kl_found_text(kl_found_kind kind) {
   return texts[kind];
 }
 
+static const kl_ptx_module *module_of(const kl_found *f) {
+  return f->kernel ? kl_loaded_ptx(kl_kernel_module(f->kernel)) : NULL;
+}
+
 static void put_at(kl_sb *b, const kl_found_at *at) {
   kl_sbf(b, "block (%u,%u,%u), thread (%u,%u,%u)", at->block[0], at->block[1], at->block[2], at->thread[0],
          at->thread[1], at->thread[2]);
@@ -63,6 +67,41 @@ static void put_value(kl_sb *b, const kl_found *f) {
   if (f->unknown & all) kl_sbf(b, " (bits 0x%llx without a value)", (unsigned long long)(f->unknown & all));
 }
 
+void kl_origin_put(kl_sb *b, const kl_found *f) {
+  const kl_origin *o = &f->origin;
+  if (o->kind == KL_ORIGIN_NONE) return;
+  if (o->kind == KL_ORIGIN_REGISTER) {
+    if (o->reg)
+      kl_ptx_put_register(b, o->func, o->reg - 1);
+    else
+      kl_sb_puts(b, "a register");
+    kl_sb_puts(b, ", which ");
+  }
+  kl_sbf(b, "line %u", o->instr ? o->instr->at.line : 0);
+  if (o->func != f->at.func) kl_sbf(b, " of %.*s", KL_FMT(o->func->name));
+  if (o->instr && o->instr->at.src_line) {
+    kl_sb_puts(b, " (");
+    kl_source_put(b, module_of(f), o->instr->at);
+    kl_sb_puts(b, ")");
+  }
+  if (o->kind == KL_ORIGIN_REGISTER) {
+    kl_sb_puts(b, " reads before anything sets it");
+  } else if (o->kind == KL_ORIGIN_LANE) {
+    kl_sb_puts(b, ", which takes it from a lane that takes no part");
+  } else if (o->kind == KL_ORIGIN_COPY) {
+    kl_sb_puts(b, ", whose copy has not arrived, or is one of what has no value");
+  } else {
+    kl_sb_puts(b, ", which loads what has no value yet");
+    if (o->spot.bytes) kl_spot_put(b, &o->spot);
+  }
+}
+
+static void put_origin(kl_sb *b, const kl_found *f) {
+  if (f->origin.kind == KL_ORIGIN_NONE) return;
+  kl_sb_puts(b, "; from ");
+  kl_origin_put(b, f);
+}
+
 static void put_other(kl_sb *b, const kl_ptx_module *m, const kl_found_at *at) {
   if (!at->func) return;
   kl_sb_puts(b, "; the other: ");
@@ -76,7 +115,7 @@ static void put_other(kl_sb *b, const kl_ptx_module *m, const kl_found_at *at) {
 }
 
 void kl_report_put(kl_sb *b, const kl_found *f) {
-  const kl_ptx_module *m = f->kernel ? kl_loaded_ptx(kl_kernel_module(f->kernel)) : NULL;
+  const kl_ptx_module *m = module_of(f);
   kl_sb_puts(b, f->kind == KL_FOUND_FAULT ? kl_fault_text(f->fault) : kl_found_text(f->kind));
   if (f->detail) kl_sbf(b, ": %s", f->detail);
   if (f->at.func) {
@@ -90,6 +129,7 @@ void kl_report_put(kl_sb *b, const kl_found *f) {
   if (f->spot.bytes) kl_spot_put(b, &f->spot);
   put_value(b, f);
   kl_calls_put(b, m, &f->at.calls);
+  put_origin(b, f);
   put_other(b, m, &f->other);
   if (f->times > 1) kl_sbf(b, "; %llu times", (unsigned long long)f->times);
 }

@@ -25,6 +25,22 @@ typedef struct kl_found_at {
   kl_calls calls; // that lead to func, where they are known
 } kl_found_at;
 
+// Where bits without a value come from.
+typedef enum kl_origin_kind {
+  KL_ORIGIN_NONE,     // not known
+  KL_ORIGIN_REGISTER, // an instruction reads a register that nothing has set
+  KL_ORIGIN_MEMORY,   // one loads from memory what has no value
+  KL_ORIGIN_LANE,     // one takes it from a lane that takes no part
+  KL_ORIGIN_COPY,     // one copies it: it has not arrived, or its source has no value
+} kl_origin_kind;
+typedef struct kl_origin {
+  uint8_t kind; // kl_origin_kind
+  const kl_ptx_func *func;
+  const kl_ptx_instr *instr;
+  uint32_t reg; // of the function, + 1; 0: one that has no name
+  kl_spot spot; // of memory; bytes 0: of many places
+} kl_origin;
+
 typedef struct kl_found {
   kl_found_kind kind;
   kl_fault_kind fault;
@@ -33,6 +49,7 @@ typedef struct kl_found {
   kl_spot spot;            // what is accessed; bytes 0: nothing
   uint64_t value, unknown; // what is there or is the address, and the bits of it that have no value
   uint8_t value_bytes;     // 0: not known
+  kl_origin origin;        // of bits without a value
   const char *detail;      // static, or NULL: more in a few words
   uint64_t times;          // 0 counts as 1
 } kl_found;
@@ -50,5 +67,7 @@ const char *kl_found_text(kl_found_kind kind); // in a few words
 // Appends a finding as one line without its place in the PTX text: what, function, block, thread, line of the source,
 // address and what lies there, value, calls, the other access's line and thread, how often.
 void kl_report_put(kl_sb *b, const kl_found *f);
+// Appends where bits without a value come from: "%r9, which line 12 reads before anything sets it".
+void kl_origin_put(kl_sb *b, const kl_found *f);
 
 #endif

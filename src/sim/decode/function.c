@@ -171,7 +171,6 @@ static void resolve_labels(kl_decoder *d, const uint32_t *first) {
 }
 
 static void release(kl_decoder *d) {
-  kl_free(d->cx, d->reg_at, d->reg_at ? (size_t)d->f->registers * sizeof *d->reg_at + 1 : 0);
   VEC_FREE(d->cx, &d->ops);
   VEC_FREE(d->cx, &d->constants);
   VEC_FREE(d->cx, &d->labelled);
@@ -217,6 +216,7 @@ kiln_status kl_decode_function(kl_ctx *cx, kl_isa_index *isa, kl_kernel *k, uint
   char *constants = kl_arena_alloc(d.arena, d.constants.n + 64);
   d.code->constants = constants + (64 - (uintptr_t)constants % 64) % 64;
   if (d.constants.n) memcpy(d.code->constants, d.constants.p, d.constants.n);
+  d.code->reg_at = d.reg_at;
   d.code->frame_bytes = d.most;
   d.code->zero_bytes = d.frame;
   *out = d.code;

@@ -227,7 +227,7 @@ static void place_all(lives *l) {
 void kl_d_place_registers(kl_decoder *d) {
   size_t all = d->f->registers, bytes = all * sizeof(life) + 1;
   lives l = {.d = d, .of = kl_try_alloc(d->cx, bytes)};
-  d->reg_at = kl_try_alloc(d->cx, all * sizeof *d->reg_at + 1);
+  d->reg_at = kl_arena_try_alloc(d->arena, all * sizeof *d->reg_at + 1);
   if (!l.of || !d->reg_at || !kl_blocks_find(d->cx, d->f, &l.blocks))
     d->status = kl_out_of_memory(d->cx, bytes, "registers");
   else

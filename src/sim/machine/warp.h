@@ -22,6 +22,7 @@ typedef struct kl_code {
   char *constants;
   uint32_t stack_bytes;   // of a thread: results, parameters and local variables
   const uint32_t *var_at; // by variable of the function: in the stack frame, or in shared memory
+  const uint32_t *reg_at; // by register: its kl_ref
 } kl_code;
 
 struct kl_kernel {
@@ -108,6 +109,7 @@ typedef struct kl_flight {
   uint32_t group;             // of its lane
   uint8_t bytes, taken, lane; // taken: from the source, the rest is zero
   bool unsure;                // an observer's: how many are taken has no value
+  uint32_t origin;            // an observer's: of the bytes while they are on their way
 } kl_flight;
 
 typedef struct kl_transfer { // bytes of a call's argument or result, from frame to frame
@@ -139,6 +141,7 @@ typedef struct kl_frame {
   uint32_t stack; // where its part of a thread's stack begins
   uint32_t top;   // and ends: behind the function's variables and what alloca gave
   size_t bytes;   // of regs
+  void *shadow;   // an observer's: NULL in a new frame, kept where it is used again
   _Alignas(64) char regs[];
 } kl_frame;
 

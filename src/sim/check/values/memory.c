@@ -2,6 +2,7 @@
 
 #include "sim/check/values/values.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
 
 // --- where the shadow of a lane's bytes lies ----------------------------------------------------------------------
@@ -10,8 +11,10 @@
 typedef struct place {
   uint8_t *at;
   uint8_t flip;
-  bool shared;
-  kl_region *region; // of the device's memory, or NULL
+  kl_region *region;   // of the device's memory, or NULL
+  block_shadow *block; // of shared memory
+  uint32_t offset;     // in shared memory or in a stack
+  bool stack;
 } place;
 
 static kl_region *region_of(values *v, uint64_t address) {
@@ -35,13 +38,13 @@ static place in_shared(const kl_warp *w, uint64_t at) {
     b = &b->cluster->blocks[at / KL_SHARED_RANK - 1];
     at %= KL_SHARED_RANK;
   }
-  const block_shadow *s = b->shadow; // a block that is over has none
-  return (place){.at = s ? s->shared + at : NULL, .flip = s ? 0xff : 0, .shared = true};
+  block_shadow *s = b->shadow; // a block that is over has none
+  return (place){.at = s ? s->shared + at : NULL, .flip = s ? 0xff : 0, .block = s, .offset = (uint32_t)at};
 }
 
 static place in_stack(const kl_warp *w, unsigned lane, uint64_t at) {
   uint8_t *s = values_stack(w, lane, (uint32_t)at);
-  return (place){.at = s, .flip = s ? 0xff : 0};
+  return (place){.at = s, .flip = s ? 0xff : 0, .offset = (uint32_t)at, .stack = true};
 }
 
 static place place_of(values *v, const kl_warp *w, kl_where where, unsigned lane, uint64_t at) {
@@ -72,20 +75,29 @@ static size_t left_bytes(const kl_region *r) {
 
 enum { MOST_STORES = (1 << 20) - 1 };
 
-static uint32_t store_number(values *v, const kl_ptx_func *func, const kl_ptx_instr *instr) {
+static bool is_same(const store_place *a, const store_place *b) {
+  if (a->instr != b->instr || a->func != b->func || a->calls.n != b->calls.n || a->calls.more != b->calls.more)
+    return false;
+  for (uint32_t k = 0; k < a->calls.n; k++)
+    if (a->calls.of[k].instr != b->calls.of[k].instr || a->calls.of[k].times != b->calls.of[k].times) return false;
+  return true;
+}
+
+static uint32_t store_number(values *v, const kl_frame *f, const kl_sim_op *o) {
+  const kl_ptx_func *func = f->code->func;
+  store_place p = {func, func->ninstrs ? &func->instrs[o->index] : NULL, kl_calls_of(f)};
   for (size_t k = v->stores.n; k-- > 0;)
-    if (v->stores.p[k].instr == instr && v->stores.p[k].func == func) return (uint32_t)k + 1;
+    if (is_same(&v->stores.p[k], &p)) return (uint32_t)k + 1;
   if (v->stores.n == MOST_STORES) return MOST_STORES;
-  VEC_PUSH(v->checks->cx, &v->stores, ((store_place){func, instr}));
+  VEC_PUSH(v->checks->cx, &v->stores, p);
   return (uint32_t)v->stores.n;
 }
 
-static void leave(values *v, const kl_warp *w, const kl_sim_op *o, unsigned lane, const kl_region *r,
-                  uint64_t address) {
+static void leave(values *v, const kl_warp *w, const kl_sim_op *o, unsigned lane, const kl_region *r, uint64_t address,
+                  uint32_t origin) {
   size_t k = (size_t)(r - v->checks->memory->regions.p);
   const kl_launch *l = v->launch;
   uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
-  if (r->kind != KL_REGION_USER && r->kind != KL_REGION_HOST) return;
   if (!v->left[k]) {
     void *p = mmap(NULL, left_bytes(r), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) {
@@ -96,19 +108,45 @@ static void leave(values *v, const kl_warp *w, const kl_sim_op *o, unsigned lane
   }
   const uint32_t *id = w->block->id;
   uint64_t block = ((uint64_t)id[2] * l->grid[1] + id[1]) * l->grid[0] + id[0];
-  const kl_frame *f = w->strand.frame;
-  const kl_ptx_func *func = f->code->func;
-  v->left[k][(address - r->base) / 4] =
-      (left){.store = store_number(v, func, func->ninstrs ? &func->instrs[o->index] : NULL),
-             .thread = block * threads + w->rank * KL_LANES + lane};
+  v->left[k][(address - r->base) / 4] = (left){.store = store_number(v, w->strand.frame, o),
+                                               .thread = block * threads + w->rank * KL_LANES + lane,
+                                               .origin = origin};
+}
+
+// Where the bits come from that some bytes lack; 0: nobody has stored there.
+static uint32_t stored_origin(const values *v, const kl_warp *w, unsigned lane, const place *p, uint64_t address,
+                              unsigned at) {
+  const left *l = p->region ? v->left[p->region - v->checks->memory->regions.p] : NULL;
+  if (l) return l[(address + at - p->region->base) / 4].origin;
+  if (p->block && p->block->shared_origins) return p->block->shared_origins[(p->offset + at) / 4];
+  const uint32_t *stack = p->stack ? values_stack_origins(w, lane, p->offset + at) : NULL;
+  return stack ? *stack : 0;
+}
+
+// The same, or that they are loaded from where nobody has stored.
+static uint32_t loaded_origin(values *v, const kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, unsigned lane,
+                              const place *p, uint64_t address, unsigned at, unsigned bytes) {
+  uint32_t n = stored_origin(v, w, lane, p, address, at);
+  return n ? n : values_memory_origin(v, w, o, m->where, address + at, bytes);
+}
+
+// In a block's own memory; `leave` has told it of the device's.
+static void keep_origin(values *v, const kl_warp *w, unsigned lane, const place *p, unsigned at, uint32_t origin) {
+  if (p->block) {
+    size_t words = w->block->shared_bytes / 4 + 1;
+    if (!p->block->shared_origins) p->block->shared_origins = calloc(words, 4);
+    if (p->block->shared_origins) p->block->shared_origins[(p->offset + at) / 4] = origin;
+  } else if (p->stack && values_keep_stack_origins(v, w)) {
+    *values_stack_origins(w, lane, p->offset + at) = origin;
+  }
 }
 
 // Bytes of a lane get these bits without a value.
 static void put(values *v, const kl_warp *w, const kl_sim_op *o, unsigned lane, place *p, uint64_t address, unsigned at,
-                unsigned bytes, uint64_t unknown) {
+                unsigned bytes, uint64_t unknown, uint32_t origin) {
   if (!p->at) {
     if (!p->region || unknown == (p->flip ? ~(uint64_t)0 >> (64 - 8 * bytes) : 0)) {
-      if (unknown && p->region) leave(v, w, o, lane, p->region, address + at);
+      if (unknown && p->region) leave(v, w, o, lane, p->region, address + at, origin);
       return;
     }
     uint8_t *shadow = kl_region_shadow(p->region);
@@ -118,7 +156,11 @@ static void put(values *v, const kl_warp *w, const kl_sim_op *o, unsigned lane, 
   }
   uint64_t u = unknown ^ (p->flip ? ~(uint64_t)0 : 0);
   memcpy(p->at + at, &u, bytes);
-  for (unsigned k = 0; unknown && p->region && k < bytes; k += 4) leave(v, w, o, lane, p->region, address + at + k);
+  for (unsigned k = 0; unknown && k < bytes; k += 4)
+    if (p->region)
+      leave(v, w, o, lane, p->region, address + at + k, origin);
+    else
+      keep_origin(v, w, lane, p, at + k, origin);
 }
 
 // --- loads and stores ---------------------------------------------------------------------------------------------
@@ -152,7 +194,7 @@ static uint64_t extended(uint64_t u, const kl_sim_access *m, unsigned k) {
   return sign ? u | ~(uint64_t)0 << bits : u;
 }
 
-static void load(values *v, kl_warp *w, const kl_sim_access *m, const kl_places *p) {
+static void load(values *v, kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, const kl_places *p) {
   const kl_frame *f = w->strand.frame;
   uint64_t any[KL_MOST_ELEMENTS] = {0};
   bool known = all_known(v, w, m, p);
@@ -162,15 +204,20 @@ static void load(values *v, kl_warp *w, const kl_sim_access *m, const kl_places 
     for (unsigned k = 0; k < m->count; k++) {
       if (m->regs[k] == KL_NO_REF) continue;
       char *to = shadow_of(f, m->regs[k]) + (size_t)i * m->reg_bytes[k];
+      uint64_t lacks = 0;
       if (m->bytes == 16) {
         uint64_t u[2] = {get(&at, 16 * k, 8), get(&at, 16 * k + 8, 8)};
         memcpy(to, u, 16);
-        any[k] |= u[0] | u[1];
+        lacks = u[0] | u[1];
       } else {
         uint64_t u = extended(get(&at, k * m->bytes, m->bytes), m, k);
         memcpy(to, &u, m->reg_bytes[k]);
-        any[k] |= u;
+        lacks = u;
       }
+      any[k] |= lacks;
+      if (lacks)
+        values_set_origin(v, f, m->regs[k], i,
+                          loaded_origin(v, w, o, m, i, &at, p->address[i], k * m->bytes, m->bytes));
     }
   }
   for (unsigned k = 0; k < m->count; k++) {
@@ -203,23 +250,30 @@ static void store(values *v, kl_warp *w, const kl_sim_op *o, const kl_sim_access
         uint64_t u = 0;
         if (!clean && in_registers(m->regs[k]))
           memcpy(&u, shadow_of(f, m->regs[k]) + (size_t)i * m->reg_bytes[k] + part, half);
-        put(v, w, o, i, &at, p->address[i], k * m->bytes + part, half, u);
+        put(v, w, o, i, &at, p->address[i], k * m->bytes + part, half, u,
+            u ? values_origin(v, f, o, m->regs[k], i) : 0);
       }
   }
 }
 
 // cp.async: until it arrives the target has no value; then what the source lacks, the target lacks, and behind the size
-// that is asked for there are zeros.
+// that is asked for there are zeros. It may arrive in another function than the one that copies: its origin is
+// taken at the beginning.
 void values_copy(kl_observer *self, kl_warp *w, kl_flight *f, bool arrives) {
   values *v = values_of(self);
   const kl_copy *c = (const kl_copy *)(uintptr_t)f->op->imm;
   if (!w->block->shadow) return;
-  if (!arrives) f->unsure = values_unknown(w->strand.frame, c->size, 4, f->lane) != 0;
+  if (!arrives) {
+    f->unsure = values_unknown(w->strand.frame, c->size, 4, f->lane) != 0;
+    f->origin = f->unsure ? values_origin(v, w->strand.frame, f->op, c->size, f->lane)
+                          : values_copy_origin(v, w->strand.frame, f->op);
+  }
   place to = place_of(v, w, c->to.where, f->lane, f->to_address), from = {0};
   if (f->taken) from = place_of(v, w, c->from.where, f->lane, f->from_address);
   for (unsigned k = 0; k < f->bytes; k++) {
     uint64_t unknown = !arrives || f->unsure ? 0xff : k < f->taken ? get(&from, k, 1) : 0;
-    put(v, w, f->op, f->lane, &to, f->to_address, k, 1, unknown);
+    uint32_t origin = arrives && !f->unsure && unknown ? stored_origin(v, w, f->lane, &from, f->from_address, k & ~3u) : 0;
+    put(v, w, f->op, f->lane, &to, f->to_address, k, 1, unknown, origin ? origin : f->origin);
   }
 }
 
@@ -284,8 +338,13 @@ static void atomic_lane(values *v, kl_warp *w, const kl_sim_op *o, const kl_sim_
     if (in_registers(o->a)) memcpy(&y.a, shadow_of(f, o->a) + (size_t)i * m->bytes + part, step);
     if (in_registers(o->b)) memcpy(&y.b, shadow_of(f, o->b) + (size_t)i * m->bytes + part, step);
     know_values(&y, operand + part, p->host[i] + part, step, alone);
-    put(v, w, o, i, &at, p->address[i], part, step, combined(m, &y) & ones(step));
-    if (o->d != KL_NO_REF) memcpy(shadow_of(f, o->d) + (size_t)i * m->bytes + part, &y.old, step);
+    uint32_t old = y.old ? loaded_origin(v, w, o, m, i, &at, p->address[i], part, step) : 0;
+    uint32_t origin = old ? old : y.a ? values_origin(v, f, o, o->a, i) : y.b ? values_origin(v, f, o, o->b, i) : 0;
+    put(v, w, o, i, &at, p->address[i], part, step, combined(m, &y) & ones(step), origin);
+    if (o->d != KL_NO_REF) {
+      memcpy(shadow_of(f, o->d) + (size_t)i * m->bytes + part, &y.old, step);
+      if (y.old) values_set_origin(v, f, o->d, i, old);
+    }
     *any |= y.old != 0;
   }
 }
@@ -308,7 +367,7 @@ void values_access(kl_observer *self, kl_warp *w, const kl_sim_op *o, const kl_s
   values *v = values_of(self);
   if (!w->block->shadow) return;
   if (o->run == kl_x_load)
-    load(v, w, m, p);
+    load(v, w, o, m, p);
   else if (o->run == kl_x_store)
     store(v, w, o, m, p);
   else if (o->run == kl_x_atomic)
@@ -333,11 +392,12 @@ static void judge_word(values *v, kl_region *r, uint64_t word, left l) {
       n = k - first + 1;
     }
   if (!n || is_scratch(v->checks, at)) return;
-  store_place s = l.store == MOST_STORES ? (store_place){v->kernel->func, NULL} : v->stores.p[l.store - 1];
+  store_place s = l.store == MOST_STORES ? (store_place){.func = v->kernel->func} : v->stores.p[l.store - 1];
   kl_found found = {.kind = KL_FOUND_UNDEFINED_OUTPUT,
-                    .at = {.func = s.func, .instr = s.instr},
+                    .at = {.func = s.func, .instr = s.instr, .calls = s.calls},
                     .spot = kl_spot_in_memory(v->checks->memory, v->launch, at + first, n),
-                    .value_bytes = (uint8_t)n};
+                    .value_bytes = (uint8_t)n,
+                    .origin = values_origin_of(v, l.origin)};
   for (unsigned k = first; k < first + n; k++) {
     found.value |= (uint64_t)(uint8_t)r->host[word * 4 + k] << 8 * (k - first);
     found.unknown |= (uint64_t)(uint8_t)((u ? u[k] : 0) ^ r->flip) << 8 * (k - first);
@@ -353,7 +413,8 @@ void values_judge(values *v) {
     kl_region *r = &m->regions.p[k];
     left *l = v->left[k];
     if (!l) continue;
-    for (uint64_t word = 0; word < r->size / 4 + 1; word++)
+    bool callers = r->kind == KL_REGION_USER || r->kind == KL_REGION_HOST;
+    for (uint64_t word = 0; callers && word < r->size / 4 + 1; word++)
       if (l[word].store) judge_word(v, r, word, l[word]);
     munmap(l, left_bytes(r));
     v->left[k] = NULL;

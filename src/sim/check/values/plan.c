@@ -4,21 +4,14 @@
 #include "sim/isa/match.h"
 #include "sim/isa/topics.h"
 
-// Places of a row's operands: results in d, e, c, f, sources in a, b, c, f, e.
-typedef struct places {
-  kl_ref to[4], from[5];
-  uint16_t to_bits[4], from_bits[5];
-  unsigned nto, nfrom;
-} places;
-
-static void add_to(places *p, kl_ref at, unsigned bits) {
+static void add_to(operands *p, kl_ref at, unsigned bits) {
   p->to[p->nto] = at;
   p->to_bits[p->nto++] = (uint16_t)bits;
 }
 
-static places places_of(const kl_form *f, const kl_sim_op *o) {
+static operands places_of(const kl_form *f, const kl_sim_op *o) {
   const kl_ref to[] = {o->d, o->e, o->c, o->f}, from[] = {o->a, o->b, o->c, o->f, o->e};
-  places p = {0};
+  operands p = {0};
   const char *at = f->operands;
   kl_isa_letter l;
   while (*at != '=' && kl_isa_next_letter(&at, &l)) {
@@ -45,7 +38,7 @@ typedef struct maker {
   const kl_lane_set *set;
   uint32_t frame; // bytes of registers
   spread *out;
-  places p;
+  operands p;
   kl_shadow_how *how;
 } maker;
 
@@ -69,7 +62,7 @@ static kl_shadow_how *how_of(maker *m) {
 
 // An executor of shadows whose operands are those of the row.
 static void over_shadows(maker *m, kl_run *run) {
-  const places *p = &m->p;
+  const operands *p = &m->p;
   kl_ref from[4];
   for (unsigned k = 0; k < 4; k++) from[k] = k < p->nfrom ? shadow(m, p->from[k]) : CLEAN_AT(m->frame);
   m->out->op.run = run;
@@ -193,6 +186,7 @@ static void own(maker *m, const kl_form *f, const kl_sim_op *o) {
 }
 
 static void flags(maker *m) {
+  m->out->who = kl_arena_dup(m->arena, &m->p, sizeof m->p);
   for (unsigned k = 0; k < 5; k++) m->out->from[k] = flag(m, k < m->p.nfrom ? m->p.from[k] : KL_NO_REF);
   for (unsigned k = 0; k < 4; k++) m->out->to[k] = target_flag(m, k < m->p.nto ? m->p.to[k] : KL_NO_REF);
 }
@@ -205,11 +199,14 @@ static bool uses_carry(const kl_form *f) {
 // A row of the lanes, or glue.
 static void lanes(maker *m, const kl_form *f, const kl_sim_op *o) {
   m->p = places_of(f, o);
-  flags(m);
   if (uses_carry(f)) {
     carry(m, f->pattern);
+    m->p.takes_carry = how_of(m)->takes, m->p.gives_carry = how_of(m)->gives;
+    flags(m);
     if (how_of(m)->takes) m->out->from[4] = FLAGS_AT(m->frame) + m->frame / 4 + 2;
     if (how_of(m)->gives) m->out->to[3] = FLAGS_AT(m->frame) + m->frame / 4 + 2;
+  } else {
+    flags(m);
   }
   switch ((kl_spread)f->spread) {
   case KL_SPREAD_EACH:
@@ -252,7 +249,7 @@ static bool is_one_of(kl_run *run, kl_run *const *list, size_t n) {
 
 // By hand: results of `to` bits from sources of these, each bit from all.
 static void from_all(maker *m, const kl_sim_op *o, unsigned to, unsigned a, unsigned b) {
-  m->p = (places){.nto = 1, .to = {o->d}, .to_bits = {(uint16_t)to}, .from = {o->a, o->b}};
+  m->p = (operands){.nto = 1, .to = {o->d}, .to_bits = {(uint16_t)to}, .from = {o->a, o->b}};
   m->p.from_bits[0] = (uint16_t)a, m->p.from_bits[1] = (uint16_t)b;
   m->p.nfrom = b ? 2 : a ? 1 : 0;
   flags(m);

@@ -36,8 +36,13 @@ static uint64_t unknown(const kl_party *p, unsigned lane, kl_ref ref, unsigned b
   return values_unknown(p->frame[lane], ref, bytes, lane);
 }
 
-static void set(const kl_party *p, unsigned lane, kl_ref ref, unsigned bytes, uint64_t u) {
+static uint32_t origin(values *v, const kl_party *p, unsigned lane, kl_ref ref) {
+  return values_origin(v, p->frame[lane], p->op[lane], ref, lane);
+}
+
+static void set(values *v, const kl_party *p, unsigned lane, kl_ref ref, unsigned bytes, uint64_t u, uint32_t from) {
   values_set(p->frame[lane], ref, bytes, lane, u);
+  if (u && in_registers(ref)) values_set_origin(v, p->frame[lane], ref, lane, from);
 }
 
 // PTX ISA 9.7.9.6.
@@ -54,23 +59,31 @@ static unsigned source_lane(kl_shuffle mode, unsigned lane, uint32_t b, uint32_t
 }
 
 // A lane that takes no part gives what nobody knows.
-static void shuffle(const kl_party *p) {
+static void shuffle(values *v, const kl_party *p) {
   uint64_t given[KL_LANES], how[KL_LANES];
+  uint32_t from_a[KL_LANES] = {0}, from_how[KL_LANES] = {0};
   EACH_LANE(i, p->mask) {
-    given[i] = unknown(p, i, p->op[i]->a, 4);
-    how[i] = (unknown(p, i, p->op[i]->b, 4) & 31) | (unknown(p, i, p->op[i]->c, 4) & 0x1f1f);
+    const kl_sim_op *o = p->op[i];
+    uint64_t b = unknown(p, i, o->b, 4) & 31;
+    given[i] = unknown(p, i, o->a, 4);
+    how[i] = b | (unknown(p, i, o->c, 4) & 0x1f1f);
+    if (given[i]) from_a[i] = origin(v, p, i, o->a);
+    if (how[i]) from_how[i] = origin(v, p, i, b ? o->b : o->c);
   }
   EACH_LANE(i, p->mask) {
     const kl_sim_op *o = p->op[i];
     unsigned from = source_lane((kl_shuffle)o->imm, i, value(p, i, o->b), value(p, i, o->c));
-    set(p, i, o->d, 4, how[i] || !(p->mask >> from & 1) ? 0xffffffff : given[from]);
-    set(p, i, o->e, 0, how[i] != 0);
+    bool absent = !(p->mask >> from & 1);
+    uint32_t cause = how[i] ? from_how[i] : absent ? values_lane_origin(v, p->frame[i], o) : from_a[from];
+    set(v, p, i, o->d, 4, how[i] || absent ? 0xffffffff : given[from], cause);
+    set(v, p, i, o->e, 0, how[i] != 0, cause);
   }
 }
 
 // Predicates by lane: those nobody knows, and of the others those that hold and those that do not.
 typedef struct votes {
   uint32_t unknown, yes, no;
+  uint32_t from; // origin of the first of the unknown ones
 } votes;
 
 static bool is_undecided(const votes *v, bool all, bool any) {
@@ -80,29 +93,31 @@ static bool is_undecided(const votes *v, bool all, bool any) {
   return v->yes == 0 || v->no == 0; // alike
 }
 
-static void vote(const kl_party *p) {
+static void vote(values *values, const kl_party *p) {
   votes v = {0};
   EACH_LANE(i, p->mask) {
     bool u = unknown(p, i, p->op[i]->c, 0) != 0, yes = predicate(p->frame[i], p->w, p->op[i], i);
+    if (u && !v.unknown) v.from = origin(values, p, i, p->op[i]->c);
     v.unknown |= (uint32_t)u << i, v.yes |= (uint32_t)(!u && yes) << i, v.no |= (uint32_t)(!u && !yes) << i;
   }
   EACH_LANE(i, p->mask) {
     const kl_sim_op *o = p->op[i];
     if (o->imm == KL_VOTE_BALLOT)
-      set(p, i, o->d, 4, v.unknown);
+      set(values, p, i, o->d, 4, v.unknown, v.from);
     else
-      set(p, i, o->d, 0, is_undecided(&v, o->imm == KL_VOTE_ALL, o->imm == KL_VOTE_ANY));
+      set(values, p, i, o->d, 0, is_undecided(&v, o->imm == KL_VOTE_ALL, o->imm == KL_VOTE_ANY), v.from);
   }
 }
 
 // Two lanes differ for sure where a bit does that both have.
-static void match(const kl_party *p) {
+static void match(values *values, const kl_party *p) {
   uint64_t u[KL_LANES], v[KL_LANES];
   bool differ = false, open = false;
-  uint32_t doubtful[KL_LANES] = {0};
+  uint32_t doubtful[KL_LANES] = {0}, from = 0;
   EACH_LANE(i, p->mask) {
     bool wide = p->op[i]->imm & KL_MATCH_64;
     u[i] = unknown(p, i, p->op[i]->a, wide ? 8 : 4);
+    if (u[i] && !from) from = origin(values, p, i, p->op[i]->a);
     v[i] = wide ? value64(p, i, p->op[i]->a) : value(p, i, p->op[i]->a);
   }
   EACH_LANE(i, p->mask) EACH_LANE(k, p->mask) {
@@ -114,16 +129,17 @@ static void match(const kl_party *p) {
   EACH_LANE(i, p->mask) {
     const kl_sim_op *o = p->op[i];
     bool all = o->imm & KL_MATCH_ALL;
-    set(p, i, o->d, 4, !all ? doubtful[i] : open && !differ ? p->mask : 0);
-    if (all) set(p, i, o->e, 0, open && !differ);
+    set(values, p, i, o->d, 4, !all ? doubtful[i] : open && !differ ? p->mask : 0, from);
+    if (all) set(values, p, i, o->e, 0, open && !differ, from);
   }
 }
 
-static void redux(const kl_party *p) {
-  uint32_t u = 0, zeros = 0, set_bits = 0;
+static void redux(values *values, const kl_party *p) {
+  uint32_t u = 0, zeros = 0, set_bits = 0, from = 0;
   kl_redux kind = (kl_redux)p->op[__builtin_ctz(p->mask)]->imm;
   EACH_LANE(i, p->mask) {
     uint32_t own = (uint32_t)unknown(p, i, p->op[i]->a, 4), v = value(p, i, p->op[i]->a);
+    if (own && !from) from = origin(values, p, i, p->op[i]->a);
     u |= own, zeros |= ~v & ~own, set_bits |= v & ~own;
   }
   switch (kind) {
@@ -133,20 +149,20 @@ static void redux(const kl_party *p) {
   case KL_REDUX_ADD: u |= 0 - u; break;
   default: u = u ? 0xffffffff : 0; break;
   }
-  EACH_LANE(i, p->mask) set(p, i, p->op[i]->d, 4, u);
+  EACH_LANE(i, p->mask) set(values, p, i, p->op[i]->d, 4, u, from);
 }
 
 void values_meet(kl_observer *self, const kl_party *p) {
   kl_run *run = p->op[__builtin_ctz(p->mask)]->run;
-  (void)self;
+  values *v = values_of(self);
   if (!p->w->block->shadow) return;
-  if (run == kl_x_shuffle) shuffle(p);
-  if (run == kl_x_vote) vote(p);
-  if (run == kl_x_match) match(p);
-  if (run == kl_x_redux) redux(p);
+  if (run == kl_x_shuffle) shuffle(v, p);
+  if (run == kl_x_vote) vote(v, p);
+  if (run == kl_x_match) match(v, p);
+  if (run == kl_x_redux) redux(v, p);
   if (run == kl_x_elect) EACH_LANE(i, p->mask) {
-      set(p, i, p->op[i]->d, 4, 0);
-      set(p, i, p->op[i]->e, 0, 0);
+      set(v, p, i, p->op[i]->d, 4, 0, 0);
+      set(v, p, i, p->op[i]->e, 0, 0, 0);
     }
 }
 
@@ -160,16 +176,17 @@ static const kl_sim_op *op_of(const kl_strand *s) {
   return &s->frame->code->ops[s->pc];
 }
 
-static void count(const kl_warp *w, const kl_strand *s, votes *v) {
+static void count(values *values, const kl_warp *w, const kl_strand *s, votes *v) {
   const kl_sim_op *o = op_of(s);
   if (o->c == KL_NO_REF || o->imm == KL_REDUCE_NONE) return;
   EACH_LANE(i, s->mask) {
     bool u = values_unknown(s->frame, o->c, 0, i) != 0, yes = predicate(s->frame, w, o, i);
+    if (u && !v->unknown) v->from = values_origin(values, s->frame, o, o->c, i);
     v->unknown |= u, v->yes |= !u && yes, v->no |= !u && !yes;
   }
 }
 
-static void give(const kl_strand *s, const votes *v) {
+static void give(values *values, const kl_strand *s, const votes *v) {
   const kl_sim_op *o = op_of(s);
   if (o->d == KL_NO_REF) return;
   EACH_LANE(i, s->mask) {
@@ -177,17 +194,18 @@ static void give(const kl_strand *s, const votes *v) {
       values_set(s->frame, o->d, 4, i, v->unknown ? 0xffffffff : 0);
     else
       values_set(s->frame, o->d, 0, i, is_undecided(v, o->imm == KL_REDUCE_AND, true));
+    if (v->unknown && in_registers(o->d)) values_set_origin(values, s->frame, o->d, i, v->from);
   }
 }
 
 void values_open(kl_observer *self, kl_block *b, unsigned barrier) {
   votes v = {0};
-  (void)self;
+  values *own = values_of(self);
   if (!b->shadow) return;
   for (uint32_t k = 0; k < b->nwarps; k++)
     for (uint32_t n = 0; n < b->warps[k].nwaiting; n++)
-      if (waits_at(&b->warps[k].waiting[n], barrier)) count(&b->warps[k], &b->warps[k].waiting[n], &v);
+      if (waits_at(&b->warps[k].waiting[n], barrier)) count(own, &b->warps[k], &b->warps[k].waiting[n], &v);
   for (uint32_t k = 0; k < b->nwarps; k++)
     for (uint32_t n = 0; n < b->warps[k].nwaiting; n++)
-      if (waits_at(&b->warps[k].waiting[n], barrier)) give(&b->warps[k].waiting[n], &v);
+      if (waits_at(&b->warps[k].waiting[n], barrier)) give(own, &b->warps[k].waiting[n], &v);
 }

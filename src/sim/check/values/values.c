@@ -42,6 +42,7 @@ static void begin_frame(kl_frame *f) {
   memset(f->regs + SHADOW_AT(n), 0xff, n);
   memset(f->regs + FLAGS_AT(n), 1, n / 4);
   memset(f->regs + FLAGS_AT(n) + n / 4, 0, 3);
+  values_clear_origins(f);
 }
 
 // --- memory of blocks ---------------------------------------------------------------------------------------------
@@ -52,6 +53,8 @@ static size_t stack_bytes(const values *v) {
 
 static void free_block(const values *v, block_shadow *s) {
   if (s->stack) munmap(s->stack, stack_bytes(v));
+  if (s->stack_origins) munmap(s->stack_origins, stack_bytes(v));
+  free(s->shared_origins);
   free(s->shared);
   free(s);
 }
@@ -78,11 +81,30 @@ uint8_t *values_stack(const kl_warp *w, unsigned lane, uint32_t at) {
   return s && s->stack ? s->stack + ((size_t)w->rank * KL_LANES + lane) * KL_MOST_STACK + at : NULL;
 }
 
+// Of the word that a place lies in; NULL where nothing without a value was stored.
+uint32_t *values_stack_origins(const kl_warp *w, unsigned lane, uint32_t at) {
+  const block_shadow *s = w->block->shadow;
+  return s && s->stack_origins ? s->stack_origins + (((size_t)w->rank * KL_LANES + lane) * KL_MOST_STACK + at) / 4
+                               : NULL;
+}
+
+bool values_keep_stack_origins(const values *v, const kl_warp *w) {
+  block_shadow *s = w->block->shadow;
+  if (!s || !s->stack || s->stack_origins) return s && s->stack_origins;
+  void *p = mmap(NULL, stack_bytes(v), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p != MAP_FAILED) s->stack_origins = p;
+  return s->stack_origins != NULL;
+}
+
 // A function's part of the stack has no values yet.
 static void clear_stack(const kl_warp *w, uint32_t lanes, uint32_t at, uint32_t bytes) {
   if (!w->stack || bytes == 0) return;
   for (unsigned i = 0; i < KL_LANES; i++)
-    if (lanes >> i & 1) memset(values_stack(w, i, at), 0, bytes);
+    if (lanes >> i & 1) {
+      memset(values_stack(w, i, at), 0, bytes);
+      uint32_t *origins = values_stack_origins(w, i, at);
+      if (origins) memset(origins, 0, (at % 4 + bytes + 3) / 4 * 4);
+    }
 }
 
 void values_begin(kl_observer *o, kl_block *b) {
@@ -96,6 +118,8 @@ void values_begin(kl_observer *o, kl_block *b) {
     return;
   }
   memset(s->shared, 0, b->shared_bytes);
+  free(s->shared_origins);
+  s->shared_origins = NULL;
   for (uint32_t k = 0; k < b->nwarps; k++) {
     kl_frame *f = b->warps[k].waiting[0].frame;
     begin_frame(f);
@@ -122,6 +146,9 @@ static void carry_over(const kl_warp *w, uint32_t lanes, const kl_transfer *t, u
       uint8_t *outer = values_stack(w, i, caller->stack + t[k].caller);
       uint8_t *inner = values_stack(w, i, callee->stack + t[k].callee);
       memcpy(in ? inner : outer, in ? outer : inner, t[k].bytes);
+      uint32_t *from = values_stack_origins(w, i, caller->stack + t[k].caller);
+      uint32_t *to = values_stack_origins(w, i, callee->stack + t[k].callee);
+      if (from) memcpy(in ? to : from, in ? from : to, (t[k].bytes + 3) / 4 * 4);
     }
 }
 
@@ -177,6 +204,7 @@ static void decided(values *v, kl_warp *w, const kl_sim_op *o, kl_found_kind kin
                     .at = {.func = f->code->func, .instr = instr_at(f, o), .calls = kl_calls_of(f)},
                     .unknown = unknown,
                     .value_bytes = (uint8_t)bytes,
+                    .origin = values_origin_of(v, values_origin(v, f, o, ref, first)),
                     .times = (uint64_t)__builtin_popcount(lanes)};
   uint32_t t = w->rank * KL_LANES + first;
   memcpy(found.at.block, w->block->id, sizeof found.at.block);
@@ -222,6 +250,7 @@ static void step(kl_observer *self, kl_warp *w, const kl_sim_op *o) {
   uint8_t keep = f->lanes & ~w->x.mask ? 1 : 0; // other lanes keep theirs
   for (int k = 0; k < 4; k++) at[s->to[k]] = any | (at[s->to[k]] & keep);
   at[FLAGS_AT(f->code->frame_bytes) + f->code->frame_bytes / 4 + 1] = 0;
+  if (any) values_spread_origins(v, w, o, s->who);
 }
 
 // --- a launch -----------------------------------------------------------------------------------------------------
@@ -247,6 +276,7 @@ static void end(kl_observer *o) {
     free_block(v, s);
   }
   VEC_FREE(cx, &v->stores);
+  values_free_origins(v);
   kl_arena_free(&v->arena);
   kl_free(cx, v, sizeof *v);
 }

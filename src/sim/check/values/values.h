@@ -18,6 +18,14 @@
 #define SHADOW_AT(F) ((uint32_t)(F) + 576)
 #define FLAGS_AT(F)  (2 * (uint32_t)(F) + 576)
 
+// Operands of an op: results, and sources.
+typedef struct operands {
+  kl_ref to[4], from[5];
+  uint16_t to_bits[4], from_bits[5];
+  unsigned nto, nfrom;
+  bool takes_carry, gives_carry;
+} operands;
+
 // What an op does to shadows.
 typedef struct spread {
   kl_sim_op op;            // run NULL: nothing here
@@ -25,6 +33,7 @@ typedef struct spread {
   kl_ref decider;          // an operand that decides where the op goes, what it takes part in or what it addresses
   uint8_t decider_bytes;   // 0: a predicate
   uint8_t decides;         // kl_found_kind, or 0
+  const operands *who;     // where op.run is set
   kl_ref decider2;         // one more; KL_NO_REF: none
   uint8_t decider2_bytes;
 } spread;
@@ -32,22 +41,36 @@ typedef struct spread {
 typedef struct plan {
   const kl_code *code;
   spread *ops;
+  uint32_t *rows; // by kl_ref / 4, and behind them the carry: its row of origins + 1; 0: it has none yet
+  uint32_t nrows;
 } plan;
+
+// Of a frame (its `shadow`; NULL: nothing in it has one): where bits without a value come from, by a register's row,
+// then by lane: numbers of origins. What is 0 comes from the register itself, which nothing has set.
+typedef struct origin_rows {
+  struct origin_rows *next; // of all
+  uint32_t n, room;
+  uint32_t (*rows)[KL_LANES];
+} origin_rows;
 
 // Memory of a block: a byte for each of its own, 0 where nothing has a value.
 typedef struct block_shadow {
   struct block_shadow *next; // free ones
   uint8_t *shared;
   uint8_t *stack; // of all lanes, as kl_warp.stack; NULL: none
+  // By 4 bytes, where those without a value come from, of what has been stored; NULL: nothing was.
+  uint32_t *shared_origins, *stack_origins;
 } block_shadow;
 
-// Who left bits without a value at 4 bytes: number of the store + 1 and of the thread.
+// Who left bits without a value at 4 bytes: number of the store + 1, of the thread, and of their origin.
 typedef struct left {
   uint64_t store : 20, thread : 44;
+  uint32_t origin;
 } left;
 typedef struct store_place {
   const kl_ptx_func *func;
   const kl_ptx_instr *instr;
+  kl_calls calls;
 } store_place;
 
 typedef struct values {
@@ -62,6 +85,10 @@ typedef struct values {
   uint8_t *params; // by byte of the parameters: 0xff where it has no value
   left **left;     // by region, by 4 bytes; NULL: nothing was left
   VEC(store_place) stores;
+  VEC(kl_origin) origins; // by number - 1
+  uint32_t *origin_slots; // of a hash table: their numbers, or 0
+  uint32_t norigin_slots; // a power of two
+  origin_rows *all_rows;
   size_t region; // that was last looked at
 } values;
 
@@ -89,6 +116,26 @@ void values_set(const kl_frame *f, kl_ref ref, unsigned bytes, unsigned lane, ui
 // A thread of the launch by its number, block after block.
 void values_thread(const values *v, uint64_t number, kl_found_at *at);
 
+// --- origin.c: numbers of origins, from 1 on
+// --------------------------------------------------------------------------
+
+// Of the bits that a register of lane `lane` lacks, which op `o` reads: made, where nothing has set it.
+uint32_t values_origin(values *v, const kl_frame *f, const kl_sim_op *o, kl_ref ref, unsigned lane);
+void values_set_origin(values *v, const kl_frame *f, kl_ref ref, unsigned lane, uint32_t origin);
+// Of bytes of memory that an op of the strand that runs loads and nobody has stored.
+uint32_t values_memory_origin(values *v, const kl_warp *w, const kl_sim_op *o, kl_where where, uint64_t address,
+                              unsigned bytes);
+// Of what a lane gives that takes no part.
+uint32_t values_lane_origin(values *v, const kl_frame *f, const kl_sim_op *o);
+// Of what an asynchronous copy writes, or is going to.
+uint32_t values_copy_origin(values *v, const kl_frame *f, const kl_sim_op *o);
+// What an op has done to shadows, some of whose sources lack bits.
+void values_spread_origins(values *v, kl_warp *w, const kl_sim_op *o, const operands *who);
+kl_origin values_origin_of(const values *v, uint32_t number);
+// A frame begins: its registers have none.
+void values_clear_origins(kl_frame *f);
+void values_free_origins(values *v);
+
 void values_access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_sim_access *m, const kl_places *p);
 void values_copy(kl_observer *o, kl_warp *w, kl_flight *f, bool arrives);
 void values_meet(kl_observer *o, const kl_party *p);
@@ -99,6 +146,9 @@ void values_begin(kl_observer *o, kl_block *b);
 void values_end(kl_observer *o, kl_block *b);
 // The stack of a lane, from a place in it on.
 uint8_t *values_stack(const kl_warp *w, unsigned lane, uint32_t at);
+// Origins of what is stored there, by word; NULL: none are kept yet.
+uint32_t *values_stack_origins(const kl_warp *w, unsigned lane, uint32_t at);
+bool values_keep_stack_origins(const values *v, const kl_warp *w);
 // Judges what stores have left in the caller's memory.
 void values_judge(values *v);
 
