@@ -18,7 +18,10 @@ extern "C" {
 // What launches are checked for: bits. A launch under checks runs on one thread, and slower; what the kernel computes
 // does not change.
 typedef enum kiln_sim_check {
-  KILN_SIM_CHECK_MEMORY = 1,    // addresses, alignment, stack, calls: faults, which end a launch with checks or without
+  // Addresses, alignment, stack, calls: faults, which end a launch with checks or without; and accesses that land
+  // beyond
+  // the variable that their address comes from.
+  KILN_SIM_CHECK_MEMORY = 1,
   KILN_SIM_CHECK_UNDEFINED = 2, // values that were never written, where they decide an address, a branch or an output
   KILN_SIM_CHECK_UNWRITTEN = 4, // bytes of outputs that were not written
   KILN_SIM_CHECK_RACE = 8,      // accesses that nothing orders
@@ -56,8 +59,9 @@ typedef struct kiln_sim_finding {
   uint64_t place_bytes; // of all of it; 0: none
   uint64_t value, unknown; // that is there, or that is the address, and the bits of it that have no value
   uint32_t value_bytes;    // 0: not known
-  // Where bits without a value come from, in words, and the line that first took them from a register or from memory.
-  const char *origin; // "": not known, or nothing is without
+  // Where bits without a value come from, in words, and the line that first took them from a register or from memory;
+  // or the variable that an access is beyond of.
+  const char *origin; // "": not known, or none of these
   uint32_t origin_line;
 } kiln_sim_finding;
 

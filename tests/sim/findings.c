@@ -278,11 +278,11 @@ static const struct {
      "%r9, which line 13 reads before anything sets it"},
     {HEADER ".func (.param .b32 y) f(.param .b32 x) {\n.reg .b32 %r<3>;\nld.param.b32 %r1, [x];\nst.param.b32 [y], "
             "%r1;\nret;\n}\n" BEGIN "{\n.param .b32 p;\n.param .b32 q;\nst.param.b32 [p], %r9;\ncall.uni (q), f, "
-                                    "(p);\nld.param.b32 %r2, [q];\n}\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
+            "(p);\nld.param.b32 %r2, [q];\n}\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
      "%r9, which line 21 reads before anything sets it"},
     {HEADER ".func (.param .b32 y) f(.param .b32 x) {\n.reg .b32 %r<3>;\nld.param.b32 %r1, [x];\nst.param.b32 [y], "
             "%r1;\nret;\n}\n" BEGIN "{\n.param .b32 p;\n.param .b32 q;\ncall.uni (q), f, (p);\nld.param.b32 %r2, "
-                                    "[q];\n}\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
+            "[q];\n}\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
      "line 6 of f, which loads what has no value yet, 4 bytes at 0x14 of local memory, at the start of x (4 bytes at "
      "0x14)"},
     {HEADER ".func (.param .b32 y) f() {\n.reg .b32 %r<3>;\nret;\n}\n" BEGIN
@@ -320,6 +320,101 @@ START_TEST(comes_from) {
 }
 END_TEST
 
+// Accesses beyond their variable, within memory that is there.
+#define TWO ".shared .align 4 .b8 a[64];\n.shared .align 4 .b8 b[64];\n.extern .shared .align 4 .b8 d[];\n"
+static const struct {
+  const char *ptx, *text;
+} beyond[] = {
+    {HEADER TWO BEGIN "shl.b32 %r2, %r1, 2;\nmov.u32 %r3, a;\nadd.u32 %r3, %r3, %r2;\nst.shared.b32 [%r3], "
+                      "%r1;\nst.shared.b32 [b], %r1;\n" END,
+     "an access beyond the variable that its address comes from in k, block (0,0,0), thread (16,0,0), 4 bytes at 0x40 "
+     "of shared memory, at the start of b (64 bytes at 0x40); from a (64 bytes at 0x0); 32 times"},
+    {HEADER TWO BEGIN "st.shared.b32 [a+60], %r1;\nst.shared.b32 [b], %r1;\n" END, "nothing"},
+    {HEADER TWO BEGIN "st.shared.b64 [a+64], %rd1;\nst.shared.b32 [b], %r1;\n" END,
+     "an access beyond the variable that its address comes from in k, block (0,0,0), thread (0,0,0), 8 bytes at 0x40 "
+     "of shared memory, at the start of b (64 bytes at 0x40); from a (64 bytes at 0x0); 64 times"},
+    {HEADER TWO BEGIN "mov.u32 %r2, b;\nst.shared.b32 [%r2+-4], %r1;\nst.shared.b32 [a], %r1;\n" END,
+     "an access beyond the variable that its address comes from in k, block (0,0,0), thread (0,0,0), 4 bytes at 0x3c "
+     "of shared memory, 60 bytes into a (64 bytes at 0x0); from b (64 bytes at 0x40); 64 times"},
+    {HEADER TWO BEGIN
+     "mov.u32 %r2, b;\nadd.u32 %r2, %r2, 128;\nst.shared.b32 [%r2+-128], %r1;\nst.shared.b32 [a], %r1;\n" END,
+     "nothing"},
+    {HEADER TWO BEGIN "mov.u32 %r2, b;\nst.shared.b32 [%r2+64], %r1;\nmov.u32 %r3, d;\nst.shared.b32 [%r3+60], "
+                      "%r1;\nst.shared.b32 [a], %r1;\n" END,
+     "an access beyond the variable that its address comes from in k, block (0,0,0), thread (0,0,0), 4 bytes at 0x80 "
+     "of shared memory, at the start of d (64 bytes at 0x80); from b (64 bytes at 0x40); 64 times"},
+    {HEADER TWO BEGIN "mov.u32 %r3, d;\nst.shared.b32 [%r3+-4], %r1;\nst.shared.b32 [b], %r1;\n" END,
+     "an access beyond the variable that its address comes from in k, block (0,0,0), thread (0,0,0), 4 bytes at 0x3c "
+     "of shared memory, 60 bytes into b (64 bytes at 0x0); from d (64 bytes at 0x40); 64 times"},
+    {HEADER TWO BEGIN "setp.lt.u32 %p1, %r1, 20;\nmov.u32 %r2, a;\nmov.u32 %r3, b;\nselp.b32 %r4, %r2, %r3, "
+                      "%p1;\nst.shared.b32 [%r4+60], %r1;\nmov.u32 %r5, d;\n" END,
+     "nothing"},
+    {HEADER TWO BEGIN "setp.lt.u32 %p1, %r1, 20;\nmov.u32 %r2, a;\nmov.u32 %r3, b;\nselp.b32 %r4, %r2, %r3, "
+                      "%p1;\nst.shared.b32 [%r4+64], %r1;\nmov.u32 %r5, d;\n" END,
+     "an access beyond the variable that its address comes from in k, block (0,0,0), thread (20,0,0), 4 bytes at 0x80 "
+     "of shared memory, at the start of d (64 bytes at 0x80); from b (64 bytes at 0x40); 24 times"},
+    {HEADER TWO BEGIN "mov.u32 %r2, a;\nmov.u32 %r3, 0;\nL: st.shared.b32 [%r2], %r1;\nadd.u32 %r2, %r2, 4;\nadd.u32 "
+                      "%r3, %r3, 1;\nsetp.le.u32 %p1, %r3, 16;\n@%p1 bra L;\nst.shared.b32 [b], %r1;\n" END,
+     "an access beyond the variable that its address comes from in k, block (0,0,0), thread (0,0,0), 4 bytes at 0x40 "
+     "of shared memory, at the start of b (64 bytes at 0x40); from a (64 bytes at 0x0); 64 times"},
+    {HEADER TWO BEGIN
+     "mov.u32 %r2, a;\nxor.b32 %r2, %r2, 60;\nst.shared.b32 [%r2], %r1;\nst.shared.b32 [b], %r1;\n" END,
+     "nothing"},
+    {HEADER TWO BEGIN "mov.u32 %r2, a;\nmov.u32 %r3, b;\nsub.u32 %r4, %r3, %r2;\nadd.u32 %r4, %r2, %r4;\nst.shared.b32 "
+                      "[%r4], %r1;\n" END,
+     "nothing"},
+    {HEADER TWO BEGIN "mov.u32 %r2, a;\nadd.u32 %r3, %r2, 60;\nsub.u32 %r4, %r3, %r2;\nmov.u32 %r5, b;\nadd.u32 %r4, "
+                      "%r5, %r4;\nst.shared.b32 [%r4], %r1;\n" END,
+     "nothing"},
+    {HEADER TWO BEGIN
+     "cvta.shared.u64 %rd6, a;\nadd.u64 %rd6, %rd6, 80;\nst.b32 [%rd6], %r1;\nst.shared.b32 [b], %r1;\n" END,
+     "an access beyond the variable that its address comes from in k, block (0,0,0), thread (0,0,0), 4 bytes at 0x50 "
+     "of shared memory (generic 0x100000050), 16 bytes into b (64 bytes at 0x40); from a (64 bytes at 0x0); 64 times"},
+    {HEADER TWO BEGIN
+     "mov.u64 %rd6, a;\ncvt.u32.u64 %r2, %rd6;\natom.shared.add.u32 %r3, [%r2+68], 1;\nst.shared.b32 [b], %r1;\n" END,
+     "an access beyond the variable that its address comes from in k, block (0,0,0), thread (0,0,0), 4 bytes at 0x44 "
+     "of shared memory, 4 bytes into b (64 bytes at 0x40); from a (64 bytes at 0x0); 64 times"},
+    {HEADER TWO BEGIN "cp.async.ca.shared.global [a+64], [%rd3], 4;\ncp.async.wait_all;\nst.shared.b32 [b], %r1;\n" END,
+     "an access beyond the variable that its address comes from in k, block (0,0,0), thread (0,0,0), 4 bytes at 0x40 "
+     "of shared memory, at the start of b (64 bytes at 0x40); from a (64 bytes at 0x0); 64 times"},
+    {HEADER TWO BEGIN
+     "mov.u32 %r2, a;\nst.shared.b32 [b], %r2;\nld.shared.b32 %r3, [b];\nst.shared.b32 [%r3+64], %r1;\n" END,
+     "nothing"},
+    {HEADER TWO
+     ".func f(.param .b32 p) {\n.reg .b32 %r<3>;\nld.param.b32 %r1, [p];\nst.shared.b32 [%r1+64], %r1;\nret;\n}\n" BEGIN
+     "{\n.param .b32 q;\nmov.u32 %r2, a;\nst.param.b32 [q], %r2;\ncall.uni f, (q);\n}\nst.shared.b32 [b], %r1;\n" END,
+     "nothing"},
+    {HEADER ".func f(.param .align 4 .b8 p[8], .param .b32 q) {\n.reg .b32 %r<3>;\nld.param.b32 %r1, "
+            "[p+8];\nld.param.b32 %r2, [p+4];\nret;\n}\n" BEGIN
+            "{\n.param .align 4 .b8 s[8];\n.param .b32 q;\nst.param.b32 [s], %r1;\nst.param.b32 [q], %r1;\ncall.uni f, "
+            "(s, q);\n}\n" END,
+     "an access beyond the variable that its address comes from in f, block (0,0,0), thread (0,0,0), 4 bytes at 0x18 "
+     "of local memory, at the start of q (4 bytes at 0x18); called in line 23 of k; from p (8 bytes at 0x10); 64 "
+     "times"},
+    {HEADER BEGIN ".local .align 4 .b8 l[16];\n.local .align 4 .b8 m[16];\nmov.u64 %rd6, l;\nmad.wide.u32 %rd7, %r1, "
+                  "1, %rd6;\nst.local.b8 [%rd7], %r1;\nst.local.b32 [m], %r1;\n" END,
+     "an access beyond the variable that its address comes from in k, block (0,0,0), thread (16,0,0), 1 byte at 0x10 "
+     "of local memory, at the start of m (16 bytes at 0x10); from l (16 bytes at 0x0); 32 times"},
+    {HEADER BEGIN "ld.param.b32 %r2, [in+8];\n" END,
+     "an access beyond the variable that its address comes from in k, block (0,0,0), thread (0,0,0), 4 bytes at 0x8 of "
+     "the parameters, at the start of out (8 bytes at 0x8); from in (8 bytes at 0x0); 64 times"},
+    {HEADER ".global .align 4 .b8 g[16];\n" BEGIN
+            "mov.u64 %rd6, g;\nsub.u64 %rd7, %rd4, %rd6;\nadd.u64 %rd7, %rd6, %rd7;\nld.global.b32 %r2, [%rd7];\n" END,
+     "nothing"},
+    {HEADER ".global .align 4 .b8 g[16];\n.const .align 4 .b8 c[16];\n" BEGIN
+            "ld.global.b32 %r2, [g+12];\nld.const.b32 %r2, [c+12];\nmov.u64 %rd6, g;\nand.b64 %rd6, %rd6, "
+            "-8;\nld.global.b32 %r2, [%rd6+12];\n" END,
+     "nothing"},
+};
+
+START_TEST(lands_beyond) {
+  run(beyond[_i].ptx, KILN_SIM_CHECK_MEMORY);
+  if (getenv("SHOW")) printf("# %s\n", first_text());
+  EXPECT(strcmp(first_text(), beyond[_i].text) == 0, "expected %s\nfound    %s\n%s", beyond[_i].text, first_text(),
+         beyond[_i].ptx);
+}
+END_TEST
+
 // The same in fields of its own: a loop of calls reaches behind an allocation.
 START_TEST(fields) {
   run(HEADER ".file 1 \"a.cu\"\n.func f(.param .b64 p, .param .b32 n) {\n.reg .b64 %rd<3>;\n.reg .b32 %r<3>;\n.reg "
@@ -346,5 +441,6 @@ START_TEST(fields) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("findings", EACH(make, drop), {says, KL_COUNT(rows)}, {comes_from, KL_COUNT(origins)}, {fields});
+  return RUN_TESTS("findings", EACH(make, drop), {says, KL_COUNT(rows)}, {lands_beyond, KL_COUNT(beyond)},
+                   {comes_from, KL_COUNT(origins)}, {fields});
 }

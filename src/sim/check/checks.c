@@ -12,6 +12,7 @@ static const struct {
   uint32_t bits;
   kl_check_open *open;
 } checks[] = {
+    {KL_CHECK_MEMORY, kl_check_beyond},
     {KL_CHECK_UNDEFINED, kl_check_values},
     {KL_CHECK_UNWRITTEN, kl_check_outputs},
     {KL_CHECK_RACE | KL_CHECK_SYNC, check_order},

@@ -7,7 +7,7 @@
 
 // Bits, as kiln/sim.h has them.
 enum {
-  KL_CHECK_MEMORY = 1,    // addresses, alignment, stack, calls: what ends a launch
+  KL_CHECK_MEMORY = 1,    // addresses, alignment, stack, calls: what ends a launch; and what misses its variable
   KL_CHECK_UNDEFINED = 2, // values that were never written
   KL_CHECK_UNWRITTEN = 4, // outputs that were not written
   KL_CHECK_RACE = 8,      // accesses that nothing orders
@@ -57,6 +57,6 @@ typedef struct kl_check {
   bool shadows;               // it needs kl_launch.shadows
 } kl_check;
 typedef kl_check kl_check_open(kl_checks *c, const kl_launch *l);
-kl_check_open kl_check_values, kl_check_outputs;
+kl_check_open kl_check_beyond, kl_check_values, kl_check_outputs;
 
 #endif

@@ -19,6 +19,7 @@ void kl_findings_clear(kl_findings *f) {
 
 static const char *const checks[KL_FOUND_KINDS] = {
     [KL_FOUND_FAULT] = "memory",
+    [KL_FOUND_BEYOND] = "memory",
     [KL_FOUND_UNDEFINED_ADDRESS] = "undefined",
     [KL_FOUND_UNDEFINED_BRANCH] = "undefined",
     [KL_FOUND_UNDEFINED_OUTPUT] = "undefined",

@@ -31,6 +31,7 @@ void kl_report_free(kl_ctx *cx, kl_report *r) {
 const char *kl_found_text(kl_found_kind kind) {
   static const char *const texts[KL_FOUND_KINDS] = {
       [KL_FOUND_FAULT] = "a fault",
+      [KL_FOUND_BEYOND] = "an access beyond the variable that its address comes from",
       [KL_FOUND_UNDEFINED_ADDRESS] = "an address made from values that were never written",
       [KL_FOUND_UNDEFINED_BRANCH] = "a branch on values that were never written",
       [KL_FOUND_UNDEFINED_OUTPUT] = "an output made from values that were never written",
@@ -69,7 +70,8 @@ static void put_value(kl_sb *b, const kl_found *f) {
 
 void kl_origin_put(kl_sb *b, const kl_found *f) {
   const kl_origin *o = &f->origin;
-  if (o->kind == KL_ORIGIN_NONE) return;
+  if (o->kind == KL_ORIGIN_VARIABLE) kl_piece_put(b, &o->spot.piece);
+  if (o->kind == KL_ORIGIN_NONE || o->kind == KL_ORIGIN_VARIABLE) return;
   if (o->kind == KL_ORIGIN_REGISTER) {
     if (o->reg)
       kl_ptx_put_register(b, o->func, o->reg - 1);

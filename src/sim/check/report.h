@@ -5,7 +5,8 @@
 #include "sim/machine/machine.h"
 
 typedef enum kl_found_kind {
-  KL_FOUND_FAULT, // what ended the launch, as kl_fault says
+  KL_FOUND_FAULT,  // what ended the launch, as kl_fault says
+  KL_FOUND_BEYOND, // an access beyond the variable that its address comes from
   KL_FOUND_UNDEFINED_ADDRESS,
   KL_FOUND_UNDEFINED_BRANCH,
   KL_FOUND_UNDEFINED_OUTPUT, // a value stored where the host will read it
@@ -25,11 +26,12 @@ typedef struct kl_found_at {
   kl_calls calls; // that lead to func, where they are known
 } kl_found_at;
 
-// Where bits without a value come from.
+// Where bits without a value come from, or an address.
 typedef enum kl_origin_kind {
   KL_ORIGIN_NONE,     // not known
   KL_ORIGIN_REGISTER, // an instruction reads a register that nothing has set
   KL_ORIGIN_MEMORY,   // one loads from memory what has no value
+  KL_ORIGIN_VARIABLE, // the address of spot.piece
   KL_ORIGIN_LANE,     // one takes it from a lane that takes no part
   KL_ORIGIN_COPY,     // one copies it: it has not arrived, or its source has no value
 } kl_origin_kind;
