@@ -100,6 +100,52 @@ START_TEST(functions_cost_no_more) {
 }
 END_TEST
 
+// --- conversions ----------------------------------------------------------------------------------------------------
+
+// Kernels of one conversion: instructions of SASS for 100 elements on sm_80, which has no conversions to 8 bits, sm_90
+// and sm_100.
+static const struct {
+  const char *from, *to;
+  unsigned most[COSTED];
+} conversions[] = {
+    {"f32", "f8e4m3fn", {1675, 350, 350}},    {"f32", "f8e5m2", {1475, 300, 300}},
+    {"f32", "f8e4m3", {1475, 350, 350}},      {"f16", "f8e4m3fn", {2094, 238, 238}},
+    {"f16", "f8e5m2", {1894, 238, 238}},      {"bf16", "f8e4m3fn", {1763, 438, 438}},
+    {"f8e4m3fn", "f16", {913, 138, 138}},     {"f8e4m3fn", "bf16", {913, 288, 288}},
+    {"f8e4m3fn", "f32", {875, 250, 250}},     {"f8e5m2", "f16", {138, 138, 138}},
+    {"f8e5m2", "bf16", {288, 288, 288}},      {"f8e5m2", "f32", {250, 250, 250}},
+    {"f8e4m3fn", "f8e5m2", {2225, 182, 182}}, {"f8e5m2", "f8e4m3fn", {2119, 282, 282}},
+};
+
+START_TEST(conversions_cost_no_more) {
+  const char *target = costed[_i % COSTED], *from = conversions[_i / COSTED].from, *to = conversions[_i / COSTED].to;
+  char text[256];
+  snprintf(text, sizeof text,
+           "HloModule c\n\nENTRY c {\n  p = %s[1048576] parameter(0)\n  ROOT r = %s[1048576] %s\n}\n", from, to,
+           "convert(p)");
+  kiln_context *cx = kiln_context_create(NULL);
+  kiln_module *m = NULL;
+  kiln_artifact *a = NULL;
+  kiln_compile_params p = {.struct_size = sizeof p, .target = target};
+  size_t size;
+  if (kiln_module_parse(cx, "c.hlo", text, strlen(text), &m) != KILN_OK || kiln_compile(cx, m, &p, &a) != KILN_OK)
+    give_up(0, "compiling", cx, text);
+  const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, &size);
+  if (ptxas_path()) {
+    ptxas_result r = ptxas_run(ptx, size, target);
+    ck_assert_msg(r.ok, "%s", r.log);
+    unsigned most = conversions[_i / COSTED].most[_i % COSTED];
+    unsigned n = (unsigned)((r.sass * 100 + kiln_artifact_manifest(a)->launches[0].lanes - 1) /
+                            kiln_artifact_manifest(a)->launches[0].lanes);
+    ck_assert_msg(n <= most, "%s to %s for %s: %u instructions of SASS for 100 elements, %u were enough", from, to,
+                  target, n, most);
+  }
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 // --- patterns -------------------------------------------------------------------------------------------------------
 
 // How often each word stands in the PTX for sm_90.
@@ -257,6 +303,7 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("cost", NO_FRAME, {examples_cost_no_more, KL_COUNT(examples) * COSTED},
-                   {functions_cost_no_more, KL_COUNT(functions) * 2}, {patterns, KL_COUNT(rows)},
+                   {functions_cost_no_more, KL_COUNT(functions) * 2},
+                   {conversions_cost_no_more, KL_COUNT(conversions) * COSTED}, {patterns, KL_COUNT(rows)},
                    {wrapping_is_seen, KL_COUNT(wrapping)});
 }

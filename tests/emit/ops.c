@@ -3,7 +3,6 @@
 #include "harness.h"
 #include "support/suite.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -131,93 +130,6 @@ START_TEST(every_convert) {
 }
 END_TEST
 
-// --- floats to integers: every value at which a conversion changes its mind
-// -----------------------------------------------
-
-enum { MOST_SPECIALS = 65536 };
-
-// All patterns of types of 16 bits and fewer. Else zeros, the least and the largest numbers, infinities, NaNs quiet and
-// signalling of both signs, and every power of two that bounds an integer type with its neighbours and their halves.
-static size_t special_values(kl_dtype t, uint64_t *out) {
-  unsigned bits = kl_info(t)->bits;
-  size_t n = 0;
-  for (; bits <= 16 && n < 1u << bits; n++) out[n] = n;
-  if (bits <= 16) return n;
-  uint64_t inf = bits == 64 ? 0x7ffull << 52 : 0xffull << 23, sign = 1ull << (bits - 1);
-  uint64_t base[64] = {0, 1, inf - 1, inf, inf + 1, inf | inf >> 1, sign - 1, kl_float_encode(t, 0.5)};
-  size_t nbase = 8;
-  for (unsigned k = 0; k <= 64; k += k < 4 ? 1 : k % 8 == 0 ? 7 : 1)
-    base[nbase++] = kl_float_encode(t, ldexp(1, (int)k));
-  for (size_t i = 0; i < nbase; i++) {
-    uint64_t near[6] = {base[i], base[i] + 1, base[i] - 1};
-    near[3] = kl_float_encode(t, kl_float_decode(t, base[i]) + 0.5),
-    near[4] = kl_float_encode(t, kl_float_decode(t, base[i]) - 0.5);
-    near[5] = kl_float_encode(t, kl_float_decode(t, base[i]) - 1);
-    for (size_t k = 0; k < 12; k++) out[n++] = (near[k % 6] & (sign | (sign - 1))) ^ (k < 6 ? 0 : sign);
-  }
-  return n;
-}
-
-// The real part of each element is special; the imaginary one is none of that.
-static void *special_input(kl_dtype t, size_t *n) {
-  static uint64_t values[MOST_SPECIALS];
-  kl_dtype part = kl_is_complex(t) ? kl_info(t)->part : t;
-  *n = special_values(part, values);
-  size_t bytes = (size_t)kl_info(part)->bits / 8 + !(kl_info(part)->bits / 8),
-         step = bytes * (kl_is_complex(t) ? 2 : 1);
-  unsigned per_byte = 8 / (kl_info(part)->bits < 8 ? kl_info(part)->bits : 8);
-  uint8_t *p = aligned_alloc(16, (*n * step + 31) & ~(size_t)15);
-  memset(p, 0, (*n * step + 31) & ~(size_t)15);
-  for (size_t i = 0; i < *n; i++) {
-    if (per_byte > 1)
-      p[i / per_byte] |= (uint8_t)(values[i] << i % per_byte * kl_info(part)->bits);
-    else
-      memcpy(p + i * step, &values[i], bytes);
-  }
-  return p;
-}
-
-// One module with all integer types as its results.
-START_TEST(every_float_to_every_integer) {
-  kl_dtype from = (kl_dtype)_i, to[32];
-  if (!kl_is_float(from) && !kl_is_complex(from)) return;
-  kiln_context *cx = kiln_context_create(NULL);
-  kl_sb text;
-  size_t n, count = 0;
-  void *in = special_input(from, &n), *out[32];
-  kl_sb_init(&text, cx);
-  for (unsigned t = 1; t < KILN_DTYPE_COUNT; t++) {
-    if (kl_is_array_dtype((kl_dtype)t) && kl_is_int((kl_dtype)t)) to[count++] = (kl_dtype)t;
-  }
-  kl_sbf(&text, "HloModule m\n\nENTRY fusion {\n  p = %s[%zu] parameter(0)\n", kl_info(from)->name, n);
-  for (size_t i = 0; i < count; i++) kl_sbf(&text, "  r%zu = %s[%zu] convert(p)\n", i, kl_info(to[i])->name, n);
-  kl_sb_puts(&text, "  ROOT r = (");
-  for (size_t i = 0; i < count; i++) kl_sbf(&text, "%s%s[%zu]", i ? ", " : "", kl_info(to[i])->name, n);
-  kl_sb_puts(&text, ") tuple(");
-  for (size_t i = 0; i < count; i++) kl_sbf(&text, "%sr%zu", i ? ", " : "", i);
-  kl_sb_puts(&text, ")\n}\n");
-  kiln_module *m = NULL;
-  if (kiln_module_parse(cx, "m", text.p, text.n, &m) != KILN_OK) give_up(0, "parsing", cx, text.p);
-  for (size_t i = 0; i < count; i++) out[i] = aligned_alloc(16, (n * 8 + 31) & ~(size_t)15);
-  for (unsigned k = 0; k < MACHINES; k++) {
-    unsigned t = machines[k];
-    kiln_mismatch x[32];
-    size_t bad = 0;
-    run_on(cx, m, t, 1, 0, (const void *const *)&in, out, text.p);
-    ck_assert_int_eq(kiln_module_check(cx, m, (const void *const *)&in, (const void *const *)out, x, 32, &bad, NULL),
-                     KILN_OK);
-    ck_assert_msg(bad == 0, "%s: %s to %s, %lld differ, first %lld: found %s, expected %s", targets[t],
-                  kl_info(from)->name, kl_info(to[x[0].result])->name, (long long)x[0].count, (long long)x[0].element,
-                  x[0].found, x[0].expected);
-  }
-  for (size_t i = 0; i < count; i++) free(out[i]);
-  free(in);
-  kl_sb_free(&text);
-  kiln_module_destroy(&m);
-  kiln_context_destroy(&cx);
-}
-END_TEST
-
 // Elementary functions of 16-bit types over all 65,536 inputs.
 START_TEST(all_16_bit_inputs) {
   kl_dtype t = _i % 2 ? KILN_BF16 : KILN_F16;
@@ -237,6 +149,5 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("ops", NO_FRAME, {every_op, KILN_DTYPE_COUNT - 1, 1}, {every_convert, KILN_DTYPE_COUNT - 1, 1},
-                   {every_float_to_every_integer, KILN_DTYPE_COUNT - 1, 1},
                    {all_16_bit_inputs, 2 * (int)KL_COUNT(elementary)});
 }

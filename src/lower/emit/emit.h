@@ -4,10 +4,12 @@
 // body on the host. Wide kinds: pred I1; integers I32 (of fewer than 32 bits: sign- or zero-extended, and kept so after
 // every op), I64; every float narrower than 32 bits F32 holding a value of the type, rounded after every op; F32; F64;
 // complex a pair. On NVPTX f16 and bf16 also come packed, <2 x half> and <2 x bfloat>, where the machine computes on
-// them. Narrow floats that have only been moved are kept as raw bits (I32), so that moving costs no conversion and
-// keeps every NaN; packed registers keep them, too. A value is converted between its forms when first asked for, and
-// all forms are kept. A choice between bits and what has been computed takes the form that its result is asked for:
-// bits if it may be stored, else values.
+// them, and elements of 4 and 8 bits as words, I32 registers with the bits of lanes side by side, the first lowest
+// (those behind the last lane are zero): what memory holds, and what the machine converts pairs of. Narrow floats that
+// have only been moved are kept as raw bits (I32), so that moving costs no conversion and keeps every NaN; packed
+// registers and words keep them, too. A value is converted between its forms when first asked for, and all forms are
+// kept. A choice between bits and what has been computed takes the form that its result is asked for: bits if it may be
+// stored, else values.
 #ifndef KL_EMIT_H
 #define KL_EMIT_H
 
@@ -29,6 +31,11 @@ typedef struct kl_range {
   int64_t lo, hi;
 } kl_range;
 
+// lo <= value <= hi, of a float that is not NaN.
+typedef struct kl_bounds {
+  double lo, hi;
+} kl_bounds;
+
 // A complex or real register.
 typedef struct kl_pair {
   kb_reg re, im; // im only for complex types
@@ -39,6 +46,7 @@ typedef struct kl_val {
   kl_pair *wide;  // lanes / width registers, or NULL
   kb_reg *packed; // lanes / 2 registers, or NULL
   kb_reg *raw;    // floats below 32 bits: lanes / width registers of bits, or NULL
+  kb_reg *words;  // types of 4 and 8 bits: lanes * bits / 32 registers, rounded up, or NULL
 } kl_val;
 
 typedef struct kl_emit {
@@ -47,13 +55,14 @@ typedef struct kl_emit {
   kl_plan *plan;
   const kl_body *body;
   unsigned lanes, width, nwide;
-  kb_kind index;          // I32 or I64
-  kb_reg thread;          // in index kind
-  kb_reg *slots;          // pointers
-  kl_val *vals;           // by step
-  const kl_range *ranges; // by step
-  bool *wants_bits;       // by step: somebody moves it on, or reads its bits
-  const uint32_t *items;  // steps, and behind nsteps stores, in order of emission
+  kb_kind index;           // I32 or I64
+  kb_reg thread;           // in index kind
+  kb_reg *slots;           // pointers
+  kl_val *vals;            // by step
+  const kl_range *ranges;  // by step
+  const kl_bounds *bounds; // by step
+  bool *wants_bits;        // by step: somebody moves it on, or reads its bits
+  const uint32_t *items;   // steps, and behind nsteps stores, in order of emission
   uint32_t nitems;
   uint32_t *last_read;     // by result slot: the last step that reads the same memory, while items are put in order
   kb_reg *guard_lane;      // nguards x lanes, .v NULL until made
@@ -71,13 +80,18 @@ kb_reg kl_emit_guard_wide(kl_emit *e, uint32_t guard, unsigned wide); // I1 of w
 
 // range.c: what is known of the integers that steps make, by step. Other types have the widest range.
 kl_range *kl_ranges(kl_arena *arena, const kl_body *body);
+// The same of floats, and of integers as far as they become floats. `ranges` are those of the body.
+kl_bounds *kl_float_bounds(kl_arena *arena, const kl_body *body, const kl_range *ranges);
 
 // values.c
 bool kl_has_packed(const kl_emit *e, kl_dtype t);
 kl_pair *kl_wide(kl_emit *e, kl_val *v);
 kb_reg *kl_packed(kl_emit *e, kl_val *v);
-kb_reg *kl_raw(kl_emit *e, kl_val *v); // bits of any type but complex, I32 or I64
-bool kl_is_narrow_float(kl_dtype t);   // of fewer than 32 bits
+bool kl_has_words(const kl_emit *e, kl_dtype t);
+unsigned kl_word_count(const kl_emit *e, kl_dtype t);
+kb_reg *kl_words(kl_emit *e, kl_val *v); // where kl_has_words
+kb_reg *kl_raw(kl_emit *e, kl_val *v);   // bits of any type but complex, I32 or I64
+bool kl_is_narrow_float(kl_dtype t);     // of fewer than 32 bits
 kl_val kl_val_of_bits(kl_emit *e, kl_dtype t, const kb_reg *raw);
 kl_dtype kl_uint_like(kl_dtype t); // the unsigned integers of the same width
 kb_kind kl_wide_kind(kl_dtype t);  // of a part, for complex types
@@ -85,6 +99,18 @@ kb_kind kl_wide_kind(kl_dtype t);  // of a part, for complex types
 kb_reg kl_from_bits(kb *k, kl_dtype t, kb_reg bits);
 kb_reg kl_to_bits(kb *k, kl_dtype t, kb_reg wide); // bits above the type are zero
 kb_reg kl_canon(kb *k, kl_dtype t, kb_reg wide);   // integers: extend again from the type's width
+
+// convert.c: conversions of several lanes at once, on NVPTX.
+// Does the machine round F32 to the type's words?
+bool kl_rounds_to_words(const kl_emit *e, kl_dtype t);
+// Takes wide registers that hold any F32 values, within bounds where they are not NaN, to words of v's type.
+void kl_round_to_words(kl_emit *e, kl_val *v, kl_bounds bounds);
+// The words of wide registers that hold values of the type; of a type that the machine rounds to.
+kb_reg *kl_encode_words(kl_emit *e, const kl_val *v);
+// Wide registers of v's words; false where there is no shorter way than lane by lane.
+bool kl_decode_words(kl_emit *e, kl_val *v, kl_pair *wide);
+// Step s, a conversion; false where it goes by wide registers.
+bool kl_convert_lanes(kl_emit *e, const kl_step *s, kl_val *out);
 
 // memory.c
 bool kl_is_constant(const kl_plan *p, uint32_t slot);

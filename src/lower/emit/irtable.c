@@ -81,6 +81,8 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.nvvm.ff2bf16x2.rn", B, GPU, PACKED, 80, 70},
     {"llvm.nvvm.ff2f16x2.rn", H, GPU, PACKED, 80, 70},
     {"llvm.nvvm.fma.rm.f", F, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.ff2f16x2.rz", H, GPU, PACKED, 80, 70},
+    {"llvm.nvvm.prmt", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.f2i.rz", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.f2ui.rz", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.d2i.rz", I32, GPU, SCALAR, 0, 0},
@@ -97,28 +99,40 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.nvvm.lg2.approx.ftz", F, GPU, SCALAR, 0, 0},
 };
 
-// Inline assembly: nothing but these texts, with these constraints.
-static const struct {
+// Inline assembly: nothing but these texts, with these constraints, from an sm on. The PTX version is the least one
+// that has them for a target that came later; the first one may take a later version.
+typedef struct template_row {
   const char *text, *constraints;
-  uint16_t sm, ptx; // least; 0: any
-} templates[] = {
-    {"mul.wide.u32 $0, $1, $2;", "=l,r,n", 0, 0},        {"set.lt.u32.f16x2 $0, $1, $2;", "=r,r,r", 0, 0},
-    {"set.eq.u32.f16x2 $0, $1, $2;", "=r,r,r", 0, 0},    {"set.lt.u32.bf16x2 $0, $1, $2;", "=r,r,r", 90, 78},
-    {"set.eq.u32.bf16x2 $0, $1, $2;", "=r,r,r", 90, 78},
+  uint16_t sm, ptx, ptx_first;
+} template_row;
+
+static const template_row templates[] = {
+    {"mul.wide.u32 $0, $1, $2;", "=l,r,n", 0, 0, 0},
+    {"abs.f16x2 $0, $1;", "=r,r", 0, 65, 65},
+    {"set.ge.u32.f16x2 $0, $1, $2;", "=r,r,r", 0, 65, 65},
+    {"set.gt.u32.f16x2 $0, $1, $2;", "=r,r,r", 0, 65, 65},
+    {"set.lt.u32.f16x2 $0, $1, $2;", "=r,r,r", 0, 65, 65},
+    {"set.eq.u32.f16x2 $0, $1, $2;", "=r,r,r", 0, 65, 65},
+    {"set.lt.u32.bf16x2 $0, $1, $2;", "=r,r,r", 90, 78, 78},
+    {"set.eq.u32.bf16x2 $0, $1, $2;", "=r,r,r", 90, 78, 78},
+    {"cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;", "=h,f,f", 89, 78, 81},
+    {"cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2;", "=h,f,f", 89, 78, 81},
+    {"cvt.rn.satfinite.e4m3x2.f16x2 $0, $1;", "=h,r", 89, 78, 81},
+    {"cvt.rn.satfinite.e5m2x2.f16x2 $0, $1;", "=h,r", 89, 78, 81},
+    {"cvt.rn.f16x2.e4m3x2 $0, $1;", "=r,h", 89, 78, 81},
+    {"cvt.rn.f16x2.e5m2x2 $0, $1;", "=r,h", 89, 78, 81},
 };
 
-static bool is_template(LLVMValueRef code, uint32_t sm, uint32_t *ptx) {
+static const template_row *find_template(LLVMValueRef code) {
   size_t ntext, nconstraints;
   const char *text = LLVMGetInlineAsmAsmString(code, &ntext);
   const char *constraints = LLVMGetInlineAsmConstraintString(code, &nconstraints);
   for (size_t i = 0; i < KL_COUNT(templates); i++) {
     if (kl_str_is((kl_str){text, ntext}, templates[i].text) &&
-        kl_str_is((kl_str){constraints, nconstraints}, templates[i].constraints)) {
-      if (templates[i].ptx > *ptx) *ptx = templates[i].ptx;
-      return templates[i].sm <= sm && !LLVMGetInlineAsmHasSideEffects(code);
-    }
+        kl_str_is((kl_str){constraints, nconstraints}, templates[i].constraints))
+      return LLVMGetInlineAsmHasSideEffects(code) ? NULL : &templates[i];
   }
-  return false;
+  return NULL;
 }
 
 static uint16_t type_bit(LLVMTypeRef t) {
@@ -174,10 +188,17 @@ static const intrinsic_row *find_intrinsic(const char *name, size_t n) {
   return best;
 }
 
+static kiln_status check_template(kl_ctx *cx, LLVMValueRef i, const template_row *r, uint32_t sm, uint32_t *ptx) {
+  if (!r || !sm || sm < r->sm) return refuse(cx, i);
+  uint32_t least = sm == r->sm ? r->ptx_first : r->ptx;
+  if (least > *ptx) *ptx = least;
+  return KILN_OK;
+}
+
 static kiln_status check_call(kl_ctx *cx, LLVMValueRef i, uint32_t sm, uint32_t *ptx) {
   size_t n;
   LLVMValueRef callee = LLVMGetCalledValue(i);
-  if (LLVMIsAInlineAsm(callee)) return sm && is_template(callee, sm, ptx) ? KILN_OK : refuse(cx, i);
+  if (LLVMIsAInlineAsm(callee)) return check_template(cx, i, find_template(callee), sm, ptx);
   if (sm == 0 && LLVMCountBasicBlocks(callee)) return KILN_OK; // a piece of the kernel
   const char *name = LLVMGetValueName2(callee, &n);
   const intrinsic_row *r = find_intrinsic(name, n);

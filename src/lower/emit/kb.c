@@ -82,25 +82,10 @@ BINARY(kb_shl, LLVMBuildShl)
 BINARY(kb_lshr, LLVMBuildLShr)
 BINARY(kb_ashr, LLVMBuildAShr)
 
-kb_reg kb_template(kb *k, const char *text, const char *constraints, const kb_reg *args, unsigned nargs, kb_kind kind) {
-  LLVMTypeRef types[4];
-  LLVMValueRef values[4];
-  for (unsigned i = 0; i < nargs; i++) types[i] = LLVMTypeOf(args[i].v), values[i] = args[i].v;
-  LLVMTypeRef fty = LLVMFunctionType(kb_type(k, kind, 1), types, nargs, false);
-  LLVMValueRef fn = LLVMGetInlineAsm(fty, text, strlen(text), constraints, strlen(constraints), false, false,
-                                     LLVMInlineAsmDialectATT, false);
-  LLVMValueRef r = LLVMBuildCall2(k->b, fty, fn, values, nargs, "");
-  unsigned memory = LLVMGetEnumAttributeKindForName("memory", 6); // none
-  LLVMAddCallSiteAttribute(r, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                           LLVMCreateEnumAttribute(k->llcx, memory, 0));
-  return reg(r, kind, 1);
-}
-
 // LLVM selects mul.wide from its first optimisation level on only.
 kb_reg kb_mul_wide(kb *k, kb_reg a, uint32_t by) {
   if (k->machine != KB_NVPTX || LLVMIsConstant(a.v)) return kb_mul(k, kb_zext(k, a, KB_I64), kb_int(k, KB_I64, 1, by));
-  kb_reg args[2] = {a, kb_int(k, KB_I32, 1, by)};
-  return kb_template(k, "mul.wide.u32 $0, $1, $2;", "=l,r,n", args, 2, KB_I64);
+  return kb_asm(k, "mul.wide.u32 $0, $1, $2;", "=l,r,n", (kb_reg[]){a, kb_int(k, KB_I32, 1, by)}, 2, KB_I64);
 }
 
 // floor(a / d) = floor(a * m / 2^(32+s)) with m = ceil(2^(32+s) / d): the excess a * (m*d - 2^(32+s)) / (d * 2^(32+s))

@@ -143,11 +143,26 @@ kb_reg kb_mask2(kb *k, LLVMRealPredicate p, kb_reg a, kb_reg b);
 // Lane of <2 x half> / <2 x bfloat> to F32.
 kb_reg kb_unpack(kb *k, kb_reg packed, unsigned lane);
 
-// A call of a template of inline assembly, a row of irtable.c that has no effect but its result.
-kb_reg kb_template(kb *k, const char *text, const char *constraints, const kb_reg *args, unsigned nargs, kb_kind kind);
+// NVPTX words, I32 scalars. Byte i of the result is the byte of b:a that nibble i of the selector names, or with 8
+// added eight times its sign.
+kb_reg kb_permute(kb *k, kb_reg a, kb_reg b, uint32_t selector);
+kb_reg kb_word_of_pairs(kb *k, kb_reg low, kb_reg high); // of two I16
+kb_reg kb_pair_of_word(kb *k, kb_reg word, unsigned half);
+// As kb_pack2 to F16, toward zero (sm_80+).
+kb_reg kb_pack2_rz(kb *k, kb_reg lo, kb_reg hi);
+// All ones in each half of an I32 where |a| > v, or >= v if `equal`, for the f16 v of these bits; zero for NaN.
+kb_reg kb_not_below(kb *k, kb_reg a, uint32_t bits, bool equal);
+// NVPTX sm_89+: pairs of 8-bit floats as I16, from F32 scalars or <2 x half> and to the latter. Nearest even; what is
+// too large, infinity too, becomes the largest finite number. NaN is 0x7f.
+typedef enum kb_f8 { KB_E4M3, KB_E5M2 } kb_f8;
+kb_reg kb_f8x2_of_f32(kb *k, kb_f8 to, kb_reg lo, kb_reg hi);
+kb_reg kb_f8x2_of_f16x2(kb *k, kb_f8 to, kb_reg x);
+kb_reg kb_f16x2_of_f8x2(kb *k, kb_f8 from, kb_reg x);
 
 // A call of an intrinsic by its LLVM name, overloaded on `types`. Internal to kb_*.c.
 kb_reg kb_intrinsic(kb *k, const char *name, const LLVMTypeRef *types, unsigned ntypes, const kb_reg *args,
                     unsigned nargs, kb_kind kind, unsigned lanes);
+// One instruction of inline assembly, a row of irtable.c, that touches no memory. Internal to kb*.c.
+kb_reg kb_asm(kb *k, const char *text, const char *constraints, const kb_reg *args, unsigned n, kb_kind kind);
 
 #endif

@@ -170,7 +170,7 @@ kb_reg kb_mask2(kb *k, LLVMRealPredicate p, kb_reg a, kb_reg b) {
   static const char *const text[2][2] = {{"set.lt.u32.f16x2 $0, $1, $2;", "set.eq.u32.f16x2 $0, $1, $2;"},
                                          {"set.lt.u32.bf16x2 $0, $1, $2;", "set.eq.u32.bf16x2 $0, $1, $2;"}};
   kb_reg args[2] = {kb_bitcast(k, a, KB_I32, 1), kb_bitcast(k, b, KB_I32, 1)};
-  return kb_template(k, text[a.kind == KB_BF16][p == LLVMRealOEQ], "=r,r,r", args, 2, KB_I32);
+  return kb_asm(k, text[a.kind == KB_BF16][p == LLVMRealOEQ], "=r,r,r", args, 2, KB_I32);
 }
 
 // A bf16 is the high half of its f32: shift or mask the word instead of converting.

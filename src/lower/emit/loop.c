@@ -5,6 +5,8 @@
 #include "lower/emit/emit.h"
 #include "lower/emit/math/half/half.h"
 
+#include <math.h>
+
 // --- steps --------------------------------------------------------------------------------------------------------
 
 static kl_val new_wide(kl_emit *e, kl_dtype t) {
@@ -17,6 +19,18 @@ static kb_reg scalar_part(kb *k, kl_dtype t, uint64_t bits, unsigned lanes) {
   if (t == KILN_F32 || t == KILN_F64)
     return kl_from_bits(k, t, kb_int(k, t == KILN_F64 ? KB_I64 : KB_I32, lanes, (int64_t)bits));
   return kb_int(k, kind, lanes, kl_is_int(t) ? kl_int_decode(t, bits) : (int64_t)bits);
+}
+
+static kb_reg *constant_words(kl_emit *e, const kl_step *s) {
+  unsigned n = kl_word_count(e, s->dtype), bits = kl_info(s->dtype)->bits;
+  kb_reg *words = KL_NEW_N(e->arena, kb_reg, n);
+  for (unsigned w = 0; w < n; w++) {
+    uint32_t word = 0;
+    for (unsigned i = 0; i < 32 / bits && w * (32 / bits) + i < e->lanes; i++)
+      word |= (uint32_t)(s->bits[0] & ((1u << bits) - 1)) << i * bits;
+    words[w] = kb_int(&e->k, KB_I32, 1, word);
+  }
+  return words;
 }
 
 // A constant costs nothing in any form.
@@ -36,6 +50,7 @@ static kl_val emit_scalar(kl_emit *e, const kl_step *s) {
   if (packed)
     half = kb_bitcast(k, kb_int(k, KB_I16, 1, (int64_t)s->bits[0]), s->dtype == KILN_F16 ? KB_F16 : KB_BF16, 1);
   for (unsigned i = 0; packed && i < e->lanes / 2; i++) v.packed[i] = kb_splat(k, half, 2);
+  if (kl_has_words(e, s->dtype)) v.words = constant_words(e, s);
   return v;
 }
 
@@ -106,7 +121,7 @@ static kb_reg choose_packed(kb *k, kb_reg c0, kb_reg c1, kb_reg a, kb_reg b) {
 // --- choice ---------------------------------------------------------------------------------------------------------
 
 static bool has_bits(const kl_val *v) {
-  return v->raw || v->packed;
+  return v->raw || v->packed || (v->words && kl_is_narrow_float(v->dtype));
 }
 
 static void choose_values(kl_emit *e, kl_val *v, const kb_reg *cond, kl_val *a, kl_val *b) {
@@ -118,6 +133,14 @@ static void choose_values(kl_emit *e, kl_val *v, const kb_reg *cond, kl_val *a, 
   }
 }
 
+// Do all lanes of a word go the same way?
+static bool chooses_words(const kl_emit *e, kl_dtype t, const kb_reg *cond) {
+  unsigned in_word = 32 / kl_info(t)->bits;
+  for (unsigned i = 0; i < e->lanes; i++)
+    if (cond[i].v != cond[i / in_word * in_word].v) return false;
+  return true;
+}
+
 // Where both have a value already it comes along; who does not want it leaves it dead.
 static kl_val choose_bits(kl_emit *e, kl_dtype t, const kb_reg *cond, kl_val *a, kl_val *b) {
   kl_val v = {.dtype = t};
@@ -126,6 +149,12 @@ static kl_val choose_bits(kl_emit *e, kl_dtype t, const kb_reg *cond, kl_val *a,
     v.packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
     for (unsigned i = 0; i < e->lanes / 2; i++)
       v.packed[i] = choose_packed(&e->k, cond[2 * i], cond[2 * i + 1], a->packed[i], b->packed[i]);
+    return v;
+  }
+  if (a->words && b->words && chooses_words(e, t, cond)) {
+    unsigned n = kl_word_count(e, t), in_word = 32 / kl_info(t)->bits;
+    v.words = KL_NEW_N(e->arena, kb_reg, n);
+    for (unsigned i = 0; i < n; i++) v.words[i] = kb_select(&e->k, cond[i * in_word], a->words[i], b->words[i]);
     return v;
   }
   kb_reg *x = kl_raw(e, a), *y = kl_raw(e, b);
@@ -182,7 +211,9 @@ static kl_val emit_total_order(kl_emit *e, const kl_step *s) {
 // Types of one width: the bits get another name. Complex types only go to themselves.
 static kl_val emit_bitcast(kl_emit *e, const kl_step *s) {
   kl_val *from = &e->vals[s->operands[0]];
-  return from->dtype == s->dtype ? *from : kl_val_of_bits(e, s->dtype, kl_raw(e, from));
+  if (from->dtype == s->dtype) return *from;
+  if (from->words && kl_has_words(e, s->dtype)) return (kl_val){.dtype = s->dtype, .words = from->words};
+  return kl_val_of_bits(e, s->dtype, kl_raw(e, from));
 }
 
 static kb_reg resize(kb *k, kb_reg bits, kb_kind to) {
@@ -224,22 +255,41 @@ static kl_dtype without_sign(const kl_emit *e, const kl_step *s, kl_dtype t) {
   return e->ranges[s->operands[0]].lo >= 0 && e->ranges[s->operands[1]].lo > 0 ? kl_uint_like(t) : t;
 }
 
+// Ops whose results are values of the type before any rounding.
+static bool is_exact(kl_op op) {
+  switch (op) {
+  case KL_OP_ABS:
+  case KL_OP_NEGATE:
+  case KL_OP_SIGN:
+  case KL_OP_MAXIMUM:
+  case KL_OP_MINIMUM:
+  case KL_OP_CLAMP:
+  case KL_OP_COPY:
+  case KL_OP_REAL:
+  case KL_OP_IMAG:
+  case KL_OP_REDUCE_PRECISION: return true;
+  default: return false;
+  }
+}
+
 static kl_val emit_wide(kl_emit *e, const kl_step *s) {
   kl_val v = new_wide(e, s->dtype);
   kl_pair *in[3];
   for (uint32_t i = 0; i < s->noperands; i++) in[i] = kl_wide(e, &e->vals[s->operands[i]]);
   kl_dtype from = without_sign(e, s, e->vals[s->operands[0]].dtype);
-  kl_dtype round_to = kl_has_packed(e, s->dtype) ? KILN_F32 : s->dtype;
+  bool packs = kl_has_packed(e, s->dtype), to_words = kl_rounds_to_words(e, s->dtype) && !is_exact(s->instr->op);
+  kl_dtype round_to = packs || to_words ? KILN_F32 : s->dtype;
   for (unsigned w = 0; w < e->nwide; w++) {
     kl_pair x[3] = {{{0}}};
     for (uint32_t o = 0; o < s->noperands; o++) x[o] = in[o][w];
     v.wide[w] = kl_emit_op(&e->k, s->instr, from, round_to, x);
   }
-  // What was not rounded takes the packed form at once: packing is the rounding.
-  if (kl_has_packed(e, v.dtype)) {
+  // What was not rounded takes the packed form, or that of words, at once: packing is the rounding.
+  if (packs) {
     kl_packed(e, &v);
     v.wide = NULL;
   }
+  if (to_words) kl_round_to_words(e, &v, (kl_bounds){-INFINITY, INFINITY});
   return v;
 }
 
@@ -256,6 +306,8 @@ static kl_val emit_step(kl_emit *e, const kl_step *s) {
   if (s->instr->op == KL_OP_SELECT) return emit_select(e, s);
   if (compares_bits(e, s)) return emit_total_order(e, s);
   if (s->instr->op == KL_OP_BITCAST || s->instr->op == KL_OP_BITCAST_CONVERT) return emit_bitcast(e, s);
+  kl_val converted;
+  if (s->instr->op == KL_OP_CONVERT && kl_convert_lanes(e, s, &converted)) return converted;
   return can_pack(e, s) ? emit_packed(e, s) : emit_wide(e, s);
 }
 
@@ -319,6 +371,7 @@ void kl_body_begin(kl_emit *e, const kl_body *body) {
   e->nwide = e->lanes / e->width;
   e->vals = KL_NEW_N(e->arena, kl_val, body->nsteps + 1);
   e->ranges = kl_ranges(e->arena, body);
+  e->bounds = kl_float_bounds(e->arena, body, e->ranges);
   find_wanted_bits(e);
   order_items(e);
 }

@@ -281,6 +281,19 @@ static void load_contiguous(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *
   place(e, v, pieces, a->nchunks, kl_is_complex(t));
 }
 
+// Are chunks whole words of elements of 4 or 8 bits?
+static bool moves_words(const kl_emit *e, const kl_access *a, kl_dtype t) {
+  return kl_has_words(e, t) && !a->reversed && a->align >= 4 && a->vec * kl_info(t)->bits % 32 == 0;
+}
+
+static kl_val load_as_words(kl_emit *e, const kl_access *a, kl_dtype t) {
+  kl_val v = {.dtype = t, .words = KL_NEW_N(e->arena, kb_reg, kl_word_count(e, t))};
+  unsigned bits = kl_info(t)->bits, bytes = a->vec * bits / 8;
+  for (uint32_t c = 0; c < a->nchunks; c++)
+    load_words(e, chunk_address(e, a, c, bits), bytes, 32, a->align, v.words + c * bytes / 4);
+  return v;
+}
+
 // A slot passed by value: every lane has it.
 static kl_val take_value(kl_emit *e, uint32_t slot, kl_dtype t) {
   kl_val v = {.dtype = t, .wide = KL_NEW_N(e->arena, kl_pair, e->nwide)};
@@ -294,6 +307,7 @@ kl_val kl_emit_load(kl_emit *e, const kl_access *a, kl_dtype t) {
   if (e->plan->slots[a->slot].by_value) return take_value(e, a->slot, t);
   e->constant = kl_is_constant(e->plan, a->slot);
   bool contiguous = a->stride == 1 && a->vec > 1;
+  if (contiguous && moves_words(e, a, t)) return load_as_words(e, a, t);
   bool words = contiguous && !a->reversed && kl_has_packed(e, t) && a->align >= 4;
   if (!words && kl_is_narrow_float(t)) {
     kl_val ints = kl_emit_load(e, a, kl_uint_like(t));
@@ -324,6 +338,8 @@ static void store_chunk_words(kl_emit *e, const kl_access *a, kl_val *v, uint32_
   kl_dtype t = v->dtype;
   unsigned bits = kl_info(t)->bits, bytes = (a->vec * bits + 7) / 8, pb = part_bits(t), np = parts(t);
   unsigned word = word_bits(pb, bytes, a->align ? a->align : 1);
+  if (v->words && moves_words(e, a, t))
+    return store_words(e, chunk_address(e, a, chunk, bits), bytes, 32, a->align, v->words + chunk * bytes / 4);
   kb_reg words[KL_EMIT_LANES * 2] = {{0}};
   bool packed = stores_packed(e, a, t);
   for (unsigned i = 0; packed && i < a->vec / 2; i++)
@@ -385,7 +401,9 @@ void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v) {
   const kl_access *a = &s->access;
   kl_val kept, ints;
   // All forms exist before any branch, so that what a branch makes is not used after it.
-  if (stores_packed(e, a, v->dtype)) {
+  if (moves_words(e, a, v->dtype) && (s->keep == KL_NONE || kl_info(v->dtype)->bits == 8)) {
+    kl_words(e, v);
+  } else if (stores_packed(e, a, v->dtype)) {
     kl_packed(e, v);
   } else if (kl_is_narrow_float(v->dtype)) {
     ints = kl_val_of_bits(e, kl_uint_like(v->dtype), kl_raw(e, v));

@@ -5,6 +5,8 @@
 
 #include "lower/emit/emit.h"
 
+#include <math.h>
+
 static kl_range range(int64_t lo, int64_t hi) {
   return (kl_range){lo, hi};
 }
@@ -98,5 +100,81 @@ static kl_range of_step(const kl_body *body, const kl_step *s, const kl_range *k
 kl_range *kl_ranges(kl_arena *arena, const kl_body *body) {
   kl_range *known = KL_NEW_N(arena, kl_range, body->nsteps + 1);
   for (uint32_t i = 0; i < body->nsteps; i++) known[i] = of_step(body, &body->steps[i], known);
+  return known;
+}
+
+// --- floats
+// -----------------------------------------------------------------------------------------------------------
+
+static kl_bounds bounds(double lo, double hi) {
+  return (kl_bounds){lo, hi};
+}
+
+// Without the sign, the largest number of a format is all ones, or one less where that is NaN.
+static kl_bounds all_of(kl_dtype t) {
+  const kl_dtype_info *f = kl_info(t);
+  if (f->kind == KL_IEEE || f->kind == KL_E8M0) return bounds(-INFINITY, INFINITY);
+  double most = kl_float_decode(t, (1u << (f->bits - 1)) - (f->kind == KL_FN ? 2 : 1));
+  return bounds(-most, most);
+}
+
+static kl_bounds hull(kl_bounds a, kl_bounds b) {
+  return bounds(fmin(a.lo, b.lo), fmax(a.hi, b.hi));
+}
+
+// Rounding keeps order; what overflows to NaN is no number.
+static kl_bounds rounded(kl_dtype t, kl_bounds b) {
+  double lo = kl_float_decode(t, kl_float_encode(t, b.lo)), hi = kl_float_decode(t, kl_float_encode(t, b.hi));
+  kl_bounds all = all_of(t);
+  return bounds(isnan(lo) ? all.lo : lo, isnan(hi) ? all.hi : hi);
+}
+
+static kl_bounds bounds_of_op(const kl_body *body, const kl_step *s, const kl_bounds *known, const kl_range *ranges) {
+  kl_bounds x = known[s->operands[0]], y = s->noperands > 1 ? known[s->operands[1]] : x;
+  kl_dtype from = body->steps[s->operands[0]].dtype;
+  switch (s->instr->op) {
+  case KL_OP_COPY: return x;
+  case KL_OP_SELECT: return hull(y, known[s->operands[2]]);
+  case KL_OP_MINIMUM: return bounds(fmin(x.lo, y.lo), fmin(x.hi, y.hi));
+  case KL_OP_MAXIMUM: return bounds(fmax(x.lo, y.lo), fmax(x.hi, y.hi));
+  case KL_OP_CLAMP: { // the upper bound counts last
+    kl_bounds hi = known[s->operands[2]];
+    return bounds(fmin(fmax(x.lo, y.lo), hi.lo), fmin(fmax(x.hi, y.hi), hi.hi));
+  }
+  case KL_OP_CONVERT: {
+    if (kl_is_complex(from)) break;
+    kl_range r = ranges[s->operands[0]];
+    bool known_int = kl_is_int(from) && (from != KILN_U64 || r.lo >= 0);
+    if (from == KILN_PRED) return bounds(0, 1);
+    if (!kl_is_int(from)) return rounded(s->dtype, x);
+    return known_int ? rounded(s->dtype, bounds((double)r.lo, (double)r.hi)) : all_of(s->dtype);
+  }
+  default: break;
+  }
+  return all_of(s->dtype);
+}
+
+static kl_bounds bounds_of_step(const kl_body *body, const kl_step *s, const kl_bounds *known, const kl_range *ranges) {
+  switch (s->kind) {
+  case KL_STEP_SCALAR: {
+    double v = kl_float_decode(s->dtype, s->bits[0]);
+    return isnan(v) ? all_of(s->dtype) : bounds(v, v);
+  }
+  case KL_STEP_CHOOSE: {
+    kl_bounds r = known[s->operands[0]];
+    for (uint32_t i = 1; i < s->noperands; i++) r = hull(r, known[s->operands[i]]);
+    return r;
+  }
+  case KL_STEP_OP: return s->noperands ? bounds_of_op(body, s, known, ranges) : all_of(s->dtype);
+  default: return all_of(s->dtype);
+  }
+}
+
+kl_bounds *kl_float_bounds(kl_arena *arena, const kl_body *body, const kl_range *ranges) {
+  kl_bounds *known = KL_NEW_N(arena, kl_bounds, body->nsteps + 1);
+  for (uint32_t i = 0; i < body->nsteps; i++) {
+    const kl_step *s = &body->steps[i];
+    known[i] = kl_is_float(s->dtype) ? bounds_of_step(body, s, known, ranges) : bounds(-INFINITY, INFINITY);
+  }
   return known;
 }

@@ -21,10 +21,14 @@ kb_kind kl_wide_kind(kl_dtype t) {
 
 kl_pair *kl_wide(kl_emit *e, kl_val *v) {
   if (v->wide) return v->wide;
-  v->wide = KL_NEW_N(e->arena, kl_pair, e->nwide);
-  for (unsigned i = 0; v->raw && i < e->nwide; i++) v->wide[i].re = kl_from_bits(&e->k, v->dtype, v->raw[i]);
-  for (unsigned i = 0; !v->raw && i < e->lanes; i++) v->wide[i].re = kb_unpack(&e->k, v->packed[i / 2], i % 2);
-  return v->wide;
+  kl_pair *wide = KL_NEW_N(e->arena, kl_pair, e->nwide);
+  if (v->packed) {
+    for (unsigned i = 0; i < e->lanes; i++) wide[i].re = kb_unpack(&e->k, v->packed[i / 2], i % 2);
+  } else if (!kl_decode_words(e, v, wide)) {
+    kb_reg *raw = kl_raw(e, v);
+    for (unsigned i = 0; i < e->nwide; i++) wide[i].re = kl_from_bits(&e->k, v->dtype, raw[i]);
+  }
+  return v->wide = wide;
 }
 
 kb_reg *kl_packed(kl_emit *e, kl_val *v) {
@@ -68,6 +72,48 @@ kb_reg kl_to_bits(kb *k, kl_dtype t, kb_reg x) {
   return km_encode(k, x, t);
 }
 
+// --- words ----------------------------------------------------------------------------------------------------------
+
+bool kl_has_words(const kl_emit *e, kl_dtype t) {
+  unsigned bits = kl_info(t)->bits;
+  return e->k.machine == KB_NVPTX && (bits == 4 || bits == 8) && t != KILN_PRED;
+}
+
+unsigned kl_word_count(const kl_emit *e, kl_dtype t) {
+  return (e->lanes * kl_info(t)->bits + 31) / 32;
+}
+
+// Of 8 bits the low byte of each lane counts, whatever stands above it. Of 4 bits nothing may.
+static kb_reg join_bytes(kb *k, const kb_reg *x, unsigned n) {
+  kb_reg low = n > 1 ? kb_permute(k, x[0], x[1], 0x0040) : x[0], zero = kb_ilike(k, x[0], 0);
+  if (n == 1) return kb_andi(k, low, 0xff);
+  if (n == 2) return kb_permute(k, low, zero, 0x4410);
+  return kb_permute(k, low, n > 3 ? kb_permute(k, x[2], x[3], 0x0040) : kb_andi(k, x[2], 0xff), 0x5410);
+}
+
+static kb_reg join_bits(kb *k, const kb_reg *x, unsigned n, unsigned bits) {
+  kb_reg r = x[0];
+  for (unsigned i = 1; i < n; i++) r = kb_or(k, r, kb_shli(k, x[i], i * bits));
+  return r;
+}
+
+kb_reg *kl_words(kl_emit *e, kl_val *v) {
+  if (v->words) return v->words;
+  kb *k = &e->k;
+  unsigned bits = kl_info(v->dtype)->bits, in_word = 32 / bits, n = kl_word_count(e, v->dtype);
+  if (!v->raw && kl_rounds_to_words(e, v->dtype)) return v->words = kl_encode_words(e, v);
+  kb_reg *words = KL_NEW_N(e->arena, kb_reg, n), lane[8], *raw = kl_is_int(v->dtype) ? NULL : kl_raw(e, v);
+  for (unsigned w = 0; w < n; w++) {
+    unsigned first = w * in_word, here = e->lanes - first < in_word ? e->lanes - first : in_word;
+    for (unsigned i = 0; i < here; i++) {
+      kb_reg x = raw ? raw[first + i] : v->wide[first + i].re;
+      lane[i] = bits == 8 || raw ? x : kl_to_bits(k, v->dtype, x);
+    }
+    words[w] = bits == 8 ? join_bytes(k, lane, here) : join_bits(k, lane, here, bits);
+  }
+  return v->words = words;
+}
+
 // --- bits -----------------------------------------------------------------------------------------------------------
 
 kl_dtype kl_uint_like(kl_dtype t) {
@@ -90,10 +136,14 @@ kb_reg *kl_raw(kl_emit *e, kl_val *v) {
   if (v->raw) return v->raw;
   kb *k = &e->k;
   kb_reg *raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  unsigned bits = kl_info(v->dtype)->bits;
+  if (!v->packed && !v->words && kl_rounds_to_words(e, v->dtype)) kl_words(e, v);
   for (unsigned i = 0; i < e->nwide; i++) {
     if (v->packed) {
       kb_reg w = kb_bitcast(k, v->packed[i / 2], KB_I32, 1);
       raw[i] = i % 2 ? kb_lshri(k, w, 16) : kb_andi(k, w, 0xffff);
+    } else if (v->words) {
+      raw[i] = kb_andi(k, kb_lshri(k, v->words[i * bits / 32], i * bits % 32), (1 << bits) - 1);
     } else {
       raw[i] = kl_to_bits(k, v->dtype, v->wide[i].re);
     }

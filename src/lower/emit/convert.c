@@ -1,0 +1,237 @@
+// Conversions of several lanes at once, on NVPTX: the machine converts pairs of floats.
+//
+// cvt.rn.satfinite rounds to e4m3 and e5m2 (sm_89+) as HLO does, but for what overflows: that becomes the largest
+// number, in HLO infinity or, in formats without, NaN. So what overflows is replaced, before where a number in its
+// place has the right pattern, else behind. e5m2 is the upper byte of f16: its values take no arithmetic on any
+// machine.
+
+#include "lower/emit/emit.h"
+
+#include <math.h>
+
+// How a format is converted: through which one of the machine, and up to which |x| that needs no replacement.
+typedef struct way {
+  kl_dtype type;
+  kb_f8 f8;
+  double most;
+  double largest; // the format's, if it is the machine's too
+} way;
+
+static const way ways[] = {
+    {KILN_F8E4M3FN, KB_E4M3, 464, 448},   // half a unit above the largest, a tie that goes down
+    {KILN_F8E4M3, KB_E4M3, 256, 0},       // 256 has the pattern of infinity
+    {KILN_F8E5M2, KB_E5M2, 61424, 57344}, // the f16 below half a unit above the largest, a tie that goes up
+};
+
+static const way *way_of(kl_dtype t) {
+  for (size_t i = 0; i < KL_COUNT(ways); i++)
+    if (ways[i].type == t) return &ways[i];
+  return NULL;
+}
+
+bool kl_rounds_to_words(const kl_emit *e, kl_dtype t) {
+  return e->k.machine == KB_NVPTX && e->k.sm >= 89 && way_of(t);
+}
+
+// f16 has every value of these formats.
+static bool decodes(const kl_emit *e, kl_dtype t) {
+  return kl_rounds_to_words(e, t) || (e->k.machine == KB_NVPTX && t == KILN_F8E5M2);
+}
+
+static bool within(kl_bounds b, double most) {
+  return b.lo >= -most && b.hi <= most;
+}
+
+// --- from F32 -------------------------------------------------------------------------------------------------------
+
+static kb_reg replaced(kb *k, kl_dtype t, kb_reg x) {
+  if (t == KILN_F8E4M3FN)
+    return kb_select(k, kb_fcmp(k, LLVMRealOGT, kb_fabs(k, x), kb_flike(k, x, 464)), kb_flike(k, x, (double)NAN), x);
+  return kb_fmin(k, kb_fmax(k, x, kb_flike(k, x, -256)), kb_flike(k, x, 256));
+}
+
+// Where |x| of a lane overflows, 0x7b becomes 0x7c. `low` and `high`: masks of two lanes each.
+static kb_reg with_infinities(kb *k, kb_reg word, kb_reg low, kb_reg high) {
+  return kb_xor(k, word, kb_andi(k, kb_permute(k, low, high, 0x6420), 0x07070707));
+}
+enum { INFINITE_IN_E5M2 = 0x7b80 }; // as f16, from 61440 on
+
+// Rounded toward zero, an F32 is not below a number of f16 where it was not before.
+static kb_reg overflow_of_singles(kb *k, kb_reg lo, kb_reg hi) {
+  return kb_not_below(k, kb_pack2_rz(k, lo, hi), INFINITE_IN_E5M2, true);
+}
+
+static kb_reg pair_of_singles(kb *k, kb_f8 f8, const kb_reg *x) {
+  if (LLVMIsConstant(x[0].v) && LLVMIsConstant(x[1].v) && LLVMIsNull(x[0].v) && LLVMIsNull(x[1].v))
+    return kb_int(k, KB_I16, 1, 0);
+  return kb_f8x2_of_f32(k, f8, x[0], x[1]);
+}
+
+static kb_reg word_of_singles(kb *k, const way *w, bool overflows, const kb_reg *x) {
+  bool before = overflows && w->f8 == KB_E4M3;
+  kb_reg in[4];
+  for (unsigned i = 0; i < 4; i++) in[i] = before ? replaced(k, w->type, x[i]) : x[i];
+  kb_reg r = kb_word_of_pairs(k, pair_of_singles(k, w->f8, in), pair_of_singles(k, w->f8, in + 2));
+  if (!overflows || before) return r;
+  return with_infinities(k, r, overflow_of_singles(k, x[0], x[1]), overflow_of_singles(k, x[2], x[3]));
+}
+
+// The lanes of word `w`, and zeros behind the last lane.
+static void lanes_of_word(const kl_emit *e, const kl_pair *wide, unsigned w, kb_reg *x) {
+  for (unsigned i = 0; i < 4; i++)
+    x[i] = 4 * w + i < e->lanes ? wide[4 * w + i].re : kb_flike((kb *)&e->k, wide[0].re, 0);
+}
+
+void kl_round_to_words(kl_emit *e, kl_val *v, kl_bounds bounds) {
+  const way *way = way_of(v->dtype);
+  unsigned n = kl_word_count(e, v->dtype);
+  v->words = KL_NEW_N(e->arena, kb_reg, n);
+  for (unsigned w = 0; w < n; w++) {
+    kb_reg x[4];
+    lanes_of_word(e, v->wide, w, x);
+    v->words[w] = word_of_singles(&e->k, way, !within(bounds, way->most), x);
+  }
+  v->wide = NULL;
+}
+
+kb_reg *kl_encode_words(kl_emit *e, const kl_val *v) {
+  kb *k = &e->k;
+  unsigned n = kl_word_count(e, v->dtype);
+  kb_reg *words = KL_NEW_N(e->arena, kb_reg, n);
+  for (unsigned w = 0; w < n; w++) {
+    kb_reg x[4];
+    lanes_of_word(e, v->wide, w, x);
+    if (v->dtype != KILN_F8E5M2) {
+      words[w] = word_of_singles(k, way_of(v->dtype), v->dtype == KILN_F8E4M3, x);
+      continue;
+    }
+    kb_reg low = kb_pack2(k, x[0], x[1], KB_F16), high = kb_pack2(k, x[2], x[3], KB_F16);
+    words[w] = kb_permute(k, kb_bitcast(k, low, KB_I32, 1), kb_bitcast(k, high, KB_I32, 1), 0x7531);
+  }
+  return words;
+}
+
+// --- from and to pairs of f16, which has every value of these formats
+// -------------------------------------------------
+
+// Lanes 2i and 2i+1.
+static kb_reg halves_of_words(kb *k, kl_dtype t, const kb_reg *words, unsigned i) {
+  kb_reg word = words[i / 2];
+  if (t == KILN_F8E5M2)
+    return kb_bitcast(k, kb_permute(k, word, kb_ilike(k, word, 0), i % 2 ? 0x3424 : 0x1404), KB_F16, 2);
+  kb_reg h = kb_f16x2_of_f8x2(k, KB_E4M3, kb_pair_of_word(k, word, i % 2));
+  if (t == KILN_F8E4M3FN) return h;
+  kb_reg top = kb_not_below(k, h, 0x5c00, true); // 256: an exponent of all ones
+  h = kb_or(k, kb_bitcast(k, h, KB_I32, 1), kb_andi(k, top, 0x7c007c00));
+  return kb_bitcast(k, h, KB_F16, 2);
+}
+
+bool kl_decode_words(kl_emit *e, kl_val *v, kl_pair *wide) {
+  kb *k = &e->k;
+  if (!decodes(e, v->dtype)) return false;
+  kb_reg *words = kl_words(e, v), h = {0};
+  for (unsigned i = 0; i < e->lanes; i++) {
+    if (i % 2 == 0) h = halves_of_words(k, v->dtype, words, i / 2);
+    wide[i].re = kb_unpack(k, h, i % 2);
+  }
+  return true;
+}
+
+// f16 pairs of a value that is f16, or of a format that f16 holds; NULL if it has no such form.
+static kb_reg *exact_halves(kl_emit *e, kl_val *v) {
+  if (!kl_has_packed(e, KILN_F16)) return NULL;
+  if (v->dtype == KILN_F16) return kl_packed(e, v);
+  if (!decodes(e, v->dtype) || (v->wide && !v->words && !v->raw)) return NULL;
+  kb_reg *words = kl_words(e, v), *h = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
+  for (unsigned i = 0; i < e->lanes / 2; i++) h[i] = halves_of_words(&e->k, v->dtype, words, i);
+  return h;
+}
+
+static kb_reg word_of_halves(kb *k, const way *w, bool overflows, const kb_reg *h) {
+  kl_dtype t = w->type;
+  kb_reg in[2], r[2], over[2];
+  for (unsigned i = 0; i < 2; i++) {
+    in[i] = h[i];
+    if (overflows && t == KILN_F8E4M3FN) {
+      kb_reg nan = kb_not_below(k, h[i], 0x5f40, false); // 464
+      in[i] = kb_bitcast(k, kb_or(k, kb_bitcast(k, h[i], KB_I32, 1), nan), KB_F16, 2);
+    } else if (overflows && t == KILN_F8E4M3) {
+      in[i] = kb_fmin(k, kb_fmax(k, h[i], kb_flike(k, h[i], -256)), kb_flike(k, h[i], 256));
+    } else if (overflows) {
+      over[i] = kb_not_below(k, h[i], INFINITE_IN_E5M2, true);
+    }
+    r[i] = kb_f8x2_of_f16x2(k, w->f8, in[i]);
+  }
+  kb_reg word = kb_word_of_pairs(k, r[0], r[1]);
+  return overflows && t == KILN_F8E5M2 ? with_infinities(k, word, over[0], over[1]) : word;
+}
+
+static kb_reg *words_of_halves(kl_emit *e, kl_dtype t, kl_bounds bounds, const kb_reg *h) {
+  kb *k = &e->k;
+  const way *way = way_of(t);
+  unsigned n = kl_word_count(e, t);
+  kb_reg *words = KL_NEW_N(e->arena, kb_reg, n);
+  for (unsigned w = 0; w < n; w++) {
+    kb_reg zero = kb_flike(k, h[0], 0), x[2] = {h[2 * w], 4 * w + 2 < e->lanes ? h[2 * w + 1] : zero};
+    words[w] = word_of_halves(k, way, !within(bounds, way->most), x);
+  }
+  return words;
+}
+
+// --- conversions ----------------------------------------------------------------------------------------------------
+
+static bool is_bound(const kl_emit *e, uint32_t step, double lo, double hi) {
+  kl_bounds b = e->bounds[step];
+  return e->body->steps[step].kind == KL_STEP_SCALAR && b.lo == b.hi && b.lo >= lo && b.hi <= hi;
+}
+
+// The operand of a minimum, maximum or clamp whose other operands are numbers from the largest one on that the format
+// has, on either side.
+static uint32_t clamped(const kl_emit *e, uint32_t step, double least, double most) {
+  const kl_step *s = &e->body->steps[step];
+  if (s->kind != KL_STEP_OP) return KL_NONE;
+  const uint32_t *o = s->operands;
+  bool max = s->instr->op == KL_OP_MAXIMUM;
+  double lo = max ? -most : least, hi = max ? -least : most;
+  switch (s->instr->op) {
+  case KL_OP_CLAMP: return is_bound(e, o[0], -most, -least) && is_bound(e, o[2], least, most) ? o[1] : KL_NONE;
+  case KL_OP_MAXIMUM:
+  case KL_OP_MINIMUM: return is_bound(e, o[1], lo, hi) ? o[0] : is_bound(e, o[0], lo, hi) ? o[1] : KL_NONE;
+  default: return KL_NONE;
+  }
+}
+
+// What clamps to numbers that the machine rounds to the largest one changes nothing.
+static uint32_t unclamped(const kl_emit *e, uint32_t step, kl_dtype to) {
+  const way *w = way_of(to);
+  if (!w->largest || !within(e->bounds[step], w->most)) return step;
+  for (uint32_t next; (next = clamped(e, step, w->largest, w->most)) != KL_NONE;) step = next;
+  return step;
+}
+
+static bool to_words(kl_emit *e, const kl_step *s, kl_val *out) {
+  uint32_t from = unclamped(e, s->operands[0], s->dtype);
+  kl_val *x = &e->vals[from];
+  if (kl_is_complex(x->dtype)) return false;
+  kl_bounds bounds = e->bounds[s->operands[0]];
+  kb_reg *h = exact_halves(e, x);
+  if (h) {
+    out->words = words_of_halves(e, s->dtype, bounds, h);
+    return true;
+  }
+  kl_pair *wide = kl_wide(e, x);
+  out->wide = KL_NEW_N(e->arena, kl_pair, e->nwide);
+  for (unsigned i = 0; i < e->nwide; i++)
+    out->wide[i].re = kl_emit_convert(&e->k, x->dtype, s->dtype, KILN_F32, wide[i].re);
+  kl_round_to_words(e, out, bounds);
+  return true;
+}
+
+bool kl_convert_lanes(kl_emit *e, const kl_step *s, kl_val *out) {
+  kl_val *x = &e->vals[s->operands[0]];
+  *out = (kl_val){.dtype = s->dtype};
+  if (x->dtype == s->dtype || e->k.machine != KB_NVPTX) return false;
+  if (kl_rounds_to_words(e, s->dtype)) return to_words(e, s, out);
+  if (s->dtype == KILN_F16) return (out->packed = exact_halves(e, x)) != NULL;
+  return false;
+}
