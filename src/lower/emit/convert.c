@@ -227,11 +227,57 @@ static bool to_words(kl_emit *e, const kl_step *s, kl_val *out) {
   return true;
 }
 
+// Small integers in the last bits of a number whose unit there is 1; taking that number away is exact. Those with a sign
+// are moved up by half their range first. Of 4 bits two lanes share a byte, and the one above is brought down for a whole
+// word at once; bf16 has too few bits for 8.
+static kb_reg *packed_of_ints(kl_emit *e, kl_dtype to, kl_val *x) {
+  kb *k = &e->k;
+  kl_dtype from = x->dtype;
+  unsigned bits = kl_info(from)->bits;
+  bool is_f16 = to == KILN_F16, is_signed = kl_is_signed(from);
+  if (!kl_has_packed(e, to) || !x->words || !kl_is_int(from) || (bits == 8 && !is_f16)) return NULL;
+  int64_t unit = is_f16 ? 0x64006400 : 0x43004300, half = is_signed ? 1 << (bits - 1) : 0;
+  double base = (is_f16 ? 1024 : 128) + (double)half;
+  kb_reg *r = KL_NEW_N(e->arena, kb_reg, e->lanes / 2), word = {0}, other = {0};
+  for (unsigned i = 0; i < e->lanes / 2; i++) {
+    if (2 * i * bits % 32 == 0) {
+      word = x->words[2 * i * bits / 32];
+      if (bits == 8 && half) word = kb_xor(k, word, kb_ilike(k, word, 0x80808080));
+      other = bits == 4 ? kb_lshri(k, word, 4) : kb_ilike(k, word, unit);
+    }
+    // 8 bits: bytes 2i and 2i + 1, each below the upper byte of the number; 4 bits: byte i of both words.
+    unsigned b = bits == 8 ? i % 2 * 2 : i % 4;
+    kb_reg p = kb_permute(k, word, other, bits == 8 ? 0x5150 + b * 0x0101 : 0x0400 + b * 0x0101);
+    if (bits == 4) p = kb_xor(k, kb_andi(k, p, 0x000f000f), kb_ilike(k, p, unit | half | half << 16));
+    p = kb_bitcast(k, p, is_f16 ? KB_F16 : KB_BF16, 2);
+    r[i] = kb_fadd(k, p, kb_flike(k, p, -base));
+  }
+  return r;
+}
+
+// Saturating packs of two integers of 32 bits below what is there already.
+static bool to_int_words(kl_emit *e, kl_dtype to, kl_val *x, kl_val *out) {
+  kb *k = &e->k;
+  unsigned bits = kl_info(to)->bits, in_word = 32 / bits, n = kl_word_count(e, to);
+  kl_pair *wide = kl_wide(e, x);
+  out->words = KL_NEW_N(e->arena, kb_reg, n);
+  for (unsigned w = 0; w < n; w++) {
+    kb_reg word = kb_int(k, KB_I32, 1, 0), lane[8];
+    for (unsigned i = 0; i < in_word; i++)
+      lane[i] = w * in_word + i < e->lanes ? kb_f2i_sat(k, wide[w * in_word + i].re, true) : kb_int(k, KB_I32, 1, 0);
+    for (unsigned i = in_word; i > 0; i -= 2) word = kb_pack_sat(k, bits, kl_is_signed(to), lane[i - 2], lane[i - 1], word);
+    out->words[w] = word;
+  }
+  return true;
+}
+
 bool kl_convert_lanes(kl_emit *e, const kl_step *s, kl_val *out) {
   kl_val *x = &e->vals[s->operands[0]];
-  *out = (kl_val){.dtype = s->dtype};
-  if (x->dtype == s->dtype || e->k.machine != KB_NVPTX) return false;
-  if (kl_rounds_to_words(e, s->dtype)) return to_words(e, s, out);
-  if (s->dtype == KILN_F16) return (out->packed = exact_halves(e, x)) != NULL;
-  return false;
+  kl_dtype from = x->dtype, to = s->dtype;
+  *out = (kl_val){.dtype = to};
+  if (from == to || e->k.machine != KB_NVPTX) return false;
+  if (kl_rounds_to_words(e, to)) return to_words(e, s, out);
+  if (kl_is_float(from) && kl_is_int(to) && kl_has_words(e, to) && e->k.sm >= 75) return to_int_words(e, to, x, out);
+  if ((out->packed = packed_of_ints(e, to, x))) return true;
+  return to == KILN_F16 && (out->packed = exact_halves(e, x));
 }

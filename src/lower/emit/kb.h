@@ -148,6 +148,8 @@ kb_reg kb_unpack(kb *k, kb_reg packed, unsigned lane);
 kb_reg kb_permute(kb *k, kb_reg a, kb_reg b, uint32_t selector);
 kb_reg kb_word_of_pairs(kb *k, kb_reg low, kb_reg high); // of two I16
 kb_reg kb_pair_of_word(kb *k, kb_reg word, unsigned half);
+// sm_75+: two I32 clamped to 4 or 8 bits each, lo lowest, and `above` shifted up behind them.
+kb_reg kb_pack_sat(kb *k, unsigned bits, bool is_signed, kb_reg lo, kb_reg hi, kb_reg above);
 // As kb_pack2 to F16, toward zero (sm_80+).
 kb_reg kb_pack2_rz(kb *k, kb_reg lo, kb_reg hi);
 // All ones in each half of an I32 where |a| > v, or >= v if `equal`, for the f16 v of these bits; zero for NaN.

@@ -37,6 +37,12 @@ kb_reg kb_pair_of_word(kb *k, kb_reg word, unsigned half) {
   return kb_extract(k, kb_bitcast(k, word, KB_I16, 2), half);
 }
 
+kb_reg kb_pack_sat(kb *k, unsigned bits, bool is_signed, kb_reg lo, kb_reg hi, kb_reg above) {
+  static const char *const text[] = {"cvt.pack.sat.u4.s32.b32 $0, $1, $2, $3;", "cvt.pack.sat.s4.s32.b32 $0, $1, $2, $3;",
+                                     "cvt.pack.sat.u8.s32.b32 $0, $1, $2, $3;", "cvt.pack.sat.s8.s32.b32 $0, $1, $2, $3;"};
+  return kb_asm(k, text[(bits == 8) * 2 + is_signed], "=r,r,r,r", (kb_reg[]){hi, lo, above}, 3, KB_I32);
+}
+
 // --- pairs of f16 ---------------------------------------------------------------------------------------------------
 
 kb_reg kb_pack2_rz(kb *k, kb_reg lo, kb_reg hi) {
