@@ -2,7 +2,7 @@
 // reading of the graph, and rows of what a plan must say or why it refuses.
 #include "support/suite.h"
 #include "support/gen.h"
-#include "lower/analysis/index.h"
+#include "ir/index/layout_map.h"
 #include "lower/analysis/reads/reads.h"
 #include "lower/choose/choose.h"
 #include "plan_run.h"

@@ -59,6 +59,25 @@ uint32_t kl_memory_index(kl_affs *p, const kl_physical *l, const kl_aff *const *
   return n;
 }
 
+const kl_aff *kl_position_of(kl_affs *p, const kl_shape *s, const kl_aff *const *index) {
+  kl_physical l;
+  const kl_aff *digits[KL_MAX_DIGITS];
+  if (kl_physical_of(s, &l)) return kl_aff_error_value(p, KL_AFF_OVERFLOW);
+  kl_memory_digits(p, &l, index, digits);
+  return kl_memory_position(p, &l, digits);
+}
+
+void kl_index_at(kl_affs *p, const kl_shape *s, const kl_aff *position, const kl_aff **index) {
+  kl_physical l;
+  const kl_aff *digits[KL_MAX_DIGITS];
+  kl_constraint inside[KL_MAX_VALUES];
+  bool known = !kl_physical_of(s, &l);
+  for (uint32_t d = 0; d < s->rank && !known; d++) index[d] = kl_aff_error_value(p, KL_AFF_OVERFLOW);
+  if (!known) return;
+  kl_memory_split(p, &l, position, digits);
+  kl_memory_index(p, &l, digits, index, inside);
+}
+
 // --- maps -----------------------------------------------------------------------------------------------------------
 
 const kl_map *kl_layout_map(kl_affs *pool, const kl_shape *s) {

@@ -285,7 +285,7 @@ static kiln_status load_step(walk *w, const node *n, const kl_instr *in, kl_step
   else
     slot = w->slots->param_base[in->number] + n->leaf;
   const kl_slot_info *info = &w->slots->v.p[slot];
-  const kl_aff *linear = kl_index_linearize(w->affs, info->shape, n->index);
+  const kl_aff *linear = kl_position_of(w->affs, info->shape, n->index);
   if (!kl_is_sound(linear)) w->unsound = linear;
   s->kind = KL_STEP_LOAD;
   s->dtype = info->shape->dtype;
@@ -382,7 +382,7 @@ static kiln_status resolve(walk *w, uint32_t root, uint32_t *step) {
 static const kl_aff *index_in_part(kl_affs *p, const kl_part *part, const kl_shape *s, const kl_aff *at,
                                    const kl_aff **index) {
   if (part->dim == KL_NONE) {
-    kl_index_delinearize(p, s, at, index);
+    kl_index_at(p, s, at, index);
     return at;
   }
   kl_shape box = *s;
@@ -390,9 +390,9 @@ static const kl_aff *index_in_part(kl_affs *p, const kl_part *part, const kl_sha
   memcpy(dims, s->dims, s->rank * sizeof *dims);
   dims[part->dim] = part->size;
   box.dims = dims;
-  kl_index_delinearize(p, &box, at, index);
+  kl_index_at(p, &box, at, index);
   index[part->dim] = kl_aff_addc(p, index[part->dim], part->lo);
-  return kl_index_linearize(p, s, index);
+  return kl_position_of(p, s, index);
 }
 
 static kiln_status walk_roots(walk *w, const kl_part *part, kl_body *body) {

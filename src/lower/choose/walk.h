@@ -2,7 +2,7 @@
 #ifndef KL_WALK_H
 #define KL_WALK_H
 
-#include "lower/analysis/index.h"
+#include "ir/index/layout_map.h"
 #include "lower/analysis/reads/reads.h"
 #include "lower/choose/choose.h"
 

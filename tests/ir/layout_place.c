@@ -1,9 +1,9 @@
 // Positions in memory: an index taken apart and put together is itself, at every point of small shapes and at the ends
 // of 32 and 64 bits.
-#include "lower/analysis/index.h"
 #include "ir/index/domain.h"
+#include "ir/index/layout_map.h"
 #include "ir/shape.h"
-#include "ir/map_support.h"
+#include "map_support.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,15 +93,15 @@ static void index_of(const shape_case *s, int64_t element, int64_t *index) {
 static void check_round_trip(shape_case *s, int64_t lanes, int64_t first) {
   const kl_aff *index[4], *linear = thread_and_lane(lanes, first);
   kl_dom *dom = threads_and_lanes(s, lanes, first);
-  kl_index_delinearize(pool, &s->shape, linear, index);
-  if (s->shape.rank) EXPECT(kl_index_linearize(pool, &s->shape, index) == linear, "%s: as it is made", shape_name(s));
+  kl_index_at(pool, &s->shape, linear, index);
+  if (s->shape.rank) EXPECT(kl_position_of(pool, &s->shape, index) == linear, "%s: as it is made", shape_name(s));
   for (uint32_t d = 0; d < s->shape.rank; d++) {
     index[d] = kl_dom_simplify(dom, index[d]);
     kl_interval in = kl_dom_interval(dom, index[d]);
     EXPECT(in.lo >= 0 && in.hi < s->dims[d], "%s: dim %u in %ld..%ld of %s", shape_name(s), d, (long)in.lo, (long)in.hi,
            text_of(index[d]));
   }
-  const kl_aff *back = kl_dom_simplify(dom, kl_index_linearize(pool, &s->shape, index));
+  const kl_aff *back = kl_dom_simplify(dom, kl_position_of(pool, &s->shape, index));
   linear = kl_dom_simplify(dom, linear);
   EXPECT(back == linear, "%s: %s comes back as %s", shape_name(s), text_of(linear), strdup(text_of(back)));
   for (int64_t e = first; e < first + (s->shape.count - first) / lanes * lanes; e++) {
@@ -120,7 +120,7 @@ static void apart_and_together(shape_case *s) {
     bounds[d] = (kl_interval){0, s->dims[d] - 1};
   }
   kl_dom *dom = kl_dom_make(pool, s->shape.rank, bounds);
-  kl_index_delinearize(pool, &s->shape, kl_index_linearize(pool, &s->shape, index), back);
+  kl_index_at(pool, &s->shape, kl_position_of(pool, &s->shape, index), back);
   for (uint32_t d = 0; d < s->shape.rank; d++)
     EXPECT(kl_dom_simplify(dom, back[d]) == kl_dom_simplify(dom, index[d]), "%s: dim %u comes back as %s",
            shape_name(s), d, text_of(back[d]));
@@ -150,9 +150,9 @@ START_TEST(large_shapes_come_back) {
       for (int64_t lanes = 1; lanes <= 16; lanes *= 2) {
         kl_dom *dom = threads_and_lanes(&s, lanes, 0);
         const kl_aff *linear = kl_dom_simplify(dom, thread_and_lane(lanes, 0)), *index[4];
-        kl_index_delinearize(pool, &s.shape, linear, index);
+        kl_index_at(pool, &s.shape, linear, index);
         for (int d = 0; d < 4; d++) index[d] = kl_dom_simplify(dom, index[d]);
-        const kl_aff *back = kl_dom_simplify(dom, kl_index_linearize(pool, &s.shape, index));
+        const kl_aff *back = kl_dom_simplify(dom, kl_position_of(pool, &s.shape, index));
         EXPECT(back == linear, "%s, %ld lanes: %s", shape_name(&s), (long)lanes, text_of(back));
         for (int64_t at[2] = {0}, n = 0; n < 40; n++) {
           at[0] = n % 2 ? s.shape.count / lanes - 1 - n * n : n * n * n * 99991 % (s.shape.count / lanes);
