@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { MOST_ROUNDS = 64, MOST_SHORTENED = 64 };
+enum { MOST_ROUNDS = 64 };
 
 struct kl_lattice {
   kl_ctx *cx;
@@ -121,9 +121,12 @@ static wide times(const kl_lattice *l, uint32_t a, uint32_t b) {
 
 // Shortens free columns, and the solution, by free columns, pair by pair. What floating point says of lengths only
 // chooses what is done: each step is a step of integers that keeps the solutions.
-static bool make_small(kl_lattice *l) {
+static bool make_small(kl_lattice *l, uint32_t *left) {
   bool changed = true;
   for (int round = 0; changed && round < MOST_ROUNDS; round++) {
+    uint64_t columns = l->n - l->fixed, steps = (columns + 1) * columns * (1 + l->n / 32);
+    if (steps >= *left) return true;
+    *left -= (uint32_t)steps;
     changed = false;
     for (uint32_t a = l->fixed; a <= l->n; a++) {
       for (uint32_t b = l->fixed; b < l->n; b++) {
@@ -137,17 +140,17 @@ static bool make_small(kl_lattice *l) {
   return true;
 }
 
-kl_lattice_state kl_lattice_solve(kl_lattice *l) {
+kl_lattice_state kl_lattice_solve(kl_lattice *l, uint32_t *left) {
   for (uint32_t r = 0; r < l->rows; r++) {
     uint32_t at = l->fixed;
-    wide left;
-    if (!reduce_row(l, r, at) || __builtin_sub_overflow(l->rhs[r], l->x[r], &left)) return KL_LATTICE_LARGE;
+    wide rest;
+    if (!reduce_row(l, r, at) || __builtin_sub_overflow(l->rhs[r], l->x[r], &rest)) return KL_LATTICE_LARGE;
     wide pivot = at < l->n ? l->m[(size_t)r * l->n + at] : 0;
-    if (pivot ? left % pivot != 0 : left != 0) return KL_LATTICE_EMPTY;
+    if (pivot ? rest % pivot != 0 : rest != 0) return KL_LATTICE_EMPTY;
     if (!pivot) continue;
-    if (!move(l, at, left / pivot)) return KL_LATTICE_LARGE;
+    if (!move(l, at, rest / pivot)) return KL_LATTICE_LARGE;
     l->fixed++;
-    if (l->n <= MOST_SHORTENED && is_large(l) && !make_small(l)) return KL_LATTICE_LARGE;
+    if (is_large(l) && !make_small(l, left)) return KL_LATTICE_LARGE;
   }
   return KL_LATTICE_SOLVED;
 }

@@ -18,7 +18,8 @@ void kl_lattice_close(kl_lattice *l);
 void kl_lattice_add(kl_lattice *l, uint32_t row, uint32_t unknown, int64_t coef); // to its coefficient
 void kl_lattice_value(kl_lattice *l, uint32_t row, int64_t value);                // the right side
 
-kl_lattice_state kl_lattice_solve(kl_lattice *l);
+// *left counts down, in rows looked at; without any left, numbers are no longer kept small.
+kl_lattice_state kl_lattice_solve(kl_lattice *l, uint32_t *left);
 // Of a solved one. The solutions are, for all integers t: unknown i is what is returned + sum(by[k] * t[k]), k below
 // the dimension.
 uint32_t kl_lattice_dimension(const kl_lattice *l);

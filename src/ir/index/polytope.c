@@ -142,10 +142,15 @@ static void swap_columns(kl_polytope *p, uint32_t a, uint32_t b) {
   }
 }
 
+static void spend(uint32_t *left, uint64_t steps) {
+  *left = steps < *left ? *left - (uint32_t)steps : 0;
+}
+
 // Makes column k short along those before it. What is large is rounded, so it is done until nothing is large.
-static bool shorten(kl_polytope *p, uint32_t k) {
-  for (int round = 0; round < 64; round++) {
+static bool shorten(kl_polytope *p, uint32_t k, uint32_t *left) {
+  for (int round = 0; round < 64 && *left; round++) {
     bool again = false;
+    spend(left, 1 + (uint64_t)p->nrows * (k + 1) / 32);
     take_column(p, k);
     long double *mu = p->mu + (size_t)k * p->n;
     for (uint32_t j = k; j-- > 0;) {
@@ -161,16 +166,11 @@ static bool shorten(kl_polytope *p, uint32_t k) {
   return false;
 }
 
-static void spend(uint32_t *left, uint64_t steps) {
-  *left = steps < *left ? *left - (uint32_t)steps : 0;
-}
-
 static bool reduce(kl_polytope *p, uint32_t *left) {
   if (p->n == 0) return true;
   take_column(p, 0);
   for (uint32_t k = 1, swaps = 0; k < p->n;) {
-    spend(left, 1 + (uint64_t)p->nrows * (k + 1) / 16);
-    if (!*left || !shorten(p, k)) return false;
+    if (!shorten(p, k, left)) return false;
     long double m = p->mu[(size_t)k * p->n + k - 1];
     if (p->size[k] >= (0.99L - m * m) * p->size[k - 1]) {
       k++;

@@ -449,9 +449,9 @@ static kl_truth by_lattice(kl_system *s, const kl_span64 *box) {
     l = equalities(s, v);
   if (l) {
     uint32_t left = s->left;
-    kl_lattice_state state = kl_lattice_solve(l);
-    if (state == KL_LATTICE_EMPTY) t = KL_YES;
     s->left = left / 2;
+    kl_lattice_state state = kl_lattice_solve(l, &s->left);
+    if (state == KL_LATTICE_EMPTY) t = KL_YES;
     if (state == KL_LATTICE_SOLVED && s->vars.n <= MOST_LATTICE) t = walk(s, l, v);
     s->left += left - left / 2;
     kl_lattice_close(l);
