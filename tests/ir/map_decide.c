@@ -98,6 +98,9 @@ static const struct {
      "(d0)[s0] -> (s0 * 2), domain: d0 in [0, 9], s0 in [0, 999999]", KL_YES, KL_NO},
     {"(d0)[s0] -> (s0), domain: d0 in [0, 9], s0 in [0, 99999], s0 mod 3 in [1, 1]",
      "(d0)[s0] -> (s0 * 3 + 1), domain: d0 in [0, 9], s0 in [0, 33332]", KL_YES, KL_YES},
+    // a range that no result asks for may have other values
+    {"(d0)[s0, s1] -> (d0 * 7), domain: d0 in [0, 99999], s0 in [0, 10], s1 in [6, 7]",
+     "(d0)[s0, s1] -> (d0 * 7), domain: d0 in [0, 99999], s0 in [0, 10], s1 in [7, 7]", KL_YES, KL_YES},
     {"(d0) -> (d0), domain: d0 in [3, 2]", "(d0, d1) -> (d0), domain: d0 in [0, 1], d1 in [0, 1]", KL_YES, KL_NO},
     {"(d0) -> (d0), domain: d0 in [0, 2]", "(d0, d1) -> (d0), domain: d0 in [0, 1], d1 in [0, 1]", KL_NO, KL_NO},
     // conditions on one variable each: mods, divisions, digits

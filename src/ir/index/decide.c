@@ -267,6 +267,12 @@ static kl_truth by_enumeration(kl_affs *p, const pair *x) {
   return KL_YES;
 }
 
+// Without ranges that no result asks for. Runtime variables keep their places, by which those of no producer are known.
+static const kl_map *without_unused_ranges(kl_affs *p, const kl_map *m) {
+  const kl_map *less = m->nvars[KL_AFF_RANGE] ? kl_map_remove_unused(p, m, false, NULL) : m;
+  return less->state == m->state && less->nvars[KL_AFF_RT] == m->nvars[KL_AFF_RT] ? less : m;
+}
+
 kl_truth kl_map_included(kl_affs *p, const kl_map *a, const kl_map *b, uint32_t quota, const char **why) {
   const char *reason = "no formula for the other map's range variables";
   kl_truth empty = kl_map_is_empty(p, a, quota, &reason), t = KL_UNKNOWN;
@@ -277,8 +283,13 @@ kl_truth kl_map_included(kl_affs *p, const kl_map *a, const kl_map *b, uint32_t 
   } else if (a->nvars[KL_AFF_DIM] != b->nvars[KL_AFF_DIM] || a->nresults != b->nresults || b->state == KL_MAP_EMPTY) {
     t = empty;
   } else {
+    const kl_map *less = without_unused_ranges(p, b);
     pair x = pair_of(p, a, b);
     t = by_proof(p, &x, quota, &reason);
+    if (t == KL_UNKNOWN && less != b) {
+      pair y = pair_of(p, a, less);
+      t = by_proof(p, &y, quota, &reason);
+    }
     if (t == KL_UNKNOWN) t = by_enumeration(p, &x);
   }
   if (t == KL_UNKNOWN && why) *why = reason;
