@@ -366,6 +366,12 @@ static const struct {
     {HEADER TWO BEGIN "mov.u32 %r2, a;\nadd.u32 %r3, %r2, 60;\nsub.u32 %r4, %r3, %r2;\nmov.u32 %r5, b;\nadd.u32 %r4, "
                       "%r5, %r4;\nst.shared.b32 [%r4], %r1;\n" END,
      "nothing"},
+    {HEADER TWO BEGIN "mov.u32 %r2, a;\nmov.u32 %r3, b;\nsub.u32 %r4, %r3, %r2;\nadd.u32 %r5, %r2, %r4;\n"
+                      "st.shared.b32 [%r5], %r1;\nadd.u32 %r6, %r2, %r3;\nst.shared.b32 [%r6], %r1;\n" END,
+     "nothing"},
+    {HEADER TWO BEGIN "mov.u32 %r2, a;\nmapa.shared::cluster.u32 %r3, %r2, 0;\nst.shared::cluster.b32 [%r3+60], %r1;\n"
+                      "st.shared.b32 [b], %r1;\n" END,
+     "nothing"},
     {HEADER TWO BEGIN
      "cvta.shared.u64 %rd6, a;\nadd.u64 %rd6, %rd6, 80;\nst.b32 [%rd6], %r1;\nst.shared.b32 [b], %r1;\n" END,
      "an access beyond the variable that its address comes from in k, block (0,0,0), thread (0,0,0), 4 bytes at 0x50 "
