@@ -117,7 +117,10 @@ static size_t findings_of(const session *s) {
 static void tell_findings(session *s) {
   kiln_sim_finding f = {.struct_size = sizeof f};
   for (size_t i = 0; i < findings_of(s) && kiln_sim_finding_get(s->cx, i, &f) == KILN_OK; i++)
-    fprintf(stderr, "kiln run: line %u of the PTX: %s\n", f.line, f.text);
+    if (f.line)
+      fprintf(stderr, "kiln run: line %u of the PTX: %s\n", f.line, f.text);
+    else
+      fprintf(stderr, "kiln run: %s\n", f.text);
 }
 
 // --- reporting ------------------------------------------------------------------------------------------------------

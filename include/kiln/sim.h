@@ -57,7 +57,7 @@ typedef struct kiln_sim_finding {
   const char *place;    // the variable or the allocation that has the address, or is nearest to it; "": none
   int64_t place_offset; // of the address from its begin, in bytes
   uint64_t place_bytes; // of all of it; 0: none
-  uint64_t value, unknown; // that is there, or that is the address, and the bits of it that have no value
+  uint64_t value, unknown; // what is there, or the address, or how many threads; and its bits without a value
   uint32_t value_bytes;    // 0: not known
   // Where bits without a value come from, in words, and the line that first took them from a register or from memory;
   // or the variable that an access is beyond of.

@@ -149,7 +149,7 @@ static const struct {
      "block (0,0,0), thread (20,0,0); the other: line 13, block (0,0,0), thread (0,0,0); 2 times",
      1},
     {HEADER BEGIN "bar.sync 0, 64;\n" END,
-     "a barrier's number of threads: more than the block has in k, block (0,0,0), thread (0,0,0)", 3},
+     "a barrier's number of threads: more than the block has in k, block (0,0,0), thread (0,0,0), 64 threads", 3},
     {HEADER BEGIN "setp.lt.u32 %p1, %r1, 16;\n@%p1 bra L;\nret;\nL: shfl.sync.bfly.b32 %r2, %r1, 16, 31, 0xffff;\n" END,
      "a value from a lane that takes no part: a shuffle from a lane outside of the member mask in k, block (0,0,0), "
      "thread (0,0,0); the other: block (0,0,0), thread (16,0,0); 2 times",
@@ -180,8 +180,8 @@ static const struct {
      "called in line 27 of k",
      1},
     {HEADER ".func f() {\nbar.sync 0, 64;\nret;\n}\n" BEGIN "call.uni f, ();\n" END,
-     "a barrier's number of threads: more than the block has in f, block (0,0,0), thread (0,0,0); called in line 16 of "
-     "k",
+     "a barrier's number of threads: more than the block has in f, block (0,0,0), thread (0,0,0), 64 threads; called "
+     "in line 16 of k",
      3},
     {HEADER ".shared .align 4 .b8 a[128];\n.func f(.param .b32 x) {\n.reg .b32 %r<3>;\nld.param.b32 %r1, "
             "[x];\nst.shared.b32 [a], %r1;\nret;\n}\n" BEGIN
@@ -278,11 +278,11 @@ static const struct {
      "%r9, which line 13 reads before anything sets it"},
     {HEADER ".func (.param .b32 y) f(.param .b32 x) {\n.reg .b32 %r<3>;\nld.param.b32 %r1, [x];\nst.param.b32 [y], "
             "%r1;\nret;\n}\n" BEGIN "{\n.param .b32 p;\n.param .b32 q;\nst.param.b32 [p], %r9;\ncall.uni (q), f, "
-            "(p);\nld.param.b32 %r2, [q];\n}\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
+                                    "(p);\nld.param.b32 %r2, [q];\n}\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
      "%r9, which line 21 reads before anything sets it"},
     {HEADER ".func (.param .b32 y) f(.param .b32 x) {\n.reg .b32 %r<3>;\nld.param.b32 %r1, [x];\nst.param.b32 [y], "
             "%r1;\nret;\n}\n" BEGIN "{\n.param .b32 p;\n.param .b32 q;\ncall.uni (q), f, (p);\nld.param.b32 %r2, "
-            "[q];\n}\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
+                                    "[q];\n}\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
      "line 6 of f, which loads what has no value yet, 4 bytes at 0x14 of local memory, at the start of x (4 bytes at "
      "0x14)"},
     {HEADER ".func (.param .b32 y) f() {\n.reg .b32 %r<3>;\nret;\n}\n" BEGIN
@@ -366,11 +366,11 @@ static const struct {
     {HEADER TWO BEGIN "mov.u32 %r2, a;\nadd.u32 %r3, %r2, 60;\nsub.u32 %r4, %r3, %r2;\nmov.u32 %r5, b;\nadd.u32 %r4, "
                       "%r5, %r4;\nst.shared.b32 [%r4], %r1;\n" END,
      "nothing"},
-    {HEADER TWO BEGIN "mov.u32 %r2, a;\nmov.u32 %r3, b;\nsub.u32 %r4, %r3, %r2;\nadd.u32 %r5, %r2, %r4;\n"
-                      "st.shared.b32 [%r5], %r1;\nadd.u32 %r6, %r2, %r3;\nst.shared.b32 [%r6], %r1;\n" END,
+    {HEADER TWO BEGIN "mov.u32 %r2, a;\nmov.u32 %r3, b;\nsub.u32 %r4, %r3, %r2;\nadd.u32 %r5, %r2, %r4;\nst.shared.b32 "
+                      "[%r5], %r1;\nadd.u32 %r6, %r2, %r3;\nst.shared.b32 [%r6], %r1;\n" END,
      "nothing"},
-    {HEADER TWO BEGIN "mov.u32 %r2, a;\nmapa.shared::cluster.u32 %r3, %r2, 0;\nst.shared::cluster.b32 [%r3+60], %r1;\n"
-                      "st.shared.b32 [b], %r1;\n" END,
+    {HEADER TWO BEGIN "mov.u32 %r2, a;\nmapa.shared::cluster.u32 %r3, %r2, 0;\nst.shared::cluster.b32 [%r3+60], "
+                      "%r1;\nst.shared.b32 [b], %r1;\n" END,
      "nothing"},
     {HEADER TWO BEGIN
      "cvta.shared.u64 %rd6, a;\nadd.u64 %rd6, %rd6, 80;\nst.b32 [%rd6], %r1;\nst.shared.b32 [b], %r1;\n" END,

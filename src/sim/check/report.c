@@ -64,6 +64,10 @@ static void put_source(kl_sb *b, const kl_ptx_module *m, const kl_found_at *at, 
 static void put_value(kl_sb *b, const kl_found *f) {
   uint64_t all = f->value_bytes < 8 ? ((uint64_t)1 << 8 * f->value_bytes) - 1 : ~(uint64_t)0;
   if (!f->value_bytes) return;
+  if (f->kind == KL_FOUND_COUNT) {
+    kl_sbf(b, ", %llu threads", (unsigned long long)f->value);
+    return;
+  }
   kl_sbf(b, ", %s 0x%llx", f->spot.bytes ? "holding" : "value", (unsigned long long)(f->value & all));
   if (f->unknown & all) kl_sbf(b, " (bits 0x%llx without a value)", (unsigned long long)(f->unknown & all));
 }

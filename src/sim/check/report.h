@@ -49,7 +49,7 @@ typedef struct kl_found {
   kl_found_at at, other;   // other: the earlier one of two accesses, or the lanes elsewhere
   const kl_kernel *kernel; // that was launched, or NULL; set when it is added
   kl_spot spot;            // what is accessed; bytes 0: nothing
-  uint64_t value, unknown; // what is there or is the address, and the bits of it that have no value
+  uint64_t value, unknown; // what is there, or the address, or how many threads; and its bits without a value
   uint8_t value_bytes;     // 0: not known
   kl_origin origin;        // of bits without a value
   const char *detail;      // static, or NULL: more in a few words

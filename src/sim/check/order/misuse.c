@@ -20,6 +20,13 @@ static void add(kl_ordering *r, kl_found_kind kind, const char *detail, kl_found
   kl_report_add(r->cx, r->report, &f);
 }
 
+// Of a barrier's number of threads.
+static void add_count(kl_ordering *r, uint32_t count, const char *detail, kl_found_at at, kl_found_at other) {
+  kl_found f = {
+      .kind = KL_FOUND_COUNT, .detail = detail, .at = at, .other = other, .value = count, .value_bytes = sizeof count};
+  kl_report_add(r->cx, r->report, &f);
+}
+
 static unsigned first_of(uint32_t lanes) {
   return (unsigned)__builtin_ctz(lanes);
 }
@@ -55,10 +62,10 @@ void kl_misuse_arrive(kl_ordering *r, kl_order_block *ob, kl_warp *w, const kl_s
   kl_found_at me = here(r, w, first_of(lanes), f, op), none = {0};
   uint32_t all = r->run->warps * KL_LANES, count = expected ? expected : all;
   if (op->run == kl_x_arrive && !expected) add(r, KL_FOUND_COUNT, "bar.arrive without one", me, none);
-  if (count > all) add(r, KL_FOUND_COUNT, "more than the block has", me, none);
+  if (count > all) add_count(r, count, "more than the block has", me, none);
   if (a->op) {
     kl_found_at other = first_to(r, ob, a);
-    if (a->expected != count) add(r, KL_FOUND_COUNT, "others gave another one", me, other);
+    if (a->expected != count) add_count(r, count, "others gave another one", me, other);
     if (reduction_of(a->op) != reduction_of(op)) add(r, KL_FOUND_COUNT, "a reduction and something else", me, other);
     if (a->come[w->rank] & lanes)
       add(r, KL_FOUND_COUNT, "the same thread arrives again before it opens",
@@ -108,7 +115,7 @@ void kl_misuse_open(kl_ordering *r, kl_block *b, unsigned barrier) {
     a->come[k] = 0;
   }
   if (a->op && come > a->expected)
-    add(r, KL_FOUND_COUNT, "more have come than it opens for", first_to(r, ob, a), (kl_found_at){0});
+    add_count(r, a->expected, "more have come than it opens for", first_to(r, ob, a), (kl_found_at){0});
   *a = (kl_arrivals){.came = a->came, .come = a->come};
 }
 
