@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   kl_cubin c;
   uint64_t sum = 0;
   kl_arena_init(&a, cx);
-  kiln_status st = kl_cubin_read(cx, &a, data, size, KL_STR("axpy"), 20, &c);
+  kiln_status st = kl_cubin_read(cx, &a, data, size, NULL, KL_STR("axpy"), 20, &c);
   if (st == KILN_OK) {
     for (uint32_t i = 0; i <= c.nlines; i++) sum += c.lines[i];
     if (sum != c.instructions || sum > size / 16) fail("lines do not add up to the instructions");

@@ -13,7 +13,7 @@ int put_cubin(FILE *out, const kiln_artifact *a) {
     return EXIT_NOT_SUPPORTED;
   }
   const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, &size), *target = kiln_artifact_manifest(a)->target;
-  int status = ptxas_assemble(ptxas, target, ptx, size, false, &made);
+  int status = ptxas_assemble(ptxas, NULL, target, ptx, size, false, &made);
   if (status == EXIT_NOT_SUPPORTED)
     fprintf(stderr, "%skiln compile: %s refused the PTX for %s\n", made.log ? made.log : "", ptxas, target);
   if (made.cubin) fwrite(made.cubin, 1, made.cubin_size, out);

@@ -167,6 +167,9 @@ typedef struct kiln_profile_info {
   kiln_profile_sass sass;
   kiln_occupancy occupancy;
   kiln_prediction prediction;
+  bool sass_classified;                  // the texts of nvdisasm were given: of sass.executed
+  uint64_t sass_warps[KILN_CLASS_COUNT]; // those of each class, by what the hardware's instruction is
+  uint64_t sass_other;                   // and of none
 } kiln_profile_info;
 
 typedef struct kiln_profile_params {
@@ -202,10 +205,13 @@ typedef struct kiln_profile_assembly {
   const void *cubin, *loops_cubin; // of the two sources; the second may be NULL
   size_t cubin_size, loops_cubin_size;
   const char *log; // what ptxas -v said of the first, or NULL
+  // What `nvdisasm -c` says of the two cubins, for the classes of their instructions; NULL: not known. Of both, or of
+  // none.
+  const char *sass, *loops_sass;
 } kiln_profile_assembly;
 
 // Takes registers, spills and the instructions of each line from ptxas's output, and predicts anew. Errors: INVALID (no
-// cubin, one that is damaged, or that has not the kernel): the profile stays as it was.
+// cubin, one that is damaged, or that has not the kernel; a text that is not of the cubin): the profile stays as it was.
 KILN_API kiln_status kiln_profile_assembled(kiln_context *cx, kiln_profile *p, const kiln_profile_assembly *assembly);
 
 #ifdef __cplusplus

@@ -5,21 +5,32 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-const char *ptxas_path(void) {
-  static char path[4096];
-  static bool looked;
-  if (looked) return path[0] ? path : NULL;
-  looked = true;
+static bool find(const char *program, char path[4096]) {
   const char *dirs = getenv("PATH");
   char all[16384];
   snprintf(all, sizeof all, "%s:/usr/local/cuda/bin", dirs ? dirs : "");
   for (char *d = strtok(all, ":"); d; d = strtok(NULL, ":")) {
-    snprintf(path, sizeof path, "%s/ptxas", d);
-    if (access(path, X_OK) == 0) return path;
+    snprintf(path, 4096, "%s/%s", d, program);
+    if (access(path, X_OK) == 0) return true;
   }
   path[0] = 0;
-  printf("# ptxas is not installed: no PTX is assembled\n");
-  return NULL;
+  return false;
+}
+
+const char *ptxas_path(void) {
+  static char path[4096];
+  static bool looked;
+  if (!looked && !find("ptxas", path)) printf("# ptxas is not installed: no PTX is assembled\n");
+  looked = true;
+  return path[0] ? path : NULL;
+}
+
+const char *nvdisasm_path(void) {
+  static char path[4096];
+  static bool looked;
+  if (!looked && !find("nvdisasm", path)) printf("# nvdisasm is not installed: no SASS is told by class\n");
+  looked = true;
+  return path[0] ? path : NULL;
 }
 
 static char *slurp(const char *path, size_t *n) {

@@ -7,6 +7,7 @@
 // Path of ptxas (PATH, then the usual toolkit folder), or NULL. Says once on stdout, as a TAP comment, if there is
 // none.
 const char *ptxas_path(void);
+const char *nvdisasm_path(void); // the same of the disassembler
 
 typedef struct ptxas_result {
   bool ok;

@@ -89,6 +89,23 @@ static void put_buffers(FILE *to, const kiln_profile_info *t) {
   fprintf(to, "]");
 }
 
+static void put_sass_classes(FILE *to, const kiln_profile_info *t) {
+  const char *gap = "";
+  if (!t->sass_classified) {
+    fprintf(to, "null");
+    return;
+  }
+  fprintf(to, "{");
+  for (int c = 0; c < KILN_CLASS_COUNT; c++) {
+    if (!t->sass_warps[c]) continue;
+    fprintf(to, "%s\"%s\": %llu", gap, kiln_profile_class_name((kiln_profile_class)c),
+            (unsigned long long)t->sass_warps[c]);
+    gap = ", ";
+  }
+  if (t->sass_other) fprintf(to, "%s\"other\": %llu", gap, (unsigned long long)t->sass_other);
+  fprintf(to, "}");
+}
+
 static void put_sass(FILE *to, const kiln_profile_info *t) {
   const kiln_occupancy *o = &t->occupancy;
   static const char *const limits[] = {"warps", "blocks", "registers", "shared", "none"};
@@ -107,7 +124,9 @@ static void put_sass(FILE *to, const kiln_profile_info *t) {
   put_u64(to, "spill_loads", t->sass.spill_load_bytes);
   put_u64(to, "instructions", t->sass.instructions);
   put_u64(to, "executed", t->sass.executed);
-  fprintf(to, ", \"estimated\": %s}", t->sass.estimated ? "true" : "false");
+  fprintf(to, ", \"estimated\": %s, \"classes\": ", t->sass.estimated ? "true" : "false");
+  put_sass_classes(to, t);
+  fprintf(to, "}");
 }
 
 static void put_prediction(FILE *to, const kiln_profile_info *t) {

@@ -147,6 +147,18 @@ static void put_buffers(FILE *to, const kiln_profile_info *t) {
           short_of((double)t->dram_dirty, "B").s);
 }
 
+static void put_sass_classes(FILE *to, const kiln_profile_info *t) {
+  if (!t->sass_classified) return;
+  fprintf(to, "\n%-18s %14s\n", "SASS", "warps");
+  for (int c = 0; c < KILN_CLASS_COUNT; c++)
+    if (t->sass_warps[c])
+      fprintf(to, "%-18s %14s\n", kiln_profile_class_name((kiln_profile_class)c),
+              short_of((double)t->sass_warps[c], "").s);
+  if (t->sass_other) fprintf(to, "%-18s %14s\n", "other", short_of((double)t->sass_other, "").s);
+  fprintf(to, "%-18s %14s%s\n", "all", short_of((double)t->sass.executed, "").s,
+          t->sass.estimated ? "   an estimate" : "");
+}
+
 static void put_classes(FILE *to, const kiln_profile_info *t) {
   fprintf(to, "\n%-18s %14s %14s\n", "instructions", "warps", "lanes");
   for (int c = 0; c < KILN_CLASS_COUNT; c++)
@@ -225,6 +237,7 @@ void profile_page(FILE *to, const kiln_profile_info *t, bool lines) {
   put_accesses(to, t);
   put_buffers(to, t);
   put_classes(to, t);
+  put_sass_classes(to, t);
   put_lines(to, t, lines);
   fprintf(to, "\nThe prediction takes for granted:\n");
   for (size_t k = 0; k < t->prediction.assumption_count; k++) fprintf(to, "- %s\n", t->prediction.assumptions[k]);

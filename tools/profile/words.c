@@ -61,7 +61,7 @@ static void target_of(const char *ptx, uint32_t sm, char *out, size_t size) {
 }
 
 int profile_assemble(kiln_context *cx, kiln_profile *p) {
-  char ptxas[4096], target[40];
+  char ptxas[4096], nvdisasm[4096], target[40];
   kiln_profile_info t;
   assembly made[2] = {{0}};
   int status = profile_info(cx, p, &t);
@@ -72,13 +72,16 @@ int profile_assemble(kiln_context *cx, kiln_profile *p) {
     return 0;
   }
   target_of(kiln_profile_source(p, false, NULL), t.sm, target, sizeof target);
-  bool good = true;
+  bool good = true, classes = nvdisasm_find(nvdisasm, sizeof nvdisasm);
+  if (!classes)
+    fprintf(stderr, "kiln: without NVIDIA's nvdisasm SASS has no classes: found none in PATH, CUDA_HOME or "
+                    "/usr/local/cuda\n");
   progress("assembling");
   for (int k = 0; k < 2 && good; k++) {
     size_t size = 0;
     const char *ptx = kiln_profile_source(p, k == 1, &size);
     if (!ptx) continue;
-    good = ptxas_assemble(ptxas, target, ptx, size, true, &made[k]) == 0;
+    good = ptxas_assemble(ptxas, classes ? nvdisasm : NULL, target, ptx, size, true, &made[k]) == 0;
     if (!good) fprintf(stderr, "%skiln: %s refused the PTX for %s\n", made[k].log ? made[k].log : "", ptxas, target);
   }
   progress(NULL);
@@ -88,6 +91,7 @@ int profile_assemble(kiln_context *cx, kiln_profile *p) {
                              .loops_cubin = made[1].cubin,
                              .loops_cubin_size = made[1].cubin_size,
                              .log = made[0].log};
+  if (made[0].sass && (!made[1].cubin || made[1].sass)) a.sass = made[0].sass, a.loops_sass = made[1].sass;
   if (good) status = report(cx, kiln_profile_assembled(cx, p, &a));
   assembly_free(&made[0]);
   assembly_free(&made[1]);

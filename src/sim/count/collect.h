@@ -150,6 +150,17 @@ struct kiln_profile {
   bool calls; // functions
 };
 
+// The class of a SASS opcode (disasm.c), KILN_CLASS_COUNT: none.
+unsigned kl_sass_class(kl_str opcode);
+// The code of a function: its instructions' classes, + 1, to be filled; 0 before.
+typedef struct kl_sass_code {
+  kl_str name;
+  uint8_t *kinds;
+  uint32_t n, named; // instructions; those that the text has
+} kl_sass_code;
+// Fills them from nvdisasm's text, and sorts them. False: it has not all of them.
+bool kl_sass_read(const char *text, kl_sass_code *codes, size_t n);
+
 // The texts to be assembled (sass.c).
 void kl_sass_sources(kiln_profile *p, const kl_ptx_module *ptx);
 // By instruction: is it between a label and a branch back to it; is it the one behind such a label? Both zero before.

@@ -15,6 +15,7 @@ kiln_profile_info kl_profile_info(const kiln_profile *p);
 
 // --- machine code ---------------------------------------------------------------------------------------------------
 
+enum { KL_SASS_KINDS = KILN_CLASS_COUNT + 1 }; // the last: of no class
 // What a cubin has of a kernel: for each line of its line table how many instructions, those that only fill up left
 // out. The kernel's own code and functions that are no kernels.
 typedef struct kl_cubin {
@@ -22,10 +23,11 @@ typedef struct kl_cubin {
   uint64_t instructions;
   uint32_t *lines; // by line, 0 to nlines; line 0: those without one
   uint32_t nlines;
+  uint32_t (*kinds)[KL_SASS_KINDS]; // by line, the same by class; NULL: not known
 } kl_cubin;
-// INVALID with a finding: no ELF file of the architecture, damaged, or without the kernel. `most`: the highest line
-// that counts. `lines` is the arena's.
-kiln_status kl_cubin_read(kl_ctx *cx, kl_arena *a, const void *data, size_t size, kl_str kernel, uint32_t most,
-                          kl_cubin *out);
+// `sass`: what nvdisasm -c says of it, or NULL. INVALID with a finding: no ELF file of the architecture, damaged, or
+// without the kernel; a text that is not of this file. `most`: the highest line that counts. Arrays are the arena's.
+kiln_status kl_cubin_read(kl_ctx *cx, kl_arena *a, const void *data, size_t size, const char *sass, kl_str kernel,
+                          uint32_t most, kl_cubin *out);
 
 #endif

@@ -1,7 +1,7 @@
 // Cubins: ELF files with a section of code for each function and DWARF's table of lines. Read with care: what is
 // damaged gives a finding.
 
-#include "sim/count/count.h"
+#include "sim/count/collect.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -130,6 +130,8 @@ typedef struct code {
   bytes b;
   uint32_t instructions; // without those that fill up at the end
   uint32_t *line;        // by instruction; 0: none
+  uint8_t *kinds;        // class of each, + 1
+  kl_str name;           // of the function
 } code;
 
 static uint32_t opcode_at(const bytes *b, uint32_t k) {
@@ -171,8 +173,9 @@ static bool find_code(const elf *e, kl_arena *a, kl_str kernel, code *out) {
     bytes b = content(e, &s);
     if (b.damaged || (!own && is_kernel[i])) continue;
     found |= own;
-    out[i] = (code){.b = b, .instructions = without_filling(&b)};
+    out[i] = (code){.b = b, .instructions = without_filling(&b), .name = name};
     out[i].line = KL_NEW_N(a, uint32_t, out[i].instructions + 1);
+    out[i].kinds = kl_arena_alloc(a, out[i].instructions + 1);
   }
   return found;
 }
@@ -378,10 +381,22 @@ static void add_up(const code *codes, uint32_t n, uint32_t most, kl_cubin *out) 
       uint32_t line = codes[i].line[k];
       out->instructions++;
       out->lines[line <= most ? line : 0]++;
+      if (out->kinds) out->kinds[line <= most ? line : 0][codes[i].kinds[k] - 1]++;
     }
 }
 
-static const char *read_all(kl_arena *a, const void *data, size_t size, kl_str kernel, uint32_t most, kl_cubin *out) {
+// The class of each instruction. False: the text is of other code.
+static bool read_classes(kl_arena *a, const char *sass, code *codes, uint32_t n) {
+  kl_sass_code *of = KL_NEW_N(a, kl_sass_code, (size_t)n + 1);
+  size_t count = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (codes[i].b.p)
+      of[count++] = (kl_sass_code){.name = codes[i].name, .kinds = codes[i].kinds, .n = codes[i].instructions};
+  return kl_sass_read(sass, of, count);
+}
+
+static const char *read_all(kl_arena *a, const void *data, size_t size, const char *sass, kl_str kernel, uint32_t most,
+                            kl_cubin *out) {
   elf e;
   const char *wrong = open_elf(&e, data, size);
   if (wrong) return wrong;
@@ -392,14 +407,16 @@ static const char *read_all(kl_arena *a, const void *data, size_t size, kl_str k
   read_facts(&e, kernel, out);
   out->lines = KL_NEW_N(a, uint32_t, (size_t)most + 1);
   out->nlines = most;
+  if (sass && !read_classes(a, sass, codes, e.head.e_shnum)) return "other code than the text of nvdisasm";
+  if (sass) out->kinds = (uint32_t(*)[KL_SASS_KINDS])KL_NEW_N(a, uint32_t, ((size_t)most + 1) * KL_SASS_KINDS);
   add_up(codes, e.head.e_shnum, most, out);
   return NULL;
 }
 
-kiln_status kl_cubin_read(kl_ctx *cx, kl_arena *a, const void *data, size_t size, kl_str kernel, uint32_t most,
-                          kl_cubin *out) {
+kiln_status kl_cubin_read(kl_ctx *cx, kl_arena *a, const void *data, size_t size, const char *sass, kl_str kernel,
+                          uint32_t most, kl_cubin *out) {
   *out = (kl_cubin){0};
-  const char *wrong = read_all(a, data, size, kernel, most, out);
+  const char *wrong = read_all(a, data, size, sass, kernel, most, out);
   if (!wrong) return KILN_OK;
   *out = (kl_cubin){0};
   return kl_invalid(cx, KL_NOWHERE, "expected a cubin of %.*s, found a file that is %s", KL_FMT(kernel), wrong);

@@ -67,11 +67,31 @@ static void write_up_to(writer *w, size_t to) {
   }
 }
 
-// Number of a function's first instruction among all of the module's, from 1; by name.
-static uint32_t first_of(const kl_ptx_module *ptx, const uint32_t *first, kl_str name) {
+// Numbers of the functions' first instructions among all of the module's, from 1, by name.
+typedef struct numbered {
+  kl_str name;
+  uint32_t first;
+} numbered;
+
+static int by_name(const void *a, const void *b) {
+  const numbered *x = a, *y = b;
+  size_t n = x->name.n < y->name.n ? x->name.n : y->name.n;
+  int c = memcmp(x->name.p, y->name.p, n);
+  return c ? c : (x->name.n > y->name.n) - (x->name.n < y->name.n);
+}
+
+static numbered *number_functions(kl_arena *a, const kl_ptx_module *ptx, const uint32_t *first, size_t *n) {
+  numbered *out = KL_NEW_N(a, numbered, ptx->nfuncs + 1);
+  *n = 0;
   for (uint32_t k = 0; k < ptx->nfuncs; k++)
-    if (ptx->funcs[k].defined && kl_str_eq(ptx->funcs[k].name, name)) return first[k];
-  return 0;
+    if (ptx->funcs[k].defined) out[(*n)++] = (numbered){ptx->funcs[k].name, first[k]};
+  qsort(out, *n, sizeof *out, by_name);
+  return out;
+}
+
+static uint32_t first_of(const numbered *of, size_t n, kl_str name) {
+  const numbered want = {.name = name}, *found = n ? bsearch(&want, of, n, sizeof want, by_name) : NULL;
+  return found ? found->first : 0;
 }
 
 static int by_place(const void *a, const void *b) {
@@ -81,8 +101,8 @@ static int by_place(const void *a, const void *b) {
 }
 
 // The text again with a .loc before each instruction; `headers`: by number of the instruction, loops that stay.
-static char *with_lines(kiln_profile *p, const kl_ptx_module *own, kl_str text, const kl_ptx_module *ptx,
-                        const uint32_t *first, const uint8_t *headers, size_t *size) {
+static char *with_lines(kiln_profile *p, const kl_ptx_module *own, kl_str text, const numbered *numbers, size_t count,
+                        const uint8_t *headers, size_t *size) {
   writer w = {.from = text};
   const kl_ptx_func **order = KL_NEW_N(&p->arena, const kl_ptx_func *, own->nfuncs + 1);
   size_t n = 0;
@@ -91,7 +111,7 @@ static char *with_lines(kiln_profile *p, const kl_ptx_module *own, kl_str text, 
     if (own->funcs[k].ninstrs) order[n++] = &own->funcs[k];
   qsort(order, n, sizeof *order, by_place);
   for (size_t k = 0; k < n; k++) {
-    uint32_t id = first_of(ptx, first, order[k]->name);
+    uint32_t id = first_of(numbers, count, order[k]->name);
     for (uint32_t i = 0; id && i < order[k]->ninstrs; i++, id++) {
       write_up_to(&w, order[k]->instrs[i].at.begin);
       if (headers && headers[id]) kl_sb_puts(&w.text, ".pragma \"nounroll\";\n");
@@ -113,8 +133,10 @@ static void write_sources(kiln_profile *p, const kl_ptx_module *ptx, const uint3
   kl_ptx_print(&printed, ptx);
   kl_str text = {printed.p, printed.n};
   if (kl_ptx_parse(p->cx, "printed", text, &own) == KILN_OK) {
-    p->source = with_lines(p, own, text, ptx, first, NULL, &p->source_size);
-    if (headers) p->loops = with_lines(p, own, text, ptx, first, headers, &p->loops_size);
+    size_t n;
+    const numbered *numbers = number_functions(&p->arena, ptx, first, &n);
+    p->source = with_lines(p, own, text, numbers, n, NULL, &p->source_size);
+    if (headers) p->loops = with_lines(p, own, text, numbers, n, headers, &p->loops_size);
     kl_ptx_free(p->cx, own);
   }
   kl_sb_free(&printed);
@@ -154,17 +176,31 @@ static uint32_t number_before(const char *log, const char *kernel, const char *w
   return 0;
 }
 
+// Instructions of a line, each issued so often, join those of their classes.
+static void take_classes(kiln_profile_info *t, const kl_cubin *code, uint32_t line, uint64_t warps) {
+  for (unsigned c = 0; c < KILN_CLASS_COUNT; c++) t->sass_warps[c] += code->kinds[line][c] * warps;
+  t->sass_other += code->kinds[line][KILN_CLASS_COUNT] * warps;
+}
+
 static void take_lines(kiln_profile *p, const kl_cubin *code, const kl_cubin *loops) {
-  kiln_profile_sass *s = &p->info.sass;
-  uint64_t threads = (uint64_t)p->info.block[0] * p->info.block[1] * p->info.block[2];
-  s->executed = code->lines[0] * p->info.sampled * ((threads + KL_LANES - 1) / KL_LANES);
+  kiln_profile_info *t = &p->info;
+  kiln_profile_sass *s = &t->sass;
+  uint64_t threads = (uint64_t)t->block[0] * t->block[1] * t->block[2];
+  uint64_t warps = t->sampled * ((threads + KL_LANES - 1) / KL_LANES);
+  s->executed = code->lines[0] * warps;
   s->estimated = p->calls;
-  for (size_t k = 0; k < p->info.line_count; k++) {
+  t->sass_classified = code->kinds && (!loops->lines || loops->kinds);
+  t->sass_other = 0;
+  memset(t->sass_warps, 0, sizeof t->sass_warps);
+  if (t->sass_classified) take_classes(t, code, 0, warps);
+  for (size_t k = 0; k < t->line_count; k++) {
     kiln_profile_line *l = &p->lines[k];
-    l->sass = (l->in_loop && loops->lines ? loops : code)->lines[p->ids[k]];
+    const kl_cubin *of = l->in_loop && loops->lines ? loops : code;
+    l->sass = of->lines[p->ids[k]];
     l->sass_executed = l->sass * l->warps;
     s->executed += l->sass_executed;
     s->estimated |= l->in_loop;
+    if (t->sass_classified) take_classes(t, of, p->ids[k], l->warps);
   }
 }
 
@@ -177,9 +213,9 @@ kiln_status kiln_profile_assembled(kiln_context *cx, kiln_profile *p, const kiln
   kl_cubin code, loops = {0};
   kl_str kernel = kl_str_of(p->info.kernel);
   kl_arena_init(&arena, cx);
-  kiln_status st = kl_cubin_read(cx, &arena, own.cubin, own.cubin_size, kernel, p->most_id, &code);
+  kiln_status st = kl_cubin_read(cx, &arena, own.cubin, own.cubin_size, own.sass, kernel, p->most_id, &code);
   if (st == KILN_OK && own.loops_cubin)
-    st = kl_cubin_read(cx, &arena, own.loops_cubin, own.loops_cubin_size, kernel, p->most_id, &loops);
+    st = kl_cubin_read(cx, &arena, own.loops_cubin, own.loops_cubin_size, own.loops_sass, kernel, p->most_id, &loops);
   if (st == KILN_OK) {
     p->info.sass = (kiln_profile_sass){
         .known = true,

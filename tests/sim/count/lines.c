@@ -151,7 +151,7 @@ static void expect(const char *name, const uint8_t *data, size_t n, const uint8_
   uint32_t want[MOST_LINE + 1] = {0};
   for (int k = 0; k < INSTRUCTIONS; k++) want[lines[k]]++;
   kl_arena_init(&a, cx);
-  EXPECT(kl_cubin_read(cx, &a, data, n, KL_STR("k"), MOST_LINE, &c) == KILN_OK, "%s: %s", name,
+  EXPECT(kl_cubin_read(cx, &a, data, n, NULL, KL_STR("k"), MOST_LINE, &c) == KILN_OK, "%s: %s", name,
          kiln_diagnostics_get(cx, 0)->text);
   ck_assert_uint_eq(c.instructions, INSTRUCTIONS);
   for (int k = 0; k <= MOST_LINE; k++)

@@ -301,8 +301,33 @@ START_TEST(overlapping_copies) {
 }
 END_TEST
 
+// Shared memory of a cluster: words of two blocks at one offset are two, which one bank serves one after the other.
+START_TEST(another_block) {
+  static const char ptx[] =
+      HEADER ".shared .align 16 .b8 s[512];\n.visible .entry k(.param .u64 p) {\n.reg .b32 %r<9>;\n.reg .pred %p<3>;\n"
+             "mov.u32 %r1, %tid.x;\nmov.u32 %r2, s;\nshr.u32 %r3, %r1, 4;\nmapa.shared::cluster.u32 %r4, %r2, %r3;\n"
+             "ld.shared::cluster.u32 %r5, [%r4];\nmapa.shared::cluster.u32 %r4, %r2, 0;\n"
+             "ld.shared::cluster.u32 %r6, [%r4+4];\natom.shared.add.u32 %r7, [%r2], 1;\nret;\n}\n";
+  fixture f;
+  fixture_open(&f);
+  uint64_t arguments[16] = {fixture_memory(&f, 4096, NULL)};
+  fixture_run(&f, ptx, (kiln_sim_launch_params){.grid = {2}, .block = {32}, .cluster = {2, 1, 1}}, arguments, NULL);
+  // half of the lanes in each block's memory, whichever is the own one
+  const kiln_access_counts *a = access_of(line_with(&f, "[%r4]", 0), KILN_ACCESS_SHARED_LOAD);
+  ck_assert(a->requests == 2 && a->remote == 2 && a->wavefronts == 4 && a->ideal_wavefronts == 2);
+  // all in the first block's: another one's for the second
+  a = access_of(line_with(&f, "[%r4+4]", 0), KILN_ACCESS_SHARED_LOAD);
+  ck_assert(a->requests == 2 && a->remote == 1 && a->wavefronts == 2);
+  // lanes that meet at an address of shared memory are no traffic on one of the device's
+  a = access_of(line_with(&f, "atom.shared", 0), KILN_ACCESS_SHARED_ATOMIC);
+  ck_assert(a->addresses == 2 && a->most_on_one == 32 && a->wavefronts == 64);
+  ck_assert(f.t.hottest_requests == 0 && f.t.hottest_address == 0);
+  fixture_close(&f);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("count_memory", NO_FRAME, {every_pattern, ACCESSES},
                    {local_memory, sizeof locals / sizeof locals[0]}, {other_spaces},
-                   {overlapping_copies, sizeof overlaps / sizeof overlaps[0]});
+                   {overlapping_copies, sizeof overlaps / sizeof overlaps[0]}, {another_block});
 }

@@ -15,16 +15,18 @@
   TARGET ".visible .entry k(.param .u64 p) {\n" REGISTERS "ld.param.u64 %rd1, [p];\nmov.u32 %r1, 0;\n"                 \
          "mov.u32 %r2, %tid.x;\nmov.u32 %r3, s;\nL:\n" body "add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, " #rounds     \
          ";\n@%p1 bra L;\nret;\n}\n"
-// Each thread of the grid loads its 16 bytes of the buffer.
-#define STREAM                                                                                                         \
+// Each thread of the grid loads, or stores, its 16 bytes of the buffer.
+#define STREAM(access)                                                                                                 \
   TARGET                                                                                                               \
-      ".visible .entry k(.param .u64 p) {\n" REGISTERS "ld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\n"               \
-      "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\nmad.lo.u32 %r4, %r2, %r3, %r1;\nmul.wide.u32 %rd2, %r4, 16;\n"   \
-      "add.u64 %rd3, %rd1, %rd2;\nld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%rd3];\nret;\n}\n"
+  ".visible .entry k(.param .u64 p) {\n" REGISTERS "ld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\n"                   \
+  "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\nmad.lo.u32 %r4, %r2, %r3, %r1;\nmul.wide.u32 %rd2, %r4, 16;\n"       \
+  "add.u64 %rd3, %rd1, %rd2;\n" access "ret;\n}\n"
+#define LOADS  STREAM("ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%rd3];\n")
+#define STORES STREAM("st.global.v4.u32 [%rd3], {%r1, %r1, %r1, %r1};\n")
 
-#define H100 1.98e9
-#define A100 1.41e9
-#define L40S 2.52e9
+#define H100   1.98e9
+#define A100   1.41e9
+#define L40S   2.52e9
 
 static const struct {
   const char *limiter, *gpu, *ptx;
@@ -32,7 +34,9 @@ static const struct {
   double amount, rate, seconds; // of the row: its amount, its rate of the whole GPU, its time
 } rows[] = {
     // 1056 x 1024 threads of 16 bytes; 92 % of 3.3523 TB/s; 5.61 us
-    {"DRAM", "H100", STREAM, 1056, 1024, 17301504, 2 * 2.619e9 * 640 * 0.92, 17301504 / (2 * 2.619e9 * 640 * 0.92)},
+    {"DRAM", "H100", LOADS, 1056, 1024, 17301504, 2 * 2.619e9 * 640 * 0.92, 17301504 / (2 * 2.619e9 * 640 * 0.92)},
+    // the same bytes stored: L2 has 50 MiB and holds all of them at the end
+    {"DRAM", "H100", STORES, 1056, 1024, 17301504, 2 * 2.619e9 * 640 * 0.92, 17301504 / (2 * 2.619e9 * 640 * 0.92)},
     // one warp, 100 loads of 128 bytes that nothing has loaded yet: 4 under way, each 0.7 us; 17.5 us
     {"loads in flight", "H100",
      LOOP(100, "mad.lo.u32 %r4, %r1, 128, 0;\nmad.lo.u32 %r4, %r2, 4, %r4;\ncvt.u64.u32 %rd2, %r4;\n"
@@ -130,6 +134,19 @@ START_TEST(launch) {
 }
 END_TEST
 
+// What L1 has is no traffic of L2's: of 100 loads of the same 128 bytes one is.
+START_TEST(hits) {
+  fixture f;
+  fixture_open(&f);
+  uint64_t arguments[16] = {fixture_memory(&f, 4096, NULL)};
+  fixture_run(&f, LOOP(100, "mul.wide.u32 %rd2, %r2, 4;\nadd.u64 %rd3, %rd1, %rd2;\nld.global.u32 %r5, [%rd3];\n"),
+              (kiln_sim_launch_params){.block = {32}}, arguments, NULL);
+  ck_assert(near(rate_of(&f, "L2")->amount, 128) && near(rate_of(&f, "DRAM")->amount, 128));
+  ck_assert(near(rate_of(&f, "load/store")->amount, 101)); // four sectors a pass, and the parameter
+  fixture_close(&f);
+}
+END_TEST
+
 // A sample of 66 of 1056 blocks stands for all: the same amounts, rates and times.
 START_TEST(a_sample) {
   fixture f;
@@ -138,6 +155,7 @@ START_TEST(a_sample) {
   ck_assert_str_eq(f.t.prediction.limiter, "DRAM");
   ck_assert(f.t.sampled == 66 && near(rate_of(&f, "DRAM")->amount, rows[0].amount));
   ck_assert(near(f.t.prediction.seconds, rows[0].seconds + 2e-6));
+  ck_assert(near(rate_of(&f, "L2")->amount, rows[0].amount));
   // 264 blocks of 32 warps run at once, each with one load of 512 bytes under way
   ck_assert(near(rate_of(&f, "loads in flight")->rate, 264 * 32 * 512 / 0.7e-6));
   // 8 blocks on each multiprocessor: 32 warps of 9 instructions, 4 in a clock; passes: 4 of a load, 1 of the parameter
@@ -150,5 +168,5 @@ START_TEST(a_sample) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("count_predict", NO_FRAME, {limiter, sizeof rows / sizeof rows[0]}, {launch}, {a_sample});
+  return RUN_TESTS("count_predict", NO_FRAME, {limiter, sizeof rows / sizeof rows[0]}, {launch}, {hits}, {a_sample});
 }

@@ -25,13 +25,62 @@ START_TEST(a_stored_cubin) {
   size_t n;
   const char *bytes = stored(&n);
   kl_arena_init(&a, cx);
-  ck_assert_int_eq(kl_cubin_read(cx, &a, bytes, n, KL_STR("axpy"), 11, &c), KILN_OK);
+  ck_assert_int_eq(kl_cubin_read(cx, &a, bytes, n, NULL, KL_STR("axpy"), 11, &c), KILN_OK);
   ck_assert_mem_eq(c.lines, lines, sizeof lines);
   ck_assert(c.instructions == 30 && c.registers == 12 && c.stack_bytes == 0 && c.shared_bytes == 0);
-  ck_assert_int_eq(kl_cubin_read(cx, &a, bytes, n, KL_STR("axpy"), 5, &c), KILN_OK); // lines beyond are none
+  ck_assert_int_eq(kl_cubin_read(cx, &a, bytes, n, NULL, KL_STR("axpy"), 5, &c), KILN_OK); // lines beyond are none
   ck_assert(c.lines[0] == 12 && c.lines[4] == 7 && c.nlines == 5);
-  ck_assert_int_eq(kl_cubin_read(cx, &a, bytes, n, KL_STR("ax"), 11, &c), KILN_E_INVALID);
+  ck_assert_int_eq(kl_cubin_read(cx, &a, bytes, n, NULL, KL_STR("ax"), 11, &c), KILN_E_INVALID);
   ck_assert(c.lines == NULL && strstr(found_in(cx), "without the kernel's code"));
+  kl_arena_free(&a);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+// --- classes --------------------------------------------------------------------------------------------------------
+
+static char *slurp(const char *path, size_t *n) {
+  FILE *f = fopen(path, "rb");
+  char *p = calloc(1, 1 << 20);
+  *n = f && p ? fread(p, 1, (1 << 20) - 1, f) : 0;
+  if (f) fclose(f);
+  return p;
+}
+
+// What nvdisasm 13 says of the stored cubin: of its 30 instructions 5 are IMAD; LDC, ULDC and LDG load, 9 in all.
+START_TEST(classes_of_a_stored_cubin) {
+  static const struct {
+    kiln_profile_class kind;
+    uint32_t n;
+  } all[] = {{KILN_CLASS_MULTIPLY, 5}, {KILN_CLASS_F32_FMA, 1}, {KILN_CLASS_LOAD, 9},    {KILN_CLASS_STORE, 1},
+             {KILN_CLASS_BRANCH, 1},   {KILN_CLASS_CONTROL, 2}, {KILN_CLASS_INTEGER, 11}};
+  kiln_context *cx = kiln_context_create(NULL);
+  kl_arena a;
+  kl_cubin c;
+  size_t n, size;
+  const char *bytes = stored(&n);
+  char *text = slurp(KL_TESTS "/sim/count/axpy.sass", &size);
+  uint32_t kinds[KL_SASS_KINDS] = {0}, sum = 0;
+  kl_arena_init(&a, cx);
+  ck_assert_int_eq(kl_cubin_read(cx, &a, bytes, n, text, KL_STR("axpy"), 11, &c), KILN_OK);
+  for (uint32_t line = 0; line <= 11; line++)
+    for (uint32_t k = 0, of_line = 0; k < KL_SASS_KINDS; k++) {
+      kinds[k] += c.kinds[line][k], of_line += c.kinds[line][k], sum += c.kinds[line][k];
+      if (k == KILN_CLASS_COUNT) ck_assert_uint_eq(of_line, c.lines[line]);
+    }
+  ck_assert_uint_eq(sum, 30);
+  for (size_t k = 0; k < KL_COUNT(all); k++)
+    EXPECT(kinds[all[k].kind] == all[k].n, "%s: %u, expected %u", kiln_profile_class_name(all[k].kind),
+           kinds[all[k].kind], all[k].n);
+  // a text of another cubin, one that is cut short, and anything
+  *strstr(text, "/*01d0*/") = 0;
+  ck_assert_int_eq(kl_cubin_read(cx, &a, bytes, n, text, KL_STR("axpy"), 11, &c), KILN_E_INVALID);
+  ck_assert(strstr(found_in(cx), "other code than the text"));
+  ck_assert_int_eq(kl_cubin_read(cx, &a, bytes, n, "", KL_STR("axpy"), 11, &c), KILN_E_INVALID);
+  ck_assert_int_eq(
+      kl_cubin_read(cx, &a, bytes, n, ".text.axpy:\n/*\n/*0000\n/*0000*/\n/*0000*/ @", KL_STR("axpy"), 11, &c),
+      KILN_E_INVALID);
+  free(text);
   kl_arena_free(&a);
   kiln_context_destroy(&cx);
 }
@@ -50,7 +99,7 @@ START_TEST(a_damaged_cubin) {
     memcpy(copy, bytes, size);
     if (!cut) copy[k - n] ^= (char)(1 + k % 255);
     kl_arena_init(&a, cx);
-    kiln_status st = kl_cubin_read(cx, &a, copy, size, KL_STR("axpy"), 11, &c);
+    kiln_status st = kl_cubin_read(cx, &a, copy, size, NULL, KL_STR("axpy"), 11, &c);
     refused += st != KILN_OK;
     EXPECT(st == KILN_OK || (st == KILN_E_INVALID && kiln_diagnostics_count(cx) == 1), "byte %zu", k);
     EXPECT(!cut || k >= 5288 || st != KILN_OK, "cut to %zu bytes", k); // where its table of sections ends
@@ -64,15 +113,7 @@ END_TEST
 
 // --- kernels --------------------------------------------------------------------------------------------------------
 
-static char *slurp(const char *path, size_t *n) {
-  FILE *f = fopen(path, "rb");
-  char *p = calloc(1, 1 << 20);
-  *n = f && p ? fread(p, 1, 1 << 20, f) : 0;
-  if (f) fclose(f);
-  return p;
-}
-
-static char *assemble(const char *ptx, const char *target, size_t *n, char *log) {
+static char *assemble(const char *ptx, const char *target, size_t *n, char *log, char **sass) {
   char dir[] = "/tmp/kiln-sass-XXXXXX", in[64], out[64], said[64], command[8192];
   size_t logged;
   ck_assert(mkdtemp(dir) != NULL);
@@ -88,6 +129,12 @@ static char *assemble(const char *ptx, const char *target, size_t *n, char *log)
   ck_assert_msg(status == 0, "%s\n%s", text, ptx);
   snprintf(log, 4096, "%s", text);
   free(text);
+  *sass = NULL;
+  if (nvdisasm_path()) {
+    snprintf(command, sizeof command, "'%s' -c -ndf %s >%s 2>&1", nvdisasm_path(), out, said);
+    ck_assert_int_eq(system(command), 0);
+    *sass = slurp(said, &logged);
+  }
   unlink(in), unlink(out), unlink(said), rmdir(dir);
   return cubin;
 }
@@ -116,7 +163,7 @@ START_TEST(of_each_line) {
   static const char *const targets[] = {"sm_80", "sm_90", "sm_100"};
   for (int t = 0; t < 3; t++) {
     fixture f;
-    char ptx[2048], log[2][4096];
+    char ptx[2048], log[2][4096], *text[2] = {NULL, NULL};
     fixture_open(&f);
     uint64_t arguments[16] = {fixture_memory(&f, 4096, NULL)};
     snprintf(ptx, sizeof ptx, ".version 8.7\n.target sm_80\n.address_size 64\n%s%s%s",
@@ -129,8 +176,9 @@ START_TEST(of_each_line) {
     kiln_profile_assembly made = {.struct_size = sizeof made, .log = log[0]};
     const char *loops = kiln_profile_source(f.p, true, NULL);
     ck_assert_int_eq(loops != NULL, kernels[_i].estimated);
-    made.cubin = assemble(kiln_profile_source(f.p, false, NULL), targets[t], &made.cubin_size, log[0]);
-    if (loops) made.loops_cubin = assemble(loops, targets[t], &made.loops_cubin_size, log[1]);
+    made.cubin = assemble(kiln_profile_source(f.p, false, NULL), targets[t], &made.cubin_size, log[0], &text[0]);
+    if (loops) made.loops_cubin = assemble(loops, targets[t], &made.loops_cubin_size, log[1], &text[1]);
+    made.sass = text[0], made.loops_sass = text[1];
     ck_assert_msg(kiln_profile_assembled(f.cx, f.p, &made) == KILN_OK, "%s", found_in(f.cx));
     ck_assert_int_eq(kiln_profile_describe(f.cx, f.p, &f.t), KILN_OK);
     const kiln_profile_line *l = line_with(&f, kernels[_i].text, 0);
@@ -150,18 +198,27 @@ START_TEST(of_each_line) {
     uint64_t sum = 0;
     for (size_t k = 0; k < f.t.line_count; k++) sum += f.t.lines[k].sass;
     if (!loops) ck_assert(sum == f.t.sass.instructions && f.t.sass.executed == 2 * sum);
+    ck_assert_str_eq(f.t.prediction.rates[4].unit, "SASS instructions");
+    ck_assert(f.t.prediction.rates[4].amount == (double)f.t.sass.executed);
+    // by class: all of it; the fma once in a round or, where there is no loop, in each of two warps
+    ck_assert_int_eq(f.t.sass_classified, text[0] != NULL);
+    uint64_t all = f.t.sass_other;
+    for (int c = 0; c < KILN_CLASS_COUNT; c++) all += f.t.sass_warps[c];
+    if (text[0]) ck_assert(all == f.t.sass.executed && f.t.sass_other == 0);
+    if (text[0] && strstr(kernels[_i].text, "fma")) ck_assert_uint_eq(f.t.sass_warps[KILN_CLASS_F32_FMA], l->warps);
+    if (text[0] && kernels[_i].sass < 0) ck_assert_uint_gt(f.t.sass_warps[KILN_CLASS_F64_FMA], 8);
     made.cubin_size /= 2; // what cannot be read changes nothing
     kiln_profile_info before = f.t;
     ck_assert_int_eq(kiln_profile_assembled(f.cx, f.p, &made), KILN_E_INVALID);
     ck_assert_int_eq(kiln_profile_describe(f.cx, f.p, &f.t), KILN_OK);
     ck_assert_mem_eq(&before.sass, &f.t.sass, sizeof before.sass);
-    free((void *)made.cubin), free((void *)made.loops_cubin);
+    free((void *)made.cubin), free((void *)made.loops_cubin), free(text[0]), free(text[1]);
     fixture_close(&f);
   }
 }
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("count_sass", NO_FRAME, {a_stored_cubin}, {a_damaged_cubin},
+  return RUN_TESTS("count_sass", NO_FRAME, {a_stored_cubin}, {classes_of_a_stored_cubin}, {a_damaged_cubin},
                    {of_each_line, sizeof kernels / sizeof kernels[0]});
 }
