@@ -3,7 +3,7 @@
 #include "support/ptxas.h"
 #include "words.h"
 
-enum { THREADS = 4, SEEDS = 64 };
+enum { THREADS = 4, SEEDS = 32 };
 #define COPY   "cp.async.ca.shared.global [%r3], [%rd5], 4;\n"
 #define COMMIT "cp.async.commit_group;\n"
 #define READ   "ld.shared.u32 %r9, [%r3];\n"

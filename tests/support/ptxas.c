@@ -120,18 +120,22 @@ ptxas_result ptxas_run(const char *ptx, size_t size, const char *target) {
 }
 
 bool ptxas_lines(const char *ptx, size_t size, const char *target, bool *wrong, size_t lines) {
-  bool ok;
+  bool ok, told = false;
   char *text = assemble(ptx, size, target, &ok, NULL);
   memset(wrong, 0, lines * sizeof *wrong);
   for (char *p = text; p && *p;) {
-    char *end = strchr(p, '\n'), *at = strstr(p, ", line ");
+    static const char error[] = ", line ",
+                      narrow[] = "32-bit address on line '"; // which ends the assembly, unlike others
+    char *end = strchr(p, '\n');
     if (end) *end = 0;
-    if (at && at < p + strlen(p) && (strstr(p, "; error") || strstr(p, "; fatal"))) {
-      unsigned long line = strtoul(at + 7, NULL, 10);
-      if (line >= 1 && line <= lines) wrong[line - 1] = true;
+    const char *at = strstr(p, error), *address = strstr(p, narrow);
+    if (address || (at && (strstr(p, "; error") || strstr(p, "; fatal")))) {
+      unsigned long line = strtoul(address ? address + sizeof narrow - 1 : at + sizeof error - 1, NULL, 10);
+      if (line >= 1 && line <= lines) wrong[line - 1] = told = true;
     }
     p = end ? end + 1 : NULL;
   }
+  bool asked = text != NULL && (ok || told);
   free(text);
-  return text != NULL;
+  return asked;
 }

@@ -2,10 +2,12 @@
 #ifndef KL_ISA_MEMORY_H
 #define KL_ISA_MEMORY_H
 
-// Parts of patterns. A scope belongs to an order; caching and eviction are hints.
-#define KL_P_SPACE  "{.global|.shared|.shared::cta|.shared::cluster|.local|.param|.param::entry|.param::func|.const}"
+// Parts of patterns. Spaces: of weak loads, of weak stores, of what other threads see. A scope belongs to an order;
+// caching and eviction are hints.
+#define KL_P_LOADED "{.global|.shared|.shared::cta|.shared::cluster|.local|.param|.param::entry|.param::func|.const}"
+#define KL_P_STORED "{.global|.shared|.shared::cta|.shared::cluster|.local|.param|.param::func}"
+#define KL_P_SEEN   "{.global|.shared|.shared::cta|.shared::cluster}"
 #define KL_P_SCOPE  "(.cta|.cluster|.gpu|.sys)"
-#define KL_P_CACHE  "{.ca|.cg|.cs|.lu|.cv|.wb|.wt}"
 #define KL_P_EVICT2 "{.L2::evict_normal|.L2::evict_first|.L2::evict_last}"
 #define KL_P_EVICT                                                                                                     \
   "{.L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last|.L1::no_allocate}" KL_P_EVICT2             \
@@ -17,17 +19,17 @@
 // clang-format off
 //  decoded by  pattern                                                                    operands     unit    spread grade  section
 #define KL_ISA_MEMORY(X)                                                                                               \
-  X(load,       "ld{.weak}" KL_P_SPACE KL_P_CACHE KL_P_EVICT KL_P_PREFETCH KL_P_VECTOR KL_P_TYPE,                      \
+  X(load,       "ld{.weak}" KL_P_LOADED "{.ca|.cg|.cs|.lu|.cv}" KL_P_EVICT KL_P_PREFETCH KL_P_VECTOR KL_P_TYPE,                      \
                                                                                            "d, [a]{, policy}", MEMORY, OWN, EXACT, "9.7.9.8") \
-  X(load,       "ld.volatile" KL_P_SPACE KL_P_EVICT2 KL_P_PREFETCH KL_P_VECTOR KL_P_TYPE,              "d, [a]",    MEMORY, OWN,   EXACT, "9.7.9.8") \
-  X(load,       "ld(.relaxed|.acquire)" KL_P_SCOPE KL_P_SPACE KL_P_EVICT KL_P_PREFETCH KL_P_VECTOR KL_P_TYPE,          \
+  X(load,       "ld.volatile" KL_P_SEEN KL_P_EVICT2 KL_P_PREFETCH KL_P_VECTOR KL_P_TYPE,              "d, [a]",    MEMORY, OWN,   EXACT, "9.7.9.8") \
+  X(load,       "ld(.relaxed|.acquire)" KL_P_SCOPE KL_P_SEEN KL_P_EVICT KL_P_PREFETCH KL_P_VECTOR KL_P_TYPE,          \
                                                                                            "d, [a]{, policy}", MEMORY, OWN, EXACT, "9.7.9.8") \
   X(load,       "ld.mmio.relaxed.sys{.global}" KL_P_TYPE,                                  "d, [a]",    MEMORY, OWN,   EXACT, "9.7.9.8") \
   X(load,       "ld.global{.ca|.cg|.cs}.nc" KL_P_EVICT KL_P_PREFETCH KL_P_VECTOR KL_P_TYPE, "d, [a]{, policy}", MEMORY, OWN, EXACT, "9.7.9.9") \
   X(load,       "ldu{.global}{.v2|.v4}" KL_P_TYPE,                                         "d, [a]",    MEMORY, OWN,   EXACT, "9.7.9.10") \
-  X(store,      "st{.weak}" KL_P_SPACE KL_P_CACHE KL_P_EVICT KL_P_VECTOR KL_P_TYPE,        "[a], b{, policy}", MEMORY, OWN, EXACT, "9.7.9.11") \
-  X(store,      "st.volatile" KL_P_SPACE KL_P_EVICT2 KL_P_VECTOR KL_P_TYPE,                            "[a], b",    MEMORY, OWN,   EXACT, "9.7.9.11") \
-  X(store,      "st(.relaxed|.release)" KL_P_SCOPE KL_P_SPACE KL_P_EVICT KL_P_VECTOR KL_P_TYPE, "[a], b{, policy}", MEMORY, OWN, EXACT, "9.7.9.11") \
+  X(store,      "st{.weak}" KL_P_STORED "{.wb|.cg|.cs|.wt}" KL_P_EVICT KL_P_VECTOR KL_P_TYPE,        "[a], b{, policy}", MEMORY, OWN, EXACT, "9.7.9.11") \
+  X(store,      "st.volatile" KL_P_SEEN KL_P_EVICT2 KL_P_VECTOR KL_P_TYPE,                            "[a], b",    MEMORY, OWN,   EXACT, "9.7.9.11") \
+  X(store,      "st(.relaxed|.release)" KL_P_SCOPE KL_P_SEEN KL_P_EVICT KL_P_VECTOR KL_P_TYPE, "[a], b{, policy}", MEMORY, OWN, EXACT, "9.7.9.11") \
   X(store,      "st.mmio.relaxed.sys{.global}" KL_P_TYPE,                                  "[a], b",    MEMORY, OWN,   EXACT, "9.7.9.11") \
   X(nothing,    "prefetch{.global|.local}(.L1|.L2)",                                       "[a]",       MEMORY, OWN,   EXACT, "9.7.9.15") \
   X(nothing,    "prefetch.global(.L2::evict_last|.L2::evict_normal)",                      "[a]",       MEMORY, OWN,   EXACT, "9.7.9.15") \

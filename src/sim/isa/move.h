@@ -6,7 +6,7 @@
 // clang-format off
 //  decoded by   pattern                                                     operands      unit     spread grade  section
 #define KL_ISA_MOVE(X)                                                                                                 \
-  X(move,        "mov(.pred|.b16|.b32|.b64|.b128|.u16|.u32|.u64|.s16|.s32|.s64|.f16|.bf16|.f16x2|.bf16x2|.f32|.f64)",  \
+  X(move,        "mov(.pred|.b16|.b32|.b64|.b128|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64)",  \
                                                                              "d, a",       INTEGER, EACH,  EXACT, "9.7.9.3") \
   X(move_special, "mov.v4(.u16|.u32)",                                      "{d}, %vector", INTEGER, EACH, EXACT, "9.7.9.3")\
   X(cvta,        "cvta(.const|.global|.local|.shared|.shared::cta|.shared::cluster|.param|.param::entry)(.u32|.u64)",             \
