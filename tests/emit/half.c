@@ -29,8 +29,9 @@ static uint32_t want[ALL];
 
 static kb_reg emit_row(kb *k, const void *user, kb_reg a, kb_reg b) {
   const kh_row *r = user;
-  kb_reg x[2] = {kb_bitcast(k, a, r->kind, 2), kb_bitcast(k, b, r->kind, 2)};
-  return kb_bitcast(k, r->emit(k, r->c, x), KB_I32, 1);
+  kb_reg x = kb_bitcast(k, a, r->kind, 2), y = kb_bitcast(k, b, r->kind, 2), out;
+  kh_emit(k, r, 1, (const kb_reg *const[]){&x, &y}, &out);
+  return kb_bitcast(k, out, KB_I32, 1);
 }
 
 static void check(const kh_row *r, uint32_t x, uint32_t got, const char *how) {

@@ -152,6 +152,7 @@ static const struct {
     {"llvm.minimum.v2bf16", "min.NaN.bf16x2"},
     {"llvm.fabs.v2f16", "abs.f16x2"},
     {"llvm.fabs.v2bf16", "abs.bf16x2"},
+    {"llvm.nvvm.fmax.nan.xorsign.abs.bf16x2", "max.NaN.xorsign.abs.bf16x2"},
     {"llvm.nvvm.ff2f16x2.rn", "cvt.rn.f16x2.f32"},
     {"llvm.nvvm.ff2bf16x2.rn", "cvt.rn.bf16x2.f32"},
     {"llvm.nvvm.fma.rm.f", "fma.rm.f32"},

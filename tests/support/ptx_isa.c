@@ -232,6 +232,11 @@ static uint64_t min16(half f, uint64_t a, uint64_t b, uint64_t c) {
   return round16(f, extremum(value16(f, a), value16(f, b), false));
 }
 
+// .xorsign.abs: of the magnitudes, with the exclusive or of the signs.
+static uint64_t max_magnitude16(half f, uint64_t a, uint64_t b, uint64_t c) {
+  return round16(f, extremum(fabs(value16(f, a)), fabs(value16(f, b)), true)) | ((a ^ b) & 0x8000);
+}
+
 #define X2(name, format)                                                                                               \
   static uint64_t name##_##format##x2(uint64_t a, uint64_t b, uint64_t c) {                                            \
     uint64_t low = name##16(format, a & 0xffff, b & 0xffff, c & 0xffff);                                               \
@@ -243,6 +248,7 @@ X2(mul, f16)
 X2(fma, f16)
 X2(max, f16)
 X2(min, f16)
+X2(max_magnitude, bf16)
 X2(fma, bf16)
 X2(max, bf16)
 X2(min, bf16)
@@ -408,6 +414,7 @@ static const struct {
     {"fma.rn.f16x2", fma_f16x2},
     {"max.NaN.f16x2", max_f16x2},
     {"min.NaN.f16x2", min_f16x2},
+    {"max.NaN.xorsign.abs.bf16x2", max_magnitude_bf16x2},
     {"fma.rn.bf16x2", fma_bf16x2},
     {"max.NaN.bf16x2", max_bf16x2},
     {"min.NaN.bf16x2", min_bf16x2},

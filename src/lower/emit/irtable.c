@@ -78,6 +78,7 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.umin", WORD, BOTH, SCALAR, 0, 0},
     {"llvm.umax", WORD, BOTH, SCALAR, 0, 0},
     {"llvm.nvvm.fma.rn.bf16x2", B, GPU, PACKED, 80, 70},
+    {"llvm.nvvm.fmax.nan.xorsign.abs.bf16x2", B, GPU, PACKED, 86, 72},
     {"llvm.nvvm.ff2bf16x2.rn", B, GPU, PACKED, 80, 70},
     {"llvm.nvvm.ff2f16x2.rn", H, GPU, PACKED, 80, 70},
     {"llvm.nvvm.fma.rm.f", F, GPU, SCALAR, 0, 0},

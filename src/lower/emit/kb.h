@@ -93,6 +93,7 @@ kb_reg kb_roundeven(kb *k, kb_reg a);
 // NaN-propagating, -0 < +0 (IEEE 754-2019 minimum, maximum); F32, F64 and the packed kinds.
 kb_reg kb_fmax(kb *k, kb_reg a, kb_reg b);
 kb_reg kb_fmin(kb *k, kb_reg a, kb_reg b);
+kb_reg kb_fmax_magnitude(kb *k, kb_reg a, kb_reg b); // the greater of the magnitudes, of open sign; packed BF16, sm_90+
 kb_reg kb_fcmp(kb *k, LLVMRealPredicate p, kb_reg a, kb_reg b); // F32, F64; I1 lanes
 static inline kb_reg kb_fmuli(kb *k, kb_reg a, double v) {
   return kb_fmul(k, a, kb_flike(k, a, v));

@@ -120,6 +120,11 @@ kb_reg kb_fmin(kb *k, kb_reg a, kb_reg b) {
   return extremum(k, a, b, false);
 }
 
+kb_reg kb_fmax_magnitude(kb *k, kb_reg a, kb_reg b) {
+  kb_reg args[2] = {a, b};
+  return kb_intrinsic(k, "llvm.nvvm.fmax.nan.xorsign.abs.bf16x2", NULL, 0, args, 2, KB_BF16, 2);
+}
+
 // --- NVPTX --------------------------------------------------------------------------------------------------------
 
 static kb_reg approx(kb *k, const char *name, kb_reg a) {

@@ -77,8 +77,7 @@ static kb_reg packed_op(kb *k, kl_op op, const kb_reg *x) {
   case KL_OP_ABS: return kb_fabs(k, x[0]);
   case KL_OP_MAXIMUM: return kb_fmax(k, x[0], x[1]);
   case KL_OP_MINIMUM: return kb_fmin(k, x[0], x[1]);
-  case KL_OP_CLAMP: return kb_fmin(k, kb_fmax(k, x[0], x[1]), x[2]);
-  default: return kh_call(k, op, x);
+  default: return kb_fmin(k, kb_fmax(k, x[0], x[1]), x[2]); // clamp
   }
 }
 
@@ -101,6 +100,10 @@ static kl_val emit_packed(kl_emit *e, const kl_step *s) {
   kl_val v = {.dtype = s->dtype, .packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2)};
   kb_reg *in[3];
   for (uint32_t i = 0; i < s->noperands; i++) in[i] = kl_packed(e, &e->vals[s->operands[i]]);
+  if (kh_has(&e->k, s->instr->op, s->dtype)) {
+    kh_call(&e->k, s->instr->op, e->lanes / 2, (const kb_reg *const *)in, v.packed);
+    return v;
+  }
   for (unsigned i = 0; i < e->lanes / 2; i++) {
     kb_reg x[3] = {{0}};
     for (uint32_t o = 0; o < s->noperands; o++) x[o] = in[o][i];

@@ -27,18 +27,24 @@ static const double log_bf16[] = {0x1.62e432p-1, -0x1.f36374p-26, -0x1.0a2b26p+4
 // ln 2 / 2^23; (log(1 + f) - f) / f^2 on [-1/3, 1/3]
 static const double log_f16[] = {0x1.62e43p-24,  -0x1.fffff6p-2, 0x1.555104p-2,  -0x1.ffdefcp-3, 0x1.9b15eep-3,
                                  -0x1.597c1ep-3, 0x1.1f147ep-3,  -0x1.dd9dacp-4, 0x1.37da02p-4};
-// 1 / pi; pi in parts, negative; (sin(r) / r - 1) / r^2 in r^2
-static const double sin_f16[] = {0x1.45f306p-2, -0x1.921fb4p+1, -0x1.444276p-23, 0,
-                                 -0x1.55555p-3, 0x1.110edap-7,  -0x1.9f728cp-13, 0x1.5dd756p-19};
-static const double cos_f16[] = {0x1.45f306p-2,  -0x1.921fb4p+1, -0x1.4442dp-23,  0,
-                                 -0x1.55554ap-3, 0x1.110edap-7,  -0x1.9f70eep-13, 0x1.5dc7a8p-19};
-
-#define ROW(op, kind, fn, c)                                                                                           \
-  { KL_OP_##op, KB_##kind, fn, c, KL_COUNT(c) }
-#define BARE(op, kind, fn)                                                                                             \
-  { KL_OP_##op, KB_##kind, fn, NULL, 0 }
+// 1 / pi; pi in two parts, negative; (sin(r) / r - 1) / r^2 in r^2; for bf16 that again, for the arguments that are
+// reduced by integers
+static const double sin_bf16[] = {
+    0x1.45f306p-2,  -0x1.921fb4p+1, -0x1.4442dp-23,  -0x1.555112p-3, 0x1.107136p-7, -0x1.84dbf8p-13, 0,
+    -0x1.555566p-3, 0x1.110fbp-7,   -0x1.9f6d26p-13, 0x1.5d5ffep-19};
+static const double cos_bf16[] = {
+    0x1.45f306p-2,  -0x1.921fb4p+1, -0x1.4442dp-23,  -0x1.555318p-3, 0x1.1088ccp-7, -0x1.85d4a4p-13, 0,
+    -0x1.55554cp-3, 0x1.110edap-7,  -0x1.9f70eep-13, 0x1.5dc8c4p-19};
+static const double sin_f16[] = {0x1.45f306p-2, -0x1.921fb4p+1,  -0x1.444276p-23, -0x1.55555p-3,
+                                 0x1.110edap-7, -0x1.9f728cp-13, 0x1.5dd756p-19};
+static const double cos_f16[] = {0x1.45f306p-2, -0x1.921fb4p+1,  -0x1.4442dp-23, -0x1.55554ap-3,
+                                 0x1.110edap-7, -0x1.9f70eep-13, 0x1.5dc7a8p-19};
 
 // clang-format off
+#define ROW(op, kind, fn, c)       {KL_OP_##op, KB_##kind, fn, c, KL_COUNT(c), NULL}
+#define FAR(op, kind, fn, c, rest) {KL_OP_##op, KB_##kind, fn, c, KL_COUNT(c), rest}
+#define BARE(op, kind, fn)         {KL_OP_##op, KB_##kind, fn, NULL, 0, NULL}
+
 const kh_row kh_rows[] = {
     ROW(EXP, BF16, kh_exp_bf16, exp_bf16),                 ROW(EXP, F16, kh_exp_f16, exp_f16),
     ROW(TANH, BF16, kh_tanh_bf16, tanh_bf16),              ROW(TANH, F16, kh_tanh_f16, tanh_f16),
@@ -48,6 +54,7 @@ const kh_row kh_rows[] = {
     BARE(RSQRT, BF16, kh_rsqrt_bf16),                      BARE(RSQRT, F16, kh_rsqrt_f16),
     BARE(SQRT, BF16, kh_sqrt_bf16),                        BARE(SQRT, F16, kh_sqrt_f16),
     BARE(DIVIDE, BF16, kh_divide_bf16),                    BARE(DIVIDE, F16, kh_divide_f16),
+    FAR(SIN, BF16, kh_sin, sin_bf16, kh_sin_far),          FAR(COS, BF16, kh_cos, cos_bf16, kh_cos_far),
     ROW(SIN, F16, kh_sin, sin_f16),                        ROW(COS, F16, kh_cos, cos_f16),
 };
 // clang-format on

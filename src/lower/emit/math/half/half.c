@@ -14,9 +14,17 @@ bool kh_has(const kb *k, kl_op op, kl_dtype t) {
   return find(op, t == KILN_F16 ? KB_F16 : KB_BF16) != NULL;
 }
 
-kb_reg kh_call(kb *k, kl_op op, const kb_reg *x) {
-  const kh_row *r = find(op, (kb_kind)x->kind);
-  return r->emit(k, r->c, x);
+void kh_emit(kb *k, const kh_row *row, unsigned n, const kb_reg *const *x, kb_reg *out) {
+  bool two = row->op == KL_OP_DIVIDE;
+  for (unsigned i = 0; i < n; i++) {
+    kb_reg operands[2] = {x[0][i], x[two][i]};
+    out[i] = row->emit(k, row->c, operands);
+  }
+  if (row->rest) row->rest(k, row->c, n, x[0], out);
+}
+
+void kh_call(kb *k, kl_op op, unsigned n, const kb_reg *const *x, kb_reg *out) {
+  kh_emit(k, find(op, (kb_kind)x[0]->kind), n, x, out);
 }
 
 kb_reg kh_each(kb *k, const double *c, kb_reg u, kh_core fn) {

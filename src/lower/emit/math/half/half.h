@@ -9,7 +9,8 @@
 
 // Is there one of `op` for this machine and type?
 bool kh_has(const kb *k, kl_op op, kl_dtype t);
-// The op on one or two packed registers, F16 or BF16, of two lanes.
-kb_reg kh_call(kb *k, kl_op op, const kb_reg *x);
+// The op on n pairs at once, packed registers F16 or BF16: x[o] are the n of operand o, the results go to out. May emit
+// blocks.
+void kh_call(kb *k, kl_op op, unsigned n, const kb_reg *const *x, kb_reg *out);
 
 #endif

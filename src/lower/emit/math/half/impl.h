@@ -11,6 +11,8 @@
 #include "lower/emit/math/half/half.h"
 
 typedef kb_reg (*kh_fn)(kb *k, const double *c, const kb_reg *x);
+// Replaces results r of n pairs x where x is out of what kh_fn can do.
+typedef void (*kh_rest)(kb *k, const double *c, unsigned n, const kb_reg *x, kb_reg *r);
 
 typedef struct kh_row {
   kl_op op;
@@ -18,12 +20,16 @@ typedef struct kh_row {
   kh_fn emit;
   const double *c; // constants in f32, in order of use
   unsigned n;
+  kh_rest rest; // or NULL
 } kh_row;
 
 extern const kh_row kh_rows[];
 extern const unsigned kh_row_count;
 
 enum { KH_MAX_CONSTANTS = 16 };
+
+// What kh_call emits for a row.
+void kh_emit(kb *k, const kh_row *row, unsigned n, const kb_reg *const *x, kb_reg *out);
 
 // fn on each half, in f32, and packed again.
 typedef kb_reg (*kh_core)(kb *k, const double *c, kb_reg x);
@@ -69,5 +75,7 @@ kb_reg kh_divide_f16(kb *k, const double *c, const kb_reg *x);
 // One for both types each.
 kb_reg kh_sin(kb *k, const double *c, const kb_reg *x);
 kb_reg kh_cos(kb *k, const double *c, const kb_reg *x);
+void kh_sin_far(kb *k, const double *c, unsigned n, const kb_reg *x, kb_reg *r);
+void kh_cos_far(kb *k, const double *c, unsigned n, const kb_reg *x, kb_reg *r);
 
 #endif
