@@ -180,8 +180,98 @@ START_TEST(quotients_of_kernels) {
 }
 END_TEST
 
+// --- power and atan2
+// --------------------------------------------------------------------------------------------------
+
+static const struct of_two {
+  kl_op op;
+  double (*nearest)(double, double);
+  int (*exact)(mpfr_t, const mpfr_t, const mpfr_t, mpfr_rnd_t);
+} of_two[] = {{KL_OP_POWER, pow, mpfr_pow}, {KL_OP_ATAN2, atan2, mpfr_atan2}};
+enum { ASKED = 1 << 18 };
+
+// Double decides where its neighbours are rounded alike; MPFR elsewhere, with the side on which the exact value lies of
+// what it gives.
+static uint32_t right_of_two(const struct of_two *f, kl_dtype t, double x, double y, mpfr_t r) {
+  double v = f->nearest(x, y), above = nextafter(v, INFINITY), below = nextafter(v, -INFINITY);
+  uint32_t up = (uint32_t)kl_float_encode(t, above), down = (uint32_t)kl_float_encode(t, below);
+  if (isnan(v) || v == 0 || isinf(v) || up == down) return (uint32_t)kl_float_encode(t, v);
+  mpfr_t a, b;
+  mpfr_init2(a, 53), mpfr_init2(b, 53);
+  mpfr_set_d(a, x, MPFR_RNDN), mpfr_set_d(b, y, MPFR_RNDN);
+  int off = f->exact(r, a, b, MPFR_RNDN); // the sign of what r is too much
+  if (off > 0) mpfr_nextbelow(r);
+  if (off < 0) mpfr_nextabove(r);
+  mpfr_clear(a), mpfr_clear(b);
+  return (uint32_t)kl_float_encode(t, mr_odd_double(r));
+}
+
+// Pairs from all over; small whole and half powers of every number, whose results are ties where they are exact; and
+// small angles, which would be ties if they were their quotients.
+static void pairs_of_two(const kl_dtype_info *f, int64_t round, uint16_t *x, uint16_t *y) {
+  for (int i = 0; i < ASKED; i++) {
+    uint64_t r = random_bits();
+    x[i] = (uint16_t)(r >> 16), y[i] = (uint16_t)(r >> 32);
+    kl_dtype t = f->man_bits == 10 ? KILN_F16 : KILN_BF16;
+    switch (round % 4) {
+    case 1: y[i] = (uint16_t)kl_float_encode(t, (double)(int)(r % 89 - 24) / 2); break;
+    case 2: x[i] &= 0xff, y[i] = (uint16_t)kl_float_encode(t, ldexp(1 + (double)(r % 4) / 2, (int)(r >> 8) % 8)); break;
+    case 3: x[i] = (uint16_t)kl_float_encode(t, 1 + ldexp((double)(r % 512) - 256, -1 - (int)(r >> 12) % 12)); break;
+    default: break;
+    }
+  }
+}
+
+static void check_of_two(const struct of_two *f, kl_dtype t, const uint16_t *x, const uint16_t *y, const uint16_t *z,
+                         int n, const char *where) {
+  mpfr_t r;
+  mpfr_init2(r, 200);
+  for (int i = 0; i < n; i++) {
+    double a = kl_float_decode(t, x[i]), b = kl_float_decode(t, y[i]);
+    uint32_t right = right_of_two(f, t, a, b, r);
+    EXPECT(mr_same(t, z[i], right), "%s %s(%a, %a) on %s: %#x, correctly rounded %#x", kl_info(t)->name,
+           kl_op_table[f->op].name, a, b, where, z[i], right);
+  }
+  mpfr_clear(r);
+}
+
+// A million pairs; with KILN_TEST_EXHAUSTIVE more than 10^8, in minutes.
+START_TEST(powers_and_angles_are_correctly_rounded) {
+  static uint16_t x[ASKED], y[ASKED], z[ASKED];
+  const struct of_two *f = &of_two[_i / 2];
+  kl_dtype t = _i % 2 ? KILN_F16 : KILN_BF16;
+  char text[256], type[32];
+  kiln_context *cx = kiln_context_create(NULL);
+  kiln_module *m = NULL;
+  kiln_artifact *a = NULL;
+  kiln_kernel *k = NULL;
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "host"};
+  snprintf(type, sizeof type, "%s[%d]", kl_info(t)->name, ASKED);
+  snprintf(text, sizeof text,
+           "HloModule m\n\nENTRY fusion {\n  p = %1$s parameter(0)\n  q = %1$s parameter(1)\n  ROOT r = %1$s %2$s(p, "
+           "q)\n}\n",
+           type, kl_op_table[f->op].name);
+  if (kiln_module_parse(cx, "half.hlo", text, strlen(text), &m) != KILN_OK) give_up(0, "parsing", cx, text);
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK || kiln_kernel_load(cx, a, &k) != KILN_OK) give_up(0, "host", cx, text);
+  int64_t rounds = getenv("KILN_TEST_EXHAUSTIVE") ? 400 : 4;
+  for (int64_t round = 0; round < rounds; round++) {
+    pairs_of_two(kl_info(t), round, x, y);
+    if (kiln_kernel_run(cx, k, (const void *[]){x, y}, (void *[]){z}, NULL) != KILN_OK) give_up(0, "run", cx, text);
+    check_of_two(f, t, x, y, z, ASKED, "host");
+  }
+  pairs_of_two(kl_info(t), 1 + _i / 2, x, y);
+  run_on(cx, m, 3, 1, 0, (const void *[]){x, y}, (void *[]){z}, text);
+  check_of_two(f, t, x, y, z, ASKED, targets[3]);
+  kiln_kernel_destroy(&k);
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("half", ONCE(open_jit, close_jit), {approximations_change_no_result, (int)kh_row_count},
                    {kernels_are_correctly_rounded, (int)kh_row_count},
-                   {quotients_are_correctly_rounded, (int)kh_row_count}, {quotients_of_kernels, (int)kh_row_count});
+                   {quotients_are_correctly_rounded, (int)kh_row_count}, {quotients_of_kernels, (int)kh_row_count},
+                   {powers_and_angles_are_correctly_rounded, 2 * KL_COUNT(of_two)});
 }

@@ -194,6 +194,12 @@ static kb_reg of_two(kb *k, kb_reg (*fn)(kb *, kb_reg, kb_reg), kl_dtype t, kl_d
   return kl_is_narrow_float(to) ? km_round(k, keep_positive(k, to, r), to) : r;
 }
 
+// A small angle is a little less than its quotient, which may be a tie between denormals of bf16, and nearer to it than
+// F64 sees. No angle lies so near above a tie that this would take it below.
+static kb_reg narrow_angle(kb *k, kb_reg y, kb_reg x) {
+  return kb_fmuli(k, km_atan2(k, y, x), 1 - 0x1p-50);
+}
+
 static kb_reg float_binary(kb *k, kl_op op, kl_dtype t, kl_dtype to, kb_reg x, kb_reg y) {
   switch (op) {
   case KL_OP_ADD: return rounded(k, to, kb_fadd(k, x, y));
@@ -202,7 +208,7 @@ static kb_reg float_binary(kb *k, kl_op op, kl_dtype t, kl_dtype to, kb_reg x, k
   case KL_OP_DIVIDE: return rounded(k, to, keep_positive(k, to, kb_fdiv(k, x, y)));
   case KL_OP_MAXIMUM: return kb_fmax(k, x, y);
   case KL_OP_MINIMUM: return kb_fmin(k, x, y);
-  case KL_OP_ATAN2: return of_two(k, km_atan2, t, to, x, y);
+  case KL_OP_ATAN2: return of_two(k, kl_is_narrow_float(t) ? narrow_angle : km_atan2, t, to, x, y);
   case KL_OP_POWER: return of_two(k, km_power, t, to, x, y);
   default: {
     kb_reg r = x;
