@@ -1,8 +1,9 @@
-"""Prints the polynomials of src/lower/emit/math_coeff.c (f32, f64) and math_bf16.c (bf16):
+"""Prints the polynomials of src/lower/emit/math: coeff.c (f32, f64), bf16.c (bf16) and half/coeff.c (half):
 
-  coefficients.py f32|f64|bf16 [NAME...]
+  coefficients.py f32|f64|bf16|half [NAME...]
 
-Needs the Python package mpmath. Some bf16 and all f16 polynomials were changed by search.c afterwards.
+Needs the Python package mpmath. Some bf16 and all f16 polynomials were changed by search.c afterwards, those of half by
+half.c.
 """
 import sys
 
@@ -115,6 +116,17 @@ def rows(kind):
         yield "erf_small", 3, erf_ratio, 0, s * s, erf_weight, {}
         yield "erf_large", 3, log2_erfc, s, 3, erfc_weight, {}
         return
+    if kind == "half":
+        turn = (mp.pi / 2 * mpf("1.0001")) ** 2
+        yield "exp_f16", 3, exp, -mpf("0.0505"), mpf("0.0505"), lambda x: exp(-x), {0: ONE}
+        yield "tanh_f16", 4, tanh_core, 0, mpf("0.25"), tanh_weight, {}
+        yield "logistic_f16", 5, exp, -LN2 * HALF, LN2 * HALF, lambda x: exp(-x), {}
+        yield "erf_bf16", 7, erf_ratio, 0, mpf("2.203125") ** 2, erf_weight, {}
+        yield "erf_f16", 11, lambda s: erf_ratio(s) - 1, 0, mpf("2.6015625") ** 2, erf_weight, {}
+        yield "log_f16", 7, log_core, -THIRD, THIRD, lambda x: x**2 / abs(log1p(x)), {}
+        yield "sin_bf16", 2, odd_core(sin, -ONE / 6), 0, turn, odd_weight(sin), {}
+        yield "sin_f16", 3, odd_core(sin, -ONE / 6), 0, turn, odd_weight(sin), {}
+        return
     wide = kind == "f64"
     split = mpf("0.8")
     yield "exp", 11 if wide else 6, exp, -LN2 * HALF, LN2 * HALF, lambda x: exp(-x), {0: ONE, 1: ONE}
@@ -142,7 +154,7 @@ def rows(kind):
 
 def main():
     kind = sys.argv[1] if len(sys.argv) > 1 else ""
-    if kind not in ("f32", "f64", "bf16"):
+    if kind not in ("f32", "f64", "bf16", "half"):
         sys.exit(__doc__)
     for name, degree, f, a, b, weight, fixed in rows(kind):
         if sys.argv[2:] and name not in sys.argv[2:]:

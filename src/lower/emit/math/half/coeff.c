@@ -1,4 +1,5 @@
-// Constants of the expansions, found by tests/emit/search/half.c.
+// Constants of the expansions: minimax polynomials of tests/emit/search/coefficients.py, changed by half.c beside it
+// until every result was right, and numbers like log2(e) with what the same search did to them.
 
 #include "lower/emit/math/half/impl.h"
 
