@@ -33,9 +33,12 @@ bool kl_rounds_to_words(const kl_emit *e, kl_dtype t) {
   return e->k.machine == KB_NVPTX && e->k.sm >= 89 && way_of(t);
 }
 
-// f16 has every value of these formats.
+// Formats whose values are made of words, as f16, which has all of them. Of what does not overflow f16 only the one
+// with the exponent of all ones for numbers is left out.
 static bool decodes(const kl_emit *e, kl_dtype t) {
-  return kl_rounds_to_words(e, t) || (e->k.machine == KB_NVPTX && t == KILN_F8E5M2);
+  const kl_dtype_info *f = kl_info(t);
+  if (e->k.machine != KB_NVPTX || !kl_is_float(t) || f->bits > 8) return false;
+  return t == KILN_F8E5M2 || f->exp_bits <= 4;
 }
 
 static bool within(kl_bounds b, double most) {
@@ -58,7 +61,7 @@ enum { INFINITE_IN_E5M2 = 0x7b80 }; // as f16, from 61440 on
 
 // Rounded toward zero, an F32 is not below a number of f16 where it was not before.
 static kb_reg overflow_of_singles(kb *k, kb_reg lo, kb_reg hi) {
-  return kb_not_below(k, kb_pack2_rz(k, lo, hi), INFINITE_IN_E5M2, true);
+  return kb_compare_halves(k, KB_HALVES_GE, kb_pack2_rz(k, lo, hi), INFINITE_IN_E5M2);
 }
 
 static kb_reg pair_of_singles(kb *k, kb_f8 f8, const kb_reg *x) {
@@ -114,16 +117,62 @@ kb_reg *kl_encode_words(kl_emit *e, const kl_val *v) {
 // --- from and to pairs of f16, which has every value of these formats
 // -------------------------------------------------
 
+static kb_reg i32_of(kb *k, kb_reg h) {
+  return kb_bitcast(k, h, KB_I32, 1);
+}
+static kb_reg f16x2_of(kb *k, kb_reg word) {
+  return kb_bitcast(k, word, KB_F16, 2);
+}
+static uint32_t f16_bits(double v) {
+  return (uint32_t)kl_float_encode(KILN_F16, v);
+}
+
+// Bytes 2i and 2i + 1 of a word, each the upper byte of a half.
+static kb_reg upper_bytes(kb *k, kb_reg word, unsigned i) {
+  return kb_permute(k, word, kb_ilike(k, word, 0), i ? 0x3424 : 0x1404);
+}
+
+// Infinities and NaN of a format without them in the machine's: an exponent of all ones.
+static kb_reg with_all_ones(kb *k, const kl_dtype_info *f, kb_reg h) {
+  kb_reg top = kb_compare_halves(k, KB_HALVES_GE, h, f16_bits(ldexp(1, (1 << f->exp_bits) - 1 - f->bias)));
+  return f16x2_of(k, kb_or(k, i32_of(k, h), kb_andi(k, top, 0x7c007c00)));
+}
+
+// A format of 8 bits with up to 4 bits of exponent, by its bits: moved to where f16 has exponent and fraction they are
+// the number times a power of two, denormals too. `upper`: each pattern the upper byte of a half.
+static kb_reg halves_by_bits(kb *k, const kl_dtype_info *f, kb_reg upper) {
+  kb_reg size = kb_lshri(k, kb_andi(k, upper, 0x7f007f00), f->man_bits - 2u);
+  kb_reg h = f16x2_of(k, kb_or(k, size, kb_andi(k, upper, 0x80008000)));
+  h = kb_fmul(k, h, kb_flike(k, h, ldexp(1, 15 - f->bias)));
+  if (f->kind == KL_IEEE) return with_all_ones(k, f, h);
+  kb_reg nan;
+  if (f->kind == KL_FN) {
+    nan = kb_compare_halves(k, KB_HALVES_GE, h,
+                            f16_bits(ldexp(2 - ldexp(1, -f->man_bits), (1 << f->exp_bits) - 1 - f->bias)));
+  } else { // -0
+    kb_reg zero = kb_compare_halves(k, KB_HALVES_EQ, h, 0), signs = kb_permute(k, upper, upper, 0xbb99);
+    nan = kb_and(k, zero, signs);
+  }
+  return f16x2_of(k, kb_or(k, i32_of(k, h), nan));
+}
+
+// Four numbers of 4 bits as e5m2: the size from a table of bytes, the sign from one whose signs are spread.
+static kb_reg e5m2_of_f4(kb *k, kb_reg word, unsigned quad) {
+  kb_reg w = kb_lshri(k, word, quad * 16), ones = kb_ilike(k, w, 0x80808080);
+  kb_reg size = kb_permute_by(k, kb_ilike(k, w, 0x3e3c3800), kb_ilike(k, w, 0x46444240), kb_andi(k, w, 0x7777));
+  kb_reg sign = kb_andi(k, kb_shli(k, kb_permute_by(k, ones, ones, w), 7), 0x80808080);
+  return kb_or(k, size, sign);
+}
+
 // Lanes 2i and 2i+1.
-static kb_reg halves_of_words(kb *k, kl_dtype t, const kb_reg *words, unsigned i) {
+static kb_reg halves_of_words(const kl_emit *e, kl_dtype t, const kb_reg *words, unsigned i) {
+  kb *k = (kb *)&e->k;
+  if (t == KILN_F4E2M1FN) return f16x2_of(k, upper_bytes(k, e5m2_of_f4(k, words[i / 4], i / 2 % 2), i % 2));
   kb_reg word = words[i / 2];
-  if (t == KILN_F8E5M2)
-    return kb_bitcast(k, kb_permute(k, word, kb_ilike(k, word, 0), i % 2 ? 0x3424 : 0x1404), KB_F16, 2);
+  if (t == KILN_F8E5M2) return f16x2_of(k, upper_bytes(k, word, i % 2));
+  if (!kl_rounds_to_words(e, t)) return halves_by_bits(k, kl_info(t), upper_bytes(k, word, i % 2));
   kb_reg h = kb_f16x2_of_f8x2(k, KB_E4M3, kb_pair_of_word(k, word, i % 2));
-  if (t == KILN_F8E4M3FN) return h;
-  kb_reg top = kb_not_below(k, h, 0x5c00, true); // 256: an exponent of all ones
-  h = kb_or(k, kb_bitcast(k, h, KB_I32, 1), kb_andi(k, top, 0x7c007c00));
-  return kb_bitcast(k, h, KB_F16, 2);
+  return t == KILN_F8E4M3FN ? h : with_all_ones(k, kl_info(t), h);
 }
 
 bool kl_decode_words(kl_emit *e, kl_val *v, kl_pair *wide) {
@@ -131,7 +180,7 @@ bool kl_decode_words(kl_emit *e, kl_val *v, kl_pair *wide) {
   if (!decodes(e, v->dtype)) return false;
   kb_reg *words = kl_words(e, v), h = {0};
   for (unsigned i = 0; i < e->lanes; i++) {
-    if (i % 2 == 0) h = halves_of_words(k, v->dtype, words, i / 2);
+    if (i % 2 == 0) h = halves_of_words(e, v->dtype, words, i / 2);
     wide[i].re = kb_unpack(k, h, i % 2);
   }
   return true;
@@ -143,7 +192,7 @@ static kb_reg *exact_halves(kl_emit *e, kl_val *v) {
   if (v->dtype == KILN_F16) return kl_packed(e, v);
   if (!decodes(e, v->dtype) || (v->wide && !v->words && !v->raw)) return NULL;
   kb_reg *words = kl_words(e, v), *h = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
-  for (unsigned i = 0; i < e->lanes / 2; i++) h[i] = halves_of_words(&e->k, v->dtype, words, i);
+  for (unsigned i = 0; i < e->lanes / 2; i++) h[i] = halves_of_words(e, v->dtype, words, i);
   return h;
 }
 
@@ -153,12 +202,12 @@ static kb_reg word_of_halves(kb *k, const way *w, bool overflows, const kb_reg *
   for (unsigned i = 0; i < 2; i++) {
     in[i] = h[i];
     if (overflows && t == KILN_F8E4M3FN) {
-      kb_reg nan = kb_not_below(k, h[i], 0x5f40, false); // 464
+      kb_reg nan = kb_compare_halves(k, KB_HALVES_GT, h[i], 0x5f40); // 464
       in[i] = kb_bitcast(k, kb_or(k, kb_bitcast(k, h[i], KB_I32, 1), nan), KB_F16, 2);
     } else if (overflows && t == KILN_F8E4M3) {
       in[i] = kb_fmin(k, kb_fmax(k, h[i], kb_flike(k, h[i], -256)), kb_flike(k, h[i], 256));
     } else if (overflows) {
-      over[i] = kb_not_below(k, h[i], INFINITE_IN_E5M2, true);
+      over[i] = kb_compare_halves(k, KB_HALVES_GE, h[i], INFINITE_IN_E5M2);
     }
     r[i] = kb_f8x2_of_f16x2(k, w->f8, in[i]);
   }
@@ -227,9 +276,9 @@ static bool to_words(kl_emit *e, const kl_step *s, kl_val *out) {
   return true;
 }
 
-// Small integers in the last bits of a number whose unit there is 1; taking that number away is exact. Those with a sign
-// are moved up by half their range first. Of 4 bits two lanes share a byte, and the one above is brought down for a whole
-// word at once; bf16 has too few bits for 8.
+// Small integers in the last bits of a number whose unit there is 1; taking that number away is exact. Those with a
+// sign are moved up by half their range first. Of 4 bits two lanes share a byte, and the one above is brought down for
+// a whole word at once; bf16 has too few bits for 8.
 static kb_reg *packed_of_ints(kl_emit *e, kl_dtype to, kl_val *x) {
   kb *k = &e->k;
   kl_dtype from = x->dtype;
@@ -265,7 +314,8 @@ static bool to_int_words(kl_emit *e, kl_dtype to, kl_val *x, kl_val *out) {
     kb_reg word = kb_int(k, KB_I32, 1, 0), lane[8];
     for (unsigned i = 0; i < in_word; i++)
       lane[i] = w * in_word + i < e->lanes ? kb_f2i_sat(k, wide[w * in_word + i].re, true) : kb_int(k, KB_I32, 1, 0);
-    for (unsigned i = in_word; i > 0; i -= 2) word = kb_pack_sat(k, bits, kl_is_signed(to), lane[i - 2], lane[i - 1], word);
+    for (unsigned i = in_word; i > 0; i -= 2)
+      word = kb_pack_sat(k, bits, kl_is_signed(to), lane[i - 2], lane[i - 1], word);
     out->words[w] = word;
   }
   return true;

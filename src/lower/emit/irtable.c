@@ -110,6 +110,7 @@ typedef struct template_row {
 static const template_row templates[] = {
     {"mul.wide.u32 $0, $1, $2;", "=l,r,n", 0, 0, 0},
     {"abs.f16x2 $0, $1;", "=r,r", 0, 65, 65},
+    {"set.eq.u32.f16x2 $0, $1, $2;", "=r,r,r", 0, 65, 65},
     {"set.ge.u32.f16x2 $0, $1, $2;", "=r,r,r", 0, 65, 65},
     {"set.gt.u32.f16x2 $0, $1, $2;", "=r,r,r", 0, 65, 65},
     {"set.lt.u32.f16x2 $0, $1, $2;", "=r,r,r", 0, 65, 65},

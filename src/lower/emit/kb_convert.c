@@ -24,7 +24,11 @@ kb_reg kb_permute(kb *k, kb_reg a, kb_reg b, uint32_t selector) {
     uint32_t x = (uint32_t)LLVMConstIntGetZExtValue(a.v), y = (uint32_t)LLVMConstIntGetZExtValue(b.v);
     return kb_int(k, KB_I32, 1, permuted(x, y, selector));
   }
-  kb_reg args[3] = {a, b, kb_int(k, KB_I32, 1, selector)};
+  return kb_permute_by(k, a, b, kb_int(k, KB_I32, 1, selector));
+}
+
+kb_reg kb_permute_by(kb *k, kb_reg a, kb_reg b, kb_reg selector) {
+  kb_reg args[3] = {a, b, selector};
   return kb_intrinsic(k, "llvm.nvvm.prmt", NULL, 0, args, 3, KB_I32, 1);
 }
 
@@ -38,8 +42,9 @@ kb_reg kb_pair_of_word(kb *k, kb_reg word, unsigned half) {
 }
 
 kb_reg kb_pack_sat(kb *k, unsigned bits, bool is_signed, kb_reg lo, kb_reg hi, kb_reg above) {
-  static const char *const text[] = {"cvt.pack.sat.u4.s32.b32 $0, $1, $2, $3;", "cvt.pack.sat.s4.s32.b32 $0, $1, $2, $3;",
-                                     "cvt.pack.sat.u8.s32.b32 $0, $1, $2, $3;", "cvt.pack.sat.s8.s32.b32 $0, $1, $2, $3;"};
+  static const char *const text[] = {
+      "cvt.pack.sat.u4.s32.b32 $0, $1, $2, $3;", "cvt.pack.sat.s4.s32.b32 $0, $1, $2, $3;",
+      "cvt.pack.sat.u8.s32.b32 $0, $1, $2, $3;", "cvt.pack.sat.s8.s32.b32 $0, $1, $2, $3;"};
   return kb_asm(k, text[(bits == 8) * 2 + is_signed], "=r,r,r,r", (kb_reg[]){hi, lo, above}, 3, KB_I32);
 }
 
@@ -50,10 +55,13 @@ kb_reg kb_pack2_rz(kb *k, kb_reg lo, kb_reg hi) {
   return kb_intrinsic(k, "llvm.nvvm.ff2f16x2.rz", NULL, 0, args, 2, KB_F16, 2);
 }
 
-kb_reg kb_not_below(kb *k, kb_reg a, uint32_t bits, bool equal) {
+kb_reg kb_compare_halves(kb *k, kb_halves_order order, kb_reg a, uint32_t bits) {
+  static const char *const text[] = {[KB_HALVES_EQ] = "set.eq.u32.f16x2 $0, $1, $2;",
+                                     [KB_HALVES_GT] = "set.gt.u32.f16x2 $0, $1, $2;",
+                                     [KB_HALVES_GE] = "set.ge.u32.f16x2 $0, $1, $2;"};
   kb_reg x = kb_asm(k, "abs.f16x2 $0, $1;", "=r,r", (kb_reg[]){kb_bitcast(k, a, KB_I32, 1)}, 1, KB_I32);
   kb_reg args[2] = {x, kb_int(k, KB_I32, 1, bits | bits << 16)};
-  return kb_asm(k, equal ? "set.ge.u32.f16x2 $0, $1, $2;" : "set.gt.u32.f16x2 $0, $1, $2;", "=r,r,r", args, 2, KB_I32);
+  return kb_asm(k, text[order], "=r,r,r", args, 2, KB_I32);
 }
 
 // --- pairs of 8 bits ------------------------------------------------------------------------------------------------
