@@ -41,6 +41,10 @@ static bool decodes(const kl_emit *e, kl_dtype t) {
   return t == KILN_F8E5M2 || f->exp_bits <= 4;
 }
 
+static uint32_t f16_bits(double v) {
+  return (uint32_t)kl_float_encode(KILN_F16, v);
+}
+
 static bool within(kl_bounds b, double most) {
   return b.lo >= -most && b.hi <= most;
 }
@@ -57,11 +61,11 @@ static kb_reg replaced(kb *k, kl_dtype t, kb_reg x) {
 static kb_reg with_infinities(kb *k, kb_reg word, kb_reg low, kb_reg high) {
   return kb_xor(k, word, kb_andi(k, kb_permute(k, low, high, 0x6420), 0x07070707));
 }
-enum { INFINITE_IN_E5M2 = 0x7b80 }; // as f16, from 61440 on
+enum { INFINITE_IN_E5M2 = 61440 }; // from there on
 
 // Rounded toward zero, an F32 is not below a number of f16 where it was not before.
 static kb_reg overflow_of_singles(kb *k, kb_reg lo, kb_reg hi) {
-  return kb_compare_halves(k, KB_HALVES_GE, kb_pack2_rz(k, lo, hi), INFINITE_IN_E5M2);
+  return kb_compare_halves(k, KB_HALVES_GE, kb_pack2_rz(k, lo, hi), f16_bits(INFINITE_IN_E5M2));
 }
 
 static kb_reg pair_of_singles(kb *k, kb_f8 f8, const kb_reg *x) {
@@ -122,9 +126,6 @@ static kb_reg i32_of(kb *k, kb_reg h) {
 }
 static kb_reg f16x2_of(kb *k, kb_reg word) {
   return kb_bitcast(k, word, KB_F16, 2);
-}
-static uint32_t f16_bits(double v) {
-  return (uint32_t)kl_float_encode(KILN_F16, v);
 }
 
 // Bytes 2i and 2i + 1 of a word, each the upper byte of a half.
@@ -196,23 +197,25 @@ static kb_reg *exact_halves(kl_emit *e, kl_val *v) {
   return h;
 }
 
+// Of f16, or of bf16 where that is compared in pairs.
 static kb_reg word_of_halves(kb *k, const way *w, bool overflows, const kb_reg *h) {
-  kl_dtype t = w->type;
-  kb_reg in[2], r[2], over[2];
+  kl_dtype half = h[0].kind == KB_F16 ? KILN_F16 : KILN_BF16;
+  kb_reg r[2], over[2];
   for (unsigned i = 0; i < 2; i++) {
-    in[i] = h[i];
-    if (overflows && t == KILN_F8E4M3FN) {
-      kb_reg nan = kb_compare_halves(k, KB_HALVES_GT, h[i], 0x5f40); // 464
-      in[i] = kb_bitcast(k, kb_or(k, kb_bitcast(k, h[i], KB_I32, 1), nan), KB_F16, 2);
-    } else if (overflows && t == KILN_F8E4M3) {
-      in[i] = kb_fmin(k, kb_fmax(k, h[i], kb_flike(k, h[i], -256)), kb_flike(k, h[i], 256));
+    kb_reg x = h[i];
+    if (overflows && w->type == KILN_F8E4M3FN) {
+      kb_reg nan = kb_compare_halves(k, KB_HALVES_GT, x, (uint32_t)kl_float_encode(half, 464));
+      x = kb_bitcast(k, kb_or(k, i32_of(k, x), nan), (kb_kind)x.kind, 2);
+    } else if (overflows && w->type == KILN_F8E4M3) {
+      x = kb_fmin(k, kb_fmax(k, x, kb_flike(k, x, -256)), kb_flike(k, x, 256));
     } else if (overflows) {
-      over[i] = kb_compare_halves(k, KB_HALVES_GE, h[i], INFINITE_IN_E5M2);
+      over[i] = kb_compare_halves(k, KB_HALVES_GE, x, (uint32_t)kl_float_encode(half, INFINITE_IN_E5M2));
     }
-    r[i] = kb_f8x2_of_f16x2(k, w->f8, in[i]);
+    r[i] = half == KILN_F16 ? kb_f8x2_of_f16x2(k, w->f8, x)
+                            : kb_f8x2_of_f32(k, w->f8, kb_unpack(k, x, 0), kb_unpack(k, x, 1));
   }
   kb_reg word = kb_word_of_pairs(k, r[0], r[1]);
-  return overflows && t == KILN_F8E5M2 ? with_infinities(k, word, over[0], over[1]) : word;
+  return overflows && w->type == KILN_F8E5M2 ? with_infinities(k, word, over[0], over[1]) : word;
 }
 
 static kb_reg *words_of_halves(kl_emit *e, kl_dtype t, kl_bounds bounds, const kb_reg *h) {
@@ -263,7 +266,8 @@ static bool to_words(kl_emit *e, const kl_step *s, kl_val *out) {
   kl_val *x = &e->vals[from];
   if (kl_is_complex(x->dtype)) return false;
   kl_bounds bounds = e->bounds[s->operands[0]];
-  kb_reg *h = exact_halves(e, x);
+  bool pairs = x->dtype == KILN_BF16 && kl_has_packed(e, KILN_BF16) && e->k.sm >= 90;
+  kb_reg *h = pairs ? kl_packed(e, x) : exact_halves(e, x);
   if (h) {
     out->words = words_of_halves(e, s->dtype, bounds, h);
     return true;
@@ -297,7 +301,7 @@ static kb_reg *packed_of_ints(kl_emit *e, kl_dtype to, kl_val *x) {
     // 8 bits: bytes 2i and 2i + 1, each below the upper byte of the number; 4 bits: byte i of both words.
     unsigned b = bits == 8 ? i % 2 * 2 : i % 4;
     kb_reg p = kb_permute(k, word, other, bits == 8 ? 0x5150 + b * 0x0101 : 0x0400 + b * 0x0101);
-    if (bits == 4) p = kb_xor(k, kb_andi(k, p, 0x000f000f), kb_ilike(k, p, unit | half | half << 16));
+    if (bits == 4) p = kb_and_xor(k, p, 0x000f000f, (uint32_t)(unit | half | half << 16));
     p = kb_bitcast(k, p, is_f16 ? KB_F16 : KB_BF16, 2);
     r[i] = kb_fadd(k, p, kb_flike(k, p, -base));
   }

@@ -148,13 +148,16 @@ kb_reg kb_unpack(kb *k, kb_reg packed, unsigned lane);
 // added eight times its sign.
 kb_reg kb_permute(kb *k, kb_reg a, kb_reg b, uint32_t selector);
 kb_reg kb_permute_by(kb *k, kb_reg a, kb_reg b, kb_reg selector);
+// (a & mask) ^ flip, as one instruction: of two constants ptxas makes two.
+kb_reg kb_and_xor(kb *k, kb_reg a, uint32_t mask, uint32_t flip);
 kb_reg kb_word_of_pairs(kb *k, kb_reg low, kb_reg high); // of two I16
 kb_reg kb_pair_of_word(kb *k, kb_reg word, unsigned half);
 // sm_75+: two I32 clamped to 4 or 8 bits each, lo lowest, and `above` shifted up behind them.
 kb_reg kb_pack_sat(kb *k, unsigned bits, bool is_signed, kb_reg lo, kb_reg hi, kb_reg above);
 // As kb_pack2 to F16, toward zero (sm_80+).
 kb_reg kb_pack2_rz(kb *k, kb_reg lo, kb_reg hi);
-// All ones in each half of an I32 where |a| stands so to the f16 of these bits, else zeros; zeros for NaN.
+// All ones in each half of an I32 where |a| stands so to the half of these bits, else zeros; zeros for NaN. BF16:
+// sm_90+.
 typedef enum kb_halves_order { KB_HALVES_EQ, KB_HALVES_GT, KB_HALVES_GE } kb_halves_order;
 kb_reg kb_compare_halves(kb *k, kb_halves_order order, kb_reg a, uint32_t bits);
 // NVPTX sm_89+: pairs of 8-bit floats as I16, from F32 scalars or <2 x half> and to the latter. Nearest even; what is

@@ -32,6 +32,11 @@ kb_reg kb_permute_by(kb *k, kb_reg a, kb_reg b, kb_reg selector) {
   return kb_intrinsic(k, "llvm.nvvm.prmt", NULL, 0, args, 3, KB_I32, 1);
 }
 
+kb_reg kb_and_xor(kb *k, kb_reg a, uint32_t mask, uint32_t flip) {
+  kb_reg args[3] = {a, kb_int(k, KB_I32, 1, mask), kb_int(k, KB_I32, 1, flip)};
+  return kb_asm(k, "lop3.b32 $0, $1, $2, $3, 0x6a;", "=r,r,n,n", args, 3, KB_I32);
+}
+
 kb_reg kb_word_of_pairs(kb *k, kb_reg low, kb_reg high) {
   kb_reg halves[2] = {low, high};
   return kb_bitcast(k, kb_join(k, halves, 2), KB_I32, 1);
@@ -56,12 +61,17 @@ kb_reg kb_pack2_rz(kb *k, kb_reg lo, kb_reg hi) {
 }
 
 kb_reg kb_compare_halves(kb *k, kb_halves_order order, kb_reg a, uint32_t bits) {
-  static const char *const text[] = {[KB_HALVES_EQ] = "set.eq.u32.f16x2 $0, $1, $2;",
-                                     [KB_HALVES_GT] = "set.gt.u32.f16x2 $0, $1, $2;",
-                                     [KB_HALVES_GE] = "set.ge.u32.f16x2 $0, $1, $2;"};
-  kb_reg x = kb_asm(k, "abs.f16x2 $0, $1;", "=r,r", (kb_reg[]){kb_bitcast(k, a, KB_I32, 1)}, 1, KB_I32);
+  static const char *const text[2][3] = {{[KB_HALVES_EQ] = "set.eq.u32.f16x2 $0, $1, $2;",
+                                          [KB_HALVES_GT] = "set.gt.u32.f16x2 $0, $1, $2;",
+                                          [KB_HALVES_GE] = "set.ge.u32.f16x2 $0, $1, $2;"},
+                                         {[KB_HALVES_EQ] = "set.eq.u32.bf16x2 $0, $1, $2;",
+                                          [KB_HALVES_GT] = "set.gt.u32.bf16x2 $0, $1, $2;",
+                                          [KB_HALVES_GE] = "set.ge.u32.bf16x2 $0, $1, $2;"}};
+  static const char *const absolute[] = {"abs.f16x2 $0, $1;", "abs.bf16x2 $0, $1;"};
+  bool is_bf16 = a.kind == KB_BF16;
+  kb_reg x = kb_asm(k, absolute[is_bf16], "=r,r", (kb_reg[]){kb_bitcast(k, a, KB_I32, 1)}, 1, KB_I32);
   kb_reg args[2] = {x, kb_int(k, KB_I32, 1, bits | bits << 16)};
-  return kb_asm(k, text[order], "=r,r,r", args, 2, KB_I32);
+  return kb_asm(k, text[is_bf16][order], "=r,r,r", args, 2, KB_I32);
 }
 
 // --- pairs of 8 bits ------------------------------------------------------------------------------------------------
