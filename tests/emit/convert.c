@@ -9,7 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const unsigned code[] = {0, 2, 3, HOST}; // sm_70: scalars; sm_80: pairs of 16 bits; sm_90: pairs of 8 bits
+// sm_70: scalars; sm_80: pairs of 16 bits; sm_90: of 8 bits; sm_100a: of 4 bits.
+static const unsigned code[] = {0, 2, 3, FAMILY, HOST};
 enum { MOST = 1 << 17 };
 
 typedef struct numbers {

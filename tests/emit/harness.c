@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *const targets[TARGETS + 1] = {"sm_70", "sm_75", "sm_80", "sm_90", "sm_100", [HOST] = "host"};
+const char *const targets[TARGETS + 2] = {
+    "sm_70", "sm_75", "sm_80", "sm_90", "sm_100", [HOST] = "host", [FAMILY] = "sm_100a"};
 const unsigned machines[MACHINES] = {0, 3, HOST};
 enum { BATCH = 40, MOST_BUFFERS = 64 };
 

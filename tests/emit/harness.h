@@ -7,7 +7,7 @@
 #include <kiln/kiln.h>
 
 enum { TARGETS = 5 };
-extern const char *const targets[TARGETS + 1]; // sm_70, sm_75, sm_80, sm_90, sm_100; host
+extern const char *const targets[TARGETS + 2]; // sm_70, sm_75, sm_80, sm_90, sm_100; host; sm_100a
 
 // One for each code there is: the IR for GPUs differs at sm_80. The last one is the host.
 enum { MACHINES = 3 };
@@ -29,7 +29,7 @@ void batch_add(batch *b, unsigned t, kiln_context *cx, const kiln_module *m, uns
 // Compiles `m` for target t, or HOST, and runs it: target t's kernels on the simulator (gpu_sim.h), those of
 // the host with `threads`. Buffers are aligned to `align` bytes as far as it knows; 0: 16. Fails the test where that
 // cannot be.
-enum { HOST = TARGETS };
+enum { HOST = TARGETS, FAMILY };
 void run_on(kiln_context *cx, const kiln_module *m, unsigned t, unsigned threads, uint32_t align, const void *const *in,
             void *const *out, const char *text);
 

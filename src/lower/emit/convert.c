@@ -21,6 +21,7 @@ static const way ways[] = {
     {KILN_F8E4M3FN, KB_E4M3, 464, 448},   // half a unit above the largest, a tie that goes down
     {KILN_F8E4M3, KB_E4M3, 256, 0},       // 256 has the pattern of infinity
     {KILN_F8E5M2, KB_E5M2, 61424, 57344}, // the f16 below half a unit above the largest, a tie that goes up
+    {KILN_F4E2M1FN, KB_E2M1, -1, 0},      // none is too large, but NaN is -0
 };
 
 static const way *way_of(kl_dtype t) {
@@ -30,7 +31,7 @@ static const way *way_of(kl_dtype t) {
 }
 
 bool kl_rounds_to_words(const kl_emit *e, kl_dtype t) {
-  return e->k.machine == KB_NVPTX && e->k.sm >= 89 && way_of(t);
+  return e->k.machine == KB_NVPTX && (t == KILN_F4E2M1FN ? e->k.narrow : e->k.sm >= 89 && way_of(t));
 }
 
 // Formats whose values are made of words, as f16, which has all of them. Of what does not overflow f16 only the one
@@ -52,6 +53,7 @@ static bool within(kl_bounds b, double most) {
 // --- from F32 -------------------------------------------------------------------------------------------------------
 
 static kb_reg replaced(kb *k, kl_dtype t, kb_reg x) {
+  if (t == KILN_F4E2M1FN) return kb_select(k, kb_fcmp(k, LLVMRealUNO, x, x), kb_flike(k, x, -0.0), x);
   if (t == KILN_F8E4M3FN)
     return kb_select(k, kb_fcmp(k, LLVMRealOGT, kb_fabs(k, x), kb_flike(k, x, 464)), kb_flike(k, x, (double)NAN), x);
   return kb_fmin(k, kb_fmax(k, x, kb_flike(k, x, -256)), kb_flike(k, x, 256));
@@ -75,18 +77,22 @@ static kb_reg pair_of_singles(kb *k, kb_f8 f8, const kb_reg *x) {
 }
 
 static kb_reg word_of_singles(kb *k, const way *w, bool overflows, const kb_reg *x) {
-  bool before = overflows && w->f8 == KB_E4M3;
-  kb_reg in[4];
-  for (unsigned i = 0; i < 4; i++) in[i] = before ? replaced(k, w->type, x[i]) : x[i];
-  kb_reg r = kb_word_of_pairs(k, pair_of_singles(k, w->f8, in), pair_of_singles(k, w->f8, in + 2));
+  bool before = overflows && w->f8 != KB_E5M2;
+  kb_reg in[8], pair[4];
+  unsigned n = w->f8 == KB_E2M1 ? 8 : 4;
+  for (unsigned i = 0; i < n; i++) in[i] = before ? replaced(k, w->type, x[i]) : x[i];
+  for (unsigned i = 0; i < n / 2; i++) pair[i] = pair_of_singles(k, w->f8, in + 2 * i);
+  kb_reg r = kb_word_of_pairs(k, pair[0], pair[1]);
+  if (w->f8 == KB_E2M1) return kb_permute(k, r, kb_word_of_pairs(k, pair[2], pair[3]), 0x6420);
   if (!overflows || before) return r;
   return with_infinities(k, r, overflow_of_singles(k, x[0], x[1]), overflow_of_singles(k, x[2], x[3]));
 }
 
 // The lanes of word `w`, and zeros behind the last lane.
-static void lanes_of_word(const kl_emit *e, const kl_pair *wide, unsigned w, kb_reg *x) {
-  for (unsigned i = 0; i < 4; i++)
-    x[i] = 4 * w + i < e->lanes ? wide[4 * w + i].re : kb_flike((kb *)&e->k, wide[0].re, 0);
+static void lanes_of_word(kl_emit *e, const kl_val *v, unsigned w, kb_reg *x) {
+  unsigned n = 32 / kl_info(v->dtype)->bits;
+  for (unsigned i = 0; i < n; i++)
+    x[i] = n * w + i < e->lanes ? v->wide[n * w + i].re : kb_flike(&e->k, v->wide[0].re, 0);
 }
 
 void kl_round_to_words(kl_emit *e, kl_val *v, kl_bounds bounds) {
@@ -94,8 +100,8 @@ void kl_round_to_words(kl_emit *e, kl_val *v, kl_bounds bounds) {
   unsigned n = kl_word_count(e, v->dtype);
   v->words = KL_NEW_N(e->arena, kb_reg, n);
   for (unsigned w = 0; w < n; w++) {
-    kb_reg x[4];
-    lanes_of_word(e, v->wide, w, x);
+    kb_reg x[8];
+    lanes_of_word(e, v, w, x);
     v->words[w] = word_of_singles(&e->k, way, !within(bounds, way->most), x);
   }
   v->wide = NULL;
@@ -106,8 +112,8 @@ kb_reg *kl_encode_words(kl_emit *e, const kl_val *v) {
   unsigned n = kl_word_count(e, v->dtype);
   kb_reg *words = KL_NEW_N(e->arena, kb_reg, n);
   for (unsigned w = 0; w < n; w++) {
-    kb_reg x[4];
-    lanes_of_word(e, v->wide, w, x);
+    kb_reg x[8];
+    lanes_of_word(e, v, w, x);
     if (v->dtype != KILN_F8E5M2) {
       words[w] = word_of_singles(k, way_of(v->dtype), v->dtype == KILN_F8E4M3, x);
       continue;
@@ -118,8 +124,7 @@ kb_reg *kl_encode_words(kl_emit *e, const kl_val *v) {
   return words;
 }
 
-// --- from and to pairs of f16, which has every value of these formats
-// -------------------------------------------------
+// --- pairs of f16, which has every value of these formats ----------------------------------------------------------
 
 static kb_reg i32_of(kb *k, kb_reg h) {
   return kb_bitcast(k, h, KB_I32, 1);
@@ -168,6 +173,8 @@ static kb_reg e5m2_of_f4(kb *k, kb_reg word, unsigned quad) {
 // Lanes 2i and 2i+1.
 static kb_reg halves_of_words(const kl_emit *e, kl_dtype t, const kb_reg *words, unsigned i) {
   kb *k = (kb *)&e->k;
+  if (t == KILN_F4E2M1FN && k->narrow)
+    return kb_f16x2_of_f8x2(k, KB_E2M1, kb_trunc(k, kb_lshri(k, words[i / 4], i % 4 * 8), KB_I16));
   if (t == KILN_F4E2M1FN) return f16x2_of(k, upper_bytes(k, e5m2_of_f4(k, words[i / 4], i / 2 % 2), i % 2));
   kb_reg word = words[i / 2];
   if (t == KILN_F8E5M2) return f16x2_of(k, upper_bytes(k, word, i % 2));
@@ -267,7 +274,7 @@ static bool to_words(kl_emit *e, const kl_step *s, kl_val *out) {
   if (kl_is_complex(x->dtype)) return false;
   kl_bounds bounds = e->bounds[s->operands[0]];
   bool pairs = x->dtype == KILN_BF16 && kl_has_packed(e, KILN_BF16) && e->k.sm >= 90;
-  kb_reg *h = pairs ? kl_packed(e, x) : exact_halves(e, x);
+  kb_reg *h = s->dtype == KILN_F4E2M1FN ? NULL : pairs ? kl_packed(e, x) : exact_halves(e, x);
   if (h) {
     out->words = words_of_halves(e, s->dtype, bounds, h);
     return true;

@@ -128,6 +128,8 @@ static const template_row templates[] = {
     {"cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2;", "=h,f,f", 89, 78, 81},
     {"cvt.rn.satfinite.e4m3x2.f16x2 $0, $1;", "=h,r", 89, 78, 81},
     {"cvt.rn.satfinite.e5m2x2.f16x2 $0, $1;", "=h,r", 89, 78, 81},
+    {"{ .reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, $1, $2; cvt.u16.u8 $0, b; }", "=h,f,f", 100, 86, 86},
+    {"{ .reg .b8 b; cvt.u8.u16 b, $1; cvt.rn.f16x2.e2m1x2 $0, b; }", "=r,h", 100, 86, 86},
     {"cvt.rn.f16x2.e4m3x2 $0, $1;", "=r,h", 89, 78, 81},
     {"cvt.rn.f16x2.e5m2x2 $0, $1;", "=r,h", 89, 78, 81},
 };

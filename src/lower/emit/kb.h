@@ -27,7 +27,8 @@ typedef struct kb {
   LLVMBuilderRef b;
   LLVMValueRef fn; // the function being built
   kb_machine machine;
-  int sm; // 70, 75, 80, 90 ... ; 0 on the host
+  int sm;      // 70, 75, 80, 90 ... ; 0 on the host
+  bool narrow; // conversions to and from 4 bits, which targets with a or f have from sm_100 on
 } kb;
 
 LLVMTypeRef kb_type(kb *k, kb_kind kind, unsigned lanes);
@@ -161,8 +162,9 @@ kb_reg kb_pack2_rz(kb *k, kb_reg lo, kb_reg hi);
 typedef enum kb_halves_order { KB_HALVES_EQ, KB_HALVES_GT, KB_HALVES_GE } kb_halves_order;
 kb_reg kb_compare_halves(kb *k, kb_halves_order order, kb_reg a, uint32_t bits);
 // NVPTX sm_89+: pairs of 8-bit floats as I16, from F32 scalars or <2 x half> and to the latter. Nearest even; what is
-// too large, infinity too, becomes the largest finite number. NaN is 0x7f.
-typedef enum kb_f8 { KB_E4M3, KB_E5M2 } kb_f8;
+// too large, infinity too, becomes the largest finite number. NaN is 0x7f. With `narrow`, but not from <2 x half>, also
+// pairs of 4 bits in the low byte, where NaN becomes the largest number.
+typedef enum kb_f8 { KB_E4M3, KB_E5M2, KB_E2M1 } kb_f8;
 kb_reg kb_f8x2_of_f32(kb *k, kb_f8 to, kb_reg lo, kb_reg hi);
 kb_reg kb_f8x2_of_f16x2(kb *k, kb_f8 to, kb_reg x);
 kb_reg kb_f16x2_of_f8x2(kb *k, kb_f8 from, kb_reg x);

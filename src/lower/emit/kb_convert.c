@@ -77,8 +77,10 @@ kb_reg kb_compare_halves(kb *k, kb_halves_order order, kb_reg a, uint32_t bits) 
 // --- pairs of 8 bits ------------------------------------------------------------------------------------------------
 
 kb_reg kb_f8x2_of_f32(kb *k, kb_f8 to, kb_reg lo, kb_reg hi) {
-  static const char *const text[] = {
-      [KB_E4M3] = "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;", [KB_E5M2] = "cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2;"};
+  static const char *const text[] = {[KB_E4M3] = "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;",
+                                     [KB_E5M2] = "cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2;",
+                                     [KB_E2M1] =
+                                         "{ .reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, $1, $2; cvt.u16.u8 $0, b; }"};
   return kb_asm(k, text[to], "=h,f,f", (kb_reg[]){hi, lo}, 2, KB_I16);
 }
 
@@ -89,8 +91,9 @@ kb_reg kb_f8x2_of_f16x2(kb *k, kb_f8 to, kb_reg x) {
 }
 
 kb_reg kb_f16x2_of_f8x2(kb *k, kb_f8 from, kb_reg x) {
-  static const char *const text[] = {
-      [KB_E4M3] = "cvt.rn.f16x2.e4m3x2 $0, $1;", [KB_E5M2] = "cvt.rn.f16x2.e5m2x2 $0, $1;"};
+  static const char *const text[] = {[KB_E4M3] = "cvt.rn.f16x2.e4m3x2 $0, $1;",
+                                     [KB_E5M2] = "cvt.rn.f16x2.e5m2x2 $0, $1;",
+                                     [KB_E2M1] = "{ .reg .b8 b; cvt.u8.u16 b, $1; cvt.rn.f16x2.e2m1x2 $0, b; }"};
   return kb_bitcast(k, kb_asm(k, text[from], "=r,h", &x, 1, KB_I32), KB_F16, 2);
 }
 
