@@ -17,10 +17,10 @@
 //
 // Complex numbers, every operation below rounded to the part type T:
 //   (a + bi) * (c + di) = (a*c - b*d) + (a*d + b*c)i
-//   (a + bi) / (c + di), Smith's method:
-//     if |c| >= |d|:  r = d / c;  den = c + d*r;  re = (a + b*r) / den;  im = (b - a*r) / den
-//     else:           r = c / d;  den = c*r + d;  re = (a*r + b) / den;  im = (b*r - a) / den
-//     (a comparison with NaN is false). If re and im are both NaN, the first of these that holds replaces them:
+//     (as XLA and what is contracted of it have it: where a product of infinities makes both parts NaN, C's Annex G
+//     would have them infinite again; nothing here asks that of sums of products, so it is not asked of one either)
+//   (a + bi) / (c + di) = ((a*c + b*d) + (b*c - a*d)i) / (c^2 + d^2), each part rounded once from the exact quotient,
+//     for finite operands and a divisor other than zero. Else, by Annex G, the first of these that holds, or NaN:
 //     1. c == 0 and d == 0 and not both a and b NaN:  k = copysign(inf, c);  re = k*a;  im = k*b
 //     2. a or b infinite, c and d finite:  a', b' = copysign(a or b infinite ? 1 : 0, a or b);
 //          re = inf * (a'*c + b'*d);  im = inf * (b'*c - a'*d)
@@ -126,7 +126,7 @@ bool kl_result_allows(const kl_result *r, int64_t i, const uint64_t bits[2]);
 // Complex: per part, with the exact part's sign. But some functions cannot keep a small part accurate beside a large
 // one: their bound is for both parts, in units of 2^-man * scale, man the part's mantissa bits and |r| the greater part
 // of the result r, and it may change a part's sign:
-//   expm1, log, log1p  scale = |r|
+//   expm1              scale = |r|
 //   logistic           scale = |r| (|r| + |1 - r|), which is large beside the poles
 //   exp10(z)           scale = |r| (1 + |im z| ln 10), the rounding of the angle
 //   power(x, y)        scale = |r| (1 + |y log x|), likewise

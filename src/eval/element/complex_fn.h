@@ -18,8 +18,13 @@ static inline Z(part) Z(multiply)(Z(part) x, Z(part) y) {
   return (Z(part)){ac - bd, ad + bc};
 }
 
-// What division makes of a quotient whose parts are both NaN.
-static Z(part) Z(recover_quotient)(Z(part) x, Z(part) y, Z(part) q) {
+// Products of two parts are exact in W, and none is too large or too small for it. A zero comes as if from the parts.
+static Z(part) Z(finite_quotient)(Z(part) x, Z(part) y) {
+  W a = x.re, b = x.im, c = y.re, d = y.im, norm = c * c + d * d;
+  return (Z(part)){(P)((a * c + b * d) / norm), (P)((b * c - a * d) / norm)};
+}
+
+static Z(part) Z(divide)(Z(part) x, Z(part) y) {
   P a = x.re, b = x.im, c = y.re, d = y.im, inf = (P)INFINITY, zero = 0;
   bool finite_x = isfinite(a) && isfinite(b), finite_y = isfinite(c) && isfinite(d);
   if (c == 0 && d == 0 && !(isnan(a) && isnan(b))) {
@@ -38,18 +43,8 @@ static Z(part) Z(recover_quotient)(Z(part) x, Z(part) y, Z(part) q) {
     P ac = a * c, bd = b * d, bc = b * c, ad = a * d;
     return (Z(part)){zero * (P)(ac + bd), zero * (P)(bc - ad)};
   }
-  return q;
-}
-
-static inline Z(part) Z(divide)(Z(part) x, Z(part) y) {
-  P a = x.re, b = x.im, c = y.re, d = y.im;
-  bool wide = fabs((double)c) >= fabs((double)d);
-  P r = wide ? d / c : c / d;
-  P den = wide ? c + (P)(d * r) : (P)(c * r) + d;
-  P re = wide ? a + (P)(b * r) : (P)(a * r) + b;
-  P im = wide ? b - (P)(a * r) : (P)(b * r) - a;
-  Z(part) q = {re / den, im / den};
-  return isnan(q.re) && isnan(q.im) ? Z(recover_quotient)(x, y, q) : q;
+  if (finite_x && finite_y && (c != 0 || d != 0)) return Z(finite_quotient)(x, y);
+  return (Z(part)){(P)NAN, (P)NAN};
 }
 
 // Lexicographic, with NaN comparing false.
@@ -90,11 +85,18 @@ static Z(wide) Z(expm1)(Z(wide) z) {
   return (Z(wide)){M(expm1)(z.re) * M(cos)(z.im) - 2 * half * half, M(exp)(z.re) * M(sin)(z.im)};
 }
 
-// log |1 + z| through |1 + z|^2 - 1 where that is small.
+// a + b + c with all that is lost of two sums added last.
+static W Z(sum3)(W a, W b, W c) {
+  W s = a + b, part = s - a, lost = (a - (s - part)) + (b - part);
+  W t = s + c, next = t - s;
+  return t + ((s - (t - next)) + (c - next) + lost);
+}
+
+// log |1 + z| through |1 + z|^2 - 1, of which all three terms are exact, where that is small.
 static Z(wide) Z(log1p)(Z(wide) z) {
   if (!Z(finite)(z)) return MC(log, ((Z(wide)){z.re + 1, z.im}));
   if (z.im == 0 && z.re >= -1) return (Z(wide)){M(log1p)(z.re), z.im};
-  W excess = z.re * (2 + z.re) + z.im * z.im;
+  W excess = Z(sum3)(2 * z.re, z.im * z.im, z.re * z.re);
   bool near = excess > -0.5 && excess < 0.5;
   W re = near ? M(log1p)(excess) / 2 : M(log)(M(hypot)(1 + z.re, z.im));
   return (Z(wide)){re, M(atan2)(z.im, 1 + z.re)};
@@ -132,8 +134,8 @@ static Z(wide) Z(power)(Z(wide) x, Z(wide) y) {
   return MC(exp, ((Z(wide)){l.re * y.re - l.im * y.im, l.re * y.im + l.im * y.re}));
 }
 
-// -i log((x + iy) / sqrt(x^2 + y^2)), which loses all where it is small; so it only says which of atan(y / x) and
-// atan(y / x) +- pi the result is.
+// -i log((x + iy) / sqrt(x^2 + y^2)), which loses all where it is small; so it only says whether the result is
+// atan(y / x), or on the other side of 0 and pi less.
 static Z(wide) Z(atan2)(Z(wide) y, Z(wide) x) {
   const W pi = M(atan2)(0, -1);
   if (x.im == 0 && y.im == 0) return (Z(wide)){M(atan2)(y.re, x.re), 0};
@@ -142,8 +144,7 @@ static Z(wide) Z(atan2)(Z(wide) y, Z(wide) x) {
   Z(wide) l = MC(log, Z(quotient)(sum, MC(sqrt, squares))), rough = {l.im, -l.re}, q = Z(quotient)(y, x);
   if (!Z(finite)(q) || !Z(finite)(rough)) return rough;
   Z(wide) a = MC(atan, q);
-  if (rough.re - a.re > pi / 2) a.re += pi;
-  if (a.re - rough.re > pi / 2) a.re -= pi;
+  if (M(cos)(rough.re - a.re) < 0) a.re += a.re < 0 || (a.re == 0 && rough.re > 0) ? pi : -pi;
   return a;
 }
 

@@ -191,24 +191,49 @@ static iv iv_sub(kl_dtype p, iv a, iv b) {
 static iv iv_mul(kl_dtype p, iv a, iv b) {
   return iv_hull(p, (double[]){a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi}, 4, a.open || b.open);
 }
-static iv iv_div(kl_dtype p, iv a, iv b) {
-  bool zero = b.lo <= 0 && b.hi >= 0;
-  return iv_hull(p, (double[]){a.lo / b.lo, a.lo / b.hi, a.hi / b.lo, a.hi / b.hi}, 4, a.open || b.open || zero);
-}
-static iv iv_size(iv a) {
-  double x = fabs(a.lo), y = fabs(a.hi);
-  return (iv){a.lo <= 0 && a.hi >= 0 ? 0 : fmin(x, y), fmax(x, y), a.open};
+
+// The quotient as such, whose bound is added later: in a type where products are exact.
+typedef struct quad {
+  __float128 lo, hi;
+} quad;
+
+static quad quad_hull(const __float128 *v, int n) {
+  quad r = {v[0], v[0]};
+  for (int k = 1; k < n; k++) {
+    if (v[k] < r.lo) r.lo = v[k];
+    if (v[k] > r.hi) r.hi = v[k];
+  }
+  return r;
 }
 
-// Smith's method as eval.h has it, where the comparison is certain.
+static quad quad_mul(iv a, iv b) {
+  __float128 v[4] = {(__float128)a.lo * b.lo, (__float128)a.lo * b.hi, (__float128)a.hi * b.lo,
+                     (__float128)a.hi * b.hi};
+  return quad_hull(v, 4);
+}
+
+static quad quad_square(iv a) {
+  quad r = quad_mul(a, a);
+  if (a.lo <= 0 && a.hi >= 0)
+    r.lo = 0;
+  else if (r.lo < 0)
+    r.lo = -r.lo;
+  return r;
+}
+
+static iv quad_quotient(kl_dtype p, quad num, quad den) {
+  if (!(den.lo > 0)) return (iv){0, 0, true};
+  __float128 v[4] = {num.lo / den.lo, num.lo / den.hi, num.hi / den.lo, num.hi / den.hi};
+  quad q = quad_hull(v, 4);
+  return iv_hull(p, (double[]){(double)q.lo, (double)q.hi}, 2, false);
+}
+
 static void iv_quotient(kl_dtype p, iv a, iv b, iv c, iv d, iv *re, iv *im) {
-  iv cs = iv_size(c), ds = iv_size(d);
-  bool wide = cs.lo >= ds.hi, tall = cs.hi < ds.lo;
-  iv r = wide ? iv_div(p, d, c) : iv_div(p, c, d);
-  iv den = wide ? iv_add(p, c, iv_mul(p, d, r)) : iv_add(p, iv_mul(p, c, r), d);
-  *re = iv_div(p, wide ? iv_add(p, a, iv_mul(p, b, r)) : iv_add(p, iv_mul(p, a, r), b), den);
-  *im = iv_div(p, wide ? iv_sub(p, b, iv_mul(p, a, r)) : iv_sub(p, iv_mul(p, b, r), a), den);
-  re->open |= !wide && !tall;
+  quad ac = quad_mul(a, c), bd = quad_mul(b, d), bc = quad_mul(b, c), ad = quad_mul(a, d);
+  quad cc = quad_square(c), dd = quad_square(d), den = {cc.lo + dd.lo, cc.hi + dd.hi};
+  *re = quad_quotient(p, (quad){ac.lo + bd.lo, ac.hi + bd.hi}, den);
+  *im = quad_quotient(p, (quad){bc.lo - ad.hi, bc.hi - ad.lo}, den);
+  re->open |= a.open || b.open || c.open || d.open;
 }
 
 static iv iv_of(kl_dtype part, const kl_iv_scratch *s, int operand, int64_t j) {

@@ -104,6 +104,7 @@ static __float128 anglef128(__float128 y, __float128 x) {
 // Exact on real floats.
 #define COMPLEX_ONLY(X)                                                                                                \
   X(ABS,        hypot,     0,  0,  3)                                                                                  \
+  X(DIVIDE,     divide,    0,  0,  4)                                                                                  \
   X(SIGN,       sign,      0,  0,  4)                                                                                  \
   X(SQRT,       sqrt,      0,  0,  4)
 // clang-format on
@@ -122,8 +123,6 @@ double kl_op_ulp_bound(kl_op op, kl_dtype t) {
 bool kl_op_bound_is_normwise(kl_op op, kl_dtype t) {
   switch (kl_is_complex(t) ? op : KL_OP_UNKNOWN) {
   case KL_OP_EXPM1:
-  case KL_OP_LOG:
-  case KL_OP_LOG1P:
   case KL_OP_LOGISTIC:
   case KL_OP_EXP10:
   case KL_OP_POWER:

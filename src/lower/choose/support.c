@@ -6,37 +6,6 @@
 
 // --- ops ----------------------------------------------------------------------------------------------------------
 
-// Functions that have code for real types only.
-static bool is_real_only(kl_op op) {
-  switch (op) {
-  case KL_OP_EXPM1:
-  case KL_OP_LOG1P:
-  case KL_OP_CBRT:
-  case KL_OP_SIN:
-  case KL_OP_COS:
-  case KL_OP_TAN:
-  case KL_OP_EXP10:
-  case KL_OP_SINH:
-  case KL_OP_COSH:
-  case KL_OP_ASIN:
-  case KL_OP_ACOS:
-  case KL_OP_ATAN:
-  case KL_OP_ASINH:
-  case KL_OP_ACOSH:
-  case KL_OP_ATANH:
-  case KL_OP_ATAN2:
-  case KL_OP_EXP:
-  case KL_OP_LOG:
-  case KL_OP_LOGISTIC:
-  case KL_OP_TANH:
-  case KL_OP_SQRT:
-  case KL_OP_RSQRT:
-  case KL_OP_POWER:
-  case KL_OP_SIGN: return true;
-  default: return false;
-  }
-}
-
 static bool is_compiled(kl_op_kind k) {
   return k <= KL_KIND_PAD || k == KL_KIND_TUPLE || k == KL_KIND_GTE || k == KL_KIND_CALL;
 }
@@ -101,7 +70,6 @@ kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c,
   if (!kl_shape_is_array(kl_operand(c, in, 0)->shape))
     return kl_unsupported(cx, in->span, "%s of a tuple is evaluated but not compiled yet", kl_op_name(in->op));
   kl_dtype t = kl_operand(c, in, 0)->shape->dtype;
-  if (kl_is_complex(t) && is_real_only(in->op)) return refuse(cx, in, t);
   if (in->op == KL_OP_REDUCE_PRECISION && kl_info(t)->kind != KL_IEEE) return refuse(cx, in, t);
   return KILN_OK;
 }

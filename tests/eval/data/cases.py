@@ -525,13 +525,9 @@ def complex_arith(op, k, x, y):
     if op == "add": return k.add(a, c), k.add(b, d)
     if op == "subtract": return k.sub(a, c), k.sub(b, d)
     if op == "multiply": return k.sub(k.mul(a, c), k.mul(b, d)), k.add(k.mul(a, d), k.mul(b, c))
-    if abs(c) >= abs(d):
-        r = k.div(d, c)
-        den = k.add(c, k.mul(d, r))
-        return k.div(k.add(a, k.mul(b, r)), den), k.div(k.sub(b, k.mul(a, r)), den)
-    r = k.div(c, d)
-    den = k.add(k.mul(c, r), d)
-    return k.div(k.add(k.mul(a, r), b), den), k.div(k.sub(k.mul(b, r), a), den)
+    A, B, C, D = (Fraction(v) for v in (a, b, c, d))
+    norm = C * C + D * D
+    return rounded(k.t, (A * C + B * D) / norm), rounded(k.t, (B * C - A * D) / norm)
 
 
 MPC = {"exponential": mpmath.exp, "exponential-minus-one": lambda z: mpmath.exp(z) - 1, "log": mpmath.log,

@@ -149,17 +149,58 @@ static reduced reduce(kb *k, const km_consts *m, kb_reg x) {
 // --- the functions ------------------------------------------------------------------------------------------------
 
 // r + r^3 P(r^2) + r.lo (1 - r^2 / 2)
-static kb_reg sine(kb *k, const km_consts *m, km_two r, kb_reg s) {
+static km_two sine(kb *k, const km_consts *m, km_two r, kb_reg s) {
   kb_reg low = kb_fma(k, r.lo, kb_fmuli(k, s, -0.5), r.lo);
-  return kb_fadd(k, r.hi, kb_fma(k, kb_fmul(k, r.hi, s), km_horner(k, s, m->sin), low));
+  return (km_two){r.hi, kb_fma(k, kb_fmul(k, r.hi, s), km_horner(k, s, m->sin), low)};
 }
 
 // 1 - r^2 / 2 + r^4 P(r^2) - r r.lo, where the first difference is a sum of two.
-static kb_reg cosine(kb *k, const km_consts *m, km_two r, kb_reg s) {
+static km_two cosine(kb *k, const km_consts *m, km_two r, kb_reg s) {
   kb_reg half = kb_fmuli(k, s, 0.5), one = kb_flike(k, s, 1), w = kb_fsub(k, one, half);
   kb_reg lost = kb_fsub(k, kb_fsub(k, one, w), half);
   kb_reg tail = kb_fma(k, kb_fmul(k, s, s), km_horner(k, s, m->cos), lost);
-  return kb_fadd(k, w, kb_fma(k, kb_fneg(k, r.hi), r.lo, tail));
+  return (km_two){w, kb_fma(k, kb_fneg(k, r.hi), r.lo, tail)};
+}
+
+// Such angles are their own sine and tangent.
+static kb_reg is_tiny(kb *k, const km_consts *m, kb_reg x) {
+  return kb_fcmp(k, LLVMRealOLT, kb_fabs(k, x), kb_flike(k, x, ldexp(1, -(int)m->man_bits / 2 - 4)));
+}
+
+static kb_reg is_odd(kb *k, kb_reg quadrant) {
+  return kb_icmp(k, LLVMIntNE, kb_andi(k, quadrant, 1), kb_ilike(k, quadrant, 0));
+}
+
+// The sign bit where the result in the quadrant is negative: of the sine, with one more of the cosine.
+static kb_reg turn_sign(kb *k, const km_consts *m, kb_reg quadrant) {
+  return kb_shli(k, kb_andi(k, quadrant, 2), m->man_bits == 52 ? 62 : 30);
+}
+
+static km_two signed_two(kb *k, km_two a, kb_reg sign) {
+  return (km_two){km_float(k, kb_xor(k, km_bits(k, a.hi), sign)), km_float(k, kb_xor(k, km_bits(k, a.lo), sign))};
+}
+
+km_turn km_sincos(kb *k, const km_consts *m, km_two x) {
+  reduced a = reduce(k, m, x.hi);
+  if (x.lo.v) {
+    km_two sum = km_sum(k, a.r.hi, x.lo);
+    a.r = km_fast_sum(k, sum.hi, kb_fadd(k, sum.lo, a.r.lo));
+  }
+  kb_reg s = kb_fmul(k, a.r.hi, a.r.hi), odd = is_odd(k, a.quadrant), tiny = is_tiny(k, m, x.hi);
+  km_two sin = sine(k, m, a.r, s), cos = cosine(k, m, a.r, s);
+  sin = km_fast_sum(k, sin.hi, sin.lo);
+  sin.hi = kb_select(k, tiny, x.hi, sin.hi);
+  sin.lo = kb_select(k, tiny, x.lo.v ? x.lo : kb_flike(k, s, 0), sin.lo);
+  cos = km_fast_sum(k, cos.hi, cos.lo);
+  km_turn r = {km_choose_two(k, odd, cos, sin), km_choose_two(k, odd, sin, cos), s};
+  r.sin = signed_two(k, r.sin, turn_sign(k, m, a.quadrant));
+  r.cos = signed_two(k, r.cos, turn_sign(k, m, kb_addi(k, a.quadrant, 1)));
+  // Of whole turns from r itself: - r^2 / 2 + r^4 P(r^2) - r r.lo.
+  kb_reg far = kb_fadd(k, kb_faddi(k, r.cos.hi, -1), r.cos.lo);
+  kb_reg tail = kb_fma(k, kb_fmul(k, s, s), km_horner(k, s, m->cos), kb_fmul(k, kb_fneg(k, a.r.hi), a.r.lo));
+  kb_reg whole = kb_icmp(k, LLVMIntEQ, kb_andi(k, a.quadrant, 3), kb_ilike(k, a.quadrant, 0));
+  r.cos_less_one = kb_select(k, whole, kb_fma(k, s, kb_flike(k, s, -0.5), tail), far);
+  return r;
 }
 
 // tan(r) as a sum of two, and -1 over it in odd quadrants. What is beyond r is up to a fifth of it, so r^3 is a sum,
@@ -178,18 +219,16 @@ static kb_reg tangent(kb *k, const km_consts *m, km_two r, kb_reg s, kb_reg odd)
 // Tiny angles are their own sine and tangent, zeros with their sign.
 kb_reg km_angle(kb *k, km_fn fn, const km_consts *m, kb_reg x) {
   reduced a = reduce(k, m, x);
-  kb_reg s = kb_fmul(k, a.r.hi, a.r.hi), zero = kb_ilike(k, a.quadrant, 0), y;
-  kb_reg odd = kb_icmp(k, LLVMIntNE, kb_andi(k, a.quadrant, 1), zero);
+  kb_reg s = kb_fmul(k, a.r.hi, a.r.hi), odd = is_odd(k, a.quadrant), y;
   if (fn == KM_TAN) {
     y = tangent(k, m, a.r, s, odd);
   } else {
-    kb_reg sin = sine(k, m, a.r, s), cos = cosine(k, m, a.r, s);
+    km_two sines = sine(k, m, a.r, s), cosines = cosine(k, m, a.r, s);
+    kb_reg sin = kb_fadd(k, sines.hi, sines.lo), cos = kb_fadd(k, cosines.hi, cosines.lo);
     y = fn == KM_SIN ? kb_select(k, odd, cos, sin) : kb_select(k, odd, sin, cos);
     kb_reg turn = fn == KM_SIN ? a.quadrant : kb_addi(k, a.quadrant, 1);
-    kb_reg sign = kb_shli(k, kb_andi(k, turn, 2), m->man_bits == 52 ? 62 : 30);
-    y = km_float(k, kb_xor(k, km_bits(k, y), sign));
+    y = km_float(k, kb_xor(k, km_bits(k, y), turn_sign(k, m, turn)));
   }
   if (fn == KM_COS) return y;
-  kb_reg tiny = kb_fcmp(k, LLVMRealOLT, kb_fabs(k, x), kb_flike(k, x, ldexp(1, -(int)m->man_bits / 2 - 4)));
-  return kb_select(k, tiny, x, y);
+  return kb_select(k, is_tiny(k, m, x), x, y);
 }

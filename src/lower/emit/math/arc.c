@@ -6,11 +6,16 @@
 #include <math.h>
 
 // c pi / 2 + sign (r.hi + r.lo), where c is 0, 1 or 2 and sign 1 or -1 in every lane; r at most c pi / 2 unless c is 0.
-static kb_reg turned(kb *k, const km_consts *m, kb_reg c, kb_reg sign, km_two r) {
+static km_two turned_two(kb *k, const km_consts *m, kb_reg c, kb_reg sign, km_two r) {
   kb_reg whole = kb_fmul(k, c, kb_flike(k, c, m->half_pi[0]));
   km_two sum = km_fast_sum(k, whole, kb_fmul(k, sign, r.hi));
   kb_reg low = kb_fma(k, c, kb_flike(k, c, m->half_pi[1]), kb_fmul(k, sign, r.lo));
-  return kb_fadd(k, sum.hi, kb_fadd(k, sum.lo, low));
+  return (km_two){sum.hi, kb_fadd(k, sum.lo, low)};
+}
+
+static kb_reg turned(kb *k, const km_consts *m, kb_reg c, kb_reg sign, km_two r) {
+  km_two sum = turned_two(k, m, c, sign, r);
+  return kb_fadd(k, sum.hi, sum.lo);
 }
 
 // asin(a) for a to 1/2; beyond it 2 asin(sqrt((1 - a) / 2)), which is pi / 2 less the result. `far` says which.
@@ -71,8 +76,7 @@ kb_reg km_arc(kb *k, km_fn fn, const km_consts *m, kb_reg x) {
 
 // From the quotient of the lesser by the greater of |x| and |y|. Small ones are made larger first, so that the
 // remainder is exact; equal infinities count as 1 / 1, two zeros as 0 / 1.
-kb_reg km_atan2(kb *k, kb_reg y, kb_reg x) {
-  const km_consts *m = km_consts_of(x);
+static km_two atan2_size(kb *k, const km_consts *m, kb_reg y, kb_reg x) {
   int reach = m->man_bits == 23 ? 62 : 500, move = m->man_bits == 23 ? 80 : 600;
   kb_reg a = kb_fabs(k, y), b = kb_fabs(k, x), zero = kb_flike(k, x, 0), one = kb_flike(k, x, 1);
   kb_reg inf = kb_flike(k, x, (double)INFINITY);
@@ -93,7 +97,22 @@ kb_reg km_atan2(kb *k, kb_reg y, kb_reg x) {
   // flat: t or pi - t; steep: pi / 2 - t or pi / 2 + t
   kb_reg plus = kb_xor(k, steep, left);
   plus = kb_not(k, plus);
-  kb_reg r = turned(k, m, c, kb_select(k, plus, one, kb_flike(k, x, -1)), atan_of(k, m, (km_two){q, low}));
+  return turned_two(k, m, c, kb_select(k, plus, one, kb_flike(k, x, -1)), atan_of(k, m, (km_two){q, low}));
+}
+
+kb_reg km_atan2(kb *k, kb_reg y, kb_reg x) {
+  km_two sum = atan2_size(k, km_consts_of(x), y, x);
+  kb_reg r = kb_fadd(k, sum.hi, sum.lo);
   r = kb_select(k, kb_fcmp(k, LLVMRealUNO, x, y), kb_fadd(k, x, y), r);
   return kb_fcopysign(k, r, y);
+}
+
+km_two km_atan2_two(kb *k, kb_reg y, kb_reg x) {
+  km_two r = atan2_size(k, km_consts_of(x), y, x);
+  kb_reg zero = kb_flike(k, x, 0), unordered = kb_fcmp(k, LLVMRealUNO, x, y);
+  r = km_fast_sum(k, r.hi, r.lo);
+  kb_reg left = kb_icmp(k, LLVMIntSLT, km_bits(k, y), kb_ilike(k, km_bits(k, y), 0));
+  kb_reg lo = kb_select(k, left, kb_fneg(k, r.lo), r.lo);
+  kb_reg hi = kb_fcopysign(k, kb_select(k, unordered, kb_fadd(k, x, y), r.hi), y);
+  return (km_two){hi, kb_select(k, unordered, zero, lo)};
 }

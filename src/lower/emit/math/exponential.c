@@ -31,16 +31,20 @@ static kb_reg expm1_all(kb *k, const km_consts *m, kb_reg x) {
   return kb_select(k, tiny, x, kb_fadd(k, r, r));
 }
 
-// x = n log10(2) + r, and exp(r ln 10), where r ln 10 is a sum of two.
-static kb_reg exp10_all(kb *k, const km_consts *m, kb_reg x) {
-  double magic = km_magic_for_halves(m);
-  x = km_at_least(k, km_at_most(k, x, m->exp10_high), m->exp10_low);
-  kb_reg t = km_fmai(k, x, m->log2_10, magic), n = kb_faddi(k, t, -magic), low = kb_flike(k, x, -m->log10_2_lo);
+km_two km_reduce_decimal(kb *k, const km_consts *m, kb_reg x, double magic, kb_reg *t) {
+  *t = km_fmai(k, x, m->log2_10, magic);
+  kb_reg n = kb_faddi(k, *t, -magic), low = kb_flike(k, x, -m->log10_2_lo);
   kb_reg r = kb_fma(k, n, kb_flike(k, x, -m->log10_2), x), hi = kb_fma(k, n, low, r);
   kb_reg lo = kb_fma(k, n, low, kb_fsub(k, r, hi));
   km_two y = km_product(k, hi, kb_flike(k, x, m->ln10));
   y.lo = kb_fma(k, hi, kb_flike(k, x, m->ln10_lo), kb_fma(k, lo, kb_flike(k, x, m->ln10), y.lo));
-  km_two p = km_expm1_of(k, m, y);
+  return y;
+}
+
+static kb_reg exp10_all(kb *k, const km_consts *m, kb_reg x) {
+  kb_reg t;
+  x = km_at_least(k, km_at_most(k, x, m->exp10_high), m->exp10_low);
+  km_two p = km_expm1_of(k, m, km_reduce_decimal(k, m, x, km_magic_for_halves(m), &t));
   km_two sum = km_fast_sum(k, kb_flike(k, x, 1), p.hi);
   return km_scale_by_halves(k, m, kb_fadd(k, sum.hi, kb_fadd(k, sum.lo, p.lo)), t);
 }

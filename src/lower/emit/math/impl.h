@@ -92,10 +92,18 @@ static inline km_two km_product(kb *k, kb_reg a, kb_reg b) {
   return (km_two){p, kb_fma(k, a, b, kb_fneg(k, p))};
 }
 
+static inline km_two km_choose_two(kb *k, kb_reg c, km_two a, km_two b) {
+  return (km_two){kb_select(k, c, a.hi, b.hi), kb_select(k, c, a.lo, b.lo)};
+}
+
+static const kb_reg km_none; // .v NULL: where a second part may be missing
+
 // --- families -----------------------------------------------------------------------------------------------------
 
 // x = n ln 2 + r with |r| <= ln 2 / 2 and *t = n + magic.
 km_two km_reduce_natural(kb *k, const km_consts *m, kb_reg x, double magic, kb_reg *t);
+// x = n log10(2) + r and *t = n + magic: r ln 10.
+km_two km_reduce_decimal(kb *k, const km_consts *m, kb_reg x, double magic, kb_reg *t);
 // exp(r) - 1 for |r| to ln 2 / 2.
 km_two km_expm1_of(kb *k, const km_consts *m, km_two r);
 // p * 2^n, rounded once, t = n + km_magic_for_halves(m); 2^(n + c), t = n + magic + c.
@@ -104,6 +112,25 @@ double km_magic_for_halves(const km_consts *m);
 kb_reg km_power_of_two(kb *k, const km_consts *m, kb_reg t);
 // The results of log for zero, negative x, infinity and NaN, else r.
 kb_reg km_log_special(kb *k, const km_consts *m, kb_reg x, kb_reg r);
+// sqrt(x), the second part within some hundredths of itself.
+km_two km_root_of(kb *k, const km_consts *m, km_two x);
+// log(1 + x) + more ln 2; x.lo and `more` may be km_none. Rounded, and as a sum of two.
+kb_reg km_log1p_of(kb *k, const km_consts *m, km_two x, kb_reg more);
+km_two km_log1p_two(kb *k, const km_consts *m, km_two x, kb_reg more);
+km_two km_atan2_two(kb *k, kb_reg y, kb_reg x);
+// Of any angle; its second part may be km_none.
+typedef struct km_turn {
+  km_two sin, cos;
+  kb_reg cos_less_one;
+} km_turn;
+km_turn km_sincos(kb *k, const km_consts *m, km_two x);
+// |v| = mantissa * 2^exponent, mantissa in [1, 2), for finite v other than zero.
+typedef struct km_split {
+  kb_reg mantissa, exponent;
+} km_split;
+km_split km_split_of(kb *k, const km_consts *m, kb_reg v);
+// r * 2^n, exact where the result is a number: n in two halves, as neither 2^n nor the result need be normal.
+kb_reg km_scale(kb *k, const km_consts *m, kb_reg r, kb_reg n);
 // Is the condition true in any lane?
 kb_reg km_any_lane(kb *k, kb_reg c);
 

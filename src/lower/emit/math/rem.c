@@ -26,19 +26,14 @@ kb_reg km_hypot(kb *k, kb_reg re, kb_reg im) {
 
 // --- fmod ---------------------------------------------------------------------------------------------------------
 
-// |v| = mantissa * 2^exponent, mantissa in [1, 2), for finite v other than zero.
-typedef struct split {
-  kb_reg mantissa, exponent;
-} split;
-
-static split split_of(kb *k, const km_consts *m, kb_reg v) {
+km_split km_split_of(kb *k, const km_consts *m, kb_reg v) {
   kb_reg a = kb_fabs(k, v), denormal = kb_fcmp(k, LLVMRealOLT, a, kb_flike(k, a, m->min_normal));
   kb_reg u = km_bits(k, kb_select(k, denormal, kb_fmuli(k, a, ldexp(1, (int)m->man_bits)), a));
   kb_reg e = kb_lshri(k, u, m->man_bits);
   int64_t bias = m->one_bits >> m->man_bits, low = (1ll << m->man_bits) - 1;
   kb_reg off = kb_select(k, denormal, kb_ilike(k, u, -bias - m->man_bits), kb_ilike(k, u, -bias));
   kb_reg man = km_float(k, kb_or(k, kb_andi(k, u, low), kb_ilike(k, u, m->one_bits)));
-  return (split){man, kb_add(k, e, off)};
+  return (km_split){man, kb_add(k, e, off)};
 }
 
 kb_reg km_any_lane(kb *k, kb_reg c) {
@@ -94,8 +89,7 @@ static kb_reg divide_loop(kb *k, const km_consts *m, kb_reg r, kb_reg y, kb_reg 
   return rest;
 }
 
-// r * 2^n, exact where the result is a number: n in two halves, as neither 2^n nor the result need be normal.
-static kb_reg scale(kb *k, const km_consts *m, kb_reg r, kb_reg n) {
+kb_reg km_scale(kb *k, const km_consts *m, kb_reg r, kb_reg n) {
   kb_reg half = kb_ashri(k, n, 1), rest = kb_sub(k, n, half);
   kb_reg a = km_float(k, kb_addi(k, kb_shli(k, half, m->man_bits), m->one_bits));
   kb_reg b = km_float(k, kb_addi(k, kb_shli(k, rest, m->man_bits), m->one_bits));
@@ -111,11 +105,11 @@ bool km_fmod(kb *k, kb_reg x, kb_reg y, kb_reg *out) {
   kb_reg bad = kb_or(k, kb_fcmp(k, LLVMRealUNO, x, y),
                      kb_or(k, kb_fcmp(k, LLVMRealOEQ, a, inf), kb_fcmp(k, LLVMRealOEQ, b, zero)));
   kb_reg whole = kb_or(k, bad, kb_fcmp(k, LLVMRealOLT, a, b));
-  split sx = split_of(k, m, x), sy = split_of(k, m, y);
+  km_split sx = km_split_of(k, m, x), sy = km_split_of(k, m, y);
   kb_reg n = kb_select(k, whole, kb_ilike(k, sx.exponent, 0), kb_sub(k, sx.exponent, sy.exponent));
   kb_reg above = kb_fcmp(k, LLVMRealOGE, sx.mantissa, sy.mantissa);
   kb_reg r = kb_select(k, above, kb_fsub(k, sx.mantissa, sy.mantissa), sx.mantissa);
-  r = scale(k, m, divide_loop(k, m, r, sy.mantissa, n), sy.exponent);
+  r = km_scale(k, m, divide_loop(k, m, r, sy.mantissa, n), sy.exponent);
   r = kb_select(k, whole, a, r);
   r = kb_fcopysign(k, r, x);
   *out = kb_select(k, bad, kb_flike(k, x, (double)NAN), r);

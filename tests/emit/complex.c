@@ -1,0 +1,439 @@
+// Functions of complex numbers as they are compiled, on the host and on the simulator: within their bounds of MPFR's
+// results, part by part where that is promised, and C's Annex G for zeros, infinities and NaN.
+//
+// KILN_COMPLEX: how many inputs of each function and type are drawn (default 1500).
+#include "complex_ref.h"
+#include "eval/eval.h"
+#include "harness.h"
+#include "support/random.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const kl_op ops[] = {KL_OP_EXP,   KL_OP_EXPM1, KL_OP_EXP10, KL_OP_LOG,    KL_OP_LOG1P, KL_OP_LOGISTIC,
+                            KL_OP_SQRT,  KL_OP_RSQRT, KL_OP_SIGN,  KL_OP_SINH,   KL_OP_COSH,  KL_OP_TANH,
+                            KL_OP_SIN,   KL_OP_COS,   KL_OP_TAN,   KL_OP_ASIN,   KL_OP_ACOS,  KL_OP_ATAN,
+                            KL_OP_ASINH, KL_OP_ACOSH, KL_OP_ATANH, KL_OP_DIVIDE, KL_OP_POWER, KL_OP_ATAN2};
+enum { OPS = KL_COUNT(ops), GPU = 3 };
+
+static int drawn(void) {
+  const char *v = getenv("KILN_COMPLEX");
+  return v ? atoi(v) : 1500;
+}
+
+static bool of_two(kl_op op) {
+  return kl_op_table[op].arity == 2;
+}
+
+typedef struct number {
+  double re, im;
+} number;
+
+// --- running ------------------------------------------------------------------------------------------------------
+
+static void run_text(kiln_context *cx, const char *text, kl_dtype t, int n, const number *x, const number *y, number *r,
+                     unsigned machine) {
+  size_t part = t == KILN_C64 ? 4 : 8, bytes = 2 * part * (size_t)n;
+  void *in[2] = {NULL, NULL}, *out[1];
+  const number *from[2] = {x, y};
+  kiln_module *m = NULL;
+  if (kiln_module_parse(cx, "complex.hlo", text, strlen(text), &m) != KILN_OK) give_up(0, "parsing", cx, text);
+  for (int k = 0; k < 2; k++) {
+    in[k] = aligned_alloc(16, (bytes + 15) & ~(size_t)15);
+    for (int i = 0; from[k] && i < 2 * n; i++) {
+      double v = i % 2 ? from[k][i / 2].im : from[k][i / 2].re;
+      if (part == 4)
+        ((float *)in[k])[i] = (float)v;
+      else
+        ((double *)in[k])[i] = v;
+    }
+  }
+  out[0] = aligned_alloc(16, (bytes + 15) & ~(size_t)15);
+  run_on(cx, m, machine, 1, 0, (const void *const *)in, out, text);
+  for (int i = 0; i < n; i++) {
+    if (part == 4)
+      r[i] = (number){((float *)out[0])[2 * i], ((float *)out[0])[2 * i + 1]};
+    else
+      r[i] = ((number *)out[0])[i];
+  }
+  free(in[0]), free(in[1]), free(out[0]);
+  kiln_module_destroy(&m);
+}
+
+static void run_op(kl_op op, kl_dtype t, int n, const number *x, const number *y, number *r, unsigned machine) {
+  char text[512];
+  const char *name = kl_info(t)->name;
+  kiln_context *cx = kiln_context_create(NULL);
+  snprintf(text, sizeof text,
+           "HloModule fusion\n\nENTRY fusion {\n  x = %s[%d] parameter(0)\n  y = %s[%d] parameter(1)\n"
+           "  ROOT r = %s[%d] %s(x%s)\n}\n",
+           name, n, name, n, name, n, kl_op_name(op), of_two(op) ? ", y" : "");
+  run_text(cx, text, t, n, x, y, r, machine);
+  kiln_context_destroy(&cx);
+}
+
+// --- inputs -------------------------------------------------------------------------------------------------------
+
+static double uniform(void) { // in (-1, 1)
+  return (double)(int64_t)random_bits() * 0x1p-63;
+}
+static double to_type(kl_dtype t, double v) {
+  volatile float narrow = (float)v; // gcc 12 leaves the rounding out
+  return t == KILN_C64 ? (double)narrow : v;
+}
+// Of either sign and any exponent from -range to range.
+static double spread(double range) {
+  double v = ldexp(1 + fabs(uniform()), (int)(uniform() * range));
+  return uniform() < 0 ? -v : v;
+}
+
+// Where something cancels, has a pole, a zero or a branch point; moved off it by all amounts that count.
+static number near(kl_dtype t, int way) {
+  double bits = t == KILN_C64 ? 24 : 53, range = t == KILN_C64 ? 120 : 1000, angle = uniform() * M_PI;
+  double off = spread(1) * ldexp(1, -(int)(bits * fabs(uniform()) * 1.3)),
+         tiny = spread(1) * ldexp(1, -(int)(range * fabs(uniform())));
+  switch (way) {
+  case 0: return (number){cos(angle), sin(angle)}; // the unit circle
+  case 1: return (number){cos(angle) * (1 + off), sin(angle) * (1 + off)};
+  case 2: return (number){uniform() < 0 ? 1 : -1, tiny}; // its ends
+  case 3: return (number){(uniform() < 0 ? 1 : -1) * (1 + off), tiny};
+  case 4: return (number){tiny, (uniform() < 0 ? 1 : -1) * (1 + off)};
+  case 5: return (number){-tiny * tiny / 2 * (1 + off), tiny};               // the circle about -1, next to 0
+  case 6: return (number){cos(angle) - 1, sin(angle) * (1 + off)};           // and elsewhere
+  case 7: return (number){tiny, (int)(uniform() * 20) * M_PI_2 * (1 + off)}; // poles
+  case 8: return (number){(int)(uniform() * 20) * M_PI_2 * (1 + off), tiny};
+  case 9: return (number){off, (2 * (int)(uniform() * 9) + 1) * M_PI + off};
+  case 10: return (number){tiny, off};
+  case 11: return (number){uniform() * 4, tiny};
+  case 12: return (number){tiny, uniform() * 4};
+  default: return (number){-log(fabs(cos(angle))) * (1 + off), angle}; // where e^z - 1 is imaginary
+  }
+}
+
+static number draw(kl_dtype t, kl_op op, int i) {
+  double range = t == KILN_C64 ? 126 : 1022, most = t == KILN_C64 ? 100 : 750;
+  number z;
+  switch (i % 6) {
+  case 0: z = (number){uniform() * 4, uniform() * 4}; break;
+  case 1: z = (number){spread(8), spread(8)}; break;
+  case 2: z = (number){spread(range), spread(range)}; break;
+  case 3: z = (number){uniform() * most * 2, spread(i % 12 < 6 ? 8 : range)}; break;
+  default: z = near(t, (int)(random_bits() % 14)); break;
+  }
+  if (i % 97 == 0) z.re = to_type(t, ldexp(z.re, t == KILN_C64 ? -140 : -1060));
+  return (number){to_type(t, z.re), to_type(t, z.im)};
+}
+
+// Exponents that keep a power within range, and divisors for which a part of the quotient is lost.
+static number draw_second(kl_dtype t, kl_op op, number x, int i) {
+  number z = draw(t, op, (int)(random_bits() >> 40));
+  if (op == KL_OP_POWER && i % 4) {
+    double size = hypot(log(hypot(x.re, x.im)), atan2(x.im, x.re)), most = t == KILN_C64 ? 60 : 500;
+    z = (number){uniform() * most / fmax(size, 1e-3), uniform() * most / fmax(size, 1e-3)};
+  }
+  double e = 1 + spread(1) * ldexp(1, -(int)(fabs(uniform()) * (t == KILN_C64 ? 26 : 55)));
+  if (op == KL_OP_DIVIDE && i % 4 == 1) z = (number){x.im * e, -x.re};
+  if (op == KL_OP_DIVIDE && i % 4 == 2) z = (number){x.re * e, x.im};
+  if (op == KL_OP_ATAN2 && i % 4 == 1) z = (number){-x.im * e, x.re}; // next to a pole
+  return (number){to_type(t, z.re), to_type(t, z.im)};
+}
+
+// --- errors -------------------------------------------------------------------------------------------------------
+
+// In units in the last place of r.
+static double error_of(kl_dtype t, mpfr_t r, double z) {
+  int bits = t == KILN_C64 ? 24 : 53, least = t == KILN_C64 ? -149 : -1074, most = t == KILN_C64 ? 128 : 1024;
+  if (isnan(z)) return INFINITY;
+  if (mpfr_zero_p(r)) return z == 0 ? 0 : INFINITY;
+  if (mpfr_inf_p(r)) return isinf(z) && !signbit(z) == (mpfr_sgn(r) > 0) ? 0 : INFINITY;
+  mpfr_exp_t e = mpfr_get_exp(r);
+  if (e > most) return isinf(z) && !signbit(z) == (mpfr_sgn(r) > 0) ? 0 : INFINITY;
+  long unit = e - bits < least ? least : e - bits;
+  mpfr_t d;
+  mpfr_init2(d, 200);
+  mpfr_set_ui_2exp(d, 1, most, MPFR_RNDN); // what infinity stands for
+  if (signbit(z)) mpfr_neg(d, d, MPFR_RNDN);
+  if (isinf(z))
+    mpfr_sub(d, r, d, MPFR_RNDN);
+  else
+    mpfr_sub_d(d, r, z, MPFR_RNDN);
+  mpfr_mul_2si(d, d, -unit, MPFR_RNDN);
+  double u = fabs(mpfr_get_d(d, MPFR_RNDU));
+  mpfr_clear(d);
+  return u;
+}
+
+// What the bound of eval.h counts, of functions whose bound is for both parts together.
+static double scale_of(kl_op op, number x, number y, number r) {
+  double size = fmax(fabs(r.re), fabs(r.im));
+  _Complex double q, u = x.re + 1i * x.im, v = y.re + 1i * y.im;
+  switch (op) {
+  case KL_OP_LOGISTIC: return size * (hypot(r.re, r.im) + hypot(1 - r.re, r.im));
+  case KL_OP_EXP10: return size * (1 + fabs(x.im) * M_LN10);
+  case KL_OP_POWER: return size * (1 + hypot(y.re, y.im) * hypot(log(hypot(x.re, x.im)), atan2(x.im, x.re)));
+  case KL_OP_ATAN2: q = u / v, q = q / (1 + q * q); return size + hypot(__real__ q, __imag__ q);
+  default: return size;
+  }
+}
+
+// The greater of both parts' errors, in the units of the function's bound; 0 where nothing is promised.
+static double error_in_bound(kl_op op, kl_dtype t, number x, number y, cr_complex *want, number z) {
+  int man = t == KILN_C64 ? 23 : 52;
+  double least = t == KILN_C64 ? 0x1p-149 : 0x1p-1074,
+         e[2] = {error_of(t, want->re, z.re), error_of(t, want->im, z.im)};
+  if (!kl_op_bound_is_normwise(op, t)) return fmax(e[0], e[1]);
+  double scale = scale_of(op, x, y, (number){mpfr_get_d(want->re, MPFR_RNDN), mpfr_get_d(want->im, MPFR_RNDN)});
+  if (!isfinite(scale) || !isfinite(hypot(mpfr_get_d(want->re, MPFR_RNDN), mpfr_get_d(want->im, MPFR_RNDN)))) return 0;
+  if (isinf(z.re) || isinf(z.im)) return 0; // next to the greatest number
+  double unit = ldexp(scale, -man) + least, worst = 0;
+  for (int k = 0; k < 2; k++) {
+    double d = fabs(mpfr_get_d(k ? want->im : want->re, MPFR_RNDN) - (k ? z.im : z.re));
+    mpfr_sub_d(cr_real[5], k ? want->im : want->re, k ? z.im : z.re, MPFR_RNDN);
+    d = fabs(mpfr_get_d(cr_real[5], MPFR_RNDU));
+    worst = fmax(worst, isnan(z.re) || isnan(z.im) ? INFINITY : d / unit);
+  }
+  return worst;
+}
+
+// Axes are branch cuts of many functions; what they give there hangs on signs of zeros.
+static bool on_axis(number x) {
+  return x.im == 0 || x.re == 0;
+}
+
+START_TEST(within_the_bounds) {
+  kl_op op = ops[_i / 2];
+  kl_dtype t = _i % 2 ? KILN_C128 : KILN_C64;
+  int n = drawn() / (_i % 2 ? 2 : 1);
+  number *x = calloc((size_t)n, sizeof *x), *y = calloc((size_t)n, sizeof *y), *r = calloc((size_t)n, sizeof *r),
+         *s = calloc((size_t)n, sizeof *s);
+  for (int i = 0; i < n; i++) {
+    x[i] = draw(t, op, i);
+    y[i] = of_two(op) ? draw_second(t, op, x[i], i) : x[i];
+  }
+  run_op(op, t, n, x, y, r, HOST);
+  run_op(op, t, n, x, y, s, GPU);
+  cr_open(t == KILN_C64 ? 420 : 2300);
+  cr_complex a, b, want;
+  cr_init(&a, 53), cr_init(&b, 53), cr_init(&want, t == KILN_C64 ? 420 : 2300);
+  double worst = 0;
+  number at = {0, 0}, at_y = {0, 0}, got = {0, 0};
+  for (int i = 0; i < n; i++) {
+    EXPECT((memcmp(&r[i].re, &s[i].re, 8) == 0 || (isnan(r[i].re) && isnan(s[i].re))) &&
+               (memcmp(&r[i].im, &s[i].im, 8) == 0 || (isnan(r[i].im) && isnan(s[i].im))),
+           "%s %s(%a, %a): %a, %a on the host, %a, %a on the simulator", kl_info(t)->name, kl_op_name(op), x[i].re,
+           x[i].im, r[i].re, r[i].im, s[i].re, s[i].im);
+    if (!isfinite(x[i].re + x[i].im + y[i].re + y[i].im) || on_axis(x[i]) || on_axis(y[i])) continue;
+    cr_set(&a, x[i].re, x[i].im), cr_set(&b, y[i].re, y[i].im);
+    cr_function(op, &want, &a, &b);
+    double e = error_in_bound(op, t, x[i], y[i], &want, r[i]);
+    if (e > worst) worst = e, at = x[i], at_y = y[i], got = r[i];
+  }
+  if (getenv("KILN_COMPLEX"))
+    printf("# %s %s: %.3f at (%a, %a) (%a, %a): (%a, %a)\n", kl_info(t)->name, kl_op_name(op), worst, at.re, at.im,
+           at_y.re, at_y.im, got.re, got.im);
+  ck_assert_msg(worst <= kl_op_ulp_bound(op, t), "%s %s((%a, %a), (%a, %a)) = (%a, %a): %.3f units", kl_info(t)->name,
+                kl_op_name(op), at.re, at.im, at_y.re, at_y.im, got.re, got.im, worst);
+  cr_clear(&a), cr_clear(&b), cr_clear(&want);
+  cr_close();
+  free(x), free(y), free(r), free(s);
+}
+END_TEST
+
+// --- corners ------------------------------------------------------------------------------------------------------
+
+// The tables of C99's Annex G, G.6.1.1 to G.6.4.2, for numbers with an imaginary part that has no sign; ANY is any
+// finite number other than zero. Those with one follow by f(conj z) = conj f(z), and by what the functions are odd or
+// even in. RE, IM: the sign of that part is left open. TURN: the signs of the results are those of cis(y)'s parts.
+enum { RE = 1, IM = 2, TURN = 4 };
+typedef struct corner {
+  double re, im, want_re, want_im;
+  unsigned flags;
+} corner;
+#define INF INFINITY
+#define PI  M_PI
+#define ANY 0.75
+
+static const corner acos_corners[] = {
+    {0, 0, PI / 2, -0.0, 0},          {-0.0, 0, PI / 2, -0.0, 0},  {0, NAN, PI / 2, NAN, 0},
+    {-0.0, NAN, PI / 2, NAN, 0},      {ANY, INF, PI / 2, -INF, 0}, {-ANY, INF, PI / 2, -INF, 0},
+    {0, INF, PI / 2, -INF, 0},        {ANY, NAN, NAN, NAN, 0},     {-INF, ANY, PI, -INF, 0},
+    {-INF, 0, PI, -INF, 0},           {INF, ANY, 0, -INF, 0},      {INF, 0, 0, -INF, 0},
+    {-INF, INF, PI * 3 / 4, -INF, 0}, {INF, INF, PI / 4, -INF, 0}, {INF, NAN, NAN, INF, IM},
+    {-INF, NAN, NAN, INF, IM},        {NAN, ANY, NAN, NAN, 0},     {NAN, INF, NAN, -INF, 0},
+    {NAN, NAN, NAN, NAN, 0},
+};
+static const corner acosh_corners[] = {
+    {0, 0, 0, PI / 2, 0},     {-0.0, 0, 0, PI / 2, 0},         {ANY, INF, INF, PI / 2, 0}, {-ANY, INF, INF, PI / 2, 0},
+    {ANY, NAN, NAN, NAN, 0},  {-INF, ANY, INF, PI, 0},         {-INF, 0, INF, PI, 0},      {INF, ANY, INF, 0, 0},
+    {INF, 0, INF, 0, 0},      {-INF, INF, INF, PI * 3 / 4, 0}, {INF, INF, INF, PI / 4, 0}, {INF, NAN, INF, NAN, 0},
+    {-INF, NAN, INF, NAN, 0}, {NAN, ANY, NAN, NAN, 0},         {NAN, INF, INF, NAN, 0},    {NAN, NAN, NAN, NAN, 0},
+};
+static const corner asinh_corners[] = {
+    {0, 0, 0, 0, 0},       {ANY, INF, INF, PI / 2, 0}, {0, INF, INF, PI / 2, 0},   {ANY, NAN, NAN, NAN, 0},
+    {INF, ANY, INF, 0, 0}, {INF, 0, INF, 0, 0},        {INF, INF, INF, PI / 4, 0}, {INF, NAN, INF, NAN, 0},
+    {NAN, 0, NAN, 0, 0},   {NAN, ANY, NAN, NAN, 0},    {NAN, INF, INF, NAN, RE},   {NAN, NAN, NAN, NAN, 0},
+};
+static const corner atanh_corners[] = {
+    {0, 0, 0, 0, 0},          {0, NAN, 0, NAN, 0},     {1, 0, INF, 0, 0},        {ANY, INF, 0, PI / 2, 0},
+    {0, INF, 0, PI / 2, 0},   {ANY, NAN, NAN, NAN, 0}, {INF, ANY, 0, PI / 2, 0}, {INF, 0, 0, PI / 2, 0},
+    {INF, INF, 0, PI / 2, 0}, {INF, NAN, 0, NAN, 0},   {NAN, ANY, NAN, NAN, 0},  {NAN, INF, 0, PI / 2, RE},
+    {NAN, NAN, NAN, NAN, 0},
+};
+static const corner cosh_corners[] = {
+    {0, 0, 1, 0, 0},          {0, INF, NAN, 0, IM},    {0, NAN, NAN, 0, IM},       {ANY, INF, NAN, NAN, 0},
+    {ANY, NAN, NAN, NAN, 0},  {INF, 0, INF, 0, 0},     {INF, ANY, INF, INF, TURN}, {INF, 2 * ANY + 1, INF, INF, TURN},
+    {INF, INF, INF, NAN, RE}, {INF, NAN, INF, NAN, 0}, {NAN, 0, NAN, 0, IM},       {NAN, ANY, NAN, NAN, 0},
+    {NAN, NAN, NAN, NAN, 0},
+};
+static const corner sinh_corners[] = {
+    {0, 0, 0, 0, 0},          {0, INF, 0, NAN, RE},     {0, NAN, 0, NAN, RE},       {ANY, INF, NAN, NAN, 0},
+    {ANY, NAN, NAN, NAN, 0},  {INF, 0, INF, 0, 0},      {INF, ANY, INF, INF, TURN}, {INF, 2 * ANY + 1, INF, INF, TURN},
+    {INF, INF, INF, NAN, RE}, {INF, NAN, INF, NAN, RE}, {NAN, 0, NAN, 0, 0},        {NAN, ANY, NAN, NAN, 0},
+    {NAN, NAN, NAN, NAN, 0},
+};
+static const corner tanh_corners[] = {
+    {0, 0, 0, 0, 0},     {ANY, INF, NAN, NAN, 0},        {ANY, NAN, NAN, NAN, 0}, {INF, 0, 1, 0, 0},
+    {INF, ANY, 1, 0, 0}, {INF, 2 * ANY + 1, 1, -0.0, 0}, {INF, INF, 1, 0, IM},    {INF, NAN, 1, 0, IM},
+    {NAN, 0, NAN, 0, 0}, {NAN, ANY, NAN, NAN, 0},        {NAN, NAN, NAN, NAN, 0},
+};
+static const corner exp_corners[] = {
+    {0, 0, 1, 0, 0},
+    {-0.0, 0, 1, 0, 0},
+    {ANY, INF, NAN, NAN, 0},
+    {ANY, NAN, NAN, NAN, 0},
+    {INF, 0, INF, 0, 0},
+    {-INF, ANY, 0, 0, TURN},
+    {-INF, 2 * ANY + 1, 0, 0, TURN},
+    {INF, ANY, INF, INF, TURN},
+    {INF, 2 * ANY + 1, INF, INF, TURN},
+    {-INF, INF, 0, 0, RE | IM},
+    {INF, INF, INF, NAN, RE},
+    {-INF, NAN, 0, 0, RE | IM},
+    {INF, NAN, INF, NAN, RE},
+    {NAN, 0, NAN, 0, 0},
+    {NAN, ANY, NAN, NAN, 0},
+    {NAN, NAN, NAN, NAN, 0},
+};
+static const corner log_corners[] = {
+    {-0.0, 0, -INF, PI, 0},     {0, 0, -INF, 0, 0},      {ANY, INF, INF, PI / 2, 0}, {-ANY, INF, INF, PI / 2, 0},
+    {ANY, NAN, NAN, NAN, 0},    {-INF, ANY, INF, PI, 0}, {INF, ANY, INF, 0, 0},      {-INF, INF, INF, PI * 3 / 4, 0},
+    {INF, INF, INF, PI / 4, 0}, {INF, NAN, INF, NAN, 0}, {-INF, NAN, INF, NAN, 0},   {NAN, ANY, NAN, NAN, 0},
+    {NAN, INF, INF, NAN, 0},    {NAN, NAN, NAN, NAN, 0},
+};
+static const corner sqrt_corners[] = {
+    {0, 0, 0, 0, 0},         {-0.0, 0, 0, 0, 0},        {ANY, INF, INF, INF, 0}, {-INF, INF, INF, INF, 0},
+    {INF, INF, INF, INF, 0}, {NAN, INF, INF, INF, 0},   {ANY, NAN, NAN, NAN, 0}, {-INF, ANY, 0, INF, 0},
+    {INF, ANY, INF, 0, 0},   {-INF, NAN, NAN, INF, IM}, {INF, NAN, INF, NAN, 0}, {NAN, ANY, NAN, NAN, 0},
+    {NAN, NAN, NAN, NAN, 0},
+};
+
+enum { NEITHER, ODD, EVEN };
+static const struct {
+  kl_op op, turned; // turned(z) is -i op(iz), of cosh op(iz)
+  const corner *rows;
+  int n, parity;
+} corners[] = {
+    {KL_OP_ACOS, 0, acos_corners, KL_COUNT(acos_corners), NEITHER},
+    {KL_OP_ACOSH, 0, acosh_corners, KL_COUNT(acosh_corners), NEITHER},
+    {KL_OP_ASINH, KL_OP_ASIN, asinh_corners, KL_COUNT(asinh_corners), ODD},
+    {KL_OP_ATANH, KL_OP_ATAN, atanh_corners, KL_COUNT(atanh_corners), ODD},
+    {KL_OP_COSH, KL_OP_COS, cosh_corners, KL_COUNT(cosh_corners), EVEN},
+    {KL_OP_SINH, KL_OP_SIN, sinh_corners, KL_COUNT(sinh_corners), ODD},
+    {KL_OP_TANH, KL_OP_TAN, tanh_corners, KL_COUNT(tanh_corners), ODD},
+    {KL_OP_EXP, 0, exp_corners, KL_COUNT(exp_corners), NEITHER},
+    {KL_OP_LOG, 0, log_corners, KL_COUNT(log_corners), NEITHER},
+    {KL_OP_SQRT, 0, sqrt_corners, KL_COUNT(sqrt_corners), NEITHER},
+};
+
+static bool matches(kl_dtype t, double want, double z, bool any_sign) {
+  if (isnan(want) || isnan(z)) return isnan(want) && isnan(z);
+  if (any_sign) want = fabs(want), z = fabs(z);
+  if (want == 0 || isinf(want)) return want == z && !signbit(want) == !signbit(z);
+  return fabs(z - want) <= fabs(want) * (t == KILN_C64 ? 0x1p-22 : 0x1p-51);
+}
+
+static void check_corner(kl_op op, kl_dtype t, unsigned machine, number z, number want, bool any_re, bool any_im,
+                         number r) {
+  EXPECT(matches(t, want.re, r.re, any_re) && matches(t, want.im, r.im, any_im),
+         "%s %s(%g, %g) = (%g, %g), not (%g, %g), on machine %u", kl_info(t)->name, kl_op_name(op), z.re, z.im, r.re,
+         r.im, want.re, want.im, machine);
+}
+
+static number negative(number z) {
+  return (number){-z.re, -z.im};
+}
+
+START_TEST(corners_are_those_of_annex_g) {
+  enum { MOST = 128 };
+  kl_dtype t = _i % 2 ? KILN_C128 : KILN_C64;
+  int row = _i / 2, n = 0;
+  number z[MOST], want[MOST], r[MOST], iz[MOST], turned_want[MOST];
+  unsigned flags[MOST];
+  for (int i = 0; i < corners[row].n; i++) {
+    const corner *c = &corners[row].rows[i];
+    number a = {c->re, c->im}, w = {c->want_re, c->want_im};
+    if (c->flags & TURN) w = (number){copysign(w.re, cos(a.im)), copysign(w.im, sin(a.im))};
+    for (int k = 0; k < 4; k++) {
+      if (k & 2 && !corners[row].parity) break;
+      number b = a, v = w;
+      if (k & 1) b.im = -b.im, v.im = -v.im;
+      if (k & 2) b = negative(b);
+      if (k & 2 && corners[row].parity == ODD) v = negative(v);
+      z[n] = b, want[n] = v, flags[n++] = c->flags;
+    }
+  }
+  // With iz = b: turned(z) = -i op(b), z = -i b.
+  for (int i = 0; i < n; i++) {
+    iz[i] = (number){z[i].im, -z[i].re};
+    turned_want[i] = corners[row].op == KL_OP_COSH ? want[i] : (number){want[i].im, -want[i].re};
+  }
+  for (unsigned k = 0; k < 2; k++) {
+    unsigned machine = k ? (unsigned)GPU : (unsigned)HOST;
+    run_op(corners[row].op, t, n, z, z, r, machine);
+    for (int i = 0; i < n; i++)
+      check_corner(corners[row].op, t, machine, z[i], want[i], flags[i] & RE, flags[i] & IM, r[i]);
+    if (!corners[row].turned) continue;
+    bool straight = corners[row].op == KL_OP_COSH;
+    run_op(corners[row].turned, t, n, iz, iz, r, machine);
+    for (int i = 0; i < n; i++)
+      check_corner(corners[row].turned, t, machine, iz[i], turned_want[i], flags[i] & (straight ? RE : IM),
+                   flags[i] & (straight ? IM : RE), r[i]);
+  }
+}
+END_TEST
+
+static bool is_infinite(number z) {
+  return isinf(z.re) || isinf(z.im);
+}
+static bool is_finite(number z) {
+  return isfinite(z.re) && isfinite(z.im);
+}
+
+// G.5.1: what is infinite over what is finite is infinite, finite over infinite is zero, and what is neither zero nor
+// NaN over zero is infinite; a NaN beside an infinity counts for nothing.
+START_TEST(quotients_are_those_of_annex_g) {
+  static const double parts[] = {0, -0.0, 1, -0.75, INFINITY, -INFINITY, NAN};
+  enum { P = KL_COUNT(parts), ALL = P * P * P * P };
+  kl_dtype t = _i % 2 ? KILN_C128 : KILN_C64;
+  static number x[ALL], y[ALL], r[ALL];
+  for (int i = 0; i < ALL; i++) {
+    x[i] = (number){parts[i % P], parts[i / P % P]};
+    y[i] = (number){parts[i / P / P % P], parts[i / P / P / P]};
+  }
+  run_op(KL_OP_DIVIDE, t, ALL, x, y, r, _i / 2 ? (unsigned)GPU : (unsigned)HOST);
+  for (int i = 0; i < ALL; i++) {
+    bool zero_x = x[i].re == 0 && x[i].im == 0, zero_y = y[i].re == 0 && y[i].im == 0, good = true;
+    if (is_infinite(x[i]) && is_finite(y[i])) good = is_infinite(r[i]);
+    if (is_finite(x[i]) && is_infinite(y[i])) good = r[i].re == 0 && r[i].im == 0;
+    if (is_finite(x[i]) && zero_y) good = zero_x ? isnan(r[i].re) && isnan(r[i].im) : is_infinite(r[i]);
+    EXPECT(good, "%s (%g, %g) / (%g, %g) = (%g, %g)", kl_info(t)->name, x[i].re, x[i].im, y[i].re, y[i].im, r[i].re,
+           r[i].im);
+  }
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("complex", NO_FRAME, {within_the_bounds, 2 * OPS},
+                   {corners_are_those_of_annex_g, 2 * (int)KL_COUNT(corners)}, {quotients_are_those_of_annex_g, 4});
+}
