@@ -127,15 +127,19 @@ static bool set_register(function *f, const kl_ptx_operand *o, held h) {
   return changed;
 }
 
-// Everything that a register is ever given, until nothing changes: what it holds only grows.
-static void follow(function *f) {
+// Everything that a register is ever given, until nothing changes: what it holds only grows. Text in which values go
+// against the order of lines for long is not judged (false): compilers write none.
+enum { MOST_PASSES = 64 };
+static bool follow(function *f) {
   const kl_ptx_func *func = f->code->func;
-  for (bool changed = true; changed;) {
+  bool changed = true;
+  for (int pass = 0; changed && pass < MOST_PASSES; pass++) {
     changed = false;
     for (uint32_t n = 0; n < func->ninstrs; n++)
       if (func->instrs[n].noperands)
         changed |= set_register(f, &func->instrs[n].operands[0], result(f, &func->instrs[n]));
   }
+  return !changed;
 }
 
 static void find_addresses(function *f, const kl_ptx_instr *i, uint64_t sets[2]) {
@@ -276,8 +280,8 @@ static bool prepare(beyond *s, const kl_code *code, function *f) {
   f->regs = kl_arena_try_alloc(&s->arena, (func->registers + 1) * sizeof *f->regs);
   f->sets = kl_arena_try_alloc(&s->arena, (func->ninstrs + 1) * sizeof *f->sets);
   if (!f->regs || !f->sets) return false;
-  follow(f);
-  for (uint32_t n = 0; n < func->ninstrs; n++) find_addresses(f, &func->instrs[n], f->sets[n]);
+  bool settled = follow(f);
+  for (uint32_t n = 0; n < func->ninstrs && settled; n++) find_addresses(f, &func->instrs[n], f->sets[n]);
   return true;
 }
 
