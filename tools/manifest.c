@@ -90,9 +90,9 @@ void put_json(FILE *f, const kiln_artifact *a) {
   }
   fprintf(f,
           "], \"scratch\": {\"bytes\": %" PRIu64 ", \"align\": %u, \"zero_bytes\": %" PRIu64
-          "}, \"counted\": %s, \"max_count\": %lld, \"count_unit\": %lld",
+          "}, \"counted\": %s, \"max_count\": %lld, \"count_unit\": %lld, \"numerics\": \"%s\"",
           m->scratch_bytes, m->scratch_align, m->scratch_zero_bytes, truth(m->counted), (long long)m->max_count,
-          (long long)m->count_unit);
+          (long long)m->count_unit, m->numerics == KILN_NUMERICS_FAST ? "fast" : "strict");
   const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, NULL);
   if (ptx) {
     fprintf(f, ", \"ptx\": ");

@@ -13,6 +13,13 @@ static bool read_alias(const char *text, kiln_alias *out) {
   return true;
 }
 
+static int read_numerics(const args *a, kiln_numerics *out) {
+  const char *mode = a->values[O_NUMERICS];
+  *out = mode && strcmp(mode, "fast") == 0 ? KILN_NUMERICS_FAST : KILN_NUMERICS_STRICT;
+  if (!mode || *out == KILN_NUMERICS_FAST || strcmp(mode, "strict") == 0) return 0;
+  return bad_value(a, O_NUMERICS, mode, "expected strict or fast");
+}
+
 int read_params(const args *a, kiln_alias *aliases, kiln_compile_params *p) {
   unsigned long long align = 0, count = 0;
   *p = (kiln_compile_params){.struct_size = sizeof *p,
@@ -30,6 +37,7 @@ int read_params(const args *a, kiln_alias *aliases, kiln_compile_params *p) {
   }
   int status = read_number(a, O_ALIGN, 1, 4096, "expected a power of two up to 4096", &align);
   if (!status) status = read_number(a, O_COUNT, 1, INT64_MAX, "expected a number of elements from 1", &count);
+  if (!status) status = read_numerics(a, &p->numerics);
   p->argument_align = (uint32_t)align;
   p->max_count = (int64_t)count;
   return status;

@@ -4,7 +4,7 @@
 
 #include "kiln.h"
 
-enum { O_TARGET, O_FUSION, O_ALIGN, O_ALIAS, O_VALUE, O_COUNT, O_PROGRAMMATIC, O_OTHERS };
+enum { O_TARGET, O_FUSION, O_ALIGN, O_ALIAS, O_VALUE, O_COUNT, O_PROGRAMMATIC, O_NUMERICS, O_OTHERS };
 // clang-format off
 #define COMPILE_OPTIONS(target_help)                                                                                   \
   {"--target", "TARGET", target_help},                                                                                 \
@@ -13,7 +13,8 @@ enum { O_TARGET, O_FUSION, O_ALIGN, O_ALIAS, O_VALUE, O_COUNT, O_PROGRAMMATIC, O
   {"--alias", "P=R", "parameter P and result R may be the same buffer", true},                                         \
   {"--by-value", NULL, "rank-0 integer parameters are kernel arguments themselves"},                                   \
   {"--max-count", "N", "the element count, up to N, is given at run time"},                                            \
-  {"--programmatic", NULL, "kernels may begin while the one before still runs, and wait for it (sm_90 on)"}
+  {"--programmatic", NULL, "kernels may begin while the one before still runs, and wait for it (sm_90 on)"},                         \
+  {"--numerics", "MODE", "strict (default), or fast: approximate functions of f32 on GPUs, within stated bounds"}
 // clang-format on
 
 enum { MOST_ALIASES = 4096 };

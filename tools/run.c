@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { O_INPUT = O_VERB, O_OUTPUT, O_CHECK, O_NUMERICS };
+enum { O_INPUT = O_VERB, O_OUTPUT, O_CHECK };
 static const option options[] = {
     SESSION_OPTIONS("GPU to compile for (default: the one here, else sm_90)", "auto, cuda, host, sim or eval", "5"),
     {"--input", "K=FILE.npy", "values of parameter K; parameters without are filled from the seed", true},
@@ -17,7 +17,6 @@ static const option options[] = {
      "compare every result with the reference evaluator, and with --device sim look for values that were never "
      "written, "
      "races and the like; exit status 1 if anything is wrong"},
-    {"--numerics", "MODE", "strict (the default)"},
     {0},
 };
 
@@ -202,13 +201,6 @@ static void report_json(const session *s, bool checked) {
 
 // --- the verb -------------------------------------------------------------------------------------------------------
 
-static int check_numerics(const args *a) {
-  const char *mode = a->values[O_NUMERICS];
-  if (!mode || strcmp(mode, "strict") == 0) return 0;
-  bad_value(a, O_NUMERICS, mode, "expected strict");
-  return strcmp(mode, "fast") == 0 ? EXIT_NOT_SUPPORTED : EXIT_BAD_INPUT;
-}
-
 static int work(session *s) {
   static int (*const machines[])(session *) = {session_run_gpu, session_run_host, session_run_gpu, run_eval};
   const char *folder = s->a->values[O_OUTPUT];
@@ -243,8 +235,7 @@ static int64_t largest_file(const session *s) {
 
 static int run(const args *a) {
   static const session_rules rules = {.everywhere = true, .repeat = 5, .work = work, .beside = largest_file};
-  int status = check_numerics(a);
-  return status ? status : session_verb(a, &rules);
+  return session_verb(a, &rules);
 }
 
 const verb verb_run = {

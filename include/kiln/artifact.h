@@ -92,9 +92,10 @@ typedef struct kiln_manifest {
   uint64_t scratch_bytes; // memory that the launches need beside the buffers; what is in it before does not matter,
   uint64_t scratch_zero_bytes; // but for the first so many bytes: zero before the first launch, and zero again after it
   uint32_t scratch_align;
-  bool counted;       // launches take an element count,
-  int64_t max_count;  // from 0 to so many,
-  int64_t count_unit; // a multiple of so many
+  bool counted;           // launches take an element count,
+  int64_t max_count;      // from 0 to so many,
+  int64_t count_unit;     // a multiple of so many
+  kiln_numerics numerics; // as compiled
 } kiln_manifest;
 
 // Lives as long as the artifact.

@@ -43,6 +43,7 @@ typedef struct kiln_compile_params {
   int64_t max_count;
   bool programmatic; // kernels may be launched while the one before still runs, and wait for it; sm_90 and newer
   const struct kiln_device_info *device; // the GPU to compile for (kiln/cuda.h); NULL: any of the target
+  kiln_numerics numerics;                // STRICT, or what GPUs do faster
 } kiln_compile_params;
 
 // Compiles ENTRY: each `fusion` instruction of it is a kernel; an ENTRY without fusions is one kernel. A result that no

@@ -294,6 +294,12 @@ KILN_API kiln_status kiln_module_inline(kiln_context *cx, const kiln_module *m, 
 // then is removed. input_output_alias and buffer_donor follow. UNSUPPORTED: header attributes that cannot follow.
 KILN_API kiln_status kiln_module_flatten_tuples(kiln_context *cx, const kiln_module *m, kiln_module **out);
 
+// How exact functions of f32 are. STRICT: within 1 unit in the last place, division and square root correctly rounded,
+// with the same bits on every device. FAST: GPUs take their approximate instructions for exp, exp10, log, tanh,
+// logistic, erf, sin, cos, rsqrt, sqrt and division of f32, within the bounds that docs/kiln.1 lists; bits may differ
+// between GPUs. All else, other types and the host are as STRICT has them.
+typedef enum kiln_numerics { KILN_NUMERICS_STRICT, KILN_NUMERICS_FAST } kiln_numerics;
+
 // --- evaluating ---------------------------------------------------------------------------------------------------
 
 // Evaluates ENTRY by the reference evaluator: slow beside a kernel, and right by definition.
@@ -307,8 +313,9 @@ KILN_API kiln_status kiln_module_flatten_tuples(kiln_context *cx, const kiln_mod
 // and how much available).
 typedef struct kiln_eval_params {
   size_t struct_size;
-  uint32_t threads;   // 0: all cores
-  uint64_t max_bytes; // memory that evaluating may take beside the buffers; 0: what the machine has available
+  uint32_t threads;       // 0: all cores
+  uint64_t max_bytes;     // memory that evaluating may take beside the buffers; 0: what the machine has available
+  kiln_numerics numerics; // whose bounds kiln_module_check allows
 } kiln_eval_params;
 KILN_API kiln_status kiln_module_eval(kiln_context *cx, const kiln_module *m, const void *const *args,
                                       void *const *results, const kiln_eval_params *params);

@@ -198,11 +198,17 @@ static kiln_status eval_into(kl_ctx *cx, const kiln_module *m, const void *const
   return status;
 }
 
+static kiln_status check_params(kl_ctx *cx, const kiln_eval_params *p) {
+  if ((unsigned)p->numerics <= KILN_NUMERICS_FAST) return KILN_OK;
+  return kl_invalid(cx, KL_NOWHERE, "numerics is %d: expected strict (0) or fast (1)", (int)p->numerics);
+}
+
 kiln_status kiln_module_eval(kl_ctx *cx, const kiln_module *m, const void *const *args, void *const *results,
                              const kiln_eval_params *params) {
   kiln_eval_params own;
   KL_EXPECT(cx, m);
   KL_TRY(KL_PARAMS_IN(cx, kiln_eval_params, params, &own));
+  KL_TRY(check_params(cx, &own));
   KL_TRY(expect_all(cx, m, args, (const void *const *)results));
   kl_memory_limit before = kl_limit_memory(cx, own.max_bytes);
   kiln_status status = eval_into(cx, m, args, results, &(kl_eval_opts){.threads = own.threads});
@@ -246,9 +252,11 @@ kiln_status kiln_module_check(kl_ctx *cx, const kiln_module *m, const void *cons
   KL_EXPECT(cx, m, count);
   if (max) KL_EXPECT(cx, out);
   KL_TRY(KL_PARAMS_IN(cx, kiln_eval_params, params, &own));
+  KL_TRY(check_params(cx, &own));
   KL_TRY(expect_all(cx, m, args, results));
+  kl_eval_opts opts = {.intervals = true, .fast = own.numerics == KILN_NUMERICS_FAST, .threads = own.threads};
   kl_memory_limit before = kl_limit_memory(cx, own.max_bytes);
-  kiln_status status = judge(cx, m, args, results, &(kl_eval_opts){.intervals = true, .threads = own.threads}, &v);
+  kiln_status status = judge(cx, m, args, results, &opts, &v);
   cx->limit = before;
   *count = v.count;
   return status;

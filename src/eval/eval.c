@@ -509,7 +509,7 @@ kiln_status kl_eval(kl_ctx *cx, const kiln_module *m, uint32_t comp, const kl_ar
   static const kl_eval_opts none = {0};
   const kl_comp *c = &m->comp[comp];
   if (!opts) opts = &none;
-  kl_ev ev = {.cx = cx, .m = m, .intervals = opts->intervals};
+  kl_ev ev = {.cx = cx, .m = m, .intervals = opts->intervals, .fast = opts->fast};
   ev.threads = opts->threads ? opts->threads : kl_ev_cores();
   size_t n = kl_shape_leaf_count(kl_root(c)->shape);
   kl_evval *values = kl_alloc(cx, sizeof(kl_evval) * (n + 1));

@@ -105,6 +105,7 @@ typedef struct kl_result {
 
 typedef struct kl_eval_opts {
   bool intervals;   // false: lo and hi equal data
+  bool fast;        // intervals are those of numerics `fast`
   uint32_t threads; // 0: all cores
 } kl_eval_opts;
 
@@ -134,6 +135,12 @@ bool kl_result_allows(const kl_result *r, int64_t i, const uint64_t bits[2]);
 // Where an operand is not finite, these give the exact limit, rounded; and for all functions both signs of a zero are
 // right, and anything where the parts are a NaN and an infinity.
 double kl_op_ulp_bound(kl_op op, kl_dtype t);
+// The bound of either numerics. In `fast` a result may be off by `absolute` where that is more than `ulps` units, and
+// then its sign may differ. log of 1, and exp, exp10, logistic and cos of 0 need not be exact; all other rules hold.
+typedef struct kl_bound {
+  double ulps, absolute;
+} kl_bound;
+kl_bound kl_op_bound(kl_op op, kl_dtype t, bool fast);
 bool kl_op_bound_is_normwise(kl_op op, kl_dtype t);
 
 #endif

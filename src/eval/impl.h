@@ -9,7 +9,7 @@
 typedef struct kl_ev {
   kl_ctx *cx;
   const kiln_module *m;
-  bool intervals;
+  bool intervals, fast;
   uint32_t threads;
   uint32_t depth; // of nested calls
   // While an op starts: nobody reads leaf k of its operands after it. Ops that evaluate computations ask before that.
@@ -113,6 +113,7 @@ struct kl_ew {
   kl_fn1q *fn1q; // for f64
   kl_fn2q *fn2q;
   const void *table; // results by pattern, where the op is tabulated
+  bool fast;         // intervals are those of numerics `fast`
 };
 
 // Sets run (and fn) from op and types; false where the op has no evaluation for them.

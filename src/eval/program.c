@@ -108,7 +108,8 @@ static bool add_step(builder *b, const kl_instr *in, const uint32_t *operands, u
                   .direction = in->direction,
                   .compare = in->compare_type,
                   .exponent_bits = in->exponent_bits,
-                  .mantissa_bits = in->mantissa_bits}};
+                  .mantissa_bits = in->mantissa_bits,
+                  .fast = b->ev->fast}};
   if (in->noperands < 1 || in->noperands > 3 || p->steps.n >= MAX_STEPS) return false;
   bool raw = keeps_bits(in->op);
   for (uint32_t k = 0; k < in->noperands; k++) {

@@ -148,7 +148,8 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
                        .name = u->name,
                        .align = j->params.argument_align,
                        .counted = f->counted,
-                       .programmatic = j->params.programmatic};
+                       .programmatic = j->params.programmatic,
+                       .fast = j->params.numerics == KILN_NUMERICS_FAST};
   kl_plan *plan;
   kl_counted it = {.comp = u->comp, .shapes = u->shapes, .row = 1};
   if (f->counted) KL_TRY(kl_plan_recount(j->cx, &it, j->params.max_count, &j->scratch, &it));
@@ -236,7 +237,8 @@ static void describe_artifact(job *j) {
                                 .scratch_bytes = k->scratch_bytes,
                                 .scratch_align = k->scratch_align,
                                 .counted = j->params.max_count != 0,
-                                .count_unit = 1};
+                                .count_unit = 1,
+                                .numerics = j->params.numerics};
 }
 
 // After every kernel has agreed.
@@ -286,6 +288,8 @@ static kiln_status check_params(kl_ctx *cx, const kiln_compile_params *p) {
     return kl_invalid(cx, KL_NOWHERE, "argument_align is %u: expected a power of two up to 4096", al);
   if (p->alias_count && !p->aliases)
     return kl_invalid(cx, KL_NOWHERE, "aliases: expected %zu of them, found NULL", p->alias_count);
+  if ((unsigned)p->numerics > KILN_NUMERICS_FAST)
+    return kl_invalid(cx, KL_NOWHERE, "numerics is %d: expected strict (0) or fast (1)", (int)p->numerics);
   if (p->max_count < 0)
     return kl_invalid(cx, KL_NOWHERE, "max_count is %lld: expected 0 or more", (long long)p->max_count);
   return KILN_OK;

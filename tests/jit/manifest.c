@@ -680,6 +680,26 @@ START_TEST(programmatic_kernels_wait) {
 }
 END_TEST
 
+START_TEST(numerics_are_one_of_two) {
+  kiln_module *m = parse("HloModule m\nENTRY e { x = f32[300] parameter(0) ROOT r = f32[300] tanh(x) }");
+  kiln_artifact *a = compile(m, (kiln_compile_params){.numerics = KILN_NUMERICS_FAST}, "sm_90");
+  ck_assert_int_eq(kiln_artifact_manifest(a)->numerics, KILN_NUMERICS_FAST);
+  ck_assert_ptr_nonnull(strstr(kiln_artifact_text(a, KILN_TEXT_PTX, NULL), "ex2.approx"));
+  assembles(a);
+  kiln_artifact_destroy(&a);
+  kiln_compile_params p = {.struct_size = sizeof p, .numerics = (kiln_numerics)2};
+  ck_assert_int_eq(kiln_compile(cx, m, &p, &a), KILN_E_INVALID);
+  ck_assert_msg(strstr(last_finding(), "numerics is 2: expected strict (0) or fast (1)"), "%s", last_finding());
+  kiln_eval_params ep = {.struct_size = sizeof ep, .numerics = (kiln_numerics)-1};
+  float x[300] = {0};
+  const void *in[1] = {x};
+  void *out[1] = {x};
+  ck_assert_int_eq(kiln_module_eval(cx, m, in, out, &ep), KILN_E_INVALID);
+  ck_assert_msg(strstr(last_finding(), "numerics is -1"), "%s", last_finding());
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 // The device's limits come in with its description.
 START_TEST(a_device_is_a_target) {
   kiln_module *m = parse("HloModule m\nENTRY e { x = f32[8192] parameter(0) ROOT r = f32[8192] negate(x) }");
@@ -745,5 +765,6 @@ int main(void) {
                    {results_may_overwrite_parameters, KL_COUNT(in_place)},
                    {what_cannot_be_shared_is_refused, KL_COUNT(no_sharing)}, {counts_in_place}, {pairs_meet},
                    {aliases_of_tuples}, {the_module_declares_aliases}, {launches_in_order}, {results_go_by_address},
-                   {tuple_constants}, {programmatic_kernels_wait}, {a_device_is_a_target}, {the_host_checks_buffers});
+                   {tuple_constants}, {programmatic_kernels_wait}, {numerics_are_one_of_two}, {a_device_is_a_target},
+                   {the_host_checks_buffers});
 }

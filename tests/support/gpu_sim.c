@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 enum { MOST = 64 };
+uint64_t gpu_sim_perturb;
 
 typedef struct buffer {
   const void *host; // the caller's
@@ -87,6 +88,7 @@ static void run_launch(session *s, kl_loaded *code, const kiln_launch *l) {
                       .cluster = {l->cluster[0], l->cluster[1], l->cluster[2]},
                       .dynamic_shared = l->dynamic_shared_bytes,
                       .params = params,
+                      .perturb = gpu_sim_perturb,
                       .workers = 1};
   if (kl_checks_expect_nothing(s->cx, &s->memory, &launch, KL_CHECK_ALL)) failed(s->cx, l->kernel);
 }

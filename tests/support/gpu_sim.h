@@ -11,4 +11,7 @@
 void gpu_sim_run(kiln_context *cx, const kiln_artifact *a, const void *const *params, void *const *results,
                  int64_t count);
 
+// Seed of other values of approximations, within their documented errors, in launches to come; 0: the nearest ones.
+extern uint64_t gpu_sim_perturb;
+
 #endif

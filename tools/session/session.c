@@ -229,7 +229,8 @@ int session_run_host(session *s) {
 kiln_eval_params session_eval_params(const session *s) {
   return (kiln_eval_params){.struct_size = sizeof(kiln_eval_params),
                             .threads = (uint32_t)s->threads,
-                            .max_bytes = s->memory ? (uint64_t)s->memory : 1};
+                            .max_bytes = s->memory ? (uint64_t)s->memory : 1,
+                            .numerics = s->how.numerics};
 }
 
 int session_check(session *s) {

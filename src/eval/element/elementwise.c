@@ -218,7 +218,8 @@ static kiln_status bind(kl_ev *ev, const kl_instr *in, const kl_evval *const ope
                .direction = in->direction,
                .compare = in->compare_type,
                .exponent_bits = in->exponent_bits,
-               .mantissa_bits = in->mantissa_bits};
+               .mantissa_bits = in->mantissa_bits,
+               .fast = ev->fast};
   if (in->noperands < 1 || in->noperands > 3) return kl_fail(ev->cx, KILN_E_INTERNAL, in->span, "operand count");
   for (uint32_t k = 0; k < e->nin; k++) e->in[k] = operands[k]->shape->dtype;
   if (!kl_ew_bind(e))

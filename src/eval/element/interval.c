@@ -372,9 +372,12 @@ static bool special(int64_t key, int64_t inf) {
 static bool exact_at(const kl_ew *e, const kl_iv_scratch *s, int64_t i, int64_t inf, int64_t one) {
   if (!s->point[i] || kl_is_complex(e->in[0])) return false;
   int64_t x = s->in_lo[0][i];
+  if (e->fast && e->in[0] == KILN_F32 && (x == 0 || x == -1)) { // 1 and 1/2 come from an approximation
+    if (e->op == KL_OP_EXP || e->op == KL_OP_EXP10 || e->op == KL_OP_LOGISTIC || e->op == KL_OP_COS) return false;
+  }
   if (special(x, inf) || (e->nin == 2 && special(s->in_lo[1][i], inf))) return true;
   switch (e->op) {
-  case KL_OP_LOG:
+  case KL_OP_LOG: return x == one && kl_op_bound(e->op, e->in[0], e->fast).absolute == 0;
   case KL_OP_POWER:
   case KL_OP_ACOS:
   case KL_OP_ACOSH: return x == one;
@@ -416,7 +419,13 @@ static int64_t inner_steps(int64_t near, int64_t far, double bound, int man_bits
   return above >= plain ? plain : above + (int64_t)(2 * bound + 1 - 2 * (double)above);
 }
 
-static void widen(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3], double bound) {
+static int64_t moved(kl_dtype t, int64_t key, double by) {
+  uint64_t bits = kl_float_encode(t, kl_float_decode(t, kl_iv_key_bits(t, key)) + by);
+  return kl_iv_key(t, kl_float_next(t, bits, by > 0));
+}
+
+static void widen(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3], kl_bound b) {
+  double bound = b.ulps;
   kl_dtype part = kl_iv_part(e->out);
   const kl_dtype_info *f = kl_info(part);
   int lanes = kl_iv_lanes(e->out);
@@ -438,13 +447,17 @@ static void widen(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in
     } else {
       s->hi[j] = hi + outer > r.top ? r.top : hi + outer;
     }
+    if (b.absolute == 0) continue;
+    int64_t least = moved(part, lo, -b.absolute), most = moved(part, hi, b.absolute);
+    if (least < s->lo[j]) s->lo[j] = least < -1 - r.bottom ? -1 - r.bottom : least;
+    if (most > s->hi[j]) s->hi[j] = most > r.top ? r.top : most;
   }
 }
 
 // --- the whole ----------------------------------------------------------------------------------------------------
 
 bool kl_iv_widens(const kl_ew *e) {
-  return kl_op_ulp_bound(e->op, e->in[0]) > 0;
+  return kl_op_bound(e->op, e->in[0], e->fast).ulps > 0;
 }
 
 static void finish(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_out *out) {
@@ -504,11 +517,12 @@ void kl_iv_run(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3]
   kl_iv_start(e, s, n, out);
   if (!is_one_value(e, in) || !kl_iv_same(e, s, n, &in[0])) by_rule(r, e, s, n, in, nan_open_in, out);
   settle_nan(e, s, n, in);
-  double bound = kl_op_ulp_bound(e->op, e->in[0]);
+  kl_bound b = kl_op_bound(e->op, e->in[0], e->fast);
+  double bound = b.ulps;
   if (bound > 0 && kl_is_complex(e->out)) kl_iv_complex_corners(e, s, n, in, out);
   if (bound > 0 && kl_op_bound_is_normwise(e->op, e->in[0]))
     kl_iv_complex_function(e, s, n, in, out, bound);
   else if (bound > 0)
-    widen(e, s, n, in, bound);
+    widen(e, s, n, in, b);
   finish(e, s, n, out);
 }

@@ -120,6 +120,24 @@ double kl_op_ulp_bound(kl_op op, kl_dtype t) {
   }
 }
 
+// Approximate instructions anywhere within their documented errors; tests/emit/fast.c measures them.
+kl_bound kl_op_bound(kl_op op, kl_dtype t, bool fast) {
+  switch (fast && t == KILN_F32 ? op : KL_OP_UNKNOWN) {
+  case KL_OP_EXP:
+  case KL_OP_EXP10: return (kl_bound){5, 0};
+  case KL_OP_LOG: return (kl_bound){5, 0x1p-22};
+  case KL_OP_TANH: return (kl_bound){3, 0};
+  case KL_OP_LOGISTIC: return (kl_bound){8, 0};
+  case KL_OP_ERF: return (kl_bound){2, 0};
+  case KL_OP_SIN:
+  case KL_OP_COS: return (kl_bound){1, 0x1p-20};
+  case KL_OP_RSQRT: return (kl_bound){2.2, 0};
+  case KL_OP_SQRT:
+  case KL_OP_DIVIDE: return (kl_bound){2, 0};
+  default: return (kl_bound){kl_op_ulp_bound(op, t), 0};
+  }
+}
+
 bool kl_op_bound_is_normwise(kl_op op, kl_dtype t) {
   switch (kl_is_complex(t) ? op : KL_OP_UNKNOWN) {
   case KL_OP_EXPM1:

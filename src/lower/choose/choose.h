@@ -15,7 +15,7 @@ typedef struct kl_plan_params {
   // rows of `cut_bytes` (0: 128, on the host 1) or 16 operands.
   uint32_t cut_operands, cut_bytes;
   bool counted; // `comp` comes from kl_plan_recount, and so do `shapes`
-  bool programmatic;
+  bool programmatic, fast;
 } kl_plan_params;
 
 // Plans a computation as one kernel; what it calls is looked up in `m`. The plan lives in `arena`, but its expression

@@ -154,7 +154,7 @@ static kb_reg float_unary(kb *k, kl_op op, kl_dtype t, kl_dtype to, kb_reg x) {
   case KL_OP_FLOOR: return rounded(k, to, kb_floor(k, x));
   case KL_OP_ROUND_EVEN: return rounded(k, to, kb_roundeven(k, x));
   case KL_OP_ROUND_AFZ: return rounded(k, to, round_afz(k, x));
-  case KL_OP_SQRT: return rounded(k, to, kb_fsqrt(k, x));
+  case KL_OP_SQRT: return rounded(k, to, t == KILN_F32 ? km_sqrt(k, x) : kb_fsqrt(k, x));
   case KL_OP_EXP: return rounded(k, to, km_call(k, KM_EXP, t, x));
   case KL_OP_LOG: return rounded(k, to, km_call(k, KM_LOG, t, x));
   case KL_OP_TANH: return rounded(k, to, km_call(k, KM_TANH, t, x));
@@ -205,7 +205,7 @@ static kb_reg float_binary(kb *k, kl_op op, kl_dtype t, kl_dtype to, kb_reg x, k
   case KL_OP_ADD: return rounded(k, to, kb_fadd(k, x, y));
   case KL_OP_SUBTRACT: return rounded(k, to, kb_fsub(k, x, y));
   case KL_OP_MULTIPLY: return rounded(k, to, keep_positive(k, to, kb_fmul(k, x, y)));
-  case KL_OP_DIVIDE: return rounded(k, to, keep_positive(k, to, kb_fdiv(k, x, y)));
+  case KL_OP_DIVIDE: return rounded(k, to, keep_positive(k, to, t == KILN_F32 ? km_divide(k, x, y) : kb_fdiv(k, x, y)));
   case KL_OP_MAXIMUM: return kb_fmax(k, x, y);
   case KL_OP_MINIMUM: return kb_fmin(k, x, y);
   case KL_OP_ATAN2: return of_two(k, kl_is_narrow_float(t) ? narrow_angle : km_atan2, t, to, x, y);
@@ -367,7 +367,13 @@ kl_pair kl_emit_op(kb *k, const kl_instr *in, kl_dtype from, kl_dtype round_to, 
   case KL_OP_COMPLEX: return (kl_pair){x[0].re, x[1].re};
   default: break;
   }
-  if (kl_is_complex(from)) return kl_emit_complex_op(k, in, kl_info(from)->part, x);
+  if (kl_is_complex(from)) { // is made of the functions of `strict`
+    bool fast = k->fast;
+    k->fast = false;
+    r = kl_emit_complex_op(k, in, kl_info(from)->part, x);
+    k->fast = fast;
+    return r;
+  }
   bool is_float = kl_is_float(from), binary = kl_op_table[in->op].kind == KL_KIND_BINARY;
   if (in->op == KL_OP_COMPARE)
     r.re = compare(k, in->direction, from, x[0].re, x[1].re);

@@ -84,6 +84,7 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.nvvm.fma.rm.f", F, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.ff2f16x2.rz", H, GPU, PACKED, 80, 70},
     {"llvm.nvvm.prmt", I32, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.saturate", F, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.f2i.rz", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.f2ui.rz", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.d2i.rz", I32, GPU, SCALAR, 0, 0},
@@ -98,6 +99,9 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.nvvm.rsqrt.approx.ftz", F, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.sqrt.approx.ftz", F, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.lg2.approx.ftz", F, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.sin.approx.ftz", F, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.cos.approx.ftz", F, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.div.full", F, GPU, SCALAR, 0, 0},
 };
 
 // Inline assembly: nothing but these texts, with these constraints, from an sm on. The PTX version is the least one

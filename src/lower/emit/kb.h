@@ -29,6 +29,7 @@ typedef struct kb {
   kb_machine machine;
   int sm;      // 70, 75, 80, 90 ... ; 0 on the host
   bool narrow; // conversions to and from 4 bits, which targets with a or f have from sm_100 on
+  bool fast;   // functions of F32 may be approximate (math/fast.c)
 } kb;
 
 LLVMTypeRef kb_type(kb *k, kb_kind kind, unsigned lanes);
@@ -129,12 +130,16 @@ kb_reg kb_reverse(kb *k, kb_reg vec);
 kb_reg kb_shuffle(kb *k, kb_reg vec, const unsigned *mask, unsigned n); // lane i of the result is lane mask[i]
 
 // NVPTX only, F32 scalars: approximate instructions with the error PTX documents, for use inside proven functions only.
-// All of the approximations flush denormals on both sides.
-kb_reg kb_ex2_approx(kb *k, kb_reg a);   // ex2.approx.ftz.f32: 2 ulp from the correctly rounded result
-kb_reg kb_rcp_approx(kb *k, kb_reg a);   // rcp.approx.ftz.f32: 1 ulp
-kb_reg kb_rsqrt_approx(kb *k, kb_reg a); // rsqrt.approx.ftz.f32: 2^-22.9 relative
-kb_reg kb_sqrt_approx(kb *k, kb_reg a);  // sqrt.approx.ftz.f32: 2^-23 relative
-kb_reg kb_lg2_approx(kb *k, kb_reg a);   // lg2.approx.ftz.f32: 2^-22 absolute in (0.5, 2), else relative
+// All of them flush denormals on both sides.
+kb_reg kb_ex2_approx(kb *k, kb_reg a);         // ex2.approx.ftz.f32: 2 ulp from the correctly rounded result
+kb_reg kb_rcp_approx(kb *k, kb_reg a);         // rcp.approx.ftz.f32: 1 ulp
+kb_reg kb_rsqrt_approx(kb *k, kb_reg a);       // rsqrt.approx.ftz.f32: 2^-22.9 relative
+kb_reg kb_sqrt_approx(kb *k, kb_reg a);        // sqrt.approx.ftz.f32: 2^-23 relative
+kb_reg kb_lg2_approx(kb *k, kb_reg a);         // lg2.approx.ftz.f32: 2^-22 absolute in (0.5, 2), else relative
+kb_reg kb_sin_approx(kb *k, kb_reg a);         // sin.approx.ftz.f32: 2^-20.5 absolute in [-2 pi, 2 pi]
+kb_reg kb_cos_approx(kb *k, kb_reg a);         // cos.approx.ftz.f32: the same
+kb_reg kb_saturate(kb *k, kb_reg a);           // to [0, 1], NaN to 0; for nothing beside the arithmetic that made a
+kb_reg kb_div_full(kb *k, kb_reg a, kb_reg b); // div.full.f32: 2 ulp; denormals are kept
 kb_reg kb_fma_down(kb *k, kb_reg a, kb_reg b, kb_reg c); // fma.rm.f32: exact, rounded downwards
 // NVPTX scalars: saturating conversion toward zero, NaN to 0; F32 or F64 to I32.
 kb_reg kb_f2i_sat(kb *k, kb_reg a, bool is_signed);

@@ -152,6 +152,19 @@ kb_reg kb_fma_down(kb *k, kb_reg a, kb_reg b, kb_reg c) {
   kb_reg args[3] = {a, b, c};
   return kb_intrinsic(k, "llvm.nvvm.fma.rm.f", NULL, 0, args, 3, KB_F32, 1);
 }
+kb_reg kb_sin_approx(kb *k, kb_reg a) {
+  return approx(k, "llvm.nvvm.sin.approx.ftz.f", a);
+}
+kb_reg kb_cos_approx(kb *k, kb_reg a) {
+  return approx(k, "llvm.nvvm.cos.approx.ftz.f", a);
+}
+kb_reg kb_saturate(kb *k, kb_reg a) {
+  return approx(k, "llvm.nvvm.saturate.f", a);
+}
+kb_reg kb_div_full(kb *k, kb_reg a, kb_reg b) {
+  kb_reg args[2] = {a, b};
+  return kb_intrinsic(k, "llvm.nvvm.div.full", NULL, 0, args, 2, KB_F32, 1);
+}
 
 // cvt.rzi clamps. It makes 0 of a NaN in f32, but the sign bit alone of one in f64.
 kb_reg kb_f2i_sat(kb *k, kb_reg a, bool is_signed) {

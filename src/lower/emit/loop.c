@@ -606,7 +606,8 @@ void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan) {
              .module = module,
              .machine = plan->target.machine == KL_NVPTX ? KB_NVPTX : KB_HOST,
              .sm = (int)plan->target.sm,
-             .narrow = plan->target.sm >= 100 && plan->target.variant};
+             .narrow = plan->target.sm >= 100 && plan->target.variant,
+             .fast = plan->fast};
   e.k.b = LLVMCreateBuilderInContext(e.k.llcx);
   e.slots = KL_NEW_N(&scratch, kb_reg, plan->nslots + 1);
   e.last_read = KL_NEW_N(&scratch, uint32_t, plan->nslots + 1);

@@ -139,6 +139,7 @@ typedef struct kl_plan {
   // threads of `tail` count from element 0, and begin where `main` ends.
   bool counted;
   bool programmatic; // the kernel waits for the one before it
+  bool fast;         // numerics `fast`: functions of f32 may be approximate
 } kl_plan;
 
 // Frees the expression tables; the plan itself lies in its arena.

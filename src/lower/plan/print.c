@@ -128,8 +128,8 @@ void kl_plan_print(kl_sb *b, kl_plan *p) {
            p->target.block);
   else
     kl_sb_puts(b, "host, ");
-  kl_sbf(b, "%d-bit indices%s%s\n", p->index64 ? 64 : 32, p->counted ? ", element count at run time" : "",
-         p->programmatic ? ", waits for the kernel before" : "");
+  kl_sbf(b, "%d-bit indices%s%s%s\n", p->index64 ? 64 : 32, p->counted ? ", element count at run time" : "",
+         p->programmatic ? ", waits for the kernel before" : "", p->fast ? ", fast numerics" : "");
   static const char *const kinds[] = {[KL_SLOT_IN] = "in", [KL_SLOT_OUT] = "out", [KL_SLOT_CONST] = "constant"};
   for (uint32_t i = 0; i < p->nslots; i++) {
     kl_sbf(b, "  s%u: %s ", i, kinds[p->slots[i].kind]);

@@ -217,14 +217,20 @@ static kb_reg tangent(kb *k, const km_consts *m, km_two r, kb_reg s, kb_reg odd)
 }
 
 // Tiny angles are their own sine and tangent, zeros with their sign.
-kb_reg km_angle(kb *k, km_fn fn, const km_consts *m, kb_reg x) {
+kb_reg km_angle(kb *k, km_fn fn, const km_consts *m, kb_reg x, bool fast) {
   reduced a = reduce(k, m, x);
   kb_reg s = kb_fmul(k, a.r.hi, a.r.hi), odd = is_odd(k, a.quadrant), y;
   if (fn == KM_TAN) {
     y = tangent(k, m, a.r, s, odd);
   } else {
-    km_two sines = sine(k, m, a.r, s), cosines = cosine(k, m, a.r, s);
-    kb_reg sin = kb_fadd(k, sines.hi, sines.lo), cos = kb_fadd(k, cosines.hi, cosines.lo);
+    kb_reg sin, cos;
+    if (fast) {
+      sin = kb_sin_approx(k, a.r.hi);
+      cos = km_at_most(k, kb_cos_approx(k, a.r.hi), 1);
+    } else {
+      km_two sines = sine(k, m, a.r, s), cosines = cosine(k, m, a.r, s);
+      sin = kb_fadd(k, sines.hi, sines.lo), cos = kb_fadd(k, cosines.hi, cosines.lo);
+    }
     y = fn == KM_SIN ? kb_select(k, odd, cos, sin) : kb_select(k, odd, sin, cos);
     kb_reg turn = fn == KM_SIN ? a.quadrant : kb_addi(k, a.quadrant, 1);
     y = km_float(k, kb_xor(k, km_bits(k, y), turn_sign(k, m, turn)));

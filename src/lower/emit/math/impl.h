@@ -12,6 +12,11 @@ typedef struct km_poly {
   unsigned n;
 } km_poly;
 
+// A constant as a sum of two numbers of the kind.
+typedef struct km_real {
+  double hi, lo;
+} km_real;
+
 typedef struct km_nudge {
   double from, to;
 } km_nudge;
@@ -134,16 +139,18 @@ kb_reg km_scale(kb *k, const km_consts *m, kb_reg r, kb_reg n);
 // Is the condition true in any lane?
 kb_reg km_any_lane(kb *k, kb_reg c);
 
-kb_reg km_exponential(kb *k, km_fn fn, const km_consts *m, kb_reg x); // expm1, exp10, sinh, cosh
-kb_reg km_logarithm(kb *k, km_fn fn, const km_consts *m, kb_reg x);   // log1p, asinh, acosh, atanh
-kb_reg km_angle(kb *k, km_fn fn, const km_consts *m, kb_reg x);       // sin, cos, tan
-kb_reg km_arc(kb *k, km_fn fn, const km_consts *m, kb_reg x);         // asin, acos, atan
+kb_reg km_exponential(kb *k, km_fn fn, const km_consts *m, kb_reg x);      // expm1, exp10, sinh, cosh
+kb_reg km_logarithm(kb *k, km_fn fn, const km_consts *m, kb_reg x);        // log1p, asinh, acosh, atanh
+kb_reg km_angle(kb *k, km_fn fn, const km_consts *m, kb_reg x, bool fast); // sin, cos, tan; `fast`: not tan
+kb_reg km_arc(kb *k, km_fn fn, const km_consts *m, kb_reg x);              // asin, acos, atan
 // About 0.5 / sqrt(x), within 4 %: enough for what is behind the last bit of a root.
 kb_reg km_half_rsqrt(kb *k, const km_consts *m, kb_reg x);
 kb_reg km_cbrt(kb *k, const km_consts *m, kb_reg x);
 
 // Function `fn` by the generic expansion with the constants of `m`.
 kb_reg km_expand(kb *k, km_fn fn, const km_consts *m, kb_reg x);
+// The same in numerics `fast`; false where that is not asked for, or has nothing of its own.
+bool km_fast(kb *k, km_fn fn, kb_reg x, kb_reg *out);
 // The same for bf16 and narrower formats on NVPTX scalars, by approximate instructions; false where there is none.
 bool km_approx(kb *k, km_fn fn, kl_dtype t, kb_reg x, kb_reg *out);
 

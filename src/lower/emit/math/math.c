@@ -271,7 +271,7 @@ kb_reg km_expand(kb *k, km_fn fn, const km_consts *m, kb_reg x) {
   case KM_ATANH: return km_logarithm(k, fn, m, x);
   case KM_SIN:
   case KM_COS:
-  case KM_TAN: return km_angle(k, fn, m, x);
+  case KM_TAN: return km_angle(k, fn, m, x, false);
   case KM_ASIN:
   case KM_ACOS:
   case KM_ATAN: return km_arc(k, fn, m, x);
@@ -330,6 +330,7 @@ static kb_reg off_ties(kb *k, km_fn fn, kl_dtype t, kb_reg x) {
 kb_reg km_call(kb *k, km_fn fn, kl_dtype t, kb_reg x) {
   bool bf16 = kl_info(t)->bits < 16 || t == KILN_BF16 || (t == KILN_F16 && fn == KM_RSQRT);
   kb_reg r;
+  if (t == KILN_F32 && km_fast(k, fn, x, &r)) return r;
   if (bf16 && k->machine == KB_NVPTX && x.lanes == 1 && km_approx(k, fn, t, x, &r)) return r;
   return km_expand(k, fn, consts_for(t), off_ties(k, fn, t, x));
 }

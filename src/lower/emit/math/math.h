@@ -39,7 +39,11 @@ typedef enum km_fn {
 // float types), any lanes. The result has x's kind. For KILN_F32 and KILN_F64 it is the result within the stated bound;
 // for narrower types it is a value that km_round(k, r, t) takes to the correctly rounded result. On NVPTX, bf16 and
 // narrower types use approximate instructions where the exhaustive test shows that no rounded result can change.
+// Where k->fast, functions of KILN_F32 on NVPTX are approximate.
 kb_reg km_call(kb *k, km_fn fn, kl_dtype t, kb_reg x);
+// sqrt(x) and a / b: correctly rounded, but F32 on NVPTX where k->fast. Of KILN_F32 and KILN_F64 only.
+kb_reg km_sqrt(kb *k, kb_reg x);
+kb_reg km_divide(kb *k, kb_reg a, kb_reg b);
 
 // The angle of the point (x, y), in (-pi, pi], with C's values for zeros and infinities. F32 or F64.
 kb_reg km_atan2(kb *k, kb_reg y, kb_reg x);
