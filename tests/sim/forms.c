@@ -1,5 +1,4 @@
 // Forms of the machine's own instructions, one small kernel each: what four threads write.
-#include "support/ptxas.h"
 #include "words.h"
 #include <stdio.h>
 
@@ -59,12 +58,7 @@ static const struct {
 };
 
 START_TEST(test_forms) {
-  uint32_t out[THREADS];
-  run_words(rows[_i].body, (kl_launch){0}, THREADS, out);
-  for (int i = 0; i < THREADS; i++) ck_assert_uint_eq(out[i], rows[_i].words[i]);
-  if (!ptxas_path()) return;
-  ptxas_result r = ptxas_run(rows[_i].body, strlen(rows[_i].body), "sm_100");
-  ck_assert_msg(r.ok, "%s", r.log);
+  expect_words(rows[_i].body, rows[_i].words, THREADS);
 }
 END_TEST
 

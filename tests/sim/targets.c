@@ -1,7 +1,7 @@
 // Every alternative of every row of the instruction table is one to ptxas at some target: each is spelled with what the
-// others need, and given to one target after the other, from the oldest on, until one assembles it. Of arithmetic, where
-// every spelling is an instruction, one in eight is tried, all with KILN_TEST_EXHAUSTIVE. Skipped where ptxas is not
-// installed; about 15 s, most of them ptxas's, which tells some errors only where there are no others.
+// others need, and given to one target after the other, from the oldest on, until one assembles it. Of arithmetic,
+// where every spelling is an instruction, one in eight is tried, all with KILN_TEST_EXHAUSTIVE. Skipped where ptxas is
+// not installed; about 15 s, most of them ptxas's, which tells some errors only where there are no others.
 #include "lanes/warp.h"
 #include "sim/isa/match.h"
 #include "support/ptxas.h"

@@ -1,12 +1,12 @@
 // Asynchronous copies (cp.async, PTX ISA 9.7.9.25): what is copied arrives when its thread waits for it, or exits; so
-// one that nobody waits for is late, and what reads it too early reads what was there before. In a launch whose order is
-// shuffled each may arrive at any time before: when the warp is given a turn, or has more to do with copies.
+// one that nobody waits for is late, and what reads it too early reads what was there before. In a launch whose order
+// is shuffled each may arrive at any time before: when the warp is given a turn, or has more to do with copies.
 
 #include "sim/machine/execute.h"
 #include "sim/machine/observe.h"
 #include <stdlib.h>
 
-// More are not kept: the oldest arrives.
+// More are not kept: the older half arrives.
 enum { MOST_FLIGHTS = 1 << 16 };
 
 static void arrive(kl_warp *w, kl_flight *f) {
@@ -15,26 +15,30 @@ static void arrive(kl_warp *w, kl_flight *f) {
   memset(f->to + f->taken, 0, f->bytes - f->taken);
 }
 
-static void begin(kl_warp *w, const kl_flight *f) {
-  if (w->nflights == w->flight_room) {
-    uint32_t room = w->flight_room ? w->flight_room * 2 : 64;
-    kl_flight *p = room <= MOST_FLIGHTS ? realloc(w->flights, room * sizeof *p) : NULL;
-    if (p) {
-      w->flights = p;
-      w->flight_room = room;
-    } else if (w->nflights) {
-      arrive(w, &w->flights[0]);
-      memmove(w->flights, w->flights + 1, --w->nflights * sizeof *w->flights);
-    } else {
-      kl_flight now = *f;
-      if (w->observed) KL_TELL(w->block, copy, w, &now, false);
-      arrive(w, &now);
-      return;
-    }
+// Room for one more; false if there is no memory for any.
+static bool make_room(kl_warp *w) {
+  uint32_t room = w->flight_room ? w->flight_room * 2 : 64, half = w->nflights / 2;
+  kl_flight *p = room <= MOST_FLIGHTS ? realloc(w->flights, room * sizeof *p) : NULL;
+  if (p) {
+    w->flights = p;
+    w->flight_room = room;
+    return true;
   }
-  kl_flight *at = &w->flights[w->nflights++];
-  *at = *f;
+  for (uint32_t k = 0; k < half; k++) arrive(w, &w->flights[k]);
+  w->nflights -= half;
+  if (half) memmove(w->flights, w->flights + half, w->nflights * sizeof *w->flights);
+  return half > 0;
+}
+
+static void begin(kl_warp *w, const kl_flight *f) {
+  kl_flight own = *f, *at = &own;
+  bool stays = w->nflights < w->flight_room || make_room(w);
+  if (stays) {
+    at = &w->flights[w->nflights++];
+    *at = own;
+  }
   if (w->observed) KL_TELL(w->block, copy, w, at, false);
+  if (!stays) arrive(w, at);
 }
 
 // Those of these lanes arrive that belong to all but the last `left` groups; UINT32_MAX: all.

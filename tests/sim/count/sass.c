@@ -72,7 +72,16 @@ START_TEST(classes_of_a_stored_cubin) {
   for (size_t k = 0; k < KL_COUNT(all); k++)
     EXPECT(kinds[all[k].kind] == all[k].n, "%s: %u, expected %u", kiln_profile_class_name(all[k].kind),
            kinds[all[k].kind], all[k].n);
-  // a text of another cubin, one that is cut short, and anything
+  // each byte of the text another one: read, or refused
+  for (size_t k = 0; k < size; k++) {
+    char was = text[k];
+    text[k] = (char)(was ^ (1 + k % 127));
+    kiln_status st = kl_cubin_read(cx, &a, bytes, n, text, KL_STR("axpy"), 11, &c);
+    EXPECT(st == KILN_OK || st == KILN_E_INVALID, "byte %zu", k);
+    text[k] = was;
+  }
+  kiln_diagnostics_clear(cx);
+  // a text that is cut short, and others
   *strstr(text, "/*01d0*/") = 0;
   ck_assert_int_eq(kl_cubin_read(cx, &a, bytes, n, text, KL_STR("axpy"), 11, &c), KILN_E_INVALID);
   ck_assert(strstr(found_in(cx), "other code than the text"));
