@@ -240,18 +240,13 @@ static const kl_piece *missed(const target *t, uint32_t n, kl_where where, uint6
 static void found(beyond *s, kl_warp *w, const kl_sim_op *op, const kl_sim_access *m, const kl_places *p,
                   uint32_t lanes, const kl_piece *from) {
   const kl_frame *f = w->strand.frame;
-  const kl_launch *l = s->launch;
   unsigned lane = (unsigned)__builtin_ctz(lanes);
-  uint32_t thread = w->rank * KL_LANES + lane;
   kl_found found = {.kind = KL_FOUND_BEYOND,
                     .at = {.func = f->code->func, .instr = kl_instr_of(w, op), .calls = kl_calls_of(f)},
                     .spot = kl_spot_of(w, m->where, p->address[lane], (uint64_t)m->bytes * m->count),
                     .origin = {.kind = KL_ORIGIN_VARIABLE, .spot.piece = *from},
                     .times = (uint64_t)__builtin_popcount(lanes)};
-  memcpy(found.at.block, w->block->id, sizeof found.at.block);
-  found.at.thread[0] = thread % l->block[0];
-  found.at.thread[1] = thread / l->block[0] % l->block[1];
-  found.at.thread[2] = thread / l->block[0] / l->block[1];
+  kl_thread_of(w, lane, found.at.block, found.at.thread);
   kl_report_add(s->checks->cx, &s->checks->report, &found);
 }
 

@@ -11,17 +11,24 @@ enum { MOST_RESIDENT = 1024, FIRST_ROUNDS = 64 };
 
 // --- faults -------------------------------------------------------------------------------------------------------
 
+void kl_thread_of(const kl_warp *w, unsigned lane, uint32_t block[3], uint32_t thread[3]) {
+  const uint32_t *size = w->block->run->block;
+  uint32_t t = w->rank * KL_LANES + lane;
+  memcpy(block, w->block->id, sizeof w->block->id);
+  thread[0] = t % size[0];
+  thread[1] = t / size[0] % size[1];
+  thread[2] = t / size[0] / size[1];
+}
+
 static void fail(kl_warp *w, const kl_sim_op *o, kl_fault_kind kind, unsigned lane, uint64_t address, kl_spot spot) {
   kl_run_state *run = w->block->run;
-  uint32_t t = w->rank * KL_LANES + lane;
   kl_fault f = {.kind = kind,
                 .func = w->strand.frame->code->func,
                 .instr = kl_instr_of(w, o),
-                .block = {w->block->id[0], w->block->id[1], w->block->id[2]},
-                .thread = {t % run->block[0], t / run->block[0] % run->block[1], t / run->block[0] / run->block[1]},
                 .address = address,
                 .spot = spot,
                 .calls = kl_calls_of(w->strand.frame)};
+  kl_thread_of(w, lane, f.block, f.thread);
   pthread_mutex_lock(&run->lock);
   if (w->block->number < atomic_load(&run->failed_block)) {
     atomic_store(&run->failed_block, w->block->number);

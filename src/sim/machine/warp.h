@@ -275,6 +275,8 @@ kl_calls kl_calls_of(const kl_frame *f);
 // Of the asynchronous copies some arrive, where the launch's order is shuffled; of lanes that exit all do.
 void kl_copies_drift(kl_warp *w);
 void kl_copies_after_exit(kl_warp *w, uint32_t lanes);
+// Block and thread of a lane.
+void kl_thread_of(const kl_warp *w, unsigned lane, uint32_t block[3], uint32_t thread[3]);
 // The strand that runs is in this frame.
 void kl_enter_frame(kl_warp *w, kl_frame *f);
 // Threads have exited: barriers that wait for nobody else open.

@@ -187,7 +187,6 @@ static const kl_ptx_instr *instr_at(const kl_frame *f, const kl_sim_op *o) {
 // What has been told counts as defined, so that one cause is one finding.
 static void decided(values *v, kl_warp *w, const kl_sim_op *o, kl_found_kind kind, kl_ref ref, unsigned bytes) {
   const kl_frame *f = w->strand.frame;
-  const kl_launch *l = v->launch;
   uint32_t lanes = 0, first;
   uint64_t unknown = 0;
   if (ref == KL_NO_REF || !*flag_of(f, ref)) return;
@@ -206,11 +205,7 @@ static void decided(values *v, kl_warp *w, const kl_sim_op *o, kl_found_kind kin
                     .value_bytes = (uint8_t)bytes,
                     .origin = values_origin_of(v, values_origin(v, f, o, ref, first)),
                     .times = (uint64_t)__builtin_popcount(lanes)};
-  uint32_t t = w->rank * KL_LANES + first;
-  memcpy(found.at.block, w->block->id, sizeof found.at.block);
-  found.at.thread[0] = t % l->block[0];
-  found.at.thread[1] = t / l->block[0] % l->block[1];
-  found.at.thread[2] = t / l->block[0] / l->block[1];
+  kl_thread_of(w, first, found.at.block, found.at.thread);
   memcpy(&found.value, f->regs + (ref & ~(kl_ref)3) + (size_t)first * bytes, bytes);
   kl_report_add(v->checks->cx, &v->checks->report, &found);
 }
