@@ -176,8 +176,8 @@ static const struct {
     {HEADER ".func f(.param .b64 p) {\n.reg .b64 %rd<3>;\n.reg .b32 %r<3>;\nld.param.b64 %rd1, [p];\nadd.u64 %rd1, "
             "%rd1, 4;\n{\n.param .b64 q;\nst.param.b64 [q], %rd1;\ncall.uni f, (q);\n}\nret;\n}\n" BEGIN
             "{\n.param .b64 q;\nst.param.b64 [q], %rd1;\ncall.uni f, (q);\n}\n" END,
-     "a call too deep for the stack in f, block (0,0,0), thread (0,0,0); called in line 12 of f 32766 times over, "
-     "called in line 27 of k",
+     "a call too deep for the stack in f, block (0,0,0), thread (0,0,0); called in line 12 of f 100 times over, and "
+     "32667 more calls",
      1},
     {HEADER ".func f() {\nbar.sync 0, 64;\nret;\n}\n" BEGIN "call.uni f, ();\n" END,
      "a barrier's number of threads: more than the block has in f, block (0,0,0), thread (0,0,0), 64 threads; called "

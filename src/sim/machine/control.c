@@ -162,16 +162,19 @@ void kl_free_frames(kl_worker *worker) {
   }
 }
 
+// Recursions are deep: of these only the innermost calls are looked at.
+enum { MOST_WALKED = 100 };
+
 kl_calls kl_calls_of(const kl_frame *f) {
   kl_calls c = {0};
-  for (; f->caller; f = f->caller) {
+  for (int walked = 0; f->caller; f = f->caller, walked++) {
     const kl_code *code = f->caller->code;
     const kl_ptx_instr *instr = &code->func->instrs[code->ops[f->return_to - 1].index];
-    if (c.n && c.of[c.n - 1].instr == instr) {
+    if (c.n && c.of[c.n - 1].instr == instr && walked < MOST_WALKED) {
       c.of[c.n - 1].times++;
       continue;
     }
-    if (c.n == KL_MOST_CALLS) {
+    if (c.n == KL_MOST_CALLS || walked == MOST_WALKED) {
       c.more = f->depth;
       break;
     }

@@ -73,13 +73,13 @@ static size_t left_bytes(const kl_region *r) {
   return (size_t)(r->size / 4 + 1) * sizeof(left);
 }
 
-enum { MOST_STORES = (1 << 20) - 1 };
+enum { MOST_STORES = (1 << 16) - 1 };
 
+// However often a recursion goes round, it is the same way to the same store.
 static bool is_same(const store_place *a, const store_place *b) {
-  if (a->instr != b->instr || a->func != b->func || a->calls.n != b->calls.n || a->calls.more != b->calls.more)
-    return false;
+  if (a->instr != b->instr || a->func != b->func || a->calls.n != b->calls.n) return false;
   for (uint32_t k = 0; k < a->calls.n; k++)
-    if (a->calls.of[k].instr != b->calls.of[k].instr || a->calls.of[k].times != b->calls.of[k].times) return false;
+    if (a->calls.of[k].instr != b->calls.of[k].instr) return false;
   return true;
 }
 

@@ -3,6 +3,8 @@
 
 #include "sim/check/values/values.h"
 
+#include <stdlib.h>
+
 // --- numbers --------------------------------------------------------------------------------------------------------
 
 // Loads from more places than this count by their instruction alone.
@@ -121,27 +123,32 @@ uint32_t values_origin(values *v, const kl_frame *f, const kl_sim_op *o, kl_ref 
   return number(v, &new);
 }
 
+// Frames are as many as a kernel calls deep: where there is no memory for their rows, origins are not known.
 static origin_rows *new_rows(values *v, kl_frame *f) {
-  origin_rows *r = kl_alloc(v->checks->cx, sizeof *r);
+  origin_rows *r = calloc(1, sizeof *r);
+  if (!r) return NULL;
   r->next = v->all_rows;
   v->all_rows = r;
   f->shadow = r;
   return r;
 }
 
+static bool has_row(origin_rows *r, uint32_t n) {
+  if (n <= r->room) return true;
+  uint32_t had = r->room, room = n + 8;
+  void *rows = realloc(r->rows, room * sizeof *r->rows);
+  if (!rows) return false;
+  r->rows = rows;
+  r->room = room;
+  memset(r->rows + had, 0, (room - had) * sizeof *r->rows);
+  return true;
+}
+
 void values_set_origin(values *v, const kl_frame *f, kl_ref ref, unsigned lane, uint32_t origin) {
-  origin_rows *r = f->shadow;
   uint32_t *n = row_number(v, f, ref);
   if (!*n) *n = ++v->plans[f->code->function].nrows;
-  if (!r) r = new_rows(v, (kl_frame *)f);
-  if (*n > r->room) {
-    uint32_t had = r->room;
-    void *old = r->rows;
-    r->room = *n + 8;
-    r->rows = kl_alloc(v->checks->cx, r->room * sizeof *r->rows);
-    if (had) memcpy(r->rows, old, had * sizeof *r->rows);
-    if (had) kl_free(v->checks->cx, old, had * sizeof *r->rows);
-  }
+  origin_rows *r = f->shadow ? f->shadow : new_rows(v, (kl_frame *)f);
+  if (!r || !has_row(r, *n)) return;
   if (*n > r->n) r->n = *n;
   r->rows[*n - 1][lane] = origin;
 }
@@ -158,8 +165,8 @@ void values_free_origins(values *v) {
   while (v->all_rows) {
     origin_rows *r = v->all_rows;
     v->all_rows = r->next;
-    if (r->room) kl_free(cx, r->rows, r->room * sizeof *r->rows);
-    kl_free(cx, r, sizeof *r);
+    free(r->rows);
+    free(r);
   }
   if (v->origin_slots) kl_free(cx, v->origin_slots, v->norigin_slots * sizeof *v->origin_slots);
   VEC_FREE(cx, &v->origins);
