@@ -107,13 +107,13 @@ static void make_congruences(instance *s) {
   static const int64_t small[] = {2, 3, 4, 6, 7, 9, 15, 30, 64, 97},
                        large[] = {1009, 1024, 4093, 99989, 100003, 1000003};
   make_bounds(s, 4);
-  __int128 points = 1, left = 1;
-  for (int i = 0; i < s->n; i++) points *= s->hi[i] - s->lo[i] + 1;
+  double points = 1, left = 1; // how many there are, and how many for each that is left
+  for (int i = 0; i < s->n; i++) points *= (double)(s->hi[i] - s->lo[i] + 1);
   for (int n = (int)rm_between(1, 5); n > 0 && left < points; n--) {
     condition c = {.by = 1, .c = rm_between(-9, 9)};
     for (int i = 0; i < s->n; i++) c.coef[i] = rm_between(-9, 9);
     c.m = rm_bits() % 2 ? pick(small, KL_COUNT(small)) : pick(large, KL_COUNT(large));
-    left *= c.m;
+    left *= (double)c.m;
     add(s, c, 1);
   }
 }
