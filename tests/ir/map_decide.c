@@ -61,6 +61,10 @@ static const struct {
      "99989 "
      "in [17, 17]",
      KL_NO},
+    // ends of 64 bits are no bounds: an interval of nothing but an end is no single value
+    {"(d0, d1) -> (), domain: d0 in [0, 4611686018427387904], d1 in [0, 4611686018427387904], 2d0 + 2d1 in "
+     "[9223372036854775807, 9223372036854775807], (d0 + 3d1) mod 1009 in [5, 5], (5d0 - d1) mod 1013 in [7, 7]",
+     KL_NO},
     // Left open: a product of two variables, of which only the intervals are known. (1000003 is a prime.)
     {"(d0, d1) -> (), domain: d0 in [2, 40000], d1 in [2, 40000], d0 * d1 in [1000003, 1000003]", KL_UNKNOWN},
 };

@@ -74,6 +74,11 @@ static inline bool kl_in_interval(wide v, kl_interval in) {
   return (in.lo == INT64_MIN || v >= in.lo) && (in.hi == INT64_MAX || v <= in.hi);
 }
 
+// So an interval of nothing but an end is more than one value.
+static inline bool kl_is_value(kl_interval in) {
+  return in.lo == in.hi && in.lo > INT64_MIN && in.lo < INT64_MAX;
+}
+
 static inline int64_t kl_floor64(int64_t a, int64_t k) { // k > 0
   int64_t q = a / k;
   return a % k < 0 ? q - 1 : q;

@@ -414,8 +414,7 @@ const kl_map *kl_map_invert(kl_affs *p, const kl_map *m, uint32_t quota) {
 // The constraint fixes a range variable's class: its number, modulus and residue.
 static bool fixes_range(kl_affs *p, const kl_constraint *c, uint32_t *i, int64_t *m, int64_t *r) {
   kl_units u;
-  if (c->in.lo != c->in.hi || !kl_aff_units(p, c->e, 0, &u) || u.n != 1 || u.u[0].atom || u.u[0].coef != 1)
-    return false;
+  if (!kl_is_value(c->in) || !kl_aff_units(p, c->e, 0, &u) || u.n != 1 || u.u[0].atom || u.u[0].coef != 1) return false;
   const kl_aff_atom *v = kl_aff_is_var(u.u[0].sub);
   if (!v || v->kind != KL_AFF_RANGE || u.c != 0) return false;
   *i = v->var;
@@ -476,7 +475,7 @@ static bool hold_range(kl_affs *p, const kl_map *m, const kl_aff *const *e, uint
 // c says s + rest = v or rest - s = v, and rest does not hold s, nor do results where `shown`: what s is. NULL: it says
 // nothing of the kind.
 static const kl_aff *fixed_range(kl_affs *p, const kl_map *m, const kl_constraint *c, bool shown, uint32_t *i) {
-  if (c->in.lo != c->in.hi || c->e->partial) return NULL;
+  if (!kl_is_value(c->in) || c->e->partial) return NULL;
   for (uint32_t t = 0; t < c->e->n; t++) {
     const kl_aff_term *x = &c->e->terms[t];
     if (x->atom->kind != KL_AFF_RANGE || (x->coef != 1 && x->coef != -1)) continue;

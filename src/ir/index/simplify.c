@@ -86,13 +86,24 @@ static int64_t lower(wide v) {
   return v < INT64_MIN ? INT64_MIN : v > INT64_MAX ? INT64_MAX : (int64_t)v;
 }
 
-static kl_interval shifted(kl_interval in, int64_t c) { // v + c in `in`: v
-  return (kl_interval){in.lo == INT64_MIN ? INT64_MIN : lower((wide)in.lo - c),
-                       in.hi == INT64_MAX ? INT64_MAX : lower((wide)in.hi - c)};
+// Bounds that were moved, of which an end of int64 would say that there is none. False, and nothing is changed, where
+// one leaves int64.
+static bool take_bounds(kl_interval *in, wide lo, wide hi) {
+  bool fits = (in->lo == INT64_MIN || (lo > INT64_MIN && lo <= INT64_MAX)) &&
+              (in->hi == INT64_MAX || (hi < INT64_MAX && hi >= INT64_MIN));
+  if (!fits) return false;
+  *in = (kl_interval){in->lo == INT64_MIN ? INT64_MIN : (int64_t)lo, in->hi == INT64_MAX ? INT64_MAX : (int64_t)hi};
+  return true;
 }
-static kl_interval negated(kl_interval in) {
-  return (kl_interval){in.hi == INT64_MAX ? INT64_MIN : lower(-(wide)in.hi),
-                       in.lo == INT64_MIN ? INT64_MAX : lower(-(wide)in.lo)};
+
+static bool shift(kl_interval *in, int64_t c) { // v + c in `in`: v
+  return take_bounds(in, (wide)in->lo - c, (wide)in->hi - c);
+}
+static bool negate(kl_interval *in) {
+  kl_interval turned = {in->hi == INT64_MAX ? INT64_MIN : 0, in->lo == INT64_MIN ? INT64_MAX : 0};
+  if (!take_bounds(&turned, -(wide)in->hi, -(wide)in->lo)) return false;
+  *in = turned;
+  return true;
 }
 static kl_interval divided(kl_interval in, int64_t k) { // k*v in `in`: v
   return (kl_interval){in.lo == INT64_MIN ? INT64_MIN : (int64_t)-kl_floor128(-(wide)in.lo, k),
@@ -134,10 +145,10 @@ static bool is_mod(kl_affs *p, const kl_aff *e, kl_interval *in, const kl_aff **
   if (e->n < 2 || !kl_aff_units(p, e, 0, &u) || u.n != 1 || u.u[0].atom || u.c > INT64_MAX || u.c < INT64_MIN) {
     return false;
   }
-  *in = shifted(*in, (int64_t)u.c);
+  if (!shift(in, (int64_t)u.c)) return false;
   int64_t m = u.u[0].coef;
   if (m == INT64_MIN) return false;
-  if (m < 0) *in = negated(*in);
+  if (m < 0 && !negate(in)) return false;
   *in = divided(*in, m < 0 ? -m : m);
   *sub = u.u[0].sub;
   *b = u.u[0].b;
@@ -159,11 +170,10 @@ static const kl_aff *unfolded(kl_affs *p, const kl_aff *e, kl_interval *in) {
   const kl_aff_atom *a = f->atom;
   const kl_aff *g = kl_aff_mulc(p, kl_aff_addmul(p, e, kl_aff_of(p, a), -f->coef), f->coef);
   const kl_aff *r = kl_aff_addmul(p, a->arg[0], g, a->k);
-  kl_interval v = f->coef < 0 ? negated(*in) : *in;
-  wide lo = v.lo == INT64_MIN ? INT64_MIN : (wide)v.lo * a->k,
-       hi = v.hi == INT64_MAX ? INT64_MAX : (wide)v.hi * a->k + a->k - 1;
-  if (r->error || lo < INT64_MIN || hi > INT64_MAX || lo > INT64_MAX || hi < INT64_MIN) return NULL;
-  *in = (kl_interval){(int64_t)lo, (int64_t)hi};
+  kl_interval v = *in;
+  if (r->error || (f->coef < 0 && !negate(&v)) || !take_bounds(&v, (wide)v.lo * a->k, (wide)v.hi * a->k + a->k - 1))
+    return NULL;
+  *in = v;
   return r;
 }
 
@@ -197,15 +207,13 @@ static void make(work *w, const kl_aff *e, kl_interval in) {
       return;
     }
     if (covers(in, &s) && !e->partial) return;
-    if (e->c == INT64_MIN) break;
-    in = shifted(in, e->c);
+    if (e->c == INT64_MIN || !shift(&in, e->c)) break;
     e = kl_aff_addc(w->p, e, -e->c);
     int64_t g = lower(kl_aff_content(e));
     if (g == INT64_MAX || e->terms[0].coef == INT64_MIN) break;
     if (e->terms[0].coef < 0) {
       const kl_aff *minus = kl_aff_mulc(w->p, e, -1);
-      if (minus->error) break;
-      in = negated(in);
+      if (minus->error || !negate(&in)) break;
       e = minus;
     }
     if (g > 1) {
@@ -354,7 +362,7 @@ static kl_interval left_for(kl_interval in, const kl_span64 *rest, int64_t coef)
   wide lo = in.lo == INT64_MIN || rest->hi == INT64_MAX ? INT64_MIN : (wide)in.lo - rest->hi;
   wide hi = in.hi == INT64_MAX || rest->lo == INT64_MIN ? INT64_MAX : (wide)in.hi - rest->lo;
   kl_interval v = {lower(lo), lower(hi)};
-  if (coef < 0) v = negated(v);
+  if (coef < 0 && !negate(&v)) return (kl_interval){INT64_MIN, INT64_MAX};
   return divided(v, coef < 0 ? -coef : coef);
 }
 

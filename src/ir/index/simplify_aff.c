@@ -195,7 +195,7 @@ static const kl_aff *simplify_sum(kl_dom *d, const kl_aff *e) {
   }
   for (uint32_t i = 0; i < d->nfacts; i++) {
     const kl_fact *f = &d->facts[i];
-    if (e->partial || f->in.lo != f->in.hi || f->in.lo == INT64_MIN) continue;
+    if (e->partial || !kl_span_is_point(&f->in)) continue;
     const kl_aff *r = by_equality(d, e, f);
     if (r != e) return r;
   }

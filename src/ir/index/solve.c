@@ -239,6 +239,8 @@ static sums sum_up(const row *r, const kl_span64 *v) {
   return t;
 }
 
+static const wide beyond = (wide)1 << 100; // in place of a bound that there is not
+
 static wide clamp(wide v) {
   return v < INT64_MIN ? INT64_MIN : v > INT64_MAX ? INT64_MAX : v;
 }
@@ -254,7 +256,7 @@ static void class_of(const row *r, const kl_span64 *v, uint32_t skip, uint64_t *
   for (uint32_t i = 0; i < r->n; i++) {
     if (i == skip) continue;
     const kl_span64 *x = &v[r->t[i].var];
-    bool point = x->lo == x->hi;
+    bool point = kl_span_is_point(x);
     wide m = point ? 0 : (wide)(x->m ? x->m : 1) * r->t[i].coef;
     if (m < 0) m = -m;
     if (m > INT64_MAX) m = 1;
@@ -278,8 +280,8 @@ static bool narrow(const row *r, kl_span64 *v, uint32_t i, const sums *t, kl_int
   bool lo_own = low == INT64_MIN || low == INT64_MAX, hi_own = high == INT64_MIN || high == INT64_MAX;
   bool lo_known = t->lo_open == (uint32_t)lo_own, hi_known = t->hi_open == (uint32_t)hi_own; // of the others
   wide others_lo = t->lo - (lo_own ? 0 : (wide)c * low), others_hi = t->hi - (hi_own ? 0 : (wide)c * high);
-  wide lo = in.lo > INT64_MIN && hi_known ? (wide)in.lo - others_hi : -((wide)1 << 100);
-  wide hi = in.hi < INT64_MAX && lo_known ? (wide)in.hi - others_lo : (wide)1 << 100;
+  wide lo = in.lo > INT64_MIN && hi_known ? (wide)in.lo - others_hi : -beyond;
+  wide hi = in.hi < INT64_MAX && lo_known ? (wide)in.hi - others_lo : beyond;
   if (c < 0) {
     wide swap = -lo;
     lo = -hi;
@@ -288,7 +290,7 @@ static bool narrow(const row *r, kl_span64 *v, uint32_t i, const sums *t, kl_int
   wide k = c < 0 ? -(wide)c : c;
   kl_interval left = {(int64_t)clamp(-kl_floor128(-lo, k)), (int64_t)clamp(kl_floor128(hi, k))};
   int64_t m = 1, res = 0;
-  if (in.lo == in.hi) { // c*x = in - others: others' class leaves a class of x
+  if (kl_is_value(in)) { // c*x = in - others: others' class leaves a class of x
     uint64_t g;
     wide at;
     class_of(r, v, i, &g, &at);
@@ -324,8 +326,8 @@ static bool narrow_row(kl_system *s, const row *r, kl_span64 *v, bool *changed) 
   wide at;
   class_of(r, v, UINT32_MAX, &g, &at);
   if (g > 1 && g <= INT64_MAX) {
-    wide lo = in.lo == INT64_MIN ? INT64_MIN : (wide)in.lo + residue(at - in.lo, (int64_t)g);
-    wide hi = in.hi == INT64_MAX ? INT64_MAX : (wide)in.hi - residue(in.hi - at, (int64_t)g);
+    wide lo = in.lo == INT64_MIN ? -beyond : (wide)in.lo + residue(at - in.lo, (int64_t)g);
+    wide hi = in.hi == INT64_MAX ? beyond : (wide)in.hi - residue(in.hi - at, (int64_t)g);
     if (lo > hi) return false;
     in = (kl_interval){(int64_t)clamp(lo), (int64_t)clamp(hi)};
   }
@@ -359,18 +361,18 @@ enum { MOST_LATTICE = 64 }; // variables of a lattice whose points are walked
 // The rows that are equalities, and variables of one value.
 static kl_lattice *equalities(kl_system *s, const kl_span64 *box) {
   uint32_t rows = 0, n = 0;
-  for (uint32_t i = 0; i < s->rows.n; i++) rows += s->rows.p[i].in.lo == s->rows.p[i].in.hi;
+  for (uint32_t i = 0; i < s->rows.n; i++) rows += kl_is_value(s->rows.p[i].in);
   if (rows > 64 || s->vars.n > 192) return NULL;
-  for (uint32_t i = 0; i < s->vars.n; i++) rows += box[i].lo == box[i].hi;
+  for (uint32_t i = 0; i < s->vars.n; i++) rows += kl_span_is_point(&box[i]);
   kl_lattice *l = kl_lattice_open(s->cx, rows, (uint32_t)s->vars.n);
   for (uint32_t i = 0; i < s->vars.n; i++) {
-    if (box[i].lo != box[i].hi) continue;
+    if (!kl_span_is_point(&box[i])) continue;
     kl_lattice_add(l, n, i, 1);
     kl_lattice_value(l, n++, box[i].lo);
   }
   for (uint32_t i = 0; i < s->rows.n; i++) {
     const row *e = &s->rows.p[i];
-    if (e->in.lo != e->in.hi) continue;
+    if (!kl_is_value(e->in)) continue;
     for (uint32_t j = 0; j < e->n; j++) kl_lattice_add(l, n, e->t[j].var, e->t[j].coef);
     kl_lattice_value(l, n++, e->in.lo);
   }
@@ -422,7 +424,7 @@ static kl_truth walk(kl_system *s, const kl_lattice *l, const kl_span64 *box) {
   for (uint32_t i = 0; i < s->rows.n; i++) {
     const row *r = &s->rows.p[i];
     sums t = sum_up(r, box);
-    if (r->in.lo == r->in.hi || t.huge) continue;
+    if (kl_is_value(r->in) || t.huge) continue;
     wide lo = t.lo_open || r->in.lo > t.lo ? r->in.lo : t.lo, hi = t.hi_open || r->in.hi < t.hi ? r->in.hi : t.hi;
     if (lo > INT64_MIN && hi < INT64_MAX) bound_row(l, p, r->t, r->n, lo, hi);
   }
