@@ -1,9 +1,10 @@
-// Conversions of several lanes at once, on NVPTX: the machine converts pairs of floats.
+// Conversions of several lanes at once, on NVPTX.
 //
-// cvt.rn.satfinite rounds to e4m3 and e5m2 (sm_89+) as HLO does, but for what overflows: that becomes the largest
-// number, in HLO infinity or, in formats without, NaN. So what overflows is replaced, before where a number in its
-// place has the right pattern, else behind. e5m2 is the upper byte of f16: its values take no arithmetic on any
-// machine.
+// cvt.rn.satfinite rounds pairs to e4m3 and e5m2 (sm_89+) and to e2m1 as HLO does, but for what overflows: that becomes
+// the largest number, in HLO infinity or, in formats without, NaN. So what overflows is replaced, before where a number
+// in its place has the right pattern, else behind. Where the machine has no conversion, lanes are rounded by bits and
+// put together as bytes. All these formats but e5m2fnuz are widened in pairs, to f16, which has all their numbers: e5m2
+// is its upper byte.
 
 #include "lower/emit/emit.h"
 
@@ -30,8 +31,16 @@ static const way *way_of(kl_dtype t) {
   return NULL;
 }
 
+// The way by an instruction, if the machine has that.
+static const way *machine_way(const kl_emit *e, kl_dtype t) {
+  if (e->k.machine != KB_NVPTX) return NULL;
+  return (t == KILN_F4E2M1FN ? e->k.narrow : e->k.sm >= 89) ? way_of(t) : NULL;
+}
+
 bool kl_rounds_to_words(const kl_emit *e, kl_dtype t) {
-  return e->k.machine == KB_NVPTX && (t == KILN_F4E2M1FN ? e->k.narrow : e->k.sm >= 89 && way_of(t));
+  const kl_dtype_info *f = kl_info(t);
+  bool by_bits = kl_is_float(t) && f->bits <= 8 && f->kind != KL_E8M0;
+  return machine_way(e, t) || (e->k.machine == KB_NVPTX && by_bits);
 }
 
 // Formats whose values are made of words, as f16, which has all of them. Of what does not overflow f16 only the one
@@ -76,6 +85,63 @@ static kb_reg pair_of_singles(kb *k, kb_f8 f8, const kb_reg *x) {
   return kb_f8x2_of_f32(k, f8, x[0], x[1]);
 }
 
+// Rounding by what an addition drops, and the pattern from what it leaves. With 2^E the power of two in |x|, or the
+// least normal one, |x| + 2^(E + 23 - M) is rounded to the format's unit there, and its last bits count units: with E's
+// distance from the least that is the pattern. Of the constant parts of these sums the last byte is made 0, by an even
+// number of units in the magic one, so that it need not be taken away; what lies beyond the pattern `most` becomes
+// that.
+static kb_reg pattern_by_bits(kb *k, const kl_dtype_info *f, kb_reg x) {
+  unsigned drop = 23u - f->man_bits;
+  int64_t least = (int64_t)(128 - f->bias) << 23, greatest = least + ((int64_t)(1 << f->exp_bits) << 23);
+  int64_t base = least >> drop, even = -base & 0xff, up = ((int64_t)drop << 23) + even;
+  int64_t all = (1 << (f->bits - 1)) - 1, inf = all + 1 - (1 << f->man_bits);
+  int64_t most = f->kind == KL_IEEE ? inf : f->kind == KL_FNUZ ? all + 1 : all;
+  kb_reg u = kb_bitcast(k, x, KB_I32, 1), e = kb_andi(k, u, 0x7f800000);
+  e = kb_umin(k, kb_umax(k, e, kb_ilike(k, e, least)), kb_ilike(k, e, greatest));
+  kb_reg sum = kb_fadd(k, kb_fabs(k, x), kb_bitcast(k, kb_addi(k, e, up), KB_F32, 1));
+  kb_reg r = kb_add(k, kb_sub(k, kb_bitcast(k, sum, KB_I32, 1), e), kb_lshri(k, e, drop));
+  kb_reg limit = kb_ilike(k, r, up + base + most);
+  if (f->kind == KL_IEEE) limit = kb_select(k, kb_fcmp(k, LLVMRealUNO, x, x), kb_ilike(k, r, up + base + all), limit);
+  return kb_umin(k, r, limit);
+}
+
+// The byte `byte` of four words.
+static kb_reg bytes_of(kb *k, const kb_reg *x, unsigned byte) {
+  uint32_t pick = byte | (byte + 4) << 4;
+  return kb_permute(k, kb_permute(k, x[0], x[1], pick), kb_permute(k, x[2], x[3], pick), 0x5410);
+}
+
+// Four lanes: patterns without their signs, and signs as 0x80.
+static kb_reg patterns_by_bits(kb *k, const kl_dtype_info *f, const kb_reg *x, kb_reg *sign) {
+  kb_reg u[4], pattern[4];
+  for (unsigned i = 0; i < 4; i++) {
+    u[i] = kb_bitcast(k, x[i], KB_I32, 1);
+    pattern[i] = pattern_by_bits(k, f, x[i]);
+  }
+  *sign = kb_andi(k, bytes_of(k, u, 3), 0x80808080);
+  return bytes_of(k, pattern, 0);
+}
+
+// Eight lanes in nibbles; NaN is -0.
+static kb_reg nibbles_by_bits(kb *k, const kl_dtype_info *f, const kb_reg *x) {
+  kb_reg half[2], sign, in[4];
+  for (unsigned h = 0; h < 2; h++) {
+    for (unsigned i = 0; i < 4; i++) in[i] = replaced(k, KILN_F4E2M1FN, x[4 * h + i]);
+    kb_reg r = patterns_by_bits(k, f, in, &sign);
+    r = kb_or(k, r, kb_lshri(k, sign, 4));
+    half[h] = kb_or(k, r, kb_lshri(k, r, 4)); // bytes 0 and 2 have two lanes each
+  }
+  return kb_permute(k, half[0], half[1], 0x6420);
+}
+
+static kb_reg word_by_bits(kb *k, const kl_dtype_info *f, const kb_reg *x) {
+  if (f->bits == 4) return nibbles_by_bits(k, f, x);
+  kb_reg sign, r = patterns_by_bits(k, f, x, &sign);
+  // Of FNUZ zero has no sign; NaN is 0x80 with any.
+  if (f->kind == KL_FNUZ) sign = kb_and(k, sign, kb_addi(k, r, 0x7f7f7f7f));
+  return kb_or(k, r, sign);
+}
+
 static kb_reg word_of_singles(kb *k, const way *w, bool overflows, const kb_reg *x) {
   bool before = overflows && w->f8 != KB_E5M2;
   kb_reg in[8], pair[4];
@@ -96,13 +162,14 @@ static void lanes_of_word(kl_emit *e, const kl_val *v, unsigned w, kb_reg *x) {
 }
 
 void kl_round_to_words(kl_emit *e, kl_val *v, kl_bounds bounds) {
-  const way *way = way_of(v->dtype);
+  const way *way = machine_way(e, v->dtype);
   unsigned n = kl_word_count(e, v->dtype);
   v->words = KL_NEW_N(e->arena, kb_reg, n);
   for (unsigned w = 0; w < n; w++) {
     kb_reg x[8];
     lanes_of_word(e, v, w, x);
-    v->words[w] = word_of_singles(&e->k, way, !within(bounds, way->most), x);
+    v->words[w] =
+        way ? word_of_singles(&e->k, way, !within(bounds, way->most), x) : word_by_bits(&e->k, kl_info(v->dtype), x);
   }
   v->wide = NULL;
 }
@@ -114,8 +181,9 @@ kb_reg *kl_encode_words(kl_emit *e, const kl_val *v) {
   for (unsigned w = 0; w < n; w++) {
     kb_reg x[8];
     lanes_of_word(e, v, w, x);
-    if (v->dtype != KILN_F8E5M2) {
-      words[w] = word_of_singles(k, way_of(v->dtype), v->dtype == KILN_F8E4M3, x);
+    const way *way = machine_way(e, v->dtype);
+    if (v->dtype != KILN_F8E5M2 || e->k.sm < 80) {
+      words[w] = way ? word_of_singles(k, way, v->dtype == KILN_F8E4M3, x) : word_by_bits(k, kl_info(v->dtype), x);
       continue;
     }
     kb_reg low = kb_pack2(k, x[0], x[1], KB_F16), high = kb_pack2(k, x[2], x[3], KB_F16);
@@ -178,7 +246,7 @@ static kb_reg halves_of_words(const kl_emit *e, kl_dtype t, const kb_reg *words,
   if (t == KILN_F4E2M1FN) return f16x2_of(k, upper_bytes(k, e5m2_of_f4(k, words[i / 4], i / 2 % 2), i % 2));
   kb_reg word = words[i / 2];
   if (t == KILN_F8E5M2) return f16x2_of(k, upper_bytes(k, word, i % 2));
-  if (!kl_rounds_to_words(e, t)) return halves_by_bits(k, kl_info(t), upper_bytes(k, word, i % 2));
+  if (!machine_way(e, t)) return halves_by_bits(k, kl_info(t), upper_bytes(k, word, i % 2));
   kb_reg h = kb_f16x2_of_f8x2(k, KB_E4M3, kb_pair_of_word(k, word, i % 2));
   return t == KILN_F8E4M3FN ? h : with_all_ones(k, kl_info(t), h);
 }
@@ -262,8 +330,8 @@ static uint32_t clamped(const kl_emit *e, uint32_t step, double least, double mo
 
 // What clamps to numbers that the machine rounds to the largest one changes nothing.
 static uint32_t unclamped(const kl_emit *e, uint32_t step, kl_dtype to) {
-  const way *w = way_of(to);
-  if (!w->largest || !within(e->bounds[step], w->most)) return step;
+  const way *w = machine_way(e, to);
+  if (!w || !w->largest || !within(e->bounds[step], w->most)) return step;
   for (uint32_t next; (next = clamped(e, step, w->largest, w->most)) != KL_NONE;) step = next;
   return step;
 }
@@ -274,7 +342,8 @@ static bool to_words(kl_emit *e, const kl_step *s, kl_val *out) {
   if (kl_is_complex(x->dtype)) return false;
   kl_bounds bounds = e->bounds[s->operands[0]];
   bool pairs = x->dtype == KILN_BF16 && kl_has_packed(e, KILN_BF16) && e->k.sm >= 90;
-  kb_reg *h = s->dtype == KILN_F4E2M1FN ? NULL : pairs ? kl_packed(e, x) : exact_halves(e, x);
+  bool alone = s->dtype == KILN_F4E2M1FN || !machine_way(e, s->dtype);
+  kb_reg *h = alone ? NULL : pairs ? kl_packed(e, x) : exact_halves(e, x);
   if (h) {
     out->words = words_of_halves(e, s->dtype, bounds, h);
     return true;
