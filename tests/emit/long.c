@@ -242,8 +242,61 @@ START_TEST(host_functions_are_bounded) {
 }
 END_TEST
 
+// --- many functions -----------------------------------------------------------------------------------------------
+
+// All of these on five arguments are long in every type, even with one lane.
+START_TEST(functions_are_called_where_they_are_many) {
+  static const char *const types[] = {"f32", "f64", "f16", "bf16", "f8e4m3fn", "c64", "c128"};
+  static const char *const functions[] = {"exponential", "log", "tanh", "logistic", "sine", "cosine", "rsqrt", "tan"};
+  static const char of[] = "xypqr";
+  enum { N = 37, COUNT = 8, SETS = 5 };
+  const char *t = types[_i];
+  kl_sbf(&text, "HloModule m\n\nENTRY kernel {\n  x = %s[%d] parameter(0)\n  y = %s[%d] parameter(1)\n", t, N, t, N);
+  kl_sbf(&text, "  p = %s[%d] power(x, y)\n  q = %s[%d] atan2(x, y)\n  r = %s[%d] multiply(x, y)\n", t, N, t, N, t, N);
+  for (int i = 0; i < SETS * COUNT; i++)
+    kl_sbf(&text, "  a%d = %s[%d] %s(%c)\n", i, t, N, functions[i % COUNT], of[i / COUNT]);
+  kl_sb_puts(&text, "  ROOT t = (");
+  for (int i = 0; i < SETS * COUNT; i++) kl_sbf(&text, "%s%s[%d]", i ? ", " : "", t, N);
+  kl_sb_puts(&text, ") tuple(");
+  for (int i = 0; i < SETS * COUNT; i++) kl_sbf(&text, "%sa%d", i ? ", " : "", i);
+  kl_sb_puts(&text, ")\n}\n");
+  kiln_module *m = parse_text();
+  kiln_artifact *a = NULL;
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "sm_90"};
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, "compiling", cx, text.p);
+  const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, NULL);
+  ck_assert_msg(occurrences(ptx, "call") && occurrences(ptx, ".func"), "%s calls nothing", t);
+  if (ptxas_path()) {
+    ptxas_result r = ptxas_run(ptx, strlen(ptx), "sm_90");
+    ck_assert_msg(r.ok, "%s: %s", t, r.log);
+  }
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+  run_everywhere();
+}
+END_TEST
+
+START_TEST(one_function_is_not_called) {
+  static const char *const types[] = {"f32", "f64", "f16", "bf16", "f8e4m3fn", "f4e2m1fn", "c64", "c128"};
+  static const char *const functions[] = {"power", "sine", "atan2", "remainder", "tanh"};
+  const char *t = types[_i % 8], *f = functions[_i / 8];
+  if (*t == 'c' && _i / 8 == 3) return;
+  text.n = 0;
+  kl_sbf(&text, "HloModule m\n\nENTRY kernel {\n  x = %s[65536] parameter(0)\n  y = %s[65536] parameter(1)\n", t, t);
+  kl_sbf(&text, "  ROOT r = %s[65536] %s(x%s)\n}\n", t, f, _i / 8 == 1 || _i / 8 == 4 ? "" : ", y");
+  kiln_module *m = parse_text();
+  kiln_artifact *a = NULL;
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "sm_90"};
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, "compiling", cx, text.p);
+  ck_assert_msg(!occurrences(kiln_artifact_text(a, KILN_TEXT_PTX, NULL), "call"), "%s of %s", f, t);
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("long", EACH(make, drop), {values_are_kept, KL_COUNT(chains)}, {results_are_stored_in_groups, 4},
-                   {stores_wait_for_reads}, {concatenates_in_parts, KL_COUNT(concatenates)}, {code_grows_linearly},
-                   {host_functions_are_bounded});
+  return RUN_TESTS(
+      "long", EACH(make, drop), {functions_are_called_where_they_are_many, 7}, {one_function_is_not_called, 40},
+      {values_are_kept, KL_COUNT(chains)}, {results_are_stored_in_groups, 4}, {stores_wait_for_reads},
+      {concatenates_in_parts, KL_COUNT(concatenates)}, {code_grows_linearly}, {host_functions_are_bounded});
 }

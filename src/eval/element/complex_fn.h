@@ -144,7 +144,7 @@ static Z(wide) Z(atan2)(Z(wide) y, Z(wide) x) {
   Z(wide) l = MC(log, Z(quotient)(sum, MC(sqrt, squares))), rough = {l.im, -l.re}, q = Z(quotient)(y, x);
   if (!Z(finite)(q) || !Z(finite)(rough)) return rough;
   Z(wide) a = MC(atan, q);
-  if (M(cos)(rough.re - a.re) < 0) a.re += a.re < 0 || (a.re == 0 && rough.re > 0) ? pi : -pi;
+  if (M(cos)(rough.re - a.re) < 0) a.re += signbit((double)a.re) ? pi : -pi;
   return a;
 }
 

@@ -313,7 +313,9 @@ void kl_iv_complex_function(const kl_ew *e, kl_iv_scratch *s, int64_t n, const k
     if (!is_finite(x) || !is_finite(y)) continue;
     double scale = scale_of(e->op, size_of(part, r), x, y, r);
     double radius = bound * (ldexp(scale, -kl_info(part)->man_bits) + least);
-    s->open[i] |= !isfinite(radius);
+    // Where the size is not known, an angle's error may turn a part that is infinite, too.
+    double turn = bound * ldexp(scale / size_of(part, r), -kl_info(part)->man_bits);
+    s->open[i] |= !isfinite(radius) || (!is_finite(r) && turn > 0.25);
     for (int lane = 0; lane < 2 && !s->open[i]; lane++) {
       double v = lane ? r.im : r.re;
       if (isnan(v)) continue;

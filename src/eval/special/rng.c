@@ -232,8 +232,8 @@ static uint64_t to_integer(kl_dtype to, double x, kl_dtype random_type, uint64_t
 
 static uint64_t to_float(kl_dtype to, double x, kl_dtype random_type, uint64_t random) {
   uint64_t nearest = kl_float_encode(to, fabs(x));
-  if (kl_float_is_nan(to, kl_float_encode(to, x)) || isinf(x)) return kl_float_encode(to, x);
-  double a = fabs(x), top = kl_float_decode(to, kl_float_next(to, kl_float_encode(to, 1e300), false));
+  if (kl_float_is_nan(to, kl_float_encode(to, x)) || !isfinite(x)) return kl_float_encode(to, x);
+  double a = fabs(x), top = kl_float_decode(to, kl_float_next(to, kl_float_encode(to, INFINITY), false));
   double down = fmin(kl_float_decode(to, nearest), top);
   if (down > a) down = kl_float_decode(to, kl_float_next(to, kl_float_encode(to, down), false));
   if (down > a || down == a) return kl_float_encode(to, copysign(down, x));

@@ -7,12 +7,7 @@
 // --- ops ----------------------------------------------------------------------------------------------------------
 
 static bool is_compiled(kl_op_kind k) {
-  return k <= KL_KIND_PAD || k == KL_KIND_TUPLE || k == KL_KIND_GTE || k == KL_KIND_CALL;
-}
-
-static kiln_status refuse(kl_ctx *cx, const kl_instr *in, kl_dtype t) {
-  return kl_unsupported(cx, in->span, "%s on %s is evaluated but not compiled yet", kl_op_name(in->op),
-                        kl_info(t)->name);
+  return k <= KL_KIND_STOCHASTIC || k == KL_KIND_TUPLE || k == KL_KIND_GTE || k == KL_KIND_CALL;
 }
 
 // Kernels know orders of dimensions and nothing else of a layout.
@@ -69,8 +64,6 @@ kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c,
   }
   if (!kl_shape_is_array(kl_operand(c, in, 0)->shape))
     return kl_unsupported(cx, in->span, "%s of a tuple is evaluated but not compiled yet", kl_op_name(in->op));
-  kl_dtype t = kl_operand(c, in, 0)->shape->dtype;
-  if (in->op == KL_OP_REDUCE_PRECISION && kl_info(t)->kind != KL_IEEE) return refuse(cx, in, t);
   return KILN_OK;
 }
 

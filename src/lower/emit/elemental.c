@@ -245,29 +245,55 @@ static kb_reg compare(kb *k, kl_direction d, kl_dtype t, kb_reg x, kb_reg y) {
   return kb_icmp(k, kl_is_signed(t) ? signed_order[d] : uint[d], x, y);
 }
 
+// A pattern for either sign, known as constants.
+static kb_reg by_sign(kb *k, kb_reg sign, uint64_t sign_bit, uint64_t positive, uint64_t negative) {
+  if (negative == positive) return kb_ilike(k, sign, (int64_t)positive);
+  if (negative == (positive | sign_bit)) return kb_or(k, sign, kb_ilike(k, sign, (int64_t)positive));
+  return kb_select(k, non_zero(k, sign), kb_ilike(k, sign, (int64_t)negative), kb_ilike(k, sign, (int64_t)positive));
+}
+
+// The pattern above which there are only NaNs and what is none of the type's; of infinity, where there is one.
+static uint64_t end_of(const kl_dtype_info *f) {
+  uint64_t all = (1ull << (f->exp_bits + f->man_bits)) - 1;
+  switch (f->kind) {
+  case KL_IEEE: return all - (1ull << f->man_bits) + 1;
+  case KL_FN0:
+  case KL_FNUZ: return all;
+  default: return all - 1;
+  }
+}
+
 // Rounds the fraction of the type's own bits to `man` bits, ties to even, then maps what the smaller exponent cannot
-// hold: too large to infinity, too small to zero of the same sign. NaN stays NaN while there is a fraction to hold it.
+// hold: too large to infinity, or whatever the format has for it, too small to zero of the same sign. NaN stays NaN
+// while there is a fraction to hold it.
 static kb_reg reduce_precision(kb *k, const kl_instr *in, kl_dtype t, kb_reg x) {
   const kl_dtype_info *f = kl_info(t);
-  kb_reg b = kl_to_bits(k, t, x), nan = kb_fcmp(k, LLVMRealUNO, x, x);
+  uint64_t sign_bit = f->kind == KL_E8M0 ? 0 : 1ull << (f->bits - 1);
+  uint64_t top = kl_float_encode(t, __builtin_inf()), bottom = kl_float_encode(t, -__builtin_inf());
+  kb_reg b = kl_to_bits(k, t, x), nan = kb_fcmp(k, LLVMRealUNO, x, x), sign = kb_andi(k, b, (int64_t)sign_bit);
+  kb_reg over = {.v = NULL}, under = {.v = NULL};
   if (in->mantissa_bits < f->man_bits) {
     unsigned drop = f->man_bits - (unsigned)in->mantissa_bits;
     kb_reg odd = kb_andi(k, kb_lshri(k, b, drop), 1);
+    if (f->kind != KL_IEEE) b = kb_xor(k, b, sign); // else the sign is in nobody's way
     b = kb_add(k, b, kb_addi(k, odd, (1ll << (drop - 1)) - 1));
     b = kb_andi(k, b, (int64_t) ~((1ull << drop) - 1));
+    if (f->kind != KL_IEEE) {
+      over = kb_icmp(k, LLVMIntUGT, b, kb_ilike(k, b, (int64_t)end_of(f)));
+      b = kb_or(k, b, sign);
+    }
   }
   if (in->exponent_bits < f->exp_bits) {
-    int64_t exp_mask = ((1ll << f->exp_bits) - 1) << f->man_bits, sign_mask = (int64_t)(1ull << (f->bits - 1));
-    int64_t bias = (1ll << (in->exponent_bits - 1)) - 1;
-    int64_t max_exp = (f->bias + bias) << f->man_bits, min_exp = (f->bias - bias + 1) << f->man_bits;
-    kb_reg e = kb_andi(k, b, exp_mask), sign = kb_andi(k, b, sign_mask);
-    kb_reg over = kb_icmp(k, LLVMIntUGT, e, kb_ilike(k, e, max_exp)),
-           under = kb_icmp(k, LLVMIntULT, e, kb_ilike(k, e, min_exp));
-    b = kb_select(k, over, kb_or(k, sign, kb_ilike(k, b, exp_mask)), b);
-    b = kb_select(k, under, sign, b);
+    int64_t exp_mask = ((1ll << f->exp_bits) - 1) << f->man_bits, reach = (1ll << (in->exponent_bits - 1)) - 1;
+    int64_t max_exp = (f->bias + reach) << f->man_bits, min_exp = (f->bias - reach + 1) << f->man_bits;
+    kb_reg e = kb_andi(k, b, exp_mask), above = kb_icmp(k, LLVMIntUGT, e, kb_ilike(k, e, max_exp));
+    over = over.v ? kb_or(k, over, above) : above;
+    under = kb_icmp(k, LLVMIntULT, e, kb_ilike(k, e, min_exp));
   }
-  kb_reg r = kl_from_bits(k, t, b);
-  return kb_select(k, nan, in->mantissa_bits ? x : kb_flike(k, r, __builtin_inf()), r);
+  if (under.v) b = kb_select(k, under, by_sign(k, sign, sign_bit, kl_float_encode(t, 0), kl_float_encode(t, -0.0)), b);
+  if (over.v) b = kb_select(k, over, by_sign(k, sign, sign_bit, top, bottom), b);
+  kb_reg r = kl_from_bits(k, t, b), lost = kl_from_bits(k, t, kb_ilike(k, b, (int64_t)top));
+  return kb_select(k, nan, in->mantissa_bits ? x : lost, r);
 }
 
 // --- conversions --------------------------------------------------------------------------------------------------
@@ -362,9 +388,11 @@ static kb_reg is_finite(kb *k, kb_reg x) {
 kl_pair kl_emit_op(kb *k, const kl_instr *in, kl_dtype from, kl_dtype round_to, const kl_pair *x) {
   kl_dtype to = in->shape->dtype;
   kl_pair r = {0};
+  if (kl_emit_call(k, in, from, round_to, x, &r)) return r;
   switch (in->op) {
   case KL_OP_CONVERT: return convert(k, from, to, round_to, x);
   case KL_OP_COMPLEX: return (kl_pair){x[0].re, x[1].re};
+  case KL_OP_STOCHASTIC_CONVERT: return (kl_pair){.re = kl_emit_stochastic(k, from, to, x[0].re, x[1].re)};
   default: break;
   }
   if (kl_is_complex(from)) { // is made of the functions of `strict`

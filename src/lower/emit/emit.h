@@ -141,6 +141,12 @@ kl_pair kl_emit_op(kb *k, const kl_instr *in, kl_dtype from, kl_dtype round_to, 
 kb_reg kl_emit_convert(kb *k, kl_dtype from, kl_dtype to, kl_dtype round_to, kb_reg x); // no complex type
 // The comparison of the bits of two floats in their total order.
 kb_reg kl_emit_total_order(kb *k, kl_direction d, kl_dtype t, kb_reg x, kb_reg y);
+// outline.c
+bool kl_is_long(const kl_emit *e, const kl_body *body); // so long that its functions are called
+// The op as a call of a function of the module, which is made if there is none yet; false where it is not called.
+bool kl_emit_call(kb *k, const kl_instr *in, kl_dtype from, kl_dtype round_to, const kl_pair *x, kl_pair *out);
+// stochastic.c: `random` unsigned, of as many bits as `from`
+kb_reg kl_emit_stochastic(kb *k, kl_dtype from, kl_dtype to, kb_reg x, kb_reg random);
 // elemental_complex.c
 kl_pair kl_emit_complex_op(kb *k, const kl_instr *in, kl_dtype part, const kl_pair *x);
 

@@ -214,7 +214,7 @@ static kiln_status check_call(kl_ctx *cx, LLVMValueRef i, uint32_t sm, uint32_t 
   size_t n;
   LLVMValueRef callee = LLVMGetCalledValue(i);
   if (LLVMIsAInlineAsm(callee)) return check_template(cx, i, find_template(callee), sm, ptx);
-  if (sm == 0 && LLVMCountBasicBlocks(callee)) return KILN_OK; // a piece of the kernel
+  if (LLVMCountBasicBlocks(callee)) return KILN_OK; // a piece of the kernel, or a function of its own
   const char *name = LLVMGetValueName2(callee, &n);
   const intrinsic_row *r = find_intrinsic(name, n);
   if (!r || !type_allowed(LLVMTypeOf(i), r->types, r->form, sm)) return refuse(cx, i);

@@ -30,6 +30,7 @@ typedef struct kb {
   int sm;      // 70, 75, 80, 90 ... ; 0 on the host
   bool narrow; // conversions to and from 4 bits, which targets with a or f have from sm_100 on
   bool fast;   // functions of F32 may be approximate (math/fast.c)
+  bool calls;  // elementary functions are called, not expanded in place
 } kb;
 
 LLVMTypeRef kb_type(kb *k, kb_kind kind, unsigned lanes);

@@ -97,7 +97,11 @@ static km_two atan2_size(kb *k, const km_consts *m, kb_reg y, kb_reg x) {
   // flat: t or pi - t; steep: pi / 2 - t or pi / 2 + t
   kb_reg plus = kb_xor(k, steep, left);
   plus = kb_not(k, plus);
-  return turned_two(k, m, c, kb_select(k, plus, one, kb_flike(k, x, -1)), atan_of(k, m, (km_two){q, low}));
+  km_two r = turned_two(k, m, c, kb_select(k, plus, one, kb_flike(k, x, -1)), atan_of(k, m, (km_two){q, low}));
+  // Where both are infinite the result is to be exact: pi / 4 or three times as much, rounded.
+  kb_reg three = kb_flike(k, x, m->man_bits == 23 ? (double)(float)(M_PI * 3 / 4) : 0x1.2d97c7f3321d2p+1);
+  km_two corner = {kb_select(k, left, three, kb_flike(k, x, m->half_pi[0] / 2)), zero};
+  return km_choose_two(k, both_inf, corner, r);
 }
 
 kb_reg km_atan2(kb *k, kb_reg y, kb_reg x) {

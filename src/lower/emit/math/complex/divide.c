@@ -121,7 +121,7 @@ static kb_reg is_opposite(kb *k, km_complex y, km_complex x, kb_reg angle) {
     kb_reg e;
     km_two sum = sum_of_products(k, m, signed_split(k, m, u.re), signed_split(k, m, u.im), signed_split(k, m, v.re),
                                  signed_split(k, m, v.im), &e);
-    mixed = km_rounded(k, sum);
+    mixed = kb_select(k, km_is_zero(k, sum.hi), sum.hi, km_rounded(k, sum)); // zero with its sign
     twice = kb_add(k, twice, e);
   }
   twice = kb_smax(k, kb_smin(k, twice, kb_ilike(k, twice, 2000)), kb_ilike(k, twice, -2000));
