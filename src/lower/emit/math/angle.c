@@ -192,9 +192,9 @@ km_turn km_sincos(kb *k, const km_consts *m, km_two x) {
   sin.hi = kb_select(k, tiny, x.hi, sin.hi);
   sin.lo = kb_select(k, tiny, x.lo.v ? x.lo : kb_flike(k, s, 0), sin.lo);
   cos = km_fast_sum(k, cos.hi, cos.lo);
-  km_turn r = {km_choose_two(k, odd, cos, sin), km_choose_two(k, odd, sin, cos), s};
-  r.sin = signed_two(k, r.sin, turn_sign(k, m, a.quadrant));
-  r.cos = signed_two(k, r.cos, turn_sign(k, m, kb_addi(k, a.quadrant, 1)));
+  km_turn r;
+  r.sin = signed_two(k, km_choose_two(k, odd, cos, sin), turn_sign(k, m, a.quadrant));
+  r.cos = signed_two(k, km_choose_two(k, odd, sin, cos), turn_sign(k, m, kb_addi(k, a.quadrant, 1)));
   // Of whole turns from r itself: - r^2 / 2 + r^4 P(r^2) - r r.lo.
   kb_reg far = kb_fadd(k, kb_faddi(k, r.cos.hi, -1), r.cos.lo);
   kb_reg tail = kb_fma(k, kb_fmul(k, s, s), km_horner(k, s, m->cos), kb_fmul(k, kb_fneg(k, a.r.hi), a.r.lo));
