@@ -132,7 +132,8 @@ bool kl_result_allows(const kl_result *r, int64_t i, const uint64_t bits[2]);
 //   exp10(z)           scale = |r| (1 + |im z| ln 10), the rounding of the angle
 //   power(x, y)        scale = |r| (1 + |y log x|), likewise
 //   atan2(y, x)        scale = |r| + |q / (1 + q^2)| with q = y / x
-// Where an operand is not finite, these give the exact limit, rounded; and for all functions both signs of a zero are
+// Where an operand is not finite, these give the exact limit, rounded (of exp10 with its signs while |im z| 2^-man is
+// small: they are those of the angle); and for all functions both signs of a zero are
 // right, and anything where the parts are a NaN and an infinity.
 double kl_op_ulp_bound(kl_op op, kl_dtype t);
 // The bound of either numerics. In `fast` a result may be off by `absolute` where that is more than `ulps` units, and

@@ -152,6 +152,7 @@ static Z(wide) Z(atan2)(Z(wide) y, Z(wide) x) {
 static Z(wide) Z(exp10)(Z(wide) z) {
   if (!isfinite((double)z.im)) return MC(exp, z); // the same limits
   W size = M(exp10)(z.re), c = 1, s = 0;
+  if (fabs((double)z.im) < 0x1p-64) return (Z(wide)){size, z.im == 0 ? z.im : size * (z.im * M(log)(10))};
   double scale = 1;
   for (int i = 0; i < LN10_PIECES && fabs((double)z.im) * scale > 0x1p-160; i++, scale *= 0x1p-40) {
     __float128 t = (__float128)z.im * ln10_pieces[i] * scale;

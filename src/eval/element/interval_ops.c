@@ -302,6 +302,14 @@ static double scale_of(kl_op op, double size, number x, number y, number r) {
   }
 }
 
+// How far the angle of an exponential is from the nearest axis, as the lesser of its sine and cosine.
+static double off_axes(kl_op op, number x, number y) {
+  if (op != KL_OP_POWER && op != KL_OP_EXP10) return 1;
+  double angle = log(hypot(x.re, x.im)) * y.im + atan2(x.im, x.re) * y.re;
+  if (op == KL_OP_EXP10) angle = x.im * M_LN10;
+  return fmin(fabs(sin(angle)), fabs(cos(angle)));
+}
+
 void kl_iv_complex_function(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl_iv_in in[3], const kl_iv_out *out,
                             double bound) {
   kl_dtype t = e->out, part = kl_info(t)->part;
@@ -315,7 +323,7 @@ void kl_iv_complex_function(const kl_ew *e, kl_iv_scratch *s, int64_t n, const k
     double radius = bound * (ldexp(scale, -kl_info(part)->man_bits) + least);
     // Where the size is not known, an angle's error may turn a part that is infinite, too.
     double turn = bound * ldexp(scale / size_of(part, r), -kl_info(part)->man_bits);
-    s->open[i] |= !isfinite(radius) || (!is_finite(r) && turn > 0.25);
+    s->open[i] |= !isfinite(radius) || (!is_finite(r) && off_axes(e->op, x, y) <= turn);
     for (int lane = 0; lane < 2 && !s->open[i]; lane++) {
       double v = lane ? r.im : r.re;
       if (isnan(v)) continue;
@@ -330,8 +338,11 @@ void kl_iv_complex_corners(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl
     if (s->open[i] ||
         (is_finite(number_at(e->out, in[0].data, i)) && (e->nin == 1 || is_finite(number_at(e->out, in[1].data, i)))))
       continue;
-    number r = number_at(e->out, out->data, i);
+    number r = number_at(e->out, out->data, i), x = number_at(e->out, in[0].data, i);
     s->open[i] = (isnan(r.re) && isinf(r.im)) || (isinf(r.re) && isnan(r.im));
+    // The signs of exp10 are those of an angle that is rounded.
+    double turn = ldexp(fabs(x.im) * M_LN10, -kl_info(kl_info(e->out)->part)->man_bits);
+    s->open[i] |= e->op == KL_OP_EXP10 && isfinite(x.im) && turn > 0x1p-5;
     for (int lane = 0; lane < 2; lane++)
       if ((lane ? r.im : r.re) == 0) s->lo[2 * i + lane] = -1, s->hi[2 * i + lane] = 0;
   }

@@ -75,8 +75,11 @@ static km_complex exp10_all(kb *k, const km_consts *m, km_complex z) {
   km_two r = km_reduce_decimal(k, m, x, km_magic_for_halves(m), &t);
   km_two y = km_product(k, z.im, ln10);
   y.lo = kb_fma(k, z.im, kb_flike(k, z.im, m->ln10_lo), y.lo);
-  kb_reg near = kb_fcmp(k, LLVMRealOLT, kb_fabs(k, z.im), kb_flike(k, z.im, 0x1p8));
+  // What is lost counts while it is less than a turn; and the angle of a number is a number.
+  kb_reg near = kb_fcmp(k, LLVMRealOLT, kb_fabs(k, z.im), kb_flike(k, z.im, ldexp(1, (int)m->man_bits - 5)));
   y.lo = kb_select(k, near, y.lo, kb_flike(k, z.im, 0));
+  double most = km_is_wide(m) ? 0x1p1023 : 0x1p127;
+  y.hi = kb_select(k, km_is_finite(k, z.im), km_at_least(k, km_at_most(k, y.hi, most), -most), y.hi);
   return turned(k, m, z.re, z.im, scaled(k, m, r, t), km_sincos(k, m, y));
 }
 

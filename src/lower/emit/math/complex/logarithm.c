@@ -61,7 +61,7 @@ static km_two settled(kb *k, km_two a, kb_reg up, kb_reg finite) {
   kb_reg hi = kb_fmul(k, a.hi, up);
   double most = a.hi.kind == KB_F64 ? 0x1p1023 : 0x1p127;
   hi = kb_select(k, finite, km_at_least(k, km_at_most(k, hi, most), -most), hi);
-  kb_reg small = kb_fcmp(k, LLVMRealOLT, kb_fabs(k, hi), kb_flike(k, hi, 0x1p11));
+  kb_reg small = kb_fcmp(k, LLVMRealOLT, kb_fabs(k, hi), kb_flike(k, hi, a.hi.kind == KB_F64 ? 0x1p47 : 0x1p18));
   return (km_two){hi, kb_select(k, small, kb_fmul(k, a.lo, up), kb_flike(k, hi, 0))};
 }
 
