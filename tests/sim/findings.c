@@ -278,11 +278,11 @@ static const struct {
      "%r9, which line 13 reads before anything sets it"},
     {HEADER ".func (.param .b32 y) f(.param .b32 x) {\n.reg .b32 %r<3>;\nld.param.b32 %r1, [x];\nst.param.b32 [y], "
             "%r1;\nret;\n}\n" BEGIN "{\n.param .b32 p;\n.param .b32 q;\nst.param.b32 [p], %r9;\ncall.uni (q), f, "
-                                    "(p);\nld.param.b32 %r2, [q];\n}\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
+            "(p);\nld.param.b32 %r2, [q];\n}\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
      "%r9, which line 21 reads before anything sets it"},
     {HEADER ".func (.param .b32 y) f(.param .b32 x) {\n.reg .b32 %r<3>;\nld.param.b32 %r1, [x];\nst.param.b32 [y], "
             "%r1;\nret;\n}\n" BEGIN "{\n.param .b32 p;\n.param .b32 q;\ncall.uni (q), f, (p);\nld.param.b32 %r2, "
-                                    "[q];\n}\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
+            "[q];\n}\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
      "line 6 of f, which loads what has no value yet, 4 bytes at 0x14 of local memory, at the start of x (4 bytes at "
      "0x14)"},
     {HEADER ".func (.param .b32 y) f() {\n.reg .b32 %r<3>;\nret;\n}\n" BEGIN
