@@ -211,7 +211,8 @@ typedef struct kiln_profile_assembly {
 } kiln_profile_assembly;
 
 // Takes registers, spills and the instructions of each line from ptxas's output, and predicts anew. Errors: INVALID (no
-// cubin, one that is damaged, or that has not the kernel; a text that is not of the cubin): the profile stays as it was.
+// cubin, one that is damaged, or that has not the kernel; a text that is not of the cubin): the profile stays as it
+// was.
 KILN_API kiln_status kiln_profile_assembled(kiln_context *cx, kiln_profile *p, const kiln_profile_assembly *assembly);
 
 #ifdef __cplusplus

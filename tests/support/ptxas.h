@@ -20,8 +20,8 @@ typedef struct ptxas_result {
 // that: its PTX is held to its own .target all the same. Files go to a private folder that is removed.
 ptxas_result ptxas_run(const char *ptx, size_t size, const char *target);
 
-// What ptxas says of each line of the text, of which there are `lines`: wrong[k] if line k + 1 has an error. It may find
-// more once these are gone. False if it could not be asked, or refuses the text for no line.
+// What ptxas says of each line of the text, of which there are `lines`: wrong[k] if line k + 1 has an error. It may
+// find more once these are gone. False if it could not be asked, or refuses the text for no line.
 bool ptxas_lines(const char *ptx, size_t size, const char *target, bool *wrong, size_t lines);
 
 #endif

@@ -233,6 +233,7 @@ const km_consts km_f64 = {
     .two_thirds = 0x3fe5555555555555,
     .rsqrt_seed = 0x5fe6eb50c7b537a9,
     .rsqrt_cubic = 2,
+    .reciprocal_seed = 0x7fde623822fc16e6,
     .min_normal = 0x1p-1022,
     .magic = 0x1.8p52,
     .log2e = 0x1.71547652b82fep0,

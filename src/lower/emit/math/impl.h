@@ -25,10 +25,11 @@ typedef struct km_nudge {
 typedef struct km_consts {
   unsigned man_bits;
   int64_t one_bits, inf_bits;
-  int64_t two_thirds;   // bits
-  int64_t rsqrt_seed;   // 1.5 * (bias - 0.045) in units of the exponent field
-  unsigned rsqrt_cubic; // rounds of third order before the last one of second order
-  int64_t cbrt_seed;    // 4/3 of the bias less a little, in units of the exponent field
+  int64_t two_thirds;      // bits
+  int64_t rsqrt_seed;      // 1.5 * (bias - 0.045) in units of the exponent field
+  unsigned rsqrt_cubic;    // rounds of third order before the last one of second order
+  int64_t reciprocal_seed; // F64: 2 bias - 1 + 0.899 in units of the exponent field
+  int64_t cbrt_seed;       // 4/3 of the bias less a little, in units of the exponent field
   double min_normal;
   double magic; // 1.5 * 2^man_bits: added, it leaves the nearest integer in the low bits
   double log2e, ln2, ln2_lo;

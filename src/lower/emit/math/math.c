@@ -144,9 +144,20 @@ static kb_reg km_log(kb *k, const km_consts *m, kb_reg x) {
 
 // --- tanh, logistic, erf ------------------------------------------------------------------------------------------
 
-// tanh: all x. F32 0.95 ulp, F64 0.95 ulp. Below tanh_split x + x^3 P(x^2); above it 1 - 2 q / (1 + q) with
-// q = exp(-2 |x|) < 1/4, where an error of q counts little: F32 has 2 / (1 + q) from a polynomial, F64 from a division
-// whose remainder, with what 1 + q lost, corrects it. With |x| = -n ln 2 / 2 + r, q is exp(-2 r) 2^n.
+// 1 / d for d > 0, but for the last bits, which nothing may depend on. F64: taking the pattern from a constant leaves
+// 5 %, of which e = 1 - d y goes by y (1 + e + e^2 + e^3), and the rest by y (1 + e + e^2), to 2^-51.
+static kb_reg reciprocal_of(kb *k, const km_consts *m, kb_reg d) {
+  kb_reg one = one_like(k, d), minus_d = kb_fneg(k, d), u = km_bits(k, d);
+  if (d.kind == KB_F32) return takes_approx(k, d) ? kb_rcp_approx(k, d) : kb_fdiv(k, one, d);
+  kb_reg y = km_float(k, kb_sub(k, kb_ilike(k, u, m->reciprocal_seed), u)), e = kb_fma(k, minus_d, y, one);
+  y = kb_fma(k, kb_fma(k, kb_fma(k, e, e, e), e, e), y, y);
+  e = kb_fma(k, minus_d, y, one);
+  return kb_fma(k, kb_fma(k, e, e, e), y, y);
+}
+
+// tanh: all x. F32 0.96 ulp, F64 0.85 ulp. Below tanh_split x + x^3 P(x^2); above it 1 - 2 q / (1 + q) with
+// q = exp(-2 |x|) < 1/4, where an error of q counts little: F32 has 2 / (1 + q) from a polynomial, F64 from a
+// reciprocal that the remainder corrects, with what 1 + q lost. With |x| = -n ln 2 / 2 + r, q is exp(-2 r) 2^n.
 static kb_reg km_tanh(kb *k, const km_consts *m, kb_reg x) {
   kb_reg a = kb_fabs(k, x), s = kb_fmul(k, a, a), one = one_like(k, x), large;
   kb_reg small = kb_fma(k, kb_fmul(k, km_horner(k, s, m->tanh_small), s), a, a);
@@ -159,17 +170,12 @@ static kb_reg km_tanh(kb *k, const km_consts *m, kb_reg x) {
   if (x.kind == KB_F32) {
     large = kb_fma(k, kb_fneg(k, q), km_horner(k, q, m->tanh_large), one);
   } else {
-    kb_reg d = kb_fadd(k, q, one), lost = kb_fsub(k, q, kb_faddi(k, d, -1)), y = kb_fdiv(k, one, d);
+    kb_reg d = kb_fadd(k, q, one), lost = kb_fsub(k, q, kb_faddi(k, d, -1)), y = reciprocal_of(k, m, d);
     kb_reg minus_y = kb_fneg(k, y), rest = kb_fma(k, minus_y, lost, kb_fma(k, minus_y, d, one));
     large = kb_fma(k, kb_fmuli(k, q, -2), kb_fma(k, rest, y, y), one);
   }
   kb_reg is_small = kb_fcmp(k, LLVMRealULT, a, kb_flike(k, a, m->tanh_split)); // or NaN
   return kb_fcopysign(k, kb_select(k, is_small, small, large), x);
-}
-
-// 1 / d but for a last bit or so: a seed that nothing may depend on.
-static kb_reg reciprocal_of(kb *k, kb_reg d) {
-  return takes_approx(k, d) ? kb_rcp_approx(k, d) : kb_fdiv(k, one_like(k, d), d);
 }
 
 // logistic: all x. F32 0.97 ulp, F64 0.97 ulp. 1 / (1 + exp(-x)) for either sign, all of it times 2^-up so that no part
@@ -189,7 +195,7 @@ static kb_reg km_logistic(kb *k, const km_consts *m, kb_reg x) {
   kb_reg r = reduce_natural(k, m, kb_fneg(k, x), magic, &t), s = km_float(k, kb_shli(k, km_bits(k, t), m->man_bits));
   kb_reg e = kb_fma(k, kb_fmul(k, r, r), km_horner(k, r, (km_poly){m->exp.c + 2, m->exp.n - 2}), r);
   kb_reg d = kb_fma(k, s, e, kb_fadd(k, s, one)), lost = kb_fma(k, s, e, kb_fsub(k, one, kb_fsub(k, d, s)));
-  kb_reg y = reciprocal_of(k, d), minus_d = kb_fneg(k, d);
+  kb_reg y = reciprocal_of(k, m, d), minus_d = kb_fneg(k, d);
   if (x.kind == KB_F32) y = kb_fma(k, kb_fma(k, minus_d, y, kb_flike(k, y, 1 - 0x1p-24)), y, y);
   kb_reg rest = kb_fma(k, kb_fneg(k, y), lost, kb_fma(k, minus_d, y, one_like(k, y)));
   return kb_fmul(k, kb_fma(k, rest, y, y), one);
