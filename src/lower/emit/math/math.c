@@ -178,11 +178,11 @@ static kb_reg km_tanh(kb *k, const km_consts *m, kb_reg x) {
   return kb_fcopysign(k, kb_select(k, is_small, small, large), x);
 }
 
-// logistic: all x. F32 0.97 ulp, F64 0.97 ulp. 1 / (1 + exp(-x)) for either sign, all of it times 2^-up so that no part
-// overflows. With exp(-x) = s + s e, s a power of two, the sum is d and what its rounding lost, and its reciprocal y is
-// corrected by the remainder of both. In F32 one more step makes y the nearest number to (1 - 2^-24) / d whatever the
-// seed was, but for some d; beside 1 - 2^-24 no such d stands where the result, too, is near a tie, as happens beside 1
-// for x near 0. So the result is the same for every seed within a unit.
+// logistic: all x. F32 0.97 ulp, F64 under 1 ulp. 1 / (1 + exp(-x)) for either sign, all of it times 2^-up so that no
+// part overflows. With exp(-x) = s + s e, s a power of two, the sum is d and what its rounding lost, and its reciprocal
+// y is corrected by the remainder of both. In F32 one more step makes y the nearest number to (1 - 2^-24) / d whatever
+// the seed was, but for some d; beside 1 - 2^-24 no such d stands where the result, too, is near a tie, as happens
+// beside 1 for x near 0. So the result is the same for every seed within a unit.
 static kb_reg km_logistic(kb *k, const km_consts *m, kb_reg x) {
   int up = (int)m->man_bits + 9;
   double scale = ldexp(1, -up), magic = m->magic + (double)(m->one_bits >> m->man_bits) - up;
@@ -201,8 +201,8 @@ static kb_reg km_logistic(kb *k, const km_consts *m, kb_reg x) {
   return kb_fmul(k, kb_fma(k, rest, y, y), one);
 }
 
-// erf: all x. F32 0.98 ulp, F64 0.98 ulp. Below erf_split x + x P(x^2); above it 1 - 2^(|x| P(|x|)), where |x| P is the
-// logarithm of erfc to base 2.
+// erf: all x. F32 0.98 ulp, F64 under 1 ulp. Below erf_split x + x P(x^2); above it 1 - 2^(|x| P(|x|)), where |x| P is
+// the logarithm of erfc to base 2.
 static kb_reg km_erf(kb *k, const km_consts *m, kb_reg x) {
   kb_reg a = kb_fabs(k, x), s = kb_fmul(k, a, a);
   kb_reg small = kb_fma(k, km_horner(k, s, m->erf_small), a, a);
