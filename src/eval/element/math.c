@@ -66,7 +66,7 @@ static __float128 powerf128(__float128 x, __float128 y) {
 // says.
 static double angle(double y, double x) {
   double r = atan2(y, x);
-  return x > 0 && fabs(r) < 0x1p-26 ? nextafter(r, 0) : r;
+  return x > 0 && fabs(r) < 0x1p-26 ? nextafter(r, copysign(0, r)) : r;
 }
 static __float128 anglef128(__float128 y, __float128 x) {
   return atan2f128(y, x);

@@ -187,17 +187,16 @@ static kb_reg keep_positive(kb *k, kl_dtype t, kb_reg r) {
   return kb_select(k, kb_fcmp(k, LLVMRealOEQ, r, kb_flike(k, r, 0)), kb_flike(k, r, 0x1p-127), r);
 }
 
-// Two arguments come nearer to a tie of a narrow result than F32 sees, but not than F64 does.
-static kb_reg of_two(kb *k, kb_reg (*fn)(kb *, kb_reg, kb_reg), kl_dtype t, kl_dtype to, kb_reg a, kb_reg b) {
-  if (!kl_is_narrow_float(t)) return fn(k, a, b);
-  kb_reg r = km_narrow_odd(k, fn(k, kb_fpext(k, a), kb_fpext(k, b)));
+// Two arguments come nearer to a tie of a narrow result than F32 sees, but not than F64 does. A small angle is a little
+// less than its quotient, which may be a tie between denormals of bf16, and nearer to it than F64 sees; no angle lies
+// so near above a tie that the factor would take it below.
+static kb_reg of_two(kb *k, kl_op op, kl_dtype t, kl_dtype to, kb_reg a, kb_reg b) {
+  bool angle = op == KL_OP_ATAN2;
+  if (!kl_is_narrow_float(t)) return angle ? km_atan2(k, a, b) : km_power(k, a, b);
+  kb_reg x = kb_fpext(k, a), y = kb_fpext(k, b);
+  kb_reg r = angle ? kb_fmuli(k, km_atan2(k, x, y), 1 - 0x1p-50) : km_power_narrow(k, x, y, kl_info(t)->man_bits);
+  r = km_narrow_odd(k, r);
   return kl_is_narrow_float(to) ? km_round(k, keep_positive(k, to, r), to) : r;
-}
-
-// A small angle is a little less than its quotient, which may be a tie between denormals of bf16, and nearer to it than
-// F64 sees. No angle lies so near above a tie that this would take it below.
-static kb_reg narrow_angle(kb *k, kb_reg y, kb_reg x) {
-  return kb_fmuli(k, km_atan2(k, y, x), 1 - 0x1p-50);
 }
 
 static kb_reg float_binary(kb *k, kl_op op, kl_dtype t, kl_dtype to, kb_reg x, kb_reg y) {
@@ -208,8 +207,8 @@ static kb_reg float_binary(kb *k, kl_op op, kl_dtype t, kl_dtype to, kb_reg x, k
   case KL_OP_DIVIDE: return rounded(k, to, keep_positive(k, to, t == KILN_F32 ? km_divide(k, x, y) : kb_fdiv(k, x, y)));
   case KL_OP_MAXIMUM: return kb_fmax(k, x, y);
   case KL_OP_MINIMUM: return kb_fmin(k, x, y);
-  case KL_OP_ATAN2: return of_two(k, kl_is_narrow_float(t) ? narrow_angle : km_atan2, t, to, x, y);
-  case KL_OP_POWER: return of_two(k, km_power, t, to, x, y);
+  case KL_OP_ATAN2:
+  case KL_OP_POWER: return of_two(k, op, t, to, x, y);
   default: {
     kb_reg r = x;
     km_fmod(k, x, y, &r);

@@ -49,6 +49,9 @@ kb_reg km_divide(kb *k, kb_reg a, kb_reg b);
 kb_reg km_atan2(kb *k, kb_reg y, kb_reg x);
 // x to the power of y, with C's values for zeros, ones, infinities, NaN and negative x. F32 or F64.
 kb_reg km_power(kb *k, kb_reg x, kb_reg y);
+// The same in F64 for values of a narrow type of so many bits of mantissa: km_narrow_odd and km_round of it are the
+// correctly rounded power.
+kb_reg km_power_narrow(kb *k, kb_reg x, kb_reg y, unsigned man_bits);
 // sqrt(re^2 + im^2) without undue overflow or underflow; inf if either part is infinite. F32 or F64.
 kb_reg km_hypot(kb *k, kb_reg re, kb_reg im);
 // x rem y with the sign of x, exact (C's fmod), F32 or F64. Emits a loop, which on vectors runs until every

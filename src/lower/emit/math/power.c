@@ -64,24 +64,37 @@ static kb_reg exp_of(kb *k, const km_consts *m, km_two x) {
   return km_scale_by_halves(k, m, kb_fadd(k, sum.hi, kb_fadd(k, sum.lo, p.lo)), t);
 }
 
-kb_reg km_power(kb *k, kb_reg x, kb_reg y) {
-  const km_consts *m = km_consts_of(x);
+// C99's values for negative x, 1 and infinities, where r is |x|^y.
+static kb_reg special(kb *k, kb_reg x, kb_reg y, kb_reg r) {
   kb_reg zero = kb_flike(k, x, 0), one = kb_flike(k, x, 1), inf = kb_flike(k, x, (double)INFINITY);
-  kb_reg a = kb_fabs(k, x);
-  km_two l = log_of(k, m, a);
-  l.hi = kb_select(k, kb_fcmp(k, LLVMRealOEQ, a, zero), kb_fneg(k, inf), l.hi);
-  l.hi = kb_select(k, kb_fcmp(k, LLVMRealOLT, a, inf), l.hi, kb_fadd(k, a, zero)); // infinity, NaN
-  km_two e = km_product(k, y, l.hi);
-  e.lo = kb_fma(k, y, l.lo, e.lo);
-  kb_reg r = exp_of(k, m, e);
-
   kb_reg half = kb_fmuli(k, y, 0.5), whole = kb_fcmp(k, LLVMRealOEQ, kb_trunc_f(k, y), y);
   kb_reg odd = kb_and(k, whole, kb_fcmp(k, LLVMRealUNE, kb_trunc_f(k, half), half));
   r = kb_select(k, odd, kb_fcopysign(k, r, x), r);
   kb_reg below = kb_and(k, kb_fcmp(k, LLVMRealOLT, x, zero), kb_fcmp(k, LLVMRealOGT, x, kb_fneg(k, inf)));
   r = kb_select(k, kb_and(k, below, kb_not(k, whole)), kb_flike(k, x, (double)NAN), r);
   kb_reg endless = kb_fcmp(k, LLVMRealOEQ, kb_fabs(k, y), inf);
-  kb_reg is_one = kb_and(k, endless, kb_fcmp(k, LLVMRealOEQ, a, one));
+  kb_reg is_one = kb_and(k, endless, kb_fcmp(k, LLVMRealOEQ, kb_fabs(k, x), one));
   is_one = kb_or(k, kb_or(k, is_one, kb_fcmp(k, LLVMRealOEQ, y, zero)), kb_fcmp(k, LLVMRealOEQ, x, one));
   return kb_select(k, is_one, one, r);
+}
+
+kb_reg km_power(kb *k, kb_reg x, kb_reg y) {
+  const km_consts *m = km_consts_of(x);
+  kb_reg zero = kb_flike(k, x, 0), inf = kb_flike(k, x, (double)INFINITY), a = kb_fabs(k, x);
+  km_two l = log_of(k, m, a);
+  l.hi = kb_select(k, kb_fcmp(k, LLVMRealOEQ, a, zero), kb_fneg(k, inf), l.hi);
+  l.hi = kb_select(k, kb_fcmp(k, LLVMRealOLT, a, inf), l.hi, kb_fadd(k, a, zero)); // infinity, NaN
+  km_two e = km_product(k, y, l.hi);
+  e.lo = kb_fma(k, y, l.lo, e.lo);
+  return special(k, x, y, exp_of(k, m, e));
+}
+
+// Without the second halves 2^-45 of the result is open where it has the range of bf16, 2^-47 in that of f16. The
+// result is rounded to so many bits that what is exact, hence may be a tie, is so again. What is no tie of the type
+// lies farther from one than that rounding goes: 2^-36 and 2^-42 are the least distances of bf16 and f16.
+kb_reg km_power_narrow(kb *k, kb_reg x, kb_reg y, unsigned man_bits) {
+  unsigned drop = man_bits > 7 ? 8 : 10;
+  kb_reg l = km_expand(k, KM_LOG, &km_f64, kb_fabs(k, x)), r = km_expand(k, KM_EXP, &km_f64, kb_fmul(k, y, l));
+  kb_reg u = kb_andi(k, kb_addi(k, km_bits(k, r), 1ll << (drop - 1)), -(1ll << drop));
+  return special(k, x, y, km_float(k, u));
 }

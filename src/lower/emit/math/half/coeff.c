@@ -42,21 +42,32 @@ static const double cos_f16[] = {0x1.45f306p-2, -0x1.921fb4p+1,  -0x1.4442dp-23,
                                  0x1.110edap-7, -0x1.9f70eep-13, 0x1.5dc7a8p-19};
 
 // clang-format off
-#define ROW(op, kind, fn, c)       {KL_OP_##op, KB_##kind, fn, c, KL_COUNT(c), NULL}
-#define FAR(op, kind, fn, c, rest) {KL_OP_##op, KB_##kind, fn, c, KL_COUNT(c), rest}
-#define BARE(op, kind, fn)         {KL_OP_##op, KB_##kind, fn, NULL, 0, NULL}
+#define ROW(op, kind, sm, fn, c)       {KL_OP_##op, KB_##kind, sm, fn, c, KL_COUNT(c), NULL}
+#define FAR(op, kind, sm, fn, c, rest) {KL_OP_##op, KB_##kind, sm, fn, c, KL_COUNT(c), rest}
+#define BARE(op, kind, sm, fn)         {KL_OP_##op, KB_##kind, sm, fn, NULL, 0, NULL}
 
+// sm_80 has no comparison of bf16 pairs.
 const kh_row kh_rows[] = {
-    ROW(EXP, BF16, kh_exp_bf16, exp_bf16),                 ROW(EXP, F16, kh_exp_f16, exp_f16),
-    ROW(TANH, BF16, kh_tanh_bf16, tanh_bf16),              ROW(TANH, F16, kh_tanh_f16, tanh_f16),
-    ROW(LOGISTIC, BF16, kh_logistic_bf16, logistic_bf16),  ROW(LOGISTIC, F16, kh_logistic_f16, logistic_f16),
-    ROW(ERF, BF16, kh_erf_bf16, erf_bf16),                 ROW(ERF, F16, kh_erf_f16, erf_f16),
-    ROW(LOG, BF16, kh_log_bf16, log_bf16),                 ROW(LOG, F16, kh_log_f16, log_f16),
-    BARE(RSQRT, BF16, kh_rsqrt_bf16),                      BARE(RSQRT, F16, kh_rsqrt_f16),
-    BARE(SQRT, BF16, kh_sqrt_bf16),                        BARE(SQRT, F16, kh_sqrt_f16),
-    BARE(DIVIDE, BF16, kh_divide_bf16),                    BARE(DIVIDE, F16, kh_divide_f16),
-    FAR(SIN, BF16, kh_sin, sin_bf16, kh_sin_far),          FAR(COS, BF16, kh_cos, cos_bf16, kh_cos_far),
-    ROW(SIN, F16, kh_sin, sin_f16),                        ROW(COS, F16, kh_cos, cos_f16),
+    ROW(EXP, BF16, 90, kh_exp_bf16, exp_bf16),
+    ROW(EXP, F16, 80, kh_exp_f16, exp_f16),
+    ROW(TANH, BF16, 90, kh_tanh_bf16, tanh_bf16),
+    ROW(TANH, F16, 80, kh_tanh_f16, tanh_f16),
+    ROW(LOGISTIC, BF16, 90, kh_logistic_bf16, logistic_bf16),
+    ROW(LOGISTIC, F16, 80, kh_logistic_f16, logistic_f16),
+    ROW(ERF, BF16, 80, kh_erf_bf16, erf_bf16),
+    ROW(ERF, F16, 80, kh_erf_f16, erf_f16),
+    ROW(LOG, BF16, 90, kh_log_bf16, log_bf16),
+    ROW(LOG, F16, 80, kh_log_f16, log_f16),
+    BARE(RSQRT, BF16, 80, kh_rsqrt_bf16),
+    BARE(RSQRT, F16, 80, kh_rsqrt_f16),
+    BARE(SQRT, BF16, 80, kh_sqrt_bf16),
+    BARE(SQRT, F16, 80, kh_sqrt_f16),
+    BARE(DIVIDE, BF16, 80, kh_divide_bf16),
+    BARE(DIVIDE, F16, 80, kh_divide_f16),
+    FAR(SIN, BF16, 90, kh_sin, sin_bf16, kh_sin_far),
+    FAR(COS, BF16, 90, kh_cos, cos_bf16, kh_cos_far),
+    ROW(SIN, F16, 80, kh_sin, sin_f16),
+    ROW(COS, F16, 80, kh_cos, cos_f16),
 };
 // clang-format on
 const unsigned kh_row_count = KL_COUNT(kh_rows);

@@ -10,8 +10,9 @@ static const kh_row *find(kl_op op, kb_kind kind) {
 }
 
 bool kh_has(const kb *k, kl_op op, kl_dtype t) {
-  if (k->machine != KB_NVPTX || k->sm < 90 || (t != KILN_F16 && t != KILN_BF16)) return false;
-  return find(op, t == KILN_F16 ? KB_F16 : KB_BF16) != NULL;
+  if (k->machine != KB_NVPTX || (t != KILN_F16 && t != KILN_BF16)) return false;
+  const kh_row *r = find(op, t == KILN_F16 ? KB_F16 : KB_BF16);
+  return r && k->sm >= r->sm;
 }
 
 void kh_emit(kb *k, const kh_row *row, unsigned n, const kb_reg *const *x, kb_reg *out) {

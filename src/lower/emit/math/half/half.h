@@ -1,6 +1,6 @@
-// f16 and bf16 functions on pairs of lanes, for NVPTX from sm_90 on, where the machine computes on and compares pairs
-// of both types. Other targets, other types and lanes without a partner take km_call (math.h); both ways are correctly
-// rounded, so they give the same bits.
+// f16 and bf16 functions on pairs of lanes, for NVPTX: those of sm_80 on, where the machine computes on pairs of both
+// types, and of sm_90 on, where it also compares pairs of bf16. Other targets, other types and lanes without a partner
+// take km_call (math.h); both ways are correctly rounded, so they give the same bits.
 #ifndef KL_HALF_H
 #define KL_HALF_H
 

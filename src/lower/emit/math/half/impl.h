@@ -17,6 +17,7 @@ typedef void (*kh_rest)(kb *k, const double *c, unsigned n, const kb_reg *x, kb_
 typedef struct kh_row {
   kl_op op;
   kb_kind kind;
+  int sm; // least
   kh_fn emit;
   const double *c; // constants in f32, in order of use
   unsigned n;
