@@ -135,7 +135,10 @@ def rows(kind):
     yield "tanh_small", 12 if wide else 5, tanh_core, 0, split**2, tanh_weight, {}
     if not wide:
         yield "tanh_large", 5, lambda q: 2 / (1 + q), 0, exp(-2 * split) * mpf("1.001"), lambda q: q, {}
-    yield "erf_small", 11 if wide else 6, lambda s: erf_ratio(s) - 1, 0, 1, erf_weight, {}
+    middle = mpf(1) / 2 if wide else 0
+    at = lambda d: d + middle
+    end = mpf("1.0625") ** 2 if wide else 1
+    yield "erf_small", 12 if wide else 6, lambda d: erf_ratio(at(d)) - 1, -middle, end - middle, lambda d: erf_weight(at(d)), {}
     yield "erf_large", 17 if wide else 5, log2_erfc_ratio, mpf("0.99"), 6 if wide else 4, erfc_ratio_weight, {}
     end = LN2 * HALF
     yield "expm1", 10 if wide else 5, expm1_core, -end, end, lambda x: x**2 / abs(expm1(x)), {0: ONE / 2}

@@ -9,8 +9,7 @@
 static km_two turned_two(kb *k, const km_consts *m, kb_reg c, kb_reg sign, km_two r) {
   kb_reg whole = kb_fmul(k, c, kb_flike(k, c, m->half_pi[0]));
   km_two sum = km_fast_sum(k, whole, kb_fmul(k, sign, r.hi));
-  kb_reg low = kb_fma(k, c, kb_flike(k, c, m->half_pi[1]), kb_fmul(k, sign, r.lo));
-  return (km_two){sum.hi, kb_fadd(k, sum.lo, low)};
+  return (km_two){sum.hi, kb_fma(k, sign, r.lo, kb_fma(k, c, kb_flike(k, c, m->half_pi[1]), sum.lo))};
 }
 
 static kb_reg turned(kb *k, const km_consts *m, kb_reg c, kb_reg sign, km_two r) {
@@ -51,8 +50,13 @@ static kb_reg acos_all(kb *k, const km_consts *m, kb_reg x) {
 // atan(t) for t from 0 to 1; t.lo is small beside t.hi, and adds t.lo / (1 + t^2).
 static km_two atan_of(kb *k, const km_consts *m, km_two t) {
   kb_reg s = kb_fmul(k, t.hi, t.hi), share = kb_fma(k, s, km_fmai(k, s, 0.5, -1), kb_flike(k, s, 1));
-  kb_reg low = kb_fmul(k, t.lo, share);
-  return (km_two){t.hi, kb_fma(k, kb_fmul(k, t.hi, s), km_horner(k, s, m->atan), low)};
+  kb_reg low = kb_fmul(k, t.lo, share), cube = kb_fmul(k, t.hi, s);
+  if (m->man_bits == 23) return (km_two){t.hi, kb_fma(k, cube, km_horner(k, s, m->atan), low)};
+  // In F64 what rounding the cube and the polynomial loses, up to an eighth of a unit each, is added, too.
+  kb_reg first = kb_flike(k, s, m->atan.c[0]), rest = km_horner(k, s, (km_poly){m->atan.c + 1, m->atan.n - 1});
+  kb_reg p = kb_fma(k, s, rest, first), lost = kb_fma(k, s, rest, kb_fsub(k, first, p));
+  low = kb_fma(k, kb_fma(k, t.hi, s, kb_fneg(k, cube)), p, kb_fma(k, cube, lost, low));
+  return (km_two){t.hi, kb_fma(k, cube, p, low)};
 }
 
 // Where t is 0 the sum is exact, whatever is in its low part.
