@@ -265,6 +265,9 @@ static const struct {
                          "[a];\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
      "line 13, which loads what has no value yet, 4 bytes at 0x100000000fc, 252 bytes into what in points to (256 "
      "bytes at 0x10000000000)"},
+    {HEADER SHARED BEGIN "cp.async.ca.shared.global [a], [%rd3], 4;\nld.shared.b32 %r2, "
+                         "[a];\ncp.async.wait_all;\nst.global.b32 [%rd1], %r2;\nret;\n}\n",
+     "line 13, whose copy has not arrived"},
     {KERNEL(".local .align 4 .b8 l[16];\nld.local.b32 %r2, [l+8];\nst.global.b32 [%rd1], %r2;\n"),
      "line 13, which loads what has no value yet, 4 bytes at 0x8 of local memory, 8 bytes into l (16 bytes at 0x0)"},
     {KERNEL(".local .align 4 .b8 l[16];\nst.local.b32 [l+4], %r9;\nld.local.b32 %r2, [l+4];\nst.global.b32 [%rd1], "

@@ -95,7 +95,7 @@ void kl_origin_put(kl_sb *b, const kl_found *f) {
   } else if (o->kind == KL_ORIGIN_LANE) {
     kl_sb_puts(b, ", which takes it from a lane that takes no part");
   } else if (o->kind == KL_ORIGIN_COPY) {
-    kl_sb_puts(b, ", whose copy has not arrived, or is one of what has no value");
+    kl_sb_puts(b, ", whose copy has not arrived");
   } else {
     kl_sb_puts(b, ", which loads what has no value yet");
     if (o->spot.bytes) kl_spot_put(b, &o->spot);

@@ -33,7 +33,7 @@ typedef enum kl_origin_kind {
   KL_ORIGIN_MEMORY,   // one loads from memory what has no value
   KL_ORIGIN_VARIABLE, // the address of spot.piece
   KL_ORIGIN_LANE,     // one takes it from a lane that takes no part
-  KL_ORIGIN_COPY,     // one copies it: it has not arrived, or its source has no value
+  KL_ORIGIN_COPY,     // one copies it, and it has not arrived
 } kl_origin_kind;
 typedef struct kl_origin {
   uint8_t kind; // kl_origin_kind

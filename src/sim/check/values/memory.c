@@ -272,9 +272,12 @@ void values_copy(kl_observer *self, kl_warp *w, kl_flight *f, bool arrives) {
   if (f->taken) from = place_of(v, w, c->from.where, f->lane, f->from_address);
   for (unsigned k = 0; k < f->bytes; k++) {
     uint64_t unknown = !arrives || f->unsure ? 0xff : k < f->taken ? get(&from, k, 1) : 0;
-    uint32_t origin =
-        arrives && !f->unsure && unknown ? stored_origin(v, w, f->lane, &from, f->from_address, k & ~3u) : 0;
-    put(v, w, f->op, f->lane, &to, f->to_address, k, 1, unknown, origin ? origin : f->origin);
+    uint32_t origin = f->origin;
+    if (arrives && !f->unsure && unknown) {
+      origin = stored_origin(v, w, f->lane, &from, f->from_address, k & ~3u);
+      if (!origin) origin = values_copied_origin(v, w, f->origin, c->from.where, f->from_address + (k & ~3u), 4);
+    }
+    put(v, w, f->op, f->lane, &to, f->to_address, k, 1, unknown, origin);
   }
 }
 

@@ -72,6 +72,14 @@ uint32_t values_copy_origin(values *v, const kl_frame *f, const kl_sim_op *o) {
   return number(v, &new);
 }
 
+uint32_t values_copied_origin(values *v, const kl_warp *w, uint32_t copy, kl_where where, uint64_t address,
+                              unsigned bytes) {
+  kl_origin new = values_origin_of(v, copy);
+  new.kind = KL_ORIGIN_MEMORY;
+  if (v->origins.n < MOST_PLACES) new.spot = kl_spot_of(w, where, address, bytes);
+  return number(v, &new);
+}
+
 uint32_t values_memory_origin(values *v, const kl_warp *w, const kl_sim_op *o, kl_where where, uint64_t address,
                               unsigned bytes) {
   kl_origin new = at_op(w->strand.frame, o, KL_ORIGIN_MEMORY);

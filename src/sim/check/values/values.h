@@ -127,8 +127,10 @@ uint32_t values_memory_origin(values *v, const kl_warp *w, const kl_sim_op *o, k
                               unsigned bytes);
 // Of what a lane gives that takes no part.
 uint32_t values_lane_origin(values *v, const kl_frame *f, const kl_sim_op *o);
-// Of what an asynchronous copy writes, or is going to.
+// Of what an asynchronous copy is going to write; of bytes without a value that the copy of that origin has taken.
 uint32_t values_copy_origin(values *v, const kl_frame *f, const kl_sim_op *o);
+uint32_t values_copied_origin(values *v, const kl_warp *w, uint32_t copy, kl_where where, uint64_t address,
+                              unsigned bytes);
 // What an op has done to shadows, some of whose sources lack bits.
 void values_spread_origins(values *v, kl_warp *w, const kl_sim_op *o, const operands *who);
 kl_origin values_origin_of(const values *v, uint32_t number);
