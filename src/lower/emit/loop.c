@@ -223,8 +223,42 @@ static kb_reg resize(kb *k, kb_reg bits, kb_kind to) {
   return to == KB_I64 ? kb_zext(k, bits, KB_I64) : kb_trunc(k, bits, KB_I32);
 }
 
+// c64 and c128, the only complex types: a part of the wider one is an element of the narrower one, real part lowest.
+static kl_val emit_complex_split(kl_emit *e, const kl_step *s) {
+  kb *k = &e->k;
+  kl_val v = new_wide(e, s->dtype);
+  kl_pair *whole = kl_wide(e, &e->vals[s->operands[0]]);
+  for (unsigned w = 0; w < e->nwide; w++) {
+    kb_reg at = kl_emit_expr(e, s->expr, e->width, kl_emit_lane_numbers(e, w));
+    kb_reg first = kb_icmp(k, LLVMIntEQ, at, kb_ilike(k, at, 0));
+    kb_reg bits = kl_to_bits(k, KILN_F64, kb_select(k, first, whole[w].re, whole[w].im));
+    v.wide[w].re = kl_from_bits(k, KILN_F32, kb_trunc(k, bits, KB_I32));
+    v.wide[w].im = kl_from_bits(k, KILN_F32, kb_trunc(k, kb_lshri(k, bits, 32), KB_I32));
+  }
+  return v;
+}
+
+static kl_val emit_complex_join(kl_emit *e, const kl_step *s) {
+  kb *k = &e->k;
+  kl_val v = new_wide(e, s->dtype);
+  for (uint32_t i = 0; i < s->noperands; i++) {
+    kl_pair *part = kl_wide(e, &e->vals[s->operands[i]]);
+    for (unsigned w = 0; w < e->nwide; w++) {
+      kb_reg low = kb_zext(k, kl_to_bits(k, KILN_F32, part[w].re), KB_I64);
+      kb_reg high = kb_zext(k, kl_to_bits(k, KILN_F32, part[w].im), KB_I64);
+      kb_reg r = kl_from_bits(k, KILN_F64, kb_or(k, low, kb_shli(k, high, 32)));
+      if (i)
+        v.wide[w].im = r;
+      else
+        v.wide[w].re = r;
+    }
+  }
+  return v;
+}
+
 static kl_val emit_split(kl_emit *e, const kl_step *s) {
   kb *k = &e->k;
+  if (kl_is_complex(s->dtype)) return emit_complex_split(e, s);
   unsigned bits = kl_info(s->dtype)->bits;
   kb_reg *whole = kl_raw(e, &e->vals[s->operands[0]]), *part = KL_NEW_N(e->arena, kb_reg, e->nwide);
   for (unsigned w = 0; w < e->nwide; w++) {
@@ -238,6 +272,7 @@ static kl_val emit_split(kl_emit *e, const kl_step *s) {
 
 static kl_val emit_join(kl_emit *e, const kl_step *s) {
   kb *k = &e->k;
+  if (kl_is_complex(s->dtype)) return emit_complex_join(e, s);
   kb_kind kind = kl_info(s->dtype)->bits == 64 ? KB_I64 : KB_I32;
   kb_reg *whole = KL_NEW_N(e->arena, kb_reg, e->nwide);
   for (uint32_t i = 0; i < s->noperands; i++) {
