@@ -295,7 +295,8 @@ START_TEST(memory_is_given_back) {
     kl_result r[3] = {{{0}}};
     meter.calls = 0;
     meter.fail_at = k;
-    kiln_status s = kl_eval(mine, m, m->entry, &(kl_array){NULL, p}, &(kl_eval_opts){.intervals = true, .threads = 2}, r);
+    kiln_status s =
+        kl_eval(mine, m, m->entry, &(kl_array){NULL, p}, &(kl_eval_opts){.intervals = true, .threads = 2}, r);
     done = meter.calls < k;
     ck_assert_int_eq(s, done ? KILN_OK : KILN_E_MEMORY);
     for (int i = 0; i < 3 && done; i++) kl_result_free(mine, &r[i]);

@@ -519,7 +519,9 @@ START_TEST(threads_change_nothing) {
   for (int i = 0; i < COUNT; i++) p[i] = (float)(i - COUNT / 2) * 1e-4f;
   kl_result r[2][2];
   for (int k = 0; k < 2; k++)
-    ck_assert_int_eq(kl_eval(cx, m, m->entry, &(kl_array){NULL, p}, &(kl_eval_opts){.intervals = true, .threads = k ? 1 : 7}, r[k]), KILN_OK);
+    ck_assert_int_eq(
+        kl_eval(cx, m, m->entry, &(kl_array){NULL, p}, &(kl_eval_opts){.intervals = true, .threads = k ? 1 : 7}, r[k]),
+        KILN_OK);
   for (int k = 0; k < 2; k++) {
     size_t size = COUNT * (size_t)(k ? 2 : 4);
     ck_assert(memcmp(r[0][k].data.data, r[1][k].data.data, size) == 0);

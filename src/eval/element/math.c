@@ -77,19 +77,19 @@ static __float128 anglef128(__float128 y, __float128 x) {
 // clang-format off
 /*    op         function  f32 f64 complex */
 #define FUNCTIONS1(X)                                                                                                  \
-  X(EXP,        exp,       1, 1, 1.5)                                                                                  \
-  X(EXPM1,      expm1,     1, 1, 2)                                                                                    \
-  X(LOG,        log,       1, 1, 1.5)                                                                                  \
-  X(LOG1P,      log1p,     1, 1, 2)                                                                                    \
-  X(LOGISTIC,   logistic,  1, 1, 3)                                                                                    \
-  X(TANH,       tanh,      1, 1, 2)                                                                                    \
-  X(ERF,        erf,       1, 1, 4)                                                                                    \
-  X(RSQRT,      rsqrt,     1, 1, 1)                                                                                    \
+  X(EXP,        exp,       1,  1,  1.5)                                                                                \
+  X(EXPM1,      expm1,     1,  1,  2)                                                                                  \
+  X(LOG,        log,       1,  1,  1.5)                                                                                \
+  X(LOG1P,      log1p,     1,  1,  2)                                                                                  \
+  X(LOGISTIC,   logistic,  1,  1,  3)                                                                                  \
+  X(TANH,       tanh,      1,  1,  2)                                                                                  \
+  X(ERF,        erf,       1,  1,  4)                                                                                  \
+  X(RSQRT,      rsqrt,     1,  1,  1)                                                                                  \
   X(CBRT,       cbrt,      1,  1,  4)                                                                                  \
   X(SIN,        sin,       1,  1,  1.5)                                                                                \
   X(COS,        cos,       1,  1,  1.5)                                                                                \
   X(TAN,        tan,       1,  1,  2)                                                                                  \
-  X(EXP10,      power_of_ten, 1, 1, 2)                                                                                 \
+  X(EXP10,      power_of_ten, 1,  1,  2)                                                                               \
   X(SINH,       sinh,      1,  1,  1.5)                                                                                \
   X(COSH,       cosh,      1,  1,  1.5)                                                                                \
   X(ASIN,       asin,      1,  1,  3)                                                                                  \
@@ -99,8 +99,8 @@ static __float128 anglef128(__float128 y, __float128 x) {
   X(ACOSH,      acosh,     1,  1,  3)                                                                                  \
   X(ATANH,      atanh,     1,  1,  3)
 #define FUNCTIONS2(X)                                                                                                  \
-  X(POWER,      power,     1, 1, 2)                                                                                    \
-  X(ATAN2,      angle,     1, 1, 2)
+  X(POWER,      power,     1,  1,  2)                                                                                  \
+  X(ATAN2,      angle,     1,  1,  2)
 // Exact on real floats.
 #define COMPLEX_ONLY(X)                                                                                                \
   X(ABS,        hypot,     0,  0,  2)                                                                                  \

@@ -50,13 +50,12 @@ static kb_reg acos_all(kb *k, const km_consts *m, kb_reg x) {
 // atan(t) for t from 0 to 1; t.lo is small beside t.hi, and adds t.lo / (1 + t^2).
 static km_two atan_of(kb *k, const km_consts *m, km_two t) {
   kb_reg s = kb_fmul(k, t.hi, t.hi), share = kb_fma(k, s, km_fmai(k, s, 0.5, -1), kb_flike(k, s, 1));
-  kb_reg low = kb_fmul(k, t.lo, share), cube = kb_fmul(k, t.hi, s);
-  if (m->man_bits == 23) return (km_two){t.hi, kb_fma(k, cube, km_horner(k, s, m->atan), low)};
-  // In F64 what rounding the cube and the polynomial loses, up to an eighth of a unit each, is added, too.
+  // What rounding the cube loses, up to an eighth of a unit, is added, and in F64 as much of the polynomial.
+  kb_reg cube = kb_fmul(k, t.hi, s), lost = kb_fma(k, t.hi, s, kb_fneg(k, cube)), low = kb_fmul(k, t.lo, share);
   kb_reg first = kb_flike(k, s, m->atan.c[0]), rest = km_horner(k, s, (km_poly){m->atan.c + 1, m->atan.n - 1});
-  kb_reg p = kb_fma(k, s, rest, first), lost = kb_fma(k, s, rest, kb_fsub(k, first, p));
-  low = kb_fma(k, kb_fma(k, t.hi, s, kb_fneg(k, cube)), p, kb_fma(k, cube, lost, low));
-  return (km_two){t.hi, kb_fma(k, cube, p, low)};
+  kb_reg p = kb_fma(k, s, rest, first);
+  if (m->man_bits == 52) low = kb_fma(k, cube, kb_fma(k, s, rest, kb_fsub(k, first, p)), low);
+  return (km_two){t.hi, kb_fma(k, cube, p, kb_fma(k, lost, p, low))};
 }
 
 // Where t is 0 the sum is exact, whatever is in its low part.

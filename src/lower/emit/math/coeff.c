@@ -1,6 +1,7 @@
-// Constants of math.c for F32 and F64. The polynomials are minimax ones (Remez) found by tests/emit/search/coefficients.py,
-// their coefficients rounded to the kind one by one with the rest fitted again; each line says what is approximated,
-// where, and the largest error of the rounded polynomial in exact arithmetic, relative to the function named last.
+// Constants of math.c for F32 and F64. The polynomials are minimax ones (Remez) found by
+// tests/emit/search/coefficients.py, their coefficients rounded to the kind one by one with the rest fitted again; each
+// line says what is approximated, where, and the largest error of the rounded polynomial in exact arithmetic, relative
+// to the function named last.
 
 #include "lower/emit/math/impl.h"
 

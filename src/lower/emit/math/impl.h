@@ -40,10 +40,10 @@ typedef struct km_consts {
   double exp2_low, exp2_high;
   double expm1_low; // expm1 rounds to -1 from there down
   double exp10_low, exp10_high;
-  double cosh_high;            // and sinh; infinite from there on
-  double log_large;            // beyond its square, 1 + x^2 is x^2
-  double tanh_split, tanh_one; // tanh rounds to 1 from tanh_one on
-  double erf_split, erf_middle, erf_one; // middle: of x^2 where the first polynomial is one of x^2 - middle
+  double cosh_high;                       // and sinh; infinite from there on
+  double log_large;                       // beyond its square, 1 + x^2 is x^2
+  double tanh_split, tanh_one;            // tanh rounds to 1 from tanh_one on
+  double erf_split, erf_middle, erf_one;  // middle: of x^2 where the first polynomial is one of x^2 - middle
   double logistic_one;                    // and so does logistic
   double logistic_small, logistic_shrink; // |x| < small is multiplied by shrink; 0: not
   km_nudge nudge[KM_FN_COUNT];            // the input `from` is replaced by `to`; from 0: none

@@ -201,8 +201,8 @@ static kb_reg km_logistic(kb *k, const km_consts *m, kb_reg x) {
   return kb_fmul(k, kb_fma(k, rest, y, y), one);
 }
 
-// erf: all x. F32 0.98 ulp, F64 under 1 ulp. Below erf_split x + x P(x^2), in F64 of x^2 less 1/2, which costs nothing and
-// halves what the polynomial loses; above it 1 - 2^(|x| P(|x|)), where |x| P is the logarithm of erfc to base 2.
+// erf: all x. F32 0.98 ulp, F64 under 1 ulp. Below erf_split x + x P(x^2), in F64 of x^2 less 1/2, which costs nothing
+// and halves what the polynomial loses; above it 1 - 2^(|x| P(|x|)), where |x| P is the logarithm of erfc to base 2.
 static kb_reg km_erf(kb *k, const km_consts *m, kb_reg x) {
   kb_reg a = kb_fabs(k, x);
   kb_reg s = m->erf_middle ? kb_fma(k, a, a, kb_flike(k, a, -m->erf_middle)) : kb_fmul(k, a, a);
