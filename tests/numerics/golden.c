@@ -1,0 +1,187 @@
+// What stands in benchmarks/results/numerics.txt holds: no function has changed a bit since it was measured, on host
+// and simulator alike; the errors there are within what docs/numerics.md promises, and found again at their arguments;
+// so are those of arguments that are known to be hard; and the document shows these rows.
+//
+// A row is stale where code has changed what it computes: `./bootstrap numerics` measures it again.
+#include "hard.h"
+#include "rows.h"
+
+#include "support/slow.h"
+#include "support/suite.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static nu_rows rows;
+static kiln_context *cx;
+
+static void make(void) {
+  cx = kiln_context_create(NULL);
+  ck_assert(nu_rows_read(&rows, KL_TESTS "/../benchmarks/results/numerics.txt"));
+}
+static void drop(void) {
+  nu_rows_free(&rows);
+  kiln_context_destroy(&cx);
+}
+
+// NULL: fast is strict.
+static const nu_row *row_of(int i) {
+  const nu_row *r = nu_row_of(&rows, &nu_functions[i / NU_TYPES], (nu_type)(i % NU_TYPES));
+  bool own = nu_is_of_its_own(cx, &nu_functions[i / NU_TYPES], (nu_type)(i % NU_TYPES));
+  ck_assert_msg(own == (r->f != NULL), "%s %s was not measured: ./bootstrap numerics", nu_functions[i / NU_TYPES].op,
+                nu_types[i % NU_TYPES].name);
+  return own ? r : NULL;
+}
+
+static nu_kernel *open_kernel(const nu_row *r, nu_device device) {
+  nu_kernel *k = nu_kernel_open(cx, r->f, r->t, device, 0);
+  ck_assert_msg(k != NULL, "%s %s: %s", r->f->op, nu_types[r->t].name, kiln_diagnostics_get(cx, 0)->text);
+  return k;
+}
+
+static bool is_correctly_rounded(const nu_row *r) {
+  static const char *const exact[] = {"sqrt", "divide", "remainder"};
+  if (nu_types[r->t].bits == 16) return true;
+  for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
+    if (strcmp(r->f->op, exact[i]) == 0) return true;
+  return r->t == NU_F32 && strcmp(r->f->op, "rsqrt") == 0;
+}
+
+static double bound_of(const nu_row *r) {
+  return is_correctly_rounded(r) ? 0.5 : strcmp(r->f->op, "power") == 0 ? 4 : 1;
+}
+
+START_TEST(bits_are_those_that_were_measured) {
+  const nu_row *r = row_of(_i);
+  if (!r) return;
+  for (nu_device d = r->t == NU_F32_FAST ? NU_SIM : NU_HOST; d <= NU_SIM; d++) {
+    nu_kernel *k = open_kernel(r, d);
+    uint64_t now = nu_fingerprint(cx, k, r->f, r->t);
+    nu_kernel_close(k);
+    ck_assert_msg(now == r->fingerprint, "%s %s computes other bits on the %s than were measured: ./bootstrap numerics",
+                  r->f->op, nu_types[r->t].name, d == NU_HOST ? "host" : "simulator");
+  }
+}
+END_TEST
+
+// Of `fast` the test of that name says more.
+START_TEST(errors_are_within_their_bounds) {
+  const nu_row *r = row_of(_i);
+  if (!r || r->t == NU_F32_FAST) return;
+  nu_kernel *k = open_kernel(r, NU_HOST);
+  nu_errors now;
+  ck_assert_uint_eq(r->errors.wrong, 0);
+  ck_assert(r->all || r->errors.inputs >= 100000000);
+  ck_assert(r->all || r->f->operands == 2 || r->t == NU_F64);
+  ck_assert_msg(r->errors.worst <= bound_of(r), "%s %s: %.4f", r->f->op, nu_types[r->t].name, r->errors.worst);
+  ck_assert(!is_correctly_rounded(r) || r->errors.off == 0);
+  // a sample from behind those of the long run
+  ck_assert(nu_measure(cx, k, r->f, r->t, false, r->errors.inputs, NU_BATCH, 1, &now));
+  ck_assert_msg(now.wrong == 0 && now.worst <= (r->all ? r->errors.worst + 1e-4 : bound_of(r)), "%s %s: %.4f at %a %a",
+                r->f->op, nu_types[r->t].name, now.worst, now.worst_at[0], now.worst_at[1]);
+  nu_kernel_close(k);
+}
+END_TEST
+
+// f(x, y) by the kernel.
+static double value_at(const nu_row *r, nu_kernel *k, double x, double y) {
+  static uint64_t a[NU_BATCH], b[NU_BATCH], c[NU_BATCH];
+  a[0] = nu_encode(r->t, x), b[0] = nu_encode(r->t, y); // little-endian: the first element
+  ck_assert(nu_kernel_run(cx, k, a, b, c));
+  return nu_decode(r->t, c[0] << (64 - nu_types[r->t].bits) >> (64 - nu_types[r->t].bits));
+}
+
+START_TEST(the_worst_argument_has_its_error) {
+  const nu_row *r = row_of(_i);
+  if (!r || r->t == NU_F32_FAST) return; // approximations return other values each time
+  nu_kernel *k = open_kernel(r, NU_HOST);
+  double x = r->errors.worst_at[0], y = r->errors.worst_at[1];
+  double error = nu_error(r->f, r->t, x, y, value_at(r, k, x, y));
+  ck_assert_msg(fabs(error - r->errors.worst) < 1e-4, "%s %s at %a %a: %.4f, not %.4f", r->f->op, nu_types[r->t].name,
+                x, y, error, r->errors.worst);
+  nu_kernel_close(k);
+}
+END_TEST
+
+START_TEST(near_multiples_of_half_pi) {
+  static const char *const ops[] = {"sine", "cosine", "tan"};
+  for (size_t i = 0; i < nu_function_count; i++) {
+    const nu_function *f = &nu_functions[i];
+    if (strcmp(f->op, ops[_i / 2]) != 0) continue;
+    const nu_row *r = nu_row_of(&rows, f, _i % 2 ? NU_F64 : NU_F32);
+    nu_kernel *k = open_kernel(r, NU_HOST);
+    size_t n = _i % 2 ? sizeof hard_f64 / sizeof *hard_f64 : sizeof hard_f32 / sizeof *hard_f32;
+    for (size_t h = 0; h < 2 * n; h++) {
+      double x = _i % 2 ? hard_f64[h / 2] : (double)hard_f32[h / 2];
+      if (h % 2) x = -x;
+      double error = nu_error(f, r->t, x, 0, value_at(r, k, x, 0));
+      ck_assert_msg(error <= 1, "%s %s at %a: %.4f", f->op, nu_types[r->t].name, x, error);
+    }
+    nu_kernel_close(k);
+    return;
+  }
+  ck_abort_msg("%s is no function", ops[_i / 2]);
+}
+END_TEST
+
+START_TEST(the_document_shows_these_rows) {
+  char *tables = NULL, *text = NULL;
+  size_t size = 0;
+  FILE *f = open_memstream(&tables, &size);
+  nu_rows_print(&rows, f);
+  fclose(f);
+  f = fopen(KL_TESTS "/../docs/numerics.md", "r");
+  ck_assert_ptr_nonnull(f);
+  ck_assert_int_ge(getdelim(&text, &size, 0, f), 0);
+  fclose(f);
+  ck_assert_msg(strstr(text, tables) != NULL, "docs/numerics.md has other tables: ./bootstrap numerics");
+  free(text);
+  free(tables);
+}
+END_TEST
+
+// The references, and what the rest of the program believes of formats, against MPFR and against each other.
+START_TEST(references_agree_with_mpfr) {
+  const nu_function *f = &nu_functions[_i];
+  for (uint64_t i = 0; i < 3000; i++) {
+    uint64_t x, y;
+    double r, a, b;
+    nu_sample(f, NU_F64, i, &x, &y);
+    a = nu_decode(NU_F64, x), b = nu_decode(NU_F64, y);
+    f->values(&a, &b, &r, 1);
+    double error = nu_error(f, NU_F64, a, b, r), wide = nu_error(f, NU_F64, a, b, (double)f->wide(a, b));
+    ck_assert_msg(error <= 4, "%s(%a, %a) in double: %.2f", f->op, a, b, error);
+    ck_assert_msg(wide <= 0.51, "%s(%a, %a) in long double: %.3f", f->op, a, b, wide);
+  }
+}
+END_TEST
+
+START_TEST(formats_round_trip) {
+  for (uint64_t bits = 0; bits < 65536; bits++)
+    for (nu_type t = NU_F16; t <= NU_BF16; t++) {
+      double v = nu_decode(t, bits);
+      if (isnan(v))
+        ck_assert(isnan(nu_decode(t, nu_encode(t, v))));
+      else if (nu_encode(t, v) != bits)
+        ck_abort_msg("%s %#" PRIx64, nu_types[t].name, bits);
+      // halfway to the next one: the even one; a little more: the next one
+      double next = nu_decode(t, bits + 1), half = (v + next) / 2;
+      if ((bits & 0x7fff) == 0x7fff || !isfinite(v) || !isfinite(next)) continue;
+      if (nu_encode(t, half) != bits + (bits & 1) || nu_encode(t, nextafter(half, next)) != bits + 1)
+        ck_abort_msg("%s %#" PRIx64, nu_types[t].name, bits);
+    }
+  for (uint64_t i = 0; i < 100000; i++) {
+    float v = (float)nu_decode(NU_F64, i * 0x9e3779b97f4a7c15u);
+    ck_assert(isnan(v) || nu_encode(NU_F32, v) == (nu_encode(NU_F32, nu_decode(NU_F64, i * 0x9e3779b97f4a7c15u))));
+  }
+}
+END_TEST
+
+int main(void) {
+  int n = (int)nu_function_count;
+  return RUN_TESTS("numerics", ONCE(make, drop), {formats_round_trip}, {references_agree_with_mpfr, n},
+                   {bits_are_those_that_were_measured, n * NU_TYPES}, {errors_are_within_their_bounds, n * NU_TYPES},
+                   {the_worst_argument_has_its_error, n * NU_TYPES}, {near_multiples_of_half_pi, 6},
+                   {the_document_shows_these_rows});
+}

@@ -1,0 +1,27 @@
+// Errors of a compiled function against its reference.
+#ifndef TESTS_NUMERICS_MEASURE_H
+#define TESTS_NUMERICS_MEASURE_H
+
+#include "kernel.h"
+
+typedef struct nu_errors {
+  uint64_t inputs;     // that were looked at
+  uint64_t wrong;      // NaN, infinity, zero or sign where another one belongs: none are right
+  double wrong_at[2];  // the first
+  double worst;        // error, in units of the last place of the exact result
+  double worst_at[2];  // first arguments that have it
+  uint64_t off;        // results that are not the nearest value
+  uint64_t inversions; // neighbours whose results lie the other way around than they should
+  double inversion_at; // the first of the first two
+} nu_errors;
+
+// Over arguments first, ..., first + count - 1 of those that functions.h makes: of all patterns where `all`, else of
+// samples. On the host on `threads` threads; the same for any number of them. False, with a finding, if a run fails.
+bool nu_measure(kiln_context *cx, nu_kernel *k, const nu_function *f, nu_type t, bool all, uint64_t first,
+                uint64_t count, unsigned threads, nu_errors *out);
+// Of one pair of arguments and a result, exactly; INFINITY where another kind of number belongs.
+double nu_error(const nu_function *f, nu_type t, double x, double y, double got);
+// A number that stands for the bits of many results; every NaN counts as the same. 0, with a finding, if a run fails.
+uint64_t nu_fingerprint(kiln_context *cx, nu_kernel *k, const nu_function *f, nu_type t);
+
+#endif
