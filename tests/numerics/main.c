@@ -61,7 +61,7 @@ static bool measure(kiln_context *cx, nu_rows *rows, const nu_function *f, nu_ty
     fprintf(stderr, "%s %s: %s\n", f->op, nu_types[t].name, n ? kiln_diagnostics_get(cx, n - 1)->text : "no result");
     return false;
   }
-  *row = (nu_row){f, t, all, errors, cost, fingerprint};
+  *row = (nu_row){f, t, stale ? all : row->all, errors, cost, fingerprint};
   if (stale)
     printf("%s %s: %.4f at %a %a; not nearest %.3g %%; %llu inversions; %.0f s\n", f->op, nu_types[t].name,
            errors.worst, errors.worst_at[0], errors.worst_at[1], 100 * (double)errors.off / (double)errors.inputs,
