@@ -145,6 +145,7 @@ static number draw_second(kl_dtype t, kl_op op, number x, int i) {
 static double error_of(kl_dtype t, mpfr_t r, double z) {
   int bits = t == KILN_C64 ? 24 : 53, least = t == KILN_C64 ? -149 : -1074, most = t == KILN_C64 ? 128 : 1024;
   if (isnan(z)) return INFINITY;
+  if (mpfr_nan_p(r)) return NAN;
   if (mpfr_zero_p(r)) return z == 0 ? 0 : INFINITY;
   if (mpfr_inf_p(r)) return isinf(z) && !signbit(z) == (mpfr_sgn(r) > 0) ? 0 : INFINITY;
   mpfr_exp_t e = mpfr_get_exp(r);

@@ -19,7 +19,8 @@ static unsigned ptx_instructions(const char *ptx) {
   return n;
 }
 
-// No more than they have been. The numbers are the instructions of PTX and SASS for sm_80, sm_90, sm_100.
+// No more than they have been. The numbers are the instructions of PTX and SASS for sm_80, sm_90, sm_100, the larger
+// ones of gcc's and clang's builds of the library, whose orders of independent instructions are not the same.
 static const struct {
   const char *name;
   unsigned ptx[COSTED], sass[COSTED];
@@ -33,7 +34,7 @@ static const struct {
     {"gelu", {157, 139, 139}, {140, 123, 123}},
     {"gelu_erf", {161, 161, 161}, {153, 154, 154}},
     {"gelu_f32", {168, 168, 168}, {156, 157, 157}},
-    {"multi_output", {354, 316, 316}, {280, 232, 232}},
+    {"multi_output", {354, 316, 316}, {280, 234, 233}},
     {"pad_slice", {30, 30, 30}, {25, 25, 25}},
     {"quantise_f8", {259, 47, 47}, {223, 42, 42}},
     {"residual_dropout", {106, 106, 106}, {99, 102, 102}},
@@ -77,10 +78,10 @@ static const struct {
     {"acosh", {409, 409, 418, 0, 0}},        {"atanh", {358, 358, 347, 0, 0}},
     {"erf", {124, 91, 215, 138, 106}},       {"sqrt", {95, 29, 111, 41, 57}},
     {"rsqrt", {65, 29, 99, 33, 57}},         {"cbrt", {147, 147, 112, 0, 0}},
-    {"sine", {436, 358, 559, 131, 227}},     {"cosine", {436, 358, 551, 131, 234}},
-    {"tan", {626, 626, 675, 0, 0}},          {"asin", {215, 215, 277, 0, 0}},
+    {"sine", {436, 358, 559, 131, 227}},     {"cosine", {436, 358, 554, 131, 234}},
+    {"tan", {626, 626, 678, 0, 0}},          {"asin", {215, 215, 277, 0, 0}},
     {"acos", {227, 227, 280, 0, 0}},         {"atan", {272, 272, 302, 0, 0}},
-    {"divide", {178, 48, 152, 76, 104}},     {"power", {622, 622, 552, 1327, 1320}},
+    {"divide", {178, 48, 152, 76, 104}},     {"power", {623, 623, 552, 1327, 1320}},
     {"atan2", {500, 500, 499, 1739, 1731}},  {"remainder", {230, 230, 244, 0, 0}},
 };
 

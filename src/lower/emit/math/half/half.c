@@ -54,7 +54,7 @@ kb_reg kh_clamp(kb *k, kb_reg u, double low, double high) {
 
 // `bits` in both halves, where u is `at`.
 static kb_reg bits_at(kb *k, kb_reg u, double at, int bits) {
-  return kb_andi(k, kb_mask2(k, LLVMRealOEQ, u, kb_flike(k, u, at)), bits * 0x10001);
+  return kb_andi(k, kb_mask2(k, LLVMRealOEQ, u, kb_flike(k, u, at)), (int64_t)bits * 0x10001);
 }
 
 kb_reg kh_ending(kb *k, kb_reg r, kb_reg u, double at, int bits, int value) {
