@@ -1,11 +1,10 @@
 // Functions of complex numbers as they are compiled, on the host and on the simulator: within their bounds of MPFR's
 // results, part by part where that is promised, and C's Annex G for zeros, infinities and NaN.
-//
-// KILN_COMPLEX: how many inputs of each function and type are drawn (default 1500).
 #include "complex_ref.h"
 #include "eval/eval.h"
 #include "harness.h"
 #include "support/random.h"
+#include "support/share.h"
 #include "support/suite.h"
 
 #include <stdio.h>
@@ -16,11 +15,6 @@ static const kl_op ops[] = {KL_OP_EXP,   KL_OP_EXPM1, KL_OP_EXP10, KL_OP_LOG,   
                             KL_OP_SIN,   KL_OP_COS,   KL_OP_TAN,   KL_OP_ASIN,   KL_OP_ACOS,  KL_OP_ATAN,
                             KL_OP_ASINH, KL_OP_ACOSH, KL_OP_ATANH, KL_OP_DIVIDE, KL_OP_POWER, KL_OP_ATAN2};
 enum { OPS = KL_COUNT(ops), GPU = 3 };
-
-static int drawn(void) {
-  const char *v = getenv("KILN_COMPLEX");
-  return v ? atoi(v) : 1500;
-}
 
 static bool of_two(kl_op op) {
   return kl_op_table[op].arity == 2;
@@ -205,9 +199,10 @@ static bool on_axis(number x) {
 START_TEST(within_the_bounds) {
   kl_op op = ops[_i / 2];
   kl_dtype t = _i % 2 ? KILN_C128 : KILN_C64;
-  int n = drawn() / (_i % 2 ? 2 : 1);
+  int n = (int)share_up_to(_i % 2 ? 750 : 1500, 1 << 24);
   number *x = calloc((size_t)n, sizeof *x), *y = calloc((size_t)n, sizeof *y), *r = calloc((size_t)n, sizeof *r),
          *s = calloc((size_t)n, sizeof *s);
+  random_seed((uint64_t)_i);
   for (int i = 0; i < n; i++) {
     x[i] = draw(t, op, i);
     y[i] = of_two(op) ? draw_second(t, op, x[i], i) : x[i];
@@ -230,7 +225,7 @@ START_TEST(within_the_bounds) {
     double e = error_in_bound(op, t, x[i], y[i], &want, r[i]);
     if (e > worst) worst = e, at = x[i], at_y = y[i], got = r[i];
   }
-  if (getenv("KILN_COMPLEX"))
+  if (test_share() > 1)
     printf("# %s %s: %.3f at (%a, %a) (%a, %a): (%a, %a)\n", kl_info(t)->name, kl_op_name(op), worst, at.re, at.im,
            at_y.re, at_y.im, got.re, got.im);
   ck_assert_msg(worst <= kl_op_ulp_bound(op, t), "%s %s((%a, %a), (%a, %a)) = (%a, %a): %.3f units", kl_info(t)->name,

@@ -1,9 +1,10 @@
 // Conversions from every type to every other: all patterns of types of 16 bits and fewer, and of wider ones every
-// number at which a conversion to a type of 8 bits or fewer changes its mind, with its neighbours. On the host and as
-// kernels, with the machine's own conversions and without.
+// number at which a conversion to a type of 8 bits or fewer changes its mind, with its neighbours, and some of those of
+// types of 16 bits. On the host and as kernels, with the machine's own conversions and without.
 
 #include "harness.h"
 #include "ir/dtype.h"
+#include "support/share.h"
 #include "support/suite.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 
 // sm_70: scalars; sm_80: pairs of 16 bits; sm_90: of 8 bits; sm_100a: of 4 bits.
 static const unsigned code[] = {0, 2, 3, FAMILY, HOST};
-enum { MOST = 1 << 17 };
+enum { MOST = 1 << 20 };
 
 typedef struct numbers {
   uint64_t at[MOST];
@@ -20,7 +21,8 @@ typedef struct numbers {
 
 static void add(numbers *v, kl_dtype t, uint64_t bits) {
   uint64_t mask = kl_info(t)->bits == 64 ? ~0ull : (1ull << kl_info(t)->bits) - 1;
-  if (v->n < MOST) v->at[v->n++] = bits & mask;
+  EXPECT(v->n < MOST, "too many numbers");
+  v->at[v->n++] = bits & mask;
 }
 
 // The nearest number of type t with its neighbours, of both signs.
@@ -33,21 +35,22 @@ static void add_around(numbers *v, kl_dtype t, double x) {
 }
 
 // Finite numbers of a narrow format and the ties between them, also the one behind the last. Of 16-bit formats only
-// every n-th.
+// some.
 static void add_boundaries(numbers *v, kl_dtype t, kl_dtype to) {
   const kl_dtype_info *f = kl_info(to);
-  bool all = f->bits <= 8;
-  uint32_t patterns = 1u << (f->bits - (f->kind != KL_E8M0)), step = all ? 1 : getenv("KILN_TEST_EXHAUSTIVE") ? 7 : 61;
-  double last = 0, gap = 0;
-  for (uint32_t p = 0; p < patterns; p += step) {
-    double x = kl_float_decode(to, p), next = p + 1 < patterns ? kl_float_decode(to, p + 1) : NAN;
-    if (!isfinite(x)) break;
-    if (isfinite(next)) gap = next - x;
+  unsigned bits = f->bits - (f->kind != KL_E8M0);
+  uint32_t patterns = 1u << bits, last = patterns - 1;
+  uint64_t n = bits <= 8 ? patterns : share_up_to(patterns / 64, patterns);
+  while (!isfinite(kl_float_decode(to, last))) last--;
+  double largest = kl_float_decode(to, last), gap = largest - kl_float_decode(to, last - 1);
+  for (uint64_t k = 0; k < n; k++) {
+    uint32_t p = share_pattern(k, bits);
+    double x = kl_float_decode(to, p);
+    if (p > last) continue;
     add_around(v, t, x);
-    add_around(v, t, x + gap / 2);
-    last = x;
+    add_around(v, t, x + (p < last ? kl_float_decode(to, p + 1) - x : gap) / 2);
   }
-  add_around(v, t, last + gap);
+  add_around(v, t, largest + gap);
 }
 
 // Zeros, the least and the largest numbers, infinities, NaNs quiet and signalling, and every power of two that bounds

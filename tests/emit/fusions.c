@@ -1,8 +1,9 @@
 // Random fusions: host against evaluator, and their PTX through ptxas.
 //
-// KILN_FUSIONS sets how many (default 2000), KILN_FUSION_SEED one seed to run alone and print.
+// 2000 (support/share.h); KILN_FUSION_SEED sets one seed to run alone and print.
 
 #include "harness.h"
+#include "support/share.h"
 #include "support/suite.h"
 
 #include <stdio.h>
@@ -38,9 +39,8 @@ static void one(kiln_context *cx, unsigned seed, batch *batches, bool print) {
   kiln_diagnostics_clear(cx);
 }
 
-static unsigned env(const char *name, unsigned otherwise) {
-  const char *v = getenv(name);
-  return v ? (unsigned)strtoul(v, NULL, 10) : otherwise;
+static unsigned total(void) {
+  return (unsigned)share_up_to(2000, UINT32_MAX);
 }
 
 // Slices of the seeds, so that the report shows progress and a failure does not hide the others.
@@ -50,10 +50,9 @@ START_TEST(random_fusions) {
   kiln_context *cx = kiln_context_create(NULL);
   batch batches[TARGETS];
   batches_init(batches, cx);
-  unsigned total = env("KILN_FUSIONS", 2000), alone = env("KILN_FUSION_SEED", UINT32_MAX);
-  for (unsigned s = (unsigned)_i; s < total; s += SLICES) {
-    if (alone == UINT32_MAX || alone == s) one(cx, s, batches, alone == s);
-  }
+  const char *alone = getenv("KILN_FUSION_SEED");
+  if (alone && _i == 0) one(cx, (unsigned)strtoul(alone, NULL, 10), batches, true);
+  for (uint64_t s = (uint64_t)_i, n = alone ? 0 : total(); s < n; s += SLICES) one(cx, (unsigned)s, batches, false);
   batches_free(batches);
   kiln_context_destroy(&cx);
 }
@@ -61,9 +60,9 @@ END_TEST
 
 // What is left out above must not be nearly everything.
 START_TEST(enough_take_a_count) {
-  unsigned total = env("KILN_FUSIONS", 2000);
-  printf("# %u of %u fusions take their element count at run time\n", counted, total);
-  if (env("KILN_FUSION_SEED", UINT32_MAX) == UINT32_MAX) ck_assert_uint_ge(counted, total / 50);
+  if (getenv("KILN_FUSION_SEED")) return;
+  printf("# %u of %u fusions take their element count at run time\n", counted, total());
+  ck_assert_uint_ge(counted, total() / 50);
 }
 END_TEST
 

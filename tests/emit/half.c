@@ -6,6 +6,7 @@
 #include "math_jit.h"
 #include "math_ref.h"
 #include "support/random.h"
+#include "support/share.h"
 #include "support/suite.h"
 
 #include <stdio.h>
@@ -138,8 +139,9 @@ START_TEST(quotients_are_correctly_rounded) {
   kl_dtype t = type_of(row);
   unsigned sites;
   mj_fn f = mj_compile_approx(jit, &(mj_spec){KB_I32, KB_I32, 1, emit_row, row}, 90, &sites);
-  int64_t rounds = (getenv("KILN_TEST_EXHAUSTIVE") ? 1000 : 4), pairs = 1ll << 2 * kl_info(t)->man_bits;
+  int64_t rounds = (int64_t)share_of(4), pairs = 1ll << 2 * kl_info(t)->man_bits;
   if (pairs < 1 << 20) rounds *= (1 << 20) / pairs;
+  random_seed((uint64_t)_i);
   for (int64_t at = 0; at < rounds * pairs;) {
     at = next_pairs(t, at, a, b);
     mj_pick[0] = mj_pick[1] = (unsigned)(random_bits() >> 32) % MJ_PICKS;
@@ -167,6 +169,7 @@ START_TEST(quotients_of_kernels) {
            "  ROOT r = %1$s[%2$d] divide(p, q)\n}\n",
            type, 2 * BATCH);
   if (kiln_module_parse(cx, "half.hlo", text, strlen(text), &m) != KILN_OK) give_up(0, "parsing", cx, text);
+  random_seed((uint64_t)_i);
   next_pairs(t, 0, a, b);
   for (size_t i = 0; i < KL_COUNT(on); i++) {
     run_on(cx, m, on[i], 1, 0, (const void *[]){a, b}, (void *[]){y}, text);
@@ -206,16 +209,17 @@ static uint32_t right_of_two(const struct of_two *f, kl_dtype t, double x, doubl
   return (uint32_t)kl_float_encode(t, mr_odd_double(r));
 }
 
-// Pairs from all over; small whole and half powers of every number, whose results are ties where they are exact; small
-// angles, which would be ties if they were their quotients; bases near 1. From ALL_FROM on, all pairs in order.
-enum { ALL_FROM = 4, ALL_ROUNDS = (1ll << 32) / ASKED };
+// Pairs evenly from all; small whole and half powers of every number, whose results are ties where they are exact;
+// small angles, which would be ties if they were their quotients; bases near 1.
+enum { KINDS = 4 };
 static void pairs_of_two(const kl_dtype_info *f, int64_t round, uint16_t *x, uint16_t *y) {
   for (int i = 0; i < ASKED; i++) {
     uint64_t r = random_bits();
     x[i] = (uint16_t)(r >> 16), y[i] = (uint16_t)(r >> 32);
     kl_dtype t = f->man_bits == 10 ? KILN_F16 : KILN_BF16;
-    if (round >= ALL_FROM) x[i] = (uint16_t)(((round - ALL_FROM) * ASKED + i) >> 16), y[i] = (uint16_t)i;
-    switch (round) {
+    uint32_t pair = share_pattern((uint64_t)(round / KINDS * ASKED + i), 32);
+    switch (round % KINDS) {
+    case 0: x[i] = (uint16_t)(pair >> 16), y[i] = (uint16_t)pair; break;
     case 1: y[i] = (uint16_t)kl_float_encode(t, (double)(int)(r % 89 - 24) / 2); break;
     case 2: x[i] &= 0xff, y[i] = (uint16_t)kl_float_encode(t, ldexp(1 + (double)(r % 4) / 2, (int)(r >> 8) % 8)); break;
     case 3: x[i] = (uint16_t)kl_float_encode(t, 1 + ldexp((double)(r % 512) - 256, -1 - (int)(r >> 12) % 12)); break;
@@ -237,7 +241,7 @@ static void check_of_two(const struct of_two *f, kl_dtype t, const uint16_t *x, 
   mpfr_clear(r);
 }
 
-// A million pairs; with KILN_TEST_EXHAUSTIVE all 2^32, in some ten minutes for each op and type.
+// A million pairs; with KILN_TEST_SHARE=16384 all 2^32, in some forty minutes for each op and type.
 START_TEST(powers_and_angles_are_correctly_rounded) {
   static uint16_t x[ASKED], y[ASKED], z[ASKED];
   const struct of_two *f = &of_two[_i / 2];
@@ -255,8 +259,8 @@ START_TEST(powers_and_angles_are_correctly_rounded) {
            type, kl_op_table[f->op].name);
   if (kiln_module_parse(cx, "half.hlo", text, strlen(text), &m) != KILN_OK) give_up(0, "parsing", cx, text);
   if (kiln_compile(cx, m, &p, &a) != KILN_OK || kiln_kernel_load(cx, a, &k) != KILN_OK) give_up(0, "host", cx, text);
-  int64_t rounds = ALL_FROM + (getenv("KILN_TEST_EXHAUSTIVE") ? ALL_ROUNDS : 0);
-  for (int64_t round = 0; round < rounds; round++) {
+  random_seed((uint64_t)_i);
+  for (int64_t round = 0, rounds = (int64_t)share_of(KINDS); round < rounds; round++) {
     pairs_of_two(kl_info(t), round, x, y);
     if (kiln_kernel_run(cx, k, (const void *[]){x, y}, (void *[]){z}, NULL) != KILN_OK) give_up(0, "run", cx, text);
     check_of_two(f, t, x, y, z, ASKED, "host");

@@ -1,13 +1,14 @@
 // Elementary functions, hypotenuse and remainder, as expanded for the host, and the proof that the approximate
 // instructions of NVPTX change no result of strict numerics.
 //
-// Quick by default; KILN_TEST_EXHAUSTIVE=1 runs the f32 functions over all 2^32 inputs (about ten minutes, and as long
-// for each function with approximate instructions) and more of the rest.
+// Of the f32 functions one input in a thousand is tried: all 2^32 with KILN_TEST_SHARE=1000 (support/share.h), in some
+// ten minutes, and in as many for each function with approximate instructions.
 #include "eval/eval.h"
 #include "math_jit.h"
 #include "math_ref.h"
 #include "support/dtypes.h"
 #include "support/random.h"
+#include "support/share.h"
 #include "support/suite.h"
 
 #include <stdio.h>
@@ -21,8 +22,9 @@ static void close_jit(void) {
   mj_close(jit);
 }
 
-static bool exhaustive(void) {
-  return getenv("KILN_TEST_EXHAUSTIVE") != NULL;
+// How many of all f32 are tried.
+static uint64_t tried_of_f32(void) {
+  return share_up_to(4294968, 1ull << 32);
 }
 // KILN_TEST_FUNCTION=NAME: bounds of that function alone.
 static bool left_out(int fn) {
@@ -120,15 +122,14 @@ START_TEST(approximate_instructions_change_no_f32_result) {
   // Where results with other constants were seen to differ: near ties.
   static const float hard[] = {0x1.000002p-23f, 0x1.8p-22f, 0x1.800002p-22f, -0x1.b78ce4p+1f, 1, 0, -0x1p-149f, NAN};
   unsigned sites;
-  uint64_t stride = exhaustive() ? 1 : 16381;
   if (left_out(c.fn)) return;
   mj_fn host = mj_compile(jit, &(mj_spec){KB_F32, KB_F32, 16, emit_call, &c});
   mj_fn f = mj_compile_approx(jit, &(mj_spec){KB_F32, KB_F32, 1, emit_call, &c}, 80, &sites);
   ck_assert_uint_eq(sites, 1);
-  for (uint64_t p = 0; p < 1ull << 32;) {
+  for (uint64_t k = 0, all = tried_of_f32(); k < all;) {
     int n = 0;
-    for (; p == 0 && n < (int)KL_COUNT(hard); n++) x[n] = hard[n];
-    for (; n < 65536 && p < 1ull << 32; n++, p += stride) x[n] = float_of((uint32_t)p);
+    for (; k == 0 && n < (int)KL_COUNT(hard); n++) x[n] = hard[n];
+    for (; n < 65536 && k < all; n++) x[n] = float_of(share_pattern(k++, 32));
     host(x, x, z, 65536);
     for (mj_pick[0] = 0; mj_pick[0] < 4; mj_pick[0]++) {
       f(x, x, y, n);
@@ -146,12 +147,12 @@ START_TEST(rsqrt_does_not_depend_on_its_seed) {
   if (left_out(KM_RSQRT)) return;
   static float x[65536], y[65536];
   call c = {KM_RSQRT, KILN_F32};
-  unsigned sites, stride = exhaustive() ? 1 : 61;
+  unsigned sites;
   mj_fn f = mj_compile_approx(jit, &(mj_spec){KB_F32, KB_F32, 1, emit_call, &c}, 80, &sites);
   ck_assert_uint_eq(sites, 1);
-  for (uint64_t p = 0; p < 1u << 24;) {
+  for (uint64_t k = 0, all = share_up_to(1 << 18, 1 << 24); k < all;) {
     int n = 0;
-    for (; n < 65536 && p < 1u << 24; n++, p += stride) x[n] = float_of(0x3f800000 + (uint32_t)p);
+    for (; n < 65536 && k < all; n++) x[n] = float_of(0x3f800000 + share_pattern(k++, 24));
     for (mj_pick[0] = 0; mj_pick[0] < MJ_PICKS; mj_pick[0]++) {
       f(x, x, y, n);
       for (int i = 0; i < n; i++)
@@ -236,11 +237,10 @@ START_TEST(f32_within_its_bound) {
   static float x[BATCH], y[BATCH];
   call c = {(km_fn)_i, KILN_F32};
   mj_fn f = mj_compile(jit, &(mj_spec){KB_F32, KB_F32, 16, emit_call, &c});
-  uint64_t stride = exhaustive() ? 1 : 1021;
   double worst = 0, at = 0;
-  for (uint64_t p = 0; p < 1ull << 32;) {
+  for (uint64_t k = 0, all = tried_of_f32(); k < all;) {
     int n = 0;
-    for (; n < BATCH && p < 1ull << 32; n++, p += stride) x[n] = float_of((uint32_t)p);
+    for (; n < BATCH && k < all; n++) x[n] = float_of(share_pattern(k++, 32));
     f(x, x, y, BATCH);
     for (int i = 0; i < n; i++) {
       double e = check_f32(_i, x[i], y[i]);
@@ -248,7 +248,7 @@ START_TEST(f32_within_its_bound) {
     }
   }
   const struct function *fn = &functions[_i];
-  if (exhaustive()) printf("# f32 %s: %.4f ulp at %a\n", mr_names[_i], worst, at);
+  if (test_share() > 1) printf("# f32 %s: %.4f ulp at %a\n", mr_names[_i], worst, at);
   ck_assert_msg(worst <= fn->f32, "f32 %s: %.4f ulp at %a", mr_names[_i], worst, at);
   ck_assert_double_le(fn->f32, kl_op_ulp_bound(fn->op, KILN_F32));
 }
@@ -331,7 +331,8 @@ START_TEST(f64_within_its_bound) {
   mpfr_t a, r;
   mpfr_init2(a, 53);
   mpfr_init2(r, 130);
-  for (int batch = exhaustive() ? 3000 : 60; batch > 0; batch--) {
+  random_seed((uint64_t)_i);
+  for (uint64_t batch = share_of(60); batch > 0; batch--) {
     for (int i = 0; i < N; i++) x[i] = f64_argument(_i, i);
     f(x, x, y, N);
     for (int i = 0; i < N; i++) {
@@ -342,7 +343,7 @@ START_TEST(f64_within_its_bound) {
   mpfr_clear(a);
   mpfr_clear(r);
   const struct function *fn = &functions[_i];
-  if (exhaustive()) printf("# f64 %s: %.4f ulp at %a\n", mr_names[_i], worst, at);
+  if (test_share() > 1) printf("# f64 %s: %.4f ulp at %a\n", mr_names[_i], worst, at);
   ck_assert_msg(worst <= fn->f64, "f64 %s: %.4f ulp at %a", mr_names[_i], worst, at);
   ck_assert_double_le(fn->f64, kl_op_ulp_bound(fn->op, KILN_F64));
 }
@@ -528,6 +529,7 @@ START_TEST(lanes_do_not_matter) {
   static const unsigned lanes[] = {1, 2, 3, 4, 8, 16, 32, 64, 128};
   enum { N = 384 };
   float x[N], y[N], z[N];
+  random_seed((uint64_t)_i);
   for (int i = 0; i < N; i++) x[i] = float_of((uint32_t)random_bits());
   for (int i = 0; i < N; i += 2) x[i] = (float)((double)(int64_t)random_bits() * 0x1p-60);
   call c = {(km_fn)_i, KILN_F32};
@@ -548,6 +550,7 @@ static const double odd_values[] = {
 enum { NODD = 20, PAIRS = 20000 };
 
 static void pairs_f32(float *x, float *y) {
+  random_seed(32);
   for (int i = 0; i < PAIRS; i++) {
     x[i] = float_of((uint32_t)random_bits());
     y[i] = float_of((uint32_t)random_bits());
@@ -559,6 +562,7 @@ static void pairs_f32(float *x, float *y) {
 }
 
 static void pairs_f64(double *x, double *y) {
+  random_seed(64);
   for (int i = 0; i < PAIRS; i++) {
     x[i] = double_of(random_bits());
     y[i] = double_of(random_bits());
@@ -684,7 +688,7 @@ START_TEST(functions_of_two_within_their_bounds) {
     if (e > worst) worst = e, at_x = xf[i], at_y = yf[i];
   }
   ck_assert_msg(worst <= kl_op_ulp_bound(f->op, KILN_F32), "f32 %s(%a, %a): %.3f ulp", f->name, at_x, at_y, worst);
-  if (exhaustive()) printf("# f32 %s: %.4f ulp\n", f->name, worst);
+  if (test_share() > 1) printf("# f32 %s: %.4f ulp\n", f->name, worst);
   worst = 0;
   pairs_f64(x, y);
   if (_i) powers(x, y, 700);
@@ -695,7 +699,7 @@ START_TEST(functions_of_two_within_their_bounds) {
     double e = check_of_two(f->name, x[i], y[i], z[i], mpfr_get_d(r, MPFR_RNDN), r, 53, -1074);
     if (e > worst) worst = e, at_x = x[i], at_y = y[i];
   }
-  if (exhaustive()) printf("# f64 %s: %.4f ulp\n", f->name, worst);
+  if (test_share() > 1) printf("# f64 %s: %.4f ulp\n", f->name, worst);
   ck_assert_msg(worst <= kl_op_ulp_bound(f->op, KILN_F64), "f64 %s(%a, %a): %.3f ulp", f->name, at_x, at_y, worst);
   mpfr_clear(a), mpfr_clear(b), mpfr_clear(r);
 }

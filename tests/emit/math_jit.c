@@ -223,6 +223,24 @@ static bool emulate_approximation(kb *k, LLVMValueRef i, unsigned site) {
   return true;
 }
 
+// Pairs go from block to block as words: x86 takes <2 x bfloat> apart there, and rounds what it puts together again
+// with a function of compiler-rt.
+static void carry_words(kb *k, LLVMValueRef phi) {
+  LLVMTypeRef type = LLVMTypeOf(phi), i32 = LLVMInt32TypeInContext(k->llcx);
+  if (LLVMGetTypeKind(type) != LLVMVectorTypeKind) return;
+  LLVMValueRef words = LLVMBuildPhi(k->b, i32, "");
+  for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+    LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
+    LLVMPositionBuilderBefore(k->b, LLVMGetBasicBlockTerminator(from));
+    LLVMValueRef word = LLVMBuildBitCast(k->b, LLVMGetIncomingValue(phi, i), i32, "");
+    LLVMAddIncoming(words, &word, &from, 1);
+  }
+  LLVMValueRef first = LLVMGetFirstInstruction(LLVMGetInstructionParent(phi));
+  while (LLVMIsAPHINode(first)) first = LLVMGetNextInstruction(first);
+  LLVMPositionBuilderBefore(k->b, first);
+  replace(phi, LLVMBuildBitCast(k->b, words, type, ""));
+}
+
 // Puts calls in the place of the instructions that this machine has not got; the number of approximations.
 static unsigned emulate(kb *k) {
   unsigned sites = 0;
@@ -231,7 +249,9 @@ static unsigned emulate(kb *k) {
       next = LLVMGetNextInstruction(i);
       LLVMPositionBuilderBefore(k->b, i);
       ptx_fn fn = instruction_of(i);
-      if (fn)
+      if (LLVMIsAPHINode(i))
+        carry_words(k, i);
+      else if (fn)
         emulate_exact(k, i, fn);
       else
         sites += emulate_approximation(k, i, sites);

@@ -3,9 +3,10 @@
 // may be left open. Half of the maps are built around a point, so that they are known not to be empty; of the others,
 // and of every inclusion, isl says what is right, where it answers within its quota.
 //
-// KILN_MAPS sets how many of each kind (default 300), KILN_MAP_SEED one seed to run alone and print.
+// 300 of each kind (support/share.h); KILN_MAP_SEED sets one seed to run alone and print.
 #include "map_support.h"
 #include "random_maps.h"
+#include "support/share.h"
 
 #include <isl/ctx.h>
 #include <isl/options.h>
@@ -25,11 +26,6 @@ typedef struct instance {
   bool planted;
   condition of[MOST_CONDITIONS];
 } instance;
-
-static unsigned env(const char *name, unsigned usual) {
-  const char *v = getenv(name);
-  return v ? (unsigned)strtoul(v, NULL, 10) : usual;
-}
 
 static int64_t pick(const int64_t *of, size_t n) {
   return of[rm_bits() % n];
@@ -213,22 +209,22 @@ static void one_system(const instance *s, isl_ctx *isl) {
 }
 
 static void run(void (*make)(instance *)) {
-  unsigned alone = env("KILN_MAP_SEED", UINT32_MAX), n = env("KILN_MAPS", 300);
+  const char *alone = getenv("KILN_MAP_SEED");
+  uint64_t n = alone ? 1 : share_of(300);
   isl_ctx *isl = isl_ctx_alloc();
   isl_options_set_on_error(isl, ISL_ON_ERROR_CONTINUE);
   isl_ctx_set_max_operations(isl, ISL_QUOTA);
   judged = open_answers = 0;
-  for (unsigned i = 0; i < n; i++) {
+  for (uint64_t i = 0; i < n; i++) {
     instance s;
-    rm_seed(alone != UINT32_MAX ? alone : i);
+    rm_seed(alone ? strtoull(alone, NULL, 10) : i);
     make(&s);
     if (i % 16 == 15) new_pool();
     one_system(&s, isl);
     isl_ctx_reset_error(isl);
-    if (alone != UINT32_MAX) break;
   }
   isl_ctx_free(isl);
-  printf("# %u systems, %u answers judged, %u left open\n", n, judged, open_answers);
+  printf("# %llu systems, %u answers judged, %u left open\n", (unsigned long long)n, judged, open_answers);
 }
 
 START_TEST(conditions_on_one_variable) {

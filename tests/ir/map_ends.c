@@ -1,11 +1,8 @@
 // Constraints at the ends of 64 bits, where a bound is none and values go beyond: random maps over boxes that can be
 // enumerated, before and after simplification, against every point.
-//
-// KILN_MAPS sets how many (default 1500).
 #include "map_support.h"
 #include "random_maps.h"
-
-#include <stdlib.h>
+#include "support/share.h"
 
 static const int64_t size[] = {25, 20, 20};
 
@@ -57,8 +54,7 @@ static bool has_point(const kl_map *m) {
 }
 
 START_TEST(bounds_at_the_ends) {
-  const char *v = getenv("KILN_MAPS");
-  for (unsigned seed = 0, n = v ? (unsigned)strtoul(v, NULL, 10) : 1500; seed < n; seed++) {
+  for (uint64_t seed = 0, n = share_of(1500); seed < n; seed++) {
     rm_seed(seed);
     char *text = random_text();
     if (seed % 16 == 0) new_pool();
@@ -66,8 +62,8 @@ START_TEST(bounds_at_the_ends) {
     kl_truth right = has_point(m) ? KL_NO : KL_YES;
     kl_truth before = kl_map_is_empty(pool, m, KL_MAP_QUOTA, NULL),
              after = kl_map_is_empty(pool, s, KL_MAP_QUOTA, NULL);
-    EXPECT(before == right && after == right, "seed %u: empty %d, found %d, simplified %d\n%s\n%s", seed, right, before,
-           after, text, print_map(s));
+    EXPECT(before == right && after == right, "seed %llu: empty %d, found %d, simplified %d\n%s\n%s",
+           (unsigned long long)seed, right, before, after, text, print_map(s));
     free(text);
   }
 }

@@ -2,10 +2,11 @@
 // and inclusion are what isl says. isl reads the tree that kiln's text was made of, and kiln's answers from their
 // structure.
 //
-// KILN_MAPS sets how many (default 300). What isl itself does not answer within its quota is left out. What kiln leaves
+// What isl itself does not answer within its quota is left out. What kiln leaves
 // open is printed; the last line of the tests says how often.
 #include "map_support.h"
 #include "random_maps.h"
+#include "support/share.h"
 
 #include <isl/ctx.h>
 #include <isl/map.h>
@@ -26,11 +27,6 @@ static void open_both(void) {
 static void close_both(void) {
   isl_ctx_free(isl);
   close_pool();
-}
-
-static unsigned total(void) {
-  const char *v = getenv("KILN_MAPS");
-  return v ? (unsigned)strtoul(v, NULL, 10) : 300;
 }
 
 // --- kiln's structure as isl's text -------------------------------------------------------------------------------
@@ -182,8 +178,8 @@ static void one_pair(const rm_map *t) {
   free(tb);
 }
 
-static void run(void (*one)(const rm_map *), unsigned n) {
-  for (unsigned i = 0; i < n; i++) {
+static void run(void (*one)(const rm_map *), uint64_t usual) {
+  for (uint64_t i = 0, n = share_of(usual); i < n; i++) {
     rm_map t;
     rm_style style = style_of(i);
     rm_seed(i);
@@ -197,11 +193,11 @@ static void run(void (*one)(const rm_map *), unsigned n) {
 }
 
 START_TEST(simplified_maps_are_equal) {
-  run(one_map, total());
+  run(one_map, 300);
 }
 END_TEST
 START_TEST(inclusion_is_right) {
-  run(one_pair, total() / 2);
+  run(one_pair, 150);
 }
 END_TEST
 START_TEST(little_is_left_open) {

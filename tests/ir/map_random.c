@@ -1,9 +1,10 @@
 // Random small maps, each at every point of its box, before and after every rewrite: what kiln reads, prints,
 // simplifies, composes, decides, against plain integer arithmetic on the tree that the text was made of.
 //
-// KILN_MAPS sets how many (default 4000 of each kind), KILN_MAP_SEED one seed to run alone and print.
+// KILN_MAP_FIRST sets the seed to begin with, KILN_MAP_SEED one to run alone and print.
 #include "ir/index/map.h"
 #include "random_maps.h"
+#include "support/share.h"
 #include "support/suite.h"
 
 #include <stdio.h>
@@ -14,11 +15,6 @@ static kl_ctx *cx;
 static kl_arena arena;
 static kl_affs *pool;
 static unsigned unknowns;
-
-static unsigned env(const char *name, unsigned usual) {
-  const char *v = getenv(name);
-  return v ? (unsigned)strtoul(v, NULL, 10) : usual;
-}
 
 static void open_pool(void) {
   cx = kiln_context_create(NULL);
@@ -348,18 +344,16 @@ static void one_composition(const rm_map *f, rm_map *g) {
 
 // --- the tests ----------------------------------------------------------------------------------------------------
 
-static void run(void (*one)(uint64_t seed), unsigned total) {
-  unsigned alone = env("KILN_MAP_SEED", UINT32_MAX);
-  unsigned first = env("KILN_MAP_FIRST", 0);
-  for (unsigned seed = first; seed < first + total; seed++) {
-    if (alone != UINT32_MAX) seed = alone;
+static void run(void (*one)(uint64_t seed), uint64_t usual) {
+  const char *alone = getenv("KILN_MAP_SEED"), *from = alone ? alone : getenv("KILN_MAP_FIRST");
+  uint64_t first = from ? strtoull(from, NULL, 10) : 0, total = alone ? 1 : share_of(usual);
+  for (uint64_t seed = first; seed < first + total; seed++) {
     rm_seed(seed);
-    if (seed % 32 == 0 || alone != UINT32_MAX) { // pools of many maps, and pools of few
+    if (seed % 32 == 0 || alone) { // pools of many maps, and pools of few
       close_pool();
       open_pool();
     }
     one(seed);
-    if (alone != UINT32_MAX) return;
   }
 }
 
@@ -400,20 +394,20 @@ static void seed_composition(uint64_t seed) {
 }
 
 START_TEST(maps) {
-  run(seed_map, env("KILN_MAPS", 4000));
+  run(seed_map, 4000);
 }
 END_TEST
 START_TEST(relations) {
-  run(seed_relation, env("KILN_MAPS", 4000));
+  run(seed_relation, 4000);
 }
 END_TEST
 START_TEST(pairs) {
-  run(seed_pair, env("KILN_MAPS", 4000) / 2);
+  run(seed_pair, 2000);
   ck_assert_msg(unknowns == 0, "%u pairs undecided", unknowns);
 }
 END_TEST
 START_TEST(compositions) {
-  run(seed_composition, env("KILN_MAPS", 4000));
+  run(seed_composition, 4000);
 }
 END_TEST
 

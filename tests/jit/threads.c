@@ -3,8 +3,9 @@
 //
 // The tests run in order, in one process: the first one is also the first use of LLVM.
 //
-// KILN_THREAD_FILES sets how many of the test fusions and examples are compiled (default: all).
+// All test fusions and examples are compiled, or evenly some of them (support/share.h).
 
+#include "support/share.h"
 #include "support/standin.h"
 #include "support/suite.h"
 
@@ -115,19 +116,16 @@ static void read_folder(const char *folder) {
 }
 
 static void read_files(void) {
-  const char *most = getenv("KILN_THREAD_FILES");
-  int wanted = most ? atoi(most) : MOST_FILES, kept = 0;
+  int kept = 0;
   read_folder(KL_TESTS "/fusions");
   read_folder(KL_EXAMPLES);
-  ck_assert_int_gt(wanted, 0);
-  // Evenly from all.
-  for (int i = 0; i < nfiles && wanted < nfiles; i++) {
-    if ((int64_t)i * wanted / nfiles == (int64_t)(i + 1) * wanted / nfiles)
-      free(files[i].text);
-    else
+  for (int i = 0; i < nfiles; i++) {
+    if (share_has((uint64_t)i, 1))
       files[kept++] = files[i];
+    else
+      free(files[i].text);
   }
-  if (wanted < nfiles) nfiles = kept;
+  nfiles = kept;
 }
 
 static void free_files(void) {

@@ -2,9 +2,10 @@
 // after each function, so that a run that was ended goes on where it was; then puts the tables into DOCUMENT, between
 // its two marks. With words: only functions or types of these names.
 //
-// KILN_NUMERICS_SAMPLES: samples of a function whose arguments are not run through (10^8; from 2^32 on all pairs of 16
-// bits and all f32 in `fast` are); KILN_NUMERICS_THREADS.
+// 10^8 samples of a function whose arguments are not run through (support/share.h: with KILN_TEST_SHARE=43 all pairs of
+// 16 bits and all f32 in `fast` are); KILN_NUMERICS_THREADS.
 #include "rows.h"
+#include "support/share.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static bool measure(kiln_context *cx, nu_rows *rows, const nu_function *f, nu_ty
   bool fast = t == NU_F32_FAST;
   nu_kernel *k = nu_kernel_open(cx, f, t, fast ? NU_SIM : NU_HOST, 0);
   // All pairs of 16 bits take minutes, and so do all f32 on the simulator: a wish for as many samples is one for them.
-  uint64_t count = number_of("KILN_NUMERICS_SAMPLES", 100000000), there_are = nu_all_count(f, t);
+  uint64_t count = share_of(100000000), there_are = nu_all_count(f, t);
   bool all = there_are && ((f->operands == 1 && !fast) || there_are <= count);
   if (all) count = there_are;
   uint64_t fingerprint = k ? nu_fingerprint(cx, k, f, t) : 0;

@@ -3,14 +3,14 @@
 // witness says is the reason: a launch that differs from the right one in that way is one that the checks cannot know
 // to be wrong. A miss that is not listed fails, one that is listed and found as well.
 //
-// One mistake in eleven is made, a tenth of these under a sanitizer: about 10 s for more than 300 kernels of their own
-// and 94 right ones. All are with KILN_TEST_EXHAUSTIVE, in about two minutes. `test_sim_mutants --list FILE` writes the
-// lines of the list.
+// One mistake in eleven is made: about 10 s for more than 300 kernels of their own and 94 right ones. All are with
+// KILN_TEST_SHARE=11 (support/share.h), in about two minutes. `test_sim_mutants --list FILE` writes the lines of the
+// list.
 
 #include "case_run.h"
 #include "mutants/mutate.h"
 #include "mutants/witness.h"
-#include "support/slow.h"
+#include "support/share.h"
 #include "support/suite.h"
 
 #include <stdio.h>
@@ -166,11 +166,7 @@ static void judge_mutant(const char *text, const char *right, const kernel_case 
 
 // --- all of them --------------------------------------------------------------------------------------------------
 
-#ifdef TESTS_SANITIZED
-static unsigned count, every = 111;
-#else
-static unsigned count, every = 11;
-#endif
+static unsigned count;
 
 static void name_mutant(const char *folder, const kernel_row *row, const char *text, kl_ptx_place at, size_t way,
                         char *out) {
@@ -192,7 +188,7 @@ static void try_folder(const kernel_row *row, const char *folder, const char *te
       char name[MOST_LINE], *wrong;
       if ((!values && mutation_kind(way) != ORDERS) || !(wrong = mutate(text, seen.places[i], way))) continue;
       name_mutant(folder, row, text, seen.places[i], way, name);
-      if (count++ % every == 0)
+      if (share_has(count++, 11) || list)
         judge_mutant(wrong, text, c, mutation_kind(way), name);
       else
         find_listed(name);
@@ -226,7 +222,6 @@ END_TEST
 int main(int argc, char **argv) {
   int n = 0;
   if (argc > 2 && strcmp(argv[1], "--list") == 0) list = fopen(argv[2], "wb");
-  if (list || getenv("KILN_TEST_EXHAUSTIVE")) every = 1;
   while (kernel_row_at((size_t)n)) n++;
   int status = RUN_TESTS("mutants", NO_FRAME, {there_is_a_list}, {mistakes_are_found, n}, {the_list_is_of_these});
   if (list) fclose(list);

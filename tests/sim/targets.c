@@ -1,11 +1,13 @@
 // Every alternative of every row of the instruction table is one to ptxas at some target: each is spelled with what the
 // others need, and given to one target after the other, from the oldest on, until one assembles it. Of arithmetic,
-// where every spelling is an instruction, one in eight is tried, all with KILN_TEST_EXHAUSTIVE. Skipped where ptxas is
-// not installed; about 15 s, most of them ptxas's, which tells some errors only where there are no others.
+// where every spelling is an instruction, one in eight is tried, all with KILN_TEST_SHARE=8 (support/share.h). Skipped
+// where ptxas is not installed; about 15 s, most of them ptxas's, which tells some errors only where there are no
+// others.
 #include "lanes/warp.h"
 #include "sim/isa/match.h"
 #include "support/ptxas.h"
 #include "support/random.h"
+#include "support/share.h"
 #include "support/suite.h"
 
 #include <stdio.h>
@@ -80,6 +82,16 @@ static void put_value(FILE *f, const char *mnemonic, unsigned first) {
   if (n > 1) fputs("}", f);
 }
 
+// Rows of matrices are words of two elements, in braces however many there are.
+static bool is_of_matrices(const char *mnemonic) {
+  return strncmp(mnemonic, "ldmatrix", 8) == 0 || strncmp(mnemonic, "stmatrix", 8) == 0;
+}
+static void put_matrices(FILE *f, const char *mnemonic) {
+  unsigned n = has_modifier(mnemonic, ".x4") ? 4 : has_modifier(mnemonic, ".x2") ? 2 : 1;
+  for (unsigned k = 0; k < n; k++) fprintf(f, "%s%%w%u", k ? ", " : "{", 1 + k);
+  fputs("}", f);
+}
+
 static bool is_of_function(const char *mnemonic) {
   return has_modifier(mnemonic, ".param::func") || (*mnemonic == 's' && has_modifier(mnemonic, ".param"));
 }
@@ -111,6 +123,8 @@ static void put_token(FILE *f, const char *topic, const char *mnemonic, const ch
   }
   if (*token == '[') {
     put_address(f, mnemonic, token);
+  } else if (is_of_matrices(mnemonic)) {
+    put_matrices(f, mnemonic);
   } else if (strcmp(token, "n") == 0) {
     fputs(copy                                       ? (has_modifier(mnemonic, ".cg")   ? "16"
                                                         : has_modifier(mnemonic, ".ca") ? "4"
@@ -267,14 +281,14 @@ static void free_lines(lines *l) {
 START_TEST(arithmetic) {
   lines l = {0};
   if (!ptxas_path()) return;
-  size_t every = getenv("KILN_TEST_EXHAUSTIVE") ? 1 : 8, count = 0;
+  size_t count = 0;
   for (size_t r = 0; r < lane_form_count; r++) {
     instruction i;
     bool glue = !lane_forms[r].pattern || !strchr(lane_forms[r].pattern, '.');
     for (size_t k = 0; !glue && instruction_at(&lane_forms[r], k, &i); k++) {
       char *text = NULL;
       size_t size = 0;
-      if (count++ % every && k) continue; // of each row the first
+      if (!share_has(count++, 8) && k) continue; // of each row the first
       FILE *f = open_memstream(&text, &size);
       put_operands(f, &i, i.mnemonic);
       fclose(f);

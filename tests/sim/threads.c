@@ -1,10 +1,9 @@
 // The simulator on several threads, for ThreadSanitizer to watch: launches of many blocks over workers, in several
 // contexts at once, faults among them, and the driver called from all sides. What is computed is what one thread does.
-//
-// KILN_THREAD_LAUNCHES sets how many launches each thread makes (default: 30).
 
 #include "cu.h"
 #include "sim/machine/machine.h"
+#include "support/share.h"
 
 #include <kiln/sim.h>
 #include <pthread.h>
@@ -48,9 +47,9 @@ static void expect(void) {
   }
 }
 
-static unsigned launches(void) {
-  const char *n = getenv("KILN_THREAD_LAUNCHES");
-  return n ? (unsigned)atoi(n) : 30;
+// Of each thread.
+static uint64_t launches(void) {
+  return share_of(30);
 }
 
 // --- threads --------------------------------------------------------------------------------------------------------

@@ -6,6 +6,11 @@
 
 static uint64_t random_state = 88172645463325252u;
 
+// Begins anew: what is drawn from here on depends on n alone.
+static inline void random_seed(uint64_t n) {
+  random_state = 88172645463325252u + n * 0x9e3779b97f4a7c15u;
+}
+
 // 64 uniform bits (xorshift64*).
 static inline uint64_t random_bits(void) {
   random_state ^= random_state << 13;

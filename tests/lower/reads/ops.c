@@ -4,6 +4,7 @@
 #include "random.h"
 #include "support/context.h"
 #include "support/modules.h"
+#include "support/share.h"
 
 #include <stdio.h>
 
@@ -321,14 +322,12 @@ END_TEST
 
 // --- random fusions -----------------------------------------------------------------------------------------------
 
-// KILN_READS=100000 for all of them.
 START_TEST(random_fusions) {
   static char text[1 << 16];
-  const char *n = getenv("KILN_READS");
   compared = (compare_counts){0};
-  for (long i = 0, all = n ? atol(n) : 1500; i < all; i++) {
-    EXPECT(random_module((uint64_t)i, 2 + (int)(i % 6), text, sizeof text), "module %ld is too long", i);
-    check(text, (uint64_t)i);
+  for (uint64_t i = 0, all = share_of(1500); i < all; i++) {
+    EXPECT(random_module(i, 2 + (int)(i % 6), text, sizeof text), "module %llu is too long", (unsigned long long)i);
+    check(text, i);
   }
   EXPECT(compared.unknown == 0, "%ld of %ld maps are unknown", (long)compared.unknown, (long)compared.maps);
   EXPECT(compared.exact * 10 > compared.maps * 9, "%ld of %ld maps are exact", (long)compared.exact,

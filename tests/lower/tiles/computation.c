@@ -1,10 +1,10 @@
 // Tiles of computations against HLO's definitions element by element: for every tile of the results, what each array's
 // tiles hold over all steps of their loops, and what the elements of the results' tile are made from.
-// KILN_TILES sets how many random fusions there are (default 4000).
 #include "lower/analysis/tiles/tiles.h"
 #include "../reads/model/model.h"
 #include "../reads/random.h"
 #include "support/context.h"
+#include "support/share.h"
 
 #include <stdio.h>
 
@@ -592,17 +592,11 @@ START_TEST(known_tilings) {
 }
 END_TEST
 
-static long amount(const char *name, long otherwise) {
-  const char *e = getenv(name);
-  return e ? atol(e) : otherwise;
-}
-
 START_TEST(random_fusions) {
   static char text[1 << 16];
-  long n = amount("KILN_TILES", 4000);
-  for (long i = 0; i < n; i++) {
-    state = (uint64_t)i;
-    if (random_module((uint64_t)i + 1, 1 + (int)pick(7), text, sizeof text)) check(text, (uint64_t)i);
+  for (uint64_t i = 0, n = share_of(4000); i < n; i++) {
+    state = i;
+    if (random_module(i + 1, 1 + (int)pick(7), text, sizeof text)) check(text, i);
   }
   printf(
       "# %ld modules, %ld tilings, %ld tiles; %ld values: %ld exact, %ld cover, %ld unknown; open sizes: %ld, of which "

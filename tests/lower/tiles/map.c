@@ -1,6 +1,6 @@
 // Tiles of maps against enumeration: for every tile and runtime value, the elements that a map gives for the points of
 // the tile, and those that the tile's boxes have. Sizes as numbers, and as variables wherever the clauses hold.
-// KILN_TILES sets how many random maps there are (default 6000).
+#include "support/share.h"
 #include "support/slow.h"
 #include "ir/map_support.h"
 #include "enumerate.h"
@@ -599,18 +599,13 @@ START_TEST(rank_eight_is_fast) {
 }
 END_TEST
 
-static long amount(const char *name, long otherwise) {
-  const char *e = getenv(name);
-  return e ? atol(e) : otherwise;
-}
-
 START_TEST(random_maps_have_right_tiles) {
-  long n = amount("KILN_TILES", 6000);
+  uint64_t n = share_of(6000);
   count = (tally){0};
   for (size_t i = 0; i < KL_COUNT(covers); i++) covers[i].n = 0;
   for (size_t i = 0; i < KL_COUNT(rejected); i++) rejected[i].n = 0;
-  for (long i = 0; i < n; i++) {
-    state = (uint64_t)i * 7919 + 17;
+  for (uint64_t i = 0; i < n; i++) {
+    state = i * 7919 + 17;
     one_random();
     if (i % 64 == 63) close_pool(), open_pool();
   }
