@@ -175,9 +175,9 @@ typedef struct kiln_profile_info {
 typedef struct kiln_profile_params {
   size_t struct_size;
   const char *gpu; // "H100" if NULL; A100, H200, L40S, B200, RTX 4090
-  // Of the grid's blocks (clusters, where there are some) run first, first + stride, ..., `count` of them; 0: all. A
-  // stride of 0 is 1.
-  uint64_t first, count, stride;
+  // Of the grid's blocks (clusters, where there are some) run `run` neighbours from first on, from first + stride on,
+  // ..., `count` in all; 0: all of the grid. A stride or run of 0 is 1; a run is no longer than the stride.
+  uint64_t first, count, stride, run;
 } kiln_profile_params;
 
 // What was counted of one launch. Belongs to the caller; outlives simulator and context; one thread at a time.

@@ -307,7 +307,7 @@ kiln_status kiln_sim_kernel_profile(kiln_context *cx, kiln_sim_kernel *k, const 
   KL_EXPECT(cx, k, launch, out);
   if (params) KL_TRY(KL_PARAMS_IN(cx, kiln_profile_params, params, &own));
   KL_TRY(choose_gpu(cx, own.gpu, &c.gpu));
-  c.sample = (kl_sample){own.first, own.count, own.stride ? own.stride : 1};
+  c.sample = (kl_sample){own.first, own.count, own.stride ? own.stride : 1, own.run ? own.run : 1};
   return launch_with(cx, k, launch, &c, fault);
 }
 

@@ -65,7 +65,8 @@ static const char introduction[] =
     "`cp.async`\n"
     "copies arrives when its thread waits for it or exits, and in shuffled orders at any time before. Proxies see the "
     "same\n"
-    "memory, so that fences between them do nothing.\n"
+    "memory, so that fences between them do nothing. A row of `ldmatrix` and `stmatrix` is an access of the lane that\n"
+    "names it.\n"
     "Forms that ptxas takes and the ISA does not describe, such as `addc.sat.s32`, are refused.\n";
 
 // A pattern in a table's cell: bars would end it.

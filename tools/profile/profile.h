@@ -7,7 +7,8 @@
 // clang-format off
 #define PROFILE_OPTIONS(gpu_help)                                                                                      \
   {"--gpu", "NAME", gpu_help},                                                                                         \
-  {"--blocks", "FIRST:COUNT:STRIDE", "run and count only these blocks of a grid; what stands for the grid is scaled"},   \
+  {"--blocks", "FIRST:COUNT:STRIDE:RUN",                                                                                \
+   "run and count only COUNT blocks of a grid, RUN neighbours every STRIDE; what stands for the grid is scaled"},       \
   {"--lines", NULL, "all instructions of the PTX, not only those that cost most"},                                     \
   {"--svg", "FILE", "draw the roofline"}
 // clang-format on

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-// "FIRST:COUNT:STRIDE", "FIRST:COUNT" or "FIRST".
+// "FIRST:COUNT:STRIDE:RUN", or the first of these.
 static bool read_blocks(const char *text, kiln_profile_params *out) {
-  uint64_t *to[] = {&out->first, &out->count, &out->stride};
-  out->count = out->stride = 1;
-  for (int k = 0; k < 3; k++) {
+  uint64_t *to[] = {&out->first, &out->count, &out->stride, &out->run};
+  out->count = out->stride = out->run = 1;
+  for (int k = 0; k < 4; k++) {
     char digits[24];
     size_t n = strcspn(text, ":");
     unsigned long long v;
@@ -17,7 +17,7 @@ static bool read_blocks(const char *text, kiln_profile_params *out) {
     digits[n] = 0;
     if (!number(digits, k > 0, INT64_MAX, &v)) return false;
     *to[k] = v;
-    if (!text[n]) return true;
+    if (!text[n]) return out->run <= out->stride;
     text += n + 1;
   }
   return false;
@@ -29,14 +29,16 @@ int profile_words(const args *a, int first, profile_how *out) {
                        .lines = a->values[first + PROFILE_LINES] != NULL,
                        .svg = a->values[first + PROFILE_SVG]};
   if (blocks && !read_blocks(blocks, &out->params))
-    return bad_value(a, first + PROFILE_BLOCKS, blocks, "expected FIRST:COUNT:STRIDE, as 0:64:100");
+    return bad_value(a, first + PROFILE_BLOCKS, blocks,
+                     "expected FIRST:COUNT:STRIDE:RUN, as 0:64:100 or 0:1056:20000:132");
   return 0;
 }
 
 kiln_profile_params profile_of_grid(const profile_how *how, uint64_t blocks) {
   kiln_profile_params p = how->params;
   if (p.count == 0 || p.first >= blocks) return p;
-  uint64_t most = (blocks - 1 - p.first) / p.stride + 1;
+  uint64_t room = blocks - p.first, rest = room % p.stride;
+  uint64_t most = room / p.stride * p.run + (rest < p.run ? rest : p.run);
   if (p.count > most) p.count = most;
   return p;
 }

@@ -59,7 +59,7 @@ static arithmetic arithmetic_of(kl_str opcode) {
 }
 
 static kiln_profile_class of_memory(kl_str opcode) {
-  return kl_str_is(opcode, "st") ? KILN_CLASS_STORE : KILN_CLASS_LOAD;
+  return kl_str_is(opcode, "st") || kl_str_is(opcode, "stmatrix") ? KILN_CLASS_STORE : KILN_CLASS_LOAD;
 }
 
 static kiln_profile_class of_sync(const kl_ptx_instr *i) {

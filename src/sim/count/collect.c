@@ -89,7 +89,7 @@ static kl_how how_of(const kl_sim_op *o) {
 static kl_cache_use use_of(const kl_ptx_instr *i) {
   static const char *const past_l1[] = {"cg", "cv", "volatile", "relaxed", "acquire", "mmio", "L1::no_allocate"};
   if (kl_str_is(i->opcode, "atom") || kl_str_is(i->opcode, "red")) return KL_USE_ATOMIC;
-  if (kl_str_is(i->opcode, "st")) return KL_USE_STORE;
+  if (kl_str_is(i->opcode, "st") || kl_str_is(i->opcode, "stmatrix")) return KL_USE_STORE;
   for (size_t k = 0; k < KL_COUNT(past_l1); k++)
     if (kl_isa_has(i, past_l1[k])) return KL_USE_LOAD_L2;
   return KL_USE_LOAD;

@@ -77,7 +77,7 @@ bool kl_d_address(kl_decoder *d, const kl_ptx_operand *o, const kl_where *named,
 void kl_d_lanes(kl_decoder *d); // by the row's operand letters
 kl_decode_fn kl_d_move, kl_d_move_special, kl_d_cvta, kl_d_cvta_to, kl_d_isspacep, kl_d_mapa, kl_d_getctarank;
 kl_decode_fn kl_d_load, kl_d_store, kl_d_nothing, kl_d_policy, kl_d_copy_async, kl_d_copy_commit, kl_d_copy_wait,
-    kl_d_atom, kl_d_red;
+    kl_d_atom, kl_d_red, kl_d_ldmatrix, kl_d_stmatrix;
 kl_decode_fn kl_d_branch, kl_d_branch_idx, kl_d_call, kl_d_ret, kl_d_exit, kl_d_trap, kl_d_nanosleep, kl_d_setmaxnreg,
     kl_d_alloca, kl_d_stacksave, kl_d_stackrestore;
 kl_decode_fn kl_d_barrier, kl_d_arrive, kl_d_barrier_red, kl_d_warp_sync, kl_d_cluster_arrive, kl_d_cluster_wait,

@@ -79,7 +79,8 @@ static bool guards_itself(const kl_decoder *d) {
 
 static bool moves_control(const kl_decoder *d) {
   uint8_t unit = d->match.form->unit;
-  return unit == KL_UNIT_CONTROL || unit == KL_UNIT_SYNC || unit == KL_UNIT_WARP;
+  bool meets = unit == KL_UNIT_MEMORY && kl_isa_has(d->i, "sync");
+  return unit == KL_UNIT_CONTROL || unit == KL_UNIT_SYNC || unit == KL_UNIT_WARP || meets;
 }
 
 static void put_after(kl_decoder *d) {

@@ -248,6 +248,57 @@ void kl_d_red(kl_decoder *d) {
   if (kl_d_count(d, 2, 3)) atomic(d, NULL, &d->i->operands[0], d->i->operands + 1, d->i->noperands - 1);
 }
 
+// --- matrices -----------------------------------------------------------------------------------------------------
+
+// Lanes meet and hand on, as `imm` says.
+static void matrices_op(kl_decoder *d, const kl_matrices *x) {
+  kl_ref all = kl_d_constant(d, KL_ALL_LANES, 0, 32);
+  kl_sim_op *op = kl_d_op(d, kl_x_matrices);
+  op->f = all;
+  op->imm = (uint64_t)(uintptr_t)x;
+}
+
+// Rows are loaded or stored by the first 8 lanes for each matrix: a constant's first word serves as their predicate.
+static void rows_op(kl_decoder *d, kl_sim_access *m, unsigned count) {
+  kl_ref lanes = kl_d_constant(d, count < 4 ? (1u << 8 * count) - 1 : KL_ALL_LANES, 0, 32);
+  size_t guard = d->ops.n;
+  if (count < 4) kl_d_machine_op(d, kl_x_guard)->a = lanes;
+  access_op(d, m->store ? kl_x_store : kl_x_load, m);
+  if (count < 4) kl_d_machine_op(d, kl_x_unguard);
+  if (count < 4) d->ops.p[guard].op.imm = d->ops.n - guard - 1;
+}
+
+static void matrix(kl_decoder *d, const kl_ptx_operand *address, const kl_ptx_operand *registers, bool store) {
+  static const kl_where shared = KL_AT_SHARED;
+  bool named = kl_isa_has(d->i, "shared") || kl_isa_has(d->i, "shared::cta");
+  kl_sim_access *m = KL_NEW(d->arena, kl_sim_access);
+  kl_matrices *x = KL_NEW(d->arena, kl_matrices);
+  unsigned n = kl_isa_has(d->i, "x4") ? 4 : kl_isa_has(d->i, "x2") ? 2 : 1;
+  for (unsigned k = 0; k < KL_MOST_ELEMENTS; k++) m->regs[k] = KL_NO_REF;
+  if (!kl_d_address(d, address, named ? &shared : NULL, m)) return;
+  const kl_ref *parts = vector(d, registers, n, 32, !store);
+  if (!parts) return;
+  *x = (kl_matrices){.count = (uint8_t)n, .transposed = kl_isa_has(d->i, "trans"), .to_rows = store};
+  m->bytes = m->count = 4;
+  m->store = store;
+  for (unsigned k = 0; k < 4; k++) {
+    x->rows[k] = m->regs[k] = kl_d_temporary(d, 32);
+    x->parts[k] = k < n ? parts[k] : KL_NO_REF;
+    m->reg_bytes[k] = 4;
+  }
+  matrices_op(d, store ? x : KL_NEW(d->arena, kl_matrices));
+  rows_op(d, m, n);
+  if (!store) matrices_op(d, x);
+}
+
+void kl_d_ldmatrix(kl_decoder *d) {
+  if (kl_d_count(d, 2, 2)) matrix(d, &d->i->operands[1], &d->i->operands[0], false);
+}
+
+void kl_d_stmatrix(kl_decoder *d) {
+  if (kl_d_count(d, 2, 2)) matrix(d, &d->i->operands[0], &d->i->operands[1], true);
+}
+
 // --- addresses ----------------------------------------------------------------------------------------------------
 
 static const struct {

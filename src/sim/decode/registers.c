@@ -56,7 +56,7 @@ static void mention_operand(lives *l, const kl_ptx_operand *o, bool write) {
 static bool reads_first(kl_str opcode) {
   static const char *const names[] = {"st",  "red",          "bar",           "barrier",   "bra",
                                       "brx", "call",         "prefetch",      "prefetchu", "nanosleep",
-                                      "cp",  "stackrestore", "applypriority", "discard"};
+                                      "cp",  "stackrestore", "applypriority", "discard",   "stmatrix"};
   for (size_t k = 0; k < KL_COUNT(names); k++)
     if (kl_str_is(opcode, names[k])) return true;
   return false;

@@ -31,6 +31,8 @@
   X(store,      "st.volatile" KL_P_SEEN KL_P_EVICT2 KL_P_VECTOR KL_P_TYPE,                            "[a], b",    MEMORY, OWN,   EXACT, "9.7.9.11") \
   X(store,      "st(.relaxed|.release)" KL_P_SCOPE KL_P_SEEN KL_P_EVICT KL_P_VECTOR KL_P_TYPE, "[a], b{, policy}", MEMORY, OWN, EXACT, "9.7.9.11") \
   X(store,      "st.mmio.relaxed.sys{.global}" KL_P_TYPE,                                  "[a], b",    MEMORY, OWN,   EXACT, "9.7.9.11") \
+  X(ldmatrix,   "ldmatrix.sync.aligned.m8n8(.x1|.x2|.x4){.trans}{.shared|.shared::cta}.b16",   "d, [a]",    MEMORY, OWN,   EXACT, "9.7.14.5.15") \
+  X(stmatrix,   "stmatrix.sync.aligned.m8n8(.x1|.x2|.x4){.trans}{.shared|.shared::cta}.b16",   "[a], b",    MEMORY, OWN,   EXACT, "9.7.14.5.16") \
   X(nothing,    "prefetch{.global|.local}(.L1|.L2)",                                       "[a]",       MEMORY, OWN,   EXACT, "9.7.9.15") \
   X(nothing,    "prefetch.global(.L2::evict_last|.L2::evict_normal)",                      "[a]",       MEMORY, OWN,   EXACT, "9.7.9.15") \
   X(nothing,    "prefetchu.L1",                                                            "[a]",       MEMORY, OWN,   EXACT, "9.7.9.15") \

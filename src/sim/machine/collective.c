@@ -1,5 +1,5 @@
-// What lanes of a warp do together: shuffles, votes, matches, reductions. A lane waits until all lanes of its member
-// mask that have not exited execute the same instruction, wherever it stands.
+// What lanes of a warp do together: shuffles, votes, matches, reductions, parts of matrices. A lane waits until all
+// lanes of its member mask that have not exited execute the same instruction, wherever it stands.
 
 #include "sim/machine/execute.h"
 #include "sim/machine/observe.h"
@@ -144,6 +144,30 @@ static void elect(const kl_party *p) {
   }
 }
 
+// Elements of lanes that take no part are zero.
+static void matrices(const kl_party *p) {
+  const kl_matrices *x = (const kl_matrices *)(uintptr_t)p->op[__builtin_ctz(p->mask)]->imm;
+  uint16_t rows[4][KL_LANES][2] = {0}, parts[4][KL_LANES][2] = {0};
+  const kl_ref *from = x->to_rows ? x->parts : x->rows, *to = x->to_rows ? x->rows : x->parts;
+  uint16_t(*in)[KL_LANES][2] = x->to_rows ? parts : rows, (*out)[KL_LANES][2] = x->to_rows ? rows : parts;
+  unsigned nfrom = x->to_rows ? x->count : 4, nto = x->to_rows ? 4 : x->count;
+  for (unsigned k = 0; k < nfrom; k++) EACH_LANE(i, p->mask) {
+      uint32_t v = get(p, i, from[k]);
+      memcpy(in[k][i], &v, 4);
+    }
+  for (unsigned m = 0; m < x->count; m++)
+    for (unsigned i = 0; i < 2 * KL_LANES; i++) {
+      kl_matrix_half at = kl_matrix_place(x->transposed, m, i / 2, i % 2);
+      uint16_t *row = &rows[at.word][at.lane][at.half], *part = &parts[m][i / 2][i % 2];
+      *(x->to_rows ? row : part) = *(x->to_rows ? part : row);
+    }
+  for (unsigned k = 0; k < nto; k++) EACH_LANE(i, p->mask) {
+      uint32_t v;
+      memcpy(&v, out[k][i], 4);
+      set(p, i, to[k], v);
+    }
+}
+
 static void perform(const kl_party *p) {
   if (p->w->observed) KL_TELL(p->w->block, meet, p);
   kl_run *run = p->op[__builtin_ctz(p->mask)]->run;
@@ -152,6 +176,7 @@ static void perform(const kl_party *p) {
   if (run == kl_x_match) match(p);
   if (run == kl_x_redux) redux(p);
   if (run == kl_x_elect) elect(p);
+  if (run == kl_x_matrices && ((const kl_matrices *)(uintptr_t)p->op[__builtin_ctz(p->mask)]->imm)->count) matrices(p);
 }
 
 // --- who takes part -----------------------------------------------------------------------------------------------
@@ -243,6 +268,9 @@ void kl_x_redux(kl_lanes *x, const kl_sim_op *o) {
   meet(x, o);
 }
 void kl_x_elect(kl_lanes *x, const kl_sim_op *o) {
+  meet(x, o);
+}
+void kl_x_matrices(kl_lanes *x, const kl_sim_op *o) {
   meet(x, o);
 }
 

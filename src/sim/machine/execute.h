@@ -42,6 +42,24 @@ kl_run kl_x_barrier, kl_x_arrive, kl_x_cluster_arrive, kl_x_cluster_wait;
 typedef enum kl_reduction { KL_REDUCE_NONE, KL_REDUCE_AND, KL_REDUCE_OR, KL_REDUCE_COUNT } kl_reduction;
 // Of lanes: f is the mask of those that take part, imm what is done.
 kl_run kl_x_warp_sync, kl_x_shuffle, kl_x_vote, kl_x_match, kl_x_redux, kl_x_elect, kl_x_activemask;
+// Matrices of 8 by 8 elements of 16 bits, from rows that lanes hold, 16 bytes each, to what lanes are given of them, or
+// back: imm is a kl_matrices.
+kl_run kl_x_matrices;
+typedef struct kl_matrices {
+  kl_ref rows[4];  // words of a row: of matrix m row r is lane 8 m + r's
+  kl_ref parts[4]; // by matrix: two elements of each lane
+  uint8_t count;   // of the matrices: 1, 2, 4; 0: lanes meet and that is all
+  bool transposed, to_rows;
+} kl_matrices;
+typedef struct kl_matrix_half {
+  uint8_t lane, word, half; // of a row
+} kl_matrix_half;
+// Where element `half` of what a lane is given of matrix m stands in the rows. PTX ISA 9.7.14.5.15.
+static inline kl_matrix_half kl_matrix_place(bool transposed, unsigned m, unsigned lane, unsigned half) {
+  unsigned across = lane / 4, along = 2 * (lane % 4) + half;
+  unsigned row = transposed ? along : across, column = transposed ? across : along;
+  return (kl_matrix_half){(uint8_t)(8 * m + row), (uint8_t)(column / 2), (uint8_t)(column % 2)};
+}
 typedef enum kl_shuffle { KL_SHUFFLE_UP, KL_SHUFFLE_DOWN, KL_SHUFFLE_BFLY, KL_SHUFFLE_IDX } kl_shuffle;
 typedef enum kl_vote { KL_VOTE_ALL, KL_VOTE_ANY, KL_VOTE_UNI, KL_VOTE_BALLOT } kl_vote;
 enum { KL_MATCH_ALL = 1, KL_MATCH_64 = 2 };

@@ -230,7 +230,8 @@ static uint64_t shuffled(const kl_run_state *run, uint64_t n) {
 // The number in the grid of the n-th cluster to start.
 static uint64_t cluster_number(const kl_run_state *run, uint64_t n) {
   const kl_sample *s = &run->launch->sample;
-  return s->count ? s->first + shuffled(run, n) * s->stride : shuffled(run, n);
+  n = shuffled(run, n);
+  return s->count ? s->first + n / s->run * s->stride + n % s->run : n;
 }
 
 // Cluster n of the grid, its blocks at their first instruction.
@@ -404,16 +405,22 @@ static void run_all(kl_run_state *run) {
 
 enum { MOST_SHARED = 227 * 1024, MOST_THREADS = 1024 };
 
+// Each of the sample is there, once.
+static bool sample_fits(const kl_sample *s, uint64_t clusters) {
+  if (s->run == 0 || s->run > s->stride || s->first >= clusters) return false;
+  uint64_t room = clusters - 1 - s->first, runs = (s->count - 1) / s->run, rest = (s->count - 1) % s->run;
+  return rest <= room && runs <= (room - rest) / s->stride;
+}
+
 static kiln_status check_sample(kl_ctx *cx, kl_run_state *run) {
   const kl_sample *s = &run->launch->sample;
   run->starts = s->count ? s->count : run->clusters;
-  if (s->count == 0) return KILN_OK;
-  if (s->stride > 0 && s->first < run->clusters && (s->count - 1) <= (run->clusters - 1 - s->first) / s->stride)
-    return KILN_OK;
-  return kl_invalid(cx, KL_NOWHERE,
-                    "expected a sample within the %llu %s of the grid, found %llu from %llu on, %llu apart",
-                    (unsigned long long)run->clusters, run->blocks > 1 ? "clusters" : "blocks",
-                    (unsigned long long)s->count, (unsigned long long)s->first, (unsigned long long)s->stride);
+  if (s->count == 0 || sample_fits(s, run->clusters)) return KILN_OK;
+  return kl_invalid(
+      cx, KL_NOWHERE,
+      "expected a sample within the %llu %s of the grid, found %llu from %llu on, %llu apart in runs of %llu",
+      (unsigned long long)run->clusters, run->blocks > 1 ? "clusters" : "blocks", (unsigned long long)s->count,
+      (unsigned long long)s->first, (unsigned long long)s->stride, (unsigned long long)s->run);
 }
 
 static kiln_status check(kl_ctx *cx, kl_run_state *run) {

@@ -197,9 +197,10 @@ void kl_source_put(kl_sb *b, const kl_ptx_module *m, kl_ptx_place at);
 // Appends the calls: "; called in line 40 of g, called in line 81 of k"; nothing where there are none.
 void kl_calls_put(kl_sb *b, const kl_ptx_module *m, const kl_calls *c);
 
-// Of a grid's clusters, or blocks where there are none, by rising number: first, first + stride, ...; count 0: all.
+// Of a grid's clusters, or blocks where there are none, by rising number: `run` neighbours from first on, from first +
+// stride on, ..., `count` in all; count 0: all of the grid.
 typedef struct kl_sample {
-  uint64_t first, count, stride;
+  uint64_t first, count, stride, run;
 } kl_sample;
 
 typedef struct kl_observer kl_observer;

@@ -42,7 +42,8 @@ void kl_sync_meet(kl_observer *o, const kl_party *p) {
   kl_order_block *ob = kl_order_block_of(r, p->w->block);
   if (!ob) return;
   if (r->checks & KL_ORDER_SYNC) kl_misuse_meet(r, p);
-  bool orders = !(r->checks & KL_ORDER_LITERAL) || p->op[__builtin_ctz(p->mask)]->run == kl_x_warp_sync;
+  kl_run *run = p->op[__builtin_ctz(p->mask)]->run;
+  bool orders = run == kl_x_warp_sync || (run != kl_x_matrices && !(r->checks & KL_ORDER_LITERAL));
   if (r->checks & KL_ORDER_RACES && orders) kl_meet(&r->clocks, &ob->warps[p->w->rank].t, p->mask);
 }
 

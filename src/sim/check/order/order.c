@@ -138,7 +138,7 @@ static void order_op(kl_ordering *r, const kl_code *code, uint32_t k, kl_order_o
     to->number = (uint32_t)op->imm;
   }
   if (run == kl_x_warp_sync || run == kl_x_shuffle || run == kl_x_vote || run == kl_x_match || run == kl_x_redux ||
-      run == kl_x_elect)
+      run == kl_x_elect || run == kl_x_matrices)
     to->deed = KL_DEED_COLLECTIVE;
   if (code->forms[k] && code->func->ninstrs) instruction(&code->func->instrs[op->index], op, to);
 }

@@ -69,6 +69,15 @@ static bool same_value(const actor *y, unsigned lane, const kl_seen *x, unsigned
   return true;
 }
 
+// Then what is there is no longer what access `k` has stored.
+static bool strong_write_behind(const kl_ordering *r, const kl_seen *seen, uint32_t n, uint32_t k) {
+  while (++k < n) {
+    const kl_site *s = &r->sites.p[seen[k].site];
+    if (s->strong && s->does & KL_WRITES) return true;
+  }
+  return false;
+}
+
 // --- judging ------------------------------------------------------------------------------------------------------
 
 // PTX ISA 8.8: a strong write that a strong read has observed, itself or through a chain of atomic operations, precedes
@@ -80,7 +89,7 @@ static bool observed(const actor *y, unsigned me, const kl_seen *seen, uint32_t 
   for (uint32_t k = x + 1; k < n; k++) {
     const kl_seen *z = &seen[k];
     const kl_site *s = &r->sites.p[z->site];
-    if (s->does == KL_WRITES) return false; // what is read from now on is no longer x
+    if (z[-1].cut || s->does == KL_WRITES) return false; // what is read from now on is no longer x
     bool links = s->strong && s->does & KL_READS && morally_strong(r, last, z);
     if (links && known_lanes(y, me, z)) return true;
     if (!(s->does & KL_WRITES)) continue;
@@ -162,7 +171,7 @@ static void judge(const actor *y, const kl_seen *seen, uint32_t n, uint32_t k) {
     if (!others || (!a->unfinished && observed(y, i, seen, n, k))) continue;
     bool plain = a->does == KL_WRITES && b->does == KL_WRITES && !a->strong && !b->strong && !a->unfinished;
     KL_EACH_LANE(j, others) {
-      if (plain && same_value(y, i, x, j)) continue;
+      if (plain && same_value(y, i, x, j) && !strong_write_behind(r, seen, n, k)) continue;
       found(y, x, j, &me, i);
       return;
     }
@@ -186,6 +195,18 @@ static bool covers(const actor *y, const kl_seen *x) {
 
 // --- remembering --------------------------------------------------------------------------------------------------
 
+// A write behind the first n is not remembered: what strong writes among these have stored is not what is read behind
+// it.
+static void cut(const actor *y, kl_seen *seen, uint32_t n) {
+  const kl_site *sites = y->r->sites.p;
+  for (uint32_t k = 0; k < n && !seen[n - 1].cut; k++)
+    seen[n - 1].cut = sites[seen[k].site].strong && sites[seen[k].site].does & KL_WRITES;
+}
+// The access at `k` is forgotten, of those before it the first n are kept.
+static void forget(const actor *y, kl_seen *seen, uint32_t n, uint32_t k) {
+  if (seen[k].cut || y->r->sites.p[seen[k].site].does & KL_WRITES) cut(y, seen, n);
+}
+
 // Readers of many blocks: the first and the first of another block stand for all.
 static bool is_read_enough(const actor *y, kl_seen *seen, uint32_t *n) {
   const kl_ordering *r = y->r;
@@ -204,7 +225,10 @@ static bool is_read_enough(const actor *y, kl_seen *seen, uint32_t *n) {
   if (block_of(r, &seen[first]) == y->t->block) return false;
   for (uint32_t k = 0; k < *n; k++) { // the second block's first: of the first block one stays
     const kl_site *s = &r->sites.p[seen[k].site];
-    if (k != first && !s->strong && s->does == KL_READS && !s->unfinished) continue;
+    if (k != first && !s->strong && s->does == KL_READS && !s->unfinished) {
+      forget(y, seen, kept, k);
+      continue;
+    }
     seen[kept] = seen[k];
     if (k == first) seen[kept].lanes &= -seen[kept].lanes;
     kept++;
@@ -224,6 +248,7 @@ static void make_room(const actor *y, kl_seen *seen, uint32_t *n) {
     }
   if (*n < KL_MOST_SEEN && !(y->s->strong && alike >= MOST_STRONG)) return;
   if (oldest == UINT32_MAX) oldest = 0;
+  forget(y, seen, oldest, oldest);
   (*n)--;
   memmove(&seen[oldest], &seen[oldest + 1], (*n - oldest) * sizeof *seen);
 }
@@ -236,18 +261,23 @@ static void remember(const actor *y, kl_seen *seen, uint32_t *n) {
     seen_by_me[k] = observed(y, me, seen, *n, k);
   for (uint32_t k = 0; k < *n; k++) {
     kl_seen x = seen[k];
-    if (seen_by_me[k]) continue;
     const kl_site *s = &y->r->sites.p[x.site];
     bool same =
         x.warp == y->warp && x.step == y->step && !s->strong && !y->s->strong && !s->unfinished && !y->s->unfinished;
     if (same && (s->does == y->s->does || s->does & KL_WRITES) && !(y->lanes & ~x.lanes)) is_known = true;
-    if (!is_known && is_swap(y) && is_plain_read(s) && x.warp == y->warp)
+    if (seen_by_me[k])
+      x.lanes = 0;
+    else if (!is_known && is_swap(y) && is_plain_read(s) && x.warp == y->warp)
       x.lanes &= ~y->lanes;
     else if (!is_known && covers(y, &x) && (!y->s->strong || k + 1 == *n))
       x.lanes &= ~((y->s->strong ? 0 : known_lanes(y, me, &x)) | (x.warp == y->warp ? y->lanes : 0));
-    if (x.lanes) seen[kept++] = x;
+    if (x.lanes)
+      seen[kept++] = x;
+    else if (!y->s->strong) // else y goes on from where x was
+      forget(y, seen, kept, k);
   }
   *n = kept;
+  if (is_known && y->s->does & KL_WRITES) cut(y, seen, kept);
   if (is_known || is_read_enough(y, seen, n)) return;
   for (uint32_t k = 0; k < *n; k++) {
     kl_seen *x = &seen[k];

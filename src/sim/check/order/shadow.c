@@ -56,7 +56,7 @@ uint32_t kl_cell_get(const kl_ordering *r, const kl_cell *c, kl_seen *out) {
 void kl_cell_put(kl_ordering *r, kl_cell *c, const kl_seen *seen, uint32_t n) {
   kl_seen_list *l = list_of(c);
   bool single = n <= 2;
-  for (uint32_t k = 0; k < n; k++) single &= (seen[k].lanes & (seen[k].lanes - 1)) == 0;
+  for (uint32_t k = 0; k < n; k++) single &= (seen[k].lanes & (seen[k].lanes - 1)) == 0 && !seen[k].cut;
   if (single) {
     drop_list(r, l);
     c->a = n > 0 ? packed(r, &seen[0]) : 0;

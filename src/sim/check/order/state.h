@@ -54,6 +54,7 @@ enum { KL_PAGE_BITS = 12, KL_PAGE_BYTES = 1 << KL_PAGE_BITS, KL_MOST_SEEN = 64, 
 typedef struct kl_seen {
   uint64_t warp; // block << warp_bits | rank
   uint32_t step, lanes, site;
+  bool cut; // a write that is not remembered came right behind it
 } kl_seen;
 // Two accesses of one lane each, packed, or one; or KL_MANY and a list.
 typedef struct kl_cell {

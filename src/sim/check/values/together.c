@@ -1,4 +1,4 @@
-// What lanes do together: shuffles, votes, matches, reductions, and those of barriers.
+// What lanes do together: shuffles, votes, matches, reductions, parts of matrices, and those of barriers.
 
 #include "sim/check/values/values.h"
 
@@ -152,6 +152,30 @@ static void redux(values *values, const kl_party *p) {
   EACH_LANE(i, p->mask) set(values, p, i, p->op[i]->d, 4, u, from);
 }
 
+static void matrices(values *v, const kl_party *p) {
+  const kl_matrices *x = (const kl_matrices *)(uintptr_t)p->op[__builtin_ctz(p->mask)]->imm;
+  const kl_ref *from = x->to_rows ? x->parts : x->rows, *to = x->to_rows ? x->rows : x->parts;
+  uint32_t in[4][KL_LANES], in_from[4][KL_LANES] = {0}, out[4][KL_LANES] = {0}, out_from[4][KL_LANES] = {0};
+  unsigned nfrom = x->to_rows ? x->count : 4, nto = x->to_rows ? 4 : x->count;
+  memset(in, 0xff, sizeof in); // a lane that takes no part gives what nobody knows
+  for (unsigned k = 0; k < nfrom; k++) EACH_LANE(i, p->mask) {
+      in[k][i] = (uint32_t)unknown(p, i, from[k], 4);
+      if (in[k][i]) in_from[k][i] = origin(v, p, i, from[k]);
+    }
+  for (unsigned m = 0; m < x->count; m++)
+    for (unsigned n = 0; n < 2 * KL_LANES; n++) {
+      unsigned lane = n / 2, half = n % 2;
+      kl_matrix_half at = kl_matrix_place(x->transposed, m, lane, half);
+      unsigned a = x->to_rows ? m : at.word, i = x->to_rows ? lane : at.lane, h = x->to_rows ? half : at.half;
+      unsigned b = x->to_rows ? at.word : m, k = x->to_rows ? at.lane : lane, g = x->to_rows ? at.half : half;
+      uint32_t bits = in[a][i] >> 16 * h & 0xffff;
+      out[b][k] |= bits << 16 * g;
+      if (bits) out_from[b][k] = in_from[a][i];
+    }
+  for (unsigned k = 0; k < nto; k++) EACH_LANE(i, p->mask)
+  set(v, p, i, to[k], 4, out[k][i], out_from[k][i]);
+}
+
 void values_meet(kl_observer *self, const kl_party *p) {
   kl_run *run = p->op[__builtin_ctz(p->mask)]->run;
   values *v = values_of(self);
@@ -160,6 +184,7 @@ void values_meet(kl_observer *self, const kl_party *p) {
   if (run == kl_x_vote) vote(v, p);
   if (run == kl_x_match) match(v, p);
   if (run == kl_x_redux) redux(v, p);
+  if (run == kl_x_matrices) matrices(v, p);
   if (run == kl_x_elect) EACH_LANE(i, p->mask) {
       set(v, p, i, p->op[i]->d, 4, 0, 0);
       set(v, p, i, p->op[i]->e, 0, 0, 0);
