@@ -44,7 +44,7 @@
 // reads one value twice has the results that this one value can give: compare(y, y) is known but for NaN, y - y is 0
 // where y is finite, y * y is not negative, and select(y != y, 0, y) takes in no 0. The value stays one through copies,
 // reshapes, tuples, calls and fusions, through the same move (broadcast, slice, transpose ...) made twice, and from the
-// operands of map and reduce into their computations. Two instructions that compute the same from the same are two
+// operands of map into its computation. Two instructions that compute the same from the same are two
 // values wherever their op has a bound or an order of its own: a device may have made them by different means.
 //
 // What is a whole algorithm is right within a radius around the exact result of the operands, rounded; with n the order
@@ -71,10 +71,12 @@
 // Reductions. A reducer that adds, multiplies, or takes the maximum, minimum, and, or, xor of its two parameters (per
 // component of a variadic one; also computed in a wider type and narrowed back) may be evaluated in any order, with the
 // initial value as one of the terms, each operation rounded to the reducer's own type or kept wider and rounded later:
-// the interval holds every such result, the data is the exact result rounded once. So for reduce, reduce-window, the
-// scatter of select-and-scatter, and a scan that is_associative whose outputs are its carries. Every other reducer runs
-// from left to right in row-major order of the reduced elements, as reducer(accumulator, element), each op rounded; so
-// do maximum and minimum of complex numbers.
+// the interval holds every such result. So for reduce, reduce-window, the scatter of select-and-scatter, and a scan
+// that is_associative whose outputs are its carries. The data of reduce is what the tree of docs/numerics.md gives
+// (kl_reduce_tree), in all others the exact result rounded once.
+//   Every other reducer has one order, each op rounded, and so have maximum and minimum of complex numbers: in reduce
+// that tree, as reducer(lower, higher); elsewhere from left to right in row-major order of the elements, as
+// reducer(accumulator, element).
 //   In reduce-window and select-and-scatter, places of the window in padding or between dilated elements count for
 // nothing. select-and-scatter asks select(selected so far, next) in row-major order of the window, so that GE keeps the
 // first of several; scatter gets (result so far, source), in row-major order of the source where that matters. A window
@@ -117,6 +119,14 @@ kiln_status kl_eval(kl_ctx *cx, const kiln_module *m, uint32_t comp, const kl_ar
 void kl_result_free(kl_ctx *cx, kl_result *r);
 // Is this bit pattern right for element `i` (both parts of a complex)?
 bool kl_result_allows(const kl_result *r, int64_t i, const uint64_t bits[2]);
+
+// The tree of `reduce` over some dimensions, by operand 0's shape and layout (docs/numerics.md): of a result's elements
+// number (s * chain + k) * width + j is the k-th of leaf j of group s.
+typedef struct kl_fold_tree {
+  int64_t length, width, chain; // L, W, K; length 0 where the operand has no elements
+  bool row;                     // of class row; else column
+} kl_fold_tree;
+kl_fold_tree kl_reduce_tree(const kl_shape *operand, uint32_t ndims, const int64_t *dims);
 
 // Stated error bounds of compiled elementary functions, in units in the last place of the exact result in the result
 // type (numerics strict). `t` is the operand type. 0 means correctly rounded. The math tests prove them; the evaluator

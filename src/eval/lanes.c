@@ -73,13 +73,17 @@ static void fill(char *to, const char *from, size_t size, int64_t n) {
   for (int64_t i = 0; i < n; i++) memcpy(to + (size_t)i * size, from, size);
 }
 
+void kl_iv_fill(kl_dtype t, const kl_iv_in *from, const kl_iv_out *to, int64_t n) {
+  size_t size = kl_ev_size(t);
+  fill(to->data, from->data, size, n);
+  if (!to->lo) return;
+  fill(to->lo, from->lo, size, n);
+  fill(to->hi, from->hi, size, n);
+  memset(to->any, from->any ? *from->any : 0, (size_t)n);
+}
+
 void kl_lanes_fill(kl_ev_lanes *w, uint32_t k, int64_t lanes, const kl_iv_in *init) {
-  size_t size = kl_ev_size(w->shape[k]->dtype);
-  fill(w->acc[k].data, init->data, size, lanes);
-  if (!w->intervals) return;
-  fill(w->acc[k].lo, init->lo, size, lanes);
-  fill(w->acc[k].hi, init->hi, size, lanes);
-  memset(w->acc[k].any, init->any ? *init->any : 0, (size_t)lanes);
+  kl_iv_fill(w->shape[k]->dtype, init, &w->acc[k], lanes);
 }
 
 void kl_lanes_point(kl_ev_lanes *w, uint32_t k, kl_iv_in operand) {
@@ -108,17 +112,19 @@ static kiln_status run(kl_ev_lanes *w, int64_t lanes) {
   return kl_ev_program_run(w->program, w->regs, lanes, w->in, w->out);
 }
 
-// Accumulators that have turned out exact say so, which spares the intervals.
-static kl_iv_in accumulator(const kl_ev_lanes *w, uint32_t k, int64_t lanes) {
-  const kl_iv_out *a = &w->acc[k];
-  size_t bytes = (size_t)lanes * kl_ev_size(w->shape[k]->dtype);
-  if (!w->intervals) return (kl_iv_in){a->data, a->data, a->data, NULL};
-  return (kl_iv_in){a->data, memcmp(a->lo, a->data, bytes) ? a->lo : a->data,
-                    memcmp(a->hi, a->data, bytes) ? a->hi : a->data, memchr(a->any, 1, (size_t)lanes) ? a->any : NULL};
+kl_iv_in kl_iv_settled(kl_dtype t, const kl_iv_in *v, int64_t n) {
+  size_t bytes = (size_t)n * kl_ev_size(t);
+  if (!v->lo) return (kl_iv_in){v->data, v->data, v->data, NULL};
+  bool lo = v->lo != v->data && memcmp(v->lo, v->data, bytes), hi = v->hi != v->data && memcmp(v->hi, v->data, bytes);
+  bool any = v->any && memchr(v->any, 1, (size_t)n);
+  return (kl_iv_in){v->data, lo ? v->lo : v->data, hi ? v->hi : v->data, any ? v->any : NULL};
 }
 
 kiln_status kl_lanes_combine(kl_ev_lanes *w, int64_t lanes, const uint8_t *where) {
-  for (uint32_t k = 0; k < w->n; k++) w->param[k] = accumulator(w, k, lanes);
+  for (uint32_t k = 0; k < w->n; k++) {
+    const kl_iv_out *a = &w->acc[k];
+    w->param[k] = kl_iv_settled(w->shape[k]->dtype, &(kl_iv_in){a->data, a->lo, a->hi, a->any}, lanes);
+  }
   KL_TRY(run(w, lanes));
   if (where) keep(w, lanes, where);
   kl_iv_out *t = w->acc;

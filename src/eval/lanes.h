@@ -35,5 +35,10 @@ kiln_status kl_lanes_combine(kl_ev_lanes *w, int64_t lanes, const uint8_t *where
 void kl_lanes_take(const kl_ev_lanes *w, uint32_t k, int64_t lanes, const kl_iv_out *out);
 // Elements of one type: to[at + i] = from[i], i < n; a plane that `to` has and `from` lacks follows from data.
 void kl_iv_copy(kl_dtype t, const kl_iv_in *from, const kl_iv_out *to, int64_t at, int64_t n);
+// to[i] = the one element at `from`, i < n; `from` has all planes that `to` has, but for `any`.
+void kl_iv_fill(kl_dtype t, const kl_iv_in *from, const kl_iv_out *to, int64_t n);
+// The same n elements; planes that say nothing are said to be data (`any`: NULL), which spares the intervals. Without
+// lo they are data alone.
+kl_iv_in kl_iv_settled(kl_dtype t, const kl_iv_in *v, int64_t n);
 
 #endif

@@ -215,13 +215,14 @@ static void expect_same_fold(const kl_result *got, int64_t i, const kl_result *w
   }
 }
 
-// What a window sees, reduced by itself.
-static run reduce_alone(int row, const array *from, int64_t n, const int64_t *at) {
+// What a window sees, as an array of its own with one window.
+static run fold_alone(int row, const array *from, int64_t n, const int64_t *at) {
   char text[1500];
   array x = new_array(from->t, 1, &n);
   for (int64_t k = 0; k < n; k++)
     for (int p = 0; p < parts(x.t); p++) put(&x, k, p, get(from, at[k], p));
-  sprintf(begin_text(text, row, &x), " ROOT r = %s[] reduce(x, i), dimensions={0}, to_apply=f }", kiln_dtype_name(x.t));
+  sprintf(begin_text(text, row, &x), " ROOT r = %s[1] reduce-window(x, i), window={size=%lld%s}, to_apply=f }",
+          kiln_dtype_name(x.t), (long long)(n ? n : 1), n ? "" : " pad=1_0");
   run r = evaluate(text, 1, &x, true);
   free(x.data);
   return r;
@@ -251,7 +252,7 @@ START_TEST(wide_windows) {
   for (int64_t i = 0; i < out.count; i += 1 + out.count / 40) {
     int64_t place[4];
     unravel(w.rank, places, i, place);
-    run alone = reduce_alone(row, &p, window_elements(&w, dims, place, at), at);
+    run alone = fold_alone(row, &p, window_elements(&w, dims, place, at), at);
     expect_same_fold(&r.r[0], i, &alone.r[0], text);
     drop_run(&alone);
   }

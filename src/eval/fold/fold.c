@@ -350,3 +350,29 @@ void kl_fold_store(const kl_fold *f, const kl_iv_out *out, int64_t i) {
   default: store_extreme(f, out, i); break;
   }
 }
+
+// What is rounded twice, kept wider first, may be one beside what is rounded once.
+static void take_in(kl_dtype t, const kl_iv_out *out, int64_t i, int part, uint64_t bits) {
+  kl_dtype p = kl_is_complex(t) ? kl_info(t)->part : t;
+  uint64_t best = kl_element_get(t, out->data, i, part);
+  if (bits == best) return;
+  kl_element_set(t, out->data, i, part, bits);
+  bool nan = kl_float_is_nan(p, bits);
+  if (nan || kl_float_is_nan(p, best)) {
+    out->any[i] |= !(nan && kl_float_is_nan(p, best));
+    kl_element_set(t, out->lo, i, part, bits);
+    kl_element_set(t, out->hi, i, part, bits);
+    return;
+  }
+  int64_t key = kl_iv_key(p, bits);
+  if (key < kl_iv_key(p, kl_element_get(t, out->lo, i, part))) kl_element_set(t, out->lo, i, part, bits);
+  if (key > kl_iv_key(p, kl_element_get(t, out->hi, i, part))) kl_element_set(t, out->hi, i, part, bits);
+}
+
+void kl_fold_bound(const kl_fold *f, const kl_iv_out *out, int64_t i) {
+  uint64_t bits[2];
+  int parts = kl_is_complex(f->t) ? 2 : 1;
+  for (int part = 0; part < parts; part++) bits[part] = kl_element_get(f->t, out->data, i, part);
+  kl_fold_store(f, out, i);
+  for (int part = 0; part < parts; part++) take_in(f->t, out, i, part, bits[part]);
+}

@@ -1,16 +1,19 @@
-// reduce. Each result of a combiner is a fold over a row of its own: the operand is brought into the order (kept
-// dimensions, reduced dimensions). Other reducers run from left to right in lanes, one per result, over the order
-// (reduced, kept).
-#include "eval/lanes.h"
+// reduce. Its data is what the tree of the graph gives (tree.c). Sums and products of floats may be right in any order:
+// what they may be is a fold over a row of its own for each result, and so are combiners that give the same in every
+// order. All other reducers have the one tree.
 #include "eval/fold/sum.h"
+#include "eval/fold/tree.h"
+#include "eval/lanes.h"
 
 typedef struct reduction {
   const kl_instr *in;
   uint32_t n; // operands, and results
   const kl_evval *const *data, *const *init;
   kl_evval *out;
+  const kl_comp *reducer;
   kl_ev_program *program;
-  int64_t kept, reduced; // elements
+  kl_fold_tree tree;
+  int64_t kept; // results
 } reduction;
 
 static bool is_reduced(const kl_instr *in, uint32_t d) {
@@ -19,24 +22,38 @@ static bool is_reduced(const kl_instr *in, uint32_t d) {
   return false;
 }
 
-// The operand in the wanted order of dimensions; in->shape stands for its count and type only.
+// The dimensions to come, major to minor: kept ones in order, reduced ones as operand 0 has them in memory.
+static void order_of(const reduction *r, bool kept_first, uint32_t *dims) {
+  const kl_shape *s = r->data[0]->shape;
+  uint32_t n = 0;
+  for (int pass = 0; pass < 2; pass++)
+    for (uint32_t i = 0; i < s->rank; i++) {
+      bool reduced = kept_first ? pass == 1 : pass == 0;
+      uint32_t d = reduced ? (uint32_t)kl_shape_minor_to_major(s, s->rank - 1 - i) : i;
+      if (is_reduced(r->in, d) == reduced) dims[n++] = d;
+    }
+}
+
+// The operand in the wanted order of dimensions; its shape stands for its count and type only.
 static kiln_status arrange(kl_ev *ev, const reduction *r, uint32_t k, bool kept_first, kl_evval *out) {
   const kl_evval *v = r->data[k];
   const kl_shape *s = v->shape;
   kl_ev_walk w = {0};
   int64_t strides[KILN_MAX_RANK], to = s->count;
+  uint32_t order[KILN_MAX_RANK];
   kl_ev_strides(s, strides);
+  order_of(r, kept_first, order);
   bool in_order = !v->splat;
-  for (int pass = 0, seen = -1; pass < 2; pass++)
-    for (uint32_t d = 0; d < s->rank; d++) {
-      if (is_reduced(r->in, d) != (kept_first ? pass == 1 : pass == 0)) continue;
-      if (s->dims[d] > 1) {
-        in_order &= (int)d > seen;
-        seen = (int)d;
-      }
-      to = s->dims[d] ? to / s->dims[d] : 0;
-      kl_ev_walk_add(&w, s->dims[d], v->splat ? 0 : strides[d], to);
+  int seen = -1;
+  for (uint32_t i = 0; i < s->rank; i++) {
+    uint32_t d = order[i];
+    if (s->dims[d] > 1) {
+      in_order &= (int)d > seen;
+      seen = (int)d;
     }
+    to = s->dims[d] ? to / s->dims[d] : 0;
+    kl_ev_walk_add(&w, s->dims[d], v->splat ? 0 : strides[d], to);
+  }
   if (in_order) {
     *out = kl_ev_share(v, s);
     return KILN_OK;
@@ -46,12 +63,63 @@ static kiln_status arrange(kl_ev *ev, const reduction *r, uint32_t k, bool kept_
   return KILN_OK;
 }
 
-// --- folds --------------------------------------------------------------------------------------------------------
+// --- the tree -----------------------------------------------------------------------------------------------------
+
+// Is the reducer an add or multiply of its two parameters, and nothing else?
+static bool is_one_op(const reduction *r, kl_ew *e) {
+  const kl_comp *c = r->reducer;
+  const kl_instr *root = kl_root(c);
+  if (c->nparams != 2 || (root->op != KL_OP_ADD && root->op != KL_OP_MULTIPLY)) return false;
+  const kl_instr *a = kl_operand(c, root, 0), *b = kl_operand(c, root, 1);
+  *e = (kl_ew){.op = root->op, .nin = 2, .in = {root->shape->dtype, root->shape->dtype}, .out = root->shape->dtype};
+  return a->op == KL_OP_PARAMETER && b->op == KL_OP_PARAMETER && a->number != b->number;
+}
+
+// The results that stand ready in r->out: data, with `intervals` all planes.
+static kiln_status fold_tree(kl_ev *ev, const reduction *r, bool intervals) {
+  kl_ew e;
+  bool one_op = !intervals && is_one_op(r, &e);
+  kl_evval *elements = kl_alloc(ev->cx, sizeof *elements * r->n);
+  kl_tree_job job = {.tree = r->tree,
+                     .n = r->n,
+                     .kept = r->kept,
+                     .intervals = intervals,
+                     .program = r->program,
+                     .elements = elements,
+                     .init = r->init,
+                     .out = r->out};
+  job.rows = r->tree.row;
+  job.in_f32 = one_op && kl_is_float(e.out) && kl_info(e.out)->bits <= 16;
+  if (job.in_f32) e.in[0] = e.in[1] = e.out = KILN_F32;
+  if (one_op && kl_ew_bind(&e)) job.direct = &e;
+  kiln_status status = KILN_OK;
+  for (uint32_t k = 0; k < r->n && status == KILN_OK; k++) status = arrange(ev, r, k, job.rows, &elements[k]);
+  if (status == KILN_OK) status = kl_tree_fold(ev, &job);
+  for (uint32_t k = 0; k < r->n; k++) kl_ev_free(ev, &elements[k]);
+  kl_free(ev->cx, elements, sizeof *elements * r->n);
+  return status;
+}
+
+static kiln_status new_result(kl_ev *ev, const reduction *r, uint32_t k, bool intervals) {
+  return kl_ev_new(ev, kl_shape_leaf(r->in->shape, k), false, intervals, &r->out[k]);
+}
+
+// Any reducer.
+static kiln_status reduce_any(kl_ev *ev, const reduction *r) {
+  bool intervals = kl_lanes_want_intervals(ev, r->program, 2 * r->n, r->data);
+  for (uint32_t k = 0; k < r->n; k++) KL_TRY(new_result(ev, r, k, intervals));
+  KL_TRY(fold_tree(ev, r, intervals));
+  for (uint32_t k = 0; k < r->n; k++) kl_ev_settle(ev, &r->out[k]);
+  return KILN_OK;
+}
+
+// --- combiners ----------------------------------------------------------------------------------------------------
 
 typedef struct fold_job {
   kl_op op;
   kl_dtype t;
   bool intervals;
+  bool bound; // the data stands
   const kl_evval *rows, *init;
   const kl_evval *out;
   int64_t reduced;
@@ -67,81 +135,46 @@ static void fold_rows(void *arg, uint32_t worker, int64_t begin, int64_t end) {
     kl_fold_start(&f, job->op, job->t, job->intervals);
     kl_fold_add(&f, 1, &init);
     kl_fold_add(&f, job->reduced, &row);
-    kl_fold_store(&f, &out, i);
+    if (job->bound)
+      kl_fold_bound(&f, &out, i);
+    else
+      kl_fold_store(&f, &out, i);
   }
 }
 
-static kiln_status fold(kl_ev *ev, const reduction *r, uint32_t k, kl_op op) {
-  kl_dtype t = r->data[k]->shape->dtype;
-  bool inexact = !kl_ev_exact(r->data[k]) || !kl_ev_exact(r->init[k]);
-  bool intervals = ev->intervals && (inexact || kl_fold_rounds(op, t));
+static kiln_status fold(kl_ev *ev, const reduction *r, uint32_t k, fold_job *job) {
   kl_evval rows;
   KL_TRY(arrange(ev, r, k, true, &rows));
-  kiln_status status = kl_ev_new(ev, kl_shape_leaf(r->in->shape, k), false, intervals, &r->out[k]);
-  fold_job job = {op, t, intervals, &rows, r->init[k], &r->out[k], r->reduced};
-  int64_t grain = r->reduced < 1 << 14 ? (1 << 14) / (r->reduced + 1) + 1 : 1;
-  if (status == KILN_OK) {
-    kl_ev_parallel(ev, r->kept, grain, fold_rows, &job);
-    if (intervals) kl_ev_settle(ev, &r->out[k]);
-  }
+  int64_t grain = job->reduced < 1 << 14 ? (1 << 14) / (job->reduced + 1) + 1 : 1;
+  job->rows = &rows;
+  kl_ev_parallel(ev, r->kept, grain, fold_rows, job);
   kl_ev_free(ev, &rows);
-  return status;
+  if (job->intervals) kl_ev_settle(ev, &r->out[k]);
+  return KILN_OK;
 }
 
-// --- any reducer --------------------------------------------------------------------------------------------------
-
-typedef struct lane_job {
-  const reduction *r;
-  const kl_evval *steps; // (reduced, kept), per operand
-  bool intervals;
-  kl_ev_lanes *lanes;
-  _Atomic int status;
-} lane_job;
-
-static void fold_lanes(void *arg, uint32_t worker, int64_t begin, int64_t end) {
-  lane_job *job = arg;
-  const reduction *r = job->r;
-  kl_ev_lanes *w = &job->lanes[worker];
-  int64_t n = end - begin;
-  for (uint32_t k = 0; k < r->n; k++) {
-    kl_iv_in init = kl_ev_in(r->init[k], 0);
-    kl_lanes_fill(w, k, n, &init);
-  }
-  kiln_status status = KILN_OK;
-  for (int64_t step = 0; step < r->reduced && status == KILN_OK; step++) {
-    for (uint32_t k = 0; k < r->n; k++) kl_lanes_point(w, k, kl_ev_in(&job->steps[k], step * r->kept + begin));
-    status = kl_lanes_combine(w, n, NULL);
-  }
-  if (status != KILN_OK) job->status = (int)status;
-  for (uint32_t k = 0; k < r->n; k++) {
-    kl_iv_out out = kl_ev_out(&r->out[k], begin);
-    kl_lanes_take(w, k, n, &out);
-  }
+static fold_job job_of(kl_ev *ev, const reduction *r, uint32_t k) {
+  bool inexact = !kl_ev_exact(r->data[k]) || !kl_ev_exact(r->init[k]);
+  fold_job job = {.t = r->data[k]->shape->dtype, .init = r->init[k], .out = &r->out[k], .reduced = r->tree.length};
+  kl_ev_program_combiner(r->program, k, &job.op);
+  job.bound = kl_fold_rounds(job.op, job.t);
+  job.intervals = ev->intervals && (inexact || job.bound);
+  return job;
 }
 
-static kiln_status run_lanes(kl_ev *ev, const reduction *r, lane_job *job) {
-  uint32_t workers = kl_ev_workers(ev, r->kept, KL_EV_CHUNK);
-  KL_TRY(kl_lanes_new(ev, r->program, r->n, r->data, job->intervals, workers, r->kept, &job->lanes));
-  kl_ev_parallel(ev, r->kept, KL_EV_CHUNK, fold_lanes, job);
-  kl_lanes_free(ev, job->lanes, workers);
-  return (kiln_status)job->status;
-}
-
-static kiln_status reduce_any(kl_ev *ev, const reduction *r) {
-  kl_evval *steps = kl_alloc(ev->cx, sizeof(kl_evval) * r->n);
-  lane_job job = {.r = r, .steps = steps};
-  kiln_status status = KILN_OK;
-  job.intervals = kl_lanes_want_intervals(ev, r->program, 2 * r->n, r->data);
-  for (uint32_t k = 0; k < r->n && status == KILN_OK; k++) status = arrange(ev, r, k, false, &steps[k]);
-  for (uint32_t k = 0; k < r->n && status == KILN_OK; k++)
-    status = kl_ev_new(ev, kl_shape_leaf(r->in->shape, k), false, job.intervals, &r->out[k]);
-  if (status == KILN_OK) status = run_lanes(ev, r, &job);
+static kiln_status reduce_combined(kl_ev *ev, const reduction *r) {
+  bool rounds = false;
   for (uint32_t k = 0; k < r->n; k++) {
-    kl_ev_free(ev, &steps[k]);
-    if (status == KILN_OK) kl_ev_settle(ev, &r->out[k]);
+    fold_job job = job_of(ev, r, k);
+    rounds |= job.bound;
+    KL_TRY(new_result(ev, r, k, job.intervals));
   }
-  kl_free(ev->cx, steps, sizeof(kl_evval) * r->n);
-  return status;
+  if (rounds) KL_TRY(fold_tree(ev, r, false));
+  for (uint32_t k = 0; k < r->n; k++) {
+    fold_job job = job_of(ev, r, k);
+    if (!job.bound || job.intervals) KL_TRY(fold(ev, r, k, &job));
+  }
+  return KILN_OK;
 }
 
 static kiln_status reduce(kl_ev *ev, const reduction *r) {
@@ -149,25 +182,16 @@ static kiln_status reduce(kl_ev *ev, const reduction *r) {
   kl_op op;
   for (uint32_t k = 0; k < r->n; k++)
     general |= !kl_ev_program_combiner(r->program, k, &op) || !kl_fold_knows(op, r->data[k]->shape->dtype);
-  if (general) return reduce_any(ev, r);
-  for (uint32_t k = 0; k < r->n; k++) {
-    kl_ev_program_combiner(r->program, k, &op);
-    KL_TRY(fold(ev, r, k, op));
-  }
-  return KILN_OK;
+  return general ? reduce_any(ev, r) : reduce_combined(ev, r);
 }
 
 static kiln_status reduce_typed(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
                                 kl_evval *out) {
   reduction r = {.in = in, .n = in->noperands / 2, .data = operands, .init = operands + in->noperands / 2, .out = out};
   if (r.n == 0) return kl_ev_refuse(ev, in, "no operands");
-  const kl_shape *s = operands[0]->shape;
+  r.reducer = &ev->m->comp[in->called[0]];
+  r.tree = kl_reduce_tree(operands[0]->shape, in->ndims, in->dims);
   r.kept = kl_shape_leaf(in->shape, 0)->count;
-  r.reduced = 1;
-  for (uint32_t d = 0; d < s->rank; d++)
-    if (is_reduced(in, d) && __builtin_mul_overflow(r.reduced, s->dims[d], &r.reduced))
-      r.reduced = 0; // of an empty array
-  if (s->count == 0) r.reduced = 0;
   KL_TRY(kl_ev_program_new(ev, in->called[0], &r.program));
   kiln_status status = reduce(ev, &r);
   kl_ev_program_free(ev, r.program);
@@ -180,8 +204,7 @@ kiln_status kl_ev_reduce(kl_ev *ev, const kl_comp *c, const kl_instr *in, const 
   return kl_ev_widened(ev, c, in, operands, out, reduce_typed);
 }
 
-// --- operands and results narrower than accumulators
-// --------------------------------------------------------------------------
+// --- operands and results narrower than accumulators --------------------------------------------------------------
 
 // (a0 .. an-1, x0 .. xn-1) -> ...: operands are x0 .. xn-1, then a0 .. an-1.
 static kl_dtype wanted(const kl_ev *ev, const kl_instr *in, uint32_t k) {

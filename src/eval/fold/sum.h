@@ -135,5 +135,7 @@ void kl_fold_add(kl_fold *f, int64_t n, const kl_iv_in *in);
 void kl_fold_merge(kl_fold *f, const kl_fold *g);
 // Writes element i; out->lo NULL: data alone.
 void kl_fold_store(const kl_fold *f, const kl_iv_out *out, int64_t i);
+// Writes the ends of element i, whose data stands: what one order gives, kept wider in places perhaps.
+void kl_fold_bound(const kl_fold *f, const kl_iv_out *out, int64_t i);
 
 #endif

@@ -1,14 +1,15 @@
 """reduce, reduce-window, select-and-scatter, scan.
 
-Sums and products of floats are those of exact numbers, rounded once; the evaluator keeps them as precisely and rounds
-once as well. Other reducers are applied in the order of the elements."""
+Those of reduce follow the tree of docs/numerics.md, in the steps and types that it names. In the others, sums and products
+of floats are those of exact numbers, rounded once; the evaluator keeps them as precisely and rounds once as well; other
+reducers are applied in the order of the elements."""
 import itertools
 import random
 from fractions import Fraction
 
 import formats as F
 from arrays import FLOATS, INTS
-from cases import Arr, File, ints, rounded
+from cases import WIDTH, Arr, File, ints, rounded
 from contraction import COMPLEX, at, boxes, braces, make_array, result, rule_of, total, values, zero_of
 from formats import number
 from inputs import array
@@ -49,6 +50,34 @@ def fold_in_steps(t, op, terms):
     return out
 
 
+def tree(terms, row, join):
+    """Of all terms but the first, which is the initial value."""
+    init, terms = terms[0], terms[1:]
+    width, chain = (256, 4) if row else (8, 16)
+    assert len(terms) <= width * chain * 4096
+    nodes = []
+    for group in range(0, len(terms), width * chain):
+        for first in range(group, min(group + width, len(terms))):
+            nodes.append(terms[first])
+            for r in range(first + width, min(group + width * chain, len(terms)), width):
+                nodes[-1] = join(nodes[-1], terms[r])
+    while len(nodes) > 1:
+        nodes = [join(*nodes[i:i + 2]) if i + 1 < len(nodes) else nodes[i] for i in range(0, len(nodes), 2)]
+    return join(init, nodes[0]) if nodes else init
+
+
+def fold_by_tree(t, op, terms, row):
+    """Narrow floats stay f32 until the end."""
+    if t not in FLOATS and t not in COMPLEX:
+        return fold(t, op, terms)
+    wide = t if t in COMPLEX or WIDTH[t] > 16 else 'f32'
+    return tree(terms, row, lambda x, y: values(result(wide, (), [fold(wide, op, [x, y])]))[0])
+
+
+def is_row(shape, dims):
+    return next((d in dims for d in reversed(range(len(shape))) if shape[d] > 1), False)
+
+
 def ops_of(t):
     if t in COMPLEX:
         return ['add']
@@ -77,7 +106,7 @@ def reduce_cases():
                 a, z = make_array(t, shape, n + k), make_array(t, (), n + 5)
                 x = at(shape, values(a))
                 first = values(z)[0]
-                sums = [fold(t, op, [first] + [x(i) for i in g]) for g in groups(shape, dims)]
+                sums = [fold_by_tree(t, op, [first] + [x(i) for i in g], is_row(shape, dims)) for g in groups(shape, dims)]
                 kept = [shape[d] for d in range(len(shape)) if d not in dims]
                 y = result(t, kept, sums)
                 file.case('%s_%s' % (op, t), reducer(t, op) + 'r = %s reduce(a, b), dimensions=%s, to_apply=f' % (
@@ -153,10 +182,8 @@ def others(file):
   ROOT r = s32[] add(s, q) }
 ---
 r = s32[] reduce(a, b), dimensions={0}, to_apply=f'''
-    v = 7
-    for x in a.ints():
-        v = 3 * v + x
-    file.case('from_left_to_right', text, [a, ints('s32', (), [7])], ('exact', ints('s32', (), [v])))
+    v = tree([7] + a.ints(), True, lambda x, y: 3 * x + y)
+    file.case('by_the_tree', text, [a, ints('s32', (), [7])], ('exact', ints('s32', (), [v])))
 
 
 # --- windows ----------------------------------------------------------------------------------------------------------
