@@ -1,9 +1,10 @@
 // How long compiling takes, stage by stage: kiln from HLO text to PTX, NVRTC from CUDA source to PTX, on the same
-// computations (benchmarks/cuda/NAME.cu), in one run.
+// computations (benchmarks/cuda/NAME.cu for examples/NAME.hlo), in one run.
 //
 // cold: the first compilation in a process of its own, with everything that has to be loaded or initialised before it.
 // warm: the median of the later ones in that process; for kiln also its stages. NVRTC is loaded if it is installed;
-// without it the table has kiln's columns alone.
+// without it the table has kiln's columns alone. Times are those of the wall, or with --cpu what the process took of
+// the CPU, which others on the machine do not change.
 
 #include "measure.h"
 
@@ -16,6 +17,14 @@
 #include <unistd.h>
 
 enum { RUNS = 21, PEER_RUNS = 5, PASSES = 3 };
+
+static clockid_t which_clock = CLOCK_MONOTONIC;
+
+static double clock_ms(void) {
+  struct timespec t;
+  clock_gettime(which_clock, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
 
 // --- NVRTC, as its documentation describes it ---------------------------------------------------------------------
 
@@ -31,11 +40,27 @@ typedef struct peer {
   int (*version)(int *, int *);
 } peer;
 
-static bool load_peer(peer *p) {
-  static const char *const names[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12",
-                                      "/usr/local/cuda/lib64/libnvrtc.so"};
+static const char *cuda_home(void) {
+  const char *home = getenv("CUDA_HOME");
+  return home && *home ? home : "/usr/local/cuda";
+}
+
+// The toolkit's, or else the system's.
+static void *open_library(void) {
+  static const char *const places[] = {"lib64/libnvrtc.so", "lib/libnvrtc.so.13", "lib/libnvrtc.so.12"};
+  static const char *const names[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"};
+  char path[4096];
   void *lib = NULL;
+  for (size_t i = 0; !lib && i < sizeof places / sizeof *places; i++) {
+    snprintf(path, sizeof path, "%s/%s", cuda_home(), places[i]);
+    lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  }
   for (size_t i = 0; !lib && i < sizeof names / sizeof *names; i++) lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+  return lib;
+}
+
+static bool load_peer(peer *p) {
+  void *lib = open_library();
   if (!lib) return false;
   *(void **)&p->create = dlsym(lib, "nvrtcCreateProgram");
   *(void **)&p->compile = dlsym(lib, "nvrtcCompileProgram");
@@ -58,7 +83,9 @@ static void print_log(const peer *p, peer_handle h) {
 
 // Source to PTX in memory; false after telling why not.
 static bool peer_compile(const peer *p, const char *source) {
-  static const char *const options[] = {"--gpu-architecture=compute_90", "-I/usr/local/cuda/include", "--fmad=false"};
+  char include[4096];
+  const char *const options[] = {"--gpu-architecture=compute_90", include, "--fmad=false"};
+  snprintf(include, sizeof include, "-I%s/include", cuda_home());
   peer_handle h = NULL;
   size_t n = 0;
   if (p->create(&h, source, "kernel.cu", 0, NULL, NULL)) return false;
@@ -81,16 +108,16 @@ typedef struct figures { // milliseconds
 
 static figures measure_kiln(const char *text, size_t size) {
   figures r = {.status = 2};
-  double all[RUNS], parse[RUNS], generate[RUNS], start = now_ms();
+  double all[RUNS], parse[RUNS], generate[RUNS], start = clock_ms();
   kiln_context *cx = kiln_context_create(NULL);
   for (int i = -1; i < RUNS; i++) {
     kiln_module *m = NULL;
     kiln_artifact *a = NULL;
-    double t0 = i < 0 ? start : now_ms();
+    double t0 = i < 0 ? start : clock_ms();
     kiln_status st = kiln_module_parse(cx, "module", text, size, &m);
-    double t1 = now_ms();
+    double t1 = clock_ms();
     if (st == KILN_OK) st = kiln_compile(cx, m, NULL, &a);
-    double t2 = now_ms();
+    double t2 = clock_ms();
     if (st != KILN_OK) {
       fprintf(stderr, "%s", kiln_diagnostics_count(cx) ? kiln_diagnostics_get(cx, 0)->text : "?\n");
       return r;
@@ -116,16 +143,16 @@ static figures measure_kiln(const char *text, size_t size) {
 
 static figures measure_peer(const char *source) {
   figures r = {.status = 2};
-  double t[PEER_RUNS], start = now_ms();
+  double t[PEER_RUNS], start = clock_ms();
   peer p;
   if (!load_peer(&p)) return r;
   for (int i = -1; i < PEER_RUNS; i++) {
-    double t0 = i < 0 ? start : now_ms();
+    double t0 = i < 0 ? start : clock_ms();
     if (!peer_compile(&p, source)) return r;
     if (i < 0)
-      r.peer_cold = now_ms() - t0;
+      r.peer_cold = clock_ms() - t0;
     else
-      t[i] = now_ms() - t0;
+      t[i] = clock_ms() - t0;
   }
   r.peer_warm = median(t, PEER_RUNS);
   r.status = 0;
@@ -216,25 +243,30 @@ static void print_row(form f, const char *name, const figures *r, bool first) {
   printf("%s\n", f == MARKDOWN ? " |" : "");
 }
 
-// FOLDER/examples/NAME.hlo and FOLDER/benchmarks/cuda/NAME.cu for every NAME.
+// Of FOLDER/NAME.hlo the name, and FOLDER/../benchmarks/cuda/NAME.cu, which need not be there.
+static void cuda_beside(const char *hlo, char *cuda, size_t size, char *name, size_t name_size) {
+  const char *slash = strrchr(hlo, '/'), *base = slash ? slash + 1 : hlo, *dot = strrchr(base, '.');
+  snprintf(name, name_size, "%.*s", (int)(dot ? (size_t)(dot - base) : strlen(base)), base);
+  snprintf(cuda, size, "%.*s../benchmarks/cuda/%s.cu", (int)(base - hlo), hlo, name);
+}
+
 int main(int argc, char **argv) {
   form f = TABLE;
   int at = 1;
   if (at < argc && strcmp(argv[at], "--json") == 0) f = JSON, at++;
   if (at < argc && strcmp(argv[at], "--markdown") == 0) f = MARKDOWN, at++;
-  if (argc - at < 2) {
-    fprintf(stderr, "usage: compile_time [--json | --markdown] FOLDER NAME...\n");
+  if (at < argc && strcmp(argv[at], "--cpu") == 0) which_clock = CLOCK_PROCESS_CPUTIME_ID, at++;
+  if (at == argc) {
+    fprintf(stderr, "usage: compile_time [--json | --markdown] [--cpu] FILE.hlo...\n");
     return 2;
   }
-  const char *folder = argv[at++];
   print_head(f);
   for (int i = at; i < argc; i++) {
-    char hlo[4096], cuda[4096];
-    snprintf(hlo, sizeof hlo, "%s/examples/%s.hlo", folder, argv[i]);
-    snprintf(cuda, sizeof cuda, "%s/benchmarks/cuda/%s.cu", folder, argv[i]);
-    figures r = measure(hlo, cuda);
+    char cuda[4096], name[256];
+    cuda_beside(argv[i], cuda, sizeof cuda, name, sizeof name);
+    figures r = measure(argv[i], cuda);
     if (r.status) return r.status;
-    print_row(f, argv[i], &r, i == at);
+    print_row(f, name, &r, i == at);
     fflush(stdout);
   }
   if (f == JSON) printf("\n]}\n");

@@ -49,7 +49,7 @@ done
 
 peers=null
 if command -v python3 >/dev/null; then
-  peers=$(timeout 150 python3 "$root/benchmarks/peers.py" "$root/examples" 2>"$out/peers.log") || peers=null
+  peers=$(timeout 300 python3 "$root/benchmarks/peers/on_gpu.py" 2>"$out/peers.log") || peers=null
   [[ -n $peers ]] || peers=null
 fi
 
