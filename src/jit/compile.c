@@ -27,8 +27,8 @@ typedef struct job {
 static uint32_t widest_access(const kl_plan *p) {
   uint32_t most = 0;
   for (uint32_t k = 0; k < p->nparts; k++) {
-    const kl_body *b = p->parts[k].main.threads ? &p->parts[k].main : &p->parts[k].tail;
-    for (uint32_t i = 0; b->threads && i < b->nstores; i++) {
+    const kl_body *b = kl_body_is_empty(&p->parts[k].main) ? &p->parts[k].tail : &p->parts[k].main;
+    for (uint32_t i = 0; i < b->nstores; i++) {
       const kl_access *x = &b->stores[i].access;
       uint32_t bytes = x->vec * kl_info(p->slots[x->slot].shape->dtype)->bits / 8;
       if (bytes > x->align) bytes = x->align;
@@ -43,8 +43,9 @@ static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, k
   const kl_part *first = p->parts; // the only one, if the kernel is given a count
   *l = (kiln_launch){.kernel = kl_str_dup(&j->a->arena, kl_str_of(p->name)).p,
                      .grid = {(uint32_t)p->grid, 1, 1},
-                     .block = {p->target.block, 1, 1},
+                     .block = {p->block, 1, 1},
                      .cluster = {1, 1, 1},
+                     .shared_bytes = p->shared_bytes,
                      .programmatic = p->programmatic,
                      .vector_bytes = widest_access(p),
                      .lanes = first->main.threads ? first->main.lanes : first->tail.lanes,
@@ -158,6 +159,7 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
   KL_TRY(kl_plan_make(j->cx, j->m, it.comp, &pp, &j->scratch, &plan));
   kiln_status st = bind_slots(j, u, plan);
   if (st == KILN_OK && f->counted) st = bind_count(j, u, plan);
+  if (st == KILN_OK) st = kl_plan_verify(j->cx, plan);
   if (st == KILN_OK) {
     if (f->counted) f->max_count = plan->count;
     if (j->params.keep & KILN_KEEP_PLAN) kl_plan_print(&j->plan_text, plan);

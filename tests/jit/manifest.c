@@ -262,6 +262,8 @@ static const struct {
     {"ENTRY e { x = f32[20] parameter(0) ROOT r = f32[4,5] reshape(x) }", "reshape: it is not elementwise"},
     {"ENTRY e { x = s4[4,5] parameter(0) ROOT r = s4[4,5] negate(x) }",
      "rows of 5 elements of 4 bits end inside a byte"},
+    {"ENTRY e { x = f32[] parameter(0) b = u8[4] bitcast-convert(x) ROOT r = u8[4] add(b, b) }",
+     "bitcast-convert: it is not elementwise"},
     {"ENTRY e { x = f32[] parameter(0) ROOT r = f32[] negate(x) }", "results without dimensions or elements"},
     {"ENTRY e { x = f32[4,0] parameter(0) ROOT r = f32[4,0] negate(x) }", "results without dimensions or elements"},
     {"ENTRY e { x = f32[4] parameter(0) y = f32[4] negate(x) z = f32[2,2] reshape(y) ROOT r = (f32[4], f32[2,2]) "

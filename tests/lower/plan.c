@@ -5,7 +5,7 @@
 #include "ir/index/layout_map.h"
 #include "lower/analysis/reads/reads.h"
 #include "lower/choose/choose.h"
-#include "plan_run.h"
+#include "interpret/interpret.h"
 #include "plans.h"
 
 #include <stdio.h>
@@ -66,7 +66,8 @@ static void plan_and_run(const char *text, uint32_t align) {
   for (int h = 0; h < 2; h++) {
     EXPECT(plan(m, h ? &host : &gpu, align, &p) == KILN_OK, "%s: %s\n%s", about, last_finding(), text);
     if (!h) want = evaluate_graph(&arena, m, p->comp, number_arguments(&arena, p->comp));
-    run_plan(&arena, p, &want, about);
+    const char *why = interpret(&arena, p, &want);
+    EXPECT(!why, "%s: %s", about, why);
     kl_plan_free(p);
   }
   kiln_module_destroy(&m);
@@ -376,7 +377,9 @@ START_TEST(index_maps_follow_the_definition) {
     }
     EXPECT(nx, "%s: no operand at %lld", about, (ll)n);
     bool moves = choice || in->op == KL_OP_COPY || !kl_op_is_elementwise(in->op);
-    got = moves && in->shape->dtype == kl_operand(c, in, 0)->shape->dtype ? x[0] : of_op(in, nx, x);
+    got = moves && in->shape->dtype == kl_operand(c, in, 0)->shape->dtype
+              ? x[0]
+              : of_instr(in, kl_operand(c, in, 0)->shape->dtype, nx, x);
     EXPECT(got == want.v[0][n], "%s: element %lld", about, (ll)n);
   }
   kl_affs_destroy(&pool);
@@ -408,6 +411,34 @@ static char *row_text(const char *text) {
   return module_of(params, n, bar + 2);
 }
 
+static void forget_instructions(kl_body *b) {
+  kl_step *steps = kl_arena_dup(&arena, b->steps, b->nsteps * sizeof *steps);
+  for (uint32_t i = 0; i < b->nsteps; i++) steps[i].instr = NULL;
+  b->steps = steps;
+}
+
+// Takes the names at the ends of lines away.
+static void drop_names(char *text) {
+  for (char *name; (name = strstr(text, "  ; "));) {
+    char *end = name + strcspn(name, "\n");
+    memmove(name, end, strlen(end) + 1);
+  }
+}
+
+// Instructions give names to lines and nothing else. `text` is the plan's.
+static void check_names(kl_plan *p, char *text) {
+  for (uint32_t i = 0; i < p->nparts; i++) {
+    forget_instructions(&p->parts[i].main);
+    forget_instructions(&p->parts[i].tail);
+  }
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  kl_plan_print(&b, p);
+  drop_names(text);
+  EXPECT(strcmp(b.p, text) == 0, "%s\nexpected\n%s\nfound\n%s", about, text, b.p);
+  kl_sb_free(&b);
+}
+
 START_TEST(plan_rows) {
   about = plan_row[_i].text;
   kiln_module *m = parse(row_text(about));
@@ -422,7 +453,9 @@ START_TEST(plan_rows) {
     EXPECT(*says == '!' ? !strstr(b.p, says + 1) : strstr(b.p, says) != NULL, "%s\nexpected '%s'\n%s", about, says,
            b.p);
   }
-  if (p->count) run_some_threads(&arena, p, about);
+  check_names(p, b.p);
+  const char *why = p->count ? interpret_some(&arena, p, NULL) : NULL;
+  EXPECT(!why, "%s: %s", about, why);
   kl_sb_free(&b);
   kl_plan_free(p);
   kiln_module_destroy(&m);

@@ -36,7 +36,7 @@ static const struct {
   {'g', 0, "f32[1000] | r = f32[1000] negate(p0)", {"grid 5 (1 without bounds checks)", "main: 128 threads x 4 lanes from element 0", "tail: 488 threads x 1 lanes from element 512", "load s0[t + 512]  ;", "!g0"}},
   {'g', 0, "f32[515] | r = f32[515] negate(p0)", {"grid 2 (1 without bounds checks)", "tail: 3 threads x 1 lanes from element 512"}},
   {'h', 0, "f32[515] | r = f32[515] negate(p0)", {"main: 32 threads x 16 lanes from element 0", "tail: 3 threads x 1 lanes from element 512"}},
-  {'g', 0, "s4[1025] | r = s4[1025] negate(p0)", {"grid 5 (0 without bounds checks)", "tail: 513 threads x 2 lanes from element 0", "g0 = 0 <= t * 2 + lane <= 1024 (same for 1 lanes)", "load s0[t * 2], 2 chunks if g0", "to s1[t * 2] contiguous x2 (1-byte accesses) keeping g0", "!main"}},
+  {'g', 0, "s4[1025] | r = s4[1025] negate(p0)", {"grid 5 (0 without bounds checks)", "tail: 513 threads x 2 lanes from element 0", "g0 = 0 <= t * 2 + lane <= 1024 (same for 1 lane)", "load s0[t * 2], 2 chunks if g0", "to s1[t * 2] contiguous x2 (1-byte accesses) keeping g0", "!main"}},
   {'g', 0, "f32[] | r = f32[] negate(p0)", {"grid 1 (0 without bounds checks)", "tail: 1 threads x 1 lanes", "load s0[0]  ;", "to s1[0]\n"}},
   {'h', 0, "f32[] | r = f32[] negate(p0)", {"tail: 1 threads x 1 lanes", "load s0[0]  ;"}},
   {'g', 0, "f32[0] | r = f32[0] negate(p0)", {"over 0 elements, grid 0 (0 without", "!main", "!tail"}},
@@ -58,10 +58,10 @@ static const struct {
   {'g', 0, "f32[2048,2048];f32[] | r = f32[2048,2050] pad(p0, p1), padding=0_0x1_1", {"s1: "}},
   {'g', 0, "s4[1048576] | r = s4[1048576] reverse(p0), dimensions={0}", {"s0: 1024 requests, 16384 sectors of 16384"}},
   {'g', 0, "f32[63] | r = f32[4096,63] broadcast(p0), dimensions={1}", {"load s0[(t * 4) mod 63], 4 chunks"}},
-  {'g', 0, "f32[4096] | r = f32[4096,64] broadcast(p0), dimensions={0}", {"load s0[t / 16] broadcast x4"}},
+  {'g', 0, "f32[4096] | r = f32[4096,64] broadcast(p0), dimensions={0}", {"load s0[t / 16]  ;", "!broadcast"}},
   {'g', 0, "f32[4096] | r = f32[4096,63] broadcast(p0), dimensions={0}", {"load s0[(t * 4) / 63], 4 chunks"}},
   {'g', 0, "f32[4096] | r = f32[4096,2] broadcast(p0), dimensions={0}", {"load s0[t * 2] broadcast x2, 2 chunks"}},
-  {'g', 0, "f32[] | r = f32[4096] broadcast(p0), dimensions={}", {"load s0[0] broadcast x4"}},
+  {'g', 0, "f32[] | r = f32[4096] broadcast(p0), dimensions={}", {"load s0[0]  ;", "!broadcast"}},
   // transposes
   {'g', 0, "f32[512,1024] | r = f32[1024,512] transpose(p0), dimensions={1,0}", {"load s0[(t mod 128) * 4096 + t / 128] stride 1024 x4"}},
   {'g', 0, "bf16[2048,4096] | r = bf16[4096,2048] transpose(p0), dimensions={1,0}", {"32-bit indices", "load s0[(t mod 256) * 32768 + t / 256] stride 4096 x8"}},
@@ -82,12 +82,12 @@ static const struct {
   {'g', 0, "s4[65540] | r = s4[65536] slice(p0), slice={[1:65537]}", {"load s0[t * 32 + 1], 32 chunks"}},
   {'g', 0, "f32[262144] | r = f32[65536] slice(p0), slice={[1:262144:4]}", {"load s0[t * 16 + 1] stride 4 x4"}},
   // guards
-  {'g', 0, "f32[65536];f32[] | r = f32[65544] pad(p0, p1), padding=4_4", {"g0 = 0 <= t * 4 + lane - 4 <= 65535 (same for 4 lanes)", "load s0[t * 4 - 4] contiguous x4 (16-byte accesses) if g0", "choose(g0 ? v0, v1)", "!g1"}},
-  {'g', 0, "f32[65536];f32[] | r = f32[65540] pad(p0, p1), padding=2_2", {"(same for 2 lanes)", "load s0[t * 4 - 2] contiguous x2 (8-byte accesses), 2 chunks if g0", "!g1"}},
-  {'g', 0, "f32[65536];f32[] | r = f32[131071] pad(p0, p1), padding=0_0_1", {"g0 = 0 <= lane mod 2 <= 0 (same for 1 lanes)", "load s0[t * 2] broadcast x2, 2 chunks  ;", "!if g0"}},
+  {'g', 0, "f32[65536];f32[] | r = f32[65544] pad(p0, p1), padding=4_4", {"g0 = 0 <= t * 4 + lane - 4 <= 65535 (same for 4 lane)", "load s0[t * 4 - 4] contiguous x4 (16-byte accesses) if g0", "choose(g0 ? v0, v1)", "!g1"}},
+  {'g', 0, "f32[65536];f32[] | r = f32[65540] pad(p0, p1), padding=2_2", {"(same for 2 lane)", "load s0[t * 4 - 2] contiguous x2 (8-byte accesses), 2 chunks if g0", "!g1"}},
+  {'g', 0, "f32[65536];f32[] | r = f32[131071] pad(p0, p1), padding=0_0_1", {"g0 = 0 <= lane mod 2 <= 0 (same for 1 lane)", "load s0[t * 2] broadcast x2, 2 chunks  ;", "!if g0"}},
   {'g', 0, "f32[65536];f32[] | r = f32[65532] pad(p0, p1), padding=-2_-2", {"load s0[t * 4 + 2] contiguous x4 (8-byte accesses)  ;", "!g0", "!choose"}},
-  {'g', 0, "f32[4,4096];f32[8,4096] | r = f32[12,4096] concatenate(p0, p1), dimensions={0}", {"g0 = 0 <= t / 1024 <= 3 (same for 4 lanes)", "load s0[t * 4] contiguous x4 (16-byte accesses) if g0", "load s1[t * 4 - 16384] contiguous x4 (16-byte accesses) if g1", "choose(g0 ? v0, v1)", "!g2"}},
-  {'g', 0, "f32[4096,6];f32[4096,10] | r = f32[4096,16] concatenate(p0, p1), dimensions={1}", {"] contiguous x2 (8-byte accesses), 2 chunks if g0", "] contiguous x2 (8-byte accesses), 2 chunks if g1", "(same for 2 lanes)", "!g2"}},
+  {'g', 0, "f32[4,4096];f32[8,4096] | r = f32[12,4096] concatenate(p0, p1), dimensions={0}", {"g0 = 0 <= t / 1024 <= 3 (same for 4 lane)", "load s0[t * 4] contiguous x4 (16-byte accesses) if g0", "load s1[t * 4 - 16384] contiguous x4 (16-byte accesses) if g1", "choose(g0 ? v0, v1)", "!g2"}},
+  {'g', 0, "f32[4096,6];f32[4096,10] | r = f32[4096,16] concatenate(p0, p1), dimensions={1}", {"] contiguous x2 (8-byte accesses), 2 chunks if g0", "] contiguous x2 (8-byte accesses), 2 chunks if g1", "(same for 2 lane)", "!g2"}},
   {'g', 0, "f32[4096,8];f32[4096,0];f32[4096,8] | r = f32[4096,16] concatenate(p0, p1, p2), dimensions={1}", {"load s0", "!load s1", "load s2", "!g2"}},
   // parts of bytes are not read as a whole, wherever they start
   {'g', 0, "HloModule m\nENTRY e {\n  p = s2[4096,4] parameter(0)\n  x = s2[4096,2] slice(p), slice={[0:4096], [0:2]}\n  ROOT r = f32[4096,2] convert(x)\n}\n", {"32 lanes", ", 32 chunks  ; p", "!load s0[t * 64] contiguous"}},
@@ -309,6 +309,58 @@ static const char *const by_hand[] = {
   "ENTRY e {\n"
   "  p = s4[1] parameter(0)\n"
   "  ROOT r = s4[1] negate(p)\n"
+  "}\n",
+  // places that data says: of every element, of rows, of parts that are computed, known ones
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = f32[9,40] parameter(0)\n"
+  "  i = s32[] parameter(1)\n"
+  "  j = s32[] parameter(2)\n"
+  "  d = f32[4,33] dynamic-slice(p, i, j), dynamic_slice_sizes={4,33}\n"
+  "  ROOT r = f32[4,33] negate(d)\n"
+  "}\n",
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = bf16[20,16] parameter(0)\n"
+  "  u = bf16[3,16] parameter(1)\n"
+  "  i = u8[2] parameter(2)\n"
+  "  a = u8[1] slice(i), slice={[1:2]}\n"
+  "  k = u8[] reshape(a)\n"
+  "  z = u8[] constant(0)\n"
+  "  ROOT r = bf16[20,16] dynamic-update-slice(p, u, k, z)\n"
+  "}\n",
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = f32[17,64] parameter(0)\n"
+  "  i = s64[5,3] parameter(1)\n"
+  "  c = s64[5,3] add(i, i)\n"
+  "  g = f32[5,3,64] gather(p, c), offset_dims={2}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1,64}\n"
+  "  ROOT r = f32[5,3,64] negate(g)\n"
+  "}\n",
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = s8[23] parameter(0)\n"
+  "  i = s16[131,1] parameter(1)\n"
+  "  ROOT g = s8[131] gather(p, i), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}\n"
+  "}\n",
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = f16[12,30] parameter(0)\n"
+  "  i = s32[40,2] parameter(1)\n"
+  "  g = f16[40,2,6] gather(p, i), offset_dims={1,2}, collapsed_slice_dims={}, start_index_map={1,0}, index_vector_dim=1, slice_sizes={2,6}\n"
+  "  j = s32[] constant(7)\n"
+  "  z = s32[] constant(0)\n"
+  "  d = f16[20,2,6] dynamic-slice(g, j, z, z), dynamic_slice_sizes={20,2,6}\n"
+  "  ROOT r = f16[20,6,2] transpose(d), dimensions={0,2,1}\n"
+  "}\n",
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = s32[64] parameter(0)\n"
+  "  n = s32[64] iota(), iota_dimension=0\n"
+  "  m = s32[64,1] reshape(n)\n"
+  "  g = s32[64] gather(p, m), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}\n"
+  "  v = s32[64,1] reshape(g)\n"
+  "  ROOT h = s32[64] gather(p, v), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}\n"
   "}\n",
 };
 

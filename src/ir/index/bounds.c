@@ -382,6 +382,18 @@ kl_dom *kl_dom_make(kl_affs *p, uint32_t n, const kl_interval *bounds) {
   return d;
 }
 
+void kl_dom_add_runtime(kl_dom *d, uint32_t i, kl_interval in) {
+  uint32_t n = d->n[KL_AFF_RT], room = n ? n : 1;
+  if (i >= n) {
+    while (room <= i) room *= 2;
+    kl_span64 *vars = KL_NEW_N(d->p->arena, kl_span64, room);
+    for (uint32_t k = 0; k < room; k++) vars[k] = k < n ? d->vars[KL_AFF_RT][k] : anything;
+    d->vars[KL_AFF_RT] = vars;
+    d->n[KL_AFF_RT] = room;
+  }
+  d->vars[KL_AFF_RT][i] = kl_span_of(in);
+}
+
 kl_interval kl_dom_interval(kl_dom *d, const kl_aff *e) {
   kl_span64 s = kl_dom_range(d, e);
   return (kl_interval){s.lo, s.hi};

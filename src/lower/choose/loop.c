@@ -1,44 +1,9 @@
-// The loop chooser: slots, the flattened domain, lanes per thread, launch shape.
+// The loop chooser: the flattened domain of results, consecutive elements to each thread.
 
-#include "lower/choose/walk.h"
+#include "lower/choose/chooser.h"
 
-// --- slots --------------------------------------------------------------------------------------------------------
-
-static kiln_status add_slot(kl_ctx *cx, const kiln_module *m, kl_slots *s, const kl_instr *in, const kl_shape *shape,
-                            kl_slot_kind kind, uint32_t align) {
-  kl_instr part = {.op = KL_OP_PARAMETER, .shape = shape, .span = in->span};
-  KL_TRY(kl_plan_check_op(cx, m, NULL, &part));
-  int64_t bytes = kl_shape_bytes(shape);
-  if (bytes < 0) return kl_invalid(cx, in->span, "the array is larger than 2^63 bytes");
-  uint32_t bits = kl_info(shape->dtype)->bits, need = kl_is_complex(shape->dtype) ? bits / 16 : bits / 8;
-  if (align < need)
-    return kl_invalid(cx, in->span, "arguments are declared aligned to %u bytes: %s needs %u", align,
-                      kl_info(shape->dtype)->name, need);
-  VEC_PUSH(cx, &s->v, (kl_slot_info){.kind = kind, .shape = shape, .bytes = bytes, .align = align, .alias = KL_NONE});
-  return KILN_OK;
-}
-
-// Slots lie in memory as their owners have them, in whatever layout the computation has their values.
-static kiln_status make_slots(kl_ctx *cx, const kl_plan *p, const kl_plan_params *params, kl_arena *arena,
-                              kl_slots *s) {
-  const kl_comp *c = p->comp;
-  const kl_instr *root = kl_root(c);
-  uint32_t align = params->align ? params->align : 16;
-  const kl_shape *const *given = params->shapes;
-  s->param_base = KL_NEW_N(arena, uint32_t, c->nparams + 1);
-  for (uint32_t i = 0; i < c->nparams; i++) {
-    s->param_base[i] = (uint32_t)s->v.n;
-    const kl_instr *in = &c->instr[c->params[i]];
-    if (in->shape->dtype != KILN_TUPLE) KL_TRY(kl_plan_check_op(cx, p->module, c, in));
-    for (size_t l = 0; l < kl_shape_leaf_count(in->shape); l++)
-      KL_TRY(add_slot(cx, p->module, s, in, given ? *given++ : kl_shape_leaf(in->shape, l), KL_SLOT_IN, align));
-  }
-  if (root->op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, p->module, c, root);
-  for (size_t l = 0; l < kl_shape_leaf_count(root->shape); l++)
-    KL_TRY(add_slot(cx, p->module, s, root, given ? *given++ : kl_shape_leaf(root->shape, l), KL_SLOT_OUT, align));
-  s->nargs = (uint32_t)s->v.n;
-  return KILN_OK;
-}
+// Variables of a body: threads, and the consecutive elements of each.
+enum { THREAD, LANE, LOOP_VARS };
 
 // --- the domain ---------------------------------------------------------------------------------------------------
 
@@ -72,7 +37,7 @@ static uint32_t choose_lanes(const kl_plan *p, const kl_slots *s, uint32_t ninst
   while (lanes > 1 && lanes * wide > 128 * 8) lanes /= 2;
   while (lanes > 2 && (uint64_t)lanes * ninstr > 8192) lanes /= 2;
   // A small array keeps every multiprocessor busy before it makes accesses wide.
-  int64_t most = p->target.multiprocessors * (int64_t)p->target.block;
+  int64_t most = p->target.multiprocessors * (int64_t)p->block;
   while (lanes > 1 && !p->counted && most && p->count / lanes < most) lanes /= 2;
   return lanes < lowest ? lowest : lanes;
 }
@@ -88,13 +53,22 @@ static uint32_t lowest_lanes(const kl_slots *s) {
 
 // On a GPU `main` takes whole blocks only, so that its threads need no bounds check. Of a counted domain nothing is
 // known but its largest size: both bodies are planned for all of it.
+static void shape_body(const kl_plan *p, kl_body *b, uint32_t lanes, int64_t threads, int64_t first) {
+  bool host = p->target.machine == KL_HOST;
+  kl_var *vars = KL_NEW_N(p->arena, kl_var, LOOP_VARS);
+  vars[THREAD] = (kl_var){KL_BIND_THREAD, threads, "t"};
+  vars[LANE] = (kl_var){host ? KL_BIND_LANE : KL_BIND_REG, lanes, "lane"};
+  *b = (kl_body){.nvars = LOOP_VARS, .vars = vars, .threads = threads, .lanes = lanes, .first = first};
+  b->width = host ? lanes : 1;
+}
+
 static void shape_part(const kl_plan *p, uint32_t lanes, uint32_t tail_lanes, kl_part *part) {
-  uint32_t block = p->target.block;
+  uint32_t block = p->block;
   int64_t threads = part->count / lanes;
   if (p->target.machine == KL_NVPTX && !p->counted) threads -= threads % block;
-  part->main = (kl_body){.lanes = lanes, .threads = threads, .first = 0};
+  shape_body(p, &part->main, lanes, threads, 0);
   int64_t first = p->counted ? 0 : threads * lanes, rest = part->count - first;
-  part->tail = (kl_body){.lanes = tail_lanes, .threads = rest / tail_lanes + (rest % tail_lanes != 0), .first = first};
+  shape_body(p, &part->tail, tail_lanes, rest / tail_lanes + (rest % tail_lanes != 0), first);
   part->main_blocks = threads / block;
   // A counted tail begins, at most, behind the whole blocks.
   int64_t behind = part->tail.threads - (p->counted ? part->main_blocks * block * (lanes / tail_lanes) : 0);
@@ -117,90 +91,73 @@ static kiln_status shape_launch(kl_ctx *cx, kl_plan *p, const kl_slots *s) {
   return KILN_OK;
 }
 
-// --- making -------------------------------------------------------------------------------------------------------
+// --- bodies ---------------------------------------------------------------------------------------------------------
 
-// A name that PTX and ELF take: letters, digits and underscores, not starting with a digit, none of PTX's own words.
-static const char *identifier(kl_arena *arena, const char *name) {
-  size_t n = strlen(name);
-  char *id = kl_arena_alloc(arena, n + 6), *p = id + 5;
-  memcpy(id, "kiln_", 5);
-  for (size_t i = 0; i < n; i++) {
-    char ch = name[i];
-    bool ok = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
-    p[i] = ok ? ch : '_';
+// The index of the part's element `at`, in physical order; returns where it lies in the results.
+static const kl_aff *index_in_part(kl_affs *p, const kl_part *part, const kl_shape *s, const kl_aff *at,
+                                   const kl_aff **index) {
+  if (part->dim == KL_NONE) {
+    kl_index_at(p, s, at, index);
+    return at;
   }
-  bool plain = n > 0 && !(p[0] >= '0' && p[0] <= '9') && strcmp(p, "_") != 0 && strcmp(p, "WARP_SZ") != 0;
-  return plain ? p : id;
+  kl_shape box = *s;
+  int64_t dims[KILN_MAX_RANK];
+  memcpy(dims, s->dims, s->rank * sizeof *dims);
+  dims[part->dim] = part->size;
+  box.dims = dims;
+  kl_index_at(p, &box, at, index);
+  index[part->dim] = kl_aff_addc(p, index[part->dim], part->lo);
+  return kl_position_of(p, s, index);
 }
 
-// PTX takes 32764 bytes of arguments, here addresses of 8.
-enum { KL_MAX_KERNEL_ARGS = 32764 / 8 };
-
-// Everything that walks an expression takes time by its size.
-enum { KL_MAX_INDEX_TERMS = 4096 };
-
-bool kl_is_sound(const kl_aff *e) {
-  return !e->error && e->size <= KL_MAX_INDEX_TERMS;
-}
-
-const char *kl_why_unsound(const kl_aff *e) {
-  return e->error == KL_AFF_OVERFLOW ? "does not fit 64 bits"
-                                     : "is too complex: too many reshapes of odd sizes in a row";
-}
-
-kiln_status kl_plan_refuse_index(kl_ctx *cx, const kl_plan *p, const char *why) {
-  return kl_unsupported(cx, kl_root(p->comp)->span, "an index of this fusion %s", why);
-}
-
-// What an unknown op does nobody knows, so that it counts where nothing uses it, too.
-static kiln_status refuse_unknown(kl_ctx *cx, const kiln_module *m, const kl_comp *c) {
-  for (uint32_t i = 0; i < c->ninstr; i++)
-    if (c->instr[i].op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, m, c, &c->instr[i]);
+static kiln_status write_roots(kl_walk *walk, const kl_part *part) {
+  kl_affs *p = walk->affs;
+  kl_writer *w = walk->w;
+  const kl_body *b = w->body;
+  const kl_comp *c = walk->plan->comp;
+  const kl_aff *t = kl_aff_dim(p, THREAD), *j = kl_aff_dim(p, LANE);
+  const kl_aff *at = kl_dom_simplify(b->domain, kl_aff_addc(p, kl_aff_addmul(p, j, t, b->lanes), b->first));
+  bool never;
+  uint32_t keep = kl_guard_and(&w->guards, KL_NONE, at, 0, part->count - 1, &never);
+  uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(c)->shape);
+  for (uint32_t r = 0; r < nroots; r++) {
+    uint32_t slot = walk->slots->nargs - nroots + r, step;
+    const kl_shape *s = walk->slots->v.p[slot].shape;
+    const kl_aff *index[KILN_MAX_RANK], *linear = index_in_part(p, part, s, at, index);
+    KL_TRY(kl_walk_want(walk, c->root, r, keep, index, &step));
+    kl_write_store(w, slot, &walk->slots->v.p[slot], linear, step, keep);
+  }
   return KILN_OK;
 }
 
-static kiln_status fill(kl_ctx *cx, kl_plan *p, kl_slots *s, const kl_plan_params *params, kl_arena *arena) {
-  KL_TRY(refuse_unknown(cx, p->module, p->comp));
-  KL_TRY(make_slots(cx, p, params, arena, s));
-  if (p->target.machine == KL_NVPTX && s->nargs + p->counted > KL_MAX_KERNEL_ARGS)
-    return kl_unsupported(cx, kl_root(p->comp)->span,
-                          "the fusion has %u parameters and results: a kernel takes at most %d", s->nargs,
-                          KL_MAX_KERNEL_ARGS);
-  KL_TRY(find_domain(cx, p->comp, s, &p->count));
-  KL_TRY(kl_split_domain(cx, p, s, params, arena));
-  if (p->count) KL_TRY(shape_launch(cx, p, s));
+static kiln_status write_body(kl_ctx *cx, kl_plan *p, kl_slots *s, const kl_part *part, kl_body *body) {
+  if (kl_body_is_empty(body)) return KILN_OK;
+  kl_writer w;
+  kl_walk walk;
+  kl_write_begin(&w, cx, p, body);
+  kl_walk_begin(&walk, cx, p, s, &w);
+  kiln_status st = write_roots(&walk, part);
+  kl_walk_free(&walk);
+  if (st == KILN_OK)
+    kl_write_end(&w);
+  else
+    kl_write_free(&w);
+  return st;
+}
+
+// --- the plan -------------------------------------------------------------------------------------------------------
+
+kiln_status kl_choose_loop(kl_choosing *c, const char **why_not) {
+  kl_ctx *cx = c->cx;
+  kl_plan *p = c->plan;
+  *why_not = NULL;
+  KL_TRY(find_domain(cx, p->comp, &c->slots, &p->count));
+  KL_TRY(kl_split_domain(cx, p, &c->slots, c->params, c->arena));
+  if (p->count) KL_TRY(shape_launch(cx, p, &c->slots));
   for (uint32_t i = 0; i < p->nparts; i++) {
     kl_part *part = &p->parts[i];
-    if (part->main.threads) KL_TRY(kl_walk_body(cx, p, s, arena, part, &part->main));
-    if (part->tail.threads) KL_TRY(kl_walk_body(cx, p, s, arena, part, &part->tail));
-    p->index64 |= !kl_body_fits(&part->main, 32) || !kl_body_fits(&part->tail, 32);
-    if (p->index64 && (!kl_body_fits(&part->main, 64) || !kl_body_fits(&part->tail, 64)))
-      return kl_plan_refuse_index(cx, p, "does not fit 64 bits");
+    KL_TRY(write_body(cx, p, &c->slots, part, &part->main));
+    KL_TRY(write_body(cx, p, &c->slots, part, &part->tail));
   }
-  p->nargs = s->nargs;
-  p->nslots = (uint32_t)s->v.n;
-  p->slots = kl_arena_dup(arena, s->v.p, s->v.n * sizeof(kl_slot_info));
   return KILN_OK;
-}
-
-kiln_status kl_plan_make(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, const kl_plan_params *params,
-                         kl_arena *arena, kl_plan **out) {
-  kl_plan *p = KL_NEW(arena, kl_plan);
-  *p = (kl_plan){.arena = arena, .module = m, .comp = comp, .target = params->target, .counted = params->counted};
-  p->programmatic = params->programmatic;
-  p->fast = params->fast;
-  p->name = identifier(arena, params->name);
-  p->affs = kl_affs_create(cx, arena);
-  kl_slots s = {0};
-  kiln_status st = fill(cx, p, &s, params, arena);
-  VEC_FREE(cx, &s.v);
-  VEC_FREE(cx, &s.constants);
-  VEC_FREE(cx, &s.concatenates);
-  kl_ids_free(cx, &s.constant_ids);
-  kl_ids_free(cx, &s.concatenate_ids);
-  if (st != KILN_OK)
-    kl_plan_free(p);
-  else
-    *out = p;
-  return st;
 }

@@ -62,7 +62,7 @@ static kiln_status check_made(const recount *r, const kl_instr *in) {
   bool elementwise = kl_op_is_elementwise(in->op) || in->op == KL_OP_BITCAST || in->op == KL_OP_STOCHASTIC_CONVERT;
   for (uint32_t k = 0; k < in->noperands && elementwise; k++) {
     const kl_shape *s = kl_operand(r->comp, in, k)->shape;
-    bool bound = s->dtype != KILN_TUPLE && s->rank == 0 && in->op != KL_OP_BITCAST; // of clamp, say
+    bool bound = s->dtype != KILN_TUPLE && s->rank == 0 && (in->op == KL_OP_CLAMP || in->op == KL_OP_SELECT);
     elementwise = is_counted(r, s) || bound;
   }
   return elementwise ? KILN_OK : refuse(r, in, "it is not elementwise along the results' slowest dimension");

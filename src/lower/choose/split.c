@@ -130,7 +130,7 @@ kiln_status kl_split_domain(kl_ctx *cx, kl_plan *p, kl_slots *slots, const kl_pl
   if (p->counted || p->count == 0 || !is_one_domain(&s)) return KILN_OK;
   if (!reaches_concatenate(p, operands, arena)) return KILN_OK;
   kl_cuts cuts = {0};
-  kiln_status st = kl_walk_cuts(cx, p, slots, arena, operands, &cuts);
+  kiln_status st = kl_walk_cuts(cx, p, slots, operands, &cuts);
   size_t n = st == KILN_OK && cuts.v.n ? choose_dim(&s, cuts.v.p, cuts.v.n) : 0;
   if (n + 1 >= operands && has_whole_rows(&s)) {
     p->nparts = 0;

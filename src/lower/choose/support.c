@@ -7,7 +7,8 @@
 // --- ops ----------------------------------------------------------------------------------------------------------
 
 static bool is_compiled(kl_op_kind k) {
-  return k <= KL_KIND_STOCHASTIC || k == KL_KIND_TUPLE || k == KL_KIND_GTE || k == KL_KIND_CALL;
+  return k <= KL_KIND_STOCHASTIC || k == KL_KIND_TUPLE || k == KL_KIND_GTE || k == KL_KIND_CALL ||
+         k == KL_KIND_DYNAMIC_SLICE || k == KL_KIND_DYNAMIC_UPDATE_SLICE || k == KL_KIND_GATHER;
 }
 
 // Kernels know orders of dimensions and nothing else of a layout.
@@ -49,6 +50,12 @@ static kiln_status check_bitcast(kl_ctx *cx, const kl_instr *in, const kl_shape 
                         (long long)in->shape->count);
 }
 
+// A window has an element along a dimension that the result does not have.
+static kiln_status check_gather(kl_ctx *cx, const kl_instr *in, const kl_shape *from) {
+  if (from->count || !in->shape->count) return KILN_OK;
+  return kl_unsupported(cx, in->span, "gather: a slice is larger than the operand");
+}
+
 kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   KL_TRY(check_shape(cx, in));
   if (in->op == KL_OP_UNKNOWN) {
@@ -59,6 +66,7 @@ kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c,
     return kl_unsupported(cx, in->span, "constant: the text leaves its values out");
   if (!is_compiled(kl_op_table[in->op].kind))
     return kl_unsupported(cx, in->span, "%s is evaluated but not compiled yet", kl_op_name(in->op));
+  if (in->op == KL_OP_GATHER) return check_gather(cx, in, kl_operand(c, in, 0)->shape);
   if (!in->noperands || !kl_op_is_elementwise(in->op)) {
     return in->op == KL_OP_BITCAST ? check_bitcast(cx, in, kl_operand(c, in, 0)->shape) : KILN_OK;
   }

@@ -1,36 +1,22 @@
-// From the roots of a computation to the steps of a body.
+// From what is wanted to the steps of a body.
 //
-// A node is an instruction wanted at an index under a guard; nodes are interned, so what two users want alike is made
-// once. Index transforms make no step: their node takes the step of the operand's node at the mapped index. The walk
-// keeps its own stack, because a fusion may be thousands of operations deep.
+// Index transforms make no step: their node takes the step of the operand's node at the mapped index. The walk keeps
+// its own stack, because a fusion may be thousands of operations deep.
 
 #include "lower/choose/walk.h"
 
 // A straight-line body beyond this is refused: ptxas takes a minute for one of 16,000 steps.
 enum { KL_MAX_STEPS = 16384, KL_MAX_NODES = 1 << 18 };
 
-typedef struct node {
+typedef struct kl_wanted {
   uint32_t frame, instr, leaf, guard;
-  uint32_t step; // KL_NONE until made
-  bool open;     // its operands have been asked for
+  uint32_t step, scope; // KL_NONE until made
+  bool open;            // its operands have been asked for
   uint32_t rank;
   const kl_aff *index[];
 } node;
 
-typedef struct walk {
-  kl_ctx *cx;
-  kl_arena *arena;
-  kl_plan *plan;
-  kl_slots *slots;
-  kl_affs *affs;
-  kl_guards guards;
-  const kl_aff *unsound; // an index that cannot be computed, NULL if there is none
-  VEC(kl_frame) frames;
-  VEC(node *) nodes;
-  kl_ids frame_ids, node_ids;
-  VEC(kl_step) steps;
-  VEC(uint32_t) stack;
-} walk;
+typedef kl_walk walk;
 
 // --- nodes --------------------------------------------------------------------------------------------------------
 
@@ -56,6 +42,26 @@ static bool is_node(const void *arg, uint32_t id) {
   return node_same(x->w->nodes.p[id], x->what);
 }
 
+// Is the step made, and to be had where the writer is now?
+static bool is_made(const walk *w, const node *n) {
+  return n->step != KL_NONE && kl_scope_is_open(w->w, n->scope);
+}
+
+// The node that was given for what n is, whatever its guard; KL_NONE: none was. Given at another index only, it cannot
+// be had: somebody would have to make it again.
+static uint32_t find_given(walk *w, const node *n) {
+  bool elsewhere = false;
+  for (size_t i = 0; i < w->given.n; i++) {
+    const node *g = w->nodes.p[w->given.p[i]];
+    if (g->frame != n->frame || g->instr != n->instr) continue;
+    bool same = g->leaf == n->leaf && (n->rank == 0 || memcmp(g->index, n->index, n->rank * sizeof(n->index[0])) == 0);
+    if (same && is_made(w, g)) return w->given.p[i];
+    elsewhere = true;
+  }
+  if (elsewhere) w->elsewhere = n;
+  return KL_NONE;
+}
+
 static uint32_t want(walk *w, uint32_t fr, uint32_t instr, uint32_t leaf, uint32_t guard, uint32_t rank,
                      const kl_aff *const *index) {
   node *n = kl_arena_alloc(w->arena, sizeof *n + rank * sizeof(index[0]));
@@ -66,9 +72,11 @@ static uint32_t want(walk *w, uint32_t fr, uint32_t instr, uint32_t leaf, uint32
   n->step = KL_NONE;
   n->rank = rank;
   for (uint32_t i = 0; i < rank; i++) {
-    n->index[i] = kl_dom_simplify(w->guards.domain, index[i]);
+    n->index[i] = kl_dom_simplify(w->w->body->domain, index[i]);
     if (!kl_is_sound(n->index[i])) w->unsound = n->index[i];
   }
+  uint32_t given = find_given(w, n);
+  if (given != KL_NONE) return given;
   uint32_t id = kl_ids_find(w->cx, &w->node_ids, node_hash(n), is_node, &(wanted){w, n});
   if (id == w->nodes.n) VEC_PUSH(w->cx, &w->nodes, n);
   return id;
@@ -91,8 +99,9 @@ static uint32_t enter(walk *w, uint32_t parent, uint32_t caller, const kl_comp *
 // --- what a node needs --------------------------------------------------------------------------------------------
 
 // The nodes a node depends on. `alias`: its value is that of the only one. Operand i of a choice needs guards[i].
+// `asks`: these nodes say where others are, which are not known before.
 typedef struct needs {
-  bool alias;
+  bool alias, asks;
   VEC(uint32_t) nodes;
   VEC(uint32_t) guards;
 } needs;
@@ -104,8 +113,62 @@ static void need(walk *w, needs *d, const node *n, uint32_t operand, uint32_t le
 }
 
 static kl_reader reader_at(walk *w, const node *n) {
-  return (kl_reader){w->affs, w->plan->module, w->frames.p, n->frame, NULL};
+  return (kl_reader){w->affs, w->plan->module, w->frames.p, n->frame, w->runtimes};
 }
+
+// --- places that data says ------------------------------------------------------------------------------------------
+
+// An element that is there needs no guard.
+static uint32_t guard_of_place(walk *w, uint32_t guard, const kl_shape *s, const kl_aff *const *index) {
+  for (uint32_t d = 0; d < s->rank; d++) {
+    kl_interval in = kl_dom_interval(w->w->body->domain, index[d]);
+    if (in.lo < 0 || in.hi >= s->dims[d]) return guard;
+  }
+  return KL_NONE;
+}
+
+// The node of what a runtime variable stands for. Who only looks takes any value for it.
+static uint32_t want_place(walk *w, const node *n, const kl_map_var *v) {
+  const kl_runtime *r = v->from.payload;
+  const kl_shape *s = kl_shape_leaf(w->frames.p[r->frame].comp->instr[r->instr].shape, r->leaf);
+  uint32_t guard = guard_of_place(w, n->guard, s, v->from.index);
+  uint32_t id = want(w, r->frame, r->instr, r->leaf, guard, v->from.nindex, v->from.index);
+  node *place = w->nodes.p[id];
+  if (w->looks && place->step == KL_NONE) {
+    place->step = kl_write_scalar(w->w, s->dtype, 0, 0);
+    place->scope = kl_write_scope(w->w);
+  }
+  return id;
+}
+
+// x with symbols in the place of its runtime variables. False: the values of these have to be made first, and are what
+// d holds.
+static bool settle(walk *w, needs *d, const node *n, kl_need *x) {
+  _Static_assert((int)KL_FIRST_SYMBOL >= KL_NEED_VARS, "symbols are no variables of a need");
+  const kl_aff *to[KL_NEED_VARS], **index = KL_NEW_N(w->arena, const kl_aff *, x->nindex + 1);
+  kl_constraint *constraints = KL_NEW_N(w->arena, kl_constraint, x->nconstraints + 1);
+  for (uint32_t i = 0; i < x->nrts; i++) {
+    uint32_t id = want_place(w, n, &x->rts[i]);
+    if (is_made(w, w->nodes.p[id])) {
+      to[i] = kl_write_index(w->w, w->nodes.p[id]->step, x->rts[i].in);
+      continue;
+    }
+    VEC_PUSH(w->cx, &d->nodes, id);
+    d->asks = true;
+  }
+  if (d->asks) return false;
+  kl_aff_subst s = {.to = {[KL_AFF_RT] = to}, .n = {[KL_AFF_RT] = x->nrts}};
+  kl_aff_replace(w->affs, &s, x->index, x->nindex, index);
+  for (uint32_t i = 0; i < x->nconstraints; i++) {
+    constraints[i] = x->constraints[i];
+    kl_aff_replace(w->affs, &s, &x->constraints[i].e, 1, &constraints[i].e);
+  }
+  x->index = index;
+  x->constraints = constraints;
+  return true;
+}
+
+// --- operands -------------------------------------------------------------------------------------------------------
 
 // One node for each value of the need's range variable, if it has one.
 static void need_each(walk *w, needs *d, const node *n, const kl_need *x) {
@@ -122,7 +185,12 @@ static void need_each(walk *w, needs *d, const node *n, const kl_need *x) {
 static void need_all(walk *w, needs *d, const node *n) {
   kl_reader r = reader_at(w, n);
   kl_needs all = kl_needs_of(&r, n->instr, n->leaf, n->index);
-  for (uint32_t i = 0; i < all.n; i++) need_each(w, d, n, &all.p[i]);
+  for (uint32_t i = 0; i < all.n; i++) {
+    kl_need x = all.p[i];
+    if (x.places) continue;
+    if (x.nrts && !settle(w, d, n, &x)) return;
+    need_each(w, d, n, &x);
+  }
 }
 
 static bool is_choice(const void *arg, uint32_t id) {
@@ -161,8 +229,8 @@ static bool need_under(walk *w, needs *d, const node *n, const kl_need *x) {
   uint32_t guard = n->guard;
   bool never = false;
   for (uint32_t i = 0; !never && i < x->nconstraints; i++)
-    guard =
-        kl_guard_and(&w->guards, guard, x->constraints[i].e, x->constraints[i].in.lo, x->constraints[i].in.hi, &never);
+    guard = kl_guard_and(&w->w->guards, guard, x->constraints[i].e, x->constraints[i].in.lo, x->constraints[i].in.hi,
+                         &never);
   if (never) return false;
   need(w, d, n, x->operand, x->leaf, guard, x->nindex, x->index);
   VEC_PUSH(w->cx, &d->guards, guard);
@@ -176,7 +244,7 @@ static void need_concatenated(walk *w, needs *d, const node *n) {
   const kl_instr *in = &c->instr[n->instr];
   const int64_t *offsets = operand_offsets(w, c, in);
   kl_reader r = reader_at(w, n);
-  kl_interval at = kl_dom_interval(w->guards.domain, n->index[in->dims[0]]);
+  kl_interval at = kl_dom_interval(w->w->body->domain, n->index[in->dims[0]]);
   for (uint32_t i = operand_at(offsets, in->noperands, at.lo); i < in->noperands && offsets[i] <= at.hi; i++) {
     if (kl_operand(c, in, i)->shape->count == 0) continue;
     kl_need x = kl_need_of_concatenate(&r, n->instr, i, offsets[i], n->index);
@@ -197,6 +265,21 @@ static void need_padded(walk *w, needs *d, const node *n) {
   }
   if (!always) {
     need(w, d, n, 1, 0, n->guard, 0, NULL);
+    VEC_PUSH(w->cx, &d->guards, n->guard);
+  }
+  d->alias = d->nodes.n == 1;
+}
+
+// The update inside of its window, else the operand.
+static void need_updated(walk *w, needs *d, const node *n) {
+  kl_reader r = reader_at(w, n);
+  kl_needs all = kl_needs_of(&r, n->instr, 0, n->index);
+  uint32_t i = 0;
+  while (all.p[i].operand != 1) i++;
+  kl_need x = all.p[i];
+  if (!settle(w, d, n, &x)) return;
+  if (!need_under(w, d, n, &x)) {
+    need(w, d, n, 0, 0, n->guard, n->rank, n->index);
     VEC_PUSH(w->cx, &d->guards, n->guard);
   }
   d->alias = d->nodes.n == 1;
@@ -240,12 +323,15 @@ static void needs_of(walk *w, const node *n, needs *d) {
   }
   case KL_KIND_PAD: return need_padded(w, d, n);
   case KL_KIND_CONCATENATE: return need_concatenated(w, d, n);
+  case KL_KIND_DYNAMIC_UPDATE_SLICE: return need_updated(w, d, n);
   case KL_KIND_TUPLE:
   case KL_KIND_GTE:
   case KL_KIND_BROADCAST:
   case KL_KIND_RESHAPE:
   case KL_KIND_TRANSPOSE:
   case KL_KIND_SLICE:
+  case KL_KIND_DYNAMIC_SLICE:
+  case KL_KIND_GATHER:
   case KL_KIND_REVERSE: d->alias = true; break;
   case KL_KIND_BITCAST: d->alias = in->shape->dtype == kl_operand(c, in, 0)->shape->dtype; break;
   default: d->alias = is_identity(c, in);
@@ -264,9 +350,13 @@ static kiln_status constant_slot(walk *w, const kl_instr *in, const kl_array *li
   kl_slots *s = w->slots;
   uint64_t hash = kl_hash(&literal, sizeof literal, 11); // decides where it is found, not what its number is
   uint32_t id = kl_ids_find(w->cx, &s->constant_ids, hash, is_constant, &(wanted){w, literal});
-  *slot = s->nargs + id;
-  if (id < s->constants.n) return KILN_OK;
+  if (id < s->constants.n) {
+    *slot = s->constant_slots.p[id];
+    return KILN_OK;
+  }
+  *slot = (uint32_t)s->v.n;
   VEC_PUSH(w->cx, &s->constants, literal);
+  VEC_PUSH(w->cx, &s->constant_slots, *slot);
   int64_t bytes = kl_shape_bytes(literal->shape);
   if (bytes > 1 << 20)
     return kl_unsupported(w->cx, in->span, "constant of %lld bytes: at most 1 MiB can be part of a kernel",
@@ -274,11 +364,19 @@ static kiln_status constant_slot(walk *w, const kl_instr *in, const kl_array *li
   void *data = kl_arena_try_alloc(w->arena, (size_t)bytes);
   if (!data) return kl_out_of_memory(w->cx, (size_t)bytes, "a constant");
   kl_array_pack(literal, data);
-  VEC_PUSH(w->cx, &s->v, (kl_slot_info){KL_SLOT_CONST, literal->shape, bytes, 16, data, false, KL_NONE});
+  VEC_PUSH(w->cx, &s->v, (kl_slot_info){KL_SLOT_CONST, literal->shape, bytes, 16, data, false, KL_NONE, 0});
   return KILN_OK;
 }
 
-static kiln_status load_step(walk *w, const node *n, const kl_instr *in, kl_step *s) {
+static bool is_splat(const kl_instr *in, uint32_t leaf) {
+  return in->op == KL_OP_CONSTANT && kl_array_is_splat(&in->literal[leaf]);
+}
+
+static bool is_loaded(const kl_instr *in, uint32_t leaf) {
+  return in->op == KL_OP_PARAMETER || (in->op == KL_OP_CONSTANT && !is_splat(in, leaf));
+}
+
+static kiln_status load(walk *w, const node *n, const kl_instr *in, uint32_t *step) {
   uint32_t slot = 0;
   if (in->op == KL_OP_CONSTANT)
     KL_TRY(constant_slot(w, in, &in->literal[n->leaf], &slot));
@@ -287,46 +385,63 @@ static kiln_status load_step(walk *w, const node *n, const kl_instr *in, kl_step
   const kl_slot_info *info = &w->slots->v.p[slot];
   const kl_aff *linear = kl_position_of(w->affs, info->shape, n->index);
   if (!kl_is_sound(linear)) w->unsound = linear;
-  s->kind = KL_STEP_LOAD;
-  s->dtype = info->shape->dtype;
-  s->access = kl_load_plan(&w->guards, w->arena, info, slot, linear, n->guard);
+  if (!w->unsound) *step = kl_write_load(w->w, slot, info, linear, n->guard, in);
   return KILN_OK;
 }
 
-static kiln_status fill_step(walk *w, const node *n, const needs *d, kl_step *s) {
-  const kl_instr *in = s->instr;
+// Steps know of an instruction what is said here.
+static kl_plan_op op_of(const kl_instr *in) {
+  return (kl_plan_op){.op = in->op,
+                      .direction = in->direction,
+                      .compare_type = in->compare_type,
+                      .exponent_bits = (uint32_t)in->exponent_bits,
+                      .mantissa_bits = (uint32_t)in->mantissa_bits};
+}
+
+// Which part of the wider element. Off a guard, where nobody wants it, it is one of them still.
+static const kl_aff *part_of(walk *w, const node *n, const kl_instr *in) {
+  const kl_aff *e = kl_aff_modc(w->affs, n->index[n->rank - 1], in->shape->dims[in->shape->rank - 1]);
+  e = kl_dom_simplify(w->w->body->domain, e);
+  if (!kl_is_sound(e)) w->unsound = e;
+  return e;
+}
+
+static void fill_step(walk *w, const node *n, const needs *d, const kl_instr *in, kl_step *s) {
   if (in->op == KL_OP_IOTA) {
     s->kind = KL_STEP_IOTA;
     s->expr = n->index[in->number];
-  } else if (in->op == KL_OP_CONSTANT && kl_array_is_splat(&in->literal[n->leaf])) {
+  } else if (is_splat(in, n->leaf)) {
     const void *data = in->literal[n->leaf].data;
     s->kind = KL_STEP_SCALAR;
     s->bits[0] = kl_element_get(s->dtype, data, 0, 0);
     if (kl_is_complex(s->dtype)) s->bits[1] = kl_element_get(s->dtype, data, 0, 1);
-  } else if (in->op == KL_OP_CONSTANT || in->op == KL_OP_PARAMETER) {
-    return load_step(w, n, in, s);
   } else {
     int change = width_change(w->frames.p[n->frame].comp, in);
     s->kind = d->guards.n ? KL_STEP_CHOOSE : change < 0 ? KL_STEP_SPLIT : change > 0 ? KL_STEP_JOIN : KL_STEP_OP;
-    if (change < 0) s->expr = n->index[n->rank - 1];
+    if (change < 0) s->expr = part_of(w, n, in);
+    if (s->kind == KL_STEP_OP) s->op = op_of(in);
     s->noperands = (uint32_t)d->nodes.n;
     uint32_t *ops = KL_NEW_N(w->arena, uint32_t, s->noperands);
     for (uint32_t i = 0; i < s->noperands; i++) ops[i] = w->nodes.p[d->nodes.p[i]]->step;
     s->operands = ops;
     if (d->guards.n) s->guards = kl_arena_dup(w->arena, d->guards.p, (d->guards.n - 1) * sizeof(uint32_t));
   }
-  return KILN_OK;
 }
 
 static kiln_status make_step(walk *w, node *n, const needs *d) {
   const kl_comp *c = w->frames.p[n->frame].comp;
   const kl_instr *in = &c->instr[n->instr];
-  kl_step s = {.instr = in, .dtype = kl_shape_leaf(in->shape, n->leaf)->dtype};
-  KL_TRY(fill_step(w, n, d, &s));
-  if (w->steps.n >= KL_MAX_STEPS)
-    return kl_unsupported(w->cx, s.instr->span, "the fusion needs more than %d operations per element", KL_MAX_STEPS);
-  n->step = (uint32_t)w->steps.n;
-  VEC_PUSH(w->cx, &w->steps, s);
+  if (w->w->steps.n >= KL_MAX_STEPS)
+    return kl_unsupported(w->cx, in->span, "the fusion needs more than %d operations per element", KL_MAX_STEPS);
+  if (w->unsound) return KILN_OK;
+  if (is_loaded(in, n->leaf)) {
+    KL_TRY(load(w, n, in, &n->step));
+  } else {
+    kl_step s = {.instr = in, .dtype = kl_shape_leaf(in->shape, n->leaf)->dtype};
+    fill_step(w, n, d, in, &s);
+    n->step = kl_write_step(w->w, &s);
+  }
+  n->scope = kl_write_scope(w->w);
   return KILN_OK;
 }
 
@@ -334,7 +449,7 @@ static kiln_status make_step(walk *w, node *n, const needs *d) {
 static bool ready(walk *w, const needs *d) {
   bool all = true;
   for (size_t i = d->nodes.n; i-- > 0;) {
-    if (w->nodes.p[d->nodes.p[i]]->step != KL_NONE) continue;
+    if (is_made(w, w->nodes.p[d->nodes.p[i]])) continue;
     VEC_PUSH(w->cx, &w->stack, d->nodes.p[i]);
     all = false;
   }
@@ -349,9 +464,10 @@ static kiln_status visit(walk *w, node *n, bool *done) {
   n->open = true;
   if (st == KILN_OK) {
     needs_of(w, n, &d);
-    *done = ready(w, &d);
-    if (*done && d.alias)
-      n->step = w->nodes.p[d.nodes.p[0]]->step;
+    *done = ready(w, &d) && !d.asks;
+    const node *only = *done && d.alias ? w->nodes.p[d.nodes.p[0]] : NULL;
+    if (only)
+      n->step = only->step, n->scope = only->scope;
     else if (*done)
       st = make_step(w, n, &d);
   }
@@ -360,14 +476,22 @@ static kiln_status visit(walk *w, node *n, bool *done) {
   return st;
 }
 
+static kiln_status refuse_elsewhere(walk *w) {
+  const kl_instr *in = &w->frames.p[w->elsewhere->frame].comp->instr[w->elsewhere->instr];
+  kl_str name = kl_symbol_text(&w->plan->module->names, in->name);
+  return kl_unsupported(w->cx, in->span, "%.*s is wanted at other indices than those it is made at", KL_FMT(name));
+}
+
 static kiln_status resolve(walk *w, uint32_t root, uint32_t *step) {
+  w->stack.n = 0;
   VEC_PUSH(w->cx, &w->stack, root);
   while (w->stack.n) {
     node *n = w->nodes.p[w->stack.p[w->stack.n - 1]];
-    bool done = n->step != KL_NONE;
+    bool done = is_made(w, n);
     if (!done) KL_TRY(visit(w, n, &done));
     if (done) w->stack.n--;
     if (w->unsound) return kl_plan_refuse_index(w->cx, w->plan, kl_why_unsound(w->unsound));
+    if (w->elsewhere) return refuse_elsewhere(w);
     if (w->nodes.n > KL_MAX_NODES)
       return kl_unsupported(w->cx, kl_root(w->plan->comp)->span,
                             "the fusion reads too many different elements per result");
@@ -376,82 +500,58 @@ static kiln_status resolve(walk *w, uint32_t root, uint32_t *step) {
   return KILN_OK;
 }
 
-// --- the body -----------------------------------------------------------------------------------------------------
+// --- what choosers ask ----------------------------------------------------------------------------------------------
 
-// The index of the part's element `at`, in physical order; returns where it lies in the results.
-static const kl_aff *index_in_part(kl_affs *p, const kl_part *part, const kl_shape *s, const kl_aff *at,
-                                   const kl_aff **index) {
-  if (part->dim == KL_NONE) {
-    kl_index_at(p, s, at, index);
-    return at;
-  }
-  kl_shape box = *s;
-  int64_t dims[KILN_MAX_RANK];
-  memcpy(dims, s->dims, s->rank * sizeof *dims);
-  dims[part->dim] = part->size;
-  box.dims = dims;
-  kl_index_at(p, &box, at, index);
-  index[part->dim] = kl_aff_addc(p, index[part->dim], part->lo);
-  return kl_position_of(p, s, index);
+void kl_walk_begin(walk *w, kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_writer *writer) {
+  *w = (walk){.cx = cx, .arena = plan->arena, .plan = plan, .slots = slots, .affs = plan->affs, .w = writer};
+  w->runtimes = kl_runtimes_create(cx, plan->arena);
+  enter(w, KL_NONE, KL_NONE, plan->comp);
 }
 
-static kiln_status walk_roots(walk *w, const kl_part *part, kl_body *body) {
-  kl_affs *p = w->affs;
-  const kl_comp *c = w->plan->comp;
-  const kl_aff *t = kl_aff_dim(p, KL_VAR_THREAD), *j = kl_aff_dim(p, KL_VAR_LANE);
-  const kl_aff *at = kl_dom_simplify(body->domain, kl_aff_addc(p, kl_aff_addmul(p, j, t, body->lanes), body->first));
-  bool never;
-  uint32_t keep = kl_guard_and(&w->guards, KL_NONE, at, 0, part->count - 1, &never);
-  uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(c)->shape);
-  kl_store *stores = KL_NEW_N(w->arena, kl_store, nroots);
-  for (uint32_t r = 0; r < nroots; r++) {
-    uint32_t slot = w->slots->nargs - nroots + r;
-    const kl_shape *s = w->slots->v.p[slot].shape;
-    const kl_aff *index[KILN_MAX_RANK], *linear = index_in_part(p, part, s, at, index);
-    KL_TRY(resolve(w, want(w, 0, c->root, r, keep, s->rank, index), &stores[r].step));
-    // Where lanes can be outside, what is stored at once must be all inside or share a byte.
-    uint32_t bits = kl_info(s->dtype)->bits, max_vec = keep == KL_NONE ? body->lanes : bits < 8 ? 8 / bits : 1;
-    stores[r].access = kl_store_plan(&w->guards, w->arena, &w->slots->v.p[slot], slot, linear, max_vec);
-    stores[r].keep = keep;
-  }
-  body->nstores = nroots;
-  body->stores = stores;
-  return KILN_OK;
-}
-
-static void begin_walk(walk *w, kl_dom *domain) {
-  w->guards.affs = w->affs;
-  w->guards.domain = domain;
-  w->guards.cx = w->cx;
-  enter(w, KL_NONE, KL_NONE, w->plan->comp);
-}
-
-static void end_walk(walk *w) {
-  VEC_FREE(w->cx, &w->steps);
-  VEC_FREE(w->cx, &w->guards.v);
+void kl_walk_free(walk *w) {
   VEC_FREE(w->cx, &w->frames);
   VEC_FREE(w->cx, &w->nodes);
+  VEC_FREE(w->cx, &w->given);
   VEC_FREE(w->cx, &w->stack);
+  kl_runtimes_destroy(&w->runtimes);
   kl_ids_free(w->cx, &w->frame_ids);
   kl_ids_free(w->cx, &w->node_ids);
-  kl_ids_free(w->cx, &w->guards.ids);
 }
 
-kiln_status kl_walk_body(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_arena *arena, const kl_part *part,
-                         kl_body *body) {
-  walk w = {.cx = cx, .arena = arena, .plan = plan, .slots = slots, .affs = plan->affs};
-  w.guards.lanes = body->lanes;
-  body->domain = kl_body_domain(plan->affs, body->threads, body->lanes);
-  begin_walk(&w, body->domain);
-  kiln_status st = walk_roots(&w, part, body);
-  if (st == KILN_OK) {
-    body->nsteps = (uint32_t)w.steps.n;
-    body->nguards = (uint32_t)w.guards.v.n;
-    body->steps = VEC_FREEZE(cx, arena, &w.steps);
-    body->guards = VEC_FREEZE(cx, arena, &w.guards.v);
-  }
-  end_walk(&w);
-  return st;
+static uint32_t rank_of(const walk *w, uint32_t instr, uint32_t leaf) {
+  return kl_shape_leaf(w->plan->comp->instr[instr].shape, leaf)->rank;
+}
+
+kiln_status kl_walk_want(walk *w, uint32_t instr, uint32_t leaf, uint32_t guard, const kl_aff *const *index,
+                         uint32_t *step) {
+  uint32_t id = want(w, 0, instr, leaf, guard, rank_of(w, instr, leaf), index);
+  return resolve(w, id, step);
+}
+
+static uint32_t give(walk *w, uint32_t frame, uint32_t instr, uint32_t leaf, uint32_t rank, const kl_aff *const *index,
+                     uint32_t step) {
+  uint32_t id = want(w, frame, instr, leaf, KL_NONE, rank, index);
+  w->nodes.p[id]->step = step;
+  w->nodes.p[id]->scope = kl_write_scope(w->w);
+  return id;
+}
+
+void kl_walk_give(walk *w, uint32_t instr, uint32_t leaf, const kl_aff *const *index, uint32_t step) {
+  uint32_t id = give(w, 0, instr, leaf, rank_of(w, instr, leaf), index, step);
+  w->elsewhere = NULL; // given at one more index
+  VEC_PUSH(w->cx, &w->given, id);
+}
+
+// Each call is a frame of its own, whose parameters are given.
+kiln_status kl_walk_call(walk *w, uint32_t caller, const kl_comp *comp, const uint32_t *args, uint32_t *results) {
+  uint32_t frame = (uint32_t)w->frames.n, at = 0;
+  VEC_PUSH(w->cx, &w->frames, (kl_frame){comp, 0, caller});
+  for (uint32_t i = 0; i < comp->nparams; i++)
+    for (uint32_t l = 0; l < kl_shape_leaf_count(comp->instr[comp->params[i]].shape); l++)
+      give(w, frame, comp->params[i], l, 0, NULL, args[at++]);
+  for (uint32_t l = 0; l < kl_shape_leaf_count(kl_root(comp)->shape); l++)
+    KL_TRY(resolve(w, want(w, frame, comp->root, l, KL_NONE, 0, NULL), &results[l]));
+  return KILN_OK;
 }
 
 // --- cuts ---------------------------------------------------------------------------------------------------------
@@ -463,7 +563,7 @@ static void add_cuts(walk *w, const node *n, kl_cuts *out) {
   const kl_aff *e = n->index[in->dims[0]];
   if (e->n != 1 || e->terms[0].atom->kind != KL_AFF_DIM || (e->terms[0].coef != 1 && e->terms[0].coef != -1)) return;
   const kl_aff_atom *dim = e->terms[0].atom;
-  kl_interval within = kl_dom_interval(w->guards.domain, kl_aff_of(w->affs, dim));
+  kl_interval within = kl_dom_interval(w->w->body->domain, kl_aff_of(w->affs, dim));
   const int64_t *offsets = operand_offsets(w, c, in);
   for (uint32_t i = 1; i < in->noperands; i++) {
     int64_t at = e->terms[0].coef == 1 ? offsets[i] - e->c : e->c - offsets[i] + 1;
@@ -489,21 +589,25 @@ static kiln_status visit_all(walk *w, uint32_t operands, kl_cuts *out) {
   return KILN_OK;
 }
 
-kiln_status kl_walk_cuts(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_arena *arena, uint32_t operands, kl_cuts *out) {
-  walk w = {.cx = cx, .arena = arena, .plan = plan, .slots = slots, .affs = plan->affs};
+kiln_status kl_walk_cuts(kl_ctx *cx, kl_plan *plan, kl_slots *slots, uint32_t operands, kl_cuts *out) {
   const kl_comp *c = plan->comp;
   uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(c)->shape);
   const kl_shape *s = slots->v.p[slots->nargs - nroots].shape; // that of all results
-  kl_interval bounds[KILN_MAX_RANK + 1];
+  kl_var vars[KILN_MAX_RANK + 1];
   const kl_aff *index[KILN_MAX_RANK];
   for (uint32_t d = 0; d < s->rank; d++) {
-    bounds[d] = (kl_interval){0, s->dims[d] - 1};
+    vars[d] = (kl_var){KL_BIND_STEP, s->dims[d], ""};
     index[d] = kl_aff_dim(plan->affs, d);
   }
-  w.guards.lanes = 1;
-  begin_walk(&w, kl_dom_make(plan->affs, s->rank, bounds));
+  kl_body box = {.nvars = s->rank, .vars = vars, .width = 1};
+  kl_writer writer;
+  walk w;
+  kl_write_begin(&writer, cx, plan, &box);
+  kl_walk_begin(&w, cx, plan, slots, &writer);
+  w.looks = true;
   for (uint32_t r = 0; r < nroots; r++) want(&w, 0, c->root, r, KL_NONE, s->rank, index);
   kiln_status st = visit_all(&w, operands, out);
-  end_walk(&w);
+  kl_walk_free(&w);
+  kl_write_free(&writer);
   return st;
 }

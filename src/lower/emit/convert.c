@@ -318,9 +318,9 @@ static uint32_t clamped(const kl_emit *e, uint32_t step, double least, double mo
   const kl_step *s = &e->body->steps[step];
   if (s->kind != KL_STEP_OP) return KL_NONE;
   const uint32_t *o = s->operands;
-  bool max = s->instr->op == KL_OP_MAXIMUM;
+  bool max = s->op.op == KL_OP_MAXIMUM;
   double lo = max ? -most : least, hi = max ? -least : most;
-  switch (s->instr->op) {
+  switch (s->op.op) {
   case KL_OP_CLAMP: return is_bound(e, o[0], -most, -least) && is_bound(e, o[2], least, most) ? o[1] : KL_NONE;
   case KL_OP_MAXIMUM:
   case KL_OP_MINIMUM: return is_bound(e, o[1], lo, hi) ? o[0] : is_bound(e, o[0], lo, hi) ? o[1] : KL_NONE;

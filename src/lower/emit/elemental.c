@@ -265,14 +265,14 @@ static uint64_t end_of(const kl_dtype_info *f) {
 // Rounds the fraction of the type's own bits to `man` bits, ties to even, then maps what the smaller exponent cannot
 // hold: too large to infinity, or whatever the format has for it, too small to zero of the same sign. NaN stays NaN
 // while there is a fraction to hold it.
-static kb_reg reduce_precision(kb *k, const kl_instr *in, kl_dtype t, kb_reg x) {
+static kb_reg reduce_precision(kb *k, const kl_plan_op *op, kl_dtype t, kb_reg x) {
   const kl_dtype_info *f = kl_info(t);
   uint64_t sign_bit = f->kind == KL_E8M0 ? 0 : 1ull << (f->bits - 1);
   uint64_t top = kl_float_encode(t, __builtin_inf()), bottom = kl_float_encode(t, -__builtin_inf());
   kb_reg b = kl_to_bits(k, t, x), nan = kb_fcmp(k, LLVMRealUNO, x, x), sign = kb_andi(k, b, (int64_t)sign_bit);
   kb_reg over = {.v = NULL}, under = {.v = NULL};
-  if (in->mantissa_bits < f->man_bits) {
-    unsigned drop = f->man_bits - (unsigned)in->mantissa_bits;
+  if (op->mantissa_bits < f->man_bits) {
+    unsigned drop = f->man_bits - op->mantissa_bits;
     kb_reg odd = kb_andi(k, kb_lshri(k, b, drop), 1);
     if (f->kind != KL_IEEE) b = kb_xor(k, b, sign); // else the sign is in nobody's way
     b = kb_add(k, b, kb_addi(k, odd, (1ll << (drop - 1)) - 1));
@@ -282,8 +282,8 @@ static kb_reg reduce_precision(kb *k, const kl_instr *in, kl_dtype t, kb_reg x) 
       b = kb_or(k, b, sign);
     }
   }
-  if (in->exponent_bits < f->exp_bits) {
-    int64_t exp_mask = ((1ll << f->exp_bits) - 1) << f->man_bits, reach = (1ll << (in->exponent_bits - 1)) - 1;
+  if (op->exponent_bits < f->exp_bits) {
+    int64_t exp_mask = ((1ll << f->exp_bits) - 1) << f->man_bits, reach = (1ll << (op->exponent_bits - 1)) - 1;
     int64_t max_exp = (f->bias + reach) << f->man_bits, min_exp = (f->bias - reach + 1) << f->man_bits;
     kb_reg e = kb_andi(k, b, exp_mask), above = kb_icmp(k, LLVMIntUGT, e, kb_ilike(k, e, max_exp));
     over = over.v ? kb_or(k, over, above) : above;
@@ -292,7 +292,7 @@ static kb_reg reduce_precision(kb *k, const kl_instr *in, kl_dtype t, kb_reg x) 
   if (under.v) b = kb_select(k, under, by_sign(k, sign, sign_bit, kl_float_encode(t, 0), kl_float_encode(t, -0.0)), b);
   if (over.v) b = kb_select(k, over, by_sign(k, sign, sign_bit, top, bottom), b);
   kb_reg r = kl_from_bits(k, t, b), lost = kl_from_bits(k, t, kb_ilike(k, b, (int64_t)top));
-  return kb_select(k, nan, in->mantissa_bits ? x : lost, r);
+  return kb_select(k, nan, op->mantissa_bits ? x : lost, r);
 }
 
 // --- conversions --------------------------------------------------------------------------------------------------
@@ -384,11 +384,10 @@ static kb_reg is_finite(kb *k, kb_reg x) {
   return kb_fcmp(k, LLVMRealOLT, a, kb_flike(k, a, __builtin_inf()));
 }
 
-kl_pair kl_emit_op(kb *k, const kl_instr *in, kl_dtype from, kl_dtype round_to, const kl_pair *x) {
-  kl_dtype to = in->shape->dtype;
+kl_pair kl_emit_op(kb *k, const kl_plan_op *op, kl_dtype from, kl_dtype to, kl_dtype round_to, const kl_pair *x) {
   kl_pair r = {0};
-  if (kl_emit_call(k, in, from, round_to, x, &r)) return r;
-  switch (in->op) {
+  if (kl_emit_call(k, op, from, to, round_to, x, &r)) return r;
+  switch (op->op) {
   case KL_OP_CONVERT: return convert(k, from, to, round_to, x);
   case KL_OP_COMPLEX: return (kl_pair){x[0].re, x[1].re};
   case KL_OP_STOCHASTIC_CONVERT: return (kl_pair){.re = kl_emit_stochastic(k, from, to, x[0].re, x[1].re)};
@@ -397,28 +396,28 @@ kl_pair kl_emit_op(kb *k, const kl_instr *in, kl_dtype from, kl_dtype round_to, 
   if (kl_is_complex(from)) { // is made of the functions of `strict`
     bool fast = k->fast;
     k->fast = false;
-    r = kl_emit_complex_op(k, in, kl_info(from)->part, x);
+    r = kl_emit_complex_op(k, op, kl_info(from)->part, x);
     k->fast = fast;
     return r;
   }
-  bool is_float = kl_is_float(from), binary = kl_op_table[in->op].kind == KL_KIND_BINARY;
-  if (in->op == KL_OP_COMPARE)
-    r.re = compare(k, in->direction, from, x[0].re, x[1].re);
-  else if (in->op == KL_OP_CLAMP)
+  bool is_float = kl_is_float(from), binary = kl_op_table[op->op].kind == KL_KIND_BINARY;
+  if (op->op == KL_OP_COMPARE)
+    r.re = compare(k, op->direction, from, x[0].re, x[1].re);
+  else if (op->op == KL_OP_CLAMP)
     r.re = clamp(k, from, x[0].re, x[1].re, x[2].re);
-  else if (in->op == KL_OP_IS_FINITE)
+  else if (op->op == KL_OP_IS_FINITE)
     r.re = is_finite(k, x->re);
-  else if (in->op == KL_OP_IMAG)
+  else if (op->op == KL_OP_IMAG)
     r.re = resigned(k, to, kb_flike(k, x->re, 0));
-  else if (in->op == KL_OP_REDUCE_PRECISION)
-    r.re = reduce_precision(k, in, from, x->re);
+  else if (op->op == KL_OP_REDUCE_PRECISION)
+    r.re = reduce_precision(k, op, from, x->re);
   else if (from == KILN_PRED)
-    r.re = binary ? pred_binary(k, in->op, x[0].re, x[1].re) : in->op == KL_OP_NOT ? kb_not(k, x->re) : x->re;
+    r.re = binary ? pred_binary(k, op->op, x[0].re, x[1].re) : op->op == KL_OP_NOT ? kb_not(k, x->re) : x->re;
   else if (is_float && binary)
-    r.re = float_binary(k, in->op, from, round_to, x[0].re, x[1].re);
+    r.re = float_binary(k, op->op, from, round_to, x[0].re, x[1].re);
   else if (is_float)
-    r.re = float_unary(k, in->op, from, round_to, x->re);
+    r.re = float_unary(k, op->op, from, round_to, x->re);
   else
-    r.re = binary ? int_binary(k, in->op, from, x[0].re, x[1].re) : int_unary(k, in->op, from, x->re);
+    r.re = binary ? int_binary(k, op->op, from, x[0].re, x[1].re) : int_unary(k, op->op, from, x->re);
   return r;
 }

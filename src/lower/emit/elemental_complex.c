@@ -36,9 +36,9 @@ static kl_pair pair(km_complex z) {
   return (kl_pair){z.re, z.im};
 }
 
-kl_pair kl_emit_complex_op(kb *k, const kl_instr *in, kl_dtype part, const kl_pair *x) {
+kl_pair kl_emit_complex_op(kb *k, const kl_plan_op *op, kl_dtype part, const kl_pair *x) {
   kl_pair r = x[0];
-  switch (in->op) {
+  switch (op->op) {
   case KL_OP_ADD: return (kl_pair){kb_fadd(k, x[0].re, x[1].re), kb_fadd(k, x[0].im, x[1].im)};
   case KL_OP_SUBTRACT: return (kl_pair){kb_fsub(k, x[0].re, x[1].re), kb_fsub(k, x[0].im, x[1].im)};
   case KL_OP_MULTIPLY: return multiply(k, x[0], x[1]);
@@ -49,14 +49,14 @@ kl_pair kl_emit_complex_op(kb *k, const kl_instr *in, kl_dtype part, const kl_pa
   case KL_OP_ABS: return (kl_pair){.re = km_hypot(k, x[0].re, x[0].im)};
   case KL_OP_REAL: return (kl_pair){.re = x[0].re};
   case KL_OP_IMAG: return (kl_pair){.re = x[0].im};
-  case KL_OP_COMPARE: return (kl_pair){.re = compare(k, in->direction, x[0], x[1])};
+  case KL_OP_COMPARE: return (kl_pair){.re = compare(k, op->direction, x[0], x[1])};
   case KL_OP_MAXIMUM:
   case KL_OP_MINIMUM: {
-    kb_reg first = ordered(k, x[0], x[1], in->op == KL_OP_MAXIMUM, true);
+    kb_reg first = ordered(k, x[0], x[1], op->op == KL_OP_MAXIMUM, true);
     r.re = kb_select(k, first, x[0].re, x[1].re);
     r.im = kb_select(k, first, x[0].im, x[1].im);
     return r;
   }
-  default: return pair(km_complex_call(k, in->op, parts(x[0])));
+  default: return pair(km_complex_call(k, op->op, parts(x[0])));
   }
 }

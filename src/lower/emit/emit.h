@@ -24,7 +24,7 @@
 // also `tail`; `count` counts only if the plan is counted.
 void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan);
 
-enum { KL_EMIT_LANES = 128 };
+enum { KL_EMIT_LANES = 1024 }; // most elements of a value in a thread, or in a vector of copies
 
 // lo <= value <= hi, of an integer; of type u64 it says nothing beyond 2^63 - 1: then lo is INT64_MIN.
 typedef struct kl_range {
@@ -49,34 +49,41 @@ typedef struct kl_val {
   kb_reg *words;  // types of 4 and 8 bits: lanes * bits / 32 registers, rounded up, or NULL
 } kl_val;
 
+// What has been made of a guard: for each point of the inner variables that it depends on, the condition of a scalar,
+// and on the host for each point of its reg variables that of a vector; .v NULL until made.
+typedef struct kl_conditions {
+  kb_reg *scalar, *wide;
+} kl_conditions;
+
 typedef struct kl_emit {
   kb k;
   kl_arena *arena; // scratch
   kl_plan *plan;
   const kl_body *body;
+  // The value at hand: its elements, the lanes of a register, and registers, one for each copy.
   unsigned lanes, width, nwide;
-  kb_kind index;           // I32 or I64
-  kb_reg thread;           // in index kind
-  kb_reg *slots;           // pointers
-  kl_val *vals;            // by step
-  const kl_range *ranges;  // by step
-  const kl_bounds *bounds; // by step
-  bool *wants_bits;        // by step: somebody moves it on, or reads its bits
-  const uint32_t *items;   // steps, and behind nsteps stores, in order of emission
-  uint32_t nitems;
-  uint32_t *last_read;     // by result slot: the last step that reads the same memory, while items are put in order
-  kb_reg *guard_lane;      // nguards x lanes, .v NULL until made
-  kb_reg *guard_wide;      // nguards x nwide
-  bool constant;           // what is being loaded is not written
-  unsigned invariant_load; // metadata kind
+  kb_kind index;            // I32 or I64
+  kb_reg vars[KL_MAX_VARS]; // values of the body's variables, in index kind; of lanes on the host a vector
+  int64_t at[KL_MAX_VARS];  // of inner variables: the point where symbols are taken; lanes for scalars only
+  kb_reg *slots;            // pointers
+  kl_val *vals;             // by step
+  kl_conditions *guards;    // by guard
+  const kl_range *ranges;   // by step
+  const kl_bounds *bounds;  // by step
+  bool *wants_bits;         // by step: somebody moves it on, or reads its bits
+  bool constant;            // what is being loaded is not written
+  unsigned invariant_load;  // metadata kind
   LLVMValueRef empty_node;
 } kl_emit;
 
-// emit_index.c
-kb_reg kl_emit_expr(kl_emit *e, const kl_aff *x, unsigned lanes, kb_reg lane);
-kb_reg kl_emit_lane_numbers(kl_emit *e, unsigned wide);               // of wide register `wide`, in index kind
-kb_reg kl_emit_guard_lane(kl_emit *e, uint32_t guard, unsigned lane); // scalar I1
-kb_reg kl_emit_guard_wide(kl_emit *e, uint32_t guard, unsigned wide); // I1 of width lanes
+// index.c
+// e->vars and e->at are those of copy number `copy` of what `regs` number.
+void kl_set_copy(kl_emit *e, kl_vars regs, unsigned copy);
+kb_reg kl_emit_expr(kl_emit *e, const kl_aff *x, unsigned lanes); // at e->vars and e->at; lanes: 1 or e->width
+// I1: at a point of the inner variables; of all lanes of a copy; of a guard that depends on no inner variable.
+kb_reg kl_emit_guard_at(kl_emit *e, uint32_t guard, const int64_t *at);
+kb_reg kl_emit_guard_copy(kl_emit *e, uint32_t guard, kl_vars regs, uint32_t run, unsigned copy);
+kb_reg kl_emit_guard(kl_emit *e, uint32_t guard);
 
 // range.c: what is known of the integers that steps make, by step. Other types have the widest range.
 kl_range *kl_ranges(kl_arena *arena, const kl_body *body);
@@ -84,6 +91,13 @@ kl_range *kl_ranges(kl_arena *arena, const kl_body *body);
 kl_bounds *kl_float_bounds(kl_arena *arena, const kl_body *body, const kl_range *ranges);
 
 // values.c
+// What is at hand now has copies numbered by `regs`.
+void kl_emit_shape(kl_emit *e, kl_vars regs);
+// v, whose copies are numbered by `from` with the variable `run` the fastest (KL_NONE: none before others), for copies
+// that `to` and `to_run` number, which are at hand; v itself where that is the same.
+kl_val *kl_numbered(kl_emit *e, kl_val *v, kl_vars from, uint32_t run, kl_vars to, uint32_t to_run);
+// Copy pick[i] of v for each i at hand.
+kl_val kl_picked(kl_emit *e, kl_val *v, kl_vars from, const unsigned *pick, kl_vars to);
 bool kl_has_packed(const kl_emit *e, kl_dtype t);
 kl_pair *kl_wide(kl_emit *e, kl_val *v);
 kb_reg *kl_packed(kl_emit *e, kl_val *v);
@@ -112,12 +126,17 @@ bool kl_decode_words(kl_emit *e, kl_val *v, kl_pair *wide);
 // Step s, a conversion; false where it goes by wide registers.
 bool kl_convert_lanes(kl_emit *e, const kl_step *s, kl_val *out);
 
-// memory.c
+// memory.c: copies are numbered as the access says.
 bool kl_is_constant(const kl_plan *p, uint32_t slot);
 kl_val kl_emit_load(kl_emit *e, const kl_access *a, kl_dtype t);
 void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v);
+void kl_make_store_guards(kl_emit *e, const kl_store *s); // before a branch
 
-// loop.c
+// steps.c
+kl_val kl_emit_step(kl_emit *e, const kl_step *s);
+void kl_find_wanted_bits(kl_emit *e);
+
+// body.c
 // Runs the code emitted between begin and end only where c (a scalar I1) holds.
 typedef struct kl_if {
   LLVMBasicBlockRef after;
@@ -125,29 +144,37 @@ typedef struct kl_if {
 kl_if kl_if_begin(kl_emit *e, kb_reg c, const char *name);
 void kl_if_end(kl_emit *e, kl_if i);
 LLVMBasicBlockRef kl_block(kl_emit *e, const char *name); // a new one of the function
+// Begins a body, nothing made yet. Then its variables are set and nodes of its root emitted; what they take of others
+// is in `vals`.
+void kl_body_begin(kl_emit *e, const kl_body *body);
+void kl_body_nodes(kl_emit *e, uint32_t first, uint32_t end);
+void kl_emit_seq(kl_emit *e, const kl_seq *s);
+// Variables of the body, from the number of the block, and from that of the thread in it or the lanes of a vector.
+void kl_set_blocks(kl_emit *e, kb_reg block);
+void kl_set_threads(kl_emit *e, kb_reg tid);
+void kl_set_vector(kl_emit *e);
+
+// gpu.c
 void kl_attribute(kl_emit *e, unsigned index, const char *name, uint64_t value);
 void kl_make_constants(kl_emit *e);
-// Begins a body: its items in order, nothing made yet. Then items are emitted for `thread`; what they take of others is
-// in `vals`.
-void kl_body_begin(kl_emit *e, const kl_body *body);
-void kl_body_items(kl_emit *e, kb_reg thread, uint32_t first, uint32_t end);
 
 // host.c
 void kl_emit_host(kl_emit *e);
 
-// elemental.c: one op on wide registers. `from` is the dtype of operand 0; `round_to` is the result's dtype, or F32
-// where the caller packs a f16 or bf16 result, because packing rounds.
-kl_pair kl_emit_op(kb *k, const kl_instr *in, kl_dtype from, kl_dtype round_to, const kl_pair *x);
+// elemental.c: one op on wide registers. `from` is the dtype of operand 0, `to` that of the result; `round_to` is `to`,
+// or F32 where the caller packs a f16 or bf16 result, because packing rounds.
+kl_pair kl_emit_op(kb *k, const kl_plan_op *op, kl_dtype from, kl_dtype to, kl_dtype round_to, const kl_pair *x);
 kb_reg kl_emit_convert(kb *k, kl_dtype from, kl_dtype to, kl_dtype round_to, kb_reg x); // no complex type
 // The comparison of the bits of two floats in their total order.
 kb_reg kl_emit_total_order(kb *k, kl_direction d, kl_dtype t, kb_reg x, kb_reg y);
 // outline.c
 bool kl_is_long(const kl_emit *e, const kl_body *body); // so long that its functions are called
 // The op as a call of a function of the module, which is made if there is none yet; false where it is not called.
-bool kl_emit_call(kb *k, const kl_instr *in, kl_dtype from, kl_dtype round_to, const kl_pair *x, kl_pair *out);
+bool kl_emit_call(kb *k, const kl_plan_op *op, kl_dtype from, kl_dtype to, kl_dtype round_to, const kl_pair *x,
+                  kl_pair *out);
 // stochastic.c: `random` unsigned, of as many bits as `from`
 kb_reg kl_emit_stochastic(kb *k, kl_dtype from, kl_dtype to, kb_reg x, kb_reg random);
 // elemental_complex.c
-kl_pair kl_emit_complex_op(kb *k, const kl_instr *in, kl_dtype part, const kl_pair *x);
+kl_pair kl_emit_complex_op(kb *k, const kl_plan_op *op, kl_dtype part, const kl_pair *x);
 
 #endif

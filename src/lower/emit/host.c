@@ -5,7 +5,7 @@
 
 #include "lower/emit/emit.h"
 
-// Bodies of more items than this are cut into pieces of so many.
+// Bodies of more nodes than this, without loops and branches, are cut into pieces of so many.
 enum { PIECE = 128 };
 
 static LLVMTypeRef pointer(const kl_emit *e) {
@@ -25,19 +25,29 @@ static void load_slot(kl_emit *e, LLVMValueRef array, uint32_t slot) {
   e->slots[slot] = (kb_reg){LLVMBuildLoad2(e->k.b, pointer(e), p, ""), KB_PTR, 1};
 }
 
-static void drop_slot(kl_emit *e, uint32_t slot) {
-  if (slot < e->plan->nargs) e->slots[slot].v = NULL;
+static uint32_t slot_of(const kl_body *b, const kl_node *n) {
+  if (n->kind == KL_NODE_STORE) return b->stores[n->index].access.slot;
+  bool loads = n->kind == KL_NODE_STEP && b->steps[n->index].kind == KL_STEP_LOAD;
+  return loads ? b->steps[n->index].access.slot : KL_NONE;
 }
 
-static uint32_t slot_of(const kl_body *b, uint32_t item) {
-  if (item >= b->nsteps) return b->stores[item - b->nsteps].access.slot;
-  return b->steps[item].kind == KL_STEP_LOAD ? b->steps[item].access.slot : KL_NONE;
+// Loads the addresses that nodes need, or forgets them.
+static void each_slot(kl_emit *e, LLVMValueRef array, const kl_seq *s, uint32_t first, uint32_t end) {
+  for (uint32_t i = first; i < end; i++) {
+    const kl_node *n = &s->nodes[i];
+    uint32_t slot = slot_of(e->body, n);
+    if (array)
+      load_slot(e, array, slot);
+    else if (slot < e->plan->nargs)
+      e->slots[slot].v = NULL;
+    if (n->nest) each_slot(e, array, &n->nest->inside, 0, n->nest->inside.n);
+  }
 }
 
-// The addresses that some items need, and no others: they are held all the time.
+// The addresses that some nodes need, and no others: they are held all the time.
 static void load_slots(kl_emit *e, LLVMValueRef array, uint32_t first, uint32_t end) {
-  for (uint32_t i = first; i < end; i++) drop_slot(e, slot_of(e->body, e->items[i]));
-  for (uint32_t i = first; i < end; i++) load_slot(e, array, slot_of(e->body, e->items[i]));
+  each_slot(e, NULL, &e->body->root, first, end);
+  each_slot(e, array, &e->body->root, first, end);
 }
 
 // --- the frame ----------------------------------------------------------------------------------------------------
@@ -54,7 +64,7 @@ typedef struct pieces {
   kl_emit *e;
   saved *saved; // by step
   int64_t frame_bytes;
-  uint32_t n;
+  uint32_t n, piece; // piece: the one at hand
   LLVMTypeRef type;
   LLVMValueRef *fns;
 } pieces;
@@ -102,6 +112,7 @@ static void save_value(pieces *p, uint32_t step) {
   kl_val *v = &e->vals[step];
   s->val = *v;
   s->offset = p->frame_bytes;
+  kl_emit_shape(e, e->body->steps[step].regs);
   for (unsigned i = 0; i < e->nwide; i++) {
     if (v->raw) {
       p->frame_bytes = save(e, v->raw[i], p->frame_bytes);
@@ -117,6 +128,7 @@ static void restore_value(pieces *p, uint32_t step) {
   const kl_val *from = &p->saved[step].val;
   int64_t offset = p->saved[step].offset;
   kl_val v = {.dtype = from->dtype};
+  kl_emit_shape(e, e->body->steps[step].regs);
   if (from->raw)
     v.raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
   else
@@ -134,39 +146,40 @@ static void restore_value(pieces *p, uint32_t step) {
 
 // --- pieces -------------------------------------------------------------------------------------------------------
 
-static uint32_t end_of(const kl_emit *e, uint32_t piece) {
-  return (piece + 1) * PIECE < e->nitems ? (piece + 1) * PIECE : e->nitems;
+static const kl_node *node_at(const kl_emit *e, uint32_t i) {
+  return &e->body->root.nodes[i];
 }
 
-// The steps whose values an item takes.
-static uint32_t taken_by(const kl_body *b, uint32_t item, const uint32_t **steps) {
-  if (item < b->nsteps) {
-    *steps = b->steps[item].operands;
-    return b->steps[item].noperands;
-  }
-  *steps = &b->stores[item - b->nsteps].step;
-  return 1;
+static uint32_t end_of(const kl_emit *e, uint32_t piece) {
+  return (piece + 1) * PIECE < e->body->root.n ? (piece + 1) * PIECE : e->body->root.n;
+}
+
+static void note_use(void *arg, uint32_t step) {
+  pieces *p = arg;
+  p->saved[step].last = p->piece;
 }
 
 static void find_uses(pieces *p) {
   const kl_body *b = p->e->body;
-  for (uint32_t i = 0; i < p->e->nitems; i++) {
-    const uint32_t *taken, item = p->e->items[i];
-    if (item < b->nsteps) p->saved[item].made = p->saved[item].last = i / PIECE;
-    for (uint32_t n = taken_by(b, item, &taken), k = 0; k < n; k++) p->saved[taken[k]].last = i / PIECE;
+  for (uint32_t i = 0; i < b->root.n; i++) {
+    const kl_node *node = node_at(p->e, i);
+    p->piece = i / PIECE;
+    if (node->kind == KL_NODE_STEP) p->saved[node->index].made = p->saved[node->index].last = p->piece;
+    kl_each_taken(b, node, note_use, p);
   }
 }
 
+static void take_value(void *arg, uint32_t step) {
+  pieces *p = arg;
+  saved *s = &p->saved[step];
+  if (s->made == p->piece || s->here == p->piece + 1) return;
+  restore_value(p, step);
+  s->here = p->piece + 1;
+}
+
 static void take_values(pieces *p, uint32_t piece, uint32_t first, uint32_t end) {
-  for (uint32_t i = first; i < end; i++) {
-    const uint32_t *taken;
-    for (uint32_t n = taken_by(p->e->body, p->e->items[i], &taken), k = 0; k < n; k++) {
-      saved *s = &p->saved[taken[k]];
-      if (s->made == piece || s->here == piece + 1) continue;
-      restore_value(p, taken[k]);
-      s->here = piece + 1;
-    }
-  }
+  p->piece = piece;
+  for (uint32_t i = first; i < end; i++) kl_each_taken(p->e->body, node_at(p->e, i), take_value, p);
 }
 
 // void piece(ptr slots, index thread, ptr frame)
@@ -180,9 +193,11 @@ static LLVMValueRef emit_piece(pieces *p, uint32_t piece) {
   LLVMPositionBuilderAtEnd(e->k.b, kl_block(e, "entry"));
   load_slots(e, LLVMGetParam(e->k.fn, 0), first, end);
   take_values(p, piece, first, end);
-  kl_body_items(e, (kb_reg){LLVMGetParam(e->k.fn, 1), (uint8_t)e->index, 1}, first, end);
+  e->vars[0] = (kb_reg){LLVMGetParam(e->k.fn, 1), (uint8_t)e->index, 1};
+  kl_body_nodes(e, first, end);
   for (uint32_t i = first; i < end; i++)
-    if (e->items[i] < e->body->nsteps && p->saved[e->items[i]].last != piece) save_value(p, e->items[i]);
+    if (node_at(e, i)->kind == KL_NODE_STEP && p->saved[node_at(e, i)->index].last != piece)
+      save_value(p, node_at(e, i)->index);
   LLVMBuildRetVoid(e->k.b);
   return e->k.fn;
 }
@@ -192,7 +207,7 @@ static void emit_pieces(kl_emit *e, pieces *p) {
   LLVMValueRef fn = e->k.fn;
   LLVMBasicBlockRef at = LLVMGetInsertBlock(e->k.b);
   LLVMTypeRef types[3] = {pointer(e), kb_type(&e->k, e->index, 1), pointer(e)};
-  *p = (pieces){.e = e, .n = (e->nitems + PIECE - 1) / PIECE};
+  *p = (pieces){.e = e, .n = (e->body->root.n + PIECE - 1) / PIECE};
   p->type = LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, 3, false);
   p->saved = KL_NEW_N(e->arena, saved, e->body->nsteps + 1);
   p->fns = KL_NEW_N(e->arena, LLVMValueRef, p->n);
@@ -219,10 +234,34 @@ static LLVMValueRef make_frame(kl_emit *e, int64_t bytes) {
   return frame;
 }
 
-static void emit_iteration(kl_emit *e, pieces *p, LLVMValueRef frame, kb_reg thread) {
-  if (!p->n) return kl_body_items(e, thread, 0, e->nitems);
-  LLVMValueRef args[3] = {LLVMGetParam(e->k.fn, 0), thread.v, frame};
+static bool has_nests(const kl_body *b) {
+  for (uint32_t i = 0; i < b->root.n; i++)
+    if (b->root.nodes[i].nest) return true;
+  return false;
+}
+
+static void emit_iteration(kl_emit *e, pieces *p, LLVMValueRef frame, kb_reg iteration) {
+  if (!p->n) {
+    if (e->body->threads)
+      e->vars[0] = iteration;
+    else
+      kl_set_blocks(e, iteration);
+    return kl_body_nodes(e, 0, e->body->root.n);
+  }
+  LLVMValueRef args[3] = {LLVMGetParam(e->k.fn, 0), iteration.v, frame};
   for (uint32_t i = 0; i < p->n; i++) LLVMBuildCall2(e->k.b, p->type, p->fns[i], args, 3, "");
+}
+
+// What a block shares: of one warp, so that nobody else sees it.
+static void make_shared(kl_emit *e) {
+  const kl_plan *p = e->plan;
+  LLVMValueRef base = p->shared_bytes ? make_frame(e, p->shared_bytes) : NULL;
+  for (uint32_t i = p->nargs; base && i < p->nslots; i++) {
+    if (p->slots[i].kind != KL_SLOT_SHARED) continue;
+    LLVMValueRef at = LLVMConstInt(i64(e), p->slots[i].at, false);
+    LLVMValueRef q = LLVMBuildInBoundsGEP2(e->k.b, kb_type(&e->k, KB_I8, 1), base, &at, 1, "");
+    e->slots[i] = (kb_reg){q, KB_PTR, 1};
+  }
 }
 
 // for (i = begin; i < end; i++) body(i)
@@ -231,11 +270,13 @@ static void emit_loop(kl_emit *e, const kl_body *body, kb_reg begin, kb_reg end)
   pieces p = {0};
   LLVMValueRef frame = NULL;
   kl_body_begin(e, body);
-  if (e->nitems > PIECE) {
+  kl_set_vector(e);
+  make_shared(e);
+  if (body->root.n > PIECE && body->threads && !has_nests(body)) {
     emit_pieces(e, &p);
     frame = make_frame(e, p.frame_bytes);
   } else {
-    load_slots(e, LLVMGetParam(k->fn, 0), 0, e->nitems);
+    load_slots(e, LLVMGetParam(k->fn, 0), 0, body->root.n);
   }
   LLVMBasicBlockRef from = LLVMGetInsertBlock(k->b), head = kl_block(e, "head"), inside = kl_block(e, "body"),
                     done = kl_block(e, "done");
@@ -260,7 +301,8 @@ static void emit_loop(kl_emit *e, const kl_body *body, kb_reg begin, kb_reg end)
 static void emit_main(kl_emit *e, const kl_part *part, kb_reg begin, kb_reg end) {
   kb *k = &e->k;
   if (e->plan->nparts > 1) {
-    kb_reg first = kb_ilike(k, begin, part->first_iteration), last = kb_ilike(k, begin, part->main.threads);
+    kb_reg first = kb_ilike(k, begin, part->first_iteration),
+           last = kb_ilike(k, begin, part->main.threads + part->main.blocks);
     begin = kb_smax(k, kb_sub(k, begin, first), kb_ilike(k, begin, 0));
     end = kb_smin(k, kb_sub(k, end, first), last);
   }
@@ -290,7 +332,7 @@ static LLVMValueRef emit_function(kl_emit *e, const char *name, const kl_part *p
   LLVMPositionBuilderAtEnd(e->k.b, kl_block(e, "entry"));
   if (!part) return e->k.fn;
   kb_reg begin = {LLVMGetParam(e->k.fn, 1), KB_I64, 1}, end = {LLVMGetParam(e->k.fn, 2), KB_I64, 1};
-  if (part->main.threads) emit_main(e, part, begin, end);
+  if (!kl_body_is_empty(&part->main)) emit_main(e, part, begin, end);
   if (part->tail.threads) emit_tail(e, part, begin);
   LLVMBuildRetVoid(e->k.b);
   return e->k.fn;

@@ -5,11 +5,43 @@
 
 #include "lower/emit/emit.h"
 
-static kb_reg atom_value(kl_emit *e, const kl_aff_atom *a, unsigned lanes, kb_reg lane) {
+void kl_set_copy(kl_emit *e, kl_vars regs, unsigned copy) {
+  kl_nth_point(e->body, regs, KL_NONE, copy, e->at);
+  for (uint32_t v = 0; v < e->body->nvars; v++)
+    if (kl_has_var(regs, v)) e->vars[v] = kb_int(&e->k, e->index, 1, e->at[v]);
+}
+
+static kb_reg variable(kl_emit *e, uint32_t v, unsigned lanes) {
+  kb_reg r = e->vars[v];
+  return r.lanes == lanes ? r : kb_splat(&e->k, r, lanes);
+}
+
+// Its copy at e->at: all lanes, or the one there.
+static kb_reg symbol(kl_emit *e, uint32_t number, unsigned lanes) {
+  const kl_body *b = e->body;
+  const kl_symbol *s = &b->symbols[number];
+  kl_vars regs = b->steps[s->step].regs, varying = s->vars & kl_bound(b, KL_BIND_LANE);
+  kb_reg r = e->vals[s->step].wide[kl_point_number(b, regs, KL_NONE, e->at)].re;
+  if (r.lanes == lanes) return r;
+  return kb_extract(&e->k, r, varying ? kl_point_number(b, kl_bound(b, KL_BIND_LANE), KL_NONE, e->at) : 0);
+}
+
+static kb_reg extremum(kl_emit *e, const kl_aff_atom *a, unsigned lanes) {
+  kb_reg r = kl_emit_expr(e, a->arg[0], lanes);
+  for (uint32_t i = 1; i < a->n; i++) {
+    kb_reg x = kl_emit_expr(e, a->arg[i], lanes);
+    r = a->kind == KL_AFF_MIN ? kb_smin(&e->k, r, x) : kb_smax(&e->k, r, x);
+  }
+  return r;
+}
+
+static kb_reg atom_value(kl_emit *e, const kl_aff_atom *a, unsigned lanes) {
   kb *k = &e->k;
-  if (a->kind == KL_AFF_DIM) return a->var == KL_VAR_THREAD ? kb_splat(k, e->thread, lanes) : lane;
+  if (a->kind == KL_AFF_DIM) return variable(e, a->var, lanes);
+  if (a->kind == KL_AFF_RT) return symbol(e, a->var - KL_FIRST_SYMBOL, lanes);
+  if (a->kind == KL_AFF_MIN || a->kind == KL_AFF_MAX) return extremum(e, a, lanes);
   int64_t up = kl_floor_shift(e->body->domain, a);
-  kb_reg x = kl_emit_expr(e, a->arg[0], lanes, lane);
+  kb_reg x = kl_emit_expr(e, a->arg[0], lanes);
   x = kb_addi(k, x, up * a->k);
   if (e->index != KB_I32) return kb_addi(k, kb_udiv(k, x, kb_ilike(k, x, a->k)), -up);
   int64_t most = kl_dom_interval(e->body->domain, a->arg[0]).hi + up * a->k;
@@ -75,7 +107,7 @@ static kb_reg plus(kb *k, kb_reg total, kb_reg v) {
 }
 
 // The remainders in the sum, added up; *constant: what the constants under their floors leave behind.
-static kb_reg take_remainders(kl_emit *e, sum *s, int64_t *constant, unsigned lanes, kb_reg lane) {
+static kb_reg take_remainders(kl_emit *e, sum *s, int64_t *constant, unsigned lanes) {
   kb *k = &e->k;
   kb_reg total = {0};
   for (uint32_t i = 0; i < s->x->n; i++) {
@@ -84,12 +116,12 @@ static kb_reg take_remainders(kl_emit *e, sum *s, int64_t *constant, unsigned la
     if (s->taken[i] || !is_floor(f->atom)) continue;
     if ((t = remainder_of_floor(s, f, &m))) {
       take(s, t);
-      total = plus(k, total, scaled(k, kb_andi(k, atom_value(e, t->atom, lanes, lane), m - 1), t->coef));
+      total = plus(k, total, scaled(k, kb_andi(k, atom_value(e, t->atom, lanes), m - 1), t->coef));
     } else if (is_remainder_of_sum(s, f, &g)) {
       const kl_aff *b = f->atom->arg[0];
       for (uint32_t j = 0; j < b->n; j++) take(s, find_term(s, b->terms[j].atom));
       *constant -= g * b->c;
-      total = plus(k, total, scaled(k, kb_andi(k, kl_emit_expr(e, b, lanes, lane), f->atom->k - 1), g));
+      total = plus(k, total, scaled(k, kb_andi(k, kl_emit_expr(e, b, lanes), f->atom->k - 1), g));
     } else {
       continue;
     }
@@ -98,33 +130,24 @@ static kb_reg take_remainders(kl_emit *e, sum *s, int64_t *constant, unsigned la
   return total;
 }
 
-kb_reg kl_emit_expr(kl_emit *e, const kl_aff *x, unsigned lanes, kb_reg lane) {
+kb_reg kl_emit_expr(kl_emit *e, const kl_aff *x, unsigned lanes) {
   kb *k = &e->k;
   int64_t constant = x->c;
   sum *s = kl_arena_alloc(e->arena, sizeof *s + x->n * sizeof(bool));
   *s = (sum){.x = x};
   memset(s->taken, 0, x->n * sizeof(bool));
-  kb_reg total = take_remainders(e, s, &constant, lanes, lane);
+  kb_reg total = take_remainders(e, s, &constant, lanes);
   for (uint32_t i = 0; i < x->n; i++) {
-    if (!s->taken[i]) total = plus(k, total, scaled(k, atom_value(e, x->terms[i].atom, lanes, lane), x->terms[i].coef));
+    if (!s->taken[i]) total = plus(k, total, scaled(k, atom_value(e, x->terms[i].atom, lanes), x->terms[i].coef));
   }
   if (!total.v) return kb_int(k, e->index, lanes, constant);
   return kb_addi(k, total, constant);
 }
 
-kb_reg kl_emit_lane_numbers(kl_emit *e, unsigned wide) {
-  kb_reg c[KL_EMIT_LANES];
-  for (unsigned i = 0; i < e->width; i++) c[i] = kb_int(&e->k, e->index, 1, (int64_t)wide * e->width + i);
-  if (e->width == 1) return c[0];
-  LLVMValueRef v[KL_EMIT_LANES];
-  for (unsigned i = 0; i < e->width; i++) v[i] = c[i].v;
-  return (kb_reg){LLVMConstVector(v, e->width), (uint8_t)e->index, (uint16_t)e->width};
-}
-
 // lo <= x <= hi: one unsigned comparison of x - lo, or one signed one where the other side holds anyway.
-static kb_reg in_range(kl_emit *e, const kl_guard *g, unsigned lanes, kb_reg lane) {
+static kb_reg in_range(kl_emit *e, const kl_guard *g, unsigned lanes) {
   kb *k = &e->k;
-  kb_reg x = kl_emit_expr(e, g->expr, lanes, lane);
+  kb_reg x = kl_emit_expr(e, g->expr, lanes);
   kl_interval in = kl_dom_interval(e->body->domain, g->expr);
   if (in.lo >= g->lo) return kb_icmp(k, LLVMIntSLE, x, kb_ilike(k, x, g->hi));
   if (in.hi <= g->hi) return kb_icmp(k, LLVMIntSGE, x, kb_ilike(k, x, g->lo));
@@ -132,29 +155,76 @@ static kb_reg in_range(kl_emit *e, const kl_guard *g, unsigned lanes, kb_reg lan
   return kb_icmp(k, LLVMIntULE, kb_addi(k, x, -g->lo), kb_ilike(k, x, g->hi - g->lo));
 }
 
-kb_reg kl_emit_guard_lane(kl_emit *e, uint32_t guard, unsigned lane) {
-  const kl_guard *g = &e->body->guards[guard];
-  lane -= lane % g->uniform;
-  kb_reg *slot = &e->guard_lane[guard * e->lanes + lane];
+// --- guards ---------------------------------------------------------------------------------------------------------
+
+// The first point that the guard says the same of, of the variables `vars`.
+static void round_down(const kl_body *b, const kl_guard *g, kl_vars vars, int64_t *at) {
+  for (uint32_t v = 0; v < b->nvars; v++)
+    if (kl_has_var(vars, v)) at[v] -= at[v] % g->uniform[v];
+}
+
+// Does the guard say the same for all lanes of a vector?
+static bool is_uniform(const kl_body *b, const kl_guard *g, kl_vars lanes) {
+  for (uint32_t v = 0; v < b->nvars; v++)
+    if (kl_has_var(lanes, v) && g->uniform[v] < b->vars[v].extent) return false;
+  return true;
+}
+
+static kb_reg range_at(kl_emit *e, const kl_guard *g, kl_vars vars, const int64_t *at, unsigned lanes) {
+  kb_reg before[KL_MAX_VARS];
+  memcpy(before, e->vars, sizeof before);
+  memcpy(e->at, at, e->body->nvars * sizeof *at);
+  for (uint32_t v = 0; v < e->body->nvars; v++)
+    if (kl_has_var(vars, v)) e->vars[v] = kb_int(&e->k, e->index, 1, at[v]);
+  kb_reg r = in_range(e, g, lanes);
+  memcpy(e->vars, before, sizeof before);
+  return r;
+}
+
+static kb_reg *room_for(kl_emit *e, kb_reg **p, kl_vars vars, const int64_t *at) {
+  if (!*p) *p = KL_NEW_N(e->arena, kb_reg, kl_extent(e->body, vars));
+  return *p + kl_point_number(e->body, vars, KL_NONE, at);
+}
+
+kb_reg kl_emit_guard_at(kl_emit *e, uint32_t guard, const int64_t *at) {
+  const kl_body *b = e->body;
+  const kl_guard *g = &b->guards[guard];
+  kl_vars vars = kl_guard_vars(b, guard) & kl_inner(b);
+  int64_t first[KL_MAX_VARS];
+  memcpy(first, at, b->nvars * sizeof *at);
+  round_down(b, g, vars, first);
+  kb_reg *slot = room_for(e, &e->guards[guard].scalar, vars, first);
   if (slot->v) return *slot;
-  kl_truth known = kl_guard_at(e->plan, e->body, guard, lane);
+  kl_truth known = kl_guard_at(e->plan, b, guard, vars, first);
   if (known != KL_UNKNOWN) return *slot = kb_int(&e->k, KB_I1, 1, known == KL_YES);
-  kb_reg r = in_range(e, g, 1, kb_int(&e->k, e->index, 1, lane));
-  if (g->outer != KL_NONE) r = kb_and(&e->k, r, kl_emit_guard_lane(e, g->outer, lane));
+  kb_reg r = range_at(e, g, vars, first, 1);
+  if (g->outer != KL_NONE) r = kb_and(&e->k, r, kl_emit_guard_at(e, g->outer, first));
   return *slot = r;
 }
 
-kb_reg kl_emit_guard_wide(kl_emit *e, uint32_t guard, unsigned wide) {
-  const kl_guard *g = &e->body->guards[guard];
-  if (e->width == 1) return kl_emit_guard_lane(e, guard, wide);
-  kb_reg *slot = &e->guard_wide[guard * e->nwide + wide];
+static kb_reg guard_wide(kl_emit *e, uint32_t guard, const int64_t *at) {
+  const kl_body *b = e->body;
+  const kl_guard *g = &b->guards[guard];
+  kl_vars vars = kl_guard_vars(b, guard) & kl_inner(b), lanes = vars & kl_bound(b, KL_BIND_LANE), regs = vars & ~lanes;
+  int64_t first[KL_MAX_VARS];
+  memcpy(first, at, b->nvars * sizeof *at);
+  for (uint32_t v = 0; v < b->nvars; v++)
+    if (kl_has_var(lanes, v)) first[v] = 0;
+  if (is_uniform(b, g, lanes)) return kb_splat(&e->k, kl_emit_guard_at(e, guard, first), e->width);
+  round_down(b, g, regs, first);
+  kb_reg *slot = room_for(e, &e->guards[guard].wide, regs, first);
   if (slot->v) return *slot;
-  kb_reg r;
-  if (g->uniform >= e->width)
-    r = kb_splat(&e->k, kl_emit_guard_lane(e, guard, wide * e->width), e->width);
-  else {
-    r = in_range(e, g, e->width, kl_emit_lane_numbers(e, wide));
-    if (g->outer != KL_NONE) r = kb_and(&e->k, r, kl_emit_guard_wide(e, g->outer, wide));
-  }
+  kb_reg r = range_at(e, g, regs, first, e->width);
+  if (g->outer != KL_NONE) r = kb_and(&e->k, r, guard_wide(e, g->outer, first));
   return *slot = r;
+}
+
+kb_reg kl_emit_guard_copy(kl_emit *e, uint32_t guard, kl_vars regs, uint32_t run, unsigned copy) {
+  int64_t at[KL_MAX_VARS] = {0};
+  kl_nth_point(e->body, regs, run != KL_NONE && kl_has_var(regs, run) ? run : KL_NONE, copy, at);
+  return e->width == 1 ? kl_emit_guard_at(e, guard, at) : guard_wide(e, guard, at);
+}
+
+kb_reg kl_emit_guard(kl_emit *e, uint32_t guard) {
+  return kl_emit_guard_at(e, guard, (int64_t[KL_MAX_VARS]){0});
 }

@@ -91,6 +91,8 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.nvvm.d2ui.rz", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.read.ptx.sreg.tid.x", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.read.ptx.sreg.ctaid.x", I32, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.shfl.sync.bfly.i32", I32, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.barrier.cta.sync.aligned.all", 0, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.griddepcontrol.wait", 0, GPU, SCALAR, 90, 78},
     {"llvm.nvvm.griddepcontrol.launch.dependents", 0, GPU, SCALAR, 90, 78},
     // bounded

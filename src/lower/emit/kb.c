@@ -264,3 +264,35 @@ kb_reg kb_reverse(kb *k, kb_reg vec) {
   for (unsigned i = 0; i < vec.lanes; i++) mask[i] = vec.lanes - 1u - i;
   return kb_shuffle(k, vec, mask, vec.lanes);
 }
+
+// --- lanes of a warp ------------------------------------------------------------------------------------------------
+
+static kb_reg word_of_lane(kb *k, kb_reg a, unsigned distance) {
+  LLVMTypeRef i32 = kb_type(k, KB_I32, 1);
+  kb_reg args[4] = {{LLVMConstAllOnes(i32), KB_I32, 1}, a, kb_int(k, KB_I32, 1, distance), kb_int(k, KB_I32, 1, 31)};
+  return kb_intrinsic(k, "llvm.nvvm.shfl.sync.bfly.i32", NULL, 0, args, 4, KB_I32, 1);
+}
+
+kb_reg kb_lane_xor(kb *k, kb_reg a, unsigned distance) {
+  if (k->machine == KB_HOST) {
+    unsigned mask[KB_MAX_LANES];
+    for (unsigned i = 0; i < a.lanes; i++) mask[i] = i ^ distance;
+    return kb_shuffle(k, a, mask, a.lanes);
+  }
+  if (a.kind == KB_I1)
+    return kb_icmp(k, LLVMIntNE, word_of_lane(k, kb_zext(k, a, KB_I32), distance), kb_int(k, KB_I32, 1, 0));
+  unsigned bits = kb_kind_bits((kb_kind)a.kind) * a.lanes;
+  if (bits == 32) {
+    kb_reg r = word_of_lane(k, kb_bitcast(k, a, KB_I32, 1), distance);
+    return kb_bitcast(k, r, (kb_kind)a.kind, a.lanes);
+  }
+  kb_reg words = kb_bitcast(k, a, KB_I32, 2), both[2];
+  for (unsigned i = 0; i < 2; i++) both[i] = word_of_lane(k, kb_extract(k, words, i), distance);
+  return kb_bitcast(k, kb_join(k, both, 2), (kb_kind)a.kind, 1);
+}
+
+void kb_sync(kb *k) {
+  if (k->machine == KB_HOST) return;
+  kb_reg id = kb_int(k, KB_I32, 1, 0);
+  kb_intrinsic(k, "llvm.nvvm.barrier.cta.sync.aligned.all", NULL, 0, &id, 1, KB_I1, 1);
+}

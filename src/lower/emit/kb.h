@@ -130,6 +130,11 @@ kb_reg kb_concat(kb *k, const kb_reg *vecs, unsigned n); // equal lanes
 kb_reg kb_reverse(kb *k, kb_reg vec);
 kb_reg kb_shuffle(kb *k, kb_reg vec, const unsigned *mask, unsigned n); // lane i of the result is lane mask[i]
 
+// What the lane has whose number differs by the bit `distance`; any kind but PTR. On NVPTX of a warp, all of whose
+// lanes are there; on the host of the register.
+kb_reg kb_lane_xor(kb *k, kb_reg a, unsigned distance);
+void kb_sync(kb *k); // of the threads of a block, and what they stored in shared memory; nothing on the host
+
 // NVPTX only, F32 scalars: approximate instructions with the error PTX documents, for use inside proven functions only.
 // All of them flush denormals on both sides.
 kb_reg kb_ex2_approx(kb *k, kb_reg a);         // ex2.approx.ftz.f32: 2 ulp from the correctly rounded result

@@ -41,6 +41,7 @@ static kb_reg address(kl_emit *e, uint32_t slot, kb_reg index, int64_t scale) {
 // Nobody writes the slot while the kernel runs: no output is the same memory, and no kernel before this one is still at
 // work.
 bool kl_is_constant(const kl_plan *p, uint32_t slot) {
+  if (p->slots[slot].kind == KL_SLOT_SHARED) return false;
   return p->slots[slot].alias == KL_NONE && (!p->programmatic || p->slots[slot].kind == KL_SLOT_CONST);
 }
 
@@ -60,9 +61,32 @@ static unsigned per_byte(unsigned bits) {
   return bits < 8 ? 8 / bits : 1;
 }
 
+// Variables that number the elements of an access.
+static kl_vars numbered_by(const kl_emit *e, const kl_access *a) {
+  return a->regs | (e->width > 1 ? kl_bound(e->body, KL_BIND_LANE) : 0);
+}
+
+static void chunk_point(const kl_emit *e, const kl_access *a, uint32_t chunk, int64_t *at) {
+  memset(at, 0, e->body->nvars * sizeof *at);
+  kl_nth_point(e->body, numbered_by(e, a), a->run, chunk * a->vec, at);
+}
+
+static kl_truth holds_in_chunk(kl_emit *e, const kl_access *a, uint32_t guard, uint32_t chunk) {
+  int64_t at[KL_MAX_VARS];
+  if (guard == KL_NONE) return KL_YES;
+  chunk_point(e, a, chunk, at);
+  return kl_guard_at(e->plan, e->body, guard, numbered_by(e, a), at);
+}
+
+static kb_reg guard_of_chunk(kl_emit *e, const kl_access *a, uint32_t guard, uint32_t chunk) {
+  int64_t at[KL_MAX_VARS];
+  chunk_point(e, a, chunk, at);
+  return kl_emit_guard_at(e, guard, at);
+}
+
 // Is the access never off its guard in this chunk?
 static bool is_free(kl_emit *e, const kl_access *a, uint32_t chunk) {
-  return a->guard == KL_NONE || kl_guard_at(e->plan, e->body, a->guard, chunk * a->vec) == KL_YES;
+  return holds_in_chunk(e, a, a->guard, chunk) == KL_YES;
 }
 
 // Is what an access takes off its guard the thread's own first chunk, in place of element 0? Where a result is written
@@ -71,11 +95,17 @@ static bool stays_at_home(kl_emit *e, const kl_access *a, uint32_t chunk) {
   return e->plan->slots[a->slot].alias != KL_NONE && chunk && !is_free(e, a, chunk) && is_free(e, a, 0);
 }
 
+// An index of a chunk's elements, made of its base.
+static kb_reg index_in_chunk(kl_emit *e, const kl_access *a, uint32_t chunk, const kl_aff *x) {
+  chunk_point(e, a, chunk, e->at);
+  return kl_emit_expr(e, x, 1);
+}
+
 // x, or where the access is off its guard `home`, an index of the same kind.
 static kb_reg guarded(kl_emit *e, const kl_access *a, uint32_t chunk, kb_reg x, const kl_aff *home) {
   if (a->guard == KL_NONE) return x;
-  kb_reg other = home ? kl_emit_expr(e, home, 1, (kb_reg){0}) : kb_ilike(&e->k, x, 0);
-  return kb_select(&e->k, kl_emit_guard_lane(e, a->guard, chunk * a->vec), x, other);
+  kb_reg other = home ? index_in_chunk(e, a, 0, home) : kb_ilike(&e->k, x, 0);
+  return kb_select(&e->k, guard_of_chunk(e, a, a->guard, chunk), x, other);
 }
 
 // Address of a chunk's first element, which begins with a byte; off its guard that of element 0, or of chunk 0. The
@@ -93,7 +123,7 @@ static kb_reg chunk_address(kl_emit *e, const kl_access *a, uint32_t chunk, unsi
   bool at_home = stays_at_home(e, a, chunk);
   const kl_aff *home = at_home ? kl_dom_simplify(d, kl_aff_floordivc(p, a->base[0], per_byte(bits))) : NULL;
   int64_t factor = x->c || at_home ? 1 : (int64_t)kl_aff_content(x);
-  kb_reg i = guarded(e, a, chunk, kl_emit_expr(e, kl_aff_floordivc(p, x, factor), 1, (kb_reg){0}), home);
+  kb_reg i = guarded(e, a, chunk, index_in_chunk(e, a, chunk, kl_aff_floordivc(p, x, factor)), home);
   return offset_bytes(e, address(e, a->slot, i, factor * bytes), offset * bytes);
 }
 
@@ -223,16 +253,18 @@ static kl_pair load_chunk_vector(kl_emit *e, const kl_access *a, kl_dtype t, uin
 
 // --- loading --------------------------------------------------------------------------------------------------------
 
-// Gathers lane pairs (wide registers of one lane, or chunks of vectors) into the value's wide registers.
-static void place(kl_emit *e, kl_val *v, const kl_pair *pieces, unsigned n, bool complex) {
+// Gathers pieces, `each` of them to a copy, into the value's wide registers.
+static void place(kl_emit *e, kl_val *v, const kl_pair *pieces, unsigned each, bool complex) {
   if (e->width == 1) {
-    memcpy(v->wide, pieces, n * sizeof *pieces);
+    memcpy(v->wide, pieces, e->nwide * sizeof *pieces);
     return;
   }
   kb_reg re[KL_EMIT_LANES], im[KL_EMIT_LANES];
-  for (unsigned i = 0; i < n; i++) re[i] = pieces[i].re, im[i] = pieces[i].im;
-  v->wide[0].re = kb_concat(&e->k, re, n);
-  if (complex) v->wide[0].im = kb_concat(&e->k, im, n);
+  for (unsigned copy = 0; copy < e->nwide; copy++) {
+    for (unsigned i = 0; i < each; i++) re[i] = pieces[copy * each + i].re, im[i] = pieces[copy * each + i].im;
+    v->wide[copy].re = kb_concat(&e->k, re, each);
+    if (complex) v->wide[copy].im = kb_concat(&e->k, im, each);
+  }
 }
 
 static void reverse_lanes(kl_emit *e, kl_val *v, unsigned vec) {
@@ -251,8 +283,7 @@ static void load_lanes(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *v) {
   for (uint32_t c = 0; c < a->nchunks; c++) {
     kl_pair *piece = pieces + c * a->vec;
     const kl_aff *home = stays_at_home(e, a, c) ? a->base[0] : NULL;
-    kb_reg at =
-        bits < 8 ? guarded(e, a, c, kl_emit_expr(e, a->base[c], 1, (kb_reg){0}), home) : chunk_address(e, a, c, bits);
+    kb_reg at = bits < 8 ? guarded(e, a, c, index_in_chunk(e, a, c, a->base[c]), home) : chunk_address(e, a, c, bits);
     for (uint32_t i = 0; i < a->vec; i++) {
       int64_t offset = i * a->stride;
       if (i && a->stride == 0)
@@ -263,7 +294,7 @@ static void load_lanes(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *v) {
         piece[i] = load_element(e, t, offset_bytes(e, at, offset * (bits / 8)));
     }
   }
-  place(e, v, pieces, e->lanes, kl_is_complex(t));
+  place(e, v, pieces, e->width, kl_is_complex(t));
 }
 
 static void load_contiguous(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *v) {
@@ -278,7 +309,7 @@ static void load_contiguous(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *
     if (a->reversed) pieces[c].re = kb_reverse(&e->k, pieces[c].re);
     if (a->reversed && kl_is_complex(t)) pieces[c].im = kb_reverse(&e->k, pieces[c].im);
   }
-  place(e, v, pieces, a->nchunks, kl_is_complex(t));
+  place(e, v, pieces, e->width / a->vec, kl_is_complex(t));
 }
 
 // Are chunks whole words of elements of 4 or 8 bits?
@@ -372,11 +403,12 @@ static void store_chunk_vector(kl_emit *e, const kl_access *a, kl_val *v, uint32
   kb *k = &e->k;
   kl_dtype t = v->dtype;
   unsigned bits = kl_info(t)->bits, pb = part_bits(t), vec = a->vec;
-  kl_pair w = kl_wide(e, v)[0];
-  kb_reg re = kl_to_bits(k, part_of(t), kb_slice(k, w.re, chunk * vec, vec));
+  kl_pair w = kl_wide(e, v)[chunk * vec / e->width];
+  unsigned first = chunk * vec % e->width;
+  kb_reg re = kl_to_bits(k, part_of(t), kb_slice(k, w.re, first, vec));
   kb_reg p = chunk_address(e, a, chunk, bits);
   if (kl_is_complex(t)) {
-    kb_reg both[2] = {re, kl_to_bits(k, part_of(t), kb_slice(k, w.im, chunk * vec, vec))};
+    kb_reg both[2] = {re, kl_to_bits(k, part_of(t), kb_slice(k, w.im, first, vec))};
     unsigned mask[KL_EMIT_LANES * 2];
     for (unsigned i = 0; i < 2 * vec; i++) mask[i] = i / 2 + i % 2 * vec;
     store(e, p, kb_shuffle(k, kb_concat(k, both, 2), mask, 2 * vec), pb / 8);
@@ -387,12 +419,12 @@ static void store_chunk_vector(kl_emit *e, const kl_access *a, kl_val *v, uint32
 }
 
 // Lanes outside the domain that share a byte with one inside are stored as 0.
-static kl_val keep_lanes(kl_emit *e, uint32_t keep, kl_val *v) {
+static kl_val keep_lanes(kl_emit *e, const kl_access *a, uint32_t keep, kl_val *v) {
   kl_val r = {.dtype = v->dtype, .wide = KL_NEW_N(e->arena, kl_pair, e->nwide)};
   for (unsigned i = 0; i < e->nwide; i++) {
     kb_reg x = kl_wide(e, v)[i].re;
     kb_reg zero = x.kind == KB_F32 ? kb_flike(&e->k, x, 0) : kb_ilike(&e->k, x, 0);
-    r.wide[i].re = kb_select(&e->k, kl_emit_guard_wide(e, keep, i), x, zero);
+    r.wide[i].re = kb_select(&e->k, kl_emit_guard_copy(e, keep, a->regs, a->run, i), x, zero);
   }
   return r;
 }
@@ -412,16 +444,22 @@ void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v) {
     kl_wide(e, v);
   }
   if (s->keep != KL_NONE && kl_info(v->dtype)->bits < 8) {
-    kept = keep_lanes(e, s->keep, v);
+    kept = keep_lanes(e, a, s->keep, v);
     v = &kept;
   }
   for (uint32_t c = 0; c < a->nchunks; c++) {
     kl_if inside = {0};
-    if (s->keep != KL_NONE) inside = kl_if_begin(e, kl_emit_guard_lane(e, s->keep, c * a->vec), "keep");
+    kl_truth kept = holds_in_chunk(e, a, s->keep, c);
+    if (kept == KL_NO) continue;
+    if (kept != KL_YES) inside = kl_if_begin(e, guard_of_chunk(e, a, s->keep, c), "keep");
     if (e->k.machine == KB_NVPTX)
       store_chunk_words(e, a, v, c);
     else
       store_chunk_vector(e, a, v, c);
-    if (s->keep != KL_NONE) kl_if_end(e, inside);
+    if (kept != KL_YES) kl_if_end(e, inside);
   }
+}
+
+void kl_make_store_guards(kl_emit *e, const kl_store *s) {
+  for (uint32_t c = 0; s->keep != KL_NONE && c < s->access.nchunks; c++) guard_of_chunk(e, &s->access, s->keep, c);
 }

@@ -50,11 +50,11 @@ bool kl_is_long(const kl_emit *e, const kl_body *body) {
   for (uint32_t i = 0; i < body->nsteps; i++) {
     const kl_step *s = &body->steps[i];
     if (s->kind != KL_STEP_OP || !s->noperands) continue;
-    unsigned n = size_of(s->instr->op, body->steps[s->operands[0]].dtype);
-    size += n;
+    unsigned n = size_of(s->op.op, body->steps[s->operands[0]].dtype);
+    size += n * (uint64_t)kl_extent(body, s->regs);
     functions += n != 0;
   }
-  return e->k.machine == KB_NVPTX && functions > 1 && size * e->nwide > LONG_BODY;
+  return e->k.machine == KB_NVPTX && functions > 1 && size > LONG_BODY;
 }
 
 // The parts of complex numbers are passed one by one, and come back side by side.
@@ -83,11 +83,11 @@ static void attribute(kb *k, LLVMValueRef fn, const char *name) {
 }
 
 // Builds the function where there is none of the name yet.
-static LLVMValueRef function_of(kb *k, const kl_instr *in, kl_dtype from, kl_dtype round_to, const kb_reg *args,
-                                unsigned n, kb_kind result, unsigned lanes) {
+static LLVMValueRef function_of(kb *k, const kl_plan_op *op, kl_dtype from, kl_dtype to, kl_dtype round_to,
+                                const kb_reg *args, unsigned n, kb_kind result, unsigned lanes) {
   char name[96];
-  snprintf(name, sizeof name, "kiln$%u$%u$%u$%u$%u", (unsigned)in->op, (unsigned)from, (unsigned)in->shape->dtype,
-           (unsigned)round_to, args[0].lanes);
+  snprintf(name, sizeof name, "kiln$%u$%u$%u$%u$%u", (unsigned)op->op, (unsigned)from, (unsigned)to, (unsigned)round_to,
+           args[0].lanes);
   LLVMValueRef fn = LLVMGetNamedFunction(k->module, name);
   if (fn) return fn;
   LLVMTypeRef types[4];
@@ -109,18 +109,19 @@ static LLVMValueRef function_of(kb *k, const kl_instr *in, kl_dtype from, kl_dty
     x[i].re = args[at], x[i].re.v = LLVMGetParam(fn, at), at++;
     if (kl_is_complex(from)) x[i].im = args[at], x[i].im.v = LLVMGetParam(fn, at), at++;
   }
-  LLVMBuildRet(inner.b, join(&inner, in->shape->dtype, kl_emit_op(&inner, in, from, round_to, x)).v);
+  LLVMBuildRet(inner.b, join(&inner, to, kl_emit_op(&inner, op, from, to, round_to, x)).v);
   LLVMDisposeBuilder(inner.b);
   return fn;
 }
 
-bool kl_emit_call(kb *k, const kl_instr *in, kl_dtype from, kl_dtype round_to, const kl_pair *x, kl_pair *out) {
-  if (!k->calls || !size_of(in->op, from)) return false;
+bool kl_emit_call(kb *k, const kl_plan_op *op, kl_dtype from, kl_dtype to, kl_dtype round_to, const kl_pair *x,
+                  kl_pair *out) {
+  if (!k->calls || !size_of(op->op, from)) return false;
   kb_reg args[4];
-  kl_dtype to = in->shape->dtype;
-  unsigned n = arguments(from, in->noperands, x, args), lanes = args[0].lanes * (kl_is_complex(to) ? 2u : 1u);
+  unsigned n = arguments(from, (unsigned)kl_op_table[op->op].arity, x, args);
+  unsigned lanes = args[0].lanes * (kl_is_complex(to) ? 2u : 1u);
   kb_kind kind = kl_wide_kind(to);
-  LLVMValueRef fn = function_of(k, in, from, round_to, args, n, kind, lanes), v[4];
+  LLVMValueRef fn = function_of(k, op, from, to, round_to, args, n, kind, lanes), v[4];
   for (unsigned i = 0; i < n; i++) v[i] = args[i].v;
   LLVMValueRef r = LLVMBuildCall2(k->b, LLVMGlobalGetValueType(fn), fn, v, n, "");
   *out = part(k, to, (kb_reg){r, (uint8_t)kind, (uint16_t)lanes});

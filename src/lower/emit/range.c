@@ -67,7 +67,7 @@ static kl_range of_op(const kl_step *s, const kl_step *steps, const kl_range *kn
   if (!s->noperands) return whole(s->dtype);
   const kl_range *x = &known[s->operands[0]];
   kl_dtype from = steps[s->operands[0]].dtype;
-  kl_op op = s->instr->op;
+  kl_op op = s->op.op;
   if (op == KL_OP_SELECT) return either(known[s->operands[1]], known[s->operands[2]]);
   if (op == KL_OP_CONVERT && kl_is_int(from)) return fitting(s->dtype, true, *x);
   if (s->noperands != 2 || from != s->dtype) return whole(s->dtype);
@@ -132,7 +132,7 @@ static kl_bounds rounded(kl_dtype t, kl_bounds b) {
 static kl_bounds bounds_of_op(const kl_body *body, const kl_step *s, const kl_bounds *known, const kl_range *ranges) {
   kl_bounds x = known[s->operands[0]], y = s->noperands > 1 ? known[s->operands[1]] : x;
   kl_dtype from = body->steps[s->operands[0]].dtype;
-  switch (s->instr->op) {
+  switch (s->op.op) {
   case KL_OP_COPY: return x;
   case KL_OP_SELECT: return hull(y, known[s->operands[2]]);
   case KL_OP_MINIMUM: return bounds(fmin(x.lo, y.lo), fmin(x.hi, y.hi));

@@ -4,8 +4,13 @@
 #include "lower/emit/math/math.h"
 
 bool kl_has_packed(const kl_emit *e, kl_dtype t) {
-  if (e->k.machine != KB_NVPTX || e->lanes < 2) return false;
+  if (e->k.machine != KB_NVPTX || e->lanes % 2) return false;
   return t == KILN_F16 || (t == KILN_BF16 && e->k.sm >= 80);
+}
+
+void kl_emit_shape(kl_emit *e, kl_vars regs) {
+  e->nwide = (unsigned)kl_extent(e->body, regs);
+  e->lanes = e->nwide * e->width;
 }
 
 kb_kind kl_wide_kind(kl_dtype t) {
@@ -169,4 +174,71 @@ kl_val kl_val_of_bits(kl_emit *e, kl_dtype t, const kb_reg *raw) {
     for (unsigned i = 0; i < e->nwide; i++) v.wide[i].re = kl_from_bits(k, t, raw[i]);
   }
   return v;
+}
+
+// --- numbers of copies ----------------------------------------------------------------------------------------------
+
+// Is the order of copies with `run` the fastest that of the variables?
+static bool in_order(const kl_body *b, kl_vars regs, uint32_t run) {
+  if (run == KL_NONE || !kl_has_var(regs, run)) return true;
+  for (uint32_t v = run + 1; v < b->nvars; v++)
+    if (kl_has_var(regs, v) && b->vars[v].extent > 1) return false;
+  return true;
+}
+
+static kb_reg half_of(kl_emit *e, const kl_val *v, unsigned i) {
+  return kb_extract(&e->k, v->packed[i / 2], i % 2);
+}
+
+// Packed pairs of copies that need not be neighbours in v.
+static kb_reg *pick_packed(kl_emit *e, const kl_val *v, const unsigned *pick, unsigned n) {
+  kb_reg *r = KL_NEW_N(e->arena, kb_reg, n / 2);
+  for (unsigned i = 0; i < n; i += 2) {
+    unsigned a = pick[i], b = pick[i + 1];
+    if (a % 2 == 0 && b == a + 1) {
+      r[i / 2] = v->packed[a / 2];
+      continue;
+    }
+    kb_reg halves[2] = {half_of(e, v, a), half_of(e, v, b)};
+    r[i / 2] = kb_join(&e->k, halves, 2);
+  }
+  return r;
+}
+
+// Forms of single registers are there for the picking; words and pairs are taken apart only where there is no other.
+kl_val kl_picked(kl_emit *e, kl_val *v, kl_vars from, const unsigned *pick, kl_vars to) {
+  kl_val r = {.dtype = v->dtype};
+  unsigned n = (unsigned)kl_extent(e->body, to);
+  if (!v->wide && !v->raw && (v->words || n % 2)) {
+    kl_emit_shape(e, from);
+    if (kl_is_narrow_float(v->dtype))
+      kl_raw(e, v);
+    else
+      kl_wide(e, v);
+    kl_emit_shape(e, to);
+  }
+  if (v->packed && n % 2 == 0) r.packed = pick_packed(e, v, pick, n);
+  if (v->wide) r.wide = KL_NEW_N(e->arena, kl_pair, n);
+  if (v->raw) r.raw = KL_NEW_N(e->arena, kb_reg, n);
+  for (unsigned i = 0; i < n; i++) {
+    if (v->wide) r.wide[i] = v->wide[pick[i]];
+    if (v->raw) r.raw[i] = v->raw[pick[i]];
+  }
+  return r;
+}
+
+kl_val *kl_numbered(kl_emit *e, kl_val *v, kl_vars from, uint32_t run, kl_vars to, uint32_t to_run) {
+  const kl_body *b = e->body;
+  if (from == to && (run == to_run || (in_order(b, from, run) && in_order(b, to, to_run)))) return v;
+  unsigned pick[KL_EMIT_LANES], n = (unsigned)kl_extent(b, to);
+  if (run != KL_NONE && !kl_has_var(from, run)) run = KL_NONE;
+  if (to_run != KL_NONE && !kl_has_var(to, to_run)) to_run = KL_NONE;
+  for (unsigned i = 0; i < n; i++) {
+    int64_t at[KL_MAX_VARS] = {0};
+    kl_nth_point(b, to, to_run, i, at);
+    pick[i] = kl_point_number(b, from, run, at);
+  }
+  kl_val *r = KL_NEW(e->arena, kl_val);
+  *r = kl_picked(e, v, from, pick, to);
+  return r;
 }

@@ -6,20 +6,151 @@ void kl_plan_free(kl_plan *p) {
   kl_affs_destroy(&p->affs);
 }
 
-const kl_aff *kl_at_lane(kl_affs *p, kl_dom *d, const kl_aff *e, const kl_aff *lane) {
-  const kl_aff *to[KL_VAR_COUNT] = {[KL_VAR_THREAD] = kl_aff_dim(p, KL_VAR_THREAD), [KL_VAR_LANE] = lane};
-  kl_aff_replace(p, &(kl_aff_subst){.to = {to}, .n = {KL_VAR_COUNT}}, &e, 1, &e);
-  return kl_dom_simplify(d, e);
+kl_vars kl_bound(const kl_body *b, kl_binding binding) {
+  kl_vars r = 0;
+  for (uint32_t v = 0; v < b->nvars; v++)
+    if (b->vars[v].binding == binding) r |= (kl_vars)1 << v;
+  return r;
 }
 
-// What holds for all lanes alike depends on the thread: guards that always hold are not made.
-kl_truth kl_guard_at(kl_plan *p, const kl_body *b, uint32_t guard, uint32_t lane) {
+kl_vars kl_inner(const kl_body *b) {
+  return kl_bound(b, KL_BIND_REG) | (b->width > 1 ? kl_bound(b, KL_BIND_LANE) : 0);
+}
+
+int64_t kl_extent(const kl_body *b, kl_vars vars) {
+  int64_t n = 1;
+  for (uint32_t v = 0; v < b->nvars; v++)
+    if (kl_has_var(vars, v)) n *= b->vars[v].extent;
+  return n;
+}
+
+void kl_nth_point(const kl_body *b, kl_vars vars, uint32_t run, uint32_t i, int64_t *at) {
+  if (run != KL_NONE) {
+    at[run] = i % b->vars[run].extent;
+    i /= (uint32_t)b->vars[run].extent;
+  }
+  for (uint32_t v = b->nvars; v-- > 0;) {
+    if (!kl_has_var(vars, v) || v == run) continue;
+    at[v] = i % b->vars[v].extent;
+    i /= (uint32_t)b->vars[v].extent;
+  }
+}
+
+uint32_t kl_point_number(const kl_body *b, kl_vars vars, uint32_t run, const int64_t *at) {
+  uint32_t i = 0;
+  for (uint32_t v = 0; v < b->nvars; v++)
+    if (kl_has_var(vars, v) && v != run) i = i * (uint32_t)b->vars[v].extent + (uint32_t)at[v];
+  return run == KL_NONE ? i : i * (uint32_t)b->vars[run].extent + (uint32_t)at[run];
+}
+
+const kl_aff *kl_at_point(kl_affs *p, const kl_body *b, const kl_aff *e, kl_vars vars, const int64_t *at) {
+  if (!(kl_vars_of(b, e) & vars)) return kl_dom_simplify(b->domain, e);
+  const kl_aff *to[KL_MAX_VARS];
+  for (uint32_t v = 0; v < b->nvars; v++) to[v] = kl_has_var(vars, v) ? kl_aff_const(p, at[v]) : kl_aff_dim(p, v);
+  kl_aff_replace(p, &(kl_aff_subst){.to = {to}, .n = {b->nvars}}, &e, 1, &e);
+  return kl_dom_simplify(b->domain, e);
+}
+
+static kl_vars vars_of_atom(const kl_body *b, const kl_aff_atom *a);
+
+static kl_vars vars_of(const kl_body *b, const kl_aff *e) {
+  kl_vars r = 0;
+  for (uint32_t i = 0; i < e->n; i++) r |= vars_of_atom(b, e->terms[i].atom);
+  return r;
+}
+
+static kl_vars vars_of_atom(const kl_body *b, const kl_aff_atom *a) {
+  if (a->kind == KL_AFF_RT) return b->symbols[a->var - KL_FIRST_SYMBOL].vars;
+  if (a->kind < KL_AFF_VARS) return a->var < KL_MAX_VARS ? (kl_vars)1 << a->var : 0;
+  kl_vars r = 0;
+  for (uint32_t i = 0; i < a->n; i++) r |= vars_of(b, a->arg[i]);
+  return r;
+}
+
+kl_vars kl_vars_of(const kl_body *b, const kl_aff *e) {
+  return vars_of(b, e) & (kl_vars)(((uint64_t)1 << b->nvars) - 1);
+}
+
+bool kl_has_symbols(const kl_aff *e) {
+  for (uint32_t i = 0; i < e->n; i++) {
+    const kl_aff_atom *a = e->terms[i].atom;
+    if (a->kind == KL_AFF_RT) return true;
+    for (uint32_t k = 0; a->kind >= KL_AFF_VARS && k < a->n; k++)
+      if (kl_has_symbols(a->arg[k])) return true;
+  }
+  return false;
+}
+
+void kl_each_symbol(const kl_aff *e, void (*f)(void *arg, uint32_t symbol), void *arg) {
+  for (uint32_t i = 0; i < e->n; i++) {
+    const kl_aff_atom *a = e->terms[i].atom;
+    if (a->kind == KL_AFF_RT) f(arg, a->var - KL_FIRST_SYMBOL);
+    for (uint32_t k = 0; a->kind >= KL_AFF_VARS && k < a->n; k++) kl_each_symbol(a->arg[k], f, arg);
+  }
+}
+
+typedef struct taking {
+  const kl_body *b;
+  void (*f)(void *arg, uint32_t step);
+  void *arg;
+} taking;
+
+static void take_symbol(void *arg, uint32_t symbol) {
+  const taking *x = arg;
+  x->f(x->arg, x->b->symbols[symbol].step);
+}
+
+static void take_guard(taking *x, uint32_t guard) {
+  for (; guard != KL_NONE; guard = x->b->guards[guard].outer) kl_each_symbol(x->b->guards[guard].expr, take_symbol, x);
+}
+
+static void take_access(taking *x, const kl_access *a) {
+  for (uint32_t c = 0; c < a->nchunks; c++) kl_each_symbol(a->base[c], take_symbol, x);
+  take_guard(x, a->guard);
+}
+
+static void take_step(taking *x, const kl_step *s) {
+  for (uint32_t i = 0; i < s->noperands; i++) x->f(x->arg, s->operands[i]);
+  if (!x->b->nsymbols) return;
+  if (s->kind == KL_STEP_LOAD) take_access(x, &s->access);
+  for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++) take_guard(x, s->guards[i]);
+  if (s->expr) kl_each_symbol(s->expr, take_symbol, x);
+}
+
+static void take_store(taking *x, const kl_store *s) {
+  x->f(x->arg, s->step);
+  if (!x->b->nsymbols) return;
+  take_access(x, &s->access);
+  take_guard(x, s->keep);
+}
+
+void kl_each_taken(const kl_body *b, const kl_node *n, void (*f)(void *arg, uint32_t step), void *arg) {
+  taking x = {b, f, arg};
+  switch (n->kind) {
+  case KL_NODE_STEP: return take_step(&x, &b->steps[n->index]);
+  case KL_NODE_STORE: return take_store(&x, &b->stores[n->index]);
+  case KL_NODE_IF: return take_guard(&x, n->index);
+  case KL_NODE_LOOP:
+    for (uint32_t i = 0; i < n->nest->ncarried; i++)
+      f(arg, n->nest->carried[i].first), f(arg, n->nest->carried[i].next);
+    return;
+  case KL_NODE_SYNC: return;
+  }
+}
+
+kl_vars kl_guard_vars(const kl_body *b, uint32_t guard) {
+  kl_vars r = 0;
+  for (; guard != KL_NONE; guard = b->guards[guard].outer) r |= kl_vars_of(b, b->guards[guard].expr);
+  return r;
+}
+
+// Guards that always hold are not made: what holds is known where a point says more than nothing.
+kl_truth kl_guard_at(kl_plan *p, const kl_body *b, uint32_t guard, kl_vars vars, const int64_t *at) {
   kl_truth all = KL_YES;
   for (; guard != KL_NONE && all != KL_NO; guard = b->guards[guard].outer) {
     const kl_guard *g = &b->guards[guard];
     kl_interval in = {INT64_MIN, INT64_MAX};
-    if (g->uniform < b->lanes)
-      in = kl_dom_interval(b->domain, kl_at_lane(p->affs, b->domain, g->expr, kl_aff_const(p->affs, lane)));
+    if (kl_vars_of(b, g->expr) & vars) in = kl_dom_interval(b->domain, kl_at_point(p->affs, b, g->expr, vars, at));
     if (in.lo > g->hi || in.hi < g->lo)
       all = KL_NO;
     else if (in.lo < g->lo || in.hi > g->hi)
@@ -33,8 +164,9 @@ int64_t kl_floor_shift(kl_dom *d, const kl_aff_atom *floor) {
   return lo < 0 ? (-lo + floor->k - 1) / floor->k : 0;
 }
 
-// Do `bits` bits hold e? Sums and products may wrap on the way, only their value counts; what stands under a floor must
-// be right by itself. Threads and lanes fit. A bound at the end of int64 is none.
+// Do `bits` bits hold e? Sums and products may wrap on the way, only their value counts; what stands under a floor, a
+// minimum or a maximum must be right by itself. Threads, lanes and symbols as far as they count fit. A bound at the end
+// of int64 is none.
 static bool fits(kl_dom *d, const kl_aff *e, unsigned bits) {
   int64_t end = INT64_MAX >> (64 - bits);
   kl_interval in = kl_dom_interval(d, e);
@@ -42,10 +174,13 @@ static bool fits(kl_dom *d, const kl_aff *e, unsigned bits) {
   for (uint32_t i = 0; i < e->n; i++) {
     const kl_aff_atom *a = e->terms[i].atom;
     if (a->kind < KL_AFF_VARS) continue;
+    for (uint32_t k = 0; k < a->n; k++)
+      if (!fits(d, a->arg[k], bits)) return false;
+    if (a->kind != KL_AFF_FLOOR) continue;
     // A negative dividend is moved up by a multiple of k before the unsigned division; the sum must stay in its bits.
     int64_t lo = kl_dom_interval(d, a->arg[0]).lo;
     if (lo < 0 && (lo < -(end >> 1) || a->k > end >> 1)) return false;
-    if (a->k > end || !fits(d, a->arg[0], bits)) return false;
+    if (a->k > end) return false;
   }
   return true;
 }
@@ -58,7 +193,7 @@ static bool access_fits(kl_dom *d, const kl_access *a, unsigned bits) {
 }
 
 bool kl_body_fits(const kl_body *b, unsigned bits) {
-  if (bits == 32 && b->threads > INT32_MAX) return false;
+  if (bits == 32 && (b->threads > INT32_MAX || b->blocks > INT32_MAX)) return false;
   for (uint32_t i = 0; i < b->nsteps; i++) {
     const kl_step *s = &b->steps[i];
     if (s->kind == KL_STEP_LOAD && !access_fits(b->domain, &s->access, bits)) return false;

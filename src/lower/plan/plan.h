@@ -1,9 +1,12 @@
-// The plan of one kernel: plain data between the checked graph and the emitter.
+// The plan of one kernel: plain data between the checked graph and the emitter, in a small structured language whose
+// variables are bound to the machine (docs/plans.md).
 //
-// A kernel walks the flattened output domain: N elements in physical order of the roots, `lanes` consecutive ones per
-// thread. The domain may be cut into parts, boxes of the results with blocks of their own. A part has two bodies of the
-// same form: `main` for whole threads, without bounds checks, and `tail` for the rest, in its own blocks. A body is a
-// list of steps in order of emission; each step yields one value per lane.
+// A kernel is a list of parts, each a range of blocks with bodies of its own. A body has variables: numbers of blocks,
+// threads, warps and lanes, which the machine gives; those of loops; and `reg` variables, which number the copies of a
+// value that a thread holds side by side. Indices and guards are expressions in them, and in symbols: integers that
+// data says. A value is made by one step, and is in each thread an array over the reg variables that it depends on.
+// Steps and stores are done in the order of a tree of nodes.
+//
 // Planning may refuse, with a reason; what it lets through, emission can do.
 #ifndef KL_PLAN_H
 #define KL_PLAN_H
@@ -27,98 +30,201 @@ typedef struct kl_target {
   uint32_t l2_bytes;
 } kl_target;
 
-// Variables of every index expression in a plan: its dims.
-enum { KL_VAR_THREAD, KL_VAR_LANE, KL_VAR_COUNT };
-
 #define KL_NONE UINT32_MAX
 
-// lo <= expr <= hi, and everything `outer` says. Constant over aligned groups of `uniform` lanes.
+// What gives a variable its value. Of several variables of a body with one binding, the later are the faster digits of
+// the machine's number.
+typedef enum kl_binding {
+  KL_BIND_THREAD, // threads of all the body's blocks in one row; on the host an iteration
+  KL_BIND_BLOCK,  // the block; on the host an iteration
+  KL_BIND_WARP,   // of a block
+  KL_BIND_LANE,   // of a warp; on the host of a vector
+  KL_BIND_STEP,   // a loop
+  KL_BIND_REG,    // nothing: what depends on it is there for each of its values
+} kl_binding;
+
+typedef struct kl_var {
+  kl_binding binding;
+  int64_t extent; // values 0 .. extent-1
+  const char *name;
+} kl_var;
+
+// Sets of variables are masks. Every index expression of a body is in its variables, dims by number, and its symbols.
+enum { KL_MAX_VARS = 32 };
+typedef uint32_t kl_vars;
+
+// An integer that an INDEX step makes of data. In expressions it is runtime variable KL_FIRST_SYMBOL + its number;
+// those below are the analysis' own. It depends on the variables that its step depends on: at a point of the inner ones
+// it is the copy there.
+enum { KL_FIRST_SYMBOL = 64 };
+typedef struct kl_symbol {
+  uint32_t step;
+  int64_t lo, hi;
+  kl_vars vars;                  // those that the step depends on
+  uint16_t uniform[KL_MAX_VARS]; // constant over aligned groups of so many values of an inner one of them
+} kl_symbol;
+
+// Most copies of a value in a thread, on the host times the lanes.
+enum { KL_MAX_COPIES = 1024 };
+
+// lo <= expr <= hi, and everything `outer` says. Constant over aligned groups of uniform[v] values of variable v, which
+// runs over registers or, on the host, over lanes.
 typedef struct kl_guard {
   uint32_t outer; // guard index or KL_NONE
   const kl_aff *expr;
   int64_t lo, hi;
-  uint32_t uniform;
+  uint16_t uniform[KL_MAX_VARS];
 } kl_guard;
 
-// How one step reads or writes a slot. Lanes go in chunks of `vec`; chunk c starts at element base[c] and lane i of it
-// is at base[c] + i*stride (stride 1: one or more vector accesses; 0: one scalar for all; else lane by lane). With
-// `reversed`, lanes of a contiguous chunk run downwards: base[c] is the lowest element.
+// How one step reads or writes a slot. The copies of its value are numbered by its reg variables, the last the fastest,
+// but for `run`, which is the fastest here; on the host `run` may be the lanes', each copy a vector of them. These
+// elements go in chunks of `vec`; chunk c starts at element base[c] and element i of it is at base[c] + i*stride
+// (stride 1: one or more vector accesses; 0: one scalar for all; else one by one). With `reversed`, elements of a
+// contiguous chunk run downwards: base[c] is the lowest.
 typedef struct kl_access {
   uint32_t slot;
+  kl_vars regs; // reg variables that number the copies
+  uint32_t run; // variable, or KL_NONE: vec is 1
   uint32_t vec;
   int64_t stride;
   bool reversed;
   uint32_t align; // bytes that every base[c] is aligned to; 0 for sub-byte elements off byte bounds
   uint32_t guard; // KL_NONE, or: where it does not hold, element 0 is read instead of base[c]
   uint32_t nchunks;
-  const kl_aff *const *base; // in KL_VAR_THREAD
+  const kl_aff *const *base; // not in reg variables, nor in `run`
+  const kl_aff *element;     // that a copy is, in all variables: bases and strides are what it says there
 } kl_access;
 
 typedef enum kl_step_kind {
-  KL_STEP_LOAD,   // access
-  KL_STEP_SCALAR, // the same constant in every lane: bits
-  KL_STEP_IOTA,   // expr, converted from s64 to dtype
-  KL_STEP_CHOOSE, // operands[i] under guards[i], the first that holds; the last operand has no guard
-  KL_STEP_SPLIT,  // bits of the operand from expr * width of dtype on: one part of a wider element
-  KL_STEP_JOIN,   // the operands' bits side by side, the first lowest: one element of parts
-  KL_STEP_OP,     // instr's op on operands
+  KL_STEP_LOAD,    // access
+  KL_STEP_SCALAR,  // a constant: bits
+  KL_STEP_IOTA,    // expr, converted from s64 to dtype
+  KL_STEP_CHOOSE,  // operands[i] under guards[i], the first that holds; the last operand has no guard
+  KL_STEP_SPLIT,   // bits of the operand from expr * width of dtype on: one part of a wider element
+  KL_STEP_JOIN,    // the operands' bits side by side, the first lowest: one element of parts
+  KL_STEP_OP,      // op on operands
+  KL_STEP_TAKE,    // the operand where its reg variable `var` is `distance`
+  KL_STEP_SHUFFLE, // the operand as the lane has it whose number differs by the bit `distance`
+  KL_STEP_CARRIED, // what a loop carries: at first what the loop says, then what the round before made
+  KL_STEP_INDEX,   // the operand, an integer, held to the bounds of symbol `var`: that symbol's value, nobody's operand
 } kl_step_kind;
 
+// What an op step computes, from its operands' dtypes to its own.
+typedef struct kl_plan_op {
+  kl_op op;
+  kl_direction direction;                // compare
+  kl_compare_type compare_type;          // compare
+  uint32_t exponent_bits, mantissa_bits; // reduce-precision
+} kl_plan_op;
+
+// A value. Operands are earlier steps; a reg variable that an operand does not depend on finds the same there for each
+// of its values.
 typedef struct kl_step {
   kl_step_kind kind;
   kl_dtype dtype;
-  const kl_instr *instr; // where it comes from; never NULL
+  kl_vars vars;          // variables that the value depends on: where they are the same it is
+  kl_vars regs;          // of these, the reg variables: so many copies of it
+  const kl_instr *instr; // where it comes from, for text only; NULL: the plan's own
   uint32_t noperands;
-  const uint32_t *operands; // earlier steps
-  const uint32_t *guards;   // CHOOSE: noperands - 1
-  kl_access access;         // LOAD
-  const kl_aff *expr;       // IOTA, SPLIT, in THREAD and LANE
-  uint64_t bits[2];         // SCALAR
+  const uint32_t *operands;
+  const uint32_t *guards; // CHOOSE: noperands - 1
+  kl_plan_op op;          // OP
+  kl_access access;       // LOAD
+  const kl_aff *expr;     // IOTA, SPLIT
+  uint64_t bits[2];       // SCALAR
+  uint32_t var, distance; // TAKE, SHUFFLE, INDEX
 } kl_step;
 
 typedef struct kl_store {
   uint32_t step;
   kl_access access;
-  uint32_t keep; // guard of lanes inside the domain, KL_NONE if all are; chunks outside are not stored, lanes that
+  uint32_t keep; // guard of elements that are stored, KL_NONE if all are; chunks outside are not stored, elements that
                  // share a byte with one inside are stored as 0
 } kl_store;
 
+typedef enum kl_node_kind {
+  KL_NODE_STEP,  // index
+  KL_NODE_STORE, // index
+  KL_NODE_LOOP,  // `inside`, for all values of variable `index` in order
+  KL_NODE_IF,    // `inside` where guard `index` holds; the guard does not depend on reg variables
+  KL_NODE_SYNC,  // what threads of the block have stored in shared memory is there for all of them
+} kl_node_kind;
+
+typedef struct kl_seq {
+  uint32_t n;
+  const struct kl_node *nodes;
+} kl_seq;
+
+// The step `value` (CARRIED) is `first` in the first round and `next` of the round before in the others. What a loop
+// makes may be used behind it: there it is that of the last round.
+typedef struct kl_carried {
+  uint32_t value, first, next;
+} kl_carried;
+
+typedef struct kl_node {
+  kl_node_kind kind;
+  uint32_t index;
+  const struct kl_nest *nest; // LOOP, IF
+} kl_node;
+
+typedef struct kl_nest {
+  kl_seq inside;
+  uint32_t ncarried; // LOOP
+  const kl_carried *carried;
+} kl_nest;
+
+// Variables are either THREAD and reg ones, or any but THREAD.
 typedef struct kl_body {
-  uint32_t lanes;
-  int64_t threads; // 0: the body is empty
-  int64_t first;   // first element of the part
-  kl_dom *domain;  // values of thread and lane
+  uint32_t nvars;
+  const kl_var *vars;
+  kl_dom *domain;  // values of the variables and symbols
+  int64_t threads; // of a body with a THREAD variable, its extent
+  int64_t blocks;  // of one without, the product of its BLOCK variables' extents; a body with neither is empty
+  uint32_t width;  // elements of a copy: 1, on the host the lanes
+  uint32_t lanes;  // loops over elements: consecutive ones that a thread makes
+  int64_t first;   // the same: the first element
   uint32_t nsteps;
   const kl_step *steps;
+  uint32_t nsymbols;
+  const kl_symbol *symbols;
   uint32_t nguards;
   const kl_guard *guards;
   uint32_t nstores;
   const kl_store *stores;
+  kl_seq root;
 } kl_body;
 
-// The elements of the results whose index in dimension `dim` is lo .. lo+size-1, in physical order.
+// Blocks of one row belong to one part; `main` is what needs no bounds checks, `tail` the rest in blocks of its own.
 typedef struct kl_part {
-  uint32_t dim; // KL_NONE: all elements
+  uint32_t dim; // the part of results whose index in this dimension is lo .. lo+size-1, or KL_NONE: all of them
   int64_t lo, size;
   int64_t count; // elements
   kl_body main, tail;
   int64_t first_block; // blocks of all parts are in one row
   int64_t blocks;
   int64_t main_blocks;     // of these, the first so many run `main`
-  int64_t first_iteration; // on the host the threads of every `main` are in one row
+  int64_t first_iteration; // on the host the iterations of every `main` are in one row
 } kl_part;
 
-// Slots: parameter leaves in order, then results, then constants that are too large for an immediate.
-typedef enum kl_slot_kind { KL_SLOT_IN, KL_SLOT_OUT, KL_SLOT_CONST } kl_slot_kind;
+// Slots: parameter leaves in order, then results, then constants that are too large for an immediate and arrays that a
+// block shares.
+typedef enum kl_slot_kind { KL_SLOT_IN, KL_SLOT_OUT, KL_SLOT_CONST, KL_SLOT_SHARED } kl_slot_kind;
 typedef struct kl_slot_info {
   kl_slot_kind kind;
   const kl_shape *shape;
   int64_t bytes;
   uint32_t align;
-  const void *data; // CONST: packed bytes in the shape's layout
-  bool by_value;    // IN: the kernel's argument is the value
-  uint32_t alias;   // the slot that may be the same memory, KL_NONE if there is none
+  const void *data;     // CONST: packed bytes in the shape's layout
+  bool by_value;        // IN: the kernel's argument is the value
+  uint32_t alias;       // the slot that may be the same memory, KL_NONE if there is none
+  uint32_t at;          // SHARED: offset in bytes in the block's memory
+  const char *unproved; // OUT: what is not known to the verifier of "each element is stored once"; NULL: it is proved
 } kl_slot_info;
+
+// A kind of kernel that was not taken, and why.
+typedef struct kl_declined {
+  const char *kind, *why;
+} kl_declined;
 
 typedef struct kl_plan {
   kl_arena *arena;
@@ -127,13 +233,18 @@ typedef struct kl_plan {
   const kl_comp *comp; // what is compiled
   const char *name;    // of the kernel, an identifier in PTX
   kl_target target;
-  int64_t count;          // elements of the domain
+  const char *kind; // of kernel, in a word
+  uint32_t ndeclined;
+  const kl_declined *declined;
+  int64_t count;          // elements of the domain; 0: nothing to do
+  uint32_t block;         // threads of a block
+  uint32_t shared_bytes;  // of a block
   uint32_t nslots, nargs; // nargs: IN and OUT slots, which come first
   kl_slot_info *slots;
   uint32_t nparts; // 1 or more; a domain without elements is one
   kl_part *parts;
   int64_t grid;       // blocks; 0: nothing to launch
-  int64_t iterations; // threads of `main` in all parts
+  int64_t iterations; // on the host: of `main` in all parts
   bool index64;       // some index does not fit 32 bits
   // The kernel is given its element count n, at most `count`. Its only part's whole blocks of `main` come first;
   // threads of `tail` count from element 0, and begin where `main` ends.
@@ -148,12 +259,48 @@ void kl_plan_free(kl_plan *p);
 // What of a floor's dividend is negative is moved up by this many times the divisor, so that every division is one of
 // unsigned numbers.
 int64_t kl_floor_shift(kl_dom *d, const kl_aff_atom *floor);
-// e with `lane` in place of the lane.
-const kl_aff *kl_at_lane(kl_affs *p, kl_dom *d, const kl_aff *e, const kl_aff *lane);
-// Does what a guard says, and its outer ones, hold in this lane of every thread? KL_NO: of none.
-kl_truth kl_guard_at(kl_plan *p, const kl_body *b, uint32_t guard, uint32_t lane);
+
+static inline bool kl_body_is_empty(const kl_body *b) {
+  return b->threads == 0 && b->blocks == 0;
+}
+static inline bool kl_has_var(kl_vars vars, uint32_t v) {
+  return vars >> v & 1;
+}
+// Variables of a binding.
+kl_vars kl_bound(const kl_body *b, kl_binding binding);
+// Those whose values are there side by side: reg variables, on the host lanes too.
+kl_vars kl_inner(const kl_body *b);
+// Product of the extents of `vars`.
+int64_t kl_extent(const kl_body *b, kl_vars vars);
+// Number i of the points of `vars`, the last variable the fastest but for `run` (KL_NONE: none), which is faster than
+// any: values by variable.
+void kl_nth_point(const kl_body *b, kl_vars vars, uint32_t run, uint32_t i, int64_t *at);
+// The number of a point.
+uint32_t kl_point_number(const kl_body *b, kl_vars vars, uint32_t run, const int64_t *at);
+// e with values in the place of `vars`.
+const kl_aff *kl_at_point(kl_affs *p, const kl_body *b, const kl_aff *e, kl_vars vars, const int64_t *at);
+// Variables that the guard and its outer ones depend on, those too that their symbols depend on.
+kl_vars kl_guard_vars(const kl_body *b, uint32_t guard);
+kl_vars kl_vars_of(const kl_body *b, const kl_aff *e);
+bool kl_has_symbols(const kl_aff *e);
+// Calls f for the number of each symbol in e, once for each place where it stands.
+void kl_each_symbol(const kl_aff *e, void (*f)(void *arg, uint32_t symbol), void *arg);
+// The same for each step whose value the node itself, not what is inside of it, takes: operands, and those of symbols
+// in its indices and guards.
+void kl_each_taken(const kl_body *b, const kl_node *n, void (*f)(void *arg, uint32_t step), void *arg);
+// Does what a guard says, and its outer ones, hold at this point of `vars`, whatever the other variables are? KL_NO: of
+// none of their values.
+kl_truth kl_guard_at(kl_plan *p, const kl_body *b, uint32_t guard, kl_vars vars, const int64_t *at);
 // Do so many bits, 32 or 64, hold every index of the body?
 bool kl_body_fits(const kl_body *b, unsigned bits);
+
+// Puts the stores of bodies without loops and branches where they may stand: behind all loads, but for bodies of many
+// results. To be done again once slots are known to share memory.
+void kl_plan_order_stores(kl_plan *p);
+
+// Makes threads of a block wait for each other where shared memory wants it. Branches that depend on threads hold no
+// two accesses that would.
+void kl_plan_place_syncs(kl_plan *p);
 
 // By slot of p: lets input slot i and output slot result[i] (KL_NONE: none) be the same memory, where every thread
 // reads of it only what it writes itself, and before it does: shared[i]. Several inputs may be that memory.
@@ -164,6 +311,7 @@ typedef struct kl_traffic {
   int64_t requests, sectors;
   int64_t least; // sectors that would hold what each request reads or writes
   bool exact;
+  bool data;              // data says where some access goes: counted as if every symbol were the lowest it can be
   bool read;              // some load reads the slot
   bool coalesced_for_xla; // as XLA's analysis has it of each of those loads; for comparison only
 } kl_traffic;
@@ -173,5 +321,12 @@ kl_traffic kl_plan_traffic(kl_plan *p, uint32_t slot, uint32_t base);
 // Passes input slot `in` by value; false if it is no rank-0 integer or the machine takes addresses only.
 bool kl_plan_by_value(kl_plan *p, uint32_t in);
 void kl_plan_print(kl_sb *b, kl_plan *p);
+
+// Proves a plan, as it is about to be emitted, by itself, however it was made: values are there where they are wanted,
+// accesses lie in their slots and are aligned as they say, guards are the same over the groups that they name, threads
+// that touch one element of shared memory wait for each other, what is overwritten was read before. KILN_E_INTERNAL,
+// with what could not be proved, is a defect of whoever wrote the plan. Of results it sets `unproved`, which is no
+// failure; that an element is stored twice or never is one. Takes time by the length of the plan.
+kiln_status kl_plan_verify(kl_ctx *cx, kl_plan *p);
 
 #endif

@@ -2,15 +2,30 @@
 
 #include "lower/plan/plan.h"
 
-static void print_expr(kl_sb *b, const kl_plan *p, const kl_aff *e) {
-  static const kl_str vars[KL_VAR_COUNT] = {{"t", 1}, {"lane", 4}};
-  kl_aff_print(p->affs, b, e, &(kl_aff_names){.of = {vars}});
+typedef struct printer {
+  kl_sb *b;
+  const kl_plan *p;
+  const kl_body *body;
+  kl_str vars[KL_MAX_VARS];
+  kl_str *symbols; // as their steps
+} printer;
+
+static void print_expr(printer *x, const kl_aff *e) {
+  kl_aff_print(x->p->affs, x->b, e, &(kl_aff_names){.of = {x->vars, NULL, x->symbols}});
 }
 
-static void print_access(kl_sb *b, const kl_plan *p, const kl_access *a) {
-  unsigned bits = kl_info(p->slots[a->slot].shape->dtype)->bits;
+static void name_symbols(printer *x) {
+  const kl_body *b = x->body;
+  x->symbols = KL_NEW_N(x->p->arena, kl_str, KL_FIRST_SYMBOL + b->nsymbols);
+  for (uint32_t i = 0; i < b->nsymbols; i++)
+    x->symbols[KL_FIRST_SYMBOL + i] = kl_str_of(kl_strf(x->p->arena, "v%u", b->symbols[i].step));
+}
+
+static void print_access(printer *x, const kl_access *a) {
+  kl_sb *b = x->b;
+  unsigned bits = kl_info(x->p->slots[a->slot].shape->dtype)->bits;
   kl_sbf(b, "s%u[", a->slot);
-  print_expr(b, p, a->base[0]);
+  print_expr(x, a->base[0]);
   kl_sb_puts(b, "]");
   if (a->vec > 1 && a->stride == 0)
     kl_sbf(b, " broadcast x%u", a->vec);
@@ -20,6 +35,7 @@ static void print_access(kl_sb *b, const kl_plan *p, const kl_access *a) {
     kl_sbf(b, " contiguous x%u (%u-byte accesses)%s", a->vec, width, a->reversed ? " reversed" : "");
   } else if (a->vec > 1)
     kl_sbf(b, " stride %lld x%u", (long long)a->stride, a->vec);
+  if (a->vec > 1 && a->regs & (a->regs - 1)) kl_sbf(b, " along %s", x->body->vars[a->run].name);
   if (a->nchunks > 1) kl_sbf(b, ", %u chunks", a->nchunks);
   if (a->guard != KL_NONE) kl_sbf(b, " if g%u", a->guard);
 }
@@ -33,13 +49,39 @@ static void print_operands(kl_sb *b, const kl_step *s) {
   if (s->noperands) kl_sb_putc(b, ')');
 }
 
-static void print_step(kl_sb *b, const kl_plan *p, uint32_t i, const kl_step *s) {
-  kl_sbf(b, "    v%u = %s ", i, kl_info(s->dtype)->name);
+static void indent(printer *x, unsigned depth) {
+  for (unsigned i = 0; i < 2 + depth; i++) kl_sb_puts(x->b, "  ");
+}
+
+// Of what is there once or once for each lane of a loop over elements nothing is said.
+static void print_regs(printer *x, kl_vars regs) {
+  if (x->body->threads) return;
+  for (uint32_t v = 0, n = 0; v < x->body->nvars; v++)
+    if (kl_has_var(regs, v)) kl_sbf(x->b, "%s%s", n++ ? "," : "[", x->body->vars[v].name);
+  if (regs) kl_sb_putc(x->b, ']');
+}
+
+static void print_symbol(printer *x, const kl_symbol *s) {
+  kl_sbf(x->b, " held to %lld..%lld", (long long)s->lo, (long long)s->hi);
+  for (uint32_t v = 0, n = 0; v < x->body->nvars; v++) {
+    if (!kl_has_var(s->vars & kl_inner(x->body), v)) continue;
+    kl_sbf(x->b, n++ ? ", %u %s" : ", same for %u %s", s->uniform[v], x->body->vars[v].name);
+  }
+}
+
+static void print_step(printer *x, uint32_t i, unsigned depth) {
+  const kl_step *s = &x->body->steps[i];
+  kl_sb *b = x->b;
+  const kl_plan *p = x->p;
+  indent(x, depth);
+  kl_sbf(b, "v%u", i);
+  print_regs(x, s->regs);
+  kl_sbf(b, " = %s ", kl_info(s->dtype)->name);
   char text[96];
   switch (s->kind) {
   case KL_STEP_LOAD:
     kl_sb_puts(b, "load ");
-    print_access(b, p, &s->access);
+    print_access(x, &s->access);
     break;
   case KL_STEP_SCALAR:
     kl_scalar_text(text, s->dtype, s->bits);
@@ -47,11 +89,11 @@ static void print_step(kl_sb *b, const kl_plan *p, uint32_t i, const kl_step *s)
     break;
   case KL_STEP_IOTA:
     kl_sb_puts(b, "iota ");
-    print_expr(b, p, s->expr);
+    print_expr(x, s->expr);
     break;
   case KL_STEP_SPLIT:
     kl_sb_puts(b, "part ");
-    print_expr(b, p, s->expr);
+    print_expr(x, s->expr);
     kl_sb_puts(b, " of ");
     print_operands(b, s);
     break;
@@ -64,12 +106,77 @@ static void print_step(kl_sb *b, const kl_plan *p, uint32_t i, const kl_step *s)
     print_operands(b, s);
     break;
   case KL_STEP_OP:
-    kl_sb_puts(b, kl_op_name(s->instr->op));
+    kl_sb_puts(b, kl_op_name(s->op.op));
     print_operands(b, s);
     break;
+  case KL_STEP_TAKE:
+    kl_sbf(b, "take %s = %u of ", x->body->vars[s->var].name, s->distance);
+    print_operands(b, s);
+    break;
+  case KL_STEP_SHUFFLE:
+    kl_sbf(b, "of lane xor %u ", s->distance);
+    print_operands(b, s);
+    break;
+  case KL_STEP_CARRIED: kl_sb_puts(b, "carried"); break;
+  case KL_STEP_INDEX:
+    kl_sb_puts(b, "index");
+    print_operands(b, s);
+    print_symbol(x, &x->body->symbols[s->var]);
+    break;
   }
-  kl_str name = kl_symbol_text(&p->module->names, s->instr->name);
-  kl_sbf(b, "  ; %.*s\n", KL_FMT(name));
+  if (s->instr) kl_sbf(b, "  ; %.*s", KL_FMT(kl_symbol_text(&p->module->names, s->instr->name)));
+  kl_sb_putc(b, '\n');
+}
+
+static void print_store(printer *x, uint32_t i, unsigned depth) {
+  const kl_store *s = &x->body->stores[i];
+  indent(x, depth);
+  kl_sbf(x->b, "store v%u to ", s->step);
+  print_access(x, &s->access);
+  if (s->keep != KL_NONE) kl_sbf(x->b, " keeping g%u", s->keep);
+  kl_sb_putc(x->b, '\n');
+}
+
+static void print_loop(printer *x, const kl_node *n, unsigned depth) {
+  const kl_var *var = &x->body->vars[n->index];
+  indent(x, depth);
+  kl_sbf(x->b, "for %s in 0..%lld", var->name, (long long)var->extent - 1);
+  for (uint32_t i = 0; i < n->nest->ncarried; i++) {
+    const kl_carried *c = &n->nest->carried[i];
+    kl_sbf(x->b, "%s v%u = v%u, then v%u", i ? ";" : ", carrying", c->value, c->first, c->next);
+  }
+  kl_sb_puts(x->b, "\n");
+}
+
+static void print_seq(printer *x, const kl_seq *s, unsigned depth) {
+  for (uint32_t i = 0; i < s->n; i++) {
+    const kl_node *n = &s->nodes[i];
+    switch (n->kind) {
+    case KL_NODE_STEP: print_step(x, n->index, depth); break;
+    case KL_NODE_STORE: print_store(x, n->index, depth); break;
+    case KL_NODE_LOOP: print_loop(x, n, depth); break;
+    case KL_NODE_IF:
+      indent(x, depth);
+      kl_sbf(x->b, "if g%u\n", n->index);
+      break;
+    case KL_NODE_SYNC:
+      indent(x, depth);
+      kl_sb_puts(x->b, "sync\n");
+      break;
+    }
+    if (n->nest) print_seq(x, &n->nest->inside, depth + 1);
+  }
+}
+
+static void print_vars(printer *x) {
+  static const char *const bindings[] = {
+      [KL_BIND_THREAD] = "thread", [KL_BIND_BLOCK] = "block", [KL_BIND_WARP] = "warp",
+      [KL_BIND_LANE] = "lane",     [KL_BIND_STEP] = "step",   [KL_BIND_REG] = "reg"};
+  for (uint32_t v = 0; v < x->body->nvars; v++) {
+    const kl_var *var = &x->body->vars[v];
+    kl_sbf(x->b, "%s %s %s < %lld", v ? "," : ":", bindings[var->binding], var->name, (long long)var->extent);
+  }
+  kl_sb_putc(x->b, '\n');
 }
 
 static void print_part(kl_sb *b, const kl_plan *p, const kl_part *part) {
@@ -82,25 +189,33 @@ static void print_part(kl_sb *b, const kl_plan *p, const kl_part *part) {
   kl_sb_puts(b, ":\n");
 }
 
+static void print_guard(printer *x, uint32_t i) {
+  const kl_guard *g = &x->body->guards[i];
+  kl_sbf(x->b, "    g%u = ", i);
+  if (g->outer != KL_NONE) kl_sbf(x->b, "g%u and ", g->outer);
+  kl_sbf(x->b, "%lld <= ", (long long)g->lo);
+  print_expr(x, g->expr);
+  kl_sbf(x->b, " <= %lld", (long long)g->hi);
+  for (uint32_t v = 0, n = 0; v < x->body->nvars; v++) {
+    if (!kl_has_var(kl_inner(x->body), v)) continue;
+    kl_sbf(x->b, n++ ? ", %u %s" : " (same for %u %s", g->uniform[v], x->body->vars[v].name);
+  }
+  kl_sb_puts(x->b, kl_inner(x->body) ? ")\n" : "\n");
+}
+
 static void print_body(kl_sb *b, const kl_plan *p, const char *name, const kl_body *body) {
-  if (!body->threads) return;
-  kl_sbf(b, "  %s: %lld threads x %u lanes from element %lld\n", name, (long long)body->threads, body->lanes,
-         (long long)body->first);
-  for (uint32_t i = 0; i < body->nguards; i++) {
-    const kl_guard *g = &body->guards[i];
-    kl_sbf(b, "    g%u = ", i);
-    if (g->outer != KL_NONE) kl_sbf(b, "g%u and ", g->outer);
-    kl_sbf(b, "%lld <= ", (long long)g->lo);
-    print_expr(b, p, g->expr);
-    kl_sbf(b, " <= %lld (same for %u lanes)\n", (long long)g->hi, g->uniform);
-  }
-  for (uint32_t i = 0; i < body->nsteps; i++) print_step(b, p, i, &body->steps[i]);
-  for (uint32_t i = 0; i < body->nstores; i++) {
-    kl_sbf(b, "    store v%u to ", body->stores[i].step);
-    print_access(b, p, &body->stores[i].access);
-    if (body->stores[i].keep != KL_NONE) kl_sbf(b, " keeping g%u", body->stores[i].keep);
-    kl_sb_putc(b, '\n');
-  }
+  if (kl_body_is_empty(body)) return;
+  printer x = {b, p, body, {{0}}, NULL};
+  name_symbols(&x);
+  for (uint32_t v = 0; v < body->nvars; v++) x.vars[v] = kl_str_of(body->vars[v].name);
+  kl_sbf(b, "  %s", name);
+  if (body->threads)
+    kl_sbf(b, ": %lld threads x %u lanes from element %lld\n", (long long)body->threads, body->lanes,
+           (long long)body->first);
+  else
+    print_vars(&x);
+  for (uint32_t i = 0; i < body->nguards; i++) print_guard(&x, i);
+  print_seq(&x, &body->root, 0);
 }
 
 static int64_t checked_free(const kl_plan *p) {
@@ -113,8 +228,8 @@ static void print_traffic(kl_sb *b, kl_plan *p) {
   for (uint32_t i = 0; i < p->nslots && p->target.machine == KL_NVPTX && !p->counted; i++) {
     kl_traffic t = kl_plan_traffic(p, i, 0);
     if (!t.requests) continue;
-    kl_sbf(b, "  s%u: %s%lld requests, %lld sectors of %lld that would do%s\n", i, t.exact ? "" : "about ",
-           (long long)t.requests, (long long)t.sectors, (long long)t.least,
+    kl_sbf(b, "  s%u: %s%lld requests, %lld sectors of %lld that would do%s%s\n", i, t.exact ? "" : "about ",
+           (long long)t.requests, (long long)t.sectors, (long long)t.least, t.data ? "; data decides" : "",
            !t.read               ? ""
            : t.coalesced_for_xla ? "; coalesced for XLA"
                                  : "; not coalesced for XLA");
@@ -122,21 +237,24 @@ static void print_traffic(kl_sb *b, kl_plan *p) {
 }
 
 void kl_plan_print(kl_sb *b, kl_plan *p) {
-  kl_sbf(b, "kernel %s: loop over %lld elements, ", p->name, (long long)p->count);
+  kl_sbf(b, "kernel %s: %s over %lld elements, ", p->name, p->kind, (long long)p->count);
   if (p->target.machine == KL_NVPTX)
     kl_sbf(b, "grid %lld (%lld without bounds checks), block %u, ", (long long)p->grid, (long long)checked_free(p),
-           p->target.block);
+           p->block);
   else
     kl_sb_puts(b, "host, ");
   kl_sbf(b, "%d-bit indices%s%s%s\n", p->index64 ? 64 : 32, p->counted ? ", element count at run time" : "",
          p->programmatic ? ", waits for the kernel before" : "", p->fast ? ", fast numerics" : "");
-  static const char *const kinds[] = {[KL_SLOT_IN] = "in", [KL_SLOT_OUT] = "out", [KL_SLOT_CONST] = "constant"};
+  for (uint32_t i = 0; i < p->ndeclined; i++) kl_sbf(b, "  no %s: %s\n", p->declined[i].kind, p->declined[i].why);
+  static const char *const kinds[] = {
+      [KL_SLOT_IN] = "in", [KL_SLOT_OUT] = "out", [KL_SLOT_CONST] = "constant", [KL_SLOT_SHARED] = "shared"};
   for (uint32_t i = 0; i < p->nslots; i++) {
     kl_sbf(b, "  s%u: %s ", i, kinds[p->slots[i].kind]);
     kl_shape_print(b, p->slots[i].shape, true);
     kl_sbf(b, ", %lld bytes, aligned to %u", (long long)p->slots[i].bytes, p->slots[i].align);
     if (p->slots[i].by_value) kl_sb_puts(b, ", by value");
     if (p->slots[i].alias != KL_NONE) kl_sbf(b, ", may be s%u", p->slots[i].alias);
+    if (p->slots[i].unproved) kl_sbf(b, ", not proved: %s", p->slots[i].unproved);
     kl_sb_putc(b, '\n');
   }
   for (uint32_t i = 0; i < p->nparts; i++) {

@@ -44,7 +44,8 @@ typedef struct kl_frame {
 } kl_frame;
 
 // What one element needs of an operand, in the variables that its own index is given in. Range and runtime variables
-// are counted from 0; the index must not use such variables of its own.
+// are counted from 0, to KL_NEED_VARS at most; the index must not use such variables of its own below that.
+enum { KL_NEED_VARS = 2 * KILN_MAX_RANK };
 typedef struct kl_need {
   uint32_t operand, leaf;
   uint32_t nindex, nranges, nrts, nconstraints;
@@ -53,6 +54,7 @@ typedef struct kl_need {
   const kl_constraint *constraints; // needed where these hold
   bool known;                       // false: what is needed is not
   bool exact, remote;
+  bool places;     // for nothing but the values of runtime variables
   const char *why; // as of a dependence
 } kl_need;
 

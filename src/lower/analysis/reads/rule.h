@@ -18,7 +18,7 @@ typedef struct rule {
   VEC(kl_need) found;
   // the need under construction
   uint32_t nranges, nrts, nresults, nconstraints;
-  kl_map_var ranges[2 * KILN_MAX_RANK], rts[2 * KILN_MAX_RANK];
+  kl_map_var ranges[KL_NEED_VARS], rts[KL_NEED_VARS];
   const kl_aff *results[KILN_MAX_RANK + 1];
   kl_constraint constraints[RULE_MAX_CONSTRAINTS];
 } rule;

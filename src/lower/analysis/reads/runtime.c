@@ -14,8 +14,10 @@ static const kl_aff *start_of(rule *u, uint32_t first, uint32_t d, int64_t n, in
   return rule_runtime(u, first, 1, &at, true, 0, n - size);
 }
 
-static void starts_are_read(rule *u, uint32_t first) {
-  for (uint32_t i = first; i < u->in->noperands; i++) rule_all(u, i, NULL);
+static void starts_are_read(rule *u, uint32_t first, uint32_t end) {
+  size_t before = u->found.n;
+  for (uint32_t i = first; i < end; i++) rule_all(u, i, NULL);
+  for (size_t i = before; i < u->found.n; i++) u->found.p[i].places = true;
 }
 
 void rule_dynamic_slice(rule *u) {
@@ -24,7 +26,7 @@ void rule_dynamic_slice(rule *u) {
   for (uint32_t d = 0; d < s->rank; d++)
     rule_result(u, kl_aff_add(u->p, rule_dim(u, d), start_of(u, 1, d, s->dims[d], u->out->dims[d])));
   rule_end(u, 0, 0);
-  starts_are_read(u, 1);
+  starts_are_read(u, 1, u->in->noperands);
 }
 
 // The place along dimension d in the update that overwrites the element, if it lies inside.
@@ -52,7 +54,7 @@ void rule_dynamic_update_slice(rule *u) {
     rule_constrain(u, u->results[d], 0, s->dims[d] - 1);
   }
   rule_end(u, 1, 0);
-  starts_are_read(u, 2);
+  starts_are_read(u, 2, u->in->noperands);
 }
 
 // --- gather and scatter -------------------------------------------------------------------------------------------
@@ -106,7 +108,7 @@ void rule_gather(rule *u) {
   rule_begin(u);
   noffsets = 0;
   for (uint32_t d = 0; d < w.array->rank; d++) {
-    w.size[d] = m->sizes.p[d];
+    w.size[d] = is_gone(m, d) ? 1 : m->sizes.p[d]; // what may be written as 0 is one element
     const kl_aff *at = window_start(u, &w, d);
     rule_result(u, is_gone(m, d) ? at : kl_aff_add(u->p, at, offset[noffsets++]));
   }
@@ -115,7 +117,7 @@ void rule_gather(rule *u) {
   nbatch = 0;
   for (uint32_t d = 0; d < w.indices->rank; d++)
     rule_result(u, d == m->index_vector_dim ? rule_range(u, w.indices->dims[d]) : w.batch[nbatch++]);
-  rule_end(u, 1, 0);
+  rule_end(u, 1, 0)->places = true;
 }
 
 // Does the update's dim d move along the window?
@@ -162,6 +164,6 @@ static void scattered_update(rule *u, uint32_t operand, uint32_t indices) {
 void rule_scatter(rule *u) {
   uint32_t n = (u->in->noperands - 1) / 2;
   for (uint32_t i = 0; i < n; i++) rule_same(u, i);
-  rule_all(u, n, NULL);
+  starts_are_read(u, n, n + 1);
   for (uint32_t i = 0; i < n; i++) scattered_update(u, n + 1 + i, n);
 }

@@ -1,0 +1,24 @@
+// Private to src/lower/choose: what choosers are given, and what they answer.
+#ifndef KL_CHOOSER_H
+#define KL_CHOOSER_H
+
+#include "lower/choose/walk.h"
+
+// The plan has its module, computation, target, name and block; slots are those of parameters and results. A chooser
+// sets count, parts with bodies, grid and iterations, and block where it is another; it may add slots.
+typedef struct kl_choosing {
+  kl_ctx *cx;
+  kl_plan *plan;
+  kl_slots slots;
+  const kl_plan_params *params;
+  kl_arena *arena;
+  VEC(kl_declined) declined;
+} kl_choosing;
+
+// Writes the plan and sets *why_not to NULL; or leaves the plan as it was and says in a sentence why not, "" where what
+// the chooser is for is not there. An error is one for all choosers.
+typedef kiln_status kl_chooser(kl_choosing *c, const char **why_not);
+
+kl_chooser kl_choose_loop, kl_choose_reduction;
+
+#endif

@@ -1,0 +1,176 @@
+// Makes plans: slots, and the first chooser that takes the computation.
+
+#include "lower/choose/chooser.h"
+
+// --- slots --------------------------------------------------------------------------------------------------------
+
+static kiln_status add_slot(kl_ctx *cx, const kiln_module *m, kl_slots *s, const kl_instr *in, const kl_shape *shape,
+                            kl_slot_kind kind, uint32_t align) {
+  kl_instr part = {.op = KL_OP_PARAMETER, .shape = shape, .span = in->span};
+  KL_TRY(kl_plan_check_op(cx, m, NULL, &part));
+  int64_t bytes = kl_shape_bytes(shape);
+  if (bytes < 0) return kl_invalid(cx, in->span, "the array is larger than 2^63 bytes");
+  uint32_t bits = kl_info(shape->dtype)->bits, need = kl_is_complex(shape->dtype) ? bits / 16 : bits / 8;
+  if (align < need)
+    return kl_invalid(cx, in->span, "arguments are declared aligned to %u bytes: %s needs %u", align,
+                      kl_info(shape->dtype)->name, need);
+  VEC_PUSH(cx, &s->v, (kl_slot_info){.kind = kind, .shape = shape, .bytes = bytes, .align = align, .alias = KL_NONE});
+  return KILN_OK;
+}
+
+// Slots lie in memory as their owners have them, in whatever layout the computation has their values.
+static kiln_status make_slots(kl_ctx *cx, const kl_plan *p, const kl_plan_params *params, kl_arena *arena,
+                              kl_slots *s) {
+  const kl_comp *c = p->comp;
+  const kl_instr *root = kl_root(c);
+  uint32_t align = params->align ? params->align : 16;
+  const kl_shape *const *given = params->shapes;
+  s->param_base = KL_NEW_N(arena, uint32_t, c->nparams + 1);
+  for (uint32_t i = 0; i < c->nparams; i++) {
+    s->param_base[i] = (uint32_t)s->v.n;
+    const kl_instr *in = &c->instr[c->params[i]];
+    if (in->shape->dtype != KILN_TUPLE) KL_TRY(kl_plan_check_op(cx, p->module, c, in));
+    for (size_t l = 0; l < kl_shape_leaf_count(in->shape); l++)
+      KL_TRY(add_slot(cx, p->module, s, in, given ? *given++ : kl_shape_leaf(in->shape, l), KL_SLOT_IN, align));
+  }
+  if (root->op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, p->module, c, root);
+  for (size_t l = 0; l < kl_shape_leaf_count(root->shape); l++)
+    KL_TRY(add_slot(cx, p->module, s, root, given ? *given++ : kl_shape_leaf(root->shape, l), KL_SLOT_OUT, align));
+  s->nargs = (uint32_t)s->v.n;
+  return KILN_OK;
+}
+
+uint32_t kl_add_shared(kl_ctx *cx, kl_plan *p, kl_slots *s, kl_dtype t, int64_t count) {
+  kl_shape *shape = KL_NEW(p->arena, kl_shape);
+  int64_t *dims = KL_NEW(p->arena, int64_t);
+  *dims = count;
+  *shape = (kl_shape){.dtype = t, .rank = 1, .dims = dims, .count = count};
+  int64_t bytes = count * kl_info(t)->bits / 8;
+  kl_slot_info info = {.kind = KL_SLOT_SHARED, .shape = shape, .bytes = bytes, .align = 16, .alias = KL_NONE};
+  info.at = p->shared_bytes;
+  p->shared_bytes += (uint32_t)((bytes + 15) & ~15ll);
+  VEC_PUSH(cx, &s->v, info);
+  return (uint32_t)s->v.n - 1;
+}
+
+// --- names and refusals
+// -------------------------------------------------------------------------------------------------------
+
+// A name that PTX and ELF take: letters, digits and underscores, not starting with a digit, none of PTX's own words.
+static const char *identifier(kl_arena *arena, const char *name) {
+  size_t n = strlen(name);
+  char *id = kl_arena_alloc(arena, n + 6), *p = id + 5;
+  memcpy(id, "kiln_", 5);
+  for (size_t i = 0; i < n; i++) {
+    char ch = name[i];
+    bool ok = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
+    p[i] = ok ? ch : '_';
+  }
+  bool plain = n > 0 && !(p[0] >= '0' && p[0] <= '9') && strcmp(p, "_") != 0 && strcmp(p, "WARP_SZ") != 0;
+  return plain ? p : id;
+}
+
+// PTX takes 32764 bytes of arguments, here addresses of 8.
+enum { KL_MAX_KERNEL_ARGS = 32764 / 8 };
+
+kiln_status kl_plan_refuse_index(kl_ctx *cx, const kl_plan *p, const char *why) {
+  return kl_unsupported(cx, kl_root(p->comp)->span, "an index of this fusion %s", why);
+}
+
+// What an unknown op does nobody knows, so that it counts where nothing uses it, too.
+static kiln_status refuse_unknown(kl_ctx *cx, const kiln_module *m, const kl_comp *c) {
+  for (uint32_t i = 0; i < c->ninstr; i++)
+    if (c->instr[i].op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, m, c, &c->instr[i]);
+  return KILN_OK;
+}
+
+// --- making ---------------------------------------------------------------------------------------------------------
+
+typedef struct row {
+  const char *kind;
+  kl_chooser *choose;
+} row;
+
+// In order of trial; the last takes what all others leave.
+static const row choosers[] = {{"reduction", kl_choose_reduction}, {"loop", kl_choose_loop}};
+
+// Slots that a chooser made which declined.
+static void forget_slots(kl_choosing *c, size_t slots, size_t constants) {
+  c->plan->shared_bytes = 0;
+  c->slots.v.n = slots;
+  if (c->slots.constants.n == constants) return;
+  c->slots.constants.n = c->slots.constant_slots.n = 0;
+  kl_ids_free(c->cx, &c->slots.constant_ids);
+}
+
+static kiln_status choose(kl_choosing *c) {
+  kl_plan *p = c->plan;
+  for (size_t i = 0; i < KL_COUNT(choosers); i++) {
+    const char *why_not = NULL;
+    size_t slots = c->slots.v.n, constants = c->slots.constants.n;
+    p->kind = choosers[i].kind;
+    KL_TRY(choosers[i].choose(c, &why_not));
+    if (!why_not) return KILN_OK;
+    forget_slots(c, slots, constants);
+    if (*why_not) VEC_PUSH(c->cx, &c->declined, (kl_declined){choosers[i].kind, why_not});
+  }
+  return KILN_OK;
+}
+
+static kiln_status check_indices(kl_ctx *cx, kl_plan *p) {
+  for (uint32_t i = 0; i < p->nparts; i++) {
+    const kl_body *bodies[2] = {&p->parts[i].main, &p->parts[i].tail};
+    for (int k = 0; k < 2; k++) {
+      if (kl_body_fits(bodies[k], 32)) continue;
+      p->index64 = true;
+      if (!kl_body_fits(bodies[k], 64)) return kl_plan_refuse_index(cx, p, "does not fit 64 bits");
+    }
+  }
+  return KILN_OK;
+}
+
+static kiln_status fill(kl_choosing *c) {
+  kl_ctx *cx = c->cx;
+  kl_plan *p = c->plan;
+  KL_TRY(refuse_unknown(cx, p->module, p->comp));
+  KL_TRY(make_slots(cx, p, c->params, c->arena, &c->slots));
+  if (p->target.machine == KL_NVPTX && c->slots.nargs + p->counted > KL_MAX_KERNEL_ARGS)
+    return kl_unsupported(cx, kl_root(p->comp)->span,
+                          "the fusion has %u parameters and results: a kernel takes at most %d", c->slots.nargs,
+                          KL_MAX_KERNEL_ARGS);
+  KL_TRY(choose(c));
+  KL_TRY(check_indices(cx, p));
+  p->nargs = c->slots.nargs;
+  p->nslots = (uint32_t)c->slots.v.n;
+  p->slots = kl_arena_dup(c->arena, c->slots.v.p, c->slots.v.n * sizeof(kl_slot_info));
+  p->ndeclined = (uint32_t)c->declined.n;
+  p->declined = kl_arena_dup(c->arena, c->declined.p, c->declined.n * sizeof(kl_declined));
+  kl_plan_order_stores(p);
+  kl_plan_place_syncs(p);
+  return KILN_OK;
+}
+
+kiln_status kl_plan_make(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, const kl_plan_params *params,
+                         kl_arena *arena, kl_plan **out) {
+  kl_plan *p = KL_NEW(arena, kl_plan);
+  *p = (kl_plan){.arena = arena, .module = m, .comp = comp, .target = params->target, .counted = params->counted};
+  p->block = params->target.block;
+  p->programmatic = params->programmatic;
+  p->fast = params->fast;
+  p->name = identifier(arena, params->name);
+  p->affs = kl_affs_create(cx, arena);
+  kl_choosing c = {.cx = cx, .plan = p, .params = params, .arena = arena};
+  kiln_status st = fill(&c);
+  VEC_FREE(cx, &c.slots.v);
+  VEC_FREE(cx, &c.slots.constants);
+  VEC_FREE(cx, &c.slots.constant_slots);
+  VEC_FREE(cx, &c.slots.concatenates);
+  VEC_FREE(cx, &c.declined);
+  kl_ids_free(cx, &c.slots.constant_ids);
+  kl_ids_free(cx, &c.slots.concatenate_ids);
+  if (st != KILN_OK)
+    kl_plan_free(p);
+  else
+    *out = p;
+  return st;
+}

@@ -1,0 +1,267 @@
+// Column reductions: neighbours in memory belong to different results.
+//
+// A column's elements r = (s*K + k)*W + j are dealt to threads by j and to rounds of a loop by k; W = 8 threads of a
+// column lie in other warps, or where columns are few in lanes of one. V neighbouring columns go to each thread. What
+// the parts s of a column make meets in shared memory.
+//   column = block*(V*lanes) + lane*V + v, s = round*teams + team, j = warp*lanes_j + lane_j
+// On the host a vector runs over columns, and j over registers.
+
+#include "lower/choose/reduce/reduce.h"
+
+enum { WARP = 32, MOST_WARPS = 8, MOST_PARTS = 64, HELD = 32 };
+
+typedef struct deal {
+  int64_t v, lanes, lanes_j, idle; // of a warp
+  int64_t j, warps_j, teams;       // j: in registers, on the host
+  int64_t parts, rounds, k, rounds_k;
+  int64_t of_warp; // parts that a warp joins
+} deal;
+
+typedef struct columns {
+  kl_reducing g;
+  deal d;
+  int64_t minor;                                            // columns that are neighbours
+  uint32_t v, lane_j, j, k, step_k, step, part, met, met_j; // variables, KL_NONE where there is one value
+  const kl_aff *row, *r, *s;
+  const kl_aff *column, *in_major; // in the block, and among neighbours
+  const kl_aff *warp_j, *warp;     // of those of a column; of the block
+  const kl_aff *idle, *owner;      // 0 in one thread of each column; the first of those that have one element
+  uint32_t row_guard, guard;       // the column is there; and so is the element
+} columns;
+
+// --- dealing --------------------------------------------------------------------------------------------------------
+
+// Elements of the kept dimensions behind the last reduced one, in the order of memory.
+static int64_t minor_columns(const kl_reductions *x) {
+  const kl_shape *s = x->shape;
+  int64_t n = 1;
+  for (uint32_t i = 0; i < s->rank; i++) {
+    int64_t d = kl_shape_minor_to_major(s, i);
+    bool kept = false;
+    for (uint32_t k = 0; k < x->nkept; k++) kept = kept || x->kept[k] == d;
+    if (!kept && s->dims[d] > 1) break;
+    if (kept) n *= s->dims[d];
+  }
+  return n;
+}
+
+static void deal_columns(columns *x) {
+  deal *d = &x->d;
+  const kl_reductions *all = x->g.x;
+  const kl_target *t = &x->g.c->plan->target;
+  bool host = t->machine == KL_HOST;
+  x->minor = minor_columns(all);
+  d->v = host ? 1 : kl_least(16, 128 / kl_narrowest(&x->g));
+  while (d->v > 1 && x->minor % d->v) d->v /= 2;
+  d->lanes = kl_least(host ? t->host_lanes : WARP, kl_power_of_two(kl_ceil_div(x->minor, d->v)));
+  d->lanes_j = host ? 1 : kl_least(all->w, WARP / d->lanes);
+  d->idle = host ? 1 : WARP / (d->lanes * d->lanes_j);
+  d->j = host ? all->w : 1;
+  d->warps_j = host ? 1 : all->w / d->lanes_j;
+  int64_t length = all->length ? all->length : 1;
+  d->parts = kl_ceil_div(length, all->w * all->k);
+  d->teams = host ? 1 : kl_least(kl_power_of_two(d->parts), MOST_WARPS / d->warps_j);
+  d->rounds = kl_ceil_div(d->parts, d->teams);
+  int64_t k = d->parts == 1 ? kl_least(all->k, kl_power_of_two(kl_ceil_div(length, all->w))) : all->k;
+  d->rounds_k = 1;
+  while (k > d->rounds_k && k / d->rounds_k * d->v * d->j > HELD) d->rounds_k *= 2;
+  d->k = k / d->rounds_k;
+  int64_t padded = kl_power_of_two(d->parts);
+  d->of_warp = padded / kl_least(padded, d->teams * d->warps_j);
+}
+
+// --- variables ------------------------------------------------------------------------------------------------------
+
+static void make_vars(columns *x) {
+  const deal *d = &x->d;
+  kl_affs *p = x->g.p;
+  kl_reducing *g = &x->g;
+  uint32_t none;
+  int64_t in_block = d->v * d->lanes;
+  const kl_aff *major = kl_add_var(g, KL_BIND_BLOCK, x->g.x->rows / x->minor, "major", &none);
+  const kl_aff *block = kl_add_var(g, KL_BIND_BLOCK, kl_ceil_div(x->minor, in_block), "block", &none);
+  const kl_aff *team = kl_add_var(g, KL_BIND_WARP, d->teams, "team", &none);
+  x->warp_j = kl_add_var(g, KL_BIND_WARP, d->warps_j, "warp_j", &none);
+  x->idle = kl_add_var(g, KL_BIND_LANE, d->idle, "idle", &none);
+  const kl_aff *lane_j = kl_add_var(g, KL_BIND_LANE, d->lanes_j, "lane_j", &x->lane_j);
+  const kl_aff *lane = kl_add_var(g, KL_BIND_LANE, d->lanes, "lane", &none);
+  const kl_aff *round = kl_add_var(g, KL_BIND_STEP, d->rounds, "round", &x->step);
+  const kl_aff *round_k = kl_add_var(g, KL_BIND_STEP, d->rounds_k, "round_k", &x->step_k);
+  const kl_aff *k = kl_add_var(g, KL_BIND_REG, d->k, "k", &x->k);
+  const kl_aff *j = kl_add_var(g, KL_BIND_REG, d->j, "j", &x->j);
+  const kl_aff *v = kl_add_var(g, KL_BIND_REG, d->v, "v", &x->v);
+  kl_add_var(g, KL_BIND_REG, d->parts > 1 ? d->of_warp : 1, "part", &x->part);
+  kl_add_var(g, KL_BIND_REG, d->parts > 1 ? kl_power_of_two(d->parts) / d->of_warp : 1, "met", &x->met);
+  kl_add_var(g, KL_BIND_REG, d->warps_j, "met_j", &x->met_j);
+  x->column = kl_aff_addmul(p, v, lane, d->v);
+  x->in_major = kl_aff_addmul(p, x->column, block, in_block);
+  x->row = kl_aff_addmul(p, x->in_major, major, x->minor);
+  x->warp = kl_aff_addmul(p, x->warp_j, team, d->warps_j);
+  x->s = kl_aff_addmul(p, team, round, d->teams);
+  x->owner = kl_aff_add(p, kl_aff_add(p, x->idle, lane_j), x->warp);
+  const kl_aff *all_k = kl_aff_addmul(p, kl_aff_addmul(p, k, round_k, d->k), x->s, d->k * d->rounds_k);
+  const kl_aff *all_j = kl_aff_add(p, kl_aff_addmul(p, lane_j, x->warp_j, d->lanes_j), j);
+  x->r = kl_aff_addmul(p, all_j, all_k, x->g.x->w);
+}
+
+static void make_guards(columns *x) {
+  bool never;
+  kl_guards *guards = &x->g.w.guards;
+  x->row_guard = kl_guard_and(guards, KL_NONE, x->in_major, 0, x->minor - 1, &never);
+  x->guard = kl_guard_and(guards, x->row_guard, x->r, 0, x->g.x->length - 1, &never);
+}
+
+// --- folding --------------------------------------------------------------------------------------------------------
+
+// Elements k in order, then pairs of j as far as the thread and its warp have them.
+static kiln_status fold_part(columns *x, kl_folding *f, uint32_t *values) {
+  const kl_aff *index[KILN_MAX_RANK];
+  kl_reduced_index(x->g.p, x->g.x, x->row, x->r, index);
+  if (x->step_k == KL_NONE) {
+    KL_TRY(kl_fold_values(f, index, x->guard, values));
+    KL_TRY(kl_fold_in_order(f, x->k, values));
+  } else {
+    KL_TRY(kl_fold_rounds(f, x->step_k, x->k, index, x->guard, values));
+  }
+  KL_TRY(kl_fold_pairs(f, x->j, values));
+  return kl_fold_lanes(f, x->lane_j, values);
+}
+
+static const kl_aff *variable(columns *x, uint32_t var) {
+  return var == KL_NONE ? kl_aff_const(x->g.p, 0) : kl_aff_dim(x->g.p, var);
+}
+
+// Of lanes that hold the same, one.
+static uint32_t one_lane_j(columns *x, uint32_t outer) {
+  bool never;
+  const kl_aff *e = kl_aff_add(x->g.p, x->idle, variable(x, x->lane_j));
+  return kl_guard_and(&x->g.w.guards, outer, e, 0, 0, &never);
+}
+
+// Slots of shared memory.
+typedef struct meeting {
+  uint32_t warps[KL_MAX_VALUES_FOLDED], parts[KL_MAX_VALUES_FOLDED], teams[KL_MAX_VALUES_FOLDED];
+} meeting;
+
+static const kl_aff *place(columns *x, const kl_aff *slow) {
+  return kl_aff_addmul(x->g.p, x->column, slow, x->d.v * x->d.lanes);
+}
+
+static void make_room(columns *x, kl_folding *f, meeting *m) {
+  const deal *d = &x->d;
+  int64_t columns = d->v * d->lanes, warps = d->teams * d->warps_j;
+  if (d->warps_j > 1) kl_fold_room(f, warps * columns, m->warps);
+  if (d->parts > 1) kl_fold_room(f, d->parts * columns, m->parts);
+  if (d->parts > 1 && x->met != KL_NONE) kl_fold_room(f, warps * columns, m->teams);
+}
+
+// Of one part: the pairs of j that lie in other warps.
+static void put_warps(columns *x, kl_folding *f, const meeting *m, const uint32_t *values) {
+  if (x->d.warps_j > 1) kl_fold_put(f, m->warps, place(x, x->warp), one_lane_j(x, KL_NONE), values);
+}
+
+static kiln_status fold_warps(columns *x, kl_folding *f, const meeting *m, uint32_t *values) {
+  if (x->d.warps_j == 1) return KILN_OK;
+  const kl_aff *first = kl_aff_sub(x->g.p, x->warp, x->warp_j);
+  kl_fold_get(f, m->warps, place(x, kl_aff_add(x->g.p, first, variable(x, x->met_j))), KL_NONE, values);
+  return kl_fold_pairs(f, x->met_j, values);
+}
+
+// Of several parts: one warp of each column's joins what the others have, and leaves it for all.
+static kiln_status put_part(columns *x, kl_folding *f, const meeting *m, uint32_t *values) {
+  bool never;
+  put_warps(x, f, m, values);
+  uint32_t first = kl_guard_and(&x->g.w.guards, KL_NONE, x->warp_j, 0, 0, &never);
+  if (first != KL_NONE) kl_write_if(&x->g.w, first);
+  KL_TRY(fold_warps(x, f, m, values));
+  uint32_t keep = kl_guard_and(&x->g.w.guards, first, x->s, 0, x->d.parts - 1, &never);
+  kl_fold_put(f, m->parts, place(x, x->s), one_lane_j(x, keep), values);
+  if (first != KL_NONE) kl_write_if_end(&x->g.w);
+  return KILN_OK;
+}
+
+// Warps take neighbouring parts, and what they make of them meets again.
+static kiln_status fold_parts(columns *x, kl_folding *f, const meeting *m, uint32_t *values) {
+  bool never;
+  const kl_aff *part = kl_aff_addmul(x->g.p, variable(x, x->part), x->warp, x->d.of_warp);
+  uint32_t there = kl_guard_and(&x->g.w.guards, KL_NONE, part, 0, x->d.parts - 1, &never);
+  kl_fold_get(f, m->parts, place(x, part), there, values);
+  KL_TRY(kl_fold_pairs(f, x->part, values));
+  if (x->met == KL_NONE) return KILN_OK;
+  kl_fold_put(f, m->teams, place(x, x->warp), one_lane_j(x, KL_NONE), values);
+  kl_fold_get(f, m->teams, place(x, variable(x, x->met)), KL_NONE, values);
+  return kl_fold_pairs(f, x->met, values);
+}
+
+static kiln_status fold_level(columns *x, uint32_t level) {
+  const kl_reductions *all = x->g.x;
+  meeting *m = KL_NEW_N(x->g.c->arena, meeting, all->n);
+  uint32_t(*values)[KL_MAX_VALUES_FOLDED] = kl_arena_alloc(x->g.c->arena, all->n * sizeof *values);
+  if (!all->length) return kl_give_nothing(&x->g, level, x->row, x->row_guard);
+  if (x->step != KL_NONE) kl_write_loop(&x->g.w, x->step, 0, NULL, NULL, NULL);
+  for (uint32_t i = 0; i < all->n; i++) {
+    if (all->level[i] != level) continue;
+    kl_folding f = kl_folding_of(&x->g, i);
+    make_room(x, &f, &m[i]);
+    KL_TRY(fold_part(x, &f, values[i]));
+    if (x->d.parts > 1) KL_TRY(put_part(x, &f, &m[i], values[i]));
+  }
+  if (x->step != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
+  for (uint32_t i = 0; i < all->n; i++) {
+    if (all->level[i] != level) continue;
+    kl_folding f = kl_folding_of(&x->g, i);
+    if (x->d.parts == 1) put_warps(x, &f, &m[i], values[i]);
+    KL_TRY(x->d.parts > 1 ? fold_parts(x, &f, &m[i], values[i]) : fold_warps(x, &f, &m[i], values[i]));
+    KL_TRY(kl_fold_give(&x->g, i, x->row, x->row_guard, values[i]));
+  }
+  return KILN_OK;
+}
+
+// --- results --------------------------------------------------------------------------------------------------------
+
+static kiln_status store_elements(columns *x) {
+  if (!kl_has_element_results(&x->g)) return KILN_OK;
+  if (x->step != KL_NONE) kl_write_loop(&x->g.w, x->step, 0, NULL, NULL, NULL);
+  if (x->step_k != KL_NONE) kl_write_loop(&x->g.w, x->step_k, 0, NULL, NULL, NULL);
+  bool never;
+  uint32_t guard = kl_guard_and(&x->g.w.guards, x->guard, x->idle, 0, 0, &never);
+  KL_TRY(kl_store_elements(&x->g, x->row, x->r, guard));
+  if (x->step_k != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
+  if (x->step != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
+  return KILN_OK;
+}
+
+static kiln_status store_columns(columns *x) {
+  bool never;
+  uint32_t keep = kl_guard_and(&x->g.w.guards, x->row_guard, x->owner, 0, 0, &never);
+  for (uint32_t i = kl_first_result(&x->g); i < x->g.c->slots.nargs; i++) {
+    const kl_aff *at;
+    uint32_t step;
+    if (!kl_row_result(&x->g, i)) continue;
+    KL_TRY(kl_want_result(&x->g, i, x->row, x->r, x->row_guard, &at, &step));
+    kl_write_store(&x->g.w, i, &x->g.c->slots.v.p[i], at, step, keep);
+  }
+  return KILN_OK;
+}
+
+// --- the plan -------------------------------------------------------------------------------------------------------
+
+static kiln_status write_body(columns *x) {
+  make_guards(x);
+  for (uint32_t level = 1; level <= x->g.x->levels; level++) KL_TRY(fold_level(x, level));
+  KL_TRY(store_elements(x));
+  return store_columns(x);
+}
+
+kiln_status kl_choose_columns(kl_choosing *c, const kl_reductions *all, const char **why_not) {
+  columns x = {.g = {.c = c, .p = c->plan->affs, .x = all}};
+  deal_columns(&x);
+  if (x.d.parts > MOST_PARTS) {
+    *why_not = "its columns are too long for one block";
+    return KILN_OK;
+  }
+  make_vars(&x);
+  kl_body b = {0};
+  kl_reducing_begin(&x.g, &b);
+  return kl_reducing_end(&x.g, &b, write_body(&x), WARP * x.d.teams * x.d.warps_j, why_not);
+}

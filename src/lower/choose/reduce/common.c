@@ -1,0 +1,141 @@
+// What kernels of reductions have in common: results, and the launch.
+
+#include "lower/choose/reduce/reduce.h"
+
+int64_t kl_least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+int64_t kl_ceil_div(int64_t a, int64_t b) {
+  return a / b + (a % b != 0);
+}
+
+int64_t kl_power_of_two(int64_t at_least) {
+  int64_t p = 1;
+  while (p < at_least) p *= 2;
+  return p;
+}
+
+uint32_t kl_narrowest(const kl_reducing *g) {
+  uint32_t bits = 64;
+  const kl_slots *s = &g->c->slots;
+  for (uint32_t i = 0; i < s->nargs; i++) {
+    const kl_shape *shape = s->v.p[i].shape;
+    if (shape->count < g->x->rows * g->x->length / 2) continue;
+    uint32_t b = kl_info(shape->dtype)->bits;
+    if (b < bits) bits = b;
+  }
+  return bits;
+}
+
+// --- values ---------------------------------------------------------------------------------------------------------
+
+kl_dtype kl_in_bytes(kl_dtype t) {
+  if (kl_info(t)->bits >= 8) return t;
+  return kl_is_float(t) ? KILN_F16 : kl_is_signed(t) ? KILN_S8 : KILN_U8;
+}
+
+uint32_t kl_converted(kl_reducing *g, uint32_t step, kl_dtype to) {
+  if (g->w.steps.p[step].dtype == to) return step;
+  return kl_write_op(&g->w, (kl_plan_op){.op = KL_OP_CONVERT}, to, 1, &step);
+}
+
+kl_folding kl_folding_of(kl_reducing *g, uint32_t which) {
+  return (kl_folding){g, &g->x->reducer[which]};
+}
+
+kiln_status kl_fold_give(kl_reducing *g, uint32_t which, const kl_aff *row, uint32_t guard, uint32_t *values) {
+  kl_folding f = kl_folding_of(g, which);
+  const kl_aff *index[KILN_MAX_RANK];
+  KL_TRY(kl_fold_finish(&f, values, guard));
+  kl_kept_index(g->p, g->x, which, row, index);
+  for (uint32_t i = 0; i < f.by->nvalues; i++) kl_walk_give(&g->walk, g->x->number[which], i, index, values[i]);
+  return KILN_OK;
+}
+
+kiln_status kl_give_nothing(kl_reducing *g, uint32_t level, const kl_aff *row, uint32_t guard) {
+  for (uint32_t i = 0; i < g->x->n; i++) {
+    kl_folding f = kl_folding_of(g, i);
+    uint32_t values[KL_MAX_VALUES_FOLDED];
+    if (g->x->level[i] != level) continue;
+    kl_fold_nothing(&f, values);
+    KL_TRY(kl_fold_give(g, i, row, guard, values));
+  }
+  return KILN_OK;
+}
+
+// --- results --------------------------------------------------------------------------------------------------------
+
+uint32_t kl_first_result(const kl_reducing *g) {
+  return g->c->slots.nargs - (uint32_t)kl_shape_leaf_count(kl_root(g->c->plan->comp)->shape);
+}
+
+const kl_shape *kl_row_result(const kl_reducing *g, uint32_t slot) {
+  const kl_shape *s = g->c->slots.v.p[slot].shape;
+  return kl_result_of(g->x, s) == KL_RESULT_ROW ? s : NULL;
+}
+
+bool kl_has_element_results(const kl_reducing *g) {
+  for (uint32_t i = kl_first_result(g); i < g->c->slots.nargs; i++)
+    if (!kl_row_result(g, i)) return g->x->length > 0;
+  return false;
+}
+
+kiln_status kl_want_result(kl_reducing *g, uint32_t slot, const kl_aff *row, const kl_aff *r, uint32_t guard,
+                           const kl_aff **at, uint32_t *step) {
+  const kl_shape *s = g->c->slots.v.p[slot].shape;
+  const kl_aff *index[KILN_MAX_RANK];
+  kl_result_index(g->p, g->x, s, row, r, index);
+  *at = kl_position_of(g->p, s, index);
+  return kl_walk_want(&g->walk, g->c->plan->comp->root, slot - kl_first_result(g), guard, index, step);
+}
+
+kiln_status kl_store_elements(kl_reducing *g, const kl_aff *row, const kl_aff *r, uint32_t guard) {
+  for (uint32_t i = kl_first_result(g); i < g->c->slots.nargs; i++) {
+    const kl_aff *at;
+    uint32_t step;
+    if (kl_row_result(g, i)) continue;
+    KL_TRY(kl_want_result(g, i, row, r, guard, &at, &step));
+    kl_write_store(&g->w, i, &g->c->slots.v.p[i], at, step, guard);
+  }
+  return KILN_OK;
+}
+
+// --- the plan -------------------------------------------------------------------------------------------------------
+
+const kl_aff *kl_add_var(kl_reducing *g, kl_binding binding, int64_t extent, const char *name, uint32_t *var) {
+  *var = KL_NONE;
+  if (extent == 1) return kl_aff_const(g->p, 0);
+  g->vars[g->nvars] = (kl_var){binding, extent, name};
+  *var = g->nvars++;
+  return kl_aff_dim(g->p, *var);
+}
+
+void kl_reducing_begin(kl_reducing *g, kl_body *b) {
+  kl_plan *p = g->c->plan;
+  b->nvars = g->nvars;
+  b->vars = kl_arena_dup(g->c->arena, g->vars, g->nvars * sizeof *g->vars);
+  b->blocks = kl_extent(b, kl_bound(b, KL_BIND_BLOCK));
+  b->width = p->target.machine == KL_HOST ? (uint32_t)kl_extent(b, kl_bound(b, KL_BIND_LANE)) : 1;
+  kl_write_begin(&g->w, g->c->cx, p, b);
+  kl_walk_begin(&g->walk, g->c->cx, p, &g->c->slots, &g->w);
+}
+
+kiln_status kl_reducing_end(kl_reducing *g, kl_body *b, kiln_status st, int64_t threads, const char **why_not) {
+  kl_plan *p = g->c->plan;
+  kl_walk_free(&g->walk);
+  if (st == KILN_OK && g->w.splits_bytes) *why_not = "results of several threads would share a byte";
+  if (st == KILN_OK && p->shared_bytes > KL_MOST_SHARED) *why_not = "it needs more shared memory than a block has";
+  if (st != KILN_OK || *why_not) {
+    kl_write_free(&g->w);
+    return st;
+  }
+  kl_write_end(&g->w);
+  p->count = g->x->rows;
+  p->block = (uint32_t)threads;
+  p->nparts = 1;
+  p->parts = KL_NEW(p->arena, kl_part);
+  *p->parts = (kl_part){.dim = KL_NONE, .count = p->count, .main = *b, .blocks = b->blocks, .main_blocks = b->blocks};
+  p->grid = p->iterations = b->blocks;
+  return KILN_OK;
+}

@@ -1,0 +1,231 @@
+// Reductions as they stand in a computation.
+
+#include "lower/choose/reduce/reduce.h"
+
+// --- reducers -------------------------------------------------------------------------------------------------------
+
+static bool is_one_op(const kl_comp *c) {
+  const kl_instr *root = kl_root(c);
+  if (c->nparams != 2 || root->noperands != 2 || !kl_op_is_elementwise(root->op)) return false;
+  uint32_t a = root->operands[0], b = root->operands[1], p = c->params[0], q = c->params[1];
+  return (a == p && b == q) || (a == q && b == p);
+}
+
+static uint64_t lowest(kl_dtype t) {
+  if (!kl_is_float(t)) return kl_is_signed(t) ? (kl_int_mask(t) >> 1) + 1 : 0;
+  return kl_float_encode(t, -__builtin_inf());
+}
+
+static uint64_t highest(kl_dtype t) {
+  if (!kl_is_float(t)) return kl_is_signed(t) ? kl_int_mask(t) >> 1 : kl_int_mask(t);
+  return kl_float_encode(t, __builtin_inf());
+}
+
+// What changes no bit of what it is joined with. Formats without infinities have none for max and min but their ends,
+// which are not looked for here.
+static bool find_identity(kl_reducer *r) {
+  kl_dtype t = *r->type;
+  bool complex = kl_is_complex(t), real = kl_is_float(t), pred = t == KILN_PRED;
+  bool has_infinity = !real || t == KILN_F16 || t == KILN_BF16 || t == KILN_F32 || t == KILN_F64;
+  kl_dtype part = complex ? kl_info(t)->part : t;
+  uint64_t minus_zero = complex || real ? kl_float_encode(part, -0.0) : 0;
+  switch (r->op.op) {
+  case KL_OP_ADD: r->identity[0] = r->identity[1] = minus_zero; return true;
+  case KL_OP_MULTIPLY: r->identity[0] = real ? kl_float_encode(t, 1) : 1; return !complex;
+  case KL_OP_MAXIMUM: r->identity[0] = pred ? 0 : lowest(t); return has_infinity && !complex;
+  case KL_OP_MINIMUM: r->identity[0] = pred ? 1 : highest(t); return has_infinity && !complex;
+  case KL_OP_AND: r->identity[0] = pred ? 1 : kl_int_mask(t); return true;
+  case KL_OP_OR:
+  case KL_OP_XOR: return true;
+  default: return false;
+  }
+}
+
+static bool commutes(kl_op op) {
+  return op == KL_OP_ADD || op == KL_OP_MULTIPLY || op == KL_OP_MAXIMUM || op == KL_OP_MINIMUM || op == KL_OP_AND ||
+         op == KL_OP_OR || op == KL_OP_XOR;
+}
+
+// Sums and products of 16 bits or fewer are made in f32 and rounded once.
+static kl_dtype folded_in(const kl_reducer *r, kl_dtype t) {
+  bool sums = r->simple && (r->op.op == KL_OP_ADD || r->op.op == KL_OP_MULTIPLY);
+  return sums && kl_is_float(t) && kl_info(t)->bits <= 16 ? KILN_F32 : t;
+}
+
+static void describe(kl_choosing *c, uint32_t instr, kl_reducer *r) {
+  const kl_instr *in = &c->plan->comp->instr[instr];
+  *r = (kl_reducer){.comp = &c->plan->module->comp[in->called[0]], .instr = instr, .nvalues = in->noperands / 2};
+  r->simple = is_one_op(r->comp);
+  if (r->simple) r->op = (kl_plan_op){.op = kl_root(r->comp)->op};
+  r->simple = r->simple && commutes(r->op.op);
+  r->commutes = r->simple;
+  r->type = KL_NEW_N(c->arena, kl_dtype, r->nvalues + 1);
+  for (uint32_t i = 0; i < r->nvalues; i++) r->type[i] = folded_in(r, kl_shape_leaf(in->shape, i)->dtype);
+  r->has_identity = r->simple && find_identity(r);
+  r->n = r->nvalues + !r->has_identity;
+  if (!r->has_identity) r->type[r->nvalues] = KILN_PRED;
+}
+
+// --- the same elements ----------------------------------------------------------------------------------------------
+
+static int64_t ceil_div(int64_t a, int64_t b) {
+  return a / b + (a % b != 0);
+}
+
+static int64_t power_of_two(int64_t least) {
+  int64_t p = 1;
+  while (p < least) p *= 2;
+  return p;
+}
+
+static bool is_reduced(const kl_instr *in, int64_t d) {
+  for (uint32_t i = 0; i < in->ndims; i++)
+    if (in->dims[i] == d) return true;
+  return false;
+}
+
+static void describe_domain(const kl_comp *c, const kl_instr *in, kl_reductions *x) {
+  const kl_shape *s = kl_operand(c, in, 0)->shape;
+  *x = (kl_reductions){.shape = s, .rows = 1, .length = 1};
+  for (uint32_t i = s->rank; i-- > 0;) {
+    int64_t d = kl_shape_minor_to_major(s, i);
+    if (is_reduced(in, d)) {
+      x->reduced[x->nreduced++] = (uint32_t)d;
+      x->length *= s->dims[d];
+    } else {
+      x->kept[x->nkept++] = (uint32_t)d;
+      x->rows *= s->dims[d];
+    }
+    if (s->dims[d] > 1) x->row = is_reduced(in, d);
+  }
+  x->w = x->row ? 256 : 8;
+  x->k = power_of_two(ceil_div(x->length, x->w * 4096));
+  int64_t least = x->row ? 4 : 16;
+  if (x->k < least) x->k = least;
+}
+
+static bool same_domain(const kl_reductions *a, const kl_reductions *b) {
+  if (!kl_shape_same_dims(a->shape, b->shape) || a->nreduced != b->nreduced) return false;
+  return memcmp(a->reduced, b->reduced, a->nreduced * sizeof *a->reduced) == 0 &&
+         memcmp(a->kept, b->kept, a->nkept * sizeof *a->kept) == 0 && a->row == b->row;
+}
+
+// --- finding --------------------------------------------------------------------------------------------------------
+
+static void mark_used(const kl_comp *c, bool *used) {
+  used[c->root] = true;
+  for (uint32_t i = c->ninstr; i-- > 0;)
+    for (uint32_t k = 0; used[i] && k < c->instr[i].noperands; k++) used[c->instr[i].operands[k]] = true;
+}
+
+// By instruction: the highest level of a reduction it depends on.
+static void find_levels(const kl_comp *c, const bool *used, uint32_t *level, kl_reductions *x) {
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    const kl_instr *in = &c->instr[i];
+    for (uint32_t k = 0; k < in->noperands; k++)
+      if (level[in->operands[k]] > level[i]) level[i] = level[in->operands[k]];
+    if (in->op != KL_OP_REDUCE || !used[i]) continue;
+    level[i]++;
+    x->instr[x->n] = in;
+    x->number[x->n] = i;
+    x->level[x->n++] = level[i];
+    if (level[i] > x->levels) x->levels = level[i];
+  }
+}
+
+static const kl_instr *first_reduce(const kl_comp *c, const bool *used) {
+  for (uint32_t i = 0; i < c->ninstr; i++)
+    if (used[i] && c->instr[i].op == KL_OP_REDUCE) return &c->instr[i];
+  return NULL;
+}
+
+kiln_status kl_find_reductions(kl_choosing *c, kl_reductions *out, const char **why_not) {
+  const kl_comp *comp = c->plan->comp;
+  bool *used = KL_NEW_N(c->arena, bool, comp->ninstr + 1);
+  mark_used(comp, used);
+  const kl_instr *first = first_reduce(comp, used);
+  *why_not = first ? NULL : "";
+  if (!first) return KILN_OK;
+  describe_domain(comp, first, out);
+  out->instr = KL_NEW_N(c->arena, const kl_instr *, comp->ninstr);
+  out->number = KL_NEW_N(c->arena, uint32_t, comp->ninstr);
+  out->level = KL_NEW_N(c->arena, uint32_t, comp->ninstr);
+  find_levels(comp, used, KL_NEW_N(c->arena, uint32_t, comp->ninstr), out);
+  out->reducer = KL_NEW_N(c->arena, kl_reducer, out->n);
+  for (uint32_t i = 0; i < out->n; i++) {
+    kl_reductions other;
+    describe_domain(comp, out->instr[i], &other);
+    if (!same_domain(out, &other)) *why_not = "its reductions are not all over the same elements";
+    describe(c, out->number[i], &out->reducer[i]);
+    if (out->reducer[i].n > KL_MAX_VALUES_FOLDED) *why_not = "a reduction has more than 63 values";
+  }
+  return KILN_OK;
+}
+
+// --- indices --------------------------------------------------------------------------------------------------------
+
+// The digits of a number, of dimensions slowest first.
+static void digits(kl_affs *p, const kl_shape *s, uint32_t n, const uint32_t *dims, const kl_aff *number,
+                   const kl_aff **index) {
+  int64_t place = 1;
+  for (uint32_t i = n; i-- > 0;) {
+    const kl_aff *q = kl_aff_floordivc(p, number, place ? place : 1);
+    index[dims[i]] = i == 0 ? q : kl_aff_modc(p, q, s->dims[dims[i]] ? s->dims[dims[i]] : 1);
+    place *= s->dims[dims[i]];
+  }
+}
+
+void kl_reduced_index(kl_affs *p, const kl_reductions *x, const kl_aff *row, const kl_aff *r, const kl_aff **index) {
+  digits(p, x->shape, x->nkept, x->kept, row, index);
+  digits(p, x->shape, x->nreduced, x->reduced, r, index);
+}
+
+static void drop_reduced(const kl_reductions *x, const kl_instr *in, const kl_aff *const *all, const kl_aff **index) {
+  for (uint32_t d = 0, n = 0; d < x->shape->rank; d++)
+    if (!is_reduced(in, d)) index[n++] = all[d];
+}
+
+void kl_kept_index(kl_affs *p, const kl_reductions *x, uint32_t which, const kl_aff *row, const kl_aff **index) {
+  const kl_aff *all[KILN_MAX_RANK];
+  digits(p, x->shape, x->nkept, x->kept, row, all);
+  drop_reduced(x, x->instr[which], all, index);
+}
+
+kl_result_level kl_result_of(const kl_reductions *x, const kl_shape *s) {
+  if (kl_shape_same_dims(s, x->shape)) return KL_RESULT_ELEMENT;
+  if (s->count == x->rows) return KL_RESULT_ROW;
+  return s->count == x->rows * x->length ? KL_RESULT_ELEMENT : KL_RESULT_NEITHER;
+}
+
+// Where dimensions are others than the reductions' operands or results have, elements correspond by their row-major
+// number.
+void kl_result_index(kl_affs *p, const kl_reductions *x, const kl_shape *s, const kl_aff *row, const kl_aff *r,
+                     const kl_aff **index) {
+  const kl_aff *all[KILN_MAX_RANK], *number = kl_aff_const(p, 0);
+  bool of_row = kl_result_of(x, s) == KL_RESULT_ROW;
+  kl_reduced_index(p, x, row, of_row ? kl_aff_const(p, 0) : r, all);
+  if (!of_row && kl_shape_same_dims(s, x->shape)) {
+    memcpy(index, all, s->rank * sizeof *index);
+    return;
+  }
+  uint32_t n = 0;
+  const kl_aff *kept[KILN_MAX_RANK];
+  drop_reduced(x, x->instr[0], all, kept);
+  bool same = of_row && s->rank == x->nkept;
+  for (uint32_t d = 0; d < x->shape->rank; d++) {
+    if (of_row && is_reduced(x->instr[0], d)) continue;
+    if (of_row && n < s->rank) same = same && s->dims[n] == x->shape->dims[d];
+    n++;
+    number = kl_aff_add(p, kl_aff_mulc(p, number, x->shape->dims[d]), all[d]);
+  }
+  if (same) {
+    memcpy(index, kept, s->rank * sizeof *index);
+    return;
+  }
+  int64_t place = 1;
+  for (uint32_t d = s->rank; d-- > 0;) {
+    index[d] = kl_aff_floordivc(p, number, place);
+    if (d) index[d] = kl_aff_modc(p, index[d], s->dims[d]);
+    place *= s->dims[d];
+  }
+}

@@ -1,0 +1,210 @@
+// Folds as steps: values, pairs, lanes.
+//
+// What is absent is the identity of the reducer, which changes no bit of what it is joined with: -0 for a sum of
+// floats, as 0 would make -0 into 0. Of a reducer without a known identity each value says whether it is there.
+
+#include "lower/choose/reduce/reduce.h"
+
+static kl_dtype type_of(const kl_folding *f, uint32_t step) {
+  return f->g->w.steps.p[step].dtype;
+}
+
+static uint32_t presence(kl_folding *f, bool there) {
+  return kl_write_scalar(&f->g->w, KILN_PRED, there, 0);
+}
+
+// --- values ---------------------------------------------------------------------------------------------------------
+
+void kl_fold_nothing(kl_folding *f, uint32_t *values) {
+  const kl_reducer *by = f->by;
+  for (uint32_t i = 0; i < by->nvalues; i++) {
+    const uint64_t *bits = by->has_identity ? by->identity : (uint64_t[2]){0, 0};
+    values[i] = kl_write_scalar(&f->g->w, by->type[i], bits[0], bits[1]);
+  }
+  if (by->n > by->nvalues) values[by->nvalues] = presence(f, false);
+}
+
+kiln_status kl_fold_values(kl_folding *f, const kl_aff *const *index, uint32_t guard, uint32_t *values) {
+  const kl_reducer *by = f->by;
+  const kl_instr *in = &f->g->walk.plan->comp->instr[by->instr];
+  uint32_t nothing[KL_MAX_VALUES_FOLDED];
+  if (guard != KL_NONE) kl_fold_nothing(f, nothing);
+  for (uint32_t i = 0; i < by->nvalues; i++) {
+    KL_TRY(kl_walk_want(&f->g->walk, in->operands[i], 0, guard, index, &values[i]));
+    values[i] = kl_converted(f->g, values[i], by->type[i]);
+    if (guard != KL_NONE) values[i] = kl_write_choose(&f->g->w, guard, values[i], nothing[i]);
+  }
+  if (by->n == by->nvalues) return KILN_OK;
+  uint32_t there = presence(f, true);
+  values[by->nvalues] = guard == KL_NONE ? there : kl_write_choose(&f->g->w, guard, there, nothing[by->nvalues]);
+  return KILN_OK;
+}
+
+// --- joining --------------------------------------------------------------------------------------------------------
+
+static kiln_status call(kl_folding *f, const uint32_t *lower, const uint32_t *higher, uint32_t *out) {
+  const kl_reducer *by = f->by;
+  if (by->simple) {
+    uint32_t both[2] = {*lower, *higher};
+    *out = kl_write_op(&f->g->w, by->op, *by->type, 2, both);
+    return KILN_OK;
+  }
+  uint32_t args[2 * KL_MAX_VALUES_FOLDED];
+  memcpy(args, lower, by->nvalues * sizeof *args);
+  memcpy(args + by->nvalues, higher, by->nvalues * sizeof *args);
+  return kl_walk_call(&f->g->walk, by->instr, by->comp, args, out);
+}
+
+static uint32_t select_of(kl_folding *f, uint32_t c, uint32_t yes, uint32_t no) {
+  uint32_t all[3] = {c, yes, no};
+  return yes == no ? yes : kl_write_op(&f->g->w, (kl_plan_op){.op = KL_OP_SELECT}, type_of(f, yes), 3, all);
+}
+
+// A value of the two that is there, or what the reducer makes of both.
+kiln_status kl_fold_join(kl_folding *f, const uint32_t *lower, const uint32_t *higher, uint32_t *out) {
+  const kl_reducer *by = f->by;
+  uint32_t made[KL_MAX_VALUES_FOLDED];
+  KL_TRY(call(f, lower, higher, made));
+  if (by->n > by->nvalues) {
+    uint32_t a = lower[by->nvalues], b = higher[by->nvalues], both[2] = {a, b};
+    for (uint32_t i = 0; i < by->nvalues; i++) made[i] = select_of(f, b, select_of(f, a, made[i], higher[i]), lower[i]);
+    made[by->nvalues] = kl_write_op(&f->g->w, (kl_plan_op){.op = KL_OP_OR}, KILN_PRED, 2, both);
+  }
+  memcpy(out, made, by->n * sizeof *out);
+  return KILN_OK;
+}
+
+// --- over variables -------------------------------------------------------------------------------------------------
+
+static void take_all(kl_folding *f, uint32_t var, int64_t at, const uint32_t *values, uint32_t *out) {
+  for (uint32_t i = 0; i < f->by->n; i++) out[i] = kl_write_take(&f->g->w, values[i], var, (uint32_t)at);
+}
+
+kiln_status kl_fold_in_order(kl_folding *f, uint32_t var, uint32_t *values) {
+  if (var == KL_NONE) return KILN_OK;
+  uint32_t sum[KL_MAX_VALUES_FOLDED], next[KL_MAX_VALUES_FOLDED];
+  take_all(f, var, 0, values, sum);
+  for (int64_t i = 1; i < f->g->w.body->vars[var].extent; i++) {
+    take_all(f, var, i, values, next);
+    KL_TRY(kl_fold_join(f, sum, next, sum));
+  }
+  memcpy(values, sum, f->by->n * sizeof *values);
+  return KILN_OK;
+}
+
+// Of values first .. first+n-1 of the variable.
+static kiln_status pairs(kl_folding *f, uint32_t var, int64_t first, int64_t n, const uint32_t *values, uint32_t *out) {
+  int64_t extent = f->g->w.body->vars[var].extent;
+  if (n == 1) {
+    take_all(f, var, first, values, out);
+    return KILN_OK;
+  }
+  KL_TRY(pairs(f, var, first, n / 2, values, out));
+  if (first + n / 2 >= extent) return KILN_OK;
+  uint32_t higher[KL_MAX_VALUES_FOLDED];
+  KL_TRY(pairs(f, var, first + n / 2, n / 2, values, higher));
+  return kl_fold_join(f, out, higher, out);
+}
+
+kiln_status kl_fold_pairs(kl_folding *f, uint32_t var, uint32_t *values) {
+  if (var == KL_NONE) return KILN_OK;
+  int64_t n = 1;
+  while (n < f->g->w.body->vars[var].extent) n *= 2;
+  uint32_t out[KL_MAX_VALUES_FOLDED];
+  KL_TRY(pairs(f, var, 0, n, values, out));
+  memcpy(values, out, f->by->n * sizeof *values);
+  return KILN_OK;
+}
+
+// What one more of a LANE variable is in the number of the lane.
+static uint32_t place_of(const kl_body *b, uint32_t lane) {
+  kl_vars faster = kl_bound(b, KL_BIND_LANE) & ~(((kl_vars)2 << lane) - 1);
+  return (uint32_t)kl_extent(b, faster);
+}
+
+// Both lanes of a pair make the same of it: where the arguments' order counts, each puts the lower lane's first.
+kiln_status kl_fold_lanes(kl_folding *f, uint32_t lane, uint32_t *values) {
+  if (lane == KL_NONE) return KILN_OK;
+  kl_affs *p = f->g->p;
+  uint32_t place = place_of(f->g->w.body, lane);
+  for (uint32_t d = 1; d < f->g->w.body->vars[lane].extent; d *= 2) {
+    uint32_t other[KL_MAX_VALUES_FOLDED], lower[KL_MAX_VALUES_FOLDED], higher[KL_MAX_VALUES_FOLDED];
+    for (uint32_t i = 0; i < f->by->n; i++) other[i] = kl_write_shuffle(&f->g->w, values[i], d * place);
+    if (f->by->commutes) {
+      KL_TRY(kl_fold_join(f, values, other, values));
+      continue;
+    }
+    bool never;
+    const kl_aff *bit = kl_aff_modc(p, kl_aff_floordivc(p, kl_aff_dim(p, lane), d), 2);
+    uint32_t is_lower = kl_guard_and(&f->g->w.guards, KL_NONE, bit, 0, 0, &never);
+    for (uint32_t i = 0; i < f->by->n; i++) {
+      lower[i] = kl_write_choose(&f->g->w, is_lower, values[i], other[i]);
+      higher[i] = kl_write_choose(&f->g->w, is_lower, other[i], values[i]);
+    }
+    KL_TRY(kl_fold_join(f, lower, higher, values));
+  }
+  return KILN_OK;
+}
+
+kiln_status kl_fold_rounds(kl_folding *f, uint32_t step, uint32_t var, const kl_aff *const *index, uint32_t guard,
+                           uint32_t *values) {
+  const kl_body *b = f->g->w.body;
+  uint32_t sum[KL_MAX_VALUES_FOLDED], next[KL_MAX_VALUES_FOLDED], one[KL_MAX_VALUES_FOLDED];
+  kl_vars regs[KL_MAX_VALUES_FOLDED], each = 0;
+  for (uint32_t d = 0; d < f->g->x->shape->rank; d++) each |= kl_vars_of(b, index[d]);
+  each &= kl_bound(b, KL_BIND_REG);
+  if (var != KL_NONE) each &= ~((kl_vars)1 << var);
+  for (uint32_t i = 0; i < f->by->n; i++) regs[i] = each;
+  kl_fold_nothing(f, values);
+  kl_write_loop(&f->g->w, step, f->by->n, values, regs, sum);
+  KL_TRY(kl_fold_values(f, index, guard, next));
+  for (int64_t i = 0; i < (var == KL_NONE ? 1 : b->vars[var].extent); i++) {
+    memcpy(one, next, f->by->n * sizeof *one);
+    if (var != KL_NONE) take_all(f, var, i, next, one);
+    KL_TRY(kl_fold_join(f, sum, one, sum));
+  }
+  kl_write_loop_end(&f->g->w, sum);
+  memcpy(values, sum, f->by->n * sizeof *sum);
+  return KILN_OK;
+}
+
+// --- through shared memory ------------------------------------------------------------------------------------------
+
+void kl_fold_room(kl_folding *f, int64_t count, uint32_t *slots) {
+  kl_choosing *c = f->g->c;
+  for (uint32_t i = 0; i < f->by->n; i++)
+    slots[i] = kl_add_shared(c->cx, c->plan, &c->slots, kl_in_bytes(f->by->type[i]), count);
+}
+
+void kl_fold_put(kl_folding *f, const uint32_t *slots, const kl_aff *at, uint32_t keep, const uint32_t *values) {
+  const kl_slot_info *info = f->g->c->slots.v.p;
+  for (uint32_t i = 0; i < f->by->n; i++)
+    kl_write_store(&f->g->w, slots[i], &info[slots[i]], at, kl_converted(f->g, values[i], kl_in_bytes(f->by->type[i])),
+                   keep);
+}
+
+void kl_fold_get(kl_folding *f, const uint32_t *slots, const kl_aff *at, uint32_t there, uint32_t *values) {
+  const kl_slot_info *info = f->g->c->slots.v.p;
+  uint32_t nothing[KL_MAX_VALUES_FOLDED];
+  if (there != KL_NONE) kl_fold_nothing(f, nothing);
+  for (uint32_t i = 0; i < f->by->n; i++) {
+    values[i] = kl_write_load(&f->g->w, slots[i], &info[slots[i]], at, there, NULL);
+    values[i] = kl_converted(f->g, values[i], f->by->type[i]);
+    if (there != KL_NONE) values[i] = kl_write_choose(&f->g->w, there, values[i], nothing[i]);
+  }
+}
+
+kiln_status kl_fold_finish(kl_folding *f, uint32_t *values, uint32_t guard) {
+  const kl_reducer *by = f->by;
+  const kl_instr *in = &f->g->walk.plan->comp->instr[by->instr];
+  uint32_t init[KL_MAX_VALUES_FOLDED];
+  for (uint32_t i = 0; i < by->nvalues; i++) {
+    KL_TRY(kl_walk_want(&f->g->walk, in->operands[by->nvalues + i], 0, guard, NULL, &init[i]));
+    init[i] = kl_converted(f->g, init[i], by->type[i]);
+  }
+  if (by->n > by->nvalues) init[by->nvalues] = presence(f, true);
+  KL_TRY(kl_fold_join(f, init, values, values));
+  for (uint32_t i = 0; i < by->nvalues; i++)
+    values[i] = kl_converted(f->g, values[i], kl_shape_leaf(in->shape, i)->dtype);
+  return KILN_OK;
+}

@@ -1,0 +1,130 @@
+// Private to src/lower/choose/reduce: reductions as they stand in a computation, and folds as steps.
+//
+// Which element comes when is a function of the reduction alone, never of the kernel (docs/numerics.md). Reduced
+// elements have numbers r in the order of memory; r = (s*K + k)*W + j. Elements of one (s, j) fold in order of k; what
+// comes out joins in aligned neighbouring pairs, j below s; init comes in at last. A kernel deals the digits of r to
+// variables, and folds over these in that order: a pair of values of one binary digit is a pair of the tree.
+#ifndef KL_REDUCE_H
+#define KL_REDUCE_H
+
+#include "lower/choose/chooser.h"
+
+// What a reduction does with two tuples of values.
+typedef struct kl_reducer {
+  const kl_comp *comp;
+  uint32_t instr;   // the reduce
+  uint32_t nvalues; // of the reduction
+  uint32_t n;       // of the fold: one more, whether there is a value at all, where no identity is known
+  kl_dtype *type;   // by value: what is folded in
+  bool simple;      // one op of two values
+  kl_plan_op op;    // simple
+  bool commutes;    // the same whichever argument is the left one
+  bool has_identity;
+  uint64_t identity[2]; // simple
+} kl_reducer;
+
+// Reductions of one computation over the same elements: of arrays of the same dimensions, over the same of these, in
+// the same order of memory.
+typedef struct kl_reductions {
+  uint32_t n;
+  const kl_instr **instr; // operands before users
+  uint32_t *number;       // of the instruction in its computation
+  uint32_t *level;        // one more than those it depends on
+  uint32_t levels;
+  kl_reducer *reducer;
+  const kl_shape *shape;    // of operands
+  uint32_t nkept, nreduced; // dimensions, in the order of memory, slowest first
+  uint32_t kept[KILN_MAX_RANK], reduced[KILN_MAX_RANK];
+  int64_t rows, length; // elements kept, and reduced for each
+  bool row;             // the fastest dimension is reduced
+  int64_t w, k;         // of the order
+} kl_reductions;
+
+// Finds the reductions of plan->comp. *why_not as choosers say it.
+kiln_status kl_find_reductions(kl_choosing *c, kl_reductions *out, const char **why_not);
+
+// The index in the reductions' operands of element r of a row, and of a row's results.
+void kl_reduced_index(kl_affs *p, const kl_reductions *x, const kl_aff *row, const kl_aff *r, const kl_aff **index);
+void kl_kept_index(kl_affs *p, const kl_reductions *x, uint32_t which, const kl_aff *row, const kl_aff **index);
+
+// What a result of the computation is, beside the reductions: an element for each row, or for each reduced element.
+typedef enum kl_result_level { KL_RESULT_NEITHER, KL_RESULT_ROW, KL_RESULT_ELEMENT } kl_result_level;
+kl_result_level kl_result_of(const kl_reductions *x, const kl_shape *s);
+void kl_result_index(kl_affs *p, const kl_reductions *x, const kl_shape *s, const kl_aff *row, const kl_aff *r,
+                     const kl_aff **index);
+
+// --- kernels --------------------------------------------------------------------------------------------------------
+
+// A kernel while it is written: its variables, then its body.
+typedef struct kl_reducing {
+  kl_choosing *c;
+  kl_affs *p;
+  const kl_reductions *x;
+  uint32_t nvars;
+  kl_var vars[KL_MAX_VARS];
+  kl_writer w;
+  kl_walk walk;
+} kl_reducing;
+
+// A variable, or where it has one value that and KL_NONE.
+const kl_aff *kl_add_var(kl_reducing *g, kl_binding binding, int64_t extent, const char *name, uint32_t *var);
+void kl_reducing_begin(kl_reducing *g, kl_body *b);
+// Blocks of so many threads; `st` is how writing went. *why_not as choosers say it.
+kiln_status kl_reducing_end(kl_reducing *g, kl_body *b, kiln_status st, int64_t threads, const char **why_not);
+
+int64_t kl_least(int64_t a, int64_t b);
+int64_t kl_ceil_div(int64_t a, int64_t b);
+int64_t kl_power_of_two(int64_t at_least);
+// Bits of the narrowest type of arguments as large as the reductions' operands.
+uint32_t kl_narrowest(const kl_reducing *g);
+// A type that has all values of t and takes whole bytes.
+kl_dtype kl_in_bytes(kl_dtype t);
+uint32_t kl_converted(kl_reducing *g, uint32_t step, kl_dtype to);
+
+// Slots of results begin here; the shape of one that has an element for each row, else NULL.
+uint32_t kl_first_result(const kl_reducing *g);
+const kl_shape *kl_row_result(const kl_reducing *g, uint32_t slot);
+bool kl_has_element_results(const kl_reducing *g);
+kiln_status kl_want_result(kl_reducing *g, uint32_t slot, const kl_aff *row, const kl_aff *r, uint32_t guard,
+                           const kl_aff **at, uint32_t *step);
+kiln_status kl_store_elements(kl_reducing *g, const kl_aff *row, const kl_aff *r, uint32_t guard);
+
+// --- folds ----------------------------------------------------------------------------------------------------------
+
+typedef struct kl_folding {
+  kl_reducing *g;
+  const kl_reducer *by;
+} kl_folding;
+
+enum { KL_MAX_VALUES_FOLDED = 64, KL_MOST_SHARED = 48 << 10 };
+
+kl_folding kl_folding_of(kl_reducing *g, uint32_t which);
+// Values of the reduction's operands at an index, where the guard holds, else none: as the fold takes them.
+kiln_status kl_fold_values(kl_folding *f, const kl_aff *const *index, uint32_t guard, uint32_t *values);
+// No value.
+void kl_fold_nothing(kl_folding *f, uint32_t *values);
+kiln_status kl_fold_join(kl_folding *f, const uint32_t *lower, const uint32_t *higher, uint32_t *out);
+// Over a reg variable, in place: in order, or in pairs. Over a LANE variable: every lane has the result. var KL_NONE:
+// nothing to do.
+kiln_status kl_fold_in_order(kl_folding *f, uint32_t var, uint32_t *values);
+kiln_status kl_fold_pairs(kl_folding *f, uint32_t var, uint32_t *values);
+kiln_status kl_fold_lanes(kl_folding *f, uint32_t lane, uint32_t *values);
+// Over `rounds` of a loop with the elements of a reg variable in each, in order: element `index` of each.
+kiln_status kl_fold_rounds(kl_folding *f, uint32_t step, uint32_t var, const kl_aff *const *index, uint32_t guard,
+                           uint32_t *values);
+// Through shared memory: slots for so many values, which threads that `keep` says put; nothing where `there` fails.
+void kl_fold_room(kl_folding *f, int64_t count, uint32_t *slots);
+void kl_fold_put(kl_folding *f, const uint32_t *slots, const kl_aff *at, uint32_t keep, const uint32_t *values);
+void kl_fold_get(kl_folding *f, const uint32_t *slots, const kl_aff *at, uint32_t there, uint32_t *values);
+// With init, and back to the types of the reduction; then the walk has them at `row`.
+kiln_status kl_fold_finish(kl_folding *f, uint32_t *values, uint32_t guard);
+kiln_status kl_fold_give(kl_reducing *g, uint32_t which, const kl_aff *row, uint32_t guard, uint32_t *values);
+// Reductions of a level over nothing.
+kiln_status kl_give_nothing(kl_reducing *g, uint32_t level, const kl_aff *row, uint32_t guard);
+
+// --- choosers -------------------------------------------------------------------------------------------------------
+
+kiln_status kl_choose_rows(kl_choosing *c, const kl_reductions *x, const char **why_not);
+kiln_status kl_choose_columns(kl_choosing *c, const kl_reductions *x, const char **why_not);
+
+#endif

@@ -1,0 +1,279 @@
+// Row reductions: the reduced elements are neighbours in memory.
+//
+// A row is dealt to lanes, in runs of V elements, then to registers h and k, then to warps and rounds of a loop:
+//   r = (s*K + k)*W + h*(V*lanes) + lane*V + v,  s = round*warps + warp
+// As long as what a thread holds of a row fits its registers, nothing is read twice however many reductions follow
+// another. Else each level of reductions is a loop over the row, and so are the results. What the warps of a row have
+// made meets in shared memory, where each of them reads all of it.
+
+#include "lower/choose/reduce/reduce.h"
+
+enum { MOST_HELD = 32, MOST_WARPS = 32, WARP = 32, BLOCK_WARPS = 4, MOST_PARTS = 1024 };
+
+// How a row is dealt out.
+typedef struct deal {
+  int64_t v, lanes, h, k, rounds_k, warps, rounds; // k: in registers; the rest of K is a loop
+  int64_t rows_in_warp, rows_in_block, row_rounds; // rows of a block: their product
+  int64_t parts;                                   // s
+} deal;
+
+typedef struct rows {
+  kl_reducing g;
+  deal d;
+  uint32_t v, h, k, lane, step_k, step, part; // variables, KL_NONE where there is one value; part: see fold_parts
+  uint32_t row_round;
+  const kl_aff *row, *r, *warp, *s;
+  const kl_aff *row_at_once;                    // of the rows that a block has at one time
+  const kl_aff *row_in_block, *in_row, *thread; // the thread's number in the row, and in the block
+  const kl_aff *out, *out_in_block;             // rows as results are stored
+  uint32_t row_guard, guard;                    // the row is there; and so is the element
+} rows;
+
+// --- dealing --------------------------------------------------------------------------------------------------------
+
+// The bits of the narrowest result that has an element for each row; 0: there is none.
+static uint32_t narrowest_row_result(const rows *x) {
+  uint32_t bits = 0;
+  for (uint32_t i = kl_first_result(&x->g); i < x->g.c->slots.nargs; i++) {
+    const kl_shape *s = kl_row_result(&x->g, i);
+    if (s && (!bits || kl_info(s->dtype)->bits < bits)) bits = kl_info(s->dtype)->bits;
+  }
+  return bits;
+}
+
+// Results of as many rows belong to one block.
+static int64_t rows_in_byte(const rows *x) {
+  uint32_t bits = narrowest_row_result(x);
+  return bits && bits < 8 ? 8 / bits : 1;
+}
+
+// Lanes hold V elements side by side; each row of them begins where the row does, so that V divides its length.
+static void deal_lanes(rows *x) {
+  deal *d = &x->d;
+  bool host = x->g.c->plan->target.machine == KL_HOST;
+  int64_t w = x->g.x->w, length = x->g.x->length ? x->g.x->length : 1;
+  d->v = host ? 1 : kl_least(8, 128 / kl_narrowest(&x->g));
+  while (d->v > 1 && length % d->v) d->v /= 2;
+  int64_t most = host ? x->g.c->plan->target.host_lanes : WARP;
+  d->lanes = kl_least(most, kl_power_of_two(kl_ceil_div(length, d->v)));
+  if (d->lanes > w) d->lanes = w;
+  if (host) d->lanes = d->lanes > rows_in_byte(x) ? d->lanes : rows_in_byte(x); // they store results, too
+  d->h = kl_least(w / (d->v * d->lanes), kl_power_of_two(kl_ceil_div(length, d->v * d->lanes)));
+  d->rows_in_warp = host ? 1 : WARP / d->lanes;
+}
+
+static int64_t rows_of_block(const deal *d) {
+  return d->row_rounds * d->rows_in_block * d->rows_in_warp;
+}
+
+static void deal_rows(rows *x) {
+  deal *d = &x->d;
+  bool host = x->g.c->plan->target.machine == KL_HOST;
+  int64_t w = x->g.x->w, length = x->g.x->length ? x->g.x->length : 1, k = x->g.x->k;
+  deal_lanes(x);
+  d->parts = kl_ceil_div(length, w * k);
+  if (d->parts == 1) k = kl_least(k, kl_ceil_div(length, w));
+  d->rounds_k = 1;
+  while (k / d->rounds_k > 4) d->rounds_k *= 2;
+  d->k = k / d->rounds_k;
+  d->warps = host ? 1 : kl_least(MOST_WARPS, kl_power_of_two(d->parts));
+  // Registers are for what will be wanted again.
+  d->rounds = kl_ceil_div(d->parts, d->warps);
+  d->rows_in_block = host || d->warps >= BLOCK_WARPS ? 1 : BLOCK_WARPS / d->warps;
+  while (d->rows_in_block > 1 && d->rows_in_block * d->rows_in_warp > x->g.x->rows) d->rows_in_block /= 2;
+  d->row_rounds = 1;
+  while (rows_of_block(d) < rows_in_byte(x)) d->row_rounds *= 2;
+}
+
+// --- variables ------------------------------------------------------------------------------------------------------
+
+static void make_vars(rows *x) {
+  const deal *d = &x->d;
+  kl_affs *p = x->g.p;
+  bool host = x->g.c->plan->target.machine == KL_HOST;
+  uint32_t none;
+  int64_t of_block = rows_of_block(d), blocks = kl_ceil_div(x->g.x->rows, of_block);
+  const kl_aff *block = kl_add_var(&x->g, KL_BIND_BLOCK, blocks, "block", &none);
+  const kl_aff *row_warp = kl_add_var(&x->g, KL_BIND_WARP, d->rows_in_block, "row_warp", &none);
+  x->warp = kl_add_var(&x->g, KL_BIND_WARP, d->warps, "warp", &none);
+  const kl_aff *row_lane = kl_add_var(&x->g, KL_BIND_LANE, d->rows_in_warp, "row_lane", &none);
+  const kl_aff *lane = kl_add_var(&x->g, KL_BIND_LANE, d->lanes, "lane", &x->lane);
+  const kl_aff *row_round = kl_add_var(&x->g, KL_BIND_STEP, d->row_rounds, "row_round", &x->row_round);
+  const kl_aff *round = kl_add_var(&x->g, KL_BIND_STEP, d->rounds, "round", &x->step);
+  const kl_aff *round_k = kl_add_var(&x->g, KL_BIND_STEP, d->rounds_k, "round_k", &x->step_k);
+  const kl_aff *k = kl_add_var(&x->g, KL_BIND_REG, d->k, "k", &x->k);
+  const kl_aff *h = kl_add_var(&x->g, KL_BIND_REG, d->h, "h", &x->h);
+  const kl_aff *v = kl_add_var(&x->g, KL_BIND_REG, d->v, "v", &x->v);
+  int64_t of_lane = kl_power_of_two(kl_ceil_div(d->parts, d->lanes));
+  kl_add_var(&x->g, KL_BIND_REG, d->parts > 1 ? of_lane : 1, "part", &x->part);
+  int64_t at_once = host || !narrowest_row_result(x) ? 1 : kl_least(128 / narrowest_row_result(x), of_block);
+  const kl_aff *out = kl_add_var(&x->g, KL_BIND_REG, at_once, "out", &none);
+  x->row_at_once = kl_aff_addmul(p, row_lane, row_warp, d->rows_in_warp);
+  x->row_in_block = kl_aff_addmul(p, x->row_at_once, row_round, d->rows_in_block * d->rows_in_warp);
+  x->row = kl_aff_addmul(p, x->row_in_block, block, of_block);
+  x->thread = kl_aff_addmul(p, kl_aff_addmul(p, lane, row_lane, d->lanes),
+                            kl_aff_addmul(p, x->warp, row_warp, d->warps), d->lanes * d->rows_in_warp);
+  x->out_in_block = kl_aff_addmul(p, out, x->thread, at_once);
+  x->out = kl_aff_addmul(p, x->out_in_block, block, of_block);
+  x->s = kl_aff_addmul(p, x->warp, round, d->warps);
+  x->in_row = kl_aff_addmul(p, lane, x->warp, d->lanes);
+  const kl_aff *kk = kl_aff_addmul(p, kl_aff_addmul(p, k, round_k, d->k), x->s, d->k * d->rounds_k);
+  const kl_aff *j = kl_aff_addmul(p, kl_aff_addmul(p, v, lane, d->v), h, d->v * d->lanes);
+  x->r = kl_aff_addmul(p, j, kk, x->g.x->w);
+}
+
+static bool first_lane(rows *x, uint32_t outer, uint32_t *guard) {
+  bool never = false;
+  *guard = outer;
+  if (x->lane != KL_NONE) *guard = kl_guard_and(&x->g.w.guards, outer, kl_aff_dim(x->g.p, x->lane), 0, 0, &never);
+  return !never;
+}
+
+static void put_parts(rows *x, kl_folding *f, const uint32_t *values, const uint32_t *slots) {
+  bool never;
+  uint32_t keep;
+  first_lane(x, KL_NONE, &keep);
+  keep = kl_guard_and(&x->g.w.guards, keep, x->s, 0, x->d.parts - 1, &never);
+  kl_fold_put(f, slots, kl_aff_addmul(x->g.p, x->s, x->row_at_once, x->d.parts), keep, values);
+}
+
+// Each lane takes neighbouring parts, as many as a register variable counts.
+static kiln_status fold_parts(rows *x, kl_folding *f, uint32_t *values, const uint32_t *slots) {
+  kl_affs *p = x->g.p;
+  const kl_aff *lane = x->lane == KL_NONE ? kl_aff_const(p, 0) : kl_aff_dim(p, x->lane), *part = lane;
+  if (x->part != KL_NONE) part = kl_aff_addmul(p, kl_aff_dim(p, x->part), lane, x->g.w.body->vars[x->part].extent);
+  bool never;
+  uint32_t there = kl_guard_and(&x->g.w.guards, KL_NONE, part, 0, x->d.parts - 1, &never);
+  kl_fold_get(f, slots, kl_aff_addmul(p, part, x->row_at_once, x->d.parts), there, values);
+  KL_TRY(kl_fold_pairs(f, x->part, values));
+  return kl_fold_lanes(f, x->lane, values);
+}
+
+// The thread's part of a row: elements k in order, then the pairs of j.
+static kiln_status fold_part(rows *x, kl_folding *f, uint32_t *values) {
+  const kl_aff *index[KILN_MAX_RANK];
+  kl_reduced_index(x->g.p, x->g.x, x->row, x->r, index);
+  if (x->step_k == KL_NONE) {
+    KL_TRY(kl_fold_values(f, index, x->guard, values));
+    KL_TRY(kl_fold_in_order(f, x->k, values));
+  } else {
+    KL_TRY(kl_fold_rounds(f, x->step_k, x->k, index, x->guard, values));
+  }
+  KL_TRY(kl_fold_pairs(f, x->v, values));
+  KL_TRY(kl_fold_lanes(f, x->lane, values));
+  return kl_fold_pairs(f, x->h, values);
+}
+
+// All reductions of a level, in one walk over the row.
+static kiln_status fold_level(rows *x, uint32_t level) {
+  const kl_reductions *all = x->g.x;
+  uint32_t(*slots)[KL_MAX_VALUES_FOLDED] = kl_arena_alloc(x->g.c->arena, all->n * sizeof *slots);
+  uint32_t(*values)[KL_MAX_VALUES_FOLDED] = kl_arena_alloc(x->g.c->arena, all->n * sizeof *values);
+  for (uint32_t i = 0; i < all->n; i++) {
+    kl_folding f = kl_folding_of(&x->g, i);
+    if (x->d.parts > 1 && all->level[i] == level)
+      kl_fold_room(&f, x->d.parts * x->d.rows_in_block * x->d.rows_in_warp, slots[i]);
+  }
+  if (x->step != KL_NONE) kl_write_loop(&x->g.w, x->step, 0, NULL, NULL, NULL);
+  for (uint32_t i = 0; i < all->n; i++) {
+    if (all->level[i] != level) continue;
+    kl_folding f = kl_folding_of(&x->g, i);
+    KL_TRY(fold_part(x, &f, values[i]));
+    if (x->d.parts > 1) put_parts(x, &f, values[i], slots[i]);
+  }
+  if (x->step != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
+  for (uint32_t i = 0; i < all->n; i++) {
+    if (all->level[i] != level) continue;
+    kl_folding f = kl_folding_of(&x->g, i);
+    if (x->d.parts > 1) KL_TRY(fold_parts(x, &f, values[i], slots[i]));
+    KL_TRY(kl_fold_give(&x->g, i, x->row, x->row_guard, values[i]));
+  }
+  return KILN_OK;
+}
+
+// --- results --------------------------------------------------------------------------------------------------------
+
+static kiln_status store_elements(rows *x) {
+  if (!kl_has_element_results(&x->g)) return KILN_OK;
+  if (x->step != KL_NONE) kl_write_loop(&x->g.w, x->step, 0, NULL, NULL, NULL);
+  if (x->step_k != KL_NONE) kl_write_loop(&x->g.w, x->step_k, 0, NULL, NULL, NULL);
+  KL_TRY(kl_store_elements(&x->g, x->row, x->r, x->guard));
+  if (x->step_k != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
+  if (x->step != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
+  return KILN_OK;
+}
+
+// Results of several rows of a block meet in shared memory, so that neighbours are stored at once.
+static bool meets(const rows *x) {
+  return rows_of_block(&x->d) > 1;
+}
+
+static kiln_status put_rows(rows *x, const uint32_t *meeting) {
+  bool never;
+  uint32_t owner = kl_guard_and(&x->g.w.guards, x->row_guard, x->in_row, 0, 0, &never);
+  for (uint32_t i = kl_first_result(&x->g); i < x->g.c->slots.nargs; i++) {
+    const kl_aff *at;
+    uint32_t step, slot = meets(x) ? meeting[i] : i;
+    if (!kl_row_result(&x->g, i)) continue;
+    KL_TRY(kl_want_result(&x->g, i, x->row, x->r, x->row_guard, &at, &step));
+    if (meets(x)) step = kl_converted(&x->g, step, kl_in_bytes(kl_row_result(&x->g, i)->dtype));
+    kl_write_store(&x->g.w, slot, &x->g.c->slots.v.p[slot], meets(x) ? x->row_in_block : at, step, owner);
+  }
+  return KILN_OK;
+}
+
+static void store_rows(rows *x, const uint32_t *meeting) {
+  bool never;
+  uint32_t keep = kl_guard_and(&x->g.w.guards, KL_NONE, x->out_in_block, 0, rows_of_block(&x->d) - 1, &never);
+  keep = kl_guard_and(&x->g.w.guards, keep, x->out, 0, x->g.x->rows - 1, &never);
+  for (uint32_t i = kl_first_result(&x->g); meets(x) && i < x->g.c->slots.nargs; i++) {
+    const kl_shape *s = kl_row_result(&x->g, i);
+    if (!s) continue;
+    const kl_aff *index[KILN_MAX_RANK];
+    kl_result_index(x->g.p, x->g.x, s, x->out, x->r, index);
+    uint32_t step = kl_write_load(&x->g.w, meeting[i], &x->g.c->slots.v.p[meeting[i]], x->out_in_block, keep, NULL);
+    step = kl_converted(&x->g, step, s->dtype);
+    // The only element's place does not say that what shares a byte with it is written, too.
+    const kl_aff *at = s->count == 1 ? x->out : kl_position_of(x->g.p, s, index);
+    kl_write_store(&x->g.w, i, &x->g.c->slots.v.p[i], at, step, keep);
+  }
+}
+
+// --- the plan -------------------------------------------------------------------------------------------------------
+
+static kiln_status fold_all(rows *x) {
+  for (uint32_t level = 1; level <= x->g.x->levels; level++)
+    KL_TRY(x->g.x->length ? fold_level(x, level) : kl_give_nothing(&x->g, level, x->row, x->row_guard));
+  return KILN_OK;
+}
+
+static kiln_status write_body(rows *x) {
+  bool never;
+  uint32_t *meeting = KL_NEW_N(x->g.c->arena, uint32_t, x->g.c->slots.nargs + 1);
+  x->row_guard = kl_guard_and(&x->g.w.guards, KL_NONE, x->row, 0, x->g.x->rows - 1, &never);
+  x->guard = kl_guard_and(&x->g.w.guards, x->row_guard, x->r, 0, x->g.x->length - 1, &never);
+  for (uint32_t i = kl_first_result(&x->g), n = x->g.c->slots.nargs; meets(x) && i < n; i++)
+    if (kl_row_result(&x->g, i))
+      meeting[i] = kl_add_shared(x->g.c->cx, x->g.c->plan, &x->g.c->slots, kl_in_bytes(kl_row_result(&x->g, i)->dtype),
+                                 rows_of_block(&x->d));
+  if (x->row_round != KL_NONE) kl_write_loop(&x->g.w, x->row_round, 0, NULL, NULL, NULL);
+  KL_TRY(fold_all(x));
+  KL_TRY(store_elements(x));
+  KL_TRY(put_rows(x, meeting));
+  if (x->row_round != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
+  store_rows(x, meeting);
+  return KILN_OK;
+}
+
+kiln_status kl_choose_rows(kl_choosing *c, const kl_reductions *all, const char **why_not) {
+  rows x = {.g = {.c = c, .p = c->plan->affs, .x = all}};
+  deal_rows(&x);
+  if (x.d.parts > MOST_PARTS) {
+    *why_not = "its rows are too long for one block";
+    return KILN_OK;
+  }
+  kl_body b = {0};
+  make_vars(&x);
+  kl_reducing_begin(&x.g, &b);
+  return kl_reducing_end(&x.g, &b, write_body(&x), WARP * x.d.warps * x.d.rows_in_block, why_not);
+}

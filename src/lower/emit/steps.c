@@ -1,0 +1,454 @@
+// Steps: values from values.
+//
+// What a step makes is numbered by the reg variables it depends on; operands that depend on fewer are brought to the
+// same numbers first.
+
+#include "lower/emit/emit.h"
+#include "lower/emit/math/half/half.h"
+
+#include <math.h>
+
+// --- constants and indices
+// --------------------------------------------------------------------------------------------------------
+
+static kl_val new_wide(kl_emit *e, kl_dtype t) {
+  return (kl_val){.dtype = t, .wide = KL_NEW_N(e->arena, kl_pair, e->nwide)};
+}
+
+static kb_reg scalar_part(kb *k, kl_dtype t, uint64_t bits, unsigned lanes) {
+  kb_kind kind = kl_wide_kind(t);
+  if (kl_is_narrow_float(t)) return kb_float(k, kind, lanes, kl_float_decode(t, bits));
+  if (t == KILN_F32 || t == KILN_F64)
+    return kl_from_bits(k, t, kb_int(k, t == KILN_F64 ? KB_I64 : KB_I32, lanes, (int64_t)bits));
+  return kb_int(k, kind, lanes, kl_is_int(t) ? kl_int_decode(t, bits) : (int64_t)bits);
+}
+
+static kb_reg *constant_words(kl_emit *e, const kl_step *s) {
+  unsigned n = kl_word_count(e, s->dtype), bits = kl_info(s->dtype)->bits;
+  kb_reg *words = KL_NEW_N(e->arena, kb_reg, n);
+  for (unsigned w = 0; w < n; w++) {
+    uint32_t word = 0;
+    for (unsigned i = 0; i < 32 / bits && w * (32 / bits) + i < e->lanes; i++)
+      word |= (uint32_t)(s->bits[0] & ((1u << bits) - 1)) << i * bits;
+    words[w] = kb_int(&e->k, KB_I32, 1, word);
+  }
+  return words;
+}
+
+// A constant costs nothing in any form.
+static kl_val emit_scalar(kl_emit *e, const kl_step *s) {
+  kb *k = &e->k;
+  kl_val v = new_wide(e, s->dtype);
+  bool complex = kl_is_complex(s->dtype), narrow = kl_is_narrow_float(s->dtype), packed = kl_has_packed(e, s->dtype);
+  kl_dtype part = complex ? kl_info(s->dtype)->part : s->dtype;
+  if (narrow) v.raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  if (packed) v.packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
+  for (unsigned i = 0; i < e->nwide; i++) {
+    v.wide[i].re = scalar_part(k, part, s->bits[0], e->width);
+    if (complex) v.wide[i].im = scalar_part(k, part, s->bits[1], e->width);
+    if (narrow) v.raw[i] = kb_int(k, KB_I32, e->width, (int64_t)s->bits[0]);
+  }
+  kb_reg half = {0};
+  if (packed)
+    half = kb_bitcast(k, kb_int(k, KB_I16, 1, (int64_t)s->bits[0]), s->dtype == KILN_F16 ? KB_F16 : KB_BF16, 1);
+  for (unsigned i = 0; packed && i < e->lanes / 2; i++) v.packed[i] = kb_splat(k, half, 2);
+  if (kl_has_words(e, s->dtype)) v.words = constant_words(e, s);
+  return v;
+}
+
+// Operand i for the copies at hand. A constant has all forms for any number of them.
+static kl_val *operand(kl_emit *e, const kl_step *s, uint32_t i) {
+  uint32_t from = s->operands[i];
+  const kl_step *made = &e->body->steps[from];
+  if (made->kind != KL_STEP_SCALAR || made->regs == s->regs)
+    return kl_numbered(e, &e->vals[from], made->regs, KL_NONE, s->regs, KL_NONE);
+  kl_val *v = KL_NEW(e->arena, kl_val);
+  *v = emit_scalar(e, made);
+  return v;
+}
+
+static kb_reg expr_of_copy(kl_emit *e, const kl_step *s, unsigned copy) {
+  kl_set_copy(e, s->regs, copy);
+  return kl_emit_expr(e, s->expr, e->width);
+}
+
+static kl_val emit_iota(kl_emit *e, const kl_step *s) {
+  kl_val v = new_wide(e, s->dtype);
+  bool complex = kl_is_complex(s->dtype);
+  kl_dtype from = e->index == KB_I64 ? KILN_S64 : KILN_S32, to = complex ? kl_info(s->dtype)->part : s->dtype;
+  for (unsigned i = 0; i < e->nwide; i++) {
+    kb_reg x = expr_of_copy(e, s, i);
+    v.wide[i].re = kl_emit_convert(&e->k, from, to, to, x);
+    if (complex) v.wide[i].im = kb_flike(&e->k, v.wide[i].re, 0);
+  }
+  return v;
+}
+
+// --- packed ops -----------------------------------------------------------------------------------------------------
+
+static kb_reg packed_op(kb *k, kl_op op, const kb_reg *x) {
+  switch (op) {
+  case KL_OP_ADD: return kb_fadd(k, x[0], x[1]);
+  case KL_OP_SUBTRACT: return kb_fsub(k, x[0], x[1]);
+  case KL_OP_MULTIPLY: return kb_fmul(k, x[0], x[1]);
+  case KL_OP_NEGATE: return kb_fneg(k, x[0]);
+  case KL_OP_ABS: return kb_fabs(k, x[0]);
+  case KL_OP_MAXIMUM: return kb_fmax(k, x[0], x[1]);
+  case KL_OP_MINIMUM: return kb_fmin(k, x[0], x[1]);
+  default: return kb_fmin(k, kb_fmax(k, x[0], x[1]), x[2]); // clamp
+  }
+}
+
+static bool can_pack(const kl_emit *e, const kl_step *s) {
+  if (s->kind != KL_STEP_OP || !kl_has_packed(e, s->dtype)) return false;
+  switch (s->op.op) {
+  case KL_OP_ADD:
+  case KL_OP_SUBTRACT:
+  case KL_OP_MULTIPLY:
+  case KL_OP_NEGATE: return true;
+  case KL_OP_ABS: return e->body->steps[s->operands[0]].dtype == s->dtype;
+  case KL_OP_MAXIMUM:
+  case KL_OP_MINIMUM:
+  case KL_OP_CLAMP: return e->k.sm >= 80;
+  default: return kh_has(&e->k, s->op.op, s->dtype);
+  }
+}
+
+static kl_val emit_packed(kl_emit *e, const kl_step *s) {
+  kl_val v = {.dtype = s->dtype, .packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2)};
+  kb_reg *in[3];
+  for (uint32_t i = 0; i < s->noperands; i++) in[i] = kl_packed(e, operand(e, s, i));
+  if (kh_has(&e->k, s->op.op, s->dtype)) {
+    kh_call(&e->k, s->op.op, e->lanes / 2, (const kb_reg *const *)in, v.packed);
+    return v;
+  }
+  for (unsigned i = 0; i < e->lanes / 2; i++) {
+    kb_reg x[3] = {{0}};
+    for (uint32_t o = 0; o < s->noperands; o++) x[o] = in[o][i];
+    v.packed[i] = packed_op(&e->k, s->op.op, x);
+  }
+  return v;
+}
+
+// Chooses between packed values lane by lane on their 16-bit halves.
+static kb_reg choose_packed(kb *k, kb_reg c0, kb_reg c1, kb_reg a, kb_reg b) {
+  if (c0.v == c1.v) return kb_select(k, c0, a, b);
+  kb_reg ai = kb_bitcast(k, a, KB_I16, 2), bi = kb_bitcast(k, b, KB_I16, 2);
+  kb_reg h[2] = {kb_select(k, c0, kb_extract(k, ai, 0), kb_extract(k, bi, 0)),
+                 kb_select(k, c1, kb_extract(k, ai, 1), kb_extract(k, bi, 1))};
+  return kb_bitcast(k, kb_join(k, h, 2), (kb_kind)a.kind, 2);
+}
+
+// --- choice ---------------------------------------------------------------------------------------------------------
+
+static bool has_bits(const kl_val *v) {
+  return v->raw || v->packed || (v->words && kl_is_narrow_float(v->dtype));
+}
+
+static void choose_values(kl_emit *e, kl_val *v, const kb_reg *cond, kl_val *a, kl_val *b) {
+  kl_pair *x = kl_wide(e, a), *y = kl_wide(e, b);
+  v->wide = KL_NEW_N(e->arena, kl_pair, e->nwide);
+  for (unsigned i = 0; i < e->nwide; i++) {
+    v->wide[i].re = kb_select(&e->k, cond[i], x[i].re, y[i].re);
+    if (kl_is_complex(v->dtype)) v->wide[i].im = kb_select(&e->k, cond[i], x[i].im, y[i].im);
+  }
+}
+
+// Do all lanes of a word go the same way?
+static bool chooses_words(const kl_emit *e, kl_dtype t, const kb_reg *cond) {
+  unsigned in_word = 32 / kl_info(t)->bits;
+  for (unsigned i = 0; i < e->lanes; i++)
+    if (cond[i].v != cond[i / in_word * in_word].v) return false;
+  return true;
+}
+
+// Where both have a value already it comes along; who does not want it leaves it dead.
+static kl_val choose_bits(kl_emit *e, kl_dtype t, const kb_reg *cond, kl_val *a, kl_val *b) {
+  kl_val v = {.dtype = t};
+  if (a->wide && b->wide) choose_values(e, &v, cond, a, b);
+  if (a->packed && b->packed) {
+    v.packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
+    for (unsigned i = 0; i < e->lanes / 2; i++)
+      v.packed[i] = choose_packed(&e->k, cond[2 * i], cond[2 * i + 1], a->packed[i], b->packed[i]);
+    return v;
+  }
+  if (a->words && b->words && chooses_words(e, t, cond)) {
+    unsigned n = kl_word_count(e, t), in_word = 32 / kl_info(t)->bits;
+    v.words = KL_NEW_N(e->arena, kb_reg, n);
+    for (unsigned i = 0; i < n; i++) v.words[i] = kb_select(&e->k, cond[i * in_word], a->words[i], b->words[i]);
+    return v;
+  }
+  kb_reg *x = kl_raw(e, a), *y = kl_raw(e, b);
+  v.raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  for (unsigned i = 0; i < e->nwide; i++) v.raw[i] = kb_select(&e->k, cond[i], x[i], y[i]);
+  return v;
+}
+
+// Bits where they are wanted, and where that saves a conversion: neither operand has been one for a value yet.
+static bool chooses_bits(const kl_emit *e, const kl_step *s, const kl_val *a, const kl_val *b) {
+  if (a->packed && b->packed) return true;
+  if (e->wants_bits[s - e->body->steps]) return has_bits(a) || has_bits(b);
+  return has_bits(a) && has_bits(b) && !a->wide && !b->wide;
+}
+
+static kl_val choose(kl_emit *e, const kl_step *s, const kb_reg *cond, kl_val *a, kl_val *b) {
+  if (chooses_bits(e, s, a, b)) return choose_bits(e, s->dtype, cond, a, b);
+  kl_val v = {.dtype = s->dtype};
+  choose_values(e, &v, cond, a, b);
+  return v;
+}
+
+static kl_val emit_choose(kl_emit *e, const kl_step *s) {
+  kl_val v = *operand(e, s, s->noperands - 1);
+  for (uint32_t i = s->noperands - 1; i-- > 0;) {
+    kb_reg cond[KL_EMIT_LANES];
+    for (unsigned w = 0; w < e->nwide; w++) cond[w] = kl_emit_guard_copy(e, s->guards[i], s->regs, KL_NONE, w);
+    v = choose(e, s, cond, operand(e, s, i), &v);
+  }
+  return v;
+}
+
+static kl_val emit_select(kl_emit *e, const kl_step *s) {
+  kb_reg cond[KL_EMIT_LANES];
+  kl_pair *p = kl_wide(e, operand(e, s, 0));
+  for (unsigned w = 0; w < e->nwide; w++) cond[w] = p[w].re;
+  return choose(e, s, cond, operand(e, s, 1), operand(e, s, 2));
+}
+
+// The total order is one of floats; the attribute changes nothing for other types.
+static bool compares_bits(const kl_emit *e, const kl_step *s) {
+  return s->kind == KL_STEP_OP && s->op.op == KL_OP_COMPARE && s->op.compare_type == KL_CMP_TOTALORDER &&
+         kl_is_float(e->body->steps[s->operands[0]].dtype);
+}
+
+static kl_val emit_total_order(kl_emit *e, const kl_step *s) {
+  kl_val v = new_wide(e, s->dtype), *a = operand(e, s, 0);
+  kb_reg *x = kl_raw(e, a), *y = kl_raw(e, operand(e, s, 1));
+  for (unsigned i = 0; i < e->nwide; i++)
+    v.wide[i].re = kl_emit_total_order(&e->k, s->op.direction, a->dtype, x[i], y[i]);
+  return v;
+}
+
+// Types of one width: the bits get another name. Complex types only go to themselves.
+static kl_val emit_bitcast(kl_emit *e, const kl_step *s) {
+  kl_val *from = operand(e, s, 0);
+  if (from->dtype == s->dtype) return *from;
+  if (from->words && kl_has_words(e, s->dtype)) return (kl_val){.dtype = s->dtype, .words = from->words};
+  return kl_val_of_bits(e, s->dtype, kl_raw(e, from));
+}
+
+static kb_reg resize(kb *k, kb_reg bits, kb_kind to) {
+  return to == KB_I64 ? kb_zext(k, bits, KB_I64) : kb_trunc(k, bits, KB_I32);
+}
+
+// c64 and c128, the only complex types: a part of the wider one is an element of the narrower one, real part lowest.
+static kl_val emit_complex_split(kl_emit *e, const kl_step *s) {
+  kb *k = &e->k;
+  kl_val v = new_wide(e, s->dtype);
+  kl_pair *whole = kl_wide(e, operand(e, s, 0));
+  for (unsigned w = 0; w < e->nwide; w++) {
+    kb_reg at = expr_of_copy(e, s, w);
+    kb_reg first = kb_icmp(k, LLVMIntEQ, at, kb_ilike(k, at, 0));
+    kb_reg bits = kl_to_bits(k, KILN_F64, kb_select(k, first, whole[w].re, whole[w].im));
+    v.wide[w].re = kl_from_bits(k, KILN_F32, kb_trunc(k, bits, KB_I32));
+    v.wide[w].im = kl_from_bits(k, KILN_F32, kb_trunc(k, kb_lshri(k, bits, 32), KB_I32));
+  }
+  return v;
+}
+
+static kl_val emit_complex_join(kl_emit *e, const kl_step *s) {
+  kb *k = &e->k;
+  kl_val v = new_wide(e, s->dtype);
+  for (uint32_t i = 0; i < s->noperands; i++) {
+    kl_pair *part = kl_wide(e, operand(e, s, i));
+    for (unsigned w = 0; w < e->nwide; w++) {
+      kb_reg low = kb_zext(k, kl_to_bits(k, KILN_F32, part[w].re), KB_I64);
+      kb_reg high = kb_zext(k, kl_to_bits(k, KILN_F32, part[w].im), KB_I64);
+      kb_reg r = kl_from_bits(k, KILN_F64, kb_or(k, low, kb_shli(k, high, 32)));
+      if (i)
+        v.wide[w].im = r;
+      else
+        v.wide[w].re = r;
+    }
+  }
+  return v;
+}
+
+static kl_val emit_split(kl_emit *e, const kl_step *s) {
+  kb *k = &e->k;
+  if (kl_is_complex(s->dtype)) return emit_complex_split(e, s);
+  unsigned bits = kl_info(s->dtype)->bits;
+  kb_reg *whole = kl_raw(e, operand(e, s, 0)), *part = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  for (unsigned w = 0; w < e->nwide; w++) {
+    kb_reg at = expr_of_copy(e, s, w);
+    at = resize(k, at, (kb_kind)whole[w].kind);
+    kb_reg r = resize(k, kb_lshr(k, whole[w], kb_mul(k, at, kb_ilike(k, at, bits))), KB_I32);
+    part[w] = bits < 32 ? kb_andi(k, r, (1ll << bits) - 1) : r;
+  }
+  return kl_val_of_bits(e, s->dtype, part);
+}
+
+static kl_val emit_join(kl_emit *e, const kl_step *s) {
+  kb *k = &e->k;
+  if (kl_is_complex(s->dtype)) return emit_complex_join(e, s);
+  kb_kind kind = kl_info(s->dtype)->bits == 64 ? KB_I64 : KB_I32;
+  kb_reg *whole = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  for (uint32_t i = 0; i < s->noperands; i++) {
+    kl_val *part = operand(e, s, i);
+    kb_reg *raw = kl_raw(e, part);
+    for (unsigned w = 0; w < e->nwide; w++) {
+      kb_reg r = kb_shli(k, resize(k, raw[w], kind), i * kl_info(part->dtype)->bits);
+      whole[w] = i ? kb_or(k, whole[w], r) : r;
+    }
+  }
+  return kl_val_of_bits(e, s->dtype, whole);
+}
+
+// Division of what is known not to be negative, by what is known to be positive, has no sign to take care of.
+static kl_dtype without_sign(const kl_emit *e, const kl_step *s, kl_dtype t) {
+  kl_op op = s->op.op;
+  if ((op != KL_OP_DIVIDE && op != KL_OP_REMAINDER) || !kl_is_int(t) || !kl_is_signed(t)) return t;
+  return e->ranges[s->operands[0]].lo >= 0 && e->ranges[s->operands[1]].lo > 0 ? kl_uint_like(t) : t;
+}
+
+// Ops whose results are values of the type before any rounding.
+static bool is_exact(kl_op op) {
+  switch (op) {
+  case KL_OP_ABS:
+  case KL_OP_NEGATE:
+  case KL_OP_SIGN:
+  case KL_OP_MAXIMUM:
+  case KL_OP_MINIMUM:
+  case KL_OP_CLAMP:
+  case KL_OP_COPY:
+  case KL_OP_REAL:
+  case KL_OP_IMAG:
+  case KL_OP_REDUCE_PRECISION: return true;
+  default: return false;
+  }
+}
+
+static kl_val emit_wide(kl_emit *e, const kl_step *s) {
+  kl_val v = new_wide(e, s->dtype);
+  kl_pair *in[3];
+  for (uint32_t i = 0; i < s->noperands; i++) in[i] = kl_wide(e, operand(e, s, i));
+  kl_dtype from = without_sign(e, s, e->body->steps[s->operands[0]].dtype);
+  bool packs = kl_has_packed(e, s->dtype), to_words = kl_rounds_to_words(e, s->dtype) && !is_exact(s->op.op);
+  kl_dtype round_to = packs || to_words ? KILN_F32 : s->dtype;
+  for (unsigned w = 0; w < e->nwide; w++) {
+    kl_pair x[3] = {{{0}}};
+    for (uint32_t o = 0; o < s->noperands; o++) x[o] = in[o][w];
+    v.wide[w] = kl_emit_op(&e->k, &s->op, from, s->dtype, round_to, x);
+  }
+  // What was not rounded takes the packed form, or that of words, at once: packing is the rounding.
+  if (packs) {
+    kl_packed(e, &v);
+    v.wide = NULL;
+  }
+  if (to_words) kl_round_to_words(e, &v, (kl_bounds){-INFINITY, INFINITY});
+  return v;
+}
+
+// The copies whose `var` is `distance`.
+static kl_val emit_take(kl_emit *e, const kl_step *s) {
+  uint32_t from = s->operands[0];
+  kl_vars regs = e->body->steps[from].regs;
+  unsigned pick[KL_EMIT_LANES];
+  for (unsigned i = 0; i < e->nwide; i++) {
+    int64_t at[KL_MAX_VARS];
+    kl_nth_point(e->body, s->regs, KL_NONE, i, at);
+    at[s->var] = s->distance;
+    pick[i] = kl_point_number(e->body, regs, KL_NONE, at);
+  }
+  return kl_picked(e, &e->vals[from], regs, pick, s->regs);
+}
+
+// 32 bits at a time on NVPTX; pairs of 16 bits stay together.
+static kl_val emit_shuffle(kl_emit *e, const kl_step *s) {
+  kb *k = &e->k;
+  kl_val *from = operand(e, s, 0), v = {.dtype = s->dtype};
+  if (from->packed) {
+    v.packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
+    for (unsigned i = 0; i < e->lanes / 2; i++) v.packed[i] = kb_lane_xor(k, from->packed[i], s->distance);
+    return v;
+  }
+  if (from->raw && !from->wide) {
+    v.raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
+    for (unsigned i = 0; i < e->nwide; i++) v.raw[i] = kb_lane_xor(k, from->raw[i], s->distance);
+    return v;
+  }
+  kl_pair *x = kl_wide(e, from);
+  v.wide = KL_NEW_N(e->arena, kl_pair, e->nwide);
+  for (unsigned i = 0; i < e->nwide; i++) {
+    v.wide[i].re = kb_lane_xor(k, x[i].re, s->distance);
+    if (kl_is_complex(s->dtype)) v.wide[i].im = kb_lane_xor(k, x[i].im, s->distance);
+  }
+  return v;
+}
+
+// Held to bounds in its own type, all values of which a register holds; then in index kind, where wrapping does no
+// harm: what is made of it fits.
+static kl_val emit_index(kl_emit *e, const kl_step *s) {
+  kb *k = &e->k;
+  const kl_symbol *to = &e->body->symbols[s->var];
+  kl_dtype t = e->body->steps[s->operands[0]].dtype;
+  bool is_signed = kl_is_signed(t);
+  kl_range known = e->ranges[s->operands[0]];
+  kl_pair *from = kl_wide(e, operand(e, s, 0));
+  kl_val v = new_wide(e, e->index == KB_I64 ? KILN_S64 : KILN_S32);
+  bool above = known.hi > to->hi || (t == KILN_U64 && known.lo < 0);
+  for (unsigned i = 0; i < e->nwide; i++) {
+    kb_reg x = from[i].re, lo = kb_ilike(k, x, to->lo), hi = kb_ilike(k, x, to->hi);
+    if (known.lo < to->lo && is_signed) x = kb_smax(k, x, lo);
+    if (known.lo < to->lo && !is_signed && to->lo > 0) x = kb_umax(k, x, lo);
+    if (above) x = is_signed ? kb_smin(k, x, hi) : kb_umin(k, x, hi);
+    if (x.kind == KB_I64)
+      x = kb_trunc(k, x, e->index);
+    else
+      x = is_signed ? kb_sext(k, x, e->index) : kb_zext(k, x, e->index);
+    v.wide[i].re = x;
+  }
+  return v;
+}
+
+kl_val kl_emit_step(kl_emit *e, const kl_step *s) {
+  kl_emit_shape(e, s->kind == KL_STEP_LOAD ? s->access.regs : s->regs);
+  switch (s->kind) {
+  case KL_STEP_LOAD: {
+    kl_val v = kl_emit_load(e, &s->access, s->dtype);
+    return *kl_numbered(e, &v, s->regs, s->access.run, s->regs, KL_NONE);
+  }
+  case KL_STEP_SCALAR: return emit_scalar(e, s);
+  case KL_STEP_IOTA: return emit_iota(e, s);
+  case KL_STEP_CHOOSE: return emit_choose(e, s);
+  case KL_STEP_SPLIT: return emit_split(e, s);
+  case KL_STEP_JOIN: return emit_join(e, s);
+  case KL_STEP_TAKE: return emit_take(e, s);
+  case KL_STEP_SHUFFLE: return emit_shuffle(e, s);
+  case KL_STEP_INDEX: return emit_index(e, s);
+  case KL_STEP_CARRIED: return e->vals[s - e->body->steps]; // by its loop
+  case KL_STEP_OP: break;
+  }
+  if (s->op.op == KL_OP_SELECT) return emit_select(e, s);
+  if (compares_bits(e, s)) return emit_total_order(e, s);
+  if (s->op.op == KL_OP_BITCAST || s->op.op == KL_OP_BITCAST_CONVERT) return emit_bitcast(e, s);
+  kl_val converted;
+  if (s->op.op == KL_OP_CONVERT && kl_convert_lanes(e, s, &converted)) return converted;
+  return can_pack(e, s) ? emit_packed(e, s) : emit_wide(e, s);
+}
+
+// From the stores backwards: whose bits count.
+void kl_find_wanted_bits(kl_emit *e) {
+  const kl_body *body = e->body;
+  e->wants_bits = KL_NEW_N(e->arena, bool, body->nsteps + 1);
+  for (uint32_t i = 0; i < body->nstores; i++) e->wants_bits[body->stores[i].step] = true;
+  for (uint32_t i = body->nsteps; i-- > 0;) {
+    const kl_step *s = &body->steps[i];
+    kl_op op = s->kind == KL_STEP_OP ? s->op.op : KL_OP_UNKNOWN;
+    bool reads = s->kind == KL_STEP_SPLIT || s->kind == KL_STEP_JOIN || compares_bits(e, s) || op == KL_OP_BITCAST ||
+                 op == KL_OP_BITCAST_CONVERT;
+    bool moves = s->kind == KL_STEP_CHOOSE || op == KL_OP_SELECT;
+    for (uint32_t o = 0; o < s->noperands && (reads || (moves && e->wants_bits[i])); o++)
+      e->wants_bits[s->operands[o]] = true;
+  }
+}

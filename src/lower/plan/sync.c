@@ -1,0 +1,98 @@
+// Where threads of a block wait for each other: from what is written to shared memory and read from it.
+//
+// What is read waits for what was written before, and what is written for what was read before, of one slot. Writes do
+// not wait for writes: whoever writes plans lets no two threads write one element without a read between.
+
+#include "lower/plan/write.h"
+
+// Slots that have been read and written since the threads last waited.
+typedef struct state {
+  bool *read, *written;
+} state;
+
+typedef struct placing {
+  kl_plan *p;
+  const kl_body *body;
+  kl_arena *arena;
+} placing;
+
+static state new_state(const placing *x) {
+  return (state){KL_NEW_N(x->arena, bool, x->p->nslots + 1), KL_NEW_N(x->arena, bool, x->p->nslots + 1)};
+}
+
+static void add(const placing *x, state *to, const state *s) {
+  for (uint32_t i = 0; i < x->p->nslots; i++) to->read[i] |= s->read[i], to->written[i] |= s->written[i];
+}
+
+static void clear(const placing *x, state *s) {
+  memset(s->read, 0, x->p->nslots);
+  memset(s->written, 0, x->p->nslots);
+}
+
+static bool conflicts(const placing *x, const state *before, const state *now) {
+  for (uint32_t i = 0; i < x->p->nslots; i++)
+    if ((before->written[i] && now->read[i]) || (before->read[i] && now->written[i])) return true;
+  return false;
+}
+
+static bool is_shared(const placing *x, uint32_t slot) {
+  return x->p->slots[slot].kind == KL_SLOT_SHARED;
+}
+
+static void summarize(const placing *x, const kl_node *n, state *s) {
+  if (n->kind == KL_NODE_STEP && x->body->steps[n->index].kind == KL_STEP_LOAD) {
+    uint32_t slot = x->body->steps[n->index].access.slot;
+    if (is_shared(x, slot)) s->read[slot] = true;
+  }
+  if (n->kind == KL_NODE_STORE && is_shared(x, x->body->stores[n->index].access.slot))
+    s->written[x->body->stores[n->index].access.slot] = true;
+  for (uint32_t i = 0; n->nest && i < n->nest->inside.n; i++) summarize(x, &n->nest->inside.nodes[i], s);
+}
+
+static kl_seq place(const placing *x, const kl_seq *s, state *now);
+
+// A round begins as the one before ended.
+static kl_node place_loop(const placing *x, const kl_node *n, state *now) {
+  state end = new_state(x);
+  place(x, &n->nest->inside, &end);
+  add(x, now, &end);
+  kl_nest *nest = kl_arena_dup(x->p->arena, n->nest, sizeof *nest);
+  nest->inside = place(x, &n->nest->inside, now);
+  return (kl_node){n->kind, n->index, nest};
+}
+
+static kl_seq place(const placing *x, const kl_seq *s, state *now) {
+  kl_node *nodes = KL_NEW_N(x->p->arena, kl_node, 2 * s->n + 1);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < s->n; i++) {
+    state here = new_state(x);
+    summarize(x, &s->nodes[i], &here);
+    if (conflicts(x, now, &here)) {
+      nodes[n++] = (kl_node){.kind = KL_NODE_SYNC};
+      clear(x, now);
+    }
+    nodes[n] = s->nodes[i];
+    if (s->nodes[i].kind == KL_NODE_LOOP) nodes[n] = place_loop(x, &s->nodes[i], now);
+    add(x, now, &here);
+    n++;
+  }
+  return (kl_seq){n, nodes};
+}
+
+static void place_in(kl_plan *p, kl_body *b) {
+  if (kl_body_is_empty(b)) return;
+  kl_arena scratch;
+  kl_arena_init(&scratch, kl_affs_context(p->affs));
+  placing x = {p, b, &scratch};
+  state now = new_state(&x);
+  b->root = place(&x, &b->root, &now);
+  kl_arena_free(&scratch);
+}
+
+void kl_plan_place_syncs(kl_plan *p) {
+  if (!p->shared_bytes) return;
+  for (uint32_t i = 0; i < p->nparts; i++) {
+    place_in(p, &p->parts[i].main);
+    place_in(p, &p->parts[i].tail);
+  }
+}

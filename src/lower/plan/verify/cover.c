@@ -1,0 +1,177 @@
+// Is each element of a result stored once?
+//
+// A store's element tells its points apart; different stores' elements lie apart, in number or in one digit of it; and
+// there are as many points as elements, which all lie in the slot. Of a kernel that is given its count each body stores
+// the elements of a thread together, and threads follow one another.
+
+#include "lower/plan/verify/check.h"
+#include <stdlib.h>
+
+typedef struct cover {
+  kl_check *k;
+  uint32_t slot;
+  const kl_writing *w;
+  kl_form *forms; // by store
+  int64_t *counts;
+  uint32_t n;
+} cover;
+
+static void unproved(cover *x, const char *why) {
+  kl_slot_info *s = &x->k->p->slots[x->slot];
+  if (!s->unproved) s->unproved = why;
+}
+
+static void look_at(cover *x, uint32_t i) {
+  x->k->part = x->w[i].part;
+  x->k->name = x->w[i].name;
+  x->k->body = x->w[i].body;
+  kl_look_at(x->k, KL_OF_STORE, x->w[i].store);
+}
+
+// Variables that number the elements that a store stores in all.
+static kl_vars stored_over(const kl_body *b, const kl_access *a, const kl_place *place) {
+  kl_vars all = (kl_vars)(((uint64_t)1 << b->nvars) - 1), inner = kl_bound(b, KL_BIND_REG);
+  kl_vars vars = (all & ~(inner | kl_bound(b, KL_BIND_STEP))) | a->regs;
+  for (; place; place = place->up)
+    if (place->kind == KL_NODE_LOOP) vars |= (kl_vars)1 << place->index;
+  return vars;
+}
+
+kl_truth kl_stores_once(kl_check *k, const kl_store *s, const kl_place *place, kl_points *points, kl_form *form) {
+  kl_conditions c;
+  kl_conditions_at(k->body, place, s->keep, &c);
+  kl_points_of(k, stored_over(k->body, &s->access, place), &c, points);
+  return kl_points_differ(points, s->access.element, form);
+}
+
+static kiln_status check_store(cover *x, uint32_t i) {
+  const kl_store *s = &x->w[i].body->stores[x->w[i].store];
+  kl_points points;
+  look_at(x, i);
+  kl_truth differ = kl_stores_once(x->k, s, x->w[i].place, &points, &x->forms[i]);
+  if (differ == KL_NO) return kl_refute(x->k, "stores elements more than once");
+  if (differ == KL_UNKNOWN) unproved(x, "whether a store stores an element twice");
+  if (!kl_points_count(&points, &x->counts[i])) unproved(x, "how many elements a store stores");
+  return KILN_OK;
+}
+
+// --- apart ----------------------------------------------------------------------------------------------------------
+
+// Elements of a store lie in first .. last, and by a modulus in window .. window_end.
+typedef struct extent {
+  kl_wide first, last;
+  int64_t window, window_end;
+} extent;
+
+static kl_wide last_of(const kl_form *f) {
+  kl_wide v = f->least;
+  for (uint32_t i = 0; i < f->n; i++) v += (kl_wide)f->d[i].coef * f->d[i].most;
+  return v;
+}
+
+// The remainders of elements lie together if they do not run over the modulus.
+static void set_window(const kl_form *f, int64_t modulus, extent *x) {
+  kl_wide from = f->least % modulus, to;
+  if (from < 0) from += modulus;
+  to = from;
+  for (uint32_t i = 0; i < f->n; i++)
+    if (f->d[i].coef % modulus) to += (kl_wide)f->d[i].coef * f->d[i].most;
+  x->window = to < modulus ? (int64_t)from : 0;
+  x->window_end = to < modulus ? (int64_t)to : modulus - 1;
+}
+
+static int by_first(const void *a, const void *b) {
+  const extent *x = a, *y = b;
+  return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static int by_window(const void *a, const void *b) {
+  const extent *x = a, *y = b;
+  return x->window < y->window ? -1 : x->window > y->window;
+}
+
+static bool are_apart(extent *x, uint32_t n) {
+  qsort(x, n, sizeof *x, by_first);
+  for (uint32_t i = 1; i < n; i++)
+    if (x[i].first <= x[i - 1].last) return false;
+  return true;
+}
+
+// Those whose windows meet must lie apart otherwise.
+static bool are_apart_by_window(extent *x, uint32_t n) {
+  qsort(x, n, sizeof *x, by_window);
+  for (uint32_t i = 0, end; i < n; i = end) {
+    int64_t last = x[i].window_end;
+    for (end = i + 1; end < n && x[end].window <= last; end++)
+      if (x[end].window_end > last) last = x[end].window_end;
+    if (end - i > 1 && !are_apart(x + i, end - i)) return false;
+  }
+  return true;
+}
+
+// A modulus that cuts the elements in as many pieces as possible is a coefficient of some store.
+static bool stores_are_apart(cover *x) {
+  extent *all = KL_NEW_N(x->k->arena, extent, x->n + 1);
+  for (uint32_t i = 0; i < x->n; i++) all[i] = (extent){.first = x->forms[i].least, .last = last_of(&x->forms[i])};
+  if (are_apart(all, x->n)) return true;
+  for (uint32_t d = x->forms[0].n; d-- > 0;) {
+    if (x->forms[0].d[d].coef < 2) break;
+    for (uint32_t i = 0; i < x->n; i++) {
+      all[i] = (extent){.first = x->forms[i].least, .last = last_of(&x->forms[i])};
+      set_window(&x->forms[i], x->forms[0].d[d].coef, &all[i]);
+    }
+    if (are_apart_by_window(all, x->n)) return true;
+  }
+  return false;
+}
+
+// --- all of them ----------------------------------------------------------------------------------------------------
+
+// What is stored for no point has no elements.
+static void drop_empty(cover *x) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < x->n; i++) {
+    if (x->counts[i] == 0) continue;
+    x->forms[n] = x->forms[i];
+    x->counts[n++] = x->counts[i];
+  }
+  x->n = n;
+}
+
+static kiln_status check_total(cover *x) {
+  kl_check *k = x->k;
+  int64_t total = 0, want = k->p->slots[x->slot].shape->count;
+  for (uint32_t i = 0; i < x->n; i++)
+    if (__builtin_add_overflow(total, x->counts[i], &total)) total = INT64_MAX;
+  kl_look_at(k, KL_OF_SLOT, x->slot);
+  if (total != want) return kl_refute(k, "%lld elements are stored of %lld", (long long)total, (long long)want);
+  drop_empty(x);
+  if (!stores_are_apart(x)) unproved(x, "whether two stores store one element");
+  return KILN_OK;
+}
+
+// Thread t stores elements t*lanes .. t*lanes+lanes-1, those it keeps.
+static kiln_status check_counted(cover *x, uint32_t i) {
+  const kl_body *b = x->w[i].body;
+  const kl_access *a = &b->stores[x->w[i].store].access;
+  kl_affs *p = x->k->p->affs;
+  look_at(x, i);
+  const kl_aff *in_thread = kl_aff_addmul(p, a->element, kl_aff_dim(p, 0), -(int64_t)b->lanes);
+  kl_interval in = kl_dom_interval(b->domain, in_thread);
+  if (in.lo != 0 || in.hi != b->lanes - 1 || kl_extent(b, stored_over(b, a, x->w[i].place)) != b->threads * b->lanes)
+    return kl_refute(x->k, "is not known to store the elements of one thread together");
+  return KILN_OK;
+}
+
+kiln_status kl_check_cover(kl_check *k, uint32_t slot, const kl_writing *w, uint32_t n) {
+  cover x = {.k = k, .slot = slot, .w = w, .n = n};
+  x.forms = KL_NEW_N(k->arena, kl_form, n + 1);
+  x.counts = KL_NEW_N(k->arena, int64_t, n + 1);
+  k->p->slots[slot].unproved = NULL;
+  for (uint32_t i = 0; i < n; i++) {
+    KL_TRY(check_store(&x, i));
+    if (k->p->counted) KL_TRY(check_counted(&x, i));
+  }
+  if (k->p->slots[slot].unproved || k->p->counted) return KILN_OK;
+  return check_total(&x);
+}

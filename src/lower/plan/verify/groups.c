@@ -1,0 +1,88 @@
+// Expressions over aligned groups of values of one variable, by remainders alone.
+//
+// In a group v = u*q + i the number i runs over 0 .. u-1, and what else there is stays. A sum moves by the variable's
+// coefficient each time, if no floor in it moves. floor((y + s*i) / k) does not if y is r mod g, g divides k, and
+// r + s*i stays in 0 .. g-1: y + s*i then lies between the same two multiples of g. As g serves the greatest number
+// that divides k and every coefficient of y, that of i's own term times u.
+
+#include "lower/plan/verify/check.h"
+
+static kl_wide gcd(kl_wide a, kl_wide b) {
+  if (a < 0) a = -a;
+  if (b < 0) b = -b;
+  while (b) {
+    kl_wide t = a % b;
+    a = b;
+    b = t;
+  }
+  return a;
+}
+
+static kl_wide modulo(kl_wide a, kl_wide m) {
+  kl_wide r = a % m;
+  return r < 0 ? r + m : r;
+}
+
+// The first of every group is e.c modulo this; 0: it is e.c.
+static kl_wide modulus(const kl_aff *e, uint32_t var, int64_t u) {
+  kl_wide g = 0;
+  for (uint32_t i = 0; i < e->n; i++) {
+    const kl_aff_atom *a = e->terms[i].atom;
+    bool own = a->kind == KL_AFF_DIM && a->var == var;
+    g = gcd(g, own ? (kl_wide)e->terms[i].coef * u : e->terms[i].coef);
+  }
+  return g;
+}
+
+// Is a symbol the same over a group? It says itself over which it is.
+static bool is_still(const kl_body *b, uint32_t symbol, uint32_t var, int64_t u) {
+  const kl_symbol *s = &b->symbols[symbol];
+  return !kl_has_var(s->vars, var) || (s->uniform[var] && s->uniform[var] % u == 0);
+}
+
+static bool stays(const kl_body *b, const kl_aff_atom *a, uint32_t var, int64_t u) {
+  int64_t each = 0;
+  for (uint32_t i = 0; i < a->n; i++) {
+    if (!kl_spread(b, a->arg[i], var, u, &each) || (each && a->kind != KL_AFF_FLOOR)) return false;
+  }
+  if (!each) return true;
+  kl_wide g = gcd(a->k, modulus(a->arg[0], var, u)), last = modulo(a->arg[0]->c, g) + (kl_wide)each * (u - 1);
+  return last >= 0 && last < g;
+}
+
+bool kl_spread(const kl_body *b, const kl_aff *e, uint32_t var, int64_t u, int64_t *each) {
+  *each = 0;
+  for (uint32_t i = 0; i < e->n; i++) {
+    const kl_aff_atom *a = e->terms[i].atom;
+    if (a->kind == KL_AFF_DIM && a->var == var) *each = e->terms[i].coef;
+    if (a->kind == KL_AFF_RT && !is_still(b, a->var - KL_FIRST_SYMBOL, var, u)) return false;
+    if (a->kind >= KL_AFF_VARS && !stays(b, a, var, u)) return false;
+  }
+  return true;
+}
+
+// Has lo .. hi a number that is r mod m, or for m = 0 is r?
+static bool meets(kl_wide m, kl_wide r, kl_wide lo, kl_wide hi) {
+  if (lo > hi) return false;
+  return m ? lo + modulo(r - lo, m) <= hi : r >= lo && r <= hi;
+}
+
+// It changes in a group where the first lies so near one of the ends that the last lies behind it.
+bool kl_same_over(const kl_body *b, const kl_guard *g, uint32_t var, int64_t u) {
+  int64_t each;
+  if (!kl_spread(b, g->expr, var, u, &each)) return false;
+  if (!each) return true;
+  kl_interval in = kl_dom_interval(b->domain, g->expr);
+  kl_wide way = (kl_wide)each * (u - 1), glo = g->lo, ghi = g->hi;
+  kl_wide lo[2] = {glo - way, ghi - way + 1}, hi[2] = {glo - 1, ghi};
+  if (way < 0) {
+    lo[0] = glo, hi[0] = glo - way - 1;
+    lo[1] = ghi + 1, hi[1] = ghi - way;
+  }
+  kl_wide m = modulus(g->expr, var, u);
+  for (int side = 0; side < 2; side++) {
+    kl_wide from = lo[side] > in.lo ? lo[side] : in.lo, to = hi[side] < in.hi ? hi[side] : in.hi;
+    if (meets(m, g->expr->c, from, to)) return false;
+  }
+  return true;
+}

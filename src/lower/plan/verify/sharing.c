@@ -1,0 +1,223 @@
+// What threads do to each other's elements.
+//
+// Two accesses of one shared slot, one of them a write, that no sync lies between must touch an element from one thread
+// only. That holds where both name it by one expression that tells threads apart; else no point of two threads may give
+// both the same element. Behind the end of a loop comes its beginning; a sync in a branch may not have taken place.
+//
+// What is overwritten by a result in its memory is read by the thread that overwrites it, and before.
+
+#include "lower/plan/verify/check.h"
+
+typedef struct sharing {
+  kl_check *k;
+  kl_vars threads;    // variables that number the threads of a block
+  VEC(uint32_t) live; // events that no sync lies behind
+} sharing;
+
+// --- two accesses ---------------------------------------------------------------------------------------------------
+
+static void box_of(sharing *x, const kl_event *e, kl_vars vars, kl_points *box) {
+  kl_conditions c;
+  kl_conditions_at(x->k->body, e->place, e->guard, &c);
+  kl_points_of(x->k, vars, &c, box);
+  kl_points_narrow(box);
+}
+
+// Of points of either, those with one element are of one thread.
+static bool tells_threads(sharing *x, const kl_event *a, const kl_event *b) {
+  const kl_aff *e = a->a->element;
+  kl_vars vars = x->threads | kl_vars_of(x->k->body, e);
+  kl_points of_a, of_b;
+  kl_form form;
+  box_of(x, a, vars, &of_a);
+  box_of(x, b, vars, &of_b);
+  for (uint32_t v = 0; v < of_a.n; v++) {
+    if (of_b.lo[v] < of_a.lo[v]) of_a.lo[v] = of_b.lo[v];
+    if (of_b.hi[v] > of_a.hi[v]) of_a.hi[v] = of_b.hi[v];
+  }
+  of_a.c.n = 0;
+  return kl_points_differ(&of_a, e, &form) == KL_YES;
+}
+
+static bool are_apart(sharing *x, const kl_aff *a, const kl_aff *b) {
+  kl_interval of_a = kl_dom_interval(x->k->body->domain, a), of_b = kl_dom_interval(x->k->body->domain, b);
+  return of_a.hi < of_b.lo || of_b.hi < of_a.lo;
+}
+
+// Variables of the second access are those of the body again, behind them; blocks are the same.
+typedef struct pair {
+  kl_affs *affs;
+  uint32_t nvars;
+  const kl_aff *second[KL_MAX_VARS];
+  kl_map_var vars[2 * KL_MAX_VARS];
+  kl_constraint c[2 * KL_MOST_CONDITIONS + 2];
+  uint32_t n;
+} pair;
+
+static const kl_aff *of_second(pair *p, const kl_aff *e) {
+  kl_aff_replace(p->affs, &(kl_aff_subst){.to = {p->second}, .n = {p->nvars}}, &e, 1, &e);
+  return e;
+}
+
+// Of two threads a symbol is two numbers: what is said of it is left out.
+static void constrain(pair *p, const kl_condition *c, const kl_aff *e) {
+  if (!kl_has_symbols(e)) p->c[p->n++] = (kl_constraint){e, {c->lo, c->hi}};
+}
+
+static void open_pair(sharing *x, pair *p, const kl_event *a, const kl_event *b) {
+  const kl_body *body = x->k->body;
+  kl_conditions c;
+  *p = (pair){.affs = x->k->p->affs, .nvars = body->nvars};
+  for (uint32_t v = 0; v < body->nvars; v++) {
+    bool same = body->vars[v].binding == KL_BIND_BLOCK;
+    p->second[v] = kl_aff_dim(p->affs, same ? v : body->nvars + v);
+    p->vars[v].in = (kl_interval){0, body->vars[v].extent - 1};
+    p->vars[body->nvars + v].in = same ? (kl_interval){0, 0} : p->vars[v].in;
+  }
+  kl_conditions_at(body, a->place, a->guard, &c);
+  for (uint32_t i = 0; i < c.n; i++) constrain(p, &c.c[i], c.c[i].e);
+  kl_conditions_at(body, b->place, b->guard, &c);
+  for (uint32_t i = 0; i < c.n; i++) constrain(p, &c.c[i], of_second(p, c.c[i].e));
+  p->c[p->n++] = (kl_constraint){kl_aff_sub(p->affs, a->a->element, of_second(p, b->a->element)), {0, 0}};
+}
+
+enum { QUOTA = 1 << 12 };
+
+// Are there no two threads in this order that touch one element?
+static bool excludes(pair *p, uint32_t v, bool up) {
+  kl_map m = {.state = KL_MAP_DEFINED, .nconstraints = p->n + 1, .constraints = p->c};
+  m.nvars[KL_AFF_DIM] = 2 * p->nvars;
+  m.vars[KL_AFF_DIM] = p->vars;
+  const kl_aff *way = kl_aff_sub(p->affs, p->second[v], kl_aff_dim(p->affs, v));
+  p->c[p->n] = (kl_constraint){way, up ? (kl_interval){1, INT64_MAX} : (kl_interval){INT64_MIN, -1}};
+  return kl_map_is_empty(p->affs, kl_map_make(p->affs, &m), QUOTA, NULL) == KL_YES;
+}
+
+static bool excludes_others(sharing *x, const kl_event *a, const kl_event *b) {
+  pair p;
+  if (kl_has_symbols(a->a->element) || kl_has_symbols(b->a->element)) return false;
+  open_pair(x, &p, a, b);
+  for (uint32_t v = 0; v < p.nvars; v++)
+    if (kl_has_var(x->threads, v) && !(excludes(&p, v, true) && excludes(&p, v, false))) return false;
+  return true;
+}
+
+static kiln_status check_pair(sharing *x, const kl_event *a, const kl_event *b) {
+  kl_check *k = x->k;
+  if (a->a->slot != b->a->slot || (a->kind == KL_READS && b->kind == KL_READS)) return KILN_OK;
+  if (a->a->element == b->a->element ? tells_threads(x, a, b) : are_apart(x, a->a->element, b->a->element))
+    return KILN_OK;
+  if (excludes_others(x, a, b)) return KILN_OK;
+  kl_look_at(k, b->kind == KL_READS ? KL_OF_STEP : KL_OF_STORE, b->number);
+  const char *what = a->kind == KL_READS ? "v" : "store ";
+  return kl_refute(k, "no sync lies behind %s%u, by which another thread may touch the same element of s%u", what,
+                   a->number, a->a->slot);
+}
+
+// --- all of them ----------------------------------------------------------------------------------------------------
+
+static kiln_status add(sharing *x, uint32_t event) {
+  const kl_event *e = &x->k->events.p[event];
+  if (x->k->p->slots[e->a->slot].kind != KL_SLOT_SHARED) return KILN_OK;
+  bool known = false;
+  for (size_t i = 0; i < x->live.n; i++) {
+    known = known || x->live.p[i] == event;
+    KL_TRY(check_pair(x, &x->k->events.p[x->live.p[i]], e));
+  }
+  if (known) return KILN_OK;
+  KL_TRY(check_pair(x, e, e));
+  VEC_PUSH(x->k->cx, &x->live, event);
+  return KILN_OK;
+}
+
+static kiln_status follow(sharing *x, uint32_t *event);
+
+// Behind a branch is what was before it and what is at its end.
+static kiln_status follow_branch(sharing *x, uint32_t *event) {
+  size_t n = x->live.n;
+  uint32_t *before = kl_arena_dup(x->k->arena, x->live.p, n * sizeof *before);
+  KL_TRY(follow(x, event));
+  for (size_t i = 0; i < n; i++) {
+    bool there = false;
+    for (size_t j = 0; j < x->live.n && !there; j++) there = x->live.p[j] == before[i];
+    if (!there) VEC_PUSH(x->k->cx, &x->live, before[i]);
+  }
+  return KILN_OK;
+}
+
+// To the end of the nest that is open; *event is behind it then.
+static kiln_status follow(sharing *x, uint32_t *event) {
+  const kl_check *k = x->k;
+  uint32_t begin = *event;
+  for (bool again = false;;) {
+    bool end = *event == k->events.n || k->events.p[*event].kind == KL_LEAVES;
+    if (end) {
+      bool loop = *event < k->events.n && k->events.p[*event].place->kind == KL_NODE_LOOP;
+      if (loop && !again) {
+        again = true;
+        *event = begin;
+        continue;
+      }
+      ++*event;
+      return KILN_OK;
+    }
+    const kl_event *e = &k->events.p[(*event)++];
+    if (e->kind == KL_ENTERS)
+      KL_TRY(e->place->kind == KL_NODE_LOOP ? follow(x, event) : follow_branch(x, event));
+    else if (e->kind == KL_SYNCS)
+      x->live.n = 0;
+    else
+      KL_TRY(add(x, (uint32_t)(e - k->events.p)));
+  }
+}
+
+// --- one memory -----------------------------------------------------------------------------------------------------
+
+static bool is_in_loop(const kl_place *p) {
+  while (p && p->kind != KL_NODE_LOOP) p = p->up;
+  return p != NULL;
+}
+
+// The store behind an event that overwrites what it reads, and nothing else.
+static const kl_event *overwriter(const kl_check *k, uint32_t event) {
+  const kl_event *e = &k->events.p[event];
+  for (uint32_t i = event + 1; i < k->events.n; i++) {
+    const kl_event *w = &k->events.p[i];
+    if (w->kind == KL_WRITES && w->a->slot == k->p->slots[e->a->slot].alias && w->a->element == e->a->element &&
+        (e->guard == KL_NONE || e->guard == w->guard))
+      return w;
+  }
+  return NULL;
+}
+
+// What one round of a loop stores, a later one must not read.
+static bool overwrites_once(kl_check *k, const kl_event *w) {
+  kl_points points;
+  kl_form form;
+  if (!is_in_loop(w->place)) return true;
+  return kl_stores_once(k, &k->body->stores[w->number], w->place, &points, &form) == KL_YES;
+}
+
+static kiln_status check_aliases(kl_check *k) {
+  for (uint32_t i = 0; i < k->events.n; i++) {
+    const kl_event *e = &k->events.p[i];
+    if (e->kind != KL_READS || k->p->slots[e->a->slot].alias == KL_NONE) continue;
+    uint32_t result = k->p->slots[e->a->slot].alias;
+    const kl_event *w = overwriter(k, i);
+    kl_look_at(k, KL_OF_STEP, e->number);
+    if (!w)
+      return kl_refute(k, "what it reads is not known to be overwritten by the same thread, and later, in s%u", result);
+    if (!overwrites_once(k, w))
+      return kl_refute(k, "what it reads may have been overwritten in s%u by another round", result);
+  }
+  return KILN_OK;
+}
+
+kiln_status kl_check_sharing(kl_check *k) {
+  sharing x = {.k = k, .threads = kl_bound(k->body, KL_BIND_WARP) | kl_bound(k->body, KL_BIND_LANE)};
+  uint32_t event = 0;
+  kiln_status st = KILN_OK;
+  if (k->p->shared_bytes) st = follow(&x, &event);
+  VEC_FREE(k->cx, &x.live);
+  return st == KILN_OK ? check_aliases(k) : st;
+}

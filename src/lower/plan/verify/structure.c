@@ -1,0 +1,383 @@
+// Bodies: variables, guards, and the walk over their nodes in order.
+//
+// A value is there from where it is made to the end of the branch that it is made in; of loops, the last round's stays.
+// What a loop carries is there inside.
+
+#include "lower/plan/verify/check.h"
+
+// --- variables ------------------------------------------------------------------------------------------------------
+
+static kiln_status check_bindings(kl_check *k) {
+  const kl_body *b = k->body;
+  bool host = k->p->target.machine == KL_HOST;
+  int64_t lanes = kl_extent(b, kl_bound(b, KL_BIND_LANE)), warps = kl_extent(b, kl_bound(b, KL_BIND_WARP));
+  kl_vars in_block = kl_bound(b, KL_BIND_LANE) | kl_bound(b, KL_BIND_WARP), thread = kl_bound(b, KL_BIND_THREAD);
+  if (b->width != (host ? lanes : 1) || lanes > KL_MAX_COPIES)
+    return kl_refute(k, "copies of %u elements, of %lld lanes", b->width, (long long)lanes);
+  if (thread) {
+    kl_vars others = kl_bound(b, KL_BIND_BLOCK) | kl_bound(b, KL_BIND_STEP) | (host ? 0 : in_block);
+    if (thread != 1 || b->vars[0].extent != b->threads || b->blocks || others)
+      return kl_refute(k, "%lld threads beside other variables", (long long)b->threads);
+    return KILN_OK;
+  }
+  if (b->threads || b->blocks != kl_extent(b, kl_bound(b, KL_BIND_BLOCK)))
+    return kl_refute(k, "variables for other blocks than %lld", (long long)b->blocks);
+  if (host) return warps == 1 ? KILN_OK : kl_refute(k, "%lld warps on the host", (long long)warps);
+  if (in_block ? lanes != 32 || warps * 32 != k->p->block : k->p->block != 1)
+    return kl_refute(k, "variables for %lld warps of %lld lanes in blocks of %u threads", (long long)warps,
+                     (long long)lanes, k->p->block);
+  return KILN_OK;
+}
+
+static kiln_status check_variables(kl_check *k) {
+  const kl_body *b = k->body;
+  if (b->nvars > KL_MAX_VARS) return kl_refute(k, "%u variables, of at most %d", b->nvars, KL_MAX_VARS);
+  for (uint32_t v = 0; v < b->nvars; v++) {
+    kl_interval in = kl_dom_interval(b->domain, kl_aff_dim(k->p->affs, v));
+    if (b->vars[v].extent < 1 || in.lo != 0 || in.hi != b->vars[v].extent - 1)
+      return kl_refute(k, "%lld values of %s, in a domain of %lld..%lld", (long long)b->vars[v].extent, b->vars[v].name,
+                       (long long)in.lo, (long long)in.hi);
+  }
+  return check_bindings(k);
+}
+
+// --- guards ---------------------------------------------------------------------------------------------------------
+
+static kiln_status check_groups(kl_check *k, const kl_guard *g) {
+  const kl_body *b = k->body;
+  for (uint32_t v = 0; v < b->nvars; v++) {
+    uint16_t u = g->uniform[v];
+    if (!kl_has_var(kl_inner(b), v)) continue;
+    bool outer = g->outer == KL_NONE || (u && b->guards[g->outer].uniform[v] % u == 0);
+    if (u == 0 || !outer || (u > 1 && !kl_same_over(b, g, v, u)))
+      return kl_refute(k, "is not known to be the same for %u values of %s", u, b->vars[v].name);
+  }
+  return KILN_OK;
+}
+
+bool kl_guard_is_there(const kl_check *k, uint32_t guard, kl_vars allowed) {
+  for (; guard != KL_NONE; guard = k->body->guards[guard].outer)
+    if (!kl_is_index(k, k->body->guards[guard].expr, allowed)) return false;
+  return true;
+}
+
+static kiln_status check_guards(kl_check *k) {
+  const kl_body *b = k->body;
+  kl_vars all = (kl_vars)(((uint64_t)1 << b->nvars) - 1);
+  for (uint32_t i = 0; i < b->nguards; i++) {
+    const kl_guard *g = &b->guards[i];
+    kl_look_at(k, KL_OF_GUARD, i);
+    if (g->outer != KL_NONE && g->outer >= i) return kl_refute(k, "comes before its outer one");
+    if (!kl_is_index(k, g->expr, all)) return kl_refute(k, "depends on what is no variable");
+    KL_TRY(check_groups(k, g));
+  }
+  return KILN_OK;
+}
+
+// --- values ---------------------------------------------------------------------------------------------------------
+
+kl_vars kl_known_vars(const kl_check *k) {
+  const kl_body *b = k->body;
+  kl_vars all = (kl_vars)(((uint64_t)1 << b->nvars) - 1);
+  return (all & ~(kl_bound(b, KL_BIND_REG) | kl_bound(b, KL_BIND_STEP))) | k->loops;
+}
+
+static void make(kl_check *k, uint32_t step) {
+  k->there[step] = true;
+  VEC_PUSH(k->cx, &k->made, step);
+}
+
+static bool has_value(const kl_check *k, uint32_t step) {
+  return step < k->body->nsteps && k->there[step];
+}
+
+// Variables that the step's own expressions may have: those there are, and those that number its copies.
+static kl_vars allowed(const kl_check *k, const kl_step *s) {
+  return kl_known_vars(k) | s->regs;
+}
+
+static kiln_status check_operands(kl_check *k, const kl_step *s) {
+  kl_vars regs = s->regs | (s->kind == KL_STEP_TAKE ? (kl_vars)1 << s->var : 0);
+  for (uint32_t i = 0; i < s->noperands; i++) {
+    uint32_t o = s->operands[i];
+    if (!has_value(k, o)) return kl_refute(k, "v%u is not there", o);
+    if (k->body->steps[o].regs & ~regs) return kl_refute(k, "v%u has copies that it has not", o);
+  }
+  for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++) {
+    if (s->guards[i] >= k->body->nguards) return kl_refute(k, "there is no guard g%u", s->guards[i]);
+    if (!kl_guard_is_there(k, s->guards[i], allowed(k, s)))
+      return kl_refute(k, "g%u depends on what it does not", s->guards[i]);
+  }
+  if (s->expr && !kl_is_index(k, s->expr, allowed(k, s))) return kl_refute(k, "its index depends on what it does not");
+  return KILN_OK;
+}
+
+// --- types ----------------------------------------------------------------------------------------------------------
+
+static kl_dtype type_of(const kl_check *k, const kl_step *s, uint32_t operand) {
+  return k->body->steps[s->operands[operand]].dtype;
+}
+
+static unsigned bits_of(kl_dtype t) {
+  return kl_info(t)->bits;
+}
+
+// Operands from number `first` on are of one type.
+static bool are_same(const kl_check *k, const kl_step *s, uint32_t first, kl_dtype t) {
+  for (uint32_t i = first; i < s->noperands; i++)
+    if (type_of(k, s, i) != t) return false;
+  return true;
+}
+
+static bool has_result(const kl_check *k, const kl_step *s) {
+  kl_dtype from = type_of(k, s, 0);
+  switch (kl_op_table[s->op.op].result) {
+  case KL_RESULT_SAME: return s->dtype == from;
+  case KL_RESULT_PRED: return s->dtype == KILN_PRED;
+  case KL_RESULT_PART: return s->dtype == (kl_is_complex(from) ? kl_info(from)->part : from);
+  case KL_RESULT_CPLX: return kl_is_complex(s->dtype) && kl_info(s->dtype)->part == from;
+  case KL_RESULT_GIVEN: break;
+  }
+  switch (s->op.op) {
+  case KL_OP_SELECT: return s->dtype == type_of(k, s, 1);
+  case KL_OP_BITCAST:
+  case KL_OP_BITCAST_CONVERT:
+    return bits_of(s->dtype) == bits_of(from) && kl_is_complex(s->dtype) == kl_is_complex(from);
+  default: return kl_is_array_dtype(s->dtype);
+  }
+}
+
+static bool is_op(const kl_check *k, const kl_step *s) {
+  const kl_op_info *info = &kl_op_table[s->op.op];
+  bool select = s->op.op == KL_OP_SELECT, stochastic = s->op.op == KL_OP_STOCHASTIC_CONVERT;
+  if (s->op.op != KL_OP_BITCAST && !stochastic && !kl_op_is_elementwise(s->op.op)) return false;
+  if (info->arity != (int)s->noperands) return false;
+  for (uint32_t i = 0; i < s->noperands; i++)
+    if (!(kl_type_mask(type_of(k, s, i)) & (select && i == 0 ? KL_T_P : info->types))) return false;
+  if (stochastic && (!kl_is_int(type_of(k, s, 1)) || bits_of(type_of(k, s, 1)) != bits_of(type_of(k, s, 0))))
+    return false;
+  if (!stochastic && !are_same(k, s, select, type_of(k, s, select))) return false;
+  return has_result(k, s);
+}
+
+static bool has_types(const kl_check *k, const kl_step *s) {
+  switch (s->kind) {
+  case KL_STEP_LOAD: return true; // with its access
+  case KL_STEP_SCALAR: return kl_is_array_dtype(s->dtype) && s->noperands == 0;
+  case KL_STEP_IOTA: return kl_is_array_dtype(s->dtype) && s->noperands == 0 && s->expr;
+  case KL_STEP_CHOOSE: return s->noperands > 0 && are_same(k, s, 0, s->dtype);
+  case KL_STEP_INDEX: return s->noperands == 1 && kl_is_int(type_of(k, s, 0)) && kl_is_int(s->dtype);
+  case KL_STEP_SPLIT: return s->noperands == 1 && s->expr && bits_of(type_of(k, s, 0)) % bits_of(s->dtype) == 0;
+  case KL_STEP_JOIN:
+    return s->noperands > 0 && are_same(k, s, 0, type_of(k, s, 0)) &&
+           s->noperands * bits_of(type_of(k, s, 0)) == bits_of(s->dtype);
+  case KL_STEP_OP: return is_op(k, s);
+  case KL_STEP_TAKE:
+  case KL_STEP_SHUFFLE: return s->noperands == 1 && are_same(k, s, 0, s->dtype);
+  case KL_STEP_CARRIED: return s->noperands == 0;
+  }
+  return false;
+}
+
+// --- threads in step ------------------------------------------------------------------------------------------------
+
+// Do all threads that differ in `vars` come here together?
+static bool is_uniform(const kl_check *k, kl_vars vars) {
+  const kl_body *b = k->body;
+  if (kl_bound(b, KL_BIND_THREAD)) return false; // the last block may have idle ones
+  for (const kl_place *p = k->place; p; p = p->up)
+    if (p->kind == KL_NODE_IF && kl_guard_vars(b, p->index) & vars) return false;
+  return true;
+}
+
+static kiln_status check_shuffle(kl_check *k, const kl_step *s) {
+  const kl_body *b = k->body;
+  uint32_t lanes = k->p->target.machine == KL_HOST ? b->width : 32;
+  if (s->distance == 0 || s->distance & (s->distance - 1) || s->distance >= lanes)
+    return kl_refute(k, "no lane of %u is %u away", lanes, s->distance);
+  if (!is_uniform(k, kl_bound(b, KL_BIND_LANE))) return kl_refute(k, "not all lanes take part");
+  return KILN_OK;
+}
+
+// --- what others see ------------------------------------------------------------------------------------------------
+
+static void note(kl_check *k, kl_event_kind kind, uint32_t number, const kl_access *a, uint32_t guard) {
+  const kl_slot_info *s = a ? &k->p->slots[a->slot] : NULL;
+  if (s && s->kind != KL_SLOT_SHARED && s->alias == KL_NONE) return;
+  VEC_PUSH(k->cx, &k->events, (kl_event){kind, number, a, guard, k->place});
+}
+
+// --- nodes ----------------------------------------------------------------------------------------------------------
+
+static kiln_status check_take(kl_check *k, const kl_step *s) {
+  const kl_body *b = k->body;
+  if (s->noperands != 1 || s->var >= b->nvars || s->distance >= b->vars[s->var].extent)
+    return kl_refute(k, "takes value %u of what has not so many", s->distance);
+  if (!has_value(k, s->operands[0]) || !kl_has_var(b->steps[s->operands[0]].regs, s->var) ||
+      kl_has_var(s->regs, s->var))
+    return kl_refute(k, "takes one of %s, which is there once", b->vars[s->var].name);
+  return KILN_OK;
+}
+
+static kiln_status check_split(kl_check *k, const kl_step *s) {
+  kl_conditions where;
+  int64_t parts = bits_of(type_of(k, s, 0)) / bits_of(s->dtype);
+  kl_conditions_at(k->body, k->place, KL_NONE, &where);
+  if (kl_is_within(k, s->expr, 0, parts - 1, &where)) return KILN_OK;
+  return kl_refute(k, "the part is not known to be one of %lld", (long long)parts);
+}
+
+static kiln_status check_copies(kl_check *k, const kl_step *s) {
+  const kl_body *b = k->body;
+  if (s->regs & ~kl_bound(b, KL_BIND_REG)) return kl_refute(k, "copies are numbered by variables that are not reg");
+  int64_t n = kl_extent(b, s->regs) * b->width;
+  return n <= KL_MAX_COPIES ? KILN_OK : kl_refute(k, "%lld copies, of at most %d", (long long)n, KL_MAX_COPIES);
+}
+
+static kiln_status check_step(kl_check *k, uint32_t i) {
+  if (i >= k->body->nsteps) return kl_refute(k, "there is no step v%u", i);
+  const kl_step *s = &k->body->steps[i];
+  kl_look_at(k, KL_OF_STEP, i);
+  if (k->there[i] || s->kind == KL_STEP_CARRIED) return kl_refute(k, "is made twice");
+  KL_TRY(check_copies(k, s));
+  if (s->kind == KL_STEP_TAKE) KL_TRY(check_take(k, s));
+  KL_TRY(check_operands(k, s));
+  if (!has_types(k, s)) return kl_refute(k, "its operands are not of its type");
+  if (s->kind == KL_STEP_LOAD) KL_TRY(kl_check_load(k, s));
+  KL_TRY(kl_check_dependence(k, i));
+  if (s->kind == KL_STEP_SPLIT) KL_TRY(check_split(k, s));
+  if (s->kind == KL_STEP_SHUFFLE) KL_TRY(check_shuffle(k, s));
+  if (s->kind == KL_STEP_LOAD) note(k, KL_READS, i, &s->access, s->access.guard);
+  make(k, i);
+  return KILN_OK;
+}
+
+static kiln_status check_store(kl_check *k, uint32_t i) {
+  if (i >= k->body->nstores) return kl_refute(k, "there is no store %u", i);
+  const kl_store *s = &k->body->stores[i];
+  kl_look_at(k, KL_OF_STORE, i);
+  if (k->stored[i]) return kl_refute(k, "is done twice");
+  k->stored[i] = k->place;
+  if (!has_value(k, s->step)) return kl_refute(k, "v%u is not there", s->step);
+  KL_TRY(kl_check_store(k, s));
+  note(k, KL_WRITES, i, &s->access, s->keep);
+  return KILN_OK;
+}
+
+// --- nests ----------------------------------------------------------------------------------------------------------
+
+static kiln_status check_seq(kl_check *k, const kl_seq *s);
+
+static void forget(kl_check *k, size_t made) {
+  while (k->made.n > made) k->there[k->made.p[--k->made.n]] = false;
+}
+
+// Has the carried value the type of what it is at first, or next, and its copies?
+static kiln_status check_carried(kl_check *k, uint32_t value, uint32_t from) {
+  const kl_step *s = &k->body->steps[value];
+  kl_look_at(k, KL_OF_STEP, value);
+  if (!has_value(k, from)) return kl_refute(k, "v%u is not there", from);
+  const kl_step *f = &k->body->steps[from];
+  if (f->dtype != s->dtype || f->regs & ~s->regs) return kl_refute(k, "v%u is of another type", from);
+  return KILN_OK;
+}
+
+static kiln_status check_firsts(kl_check *k, const kl_nest *nest) {
+  for (uint32_t i = 0; i < nest->ncarried; i++) {
+    uint32_t value = nest->carried[i].value;
+    if (value >= k->body->nsteps || k->body->steps[value].kind != KL_STEP_CARRIED)
+      return kl_refute(k, "a loop carries what is no such value");
+    kl_look_at(k, KL_OF_STEP, value);
+    if (k->there[value]) return kl_refute(k, "is carried twice");
+    KL_TRY(check_copies(k, &k->body->steps[value]));
+    KL_TRY(check_carried(k, value, nest->carried[i].first));
+    KL_TRY(kl_check_dependence(k, value));
+  }
+  for (uint32_t i = 0; i < nest->ncarried; i++) {
+    if (k->there[nest->carried[i].value]) return kl_refute(k, "is carried twice");
+    k->there[nest->carried[i].value] = true;
+  }
+  return KILN_OK;
+}
+
+static kiln_status check_loop(kl_check *k, const kl_node *n) {
+  const kl_body *b = k->body;
+  kl_look_at(k, KL_OF_BODY, 0);
+  if (n->index >= b->nvars || b->vars[n->index].binding != KL_BIND_STEP || kl_has_var(k->loops, n->index))
+    return kl_refute(k, "a loop over what is no variable of one");
+  KL_TRY(check_firsts(k, n->nest));
+  k->loops |= (kl_vars)1 << n->index;
+  KL_TRY(check_seq(k, &n->nest->inside));
+  k->loops &= ~((kl_vars)1 << n->index);
+  for (uint32_t i = 0; i < n->nest->ncarried; i++)
+    KL_TRY(check_carried(k, n->nest->carried[i].value, n->nest->carried[i].next));
+  for (uint32_t i = 0; i < n->nest->ncarried; i++) k->there[n->nest->carried[i].value] = false;
+  return KILN_OK;
+}
+
+static kiln_status check_if(kl_check *k, const kl_node *n) {
+  const kl_body *b = k->body;
+  size_t made = k->made.n;
+  kl_look_at(k, KL_OF_BODY, 0);
+  if (n->index >= b->nguards) return kl_refute(k, "there is no guard g%u", n->index);
+  kl_vars known = kl_known_vars(k) & ~(b->width > 1 ? kl_bound(b, KL_BIND_LANE) : 0);
+  if (!kl_guard_is_there(k, n->index, known))
+    return kl_refute(k, "a branch on g%u, which is not one condition", n->index);
+  KL_TRY(check_seq(k, &n->nest->inside));
+  forget(k, made);
+  return KILN_OK;
+}
+
+static kiln_status check_nest(kl_check *k, const kl_node *n) {
+  if (!n->nest) return kl_refute(k, "a loop or branch around nothing");
+  const kl_place *up = k->place;
+  kl_place here = {up, n->kind, n->index};
+  k->place = kl_arena_dup(k->arena, &here, sizeof here);
+  note(k, KL_ENTERS, 0, NULL, KL_NONE);
+  KL_TRY(n->kind == KL_NODE_LOOP ? check_loop(k, n) : check_if(k, n));
+  note(k, KL_LEAVES, 0, NULL, KL_NONE);
+  k->place = up;
+  return KILN_OK;
+}
+
+static kiln_status check_sync(kl_check *k) {
+  const kl_body *b = k->body;
+  kl_look_at(k, KL_OF_BODY, 0);
+  note(k, KL_SYNCS, 0, NULL, KL_NONE);
+  if (is_uniform(k, kl_bound(b, KL_BIND_WARP) | kl_bound(b, KL_BIND_LANE))) return KILN_OK;
+  return kl_refute(k, "a sync that not all threads come to");
+}
+
+static kiln_status check_node(kl_check *k, const kl_node *n) {
+  switch (n->kind) {
+  case KL_NODE_STEP: return check_step(k, n->index);
+  case KL_NODE_STORE: return check_store(k, n->index);
+  case KL_NODE_SYNC: return check_sync(k);
+  default: return check_nest(k, n);
+  }
+}
+
+static kiln_status check_seq(kl_check *k, const kl_seq *s) {
+  for (uint32_t i = 0; i < s->n; i++) KL_TRY(check_node(k, &s->nodes[i]));
+  return KILN_OK;
+}
+
+kiln_status kl_check_body(kl_check *k) {
+  const kl_body *b = k->body;
+  k->there = KL_NEW_N(k->arena, bool, b->nsteps + 1);
+  k->stored = KL_NEW_N(k->arena, const kl_place *, b->nstores + 1);
+  k->loops = 0;
+  k->place = KL_NEW(k->arena, kl_place);
+  k->made.n = k->events.n = 0;
+  kl_look_at(k, KL_OF_BODY, 0);
+  KL_TRY(check_variables(k));
+  k->anywhere = true;
+  KL_TRY(check_guards(k));
+  k->anywhere = false;
+  KL_TRY(check_seq(k, &b->root));
+  for (uint32_t i = 0; i < b->nstores; i++) {
+    kl_look_at(k, KL_OF_STORE, i);
+    if (!k->stored[i]) return kl_refute(k, "is never done");
+  }
+  return KILN_OK;
+}

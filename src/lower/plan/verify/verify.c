@@ -1,0 +1,175 @@
+// The verifier: slots, the launch, each body, each result.
+
+#include "lower/plan/verify/check.h"
+#include <stdio.h>
+
+kiln_status kl_refute(kl_check *k, const char *fmt, ...) {
+  static const char *const subjects[] = {
+      [KL_OF_STEP] = "v", [KL_OF_STORE] = "store ", [KL_OF_GUARD] = "g", [KL_OF_SLOT] = "s"};
+  char what[32] = "", why[256], where[64] = "";
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(why, sizeof why, fmt, ap);
+  va_end(ap);
+  if (subjects[k->subject]) snprintf(what, sizeof what, "%s%u: ", subjects[k->subject], k->number);
+  if (k->subject != KL_OF_PLAN && k->subject != KL_OF_SLOT)
+    snprintf(where, sizeof where, k->p->nparts > 1 ? "%s of part %u: " : "%s: ", k->name, k->part);
+  return kl_fail(k->cx, KILN_E_INTERNAL, KL_NOWHERE,
+                 "the plan of %s does not pass its checks, please report it: %s%s%s", k->p->name, where, what, why);
+}
+
+// --- slots ----------------------------------------------------------------------------------------------------------
+
+// Static shared memory of a block on any GPU.
+enum { MOST_SHARED = 48 << 10, SHARED_ALIGN = 16 };
+
+static kiln_status check_shared(kl_check *k, const kl_slot_info *s, int64_t *end) {
+  if (s->at % s->align || s->align > SHARED_ALIGN)
+    return kl_refute(k, "begins at byte %u, aligned to %u", s->at, s->align);
+  if (s->at < *end || s->at + s->bytes > k->p->shared_bytes)
+    return kl_refute(k, "bytes %u..%lld of a block are those of others", s->at, (long long)(s->at + s->bytes - 1));
+  *end = s->at + s->bytes;
+  return KILN_OK;
+}
+
+static kiln_status check_alias(kl_check *k, const kl_slot_info *s) {
+  const kl_plan *p = k->p;
+  if (s->alias == KL_NONE) return KILN_OK;
+  kl_slot_kind other = s->kind == KL_SLOT_IN ? KL_SLOT_OUT : KL_SLOT_IN;
+  bool may =
+      s->alias < p->nargs && p->slots[s->alias].kind == other && (s->kind == KL_SLOT_IN || s->kind == KL_SLOT_OUT);
+  return may ? KILN_OK : kl_refute(k, "cannot be the memory of s%u", s->alias);
+}
+
+static kiln_status check_slot(kl_check *k, uint32_t i, int64_t *end) {
+  const kl_slot_info *s = &k->p->slots[i];
+  const kl_dtype_info *t = kl_info(s->shape->dtype);
+  unsigned part = kl_is_complex(s->shape->dtype) ? t->bits / 2 : t->bits;
+  bool argument = s->kind == KL_SLOT_IN || s->kind == KL_SLOT_OUT;
+  if (argument != (i < k->p->nargs)) return kl_refute(k, "is not in its place");
+  kl_wide bytes = ((kl_wide)s->shape->count * t->bits + 7) / 8;
+  if (s->bytes < bytes)
+    return kl_refute(k, "%lld bytes for %lld elements", (long long)s->bytes, (long long)s->shape->count);
+  if (s->align == 0 || s->align & (s->align - 1) || s->align < part / 8) return kl_refute(k, "aligned to %u", s->align);
+  if (s->by_value && (s->kind != KL_SLOT_IN || s->shape->count != 1)) return kl_refute(k, "cannot come by value");
+  if (s->kind == KL_SLOT_CONST && s->bytes && !s->data) return kl_refute(k, "has no data");
+  if (s->kind == KL_SLOT_SHARED) KL_TRY(check_shared(k, s, end));
+  return check_alias(k, s);
+}
+
+static kiln_status check_slots(kl_check *k) {
+  int64_t end = 0;
+  if (k->p->target.machine == KL_NVPTX && k->p->shared_bytes > MOST_SHARED)
+    return kl_refute(k, "%u bytes of shared memory, of at most %d", k->p->shared_bytes, MOST_SHARED);
+  for (uint32_t i = 0; i < k->p->nslots; i++) {
+    kl_look_at(k, KL_OF_SLOT, i);
+    KL_TRY(check_slot(k, i, &end));
+  }
+  return KILN_OK;
+}
+
+// --- the launch -----------------------------------------------------------------------------------------------------
+
+// Threads that a body has not are kept off by nobody where they fill blocks.
+static bool fills_blocks(const kl_plan *p, int64_t threads, int64_t blocks) {
+  int64_t block = p->block;
+  return threads % block ? blocks == threads / block + 1 : blocks == threads / block;
+}
+
+// Of a counted domain whole blocks of `main`, and no tail behind what `main` may have done.
+static bool is_counted_part(const kl_plan *p, const kl_part *part) {
+  const kl_body *main = &part->main, *tail = &part->tail;
+  int64_t of_block = (int64_t)main->lanes * p->block;
+  if (p->nparts != 1 || main->blocks || tail->blocks || main->first || tail->first) return false;
+  if (tail->lanes == 0 || (main->threads && of_block % tail->lanes)) return false;
+  int64_t behind = tail->threads - part->main_blocks * (main->threads ? of_block / tail->lanes : 0);
+  return part->main_blocks == main->threads / p->block && fills_blocks(p, behind, part->blocks - part->main_blocks);
+}
+
+static bool is_part(const kl_plan *p, const kl_part *part) {
+  if (p->counted) return is_counted_part(p, part);
+  bool main =
+      part->main.threads ? part->main.threads == part->main_blocks * p->block : part->main.blocks == part->main_blocks;
+  return main && fills_blocks(p, part->tail.threads, part->blocks - part->main_blocks);
+}
+
+static kiln_status check_launch(kl_check *k) {
+  const kl_plan *p = k->p;
+  int64_t blocks = 0, iterations = 0;
+  kl_look_at(k, KL_OF_PLAN, 0);
+  if (p->block == 0) return kl_refute(k, "blocks of no threads");
+  for (uint32_t i = 0; i < p->nparts; i++) {
+    const kl_part *part = &p->parts[i];
+    if (part->tail.blocks) return kl_refute(k, "the tail of part %u has blocks of its own", i);
+    if (p->target.machine == KL_NVPTX && !is_part(p, part))
+      return kl_refute(k, "part %u has %lld blocks, %lld of main, for others", i, (long long)part->blocks,
+                       (long long)part->main_blocks);
+    if (part->first_block != blocks || part->first_iteration != iterations)
+      return kl_refute(k, "part %u does not begin where the one before ends", i);
+    blocks += part->blocks;
+    iterations += part->main.threads + part->main.blocks;
+  }
+  if (blocks != p->grid || iterations != p->iterations)
+    return kl_refute(k, "a grid of %lld, for %lld blocks", (long long)p->grid, (long long)blocks);
+  return KILN_OK;
+}
+
+// --- bodies and results ---------------------------------------------------------------------------------------------
+
+typedef VEC(kl_writing) writings;
+
+static kiln_status check_body(kl_check *k, uint32_t part, bool tail, writings *out) {
+  const kl_body *b = tail ? &k->p->parts[part].tail : &k->p->parts[part].main;
+  if (kl_body_is_empty(b)) return KILN_OK;
+  k->body = b;
+  k->part = part;
+  k->name = tail ? "tail" : "main";
+  KL_TRY(kl_check_body(k));
+  kl_look_at(k, KL_OF_BODY, 0);
+  if (!kl_body_fits(b, k->p->index64 ? 64 : 32))
+    return kl_refute(k, "not every index is known to fit %d bits", k->p->index64 ? 64 : 32);
+  KL_TRY(kl_check_sharing(k));
+  for (uint32_t i = 0; i < b->nstores; i++) {
+    uint32_t slot = b->stores[i].access.slot;
+    if (k->p->slots[slot].kind != KL_SLOT_OUT) continue;
+    VEC_PUSH(k->cx, out, (kl_writing){slot, part, k->name, b, i, k->stored[i]});
+  }
+  return KILN_OK;
+}
+
+// Those of one slot together, in the order they were met.
+static kiln_status check_results(kl_check *k, const writings *w) {
+  const kl_plan *p = k->p;
+  uint32_t *first = KL_NEW_N(k->arena, uint32_t, p->nslots + 2);
+  kl_writing *sorted = KL_NEW_N(k->arena, kl_writing, w->n + 1);
+  for (size_t i = 0; i < w->n; i++) first[w->p[i].slot + 2]++;
+  for (uint32_t s = 2; s < p->nslots + 2; s++) first[s] += first[s - 1];
+  for (size_t i = 0; i < w->n; i++) sorted[first[w->p[i].slot + 1]++] = w->p[i];
+  for (uint32_t s = 0; s < p->nslots; s++)
+    if (p->slots[s].kind == KL_SLOT_OUT) KL_TRY(kl_check_cover(k, s, sorted + first[s], first[s + 1] - first[s]));
+  return KILN_OK;
+}
+
+static kiln_status check_plan(kl_check *k, writings *w) {
+  kl_look_at(k, KL_OF_PLAN, 0);
+  KL_TRY(check_slots(k));
+  KL_TRY(check_launch(k));
+  for (uint32_t i = 0; i < k->p->nparts; i++) {
+    KL_TRY(check_body(k, i, false, w));
+    KL_TRY(check_body(k, i, true, w));
+  }
+  return check_results(k, w);
+}
+
+kiln_status kl_plan_verify(kl_ctx *cx, kl_plan *p) {
+  kl_arena scratch;
+  writings w = {0};
+  kl_arena_init(&scratch, cx);
+  kl_check k = {.cx = cx, .p = p, .arena = &scratch};
+  kiln_status st = check_plan(&k, &w);
+  VEC_FREE(cx, &w);
+  VEC_FREE(cx, &k.made);
+  VEC_FREE(cx, &k.events);
+  kl_arena_free(&scratch);
+  return st;
+}

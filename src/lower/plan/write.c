@@ -1,0 +1,278 @@
+// Writing plans: steps, stores, loops and branches into a tree of nodes.
+
+#include "lower/plan/write.h"
+
+static kl_open_nest *innermost(kl_writer *w) {
+  return &w->open.p[w->open.n - 1];
+}
+
+static void add_node(kl_writer *w, kl_node node) {
+  VEC_PUSH(w->cx, &innermost(w)->nodes, node);
+}
+
+static void open_nest(kl_writer *w, kl_node_kind kind, uint32_t index) {
+  VEC_PUSH(w->cx, &w->open, (kl_open_nest){.kind = kind, .index = index, .scope = (uint32_t)w->scopes.n});
+  VEC_PUSH(w->cx, &w->scopes, true);
+}
+
+static kl_seq close_nest(kl_writer *w) {
+  kl_open_nest *n = innermost(w);
+  w->scopes.p[n->scope] = false;
+  kl_seq s = {.n = (uint32_t)n->nodes.n};
+  s.nodes = VEC_FREEZE(w->cx, w->arena, &n->nodes);
+  VEC_FREE(w->cx, &n->carried);
+  w->open.n--;
+  return s;
+}
+
+void kl_write_begin(kl_writer *w, kl_ctx *cx, kl_plan *p, kl_body *body) {
+  *w = (kl_writer){.cx = cx, .arena = p->arena, .plan = p, .body = body};
+  kl_guards_begin(&w->guards, cx, p->affs, body);
+  w->guards.host = p->target.machine == KL_HOST;
+  open_nest(w, KL_NODE_STEP, 0);
+}
+
+void kl_write_end(kl_writer *w) {
+  kl_body *b = w->body;
+  b->root = close_nest(w);
+  b->nsteps = (uint32_t)w->steps.n;
+  b->symbols = VEC_FREEZE(w->cx, w->arena, &w->symbols);
+  b->nguards = (uint32_t)w->guards.v.n;
+  b->nstores = (uint32_t)w->stores.n;
+  b->steps = VEC_FREEZE(w->cx, w->arena, &w->steps);
+  b->guards = VEC_FREEZE(w->cx, w->arena, &w->guards.v);
+  b->stores = VEC_FREEZE(w->cx, w->arena, &w->stores);
+  kl_write_free(w);
+}
+
+void kl_write_free(kl_writer *w) {
+  for (size_t i = 0; i < w->open.n; i++) {
+    VEC_FREE(w->cx, &w->open.p[i].nodes);
+    VEC_FREE(w->cx, &w->open.p[i].carried);
+  }
+  VEC_FREE(w->cx, &w->open);
+  VEC_FREE(w->cx, &w->scopes);
+  VEC_FREE(w->cx, &w->steps);
+  VEC_FREE(w->cx, &w->written);
+  VEC_FREE(w->cx, &w->stores);
+  VEC_FREE(w->cx, &w->symbols);
+  VEC_FREE(w->cx, &w->named);
+  kl_guards_end(&w->guards);
+}
+
+uint32_t kl_write_scope(const kl_writer *w) {
+  return w->open.p[w->open.n - 1].scope;
+}
+
+// --- steps ----------------------------------------------------------------------------------------------------------
+
+// While a body is written its guards are the writer's.
+static kl_vars guard_vars(const kl_writer *w, uint32_t guard) {
+  kl_body b = *w->body;
+  b.guards = w->guards.v.p;
+  return kl_guard_vars(&b, guard);
+}
+
+// Variables that the value depends on. What a loop carries may depend on all that is no number of copies.
+static kl_vars vars_of(const kl_writer *w, const kl_step *s, const kl_aff *place) {
+  kl_vars vars = s->regs;
+  for (uint32_t i = 0; i < s->noperands; i++) vars |= w->steps.p[s->operands[i]].vars;
+  for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++) vars |= guard_vars(w, s->guards[i]);
+  if (s->kind == KL_STEP_LOAD) vars |= kl_vars_of(w->body, place) | guard_vars(w, s->access.guard);
+  if (s->kind == KL_STEP_CARRIED) vars |= ~kl_bound(w->body, KL_BIND_REG);
+  if (s->expr) vars |= kl_vars_of(w->body, s->expr);
+  if (s->kind == KL_STEP_TAKE) vars &= ~((kl_vars)1 << s->var);
+  return vars;
+}
+
+static uint32_t write_step(kl_writer *w, const kl_step *s, const kl_aff *place) {
+  uint32_t id = (uint32_t)w->steps.n;
+  kl_step made = *s;
+  made.vars = vars_of(w, s, place);
+  made.regs = made.vars & kl_bound(w->body, KL_BIND_REG);
+  VEC_PUSH(w->cx, &w->steps, made);
+  VEC_PUSH(w->cx, &w->written, (kl_written){place, KL_NONE});
+  if (s->kind != KL_STEP_CARRIED) add_node(w, (kl_node){.kind = KL_NODE_STEP, .index = id});
+  return id;
+}
+
+uint32_t kl_write_step(kl_writer *w, const kl_step *s) {
+  return write_step(w, s, NULL);
+}
+
+static const uint32_t *operands(kl_writer *w, uint32_t n, const uint32_t *p) {
+  return kl_arena_dup(w->arena, p, n * sizeof *p);
+}
+
+uint32_t kl_write_scalar(kl_writer *w, kl_dtype t, uint64_t bits, uint64_t bits1) {
+  return kl_write_step(w, &(kl_step){.kind = KL_STEP_SCALAR, .dtype = t, .bits = {bits, bits1}});
+}
+
+uint32_t kl_write_op(kl_writer *w, kl_plan_op op, kl_dtype t, uint32_t n, const uint32_t *p) {
+  kl_step s = {.kind = KL_STEP_OP, .dtype = t, .op = op, .noperands = n, .operands = operands(w, n, p)};
+  return kl_write_step(w, &s);
+}
+
+uint32_t kl_write_take(kl_writer *w, uint32_t value, uint32_t var, uint32_t at) {
+  const kl_step *from = &w->steps.p[value];
+  if (!kl_has_var(from->regs, var)) return value;
+  return kl_write_step(w, &(kl_step){.kind = KL_STEP_TAKE,
+                                     .dtype = from->dtype,
+                                     .noperands = 1,
+                                     .operands = operands(w, 1, &value),
+                                     .var = var,
+                                     .distance = at});
+}
+
+uint32_t kl_write_shuffle(kl_writer *w, uint32_t value, uint32_t distance) {
+  return kl_write_step(w, &(kl_step){.kind = KL_STEP_SHUFFLE,
+                                     .dtype = w->steps.p[value].dtype,
+                                     .noperands = 1,
+                                     .operands = operands(w, 1, &value),
+                                     .distance = distance});
+}
+
+uint32_t kl_write_choose(kl_writer *w, uint32_t guard, uint32_t yes, uint32_t no) {
+  if (guard == KL_NONE || yes == no) return yes;
+  return kl_write_step(w, &(kl_step){.kind = KL_STEP_CHOOSE,
+                                     .dtype = w->steps.p[yes].dtype,
+                                     .noperands = 2,
+                                     .operands = operands(w, 2, (uint32_t[]){yes, no}),
+                                     .guards = operands(w, 1, &guard)});
+}
+
+uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, const kl_aff *linear, uint32_t guard,
+                       const kl_instr *from) {
+  kl_step s = {.kind = KL_STEP_LOAD, .dtype = info->shape->dtype, .instr = from};
+  s.access = kl_load_plan(&w->guards, w->arena, info, slot, linear, guard);
+  return write_step(w, &s, linear);
+}
+
+void kl_write_store(kl_writer *w, uint32_t slot, const kl_slot_info *info, const kl_aff *linear, uint32_t value,
+                    uint32_t keep) {
+  // Where elements can be outside, what is stored at once must be all inside or share a byte.
+  kl_vars regs = w->steps.p[value].regs | guard_vars(w, keep);
+  uint32_t bits = kl_info(info->shape->dtype)->bits;
+  kl_store s = {.step = value, .keep = keep};
+  s.access = kl_store_plan(&w->guards, w->arena, info, slot, linear, regs, keep, bits < 8 ? 8 / bits : 1);
+  if (bits < 8 && (s.access.vec * bits % 8 || s.access.align == 0)) w->splits_bytes = true;
+  add_node(w, (kl_node){.kind = KL_NODE_STORE, .index = (uint32_t)w->stores.n});
+  VEC_PUSH(w->cx, &w->stores, s);
+}
+
+// --- symbols --------------------------------------------------------------------------------------------------------
+
+static uint32_t least(uint32_t a, uint32_t b) {
+  return a < b ? a : b;
+}
+
+// Over how many values of `run` is what the step itself adds to its operands the same?
+static uint32_t own_uniform(kl_writer *w, uint32_t step, uint32_t run) {
+  const kl_step *s = &w->steps.p[step];
+  const kl_guard *guards = w->guards.v.p;
+  uint32_t v = KL_MAX_CHUNK;
+  if (s->kind == KL_STEP_CARRIED) v = 1;
+  if (w->written.p[step].place) v = least(v, kl_uniform_over(&w->guards, w->written.p[step].place, run));
+  if (s->kind == KL_STEP_LOAD && s->access.guard != KL_NONE) v = least(v, guards[s->access.guard].uniform[run]);
+  if (s->expr) v = least(v, kl_uniform_over(&w->guards, s->expr, run));
+  for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++)
+    if (s->guards[i] != KL_NONE) v = least(v, guards[s->guards[i]].uniform[run]);
+  return v;
+}
+
+// The same of a value: the least of all steps that depend on `run` on the way to it. Operands come before their users.
+static uint32_t uniform_of(kl_writer *w, uint32_t value, uint32_t run) {
+  bool *counts = kl_alloc(w->cx, value + 1);
+  uint32_t v = KL_MAX_CHUNK;
+  memset(counts, 0, value + 1);
+  counts[value] = true;
+  for (uint32_t i = value + 1; i-- > 0 && v > 1;) {
+    const kl_step *s = &w->steps.p[i];
+    if (!counts[i] || !kl_has_var(s->vars, run)) continue;
+    v = least(v, own_uniform(w, i, run));
+    for (uint32_t k = 0; k < s->noperands; k++) counts[s->operands[k]] = true;
+  }
+  kl_free(w->cx, counts, value + 1);
+  return v;
+}
+
+// Values of the type, as far as int64 goes.
+static kl_interval range_of(kl_dtype t) {
+  unsigned bits = kl_info(t)->bits - kl_is_signed(t);
+  int64_t most = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
+  return (kl_interval){kl_is_signed(t) ? -most - 1 : 0, most};
+}
+
+// The symbol of these bounds, where one is to be had.
+static uint32_t find_symbol(const kl_writer *w, uint32_t value, kl_interval in) {
+  uint32_t i = w->written.p[value].symbol;
+  for (; i != KL_NONE; i = w->named.p[i].before) {
+    const kl_symbol *s = &w->symbols.p[i];
+    if (s->lo == in.lo && s->hi == in.hi && kl_scope_is_open(w, w->named.p[i].scope)) break;
+  }
+  return i;
+}
+
+static uint32_t add_symbol(kl_writer *w, uint32_t value, kl_interval in) {
+  uint32_t id = (uint32_t)w->symbols.n;
+  kl_symbol s = {.lo = in.lo, .hi = in.hi, .vars = w->steps.p[value].vars};
+  for (uint32_t v = 0; v < w->body->nvars; v++)
+    if (kl_has_var(s.vars & kl_inner(w->body), v)) s.uniform[v] = (uint16_t)uniform_of(w, value, v);
+  kl_step step = {
+      .kind = KL_STEP_INDEX, .dtype = KILN_S64, .noperands = 1, .operands = operands(w, 1, &value), .var = id};
+  s.step = kl_write_step(w, &step);
+  VEC_PUSH(w->cx, &w->symbols, s);
+  VEC_PUSH(w->cx, &w->named, (kl_named){kl_write_scope(w), w->written.p[value].symbol});
+  w->written.p[value].symbol = id;
+  w->body->nsymbols = (uint32_t)w->symbols.n;
+  w->body->symbols = w->symbols.p;
+  kl_dom_add_runtime(w->body->domain, KL_FIRST_SYMBOL + id, in);
+  return id;
+}
+
+const kl_aff *kl_write_index(kl_writer *w, uint32_t value, kl_interval in) {
+  kl_affs *p = w->plan->affs;
+  kl_interval all = range_of(w->steps.p[value].dtype);
+  if (in.lo >= in.hi || in.lo >= all.hi) return kl_aff_const(p, in.lo);
+  if (in.hi <= all.lo) return kl_aff_const(p, in.hi);
+  in.lo = in.lo > all.lo ? in.lo : all.lo;
+  in.hi = in.hi < all.hi ? in.hi : all.hi;
+  uint32_t id = find_symbol(w, value, in);
+  if (id == KL_NONE) id = add_symbol(w, value, in);
+  return kl_aff_var(p, KL_AFF_RT, KL_FIRST_SYMBOL + id);
+}
+
+// --- nests ----------------------------------------------------------------------------------------------------------
+
+void kl_write_loop(kl_writer *w, uint32_t var, uint32_t n, const uint32_t *first, const kl_vars *regs,
+                   uint32_t *carried) {
+  open_nest(w, KL_NODE_LOOP, var);
+  for (uint32_t i = 0; i < n; i++) {
+    const kl_step *from = &w->steps.p[first[i]];
+    carried[i] =
+        kl_write_step(w, &(kl_step){.kind = KL_STEP_CARRIED, .dtype = from->dtype, .regs = from->regs | regs[i]});
+    VEC_PUSH(w->cx, &innermost(w)->carried, (kl_carried){carried[i], first[i], KL_NONE});
+  }
+}
+
+void kl_write_loop_end(kl_writer *w, const uint32_t *next) {
+  kl_open_nest *n = innermost(w);
+  kl_nest *nest = KL_NEW(w->arena, kl_nest);
+  for (size_t i = 0; i < n->carried.n; i++) n->carried.p[i].next = next[i];
+  nest->ncarried = (uint32_t)n->carried.n;
+  nest->carried = VEC_FREEZE(w->cx, w->arena, &n->carried);
+  uint32_t var = n->index;
+  nest->inside = close_nest(w);
+  add_node(w, (kl_node){KL_NODE_LOOP, var, nest});
+}
+
+void kl_write_if(kl_writer *w, uint32_t guard) {
+  open_nest(w, KL_NODE_IF, guard);
+}
+
+void kl_write_if_end(kl_writer *w) {
+  kl_nest *nest = KL_NEW(w->arena, kl_nest);
+  uint32_t guard = innermost(w)->index;
+  nest->inside = close_nest(w);
+  add_node(w, (kl_node){KL_NODE_IF, guard, nest});
+}

@@ -1,0 +1,118 @@
+// Writing plans: what choosers make bodies with.
+#ifndef KL_WRITE_H
+#define KL_WRITE_H
+
+#include "lower/plan/plan.h"
+
+// --- accesses and guards --------------------------------------------------------------------------------------------
+
+// Inner variables as chunks of 2^(k+1) values, for each k.
+enum { KL_MAX_CHUNKINGS = 8, KL_MAX_CHUNK = 1 << KL_MAX_CHUNKINGS };
+
+// The guards of a body, and what accesses are planned with. The body's domain gets two variables more for each inner
+// one and each size of chunk: the chunk and the place in it.
+typedef struct kl_guards {
+  kl_ctx *cx;
+  kl_affs *affs;
+  const kl_body *body;
+  bool host; // accesses run over lanes only
+  uint32_t first_chunk[KL_MAX_VARS];
+  VEC(kl_guard) v;
+  kl_ids ids;
+} kl_guards;
+
+// Sets the body's domain; its variables and width are there.
+void kl_guards_begin(kl_guards *g, kl_ctx *cx, kl_affs *p, kl_body *body);
+void kl_guards_end(kl_guards *g);
+
+// Largest group of values of an inner variable over which e is the same.
+uint32_t kl_uniform_over(kl_guards *g, const kl_aff *e, uint32_t var);
+
+// The guard "lo <= e <= hi and outer", interned; `outer` itself where the condition always holds. *never: it cannot
+// hold.
+uint32_t kl_guard_and(kl_guards *g, uint32_t outer, const kl_aff *e, int64_t lo, int64_t hi, bool *never);
+
+// Plans the access of all copies to element `linear` of a slot, along the variable that gives the widest accesses. What
+// is stored at once is one run upwards, all inside the guard `keep` or all outside, or no more than `least` elements,
+// which share a byte; `regs` number the value's copies.
+kl_access kl_load_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_aff *linear,
+                       uint32_t guard);
+kl_access kl_store_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_aff *linear,
+                        kl_vars regs, uint32_t keep, uint32_t least);
+
+// Can e be computed? If not, because it is too large or no value, what is made of it cannot be either.
+bool kl_is_sound(const kl_aff *e);
+const char *kl_why_unsound(const kl_aff *e);
+
+// --- bodies ---------------------------------------------------------------------------------------------------------
+
+// Steps and stores go into the innermost loop or branch that is open. What is made inside of a branch is there only
+// inside; what is made in a loop, behind it as the last round left it.
+typedef struct kl_open_nest {
+  kl_node_kind kind; // LOOP, IF; STEP: the body
+  uint32_t index, scope;
+  VEC(kl_node) nodes;
+  VEC(kl_carried) carried;
+} kl_open_nest;
+
+// What the writer knows of a step: of a load the elements; the last symbol made of its value, KL_NONE if there is none.
+typedef struct kl_written {
+  const kl_aff *place;
+  uint32_t symbol;
+} kl_written;
+
+// Of a symbol: where it is to be had, and the one made before of the same value.
+typedef struct kl_named {
+  uint32_t scope, before;
+} kl_named;
+
+typedef struct kl_writer {
+  kl_ctx *cx;
+  kl_arena *arena;
+  kl_plan *plan;
+  kl_body *body;
+  kl_guards guards;
+  VEC(kl_step) steps;
+  VEC(kl_written) written; // by step
+  VEC(kl_store) stores;
+  VEC(kl_symbol) symbols;
+  VEC(kl_named) named; // by symbol
+  VEC(kl_open_nest) open;
+  VEC(bool) scopes;  // by number: open?
+  bool splits_bytes; // a result is stored in parts of bytes, which other threads may have others of
+} kl_writer;
+
+// Begins a body whose variables, width, threads and blocks are set.
+void kl_write_begin(kl_writer *w, kl_ctx *cx, kl_plan *p, kl_body *body);
+void kl_write_end(kl_writer *w); // what was written becomes the body's
+void kl_write_free(kl_writer *w);
+
+// Where things are written now; and is what was written there still to be had?
+uint32_t kl_write_scope(const kl_writer *w);
+static inline bool kl_scope_is_open(const kl_writer *w, uint32_t scope) {
+  return w->scopes.p[scope];
+}
+
+uint32_t kl_write_step(kl_writer *w, const kl_step *s); // regs: those of operands, guards and indices, and s->regs
+uint32_t kl_write_scalar(kl_writer *w, kl_dtype t, uint64_t bits, uint64_t bits1);
+uint32_t kl_write_op(kl_writer *w, kl_plan_op op, kl_dtype t, uint32_t n, const uint32_t *operands);
+uint32_t kl_write_take(kl_writer *w, uint32_t value, uint32_t var, uint32_t at);
+uint32_t kl_write_shuffle(kl_writer *w, uint32_t value, uint32_t distance);
+uint32_t kl_write_choose(kl_writer *w, uint32_t guard, uint32_t yes, uint32_t no); // guard KL_NONE: yes
+uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, const kl_aff *linear, uint32_t guard,
+                       const kl_instr *from);
+void kl_write_store(kl_writer *w, uint32_t slot, const kl_slot_info *info, const kl_aff *linear, uint32_t value,
+                    uint32_t keep);
+
+// The integer `value`, held to the interval, for index expressions: a symbol, or what is known of it.
+const kl_aff *kl_write_index(kl_writer *w, uint32_t value, kl_interval in);
+
+// Loops run over a STEP variable. A carried value is first[i], and next[i] of the round before; it depends on regs[i]
+// beside those of first[i].
+void kl_write_loop(kl_writer *w, uint32_t var, uint32_t n, const uint32_t *first, const kl_vars *regs,
+                   uint32_t *carried);
+void kl_write_loop_end(kl_writer *w, const uint32_t *next);
+void kl_write_if(kl_writer *w, uint32_t guard);
+void kl_write_if_end(kl_writer *w);
+
+#endif

@@ -1,0 +1,229 @@
+// Reductions: random modules on the host and on the simulator against the evaluator, which has their order from the
+// graph as kernels do; their PTX through ptxas. Rows of one element and of many, columns, several reduced dimensions,
+// any reducer and layout, results for every element, one reduction behind another.
+//
+// 40 (support/share.h); KILN_FUSION_SEED sets one seed to run alone and print.
+
+#include "harness.h"
+#include "support/draw.h"
+#include "support/share.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct shape {
+  const char *type;
+  uint32_t rank;
+  int64_t dims[4];
+  uint32_t reduced; // mask
+  char layout[24];  // of arrays of all dims, with its braces; empty: the default
+} shape;
+
+static const char *const types[] = {"f32", "f32", "f32",  "bf16", "f16",      "f64", "s32", "u8",
+                                    "s8",  "u64", "pred", "c64",  "f8e4m3fn", "s4",  "s16", "f8e5m2"};
+
+static bool is(const shape *s, const char *type) {
+  return strcmp(s->type, type) == 0;
+}
+
+static bool is_whole(const shape *s) {
+  return (s->type[0] == 's' || s->type[0] == 'u');
+}
+
+static int64_t count_of(const shape *s) {
+  int64_t n = 1;
+  for (uint32_t d = 0; d < s->rank; d++) n *= s->dims[d];
+  return n;
+}
+
+static void draw_shape(shape *s) {
+  static const int64_t extents[] = {1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 33, 64, 100, 128, 255, 256, 257, 300};
+  *s = (shape){.type = types[below(sizeof types / sizeof *types)], .rank = 1 + below(4)};
+  for (uint32_t d = 0; d < s->rank; d++) s->dims[d] = extents[below(sizeof extents / sizeof *extents)];
+  while (count_of(s) > 40000) s->dims[below(s->rank)] = 1 + below(5);
+  if (chance(10)) s->dims[below(s->rank)] = 1025 + 1500 * below(3);
+  if (chance(4)) s->dims[below(s->rank)] = 0;
+  while (count_of(s) > 400000) s->dims[below(s->rank)] = 1 + below(5);
+  while (!s->reduced) s->reduced = below(1u << s->rank);
+  if (s->rank == 1 || chance(70)) return;
+  uint32_t order[4] = {0, 1, 2, 3};
+  for (uint32_t d = s->rank; d-- > 1;) {
+    uint32_t other = below(d + 1), t = order[d];
+    order[d] = order[other];
+    order[other] = t;
+  }
+  char *at = s->layout;
+  for (uint32_t d = 0; d < s->rank; d++) at += sprintf(at, "%c%u", d ? ',' : '{', order[d]);
+  strcpy(at, "}");
+}
+
+// The type and dimensions that are in the mask; all of them with the layout.
+static void put_shape(kl_sb *b, const shape *s, const char *type, uint32_t mask, bool layout) {
+  kl_sbf(b, "%s[", type);
+  for (uint32_t d = 0, n = 0; d < s->rank; d++)
+    if (mask >> d & 1) kl_sbf(b, "%s%lld", n++ ? "," : "", (long long)s->dims[d]);
+  kl_sbf(b, "]%s", layout ? s->layout : "");
+}
+
+static void put_dims(kl_sb *b, const shape *s, uint32_t mask) {
+  kl_sb_puts(b, "{");
+  for (uint32_t d = 0, n = 0; d < s->rank; d++)
+    if (mask >> d & 1) kl_sbf(b, "%s%u", n++ ? "," : "", d);
+  kl_sb_puts(b, "}");
+}
+
+// "name = shape op(args)" of all elements, or of one for each that is kept.
+static void put_line(kl_sb *b, const shape *s, const char *name, uint32_t mask, const char *what) {
+  kl_sbf(b, "  %s = ", name);
+  put_shape(b, s, s->type, mask, mask == (1u << s->rank) - 1);
+  kl_sbf(b, " %s", what);
+}
+
+static const char *reducer_of(const shape *s, const char **init) {
+  static const char *const ops[] = {"add", "maximum", "minimum", "multiply", "and", "or", "xor"};
+  static const char *const inits[] = {"0", "1", "1", "1", "1", "0", "1"};
+  uint32_t op = below(is_whole(s) ? 7 : 4);
+  *init = inits[op];
+  if (is(s, "c64")) return *init = "(1,-2)", chance(50) ? "add" : "multiply";
+  if (is(s, "pred")) return *init = "true", chance(50) ? "and" : "or";
+  return ops[op];
+}
+
+// One value, by an op; or by one that the kernel knows nothing of: its order shows in the result.
+static void put_simple(kl_sb *b, const shape *s, uint32_t all) {
+  const char *init, *op = reducer_of(s, &init);
+  bool strange = is_whole(s) && !is(s, "s4") && chance(20), before = !is(s, "pred") && chance(50);
+  kl_sbf(b, "reducer {\n  a = %s[] parameter(0)\n  b = %s[] parameter(1)\n", s->type, s->type);
+  if (strange) kl_sbf(b, "  t = %s[] constant(3)\n  u = %s[] multiply(a, t)\n", s->type, s->type);
+  kl_sbf(b, "  ROOT r = %s[] %s(%s, b)\n}\n\nENTRY main {\n", s->type, strange ? "add" : op, strange ? "u" : "a");
+  put_line(b, s, "x", all, "parameter(0)\n");
+  kl_sbf(b, "  z = %s[] constant(%s)\n", s->type, init);
+  if (before) put_line(b, s, "y", all, "add(x, x)\n");
+  put_line(b, s, "r", all & ~s->reduced, "reduce(");
+  kl_sbf(b, "%s, z), dimensions=", before ? "y" : "x");
+  put_dims(b, s, s->reduced);
+  kl_sb_puts(b, ", to_apply=reducer\n");
+}
+
+static void put_broadcast(kl_sb *b, const shape *s, uint32_t all, const char *name, const char *of) {
+  put_line(b, s, name, all, "broadcast(");
+  kl_sbf(b, "%s), dimensions=", of);
+  put_dims(b, s, all & ~s->reduced);
+  kl_sb_puts(b, "\n");
+}
+
+// Results: of the reduction, of what follows it, of every element, of a second reduction.
+static void put_results(kl_sb *b, const shape *s, uint32_t all) {
+  bool pred = is(s, "pred");
+  uint32_t kind = below(4);
+  if (kind == 0) {
+    put_line(b, s, "ROOT q", all & ~s->reduced, pred ? "not(r)\n}\n" : "negate(r)\n}\n");
+    return;
+  }
+  put_broadcast(b, s, all, "rb", "r");
+  put_line(b, s, kind == 1 ? "ROOT q" : "q", all, pred ? "xor(x, rb)\n" : "subtract(x, rb)\n");
+  if (kind == 1) {
+    kl_sb_puts(b, "}\n");
+    return;
+  }
+  if (kind == 3) {
+    put_line(b, s, "r2", all & ~s->reduced, "reduce(q, z), dimensions=");
+    put_dims(b, s, s->reduced);
+    kl_sb_puts(b, ", to_apply=reducer\n");
+    put_broadcast(b, s, all, "r2b", "r2");
+    put_line(b, s, "q2", all, pred ? "or(q, r2b)\n" : "add(q, r2b)\n");
+  }
+  kl_sb_puts(b, "  ROOT t = (");
+  put_shape(b, s, s->type, all, true);
+  kl_sb_puts(b, ", ");
+  put_shape(b, s, s->type, all & ~s->reduced, false);
+  kl_sbf(b, ") tuple(%s, r)\n}\n", kind == 3 ? "q2" : "q");
+}
+
+// The largest element and where it is, as its number in one dimension; of equals the one that the order meets first.
+static void put_argmax(kl_sb *b, const shape *s, uint32_t all) {
+  const char *t = s->type;
+  kl_sbf(b, "reducer {\n  a = %s[] parameter(0)\n  i = s32[] parameter(1)\n  b = %s[] parameter(2)\n", t, t);
+  kl_sbf(b, "  j = s32[] parameter(3)\n  c = pred[] compare(a, b), direction=GE\n  v = %s[] select(c, a, b)\n", t);
+  kl_sbf(b, "  k = s32[] select(c, i, j)\n  ROOT r = (%s[], s32[]) tuple(v, k)\n}\n\nENTRY main {\n", t);
+  put_line(b, s, "x", all, "parameter(0)\n");
+  kl_sb_puts(b, "  n = ");
+  put_shape(b, s, "s32", all, true);
+  kl_sbf(b, " iota(), iota_dimension=%u\n  z = %s[] constant(1)\n  k = s32[] constant(-1)\n  ROOT r = (",
+         below(s->rank), t);
+  put_shape(b, s, t, all & ~s->reduced, false);
+  kl_sb_puts(b, ", ");
+  put_shape(b, s, "s32", all & ~s->reduced, false);
+  kl_sb_puts(b, ") reduce(x, n, z, k), dimensions=");
+  put_dims(b, s, s->reduced);
+  kl_sb_puts(b, ", to_apply=reducer\n}\n");
+}
+
+static void put_module(kl_sb *b) {
+  shape s;
+  draw_shape(&s);
+  uint32_t all = (1u << s.rank) - 1;
+  kl_sb_puts(b, "HloModule fusion\n\n");
+  if (!is(&s, "pred") && !is(&s, "c64") && chance(12)) return put_argmax(b, &s, all);
+  put_simple(b, &s, all);
+  put_results(b, &s, all);
+}
+
+// --- running --------------------------------------------------------------------------------------------------------
+
+static unsigned compiled, refused;
+
+static void one(kiln_context *cx, unsigned number, batch *batches, bool print) {
+  seed = number * 0x9e3779b97f4a7c15ull;
+  kl_sb text;
+  kl_sb_init(&text, cx);
+  put_module(&text);
+  if (print) puts(text.p);
+  kiln_module *m = NULL;
+  if (kiln_module_parse(cx, "reduce.hlo", text.p, text.n, &m) != KILN_OK) give_up(number, "parsing", cx, text.p);
+  unsigned t = number % TARGETS;
+  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t]};
+  kiln_artifact *a = NULL;
+  kiln_status st = kiln_compile(cx, m, &p, &a);
+  kiln_artifact_destroy(&a);
+  if (st == KILN_OK) {
+    compiled++;
+    run_and_check(cx, m, number, text.p);
+    run_gpu_and_check(cx, m, t, number, text.p);
+    batch_add(batches, t, cx, m, number, text.p);
+  } else {
+    refused++;
+    if (st != KILN_E_UNSUPPORTED) give_up(number, "compiling", cx, text.p);
+  }
+  kiln_module_destroy(&m);
+  kl_sb_free(&text);
+  kiln_diagnostics_clear(cx);
+}
+
+enum { SLICES = 10 };
+
+START_TEST(random_reductions) {
+  kiln_context *cx = kiln_context_create(NULL);
+  batch batches[TARGETS];
+  batches_init(batches, cx);
+  const char *alone = getenv("KILN_FUSION_SEED");
+  if (alone && _i == 0) one(cx, (unsigned)strtoul(alone, NULL, 10), batches, true);
+  for (uint64_t s = (uint64_t)_i, n = alone ? 0 : share_of(40); s < n; s += SLICES)
+    one(cx, (unsigned)s, batches, false);
+  batches_free(batches);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+// Few are left: columns of several thousand elements, and results whose bytes several threads would share.
+START_TEST(few_are_refused) {
+  if (getenv("KILN_FUSION_SEED")) return;
+  printf("# %u compiled, %u refused\n", compiled, refused);
+  ck_assert_uint_le(refused, (compiled + refused) / 5 + 2);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("reduce", NO_FRAME, {random_reductions, SLICES}, {few_are_refused});
+}

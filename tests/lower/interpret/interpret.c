@@ -1,0 +1,172 @@
+// Launches: which parts and bodies there are, and the groups of threads that run them.
+
+#include "machine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+_Noreturn void broken(machine *m, const char *fmt, ...) {
+  char text[512];
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(text, sizeof text, fmt, args);
+  va_end(args);
+  m->why = kl_strf(m->arena, "%s", text);
+  longjmp(m->stop, 1);
+}
+
+// --- the launch -----------------------------------------------------------------------------------------------------
+
+static bool is_empty(const kl_body *b) {
+  return b->threads == 0 && b->blocks == 0;
+}
+
+// Loops over elements: every launched thread has work or is beyond the tail, and the bodies cover the part without a
+// gap.
+static void check_loop(machine *m, const kl_part *p) {
+  int64_t block = m->plan->block;
+  REQUIRE(m, p->main.first == 0 && p->main.threads * p->main.lanes + p->tail.threads * p->tail.lanes >= p->count,
+          "the bodies do not cover %lld elements", (ll)p->count);
+  if (p->tail.threads) {
+    REQUIRE(m, p->tail.first == p->main.threads * p->main.lanes, "tail from %lld", (ll)p->tail.first);
+    REQUIRE(m, (p->tail.threads - 1) * p->tail.lanes < p->count - p->tail.first, "idle threads in the tail");
+  }
+  REQUIRE(m, p->main.threads * p->main.lanes <= p->count, "main reaches beyond the end");
+  REQUIRE(m, p->main.threads == p->main_blocks * block, "%lld threads in %lld blocks", (ll)p->main.threads,
+          (ll)p->main_blocks);
+  REQUIRE(m, p->blocks == p->main_blocks + (p->tail.threads + block - 1) / block, "%lld blocks", (ll)p->blocks);
+  for (uint32_t i = 0; i < p->main.nstores; i++) REQUIRE(m, p->main.stores[i].keep == KL_NONE, "bounds check in main");
+}
+
+static void check_blocks(machine *m, const kl_part *p) {
+  REQUIRE(m, is_empty(&p->tail), "a tail of blocks");
+  REQUIRE(m, p->main_blocks == p->main.blocks && p->blocks == p->main.blocks, "%lld blocks of %lld", (ll)p->blocks,
+          (ll)p->main.blocks);
+}
+
+static void check_launch(machine *m) {
+  int64_t count = 0, blocks = 0, iterations = 0;
+  for (uint32_t i = 0; i < m->plan->nparts; i++) {
+    const kl_part *p = &m->plan->parts[i];
+    REQUIRE(m, p->first_block == blocks && p->first_iteration == iterations, "part %u is not in the row", i);
+    if (p->main.blocks)
+      check_blocks(m, p);
+    else
+      check_loop(m, p);
+    count += p->count;
+    blocks += p->blocks;
+    iterations += p->main.threads + p->main.blocks;
+  }
+  REQUIRE(m, count == m->plan->count && blocks == m->plan->grid && iterations == m->plan->iterations, "grid %lld",
+          (ll)m->plan->grid);
+}
+
+// --- memory ---------------------------------------------------------------------------------------------------------
+
+static void make_memory(machine *m, bool results) {
+  const kl_plan *p = m->plan;
+  m->elements = KL_NEW_N(m->arena, uint64_t *, p->nslots + 1);
+  m->stored = KL_NEW_N(m->arena, uint8_t *, p->nslots + 1);
+  m->readers = KL_NEW_N(m->arena, int64_t *, p->nslots + 1);
+  m->shared = KL_NEW_N(m->arena, shared_byte, p->shared_bytes + 1);
+  for (uint32_t i = 0; i < p->nslots; i++) {
+    size_t n = (size_t)p->slots[i].shape->count + 1;
+    bool result = p->slots[i].kind == KL_SLOT_OUT;
+    if (p->slots[i].kind == KL_SLOT_SHARED || (result && results)) m->elements[i] = KL_NEW_N(m->arena, uint64_t, n);
+    if (!result || !results) continue;
+    m->stored[i] = KL_NEW_N(m->arena, uint8_t, n);
+    if (p->slots[i].alias != KL_NONE) m->readers[i] = KL_NEW_N(m->arena, int64_t, n);
+  }
+}
+
+static void compare_results(machine *m, const leaves *want, bool all) {
+  const kl_plan *p = m->plan;
+  for (uint32_t r = 0; r < want->n; r++) {
+    uint32_t slot = p->nargs - want->n + r;
+    for (int64_t e = 0; e < p->slots[slot].shape->count; e++) {
+      REQUIRE(m, !all || m->stored[slot][e], "result %u: element %lld is not written", r, (ll)e);
+      if (m->stored[slot][e])
+        REQUIRE(m, m->elements[slot][e] == want->v[r][in_memory(p->slots[slot].shape, e)],
+                "result %u: element %lld comes from elsewhere", r, (ll)e);
+    }
+  }
+}
+
+// --- groups ---------------------------------------------------------------------------------------------------------
+
+static void enter_body(machine *m, const kl_body *b) {
+  m->body = b;
+  m->nthreads = m->host ? b->width : b->threads ? 1 : m->plan->block;
+  m->vars = kl_arena_alloc_n(m->arena, m->nthreads + 1, sizeof *m->vars);
+  m->active = KL_NEW_N(m->arena, bool, m->nthreads + 1);
+  m->guard_vars = KL_NEW_N(m->arena, kl_vars, b->nguards + 1);
+  m->known = KL_NEW_N(m->arena, bool, b->nsymbols + 1);
+  m->symbols = KL_NEW_N(m->arena, int64_t, KL_FIRST_SYMBOL + b->nsymbols);
+  REQUIRE(m, b->nsymbols <= MOST_SYMBOLS, "%u symbols", b->nsymbols);
+  for (uint32_t g = 0; g < b->nguards; g++) m->guard_vars[g] = vars_of_guard(m, g);
+  check_body(m);
+  m->copies = KL_NEW_N(m->arena, uint32_t, b->nsteps + 1);
+  m->first = KL_NEW_N(m->arena, size_t, b->nsteps + 1);
+  m->each = 0;
+  for (uint32_t i = 0; i < b->nsteps; i++) {
+    m->copies[i] = (uint32_t)points_of(b, b->steps[i].regs);
+    m->first[i] = m->each;
+    m->each += m->copies[i];
+  }
+  m->vals = kl_arena_alloc_n(m->arena, m->nthreads * (m->each + 1), sizeof *m->vals);
+}
+
+// Block or iteration number n.
+static void run_number(machine *m, int64_t n) {
+  const kl_body *b = m->body;
+  for (uint32_t t = 0; t < m->nthreads; t++) {
+    int64_t *at = m->vars[t];
+    to_point(b, bound_to(b, b->threads ? KL_BIND_THREAD : KL_BIND_BLOCK), KL_NONE, n, at);
+    to_point(b, bound_to(b, KL_BIND_WARP), KL_NONE, t / lanes_in_warp(m), at);
+    to_point(b, bound_to(b, KL_BIND_LANE), KL_NONE, t % lanes_in_warp(m), at);
+  }
+  run_group(m);
+  m->group++;
+}
+
+static void run_body(machine *m, const kl_body *b, bool all) {
+  enum { SOME = 12 };
+  if (is_empty(b)) return;
+  enter_body(m, b);
+  int64_t total = b->threads + b->blocks, done[SOME];
+  for (int64_t n = 0; all && n < total; n++) run_number(m, n);
+  for (int64_t n = 0, k = 0; !all && n < SOME; n++) {
+    int64_t number = n % 2 ? total - 1 - n / 2 % total : n * n * n * 7919 % total;
+    bool again = false;
+    for (int64_t i = 0; i < k; i++) again = again || done[i] == number;
+    if (!again) run_number(m, done[k++] = number);
+  }
+}
+
+static void run_plan(machine *m, const leaves *want, bool all) {
+  const kl_plan *p = m->plan;
+  make_memory(m, want != NULL);
+  check_launch(m);
+  for (uint32_t i = 0; i < p->nparts; i++) {
+    run_body(m, &p->parts[i].main, all);
+    run_body(m, &p->parts[i].tail, all);
+  }
+  if (want) compare_results(m, want, all);
+}
+
+static const char *start(kl_arena *arena, const kl_plan *p, const leaves *want, bool all) {
+  machine *m = KL_NEW(arena, machine);
+  m->arena = arena;
+  m->plan = p;
+  m->host = p->target.machine == KL_HOST;
+  if (!setjmp(m->stop)) run_plan(m, want, all);
+  return m->why;
+}
+
+const char *interpret(kl_arena *arena, const kl_plan *p, const leaves *want) {
+  return start(arena, p, want, true);
+}
+
+const char *interpret_some(kl_arena *arena, const kl_plan *p, const leaves *want) {
+  return start(arena, p, want, false);
+}

@@ -1,0 +1,176 @@
+// The tree of nodes at work: each node is done by all threads of a group before the next.
+
+#include "machine.h"
+
+uint64_t operand_at(const machine *m, uint32_t step, uint32_t thread, const int64_t *at) {
+  return values_of(m, step, thread)[of_point(m->body, m->body->steps[step].regs, at)];
+}
+
+// --- steps ----------------------------------------------------------------------------------------------------------
+
+static uint64_t choose(machine *m, const kl_step *s, uint32_t thread, const int64_t *at) {
+  uint32_t i = 0;
+  while (i + 1 < s->noperands && !holds_at(m, s->guards[i], thread, at)) i++;
+  return operand_at(m, s->operands[i], thread, at);
+}
+
+// Of operations on few values, and of parts of an element.
+enum { MOST_OPERANDS = 64 };
+
+static int64_t held_to(int64_t x, int64_t lo, int64_t hi) {
+  return x < lo ? lo : x > hi ? hi : x;
+}
+
+static uint64_t compute(machine *m, const kl_step *s, uint32_t thread, const int64_t *at) {
+  uint64_t x[MOST_OPERANDS];
+  if (s->kind == KL_STEP_CHOOSE) return choose(m, s, thread, at);
+  REQUIRE(m, s->noperands <= MOST_OPERANDS, "%u operands", s->noperands);
+  for (uint32_t i = 0; i < s->noperands; i++) x[i] = operand_at(m, s->operands[i], thread, at);
+  switch (s->kind) {
+  case KL_STEP_SCALAR: return of_bits(s->dtype, s->bits);
+  case KL_STEP_IOTA: return of_iota(s->dtype, value_at(m, s->expr, thread, at));
+  case KL_STEP_SPLIT: return of_part(x[0], (uint64_t)value_at(m, s->expr, thread, at));
+  case KL_STEP_JOIN: return of_join(s->noperands, x);
+  case KL_STEP_TAKE:
+  case KL_STEP_SHUFFLE: return x[0];
+  case KL_STEP_INDEX: {
+    const kl_symbol *to = &m->body->symbols[s->var];
+    return (uint64_t)held_to(integer_of(m->body->steps[s->operands[0]].dtype, x[0]), to->lo, to->hi);
+  }
+  default: return of_op(&s->op, m->body->steps[s->operands[0]].dtype, s->dtype, s->noperands, x);
+  }
+}
+
+// The thread whose value the step takes.
+static uint32_t taken_from(machine *m, uint32_t step, uint32_t thread) {
+  const kl_step *s = &m->body->steps[step];
+  if (s->kind != KL_STEP_SHUFFLE) return thread;
+  uint32_t other = thread ^ s->distance;
+  REQUIRE(m, m->active[other], "step %u: thread %u takes the value of thread %u, which is not there", step, thread,
+          other);
+  return other;
+}
+
+// In a thread, of a step that is no load.
+static void run_copies(machine *m, uint32_t step, uint32_t thread) {
+  const kl_step *s = &m->body->steps[step];
+  uint32_t from = taken_from(m, step, thread);
+  int64_t at[KL_MAX_VARS];
+  memcpy(at, m->vars[thread], m->body->nvars * sizeof *at);
+  if (s->kind == KL_STEP_TAKE) at[s->var] = s->distance;
+  for (uint32_t i = 0; i < m->copies[step]; i++) {
+    to_point(m->body, s->regs, KL_NONE, i, at);
+    values_of(m, step, thread)[i] = compute(m, s, from, at);
+  }
+}
+
+// All lanes of a warp, or none.
+static void check_warps(machine *m, uint32_t step) {
+  for (uint32_t t = 0; t < m->nthreads; t++)
+    REQUIRE(m, m->active[t] == m->active[t - t % lanes_in_warp(m)], "step %u: a shuffle that not all lanes come to",
+            step);
+}
+
+// Threads that differ in nothing that the value depends on have the same.
+static void check_vars(machine *m, uint32_t step) {
+  const kl_body *b = m->body;
+  kl_vars vars = b->steps[step].vars, warps = bound_to(b, KL_BIND_WARP), lanes = bound_to(b, KL_BIND_LANE);
+  for (uint32_t t = 0; t < m->nthreads; t++) {
+    const int64_t *at = m->vars[t];
+    int64_t like[KL_MAX_VARS];
+    for (uint32_t v = 0; v < b->nvars; v++) like[v] = has_var(vars, v) ? at[v] : 0;
+    int64_t other = of_point(b, warps, like) * lanes_in_warp(m) + of_point(b, lanes, like);
+    if (other == t || !m->active[t] || !m->active[other]) continue;
+    REQUIRE(m,
+            memcmp(values_of(m, step, t), values_of(m, step, (uint32_t)other), m->copies[step] * sizeof *m->vals) == 0,
+            "step %u: thread %u has another value than thread %lld", step, t, (ll)other);
+  }
+}
+
+static void run_step(machine *m, uint32_t step) {
+  const kl_step *s = &m->body->steps[step];
+  if (s->kind == KL_STEP_LOAD) run_load(m, step);
+  if (s->kind == KL_STEP_SHUFFLE) check_warps(m, step);
+  for (uint32_t t = 0; s->kind != KL_STEP_LOAD && t < m->nthreads; t++)
+    if (m->active[t]) run_copies(m, step, t);
+  check_vars(m, step);
+  if (s->kind != KL_STEP_INDEX) return;
+  m->known[s->var] = true;
+  check_symbol(m, s->var);
+}
+
+// --- control --------------------------------------------------------------------------------------------------------
+
+static void run_seq(machine *m, const kl_seq *s, kl_vars open);
+
+// What is carried becomes the value of other steps, all at once.
+static void carry(machine *m, const kl_nest *n, bool first, uint64_t *room) {
+  const kl_body *b = m->body;
+  for (uint32_t t = 0; t < m->nthreads; t++) {
+    uint64_t *at_once = room;
+    for (uint32_t i = 0; m->active[t] && i < n->ncarried; i++) {
+      const kl_carried *c = &n->carried[i];
+      for (uint32_t k = 0; k < m->copies[c->value]; k++) {
+        int64_t at[KL_MAX_VARS];
+        to_point(b, b->steps[c->value].regs, KL_NONE, k, at);
+        *at_once++ = operand_at(m, first ? c->first : c->next, t, at);
+      }
+    }
+    at_once = room;
+    for (uint32_t i = 0; m->active[t] && i < n->ncarried; i++)
+      for (uint32_t k = 0; k < m->copies[n->carried[i].value]; k++)
+        values_of(m, n->carried[i].value, t)[k] = *at_once++;
+  }
+}
+
+static void run_loop(machine *m, const kl_node *n, kl_vars open) {
+  const kl_body *b = m->body;
+  kl_vars inside = open | (kl_vars)1 << n->index;
+  size_t ncarried = 0;
+  for (uint32_t i = 0; i < n->nest->ncarried; i++) ncarried += m->copies[n->nest->carried[i].value];
+  uint64_t *room = KL_NEW_N(m->arena, uint64_t, ncarried + 1);
+  for (int64_t round = 0; round < b->vars[n->index].extent; round++) {
+    carry(m, n->nest, round == 0, room);
+    for (uint32_t t = 0; t < m->nthreads; t++) m->vars[t][n->index] = round;
+    check_guards(m, inside, n->index);
+    run_seq(m, &n->nest->inside, inside);
+  }
+}
+
+static void run_if(machine *m, const kl_node *n, kl_vars open) {
+  bool *before = m->active, some = false;
+  m->active = kl_arena_dup(m->arena, before, (m->nthreads + 1) * sizeof *before);
+  for (uint32_t t = 0; t < m->nthreads; t++) {
+    m->active[t] = before[t] && holds_at(m, n->index, t, m->vars[t]);
+    some = some || m->active[t];
+  }
+  if (some) run_seq(m, &n->nest->inside, open);
+  m->active = before;
+}
+
+static void run_sync(machine *m) {
+  for (uint32_t t = 0; t < m->nthreads; t++) REQUIRE(m, m->active[t], "a sync that thread %u does not come to", t);
+  m->syncs++;
+}
+
+static void run_seq(machine *m, const kl_seq *s, kl_vars open) {
+  for (uint32_t i = 0; i < s->n; i++) {
+    const kl_node *n = &s->nodes[i];
+    switch (n->kind) {
+    case KL_NODE_STEP: run_step(m, n->index); break;
+    case KL_NODE_STORE: run_store(m, &m->body->stores[n->index]); break;
+    case KL_NODE_LOOP: run_loop(m, n, open); break;
+    case KL_NODE_IF: run_if(m, n, open); break;
+    case KL_NODE_SYNC: run_sync(m); break;
+    }
+  }
+}
+
+void run_group(machine *m) {
+  for (uint32_t t = 0; t < m->nthreads; t++) m->active[t] = true;
+  m->syncs = 1;
+  memset(m->known, 0, m->body->nsymbols);
+  clear_shared(m);
+  check_guards(m, 0, KL_NONE);
+  run_seq(m, &m->body->root, 0);
+}

@@ -1,0 +1,381 @@
+// Plans that are broken in one place: each sync, guard and distance in turn. The interpreter must notice; and of what a
+// plan claims about itself, the verifier.
+#include "interpret/interpret.h"
+#include "lower/choose/choose.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+
+static kl_ctx *cx;
+static kl_arena arena;
+
+static void open_context(void) {
+  cx = kiln_context_create(NULL);
+  kl_arena_init(&arena, cx);
+}
+static void close_context(void) {
+  kl_arena_free(&arena);
+  kiln_context_destroy(&cx);
+}
+
+// --- breaking --------------------------------------------------------------------------------------------------------
+
+typedef enum kind {
+  SYNC,     // a sync is not there
+  GUARD,    // a guard always holds
+  KEEP,     // all of a store's elements are stored
+  DISTANCE, // a shuffle takes the value of another lane
+  TAKE,     // another copy is taken
+  LANES,    // an access counts lanes backwards
+  PLACE,    // an access is one element further on
+  CHOOSE,   // the first two choices change places
+  OPERAND,  // an operation takes its first operand twice
+  CARRY,    // what is carried stays as it is
+  KINDS,
+  // Claims: what is computed stays right, as long as nobody believes them.
+  STEP_VARS = KINDS, // a step depends on nothing
+  SYMBOL_VARS,       // a symbol depends on nothing
+  SYMBOL_GROUPS,     // a symbol is the same for all values of a variable
+  SYMBOL_ALONE,      // a symbol is no longer said to be the same for several values, which accesses rely on
+  GUARD_GROUPS,      // a guard is the same for all values
+  ALIGN,             // an access is aligned to twice as much
+  ALL_KINDS
+} kind;
+
+static const char *const names[ALL_KINDS] = {"sync",
+                                             "guard",
+                                             "keep",
+                                             "distance",
+                                             "take",
+                                             "lanes",
+                                             "place",
+                                             "choose",
+                                             "operand",
+                                             "carry",
+                                             "variables of a step",
+                                             "variables of a symbol",
+                                             "groups of a symbol",
+                                             "a symbol without groups",
+                                             "groups of a guard",
+                                             "alignment"};
+
+typedef struct breaking {
+  kl_plan *p;
+  kl_body *b;
+  kl_step *steps;
+  kl_store *stores;
+  kl_guard *guards;
+  kind kind;
+  uint32_t left; // places to go
+} breaking;
+
+static void *copy_of(const void *p, size_t n, size_t size) {
+  void *copy = kl_arena_alloc_n(&arena, n + 1, size);
+  if (n) memcpy(copy, p, n * size);
+  return copy;
+}
+
+// Is this the place?
+static bool here(breaking *x) {
+  return x->left-- == 0;
+}
+
+// The sequence with its nest copied, or without the sync that is dropped; *found: it was there.
+static kl_seq copy_seq(breaking *x, const kl_seq *s, bool *found) {
+  kl_node *nodes = copy_of(s->nodes, s->n, sizeof *s->nodes);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < s->n; i++) {
+    nodes[n] = s->nodes[i];
+    if (s->nodes[i].kind == KL_NODE_SYNC && x->kind == SYNC && here(x)) {
+      *found = true;
+      continue;
+    }
+    if (s->nodes[i].nest) {
+      kl_nest *nest = kl_arena_dup(&arena, s->nodes[i].nest, sizeof *nest);
+      kl_carried *carried = copy_of(nest->carried, nest->ncarried, sizeof *nest->carried);
+      for (uint32_t k = 0; k < nest->ncarried; k++) {
+        if (x->kind != CARRY || !here(x)) continue;
+        carried[k].next = carried[k].value;
+        *found = true;
+      }
+      nest->carried = carried;
+      nest->inside = copy_seq(x, &nest->inside, found);
+      nodes[n].nest = nest;
+    }
+    n++;
+  }
+  return (kl_seq){n, nodes};
+}
+
+static void move(breaking *x, kl_access *a, const kl_aff *(*to)(breaking *x, const kl_aff *e)) {
+  const kl_aff **base = kl_arena_dup(&arena, a->base, a->nchunks * sizeof *base);
+  for (uint32_t c = 0; c < a->nchunks; c++) base[c] = to(x, base[c]);
+  a->base = base;
+  a->element = to(x, a->element);
+}
+
+static const kl_aff *further(breaking *x, const kl_aff *e) {
+  return kl_aff_addc(x->p->affs, e, 1);
+}
+
+static const kl_aff *backwards(breaking *x, const kl_aff *e) {
+  const kl_aff *to[KL_MAX_VARS];
+  for (uint32_t v = 0; v < x->b->nvars; v++) {
+    to[v] = kl_aff_dim(x->p->affs, v);
+    if (x->b->vars[v].binding == KL_BIND_LANE || x->b->vars[v].binding == KL_BIND_WARP)
+      to[v] = kl_aff_addmul(x->p->affs, kl_aff_const(x->p->affs, x->b->vars[v].extent - 1), to[v], -1);
+  }
+  kl_aff_replace(x->p->affs, &(kl_aff_subst){.to = {to}, .n = {x->b->nvars}}, &e, 1, &e);
+  return e;
+}
+
+static bool break_access(breaking *x, kl_access *a) {
+  bool changes = x->kind == PLACE;
+  for (uint32_t c = 0; x->kind == LANES && c < a->nchunks; c++)
+    changes = changes || backwards(x, a->base[c]) != a->base[c];
+  if (!changes || !here(x)) return false;
+  move(x, a, x->kind == PLACE ? further : backwards);
+  return true;
+}
+
+static bool break_step(breaking *x, kl_step *s) {
+  uint32_t *operands = copy_of(s->operands, s->noperands, sizeof *s->operands);
+  if (s->kind == KL_STEP_LOAD) return break_access(x, &s->access);
+  s->operands = operands;
+  switch (x->kind) {
+  case DISTANCE:
+    if (s->kind != KL_STEP_SHUFFLE || !here(x)) return false;
+    s->distance = s->distance == 1 ? 2 : s->distance / 2;
+    return true;
+  case TAKE:
+    if (s->kind != KL_STEP_TAKE || !here(x)) return false;
+    s->distance = (s->distance + 1) % (uint32_t)x->b->vars[s->var].extent;
+    return true;
+  case CHOOSE:
+    if (s->kind != KL_STEP_CHOOSE || !here(x)) return false;
+    operands[0] = s->operands[1], operands[1] = s->operands[0];
+    return true;
+  case OPERAND:
+    if (s->kind != KL_STEP_OP || s->noperands < 2 || operands[0] == operands[1] || !here(x)) return false;
+    operands[1] = operands[0];
+    return true;
+  default: return false;
+  }
+}
+
+// Does anything ask for the guard itself?
+static bool is_used(const kl_body *b, uint32_t guard) {
+  bool used = false;
+  for (uint32_t i = 0; i < b->nsteps; i++) {
+    const kl_step *s = &b->steps[i];
+    used = used || (s->kind == KL_STEP_LOAD && s->access.guard == guard);
+    for (uint32_t k = 0; s->kind == KL_STEP_CHOOSE && k + 1 < s->noperands; k++) used = used || s->guards[k] == guard;
+  }
+  for (uint32_t i = 0; i < b->nstores; i++) used = used || b->stores[i].keep == guard;
+  for (uint32_t i = 0; i < b->nguards; i++) used = used || (b->guards[i].outer == guard && is_used(b, i));
+  return used;
+}
+
+// Claims that what is the same for fewer values of an inner variable is for all of them.
+static bool break_groups(breaking *x, kl_vars vars, uint16_t *uniform) {
+  for (uint32_t v = 0; v < x->b->nvars; v++) {
+    if (!kl_has_var(vars & kl_inner(x->b), v) || uniform[v] >= x->b->vars[v].extent || !here(x)) continue;
+    uniform[v] = (uint16_t)x->b->vars[v].extent;
+    return true;
+  }
+  return false;
+}
+
+static bool break_claim(breaking *x, kl_body *b) {
+  kl_symbol *symbols = copy_of(b->symbols, b->nsymbols, sizeof *b->symbols);
+  bool found = false;
+  b->symbols = symbols;
+  for (uint32_t i = 0; i < b->nsteps && x->kind == STEP_VARS && !found; i++) {
+    found = x->steps[i].vars && here(x);
+    if (found) x->steps[i].vars = 0;
+  }
+  for (uint32_t i = 0; i < b->nsymbols && x->kind == SYMBOL_VARS && !found; i++) {
+    found = symbols[i].vars && here(x);
+    if (found) symbols[i].vars = 0;
+  }
+  for (uint32_t i = 0; i < b->nsymbols && x->kind == SYMBOL_GROUPS && !found; i++)
+    found = break_groups(x, symbols[i].vars, symbols[i].uniform);
+  for (uint32_t i = 0; i < b->nsymbols && x->kind == SYMBOL_ALONE && !found; i++)
+    for (uint32_t v = 0; v < b->nvars && !found; v++) {
+      found = symbols[i].uniform[v] > 1 && here(x);
+      if (found) symbols[i].uniform[v] = 1;
+    }
+  for (uint32_t i = 0; i < b->nguards && x->kind == GUARD_GROUPS && !found; i++)
+    found = break_groups(x, kl_vars_of(b, b->guards[i].expr), x->guards[i].uniform);
+  for (uint32_t i = 0; i < b->nstores && x->kind == ALIGN && !found; i++) {
+    found = x->stores[i].access.align && here(x);
+    if (found) x->stores[i].access.align *= 2;
+  }
+  return found;
+}
+
+// Breaks place number x->left of its kind in a body; false if there are not so many.
+static bool break_body(breaking *x, kl_body *b) {
+  bool found = false;
+  x->b = b;
+  b->steps = x->steps = copy_of(b->steps, b->nsteps, sizeof *b->steps);
+  b->stores = x->stores = copy_of(b->stores, b->nstores, sizeof *b->stores);
+  b->guards = x->guards = copy_of(b->guards, b->nguards, sizeof *b->guards);
+  b->root = copy_seq(x, &b->root, &found);
+  found = found || break_claim(x, b);
+  for (uint32_t i = 0; i < b->nsteps && !found; i++) found = break_step(x, &x->steps[i]);
+  for (uint32_t i = 0; i < b->nstores && !found; i++) {
+    found = break_access(x, &x->stores[i].access);
+    if (x->kind != KEEP || x->stores[i].keep == KL_NONE || !here(x)) continue;
+    x->stores[i].keep = KL_NONE;
+    found = true;
+  }
+  for (uint32_t i = 0; i < b->nguards && !found; i++) {
+    if (x->kind != GUARD || !is_used(b, i) || !here(x)) continue;
+    x->guards[i].lo = INT64_MIN, x->guards[i].hi = INT64_MAX;
+    found = true;
+  }
+  return found;
+}
+
+// A plan with one thing broken, or NULL.
+static kl_plan *broken_plan(kl_plan *p, kind k, uint32_t place) {
+  kl_plan *q = kl_arena_dup(&arena, p, sizeof *q);
+  breaking x = {.p = q, .kind = k, .left = place};
+  q->parts = kl_arena_dup(&arena, p->parts, p->nparts * sizeof *p->parts);
+  for (uint32_t i = 0; i < p->nparts; i++) {
+    if (q->parts[i].main.nsteps && break_body(&x, &q->parts[i].main)) return q;
+    if (q->parts[i].tail.nsteps && break_body(&x, &q->parts[i].tail)) return q;
+  }
+  return NULL;
+}
+
+// --- plans -----------------------------------------------------------------------------------------------------------
+
+// Kinds that must be noticed in all places, on a GPU and on the host. Where elements are absent, what is made of them
+// may be made of others; that a value is there is known of all lanes; and on the host a lane reads what it has put
+// itself.
+enum {
+  ALL = (1 << KINDS) - 1,
+  ABSENT = ALL & ~(1 << TAKE | 1 << OPERAND),
+  PRESENCE = ABSENT & ~(1 << DISTANCE | 1 << CHOOSE | 1 << GUARD),
+  NO_SYNC = ABSENT & ~(1 << SYNC),
+  ONE_GUARD = ALL & ~(1 << GUARD),
+};
+
+typedef struct row {
+  const char *what, *text;
+  int kinds[2];
+} row;
+
+static const char sum[] = "f {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = f32[] add(a, b)\n}\n";
+static const char first_larger[] =
+    "f {\n  a = f32[] parameter(0)\n  i = s32[] parameter(1)\n  b = f32[] parameter(2)\n  j = s32[] parameter(3)\n"
+    "  c = pred[] compare(a, b), direction=GE\n  x = f32[] select(c, a, b)\n  k = s32[] select(c, i, j)\n"
+    "  ROOT r = (f32[], s32[]) tuple(x, k)\n}\n";
+
+// clang-format off
+static const row rows[] = {
+  {"short rows", "p = f32[5,40] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[5] reduce(p, z), dimensions={1}, to_apply=f", {ABSENT, ABSENT}},
+  {"packed rows", "p = bf16[9,64] parameter(0)\n z = bf16[] parameter(1)\n ROOT r = bf16[9] reduce(p, z), dimensions={1}, to_apply=f", {ALL, ALL}},
+  {"rows", "p = f32[3,1500] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[3] reduce(p, z), dimensions={1}, to_apply=f", {ABSENT, ABSENT}},
+  {"full rows", "p = f32[3,2048] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[3] reduce(p, z), dimensions={1}, to_apply=f", {ABSENT, ALL}},
+  {"long rows", "p = f32[1,40000] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[1] reduce(p, z), dimensions={1}, to_apply=f", {ABSENT, ABSENT}},
+  {"columns", "p = f32[100,33] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[33] reduce(p, z), dimensions={0}, to_apply=f", {ABSENT, ABSENT}},
+  {"full columns", "p = f32[256,32] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[32] reduce(p, z), dimensions={0}, to_apply=f", {ALL, NO_SYNC}},
+  {"long columns", "p = f32[1500,6] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[6] reduce(p, z), dimensions={0}, to_apply=f", {ABSENT, NO_SYNC}},
+  {"a row's largest", "p = f32[3,700] parameter(0)\n i = s32[3,700] parameter(1)\n z = f32[] parameter(2)\n n = s32[] parameter(3)\n ROOT r = (f32[3], s32[3]) reduce(p, i, z, n), dimensions={1}, to_apply=f", {PRESENCE, PRESENCE}},
+  {"less the sum", "p = f32[5,300] parameter(0)\n z = f32[] parameter(1)\n s = f32[5] reduce(p, z), dimensions={1}, to_apply=f\n b = f32[5,300] broadcast(s), dimensions={0}\n ROOT r = f32[5,300] subtract(p, b)", {ABSENT, ABSENT}},
+  {"pad", "p = f32[40,30] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[45,36] pad(p, z), padding=2_3x4_2", {ALL, ALL}},
+  {"concatenate", "p = f32[40,6] parameter(0)\n q = f32[40,9] parameter(1)\n ROOT r = f32[40,15] concatenate(p, q), dimensions={1}", {ONE_GUARD, ALL}},
+  {"dynamic-slice", "p = f32[40,30] parameter(0)\n i = s32[] parameter(1)\n j = s32[] parameter(2)\n ROOT r = f32[20,24] dynamic-slice(p, i, j), dynamic_slice_sizes={20,24}", {ALL, ALL}},
+};
+// clang-format on
+
+static const kl_target targets[] = {
+    {.machine = KL_NVPTX, .sm = 90, .block = 32, .max_bytes = 16},
+    {.machine = KL_HOST, .block = 1, .max_bytes = 16, .host_lanes = 8},
+};
+
+static kiln_module *parse(const row *r) {
+  kiln_module *m = NULL;
+  const char *f = strstr(r->text, ") reduce(") ? first_larger : strstr(r->text, "to_apply") ? sum : "";
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  kl_sbf(&b, "HloModule m\n");
+  for (const char *p = f; *p; p++)
+    if (strncmp(p, "f32", 3) == 0 && strstr(r->text, "bf16"))
+      kl_sb_puts(&b, "bf16"), p += 2;
+    else
+      kl_sb_putc(&b, *p);
+  kl_sbf(&b, "ENTRY e {\n %s\n}\n", r->text);
+  EXPECT(kiln_module_parse(cx, "test", b.p, strlen(b.p), &m) == KILN_OK, "%s", b.p);
+  kl_sb_free(&b);
+  return m;
+}
+
+START_TEST(what_is_broken_is_noticed) {
+  const row *r = &rows[_i / 2];
+  kiln_module *m = parse(r);
+  const kl_comp *c = &m->comp[m->entry];
+  kl_plan *p, *q;
+  unsigned total = 0, unnoticed = 0;
+  leaves want = evaluate_graph(&arena, m, c, number_arguments(&arena, c));
+  const kl_plan_params params = {.target = targets[_i % 2], .name = "k"};
+  EXPECT(kl_plan_make(cx, m, c, &params, &arena, &p) == KILN_OK, "%s", r->what);
+  const char *why = interpret(&arena, p, &want);
+  EXPECT(!why, "%s: %s", r->what, why);
+  for (kind k = 0; k < KINDS; k++) {
+    for (uint32_t place = 0; r->kinds[_i % 2] >> k & 1 && (q = broken_plan(p, k, place)); place++) {
+      total++;
+      if (interpret(&arena, q, &want)) continue;
+      printf("# %s, target %d: %s %u is not noticed\n", r->what, _i % 2, names[k], place);
+      unnoticed++;
+    }
+  }
+  printf("# %s, target %d: %u places\n", r->what, _i % 2, total);
+  EXPECT(total && !unnoticed, "%s, target %d: %u of %u places", r->what, _i % 2, unnoticed, total);
+  kl_plan_free(p);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+// What the verifier must refuse at every place.
+// clang-format off
+static const struct { const char *what, *text; int kinds; } claims[] = {
+  {"sum of rows", "p = f32[3,1500] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[3] reduce(p, z), dimensions={1}, to_apply=f", 1 << SYNC | 1 << KEEP | 1 << STEP_VARS | 1 << ALIGN},
+  {"less the sum", "p = f32[5,300] parameter(0)\n z = f32[] parameter(1)\n s = f32[5] reduce(p, z), dimensions={1}, to_apply=f\n b = f32[5,300] broadcast(s), dimensions={0}\n ROOT r = f32[5,300] subtract(p, b)", 1 << SYNC | 1 << KEEP | 1 << STEP_VARS},
+  {"pad", "p = f32[40,30] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[45,36] pad(p, z), padding=2_3x4_2", 1 << GUARD | 1 << KEEP | 1 << STEP_VARS | 1 << GUARD_GROUPS | 1 << ALIGN},
+  {"rows taken", "p = f32[40,3] parameter(0)\n i = s32[17,1] parameter(1)\n ROOT r = f32[17,3] gather(p, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}", 1 << STEP_VARS | 1 << SYMBOL_VARS | 1 << SYMBOL_GROUPS | 1 << ALIGN},
+  {"rows of four taken", "p = bf16[40,4] parameter(0)\n i = s32[17,1] parameter(1)\n ROOT r = bf16[17,4] gather(p, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,4}", 1 << STEP_VARS | 1 << SYMBOL_VARS | 1 << SYMBOL_ALONE | 1 << ALIGN},
+};
+// clang-format on
+
+START_TEST(what_is_claimed_is_proved) {
+  row r = {claims[_i / 2].what, claims[_i / 2].text, {0}};
+  kiln_module *m = parse(&r);
+  kl_plan *p, *q;
+  unsigned total = 0, believed = 0;
+  const kl_plan_params params = {.target = targets[_i % 2], .name = "k"};
+  EXPECT(kl_plan_make(cx, m, &m->comp[m->entry], &params, &arena, &p) == KILN_OK, "%s", r.what);
+  EXPECT(kl_plan_verify(cx, p) == KILN_OK, "%s", r.what);
+  for (kind k = 0; k < ALL_KINDS; k++) {
+    uint32_t place = 0;
+    for (; claims[_i / 2].kinds >> k & 1 && (q = broken_plan(p, k, place)); place++) {
+      if (kl_plan_verify(cx, q) == KILN_E_INTERNAL) continue;
+      printf("# %s, target %d: %s %u is believed\n", r.what, _i % 2, names[k], place);
+      believed++;
+    }
+    if (place) printf("# %s, target %d: %s: %u places\n", r.what, _i % 2, names[k], place);
+    total += place;
+  }
+  EXPECT(total && !believed, "%s, target %d: %u of %u places", r.what, _i % 2, believed, total);
+  kl_plan_free(p);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("mutants", EACH(open_context, close_context), {what_is_broken_is_noticed, 2 * KL_COUNT(rows)},
+                   {what_is_claimed_is_proved, 2 * KL_COUNT(claims)});
+}

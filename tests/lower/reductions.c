@@ -1,0 +1,190 @@
+// Plans of reductions, executed on fingerprints: every element comes in once, in the order that the reduction has
+// whatever the kernel. Of all shapes and reducers one pair in four (support/share.h).
+#include "interpret/interpret.h"
+#include "lower/choose/choose.h"
+#include "support/share.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+
+static kl_ctx *cx;
+static kl_arena arena;
+
+static void open_context(void) {
+  cx = kiln_context_create(NULL);
+  kl_arena_init(&arena, cx);
+}
+static void close_context(void) {
+  kl_arena_free(&arena);
+  kiln_context_destroy(&cx);
+}
+
+static const char *last_finding(void) {
+  size_t n = kiln_diagnostics_count(cx);
+  return n ? kiln_diagnostics_get(cx, n - 1)->message : "";
+}
+
+static const kl_target targets[] = {
+    {.machine = KL_NVPTX, .sm = 90, .block = 128, .max_bytes = 16},
+    {.machine = KL_HOST, .block = 1, .max_bytes = 16, .host_lanes = 16},
+    {.machine = KL_HOST, .block = 1, .max_bytes = 16, .host_lanes = 4},
+};
+
+enum { WHOLE = 1 << 22 }; // steps in threads beyond which some blocks do
+
+static bool is_small(const kl_plan *p) {
+  int64_t work = 0;
+  for (uint32_t i = 0; i < p->nparts; i++) {
+    const kl_body *b = &p->parts[i].main;
+    work += b->blocks * p->block * b->nsteps + b->threads * b->lanes * b->nsteps;
+  }
+  return work <= WHOLE;
+}
+
+static unsigned planned, refused;
+
+// What is wrong with a plan of it, NULL if nothing is.
+static const char *judge_on(const kiln_module *m, const kl_target *t, const leaves *want, bool may_refuse) {
+  kl_plan *p;
+  const kl_plan_params params = {.target = *t, .name = "k"};
+  kiln_status s = kl_plan_make(cx, m, &m->comp[m->entry], &params, &arena, &p);
+  if (s == KILN_E_UNSUPPORTED && may_refuse) return refused++, NULL;
+  if (s != KILN_OK) return last_finding();
+  planned++;
+  const char *why = (is_small(p) ? interpret : interpret_some)(&arena, p, want);
+  kl_plan_free(p);
+  return why;
+}
+
+// On all targets; `text` is a module whose ENTRY is planned. How many are wrong.
+static unsigned judge(const char *what, const char *text, bool may_refuse) {
+  kiln_module *m = NULL;
+  unsigned wrong = 0;
+  EXPECT(kiln_module_parse(cx, "test", text, strlen(text), &m) == KILN_OK, "%s: %s\n%s", what, last_finding(), text);
+  leaves want = evaluate_graph(&arena, m, &m->comp[m->entry], number_arguments(&arena, &m->comp[m->entry]));
+  for (size_t t = 0; t < KL_COUNT(targets); t++) {
+    const char *why = judge_on(m, &targets[t], &want, may_refuse);
+    if (why) printf("# %s, target %zu: %s\n", what, t, why);
+    wrong += why != NULL;
+  }
+  kiln_module_destroy(&m);
+  kl_arena_free(&arena);
+  kl_arena_init(&arena, cx);
+  return wrong;
+}
+
+// --- reducers --------------------------------------------------------------------------------------------------------
+
+// T: the type. `what` is one op of two values, or a name of those below.
+typedef struct reducer {
+  const char *op, *type;
+} reducer;
+
+// The larger value with its number, the earlier of two that are the same; and a sum of two things at once.
+static const char pair_text[] = "f {\n  a = T[] parameter(0)\n  i = s32[] parameter(1)\n  b = T[] parameter(2)\n"
+                                "  j = s32[] parameter(3)\n  c = pred[] compare(a, b), direction=GE\n"
+                                "  x = T[] select(c, a, b)\n  k = s32[] select(c, i, j)\n"
+                                "  ROOT r = (T[], s32[]) tuple(x, k)\n}\n";
+static const char odd_text[] = "f {\n  a = T[] parameter(0)\n  b = T[] parameter(1)\n  c = T[] multiply(b, b)\n"
+                               "  d = T[] subtract(a, c)\n  ROOT r = T[] negate(d)\n}\n";
+static const char op_text[] = "f {\n  a = T[] parameter(0)\n  b = T[] parameter(1)\n  ROOT r = T[] OP(a, b)\n}\n";
+static const char turned_text[] = "f {\n  a = T[] parameter(0)\n  b = T[] parameter(1)\n  ROOT r = T[] add(b, a)\n}\n";
+
+static const reducer reducers[] = {
+    {"add", "f32"},       {"add", "f16"},       {"add", "bf16"},        {"add", "f8e4m3fn"},   {"add", "f64"},
+    {"multiply", "f32"},  {"multiply", "bf16"}, {"maximum", "f32"},     {"maximum", "f8e5m2"}, {"minimum", "f4e2m1fn"},
+    {"add", "s32"},       {"add", "s8"},        {"multiply", "u16"},    {"minimum", "s4"},     {"maximum", "u2"},
+    {"and", "pred"},      {"or", "pred"},       {"xor", "u64"},         {"and", "s1"},         {"add", "c64"},
+    {"multiply", "c128"}, {"subtract", "f32"},  {"subtract", "bf16"},   {"divide", "s32"},     {"odd", "f32"},
+    {"odd", "f16"},       {"pair", "f32"},      {"pair", "f8e4m3fnuz"}, {"pair", "s64"},       {"turned", "f16"},
+    {"turned", "f32"},    {"maximum", "pred"},  {"minimum", "u64"},     {"add", "u4"},         {"add", "f4e2m1fn"},
+};
+
+// Puts `text` with the type for T and the operation for OP.
+static void put(kl_sb *b, const char *text, const reducer *r) {
+  for (; *text; text++) {
+    if (text[0] == 'T' && (text[1] == '[' || text[1] == 'T')) {
+      kl_sb_puts(b, r->type);
+    } else if (strncmp(text, "OP(", 3) == 0) {
+      kl_sb_puts(b, r->op);
+      text++;
+    } else {
+      kl_sb_putc(b, *text);
+    }
+  }
+}
+
+static bool is(const reducer *r, const char *op) {
+  return strcmp(r->op, op) == 0;
+}
+
+static void put_reducer(kl_sb *b, const reducer *r) {
+  put(b, is(r, "pair") ? pair_text : is(r, "odd") ? odd_text : is(r, "turned") ? turned_text : op_text, r);
+}
+
+// --- shapes ----------------------------------------------------------------------------------------------------------
+
+typedef struct shape_row {
+  const char *from, *dims, *to; // operand, with layout; reduced dimensions; result
+} shape_row;
+
+// clang-format off
+static const shape_row shapes[] = {
+  // rows
+  {"[1,1]", "1", "[1]"}, {"[3,1]", "1", "[3]"}, {"[1,7]", "1", "[1]"}, {"[5,0]", "1", "[5]"}, {"[0,5]", "1", "[0]"},
+  {"[7,31]", "1", "[7]"}, {"[2,33]", "1", "[2]"}, {"[33,100]", "1", "[33]"}, {"[129,8]", "1", "[129]"},
+  {"[3,255]", "1", "[3]"}, {"[3,256]", "1", "[3]"}, {"[3,257]", "1", "[3]"}, {"[300,17]", "1", "[300]"},
+  {"[2,1023]", "1", "[2]"}, {"[2,1024]", "1", "[2]"}, {"[2,1025]", "1", "[2]"}, {"[5,4100]", "1", "[5]"},
+  {"[1,33001]", "1", "[1]"}, {"[2,66000]", "1", "[2]"}, {"[40]", "0", "[]"}, {"[1000]", "0", "[]"}, {"[]", "", "[]"},
+  {"[2,3,5,7]", "2,3", "[2,3]"}, {"[2,3,5,7]", "1,3", "[2,5]"}, {"[4,6,1]", "1", "[4,1]"},
+  {"[10,12]{0,1}", "0", "[12]"}, {"[4,5,6]{0,2,1}", "0,2", "[5]"},
+  // columns
+  {"[7,1]", "0", "[1]"}, {"[7,3]", "0", "[3]"}, {"[0,3]", "0", "[3]"}, {"[31,5]", "0", "[5]"}, {"[100,33]", "0", "[33]"},
+  {"[8,128]", "0", "[128]"}, {"[9,129]", "0", "[129]"}, {"[127,4]", "0", "[4]"}, {"[128,64]", "0", "[64]"},
+  {"[129,12]", "0", "[12]"}, {"[1025,2]", "0", "[2]"}, {"[4099,3]", "0", "[3]"}, {"[5,6,8]", "1", "[5,8]"},
+  {"[3,4,5,6]", "0,2", "[4,6]"}, {"[2,70,3,2]", "1", "[2,3,2]"}, {"[6,16]{0,1}", "1", "[6]"},
+  {"[4,5,6]{1,2,0}", "0,2", "[5]"},
+};
+// clang-format on
+
+static void put_reduce(kl_sb *b, const shape_row *s, const reducer *r) {
+  kl_sb_puts(b, "HloModule m\n");
+  put_reducer(b, r);
+  kl_sbf(b, "ENTRY e {\n  p = %s%s parameter(0)\n  z = %s[] parameter(1)\n", r->type, s->from, r->type);
+  if (is(r, "pair")) {
+    kl_sbf(b, "  i = s32%s parameter(2)\n  n = s32[] constant(-1)\n", s->from);
+    kl_sbf(b, "  ROOT r = (%s%s, s32%s) reduce(p, i, z, n), dimensions={%s}, to_apply=f\n}\n", r->type, s->to, s->to,
+           s->dims);
+  } else {
+    kl_sbf(b, "  ROOT r = %s%s reduce(p, z), dimensions={%s}, to_apply=f\n}\n", r->type, s->to, s->dims);
+  }
+}
+
+// Where results of several threads would share a byte, a plan is refused.
+static bool shares_bytes(const reducer *r) {
+  return strcmp(r->type, "s1") == 0 || strcmp(r->type, "u2") == 0 || strcmp(r->type, "s4") == 0 ||
+         strcmp(r->type, "u4") == 0 || strcmp(r->type, "f4e2m1fn") == 0;
+}
+
+START_TEST(reductions_have_their_order) {
+  const shape_row *s = &shapes[_i];
+  unsigned wrong = planned = refused = 0;
+  for (size_t k = 0; k < KL_COUNT(reducers); k++) {
+    const reducer *r = &reducers[k];
+    if (!share_has((size_t)_i * KL_COUNT(reducers) + k, 4)) continue;
+    kl_sb text;
+    char what[64];
+    snprintf(what, sizeof what, "%s of %s%s over %s", r->op, r->type, s->from, s->dims);
+    kl_sb_init(&text, cx);
+    put_reduce(&text, s, r);
+    wrong += judge(what, text.p, shares_bytes(r));
+    kl_sb_free(&text);
+  }
+  printf("# dimensions %s of %s: %u plans, %u refused\n", s->dims, s->from, planned, refused);
+  EXPECT(!wrong, "%u plans over dimensions %s of %s", wrong, s->dims, s->from);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("reductions", EACH(open_context, close_context), {reductions_have_their_order, KL_COUNT(shapes)});
+}
