@@ -16,6 +16,8 @@ typedef struct job {
   kl_kernels kernels; // in the artifact's arena
   kl_arena scratch;
   uint32_t *writes; // by slot: the argument of one kernel that writes it
+  VEC(kiln_launch) launches;
+  VEC(kl_host_launch) host_launches;
   kl_sb plan_text;
   bool plan_only;
   LLVMContextRef llcx;  // NULL where plans are all
@@ -24,9 +26,9 @@ typedef struct job {
 
 // --- launches -----------------------------------------------------------------------------------------------------
 
-static uint32_t widest_access(const kl_plan *p) {
+static uint32_t widest_access(const kl_plan *p, const kl_plan_launch *l) {
   uint32_t most = 0;
-  for (uint32_t k = 0; k < p->nparts; k++) {
+  for (uint32_t k = l->first_part; k < l->first_part + l->nparts; k++) {
     const kl_body *b = kl_body_is_empty(&p->parts[k].main) ? &p->parts[k].tail : &p->parts[k].main;
     for (uint32_t i = 0; i < b->nstores; i++) {
       const kl_access *x = &b->stores[i].access;
@@ -38,23 +40,57 @@ static uint32_t widest_access(const kl_plan *p) {
   return most > p->target.max_bytes ? p->target.max_bytes : most;
 }
 
+// Memory for what the plan's launches leave each other: by slot, where it is.
+static uint64_t *place_scratch(job *j, const kl_plan *p) {
+  kl_kernels *k = &j->kernels;
+  uint64_t *at = KL_NEW_N(&j->scratch, uint64_t, p->nslots + 1);
+  for (uint32_t i = p->nargs; i < p->nslots; i++) {
+    if (p->slots[i].kind != KL_SLOT_SCRATCH) continue;
+    at[i] = k->scratch_bytes;
+    k->scratch_bytes += ((uint64_t)p->slots[i].bytes + k->scratch_align - 1) / k->scratch_align * k->scratch_align;
+  }
+  return at;
+}
+
+// Of a kernel's only launch they are the kernel's own, and a count behind them.
+static void bind_arguments(job *j, const kl_kernel_unit *u, const kl_plan *p, const kl_plan_launch *from,
+                           const uint64_t *scratch, kiln_launch *l) {
+  kiln_argument *args = KL_NEW_N(&j->a->arena, kiln_argument, from->nargs + 1u);
+  for (uint32_t i = 0; i < from->nargs; i++) {
+    uint32_t slot = from->args[i];
+    if (slot < p->nargs)
+      args[i] = u->arguments[slot], l->bytes += kl_shape_bytes(u->shapes[slot]);
+    else
+      args[i] = (kiln_argument){.kind = KILN_ARGUMENT_SCRATCH, .offset = scratch[slot], .output = true};
+  }
+  l->argument_count = from->nargs;
+  if (p->counted) args[l->argument_count++] = (kiln_argument){.kind = KILN_ARGUMENT_COUNT};
+  l->arguments = args;
+}
+
 // Sizes are those of the module's shapes: a counted plan's are the largest ones.
-static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, kiln_launch *l) {
-  const kl_part *first = p->parts; // the only one, if the kernel is given a count
-  *l = (kiln_launch){.kernel = kl_str_dup(&j->a->arena, kl_str_of(p->name)).p,
-                     .grid = {(uint32_t)p->grid, 1, 1},
-                     .block = {p->block, 1, 1},
-                     .cluster = {1, 1, 1},
-                     .shared_bytes = p->shared_bytes,
-                     .programmatic = p->programmatic,
-                     .vector_bytes = widest_access(p),
-                     .lanes = first->main.threads ? first->main.lanes : first->tail.lanes,
-                     .rest_lanes = first->tail.lanes,
-                     .elements = kl_shape_leaf_count(kl_root(u->comp)->shape) ? u->shapes[p->nargs - 1]->count : 0,
-                     .argument_count = u->narguments,
-                     .arguments = u->arguments};
-  if (p->target.machine == KL_HOST) l->grid[0] = p->count != 0;
-  for (uint32_t i = 0; i < p->nargs; i++) l->bytes += kl_shape_bytes(u->shapes[i]);
+static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, const kl_plan_launch *from,
+                            const uint64_t *scratch) {
+  const kl_part *first = &p->parts[from->first_part]; // the only one, if the kernel is given a count
+  kiln_launch l = {.kernel = kl_str_dup(&j->a->arena, kl_str_of(from->name)).p,
+                   .grid = {(uint32_t)from->grid, 1, 1},
+                   .block = {from->block, 1, 1},
+                   .cluster = {1, 1, 1},
+                   .shared_bytes = from->shared_bytes,
+                   .programmatic = p->programmatic,
+                   .vector_bytes = widest_access(p, from),
+                   .lanes = first->main.threads ? first->main.lanes : first->tail.lanes,
+                   .rest_lanes = first->tail.lanes,
+                   .elements = kl_shape_leaf_count(kl_root(u->comp)->shape) ? u->shapes[p->nargs - 1]->count : 0};
+  bind_arguments(j, u, p, from, scratch, &l);
+  if (p->target.machine == KL_HOST) l.grid[0] = p->count != 0;
+  VEC_PUSH(j->cx, &j->launches, l);
+  VEC_PUSH(j->cx, &j->host_launches, (kl_host_launch){from->iterations, p->count != 0});
+}
+
+static void describe_launches(job *j, const kl_kernel_unit *u, const kl_plan *p) {
+  const uint64_t *scratch = place_scratch(j, p);
+  for (uint32_t i = 0; i < p->nlaunches; i++) describe_launch(j, u, p, &p->launches[i], scratch);
 }
 
 // --- one kernel ---------------------------------------------------------------------------------------------------
@@ -110,8 +146,8 @@ static kiln_status bind_slots(job *j, const kl_kernel_unit *u, kl_plan *p) {
   return bind_aliases(j, u, p);
 }
 
-// The slots that grow with the count, and the argument that tells it. Shapes that grew are new ones.
-static kiln_status bind_count(job *j, kl_kernel_unit *u, const kl_plan *p) {
+// The slots that grow with the count. Shapes that grew are new ones.
+static kiln_status bind_count(job *j, const kl_kernel_unit *u, const kl_plan *p) {
   for (uint32_t n = 0; n < u->narguments; n++) {
     if (u->arguments[n].kind != KILN_ARGUMENT_SLOT)
       return kl_unsupported(j->cx, kl_root(u->comp)->span,
@@ -120,7 +156,6 @@ static kiln_status bind_count(job *j, kl_kernel_unit *u, const kl_plan *p) {
     slot->counted = p->slots[n].kind == KL_SLOT_OUT || p->slots[n].shape != u->shapes[n];
     slot->bytes = p->slots[n].bytes;
   }
-  u->arguments[u->narguments++] = (kiln_argument){.kind = KILN_ARGUMENT_COUNT};
   return KILN_OK;
 }
 
@@ -163,8 +198,7 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
   if (st == KILN_OK) {
     if (f->counted) f->max_count = plan->count;
     if (j->params.keep & KILN_KEEP_PLAN) kl_plan_print(&j->plan_text, plan);
-    describe_launch(j, u, plan, &j->a->launches[i]);
-    j->a->host_launches[i] = (kl_host_launch){plan->iterations, plan->count != 0};
+    describe_launches(j, u, plan);
     if (!j->plan_only) st = emit(j, plan);
   }
   kl_plan_free(plan);
@@ -210,7 +244,7 @@ static kiln_status generate(job *j) {
   j->module = NULL;
   LLVMMemoryBufferRef code;
   uint32_t ptx;
-  KL_TRY(kl_codegen(j->cx, j->llcx, m, &j->target, j->a->launches[0].kernel, j->params.after_pass, j->params.user, &ptx,
+  KL_TRY(kl_codegen(j->cx, j->llcx, m, &j->target, j->launches.p[0].kernel, j->params.after_pass, j->params.user, &ptx,
                     &code));
   kl_describe_code(&j->a->manifest, ptx);
   kiln_status st = keep_code(j, code);
@@ -227,20 +261,25 @@ static void describe_artifact(job *j) {
     unsigned bits = kl_is_complex(t) ? kl_info(t)->bits / 2 : kl_info(t)->bits;
     k->slots[i].align = bits < 8 ? 1 : bits / 8;
   }
-  a->launches = KL_NEW_N(&a->arena, kiln_launch, k->n);
-  a->host_launches = KL_NEW_N(&a->arena, kl_host_launch, k->n);
   a->manifest = (kiln_manifest){.struct_size = sizeof a->manifest,
                                 .target = a->target,
                                 .parameter_count = k->nparams,
                                 .result_count = k->nresults,
                                 .slots = k->slots,
-                                .launch_count = k->n,
-                                .launches = a->launches,
-                                .scratch_bytes = k->scratch_bytes,
                                 .scratch_align = k->scratch_align,
                                 .counted = j->params.max_count != 0,
                                 .count_unit = 1,
                                 .numerics = j->params.numerics};
+}
+
+// Once there are plans of all kernels.
+static void list_launches(job *j) {
+  kiln_artifact *a = j->a;
+  a->manifest.launch_count = j->launches.n;
+  a->launches = kl_arena_dup(&a->arena, j->launches.p, j->launches.n * sizeof *a->launches);
+  a->host_launches = kl_arena_dup(&a->arena, j->host_launches.p, j->host_launches.n * sizeof *a->host_launches);
+  a->manifest.launches = a->launches;
+  a->manifest.scratch_bytes = j->kernels.scratch_bytes;
 }
 
 // After every kernel has agreed.
@@ -278,6 +317,7 @@ static kiln_status compile(job *j) {
   describe_artifact(j);
   j->writes = KL_NEW_N(&j->scratch, uint32_t, j->kernels.nslots + 1);
   KL_TRY(generate(j));
+  list_launches(j);
   declare_aliases(&j->kernels);
   if (j->plan_only) return KILN_OK;
   kl_describe_slots(j->cx, &j->kernels);
@@ -318,6 +358,8 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   kl_sb_init(&j.plan_text, cx);
   if (!plan_only) j.llcx = LLVMContextCreate();
   kiln_status st = compile(&j);
+  VEC_FREE(cx, &j.launches);
+  VEC_FREE(cx, &j.host_launches);
   if (j.module) LLVMDisposeModule(j.module);
   if (j.llcx) LLVMContextDispose(j.llcx);
   kl_sb_free(&j.plan_text);

@@ -8,7 +8,7 @@
 typedef struct kl_kernel_unit {
   const kl_comp *comp; // its parameters' leaves, then its results' leaves are the kernel's arguments
   const char *name;
-  uint32_t narguments;
+  uint32_t narguments; // without a count
   kiln_argument *arguments;
   const kl_shape *const *shapes; // of the buffers behind them
 } kl_kernel_unit;

@@ -22,6 +22,7 @@ enum { IN, OUT, SHARED, SLOTS };
 
 typedef struct hand {
   kl_plan plan;
+  kl_plan_launch launch;
   kl_part part;
   kl_slot_info slots[SLOTS];
   kl_shape shapes[SLOTS];
@@ -45,11 +46,14 @@ static void begin(hand *h, kl_machine machine, uint32_t block, uint32_t nvars, c
     h->slots[i] = (kl_slot_info){
         .kind = kinds[i], .shape = &h->shapes[i], .bytes = 4 * h->counts[i], .align = 16, .alias = KL_NONE};
   }
-  h->plan = (kl_plan){.arena = &arena, .name = "k", .kind = "hand", .block = block, .count = out, .nparts = 1};
+  h->plan = (kl_plan){.arena = &arena, .name = "k", .kind = "hand", .count = out, .nparts = 1};
   h->plan.affs = kl_affs_create(cx, &arena);
   h->plan.target.machine = machine;
   h->plan.slots = h->slots, h->plan.nslots = SLOTS, h->plan.nargs = SHARED;
-  h->plan.shared_bytes = (uint32_t)(4 * shared);
+  static const uint32_t args[] = {IN, OUT};
+  h->launch = (kl_plan_launch){.name = "k", .nparts = 1, .block = block, .nargs = 2, .args = args};
+  h->launch.shared_bytes = (uint32_t)(4 * shared);
+  h->plan.launches = &h->launch, h->plan.nlaunches = 1;
   h->plan.parts = &h->part;
   kl_body *b = &h->part.main;
   *b = (kl_body){.nvars = nvars, .vars = vars, .width = 1, .blocks = 1};
@@ -59,7 +63,7 @@ static void begin(hand *h, kl_machine machine, uint32_t block, uint32_t nvars, c
   }
   h->part.dim = KL_NONE;
   h->part.count = out;
-  h->part.blocks = h->part.main_blocks = h->plan.grid = h->plan.iterations = b->blocks;
+  h->part.blocks = h->part.main_blocks = h->launch.grid = h->launch.iterations = b->blocks;
   h->want = KL_NEW_N(&arena, uint64_t, out + 1);
   kl_write_begin(&h->w, cx, &h->plan, b);
 }

@@ -36,7 +36,7 @@ static bool is_small(const kl_plan *p) {
   int64_t work = 0;
   for (uint32_t i = 0; i < p->nparts; i++) {
     const kl_body *b = &p->parts[i].main;
-    work += b->blocks * p->block * b->nsteps + b->threads * b->lanes * b->nsteps;
+    work += b->blocks * kl_launch_of(p, i)->block * b->nsteps + b->threads * b->lanes * b->nsteps;
   }
   return work <= WHOLE;
 }

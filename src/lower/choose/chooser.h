@@ -4,8 +4,9 @@
 
 #include "lower/choose/walk.h"
 
-// The plan has its module, computation, target, name and block; slots are those of parameters and results. A chooser
-// sets count, parts with bodies, grid and iterations, and block where it is another; it may add slots.
+// The plan has its module, computation, target and name, and one launch without parts; slots are those of parameters
+// and results. A chooser sets count and the block where it is another; it adds parts with bodies, and may add slots,
+// and launches behind.
 typedef struct kl_choosing {
   kl_ctx *cx;
   kl_plan *plan;

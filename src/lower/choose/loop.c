@@ -37,7 +37,7 @@ static uint32_t choose_lanes(const kl_plan *p, const kl_slots *s, uint32_t ninst
   while (lanes > 1 && lanes * wide > 128 * 8) lanes /= 2;
   while (lanes > 2 && (uint64_t)lanes * ninstr > 8192) lanes /= 2;
   // A small array keeps every multiprocessor busy before it makes accesses wide.
-  int64_t most = p->target.multiprocessors * (int64_t)p->block;
+  int64_t most = p->target.multiprocessors * (int64_t)p->launches->block;
   while (lanes > 1 && !p->counted && most && p->count / lanes < most) lanes /= 2;
   return lanes < lowest ? lowest : lanes;
 }
@@ -63,7 +63,7 @@ static void shape_body(const kl_plan *p, kl_body *b, uint32_t lanes, int64_t thr
 }
 
 static void shape_part(const kl_plan *p, uint32_t lanes, uint32_t tail_lanes, kl_part *part) {
-  uint32_t block = p->block;
+  uint32_t block = p->launches->block;
   int64_t threads = part->count / lanes;
   if (p->target.machine == KL_NVPTX && !p->counted) threads -= threads % block;
   shape_body(p, &part->main, lanes, threads, 0);
@@ -77,17 +77,18 @@ static void shape_part(const kl_plan *p, uint32_t lanes, uint32_t tail_lanes, kl
 
 static kiln_status shape_launch(kl_ctx *cx, kl_plan *p, const kl_slots *s) {
   uint32_t lanes = choose_lanes(p, s, p->comp->ninstr / p->nparts), tail_lanes = lowest_lanes(s);
+  kl_plan_launch *l = p->launches;
   for (uint32_t i = 0; i < p->nparts; i++) {
     kl_part *part = &p->parts[i];
     shape_part(p, lanes, tail_lanes, part);
-    part->first_block = p->grid;
-    part->first_iteration = p->iterations;
-    p->grid += part->blocks;
-    p->iterations += part->main.threads;
+    part->first_block = l->grid;
+    part->first_iteration = l->iterations;
+    l->grid += part->blocks;
+    l->iterations += part->main.threads;
   }
-  if (p->target.machine == KL_NVPTX && p->grid > INT32_MAX)
+  if (p->target.machine == KL_NVPTX && l->grid > INT32_MAX)
     return kl_unsupported(cx, kl_root(p->comp)->span, "%lld elements need %lld blocks: a grid has at most 2^31-1",
-                          (long long)p->count, (long long)p->grid);
+                          (long long)p->count, (long long)l->grid);
   return KILN_OK;
 }
 
@@ -153,6 +154,7 @@ kiln_status kl_choose_loop(kl_choosing *c, const char **why_not) {
   *why_not = NULL;
   KL_TRY(find_domain(cx, p->comp, &c->slots, &p->count));
   KL_TRY(kl_split_domain(cx, p, &c->slots, c->params, c->arena));
+  p->launches->nparts = p->nparts;
   if (p->count) KL_TRY(shape_launch(cx, p, &c->slots));
   for (uint32_t i = 0; i < p->nparts; i++) {
     kl_part *part = &p->parts[i];

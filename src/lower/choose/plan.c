@@ -40,15 +40,28 @@ static kiln_status make_slots(kl_ctx *cx, const kl_plan *p, const kl_plan_params
   return KILN_OK;
 }
 
-uint32_t kl_add_shared(kl_ctx *cx, kl_plan *p, kl_slots *s, kl_dtype t, int64_t count) {
-  kl_shape *shape = KL_NEW(p->arena, kl_shape);
-  int64_t *dims = KL_NEW(p->arena, int64_t);
+static const kl_shape *vector_of(kl_arena *arena, kl_dtype t, int64_t count) {
+  kl_shape *shape = KL_NEW(arena, kl_shape);
+  int64_t *dims = KL_NEW(arena, int64_t);
   *dims = count;
   *shape = (kl_shape){.dtype = t, .rank = 1, .dims = dims, .count = count};
+  return shape;
+}
+
+uint32_t kl_add_scratch(kl_ctx *cx, kl_plan *p, kl_slots *s, kl_dtype t, int64_t count) {
+  kl_slot_info info = {.kind = KL_SLOT_SCRATCH, .shape = vector_of(p->arena, t, count), .align = 16, .alias = KL_NONE};
+  info.bytes = count * kl_info(t)->bits / 8;
+  VEC_PUSH(cx, &s->v, info);
+  return (uint32_t)s->v.n - 1;
+}
+
+uint32_t kl_add_shared(kl_ctx *cx, kl_plan *p, kl_slots *s, kl_dtype t, int64_t count) {
+  const kl_shape *shape = vector_of(p->arena, t, count);
   int64_t bytes = count * kl_info(t)->bits / 8;
   kl_slot_info info = {.kind = KL_SLOT_SHARED, .shape = shape, .bytes = bytes, .align = 16, .alias = KL_NONE};
-  info.at = p->shared_bytes;
-  p->shared_bytes += (uint32_t)((bytes + 15) & ~15ll);
+  info.at = kl_last_launch(p)->shared_bytes;
+  info.launch = p->nlaunches - 1;
+  kl_last_launch(p)->shared_bytes += (uint32_t)((bytes + 15) & ~15ll);
   VEC_PUSH(cx, &s->v, info);
   return (uint32_t)s->v.n - 1;
 }
@@ -94,9 +107,14 @@ typedef struct row {
 // In order of trial; the last takes what all others leave.
 static const row choosers[] = {{"reduction", kl_choose_reduction}, {"loop", kl_choose_loop}};
 
-// Slots that a chooser made which declined.
+// One launch of no parts.
+static void begin_launches(kl_plan *p) {
+  p->nparts = p->nlaunches = 0;
+  kl_plan_add_launch(p, p->target.block);
+}
+
+// What a chooser made which declined.
 static void forget_slots(kl_choosing *c, size_t slots, size_t constants) {
-  c->plan->shared_bytes = 0;
   c->slots.v.n = slots;
   if (c->slots.constants.n == constants) return;
   c->slots.constants.n = c->slots.constant_slots.n = 0;
@@ -109,6 +127,7 @@ static kiln_status choose(kl_choosing *c) {
     const char *why_not = NULL;
     size_t slots = c->slots.v.n, constants = c->slots.constants.n;
     p->kind = choosers[i].kind;
+    begin_launches(p);
     KL_TRY(choosers[i].choose(c, &why_not));
     if (!why_not) return KILN_OK;
     forget_slots(c, slots, constants);
@@ -145,6 +164,7 @@ static kiln_status fill(kl_choosing *c) {
   p->slots = kl_arena_dup(c->arena, c->slots.v.p, c->slots.v.n * sizeof(kl_slot_info));
   p->ndeclined = (uint32_t)c->declined.n;
   p->declined = kl_arena_dup(c->arena, c->declined.p, c->declined.n * sizeof(kl_declined));
+  kl_plan_find_arguments(p);
   kl_plan_order_stores(p);
   kl_plan_place_syncs(p);
   return KILN_OK;
@@ -154,7 +174,6 @@ kiln_status kl_plan_make(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, 
                          kl_arena *arena, kl_plan **out) {
   kl_plan *p = KL_NEW(arena, kl_plan);
   *p = (kl_plan){.arena = arena, .module = m, .comp = comp, .target = params->target, .counted = params->counted};
-  p->block = params->target.block;
   p->programmatic = params->programmatic;
   p->fast = params->fast;
   p->name = identifier(arena, params->name);

@@ -23,8 +23,12 @@ typedef struct kl_slots {
   uint32_t *param_base; // first slot of each parameter's leaves
 } kl_slots;
 
-// An array of `count` elements, not packed, that a block shares: its slot. Its memory is behind that of others.
+// An array of `count` elements, not packed, that a block of the last launch shares: its slot. Its memory is behind that
+// of others.
 uint32_t kl_add_shared(kl_ctx *cx, kl_plan *p, kl_slots *s, kl_dtype t, int64_t count);
+
+// An array in global memory, not packed, that a launch leaves to those behind it: its slot.
+uint32_t kl_add_scratch(kl_ctx *cx, kl_plan *p, kl_slots *s, kl_dtype t, int64_t count);
 
 kiln_status kl_plan_refuse_index(kl_ctx *cx, const kl_plan *plan, const char *why);
 

@@ -17,9 +17,9 @@
 #include "lower/emit/kb.h"
 #include <llvm-c/Types.h>
 
-// Builds the kernel of `plan` into `module`, which holds no function of its name. Cannot fail.
-// NVPTX: `void name(ptr addrspace(1) slot 0, ..., i64 count)` over IN and OUT slots, i32 or i64 in place of an address
-// where a slot goes by value, `count` only if the plan is counted; exact block size plan->target.block.
+// Builds the kernel of each launch of `plan` into `module`, which holds no functions of their names. Cannot fail.
+// NVPTX: `void name(ptr addrspace(1) slot, ..., i64 count)` over the launch's arguments, i32 or i64 in place of an
+// address where a slot goes by value, `count` only if the plan is counted; exact block size.
 // Host: `void name(ptr *slots, i64 begin, i64 end, i64 count)`: iterations begin..end-1 of `main`, and if begin is 0
 // also `tail`; `count` counts only if the plan is counted.
 void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan);
@@ -59,6 +59,7 @@ typedef struct kl_emit {
   kb k;
   kl_arena *arena; // scratch
   kl_plan *plan;
+  const kl_plan_launch *launch; // whose kernel it is
   const kl_body *body;
   // The value at hand: its elements, the lanes of a register, and registers, one for each copy.
   unsigned lanes, width, nwide;

@@ -37,14 +37,14 @@ void kl_make_constants(kl_emit *e) {
 // What a block shares is one array of bytes; slots are places in it.
 static void make_shared(kl_emit *e) {
   const kl_plan *p = e->plan;
-  if (!p->shared_bytes) return;
-  LLVMTypeRef type = LLVMArrayType2(kb_type(&e->k, KB_I8, 1), p->shared_bytes);
-  LLVMValueRef g = LLVMAddGlobalInAddressSpace(e->k.module, type, kl_strf(e->arena, "%s_shared", p->name), 3);
+  if (!e->launch->shared_bytes) return;
+  LLVMTypeRef type = LLVMArrayType2(kb_type(&e->k, KB_I8, 1), e->launch->shared_bytes);
+  LLVMValueRef g = LLVMAddGlobalInAddressSpace(e->k.module, type, kl_strf(e->arena, "%s_shared", e->launch->name), 3);
   LLVMSetLinkage(g, LLVMInternalLinkage);
   LLVMSetInitializer(g, LLVMGetUndef(type));
   LLVMSetAlignment(g, 16);
   for (uint32_t i = p->nargs; i < p->nslots; i++) {
-    if (p->slots[i].kind != KL_SLOT_SHARED) continue;
+    if (p->slots[i].kind != KL_SLOT_SHARED || &p->launches[p->slots[i].launch] != e->launch) continue;
     LLVMValueRef at = LLVMConstInt(kb_type(&e->k, KB_I32, 1), p->slots[i].at, false);
     e->slots[i] = (kb_reg){LLVMConstInBoundsGEP2(kb_type(&e->k, KB_I8, 1), g, &at, 1), KB_PTR, 1};
   }
@@ -58,23 +58,31 @@ static kb_kind value_kind(const kl_plan *p, uint32_t slot) {
 // attributes with each that is added. Every access carries its own alignment, and every load whether it is constant.
 enum { MOST_HINTED = 256 };
 
+static const char *only_access(const kl_slot_info *s) {
+  return s->kind == KL_SLOT_IN ? "readonly" : s->kind == KL_SLOT_OUT ? "writeonly" : NULL;
+}
+
 static void declare_gpu_kernel(kl_emit *e) {
   kl_plan *p = e->plan;
-  LLVMTypeRef *types = KL_NEW_N(e->arena, LLVMTypeRef, p->nargs + 1);
-  for (uint32_t i = 0; i < p->nargs; i++)
-    types[i] = p->slots[i].by_value ? kb_type(&e->k, value_kind(p, i), 1) : LLVMPointerTypeInContext(e->k.llcx, 1);
-  types[p->nargs] = LLVMInt64TypeInContext(e->k.llcx);
-  LLVMTypeRef fty = LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, p->nargs + p->counted, false);
-  e->k.fn = LLVMAddFunction(e->k.module, p->name, fty);
+  const kl_plan_launch *l = e->launch;
+  LLVMTypeRef *types = KL_NEW_N(e->arena, LLVMTypeRef, l->nargs + 1);
+  for (uint32_t i = 0; i < l->nargs; i++)
+    types[i] = p->slots[l->args[i]].by_value ? kb_type(&e->k, value_kind(p, l->args[i]), 1)
+                                             : LLVMPointerTypeInContext(e->k.llcx, 1);
+  types[l->nargs] = LLVMInt64TypeInContext(e->k.llcx);
+  LLVMTypeRef fty = LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, l->nargs + p->counted, false);
+  e->k.fn = LLVMAddFunction(e->k.module, l->name, fty);
   LLVMSetFunctionCallConv(e->k.fn, 71); // PTX kernel
-  string_attribute(e, "nvvm.reqntid", kl_strf(e->arena, "%u", p->block));
+  string_attribute(e, "nvvm.reqntid", kl_strf(e->arena, "%u", l->block));
   kl_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
-  for (uint32_t i = 0; i < p->nargs; i++) {
-    e->slots[i] = (kb_reg){LLVMGetParam(e->k.fn, i), p->slots[i].by_value ? value_kind(p, i) : KB_PTR, 1};
-    if (p->slots[i].by_value || p->nargs > MOST_HINTED) continue;
-    if (kl_is_constant(p, i)) kl_attribute(e, i + 1, "noalias", 0);
-    kl_attribute(e, i + 1, "align", p->slots[i].align);
-    kl_attribute(e, i + 1, p->slots[i].kind == KL_SLOT_IN ? "readonly" : "writeonly", 0);
+  for (uint32_t i = 0; i < l->nargs; i++) {
+    uint32_t slot = l->args[i];
+    const kl_slot_info *s = &p->slots[slot];
+    e->slots[slot] = (kb_reg){LLVMGetParam(e->k.fn, i), s->by_value ? value_kind(p, slot) : KB_PTR, 1};
+    if (s->by_value || l->nargs > MOST_HINTED) continue;
+    if (kl_is_constant(p, slot)) kl_attribute(e, i + 1, "noalias", 0);
+    kl_attribute(e, i + 1, "align", s->align);
+    if (only_access(s)) kl_attribute(e, i + 1, only_access(s), 0);
   }
 }
 
@@ -91,7 +99,7 @@ typedef struct division {
 
 static division divide(kl_emit *e, const kl_part *part, kb_reg count) {
   kb *k = &e->k;
-  int64_t in_block = (int64_t)part->main.lanes * e->plan->block, tail = part->tail.lanes;
+  int64_t in_block = (int64_t)part->main.lanes * e->launch->block, tail = part->tail.lanes;
   if (e->index == KB_I32) count = kb_trunc(k, count, KB_I32);
   division d = {.main_blocks = kb_ilike(k, count, 0), .tail_first = kb_ilike(k, count, 0)};
   if (part->main.threads) { // else every count is less than one thread's lanes
@@ -123,7 +131,7 @@ static void emit_block(kl_emit *e, const kl_body *body, kb_reg block, kb_reg tid
 
 static void emit_gpu_tail(kl_emit *e, const kl_part *part, const division *d, kb_reg block_id, kb_reg tid) {
   kb *k = &e->k;
-  uint32_t in_block = e->plan->block;
+  uint32_t in_block = e->launch->block;
   kb_reg b = d ? kb_sub(k, block_id, d->main_blocks) : kb_addi(k, block_id, -part->first_block - part->main_blocks);
   kb_reg t = kb_add(k, kb_mul(k, b, kb_ilike(k, b, in_block)), tid);
   if (d) t = kb_add(k, t, d->tail_first);
@@ -140,7 +148,7 @@ static void emit_gpu_main(kl_emit *e, const kl_part *part, kb_reg block_id, kb_r
   kb *k = &e->k;
   kb_reg b = kb_addi(k, block_id, -part->first_block);
   if (part->main.threads)
-    emit_threads(e, &part->main, kb_add(k, kb_mul(k, b, kb_ilike(k, b, e->plan->block)), tid));
+    emit_threads(e, &part->main, kb_add(k, kb_mul(k, b, kb_ilike(k, b, e->launch->block)), tid));
   else
     emit_block(e, &part->main, b, tid);
   LLVMBuildRetVoid(k->b);
@@ -150,7 +158,7 @@ static void emit_gpu_part(kl_emit *e, const kl_part *part, kb_reg block_id, kb_r
   kl_plan *p = e->plan;
   kb *k = &e->k;
   division d = {0};
-  if (p->counted) d = divide(e, part, (kb_reg){LLVMGetParam(e->k.fn, p->nargs), KB_I64, 1});
+  if (p->counted) d = divide(e, part, (kb_reg){LLVMGetParam(e->k.fn, e->launch->nargs), KB_I64, 1});
   if (!part->tail.threads) return emit_gpu_main(e, part, block_id, tid);
   if (kl_body_is_empty(&part->main)) return emit_gpu_tail(e, part, p->counted ? &d : NULL, block_id, tid);
   kb_reg main_end = p->counted ? d.main_blocks : kb_ilike(k, block_id, part->first_block + part->main_blocks);
@@ -181,16 +189,15 @@ static void emit_gpu(kl_emit *e) {
   kl_plan *p = e->plan;
   kb *k = &e->k;
   declare_gpu_kernel(e);
-  kl_make_constants(e);
   make_shared(e);
   LLVMPositionBuilderAtEnd(k->b, kl_block(e, "entry"));
   kb_reg block_id = special_register(e, "llvm.nvvm.read.ptx.sreg.ctaid.x");
   kb_reg tid = special_register(e, "llvm.nvvm.read.ptx.sreg.tid.x");
   if (p->programmatic) wait_for_previous(e);
-  emit_gpu_parts(e, 0, p->nparts, block_id, tid);
+  emit_gpu_parts(e, e->launch->first_part, e->launch->first_part + e->launch->nparts, block_id, tid);
 }
 
-// --- the kernel -----------------------------------------------------------------------------------------------------
+// --- kernels --------------------------------------------------------------------------------------------------------
 
 void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan) {
   kl_arena scratch;
@@ -207,10 +214,14 @@ void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan) {
   e.slots = KL_NEW_N(&scratch, kb_reg, plan->nslots + 1);
   e.invariant_load = LLVMGetMDKindIDInContext(e.k.llcx, "invariant.load", 14);
   e.empty_node = LLVMMetadataAsValue(e.k.llcx, LLVMMDNodeInContext2(e.k.llcx, NULL, 0));
-  if (e.k.machine == KB_NVPTX)
-    emit_gpu(&e);
-  else
-    kl_emit_host(&e);
+  kl_make_constants(&e);
+  for (uint32_t i = 0; i < plan->nlaunches; i++) {
+    e.launch = &plan->launches[i];
+    if (e.k.machine == KB_NVPTX)
+      emit_gpu(&e);
+    else
+      kl_emit_host(&e);
+  }
   LLVMDisposeBuilder(e.k.b);
   kl_arena_free(&scratch);
 }

@@ -18,9 +18,16 @@ static LLVMTypeRef i64(const kl_emit *e) {
 
 // --- slots --------------------------------------------------------------------------------------------------------
 
+// Is the slot's address in the array of arguments?
+static bool is_argument(const kl_emit *e, uint32_t slot) {
+  return slot < e->plan->nargs || (slot != KL_NONE && e->plan->slots[slot].kind == KL_SLOT_SCRATCH);
+}
+
 static void load_slot(kl_emit *e, LLVMValueRef array, uint32_t slot) {
-  if (slot >= e->plan->nargs || e->slots[slot].v) return;
-  LLVMValueRef at = LLVMConstInt(i64(e), slot, false);
+  if (!is_argument(e, slot) || e->slots[slot].v) return;
+  uint32_t number = 0;
+  while (e->launch->args[number] != slot) number++;
+  LLVMValueRef at = LLVMConstInt(i64(e), number, false);
   LLVMValueRef p = LLVMBuildInBoundsGEP2(e->k.b, pointer(e), array, &at, 1, "");
   e->slots[slot] = (kb_reg){LLVMBuildLoad2(e->k.b, pointer(e), p, ""), KB_PTR, 1};
 }
@@ -38,7 +45,7 @@ static void each_slot(kl_emit *e, LLVMValueRef array, const kl_seq *s, uint32_t 
     uint32_t slot = slot_of(e->body, n);
     if (array)
       load_slot(e, array, slot);
-    else if (slot < e->plan->nargs)
+    else if (is_argument(e, slot))
       e->slots[slot].v = NULL;
     if (n->nest) each_slot(e, array, &n->nest->inside, 0, n->nest->inside.n);
   }
@@ -186,7 +193,7 @@ static void take_values(pieces *p, uint32_t piece, uint32_t first, uint32_t end)
 static LLVMValueRef emit_piece(pieces *p, uint32_t piece) {
   kl_emit *e = p->e;
   uint32_t first = piece * PIECE, end = end_of(e, piece);
-  e->k.fn = LLVMAddFunction(e->k.module, kl_strf(e->arena, "%s_piece", e->plan->name), p->type);
+  e->k.fn = LLVMAddFunction(e->k.module, kl_strf(e->arena, "%s_piece", e->launch->name), p->type);
   LLVMSetLinkage(e->k.fn, LLVMInternalLinkage);
   kl_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
   kl_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "noinline", 0);
@@ -255,9 +262,9 @@ static void emit_iteration(kl_emit *e, pieces *p, LLVMValueRef frame, kb_reg ite
 // What a block shares: of one warp, so that nobody else sees it.
 static void make_shared(kl_emit *e) {
   const kl_plan *p = e->plan;
-  LLVMValueRef base = p->shared_bytes ? make_frame(e, p->shared_bytes) : NULL;
+  LLVMValueRef base = e->launch->shared_bytes ? make_frame(e, e->launch->shared_bytes) : NULL;
   for (uint32_t i = p->nargs; base && i < p->nslots; i++) {
-    if (p->slots[i].kind != KL_SLOT_SHARED) continue;
+    if (p->slots[i].kind != KL_SLOT_SHARED || &p->launches[p->slots[i].launch] != e->launch) continue;
     LLVMValueRef at = LLVMConstInt(i64(e), p->slots[i].at, false);
     LLVMValueRef q = LLVMBuildInBoundsGEP2(e->k.b, kb_type(&e->k, KB_I8, 1), base, &at, 1, "");
     e->slots[i] = (kb_reg){q, KB_PTR, 1};
@@ -300,7 +307,7 @@ static void emit_loop(kl_emit *e, const kl_body *body, kb_reg begin, kb_reg end)
 // Iterations begin .. end-1 of all parts' rows, as far as they are this part's.
 static void emit_main(kl_emit *e, const kl_part *part, kb_reg begin, kb_reg end) {
   kb *k = &e->k;
-  if (e->plan->nparts > 1) {
+  if (e->launch->nparts > 1) {
     kb_reg first = kb_ilike(k, begin, part->first_iteration),
            last = kb_ilike(k, begin, part->main.threads + part->main.blocks);
     begin = kb_smax(k, kb_sub(k, begin, first), kb_ilike(k, begin, 0));
@@ -340,21 +347,21 @@ static LLVMValueRef emit_function(kl_emit *e, const char *name, const kl_part *p
 
 // Of several parts each is a function.
 void kl_emit_host(kl_emit *e) {
-  kl_plan *p = e->plan;
-  kl_make_constants(e);
-  if (p->nparts == 1) {
-    emit_function(e, p->name, p->parts);
+  const kl_plan_launch *l = e->launch;
+  const kl_part *first = &e->plan->parts[l->first_part];
+  if (l->nparts == 1) {
+    emit_function(e, l->name, first);
     return;
   }
-  LLVMValueRef *parts = KL_NEW_N(e->arena, LLVMValueRef, p->nparts), args[4];
-  for (uint32_t i = 0; i < p->nparts; i++) {
-    parts[i] = emit_function(e, kl_strf(e->arena, "%s_part", p->name), &p->parts[i]);
+  LLVMValueRef *parts = KL_NEW_N(e->arena, LLVMValueRef, l->nparts), args[4];
+  for (uint32_t i = 0; i < l->nparts; i++) {
+    parts[i] = emit_function(e, kl_strf(e->arena, "%s_part", l->name), &first[i]);
     LLVMSetLinkage(parts[i], LLVMInternalLinkage);
     kl_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "noinline", 0);
   }
-  LLVMValueRef kernel = emit_function(e, p->name, NULL);
+  LLVMValueRef kernel = emit_function(e, l->name, NULL);
   LLVMGetParams(kernel, args);
-  for (uint32_t i = 0; i < p->nparts; i++)
+  for (uint32_t i = 0; i < l->nparts; i++)
     LLVMBuildCall2(e->k.b, LLVMGlobalGetValueType(parts[i]), parts[i], args, 4, "");
   LLVMBuildRetVoid(e->k.b);
 }

@@ -41,7 +41,7 @@ static kb_reg address(kl_emit *e, uint32_t slot, kb_reg index, int64_t scale) {
 // Nobody writes the slot while the kernel runs: no output is the same memory, and no kernel before this one is still at
 // work.
 bool kl_is_constant(const kl_plan *p, uint32_t slot) {
-  if (p->slots[slot].kind == KL_SLOT_SHARED) return false;
+  if (p->slots[slot].kind == KL_SLOT_SHARED || p->slots[slot].kind == KL_SLOT_SCRATCH) return false;
   return p->slots[slot].alias == KL_NONE && (!p->programmatic || p->slots[slot].kind == KL_SLOT_CONST);
 }
 

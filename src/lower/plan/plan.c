@@ -6,6 +6,41 @@ void kl_plan_free(kl_plan *p) {
   kl_affs_destroy(&p->affs);
 }
 
+// --- launches -------------------------------------------------------------------------------------------------------
+
+kl_plan_launch *kl_plan_add_launch(kl_plan *p, uint32_t block) {
+  kl_plan_launch *all = KL_NEW_N(p->arena, kl_plan_launch, p->nlaunches + 1u), *l = &all[p->nlaunches];
+  if (p->nlaunches) memcpy(all, p->launches, p->nlaunches * sizeof *all);
+  *l = (kl_plan_launch){.name = p->name, .first_part = p->nparts, .block = block};
+  // No name of a kernel ends in this way but by a number behind it.
+  if (p->nlaunches) l->name = kl_strf(p->arena, "%s_then%u", p->name, p->nlaunches);
+  p->launches = all;
+  p->nlaunches++;
+  return l;
+}
+
+void kl_plan_add_part(kl_plan *p, const kl_part *part) {
+  kl_plan_launch *l = kl_last_launch(p);
+  kl_part *all = KL_NEW_N(p->arena, kl_part, p->nparts + 1u), *added = &all[p->nparts];
+  if (p->nparts) memcpy(all, p->parts, p->nparts * sizeof *all);
+  *added = *part;
+  added->first_block = l->grid;
+  added->first_iteration = l->iterations;
+  l->grid += part->blocks;
+  l->iterations += part->main.threads + part->main.blocks;
+  l->nparts++;
+  p->parts = all;
+  p->nparts++;
+}
+
+const kl_plan_launch *kl_launch_of(const kl_plan *p, uint32_t part) {
+  const kl_plan_launch *l = p->launches;
+  while (part >= l->first_part + l->nparts) l++;
+  return l;
+}
+
+// --- variables and points -------------------------------------------------------------------------------------------
+
 kl_vars kl_bound(const kl_body *b, kl_binding binding) {
   kl_vars r = 0;
   for (uint32_t v = 0; v < b->nvars; v++)

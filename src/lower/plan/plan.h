@@ -1,7 +1,8 @@
 // The plan of one kernel: plain data between the checked graph and the emitter, in a small structured language whose
 // variables are bound to the machine (docs/plans.md).
 //
-// A kernel is a list of parts, each a range of blocks with bodies of its own. A body has variables: numbers of blocks,
+// A plan is a list of launches, one behind the other, which may leave each other values in scratch memory. A launch is
+// a kernel: a list of parts, each a range of blocks with bodies of its own. A body has variables: numbers of blocks,
 // threads, warps and lanes, which the machine gives; those of loops; and `reg` variables, which number the copies of a
 // value that a thread holds side by side. Indices and guards are expressions in them, and in symbols: integers that
 // data says. A value is made by one step, and is in each thread an array over the reg variables that it depends on.
@@ -200,15 +201,27 @@ typedef struct kl_part {
   int64_t lo, size;
   int64_t count; // elements
   kl_body main, tail;
-  int64_t first_block; // blocks of all parts are in one row
+  int64_t first_block; // blocks of all parts of a launch are in one row
   int64_t blocks;
   int64_t main_blocks;     // of these, the first so many run `main`
-  int64_t first_iteration; // on the host the iterations of every `main` are in one row
+  int64_t first_iteration; // on the host the iterations of every `main` of a launch are in one row
 } kl_part;
 
-// Slots: parameter leaves in order, then results, then constants that are too large for an immediate and arrays that a
-// block shares.
-typedef enum kl_slot_kind { KL_SLOT_IN, KL_SLOT_OUT, KL_SLOT_CONST, KL_SLOT_SHARED } kl_slot_kind;
+// A kernel of its own. What it stores is there for the launches behind it; its own blocks find of each other nothing.
+typedef struct kl_plan_launch {
+  const char *name; // of the kernel, an identifier in PTX
+  uint32_t first_part, nparts;
+  uint32_t block;        // threads of a block
+  uint32_t shared_bytes; // of a block
+  int64_t grid;          // blocks; 0: nothing to launch
+  int64_t iterations;    // on the host: of `main` in all parts
+  uint32_t nargs;        // the kernel's arguments, slots in order
+  const uint32_t *args;
+} kl_plan_launch;
+
+// Slots: parameter leaves in order, then results, then what the plan adds: constants that are too large for an
+// immediate, arrays that a block shares, and arrays in global memory that launches leave to those behind them.
+typedef enum kl_slot_kind { KL_SLOT_IN, KL_SLOT_OUT, KL_SLOT_CONST, KL_SLOT_SHARED, KL_SLOT_SCRATCH } kl_slot_kind;
 typedef struct kl_slot_info {
   kl_slot_kind kind;
   const kl_shape *shape;
@@ -218,6 +231,7 @@ typedef struct kl_slot_info {
   bool by_value;        // IN: the kernel's argument is the value
   uint32_t alias;       // the slot that may be the same memory, KL_NONE if there is none
   uint32_t at;          // SHARED: offset in bytes in the block's memory
+  uint32_t launch;      // SHARED: whose blocks
   const char *unproved; // OUT: what is not known to the verifier of "each element is stored once"; NULL: it is proved
 } kl_slot_info;
 
@@ -231,21 +245,19 @@ typedef struct kl_plan {
   kl_affs *affs; // index expressions
   const kiln_module *module;
   const kl_comp *comp; // what is compiled
-  const char *name;    // of the kernel, an identifier in PTX
+  const char *name;    // of the first launch; others' begin with it
   kl_target target;
   const char *kind; // of kernel, in a word
   uint32_t ndeclined;
   const kl_declined *declined;
   int64_t count;          // elements of the domain; 0: nothing to do
-  uint32_t block;         // threads of a block
-  uint32_t shared_bytes;  // of a block
   uint32_t nslots, nargs; // nargs: IN and OUT slots, which come first
   kl_slot_info *slots;
-  uint32_t nparts; // 1 or more; a domain without elements is one
+  uint32_t nparts; // 1 or more, launch by launch; a domain without elements is one
   kl_part *parts;
-  int64_t grid;       // blocks; 0: nothing to launch
-  int64_t iterations; // on the host: of `main` in all parts
-  bool index64;       // some index does not fit 32 bits
+  uint32_t nlaunches; // 1 or more
+  kl_plan_launch *launches;
+  bool index64; // some index does not fit 32 bits
   // The kernel is given its element count n, at most `count`. Its only part's whole blocks of `main` come first;
   // threads of `tail` count from element 0, and begin where `main` ends.
   bool counted;
@@ -255,6 +267,21 @@ typedef struct kl_plan {
 
 // Frees the expression tables; the plan itself lies in its arena.
 void kl_plan_free(kl_plan *p);
+
+// One launch more behind the others, of no parts yet. Parts, and arrays that blocks share, are the last one's.
+kl_plan_launch *kl_plan_add_launch(kl_plan *p, uint32_t block);
+static inline kl_plan_launch *kl_last_launch(const kl_plan *p) {
+  return &p->launches[p->nlaunches - 1];
+}
+// Adds a part to the last launch, its blocks and iterations behind those that are there. Parts are few.
+void kl_plan_add_part(kl_plan *p, const kl_part *part);
+// The first launch that stores in a slot; nlaunches: none does.
+uint32_t kl_first_writer(const kl_plan *p, uint32_t slot);
+// The launch that a part belongs to.
+const kl_plan_launch *kl_launch_of(const kl_plan *p, uint32_t part);
+// Sets what each launch takes as arguments: all IN and OUT slots where it is the only one, else those that it touches;
+// then SCRATCH slots that it touches.
+void kl_plan_find_arguments(kl_plan *p);
 
 // What of a floor's dividend is negative is moved up by this many times the divisor, so that every division is one of
 // unsigned numbers.

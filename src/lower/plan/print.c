@@ -218,10 +218,18 @@ static void print_body(kl_sb *b, const kl_plan *p, const char *name, const kl_bo
   print_seq(&x, &body->root, 0);
 }
 
-static int64_t checked_free(const kl_plan *p) {
-  int64_t blocks = 0;
-  for (uint32_t i = 0; i < p->nparts; i++) blocks += p->parts[i].main_blocks;
-  return blocks;
+static void print_grid(kl_sb *b, const kl_plan *p, const kl_plan_launch *l) {
+  int64_t free = 0;
+  for (uint32_t i = l->first_part; i < l->first_part + l->nparts; i++) free += p->parts[i].main_blocks;
+  kl_sbf(b, "grid %lld (%lld without bounds checks), block %u", (long long)l->grid, (long long)free, l->block);
+}
+
+static void print_launch(kl_sb *b, const kl_plan *p, const kl_plan_launch *l) {
+  if (p->nlaunches == 1) return;
+  kl_sbf(b, "  launch %s", l->name);
+  if (p->target.machine == KL_NVPTX) kl_sb_puts(b, ": ");
+  if (p->target.machine == KL_NVPTX) print_grid(b, p, l);
+  kl_sb_putc(b, '\n');
 }
 
 static void print_traffic(kl_sb *b, kl_plan *p) {
@@ -238,16 +246,19 @@ static void print_traffic(kl_sb *b, kl_plan *p) {
 
 void kl_plan_print(kl_sb *b, kl_plan *p) {
   kl_sbf(b, "kernel %s: %s over %lld elements, ", p->name, p->kind, (long long)p->count);
-  if (p->target.machine == KL_NVPTX)
-    kl_sbf(b, "grid %lld (%lld without bounds checks), block %u, ", (long long)p->grid, (long long)checked_free(p),
-           p->block);
-  else
-    kl_sb_puts(b, "host, ");
+  if (p->nlaunches > 1) kl_sbf(b, "%u launches, ", p->nlaunches);
+  if (p->target.machine == KL_HOST) kl_sb_puts(b, "host, ");
+  if (p->target.machine == KL_NVPTX && p->nlaunches == 1) {
+    print_grid(b, p, p->launches);
+    kl_sb_puts(b, ", ");
+  }
   kl_sbf(b, "%d-bit indices%s%s%s\n", p->index64 ? 64 : 32, p->counted ? ", element count at run time" : "",
          p->programmatic ? ", waits for the kernel before" : "", p->fast ? ", fast numerics" : "");
   for (uint32_t i = 0; i < p->ndeclined; i++) kl_sbf(b, "  no %s: %s\n", p->declined[i].kind, p->declined[i].why);
   static const char *const kinds[] = {
-      [KL_SLOT_IN] = "in", [KL_SLOT_OUT] = "out", [KL_SLOT_CONST] = "constant", [KL_SLOT_SHARED] = "shared"};
+      [KL_SLOT_IN] = "in",         [KL_SLOT_OUT] = "out",         [KL_SLOT_CONST] = "constant",
+      [KL_SLOT_SHARED] = "shared", [KL_SLOT_SCRATCH] = "scratch",
+  };
   for (uint32_t i = 0; i < p->nslots; i++) {
     kl_sbf(b, "  s%u: %s ", i, kinds[p->slots[i].kind]);
     kl_shape_print(b, p->slots[i].shape, true);
@@ -257,10 +268,13 @@ void kl_plan_print(kl_sb *b, kl_plan *p) {
     if (p->slots[i].unproved) kl_sbf(b, ", not proved: %s", p->slots[i].unproved);
     kl_sb_putc(b, '\n');
   }
-  for (uint32_t i = 0; i < p->nparts; i++) {
-    print_part(b, p, &p->parts[i]);
-    print_body(b, p, "main", &p->parts[i].main);
-    print_body(b, p, "tail", &p->parts[i].tail);
+  for (uint32_t i = 0, part = 0; i < p->nlaunches; i++) {
+    print_launch(b, p, &p->launches[i]);
+    for (; part < p->launches[i].first_part + p->launches[i].nparts; part++) {
+      print_part(b, p, &p->parts[part]);
+      print_body(b, p, "main", &p->parts[part].main);
+      print_body(b, p, "tail", &p->parts[part].tail);
+    }
   }
   print_traffic(b, p);
 }

@@ -1,4 +1,5 @@
-// What may be said of a plan's slots once its accesses are known: shared memory, passing by value.
+// What may be said of a plan's slots once its accesses are known: which launch takes them, shared memory, passing by
+// value.
 
 #include "lower/plan/plan.h"
 
@@ -23,14 +24,30 @@ static bool reads_what_it_writes(kl_plan *p, const kl_access *load, const kl_sto
   return st && same_elements(p, load, &st->access) && (load->guard == KL_NONE || load->guard == st->keep);
 }
 
-// Clears shared[i] where some load of slot i by the body forbids it. store: room for one of each slot.
-static void check_loads(kl_plan *p, const kl_body *b, const uint32_t *result, bool *shared, const kl_store **store) {
+static bool stores_in(const kl_body *b, uint32_t slot) {
+  for (uint32_t i = 0; i < b->nstores; i++)
+    if (b->stores[i].access.slot == slot) return true;
+  return false;
+}
+
+uint32_t kl_first_writer(const kl_plan *p, uint32_t slot) {
+  for (uint32_t i = 0; i < p->nparts; i++)
+    if (stores_in(&p->parts[i].main, slot) || stores_in(&p->parts[i].tail, slot))
+      return (uint32_t)(kl_launch_of(p, i) - p->launches);
+  return p->nlaunches;
+}
+
+// Clears shared[i] where some load of slot i by the body forbids it: what a launch reads, later ones may overwrite.
+// store: room for one of each slot.
+static void check_loads(kl_plan *p, uint32_t launch, const kl_body *b, const uint32_t *result, bool *shared,
+                        const kl_store **store) {
   if (kl_body_is_empty(b)) return;
   memset(store, 0, p->nslots * sizeof *store);
   for (uint32_t i = 0; i < b->nstores; i++) store[b->stores[i].access.slot] = &b->stores[i];
   for (uint32_t i = 0; i < b->nsteps; i++) {
     const kl_step *s = &b->steps[i];
     if (s->kind != KL_STEP_LOAD || !shared[s->access.slot]) continue;
+    if (p->nlaunches > 1 && launch < kl_first_writer(p, result[s->access.slot])) continue;
     shared[s->access.slot] = reads_what_it_writes(p, &s->access, store[result[s->access.slot]]);
   }
 }
@@ -39,12 +56,37 @@ void kl_plan_alias(kl_plan *p, const uint32_t *result, bool *shared) {
   const kl_store **store = KL_NEW_N(p->arena, const kl_store *, p->nslots + 1);
   for (uint32_t i = 0; i < p->nslots; i++) shared[i] = result[i] != KL_NONE;
   for (uint32_t k = 0; k < p->nparts; k++) {
-    check_loads(p, &p->parts[k].main, result, shared, store);
-    check_loads(p, &p->parts[k].tail, result, shared, store);
+    uint32_t launch = (uint32_t)(kl_launch_of(p, k) - p->launches);
+    check_loads(p, launch, &p->parts[k].main, result, shared, store);
+    check_loads(p, launch, &p->parts[k].tail, result, shared, store);
   }
   for (uint32_t i = 0; i < p->nslots; i++)
     if (shared[i]) p->slots[i].alias = result[i], p->slots[result[i]].alias = i;
   kl_plan_order_stores(p);
+}
+
+static void note_touched(const kl_body *b, bool *touched) {
+  for (uint32_t i = 0; i < b->nsteps; i++)
+    if (b->steps[i].kind == KL_STEP_LOAD) touched[b->steps[i].access.slot] = true;
+  for (uint32_t i = 0; i < b->nstores; i++) touched[b->stores[i].access.slot] = true;
+}
+
+void kl_plan_find_arguments(kl_plan *p) {
+  for (uint32_t i = 0; i < p->nlaunches; i++) {
+    kl_plan_launch *l = &p->launches[i];
+    bool *touched = KL_NEW_N(p->arena, bool, p->nslots + 1);
+    uint32_t *args = KL_NEW_N(p->arena, uint32_t, p->nslots + 1);
+    for (uint32_t k = l->first_part; k < l->first_part + l->nparts; k++) {
+      note_touched(&p->parts[k].main, touched);
+      note_touched(&p->parts[k].tail, touched);
+    }
+    l->nargs = 0;
+    for (uint32_t s = 0; s < p->nslots; s++) {
+      bool all = s < p->nargs && p->nlaunches == 1, given = s < p->nargs || p->slots[s].kind == KL_SLOT_SCRATCH;
+      if (all || (given && touched[s])) args[l->nargs++] = s;
+    }
+    l->args = args;
+  }
 }
 
 bool kl_plan_by_value(kl_plan *p, uint32_t in) {

@@ -90,8 +90,8 @@ static void place_in(kl_plan *p, kl_body *b) {
 }
 
 void kl_plan_place_syncs(kl_plan *p) {
-  if (!p->shared_bytes) return;
   for (uint32_t i = 0; i < p->nparts; i++) {
+    if (!kl_launch_of(p, i)->shared_bytes) continue;
     place_in(p, &p->parts[i].main);
     place_in(p, &p->parts[i].tail);
   }

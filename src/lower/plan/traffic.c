@@ -12,6 +12,7 @@ typedef struct inside {
 typedef struct counting {
   kl_plan *p;
   const kl_body *body;
+  uint32_t block; // threads of one
   uint32_t slot, base;
   int64_t quota; // threads looked at for one instruction
   // The number of a thread; of a round of the loops around, and a thread, where there are loops: variables as
@@ -49,9 +50,9 @@ static void set_vars(counting *c, kl_vars loops) {
     c->threads = b->threads;
     return;
   }
-  int64_t of_launch = b->blocks * (int64_t)c->p->block;
-  const kl_aff *thread = kl_aff_modc(p, all, of_launch), *in_block = kl_aff_modc(p, thread, c->p->block);
-  set_digits(c, kl_bound(b, KL_BIND_BLOCK), kl_aff_floordivc(p, thread, c->p->block));
+  int64_t of_launch = b->blocks * (int64_t)c->block;
+  const kl_aff *thread = kl_aff_modc(p, all, of_launch), *in_block = kl_aff_modc(p, thread, c->block);
+  set_digits(c, kl_bound(b, KL_BIND_BLOCK), kl_aff_floordivc(p, thread, c->block));
   set_digits(c, kl_bound(b, KL_BIND_WARP), kl_aff_floordivc(p, in_block, KL_WARP));
   set_digits(c, kl_bound(b, KL_BIND_LANE), kl_aff_modc(p, in_block, KL_WARP));
   set_digits(c, loops, kl_aff_floordivc(p, all, of_launch));
@@ -196,6 +197,7 @@ kl_traffic kl_plan_traffic(kl_plan *p, uint32_t slot, uint32_t base) {
   c.sum = (kl_traffic){.exact = true, .coalesced_for_xla = true};
   if (p->slots[slot].by_value || p->slots[slot].kind == KL_SLOT_SHARED) return c.sum;
   for (uint32_t i = 0; i < p->nparts; i++) {
+    c.block = kl_launch_of(p, i)->block;
     count_body(&c, &p->parts[i].main);
     count_body(&c, &p->parts[i].tail);
   }

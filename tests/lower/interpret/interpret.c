@@ -24,7 +24,7 @@ static bool is_empty(const kl_body *b) {
 // Loops over elements: every launched thread has work or is beyond the tail, and the bodies cover the part without a
 // gap.
 static void check_loop(machine *m, const kl_part *p) {
-  int64_t block = m->plan->block;
+  int64_t block = m->launch->block;
   REQUIRE(m, p->main.first == 0 && p->main.threads * p->main.lanes + p->tail.threads * p->tail.lanes >= p->count,
           "the bodies do not cover %lld elements", (ll)p->count);
   if (p->tail.threads) {
@@ -44,9 +44,11 @@ static void check_blocks(machine *m, const kl_part *p) {
           (ll)p->main.blocks);
 }
 
-static void check_launch(machine *m) {
+// Elements that the launch's parts are said to have.
+static int64_t check_launch(machine *m) {
+  const kl_plan_launch *l = m->launch;
   int64_t count = 0, blocks = 0, iterations = 0;
-  for (uint32_t i = 0; i < m->plan->nparts; i++) {
+  for (uint32_t i = l->first_part; i < l->first_part + l->nparts; i++) {
     const kl_part *p = &m->plan->parts[i];
     REQUIRE(m, p->first_block == blocks && p->first_iteration == iterations, "part %u is not in the row", i);
     if (p->main.blocks)
@@ -57,8 +59,8 @@ static void check_launch(machine *m) {
     blocks += p->blocks;
     iterations += p->main.threads + p->main.blocks;
   }
-  REQUIRE(m, count == m->plan->count && blocks == m->plan->grid && iterations == m->plan->iterations, "grid %lld",
-          (ll)m->plan->grid);
+  REQUIRE(m, blocks == l->grid && iterations == l->iterations, "grid %lld", (ll)l->grid);
+  return count;
 }
 
 // --- memory ---------------------------------------------------------------------------------------------------------
@@ -68,10 +70,13 @@ static void make_memory(machine *m, bool results) {
   m->elements = KL_NEW_N(m->arena, uint64_t *, p->nslots + 1);
   m->stored = KL_NEW_N(m->arena, uint8_t *, p->nslots + 1);
   m->readers = KL_NEW_N(m->arena, int64_t *, p->nslots + 1);
-  m->shared = KL_NEW_N(m->arena, shared_byte, p->shared_bytes + 1);
+  uint32_t shared = 0;
+  for (uint32_t i = 0; i < p->nlaunches; i++)
+    if (p->launches[i].shared_bytes > shared) shared = p->launches[i].shared_bytes;
+  m->shared = KL_NEW_N(m->arena, shared_byte, shared + 1);
   for (uint32_t i = 0; i < p->nslots; i++) {
     size_t n = (size_t)p->slots[i].shape->count + 1;
-    bool result = p->slots[i].kind == KL_SLOT_OUT;
+    bool result = p->slots[i].kind == KL_SLOT_OUT || p->slots[i].kind == KL_SLOT_SCRATCH;
     if (p->slots[i].kind == KL_SLOT_SHARED || (result && results)) m->elements[i] = KL_NEW_N(m->arena, uint64_t, n);
     if (!result || !results) continue;
     m->stored[i] = KL_NEW_N(m->arena, uint8_t, n);
@@ -96,7 +101,7 @@ static void compare_results(machine *m, const leaves *want, bool all) {
 
 static void enter_body(machine *m, const kl_body *b) {
   m->body = b;
-  m->nthreads = m->host ? b->width : b->threads ? 1 : m->plan->block;
+  m->nthreads = m->host ? b->width : b->threads ? 1 : m->launch->block;
   m->vars = kl_arena_alloc_n(m->arena, m->nthreads + 1, sizeof *m->vars);
   m->active = KL_NEW_N(m->arena, bool, m->nthreads + 1);
   m->guard_vars = KL_NEW_N(m->arena, kl_vars, b->nguards + 1);
@@ -143,14 +148,23 @@ static void run_body(machine *m, const kl_body *b, bool all) {
   }
 }
 
+static int64_t run_launch(machine *m, const kl_plan_launch *l, bool all) {
+  m->launch = l;
+  int64_t count = check_launch(m);
+  for (uint32_t i = l->first_part; i < l->first_part + l->nparts; i++) {
+    run_body(m, &m->plan->parts[i].main, all);
+    run_body(m, &m->plan->parts[i].tail, all);
+  }
+  return count;
+}
+
+// Where some blocks only are run, launches behind the first find too little.
 static void run_plan(machine *m, const leaves *want, bool all) {
   const kl_plan *p = m->plan;
   make_memory(m, want != NULL);
-  check_launch(m);
-  for (uint32_t i = 0; i < p->nparts; i++) {
-    run_body(m, &p->parts[i].main, all);
-    run_body(m, &p->parts[i].tail, all);
-  }
+  int64_t count = run_launch(m, p->launches, all);
+  REQUIRE(m, p->nlaunches > 1 || count == p->count, "%lld elements", (ll)count);
+  for (uint32_t i = 1; i < p->nlaunches && all; i++) run_launch(m, &p->launches[i], all);
   if (want) compare_results(m, want, all);
 }
 

@@ -21,6 +21,7 @@ typedef struct shared_byte {
 typedef struct machine {
   kl_arena *arena;
   const kl_plan *plan;
+  const kl_plan_launch *launch;
   const kl_body *body;
   bool host;
   jmp_buf stop;
@@ -39,8 +40,8 @@ typedef struct machine {
   size_t each;         // values of a thread
   uint64_t *vals;
 
-  uint64_t **elements; // by slot: results and shared memory, as they are now; NULL: not looked at
-  uint8_t **stored;    // by result: elements that have been; NULL as elements
+  uint64_t **elements; // by slot: results, scratch and shared memory, as they are now; NULL: not looked at
+  uint8_t **stored;    // by result and scratch slot: elements that have been, 1 + the launch; NULL as elements
   int64_t **readers;   // by result whose memory a parameter may be: who has read an element of that, + 1
   shared_byte *shared; // by byte
   uint32_t syncs;      // that the group has passed

@@ -23,7 +23,7 @@ static extent bytes_of(const machine *m, uint32_t slot, int64_t e) {
 // --- shared memory --------------------------------------------------------------------------------------------------
 
 void clear_shared(machine *m) {
-  for (uint32_t i = 0; i < m->plan->shared_bytes; i++)
+  for (uint32_t i = 0; i < m->launch->shared_bytes; i++)
     m->shared[i] = (shared_byte){.slot = KL_NONE, .writer = NOBODY, .reader = NOBODY};
 }
 
@@ -102,6 +102,11 @@ static uint64_t read_element(machine *m, uint32_t slot, int64_t e, uint32_t thre
     return of_parameter(slot, e);
   case KL_SLOT_CONST: return of_constant(s, e);
   case KL_SLOT_SHARED: read_shared(m, slot, e, (int32_t)thread); return m->elements[slot][e];
+  case KL_SLOT_SCRATCH:
+    if (!m->elements[slot]) return 0;
+    REQUIRE(m, m->stored[slot][e] && m->stored[slot][e] <= m->launch - m->plan->launches,
+            "slot %u: element %lld is read, and no launch before has written it", slot, (ll)e);
+    return m->elements[slot][e];
   case KL_SLOT_OUT: break;
   }
   broken(m, "slot %u is read", slot);
@@ -113,7 +118,7 @@ static void write_element(machine *m, uint32_t slot, int64_t e, uint32_t thread,
   } else if (m->stored[slot]) {
     REQUIRE(m, !m->stored[slot][e], "slot %u: element %lld is written twice", slot, (ll)e);
     overwrite_alias(m, slot, e, thread);
-    m->stored[slot][e] = 1;
+    m->stored[slot][e] = (uint8_t)(1 + (m->launch - m->plan->launches));
   }
   if (m->elements[slot]) m->elements[slot][e] = value;
 }

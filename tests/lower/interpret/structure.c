@@ -33,9 +33,9 @@ static void check_vars(machine *m) {
     REQUIRE(m, points_of(b, warps) == 1, "several warps on the host");
     return;
   }
-  REQUIRE(m, m->plan->block % WARP == 0, "a block of %u threads", m->plan->block);
-  REQUIRE(m, !warps || points_of(b, warps) == m->plan->block / WARP, "%lld warps in a block of %u threads",
-          (ll)points_of(b, warps), m->plan->block);
+  REQUIRE(m, m->launch->block % WARP == 0, "a block of %u threads", m->launch->block);
+  REQUIRE(m, !warps || points_of(b, warps) == m->launch->block / WARP, "%lld warps in a block of %u threads",
+          (ll)points_of(b, warps), m->launch->block);
   REQUIRE(m, !lanes || points_of(b, lanes) == WARP, "%lld lanes in a warp", (ll)points_of(b, lanes));
 }
 
@@ -101,9 +101,13 @@ static void check_guard_at(machine *m, const scope *s, uint32_t guard, kl_vars r
 static void check_slot(machine *m, uint32_t slot) {
   const kl_slot_info *s = &m->plan->slots[slot];
   REQUIRE(m, slot < m->plan->nslots, "slot %u", slot);
+  bool given = s->kind == KL_SLOT_CONST || s->kind == KL_SLOT_SHARED;
+  for (uint32_t i = 0; i < m->launch->nargs; i++) given = given || m->launch->args[i] == slot;
+  REQUIRE(m, given, "slot %u is no argument", slot);
   if (s->kind != KL_SLOT_SHARED) return;
-  REQUIRE(m, s->at % s->align == 0 && s->at + s->bytes <= m->plan->shared_bytes, "slot %u: %lld bytes from %u on", slot,
-          (ll)s->bytes, s->at);
+  REQUIRE(m, s->launch == m->launch - m->plan->launches, "slot %u is another launch's", slot);
+  REQUIRE(m, s->at % s->align == 0 && s->at + s->bytes <= m->launch->shared_bytes, "slot %u: %lld bytes from %u on",
+          slot, (ll)s->bytes, s->at);
   REQUIRE(m, s->bytes >= (s->shape->count * kl_info(s->shape->dtype)->bits + 7) / 8, "slot %u: %lld bytes", slot,
           (ll)s->bytes);
 }

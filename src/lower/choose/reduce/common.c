@@ -125,17 +125,16 @@ kiln_status kl_reducing_end(kl_reducing *g, kl_body *b, kiln_status st, int64_t 
   kl_plan *p = g->c->plan;
   kl_walk_free(&g->walk);
   if (st == KILN_OK && g->w.splits_bytes) *why_not = "results of several threads would share a byte";
-  if (st == KILN_OK && p->shared_bytes > KL_MOST_SHARED) *why_not = "it needs more shared memory than a block has";
+  if (st == KILN_OK && kl_last_launch(p)->shared_bytes > KL_MOST_SHARED)
+    *why_not = "it needs more shared memory than a block has";
   if (st != KILN_OK || *why_not) {
     kl_write_free(&g->w);
     return st;
   }
   kl_write_end(&g->w);
   p->count = g->x->rows;
-  p->block = (uint32_t)threads;
-  p->nparts = 1;
-  p->parts = KL_NEW(p->arena, kl_part);
-  *p->parts = (kl_part){.dim = KL_NONE, .count = p->count, .main = *b, .blocks = b->blocks, .main_blocks = b->blocks};
-  p->grid = p->iterations = b->blocks;
+  kl_last_launch(p)->block = (uint32_t)threads;
+  kl_part part = {.dim = KL_NONE, .count = p->count, .main = *b, .blocks = b->blocks, .main_blocks = b->blocks};
+  kl_plan_add_part(p, &part);
   return KILN_OK;
 }

@@ -10,9 +10,7 @@ static bool fits_results(kl_choosing *c, const kl_reductions *x) {
 }
 
 static kiln_status nothing(kl_choosing *c) {
-  c->plan->nparts = 1;
-  c->plan->parts = KL_NEW(c->arena, kl_part);
-  c->plan->parts->dim = KL_NONE;
+  kl_plan_add_part(c->plan, &(kl_part){.dim = KL_NONE});
   return KILN_OK;
 }
 

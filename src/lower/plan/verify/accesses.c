@@ -167,16 +167,36 @@ static kiln_status check_guard(reach *x, uint32_t guard) {
   return KILN_OK;
 }
 
-static kiln_status begin(reach *x, kl_check *k, const kl_access *a, kl_slot_kind kind, uint32_t guard) {
+// What a load may read, or a store write: nobody reads in a launch what it stores in scratch memory.
+static bool may_touch(const kl_check *k, const kl_access *a, bool load) {
+  const kl_slot_info *s = &k->p->slots[a->slot];
+  switch (s->kind) {
+  case KL_SLOT_IN:
+  case KL_SLOT_CONST: return load;
+  case KL_SLOT_OUT: return !load;
+  case KL_SLOT_SHARED: return s->launch == k->launch - k->p->launches;
+  case KL_SLOT_SCRATCH: return !load || kl_first_writer(k->p, a->slot) < k->launch - k->p->launches;
+  }
+  return false;
+}
+
+// Does the kernel know where the slot is?
+static bool is_given(const kl_check *k, uint32_t slot) {
+  if (k->p->slots[slot].kind == KL_SLOT_CONST || k->p->slots[slot].kind == KL_SLOT_SHARED) return true;
+  for (uint32_t i = 0; i < k->launch->nargs; i++)
+    if (k->launch->args[i] == slot) return true;
+  return false;
+}
+
+static kiln_status begin(reach *x, kl_check *k, const kl_access *a, bool load, uint32_t guard) {
   if (a->slot >= k->p->nslots) return kl_refute(k, "there is no slot s%u", a->slot);
   x->k = k;
   x->a = a;
   x->s = &k->p->slots[a->slot];
   x->bits = kl_info(x->s->shape->dtype)->bits;
   x->copies = copies_of(k->body, a);
-  bool right =
-      x->s->kind == kind || x->s->kind == KL_SLOT_SHARED || (kind == KL_SLOT_IN && x->s->kind == KL_SLOT_CONST);
-  if (!right) return kl_refute(k, "s%u cannot be %s", a->slot, kind == KL_SLOT_IN ? "read" : "written");
+  if (!may_touch(k, a, load)) return kl_refute(k, "s%u cannot be %s", a->slot, load ? "read" : "written");
+  if (!is_given(k, a->slot)) return kl_refute(k, "s%u is no argument", a->slot);
   KL_TRY(check_form(x));
   if (!kl_is_index(k, a->element, kl_known_vars(k) | x->copies))
     return kl_refute(k, "its element depends on what is not known there");
@@ -195,7 +215,7 @@ static bool splits_chunks(const kl_body *b, const kl_access *a, uint32_t guard) 
 kiln_status kl_check_load(kl_check *k, const kl_step *s) {
   const kl_access *a = &s->access;
   reach x;
-  KL_TRY(begin(&x, k, a, KL_SLOT_IN, a->guard));
+  KL_TRY(begin(&x, k, a, true, a->guard));
   if (s->regs != a->regs) return kl_refute(k, "is not there as often as it is read");
   if (s->dtype != x.s->shape->dtype) return kl_refute(k, "reads %s as another type", kl_info(x.s->shape->dtype)->name);
   if (splits_chunks(k->body, a, a->guard)) return kl_refute(k, "g%u changes inside of chunks", a->guard);
@@ -227,7 +247,7 @@ kiln_status kl_check_store(kl_check *k, const kl_store *s) {
   const kl_access *a = &s->access;
   const kl_step *from = &k->body->steps[s->step];
   reach x;
-  KL_TRY(begin(&x, k, a, KL_SLOT_OUT, s->keep));
+  KL_TRY(begin(&x, k, a, false, s->keep));
   if (a->guard != KL_NONE) return kl_refute(k, "has a guard for another element");
   if (from->regs & ~a->regs) return kl_refute(k, "v%u has more copies than are stored", s->step);
   if (from->dtype != x.s->shape->dtype) return kl_refute(k, "stores %s as another type", kl_info(from->dtype)->name);

@@ -34,7 +34,8 @@ typedef struct kl_check {
   kl_plan *p;
   kl_arena *arena; // of the proofs
   uint32_t part;
-  const char *name; // of the body
+  const kl_plan_launch *launch; // the part's
+  const char *name;             // of the body
   const kl_body *body;
   kl_subject subject;
   uint32_t number;
@@ -141,7 +142,7 @@ kiln_status kl_check_store(kl_check *k, const kl_store *s);
 // Does the expression consist of sums and floors of these variables?
 bool kl_is_index(const kl_check *k, const kl_aff *e, kl_vars allowed);
 
-// A store to a result, as it stands.
+// A store to a result or to scratch memory, as it stands.
 typedef struct kl_writing {
   uint32_t slot, part;
   const char *name; // of the body
@@ -152,7 +153,7 @@ typedef struct kl_writing {
 
 // cover.c: the points of a store, all copies of all threads and rounds; have any two different elements?
 kl_truth kl_stores_once(kl_check *k, const kl_store *s, const kl_place *place, kl_points *points, kl_form *form);
-// Is each element of a result stored once? w: the stores to it.
+// Is each element of a result, or of scratch memory, stored once? w: the stores to it.
 kiln_status kl_check_cover(kl_check *k, uint32_t slot, const kl_writing *w, uint32_t n);
 // sharing.c: what threads of the body do to each other's elements.
 kiln_status kl_check_sharing(kl_check *k);

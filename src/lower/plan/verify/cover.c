@@ -23,6 +23,7 @@ static void unproved(cover *x, const char *why) {
 
 static void look_at(cover *x, uint32_t i) {
   x->k->part = x->w[i].part;
+  x->k->launch = kl_launch_of(x->k->p, x->w[i].part);
   x->k->name = x->w[i].name;
   x->k->body = x->w[i].body;
   kl_look_at(x->k, KL_OF_STORE, x->w[i].store);
@@ -163,15 +164,23 @@ static kiln_status check_counted(cover *x, uint32_t i) {
   return KILN_OK;
 }
 
+// What nobody has stored is never read.
+static kiln_status refute_scratch(cover *x) {
+  kl_look_at(x->k, KL_OF_SLOT, x->slot);
+  return kl_refute(x->k, "it is not known %s", x->k->p->slots[x->slot].unproved);
+}
+
 kiln_status kl_check_cover(kl_check *k, uint32_t slot, const kl_writing *w, uint32_t n) {
   cover x = {.k = k, .slot = slot, .w = w, .n = n};
   x.forms = KL_NEW_N(k->arena, kl_form, n + 1);
   x.counts = KL_NEW_N(k->arena, int64_t, n + 1);
+  bool scratch = k->p->slots[slot].kind == KL_SLOT_SCRATCH;
   k->p->slots[slot].unproved = NULL;
   for (uint32_t i = 0; i < n; i++) {
     KL_TRY(check_store(&x, i));
     if (k->p->counted) KL_TRY(check_counted(&x, i));
   }
-  if (k->p->slots[slot].unproved || k->p->counted) return KILN_OK;
-  return check_total(&x);
+  if (k->p->slots[slot].unproved || k->p->counted) return scratch ? refute_scratch(&x) : KILN_OK;
+  KL_TRY(check_total(&x));
+  return scratch && k->p->slots[slot].unproved ? refute_scratch(&x) : KILN_OK;
 }

@@ -203,6 +203,7 @@ static kiln_status check_aliases(kl_check *k) {
     const kl_event *e = &k->events.p[i];
     if (e->kind != KL_READS || k->p->slots[e->a->slot].alias == KL_NONE) continue;
     uint32_t result = k->p->slots[e->a->slot].alias;
+    if (k->launch - k->p->launches < kl_first_writer(k->p, result)) continue;
     const kl_event *w = overwriter(k, i);
     kl_look_at(k, KL_OF_STEP, e->number);
     if (!w)
@@ -217,7 +218,7 @@ kiln_status kl_check_sharing(kl_check *k) {
   sharing x = {.k = k, .threads = kl_bound(k->body, KL_BIND_WARP) | kl_bound(k->body, KL_BIND_LANE)};
   uint32_t event = 0;
   kiln_status st = KILN_OK;
-  if (k->p->shared_bytes) st = follow(&x, &event);
+  if (k->launch->shared_bytes) st = follow(&x, &event);
   VEC_FREE(k->cx, &x.live);
   return st == KILN_OK ? check_aliases(k) : st;
 }

@@ -23,9 +23,9 @@ static kiln_status check_bindings(kl_check *k) {
   if (b->threads || b->blocks != kl_extent(b, kl_bound(b, KL_BIND_BLOCK)))
     return kl_refute(k, "variables for other blocks than %lld", (long long)b->blocks);
   if (host) return warps == 1 ? KILN_OK : kl_refute(k, "%lld warps on the host", (long long)warps);
-  if (in_block ? lanes != 32 || warps * 32 != k->p->block : k->p->block != 1)
+  if (in_block ? lanes != 32 || warps * 32 != k->launch->block : k->launch->block != 1)
     return kl_refute(k, "variables for %lld warps of %lld lanes in blocks of %u threads", (long long)warps,
-                     (long long)lanes, k->p->block);
+                     (long long)lanes, k->launch->block);
   return KILN_OK;
 }
 

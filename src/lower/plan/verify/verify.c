@@ -1,4 +1,4 @@
-// The verifier: slots, the launch, each body, each result.
+// The verifier: launches, slots, each body, each result.
 
 #include "lower/plan/verify/check.h"
 #include <stdio.h>
@@ -23,12 +23,13 @@ kiln_status kl_refute(kl_check *k, const char *fmt, ...) {
 // Static shared memory of a block on any GPU.
 enum { MOST_SHARED = 48 << 10, SHARED_ALIGN = 16 };
 
-static kiln_status check_shared(kl_check *k, const kl_slot_info *s, int64_t *end) {
+static kiln_status check_shared(kl_check *k, const kl_slot_info *s, int64_t *ends) {
+  if (s->launch >= k->p->nlaunches) return kl_refute(k, "belongs to launch %u", s->launch);
   if (s->at % s->align || s->align > SHARED_ALIGN)
     return kl_refute(k, "begins at byte %u, aligned to %u", s->at, s->align);
-  if (s->at < *end || s->at + s->bytes > k->p->shared_bytes)
+  if (s->at < ends[s->launch] || s->at + s->bytes > k->p->launches[s->launch].shared_bytes)
     return kl_refute(k, "bytes %u..%lld of a block are those of others", s->at, (long long)(s->at + s->bytes - 1));
-  *end = s->at + s->bytes;
+  ends[s->launch] = s->at + s->bytes;
   return KILN_OK;
 }
 
@@ -41,7 +42,7 @@ static kiln_status check_alias(kl_check *k, const kl_slot_info *s) {
   return may ? KILN_OK : kl_refute(k, "cannot be the memory of s%u", s->alias);
 }
 
-static kiln_status check_slot(kl_check *k, uint32_t i, int64_t *end) {
+static kiln_status check_slot(kl_check *k, uint32_t i, int64_t *ends) {
   const kl_slot_info *s = &k->p->slots[i];
   const kl_dtype_info *t = kl_info(s->shape->dtype);
   unsigned part = kl_is_complex(s->shape->dtype) ? t->bits / 2 : t->bits;
@@ -53,55 +54,56 @@ static kiln_status check_slot(kl_check *k, uint32_t i, int64_t *end) {
   if (s->align == 0 || s->align & (s->align - 1) || s->align < part / 8) return kl_refute(k, "aligned to %u", s->align);
   if (s->by_value && (s->kind != KL_SLOT_IN || s->shape->count != 1)) return kl_refute(k, "cannot come by value");
   if (s->kind == KL_SLOT_CONST && s->bytes && !s->data) return kl_refute(k, "has no data");
-  if (s->kind == KL_SLOT_SHARED) KL_TRY(check_shared(k, s, end));
+  if (s->kind == KL_SLOT_SHARED) KL_TRY(check_shared(k, s, ends));
   return check_alias(k, s);
 }
 
 static kiln_status check_slots(kl_check *k) {
-  int64_t end = 0;
-  if (k->p->target.machine == KL_NVPTX && k->p->shared_bytes > MOST_SHARED)
-    return kl_refute(k, "%u bytes of shared memory, of at most %d", k->p->shared_bytes, MOST_SHARED);
+  int64_t *ends = KL_NEW_N(k->arena, int64_t, k->p->nlaunches + 1);
+  for (uint32_t i = 0; i < k->p->nlaunches; i++)
+    if (k->p->target.machine == KL_NVPTX && k->p->launches[i].shared_bytes > MOST_SHARED)
+      return kl_refute(k, "%u bytes of shared memory, of at most %d", k->p->launches[i].shared_bytes, MOST_SHARED);
   for (uint32_t i = 0; i < k->p->nslots; i++) {
     kl_look_at(k, KL_OF_SLOT, i);
-    KL_TRY(check_slot(k, i, &end));
+    KL_TRY(check_slot(k, i, ends));
   }
   return KILN_OK;
 }
 
-// --- the launch -----------------------------------------------------------------------------------------------------
+// --- launches -------------------------------------------------------------------------------------------------------
 
 // Threads that a body has not are kept off by nobody where they fill blocks.
-static bool fills_blocks(const kl_plan *p, int64_t threads, int64_t blocks) {
-  int64_t block = p->block;
+static bool fills_blocks(const kl_plan_launch *l, int64_t threads, int64_t blocks) {
+  int64_t block = l->block;
   return threads % block ? blocks == threads / block + 1 : blocks == threads / block;
 }
 
 // Of a counted domain whole blocks of `main`, and no tail behind what `main` may have done.
 static bool is_counted_part(const kl_plan *p, const kl_part *part) {
   const kl_body *main = &part->main, *tail = &part->tail;
-  int64_t of_block = (int64_t)main->lanes * p->block;
+  const kl_plan_launch *l = p->launches;
+  int64_t of_block = (int64_t)main->lanes * l->block;
   if (p->nparts != 1 || main->blocks || tail->blocks || main->first || tail->first) return false;
   if (tail->lanes == 0 || (main->threads && of_block % tail->lanes)) return false;
   int64_t behind = tail->threads - part->main_blocks * (main->threads ? of_block / tail->lanes : 0);
-  return part->main_blocks == main->threads / p->block && fills_blocks(p, behind, part->blocks - part->main_blocks);
+  return part->main_blocks == main->threads / l->block && fills_blocks(l, behind, part->blocks - part->main_blocks);
 }
 
-static bool is_part(const kl_plan *p, const kl_part *part) {
+static bool is_part(const kl_plan *p, const kl_plan_launch *l, const kl_part *part) {
   if (p->counted) return is_counted_part(p, part);
   bool main =
-      part->main.threads ? part->main.threads == part->main_blocks * p->block : part->main.blocks == part->main_blocks;
-  return main && fills_blocks(p, part->tail.threads, part->blocks - part->main_blocks);
+      part->main.threads ? part->main.threads == part->main_blocks * l->block : part->main.blocks == part->main_blocks;
+  return main && fills_blocks(l, part->tail.threads, part->blocks - part->main_blocks);
 }
 
-static kiln_status check_launch(kl_check *k) {
+static kiln_status check_launch(kl_check *k, const kl_plan_launch *l) {
   const kl_plan *p = k->p;
   int64_t blocks = 0, iterations = 0;
-  kl_look_at(k, KL_OF_PLAN, 0);
-  if (p->block == 0) return kl_refute(k, "blocks of no threads");
-  for (uint32_t i = 0; i < p->nparts; i++) {
+  if (l->block == 0) return kl_refute(k, "blocks of no threads");
+  for (uint32_t i = l->first_part; i < l->first_part + l->nparts; i++) {
     const kl_part *part = &p->parts[i];
     if (part->tail.blocks) return kl_refute(k, "the tail of part %u has blocks of its own", i);
-    if (p->target.machine == KL_NVPTX && !is_part(p, part))
+    if (p->target.machine == KL_NVPTX && !is_part(p, l, part))
       return kl_refute(k, "part %u has %lld blocks, %lld of main, for others", i, (long long)part->blocks,
                        (long long)part->main_blocks);
     if (part->first_block != blocks || part->first_iteration != iterations)
@@ -109,9 +111,25 @@ static kiln_status check_launch(kl_check *k) {
     blocks += part->blocks;
     iterations += part->main.threads + part->main.blocks;
   }
-  if (blocks != p->grid || iterations != p->iterations)
-    return kl_refute(k, "a grid of %lld, for %lld blocks", (long long)p->grid, (long long)blocks);
+  if (blocks != l->grid || iterations != l->iterations)
+    return kl_refute(k, "a grid of %lld, for %lld blocks", (long long)l->grid, (long long)blocks);
   return KILN_OK;
+}
+
+// Every part belongs to one launch, and launches and parts go in the same order.
+static kiln_status check_launches(kl_check *k) {
+  const kl_plan *p = k->p;
+  uint32_t part = 0;
+  kl_look_at(k, KL_OF_PLAN, 0);
+  if (p->nlaunches == 0 || (p->counted && p->nlaunches > 1)) return kl_refute(k, "%u launches", p->nlaunches);
+  for (uint32_t i = 0; i < p->nlaunches; i++) {
+    const kl_plan_launch *l = &p->launches[i];
+    if (l->first_part != part || l->nparts == 0 || l->nparts > p->nparts - part)
+      return kl_refute(k, "launch %u has parts from %u on, not %u", i, l->first_part, part);
+    part += l->nparts;
+    KL_TRY(check_launch(k, l));
+  }
+  return part == p->nparts ? KILN_OK : kl_refute(k, "%u parts, of which %u are launched", p->nparts, part);
 }
 
 // --- bodies and results ---------------------------------------------------------------------------------------------
@@ -123,6 +141,7 @@ static kiln_status check_body(kl_check *k, uint32_t part, bool tail, writings *o
   if (kl_body_is_empty(b)) return KILN_OK;
   k->body = b;
   k->part = part;
+  k->launch = kl_launch_of(k->p, part);
   k->name = tail ? "tail" : "main";
   KL_TRY(kl_check_body(k));
   kl_look_at(k, KL_OF_BODY, 0);
@@ -131,7 +150,7 @@ static kiln_status check_body(kl_check *k, uint32_t part, bool tail, writings *o
   KL_TRY(kl_check_sharing(k));
   for (uint32_t i = 0; i < b->nstores; i++) {
     uint32_t slot = b->stores[i].access.slot;
-    if (k->p->slots[slot].kind != KL_SLOT_OUT) continue;
+    if (k->p->slots[slot].kind != KL_SLOT_OUT && k->p->slots[slot].kind != KL_SLOT_SCRATCH) continue;
     VEC_PUSH(k->cx, out, (kl_writing){slot, part, k->name, b, i, k->stored[i]});
   }
   return KILN_OK;
@@ -146,14 +165,15 @@ static kiln_status check_results(kl_check *k, const writings *w) {
   for (uint32_t s = 2; s < p->nslots + 2; s++) first[s] += first[s - 1];
   for (size_t i = 0; i < w->n; i++) sorted[first[w->p[i].slot + 1]++] = w->p[i];
   for (uint32_t s = 0; s < p->nslots; s++)
-    if (p->slots[s].kind == KL_SLOT_OUT) KL_TRY(kl_check_cover(k, s, sorted + first[s], first[s + 1] - first[s]));
+    if (p->slots[s].kind == KL_SLOT_OUT || p->slots[s].kind == KL_SLOT_SCRATCH)
+      KL_TRY(kl_check_cover(k, s, sorted + first[s], first[s + 1] - first[s]));
   return KILN_OK;
 }
 
 static kiln_status check_plan(kl_check *k, writings *w) {
   kl_look_at(k, KL_OF_PLAN, 0);
+  KL_TRY(check_launches(k));
   KL_TRY(check_slots(k));
-  KL_TRY(check_launch(k));
   for (uint32_t i = 0; i < k->p->nparts; i++) {
     KL_TRY(check_body(k, i, false, w));
     KL_TRY(check_body(k, i, true, w));
