@@ -68,7 +68,7 @@ typedef struct kiln_launch {
   bool programmatic;             // waits by itself for the launch before: may be launched while that one runs
   uint32_t vector_bytes;         // widest memory access of a thread
   uint32_t lanes, rest_lanes;    // elements of a thread: of whole blocks, and of the blocks behind them
-  int64_t elements;              // of the flattened domain; with a run-time count: as in the module
+  int64_t elements;              // of the largest result; with a run-time count: as in the module
   int64_t bytes;                 // compulsory traffic: every input and output once
   size_t argument_count;
   const kiln_argument *arguments; // in the order of the kernel's parameters

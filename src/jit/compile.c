@@ -68,6 +68,13 @@ static void bind_arguments(job *j, const kl_kernel_unit *u, const kl_plan *p, co
   l->arguments = args;
 }
 
+static int64_t largest_result(const kl_kernel_unit *u, const kl_plan *p) {
+  int64_t most = 0;
+  for (uint32_t i = p->nargs - (uint32_t)kl_shape_leaf_count(kl_root(u->comp)->shape); i < p->nargs; i++)
+    if (u->shapes[i]->count > most) most = u->shapes[i]->count;
+  return most;
+}
+
 // Sizes are those of the module's shapes: a counted plan's are the largest ones.
 static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, const kl_plan_launch *from,
                             const uint64_t *scratch) {
@@ -81,7 +88,7 @@ static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, c
                    .vector_bytes = widest_access(p, from),
                    .lanes = first->main.threads ? first->main.lanes : first->tail.lanes,
                    .rest_lanes = first->tail.lanes,
-                   .elements = kl_shape_leaf_count(kl_root(u->comp)->shape) ? u->shapes[p->nargs - 1]->count : 0};
+                   .elements = largest_result(u, p)};
   bind_arguments(j, u, p, from, scratch, &l);
   if (p->target.machine == KL_HOST) l.grid[0] = p->count != 0;
   VEC_PUSH(j->cx, &j->launches, l);

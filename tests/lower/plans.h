@@ -103,6 +103,10 @@ static const struct {
   {'g', 0, "s8[1500000000,2] | r = s8[3000000000] reshape(p0)", {"64-bit indices", "load s0[t * 16] contiguous x16 (16-byte accesses)"}},
   {'g', 0, "s8[3000000000] | r = s8[16] slice(p0), slice={[2999999984:3000000000]}", {"64-bit indices", "load s0[t + 2999999984]"}},
   {'g', 0, "s8[3000000000] | r = s8[16] slice(p0), slice={[2147483632:2147483648]}", {"32-bit indices", "load s0[t + 2147483632]"}},
+  // results of one size are one domain, each with blocks of its own and lanes for what it reads
+  {'g', 0, "f32[1048576];s4[4096];f32[0] | r = (f32[1048576], s4[4096], f32[0], f32[1048576]) tuple(p0, p1, p2, p0)", {"over 1052672 elements, grid 2049 (2049 without", "part of 1048576 elements, blocks from 0 on (2048", "part of 4096 elements, blocks from 2048 on (1 without", "128 threads x 32 lanes", "load s1[t * 32] contiguous x32 (16-byte accesses)", "!tail"}},
+  {'h', 0, "f32[64];f32[5] | r = (f32[64], f32[5]) tuple(p0, p1)", {"part of 64 elements:\n  main: 4 threads x 16 lanes", "part of 5 elements:\n  tail: 5 threads x 1 lanes"}},
+  {'g', 0, "f32[0];f32[0,4] | r = (f32[0], f32[0,4]) tuple(p0, p1)", {"over 0 elements, grid 0", "!main", "!tail"}},
   // only what stands under a floor is too large
   {'g', 0, "HloModule m\nENTRY e {\n  p = s8[131072] parameter(0)\n  b = s8[131072,1048577] broadcast(p), dimensions={0}\n  x = s8[137439084544] reshape(b)\n  ROOT r = s8[131073] slice(x), slice={[0:137439084544:1048573]}\n}\n", {"64-bit indices", "load s0[(t * 16777168) / 1048577]"}},
 };
@@ -133,7 +137,6 @@ static const struct {
   {'*', 0, "HloModule m\nf {\n  p = f32[4] parameter(0)\n  ROOT x = f32[4] frobnicate(p)\n}\nENTRY e {\n  p = f32[4] parameter(0)\n  ROOT r = f32[4] fusion(p), kind=kLoop, calls=f\n}\n", KILN_E_UNSUPPORTED, "frobnicate is not supported yet"},
   {'*', 0, "HloModule m\nf {\n  p = f32[4] parameter(0)\n  ROOT x = f32[4] negate(p)\n}\nENTRY e {\n  p = f32[4] parameter(0)\n  g = f32[4] fusion(p), kind=kLoop, calls=f\n  ROOT r = f32[4] abs(g)\n}\n", KILN_E_UNSUPPORTED, "abs beside a fusion in ENTRY: an ENTRY is compiled if it calls fusions only, or has none; --fusion NAME compiles one fusion alone, such as g"},
   {'*', 0, "HloModule m\nf {\n  p = f32[4] parameter(0)\n  ROOT x = f32[4] negate(p)\n}\nENTRY e {\n  p = f32[4] parameter(0)\n  g = f32[4] fusion(p), kind=kLoop, calls=f\n  ROOT r = f32[4] frobnicate(g)\n}\n", KILN_E_UNSUPPORTED, "frobnicate is not supported yet"},
-  {'*', 0, "f32[4];f32[5] | r = (f32[4], f32[5]) tuple(p0, p1)", KILN_E_UNSUPPORTED, "results of different sizes (4 and 5 elements)"},
   {'*', 0, "f32[4];token[] | r = f32[4] negate(p0)", KILN_E_UNSUPPORTED, "parameter of type token cannot be part of a kernel"},
   {'*', 2, "f32[4] | r = f32[4] negate(p0)", KILN_E_INVALID, "arguments are declared aligned to 2 bytes: f32 needs 4"},
   {'*', 4, "f32[4] | r = f64[4] convert(p0)", KILN_E_INVALID, "arguments are declared aligned to 4 bytes: f64 needs 8"},
@@ -256,6 +259,19 @@ static const char *const by_hand[] = {
   "  k = u4[37,9] iota(), iota_dimension=1\n"
   "  c = u4[333] reshape(k)\n"
   "  ROOT r = (s2[9,37]{0,1}, f64[37,9], u4[333]) tuple(t, u, c)\n"
+  "}\n",
+  // results of many sizes, none among them, of bytes that several elements share
+  "HloModule m\n"
+  "ENTRY e {\n"
+  "  p = f32[100,24] parameter(0)\n"
+  "  q = s4[777] parameter(1)\n"
+  "  b = f32[] parameter(2)\n"
+  "  n = f32[100,24] negate(p)\n"
+  "  s = f32[3,24] slice(n), slice={[5:8], [0:24]}\n"
+  "  z = f32[0,24] slice(n), slice={[5:5], [0:24]}\n"
+  "  h = s4[259] slice(q), slice={[0:777:3]}\n"
+  "  u = (f32[3,24], f32[0,24]) tuple(s, z)\n"
+  "  ROOT r = (f32[100,24], (f32[3,24], f32[0,24]), s4[777], f32[], s4[259]) tuple(n, u, q, b, h)\n"
   "}\n",
   // joined and taken apart
   "HloModule m\n"

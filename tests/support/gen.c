@@ -1,12 +1,12 @@
 // Random fusions. A pool of values grows by one operation at a time; operands of the wanted type are taken from the
-// pool or made by convert. The roots are values with as many elements as the last one. What passes from one computation
+// pool or made by convert. The roots are the last value and some with as many elements, or with any number. What passes from one computation
 // to another, or between ENTRY and the header, may have a layout of its own on either side.
 
 #include "gen.h"
 #include "dtypes.h"
 #include <stdio.h>
 
-enum { MAX_VALUES = 400, MAX_ELEMENTS = 6000, MAX_RANK = 6 };
+enum { MAX_VALUES = 400, MAX_ELEMENTS = 6000, MAX_RANK = 6, MAX_ROOTS = 4 };
 
 typedef struct value {
   kl_dtype t;
@@ -562,10 +562,12 @@ static void parameters(gen *g) {
 }
 
 static void roots(gen *g, unsigned *root, unsigned *n) {
+  bool any_size = chance(g, 30);
   *n = 1;
   root[0] = g->n - 1;
-  for (unsigned i = 0; i < g->n && *n < 3; i++) {
-    if (i != root[0] && count(&g->v[i]) == count(&g->v[root[0]]) && chance(g, 8)) root[(*n)++] = i;
+  for (unsigned i = 0; i < g->n && *n < MAX_ROOTS; i++) {
+    bool may = any_size || count(&g->v[i]) == count(&g->v[root[0]]);
+    if (i != root[0] && may && chance(g, 8)) root[(*n)++] = i;
   }
 }
 
@@ -613,7 +615,7 @@ static void put_entry(gen *g, kl_sb *out, const unsigned *root, unsigned n) {
 void gen_fusion(gen_source *src, unsigned nops, kl_sb *out) {
   kl_sb body;
   gen g = {.src = src, .out = &body};
-  unsigned root[3], n;
+  unsigned root[MAX_ROOTS], n;
   kl_sb_init(&body, out->cx);
   kl_sb_init(&g.called, out->cx);
   parameters(&g);

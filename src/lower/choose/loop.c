@@ -5,31 +5,75 @@
 // Variables of a body: threads, and the consecutive elements of each.
 enum { THREAD, LANE, LOOP_VARS };
 
+typedef struct kl_domains {
+  uint32_t n;
+  kl_domain *p;
+} kl_domains;
+
 // --- the domain ---------------------------------------------------------------------------------------------------
 
-static kiln_status find_domain(kl_ctx *cx, const kl_comp *c, const kl_slots *s, int64_t *count) {
-  size_t nroots = kl_shape_leaf_count(kl_root(c)->shape);
-  *count = 0;
-  for (size_t r = 0; r < nroots; r++) {
-    int64_t n = s->v.p[s->nargs - nroots + r].shape->count;
-    if (r && n != *count)
-      return kl_unsupported(cx, kl_root(c)->span,
-                            "results of different sizes (%lld and %lld elements) in one fusion are not supported yet",
-                            (long long)*count, (long long)n);
-    *count = n;
+// Results of one size are one domain: a thread makes their elements at the same place in memory. Each domain has parts
+// of its own; what several domains want is made for each of them. Those without elements want nothing.
+static kiln_status find_domains(kl_choosing *c, kl_domains *out) {
+  const kl_comp *comp = c->plan->comp;
+  uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(comp)->shape);
+  const kl_slot_info *results = c->slots.v.p + c->slots.nargs - nroots;
+  uint32_t *leaves = KL_NEW_N(c->arena, uint32_t, nroots + 1);
+  bool *taken = KL_NEW_N(c->arena, bool, nroots + 1);
+  out->p = KL_NEW_N(c->arena, kl_domain, nroots + 1);
+  for (uint32_t r = 0; r < nroots; r++) {
+    int64_t count = results[r].shape->count;
+    if (taken[r] || count == 0) continue;
+    kl_domain *d = &out->p[out->n++];
+    *d = (kl_domain){.count = count, .leaves = leaves};
+    for (uint32_t k = r; k < nroots; k++)
+      if (results[k].shape->count == count) leaves[d->n++] = k, taken[k] = true;
+    leaves += d->n;
+    if (__builtin_add_overflow(c->plan->count, count, &c->plan->count))
+      return kl_unsupported(c->cx, kl_root(comp)->span, "the results have more than 2^63-1 elements");
   }
-  return KILN_OK;
+  if (out->n <= 1 || !c->plan->counted) return KILN_OK;
+  return kl_unsupported(
+      c->cx, kl_root(comp)->span,
+      "results of different sizes (%lld and %lld elements) cannot take their element count at run time",
+      (long long)out->p[0].count, (long long)out->p[1].count);
+}
+
+// The instruction that result leaf r of the computation is part of, behind the root's tuples.
+static uint32_t maker_of(const kl_comp *c, uint32_t r) {
+  uint32_t i = c->root;
+  while (c->instr[i].op == KL_OP_TUPLE) {
+    uint32_t e = kl_shape_element_of_leaf(c->instr[i].shape, r);
+    r -= c->instr[i].shape->first_leaf[e];
+    i = c->instr[i].operands[e];
+  }
+  return i;
+}
+
+// Which arguments' accesses a domain has: its results', and those of parameters that they depend on.
+static bool *find_slots(const kl_choosing *c, const kl_domain *d) {
+  const kl_comp *comp = c->plan->comp;
+  uint32_t first = c->slots.nargs - (uint32_t)kl_shape_leaf_count(kl_root(comp)->shape);
+  bool *has = KL_NEW_N(c->arena, bool, c->slots.nargs + 1u), *wanted = KL_NEW_N(c->arena, bool, comp->ninstr);
+  for (uint32_t i = 0; i < d->n; i++) has[first + d->leaves[i]] = wanted[maker_of(comp, d->leaves[i])] = true;
+  for (uint32_t i = comp->ninstr; i-- > 0;) {
+    const kl_instr *in = &comp->instr[i];
+    for (uint32_t k = 0; wanted[i] && k < in->noperands; k++) wanted[in->operands[k]] = true;
+    for (uint32_t l = 0; wanted[i] && in->op == KL_OP_PARAMETER && l < kl_shape_leaf_count(in->shape); l++)
+      has[c->slots.param_base[in->number] + l] = true;
+  }
+  return has;
 }
 
 // Lanes per thread: as many as make the narrowest large array's access `max_bytes` wide, within 128 bytes of the widest
 // so that one value of each lane fits the registers; small arrays (biases, scalars) have no say. Long bodies get fewer.
-static uint32_t choose_lanes(const kl_plan *p, const kl_slots *s, uint32_t ninstr) {
-  uint32_t narrow = 128, wide = 8, lowest = 1;
+static uint32_t choose_lanes(const kl_plan *p, const kl_slots *s, const bool *has, int64_t count, uint32_t lowest,
+                             uint32_t ninstr) {
+  uint32_t narrow = 128, wide = 8;
   for (uint32_t i = 0; i < s->nargs; i++) {
     const kl_slot_info *info = &s->v.p[i];
     uint32_t bits = kl_info(info->shape->dtype)->bits;
-    if (info->kind == KL_SLOT_OUT && bits < 8 && 8 / bits > lowest) lowest = 8 / bits;
-    if (info->kind == KL_SLOT_IN && info->shape->count < p->count / 4) continue;
+    if (!has[i] || (info->kind == KL_SLOT_IN && info->shape->count < count / 4)) continue;
     if (bits < narrow) narrow = bits;
     if (bits > wide) wide = bits;
   }
@@ -38,15 +82,15 @@ static uint32_t choose_lanes(const kl_plan *p, const kl_slots *s, uint32_t ninst
   while (lanes > 2 && (uint64_t)lanes * ninstr > 8192) lanes /= 2;
   // A small array keeps every multiprocessor busy before it makes accesses wide.
   int64_t most = p->target.multiprocessors * (int64_t)p->launches->block;
-  while (lanes > 1 && !p->counted && most && p->count / lanes < most) lanes /= 2;
+  while (lanes > 1 && !p->counted && most && count / lanes < most) lanes /= 2;
   return lanes < lowest ? lowest : lanes;
 }
 
-static uint32_t lowest_lanes(const kl_slots *s) {
+static uint32_t lowest_lanes(const kl_slots *s, const bool *has) {
   uint32_t lanes = 1;
   for (uint32_t i = 0; i < s->nargs; i++) {
     uint32_t bits = kl_info(s->v.p[i].shape->dtype)->bits;
-    if (s->v.p[i].kind == KL_SLOT_OUT && bits < 8 && 8 / bits > lanes) lanes = 8 / bits;
+    if (has[i] && s->v.p[i].kind == KL_SLOT_OUT && bits < 8 && 8 / bits > lanes) lanes = 8 / bits;
   }
   return lanes;
 }
@@ -75,19 +119,21 @@ static void shape_part(const kl_plan *p, uint32_t lanes, uint32_t tail_lanes, kl
   part->blocks = part->main_blocks + behind / block + (behind % block != 0);
 }
 
-static kiln_status shape_launch(kl_ctx *cx, kl_plan *p, const kl_slots *s) {
-  uint32_t lanes = choose_lanes(p, s, p->comp->ninstr / p->nparts), tail_lanes = lowest_lanes(s);
+static kiln_status shape_domain(kl_choosing *c, const kl_domain *d, kl_part *parts) {
+  kl_plan *p = c->plan;
   kl_plan_launch *l = p->launches;
-  for (uint32_t i = 0; i < p->nparts; i++) {
-    kl_part *part = &p->parts[i];
-    shape_part(p, lanes, tail_lanes, part);
-    part->first_block = l->grid;
-    part->first_iteration = l->iterations;
-    l->grid += part->blocks;
-    l->iterations += part->main.threads;
+  const bool *has = find_slots(c, d);
+  uint32_t tail_lanes = lowest_lanes(&c->slots, has);
+  uint32_t lanes = choose_lanes(p, &c->slots, has, d->count, tail_lanes, p->comp->ninstr / d->nparts);
+  for (uint32_t i = 0; i < d->nparts; i++) {
+    shape_part(p, lanes, tail_lanes, &parts[i]);
+    parts[i].first_block = l->grid;
+    parts[i].first_iteration = l->iterations;
+    l->grid += parts[i].blocks;
+    l->iterations += parts[i].main.threads;
   }
   if (p->target.machine == KL_NVPTX && l->grid > INT32_MAX)
-    return kl_unsupported(cx, kl_root(p->comp)->span, "%lld elements need %lld blocks: a grid has at most 2^31-1",
+    return kl_unsupported(c->cx, kl_root(p->comp)->span, "%lld elements need %lld blocks: a grid has at most 2^31-1",
                           (long long)p->count, (long long)l->grid);
   return KILN_OK;
 }
@@ -111,7 +157,7 @@ static const kl_aff *index_in_part(kl_affs *p, const kl_part *part, const kl_sha
   return kl_position_of(p, s, index);
 }
 
-static kiln_status write_roots(kl_walk *walk, const kl_part *part) {
+static kiln_status write_roots(kl_walk *walk, const kl_domain *domain, const kl_part *part) {
   kl_affs *p = walk->affs;
   kl_writer *w = walk->w;
   const kl_body *b = w->body;
@@ -121,8 +167,8 @@ static kiln_status write_roots(kl_walk *walk, const kl_part *part) {
   bool never;
   uint32_t keep = kl_guard_and(&w->guards, KL_NONE, at, 0, part->count - 1, &never);
   uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(c)->shape);
-  for (uint32_t r = 0; r < nroots; r++) {
-    uint32_t slot = walk->slots->nargs - nroots + r, step;
+  for (uint32_t i = 0; i < domain->n; i++) {
+    uint32_t r = domain->leaves[i], slot = walk->slots->nargs - nroots + r, step;
     const kl_shape *s = walk->slots->v.p[slot].shape;
     const kl_aff *index[KILN_MAX_RANK], *linear = index_in_part(p, part, s, at, index);
     KL_TRY(kl_walk_want(walk, c->root, r, keep, index, &step));
@@ -131,13 +177,13 @@ static kiln_status write_roots(kl_walk *walk, const kl_part *part) {
   return KILN_OK;
 }
 
-static kiln_status write_body(kl_ctx *cx, kl_plan *p, kl_slots *s, const kl_part *part, kl_body *body) {
+static kiln_status write_body(kl_choosing *c, const kl_domain *domain, const kl_part *part, kl_body *body) {
   if (kl_body_is_empty(body)) return KILN_OK;
   kl_writer w;
   kl_walk walk;
-  kl_write_begin(&w, cx, p, body);
-  kl_walk_begin(&walk, cx, p, s, &w);
-  kiln_status st = write_roots(&walk, part);
+  kl_write_begin(&w, c->cx, c->plan, body);
+  kl_walk_begin(&walk, c->cx, c->plan, &c->slots, &w);
+  kiln_status st = write_roots(&walk, domain, part);
   kl_walk_free(&walk);
   if (st == KILN_OK)
     kl_write_end(&w);
@@ -148,18 +194,36 @@ static kiln_status write_body(kl_ctx *cx, kl_plan *p, kl_slots *s, const kl_part
 
 // --- the plan -------------------------------------------------------------------------------------------------------
 
-kiln_status kl_choose_loop(kl_choosing *c, const char **why_not) {
-  kl_ctx *cx = c->cx;
+// All domains' parts in one row; one part of nothing where there is no domain.
+static kiln_status make_parts(kl_choosing *c, kl_domains *d) {
   kl_plan *p = c->plan;
-  *why_not = NULL;
-  KL_TRY(find_domain(cx, p->comp, &c->slots, &p->count));
-  KL_TRY(kl_split_domain(cx, p, &c->slots, c->params, c->arena));
+  uint32_t all = 0;
+  for (uint32_t i = 0; i < d->n; i++) {
+    KL_TRY(kl_split_domain(c->cx, p, &c->slots, &d->p[i], c->params, c->arena));
+    all += d->p[i].nparts;
+  }
+  p->parts = KL_NEW_N(c->arena, kl_part, all + 1u);
+  for (uint32_t i = 0; i < d->n; i++) {
+    memcpy(&p->parts[p->nparts], d->p[i].parts, d->p[i].nparts * sizeof *p->parts);
+    KL_TRY(shape_domain(c, &d->p[i], &p->parts[p->nparts]));
+    p->nparts += d->p[i].nparts;
+  }
+  if (!all) p->parts[p->nparts++] = (kl_part){.dim = KL_NONE};
   p->launches->nparts = p->nparts;
-  if (p->count) KL_TRY(shape_launch(cx, p, &c->slots));
-  for (uint32_t i = 0; i < p->nparts; i++) {
-    kl_part *part = &p->parts[i];
-    KL_TRY(write_body(cx, p, &c->slots, part, &part->main));
-    KL_TRY(write_body(cx, p, &c->slots, part, &part->tail));
+  return KILN_OK;
+}
+
+kiln_status kl_choose_loop(kl_choosing *c, const char **why_not) {
+  kl_domains domains = {0};
+  *why_not = NULL;
+  KL_TRY(find_domains(c, &domains));
+  KL_TRY(make_parts(c, &domains));
+  kl_part *part = c->plan->parts;
+  for (uint32_t i = 0; i < domains.n; i++) {
+    for (uint32_t k = 0; k < domains.p[i].nparts; k++, part++) {
+      KL_TRY(write_body(c, &domains.p[i], part, &part->main));
+      KL_TRY(write_body(c, &domains.p[i], part, &part->tail));
+    }
   }
   return KILN_OK;
 }

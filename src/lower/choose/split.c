@@ -11,9 +11,8 @@
 enum { LEAST_OPERANDS = 9, ROW_BYTES = 128, MOST_OPERANDS = 16, MOST_STEPS = 16384 };
 
 typedef struct split {
-  kl_plan *p;
-  const kl_slot_info *results;
-  size_t nresults;
+  kl_domain *domain;
+  const kl_slot_info **results; // domain->n
   uint32_t dim;
   int64_t inner; // elements of the results below one index of dim
   int64_t row_bytes;
@@ -47,13 +46,13 @@ static bool reaches_concatenate(const kl_plan *p, uint32_t operands, kl_arena *a
 
 // One box for all results.
 static bool is_one_domain(const split *s) {
-  for (size_t i = 1; i < s->nresults; i++) {
-    const kl_shape *a = s->results[0].shape, *b = s->results[i].shape;
+  for (size_t i = 1; i < s->domain->n; i++) {
+    const kl_shape *a = s->results[0]->shape, *b = s->results[i]->shape;
     if (!kl_shape_same_dims(a, b)) return false;
     for (uint32_t d = 0; d < a->rank; d++)
       if (kl_shape_minor_to_major(a, d) != kl_shape_minor_to_major(b, d)) return false;
   }
-  return s->nresults > 0;
+  return s->domain->n > 0;
 }
 
 // --- the parts ----------------------------------------------------------------------------------------------------
@@ -78,7 +77,7 @@ static size_t choose_dim(split *s, kl_cut *cuts, size_t n) {
   size_t kept = 0;
   for (size_t i = best; i < best + most; i++)
     if (!kept || cuts[kept - 1].at != cuts[i].at) cuts[kept++] = cuts[i];
-  const kl_shape *shape = s->results[0].shape;
+  const kl_shape *shape = s->results[0]->shape;
   s->dim = cuts[0].dim;
   s->inner = 1;
   for (uint32_t i = 0; kl_shape_minor_to_major(shape, i) != (int64_t)s->dim; i++)
@@ -88,27 +87,27 @@ static size_t choose_dim(split *s, kl_cut *cuts, size_t n) {
 
 // A byte of a result belongs to one part, and so does what is stored at once.
 static bool has_whole_rows(const split *s) {
-  for (size_t i = 0; i < s->nresults; i++)
-    if (s->inner % 8 * kl_info(s->results[i].shape->dtype)->bits % 8 != 0) return false;
+  for (size_t i = 0; i < s->domain->n; i++)
+    if (s->inner % 8 * kl_info(s->results[i]->shape->dtype)->bits % 8 != 0) return false;
   return true;
 }
 
 static bool is_wide(const split *s, int64_t size) {
-  for (size_t i = 0; i < s->nresults; i++)
-    if (size * s->inner < s->row_bytes * 8 / kl_info(s->results[i].shape->dtype)->bits) return false;
+  for (size_t i = 0; i < s->domain->n; i++)
+    if (size * s->inner < s->row_bytes * 8 / kl_info(s->results[i]->shape->dtype)->bits) return false;
   return true;
 }
 
 static void add_part(split *s, int64_t lo, int64_t end) {
-  const kl_shape *shape = s->results[0].shape;
-  kl_part *part = &s->p->parts[s->p->nparts++];
+  const kl_shape *shape = s->results[0]->shape;
+  kl_part *part = &s->domain->parts[s->domain->nparts++];
   *part = (kl_part){.dim = s->dim, .lo = lo, .size = end - lo};
   part->count = shape->count / shape->dims[s->dim] * part->size;
 }
 
 static void make_parts(split *s, kl_arena *arena, const kl_cut *cuts, size_t n, size_t least) {
-  int64_t lo = 0, extent = s->results[0].shape->dims[s->dim];
-  s->p->parts = KL_NEW_N(arena, kl_part, n + 1);
+  int64_t lo = 0, extent = s->results[0]->shape->dims[s->dim];
+  s->domain->parts = KL_NEW_N(arena, kl_part, n + 1);
   for (size_t i = 0, operands = 0; i < n; i++) {
     operands++;
     if (operands < least || (operands < MOST_OPERANDS && !is_wide(s, cuts[i].at - lo))) continue;
@@ -119,21 +118,28 @@ static void make_parts(split *s, kl_arena *arena, const kl_cut *cuts, size_t n, 
   add_part(s, lo, extent);
 }
 
-kiln_status kl_split_domain(kl_ctx *cx, kl_plan *p, kl_slots *slots, const kl_plan_params *params, kl_arena *arena) {
-  split s = {.p = p, .nresults = kl_shape_leaf_count(kl_root(p->comp)->shape)};
+static void find_results(split *s, const kl_plan *p, const kl_slots *slots, kl_arena *arena) {
+  uint32_t first = slots->nargs - (uint32_t)kl_shape_leaf_count(kl_root(p->comp)->shape);
+  s->results = KL_NEW_N(arena, const kl_slot_info *, s->domain->n);
+  for (uint32_t i = 0; i < s->domain->n; i++) s->results[i] = &slots->v.p[first + s->domain->leaves[i]];
+}
+
+kiln_status kl_split_domain(kl_ctx *cx, kl_plan *p, kl_slots *slots, kl_domain *domain, const kl_plan_params *params,
+                            kl_arena *arena) {
+  split s = {.domain = domain};
   uint32_t operands = params->cut_operands ? params->cut_operands : LEAST_OPERANDS;
-  s.results = slots->v.p + slots->nargs - s.nresults;
+  find_results(&s, p, slots, arena);
   s.row_bytes = params->cut_bytes ? params->cut_bytes : p->target.machine == KL_HOST ? 1 : ROW_BYTES;
-  p->nparts = 1;
-  p->parts = KL_NEW(arena, kl_part);
-  *p->parts = (kl_part){.dim = KL_NONE, .count = p->count};
-  if (p->counted || p->count == 0 || !is_one_domain(&s)) return KILN_OK;
+  domain->nparts = 1;
+  domain->parts = KL_NEW(arena, kl_part);
+  *domain->parts = (kl_part){.dim = KL_NONE, .count = domain->count};
+  if (p->counted || !is_one_domain(&s)) return KILN_OK;
   if (!reaches_concatenate(p, operands, arena)) return KILN_OK;
   kl_cuts cuts = {0};
-  kiln_status st = kl_walk_cuts(cx, p, slots, operands, &cuts);
+  kiln_status st = kl_walk_cuts(cx, p, slots, domain, operands, &cuts);
   size_t n = st == KILN_OK && cuts.v.n ? choose_dim(&s, cuts.v.p, cuts.v.n) : 0;
   if (n + 1 >= operands && has_whole_rows(&s)) {
-    p->nparts = 0;
+    domain->nparts = 0;
     make_parts(&s, arena, cuts.v.p, n, n * cuts.shared / MOST_STEPS + 1);
   }
   VEC_FREE(cx, &cuts.v);

@@ -589,10 +589,11 @@ static kiln_status visit_all(walk *w, uint32_t operands, kl_cuts *out) {
   return KILN_OK;
 }
 
-kiln_status kl_walk_cuts(kl_ctx *cx, kl_plan *plan, kl_slots *slots, uint32_t operands, kl_cuts *out) {
+kiln_status kl_walk_cuts(kl_ctx *cx, kl_plan *plan, kl_slots *slots, const kl_domain *domain, uint32_t operands,
+                         kl_cuts *out) {
   const kl_comp *c = plan->comp;
   uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(c)->shape);
-  const kl_shape *s = slots->v.p[slots->nargs - nroots].shape; // that of all results
+  const kl_shape *s = slots->v.p[slots->nargs - nroots + domain->leaves[0]].shape; // that of all
   kl_var vars[KILN_MAX_RANK + 1];
   const kl_aff *index[KILN_MAX_RANK];
   for (uint32_t d = 0; d < s->rank; d++) {
@@ -605,7 +606,7 @@ kiln_status kl_walk_cuts(kl_ctx *cx, kl_plan *plan, kl_slots *slots, uint32_t op
   kl_write_begin(&writer, cx, plan, &box);
   kl_walk_begin(&w, cx, plan, slots, &writer);
   w.looks = true;
-  for (uint32_t r = 0; r < nroots; r++) want(&w, 0, c->root, r, KL_NONE, s->rank, index);
+  for (uint32_t i = 0; i < domain->n; i++) want(&w, 0, c->root, domain->leaves[i], KL_NONE, s->rank, index);
   kiln_status st = visit_all(&w, operands, out);
   kl_walk_free(&w);
   kl_write_free(&writer);

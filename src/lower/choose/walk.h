@@ -76,11 +76,22 @@ typedef struct kl_cuts {
   uint32_t shared; // values that are wanted whichever operand it is
 } kl_cuts;
 
-// Finds the cuts of concatenates of at least `operands` along whose dimension an index of the results runs, whatever is
-// computed of them on the way.
-kiln_status kl_walk_cuts(kl_ctx *cx, kl_plan *plan, kl_slots *slots, uint32_t operands, kl_cuts *out);
+// Results of one size, which a kernel makes together.
+typedef struct kl_domain {
+  int64_t count;          // elements of each
+  uint32_t n;             // results, by leaf of the root
+  const uint32_t *leaves; // in order
+  uint32_t nparts;
+  kl_part *parts; // with dim, lo, size and count
+} kl_domain;
 
-// split.c: the parts of the domain, with dim, lo, size and count. One where there is nothing to gain.
-kiln_status kl_split_domain(kl_ctx *cx, kl_plan *plan, kl_slots *slots, const kl_plan_params *params, kl_arena *arena);
+// Finds the cuts of concatenates of at least `operands` along whose dimension an index of the domain's results, of one
+// shape, runs, whatever is computed of them on the way.
+kiln_status kl_walk_cuts(kl_ctx *cx, kl_plan *plan, kl_slots *slots, const kl_domain *domain, uint32_t operands,
+                         kl_cuts *out);
+
+// split.c: sets the domain's parts. One where there is nothing to gain.
+kiln_status kl_split_domain(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_domain *domain, const kl_plan_params *params,
+                            kl_arena *arena);
 
 #endif

@@ -179,10 +179,13 @@ static void print_vars(printer *x) {
   kl_sb_putc(x->b, '\n');
 }
 
-static void print_part(kl_sb *b, const kl_plan *p, const kl_part *part) {
-  if (part->dim == KL_NONE) return;
-  kl_sbf(b, "  part of results [%lld:%lld] in dimension %u", (long long)part->lo, (long long)(part->lo + part->size),
-         part->dim);
+static void print_part(kl_sb *b, const kl_plan *p, const kl_part *part, bool only) {
+  if (only && part->dim == KL_NONE) return;
+  if (part->dim == KL_NONE)
+    kl_sbf(b, "  part of %lld elements", (long long)part->count);
+  else
+    kl_sbf(b, "  part of results [%lld:%lld] in dimension %u", (long long)part->lo, (long long)(part->lo + part->size),
+           part->dim);
   if (p->target.machine == KL_NVPTX)
     kl_sbf(b, ", blocks from %lld on (%lld without bounds checks)", (long long)part->first_block,
            (long long)part->main_blocks);
@@ -271,7 +274,7 @@ void kl_plan_print(kl_sb *b, kl_plan *p) {
   for (uint32_t i = 0, part = 0; i < p->nlaunches; i++) {
     print_launch(b, p, &p->launches[i]);
     for (; part < p->launches[i].first_part + p->launches[i].nparts; part++) {
-      print_part(b, p, &p->parts[part]);
+      print_part(b, p, &p->parts[part], p->launches[i].nparts == 1);
       print_body(b, p, "main", &p->parts[part].main);
       print_body(b, p, "tail", &p->parts[part].tail);
     }
