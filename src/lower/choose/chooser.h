@@ -20,6 +20,6 @@ typedef struct kl_choosing {
 // the chooser is for is not there. An error is one for all choosers.
 typedef kiln_status kl_chooser(kl_choosing *c, const char **why_not);
 
-kl_chooser kl_choose_loop, kl_choose_reduction;
+kl_chooser kl_choose_loop, kl_choose_reduction, kl_choose_scatter;
 
 #endif

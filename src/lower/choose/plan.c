@@ -105,7 +105,7 @@ typedef struct row {
 } row;
 
 // In order of trial; the last takes what all others leave.
-static const row choosers[] = {{"reduction", kl_choose_reduction}, {"loop", kl_choose_loop}};
+static const row choosers[] = {{"reduction", kl_choose_reduction}, {"scatter", kl_choose_scatter}, {"loop", kl_choose_loop}};
 
 // One launch of no parts.
 static void begin_launches(kl_plan *p) {
