@@ -6,6 +6,7 @@
 
 #include "harness.h"
 #include "support/draw.h"
+#include "support/reductions.h"
 #include "support/share.h"
 #include "support/suite.h"
 
@@ -134,11 +135,19 @@ static void put_results(kl_sb *b, const shape *s, uint32_t all) {
     put_broadcast(b, s, all, "r2b", "r2");
     put_line(b, s, "q2", all, pred ? "or(q, r2b)\n" : "add(q, r2b)\n");
   }
+  uint32_t other = kind == 2 && chance(60) ? 1 + below(all) : 0;
+  if (other) {
+    put_line(b, s, "r3", all & ~other, "reduce(q, z), dimensions=");
+    put_dims(b, s, other);
+    kl_sb_puts(b, ", to_apply=reducer\n");
+  }
   kl_sb_puts(b, "  ROOT t = (");
+  if (other) put_shape(b, s, s->type, all & ~other, false);
+  kl_sb_puts(b, other ? ", " : "");
   put_shape(b, s, s->type, all, true);
   kl_sb_puts(b, ", ");
   put_shape(b, s, s->type, all & ~s->reduced, false);
-  kl_sbf(b, ") tuple(%s, r)\n}\n", kind == 3 ? "q2" : "q");
+  kl_sbf(b, ") tuple(%s%s, r)\n}\n", other ? "r3, " : "", kind == 3 ? "q2" : "q");
 }
 
 // The largest element and where it is, as its number in one dimension; of equals the one that the order meets first.
@@ -216,6 +225,63 @@ START_TEST(random_reductions) {
 }
 END_TEST
 
+// --- several launches -----------------------------------------------------------------------------------------------
+
+enum { MOST_LEAVES = 8 };
+
+// Inputs whose sums are rounded, results by the evaluator, and room for others.
+typedef struct run {
+  void *in[MOST_LEAVES], *want[MOST_LEAVES], *got[MOST_LEAVES];
+} run;
+
+static void make_run(kiln_context *cx, const kiln_module *m, const char *text, run *r) {
+  *r = (run){{NULL}};
+  for (size_t i = 0; i < kiln_module_parameter_leaf_count(m); i++) {
+    kiln_array_type t;
+    int64_t bytes = kiln_module_parameter_leaf_bytes(m, i);
+    ck_assert(kiln_module_parameter_leaf_type(m, i, &t));
+    r->in[i] = aligned_alloc(16, ((size_t)bytes + 31) & ~(size_t)15);
+    gen_fill((unsigned)i, t.dtype, bytes, false, r->in[i]);
+  }
+  for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++) {
+    size_t room = ((size_t)kiln_module_result_leaf_bytes(m, i) + 31) & ~(size_t)15;
+    r->want[i] = aligned_alloc(16, room);
+    r->got[i] = aligned_alloc(16, room);
+  }
+  if (kiln_module_eval(cx, m, (const void *const *)r->in, r->want, NULL) != KILN_OK) give_up(0, "eval", cx, text);
+}
+
+static void compare_runs(const kiln_module *m, const run *r, const char *what, const char *where) {
+  for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++)
+    EXPECT(memcmp(r->want[i], r->got[i], (size_t)kiln_module_result_leaf_bytes(m, i)) == 0,
+           "%s on %s: result %zu has other bits", what, where, i);
+}
+
+static void free_run(run *r) {
+  for (size_t i = 0; i < MOST_LEAVES; i++) free(r->in[i]), free(r->want[i]), free(r->got[i]);
+}
+
+START_TEST(bits_are_the_same_everywhere) {
+  kiln_context *cx = kiln_context_create(NULL);
+  const fusion_row *f = &fusions[_i];
+  kl_sb text;
+  kl_sb_init(&text, cx);
+  put_fusion(&text, f);
+  kiln_module *m = NULL;
+  if (kiln_module_parse(cx, "reduce.hlo", text.p, text.n, &m) != KILN_OK) give_up(0, f->what, cx, text.p);
+  run r;
+  make_run(cx, m, text.p, &r);
+  for (unsigned i = 0; i < MACHINES; i++) {
+    run_on(cx, m, machines[i], 2, 0, (const void *const *)r.in, r.got, text.p);
+    compare_runs(m, &r, f->what, targets[machines[i]]);
+  }
+  free_run(&r);
+  kiln_module_destroy(&m);
+  kl_sb_free(&text);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 // Few are left: columns of several thousand elements, and results whose bytes several threads would share.
 START_TEST(few_are_refused) {
   if (getenv("KILN_FUSION_SEED")) return;
@@ -225,5 +291,6 @@ START_TEST(few_are_refused) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("reduce", NO_FRAME, {random_reductions, SLICES}, {few_are_refused});
+  return RUN_TESTS("reduce", NO_FRAME, {random_reductions, SLICES}, {few_are_refused},
+                   {bits_are_the_same_everywhere, KL_COUNT(fusions)});
 }

@@ -2,6 +2,7 @@
 // whatever the kernel. Of all shapes and reducers one pair in four (support/share.h).
 #include "interpret/interpret.h"
 #include "lower/choose/choose.h"
+#include "support/reductions.h"
 #include "support/share.h"
 #include "support/suite.h"
 
@@ -51,6 +52,7 @@ static const char *judge_on(const kiln_module *m, const kl_target *t, const leav
   if (s == KILN_E_UNSUPPORTED && may_refuse) return refused++, NULL;
   if (s != KILN_OK) return last_finding();
   planned++;
+  if (kl_plan_verify(cx, p) != KILN_OK) return last_finding();
   const char *why = (is_small(p) ? interpret : interpret_some)(&arena, p, want);
   kl_plan_free(p);
   return why;
@@ -185,6 +187,18 @@ START_TEST(reductions_have_their_order) {
 }
 END_TEST
 
+// --- several launches ------------------------------------------------------------------------------------------------
+
+START_TEST(reductions_meet_in_memory) {
+  kl_sb text;
+  kl_sb_init(&text, cx);
+  put_fusion(&text, &fusions[_i]);
+  EXPECT(judge(fusions[_i].what, text.p, false) == 0, "%s", fusions[_i].what);
+  kl_sb_free(&text);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("reductions", EACH(open_context, close_context), {reductions_have_their_order, KL_COUNT(shapes)});
+  return RUN_TESTS("reductions", EACH(open_context, close_context), {reductions_have_their_order, KL_COUNT(shapes)},
+                   {reductions_meet_in_memory, KL_COUNT(fusions)});
 }

@@ -22,4 +22,9 @@ typedef kiln_status kl_chooser(kl_choosing *c, const char **why_not);
 
 kl_chooser kl_choose_loop, kl_choose_reduction, kl_choose_scatter;
 
+// plan.c: as it was before the chooser began, with so many slots and constants.
+void kl_forget_choice(kl_choosing *c, size_t slots, size_t constants);
+// loop.c: parts of the last launch, which has none, that make the results which are not made yet. made: by result.
+kiln_status kl_loop_results(kl_choosing *c, const bool *made);
+
 #endif

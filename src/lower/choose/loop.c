@@ -13,13 +13,14 @@ typedef struct kl_domains {
 // --- the domain ---------------------------------------------------------------------------------------------------
 
 // Results of one size are one domain: a thread makes their elements at the same place in memory. Each domain has parts
-// of its own; what several domains want is made for each of them. Those without elements want nothing.
-static kiln_status find_domains(kl_choosing *c, kl_domains *out) {
+// of its own; what several domains want is made for each of them. Those without elements want nothing. made: by result,
+// those that are not to be made.
+static kiln_status find_domains(kl_choosing *c, const bool *made, kl_domains *out) {
   const kl_comp *comp = c->plan->comp;
   uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(comp)->shape);
   const kl_slot_info *results = c->slots.v.p + c->slots.nargs - nroots;
   uint32_t *leaves = KL_NEW_N(c->arena, uint32_t, nroots + 1);
-  bool *taken = KL_NEW_N(c->arena, bool, nroots + 1);
+  bool *taken = kl_arena_dup(c->arena, made, (nroots + 1) * sizeof *taken);
   out->p = KL_NEW_N(c->arena, kl_domain, nroots + 1);
   for (uint32_t r = 0; r < nroots; r++) {
     int64_t count = results[r].shape->count;
@@ -27,7 +28,7 @@ static kiln_status find_domains(kl_choosing *c, kl_domains *out) {
     kl_domain *d = &out->p[out->n++];
     *d = (kl_domain){.count = count, .leaves = leaves};
     for (uint32_t k = r; k < nroots; k++)
-      if (results[k].shape->count == count) leaves[d->n++] = k, taken[k] = true;
+      if (!taken[k] && results[k].shape->count == count) leaves[d->n++] = k, taken[k] = true;
     leaves += d->n;
     if (__builtin_add_overflow(c->plan->count, count, &c->plan->count))
       return kl_unsupported(c->cx, kl_root(comp)->span, "the results have more than 2^63-1 elements");
@@ -81,7 +82,7 @@ static uint32_t choose_lanes(const kl_plan *p, const kl_slots *s, const bool *ha
   while (lanes > 1 && lanes * wide > 128 * 8) lanes /= 2;
   while (lanes > 2 && (uint64_t)lanes * ninstr > 8192) lanes /= 2;
   // A small array keeps every multiprocessor busy before it makes accesses wide.
-  int64_t most = p->target.multiprocessors * (int64_t)p->launches->block;
+  int64_t most = p->target.multiprocessors * (int64_t)kl_last_launch(p)->block;
   while (lanes > 1 && !p->counted && most && count / lanes < most) lanes /= 2;
   return lanes < lowest ? lowest : lanes;
 }
@@ -107,7 +108,7 @@ static void shape_body(const kl_plan *p, kl_body *b, uint32_t lanes, int64_t thr
 }
 
 static void shape_part(const kl_plan *p, uint32_t lanes, uint32_t tail_lanes, kl_part *part) {
-  uint32_t block = p->launches->block;
+  uint32_t block = kl_last_launch(p)->block;
   int64_t threads = part->count / lanes;
   if (p->target.machine == KL_NVPTX && !p->counted) threads -= threads % block;
   shape_body(p, &part->main, lanes, threads, 0);
@@ -121,7 +122,7 @@ static void shape_part(const kl_plan *p, uint32_t lanes, uint32_t tail_lanes, kl
 
 static kiln_status shape_domain(kl_choosing *c, const kl_domain *d, kl_part *parts) {
   kl_plan *p = c->plan;
-  kl_plan_launch *l = p->launches;
+  kl_plan_launch *l = kl_last_launch(p);
   const bool *has = find_slots(c, d);
   uint32_t tail_lanes = lowest_lanes(&c->slots, has);
   uint32_t lanes = choose_lanes(p, &c->slots, has, d->count, tail_lanes, p->comp->ninstr / d->nparts);
@@ -194,31 +195,39 @@ static kiln_status write_body(kl_choosing *c, const kl_domain *domain, const kl_
 
 // --- the plan -------------------------------------------------------------------------------------------------------
 
-// All domains' parts in one row; one part of nothing where there is no domain.
+// All domains' parts in one row, behind those there are; one part of nothing where there is none at all. What launches
+// have left is not cut between operands.
 static kiln_status make_parts(kl_choosing *c, kl_domains *d) {
   kl_plan *p = c->plan;
-  uint32_t all = 0;
+  uint32_t all = p->nparts;
   for (uint32_t i = 0; i < d->n; i++) {
-    KL_TRY(kl_split_domain(c->cx, p, &c->slots, &d->p[i], c->params, c->arena));
+    if (p->nlaunches == 1) {
+      KL_TRY(kl_split_domain(c->cx, p, &c->slots, &d->p[i], c->params, c->arena));
+    } else {
+      d->p[i].parts = KL_NEW(c->arena, kl_part);
+      *d->p[i].parts = (kl_part){.dim = KL_NONE, .count = d->p[i].count};
+      d->p[i].nparts = 1;
+    }
     all += d->p[i].nparts;
   }
-  p->parts = KL_NEW_N(c->arena, kl_part, all + 1u);
+  kl_part *parts = KL_NEW_N(c->arena, kl_part, all + 1u);
+  if (p->nparts) memcpy(parts, p->parts, p->nparts * sizeof *parts);
+  p->parts = parts;
   for (uint32_t i = 0; i < d->n; i++) {
     memcpy(&p->parts[p->nparts], d->p[i].parts, d->p[i].nparts * sizeof *p->parts);
     KL_TRY(shape_domain(c, &d->p[i], &p->parts[p->nparts]));
     p->nparts += d->p[i].nparts;
   }
   if (!all) p->parts[p->nparts++] = (kl_part){.dim = KL_NONE};
-  p->launches->nparts = p->nparts;
+  kl_last_launch(p)->nparts = p->nparts - kl_last_launch(p)->first_part;
   return KILN_OK;
 }
 
-kiln_status kl_choose_loop(kl_choosing *c, const char **why_not) {
+kiln_status kl_loop_results(kl_choosing *c, const bool *made) {
   kl_domains domains = {0};
-  *why_not = NULL;
-  KL_TRY(find_domains(c, &domains));
+  KL_TRY(find_domains(c, made, &domains));
   KL_TRY(make_parts(c, &domains));
-  kl_part *part = c->plan->parts;
+  kl_part *part = c->plan->parts + kl_last_launch(c->plan)->first_part;
   for (uint32_t i = 0; i < domains.n; i++) {
     for (uint32_t k = 0; k < domains.p[i].nparts; k++, part++) {
       KL_TRY(write_body(c, &domains.p[i], part, &part->main));
@@ -226,4 +235,10 @@ kiln_status kl_choose_loop(kl_choosing *c, const char **why_not) {
     }
   }
   return KILN_OK;
+}
+
+kiln_status kl_choose_loop(kl_choosing *c, const char **why_not) {
+  size_t nroots = kl_shape_leaf_count(kl_root(c->plan->comp)->shape);
+  *why_not = NULL;
+  return kl_loop_results(c, KL_NEW_N(c->arena, bool, nroots + 1));
 }

@@ -55,6 +55,21 @@ uint32_t kl_add_scratch(kl_ctx *cx, kl_plan *p, kl_slots *s, kl_dtype t, int64_t
   return (uint32_t)s->v.n - 1;
 }
 
+uint32_t kl_store_value(kl_ctx *cx, kl_plan *p, kl_slots *s, uint32_t instr, uint32_t leaf) {
+  kl_shape *shape = kl_arena_dup(p->arena, kl_shape_leaf(p->comp->instr[instr].shape, leaf), sizeof *shape);
+  shape->dtype = kl_in_bytes(shape->dtype);
+  shape->layout = (kl_layout){0};
+  uint32_t slot = kl_add_scratch(cx, p, s, shape->dtype, shape->count);
+  s->v.p[slot].shape = shape;
+  VEC_PUSH(cx, &s->stored, (kl_stored_value){instr, leaf, slot});
+  return slot;
+}
+
+kl_dtype kl_in_bytes(kl_dtype t) {
+  if (kl_info(t)->bits >= 8) return t;
+  return kl_is_float(t) ? KILN_F16 : kl_is_signed(t) ? KILN_S8 : KILN_U8;
+}
+
 uint32_t kl_add_shared(kl_ctx *cx, kl_plan *p, kl_slots *s, kl_dtype t, int64_t count) {
   const kl_shape *shape = vector_of(p->arena, t, count);
   int64_t bytes = count * kl_info(t)->bits / 8;
@@ -110,12 +125,14 @@ static const row choosers[] = {{"reduction", kl_choose_reduction}, {"scatter", k
 // One launch of no parts.
 static void begin_launches(kl_plan *p) {
   p->nparts = p->nlaunches = 0;
+  p->count = 0;
   kl_plan_add_launch(p, p->target.block);
 }
 
-// What a chooser made which declined.
-static void forget_slots(kl_choosing *c, size_t slots, size_t constants) {
+void kl_forget_choice(kl_choosing *c, size_t slots, size_t constants) {
+  begin_launches(c->plan);
   c->slots.v.n = slots;
+  c->slots.stored.n = 0;
   if (c->slots.constants.n == constants) return;
   c->slots.constants.n = c->slots.constant_slots.n = 0;
   kl_ids_free(c->cx, &c->slots.constant_ids);
@@ -123,14 +140,14 @@ static void forget_slots(kl_choosing *c, size_t slots, size_t constants) {
 
 static kiln_status choose(kl_choosing *c) {
   kl_plan *p = c->plan;
+  begin_launches(p);
   for (size_t i = 0; i < KL_COUNT(choosers); i++) {
     const char *why_not = NULL;
     size_t slots = c->slots.v.n, constants = c->slots.constants.n;
     p->kind = choosers[i].kind;
-    begin_launches(p);
     KL_TRY(choosers[i].choose(c, &why_not));
     if (!why_not) return KILN_OK;
-    forget_slots(c, slots, constants);
+    kl_forget_choice(c, slots, constants);
     if (*why_not) VEC_PUSH(c->cx, &c->declined, (kl_declined){choosers[i].kind, why_not});
   }
   return KILN_OK;
@@ -184,6 +201,7 @@ kiln_status kl_plan_make(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, 
   VEC_FREE(cx, &c.slots.constants);
   VEC_FREE(cx, &c.slots.constant_slots);
   VEC_FREE(cx, &c.slots.concatenates);
+  VEC_FREE(cx, &c.slots.stored);
   VEC_FREE(cx, &c.declined);
   kl_ids_free(cx, &c.slots.constant_ids);
   kl_ids_free(cx, &c.slots.concatenate_ids);

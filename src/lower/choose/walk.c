@@ -376,6 +376,27 @@ static bool is_loaded(const kl_instr *in, uint32_t leaf) {
   return in->op == KL_OP_PARAMETER || (in->op == KL_OP_CONSTANT && !is_splat(in, leaf));
 }
 
+// The slot that holds what n is; KL_NONE: none does.
+static uint32_t stored_in(const walk *w, const node *n) {
+  for (size_t i = 0; n->frame == 0 && i < w->nstored; i++) {
+    const kl_stored_value *s = &w->slots->stored.p[i];
+    if (s->instr == n->instr && s->leaf == n->leaf) return s->slot;
+  }
+  return KL_NONE;
+}
+
+static void load_stored(walk *w, node *n, uint32_t slot) {
+  const kl_instr *in = &w->plan->comp->instr[n->instr];
+  const kl_slot_info *info = &w->slots->v.p[slot];
+  const kl_aff *linear = kl_position_of(w->affs, info->shape, n->index);
+  if (!kl_is_sound(linear)) w->unsound = linear;
+  if (w->unsound) return;
+  n->step = kl_write_load(w->w, slot, info, linear, n->guard, in);
+  kl_dtype t = kl_shape_leaf(in->shape, n->leaf)->dtype;
+  if (t != info->shape->dtype) n->step = kl_write_op(w->w, (kl_plan_op){.op = KL_OP_CONVERT}, t, 1, &n->step);
+  n->scope = kl_write_scope(w->w);
+}
+
 static kiln_status load(walk *w, const node *n, const kl_instr *in, uint32_t *step) {
   uint32_t slot = 0;
   if (in->op == KL_OP_CONSTANT)
@@ -460,6 +481,12 @@ static kiln_status visit(walk *w, node *n, bool *done) {
   needs d = {0};
   kiln_status st = KILN_OK;
   const kl_comp *c = w->frames.p[n->frame].comp;
+  uint32_t stored = stored_in(w, n);
+  if (stored != KL_NONE) {
+    load_stored(w, n, stored);
+    *done = true;
+    return KILN_OK;
+  }
   if (!n->open) st = kl_plan_check_op(w->cx, w->plan->module, c, &c->instr[n->instr]);
   n->open = true;
   if (st == KILN_OK) {
@@ -491,12 +518,15 @@ static kiln_status resolve(walk *w, uint32_t root, uint32_t *step) {
     if (!done) KL_TRY(visit(w, n, &done));
     if (done) w->stack.n--;
     if (w->unsound) return kl_plan_refuse_index(w->cx, w->plan, kl_why_unsound(w->unsound));
+    if (w->elsewhere && w->goes_on) break;
     if (w->elsewhere) return refuse_elsewhere(w);
     if (w->nodes.n > KL_MAX_NODES)
       return kl_unsupported(w->cx, kl_root(w->plan->comp)->span,
                             "the fusion reads too many different elements per result");
   }
-  *step = w->nodes.p[root]->step;
+  const node *n = w->nodes.p[root];
+  const kl_instr *in = &w->frames.p[n->frame].comp->instr[n->instr];
+  *step = w->elsewhere ? kl_write_scalar(w->w, kl_shape_leaf(in->shape, n->leaf)->dtype, 0, 0) : n->step;
   return KILN_OK;
 }
 
@@ -505,6 +535,7 @@ static kiln_status resolve(walk *w, uint32_t root, uint32_t *step) {
 void kl_walk_begin(walk *w, kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_writer *writer) {
   *w = (walk){.cx = cx, .arena = plan->arena, .plan = plan, .slots = slots, .affs = plan->affs, .w = writer};
   w->runtimes = kl_runtimes_create(cx, plan->arena);
+  w->nstored = slots->stored.n;
   enter(w, KL_NONE, KL_NONE, plan->comp);
 }
 
@@ -537,8 +568,9 @@ static uint32_t give(walk *w, uint32_t frame, uint32_t instr, uint32_t leaf, uin
 }
 
 void kl_walk_give(walk *w, uint32_t instr, uint32_t leaf, const kl_aff *const *index, uint32_t step) {
+  const node *before = w->elsewhere;
   uint32_t id = give(w, 0, instr, leaf, rank_of(w, instr, leaf), index, step);
-  w->elsewhere = NULL; // given at one more index
+  w->elsewhere = before; // given at one more index
   VEC_PUSH(w->cx, &w->given, id);
 }
 

@@ -12,12 +12,18 @@ typedef struct kl_concatenate {
   const int64_t *offsets; // of its operands, and the end
 } kl_concatenate;
 
+// A result leaf of an instruction that a launch has left to those behind it.
+typedef struct kl_stored_value {
+  uint32_t instr, leaf, slot;
+} kl_stored_value;
+
 // Slots grow while bodies are walked: array constants are met there. Both bodies see the same constant as one slot.
 typedef struct kl_slots {
   VEC(kl_slot_info) v;
   VEC(const kl_array *) constants;
   VEC(uint32_t) constant_slots;
   VEC(kl_concatenate) concatenates;
+  VEC(kl_stored_value) stored;
   kl_ids constant_ids, concatenate_ids;
   uint32_t nargs;
   uint32_t *param_base; // first slot of each parameter's leaves
@@ -29,6 +35,11 @@ uint32_t kl_add_shared(kl_ctx *cx, kl_plan *p, kl_slots *s, kl_dtype t, int64_t 
 
 // An array in global memory, not packed, that a launch leaves to those behind it: its slot.
 uint32_t kl_add_scratch(kl_ctx *cx, kl_plan *p, kl_slots *s, kl_dtype t, int64_t count);
+// The same for a result leaf of an instruction of plan->comp: whatever body is begun from now on loads it from there.
+// Elements are of the type's own bits, or of 8 where these are fewer.
+uint32_t kl_store_value(kl_ctx *cx, kl_plan *p, kl_slots *s, uint32_t instr, uint32_t leaf);
+// A type that has all values of t and takes whole bytes.
+kl_dtype kl_in_bytes(kl_dtype t);
 
 kiln_status kl_plan_refuse_index(kl_ctx *cx, const kl_plan *plan, const char *why);
 
@@ -47,6 +58,8 @@ typedef struct kl_walk {
   bool looks;                        // makes no steps
   const kl_aff *unsound;             // an index that cannot be computed, NULL if there is none
   const struct kl_wanted *elsewhere; // what was given, wanted at another index
+  bool goes_on;                      // whoever asks sees by himself that there is such, and makes nothing of the steps
+  size_t nstored;                    // of slots->stored, those that there were when the walk began
   VEC(kl_frame) frames;
   VEC(struct kl_wanted *) nodes;
   VEC(uint32_t) given; // nodes whose steps the chooser gave

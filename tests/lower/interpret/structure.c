@@ -214,7 +214,7 @@ static void check_store(machine *m, const scope *s, uint32_t n) {
   const kl_slot_info *slot = &m->plan->slots[x->access.slot];
   unsigned bits = kl_info(slot->shape->dtype)->bits, per_byte = bits < 8 ? 8 / bits : 1;
   REQUIRE(m, slot->shape->dtype == type_of(m, x->step), "store %u: of another type", n);
-  REQUIRE(m, slot->kind == KL_SLOT_OUT || slot->kind == KL_SLOT_SHARED, "store %u: slot %u is written", n,
+  REQUIRE(m, slot->kind != KL_SLOT_IN && slot->kind != KL_SLOT_CONST, "store %u: slot %u is written", n,
           x->access.slot);
   REQUIRE(m, x->access.vec == 1 || (x->access.stride == 1 && !x->access.reversed), "store %u: stride %lld", n,
           (ll)x->access.stride);

@@ -234,12 +234,13 @@ static kiln_status store_elements(columns *x) {
 static kiln_status store_columns(columns *x) {
   bool never;
   uint32_t keep = kl_guard_and(&x->g.w.guards, x->row_guard, x->owner, 0, 0, &never);
-  for (uint32_t i = kl_first_result(&x->g); i < x->g.c->slots.nargs; i++) {
+  for (uint32_t i = 0; i < x->g.x->noutputs; i++) {
+    const kl_output *o = &x->g.x->outputs[i];
     const kl_aff *at;
     uint32_t step;
-    if (!kl_row_result(&x->g, i)) continue;
-    KL_TRY(kl_want_result(&x->g, i, x->row, x->r, x->row_guard, &at, &step));
-    kl_write_store(&x->g.w, i, &x->g.c->slots.v.p[i], at, step, keep);
+    if (!o->of_row) continue;
+    KL_TRY(kl_want_output(&x->g, o, x->row, x->r, x->row_guard, &at, &step));
+    kl_write_store(&x->g.w, o->slot, kl_slot_of(&x->g, o->slot), at, step, keep);
   }
   return KILN_OK;
 }

@@ -30,11 +30,6 @@ uint32_t kl_narrowest(const kl_reducing *g) {
 
 // --- values ---------------------------------------------------------------------------------------------------------
 
-kl_dtype kl_in_bytes(kl_dtype t) {
-  if (kl_info(t)->bits >= 8) return t;
-  return kl_is_float(t) ? KILN_F16 : kl_is_signed(t) ? KILN_S8 : KILN_U8;
-}
-
 uint32_t kl_converted(kl_reducing *g, uint32_t step, kl_dtype to) {
   if (g->w.steps.p[step].dtype == to) return step;
   return kl_write_op(&g->w, (kl_plan_op){.op = KL_OP_CONVERT}, to, 1, &step);
@@ -66,37 +61,42 @@ kiln_status kl_give_nothing(kl_reducing *g, uint32_t level, const kl_aff *row, u
 
 // --- results --------------------------------------------------------------------------------------------------------
 
-uint32_t kl_first_result(const kl_reducing *g) {
-  return g->c->slots.nargs - (uint32_t)kl_shape_leaf_count(kl_root(g->c->plan->comp)->shape);
-}
-
-const kl_shape *kl_row_result(const kl_reducing *g, uint32_t slot) {
-  const kl_shape *s = g->c->slots.v.p[slot].shape;
-  return kl_result_of(g->x, s) == KL_RESULT_ROW ? s : NULL;
+const kl_slot_info *kl_slot_of(const kl_reducing *g, uint32_t slot) {
+  return &g->c->slots.v.p[slot];
 }
 
 bool kl_has_element_results(const kl_reducing *g) {
-  for (uint32_t i = kl_first_result(g); i < g->c->slots.nargs; i++)
-    if (!kl_row_result(g, i)) return g->x->length > 0;
+  for (uint32_t i = 0; i < g->x->noutputs; i++)
+    if (!g->x->outputs[i].of_row) return g->x->length > 0;
   return false;
 }
 
-kiln_status kl_want_result(kl_reducing *g, uint32_t slot, const kl_aff *row, const kl_aff *r, uint32_t guard,
+void kl_output_index(kl_reducing *g, const kl_output *o, const kl_aff *row, const kl_aff *r, const kl_aff **index) {
+  if (o->which == KL_NONE)
+    kl_result_index(g->p, g->x, kl_slot_of(g, o->slot)->shape, row, r, index);
+  else
+    kl_kept_index(g->p, g->x, o->which, row, index);
+}
+
+kiln_status kl_want_output(kl_reducing *g, const kl_output *o, const kl_aff *row, const kl_aff *r, uint32_t guard,
                            const kl_aff **at, uint32_t *step) {
-  const kl_shape *s = g->c->slots.v.p[slot].shape;
+  const kl_shape *s = kl_slot_of(g, o->slot)->shape;
   const kl_aff *index[KILN_MAX_RANK];
-  kl_result_index(g->p, g->x, s, row, r, index);
+  kl_output_index(g, o, row, r, index);
   *at = kl_position_of(g->p, s, index);
-  return kl_walk_want(&g->walk, g->c->plan->comp->root, slot - kl_first_result(g), guard, index, step);
+  KL_TRY(kl_walk_want(&g->walk, o->instr, o->leaf, guard, index, step));
+  *step = kl_converted(g, *step, s->dtype);
+  return KILN_OK;
 }
 
 kiln_status kl_store_elements(kl_reducing *g, const kl_aff *row, const kl_aff *r, uint32_t guard) {
-  for (uint32_t i = kl_first_result(g); i < g->c->slots.nargs; i++) {
+  for (uint32_t i = 0; i < g->x->noutputs; i++) {
+    const kl_output *o = &g->x->outputs[i];
     const kl_aff *at;
     uint32_t step;
-    if (kl_row_result(g, i)) continue;
-    KL_TRY(kl_want_result(g, i, row, r, guard, &at, &step));
-    kl_write_store(&g->w, i, &g->c->slots.v.p[i], at, step, guard);
+    if (o->of_row) continue;
+    KL_TRY(kl_want_output(g, o, row, r, guard, &at, &step));
+    kl_write_store(&g->w, o->slot, kl_slot_of(g, o->slot), at, step, guard);
   }
   return KILN_OK;
 }
@@ -119,10 +119,14 @@ void kl_reducing_begin(kl_reducing *g, kl_body *b) {
   b->width = p->target.machine == KL_HOST ? (uint32_t)kl_extent(b, kl_bound(b, KL_BIND_LANE)) : 1;
   kl_write_begin(&g->w, g->c->cx, p, b);
   kl_walk_begin(&g->walk, g->c->cx, p, &g->c->slots, &g->w);
+  g->walk.goes_on = true;
 }
+
+const char kl_taken_elsewhere[] = "results are taken at other indices than those they are made at";
 
 kiln_status kl_reducing_end(kl_reducing *g, kl_body *b, kiln_status st, int64_t threads, const char **why_not) {
   kl_plan *p = g->c->plan;
+  if (st == KILN_OK && g->walk.elsewhere) *why_not = kl_taken_elsewhere;
   kl_walk_free(&g->walk);
   if (st == KILN_OK && g->w.splits_bytes) *why_not = "results of several threads would share a byte";
   if (st == KILN_OK && kl_last_launch(p)->shared_bytes > KL_MOST_SHARED)
@@ -132,9 +136,9 @@ kiln_status kl_reducing_end(kl_reducing *g, kl_body *b, kiln_status st, int64_t 
     return st;
   }
   kl_write_end(&g->w);
-  p->count = g->x->rows;
+  if (p->count < g->x->rows) p->count = g->x->rows;
   kl_last_launch(p)->block = (uint32_t)threads;
-  kl_part part = {.dim = KL_NONE, .count = p->count, .main = *b, .blocks = b->blocks, .main_blocks = b->blocks};
+  kl_part part = {.dim = KL_NONE, .count = g->x->rows, .main = *b, .blocks = b->blocks, .main_blocks = b->blocks};
   kl_plan_add_part(p, &part);
   return KILN_OK;
 }

@@ -104,7 +104,7 @@ static void describe_domain(const kl_comp *c, const kl_instr *in, kl_reductions 
   if (x->k < least) x->k = least;
 }
 
-static bool same_domain(const kl_reductions *a, const kl_reductions *b) {
+bool kl_same_domain(const kl_reductions *a, const kl_reductions *b) {
   if (!kl_shape_same_dims(a->shape, b->shape) || a->nreduced != b->nreduced) return false;
   return memcmp(a->reduced, b->reduced, a->nreduced * sizeof *a->reduced) == 0 &&
          memcmp(a->kept, b->kept, a->nkept * sizeof *a->kept) == 0 && a->row == b->row;
@@ -118,48 +118,51 @@ static void mark_used(const kl_comp *c, bool *used) {
     for (uint32_t k = 0; used[i] && k < c->instr[i].noperands; k++) used[c->instr[i].operands[k]] = true;
 }
 
-// By instruction: the highest level of a reduction it depends on.
-static void find_levels(const kl_comp *c, const bool *used, uint32_t *level, kl_reductions *x) {
-  for (uint32_t i = 0; i < c->ninstr; i++) {
-    const kl_instr *in = &c->instr[i];
-    for (uint32_t k = 0; k < in->noperands; k++)
-      if (level[in->operands[k]] > level[i]) level[i] = level[in->operands[k]];
-    if (in->op != KL_OP_REDUCE || !used[i]) continue;
-    level[i]++;
-    x->instr[x->n] = in;
-    x->number[x->n] = i;
-    x->level[x->n++] = level[i];
-    if (level[i] > x->levels) x->levels = level[i];
-  }
-}
-
-static const kl_instr *first_reduce(const kl_comp *c, const bool *used) {
-  for (uint32_t i = 0; i < c->ninstr; i++)
-    if (used[i] && c->instr[i].op == KL_OP_REDUCE) return &c->instr[i];
-  return NULL;
-}
-
-kiln_status kl_find_reductions(kl_choosing *c, kl_reductions *out, const char **why_not) {
+kiln_status kl_find_reductions(kl_choosing *c, kl_found *out, const char **why_not) {
   const kl_comp *comp = c->plan->comp;
   bool *used = KL_NEW_N(c->arena, bool, comp->ninstr + 1);
   mark_used(comp, used);
-  const kl_instr *first = first_reduce(comp, used);
-  *why_not = first ? NULL : "";
-  if (!first) return KILN_OK;
-  describe_domain(comp, first, out);
-  out->instr = KL_NEW_N(c->arena, const kl_instr *, comp->ninstr);
-  out->number = KL_NEW_N(c->arena, uint32_t, comp->ninstr);
-  out->level = KL_NEW_N(c->arena, uint32_t, comp->ninstr);
-  find_levels(comp, used, KL_NEW_N(c->arena, uint32_t, comp->ninstr), out);
-  out->reducer = KL_NEW_N(c->arena, kl_reducer, out->n);
+  *out = (kl_found){.number = KL_NEW_N(c->arena, uint32_t, comp->ninstr)};
+  for (uint32_t i = 0; i < comp->ninstr; i++)
+    if (used[i] && comp->instr[i].op == KL_OP_REDUCE) out->number[out->n++] = i;
+  *why_not = out->n ? NULL : "";
+  out->reducer = KL_NEW_N(c->arena, kl_reducer, out->n + 1);
+  out->domain = KL_NEW_N(c->arena, kl_reductions, out->n + 1);
   for (uint32_t i = 0; i < out->n; i++) {
-    kl_reductions other;
-    describe_domain(comp, out->instr[i], &other);
-    if (!same_domain(out, &other)) *why_not = "its reductions are not all over the same elements";
+    describe_domain(comp, &comp->instr[out->number[i]], &out->domain[i]);
     describe(c, out->number[i], &out->reducer[i]);
     if (out->reducer[i].n > KL_MAX_VALUES_FOLDED) *why_not = "a reduction has more than 63 values";
   }
   return KILN_OK;
+}
+
+// Levels count from reductions that need none of the others.
+static void find_levels(const kl_comp *c, kl_reductions *x, uint32_t *level) {
+  for (uint32_t i = 0, next = 0; i < c->ninstr && next < x->n; i++) {
+    const kl_instr *in = &c->instr[i];
+    for (uint32_t k = 0; k < in->noperands; k++)
+      if (level[in->operands[k]] > level[i]) level[i] = level[in->operands[k]];
+    if (x->number[next] != i) continue;
+    x->level[next++] = ++level[i];
+    if (level[i] > x->levels) x->levels = level[i];
+  }
+}
+
+void kl_reductions_of(kl_choosing *c, const kl_found *all, const bool *in, kl_reductions *out) {
+  uint32_t first = 0;
+  while (!in[first]) first++;
+  *out = all->domain[first];
+  out->instr = KL_NEW_N(c->arena, const kl_instr *, all->n);
+  out->number = KL_NEW_N(c->arena, uint32_t, all->n);
+  out->level = KL_NEW_N(c->arena, uint32_t, all->n);
+  out->reducer = KL_NEW_N(c->arena, kl_reducer, all->n);
+  for (uint32_t i = first; i < all->n; i++) {
+    if (!in[i]) continue;
+    out->instr[out->n] = &c->plan->comp->instr[all->number[i]];
+    out->number[out->n] = all->number[i];
+    out->reducer[out->n++] = all->reducer[i];
+  }
+  find_levels(c->plan->comp, out, KL_NEW_N(c->arena, uint32_t, c->plan->comp->ninstr));
 }
 
 // --- indices --------------------------------------------------------------------------------------------------------

@@ -23,8 +23,17 @@ typedef struct kl_reducer {
   uint64_t identity[2]; // simple
 } kl_reducer;
 
+// What a kernel of reductions stores: a result leaf of an instruction, which has an element for each row or for each
+// reduced element.
+typedef struct kl_output {
+  uint32_t slot;
+  uint32_t instr, leaf;
+  uint32_t which; // of the reductions, if it is one's own result and goes to scratch memory; else KL_NONE
+  bool of_row;
+} kl_output;
+
 // Reductions of one computation over the same elements: of arrays of the same dimensions, over the same of these, in
-// the same order of memory.
+// the same order of memory. And what is stored beside them.
 typedef struct kl_reductions {
   uint32_t n;
   const kl_instr **instr; // operands before users
@@ -38,10 +47,23 @@ typedef struct kl_reductions {
   int64_t rows, length; // elements kept, and reduced for each
   bool row;             // the fastest dimension is reduced
   int64_t w, k;         // of the order
+  uint32_t noutputs;
+  const kl_output *outputs;
 } kl_reductions;
 
-// Finds the reductions of plan->comp. *why_not as choosers say it.
-kiln_status kl_find_reductions(kl_choosing *c, kl_reductions *out, const char **why_not);
+// The reductions of plan->comp, operands before users; domain[i]: of reduction i alone, without instructions.
+typedef struct kl_found {
+  uint32_t n;
+  uint32_t *number;
+  kl_reducer *reducer;
+  kl_reductions *domain;
+} kl_found;
+
+// *why_not as choosers say it.
+kiln_status kl_find_reductions(kl_choosing *c, kl_found *out, const char **why_not);
+bool kl_same_domain(const kl_reductions *a, const kl_reductions *b);
+// Those in the mask, which are over the same elements; there is one.
+void kl_reductions_of(kl_choosing *c, const kl_found *all, const bool *in, kl_reductions *out);
 
 // The index in the reductions' operands of element r of a row, and of a row's results.
 void kl_reduced_index(kl_affs *p, const kl_reductions *x, const kl_aff *row, const kl_aff *r, const kl_aff **index);
@@ -69,7 +91,9 @@ typedef struct kl_reducing {
 // A variable, or where it has one value that and KL_NONE.
 const kl_aff *kl_add_var(kl_reducing *g, kl_binding binding, int64_t extent, const char *name, uint32_t *var);
 void kl_reducing_begin(kl_reducing *g, kl_body *b);
-// Blocks of so many threads; `st` is how writing went. *why_not as choosers say it.
+// Blocks of so many threads; `st` is how writing went. *why_not as choosers say it; kl_taken_elsewhere: something needs
+// a reduction's result at other indices than the one at which a row's threads have it.
+extern const char kl_taken_elsewhere[];
 kiln_status kl_reducing_end(kl_reducing *g, kl_body *b, kiln_status st, int64_t threads, const char **why_not);
 
 int64_t kl_least(int64_t a, int64_t b);
@@ -77,15 +101,14 @@ int64_t kl_ceil_div(int64_t a, int64_t b);
 int64_t kl_power_of_two(int64_t at_least);
 // Bits of the narrowest type of arguments as large as the reductions' operands.
 uint32_t kl_narrowest(const kl_reducing *g);
-// A type that has all values of t and takes whole bytes.
-kl_dtype kl_in_bytes(kl_dtype t);
 uint32_t kl_converted(kl_reducing *g, uint32_t step, kl_dtype to);
 
-// Slots of results begin here; the shape of one that has an element for each row, else NULL.
-uint32_t kl_first_result(const kl_reducing *g);
-const kl_shape *kl_row_result(const kl_reducing *g, uint32_t slot);
+const kl_slot_info *kl_slot_of(const kl_reducing *g, uint32_t slot);
 bool kl_has_element_results(const kl_reducing *g);
-kiln_status kl_want_result(kl_reducing *g, uint32_t slot, const kl_aff *row, const kl_aff *r, uint32_t guard,
+// Where the element of an output lies, in a row and where it has one for each, element r of it.
+void kl_output_index(kl_reducing *g, const kl_output *o, const kl_aff *row, const kl_aff *r, const kl_aff **index);
+// That element, of its slot's type, and where it lies.
+kiln_status kl_want_output(kl_reducing *g, const kl_output *o, const kl_aff *row, const kl_aff *r, uint32_t guard,
                            const kl_aff **at, uint32_t *step);
 kiln_status kl_store_elements(kl_reducing *g, const kl_aff *row, const kl_aff *r, uint32_t guard);
 

@@ -1,28 +1,194 @@
-// The chooser of reductions.
+// The chooser of reductions: which of them one launch makes, and what is stored where.
+//
+// A stage is a launch. It makes all reductions over the same elements that need no others than those made before it, or
+// in it; results that go with these elements; and leaves to stages behind it, in scratch memory, what they need. What
+// results are left have elements of another number, or take reductions at other indices: a loop makes them, at last.
 
 #include "lower/choose/reduce/reduce.h"
 
-static bool fits_results(kl_choosing *c, const kl_reductions *x) {
-  uint32_t n = (uint32_t)kl_shape_leaf_count(kl_root(c->plan->comp)->shape);
-  for (uint32_t i = c->slots.nargs - n; i < c->slots.nargs; i++)
-    if (kl_result_of(x, c->slots.v.p[i].shape) == KL_RESULT_NEITHER) return false;
+// What is tried, one after the other: with everything that may be in a stage; results in the loop; and no reduction in
+// the stage of one that it needs.
+typedef enum effort { TOGETHER, RESULTS_APART, LEVELS_APART, EFFORTS } effort;
+
+typedef struct staging {
+  kl_choosing *c;
+  kl_found all;
+  effort effort;
+  uint32_t nresults;
+  const kl_instr **result; // of the computation, by leaf: the instruction that makes it
+  bool **needs;            // by instruction, by reduction: is it made of it? NULL: of none
+  bool *done, *here;       // by reduction: it is made by a stage before; by this one
+  bool *stored;            // by result
+} staging;
+
+// --- what is made of what -------------------------------------------------------------------------------------------
+
+static const kl_instr *maker_of(const kl_comp *c, uint32_t leaf) {
+  const kl_instr *in = kl_root(c);
+  while (in->op == KL_OP_TUPLE) {
+    uint32_t i = kl_shape_element_of_leaf(in->shape, leaf);
+    leaf -= in->shape->first_leaf[i];
+    in = kl_operand(c, in, i);
+  }
+  return in;
+}
+
+static void find_needs(staging *x) {
+  const kl_comp *c = x->c->plan->comp;
+  x->needs = KL_NEW_N(x->c->arena, bool *, c->ninstr + 1);
+  for (uint32_t i = 0, next = 0; i < c->ninstr; i++) {
+    const kl_instr *in = &c->instr[i];
+    bool reduction = next < x->all.n && x->all.number[next] == i, any = reduction;
+    for (uint32_t k = 0; k < in->noperands; k++) any = any || x->needs[in->operands[k]];
+    if (!any) continue;
+    x->needs[i] = KL_NEW_N(x->c->arena, bool, x->all.n);
+    for (uint32_t k = 0; k < in->noperands; k++)
+      for (uint32_t r = 0; x->needs[in->operands[k]] && r < x->all.n; r++)
+        x->needs[i][r] = x->needs[i][r] || x->needs[in->operands[k]][r];
+    if (reduction) x->needs[i][next++] = true;
+  }
+}
+
+// Is all there that the instruction is made of, but for reduction `own`?
+static bool is_ready(const staging *x, uint32_t instr, uint32_t own) {
+  for (uint32_t r = 0; x->needs[instr] && r < x->all.n; r++)
+    if (x->needs[instr][r] && r != own && !x->done[r] && !x->here[r]) return false;
   return true;
 }
 
-static kiln_status nothing(kl_choosing *c) {
-  kl_plan_add_part(c->plan, &(kl_part){.dim = KL_NONE});
+// --- a stage --------------------------------------------------------------------------------------------------------
+
+static void find_stage(staging *x, uint32_t first) {
+  memset(x->here, 0, x->all.n * sizeof *x->here);
+  bool *next = KL_NEW_N(x->c->arena, bool, x->all.n);
+  for (uint32_t r = first; r < x->all.n; r++) {
+    if (x->done[r] || !kl_same_domain(&x->all.domain[r], &x->all.domain[first])) continue;
+    next[r] = is_ready(x, x->all.number[r], r);
+    if (x->effort < LEVELS_APART) x->here[r] = next[r];
+  }
+  memcpy(x->here, next, x->all.n * sizeof *next);
+}
+
+// Is it made of the stage's reductions, an element for each row? What others want of them is fewest there.
+static bool is_of_rows(const staging *x, const kl_reductions *stage, uint32_t instr) {
+  const kl_shape *s = x->c->plan->comp->instr[instr].shape;
+  bool of_stage = false;
+  if (x->effort > TOGETHER || !kl_shape_is_array(s) || s->count != stage->rows || !x->needs[instr]) return false;
+  for (uint32_t r = 0; r < x->all.n; r++) of_stage = of_stage || (x->needs[instr][r] && x->here[r]);
+  return of_stage && is_ready(x, instr, KL_NONE);
+}
+
+// Marks what stages behind this one find in scratch memory, by instruction: where from what is still to be made one
+// comes upon reductions that are made.
+static bool *find_left(const staging *x, const kl_reductions *stage) {
+  const kl_comp *c = x->c->plan->comp;
+  bool *wanted = KL_NEW_N(x->c->arena, bool, c->ninstr + 1), *left = KL_NEW_N(x->c->arena, bool, c->ninstr + 1);
+  for (uint32_t i = 0; i < x->nresults; i++)
+    if (!x->stored[i]) wanted[x->result[i] - c->instr] = true;
+  for (uint32_t i = c->ninstr, next = x->all.n; i-- > 0;) {
+    bool reduction = next && x->all.number[next - 1] == i, made = false;
+    if (reduction) {
+      next--;
+      made = x->done[next] || x->here[next];
+      wanted[i] = wanted[i] || !made;
+    }
+    if (!wanted[i]) continue;
+    left[i] = reduction && made ? x->here[next] : is_of_rows(x, stage, i);
+    for (uint32_t k = 0; !made && !left[i] && k < c->instr[i].noperands; k++) wanted[c->instr[i].operands[k]] = true;
+  }
+  return left;
+}
+
+static uint32_t number_in(const kl_reductions *stage, uint32_t instr) {
+  for (uint32_t i = 0; i < stage->n; i++)
+    if (stage->number[i] == instr) return i;
+  return KL_NONE;
+}
+
+// Results of the computation that go with the stage's elements, and what is left to other stages.
+static void find_outputs(staging *x, kl_reductions *stage) {
+  kl_choosing *c = x->c;
+  kl_plan *p = c->plan;
+  const kl_comp *comp = p->comp;
+  uint32_t first = c->slots.nargs - x->nresults;
+  VEC(kl_output) out = {0};
+  for (uint32_t i = 0; i < x->nresults && x->effort == TOGETHER; i++) {
+    kl_result_level level = kl_result_of(stage, c->slots.v.p[first + i].shape);
+    if (x->stored[i] || level == KL_RESULT_NEITHER) continue;
+    if (!is_ready(x, (uint32_t)(x->result[i] - comp->instr), KL_NONE)) continue;
+    VEC_PUSH(c->cx, &out, (kl_output){first + i, comp->root, i, KL_NONE, level == KL_RESULT_ROW});
+    x->stored[i] = true;
+  }
+  const bool *left = find_left(x, stage);
+  for (uint32_t i = 0; i < comp->ninstr; i++)
+    for (uint32_t l = 0; left[i] && l < kl_shape_leaf_count(comp->instr[i].shape); l++) {
+      uint32_t slot = kl_store_value(c->cx, p, &c->slots, i, l);
+      VEC_PUSH(c->cx, &out, (kl_output){slot, i, l, number_in(stage, i), true});
+    }
+  stage->noutputs = (uint32_t)out.n;
+  stage->outputs = VEC_FREEZE(c->cx, c->arena, &out);
+}
+
+static kiln_status make_stage(staging *x, uint32_t first, const char **why_not) {
+  kl_choosing *c = x->c;
+  kl_reductions *stage = KL_NEW(c->arena, kl_reductions);
+  find_stage(x, first);
+  kl_reductions_of(c, &x->all, x->here, stage);
+  size_t stored = c->slots.stored.n;
+  find_outputs(x, stage);
+  if (stage->rows) {
+    if (c->plan->nparts) kl_plan_add_launch(c->plan, c->plan->target.block);
+    // Bodies of this stage do not find what it stores itself.
+    size_t with = c->slots.stored.n;
+    c->slots.stored.n = stored;
+    KL_TRY(stage->row ? kl_choose_rows(c, stage, why_not) : kl_choose_columns(c, stage, why_not));
+    c->slots.stored.n = with;
+  }
+  for (uint32_t r = 0; r < x->all.n; r++) x->done[r] = x->done[r] || x->here[r];
   return KILN_OK;
 }
 
+// --- all of them ----------------------------------------------------------------------------------------------------
+
+// The loop's domains count by themselves; where nothing is left it makes a part of nothing for a plan that has none.
+static kiln_status make_rest(staging *x) {
+  kl_choosing *c = x->c;
+  bool left = c->plan->nparts == 0;
+  for (uint32_t i = 0; i < x->nresults; i++) left = left || !x->stored[i];
+  if (!left) return KILN_OK;
+  if (c->plan->nparts) kl_plan_add_launch(c->plan, c->plan->target.block);
+  return kl_loop_results(c, x->stored);
+}
+
+static kiln_status make_stages(staging *x, const char **why_not) {
+  kl_choosing *c = x->c;
+  *why_not = NULL;
+  x->done = KL_NEW_N(c->arena, bool, x->all.n);
+  x->here = KL_NEW_N(c->arena, bool, x->all.n);
+  x->stored = KL_NEW_N(c->arena, bool, x->nresults + 1);
+  for (uint32_t i = 0; i < x->nresults; i++)
+    x->stored[i] = c->slots.v.p[c->slots.nargs - x->nresults + i].shape->count == 0;
+  for (uint32_t r = 0; r < x->all.n && !*why_not; r++)
+    if (!x->done[r]) KL_TRY(make_stage(x, r, why_not));
+  return *why_not ? KILN_OK : make_rest(x);
+}
+
 kiln_status kl_choose_reduction(kl_choosing *c, const char **why_not) {
-  kl_reductions x = {0};
-  KL_TRY(kl_find_reductions(c, &x, why_not));
+  staging x = {.c = c, .nresults = (uint32_t)kl_shape_leaf_count(kl_root(c->plan->comp)->shape)};
+  KL_TRY(kl_find_reductions(c, &x.all, why_not));
   if (*why_not) return KILN_OK;
-  if (!fits_results(c, &x))
-    *why_not = "a result has neither an element for each row nor one for each that is reduced";
-  else if (c->plan->counted)
+  if (c->plan->counted) {
     *why_not = "the element count comes at run time";
-  if (*why_not) return KILN_OK;
-  if (x.rows == 0) return nothing(c);
-  return x.row ? kl_choose_rows(c, &x, why_not) : kl_choose_columns(c, &x, why_not);
+    return KILN_OK;
+  }
+  x.result = KL_NEW_N(c->arena, const kl_instr *, x.nresults + 1);
+  for (uint32_t i = 0; i < x.nresults; i++) x.result[i] = maker_of(c->plan->comp, i);
+  find_needs(&x);
+  size_t slots = c->slots.v.n, constants = c->slots.constants.n;
+  for (x.effort = TOGETHER; x.effort < EFFORTS; x.effort++) {
+    if (x.effort) kl_forget_choice(c, slots, constants);
+    KL_TRY(make_stages(&x, why_not));
+    if (*why_not != kl_taken_elsewhere) break;
+  }
+  return KILN_OK;
 }

@@ -34,9 +34,10 @@ typedef struct rows {
 // The bits of the narrowest result that has an element for each row; 0: there is none.
 static uint32_t narrowest_row_result(const rows *x) {
   uint32_t bits = 0;
-  for (uint32_t i = kl_first_result(&x->g); i < x->g.c->slots.nargs; i++) {
-    const kl_shape *s = kl_row_result(&x->g, i);
-    if (s && (!bits || kl_info(s->dtype)->bits < bits)) bits = kl_info(s->dtype)->bits;
+  for (uint32_t i = 0; i < x->g.x->noutputs; i++) {
+    const kl_output *o = &x->g.x->outputs[i];
+    uint32_t b = kl_info(kl_slot_of(&x->g, o->slot)->shape->dtype)->bits;
+    if (o->of_row && (!bits || b < bits)) bits = b;
   }
   return bits;
 }
@@ -211,13 +212,14 @@ static bool meets(const rows *x) {
 static kiln_status put_rows(rows *x, const uint32_t *meeting) {
   bool never;
   uint32_t owner = kl_guard_and(&x->g.w.guards, x->row_guard, x->in_row, 0, 0, &never);
-  for (uint32_t i = kl_first_result(&x->g); i < x->g.c->slots.nargs; i++) {
+  for (uint32_t i = 0; i < x->g.x->noutputs; i++) {
+    const kl_output *o = &x->g.x->outputs[i];
     const kl_aff *at;
-    uint32_t step, slot = meets(x) ? meeting[i] : i;
-    if (!kl_row_result(&x->g, i)) continue;
-    KL_TRY(kl_want_result(&x->g, i, x->row, x->r, x->row_guard, &at, &step));
-    if (meets(x)) step = kl_converted(&x->g, step, kl_in_bytes(kl_row_result(&x->g, i)->dtype));
-    kl_write_store(&x->g.w, slot, &x->g.c->slots.v.p[slot], meets(x) ? x->row_in_block : at, step, owner);
+    uint32_t step, slot = meets(x) ? meeting[i] : o->slot;
+    if (!o->of_row) continue;
+    KL_TRY(kl_want_output(&x->g, o, x->row, x->r, x->row_guard, &at, &step));
+    if (meets(x)) step = kl_converted(&x->g, step, kl_slot_of(&x->g, slot)->shape->dtype);
+    kl_write_store(&x->g.w, slot, kl_slot_of(&x->g, slot), meets(x) ? x->row_in_block : at, step, owner);
   }
   return KILN_OK;
 }
@@ -226,16 +228,17 @@ static void store_rows(rows *x, const uint32_t *meeting) {
   bool never;
   uint32_t keep = kl_guard_and(&x->g.w.guards, KL_NONE, x->out_in_block, 0, rows_of_block(&x->d) - 1, &never);
   keep = kl_guard_and(&x->g.w.guards, keep, x->out, 0, x->g.x->rows - 1, &never);
-  for (uint32_t i = kl_first_result(&x->g); meets(x) && i < x->g.c->slots.nargs; i++) {
-    const kl_shape *s = kl_row_result(&x->g, i);
-    if (!s) continue;
+  for (uint32_t i = 0; meets(x) && i < x->g.x->noutputs; i++) {
+    const kl_output *o = &x->g.x->outputs[i];
+    if (!o->of_row) continue;
+    const kl_shape *s = kl_slot_of(&x->g, o->slot)->shape;
     const kl_aff *index[KILN_MAX_RANK];
-    kl_result_index(x->g.p, x->g.x, s, x->out, x->r, index);
-    uint32_t step = kl_write_load(&x->g.w, meeting[i], &x->g.c->slots.v.p[meeting[i]], x->out_in_block, keep, NULL);
+    kl_output_index(&x->g, o, x->out, x->r, index);
+    uint32_t step = kl_write_load(&x->g.w, meeting[i], kl_slot_of(&x->g, meeting[i]), x->out_in_block, keep, NULL);
     step = kl_converted(&x->g, step, s->dtype);
     // The only element's place does not say that what shares a byte with it is written, too.
     const kl_aff *at = s->count == 1 ? x->out : kl_position_of(x->g.p, s, index);
-    kl_write_store(&x->g.w, i, &x->g.c->slots.v.p[i], at, step, keep);
+    kl_write_store(&x->g.w, o->slot, kl_slot_of(&x->g, o->slot), at, step, keep);
   }
 }
 
@@ -249,13 +252,14 @@ static kiln_status fold_all(rows *x) {
 
 static kiln_status write_body(rows *x) {
   bool never;
-  uint32_t *meeting = KL_NEW_N(x->g.c->arena, uint32_t, x->g.c->slots.nargs + 1);
+  uint32_t *meeting = KL_NEW_N(x->g.c->arena, uint32_t, x->g.x->noutputs + 1);
   x->row_guard = kl_guard_and(&x->g.w.guards, KL_NONE, x->row, 0, x->g.x->rows - 1, &never);
   x->guard = kl_guard_and(&x->g.w.guards, x->row_guard, x->r, 0, x->g.x->length - 1, &never);
-  for (uint32_t i = kl_first_result(&x->g), n = x->g.c->slots.nargs; meets(x) && i < n; i++)
-    if (kl_row_result(&x->g, i))
-      meeting[i] = kl_add_shared(x->g.c->cx, x->g.c->plan, &x->g.c->slots, kl_in_bytes(kl_row_result(&x->g, i)->dtype),
-                                 rows_of_block(&x->d));
+  for (uint32_t i = 0; meets(x) && i < x->g.x->noutputs; i++) {
+    const kl_output *o = &x->g.x->outputs[i];
+    kl_dtype t = kl_in_bytes(kl_slot_of(&x->g, o->slot)->shape->dtype);
+    if (o->of_row) meeting[i] = kl_add_shared(x->g.c->cx, x->g.c->plan, &x->g.c->slots, t, rows_of_block(&x->d));
+  }
   if (x->row_round != KL_NONE) kl_write_loop(&x->g.w, x->row_round, 0, NULL, NULL, NULL);
   KL_TRY(fold_all(x));
   KL_TRY(store_elements(x));

@@ -228,12 +228,14 @@ kiln_status kl_check_load(kl_check *k, const kl_step *s) {
 // --- stores ---------------------------------------------------------------------------------------------------------
 
 // A chunk of one byte is stored whole if its first element is. So an element of the slot must be kept, wherever the
-// guard changes.
+// guard changes; what is one for all of the chunk, outside of that, holds.
 static kiln_status check_padding(reach *x, uint32_t keep) {
   kl_check *k = x->k;
+  uint32_t whole = k->body->guards[keep].outer;
+  while (splits_chunks(k->body, x->a, whole)) whole = k->body->guards[whole].outer;
   if (x->a->vec * x->bits != 8) return kl_refute(k, "g%u changes inside of chunks", keep);
   kl_conditions inside, kept;
-  kl_conditions_at(k->body, k->place, KL_NONE, &inside);
+  kl_conditions_at(k->body, k->place, whole, &inside);
   if (inside.n == KL_MOST_CONDITIONS) inside.n--;
   inside.c[inside.n++] = (kl_condition){x->a->element, 0, x->s->shape->count - 1};
   kl_conditions_at(k->body, NULL, keep, &kept);
