@@ -19,6 +19,10 @@ typedef struct outputs {
 static void mark(outputs *s, uint64_t address, uint64_t bytes) {
   for (size_t k = 0; k < s->n; k++) {
     output *o = &s->at[k];
+    if (bytes == 4 && o->bytes >= 4 && address - o->address <= o->bytes - 4) { // what most are
+      memset(o->written + (address - o->address), 1, 4);
+      continue;
+    }
     uint64_t begin = address > o->address ? address : o->address, end = address + bytes;
     if (end > o->address + o->bytes) end = o->address + o->bytes;
     if (begin < end) memset(o->written + (begin - o->address), 1, end - begin);

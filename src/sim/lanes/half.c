@@ -22,13 +22,21 @@ static const u16 *take(const kl_sim_op *o, u16 *flushed, const u16 *h, int n) {
 
 // --- sums and products ---------------------------------------------------------------------------------------------
 
-// Products of f16 are exact in f32, and so is the error of the sum: nothing of this over- or underflows.
-static inline float fma_odd_f16(float a, float b, float c) {
+// Products of halves are exact in f32, and so is the error of the sum, as long as nothing over- or underflows: of f16
+// nothing does.
+static inline float fma_odd(float a, float b, float c) {
   float p = a * b, s = p + c, back = s - p;
   return odd32(s, (p - (s - back)) + (c - back));
 }
-// Products of bf16 have the range of double.
-static inline float fma_odd_bf16(float a, float b, float c) {
+// Of bf16 nothing does far from both ends of the range. A product's 16 bits end above 2^-120, the summand's 8 above
+// 2^-149.
+static inline u32 is_near(float a, float b, float c) {
+  const u32 low = 0x0d800000, high = 0x7e000000; // 2^-100, 2^125
+  u32 p = bits32(a * b) & 0x7fffffff, nonzero = ((bits32(a) << 1) != 0) & ((bits32(b) << 1) != 0);
+  return (nonzero & (p - low >= high - low)) | ((bits32(c) & 0x7fffffff) >= high);
+}
+// Products of bf16 always have the range of double.
+static inline float fma_odd_wide(float a, float b, float c) {
   double p = (double)a * (double)b, s = p + (double)c, back = s - p;
   s = odd64(s, (p - (s - back)) + ((double)c - back));
   return odd_of(s);
@@ -42,8 +50,13 @@ typedef void kernel(f32 *r, const f32 *a, const f32 *b, const f32 *c, int n);
 KERNEL(add, a[i] + b[i])
 KERNEL(sub, a[i] - b[i])
 KERNEL(mul, a[i] * b[i])
-KERNEL(fma_f16, fma_odd_f16(a[i], b[i], c[i]))
-KERNEL(fma_bf16, fma_odd_bf16(a[i], b[i], c[i]))
+KERNEL(fma_f16, fma_odd(a[i], b[i], c[i]))
+KERNEL(fma_wide, fma_odd_wide(a[i], b[i], c[i]))
+static void fma_bf16_all(f32 *r, const f32 *a, const f32 *b, const f32 *c, int n) {
+  u32 near = 0;
+  ALL(n, near |= is_near(a[i], b[i], c[i]));
+  (near ? fma_wide_all : fma_f16_all)(r, a, b, c, n);
+}
 
 // Negative numbers become 0, of whichever sign; a NaN stays.
 static inline float relu(float v) {

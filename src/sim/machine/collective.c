@@ -52,7 +52,26 @@ static unsigned source_lane(kl_shuffle mode, unsigned lane, uint32_t b, uint32_t
   return (unsigned)(*inside ? j : at) & 31;
 }
 
+// Lanes that are one strand.
+static void shuffle_together(const kl_party *p, const kl_sim_op *o) {
+  const kl_lanes *x = &p->w->x;
+  const uint32_t *a = AT(uint32_t, o->a), *b = AT(uint32_t, o->b), *c = AT(uint32_t, o->c);
+  uint32_t value[KL_LANES], inside = 0;
+  for (unsigned i = 0; i < KL_LANES; i++) {
+    bool is_inside = false;
+    unsigned from = source_lane((kl_shuffle)o->imm, i, b[i], c[i], &is_inside);
+    value[i] = a[p->mask >> from & 1 ? from : i]; // of a lane that takes no part: anything
+    inside |= (uint32_t)is_inside << i;
+  }
+  if (o->d != KL_NO_REF) EACH_LANE(i, p->mask) AT(uint32_t, o->d)[i] = value[i];
+  if (o->e != KL_NO_REF) *AT(uint32_t, o->e) = (*AT(uint32_t, o->e) & ~p->mask) | (inside & p->mask);
+}
+
 static void shuffle(const kl_party *p) {
+  if (p->together) {
+    shuffle_together(p, p->op[__builtin_ctz(p->mask)]);
+    return;
+  }
   uint32_t value[KL_LANES] = {0};
   EACH_LANE(i, p->mask) value[i] = get(p, i, p->op[i]->a);
   EACH_LANE(i, p->mask) {
@@ -223,7 +242,9 @@ static void meet(kl_lanes *x, const kl_sim_op *o) {
     for (unsigned i = 0; i < KL_LANES; i++) same |= (uint32_t)(members[i] == want) << i;
     same &= left;
     left &= ~same;
-    kl_party p = {.w = w};
+    kl_party p;
+    p.w = w;
+    p.mask = 0;
     join(&p, same, o, w->strand.frame);
     if ((want & w->alive) & ~p.mask) join_waiting(w, &p, o, want);
     if ((want & w->alive) & ~p.mask) {
@@ -232,8 +253,9 @@ static void meet(kl_lanes *x, const kl_sim_op *o) {
       s->with_lanes = want;
       continue;
     }
+    p.together = p.mask == same;
     perform(&p);
-    if (p.mask != same) wake(w, o, want);
+    if (!p.together) wake(w, o, want);
   }
 }
 

@@ -9,6 +9,7 @@
 // Lanes of a warp that meet in a collective, each with the op and the frame it is at.
 typedef struct kl_party {
   uint32_t mask;
+  bool together; // they are one strand, the one that runs: all at one op
   const kl_sim_op *op[KL_LANES];
   const kl_frame *frame[KL_LANES];
   kl_warp *w;

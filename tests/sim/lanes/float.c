@@ -116,6 +116,37 @@ START_TEST(test_half) {
 }
 END_TEST
 
+// Products of bf16 whose lanes all have about one exponent, and summands to which they matter: executors may compute
+// such warps in another way than those that have everything.
+static uint32_t bf16_near(uint64_t *state, int exponent, int by) {
+  uint64_t r = random_next(state);
+  exponent += (int)(r >> 8 & 0xffff) % (2 * by + 1) - by;
+  exponent = exponent < 0 ? 0 : exponent > 254 ? 254 : exponent;
+  return (uint32_t)(r & 0x7f) | (uint32_t)exponent << 7 | (uint32_t)(r >> 63) << 15;
+}
+static void of_one_size(uint64_t *state, const instruction *i, int batch, warp *w) {
+  int product = batch / 3 % 300 - 40, sum = product + 127; // exponents of the product, and of both in all
+  int summand = batch % 3   ? product
+                : batch % 2 ? 0
+                            : 252,
+      least = sum > 254 ? sum - 254 : 0, most = sum < 254 ? sum : 254;
+  for (int l = 0; l < KL_LANES; l++)
+    for (int half = 0; half < i->source_bits[0]; half += 16) {
+      int a = least + (int)(random_next(state) % (uint64_t)(most - least + 1)), b = sum - a;
+      uint32_t v[3] = {bf16_near(state, a, 0), bf16_near(state, b, 0),
+                       bf16_near(state, summand, batch % 3 == 1 ? 12 : 2)};
+      if (random_next(state) % 64 == 0) v[random_next(state) % 3] &= 0x8000;
+      for (int k = 0; k < 3; k++) w->source[k][l] = half ? (w->source[k][l] & 0xffff) | (value)v[k] << 16 : (value)v[k];
+    }
+  w->mask = KL_ALL_LANES;
+}
+START_TEST(test_half_of_one_size) {
+  static const char *const mnemonics[] = {"fma.rn.bf16", "fma.rn.bf16x2", "fma.rn.relu.bf16x2"};
+  instruction i = instruction_find(mnemonics[_i], 3);
+  against_model_of(&i, model, 3 * 300, of_one_size);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("lanes: floating point", NO_FRAME, {test_float, 2}, {test_half});
+  return RUN_TESTS("lanes: floating point", NO_FRAME, {test_float, 2}, {test_half}, {test_half_of_one_size, 3});
 }

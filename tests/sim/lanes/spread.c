@@ -17,13 +17,6 @@ enum { EVERY = 4, ROUNDS = 6 };
 static _Alignas(64) char frame[FRAME + KL_SHADOW_ROOM(FRAME)];
 static kl_lanes x;
 
-static uint64_t random_next(uint64_t *state) {
-  uint64_t z = *state += 0x9e3779b97f4a7c15;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-  z = (z ^ z >> 27) * 0x94d049bb133111eb;
-  return z ^ z >> 31;
-}
-
 // --- registers ----------------------------------------------------------------------------------------------------
 
 static kl_ref place(int k) {

@@ -314,7 +314,7 @@ void warp_run(const kl_lane_set *set, const instruction *i, warp *w) {
   w->carry = x.carry;
 }
 
-static uint64_t random_next(uint64_t *state) { // splitmix64
+uint64_t random_next(uint64_t *state) { // splitmix64
   uint64_t z = *state += 0x9e3779b97f4a7c15;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
   z = (z ^ z >> 27) * 0x94d049bb133111eb;
@@ -601,16 +601,20 @@ static void check_warp(const instruction *i, model_fn *model, const warp *w) {
   }
 }
 
-void against_model(const instruction *i, model_fn *model, int batches) {
+void against_model_of(const instruction *i, model_fn *model, int batches, draw_fn *draw) {
   uint64_t state = 1;
   size_t pair = 0;
   for (int b = 0; b < batches; b++) {
     static warp w;
     memset(&w, 0, sizeof w);
     fill(i, &w, &state, &pair);
+    if (draw) draw(&state, i, b, &w);
     w.alias = pick_alias(i, b);
     check_warp(i, model, &w);
   }
+}
+void against_model(const instruction *i, model_fn *model, int batches) {
+  against_model_of(i, model, batches, NULL);
 }
 
 // Of a pair the upper half goes the other way.

@@ -59,6 +59,7 @@ typedef struct warp {
 // around. Predicates are values 0 or 1.
 void warp_run(const kl_lane_set *set, const instruction *i, warp *w);
 
+uint64_t random_next(uint64_t *state);
 // The j-th of the values that tests of a width always try, of integers and floats of all kinds; *n of them.
 uint64_t edge(int bits, size_t j);
 size_t edge_count(int bits);
@@ -70,6 +71,9 @@ uint64_t draw_value(uint64_t *state, int bits);
 // constant comes as the last source.
 typedef void model_fn(const instruction *i, const value *source, value *result, uint32_t *carry);
 void against_model(const instruction *i, model_fn *model, int batches);
+// The same with sources of the caller's: `draw` changes those that were drawn, of the warps by number.
+typedef void draw_fn(uint64_t *state, const instruction *i, int batch, warp *w);
+void against_model_of(const instruction *i, model_fn *model, int batches, draw_fn *draw);
 // All instructions of a topic that `wanted` (or NULL) accepts; their number.
 size_t topic_against_model(const char *topic, bool (*wanted)(const instruction *), model_fn *model, int batches);
 // The same over every pattern of the first source, which has 8 or 16 bits or is a pair of 16; the others are drawn.

@@ -198,7 +198,7 @@ void kl_misuse_meet(kl_ordering *r, const kl_party *p) {
     add(r, KL_FOUND_INACTIVE, "the thread is not in its own member mask", here(r, w, i, p->frame[i], p->op[i]),
         (kl_found_at){0});
   }
-  if (p->op[first]->run != kl_x_shuffle) return;
+  if (p->op[first]->run != kl_x_shuffle || p->mask == KL_ALL_LANES) return;
   KL_EACH_LANE(i, p->mask) {
     unsigned from = source_of(p, i);
     if (p->mask >> from & 1) continue;

@@ -302,49 +302,49 @@ static void visit_slowly(const actor *y, kl_cell *c) {
   kl_cell_put(y->r, c, seen, n);
 }
 
-// One lane of a plain access and at most two plain ones of one lane each: what most cells ever see.
-static void visit(const actor *y, kl_cell *c) {
-  const kl_ordering *r = y->r;
-  unsigned me = (unsigned)__builtin_ctz(y->lanes), shift = r->site_bits + r->step_bits;
-  uint64_t now = kl_pack(r, y->warp, me, y->step, y->site), thread = y->warp << 5 | me;
+// One lane of a plain access, and a cell that at most two plain ones of one lane each have touched, none of which races
+// with it: what most cells ever see. False: it is not so, and the cell stays as it was.
+static inline __attribute__((always_inline)) bool visit_quickly(const kl_ordering *r, const kl_ticks *t, unsigned me,
+                                                                uint64_t now, bool writes, kl_cell *c) {
+  const unsigned shift = r->site_bits + r->step_bits;
+  const uint64_t a = c->a, b = c->b, thread = now >> shift;
   bool knows[2] = {true, true}, reads[2] = {true, true};
-  if (y->s->strong || y->s->unfinished || y->lanes & (y->lanes - 1)) goto slowly;
-  if (!c->a) {
+  if (!a) {
     c->a = now;
-    return;
+    return true;
   }
-  if (c->a & KL_MANY) goto slowly;
+  if (a & KL_MANY) return false;
   for (int k = 0; k < 2; k++) {
-    uint64_t v = k ? c->b : c->a, who = v >> shift;
+    uint64_t v = k ? b : a, who = v >> shift;
     if (!v) break;
     const kl_site *s = &r->sites.p[v & (((uint64_t)1 << r->site_bits) - 1)];
-    if (s->strong || s->unfinished) goto slowly;
+    if (s->strong || s->unfinished) return false;
     reads[k] = s->does == KL_READS;
     if (who == thread) continue;
     uint32_t step = (uint32_t)(v >> r->site_bits & (((uint64_t)1 << r->step_bits) - 1));
-    knows[k] = kl_knows(y->t, me, who >> 5 >> r->warp_bits, (uint32_t)(who >> 5 & (((uint64_t)1 << r->warp_bits) - 1)),
+    knows[k] = kl_knows(t, me, who >> 5 >> r->warp_bits, (uint32_t)(who >> 5 & (((uint64_t)1 << r->warp_bits) - 1)),
                         who & 31, step);
   }
-  if (y->s->does & KL_WRITES) {
-    if (!knows[0] || !knows[1]) goto slowly;
-    c->a = now;
-    c->b = 0;
-    return;
-  }
-  if ((!knows[0] && !reads[0]) || (!knows[1] && !reads[1])) goto slowly;
-  if (reads[0] && knows[0]) {
-    c->a = now;
-    if (knows[1] && reads[1]) c->b = 0;
-  } else if (c->a >> r->site_bits == now >> r->site_bits) { // what it has written itself in this step
-    return;
-  } else if (!c->b || (reads[1] && knows[1])) {
+  if (writes && !(knows[0] && knows[1])) return false;
+  if ((!knows[0] && !reads[0]) || (!knows[1] && !reads[1])) return false;
+  if (writes) {
+    *c = (kl_cell){.a = now};
+  } else if (reads[0] && knows[0]) {
+    *c = (kl_cell){.a = now, .b = knows[1] && reads[1] ? 0 : b};
+  } else if (a >> r->site_bits == now >> r->site_bits) { // what it has written itself in this step
+  } else if (!b || (reads[1] && knows[1])) {
     c->b = now;
-  } else if (!reads[0] || !reads[1] || c->a >> shift >> 5 >> r->warp_bits == c->b >> shift >> 5 >> r->warp_bits) {
-    goto slowly;
+  } else if (!reads[0] || !reads[1] || a >> shift >> 5 >> r->warp_bits == b >> shift >> 5 >> r->warp_bits) {
+    return false;
   }
-  return;
-slowly:
-  visit_slowly(y, c);
+  return true;
+}
+
+static void visit(const actor *y, kl_cell *c) {
+  unsigned me = (unsigned)__builtin_ctz(y->lanes);
+  if (y->s->strong || y->s->unfinished || y->lanes & (y->lanes - 1) ||
+      !visit_quickly(y->r, y->t, me, kl_pack(y->r, y->warp, me, y->step, y->site), y->s->does & KL_WRITES, c))
+    visit_slowly(y, c);
 }
 
 // --- accesses -----------------------------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ typedef struct spot {
 } spot;
 
 // Where a lane's bytes lie; no page: in memory that is the thread's own or read-only.
-static spot spot_of(actor *y, unsigned lane) {
+static spot spot_of(const actor *y, unsigned lane) {
   kl_ordering *r = y->r;
   uint64_t at = y->p->address[lane];
   bool shared = y->m->where == KL_AT_SHARED;
@@ -420,6 +420,36 @@ static uint32_t readers_with(const actor *y, unsigned lane, uint32_t left) {
   return same;
 }
 
+// Visits lanes, by rising number, as long as the cells of each can be visited quickly; which ones are left. What the
+// last of these has visited already, it may visit again.
+static uint32_t visit_alone(const actor *y, uint32_t left) {
+  kl_ordering *r = y->r;
+  const bool writes = y->s->does & KL_WRITES, shared = y->m->where == KL_AT_SHARED;
+  const uint64_t *address = y->p->address;
+  const uint32_t bytes = y->bytes;
+  kl_page *page = NULL;
+  uint64_t number = 0;
+  if (y->s->strong || y->s->unfinished || !(shared || y->m->where == KL_AT_GLOBAL)) return left;
+  for (uint32_t rest; left; left = rest) {
+    const unsigned me = (unsigned)__builtin_ctz(left);
+    const uint64_t at = address[me];
+    rest = left & (left - 1);
+    if (!writes && rest && address[__builtin_ctz(rest)] == at) return left; // both are one visit
+    if (!page || at >> KL_PAGE_BITS != number) {
+      page = spot_of(y, me).page;
+      if (!page) return left;
+      number = at >> KL_PAGE_BITS;
+    }
+    if (writes && page->channels) return left;
+    const uint64_t now = kl_pack(r, y->warp, me, y->t->step[me], y->site);
+    kl_cell *c = &page->cells[at % KL_PAGE_BYTES >> page->shift];
+    for (uint32_t n = bytes >> page->shift; n > 0; n--)
+      if (!visit_quickly(r, y->t, me, now, writes, c++)) return left;
+    y->t->used[me] = y->t->step[me];
+  }
+  return 0;
+}
+
 void kl_race_access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_sim_access *m, const kl_places *p) {
   kl_ordering *r = kl_order_of(o);
   if (r->blind || m->where == KL_AT_STACK || m->where == KL_AT_PARAM) return;
@@ -438,7 +468,7 @@ void kl_race_access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_si
              .warp = ob->number << r->warp_bits | w->rank,
              .site = site,
              .bytes = (uint32_t)m->bytes * m->count};
-  for (uint32_t left = w->x.mask; left && !r->blind; left &= ~y.lanes) {
+  for (uint32_t left = visit_alone(&y, w->x.mask); left && !r->blind; left = visit_alone(&y, left & ~y.lanes)) {
     unsigned lane = (unsigned)__builtin_ctz(left);
     y.lanes = readers_with(&y, lane, left);
     spot s = spot_of(&y, lane);

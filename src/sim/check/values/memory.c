@@ -178,13 +178,76 @@ static void know(kl_warp *w, kl_ref ref, unsigned bytes) {
     if (w->x.mask >> i & 1) memset(shadow_of(f, ref) + (size_t)i * bytes, 0, bytes);
 }
 
-// All lanes' bytes lie in one region that has its values whole.
-static bool all_known(values *v, const kl_warp *w, const kl_sim_access *m, const kl_places *p) {
-  if (m->where != KL_AT_GLOBAL && m->where != KL_AT_GENERIC) return false;
+// Where the shadows of all lanes' bytes lie, where these are in one space and, of the device's memory, in one region.
+typedef struct places {
+  uint8_t *at[KL_LANES]; // of the lanes that execute; nothing, where the whole region has one shadow
+  uint8_t flip;          // a byte of a shadow that stands for a value, or the region's shadow
+  bool whole;
+} places;
+
+static bool in_one_region(values *v, const kl_warp *w, const kl_places *p, places *out) {
   const kl_region *r = region_of(v, p->address[__builtin_ctz(w->x.mask)]);
-  if (!r || r->undefined || r->flip) return false;
+  if (!r) return false;
+  for (unsigned i = 0; i < KL_LANES; i++) {
+    if (!(w->x.mask >> i & 1)) continue;
+    uint64_t at = p->address[i] - r->base;
+    if (at >= r->size) return false;
+    if (r->undefined) out->at[i] = r->undefined + at;
+  }
+  out->flip = r->flip;
+  out->whole = !r->undefined;
+  return true;
+}
+
+static bool find_places(values *v, const kl_warp *w, const kl_sim_access *m, const kl_places *p, places *out) {
+  if (m->where == KL_AT_GLOBAL || m->where == KL_AT_GENERIC) return in_one_region(v, w, p, out);
+  for (unsigned i = 0; i < KL_LANES; i++) {
+    if (!(w->x.mask >> i & 1)) continue;
+    place one = place_of(v, w, m->where, i, p->address[i]);
+    if (!one.at) return false;
+    out->at[i] = one.at;
+    out->flip = one.flip;
+  }
+  out->whole = false;
+  return true;
+}
+
+static bool is_filled(const uint8_t *at, uint8_t byte, unsigned bytes) {
+  const uint64_t all = byte ? ~(uint64_t)0 : 0;
+  unsigned k = 0;
+  for (; k + 8 <= bytes; k += 8)
+    if (memcmp(at + k, &all, 8) != 0) return false;
+  for (; k + 4 <= bytes; k += 4)
+    if (memcmp(at + k, &all, 4) != 0) return false;
+  for (; k < bytes; k++)
+    if (at[k] != byte) return false;
+  return true;
+}
+static void fill(uint8_t *at, uint8_t byte, unsigned bytes) {
+  const uint64_t all = byte ? ~(uint64_t)0 : 0;
+  unsigned k = 0;
+  for (; k + 8 <= bytes; k += 8) memcpy(at + k, &all, 8);
+  for (; k + 4 <= bytes; k += 4) memcpy(at + k, &all, 4);
+  for (; k < bytes; k++) at[k] = byte;
+}
+
+// All lanes' bytes have their values.
+static bool all_known(values *v, const kl_warp *w, const kl_sim_access *m, const kl_places *p) {
+  places s;
+  if (!find_places(v, w, m, p, &s)) return false;
+  if (s.whole) return s.flip == 0;
   for (unsigned i = 0; i < KL_LANES; i++)
-    if ((w->x.mask >> i & 1) && p->address[i] - r->base >= r->size) return false;
+    if ((w->x.mask >> i & 1) && !is_filled(s.at[i], s.flip, (unsigned)m->bytes * m->count)) return false;
+  return true;
+}
+
+// All lanes' bytes get values; false: not here.
+static bool all_get_known(values *v, const kl_warp *w, const kl_sim_access *m, const kl_places *p) {
+  places s;
+  if (!find_places(v, w, m, p, &s)) return false;
+  if (s.whole) return s.flip == 0;
+  for (unsigned i = 0; i < KL_LANES; i++)
+    if (w->x.mask >> i & 1) fill(s.at[i], s.flip, (unsigned)m->bytes * m->count);
   return true;
 }
 
@@ -241,7 +304,7 @@ static void store(values *v, kl_warp *w, const kl_sim_op *o, const kl_sim_access
   const kl_frame *f = w->strand.frame;
   unsigned half = m->bytes == 16 ? 8 : m->bytes;
   bool clean = all_clean(f, m);
-  if (clean && all_known(v, w, m, p)) return;
+  if (clean && all_get_known(v, w, m, p)) return;
   for (unsigned i = 0; i < KL_LANES; i++) {
     if (!(w->x.mask >> i & 1)) continue;
     place at = place_of(v, w, m->where, i, p->address[i]);

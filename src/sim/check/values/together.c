@@ -58,8 +58,24 @@ static unsigned source_lane(kl_shuffle mode, unsigned lane, uint32_t b, uint32_t
   return (unsigned)(j <= most ? j : at) & 31;
 }
 
+static bool is_clean(const kl_frame *f, kl_ref ref) {
+  return !in_registers(ref) || !*flag_of(f, ref);
+}
+
+// Lanes of one strand, all of the warp, whose operands have their values: what most are.
+static bool shuffle_clean(const kl_party *p) {
+  if (!p->together || p->mask != KL_ALL_LANES) return false;
+  const kl_frame *f = p->frame[0];
+  const kl_sim_op *o = p->op[0];
+  if (!is_clean(f, o->a) || !is_clean(f, o->b) || !is_clean(f, o->c)) return false;
+  if (!is_clean(f, o->d)) memset(shadow_of(f, o->d), 0, 4 * KL_LANES), *flag_of(f, o->d) = 0;
+  if (!is_clean(f, o->e)) memset(shadow_of(f, o->e), 0, 4), *flag_of(f, o->e) = 0;
+  return true;
+}
+
 // A lane that takes no part gives what nobody knows.
 static void shuffle(values *v, const kl_party *p) {
+  if (shuffle_clean(p)) return;
   uint64_t given[KL_LANES], how[KL_LANES];
   uint32_t from_a[KL_LANES] = {0}, from_how[KL_LANES] = {0};
   EACH_LANE(i, p->mask) {
