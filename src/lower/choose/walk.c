@@ -47,15 +47,22 @@ static bool is_made(const walk *w, const node *n) {
   return n->step != KL_NONE && kl_scope_is_open(w->w, n->scope);
 }
 
-// The node that was given for what n is, whatever its guard; KL_NONE: none was. Given at another index only, it cannot
-// be had: somebody would have to make it again.
+// Is it what n is, whatever the guards?
+static bool stands_for(const walk *w, const node *g, const node *n) {
+  bool same = g->leaf == n->leaf && (n->rank == 0 || memcmp(g->index, n->index, n->rank * sizeof(n->index[0])) == 0);
+  return g->frame == n->frame && g->instr == n->instr && same && is_made(w, g);
+}
+
+// The node that was given for what n is; KL_NONE: none was. Given at another index only, it cannot be had: somebody
+// would have to make it again.
 static uint32_t find_given(walk *w, const node *n) {
   bool elsewhere = false;
+  for (size_t i = 0; i < w->shared.n; i++)
+    if (stands_for(w, w->nodes.p[w->shared.p[i]], n)) return w->shared.p[i];
   for (size_t i = 0; i < w->given.n; i++) {
     const node *g = w->nodes.p[w->given.p[i]];
     if (g->frame != n->frame || g->instr != n->instr) continue;
-    bool same = g->leaf == n->leaf && (n->rank == 0 || memcmp(g->index, n->index, n->rank * sizeof(n->index[0])) == 0);
-    if (same && is_made(w, g)) return w->given.p[i];
+    if (stands_for(w, g, n)) return w->given.p[i];
     elsewhere = true;
   }
   if (elsewhere) w->elsewhere = n;
@@ -85,14 +92,12 @@ static uint32_t want(walk *w, uint32_t fr, uint32_t instr, uint32_t leaf, uint32
 static bool is_frame(const void *arg, uint32_t id) {
   const wanted *x = arg;
   const kl_frame *f = x->what, *g = &x->w->frames.p[id];
-  return f->parent == g->parent && f->caller == g->caller && f->first_operand == g->first_operand &&
-         f->scalars == g->scalars && f->rank == g->rank &&
-         (f->rank == 0 || memcmp(f->index, g->index, f->rank * sizeof *f->index) == 0);
+  return f->parent == g->parent && f->caller == g->caller;
 }
 
-static uint32_t enter(walk *w, kl_frame f) {
-  uint64_t hash = kl_hash(&(uint32_t[3]){f.parent, f.caller, f.first_operand}, 12, 5);
-  for (uint32_t i = 0; i < f.rank; i++) hash = kl_hash(&f.index[i]->id, sizeof(uint32_t), hash);
+static uint32_t enter(walk *w, uint32_t parent, uint32_t caller, const kl_comp *comp) {
+  kl_frame f = {comp, parent, caller};
+  uint64_t hash = kl_hash(&(uint32_t[2]){parent, caller}, 8, 5);
   uint32_t id = kl_ids_find(w->cx, &w->frame_ids, hash, is_frame, &(wanted){w, &f});
   if (id == w->frames.n) VEC_PUSH(w->cx, &w->frames, f);
   return id;
@@ -118,32 +123,52 @@ static kl_reader reader_at(walk *w, const node *n) {
   return (kl_reader){w->affs, w->plan->module, w->frames.p, n->frame, w->runtimes};
 }
 
+// --- names ----------------------------------------------------------------------------------------------------------
+
+// What an index in names is in the body's variables.
+static const kl_aff *real(walk *w, const kl_aff *e) {
+  if (!w->nnamed) return e;
+  uint32_t first = w->w->guards.first_name, n = first + w->nnamed;
+  const kl_aff *to[KL_MAX_VARS * (1 + 2 * KL_MAX_CHUNKINGS) + KL_MAX_NAMES];
+  for (uint32_t i = 0; i < first; i++) to[i] = kl_aff_dim(w->affs, i);
+  memcpy(to + first, w->named, w->nnamed * sizeof *to);
+  kl_aff_replace(w->affs, &(kl_aff_subst){.to = {to}, .n = {n}}, &e, 1, &e);
+  e = kl_dom_simplify(w->w->body->domain, e);
+  if (!kl_is_sound(e)) w->unsound = e;
+  return e;
+}
+
+// The guard that an index in names lies within bounds. Names that keep theirs, which `guard` says, may do so by
+// themselves.
+static uint32_t guard_and(walk *w, uint32_t guard, const kl_aff *e, int64_t lo, int64_t hi, bool *never) {
+  kl_interval in = kl_dom_interval(w->w->body->domain, e);
+  *never = lo > hi || in.hi < lo || in.lo > hi;
+  if (*never || (in.lo >= lo && in.hi <= hi)) return guard;
+  return kl_guard_and(&w->w->guards, guard, real(w, e), lo, hi, never);
+}
+
 // --- places that data says ------------------------------------------------------------------------------------------
 
 // An element that is there needs no guard.
 static uint32_t guard_of_place(walk *w, uint32_t guard, const kl_shape *s, const kl_aff *const *index) {
   for (uint32_t d = 0; d < s->rank; d++) {
-    kl_interval in = kl_dom_interval(w->w->body->domain, index[d]);
+    kl_interval in = kl_dom_interval(w->w->body->domain, real(w, index[d]));
     if (in.lo < 0 || in.hi >= s->dims[d]) return guard;
   }
   return KL_NONE;
 }
 
-// Who only looks takes any value for an integer.
-static void pretend(walk *w, uint32_t id, kl_dtype t) {
-  node *n = w->nodes.p[id];
-  if (!w->looks || n->step != KL_NONE) return;
-  n->step = kl_write_scalar(w->w, t, 0, 0);
-  n->scope = kl_write_scope(w->w);
-}
-
-// The node of what a runtime variable stands for.
+// The node of what a runtime variable stands for. Who only looks takes any value for it.
 static uint32_t want_place(walk *w, const node *n, const kl_map_var *v) {
   const kl_runtime *r = v->from.payload;
   const kl_shape *s = kl_shape_leaf(w->frames.p[r->frame].comp->instr[r->instr].shape, r->leaf);
   uint32_t guard = guard_of_place(w, n->guard, s, v->from.index);
   uint32_t id = want(w, r->frame, r->instr, r->leaf, guard, v->from.nindex, v->from.index);
-  pretend(w, id, s->dtype);
+  node *place = w->nodes.p[id];
+  if (w->looks && place->step == KL_NONE) {
+    place->step = kl_write_scalar(w->w, s->dtype, 0, 0);
+    place->scope = kl_write_scope(w->w);
+  }
   return id;
 }
 
@@ -235,8 +260,7 @@ static bool need_under(walk *w, needs *d, const node *n, const kl_need *x) {
   uint32_t guard = n->guard;
   bool never = false;
   for (uint32_t i = 0; !never && i < x->nconstraints; i++)
-    guard = kl_guard_and(&w->w->guards, guard, x->constraints[i].e, x->constraints[i].in.lo, x->constraints[i].in.hi,
-                         &never);
+    guard = guard_and(w, guard, x->constraints[i].e, x->constraints[i].in.lo, x->constraints[i].in.hi, &never);
   if (never) return false;
   need(w, d, n, x->operand, x->leaf, guard, x->nindex, x->index);
   VEC_PUSH(w->cx, &d->guards, guard);
@@ -291,73 +315,6 @@ static void need_updated(walk *w, needs *d, const node *n) {
   d->alias = d->nodes.n == 1;
 }
 
-// --- calls ----------------------------------------------------------------------------------------------------------
-
-// The root of a computation that the node's instruction calls, for the node's own element.
-static void need_root(walk *w, needs *d, const node *n, uint32_t number, uint32_t first_operand) {
-  const kl_comp *callee = &w->plan->module->comp[w->frames.p[n->frame].comp->instr[n->instr].called[number]];
-  uint32_t fr = enter(w, (kl_frame){callee, n->frame, n->instr, .first_operand = first_operand});
-  VEC_PUSH(w->cx, &d->nodes, want(w, fr, callee->root, n->leaf, n->guard, n->rank, n->index));
-}
-
-// A map's computation takes and gives scalars.
-static void need_mapped(walk *w, needs *d, const node *n) {
-  const kl_instr *in = &w->frames.p[n->frame].comp->instr[n->instr];
-  const kl_comp *callee = &w->plan->module->comp[in->called[0]];
-  kl_frame f = {callee, n->frame, n->instr, .scalars = true, .rank = n->rank, .index = n->index};
-  VEC_PUSH(w->cx, &d->nodes, want(w, enter(w, f), callee->root, 0, n->guard, 0, NULL));
-  d->alias = true;
-}
-
-// What the caller's operand is, or what was given.
-static void need_argument(walk *w, needs *d, const node *n) {
-  kl_frame f = w->frames.p[n->frame];
-  const kl_instr *in = &f.comp->instr[n->instr];
-  d->alias = true;
-  if (f.scalars && !f.index) {
-    VEC_PUSH(w->cx, &d->nodes, want(w, n->frame, n->instr, n->leaf, KL_NONE, 0, NULL));
-    return;
-  }
-  uint32_t operand = w->frames.p[f.parent].comp->instr[f.caller].operands[f.first_operand + in->number];
-  uint32_t rank = f.scalars ? f.rank : n->rank;
-  const kl_aff *const *index = f.scalars ? f.index : n->index;
-  VEC_PUSH(w->cx, &d->nodes, want(w, f.parent, operand, n->leaf, n->guard, rank, index));
-}
-
-// Which branch it is: true is the first one; what is no branch's number the last, as -1 is modulo their number. NULL:
-// the value has to be made first, and is what d holds.
-static const kl_aff *branch_of(walk *w, needs *d, const node *n) {
-  const kl_comp *c = w->frames.p[n->frame].comp;
-  const kl_instr *in = &c->instr[n->instr];
-  kl_dtype t = kl_operand(c, in, 0)->shape->dtype;
-  uint32_t id = want(w, n->frame, in->operands[0], 0, KL_NONE, 0, NULL);
-  pretend(w, id, t);
-  if (!is_made(w, w->nodes.p[id])) {
-    VEC_PUSH(w->cx, &d->nodes, id);
-    d->asks = true;
-    return NULL;
-  }
-  kl_interval all = {t == KILN_PRED ? 0 : -1, in->ncalled - 1};
-  const kl_aff *at = kl_write_index(w->w, w->nodes.p[id]->step, all);
-  return t == KILN_PRED ? kl_aff_addc(w->affs, kl_aff_mulc(w->affs, at, -1), 1) : kl_aff_modc(w->affs, at, in->ncalled);
-}
-
-// All branches are computed, so that what several of them want is made once: under guards of their own, conditionals
-// behind one another would double the work each time.
-static void need_branches(walk *w, needs *d, const node *n) {
-  uint32_t branches = w->frames.p[n->frame].comp->instr[n->instr].ncalled;
-  const kl_aff *at = branch_of(w, d, n);
-  for (uint32_t i = 0; at && i < branches; i++) {
-    bool never = false;
-    uint32_t guard = kl_guard_and(&w->w->guards, n->guard, at, i, i, &never);
-    if (never) continue;
-    need_root(w, d, n, i, i + 1);
-    VEC_PUSH(w->cx, &d->guards, guard);
-    if (guard == n->guard) break;
-  }
-  d->alias = d->nodes.n == 1;
-}
-
 static unsigned bits_of(const kl_shape *s) {
   return kl_info(s->dtype)->bits;
 }
@@ -370,29 +327,35 @@ static int width_change(const kl_comp *c, const kl_instr *in) {
 
 // A copy, by whatever name: bits stay as they are.
 static bool is_identity(const kl_comp *c, const kl_instr *in) {
+  if (in->op == KL_OP_COPY) return true;
   return (in->op == KL_OP_CONVERT || in->op == KL_OP_REAL) && in->shape->dtype == kl_operand(c, in, 0)->shape->dtype;
 }
 
 static void needs_of(walk *w, const node *n, needs *d) {
   const kl_comp *c = w->frames.p[n->frame].comp;
   const kl_instr *in = &c->instr[n->instr];
-  if (in->op == KL_OP_COPY) { // of tuples, too
-    d->alias = true;
-    return need(w, d, n, 0, n->leaf, n->guard, n->rank, n->index);
-  }
   switch (kl_op_table[in->op].kind) {
   case KL_KIND_CONSTANT:
   case KL_KIND_IOTA: return;
-  case KL_KIND_PARAMETER: return n->frame ? need_argument(w, d, n) : (void)0;
-  case KL_KIND_CALL: d->alias = true; return need_root(w, d, n, 0, 0);
-  case KL_KIND_MAP: return need_mapped(w, d, n);
-  case KL_KIND_CONDITIONAL: return need_branches(w, d, n);
+  case KL_KIND_PARAMETER:
+    if (n->frame == 0) return;
+    d->alias = true;
+    kl_frame f = w->frames.p[n->frame];
+    const kl_instr *call = &w->frames.p[f.parent].comp->instr[f.caller];
+    VEC_PUSH(w->cx, &d->nodes, want(w, f.parent, call->operands[in->number], n->leaf, n->guard, n->rank, n->index));
+    return;
+  case KL_KIND_CALL: {
+    d->alias = true;
+    const kl_comp *callee = &w->plan->module->comp[in->called[0]];
+    uint32_t fr = enter(w, n->frame, n->instr, callee);
+    VEC_PUSH(w->cx, &d->nodes, want(w, fr, callee->root, n->leaf, n->guard, n->rank, n->index));
+    return;
+  }
   case KL_KIND_PAD: return need_padded(w, d, n);
   case KL_KIND_CONCATENATE: return need_concatenated(w, d, n);
   case KL_KIND_DYNAMIC_UPDATE_SLICE: return need_updated(w, d, n);
   case KL_KIND_TUPLE:
   case KL_KIND_GTE:
-  case KL_KIND_FORWARD:
   case KL_KIND_BROADCAST:
   case KL_KIND_RESHAPE:
   case KL_KIND_TRANSPOSE:
@@ -471,8 +434,9 @@ static kiln_status load(walk *w, const node *n, const kl_instr *in, uint32_t *st
   else
     slot = w->slots->param_base[in->number] + n->leaf;
   const kl_slot_info *info = &w->slots->v.p[slot];
-  const kl_aff *linear = kl_position_of(w->affs, info->shape, n->index);
+  const kl_aff *linear = kl_dom_simplify(w->w->body->domain, kl_position_of(w->affs, info->shape, n->index));
   if (!kl_is_sound(linear)) w->unsound = linear;
+  linear = real(w, linear);
   if (!w->unsound) *step = kl_write_load(w->w, slot, info, linear, n->guard, in);
   return KILN_OK;
 }
@@ -488,7 +452,7 @@ static kl_plan_op op_of(const kl_instr *in) {
 
 // Which part of the wider element. Off a guard, where nobody wants it, it is one of them still.
 static const kl_aff *part_of(walk *w, const node *n, const kl_instr *in) {
-  const kl_aff *e = kl_aff_modc(w->affs, n->index[n->rank - 1], in->shape->dims[in->shape->rank - 1]);
+  const kl_aff *e = kl_aff_modc(w->affs, real(w, n->index[n->rank - 1]), in->shape->dims[in->shape->rank - 1]);
   e = kl_dom_simplify(w->w->body->domain, e);
   if (!kl_is_sound(e)) w->unsound = e;
   return e;
@@ -497,7 +461,7 @@ static const kl_aff *part_of(walk *w, const node *n, const kl_instr *in) {
 static void fill_step(walk *w, const node *n, const needs *d, const kl_instr *in, kl_step *s) {
   if (in->op == KL_OP_IOTA) {
     s->kind = KL_STEP_IOTA;
-    s->expr = n->index[in->number];
+    s->expr = real(w, n->index[in->number]);
   } else if (is_splat(in, n->leaf)) {
     const void *data = in->literal[n->leaf].data;
     s->kind = KL_STEP_SCALAR;
@@ -603,13 +567,14 @@ void kl_walk_begin(walk *w, kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_write
   *w = (walk){.cx = cx, .arena = plan->arena, .plan = plan, .slots = slots, .affs = plan->affs, .w = writer};
   w->runtimes = kl_runtimes_create(cx, plan->arena);
   w->nstored = slots->stored.n;
-  enter(w, (kl_frame){plan->comp, KL_NONE, KL_NONE});
+  enter(w, KL_NONE, KL_NONE, plan->comp);
 }
 
 void kl_walk_free(walk *w) {
   VEC_FREE(w->cx, &w->frames);
   VEC_FREE(w->cx, &w->nodes);
   VEC_FREE(w->cx, &w->given);
+  VEC_FREE(w->cx, &w->shared);
   VEC_FREE(w->cx, &w->stack);
   kl_runtimes_destroy(&w->runtimes);
   kl_ids_free(w->cx, &w->frame_ids);
@@ -634,6 +599,11 @@ static uint32_t give(walk *w, uint32_t frame, uint32_t instr, uint32_t leaf, uin
   return id;
 }
 
+void kl_walk_share(walk *w, uint32_t instr, uint32_t leaf, const kl_aff *const *index, uint32_t step) {
+  uint32_t id = give(w, 0, instr, leaf, rank_of(w, instr, leaf), index, step);
+  VEC_PUSH(w->cx, &w->shared, id);
+}
+
 void kl_walk_give(walk *w, uint32_t instr, uint32_t leaf, const kl_aff *const *index, uint32_t step) {
   const node *before = w->elsewhere;
   uint32_t id = give(w, 0, instr, leaf, rank_of(w, instr, leaf), index, step);
@@ -643,14 +613,88 @@ void kl_walk_give(walk *w, uint32_t instr, uint32_t leaf, const kl_aff *const *i
 
 // Each call is a frame of its own, whose parameters are given.
 kiln_status kl_walk_call(walk *w, uint32_t caller, const kl_comp *comp, const uint32_t *args, uint32_t *results) {
-  kl_frame f = {comp, 0, caller, .scalars = true, .first_operand = (uint32_t)w->frames.n}; // no other is the same
-  uint32_t frame = enter(w, f), at = 0;
+  uint32_t frame = (uint32_t)w->frames.n, at = 0;
+  VEC_PUSH(w->cx, &w->frames, (kl_frame){comp, 0, caller});
   for (uint32_t i = 0; i < comp->nparams; i++)
     for (uint32_t l = 0; l < kl_shape_leaf_count(comp->instr[comp->params[i]].shape); l++)
       give(w, frame, comp->params[i], l, 0, NULL, args[at++]);
   for (uint32_t l = 0; l < kl_shape_leaf_count(kl_root(comp)->shape); l++)
     KL_TRY(resolve(w, want(w, frame, comp->root, l, KL_NONE, 0, NULL), &results[l]));
   return KILN_OK;
+}
+
+// --- looking --------------------------------------------------------------------------------------------------------
+
+// A walk that makes no steps. Needs are taken one after the other: what counts is which there are, not when.
+typedef struct looking {
+  kl_body box;
+  kl_writer writer;
+  walk w;
+} looking;
+
+static void look_begin(looking *x, kl_ctx *cx, kl_plan *plan, kl_slots *slots, uint32_t nvars, const int64_t *extents) {
+  kl_var *vars = KL_NEW_N(plan->arena, kl_var, nvars + 1);
+  for (uint32_t v = 0; v < nvars; v++) vars[v] = (kl_var){KL_BIND_STEP, extents[v], ""};
+  x->box = (kl_body){.nvars = nvars, .vars = vars, .width = 1};
+  kl_write_begin(&x->writer, cx, plan, &x->box);
+  kl_walk_begin(&x->w, cx, plan, slots, &x->writer);
+  x->w.looks = true;
+}
+
+static void look_end(looking *x) {
+  kl_walk_free(&x->w);
+  kl_write_free(&x->writer);
+}
+
+static void note_load(walk *w, const node *n, const kl_instr *in, kl_seen *x) {
+  if (!is_loaded(in, n->leaf) || (in->op == KL_OP_PARAMETER && n->frame)) return;
+  const kl_shape *s;
+  if (in->op == KL_OP_PARAMETER) {
+    x->slot = w->slots->param_base[in->number] + n->leaf;
+    s = w->slots->v.p[x->slot].shape;
+  } else {
+    s = in->literal[n->leaf].shape;
+  }
+  x->place = kl_dom_simplify(w->w->body->domain, kl_position_of(w->affs, s, n->index));
+}
+
+static void see(walk *w, const node *n, const needs *d, kl_sights *out) {
+  const kl_instr *in = &w->frames.p[n->frame].comp->instr[n->instr];
+  kl_seen x = {.frame = n->frame,
+               .instr = n->instr,
+               .leaf = n->leaf,
+               .guard = n->guard,
+               .dtype = kl_shape_leaf(in->shape, n->leaf)->dtype,
+               .rank = n->rank,
+               .index = n->index,
+               .nneeds = (uint32_t)d->nodes.n,
+               .needs = kl_arena_dup(w->arena, d->nodes.p, d->nodes.n * sizeof *d->nodes.p),
+               .slot = KL_NONE};
+  note_load(w, n, in, &x);
+  VEC_PUSH(w->cx, &out->v, x);
+}
+
+kiln_status kl_walk_look(kl_ctx *cx, kl_plan *plan, kl_slots *slots, uint32_t nvars, const int64_t *extents, uint32_t n,
+                         kl_look *looks, kl_sights *out) {
+  looking x;
+  kiln_status st = KILN_OK;
+  look_begin(&x, cx, plan, slots, nvars, extents);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t rank = kl_shape_leaf(kl_root(plan->comp)->shape, looks[i].leaf)->rank;
+    looks[i].seen = want(&x.w, 0, plan->comp->root, looks[i].leaf, KL_NONE, rank, looks[i].index);
+  }
+  for (size_t i = 0; st == KILN_OK && i < x.w.nodes.n && i <= KL_MAX_NODES && !x.w.unsound; i++) {
+    node *at = x.w.nodes.p[i];
+    const kl_comp *c = x.w.frames.p[at->frame].comp;
+    needs d = {0};
+    st = kl_plan_check_op(cx, plan->module, c, &c->instr[at->instr]);
+    if (st == KILN_OK) needs_of(&x.w, at, &d);
+    if (st == KILN_OK && !x.w.unsound) see(&x.w, at, &d, out);
+    VEC_FREE(cx, &d.nodes);
+    VEC_FREE(cx, &d.guards);
+  }
+  look_end(&x);
+  return st;
 }
 
 // --- cuts ---------------------------------------------------------------------------------------------------------
@@ -670,7 +714,6 @@ static void add_cuts(walk *w, const node *n, kl_cuts *out) {
   }
 }
 
-// Needs are taken one after the other: what counts is which there are, not when.
 static kiln_status visit_all(walk *w, uint32_t operands, kl_cuts *out) {
   for (size_t i = 0; i < w->nodes.n && w->nodes.n <= KL_MAX_NODES; i++) {
     node *n = w->nodes.p[i];
@@ -693,21 +736,12 @@ kiln_status kl_walk_cuts(kl_ctx *cx, kl_plan *plan, kl_slots *slots, const kl_do
   const kl_comp *c = plan->comp;
   uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(c)->shape);
   const kl_shape *s = slots->v.p[slots->nargs - nroots + domain->leaves[0]].shape; // that of all
-  kl_var vars[KILN_MAX_RANK + 1];
   const kl_aff *index[KILN_MAX_RANK];
-  for (uint32_t d = 0; d < s->rank; d++) {
-    vars[d] = (kl_var){KL_BIND_STEP, s->dims[d], ""};
-    index[d] = kl_aff_dim(plan->affs, d);
-  }
-  kl_body box = {.nvars = s->rank, .vars = vars, .width = 1};
-  kl_writer writer;
-  walk w;
-  kl_write_begin(&writer, cx, plan, &box);
-  kl_walk_begin(&w, cx, plan, slots, &writer);
-  w.looks = true;
-  for (uint32_t i = 0; i < domain->n; i++) want(&w, 0, c->root, domain->leaves[i], KL_NONE, s->rank, index);
-  kiln_status st = visit_all(&w, operands, out);
-  kl_walk_free(&w);
-  kl_write_free(&writer);
+  looking x;
+  for (uint32_t d = 0; d < s->rank; d++) index[d] = kl_aff_dim(plan->affs, d);
+  look_begin(&x, cx, plan, slots, s->rank, s->dims);
+  for (uint32_t i = 0; i < domain->n; i++) want(&x.w, 0, c->root, domain->leaves[i], KL_NONE, s->rank, index);
+  kiln_status st = visit_all(&x.w, operands, out);
+  look_end(&x);
   return st;
 }

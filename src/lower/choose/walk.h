@@ -62,7 +62,10 @@ typedef struct kl_walk {
   size_t nstored;                    // of slots->stored, those that there were when the walk began
   VEC(kl_frame) frames;
   VEC(struct kl_wanted *) nodes;
-  VEC(uint32_t) given; // nodes whose steps the chooser gave
+  VEC(uint32_t) given;        // nodes whose steps the chooser gave
+  VEC(uint32_t) shared;       // the same, and at other indices they are made
+  const kl_aff *const *named; // by name of the writer's: what it stands for
+  uint32_t nnamed;
   kl_ids frame_ids, node_ids;
   VEC(uint32_t) stack;
 } kl_walk;
@@ -75,8 +78,36 @@ kiln_status kl_walk_want(kl_walk *w, uint32_t instr, uint32_t leaf, uint32_t gua
                          uint32_t *step);
 // Says what makes that element, whatever the guard. At another index the instruction may not be wanted any more.
 void kl_walk_give(kl_walk *w, uint32_t instr, uint32_t leaf, const kl_aff *const *index, uint32_t step);
+// The same; at another index it is made.
+void kl_walk_share(kl_walk *w, uint32_t instr, uint32_t leaf, const kl_aff *const *index, uint32_t step);
 // The results of a computation that is called with scalar values, in the order of its parameters' leaves.
 kiln_status kl_walk_call(kl_walk *w, uint32_t caller, const kl_comp *comp, const uint32_t *args, uint32_t *results);
+
+// What a look meets: an instruction wanted at an index, and what it needs, each by its number; of what is loaded the
+// slot (KL_NONE for constants), its type, and the place in it.
+typedef struct kl_seen {
+  uint32_t frame, instr, leaf, guard;
+  kl_dtype dtype;
+  uint32_t rank;
+  const kl_aff *const *index;
+  uint32_t nneeds;
+  const uint32_t *needs;
+  uint32_t slot;
+  const kl_aff *place; // NULL: it is not loaded
+} kl_seen;
+
+// A result leaf, wanted at an index in variables 0 .. nvars-1; `seen`: the number of what was met there.
+typedef struct kl_look {
+  uint32_t leaf;
+  const kl_aff *const *index;
+  uint32_t seen;
+} kl_look;
+// Meets all that results need, without making any of it. VEC_FREE is the caller's. Symbols stand for what data says.
+typedef struct kl_sights {
+  VEC(kl_seen) v;
+} kl_sights;
+kiln_status kl_walk_look(kl_ctx *cx, kl_plan *plan, kl_slots *slots, uint32_t nvars, const int64_t *extents, uint32_t n,
+                         kl_look *looks, kl_sights *out);
 
 // Where a concatenate of many operands cuts the results: between two of its operands.
 typedef struct kl_cut {

@@ -35,8 +35,8 @@ static uint32_t place_in_chunk(const kl_guards *g, uint32_t run, uint32_t v) {
   return chunk_of(g, run, v) + 1;
 }
 
-void kl_guards_begin(kl_guards *g, kl_ctx *cx, kl_affs *p, kl_body *body) {
-  kl_interval in[KL_MAX_VARS + KL_MAX_VARS * 2 * KL_MAX_CHUNKINGS];
+void kl_guards_begin(kl_guards *g, kl_ctx *cx, kl_affs *p, kl_body *body, uint32_t nnames, const int64_t *names) {
+  kl_interval in[KL_MAX_VARS + KL_MAX_VARS * 2 * KL_MAX_CHUNKINGS + KL_MAX_NAMES];
   uint32_t n = body->nvars;
   *g = (kl_guards){.cx = cx, .affs = p, .body = body};
   for (uint32_t v = 0; v < n; v++) in[v] = (kl_interval){0, body->vars[v].extent - 1};
@@ -48,6 +48,8 @@ void kl_guards_begin(kl_guards *g, kl_ctx *cx, kl_affs *p, kl_body *body) {
       in[n++] = (kl_interval){0, (int64_t)c - 1};
     }
   }
+  g->first_name = n;
+  for (uint32_t i = 0; i < nnames; i++) in[n++] = (kl_interval){0, names[i] - 1};
   body->domain = kl_dom_make(p, n, in);
 }
 

@@ -26,8 +26,12 @@ static kl_seq close_nest(kl_writer *w) {
 }
 
 void kl_write_begin(kl_writer *w, kl_ctx *cx, kl_plan *p, kl_body *body) {
+  kl_write_begin_naming(w, cx, p, body, 0, NULL);
+}
+
+void kl_write_begin_naming(kl_writer *w, kl_ctx *cx, kl_plan *p, kl_body *body, uint32_t nnames, const int64_t *names) {
   *w = (kl_writer){.cx = cx, .arena = p->arena, .plan = p, .body = body};
-  kl_guards_begin(&w->guards, cx, p->affs, body);
+  kl_guards_begin(&w->guards, cx, p->affs, body, nnames, names);
   w->guards.host = p->target.machine == KL_HOST;
   open_nest(w, KL_NODE_STEP, 0);
 }
@@ -198,7 +202,7 @@ static uint32_t uniform_of(kl_writer *w, uint32_t value, uint32_t run) {
 
 // Values of the type, as far as int64 goes.
 static kl_interval range_of(kl_dtype t) {
-  unsigned bits = t == KILN_PRED ? 1 : kl_info(t)->bits - kl_is_signed(t);
+  unsigned bits = kl_info(t)->bits - kl_is_signed(t);
   int64_t most = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
   return (kl_interval){kl_is_signed(t) ? -most - 1 : 0, most};
 }

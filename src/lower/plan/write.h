@@ -17,12 +17,14 @@ typedef struct kl_guards {
   const kl_body *body;
   bool host; // accesses run over lanes only
   uint32_t first_chunk[KL_MAX_VARS];
+  uint32_t first_name; // dims of kl_write_begin_naming
   VEC(kl_guard) v;
   kl_ids ids;
 } kl_guards;
 
-// Sets the body's domain; its variables and width are there.
-void kl_guards_begin(kl_guards *g, kl_ctx *cx, kl_affs *p, kl_body *body);
+// Sets the body's domain, with `names` of so many values behind what is the body's; its variables and width are there.
+enum { KL_MAX_NAMES = 2 * KILN_MAX_RANK };
+void kl_guards_begin(kl_guards *g, kl_ctx *cx, kl_affs *p, kl_body *body, uint32_t nnames, const int64_t *names);
 void kl_guards_end(kl_guards *g);
 
 // Largest group of values of an inner variable over which e is the same.
@@ -84,6 +86,10 @@ typedef struct kl_writer {
 
 // Begins a body whose variables, width, threads and blocks are set.
 void kl_write_begin(kl_writer *w, kl_ctx *cx, kl_plan *p, kl_body *body);
+// The same, with names for indices: dims guards.first_name + i, values 0 .. names[i]-1, that stand for expressions in
+// the body's variables. An index in names is as simple as these bounds make it, also where the expressions exceed them
+// and a guard keeps that off. Nothing is written in names: who has them puts the expressions in their place before.
+void kl_write_begin_naming(kl_writer *w, kl_ctx *cx, kl_plan *p, kl_body *body, uint32_t nnames, const int64_t *names);
 void kl_write_end(kl_writer *w); // what was written becomes the body's
 void kl_write_free(kl_writer *w);
 
@@ -104,7 +110,7 @@ uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, co
 void kl_write_store(kl_writer *w, uint32_t slot, const kl_slot_info *info, const kl_aff *linear, uint32_t value,
                     uint32_t keep);
 
-// The integer or pred `value`, held to the interval, for index expressions: a symbol, or what is known of it.
+// The integer `value`, held to the interval, for index expressions: a symbol, or what is known of it.
 const kl_aff *kl_write_index(kl_writer *w, uint32_t value, kl_interval in);
 
 // Loops run over a STEP variable. A carried value is first[i], and next[i] of the round before; it depends on regs[i]
