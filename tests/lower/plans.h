@@ -54,7 +54,7 @@ static const struct {
   // rows and columns broadcast, of even and odd length
   {'g', 0, "f32[64] | r = f32[4096,64] broadcast(p0), dimensions={1}", {"load s0[(t mod 16) * 4] contiguous x4 (16-byte accesses)"}},
   {'g', 0, "f32[1048576] | r = f32[1048576] negate(p0)", {"s0: 8192 requests, 131072 sectors of 131072 that would do", "s1: 8192 requests, 131072 sectors of 131072 that would do"}},
-  {'g', 0, "f32[512,1024] | r = f32[1024,512] transpose(p0), dimensions={1,0}", {"s0: 16384 requests, 524288 sectors of 65536 that would do", "s1: 4096 requests, 65536 sectors of 65536"}},
+  {'g', 0, "f32[512,1024] | r = f32[1024,512] transpose(p0), dimensions={1,0}", {"s0: 4096 requests, 65536 sectors of 65536 that would do", "s1: 4096 requests, 65536 sectors of 65536"}},
   {'g', 0, "f32[2048,2048];f32[] | r = f32[2048,2050] pad(p0, p1), padding=0_0x1_1", {"s1: "}},
   {'g', 0, "s4[1048576] | r = s4[1048576] reverse(p0), dimensions={0}", {"s0: 1024 requests, 16384 sectors of 16384"}},
   {'g', 0, "f32[63] | r = f32[4096,63] broadcast(p0), dimensions={1}", {"load s0[(t * 4) mod 63], 4 chunks"}},
@@ -63,9 +63,9 @@ static const struct {
   {'g', 0, "f32[4096] | r = f32[4096,2] broadcast(p0), dimensions={0}", {"load s0[t * 2] broadcast x2, 2 chunks"}},
   {'g', 0, "f32[] | r = f32[4096] broadcast(p0), dimensions={}", {"load s0[0]  ;", "!broadcast"}},
   // transposes
-  {'g', 0, "f32[512,1024] | r = f32[1024,512] transpose(p0), dimensions={1,0}", {"load s0[(t mod 128) * 4096 + t / 128] stride 1024 x4"}},
-  {'g', 0, "bf16[2048,4096] | r = bf16[4096,2048] transpose(p0), dimensions={1,0}", {"32-bit indices", "load s0[(t mod 256) * 32768 + t / 256] stride 4096 x8"}},
-  {'g', 0, "f32[1024,512]{0,1} | r = f32[1024,512] copy(p0)", {"load s0[(t mod 128) * 4096 + t / 128] stride 1024 x4"}},
+  {'g', 0, "f32[512,1024] | r = f32[1024,512] transpose(p0), dimensions={1,0}", {"transpose over", "tile_x < 8, block tile_y < 16", "shared f32[4160]", "contiguous x4 (16-byte accesses) along v, 4 chunks  ; p0", "contiguous x4 (16-byte accesses) along a", "sync"}},
+  {'g', 0, "bf16[2048,4096] | r = bf16[4096,2048] transpose(p0), dimensions={1,0}", {"32-bit indices", "shared bf16[8320]", "contiguous x8 (16-byte accesses) along v, 8 chunks  ; p0", "contiguous x8 (16-byte accesses) along a"}},
+  {'g', 0, "f32[1024,512]{0,1} | r = f32[1024,512] copy(p0)", {"transpose over", "contiguous x4 (16-byte accesses) along v, 4 chunks  ; p0"}},
   {'g', 0, "f32[512,64,4] | r = f32[64,512,4] transpose(p0), dimensions={1,0,2}", {"] contiguous x4 (16-byte accesses)  ; p0"}},
   {'g', 0, "bf16[512,64,4] | r = bf16[64,512,4] transpose(p0), dimensions={1,0,2}", {"] contiguous x4 (8-byte accesses), 2 chunks  ; p0"}},
   // reversed

@@ -20,7 +20,7 @@ typedef struct kl_choosing {
 // the chooser is for is not there. An error is one for all choosers.
 typedef kiln_status kl_chooser(kl_choosing *c, const char **why_not);
 
-kl_chooser kl_choose_loop, kl_choose_reduction, kl_choose_scatter;
+kl_chooser kl_choose_loop, kl_choose_reduction, kl_choose_scatter, kl_choose_transposition;
 
 // plan.c: as it was before the chooser began, with so many slots and constants.
 void kl_forget_choice(kl_choosing *c, size_t slots, size_t constants);

@@ -117,10 +117,16 @@ static kiln_status refuse_unknown(kl_ctx *cx, const kiln_module *m, const kl_com
 typedef struct row {
   const char *kind;
   kl_chooser *choose;
+  bool asks; // its indices may be more than the verifier follows: then another chooser's turn has come
 } row;
 
 // In order of trial; the last takes what all others leave.
-static const row choosers[] = {{"reduction", kl_choose_reduction}, {"scatter", kl_choose_scatter}, {"loop", kl_choose_loop}};
+static const row choosers[] = {
+    {"reduction", kl_choose_reduction, false},
+    {"scatter", kl_choose_scatter, false},
+    {"transpose", kl_choose_transposition, true},
+    {"loop", kl_choose_loop, false},
+};
 
 // One launch of no parts.
 static void begin_launches(kl_plan *p) {
@@ -138,6 +144,32 @@ void kl_forget_choice(kl_choosing *c, size_t slots, size_t constants) {
   kl_ids_free(c->cx, &c->slots.constant_ids);
 }
 
+static kiln_status check_indices(kl_ctx *cx, kl_plan *p) {
+  p->index64 = false;
+  for (uint32_t i = 0; i < p->nparts; i++) {
+    const kl_body *bodies[2] = {&p->parts[i].main, &p->parts[i].tail};
+    for (int k = 0; k < 2; k++) {
+      if (kl_body_fits(bodies[k], 32)) continue;
+      p->index64 = true;
+      if (!kl_body_fits(bodies[k], 64)) return kl_plan_refuse_index(cx, p, "does not fit 64 bits");
+    }
+  }
+  return KILN_OK;
+}
+
+// What follows from the bodies that a chooser wrote.
+static kiln_status finish(kl_choosing *c) {
+  kl_plan *p = c->plan;
+  KL_TRY(check_indices(c->cx, p));
+  p->nargs = c->slots.nargs;
+  p->nslots = (uint32_t)c->slots.v.n;
+  p->slots = kl_arena_dup(c->arena, c->slots.v.p, c->slots.v.n * sizeof(kl_slot_info));
+  kl_plan_find_arguments(p);
+  kl_plan_order_stores(p);
+  kl_plan_place_syncs(p);
+  return KILN_OK;
+}
+
 static kiln_status choose(kl_choosing *c) {
   kl_plan *p = c->plan;
   begin_launches(p);
@@ -146,21 +178,13 @@ static kiln_status choose(kl_choosing *c) {
     size_t slots = c->slots.v.n, constants = c->slots.constants.n;
     p->kind = choosers[i].kind;
     KL_TRY(choosers[i].choose(c, &why_not));
-    if (!why_not) return KILN_OK;
+    if (!why_not) {
+      KL_TRY(finish(c));
+      if (!choosers[i].asks || kl_plan_is_proved(c->cx, p)) return KILN_OK;
+      why_not = "its indices are more than the verifier follows";
+    }
     kl_forget_choice(c, slots, constants);
     if (*why_not) VEC_PUSH(c->cx, &c->declined, (kl_declined){choosers[i].kind, why_not});
-  }
-  return KILN_OK;
-}
-
-static kiln_status check_indices(kl_ctx *cx, kl_plan *p) {
-  for (uint32_t i = 0; i < p->nparts; i++) {
-    const kl_body *bodies[2] = {&p->parts[i].main, &p->parts[i].tail};
-    for (int k = 0; k < 2; k++) {
-      if (kl_body_fits(bodies[k], 32)) continue;
-      p->index64 = true;
-      if (!kl_body_fits(bodies[k], 64)) return kl_plan_refuse_index(cx, p, "does not fit 64 bits");
-    }
   }
   return KILN_OK;
 }
@@ -175,15 +199,8 @@ static kiln_status fill(kl_choosing *c) {
                           "the fusion has %u parameters and results: a kernel takes at most %d", c->slots.nargs,
                           KL_MAX_KERNEL_ARGS);
   KL_TRY(choose(c));
-  KL_TRY(check_indices(cx, p));
-  p->nargs = c->slots.nargs;
-  p->nslots = (uint32_t)c->slots.v.n;
-  p->slots = kl_arena_dup(c->arena, c->slots.v.p, c->slots.v.n * sizeof(kl_slot_info));
   p->ndeclined = (uint32_t)c->declined.n;
   p->declined = kl_arena_dup(c->arena, c->declined.p, c->declined.n * sizeof(kl_declined));
-  kl_plan_find_arguments(p);
-  kl_plan_order_stores(p);
-  kl_plan_place_syncs(p);
   return KILN_OK;
 }
 

@@ -32,6 +32,7 @@ typedef enum kl_subject { KL_OF_PLAN, KL_OF_BODY, KL_OF_STEP, KL_OF_STORE, KL_OF
 typedef struct kl_check {
   kl_ctx *cx;
   kl_plan *p;
+  bool quiet;      // says nothing of what does not hold
   kl_arena *arena; // of the proofs
   uint32_t part;
   const kl_plan_launch *launch; // the part's

@@ -8,6 +8,7 @@ kiln_status kl_refute(kl_check *k, const char *fmt, ...) {
       [KL_OF_STEP] = "v", [KL_OF_STORE] = "store ", [KL_OF_GUARD] = "g", [KL_OF_SLOT] = "s"};
   char what[32] = "", why[256], where[64] = "";
   va_list ap;
+  if (k->quiet) return KILN_E_INTERNAL;
   va_start(ap, fmt);
   vsnprintf(why, sizeof why, fmt, ap);
   va_end(ap);
@@ -181,15 +182,23 @@ static kiln_status check_plan(kl_check *k, writings *w) {
   return check_results(k, w);
 }
 
-kiln_status kl_plan_verify(kl_ctx *cx, kl_plan *p) {
+static kiln_status verify(kl_ctx *cx, kl_plan *p, bool quiet) {
   kl_arena scratch;
   writings w = {0};
   kl_arena_init(&scratch, cx);
-  kl_check k = {.cx = cx, .p = p, .arena = &scratch};
+  kl_check k = {.cx = cx, .p = p, .arena = &scratch, .quiet = quiet};
   kiln_status st = check_plan(&k, &w);
   VEC_FREE(cx, &w);
   VEC_FREE(cx, &k.made);
   VEC_FREE(cx, &k.events);
   kl_arena_free(&scratch);
   return st;
+}
+
+kiln_status kl_plan_verify(kl_ctx *cx, kl_plan *p) {
+  return verify(cx, p, false);
+}
+
+bool kl_plan_is_proved(kl_ctx *cx, kl_plan *p) {
+  return verify(cx, p, true) == KILN_OK;
 }
