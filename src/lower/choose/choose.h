@@ -34,9 +34,13 @@ typedef struct kl_counted {
 // elementwise along that dimension.
 kiln_status kl_plan_recount(kl_ctx *cx, const kl_counted *from, int64_t max_count, kl_arena *arena, kl_counted *out);
 
+// The computation with its calls replaced by what they call, in the arena; `c` itself where it has none, or where that
+// would be too long.
+const kl_comp *kl_plan_inline(kl_ctx *cx, const kiln_module *m, const kl_comp *c, kl_arena *arena);
+
 // What of a module becomes which kernel.
 typedef struct kl_unit {
-  const kl_comp *comp;  // to compile
+  const kl_comp *comp;  // to compile, inlined
   const kl_instr *from; // the fusion instruction, or NULL: ENTRY itself
 } kl_unit;
 // Lists the kernels of ENTRY in order: one per fusion instruction, or ENTRY as one. `only` names one fusion or is NULL.

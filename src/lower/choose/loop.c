@@ -13,8 +13,8 @@ typedef struct kl_domains {
 // --- the domain ---------------------------------------------------------------------------------------------------
 
 // Results of one size are one domain: a thread makes their elements at the same place in memory. Each domain has parts
-// of its own; what several domains want is made for each of them. Those without elements want nothing. made: by result,
-// those that are not to be made.
+// of its own; what several domains want is made for each of them. Those without elements want nothing.
+// With a run-time count there is one (recount.c). made: by result, those that are not to be made.
 static kiln_status find_domains(kl_choosing *c, const bool *made, kl_domains *out) {
   const kl_comp *comp = c->plan->comp;
   uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(comp)->shape);
@@ -33,11 +33,7 @@ static kiln_status find_domains(kl_choosing *c, const bool *made, kl_domains *ou
     if (__builtin_add_overflow(c->plan->count, count, &c->plan->count))
       return kl_unsupported(c->cx, kl_root(comp)->span, "the results have more than 2^63-1 elements");
   }
-  if (out->n <= 1 || !c->plan->counted) return KILN_OK;
-  return kl_unsupported(
-      c->cx, kl_root(comp)->span,
-      "results of different sizes (%lld and %lld elements) cannot take their element count at run time",
-      (long long)out->p[0].count, (long long)out->p[1].count);
+  return KILN_OK;
 }
 
 // The instruction that result leaf r of the computation is part of, behind the root's tuples.

@@ -8,7 +8,8 @@
 
 static bool is_compiled(kl_op_kind k) {
   return k <= KL_KIND_STOCHASTIC || k == KL_KIND_TUPLE || k == KL_KIND_GTE || k == KL_KIND_CALL ||
-         k == KL_KIND_DYNAMIC_SLICE || k == KL_KIND_DYNAMIC_UPDATE_SLICE || k == KL_KIND_GATHER;
+         k == KL_KIND_FORWARD || k == KL_KIND_MAP || k == KL_KIND_CONDITIONAL || k == KL_KIND_DYNAMIC_SLICE ||
+         k == KL_KIND_DYNAMIC_UPDATE_SLICE || k == KL_KIND_GATHER;
 }
 
 // Kernels know orders of dimensions and nothing else of a layout.
@@ -70,7 +71,7 @@ kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c,
   if (!in->noperands || !kl_op_is_elementwise(in->op)) {
     return in->op == KL_OP_BITCAST ? check_bitcast(cx, in, kl_operand(c, in, 0)->shape) : KILN_OK;
   }
-  if (!kl_shape_is_array(kl_operand(c, in, 0)->shape))
+  if (in->op != KL_OP_COPY && !kl_shape_is_array(kl_operand(c, in, 0)->shape))
     return kl_unsupported(cx, in->span, "%s of a tuple is evaluated but not compiled yet", kl_op_name(in->op));
   return KILN_OK;
 }
@@ -111,7 +112,7 @@ kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl
   *out = units;
   if (!has_fusion(c)) {
     if (only) return kl_invalid(cx, KL_NOWHERE, "no fusion named '%s': ENTRY calls no fusion", only);
-    units[(*n)++] = (kl_unit){c, NULL};
+    units[(*n)++] = (kl_unit){kl_plan_inline(cx, m, c, arena), NULL};
     return KILN_OK;
   }
   for (uint32_t i = 0; i < c->ninstr; i++) {
@@ -119,7 +120,7 @@ kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl
     if (!only && !is_structure(in->op)) return refuse_mixed(cx, m, c, in);
     if (in->op != KL_OP_FUSION) continue;
     if (only && !kl_str_is(kl_symbol_text(&m->names, in->name), only)) continue;
-    units[(*n)++] = (kl_unit){&m->comp[in->called[0]], in};
+    units[(*n)++] = (kl_unit){kl_plan_inline(cx, m, &m->comp[in->called[0]], arena), in};
   }
   if (*n == 0) return kl_invalid(cx, KL_NOWHERE, "no fusion named '%s' in ENTRY", only);
   return KILN_OK;

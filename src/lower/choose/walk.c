@@ -92,12 +92,14 @@ static uint32_t want(walk *w, uint32_t fr, uint32_t instr, uint32_t leaf, uint32
 static bool is_frame(const void *arg, uint32_t id) {
   const wanted *x = arg;
   const kl_frame *f = x->what, *g = &x->w->frames.p[id];
-  return f->parent == g->parent && f->caller == g->caller;
+  return f->parent == g->parent && f->caller == g->caller && f->first_operand == g->first_operand &&
+         f->scalars == g->scalars && f->rank == g->rank &&
+         (f->rank == 0 || memcmp(f->index, g->index, f->rank * sizeof *f->index) == 0);
 }
 
-static uint32_t enter(walk *w, uint32_t parent, uint32_t caller, const kl_comp *comp) {
-  kl_frame f = {comp, parent, caller};
-  uint64_t hash = kl_hash(&(uint32_t[2]){parent, caller}, 8, 5);
+static uint32_t enter(walk *w, kl_frame f) {
+  uint64_t hash = kl_hash(&(uint32_t[3]){f.parent, f.caller, f.first_operand}, 12, 5);
+  for (uint32_t i = 0; i < f.rank; i++) hash = kl_hash(&f.index[i]->id, sizeof(uint32_t), hash);
   uint32_t id = kl_ids_find(w->cx, &w->frame_ids, hash, is_frame, &(wanted){w, &f});
   if (id == w->frames.n) VEC_PUSH(w->cx, &w->frames, f);
   return id;
@@ -158,17 +160,21 @@ static uint32_t guard_of_place(walk *w, uint32_t guard, const kl_shape *s, const
   return KL_NONE;
 }
 
-// The node of what a runtime variable stands for. Who only looks takes any value for it.
+// Who only looks takes any value for an integer.
+static void pretend(walk *w, uint32_t id, kl_dtype t) {
+  node *n = w->nodes.p[id];
+  if (!w->looks || n->step != KL_NONE) return;
+  n->step = kl_write_scalar(w->w, t, 0, 0);
+  n->scope = kl_write_scope(w->w);
+}
+
+// The node of what a runtime variable stands for.
 static uint32_t want_place(walk *w, const node *n, const kl_map_var *v) {
   const kl_runtime *r = v->from.payload;
   const kl_shape *s = kl_shape_leaf(w->frames.p[r->frame].comp->instr[r->instr].shape, r->leaf);
   uint32_t guard = guard_of_place(w, n->guard, s, v->from.index);
   uint32_t id = want(w, r->frame, r->instr, r->leaf, guard, v->from.nindex, v->from.index);
-  node *place = w->nodes.p[id];
-  if (w->looks && place->step == KL_NONE) {
-    place->step = kl_write_scalar(w->w, s->dtype, 0, 0);
-    place->scope = kl_write_scope(w->w);
-  }
+  pretend(w, id, s->dtype);
   return id;
 }
 
@@ -315,6 +321,73 @@ static void need_updated(walk *w, needs *d, const node *n) {
   d->alias = d->nodes.n == 1;
 }
 
+// --- calls ----------------------------------------------------------------------------------------------------------
+
+// The root of a computation that the node's instruction calls, for the node's own element.
+static void need_root(walk *w, needs *d, const node *n, uint32_t number, uint32_t first_operand) {
+  const kl_comp *callee = &w->plan->module->comp[w->frames.p[n->frame].comp->instr[n->instr].called[number]];
+  uint32_t fr = enter(w, (kl_frame){callee, n->frame, n->instr, .first_operand = first_operand});
+  VEC_PUSH(w->cx, &d->nodes, want(w, fr, callee->root, n->leaf, n->guard, n->rank, n->index));
+}
+
+// A map's computation takes and gives scalars.
+static void need_mapped(walk *w, needs *d, const node *n) {
+  const kl_instr *in = &w->frames.p[n->frame].comp->instr[n->instr];
+  const kl_comp *callee = &w->plan->module->comp[in->called[0]];
+  kl_frame f = {callee, n->frame, n->instr, .scalars = true, .rank = n->rank, .index = n->index};
+  VEC_PUSH(w->cx, &d->nodes, want(w, enter(w, f), callee->root, 0, n->guard, 0, NULL));
+  d->alias = true;
+}
+
+// What the caller's operand is, or what was given.
+static void need_argument(walk *w, needs *d, const node *n) {
+  kl_frame f = w->frames.p[n->frame];
+  const kl_instr *in = &f.comp->instr[n->instr];
+  d->alias = true;
+  if (f.scalars && !f.index) {
+    VEC_PUSH(w->cx, &d->nodes, want(w, n->frame, n->instr, n->leaf, KL_NONE, 0, NULL));
+    return;
+  }
+  uint32_t operand = w->frames.p[f.parent].comp->instr[f.caller].operands[f.first_operand + in->number];
+  uint32_t rank = f.scalars ? f.rank : n->rank;
+  const kl_aff *const *index = f.scalars ? f.index : n->index;
+  VEC_PUSH(w->cx, &d->nodes, want(w, f.parent, operand, n->leaf, n->guard, rank, index));
+}
+
+// Which branch it is: true is the first one; what is no branch's number the last, as -1 is modulo their number. NULL:
+// the value has to be made first, and is what d holds.
+static const kl_aff *branch_of(walk *w, needs *d, const node *n) {
+  const kl_comp *c = w->frames.p[n->frame].comp;
+  const kl_instr *in = &c->instr[n->instr];
+  kl_dtype t = kl_operand(c, in, 0)->shape->dtype;
+  uint32_t id = want(w, n->frame, in->operands[0], 0, KL_NONE, 0, NULL);
+  pretend(w, id, t);
+  if (!is_made(w, w->nodes.p[id])) {
+    VEC_PUSH(w->cx, &d->nodes, id);
+    d->asks = true;
+    return NULL;
+  }
+  kl_interval all = {t == KILN_PRED ? 0 : -1, in->ncalled - 1};
+  const kl_aff *at = kl_write_index(w->w, w->nodes.p[id]->step, all);
+  return t == KILN_PRED ? kl_aff_addc(w->affs, kl_aff_mulc(w->affs, at, -1), 1) : kl_aff_modc(w->affs, at, in->ncalled);
+}
+
+// All branches are computed, so that what several of them want is made once: under guards of their own, conditionals
+// behind one another would double the work each time.
+static void need_branches(walk *w, needs *d, const node *n) {
+  uint32_t branches = w->frames.p[n->frame].comp->instr[n->instr].ncalled;
+  const kl_aff *at = branch_of(w, d, n);
+  for (uint32_t i = 0; at && i < branches; i++) {
+    bool never = false;
+    uint32_t guard = kl_guard_and(&w->w->guards, n->guard, at, i, i, &never);
+    if (never) continue;
+    need_root(w, d, n, i, i + 1);
+    VEC_PUSH(w->cx, &d->guards, guard);
+    if (guard == n->guard) break;
+  }
+  d->alias = d->nodes.n == 1;
+}
+
 static unsigned bits_of(const kl_shape *s) {
   return kl_info(s->dtype)->bits;
 }
@@ -327,35 +400,29 @@ static int width_change(const kl_comp *c, const kl_instr *in) {
 
 // A copy, by whatever name: bits stay as they are.
 static bool is_identity(const kl_comp *c, const kl_instr *in) {
-  if (in->op == KL_OP_COPY) return true;
   return (in->op == KL_OP_CONVERT || in->op == KL_OP_REAL) && in->shape->dtype == kl_operand(c, in, 0)->shape->dtype;
 }
 
 static void needs_of(walk *w, const node *n, needs *d) {
   const kl_comp *c = w->frames.p[n->frame].comp;
   const kl_instr *in = &c->instr[n->instr];
+  if (in->op == KL_OP_COPY) { // of tuples, too
+    d->alias = true;
+    return need(w, d, n, 0, n->leaf, n->guard, n->rank, n->index);
+  }
   switch (kl_op_table[in->op].kind) {
   case KL_KIND_CONSTANT:
   case KL_KIND_IOTA: return;
-  case KL_KIND_PARAMETER:
-    if (n->frame == 0) return;
-    d->alias = true;
-    kl_frame f = w->frames.p[n->frame];
-    const kl_instr *call = &w->frames.p[f.parent].comp->instr[f.caller];
-    VEC_PUSH(w->cx, &d->nodes, want(w, f.parent, call->operands[in->number], n->leaf, n->guard, n->rank, n->index));
-    return;
-  case KL_KIND_CALL: {
-    d->alias = true;
-    const kl_comp *callee = &w->plan->module->comp[in->called[0]];
-    uint32_t fr = enter(w, n->frame, n->instr, callee);
-    VEC_PUSH(w->cx, &d->nodes, want(w, fr, callee->root, n->leaf, n->guard, n->rank, n->index));
-    return;
-  }
+  case KL_KIND_PARAMETER: return n->frame ? need_argument(w, d, n) : (void)0;
+  case KL_KIND_CALL: d->alias = true; return need_root(w, d, n, 0, 0);
+  case KL_KIND_MAP: return need_mapped(w, d, n);
+  case KL_KIND_CONDITIONAL: return need_branches(w, d, n);
   case KL_KIND_PAD: return need_padded(w, d, n);
   case KL_KIND_CONCATENATE: return need_concatenated(w, d, n);
   case KL_KIND_DYNAMIC_UPDATE_SLICE: return need_updated(w, d, n);
   case KL_KIND_TUPLE:
   case KL_KIND_GTE:
+  case KL_KIND_FORWARD:
   case KL_KIND_BROADCAST:
   case KL_KIND_RESHAPE:
   case KL_KIND_TRANSPOSE:
@@ -567,7 +634,7 @@ void kl_walk_begin(walk *w, kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_write
   *w = (walk){.cx = cx, .arena = plan->arena, .plan = plan, .slots = slots, .affs = plan->affs, .w = writer};
   w->runtimes = kl_runtimes_create(cx, plan->arena);
   w->nstored = slots->stored.n;
-  enter(w, KL_NONE, KL_NONE, plan->comp);
+  enter(w, (kl_frame){plan->comp, KL_NONE, KL_NONE});
 }
 
 void kl_walk_free(walk *w) {
@@ -613,8 +680,8 @@ void kl_walk_give(walk *w, uint32_t instr, uint32_t leaf, const kl_aff *const *i
 
 // Each call is a frame of its own, whose parameters are given.
 kiln_status kl_walk_call(walk *w, uint32_t caller, const kl_comp *comp, const uint32_t *args, uint32_t *results) {
-  uint32_t frame = (uint32_t)w->frames.n, at = 0;
-  VEC_PUSH(w->cx, &w->frames, (kl_frame){comp, 0, caller});
+  kl_frame f = {comp, 0, caller, .scalars = true, .first_operand = (uint32_t)w->frames.n}; // no other is the same
+  uint32_t frame = enter(w, f), at = 0;
   for (uint32_t i = 0; i < comp->nparams; i++)
     for (uint32_t l = 0; l < kl_shape_leaf_count(comp->instr[comp->params[i]].shape); l++)
       give(w, frame, comp->params[i], l, 0, NULL, args[at++]);

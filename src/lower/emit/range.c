@@ -14,6 +14,7 @@ static kl_range range(int64_t lo, int64_t hi) {
 // The unsigned 64-bit type goes beyond what an interval holds.
 static kl_range whole(kl_dtype t) {
   unsigned bits = kl_info(t)->bits;
+  if (t == KILN_PRED) return range(0, 1);
   if (!kl_is_int(t) || bits > (kl_is_signed(t) ? 64 : 63)) return range(INT64_MIN, INT64_MAX);
   int64_t max = (int64_t)(kl_is_signed(t) ? kl_int_mask(t) >> 1 : kl_int_mask(t));
   return range(kl_is_signed(t) ? -max - 1 : 0, max);

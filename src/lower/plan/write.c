@@ -202,7 +202,7 @@ static uint32_t uniform_of(kl_writer *w, uint32_t value, uint32_t run) {
 
 // Values of the type, as far as int64 goes.
 static kl_interval range_of(kl_dtype t) {
-  unsigned bits = kl_info(t)->bits - kl_is_signed(t);
+  unsigned bits = t == KILN_PRED ? 1 : kl_info(t)->bits - kl_is_signed(t);
   int64_t most = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
   return (kl_interval){kl_is_signed(t) ? -most - 1 : 0, most};
 }

@@ -110,7 +110,7 @@ uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, co
 void kl_write_store(kl_writer *w, uint32_t slot, const kl_slot_info *info, const kl_aff *linear, uint32_t value,
                     uint32_t keep);
 
-// The integer `value`, held to the interval, for index expressions: a symbol, or what is known of it.
+// The integer or pred `value`, held to the interval, for index expressions: a symbol, or what is known of it.
 const kl_aff *kl_write_index(kl_writer *w, uint32_t value, kl_interval in);
 
 // Loops run over a STEP variable. A carried value is first[i], and next[i] of the round before; it depends on regs[i]

@@ -153,7 +153,7 @@ static void one_instruction(listing *l, const kl_comp *c, uint32_t instr) {
   kl_arena arena;
   open_pool(l, &arena);
   struct kl_runtimes *runtimes = kl_runtimes_create(l->list->cx, &arena);
-  kl_frame frame = {c, 0, 0};
+  kl_frame frame = {.comp = c};
   kl_reader r = {l->p, l->m, &frame, 0, runtimes};
   l->frames = &frame;
   for (uint32_t leaf = 0; leaf < leaves(c, instr); leaf++) {

@@ -182,7 +182,7 @@ static uint32_t enter(walk *w, const kl_comp *comp, uint32_t parent, uint32_t ca
   walk_frame f = {.next = w->way == KL_REACH_OPERANDS ? comp->ninstr : 0};
   f.at = KL_NEW_N(&w->scratch, place, comp->ninstr + 1);
   w->ninstr += comp->ninstr;
-  VEC_PUSH(w->cx, &w->frames, (kl_frame){comp, parent, caller});
+  VEC_PUSH(w->cx, &w->frames, (kl_frame){.comp = comp, .parent = parent, .caller = caller});
   VEC_PUSH(w->cx, &w->state, f);
   return (uint32_t)w->frames.n - 1;
 }

@@ -76,9 +76,9 @@ static value origin(const kl_reader *r, value v) {
   for (;;) {
     const kl_comp *c = r->frames[v.frame].comp;
     const kl_instr *in = &c->instr[v.instr];
-    if (in->op == KL_OP_PARAMETER && v.frame) {
+    if (in->op == KL_OP_PARAMETER && v.frame && !r->frames[v.frame].scalars) {
       const kl_frame *f = &r->frames[v.frame];
-      v.instr = r->frames[f->parent].comp->instr[f->caller].operands[in->number];
+      v.instr = r->frames[f->parent].comp->instr[f->caller].operands[f->first_operand + in->number];
       v.frame = f->parent;
     } else if (in->op == KL_OP_GET_TUPLE_ELEMENT) {
       v.leaf += kl_operand(c, in, 0)->shape->first_leaf[in->number];

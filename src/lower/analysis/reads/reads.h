@@ -41,6 +41,11 @@ typedef struct kl_dependences {
 typedef struct kl_frame {
   const kl_comp *comp;
   uint32_t parent, caller; // frame, and instruction in it, that calls
+  uint32_t first_operand;  // of the caller: what parameter 0 is
+  // Parameters are scalars: elements of the caller's operands at `index`, or what only the frame's maker knows (NULL).
+  bool scalars;
+  uint32_t rank;
+  const kl_aff *const *index;
 } kl_frame;
 
 // What one element needs of an operand, in the variables that its own index is given in. Range and runtime variables

@@ -254,7 +254,7 @@ static void move_ways(tile_walk *w, uint32_t from_frame, uint32_t from, uint32_t
 static void enter(tile_walk *w, const kl_comp *comp, uint32_t parent, uint32_t caller) {
   walk_frame f = {.next = comp->ninstr, .at = KL_NEW_N(&w->scratch, place, comp->ninstr + 1)};
   w->ninstr += comp->ninstr;
-  VEC_PUSH(w->cx, &w->frames, (kl_frame){comp, parent, caller});
+  VEC_PUSH(w->cx, &w->frames, (kl_frame){.comp = comp, .parent = parent, .caller = caller});
   VEC_PUSH(w->cx, &w->state, f);
 }
 

@@ -166,7 +166,7 @@ static bool has_types(const kl_check *k, const kl_step *s) {
   case KL_STEP_SCALAR: return kl_is_array_dtype(s->dtype) && s->noperands == 0;
   case KL_STEP_IOTA: return kl_is_array_dtype(s->dtype) && s->noperands == 0 && s->expr;
   case KL_STEP_CHOOSE: return s->noperands > 0 && are_same(k, s, 0, s->dtype);
-  case KL_STEP_INDEX: return s->noperands == 1 && kl_is_int(type_of(k, s, 0)) && kl_is_int(s->dtype);
+  case KL_STEP_INDEX: return s->noperands == 1 && kl_type_mask(type_of(k, s, 0)) & KL_T_PI && kl_is_int(s->dtype);
   case KL_STEP_SPLIT: return s->noperands == 1 && s->expr && bits_of(type_of(k, s, 0)) % bits_of(s->dtype) == 0;
   case KL_STEP_JOIN:
     return s->noperands > 0 && are_same(k, s, 0, type_of(k, s, 0)) &&
