@@ -17,6 +17,10 @@ typedef enum kiln_text_kind {
   KILN_TEXT_PTX,  // the kernels' PTX, one module
   KILN_TEXT_PLAN, // needs KILN_KEEP_PLAN
   KILN_TEXT_LLVM, // needs KILN_KEEP_LLVM
+  // What the kernels are to do and what that costs, counted from their plans: in words, and as a JSON array of an
+  // object for each plan. Need KILN_KEEP_EXPLAIN.
+  KILN_TEXT_EXPLAIN,
+  KILN_TEXT_EXPLAIN_JSON,
 } kiln_text_kind;
 // NUL-terminated text that lives as long as the artifact; NULL if it was not kept or the target has none (PTX on the
 // host).

@@ -10,8 +10,9 @@ extern "C" {
 
 // What to keep beside the code itself.
 enum {
-  KILN_KEEP_PLAN = 1, // the plan as text
-  KILN_KEEP_LLVM = 2, // LLVM IR as built, before any pass
+  KILN_KEEP_PLAN = 1,    // the plan as text
+  KILN_KEEP_LLVM = 2,    // LLVM IR as built, before any pass
+  KILN_KEEP_EXPLAIN = 4, // why the plan is as it is, and what it costs
 };
 
 // Flattened parameter and result of what is compiled that may be the same buffer.

@@ -5,6 +5,7 @@
 #include "jit/kernels.h"
 #include "lower/emit/emit.h"
 #include "lower/emit/irtable.h"
+#include "lower/plan/explain.h"
 #include <kiln/cuda.h>
 
 typedef struct job {
@@ -18,7 +19,7 @@ typedef struct job {
   uint32_t *writes; // by slot: the argument of one kernel that writes it
   VEC(kiln_launch) launches;
   VEC(kl_host_launch) host_launches;
-  kl_sb plan_text;
+  kl_sb plan_text, explained, explained_json;
   bool plan_only;
   LLVMContextRef llcx;  // NULL where plans are all
   LLVMModuleRef module; // all kernels so far
@@ -184,6 +185,13 @@ static kiln_status emit(job *j, kl_plan *p) {
   return KILN_OK;
 }
 
+static void explain(job *j, kl_plan *p) {
+  if (j->explained.n) kl_sb_putc(&j->explained, '\n');
+  kl_plan_explain(&j->explained, p);
+  kl_sb_puts(&j->explained_json, j->explained_json.n ? ",\n" : "[");
+  kl_plan_explain_json(&j->explained_json, p);
+}
+
 static kiln_status compile_kernel(job *j, uint32_t i) {
   kl_kernel_unit *u = &j->kernels.units[i];
   kiln_manifest *f = &j->a->manifest;
@@ -205,6 +213,7 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
   if (st == KILN_OK) {
     if (f->counted) f->max_count = plan->count;
     if (j->params.keep & KILN_KEEP_PLAN) kl_plan_print(&j->plan_text, plan);
+    if (j->params.keep & KILN_KEEP_EXPLAIN) explain(j, plan);
     describe_launches(j, u, plan);
     if (!j->plan_only) st = emit(j, plan);
   }
@@ -246,6 +255,11 @@ static kiln_status generate(job *j) {
   LLVMTargetMachineRef tm;
   if (j->plan_only) return kl_machine_get(j->cx, &j->target, kl_ptx_floor(j->target.sm, j->target.variant), &tm);
   if (j->params.keep & KILN_KEEP_PLAN) KL_TRY(keep_text(j, KILN_TEXT_PLAN, j->plan_text.p, j->plan_text.n));
+  if (j->params.keep & KILN_KEEP_EXPLAIN) {
+    kl_sb_putc(&j->explained_json, ']');
+    KL_TRY(keep_text(j, KILN_TEXT_EXPLAIN, j->explained.p, j->explained.n));
+    KL_TRY(keep_text(j, KILN_TEXT_EXPLAIN_JSON, j->explained_json.p, j->explained_json.n));
+  }
   if (j->params.keep & KILN_KEEP_LLVM) KL_TRY(keep_llvm(j));
   LLVMModuleRef m = j->module;
   j->module = NULL;
@@ -363,6 +377,8 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   kl_arena_init(&j.a->arena, acx);
   kl_arena_init(&j.scratch, cx);
   kl_sb_init(&j.plan_text, cx);
+  kl_sb_init(&j.explained, cx);
+  kl_sb_init(&j.explained_json, cx);
   if (!plan_only) j.llcx = LLVMContextCreate();
   kiln_status st = compile(&j);
   VEC_FREE(cx, &j.launches);
@@ -370,6 +386,8 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   if (j.module) LLVMDisposeModule(j.module);
   if (j.llcx) LLVMContextDispose(j.llcx);
   kl_sb_free(&j.plan_text);
+  kl_sb_free(&j.explained);
+  kl_sb_free(&j.explained_json);
   kl_arena_free(&j.scratch);
   if (st == KILN_OK && !plan_only)
     *out = j.a;

@@ -1,5 +1,7 @@
 #include "harness.h"
+#include "counts.h"
 #include "support/gpu_sim.h"
+#include "support/share.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,6 +124,14 @@ static void check_buffers(kiln_context *cx, const kiln_module *m, buffers *b, un
   free_all(b->out);
 }
 
+// What is counted of a plan is what the simulator counts; of one kernel in four.
+static void check_counts(kiln_context *cx, const kiln_module *m, const kiln_compile_params *p, const char *text) {
+  static uint64_t kernels;
+  char why[256];
+  if (!share_has(kernels++, 4)) return;
+  ck_assert_msg(counts_differ(cx, m, p, why, sizeof why) != 1, "for %s: %s\n%.3000s", p->target, why, text);
+}
+
 void run_on(kiln_context *cx, const kiln_module *m, unsigned t, unsigned threads, uint32_t align, const void *const *in,
             void *const *out, const char *text) {
   kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t]};
@@ -130,6 +140,7 @@ void run_on(kiln_context *cx, const kiln_module *m, unsigned t, unsigned threads
   kiln_kernel *k = NULL;
   kiln_run_params rp = {.struct_size = sizeof rp, .threads = threads};
   if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(t, targets[t], cx, text);
+  if (t != HOST) check_counts(cx, m, &p, text);
   if (t != HOST)
     gpu_sim_run(cx, a, in, out, 0);
   else if (kiln_kernel_load(cx, a, &k) != KILN_OK || kiln_kernel_run(cx, k, in, out, &rp) != KILN_OK)

@@ -32,8 +32,8 @@ static int64_t distinct(int64_t *v, size_t n) {
 }
 
 // Byte by byte.
-static kl_sectors by_hand(const pattern *p) {
-  kl_sectors sum = {.exact = true};
+static kl_requests by_hand(const pattern *p) {
+  kl_requests sum = {.exact = true};
   for (int64_t w = 0; w * 32 < p->threads; w++) {
     int64_t touched[32 * 16], sectors[32 * 16];
     size_t n = 0;
@@ -57,17 +57,31 @@ static const kl_aff *times(const kl_aff *e, int64_t k) {
   return kl_aff_mulc(pool, e, k);
 }
 
-static kl_sectors counted(const pattern *p) {
+// Threads in a row: variable 0.
+static kl_warps threads_of(int64_t threads) {
+  kl_warps w = {.nvars = 1, .extent = {(threads + 31) / 32}, .scale = {32}};
+  for (int l = 0; l < KL_WARP; l++) w.lane[0][l] = l;
+  return w;
+}
+
+static kl_requests counted(const pattern *p) {
   const kl_aff *t = kl_aff_dim(pool, 0), *row = kl_aff_floordivc(pool, t, p->k);
   const kl_aff *far = kl_aff_floordivc(pool, kl_aff_floordivc(pool, kl_aff_addc(pool, t, p->d), p->k), p->j);
   const kl_aff *at = kl_aff_add(pool, kl_aff_add(pool, times(t, p->a), times(row, p->b)), times(far, p->c));
-  kl_constraint k = {kl_aff_add(pool, times(t, p->f), times(row, p->g)), {p->lo, p->hi}};
-  kl_request r = {times(kl_aff_addc(pool, at, p->e), p->bits), p->bytes, p->guarded, &k, p->else_first};
-  return kl_count_sectors(pool, &r, p->threads, p->base, KL_SECTORS_QUOTA);
+  kl_warps w = threads_of(p->threads);
+  kl_constraint k[2] = {{t, {0, p->threads - 1}}, {kl_aff_add(pool, times(t, p->f), times(row, p->g)), {p->lo, p->hi}}};
+  kl_request r = {.element = kl_aff_addc(pool, at, p->e),
+                  .bits = p->bits,
+                  .bytes = p->bytes,
+                  .nconditions = p->guarded ? 2 : 1,
+                  .conditions = k,
+                  .nthere = 1,
+                  .otherwise = p->else_first ? kl_aff_const(pool, 0) : NULL};
+  return kl_count_requests(&w, &r, p->base, KL_REQUESTS_QUOTA);
 }
 
 static void compare(const pattern *p, const char *name) {
-  kl_sectors want = by_hand(p), got = counted(p);
+  kl_requests want = by_hand(p), got = counted(p);
   EXPECT(got.exact, "%s: not exact", name);
   EXPECT(got.requests == want.requests && got.sectors == want.sectors && got.least == want.least,
          "%s: %lld requests, %lld sectors, %lld would do; by hand %lld, %lld, %lld", name, (long long)got.requests,
@@ -180,7 +194,7 @@ static const struct {
 START_TEST(rows) {
   const pattern *p = &row[_i].p;
   compare(p, row[_i].name);
-  kl_sectors s = counted(p);
+  kl_requests s = counted(p);
   if (row[_i].sectors_each)
     EXPECT(s.requests == (p->threads + 31) / 32 && s.sectors == row[_i].sectors_each * s.requests, "%s: %lld sectors",
            row[_i].name, (long long)s.sectors);
@@ -222,10 +236,119 @@ START_TEST(random_patterns) {
 }
 END_TEST
 
+// --- several variables ----------------------------------------------------------------------------------------------
+
+// In variables block, warp, round of a loop and lane: element and condition are sums of them and of a floor of such a
+// sum.
+enum { BLOCK, WARP, ROUND, LANE, VARS };
+typedef struct sum {
+  int64_t of[VARS], inner[VARS], c, coef, k;
+} sum;
+
+static int64_t value_of(const sum *s, const int64_t *x) {
+  int64_t v = s->c, in = 0;
+  for (int i = 0; i < VARS; i++) v += s->of[i] * x[i], in += s->inner[i] * x[i];
+  return v + s->coef * down(in, s->k);
+}
+
+static const kl_aff *sum_of(const sum *s) {
+  const kl_aff *v = kl_aff_const(pool, s->c), *in = kl_aff_const(pool, 0);
+  for (uint32_t i = 0; i < VARS; i++) {
+    v = kl_aff_add(pool, v, times(kl_aff_dim(pool, i), s->of[i]));
+    in = kl_aff_add(pool, in, times(kl_aff_dim(pool, i), s->inner[i]));
+  }
+  return kl_aff_add(pool, v, times(kl_aff_floordivc(pool, in, s->k), s->coef));
+}
+
+static int64_t passes(const int64_t *byte, uint32_t mask, unsigned bytes) {
+  int64_t all = 0;
+  unsigned words = bytes < 4 ? 1 : bytes / 4, together = 32 / words;
+  for (unsigned first = 0; first < 32; first += together) {
+    int64_t most = 0;
+    for (int64_t bank = 0; bank < 32; bank++) {
+      int64_t word[32 * 4];
+      size_t n = 0;
+      for (unsigned l = first; l < first + together; l++)
+        for (unsigned k = 0; k < words && mask >> l & 1; k++)
+          if (down(byte[l], 4) + k - 32 * down(down(byte[l], 4) + k, 32) == bank) word[n++] = down(byte[l], 4) + k;
+      int64_t d = distinct(word, n);
+      if (d > most) most = d;
+    }
+    all += most;
+  }
+  return all;
+}
+
+static kl_requests several_by_hand(const sum *at, const sum *guard, int64_t hi, const int64_t *extent, unsigned bits,
+                                   unsigned bytes, bool otherwise, bool shared) {
+  kl_requests all = {0};
+  for (int64_t n = 0; n < extent[BLOCK] * extent[WARP] * extent[ROUND]; n++) {
+    int64_t x[VARS] = {n / extent[ROUND] / extent[WARP], n / extent[ROUND] % extent[WARP], n % extent[ROUND]}, byte[32];
+    int64_t touched[32 * 16], sectors[32 * 16];
+    uint32_t mask = 0;
+    size_t m = 0;
+    for (unsigned l = 0; l < 32; l++) {
+      x[LANE] = l;
+      int64_t g = value_of(guard, x);
+      bool in = g >= 0 && g <= hi;
+      if (!in && !otherwise) continue;
+      mask |= 1u << l;
+      byte[l] = in ? down(value_of(at, x) * bits, 8) : 0;
+      for (unsigned i = 0; i < bytes; i++) touched[m++] = byte[l] + i;
+    }
+    for (size_t i = 0; i < m; i++) sectors[i] = down(touched[i], 32);
+    all.requests += mask != 0;
+    all.lanes += __builtin_popcount(mask);
+    if (shared) all.wavefronts += passes(byte, mask, bytes);
+    if (!shared) all.sectors += distinct(sectors, m);
+    all.unique += distinct(touched, m);
+  }
+  return all;
+}
+
+static sum any_sum(int64_t most) {
+  sum s = {.c = between(-3, 40), .coef = between(-9, 9), .k = between(1, 20)};
+  static const int64_t even[] = {0, 1, 8, 32, 128, 256};
+  for (int i = 0; i < VARS; i++) {
+    s.of[i] = between(0, 2) ? even[between(0, 5)] * between(0, 2) : between(-most, most);
+    s.inner[i] = between(0, 2) ? 0 : between(-7, 7);
+  }
+  return s;
+}
+
+START_TEST(several_variables) {
+  for (unsigned seed = 0; seed < 300; seed++) {
+    state = seed;
+    int64_t extent[VARS] = {between(1, 70), between(1, 9), between(1, 7), 1};
+    sum at = any_sum(50), guard = any_sum(9);
+    int64_t hi = between(-10, 3000);
+    unsigned bytes = 1u << between(0, 4), bits = 8 * bytes;
+    bool otherwise = seed % 2, shared = seed % 3 == 0;
+    kl_warps w = {.nvars = VARS, .scale = {1, 1, 1, 0}};
+    memcpy(w.extent, extent, sizeof extent);
+    for (int l = 0; l < KL_WARP; l++) w.lane[LANE][l] = l;
+    kl_constraint k = {sum_of(&guard), {0, hi}};
+    kl_request r = {.element = sum_of(&at), .bits = bits, .bytes = bytes, .nconditions = 1, .conditions = &k};
+    r.otherwise = otherwise ? kl_aff_const(pool, 0) : NULL;
+    r.shared = shared;
+    kl_requests want = several_by_hand(&at, &guard, hi, extent, bits, bytes, otherwise, shared);
+    kl_requests got = kl_count_requests(&w, &r, 0, KL_REQUESTS_QUOTA);
+    EXPECT(got.exact, "seed %u: not exact", seed);
+    EXPECT(got.requests == want.requests && got.lanes == want.lanes && got.unique == want.unique &&
+               got.sectors == want.sectors && got.wavefronts == want.wavefronts,
+           "seed %u: %lld requests, %lld lanes, %lld bytes, %lld sectors, %lld wavefronts; by hand %lld, %lld, %lld, "
+           "%lld, %lld",
+           seed, (long long)got.requests, (long long)got.lanes, (long long)got.unique, (long long)got.sectors,
+           (long long)got.wavefronts, (long long)want.requests, (long long)want.lanes, (long long)want.unique,
+           (long long)want.sectors, (long long)want.wavefronts);
+  }
+}
+END_TEST
+
 // Billions of threads cost no more than a period.
 START_TEST(large_launches_are_exact) {
   pattern p = {.a = 1000, .b = -255999, .k = 256, .j = 1, .bits = 32, .bytes = 4, .threads = (int64_t)1 << 36};
-  kl_sectors s = counted(&p);
+  kl_requests s = counted(&p);
   EXPECT(s.exact && s.requests == (int64_t)1 << 31 && s.sectors == (int64_t)1 << 36, "%lld sectors",
          (long long)s.sectors);
   p.guarded = true;
@@ -272,14 +395,16 @@ START_TEST(xla_says) {
     kl_request r[40];
     for (unsigned k = 0; k < say[i].count; k++) {
       const kl_aff *at = times(kl_aff_dim(pool, 0), say[i].stride * 8);
-      r[k] = (kl_request){kl_aff_addc(pool, at, (int64_t)k * say[i].step * 8), say[i].bytes, 0, NULL, false};
+      r[k] = (kl_request){
+          .element = kl_aff_addc(pool, at, (int64_t)k * say[i].step * 8), .bits = 1, .bytes = say[i].bytes};
     }
-    EXPECT(kl_is_coalesced_for_xla(pool, r, say[i].count, 1024) == say[i].coalesced, "row %zu", i);
+    kl_warps w = threads_of(1024);
+    EXPECT(kl_is_coalesced_for_xla(cx, &w, r, say[i].count) == say[i].coalesced, "row %zu", i);
   }
 }
 END_TEST
 
 int main(void) {
   return RUN_TESTS("coalescing", EACH(open_pool, close_pool), {rows, KL_COUNT(row)}, {random_patterns},
-                   {large_launches_are_exact}, {xla_says});
+                   {several_variables}, {large_launches_are_exact}, {xla_says});
 }

@@ -5,6 +5,7 @@
 #include "ir/index/layout_map.h"
 #include "lower/analysis/reads/reads.h"
 #include "lower/choose/choose.h"
+#include "lower/plan/cost/cost.h"
 #include "interpret/interpret.h"
 #include "plans.h"
 
@@ -688,11 +689,13 @@ START_TEST(coalesced_as_known) {
   char found[8] = "", xla[8] = "";
   kiln_module *m = parse(kl_strf(&arena, "HloModule m\nENTRY e { %s }\n", coalesced[_i].text));
   EXPECT(plan(m, &gpu, 0, &p) == KILN_OK, "%s", last_finding());
+  kl_cost cost = kl_plan_cost(p, KL_COST_THOROUGH);
   for (uint32_t i = 0; i < p->nargs; i++) {
-    kl_traffic t = kl_plan_traffic(p, i, 0);
-    EXPECT(t.exact && t.requests && t.least <= t.sectors, "slot %u of %s", i, coalesced[_i].text);
-    found[i] = 10 * t.least > 9 * t.sectors ? 'T' : 'F';
-    if (t.read) xla[strlen(xla)] = t.coalesced_for_xla ? 'T' : 'F';
+    const kl_slot_cost *s = &cost.slots[i];
+    const kl_requests *t = s->load.asked.requests ? &s->load.asked : &s->store.asked;
+    EXPECT(kl_is_exact(s) && t->requests && t->least <= t->sectors, "slot %u of %s", i, coalesced[_i].text);
+    found[i] = 10 * t->least > 9 * t->sectors ? 'T' : 'F';
+    if (s->load.asked.requests) xla[strlen(xla)] = s->coalesced_for_xla ? 'T' : 'F';
   }
   EXPECT(strcmp(found, coalesced[_i].slots) == 0, "%s: %s, expected %s", coalesced[_i].text, found,
          coalesced[_i].slots);

@@ -1,16 +1,13 @@
-// Sectors of requests, counted over one period of warps.
+// Requests, counted over one period of each variable.
 #include "lower/analysis/coalesce.h"
 
 #include <stdlib.h>
 
 typedef __int128 wide;
 
-// --- periods ------------------------------------------------------------------------------------------------------
-
-// e(t + threads) = e(t) + step, for all t.
-typedef struct period {
-  int64_t threads, step;
-} period;
+static int64_t floor_div(int64_t a, int64_t k) {
+  return a / k - (a % k < 0);
+}
 
 static int64_t gcd(int64_t a, int64_t b) {
   while (b) {
@@ -21,38 +18,51 @@ static int64_t gcd(int64_t a, int64_t b) {
   return a < 0 ? -a : a;
 }
 
-// Of as many threads as a multiple of `threads` needs; false where that is out of all bounds.
-static bool stretch(period *p, wide threads) {
-  const int64_t most = (int64_t)1 << 40;
-  if (threads > most) return false;
-  wide step = threads / p->threads * p->step;
-  if (step > INT64_MAX / 2 || step < INT64_MIN / 2) return false;
-  *p = (period){(int64_t)threads, (int64_t)step};
-  return true;
-}
-
 static wide lcm(int64_t a, int64_t b) {
   return (wide)a / gcd(a, b) * b;
 }
 
-static bool period_of(const kl_aff *e, period *out);
+// --- periods --------------------------------------------------------------------------------------------------------
 
-static bool period_of_atom(const kl_aff_atom *a, period *out) {
-  *out = (period){1, 1};
-  if (a->kind == KL_AFF_DIM) return a->var == 0;
-  if (a->kind != KL_AFF_FLOOR || !period_of(a->arg[0], out)) return false;
-  if (!stretch(out, (wide)out->threads * (a->k / gcd(a->k, out->step)))) return false;
+// e(x + n) = e(x) + step, for all x of a variable and whatever the others are.
+typedef struct period {
+  int64_t n, step;
+} period;
+
+// Of as many values as a multiple of `n` needs; false where that is out of all bounds.
+static bool stretch(period *p, wide n) {
+  const int64_t most = (int64_t)1 << 40;
+  if (n > most) return false;
+  wide step = n / p->n * p->step;
+  if (step > INT64_MAX / 2 || step < INT64_MIN / 2) return false;
+  *p = (period){(int64_t)n, (int64_t)step};
+  return true;
+}
+
+static bool period_of(const kl_warps *w, uint32_t var, const kl_aff *e, uint64_t unseen, period *out);
+
+static bool period_of_atom(const kl_warps *w, uint32_t var, const kl_aff_atom *a, period *out) {
+  *out = (period){1, 0};
+  if (a->kind == KL_AFF_RT) return w->symbols != NULL;
+  if (a->kind == KL_AFF_DIM) {
+    if (a->var == var) out->step = w->scale[var];
+    return true;
+  }
+  if (a->kind != KL_AFF_FLOOR || !period_of(w, var, a->arg[0], 0, out)) return false;
+  if (!stretch(out, (wide)out->n * (a->k / gcd(a->k, out->step)))) return false;
   out->step /= a->k;
   return true;
 }
 
-static bool period_of(const kl_aff *e, period *out) {
+// But for terms that are unseen, a mask.
+static bool period_of(const kl_warps *w, uint32_t var, const kl_aff *e, uint64_t unseen, period *out) {
   *out = (period){1, 0};
   for (uint32_t i = 0; i < e->n; i++) {
     period atom;
-    if (!period_of_atom(e->terms[i].atom, &atom)) return false;
-    wide threads = lcm(out->threads, atom.threads);
-    if (!stretch(out, threads) || !stretch(&atom, threads)) return false;
+    if (i < 64 && unseen >> i & 1) continue;
+    if (!period_of_atom(w, var, e->terms[i].atom, &atom)) return false;
+    wide n = lcm(out->n, atom.n);
+    if (!stretch(out, n) || !stretch(&atom, n)) return false;
     wide step = out->step + (wide)e->terms[i].coef * atom.step;
     if (step > INT64_MAX / 2 || step < INT64_MIN / 2) return false;
     out->step = (int64_t)step;
@@ -60,51 +70,108 @@ static bool period_of(const kl_aff *e, period *out) {
   return !e->error;
 }
 
-// --- one warp -----------------------------------------------------------------------------------------------------
+// --- values ---------------------------------------------------------------------------------------------------------
 
-typedef struct counter {
-  kl_affs *p;
-  const kl_request *r;
-  int64_t threads;
-  int64_t base;
-  int64_t left; // threads that may still be looked at
-  bool all;     // conditions hold whatever they say
-} counter;
+// Of all lanes at once. Expressions are those of a plan that is proved to fit 64 bits; what does not is as it wraps.
+static void evaluate(const kl_warps *w, int64_t (*value)[KL_WARP], const kl_aff *e, int64_t *out);
 
-static int64_t floor_div(int64_t a, int64_t k) {
-  return a / k - (a % k < 0);
-}
-
-static int64_t value(counter *c, const kl_aff *e, int64_t thread) {
-  int64_t v = 0;
-  kl_aff_eval(c->p, e, &(kl_point){.at = {&thread}}, &v);
-  return v;
-}
-
-static bool takes_part(counter *c, int64_t thread) {
-  for (uint32_t i = 0; i < c->r->nconditions && !c->all; i++) {
-    int64_t v = value(c, c->r->conditions[i].e, thread);
-    if (v < c->r->conditions[i].in.lo || v > c->r->conditions[i].in.hi) return false;
+static void evaluate_atom(const kl_warps *w, int64_t (*value)[KL_WARP], const kl_aff_atom *a, int64_t *out) {
+  int64_t x[KL_WARP];
+  switch (a->kind) {
+  case KL_AFF_DIM: memcpy(out, value[a->var], sizeof x); return;
+  case KL_AFF_FLOOR:
+    evaluate(w, value, a->arg[0], out);
+    for (int l = 0; l < KL_WARP; l++) out[l] = floor_div(out[l], a->k);
+    return;
+  case KL_AFF_QUOTIENT:
+    evaluate(w, value, a->arg[0], out);
+    evaluate(w, value, a->arg[1], x);
+    for (int l = 0; l < KL_WARP; l++) out[l] = x[l] ? floor_div(out[l], x[l]) : 0;
+    return;
+  case KL_AFF_PRODUCT:
+  case KL_AFF_MIN:
+  case KL_AFF_MAX:
+    evaluate(w, value, a->arg[0], out);
+    for (uint32_t i = 1; i < a->n; i++) {
+      evaluate(w, value, a->arg[i], x);
+      for (int l = 0; l < KL_WARP; l++)
+        out[l] = a->kind == KL_AFF_PRODUCT                    ? (int64_t)((uint64_t)out[l] * (uint64_t)x[l])
+                 : (a->kind == KL_AFF_MIN) == (x[l] < out[l]) ? x[l]
+                                                              : out[l];
+    }
+    return;
+  default: // RT, RANGE
+    for (int l = 0; l < KL_WARP; l++) out[l] = w->symbols && a->kind == KL_AFF_RT ? w->symbols[a->var] : 0;
   }
+}
+
+static void evaluate(const kl_warps *w, int64_t (*value)[KL_WARP], const kl_aff *e, int64_t *out) {
+  for (int l = 0; l < KL_WARP; l++) out[l] = e->c;
+  for (uint32_t i = 0; i < e->n; i++) {
+    int64_t x[KL_WARP];
+    const int64_t *of = x;
+    const kl_aff_atom *a = e->terms[i].atom;
+    if (a->kind == KL_AFF_DIM)
+      of = value[a->var];
+    else
+      evaluate_atom(w, value, a, x);
+    uint64_t coef = (uint64_t)e->terms[i].coef;
+    for (int l = 0; l < KL_WARP; l++) out[l] = (int64_t)((uint64_t)out[l] + coef * (uint64_t)of[l]);
+  }
+}
+
+// --- what all lanes have alike --------------------------------------------------------------------------------------
+
+static bool agree(const int64_t *x) {
+  for (int l = 1; l < KL_WARP; l++)
+    if (x[l] != x[0]) return false;
   return true;
 }
 
-// The bytes of a warp's threads where they begin, in order; how many threads there are.
-static uint32_t begins(counter *c, int64_t first, int64_t *at) {
-  uint32_t n = 0;
-  for (int64_t t = first; t < first + KL_WARP && t < c->threads; t++) {
-    bool in = takes_part(c, t);
-    if (!in && !c->r->else_first) continue;
-    int64_t byte = c->base + (in ? floor_div(value(c, c->r->at, t), 8) : 0);
-    uint32_t i = n++;
-    for (; i && at[i - 1] > byte; i--) at[i] = at[i - 1];
-    at[i] = byte;
+static bool lanes_agree(const kl_warps *w, const kl_aff_atom *a);
+
+// Of a floor of sums: what differs from lane to lane lies between two multiples of what all else is a multiple of, and
+// so is the divisor.
+static bool floor_agrees(const kl_warps *w, const kl_aff *e, int64_t k) {
+  int64_t part[KL_WARP], g = k;
+  for (int l = 0; l < KL_WARP; l++) part[l] = e->c;
+  for (uint32_t i = 0; i < e->n; i++) {
+    const kl_aff_atom *a = e->terms[i].atom;
+    int64_t coef = e->terms[i].coef;
+    if (a->kind != KL_AFF_DIM) {
+      if (!lanes_agree(w, a)) return false;
+      g = gcd(g, coef);
+      continue;
+    }
+    if (w->extent[a->var] > 1) g = gcd(g, coef * w->scale[a->var]);
+    for (int l = 0; l < KL_WARP; l++) part[l] += coef * w->lane[a->var][l];
   }
-  c->left -= KL_WARP;
-  return n;
+  for (int l = 0; l < KL_WARP; l++) part[l] = floor_div(part[l], g);
+  return agree(part);
 }
 
-// Units of `size` bytes that runs of r->bytes touch, and as many bytes as there are in the runs.
+static bool lanes_agree(const kl_warps *w, const kl_aff_atom *a) {
+  switch (a->kind) {
+  case KL_AFF_DIM: return agree(w->lane[a->var]);
+  case KL_AFF_RANGE: return false;
+  case KL_AFF_RT: return true;
+  case KL_AFF_FLOOR: return floor_agrees(w, a->arg[0], a->k);
+  default: return false;
+  }
+}
+
+// Terms of a sum that move all lanes by whole units, whatever the variables are: which lanes meet where does not show
+// them. A mask of the first 64.
+static uint64_t unseen_terms(const kl_warps *w, const kl_aff *e, int64_t bits, int64_t unit) {
+  uint64_t unseen = 0;
+  for (uint32_t i = 0; i < e->n && i < 64; i++)
+    if (e->terms[i].coef % unit * (bits % unit) % unit == 0 && lanes_agree(w, e->terms[i].atom)) unseen |= 1ull << i;
+  return unseen;
+}
+
+// --- one request ----------------------------------------------------------------------------------------------------
+
+// Units of `size` bytes that runs of `bytes` touch, in order of where they begin, and the bytes in the runs.
 static void touch(const int64_t *at, uint32_t n, uint32_t bytes, int64_t size, int64_t *units, int64_t *distinct) {
   int64_t unit = INT64_MIN, end = INT64_MIN; // behind the last one counted
   for (uint32_t i = 0; i < n; i++) {
@@ -120,155 +187,331 @@ static void touch(const int64_t *at, uint32_t n, uint32_t bytes, int64_t size, i
   }
 }
 
-static void count_warp(counter *c, int64_t first, kl_sectors *out) {
-  int64_t at[KL_WARP], distinct = 0;
-  uint32_t n = begins(c, first, at);
-  if (!n) return;
-  out->requests++;
-  touch(at, n, c->r->bytes, KL_SECTOR_BYTES, &out->sectors, &distinct);
-  out->least += (distinct + KL_SECTOR_BYTES - 1) / KL_SECTOR_BYTES;
-}
+enum { BANKS = 32 };
 
-enum { FEW_WARPS = 64 };
-
-static void add(kl_sectors *sum, const kl_sectors *x, int64_t times) {
-  sum->requests += x->requests * times;
-  sum->sectors += x->sectors * times;
-  sum->least += x->least * times;
-}
-
-// Threads first .. end-1, first a multiple of a warp. Beyond the quota, but for a few, warps stand for their
-// neighbours.
-static kl_sectors count_threads(counter *c, int64_t first, int64_t end) {
-  kl_sectors sum = {.exact = true};
-  int64_t warps = (end - first + KL_WARP - 1) / KL_WARP, left = c->left / KL_WARP;
-  if (left < FEW_WARPS) left = FEW_WARPS;
-  int64_t each = (warps + left - 1) / left;
-  if (each < 1) each = 1;
-  for (int64_t w = 0; w < warps; w += each) {
-    kl_sectors one = {0};
-    count_warp(c, first + w * KL_WARP, &one);
-    add(&sum, &one, w + each < warps ? each : warps - w);
+// Lanes of up to 4 bytes go together; of 8 each half of the warp, of 16 each quarter. A pass serves each bank one word,
+// which goes to all lanes that want it.
+static void pass_over_banks(const int64_t *byte, uint32_t mask, uint32_t bytes, kl_requests *out) {
+  uint32_t words = bytes <= 4 ? 1 : bytes / 4, lanes = words < BANKS ? BANKS / words : 1;
+  for (uint32_t first = 0; first < KL_WARP; first += lanes) {
+    int64_t seen[KL_WARP];
+    uint32_t n = 0, most = 0;
+    uint8_t in_bank[BANKS] = {0};
+    for (uint32_t l = first; l < first + lanes; l++) {
+      if (!(mask >> l & 1)) continue;
+      for (uint32_t k = 0; k < words; k++) {
+        int64_t word = floor_div(byte[l], 4) + k;
+        uint32_t i = 0;
+        while (i < n && seen[i] != word) i++;
+        if (i < n) continue;
+        seen[n++] = word;
+        uint8_t there = ++in_bank[word & (BANKS - 1)];
+        if (there > most) most = there;
+      }
+    }
+    out->wavefronts += most;
+    out->ideal_wavefronts += (n + BANKS - 1) / BANKS;
   }
-  sum.exact = each == 1;
-  return sum;
 }
 
-// --- all warps ----------------------------------------------------------------------------------------------------
+// Of lanes `mask`, which begin at these bytes.
+static kl_requests request_of(const int64_t *byte, uint32_t mask, uint32_t bytes, bool shared) {
+  kl_requests one = {.requests = mask != 0, .lanes = __builtin_popcount(mask)};
+  int64_t at[KL_WARP];
+  uint32_t n = 0;
+  if (!mask) return one;
+  for (uint32_t left = mask; left; left &= left - 1) {
+    int64_t b = byte[__builtin_ctz(left)];
+    uint32_t i = n++;
+    for (; i && at[i - 1] > b; i--) at[i] = at[i - 1];
+    at[i] = b;
+  }
+  touch(at, n, bytes, KL_SECTOR_BYTES, &one.sectors, &one.unique);
+  one.least = (one.unique + KL_SECTOR_BYTES - 1) / KL_SECTOR_BYTES;
+  if (!shared) return one;
+  one.sectors = one.least = 0;
+  pass_over_banks(byte, mask, bytes, &one);
+  return one;
+}
 
-// A condition in period number n has values lo + n*step .. hi + n*step.
+void kl_add_requests(kl_requests *to, const kl_requests *x, int64_t times) {
+  to->requests += x->requests * times;
+  to->lanes += x->lanes * times;
+  to->unique += x->unique * times;
+  to->sectors += x->sectors * times;
+  to->least += x->least * times;
+  to->wavefronts += x->wavefronts * times;
+  to->ideal_wavefronts += x->ideal_wavefronts * times;
+}
+
+// --- all warps ------------------------------------------------------------------------------------------------------
+
+// A quantity of each lane in the period at hand: base[l] + the sum of step[v] * number of v's period.
 typedef struct moving {
-  kl_interval in; // what it must be in
-  int64_t lo, hi, step;
+  int64_t base[KL_WARP], step[KL_WARP_VARS];
 } moving;
 
-typedef enum state { NONE, SOME, ALL } state;
+typedef struct bounds {
+  int64_t lo, hi;
+} bounds;
 
-static state state_at(const moving *m, int64_t n) {
-  wide lo = (wide)m->lo + (wide)n * m->step, hi = (wide)m->hi + (wide)n * m->step;
-  if (hi < m->in.lo || lo > m->in.hi) return NONE;
-  return lo >= m->in.lo && hi <= m->in.hi ? ALL : SOME;
+enum { MOST_CONDITIONS = 66, MOST_BOXES = 4096 };
+
+typedef struct counter {
+  const kl_warps *w;
+  const kl_request *r;
+  int64_t base, unit; // bits of a unit: a shift by one changes nothing
+  uint64_t unseen;    // terms of the element
+  int64_t period[KL_WARP_VARS];
+  moving at, otherwise; // bytes
+  uint32_t nconditions;
+  moving conditions[MOST_CONDITIONS];
+  uint32_t boxes;
+  kl_requests sum;
+  uint32_t last_mask; // and what a request of it is in this period, if its lanes are all
+  bool has_last;
+  kl_requests last;
+} counter;
+
+// Numbers of periods: lo <= number of v's period < hi.
+typedef struct box {
+  bounds in[KL_WARP_VARS];
+} box;
+
+static bounds range_of(const counter *c, const int64_t *step, const box *b) {
+  bounds r = {0, 0};
+  for (uint32_t v = 0; v < c->w->nvars; v++) {
+    int64_t s = step[v];
+    if (!s) continue;
+    r.lo += s * (s > 0 ? b->in[v].lo : b->in[v].hi - 1);
+    r.hi += s * (s > 0 ? b->in[v].hi - 1 : b->in[v].lo);
+  }
+  return r;
 }
 
-// The period after which x + n*step >= bound turns, if that comes after period n.
-static int64_t turn(wide x, int64_t step, wide bound, int64_t n) {
-  if (step == 0) return INT64_MAX;
-  wide d = step > 0 ? bound - x + step - 1 : x - bound, by = step > 0 ? step : -(wide)step;
-  wide at = d < 0 ? -1 : step > 0 ? d / by : d / by + 1;
-  return at > n && at < INT64_MAX ? (int64_t)at : INT64_MAX;
+// The variable along which a sum changes most in a box; nvars: it does not change.
+static uint32_t widest(const counter *c, const int64_t *step, const box *b) {
+  uint32_t best = c->w->nvars;
+  wide most = 0;
+  for (uint32_t v = 0; v < c->w->nvars; v++) {
+    wide change = (wide)(step[v] < 0 ? -step[v] : step[v]) * (b->in[v].hi - b->in[v].lo - 1);
+    if (change <= most) continue;
+    most = change;
+    best = v;
+  }
+  return best;
 }
 
-// The first period behind n where the state may be another.
-static int64_t next_turn(const moving *m, int64_t n) {
-  wide bounds[2] = {m->in.lo, (wide)m->in.hi + 1};
-  int64_t next = INT64_MAX;
+static void count_box(counter *c, const box *b);
+
+static void cut(counter *c, const box *b, uint32_t v, int64_t at) {
+  box part = *b;
+  part.in[v].hi = at;
+  count_box(c, &part);
+  part.in[v] = (bounds){at, b->in[v].hi};
+  count_box(c, &part);
+}
+
+// Where along v a value from `least` to `most`, but for its own step, may begin to be `bound` or more, or is so for
+// certain: strictly inside of the box, else its middle.
+static int64_t cut_at(const box *b, uint32_t v, int64_t step, bounds value, bounds in) {
+  int64_t lo = b->in[v].lo, hi = b->in[v].hi, bound[2] = {in.lo, in.hi + 1};
+  wide size = step < 0 ? -(wide)step : step;
   for (int i = 0; i < 4; i++) {
-    int64_t at = turn(i % 2 ? m->hi : m->lo, m->step, bounds[i / 2], n);
-    if (at < next) next = at;
+    wide want = (wide)bound[i / 2] - (i % 2 ? value.lo : value.hi), x;
+    // the least x with step * x >= want, or with a falling step the least with step * x < want
+    if (step > 0)
+      x = want >= 0 ? (want + size - 1) / size : -(-want / size);
+    else
+      x = (want > 0 ? -((want + size - 1) / size) : -want / size) + 1;
+    if (x > lo && x < hi) return (int64_t)x;
   }
-  return next;
+  return lo + (hi - lo) / 2;
 }
 
-static moving moving_of(counter *c, const kl_constraint *k, int64_t threads) {
-  period own = {0};
-  moving m = {.in = k->in, .lo = INT64_MAX, .hi = INT64_MIN};
-  period_of(k->e, &own);
-  stretch(&own, threads);
-  m.step = own.step;
-  for (int64_t t = 0; t < threads; t++) {
-    int64_t v = value(c, k->e, t);
-    if (v < m.lo) m.lo = v;
-    if (v > m.hi) m.hi = v;
+static void cut_condition(counter *c, const box *b, const moving *m, bounds in, uint32_t lanes) {
+  uint32_t v = widest(c, m->step, b);
+  bounds all = range_of(c, m->step, b), value = {INT64_MAX, INT64_MIN};
+  int64_t s = m->step[v], own_lo = s * (s > 0 ? b->in[v].lo : b->in[v].hi - 1),
+          own_hi = s * (s > 0 ? b->in[v].hi - 1 : b->in[v].lo);
+  for (; lanes; lanes &= lanes - 1) {
+    int64_t x = m->base[__builtin_ctz(lanes)];
+    if (x < value.lo) value.lo = x;
+    if (x > value.hi) value.hi = x;
   }
-  return m;
+  value.lo += all.lo - own_lo;
+  value.hi += all.hi - own_hi;
+  cut(c, b, v, cut_at(b, v, s, value, in));
 }
 
-// Threads after which every warp's pattern is the same but for whole sectors, and where conditions have moved on
-// evenly.
-static bool common_period(const kl_request *r, int64_t quota, int64_t *threads) {
-  period at;
-  if (!period_of(r->at, &at)) return false;
-  int64_t bits = 8 * KL_SECTOR_BYTES;
-  if (!stretch(&at, (wide)at.threads * (bits / gcd(bits, at.step)))) return false;
-  wide all = lcm(at.threads, KL_WARP);
-  for (uint32_t i = 0; i < r->nconditions; i++) {
-    period own;
-    if (all > INT64_MAX || !period_of(r->conditions[i].e, &own)) return false;
-    all = lcm((int64_t)all, own.threads);
-  }
-  if (all * (1 + r->nconditions) > quota / 2) return false;
-  *threads = (int64_t)all;
-  return true;
+static int64_t volume(const counter *c, const box *b) {
+  int64_t n = 1;
+  for (uint32_t v = 0; v < c->w->nvars; v++) n *= b->in[v].hi - b->in[v].lo;
+  return n;
 }
 
-// Whole periods from `n` to `end`, in all of which conditions are of one state; `even`: and of one pattern.
-static void count_alike(counter *c, state s, bool even, int64_t threads, int64_t n, int64_t end, kl_sectors *sum) {
-  kl_sectors one = {.exact = true};
-  if (s == SOME) {
-    one = count_threads(c, n * threads, even ? (n + 1) * threads : end * threads);
-    add(sum, &one, even ? end - n : 1);
-  } else if (s == ALL || c->r->else_first) {
-    counter same = *c;
-    kl_request first = *c->r;
-    if (s == NONE) first.at = kl_aff_const(c->p, 0);
-    same.r = &first;
-    same.all = true;
-    same.threads = threads;
-    one = count_threads(&same, 0, threads);
-    c->left = same.left;
-    add(sum, &one, end - n);
-  }
-  sum->exact = sum->exact && one.exact;
-}
-
-kl_sectors kl_count_sectors(kl_affs *p, const kl_request *r, int64_t threads, uint32_t base, int64_t quota) {
-  counter c = {.p = p, .r = r, .threads = threads, .base = base % KL_SECTOR_BYTES, .left = quota};
-  int64_t each;
-  if (!common_period(r, quota, &each) || threads <= each) return count_threads(&c, 0, threads);
-  kl_sectors sum = {.exact = true};
-  moving *m = KL_NEW_N(kl_affs_arena(p), moving, r->nconditions + 1);
-  for (uint32_t i = 0; i < r->nconditions; i++) m[i] = moving_of(&c, &r->conditions[i], each);
-  // Threads that read the start of the array instead may share a sector with others near it.
-  int64_t near = 8 * (r->bytes + 2 * KL_SECTOR_BYTES);
-  moving start = moving_of(&c, &(kl_constraint){r->at, {-near, near}}, each);
-  for (int64_t n = 0, end, periods = threads / each; n < periods; n = end) {
-    state s = ALL;
-    int64_t next = next_turn(&start, n);
-    bool even = !r->else_first || start.step == 0 || state_at(&start, n) == NONE;
-    end = even && start.step == 0 ? periods : next < periods ? next : periods;
-    for (uint32_t i = 0; i < r->nconditions; i++) {
-      state own = state_at(&m[i], n);
-      next = next_turn(&m[i], n);
-      even = even && (own != SOME || m[i].step == 0);
-      if (own < s) s = own;
-      if (next < end) end = next;
+// Lanes `mask`, and the others of `there` where they read instead.
+static void count_both(counter *c, const box *b, uint32_t mask, uint32_t there) {
+  const kl_request *r = c->r;
+  int64_t apart[KL_WARP_VARS], byte[KL_WARP];
+  for (uint32_t v = 0; v < c->w->nvars; v++) apart[v] = c->at.step[v] - c->otherwise.step[v];
+  uint32_t v = widest(c, apart, b);
+  bounds x = range_of(c, c->at.step, b), y = range_of(c, c->otherwise.step, b);
+  if (v < c->w->nvars && c->boxes < MOST_BOXES && mask) {
+    bounds in = {INT64_MAX, INT64_MIN}, out = in;
+    for (int l = 0; l < KL_WARP; l++) {
+      if (!(there >> l & 1)) continue;
+      bounds *of = mask >> l & 1 ? &in : &out;
+      int64_t first = mask >> l & 1 ? c->at.base[l] : c->otherwise.base[l];
+      if (first < of->lo) of->lo = first;
+      if (first > of->hi) of->hi = first;
     }
-    count_alike(&c, s, even, each, n, end, &sum);
+    int64_t near = r->bytes + 2 * KL_SECTOR_BYTES;
+    bool disjoint = in.hi + x.hi + near < out.lo + y.lo || out.hi + y.hi + near < in.lo + x.lo;
+    if (!disjoint) return cut(c, b, v, b->in[v].lo + (b->in[v].hi - b->in[v].lo) / 2);
   }
-  kl_sectors rest = count_threads(&c, threads / each * each, threads);
-  add(&sum, &rest, 1);
-  sum.exact = sum.exact && rest.exact;
-  return sum;
+  for (int l = 0; l < KL_WARP; l++) {
+    bool in = mask >> l & 1;
+    const moving *m = in ? &c->at : &c->otherwise;
+    byte[l] = m->base[l];
+    for (uint32_t k = 0; k < c->w->nvars; k++) byte[l] += m->step[k] * b->in[k].lo;
+  }
+  kl_requests one = request_of(byte, there, r->bytes, r->shared);
+  kl_add_requests(&c->sum, &one, volume(c, b));
+}
+
+static void count_lanes(counter *c, const box *b, uint32_t mask, uint32_t there) {
+  if (c->r->otherwise && there != mask) return count_both(c, b, mask, there);
+  if (!c->has_last || c->last_mask != mask) {
+    c->last = request_of(c->at.base, mask, c->r->bytes, c->r->shared);
+    c->last_mask = mask;
+    c->has_last = true;
+  }
+  kl_add_requests(&c->sum, &c->last, volume(c, b));
+}
+
+static void count_box(counter *c, const box *b) {
+  uint32_t in = UINT32_MAX, there = UINT32_MAX, unsettled = 0, open[MOST_CONDITIONS], which = 0;
+  if (c->boxes < MOST_BOXES)
+    c->boxes++;
+  else
+    c->sum.exact = false; // what is open counts as in
+  for (uint32_t i = 0; i < c->nconditions; i++) {
+    const moving *m = &c->conditions[i];
+    kl_interval want = c->r->conditions[i].in;
+    bounds move = range_of(c, m->step, b);
+    open[i] = 0;
+    for (int l = 0; l < KL_WARP; l++) {
+      int64_t lo = m->base[l] + move.lo, hi = m->base[l] + move.hi;
+      if (hi < want.lo || lo > want.hi) {
+        in &= ~(1u << l);
+        if (i < c->r->nthere) there &= ~(1u << l);
+      } else if (lo < want.lo || hi > want.hi)
+        open[i] |= 1u << l;
+    }
+  }
+  for (uint32_t i = c->nconditions; i-- > 0;) {
+    open[i] &= i < c->r->nthere ? there : in;
+    if (open[i]) unsettled |= open[i], which = i;
+  }
+  if (!unsettled || c->boxes >= MOST_BOXES) return count_lanes(c, b, in, there);
+  kl_interval want = c->r->conditions[which].in;
+  cut_condition(c, b, &c->conditions[which], (bounds){want.lo, want.hi}, open[which]);
+}
+
+// --- periods of all variables ---------------------------------------------------------------------------------------
+
+static wide both(wide a, int64_t b) {
+  return a > (int64_t)1 << 40 ? a : lcm((int64_t)a, b);
+}
+
+// What moves the request by whole units, and its conditions evenly.
+static int64_t period_along(counter *c, uint32_t v) {
+  const kl_request *r = c->r;
+  int64_t extent = c->w->extent[v], unit = c->unit;
+  period own;
+  wide n = 1;
+  const kl_aff *at[2] = {r->element, r->otherwise};
+  if (extent == 1) return 1;
+  for (int i = 0; i < 2 && at[i]; i++) {
+    if (!period_of(c->w, v, at[i], i ? 0 : c->unseen, &own)) return extent;
+    int64_t rest = own.step % unit * (r->bits % unit) % unit;
+    n = both(n, own.n);
+    if (n > extent) return extent;
+    n = both(n, own.n * (unit / gcd(unit, rest)));
+  }
+  for (uint32_t i = 0; i < c->nconditions && n <= extent; i++) {
+    if (!period_of(c->w, v, r->conditions[i].e, 0, &own)) return extent;
+    n = both(n, own.n);
+  }
+  return n > extent ? extent : (int64_t)n;
+}
+
+// Steps from period to period; none where there is one.
+static void set_steps(counter *c, moving *m, const kl_aff *e, uint64_t unseen, int64_t bits) {
+  for (uint32_t v = 0; v < c->w->nvars; v++) {
+    period own;
+    m->step[v] = 0;
+    if (c->period[v] == c->w->extent[v] || !period_of(c->w, v, e, unseen, &own)) continue;
+    if (stretch(&own, c->period[v])) m->step[v] = own.step * bits / 8;
+  }
+}
+
+static void set_bytes(counter *c, moving *m, int64_t (*value)[KL_WARP], const kl_aff *e) {
+  evaluate(c->w, value, e, m->base);
+  for (int l = 0; l < KL_WARP; l++) m->base[l] = c->base + floor_div(m->base[l] * c->r->bits + c->r->bit, 8);
+}
+
+// At these places in each variable's period.
+static void count_place(counter *c, const int64_t *place, int64_t times) {
+  const kl_warps *w = c->w;
+  int64_t value[KL_WARP_VARS][KL_WARP];
+  box b;
+  for (uint32_t v = 0; v < w->nvars; v++) {
+    b.in[v] = (bounds){0, (w->extent[v] - place[v] + c->period[v] - 1) / c->period[v]};
+    for (int l = 0; l < KL_WARP; l++) value[v][l] = w->lane[v][l] + w->scale[v] * place[v];
+  }
+  set_bytes(c, &c->at, value, c->r->element);
+  if (c->r->otherwise) set_bytes(c, &c->otherwise, value, c->r->otherwise);
+  for (uint32_t i = 0; i < c->nconditions; i++) evaluate(w, value, c->r->conditions[i].e, c->conditions[i].base);
+  c->has_last = false;
+  c->boxes = 0;
+  kl_requests before = c->sum;
+  count_box(c, &b);
+  kl_requests here = {.requests = c->sum.requests - before.requests,
+                      .lanes = c->sum.lanes - before.lanes,
+                      .unique = c->sum.unique - before.unique,
+                      .sectors = c->sum.sectors - before.sectors,
+                      .least = c->sum.least - before.least,
+                      .wavefronts = c->sum.wavefronts - before.wavefronts,
+                      .ideal_wavefronts = c->sum.ideal_wavefronts - before.ideal_wavefronts};
+  kl_add_requests(&c->sum, &here, times - 1);
+}
+
+kl_requests kl_count_requests(const kl_warps *w, const kl_request *r, uint32_t base, int64_t quota) {
+  counter c = {.w = w, .r = r, .base = r->shared ? base : base % KL_SECTOR_BYTES, .sum = {.exact = true}};
+  int64_t place[KL_WARP_VARS];
+  wide places = 1;
+  c.unit = 8 * (r->shared ? (r->otherwise ? 4 * BANKS : 4) : KL_SECTOR_BYTES);
+  if (!r->otherwise) c.unseen = unseen_terms(w, r->element, r->bits, c.unit);
+  c.nconditions = r->nconditions < MOST_CONDITIONS ? r->nconditions : MOST_CONDITIONS;
+  if (c.nconditions < r->nconditions) c.sum.exact = false;
+  for (uint32_t v = 0; v < w->nvars; v++) {
+    if (w->extent[v] == 0) return c.sum;
+    c.period[v] = period_along(&c, v);
+    if (places < (wide)1 << 80) places *= c.period[v];
+  }
+  set_steps(&c, &c.at, r->element, c.unseen, r->bits);
+  if (r->otherwise) set_steps(&c, &c.otherwise, r->otherwise, 0, r->bits);
+  for (uint32_t i = 0; i < c.nconditions; i++) set_steps(&c, &c.conditions[i], r->conditions[i].e, 0, 8);
+  wide most = quota / KL_WARP > 64 ? quota / KL_WARP : 64, each = (places + most - 1) / most;
+  if (each > 1) c.sum.exact = false;
+  for (wide n = 0; n < places; n += each) {
+    wide digits = n;
+    for (uint32_t v = w->nvars; v-- > 0; digits /= c.period[v]) place[v] = (int64_t)(digits % c.period[v]);
+    count_place(&c, place, (int64_t)(n + each < places ? each : places - n));
+  }
+  return c.sum;
 }
 
 // --- as XLA has it ------------------------------------------------------------------------------------------------
@@ -288,15 +531,17 @@ static int64_t lines(int64_t bytes) {
   return (bytes + XLA_LINE - 1) / XLA_LINE;
 }
 
-bool kl_is_coalesced_for_xla(kl_affs *p, const kl_request *requests, uint32_t n, int64_t threads) {
-  kl_ctx *cx = kl_affs_context(p);
+bool kl_is_coalesced_for_xla(kl_ctx *cx, const kl_warps *w, const kl_request *requests, uint32_t n) {
   VEC(run) runs = {0};
   int64_t total = 0, touched = 0;
   for (uint32_t i = 0; i < n; i++) {
-    counter c = {.p = p, .r = &requests[i], .threads = threads, .all = true};
-    int64_t at[KL_WARP];
-    uint32_t found = begins(&c, 0, at);
-    for (uint32_t t = 0; t < found; t++) VEC_PUSH(cx, &runs, ((run){at[t], at[t] + requests[i].bytes}));
+    int64_t value[KL_WARP_VARS][KL_WARP], at[KL_WARP];
+    memcpy(value, w->lane, sizeof value);
+    evaluate(w, value, requests[i].element, at);
+    for (uint32_t t = 0; t < KL_WARP; t++) {
+      int64_t first = floor_div(at[t] * requests[i].bits + requests[i].bit, 8);
+      VEC_PUSH(cx, &runs, ((run){first, first + requests[i].bytes}));
+    }
   }
   if (runs.n) qsort(runs.p, runs.n, sizeof runs.p[0], by_begin);
   for (size_t i = 0, k; i < runs.n; i = k) { // neighbours are one run

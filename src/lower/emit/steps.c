@@ -367,9 +367,10 @@ static kl_val emit_take(kl_emit *e, const kl_step *s) {
 static kl_val emit_shuffle(kl_emit *e, const kl_step *s) {
   kb *k = &e->k;
   kl_val *from = operand(e, s, 0), v = {.dtype = s->dtype};
-  if (from->packed) {
+  if (kl_has_packed(e, s->dtype)) {
+    kb_reg *x = kl_packed(e, from);
     v.packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
-    for (unsigned i = 0; i < e->lanes / 2; i++) v.packed[i] = kb_lane_xor(k, from->packed[i], s->distance);
+    for (unsigned i = 0; i < e->lanes / 2; i++) v.packed[i] = kb_lane_xor(k, x[i], s->distance);
     return v;
   }
   if (from->raw && !from->wide) {

@@ -332,19 +332,6 @@ void kl_plan_place_syncs(kl_plan *p);
 // By slot of p: lets input slot i and output slot result[i] (KL_NONE: none) be the same memory, where every thread
 // reads of it only what it writes itself, and before it does: shared[i]. Several inputs may be that memory.
 void kl_plan_alias(kl_plan *p, const uint32_t *result, bool *shared);
-// What all accesses to a slot ask of the memory of a GPU: requests of warps and the sectors they touch, as in
-// lower/analysis/coalesce.h.
-typedef struct kl_traffic {
-  int64_t requests, sectors;
-  int64_t least; // sectors that would hold what each request reads or writes
-  bool exact;
-  bool data;              // data says where some access goes: counted as if every symbol were the lowest it can be
-  bool read;              // some load reads the slot
-  bool coalesced_for_xla; // as XLA's analysis has it of each of those loads; for comparison only
-} kl_traffic;
-// `base`: where the slot's memory begins, in bytes from the start of a sector.
-kl_traffic kl_plan_traffic(kl_plan *p, uint32_t slot, uint32_t base);
-
 // Passes input slot `in` by value; false if it is no rank-0 integer or the machine takes addresses only.
 bool kl_plan_by_value(kl_plan *p, uint32_t in);
 void kl_plan_print(kl_sb *b, kl_plan *p);

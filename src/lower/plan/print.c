@@ -1,6 +1,6 @@
 // The plan as text: for --emit plan and for tests.
 
-#include "lower/plan/plan.h"
+#include "lower/plan/cost/cost.h"
 
 typedef struct printer {
   kl_sb *b;
@@ -235,16 +235,26 @@ static void print_launch(kl_sb *b, const kl_plan *p, const kl_plan_launch *l) {
   kl_sb_putc(b, '\n');
 }
 
-static void print_traffic(kl_sb *b, kl_plan *p) {
-  for (uint32_t i = 0; i < p->nslots && p->target.machine == KL_NVPTX && !p->counted; i++) {
-    kl_traffic t = kl_plan_traffic(p, i, 0);
-    if (!t.requests) continue;
-    kl_sbf(b, "  s%u: %s%lld requests, %lld sectors of %lld that would do%s%s\n", i, t.exact ? "" : "about ",
-           (long long)t.requests, (long long)t.sectors, (long long)t.least, t.data ? "; data decides" : "",
-           !t.read               ? ""
-           : t.coalesced_for_xla ? "; coalesced for XLA"
-                                 : "; not coalesced for XLA");
-  }
+static void print_slot_cost(kl_sb *b, const kl_plan *p, uint32_t i, const kl_slot_cost *c) {
+  kl_requests all = c->load.asked;
+  kl_add_requests(&all, &c->store.asked, 1);
+  if (!all.requests) return;
+  bool shared = p->slots[i].kind == KL_SLOT_SHARED, read = c->load.asked.requests != 0;
+  kl_sbf(b, "  s%u: %s%lld requests, ", i, kl_is_exact(c) && !c->data ? "" : "about ", (long long)all.requests);
+  if (shared)
+    kl_sbf(b, "%lld wavefronts of %lld that would do", (long long)all.wavefronts, (long long)all.ideal_wavefronts);
+  else
+    kl_sbf(b, "%lld sectors of %lld that would do", (long long)all.sectors, (long long)all.least);
+  kl_sbf(b, "%s%s\n", c->data ? "; data decides" : "",
+         !read || shared        ? ""
+         : c->coalesced_for_xla ? "; coalesced for XLA"
+                                : "; not coalesced for XLA");
+}
+
+static void print_cost(kl_sb *b, kl_plan *p) {
+  if (p->target.machine == KL_HOST || p->counted) return;
+  kl_cost c = kl_plan_cost(p, KL_COST_THOROUGH);
+  for (uint32_t i = 0; i < p->nslots; i++) print_slot_cost(b, p, i, &c.slots[i]);
 }
 
 void kl_plan_print(kl_sb *b, kl_plan *p) {
@@ -279,5 +289,5 @@ void kl_plan_print(kl_sb *b, kl_plan *p) {
       print_body(b, p, "tail", &p->parts[part].tail);
     }
   }
-  print_traffic(b, p);
+  print_cost(b, p);
 }

@@ -1,0 +1,43 @@
+// What a plan costs on a GPU, counted from the plan alone: without code, and for large grids as fast as for small ones.
+//
+// Counts of memory, shuffles and syncs are those of the simulator (kiln/profile.h), by the same names.
+#ifndef KL_COST_H
+#define KL_COST_H
+
+#include "lower/analysis/coalesce.h"
+#include "lower/plan/plan.h"
+
+enum { KL_COST_WIDTHS = 5 };
+
+// Loads, or stores.
+typedef struct kl_access_cost {
+  kl_requests asked;
+  int64_t bytes;                 // that lanes ask for
+  int64_t width[KL_COST_WIDTHS]; // requests by bytes of a lane: 1, 2, 4, 8, 16
+} kl_access_cost;
+
+typedef struct kl_slot_cost {
+  kl_access_cost load, store;
+  bool data;              // data says where some access goes: counted as if every symbol were the lowest it can be
+  bool coalesced_for_xla; // as XLA's analysis has it of each of its loads; for comparison only
+} kl_slot_cost;
+
+typedef struct kl_cost {
+  kl_slot_cost *slots;                                   // by slot
+  kl_access_cost load, store, shared_load, shared_store; // of all slots
+  int64_t shuffles, syncs;                               // issues of warps
+  int64_t warps;
+  bool exact; // false: somewhere some warps stand for all
+  bool data;
+} kl_cost;
+
+// Of a plan for a GPU whose element count is known; of others all is 0. Buffers begin with a sector. About `quota`
+// threads are looked at where memory has no short period. `slots` are the plan's arena's.
+enum { KL_COST_THOROUGH = 4 * KL_REQUESTS_QUOTA, KL_COST_QUICK = 1 << 15 };
+kl_cost kl_plan_cost(kl_plan *p, int64_t quota);
+
+static inline bool kl_is_exact(const kl_slot_cost *s) {
+  return s->load.asked.exact && s->store.asked.exact;
+}
+
+#endif

@@ -1,0 +1,328 @@
+// Counting over the nodes of a plan: the instructions that each access becomes, and what warps do together.
+
+#include "lower/plan/cost/cost.h"
+
+// Branches that are open around a node, the outer ones behind it.
+typedef struct inside {
+  const struct inside *around;
+  uint32_t guard;
+} inside;
+
+enum { MOST_CONDITIONS = 64 };
+
+// What all instructions cost that differ from one of an access by whole units of memory.
+typedef struct alike {
+  const kl_aff *element;
+  int64_t bit;
+  uint32_t bytes;
+  kl_requests cost;
+} alike;
+
+typedef struct counting {
+  kl_plan *p;
+  const kl_body *body;
+  const kl_plan_launch *launch;
+  int64_t quota; // threads looked at for one instruction
+  kl_warps warps;
+  int64_t copies; // warps that no variable tells apart, for each that they do
+  int64_t *symbols;
+  bool data; // a symbol has been met
+  kl_cost sum;
+  VEC(kl_request) load; // of the load that is counted
+  VEC(alike) known;     // of the access that is counted
+} counting;
+
+// --- warps ----------------------------------------------------------------------------------------------------------
+
+// Digits of the lane's number.
+static void set_lanes(counting *c) {
+  const kl_body *b = c->body;
+  kl_vars lanes = kl_bound(b, KL_BIND_LANE);
+  int64_t place = 1;
+  for (uint32_t v = b->nvars; v-- > 0;) {
+    if (!kl_has_var(lanes, v)) continue;
+    for (int l = 0; l < KL_WARP; l++) c->warps.lane[v][l] = l / place % b->vars[v].extent;
+    place *= b->vars[v].extent;
+  }
+}
+
+static void set_warps(counting *c) {
+  const kl_body *b = c->body;
+  kl_warps *w = &c->warps;
+  *w = (kl_warps){.nvars = b->nvars, .symbols = c->symbols};
+  for (uint32_t v = 0; v < b->nvars; v++) {
+    kl_binding of = b->vars[v].binding;
+    bool machine = of == KL_BIND_BLOCK || of == KL_BIND_WARP;
+    w->extent[v] = machine ? b->vars[v].extent : 1;
+    w->scale[v] = machine || of == KL_BIND_STEP;
+  }
+  c->copies = 1;
+  if (b->threads) {
+    w->extent[0] = (b->threads + KL_WARP - 1) / KL_WARP;
+    w->scale[0] = KL_WARP;
+    for (int l = 0; l < KL_WARP; l++) w->lane[0][l] = l;
+    return;
+  }
+  set_lanes(c);
+  int64_t told = kl_extent(b, kl_bound(b, KL_BIND_BLOCK) | kl_bound(b, KL_BIND_WARP));
+  c->copies = b->blocks * (c->launch->block / KL_WARP) / (told ? told : 1);
+}
+
+static void set_regs(counting *c, const int64_t *at) {
+  for (uint32_t v = 0; v < c->body->nvars; v++) {
+    if (c->body->vars[v].binding != KL_BIND_REG && !(c->body->threads && v)) continue;
+    for (int l = 0; l < KL_WARP; l++) c->warps.lane[v][l] = at ? at[v] : 0;
+  }
+}
+
+static void set_symbols(counting *c) {
+  const kl_body *b = c->body;
+  c->symbols = KL_NEW_N(c->p->arena, int64_t, KL_FIRST_SYMBOL + b->nsymbols);
+  for (uint32_t i = 0; i < b->nsymbols; i++) c->symbols[KL_FIRST_SYMBOL + i] = b->symbols[i].lo;
+}
+
+static void note_symbol(void *arg, uint32_t symbol) {
+  counting *c = arg;
+  (void)symbol;
+  c->data = true;
+}
+
+// --- conditions -----------------------------------------------------------------------------------------------------
+
+static uint32_t conditions_of(counting *c, uint32_t guard, uint32_t n, kl_constraint *out) {
+  for (; guard != KL_NONE; guard = c->body->guards[guard].outer) {
+    const kl_guard *g = &c->body->guards[guard];
+    if (n == MOST_CONDITIONS) {
+      c->sum.exact = false;
+      break;
+    }
+    kl_each_symbol(g->expr, note_symbol, c);
+    out[n++] = (kl_constraint){g->expr, {g->lo, g->hi}};
+  }
+  return n;
+}
+
+static uint32_t around_of(counting *c, const inside *around, kl_constraint *out) {
+  uint32_t n = 0;
+  if (c->body->threads % KL_WARP) out[n++] = (kl_constraint){kl_aff_dim(c->p->affs, 0), {0, c->body->threads - 1}};
+  for (; around; around = around->around) n = conditions_of(c, around->guard, n, out);
+  return n;
+}
+
+// Issues of warps of an instruction at a node.
+static int64_t issues(counting *c, const inside *around) {
+  kl_constraint conditions[MOST_CONDITIONS];
+  uint32_t n = around_of(c, around, conditions);
+  kl_request r = {kl_aff_const(c->p->affs, 0), 8, 0, 1, n, conditions, NULL, 0, false};
+  kl_requests s = kl_count_requests(&c->warps, &r, 0, c->quota);
+  c->sum.exact &= s.exact;
+  return s.requests * c->copies;
+}
+
+// --- accesses -------------------------------------------------------------------------------------------------------
+
+// An access as an instruction of a chunk.
+typedef struct chunk {
+  const kl_access *a;
+  uint32_t number;
+  uint32_t guard;        // KL_NONE: none that is not known to hold
+  const kl_aff *instead; // load: the element off the guard
+  const inside *around;
+  bool store;
+} chunk;
+
+static void add(kl_access_cost *to, const kl_requests *s, uint32_t bytes, int64_t times) {
+  unsigned k = 0;
+  while (k + 1 < KL_COST_WIDTHS && 1u << k < bytes) k++;
+  kl_add_requests(&to->asked, s, times);
+  to->asked.exact &= s->exact;
+  to->bytes += s->lanes * bytes * times;
+  to->width[k] += s->requests * times;
+}
+
+static bool differ_by_units(const alike *x, const kl_request *r) {
+  int64_t unit = 8 * (r->shared ? 4 : KL_SECTOR_BYTES);
+  if (x->bytes != r->bytes || x->element->n != r->element->n) return false;
+  for (uint32_t i = 0; i < r->element->n; i++)
+    if (x->element->terms[i].atom != r->element->terms[i].atom ||
+        x->element->terms[i].coef != r->element->terms[i].coef)
+      return false;
+  int64_t apart = x->element->c % unit - r->element->c % unit;
+  return (apart * r->bits + x->bit - r->bit) % unit == 0;
+}
+
+static kl_requests requests_of(counting *c, const kl_request *r, uint32_t base, bool free) {
+  for (size_t i = 0; free && i < c->known.n; i++)
+    if (differ_by_units(&c->known.p[i], r)) return c->known.p[i].cost;
+  kl_requests s = kl_count_requests(&c->warps, r, base, c->quota);
+  if (free) VEC_PUSH(kl_affs_context(c->p->affs), &c->known, (alike){r->element, r->bit, r->bytes, s});
+  return s;
+}
+
+static void count_piece(counting *c, const chunk *k, int64_t bit, uint32_t bytes) {
+  const kl_slot_info *slot = &c->p->slots[k->a->slot];
+  kl_slot_cost *sum = &c->sum.slots[k->a->slot];
+  kl_constraint conditions[MOST_CONDITIONS];
+  bool shared = slot->kind == KL_SLOT_SHARED;
+  uint32_t there = around_of(c, k->around, conditions), n = conditions_of(c, k->guard, there, conditions);
+  kl_each_symbol(k->a->base[k->number], note_symbol, c);
+  kl_request r = {.element = k->a->base[k->number],
+                  .bits = kl_info(slot->shape->dtype)->bits,
+                  .bit = bit,
+                  .bytes = bytes,
+                  .nconditions = n,
+                  .conditions = conditions,
+                  .otherwise = k->guard != KL_NONE ? k->instead : NULL,
+                  .nthere = there,
+                  .shared = shared};
+  kl_requests s = requests_of(c, &r, shared ? slot->at : 0, k->guard == KL_NONE);
+  add(k->store ? &sum->store : &sum->load, &s, bytes, c->copies);
+  r.nconditions = 0, r.conditions = NULL; // XLA drops them
+  if (!k->store) VEC_PUSH(kl_affs_context(c->p->affs), &c->load, r);
+}
+
+// As lower/emit/memory.c has them: a chunk of elements side by side moves in pieces of at most 16 bytes; elements that
+// are loaded one by one, and their parts where they are complex, each for themselves. Elements that are all one are
+// loaded once.
+static void count_chunk(counting *c, const chunk *k) {
+  const kl_access *a = k->a;
+  kl_dtype t = c->p->slots[a->slot].shape->dtype;
+  unsigned bits = kl_info(t)->bits, parts = kl_is_complex(t) ? 2 : 1, part = bits / parts;
+  if (k->store || (a->vec > 1 && a->stride == 1)) {
+    uint32_t bytes = (a->vec * bits + 7) / 8, piece = bytes < 16 ? bytes : 16, align = a->align ? a->align : 1;
+    if (align < piece) piece = align;
+    for (uint32_t i = 0; i < bytes; i += piece) count_piece(c, k, 8 * (int64_t)i, piece);
+    return;
+  }
+  for (uint32_t i = 0; i < (a->stride ? a->vec : 1); i++)
+    for (uint32_t q = 0; q < (part < 8 ? 1 : parts); q++)
+      count_piece(c, k, (int64_t)i * a->stride * bits + q * part, part < 8 ? 1 : part / 8);
+}
+
+// Off its guard an access to what a result may overwrite takes the thread's own first chunk, if that has none.
+static const kl_aff *instead_of(counting *c, const kl_access *a, kl_truth first) {
+  bool home = c->p->slots[a->slot].alias != KL_NONE && first == KL_YES;
+  return home ? a->base[0] : kl_aff_const(c->p->affs, 0);
+}
+
+static void count_access(counting *c, const kl_access *a, uint32_t guard, const inside *around, bool store) {
+  kl_truth first = KL_YES;
+  c->data = false;
+  c->known.n = 0;
+  for (uint32_t k = 0; k < a->nchunks; k++) {
+    int64_t at[KL_MAX_VARS] = {0};
+    kl_nth_point(c->body, a->regs, a->run, k * a->vec, at);
+    kl_truth holds = guard == KL_NONE ? KL_YES : kl_guard_at(c->p, c->body, guard, kl_inner(c->body), at);
+    if (k == 0) first = holds;
+    if (holds == KL_NO) continue; // what it would load nobody takes
+    set_regs(c, at);
+    chunk one = {a, k, holds == KL_YES ? KL_NONE : guard, NULL, around, store};
+    if (!store && holds != KL_YES) one.instead = instead_of(c, a, first);
+    count_chunk(c, &one);
+  }
+  c->sum.slots[a->slot].data |= c->data;
+}
+
+static void count_load(counting *c, const kl_access *a, const inside *around) {
+  const kl_slot_info *slot = &c->p->slots[a->slot];
+  if (slot->by_value) return;
+  c->load.n = 0;
+  count_access(c, a, a->guard, around, false);
+  if (slot->kind != KL_SLOT_SHARED &&
+      !kl_is_coalesced_for_xla(kl_affs_context(c->p->affs), &c->warps, c->load.p, (uint32_t)c->load.n))
+    c->sum.slots[a->slot].coalesced_for_xla = false;
+}
+
+// --- nodes ----------------------------------------------------------------------------------------------------------
+
+// Words of 32 bits that lanes exchange for all copies of a value; pairs of 16 bits go together.
+static int64_t words_of(const counting *c, const kl_step *s) {
+  int64_t copies = kl_extent(c->body, s->regs);
+  bool pairs = copies % 2 == 0 && (s->dtype == KILN_F16 || (s->dtype == KILN_BF16 && c->p->target.sm >= 80));
+  return pairs ? copies / 2 : copies * ((kl_info(s->dtype)->bits + 31) / 32);
+}
+
+static void count_step(counting *c, const kl_step *s, const inside *around) {
+  if (s->kind == KL_STEP_LOAD) count_load(c, &s->access, around);
+  if (s->kind == KL_STEP_SHUFFLE) c->sum.shuffles += words_of(c, s) * issues(c, around);
+}
+
+static void count_seq(counting *c, const kl_seq *s, const inside *around) {
+  const kl_body *b = c->body;
+  for (uint32_t i = 0; i < s->n; i++) {
+    const kl_node *n = &s->nodes[i];
+    switch (n->kind) {
+    case KL_NODE_STEP: count_step(c, &b->steps[n->index], around); break;
+    case KL_NODE_STORE: count_access(c, &b->stores[n->index].access, b->stores[n->index].keep, around, true); break;
+    case KL_NODE_LOOP:
+      c->warps.extent[n->index] = b->vars[n->index].extent;
+      count_seq(c, &n->nest->inside, around);
+      c->warps.extent[n->index] = 1;
+      break;
+    case KL_NODE_IF: count_seq(c, &n->nest->inside, &(inside){around, n->index}); break;
+    case KL_NODE_SYNC: c->sum.syncs += issues(c, around); break;
+    }
+  }
+}
+
+static void count_body(counting *c, const kl_body *b) {
+  if (kl_body_is_empty(b)) return;
+  c->body = b;
+  set_symbols(c);
+  set_warps(c);
+  c->sum.warps += issues(c, NULL);
+  count_seq(c, &b->root, NULL);
+}
+
+// --- the plan -------------------------------------------------------------------------------------------------------
+
+static int64_t accesses_of(const kl_body *b) {
+  int64_t n = 0;
+  for (uint32_t i = 0; i < b->nsteps; i++)
+    if (b->steps[i].kind == KL_STEP_LOAD) n += b->steps[i].access.nchunks * b->steps[i].access.vec;
+  for (uint32_t i = 0; i < b->nstores; i++) n += b->stores[i].access.nchunks * b->stores[i].access.vec;
+  return n;
+}
+
+// Each instruction's part of the quota.
+static int64_t quota_of(const kl_plan *p, int64_t quota) {
+  int64_t accesses = 1;
+  for (uint32_t i = 0; i < p->nparts; i++) accesses += accesses_of(&p->parts[i].main) + accesses_of(&p->parts[i].tail);
+  return quota / accesses;
+}
+
+static void add_slot(kl_access_cost *to, const kl_access_cost *x) {
+  kl_add_requests(&to->asked, &x->asked, 1);
+  to->asked.exact &= x->asked.exact;
+  to->bytes += x->bytes;
+  for (int k = 0; k < KL_COST_WIDTHS; k++) to->width[k] += x->width[k];
+}
+
+static void add_slots(kl_plan *p, kl_cost *sum) {
+  for (uint32_t i = 0; i < p->nslots; i++) {
+    const kl_slot_cost *s = &sum->slots[i];
+    bool shared = p->slots[i].kind == KL_SLOT_SHARED;
+    add_slot(shared ? &sum->shared_load : &sum->load, &s->load);
+    add_slot(shared ? &sum->shared_store : &sum->store, &s->store);
+    sum->exact &= kl_is_exact(s);
+    sum->data |= s->data;
+  }
+}
+
+kl_cost kl_plan_cost(kl_plan *p, int64_t quota) {
+  const kl_access_cost none = {.asked.exact = true};
+  counting c = {.p = p, .quota = quota_of(p, quota)};
+  c.sum = (kl_cost){.exact = true, .load = none, .store = none, .shared_load = none, .shared_store = none};
+  c.sum.slots = KL_NEW_N(p->arena, kl_slot_cost, p->nslots + 1);
+  for (uint32_t i = 0; i < p->nslots; i++)
+    c.sum.slots[i] = (kl_slot_cost){.load = none, .store = none, .coalesced_for_xla = true};
+  for (uint32_t i = 0; i < p->nparts && p->target.machine == KL_NVPTX && !p->counted; i++) {
+    c.launch = kl_launch_of(p, i);
+    count_body(&c, &p->parts[i].main);
+    count_body(&c, &p->parts[i].tail);
+  }
+  VEC_FREE(kl_affs_context(p->affs), &c.load);
+  VEC_FREE(kl_affs_context(p->affs), &c.known);
+  add_slots(p, &c.sum);
+  return c.sum;
+}

@@ -1,0 +1,83 @@
+// What is counted of plans is what the simulator counts of their kernels: of examples, fusions and workloads.
+
+#include "counts.h"
+#include "support/gen.h"
+#include "support/share.h"
+#include "support/suite.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const targets[] = {"sm_75", "sm_90"};
+
+static unsigned compared, left_out, fewer;
+
+static void one(kiln_context *cx, const char *name, const char *text, size_t size, const char *target) {
+  kiln_module *m = NULL;
+  char why[256];
+  ck_assert_msg(kiln_module_parse(cx, name, text, size, &m) == KILN_OK, "%s", name);
+  kiln_compile_params p = {.struct_size = sizeof p, .target = target};
+  int differ = counts_differ(cx, m, &p, why, sizeof why);
+  ck_assert_msg(differ != 1, "%s for %s: %s\n%.3000s", name, target, why, text);
+  compared += differ == 0;
+  left_out += differ == 2;
+  fewer += differ == 4;
+  kiln_module_destroy(&m);
+}
+
+// --- files ----------------------------------------------------------------------------------------------------------
+
+enum { RANDOM = 1 }; // fusions that nobody wrote by hand
+static const char *const folders[] = {KL_EXAMPLES, KL_TESTS "/fusions", KL_TESTS "/../benchmarks/workloads/small"};
+
+START_TEST(files) {
+  kiln_context *cx = kiln_context_create(NULL);
+  DIR *d = opendir(folders[_i]);
+  ck_assert_msg(d != NULL, "cannot open %s", folders[_i]);
+  compared = left_out = fewer = 0;
+  for (struct dirent *e; (e = readdir(d));) {
+    char path[1024];
+    size_t n = strlen(e->d_name);
+    if (n < 4 || strcmp(e->d_name + n - 4, ".hlo") != 0) continue;
+    snprintf(path, sizeof path, "%s/%s", folders[_i], e->d_name);
+    FILE *f = fopen(path, "rb");
+    ck_assert_msg(f != NULL, "cannot open %s", path);
+    char *text = calloc(1, 1 << 18);
+    size_t size = fread(text, 1, 1 << 18, f);
+    fclose(f);
+    for (size_t t = 0; t < sizeof targets / sizeof *targets; t++) one(cx, e->d_name, text, size, targets[t]);
+    free(text);
+  }
+  closedir(d);
+  printf("# %u agree, of %u data decides, of %u some loads were cut\n", compared, left_out, fewer);
+  ck_assert_uint_gt(compared, 3 * left_out);
+  ck_assert(_i == RANDOM ? fewer < compared : fewer == 0);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+// --- random fusions -------------------------------------------------------------------------------------------------
+
+START_TEST(random_fusions) {
+  kiln_context *cx = kiln_context_create(NULL);
+  compared = left_out = fewer = 0;
+  for (unsigned seed = 0, n = (unsigned)share_up_to(200, UINT32_MAX); seed < n; seed++) {
+    gen_source src = {.seed = (seed + 1) * 0x9e3779b97f4a7c15ull};
+    kl_sb text;
+    char name[32];
+    snprintf(name, sizeof name, "seed %u", seed);
+    kl_sb_init(&text, cx);
+    gen_fusion(&src, 3 + seed % 29, &text);
+    one(cx, name, text.p, text.n, targets[seed % 2]);
+    kl_sb_free(&text);
+  }
+  printf("# %u agree, of %u data decides, of %u some loads were cut\n", compared, left_out, fewer);
+  ck_assert_uint_gt(compared, fewer + left_out);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("counted", NO_FRAME, {files, 3}, {random_fusions});
+}

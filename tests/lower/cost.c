@@ -1,0 +1,102 @@
+// What is counted of plans: at the sizes of workloads, and what that takes. That the counts are the simulator's is
+// shown where kernels run (tests/emit/counted.c).
+#include "lower/choose/choose.h"
+#include "lower/plan/cost/cost.h"
+#include "support/suite.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static kl_ctx *cx;
+static kl_arena arena;
+
+static void open_context(void) {
+  cx = kiln_context_create(NULL);
+  kl_arena_init(&arena, cx);
+}
+static void close_context(void) {
+  kl_arena_free(&arena);
+  kiln_context_destroy(&cx);
+}
+
+static const kl_target gpu = {.machine = KL_NVPTX, .sm = 90, .block = 128, .max_bytes = 16};
+
+static kl_plan *plan_of(const kiln_module *m, uint32_t unit) {
+  kl_unit *units;
+  uint32_t n;
+  kl_plan *p = NULL;
+  if (kl_plan_units(cx, m, NULL, &arena, &units, &n) != KILN_OK || unit >= n) return NULL;
+  kl_plan_params params = {.target = gpu, .name = "k"};
+  return kl_plan_make(cx, m, units[unit].comp, &params, &arena, &p) == KILN_OK ? p : NULL;
+}
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// The best of some, as other work disturbs.
+static void time_plan(kl_plan *p, double *verify, double *count) {
+  *verify = *count = 1;
+  for (int i = 0; i < 5; i++) {
+    double a = seconds();
+    EXPECT(kl_plan_verify(cx, p) == KILN_OK, "not proved");
+    double b = seconds();
+    kl_plan_cost(p, KL_COST_QUICK);
+    double c = seconds();
+    if (b - a < *verify) *verify = b - a;
+    if (c - b < *count) *count = c - b;
+  }
+}
+
+// Every workload at its real size: exact, and in a time that has nothing to do with that size.
+START_TEST(workloads) {
+  const char *folder = KL_TESTS "/../benchmarks/workloads";
+  DIR *d = opendir(folder);
+  unsigned n = 0, slow = 0, inexact = 0;
+  double worst = 0;
+  ck_assert_msg(d != NULL, "cannot open %s", folder);
+  for (struct dirent *e; (e = readdir(d));) {
+    char path[1024];
+    size_t size = strlen(e->d_name);
+    kiln_module *m = NULL;
+    if (size < 4 || strcmp(e->d_name + size - 4, ".hlo") != 0) continue;
+    snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+    FILE *f = fopen(path, "rb");
+    char *text = kl_arena_alloc(&arena, 1 << 18);
+    ck_assert_msg(f != NULL, "cannot open %s", path);
+    size_t read = fread(text, 1, 1 << 18, f);
+    fclose(f);
+    EXPECT(kiln_module_parse(cx, e->d_name, text, read, &m) == KILN_OK, "%s", e->d_name);
+    kl_plan *p = plan_of(m, 0);
+    if (p) {
+      double verify, count;
+      time_plan(p, &verify, &count);
+      kl_cost c = kl_plan_cost(p, KL_COST_THOROUGH);
+      printf("# %-26s verified in %6.1f us, counted in %6.1f us%s\n", e->d_name, 1e6 * verify, 1e6 * count,
+             c.exact ? "" : ", not exact");
+      inexact += !c.exact;
+      n++;
+      slow += verify + count > 200e-6;
+      if (verify + count > worst) worst = verify + count;
+      kl_plan_free(p);
+    }
+    kiln_diagnostics_clear(cx);
+    kiln_module_destroy(&m);
+  }
+  closedir(d);
+  printf("# %u plans, %u above 200 us, the longest %.0f us\n", n, slow, 1e6 * worst);
+  EXPECT(n >= 15, "%u plans", n);
+#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT(slow == 0, "%u plans took more than 200 us", slow);
+#endif
+  EXPECT(inexact <= 1, "%u are not exact", inexact);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("cost", EACH(open_context, close_context), {workloads});
+}
