@@ -107,7 +107,8 @@ typedef enum kl_step_kind {
   KL_STEP_TAKE,    // the operand where its reg variable `var` is `distance`
   KL_STEP_SHUFFLE, // the operand as the lane has it whose number differs by the bit `distance`
   KL_STEP_CARRIED, // what a loop carries: at first what the loop says, then what the round before made
-  KL_STEP_INDEX,   // the operand, an integer or pred, held to the bounds of symbol `var`: that symbol's value, nobody's operand
+  KL_STEP_INDEX,   // the operand, an integer or pred, held to the bounds of symbol `var`: that symbol's value, nobody's
+                   // operand
 } kl_step_kind;
 
 // What an op step computes, from its operands' dtypes to its own.

@@ -27,7 +27,8 @@ typedef struct kl_cost {
   kl_access_cost load, store, shared_load, shared_store; // of all slots
   int64_t shuffles, syncs;                               // issues of warps
   int64_t warps;
-  bool exact; // false: somewhere some warps stand for all
+  int64_t instructions; // issues of warps: estimated
+  bool exact;           // false: somewhere some warps stand for all
   bool data;
 } kl_cost;
 
@@ -35,6 +36,16 @@ typedef struct kl_cost {
 // threads are looked at where memory has no short period. `slots` are the plan's arena's.
 enum { KL_COST_THOROUGH = 4 * KL_REQUESTS_QUOTA, KL_COST_QUICK = 1 << 15 };
 kl_cost kl_plan_cost(kl_plan *p, int64_t quota);
+
+// What takes a GPU's multiprocessors longest, in clocks of one of them: the memory of the whole GPU, L2, shared memory,
+// the issue of instructions; and a launch. By the H100's numbers, whose proportions are those of other GPUs, roughly.
+typedef enum kl_cost_limiter { KL_LIMIT_DRAM, KL_LIMIT_L2, KL_LIMIT_SHARED, KL_LIMIT_ISSUE, KL_LIMITS } kl_cost_limiter;
+typedef struct kl_cost_clocks {
+  double of[KL_LIMITS];
+  kl_cost_limiter limiter;
+  double all; // the longest, and part of the others, which overlap with it
+} kl_cost_clocks;
+kl_cost_clocks kl_clocks_of(const kl_plan *p, const kl_cost *c);
 
 static inline bool kl_is_exact(const kl_slot_cost *s) {
   return s->load.asked.exact && s->store.asked.exact;

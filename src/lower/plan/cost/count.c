@@ -1,6 +1,6 @@
 // Counting over the nodes of a plan: the instructions that each access becomes, and what warps do together.
 
-#include "lower/plan/cost/cost.h"
+#include "lower/plan/cost/impl.h"
 
 // Branches that are open around a node, the outer ones behind it.
 typedef struct inside {
@@ -242,17 +242,19 @@ static int64_t words_of(const counting *c, const kl_step *s) {
   return pairs ? copies / 2 : copies * ((kl_info(s->dtype)->bits + 31) / 32);
 }
 
-static void count_step(counting *c, const kl_step *s, const inside *around) {
+static void count_step(counting *c, const kl_step *s, const inside *around, int64_t warps) {
   if (s->kind == KL_STEP_LOAD) count_load(c, &s->access, around);
-  if (s->kind == KL_STEP_SHUFFLE) c->sum.shuffles += words_of(c, s) * issues(c, around);
+  if (s->kind == KL_STEP_SHUFFLE) c->sum.shuffles += words_of(c, s) * warps;
+  c->sum.instructions += (int64_t)(kl_step_instructions(c->p, c->body, s) * (double)warps);
 }
 
 static void count_seq(counting *c, const kl_seq *s, const inside *around) {
   const kl_body *b = c->body;
+  int64_t warps = issues(c, around);
   for (uint32_t i = 0; i < s->n; i++) {
     const kl_node *n = &s->nodes[i];
     switch (n->kind) {
-    case KL_NODE_STEP: count_step(c, &b->steps[n->index], around); break;
+    case KL_NODE_STEP: count_step(c, &b->steps[n->index], around, warps); break;
     case KL_NODE_STORE: count_access(c, &b->stores[n->index].access, b->stores[n->index].keep, around, true); break;
     case KL_NODE_LOOP:
       c->warps.extent[n->index] = b->vars[n->index].extent;
@@ -260,7 +262,7 @@ static void count_seq(counting *c, const kl_seq *s, const inside *around) {
       c->warps.extent[n->index] = 1;
       break;
     case KL_NODE_IF: count_seq(c, &n->nest->inside, &(inside){around, n->index}); break;
-    case KL_NODE_SYNC: c->sum.syncs += issues(c, around); break;
+    case KL_NODE_SYNC: c->sum.syncs += warps; break;
     }
   }
 }
@@ -298,6 +300,14 @@ static void add_slot(kl_access_cost *to, const kl_access_cost *x) {
   for (int k = 0; k < KL_COST_WIDTHS; k++) to->width[k] += x->width[k];
 }
 
+// Beside what steps are: requests, shuffles, syncs; what each thread begins with.
+enum { PROLOGUE = 10 };
+
+static void add_instructions(kl_cost *sum) {
+  sum->instructions += sum->load.asked.requests + sum->store.asked.requests + sum->shared_load.asked.requests +
+                       sum->shared_store.asked.requests + sum->shuffles + sum->syncs + PROLOGUE * sum->warps;
+}
+
 static void add_slots(kl_plan *p, kl_cost *sum) {
   for (uint32_t i = 0; i < p->nslots; i++) {
     const kl_slot_cost *s = &sum->slots[i];
@@ -324,5 +334,34 @@ kl_cost kl_plan_cost(kl_plan *p, int64_t quota) {
   VEC_FREE(kl_affs_context(p->affs), &c.load);
   VEC_FREE(kl_affs_context(p->affs), &c.known);
   add_slots(p, &c.sum);
+  add_instructions(&c.sum);
   return c.sum;
+}
+
+// Bytes of DRAM, of L2, and instructions that a multiprocessor has a clock's share of.
+static const double dram_bytes = 13.3, l2_bytes = 30, issues_a_clock = 4, launch_clocks = 3500;
+
+kl_cost_clocks kl_clocks_of(const kl_plan *p, const kl_cost *c) {
+  kl_cost_clocks t = {{0}, KL_LIMIT_DRAM, 0};
+  double launches = p->nlaunches ? p->nlaunches : 1, multiprocessors = p->target.multiprocessors;
+  if (multiprocessors == 0) multiprocessors = 132;
+  double bytes = 0, sectors = (double)(c->load.asked.sectors + c->store.asked.sectors) * KL_SECTOR_BYTES;
+  for (uint32_t i = 0; i < p->nslots; i++) {
+    const kl_slot_cost *s = &c->slots[i];
+    double moved = (double)(s->load.asked.sectors + s->store.asked.sectors) * KL_SECTOR_BYTES;
+    if (p->slots[i].kind == KL_SLOT_SHARED) continue;
+    bytes += moved < (double)p->slots[i].bytes ? moved : (double)p->slots[i].bytes; // read again it comes from L2
+  }
+  t.of[KL_LIMIT_DRAM] = bytes / dram_bytes;
+  t.of[KL_LIMIT_L2] = sectors / l2_bytes;
+  t.of[KL_LIMIT_SHARED] = (double)(c->shared_load.asked.wavefronts + c->shared_store.asked.wavefronts);
+  t.of[KL_LIMIT_ISSUE] = (double)c->instructions / issues_a_clock;
+  double sum = 0;
+  for (int i = 0; i < KL_LIMITS; i++) {
+    sum += t.of[i];
+    if (t.of[i] > t.of[t.limiter]) t.limiter = (kl_cost_limiter)i;
+  }
+  double most = t.of[t.limiter];
+  t.all = most + (sum - most) / 8 + launches * launch_clocks * multiprocessors;
+  return t;
 }
