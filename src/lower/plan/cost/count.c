@@ -27,6 +27,7 @@ typedef struct counting {
   int64_t copies; // warps that no variable tells apart, for each that they do
   int64_t *symbols;
   bool data; // a symbol has been met
+  const kl_live *live;
   kl_cost sum;
   VEC(kl_request) load; // of the load that is counted
   VEC(alike) known;     // of the access that is counted
@@ -129,6 +130,7 @@ typedef struct chunk {
   const kl_aff *instead; // load: the element off the guard
   const inside *around;
   bool store;
+  uint32_t step; // load: the value
 } chunk;
 
 static void add(kl_access_cost *to, const kl_requests *s, uint32_t bytes, int64_t times) {
@@ -181,6 +183,17 @@ static void count_piece(counting *c, const chunk *k, int64_t bit, uint32_t bytes
   if (!k->store) VEC_PUSH(kl_affs_context(c->p->affs), &c->load, r);
 }
 
+// Does anything take one of the elements `first` to `end` - 1 of the chunk?
+static bool takes_any(const counting *c, const chunk *k, uint32_t first, uint32_t end) {
+  if (k->store || !c->live) return true;
+  for (uint32_t i = first; i < end; i++) {
+    int64_t at[KL_MAX_VARS] = {0};
+    kl_nth_point(c->body, k->a->regs, k->a->run, k->number * k->a->vec + i, at);
+    if (kl_is_live(c->body, c->live, k->step, at)) return true;
+  }
+  return false;
+}
+
 // As lower/emit/memory.c has them: a chunk of elements side by side moves in pieces of at most 16 bytes; elements that
 // are loaded one by one, and their parts where they are complex, each for themselves. Elements that are all one are
 // loaded once.
@@ -188,15 +201,18 @@ static void count_chunk(counting *c, const chunk *k) {
   const kl_access *a = k->a;
   kl_dtype t = c->p->slots[a->slot].shape->dtype;
   unsigned bits = kl_info(t)->bits, parts = kl_is_complex(t) ? 2 : 1, part = bits / parts;
+  if (!takes_any(c, k, 0, a->vec)) return;
   if (k->store || (a->vec > 1 && a->stride == 1)) {
     uint32_t bytes = (a->vec * bits + 7) / 8, piece = bytes < 16 ? bytes : 16, align = a->align ? a->align : 1;
     if (align < piece) piece = align;
     for (uint32_t i = 0; i < bytes; i += piece) count_piece(c, k, 8 * (int64_t)i, piece);
     return;
   }
-  for (uint32_t i = 0; i < (a->stride ? a->vec : 1); i++)
+  for (uint32_t i = 0; i < (a->stride ? a->vec : 1); i++) {
+    if (!takes_any(c, k, i, a->stride ? i + 1 : a->vec)) continue;
     for (uint32_t q = 0; q < (part < 8 ? 1 : parts); q++)
       count_piece(c, k, (int64_t)i * a->stride * bits + q * part, part < 8 ? 1 : part / 8);
+  }
 }
 
 // Off its guard an access to what a result may overwrite takes the thread's own first chunk, if that has none.
@@ -205,7 +221,8 @@ static const kl_aff *instead_of(counting *c, const kl_access *a, kl_truth first)
   return home ? a->base[0] : kl_aff_const(c->p->affs, 0);
 }
 
-static void count_access(counting *c, const kl_access *a, uint32_t guard, const inside *around, bool store) {
+static void count_access(counting *c, const kl_access *a, uint32_t guard, const inside *around, bool store,
+                         uint32_t step) {
   kl_truth first = KL_YES;
   c->data = false;
   c->known.n = 0;
@@ -216,18 +233,19 @@ static void count_access(counting *c, const kl_access *a, uint32_t guard, const 
     if (k == 0) first = holds;
     if (holds == KL_NO) continue; // what it would load nobody takes
     set_regs(c, at);
-    chunk one = {a, k, holds == KL_YES ? KL_NONE : guard, NULL, around, store};
+    chunk one = {a, k, holds == KL_YES ? KL_NONE : guard, NULL, around, store, step};
     if (!store && holds != KL_YES) one.instead = instead_of(c, a, first);
     count_chunk(c, &one);
   }
   c->sum.slots[a->slot].data |= c->data;
 }
 
-static void count_load(counting *c, const kl_access *a, const inside *around) {
+static void count_load(counting *c, uint32_t step, const inside *around) {
+  const kl_access *a = &c->body->steps[step].access;
   const kl_slot_info *slot = &c->p->slots[a->slot];
   if (slot->by_value) return;
   c->load.n = 0;
-  count_access(c, a, a->guard, around, false);
+  count_access(c, a, a->guard, around, false, step);
   if (slot->kind != KL_SLOT_SHARED &&
       !kl_is_coalesced_for_xla(kl_affs_context(c->p->affs), &c->warps, c->load.p, (uint32_t)c->load.n))
     c->sum.slots[a->slot].coalesced_for_xla = false;
@@ -243,7 +261,7 @@ static int64_t words_of(const counting *c, const kl_step *s) {
 }
 
 static void count_step(counting *c, const kl_step *s, const inside *around, int64_t warps) {
-  if (s->kind == KL_STEP_LOAD) count_load(c, &s->access, around);
+  if (s->kind == KL_STEP_LOAD) count_load(c, (uint32_t)(s - c->body->steps), around);
   if (s->kind == KL_STEP_SHUFFLE) c->sum.shuffles += words_of(c, s) * warps;
   c->sum.instructions += (int64_t)(kl_step_instructions(c->p, c->body, s) * (double)warps);
 }
@@ -255,7 +273,7 @@ static void count_seq(counting *c, const kl_seq *s, const inside *around) {
     const kl_node *n = &s->nodes[i];
     switch (n->kind) {
     case KL_NODE_STEP: count_step(c, &b->steps[n->index], around, warps); break;
-    case KL_NODE_STORE: count_access(c, &b->stores[n->index].access, b->stores[n->index].keep, around, true); break;
+    case KL_NODE_STORE: count_access(c, &b->stores[n->index].access, b->stores[n->index].keep, around, true, KL_NONE); break;
     case KL_NODE_LOOP:
       c->warps.extent[n->index] = b->vars[n->index].extent;
       count_seq(c, &n->nest->inside, around);
@@ -270,6 +288,7 @@ static void count_seq(counting *c, const kl_seq *s, const inside *around) {
 static void count_body(counting *c, const kl_body *b) {
   if (kl_body_is_empty(b)) return;
   c->body = b;
+  c->live = kl_live_copies(c->p, b);
   set_symbols(c);
   set_warps(c);
   c->sum.warps += issues(c, NULL);
