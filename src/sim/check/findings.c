@@ -25,6 +25,7 @@ static const char *const checks[KL_FOUND_KINDS] = {
     [KL_FOUND_UNDEFINED_OUTPUT] = "undefined",
     [KL_FOUND_NOT_WRITTEN] = "unwritten",
     [KL_FOUND_RACE] = "race",
+    [KL_FOUND_ABSENT] = "race",
     [KL_FOUND_DIVERGENCE] = "sync",
     [KL_FOUND_COUNT] = "sync",
     [KL_FOUND_INACTIVE] = "sync",

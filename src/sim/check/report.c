@@ -37,6 +37,7 @@ const char *kl_found_text(kl_found_kind kind) {
       [KL_FOUND_UNDEFINED_OUTPUT] = "an output made from values that were never written",
       [KL_FOUND_NOT_WRITTEN] = "an output that was not written",
       [KL_FOUND_RACE] = "two accesses that nothing orders",
+      [KL_FOUND_ABSENT] = "shared memory of another block that may not be there",
       [KL_FOUND_DIVERGENCE] = "threads that are not together where they must be",
       [KL_FOUND_COUNT] = "a barrier's number of threads",
       [KL_FOUND_INACTIVE] = "a value from a lane that takes no part",

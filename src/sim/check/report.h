@@ -12,6 +12,7 @@ typedef enum kl_found_kind {
   KL_FOUND_UNDEFINED_OUTPUT, // a value stored where the host will read it
   KL_FOUND_NOT_WRITTEN,      // bytes of an output
   KL_FOUND_RACE,             // two accesses, one of them a write, that nothing orders
+  KL_FOUND_ABSENT,           // shared memory of a block of the cluster that may not be there
   KL_FOUND_DIVERGENCE,       // threads of a warp, or of a block, that are not together where they must be
   KL_FOUND_COUNT,            // a barrier's number of threads is not what the block has
   KL_FOUND_INACTIVE,         // a value is taken from a lane that does not take part

@@ -29,6 +29,11 @@ static bool leave_out(const char *guard, const char *op, const char *what, const
   return true;
 }
 
+// The wait behind it as well.
+static bool leave_out_meeting(const char *guard, const char *op, const char *what, const char *by, char *out) {
+  return leave_out(guard, op, what, by, out);
+}
+
 static bool replace(const char *guard, const char *op, const char *what, const char *by, char *out) {
   const char *at = strstr(op, what);
   if (at) snprintf(out, MOST, "%s %.*s%s%s;", guard, (int)(at - op), op, by, at + strlen(what));
@@ -113,6 +118,7 @@ static const struct {
     {ORDERS, "atom.global", replace, "atom.", "atom.relaxed.cta."},
     {ORDERS, "atom", replace, ".gpu", ".cta"},
     {ORDERS, "red.global", replace, "red.", "red.relaxed.cta."},
+    {ORDERS, "barrier.cluster.arrive", leave_out_meeting, NULL, NULL},
 };
 
 size_t mutation_count(void) {
@@ -138,5 +144,7 @@ char *mutate(const char *text, kl_ptx_place at, size_t way) {
   size_t size = at.begin + strlen(out) + strlen(text + end);
   char *to = malloc(size + 1);
   snprintf(to, size + 1, "%.*s%s%s", (int)at.begin, text, out, text + end + 1);
+  char *wait = ways[way].make == leave_out_meeting ? strstr(to + at.begin, "barrier.cluster.wait") : NULL;
+  if (wait) memset(wait, ' ', strcspn(wait, ";") + 1);
   return to;
 }

@@ -20,14 +20,16 @@
   "setp.eq.u32 %b2, %r2, 0;\n"
 #define END       "ret;\n}\n"
 // The thread's word of shared memory is written; that of a thread of the other warp is read, of the lane beside, of the
-// same thread of the cluster's other block; the word is copied from global memory; a cluster's blocks meet.
+// same thread of the cluster's other block; the word is copied from global memory; a cluster's blocks meet, or do so
+// without ordering memory.
 #define WRITE     "st.shared.u32 [%r5], %r1;\n"
 #define READ_WARP "xor.b32 %r9, %r5, 128;\nld.shared.u32 %r10, [%r9];\n"
 #define READ_LANE "xor.b32 %r9, %r5, 4;\nld.shared.u32 %r10, [%r9];\n"
 #define READ_BLOCK                                                                                                     \
   "xor.b32 %r9, %r2, 1;\nmapa.shared::cluster.u32 %r10, %r5, %r9;\nld.shared::cluster.u32 %r11, [%r10];\n"
-#define COPY "cp.async.ca.shared.global [%r5], [%d2], 4;\n"
-#define MEET "barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
+#define COPY         "cp.async.ca.shared.global [%r5], [%d2], 4;\n"
+#define MEET         "barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
+#define MEET_RELAXED "barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n"
 
 typedef struct expected {
   kl_found_kind kind;
@@ -155,8 +157,26 @@ static const struct {
     {"a cluster's barrier",
      WRITE MEET READ_BLOCK MEET, 2, 64, 2, {{0}}, 0},
     {"a relaxed arrival",
-     WRITE "barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n"
+     WRITE MEET_RELAXED
      READ_BLOCK MEET, 2, 32, 2, {RACE("ld.shared::cluster", 0, 1, "st.shared", 0, 0)}, 0},
+    {"a block that nobody keeps from ending",
+     WRITE MEET READ_BLOCK, 2, 64, 2, {{KL_FOUND_ABSENT, "ld.shared::cluster", NULL, 0, 1, -1, 0}}, 0},
+    {"a block that a relaxed arrival keeps from ending",
+     WRITE MEET READ_BLOCK MEET_RELAXED, 2, 64, 2, {{0}}, 0},
+    {"an arrival before the access does not",
+     WRITE MEET "barrier.cluster.arrive;\n" READ_BLOCK "barrier.cluster.wait;\n", 2, 32, 2,
+     {{KL_FOUND_ABSENT, "ld.shared::cluster", NULL, 0, 1, -1, 0}}, 0},
+    {"one thread that waits keeps its block",
+     WRITE MEET READ_BLOCK "bar.sync 0;\n@!%p0 bra Q;\nmembar.gl;\nred.global.add.u32 [%d1], 1;\n"
+     "L:\nld.volatile.global.u32 %r12, [%d1];\nsetp.lt.u32 %q3, %r12, 2;\n@%q3 bra L;\nmembar.gl;\nQ:\n", 2, 64, 2,
+     {{0}}, 0},
+    {"a block that may not have begun",
+     "xor.b32 %r9, %r2, 1;\nmapa.shared::cluster.u32 %r10, %r5, %r9;\nst.shared::cluster.u32 [%r10], %r1;\n" MEET, 2,
+     32, 2, {{KL_FOUND_ABSENT, "st.shared::cluster", NULL, 0, 0, -1, 0}}, 0},
+    {"a block that has met the others",
+     MEET_RELAXED
+     "xor.b32 %r9, %r2, 1;\nmapa.shared::cluster.u32 %r10, %r5, %r9;\nst.shared::cluster.u32 [%r10], %r1;\n" MEET, 2,
+     32, 2, {{0}}, 0},
     // --- cp.async
     {"cp.async, waited for",
      COPY "cp.async.commit_group;\ncp.async.wait_group 0;\nld.shared.u32 %r10, [%r5];\nbar.sync 0;\n"

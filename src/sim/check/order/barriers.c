@@ -53,6 +53,7 @@ void kl_sync_cluster_arrive(kl_ordering *r, kl_warp *w, const kl_sim_op *op, con
   kl_order_block *ob = kl_order_block_of(r, w->block), *first = kl_order_block_of(r, w->block->cluster->blocks);
   kl_order_warp *ow = &ob->warps[w->rank];
   if (r->checks & KL_ORDER_SYNC) kl_misuse_cluster(r, ow, w, op, how, true);
+  KL_EACH_LANE(i, w->x.mask) ow->arrivals[i]++;
   if (!(r->checks & KL_ORDER_RACES) || !how->releases) return;
   first->cluster_came = kl_past_gather(&r->clocks, first->cluster_came, &ow->t, w->x.mask);
   kl_tick(&r->clocks, &ow->t, w->x.mask);
@@ -77,7 +78,10 @@ void kl_sync_cluster_wait(kl_ordering *r, kl_warp *w, const kl_sim_op *op, const
   kl_order_block *ob = kl_order_block_of(r, w->block), *first = kl_order_block_of(r, c->blocks);
   kl_order_warp *ow = &ob->warps[w->rank];
   if (r->checks & KL_ORDER_SYNC) kl_misuse_cluster(r, ow, w, op, how, false);
-  KL_EACH_LANE(i, w->x.mask) ow->arrive[i] = NULL;
+  KL_EACH_LANE(i, w->x.mask) {
+    ow->arrive[i] = NULL;
+    if (++ow->meetings[i] > ob->meetings) ob->meetings = ow->meetings[i];
+  }
   if (r->checks & KL_ORDER_RACES && how->acquires && first->cluster_past)
     kl_learn(&r->clocks, &ow->t, w->x.mask, first->cluster_past);
 }

@@ -43,11 +43,14 @@ static void empty_warp(kl_ordering *r, kl_order_warp *w) {
     w->more[i] = NULL;
     w->group[i] = 0;
     w->arrive[i] = NULL;
+    w->arrivals[i] = w->meetings[i] = 0;
   }
   w->copying.n = w->unchecked.n = 0;
 }
 
-static void end_block(kl_ordering *r, kl_order_block *b) {
+static void end_block(kl_ordering *r, kl_order_block *b, bool failed) {
+  kl_remote_end(r, b, failed);
+  b->meetings = 0;
   for (uint32_t k = 0; k < r->warps; k++) empty_warp(r, &b->warps[k]);
   for (size_t k = 0; k < b->nshared; k++) {
     kl_page_free(r, b->shared[k]);
@@ -195,7 +198,7 @@ static void on_end(kl_observer *o, kl_block *b) {
   if (r->checks & KL_ORDER_SYNC) kl_misuse_end(r, ob, b);
   for (uint32_t k = 0; k < r->warps; k++) kl_race_end(r, &ob->warps[k]);
   *p = ob->next;
-  end_block(r, ob);
+  end_block(r, ob, b->alive > 0);
   r->last = NULL;
   ob->of = NULL;
   ob->next = r->free_blocks;
@@ -253,7 +256,7 @@ void kl_order_free(kl_observer *o) {
     while (r->blocks[k]) {
       kl_order_block *b = r->blocks[k];
       r->blocks[k] = b->next;
-      end_block(r, b);
+      end_block(r, b, true);
       free_block(r, b);
     }
   while (r->free_blocks) {

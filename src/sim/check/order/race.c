@@ -457,6 +457,7 @@ void kl_race_access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_si
   if (!ob) return;
   uint32_t site = kl_order_op_of(r, w, op)->number;
   if (op->run == kl_x_copy_async) site += m->store ? KL_SITE_TARGET : KL_SITE_SOURCE;
+  if (r->run->blocks > 1 && m->where != KL_AT_GLOBAL) kl_remote_access(r, ob, w, op, m, p, site);
   actor y = {.r = r,
              .ow = &ob->warps[w->rank],
              .t = &ob->warps[w->rank].t,

@@ -140,6 +140,7 @@ typedef struct kl_order_warp {
   uint32_t group[KL_LANES];          // committed ones
   const kl_sim_op *arrive[KL_LANES]; // at the cluster's barrier; NULL: not
   const kl_code *arrive_code[KL_LANES];
+  uint32_t arrivals[KL_LANES], meetings[KL_LANES]; // there: of each lane so many, and that it has waited for
 } kl_order_warp;
 
 // Since the barrier last opened.
@@ -152,6 +153,7 @@ typedef struct kl_arrivals {
   kl_calls calls;
 } kl_arrivals;
 
+typedef struct kl_visit kl_visit;
 typedef struct kl_order_block {
   struct kl_order_block *next;
   const kl_block *of;
@@ -161,6 +163,8 @@ typedef struct kl_order_block {
   size_t nshared;
   kl_arrivals arrivals[KL_BARRIERS];
   kl_past *cluster_came, *cluster_past; // at the cluster's barrier; of the first block
+  uint32_t meetings;                    // there, the most that any of its threads has waited for
+  kl_visit **visits;                    // of its shared memory, by block of the cluster and warp; NULL: none
 } kl_order_block;
 
 typedef struct kl_pair {
@@ -270,6 +274,14 @@ void kl_misuse_collective(kl_ordering *r, kl_warp *w, const kl_sim_op *op);
 void kl_misuse_cluster(kl_ordering *r, kl_order_warp *ow, kl_warp *w, const kl_sim_op *op, const kl_order_op *how,
                        bool arrives);
 void kl_misuse_fault(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_fault *f);
+
+// --- remote.c -----------------------------------------------------------------------------------------------------
+
+// Lanes access memory, which may be shared memory of other blocks.
+void kl_remote_access(kl_ordering *r, kl_order_block *ob, kl_warp *w, const kl_sim_op *op, const kl_sim_access *m,
+                      const kl_places *p, uint32_t site);
+// The block is over; `failed`: the launch is.
+void kl_remote_end(kl_ordering *r, kl_order_block *host, bool failed);
 
 // --- found.c ------------------------------------------------------------------------------------------------------
 
