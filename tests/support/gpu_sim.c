@@ -1,5 +1,6 @@
 #include "gpu_sim.h"
 
+#include "share.h"
 #include "sim/check/checks.h"
 #include "suite.h"
 #include <stdlib.h>
@@ -21,7 +22,9 @@ typedef struct session {
   buffer buffers[MOST];
   size_t n;
   uint64_t at[MOST]; // by slot
-  uint64_t scratch;
+  uint64_t scratch, shuffle;
+  kl_loaded *code;
+  bool shares; // a kernel has shared memory
 } session;
 
 static void failed(kiln_context *cx, const char *what) {
@@ -65,12 +68,13 @@ static uint32_t grid_of(const kiln_manifest *m, const kiln_launch *l, int64_t co
   return (uint32_t)(whole + (count - whole * block + rest - 1) / rest);
 }
 
-static void run_launch(session *s, kl_loaded *code, const kiln_launch *l) {
+static void run_launch(session *s, const kiln_launch *l) {
   kl_kernel *kernel = NULL;
   char params[4096] = {0};
   uint32_t grid = grid_of(s->m, l, s->count);
   if (grid == 0) return;
-  if (kl_kernel_prepare(s->cx, code, kl_str_of(l->kernel), &kernel)) failed(s->cx, l->kernel);
+  if (kl_kernel_prepare(s->cx, s->code, kl_str_of(l->kernel), &kernel)) failed(s->cx, l->kernel);
+  s->shares |= l->dynamic_shared_bytes || kl_kernel_describe(kernel).shared_bytes;
   ck_assert_uint_eq(kl_kernel_describe(kernel).params, l->argument_count);
   for (size_t k = 0; k < l->argument_count; k++) {
     const kiln_argument *a = &l->arguments[k];
@@ -89,36 +93,66 @@ static void run_launch(session *s, kl_loaded *code, const kiln_launch *l) {
                       .dynamic_shared = l->dynamic_shared_bytes,
                       .params = params,
                       .perturb = gpu_sim_perturb,
+                      .shuffle = s->shuffle,
                       .workers = 1};
   if (kl_checks_expect_nothing(s->cx, &s->memory, &launch, KL_CHECK_ALL)) failed(s->cx, l->kernel);
 }
 
-void gpu_sim_run(kiln_context *cx, const kiln_artifact *a, const void *const *params, void *const *results,
-                 int64_t count) {
-  session s = {.cx = cx, .m = kiln_artifact_manifest(a), .count = count};
-  kl_loaded *code = NULL;
-  kl_memory_init(&s.memory, cx, UINT64_MAX);
-  size_t n = 0, slots = s.m->parameter_count + s.m->result_count;
+static void run(session *s, const kiln_artifact *a, const void *const *params, void *const *results) {
+  kl_memory_init(&s->memory, s->cx, UINT64_MAX);
+  size_t n = 0, slots = s->m->parameter_count + s->m->result_count;
   const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, &n);
   ck_assert_uint_le(slots, MOST);
-  if (s.m->launch_count && kl_load(cx, &s.memory, "kernel", (kl_str){ptx, n}, &code)) failed(cx, "loading");
+  if (s->m->launch_count && kl_load(s->cx, &s->memory, "kernel", (kl_str){ptx, n}, &s->code)) failed(s->cx, "loading");
   for (size_t k = 0; k < slots; k++) {
-    const kiln_slot *slot = &s.m->slots[k];
+    const kiln_slot *slot = &s->m->slots[k];
     const void *p = slot->result ? results[slot->index] : params[slot->index];
-    s.at[k] = slot->by_value ? value_of(slot, p) : upload(&s, slot, p);
+    s->at[k] = slot->by_value ? value_of(slot, p) : upload(s, slot, p);
   }
-  if (s.m->scratch_bytes)
-    ck_assert_int_eq(kl_memory_alloc(&s.memory, s.m->scratch_bytes, KL_REGION_USER, KL_STR(""), &s.scratch), KILN_OK);
-  for (size_t k = 0; k < s.m->launch_count; k++) run_launch(&s, code, &s.m->launches[k]);
+  if (s->m->scratch_bytes)
+    ck_assert_int_eq(kl_memory_alloc(&s->memory, s->m->scratch_bytes, KL_REGION_USER, KL_STR(""), &s->scratch),
+                     KILN_OK);
+  for (size_t k = 0; k < s->m->launch_count; k++) run_launch(s, &s->m->launches[k]);
+}
+
+static char *bytes_at(const session *s, size_t k) {
+  return kl_memory_at(&s->memory, s->buffers[k].address, s->buffers[k].bytes);
+}
+
+static void finish(session *s) {
+  kl_unload(s->cx, s->code);
+  kl_memory_free(&s->memory);
+}
+
+// Lanes, warps and blocks in another order leave the same bytes.
+static void run_shuffled(const session *s, const kiln_artifact *a, const void *const *params, void *const *results,
+                         uint64_t seed) {
+  session t = {.cx = s->cx, .m = s->m, .count = s->count, .shuffle = seed};
+  run(&t, a, params, results);
+  for (size_t k = 0; k < s->n; k++)
+    EXPECT(!s->buffers[k].result || memcmp(bytes_at(s, k), bytes_at(&t, k), s->buffers[k].bytes) == 0,
+           "in the order of seed %llu a result is another one", (unsigned long long)seed);
+  finish(&t);
+}
+
+// Of kernels whose threads see each other's values one in two, of others one in sixteen.
+static bool is_run_again(const session *s) {
+  static uint64_t alone, together;
+  return s->shares ? share_has(together++, 2) : share_has(alone++, 16);
+}
+
+void gpu_sim_run(kiln_context *cx, const kiln_artifact *a, const void *const *params, void *const *results,
+                 int64_t count) {
+  static uint64_t seed;
+  session s = {.cx = cx, .m = kiln_artifact_manifest(a), .count = count};
+  run(&s, a, params, results);
+  if (is_run_again(&s)) run_shuffled(&s, a, params, results, ++seed);
   for (size_t k = 0; k < s.n; k++) {
     uint64_t at, left;
     EXPECT(!s.buffers[k].result ||
                !kl_memory_find_undefined(&s.memory, s.buffers[k].address, s.buffers[k].bytes, &at, &left),
            "%llu bytes of a result are not written", (unsigned long long)left);
-    if (s.buffers[k].result)
-      memcpy((void *)(uintptr_t)s.buffers[k].host, kl_memory_at(&s.memory, s.buffers[k].address, s.buffers[k].bytes),
-             s.buffers[k].bytes);
+    if (s.buffers[k].result) memcpy((void *)(uintptr_t)s.buffers[k].host, bytes_at(&s, k), s.buffers[k].bytes);
   }
-  kl_unload(cx, code);
-  kl_memory_free(&s.memory);
+  finish(&s);
 }

@@ -1,6 +1,7 @@
 // Runs what was built for a GPU on the simulator: the PTX of its kernels, launched as the manifest says. Every buffer
 // is memory of its own of exactly the size that the manifest gives it, so that an access behind it is a fault.
-// Launches run under the simulator's checks, which may find nothing, and every byte of a result must be written.
+// Launches run under the simulator's checks, which may find nothing, and every byte of a result must be written. Some
+// run again with lanes, warps and blocks in another order, which must leave the same bytes.
 #ifndef KL_TEST_GPU_SIM_H
 #define KL_TEST_GPU_SIM_H
 
