@@ -159,7 +159,18 @@ int argument_write(kiln_simulator *s, const argument *a) {
   return a->to ? npy_write(a->to, &a->type, kiln_simulator_bytes(s, a->address, size_of(a))) : 0;
 }
 
+// A float for an integer, or the other way round. Parameters of bits take both.
+static bool is_mistaken(const argument *a, const kiln_sim_parameter *p) {
+  char given = a->array ? 'u' : a->word[0], wanted = p->type[0];
+  return given != 'b' && wanted != 'b' && (given == 'f') != (wanted == 'f');
+}
+
 int argument_fits(const argument *a, const kiln_sim_parameter *p, size_t i) {
+  if (p->bytes == a->bytes && is_mistaken(a, p)) {
+    fprintf(stderr, "kiln sim: --arg '%s': expected .%s for parameter %zu, '%s'%s\n", a->word, p->type, i, p->name,
+            a->array ? ", found an address" : "; b16, b32 and b64 give bits, as b32:0x3f800000");
+    return EXIT_BAD_INPUT;
+  }
   if (p->bytes == a->bytes) return 0;
   fprintf(stderr, "kiln sim: --arg '%s': expected %llu bytes for parameter %zu, '%s' (.%s), found %u%s\n", a->word,
           (unsigned long long)p->bytes, i, p->name, p->type, a->bytes, a->array ? ", an address" : "");

@@ -26,7 +26,7 @@ int argument_write(kiln_simulator *s, const argument *a);
 // Must a kernel write it whole? And how many bytes it has.
 bool argument_is_output(const argument *a);
 uint64_t argument_bytes(const argument *a);
-// Says unless the argument has as many bytes as the parameter.
+// Says unless the argument has as many bytes as the parameter, and is no float for an integer.
 int argument_fits(const argument *a, const kiln_sim_parameter *p, size_t i);
 
 #endif
