@@ -2,12 +2,13 @@
 // permutations and layouts, every type, sizes that fill tiles and such that do not, dimensions that move together;
 // values made before and behind, results in both orders, several values across, and transposes that no opcode names.
 //
-// 60 (support/share.h); KILN_FUSION_SEED sets one seed to run alone and print.
+// 40 (support/share.h); KILN_FUSION_SEED sets one seed to run alone and print.
 
 #include "harness.h"
 #include "support/draw.h"
 #include "support/share.h"
 #include "support/suite.h"
+#include "support/transposes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,7 +272,7 @@ START_TEST(random_transposes) {
   batches_init(batches, cx);
   const char *alone = getenv("KILN_FUSION_SEED");
   if (alone && _i == 0) one(cx, (unsigned)strtoul(alone, NULL, 10), batches, true);
-  for (uint64_t s = (uint64_t)_i, n = alone ? 0 : share_of(60); s < n; s += SLICES)
+  for (uint64_t s = (uint64_t)_i, n = alone ? 0 : share_of(40); s < n; s += SLICES)
     one(cx, (unsigned)s, batches, false);
   batches_free(batches);
   kiln_context_destroy(&cx);
@@ -285,6 +286,32 @@ START_TEST(many_are_tiled) {
 }
 END_TEST
 
+// --- known cases ----------------------------------------------------------------------------------------------------
+
+enum { CASES = sizeof transpose_cases / sizeof *transpose_cases, KNOWN_SLICES = 3 };
+
+START_TEST(known_transposes) {
+  kiln_context *cx = kiln_context_create(NULL);
+  batch batches[TARGETS];
+  batches_init(batches, cx);
+  for (unsigned i = (unsigned)_i; i < CASES; i += KNOWN_SLICES) {
+    kl_sb text;
+    kiln_module *m = NULL;
+    kl_sb_init(&text, cx);
+    kl_sbf(&text, "HloModule fusion\nENTRY main { %s }\n", transpose_cases[i].text);
+    if (kiln_module_parse(cx, "transpose.hlo", text.p, text.n, &m) != KILN_OK) give_up(i, "parsing", cx, text.p);
+    run_and_check(cx, m, i, text.p);
+    run_gpu_and_check(cx, m, machines[i % (MACHINES - 1)], i, text.p);
+    for (unsigned t = 0; t < TARGETS; t++) batch_add(batches, t, cx, m, i, text.p);
+    kiln_module_destroy(&m);
+    kl_sb_free(&text);
+  }
+  batches_free(batches);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("transpose", NO_FRAME, {random_transposes, SLICES}, {many_are_tiled});
+  return RUN_TESTS("transpose", NO_FRAME, {known_transposes, KNOWN_SLICES}, {random_transposes, SLICES},
+                   {many_are_tiled});
 }

@@ -143,9 +143,15 @@ static kb_reg load_part_of_byte(kl_emit *e, const kl_access *a, kl_dtype t, kb_r
   return kl_from_bits(k, t, kb_andi(k, kb_lshr(k, byte, kb_mul(k, at, kb_ilike(k, at, bits))), (1 << bits) - 1));
 }
 
-static kl_pair load_element(kl_emit *e, kl_dtype t, kb_reg p) {
+// Both parts of a complex number at once, where it is aligned as a whole.
+static kl_pair load_element(kl_emit *e, kl_dtype t, kb_reg p, uint32_t aligned) {
   kb *k = &e->k;
   unsigned pb = part_bits(t), align = pb / 8;
+  if (kl_is_complex(t) && k->machine == KB_NVPTX && aligned >= 2 * align) {
+    kb_reg both = load(e, p, int_kind(pb), 2, 2 * align);
+    return (kl_pair){kl_from_bits(k, part_of(t), kb_extract(k, both, 0)),
+                     kl_from_bits(k, part_of(t), kb_extract(k, both, 1))};
+  }
   kl_pair r = {.re = kl_from_bits(k, part_of(t), bits_to_wide_int(k, load(e, p, int_kind(pb), 1, align)))};
   if (kl_is_complex(t)) r.im = kl_from_bits(k, part_of(t), load(e, offset_bytes(e, p, pb / 8), int_kind(pb), 1, align));
   return r;
@@ -291,7 +297,7 @@ static void load_lanes(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *v) {
       else if (bits < 8)
         piece[i].re = load_part_of_byte(e, a, t, at, offset);
       else
-        piece[i] = load_element(e, t, offset_bytes(e, at, offset * (bits / 8)));
+        piece[i] = load_element(e, t, offset_bytes(e, at, offset * (bits / 8)), a->align);
     }
   }
   place(e, v, pieces, e->width, kl_is_complex(t));

@@ -316,18 +316,27 @@ static bool can_be_hero(const finding *f, uint32_t node) {
   return true;
 }
 
-// The narrowest value on the way to what is read, the last of several.
-static uint32_t narrowest(const finding *f, uint32_t node) {
-  uint32_t best = node;
-  for (uint32_t at = node;;) {
-    const kl_seen *s = &f->sights.v.p[at];
-    uint32_t next = KL_NONE, n = 0;
-    for (uint32_t i = 0; i < s->nneeds; i++)
-      if (f->across[s->needs[i]] && s->needs[i] != next) next = s->needs[i], n++;
-    if (n != 1 || !is_pure(f, next)) return best;
-    at = next;
-    if (can_be_hero(f, at) && bits_of(f->sights.v.p[at].dtype) < bits_of(f->sights.v.p[best].dtype)) best = at;
+// The one value behind another that is read across, KL_NONE: several are.
+static uint32_t next_on_way(const finding *f, uint32_t node) {
+  const kl_seen *s = &f->sights.v.p[node];
+  uint32_t next = KL_NONE;
+  for (uint32_t i = 0; i < s->nneeds; i++) {
+    if (!f->across[s->needs[i]] || s->needs[i] == next) continue;
+    if (next != KL_NONE) return KL_NONE;
+    next = s->needs[i];
   }
+  return next != KL_NONE && is_pure(f, next) ? next : KL_NONE;
+}
+
+// What takes least of a tile on the way from a value to what is read: the narrowest, and rather one that others come by
+// as well. `through`: by node, how many come by it.
+static uint32_t best_on_way(const finding *f, uint32_t node, const uint32_t *through) {
+  uint32_t best = node;
+  for (uint32_t at = next_on_way(f, node); at != KL_NONE; at = next_on_way(f, at)) {
+    const kl_seen *a = &f->sights.v.p[at], *b = &f->sights.v.p[best];
+    if (can_be_hero(f, at) && bits_of(a->dtype) * through[best] < bits_of(b->dtype) * through[at]) best = at;
+  }
+  return best;
 }
 
 static bool add_hero(finding *f, uint32_t node) {
@@ -340,25 +349,37 @@ static bool add_hero(finding *f, uint32_t node) {
   return true;
 }
 
-// The last values before results that are made of nothing but what is read across; false: too many.
-static bool find_heroes(finding *f, uint32_t root) {
-  VEC(uint32_t) stack = {0};
-  bool ok = true;
+typedef VEC(uint32_t) numbers;
+
+// The last values before results that are made of nothing but what is read across.
+static void find_last(finding *f, const kl_look *looks, numbers *last) {
+  numbers stack = {0};
   bool *been = KL_NEW_N(f->c->arena, bool, f->sights.v.n + 1);
-  VEC_PUSH(f->c->cx, &stack, root);
-  while (stack.n && ok) {
+  for (uint32_t r = f->t->nroots; r-- > 0;) VEC_PUSH(f->c->cx, &stack, looks[r].seen);
+  while (stack.n) {
     uint32_t n = stack.p[--stack.n];
     const kl_seen *s = &f->sights.v.p[n];
     if (been[n] || !f->across[n]) continue;
     been[n] = true;
-    if (is_pure(f, n) && can_be_hero(f, n)) {
-      ok = add_hero(f, narrowest(f, n));
-      continue;
-    }
-    for (uint32_t i = 0; i < s->nneeds; i++) VEC_PUSH(f->c->cx, &stack, s->needs[i]);
+    if (is_pure(f, n) && can_be_hero(f, n))
+      VEC_PUSH(f->c->cx, last, n);
+    else
+      for (uint32_t i = s->nneeds; i-- > 0;) VEC_PUSH(f->c->cx, &stack, s->needs[i]);
   }
   VEC_FREE(f->c->cx, &stack);
-  return ok;
+}
+
+// False: too many.
+static bool find_heroes(finding *f, const kl_look *looks) {
+  numbers last = {0};
+  bool few = true;
+  uint32_t *through = KL_NEW_N(f->c->arena, uint32_t, f->sights.v.n + 1);
+  find_last(f, looks, &last);
+  for (size_t i = 0; i < last.n; i++)
+    for (uint32_t at = last.p[i]; at != KL_NONE; at = next_on_way(f, at)) through[at]++;
+  for (size_t i = 0; i < last.n && few; i++) few = add_hero(f, best_on_way(f, last.p[i], through));
+  VEC_FREE(f->c->cx, &last);
+  return few;
 }
 
 static void read_loads(finding *f) {
@@ -533,8 +554,7 @@ static kiln_status find(finding *f, const char **why_not) {
   mark_loads(f);
   t->early = KL_NEW_N(f->c->arena, bool, t->nroots);
   for (uint32_t r = 0; r < t->nroots; r++) mark(f, looks[r].seen);
-  bool few = true;
-  for (uint32_t r = 0; r < t->nroots && few; r++) few = find_heroes(f, looks[r].seen);
+  bool few = find_heroes(f, looks);
   if (t->nheroes) *why_not = few ? NULL : "more than 8 values are read across the order of results";
   if (*why_not) return KILN_OK;
   find_neighbours_read(f);

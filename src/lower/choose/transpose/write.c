@@ -224,6 +224,17 @@ static const kl_aff *place(writing *x, uint32_t hero, int way) {
   return kl_tile_place(x->p, x->d, hero, x->host, x->x[way], x->y[way]);
 }
 
+// Lanes of a vector do not share bytes; a thread of a GPU puts several elements of a row.
+static kl_dtype type_in_tile(const writing *x, uint32_t hero) {
+  kl_dtype t = x->t->hero[hero].dtype;
+  return x->host ? kl_in_bytes(t) : t;
+}
+
+static uint32_t converted(writing *x, uint32_t step, kl_dtype to) {
+  if (x->w.steps.p[step].dtype == to) return step;
+  return kl_write_op(&x->w, (kl_plan_op){.op = KL_OP_CONVERT}, to, 1, &step);
+}
+
 // The whole tile is put, so that whoever takes needs no guard.
 static kiln_status put(writing *x) {
   uint32_t step[KL_MOST_HEROES];
@@ -232,7 +243,8 @@ static kiln_status put(writing *x) {
     KL_TRY(kl_walk_want(&x->walk, h->instr, h->leaf, x->guard[MAKE], hero_index(x, h, MAKE), &step[i]));
   }
   for (uint32_t i = 0; i < x->t->nheroes; i++)
-    kl_write_store(&x->w, x->slot[i], &x->c->slots.v.p[x->slot[i]], place(x, i, MAKE), step[i], KL_NONE);
+    kl_write_store(&x->w, x->slot[i], &x->c->slots.v.p[x->slot[i]], place(x, i, MAKE),
+                   converted(x, step[i], type_in_tile(x, i)), KL_NONE);
   return KILN_OK;
 }
 
@@ -240,7 +252,7 @@ static void take(writing *x) {
   for (uint32_t i = 0; i < x->t->nheroes; i++) {
     const kl_hero *h = &x->t->hero[i];
     uint32_t step = kl_write_load(&x->w, x->slot[i], &x->c->slots.v.p[x->slot[i]], place(x, i, TAKE), KL_NONE, NULL);
-    kl_walk_share(&x->walk, h->instr, h->leaf, hero_index(x, h, TAKE), step);
+    kl_walk_share(&x->walk, h->instr, h->leaf, hero_index(x, h, TAKE), converted(x, step, h->dtype));
   }
 }
 
@@ -255,7 +267,7 @@ static void close_loop(writing *x, int way) {
 static kiln_status write_body(writing *x) {
   for (uint32_t i = 0; i < x->t->nheroes; i++)
     x->slot[i] =
-        kl_add_shared(x->c->cx, x->c->plan, &x->c->slots, x->t->hero[i].dtype, kl_tile_elements(x->d, i, x->host));
+        kl_add_shared(x->c->cx, x->c->plan, &x->c->slots, type_in_tile(x, i), kl_tile_elements(x->d, i, x->host));
   make_guards(x);
   open_loop(x, MAKE);
   KL_TRY(put(x));

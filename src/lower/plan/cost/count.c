@@ -195,12 +195,12 @@ static bool takes_any(const counting *c, const chunk *k, uint32_t first, uint32_
 }
 
 // As lower/emit/memory.c has them: a chunk of elements side by side moves in pieces of at most 16 bytes; elements that
-// are loaded one by one, and their parts where they are complex, each for themselves. Elements that are all one are
+// are loaded one by one, and their parts where they are complex and not aligned as a whole, each for themselves. Elements that are all one are
 // loaded once.
 static void count_chunk(counting *c, const chunk *k) {
   const kl_access *a = k->a;
   kl_dtype t = c->p->slots[a->slot].shape->dtype;
-  unsigned bits = kl_info(t)->bits, parts = kl_is_complex(t) ? 2 : 1, part = bits / parts;
+  unsigned bits = kl_info(t)->bits, parts = kl_is_complex(t) && a->align < bits / 8 ? 2 : 1, part = bits / parts;
   if (!takes_any(c, k, 0, a->vec)) return;
   if (k->store || (a->vec > 1 && a->stride == 1)) {
     uint32_t bytes = (a->vec * bits + 7) / 8, piece = bytes < 16 ? bytes : 16, align = a->align ? a->align : 1;
