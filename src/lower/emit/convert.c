@@ -51,10 +51,6 @@ static bool decodes(const kl_emit *e, kl_dtype t) {
   return t == KILN_F8E5M2 || f->exp_bits <= 4;
 }
 
-static uint32_t f16_bits(double v) {
-  return (uint32_t)kl_float_encode(KILN_F16, v);
-}
-
 static bool within(kl_bounds b, double most) {
   return b.lo >= -most && b.hi <= most;
 }
@@ -76,7 +72,7 @@ enum { INFINITE_IN_E5M2 = 61440 }; // from there on
 
 // Rounded toward zero, an F32 is not below a number of f16 where it was not before.
 static kb_reg overflow_of_singles(kb *k, kb_reg lo, kb_reg hi) {
-  return kb_compare_halves(k, KB_HALVES_GE, kb_pack2_rz(k, lo, hi), f16_bits(INFINITE_IN_E5M2));
+  return kb_size_mask2(k, LLVMRealOGE, kb_pack2_rz(k, lo, hi), INFINITE_IN_E5M2);
 }
 
 static kb_reg pair_of_singles(kb *k, kb_f8 f8, const kb_reg *x) {
@@ -208,7 +204,7 @@ static kb_reg upper_bytes(kb *k, kb_reg word, unsigned i) {
 
 // Infinities and NaN of a format without them in the machine's: an exponent of all ones.
 static kb_reg with_all_ones(kb *k, const kl_dtype_info *f, kb_reg h) {
-  kb_reg top = kb_compare_halves(k, KB_HALVES_GE, h, f16_bits(ldexp(1, (1 << f->exp_bits) - 1 - f->bias)));
+  kb_reg top = kb_size_mask2(k, LLVMRealOGE, h, ldexp(1, (1 << f->exp_bits) - 1 - f->bias));
   return f16x2_of(k, kb_or(k, i32_of(k, h), kb_andi(k, top, 0x7c007c00)));
 }
 
@@ -221,10 +217,9 @@ static kb_reg halves_by_bits(kb *k, const kl_dtype_info *f, kb_reg upper) {
   if (f->kind == KL_IEEE) return with_all_ones(k, f, h);
   kb_reg nan;
   if (f->kind == KL_FN) {
-    nan = kb_compare_halves(k, KB_HALVES_GE, h,
-                            f16_bits(ldexp(2 - ldexp(1, -f->man_bits), (1 << f->exp_bits) - 1 - f->bias)));
+    nan = kb_size_mask2(k, LLVMRealOGE, h, ldexp(2 - ldexp(1, -f->man_bits), (1 << f->exp_bits) - 1 - f->bias));
   } else { // -0
-    kb_reg zero = kb_compare_halves(k, KB_HALVES_EQ, h, 0), signs = kb_permute(k, upper, upper, 0xbb99);
+    kb_reg zero = kb_size_mask2(k, LLVMRealOEQ, h, 0), signs = kb_permute(k, upper, upper, 0xbb99);
     nan = kb_and(k, zero, signs);
   }
   return f16x2_of(k, kb_or(k, i32_of(k, h), nan));
@@ -279,12 +274,12 @@ static kb_reg word_of_halves(kb *k, const way *w, bool overflows, const kb_reg *
   for (unsigned i = 0; i < 2; i++) {
     kb_reg x = h[i];
     if (overflows && w->type == KILN_F8E4M3FN) {
-      kb_reg nan = kb_compare_halves(k, KB_HALVES_GT, x, (uint32_t)kl_float_encode(half, 464));
+      kb_reg nan = kb_size_mask2(k, LLVMRealOGT, x, 464);
       x = kb_bitcast(k, kb_or(k, i32_of(k, x), nan), (kb_kind)x.kind, 2);
     } else if (overflows && w->type == KILN_F8E4M3) {
       x = kb_fmin(k, kb_fmax(k, x, kb_flike(k, x, -256)), kb_flike(k, x, 256));
     } else if (overflows) {
-      over[i] = kb_compare_halves(k, KB_HALVES_GE, x, (uint32_t)kl_float_encode(half, INFINITE_IN_E5M2));
+      over[i] = kb_size_mask2(k, LLVMRealOGE, x, INFINITE_IN_E5M2);
     }
     r[i] = half == KILN_F16 ? kb_f8x2_of_f16x2(k, w->f8, x)
                             : kb_f8x2_of_f32(k, w->f8, kb_unpack(k, x, 0), kb_unpack(k, x, 1));

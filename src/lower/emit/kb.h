@@ -151,8 +151,11 @@ kb_reg kb_fma_down(kb *k, kb_reg a, kb_reg b, kb_reg c); // fma.rm.f32: exact, r
 kb_reg kb_f2i_sat(kb *k, kb_reg a, bool is_signed);
 // NVPTX packed conversions. F32 scalars lo, hi to one <2 x half> / <2 x bfloat>, nearest even (sm_80+; F16 on any).
 kb_reg kb_pack2(kb *k, kb_reg lo, kb_reg hi, kb_kind to);
-// An I32 whose halves are all ones where the comparison of two packed registers holds, EQ or LT (sm_90+; F16 on any).
+// An I32 whose halves are all ones where the comparison of two packed registers holds, one of OEQ, OGT, OGE and OLT, else
+// zeros; zeros for NaN (BF16: sm_90+).
 kb_reg kb_mask2(kb *k, LLVMRealPredicate p, kb_reg a, kb_reg b);
+// The same of |a| and a number.
+kb_reg kb_size_mask2(kb *k, LLVMRealPredicate p, kb_reg a, double number);
 // Lane of <2 x half> / <2 x bfloat> to F32.
 kb_reg kb_unpack(kb *k, kb_reg packed, unsigned lane);
 
@@ -168,10 +171,6 @@ kb_reg kb_pair_of_word(kb *k, kb_reg word, unsigned half);
 kb_reg kb_pack_sat(kb *k, unsigned bits, bool is_signed, kb_reg lo, kb_reg hi, kb_reg above);
 // As kb_pack2 to F16, toward zero (sm_80+).
 kb_reg kb_pack2_rz(kb *k, kb_reg lo, kb_reg hi);
-// All ones in each half of an I32 where |a| stands so to the half of these bits, else zeros; zeros for NaN. BF16:
-// sm_90+.
-typedef enum kb_halves_order { KB_HALVES_EQ, KB_HALVES_GT, KB_HALVES_GE } kb_halves_order;
-kb_reg kb_compare_halves(kb *k, kb_halves_order order, kb_reg a, uint32_t bits);
 // NVPTX sm_89+: pairs of 8-bit floats as I16, from F32 scalars or <2 x half> and to the latter. Nearest even; what is
 // too large, infinity too, becomes the largest finite number. NaN is 0x7f. With `narrow`, but not from <2 x half>, also
 // pairs of 4 bits in the low byte, where NaN becomes the largest number.

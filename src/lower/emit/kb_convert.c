@@ -60,20 +60,6 @@ kb_reg kb_pack2_rz(kb *k, kb_reg lo, kb_reg hi) {
   return kb_intrinsic(k, "llvm.nvvm.ff2f16x2.rz", NULL, 0, args, 2, KB_F16, 2);
 }
 
-kb_reg kb_compare_halves(kb *k, kb_halves_order order, kb_reg a, uint32_t bits) {
-  static const char *const text[2][3] = {{[KB_HALVES_EQ] = "set.eq.u32.f16x2 $0, $1, $2;",
-                                          [KB_HALVES_GT] = "set.gt.u32.f16x2 $0, $1, $2;",
-                                          [KB_HALVES_GE] = "set.ge.u32.f16x2 $0, $1, $2;"},
-                                         {[KB_HALVES_EQ] = "set.eq.u32.bf16x2 $0, $1, $2;",
-                                          [KB_HALVES_GT] = "set.gt.u32.bf16x2 $0, $1, $2;",
-                                          [KB_HALVES_GE] = "set.ge.u32.bf16x2 $0, $1, $2;"}};
-  static const char *const absolute[] = {"abs.f16x2 $0, $1;", "abs.bf16x2 $0, $1;"};
-  bool is_bf16 = a.kind == KB_BF16;
-  kb_reg x = kb_asm(k, absolute[is_bf16], "=r,r", (kb_reg[]){kb_bitcast(k, a, KB_I32, 1)}, 1, KB_I32);
-  kb_reg args[2] = {x, kb_int(k, KB_I32, 1, bits | bits << 16)};
-  return kb_asm(k, text[is_bf16][order], "=r,r,r", args, 2, KB_I32);
-}
-
 // --- pairs of 8 bits ------------------------------------------------------------------------------------------------
 
 kb_reg kb_f8x2_of_f32(kb *k, kb_f8 to, kb_reg lo, kb_reg hi) {

@@ -184,11 +184,32 @@ kb_reg kb_pack2(kb *k, kb_reg lo, kb_reg hi, kb_kind to) {
   return kb_join(k, half, 2);
 }
 
+static kb_reg mask_of_words(kb *k, kb_kind kind, LLVMRealPredicate p, kb_reg a, kb_reg b) {
+  static const char *const text[2][LLVMRealOLT + 1] = {{[LLVMRealOEQ] = "set.eq.u32.f16x2 $0, $1, $2;",
+                                                        [LLVMRealOGT] = "set.gt.u32.f16x2 $0, $1, $2;",
+                                                        [LLVMRealOGE] = "set.ge.u32.f16x2 $0, $1, $2;",
+                                                        [LLVMRealOLT] = "set.lt.u32.f16x2 $0, $1, $2;"},
+                                                       {[LLVMRealOEQ] = "set.eq.u32.bf16x2 $0, $1, $2;",
+                                                        [LLVMRealOGT] = "set.gt.u32.bf16x2 $0, $1, $2;",
+                                                        [LLVMRealOGE] = "set.ge.u32.bf16x2 $0, $1, $2;",
+                                                        [LLVMRealOLT] = "set.lt.u32.bf16x2 $0, $1, $2;"}};
+  return kb_asm(k, text[kind == KB_BF16][p], "=r,r,r", (kb_reg[]){a, b}, 2, KB_I32);
+}
+
 kb_reg kb_mask2(kb *k, LLVMRealPredicate p, kb_reg a, kb_reg b) {
-  static const char *const text[2][2] = {{"set.lt.u32.f16x2 $0, $1, $2;", "set.eq.u32.f16x2 $0, $1, $2;"},
-                                         {"set.lt.u32.bf16x2 $0, $1, $2;", "set.eq.u32.bf16x2 $0, $1, $2;"}};
-  kb_reg args[2] = {kb_bitcast(k, a, KB_I32, 1), kb_bitcast(k, b, KB_I32, 1)};
-  return kb_asm(k, text[a.kind == KB_BF16][p == LLVMRealOEQ], "=r,r,r", args, 2, KB_I32);
+  return mask_of_words(k, (kb_kind)a.kind, p, kb_bitcast(k, a, KB_I32, 1), kb_bitcast(k, b, KB_I32, 1));
+}
+
+// The comparison takes the magnitude for nothing if abs says so; of F16's LLVM would make a mask.
+static kb_reg size_word(kb *k, kb_reg a) {
+  if (a.kind == KB_BF16) return kb_bitcast(k, kb_fabs(k, a), KB_I32, 1);
+  kb_reg word = kb_bitcast(k, a, KB_I32, 1);
+  return kb_asm(k, "abs.f16x2 $0, $1;", "=r,r", &word, 1, KB_I32);
+}
+
+kb_reg kb_size_mask2(kb *k, LLVMRealPredicate p, kb_reg a, double number) {
+  kb_reg bound = kb_bitcast(k, kb_flike(k, a, number), KB_I32, 1);
+  return mask_of_words(k, (kb_kind)a.kind, p, size_word(k, a), bound);
 }
 
 // A bf16 is the high half of its f32: shift or mask the word instead of converting.

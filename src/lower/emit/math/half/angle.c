@@ -93,7 +93,7 @@ static kb_reg far_pair(kb *k, const double *c, kb_reg u, kb_reg near, bool cosin
 static kb_reg any_far(kb *k, unsigned n, const kb_reg *x) {
   kb_reg most = x[0];
   for (unsigned i = 1; i < n; i++) most = kb_fmax_magnitude(k, most, x[i]);
-  kb_reg below = kb_mask2(k, LLVMRealOLT, kb_fabs(k, most), kb_flike(k, most, 1 << FAR_FROM));
+  kb_reg below = kb_size_mask2(k, LLVMRealOLT, most, 1 << FAR_FROM);
   return kb_icmp(k, LLVMIntNE, below, kb_ilike(k, below, -1));
 }
 

@@ -45,7 +45,7 @@ kb_reg kh_blend(kb *k, kb_reg mask, kb_reg a, kb_reg b) {
 }
 
 kb_reg kh_below(kb *k, kb_reg u, double at) {
-  return kb_mask2(k, LLVMRealOLT, kb_fabs(k, u), kb_flike(k, u, at));
+  return kb_size_mask2(k, LLVMRealOLT, u, at);
 }
 
 kb_reg kh_clamp(kb *k, kb_reg u, double low, double high) {
