@@ -1,6 +1,6 @@
 // Functions of complex numbers as they are compiled, on the host and on the simulator: within their bounds of MPFR's
 // results, part by part where that is promised, and C's Annex G for zeros, infinities and NaN.
-#include "complex_ref.h"
+#include "complex_cases.h"
 #include "eval/eval.h"
 #include "harness.h"
 #include "support/random.h"
@@ -20,9 +20,7 @@ static bool of_two(kl_op op) {
   return kl_op_table[op].arity == 2;
 }
 
-typedef struct number {
-  double re, im;
-} number;
+typedef cc_number number;
 
 // --- running ------------------------------------------------------------------------------------------------------
 
@@ -67,134 +65,7 @@ static void run_op(kl_op op, kl_dtype t, int n, const number *x, const number *y
   kiln_context_destroy(&cx);
 }
 
-// --- inputs -------------------------------------------------------------------------------------------------------
-
-static double uniform(void) { // in (-1, 1)
-  return (double)(int64_t)random_bits() * 0x1p-63;
-}
-static double to_type(kl_dtype t, double v) {
-  volatile float narrow = (float)v; // gcc 12 leaves the rounding out
-  return t == KILN_C64 ? (double)narrow : v;
-}
-// Of either sign and any exponent from -range to range.
-static double spread(double range) {
-  double v = ldexp(1 + fabs(uniform()), (int)(uniform() * range));
-  return uniform() < 0 ? -v : v;
-}
-
-// Where something cancels, has a pole, a zero or a branch point; moved off it by all amounts that count.
-static number near(kl_dtype t, int way) {
-  double bits = t == KILN_C64 ? 24 : 53, range = t == KILN_C64 ? 120 : 1000, angle = uniform() * M_PI;
-  double off = spread(1) * ldexp(1, -(int)(bits * fabs(uniform()) * 1.3)),
-         tiny = spread(1) * ldexp(1, -(int)(range * fabs(uniform())));
-  switch (way) {
-  case 0: return (number){cos(angle), sin(angle)}; // the unit circle
-  case 1: return (number){cos(angle) * (1 + off), sin(angle) * (1 + off)};
-  case 2: return (number){uniform() < 0 ? 1 : -1, tiny}; // its ends
-  case 3: return (number){(uniform() < 0 ? 1 : -1) * (1 + off), tiny};
-  case 4: return (number){tiny, (uniform() < 0 ? 1 : -1) * (1 + off)};
-  case 5: return (number){-tiny * tiny / 2 * (1 + off), tiny};               // the circle about -1, next to 0
-  case 6: return (number){cos(angle) - 1, sin(angle) * (1 + off)};           // and elsewhere
-  case 7: return (number){tiny, (int)(uniform() * 20) * M_PI_2 * (1 + off)}; // poles
-  case 8: return (number){(int)(uniform() * 20) * M_PI_2 * (1 + off), tiny};
-  case 9: return (number){off, (2 * (int)(uniform() * 9) + 1) * M_PI + off};
-  case 10: return (number){tiny, off};
-  case 11: return (number){uniform() * 4, tiny};
-  case 12: return (number){tiny, uniform() * 4};
-  default: return (number){-log(fabs(cos(angle))) * (1 + off), angle}; // where e^z - 1 is imaginary
-  }
-}
-
-static number draw(kl_dtype t, kl_op op, int i) {
-  double range = t == KILN_C64 ? 126 : 1022, most = t == KILN_C64 ? 100 : 750;
-  number z;
-  switch (i % 6) {
-  case 0: z = (number){uniform() * 4, uniform() * 4}; break;
-  case 1: z = (number){spread(8), spread(8)}; break;
-  case 2: z = (number){spread(range), spread(range)}; break;
-  case 3: z = (number){uniform() * most * 2, spread(i % 12 < 6 ? 8 : range)}; break;
-  default: z = near(t, (int)(random_bits() % 14)); break;
-  }
-  if (i % 97 == 0) z.re = to_type(t, ldexp(z.re, t == KILN_C64 ? -140 : -1060));
-  return (number){to_type(t, z.re), to_type(t, z.im)};
-}
-
-// Exponents that keep a power within range, and divisors for which a part of the quotient is lost.
-static number draw_second(kl_dtype t, kl_op op, number x, int i) {
-  number z = draw(t, op, (int)(random_bits() >> 40));
-  if (op == KL_OP_POWER && i % 4) {
-    double size = hypot(log(hypot(x.re, x.im)), atan2(x.im, x.re)), most = t == KILN_C64 ? 60 : 500;
-    z = (number){uniform() * most / fmax(size, 1e-3), uniform() * most / fmax(size, 1e-3)};
-  }
-  double e = 1 + spread(1) * ldexp(1, -(int)(fabs(uniform()) * (t == KILN_C64 ? 26 : 55)));
-  if (op == KL_OP_DIVIDE && i % 4 == 1) z = (number){x.im * e, -x.re};
-  if (op == KL_OP_DIVIDE && i % 4 == 2) z = (number){x.re * e, x.im};
-  if (op == KL_OP_ATAN2 && i % 4 == 1) z = (number){-x.im * e, x.re}; // next to a pole
-  return (number){to_type(t, z.re), to_type(t, z.im)};
-}
-
-// --- errors -------------------------------------------------------------------------------------------------------
-
-// In units in the last place of r.
-static double error_of(kl_dtype t, mpfr_t r, double z) {
-  int bits = t == KILN_C64 ? 24 : 53, least = t == KILN_C64 ? -149 : -1074, most = t == KILN_C64 ? 128 : 1024;
-  if (isnan(z)) return INFINITY;
-  if (mpfr_nan_p(r)) return NAN;
-  if (mpfr_zero_p(r)) return z == 0 ? 0 : INFINITY;
-  if (mpfr_inf_p(r)) return isinf(z) && !signbit(z) == (mpfr_sgn(r) > 0) ? 0 : INFINITY;
-  mpfr_exp_t e = mpfr_get_exp(r);
-  if (e > most) return isinf(z) && !signbit(z) == (mpfr_sgn(r) > 0) ? 0 : INFINITY;
-  long unit = e - bits < least ? least : e - bits;
-  mpfr_t d;
-  mpfr_init2(d, 200);
-  mpfr_set_ui_2exp(d, 1, most, MPFR_RNDN); // what infinity stands for
-  if (signbit(z)) mpfr_neg(d, d, MPFR_RNDN);
-  if (isinf(z))
-    mpfr_sub(d, r, d, MPFR_RNDN);
-  else
-    mpfr_sub_d(d, r, z, MPFR_RNDN);
-  mpfr_mul_2si(d, d, -unit, MPFR_RNDN);
-  double u = fabs(mpfr_get_d(d, MPFR_RNDU));
-  mpfr_clear(d);
-  return u;
-}
-
-// What the bound of eval.h counts, of functions whose bound is for both parts together.
-static double scale_of(kl_op op, number x, number y, number r) {
-  double size = fmax(fabs(r.re), fabs(r.im));
-  _Complex double q, u = x.re + 1i * x.im, v = y.re + 1i * y.im;
-  switch (op) {
-  case KL_OP_LOGISTIC: return size * (hypot(r.re, r.im) + hypot(1 - r.re, r.im));
-  case KL_OP_EXP10: return size * (1 + fabs(x.im) * M_LN10);
-  case KL_OP_POWER: return size * (1 + hypot(y.re, y.im) * hypot(log(hypot(x.re, x.im)), atan2(x.im, x.re)));
-  case KL_OP_ATAN2: q = u / v, q = q / (1 + q * q); return size + hypot(__real__ q, __imag__ q);
-  default: return size;
-  }
-}
-
-// The greater of both parts' errors, in the units of the function's bound; 0 where nothing is promised.
-static double error_in_bound(kl_op op, kl_dtype t, number x, number y, cr_complex *want, number z) {
-  int man = t == KILN_C64 ? 23 : 52;
-  double least = t == KILN_C64 ? 0x1p-149 : 0x1p-1074,
-         e[2] = {error_of(t, want->re, z.re), error_of(t, want->im, z.im)};
-  if (!kl_op_bound_is_normwise(op, t)) return fmax(e[0], e[1]);
-  double scale = scale_of(op, x, y, (number){mpfr_get_d(want->re, MPFR_RNDN), mpfr_get_d(want->im, MPFR_RNDN)});
-  if (!isfinite(scale) || !isfinite(hypot(mpfr_get_d(want->re, MPFR_RNDN), mpfr_get_d(want->im, MPFR_RNDN)))) return 0;
-  if (isinf(z.re) || isinf(z.im)) return 0; // next to the greatest number
-  double unit = ldexp(scale, -man) + least, worst = 0;
-  for (int k = 0; k < 2; k++) {
-    double d = fabs(mpfr_get_d(k ? want->im : want->re, MPFR_RNDN) - (k ? z.im : z.re));
-    mpfr_sub_d(cr_real[5], k ? want->im : want->re, k ? z.im : z.re, MPFR_RNDN);
-    d = fabs(mpfr_get_d(cr_real[5], MPFR_RNDU));
-    worst = fmax(worst, isnan(z.re) || isnan(z.im) ? INFINITY : d / unit);
-  }
-  return worst;
-}
-
-// Axes are branch cuts of many functions; what they give there hangs on signs of zeros.
-static bool on_axis(number x) {
-  return x.im == 0 || x.re == 0;
-}
+// --- bounds -------------------------------------------------------------------------------------------------------
 
 START_TEST(within_the_bounds) {
   kl_op op = ops[_i / 2];
@@ -204,8 +75,8 @@ START_TEST(within_the_bounds) {
          *s = calloc((size_t)n, sizeof *s);
   random_seed((uint64_t)_i);
   for (int i = 0; i < n; i++) {
-    x[i] = draw(t, op, i);
-    y[i] = of_two(op) ? draw_second(t, op, x[i], i) : x[i];
+    x[i] = cc_draw(t, i);
+    y[i] = of_two(op) ? cc_draw_second(t, op, x[i], i) : x[i];
   }
   run_op(op, t, n, x, y, r, HOST);
   run_op(op, t, n, x, y, s, GPU);
@@ -219,10 +90,10 @@ START_TEST(within_the_bounds) {
                (memcmp(&r[i].im, &s[i].im, 8) == 0 || (isnan(r[i].im) && isnan(s[i].im))),
            "%s %s(%a, %a): %a, %a on the host, %a, %a on the simulator", kl_info(t)->name, kl_op_name(op), x[i].re,
            x[i].im, r[i].re, r[i].im, s[i].re, s[i].im);
-    if (!isfinite(x[i].re + x[i].im + y[i].re + y[i].im) || on_axis(x[i]) || on_axis(y[i])) continue;
+    if (!isfinite(x[i].re + x[i].im + y[i].re + y[i].im) || cc_on_axis(x[i]) || cc_on_axis(y[i])) continue;
     cr_set(&a, x[i].re, x[i].im), cr_set(&b, y[i].re, y[i].im);
     cr_function(op, &want, &a, &b);
-    double e = error_in_bound(op, t, x[i], y[i], &want, r[i]);
+    double e = cc_error(op, t, kl_op_bound_is_normwise(op, t), x[i], y[i], &want, r[i]);
     if (e > worst) worst = e, at = x[i], at_y = y[i], got = r[i];
   }
   if (test_share() > 1)
@@ -233,6 +104,44 @@ START_TEST(within_the_bounds) {
   cr_clear(&a), cr_clear(&b), cr_clear(&want);
   cr_close();
   free(x), free(y), free(r), free(s);
+}
+END_TEST
+
+// Where y / x, rounded, is on the pole itself or twice as far from it as the exact quotient; the last two are poles.
+START_TEST(atan2_next_to_its_poles) {
+  static const number y[] = {{0x1.d9e26ae052712p-110, -1},
+                             {1, 0x1p-60},
+                             {0x1.10003cp-6, 0x1.ffede2p-1},
+                             {-0x1p-30, 1},
+                             {-0x1p-10, 0x1p-2},
+                             {0x1.3c89cp+5, 0x1.3e7252p-6},
+                             {-0x1.8ecf64p+1, 0x1.606d6cp-12}},
+                      x[] = {{0x1.fffffffffffffp-1, 0x1.d9e26ae052712p-110},
+                             {0x1p-60, -0x1.fffffep-1},
+                             {0x1.ffedep-1, -0x1.10003cp-6},
+                             {0x1.fffffep-1, 0x1p-31},
+                             {0x1.000002p-2, 0x1p-10},
+                             {-0x1.3e7252p-6, 0x1.3c89cp+5},
+                             {0x1.606d6cp-12, 0x1.8ecf64p+1}};
+  enum { N = KL_COUNT(x) };
+  kl_dtype t = _i % 2 ? KILN_C128 : KILN_C64;
+  number a[N], b[N], r[N];
+  for (int i = 0; i < N; i++)
+    a[i] = (number){cc_to_type(t, y[i].re), cc_to_type(t, y[i].im)},
+    b[i] = (number){cc_to_type(t, x[i].re), cc_to_type(t, x[i].im)};
+  run_op(KL_OP_ATAN2, t, N, a, b, r, _i / 2 ? (unsigned)GPU : (unsigned)HOST);
+  cr_open(2300);
+  cr_complex u, v, want;
+  cr_init(&u, 53), cr_init(&v, 53), cr_init(&want, 2300);
+  for (int i = 0; i < N; i++) {
+    cr_set(&u, a[i].re, a[i].im), cr_set(&v, b[i].re, b[i].im);
+    cr_function(KL_OP_ATAN2, &want, &u, &v);
+    double e = cc_error(KL_OP_ATAN2, t, true, a[i], b[i], &want, r[i]);
+    EXPECT(e <= kl_op_ulp_bound(KL_OP_ATAN2, t), "%s atan2((%a, %a), (%a, %a)) = (%a, %a): %.3f units",
+           kl_info(t)->name, a[i].re, a[i].im, b[i].re, b[i].im, r[i].re, r[i].im, e);
+  }
+  cr_clear(&u), cr_clear(&v), cr_clear(&want);
+  cr_close();
 }
 END_TEST
 
@@ -430,6 +339,6 @@ START_TEST(quotients_are_those_of_annex_g) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("complex", NO_FRAME, {within_the_bounds, 2 * OPS},
+  return RUN_TESTS("complex", NO_FRAME, {within_the_bounds, 2 * OPS}, {atan2_next_to_its_poles, 4},
                    {corners_are_those_of_annex_g, 2 * (int)KL_COUNT(corners)}, {quotients_are_those_of_annex_g, 4});
 }

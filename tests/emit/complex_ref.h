@@ -12,8 +12,8 @@ typedef struct cr_complex {
 } cr_complex;
 
 enum { CR_SPARE = 24 };
-static cr_complex cr_spare[CR_SPARE];
-static mpfr_t cr_real[CR_SPARE];
+static _Thread_local cr_complex cr_spare[CR_SPARE];
+static _Thread_local mpfr_t cr_real[CR_SPARE];
 
 static inline void cr_init(cr_complex *z, mpfr_prec_t bits) {
   mpfr_init2(z->re, bits);
@@ -98,7 +98,26 @@ static inline void cr_half_sum(cr_complex *r, cr_complex *z, bool minus) {
   mpfr_div_2ui(r->re, r->re, 1, N);
   mpfr_div_2ui(r->im, r->im, 1, N);
 }
+// Where exponentials would leave MPFR's range: +-1 + 4i sin(im z) cos(im z) e^(-2 |re z|), what is left out being less
+// than anything that counts.
+static inline void cr_tanh_far(cr_complex *r, cr_complex *z) {
+  mpfr_abs(cr_real[0], z->re, N);
+  mpfr_mul_si(cr_real[0], cr_real[0], -2, N);
+  mpfr_exp(cr_real[0], cr_real[0], N);
+  mpfr_sin_cos(cr_real[1], cr_real[2], z->im, N);
+  mpfr_mul(cr_real[1], cr_real[1], cr_real[2], N);
+  mpfr_mul_ui(cr_real[1], cr_real[1], 4, N);
+  mpfr_mul(r->im, cr_real[1], cr_real[0], N);
+  mpfr_set_si(r->re, mpfr_sgn(z->re), N);
+}
+static inline bool cr_is_far(mpfr_t x) {
+  return mpfr_cmpabs_ui(x, 1 << 20) > 0;
+}
 static inline void cr_tanh(cr_complex *r, cr_complex *z) {
+  if (cr_is_far(z->re)) {
+    cr_tanh_far(r, z);
+    return;
+  }
   cr_half_sum(&cr_spare[4], z, true);
   cr_half_sum(&cr_spare[5], z, false);
   cr_div(r, &cr_spare[4], &cr_spare[5]);
@@ -176,7 +195,11 @@ static inline void cr_function(kl_op op, cr_complex *r, cr_complex *x, cr_comple
     mpfr_add_ui(w->re, w->re, 1, N);
     cr_log(r, w);
     break;
-  case KL_OP_LOGISTIC:
+  case KL_OP_LOGISTIC: // far to the left as good as e^x
+    if (cr_is_far(x->re) && mpfr_sgn(x->re) < 0) {
+      cr_exp(r, x);
+      break;
+    }
     mpfr_neg(w->re, x->re, N);
     mpfr_neg(w->im, x->im, N);
     cr_exp(s, w);
@@ -193,6 +216,11 @@ static inline void cr_function(kl_op op, cr_complex *r, cr_complex *x, cr_comple
     mpfr_sqrt(cr_real[4], cr_real[4], N);
     mpfr_div(r->re, x->re, cr_real[4], N);
     mpfr_div(r->im, x->im, cr_real[4], N);
+    break;
+  case KL_OP_ABS: // a real number
+    mpfr_fmma(r->re, x->re, x->re, x->im, x->im, N);
+    mpfr_sqrt(r->re, r->re, N);
+    mpfr_set_zero(r->im, 1);
     break;
   case KL_OP_SINH: cr_sinh(r, x); break;
   case KL_OP_COSH: cr_half_sum(r, x, false); break;

@@ -1,10 +1,10 @@
-// Random numbers of the tests: the same in every run of a program.
+// Random numbers of the tests: the same in every run of a program. Each thread has its own.
 #ifndef TESTS_RANDOM_H
 #define TESTS_RANDOM_H
 
 #include <stdint.h>
 
-static uint64_t random_state = 88172645463325252u;
+static _Thread_local uint64_t random_state = 88172645463325252u;
 
 // Begins anew: what is drawn from here on depends on n alone.
 static inline void random_seed(uint64_t n) {

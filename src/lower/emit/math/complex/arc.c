@@ -39,11 +39,12 @@ km_complex km_complex_arc(kb *k, kl_op op, const km_consts *m, km_complex z) {
 // log(1 + 4 a / ((1 - a)^2 + y^2)) / 4 with a = |x|, and half the angle of ((1 - a) (1 + a) - y^2, 2 y). d = 1 - a and
 // y are made smaller where their squares would be infinite, and larger next to the pole where they would vanish: there
 // 1 counts for nothing beside the quotient, and the power of two becomes a multiple of ln 2.
-km_complex km_complex_atanh(kb *k, const km_consts *m, km_complex z) {
+km_complex km_complex_atanh(kb *k, const km_consts *m, km_complex z, const km_two *left) {
   int reach = km_is_wide(m) ? 400 : 40;
   int64_t bias = km_bias(m);
   kb_reg zero = kb_flike(k, z.re, 0), one = kb_flike(k, z.re, 1), a = kb_fabs(k, z.re), y = kb_fabs(k, z.im);
   km_two d = km_sum(k, one, kb_fneg(k, a));
+  if (left) d = km_choose_two(k, kb_fcmp(k, LLVMRealOLT, kb_fabs(k, d.hi), kb_flike(k, a, 0.25)), *left, d);
   kb_reg size = km_greater(k, kb_fabs(k, d.hi), y);
   kb_reg large = kb_fcmp(k, LLVMRealOGT, size, kb_flike(k, size, ldexp(1, reach)));
   kb_reg small = kb_fcmp(k, LLVMRealOLT, size, kb_flike(k, size, ldexp(1, -reach)));

@@ -34,8 +34,8 @@ km_complex km_complex_call(kb *k, kl_op op, km_complex z) {
   case KL_OP_ACOS:
   case KL_OP_ACOSH: return km_complex_arc(k, op, m, z);
   case KL_OP_ASINH: return turned(k, km_complex_arc, KL_OP_ASIN, m, z);
-  case KL_OP_ATANH: return km_complex_atanh(k, m, z);
-  case KL_OP_ATAN: return km_swap(km_complex_atanh(k, m, km_swap(z)));
+  case KL_OP_ATANH: return km_complex_atanh(k, m, z, NULL);
+  case KL_OP_ATAN: return km_swap(km_complex_atanh(k, m, km_swap(z), NULL));
   default: return z;
   }
 }

@@ -137,11 +137,34 @@ static kb_reg is_opposite(kb *k, km_complex y, km_complex x, kb_reg angle) {
   return kb_fcmp(k, LLVMRealOLT, kb_select(k, upright, kb_fmul(k, sin, angle), cos), zero);
 }
 
+// 1 - |im q| of q = y / x next to +-i, where q's own rounding is as large as what is left: with s = y or -y, so that q
+// is next to i, i - s / x = (u + iv) i / x with the differences u + iv = x + is of the operands' parts, of which
+// nothing is lost.
+static km_two left_of_one(kb *k, km_complex y, km_complex x, km_complex q) {
+  bool narrow = x.re.kind == KB_F32;
+  kb_reg below = kb_icmp(k, LLVMIntSLT, km_bits(k, q.im), kb_ilike(k, km_bits(k, q.im), 0));
+  km_complex s = km_choose(k, below, (km_complex){kb_fneg(k, y.re), kb_fneg(k, y.im)}, y);
+  if (narrow) {
+    x = (km_complex){kb_fpext(k, x.re), kb_fpext(k, x.im)};
+    s = (km_complex){kb_fpext(k, s.re), kb_fpext(k, s.im)};
+  } else {
+    bring_near(k, km_consts_of(x.re), &x, &s);
+  }
+  kb_reg u = kb_fsub(k, x.re, s.im), v = kb_fadd(k, x.im, s.re);
+  kb_reg top = kb_fma(k, u, x.re, kb_fmul(k, v, x.im)), size = kb_fma(k, x.re, x.re, kb_fmul(k, x.im, x.im));
+  kb_reg d = kb_fdiv(k, top, size);
+  if (!narrow) return km_one(k, d);
+  kb_reg hi = kb_fptrunc(k, d);
+  return (km_two){hi, kb_fptrunc(k, kb_fsub(k, d, kb_fpext(k, hi)))};
+}
+
 // atan(y / x), or pi less on the other side of 0. Real operands have a real result.
 km_complex km_complex_atan2(kb *k, km_complex y, km_complex x) {
   const km_consts *m = km_consts_of(x.re);
   kb_reg zero = kb_flike(k, x.re, 0), nan = kb_flike(k, zero, (double)NAN);
-  km_complex a = km_swap(km_complex_atanh(k, m, km_swap(km_complex_divide(k, y, x))));
+  km_complex q = km_complex_divide(k, y, x);
+  km_two left = left_of_one(k, y, x, q);
+  km_complex a = km_swap(km_complex_atanh(k, m, km_swap(q), &left));
   kb_reg pi = kb_fcopysign(k, kb_flike(k, zero, 2 * m->half_pi[0]), kb_fneg(k, a.re));
   a.re = kb_select(k, is_opposite(k, y, x, a.re), kb_fadd(k, a.re, pi), a.re);
   kb_reg finite = km_both(k, all(k, km_is_finite, x), all(k, km_is_finite, y));

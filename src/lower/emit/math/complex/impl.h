@@ -123,6 +123,7 @@ km_complex km_complex_exponential(kb *k, kl_op op, const km_consts *m, km_comple
 km_complex km_complex_hyperbolic(kb *k, kl_op op, const km_consts *m, km_complex z);  // sinh, cosh, tanh of z
 km_complex km_complex_logarithm(kb *k, kl_op op, const km_consts *m, km_complex z);   // log, log1p
 km_complex km_complex_arc(kb *k, kl_op op, const km_consts *m, km_complex z);         // asin, acos, acosh of z
-km_complex km_complex_atanh(kb *k, const km_consts *m, km_complex z);
+// `left`: 1 - |re z| where that is less than 1/4, if z was rounded and it is known better; or NULL.
+km_complex km_complex_atanh(kb *k, const km_consts *m, km_complex z, const km_two *left);
 
 #endif
