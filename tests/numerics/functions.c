@@ -1,5 +1,7 @@
 #include "functions.h"
 
+#include "emit/complex_cases.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -9,6 +11,8 @@ const nu_type_info nu_types[NU_TYPES] = {
     [NU_F16] = {"f16", "f16", 16, 11, -24, 0x1.ffcp15},
     [NU_BF16] = {"bf16", "bf16", 16, 8, -133, 0x1.fep127},
     [NU_F32_FAST] = {"f32-fast", "f32", 32, 24, -149, 0x1.fffffep127},
+    [NU_C64] = {"c64", "c64", 64, 24, -149, 0x1.fffffep127, NU_F32},
+    [NU_C128] = {"c128", "c128", 128, 53, -1074, 0x1.fffffffffffffp1023, NU_F64},
 };
 
 // --- references ------------------------------------------------------------------------------------------------------
@@ -94,37 +98,45 @@ WIDE(logistic, 1 / (1 + expl(-x)))
 EXACT(logistic, mpfr_neg(r, x, MPFR_RNDN); mpfr_exp(r, r, MPFR_RNDN); mpfr_add_ui(r, r, 1, MPFR_RNDN);
       mpfr_ui_div(r, 1, r, MPFR_RNDN))
 
-#define FUNCTION(op, operands, name, from, to, cuda_f32, cuda_f64)                                                     \
-  { op, operands, name##_values, name##_wide, name##_exact, from, to, cuda_f32, cuda_f64 }
+#define FUNCTION(op, operands, name, from, to, cuda_f32, cuda_f64, ...)                                                \
+  { op, operands, name##_values, name##_wide, name##_exact, from, to, cuda_f32, cuda_f64, __VA_ARGS__ }
 const nu_function nu_functions[] = {
-    FUNCTION("exponential", 1, exp, -746, 710, 2, 1),
-    FUNCTION("exp10", 1, exp10, -324, 309, 2, 1),
-    FUNCTION("exponential-minus-one", 1, expm1, -40, 710, 1, 1),
-    FUNCTION("log", 1, log, 0, 4, 1, 1),
-    FUNCTION("log-plus-one", 1, log1p, -1, 4, 1, 1),
-    FUNCTION("logistic", 1, logistic, -746, 40, 0, 0),
-    FUNCTION("tanh", 1, tanh, -22, 22, 2, 1),
-    FUNCTION("erf", 1, erf, -6, 6, 2, 2),
-    FUNCTION("sine", 1, sin, -100, 100, 2, 2),
-    FUNCTION("cosine", 1, cos, -100, 100, 2, 2),
-    FUNCTION("tan", 1, tan, -100, 100, 4, 2),
-    FUNCTION("asin", 1, asin, -1, 1, 4, 2),
-    FUNCTION("acos", 1, acos, -1, 1, 3, 2),
-    FUNCTION("atan", 1, atan, -20, 20, 2, 2),
-    FUNCTION("sinh", 1, sinh, -711, 711, 3, 2),
-    FUNCTION("cosh", 1, cosh, -711, 711, 2, 1),
-    FUNCTION("asinh", 1, asinh, -20, 20, 3, 2),
-    FUNCTION("acosh", 1, acosh, 1, 20, 4, 2),
-    FUNCTION("atanh", 1, atanh, -1, 1, 3, 2),
-    FUNCTION("cbrt", 1, cbrt, -8, 8, 1, 1),
-    FUNCTION("sqrt", 1, sqrt, 0, 4, 0, 0),
-    FUNCTION("rsqrt", 1, rsqrt, 0, 4, 2, 1),
-    FUNCTION("atan2", 2, atan2, -4, 4, 3, 2),
-    FUNCTION("power", 2, pow, 0, 4, 9, 2),
-    FUNCTION("divide", 2, divide, -4, 4, 0, 0),
-    FUNCTION("remainder", 2, fmod, -4, 4, 0, 0),
+    FUNCTION("exponential", 1, exp, -746, 710, 2, 1, KL_OP_EXP),
+    FUNCTION("exp10", 1, exp10, -324, 309, 2, 1, KL_OP_EXP10, true),
+    FUNCTION("exponential-minus-one", 1, expm1, -40, 710, 1, 1, KL_OP_EXPM1, true),
+    FUNCTION("log", 1, log, 0, 4, 1, 1, KL_OP_LOG),
+    FUNCTION("log-plus-one", 1, log1p, -1, 4, 1, 1, KL_OP_LOG1P),
+    FUNCTION("logistic", 1, logistic, -746, 40, -1, -1, KL_OP_LOGISTIC, true),
+    FUNCTION("tanh", 1, tanh, -22, 22, 2, 1, KL_OP_TANH),
+    FUNCTION("erf", 1, erf, -6, 6, 2, 2, KL_OP_UNKNOWN),
+    FUNCTION("sine", 1, sin, -100, 100, 2, 2, KL_OP_SIN),
+    FUNCTION("cosine", 1, cos, -100, 100, 2, 2, KL_OP_COS),
+    FUNCTION("tan", 1, tan, -100, 100, 4, 2, KL_OP_TAN),
+    FUNCTION("asin", 1, asin, -1, 1, 4, 2, KL_OP_ASIN),
+    FUNCTION("acos", 1, acos, -1, 1, 3, 2, KL_OP_ACOS),
+    FUNCTION("atan", 1, atan, -20, 20, 2, 2, KL_OP_ATAN),
+    FUNCTION("sinh", 1, sinh, -711, 711, 3, 2, KL_OP_SINH),
+    FUNCTION("cosh", 1, cosh, -711, 711, 2, 1, KL_OP_COSH),
+    FUNCTION("asinh", 1, asinh, -20, 20, 3, 2, KL_OP_ASINH),
+    FUNCTION("acosh", 1, acosh, 1, 20, 4, 2, KL_OP_ACOSH),
+    FUNCTION("atanh", 1, atanh, -1, 1, 3, 2, KL_OP_ATANH),
+    FUNCTION("cbrt", 1, cbrt, -8, 8, 1, 1, KL_OP_UNKNOWN),
+    FUNCTION("sqrt", 1, sqrt, 0, 4, 0, 0, KL_OP_SQRT),
+    FUNCTION("rsqrt", 1, rsqrt, 0, 4, 2, 1, KL_OP_RSQRT),
+    FUNCTION("atan2", 2, atan2, -4, 4, 3, 2, KL_OP_ATAN2, true),
+    FUNCTION("power", 2, pow, 0, 4, 9, 2, KL_OP_POWER, true),
+    FUNCTION("divide", 2, divide, -4, 4, 0, 0, KL_OP_DIVIDE),
+    FUNCTION("remainder", 2, fmod, -4, 4, 0, 0, KL_OP_UNKNOWN),
+    {"abs", 1, .cuda_f32 = -1, .cuda_f64 = -1, .complex = KL_OP_ABS},
+    {"sign", 1, .cuda_f32 = -1, .cuda_f64 = -1, .complex = KL_OP_SIGN},
 };
 const size_t nu_function_count = sizeof nu_functions / sizeof *nu_functions;
+
+const nu_function *nu_function_of(const char *op) {
+  for (size_t i = 0; i < nu_function_count; i++)
+    if (strcmp(nu_functions[i].op, op) == 0) return &nu_functions[i];
+  return NULL;
+}
 
 // --- patterns --------------------------------------------------------------------------------------------------------
 
@@ -164,7 +176,7 @@ uint64_t nu_encode(nu_type t, double value) {
 }
 
 uint64_t nu_all_count(const nu_function *f, nu_type t) {
-  unsigned bits = nu_types[t].bits * (unsigned)f->operands;
+  unsigned bits = nu_types[t].bits * (unsigned)f->operands; // complex ones have 64 at least
   return bits <= 32 ? UINT64_C(1) << bits : 0;
 }
 
@@ -245,4 +257,13 @@ void nu_sample(const nu_function *f, nu_type t, uint64_t index, uint64_t *x, uin
     of_two(f, t, index, x, y);
   else
     *x = *y = of_one(f, t, index);
+}
+
+bool nu_sample_complex(const nu_function *f, nu_type t, uint64_t index, nu_number *x, nu_number *y) {
+  kl_dtype type = t == NU_C64 ? KILN_C64 : KILN_C128;
+  random_seed(mixed(index));
+  cc_number a = cc_draw(type, (int)(index % INT32_MAX)), b = a;
+  if (f->operands == 2) b = cc_draw_second(type, f->complex, a, (int)(index % INT32_MAX));
+  *x = (nu_number){a.re, a.im}, *y = (nu_number){b.re, b.im};
+  return !cc_on_axis(a) && !cc_on_axis(b);
 }

@@ -5,7 +5,9 @@
 // A row is stale where code has changed what it computes: `./bootstrap numerics` measures it again.
 #include "hard.h"
 #include "rows.h"
+#include "worst.h"
 
+#include "eval/eval.h"
 #include "support/slow.h"
 #include "support/suite.h"
 #include <inttypes.h>
@@ -42,6 +44,7 @@ static nu_kernel *open_kernel(const nu_row *r, nu_device device) {
 
 static bool is_correctly_rounded(const nu_row *r) {
   static const char *const exact[] = {"sqrt", "divide", "remainder"};
+  if (nu_is_complex(r->t)) return false;
   if (nu_types[r->t].bits == 16) return true;
   for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
     if (strcmp(r->f->op, exact[i]) == 0) return true;
@@ -49,6 +52,7 @@ static bool is_correctly_rounded(const nu_row *r) {
 }
 
 static double bound_of(const nu_row *r) {
+  if (nu_is_complex(r->t)) return kl_op_ulp_bound(r->f->complex, r->t == NU_C64 ? KILN_C64 : KILN_C128);
   return is_correctly_rounded(r) ? 0.5 : strcmp(r->f->op, "power") == 0 ? 4 : 1;
 }
 
@@ -72,34 +76,56 @@ START_TEST(errors_are_within_their_bounds) {
   nu_kernel *k = open_kernel(r, NU_HOST);
   nu_errors now;
   ck_assert_uint_eq(r->errors.wrong, 0);
-  ck_assert(r->all || r->errors.inputs >= 100000000);
-  ck_assert(r->all || r->f->operands == 2 || r->t == NU_F64);
+  ck_assert(r->all || r->errors.inputs >= (r->t == NU_C128 ? 50000 : r->t == NU_C64 ? 250000 : 100000000));
+  ck_assert(r->all || r->f->operands == 2 || r->t == NU_F64 || nu_is_complex(r->t));
+  ck_assert(!nu_is_complex(r->t) || r->f->normwise == kl_op_bound_is_normwise(r->f->complex, KILN_C64));
   ck_assert_msg(r->errors.worst <= bound_of(r), "%s %s: %.4f", r->f->op, nu_types[r->t].name, r->errors.worst);
   ck_assert(!is_correctly_rounded(r) || r->errors.off == 0);
   // a sample from behind those of the long run
-  ck_assert(nu_measure(cx, k, r->f, r->t, false, r->errors.inputs, NU_BATCH, 1, &now));
-  ck_assert_msg(now.wrong == 0 && now.worst <= (r->all ? r->errors.worst + 1e-4 : bound_of(r)), "%s %s: %.4f at %a %a",
-                r->f->op, nu_types[r->t].name, now.worst, now.worst_at[0], now.worst_at[1]);
+  uint64_t count = nu_is_complex(r->t) ? NU_BATCH / 128 : NU_BATCH;
+  ck_assert(nu_measure(cx, k, r->f, r->t, false, r->errors.inputs, count, 1, &now));
+  ck_assert_msg(now.wrong == 0 && now.worst <= (r->all ? r->errors.worst + 1e-4 : bound_of(r)),
+                "%s %s: %.4f at %a %a, %a %a", r->f->op, nu_types[r->t].name, now.worst, now.worst_at[0].re,
+                now.worst_at[0].im, now.worst_at[1].re, now.worst_at[1].im);
   nu_kernel_close(k);
 }
 END_TEST
 
+// The first element of an array, and back. Little-endian.
+static void put(nu_type t, void *at, nu_number v) {
+  nu_type part = nu_is_complex(t) ? nu_types[t].part : t;
+  uint64_t re = nu_encode(part, v.re), im = nu_encode(part, v.im);
+  memcpy(at, &re, nu_types[part].bits / 8);
+  if (part != t) memcpy((char *)at + nu_types[part].bits / 8, &im, nu_types[part].bits / 8);
+}
+static nu_number get(nu_type t, const void *at) {
+  nu_type part = nu_is_complex(t) ? nu_types[t].part : t;
+  uint64_t re = 0, im = 0;
+  memcpy(&re, at, nu_types[part].bits / 8);
+  if (part == t) return (nu_number){nu_decode(t, re), 0};
+  memcpy(&im, (const char *)at + nu_types[part].bits / 8, nu_types[part].bits / 8);
+  return (nu_number){nu_decode(part, re), nu_decode(part, im)};
+}
+
 // f(x, y) by the kernel.
-static double value_at(const nu_row *r, nu_kernel *k, double x, double y) {
-  static uint64_t a[NU_BATCH], b[NU_BATCH], c[NU_BATCH];
-  a[0] = nu_encode(r->t, x), b[0] = nu_encode(r->t, y); // little-endian: the first element
+static nu_number value_at(const nu_row *r, nu_kernel *k, nu_number x, nu_number y) {
+  static nu_number a[NU_BATCH], b[NU_BATCH], c[NU_BATCH];
+  put(r->t, a, x), put(r->t, b, y);
   ck_assert(nu_kernel_run(cx, k, a, b, c));
-  return nu_decode(r->t, c[0] << (64 - nu_types[r->t].bits) >> (64 - nu_types[r->t].bits));
+  return get(nu_result_type(r->f, r->t), c);
+}
+static double error_at(const nu_row *r, nu_kernel *k, nu_number x, nu_number y) {
+  return nu_error(r->f, r->t, x, y, value_at(r, k, x, y));
 }
 
 START_TEST(the_worst_argument_has_its_error) {
   const nu_row *r = row_of(_i);
   if (!r || r->t == NU_F32_FAST) return; // approximations return other values each time
   nu_kernel *k = open_kernel(r, NU_HOST);
-  double x = r->errors.worst_at[0], y = r->errors.worst_at[1];
-  double error = nu_error(r->f, r->t, x, y, value_at(r, k, x, y));
-  ck_assert_msg(fabs(error - r->errors.worst) < 1e-4, "%s %s at %a %a: %.4f, not %.4f", r->f->op, nu_types[r->t].name,
-                x, y, error, r->errors.worst);
+  nu_number x = r->errors.worst_at[0], y = r->errors.worst_at[1];
+  double error = error_at(r, k, x, y);
+  ck_assert_msg(fabs(error - r->errors.worst) < 1e-4, "%s %s at %a %a, %a %a: %.4f, not %.4f", r->f->op,
+                nu_types[r->t].name, x.re, x.im, y.re, y.im, error, r->errors.worst);
   nu_kernel_close(k);
 }
 END_TEST
@@ -115,13 +141,46 @@ START_TEST(near_multiples_of_half_pi) {
     for (size_t h = 0; h < 2 * n; h++) {
       double x = _i % 2 ? hard_f64[h / 2] : (double)hard_f32[h / 2];
       if (h % 2) x = -x;
-      double error = nu_error(f, r->t, x, 0, value_at(r, k, x, 0));
+      double error = error_at(r, k, (nu_number){x, 0}, (nu_number){0, 0});
       ck_assert_msg(error <= 1, "%s %s at %a: %.4f", f->op, nu_types[r->t].name, x, error);
     }
     nu_kernel_close(k);
     return;
   }
   ck_abort_msg("%s is no function", ops[_i / 2]);
+}
+END_TEST
+
+// CUDA counts whole units from the correctly rounded result: none where all are the nearest.
+START_TEST(no_bound_of_cuda_is_tighter) {
+  const nu_function *f = &nu_functions[_i / 2];
+  nu_type t = _i % 2 ? NU_F64 : NU_F32;
+  double cuda = t == NU_F64 ? f->cuda_f64 : f->cuda_f32;
+  if (cuda < 0) return;
+  const nu_errors *e = &nu_row_of(&rows, f, t)->errors;
+  ck_assert_msg(cuda == 0 ? e->off == 0 : e->worst <= cuda, "%s %s: %.4f, CUDA's %g", f->op, nu_types[t].name, e->worst,
+                cuda);
+}
+END_TEST
+
+START_TEST(known_worst_cases_are_within_the_bounds) {
+  const nu_row *r = NULL;
+  nu_kernel *k = NULL;
+  for (size_t i = 0; i < sizeof worst_cases / sizeof *worst_cases; i++) {
+    const nu_function *f = nu_function_of(worst_cases[i].op);
+    ck_assert_ptr_nonnull(f);
+    const nu_row *row = nu_row_of(&rows, f, worst_cases[i].t);
+    if (row != r) {
+      nu_kernel_close(k);
+      r = row, k = open_kernel(r, NU_HOST);
+    }
+    nu_number x = {worst_cases[i].x, 0}, y = {worst_cases[i].y, 0};
+    double error = error_at(r, k, x, y), bits = nu_hardness(f, r->t, x, y);
+    ck_assert_msg(error <= bound_of(r), "%s %s at %a %a: %.4f", f->op, nu_types[r->t].name, x.re, y.re, error);
+    ck_assert_msg(bits >= worst_cases[i].bits, "%s %s at %a %a is within 2^-%.1f only", f->op, nu_types[r->t].name,
+                  x.re, y.re, bits);
+  }
+  nu_kernel_close(k);
 }
 END_TEST
 
@@ -144,13 +203,15 @@ END_TEST
 // The references, and what the rest of the program believes of formats, against MPFR and against each other.
 START_TEST(references_agree_with_mpfr) {
   const nu_function *f = &nu_functions[_i];
-  for (uint64_t i = 0; i < 3000; i++) {
+  for (uint64_t i = 0; i < 3000 && nu_takes(f, NU_F64); i++) {
     uint64_t x, y;
     double r, a, b;
     nu_sample(f, NU_F64, i, &x, &y);
     a = nu_decode(NU_F64, x), b = nu_decode(NU_F64, y);
     f->values(&a, &b, &r, 1);
-    double error = nu_error(f, NU_F64, a, b, r), wide = nu_error(f, NU_F64, a, b, (double)f->wide(a, b));
+    nu_number at = {a, 0}, and = {b, 0};
+    double error = nu_error(f, NU_F64, at, and, (nu_number){r, 0}),
+           wide = nu_error(f, NU_F64, at, and, (nu_number){(double)f->wide(a, b), 0});
     ck_assert_msg(error <= 4, "%s(%a, %a) in double: %.2f", f->op, a, b, error);
     ck_assert_msg(wide <= 0.51, "%s(%a, %a) in long double: %.3f", f->op, a, b, wide);
   }
@@ -183,5 +244,6 @@ int main(void) {
   return RUN_TESTS("numerics", ONCE(make, drop), {formats_round_trip}, {references_agree_with_mpfr, n},
                    {bits_are_those_that_were_measured, n * NU_TYPES}, {errors_are_within_their_bounds, n * NU_TYPES},
                    {the_worst_argument_has_its_error, n * NU_TYPES}, {near_multiples_of_half_pi, 6},
+                   {known_worst_cases_are_within_the_bounds}, {no_bound_of_cuda_is_tighter, 2 * n},
                    {the_document_shows_these_rows});
 }

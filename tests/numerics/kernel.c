@@ -17,11 +17,11 @@ struct nu_kernel {
 
 static kiln_artifact *compile(kiln_context *cx, const nu_function *f, nu_type t, const char *target, size_t n) {
   char text[512];
-  const char *type = nu_types[t].dtype;
+  const char *type = nu_types[t].dtype, *result = nu_types[nu_result_type(f, t)].dtype;
   int size = snprintf(text, sizeof text,
                       "HloModule m\n\nENTRY fusion {\n  x = %s[%zu] parameter(0)\n  y = %s[%zu] parameter(1)\n"
                       "  ROOT r = %s[%zu] %s(x%s)\n}\n",
-                      type, n, type, n, type, n, f->op, f->operands == 2 ? ", y" : "");
+                      type, n, type, n, result, n, f->op, f->operands == 2 ? ", y" : "");
   kiln_module *m = NULL;
   kiln_artifact *a = NULL;
   kiln_compile_params params = {.struct_size = sizeof params,
@@ -82,6 +82,7 @@ bool nu_kernel_run(kiln_context *cx, nu_kernel *k, const void *x, const void *y,
 }
 
 bool nu_is_of_its_own(kiln_context *cx, const nu_function *f, nu_type t) {
+  if (!nu_takes(f, t)) return false;
   if (t != NU_F32_FAST) return true;
   kiln_artifact *fast = compile(cx, f, t, "sm_90", NU_BATCH), *strict = compile(cx, f, NU_F32, "sm_90", NU_BATCH);
   bool same =

@@ -15,11 +15,12 @@ typedef struct nu_kernel nu_kernel;
 // nearest value, or with a seed any that their documented errors allow.
 nu_kernel *nu_kernel_open(kiln_context *cx, const nu_function *f, nu_type t, nu_device device, uint64_t perturb);
 void nu_kernel_close(nu_kernel *k);
-// x, y, r: NU_BATCH elements, aligned to 16 bytes. y is not read where there is one operand. False: a finding says why.
-// `cx` is the calling thread's on the host, and the one that opened the kernel on the simulator.
+// x, y, r: NU_BATCH elements, of complex numbers both parts, aligned to 16 bytes. y is not read where there is one
+// operand. False: a finding says why. `cx` is the calling thread's on the host, and the one that opened the kernel on
+// the simulator.
 bool nu_kernel_run(kiln_context *cx, nu_kernel *k, const void *x, const void *y, void *r);
 
-// Does this type's numerics change a GPU's code for the function? Of `strict` ones always.
+// Does the function take this type, and do its numerics change a GPU's code? Those of `strict` always do.
 bool nu_is_of_its_own(kiln_context *cx, const nu_function *f, nu_type t);
 
 // Instructions and registers of a kernel for sm_90 whose threads compute several elements each.

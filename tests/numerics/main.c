@@ -2,8 +2,8 @@
 // after each function, so that a run that was ended goes on where it was; then puts the tables into DOCUMENT, between
 // its two marks. With words: only functions or types of these names.
 //
-// 10^8 samples of a function whose arguments are not run through (support/share.h: with KILN_TEST_SHARE=43 all pairs of
-// 16 bits and all f32 in `fast` are); KILN_NUMERICS_THREADS.
+// 10^8 samples of a function whose arguments are not run through, 250,000 of c64 and 50,000 of c128 (support/share.h:
+// with KILN_TEST_SHARE=43 all pairs of 16 bits and all f32 in `fast` are); KILN_NUMERICS_THREADS.
 #include "rows.h"
 #include "support/share.h"
 
@@ -38,7 +38,7 @@ static bool measure(kiln_context *cx, nu_rows *rows, const nu_function *f, nu_ty
   bool fast = t == NU_F32_FAST;
   nu_kernel *k = nu_kernel_open(cx, f, t, fast ? NU_SIM : NU_HOST, 0);
   // All pairs of 16 bits take minutes, and so do all f32 on the simulator: a wish for as many samples is one for them.
-  uint64_t count = share_of(100000000), there_are = nu_all_count(f, t);
+  uint64_t count = share_of(t == NU_C64 ? 250000 : t == NU_C128 ? 50000 : 100000000), there_are = nu_all_count(f, t);
   bool all = there_are && ((f->operands == 1 && !fast) || there_are <= count);
   if (all) count = there_are;
   uint64_t fingerprint = k ? nu_fingerprint(cx, k, f, t) : 0;
@@ -64,13 +64,14 @@ static bool measure(kiln_context *cx, nu_rows *rows, const nu_function *f, nu_ty
   }
   *row = (nu_row){f, t, stale ? all : row->all, errors, cost, fingerprint};
   if (stale)
-    printf("%s %s: %.4f at %a %a; not nearest %.3g %%; %llu inversions; %.0f s\n", f->op, nu_types[t].name,
-           errors.worst, errors.worst_at[0], errors.worst_at[1], 100 * (double)errors.off / (double)errors.inputs,
-           (unsigned long long)errors.inversions,
+    printf("%s %s: %.4f at %a %a %a %a; not nearest %.3g %%; %llu inversions; %.0f s\n", f->op, nu_types[t].name,
+           errors.worst, errors.worst_at[0].re, errors.worst_at[0].im, errors.worst_at[1].re, errors.worst_at[1].im,
+           100 * (double)errors.off / (double)errors.inputs, (unsigned long long)errors.inversions,
            (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec));
   if (errors.wrong)
-    fprintf(stderr, "%s %s: %llu results of the wrong kind, the first at %a %a\n", f->op, nu_types[t].name,
-            (unsigned long long)errors.wrong, errors.wrong_at[0], errors.wrong_at[1]);
+    fprintf(stderr, "%s %s: %llu results of the wrong kind, the first at %a %a, %a %a\n", f->op, nu_types[t].name,
+            (unsigned long long)errors.wrong, errors.wrong_at[0].re, errors.wrong_at[0].im, errors.wrong_at[1].re,
+            errors.wrong_at[1].im);
   fflush(stdout);
   return errors.wrong == 0;
 }

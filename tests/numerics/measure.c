@@ -49,12 +49,29 @@ static double error_of(exact *e, const nu_function *f, nu_type t, double x, doub
   return side ? nextafter(0.5, side < 0 ? 0 : 1) : error;
 }
 
-double nu_error(const nu_function *f, nu_type t, double x, double y, double got) {
+double nu_error(const nu_function *f, nu_type t, nu_number x, nu_number y, nu_number got) {
+  if (nu_is_complex(t)) return nu_complex_error(f, t, x, y, got);
   exact e;
   exact_init(&e);
-  double error = error_of(&e, f, t, x, y, got);
+  double error = error_of(&e, f, t, x.re, y.re, got.re);
   exact_free(&e);
   return error;
+}
+
+double nu_hardness(const nu_function *f, nu_type t, nu_number x, nu_number y) {
+  exact e;
+  exact_init(&e);
+  evaluate(&e, f, x.re, y.re);
+  long unit = mpfr_get_exp(e.r) - (long)nu_types[t].significand;
+  mpfr_mul_2si(e.r, e.r, 1 - (unit < nu_types[t].least ? nu_types[t].least : unit), MPFR_RNDN);
+  mpfr_t whole;
+  mpfr_init2(whole, PRECISION);
+  mpfr_rint(whole, e.r, MPFR_RNDN);
+  mpfr_sub(e.r, e.r, whole, MPFR_RNDN);
+  double bits = mpfr_zero_p(e.r) ? INFINITY : 1 - log2(fabs(mpfr_get_d(e.r, MPFR_RNDN)));
+  mpfr_clear(whole);
+  exact_free(&e);
+  return bits;
 }
 
 // --- a batch ---------------------------------------------------------------------------------------------------------
@@ -126,7 +143,7 @@ static void judge(batch *b, const nu_function *f, nu_type t, size_t i, double er
     out->off += error == 0.5 && (nu_encode(t, b->got[i]) & 1);
   }
   if (isinf(error)) {
-    if (out->wrong++ == 0) out->wrong_at[0] = b->x[i], out->wrong_at[1] = b->y[i];
+    if (out->wrong++ == 0) out->wrong_at[0].re = b->x[i], out->wrong_at[1].re = b->y[i];
     return;
   }
   out->off += error > 0.5;
@@ -137,7 +154,7 @@ static void take_largest(batch *b, const nu_function *f, nu_type t, double slack
   size_t i = b->largest_at;
   if (b->largest + slack <= out->worst || b->largest <= 2 * slack) return;
   double error = error_of(&b->e, f, t, b->x[i], b->y[i], b->got[i]);
-  if (error > out->worst) out->worst = error, out->worst_at[0] = b->x[i], out->worst_at[1] = b->y[i];
+  if (error > out->worst) out->worst = error, out->worst_at[0].re = b->x[i], out->worst_at[1].re = b->y[i];
 }
 
 #define NARROW_SLACK 0x1p-20
@@ -232,6 +249,10 @@ typedef struct job {
 
 static void *work(void *user) {
   job *j = user;
+  if (nu_is_complex(j->t)) {
+    j->good = nu_complex_measure(j->cx, j->k, j->f, j->t, j->first, j->count, &j->out);
+    return NULL;
+  }
   batch *b = calloc(1, sizeof *b);
   exact_init(&b->e);
   j->good = true;
@@ -284,17 +305,21 @@ bool nu_measure(kiln_context *cx, nu_kernel *k, const nu_function *f, nu_type t,
   return good;
 }
 
+uint64_t nu_hashed(uint64_t hash, nu_type t, double value) {
+  uint64_t bits = isnan(value) ? UINT64_MAX : nu_encode(t, value);
+  for (int byte = 0; byte < 8; byte++) hash = (hash ^ (bits >> 8 * byte & 255)) * 1099511628211u;
+  return hash;
+}
+
 uint64_t nu_fingerprint(kiln_context *cx, nu_kernel *k, const nu_function *f, nu_type t) {
+  if (nu_is_complex(t)) return nu_complex_fingerprint(cx, k, f, t);
   batch *b = calloc(1, sizeof *b);
-  uint64_t hash = 14695981039346656037u; // FNV-1a
+  uint64_t hash = nu_hash_seed;
   bool patterns = nu_all_count(f, t) == NU_BATCH;
   size_t n = fill(b, f, t, patterns, 0, patterns ? NU_BATCH : NU_BATCH / 8);
   bool good = nu_kernel_run(cx, k, b->bits[0], b->bits[1], b->bits[2]);
   unpack(t, b->bits[2], b->got, n);
-  for (size_t i = 0; i < n; i++) {
-    uint64_t bits = isnan(b->got[i]) ? UINT64_MAX : nu_encode(t, b->got[i]);
-    for (int byte = 0; byte < 8; byte++) hash = (hash ^ (bits >> 8 * byte & 255)) * 1099511628211u;
-  }
+  for (size_t i = 0; i < n; i++) hash = nu_hashed(hash, t, b->got[i]);
   free(b);
   return good ? hash : 0;
 }
