@@ -87,7 +87,7 @@ static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, c
                    .shared_bytes = from->shared_bytes,
                    .programmatic = p->programmatic,
                    .vector_bytes = widest_access(p, from),
-                   .lanes = first->main.threads ? first->main.lanes : first->tail.lanes,
+                   .lanes = kl_body_is_empty(&first->main) ? first->tail.lanes : first->main.lanes,
                    .rest_lanes = first->tail.lanes,
                    .elements = largest_result(u, p)};
   bind_arguments(j, u, p, from, scratch, &l);

@@ -288,6 +288,29 @@ static void spoil_copy(hand *h, int how) {
   a->base = base;
 }
 
+// --- lanes and copies ------------------------------------------------------------------------------------------------
+
+enum { OTHER_DIGIT = 1, NO_DIGIT, NO_PAIR, EXCHANGE_IN_LANES };
+
+// Pairs of lanes exchange the higher bit of four copies.
+static void exchange(hand *h, int how) {
+  static const kl_var vars[] = {
+      {KL_BIND_LANE, 8, "lane"}, {KL_BIND_REG, 4, "v"}, {KL_BIND_LANE, 2, "high"}, {KL_BIND_LANE, 2, "low"}};
+  begin(h, KL_NVPTX, 32, 4, vars, 128, 128, 0);
+  const kl_aff *lane = plus(h, plus(h, var(h, 3), 2, var(h, 2)), 4, var(h, 0));
+  const kl_aff *at = plus(h, var(h, 1), 4, lane);
+  uint32_t x = load(h, IN, at, KL_NONE);
+  if (how == EXCHANGE_IN_LANES) kl_write_if(&h->w, guard(h, var(h, 0), 0, 3));
+  kl_exchange e = {1, how == NO_DIGIT ? 4 : how == OTHER_DIGIT ? 1 : 2, how == NO_PAIR ? 0 : 2};
+  x = kl_write_exchange(&h->w, &e, x);
+  store(h, OUT, at, x, KL_NONE);
+  if (how == EXCHANGE_IN_LANES) kl_write_if_end(&h->w);
+  for (int64_t i = 0; i < 128; i++) {
+    int64_t copy = i / 2 % 2, high = i / 8 % 2;
+    h->want[i] = in(i + 2 * (high - copy) + 8 * (copy - high));
+  }
+}
+
 // --- one memory for a parameter and a result -------------------------------------------------------------------------
 
 enum { SHIFTED = 1, LATE };
@@ -359,6 +382,11 @@ static const row rows[] = {
   {"another stride of lanes", copy, spoil_copy, OTHER_STRIDE, "slot 0: element 3 in the place of 4"},
   {"a value that depends on more", copy, spoil_copy, NARROW_VARS, "step 0: thread 1 has another value than thread 0"},
   {"an element expression of others", copy, spoil_copy, LYING_ELEMENT, "slot 0: element 0 in the place of 1"},
+  {"lanes exchange copies", exchange, NULL, RIGHT, NULL},
+  {"others", exchange, NULL, OTHER_DIGIT, "result 0: element 1 comes from elsewhere"},
+  {"copies that there are not", exchange, NULL, NO_DIGIT, "step 1: digit 4"},
+  {"lanes that are no pair", exchange, NULL, NO_PAIR, "step 1: no lane of two"},
+  {"an exchange of some lanes", exchange, NULL, EXCHANGE_IN_LANES, "a shuffle that not all lanes come to"},
   {"in place", in_place, NULL, RIGHT, NULL},
   {"in place of a neighbour", in_place, NULL, SHIFTED, "slot 1: element 1 is written, and another reads it"},
   {"read when it is gone", in_place, NULL, LATE, "slot 0: element 0 is read, and has become a result"},

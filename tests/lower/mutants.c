@@ -24,7 +24,7 @@ typedef enum kind {
   SYNC,     // a sync is not there
   GUARD,    // a guard always holds
   KEEP,     // all of a store's elements are stored
-  DISTANCE, // a shuffle takes the value of another lane
+  DISTANCE, // a shuffle takes the value of another lane, an exchange another lane's
   TAKE,     // another copy is taken
   LANES,    // an access counts lanes backwards
   PLACE,    // an access is one element further on
@@ -144,6 +144,11 @@ static bool break_step(breaking *x, kl_step *s) {
   s->operands = operands;
   switch (x->kind) {
   case DISTANCE:
+    for (uint32_t v = 0; s->kind == KL_STEP_EXCHANGE && v < x->b->nvars; v++) {
+      if (x->b->vars[v].binding != KL_BIND_LANE || x->b->vars[v].extent != 2 || v == s->lane || !here(x)) continue;
+      s->lane = v;
+      return true;
+    }
     if (s->kind != KL_STEP_SHUFFLE || !here(x)) return false;
     s->distance = s->distance == 1 ? 2 : s->distance / 2;
     return true;
@@ -288,6 +293,7 @@ static const row rows[] = {
   {"less the sum", "p = f32[5,300] parameter(0)\n z = f32[] parameter(1)\n s = f32[5] reduce(p, z), dimensions={1}, to_apply=f\n b = f32[5,300] broadcast(s), dimensions={0}\n ROOT r = f32[5,300] subtract(p, b)", {ABSENT, ABSENT}},
   {"pad", "p = f32[40,30] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[45,36] pad(p, z), padding=2_3x4_2", {ALL, ALL}},
   {"concatenate", "p = f32[40,6] parameter(0)\n q = f32[40,9] parameter(1)\n ROOT r = f32[40,15] concatenate(p, q), dimensions={1}", {ONE_GUARD, ALL}},
+  {"conversions", "p = s8[1024] parameter(0)\n q = f32[1024] convert(p)\n r = bf16[1024] convert(p)\n ROOT t = (f32[1024], bf16[1024]) tuple(q, r)", {ALL, ALL}},
   {"dynamic-slice", "p = f32[40,30] parameter(0)\n i = s32[] parameter(1)\n j = s32[] parameter(2)\n ROOT r = f32[20,24] dynamic-slice(p, i, j), dynamic_slice_sizes={20,24}", {ALL, ALL}},
 };
 // clang-format on

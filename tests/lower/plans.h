@@ -24,7 +24,16 @@ static const struct {
   {'g', 0, "s1[1025] | r = s1[1025] negate(p0)", {"tail: 129 threads x 8 lanes from element 0", "to s1[t * 8] contiguous x8 (1-byte accesses)"}},
   {'g', 0, "c64[1048576] | r = c64[1048576] negate(p0)", {"524288 threads x 2 lanes", "load s0[t * 2] contiguous x2 (16-byte accesses)"}},
   {'g', 0, "c128[1048576] | r = c128[1048576] negate(p0)", {"1048576 threads x 1 lanes", "load s0[t]  ;", "to s1[t]\n"}},
-  {'g', 0, "s8[1048576] | r = f32[1048576] convert(p0)", {"65536 threads x 16 lanes", "load s0[t * 16] contiguous x16 (16-byte accesses)", "to s1[t * 16] contiguous x16 (16-byte accesses)"}},
+  // where types are of several widths a warp asks for whole sectors of each, 16 bytes a thread
+  {'g', 0, "s8[1048576] | r = f32[1048576] convert(p0)", {"reg v < 16, lane bit1 < 2, lane bit0 < 2", "load s0[block * 2048 + warp * 128 + lane * 16 + bit1 * 1024 + bit0 * 512] contiguous x16 (16-byte accesses)", "exchange v / 8 with bit1", "s0: 2048 requests, 32768 sectors of 32768", "contiguous x4 (16-byte accesses), 4 chunks", "s1: 8192 requests, 131072 sectors of 131072"}},
+  {'g', 0, "f32[4096] | r = bf16[4096] convert(p0)", {"= bf16 exchange v / 4 with bit0", "s0: 32 requests, 512 sectors of 512", "s1: 16 requests, 256 sectors of 256", "contiguous x8 (16-byte accesses)\n", "!tail"}},
+  {'g', 0, "f32[4096] | r = f8e5m2[4096] convert(p0)", {"= f8e5m2 exchange v / 8 with bit1", "s0: 32 requests, 512 sectors of 512", "s1: 8 requests, 128 sectors of 128", "contiguous x16 (16-byte accesses)\n"}},
+  {'g', 0, "s4[8192] | r = bf16[8192] convert(p0)", {"load s0[block * 4096 + warp * 256 + lane * 32 + bit1 * 2048 + bit0 * 1024] contiguous x32 (16-byte accesses)", "s0: 8 requests, 128 sectors of 128", "s1: 32 requests, 512 sectors of 512"}},
+  {'g', 0, "pred[4096];bf16[4096];bf16[4096] | r = bf16[4096] select(p0, p1, p2)", {"= pred exchange v / 8 with bit0", "s0: 8 requests, 128 sectors of 128", "s1: 16 requests, 256 sectors of 256", "s3: 16 requests, 256 sectors of 256", "!bit1"}},
+  {'g', 0, "f64[4096] | r = s16[4096] convert(p0)", {"exchange v / 4 with bit1", "s0: 64 requests, 1024 sectors of 1024", "s1: 16 requests, 256 sectors of 256", "contiguous x8 (16-byte accesses)\n"}},
+  {'g', 0, "f32[4096];bf16[4096] | r = (bf16[4096], f32[4096]) tuple(p1, p0)", {"store v0 to s2[", "s1: 16 requests, 256 sectors of 256", "s2: 16 requests, 256 sectors of 256"}},
+  {'g', 4, "f32[4096] | r = bf16[4096] convert(p0)", {"(4-byte accesses)", "!exchange"}},
+  {'g', 0, "s1[16384] | r = f32[16384] convert(p0)", {"512 threads x 32 lanes", "contiguous x32 (4-byte accesses)", "!exchange"}},
   {'h', 0, "f32[1048576] | r = f32[1048576] negate(p0)", {", host, 32-bit", "65536 threads x 16 lanes", "load s0[t * 16] contiguous x16", "!grid", "!tail"}},
   {'h', 0, "s4[1048576] | r = s4[1048576] negate(p0)", {"65536 threads x 16 lanes", "load s0[t * 16] contiguous x16 (8-byte accesses)"}},
   // the arguments' own alignment
@@ -46,10 +55,10 @@ static const struct {
   {'g', 0, "f32[700,5,2]{0,2,1} | r = f32[700,5,2]{0,2,1} negate(p0)", {"load s0[t * 4] contiguous x4 (16-byte accesses)", "load s0[t + 6656]  ;"}},
   {'g', 0, "f32[512,1024] | r = f32[1024,512]{0,1} transpose(p0), dimensions={1,0}", {"load s0[t * 4] contiguous x4 (16-byte accesses)"}},
   {'g', 0, "f32[35,6,64] | r = f32[64,210] reshape(p0)", {"load s0[t * 4] contiguous x4 (16-byte accesses)"}},
-  {'g', 0, "f32[128,128]{0,1};s8[16384] | r = (f32[128,128]{0,1}, s8[16384]) tuple(p0, p1)", {"grid 8 ", "1024 threads x 16 lanes", "load s0[t * 16] contiguous x16 (16-byte accesses)", "load s1[t * 16] contiguous x16 (16-byte accesses)", "to s2[t * 16] contiguous x16", "to s3[t * 16] contiguous x16"}},
+  {'g', 0, "f32[128,128]{0,1};s8[16384] | r = (f32[128,128]{0,1}, s8[16384]) tuple(p0, p1)", {"grid 8 ", "s0: 128 requests, 2048 sectors of 2048", "s1: 32 requests, 512 sectors of 512", "s2: 128 requests, 2048 sectors of 2048", "s3: 32 requests, 512 sectors of 512", "store v1 to s3["}},
   // lanes for the narrowest array, if it is not small, and 128 bytes of the widest
   {'g', 0, "s2[65536] | r = f64[65536] convert(p0)", {"4096 threads x 16 lanes", "load s0[t * 16] contiguous x16 (4-byte accesses)"}},
-  {'g', 0, "HloModule m\nENTRY e {\n  p = s8[32768] parameter(0)\n  b = s8[32768,2] broadcast(p), dimensions={0}\n  ROOT r = f32[32768,2] convert(b)\n}\n", {"4096 threads x 16 lanes"}},
+  {'g', 0, "HloModule m\nENTRY e {\n  p = s8[32768] parameter(0)\n  b = s8[32768,2] broadcast(p), dimensions={0}\n  ROOT r = f32[32768,2] convert(b)\n}\n", {"broadcast x2, 8 chunks"}},
   {'g', 0, "HloModule m\nENTRY e {\n  p = s8[4096] parameter(0)\n  b = s8[4096,16] broadcast(p), dimensions={0}\n  ROOT r = f32[4096,16] convert(b)\n}\n", {"16384 threads x 4 lanes"}},
   // rows and columns broadcast, of even and odd length
   {'g', 0, "f32[64] | r = f32[4096,64] broadcast(p0), dimensions={1}", {"load s0[(t mod 16) * 4] contiguous x4 (16-byte accesses)"}},
@@ -90,7 +99,7 @@ static const struct {
   {'g', 0, "f32[4096,6];f32[4096,10] | r = f32[4096,16] concatenate(p0, p1), dimensions={1}", {"] contiguous x2 (8-byte accesses), 2 chunks if g0", "] contiguous x2 (8-byte accesses), 2 chunks if g1", "(same for 2 lane)", "!g2"}},
   {'g', 0, "f32[4096,8];f32[4096,0];f32[4096,8] | r = f32[4096,16] concatenate(p0, p1, p2), dimensions={1}", {"load s0", "!load s1", "load s2", "!g2"}},
   // parts of bytes are not read as a whole, wherever they start
-  {'g', 0, "HloModule m\nENTRY e {\n  p = s2[4096,4] parameter(0)\n  x = s2[4096,2] slice(p), slice={[0:4096], [0:2]}\n  ROOT r = f32[4096,2] convert(x)\n}\n", {"32 lanes", ", 32 chunks  ; p", "!load s0[t * 64] contiguous"}},
+  {'g', 0, "HloModule m\nENTRY e {\n  p = s2[4096,4] parameter(0)\n  x = s2[4096,2] slice(p), slice={[0:4096], [0:2]}\n  ROOT r = f32[4096,2] convert(x)\n}\n", {"reg v < 32", ", 32 chunks  ; p", "!load s0[block * 8192 + warp * 1024 + lane * 64 + bit0 * 32] contiguous"}},
   // both bodies read one constant
   {'g', 0, "HloModule m\nENTRY e {\n  c = f32[3] constant({1, 2, 3})\n  ROOT r = f32[1000,3] broadcast(c), dimensions={1}\n}\n", {"main", "tail", "s1: constant f32[3]", "!s2"}},
   // the same element twice is one load

@@ -1,9 +1,19 @@
-// The loop chooser: the flattened domain of results, consecutive elements to each thread.
+// The loop chooser: the flattened domain of results, some elements to each thread.
+//
+// A thread has as many elements as make the narrowest array's access wide. Where all arrays are as wide they are
+// consecutive. Where some are wider they are not: of a block's elements each thread has a chunk that makes the widest
+// array's access, chunks of all threads are side by side, and a thread has several of them. So what a warp asks for at
+// once lies together. Narrower arrays are read and written by an exchange between lanes: with bit i of the chunk's
+// number and bit i of the lane's in each other's place, a thread's chunks are side by side.
 
 #include "lower/choose/chooser.h"
 
-// Variables of a body: threads, and the consecutive elements of each.
+// Variables of a body of consecutive elements: threads, and the elements of each.
 enum { THREAD, LANE, LOOP_VARS };
+
+// Those of a body of chunks: the thread's elements, and bits of the lane's number that are variables of their own, the
+// highest first.
+enum { BLOCK, WARP, LANES, ELEMENT, LANE_BITS, MOST_LANE_BITS = 5 };
 
 typedef struct kl_domains {
   uint32_t n;
@@ -62,11 +72,18 @@ static bool *find_slots(const kl_choosing *c, const kl_domain *d) {
   return has;
 }
 
-// Lanes per thread: as many as make the narrowest large array's access `max_bytes` wide, within 128 bytes of the widest
-// so that one value of each lane fits the registers; small arrays (biases, scalars) have no say. Long bodies get fewer.
-static uint32_t choose_lanes(const kl_plan *p, const kl_slots *s, const bool *has, int64_t count, uint32_t lowest,
-                             uint32_t ninstr) {
-  uint32_t narrow = 128, wide = 8;
+// Elements of a thread, and how many of them lie together.
+typedef struct share {
+  uint32_t elements, chunk;
+} share;
+
+// As many elements as make the narrowest large array's access `max_bytes` wide, within 128 bytes of the widest so that
+// one value of each fits the registers; small arrays (biases, scalars) have no say. Long bodies get fewer. A chunk is
+// what makes the widest array's access so wide.
+static share choose_share(const kl_plan *p, const kl_slots *s, const bool *has, int64_t count, uint32_t lowest,
+                          uint32_t ninstr) {
+  uint32_t narrow = 128, wide = 1;
+  bool host = p->target.machine == KL_HOST;
   for (uint32_t i = 0; i < s->nargs; i++) {
     const kl_slot_info *info = &s->v.p[i];
     uint32_t bits = kl_info(info->shape->dtype)->bits;
@@ -74,13 +91,18 @@ static uint32_t choose_lanes(const kl_plan *p, const kl_slots *s, const bool *ha
     if (bits < narrow) narrow = bits;
     if (bits > wide) wide = bits;
   }
-  uint32_t lanes = p->target.machine == KL_HOST ? p->target.host_lanes : p->target.max_bytes * 8 / narrow;
+  uint32_t lanes = host ? p->target.host_lanes : p->target.max_bytes * 8 / narrow;
   while (lanes > 1 && lanes * wide > 128 * 8) lanes /= 2;
   while (lanes > 2 && (uint64_t)lanes * ninstr > 8192) lanes /= 2;
   // A small array keeps every multiprocessor busy before it makes accesses wide.
   int64_t most = p->target.multiprocessors * (int64_t)kl_last_launch(p)->block;
   while (lanes > 1 && !p->counted && most && count / lanes < most) lanes /= 2;
-  return lanes < lowest ? lowest : lanes;
+  if (lanes < lowest) lanes = lowest;
+  // Lanes exchange whole words.
+  uint32_t chunk = p->target.max_bytes * 8 / wide;
+  if (chunk < 32 / narrow) chunk = 32 / narrow;
+  bool together = host || p->counted || kl_last_launch(p)->block % 32 || chunk > lanes;
+  return (share){lanes, together ? lanes : chunk ? chunk : 1};
 }
 
 static uint32_t lowest_lanes(const kl_slots *s, const bool *has) {
@@ -103,11 +125,32 @@ static void shape_body(const kl_plan *p, kl_body *b, uint32_t lanes, int64_t thr
   b->width = host ? lanes : 1;
 }
 
-static void shape_part(const kl_plan *p, uint32_t lanes, uint32_t tail_lanes, kl_part *part) {
-  uint32_t block = kl_last_launch(p)->block;
+// The variable of bit i of a lane's number, of the lowest nbits.
+static uint32_t lane_bit(uint32_t nbits, uint32_t i) {
+  return LANE_BITS + nbits - 1 - i;
+}
+
+// Whole blocks of threads that have chunks.
+static void shape_chunks(const kl_plan *p, kl_body *b, share x, int64_t blocks) {
+  static const char *const bits[MOST_LANE_BITS] = {"bit0", "bit1", "bit2", "bit3", "bit4"};
+  uint32_t nbits = (uint32_t)__builtin_ctz(x.elements / x.chunk);
+  kl_var *vars = KL_NEW_N(p->arena, kl_var, LANE_BITS + MOST_LANE_BITS);
+  vars[BLOCK] = (kl_var){KL_BIND_BLOCK, blocks, "block"};
+  vars[WARP] = (kl_var){KL_BIND_WARP, kl_last_launch(p)->block / 32, "warp"};
+  vars[LANES] = (kl_var){KL_BIND_LANE, 32 >> nbits, "lane"};
+  vars[ELEMENT] = (kl_var){KL_BIND_REG, x.elements, "v"};
+  for (uint32_t i = 0; i < nbits; i++) vars[lane_bit(nbits, i)] = (kl_var){KL_BIND_LANE, 2, bits[i]};
+  *b = (kl_body){.nvars = LANE_BITS + nbits, .vars = vars, .blocks = blocks, .lanes = x.elements, .width = 1};
+}
+
+static void shape_part(const kl_plan *p, share x, uint32_t tail_lanes, kl_part *part) {
+  uint32_t block = kl_last_launch(p)->block, lanes = x.elements;
   int64_t threads = part->count / lanes;
   if (p->target.machine == KL_NVPTX && !p->counted) threads -= threads % block;
-  shape_body(p, &part->main, lanes, threads, 0);
+  if (x.chunk < lanes)
+    shape_chunks(p, &part->main, x, threads / block);
+  else
+    shape_body(p, &part->main, lanes, threads, 0);
   int64_t first = p->counted ? 0 : threads * lanes, rest = part->count - first;
   shape_body(p, &part->tail, tail_lanes, rest / tail_lanes + (rest % tail_lanes != 0), first);
   part->main_blocks = threads / block;
@@ -121,13 +164,13 @@ static kiln_status shape_domain(kl_choosing *c, const kl_domain *d, kl_part *par
   kl_plan_launch *l = kl_last_launch(p);
   const bool *has = find_slots(c, d);
   uint32_t tail_lanes = lowest_lanes(&c->slots, has);
-  uint32_t lanes = choose_lanes(p, &c->slots, has, d->count, tail_lanes, p->comp->ninstr / d->nparts);
+  share x = choose_share(p, &c->slots, has, d->count, tail_lanes, p->comp->ninstr / d->nparts);
   for (uint32_t i = 0; i < d->nparts; i++) {
-    shape_part(p, lanes, tail_lanes, &parts[i]);
+    shape_part(p, x, tail_lanes, &parts[i]);
     parts[i].first_block = l->grid;
     parts[i].first_iteration = l->iterations;
     l->grid += parts[i].blocks;
-    l->iterations += parts[i].main.threads;
+    l->iterations += parts[i].main.threads + parts[i].main.blocks;
   }
   if (p->target.machine == KL_NVPTX && l->grid > INT32_MAX)
     return kl_unsupported(c->cx, kl_root(p->comp)->span, "%lld elements need %lld blocks: a grid has at most 2^31-1",
@@ -154,13 +197,39 @@ static const kl_aff *index_in_part(kl_affs *p, const kl_part *part, const kl_sha
   return kl_position_of(p, s, index);
 }
 
+// The element of the part that a thread has.
+static const kl_aff *element_of(kl_affs *p, const kl_body *b) {
+  if (b->threads) {
+    const kl_aff *t = kl_aff_dim(p, THREAD), *j = kl_aff_dim(p, LANE);
+    return kl_dom_simplify(b->domain, kl_aff_addc(p, kl_aff_addmul(p, j, t, b->lanes), b->first));
+  }
+  uint32_t nbits = b->nvars - LANE_BITS;
+  int64_t threads = 32 * b->vars[WARP].extent, chunk = b->lanes >> nbits;
+  const kl_aff *v = kl_aff_dim(p, ELEMENT),
+               *at = kl_aff_addmul(p, v, kl_aff_floordivc(p, v, chunk), (threads - 1) * chunk);
+  at = kl_aff_addmul(p, at, kl_aff_dim(p, BLOCK), threads * b->lanes);
+  at = kl_aff_addmul(p, at, kl_aff_dim(p, WARP), 32 * chunk);
+  at = kl_aff_addmul(p, at, kl_aff_dim(p, LANES), b->lanes);
+  for (uint32_t i = 0; i < nbits; i++) at = kl_aff_addmul(p, at, kl_aff_dim(p, lane_bit(nbits, i)), chunk << i);
+  return kl_dom_simplify(b->domain, at);
+}
+
+// Bit by bit, as far as chunks go that lie side by side.
+static void allow_exchanges(kl_writer *w) {
+  const kl_body *b = w->body;
+  uint32_t nbits = b->threads ? 0 : b->nvars - LANE_BITS;
+  kl_exchange *x = KL_NEW_N(w->arena, kl_exchange, nbits + 1);
+  for (uint32_t i = 0; i < nbits; i++) x[i] = (kl_exchange){ELEMENT, b->lanes >> (nbits - i), lane_bit(nbits, i)};
+  w->nexchanges = nbits;
+  w->exchanges = x;
+}
+
 static kiln_status write_roots(kl_walk *walk, const kl_domain *domain, const kl_part *part) {
   kl_affs *p = walk->affs;
   kl_writer *w = walk->w;
   const kl_body *b = w->body;
   const kl_comp *c = walk->plan->comp;
-  const kl_aff *t = kl_aff_dim(p, THREAD), *j = kl_aff_dim(p, LANE);
-  const kl_aff *at = kl_dom_simplify(b->domain, kl_aff_addc(p, kl_aff_addmul(p, j, t, b->lanes), b->first));
+  const kl_aff *at = element_of(p, b);
   bool never;
   uint32_t keep = kl_guard_and(&w->guards, KL_NONE, at, 0, part->count - 1, &never);
   uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(c)->shape);
@@ -179,6 +248,7 @@ static kiln_status write_body(kl_choosing *c, const kl_domain *domain, const kl_
   kl_writer w;
   kl_walk walk;
   kl_write_begin(&w, c->cx, c->plan, body);
+  allow_exchanges(&w);
   kl_walk_begin(&walk, c->cx, c->plan, &c->slots, &w);
   kiln_status st = write_roots(&walk, domain, part);
   kl_walk_free(&walk);

@@ -212,6 +212,7 @@ void kl_emit_seq(kl_emit *e, const kl_seq *s) {
 
 void kl_body_begin(kl_emit *e, const kl_body *body) {
   e->body = body;
+  e->tid = (kb_reg){0};
   e->width = body->width;
   e->vals = KL_NEW_N(e->arena, kl_val, body->nsteps + 1);
   e->ranges = kl_ranges(e->arena, body);
@@ -262,6 +263,7 @@ void kl_set_blocks(kl_emit *e, kb_reg block) {
 
 void kl_set_threads(kl_emit *e, kb_reg tid) {
   kb *k = &e->k;
+  e->tid = tid;
   if (kl_bound(e->body, KL_BIND_WARP)) set_digits(e, KL_BIND_WARP, kb_lshri(k, tid, 5));
   if (kl_bound(e->body, KL_BIND_LANE)) set_digits(e, KL_BIND_LANE, kb_andi(k, tid, 31));
 }

@@ -65,15 +65,16 @@ typedef struct kl_emit {
   unsigned lanes, width, nwide;
   kb_kind index;            // I32 or I64
   kb_reg vars[KL_MAX_VARS]; // values of the body's variables, in index kind; of lanes on the host a vector
-  int64_t at[KL_MAX_VARS];  // of inner variables: the point where symbols are taken; lanes for scalars only
-  kb_reg *slots;            // pointers
-  kl_val *vals;             // by step
-  kl_conditions *guards;    // by guard
-  const kl_range *ranges;   // by step
-  const kl_bounds *bounds;  // by step
-  bool *wants_bits;         // by step: somebody moves it on, or reads its bits
-  bool constant;            // what is being loaded is not written
-  unsigned invariant_load;  // metadata kind
+  kb_reg tid; // the number that WARP and LANE variables are digits of, in index kind; .v NULL: there is none
+  int64_t at[KL_MAX_VARS]; // of inner variables: the point where symbols are taken; lanes for scalars only
+  kb_reg *slots;           // pointers
+  kl_val *vals;            // by step
+  kl_conditions *guards;   // by guard
+  const kl_range *ranges;  // by step
+  const kl_bounds *bounds; // by step
+  bool *wants_bits;        // by step: somebody moves it on, or reads its bits
+  bool constant;           // what is being loaded is not written
+  unsigned invariant_load; // metadata kind
   LLVMValueRef empty_node;
 } kl_emit;
 

@@ -130,13 +130,62 @@ static kb_reg take_remainders(kl_emit *e, sum *s, int64_t *constant, unsigned la
   return total;
 }
 
+// --- digits of the thread's number ----------------------------------------------------------------------------------
+
+// The digit above variable v among those of a thread's number in its block; KL_NONE: it is the highest.
+static uint32_t digit_above(const kl_body *b, uint32_t v) {
+  kl_vars lower = ((kl_vars)1 << v) - 1, lanes = kl_bound(b, KL_BIND_LANE), warps = kl_bound(b, KL_BIND_WARP);
+  kl_vars in = lanes >> v & 1 && (lanes & lower) ? lanes & lower : lanes >> v & 1 ? warps : warps & lower;
+  return in ? 31 - (uint32_t)__builtin_clz(in) : KL_NONE;
+}
+
+static const kl_aff_term *find_var(const sum *s, uint32_t v) {
+  for (uint32_t i = 0; i < s->x->n; i++)
+    if (s->x->terms[i].atom->kind == KL_AFF_DIM && s->x->terms[i].atom->var == v && !s->taken[i])
+      return &s->x->terms[i];
+  return NULL;
+}
+
+// Digits side by side, each as much as those below it have values, are one number: that of the thread, shifted, with
+// what is above them cut off.
+static kb_reg take_digits(kl_emit *e, sum *s, uint32_t v, unsigned shift) {
+  kb *k = &e->k;
+  const kl_body *b = e->body;
+  const kl_aff_term *t = find_var(s, v), *next;
+  if (!t) return (kb_reg){0};
+  int64_t values = b->vars[v].extent;
+  uint32_t above = digit_above(b, v), n = 1;
+  take(s, t);
+  for (; above != KL_NONE; above = digit_above(b, above), n++) {
+    if (!is_power_of_two(values) || !(next = find_var(s, above)) || next->coef != t->coef * values) break;
+    take(s, next);
+    values *= b->vars[above].extent;
+  }
+  if (n == 1) return scaled(k, e->vars[v], t->coef);
+  kb_reg r = kb_lshri(k, e->tid, shift);
+  return scaled(k, above == KL_NONE ? r : kb_andi(k, r, values - 1), t->coef);
+}
+
+static kb_reg take_threads(kl_emit *e, sum *s, kb_reg total) {
+  const kl_body *b = e->body;
+  kl_vars lanes = kl_bound(b, KL_BIND_LANE);
+  if (!e->tid.v || !lanes) return total;
+  uint32_t v = 31 - (uint32_t)__builtin_clz(lanes);
+  for (int64_t place = 1; v != KL_NONE && is_power_of_two(place); v = digit_above(b, v)) {
+    kb_reg r = take_digits(e, s, v, (unsigned)__builtin_ctzll((unsigned long long)place));
+    if (r.v) total = plus(&e->k, total, r);
+    place *= b->vars[v].extent;
+  }
+  return total;
+}
+
 kb_reg kl_emit_expr(kl_emit *e, const kl_aff *x, unsigned lanes) {
   kb *k = &e->k;
   int64_t constant = x->c;
   sum *s = kl_arena_alloc(e->arena, sizeof *s + x->n * sizeof(bool));
   *s = (sum){.x = x};
   memset(s->taken, 0, x->n * sizeof(bool));
-  kb_reg total = take_remainders(e, s, &constant, lanes);
+  kb_reg total = take_threads(e, s, take_remainders(e, s, &constant, lanes));
   for (uint32_t i = 0; i < x->n; i++) {
     if (!s->taken[i]) total = plus(k, total, scaled(k, atom_value(e, x->terms[i].atom, lanes), x->terms[i].coef));
   }

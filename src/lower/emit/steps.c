@@ -387,6 +387,74 @@ static kl_val emit_shuffle(kl_emit *e, const kl_step *s) {
   return v;
 }
 
+// x, of which runs of `half` registers change places.
+static kb_reg *exchange_registers(kl_emit *e, const kl_step *s, const kb_reg *x, unsigned n, unsigned half) {
+  kb *k = &e->k;
+  const kl_body *b = e->body;
+  unsigned place = 1;
+  for (uint32_t v = s->lane + 1; v < b->nvars; v++)
+    if (b->vars[v].binding == KL_BIND_LANE) place *= (unsigned)b->vars[v].extent;
+  kb_reg first = kb_icmp(k, LLVMIntEQ, e->vars[s->lane], kb_ilike(k, e->vars[s->lane], 0));
+  kb_reg *r = KL_NEW_N(e->arena, kb_reg, n);
+  for (unsigned i = 0; i < n; i++) {
+    if (i / half % 2) continue;
+    kb_reg sent = kb_lane_xor(k, kb_select(k, first, x[i + half], x[i]), place);
+    r[i] = kb_select(k, first, x[i], sent);
+    r[i + half] = kb_select(k, first, sent, x[i + half]);
+  }
+  return r;
+}
+
+static kb_reg *bitcast_all(kl_emit *e, const kb_reg *x, unsigned n, kb_kind to, unsigned lanes) {
+  kb_reg *r = KL_NEW_N(e->arena, kb_reg, n);
+  for (unsigned i = 0; i < n; i++) r[i] = kb_bitcast(&e->k, x[i], to, lanes);
+  return r;
+}
+
+static kl_val exchange_pairs(kl_emit *e, const kl_step *s, kl_val *from, unsigned half) {
+  kb *k = &e->k;
+  kb_reg *raw = kl_raw(e, from), *x = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  for (unsigned i = 0; i < e->nwide; i += 2) x[i / 2] = kb_or(k, raw[i], kb_shli(k, raw[i + 1], 16));
+  kb_reg *r = exchange_registers(e, s, x, e->nwide / 2, half / 2);
+  for (unsigned i = 0; i < e->nwide; i++) x[i] = i % 2 ? kb_lshri(k, r[i / 2], 16) : kb_andi(k, r[i / 2], 0xffff);
+  return kl_val_of_bits(e, s->dtype, x);
+}
+
+static kl_val exchange_wide(kl_emit *e, const kl_step *s, kl_val *from, unsigned half) {
+  kl_val v = {.dtype = s->dtype, .wide = KL_NEW_N(e->arena, kl_pair, e->nwide)};
+  kl_pair *x = kl_wide(e, from);
+  kb_reg *part = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  for (int im = 0; im <= kl_is_complex(s->dtype); im++) {
+    for (unsigned i = 0; i < e->nwide; i++) part[i] = im ? x[i].im : x[i].re;
+    kb_reg *r = exchange_registers(e, s, part, e->nwide, half);
+    for (unsigned i = 0; i < e->nwide; i++) *(im ? &v.wide[i].im : &v.wide[i].re) = r[i];
+  }
+  return v;
+}
+
+// Of a lane's copies, in runs of `half`, every second one changes place with one of the other lane's. Words do where
+// elements are narrower.
+static kl_val emit_exchange(kl_emit *e, const kl_step *s) {
+  kl_val *from = operand(e, s, 0), v = {.dtype = s->dtype};
+  unsigned half = s->distance, bits = kl_info(s->dtype)->bits;
+  for (uint32_t r = s->var + 1; r < e->body->nvars; r++)
+    if (kl_has_var(s->regs, r)) half *= (unsigned)e->body->vars[r].extent;
+  if (kl_has_packed(e, s->dtype) && half % 2 == 0) {
+    kb_reg *x = bitcast_all(e, kl_packed(e, from), e->lanes / 2, KB_I32, 1);
+    x = exchange_registers(e, s, x, e->lanes / 2, half / 2);
+    v.packed = bitcast_all(e, x, e->lanes / 2, s->dtype == KILN_F16 ? KB_F16 : KB_BF16, 2);
+  } else if (kl_has_words(e, s->dtype) && half * bits % 32 == 0) {
+    v.words = exchange_registers(e, s, kl_words(e, from), kl_word_count(e, s->dtype), half * bits / 32);
+  } else if (bits == 16 && half % 2 == 0) {
+    return exchange_pairs(e, s, from, half);
+  } else if (kl_is_narrow_float(s->dtype)) {
+    v.raw = exchange_registers(e, s, kl_raw(e, from), e->nwide, half);
+  } else {
+    return exchange_wide(e, s, from, half);
+  }
+  return v;
+}
+
 // Held to bounds in its own type, all values of which a register holds; then in index kind, where wrapping does no
 // harm: what is made of it fits.
 static kl_val emit_index(kl_emit *e, const kl_step *s) {
@@ -426,6 +494,7 @@ kl_val kl_emit_step(kl_emit *e, const kl_step *s) {
   case KL_STEP_JOIN: return emit_join(e, s);
   case KL_STEP_TAKE: return emit_take(e, s);
   case KL_STEP_SHUFFLE: return emit_shuffle(e, s);
+  case KL_STEP_EXCHANGE: return emit_exchange(e, s);
   case KL_STEP_INDEX: return emit_index(e, s);
   case KL_STEP_CARRIED: return e->vals[s - e->body->steps]; // by its loop
   case KL_STEP_OP: break;
@@ -446,8 +515,8 @@ void kl_find_wanted_bits(kl_emit *e) {
   for (uint32_t i = body->nsteps; i-- > 0;) {
     const kl_step *s = &body->steps[i];
     kl_op op = s->kind == KL_STEP_OP ? s->op.op : KL_OP_UNKNOWN;
-    bool reads = s->kind == KL_STEP_SPLIT || s->kind == KL_STEP_JOIN || compares_bits(e, s) || op == KL_OP_BITCAST ||
-                 op == KL_OP_BITCAST_CONVERT;
+    bool reads = s->kind == KL_STEP_SPLIT || s->kind == KL_STEP_EXCHANGE || s->kind == KL_STEP_JOIN ||
+                 compares_bits(e, s) || op == KL_OP_BITCAST || op == KL_OP_BITCAST_CONVERT;
     bool moves = s->kind == KL_STEP_CHOOSE || op == KL_OP_SELECT;
     for (uint32_t o = 0; o < s->noperands && (reads || (moves && e->wants_bits[i])); o++)
       e->wants_bits[s->operands[o]] = true;

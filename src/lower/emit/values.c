@@ -81,7 +81,7 @@ kb_reg kl_to_bits(kb *k, kl_dtype t, kb_reg x) {
 
 bool kl_has_words(const kl_emit *e, kl_dtype t) {
   unsigned bits = kl_info(t)->bits;
-  return e->k.machine == KB_NVPTX && (bits == 4 || bits == 8) && t != KILN_PRED;
+  return e->k.machine == KB_NVPTX && (bits == 4 || bits == 8);
 }
 
 unsigned kl_word_count(const kl_emit *e, kl_dtype t) {

@@ -193,6 +193,37 @@ uint32_t kl_guard_and(kl_guards *g, uint32_t outer, const kl_aff *e, int64_t lo,
   return id;
 }
 
+// --- exchanges ------------------------------------------------------------------------------------------------------
+
+const kl_aff *kl_exchanged(kl_guards *g, const kl_exchange *x, const kl_aff *e) {
+  kl_affs *p = g->affs;
+  const kl_aff *to[KL_MAX_VARS], *v = kl_aff_dim(p, x->var), *d = kl_aff_floordivc(p, v, x->distance);
+  const kl_aff *digit = kl_aff_modc(p, d, 2), *lane = kl_aff_dim(p, x->lane);
+  for (uint32_t i = 0; i < g->body->nvars; i++) to[i] = kl_aff_dim(p, i);
+  to[x->var] = kl_aff_addmul(p, v, kl_aff_sub(p, lane, digit), x->distance);
+  to[x->lane] = digit;
+  kl_aff_replace(p, &(kl_aff_subst){.to = {to}, .n = {g->body->nvars}}, &e, 1, &e);
+  return kl_dom_simplify(g->body->domain, e);
+}
+
+bool kl_guard_exchanged(kl_guards *g, const kl_exchange *x, uint32_t guard, uint32_t *out) {
+  *out = KL_NONE;
+  if (guard == KL_NONE) return true;
+  kl_guard from = g->v.p[guard];
+  uint32_t outer;
+  bool never;
+  if (!kl_guard_exchanged(g, x, from.outer, &outer)) return false;
+  *out = kl_guard_and(g, outer, kl_exchanged(g, x, from.expr), from.lo, from.hi, &never);
+  return !never;
+}
+
+uint32_t kl_access_requests(const kl_access *a, const kl_slot_info *info) {
+  if (a->stride == 0) return a->nchunks;
+  if (a->vec == 1 || a->stride != 1) return a->nchunks * a->vec;
+  uint32_t bytes = a->vec * kl_info(info->shape->dtype)->bits / 8, piece = a->align < 16 ? a->align : 16;
+  return a->nchunks * (piece == 0 || piece >= bytes ? 1 : bytes / piece);
+}
+
 // Bytes that element offsets of this form are aligned to, at most `limit`; 0 if not even whole bytes.
 static uint32_t alignment(const kl_aff *e, unsigned bits, uint32_t limit) {
   int64_t g = content(e, KL_NONE);

@@ -97,18 +97,20 @@ typedef struct kl_access {
 } kl_access;
 
 typedef enum kl_step_kind {
-  KL_STEP_LOAD,    // access
-  KL_STEP_SCALAR,  // a constant: bits
-  KL_STEP_IOTA,    // expr, converted from s64 to dtype
-  KL_STEP_CHOOSE,  // operands[i] under guards[i], the first that holds; the last operand has no guard
-  KL_STEP_SPLIT,   // bits of the operand from expr * width of dtype on: one part of a wider element
-  KL_STEP_JOIN,    // the operands' bits side by side, the first lowest: one element of parts
-  KL_STEP_OP,      // op on operands
-  KL_STEP_TAKE,    // the operand where its reg variable `var` is `distance`
-  KL_STEP_SHUFFLE, // the operand as the lane has it whose number differs by the bit `distance`
-  KL_STEP_CARRIED, // what a loop carries: at first what the loop says, then what the round before made
-  KL_STEP_INDEX,   // the operand, an integer or pred, held to the bounds of symbol `var`: that symbol's value, nobody's
-                   // operand
+  KL_STEP_LOAD,     // access
+  KL_STEP_SCALAR,   // a constant: bits
+  KL_STEP_IOTA,     // expr, converted from s64 to dtype
+  KL_STEP_CHOOSE,   // operands[i] under guards[i], the first that holds; the last operand has no guard
+  KL_STEP_SPLIT,    // bits of the operand from expr * width of dtype on: one part of a wider element
+  KL_STEP_JOIN,     // the operands' bits side by side, the first lowest: one element of parts
+  KL_STEP_OP,       // op on operands
+  KL_STEP_TAKE,     // the operand where its reg variable `var` is `distance`
+  KL_STEP_SHUFFLE,  // the operand as the lane has it whose number differs by the bit `distance`
+  KL_STEP_EXCHANGE, // the operand where the digit `distance` of reg variable `var`, floor(var / distance) mod 2, and
+                    // variable `lane` have each other's values
+  KL_STEP_CARRIED,  // what a loop carries: at first what the loop says, then what the round before made
+  KL_STEP_INDEX, // the operand, an integer or pred, held to the bounds of symbol `var`: that symbol's value, nobody's
+                 // operand
 } kl_step_kind;
 
 // What an op step computes, from its operands' dtypes to its own.
@@ -134,7 +136,8 @@ typedef struct kl_step {
   kl_access access;       // LOAD
   const kl_aff *expr;     // IOTA, SPLIT
   uint64_t bits[2];       // SCALAR
-  uint32_t var, distance; // TAKE, SHUFFLE, INDEX
+  uint32_t var, distance; // TAKE, SHUFFLE, EXCHANGE, INDEX
+  uint32_t lane;          // EXCHANGE: a LANE variable of two values
 } kl_step;
 
 typedef struct kl_store {

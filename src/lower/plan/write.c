@@ -84,6 +84,7 @@ static kl_vars vars_of(const kl_writer *w, const kl_step *s, const kl_aff *place
   for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++) vars |= guard_vars(w, s->guards[i]);
   if (s->kind == KL_STEP_LOAD) vars |= kl_vars_of(w->body, place) | guard_vars(w, s->access.guard);
   if (s->kind == KL_STEP_CARRIED) vars |= ~kl_bound(w->body, KL_BIND_REG);
+  if (s->kind == KL_STEP_EXCHANGE) vars |= (kl_vars)1 << s->var | (kl_vars)1 << s->lane;
   if (s->expr) vars |= kl_vars_of(w->body, s->expr);
   if (s->kind == KL_STEP_TAKE) vars &= ~((kl_vars)1 << s->var);
   return vars;
@@ -136,6 +137,20 @@ uint32_t kl_write_shuffle(kl_writer *w, uint32_t value, uint32_t distance) {
                                      .distance = distance});
 }
 
+uint32_t kl_write_exchange(kl_writer *w, const kl_exchange *x, uint32_t value) {
+  const kl_step *from = &w->steps.p[value];
+  bool again = from->kind == KL_STEP_EXCHANGE && from->var == x->var && from->distance == x->distance;
+  if (again && from->lane == x->lane) return from->operands[0];
+  return kl_write_step(w, &(kl_step){.kind = KL_STEP_EXCHANGE,
+                                     .dtype = from->dtype,
+                                     .instr = from->instr,
+                                     .noperands = 1,
+                                     .operands = operands(w, 1, &value),
+                                     .var = x->var,
+                                     .distance = x->distance,
+                                     .lane = x->lane});
+}
+
 uint32_t kl_write_choose(kl_writer *w, uint32_t guard, uint32_t yes, uint32_t no) {
   if (guard == KL_NONE || yes == no) return yes;
   return kl_write_step(w, &(kl_step){.kind = KL_STEP_CHOOSE,
@@ -145,20 +160,62 @@ uint32_t kl_write_choose(kl_writer *w, uint32_t guard, uint32_t yes, uint32_t no
                                      .guards = operands(w, 1, &guard)});
 }
 
+// Whole words change lanes.
+static bool moves_words(const kl_exchange *x, const kl_slot_info *info) {
+  return x->distance * kl_info(info->shape->dtype)->bits % 32 == 0;
+}
+
+// Are there narrower accesses side by side, of which an exchange may make one?
+static bool may_widen(const kl_writer *w, uint32_t n, const kl_access *a, const kl_slot_info *info) {
+  if (n == w->nexchanges || !moves_words(&w->exchanges[n], info) || info->kind == KL_SLOT_SHARED) return false;
+  return a->stride == 1 && a->run == w->exchanges[n].var && a->vec == w->exchanges[n].distance;
+}
+
+static bool is_wider(const kl_access *a, const kl_access *b, const kl_slot_info *info) {
+  return a->stride == 1 && kl_access_requests(a, info) < kl_access_requests(b, info);
+}
+
 uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, const kl_aff *linear, uint32_t guard,
                        const kl_instr *from) {
   kl_step s = {.kind = KL_STEP_LOAD, .dtype = info->shape->dtype, .instr = from};
+  uint32_t n = 0;
   s.access = kl_load_plan(&w->guards, w->arena, info, slot, linear, guard);
-  return write_step(w, &s, linear);
+  while (may_widen(w, n, &s.access, info)) {
+    const kl_exchange *x = &w->exchanges[n];
+    const kl_aff *place = kl_exchanged(&w->guards, x, linear);
+    uint32_t there;
+    if (!kl_guard_exchanged(&w->guards, x, guard, &there)) break;
+    kl_access a = kl_load_plan(&w->guards, w->arena, info, slot, place, there);
+    if (!is_wider(&a, &s.access, info)) break;
+    s.access = a;
+    linear = place;
+    guard = there;
+    n++;
+  }
+  uint32_t value = write_step(w, &s, linear);
+  for (uint32_t i = 0; i < n; i++) value = kl_write_exchange(w, &w->exchanges[i], value);
+  return value;
 }
 
 void kl_write_store(kl_writer *w, uint32_t slot, const kl_slot_info *info, const kl_aff *linear, uint32_t value,
                     uint32_t keep) {
   // Where elements can be outside, what is stored at once must be all inside or share a byte.
   kl_vars regs = w->steps.p[value].regs | guard_vars(w, keep);
-  uint32_t bits = kl_info(info->shape->dtype)->bits;
-  kl_store s = {.step = value, .keep = keep};
-  s.access = kl_store_plan(&w->guards, w->arena, info, slot, linear, regs, keep, bits < 8 ? 8 / bits : 1);
+  uint32_t bits = kl_info(info->shape->dtype)->bits, least = bits < 8 ? 8 / bits : 1, n = 0;
+  kl_access at = kl_store_plan(&w->guards, w->arena, info, slot, linear, regs, keep, least);
+  while (may_widen(w, n, &at, info) && kl_has_var(w->steps.p[value].regs, w->exchanges[n].var)) {
+    const kl_exchange *x = &w->exchanges[n];
+    uint32_t kept;
+    linear = kl_exchanged(&w->guards, x, linear);
+    if (!kl_guard_exchanged(&w->guards, x, keep, &kept)) break;
+    kl_access a = kl_store_plan(&w->guards, w->arena, info, slot, linear, regs, kept, least);
+    if (!is_wider(&a, &at, info)) break;
+    at = a;
+    keep = kept;
+    n++;
+  }
+  while (n-- > 0) value = kl_write_exchange(w, &w->exchanges[n], value); // takes back what a load has done
+  kl_store s = {.step = value, .keep = keep, .access = at};
   if (bits < 8 && (s.access.vec * bits % 8 || s.access.align == 0)) w->splits_bytes = true;
   add_node(w, (kl_node){.kind = KL_NODE_STORE, .index = (uint32_t)w->stores.n});
   VEC_PUSH(w->cx, &w->stores, s);
@@ -179,6 +236,7 @@ static uint32_t own_uniform(kl_writer *w, uint32_t step, uint32_t run) {
   if (w->written.p[step].place) v = least(v, kl_uniform_over(&w->guards, w->written.p[step].place, run));
   if (s->kind == KL_STEP_LOAD && s->access.guard != KL_NONE) v = least(v, guards[s->access.guard].uniform[run]);
   if (s->expr) v = least(v, kl_uniform_over(&w->guards, s->expr, run));
+  if (s->kind == KL_STEP_EXCHANGE && s->var == run) v = least(v, s->distance);
   for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++)
     if (s->guards[i] != KL_NONE) v = least(v, guards[s->guards[i]].uniform[run]);
   return v;

@@ -27,6 +27,16 @@ enum { KL_MAX_NAMES = 2 * KILN_MAX_RANK };
 void kl_guards_begin(kl_guards *g, kl_ctx *cx, kl_affs *p, kl_body *body, uint32_t nnames, const int64_t *names);
 void kl_guards_end(kl_guards *g);
 
+// What an EXCHANGE step exchanges: `distance` is a power of two, and `lane` has two values.
+typedef struct kl_exchange {
+  uint32_t var, distance, lane;
+} kl_exchange;
+// e, and a guard, where the two have each other's values; false where such a guard never holds.
+const kl_aff *kl_exchanged(kl_guards *g, const kl_exchange *x, const kl_aff *e);
+bool kl_guard_exchanged(kl_guards *g, const kl_exchange *x, uint32_t guard, uint32_t *out);
+// Instructions that the access becomes on a GPU.
+uint32_t kl_access_requests(const kl_access *a, const kl_slot_info *info);
+
 // Largest group of values of an inner variable over which e is the same.
 uint32_t kl_uniform_over(kl_guards *g, const kl_aff *e, uint32_t var);
 
@@ -80,7 +90,10 @@ typedef struct kl_writer {
   VEC(kl_symbol) symbols;
   VEC(kl_named) named; // by symbol
   VEC(kl_open_nest) open;
-  VEC(bool) scopes;  // by number: open?
+  VEC(bool) scopes; // by number: open?
+  // Exchanges that may make accesses wider: each once more than those before it.
+  uint32_t nexchanges;
+  const kl_exchange *exchanges;
   bool splits_bytes; // a result is stored in parts of bytes, which other threads may have others of
 } kl_writer;
 
@@ -104,7 +117,10 @@ uint32_t kl_write_scalar(kl_writer *w, kl_dtype t, uint64_t bits, uint64_t bits1
 uint32_t kl_write_op(kl_writer *w, kl_plan_op op, kl_dtype t, uint32_t n, const uint32_t *operands);
 uint32_t kl_write_take(kl_writer *w, uint32_t value, uint32_t var, uint32_t at);
 uint32_t kl_write_shuffle(kl_writer *w, uint32_t value, uint32_t distance);
+// Twice the same is none.
+uint32_t kl_write_exchange(kl_writer *w, const kl_exchange *x, uint32_t value);
 uint32_t kl_write_choose(kl_writer *w, uint32_t guard, uint32_t yes, uint32_t no); // guard KL_NONE: yes
+// Loads and stores take as many of the writer's exchanges as make fewer accesses.
 uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, const kl_aff *linear, uint32_t guard,
                        const kl_instr *from);
 void kl_write_store(kl_writer *w, uint32_t slot, const kl_slot_info *info, const kl_aff *linear, uint32_t value,

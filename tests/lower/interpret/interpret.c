@@ -24,16 +24,15 @@ static bool is_empty(const kl_body *b) {
 // Loops over elements: every launched thread has work or is beyond the tail, and the bodies cover the part without a
 // gap.
 static void check_loop(machine *m, const kl_part *p) {
-  int64_t block = m->launch->block;
-  REQUIRE(m, p->main.first == 0 && p->main.threads * p->main.lanes + p->tail.threads * p->tail.lanes >= p->count,
+  int64_t block = m->launch->block, threads = p->main.threads + p->main.blocks * block;
+  REQUIRE(m, p->main.first == 0 && threads * p->main.lanes + p->tail.threads * p->tail.lanes >= p->count,
           "the bodies do not cover %lld elements", (ll)p->count);
   if (p->tail.threads) {
-    REQUIRE(m, p->tail.first == p->main.threads * p->main.lanes, "tail from %lld", (ll)p->tail.first);
+    REQUIRE(m, p->tail.first == threads * p->main.lanes, "tail from %lld", (ll)p->tail.first);
     REQUIRE(m, (p->tail.threads - 1) * p->tail.lanes < p->count - p->tail.first, "idle threads in the tail");
   }
-  REQUIRE(m, p->main.threads * p->main.lanes <= p->count, "main reaches beyond the end");
-  REQUIRE(m, p->main.threads == p->main_blocks * block, "%lld threads in %lld blocks", (ll)p->main.threads,
-          (ll)p->main_blocks);
+  REQUIRE(m, threads * p->main.lanes <= p->count, "main reaches beyond the end");
+  REQUIRE(m, threads == p->main_blocks * block, "%lld threads in %lld blocks", (ll)threads, (ll)p->main_blocks);
   REQUIRE(m, p->blocks == p->main_blocks + (p->tail.threads + block - 1) / block, "%lld blocks", (ll)p->blocks);
   for (uint32_t i = 0; i < p->main.nstores; i++) REQUIRE(m, p->main.stores[i].keep == KL_NONE, "bounds check in main");
 }
@@ -51,7 +50,7 @@ static int64_t check_launch(machine *m) {
   for (uint32_t i = l->first_part; i < l->first_part + l->nparts; i++) {
     const kl_part *p = &m->plan->parts[i];
     REQUIRE(m, p->first_block == blocks && p->first_iteration == iterations, "part %u is not in the row", i);
-    if (p->main.blocks)
+    if (p->main.blocks && !p->main.lanes)
       check_blocks(m, p);
     else
       check_loop(m, p);

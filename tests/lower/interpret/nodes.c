@@ -32,6 +32,7 @@ static uint64_t compute(machine *m, const kl_step *s, uint32_t thread, const int
   case KL_STEP_SPLIT: return of_part(x[0], (uint64_t)value_at(m, s->expr, thread, at));
   case KL_STEP_JOIN: return of_join(s->noperands, x);
   case KL_STEP_TAKE:
+  case KL_STEP_EXCHANGE:
   case KL_STEP_SHUFFLE: return x[0];
   case KL_STEP_INDEX: {
     const kl_symbol *to = &m->body->symbols[s->var];
@@ -51,6 +52,16 @@ static uint32_t taken_from(machine *m, uint32_t step, uint32_t thread) {
   return other;
 }
 
+// The thread whose other half a copy of an exchange is, and that copy: the digit of one is the other's.
+static uint32_t exchange(machine *m, uint32_t step, uint32_t thread, int64_t *at) {
+  const kl_step *s = &m->body->steps[step];
+  int64_t like[KL_MAX_VARS], digit = at[s->var] / s->distance % 2, lane = m->vars[thread][s->lane];
+  memcpy(like, m->vars[thread], m->body->nvars * sizeof *like);
+  at[s->var] += (lane - digit) * s->distance;
+  like[s->lane] = digit;
+  return thread - thread % lanes_in_warp(m) + (uint32_t)of_point(m->body, bound_to(m->body, KL_BIND_LANE), like);
+}
+
 // In a thread, of a step that is no load.
 static void run_copies(machine *m, uint32_t step, uint32_t thread) {
   const kl_step *s = &m->body->steps[step];
@@ -60,6 +71,7 @@ static void run_copies(machine *m, uint32_t step, uint32_t thread) {
   if (s->kind == KL_STEP_TAKE) at[s->var] = s->distance;
   for (uint32_t i = 0; i < m->copies[step]; i++) {
     to_point(m->body, s->regs, KL_NONE, i, at);
+    if (s->kind == KL_STEP_EXCHANGE) from = exchange(m, step, thread, at);
     values_of(m, step, thread)[i] = compute(m, s, from, at);
   }
 }
@@ -90,7 +102,7 @@ static void check_vars(machine *m, uint32_t step) {
 static void run_step(machine *m, uint32_t step) {
   const kl_step *s = &m->body->steps[step];
   if (s->kind == KL_STEP_LOAD) run_load(m, step);
-  if (s->kind == KL_STEP_SHUFFLE) check_warps(m, step);
+  if (s->kind == KL_STEP_SHUFFLE || s->kind == KL_STEP_EXCHANGE) check_warps(m, step);
   for (uint32_t t = 0; s->kind != KL_STEP_LOAD && t < m->nthreads; t++)
     if (m->active[t]) run_copies(m, step, t);
   check_vars(m, step);

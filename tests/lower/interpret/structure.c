@@ -167,7 +167,8 @@ static void check_operands(machine *m, const scope *s, uint32_t n) {
     if (x->kind == KL_STEP_TAKE) regs &= ~((kl_vars)1 << x->var);
     REQUIRE(m, !(regs & ~x->regs), "step %u: step %u has more copies", n, x->operands[i]);
     REQUIRE(m, b->steps[x->operands[i]].kind != KL_STEP_INDEX, "step %u: an index as operand", n);
-    bool moves = x->kind == KL_STEP_CHOOSE || x->kind == KL_STEP_TAKE || x->kind == KL_STEP_SHUFFLE;
+    bool moves = x->kind == KL_STEP_CHOOSE || x->kind == KL_STEP_TAKE || x->kind == KL_STEP_SHUFFLE ||
+                 x->kind == KL_STEP_EXCHANGE;
     REQUIRE(m, !moves || type_of(m, x->operands[i]) == x->dtype, "step %u: of another type", n);
   }
 }
@@ -197,6 +198,19 @@ static void check_step(machine *m, const scope *s, uint32_t n) {
     REQUIRE(m, d && (d & (d - 1)) == 0 && d < lanes, "step %u: distance %u of %u lanes", n, d, lanes);
     break;
   }
+  case KL_STEP_EXCHANGE:
+    REQUIRE(m, x->noperands == 1 && !m->host && !b->threads, "step %u: no lanes", n);
+    REQUIRE(m, x->lane < b->nvars && b->vars[x->lane].binding == KL_BIND_LANE && b->vars[x->lane].extent == 2,
+            "step %u: no lane of two", n);
+    REQUIRE(m,
+            x->var < b->nvars && has_var(b->steps[x->operands[0]].regs, x->var) &&
+                b->steps[x->operands[0]].regs == x->regs,
+            "step %u: nothing to exchange", n);
+    REQUIRE(m,
+            x->distance && (x->distance & (x->distance - 1)) == 0 &&
+                b->vars[x->var].extent % (2 * (int64_t)x->distance) == 0,
+            "step %u: digit %u", n, x->distance);
+    break;
   case KL_STEP_INDEX:
     REQUIRE(m, x->var < b->nsymbols && b->symbols[x->var].step == n, "step %u: symbol %u", n, x->var);
     REQUIRE(m, x->noperands == 1 && kl_is_int(b->steps[x->operands[0]].dtype), "step %u: no integer", n);

@@ -263,6 +263,7 @@ static int64_t words_of(const counting *c, const kl_step *s) {
 static void count_step(counting *c, const kl_step *s, const inside *around, int64_t warps) {
   if (s->kind == KL_STEP_LOAD) count_load(c, (uint32_t)(s - c->body->steps), around);
   if (s->kind == KL_STEP_SHUFFLE) c->sum.shuffles += words_of(c, s) * warps;
+  if (s->kind == KL_STEP_EXCHANGE) c->sum.shuffles += kl_exchanged_words(c->body, s) * warps;
   c->sum.instructions += (int64_t)(kl_step_instructions(c->p, c->body, s) * (double)warps);
 }
 
@@ -273,7 +274,9 @@ static void count_seq(counting *c, const kl_seq *s, const inside *around) {
     const kl_node *n = &s->nodes[i];
     switch (n->kind) {
     case KL_NODE_STEP: count_step(c, &b->steps[n->index], around, warps); break;
-    case KL_NODE_STORE: count_access(c, &b->stores[n->index].access, b->stores[n->index].keep, around, true, KL_NONE); break;
+    case KL_NODE_STORE:
+      count_access(c, &b->stores[n->index].access, b->stores[n->index].keep, around, true, KL_NONE);
+      break;
     case KL_NODE_LOOP:
       c->warps.extent[n->index] = b->vars[n->index].extent;
       count_seq(c, &n->nest->inside, around);

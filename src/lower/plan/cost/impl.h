@@ -12,6 +12,8 @@ kl_live *kl_live_copies(kl_plan *p, const kl_body *b); // NULL: all. The plan's 
 // Is the copy at this point of the reg variables?
 bool kl_is_live(const kl_body *b, const kl_live *live, uint32_t step, const int64_t *at);
 
+// Shuffles of an EXCHANGE step.
+int64_t kl_exchanged_words(const kl_body *b, const kl_step *s);
 // Instructions of a warp for a step, requests and shuffles aside.
 double kl_step_instructions(const kl_plan *p, const kl_body *b, const kl_step *s);
 

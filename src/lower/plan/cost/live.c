@@ -1,5 +1,5 @@
-// Copies of values that something stored takes. Where a chunk is known not to be stored, what is made for it alone falls
-// away, and so do its loads.
+// Copies of values that something stored takes. Where a chunk is known not to be stored, what is made for it alone
+// falls away, and so do its loads.
 
 #include "lower/plan/cost/impl.h"
 
@@ -27,6 +27,9 @@ static void mark_operands(const kl_body *b, kl_live *live, uint32_t step) {
     kl_nth_point(b, s->regs, KL_NONE, i, at);
     if (s->kind == KL_STEP_TAKE) at[s->var] = s->distance;
     for (uint32_t o = 0; o < s->noperands; o++) mark(b, live, s->operands[o], at);
+    if (s->kind != KL_STEP_EXCHANGE) continue;
+    at[s->var] ^= s->distance; // what the other lane takes
+    mark(b, live, s->operands[0], at);
   }
 }
 

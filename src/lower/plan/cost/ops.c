@@ -54,6 +54,15 @@ static double of_op(kl_dtype from, kl_dtype to, kl_op op) {
   return kl_is_float(from) ? of_float(from, op) : of_integer(from, op);
 }
 
+// Of each two words one goes to the other lane; elements of 4, 8 and 16 bits stand side by side in them.
+int64_t kl_exchanged_words(const kl_body *b, const kl_step *s) {
+  int64_t copies = kl_extent(b, s->regs), bits = kl_info(s->dtype)->bits, half = s->distance;
+  for (uint32_t v = s->var + 1; v < b->nvars; v++)
+    if (kl_has_var(s->regs, v)) half *= b->vars[v].extent;
+  bool words = (bits == 4 || bits == 8 || bits == 16) && half * bits % 32 == 0;
+  return (words ? copies * bits / 32 : copies * ((bits + 31) / 32)) / 2;
+}
+
 double kl_step_instructions(const kl_plan *p, const kl_body *b, const kl_step *s) {
   double copies = (double)kl_extent(b, s->regs), words = (kl_info(s->dtype)->bits + 31) / 32;
   switch (s->kind) {
@@ -64,6 +73,7 @@ double kl_step_instructions(const kl_plan *p, const kl_body *b, const kl_step *s
   case KL_STEP_IOTA: return 2 * copies;
   case KL_STEP_INDEX: return 3 * copies;
   case KL_STEP_LOAD: return p->slots[s->access.slot].by_value ? 1 : 3; // the address; its requests aside
+  case KL_STEP_EXCHANGE: return 3 * (double)kl_exchanged_words(b, s);  // selections
   default: return 0;
   }
 }

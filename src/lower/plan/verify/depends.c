@@ -16,6 +16,7 @@ static kl_vars depends_on(const kl_body *b, const kl_step *s) {
   for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++) r |= guard_vars(b, s->guards[i]);
   if (s->kind == KL_STEP_LOAD) r |= kl_vars_of(b, s->access.element) | guard_vars(b, s->access.guard);
   if (s->kind == KL_STEP_CARRIED) r |= ~kl_bound(b, KL_BIND_REG);
+  if (s->kind == KL_STEP_EXCHANGE) r |= (kl_vars)1 << s->var | (kl_vars)1 << s->lane;
   if (s->expr) r |= kl_vars_of(b, s->expr);
   if (s->kind == KL_STEP_TAKE) r &= ~((kl_vars)1 << s->var);
   return r & (kl_vars)(((uint64_t)1 << b->nvars) - 1);
@@ -41,6 +42,7 @@ static bool step_stays(const kl_body *b, const kl_step *s, uint32_t var, int64_t
   switch (s->kind) {
   case KL_STEP_CARRIED: return false;
   case KL_STEP_SHUFFLE: return b->vars[var].binding == KL_BIND_REG;
+  case KL_STEP_EXCHANGE: return b->vars[var].binding == KL_BIND_REG && (var != s->var || s->distance % u == 0);
   case KL_STEP_LOAD: return guard_stays(b, s->access.guard, var, u) && expr_stays(b, s->access.element, var, u);
   case KL_STEP_CHOOSE:
     for (uint32_t i = 0; i + 1 < s->noperands; i++)

@@ -1,9 +1,12 @@
-// Expressions over aligned groups of values of one variable, by remainders alone.
+// Expressions over aligned groups of values of one variable, by remainders, or by bounds.
 //
 // In a group v = u*q + i the number i runs over 0 .. u-1, and what else there is stays. A sum moves by the variable's
 // coefficient each time, if no floor in it moves. floor((y + s*i) / k) does not if y is r mod g, g divides k, and
 // r + s*i stays in 0 .. g-1: y + s*i then lies between the same two multiples of g. As g serves the greatest number
 // that divides k and every coefficient of y, that of i's own term times u.
+//
+// Nor does it if all that is no multiple of k stays in one stretch of k numbers. There i may move floors of the
+// variable alone: floor(v / d) is q*u/d + floor(i / d) where d divides u.
 
 #include "lower/plan/verify/check.h"
 
@@ -40,8 +43,43 @@ static bool is_still(const kl_body *b, uint32_t symbol, uint32_t var, int64_t u)
   return !kl_has_var(s->vars, var) || (s->uniform[var] && s->uniform[var] % u == 0);
 }
 
+typedef struct stretch {
+  kl_wide lo, hi;
+} stretch;
+
+static void add_range(stretch *x, kl_wide coef, kl_wide most) {
+  *(coef < 0 ? &x->lo : &x->hi) += coef * most;
+}
+
+// Does floor(e / k) stay in groups, by bounds?
+static bool is_bounded(const kl_body *b, const kl_aff *e, int64_t k, uint32_t var, int64_t u) {
+  stretch x = {modulo(e->c, k), modulo(e->c, k)};
+  kl_wide of_group = 0;
+  for (uint32_t i = 0; i < e->n; i++) {
+    const kl_aff_atom *a = e->terms[i].atom;
+    const kl_aff *in = a->kind == KL_AFF_FLOOR ? a->arg[0] : NULL;
+    kl_wide coef = e->terms[i].coef;
+    if (in && in->n == 1 && in->c == 0 && in->terms[0].coef == 1 && in->terms[0].atom->kind == KL_AFF_DIM &&
+        in->terms[0].atom->var == var && u % a->k == 0) {
+      of_group += coef * (u / a->k);
+      add_range(&x, coef, u / a->k - 1);
+      continue;
+    }
+    if (a->kind != KL_AFF_DIM) return false;
+    if (a->var == var) {
+      of_group += coef * u;
+      add_range(&x, coef, u - 1);
+    } else if (coef % k) {
+      add_range(&x, coef, b->vars[a->var].extent - 1);
+    }
+  }
+  if (of_group % k) add_range(&x, of_group, b->vars[var].extent / u - 1);
+  return x.lo >= 0 && x.hi < k;
+}
+
 static bool stays(const kl_body *b, const kl_aff_atom *a, uint32_t var, int64_t u) {
   int64_t each = 0;
+  if (a->kind == KL_AFF_FLOOR && is_bounded(b, a->arg[0], a->k, var, u)) return true;
   for (uint32_t i = 0; i < a->n; i++) {
     if (!kl_spread(b, a->arg[i], var, u, &each) || (each && a->kind != KL_AFF_FLOOR)) return false;
   }

@@ -173,6 +173,7 @@ static bool has_types(const kl_check *k, const kl_step *s) {
            s->noperands * bits_of(type_of(k, s, 0)) == bits_of(s->dtype);
   case KL_STEP_OP: return is_op(k, s);
   case KL_STEP_TAKE:
+  case KL_STEP_EXCHANGE:
   case KL_STEP_SHUFFLE: return s->noperands == 1 && are_same(k, s, 0, s->dtype);
   case KL_STEP_CARRIED: return s->noperands == 0;
   }
@@ -195,6 +196,20 @@ static kiln_status check_shuffle(kl_check *k, const kl_step *s) {
   uint32_t lanes = k->p->target.machine == KL_HOST ? b->width : 32;
   if (s->distance == 0 || s->distance & (s->distance - 1) || s->distance >= lanes)
     return kl_refute(k, "no lane of %u is %u away", lanes, s->distance);
+  if (!is_uniform(k, kl_bound(b, KL_BIND_LANE))) return kl_refute(k, "not all lanes take part");
+  return KILN_OK;
+}
+
+// A lane has the other's copies, so that there are as many of them.
+static kiln_status check_exchange(kl_check *k, const kl_step *s) {
+  const kl_body *b = k->body;
+  uint32_t d = s->distance;
+  if (k->p->target.machine == KL_HOST) return kl_refute(k, "lanes of the host do not exchange");
+  if (s->lane >= b->nvars || b->vars[s->lane].binding != KL_BIND_LANE || b->vars[s->lane].extent != 2)
+    return kl_refute(k, "exchanges with what is no lane of two");
+  if (s->var >= b->nvars || b->steps[s->operands[0]].regs != s->regs || !kl_has_var(s->regs, s->var) || d == 0 ||
+      d & (d - 1) || b->vars[s->var].extent % (2 * (int64_t)d))
+    return kl_refute(k, "exchanges a digit that there is not");
   if (!is_uniform(k, kl_bound(b, KL_BIND_LANE))) return kl_refute(k, "not all lanes take part");
   return KILN_OK;
 }
@@ -247,6 +262,7 @@ static kiln_status check_step(kl_check *k, uint32_t i) {
   KL_TRY(kl_check_dependence(k, i));
   if (s->kind == KL_STEP_SPLIT) KL_TRY(check_split(k, s));
   if (s->kind == KL_STEP_SHUFFLE) KL_TRY(check_shuffle(k, s));
+  if (s->kind == KL_STEP_EXCHANGE) KL_TRY(check_exchange(k, s));
   if (s->kind == KL_STEP_LOAD) note(k, KL_READS, i, &s->access, s->access.guard);
   make(k, i);
   return KILN_OK;
