@@ -97,6 +97,66 @@ START_TEST(workloads) {
 }
 END_TEST
 
+// --- choice ---------------------------------------------------------------------------------------------------------
+
+static kl_plan *plan_by(const kiln_module *m, const char *chooser) {
+  kl_plan *p = NULL;
+  kl_plan_params params = {.target = gpu, .name = "k", .chooser = chooser};
+  size_t before = kiln_diagnostics_count(cx);
+  kiln_status st = kl_plan_make(cx, m, &m->comp[m->entry], &params, &arena, &p);
+  EXPECT(st == KILN_OK ? kiln_diagnostics_count(cx) == before : st == KILN_E_UNSUPPORTED, "status %d", st);
+  kiln_diagnostics_clear(cx);
+  return p;
+}
+
+static double clocks(kl_plan *p) {
+  kl_cost c = kl_plan_cost(p, KL_COST_QUICK);
+  return kl_clocks_of(p, &c).all;
+}
+
+static const struct {
+  const char *text, *chosen, *lost; // lost: NULL, nothing else takes it
+} choices[] = {
+    {"x = f32[512,1024] parameter(0) ROOT y = f32[1024,512] transpose(x), dimensions={1,0}", "transpose", "loop"},
+    {"x = bf16[77,1,300] parameter(0) ROOT y = bf16[300,77,1] transpose(x), dimensions={2,0,1}", "transpose", "loop"},
+    {"x = s8[2048,2048] parameter(0) y = s8[2048,2048] transpose(x), dimensions={1,0} ROOT z = s8[2048,2048] add(y, y)",
+     "transpose", "loop"},
+    {"x = f32[5000] parameter(0) ROOT y = f32[5000] negate(x)", "loop", NULL},
+};
+
+START_TEST(the_cheapest_is_written) {
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  kl_sbf(&b, "HloModule m\nENTRY e { %s }\n", choices[_i].text);
+  kiln_module *m = NULL;
+  EXPECT(kiln_module_parse(cx, "m", b.p, b.n, &m) == KILN_OK, "%s", b.p);
+  kl_plan *p = plan_by(m, NULL), *same = plan_by(m, choices[_i].chosen), *other = NULL;
+  EXPECT(strcmp(p->kind, choices[_i].chosen) == 0, "%s: %s", b.p, p->kind);
+  EXPECT(clocks(p) == clocks(same), "%s: %g clocks, asked for %g", b.p, clocks(p), clocks(same));
+  if (choices[_i].lost) other = plan_by(m, choices[_i].lost);
+  if (other) {
+    EXPECT(strcmp(other->kind, choices[_i].lost) == 0, "%s: %s", b.p, other->kind);
+    EXPECT(clocks(p) <= clocks(other), "%s: %g clocks, %g would do", b.p, clocks(p), clocks(other));
+    EXPECT(p->ndeclined == 1 && strcmp(p->declined[0].kind, choices[_i].lost) == 0, "%u declined", p->ndeclined);
+    kl_plan_free(other);
+  }
+  kl_plan_free(p);
+  kl_plan_free(same);
+  kiln_module_destroy(&m);
+  kl_sb_free(&b);
+}
+END_TEST
+
+START_TEST(what_cannot_be_asked_for) {
+  static const char text[] = "HloModule m\nENTRY e { x = f32[8] parameter(0) ROOT y = f32[8] negate(x) }\n";
+  kiln_module *m = NULL;
+  EXPECT(kiln_module_parse(cx, "m", text, sizeof text - 1, &m) == KILN_OK, "parsed");
+  EXPECT(!plan_by(m, "reduction"), "a reduction");
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("cost", EACH(open_context, close_context), {workloads});
+  return RUN_TESTS("cost", EACH(open_context, close_context), {workloads}, {the_cheapest_is_written, KL_COUNT(choices)},
+                   {what_cannot_be_asked_for});
 }

@@ -1,6 +1,8 @@
 // Makes plans: slots, and the first chooser that takes the computation.
 
+#include "base/mark.h"
 #include "lower/choose/chooser.h"
+#include "lower/plan/cost/cost.h"
 
 // --- slots --------------------------------------------------------------------------------------------------------
 
@@ -117,15 +119,17 @@ static kiln_status refuse_unknown(kl_ctx *cx, const kiln_module *m, const kl_com
 typedef struct row {
   const char *kind;
   kl_chooser *choose;
-  bool asks; // its indices may be more than the verifier follows: then another chooser's turn has come
+  bool asks;  // its indices may be more than the verifier follows: then another chooser's turn has come
+  bool alone; // what it takes none of the others would
 } row;
 
-// In order of trial; the last takes what all others leave.
+// In order of trial. Of those that take a computation the one whose plan costs least writes it, the first of them where
+// they cost the same.
 static const row choosers[] = {
-    {"reduction", kl_choose_reduction, false},
-    {"scatter", kl_choose_scatter, false},
-    {"transpose", kl_choose_transposition, true},
-    {"loop", kl_choose_loop, false},
+    {"reduction", kl_choose_reduction, false, true},
+    {"scatter", kl_choose_scatter, false, true},
+    {"transpose", kl_choose_transposition, true, false},
+    {"loop", kl_choose_loop, false, false},
 };
 
 // One launch of no parts.
@@ -170,22 +174,91 @@ static kiln_status finish(kl_choosing *c) {
   return KILN_OK;
 }
 
+// Writes the plan of a row, whole; or says why not.
+static kiln_status try(kl_choosing *c, const row *r, const char **why_not) {
+  c->plan->kind = r->kind;
+  KL_TRY(r->choose(c, why_not));
+  if (*why_not) return KILN_OK;
+  KL_TRY(finish(c));
+  if (r->asks && !kl_plan_is_proved(c->cx, c->plan)) *why_not = "its indices are more than the verifier follows";
+  return KILN_OK;
+}
+
+// The same where there is a plan already: that no such plan can be is no error then.
+static kiln_status try_besides(kl_choosing *c, const row *r, const char **why_not) {
+  kl_diag_mark before = kl_diag_now(c->cx);
+  kiln_status st = try(c, r, why_not);
+  if (st != KILN_E_UNSUPPORTED) return st;
+  *why_not = "";
+  if (c->cx->diags.n > before.n) *why_not = kl_strf(c->arena, "%s", c->cx->diags.p[c->cx->diags.n - 1].message);
+  kl_diag_back(c->cx, before);
+  return KILN_OK;
+}
+
+static void decline(kl_choosing *c, const char *kind, const char *why) {
+  if (*why) VEC_PUSH(c->cx, &c->declined, (kl_declined){kind, why});
+}
+
+typedef struct costed {
+  kl_plan plan; // kind NULL: there is none yet
+  kl_cost cost;
+  kl_cost_clocks clocks;
+} costed;
+
+static costed cost_of(kl_plan *p) {
+  costed c = {.plan = *p, .cost = kl_plan_cost(p, KL_COST_QUICK)};
+  c.clocks = kl_clocks_of(p, &c.cost);
+  return c;
+}
+
+static const char *loses(kl_choosing *c, const costed *x, const costed *to) {
+  static const char *const parts[] = {[KL_LIMIT_DRAM] = "memory",
+                                      [KL_LIMIT_L2] = "sectors of L2",
+                                      [KL_LIMIT_SHARED] = "shared memory",
+                                      [KL_LIMIT_ISSUE] = "instructions"};
+  const kl_requests *a = &x->cost.load.asked, *b = &x->cost.store.asked;
+  return kl_strf(c->arena, "it would take %.2f times as long, limited by %s: %lld sectors, about %lld instructions",
+                 x->clocks.all / to->clocks.all, parts[x->clocks.limiter], (long long)(a->sectors + b->sectors),
+                 (long long)x->cost.instructions);
+}
+
+// The cheaper one of two plans.
+static costed cheaper(kl_choosing *c, const costed *best, const costed *other) {
+  bool wins = other->clocks.all < best->clocks.all;
+  const costed *lost = wins ? best : other;
+  decline(c, lost->plan.kind, loses(c, lost, wins ? other : best));
+  return wins ? *other : *best;
+}
+
+// What costs can be compared: those of a GPU, for an element count that is known.
+static bool has_cost(const kl_plan *p) {
+  return p->target.machine == KL_NVPTX && !p->counted && p->count;
+}
+
 static kiln_status choose(kl_choosing *c) {
   kl_plan *p = c->plan;
-  begin_launches(p);
+  costed best = {0};
+  size_t slots = c->slots.v.n, constants = c->slots.constants.n;
   for (size_t i = 0; i < KL_COUNT(choosers); i++) {
+    const row *r = &choosers[i];
     const char *why_not = NULL;
-    size_t slots = c->slots.v.n, constants = c->slots.constants.n;
-    p->kind = choosers[i].kind;
-    KL_TRY(choosers[i].choose(c, &why_not));
-    if (!why_not) {
-      KL_TRY(finish(c));
-      if (!choosers[i].asks || kl_plan_is_proved(c->cx, p)) return KILN_OK;
-      why_not = "its indices are more than the verifier follows";
+    if (c->params->chooser && strcmp(c->params->chooser, r->kind) != 0) continue;
+    begin_launches(p);
+    KL_TRY((best.plan.kind ? try_besides : try)(c, r, &why_not));
+    if (why_not) {
+      decline(c, r->kind, why_not);
+      kl_forget_choice(c, slots, constants);
+      continue;
     }
+    bool last = r->alone || i + 1 == KL_COUNT(choosers) || !has_cost(p);
+    if (last && !best.plan.kind) return KILN_OK;
+    costed one = cost_of(p);
+    best = best.plan.kind ? cheaper(c, &best, &one) : one;
     kl_forget_choice(c, slots, constants);
-    if (*why_not) VEC_PUSH(c->cx, &c->declined, (kl_declined){choosers[i].kind, why_not});
   }
+  if (best.plan.kind) *p = best.plan;
+  if (!best.plan.kind)
+    return kl_unsupported(c->cx, kl_root(p->comp)->span, "no kind of kernel that was asked for takes this");
   return KILN_OK;
 }
 

@@ -32,14 +32,15 @@ static void judge(const kl_plan *p, const kl_body *b, uint32_t guard, seen *s) {
   if (s->width == WIDEST || p->slots[a->slot].by_value) return;
   int64_t run = a->run == KL_NONE ? 1 : b->vars[a->run].extent;
   bool cut = guard != KL_NONE && a->run != KL_NONE && b->guards[guard].uniform[a->run] == a->vec;
-  if (align < bytes)
-    s->limit = p->slots[a->slot].align <= align ? "the argument's alignment" : "the alignment of its index";
+  uint32_t given = p->slots[a->slot].kind == KL_SLOT_SHARED ? WIDEST : p->slots[a->slot].align;
+  if (align < bytes || (given < WIDEST && given <= s->width))
+    s->limit = given < WIDEST && given <= s->width ? "the argument's alignment" : "the alignment of its index";
   else if (a->vec > 1 && side_by_side == 1)
     s->limit = a->stride ? "its stride" : "one element for all";
   else if (a->vec >= run)
     s->limit = "as many elements as a thread has";
   else
-    s->limit = cut ? "bounds between elements" : "neighbours end";
+    s->limit = cut ? "bounds between elements" : "its neighbours end";
 }
 
 static void list_body(listing *l, const char *name, const kl_body *b) {
@@ -106,7 +107,10 @@ static void json_counts(kl_sb *b, const char *name, const kl_access_cost *c, boo
            (long long)r->sectors, (long long)r->least);
 }
 
-static void json_cost(kl_sb *b, const kl_cost *c) {
+static void json_cost(kl_sb *b, const kl_plan *p, const kl_cost *c) {
+  static const char *const limiters[] = {
+      [KL_LIMIT_DRAM] = "dram", [KL_LIMIT_L2] = "l2", [KL_LIMIT_SHARED] = "shared", [KL_LIMIT_ISSUE] = "issue"};
+
   kl_sbf(b, "{\"exact\": %s, \"data\": %s, ", c->exact ? "true" : "false", c->data ? "true" : "false");
   json_counts(b, "global_load", &c->load, false);
   kl_sb_puts(b, ", ");
@@ -115,8 +119,9 @@ static void json_cost(kl_sb *b, const kl_cost *c) {
   json_counts(b, "shared_load", &c->shared_load, true);
   kl_sb_puts(b, ", ");
   json_counts(b, "shared_store", &c->shared_store, true);
-  kl_sbf(b, ", \"warps\": %lld, \"shuffles\": %lld, \"syncs\": %lld}", (long long)c->warps, (long long)c->shuffles,
-         (long long)c->syncs);
+  kl_sbf(b, ", \"warps\": %lld, \"shuffles\": %lld, \"syncs\": %lld, \"instructions\": %lld, \"limiter\": \"%s\"}",
+         (long long)c->warps, (long long)c->shuffles, (long long)c->syncs, (long long)c->instructions,
+         limiters[kl_clocks_of(p, c).limiter]);
 }
 
 static void json_accesses(kl_sb *b, kl_plan *p) {
@@ -164,7 +169,7 @@ void kl_plan_explain_json(kl_sb *b, kl_plan *p) {
     return;
   }
   kl_cost c = kl_plan_cost(p, KL_COST_THOROUGH);
-  json_cost(b, &c);
+  json_cost(b, p, &c);
   kl_sb_putc(b, '}');
 }
 
@@ -199,7 +204,7 @@ static void put_access(kl_sb *b, const kl_plan *p, const seen *s, unsigned times
   else
     kl_sbf(b, ": %u bytes a thread", s->width);
   if (times > 1) kl_sbf(b, ", %u times", times);
-  if (s->limit) kl_sbf(b, "; not wider for %s", s->limit);
+  if (s->limit) kl_sbf(b, "; not wider: %s", s->limit);
   kl_sb_putc(b, '\n');
 }
 
@@ -226,6 +231,12 @@ static void put_cost(kl_sb *b, const kl_plan *p, const kl_cost *c) {
   int64_t passes = c->shared_load.asked.wavefronts + c->shared_store.asked.wavefronts,
           ideal = c->shared_load.asked.ideal_wavefronts + c->shared_store.asked.ideal_wavefronts;
   if (passes) kl_sbf(b, "  shared memory: %lld wavefronts, %lld would do\n", (long long)passes, (long long)ideal);
+  static const char *const limits[] = {[KL_LIMIT_DRAM] = "memory",
+                                       [KL_LIMIT_L2] = "sectors of L2",
+                                       [KL_LIMIT_SHARED] = "shared memory",
+                                       [KL_LIMIT_ISSUE] = "the issue of instructions"};
+  kl_sbf(b, "  limited by %s, it is expected: about %lld instructions of warps\n", limits[kl_clocks_of(p, c).limiter],
+         (long long)c->instructions);
   kl_sbf(b, "  warps: %lld, with %lld shuffles and %lld syncs\n", (long long)c->warps, (long long)c->shuffles,
          (long long)c->syncs);
 }
