@@ -513,22 +513,28 @@ static bool is_default_order(const kl_shape *s) {
   return true;
 }
 
-static bool moves(const kl_comp *c) {
+static bool is_rising(const kl_instr *in) {
+  for (uint32_t i = 1; i < in->ndims; i++)
+    if (in->dims[i] < in->dims[i - 1]) return false;
+  return true;
+}
+
+// Other ops, reshapes among them, leave dimensions in their order.
+static bool turns(const kl_comp *c) {
   for (uint32_t i = 0; i < c->ninstr; i++) {
     const kl_instr *in = &c->instr[i];
     kl_op_kind k = kl_op_table[in->op].kind;
-    if (in->ncalled || k == KL_KIND_TRANSPOSE || k == KL_KIND_BITCAST || k == KL_KIND_RESHAPE ||
-        k == KL_KIND_BROADCAST || k == KL_KIND_GATHER)
-      return true;
+    if (in->ncalled || k == KL_KIND_TRANSPOSE || k == KL_KIND_BITCAST || k == KL_KIND_GATHER) return true;
+    if (k == KL_KIND_BROADCAST && !is_rising(in)) return true;
   }
   return false;
 }
 
-// May an element of a result be made of one that is not in its place?
+// May what is read, and results, have their dimensions in other orders?
 static bool may_transpose(const kl_choosing *c) {
   for (uint32_t i = 0; i < c->slots.nargs; i++)
     if (!is_default_order(c->slots.v.p[i].shape)) return true;
-  return moves(c->plan->comp);
+  return turns(c->plan->comp);
 }
 
 static bool is_one_size(const kl_choosing *c, uint32_t nroots, int64_t *count) {

@@ -151,8 +151,11 @@ static bool choose_threads(const kl_transposition *t, kl_dealt *d) {
     d->threads /= 2;
     d->units *= 2;
   }
-  d->units2 = all / (d->v2 * d->threads);
-  return d->threads >= WARP && d->units2 > 0;
+  // Of an only tile that is not full, rows that are not there are not taken.
+  int64_t rows = t->y.size < d->ty ? t->y.size : d->ty;
+  bool some = all / (d->v2 * d->threads) > 0;
+  d->units2 = ceil_div(rows * (d->tx / d->v2), d->threads);
+  return d->threads >= WARP && some;
 }
 
 // Lanes are those of a vector, and there is one warp: it goes along Y, and then along X.

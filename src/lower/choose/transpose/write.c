@@ -77,8 +77,10 @@ static void add_digits(writing *x, digits *d, kl_binding binding, int64_t from, 
     d->place[d->n] = place;
     d->end[d->n++] = end;
   }
-  for (uint32_t i = d->n; i-- > first;)
-    d->var[i] = add_var(x, binding, d->end[i] / d->place[i], names[d->n - 1 - i], &none);
+  for (uint32_t i = d->n; i-- > first;) {
+    int64_t below = d->end[i] < to ? d->end[i] : to;
+    d->var[i] = add_var(x, binding, tiles_along(below, d->place[i]), names[d->n - 1 - i], &none);
+  }
 }
 
 // The number's digits from place `from` on below `to`.
@@ -235,6 +237,12 @@ static uint32_t converted(writing *x, uint32_t step, kl_dtype to) {
   return kl_write_op(&x->w, (kl_plan_op){.op = KL_OP_CONVERT}, to, 1, &step);
 }
 
+// Of an only tile that is not full, some registers never hold what there is: what they would have read is left out.
+static uint32_t filled(writing *x, uint32_t hero, uint32_t step) {
+  if (x->t->x.size >= x->d->tx && x->t->y.size >= x->d->ty) return step;
+  return kl_write_choose(&x->w, x->guard[MAKE], step, kl_write_scalar(&x->w, x->t->hero[hero].dtype, 0, 0));
+}
+
 // The whole tile is put, so that whoever takes needs no guard.
 static kiln_status put(writing *x) {
   uint32_t step[KL_MOST_HEROES];
@@ -244,7 +252,7 @@ static kiln_status put(writing *x) {
   }
   for (uint32_t i = 0; i < x->t->nheroes; i++)
     kl_write_store(&x->w, x->slot[i], &x->c->slots.v.p[x->slot[i]], place(x, i, MAKE),
-                   converted(x, step[i], type_in_tile(x, i)), KL_NONE);
+                   converted(x, filled(x, i, step[i]), type_in_tile(x, i)), KL_NONE);
   return KILN_OK;
 }
 

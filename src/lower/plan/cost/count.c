@@ -195,8 +195,8 @@ static bool takes_any(const counting *c, const chunk *k, uint32_t first, uint32_
 }
 
 // As lower/emit/memory.c has them: a chunk of elements side by side moves in pieces of at most 16 bytes; elements that
-// are loaded one by one, and their parts where they are complex and not aligned as a whole, each for themselves. Elements that are all one are
-// loaded once.
+// are loaded one by one, and their parts where they are complex and not aligned as a whole, each for themselves.
+// Elements that are all one are loaded once.
 static void count_chunk(counting *c, const chunk *k) {
   const kl_access *a = k->a;
   kl_dtype t = c->p->slots[a->slot].shape->dtype;
