@@ -280,4 +280,10 @@ static const struct {
     {"cosh", NU_F32, -0x1.87eb1p-9, 0, 26},
     {"cosh", NU_F32, -0x1.6a09e6p-12, 0, 26},
     {"cosh", NU_F32, -0x1.112856p+6, 0, 26},
+    {"asinh", NU_F32, -0x1.b121a6p+75, 0, 34},
+    {"asinh", NU_F32, -0x1.c09d7cp+26, 0, 32},
+    {"asinh", NU_F32, -0x1.bacb4ap+24, 0, 31},
+    {"asinh", NU_F32, -0x1.5190cp+77, 0, 31},
+    {"asinh", NU_F32, -0x1.6351d8p+94, 0, 30},
+    {"asinh", NU_F32, -0x1.d1309cp+61, 0, 29},
 };
