@@ -41,12 +41,13 @@ void batches_free(batch *b) {
   }
 }
 
-// ptxas may contract floating-point sums and products that carry no rounding: the first of them, or NULL.
+// ptxas may contract floating-point sums and products that carry no rounding, but for those that memory does: the first
+// of them, or NULL.
 static const char *contractible(const char *ptx) {
   static const char *const ops[] = {"add.f", "sub.f", "mul.f", "add.bf", "sub.bf", "mul.bf"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-    const char *at = strstr(ptx, ops[i]);
-    if (at) return at;
+    for (const char *at = ptx; (at = strstr(at, ops[i])); at++)
+      if (at - ptx < 7 || strncmp(at - 7, "global.", 7) != 0) return at;
   }
   return NULL;
 }

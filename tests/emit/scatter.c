@@ -186,7 +186,7 @@ static void put_text(scattering *s) {
   kl_sb *b = &s->text;
   unsigned parameters = 0;
   kl_sb_init(b, cx);
-  kl_sb_puts(b, "HloModule m\n\n");
+  kl_sb_puts(b, "HloModule fusion\n\n");
   put_combiner(s, b);
   kl_sb_puts(b, "ENTRY fusion {\n");
   for (unsigned i = 0; i < s->arrays; i++) put_operand(s, i, &parameters);
@@ -275,6 +275,17 @@ static void run_scatter(const scattering *s, const kiln_module *m, unsigned numb
   for (unsigned i = 0; i < s->arrays; i++) free(b.out[i]);
 }
 
+static batch batches[TARGETS];
+
+static void open_batches(void) {
+  make_context();
+  batches_init(batches, cx);
+}
+static void close_batches(void) {
+  batches_free(batches);
+  drop_context();
+}
+
 static void run_one(unsigned number, bool print) {
   seed = number * 0x9e3779b97f4a7c15ull;
   scattering s;
@@ -283,6 +294,7 @@ static void run_one(unsigned number, bool print) {
   kiln_module *m = parse(s.text.p);
   run_scatter(&s, m, number, HOST);
   run_scatter(&s, m, number, number % TARGETS);
+  if (share_has(number, 2)) batch_add(batches, number / 2 % TARGETS, cx, m, number, s.text.p);
   kiln_module_destroy(&m);
   kl_sb_free(&s.text);
 }
@@ -298,5 +310,5 @@ START_TEST(random_scatters) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("scatter", EACH(make_context, drop_context), {random_scatters, SLICES});
+  return RUN_TESTS("scatter", EACH(open_batches, close_batches), {random_scatters, SLICES});
 }

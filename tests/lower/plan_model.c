@@ -509,6 +509,66 @@ static void evaluate_reduce(kl_arena *arena, const kiln_module *m, const kl_comp
   }
 }
 
+// --- scatter ---------------------------------------------------------------------------------------------------------
+
+// Where the window of an index vector begins along dim d of the arrays; `b`: the place of the vector.
+static int64_t scatter_start(const kl_comp *c, const kl_instr *in, uint32_t n, const uint64_t *indices,
+                             const int64_t *b, int64_t d) {
+  const kl_more *more = in->more;
+  const kl_shape *is = kl_operand(c, in, n)->shape;
+  int64_t entry = find(&more->start_index_map, d), batch = find(&more->operand_batching_dims, d), at[KILN_MAX_RANK];
+  if (batch >= 0) {
+    int64_t k = more->indices_batching_dims.p[batch];
+    return b[k - (k > more->index_vector_dim)];
+  }
+  if (entry < 0) return 0;
+  for (uint32_t i = 0, k = 0; i < is->rank; i++) at[i] = i == more->index_vector_dim ? entry : b[k++];
+  return integer_of(is->dtype, indices[at_index(is, at)]);
+}
+
+// The element of the arrays that an update goes to; false: its window is skipped.
+static bool scatter_to(const kl_comp *c, const kl_instr *in, uint32_t n, const uint64_t *indices, const int64_t *u,
+                       int64_t *to) {
+  const kl_more *more = in->more;
+  const kl_shape *os = kl_operand(c, in, 0)->shape, *us = kl_operand(c, in, n + 1)->shape;
+  int64_t b[KILN_MAX_RANK];
+  uint32_t nb = 0, nw = 0;
+  for (uint32_t d = 0; d < us->rank; d++)
+    if (find(&more->offset_dims, d) < 0) b[nb++] = u[d];
+  for (uint32_t d = 0; d < os->rank; d++) {
+    bool gone = find(&more->collapsed_dims, d) >= 0 || find(&more->operand_batching_dims, d) >= 0;
+    int64_t dim = gone ? -1 : more->offset_dims.p[nw++], start = scatter_start(c, in, n, indices, b, d);
+    if (start < 0 || start > os->dims[d] - (gone ? 1 : us->dims[dim])) return false;
+    to[d] = start + (gone ? 0 : u[dim]);
+  }
+  return true;
+}
+
+// Updates one after the other, by the window they are of.
+static void evaluate_scatter(kl_arena *arena, const kiln_module *m, const kl_comp *c, const kl_instr *in,
+                             uint64_t *const *from, leaves *r) {
+  folding f = {.arena = arena, .m = m, .by = &m->comp[in->called[0]], .in = in, .n = (in->noperands - 1u) / 2};
+  const kl_shape *os = kl_operand(c, in, 0)->shape, *us = kl_operand(c, in, f.n + 1)->shape;
+  f.type = os->dtype;
+  f.one_op = is_one_op(&f);
+  for (uint32_t i = 0; i < f.n; i++) r->v[i] = kl_arena_dup(arena, from[i], ((size_t)os->count + 1) * sizeof *from[i]);
+  int64_t windows = 1, inside = 1;
+  for (uint32_t d = 0; d < us->rank; d++) *(find(&in->more->offset_dims, d) < 0 ? &windows : &inside) *= us->dims[d];
+  for (int64_t k = 0; k < windows * inside; k++) {
+    int64_t u[KILN_MAX_RANK], to[KILN_MAX_RANK], w = k / inside, e = k % inside;
+    for (uint32_t d = us->rank; d-- > 0;) {
+      int64_t *rest = find(&in->more->offset_dims, d) < 0 ? &w : &e;
+      u[d] = *rest % us->dims[d];
+      *rest /= us->dims[d];
+    }
+    if (!scatter_to(c, in, f.n, from[f.n], u, to)) continue;
+    uint64_t x[MOST_VALUES], y[MOST_VALUES];
+    for (uint32_t i = 0; i < f.n; i++) x[i] = r->v[i][at_index(os, to)], y[i] = from[f.n + 1 + i][at_index(us, u)];
+    join(&f, x, y, x);
+    for (uint32_t i = 0; i < f.n; i++) r->v[i][at_index(os, to)] = x[i];
+  }
+}
+
 static leaves evaluate_instr(kl_arena *arena, const kiln_module *m, const kl_comp *c, const kl_instr *in,
                              const leaves *made, const leaves *args) {
   leaves r = {.n = (uint32_t)kl_shape_leaf_count(in->shape)};
@@ -532,6 +592,10 @@ static leaves evaluate_instr(kl_arena *arena, const kiln_module *m, const kl_com
     for (uint32_t i = 0; i < in->noperands; i++) from[i] = made[in->operands[i]].v[0];
     if (in->op == KL_OP_REDUCE) {
       evaluate_reduce(arena, m, c, in, from, &r);
+      return r;
+    }
+    if (in->op == KL_OP_SCATTER) {
+      evaluate_scatter(arena, m, c, in, from, &r);
       return r;
     }
     r.v[0] = KL_NEW_N(arena, uint64_t, in->shape->count + 1);

@@ -142,6 +142,7 @@ static void begin_launches(kl_plan *p) {
 void kl_forget_choice(kl_choosing *c, size_t slots, size_t constants) {
   begin_launches(c->plan);
   c->slots.v.n = slots;
+  for (size_t i = 0; i < slots; i++) c->slots.v.p[i].mode = KL_MODE_COVER;
   c->slots.stored.n = 0;
   if (c->slots.constants.n == constants) return;
   c->slots.constants.n = c->slots.constant_slots.n = 0;

@@ -461,7 +461,9 @@ static kiln_status constant_slot(walk *w, const kl_instr *in, const kl_array *li
   void *data = kl_arena_try_alloc(w->arena, (size_t)bytes);
   if (!data) return kl_out_of_memory(w->cx, (size_t)bytes, "a constant");
   kl_array_pack(literal, data);
-  VEC_PUSH(w->cx, &s->v, (kl_slot_info){KL_SLOT_CONST, literal->shape, bytes, 16, data, false, KL_NONE, 0});
+  kl_slot_info info = {
+      .kind = KL_SLOT_CONST, .shape = literal->shape, .bytes = bytes, .align = 16, .data = data, .alias = KL_NONE};
+  VEC_PUSH(w->cx, &s->v, info);
   return KILN_OK;
 }
 

@@ -25,15 +25,9 @@ void kl_if_end(kl_emit *e, kl_if i) {
 
 // --- scopes ---------------------------------------------------------------------------------------------------------
 
-// Values and conditions as they were.
-typedef struct scope {
-  kl_val *vals;
-  kl_conditions *guards;
-} scope;
-
-static scope enter(kl_emit *e) {
+kl_scope kl_enter(kl_emit *e) {
   const kl_body *b = e->body;
-  scope s = {e->vals, e->guards};
+  kl_scope s = {e->vals, e->guards};
   e->vals = kl_arena_dup(e->arena, s.vals, (b->nsteps + 1) * sizeof *s.vals);
   e->guards = KL_NEW_N(e->arena, kl_conditions, b->nguards + 1);
   return s;
@@ -48,7 +42,7 @@ static void keep_made(kl_emit *e, const kl_seq *made, kl_val *into) {
 }
 
 // What was made in a loop stays, as the last round left it.
-static void leave(kl_emit *e, scope s, const kl_seq *made) {
+void kl_leave(kl_emit *e, kl_scope s, const kl_seq *made) {
   if (made) keep_made(e, made, s.vals);
   e->vals = s.vals;
   e->guards = s.guards;
@@ -116,7 +110,7 @@ static void emit_loop(kl_emit *e, const kl_node *node) {
   LLVMPositionBuilderAtEnd(k->b, round);
   kb_reg first = kb_int(k, e->index, 1, 0), number = {new_phi(e, first), first.kind, 1};
   add_incoming(number.v, first.v, before);
-  scope s = enter(e);
+  kl_scope s = kl_enter(e);
   for (uint32_t i = 0; i < nest->ncarried; i++) {
     const kl_step *step = &b->steps[nest->carried[i].value];
     kb_reg *inside = KL_NEW_N(e->arena, kb_reg, carried[i].n);
@@ -144,14 +138,14 @@ static void emit_loop(kl_emit *e, const kl_node *node) {
   for (uint32_t i = 0; i < nest->ncarried; i++)
     for (unsigned r = 0; r < carried[i].n; r++) add_incoming(carried[i].reg[r].v, next[i][r].v, last);
   LLVMPositionBuilderAtEnd(k->b, after);
-  leave(e, s, &nest->inside);
+  kl_leave(e, s, &nest->inside);
 }
 
 static void emit_if(kl_emit *e, const kl_node *node) {
   kl_if inside = kl_if_begin(e, kl_emit_guard(e, node->index), "if");
-  scope s = enter(e);
+  kl_scope s = kl_enter(e);
   kl_emit_seq(e, &node->nest->inside);
-  leave(e, s, NULL);
+  kl_leave(e, s, NULL);
   kl_if_end(e, inside);
 }
 
@@ -168,7 +162,11 @@ static void make_store_guards(kl_emit *e, const kl_seq *s, uint32_t first) {
 static void emit_store(kl_emit *e, const kl_store *s) {
   const kl_step *step = &e->body->steps[s->step];
   kl_emit_shape(e, s->access.regs);
-  kl_emit_store(e, s, kl_numbered(e, &e->vals[s->step], step->regs, KL_NONE, s->access.regs, s->access.run));
+  kl_val *v = kl_numbered(e, &e->vals[s->step], step->regs, KL_NONE, s->access.regs, s->access.run);
+  if (s->how == KL_STORE_PUT)
+    kl_emit_store(e, s, v);
+  else
+    kl_emit_change(e, s, v);
 }
 
 // LLVM selects instructions block by block, and where a value has many users in one, in time by their square. The host
@@ -193,6 +191,7 @@ static void emit_node(kl_emit *e, const kl_seq *s, uint32_t i, uint32_t first) {
     break;
   case KL_NODE_LOOP: emit_loop(e, n); break;
   case KL_NODE_IF: emit_if(e, n); break;
+  case KL_NODE_UPDATE: kl_emit_update(e, n); break;
   case KL_NODE_SYNC: kb_sync(&e->k); break;
   }
 }

@@ -133,6 +133,15 @@ bool kl_is_constant(const kl_plan *p, uint32_t slot);
 kl_val kl_emit_load(kl_emit *e, const kl_access *a, kl_dtype t);
 void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v);
 void kl_make_store_guards(kl_emit *e, const kl_store *s); // before a branch
+// Of one chunk: is it stored (I1)? The address of what lies so many bytes behind its first element. Of a chunk of one
+// element of `bits`, the address of the aligned word of `word` bits that it lies in, and where there.
+kb_reg kl_kept_in_chunk(kl_emit *e, const kl_store *s, uint32_t chunk);
+kb_reg kl_chunk_bytes(kl_emit *e, const kl_access *a, uint32_t chunk, int64_t offset);
+kb_reg kl_part_of_word(kl_emit *e, const kl_access *a, uint32_t chunk, unsigned bits, unsigned word, kb_reg *shift);
+
+// update.c: stores that change what is there. v: copies numbered as the access says.
+void kl_emit_change(kl_emit *e, const kl_store *s, kl_val *v);
+void kl_emit_update(kl_emit *e, const kl_node *node);
 
 // steps.c
 kl_val kl_emit_step(kl_emit *e, const kl_step *s);
@@ -146,6 +155,13 @@ typedef struct kl_if {
 kl_if kl_if_begin(kl_emit *e, kb_reg c, const char *name);
 void kl_if_end(kl_emit *e, kl_if i);
 LLVMBasicBlockRef kl_block(kl_emit *e, const char *name); // a new one of the function
+// Values and conditions as they were when a nest began; what is made in it is not there behind it, but of a loop `made`.
+typedef struct kl_scope {
+  kl_val *vals;
+  kl_conditions *guards;
+} kl_scope;
+kl_scope kl_enter(kl_emit *e);
+void kl_leave(kl_emit *e, kl_scope s, const kl_seq *made);
 // Begins a body, nothing made yet. Then its variables are set and nodes of its root emitted; what they take of others
 // is in `vals`.
 void kl_body_begin(kl_emit *e, const kl_body *body);

@@ -33,7 +33,7 @@ static void load_slot(kl_emit *e, LLVMValueRef array, uint32_t slot) {
 }
 
 static uint32_t slot_of(const kl_body *b, const kl_node *n) {
-  if (n->kind == KL_NODE_STORE) return b->stores[n->index].access.slot;
+  if (n->kind == KL_NODE_STORE || n->kind == KL_NODE_UPDATE) return b->stores[n->index].access.slot;
   bool loads = n->kind == KL_NODE_STEP && b->steps[n->index].kind == KL_STEP_LOAD;
   return loads ? b->steps[n->index].access.slot : KL_NONE;
 }

@@ -111,6 +111,7 @@ static const intrinsic_row intrinsics[] = {
 typedef struct template_row {
   const char *text, *constraints;
   uint16_t sm, ptx, ptx_first;
+  bool touches; // memory
 } template_row;
 
 static const template_row templates[] = {
@@ -138,6 +139,44 @@ static const template_row templates[] = {
     {"{ .reg .b8 b; cvt.u8.u16 b, $1; cvt.rn.f16x2.e2m1x2 $0, b; }", "=r,h", 100, 86, 86},
     {"cvt.rn.f16x2.e4m3x2 $0, $1;", "=r,h", 89, 78, 81},
     {"cvt.rn.f16x2.e5m2x2 $0, $1;", "=r,h", 89, 78, 81},
+    {"ld.relaxed.gpu.global.b16 $0, [$1];", "=h,l", 70, 60, 60, true},
+    {"ld.relaxed.gpu.global.b32 $0, [$1];", "=r,l", 70, 60, 60, true},
+    {"ld.relaxed.gpu.global.b64 $0, [$1];", "=l,l", 70, 60, 60, true},
+    {"st.relaxed.gpu.global.b8 [$0], $1;", "l,h", 70, 60, 60, true},
+    {"st.relaxed.gpu.global.b16 [$0], $1;", "l,h", 70, 60, 60, true},
+    {"st.relaxed.gpu.global.b32 [$0], $1;", "l,r", 70, 60, 60, true},
+    {"st.relaxed.gpu.global.b64 [$0], $1;", "l,l", 70, 60, 60, true},
+    {"atom.relaxed.gpu.global.cas.b16 $0, [$1], $2, $3;", "=h,l,h,h", 70, 63, 63, true},
+    {"atom.relaxed.gpu.global.cas.b32 $0, [$1], $2, $3;", "=r,l,r,r", 70, 60, 60, true},
+    {"atom.relaxed.gpu.global.cas.b64 $0, [$1], $2, $3;", "=l,l,l,l", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.add.u32 [$0], $1;", "l,r", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.add.u64 [$0], $1;", "l,l", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.min.s32 [$0], $1;", "l,r", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.min.u32 [$0], $1;", "l,r", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.min.s64 [$0], $1;", "l,l", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.min.u64 [$0], $1;", "l,l", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.max.s32 [$0], $1;", "l,r", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.max.u32 [$0], $1;", "l,r", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.max.s64 [$0], $1;", "l,l", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.max.u64 [$0], $1;", "l,l", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.and.b32 [$0], $1;", "l,r", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.and.b64 [$0], $1;", "l,l", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.or.b32 [$0], $1;", "l,r", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.or.b64 [$0], $1;", "l,l", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.xor.b32 [$0], $1;", "l,r", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.xor.b64 [$0], $1;", "l,l", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.add.f32 [$0], $1;", "l,r", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.add.f64 [$0], $1;", "l,l", 70, 60, 60, true},
+    {"red.relaxed.gpu.global.add.noftz.f16 [$0], $1;", "l,h", 70, 63, 63, true},
+    {"red.relaxed.gpu.global.add.noftz.bf16 [$0], $1;", "l,h", 90, 78, 78, true},
+    {"red.relaxed.gpu.global.add.noftz.f16x2 [$0], $1;", "l,r", 70, 62, 62, true},
+    {"red.relaxed.gpu.global.add.noftz.bf16x2 [$0], $1;", "l,r", 90, 78, 78, true},
+    {"red.relaxed.gpu.global.add.v2.f32 [$0], {$1, $2};", "l,r,r", 90, 81, 81, true},
+    {"red.relaxed.gpu.global.add.v4.f32 [$0], {$1, $2, $3, $4};", "l,r,r,r,r", 90, 81, 81, true},
+    {"red.relaxed.gpu.global.add.noftz.v2.f16x2 [$0], {$1, $2};", "l,r,r", 90, 81, 81, true},
+    {"red.relaxed.gpu.global.add.noftz.v4.f16x2 [$0], {$1, $2, $3, $4};", "l,r,r,r,r", 90, 81, 81, true},
+    {"red.relaxed.gpu.global.add.noftz.v2.bf16x2 [$0], {$1, $2};", "l,r,r", 90, 81, 81, true},
+    {"red.relaxed.gpu.global.add.noftz.v4.bf16x2 [$0], {$1, $2, $3, $4};", "l,r,r,r,r", 90, 81, 81, true},
 };
 
 static const template_row *find_template(LLVMValueRef code) {
@@ -147,7 +186,7 @@ static const template_row *find_template(LLVMValueRef code) {
   for (size_t i = 0; i < KL_COUNT(templates); i++) {
     if (kl_str_is((kl_str){text, ntext}, templates[i].text) &&
         kl_str_is((kl_str){constraints, nconstraints}, templates[i].constraints))
-      return LLVMGetInlineAsmHasSideEffects(code) ? NULL : &templates[i];
+      return (bool)LLVMGetInlineAsmHasSideEffects(code) == templates[i].touches ? &templates[i] : NULL;
   }
   return NULL;
 }
@@ -233,16 +272,33 @@ static bool plain_access(LLVMValueRef i) {
   return LLVMGetOrdering(i) == LLVMAtomicOrderingNotAtomic && !LLVMGetVolatile(i);
 }
 
+// On the host what several threads do to one place: loads and stores in any order, and changes in one step. On NVPTX
+// that is a matter of templates.
+static bool atomic_access(LLVMValueRef i, uint32_t sm) {
+  return !sm && LLVMGetOrdering(i) == LLVMAtomicOrderingMonotonic && !LLVMGetVolatile(i);
+}
+
+static bool atomic_change(LLVMValueRef i, uint32_t sm) {
+  LLVMTypeRef t = LLVMTypeOf(LLVMGetOperand(i, 1));
+  bool whole = LLVMGetTypeKind(t) == LLVMIntegerTypeKind && type_allowed(t, I8 | I16 | I32 | I64, SCALAR, 1);
+  LLVMAtomicOrdering order =
+      LLVMIsAAtomicRMWInst(i) ? LLVMGetOrdering(i) : LLVMGetCmpXchgSuccessOrdering(i);
+  return !sm && whole && order == LLVMAtomicOrderingMonotonic;
+}
+
 static kiln_status check_instruction(kl_ctx *cx, LLVMValueRef i, uint32_t sm, uint32_t *ptx) {
   LLVMOpcode op = LLVMGetInstructionOpcode(i);
   if (has_fast_math(i)) return refuse(cx, i);
   if (op == LLVMCall) return check_call(cx, i, sm, ptx);
   if (op == LLVMAlloca && sm) return refuse(cx, i);
+  if (op == LLVMAtomicRMW || op == LLVMAtomicCmpXchg) return atomic_change(i, sm) ? KILN_OK : refuse(cx, i);
+  if (op == LLVMExtractValue) return sm ? refuse(cx, i) : KILN_OK;
   for (size_t r = 0; r < KL_COUNT(ops); r++) {
     if (ops[r].op != op) continue;
     LLVMTypeRef t = LLVMTypeOf(i);
     if (op == LLVMStore || op == LLVMFCmp || op == LLVMICmp) t = LLVMTypeOf(LLVMGetOperand(i, 0));
-    if ((op == LLVMLoad || op == LLVMStore) && !plain_access(i)) return refuse(cx, i);
+    bool access = op == LLVMLoad || op == LLVMStore;
+    if (access && !plain_access(i) && !atomic_access(i, sm)) return refuse(cx, i);
     return type_allowed(t, ops[r].types, ops[r].form, sm) ? KILN_OK : refuse(cx, i);
   }
   return refuse(cx, i);

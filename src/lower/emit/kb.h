@@ -135,6 +135,18 @@ kb_reg kb_shuffle(kb *k, kb_reg vec, const unsigned *mask, unsigned n); // lane 
 kb_reg kb_lane_xor(kb *k, kb_reg a, unsigned distance);
 void kb_sync(kb *k); // of the threads of a block, and what they stored in shared memory; nothing on the host
 
+// Elements that several threads may touch at a time: in one step each, in no order with others. `bits`: I8 (stores only
+// on NVPTX), I16, I32 or I64 scalars; p: their address.
+kb_reg kb_load_any(kb *k, kb_reg p, kb_kind bits);
+void kb_store_any(kb *k, kb_reg p, kb_reg bits);
+// If what is there is `old`, it becomes `next`; what was there.
+kb_reg kb_compare_swap(kb *k, kb_reg p, kb_reg old, kb_reg next);
+typedef enum kb_change { KB_ADD, KB_AND, KB_OR, KB_XOR, KB_SMIN, KB_SMAX, KB_UMIN, KB_UMAX } kb_change;
+void kb_change_int(kb *k, kb_change how, kb_reg p, kb_reg bits); // NVPTX: I32, I64
+// NVPTX: adds floats given as bits, F32 and F64 scalars or n words: 1, 2 or 4 F32 (sm_90+ but for 1) or pairs of F16
+// and BF16 (sm_90+ but for 1 pair of F16), side by side and aligned to all of them. I16: one F16 or BF16.
+void kb_add_float(kb *k, kb_kind kind, kb_reg p, const kb_reg *bits, unsigned n);
+
 // NVPTX only, F32 scalars: approximate instructions with the error PTX documents, for use inside proven functions only.
 // All of them flush denormals on both sides.
 kb_reg kb_ex2_approx(kb *k, kb_reg a);         // ex2.approx.ftz.f32: 2 ulp from the correctly rounded result

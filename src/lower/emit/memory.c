@@ -466,6 +466,24 @@ void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v) {
   }
 }
 
+kb_reg kl_kept_in_chunk(kl_emit *e, const kl_store *s, uint32_t chunk) {
+  kl_truth known = holds_in_chunk(e, &s->access, s->keep, chunk);
+  if (known != KL_UNKNOWN) return kb_int(&e->k, KB_I1, 1, known == KL_YES);
+  return guard_of_chunk(e, &s->access, s->keep, chunk);
+}
+
+kb_reg kl_chunk_bytes(kl_emit *e, const kl_access *a, uint32_t chunk, int64_t offset) {
+  return offset_bytes(e, chunk_address(e, a, chunk, kl_info(e->plan->slots[a->slot].shape->dtype)->bits), offset);
+}
+
+kb_reg kl_part_of_word(kl_emit *e, const kl_access *a, uint32_t chunk, unsigned bits, unsigned word, kb_reg *shift) {
+  kb *k = &e->k;
+  kb_reg i = index_in_chunk(e, a, chunk, a->base[chunk]), at = kb_andi(k, i, word / bits - 1);
+  if (at.kind == KB_I64) at = kb_trunc(k, at, KB_I32);
+  *shift = kb_mul(k, at, kb_ilike(k, at, bits));
+  return address(e, a->slot, kb_lshri(k, i, (unsigned)__builtin_ctz(word / bits)), word / 8);
+}
+
 void kl_make_store_guards(kl_emit *e, const kl_store *s) {
   for (uint32_t c = 0; s->keep != KL_NONE && c < s->access.nchunks; c++) guard_of_chunk(e, &s->access, s->keep, c);
 }

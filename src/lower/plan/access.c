@@ -349,6 +349,19 @@ kl_access kl_load_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, 
   return best_access(g, arena, info, linear, most, false, a);
 }
 
+kl_access kl_change_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_aff *linear,
+                         kl_vars regs, uint32_t keep, uint32_t most_at_once) {
+  linear = kl_dom_simplify(g->body->domain, linear);
+  kl_access a = {.slot = slot, .guard = KL_NONE, .element = linear};
+  a.regs = regs_of(g, regs | kl_vars_of(g->body, linear) | guard_vars(g, keep));
+  uint32_t most[KL_MAX_VARS];
+  for (uint32_t v = 0; v < g->body->nvars; v++) {
+    most[v] = keep == KL_NONE ? KL_MAX_CHUNK : g->v.p[keep].uniform[v];
+    if (most[v] > most_at_once) most[v] = most_at_once;
+  }
+  return best_access(g, arena, info, linear, most, true, a);
+}
+
 kl_access kl_store_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_aff *linear,
                         kl_vars regs, uint32_t keep, uint32_t least) {
   linear = kl_dom_simplify(g->body->domain, linear);

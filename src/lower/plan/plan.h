@@ -140,7 +140,19 @@ typedef struct kl_step {
   uint32_t lane;          // EXCHANGE: a LANE variable of two values
 } kl_step;
 
+// What a store does with an element. All but PUT are for slots in mode UPDATE, and indivisible: whatever other threads
+// do to the element comes before or behind.
+typedef enum kl_store_how {
+  KL_STORE_PUT,     // the value takes its place
+  KL_STORE_TAKE,    // the same; of several values any one stays
+  KL_STORE_COMBINE, // it becomes `combine` of it and the value; kl_can_combine
+  KL_STORE_REPLACE, // it becomes what the UPDATE node makes of it
+} kl_store_how;
+
 typedef struct kl_store {
+  kl_store_how how;
+  kl_op combine; // COMBINE
+  bool alone;    // TAKE, REPLACE: the data promises that no other thread touches the element
   uint32_t step;
   kl_access access;
   uint32_t keep; // guard of elements that are stored, KL_NONE if all are; chunks outside are not stored, elements that
@@ -152,6 +164,8 @@ typedef enum kl_node_kind {
   KL_NODE_STORE, // index
   KL_NODE_LOOP,  // `inside`, for all values of variable `index` in order
   KL_NODE_IF,    // `inside` where guard `index` holds; the guard does not depend on reg variables
+  KL_NODE_UPDATE, // store `index`, a REPLACE: `inside` makes its value from carried[0].value, the element as it is; it may
+                  // be done several times
   KL_NODE_SYNC,  // what threads of the block have stored in shared memory is there for all of them
 } kl_node_kind;
 
@@ -169,12 +183,12 @@ typedef struct kl_carried {
 typedef struct kl_node {
   kl_node_kind kind;
   uint32_t index;
-  const struct kl_nest *nest; // LOOP, IF
+  const struct kl_nest *nest; // LOOP, IF, UPDATE
 } kl_node;
 
 typedef struct kl_nest {
   kl_seq inside;
-  uint32_t ncarried; // LOOP
+  uint32_t ncarried; // LOOP; UPDATE: 1, of which `first` is KL_NONE
   const kl_carried *carried;
 } kl_nest;
 
@@ -226,8 +240,16 @@ typedef struct kl_plan_launch {
 // Slots: parameter leaves in order, then results, then what the plan adds: constants that are too large for an
 // immediate, arrays that a block shares, and arrays in global memory that launches leave to those behind them.
 typedef enum kl_slot_kind { KL_SLOT_IN, KL_SLOT_OUT, KL_SLOT_CONST, KL_SLOT_SHARED, KL_SLOT_SCRATCH } kl_slot_kind;
+// What launches do to a result in all.
+typedef enum kl_result_mode {
+  KL_MODE_COVER,    // each element is stored once
+  KL_MODE_IN_PLACE, // at most once; the rest is what the parameter has whose memory it is
+  KL_MODE_UPDATE,   // covered, or what that parameter has, and then changed by stores that are no PUT
+} kl_result_mode;
+
 typedef struct kl_slot_info {
   kl_slot_kind kind;
+  kl_result_mode mode; // OUT
   const kl_shape *shape;
   int64_t bytes;
   uint32_t align;
@@ -336,6 +358,13 @@ void kl_plan_place_syncs(kl_plan *p);
 // By slot of p: lets input slot i and output slot result[i] (KL_NONE: none) be the same memory, where every thread
 // reads of it only what it writes itself, and before it does: shared[i]. Several inputs may be that memory.
 void kl_plan_alias(kl_plan *p, const uint32_t *result, bool *shared);
+// Does the target change an element of the type in one instruction so? *most: elements of one, side by side.
+bool kl_can_combine(const kl_target *t, kl_op op, kl_dtype type, uint32_t *most);
+// Can it replace one, whoever else does? Of types of fewer than 16 bits on a GPU, by the 2 bytes it lies in.
+bool kl_can_replace(const kl_target *t, const kl_slot_info *s);
+// Bits of what is replaced at once for an element.
+unsigned kl_replaced_bits(kl_machine machine, kl_dtype type);
+
 // Passes input slot `in` by value; false if it is no rank-0 integer or the machine takes addresses only.
 bool kl_plan_by_value(kl_plan *p, uint32_t in);
 void kl_plan_print(kl_sb *b, kl_plan *p);

@@ -132,10 +132,17 @@ static void print_step(printer *x, uint32_t i, unsigned depth) {
   kl_sb_putc(b, '\n');
 }
 
-static void print_store(printer *x, uint32_t i, unsigned depth) {
-  const kl_store *s = &x->body->stores[i];
+static void print_store(printer *x, const kl_node *n, unsigned depth) {
+  const kl_store *s = &x->body->stores[n->index];
   indent(x, depth);
-  kl_sbf(x->b, "store v%u to ", s->step);
+  switch (s->how) {
+  case KL_STORE_PUT: kl_sbf(x->b, "store v%u to ", s->step); break;
+  case KL_STORE_TAKE: kl_sbf(x->b, s->alone ? "overwrite with v%u " : "overwrite with any v%u ", s->step); break;
+  case KL_STORE_COMBINE: kl_sbf(x->b, "update by %s with v%u ", kl_op_name(s->combine), s->step); break;
+  case KL_STORE_REPLACE:
+    kl_sbf(x->b, "update%s v%u to v%u ", s->alone ? " alone" : "", n->nest->carried->value, s->step);
+    break;
+  }
   print_access(x, &s->access);
   if (s->keep != KL_NONE) kl_sbf(x->b, " keeping g%u", s->keep);
   kl_sb_putc(x->b, '\n');
@@ -157,7 +164,8 @@ static void print_seq(printer *x, const kl_seq *s, unsigned depth) {
     const kl_node *n = &s->nodes[i];
     switch (n->kind) {
     case KL_NODE_STEP: print_step(x, n->index, depth); break;
-    case KL_NODE_STORE: print_store(x, n->index, depth); break;
+    case KL_NODE_STORE:
+    case KL_NODE_UPDATE: print_store(x, n, depth); break;
     case KL_NODE_LOOP: print_loop(x, n, depth); break;
     case KL_NODE_IF:
       indent(x, depth);
@@ -281,6 +289,8 @@ void kl_plan_print(kl_sb *b, kl_plan *p) {
     kl_shape_print(b, p->slots[i].shape, true);
     kl_sbf(b, ", %lld bytes, aligned to %u", (long long)p->slots[i].bytes, p->slots[i].align);
     if (p->slots[i].by_value) kl_sb_puts(b, ", by value");
+    if (p->slots[i].mode == KL_MODE_IN_PLACE) kl_sb_puts(b, ", in place");
+    if (p->slots[i].mode == KL_MODE_UPDATE) kl_sb_puts(b, ", updated");
     if (p->slots[i].alias != KL_NONE) kl_sbf(b, ", may be s%u", p->slots[i].alias);
     if (p->slots[i].unproved) kl_sbf(b, ", not proved: %s", p->slots[i].unproved);
     kl_sb_putc(b, '\n');

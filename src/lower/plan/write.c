@@ -221,6 +221,43 @@ void kl_write_store(kl_writer *w, uint32_t slot, const kl_slot_info *info, const
   VEC_PUSH(w->cx, &w->stores, s);
 }
 
+void kl_write_change(kl_writer *w, const kl_store *how, uint32_t slot, const kl_slot_info *info, const kl_aff *linear,
+                     uint32_t value, uint32_t keep) {
+  kl_vars regs = w->steps.p[value].regs | guard_vars(w, keep);
+  kl_store s = *how;
+  uint32_t most = KL_MAX_CHUNK;
+  s.step = value;
+  s.keep = keep;
+  if (s.how == KL_STORE_COMBINE) kl_can_combine(&w->plan->target, s.combine, info->shape->dtype, &most);
+  if (kl_info(info->shape->dtype)->bits < 8) most = 1;
+  s.access = kl_change_plan(&w->guards, w->arena, info, slot, linear, regs, keep, most);
+  add_node(w, (kl_node){.kind = KL_NODE_STORE, .index = (uint32_t)w->stores.n});
+  VEC_PUSH(w->cx, &w->stores, s);
+}
+
+uint32_t kl_write_update(kl_writer *w, bool alone, uint32_t slot, const kl_slot_info *info, const kl_aff *linear,
+                         kl_vars regs, uint32_t keep) {
+  kl_store s = {.how = KL_STORE_REPLACE, .alone = alone, .keep = keep};
+  s.access = kl_change_plan(&w->guards, w->arena, info, slot, linear, regs | guard_vars(w, keep), keep, 1);
+  open_nest(w, KL_NODE_UPDATE, (uint32_t)w->stores.n);
+  VEC_PUSH(w->cx, &w->stores, s);
+  uint32_t old =
+      kl_write_step(w, &(kl_step){.kind = KL_STEP_CARRIED, .dtype = info->shape->dtype, .regs = s.access.regs});
+  VEC_PUSH(w->cx, &innermost(w)->carried, (kl_carried){old, KL_NONE, KL_NONE});
+  return old;
+}
+
+void kl_write_update_end(kl_writer *w, uint32_t next) {
+  kl_open_nest *n = innermost(w);
+  kl_nest *nest = KL_NEW(w->arena, kl_nest);
+  uint32_t store = n->index;
+  w->stores.p[store].step = n->carried.p->next = next;
+  nest->ncarried = 1;
+  nest->carried = VEC_FREEZE(w->cx, w->arena, &n->carried);
+  nest->inside = close_nest(w);
+  add_node(w, (kl_node){KL_NODE_UPDATE, store, nest});
+}
+
 // --- symbols --------------------------------------------------------------------------------------------------------
 
 static uint32_t least(uint32_t a, uint32_t b) {

@@ -49,6 +49,9 @@ uint32_t kl_guard_and(kl_guards *g, uint32_t outer, const kl_aff *e, int64_t lo,
 // which share a byte; `regs` number the value's copies.
 kl_access kl_load_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_aff *linear,
                        uint32_t guard);
+// Of a store that changes what is there: of at most `most` elements at once.
+kl_access kl_change_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_aff *linear,
+                         kl_vars regs, uint32_t keep, uint32_t most);
 kl_access kl_store_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_aff *linear,
                         kl_vars regs, uint32_t keep, uint32_t least);
 
@@ -125,6 +128,15 @@ uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, co
                        const kl_instr *from);
 void kl_write_store(kl_writer *w, uint32_t slot, const kl_slot_info *info, const kl_aff *linear, uint32_t value,
                     uint32_t keep);
+
+// Of a slot in mode UPDATE: how is TAKE or COMBINE.
+void kl_write_change(kl_writer *w, const kl_store *how, uint32_t slot, const kl_slot_info *info, const kl_aff *linear,
+                     uint32_t value, uint32_t keep);
+// REPLACE: the element as it is, to be changed by what is written before the end; its copies are numbered by `regs` and
+// what the place depends on.
+uint32_t kl_write_update(kl_writer *w, bool alone, uint32_t slot, const kl_slot_info *info, const kl_aff *linear,
+                         kl_vars regs, uint32_t keep);
+void kl_write_update_end(kl_writer *w, uint32_t next);
 
 // The integer or pred `value`, held to the interval, for index expressions: a symbol, or what is known of it.
 const kl_aff *kl_write_index(kl_writer *w, uint32_t value, kl_interval in);

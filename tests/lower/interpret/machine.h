@@ -97,6 +97,13 @@ void check_body(machine *m);
 void clear_shared(machine *m);
 void run_load(machine *m, uint32_t step);
 void run_store(machine *m, const kl_store *s);
+// The element of a store that changes what is there, number i of those that an active thread has: false where it is not
+// kept. Then what becomes of it.
+bool changed_element(machine *m, const kl_store *s, uint32_t actor, int64_t i, int64_t *e, uint32_t *thread,
+                     int64_t *at);
+uint64_t element_now(machine *m, uint32_t slot, int64_t e);
+void change_element(machine *m, uint32_t slot, int64_t e, uint64_t value);
+uint32_t actors(const machine *m);
 
 // nodes.c: the root, for a group whose threads are there.
 void run_group(machine *m);

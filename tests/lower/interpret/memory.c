@@ -202,8 +202,50 @@ static void store_chunk(machine *m, const kl_store *s, const access *x, uint32_t
   }
 }
 
+// --- changes --------------------------------------------------------------------------------------------------------
+
+bool changed_element(machine *m, const kl_store *s, uint32_t actor, int64_t i, int64_t *e, uint32_t *thread,
+                     int64_t *at) {
+  const access x = {&s->access, actor, s->access.regs};
+  *thread = element_at(m, &x, i, at);
+  if (!holds_at(m, s->keep, *thread, at)) return false;
+  *e = value_at(m, s->access.element, *thread, at);
+  REQUIRE(m, *e >= 0 && *e < slot_of(m, s->access.slot)->shape->count, "slot %u: element %lld is changed",
+          s->access.slot, (ll)*e);
+  return true;
+}
+
+// What another launch has put there, or the parameter has whose memory it is.
+uint64_t element_now(machine *m, uint32_t slot, int64_t e) {
+  const kl_slot_info *s = slot_of(m, slot);
+  REQUIRE(m, s->mode == KL_MODE_UPDATE, "slot %u is changed", slot);
+  if (!m->elements[slot]) return 0;
+  if (!m->stored[slot][e] && s->alias != KL_NONE) {
+    m->elements[slot][e] = of_parameter(s->alias, e);
+    m->stored[slot][e] = 1;
+  }
+  REQUIRE(m, m->stored[slot][e], "slot %u: element %lld is changed, and nobody has written it", slot, (ll)e);
+  return m->elements[slot][e];
+}
+
+void change_element(machine *m, uint32_t slot, int64_t e, uint64_t value) {
+  if (m->elements[slot]) m->elements[slot][e] = value;
+}
+
+static void run_change(machine *m, const kl_store *s, uint32_t actor) {
+  kl_dtype t = slot_of(m, s->access.slot)->shape->dtype;
+  for (int64_t i = 0; i < (int64_t)s->access.nchunks * s->access.vec; i++) {
+    int64_t e, at[KL_MAX_VARS];
+    uint32_t thread;
+    if (!changed_element(m, s, actor, i, &e, &thread, at)) continue;
+    uint64_t x[2] = {element_now(m, s->access.slot, e), operand_at(m, s->step, thread, at)};
+    bool combines = s->how == KL_STORE_COMBINE;
+    change_element(m, s->access.slot, e, combines ? of_op(&(kl_plan_op){.op = s->combine}, t, t, 2, x) : x[1]);
+  }
+}
+
 // On the host all lanes are where one is.
-static uint32_t actors(const machine *m) {
+uint32_t actors(const machine *m) {
   return m->host ? 1 : m->nthreads;
 }
 
@@ -215,6 +257,7 @@ void run_load(machine *m, uint32_t step) {
 void run_store(machine *m, const kl_store *s) {
   for (uint32_t t = 0; t < actors(m); t++) {
     const access x = {&s->access, t, s->access.regs};
-    for (uint32_t c = 0; m->active[t] && c < s->access.nchunks; c++) store_chunk(m, s, &x, c);
+    if (s->how != KL_STORE_PUT && m->active[t]) run_change(m, s, t);
+    for (uint32_t c = 0; s->how == KL_STORE_PUT && m->active[t] && c < s->access.nchunks; c++) store_chunk(m, s, &x, c);
   }
 }

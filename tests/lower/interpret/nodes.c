@@ -160,6 +160,26 @@ static void run_if(machine *m, const kl_node *n, kl_vars open) {
   m->active = before;
 }
 
+// Element by element, a thread at a time.
+static void run_update(machine *m, const kl_node *n, kl_vars open) {
+  const kl_store *s = &m->body->stores[n->index];
+  uint32_t old = n->nest->carried->value;
+  bool *before = m->active;
+  m->active = KL_NEW_N(m->arena, bool, m->nthreads + 1);
+  for (uint32_t t = 0; t < actors(m); t++)
+    for (int64_t i = 0; before[t] && i < (int64_t)s->access.nchunks * s->access.vec; i++) {
+      int64_t e, at[KL_MAX_VARS];
+      uint32_t thread;
+      if (!changed_element(m, s, t, i, &e, &thread, at)) continue;
+      m->active[thread] = true;
+      for (uint32_t k = 0; k < m->copies[old]; k++) values_of(m, old, thread)[k] = element_now(m, s->access.slot, e);
+      run_seq(m, &n->nest->inside, open);
+      change_element(m, s->access.slot, e, operand_at(m, s->step, thread, at));
+      m->active[thread] = false;
+    }
+  m->active = before;
+}
+
 static void run_sync(machine *m) {
   for (uint32_t t = 0; t < m->nthreads; t++) REQUIRE(m, m->active[t], "a sync that thread %u does not come to", t);
   m->syncs++;
@@ -173,6 +193,7 @@ static void run_seq(machine *m, const kl_seq *s, kl_vars open) {
     case KL_NODE_STORE: run_store(m, &m->body->stores[n->index]); break;
     case KL_NODE_LOOP: run_loop(m, n, open); break;
     case KL_NODE_IF: run_if(m, n, open); break;
+    case KL_NODE_UPDATE: run_update(m, n, open); break;
     case KL_NODE_SYNC: run_sync(m); break;
     }
   }

@@ -232,7 +232,8 @@ static void check_store(machine *m, const scope *s, uint32_t n) {
           x->access.slot);
   REQUIRE(m, x->access.vec == 1 || (x->access.stride == 1 && !x->access.reversed), "store %u: stride %lld", n,
           (ll)x->access.stride);
-  REQUIRE(m, x->access.vec % per_byte == 0 && x->access.align, "store %u: parts of bytes", n);
+  if (x->how == KL_STORE_PUT)
+    REQUIRE(m, x->access.vec % per_byte == 0 && x->access.align, "store %u: parts of bytes", n);
   REQUIRE(m, x->access.guard == KL_NONE, "store %u: cannot go elsewhere", n);
   REQUIRE(m, !(b->steps[x->step].regs & ~x->access.regs), "store %u: step %u has more copies", n, x->step);
   check_guard_at(m, s, x->keep, x->access.regs, "store", n);
@@ -280,6 +281,23 @@ static void check_if(machine *m, scope *s, const kl_node *n) {
   s->had = before;
 }
 
+// What is made of the element is there inside only.
+static void check_update(machine *m, scope *s, const kl_node *n) {
+  const kl_body *b = m->body;
+  bool *before = s->had;
+  uint32_t value = n->nest->carried->value;
+  REQUIRE(m, n->index < b->nstores && n->nest->ncarried == 1 && value < b->nsteps, "update %u", n->index);
+  REQUIRE(m, b->steps[value].kind == KL_STEP_CARRIED && b->stores[n->index].how == KL_STORE_REPLACE, "update %u",
+          n->index);
+  s->had = kl_arena_dup(m->arena, before, (b->nsteps + 1) * sizeof *before);
+  s->had[value] = true;
+  s->times[value]++;
+  check_seq(m, s, &n->nest->inside);
+  check_store(m, s, n->index);
+  s->times[b->nsteps + n->index]++;
+  s->had = before;
+}
+
 static void check_seq(machine *m, scope *s, const kl_seq *seq) {
   const kl_body *b = m->body;
   for (uint32_t i = 0; i < seq->n; i++) {
@@ -298,6 +316,7 @@ static void check_seq(machine *m, scope *s, const kl_seq *seq) {
       break;
     case KL_NODE_LOOP: check_loop(m, s, n); break;
     case KL_NODE_IF: check_if(m, s, n); break;
+    case KL_NODE_UPDATE: check_update(m, s, n); break;
     case KL_NODE_SYNC: REQUIRE(m, !b->threads, "a sync among threads of all blocks"); break;
     }
   }

@@ -41,10 +41,20 @@ uint32_t kl_window_inside(kl_walk *w, const kl_scatter *x, uint32_t d, const kl_
 kiln_status kl_combine(kl_walk *w, const kl_scatter *x, const uint32_t *elements, const uint32_t *updates,
                        uint32_t *out);
 
+// combiner.c: the op that makes of an array's element and update, in either order, its new element. COPY: the update;
+// PARAMETER: the element; UNKNOWN: more than one op, or of other arrays, too.
+kl_op kl_combining_op(const kl_scatter *x, uint32_t array);
+// The array of the scatter that a result is, as it is; -1: something is computed of it.
+int64_t kl_scattered_leaf(const kl_comp *c, const kl_scatter *x, uint32_t result);
+
 // Slots of results begin here.
 uint32_t kl_scatter_results(const kl_choosing *c);
 
-// ordered.c, updates.c: as choosers.
+// ordered.c
 kiln_status kl_choose_ordered(kl_choosing *c, const kl_scatter *x, const char **why_not);
+// A launch that stores the operands in the results, but for those to skip.
+kiln_status kl_copy_operands(kl_choosing *c, const kl_scatter *x, const bool *skip, const char **why_not);
+// updates.c
+kiln_status kl_choose_updates(kl_choosing *c, const kl_scatter *x, const char **why_not);
 
 #endif

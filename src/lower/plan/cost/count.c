@@ -221,6 +221,10 @@ static const kl_aff *instead_of(counting *c, const kl_access *a, kl_truth first)
   return home ? a->base[0] : kl_aff_const(c->p->affs, 0);
 }
 
+static unsigned bits_of(const counting *c, const kl_access *a) {
+  return kl_info(c->p->slots[a->slot].shape->dtype)->bits;
+}
+
 static void count_access(counting *c, const kl_access *a, uint32_t guard, const inside *around, bool store,
                          uint32_t step) {
   kl_truth first = KL_YES;
@@ -231,7 +235,9 @@ static void count_access(counting *c, const kl_access *a, uint32_t guard, const 
     kl_nth_point(c->body, a->regs, a->run, k * a->vec, at);
     kl_truth holds = guard == KL_NONE ? KL_YES : kl_guard_at(c->p, c->body, guard, kl_inner(c->body), at);
     if (k == 0) first = holds;
-    if (holds == KL_NO) continue; // what it would load nobody takes
+    // What it would load nobody takes, but the others of its word may be.
+    if (holds == KL_NO && bits_of(c, a) < 8) c->sum.slots[a->slot].load.asked.exact = false;
+    if (holds == KL_NO) continue;
     set_regs(c, at);
     chunk one = {a, k, holds == KL_YES ? KL_NONE : guard, NULL, around, store, step};
     if (!store && holds != KL_YES) one.instead = instead_of(c, a, first);
@@ -267,6 +273,12 @@ static void count_step(counting *c, const kl_step *s, const inside *around, int6
   c->sum.instructions += (int64_t)(kl_step_instructions(c->p, c->body, s) * (double)warps);
 }
 
+// How often an element is tried that others change, too, data says.
+static void count_store(counting *c, const kl_store *s, const inside *around) {
+  count_access(c, &s->access, s->keep, around, true, KL_NONE);
+  if (s->how != KL_STORE_PUT) c->sum.slots[s->access.slot].data = true;
+}
+
 static void count_seq(counting *c, const kl_seq *s, const inside *around) {
   const kl_body *b = c->body;
   int64_t warps = issues(c, around);
@@ -274,8 +286,10 @@ static void count_seq(counting *c, const kl_seq *s, const inside *around) {
     const kl_node *n = &s->nodes[i];
     switch (n->kind) {
     case KL_NODE_STEP: count_step(c, &b->steps[n->index], around, warps); break;
-    case KL_NODE_STORE:
-      count_access(c, &b->stores[n->index].access, b->stores[n->index].keep, around, true, KL_NONE);
+    case KL_NODE_STORE: count_store(c, &b->stores[n->index], around); break;
+    case KL_NODE_UPDATE:
+      count_seq(c, &n->nest->inside, around);
+      count_store(c, &b->stores[n->index], around);
       break;
     case KL_NODE_LOOP:
       c->warps.extent[n->index] = b->vars[n->index].extent;

@@ -39,7 +39,7 @@ static void mark_carried(const kl_seq *s, kl_live *live) {
     if (!nest) continue;
     for (uint32_t k = 0; k < nest->ncarried; k++) {
       mark_all(live, nest->carried[k].value);
-      mark_all(live, nest->carried[k].first);
+      if (nest->carried[k].first != KL_NONE) mark_all(live, nest->carried[k].first);
       mark_all(live, nest->carried[k].next);
     }
     mark_carried(&nest->inside, live);

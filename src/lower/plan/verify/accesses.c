@@ -245,6 +245,24 @@ static kiln_status check_padding(reach *x, uint32_t keep) {
   return KILN_OK;
 }
 
+// Of a slot that is updated. What nobody else touches is changed as one likes, but for parts of bytes.
+static kiln_status check_change(reach *x, const kl_store *s) {
+  kl_check *k = x->k;
+  const kl_target *t = &k->p->target;
+  kl_dtype type = x->s->shape->dtype;
+  uint32_t most = KL_MAX_COPIES;
+  bool can = false;
+  if (x->s->kind != KL_SLOT_OUT || x->s->mode != KL_MODE_UPDATE) return kl_refute(k, "changes what is not updated");
+  switch (s->how) {
+  case KL_STORE_COMBINE: can = kl_can_combine(t, s->combine, type, &most); break;
+  case KL_STORE_TAKE: can = x->bits >= 8 && (s->alone || x->bits <= 64); break;
+  default: can = (s->alone && x->bits >= 8) || kl_can_replace(t, x->s); most = 1;
+  }
+  if (!can || s->access.vec > most) return kl_refute(k, "changes elements as the target cannot");
+  if (splits_chunks(k->body, x->a, s->keep)) return kl_refute(k, "g%u changes inside of chunks", s->keep);
+  return check_bounds(x);
+}
+
 kiln_status kl_check_store(kl_check *k, const kl_store *s) {
   const kl_access *a = &s->access;
   const kl_step *from = &k->body->steps[s->step];
@@ -254,6 +272,7 @@ kiln_status kl_check_store(kl_check *k, const kl_store *s) {
   if (from->regs & ~a->regs) return kl_refute(k, "v%u has more copies than are stored", s->step);
   if (from->dtype != x.s->shape->dtype) return kl_refute(k, "stores %s as another type", kl_info(from->dtype)->name);
   if (a->vec > 1 && (a->stride != 1 || a->reversed)) return kl_refute(k, "stores chunks that are no run upwards");
+  if (s->how != KL_STORE_PUT) return check_change(&x, s);
   if (x.bits < 8 && (a->align == 0 || a->vec * x.bits % 8)) return kl_refute(k, "stores parts of bytes");
   KL_TRY(check_bounds(&x));
   return splits_chunks(k->body, a, s->keep) ? check_padding(&x, s->keep) : KILN_OK;

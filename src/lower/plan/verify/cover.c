@@ -151,6 +151,12 @@ static kiln_status check_total(cover *x) {
   return KILN_OK;
 }
 
+static kiln_status check_apart(cover *x) {
+  drop_empty(x);
+  if (!stores_are_apart(x)) unproved(x, "whether two stores store one element");
+  return KILN_OK;
+}
+
 // Thread t stores elements t*lanes .. t*lanes+lanes-1, those it keeps.
 static kiln_status check_counted(cover *x, uint32_t i) {
   const kl_body *b = x->w[i].body;
@@ -170,8 +176,41 @@ static kiln_status refute_scratch(cover *x) {
   return kl_refute(x->k, "it is not known %s", x->k->p->slots[x->slot].unproved);
 }
 
+static uint32_t launch_of(const kl_check *k, const kl_writing *w) {
+  return (uint32_t)(kl_launch_of(k->p, w->part) - k->p->launches);
+}
+
+// Those that put an element there, which come first; changes stand behind them in launches of their own.
+static kiln_status check_changes(cover *x, const kl_writing *w, uint32_t n) {
+  kl_check *k = x->k;
+  const kl_slot_info *s = &k->p->slots[x->slot];
+  kl_writing *put = KL_NEW_N(k->arena, kl_writing, n + 1);
+  uint32_t last = 0, first = UINT32_MAX;
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t launch = launch_of(k, &w[i]);
+    bool puts = w[i].body->stores[w[i].store].how == KL_STORE_PUT;
+    if (puts) put[x->n++] = w[i];
+    if (puts && launch > last) last = launch;
+    if (!puts && launch < first) first = launch;
+  }
+  x->w = put;
+  kl_look_at(k, KL_OF_SLOT, x->slot);
+  if (x->n && first <= last) return kl_refute(k, "is changed before it has a value");
+  if (x->n == 0 && s->alias == KL_NONE && s->shape->count) return kl_refute(k, "is changed and has no value");
+  return KILN_OK;
+}
+
 kiln_status kl_check_cover(kl_check *k, uint32_t slot, const kl_writing *w, uint32_t n) {
-  cover x = {.k = k, .slot = slot, .w = w, .n = n};
+  cover x = {.k = k, .slot = slot};
+  kl_result_mode mode = k->p->slots[slot].mode;
+  if (mode == KL_MODE_UPDATE) {
+    KL_TRY(check_changes(&x, w, n));
+    n = x.n;
+    if (n == 0) return KILN_OK;
+  } else {
+    x.w = w;
+    x.n = n;
+  }
   x.forms = KL_NEW_N(k->arena, kl_form, n + 1);
   x.counts = KL_NEW_N(k->arena, int64_t, n + 1);
   bool scratch = k->p->slots[slot].kind == KL_SLOT_SCRATCH;
@@ -181,6 +220,7 @@ kiln_status kl_check_cover(kl_check *k, uint32_t slot, const kl_writing *w, uint
     if (k->p->counted) KL_TRY(check_counted(&x, i));
   }
   if (k->p->slots[slot].unproved || k->p->counted) return scratch ? refute_scratch(&x) : KILN_OK;
+  if (mode == KL_MODE_IN_PLACE) return check_apart(&x);
   KL_TRY(check_total(&x));
   return scratch && k->p->slots[slot].unproved ? refute_scratch(&x) : KILN_OK;
 }

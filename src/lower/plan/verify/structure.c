@@ -273,10 +273,11 @@ static kiln_status check_store(kl_check *k, uint32_t i) {
   const kl_store *s = &k->body->stores[i];
   kl_look_at(k, KL_OF_STORE, i);
   if (k->stored[i]) return kl_refute(k, "is done twice");
+  if (s->how == KL_STORE_REPLACE) return kl_refute(k, "replaces what nobody has made anything of");
   k->stored[i] = k->place;
   if (!has_value(k, s->step)) return kl_refute(k, "v%u is not there", s->step);
   KL_TRY(kl_check_store(k, s));
-  note(k, KL_WRITES, i, &s->access, s->keep);
+  if (s->how == KL_STORE_PUT) note(k, KL_WRITES, i, &s->access, s->keep);
   return KILN_OK;
 }
 
@@ -344,13 +345,54 @@ static kiln_status check_if(kl_check *k, const kl_node *n) {
   return KILN_OK;
 }
 
+// What is made of the element is there inside only, and nothing inside is done for others.
+static bool makes_values_only(const kl_seq *s) {
+  for (uint32_t i = 0; i < s->n; i++)
+    if (s->nodes[i].kind != KL_NODE_STEP) return false;
+  return true;
+}
+
+static kiln_status check_update(kl_check *k, const kl_node *n) {
+  size_t made = k->made.n;
+  const kl_carried *c = n->nest->carried;
+  if (n->index >= k->body->nstores) return kl_refute(k, "there is no store %u", n->index);
+  const kl_store *s = &k->body->stores[n->index];
+  kl_look_at(k, KL_OF_STORE, n->index);
+  if (k->stored[n->index] || s->how != KL_STORE_REPLACE) return kl_refute(k, "is done twice, or no update");
+  if (n->nest->ncarried != 1 || c->value >= k->body->nsteps || k->there[c->value] || c->next != s->step)
+    return kl_refute(k, "updates what is no element");
+  const kl_step *old = &k->body->steps[c->value];
+  if (old->kind != KL_STEP_CARRIED || old->regs != s->access.regs || !makes_values_only(&n->nest->inside))
+    return kl_refute(k, "makes more than the element's value");
+  KL_TRY(check_copies(k, old));
+  KL_TRY(kl_check_dependence(k, c->value));
+  k->stored[n->index] = k->place->up;
+  k->there[c->value] = true;
+  KL_TRY(check_seq(k, &n->nest->inside));
+  kl_look_at(k, KL_OF_STORE, n->index);
+  if (!has_value(k, s->step)) return kl_refute(k, "v%u is not there", s->step);
+  k->there[c->value] = false;
+  if (old->dtype != k->body->steps[s->step].dtype) return kl_refute(k, "changes the element's type");
+  KL_TRY(kl_check_store(k, s));
+  forget(k, made);
+  return KILN_OK;
+}
+
+static kiln_status check_inside(kl_check *k, const kl_node *n) {
+  switch (n->kind) {
+  case KL_NODE_LOOP: return check_loop(k, n);
+  case KL_NODE_IF: return check_if(k, n);
+  default: return check_update(k, n);
+  }
+}
+
 static kiln_status check_nest(kl_check *k, const kl_node *n) {
   if (!n->nest) return kl_refute(k, "a loop or branch around nothing");
   const kl_place *up = k->place;
   kl_place here = {up, n->kind, n->index};
   k->place = kl_arena_dup(k->arena, &here, sizeof here);
   note(k, KL_ENTERS, 0, NULL, KL_NONE);
-  KL_TRY(n->kind == KL_NODE_LOOP ? check_loop(k, n) : check_if(k, n));
+  KL_TRY(check_inside(k, n));
   note(k, KL_LEAVES, 0, NULL, KL_NONE);
   k->place = up;
   return KILN_OK;
