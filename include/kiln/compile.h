@@ -45,6 +45,7 @@ typedef struct kiln_compile_params {
   bool programmatic; // kernels may be launched while the one before still runs, and wait for it; sm_90 and newer
   const struct kiln_device_info *device; // the GPU to compile for (kiln/cuda.h); NULL: any of the target
   kiln_numerics numerics;                // STRICT, or what GPUs do faster
+  bool lineinfo; // PTX names the line of the module's text that each instruction comes from; the code stays the same
 } kiln_compile_params;
 
 // Compiles ENTRY: each `fusion` instruction of it is a kernel; an ENTRY without fusions is one kernel. A result that no

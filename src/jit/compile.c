@@ -200,6 +200,7 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
                        .align = j->params.argument_align,
                        .counted = f->counted,
                        .programmatic = j->params.programmatic,
+                       .lineinfo = j->params.lineinfo,
                        .fast = j->params.numerics == KILN_NUMERICS_FAST};
   kl_plan *plan;
   kl_counted it = {.comp = u->comp, .shapes = u->shapes, .row = 1};

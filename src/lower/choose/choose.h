@@ -15,7 +15,7 @@ typedef struct kl_plan_params {
   // rows of `cut_bytes` (0: 128, on the host 1) or 16 operands.
   uint32_t cut_operands, cut_bytes;
   bool counted; // `comp` comes from kl_plan_recount, and so do `shapes`
-  bool programmatic, fast;
+  bool programmatic, fast, lineinfo;
   bool deterministic; // where the order of operations would show in a result, it is one order
   const char *chooser; // the kind of kernel that is to be written; NULL: the cheapest of those that can be
 } kl_plan_params;

@@ -283,6 +283,7 @@ kiln_status kl_plan_make(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, 
   kl_plan *p = KL_NEW(arena, kl_plan);
   *p = (kl_plan){.arena = arena, .module = m, .comp = comp, .target = params->target, .counted = params->counted};
   p->programmatic = params->programmatic;
+  p->lineinfo = params->lineinfo;
   p->fast = params->fast;
   p->name = identifier(arena, params->name);
   p->affs = kl_affs_create(cx, arena);

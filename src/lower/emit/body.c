@@ -183,6 +183,9 @@ static void bound_block(kl_emit *e, uint32_t nodes) {
 
 static void emit_node(kl_emit *e, const kl_seq *s, uint32_t i, uint32_t first) {
   const kl_node *n = &s->nodes[i];
+  if (n->kind == KL_NODE_STEP) kl_lines_at(e, e->body->steps[n->index].instr);
+  if (n->kind == KL_NODE_STORE || n->kind == KL_NODE_UPDATE)
+    kl_lines_at(e, e->body->steps[e->body->stores[n->index].step].instr);
   switch (n->kind) {
   case KL_NODE_STEP: e->vals[n->index] = kl_emit_step(e, &e->body->steps[n->index]); break;
   case KL_NODE_STORE:

@@ -76,6 +76,7 @@ typedef struct kl_emit {
   bool constant;           // what is being loaded is not written
   unsigned invariant_load; // metadata kind
   LLVMValueRef empty_node;
+  struct kl_lines *lines; // NULL: code says nothing of the text
 } kl_emit;
 
 // index.c
@@ -171,6 +172,13 @@ void kl_emit_seq(kl_emit *e, const kl_seq *s);
 void kl_set_blocks(kl_emit *e, kb_reg block);
 void kl_set_threads(kl_emit *e, kb_reg tid);
 void kl_set_vector(kl_emit *e);
+
+// lines.c: which instruction of the HLO text what is emitted comes from. Nothing where the plan does not ask for it.
+typedef struct kl_lines kl_lines;
+void kl_lines_begin(kl_emit *e);
+void kl_lines_function(kl_emit *e);               // of e->k.fn, a kernel's
+void kl_lines_at(kl_emit *e, const kl_instr *in); // from here on; NULL: as before
+void kl_lines_end(kl_emit *e);
 
 // gpu.c
 void kl_attribute(kl_emit *e, unsigned index, const char *name, uint64_t value);

@@ -74,6 +74,7 @@ static void declare_gpu_kernel(kl_emit *e) {
   LLVMTypeRef fty = LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, l->nargs + p->counted, false);
   e->k.fn = LLVMAddFunction(e->k.module, l->name, fty);
   LLVMSetFunctionCallConv(e->k.fn, 71); // PTX kernel
+  kl_lines_function(e);
   string_attribute(e, "nvvm.reqntid", kl_strf(e->arena, "%u", l->block));
   kl_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
   for (uint32_t i = 0; i < l->nargs; i++) {
@@ -216,6 +217,7 @@ void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan) {
   e.invariant_load = LLVMGetMDKindIDInContext(e.k.llcx, "invariant.load", 14);
   e.empty_node = LLVMMetadataAsValue(e.k.llcx, LLVMMDNodeInContext2(e.k.llcx, NULL, 0));
   kl_make_constants(&e);
+  kl_lines_begin(&e);
   for (uint32_t i = 0; i < plan->nlaunches; i++) {
     e.launch = &plan->launches[i];
     if (e.k.machine == KB_NVPTX)
@@ -223,6 +225,7 @@ void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan) {
     else
       kl_emit_host(&e);
   }
+  kl_lines_end(&e);
   LLVMDisposeBuilder(e.k.b);
   kl_arena_free(&scratch);
 }

@@ -288,6 +288,7 @@ typedef struct kl_plan {
   // threads of `tail` count from element 0, and begin where `main` ends.
   bool counted;
   bool programmatic; // the kernel waits for the one before it
+  bool lineinfo;     // code says which instruction of the HLO text it comes from
   bool fast;         // numerics `fast`: functions of f32 may be approximate
 } kl_plan;
 
