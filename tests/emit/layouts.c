@@ -100,6 +100,24 @@ static const row rows[] = {
    "ENTRY e {\n  t = (s8[2,3], s8[2,3]{0,1}) parameter(0)\n"
    "  ROOT r = (s8[2,3]{0,1}, s8[2,3]) fusion(t), kind=kLoop, calls=f\n}\n",
    "r", "10 11 12 13 14 15  0 1 2 3 4 5"},
+  {"tiles: padding is read by nobody and written as zero",
+   "HloModule m\nf {\n  a = s8[2,2] parameter(0)\n  ROOT n = s8[2,2] copy(a)\n}\n"
+   "ENTRY e {\n  p = s8[2,2]{1,0:T(1,3)} parameter(0)\n"
+   "  ROOT r = s8[2,2]{0,1:T(1,3)S(5)} fusion(p), kind=kLoop, calls=f\n}\n", NULL, "0 3 0 1 4 0"},
+  {"tiles that swap neighbours",
+   "HloModule m\nENTRY e {\n  p = s8[2,3] parameter(0)\n  ROOT r = s8[2,3]{1,0:T(2,1)} copy(p)\n}\n", NULL, "0 3 1 4 2 5"},
+  {"padding at the tail",
+   "HloModule m\nENTRY e {\n  p = s8[4] parameter(0)\n  ROOT r = s8[4]{0:L(6)} copy(p)\n}\n", NULL, "0 1 2 3 0 0"},
+  {"elements of more bits than their type's",
+   "HloModule m\nENTRY e {\n  p = s4[6]{0:E(8)} parameter(0)\n  o = s4[] constant(1)\n  b = s4[6] broadcast(o), dimensions={}\n"
+   "  ROOT r = s4[6]{0:E(8)} subtract(p, b)\n}\n", NULL, "15 0 1 2 3 4"},
+  {"elements of fewer bits",
+   "HloModule m\nENTRY e {\n  p = pred[48]{0:E(1)} parameter(0)\n  ROOT r = pred[48]{0:E(1)} copy(p)\n}\n", NULL, "0 1 2 3 4 5"},
+  {"bitcast to parts",
+   "HloModule m\nENTRY e {\n  p = u16[3] parameter(0)\n  ROOT r = s8[2,3]{0,1} bitcast(p)\n}\n", NULL, "0 1 2 3 4 5"},
+  {"bitcast of parts that lie in another order",
+   "HloModule m\nENTRY e {\n  p = s8[2,3] parameter(0)\n  t = s8[2,3]{0,1} copy(p)\n  ROOT r = u16[3] bitcast(t)\n}\n", NULL,
+   "0 3 1 4 2 5"},
 };
 // clang-format on
 

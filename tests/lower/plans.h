@@ -116,6 +116,9 @@ static const struct {
   {'g', 0, "f32[1048576];s4[4096];f32[0] | r = (f32[1048576], s4[4096], f32[0], f32[1048576]) tuple(p0, p1, p2, p0)", {"over 1052672 elements, grid 2049 (2049 without", "part of 1048576 elements, blocks from 0 on (2048", "part of 4096 elements, blocks from 2048 on (1 without", "128 threads x 32 lanes", "load s1[t * 32] contiguous x32 (16-byte accesses)", "!tail"}},
   {'h', 0, "f32[64];f32[5] | r = (f32[64], f32[5]) tuple(p0, p1)", {"part of 64 elements:\n  main: 4 threads x 16 lanes", "part of 5 elements:\n  tail: 5 threads x 1 lanes"}},
   {'g', 0, "f32[0];f32[0,4] | r = (f32[0], f32[0,4]) tuple(p0, p1)", {"over 0 elements, grid 0", "!main", "!tail"}},
+  // tiles: one index in memory, padding by guards, whole tiles without any
+  {'g', 0, "f32[1024,1024]{1,0:T(8,128)} | r = f32[1024,1024]{1,0:T(8,128)} negate(p0)", {"load s0[t * 4] contiguous x4 (16-byte accesses)", "to s1[t * 4] contiguous x4", "!g0"}},
+  {'g', 0, "f32[1024,1000]{1,0:T(8,128)} | r = f32[1024,1000]{1,0:T(8,128)} negate(p0)", {"load s0[t * 4] contiguous x4 (16-byte accesses)", "(same for 4 lane)", "to s1[t * 4] contiguous x4 (16-byte accesses)\n"}},
   // only what stands under a floor is too large
   {'g', 0, "HloModule m\nENTRY e {\n  p = s8[131072] parameter(0)\n  b = s8[131072,1048577] broadcast(p), dimensions={0}\n  x = s8[137439084544] reshape(b)\n  ROOT r = s8[131073] slice(x), slice={[0:137439084544:1048573]}\n}\n", {"64-bit indices", "load s0[(t * 16777168) / 1048577]"}},
 };
@@ -127,15 +130,15 @@ static const struct {
   kiln_status status;
   const char *why;
 } refused_row[] = {
-  {'*', 0, "f32[8,128]{1,0:T(8,128)} | r = f32[8,128] negate(p0)", KILN_E_UNSUPPORTED, "tiled layouts are not supported yet"},
-  {'*', 0, "f32[8,128] | r = f32[8,128]{1,0:T(8,128)} negate(p0)", KILN_E_UNSUPPORTED, "tiled layouts are not supported yet"},
-  {'*', 0, "f32[8]{0:L(16)} | r = f32[8] negate(p0)", KILN_E_UNSUPPORTED, "layouts with tail padding are not supported yet"},
-  {'*', 0, "s4[8]{0:E(8)} | r = s4[8] negate(p0)", KILN_E_UNSUPPORTED, "a layout with E(8): s4 elements take 4 bits"},
-  {'*', 0, "f32[8]{0:M(64)} | r = f32[8] negate(p0)", KILN_E_UNSUPPORTED, "layouts with a metadata prefix (M) are not supported yet"},
+  {'*', 0, "s4[8]{0:E(12)} | r = s4[8] negate(p0)", KILN_E_UNSUPPORTED, "a layout with E(12) is not supported for s4"},
+  {'*', 0, "c64[8]{0:E(128)} | r = c64[8] negate(p0)", KILN_E_UNSUPPORTED, "a layout with E(128) is not supported for c64"},
+  {'*', 0, "f32[8]{0:M(64)} | r = f32[8] negate(p0)", KILN_E_UNSUPPORTED, "layouts with a metadata prefix (M) are not supported"},
+  {'*', 0, "s4[8]{0:E(8)} | r = s8[8] bitcast(p0)", KILN_E_UNSUPPORTED, "bitcast of elements that lie apart (E, M) is not supported"},
+  {'*', 0, "s4[3,5]{1,0:T(2,2)} | r = s4[24] bitcast(p0)", KILN_E_UNSUPPORTED, "bitcast: not every element of the result is known to lie on elements"},
   {'*', 0, "f32[8]{0:D(C)} | r = f32[8] negate(p0)", KILN_E_UNSUPPORTED, "a sparse layout (D) is not supported"},
   {'*', 0, "f32[8]{0:SC(0:4)} | r = f32[8] negate(p0)", KILN_E_UNSUPPORTED, "a layout of split dimensions (SC) is not supported"},
   {'*', 0, "f32[8]{0:P(f32[9])} | r = f32[8] negate(p0)", KILN_E_UNSUPPORTED, "a layout with a physical shape of its own (P) is not supported"},
-  {'*', 0, "s4[5] | r = s4[6] bitcast(p0)", KILN_E_UNSUPPORTED, "bitcast between 5 and 6 elements is not supported"},
+  {'*', 0, "s4[5] | r = s4[6] bitcast(p0)", KILN_E_UNSUPPORTED, "bitcast: not every element of the result is known to lie on elements"},
   {'*', 0, "f32[<=8] | r = f32[<=8] negate(p0)", KILN_E_UNSUPPORTED, "dimension 0 is dynamic (<=8): only static sizes are compiled"},
   {'*', 0, "f32[2,<=8] | r = f32[2,<=8] negate(p0)", KILN_E_UNSUPPORTED, "dimension 1 is dynamic (<=8): only static sizes are compiled"},
   {'*', 0, "f32[4] | r = f32[4] frobnicate(p0)", KILN_E_UNSUPPORTED, "frobnicate is not supported yet"},

@@ -1,6 +1,6 @@
 // Random fusions. A pool of values grows by one operation at a time; operands of the wanted type are taken from the
-// pool or made by convert. The roots are the last value and some with as many elements, or with any number. What passes from one computation
-// to another, or between ENTRY and the header, may have a layout of its own on either side.
+// pool or made by convert. The roots are the last value and some with as many elements, or with any number. What passes
+// from one computation to another, or between ENTRY and the header, may have a layout of its own on either side.
 
 #include "gen.h"
 #include "dtypes.h"
@@ -23,6 +23,7 @@ typedef struct gen {
   kl_sb called; // computations that the fusion calls
   value v[MAX_VALUES];
   unsigned n, params, calls;
+  bool tiles; // some buffers lie in tiles
 } gen;
 
 static uint64_t next(gen_source *s) {
@@ -91,6 +92,23 @@ static void any_layout(gen *g, value *v, unsigned percent) {
   }
 }
 
+// Tiles, bits of elements and padding of a buffer.
+static void put_tiles(gen *g, kl_sb *b, const value *v) {
+  unsigned bits = kl_info(v->t)->bits, wider = bits << pick(g, 3), n = 1 + pick(g, 2);
+  bool even = chance(g, 70);
+  kl_sb_puts(b, ":");
+  for (unsigned i = 0; i < n && chance(g, 80); i++) {
+    unsigned sizes = 1 + pick(g, v->rank > 2 ? 3 : v->rank);
+    for (unsigned d = 0; d < sizes; d++)
+      kl_sbf(b, "%s%u", d ? "," : i ? "(" : "T(", even ? 1u << pick(g, i ? 2 : 4) : 1 + pick(g, i ? 3 : 9));
+    kl_sb_putc(b, ')');
+  }
+  if (chance(g, 20)) kl_sbf(b, "L(%u)", 1 + pick(g, 40));
+  if (v->t == KILN_PRED && chance(g, 50)) wider = 1;
+  if (chance(g, 40) && !kl_is_complex(v->t) && wider <= 64) kl_sbf(b, "E(%u)", wider);
+  if (chance(g, 10)) kl_sb_puts(b, "S(1)");
+}
+
 static void put_shape(kl_sb *b, const value *v) {
   kl_sb_puts(b, kl_info(v->t)->name);
   kl_sb_putc(b, '[');
@@ -106,6 +124,18 @@ static void put_shape_elsewhere(gen *g, kl_sb *b, const value *v) {
   value other = *v;
   if (chance(g, 15)) any_layout(g, &other, 80);
   put_shape(b, &other);
+}
+
+// The same for what is a buffer there.
+static void put_buffer(gen *g, kl_sb *b, const value *v) {
+  value other = *v;
+  if (!v->rank || !g->tiles || !chance(g, 40)) return put_shape_elsewhere(g, b, v);
+  any_layout(g, &other, 50);
+  other.custom = true;
+  put_shape(b, &other);
+  b->n--;
+  put_tiles(g, b, &other);
+  kl_sb_putc(b, '}');
 }
 
 // Begins "  vN = shape op(" and returns N.
@@ -488,6 +518,20 @@ static void op_bitcast(gen *g) {
   kl_sbf(g->out, "v%u)\n", a);
 }
 
+// The same memory in elements of another width.
+static void op_bitcast_width(gen *g) {
+  unsigned a = operand(g);
+  value v = {.rank = 1, .t = any_dtype(g)};
+  int64_t bits = count(&g->v[a]) * kl_info(g->v[a].t)->bits;
+  unsigned other = kl_info(v.t)->bits;
+  if (g->v[a].computed || g->v[a].t == KILN_PRED || v.t == KILN_PRED || bits % other || bits / other > MAX_ELEMENTS)
+    return;
+  if (kl_is_complex(v.t) != kl_is_complex(g->v[a].t)) return;
+  v.dims[0] = bits / other;
+  if (v.dims[0] % 2 == 0 && chance(g, 50)) v.dims[0] /= 2, v.dims[v.rank++] = 2;
+  emit(g, &v, "bitcast", 1, &a, "");
+}
+
 // A computation of two layouts, which its caller need not share.
 static void op_call(gen *g) {
   unsigned a = operand(g), number = g->calls++;
@@ -526,6 +570,7 @@ static void op_call(gen *g) {
 
 // --- the module ------------------------------------------------------------------------------------------------------
 
+// The last is for sources that want it.
 static void (*const ops[])(gen *) = {
     op_unary,           op_unary,        op_unary,        op_binary,
     op_binary,          op_binary,       op_binary,       op_compare,
@@ -534,6 +579,7 @@ static void (*const ops[])(gen *) = {
     op_complex,         op_broadcast,    op_broadcast,    op_reshape,
     op_transpose,       op_reverse,      op_slice,        op_pad,
     op_concatenate,     op_iota,         op_bitcast,      op_call,
+    op_bitcast_width,
 };
 
 static void any_dims(gen *g, value *v) {
@@ -576,7 +622,7 @@ static void put_roots(gen *g, kl_sb *b, const unsigned *root, unsigned n, bool e
   for (unsigned i = 0; i < n; i++) {
     if (n > 1) kl_sb_puts(b, i ? ", " : "(");
     if (elsewhere)
-      put_shape_elsewhere(g, b, &g->v[root[i]]);
+      put_buffer(g, b, &g->v[root[i]]);
     else
       put_shape(b, &g->v[root[i]]);
   }
@@ -589,7 +635,7 @@ static void put_header(gen *g, kl_sb *out, const unsigned *root, unsigned n) {
     kl_sb_puts(out, ", entry_computation_layout={");
     for (unsigned i = 0; i < g->params; i++) {
       kl_sb_puts(out, i ? ", " : "(");
-      put_shape_elsewhere(g, out, &g->v[i]);
+      put_buffer(g, out, &g->v[i]);
     }
     kl_sb_puts(out, ")->");
     put_roots(g, out, root, n, true);
@@ -602,7 +648,7 @@ static void put_entry(gen *g, kl_sb *out, const unsigned *root, unsigned n) {
   kl_sb_puts(out, "ENTRY main {\n");
   for (unsigned i = 0; i < g->params; i++) {
     kl_sbf(out, "  p%u = ", i);
-    put_shape_elsewhere(g, out, &g->v[i]);
+    put_buffer(g, out, &g->v[i]);
     kl_sbf(out, " parameter(%u)\n", i);
   }
   kl_sb_puts(out, "  ROOT fusion = ");
@@ -618,8 +664,9 @@ void gen_fusion(gen_source *src, unsigned nops, kl_sb *out) {
   unsigned root[MAX_ROOTS], n;
   kl_sb_init(&body, out->cx);
   kl_sb_init(&g.called, out->cx);
+  g.tiles = src->memory && chance(&g, 15);
   parameters(&g);
-  for (unsigned i = 0; i < nops && !full(&g); i++) ops[pick(&g, KL_COUNT(ops))](&g);
+  for (unsigned i = 0; i < nops && !full(&g); i++) ops[pick(&g, KL_COUNT(ops) - !src->memory)](&g);
   roots(&g, root, &n);
   put_header(&g, out, root, n);
   kl_sb_put(out, (kl_str){g.called.p, g.called.n});

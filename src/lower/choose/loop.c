@@ -224,22 +224,60 @@ static void allow_exchanges(kl_writer *w) {
   w->exchanges = x;
 }
 
+// A value in the word that it has in memory, bits above it zero.
+static uint32_t write_word(kl_writer *w, uint32_t value, kl_dtype word) {
+  kl_dtype t = w->steps.p[value].dtype;
+  if (t == word) return value;
+  if (kl_info(word)->bits < kl_info(t)->bits) return kl_write_op(w, (kl_plan_op){.op = KL_OP_CONVERT}, word, 1, &value);
+  uint32_t n = kl_info(word)->bits / kl_info(t)->bits, *parts = KL_NEW_N(w->arena, uint32_t, n);
+  parts[0] = value;
+  for (uint32_t i = 1; i < n; i++) parts[i] = i > 1 ? parts[1] : kl_write_scalar(w, t, 0, 0);
+  return kl_write_step(w, &(kl_step){.kind = KL_STEP_JOIN, .dtype = word, .noperands = n, .operands = parts});
+}
+
+// A result whose owner has it in tiles or with padding, position by position. Padding becomes zero: equal results are
+// equal bytes.
+static kiln_status write_positions(kl_walk *walk, uint32_t r, uint32_t slot, const kl_aff *at, uint32_t keep) {
+  const kl_slot_info *info = &walk->slots->v.p[slot];
+  kl_writer *w = walk->w;
+  kl_physical layout;
+  const kl_aff *digits[KL_MAX_DIGITS], *index[KILN_MAX_RANK];
+  kl_constraint inside[KL_MAX_VALUES];
+  kl_physical_of(info->owner, &layout);
+  kl_memory_split(walk->affs, &layout, at, digits);
+  uint32_t n = kl_memory_index(walk->affs, &layout, digits, index, inside), guard = keep, step = KL_NONE;
+  bool never = false;
+  for (uint32_t i = 0; i < n && !never; i++)
+    guard = kl_guard_and(&w->guards, guard, inside[i].e, inside[i].in.lo, inside[i].in.hi, &never);
+  if (!never) KL_TRY(kl_walk_want(walk, walk->plan->comp->root, r, guard, index, &step));
+  if (!never) step = write_word(w, step, info->shape->dtype);
+  if (never || guard != keep) {
+    uint32_t zero = kl_write_scalar(w, info->shape->dtype, 0, 0);
+    step = never ? zero : kl_write_choose(w, guard, step, zero);
+  }
+  kl_write_store(w, slot, &walk->slots->v.p[slot], at, step, keep);
+  return KILN_OK;
+}
+
+static kiln_status write_result(kl_walk *walk, const kl_part *part, uint32_t r, const kl_aff *at, uint32_t keep) {
+  const kl_comp *c = walk->plan->comp;
+  uint32_t slot = walk->slots->nargs - (uint32_t)kl_shape_leaf_count(kl_root(c)->shape) + r, step;
+  if (walk->slots->v.p[slot].owner) return write_positions(walk, r, slot, at, keep);
+  const kl_shape *s = walk->slots->v.p[slot].shape;
+  const kl_aff *index[KILN_MAX_RANK], *linear = index_in_part(walk->affs, part, s, at, index);
+  KL_TRY(kl_walk_want(walk, c->root, r, keep, index, &step));
+  kl_write_store(walk->w, slot, &walk->slots->v.p[slot], linear, step, keep);
+  return KILN_OK;
+}
+
 static kiln_status write_roots(kl_walk *walk, const kl_domain *domain, const kl_part *part) {
   kl_affs *p = walk->affs;
   kl_writer *w = walk->w;
   const kl_body *b = w->body;
-  const kl_comp *c = walk->plan->comp;
   const kl_aff *at = element_of(p, b);
   bool never;
   uint32_t keep = kl_guard_and(&w->guards, KL_NONE, at, 0, part->count - 1, &never);
-  uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(c)->shape);
-  for (uint32_t i = 0; i < domain->n; i++) {
-    uint32_t r = domain->leaves[i], slot = walk->slots->nargs - nroots + r, step;
-    const kl_shape *s = walk->slots->v.p[slot].shape;
-    const kl_aff *index[KILN_MAX_RANK], *linear = index_in_part(p, part, s, at, index);
-    KL_TRY(kl_walk_want(walk, c->root, r, keep, index, &step));
-    kl_write_store(w, slot, &walk->slots->v.p[slot], linear, step, keep);
-  }
+  for (uint32_t i = 0; i < domain->n; i++) KL_TRY(write_result(walk, part, domain->leaves[i], at, keep));
   return KILN_OK;
 }
 

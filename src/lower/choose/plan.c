@@ -6,17 +6,54 @@
 
 // --- slots --------------------------------------------------------------------------------------------------------
 
+static const kl_shape *vector_of(kl_arena *arena, kl_dtype t, int64_t count) {
+  kl_shape *shape = KL_NEW(arena, kl_shape);
+  int64_t *dims = KL_NEW(arena, int64_t);
+  *dims = count;
+  *shape = (kl_shape){.dtype = t, .rank = 1, .dims = dims, .count = count};
+  return shape;
+}
+
+// Integers of so many bits; NONE: there are none.
+static kl_dtype word_of(int64_t bits) {
+  static const kl_dtype words[] = {KILN_U1, KILN_U2, KILN_U4, KILN_U8, KILN_U16, KILN_U32, KILN_U64};
+  for (size_t i = 0; i < KL_COUNT(words); i++)
+    if (kl_info(words[i])->bits == bits) return words[i];
+  return KILN_DTYPE_NONE;
+}
+
+// The row of a buffer's positions, where its layout is more than an order of dimensions. Elements of other sizes than
+// the type's are words; those of pred may be smaller.
+static kiln_status find_positions(kl_ctx *cx, const kl_instr *in, kl_arena *arena, kl_slot_info *s) {
+  if (kl_layout_is_order(s->shape)) return KILN_OK;
+  kl_physical p;
+  kl_physical_of(s->shape, &p); // which checks have passed
+  uint32_t bits = kl_info(s->shape->dtype)->bits;
+  kl_dtype t = p.bits == bits ? s->shape->dtype : kl_is_complex(s->shape->dtype) ? KILN_DTYPE_NONE : word_of(p.bits);
+  if (p.prefix) return kl_unsupported(cx, in->span, "layouts with a metadata prefix (M) are not supported");
+  if (t == KILN_DTYPE_NONE)
+    return kl_unsupported(cx, in->span,
+                          "a layout with E(%lld) is not supported for %s: expected its own size, or a "
+                          "power of two up to 64 for what is no complex number",
+                          (long long)p.bits, kl_info(s->shape->dtype)->name);
+  s->owner = s->shape;
+  s->shape = vector_of(arena, t, p.positions);
+  return KILN_OK;
+}
+
 static kiln_status add_slot(kl_ctx *cx, const kiln_module *m, kl_slots *s, const kl_instr *in, const kl_shape *shape,
-                            kl_slot_kind kind, uint32_t align) {
+                            kl_slot_kind kind, uint32_t align, kl_arena *arena) {
   kl_instr part = {.op = KL_OP_PARAMETER, .shape = shape, .span = in->span};
   KL_TRY(kl_plan_check_op(cx, m, NULL, &part));
   int64_t bytes = kl_shape_bytes(shape);
   if (bytes < 0) return kl_invalid(cx, in->span, "the array is larger than 2^63 bytes");
-  uint32_t bits = kl_info(shape->dtype)->bits, need = kl_is_complex(shape->dtype) ? bits / 16 : bits / 8;
+  kl_slot_info info = {.kind = kind, .shape = shape, .bytes = bytes, .align = align, .alias = KL_NONE};
+  KL_TRY(find_positions(cx, in, arena, &info));
+  uint32_t bits = kl_info(info.shape->dtype)->bits, need = kl_is_complex(shape->dtype) ? bits / 16 : bits / 8;
   if (align < need)
     return kl_invalid(cx, in->span, "arguments are declared aligned to %u bytes: %s needs %u", align,
                       kl_info(shape->dtype)->name, need);
-  VEC_PUSH(cx, &s->v, (kl_slot_info){.kind = kind, .shape = shape, .bytes = bytes, .align = align, .alias = KL_NONE});
+  VEC_PUSH(cx, &s->v, info);
   return KILN_OK;
 }
 
@@ -33,21 +70,20 @@ static kiln_status make_slots(kl_ctx *cx, const kl_plan *p, const kl_plan_params
     const kl_instr *in = &c->instr[c->params[i]];
     if (in->shape->dtype != KILN_TUPLE) KL_TRY(kl_plan_check_op(cx, p->module, c, in));
     for (size_t l = 0; l < kl_shape_leaf_count(in->shape); l++)
-      KL_TRY(add_slot(cx, p->module, s, in, given ? *given++ : kl_shape_leaf(in->shape, l), KL_SLOT_IN, align));
+      KL_TRY(add_slot(cx, p->module, s, in, given ? *given++ : kl_shape_leaf(in->shape, l), KL_SLOT_IN, align, arena));
   }
   if (root->op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, p->module, c, root);
   for (size_t l = 0; l < kl_shape_leaf_count(root->shape); l++)
-    KL_TRY(add_slot(cx, p->module, s, root, given ? *given++ : kl_shape_leaf(root->shape, l), KL_SLOT_OUT, align));
+    KL_TRY(
+        add_slot(cx, p->module, s, root, given ? *given++ : kl_shape_leaf(root->shape, l), KL_SLOT_OUT, align, arena));
   s->nargs = (uint32_t)s->v.n;
   return KILN_OK;
 }
 
-static const kl_shape *vector_of(kl_arena *arena, kl_dtype t, int64_t count) {
-  kl_shape *shape = KL_NEW(arena, kl_shape);
-  int64_t *dims = KL_NEW(arena, int64_t);
-  *dims = count;
-  *shape = (kl_shape){.dtype = t, .rank = 1, .dims = dims, .count = count};
-  return shape;
+kl_shape *kl_in_order(kl_arena *arena, const kl_shape *s) {
+  kl_shape *order = kl_arena_dup(arena, s, sizeof *s);
+  order->layout = (kl_layout){s->layout.present, s->layout.rank, s->layout.minor_to_major, .tail_padding = 1};
+  return order;
 }
 
 uint32_t kl_add_scratch(kl_ctx *cx, kl_plan *p, kl_slots *s, kl_dtype t, int64_t count) {
@@ -58,7 +94,7 @@ uint32_t kl_add_scratch(kl_ctx *cx, kl_plan *p, kl_slots *s, kl_dtype t, int64_t
 }
 
 uint32_t kl_store_value(kl_ctx *cx, kl_plan *p, kl_slots *s, uint32_t instr, uint32_t leaf) {
-  kl_shape *shape = kl_arena_dup(p->arena, kl_shape_leaf(p->comp->instr[instr].shape, leaf), sizeof *shape);
+  kl_shape *shape = kl_in_order(p->arena, kl_shape_leaf(p->comp->instr[instr].shape, leaf));
   shape->dtype = kl_in_bytes(shape->dtype);
   shape->layout = (kl_layout){0};
   uint32_t slot = kl_add_scratch(cx, p, s, shape->dtype, shape->count);
@@ -121,15 +157,16 @@ typedef struct row {
   kl_chooser *choose;
   bool asks;  // its indices may be more than the verifier follows: then another chooser's turn has come
   bool alone; // what it takes none of the others would
+  bool tiles; // it makes results whose owners have them in tiles
 } row;
 
 // In order of trial. Of those that take a computation the one whose plan costs least writes it, the first of them where
 // they cost the same.
 static const row choosers[] = {
-    {"reduction", kl_choose_reduction, false, true},
-    {"scatter", kl_choose_scatter, false, true},
-    {"transpose", kl_choose_transposition, true, false},
-    {"loop", kl_choose_loop, false, false},
+    {"reduction", kl_choose_reduction, false, true, true},
+    {"scatter", kl_choose_scatter, false, true, false},
+    {"transpose", kl_choose_transposition, true, false, false},
+    {"loop", kl_choose_loop, false, false, true},
 };
 
 // One launch of no parts.
@@ -175,13 +212,30 @@ static kiln_status finish(kl_choosing *c) {
   return KILN_OK;
 }
 
-// Writes the plan of a row, whole; or says why not.
+static bool has_tiles(const kl_slots *s, kl_slot_kind kind) {
+  for (uint32_t i = 0; i < s->nargs; i++)
+    if (s->v.p[i].kind == kind && s->v.p[i].owner) return true;
+  return false;
+}
+
+// Writes the plan of a row, whole; or says why not. Digits of odd tiles may be more than the verifier follows over
+// several elements at once.
 static kiln_status try(kl_choosing *c, const row *r, const char **why_not) {
-  c->plan->kind = r->kind;
-  KL_TRY(r->choose(c, why_not));
-  if (*why_not) return KILN_OK;
-  KL_TRY(finish(c));
-  if (r->asks && !kl_plan_is_proved(c->cx, c->plan)) *why_not = "its indices are more than the verifier follows";
+  kl_plan *p = c->plan;
+  size_t slots = c->slots.v.n, constants = c->slots.constants.n;
+  bool out = has_tiles(&c->slots, KL_SLOT_OUT), tiles = out || has_tiles(&c->slots, KL_SLOT_IN);
+  p->kind = r->kind;
+  p->single = false;
+  if (out && !r->tiles) *why_not = "a result lies in tiles";
+  for (; !*why_not; p->single = true) {
+    KL_TRY(r->choose(c, why_not));
+    if (*why_not) break;
+    KL_TRY(finish(c));
+    if ((!r->asks && !tiles) || kl_plan_is_proved(c->cx, p)) return KILN_OK;
+    if (!tiles || p->single) break;
+    kl_forget_choice(c, slots, constants);
+  }
+  if (!*why_not && r->asks) *why_not = "its indices are more than the verifier follows";
   return KILN_OK;
 }
 

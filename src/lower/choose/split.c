@@ -46,6 +46,8 @@ static bool reaches_concatenate(const kl_plan *p, uint32_t operands, kl_arena *a
 
 // One box for all results.
 static bool is_one_domain(const split *s) {
+  for (size_t i = 0; i < s->domain->n; i++)
+    if (s->results[i]->owner) return false;
   for (size_t i = 1; i < s->domain->n; i++) {
     const kl_shape *a = s->results[0]->shape, *b = s->results[i]->shape;
     if (!kl_shape_same_dims(a, b)) return false;

@@ -12,19 +12,12 @@ static bool is_compiled(kl_op_kind k) {
          k == KL_KIND_DYNAMIC_UPDATE_SLICE || k == KL_KIND_GATHER;
 }
 
-// Kernels know orders of dimensions and nothing else of a layout.
+// Where elements lie matters to slots and bitcasts only; that they lie somewhere, to all.
 static kiln_status check_layout(kl_ctx *cx, const kl_instr *in, const kl_shape *s) {
-  const kl_layout *l = &s->layout;
   if (!kl_shape_is_array(s) || kl_layout_is_order(s)) return KILN_OK;
-  if (l->ntiles) return kl_unsupported(cx, in->span, "tiled layouts are not supported yet");
-  if (l->tail_padding > 1) return kl_unsupported(cx, in->span, "layouts with tail padding are not supported yet");
-  if (l->metadata_prefix)
-    return kl_unsupported(cx, in->span, "layouts with a metadata prefix (M) are not supported yet");
-  if (l->element_bits && l->element_bits != kl_info(s->dtype)->bits)
-    return kl_unsupported(cx, in->span, "a layout with E(%lld): %s elements take %u bits", (long long)l->element_bits,
-                          kl_info(s->dtype)->name, kl_info(s->dtype)->bits);
   kl_physical p;
-  return kl_unsupported(cx, in->span, "%s is not supported", kl_physical_error_text(kl_physical_of(s, &p)));
+  kl_physical_error error = kl_physical_of(s, &p);
+  return error ? kl_unsupported(cx, in->span, "%s is not supported", kl_physical_error_text(error)) : KILN_OK;
 }
 
 static kiln_status check_shape(kl_ctx *cx, const kl_instr *in) {
@@ -43,12 +36,21 @@ static kiln_status check_shape(kl_ctx *cx, const kl_instr *in) {
   return check_layout(cx, in, s);
 }
 
+// Stretches of memory that are looked at.
+enum { MOST_STRETCHES = 1 << 16 };
+
+static bool is_padded(const kl_physical *p, const kl_shape *s) {
+  return p->bits != kl_info(s->dtype)->bits || p->prefix;
+}
+
 static kiln_status check_bitcast(kl_ctx *cx, const kl_instr *in, const kl_shape *from) {
-  if (kl_info(in->shape->dtype)->bits != kl_info(from->dtype)->bits)
-    return kl_unsupported(cx, in->span, "bitcast between element widths is not supported yet");
-  if (in->shape->count == from->count) return KILN_OK;
-  return kl_unsupported(cx, in->span, "bitcast between %lld and %lld elements is not supported", (long long)from->count,
-                        (long long)in->shape->count);
+  kl_physical a, b;
+  if (kl_physical_of(from, &a) || kl_physical_of(in->shape, &b)) return KILN_OK; // these are refused themselves
+  if (is_padded(&a, from) || is_padded(&b, in->shape))
+    return kl_unsupported(cx, in->span, "bitcast of elements that lie apart (E, M) is not supported");
+  if (kl_bitcast_reads_elements(&a, &b, MOST_STRETCHES) == KILN_YES) return KILN_OK;
+  return kl_unsupported(cx, in->span,
+                        "bitcast: not every element of the result is known to lie on elements of the operand");
 }
 
 // A window has an element along a dimension that the result does not have.

@@ -392,9 +392,9 @@ static unsigned bits_of(const kl_shape *s) {
   return kl_info(s->dtype)->bits;
 }
 
-// Negative: the result has parts of the operand's elements along a new minor dim; positive: the other way round.
+// Negative: the result has parts of the operand's elements; positive: the other way round.
 static int width_change(const kl_comp *c, const kl_instr *in) {
-  if (in->op != KL_OP_BITCAST_CONVERT) return 0;
+  if (in->op != KL_OP_BITCAST_CONVERT && in->op != KL_OP_BITCAST) return 0;
   return (int)bits_of(in->shape) - (int)bits_of(kl_operand(c, in, 0)->shape);
 }
 
@@ -454,15 +454,16 @@ static kiln_status constant_slot(walk *w, const kl_instr *in, const kl_array *li
   *slot = (uint32_t)s->v.n;
   VEC_PUSH(w->cx, &s->constants, literal);
   VEC_PUSH(w->cx, &s->constant_slots, *slot);
-  int64_t bytes = kl_shape_bytes(literal->shape);
+  const kl_shape *shape = kl_in_order(w->plan->arena, literal->shape);
+  int64_t bytes = kl_shape_bytes(shape);
   if (bytes > 1 << 20)
     return kl_unsupported(w->cx, in->span, "constant of %lld bytes: at most 1 MiB can be part of a kernel",
                           (long long)bytes);
   void *data = kl_arena_try_alloc(w->arena, (size_t)bytes);
   if (!data) return kl_out_of_memory(w->cx, (size_t)bytes, "a constant");
-  kl_array_pack(literal, data);
+  kl_array_pack(&(kl_array){shape, literal->data}, data);
   kl_slot_info info = {
-      .kind = KL_SLOT_CONST, .shape = literal->shape, .bytes = bytes, .align = 16, .data = data, .alias = KL_NONE};
+      .kind = KL_SLOT_CONST, .shape = shape, .bytes = bytes, .align = 16, .data = data, .alias = KL_NONE};
   VEC_PUSH(w->cx, &s->v, info);
   return KILN_OK;
 }
@@ -496,6 +497,16 @@ static void load_stored(walk *w, node *n, uint32_t slot) {
   n->scope = kl_write_scope(w->w);
 }
 
+// The value whose word in memory is `step`: its lowest bits. Words are smaller than a pred alone.
+static uint32_t of_word(walk *w, uint32_t step, kl_dtype t, const kl_instr *in) {
+  kl_dtype word = w->w->steps.p[step].dtype;
+  if (word == t) return step;
+  if (kl_info(word)->bits < kl_info(t)->bits) return kl_write_op(w->w, (kl_plan_op){.op = KL_OP_CONVERT}, t, 1, &step);
+  kl_step low = {.kind = KL_STEP_SPLIT, .dtype = t, .instr = in, .noperands = 1, .expr = kl_aff_const(w->affs, 0)};
+  low.operands = kl_arena_dup(w->arena, &step, sizeof step);
+  return kl_write_step(w->w, &low);
+}
+
 static kiln_status load(walk *w, const node *n, const kl_instr *in, uint32_t *step) {
   uint32_t slot = 0;
   if (in->op == KL_OP_CONSTANT)
@@ -503,10 +514,18 @@ static kiln_status load(walk *w, const node *n, const kl_instr *in, uint32_t *st
   else
     slot = w->slots->param_base[in->number] + n->leaf;
   const kl_slot_info *info = &w->slots->v.p[slot];
-  const kl_aff *linear = kl_dom_simplify(w->w->body->domain, kl_position_of(w->affs, info->shape, n->index));
+  const kl_shape *shape = info->owner ? info->owner : info->shape;
+  const kl_aff *linear = kl_dom_simplify(w->w->body->domain, kl_position_of(w->affs, shape, n->index));
   if (!kl_is_sound(linear)) w->unsound = linear;
   linear = real(w, linear);
-  if (!w->unsound) *step = kl_write_load(w->w, slot, info, linear, n->guard, in);
+  if (w->unsound) return KILN_OK;
+  uint32_t guard = n->guard;
+  bool never = false;
+  // What follows from the bounds of many digits is easier to see where it is said.
+  if (w->tiled) guard = kl_guard_and(&w->w->guards, guard, linear, 0, info->shape->count - 1, &never);
+  *step = kl_write_load(w->w, slot, info, linear, guard, in);
+  kl_dtype t = kl_shape_leaf(in->shape, n->leaf)->dtype;
+  *step = of_word(w, *step, t, in);
   return KILN_OK;
 }
 
@@ -521,7 +540,10 @@ static kl_plan_op op_of(const kl_instr *in) {
 
 // Which part of the wider element. Off a guard, where nobody wants it, it is one of them still.
 static const kl_aff *part_of(walk *w, const node *n, const kl_instr *in) {
-  const kl_aff *e = kl_aff_modc(w->affs, real(w, n->index[n->rank - 1]), in->shape->dims[in->shape->rank - 1]);
+  const kl_shape *from = kl_operand(w->frames.p[n->frame].comp, in, 0)->shape;
+  bool memory = in->op == KL_OP_BITCAST; // else parts are the last dimension
+  const kl_aff *at = memory ? kl_position_of(w->affs, in->shape, n->index) : n->index[n->rank - 1];
+  const kl_aff *e = kl_aff_modc(w->affs, real(w, at), bits_of(from) / bits_of(in->shape));
   e = kl_dom_simplify(w->w->body->domain, e);
   if (!kl_is_sound(e)) w->unsound = e;
   return e;
@@ -636,6 +658,7 @@ void kl_walk_begin(walk *w, kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_write
   *w = (walk){.cx = cx, .arena = plan->arena, .plan = plan, .slots = slots, .affs = plan->affs, .w = writer};
   w->runtimes = kl_runtimes_create(cx, plan->arena);
   w->nstored = slots->stored.n;
+  for (uint32_t i = 0; i < slots->nargs; i++) w->tiled |= slots->v.p[i].owner != NULL;
   enter(w, (kl_frame){plan->comp, KL_NONE, KL_NONE});
 }
 

@@ -29,6 +29,8 @@ typedef struct kl_slots {
   uint32_t *param_base; // first slot of each parameter's leaves
 } kl_slots;
 
+// The shape with nothing of its layout but the order of dimensions.
+kl_shape *kl_in_order(kl_arena *arena, const kl_shape *s);
 // An array of `count` elements, not packed, that a block of the last launch shares: its slot. Its memory is behind that
 // of others.
 uint32_t kl_add_shared(kl_ctx *cx, kl_plan *p, kl_slots *s, kl_dtype t, int64_t count);
@@ -55,6 +57,7 @@ typedef struct kl_walk {
   kl_affs *affs;
   kl_writer *w;
   struct kl_runtimes *runtimes;
+  bool tiled;                        // some argument lies in tiles
   bool looks;                        // makes no steps
   const kl_aff *unsound;             // an index that cannot be computed, NULL if there is none
   const struct kl_wanted *elsewhere; // what was given, wanted at another index

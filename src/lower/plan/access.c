@@ -128,6 +128,7 @@ uint32_t kl_uniform_over(kl_guards *g, const kl_aff *e, uint32_t run) {
   const kl_var *var = &g->body->vars[run];
   uint32_t v = 1;
   while (v < var->extent && v < KL_MAX_CHUNK) v *= 2;
+  if (g->single) return 1;
   for (; v > 1; v /= 2) {
     if (!has_chunks(var, v) || !has_even_symbols(g, e, run, v)) continue;
     const kl_aff *x = in_chunks(g, e, run, v);
@@ -159,6 +160,7 @@ static uint32_t uniform_over(kl_guards *g, const kl_guard *x, uint32_t run) {
   const kl_var *var = &g->body->vars[run];
   uint32_t v = 1;
   while (v < var->extent && v < KL_MAX_CHUNK) v *= 2;
+  if (g->single) return 1;
   while (v > 1 && !(has_chunks(var, v) && uniform(g, x->expr, x->lo, x->hi, run, v))) v /= 2;
   return v;
 }
@@ -345,7 +347,7 @@ kl_access kl_load_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, 
                  .element = linear,
                  .regs = regs_of(g, kl_vars_of(g->body, linear) | guard_vars(g, guard))};
   uint32_t most[KL_MAX_VARS];
-  for (uint32_t v = 0; v < g->body->nvars; v++) most[v] = KL_MAX_CHUNK;
+  for (uint32_t v = 0; v < g->body->nvars; v++) most[v] = g->single ? 1 : KL_MAX_CHUNK;
   return best_access(g, arena, info, linear, most, false, a);
 }
 

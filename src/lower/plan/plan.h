@@ -251,6 +251,9 @@ typedef struct kl_slot_info {
   kl_slot_kind kind;
   kl_result_mode mode; // OUT
   const kl_shape *shape;
+  const kl_shape
+      *owner; // IN, OUT: as the buffer's owner has it, where that is more than an order of dimensions (tiles,
+              // element bits, padding): `shape` is then the row of its positions; NULL: it is `shape`
   int64_t bytes;
   uint32_t align;
   const void *data;     // CONST: packed bytes in the shape's layout
@@ -287,6 +290,7 @@ typedef struct kl_plan {
   // The kernel is given its element count n, at most `count`. Its only part's whole blocks of `main` come first;
   // threads of `tail` count from element 0, and begin where `main` ends.
   bool counted;
+  bool single;       // loads take single elements (write.h)
   bool programmatic; // the kernel waits for the one before it
   bool lineinfo;     // code says which instruction of the HLO text it comes from
   bool fast;         // numerics `fast`: functions of f32 may be approximate

@@ -286,7 +286,7 @@ void kl_plan_print(kl_sb *b, kl_plan *p) {
   };
   for (uint32_t i = 0; i < p->nslots; i++) {
     kl_sbf(b, "  s%u: %s ", i, kinds[p->slots[i].kind]);
-    kl_shape_print(b, p->slots[i].shape, true);
+    kl_shape_print(b, p->slots[i].owner ? p->slots[i].owner : p->slots[i].shape, true);
     kl_sbf(b, ", %lld bytes, aligned to %u", (long long)p->slots[i].bytes, p->slots[i].align);
     if (p->slots[i].by_value) kl_sb_puts(b, ", by value");
     if (p->slots[i].mode == KL_MODE_IN_PLACE) kl_sb_puts(b, ", in place");

@@ -33,6 +33,7 @@ void kl_write_begin_naming(kl_writer *w, kl_ctx *cx, kl_plan *p, kl_body *body, 
   *w = (kl_writer){.cx = cx, .arena = p->arena, .plan = p, .body = body};
   kl_guards_begin(&w->guards, cx, p->affs, body, nnames, names);
   w->guards.host = p->target.machine == KL_HOST;
+  w->guards.single = p->single;
   open_nest(w, KL_NODE_STEP, 0);
 }
 

@@ -15,7 +15,8 @@ typedef struct kl_guards {
   kl_ctx *cx;
   kl_affs *affs;
   const kl_body *body;
-  bool host; // accesses run over lanes only
+  bool host;   // accesses run over lanes only
+  bool single; // loads take single elements, and guards differ between any two
   uint32_t first_chunk[KL_MAX_VARS];
   uint32_t first_name; // dims of kl_write_begin_naming
   VEC(kl_guard) v;

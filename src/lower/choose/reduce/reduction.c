@@ -114,6 +114,7 @@ static void find_outputs(staging *x, kl_reductions *stage) {
   VEC(kl_output) out = {0};
   for (uint32_t i = 0; i < x->nresults && x->effort == TOGETHER; i++) {
     kl_result_level level = kl_result_of(stage, c->slots.v.p[first + i].shape);
+    if (c->slots.v.p[first + i].owner) continue; // position by position, behind it
     if (x->stored[i] || level == KL_RESULT_NEITHER) continue;
     if (!is_ready(x, (uint32_t)(x->result[i] - comp->instr), KL_NONE)) continue;
     VEC_PUSH(c->cx, &out, (kl_output){first + i, comp->root, i, KL_NONE, level == KL_RESULT_ROW});

@@ -7,6 +7,8 @@
 //
 // Nor does it if all that is no multiple of k stays in one stretch of k numbers. There i may move floors of the
 // variable alone: floor(v / d) is q*u/d + floor(i / d) where d divides u.
+//
+// What depends on v alone is looked at group by group besides.
 
 #include "lower/plan/verify/check.h"
 
@@ -26,15 +28,27 @@ static kl_wide modulo(kl_wide a, kl_wide m) {
   return r < 0 ? r + m : r;
 }
 
+// floor(v / u), which is q?
+static bool is_group(const kl_aff_atom *a, uint32_t var, int64_t u) {
+  if (a->kind != KL_AFF_FLOOR || a->k != u) return false;
+  const kl_aff *e = a->arg[0];
+  return e->n == 1 && e->c == 0 && e->terms[0].coef == 1 && e->terms[0].atom->kind == KL_AFF_DIM &&
+         e->terms[0].atom->var == var;
+}
+
 // The first of every group is e.c modulo this; 0: it is e.c.
 static kl_wide modulus(const kl_aff *e, uint32_t var, int64_t u) {
-  kl_wide g = 0;
+  kl_wide g = 0, of_q = 0;
   for (uint32_t i = 0; i < e->n; i++) {
     const kl_aff_atom *a = e->terms[i].atom;
-    bool own = a->kind == KL_AFF_DIM && a->var == var;
-    g = gcd(g, own ? (kl_wide)e->terms[i].coef * u : e->terms[i].coef);
+    if (a->kind == KL_AFF_DIM && a->var == var)
+      of_q += (kl_wide)e->terms[i].coef * u;
+    else if (is_group(a, var, u))
+      of_q += e->terms[i].coef;
+    else
+      g = gcd(g, e->terms[i].coef);
   }
-  return g;
+  return gcd(g, of_q);
 }
 
 // Is a symbol the same over a group? It says itself over which it is.
@@ -77,15 +91,41 @@ static bool is_bounded(const kl_body *b, const kl_aff *e, int64_t k, uint32_t va
   return x.lo >= 0 && x.hi < k;
 }
 
+// The atom where the variable is x; false if it depends on others.
+static bool value_at(const kl_aff_atom *a, uint32_t var, int64_t x, kl_wide *out) {
+  *out = x;
+  if (a->kind != KL_AFF_FLOOR) return a->kind == KL_AFF_DIM && a->var == var;
+  kl_wide sum = a->arg[0]->c, term;
+  for (uint32_t i = 0; i < a->arg[0]->n; i++) {
+    if (!value_at(a->arg[0]->terms[i].atom, var, x, &term)) return false;
+    sum += a->arg[0]->terms[i].coef * term;
+  }
+  *out = (sum - modulo(sum, a->k)) / a->k;
+  return true;
+}
+
+enum { MOST_LOOKED_AT = 1024 };
+
+static bool stays_as_seen(const kl_body *b, const kl_aff_atom *a, uint32_t var, int64_t u) {
+  kl_wide first = 0, at;
+  if (b->vars[var].extent > MOST_LOOKED_AT) return false;
+  for (int64_t x = 0; x < b->vars[var].extent; x++) {
+    if (!value_at(a, var, x, &at) || (x % u && at != first)) return false;
+    first = at;
+  }
+  return true;
+}
+
 static bool stays(const kl_body *b, const kl_aff_atom *a, uint32_t var, int64_t u) {
   int64_t each = 0;
   if (a->kind == KL_AFF_FLOOR && is_bounded(b, a->arg[0], a->k, var, u)) return true;
   for (uint32_t i = 0; i < a->n; i++) {
-    if (!kl_spread(b, a->arg[i], var, u, &each) || (each && a->kind != KL_AFF_FLOOR)) return false;
+    if (!kl_spread(b, a->arg[i], var, u, &each) || (each && a->kind != KL_AFF_FLOOR))
+      return stays_as_seen(b, a, var, u);
   }
   if (!each) return true;
   kl_wide g = gcd(a->k, modulus(a->arg[0], var, u)), last = modulo(a->arg[0]->c, g) + (kl_wide)each * (u - 1);
-  return last >= 0 && last < g;
+  return (last >= 0 && last < g) || stays_as_seen(b, a, var, u);
 }
 
 bool kl_spread(const kl_body *b, const kl_aff *e, uint32_t var, int64_t u, int64_t *each) {
