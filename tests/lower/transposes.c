@@ -105,6 +105,24 @@ START_TEST(tiles_are_taken_where_they_read_less) {
 }
 END_TEST
 
+// What is known not to be worth it, or not done yet, says so.
+START_TEST(reasons_are_given) {
+  static const char *const row[][2] = {
+      {"x = f32[30,32] parameter(0) ROOT r = f32[32,30] transpose(x), dimensions={1,0}",
+       "what is read across takes less than 4096 bytes"},
+      {"x = bf16[64,128,2] parameter(0) ROOT r = bf16[128,64,2] transpose(x), dimensions={1,0,2}",
+       "neighbours that it keeps are less than a sector, but no single element"},
+  };
+  transpose_case c = {row[_i][0], 0, row[_i][0]};
+  kiln_module *m = parse(&c);
+  kl_plan *p = plan_of(&c, m, &targets[GPU]);
+  EXPECT(p->ndeclined == 1 && strcmp(p->declined->why, row[_i][1]) == 0, "%s: %s", c.text,
+         p->ndeclined ? p->declined->why : "nothing");
+  kl_plan_free(p);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 // What is too small, or would gain nothing.
 START_TEST(others_are_declined) {
   static const char *const text[] = {
@@ -129,5 +147,6 @@ END_TEST
 int main(void) {
   return RUN_TESTS("transposes", EACH(open_context, close_context),
                    {elements_are_stored_once, KL_COUNT(transpose_cases) * TARGETS},
-                   {tiles_are_taken_where_they_read_less, KL_COUNT(transpose_cases)}, {others_are_declined, 6});
+                   {tiles_are_taken_where_they_read_less, KL_COUNT(transpose_cases)}, {others_are_declined, 6},
+                   {reasons_are_given, 2});
 }

@@ -192,7 +192,7 @@ static int64_t in_tile_order(const finding *f, const load *l, const kl_side *x, 
 
 // --- the tile's sides -----------------------------------------------------------------------------------------------
 
-enum { ROW_BITS = 2048 }; // what a tile's rows are to have
+enum { ROW_BITS = 2048, SECTOR_BITS = 256 }; // a tile's rows are to have so much
 
 static bool has_axis(const kl_side *s, uint32_t axis) {
   for (uint32_t i = 0; i < s->n; i++)
@@ -276,6 +276,21 @@ static const load *find_primary(finding *f) {
     f->t->y = y;
   }
   return best;
+}
+
+// Why no load is worth a tile, "" where none is read across.
+static const char *why_none(const finding *f) {
+  for (size_t i = 0; i < f->loads.n; i++) {
+    const load *l = &f->loads.p[i];
+    kl_side x, y;
+    bool runs = l->plain && l->stride[0] == 1 && f->t->axes.size[0] * l->bits < SECTOR_BITS;
+    if (runs && 2 * in_results_order(f, l) * SECTOR_BITS >= 3 * 1024 * (int64_t)l->bits)
+      return "neighbours that it keeps are less than a sector, but no single element";
+    if (l->bytes < LEAST_BYTES && find_sides(f, l, &x, &y) &&
+        2 * in_results_order(f, l) >= 3 * in_tile_order(f, l, &x, &y))
+      return "what is read across takes less than 4096 bytes";
+  }
+  return "";
 }
 
 // --- heroes ---------------------------------------------------------------------------------------------------------
@@ -555,6 +570,7 @@ static kiln_status find(finding *f, const char **why_not) {
   KL_TRY(look_at_results(f, t->axes.n, t->axes.size, number_of(p, &t->axes, t->axes.place), looks));
   read_loads(f);
   const load *primary = find_primary(f);
+  *why_not = primary ? "" : why_none(f);
   if (!primary) return KILN_OK;
   memcpy(t->stride, primary->stride, sizeof t->stride);
   mark_loads(f);
