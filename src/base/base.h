@@ -203,6 +203,13 @@ void kl_read_source(kl_ctx *cx, const kl_source *src);
 kiln_status kl_fail(kl_ctx *cx, kiln_status s, kl_span where, const char *fmt, ...) KL_PRINTF(4, 5);
 kiln_status kl_vfail(kl_ctx *cx, kiln_status s, kl_span where, const char *fmt, va_list ap);
 void kl_warn(kl_ctx *cx, kl_span where, const char *fmt, ...) KL_PRINTF(3, 4);
+// Findings that nobody is to hear of, because what they are about was tried in another way: those from one mark to
+// another, of the same context and with none cleared in between.
+typedef struct kl_diag_mark {
+  size_t kept;
+} kl_diag_mark;
+kl_diag_mark kl_diag_here(const kl_ctx *cx);
+void kl_diag_forget(kl_ctx *cx, kl_diag_mark from, kl_diag_mark to);
 #define kl_invalid(cx, ...)     kl_fail((cx), KILN_E_INVALID, __VA_ARGS__) // where, fmt, ...
 #define kl_unsupported(cx, ...) kl_fail((cx), KILN_E_UNSUPPORTED, __VA_ARGS__)
 // "out of memory: wanted N bytes for WHAT", and how many there are where they are limited.

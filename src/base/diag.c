@@ -273,6 +273,17 @@ kiln_status kl_out_of_memory(kl_ctx *cx, size_t size, const char *what) {
 
 // --- what the user sees -------------------------------------------------------------------------------------------
 
+kl_diag_mark kl_diag_here(const kl_ctx *cx) {
+  return (kl_diag_mark){cx->diags.n};
+}
+
+void kl_diag_forget(kl_ctx *cx, kl_diag_mark from, kl_diag_mark to) {
+  for (size_t i = from.kept; i < to.kept; i++) cx->errors -= cx->diags.p[i].severity == KILN_ERROR;
+  if (to.kept == from.kept) return;
+  memmove(&cx->diags.p[from.kept], &cx->diags.p[to.kept], (cx->diags.n - to.kept) * sizeof *cx->diags.p);
+  cx->diags.n -= to.kept - from.kept;
+}
+
 size_t kiln_diagnostics_count(const kiln_context *cx) {
   return cx ? cx->diags.n + (cx->dropped > 0) : 0;
 }

@@ -3,6 +3,7 @@
 
 #include "jit/jit.h"
 #include "jit/kernels.h"
+#include "jit/pieces.h"
 #include "lower/emit/emit.h"
 #include "lower/emit/irtable.h"
 #include "lower/plan/explain.h"
@@ -10,8 +11,9 @@
 
 typedef struct job {
   kl_ctx *cx;
-  const kiln_module *m;
-  kiln_compile_params params;
+  const kiln_module *origin, *m; // as given; as it is compiled
+  const char *fusion;            // of `origin`, that is compiled alone, or NULL
+  kiln_compile_params params;    // for `m`
   kl_target target;
   kiln_artifact *a;
   kl_kernels kernels; // in the artifact's arena
@@ -329,8 +331,7 @@ static kiln_status find_target(job *j) {
   return KILN_OK;
 }
 
-static kiln_status compile(job *j) {
-  KL_TRY(find_target(j));
+static kiln_status compile_module(job *j) {
   KL_TRY(kl_kernels_make(j->cx, j->m, &j->params, &j->a->arena, &j->kernels));
   KL_TRY(kl_kernels_alias(j->cx, &j->params, &j->kernels));
   if (j->params.max_count && j->kernels.n != 1)
@@ -343,7 +344,44 @@ static kiln_status compile(job *j) {
   declare_aliases(&j->kernels);
   if (j->plan_only) return KILN_OK;
   kl_describe_slots(j->cx, &j->kernels);
-  return kl_describe_origin(j->cx, &j->kernels, j->params.fusion, &j->a->manifest);
+  return kl_describe_origin(j->cx, &j->kernels, j->origin, j->fusion, &j->a->manifest);
+}
+
+// *none: with `apart` there would be nothing new.
+static kiln_status compile_pieces(job *j, bool apart, bool *none) {
+  kiln_module *pieces;
+  j->params.fusion = j->fusion;
+  KL_TRY(kl_pieces_make(j->cx, j->origin, &j->params, &j->target, apart, &pieces));
+  *none = apart && !pieces;
+  if (*none) return KILN_OK;
+  j->m = pieces ? pieces : j->origin;
+  if (pieces) j->params.fusion = NULL;
+  kiln_status st = compile_module(j);
+  kiln_module_destroy(&pieces);
+  return st;
+}
+
+// Nothing compiled yet.
+static void begin_again(job *j) {
+  if (j->module) LLVMDisposeModule(j->module);
+  j->module = NULL;
+  j->launches.n = j->host_launches.n = 0;
+  j->plan_text.n = 0;
+}
+
+// What one kernel cannot do, several may, each for one thing: then nobody hears of what the first could not.
+static kiln_status compile(job *j) {
+  KL_TRY(find_target(j));
+  bool none;
+  kl_diag_mark before = kl_diag_here(j->cx);
+  kiln_status st = compile_pieces(j, false, &none), again;
+  if (st != KILN_E_UNSUPPORTED) return st;
+  begin_again(j);
+  kl_diag_mark first = kl_diag_here(j->cx);
+  again = compile_pieces(j, true, &none);
+  if (none || again == KILN_E_UNSUPPORTED) return kl_diag_forget(j->cx, first, kl_diag_here(j->cx)), st;
+  kl_diag_forget(j->cx, before, first);
+  return again;
 }
 
 static kiln_status check_params(kl_ctx *cx, const kiln_compile_params *p) {
@@ -362,7 +400,7 @@ static kiln_status check_params(kl_ctx *cx, const kiln_compile_params *p) {
 // Stores the artifact, or with `plan_only` nothing.
 static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params, bool plan_only,
                            kiln_artifact **out) {
-  job j = {.cx = cx, .m = m, .plan_only = plan_only};
+  job j = {.cx = cx, .origin = m, .plan_only = plan_only};
   kiln_device_info device;
   KL_TRY(KL_PARAMS_IN(cx, kiln_compile_params, params, &j.params));
   KL_TRY(check_params(cx, &j.params));
@@ -370,6 +408,7 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
     KL_TRY(KL_PARAMS_IN(cx, kiln_device_info, j.params.device, &device));
     j.params.device = &device;
   }
+  j.fusion = j.params.fusion;
   kiln_context_params own = {.struct_size = sizeof own, .allocator = cx->allocator};
   kl_ctx *acx = kiln_context_create(&own);
   if (!acx) return kl_out_of_memory(cx, sizeof *acx, "an artifact");

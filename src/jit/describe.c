@@ -69,11 +69,12 @@ void kl_describe_slots(kl_ctx *cx, kl_kernels *k) {
 
 // --- the whole ------------------------------------------------------------------------------------------------------
 
-kiln_status kl_describe_origin(kl_ctx *cx, const kl_kernels *k, const char *fusion, kiln_manifest *f) {
+kiln_status kl_describe_origin(kl_ctx *cx, const kl_kernels *k, const kiln_module *m, const char *fusion,
+                               kiln_manifest *f) {
   f->kiln_version = kiln_version();
-  f->module = kl_str_dup(k->arena, kl_symbol_text(&k->m->names, k->m->name)).p;
+  f->module = kl_str_dup(k->arena, kl_symbol_text(&m->names, m->name)).p;
   f->fusion = fusion ? kl_str_dup(k->arena, kl_str_of(fusion)).p : NULL;
-  return kiln_module_hash(cx, k->m, f->hash);
+  return kiln_module_hash(cx, m, f->hash);
 }
 
 void kl_describe_code(kiln_manifest *f, uint32_t ptx) {

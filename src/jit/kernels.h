@@ -50,7 +50,8 @@ kiln_status kl_alias_fails(kl_ctx *cx, const kl_kernels *k, kl_alias_pair *p, co
 
 // What the manifest tells of slots, of its origin and of its code (describe.c). Its strings live in the kernels' arena.
 void kl_describe_slots(kl_ctx *cx, kl_kernels *k);
-kiln_status kl_describe_origin(kl_ctx *cx, const kl_kernels *k, const char *fusion, kiln_manifest *f);
+kiln_status kl_describe_origin(kl_ctx *cx, const kl_kernels *k, const kiln_module *m, const char *fusion,
+                               kiln_manifest *f);
 void kl_describe_code(kiln_manifest *f, uint32_t ptx); // 80 for PTX 8.0; 0: none
 
 #endif

@@ -1,6 +1,9 @@
 // Copies of modules and rewritten ones: texts as expected, and the same values from the evaluator.
 #include "support/context.h"
 #include "support/gen.h"
+#include "support/random.h"
+#include "support/share.h"
+#include "ir/rewrite/split.h"
 #include "ir/rewrite/transform.h"
 #include "ir/rules/rules.h"
 
@@ -52,10 +55,11 @@ static void free_buffers(buffers *b) {
   while (b->n) free(b->p[--b->n]);
 }
 
-static buffers evaluate(const kiln_module *m, uint64_t seed) {
+// With the parameters that `like` is given: what these may be depends on what is done with them.
+static buffers evaluate_as(const kiln_module *like, const kiln_module *m, uint64_t seed) {
   buffers args = {0}, results = {0};
   for (size_t i = 0; i < kiln_module_parameter_leaf_count(m); i++)
-    kiln_module_parameter_leaf_fill(m, i, seed, new_buffer(&args, kiln_module_parameter_leaf_bytes(m, i)));
+    kiln_module_parameter_leaf_fill(like, i, seed, new_buffer(&args, kiln_module_parameter_leaf_bytes(m, i)));
   for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++)
     new_buffer(&results, kiln_module_result_leaf_bytes(m, i));
   kiln_eval_params one = {.struct_size = sizeof one, .threads = 1};
@@ -65,9 +69,13 @@ static buffers evaluate(const kiln_module *m, uint64_t seed) {
   return results;
 }
 
+static buffers evaluate(const kiln_module *m, uint64_t seed) {
+  return evaluate_as(m, m, seed);
+}
+
 // The results of `m`'s, which are `want`'s, from another module.
 static void expect_same_values(const kiln_module *m, const buffers *want, const kiln_module *other, uint64_t seed) {
-  buffers got = evaluate(other, seed);
+  buffers got = evaluate_as(m, other, seed);
   ck_assert_uint_eq(got.n, want->n);
   for (size_t i = 0; i < got.n; i++) {
     ck_assert_int_eq(kiln_module_result_leaf_bytes(m, i), kiln_module_result_leaf_bytes(other, i));
@@ -705,11 +713,104 @@ START_TEST(random_modules_compute_the_same) {
 }
 END_TEST
 
+// --- pieces -------------------------------------------------------------------------------------------------------
+
+static kiln_module *split(const kiln_module *m, uint32_t n, const kl_split *splits) {
+  kiln_module *out = NULL;
+  kiln_status s = kl_module_split(cx, m, n, splits, &out);
+  ck_assert_msg(s == KILN_OK, "status %d: %s\n%s", s, last_finding(), print(m));
+  return out;
+}
+
+static bool *draw_cuts(const kl_comp *c, unsigned percent) {
+  bool *cut = calloc(c->ninstr, sizeof *cut);
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    kl_op op = c->instr[i].op;
+    if (op == KL_OP_PARAMETER || op == KL_OP_CONSTANT || op == KL_OP_TUPLE) continue;
+    cut[i] = random_bits() % 100 < percent;
+  }
+  return cut;
+}
+
+static kl_split split_of(const kl_instr *fusion, const kl_comp *c, unsigned percent) {
+  return (kl_split){fusion, c, draw_cuts(c, percent)};
+}
+
+static uint32_t draw_splits(const kiln_module *m, unsigned percent, kl_split *splits) {
+  const kl_comp *entry = &m->comp[m->entry];
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < entry->ninstr; i++)
+    if (entry->instr[i].op == KL_OP_FUSION)
+      splits[n++] = split_of(&entry->instr[i], &m->comp[entry->instr[i].called[0]], percent);
+  if (!n) splits[n++] = split_of(NULL, entry, percent);
+  return n;
+}
+
+// ENTRY calls what was cut and holds nothing more, and every piece has one result where it was cut.
+static void check_pieces(const kiln_module *m) {
+  const kl_comp *entry = &m->comp[m->entry];
+  for (uint32_t i = 0; i < entry->ninstr; i++) {
+    kl_op op = entry->instr[i].op;
+    ck_assert(op == KL_OP_FUSION || op == KL_OP_PARAMETER || op == KL_OP_TUPLE || op == KL_OP_GET_TUPLE_ELEMENT);
+  }
+}
+
+START_TEST(pieces_compute_the_same) {
+  uint64_t refused = 0;
+  for (uint64_t seed = 0; seed < share_of(400); seed++) {
+    random_seed(seed);
+    kiln_module *m = seed % 2 ? random_calls(seed) : random_fusion(seed);
+    kl_split splits[64];
+    uint32_t n = draw_splits(m, seed % 3 ? 20 : 90, splits);
+    kiln_module *pieces = split(m, n, splits);
+    refused += !pieces;
+    if (!pieces) goto next;
+    if (!splits[0].fusion) check_pieces(pieces);
+    buffers want = evaluate(m, seed);
+    expect_same_values(m, &want, pieces, seed);
+    char *text = print(pieces);
+    kiln_module *again = parse(text);
+    expect_print(again, text);
+    kiln_text_free(cx, text, strlen(text));
+    free_buffers(&want);
+    kiln_module_destroy(&again);
+    kiln_module_destroy(&pieces);
+  next:
+    kiln_module_destroy(&m);
+    while (n) free((void *)splits[--n].cut);
+  }
+  ck_assert_uint_le(2 * refused, share_of(400)); // calls lay things out in ways that nothing can be cut in
+}
+END_TEST
+
+// What is cut is a result of its own, and what is left of the root's tuple is made by the last piece.
+START_TEST(pieces_are_these) {
+  kiln_module *m = parse("HloModule m\n\nENTRY e {\n  p = f32[4] parameter(0)\n  q = f32[4] parameter(1)\n"
+                         "  a = f32[4] exponential(p)\n  b = f32[4] add(a, q)\n  c = f32[4] negate(a)\n"
+                         "  ROOT r = (f32[4], f32[4], f32[4]) tuple(b, a, c)\n}\n");
+  bool cut[6] = {[2] = true};
+  kiln_module *pieces = split(m, 1, &(kl_split){NULL, &m->comp[m->entry], cut});
+  expect_print(pieces, "HloModule m\n\n"
+                       "%a {\n  %p = f32[4] parameter(0)\n  ROOT %a = f32[4] exponential(%p)\n}\n\n"
+                       "%r {\n  %q = f32[4] parameter(0)\n  %a = f32[4] parameter(1)\n"
+                       "  %b = f32[4] add(%a, %q)\n  %c = f32[4] negate(%a)\n"
+                       "  ROOT %r = (f32[4], f32[4]) tuple(%b, %c)\n}\n\n"
+                       "ENTRY %e {\n  %p = f32[4] parameter(0)\n  %q = f32[4] parameter(1)\n"
+                       "  %a = f32[4] fusion(%p), kind=kLoop, calls=%a\n"
+                       "  %r = (f32[4], f32[4]) fusion(%q, %a), kind=kLoop, calls=%r\n"
+                       "  %b = f32[4] get-tuple-element(%r), index=0\n"
+                       "  %c = f32[4] get-tuple-element(%r), index=1\n"
+                       "  ROOT %r.1 = (f32[4], f32[4], f32[4]) tuple(%b, %a, %c)\n}\n");
+  kiln_module_destroy(&pieces);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("transform", EACH(make_context, drop_context), {clone_is_equal_and_independent},
                    {clone_keeps_places}, {everything_is_copied_and_rewritten}, {short_memory_is_a_status},
                    {extracted_fusion_stands_alone}, {dead_code_goes, KL_COUNT(dead)},
                    {calls_are_inlined, KL_COUNT(inlined)}, {tuples_are_flattened, KL_COUNT(flat)},
                    {headers_that_cannot_follow_are_refused}, {too_much_to_inline_is_refused}, {deep_calls_inline},
-                   {random_modules_compute_the_same});
+                   {random_modules_compute_the_same}, {pieces_are_these}, {pieces_compute_the_same});
 }

@@ -596,8 +596,8 @@ static const struct {
   const char *why;
   uint32_t size;
 } bound[] = {
-    {many_ops, 16000, 16384, "more than 16384 operations per element"},
-    {many_elements, 100, 400, "more than 16384 operations per element"},
+    {many_ops, 65000, 65536, "more than 65536 operations per element"},
+    {many_elements, 100, 400, "more than 65536 operations per element"},
     {odd_reshapes, 9, 11, "an index of this fusion is too complex: too many reshapes of odd sizes in a row", 441},
     {odd_reshapes, 9, 500, "an index of this fusion is too complex: too many reshapes of odd sizes in a row", 441},
     {odd_reshapes_twice, 5, 14, "an index of this fusion is too complex: too many reshapes of odd sizes in a row", 323},

@@ -145,11 +145,11 @@ uint32_t kl_emit(kl_emitter *e, const kl_instr *in) {
   return (uint32_t)e->instrs.n - 1;
 }
 
-static uint32_t emit_part(kl_emitter *e, uint32_t value, uint32_t index) {
+uint32_t kl_emit_element(kl_emitter *e, uint32_t value, uint32_t index, uint32_t name) {
   const kl_instr *of = &e->instrs.p[value];
   uint32_t *operand = kl_arena_dup(&e->m->arena, &value, sizeof value);
   kl_instr in = {.op = KL_OP_GET_TUPLE_ELEMENT,
-                 .name = of->name,
+                 .name = name,
                  .shape = of->shape->elems[index],
                  .noperands = 1,
                  .operands = operand,
@@ -172,7 +172,8 @@ uint32_t kl_emit_in_layout(kl_emitter *e, uint32_t value, const kl_shape *as) {
   in.operands = operands;
   operands[0] = value;
   if (as->dtype != KILN_TUPLE) return kl_emit(e, &in);
-  for (uint32_t i = 0; i < as->nelems; i++) operands[i] = kl_emit_in_layout(e, emit_part(e, value, i), as->elems[i]);
+  for (uint32_t i = 0; i < as->nelems; i++)
+    operands[i] = kl_emit_in_layout(e, kl_emit_element(e, value, i, in.name), as->elems[i]);
   in.op = KL_OP_TUPLE;
   in.noperands = as->nelems;
   return kl_emit(e, &in);

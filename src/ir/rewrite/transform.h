@@ -56,6 +56,8 @@ typedef struct kl_emitter {
 void kl_emit_begin(kl_emitter *e);
 // Returns its index. The name is kept if it is free, else a number is put behind it.
 uint32_t kl_emit(kl_emitter *e, const kl_instr *in);
+// The element of a tuple, by this name or one like it.
+uint32_t kl_emit_element(kl_emitter *e, uint32_t value, uint32_t index, uint32_t name);
 // `value` as it is, or a copy of it in the layout of `as` where the two lie differently in memory: an op that reads
 // memory as it lies (bitcast) sees no difference. Tuples are taken apart and put together again.
 uint32_t kl_emit_in_layout(kl_emitter *e, uint32_t value, const kl_shape *as);

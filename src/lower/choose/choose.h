@@ -49,6 +49,18 @@ typedef struct kl_unit {
 kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl_arena *arena, kl_unit **out,
                           uint32_t *n);
 
+// Where a computation is to be cut into several kernels (ir/rewrite/split.h), by instruction: where values would be
+// made again and again that are cheaper to write once and read, which is always so where the number of kernels' steps
+// would grow without bounds, and is wanted for no other reason with `least`; with `apart`, at all that is not made
+// element by element, too. False: nowhere.
+typedef struct kl_pieces_params {
+  kl_target target;
+  bool least, apart;
+} kl_pieces_params;
+bool kl_plan_pieces(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_pieces_params *params, bool *cut);
+
+// Is an element of the op made of elements of its operands, one by one? Others are made by kernels of their kind.
+bool kl_is_walked(kl_op op);
 // Can this op on these types be compiled? Reports the reason if not.
 kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in);
 

@@ -1,6 +1,5 @@
 // Makes plans: slots, and the first chooser that takes the computation.
 
-#include "base/mark.h"
 #include "lower/choose/chooser.h"
 #include "lower/plan/cost/cost.h"
 
@@ -241,12 +240,12 @@ static kiln_status try(kl_choosing *c, const row *r, const char **why_not) {
 
 // The same where there is a plan already: that no such plan can be is no error then.
 static kiln_status try_besides(kl_choosing *c, const row *r, const char **why_not) {
-  kl_diag_mark before = kl_diag_now(c->cx);
+  kl_diag_mark before = kl_diag_here(c->cx);
   kiln_status st = try(c, r, why_not);
   if (st != KILN_E_UNSUPPORTED) return st;
   *why_not = "";
-  if (c->cx->diags.n > before.n) *why_not = kl_strf(c->arena, "%s", c->cx->diags.p[c->cx->diags.n - 1].message);
-  kl_diag_back(c->cx, before);
+  if (c->cx->diags.n > before.kept) *why_not = kl_strf(c->arena, "%s", c->cx->diags.p[c->cx->diags.n - 1].message);
+  kl_diag_forget(c->cx, before, kl_diag_here(c->cx));
   return KILN_OK;
 }
 

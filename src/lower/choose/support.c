@@ -6,7 +6,8 @@
 
 // --- ops ----------------------------------------------------------------------------------------------------------
 
-static bool is_compiled(kl_op_kind k) {
+bool kl_is_walked(kl_op op) {
+  kl_op_kind k = kl_op_table[op].kind;
   return k <= KL_KIND_STOCHASTIC || k == KL_KIND_TUPLE || k == KL_KIND_GTE || k == KL_KIND_CALL ||
          k == KL_KIND_FORWARD || k == KL_KIND_MAP || k == KL_KIND_CONDITIONAL || k == KL_KIND_DYNAMIC_SLICE ||
          k == KL_KIND_DYNAMIC_UPDATE_SLICE || k == KL_KIND_GATHER;
@@ -67,7 +68,7 @@ kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c,
   }
   if (in->op == KL_OP_CONSTANT && !in->literal)
     return kl_unsupported(cx, in->span, "constant: the text leaves its values out");
-  if (!is_compiled(kl_op_table[in->op].kind))
+  if (!kl_is_walked(in->op))
     return kl_unsupported(cx, in->span, "%s is evaluated but not compiled yet", kl_op_name(in->op));
   if (in->op == KL_OP_GATHER) return check_gather(cx, in, kl_operand(c, in, 0)->shape);
   if (!in->noperands || !kl_op_is_elementwise(in->op)) {

@@ -5,8 +5,9 @@
 
 #include "lower/choose/walk.h"
 
-// A straight-line body beyond this is refused: ptxas takes a minute for one of 16,000 steps.
-enum { KL_MAX_STEPS = 16384, KL_MAX_NODES = 1 << 18 };
+// A straight-line body beyond this is refused. ptxas takes a second for a chain of 20,000 steps, but minutes for as
+// many of which thousands are held at a time.
+enum { KL_MAX_STEPS = 1 << 16, KL_MAX_NODES = 1 << 18 };
 
 typedef struct kl_wanted {
   uint32_t frame, instr, leaf, guard;
@@ -836,4 +837,39 @@ kiln_status kl_walk_cuts(kl_ctx *cx, kl_plan *plan, kl_slots *slots, const kl_do
   kiln_status st = visit_all(&x.w, operands, out);
   look_end(&x);
   return st;
+}
+
+// --- how often ----------------------------------------------------------------------------------------------------
+
+static void look_up(walk *w, kl_survey *s) {
+  for (size_t i = 0; i < w->nodes.n && w->nodes.n <= s->most && !w->unsound; i++) {
+    const node *n = w->nodes.p[i];
+    const kl_instr *in = &w->frames.p[n->frame].comp->instr[n->instr];
+    if (n->frame == 0) s->times[n->instr]++;
+    if (!kl_is_walked(in->op) || (n->frame == 0 && s->given[n->instr])) continue;
+    needs d = {0};
+    needs_of(w, n, &d);
+    VEC_FREE(w->cx, &d.nodes);
+    VEC_FREE(w->cx, &d.guards);
+  }
+  s->all = s->all && w->nodes.n <= s->most;
+}
+
+void kl_walk_survey(kl_ctx *cx, kl_plan *plan, kl_slots *slots, uint32_t n, const uint32_t *roots, kl_survey *s) {
+  const kl_instr *instr = plan->comp->instr;
+  s->all = true;
+  for (uint32_t i = 0; i < n; i++) {
+    const kl_shape *first = instr[roots[i]].shape;
+    bool done = !kl_shape_is_array(first) || !first->count;
+    for (uint32_t k = 0; k < i && !done; k++) done = kl_shape_same_dims(instr[roots[k]].shape, first);
+    if (done) continue;
+    const kl_aff *index[KILN_MAX_RANK];
+    looking x;
+    for (uint32_t d = 0; d < first->rank; d++) index[d] = kl_aff_dim(plan->affs, d);
+    look_begin(&x, cx, plan, slots, first->rank, first->dims);
+    for (uint32_t k = i; k < n; k++)
+      if (kl_shape_same_dims(instr[roots[k]].shape, first)) want(&x.w, 0, roots[k], 0, KL_NONE, first->rank, index);
+    look_up(&x.w, s);
+    look_end(&x);
+  }
 }

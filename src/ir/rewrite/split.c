@@ -1,0 +1,349 @@
+// Computations cut into several fusions: the reverse of fusing.
+//
+// First every piece becomes a computation behind those that are there; then a new ENTRY, behind all, calls them in the
+// place of what was cut.
+
+#include "ir/rewrite/split.h"
+
+// A computation for the part of another one that its outputs need, up to what is given.
+typedef struct piece {
+  uint32_t comp, name;
+  uint32_t ninputs;
+  const uint32_t *inputs; // instructions of the computation that was cut, in the order of the piece's parameters
+  kl_span span;
+} piece;
+
+typedef struct cutting {
+  const kl_comp *c;
+  const bool *cut;
+  uint32_t *made; // by instruction: number of the piece whose result it is + 1
+  VEC(piece) pieces;
+  VEC(uint32_t) rest; // results that the last piece makes: operands of the root tuple, or the root
+  uint32_t last;      // number of that piece + 1; 0: none
+} cutting;
+
+typedef struct splitter {
+  kl_ctx *cx;
+  kiln_module *m; // a fork
+  kl_emitter e;
+  kl_arena scratch;
+  bool lies_otherwise; // a value of the new ENTRY, than the old one's
+} splitter;
+
+// --- pieces -------------------------------------------------------------------------------------------------------
+
+static bool is_given(const cutting *k, uint32_t i, const bool *is_root) {
+  return k->c->instr[i].op == KL_OP_PARAMETER || (k->cut[i] && !is_root[i]);
+}
+
+// What the roots need, up to what is given: `needed` by instruction.
+static void find_needed(const cutting *k, const bool *is_root, bool *needed) {
+  for (uint32_t i = k->c->ninstr; i-- > 0;) {
+    const kl_instr *in = &k->c->instr[i];
+    needed[i] |= is_root[i];
+    if (!needed[i] || is_given(k, i, is_root)) continue;
+    for (uint32_t o = 0; o < in->noperands; o++) needed[in->operands[o]] = true;
+  }
+}
+
+static kl_instr parameter(const kl_instr *like, uint32_t number) {
+  return (kl_instr){.op = KL_OP_PARAMETER,
+                    .name = like->name,
+                    .shape = like->shape,
+                    .number = number,
+                    .more = &kl_no_more,
+                    .span = like->span};
+}
+
+static const uint32_t *operands_of(splitter *s, const kl_instr *in, const uint32_t *value) {
+  uint32_t *operands = KL_NEW_N(&s->m->arena, uint32_t, in->noperands + 1);
+  for (uint32_t o = 0; o < in->noperands; o++) operands[o] = value[in->operands[o]];
+  return operands;
+}
+
+static uint32_t emit_tuple(splitter *s, const kl_instr *like, uint32_t n, const uint32_t *values) {
+  const kl_shape **shapes = KL_NEW_N(&s->scratch, const kl_shape *, n + 1);
+  for (uint32_t i = 0; i < n; i++) shapes[i] = s->e.instrs.p[values[i]].shape;
+  kl_instr in = {.op = KL_OP_TUPLE,
+                 .name = like->name,
+                 .shape = kl_shape_tuple(s->m, n, shapes),
+                 .noperands = n,
+                 .operands = kl_arena_dup(&s->m->arena, values, n * sizeof *values),
+                 .more = &kl_no_more,
+                 .span = like->span};
+  return kl_emit(&s->e, &in);
+}
+
+static bool is_comp(const kiln_module *m, uint32_t name) {
+  for (uint32_t i = 0; i < m->ncomp; i++)
+    if (m->comp[i].name == name) return true;
+  return false;
+}
+
+// The name, or where a computation has it one with a number behind it.
+static uint32_t comp_name(splitter *s, uint32_t name) {
+  kl_sb text;
+  kl_sb_init(&text, s->cx);
+  uint32_t made = name;
+  for (uint32_t i = 1; is_comp(s->m, made); i++) {
+    text.n = 0;
+    kl_sb_put(&text, kl_symbol_text(&s->m->names, name));
+    kl_sbf(&text, ".%u", i);
+    made = kl_intern(&s->m->names, (kl_str){text.p, text.n});
+  }
+  kl_sb_free(&text);
+  return made;
+}
+
+static uint32_t add_comp(splitter *s, uint32_t name, uint32_t root, kl_span span) {
+  kl_comp *c = &s->m->comp[s->m->ncomp];
+  *c = (kl_comp){.name = comp_name(s, name), .span = span};
+  kl_emit_end(&s->e, c, root);
+  return s->m->ncomp++;
+}
+
+// Roots are `n` instructions: one, or the elements of a tuple.
+static void add_piece(splitter *s, cutting *k, uint32_t n, const uint32_t *roots, const kl_instr *named) {
+  const kl_comp *c = k->c;
+  bool *is_root = KL_NEW_N(&s->scratch, bool, c->ninstr), *needed = KL_NEW_N(&s->scratch, bool, c->ninstr);
+  uint32_t *value = KL_NEW_N(&s->scratch, uint32_t, c->ninstr), *inputs = KL_NEW_N(&s->scratch, uint32_t, c->ninstr);
+  uint32_t *elements = KL_NEW_N(&s->scratch, uint32_t, n + 1), ninputs = 0;
+  for (uint32_t i = 0; i < n; i++) is_root[roots[i]] = true;
+  find_needed(k, is_root, needed);
+  kl_emit_begin(&s->e);
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    if (!needed[i]) continue;
+    kl_instr in = c->instr[i];
+    if (is_given(k, i, is_root)) {
+      inputs[ninputs] = i;
+      in = parameter(&in, ninputs++);
+    } else {
+      in.operands = operands_of(s, &in, value);
+      in.ncontrol = 0;
+    }
+    value[i] = kl_emit(&s->e, &in);
+  }
+  for (uint32_t i = 0; i < n; i++) elements[i] = value[roots[i]];
+  uint32_t root = n == 1 ? elements[0] : emit_tuple(s, named, n, elements);
+  piece p = {.name = named->name, .ninputs = ninputs, .inputs = inputs, .span = named->span};
+  p.comp = add_comp(s, named->name, root, named->span);
+  VEC_PUSH(s->cx, &k->pieces, p);
+}
+
+// A parameter, what is cut, or an element of such.
+static bool passes(const cutting *k, uint32_t i) {
+  const kl_instr *in = &k->c->instr[i];
+  while (in->op == KL_OP_GET_TUPLE_ELEMENT && !k->cut[i]) {
+    i = in->operands[0];
+    in = &k->c->instr[i];
+  }
+  return in->op == KL_OP_PARAMETER || k->cut[i];
+}
+
+static void find_rest(splitter *s, cutting *k) {
+  const kl_instr *root = kl_root(k->c);
+  bool is_tuple = root->op == KL_OP_TUPLE;
+  for (uint32_t i = 0; i < (is_tuple ? root->noperands : 1); i++) {
+    uint32_t r = is_tuple ? root->operands[i] : k->c->root;
+    bool known = passes(k, r);
+    for (size_t j = 0; j < k->rest.n; j++) known |= k->rest.p[j] == r;
+    if (!known) VEC_PUSH(s->cx, &k->rest, r);
+  }
+}
+
+// What only hands a value on says nothing of how it lies, even where its shape does; behind a cut it would.
+static bool hands_on_as_it_says(const kl_comp *c, const kl_instr *in) {
+  if (in->op == KL_OP_GET_TUPLE_ELEMENT)
+    return kl_shape_same_in_memory(in->shape, kl_operand(c, in, 0)->shape->elems[in->number]);
+  if (kl_op_table[in->op].kind == KL_KIND_FORWARD)
+    return kl_shape_same_in_memory(in->shape, kl_operand(c, in, 0)->shape);
+  for (uint32_t i = 0; in->op == KL_OP_TUPLE && i < in->noperands; i++)
+    if (!kl_shape_same_in_memory(in->shape->elems[i], kl_operand(c, in, i)->shape)) return false;
+  return true;
+}
+
+static void cut(splitter *s, cutting *k) {
+  const kl_comp *c = k->c;
+  for (uint32_t i = 0; i < c->ninstr; i++) s->lies_otherwise |= !hands_on_as_it_says(c, &c->instr[i]);
+  k->made = KL_NEW_N(&s->scratch, uint32_t, c->ninstr);
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    if (!k->cut[i]) continue;
+    add_piece(s, k, 1, &i, &c->instr[i]);
+    k->made[i] = (uint32_t)k->pieces.n;
+  }
+  find_rest(s, k);
+  if (!k->rest.n) return;
+  const kl_instr *named = k->rest.n == 1 ? &c->instr[k->rest.p[0]] : kl_root(c);
+  add_piece(s, k, (uint32_t)k->rest.n, k->rest.p, named);
+  k->last = (uint32_t)k->pieces.n;
+}
+
+// --- ENTRY ----------------------------------------------------------------------------------------------------------
+
+static const kl_shape *tuple_with(splitter *s, const kl_shape *tuple, uint32_t index, const kl_shape *elem) {
+  const kl_shape **elems = kl_arena_dup(&s->scratch, tuple->elems, tuple->nelems * sizeof *elems);
+  elems[index] = elem;
+  return kl_shape_tuple(s->m, tuple->nelems, elems);
+}
+
+// `shape` of value i, but laid out as `as` where result r is i, or an element of it.
+static const kl_shape *laid_out(splitter *s, const kl_comp *c, uint32_t i, const kl_shape *shape, uint32_t r,
+                                const kl_shape *as) {
+  const kl_instr *in = &c->instr[r];
+  if (r == i) return as;
+  if (in->op != KL_OP_GET_TUPLE_ELEMENT) return shape;
+  const kl_shape *tuple = i == in->operands[0] ? shape : c->instr[in->operands[0]].shape;
+  return laid_out(s, c, i, shape, in->operands[0], tuple_with(s, tuple, (uint32_t)in->number, as));
+}
+
+// Of value i in ENTRY: where it is a result it lies as the whole's.
+static const kl_shape *shape_in_entry(splitter *s, const cutting *k, uint32_t i, const kl_shape *whole) {
+  const kl_instr *root = kl_root(k->c);
+  const kl_shape *shape = k->c->instr[i].shape;
+  if (root->op != KL_OP_TUPLE) return laid_out(s, k->c, i, shape, k->c->root, whole);
+  for (uint32_t e = 0; e < root->noperands; e++)
+    shape = laid_out(s, k->c, i, shape, root->operands[e], whole->elems[e]);
+  return shape;
+}
+
+static const kl_shape *shape_of_rest(splitter *s, const cutting *k, const kl_shape *whole) {
+  const kl_shape **elems = KL_NEW_N(&s->scratch, const kl_shape *, k->rest.n);
+  for (size_t i = 0; i < k->rest.n; i++) elems[i] = shape_in_entry(s, k, k->rest.p[i], whole);
+  return k->rest.n == 1 ? elems[0] : kl_shape_tuple(s->m, (uint32_t)k->rest.n, elems);
+}
+
+static uint32_t call_piece(splitter *s, const piece *p, uint32_t name, const kl_shape *shape, const uint32_t *value) {
+  uint32_t *operands = KL_NEW_N(&s->m->arena, uint32_t, p->ninputs + 1);
+  for (uint32_t i = 0; i < p->ninputs; i++) operands[i] = value[p->inputs[i]];
+  kl_instr in = {.op = KL_OP_FUSION,
+                 .name = name,
+                 .shape = shape,
+                 .noperands = p->ninputs,
+                 .operands = operands,
+                 .ncalled = 1,
+                 .called = kl_arena_dup(&s->m->arena, &p->comp, sizeof p->comp),
+                 .given = 3,
+                 .more = &kl_no_more,
+                 .span = p->span};
+  return kl_emit(&s->e, &in);
+}
+
+// The result that passes, or is one of the last piece's.
+static uint32_t result(splitter *s, const cutting *k, uint32_t r, const uint32_t *value, uint32_t last) {
+  const kl_instr *in = &k->c->instr[r];
+  if (in->op == KL_OP_PARAMETER || k->cut[r]) return value[r];
+  if (passes(k, r))
+    return kl_emit_element(&s->e, result(s, k, in->operands[0], value, last), (uint32_t)in->number, in->name);
+  uint32_t at = 0;
+  while (k->rest.p[at] != r) at++;
+  return k->rest.n == 1 ? last : kl_emit_element(&s->e, last, at, in->name);
+}
+
+// A piece of a fusion has its name before its own.
+static uint32_t name_of(splitter *s, const kl_instr *fusion, const piece *p) {
+  if (!fusion) return p->name;
+  kl_sb text;
+  kl_sb_init(&text, s->cx);
+  kl_sb_put(&text, kl_symbol_text(&s->m->names, fusion->name));
+  kl_sb_putc(&text, '.');
+  kl_sb_put(&text, kl_symbol_text(&s->m->names, p->name));
+  uint32_t name = kl_intern(&s->m->names, (kl_str){text.p, text.n});
+  kl_sb_free(&text);
+  return name;
+}
+
+// Emits what the computation is, of parameters whose values are there; returns its result, which lies as `whole` does
+// where that can be.
+static uint32_t emit_calls(splitter *s, cutting *k, const kl_instr *fusion, const kl_shape *whole, uint32_t *value) {
+  const kl_instr *root = kl_root(k->c);
+  uint32_t last = 0;
+  for (uint32_t i = 0; i < k->c->ninstr; i++) {
+    if (!k->made[i]) continue;
+    const piece *p = &k->pieces.p[k->made[i] - 1];
+    value[i] = call_piece(s, p, name_of(s, fusion, p), shape_in_entry(s, k, i, whole), value);
+  }
+  if (k->last) {
+    const piece *p = &k->pieces.p[k->last - 1];
+    last = call_piece(s, p, name_of(s, fusion, p), shape_of_rest(s, k, whole), value);
+  }
+  if (root->op != KL_OP_TUPLE) return result(s, k, k->c->root, value, last);
+  uint32_t *elements = KL_NEW_N(&s->scratch, uint32_t, root->noperands + 1);
+  for (uint32_t i = 0; i < root->noperands; i++) elements[i] = result(s, k, root->operands[i], value, last);
+  return emit_tuple(s, fusion ? fusion : root, root->noperands, elements);
+}
+
+static uint32_t emit_cut_entry(splitter *s, cutting *k) {
+  uint32_t *value = KL_NEW_N(&s->scratch, uint32_t, k->c->ninstr);
+  for (uint32_t i = 0; i < k->c->nparams; i++) value[k->c->params[i]] = kl_emit(&s->e, &k->c->instr[k->c->params[i]]);
+  return emit_calls(s, k, NULL, kl_root(k->c)->shape, value);
+}
+
+static uint32_t emit_cut_fusion(splitter *s, cutting *k, const kl_instr *fusion, const uint32_t *outer) {
+  uint32_t *value = KL_NEW_N(&s->scratch, uint32_t, k->c->ninstr);
+  for (uint32_t i = 0; i < k->c->nparams; i++) value[k->c->params[i]] = outer[fusion->operands[i]];
+  return emit_calls(s, k, fusion, fusion->shape, value);
+}
+
+static void note_layout(splitter *s, uint32_t value, const kl_shape *as) {
+  s->lies_otherwise |= !kl_shape_same_in_memory(s->e.instrs.p[value].shape, as);
+}
+
+// ENTRY as it was, but for the fusions that are cut.
+static uint32_t emit_entry(splitter *s, uint32_t n, const kl_split *splits, cutting *cuts) {
+  const kl_comp *c = &s->m->comp[s->m->entry];
+  uint32_t *value = KL_NEW_N(&s->scratch, uint32_t, c->ninstr), next = 0;
+  if (n == 1 && !splits[0].fusion) {
+    uint32_t root = emit_cut_entry(s, &cuts[0]);
+    note_layout(s, root, c->instr[c->root].shape);
+    return root;
+  }
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    kl_instr in = c->instr[i];
+    if (next < n && splits[next].fusion->name == in.name) {
+      value[i] = emit_cut_fusion(s, &cuts[next], &in, value);
+      note_layout(s, value[i], in.shape);
+      next++;
+      continue;
+    }
+    in.operands = operands_of(s, &in, value);
+    in.ncontrol = 0;
+    value[i] = kl_emit(&s->e, &in);
+  }
+  return value[c->root];
+}
+
+static void make_room(splitter *s, uint32_t n, const kl_split *splits, const cutting *cuts) {
+  uint32_t most = s->m->ncomp + 1;
+  for (uint32_t k = 0; k < n; k++) {
+    most++;
+    for (uint32_t i = 0; i < cuts[k].c->ninstr; i++) most += splits[k].cut[i];
+  }
+  kl_comp *comps = KL_NEW_N(&s->m->arena, kl_comp, most);
+  memcpy(comps, s->m->comp, s->m->ncomp * sizeof *comps);
+  s->m->comp = comps;
+}
+
+kiln_status kl_module_split(kl_ctx *cx, const kiln_module *m, uint32_t n, const kl_split *splits, kiln_module **out) {
+  splitter s = {.cx = cx, .m = kl_fork(cx, m)};
+  s.e.m = s.m;
+  kl_arena_init(&s.scratch, cx);
+  cutting *cuts = KL_NEW_N(&s.scratch, cutting, n);
+  for (uint32_t i = 0; i < n; i++) cuts[i] = (cutting){.c = splits[i].comp, .cut = splits[i].cut};
+  make_room(&s, n, splits, cuts);
+  for (uint32_t i = 0; i < n; i++) cut(&s, &cuts[i]);
+  kl_emit_begin(&s.e);
+  const kl_comp *entry = &m->comp[m->entry];
+  uint32_t root = emit_entry(&s, n, splits, cuts);
+  s.m->comp[s.m->entry].name = kl_intern(&s.m->names, kl_str_of("")); // nobody calls it, and its name is free
+  s.m->entry = add_comp(&s, entry->name, root, entry->span);
+  for (uint32_t i = 0; i < n; i++) {
+    VEC_FREE(cx, &cuts[i].pieces);
+    VEC_FREE(cx, &cuts[i].rest);
+  }
+  kl_emit_free(&s.e);
+  kl_arena_free(&s.scratch);
+  *out = NULL;
+  if (!s.lies_otherwise) return kl_finish_fork(cx, s.m, out);
+  kiln_module_destroy(&s.m);
+  return KILN_OK;
+}

@@ -1,0 +1,253 @@
+// Where a computation is cut into several kernels.
+//
+// A value that is wanted at several indices for each element of a result is made as often, or written once and read
+// there. Indices multiply along a chain of such values, so that what a kernel would do grows without bounds, and the
+// number of its steps with it: then there is a cut. Else there is one where by counted time the launch, the store and
+// the loads cost less than making it again: time is that of memory or of instructions, whichever is longer, on one
+// machine for all targets, so that a module is cut alike everywhere.
+
+#include "lower/choose/walk.h"
+
+// Of the machine, per nanosecond; and of a launch.
+#define ISSUED 28000.0
+#define MOVED  3300.0
+#define LAUNCH 3000.0
+
+// A cut has to save this share of the time.
+#define GAIN   0.2
+
+// LIKELY: as many places as fusions have that are no chain of the kind above; candidates for a cut that are looked at.
+enum { LIKELY = 256, MOST_CANDIDATES = 64, FUNCTION_COST = 20, AGAIN = 4 };
+
+typedef struct cutter {
+  kl_ctx *cx;
+  kl_arena arena;
+  kl_plan *plan;
+  kl_slots slots;
+  const kl_comp *c;
+  const kl_pieces_params *params;
+  bool *cut;       // by instruction
+  uint32_t *times; // of the piece at hand
+  bool *seen;      // scratch
+} cutter;
+
+// --- costs --------------------------------------------------------------------------------------------------------
+
+// Index transforms and structure make nothing.
+static double cost_of(const kl_instr *in) {
+  switch (kl_op_table[in->op].kind) {
+  case KL_KIND_UNARY:
+  case KL_KIND_BINARY: break;
+  case KL_KIND_CONVERT:
+  case KL_KIND_SELECT:
+  case KL_KIND_CLAMP:
+  case KL_KIND_STOCHASTIC:
+  case KL_KIND_CONCATENATE:
+  case KL_KIND_PAD:
+  case KL_KIND_DYNAMIC_UPDATE_SLICE:
+  case KL_KIND_CALL: return 2;
+  default: return 0;
+  }
+  switch (in->op) {
+  case KL_OP_ABS:
+  case KL_OP_NEGATE:
+  case KL_OP_NOT:
+  case KL_OP_ADD:
+  case KL_OP_SUBTRACT:
+  case KL_OP_MULTIPLY:
+  case KL_OP_MAXIMUM:
+  case KL_OP_MINIMUM:
+  case KL_OP_AND:
+  case KL_OP_OR:
+  case KL_OP_XOR:
+  case KL_OP_SHL:
+  case KL_OP_SHR_LOGICAL:
+  case KL_OP_SHR_ARITH:
+  case KL_OP_COMPARE: return 1;
+  default: return kl_is_float(in->shape->dtype) || kl_is_complex(in->shape->dtype) ? FUNCTION_COST : 4;
+  }
+}
+
+static double elements(const kl_instr *in) {
+  return kl_shape_is_array(in->shape) ? (double)in->shape->count : 0;
+}
+
+static double bytes(const kl_instr *in) {
+  return kl_shape_is_array(in->shape) ? elements(in) * kl_info(in->shape->dtype)->bits / 8 : 0;
+}
+
+static bool is_given(const cutter *k, uint32_t i) {
+  return k->cut[i] || k->c->instr[i].op == KL_OP_PARAMETER;
+}
+
+// Does it stand for a value of its own that may be written?
+static bool may_be_cut(const cutter *k, uint32_t i) {
+  const kl_instr *in = &k->c->instr[i];
+  return cost_of(in) > 0 && !is_given(k, i) && kl_shape_is_array(in->shape) && in->shape->count;
+}
+
+// What one element of instruction `i` takes, no value made twice, and the bytes that all of them read.
+static double work_of(cutter *k, uint32_t i, double *read) {
+  double work = 0;
+  memset(k->seen, 0, k->c->ninstr);
+  k->seen[i] = true;
+  *read = 0;
+  for (uint32_t j = i + 1; j-- > 0;) {
+    const kl_instr *in = &k->c->instr[j];
+    if (!k->seen[j]) continue;
+    if (j != i && is_given(k, j)) {
+      *read += bytes(in);
+      continue;
+    }
+    work += cost_of(in);
+    for (uint32_t o = 0; o < in->noperands; o++) k->seen[in->operands[o]] = true;
+  }
+  return work;
+}
+
+// --- one piece ----------------------------------------------------------------------------------------------------
+
+typedef struct choice {
+  uint32_t instr; // KL_NONE: none
+  double saves;   // ns
+} choice;
+
+static double longer(double a, double b) {
+  return a > b ? a : b;
+}
+
+// A value that is the same along the fastest dimensions is not made for each of their elements.
+static double made(const cutter *k, uint32_t i, double results) {
+  double n = k->times[i] * results, own = elements(&k->c->instr[i]);
+  return own < results ? longer(own, n / 4) : n;
+}
+
+static choice best_cut(cutter *k, uint32_t root) {
+  const kl_comp *c = k->c;
+  choice best = {.instr = KL_NONE};
+  double results = elements(&c->instr[root]), work = 0, moved = bytes(&c->instr[root]), read;
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    if (!k->times[i]) continue;
+    if (is_given(k, i) && i != root)
+      moved += bytes(&c->instr[i]);
+    else
+      work += cost_of(&c->instr[i]) * made(k, i, results);
+  }
+  double now = longer(work / ISSUED, moved / MOVED);
+  if (now < LAUNCH) return best;
+  for (uint32_t i = root, n = 0; i-- > 0 && n < MOST_CANDIDATES;) {
+    const kl_instr *in = &c->instr[i];
+    if (!k->times[i] || !may_be_cut(k, i) || made(k, i, results) <= elements(in)) continue;
+    n++;
+    double own = work_of(k, i, &read), rest = longer(0, work - own * made(k, i, results));
+    double cut = longer(rest / ISSUED, (moved + bytes(in)) / MOVED) + LAUNCH +
+                 longer(own * elements(in) / ISSUED, (read + bytes(in)) / MOVED);
+    if (now - cut > GAIN * now && now - cut > best.saves) best = (choice){i, now - cut};
+  }
+  return best;
+}
+
+// The first from the root that is made so often; else the one that is most work.
+static choice forced_cut(cutter *k, uint32_t root) {
+  choice best = {.instr = KL_NONE};
+  double most = 0, read;
+  for (uint32_t i = root; i-- > 0;) {
+    if (k->times[i] < 2 || !may_be_cut(k, i)) continue;
+    if (k->times[i] >= AGAIN) return (choice){.instr = i};
+    double work = k->times[i] * work_of(k, i, &read);
+    if (work > most) best.instr = i, most = work;
+  }
+  return best;
+}
+
+// Does some value's index differ from use to use, or is some value spread over many elements? A look at users alone:
+// else no survey is needed.
+static bool may_repeat(cutter *k) {
+  const kl_comp *c = k->c;
+  uint32_t *at = KL_NEW_N(&k->arena, uint32_t, c->ninstr), n = 1; // 0: not used
+  at[c->root] = n;
+  for (uint32_t i = c->ninstr; i-- > 0;) {
+    const kl_instr *in = &c->instr[i];
+    if (!at[i] || is_given(k, i)) continue;
+    bool same = kl_op_is_elementwise(in->op) || in->op == KL_OP_TUPLE || in->op == KL_OP_GET_TUPLE_ELEMENT;
+    uint32_t other = same ? at[i] : ++n;
+    for (uint32_t o = 0; o < in->noperands; o++) {
+      uint32_t x = in->operands[o];
+      bool makes = cost_of(&c->instr[x]) > 0;
+      if (makes && at[x] && at[x] != other) return true;
+      if (makes && in->op == KL_OP_BROADCAST && c->instr[x].shape->count > 1) return true;
+      at[x] = other;
+    }
+  }
+  return false;
+}
+
+// What is wanted of elements for one of the root: it, or where it is not made element by element its operands.
+static uint32_t find_wanted(const cutter *k, uint32_t root, uint32_t *wanted) {
+  const kl_instr *in = &k->c->instr[root];
+  wanted[0] = root;
+  if (kl_is_walked(in->op) && in->op != KL_OP_TUPLE) return 1;
+  memcpy(wanted, in->operands, in->noperands * sizeof *wanted);
+  return in->noperands;
+}
+
+// Cuts the piece that ends in `root` until nothing is to be gained; each cut leaves less of it.
+static void cut_piece(cutter *k, uint32_t root) {
+  const kl_comp *c = k->c;
+  uint32_t *wanted = KL_NEW_N(&k->arena, uint32_t, c->instr[root].noperands + 1u);
+  uint32_t n = find_wanted(k, root, wanted);
+  bool given = k->cut[root];
+  for (;;) {
+    memset(k->times, 0, c->ninstr * sizeof *k->times);
+    bool *stops = KL_NEW_N(&k->arena, bool, c->ninstr);
+    for (uint32_t i = 0; i < c->ninstr; i++) stops[i] = i != root && is_given(k, i);
+    kl_survey s = {.given = stops, .most = LIKELY + 2ull * c->ninstr, .times = k->times};
+    kl_walk_survey(k->cx, k->plan, &k->slots, n, wanted, &s);
+    choice next = {.instr = KL_NONE};
+    k->cut[root] = false;
+    if (!s.all)
+      next = forced_cut(k, root);
+    else if (!k->params->least && n == 1)
+      next = best_cut(k, root);
+    k->cut[root] = given;
+    if (next.instr == KL_NONE) return;
+    k->cut[next.instr] = true;
+  }
+}
+
+// --- all of them --------------------------------------------------------------------------------------------------
+
+static bool is_apart(const kl_instr *in) {
+  return !kl_is_walked(in->op) && in->op != KL_OP_UNKNOWN;
+}
+
+static void cut_pieces(cutter *k) {
+  const kl_comp *c = k->c;
+  for (uint32_t i = 0; i < c->ninstr && k->params->apart; i++) k->cut[i] = i != c->root && is_apart(&c->instr[i]);
+  if (!k->params->apart && !may_repeat(k)) return;
+  cut_piece(k, c->root);
+  for (uint32_t i = c->ninstr; i-- > 0;) // those that were found on the way come before their users
+    if (k->cut[i]) cut_piece(k, i);
+}
+
+static bool has_cut(const cutter *k) {
+  for (uint32_t i = 0; i < k->c->ninstr; i++)
+    if (k->cut[i]) return true;
+  return false;
+}
+
+bool kl_plan_pieces(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_pieces_params *params, bool *cut) {
+  cutter k = {.cx = cx, .c = c, .params = params, .cut = cut};
+  kl_arena_init(&k.arena, cx);
+  k.plan = KL_NEW(&k.arena, kl_plan);
+  *k.plan = (kl_plan){.arena = &k.arena, .module = m, .comp = c, .target = params->target};
+  k.plan->affs = kl_affs_create(cx, &k.arena);
+  k.times = KL_NEW_N(&k.arena, uint32_t, c->ninstr);
+  k.seen = KL_NEW_N(&k.arena, bool, c->ninstr);
+  cut_pieces(&k);
+  VEC_FREE(cx, &k.slots.concatenates);
+  kl_ids_free(cx, &k.slots.concatenate_ids);
+  kl_plan_free(k.plan);
+  kl_arena_free(&k.arena);
+  return has_cut(&k);
+}
