@@ -168,6 +168,11 @@ static void write_declarations(const header *h) {
   describe_slots(h);
   if (m->scratch_bytes)
     fprintf(to, "//   scratch      %" PRIu64 " bytes, aligned to %u\n", m->scratch_bytes, m->scratch_align);
+  if (m->scratch_zero_bytes)
+    fprintf(to,
+            "//                the first %" PRIu64
+            " are zero, and zero again behind; launches that share them do not overlap\n",
+            m->scratch_zero_bytes);
   if (m->counted)
     fprintf(to, "// count: elements of a result, a multiple of %lld up to %lld.\n", (long long)m->count_unit,
             (long long)m->max_count);

@@ -14,11 +14,14 @@ typedef struct job {
   const kiln_module *origin, *m; // as given; as it is compiled
   const char *fusion;            // of `origin`, that is compiled alone, or NULL
   kiln_compile_params params;    // for `m`
+  kl_strategy strategy;
   kl_target target;
   kiln_artifact *a;
   kl_kernels kernels; // in the artifact's arena
   kl_arena scratch;
-  uint32_t *writes; // by slot: the argument of one kernel that writes it
+  uint32_t *writes;            // by slot: the argument of one kernel that writes it
+  uint64_t zero_bytes;         // of scratch memory, for counters: in front of all else, once all is placed
+  VEC(kiln_argument *) behind; // arguments in scratch memory behind them
   VEC(kiln_launch) launches;
   VEC(kl_host_launch) host_launches;
   kl_sb plan_text, explained, explained_json;
@@ -43,14 +46,15 @@ static uint32_t widest_access(const kl_plan *p, const kl_plan_launch *l) {
   return most > p->target.max_bytes ? p->target.max_bytes : most;
 }
 
-// Memory for what the plan's launches leave each other: by slot, where it is.
+// Memory for what the plan's launches and blocks leave each other: by slot, where it is, of counters or of the rest.
 static uint64_t *place_scratch(job *j, const kl_plan *p) {
   kl_kernels *k = &j->kernels;
   uint64_t *at = KL_NEW_N(&j->scratch, uint64_t, p->nslots + 1);
   for (uint32_t i = p->nargs; i < p->nslots; i++) {
+    uint64_t *end = p->slots[i].zero ? &j->zero_bytes : &k->scratch_bytes;
     if (p->slots[i].kind != KL_SLOT_SCRATCH) continue;
-    at[i] = k->scratch_bytes;
-    k->scratch_bytes += ((uint64_t)p->slots[i].bytes + k->scratch_align - 1) / k->scratch_align * k->scratch_align;
+    at[i] = *end;
+    *end += ((uint64_t)p->slots[i].bytes + k->scratch_align - 1) / k->scratch_align * k->scratch_align;
   }
   return at;
 }
@@ -65,6 +69,10 @@ static void bind_arguments(job *j, const kl_kernel_unit *u, const kl_plan *p, co
       args[i] = u->arguments[slot], l->bytes += kl_shape_bytes(u->shapes[slot]);
     else
       args[i] = (kiln_argument){.kind = KILN_ARGUMENT_SCRATCH, .offset = scratch[slot], .output = true};
+  }
+  for (uint32_t i = 0; i < from->nargs; i++) {
+    bool counts = from->args[i] >= p->nargs && p->slots[from->args[i]].zero;
+    if (args[i].kind == KILN_ARGUMENT_SCRATCH && !counts) VEC_PUSH(j->cx, &j->behind, &args[i]);
   }
   l->argument_count = from->nargs;
   if (p->counted) args[l->argument_count++] = (kiln_argument){.kind = KILN_ARGUMENT_COUNT};
@@ -203,6 +211,7 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
                        .counted = f->counted,
                        .programmatic = j->params.programmatic,
                        .lineinfo = j->params.lineinfo,
+                       .strategy = j->strategy,
                        .fast = j->params.numerics == KILN_NUMERICS_FAST};
   kl_plan *plan;
   kl_counted it = {.comp = u->comp, .shapes = u->shapes, .row = 1};
@@ -303,7 +312,9 @@ static void list_launches(job *j) {
   a->launches = kl_arena_dup(&a->arena, j->launches.p, j->launches.n * sizeof *a->launches);
   a->host_launches = kl_arena_dup(&a->arena, j->host_launches.p, j->host_launches.n * sizeof *a->host_launches);
   a->manifest.launches = a->launches;
-  a->manifest.scratch_bytes = j->kernels.scratch_bytes;
+  a->manifest.scratch_bytes = j->zero_bytes + j->kernels.scratch_bytes;
+  a->manifest.scratch_zero_bytes = j->zero_bytes;
+  for (size_t i = 0; i < j->behind.n; i++) j->behind.p[i]->offset += j->zero_bytes;
 }
 
 // After every kernel has agreed.
@@ -398,9 +409,9 @@ static kiln_status check_params(kl_ctx *cx, const kiln_compile_params *p) {
 }
 
 // Stores the artifact, or with `plan_only` nothing.
-static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params, bool plan_only,
-                           kiln_artifact **out) {
-  job j = {.cx = cx, .origin = m, .plan_only = plan_only};
+static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params,
+                           const kl_strategy *strategy, bool plan_only, kiln_artifact **out) {
+  job j = {.cx = cx, .origin = m, .plan_only = plan_only, .strategy = *strategy};
   kiln_device_info device;
   KL_TRY(KL_PARAMS_IN(cx, kiln_compile_params, params, &j.params));
   KL_TRY(check_params(cx, &j.params));
@@ -421,6 +432,7 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   kl_sb_init(&j.explained_json, cx);
   if (!plan_only) j.llcx = LLVMContextCreate();
   kiln_status st = compile(&j);
+  VEC_FREE(cx, &j.behind);
   VEC_FREE(cx, &j.launches);
   VEC_FREE(cx, &j.host_launches);
   if (j.module) LLVMDisposeModule(j.module);
@@ -440,10 +452,15 @@ kiln_status kiln_compile(kiln_context *cx, const kiln_module *m, const kiln_comp
                          kiln_artifact **out) {
   KL_CLEAR(out);
   KL_EXPECT(cx, m, out);
-  return run_job(cx, m, params, false, out);
+  return run_job(cx, m, params, &(kl_strategy){0}, false, out);
+}
+
+kiln_status kl_compile_as(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params,
+                          const kl_strategy *strategy, kiln_artifact **out) {
+  return run_job(cx, m, params, strategy, false, out);
 }
 
 kiln_status kiln_compile_check(kiln_context *cx, const kiln_module *m, const kiln_compile_params *params) {
   KL_EXPECT(cx, m);
-  return run_job(cx, m, params, true, NULL);
+  return run_job(cx, m, params, &(kl_strategy){0}, true, NULL);
 }

@@ -47,6 +47,11 @@ kiln_status kl_object_load(kl_ctx *cx, LLVMMemoryBufferRef object, LLVMOrcLLJITR
 kiln_status kl_object_look_up(kl_ctx *cx, LLVMOrcLLJITRef jit, LLVMOrcJITDylibRef library, const char *name,
                               uintptr_t *address);
 
+// kiln_compile with reductions made as `strategy` says: for tests of them all.
+struct kl_strategy;
+kiln_status kl_compile_as(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params,
+                          const struct kl_strategy *strategy, kiln_artifact **out);
+
 // What the host needs to run one launch.
 typedef struct kl_host_launch {
   int64_t iterations; // of the main body; with a run-time count: of the largest

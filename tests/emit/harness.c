@@ -1,5 +1,7 @@
 #include "harness.h"
 #include "counts.h"
+#include "jit/jit.h"
+#include "lower/choose/choose.h"
 #include "support/gpu_sim.h"
 #include "support/share.h"
 #include <check.h>
@@ -9,6 +11,7 @@
 const char *const targets[TARGETS + 2] = {
     "sm_70", "sm_75", "sm_80", "sm_90", "sm_100", [HOST] = "host", [FAMILY] = "sm_100a"};
 const unsigned machines[MACHINES] = {0, 3, HOST};
+kl_strategy strategy;
 enum { BATCH = 40, MOST_BUFFERS = 64 };
 
 static void free_all(void **p) {
@@ -140,7 +143,7 @@ void run_on(kiln_context *cx, const kiln_module *m, unsigned t, unsigned threads
   kiln_artifact *a = NULL;
   kiln_kernel *k = NULL;
   kiln_run_params rp = {.struct_size = sizeof rp, .threads = threads};
-  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(t, targets[t], cx, text);
+  if (kl_compile_as(cx, m, &p, &strategy, &a) != KILN_OK) give_up(t, targets[t], cx, text);
   if (t != HOST) check_counts(cx, m, &p, text);
   if (t != HOST)
     gpu_sim_run(cx, a, in, out, 0);
@@ -246,7 +249,7 @@ bool run_parts_and_check(kiln_context *cx, const kiln_module *m, unsigned t, uns
 void batch_add(batch *b, unsigned t, kiln_context *cx, const kiln_module *m, unsigned number, const char *text) {
   kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t]};
   kiln_artifact *a = NULL;
-  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(number, targets[t], cx, text);
+  if (kl_compile_as(cx, m, &p, &strategy, &a) != KILN_OK) give_up(number, targets[t], cx, text);
   const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, NULL);
   check_ptx(ptx, number);
   if (ptxas_path() && kiln_artifact_manifest(a)->launches[0].grid[0]) add_ptx(&b[t], ptx, number);

@@ -5,6 +5,7 @@
 // 40 (support/share.h); KILN_FUSION_SEED sets one seed to run alone and print.
 
 #include "harness.h"
+#include "lower/choose/choose.h"
 #include "support/draw.h"
 #include "support/reductions.h"
 #include "support/share.h"
@@ -212,14 +213,19 @@ static void one(kiln_context *cx, unsigned number, batch *batches, bool print) {
 
 enum { SLICES = 10 };
 
+// Each fourth as it is best.
+static const kl_strategy strategies[] = {{0, false}, {2, false}, {4, true}, {16, false}};
+
 START_TEST(random_reductions) {
   kiln_context *cx = kiln_context_create(NULL);
   batch batches[TARGETS];
   batches_init(batches, cx);
   const char *alone = getenv("KILN_FUSION_SEED");
   if (alone && _i == 0) one(cx, (unsigned)strtoul(alone, NULL, 10), batches, true);
-  for (uint64_t s = (uint64_t)_i, n = alone ? 0 : share_of(40); s < n; s += SLICES)
+  for (uint64_t s = (uint64_t)_i, n = alone ? 0 : share_of(40); s < n; s += SLICES) {
+    strategy = strategies[s / 3 % KL_COUNT(strategies)];
     one(cx, (unsigned)s, batches, false);
+  }
   batches_free(batches);
   kiln_context_destroy(&cx);
 }
@@ -271,9 +277,10 @@ START_TEST(bits_are_the_same_everywhere) {
   if (kiln_module_parse(cx, "reduce.hlo", text.p, text.n, &m) != KILN_OK) give_up(0, f->what, cx, text.p);
   run r;
   make_run(cx, m, text.p, &r);
-  for (unsigned i = 0; i < MACHINES; i++) {
-    run_on(cx, m, machines[i], 2, 0, (const void *const *)r.in, r.got, text.p);
-    compare_runs(m, &r, f->what, targets[machines[i]]);
+  for (unsigned i = 0; i < MACHINES * KL_COUNT(strategies); i++) {
+    strategy = strategies[i / MACHINES];
+    run_on(cx, m, machines[i % MACHINES], 2, 0, (const void *const *)r.in, r.got, text.p);
+    compare_runs(m, &r, f->what, targets[machines[i % MACHINES]]);
   }
   free_run(&r);
   kiln_module_destroy(&m);

@@ -31,6 +31,7 @@ typedef enum kind {
   CHOOSE,   // the first two choices change places
   OPERAND,  // an operation takes its first operand twice
   CARRY,    // what is carried stays as it is
+  ARRIVAL,  // blocks do not wait to be the last
   KINDS,
   // Claims: what is computed stays right, as long as nobody believes them.
   STEP_VARS = KINDS, // a step depends on nothing
@@ -52,6 +53,7 @@ static const char *const names[ALL_KINDS] = {"sync",
                                              "choose",
                                              "operand",
                                              "carry",
+                                             "arrival",
                                              "variables of a step",
                                              "variables of a symbol",
                                              "groups of a symbol",
@@ -99,6 +101,10 @@ static kl_seq copy_seq(breaking *x, const kl_seq *s, bool *found) {
         *found = true;
       }
       nest->carried = carried;
+      if (s->nodes[i].kind == KL_NODE_LAST && x->kind == ARRIVAL && here(x)) {
+        nest->arrival.of = 0;
+        *found = true;
+      }
       nest->inside = copy_seq(x, &nest->inside, found);
       nodes[n].nest = nest;
     }
@@ -266,6 +272,7 @@ enum {
   PRESENCE = ABSENT & ~(1 << DISTANCE | 1 << CHOOSE | 1 << GUARD),
   NO_SYNC = ABSENT & ~(1 << SYNC),
   ONE_GUARD = ALL & ~(1 << GUARD),
+  MIRROR = ABSENT & ~(1 << LANES), // a whole tree of sums is the same backwards
 };
 
 typedef struct row {
@@ -285,7 +292,8 @@ static const row rows[] = {
   {"packed rows", "p = bf16[9,64] parameter(0)\n z = bf16[] parameter(1)\n ROOT r = bf16[9] reduce(p, z), dimensions={1}, to_apply=f", {ALL, ALL}},
   {"rows", "p = f32[3,1500] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[3] reduce(p, z), dimensions={1}, to_apply=f", {ABSENT, ABSENT}},
   {"full rows", "p = f32[3,2048] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[3] reduce(p, z), dimensions={1}, to_apply=f", {ABSENT, ALL}},
-  {"long rows", "p = f32[1,40000] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[1] reduce(p, z), dimensions={1}, to_apply=f", {ABSENT, ABSENT}},
+  {"long rows", "p = f32[1,40000] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[1] reduce(p, z), dimensions={1}, to_apply=f", {MIRROR, ABSENT}},
+  {"the largest of a long row", "p = f32[1,40000] parameter(0)\n i = s32[1,40000] parameter(1)\n z = f32[] parameter(2)\n n = s32[] parameter(3)\n ROOT r = (f32[1], s32[1]) reduce(p, i, z, n), dimensions={1}, to_apply=f", {PRESENCE & ~(1 << LANES), PRESENCE}},
   {"columns", "p = f32[100,33] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[33] reduce(p, z), dimensions={0}, to_apply=f", {ABSENT, ABSENT}},
   {"full columns", "p = f32[256,32] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[32] reduce(p, z), dimensions={0}, to_apply=f", {ALL, NO_SYNC}},
   {"long columns", "p = f32[1500,6] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[6] reduce(p, z), dimensions={0}, to_apply=f", {ABSENT, NO_SYNC}},
@@ -350,6 +358,8 @@ END_TEST
 // clang-format off
 static const struct { const char *what, *text; int kinds; } claims[] = {
   {"sum of rows", "p = f32[3,1500] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[3] reduce(p, z), dimensions={1}, to_apply=f", 1 << SYNC | 1 << KEEP | 1 << STEP_VARS | 1 << ALIGN},
+  {"sum of a long row", "p = f32[1,40000] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[1] reduce(p, z), dimensions={1}, to_apply=f", 1 << STEP_VARS | 1 << ARRIVAL},
+  {"sums of long columns", "p = f32[40000,70] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[70] reduce(p, z), dimensions={0}, to_apply=f", 1 << STEP_VARS | 1 << ARRIVAL},
   {"less the sum", "p = f32[5,300] parameter(0)\n z = f32[] parameter(1)\n s = f32[5] reduce(p, z), dimensions={1}, to_apply=f\n b = f32[5,300] broadcast(s), dimensions={0}\n ROOT r = f32[5,300] subtract(p, b)", 1 << SYNC | 1 << KEEP | 1 << STEP_VARS},
   {"pad", "p = f32[40,30] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[45,36] pad(p, z), padding=2_3x4_2", 1 << GUARD | 1 << KEEP | 1 << STEP_VARS | 1 << GUARD_GROUPS | 1 << ALIGN},
   {"rows taken", "p = f32[40,3] parameter(0)\n i = s32[17,1] parameter(1)\n ROOT r = f32[17,3] gather(p, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}", 1 << STEP_VARS | 1 << SYMBOL_VARS | 1 << SYMBOL_GROUPS | 1 << ALIGN},

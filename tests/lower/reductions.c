@@ -44,10 +44,14 @@ static bool is_small(const kl_plan *p) {
 
 static unsigned planned, refused;
 
+// As it is best; one block; a few that the last of them, or a launch, joins.
+static const kl_strategy strategies[] = {{0, false}, {2, false}, {4, false}, {64, false}, {2, true}, {16, true}};
+static const kl_strategy *strategy = strategies;
+
 // What is wrong with a plan of it, NULL if nothing is.
 static const char *judge_on(const kiln_module *m, const kl_target *t, const leaves *want, bool may_refuse) {
   kl_plan *p;
-  const kl_plan_params params = {.target = *t, .name = "k"};
+  const kl_plan_params params = {.target = *t, .name = "k", .strategy = *strategy};
   kiln_status s = kl_plan_make(cx, m, &m->comp[m->entry], &params, &arena, &p);
   if (s == KILN_E_UNSUPPORTED && may_refuse) return refused++, NULL;
   if (s != KILN_OK) return last_finding();
@@ -187,18 +191,55 @@ START_TEST(reductions_have_their_order) {
 }
 END_TEST
 
+// --- several blocks for a result ------------------------------------------------------------------------------------
+
+// clang-format off
+static const shape_row split_shapes[] = {
+  {"[1,1025]", "1", "[1]"}, {"[2,2048]", "1", "[2]"}, {"[3,3000]", "1", "[3]"}, {"[4096]", "0", "[]"}, {"[70,1100]", "1", "[70]"},
+  {"[2,3,1030]", "1,2", "[2]"}, {"[1,17000]", "1", "[1]"},
+  {"[129,2]", "0", "[2]"}, {"[257,15]", "0", "[15]"}, {"[1000,3]", "0", "[3]"}, {"[300,40]", "0", "[40]"}, {"[130,300]", "0", "[300]"},
+  {"[3,200,7]", "1", "[3,7]"}, {"[4000,1,1]{0,1,2}", "1", "[4000,1]"}, {"[2500,1]", "0", "[1]"},
+};
+// clang-format on
+
+START_TEST(blocks_share_a_result) {
+  const shape_row *s = &split_shapes[_i];
+  unsigned wrong = planned = refused = 0;
+  for (size_t k = 0; k < KL_COUNT(reducers); k++) {
+    const reducer *r = &reducers[k];
+    if (!share_has((size_t)_i * KL_COUNT(reducers) + k, 4)) continue;
+    strategy = &strategies[1 + k % (KL_COUNT(strategies) - 1)];
+    kl_sb text;
+    char what[96];
+    snprintf(what, sizeof what, "%s of %s%s over %s by %u blocks%s", r->op, r->type, s->from, s->dims, strategy->split,
+             strategy->two_launches ? ", two launches" : "");
+    kl_sb_init(&text, cx);
+    put_reduce(&text, s, r);
+    wrong += judge(what, text.p, shares_bytes(r));
+    kl_sb_free(&text);
+  }
+  strategy = strategies;
+  printf("# dimensions %s of %s: %u plans, %u refused\n", s->dims, s->from, planned, refused);
+  EXPECT(!wrong, "%u plans over dimensions %s of %s", wrong, s->dims, s->from);
+}
+END_TEST
+
 // --- several launches ------------------------------------------------------------------------------------------------
 
 START_TEST(reductions_meet_in_memory) {
   kl_sb text;
   kl_sb_init(&text, cx);
   put_fusion(&text, &fusions[_i]);
-  EXPECT(judge(fusions[_i].what, text.p, false) == 0, "%s", fusions[_i].what);
+  for (size_t i = 0; i < KL_COUNT(strategies); i += 2) {
+    strategy = &strategies[i];
+    EXPECT(judge(fusions[_i].what, text.p, false) == 0, "%s, strategy %zu", fusions[_i].what, i);
+  }
+  strategy = strategies;
   kl_sb_free(&text);
 }
 END_TEST
 
 int main(void) {
   return RUN_TESTS("reductions", EACH(open_context, close_context), {reductions_have_their_order, KL_COUNT(shapes)},
-                   {reductions_meet_in_memory, KL_COUNT(fusions)});
+                   {blocks_share_a_result, KL_COUNT(split_shapes)}, {reductions_meet_in_memory, KL_COUNT(fusions)});
 }

@@ -112,7 +112,12 @@ static void run(session *s, const kiln_artifact *a, const void *const *params, v
   if (s->m->scratch_bytes)
     ck_assert_int_eq(kl_memory_alloc(&s->memory, s->m->scratch_bytes, KL_REGION_USER, KL_STR(""), &s->scratch),
                      KILN_OK);
+  uint64_t zero = s->m->scratch_zero_bytes;
+  if (zero) memset(kl_memory_at(&s->memory, s->scratch, zero), 0, zero);
+  if (zero) kl_memory_define(&s->memory, s->scratch, zero);
   for (size_t k = 0; k < s->m->launch_count; k++) run_launch(s, &s->m->launches[k]);
+  for (uint64_t i = 0; i < zero; i++)
+    EXPECT(((const uint8_t *)kl_memory_at(&s->memory, s->scratch, zero))[i] == 0, "a counter is not zero again");
 }
 
 static char *bytes_at(const session *s, size_t k) {

@@ -24,6 +24,8 @@ static const fusion_row fusions[] = {
   {"a slice of sums", "p = f32[20,30] parameter(0)\n z = f32[] parameter(1)\n a = f32[20] reduce(p, z), dimensions={1}, to_apply=f\n ROOT r = f32[7] slice(a), slice={[3:17:2]}"},
   {"results of no elements", "p = f32[20,30] parameter(0)\n q = f32[0,4] parameter(1)\n z = f32[] parameter(2)\n a = f32[20] reduce(p, z), dimensions={1}, to_apply=f\n c = f32[4] reduce(q, z), dimensions={0}, to_apply=f\n e = f32[0] reduce(q, z), dimensions={1}, to_apply=f\n ROOT t = (f32[20], f32[4], f32[0]) tuple(a, c, e)"},
   {"nothing but no elements", "q = f32[0,4] parameter(0)\n z = f32[] parameter(1)\n ROOT e = f32[0] reduce(q, z), dimensions={1}, to_apply=f"},
+  {"a long row's elements by its sum", "p = f32[3000] parameter(0)\n z = f32[] parameter(1)\n a = f32[] reduce(p, z), dimensions={0}, to_apply=f\n b = f32[3000] broadcast(a), dimensions={}\n d = f32[3000] subtract(p, b)\n c = f32[] reduce(d, z), dimensions={0}, to_apply=f\n e = f32[3000] broadcast(c), dimensions={}\n g = f32[3000] divide(d, e)\n ROOT t = (f32[3000], f32[]) tuple(g, c)"},
+  {"long columns by their sums", "p = f32[300,11] parameter(0)\n z = f32[] parameter(1)\n a = f32[11] reduce(p, z), dimensions={0}, to_apply=f\n b = f32[300,11] broadcast(a), dimensions={1}\n d = f32[300,11] subtract(p, b)\n q = f32[300,11] multiply(d, d)\n c = f32[11] reduce(q, z), dimensions={0}, to_apply=f\n ROOT t = (f32[11], f32[11]) tuple(a, c)"},
   {"beside elementwise results", "p = f32[20,30] parameter(0)\n q = f32[11] parameter(1)\n z = f32[] parameter(2)\n a = f32[20] reduce(p, z), dimensions={1}, to_apply=f\n m = f32[11] negate(q)\n n = f32[20,30] negate(p)\n ROOT t = (f32[20], f32[11], f32[20,30]) tuple(a, m, n)"},
 };
 // clang-format on

@@ -120,6 +120,8 @@ static int make_memory(job *j) {
   kiln_status st = KILN_OK;
   for (size_t i = 0; i < n && st == KILN_OK; i++) st = make_slot(j, &m->slots[i], &j->slots[i]);
   if (st == KILN_OK && m->scratch_bytes) st = kiln_simulator_alloc(j->cx, j->s, m->scratch_bytes, &j->scratch);
+  if (st == KILN_OK && m->scratch_zero_bytes)
+    memset(kiln_simulator_bytes(j->s, j->scratch, m->scratch_zero_bytes), 0, m->scratch_zero_bytes);
   return report(j->cx, st);
 }
 

@@ -57,7 +57,12 @@ kiln_status buffers_make(session *s, kiln_device *dev, device_buffers *b) {
   for (size_t i = 0; i < s->nresults && st == KILN_OK; i++)
     st = kiln_device_alloc(s->cx, dev, (uint64_t)kiln_module_result_leaf_bytes(s->m, i), &b->results[i]);
   uint64_t scratch = kiln_artifact_manifest(s->gpu)->scratch_bytes;
-  return st == KILN_OK && scratch ? kiln_device_alloc(s->cx, dev, scratch, &b->scratch) : st;
+  uint64_t zero = kiln_artifact_manifest(s->gpu)->scratch_zero_bytes;
+  if (st == KILN_OK && scratch) st = kiln_device_alloc(s->cx, dev, scratch, &b->scratch);
+  void *zeros = zero ? calloc(zero, 1) : NULL;
+  if (st == KILN_OK && zero) st = zeros ? kiln_device_upload(s->cx, dev, b->scratch, zeros, zero) : KILN_E_MEMORY;
+  free(zeros);
+  return st;
 }
 
 void buffers_free(const session *s, kiln_device *dev, device_buffers *b) {

@@ -4,6 +4,12 @@
 
 #include "lower/plan/plan.h"
 
+// How reductions are made where it is not their cost that says.
+typedef struct kl_strategy {
+  uint32_t split;    // so many blocks make a result together, as far as it has groups; 1: one does; 0: as cost says
+  bool two_launches; // what they make is joined by a launch of its own, not by the last of them
+} kl_strategy;
+
 typedef struct kl_plan_params {
   kl_target target;
   const char *name;
@@ -18,6 +24,7 @@ typedef struct kl_plan_params {
   bool programmatic, fast, lineinfo;
   bool deterministic; // where the order of operations would show in a result, it is one order
   const char *chooser; // the kind of kernel that is to be written; NULL: the cheapest of those that can be
+  kl_strategy strategy;
 } kl_plan_params;
 
 // Plans a computation as one kernel; what it calls is looked up in `m`. The plan lives in `arena`, but its expression

@@ -92,6 +92,12 @@ uint32_t kl_add_scratch(kl_ctx *cx, kl_plan *p, kl_slots *s, kl_dtype t, int64_t
   return (uint32_t)s->v.n - 1;
 }
 
+uint32_t kl_add_counters(kl_ctx *cx, kl_plan *p, kl_slots *s, int64_t count) {
+  uint32_t slot = kl_add_scratch(cx, p, s, KILN_U32, count);
+  s->v.p[slot].zero = true;
+  return slot;
+}
+
 uint32_t kl_store_value(kl_ctx *cx, kl_plan *p, kl_slots *s, uint32_t instr, uint32_t leaf) {
   kl_shape *shape = kl_in_order(p->arena, kl_shape_leaf(p->comp->instr[instr].shape, leaf));
   shape->dtype = kl_in_bytes(shape->dtype);

@@ -37,7 +37,9 @@ uint32_t kl_add_shared(kl_ctx *cx, kl_plan *p, kl_slots *s, kl_dtype t, int64_t 
 
 // An array in global memory, not packed, that a launch leaves to those behind it: its slot.
 uint32_t kl_add_scratch(kl_ctx *cx, kl_plan *p, kl_slots *s, kl_dtype t, int64_t count);
-// The same for a result leaf of an instruction of plan->comp: whatever body is begun from now on loads it from there.
+// Counters of blocks (kl_arrival): their slot.
+uint32_t kl_add_counters(kl_ctx *cx, kl_plan *p, kl_slots *s, int64_t count);
+// An array for a result leaf of an instruction of plan->comp: whatever body is begun from now on loads it from there.
 // Elements are of the type's own bits, or of 8 where these are fewer.
 uint32_t kl_store_value(kl_ctx *cx, kl_plan *p, kl_slots *s, uint32_t instr, uint32_t leaf);
 // A type that has all values of t and takes whole bytes.

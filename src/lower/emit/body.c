@@ -149,6 +149,37 @@ static void emit_if(kl_emit *e, const kl_node *node) {
   kl_if_end(e, inside);
 }
 
+// The one protocol by which blocks find what others have stored. What a block's threads have stored, its first thread
+// releases: they have met, and its fence stands for them. It counts, and what the others have released before they
+// counted it acquires; then it tells its block, which meets again.
+static kb_reg comes_last(kl_emit *e, const kl_arrival *a) {
+  kb *k = &e->k;
+  uint32_t last = (uint32_t)(kl_extent(e->body, a->of) - 1);
+  kb_reg counter = kl_emit_address(e, a->slot, a->element);
+  kb_sync(k);
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(k->b);
+  kl_if first = kl_if_begin(e, e->first_thread, "arrive");
+  kb_fence(k);
+  kb_reg number = kb_count_up(k, counter, last);
+  kb_fence(k);
+  kb_reg is_last = kb_icmp(k, LLVMIntEQ, number, kb_ilike(k, number, last));
+  LLVMBasicBlockRef counted = LLVMGetInsertBlock(k->b);
+  kl_if_end(e, first);
+  kb_reg any = is_last;
+  any.v = new_phi(e, is_last);
+  add_incoming(any.v, kb_int(k, KB_I1, 1, 0).v, before);
+  add_incoming(any.v, is_last.v, counted);
+  return kb_sync_or(k, any);
+}
+
+static void emit_last(kl_emit *e, const kl_node *node) {
+  kl_if inside = kl_if_begin(e, comes_last(e, &node->nest->arrival), "last");
+  kl_scope s = kl_enter(e);
+  kl_emit_seq(e, &node->nest->inside);
+  kl_leave(e, s, NULL);
+  kl_if_end(e, inside);
+}
+
 // --- nodes ----------------------------------------------------------------------------------------------------------
 
 // Guards that stores branch on are made before the first branch.
@@ -195,6 +226,7 @@ static void emit_node(kl_emit *e, const kl_seq *s, uint32_t i, uint32_t first) {
   case KL_NODE_LOOP: emit_loop(e, n); break;
   case KL_NODE_IF: emit_if(e, n); break;
   case KL_NODE_UPDATE: kl_emit_update(e, n); break;
+  case KL_NODE_LAST: emit_last(e, n); break;
   case KL_NODE_SYNC: kb_sync(&e->k); break;
   }
 }

@@ -64,6 +64,7 @@ typedef struct kl_emit {
   // The value at hand: its elements, the lanes of a register, and registers, one for each copy.
   unsigned lanes, width, nwide;
   kb_kind index;            // I32 or I64
+  kb_reg first_thread;      // I1, on NVPTX: is it that of the block?
   kb_reg vars[KL_MAX_VARS]; // values of the body's variables, in index kind; of lanes on the host a vector
   kb_reg tid; // the number that WARP and LANE variables are digits of, in index kind; .v NULL: there is none
   int64_t at[KL_MAX_VARS]; // of inner variables: the point where symbols are taken; lanes for scalars only
@@ -131,6 +132,7 @@ bool kl_convert_lanes(kl_emit *e, const kl_step *s, kl_val *out);
 
 // memory.c: copies are numbered as the access says.
 bool kl_is_constant(const kl_plan *p, uint32_t slot);
+kb_reg kl_emit_address(kl_emit *e, uint32_t slot, const kl_aff *element); // of an element of whole bytes, one for all
 kl_val kl_emit_load(kl_emit *e, const kl_access *a, kl_dtype t);
 void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v);
 void kl_make_store_guards(kl_emit *e, const kl_store *s); // before a branch

@@ -128,6 +128,7 @@ static void emit_block(kl_emit *e, const kl_body *body, kb_reg block, kb_reg tid
   kl_body_begin(e, body);
   kl_set_blocks(e, block);
   kl_set_threads(e, tid);
+  e->first_thread = kb_icmp(&e->k, LLVMIntEQ, tid, kb_ilike(&e->k, tid, 0));
   kl_body_nodes(e, 0, body->root.n);
 }
 

@@ -93,6 +93,7 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.nvvm.read.ptx.sreg.ctaid.x", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.shfl.sync.bfly.i32", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.barrier.cta.sync.aligned.all", 0, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.barrier.cta.red.or.aligned.all", I1, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.griddepcontrol.wait", 0, GPU, SCALAR, 90, 78},
     {"llvm.nvvm.griddepcontrol.launch.dependents", 0, GPU, SCALAR, 90, 78},
     // bounded
@@ -278,11 +279,16 @@ static bool atomic_access(LLVMValueRef i, uint32_t sm) {
   return !sm && LLVMGetOrdering(i) == LLVMAtomicOrderingMonotonic && !LLVMGetVolatile(i);
 }
 
+// Blocks of a GPU count themselves.
+static bool counts_up(LLVMValueRef i, uint32_t sm) {
+  return sm && LLVMGetAtomicRMWBinOp(i) == LLVMAtomicRMWBinOpUIncWrap && type_bit(LLVMTypeOf(i)) == I32 &&
+         LLVMGetOrdering(i) == LLVMAtomicOrderingMonotonic;
+}
+
 static bool atomic_change(LLVMValueRef i, uint32_t sm) {
   LLVMTypeRef t = LLVMTypeOf(LLVMGetOperand(i, 1));
   bool whole = LLVMGetTypeKind(t) == LLVMIntegerTypeKind && type_allowed(t, I8 | I16 | I32 | I64, SCALAR, 1);
-  LLVMAtomicOrdering order =
-      LLVMIsAAtomicRMWInst(i) ? LLVMGetOrdering(i) : LLVMGetCmpXchgSuccessOrdering(i);
+  LLVMAtomicOrdering order = LLVMIsAAtomicRMWInst(i) ? LLVMGetOrdering(i) : LLVMGetCmpXchgSuccessOrdering(i);
   return !sm && whole && order == LLVMAtomicOrderingMonotonic;
 }
 
@@ -291,6 +297,8 @@ static kiln_status check_instruction(kl_ctx *cx, LLVMValueRef i, uint32_t sm, ui
   if (has_fast_math(i)) return refuse(cx, i);
   if (op == LLVMCall) return check_call(cx, i, sm, ptx);
   if (op == LLVMAlloca && sm) return refuse(cx, i);
+  if (op == LLVMFence) return sm ? KILN_OK : refuse(cx, i);
+  if (op == LLVMAtomicRMW && counts_up(i, sm)) return KILN_OK;
   if (op == LLVMAtomicRMW || op == LLVMAtomicCmpXchg) return atomic_change(i, sm) ? KILN_OK : refuse(cx, i);
   if (op == LLVMExtractValue) return sm ? refuse(cx, i) : KILN_OK;
   for (size_t r = 0; r < KL_COUNT(ops); r++) {

@@ -296,3 +296,25 @@ void kb_sync(kb *k) {
   kb_reg id = kb_int(k, KB_I32, 1, 0);
   kb_intrinsic(k, "llvm.nvvm.barrier.cta.sync.aligned.all", NULL, 0, &id, 1, KB_I1, 1);
 }
+
+// True for all threads of the block if it is for one.
+kb_reg kb_sync_or(kb *k, kb_reg c) {
+  kb_reg args[2] = {kb_int(k, KB_I32, 1, 0), c};
+  return kb_intrinsic(k, "llvm.nvvm.barrier.cta.red.or.aligned.all", NULL, 0, args, 2, KB_I1, 1);
+}
+
+// --- blocks of a launch ---------------------------------------------------------------------------------------------
+
+static unsigned device_scope(kb *k) {
+  return LLVMGetSyncScopeID(k->llcx, "device", 6);
+}
+
+void kb_fence(kb *k) {
+  LLVMBuildFenceSyncScope(k->b, LLVMAtomicOrderingAcquireRelease, device_scope(k), "");
+}
+
+kb_reg kb_count_up(kb *k, kb_reg p, uint32_t last) {
+  LLVMValueRef v = LLVMBuildAtomicRMWSyncScope(k->b, LLVMAtomicRMWBinOpUIncWrap, p.v, kb_int(k, KB_I32, 1, last).v,
+                                               LLVMAtomicOrderingMonotonic, device_scope(k));
+  return (kb_reg){v, KB_I32, 1};
+}

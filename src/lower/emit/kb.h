@@ -133,6 +133,12 @@ kb_reg kb_shuffle(kb *k, kb_reg vec, const unsigned *mask, unsigned n); // lane 
 // What the lane has whose number differs by the bit `distance`; any kind but PTR. On NVPTX of a warp, all of whose
 // lanes are there; on the host of the register.
 kb_reg kb_lane_xor(kb *k, kb_reg a, unsigned distance);
+kb_reg kb_sync_or(kb *k, kb_reg c); // the same; is c true for one of them? On NVPTX
+// On NVPTX, of the whole GPU: what the thread knows to have been stored, others know who find what it writes behind
+// this; and it knows what they did whose writes it found before.
+void kb_fence(kb *k);
+// *p, an I32 in global memory, before it was counted up by one, from `last` to 0; whatever others do, at once.
+kb_reg kb_count_up(kb *k, kb_reg p, uint32_t last);
 void kb_sync(kb *k); // of the threads of a block, and what they stored in shared memory; nothing on the host
 
 // Elements that several threads may touch at a time: in one step each, in no order with others. `bits`: I8 (stores only

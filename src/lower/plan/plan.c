@@ -170,6 +170,7 @@ void kl_each_taken(const kl_body *b, const kl_node *n, void (*f)(void *arg, uint
     for (uint32_t i = 0; i < n->nest->ncarried; i++)
       f(arg, n->nest->carried[i].first), f(arg, n->nest->carried[i].next);
     return;
+  case KL_NODE_LAST:
   case KL_NODE_SYNC: return;
   }
 }

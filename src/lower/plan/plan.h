@@ -160,13 +160,15 @@ typedef struct kl_store {
 } kl_store;
 
 typedef enum kl_node_kind {
-  KL_NODE_STEP,  // index
-  KL_NODE_STORE, // index
-  KL_NODE_LOOP,  // `inside`, for all values of variable `index` in order
-  KL_NODE_IF,    // `inside` where guard `index` holds; the guard does not depend on reg variables
-  KL_NODE_UPDATE, // store `index`, a REPLACE: `inside` makes its value from carried[0].value, the element as it is; it may
-                  // be done several times
-  KL_NODE_SYNC,  // what threads of the block have stored in shared memory is there for all of them
+  KL_NODE_STEP,   // index
+  KL_NODE_STORE,  // index
+  KL_NODE_LOOP,   // `inside`, for all values of variable `index` in order
+  KL_NODE_IF,     // `inside` where guard `index` holds; the guard does not depend on reg variables
+  KL_NODE_UPDATE, // store `index`, a REPLACE: `inside` makes its value from carried[0].value, the element as it is; it
+                  // may be done several times
+  KL_NODE_SYNC, // what threads of the block have stored in shared memory is there for all of them
+  KL_NODE_LAST, // `inside`, by that block which is the last of several to come here: all that they have stored in
+                // scratch memory is there. At the root, once, of a GPU's body.
 } kl_node_kind;
 
 typedef struct kl_seq {
@@ -183,13 +185,22 @@ typedef struct kl_carried {
 typedef struct kl_node {
   kl_node_kind kind;
   uint32_t index;
-  const struct kl_nest *nest; // LOOP, IF, UPDATE
+  const struct kl_nest *nest; // LOOP, IF, UPDATE, LAST
 } kl_node;
+
+// The blocks that differ in `of`, BLOCK variables, count themselves in element `element`, in the others, of a slot of
+// u32 that is zero before. It is zero again when the last has come. Inside, variables of `of` have no values.
+typedef struct kl_arrival {
+  kl_vars of;
+  uint32_t slot;
+  const kl_aff *element;
+} kl_arrival;
 
 typedef struct kl_nest {
   kl_seq inside;
   uint32_t ncarried; // LOOP; UPDATE: 1, of which `first` is KL_NONE
   const kl_carried *carried;
+  kl_arrival arrival; // LAST
 } kl_nest;
 
 // Variables are either THREAD and reg ones, or any but THREAD.
@@ -225,7 +236,8 @@ typedef struct kl_part {
   int64_t first_iteration; // on the host the iterations of every `main` of a launch are in one row
 } kl_part;
 
-// A kernel of its own. What it stores is there for the launches behind it; its own blocks find of each other nothing.
+// A kernel of its own. What it stores is there for the launches behind it; of its own blocks only those that come last
+// (KL_NODE_LAST) find anything of others.
 typedef struct kl_plan_launch {
   const char *name; // of the kernel, an identifier in PTX
   uint32_t first_part, nparts;
@@ -261,6 +273,7 @@ typedef struct kl_slot_info {
   uint32_t alias;       // the slot that may be the same memory, KL_NONE if there is none
   uint32_t at;          // SHARED: offset in bytes in the block's memory
   uint32_t launch;      // SHARED: whose blocks
+  bool zero;            // SCRATCH: counters, zero before the first launch and behind the last; nothing loads or stores
   const char *unproved; // OUT: what is not known to the verifier of "each element is stored once"; NULL: it is proved
 } kl_slot_info;
 

@@ -159,6 +159,13 @@ static void print_loop(printer *x, const kl_node *n, unsigned depth) {
   kl_sb_puts(x->b, "\n");
 }
 
+static void print_last(printer *x, const kl_arrival *a, unsigned depth) {
+  indent(x, depth);
+  kl_sbf(x->b, "last of %lld blocks by s%u[", (long long)kl_extent(x->body, a->of), a->slot);
+  print_expr(x, a->element);
+  kl_sb_puts(x->b, "]\n");
+}
+
 static void print_seq(printer *x, const kl_seq *s, unsigned depth) {
   for (uint32_t i = 0; i < s->n; i++) {
     const kl_node *n = &s->nodes[i];
@@ -171,6 +178,7 @@ static void print_seq(printer *x, const kl_seq *s, unsigned depth) {
       indent(x, depth);
       kl_sbf(x->b, "if g%u\n", n->index);
       break;
+    case KL_NODE_LAST: print_last(x, &n->nest->arrival, depth); break;
     case KL_NODE_SYNC:
       indent(x, depth);
       kl_sb_puts(x->b, "sync\n");
@@ -288,6 +296,7 @@ void kl_plan_print(kl_sb *b, kl_plan *p) {
     kl_sbf(b, "  s%u: %s ", i, kinds[p->slots[i].kind]);
     kl_shape_print(b, p->slots[i].owner ? p->slots[i].owner : p->slots[i].shape, true);
     kl_sbf(b, ", %lld bytes, aligned to %u", (long long)p->slots[i].bytes, p->slots[i].align);
+    if (p->slots[i].zero) kl_sb_puts(b, ", zero before and behind");
     if (p->slots[i].by_value) kl_sb_puts(b, ", by value");
     if (p->slots[i].mode == KL_MODE_IN_PLACE) kl_sb_puts(b, ", in place");
     if (p->slots[i].mode == KL_MODE_UPDATE) kl_sb_puts(b, ", updated");

@@ -69,6 +69,8 @@ static void note_touched(const kl_body *b, bool *touched) {
   for (uint32_t i = 0; i < b->nsteps; i++)
     if (b->steps[i].kind == KL_STEP_LOAD) touched[b->steps[i].access.slot] = true;
   for (uint32_t i = 0; i < b->nstores; i++) touched[b->stores[i].access.slot] = true;
+  for (uint32_t i = 0; i < b->root.n; i++)
+    if (b->root.nodes[i].kind == KL_NODE_LAST) touched[b->root.nodes[i].nest->arrival.slot] = true;
 }
 
 void kl_plan_find_arguments(kl_plan *p) {

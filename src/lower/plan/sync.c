@@ -61,18 +61,27 @@ static kl_node place_loop(const placing *x, const kl_node *n, state *now) {
   return (kl_node){n->kind, n->index, nest};
 }
 
+// Blocks that come last have met at its beginning.
+static kl_node place_last(const placing *x, const kl_node *n, state *now) {
+  kl_nest *nest = kl_arena_dup(x->p->arena, n->nest, sizeof *nest);
+  clear(x, now);
+  nest->inside = place(x, &n->nest->inside, now);
+  return (kl_node){n->kind, n->index, nest};
+}
+
 static kl_seq place(const placing *x, const kl_seq *s, state *now) {
   kl_node *nodes = KL_NEW_N(x->p->arena, kl_node, 2 * s->n + 1);
   uint32_t n = 0;
   for (uint32_t i = 0; i < s->n; i++) {
     state here = new_state(x);
     summarize(x, &s->nodes[i], &here);
-    if (conflicts(x, now, &here)) {
+    if (s->nodes[i].kind != KL_NODE_LAST && conflicts(x, now, &here)) {
       nodes[n++] = (kl_node){.kind = KL_NODE_SYNC};
       clear(x, now);
     }
     nodes[n] = s->nodes[i];
     if (s->nodes[i].kind == KL_NODE_LOOP) nodes[n] = place_loop(x, &s->nodes[i], now);
+    if (s->nodes[i].kind == KL_NODE_LAST) nodes[n] = place_last(x, &s->nodes[i], now);
     add(x, now, &here);
     n++;
   }

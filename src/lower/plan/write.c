@@ -366,6 +366,18 @@ void kl_write_loop_end(kl_writer *w, const uint32_t *next) {
   add_node(w, (kl_node){KL_NODE_LOOP, var, nest});
 }
 
+void kl_write_last(kl_writer *w, const kl_arrival *a) {
+  open_nest(w, KL_NODE_LAST, 0);
+  innermost(w)->arrival = *a;
+}
+
+void kl_write_last_end(kl_writer *w) {
+  kl_nest *nest = KL_NEW(w->arena, kl_nest);
+  nest->arrival = innermost(w)->arrival;
+  nest->inside = close_nest(w);
+  add_node(w, (kl_node){KL_NODE_LAST, 0, nest});
+}
+
 void kl_write_if(kl_writer *w, uint32_t guard) {
   open_nest(w, KL_NODE_IF, guard);
 }

@@ -65,8 +65,9 @@ const char *kl_why_unsound(const kl_aff *e);
 // Steps and stores go into the innermost loop or branch that is open. What is made inside of a branch is there only
 // inside; what is made in a loop, behind it as the last round left it.
 typedef struct kl_open_nest {
-  kl_node_kind kind; // LOOP, IF; STEP: the body
+  kl_node_kind kind; // LOOP, IF, LAST; STEP: the body
   uint32_t index, scope;
+  kl_arrival arrival; // LAST
   VEC(kl_node) nodes;
   VEC(kl_carried) carried;
 } kl_open_nest;
@@ -147,6 +148,9 @@ const kl_aff *kl_write_index(kl_writer *w, uint32_t value, kl_interval in);
 void kl_write_loop(kl_writer *w, uint32_t var, uint32_t n, const uint32_t *first, const kl_vars *regs,
                    uint32_t *carried);
 void kl_write_loop_end(kl_writer *w, const uint32_t *next);
+// What the last of the blocks that differ in a->of does.
+void kl_write_last(kl_writer *w, const kl_arrival *a);
+void kl_write_last_end(kl_writer *w);
 void kl_write_if(kl_writer *w, uint32_t guard);
 void kl_write_if_end(kl_writer *w);
 

@@ -70,6 +70,12 @@ static void make_memory(machine *m, bool results) {
   m->elements = KL_NEW_N(m->arena, uint64_t *, p->nslots + 1);
   m->stored = KL_NEW_N(m->arena, uint8_t *, p->nslots + 1);
   m->readers = KL_NEW_N(m->arena, int64_t *, p->nslots + 1);
+  m->writers = KL_NEW_N(m->arena, int64_t *, p->nslots + 1);
+  m->last = NOT;
+  for (uint32_t i = 0; i < p->nparts; i++)
+    m->no_group += p->parts[i].main.blocks + p->parts[i].main.threads + p->parts[i].tail.threads;
+  m->arrived = KL_NEW_N(m->arena, int64_t, m->no_group + 1);
+  for (int64_t i = 0; i <= m->no_group; i++) m->arrived[i] = NOT;
   uint32_t shared = 0;
   for (uint32_t i = 0; i < p->nlaunches; i++)
     if (p->launches[i].shared_bytes > shared) shared = p->launches[i].shared_bytes;
@@ -80,6 +86,7 @@ static void make_memory(machine *m, bool results) {
     if (p->slots[i].kind == KL_SLOT_SHARED || (result && results)) m->elements[i] = KL_NEW_N(m->arena, uint64_t, n);
     if (!result || !results) continue;
     m->stored[i] = KL_NEW_N(m->arena, uint8_t, n);
+    if (p->slots[i].kind == KL_SLOT_SCRATCH) m->writers[i] = KL_NEW_N(m->arena, int64_t, n);
     if (p->slots[i].alias != KL_NONE) m->readers[i] = KL_NEW_N(m->arena, int64_t, n);
   }
 }
@@ -170,6 +177,9 @@ static void run_plan(machine *m, const leaves *want, bool all) {
   REQUIRE(m, p->nlaunches > 1 || count == p->count, "%lld elements", (ll)count);
   for (uint32_t i = 1; i < p->nlaunches && all; i++) run_launch(m, &p->launches[i], all);
   if (want) compare_results(m, want, all);
+  for (uint32_t i = 0; i < p->nslots && want && all; i++)
+    for (int64_t e = 0; p->slots[i].zero && e < p->slots[i].shape->count; e++)
+      REQUIRE(m, m->elements[i][e] == 0, "slot %u: counter %lld is not zero again", i, (ll)e);
 }
 
 static const char *start(kl_arena *arena, const kl_plan *p, const leaves *want, bool all) {

@@ -10,7 +10,7 @@ enum { WARP = 32, MOST_SYMBOLS = 256 };
 
 // What a byte of memory that a block shares has seen since the block began: the thread that wrote it last, for which
 // slot, and between which syncs; the thread that read it last, or several.
-enum { NOBODY = -1, SEVERAL = -2 };
+enum { NOBODY = -1, SEVERAL = -2, NOT = -1 };
 typedef struct shared_byte {
   uint32_t slot, written, read; // syncs before
   int32_t writer, reader;
@@ -42,6 +42,10 @@ typedef struct machine {
 
   uint64_t **elements; // by slot: results, scratch and shared memory, as they are now; NULL: not looked at
   uint8_t **stored;    // by result and scratch slot: elements that have been, 1 + the launch; NULL as elements
+  int64_t **writers;   // by scratch slot: the group that has stored an element
+  int64_t *arrived;    // by group: the counter in which it has counted itself, NOT: none yet
+  int64_t no_group;    // the number of one that never counts itself
+  int64_t last;        // the counter whose last block the group is, NOT: it is none
   int64_t **readers;   // by result whose memory a parameter may be: who has read an element of that, + 1
   shared_byte *shared; // by byte
   uint32_t syncs;      // that the group has passed

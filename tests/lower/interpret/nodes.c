@@ -180,6 +180,23 @@ static void run_update(machine *m, const kl_node *n, kl_vars open) {
   m->active = before;
 }
 
+// Blocks run one after the other: the last to come has all others before it.
+static void run_last(machine *m, const kl_node *n) {
+  const kl_arrival *a = &n->nest->arrival;
+  int64_t counter = value_at(m, a->element, 0, m->vars[0]), of = points_of(m->body, a->of);
+  const kl_slot_info *s = &m->plan->slots[a->slot];
+  REQUIRE(m, s->zero && counter >= 0 && counter < s->shape->count, "counter %lld of slot %u", (ll)counter, a->slot);
+  for (uint32_t t = 0; t < m->nthreads; t++) REQUIRE(m, m->active[t], "thread %u does not come last or not", t);
+  m->syncs++;
+  if (!m->elements[a->slot]) return;
+  m->arrived[m->group] = m->last = (int64_t)a->slot << 40 | counter;
+  if (++m->elements[a->slot][counter] == (uint64_t)of) {
+    m->elements[a->slot][counter] = 0;
+    run_seq(m, &n->nest->inside, 0);
+  }
+  m->last = NOT;
+}
+
 static void run_sync(machine *m) {
   for (uint32_t t = 0; t < m->nthreads; t++) REQUIRE(m, m->active[t], "a sync that thread %u does not come to", t);
   m->syncs++;
@@ -194,6 +211,7 @@ static void run_seq(machine *m, const kl_seq *s, kl_vars open) {
     case KL_NODE_LOOP: run_loop(m, n, open); break;
     case KL_NODE_IF: run_if(m, n, open); break;
     case KL_NODE_UPDATE: run_update(m, n, open); break;
+    case KL_NODE_LAST: run_last(m, n); break;
     case KL_NODE_SYNC: run_sync(m); break;
     }
   }

@@ -7,6 +7,7 @@
 typedef struct scope {
   bool *had;       // by step: its value is to be had
   kl_vars open;    // STEP variables of the loops around
+  kl_vars gone;    // BLOCK variables without values
   uint32_t *times; // by step, then by store: how often it is done
 } scope;
 
@@ -78,7 +79,7 @@ static void check_index(machine *m, const scope *s, const kl_aff *e, kl_vars reg
                         uint32_t number) {
   named n = {0};
   names_in(m, e, &n);
-  kl_vars unknown = n.vars & ~(given(m) | s->open | regs);
+  kl_vars unknown = n.vars & (~(given(m) | s->open | regs) | s->gone);
   REQUIRE(m, !unknown, "%s %u: %s has no value there", what, number, m->body->vars[__builtin_ctz(unknown)].name);
   for (uint32_t i = 0; i < m->body->nsymbols; i++) {
     if (!has_symbol(&n, i)) continue;
@@ -298,6 +299,22 @@ static void check_update(machine *m, scope *s, const kl_node *n) {
   s->had = before;
 }
 
+// Inside, variables that the blocks differ in have no values, nor has what depends on them.
+static void check_last(machine *m, scope *s, const kl_node *n) {
+  const kl_body *b = m->body;
+  bool *before = s->had;
+  kl_vars of = n->nest->arrival.of;
+  check_slot(m, n->nest->arrival.slot);
+  REQUIRE(m, !m->host && !s->open && !s->gone && !(of & ~bound_to(b, KL_BIND_BLOCK)), "who comes last of %#x", of);
+  s->gone = of;
+  check_index(m, s, n->nest->arrival.element, 0, 0, "a counter", 0);
+  s->had = kl_arena_dup(m->arena, before, (b->nsteps + 1) * sizeof *before);
+  for (uint32_t i = 0; i < b->nsteps; i++) s->had[i] = s->had[i] && !(b->steps[i].vars & of);
+  check_seq(m, s, &n->nest->inside);
+  s->had = before;
+  s->gone = 0;
+}
+
 static void check_seq(machine *m, scope *s, const kl_seq *seq) {
   const kl_body *b = m->body;
   for (uint32_t i = 0; i < seq->n; i++) {
@@ -317,6 +334,7 @@ static void check_seq(machine *m, scope *s, const kl_seq *seq) {
     case KL_NODE_LOOP: check_loop(m, s, n); break;
     case KL_NODE_IF: check_if(m, s, n); break;
     case KL_NODE_UPDATE: check_update(m, s, n); break;
+    case KL_NODE_LAST: check_last(m, s, n); break;
     case KL_NODE_SYNC: REQUIRE(m, !b->threads, "a sync among threads of all blocks"); break;
     }
   }

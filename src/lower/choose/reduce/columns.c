@@ -4,29 +4,37 @@
 // column lie in other warps, or where columns are few in lanes of one. V neighbouring columns go to each thread. What
 // the parts s of a column make meets in shared memory.
 //   column = block*(V*lanes) + lane*V + v, s = round*teams + team, j = warp*lanes_j + lane_j
-// On the host a vector runs over columns, and j over registers.
+// Where columns are few and long, several blocks have some neighbouring parts s of them each, and leave what they make
+// in scratch memory; the last of them joins it, or a launch behind. On the host a vector runs over columns, and j over
+// registers.
 
 #include "lower/choose/reduce/reduce.h"
 
-enum { WARP = 32, MOST_WARPS = 8, MOST_PARTS = 64, HELD = 32 };
+enum { WARP = 32, MOST_WARPS = 8, MOST_PARTS = 64, HELD = 32, JOINED = 64, ROOM = 40 << 10 };
 
 typedef struct deal {
   int64_t v, lanes, lanes_j, idle; // of a warp
   int64_t j, warps_j, teams;       // j: in registers, on the host
-  int64_t parts, rounds, k, rounds_k;
-  int64_t of_warp; // parts that a warp joins
+  int64_t parts, split, in_block;  // s: all, of so many blocks, each so many
+  int64_t rounds, k, rounds_k;
+  int64_t of_warp;                           // parts that a warp joins
+  int64_t of_thread, join_lanes, join_warps; // blocks' values that a thread joins; threads for all of them
 } deal;
 
 typedef struct columns {
   kl_reducing g;
   deal d;
   int64_t minor;                                            // columns that are neighbours
+  bool joins;                                               // joins what blocks have made, and nothing else
   uint32_t v, lane_j, j, k, step_k, step, part, met, met_j; // variables, KL_NONE where there is one value
-  const kl_aff *row, *r, *s;
-  const kl_aff *column, *in_major; // in the block, and among neighbours
-  const kl_aff *warp_j, *warp;     // of those of a column; of the block
-  const kl_aff *idle, *owner;      // 0 in one thread of each column; the first of those that have one element
-  uint32_t row_guard, guard;       // the column is there; and so is the element
+  uint32_t split, joined, met_joined;
+  uint32_t (*partial)[KL_MAX_VALUES_FOLDED]; // by reduction: slots of what blocks have made
+  const kl_aff *row, *r, *s;                 // s: in the block
+  const kl_aff *set;                         // of columns that a block has: its number
+  const kl_aff *column, *in_major;           // in the block, and among neighbours
+  const kl_aff *warp_j, *warp;               // of those of a column; of the block
+  const kl_aff *idle, *owner;                // 0 in one thread of each column; the first of those that have one element
+  uint32_t row_guard, guard;                 // the column is there; and so is the element
 } columns;
 
 // --- dealing --------------------------------------------------------------------------------------------------------
@@ -60,14 +68,19 @@ static void deal_columns(columns *x) {
   d->warps_j = host ? 1 : all->w / d->lanes_j;
   int64_t length = all->length ? all->length : 1;
   d->parts = kl_ceil_div(length, all->w * all->k);
-  d->teams = host ? 1 : kl_least(kl_power_of_two(d->parts), MOST_WARPS / d->warps_j);
-  d->rounds = kl_ceil_div(d->parts, d->teams);
+  d->in_block = all->split > 1 ? kl_power_of_two(kl_ceil_div(d->parts, all->split)) : d->parts;
+  d->split = kl_power_of_two(kl_ceil_div(d->parts, d->in_block));
+  d->teams = host ? 1 : kl_least(kl_power_of_two(d->in_block), MOST_WARPS / d->warps_j);
+  d->rounds = kl_ceil_div(d->in_block, d->teams);
   int64_t k = d->parts == 1 ? kl_least(all->k, kl_power_of_two(kl_ceil_div(length, all->w))) : all->k;
   d->rounds_k = 1;
   while (k > d->rounds_k && k / d->rounds_k * d->v * d->j > HELD) d->rounds_k *= 2;
   d->k = k / d->rounds_k;
-  int64_t padded = kl_power_of_two(d->parts);
-  d->of_warp = padded / kl_least(padded, d->teams * d->warps_j);
+  int64_t padded = kl_power_of_two(d->in_block), warps = d->teams * d->warps_j;
+  d->of_warp = padded / kl_least(padded, warps);
+  d->join_lanes = kl_least(d->lanes_j, d->split);
+  d->join_warps = kl_least(warps, d->split / d->join_lanes);
+  d->of_thread = d->split / (d->join_lanes * d->join_warps);
 }
 
 // --- variables ------------------------------------------------------------------------------------------------------
@@ -80,26 +93,32 @@ static void make_vars(columns *x) {
   int64_t in_block = d->v * d->lanes;
   const kl_aff *major = kl_add_var(g, KL_BIND_BLOCK, x->g.x->rows / x->minor, "major", &none);
   const kl_aff *block = kl_add_var(g, KL_BIND_BLOCK, kl_ceil_div(x->minor, in_block), "block", &none);
+  const kl_aff *split = kl_add_var(g, KL_BIND_BLOCK, x->joins ? 1 : d->split, "split", &x->split);
   const kl_aff *team = kl_add_var(g, KL_BIND_WARP, d->teams, "team", &none);
   x->warp_j = kl_add_var(g, KL_BIND_WARP, d->warps_j, "warp_j", &none);
   x->idle = kl_add_var(g, KL_BIND_LANE, d->idle, "idle", &none);
   const kl_aff *lane_j = kl_add_var(g, KL_BIND_LANE, d->lanes_j, "lane_j", &x->lane_j);
   const kl_aff *lane = kl_add_var(g, KL_BIND_LANE, d->lanes, "lane", &none);
-  const kl_aff *round = kl_add_var(g, KL_BIND_STEP, d->rounds, "round", &x->step);
-  const kl_aff *round_k = kl_add_var(g, KL_BIND_STEP, d->rounds_k, "round_k", &x->step_k);
-  const kl_aff *k = kl_add_var(g, KL_BIND_REG, d->k, "k", &x->k);
-  const kl_aff *j = kl_add_var(g, KL_BIND_REG, d->j, "j", &x->j);
+  bool folds = !x->joins, parts = folds && d->in_block > 1;
+  const kl_aff *round = kl_add_var(g, KL_BIND_STEP, folds ? d->rounds : 1, "round", &x->step);
+  const kl_aff *round_k = kl_add_var(g, KL_BIND_STEP, folds ? d->rounds_k : 1, "round_k", &x->step_k);
+  const kl_aff *k = kl_add_var(g, KL_BIND_REG, folds ? d->k : 1, "k", &x->k);
+  const kl_aff *j = kl_add_var(g, KL_BIND_REG, folds ? d->j : 1, "j", &x->j);
   const kl_aff *v = kl_add_var(g, KL_BIND_REG, d->v, "v", &x->v);
-  kl_add_var(g, KL_BIND_REG, d->parts > 1 ? d->of_warp : 1, "part", &x->part);
-  kl_add_var(g, KL_BIND_REG, d->parts > 1 ? kl_power_of_two(d->parts) / d->of_warp : 1, "met", &x->met);
-  kl_add_var(g, KL_BIND_REG, d->warps_j, "met_j", &x->met_j);
+  kl_add_var(g, KL_BIND_REG, parts ? d->of_warp : 1, "part", &x->part);
+  kl_add_var(g, KL_BIND_REG, parts ? kl_power_of_two(d->in_block) / d->of_warp : 1, "met", &x->met);
+  kl_add_var(g, KL_BIND_REG, folds ? d->warps_j : 1, "met_j", &x->met_j);
+  kl_add_var(g, KL_BIND_REG, d->split > 1 ? d->of_thread : 1, "joined", &x->joined);
+  kl_add_var(g, KL_BIND_REG, d->split > 1 ? d->join_warps : 1, "met_joined", &x->met_joined);
   x->column = kl_aff_addmul(p, v, lane, d->v);
   x->in_major = kl_aff_addmul(p, x->column, block, in_block);
   x->row = kl_aff_addmul(p, x->in_major, major, x->minor);
   x->warp = kl_aff_addmul(p, x->warp_j, team, d->warps_j);
   x->s = kl_aff_addmul(p, team, round, d->teams);
+  x->set = kl_aff_addmul(p, block, major, kl_ceil_div(x->minor, in_block));
+  const kl_aff *s = kl_aff_addmul(p, x->s, split, d->in_block);
   x->owner = kl_aff_add(p, kl_aff_add(p, x->idle, lane_j), x->warp);
-  const kl_aff *all_k = kl_aff_addmul(p, kl_aff_addmul(p, k, round_k, d->k), x->s, d->k * d->rounds_k);
+  const kl_aff *all_k = kl_aff_addmul(p, kl_aff_addmul(p, k, round_k, d->k), s, d->k * d->rounds_k);
   const kl_aff *all_j = kl_aff_add(p, kl_aff_addmul(p, lane_j, x->warp_j, d->lanes_j), j);
   x->r = kl_aff_addmul(p, all_j, all_k, x->g.x->w);
 }
@@ -151,8 +170,8 @@ static void make_room(columns *x, kl_folding *f, meeting *m) {
   const deal *d = &x->d;
   int64_t columns = d->v * d->lanes, warps = d->teams * d->warps_j;
   if (d->warps_j > 1) kl_fold_room(f, warps * columns, m->warps);
-  if (d->parts > 1) kl_fold_room(f, d->parts * columns, m->parts);
-  if (d->parts > 1 && x->met != KL_NONE) kl_fold_room(f, warps * columns, m->teams);
+  if (d->in_block > 1) kl_fold_room(f, d->in_block * columns, m->parts);
+  if (d->in_block > 1 && x->met != KL_NONE) kl_fold_room(f, warps * columns, m->teams);
 }
 
 // Of one part: the pairs of j that lie in other warps.
@@ -174,7 +193,7 @@ static kiln_status put_part(columns *x, kl_folding *f, const meeting *m, uint32_
   uint32_t first = kl_guard_and(&x->g.w.guards, KL_NONE, x->warp_j, 0, 0, &never);
   if (first != KL_NONE) kl_write_if(&x->g.w, first);
   KL_TRY(fold_warps(x, f, m, values));
-  uint32_t keep = kl_guard_and(&x->g.w.guards, first, x->s, 0, x->d.parts - 1, &never);
+  uint32_t keep = kl_guard_and(&x->g.w.guards, first, x->s, 0, x->d.in_block - 1, &never);
   kl_fold_put(f, m->parts, place(x, x->s), one_lane_j(x, keep), values);
   if (first != KL_NONE) kl_write_if_end(&x->g.w);
   return KILN_OK;
@@ -184,13 +203,54 @@ static kiln_status put_part(columns *x, kl_folding *f, const meeting *m, uint32_
 static kiln_status fold_parts(columns *x, kl_folding *f, const meeting *m, uint32_t *values) {
   bool never;
   const kl_aff *part = kl_aff_addmul(x->g.p, variable(x, x->part), x->warp, x->d.of_warp);
-  uint32_t there = kl_guard_and(&x->g.w.guards, KL_NONE, part, 0, x->d.parts - 1, &never);
+  uint32_t there = kl_guard_and(&x->g.w.guards, KL_NONE, part, 0, x->d.in_block - 1, &never);
   kl_fold_get(f, m->parts, place(x, part), there, values);
   KL_TRY(kl_fold_pairs(f, x->part, values));
   if (x->met == KL_NONE) return KILN_OK;
   kl_fold_put(f, m->teams, place(x, x->warp), one_lane_j(x, KL_NONE), values);
   kl_fold_get(f, m->teams, place(x, variable(x, x->met)), KL_NONE, values);
   return kl_fold_pairs(f, x->met, values);
+}
+
+static int64_t sets_of(const columns *x) {
+  return x->g.x->rows / x->minor * kl_ceil_div(x->minor, x->d.v * x->d.lanes);
+}
+
+// What the block has made of each column is for others to join; neighbouring columns lie side by side. Columns that are
+// not there have places, too: who finds what others have stored reads nothing else there, not even in vain.
+static const kl_aff *partial_place(columns *x, const kl_aff *part) {
+  int64_t of_set = x->d.v * x->d.lanes;
+  const kl_aff *set = kl_aff_addmul(x->g.p, x->set, part, sets_of(x));
+  return kl_aff_addmul(x->g.p, x->column, set, of_set);
+}
+
+static void put_partial(columns *x, uint32_t which, const uint32_t *values) {
+  kl_folding f = kl_folding_of(&x->g, which);
+  bool never;
+  uint32_t keep = kl_guard_and(&x->g.w.guards, KL_NONE, x->owner, 0, 0, &never);
+  kl_fold_scratch(&f, x->d.split * sets_of(x) * x->d.v * x->d.lanes, x->partial[which]);
+  kl_fold_put(&f, x->partial[which], partial_place(x, variable(x, x->split)), keep, values);
+}
+
+// Threads of a column take neighbouring blocks' values; what warps make of them meets.
+static kiln_status join_partial(columns *x, uint32_t which) {
+  kl_affs *p = x->g.p;
+  const deal *d = &x->d;
+  kl_folding f = kl_folding_of(&x->g, which);
+  uint32_t values[KL_MAX_VALUES_FOLDED], room[KL_MAX_VALUES_FOLDED];
+  const kl_aff *lane = kl_aff_modc(p, variable(x, x->lane_j), d->join_lanes);
+  const kl_aff *thread = kl_aff_addmul(p, lane, kl_aff_modc(p, x->warp, d->join_warps), d->join_lanes);
+  const kl_aff *part = kl_aff_addmul(p, variable(x, x->joined), thread, d->of_thread);
+  kl_fold_get(&f, x->partial[which], partial_place(x, part), KL_NONE, values);
+  KL_TRY(kl_fold_pairs(&f, x->joined, values));
+  if (x->lane_j != KL_NONE) KL_TRY(kl_fold_few_lanes(&f, x->lane_j, d->join_lanes, values));
+  if (x->met_joined != KL_NONE) {
+    kl_fold_room(&f, d->teams * d->warps_j * d->v * d->lanes, room);
+    kl_fold_put(&f, room, place(x, x->warp), one_lane_j(x, KL_NONE), values);
+    kl_fold_get(&f, room, place(x, variable(x, x->met_joined)), KL_NONE, values);
+    KL_TRY(kl_fold_pairs(&f, x->met_joined, values));
+  }
+  return kl_fold_give(&x->g, which, x->row, x->row_guard, values);
 }
 
 static kiln_status fold_level(columns *x, uint32_t level) {
@@ -204,15 +264,18 @@ static kiln_status fold_level(columns *x, uint32_t level) {
     kl_folding f = kl_folding_of(&x->g, i);
     make_room(x, &f, &m[i]);
     KL_TRY(fold_part(x, &f, values[i]));
-    if (x->d.parts > 1) KL_TRY(put_part(x, &f, &m[i], values[i]));
+    if (x->d.in_block > 1) KL_TRY(put_part(x, &f, &m[i], values[i]));
   }
   if (x->step != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
   for (uint32_t i = 0; i < all->n; i++) {
     if (all->level[i] != level) continue;
     kl_folding f = kl_folding_of(&x->g, i);
-    if (x->d.parts == 1) put_warps(x, &f, &m[i], values[i]);
-    KL_TRY(x->d.parts > 1 ? fold_parts(x, &f, &m[i], values[i]) : fold_warps(x, &f, &m[i], values[i]));
-    KL_TRY(kl_fold_give(&x->g, i, x->row, x->row_guard, values[i]));
+    if (x->d.in_block == 1) put_warps(x, &f, &m[i], values[i]);
+    KL_TRY(x->d.in_block > 1 ? fold_parts(x, &f, &m[i], values[i]) : fold_warps(x, &f, &m[i], values[i]));
+    if (x->d.split > 1)
+      put_partial(x, i, values[i]);
+    else
+      KL_TRY(kl_fold_give(&x->g, i, x->row, x->row_guard, values[i]));
   }
   return KILN_OK;
 }
@@ -247,22 +310,57 @@ static kiln_status store_columns(columns *x) {
 
 // --- the plan -------------------------------------------------------------------------------------------------------
 
+// What stands in LAST is done by one of the blocks.
 static kiln_status write_body(columns *x) {
+  bool last = x->d.split > 1 && !x->joins && !x->g.x->two_launches;
   make_guards(x);
-  for (uint32_t level = 1; level <= x->g.x->levels; level++) KL_TRY(fold_level(x, level));
+  for (uint32_t level = 1; level <= x->g.x->levels && !x->joins; level++) KL_TRY(fold_level(x, level));
+  if (x->d.split > 1 && !x->joins && !last) return KILN_OK;
+  if (last) kl_begin_last(&x->g, x->split, x->set, sets_of(x));
+  for (uint32_t i = 0; i < x->g.x->n && x->d.split > 1; i++) KL_TRY(join_partial(x, i));
   KL_TRY(store_elements(x));
-  return store_columns(x);
+  KL_TRY(store_columns(x));
+  if (last) kl_write_last_end(&x->g.w);
+  return KILN_OK;
+}
+
+static kiln_status make_launch(columns *x, const char **why_not) {
+  kl_body b = {0};
+  make_vars(x);
+  kl_reducing_begin(&x->g, &b);
+  return kl_reducing_end(&x->g, &b, write_body(x), WARP * x->d.teams * x->d.warps_j, why_not);
+}
+
+// Parts meet in shared memory, and a thread joins not too many.
+void kl_split_columns(kl_choosing *c, kl_reductions *stage) {
+  columns x = {.g = {.c = c, .p = c->plan->affs, .x = stage}};
+  deal_columns(&x);
+  const deal *d = &x.d;
+  if (d->parts == 1) return;
+  int64_t blocks = stage->rows / x.minor * kl_ceil_div(x.minor, d->v * d->lanes), bytes = 0, most = MOST_PARTS;
+  for (uint32_t i = 0; i < stage->n; i++)
+    for (uint32_t k = 0; k < stage->reducer[i].n; k++)
+      bytes += d->v * d->lanes * kl_info(kl_in_bytes(stage->reducer[i].type[k]))->bits / 8;
+  while (most > 1 && most * bytes > ROOM) most /= 2;
+  bool whole = !c->params->strategy.split && c->plan->target.machine == KL_NVPTX; // warps, all with a part
+  int64_t least = kl_power_of_two(kl_ceil_div(d->parts, most)), warps = whole ? MOST_WARPS : d->warps_j;
+  int64_t joined =
+      kl_least(kl_power_of_two(d->parts) / (whole ? warps / d->warps_j : 1), JOINED / d->v * warps * d->lanes_j);
+  stage->split = kl_best_split(&x.g, blocks, least, joined > least ? joined : least);
 }
 
 kiln_status kl_choose_columns(kl_choosing *c, const kl_reductions *all, const char **why_not) {
   columns x = {.g = {.c = c, .p = c->plan->affs, .x = all}};
   deal_columns(&x);
-  if (x.d.parts > MOST_PARTS) {
+  if (x.d.in_block > MOST_PARTS) {
     *why_not = "its columns are too long for one block";
     return KILN_OK;
   }
-  make_vars(&x);
-  kl_body b = {0};
-  kl_reducing_begin(&x.g, &b);
-  return kl_reducing_end(&x.g, &b, write_body(&x), WARP * x.d.teams * x.d.warps_j, why_not);
+  x.partial = kl_arena_alloc(c->arena, all->n * sizeof *x.partial);
+  KL_TRY(make_launch(&x, why_not));
+  if (*why_not || x.d.split == 1 || !all->two_launches) return KILN_OK;
+  columns second = {.g = {.c = c, .p = c->plan->affs, .x = all}, .joins = true, .partial = x.partial};
+  deal_columns(&second);
+  kl_plan_add_launch(c->plan, c->plan->target.block);
+  return make_launch(&second, why_not);
 }

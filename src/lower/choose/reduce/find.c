@@ -86,7 +86,7 @@ static bool is_reduced(const kl_instr *in, int64_t d) {
 
 static void describe_domain(const kl_comp *c, const kl_instr *in, kl_reductions *x) {
   const kl_shape *s = kl_operand(c, in, 0)->shape;
-  *x = (kl_reductions){.shape = s, .rows = 1, .length = 1};
+  *x = (kl_reductions){.shape = s, .rows = 1, .length = 1, .split = 1};
   for (uint32_t i = s->rank; i-- > 0;) {
     int64_t d = kl_shape_minor_to_major(s, i);
     if (is_reduced(in, d)) {

@@ -124,10 +124,13 @@ static uint32_t place_of(const kl_body *b, uint32_t lane) {
 
 // Both lanes of a pair make the same of it: where the arguments' order counts, each puts the lower lane's first.
 kiln_status kl_fold_lanes(kl_folding *f, uint32_t lane, uint32_t *values) {
-  if (lane == KL_NONE) return KILN_OK;
+  return lane == KL_NONE ? KILN_OK : kl_fold_few_lanes(f, lane, f->g->w.body->vars[lane].extent, values);
+}
+
+kiln_status kl_fold_few_lanes(kl_folding *f, uint32_t lane, int64_t n, uint32_t *values) {
   kl_affs *p = f->g->p;
   uint32_t place = place_of(f->g->w.body, lane);
-  for (uint32_t d = 1; d < f->g->w.body->vars[lane].extent; d *= 2) {
+  for (uint32_t d = 1; d < n; d *= 2) {
     uint32_t other[KL_MAX_VALUES_FOLDED], lower[KL_MAX_VALUES_FOLDED], higher[KL_MAX_VALUES_FOLDED];
     for (uint32_t i = 0; i < f->by->n; i++) other[i] = kl_write_shuffle(&f->g->w, values[i], d * place);
     if (f->by->commutes) {
@@ -174,6 +177,12 @@ void kl_fold_room(kl_folding *f, int64_t count, uint32_t *slots) {
   kl_choosing *c = f->g->c;
   for (uint32_t i = 0; i < f->by->n; i++)
     slots[i] = kl_add_shared(c->cx, c->plan, &c->slots, kl_in_bytes(f->by->type[i]), count);
+}
+
+void kl_fold_scratch(kl_folding *f, int64_t count, uint32_t *slots) {
+  kl_choosing *c = f->g->c;
+  for (uint32_t i = 0; i < f->by->n; i++)
+    slots[i] = kl_add_scratch(c->cx, c->plan, &c->slots, kl_in_bytes(f->by->type[i]), count);
 }
 
 void kl_fold_put(kl_folding *f, const uint32_t *slots, const kl_aff *at, uint32_t keep, const uint32_t *values) {

@@ -49,6 +49,8 @@ typedef struct kl_reductions {
   int64_t w, k;         // of the order
   uint32_t noutputs;
   const kl_output *outputs;
+  int64_t split;     // blocks that make a result together, each some neighbouring groups s; 1: one does
+  bool two_launches; // a launch of its own joins what they make
 } kl_reductions;
 
 // The reductions of plan->comp, operands before users; domain[i]: of reduction i alone, without instructions.
@@ -132,12 +134,16 @@ kiln_status kl_fold_join(kl_folding *f, const uint32_t *lower, const uint32_t *h
 kiln_status kl_fold_in_order(kl_folding *f, uint32_t var, uint32_t *values);
 kiln_status kl_fold_pairs(kl_folding *f, uint32_t var, uint32_t *values);
 kiln_status kl_fold_lanes(kl_folding *f, uint32_t lane, uint32_t *values);
+// The same of each group of n neighbouring lanes, a power of two.
+kiln_status kl_fold_few_lanes(kl_folding *f, uint32_t lane, int64_t n, uint32_t *values);
 // Over `rounds` of a loop with the elements of a reg variable in each, in order: element `index` of each.
 kiln_status kl_fold_rounds(kl_folding *f, uint32_t step, uint32_t var, const kl_aff *const *index, uint32_t guard,
                            uint32_t *values);
 // Through shared memory: slots for so many values, which threads that `keep` says put; nothing where `there` fails.
 void kl_fold_room(kl_folding *f, int64_t count, uint32_t *slots);
 void kl_fold_put(kl_folding *f, const uint32_t *slots, const kl_aff *at, uint32_t keep, const uint32_t *values);
+// The same in scratch memory.
+void kl_fold_scratch(kl_folding *f, int64_t count, uint32_t *slots);
 void kl_fold_get(kl_folding *f, const uint32_t *slots, const kl_aff *at, uint32_t there, uint32_t *values);
 // With init, and back to the types of the reduction; then the walk has them at `row`.
 kiln_status kl_fold_finish(kl_folding *f, uint32_t *values, uint32_t guard);
@@ -145,8 +151,20 @@ kiln_status kl_fold_give(kl_reducing *g, uint32_t which, const kl_aff *row, uint
 // Reductions of a level over nothing.
 kiln_status kl_give_nothing(kl_reducing *g, uint32_t level, const kl_aff *row, uint32_t guard);
 
+// --- several blocks for a result ------------------------------------------------------------------------------------
+
+// How many blocks make one result together. blocks: of the launch if each made one alone; from `least` to `most`,
+// powers of two.
+int64_t kl_best_split(const kl_reducing *g, int64_t blocks, int64_t least, int64_t most);
+// Blocks that differ in variable `split`, KL_NONE if there is one, have stored what they have made: what stands behind
+// is for the last of them. counter: its number among `counters`.
+void kl_begin_last(kl_reducing *g, uint32_t split, const kl_aff *counter, int64_t counters);
+
 // --- choosers -------------------------------------------------------------------------------------------------------
 
+// stage->split as it is best.
+void kl_split_rows(kl_choosing *c, kl_reductions *stage);
+void kl_split_columns(kl_choosing *c, kl_reductions *stage);
 kiln_status kl_choose_rows(kl_choosing *c, const kl_reductions *x, const char **why_not);
 kiln_status kl_choose_columns(kl_choosing *c, const kl_reductions *x, const char **why_not);
 

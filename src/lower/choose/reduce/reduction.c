@@ -58,13 +58,13 @@ static bool is_ready(const staging *x, uint32_t instr, uint32_t own) {
 
 // --- a stage --------------------------------------------------------------------------------------------------------
 
-static void find_stage(staging *x, uint32_t first) {
+static void find_stage(staging *x, uint32_t first, bool one_level) {
   memset(x->here, 0, x->all.n * sizeof *x->here);
   bool *next = KL_NEW_N(x->c->arena, bool, x->all.n);
   for (uint32_t r = first; r < x->all.n; r++) {
     if (x->done[r] || !kl_same_domain(&x->all.domain[r], &x->all.domain[first])) continue;
     next[r] = is_ready(x, x->all.number[r], r);
-    if (x->effort < LEVELS_APART) x->here[r] = next[r];
+    if (x->effort < LEVELS_APART && !one_level) x->here[r] = next[r];
   }
   memcpy(x->here, next, x->all.n * sizeof *next);
 }
@@ -114,8 +114,10 @@ static void find_outputs(staging *x, kl_reductions *stage) {
   VEC(kl_output) out = {0};
   for (uint32_t i = 0; i < x->nresults && x->effort == TOGETHER; i++) {
     kl_result_level level = kl_result_of(stage, c->slots.v.p[first + i].shape);
+    unsigned bits = kl_info(c->slots.v.p[first + i].shape->dtype)->bits;
     if (c->slots.v.p[first + i].owner) continue; // position by position, behind it
     if (x->stored[i] || level == KL_RESULT_NEITHER) continue;
+    if (stage->split > 1 && (level == KL_RESULT_ELEMENT || bits < 8)) continue;
     if (!is_ready(x, (uint32_t)(x->result[i] - comp->instr), KL_NONE)) continue;
     VEC_PUSH(c->cx, &out, (kl_output){first + i, comp->root, i, KL_NONE, level == KL_RESULT_ROW});
     x->stored[i] = true;
@@ -130,11 +132,28 @@ static void find_outputs(staging *x, kl_reductions *stage) {
   stage->outputs = VEC_FREEZE(c->cx, c->arena, &out);
 }
 
+// With rows of no elements, or none, one block does.
+static void choose_split(staging *x, kl_reductions *stage) {
+  if (stage->rows == 0 || stage->length == 0) return;
+  if (stage->row)
+    kl_split_rows(x->c, stage);
+  else
+    kl_split_columns(x->c, stage);
+}
+
 static kiln_status make_stage(staging *x, uint32_t first, const char **why_not) {
   kl_choosing *c = x->c;
   kl_reductions *stage = KL_NEW(c->arena, kl_reductions);
-  find_stage(x, first);
+  find_stage(x, first, false);
   kl_reductions_of(c, &x->all, x->here, stage);
+  choose_split(x, stage);
+  int64_t split = stage->split;
+  if (split > 1 && stage->levels > 1) {
+    find_stage(x, first, true);
+    kl_reductions_of(c, &x->all, x->here, stage);
+    stage->split = split;
+  }
+  stage->two_launches = c->params->strategy.two_launches || c->plan->target.machine == KL_HOST;
   size_t stored = c->slots.stored.n;
   find_outputs(x, stage);
   if (stage->rows) {

@@ -2,27 +2,32 @@
 //
 // A row is dealt to lanes, in runs of V elements, then to registers h and k, then to warps and rounds of a loop:
 //   r = (s*K + k)*W + h*(V*lanes) + lane*V + v,  s = round*warps + warp
+// Where rows are few and long, several blocks have some neighbouring groups s each, and leave what they make of them in
+// scratch memory; the last of them joins it, or a launch behind.
 // As long as what a thread holds of a row fits its registers, nothing is read twice however many reductions follow
 // another. Else each level of reductions is a loop over the row, and so are the results. What the warps of a row have
 // made meets in shared memory, where each of them reads all of it.
 
 #include "lower/choose/reduce/reduce.h"
 
-enum { MOST_HELD = 32, MOST_WARPS = 32, WARP = 32, BLOCK_WARPS = 4, MOST_PARTS = 1024 };
+enum { MOST_WARPS = 32, SPLIT_WARPS = 8, WARP = 32, BLOCK_WARPS = 4, MOST_PARTS = 1024, MOST_JOINED = 32 };
 
 // How a row is dealt out.
 typedef struct deal {
   int64_t v, lanes, h, k, rounds_k, warps, rounds; // k: in registers; the rest of K is a loop
   int64_t rows_in_warp, rows_in_block, row_rounds; // rows of a block: their product
-  int64_t parts;                                   // s
+  int64_t parts, split, in_block;                  // s: all, of so many blocks, each so many
+  int64_t joined, join_lanes;                      // blocks' values that a lane joins; lanes for all of them
 } deal;
 
 typedef struct rows {
   kl_reducing g;
   deal d;
+  bool joins;                                 // joins what blocks have made, and nothing else
   uint32_t v, h, k, lane, step_k, step, part; // variables, KL_NONE where there is one value; part: see fold_parts
-  uint32_t row_round;
-  const kl_aff *row, *r, *warp, *s;
+  uint32_t row_round, split, joined;
+  uint32_t (*partial)[KL_MAX_VALUES_FOLDED];    // by reduction: slots of what blocks have made
+  const kl_aff *row, *r, *warp, *s;             // s: in the block
   const kl_aff *row_at_once;                    // of the rows that a block has at one time
   const kl_aff *row_in_block, *in_row, *thread; // the thread's number in the row, and in the block
   const kl_aff *out, *out_in_block;             // rows as results are stored
@@ -67,20 +72,36 @@ static int64_t rows_of_block(const deal *d) {
   return d->row_rounds * d->rows_in_block * d->rows_in_warp;
 }
 
+// Who only joins has neighbouring blocks' values in a lane, and lanes enough for all of them.
+static void deal_joined(rows *x) {
+  deal *d = &x->d;
+  bool host = x->g.c->plan->target.machine == KL_HOST;
+  int64_t all = d->split, lanes = host ? x->g.c->plan->target.host_lanes : WARP;
+  if (x->joins) d->lanes = host ? lanes : kl_least(lanes, all);
+  if (x->joins) d->rows_in_warp = host ? 1 : WARP / d->lanes;
+  if (x->joins) d->v = d->h = d->k = d->rounds_k = d->warps = d->rounds = d->in_block = 1;
+  d->join_lanes = kl_least(d->lanes, all);
+  d->joined = all / d->join_lanes;
+}
+
 static void deal_rows(rows *x) {
   deal *d = &x->d;
   bool host = x->g.c->plan->target.machine == KL_HOST;
   int64_t w = x->g.x->w, length = x->g.x->length ? x->g.x->length : 1, k = x->g.x->k;
   deal_lanes(x);
   d->parts = kl_ceil_div(length, w * k);
+  d->in_block = x->g.x->split > 1 ? kl_power_of_two(kl_ceil_div(d->parts, x->g.x->split)) : d->parts;
+  d->split = kl_power_of_two(kl_ceil_div(d->parts, d->in_block));
   if (d->parts == 1) k = kl_least(k, kl_ceil_div(length, w));
   d->rounds_k = 1;
   while (k / d->rounds_k > 4) d->rounds_k *= 2;
   d->k = k / d->rounds_k;
-  d->warps = host ? 1 : kl_least(MOST_WARPS, kl_power_of_two(d->parts));
+  d->warps = host ? 1 : kl_least(d->split > 1 ? SPLIT_WARPS : MOST_WARPS, kl_power_of_two(d->in_block));
   // Registers are for what will be wanted again.
-  d->rounds = kl_ceil_div(d->parts, d->warps);
-  d->rows_in_block = host || d->warps >= BLOCK_WARPS ? 1 : BLOCK_WARPS / d->warps;
+  d->rounds = kl_ceil_div(d->in_block, d->warps);
+  deal_joined(x);
+  bool alone = host || d->warps >= BLOCK_WARPS || (d->split > 1 && !x->joins);
+  d->rows_in_block = alone ? 1 : BLOCK_WARPS / d->warps;
   while (d->rows_in_block > 1 && d->rows_in_block * d->rows_in_warp > x->g.x->rows) d->rows_in_block /= 2;
   d->row_rounds = 1;
   while (rows_of_block(d) < rows_in_byte(x)) d->row_rounds *= 2;
@@ -95,6 +116,7 @@ static void make_vars(rows *x) {
   uint32_t none;
   int64_t of_block = rows_of_block(d), blocks = kl_ceil_div(x->g.x->rows, of_block);
   const kl_aff *block = kl_add_var(&x->g, KL_BIND_BLOCK, blocks, "block", &none);
+  const kl_aff *split = kl_add_var(&x->g, KL_BIND_BLOCK, x->joins ? 1 : d->split, "split", &x->split);
   const kl_aff *row_warp = kl_add_var(&x->g, KL_BIND_WARP, d->rows_in_block, "row_warp", &none);
   x->warp = kl_add_var(&x->g, KL_BIND_WARP, d->warps, "warp", &none);
   const kl_aff *row_lane = kl_add_var(&x->g, KL_BIND_LANE, d->rows_in_warp, "row_lane", &none);
@@ -105,8 +127,9 @@ static void make_vars(rows *x) {
   const kl_aff *k = kl_add_var(&x->g, KL_BIND_REG, d->k, "k", &x->k);
   const kl_aff *h = kl_add_var(&x->g, KL_BIND_REG, d->h, "h", &x->h);
   const kl_aff *v = kl_add_var(&x->g, KL_BIND_REG, d->v, "v", &x->v);
-  int64_t of_lane = kl_power_of_two(kl_ceil_div(d->parts, d->lanes));
-  kl_add_var(&x->g, KL_BIND_REG, d->parts > 1 ? of_lane : 1, "part", &x->part);
+  int64_t of_lane = kl_power_of_two(kl_ceil_div(d->in_block, d->lanes));
+  kl_add_var(&x->g, KL_BIND_REG, d->in_block > 1 ? of_lane : 1, "part", &x->part);
+  kl_add_var(&x->g, KL_BIND_REG, d->split > 1 ? d->joined : 1, "joined", &x->joined);
   int64_t at_once = host || !narrowest_row_result(x) ? 1 : kl_least(128 / narrowest_row_result(x), of_block);
   const kl_aff *out = kl_add_var(&x->g, KL_BIND_REG, at_once, "out", &none);
   x->row_at_once = kl_aff_addmul(p, row_lane, row_warp, d->rows_in_warp);
@@ -118,7 +141,8 @@ static void make_vars(rows *x) {
   x->out = kl_aff_addmul(p, x->out_in_block, block, of_block);
   x->s = kl_aff_addmul(p, x->warp, round, d->warps);
   x->in_row = kl_aff_addmul(p, lane, x->warp, d->lanes);
-  const kl_aff *kk = kl_aff_addmul(p, kl_aff_addmul(p, k, round_k, d->k), x->s, d->k * d->rounds_k);
+  const kl_aff *s = kl_aff_addmul(p, x->s, split, d->in_block);
+  const kl_aff *kk = kl_aff_addmul(p, kl_aff_addmul(p, k, round_k, d->k), s, d->k * d->rounds_k);
   const kl_aff *j = kl_aff_addmul(p, kl_aff_addmul(p, v, lane, d->v), h, d->v * d->lanes);
   x->r = kl_aff_addmul(p, j, kk, x->g.x->w);
 }
@@ -134,8 +158,8 @@ static void put_parts(rows *x, kl_folding *f, const uint32_t *values, const uint
   bool never;
   uint32_t keep;
   first_lane(x, KL_NONE, &keep);
-  keep = kl_guard_and(&x->g.w.guards, keep, x->s, 0, x->d.parts - 1, &never);
-  kl_fold_put(f, slots, kl_aff_addmul(x->g.p, x->s, x->row_at_once, x->d.parts), keep, values);
+  keep = kl_guard_and(&x->g.w.guards, keep, x->s, 0, x->d.in_block - 1, &never);
+  kl_fold_put(f, slots, kl_aff_addmul(x->g.p, x->s, x->row_at_once, x->d.in_block), keep, values);
 }
 
 // Each lane takes neighbouring parts, as many as a register variable counts.
@@ -144,8 +168,8 @@ static kiln_status fold_parts(rows *x, kl_folding *f, uint32_t *values, const ui
   const kl_aff *lane = x->lane == KL_NONE ? kl_aff_const(p, 0) : kl_aff_dim(p, x->lane), *part = lane;
   if (x->part != KL_NONE) part = kl_aff_addmul(p, kl_aff_dim(p, x->part), lane, x->g.w.body->vars[x->part].extent);
   bool never;
-  uint32_t there = kl_guard_and(&x->g.w.guards, KL_NONE, part, 0, x->d.parts - 1, &never);
-  kl_fold_get(f, slots, kl_aff_addmul(p, part, x->row_at_once, x->d.parts), there, values);
+  uint32_t there = kl_guard_and(&x->g.w.guards, KL_NONE, part, 0, x->d.in_block - 1, &never);
+  kl_fold_get(f, slots, kl_aff_addmul(p, part, x->row_at_once, x->d.in_block), there, values);
   KL_TRY(kl_fold_pairs(f, x->part, values));
   return kl_fold_lanes(f, x->lane, values);
 }
@@ -165,6 +189,34 @@ static kiln_status fold_part(rows *x, kl_folding *f, uint32_t *values) {
   return kl_fold_pairs(f, x->h, values);
 }
 
+// What the block's first thread of a row has made is for others to join.
+static void put_partial(rows *x, uint32_t which, const uint32_t *values) {
+  kl_folding f = kl_folding_of(&x->g, which);
+  bool never;
+  uint32_t keep = kl_guard_and(&x->g.w.guards, x->row_guard, x->in_row, 0, 0, &never);
+  const kl_aff *split = x->split == KL_NONE ? kl_aff_const(x->g.p, 0) : kl_aff_dim(x->g.p, x->split);
+  kl_fold_scratch(&f, x->d.split * x->g.x->rows, x->partial[which]);
+  kl_fold_put(&f, x->partial[which], kl_aff_addmul(x->g.p, split, x->row, x->d.split), keep, values);
+}
+
+// Each warp joins all that blocks have made of a row. Who finds what others have stored reads nothing else there, not
+// even in vain.
+static kiln_status join_partials(rows *x) {
+  kl_affs *p = x->g.p;
+  const kl_aff *lane = x->lane == KL_NONE ? kl_aff_const(p, 0) : kl_aff_dim(p, x->lane);
+  const kl_aff *part = kl_aff_modc(p, lane, x->d.join_lanes);
+  if (x->joined != KL_NONE) part = kl_aff_addmul(p, kl_aff_dim(p, x->joined), part, x->d.joined);
+  for (uint32_t i = 0; i < x->g.x->n; i++) {
+    kl_folding f = kl_folding_of(&x->g, i);
+    uint32_t values[KL_MAX_VALUES_FOLDED];
+    kl_fold_get(&f, x->partial[i], kl_aff_addmul(p, part, x->row, x->d.split), x->row_guard, values);
+    KL_TRY(kl_fold_pairs(&f, x->joined, values));
+    if (x->lane != KL_NONE) KL_TRY(kl_fold_few_lanes(&f, x->lane, x->d.join_lanes, values));
+    KL_TRY(kl_fold_give(&x->g, i, x->row, x->row_guard, values));
+  }
+  return KILN_OK;
+}
+
 // All reductions of a level, in one walk over the row.
 static kiln_status fold_level(rows *x, uint32_t level) {
   const kl_reductions *all = x->g.x;
@@ -172,22 +224,25 @@ static kiln_status fold_level(rows *x, uint32_t level) {
   uint32_t(*values)[KL_MAX_VALUES_FOLDED] = kl_arena_alloc(x->g.c->arena, all->n * sizeof *values);
   for (uint32_t i = 0; i < all->n; i++) {
     kl_folding f = kl_folding_of(&x->g, i);
-    if (x->d.parts > 1 && all->level[i] == level)
-      kl_fold_room(&f, x->d.parts * x->d.rows_in_block * x->d.rows_in_warp, slots[i]);
+    if (x->d.in_block > 1 && all->level[i] == level)
+      kl_fold_room(&f, x->d.in_block * x->d.rows_in_block * x->d.rows_in_warp, slots[i]);
   }
   if (x->step != KL_NONE) kl_write_loop(&x->g.w, x->step, 0, NULL, NULL, NULL);
   for (uint32_t i = 0; i < all->n; i++) {
     if (all->level[i] != level) continue;
     kl_folding f = kl_folding_of(&x->g, i);
     KL_TRY(fold_part(x, &f, values[i]));
-    if (x->d.parts > 1) put_parts(x, &f, values[i], slots[i]);
+    if (x->d.in_block > 1) put_parts(x, &f, values[i], slots[i]);
   }
   if (x->step != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
   for (uint32_t i = 0; i < all->n; i++) {
     if (all->level[i] != level) continue;
     kl_folding f = kl_folding_of(&x->g, i);
-    if (x->d.parts > 1) KL_TRY(fold_parts(x, &f, values[i], slots[i]));
-    KL_TRY(kl_fold_give(&x->g, i, x->row, x->row_guard, values[i]));
+    if (x->d.in_block > 1) KL_TRY(fold_parts(x, &f, values[i], slots[i]));
+    if (x->d.split > 1)
+      put_partial(x, i, values[i]);
+    else
+      KL_TRY(kl_fold_give(&x->g, i, x->row, x->row_guard, values[i]));
   }
   return KILN_OK;
 }
@@ -250,18 +305,14 @@ static kiln_status fold_all(rows *x) {
   return KILN_OK;
 }
 
-static kiln_status write_body(rows *x) {
-  bool never;
+// Results, of which rows' own meet if there are several.
+static kiln_status store_all(rows *x) {
   uint32_t *meeting = KL_NEW_N(x->g.c->arena, uint32_t, x->g.x->noutputs + 1);
-  x->row_guard = kl_guard_and(&x->g.w.guards, KL_NONE, x->row, 0, x->g.x->rows - 1, &never);
-  x->guard = kl_guard_and(&x->g.w.guards, x->row_guard, x->r, 0, x->g.x->length - 1, &never);
   for (uint32_t i = 0; meets(x) && i < x->g.x->noutputs; i++) {
     const kl_output *o = &x->g.x->outputs[i];
     kl_dtype t = kl_in_bytes(kl_slot_of(&x->g, o->slot)->shape->dtype);
     if (o->of_row) meeting[i] = kl_add_shared(x->g.c->cx, x->g.c->plan, &x->g.c->slots, t, rows_of_block(&x->d));
   }
-  if (x->row_round != KL_NONE) kl_write_loop(&x->g.w, x->row_round, 0, NULL, NULL, NULL);
-  KL_TRY(fold_all(x));
   KL_TRY(store_elements(x));
   KL_TRY(put_rows(x, meeting));
   if (x->row_round != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
@@ -269,15 +320,50 @@ static kiln_status write_body(rows *x) {
   return KILN_OK;
 }
 
+// What stands in LAST is done by one of the blocks.
+static kiln_status write_body(rows *x) {
+  bool never, last = x->d.split > 1 && !x->joins && !x->g.x->two_launches;
+  x->row_guard = kl_guard_and(&x->g.w.guards, KL_NONE, x->row, 0, x->g.x->rows - 1, &never);
+  x->guard = kl_guard_and(&x->g.w.guards, x->row_guard, x->r, 0, x->g.x->length - 1, &never);
+  if (x->row_round != KL_NONE) kl_write_loop(&x->g.w, x->row_round, 0, NULL, NULL, NULL);
+  if (!x->joins) KL_TRY(fold_all(x));
+  if (x->d.split > 1 && !x->joins && !last) return KILN_OK;
+  if (last) kl_begin_last(&x->g, x->split, x->row, x->g.x->rows);
+  if (x->d.split > 1) KL_TRY(join_partials(x));
+  KL_TRY(store_all(x));
+  if (last) kl_write_last_end(&x->g.w);
+  return KILN_OK;
+}
+
+static kiln_status make_launch(rows *x, const char **why_not) {
+  kl_body b = {0};
+  make_vars(x);
+  kl_reducing_begin(&x->g, &b);
+  return kl_reducing_end(&x->g, &b, write_body(x), WARP * x->d.warps * x->d.rows_in_block, why_not);
+}
+
+void kl_split_rows(kl_choosing *c, kl_reductions *stage) {
+  rows x = {.g = {.c = c, .p = c->plan->affs, .x = stage}};
+  deal_rows(&x);
+  if (x.d.parts == 1) return;
+  int64_t blocks = kl_ceil_div(stage->rows, rows_of_block(&x.d)), least = kl_ceil_div(x.d.parts, MOST_PARTS);
+  int64_t most = kl_power_of_two(x.d.parts);
+  if (!c->params->strategy.split && most >= 2 * BLOCK_WARPS) most /= BLOCK_WARPS;
+  stage->split = kl_best_split(&x.g, blocks, kl_power_of_two(least), kl_least(most, MOST_JOINED * x.d.lanes));
+}
+
 kiln_status kl_choose_rows(kl_choosing *c, const kl_reductions *all, const char **why_not) {
   rows x = {.g = {.c = c, .p = c->plan->affs, .x = all}};
   deal_rows(&x);
-  if (x.d.parts > MOST_PARTS) {
+  if (x.d.in_block > MOST_PARTS) {
     *why_not = "its rows are too long for one block";
     return KILN_OK;
   }
-  kl_body b = {0};
-  make_vars(&x);
-  kl_reducing_begin(&x.g, &b);
-  return kl_reducing_end(&x.g, &b, write_body(&x), WARP * x.d.warps * x.d.rows_in_block, why_not);
+  x.partial = kl_arena_alloc(c->arena, all->n * sizeof *x.partial);
+  KL_TRY(make_launch(&x, why_not));
+  if (*why_not || x.d.split == 1 || !all->two_launches) return KILN_OK;
+  rows second = {.g = {.c = c, .p = c->plan->affs, .x = all}, .joins = true, .partial = x.partial};
+  deal_rows(&second);
+  kl_plan_add_launch(c->plan, c->plan->target.block);
+  return make_launch(&second, why_not);
 }

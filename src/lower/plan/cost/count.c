@@ -279,6 +279,20 @@ static void count_store(counting *c, const kl_store *s, const inside *around) {
   if (s->how != KL_STORE_PUT) c->sum.slots[s->access.slot].data = true;
 }
 
+static void count_seq(counting *c, const kl_seq *s, const inside *around);
+
+// One of the blocks does what is inside. Its first warp fences and counts; its warps meet twice.
+static void count_last(counting *c, const kl_node *n, int64_t warps) {
+  const kl_body *b = c->body;
+  c->sum.syncs += 2 * warps;
+  c->sum.instructions += 3 * b->blocks;
+  for (uint32_t v = 0; v < b->nvars; v++)
+    if (kl_has_var(n->nest->arrival.of, v)) c->warps.extent[v] = 1;
+  count_seq(c, &n->nest->inside, NULL);
+  for (uint32_t v = 0; v < b->nvars; v++)
+    if (kl_has_var(n->nest->arrival.of, v)) c->warps.extent[v] = b->vars[v].extent;
+}
+
 static void count_seq(counting *c, const kl_seq *s, const inside *around) {
   const kl_body *b = c->body;
   int64_t warps = issues(c, around);
@@ -297,6 +311,7 @@ static void count_seq(counting *c, const kl_seq *s, const inside *around) {
       c->warps.extent[n->index] = 1;
       break;
     case KL_NODE_IF: count_seq(c, &n->nest->inside, &(inside){around, n->index}); break;
+    case KL_NODE_LAST: count_last(c, n, warps); break;
     case KL_NODE_SYNC: c->sum.syncs += warps; break;
     }
   }

@@ -167,21 +167,24 @@ static kiln_status check_guard(reach *x, uint32_t guard) {
   return KILN_OK;
 }
 
-// What a load may read, or a store write: nobody reads in a launch what it stores in scratch memory.
+// What a load may read, or a store write. What the launch stores in scratch memory, blocks that come last read in it.
 static bool may_touch(const kl_check *k, const kl_access *a, bool load) {
   const kl_slot_info *s = &k->p->slots[a->slot];
+  uint32_t launch = (uint32_t)(k->launch - k->p->launches);
   switch (s->kind) {
   case KL_SLOT_IN:
   case KL_SLOT_CONST: return load;
   case KL_SLOT_OUT: return !load;
-  case KL_SLOT_SHARED: return s->launch == k->launch - k->p->launches;
-  case KL_SLOT_SCRATCH: return !load || kl_first_writer(k->p, a->slot) < k->launch - k->p->launches;
+  case KL_SLOT_SHARED: return s->launch == launch;
+  case KL_SLOT_SCRATCH: {
+    uint32_t first = kl_first_writer(k->p, a->slot);
+    return !s->zero && (!load || first < launch || (first == launch && k->gone));
+  }
   }
   return false;
 }
 
-// Does the kernel know where the slot is?
-static bool is_given(const kl_check *k, uint32_t slot) {
+bool kl_is_given(const kl_check *k, uint32_t slot) {
   if (k->p->slots[slot].kind == KL_SLOT_CONST || k->p->slots[slot].kind == KL_SLOT_SHARED) return true;
   for (uint32_t i = 0; i < k->launch->nargs; i++)
     if (k->launch->args[i] == slot) return true;
@@ -196,7 +199,7 @@ static kiln_status begin(reach *x, kl_check *k, const kl_access *a, bool load, u
   x->bits = kl_info(x->s->shape->dtype)->bits;
   x->copies = copies_of(k->body, a);
   if (!may_touch(k, a, load)) return kl_refute(k, "s%u cannot be %s", a->slot, load ? "read" : "written");
-  if (!is_given(k, a->slot)) return kl_refute(k, "s%u is no argument", a->slot);
+  if (!kl_is_given(k, a->slot)) return kl_refute(k, "s%u is no argument", a->slot);
   KL_TRY(check_form(x));
   if (!kl_is_index(k, a->element, kl_known_vars(k) | x->copies))
     return kl_refute(k, "its element depends on what is not known there");

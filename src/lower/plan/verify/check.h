@@ -12,8 +12,9 @@ typedef __int128 kl_wide;
 // The loops and branches around a node, innermost first, and at last the body.
 typedef struct kl_place {
   const struct kl_place *up;
-  kl_node_kind kind; // LOOP, IF; STEP: the body
+  kl_node_kind kind; // LOOP, IF, LAST; STEP: the body
   uint32_t index;    // variable, guard
+  kl_vars gone;      // LAST: variables without values
 } kl_place;
 
 // What a thread does, one after the other, with slots that others touch as well.
@@ -43,7 +44,10 @@ typedef struct kl_check {
   // The walk over a body.
   const kl_place *place;
   kl_vars loops;           // variables of those that are open
+  bool gone_once;          // there was such a node
+  kl_vars gone;            // BLOCK variables that have no value: of blocks that come last
   bool anywhere;           // guards are looked at by themselves: their symbols are made later
+  uint8_t *counts;         // by slot: blocks count themselves in it
   bool *there;             // by step: is its value to be had?
   const kl_place **stored; // by store: where it stands; met only once it is set
   VEC(uint32_t) made;
@@ -140,6 +144,8 @@ kiln_status kl_check_body(kl_check *k);
 // accesses.c
 kiln_status kl_check_load(kl_check *k, const kl_step *s);
 kiln_status kl_check_store(kl_check *k, const kl_store *s);
+// Does the launch know where the slot is?
+bool kl_is_given(const kl_check *k, uint32_t slot);
 // Does the expression consist of sums and floors of these variables?
 bool kl_is_index(const kl_check *k, const kl_aff *e, kl_vars allowed);
 
@@ -156,7 +162,7 @@ typedef struct kl_writing {
 kl_truth kl_stores_once(kl_check *k, const kl_store *s, const kl_place *place, kl_points *points, kl_form *form);
 // Is each element of a result, or of scratch memory, stored once? w: the stores to it.
 kiln_status kl_check_cover(kl_check *k, uint32_t slot, const kl_writing *w, uint32_t n);
-// sharing.c: what threads of the body do to each other's elements.
+// sharing.c: what threads of the body do to each other's elements, and blocks that come last find of others.
 kiln_status kl_check_sharing(kl_check *k);
 
 #endif

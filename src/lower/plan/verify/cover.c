@@ -33,8 +33,10 @@ static void look_at(cover *x, uint32_t i) {
 static kl_vars stored_over(const kl_body *b, const kl_access *a, const kl_place *place) {
   kl_vars all = (kl_vars)(((uint64_t)1 << b->nvars) - 1), inner = kl_bound(b, KL_BIND_REG);
   kl_vars vars = (all & ~(inner | kl_bound(b, KL_BIND_STEP))) | a->regs;
-  for (; place; place = place->up)
+  for (; place; place = place->up) {
     if (place->kind == KL_NODE_LOOP) vars |= (kl_vars)1 << place->index;
+    vars &= ~place->gone;
+  }
   return vars;
 }
 

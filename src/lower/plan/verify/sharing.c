@@ -44,7 +44,8 @@ static bool are_apart(sharing *x, const kl_aff *a, const kl_aff *b) {
   return of_a.hi < of_b.lo || of_b.hi < of_a.lo;
 }
 
-// Variables of the second access are those of the body again, behind them; blocks are the same.
+// Variables of the second access are those of the body again, behind them; blocks are the same, or where they are not
+// those that the accesses' places know.
 typedef struct pair {
   kl_affs *affs;
   uint32_t nvars;
@@ -64,12 +65,12 @@ static void constrain(pair *p, const kl_condition *c, const kl_aff *e) {
   if (!kl_has_symbols(e)) p->c[p->n++] = (kl_constraint){e, {c->lo, c->hi}};
 }
 
-static void open_pair(sharing *x, pair *p, const kl_event *a, const kl_event *b) {
+static void open_pair(sharing *x, pair *p, const kl_event *a, const kl_event *b, bool same_block) {
   const kl_body *body = x->k->body;
   kl_conditions c;
   *p = (pair){.affs = x->k->p->affs, .nvars = body->nvars};
   for (uint32_t v = 0; v < body->nvars; v++) {
-    bool same = body->vars[v].binding == KL_BIND_BLOCK;
+    bool same = same_block && body->vars[v].binding == KL_BIND_BLOCK;
     p->second[v] = kl_aff_dim(p->affs, same ? v : body->nvars + v);
     p->vars[v].in = (kl_interval){0, body->vars[v].extent - 1};
     p->vars[body->nvars + v].in = same ? (kl_interval){0, 0} : p->vars[v].in;
@@ -93,12 +94,14 @@ static bool excludes(pair *p, uint32_t v, bool up) {
   return kl_map_is_empty(p->affs, kl_map_make(p->affs, &m), QUOTA, NULL) == KL_YES;
 }
 
-static bool excludes_others(sharing *x, const kl_event *a, const kl_event *b) {
+// Do the two touch one element only where they have the same values of these variables?
+static bool excludes_others(sharing *x, const kl_event *a, const kl_event *b, kl_vars vars, bool same_block) {
   pair p;
   if (kl_has_symbols(a->a->element) || kl_has_symbols(b->a->element)) return false;
-  open_pair(x, &p, a, b);
+  open_pair(x, &p, a, b, same_block);
   for (uint32_t v = 0; v < p.nvars; v++)
-    if (kl_has_var(x->threads, v) && !(excludes(&p, v, true) && excludes(&p, v, false))) return false;
+    if (kl_has_var(vars, v) && x->k->body->vars[v].extent > 1 && !(excludes(&p, v, true) && excludes(&p, v, false)))
+      return false;
   return true;
 }
 
@@ -107,7 +110,7 @@ static kiln_status check_pair(sharing *x, const kl_event *a, const kl_event *b) 
   if (a->a->slot != b->a->slot || (a->kind == KL_READS && b->kind == KL_READS)) return KILN_OK;
   if (a->a->element == b->a->element ? tells_threads(x, a, b) : are_apart(x, a->a->element, b->a->element))
     return KILN_OK;
-  if (excludes_others(x, a, b)) return KILN_OK;
+  if (excludes_others(x, a, b, x->threads, true)) return KILN_OK;
   kl_look_at(k, b->kind == KL_READS ? KL_OF_STEP : KL_OF_STORE, b->number);
   const char *what = a->kind == KL_READS ? "v" : "store ";
   return kl_refute(k, "no sync lies behind %s%u, by which another thread may touch the same element of s%u", what,
@@ -214,11 +217,60 @@ static kiln_status check_aliases(kl_check *k) {
   return KILN_OK;
 }
 
+// --- blocks that come last ------------------------------------------------------------------------------------------
+
+static kl_vars gone_at(const kl_place *p) {
+  kl_vars gone = 0;
+  for (; p; p = p->up) gone |= p->gone;
+  return gone;
+}
+
+// What the block that comes last reads has been stored before, by blocks that it is the last of.
+static kiln_status check_found(sharing *x, const kl_event *read) {
+  kl_check *k = x->k;
+  kl_vars others = kl_bound(k->body, KL_BIND_BLOCK) & ~gone_at(read->place);
+  for (uint32_t i = 0; i < k->events.n; i++) {
+    const kl_event *w = &k->events.p[i];
+    if (w->kind != KL_WRITES || w->a->slot != read->a->slot) continue;
+    kl_look_at(k, KL_OF_STEP, read->number);
+    if (gone_at(w->place)) return kl_refute(k, "reads of s%u what blocks that come last store", w->a->slot);
+    if (!excludes_others(x, w, read, others, false))
+      return kl_refute(k, "may read of s%u what others store than those it comes last of", w->a->slot);
+  }
+  return KILN_OK;
+}
+
+static bool stores(const kl_body *b, uint32_t slot) {
+  for (uint32_t i = 0; i < b->nstores; i++)
+    if (b->stores[i].access.slot == slot) return true;
+  return false;
+}
+
+// Other bodies of the launch store nothing of it.
+static kiln_status check_last(sharing *x) {
+  kl_check *k = x->k;
+  const kl_plan_launch *l = k->launch;
+  for (uint32_t i = 0; i < k->events.n; i++) {
+    const kl_event *e = &k->events.p[i];
+    if (e->kind != KL_READS || k->p->slots[e->a->slot].kind != KL_SLOT_SCRATCH) continue;
+    if (kl_first_writer(k->p, e->a->slot) < l - k->p->launches) continue;
+    for (uint32_t p = l->first_part; p < l->first_part + l->nparts; p++) {
+      const kl_body *bodies[2] = {&k->p->parts[p].main, &k->p->parts[p].tail};
+      for (int t = 0; t < 2; t++)
+        if (bodies[t] != k->body && stores(bodies[t], e->a->slot))
+          return kl_refute(k, "reads of s%u what another part stores", e->a->slot);
+    }
+    KL_TRY(check_found(x, e));
+  }
+  return KILN_OK;
+}
+
 kiln_status kl_check_sharing(kl_check *k) {
   sharing x = {.k = k, .threads = kl_bound(k->body, KL_BIND_WARP) | kl_bound(k->body, KL_BIND_LANE)};
   uint32_t event = 0;
   kiln_status st = KILN_OK;
   if (k->launch->shared_bytes) st = follow(&x, &event);
   VEC_FREE(k->cx, &x.live);
+  if (st == KILN_OK) st = check_last(&x);
   return st == KILN_OK ? check_aliases(k) : st;
 }

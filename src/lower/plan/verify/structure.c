@@ -79,7 +79,7 @@ static kiln_status check_guards(kl_check *k) {
 kl_vars kl_known_vars(const kl_check *k) {
   const kl_body *b = k->body;
   kl_vars all = (kl_vars)(((uint64_t)1 << b->nvars) - 1);
-  return (all & ~(kl_bound(b, KL_BIND_REG) | kl_bound(b, KL_BIND_STEP))) | k->loops;
+  return ((all & ~(kl_bound(b, KL_BIND_REG) | kl_bound(b, KL_BIND_STEP))) | k->loops) & ~k->gone;
 }
 
 static void make(kl_check *k, uint32_t step) {
@@ -88,7 +88,7 @@ static void make(kl_check *k, uint32_t step) {
 }
 
 static bool has_value(const kl_check *k, uint32_t step) {
-  return step < k->body->nsteps && k->there[step];
+  return step < k->body->nsteps && k->there[step] && !(k->body->steps[step].vars & k->gone);
 }
 
 // Variables that the step's own expressions may have: those there are, and those that number its copies.
@@ -218,7 +218,7 @@ static kiln_status check_exchange(kl_check *k, const kl_step *s) {
 
 static void note(kl_check *k, kl_event_kind kind, uint32_t number, const kl_access *a, uint32_t guard) {
   const kl_slot_info *s = a ? &k->p->slots[a->slot] : NULL;
-  if (s && s->kind != KL_SLOT_SHARED && s->alias == KL_NONE) return;
+  if (s && s->kind != KL_SLOT_SHARED && s->kind != KL_SLOT_SCRATCH && s->alias == KL_NONE) return;
   VEC_PUSH(k->cx, &k->events, (kl_event){kind, number, a, guard, k->place});
 }
 
@@ -378,10 +378,47 @@ static kiln_status check_update(kl_check *k, const kl_node *n) {
   return KILN_OK;
 }
 
+static kiln_status check_arrival(kl_check *k, const kl_arrival *a) {
+  const kl_body *b = k->body;
+  kl_vars blocks = kl_bound(b, KL_BIND_BLOCK), others = blocks & ~a->of;
+  kl_look_at(k, KL_OF_BODY, 0);
+  if (k->p->target.machine != KL_NVPTX || b->blocks == 0) return kl_refute(k, "blocks that come last, where none are");
+  if (k->place->up->kind != KL_NODE_STEP) return kl_refute(k, "blocks come last in a loop or branch");
+  if (k->gone_once) return kl_refute(k, "blocks come last twice");
+  k->gone_once = true;
+  if (a->of & ~blocks) return kl_refute(k, "counts what are no blocks");
+  if (a->slot >= k->p->nslots || !k->p->slots[a->slot].zero || k->p->slots[a->slot].shape->dtype != KILN_U32)
+    return kl_refute(k, "s%u is no counter", a->slot);
+  if (!kl_is_given(k, a->slot)) return kl_refute(k, "s%u is no argument", a->slot);
+  if (k->counts[a->slot]++) return kl_refute(k, "s%u counts twice", a->slot);
+  kl_conditions none = {.all = true};
+  kl_points points;
+  kl_form form;
+  if (!kl_is_index(k, a->element, others) ||
+      !kl_is_within(k, a->element, 0, k->p->slots[a->slot].shape->count - 1, &none))
+    return kl_refute(k, "the counter is not known to be one of s%u", a->slot);
+  kl_points_of(k, others, &none, &points);
+  if (kl_points_differ(&points, a->element, &form) != KL_YES)
+    return kl_refute(k, "different blocks may count in one element of s%u", a->slot);
+  return KILN_OK;
+}
+
+// What others have made is gone behind it, as it was made by one block.
+static kiln_status check_last(kl_check *k, const kl_node *n) {
+  size_t made = k->made.n;
+  KL_TRY(check_arrival(k, &n->nest->arrival));
+  k->gone = n->nest->arrival.of;
+  KL_TRY(check_seq(k, &n->nest->inside));
+  k->gone = 0;
+  forget(k, made);
+  return KILN_OK;
+}
+
 static kiln_status check_inside(kl_check *k, const kl_node *n) {
   switch (n->kind) {
   case KL_NODE_LOOP: return check_loop(k, n);
   case KL_NODE_IF: return check_if(k, n);
+  case KL_NODE_LAST: return check_last(k, n);
   default: return check_update(k, n);
   }
 }
@@ -389,8 +426,9 @@ static kiln_status check_inside(kl_check *k, const kl_node *n) {
 static kiln_status check_nest(kl_check *k, const kl_node *n) {
   if (!n->nest) return kl_refute(k, "a loop or branch around nothing");
   const kl_place *up = k->place;
-  kl_place here = {up, n->kind, n->index};
+  kl_place here = {up, n->kind, n->index, n->kind == KL_NODE_LAST ? n->nest->arrival.of : 0};
   k->place = kl_arena_dup(k->arena, &here, sizeof here);
+  if (n->kind == KL_NODE_LAST) note(k, KL_SYNCS, 0, NULL, KL_NONE);
   note(k, KL_ENTERS, 0, NULL, KL_NONE);
   KL_TRY(check_inside(k, n));
   note(k, KL_LEAVES, 0, NULL, KL_NONE);
@@ -424,7 +462,8 @@ kiln_status kl_check_body(kl_check *k) {
   const kl_body *b = k->body;
   k->there = KL_NEW_N(k->arena, bool, b->nsteps + 1);
   k->stored = KL_NEW_N(k->arena, const kl_place *, b->nstores + 1);
-  k->loops = 0;
+  k->loops = k->gone = 0;
+  k->gone_once = false;
   k->place = KL_NEW(k->arena, kl_place);
   k->made.n = k->events.n = 0;
   kl_look_at(k, KL_OF_BODY, 0);

@@ -55,6 +55,7 @@ static kiln_status check_slot(kl_check *k, uint32_t i, int64_t *ends) {
     return kl_refute(k, "%lld bytes for %lld elements", (long long)s->bytes, (long long)s->shape->count);
   if (s->align == 0 || s->align & (s->align - 1) || s->align < part / 8) return kl_refute(k, "aligned to %u", s->align);
   if (s->by_value && (s->kind != KL_SLOT_IN || s->shape->count != 1)) return kl_refute(k, "cannot come by value");
+  if (s->zero && s->kind != KL_SLOT_SCRATCH) return kl_refute(k, "cannot be zero before");
   if (s->kind == KL_SLOT_CONST && s->bytes && !s->data) return kl_refute(k, "has no data");
   if (s->kind == KL_SLOT_SHARED) KL_TRY(check_shared(k, s, ends));
   return check_alias(k, s);
@@ -167,13 +168,14 @@ static kiln_status check_results(kl_check *k, const writings *w) {
   for (uint32_t s = 2; s < p->nslots + 2; s++) first[s] += first[s - 1];
   for (size_t i = 0; i < w->n; i++) sorted[first[w->p[i].slot + 1]++] = w->p[i];
   for (uint32_t s = 0; s < p->nslots; s++)
-    if (p->slots[s].kind == KL_SLOT_OUT || p->slots[s].kind == KL_SLOT_SCRATCH)
+    if (p->slots[s].kind == KL_SLOT_OUT || (p->slots[s].kind == KL_SLOT_SCRATCH && !p->slots[s].zero))
       KL_TRY(kl_check_cover(k, s, sorted + first[s], first[s + 1] - first[s]));
   return KILN_OK;
 }
 
 static kiln_status check_plan(kl_check *k, writings *w) {
   kl_look_at(k, KL_OF_PLAN, 0);
+  k->counts = KL_NEW_N(k->arena, uint8_t, k->p->nslots + 1);
   KL_TRY(check_launches(k));
   KL_TRY(check_slots(k));
   for (uint32_t i = 0; i < k->p->nparts; i++) {
