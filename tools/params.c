@@ -28,7 +28,8 @@ int read_params(const args *a, kiln_alias *aliases, kiln_compile_params *p) {
                              .aliases = aliases,
                              .scalars_by_value = a->values[O_VALUE] != NULL,
                              .programmatic = a->values[O_PROGRAMMATIC] != NULL,
-                             .lineinfo = a->values[O_LINEINFO] != NULL};
+                             .lineinfo = a->values[O_LINEINFO] != NULL,
+                             .deterministic = a->values[O_DETERMINISTIC] != NULL};
   for (int i = 0; i < a->count; i++) {
     const char *value = a->all[i].value;
     if (a->all[i].option != O_ALIAS) continue;

@@ -4,7 +4,7 @@
 
 #include "kiln.h"
 
-enum { O_TARGET, O_FUSION, O_ALIGN, O_ALIAS, O_VALUE, O_COUNT, O_PROGRAMMATIC, O_NUMERICS, O_LINEINFO, O_OTHERS };
+enum { O_TARGET, O_FUSION, O_ALIGN, O_ALIAS, O_VALUE, O_COUNT, O_PROGRAMMATIC, O_NUMERICS, O_LINEINFO, O_DETERMINISTIC, O_OTHERS };
 // clang-format off
 #define COMPILE_OPTIONS(target_help)                                                                                   \
   {"--target", "TARGET", target_help},                                                                                 \
@@ -15,7 +15,8 @@ enum { O_TARGET, O_FUSION, O_ALIGN, O_ALIAS, O_VALUE, O_COUNT, O_PROGRAMMATIC, O
   {"--max-count", "N", "the element count, up to N, is given at run time"},                                            \
   {"--programmatic", NULL, "kernels may begin while the one before still runs, and wait for it (sm_90 on)"},                         \
   {"--numerics", "MODE", "strict (default), or fast: approximate functions of f32 on GPUs, within stated bounds"},                           \
-  {"--lineinfo", NULL, "kernels of GPUs name the lines of FILE that their code comes from, for profilers"}
+  {"--lineinfo", NULL, "kernels of GPUs name the lines of FILE that their code comes from, for profilers"}, \
+  {"--deterministic", NULL, "the same bits every time for scatter, too, by a slower kernel where the order of updates shows"}
 // clang-format on
 
 enum { MOST_ALIASES = 4096 };

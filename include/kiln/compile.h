@@ -46,6 +46,8 @@ typedef struct kiln_compile_params {
   const struct kiln_device_info *device; // the GPU to compile for (kiln/cuda.h); NULL: any of the target
   kiln_numerics numerics;                // STRICT, or what GPUs do faster
   bool lineinfo; // PTX names the line of the module's text that each instruction comes from; the code stays the same
+  bool deterministic; // the same bits every time for scatter, too: updates whose order shows are made one after the
+                      // other, by a slower kernel
 } kiln_compile_params;
 
 // Compiles ENTRY: each `fusion` instruction of it is a kernel; an ENTRY without fusions is one kernel. A result that no

@@ -212,6 +212,7 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
                        .programmatic = j->params.programmatic,
                        .lineinfo = j->params.lineinfo,
                        .strategy = j->strategy,
+                       .deterministic = j->params.deterministic,
                        .fast = j->params.numerics == KILN_NUMERICS_FAST};
   kl_plan *plan;
   kl_counted it = {.comp = u->comp, .shapes = u->shapes, .row = 1};

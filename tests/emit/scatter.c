@@ -1,5 +1,5 @@
 // Scatter: random dimension numbers, element types, combiners, index types and values, many of them outside; the
-// operand a parameter that the result takes the place of, or not, or computed. The evaluator judges, on the host and on
+// operand a parameter, or computed; indices that are promised to differ. The evaluator judges, on the host and on
 // the simulator, whose checks look on; PTX goes through ptxas.
 //
 // KILN_SCATTER_SEED runs one seed alone and prints its text.
@@ -25,9 +25,10 @@ typedef struct scattering {
   kl_dtype type, index;
   const char *combiner;
   unsigned arrays; // 1, or 2 and the second of s32
-  bool in_place, unique, sorted;
+  bool unique;
   array array, indices, updates;
   int64_t window_dims[MOST_DIMS], gone[MOST_DIMS], map[MOST_DIMS], batch[MOST_DIMS], batch_of[MOST_DIMS];
+  int64_t window_of[MOST_DIMS]; // dims of the arrays
   uint32_t nwindow, ngone, nmap, nbatch, vector;
   int64_t near; // an index of about so many elements
 } scattering;
@@ -66,6 +67,7 @@ static void draw_dims(scattering *s) {
       s->batch[s->nbatch++] = d;
       continue;
     } else {
+      s->window_of[s->nwindow] = d;
       window[s->nwindow++] = chance(60) ? n : n - below((uint32_t)n + (n == 0));
     }
     if (chance(70)) s->map[s->nmap++] = d;
@@ -149,7 +151,7 @@ static const char *draw_combiner(kl_dtype t) {
 // The operand: a parameter, or computed.
 static void put_operand(scattering *s, unsigned i, unsigned *parameters) {
   kl_sb *b = &s->text;
-  kl_sbf(b, "  %s%u = ", s->in_place || chance(70) ? "x" : "p", i);
+  kl_sbf(b, "  %s%u = ", chance(70) ? "x" : "p", i);
   bool given = b->p[b->n - 5] == 'x';
   put_shape(b, type_of(s, i), &s->array);
   kl_sbf(b, " parameter(%u)\n", (*parameters)++);
@@ -209,8 +211,10 @@ static void draw(scattering *s, unsigned number) {
   *s = (scattering){.type = all.at[number % (unsigned)all.n], .arrays = chance(12) ? 2 : 1};
   s->index = chance(40) ? KILN_S32 : ints.at[below((uint32_t)ints.n)];
   s->combiner = draw_combiner(s->type);
-  s->in_place = chance(40);
   draw_dims(s);
+  bool element = s->nmap == 1 && s->nbatch == 0;
+  for (uint32_t i = 0; i < s->nwindow; i++) element = element && s->map[0] != s->window_of[i];
+  s->unique = element && kl_info(s->index)->bits >= 32 && chance(50);
   put_text(s);
 }
 
@@ -223,6 +227,7 @@ static void fill_indices(const scattering *s, int64_t bytes, void *p) {
     int64_t v = (int64_t)below((uint32_t)s->near + 4) - 2;
     if (chance(5)) v = (int64_t)((uint64_t)below(UINT32_MAX) << 32 | below(UINT32_MAX)) >> below(64);
     if (chance(2)) v = chance(50) ? INT64_MIN : INT64_MAX;
+    if (s->unique) v = i - 1;
     uint8_t *at = (uint8_t *)p + i * bits / 8;
     if (bits < 8)
       *at = (uint8_t)(*at & ~(kl_int_mask(s->index) << i * bits % 8)) |

@@ -254,9 +254,8 @@ typedef struct kl_plan_launch {
 typedef enum kl_slot_kind { KL_SLOT_IN, KL_SLOT_OUT, KL_SLOT_CONST, KL_SLOT_SHARED, KL_SLOT_SCRATCH } kl_slot_kind;
 // What launches do to a result in all.
 typedef enum kl_result_mode {
-  KL_MODE_COVER,    // each element is stored once
-  KL_MODE_IN_PLACE, // at most once; the rest is what the parameter has whose memory it is
-  KL_MODE_UPDATE,   // covered, or what that parameter has, and then changed by stores that are no PUT
+  KL_MODE_COVER,  // each element is stored once
+  KL_MODE_UPDATE, // covered, and in launches behind that changed by stores that are no PUT
 } kl_result_mode;
 
 typedef struct kl_slot_info {

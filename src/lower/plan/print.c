@@ -298,7 +298,6 @@ void kl_plan_print(kl_sb *b, kl_plan *p) {
     kl_sbf(b, ", %lld bytes, aligned to %u", (long long)p->slots[i].bytes, p->slots[i].align);
     if (p->slots[i].zero) kl_sb_puts(b, ", zero before and behind");
     if (p->slots[i].by_value) kl_sb_puts(b, ", by value");
-    if (p->slots[i].mode == KL_MODE_IN_PLACE) kl_sb_puts(b, ", in place");
     if (p->slots[i].mode == KL_MODE_UPDATE) kl_sb_puts(b, ", updated");
     if (p->slots[i].alias != KL_NONE) kl_sbf(b, ", may be s%u", p->slots[i].alias);
     if (p->slots[i].unproved) kl_sbf(b, ", not proved: %s", p->slots[i].unproved);

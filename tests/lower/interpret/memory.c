@@ -218,15 +218,11 @@ bool changed_element(machine *m, const kl_store *s, uint32_t actor, int64_t i, i
   return true;
 }
 
-// What another launch has put there, or the parameter has whose memory it is.
+// What another launch has put there.
 uint64_t element_now(machine *m, uint32_t slot, int64_t e) {
   const kl_slot_info *s = slot_of(m, slot);
   REQUIRE(m, s->mode == KL_MODE_UPDATE, "slot %u is changed", slot);
   if (!m->elements[slot]) return 0;
-  if (!m->stored[slot][e] && s->alias != KL_NONE) {
-    m->elements[slot][e] = of_parameter(s->alias, e);
-    m->stored[slot][e] = 1;
-  }
   REQUIRE(m, m->stored[slot][e], "slot %u: element %lld is changed, and nobody has written it", slot, (ll)e);
   return m->elements[slot][e];
 }

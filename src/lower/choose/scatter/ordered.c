@@ -22,7 +22,7 @@ typedef struct ordered {
   const kl_aff *at; // the element's place in the first result
   uint32_t keep;    // it is there
   const kl_aff *index[KILN_MAX_RANK];
-  const bool *skip;
+  bool copies;    // looks through no windows
   bool exchanges; // the combiner puts an array's elements into another
 } ordered;
 
@@ -66,7 +66,7 @@ static void make_vars(ordered *x) {
   x->windows = 1;
   for (uint32_t i = 0; i < x->x->nbatch; i++)
     if (!x->x->batched[i]) x->windows *= x->x->updates->dims[x->x->batch[i]];
-  add_var(x, KL_BIND_STEP, x->windows && !x->skip ? x->windows : 1, "window", &x->step);
+  add_var(x, KL_BIND_STEP, x->windows && !x->copies ? x->windows : 1, "window", &x->step);
 }
 
 // The window that the element looks at: of those that lie along its own place in batching dims.
@@ -152,21 +152,19 @@ static kiln_status write_body(ordered *x) {
   kl_index_at(x->p, result(x, 0)->shape, x->at, x->index);
   for (uint32_t i = 0; i < x->x->n; i++)
     KL_TRY(kl_walk_want(&x->walk, x->x->instr->operands[i], 0, x->keep, x->index, &values[i]));
-  if (!x->skip) KL_TRY(take_windows(x, values));
+  if (!x->copies) KL_TRY(take_windows(x, values));
   for (uint32_t i = 0; i < x->x->n; i++) kl_walk_give(&x->walk, x->x->number, i, x->index, values[i]);
   uint32_t first = kl_scatter_results(x->c);
   for (uint32_t slot = first; slot < x->c->slots.nargs; slot++) {
     const kl_slot_info *info = &x->c->slots.v.p[slot];
-    if (x->skip && x->skip[slot - first]) continue;
     KL_TRY(kl_walk_want(&x->walk, x->c->plan->comp->root, slot - first, x->keep, x->index, &step));
     kl_write_store(&x->w, slot, info, place_of(x, info->shape), step, x->keep);
   }
   return KILN_OK;
 }
 
-// skip: by result, what is not stored; NULL: windows are looked through, and everything is stored.
-static kiln_status write_elements(kl_choosing *c, const kl_scatter *s, const bool *skip, const char **why_not) {
-  ordered x = {.c = c, .x = s, .p = c->plan->affs, .skip = skip};
+static kiln_status write_elements(kl_choosing *c, const kl_scatter *s, bool copies, const char **why_not) {
+  ordered x = {.c = c, .x = s, .p = c->plan->affs, .copies = copies};
   kl_body b = {0};
   make_vars(&x);
   b.nvars = x.nvars;
@@ -191,9 +189,9 @@ static kiln_status write_elements(kl_choosing *c, const kl_scatter *s, const boo
 }
 
 kiln_status kl_choose_ordered(kl_choosing *c, const kl_scatter *x, const char **why_not) {
-  return write_elements(c, x, NULL, why_not);
+  return write_elements(c, x, false, why_not);
 }
 
-kiln_status kl_copy_operands(kl_choosing *c, const kl_scatter *x, const bool *skip, const char **why_not) {
-  return write_elements(c, x, skip, why_not);
+kiln_status kl_copy_operands(kl_choosing *c, const kl_scatter *x, const char **why_not) {
+  return write_elements(c, x, true, why_not);
 }

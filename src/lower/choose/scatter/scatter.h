@@ -52,8 +52,8 @@ uint32_t kl_scatter_results(const kl_choosing *c);
 
 // ordered.c
 kiln_status kl_choose_ordered(kl_choosing *c, const kl_scatter *x, const char **why_not);
-// A launch that stores the operands in the results, but for those to skip.
-kiln_status kl_copy_operands(kl_choosing *c, const kl_scatter *x, const bool *skip, const char **why_not);
+// A launch that stores the operands in the results.
+kiln_status kl_copy_operands(kl_choosing *c, const kl_scatter *x, const char **why_not);
 // updates.c
 kiln_status kl_choose_updates(kl_choosing *c, const kl_scatter *x, const char **why_not);
 

@@ -1,6 +1,5 @@
 // Scatter, update by update: a thread has some neighbouring updates, and changes the elements that they belong to,
-// whatever other threads do to these at the time. Where the results are not the operands' memory, a launch before
-// stores the operands in them.
+// whatever other threads do to these at the time. A launch before stores the operands in the results.
 
 #include "lower/choose/scatter/scatter.h"
 
@@ -15,7 +14,6 @@ typedef struct updates {
   int64_t count;                    // of updates
   uint32_t slot[KL_MOST_SCATTERED]; // by array
   kl_store how[KL_MOST_SCATTERED];  // the same
-  bool in_place[KL_MOST_SCATTERED]; // by result
 } updates;
 
 // --- what can be done -----------------------------------------------------------------------------------------------
@@ -201,7 +199,7 @@ kiln_status kl_choose_updates(kl_choosing *c, const kl_scatter *s, const char **
   uint32_t block = c->plan->target.machine == KL_HOST ? 1 : BLOCK, first = kl_scatter_results(c);
   if (windows_of_element(s) <= FEW_WINDOWS || x.count == 0) *why_not = "an element has few windows to look through";
   if (*why_not || !choose_changes(&x, why_not)) return KILN_OK;
-  KL_TRY(kl_copy_operands(c, s, x.in_place, why_not));
+  KL_TRY(kl_copy_operands(c, s, why_not));
   if (*why_not) return KILN_OK;
   kl_last_launch(c->plan)->block = block;
   kl_plan_add_launch(c->plan, block);

@@ -153,12 +153,6 @@ static kiln_status check_total(cover *x) {
   return KILN_OK;
 }
 
-static kiln_status check_apart(cover *x) {
-  drop_empty(x);
-  if (!stores_are_apart(x)) unproved(x, "whether two stores store one element");
-  return KILN_OK;
-}
-
 // Thread t stores elements t*lanes .. t*lanes+lanes-1, those it keeps.
 static kiln_status check_counted(cover *x, uint32_t i) {
   const kl_body *b = x->w[i].body;
@@ -198,7 +192,7 @@ static kiln_status check_changes(cover *x, const kl_writing *w, uint32_t n) {
   x->w = put;
   kl_look_at(k, KL_OF_SLOT, x->slot);
   if (x->n && first <= last) return kl_refute(k, "is changed before it has a value");
-  if (x->n == 0 && s->alias == KL_NONE && s->shape->count) return kl_refute(k, "is changed and has no value");
+  if (x->n == 0 && s->shape->count) return kl_refute(k, "is changed and has no value");
   return KILN_OK;
 }
 
@@ -222,7 +216,6 @@ kiln_status kl_check_cover(kl_check *k, uint32_t slot, const kl_writing *w, uint
     if (k->p->counted) KL_TRY(check_counted(&x, i));
   }
   if (k->p->slots[slot].unproved || k->p->counted) return scratch ? refute_scratch(&x) : KILN_OK;
-  if (mode == KL_MODE_IN_PLACE) return check_apart(&x);
   KL_TRY(check_total(&x));
   return scratch && k->p->slots[slot].unproved ? refute_scratch(&x) : KILN_OK;
 }

@@ -36,7 +36,6 @@ static kiln_status check_shared(kl_check *k, const kl_slot_info *s, int64_t *end
 
 static kiln_status check_alias(kl_check *k, const kl_slot_info *s) {
   const kl_plan *p = k->p;
-  if (s->mode == KL_MODE_IN_PLACE && s->alias == KL_NONE) return kl_refute(k, "is nobody's memory");
   if (s->alias == KL_NONE) return KILN_OK;
   kl_slot_kind other = s->kind == KL_SLOT_IN ? KL_SLOT_OUT : KL_SLOT_IN;
   bool may =

@@ -1,0 +1,85 @@
+// Plans of scatters, executed on fingerprints: every update comes to its element once, and in the order of the windows
+// where threads run in theirs.
+#include "interpret/interpret.h"
+#include "lower/choose/choose.h"
+#include "support/context.h"
+
+#include <stdio.h>
+
+static const kl_target plan_targets[] = {
+    {.machine = KL_NVPTX, .sm = 90, .block = 128, .max_bytes = 16},
+    {.machine = KL_NVPTX, .sm = 70, .block = 128, .max_bytes = 16},
+    {.machine = KL_HOST, .block = 1, .max_bytes = 16, .host_lanes = 16},
+};
+
+typedef struct row {
+  const char *type, *combiner; // what is made of a and b
+  const char *array, *index, *updates, *numbers;
+  bool updated; // on GPUs by updates, from sm_90 on at least; else element by element
+} row;
+
+#define ROWS ", update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"
+#define POINTS                                                                                                         \
+  ", update_window_dims={}, inserted_window_dims={0,1}, scatter_dims_to_operand_dims={1,0}, index_vector_dim=0"
+#define BATCH                                                                                                          \
+  ", update_window_dims={2}, inserted_window_dims={}, scatter_dims_to_operand_dims={1}, input_batching_dims={0}, "     \
+  "scatter_indices_batching_dims={0}, index_vector_dim=2"
+
+static const row rows[] = {
+    {"f32", "add(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, true},
+    {"f16", "add(b, a)", "[30,7]", "[40,1]", "[40,7]", ROWS, true},
+    {"s64", "maximum(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, true},
+    {"f32", "multiply(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, true},
+    {"u8", "add(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, true},
+    {"s4", "xor(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, true},
+    {"u8", "add(a, b)", "[5,3]", "[40,1]", "[40,3]", ROWS, false}, // an odd number of bytes
+    {"c128", "multiply(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, false},
+    {"bf16", "copy(b)", "[30,8]", "[40,1]", "[40,8]", ROWS, true},
+    {"f32", "add(a, b)", "[30,8]", "[4,1]", "[4,8]", ROWS, false}, // few windows
+    {"s32", "add(a, b)", "[6,9]", "[2,200]", "[200]", POINTS, true},
+    {"s32", "add(a, b)", "[3,20]", "[3,17,1]", "[3,17,4]", BATCH, true},
+};
+
+static void put_text(kl_sb *b, const row *r) {
+  kl_sbf(b, "HloModule m\nf {\n  a = %s[] parameter(0)\n  b = %s[] parameter(1)\n", r->type, r->type);
+  kl_sbf(b, "  ROOT r = %s[] %s\n}\nENTRY e {\n  x = %s%s parameter(0)\n", r->type, r->combiner, r->type, r->array);
+  kl_sbf(b, "  i = s32%s parameter(1)\n  u = %s%s parameter(2)\n", r->index, r->type, r->updates);
+  kl_sbf(b, "  ROOT y = %s%s scatter(x, i, u)%s, to_apply=f\n}\n", r->type, r->array, r->numbers);
+}
+
+static void judge(const kiln_module *m, const kl_target *t, const row *r, bool deterministic) {
+  kl_arena arena;
+  kl_plan *p;
+  const kl_comp *c = &m->comp[m->entry];
+  const kl_plan_params params = {.target = *t, .name = "k", .deterministic = deterministic};
+  kl_arena_init(&arena, cx);
+  leaves want = evaluate_graph(&arena, m, c, number_arguments(&arena, c));
+  EXPECT(kl_plan_make(cx, m, c, &params, &arena, &p) == KILN_OK, "%s", last_finding());
+  EXPECT(kl_plan_verify(cx, p) == KILN_OK, "%s", last_finding());
+  const char *why = interpret(&arena, p, &want);
+  EXPECT(!why, "%s %s on sm %u: %s", r->type, r->combiner, t->sm, why);
+  bool updated = p->slots[p->nargs - 1].mode == KL_MODE_UPDATE;
+  if (t->sm == 90 && !deterministic) EXPECT(updated == r->updated, "%s %s: in another form", r->type, r->combiner);
+  bool is_float = r->type[0] == 'f' || r->type[0] == 'b' || r->type[0] == 'c';
+  if (deterministic && is_float) EXPECT(!updated, "%s %s: updates in any order", r->type, r->combiner);
+  kl_plan_free(p);
+  kl_arena_free(&arena);
+}
+
+START_TEST(scatters) {
+  kl_sb text;
+  kl_sb_init(&text, cx);
+  put_text(&text, &rows[_i]);
+  kiln_module *m = parse(text.p);
+  for (size_t t = 0; t < KL_COUNT(plan_targets); t++) {
+    judge(m, &plan_targets[t], &rows[_i], false);
+    judge(m, &plan_targets[t], &rows[_i], true);
+  }
+  kiln_module_destroy(&m);
+  kl_sb_free(&text);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("scatters", EACH(make_context, drop_context), {scatters, KL_COUNT(rows)});
+}
