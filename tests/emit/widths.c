@@ -32,6 +32,9 @@ static const char *const rows[] = {
     "p = bf16[4096] parameter(0) b = f32[64] parameter(1) w = f32[4096] convert(p) t = f32[64,64] broadcast(b), "
     "dimensions={1} u = f32[4096] reshape(t) s = f32[4096] add(w, u) n = bf16[4096] convert(s) "
     "ROOT r = (bf16[4096], f32[4096]) tuple(n, s)",
+    // digits of odd dimensions, which nothing is proved of unless a thread's elements lie together
+    "x = s32[192,6,7]{2,0,1} parameter(0) p = s32[6,7,192]{1,0,2} transpose(x), dimensions={1,2,0} "
+    "ROOT r = f64[6,7,192]{1,0,2} convert(p)",
 };
 
 START_TEST(narrow_beside_wide) {

@@ -101,7 +101,7 @@ static share choose_share(const kl_plan *p, const kl_slots *s, const bool *has, 
   // Lanes exchange whole words.
   uint32_t chunk = p->target.max_bytes * 8 / wide;
   if (chunk < 32 / narrow) chunk = 32 / narrow;
-  bool together = host || p->counted || kl_last_launch(p)->block % 32 || chunk > lanes;
+  bool together = p->together || host || p->counted || kl_last_launch(p)->block % 32 || chunk > lanes;
   return (share){lanes, together ? lanes : chunk ? chunk : 1};
 }
 

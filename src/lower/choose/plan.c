@@ -223,21 +223,31 @@ static bool has_tiles(const kl_slots *s, kl_slot_kind kind) {
   return false;
 }
 
-// Writes the plan of a row, whole; or says why not. Digits of odd tiles may be more than the verifier follows over
-// several elements at once.
+// Are threads' elements apart from each other in some part?
+static bool has_chunks(const kl_plan *p) {
+  for (uint32_t i = 0; i < p->nparts; i++)
+    if (p->parts[i].main.blocks) return true;
+  return false;
+}
+
+// Writes the plan of a row, whole; or says why not. Digits of odd dimensions may be more than the verifier follows where
+// a thread's elements lie apart, those of odd tiles where it has several: then they do not, or it has not.
 static kiln_status try(kl_choosing *c, const row *r, const char **why_not) {
   kl_plan *p = c->plan;
   size_t slots = c->slots.v.n, constants = c->slots.constants.n;
   bool out = has_tiles(&c->slots, KL_SLOT_OUT), tiles = out || has_tiles(&c->slots, KL_SLOT_IN);
   p->kind = r->kind;
-  p->single = false;
+  p->single = p->together = false;
   if (out && !r->tiles) *why_not = "a result lies in tiles";
-  for (; !*why_not; p->single = true) {
+  while (!*why_not) {
     KL_TRY(r->choose(c, why_not));
     if (*why_not) break;
     KL_TRY(finish(c));
-    if ((!r->asks && !tiles) || kl_plan_is_proved(c->cx, p)) return KILN_OK;
-    if (!tiles || p->single) break;
+    bool chunks = r->choose == kl_choose_loop && has_chunks(p);
+    if ((!r->asks && !tiles && !chunks) || kl_plan_is_proved(c->cx, p)) return KILN_OK;
+    if (!chunks && (!tiles || p->single)) break;
+    p->single = !chunks;
+    p->together = true;
     kl_forget_choice(c, slots, constants);
   }
   if (!*why_not && r->asks) *why_not = "its indices are more than the verifier follows";
