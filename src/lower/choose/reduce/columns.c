@@ -28,6 +28,7 @@ typedef struct columns {
   bool joins;                                               // joins what blocks have made, and nothing else
   uint32_t v, lane_j, j, k, step_k, step, part, met, met_j; // variables, KL_NONE where there is one value
   uint32_t split, joined, met_joined;
+  const struct meeting *meetings;            // by reduction: of the level made last
   uint32_t (*partial)[KL_MAX_VALUES_FOLDED]; // by reduction: slots of what blocks have made
   const kl_aff *row, *r, *s;                 // s: in the block
   const kl_aff *set;                         // of columns that a block has: its number
@@ -160,6 +161,7 @@ static uint32_t one_lane_j(columns *x, uint32_t outer) {
 // Slots of shared memory.
 typedef struct meeting {
   uint32_t warps[KL_MAX_VALUES_FOLDED], parts[KL_MAX_VALUES_FOLDED], teams[KL_MAX_VALUES_FOLDED];
+  bool has_room; // a value of each column and warp, in `teams`
 } meeting;
 
 static const kl_aff *place(columns *x, const kl_aff *slow) {
@@ -171,7 +173,10 @@ static void make_room(columns *x, kl_folding *f, meeting *m) {
   int64_t columns = d->v * d->lanes, warps = d->teams * d->warps_j;
   if (d->warps_j > 1) kl_fold_room(f, warps * columns, m->warps);
   if (d->in_block > 1) kl_fold_room(f, d->in_block * columns, m->parts);
-  if (d->in_block > 1 && x->met != KL_NONE) kl_fold_room(f, warps * columns, m->teams);
+  // What has met is read by then: one room does for all meetings of warps.
+  if (d->in_block > 1 && x->met != KL_NONE && d->warps_j == 1) kl_fold_room(f, warps * columns, m->warps);
+  memcpy(m->teams, m->warps, sizeof m->teams);
+  m->has_room = d->warps_j > 1 || (d->in_block > 1 && x->met != KL_NONE);
 }
 
 // Of one part: the pairs of j that lie in other warps.
@@ -245,7 +250,11 @@ static kiln_status join_partial(columns *x, uint32_t which) {
   KL_TRY(kl_fold_pairs(&f, x->joined, values));
   if (x->lane_j != KL_NONE) KL_TRY(kl_fold_few_lanes(&f, x->lane_j, d->join_lanes, values));
   if (x->met_joined != KL_NONE) {
-    kl_fold_room(&f, d->teams * d->warps_j * d->v * d->lanes, room);
+    const meeting *m = x->meetings ? &x->meetings[which] : NULL;
+    if (m && m->has_room)
+      memcpy(room, m->teams, sizeof room);
+    else
+      kl_fold_room(&f, d->teams * d->warps_j * d->v * d->lanes, room);
     kl_fold_put(&f, room, place(x, x->warp), one_lane_j(x, KL_NONE), values);
     kl_fold_get(&f, room, place(x, variable(x, x->met_joined)), KL_NONE, values);
     KL_TRY(kl_fold_pairs(&f, x->met_joined, values));
@@ -256,6 +265,7 @@ static kiln_status join_partial(columns *x, uint32_t which) {
 static kiln_status fold_level(columns *x, uint32_t level) {
   const kl_reductions *all = x->g.x;
   meeting *m = KL_NEW_N(x->g.c->arena, meeting, all->n);
+  x->meetings = m;
   uint32_t(*values)[KL_MAX_VALUES_FOLDED] = kl_arena_alloc(x->g.c->arena, all->n * sizeof *values);
   if (!all->length) return kl_give_nothing(&x->g, level, x->row, x->row_guard);
   if (x->step != KL_NONE) kl_write_loop(&x->g.w, x->step, 0, NULL, NULL, NULL);
