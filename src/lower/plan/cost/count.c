@@ -225,6 +225,17 @@ static unsigned bits_of(const counting *c, const kl_access *a) {
   return kl_info(c->p->slots[a->slot].shape->dtype)->bits;
 }
 
+// Are there values of which four go in one register, or elements that are stored apart from what is computed?
+static bool makes_words(const counting *c) {
+  for (uint32_t i = 0; i < c->p->nslots; i++)
+    if (c->p->slots[i].owner) return true;
+  for (uint32_t i = 0; i < c->body->nsteps; i++) {
+    const kl_step *s = &c->body->steps[i];
+    if (s->kind == KL_STEP_OP && kl_is_float(s->dtype) && kl_info(s->dtype)->bits < 16) return true;
+  }
+  return false;
+}
+
 static void count_access(counting *c, const kl_access *a, uint32_t guard, const inside *around, bool store,
                          uint32_t step) {
   kl_truth first = KL_YES;
@@ -235,8 +246,9 @@ static void count_access(counting *c, const kl_access *a, uint32_t guard, const 
     kl_nth_point(c->body, a->regs, a->run, k * a->vec, at);
     kl_truth holds = guard == KL_NONE ? KL_YES : kl_guard_at(c->p, c->body, guard, kl_inner(c->body), at);
     if (k == 0) first = holds;
-    // What it would load nobody takes, but the others of its word may be.
-    if (holds == KL_NO && bits_of(c, a) < 8) c->sum.slots[a->slot].load.asked.exact = false;
+    // What it would load nobody takes, but others of a word may: of its own, or of one that it is made into.
+    if (holds == KL_NO && (bits_of(c, a) < 8 || (!store && makes_words(c))))
+      c->sum.slots[a->slot].load.asked.exact = false;
     if (holds == KL_NO) continue;
     set_regs(c, at);
     chunk one = {a, k, holds == KL_YES ? KL_NONE : guard, NULL, around, store, step};
