@@ -23,7 +23,7 @@ enum { LONG = 300 }; // operations of some fusions: enough to be cut into functi
 static unsigned counted; // of all, those that can take their element count at run time
 
 static void one(kiln_context *cx, unsigned seed, batch *batches, bool print) {
-  gen_source src = {.seed = seed * 0x9e3779b97f4a7c15ull, .memory = true};
+  gen_source src = {.seed = seed * 0x9e3779b97f4a7c15ull, .whole = seed % 4 == 3};
   kl_sb text;
   kl_sb_init(&text, cx);
   gen_fusion(&src, seed % 64 == 9 ? LONG : 3 + seed % 29, &text);

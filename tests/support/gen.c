@@ -568,9 +568,68 @@ static void op_call(gen *g) {
   }
 }
 
+// A computation of two scalars for each element.
+static void op_map(gen *g) {
+  unsigned x[2] = {operand(g)}, number = g->calls++;
+  x[1] = of_type(g, x[0], g->v[x[0]].t);
+  const char *t = kl_info(g->v[x[0]].t)->name, *op = g->v[x[0]].t == KILN_PRED ? "xor" : "subtract";
+  kl_sbf(&g->called, "mapped%u {\n  x = %s[] parameter(0)\n  y = %s[] parameter(1)\n", number, t, t);
+  kl_sbf(&g->called, "  z = %s[] %s(x, y)\n  ROOT r = %s[] %s(z, x)\n}\n\n", t, op, t, op);
+  int64_t dims[MAX_RANK];
+  char attrs[192], call[32];
+  for (uint32_t d = 0; d < g->v[x[0]].rank; d++) dims[d] = d;
+  list(attrs, sizeof attrs - sizeof call, "dimensions", g->v[x[0]].rank, dims);
+  snprintf(call, sizeof call, ", to_apply=mapped%u", number);
+  emit(g, &g->v[x[0]], "map", 2, x, strcat(attrs, call));
+}
+
+// Some element of an integer or truth, as the number of a branch.
+static unsigned branch_number(gen *g) {
+  unsigned a = pick(g, g->n);
+  kl_dtype t = g->v[a].t;
+  if ((!kl_is_int(t) && t != KILN_PRED) || count(&g->v[a]) == 0) return scalar_constant(g, KILN_S32);
+  value one = g->v[a], scalar = {.t = t};
+  char attrs[256];
+  size_t at = (size_t)snprintf(attrs, sizeof attrs, ", slice={");
+  for (uint32_t d = 0; d < one.rank; d++, one.dims[d - 1] = 1)
+    at += (size_t)snprintf(attrs + at, sizeof attrs - at, "%s[0:1]", d ? ", " : "");
+  snprintf(attrs + at, sizeof attrs - at, "}");
+  if (one.rank) a = emit(g, &one, "slice", 1, &a, attrs);
+  if (one.rank) a = emit(g, &scalar, "reshape", 1, &a, "");
+  if (t == KILN_PRED || t == KILN_S32) return a;
+  scalar.t = KILN_S32;
+  return emit(g, &scalar, "convert", 1, &a, "");
+}
+
+// Branches that move one value or another.
+static void op_conditional(gen *g) {
+  unsigned a = operand(g), x[4] = {branch_number(g)}, number = g->calls++;
+  bool truth = g->v[x[0]].t == KILN_PRED;
+  unsigned n = truth ? 2 : 1 + pick(g, 3);
+  char attrs[128];
+  size_t at = (size_t)snprintf(attrs, sizeof attrs,
+                               truth ? ", true_computation=branch%u_0, false_computation=branch%u_1"
+                                     : ", branch_computations={branch%u_0",
+                               number, number);
+  value v = g->v[a];
+  for (unsigned i = 0; i < n; i++) {
+    bool turns = v.rank && chance(g, 50);
+    x[1 + i] = of_type(g, a, v.t);
+    kl_sbf(&g->called, "branch%u_%u {\n  x = ", number, i);
+    put_shape(&g->called, &v);
+    kl_sb_puts(&g->called, " parameter(0)\n  ROOT y = ");
+    put_shape(&g->called, &v);
+    kl_sbf(&g->called, turns ? " reverse(x), dimensions={%u}\n}\n\n" : " copy(x)\n}\n\n", pick(g, v.rank + !v.rank));
+    if (i && !truth) at += (size_t)snprintf(attrs + at, sizeof attrs - at, ", branch%u_%u", number, i);
+  }
+  if (!truth) snprintf(attrs + at, sizeof attrs - at, "}");
+  emit(g, &v, "conditional", 1 + n, x, attrs);
+}
+
 // --- the module ------------------------------------------------------------------------------------------------------
 
-// The last is for sources that want it.
+// The last are for sources that want them.
+enum { WHOLE_OPS = 3 };
 static void (*const ops[])(gen *) = {
     op_unary,           op_unary,        op_unary,        op_binary,
     op_binary,          op_binary,       op_binary,       op_compare,
@@ -579,7 +638,7 @@ static void (*const ops[])(gen *) = {
     op_complex,         op_broadcast,    op_broadcast,    op_reshape,
     op_transpose,       op_reverse,      op_slice,        op_pad,
     op_concatenate,     op_iota,         op_bitcast,      op_call,
-    op_bitcast_width,
+    op_bitcast_width,   op_map,          op_conditional,
 };
 
 static void any_dims(gen *g, value *v) {
@@ -664,9 +723,9 @@ void gen_fusion(gen_source *src, unsigned nops, kl_sb *out) {
   unsigned root[MAX_ROOTS], n;
   kl_sb_init(&body, out->cx);
   kl_sb_init(&g.called, out->cx);
-  g.tiles = src->memory && chance(&g, 15);
+  g.tiles = src->whole && chance(&g, 50);
   parameters(&g);
-  for (unsigned i = 0; i < nops && !full(&g); i++) ops[pick(&g, KL_COUNT(ops) - !src->memory)](&g);
+  for (unsigned i = 0; i < nops && !full(&g); i++) ops[pick(&g, KL_COUNT(ops) - (src->whole ? 0 : WHOLE_OPS))](&g);
   roots(&g, root, &n);
   put_header(&g, out, root, n);
   kl_sb_put(out, (kl_str){g.called.p, g.called.n});

@@ -8,7 +8,8 @@ typedef struct gen_source {
   uint64_t seed;        // state of the generator
   const uint8_t *bytes; // or, while they last, a fuzzer's bytes
   size_t size;
-  bool memory; // buffers in tiles, with padding, of elements of other sizes; bitcasts between widths
+  bool whole; // also buffers in tiles, with padding, of elements of other sizes; bitcasts between widths; maps,
+              // conditionals
 } gen_source;
 
 // Writes one module into `out`. `ops` is about how many operations it has.
