@@ -4,7 +4,19 @@
 
 #include "kiln.h"
 
-enum { O_TARGET, O_FUSION, O_ALIGN, O_ALIAS, O_VALUE, O_COUNT, O_PROGRAMMATIC, O_NUMERICS, O_LINEINFO, O_DETERMINISTIC, O_OTHERS };
+enum {
+  O_TARGET,
+  O_FUSION,
+  O_ALIGN,
+  O_ALIAS,
+  O_VALUE,
+  O_COUNT,
+  O_PROGRAMMATIC,
+  O_NUMERICS,
+  O_LINEINFO,
+  O_DETERMINISTIC,
+  O_OTHERS
+};
 // clang-format off
 #define COMPILE_OPTIONS(target_help)                                                                                   \
   {"--target", "TARGET", target_help},                                                                                 \

@@ -22,7 +22,7 @@ typedef struct kl_plan_params {
   uint32_t cut_operands, cut_bytes;
   bool counted; // `comp` comes from kl_plan_recount, and so do `shapes`
   bool programmatic, fast, lineinfo;
-  bool deterministic; // where the order of operations would show in a result, it is one order
+  bool deterministic;  // where the order of operations would show in a result, it is one order
   const char *chooser; // the kind of kernel that is to be written; NULL: the cheapest of those that can be
   kl_strategy strategy;
 } kl_plan_params;

@@ -230,8 +230,8 @@ static bool has_chunks(const kl_plan *p) {
   return false;
 }
 
-// Writes the plan of a row, whole; or says why not. Digits of odd dimensions may be more than the verifier follows where
-// a thread's elements lie apart, those of odd tiles where it has several: then they do not, or it has not.
+// Writes the plan of a row, whole; or says why not. Digits of odd dimensions may be more than the verifier follows
+// where a thread's elements lie apart, those of odd tiles where it has several: then they do not, or it has not.
 static kiln_status try(kl_choosing *c, const row *r, const char **why_not) {
   kl_plan *p = c->plan;
   size_t slots = c->slots.v.n, constants = c->slots.constants.n;

@@ -158,7 +158,8 @@ typedef struct kl_if {
 kl_if kl_if_begin(kl_emit *e, kb_reg c, const char *name);
 void kl_if_end(kl_emit *e, kl_if i);
 LLVMBasicBlockRef kl_block(kl_emit *e, const char *name); // a new one of the function
-// Values and conditions as they were when a nest began; what is made in it is not there behind it, but of a loop `made`.
+// Values and conditions as they were when a nest began; what is made in it is not there behind it, but of a loop
+// `made`.
 typedef struct kl_scope {
   kl_val *vals;
   kl_conditions *guards;

@@ -169,8 +169,8 @@ kb_reg kb_fma_down(kb *k, kb_reg a, kb_reg b, kb_reg c); // fma.rm.f32: exact, r
 kb_reg kb_f2i_sat(kb *k, kb_reg a, bool is_signed);
 // NVPTX packed conversions. F32 scalars lo, hi to one <2 x half> / <2 x bfloat>, nearest even (sm_80+; F16 on any).
 kb_reg kb_pack2(kb *k, kb_reg lo, kb_reg hi, kb_kind to);
-// An I32 whose halves are all ones where the comparison of two packed registers holds, one of OEQ, OGT, OGE and OLT, else
-// zeros; zeros for NaN (BF16: sm_90+).
+// An I32 whose halves are all ones where the comparison of two packed registers holds, one of OEQ, OGT, OGE and OLT,
+// else zeros; zeros for NaN (BF16: sm_90+).
 kb_reg kb_mask2(kb *k, LLVMRealPredicate p, kb_reg a, kb_reg b);
 // The same of |a| and a number.
 kb_reg kb_size_mask2(kb *k, LLVMRealPredicate p, kb_reg a, double number);

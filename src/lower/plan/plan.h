@@ -166,9 +166,9 @@ typedef enum kl_node_kind {
   KL_NODE_IF,     // `inside` where guard `index` holds; the guard does not depend on reg variables
   KL_NODE_UPDATE, // store `index`, a REPLACE: `inside` makes its value from carried[0].value, the element as it is; it
                   // may be done several times
-  KL_NODE_SYNC, // what threads of the block have stored in shared memory is there for all of them
-  KL_NODE_LAST, // `inside`, by that block which is the last of several to come here: all that they have stored in
-                // scratch memory is there. At the root, once, of a GPU's body.
+  KL_NODE_SYNC,   // what threads of the block have stored in shared memory is there for all of them
+  KL_NODE_LAST,   // `inside`, by that block which is the last of several to come here: all that they have stored in
+                  // scratch memory is there. At the root, once, of a GPU's body.
 } kl_node_kind;
 
 typedef struct kl_seq {

@@ -32,8 +32,9 @@ static inline float fma_odd(float a, float b, float c) {
 // 2^-149.
 static inline u32 is_near(float a, float b, float c) {
   const u32 low = 0x0d800000, high = 0x7e000000; // 2^-100, 2^125
-  u32 p = bits32(a * b) & 0x7fffffff, nonzero = ((bits32(a) << 1) != 0) & ((bits32(b) << 1) != 0);
-  return (nonzero & (p - low >= high - low)) | ((bits32(c) & 0x7fffffff) >= high);
+  u32 p = bits32(a * b) & 0x7fffffff, has_a = (bits32(a) << 1) != 0, has_b = (bits32(b) << 1) != 0;
+  u32 far = p - low >= high - low, large = (bits32(c) & 0x7fffffff) >= high;
+  return (has_a & has_b & far) | large;
 }
 // Products of bf16 always have the range of double.
 static inline float fma_odd_wide(float a, float b, float c) {

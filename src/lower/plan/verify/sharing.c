@@ -94,10 +94,67 @@ static bool excludes(pair *p, uint32_t v, bool up) {
   return kl_map_is_empty(p->affs, kl_map_make(p->affs, &m), QUOTA, NULL) == KL_YES;
 }
 
+// The greatest number that divides the coefficients of e above `most`, and g.
+static int64_t common(const kl_aff *e, int64_t most, int64_t g) {
+  for (uint32_t i = 0; i < e->n; i++) {
+    int64_t a = e->terms[i].coef, b = g;
+    if (a == INT64_MIN) return 1;
+    a = a < 0 ? -a : a;
+    if (a <= most) continue;
+    for (g = a; b;) {
+      int64_t r = g % b;
+      g = b;
+      b = r;
+    }
+  }
+  return g;
+}
+
+// e without its multiples of g, and without variable v, whose coefficient is *own.
+static const kl_aff *lower_digits(kl_affs *p, const kl_aff *e, int64_t g, uint32_t v, int64_t *own) {
+  const kl_aff *low = kl_aff_const(p, e->c);
+  *own = 0;
+  for (uint32_t i = 0; i < e->n; i++) {
+    const kl_aff_atom *a = e->terms[i].atom;
+    if (a->kind == KL_AFF_DIM && a->var == v)
+      *own = e->terms[i].coef;
+    else if (!g || e->terms[i].coef % g)
+      low = kl_aff_addmul(p, low, kl_aff_of(p, a), e->terms[i].coef);
+  }
+  return low;
+}
+
+static bool are_nearer(kl_interval a, kl_interval b, int64_t than) {
+  __int128 up = (__int128)a.hi - b.lo, down = (__int128)b.hi - a.lo;
+  return up < than && down < than;
+}
+
+// Is v a digit of both, C v + low with terms beside it that are multiples of M? With low parts nearer than C, and C v +
+// low nearer than M, equal elements have the same v.
+static bool is_same_digit(sharing *x, const kl_aff *a, const kl_aff *b, uint32_t v) {
+  const kl_body *body = x->k->body;
+  kl_affs *p = x->k->p->affs;
+  int64_t own, other, of_v = 0;
+  lower_digits(p, a, 0, v, &own);
+  if (own <= 0) return false;
+  int64_t g = common(b, own, common(a, own, 0));
+  const kl_aff *low_a = lower_digits(p, a, g, v, &own), *low_b = lower_digits(p, b, g, v, &other);
+  if (own != other || kl_has_var(kl_vars_of(body, low_a) | kl_vars_of(body, low_b), v)) return false;
+  kl_interval in_a = kl_dom_interval(body->domain, low_a), in_b = kl_dom_interval(body->domain, low_b);
+  if (!are_nearer(in_a, in_b, own)) return false;
+  if (!g) return true;
+  if (__builtin_mul_overflow(own, body->vars[v].extent - 1, &of_v)) return false;
+  return are_nearer(in_a, in_b, g - of_v);
+}
+
 // Do the two touch one element only where they have the same values of these variables?
 static bool excludes_others(sharing *x, const kl_event *a, const kl_event *b, kl_vars vars, bool same_block) {
   pair p;
   if (kl_has_symbols(a->a->element) || kl_has_symbols(b->a->element)) return false;
+  for (uint32_t v = 0; v < x->k->body->nvars; v++)
+    if (x->k->body->vars[v].extent == 1 || (kl_has_var(vars, v) && is_same_digit(x, a->a->element, b->a->element, v)))
+      vars &= ~((kl_vars)1 << v);
+  if (!vars) return true;
   open_pair(x, &p, a, b, same_block);
   for (uint32_t v = 0; v < p.nvars; v++)
     if (kl_has_var(vars, v) && x->k->body->vars[v].extent > 1 && !(excludes(&p, v, true) && excludes(&p, v, false)))
