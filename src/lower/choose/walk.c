@@ -50,8 +50,8 @@ static bool is_made(const walk *w, const node *n) {
 
 // Is it what n is, whatever the guards?
 static bool stands_for(const walk *w, const node *g, const node *n) {
-  bool same = g->leaf == n->leaf && (n->rank == 0 || memcmp(g->index, n->index, n->rank * sizeof(n->index[0])) == 0);
-  return g->frame == n->frame && g->instr == n->instr && same && is_made(w, g);
+  if (g->frame != n->frame || g->instr != n->instr || g->leaf != n->leaf || g->rank != n->rank) return false;
+  return is_made(w, g) && (n->rank == 0 || memcmp(g->index, n->index, n->rank * sizeof(n->index[0])) == 0);
 }
 
 // The node that was given for what n is; KL_NONE: none was. Given at another index only, it cannot be had: somebody
