@@ -21,15 +21,18 @@ static inline double cc_to_type(kl_dtype t, double v) {
 }
 // Of either sign and any exponent from -range to range.
 static inline double cc_spread(double range) {
-  double v = ldexp(1 + fabs(cc_uniform()), (int)(cc_uniform() * range));
+  int exponent = (int)(cc_uniform() * range); // one draw a statement: all compilers draw in one order
+  double v = ldexp(1 + fabs(cc_uniform()), exponent);
   return cc_uniform() < 0 ? -v : v;
 }
 
 // Where something cancels, has a pole, a zero or a branch point; moved off it by all amounts that count.
 static inline cc_number cc_near(kl_dtype t, int way) {
   double bits = t == KILN_C64 ? 24 : 53, range = t == KILN_C64 ? 120 : 1000, angle = cc_uniform() * M_PI;
-  double off = cc_spread(1) * ldexp(1, -(int)(bits * fabs(cc_uniform()) * 1.3)),
-         tiny = cc_spread(1) * ldexp(1, -(int)(range * fabs(cc_uniform())));
+  double off = cc_spread(1);
+  off *= ldexp(1, -(int)(bits * fabs(cc_uniform()) * 1.3));
+  double tiny = cc_spread(1);
+  tiny *= ldexp(1, -(int)(range * fabs(cc_uniform())));
   switch (way) {
   case 0: return (cc_number){cos(angle), sin(angle)}; // the unit circle
   case 1: return (cc_number){cos(angle) * (1 + off), sin(angle) * (1 + off)};
@@ -53,10 +56,22 @@ static inline cc_number cc_draw(kl_dtype t, int i) {
   double range = t == KILN_C64 ? 126 : 1022, most = t == KILN_C64 ? 100 : 750;
   cc_number z;
   switch (i % 6) {
-  case 0: z = (cc_number){cc_uniform() * 4, cc_uniform() * 4}; break;
-  case 1: z = (cc_number){cc_spread(8), cc_spread(8)}; break;
-  case 2: z = (cc_number){cc_spread(range), cc_spread(range)}; break;
-  case 3: z = (cc_number){cc_uniform() * most * 2, cc_spread(i % 12 < 6 ? 8 : range)}; break;
+  case 0:
+    z.re = cc_uniform() * 4;
+    z.im = cc_uniform() * 4;
+    break;
+  case 1:
+    z.re = cc_spread(8);
+    z.im = cc_spread(8);
+    break;
+  case 2:
+    z.re = cc_spread(range);
+    z.im = cc_spread(range);
+    break;
+  case 3:
+    z.re = cc_uniform() * most * 2;
+    z.im = cc_spread(i % 12 < 6 ? 8 : range);
+    break;
   default: z = cc_near(t, (int)(random_bits() % 14)); break;
   }
   if (i % 97 == 0) z.re = cc_to_type(t, ldexp(z.re, t == KILN_C64 ? -140 : -1060));
@@ -68,9 +83,11 @@ static inline cc_number cc_draw_second(kl_dtype t, kl_op op, cc_number x, int i)
   cc_number z = cc_draw(t, (int)(random_bits() >> 40));
   if (op == KL_OP_POWER && i % 4) {
     double size = hypot(log(hypot(x.re, x.im)), atan2(x.im, x.re)), most = t == KILN_C64 ? 60 : 500;
-    z = (cc_number){cc_uniform() * most / fmax(size, 1e-3), cc_uniform() * most / fmax(size, 1e-3)};
+    z.re = cc_uniform() * most / fmax(size, 1e-3);
+    z.im = cc_uniform() * most / fmax(size, 1e-3);
   }
-  double e = 1 + cc_spread(1) * ldexp(1, -(int)(fabs(cc_uniform()) * (t == KILN_C64 ? 26 : 55)));
+  double e = cc_spread(1);
+  e = 1 + e * ldexp(1, -(int)(fabs(cc_uniform()) * (t == KILN_C64 ? 26 : 55)));
   if (op == KL_OP_DIVIDE && i % 4 == 1) z = (cc_number){x.im * e, -x.re};
   if (op == KL_OP_DIVIDE && i % 4 == 2) z = (cc_number){x.re * e, x.im};
   if (op == KL_OP_ATAN2 && i % 4 == 1) z = (cc_number){-x.im * e, x.re}; // next to a pole

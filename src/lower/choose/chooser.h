@@ -2,7 +2,7 @@
 #ifndef KL_CHOOSER_H
 #define KL_CHOOSER_H
 
-#include "lower/choose/walk.h"
+#include "lower/choose/walk/walk.h"
 
 // The plan has its module, computation, target and name, and one launch without parts; slots are those of parameters
 // and results. A chooser sets count and the block where it is another; it adds parts with bodies, and may add slots,

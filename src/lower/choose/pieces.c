@@ -6,7 +6,7 @@
 // the loads cost less than making it again: time is that of memory or of instructions, whichever is longer, on one
 // machine for all targets, so that a module is cut alike everywhere.
 
-#include "lower/choose/walk.h"
+#include "lower/choose/walk/walk.h"
 
 // Of the machine, per nanosecond; and of a launch.
 #define ISSUED 28000.0

@@ -1,7 +1,7 @@
 // Parts of the domain, where a concatenate has many operands: in a part few of them can be reached, and no element pays
 // for the others.
 
-#include "lower/choose/walk.h"
+#include "lower/choose/walk/walk.h"
 
 #include <stdlib.h>
 
