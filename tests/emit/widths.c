@@ -35,6 +35,9 @@ static const char *const rows[] = {
     // digits of odd dimensions, which nothing is proved of unless a thread's elements lie together
     "x = s32[192,6,7]{2,0,1} parameter(0) p = s32[6,7,192]{1,0,2} transpose(x), dimensions={1,2,0} "
     "ROOT r = f64[6,7,192]{1,0,2} convert(p)",
+    // and of which each place has to be looked at
+    "x = f32[11,4,12,4,2,1]{1,4,0,5,2,3} parameter(0) r = f32[1,8,1,8,6,11]{1,3,0,4,5,2} reshape(x) "
+    "ROOT c = f32[1,8,1,8,6,11]{1,3,0,4,5,2} copy(r)",
 };
 
 START_TEST(narrow_beside_wide) {

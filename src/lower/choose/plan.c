@@ -243,9 +243,9 @@ static kiln_status try(kl_choosing *c, const row *r, const char **why_not) {
     KL_TRY(r->choose(c, why_not));
     if (*why_not) break;
     KL_TRY(finish(c));
-    bool chunks = r->choose == kl_choose_loop && has_chunks(p);
-    if ((!r->asks && !tiles && !chunks) || kl_plan_is_proved(c->cx, p)) return KILN_OK;
-    if (!chunks && (!tiles || p->single)) break;
+    bool loop = r->choose == kl_choose_loop, chunks = loop && has_chunks(p);
+    if ((!r->asks && !tiles && !loop) || kl_plan_is_proved(c->cx, p)) return KILN_OK;
+    if (!chunks && ((!tiles && !loop) || p->single)) break;
     p->single = !chunks;
     p->together = true;
     kl_forget_choice(c, slots, constants);

@@ -2,7 +2,7 @@
 //
 // An index is within its bounds by the intervals of its variables; or because it is a multiple of what a guard bounds,
 // and little besides; or by the digits that its floors take variables apart into; or because no point violates it,
-// which the search of index maps decides.
+// which the search of index maps decides; or, of few points, because each says so.
 
 #include "lower/plan/verify/check.h"
 
@@ -129,6 +129,36 @@ static bool is_within_by_digits(kl_check *k, const kl_aff *e, int64_t lo, int64_
   return least > most || (least >= lo && most <= hi);
 }
 
+// Of so many points each is looked at, where nothing else tells.
+enum { MOST_POINTS = 1 << 14 };
+
+static bool holds_at(kl_check *k, const kl_conditions *c, kl_vars known, const kl_point *at) {
+  for (uint32_t i = 0; i < c->n; i++) {
+    int64_t v;
+    const kl_aff *e = c->c[i].e;
+    if (kl_has_symbols(e) || kl_vars_of(k->body, e) & ~known) continue;
+    if (kl_aff_eval(k->p->affs, e, at, &v) && (v < c->c[i].lo || v > c->c[i].hi)) return false;
+  }
+  return true;
+}
+
+static bool is_within_at_all(kl_check *k, const kl_aff *e, int64_t lo, int64_t hi, const kl_conditions *c) {
+  const kl_body *b = k->body;
+  kl_vars vars = kl_vars_of(b, e);
+  int64_t n = 1, at[KL_MAX_VARS] = {0}, v;
+  if (kl_has_symbols(e)) return false;
+  for (uint32_t d = 0; d < b->nvars && n <= MOST_POINTS; d++)
+    if (kl_has_var(vars, d) && __builtin_mul_overflow(n, b->vars[d].extent, &n)) return false;
+  if (n > MOST_POINTS) return false;
+  kl_point point = {.at = {[KL_AFF_DIM] = at}};
+  for (uint32_t i = 0; i < (uint32_t)n; i++) {
+    kl_nth_point(b, vars, KL_NONE, i, at);
+    if (!holds_at(k, c, vars, &point)) continue;
+    if (!kl_aff_eval(k->p->affs, e, &point, &v) || v < lo || v > hi) return false;
+  }
+  return true;
+}
+
 bool kl_is_within(kl_check *k, const kl_aff *e, int64_t lo, int64_t hi, const kl_conditions *c) {
   kl_interval in = kl_dom_interval(k->body->domain, e);
   if (e->error) return false;
@@ -136,5 +166,6 @@ bool kl_is_within(kl_check *k, const kl_aff *e, int64_t lo, int64_t hi, const kl
   bool below = is_at_most(k, e, hi, c), above = is_at_most(k, kl_aff_mulc(k->p->affs, e, -1), -(kl_wide)lo, c);
   if ((below && above) || is_within_by_digits(k, e, lo, hi, c)) return true;
   below = below || (hi < INT64_MAX && excludes(k, e, hi + 1, INT64_MAX, c));
-  return below && (above || (lo > INT64_MIN && excludes(k, e, INT64_MIN, lo - 1, c)));
+  if (below && (above || (lo > INT64_MIN && excludes(k, e, INT64_MIN, lo - 1, c)))) return true;
+  return is_within_at_all(k, e, lo, hi, c);
 }
