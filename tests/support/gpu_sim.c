@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 enum { MOST = 64 };
+bool gpu_sim_order_shows;
 uint64_t gpu_sim_perturb;
 
 typedef struct buffer {
@@ -150,8 +151,9 @@ void gpu_sim_run(kiln_context *cx, const kiln_artifact *a, const void *const *pa
                  int64_t count) {
   static uint64_t seed;
   session s = {.cx = cx, .m = kiln_artifact_manifest(a), .count = count};
+  if (gpu_sim_order_shows) s.shuffle = ++seed;
   run(&s, a, params, results);
-  if (is_run_again(&s)) run_shuffled(&s, a, params, results, ++seed);
+  if (!gpu_sim_order_shows && is_run_again(&s)) run_shuffled(&s, a, params, results, ++seed);
   for (size_t k = 0; k < s.n; k++) {
     uint64_t at, left;
     EXPECT(!s.buffers[k].result ||

@@ -12,6 +12,10 @@
 void gpu_sim_run(kiln_context *cx, const kiln_artifact *a, const void *const *params, void *const *results,
                  int64_t count);
 
+// Bits of results depend on the order of lanes, warps and blocks, as sums by several threads do: every run has another
+// order, and its results are whoever asks to judge.
+extern bool gpu_sim_order_shows;
+
 // Seed of other values of approximations, within their documented errors, in launches to come; 0: the nearest ones.
 extern uint64_t gpu_sim_perturb;
 

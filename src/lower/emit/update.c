@@ -120,12 +120,37 @@ static void add_floats(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chun
   }
 }
 
+// Of an element in a word: the other bits meet what changes nothing.
+static void change_bits(kl_emit *e, const kl_access *a, kl_dtype t, kl_op op, uint32_t chunk, const element *x) {
+  kb *k = &e->k;
+  unsigned bits = kl_info(t)->bits;
+  int64_t mask = ((int64_t)1 << bits) - 1;
+  kb_reg shift, p = kl_part_of_word(e, a, chunk, bits, 32, &shift);
+  kb_reg word = kb_shl(k, kb_andi(k, x->part[0], mask), shift);
+  if (op == KL_OP_AND) word = kb_or(k, word, kb_not(k, kb_shl(k, kb_ilike(k, word, mask), shift)));
+  kb_change_int(k, change_of(op, false), p, word);
+}
+
+// Parts of complex numbers are f32 side by side.
+static void add_parts(kl_emit *e, const kl_access *a, uint32_t chunk, const element *x) {
+  kb *k = &e->k;
+  kb_reg part[4];
+  unsigned n = 0, most = k->sm < 90 ? 1 : a->align >= 16 ? 4 : a->align / 4;
+  for (unsigned i = 0; i < a->vec; i++)
+    for (unsigned q = 0; q < 2; q++) part[n++] = x[i].part[q];
+  if (most > n) most = n;
+  for (unsigned i = 0; i < n; i += most) kb_add_float(k, KB_F32, kl_chunk_bytes(e, a, chunk, i * 4), part + i, most);
+}
+
 static void combine(kl_emit *e, const kl_store *s, kl_dtype t, uint32_t chunk, const element *x) {
   kb *k = &e->k;
   const kl_access *a = &s->access;
   unsigned bits = kl_info(t)->bits, parts = kl_is_complex(t) ? 2 : 1;
   kl_dtype part = parts == 2 ? kl_info(t)->part : t;
   bool extreme = s->combine == KL_OP_MINIMUM || s->combine == KL_OP_MAXIMUM;
+  kl_op bitwise = kl_bitwise(s->combine, t);
+  if (bits < 32 && bitwise != KL_OP_UNKNOWN && k->machine == KB_NVPTX) return change_bits(e, a, t, bitwise, chunk, x);
+  if (t == KILN_C64) return add_parts(e, a, chunk, x);
   if (kl_is_float(t) && !extreme && bits < 64) return add_floats(e, a, t, chunk, x);
   for (unsigned i = 0; i < a->vec; i++)
     for (unsigned q = 0; q < parts; q++) {

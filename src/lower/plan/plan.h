@@ -376,8 +376,10 @@ void kl_plan_place_syncs(kl_plan *p);
 // By slot of p: lets input slot i and output slot result[i] (KL_NONE: none) be the same memory, where every thread
 // reads of it only what it writes itself, and before it does: shared[i]. Several inputs may be that memory.
 void kl_plan_alias(kl_plan *p, const uint32_t *result, bool *shared);
-// Does the target change an element of the type in one instruction so? *most: elements of one, side by side.
-bool kl_can_combine(const kl_target *t, kl_op op, kl_dtype type, uint32_t *most);
+// Does the target change an element of the slot in one instruction so? *most: elements of one, side by side.
+bool kl_can_combine(const kl_target *t, kl_op op, const kl_slot_info *s, uint32_t *most);
+// AND, OR or XOR: what the op does to each bit of integers, and of pred; UNKNOWN: more than that.
+kl_op kl_bitwise(kl_op op, kl_dtype type);
 // Can it replace one, whoever else does? Of types of fewer than 16 bits on a GPU, by the 2 bytes it lies in.
 bool kl_can_replace(const kl_target *t, const kl_slot_info *s);
 // Bits of what is replaced at once for an element.

@@ -32,10 +32,34 @@ static bool on_host(kl_op op, kl_dtype type) {
   return known && kl_is_int(type) && kl_info(type)->bits >= 8;
 }
 
-bool kl_can_combine(const kl_target *t, kl_op op, kl_dtype type, uint32_t *most) {
+kl_op kl_bitwise(kl_op op, kl_dtype type) {
+  bool pred = type == KILN_PRED;
+  switch (op) {
+  case KL_OP_AND:
+  case KL_OP_OR:
+  case KL_OP_XOR: return pred || kl_is_int(type) ? op : KL_OP_UNKNOWN;
+  case KL_OP_ADD:
+  case KL_OP_MAXIMUM: return pred ? KL_OP_OR : KL_OP_UNKNOWN;
+  case KL_OP_MULTIPLY:
+  case KL_OP_MINIMUM: return pred ? KL_OP_AND : KL_OP_UNKNOWN;
+  default: return KL_OP_UNKNOWN;
+  }
+}
+
+// Bits of elements narrower than a word are those of the words that they lie in.
+static bool lies_in_words(const kl_slot_info *s) {
+  return s->align >= 4 && s->bytes % 4 == 0;
+}
+
+bool kl_can_combine(const kl_target *t, kl_op op, const kl_slot_info *s, uint32_t *most) {
+  kl_dtype type = s->shape->dtype;
   *most = 1;
   if (t->machine == KL_HOST) return on_host(op, type);
-  if (kl_is_complex(type)) return op == KL_OP_ADD;
+  if (kl_info(type)->bits < 32 && kl_bitwise(op, type) != KL_OP_UNKNOWN) return lies_in_words(s);
+  if (kl_is_complex(type)) {
+    if (type == KILN_C64 && t->sm >= 90) *most = 2;
+    return op == KL_OP_ADD;
+  }
   if (op == KL_OP_ADD && (type == KILN_F16 || type == KILN_BF16)) return adds_half(t, type, most);
   for (size_t i = 0; i < KL_COUNT(rows); i++) {
     const combining *r = &rows[i];

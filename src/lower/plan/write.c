@@ -229,7 +229,7 @@ void kl_write_change(kl_writer *w, const kl_store *how, uint32_t slot, const kl_
   uint32_t most = KL_MAX_CHUNK;
   s.step = value;
   s.keep = keep;
-  if (s.how == KL_STORE_COMBINE) kl_can_combine(&w->plan->target, s.combine, info->shape->dtype, &most);
+  if (s.how == KL_STORE_COMBINE) kl_can_combine(&w->plan->target, s.combine, info, &most);
   if (kl_info(info->shape->dtype)->bits < 8) most = 1;
   s.access = kl_change_plan(&w->guards, w->arena, info, slot, linear, regs, keep, most);
   add_node(w, (kl_node){.kind = KL_NODE_STORE, .index = (uint32_t)w->stores.n});

@@ -37,7 +37,7 @@ static bool choose_how(updates *x, uint32_t array, const char **why_not) {
     *why_not = "the order of updates would show";
   } else if (op == KL_OP_COPY && whole && (alone || kl_info(s->shape->dtype)->bits <= 64)) {
     x->how[array] = (kl_store){.how = KL_STORE_TAKE, .alone = alone};
-  } else if (!alone && kl_can_combine(t, op, s->shape->dtype, &most)) {
+  } else if (!alone && kl_can_combine(t, op, s, &most)) {
     x->how[array] = (kl_store){.how = KL_STORE_COMBINE, .combine = op};
   } else if (x->x->n > 1) {
     *why_not = "several arrays change together, or not by one op each";

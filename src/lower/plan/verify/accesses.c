@@ -252,12 +252,11 @@ static kiln_status check_padding(reach *x, uint32_t keep) {
 static kiln_status check_change(reach *x, const kl_store *s) {
   kl_check *k = x->k;
   const kl_target *t = &k->p->target;
-  kl_dtype type = x->s->shape->dtype;
   uint32_t most = KL_MAX_COPIES;
   bool can = false;
   if (x->s->kind != KL_SLOT_OUT || x->s->mode != KL_MODE_UPDATE) return kl_refute(k, "changes what is not updated");
   switch (s->how) {
-  case KL_STORE_COMBINE: can = kl_can_combine(t, s->combine, type, &most); break;
+  case KL_STORE_COMBINE: can = kl_can_combine(t, s->combine, x->s, &most); break;
   case KL_STORE_TAKE: can = x->bits >= 8 && (s->alone || x->bits <= 64); break;
   default: can = (s->alone && x->bits >= 8) || kl_can_replace(t, x->s); most = 1;
   }
