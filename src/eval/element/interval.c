@@ -374,6 +374,7 @@ static bool exact_at(const kl_ew *e, const kl_iv_scratch *s, int64_t i, int64_t 
   int64_t x = s->in_lo[0][i];
   if (e->fast && e->in[0] == KILN_F32 && (x == 0 || x == -1)) { // 1 and 1/2 come from an approximation
     if (e->op == KL_OP_EXP || e->op == KL_OP_EXP10 || e->op == KL_OP_LOGISTIC || e->op == KL_OP_COS) return false;
+    if (e->op == KL_OP_COSH) return false;
   }
   if (special(x, inf) || (e->nin == 2 && special(s->in_lo[1][i], inf))) return true;
   switch (e->op) {

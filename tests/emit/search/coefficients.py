@@ -1,13 +1,13 @@
-"""Prints the polynomials of src/lower/emit/math: coeff.c (f32, f64), bf16.c (bf16) and half/coeff.c (half):
+"""Prints the polynomials of src/lower/emit/math: coeff.c (f32, f64), bf16.c (bf16), half/coeff.c (half) and fast.c (fast):
 
-  coefficients.py f32|f64|bf16|half [NAME...]
+  coefficients.py f32|f64|bf16|half|fast [NAME...]
 
 Needs the Python package mpmath. Some bf16 and all f16 polynomials were changed by search.c afterwards, those of half by
 half.c.
 """
 import sys
 
-from mpmath import mp, mpf, asin, atan, atanh, cos, cosh, erf, erfc, exp, expm1, log, log1p, sin, sinh, sqrt, tan, tanh
+from mpmath import mp, mpf, acosh, asin, asinh, atan, atanh, cos, cosh, erf, erfc, exp, expm1, log, log1p, sin, sinh, sqrt, tan, tanh
 
 from minimax import Grid, rounded, show
 
@@ -71,6 +71,11 @@ def atanh_rest(s):
     return mpf(1) / 7 + s / 9 if s < TINY else (atanh(sqrt(s)) / sqrt(s) - 1 - s / 3 - s**2 / 5) / s**3
 
 
+def acosh_ratio(d):
+    """acosh(1 + d) / sqrt(2 d)."""
+    return 1 - d / 12 if d < TINY else acosh(1 + d) / sqrt(2 * d)
+
+
 def half_tanh_ratio(s):
     """(logistic(x) - 1/2) / x with s = x^2."""
     x = sqrt(s)
@@ -127,6 +132,12 @@ def rows(kind):
         yield "sin_bf16", 2, odd_core(sin, -ONE / 6), 0, turn, odd_weight(sin), {}
         yield "sin_f16", 3, odd_core(sin, -ONE / 6), 0, turn, odd_weight(sin), {}
         return
+    if kind == "fast":
+        yield "sinh", 3, odd_core(sinh, ONE / 6), 0, 1, odd_weight(sinh), {}
+        yield "asinh", 5, odd_core(asinh, -ONE / 6), 0, mpf("0.75") ** 2, odd_weight(asinh), {}
+        yield "acosh", 4, acosh_ratio, 0, mpf("0.25"), lambda d: 1 / acosh_ratio(d), {0: ONE}
+        yield "atanh", 3, odd_core(atanh, ONE / 3), 0, ONE / 9, odd_weight(atanh), {}
+        return
     wide = kind == "f64"
     split = mpf("0.8")
     yield "exp", 11 if wide else 6, exp, -LN2 * HALF, LN2 * HALF, lambda x: exp(-x), {0: ONE, 1: ONE}
@@ -157,7 +168,7 @@ def rows(kind):
 
 def main():
     kind = sys.argv[1] if len(sys.argv) > 1 else ""
-    if kind not in ("f32", "f64", "bf16", "half"):
+    if kind not in ("f32", "f64", "bf16", "half", "fast"):
         sys.exit(__doc__)
     for name, degree, f, a, b, weight, fixed in rows(kind):
         if sys.argv[2:] and name not in sys.argv[2:]:

@@ -203,6 +203,12 @@ km_turn km_sincos(kb *k, const km_consts *m, km_two x) {
   return r;
 }
 
+// In `fast` r alone and a reciprocal do.
+static kb_reg tangent_fast(kb *k, const km_consts *m, kb_reg r, kb_reg s, kb_reg odd) {
+  kb_reg t = kb_fma(k, kb_fmul(k, r, s), km_horner(k, s, m->tan), r);
+  return kb_select(k, odd, kb_fneg(k, kb_rcp_approx(k, t)), t);
+}
+
 // tan(r) as a sum of two, and -1 over it in odd quadrants. What is beyond r is up to a fifth of it, so r^3 is a sum,
 // too.
 static kb_reg tangent(kb *k, const km_consts *m, km_two r, kb_reg s, kb_reg odd) {
@@ -221,7 +227,7 @@ kb_reg km_angle(kb *k, km_fn fn, const km_consts *m, kb_reg x, bool fast) {
   reduced a = reduce(k, m, x);
   kb_reg s = kb_fmul(k, a.r.hi, a.r.hi), odd = is_odd(k, a.quadrant), y;
   if (fn == KM_TAN) {
-    y = tangent(k, m, a.r, s, odd);
+    y = fast ? tangent_fast(k, m, a.r.hi, s, odd) : tangent(k, m, a.r, s, odd);
   } else {
     kb_reg sin, cos;
     if (fast) {

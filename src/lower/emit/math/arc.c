@@ -108,6 +108,7 @@ static km_two atan2_size(kb *k, const km_consts *m, kb_reg y, kb_reg x) {
 }
 
 kb_reg km_atan2(kb *k, kb_reg y, kb_reg x) {
+  if (km_is_fast(k, x)) return km_fast_atan2(k, y, x);
   km_two sum = atan2_size(k, km_consts_of(x), y, x);
   kb_reg r = kb_fadd(k, sum.hi, sum.lo);
   r = kb_select(k, kb_fcmp(k, LLVMRealUNO, x, y), kb_fadd(k, x, y), r);

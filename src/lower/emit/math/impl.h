@@ -142,7 +142,7 @@ kb_reg km_any_lane(kb *k, kb_reg c);
 
 kb_reg km_exponential(kb *k, km_fn fn, const km_consts *m, kb_reg x);      // expm1, exp10, sinh, cosh
 kb_reg km_logarithm(kb *k, km_fn fn, const km_consts *m, kb_reg x);        // log1p, asinh, acosh, atanh
-kb_reg km_angle(kb *k, km_fn fn, const km_consts *m, kb_reg x, bool fast); // sin, cos, tan; `fast`: not tan
+kb_reg km_angle(kb *k, km_fn fn, const km_consts *m, kb_reg x, bool fast); // sin, cos, tan
 kb_reg km_arc(kb *k, km_fn fn, const km_consts *m, kb_reg x);              // asin, acos, atan
 // About 0.5 / sqrt(x), within 4 %: enough for what is behind the last bit of a root.
 kb_reg km_half_rsqrt(kb *k, const km_consts *m, kb_reg x);
@@ -150,8 +150,14 @@ kb_reg km_cbrt(kb *k, const km_consts *m, kb_reg x);
 
 // Function `fn` by the generic expansion with the constants of `m`.
 kb_reg km_expand(kb *k, km_fn fn, const km_consts *m, kb_reg x);
-// The same in numerics `fast`; false where that is not asked for, or has nothing of its own.
+// Are functions of x, an F32, those of numerics `fast`?
+bool km_is_fast(const kb *k, kb_reg x);
+// Function `fn` in numerics `fast`; false where that is not asked for, or has nothing of its own. What follows is for
+// km_is_fast alone, but the reciprocal, which is rounded where numerics are `strict`.
 bool km_fast(kb *k, km_fn fn, kb_reg x, kb_reg *out);
+kb_reg km_fast_atan2(kb *k, kb_reg y, kb_reg x);
+kb_reg km_fast_exp(kb *k, km_two x); // exp(x.hi + x.lo)
+kb_reg km_reciprocal(kb *k, kb_reg x);  // 1 / x; `fast`: for x whose reciprocal is a normal number
 // The same for bf16 and narrower formats on NVPTX scalars, by approximate instructions; false where there is none.
 bool km_approx(kb *k, km_fn fn, kl_dtype t, kb_reg x, kb_reg *out);
 

@@ -20,7 +20,7 @@ static km_two constant(kb *k, kb_reg like, double hi, double lo) {
 // multiplies what is lost by up to 709: 2/5 s^5 is a sum of two as well, before 2 s^7 P(s^2).
 static km_two log_of(kb *k, const km_consts *m, kb_reg a) {
   bool wide = m->man_bits == 52;
-  kb_reg one = kb_flike(k, a, 1), small = kb_fcmp(k, LLVMRealOLT, a, kb_flike(k, a, m->min_normal));
+  kb_reg small = kb_fcmp(k, LLVMRealOLT, a, kb_flike(k, a, m->min_normal));
   kb_reg u = km_bits(k, kb_select(k, small, kb_fmuli(k, a, ldexp(1, (int)m->man_bits)), a));
   kb_reg magic = kb_select(k, small, kb_flike(k, a, -m->magic - m->man_bits), kb_flike(k, a, -m->magic));
   kb_reg n = kb_ashri(k, kb_addi(k, u, -m->two_thirds), m->man_bits);
@@ -28,7 +28,7 @@ static km_two log_of(kb *k, const km_consts *m, kb_reg a) {
   kb_reg fn = kb_fadd(k, km_float(k, kb_add(k, n, km_bits(k, kb_flike(k, a, m->magic)))), magic);
 
   km_two d = km_fast_sum(k, kb_flike(k, a, 2), f), s;
-  kb_reg inverse = kb_fdiv(k, one, d.hi);
+  kb_reg inverse = km_reciprocal(k, d.hi);
   s.hi = kb_fmul(k, f, inverse);
   kb_reg minus = kb_fneg(k, s.hi);
   s.lo = kb_fmul(k, kb_fma(k, minus, d.lo, kb_fma(k, minus, d.hi, f)), inverse);
@@ -40,11 +40,12 @@ static km_two log_of(kb *k, const km_consts *m, kb_reg a) {
                                                            wide ? 0x1.5555555555555p-55 : -0x1.555556p-26));
   km_two whole = km_product(k, fn, kb_flike(k, a, m->ln2));
   whole.lo = kb_fma(k, fn, kb_flike(k, a, m->ln2_lo), whole.lo);
-  km_two sum = km_sum(k, whole.hi, kb_fadd(k, s.hi, s.hi)), next = km_sum(k, sum.hi, term.hi);
+  // Each of these is less than what it is added to, unless that is 0.
+  km_two sum = km_fast_sum(k, whole.hi, kb_fadd(k, s.hi, s.hi)), next = km_fast_sum(k, sum.hi, term.hi);
   kb_reg lost = kb_fadd(k, sum.lo, next.lo), tail = kb_fmul(k, cube.hi, square.hi);
   if (wide) {
     km_two fifth = times(k, cube, square), more = times(k, fifth, constant(k, a, 0.4, -0x1.999999999999ap-56));
-    next = km_sum(k, next.hi, more.hi);
+    next = km_fast_sum(k, next.hi, more.hi);
     lost = kb_fadd(k, kb_fadd(k, lost, next.lo), more.lo);
     tail = kb_fmul(k, fifth.hi, square.hi);
   }
@@ -56,6 +57,7 @@ static km_two log_of(kb *k, const km_consts *m, kb_reg a) {
 
 // exp of a sum of two.
 static kb_reg exp_of(kb *k, const km_consts *m, km_two x) {
+  if (km_is_fast(k, x.hi)) return km_fast_exp(k, x);
   kb_reg hi = km_at_least(k, km_at_most(k, x.hi, m->exp_high), m->exp_low), t;
   kb_reg inside = kb_fcmp(k, LLVMRealOEQ, hi, x.hi), lo = kb_select(k, inside, x.lo, kb_flike(k, hi, 0));
   km_two r = km_reduce_natural(k, m, hi, km_magic_for_halves(m), &t);
