@@ -2,6 +2,7 @@
 // whatever the kernel. Of all shapes and reducers one pair in four (support/share.h).
 #include "interpret/interpret.h"
 #include "lower/choose/choose.h"
+#include "lower/plan/cost/cost.h"
 #include "support/reductions.h"
 #include "support/share.h"
 #include "support/suite.h"
@@ -45,7 +46,16 @@ static bool is_small(const kl_plan *p) {
 static unsigned planned, refused;
 
 // As it is best; one block; a few that the last of them, or a launch, joins.
-static const kl_strategy strategies[] = {{0, false}, {2, false}, {4, false}, {64, false}, {2, true}, {16, true}};
+static const kl_strategy strategies[] = {
+    {0},
+    {.split = 2},
+    {.split = 4},
+    {.split = 64},
+    {.split = 2, .two_launches = true},
+    {.split = 16, .two_launches = true},
+    {.across = true},
+    {.split = 4, .across = true},
+};
 static const kl_strategy *strategy = strategies;
 
 // What is wrong with a plan of it, NULL if nothing is.
@@ -239,7 +249,49 @@ START_TEST(reductions_meet_in_memory) {
 }
 END_TEST
 
+// --- what is read ---------------------------------------------------------------------------------------------------
+
+// `f` adds. How many sectors a kernel may touch of what would do, in hundredths.
+typedef struct read_row {
+  const char *what, *text;
+  int64_t most;
+} read_row;
+
+// clang-format off
+static const read_row reads[] = {
+  {"rows", "p = f32[128,4096] parameter(0)\n z = f32[] constant(0)\n ROOT a = f32[128] reduce(p, z), dimensions={1}, to_apply=f", 105},
+  {"rows of what is turned", "p = f32[4096,512] parameter(0)\n z = f32[] constant(0)\n t = f32[512,4096] transpose(p), dimensions={1,0}\n ROOT a = f32[512] reduce(t, z), dimensions={1}, to_apply=f", 105},
+  {"the same by its layout", "p = f32[512,4096]{0,1} parameter(0)\n z = f32[] constant(0)\n t = f32[512,4096]{1,0} copy(p)\n ROOT a = f32[512] reduce(t, z), dimensions={1}, to_apply=f", 105},
+  {"four rows side by side", "p = f32[4,64,4096,4] parameter(0)\n z = f32[] constant(0)\n t = f32[4,4,64,4096] transpose(p), dimensions={0,3,1,2}\n q = f32[4,4,64,4096] multiply(t, t)\n ROOT a = f32[4,4,64] reduce(q, z), dimensions={3}, to_apply=f", 105},
+  {"columns of what is turned", "p = f32[500,64,128] parameter(0)\n z = f32[] constant(0)\n t = f32[500,128,64] transpose(p), dimensions={0,2,1}\n ROOT a = f32[128,64] reduce(t, z), dimensions={0}, to_apply=f", 105},
+  {"backwards", "p = f32[4096,512] parameter(0)\n z = f32[] constant(0)\n t = f32[512,4096] transpose(p), dimensions={1,0}\n u = f32[512,4096] reverse(t), dimensions={0,1}\n ROOT a = f32[512] reduce(u, z), dimensions={1}, to_apply=f", 105},
+  {"beside more that is not turned", "p = f32[512,4096] parameter(0)\n o = f32[4096,512] parameter(1)\n u = f32[512,4096] parameter(2)\n z = f32[] constant(0)\n t = f32[512,4096] transpose(o), dimensions={1,0}\n v = f32[512,4096] multiply(p, u)\n w = f32[512,4096] multiply(v, t)\n ROOT a = f32[512] reduce(w, z), dimensions={1}, to_apply=f", 340},
+};
+// clang-format on
+
+START_TEST(neighbours_are_read_together) {
+  const read_row *r = &reads[_i];
+  kl_sb text;
+  kl_plan *p;
+  kiln_module *m;
+  kl_sb_init(&text, cx);
+  put_fusion(&text, &(fusion_row){r->what, r->text});
+  EXPECT(kiln_module_parse(cx, r->what, text.p, text.n, &m) == KILN_OK, "%s: %s", r->what, last_finding());
+  const kl_plan_params params = {.target = targets[0], .name = "k"};
+  EXPECT(kl_plan_make(cx, m, &m->comp[m->entry], &params, &arena, &p) == KILN_OK, "%s: %s", r->what, last_finding());
+  kl_cost c = kl_plan_cost(p, KL_COST_THOROUGH);
+  int64_t least = 0, sectors = c.load.asked.sectors + c.store.asked.sectors;
+  for (uint32_t i = 0; i < p->nargs; i++) least += (p->slots[i].bytes + 31) / 32;
+  EXPECT(100 * sectors <= r->most * least, "%s: %lld sectors, %lld would do", r->what, (long long)sectors,
+         (long long)least);
+  kl_plan_free(p);
+  kiln_module_destroy(&m);
+  kl_sb_free(&text);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("reductions", EACH(open_context, close_context), {reductions_have_their_order, KL_COUNT(shapes)},
-                   {blocks_share_a_result, KL_COUNT(split_shapes)}, {reductions_meet_in_memory, KL_COUNT(fusions)});
+                   {blocks_share_a_result, KL_COUNT(split_shapes)}, {reductions_meet_in_memory, KL_COUNT(fusions)},
+                   {neighbours_are_read_together, KL_COUNT(reads)});
 }

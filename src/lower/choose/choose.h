@@ -8,6 +8,7 @@
 typedef struct kl_strategy {
   uint32_t split;    // so many blocks make a result together, as far as it has groups; 1: one does; 0: as cost says
   bool two_launches; // what they make is joined by a launch of its own, not by the last of them
+  bool across;       // neighbours are taken from what is kept, whatever is read
 } kl_strategy;
 
 typedef struct kl_plan_params {

@@ -3,19 +3,21 @@
 // A column's elements r = (s*K + k)*W + j are dealt to threads by j and to rounds of a loop by k; W = 8 threads of a
 // column lie in other warps, or where columns are few in lanes of one. V neighbouring columns go to each thread. What
 // the parts s of a column make meets in shared memory.
-//   column = block*(V*lanes) + lane*V + v, s = round*teams + team, j = warp*lanes_j + lane_j
+//   column = block*(V*lanes) + lane*V + v, part = round*teams + team, j = (warp*J + jreg)*lanes_j + lane_j
+// A part is a group s, or where W is 256 some neighbouring leaves of one: a node of the tree either way.
 // Where columns are few and long, several blocks have some neighbouring parts s of them each, and leave what they make
 // in scratch memory; the last of them joins it, or a launch behind. On the host a vector runs over columns, and j over
 // registers.
 
 #include "lower/choose/reduce/reduce.h"
 
-enum { WARP = 32, MOST_WARPS = 8, MOST_PARTS = 64, HELD = 32, JOINED = 64, ROOM = 40 << 10 };
+enum { WARP = 32, MOST_WARPS = 8, MOST_PARTS = 64, MOST_LEAVES = 8, HELD = 32, JOINED = 64, ROOM = 40 << 10 };
 
 typedef struct deal {
   int64_t v, lanes, lanes_j, idle; // of a warp
-  int64_t j, warps_j, teams;       // j: in registers, on the host
-  int64_t parts, split, in_block;  // s: all, of so many blocks, each so many
+  int64_t w, j, warps_j, teams;    // w: of leaves that there are; j: in registers
+  int64_t of_group;                // parts of a group s
+  int64_t parts, split, in_block;  // all, of so many blocks, each so many
   int64_t rounds, k, rounds_k;
   int64_t of_warp;                           // parts that a warp joins
   int64_t of_thread, join_lanes, join_warps; // blocks' values that a thread joins; threads for all of them
@@ -24,34 +26,43 @@ typedef struct deal {
 typedef struct columns {
   kl_reducing g;
   deal d;
-  int64_t minor;                                            // columns that are neighbours
   bool joins;                                               // joins what blocks have made, and nothing else
   uint32_t v, lane_j, j, k, step_k, step, part, met, met_j; // variables, KL_NONE where there is one value
   uint32_t split, joined, met_joined;
   const struct meeting *meetings;            // by reduction: of the level made last
   uint32_t (*partial)[KL_MAX_VALUES_FOLDED]; // by reduction: slots of what blocks have made
-  const kl_aff *row, *r, *s;                 // s: in the block
-  const kl_aff *set;                         // of columns that a block has: its number
-  const kl_aff *column, *in_major;           // in the block, and among neighbours
-  const kl_aff *warp_j, *warp;               // of those of a column; of the block
-  const kl_aff *idle, *owner;                // 0 in one thread of each column; the first of those that have one element
-  uint32_t row_guard, guard;                 // the column is there; and so is the element
+  const kl_aff *row, *r, *part_in_block;
+  const kl_aff *set;               // of columns that a block has: its number
+  const kl_aff *column, *in_major; // in the block, and among neighbours
+  const kl_aff *warp_j, *warp;     // of those of a column; of the block
+  const kl_aff *idle, *owner;      // 0 in one thread of each column; the first of those that have one element
+  uint32_t row_guard, guard;       // the column is there; and so is the element
 } columns;
 
 // --- dealing --------------------------------------------------------------------------------------------------------
 
-// Elements of the kept dimensions behind the last reduced one, in the order of memory.
-static int64_t minor_columns(const kl_reductions *x) {
-  const kl_shape *s = x->shape;
-  int64_t n = 1;
-  for (uint32_t i = 0; i < s->rank; i++) {
-    int64_t d = kl_shape_minor_to_major(s, i);
-    bool kept = false;
-    for (uint32_t k = 0; k < x->nkept; k++) kept = kept || x->kept[k] == d;
-    if (!kept && s->dims[d] > 1) break;
-    if (kept) n *= s->dims[d];
+// Leaves of a group that one lane of a column is left with: to registers, warps and parts of their own. What a thread
+// holds at once is not too much.
+static void deal_leaves(columns *x, int64_t groups) {
+  deal *d = &x->d;
+  bool host = x->g.c->plan->target.machine == KL_HOST;
+  int64_t leaves = d->w / d->lanes_j, most = kl_least(MOST_LEAVES, HELD / d->v);
+  d->warps_j = host ? 1 : kl_least(leaves, MOST_WARPS);
+  d->j = kl_least(leaves / d->warps_j, most);
+  // Warps that have a group each need not meet.
+  while (x->g.x->row && d->warps_j > 1 && d->j < most && d->warps_j * groups > MOST_WARPS) {
+    d->warps_j /= 2;
+    d->j *= 2;
   }
-  return n;
+  d->of_group = leaves / (d->warps_j * d->j);
+}
+
+// Those of the last group as far as there are elements.
+static int64_t parts_of(const columns *x) {
+  const kl_reductions *all = x->g.x;
+  int64_t length = all->length ? all->length : 1, group = all->w * all->k, whole = (length - 1) / group;
+  int64_t rest = kl_ceil_div(length - whole * group, x->d.w / x->d.of_group);
+  return whole * x->d.of_group + kl_least(rest, x->d.of_group);
 }
 
 static void deal_columns(columns *x) {
@@ -59,21 +70,21 @@ static void deal_columns(columns *x) {
   const kl_reductions *all = x->g.x;
   const kl_target *t = &x->g.c->plan->target;
   bool host = t->machine == KL_HOST;
-  x->minor = minor_columns(all);
   d->v = host ? 1 : kl_least(16, 128 / kl_narrowest(&x->g));
-  while (d->v > 1 && x->minor % d->v) d->v /= 2;
-  d->lanes = kl_least(host ? t->host_lanes : WARP, kl_power_of_two(kl_ceil_div(x->minor, d->v)));
-  d->lanes_j = host ? 1 : kl_least(all->w, WARP / d->lanes);
-  d->idle = host ? 1 : WARP / (d->lanes * d->lanes_j);
-  d->j = host ? all->w : 1;
-  d->warps_j = host ? 1 : all->w / d->lanes_j;
+  while (d->v > 1 && x->g.x->minor % d->v) d->v /= 2;
+  d->lanes = kl_least(host ? t->host_lanes : WARP, kl_power_of_two(kl_ceil_div(x->g.x->minor, d->v)));
   int64_t length = all->length ? all->length : 1;
-  d->parts = kl_ceil_div(length, all->w * all->k);
+  d->w = kl_least(all->w, kl_power_of_two(length));
+  d->lanes_j = host ? 1 : kl_least(d->w, WARP / d->lanes);
+  d->idle = host ? 1 : WARP / (d->lanes * d->lanes_j);
+  int64_t groups = kl_ceil_div(length, all->w * all->k);
+  deal_leaves(x, groups);
+  d->parts = parts_of(x);
   d->in_block = all->split > 1 ? kl_power_of_two(kl_ceil_div(d->parts, all->split)) : d->parts;
   d->split = kl_power_of_two(kl_ceil_div(d->parts, d->in_block));
   d->teams = host ? 1 : kl_least(kl_power_of_two(d->in_block), MOST_WARPS / d->warps_j);
   d->rounds = kl_ceil_div(d->in_block, d->teams);
-  int64_t k = d->parts == 1 ? kl_least(all->k, kl_power_of_two(kl_ceil_div(length, all->w))) : all->k;
+  int64_t k = groups == 1 ? kl_least(all->k, kl_power_of_two(kl_ceil_div(length, all->w))) : all->k;
   d->rounds_k = 1;
   while (k > d->rounds_k && k / d->rounds_k * d->v * d->j > HELD) d->rounds_k *= 2;
   d->k = k / d->rounds_k;
@@ -92,8 +103,8 @@ static void make_vars(columns *x) {
   kl_reducing *g = &x->g;
   uint32_t none;
   int64_t in_block = d->v * d->lanes;
-  const kl_aff *major = kl_add_var(g, KL_BIND_BLOCK, x->g.x->rows / x->minor, "major", &none);
-  const kl_aff *block = kl_add_var(g, KL_BIND_BLOCK, kl_ceil_div(x->minor, in_block), "block", &none);
+  const kl_aff *major = kl_add_var(g, KL_BIND_BLOCK, x->g.x->rows / x->g.x->minor, "major", &none);
+  const kl_aff *block = kl_add_var(g, KL_BIND_BLOCK, kl_ceil_div(x->g.x->minor, in_block), "block", &none);
   const kl_aff *split = kl_add_var(g, KL_BIND_BLOCK, x->joins ? 1 : d->split, "split", &x->split);
   const kl_aff *team = kl_add_var(g, KL_BIND_WARP, d->teams, "team", &none);
   x->warp_j = kl_add_var(g, KL_BIND_WARP, d->warps_j, "warp_j", &none);
@@ -113,21 +124,22 @@ static void make_vars(columns *x) {
   kl_add_var(g, KL_BIND_REG, d->split > 1 ? d->join_warps : 1, "met_joined", &x->met_joined);
   x->column = kl_aff_addmul(p, v, lane, d->v);
   x->in_major = kl_aff_addmul(p, x->column, block, in_block);
-  x->row = kl_aff_addmul(p, x->in_major, major, x->minor);
+  x->row = kl_aff_addmul(p, x->in_major, major, x->g.x->minor);
   x->warp = kl_aff_addmul(p, x->warp_j, team, d->warps_j);
-  x->s = kl_aff_addmul(p, team, round, d->teams);
-  x->set = kl_aff_addmul(p, block, major, kl_ceil_div(x->minor, in_block));
-  const kl_aff *s = kl_aff_addmul(p, x->s, split, d->in_block);
+  x->part_in_block = kl_aff_addmul(p, team, round, d->teams);
+  x->set = kl_aff_addmul(p, block, major, kl_ceil_div(x->g.x->minor, in_block));
+  const kl_aff *part = kl_aff_addmul(p, x->part_in_block, split, d->in_block);
+  const kl_aff *s = kl_aff_floordivc(p, part, d->of_group), *of_group = kl_aff_modc(p, part, d->of_group);
   x->owner = kl_aff_add(p, kl_aff_add(p, x->idle, lane_j), x->warp);
   const kl_aff *all_k = kl_aff_addmul(p, kl_aff_addmul(p, k, round_k, d->k), s, d->k * d->rounds_k);
-  const kl_aff *all_j = kl_aff_add(p, kl_aff_addmul(p, lane_j, x->warp_j, d->lanes_j), j);
-  x->r = kl_aff_addmul(p, all_j, all_k, x->g.x->w);
+  const kl_aff *slow_j = kl_aff_addmul(p, kl_aff_addmul(p, j, x->warp_j, d->j), of_group, d->j * d->warps_j);
+  x->r = kl_aff_addmul(p, kl_aff_addmul(p, lane_j, slow_j, d->lanes_j), all_k, x->g.x->w);
 }
 
 static void make_guards(columns *x) {
   bool never;
   kl_guards *guards = &x->g.w.guards;
-  x->row_guard = kl_guard_and(guards, KL_NONE, x->in_major, 0, x->minor - 1, &never);
+  x->row_guard = kl_guard_and(guards, KL_NONE, x->in_major, 0, x->g.x->minor - 1, &never);
   x->guard = kl_guard_and(guards, x->row_guard, x->r, 0, x->g.x->length - 1, &never);
 }
 
@@ -143,8 +155,8 @@ static kiln_status fold_part(columns *x, kl_folding *f, uint32_t *values) {
   } else {
     KL_TRY(kl_fold_rounds(f, x->step_k, x->k, index, x->guard, values));
   }
-  KL_TRY(kl_fold_pairs(f, x->j, values));
-  return kl_fold_lanes(f, x->lane_j, values);
+  KL_TRY(kl_fold_lanes(f, x->lane_j, values));
+  return kl_fold_pairs(f, x->j, values);
 }
 
 static const kl_aff *variable(columns *x, uint32_t var) {
@@ -198,8 +210,8 @@ static kiln_status put_part(columns *x, kl_folding *f, const meeting *m, uint32_
   uint32_t first = kl_guard_and(&x->g.w.guards, KL_NONE, x->warp_j, 0, 0, &never);
   if (first != KL_NONE) kl_write_if(&x->g.w, first);
   KL_TRY(fold_warps(x, f, m, values));
-  uint32_t keep = kl_guard_and(&x->g.w.guards, first, x->s, 0, x->d.in_block - 1, &never);
-  kl_fold_put(f, m->parts, place(x, x->s), one_lane_j(x, keep), values);
+  uint32_t keep = kl_guard_and(&x->g.w.guards, first, x->part_in_block, 0, x->d.in_block - 1, &never);
+  kl_fold_put(f, m->parts, place(x, x->part_in_block), one_lane_j(x, keep), values);
   if (first != KL_NONE) kl_write_if_end(&x->g.w);
   return KILN_OK;
 }
@@ -218,7 +230,7 @@ static kiln_status fold_parts(columns *x, kl_folding *f, const meeting *m, uint3
 }
 
 static int64_t sets_of(const columns *x) {
-  return x->g.x->rows / x->minor * kl_ceil_div(x->minor, x->d.v * x->d.lanes);
+  return x->g.x->rows / x->g.x->minor * kl_ceil_div(x->g.x->minor, x->d.v * x->d.lanes);
 }
 
 // What the block has made of each column is for others to join; neighbouring columns lie side by side. Columns that are
@@ -347,7 +359,8 @@ void kl_split_columns(kl_choosing *c, kl_reductions *stage) {
   deal_columns(&x);
   const deal *d = &x.d;
   if (d->parts == 1) return;
-  int64_t blocks = stage->rows / x.minor * kl_ceil_div(x.minor, d->v * d->lanes), bytes = 0, most = MOST_PARTS;
+  int64_t blocks = stage->rows / stage->minor * kl_ceil_div(stage->minor, d->v * d->lanes), bytes = 0,
+          most = MOST_PARTS;
   for (uint32_t i = 0; i < stage->n; i++)
     for (uint32_t k = 0; k < stage->reducer[i].n; k++)
       bytes += d->v * d->lanes * kl_info(kl_in_bytes(stage->reducer[i].type[k]))->bits / 8;

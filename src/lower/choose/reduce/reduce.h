@@ -42,11 +42,13 @@ typedef struct kl_reductions {
   uint32_t levels;
   kl_reducer *reducer;
   const kl_shape *shape;    // of operands
-  uint32_t nkept, nreduced; // dimensions, in the order of memory, slowest first
+  uint32_t nkept, nreduced; // dimensions, slowest first: reduced in the order of memory, kept in any
   uint32_t kept[KILN_MAX_RANK], reduced[KILN_MAX_RANK];
   int64_t rows, length; // elements kept, and reduced for each
   bool row;             // the fastest dimension is reduced
-  int64_t w, k;         // of the order
+  bool across;          // neighbours where elements are read are kept: `minor` of them, the last of `kept`
+  int64_t minor;
+  int64_t w, k; // of the order
   uint32_t noutputs;
   const kl_output *outputs;
   int64_t split;     // blocks that make a result together, each some neighbouring groups s; 1: one does
@@ -66,6 +68,11 @@ kiln_status kl_find_reductions(kl_choosing *c, kl_found *out, const char **why_n
 bool kl_same_domain(const kl_reductions *a, const kl_reductions *b);
 // Those in the mask, which are over the same elements; there is one.
 void kl_reductions_of(kl_choosing *c, const kl_found *all, const bool *in, kl_reductions *out);
+
+// reading.c: sets `across` and `minor`, and the order of what is kept, by what is read.
+kiln_status kl_find_reading(kl_choosing *c, kl_reductions *x);
+// Elements of the kept dimensions that come before all reduced ones in an order of all dimensions, the fastest first.
+int64_t kl_minor_columns(const kl_reductions *x, const uint32_t *order);
 
 // The index in the reductions' operands of element r of a row, and of a row's results.
 void kl_reduced_index(kl_affs *p, const kl_reductions *x, const kl_aff *row, const kl_aff *r, const kl_aff **index);

@@ -135,10 +135,10 @@ static void find_outputs(staging *x, kl_reductions *stage) {
 // With rows of no elements, or none, one block does.
 static void choose_split(staging *x, kl_reductions *stage) {
   if (stage->rows == 0 || stage->length == 0) return;
-  if (stage->row)
-    kl_split_rows(x->c, stage);
-  else
+  if (stage->across)
     kl_split_columns(x->c, stage);
+  else
+    kl_split_rows(x->c, stage);
 }
 
 static kiln_status make_stage(staging *x, uint32_t first, const char **why_not) {
@@ -146,12 +146,16 @@ static kiln_status make_stage(staging *x, uint32_t first, const char **why_not) 
   kl_reductions *stage = KL_NEW(c->arena, kl_reductions);
   find_stage(x, first, false);
   kl_reductions_of(c, &x->all, x->here, stage);
+  KL_TRY(kl_find_reading(c, stage));
   choose_split(x, stage);
-  int64_t split = stage->split;
-  if (split > 1 && stage->levels > 1) {
+  if (stage->split > 1 && stage->levels > 1) {
+    kl_reductions all = *stage;
     find_stage(x, first, true);
     kl_reductions_of(c, &x->all, x->here, stage);
-    stage->split = split;
+    stage->split = all.split;
+    stage->across = all.across;
+    stage->minor = all.minor;
+    memcpy(stage->kept, all.kept, sizeof all.kept);
   }
   stage->two_launches = c->params->strategy.two_launches || c->plan->target.machine == KL_HOST;
   size_t stored = c->slots.stored.n;
@@ -161,7 +165,7 @@ static kiln_status make_stage(staging *x, uint32_t first, const char **why_not) 
     // Bodies of this stage do not find what it stores itself.
     size_t with = c->slots.stored.n;
     c->slots.stored.n = stored;
-    KL_TRY(stage->row ? kl_choose_rows(c, stage, why_not) : kl_choose_columns(c, stage, why_not));
+    KL_TRY(stage->across ? kl_choose_columns(c, stage, why_not) : kl_choose_rows(c, stage, why_not));
     c->slots.stored.n = with;
   }
   for (uint32_t r = 0; r < x->all.n; r++) x->done[r] = x->done[r] || x->here[r];

@@ -96,7 +96,7 @@ static void look_at(finding *f, uint32_t nvars, const int64_t *extents, const kl
   d = kl_dom_make(c->plan->affs, nvars, in);
   kl_index_at(c->plan->affs, s, number, index);
   for (uint32_t i = 0; i < s->rank; i++) index[i] = kl_dom_simplify(d, index[i]);
-  *at = (kl_look){.leaf = root, .index = index};
+  *at = (kl_look){.instr = c->plan->comp->root, .leaf = root, .index = index};
 }
 
 static kiln_status look_at_results(finding *f, uint32_t nvars, const int64_t *extents, const kl_aff *number,

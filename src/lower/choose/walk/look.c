@@ -63,15 +63,16 @@ kiln_status kl_walk_look(kl_ctx *cx, kl_plan *plan, kl_slots *slots, uint32_t nv
   kiln_status st = KILN_OK;
   look_begin(&x, cx, plan, slots, nvars, extents);
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t rank = kl_shape_leaf(kl_root(plan->comp)->shape, looks[i].leaf)->rank;
-    looks[i].seen = kl_want(&x.w, 0, plan->comp->root, looks[i].leaf, KL_NONE, rank, looks[i].index);
+    uint32_t rank = kl_shape_leaf(plan->comp->instr[looks[i].instr].shape, looks[i].leaf)->rank;
+    looks[i].seen = kl_want(&x.w, 0, looks[i].instr, looks[i].leaf, KL_NONE, rank, looks[i].index);
   }
   for (size_t i = 0; st == KILN_OK && i < x.w.nodes.n && i <= KL_MAX_NODES && !x.w.unsound; i++) {
     node *at = x.w.nodes.p[i];
     const kl_comp *c = x.w.frames.p[at->frame].comp;
     needs d = {0};
-    st = kl_plan_check_op(cx, plan->module, c, &c->instr[at->instr]);
-    if (st == KILN_OK) kl_needs_of_node(&x.w, at, &d);
+    bool walked = kl_is_walked(c->instr[at->instr].op);
+    if (walked) st = kl_plan_check_op(cx, plan->module, c, &c->instr[at->instr]);
+    if (walked && st == KILN_OK) kl_needs_of_node(&x.w, at, &d);
     if (st == KILN_OK && !x.w.unsound) see(&x.w, at, &d, out);
     kl_node_needs_free(&x.w, &d);
   }

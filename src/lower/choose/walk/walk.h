@@ -101,13 +101,15 @@ typedef struct kl_seen {
   const kl_aff *place; // NULL: it is not loaded
 } kl_seen;
 
-// A result leaf, wanted at an index in variables 0 .. nvars-1; `seen`: the number of what was met there.
+// A result leaf of an instruction of plan->comp, wanted at an index in variables 0 .. nvars-1; `seen`: the number of
+// what was met there.
 typedef struct kl_look {
-  uint32_t leaf;
+  uint32_t instr, leaf;
   const kl_aff *const *index;
   uint32_t seen;
 } kl_look;
-// Meets all that results need, without making any of it. VEC_FREE is the caller's. Symbols stand for what data says.
+// Meets all that these need, up to what no kernel makes element by element, without making any of it. VEC_FREE is the
+// caller's. Symbols stand for what data says.
 typedef struct kl_sights {
   VEC(kl_seen) v;
 } kl_sights;
