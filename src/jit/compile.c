@@ -6,6 +6,7 @@
 #include "jit/pieces.h"
 #include "lower/emit/emit.h"
 #include "lower/emit/irtable.h"
+#include "lower/plan/cost/cost.h"
 #include "lower/plan/explain.h"
 #include <kiln/cuda.h>
 
@@ -86,6 +87,9 @@ static int64_t largest_result(const kl_kernel_unit *u, const kl_plan *p) {
   return most;
 }
 
+// Instructions of vectors: about what starting a thread takes.
+enum { WORTH_A_THREAD = 16384 };
+
 // Sizes are those of the module's shapes: a counted plan's are the largest ones.
 static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, const kl_plan_launch *from,
                             const uint64_t *scratch) {
@@ -103,7 +107,8 @@ static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, c
   bind_arguments(j, u, p, from, scratch, &l);
   if (p->target.machine == KL_HOST) l.grid[0] = p->count != 0;
   VEC_PUSH(j->cx, &j->launches, l);
-  VEC_PUSH(j->cx, &j->host_launches, (kl_host_launch){from->iterations, p->count != 0});
+  int64_t least = (int64_t)(WORTH_A_THREAD / kl_iteration_work(p, from)) + 1;
+  VEC_PUSH(j->cx, &j->host_launches, (kl_host_launch){from->iterations, least, p->count != 0});
 }
 
 static void describe_launches(job *j, const kl_kernel_unit *u, const kl_plan *p) {

@@ -126,12 +126,13 @@ static void *run_part(void *arg) {
   return NULL;
 }
 
-enum { MAX_THREADS = 256, MIN_ITERATIONS = 512 };
+enum { MAX_THREADS = 256 };
 
 // The part that begins at 0 also runs the tail; it runs on this thread. A thread that cannot start leaves its part
 // here.
-static void run_parallel(kl_host_fn fn, void *const *slots, int64_t iterations, int64_t count, uint32_t threads) {
-  int64_t most = iterations / MIN_ITERATIONS + 1;
+static void run_parallel(kl_host_fn fn, void *const *slots, int64_t iterations, int64_t least, int64_t count,
+                         uint32_t threads) {
+  int64_t most = iterations / least + 1;
   int64_t n = threads < most ? threads : most;
   if (n > MAX_THREADS) n = MAX_THREADS;
   work parts[MAX_THREADS];
@@ -168,7 +169,7 @@ static void run_launch(const run *r, size_t i) {
   for (size_t s = 0; s < l->argument_count; s++)
     r->arguments[s] = (void *)(uintptr_t)kl_program_argument(&l->arguments[s], r->at, r->count, (uintptr_t)r->scratch);
   if (counted ? r->count != 0 : r->k->host[i].any)
-    run_parallel(r->k->fn[i], r->arguments, iterations, r->count, r->threads);
+    run_parallel(r->k->fn[i], r->arguments, iterations, r->k->host[i].least, r->count, r->threads);
 }
 
 static uint32_t default_threads(void) {

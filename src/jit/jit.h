@@ -55,6 +55,7 @@ kiln_status kl_compile_as(kl_ctx *cx, const kiln_module *m, const kiln_compile_p
 // What the host needs to run one launch.
 typedef struct kl_host_launch {
   int64_t iterations; // of the main body; with a run-time count: of the largest
+  int64_t least;      // iterations that are worth a thread
   bool any;           // there is something to run
 } kl_host_launch;
 

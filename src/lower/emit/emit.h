@@ -78,6 +78,7 @@ typedef struct kl_emit {
   unsigned invariant_load; // metadata kind
   LLVMValueRef empty_node;
   struct kl_lines *lines; // NULL: code says nothing of the text
+  struct kl_ahead *ahead; // NULL: nothing is asked for ahead
 } kl_emit;
 
 // index.c
@@ -189,6 +190,13 @@ void kl_make_constants(kl_emit *e);
 
 // host.c
 void kl_emit_host(kl_emit *e);
+
+// ahead.c: what the next iteration of the body, which has begun, reads is asked for between its stores: a load has been
+// made of a chunk at p; a chunk has been stored.
+typedef struct kl_ahead kl_ahead;
+void kl_ahead_begin(kl_emit *e);
+void kl_ahead_load(kl_emit *e, const kl_access *a, uint32_t chunk, unsigned bits, kb_reg p);
+void kl_ahead_store(kl_emit *e);
 
 // elemental.c: one op on wide registers. `from` is the dtype of operand 0, `to` that of the result; `round_to` is `to`,
 // or F32 where the caller packs a f16 or bf16 result, because packing rounds.

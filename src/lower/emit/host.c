@@ -284,6 +284,7 @@ static void emit_loop(kl_emit *e, const kl_body *body, kb_reg begin, kb_reg end)
     frame = make_frame(e, p.frame_bytes);
   } else {
     load_slots(e, LLVMGetParam(k->fn, 0), 0, body->root.n);
+    kl_ahead_begin(e);
   }
   LLVMBasicBlockRef from = LLVMGetInsertBlock(k->b), head = kl_block(e, "head"), inside = kl_block(e, "body"),
                     done = kl_block(e, "done");
@@ -300,6 +301,7 @@ static void emit_loop(kl_emit *e, const kl_body *body, kb_reg begin, kb_reg end)
   LLVMBuildBr(k->b, head);
   LLVMMoveBasicBlockAfter(done, LLVMGetInsertBlock(k->b));
   LLVMPositionBuilderAtEnd(k->b, done);
+  e->ahead = NULL;
 }
 
 // --- the kernel ---------------------------------------------------------------------------------------------------

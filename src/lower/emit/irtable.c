@@ -71,6 +71,7 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.roundeven", FD, BOTH, SCALAR, 0, 0},
     {"llvm.maximum", F | H | B, GPU, PACKED, 80, 70},
     {"llvm.minimum", F | H | B, GPU, PACKED, 80, 70},
+    {"llvm.prefetch", P, HOST, SCALAR, 0, 0},
     {"llvm.ctpop", WORD, BOTH, SCALAR, 0, 0},
     {"llvm.ctlz", WORD, BOTH, SCALAR, 0, 0},
     {"llvm.smin", WORD, BOTH, SCALAR, 0, 0},

@@ -212,6 +212,10 @@ kb_reg kb_shuffle(kb *k, kb_reg vec, const unsigned *mask, unsigned n) {
   return shuffle(k, vec, like(vec, LLVMGetPoison(LLVMTypeOf(vec.v))), mask, n);
 }
 
+kb_reg kb_shuffle_two(kb *k, kb_reg a, kb_reg b, const unsigned *mask, unsigned n) {
+  return shuffle(k, a, b, mask, n);
+}
+
 kb_reg kb_splat(kb *k, kb_reg scalar, unsigned lanes) {
   if (lanes <= 1) return scalar;
   if (LLVMIsConstant(scalar.v)) return reg(splat_const(scalar.v, lanes), (kb_kind)scalar.kind, lanes);
@@ -239,6 +243,12 @@ kb_reg kb_slice(kb *k, kb_reg vec, unsigned first, unsigned n) {
   unsigned mask[KB_MAX_LANES];
   for (unsigned i = 0; i < n; i++) mask[i] = first + i;
   return kb_shuffle(k, vec, mask, n);
+}
+
+kb_reg kb_concat_halves(kb *k, kb_reg *vecs, unsigned n) {
+  for (; n > 1; n /= 2)
+    for (unsigned i = 0; i < n / 2; i++) vecs[i] = kb_concat(k, vecs + 2 * i, 2);
+  return vecs[0];
 }
 
 kb_reg kb_concat(kb *k, const kb_reg *vecs, unsigned n) {

@@ -126,9 +126,11 @@ kb_reg kb_splat(kb *k, kb_reg scalar, unsigned lanes);
 kb_reg kb_extract(kb *k, kb_reg vec, unsigned lane);
 kb_reg kb_join(kb *k, const kb_reg *scalars, unsigned n); // n scalars to one vector; n == 1: the scalar
 kb_reg kb_slice(kb *k, kb_reg vec, unsigned first, unsigned n);
-kb_reg kb_concat(kb *k, const kb_reg *vecs, unsigned n); // equal lanes
+kb_reg kb_concat(kb *k, const kb_reg *vecs, unsigned n);  // equal lanes
+kb_reg kb_concat_halves(kb *k, kb_reg *vecs, unsigned n); // the same of a power of two; `vecs` are overwritten
 kb_reg kb_reverse(kb *k, kb_reg vec);
 kb_reg kb_shuffle(kb *k, kb_reg vec, const unsigned *mask, unsigned n); // lane i of the result is lane mask[i]
+kb_reg kb_shuffle_two(kb *k, kb_reg a, kb_reg b, const unsigned *mask, unsigned n); // lanes of b behind those of a
 
 // What the lane has whose number differs by the bit `distance`; any kind but PTR. On NVPTX of a warp, all of whose
 // lanes are there; on the host of the register.

@@ -247,6 +247,7 @@ static kl_pair load_chunk_vector(kl_emit *e, const kl_access *a, kl_dtype t, uin
   unsigned bits = kl_info(t)->bits, pb = part_bits(t), vec = a->vec;
   kb_reg p = chunk_address(e, a, chunk, bits);
   kl_pair r = {0};
+  kl_ahead_load(e, a, chunk, bits, p);
   if (bits < 8) {
     r.re = kl_from_bits(k, t, spread_sub_bytes(k, load(e, p, KB_I8, vec * bits / 8, 1), bits, vec));
   } else if (kl_is_complex(t)) {
@@ -288,9 +289,58 @@ static void reverse_lanes(kl_emit *e, kl_val *v, unsigned vec) {
   }
 }
 
+static bool follows(kl_emit *e, const kl_access *a, uint32_t c, uint32_t before) {
+  const kl_aff *apart = kl_aff_sub(e->plan->affs, a->base[c], a->base[before]);
+  return kl_aff_is_const(apart) && apart->c == 1;
+}
+
+// Of strided chunks of all lanes: so many, `*apart` from each other, begin with elements that are side by side; at most
+// the lanes, and 1 where not all chunks come in such groups.
+static uint32_t neighbours(kl_emit *e, const kl_access *a, unsigned bits, uint32_t *apart) {
+  uint32_t d = 1, n = a->vec;
+  if (e->k.machine == KB_NVPTX || a->vec != e->width || a->stride == 0 || bits < 8) return 1;
+  while (d < a->nchunks && !follows(e, a, d, 0)) d *= 2;
+  *apart = d;
+  if (d >= a->nchunks) return 1;
+  while (n > 1 && a->nchunks % (n * d)) n /= 2;
+  for (uint32_t c = 0; c < a->nchunks; c++) {
+    if (!is_free(e, a, c)) return 1;
+    while (n > 1 && c / d % n && !follows(e, a, c, c - d)) n /= 2;
+  }
+  return n;
+}
+
+// Rows of n elements, one of each lane, and what of n registers of all lanes they are. With several rows of n in a
+// register, squares of n x n are turned by exchanging halves, quarters and so on with their neighbours.
+static void load_square(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chunk, uint32_t n, uint32_t apart,
+                        kl_val *v) {
+  kb *k = &e->k;
+  unsigned bits = kl_info(t)->bits, lanes = a->vec, mask[2][KL_EMIT_LANES];
+  kb_reg first = chunk_address(e, a, chunk, bits), part[KL_EMIT_LANES], reg[KL_EMIT_LANES], turned[KL_EMIT_LANES];
+  for (unsigned i = 0; i < n; i++) {
+    for (unsigned j = 0; j < lanes / n; j++)
+      part[j] = load(e, offset_bytes(e, first, (i + j * n) * a->stride * (bits / 8)), int_kind(bits), n, bits / 8);
+    reg[i] = kb_concat_halves(k, part, lanes / n);
+  }
+  for (unsigned step = 1; step < n; step *= 2) {
+    for (unsigned l = 0; l < lanes; l++) {
+      mask[0][l] = l & step ? lanes + l - step : l;
+      mask[1][l] = l & step ? lanes + l : l + step;
+    }
+    for (unsigned i = 0; i < n; i++)
+      turned[i] = kb_shuffle_two(k, reg[i & ~step], reg[i | step], mask[i & step ? 1 : 0], lanes);
+    memcpy(reg, turned, n * sizeof *reg);
+  }
+  for (unsigned i = 0; i < n; i++) v->wide[chunk + i * apart].re = kl_from_bits(k, t, bits_to_wide_int(k, reg[i]));
+}
+
 static void load_lanes(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *v) {
   kl_pair pieces[KL_EMIT_LANES];
   unsigned bits = kl_info(t)->bits;
+  uint32_t apart, n = kl_is_complex(t) ? 1 : neighbours(e, a, bits, &apart);
+  for (uint32_t c = 0; c < a->nchunks && n > 1; c++)
+    if (c / apart % n == 0) load_square(e, a, t, c, n, apart, v);
+  if (n > 1) return;
   for (uint32_t c = 0; c < a->nchunks; c++) {
     kl_pair *piece = pieces + c * a->vec;
     const kl_aff *home = stays_at_home(e, a, c) ? a->base[0] : NULL;
@@ -468,6 +518,7 @@ void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v) {
     else
       store_chunk_vector(e, a, v, c);
     if (kept != KL_YES) kl_if_end(e, inside);
+    kl_ahead_store(e);
   }
 }
 

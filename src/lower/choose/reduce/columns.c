@@ -6,12 +6,15 @@
 //   column = block*(V*lanes) + lane*V + v, part = round*teams + team, j = (warp*J + jreg)*lanes_j + lane_j
 // A part is a group s, or where W is 256 some neighbouring leaves of one: a node of the tree either way.
 // Where columns are few and long, several blocks have some neighbouring parts s of them each, and leave what they make
-// in scratch memory; the last of them joins it, or a launch behind. On the host a vector runs over columns, and j over
-// registers.
+// in scratch memory; the last of them joins it, or a launch behind. On the host vectors run over columns, v of them,
+// and j over registers.
 
 #include "lower/choose/reduce/reduce.h"
 
 enum { WARP = 32, MOST_WARPS = 8, MOST_PARTS = 64, MOST_LEAVES = 8, HELD = 32, JOINED = 64, ROOM = 40 << 10 };
+// A host's iteration takes several vectors of neighbouring columns, so that it reads more than a line of each row,
+// where there are iterations enough.
+enum { HOST_VECTORS = 4, MANY = 4 };
 
 typedef struct deal {
   int64_t v, lanes, lanes_j, idle; // of a warp
@@ -73,6 +76,7 @@ static void deal_columns(columns *x) {
   d->v = host ? 1 : kl_least(16, 128 / kl_narrowest(&x->g));
   while (d->v > 1 && x->g.x->minor % d->v) d->v /= 2;
   d->lanes = kl_least(host ? t->host_lanes : WARP, kl_power_of_two(kl_ceil_div(x->g.x->minor, d->v)));
+  while (host && d->v < HOST_VECTORS && x->g.x->minor >= MANY * 2 * d->v * d->lanes) d->v *= 2;
   int64_t length = all->length ? all->length : 1;
   d->w = kl_least(all->w, kl_power_of_two(length));
   d->lanes_j = host ? 1 : kl_least(d->w, WARP / d->lanes);
@@ -122,7 +126,8 @@ static void make_vars(columns *x) {
   kl_add_var(g, KL_BIND_REG, folds ? d->warps_j : 1, "met_j", &x->met_j);
   kl_add_var(g, KL_BIND_REG, d->split > 1 ? d->of_thread : 1, "joined", &x->joined);
   kl_add_var(g, KL_BIND_REG, d->split > 1 ? d->join_warps : 1, "met_joined", &x->met_joined);
-  x->column = kl_aff_addmul(p, v, lane, d->v);
+  bool host = g->c->plan->target.machine == KL_HOST;
+  x->column = host ? kl_aff_addmul(p, lane, v, d->lanes) : kl_aff_addmul(p, v, lane, d->v);
   x->in_major = kl_aff_addmul(p, x->column, block, in_block);
   x->row = kl_aff_addmul(p, x->in_major, major, x->g.x->minor);
   x->warp = kl_aff_addmul(p, x->warp_j, team, d->warps_j);

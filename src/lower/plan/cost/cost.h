@@ -1,4 +1,5 @@
-// What a plan costs on a GPU, counted from the plan alone: without code, and for large grids as fast as for small ones.
+// What a plan costs, on a GPU if nothing else is said, counted from the plan alone: without code, and for large grids
+// as fast as for small ones.
 //
 // Counts of memory, shuffles and syncs are those of the simulator (kiln/profile.h), by the same names.
 #ifndef KL_COST_H
@@ -46,6 +47,9 @@ typedef struct kl_cost_clocks {
   double all; // the longest, and part of the others, which overlap with it
 } kl_cost_clocks;
 kl_cost_clocks kl_clocks_of(const kl_plan *p, const kl_cost *c);
+
+// Instructions of one iteration of a host's launch, roughly, at least 1: of vectors, of the part whose are most.
+double kl_iteration_work(const kl_plan *p, const kl_plan_launch *l);
 
 static inline bool kl_is_exact(const kl_slot_cost *s) {
   return s->load.asked.exact && s->store.asked.exact;

@@ -1,0 +1,31 @@
+// What one iteration of a host's launch takes: how many of them a thread must have to be worth its start.
+
+#include "lower/plan/cost/impl.h"
+
+static double of_seq(const kl_plan *p, const kl_body *b, const kl_seq *s);
+
+static double of_node(const kl_plan *p, const kl_body *b, const kl_node *n) {
+  double inside = n->nest ? of_seq(p, b, &n->nest->inside) : 0;
+  switch (n->kind) {
+  case KL_NODE_STEP: return kl_step_instructions(p, b, &b->steps[n->index]) + b->steps[n->index].access.nchunks;
+  case KL_NODE_STORE: return b->stores[n->index].access.nchunks;
+  case KL_NODE_LOOP: return (double)b->vars[n->index].extent * inside;
+  default: return inside;
+  }
+}
+
+static double of_seq(const kl_plan *p, const kl_body *b, const kl_seq *s) {
+  double sum = 1;
+  for (uint32_t i = 0; i < s->n; i++) sum += of_node(p, b, &s->nodes[i]);
+  return sum;
+}
+
+double kl_iteration_work(const kl_plan *p, const kl_plan_launch *l) {
+  double most = 1;
+  for (uint32_t i = l->first_part; i < l->first_part + l->nparts; i++) {
+    const kl_body *b = &p->parts[i].main;
+    double work = kl_body_is_empty(b) ? 0 : of_seq(p, b, &b->root);
+    most = work > most ? work : most;
+  }
+  return most;
+}
