@@ -155,7 +155,7 @@ static bool break_step(breaking *x, kl_step *s) {
       s->lane = v;
       return true;
     }
-    if (s->kind != KL_STEP_SHUFFLE || !here(x)) return false;
+    if ((s->kind != KL_STEP_SHUFFLE && s->kind != KL_STEP_ROTATE) || !here(x)) return false;
     s->distance = s->distance == 1 ? 2 : s->distance / 2;
     return true;
   case TAKE:

@@ -154,6 +154,9 @@ static const shape_row shapes[] = {
   {"[1,33001]", "1", "[1]"}, {"[2,66000]", "1", "[2]"}, {"[40]", "0", "[]"}, {"[1000]", "0", "[]"}, {"[]", "", "[]"},
   {"[2,3,5,7]", "2,3", "[2,3]"}, {"[2,3,5,7]", "1,3", "[2,5]"}, {"[4,6,1]", "1", "[4,1]"},
   {"[10,12]{0,1}", "0", "[12]"}, {"[4,5,6]{0,2,1}", "0,2", "[5]"},
+  // rows that begin anywhere in a vector
+  {"[4,130]", "1", "[4]"}, {"[16,253]", "1", "[16]"}, {"[3,4,257]", "2", "[3,4]"}, {"[8,1021]", "1", "[8]"}, {"[4,1027]{0,1}", "0", "[1027]"},
+  {"[32,7,37]", "1,2", "[32]"}, {"[16,2050]", "1", "[16]"},
   // columns
   {"[7,1]", "0", "[1]"}, {"[7,3]", "0", "[3]"}, {"[0,3]", "0", "[3]"}, {"[31,5]", "0", "[5]"}, {"[100,33]", "0", "[33]"},
   {"[8,128]", "0", "[128]"}, {"[9,129]", "0", "[129]"}, {"[127,4]", "0", "[4]"}, {"[128,64]", "0", "[64]"},
@@ -260,6 +263,8 @@ typedef struct read_row {
 // clang-format off
 static const read_row reads[] = {
   {"rows", "p = f32[128,4096] parameter(0)\n z = f32[] constant(0)\n ROOT a = f32[128] reduce(p, z), dimensions={1}, to_apply=f", 105},
+  {"rows that begin anywhere", "p = f32[64,4095] parameter(0)\n z = f32[] constant(0)\n ROOT a = f32[64] reduce(p, z), dimensions={1}, to_apply=f", 105},
+  {"rows that begin anywhere, of half a vector", "p = bf16[64,2047] parameter(0)\n z = f32[] constant(0)\n q = f32[64,2047] convert(p)\n ROOT a = f32[64] reduce(q, z), dimensions={1}, to_apply=f", 105},
   {"rows of what is turned", "p = f32[4096,512] parameter(0)\n z = f32[] constant(0)\n t = f32[512,4096] transpose(p), dimensions={1,0}\n ROOT a = f32[512] reduce(t, z), dimensions={1}, to_apply=f", 105},
   {"the same by its layout", "p = f32[512,4096]{0,1} parameter(0)\n z = f32[] constant(0)\n t = f32[512,4096]{1,0} copy(p)\n ROOT a = f32[512] reduce(t, z), dimensions={1}, to_apply=f", 105},
   {"four rows side by side", "p = f32[4,64,4096,4] parameter(0)\n z = f32[] constant(0)\n t = f32[4,4,64,4096] transpose(p), dimensions={0,3,1,2}\n q = f32[4,4,64,4096] multiply(t, t)\n ROOT a = f32[4,4,64] reduce(q, z), dimensions={3}, to_apply=f", 105},

@@ -93,6 +93,7 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.nvvm.read.ptx.sreg.tid.x", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.read.ptx.sreg.ctaid.x", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.shfl.sync.bfly.i32", I32, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.shfl.sync.idx.i32", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.barrier.cta.sync.aligned.all", 0, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.barrier.cta.red.or.aligned.all", I1, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.griddepcontrol.wait", 0, GPU, SCALAR, 90, 78},

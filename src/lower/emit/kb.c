@@ -277,28 +277,39 @@ kb_reg kb_reverse(kb *k, kb_reg vec) {
 
 // --- lanes of a warp ------------------------------------------------------------------------------------------------
 
-static kb_reg word_of_lane(kb *k, kb_reg a, unsigned distance) {
+static kb_reg word_of_lane(kb *k, kb_reg a, const char *shuffle, kb_reg lane) {
   LLVMTypeRef i32 = kb_type(k, KB_I32, 1);
-  kb_reg args[4] = {{LLVMConstAllOnes(i32), KB_I32, 1}, a, kb_int(k, KB_I32, 1, distance), kb_int(k, KB_I32, 1, 31)};
-  return kb_intrinsic(k, "llvm.nvvm.shfl.sync.bfly.i32", NULL, 0, args, 4, KB_I32, 1);
+  kb_reg args[4] = {{LLVMConstAllOnes(i32), KB_I32, 1}, a, lane, kb_int(k, KB_I32, 1, 31)};
+  return kb_intrinsic(k, shuffle, NULL, 0, args, 4, KB_I32, 1);
 }
 
-kb_reg kb_lane_xor(kb *k, kb_reg a, unsigned distance) {
-  if (k->machine == KB_HOST) {
-    unsigned mask[KB_MAX_LANES];
-    for (unsigned i = 0; i < a.lanes; i++) mask[i] = i ^ distance;
-    return kb_shuffle(k, a, mask, a.lanes);
-  }
+static kb_reg of_lane(kb *k, kb_reg a, const char *shuffle, kb_reg lane) {
   if (a.kind == KB_I1)
-    return kb_icmp(k, LLVMIntNE, word_of_lane(k, kb_zext(k, a, KB_I32), distance), kb_int(k, KB_I32, 1, 0));
+    return kb_icmp(k, LLVMIntNE, word_of_lane(k, kb_zext(k, a, KB_I32), shuffle, lane), kb_int(k, KB_I32, 1, 0));
   unsigned bits = kb_kind_bits((kb_kind)a.kind) * a.lanes;
   if (bits == 32) {
-    kb_reg r = word_of_lane(k, kb_bitcast(k, a, KB_I32, 1), distance);
+    kb_reg r = word_of_lane(k, kb_bitcast(k, a, KB_I32, 1), shuffle, lane);
     return kb_bitcast(k, r, (kb_kind)a.kind, a.lanes);
   }
   kb_reg words = kb_bitcast(k, a, KB_I32, 2), both[2];
-  for (unsigned i = 0; i < 2; i++) both[i] = word_of_lane(k, kb_extract(k, words, i), distance);
+  for (unsigned i = 0; i < 2; i++) both[i] = word_of_lane(k, kb_extract(k, words, i), shuffle, lane);
   return kb_bitcast(k, kb_join(k, both, 2), (kb_kind)a.kind, 1);
+}
+
+kb_reg kb_lane_xor(kb *k, kb_reg a, unsigned distance) {
+  unsigned mask[KB_MAX_LANES];
+  for (unsigned i = 0; i < a.lanes; i++) mask[i] = i ^ distance;
+  if (k->machine == KB_HOST) return kb_shuffle(k, a, mask, a.lanes);
+  return of_lane(k, a, "llvm.nvvm.shfl.sync.bfly.i32", kb_int(k, KB_I32, 1, distance));
+}
+
+kb_reg kb_lane_plus(kb *k, kb_reg a, unsigned distance) {
+  unsigned mask[KB_MAX_LANES];
+  for (unsigned i = 0; i < a.lanes; i++) mask[i] = (i + distance) % a.lanes;
+  if (k->machine == KB_HOST) return kb_shuffle(k, a, mask, a.lanes);
+  kb_reg thread = kb_intrinsic(k, "llvm.nvvm.read.ptx.sreg.tid.x", NULL, 0, NULL, 0, KB_I32, 1);
+  kb_reg lane = kb_add(k, thread, kb_int(k, KB_I32, 1, distance));
+  return of_lane(k, a, "llvm.nvvm.shfl.sync.idx.i32", kb_and(k, lane, kb_int(k, KB_I32, 1, 31)));
 }
 
 void kb_sync(kb *k) {

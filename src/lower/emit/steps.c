@@ -366,23 +366,24 @@ static kl_val emit_take(kl_emit *e, const kl_step *s) {
 // 32 bits at a time on NVPTX; pairs of 16 bits stay together.
 static kl_val emit_shuffle(kl_emit *e, const kl_step *s) {
   kb *k = &e->k;
+  kb_reg (*move)(kb *, kb_reg, unsigned) = s->kind == KL_STEP_ROTATE ? kb_lane_plus : kb_lane_xor;
   kl_val *from = operand(e, s, 0), v = {.dtype = s->dtype};
   if (kl_has_packed(e, s->dtype)) {
     kb_reg *x = kl_packed(e, from);
     v.packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
-    for (unsigned i = 0; i < e->lanes / 2; i++) v.packed[i] = kb_lane_xor(k, x[i], s->distance);
+    for (unsigned i = 0; i < e->lanes / 2; i++) v.packed[i] = move(k, x[i], s->distance);
     return v;
   }
   if (from->raw && !from->wide) {
     v.raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
-    for (unsigned i = 0; i < e->nwide; i++) v.raw[i] = kb_lane_xor(k, from->raw[i], s->distance);
+    for (unsigned i = 0; i < e->nwide; i++) v.raw[i] = move(k, from->raw[i], s->distance);
     return v;
   }
   kl_pair *x = kl_wide(e, from);
   v.wide = KL_NEW_N(e->arena, kl_pair, e->nwide);
   for (unsigned i = 0; i < e->nwide; i++) {
-    v.wide[i].re = kb_lane_xor(k, x[i].re, s->distance);
-    if (kl_is_complex(s->dtype)) v.wide[i].im = kb_lane_xor(k, x[i].im, s->distance);
+    v.wide[i].re = move(k, x[i].re, s->distance);
+    if (kl_is_complex(s->dtype)) v.wide[i].im = move(k, x[i].im, s->distance);
   }
   return v;
 }
@@ -493,7 +494,8 @@ kl_val kl_emit_step(kl_emit *e, const kl_step *s) {
   case KL_STEP_SPLIT: return emit_split(e, s);
   case KL_STEP_JOIN: return emit_join(e, s);
   case KL_STEP_TAKE: return emit_take(e, s);
-  case KL_STEP_SHUFFLE: return emit_shuffle(e, s);
+  case KL_STEP_SHUFFLE:
+  case KL_STEP_ROTATE: return emit_shuffle(e, s);
   case KL_STEP_EXCHANGE: return emit_exchange(e, s);
   case KL_STEP_INDEX: return emit_index(e, s);
   case KL_STEP_CARRIED: return e->vals[s - e->body->steps]; // by its loop

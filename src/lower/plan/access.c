@@ -336,6 +336,50 @@ static kl_vars guard_vars(const kl_guards *g, uint32_t guard) {
   return kl_guard_vars(&b, guard);
 }
 
+// --- covering loads -------------------------------------------------------------------------------------------------
+
+// Where some element of a chunk may be inside of the guard: the same for all of it. False where no guard says that.
+static bool covering_guard(kl_guards *g, uint32_t guard, uint32_t run, uint32_t v, uint32_t *out) {
+  *out = KL_NONE;
+  if (guard == KL_NONE) return true;
+  kl_guard from = g->v.p[guard];
+  uint32_t outer;
+  bool never, inside = false;
+  if (!covering_guard(g, from.outer, run, v, &outer)) return false;
+  const kl_aff *x = in_chunks(g, from.expr, run, v);
+  uint32_t i = place_in_chunk(g, run, v);
+  int64_t s = kl_is_sound(x) && kl_aff_uses(x, i, &inside) ? kl_aff_coef(x, i) : 0, more = (s < 0 ? -s : s) * (v - 1);
+  if (!kl_is_sound(x) || inside || !has_even_symbols(g, from.expr, run, v)) return false;
+  const kl_aff *to[KL_MAX_VARS];
+  for (uint32_t d = 0; d < g->body->nvars; d++) to[d] = kl_aff_dim(g->affs, d);
+  to[run] = kl_aff_mulc(g->affs, kl_aff_floordivc(g->affs, to[run], v), v);
+  const kl_aff *first = from.expr;
+  kl_aff_replace(g->affs, &(kl_aff_subst){.to = {to}, .n = {g->body->nvars}}, &first, 1, &first);
+  *out = kl_guard_and(g, outer, first, from.lo - (s > 0 ? more : 0), from.hi + (s < 0 ? more : 0), &never);
+  return !never && kl_is_sound(first);
+}
+
+// A chunk that begins at a multiple of its length lies in an array of such a length, if one of its elements does.
+static bool try_covering(kl_guards *g, kl_arena *arena, const kl_slot_info *info, const kl_aff *linear, uint32_t v,
+                         kl_access *a) {
+  uint32_t bits = kl_info(info->shape->dtype)->bits;
+  if (!has_chunks(&g->body->vars[a->run], v) || info->shape->count % v) return false;
+  if (!covering_guard(g, a->guard, a->run, v, &a->guard)) return false;
+  return try_chunks(g, arena, info, linear, v, a) && a->stride == 1 && !a->reversed && a->align * 8 >= v * bits;
+}
+
+// a, or where lanes ask for more at once so: whole chunks in which something is wanted.
+static kl_access covering(kl_guards *g, kl_arena *arena, const kl_slot_info *info, const kl_aff *linear, kl_access a) {
+  if (!g->covers || g->host || info->kind != KL_SLOT_IN || a.guard == KL_NONE) return a;
+  for (uint32_t run = g->body->nvars; run-- > 0;)
+    for (uint32_t v = KL_MAX_CHUNK; v > a.vec && kl_has_var(a.regs, run); v /= 2) {
+      kl_access wide = a;
+      wide.run = run;
+      if (try_covering(g, arena, info, linear, v, &wide)) return wide;
+    }
+  return a;
+}
+
 kl_access kl_load_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_aff *linear,
                        uint32_t guard) {
   // Where the index stays inside anyway, the guard is not needed, unless nobody may have written what is outside of it.
@@ -348,7 +392,7 @@ kl_access kl_load_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, 
                  .regs = regs_of(g, kl_vars_of(g->body, linear) | guard_vars(g, guard))};
   uint32_t most[KL_MAX_VARS];
   for (uint32_t v = 0; v < g->body->nvars; v++) most[v] = g->single ? 1 : KL_MAX_CHUNK;
-  return best_access(g, arena, info, linear, most, false, a);
+  return covering(g, arena, info, linear, best_access(g, arena, info, linear, most, false, a));
 }
 
 kl_access kl_change_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_aff *linear,

@@ -90,7 +90,8 @@ typedef struct kl_access {
   int64_t stride;
   bool reversed;
   uint32_t align; // bytes that every base[c] is aligned to; 0 for sub-byte elements off byte bounds
-  uint32_t guard; // KL_NONE, or: where it does not hold, element 0 is read instead of base[c]
+  uint32_t guard; // KL_NONE, or: where it does not hold, element 0 is read instead of base[c]; a load may read more
+                  // than is wanted: whole chunks
   uint32_t nchunks;
   const kl_aff *const *base; // not in reg variables, nor in `run`
   const kl_aff *element;     // that a copy is, in all variables: bases and strides are what it says there
@@ -106,6 +107,7 @@ typedef enum kl_step_kind {
   KL_STEP_OP,       // op on operands
   KL_STEP_TAKE,     // the operand where its reg variable `var` is `distance`
   KL_STEP_SHUFFLE,  // the operand as the lane has it whose number differs by the bit `distance`
+  KL_STEP_ROTATE,   // the operand as the lane has it whose number is higher by `distance`, in a ring
   KL_STEP_EXCHANGE, // the operand where the digit `distance` of reg variable `var`, floor(var / distance) mod 2, and
                     // variable `lane` have each other's values
   KL_STEP_CARRIED,  // what a loop carries: at first what the loop says, then what the round before made
@@ -136,7 +138,7 @@ typedef struct kl_step {
   kl_access access;       // LOAD
   const kl_aff *expr;     // IOTA, SPLIT
   uint64_t bits[2];       // SCALAR
-  uint32_t var, distance; // TAKE, SHUFFLE, EXCHANGE, INDEX
+  uint32_t var, distance; // TAKE, SHUFFLE, ROTATE, EXCHANGE, INDEX
   uint32_t lane;          // EXCHANGE: a LANE variable of two values
 } kl_step;
 

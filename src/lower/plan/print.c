@@ -117,6 +117,10 @@ static void print_step(printer *x, uint32_t i, unsigned depth) {
     kl_sbf(b, "of lane xor %u ", s->distance);
     print_operands(b, s);
     break;
+  case KL_STEP_ROTATE:
+    kl_sbf(b, "of lane + %u ", s->distance);
+    print_operands(b, s);
+    break;
   case KL_STEP_EXCHANGE:
     kl_sbf(b, "exchange %s / %u with %s ", x->body->vars[s->var].name, s->distance, x->body->vars[s->lane].name);
     print_operands(b, s);

@@ -130,12 +130,20 @@ uint32_t kl_write_take(kl_writer *w, uint32_t value, uint32_t var, uint32_t at) 
                                      .distance = at});
 }
 
-uint32_t kl_write_shuffle(kl_writer *w, uint32_t value, uint32_t distance) {
-  return kl_write_step(w, &(kl_step){.kind = KL_STEP_SHUFFLE,
+static uint32_t write_lanes(kl_writer *w, kl_step_kind kind, uint32_t value, uint32_t distance) {
+  return kl_write_step(w, &(kl_step){.kind = kind,
                                      .dtype = w->steps.p[value].dtype,
                                      .noperands = 1,
                                      .operands = operands(w, 1, &value),
                                      .distance = distance});
+}
+
+uint32_t kl_write_shuffle(kl_writer *w, uint32_t value, uint32_t distance) {
+  return write_lanes(w, KL_STEP_SHUFFLE, value, distance);
+}
+
+uint32_t kl_write_rotate(kl_writer *w, uint32_t value, uint32_t distance) {
+  return write_lanes(w, KL_STEP_ROTATE, value, distance);
 }
 
 uint32_t kl_write_exchange(kl_writer *w, const kl_exchange *x, uint32_t value) {

@@ -17,6 +17,7 @@ typedef struct kl_guards {
   const kl_body *body;
   bool host;   // accesses run over lanes only
   bool single; // loads take single elements, and guards differ between any two
+  bool covers; // loads of arguments may take whole chunks of which some elements lie off the guard
   uint32_t first_chunk[KL_MAX_VARS];
   uint32_t first_name; // dims of kl_write_begin_naming
   VEC(kl_guard) v;
@@ -122,6 +123,7 @@ uint32_t kl_write_scalar(kl_writer *w, kl_dtype t, uint64_t bits, uint64_t bits1
 uint32_t kl_write_op(kl_writer *w, kl_plan_op op, kl_dtype t, uint32_t n, const uint32_t *operands);
 uint32_t kl_write_take(kl_writer *w, uint32_t value, uint32_t var, uint32_t at);
 uint32_t kl_write_shuffle(kl_writer *w, uint32_t value, uint32_t distance);
+uint32_t kl_write_rotate(kl_writer *w, uint32_t value, uint32_t distance);
 // Twice the same is none.
 uint32_t kl_write_exchange(kl_writer *w, const kl_exchange *x, uint32_t value);
 uint32_t kl_write_choose(kl_writer *w, uint32_t guard, uint32_t yes, uint32_t no); // guard KL_NONE: yes

@@ -33,6 +33,7 @@ static uint64_t compute(machine *m, const kl_step *s, uint32_t thread, const int
   case KL_STEP_JOIN: return of_join(s->noperands, x);
   case KL_STEP_TAKE:
   case KL_STEP_EXCHANGE:
+  case KL_STEP_ROTATE:
   case KL_STEP_SHUFFLE: return x[0];
   case KL_STEP_INDEX: {
     const kl_symbol *to = &m->body->symbols[s->var];
@@ -45,8 +46,9 @@ static uint64_t compute(machine *m, const kl_step *s, uint32_t thread, const int
 // The thread whose value the step takes.
 static uint32_t taken_from(machine *m, uint32_t step, uint32_t thread) {
   const kl_step *s = &m->body->steps[step];
-  if (s->kind != KL_STEP_SHUFFLE) return thread;
-  uint32_t other = thread ^ s->distance;
+  if (s->kind != KL_STEP_SHUFFLE && s->kind != KL_STEP_ROTATE) return thread;
+  uint32_t lane = thread % lanes_in_warp(m), other = thread ^ s->distance;
+  if (s->kind == KL_STEP_ROTATE) other = thread - lane + (lane + s->distance) % lanes_in_warp(m);
   REQUIRE(m, m->active[other], "step %u: thread %u takes the value of thread %u, which is not there", step, thread,
           other);
   return other;
@@ -102,7 +104,7 @@ static void check_vars(machine *m, uint32_t step) {
 static void run_step(machine *m, uint32_t step) {
   const kl_step *s = &m->body->steps[step];
   if (s->kind == KL_STEP_LOAD) run_load(m, step);
-  if (s->kind == KL_STEP_SHUFFLE || s->kind == KL_STEP_EXCHANGE) check_warps(m, step);
+  if (s->kind == KL_STEP_SHUFFLE || s->kind == KL_STEP_ROTATE || s->kind == KL_STEP_EXCHANGE) check_warps(m, step);
   for (uint32_t t = 0; s->kind != KL_STEP_LOAD && t < m->nthreads; t++)
     if (m->active[t]) run_copies(m, step, t);
   check_vars(m, step);

@@ -169,7 +169,7 @@ static void check_operands(machine *m, const scope *s, uint32_t n) {
     REQUIRE(m, !(regs & ~x->regs), "step %u: step %u has more copies", n, x->operands[i]);
     REQUIRE(m, b->steps[x->operands[i]].kind != KL_STEP_INDEX, "step %u: an index as operand", n);
     bool moves = x->kind == KL_STEP_CHOOSE || x->kind == KL_STEP_TAKE || x->kind == KL_STEP_SHUFFLE ||
-                 x->kind == KL_STEP_EXCHANGE;
+                 x->kind == KL_STEP_ROTATE || x->kind == KL_STEP_EXCHANGE;
     REQUIRE(m, !moves || type_of(m, x->operands[i]) == x->dtype, "step %u: of another type", n);
   }
 }
@@ -193,10 +193,12 @@ static void check_step(machine *m, const scope *s, uint32_t n) {
     REQUIRE(m, x->noperands == 1 && has_var(b->steps[x->operands[0]].regs, x->var), "step %u: nothing to take", n);
     REQUIRE(m, x->distance < b->vars[x->var].extent, "step %u: copy %u", n, x->distance);
     break;
+  case KL_STEP_ROTATE:
   case KL_STEP_SHUFFLE: {
     uint32_t lanes = lanes_in_warp(m), d = x->distance;
     REQUIRE(m, x->noperands == 1 && !b->threads && bound_to(b, KL_BIND_LANE), "step %u: no lanes", n);
-    REQUIRE(m, d && (d & (d - 1)) == 0 && d < lanes, "step %u: distance %u of %u lanes", n, d, lanes);
+    REQUIRE(m, d && (x->kind == KL_STEP_ROTATE || (d & (d - 1)) == 0) && d < lanes, "step %u: distance %u of %u lanes",
+            n, d, lanes);
     break;
   }
   case KL_STEP_EXCHANGE:

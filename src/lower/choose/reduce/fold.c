@@ -149,6 +149,78 @@ kiln_status kl_fold_few_lanes(kl_folding *f, uint32_t lane, int64_t n, uint32_t 
   return KILN_OK;
 }
 
+// --- over a ring ----------------------------------------------------------------------------------------------------
+
+enum { MOST_IN_RING = 16 };
+
+// What the lane has of a ring: nv neighbours in each of nh rows of lanes.
+typedef struct held {
+  int64_t nh, nv;
+  uint32_t at[MOST_IN_RING][KL_MAX_VALUES_FOLDED]; // h*nv + v
+} held;
+
+// Value v of the lane that is `distance` behind this one in the ring: behind the last lane of a row of them comes the
+// first of the next.
+static void from_behind(kl_folding *f, const kl_ring *ring, const held *x, int64_t v, uint32_t distance,
+                        uint32_t out[][KL_MAX_VALUES_FOLDED]) {
+  bool never;
+  uint32_t first = kl_guard_and(&f->g->w.guards, KL_NONE, kl_aff_dim(f->g->p, ring->lane), 0, distance - 1, &never);
+  for (int64_t h = 0; h < x->nh; h++)
+    for (uint32_t i = 0; i < f->by->n; i++) {
+      uint32_t own = x->at[h * x->nv + v][i], next = x->at[(h + 1) % x->nh * x->nv + v][i];
+      uint32_t sent = own == next ? own : kl_write_choose(&f->g->w, first, next, own);
+      out[h][i] = kl_write_rotate(&f->g->w, sent, distance);
+    }
+}
+
+// Moves all values by one neighbour, or `distance` lanes where there is one of them, where the guard holds.
+static void turn(kl_folding *f, const kl_ring *ring, held *x, uint32_t guard, uint32_t distance) {
+  uint32_t behind[MOST_IN_RING][KL_MAX_VALUES_FOLDED];
+  from_behind(f, ring, x, 0, distance, behind);
+  for (int64_t h = 0; h < x->nh; h++)
+    for (int64_t v = 0; v < x->nv; v++)
+      for (uint32_t i = 0; i < f->by->n; i++) {
+        int64_t at = h * x->nv + v;
+        uint32_t next = v + 1 < x->nv ? x->at[at + 1][i] : behind[h][i];
+        x->at[at][i] = kl_write_choose(&f->g->w, guard, next, x->at[at][i]);
+      }
+}
+
+// Joins n values in pairs, those that are neighbours.
+static kiln_status join_neighbours(kl_folding *f, held *x, int64_t n) {
+  for (int64_t i = 0; i < n / 2; i++) KL_TRY(kl_fold_join(f, x->at[2 * i], x->at[2 * i + 1], x->at[i]));
+  return KILN_OK;
+}
+
+// A digit of the shift at a time, as pairs that it would part are joined.
+kiln_status kl_fold_ring(kl_folding *f, const kl_ring *ring, uint32_t *values) {
+  const kl_var *vars = f->g->w.body->vars;
+  held x = {.nh = ring->h == KL_NONE ? 1 : vars[ring->h].extent, .nv = ring->v == KL_NONE ? 1 : vars[ring->v].extent};
+  for (int64_t i = 0; i < x.nh * x.nv; i++)
+    for (uint32_t k = 0; k < f->by->n; k++) {
+      uint32_t one = ring->h == KL_NONE ? values[k] : kl_write_take(&f->g->w, values[k], ring->h, (uint32_t)(i / x.nv));
+      x.at[i][k] = ring->v == KL_NONE ? one : kl_write_take(&f->g->w, one, ring->v, (uint32_t)(i % x.nv));
+    }
+  uint32_t distance = 1;
+  for (int64_t digit = 1; digit < ring->most; digit *= 2) {
+    bool never;
+    const kl_aff *bit = kl_aff_modc(f->g->p, kl_aff_floordivc(f->g->p, ring->shift, digit), 2);
+    uint32_t guard = kl_guard_and(&f->g->w.guards, KL_NONE, bit, 1, 1, &never);
+    if (!never) turn(f, ring, &x, guard, distance);
+    if (x.nv == 1) {
+      distance *= 2;
+      continue;
+    }
+    KL_TRY(join_neighbours(f, &x, x.nh * x.nv));
+    x.nv /= 2;
+  }
+  for (; x.nv > 1; x.nv /= 2) KL_TRY(join_neighbours(f, &x, x.nh * x.nv));
+  for (int64_t h = 0; h < x.nh; h++) KL_TRY(kl_fold_lanes(f, ring->lane, x.at[h]));
+  for (; x.nh > 1; x.nh /= 2) KL_TRY(join_neighbours(f, &x, x.nh));
+  memcpy(values, x.at[0], f->by->n * sizeof *values);
+  return KILN_OK;
+}
+
 kiln_status kl_fold_rounds(kl_folding *f, uint32_t step, uint32_t var, const kl_aff *const *index, uint32_t guard,
                            uint32_t *values) {
   const kl_body *b = f->g->w.body;

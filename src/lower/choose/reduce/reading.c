@@ -12,6 +12,7 @@ enum { AT_ONCE = 128, SECTOR_BITS = 256 };
 // Something with an element for each of most elements that are reduced: how far apart neighbours in each dimension lie.
 typedef struct array {
   unsigned bits;
+  int64_t first, count; // the place of the first element; elements of the array
   int64_t stride[KILN_MAX_RANK];
 } array;
 
@@ -23,9 +24,9 @@ typedef struct reading {
 
 // --- what is read and written ---------------------------------------------------------------------------------------
 
-static void add_array(reading *r, const kl_aff *place, unsigned bits) {
+static void add_array(reading *r, const kl_aff *place, unsigned bits, int64_t elements) {
   const kl_shape *s = r->x->shape;
-  array a = {.bits = bits};
+  array a = {.bits = bits, .first = place->c, .count = elements};
   int64_t count = 1;
   if (place->error) return;
   for (uint32_t i = 0; i < place->n; i++) {
@@ -50,8 +51,11 @@ static kiln_status find_read(reading *r, const kl_aff *const *dims) {
     for (uint32_t k = 0; k < x->reducer[i].nvalues; k++)
       looks[n++] = (kl_look){.instr = x->instr[i]->operands[k], .index = dims};
   kiln_status st = kl_walk_look(c->cx, c->plan, &c->slots, x->shape->rank, x->shape->dims, n, looks, &seen);
-  for (size_t i = 0; i < seen.v.n; i++)
-    if (seen.v.p[i].place) add_array(r, seen.v.p[i].place, kl_info(seen.v.p[i].dtype)->bits);
+  for (size_t i = 0; i < seen.v.n; i++) {
+    const kl_seen *s = &seen.v.p[i];
+    int64_t count = s->slot == KL_NONE ? 0 : c->slots.v.p[s->slot].shape->count;
+    if (s->place) add_array(r, s->place, kl_info(s->dtype)->bits, count);
+  }
   VEC_FREE(c->cx, &seen.v);
   return st;
 }
@@ -65,7 +69,7 @@ static bool find_written(reading *r, const kl_aff *const *dims) {
     const kl_shape *shape = s->v.p[i].shape;
     if (kl_info(shape->dtype)->bits < 8) return false;
     if (!s->v.p[i].owner && kl_shape_same_dims(shape, r->x->shape))
-      add_array(r, kl_position_of(c->plan->affs, shape, dims), kl_info(shape->dtype)->bits);
+      add_array(r, kl_position_of(c->plan->affs, shape, dims), kl_info(shape->dtype)->bits, shape->count);
   }
   return true;
 }
@@ -166,6 +170,27 @@ static void take_order(kl_reductions *x, const uint32_t *order) {
   x->minor = kl_minor_columns(x, order);
 }
 
+// Lie rows one behind the other, each in the order of its numbers?
+static bool is_flat(const kl_reductions *x, const array *a) {
+  int64_t below = 1;
+  for (uint32_t i = x->nreduced + x->nkept; i-- > 0;) {
+    uint32_t d = i < x->nkept ? x->kept[i] : x->reduced[i - x->nkept];
+    if (x->shape->dims[d] > 1 && a->stride[d] != below) return false;
+    below *= x->shape->dims[d];
+  }
+  return a->first == 0;
+}
+
+// The largest power of two that divides the number of elements of each array.
+static int64_t flat_of(const reading *r) {
+  int64_t all = 0;
+  for (size_t i = 0; i < r->arrays.n; i++) {
+    if (!is_flat(r->x, &r->arrays.p[i])) return 0;
+    all |= r->arrays.p[i].count;
+  }
+  return all & -all;
+}
+
 // What is kept before what is reduced.
 static void kept_first(const kl_reductions *x, uint32_t *order) {
   uint32_t n = 0;
@@ -185,6 +210,7 @@ kiln_status kl_find_reading(kl_choosing *c, kl_reductions *x) {
   x->minor = kl_minor_columns(x, natural);
   if (!x->shape->count) return KILN_OK;
   KL_TRY(find_read(&r, dims));
+  x->flat = flat_of(&r);
   bool whole = find_written(&r, dims) && is_small(&r), found = false;
   int64_t least = whole ? sectors_of_all(&r, natural) : 0;
   for (size_t i = 0; i < r.arrays.n && whole; i++) {

@@ -48,6 +48,8 @@ typedef struct kl_reductions {
   bool row;             // the fastest dimension is reduced
   bool across;          // neighbours where elements are read are kept: `minor` of them, the last of `kept`
   int64_t minor;
+  // Of all that is read, rows lie one behind the other in arrays of a multiple of so many elements; 0: they do not.
+  int64_t flat;
   int64_t w, k; // of the order
   uint32_t noutputs;
   const kl_output *outputs;
@@ -143,6 +145,14 @@ kiln_status kl_fold_pairs(kl_folding *f, uint32_t var, uint32_t *values);
 kiln_status kl_fold_lanes(kl_folding *f, uint32_t lane, uint32_t *values);
 // The same of each group of n neighbouring lanes, a power of two.
 kiln_status kl_fold_few_lanes(kl_folding *f, uint32_t lane, int64_t n, uint32_t *values);
+// Over elements j of a ring: j + shift = (h*lanes + lane)*V + v modulo their number, in pairs. 0 <= shift < most, all
+// powers of two but shift; every lane of the warp has some, and has the result.
+typedef struct kl_ring {
+  uint32_t v, lane, h; // v, h: KL_NONE where there is one
+  const kl_aff *shift;
+  int64_t most;
+} kl_ring;
+kiln_status kl_fold_ring(kl_folding *f, const kl_ring *ring, uint32_t *values);
 // Over `rounds` of a loop with the elements of a reg variable in each, in order: element `index` of each.
 kiln_status kl_fold_rounds(kl_folding *f, uint32_t step, uint32_t var, const kl_aff *const *index, uint32_t guard,
                            uint32_t *values);

@@ -155,6 +155,7 @@ static kiln_status make_stage(staging *x, uint32_t first, const char **why_not) 
     stage->split = all.split;
     stage->across = all.across;
     stage->minor = all.minor;
+    stage->flat = all.flat;
     memcpy(stage->kept, all.kept, sizeof all.kept);
   }
   stage->two_launches = c->params->strategy.two_launches || c->plan->target.machine == KL_HOST;

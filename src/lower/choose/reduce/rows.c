@@ -18,6 +18,7 @@ typedef struct deal {
   int64_t rows_in_warp, rows_in_block, row_rounds; // rows of a block: their product
   int64_t parts, split, in_block;                  // s: all, of so many blocks, each so many
   int64_t joined, join_lanes;                      // blocks' values that a lane joins; lanes for all of them
+  int64_t unit, more_k;                            // see deal_shift
 } deal;
 
 typedef struct rows {
@@ -28,6 +29,7 @@ typedef struct rows {
   uint32_t row_round, split, joined;
   uint32_t (*partial)[KL_MAX_VALUES_FOLDED];    // by reduction: slots of what blocks have made
   const kl_aff *row, *r, *warp, *s;             // s: in the block
+  const kl_aff *shift, *in_group;               // see deal_shift; the element's number in its group
   const kl_aff *row_at_once;                    // of the rows that a block has at one time
   const kl_aff *row_in_block, *in_row, *thread; // the thread's number in the row, and in the block
   const kl_aff *out, *out_in_block;             // rows as results are stored
@@ -53,17 +55,35 @@ static int64_t rows_in_byte(const rows *x) {
   return bits && bits < 8 ? 8 / bits : 1;
 }
 
-// Lanes hold V elements side by side; each row of them begins where the row does, so that V divides its length.
+// Rows that are no multiples of a vector begin anywhere in one. Then lanes hold what lies side by side from the sector
+// on that the row begins in, and each element of theirs is `shift` less: r = ((s*K + k)*W + j) - shift, shift < unit.
+// The first elements of a group's round k are then the last of round k-1, and its last ones, of round K-1, are in a
+// round more, which but a few lanes have. Leaves are turned by the shift as they are joined.
+static void deal_shift(rows *x, int64_t v) {
+  deal *d = &x->d;
+  const kl_reductions *all = x->g.x;
+  int64_t unit = kl_least(32 * 8, 32 * 8 / kl_narrowest(&x->g));
+  bool host = x->g.c->plan->target.machine == KL_HOST, wanted = all->length % v != 0 && all->length > WARP / 2 * v;
+  d->unit = 1;
+  if (host || x->joins || !wanted || !all->flat || all->flat % v || all->w / (WARP * v) < 1) return;
+  if (all->k > 4 || kl_has_element_results(&x->g)) return;
+  d->unit = unit;
+}
+
+// Lanes hold V elements side by side; each row of them begins where the row does, so that V divides its length, or is
+// shifted.
 static void deal_lanes(rows *x) {
   deal *d = &x->d;
   bool host = x->g.c->plan->target.machine == KL_HOST;
   int64_t w = x->g.x->w, length = x->g.x->length ? x->g.x->length : 1;
   d->v = host ? 1 : kl_least(8, 128 / kl_narrowest(&x->g));
-  while (d->v > 1 && length % d->v) d->v /= 2;
+  deal_shift(x, d->v);
+  while (d->v > 1 && length % d->v && d->unit == 1) d->v /= 2;
   int64_t most = host ? x->g.c->plan->target.host_lanes : WARP;
   d->lanes = kl_least(most, kl_power_of_two(kl_ceil_div(length, d->v)));
   if (d->lanes > w) d->lanes = w;
   if (host) d->lanes = d->lanes > rows_in_byte(x) ? d->lanes : rows_in_byte(x); // they store results, too
+  length += d->unit - 1;
   d->h = kl_least(w / (d->v * d->lanes), kl_power_of_two(kl_ceil_div(length, d->v * d->lanes)));
   d->rows_in_warp = host ? 1 : WARP / d->lanes;
 }
@@ -96,6 +116,7 @@ static void deal_rows(rows *x) {
   d->rounds_k = 1;
   while (k / d->rounds_k > 4) d->rounds_k *= 2;
   d->k = k / d->rounds_k;
+  d->more_k = d->unit > 1 && (d->parts > 1 || length + d->unit - 1 > d->k * w);
   d->warps = host ? 1 : kl_least(d->split > 1 ? SPLIT_WARPS : MOST_WARPS, kl_power_of_two(d->in_block));
   // Registers are for what will be wanted again.
   d->rounds = kl_ceil_div(d->in_block, d->warps);
@@ -124,7 +145,7 @@ static void make_vars(rows *x) {
   const kl_aff *row_round = kl_add_var(&x->g, KL_BIND_STEP, d->row_rounds, "row_round", &x->row_round);
   const kl_aff *round = kl_add_var(&x->g, KL_BIND_STEP, d->rounds, "round", &x->step);
   const kl_aff *round_k = kl_add_var(&x->g, KL_BIND_STEP, d->rounds_k, "round_k", &x->step_k);
-  const kl_aff *k = kl_add_var(&x->g, KL_BIND_REG, d->k, "k", &x->k);
+  const kl_aff *k = kl_add_var(&x->g, KL_BIND_REG, d->k + d->more_k, "k", &x->k);
   const kl_aff *h = kl_add_var(&x->g, KL_BIND_REG, d->h, "h", &x->h);
   const kl_aff *v = kl_add_var(&x->g, KL_BIND_REG, d->v, "v", &x->v);
   int64_t of_lane = kl_power_of_two(kl_ceil_div(d->in_block, d->lanes));
@@ -144,7 +165,9 @@ static void make_vars(rows *x) {
   const kl_aff *s = kl_aff_addmul(p, x->s, split, d->in_block);
   const kl_aff *kk = kl_aff_addmul(p, kl_aff_addmul(p, k, round_k, d->k), s, d->k * d->rounds_k);
   const kl_aff *j = kl_aff_addmul(p, kl_aff_addmul(p, v, lane, d->v), h, d->v * d->lanes);
-  x->r = kl_aff_addmul(p, j, kk, x->g.x->w);
+  x->shift = kl_aff_modc(p, kl_aff_mulc(p, x->row, x->g.x->length % d->unit), d->unit);
+  x->in_group = kl_aff_sub(p, kl_aff_addmul(p, j, k, x->g.x->w), x->shift);
+  x->r = kl_aff_sub(p, kl_aff_addmul(p, j, kk, x->g.x->w), x->shift);
 }
 
 static bool first_lane(rows *x, uint32_t outer, uint32_t *guard) {
@@ -184,6 +207,7 @@ static kiln_status fold_part(rows *x, kl_folding *f, uint32_t *values) {
   } else {
     KL_TRY(kl_fold_rounds(f, x->step_k, x->k, index, x->guard, values));
   }
+  if (x->d.unit > 1) return kl_fold_ring(f, &(kl_ring){x->v, x->lane, x->h, x->shift, x->d.unit}, values);
   KL_TRY(kl_fold_pairs(f, x->v, values));
   KL_TRY(kl_fold_lanes(f, x->lane, values));
   return kl_fold_pairs(f, x->h, values);
@@ -325,6 +349,9 @@ static kiln_status write_body(rows *x) {
   bool never, last = x->d.split > 1 && !x->joins && !x->g.x->two_launches;
   x->row_guard = kl_guard_and(&x->g.w.guards, KL_NONE, x->row, 0, x->g.x->rows - 1, &never);
   x->guard = kl_guard_and(&x->g.w.guards, x->row_guard, x->r, 0, x->g.x->length - 1, &never);
+  if (x->d.unit > 1 && x->d.parts > 1)
+    x->guard = kl_guard_and(&x->g.w.guards, x->guard, x->in_group, 0, x->d.k * x->g.x->w - 1, &never);
+  x->g.w.guards.covers = x->d.unit > 1;
   if (x->row_round != KL_NONE) kl_write_loop(&x->g.w, x->row_round, 0, NULL, NULL, NULL);
   if (!x->joins) KL_TRY(fold_all(x));
   if (x->d.split > 1 && !x->joins && !last) return KILN_OK;

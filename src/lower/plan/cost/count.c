@@ -280,7 +280,7 @@ static int64_t words_of(const counting *c, const kl_step *s) {
 
 static void count_step(counting *c, const kl_step *s, const inside *around, int64_t warps) {
   if (s->kind == KL_STEP_LOAD) count_load(c, (uint32_t)(s - c->body->steps), around);
-  if (s->kind == KL_STEP_SHUFFLE) c->sum.shuffles += words_of(c, s) * warps;
+  if (s->kind == KL_STEP_SHUFFLE || s->kind == KL_STEP_ROTATE) c->sum.shuffles += words_of(c, s) * warps;
   if (s->kind == KL_STEP_EXCHANGE) c->sum.shuffles += kl_exchanged_words(c->body, s) * warps;
   c->sum.instructions += (int64_t)(kl_step_instructions(c->p, c->body, s) * (double)warps);
 }

@@ -150,9 +150,31 @@ static kiln_status check_bases(reach *x) {
 
 // --- bounds ---------------------------------------------------------------------------------------------------------
 
-static kiln_status check_bounds(reach *x) {
+// A chunk that begins at a multiple of its length lies in an array of such a length, if one of its elements does: if it
+// does not begin before or behind all of them.
+static bool chunks_are_within(reach *x) {
+  kl_check *k = x->k;
+  const kl_access *a = x->a;
+  int64_t v = a->vec, count = x->s->shape->count;
+  if (!is_whole(a) || a->reversed || count % v) return false;
+  for (uint32_t c = 0; c < a->nchunks; c++) {
+    const kl_aff *e = a->base[c];
+    if (e->c % v) return false;
+    for (uint32_t i = 0; i < e->n; i++)
+      if (e->terms[i].coef % v) return false;
+  }
+  kl_affs *p = k->p->affs;
+  const kl_aff *to[KL_MAX_VARS], *first = a->element;
+  for (uint32_t d = 0; d < k->body->nvars; d++) to[d] = kl_aff_dim(p, d);
+  to[a->run] = kl_aff_mulc(p, kl_aff_floordivc(p, to[a->run], v), v);
+  kl_aff_replace(p, &(kl_aff_subst){.to = {to}, .n = {k->body->nvars}}, &first, 1, &first);
+  return kl_is_within(k, kl_dom_simplify(k->body->domain, first), 1 - v, count - 1, &x->where);
+}
+
+static kiln_status check_bounds(reach *x, bool load) {
   kl_check *k = x->k;
   int64_t last = x->s->shape->count - 1;
+  if (load && x->a->guard != KL_NONE && chunks_are_within(x)) return KILN_OK;
   if (kl_is_within(k, x->a->element, 0, last, &x->where)) return KILN_OK;
   return kl_refute(k, "elements are not known to lie in 0..%lld", (long long)last);
 }
@@ -225,7 +247,7 @@ kiln_status kl_check_load(kl_check *k, const kl_step *s) {
   kl_wide way = (kl_wide)a->stride * (a->vec - 1);
   if (a->guard != KL_NONE && (way < 0 || way >= x.s->shape->count))
     return kl_refute(k, "off g%u a chunk reaches beyond its slot", a->guard);
-  return check_bounds(&x);
+  return check_bounds(&x, true);
 }
 
 // --- stores ---------------------------------------------------------------------------------------------------------
@@ -262,7 +284,7 @@ static kiln_status check_change(reach *x, const kl_store *s) {
   }
   if (!can || s->access.vec > most) return kl_refute(k, "changes elements as the target cannot");
   if (splits_chunks(k->body, x->a, s->keep)) return kl_refute(k, "g%u changes inside of chunks", s->keep);
-  return check_bounds(x);
+  return check_bounds(x, false);
 }
 
 kiln_status kl_check_store(kl_check *k, const kl_store *s) {
@@ -276,6 +298,6 @@ kiln_status kl_check_store(kl_check *k, const kl_store *s) {
   if (a->vec > 1 && (a->stride != 1 || a->reversed)) return kl_refute(k, "stores chunks that are no run upwards");
   if (s->how != KL_STORE_PUT) return check_change(&x, s);
   if (x.bits < 8 && (a->align == 0 || a->vec * x.bits % 8)) return kl_refute(k, "stores parts of bytes");
-  KL_TRY(check_bounds(&x));
+  KL_TRY(check_bounds(&x, false));
   return splits_chunks(k->body, a, s->keep) ? check_padding(&x, s->keep) : KILN_OK;
 }

@@ -174,7 +174,8 @@ static bool has_types(const kl_check *k, const kl_step *s) {
   case KL_STEP_OP: return is_op(k, s);
   case KL_STEP_TAKE:
   case KL_STEP_EXCHANGE:
-  case KL_STEP_SHUFFLE: return s->noperands == 1 && are_same(k, s, 0, s->dtype);
+  case KL_STEP_SHUFFLE:
+  case KL_STEP_ROTATE: return s->noperands == 1 && are_same(k, s, 0, s->dtype);
   case KL_STEP_CARRIED: return s->noperands == 0;
   }
   return false;
@@ -194,7 +195,8 @@ static bool is_uniform(const kl_check *k, kl_vars vars) {
 static kiln_status check_shuffle(kl_check *k, const kl_step *s) {
   const kl_body *b = k->body;
   uint32_t lanes = k->p->target.machine == KL_HOST ? b->width : 32;
-  if (s->distance == 0 || s->distance & (s->distance - 1) || s->distance >= lanes)
+  bool bits = s->kind == KL_STEP_SHUFFLE && s->distance & (s->distance - 1);
+  if (s->distance == 0 || bits || s->distance >= lanes)
     return kl_refute(k, "no lane of %u is %u away", lanes, s->distance);
   if (!is_uniform(k, kl_bound(b, KL_BIND_LANE))) return kl_refute(k, "not all lanes take part");
   return KILN_OK;
@@ -261,7 +263,7 @@ static kiln_status check_step(kl_check *k, uint32_t i) {
   if (s->kind == KL_STEP_LOAD) KL_TRY(kl_check_load(k, s));
   KL_TRY(kl_check_dependence(k, i));
   if (s->kind == KL_STEP_SPLIT) KL_TRY(check_split(k, s));
-  if (s->kind == KL_STEP_SHUFFLE) KL_TRY(check_shuffle(k, s));
+  if (s->kind == KL_STEP_SHUFFLE || s->kind == KL_STEP_ROTATE) KL_TRY(check_shuffle(k, s));
   if (s->kind == KL_STEP_EXCHANGE) KL_TRY(check_exchange(k, s));
   if (s->kind == KL_STEP_LOAD) note(k, KL_READS, i, &s->access, s->access.guard);
   make(k, i);
