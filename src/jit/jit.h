@@ -47,7 +47,7 @@ kiln_status kl_object_load(kl_ctx *cx, LLVMMemoryBufferRef object, LLVMOrcLLJITR
 kiln_status kl_object_look_up(kl_ctx *cx, LLVMOrcLLJITRef jit, LLVMOrcJITDylibRef library, const char *name,
                               uintptr_t *address);
 
-// kiln_compile with reductions made as `strategy` says: for tests of them all.
+// kiln_compile with kernels made as `strategy` says: for tests of them all.
 struct kl_strategy;
 kiln_status kl_compile_as(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params,
                           const struct kl_strategy *strategy, kiln_artifact **out);

@@ -4,6 +4,8 @@
 //
 // KILN_SCATTER_SEED runs one seed alone and prints its text.
 #include "harness.h"
+#include "jit/jit.h"
+#include "lower/choose/choose.h"
 #include "support/context.h"
 #include "support/draw.h"
 #include "support/dtypes.h"
@@ -25,7 +27,7 @@ typedef struct scattering {
   kl_dtype type, index;
   const char *combiner;
   unsigned arrays; // 1, or 2 and the second of s32
-  bool unique;
+  bool unique, sorted;
   array array, indices, updates;
   int64_t window_dims[MOST_DIMS], gone[MOST_DIMS], map[MOST_DIMS], batch[MOST_DIMS], batch_of[MOST_DIMS];
   int64_t window_of[MOST_DIMS]; // dims of the arrays
@@ -168,7 +170,8 @@ static void put_attributes(scattering *s) {
   put_list(b, "scatter_dims_to_operand_dims", s->map, s->nmap);
   if (s->nbatch) put_list(b, "input_batching_dims", s->batch, s->nbatch);
   if (s->nbatch) put_list(b, "scatter_indices_batching_dims", s->batch_of, s->nbatch);
-  kl_sbf(b, ", index_vector_dim=%u%s, to_apply=f\n", s->vector, s->unique ? ", unique_indices=true" : "");
+  kl_sbf(b, ", index_vector_dim=%u%s%s, to_apply=f\n", s->vector, s->sorted ? ", indices_are_sorted=true" : "",
+         s->unique ? ", unique_indices=true" : "");
 }
 
 static void put_result(scattering *s) {
@@ -215,6 +218,7 @@ static void draw(scattering *s, unsigned number) {
   bool element = s->nmap == 1 && s->nbatch == 0;
   for (uint32_t i = 0; i < s->nwindow; i++) element = element && s->map[0] != s->window_of[i];
   s->unique = element && kl_info(s->index)->bits >= 32 && chance(50);
+  s->sorted = number % 3 == 0;
   put_text(s);
 }
 
@@ -228,6 +232,7 @@ static void fill_indices(const scattering *s, int64_t bytes, void *p) {
     if (chance(5)) v = (int64_t)((uint64_t)below(UINT32_MAX) << 32 | below(UINT32_MAX)) >> below(64);
     if (chance(2)) v = chance(50) ? INT64_MIN : INT64_MAX;
     if (s->unique) v = i - 1;
+    if (s->sorted && chance(50)) v = i * s->near / (bytes * 8 / bits); // a promise that is kept, or not
     uint8_t *at = (uint8_t *)p + i * bits / 8;
     if (bits < 8)
       *at = (uint8_t)(*at & ~(kl_int_mask(s->index) << i * bits % 8)) |
@@ -291,6 +296,22 @@ static void close_batches(void) {
   drop_context();
 }
 
+// Kernels that join updates before they come to their elements, where they can be.
+static struct {
+  const char *chooser;
+  unsigned taken;
+} forms[] = {{"private scatter", 0}, {"sorted scatter", 0}};
+
+static bool takes(const kiln_module *m, unsigned where) {
+  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[where]};
+  kiln_artifact *a = NULL;
+  kiln_status st = kl_compile_as(cx, m, &p, &strategy, &a);
+  EXPECT(st == KILN_OK || st == KILN_E_UNSUPPORTED, "%s", last_finding());
+  if (st != KILN_OK) kiln_diagnostics_clear(cx);
+  kiln_artifact_destroy(&a);
+  return st == KILN_OK;
+}
+
 static void run_one(unsigned number, bool print) {
   gpu_sim_order_shows = true;
   seed = number * 0x9e3779b97f4a7c15ull;
@@ -300,18 +321,28 @@ static void run_one(unsigned number, bool print) {
   kiln_module *m = parse(s.text.p);
   run_scatter(&s, m, number, HOST);
   run_scatter(&s, m, number, number % TARGETS);
+  for (unsigned i = 0; i < sizeof forms / sizeof *forms && share_has(number, 2); i++) {
+    strategy.chooser = forms[i].chooser;
+    if (takes(m, number % TARGETS)) {
+      run_scatter(&s, m, number, number % TARGETS);
+      forms[i].taken++;
+    }
+  }
+  strategy.chooser = NULL;
   if (share_has(number, 2)) batch_add(batches, number / 2 % TARGETS, cx, m, number, s.text.p);
   kiln_module_destroy(&m);
   kl_sb_free(&s.text);
 }
 
-enum { SLICES = 20, CASES = 300 };
+enum { SLICES = 20, CASES = 240 };
 
 START_TEST(random_scatters) {
   const char *alone = getenv("KILN_SCATTER_SEED");
   if (alone && _i) return;
   if (alone) return run_one((unsigned)strtoul(alone, NULL, 10), true);
   for (unsigned i = (unsigned)_i; i < share_of(CASES); i += SLICES) run_one(i, false);
+  for (unsigned i = 0; i < sizeof forms / sizeof *forms; i++)
+    EXPECT(share_of(CASES) < 5 * SLICES || forms[i].taken, "no %s", forms[i].chooser);
 }
 END_TEST
 

@@ -1,6 +1,8 @@
 // What changes elements of a scatter's result, by type, combiner and target: the instruction where the machine has one,
 // tries where it has not, and never the other way round. All of it runs on the simulator, judged by the evaluator.
 #include "harness.h"
+#include "jit/jit.h"
+#include "lower/choose/choose.h"
 #include "support/context.h"
 #include "support/gpu_sim.h"
 
@@ -84,7 +86,8 @@ START_TEST(instructions) {
   kiln_module *m = module_of(r, text, sizeof text);
   kiln_compile_params p = {.struct_size = sizeof p, .target = targets[r->target]};
   kiln_artifact *a = NULL;
-  EXPECT(kiln_compile(cx, m, &p, &a) == KILN_OK, "%s\n%s", last_finding(), text);
+  strategy.chooser = "scatter";
+  EXPECT(kl_compile_as(cx, m, &p, &strategy, &a) == KILN_OK, "%s\n%s", last_finding(), text);
   const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, NULL);
   bool extreme = strstr(r->made, "imum") && r->type[0] == 'f';
   unsigned n = occurrences(ptx, r->by), all = occurrences(ptx, "red.relaxed") + occurrences(ptx, "atom.relaxed");

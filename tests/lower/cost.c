@@ -123,7 +123,7 @@ END_TEST
 
 static kl_plan *plan_by(const kiln_module *m, const char *chooser) {
   kl_plan *p = NULL;
-  kl_plan_params params = {.target = gpu, .name = "k", .chooser = chooser};
+  kl_plan_params params = {.target = gpu, .name = "k", .strategy.chooser = chooser};
   size_t before = kiln_diagnostics_count(cx);
   kiln_status st = kl_plan_make(cx, m, &m->comp[m->entry], &params, &arena, &p);
   EXPECT(st == KILN_OK ? kiln_diagnostics_count(cx) == before : st == KILN_E_UNSUPPORTED, "status %d", st);

@@ -59,10 +59,13 @@ static bool is_sum(kl_op op) {
   return op == KL_OP_ADD || op == KL_OP_MULTIPLY;
 }
 
+bool order_of_sums_is_free;
+
 // The number of an operation on a type whose operands come in any order; 0: it has an order.
 static unsigned free_number(kl_op op, kl_dtype t) {
   static const kl_op ops[] = {KL_OP_MAXIMUM, KL_OP_MINIMUM, KL_OP_ADD, KL_OP_MULTIPLY, KL_OP_AND, KL_OP_OR, KL_OP_XOR};
-  bool exact = kl_is_int(t) || t == KILN_PRED, extremum = op == KL_OP_MAXIMUM || op == KL_OP_MINIMUM;
+  bool exact = kl_is_int(t) || t == KILN_PRED || order_of_sums_is_free,
+       extremum = op == KL_OP_MAXIMUM || op == KL_OP_MINIMUM;
   for (unsigned i = 0; i < KL_COUNT(ops); i++)
     if (ops[i] == op && (exact || (extremum && kl_is_float(t)))) return 1 + i * KILN_DTYPE_COUNT + (unsigned)t;
   return 0;

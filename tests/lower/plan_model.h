@@ -11,6 +11,9 @@
 
 #include "lower/plan/plan.h"
 
+// Sums and products of floats may be joined in any order, too.
+extern bool order_of_sums_is_free;
+
 uint64_t of_parameter(uint32_t slot, int64_t element); // element by its number in memory
 uint64_t of_bits(kl_dtype t, const uint64_t bits[2]);
 uint64_t of_iota(kl_dtype t, int64_t i);

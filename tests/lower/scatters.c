@@ -44,7 +44,39 @@ static void put_text(kl_sb *b, const row *r) {
   kl_sbf(b, "HloModule m\nf {\n  a = %s[] parameter(0)\n  b = %s[] parameter(1)\n", r->type, r->type);
   kl_sbf(b, "  ROOT r = %s[] %s\n}\nENTRY e {\n  x = %s%s parameter(0)\n", r->type, r->combiner, r->type, r->array);
   kl_sbf(b, "  i = s32%s parameter(1)\n  u = %s%s parameter(2)\n", r->index, r->type, r->updates);
-  kl_sbf(b, "  ROOT y = %s%s scatter(x, i, u)%s, to_apply=f\n}\n", r->type, r->array, r->numbers);
+  kl_sbf(b, "  ROOT y = %s%s scatter(x, i, u)%s, indices_are_sorted=true, to_apply=f\n}\n", r->type, r->array,
+         r->numbers);
+}
+
+// Which combiners are joined by a GPU's instructions, and so in other forms than update by update.
+static bool may_join(const row *r) {
+  bool copies = strncmp(r->combiner, "copy", 4) == 0, product = strncmp(r->combiner, "mult", 4) == 0;
+  return !copies && !product && strcmp(r->type, "u8") != 0;
+}
+
+// A form of kernels: what comes together before it comes to an element comes in any order.
+static void judge_form(const kiln_module *m, const kl_target *t, const row *r, const char *chooser) {
+  kl_arena arena;
+  kl_plan *p;
+  const kl_comp *c = &m->comp[m->entry];
+  const kl_plan_params params = {.target = *t, .name = "k", .strategy = {.chooser = chooser}};
+  order_of_sums_is_free = true;
+  kl_arena_init(&arena, cx);
+  leaves want = evaluate_graph(&arena, m, c, number_arguments(&arena, c));
+  bool packed = kl_info(kl_operand(c, kl_root(c), 0)->shape->dtype)->bits < 8 && chooser[0] == 'p';
+  kiln_status st = kl_plan_make(cx, m, c, &params, &arena, &p);
+  bool takes = t->machine == KL_NVPTX && may_join(r) && !packed;
+  EXPECT(st == (takes ? KILN_OK : KILN_E_UNSUPPORTED), "%s %s for sm %u by a %s: %s", r->type, r->combiner, t->sm,
+         chooser, st == KILN_OK ? "is taken" : last_finding());
+  if (st == KILN_OK) {
+    EXPECT(kl_plan_verify(cx, p) == KILN_OK, "%s", last_finding());
+    const char *why = interpret(&arena, p, &want);
+    EXPECT(!why, "%s %s on sm %u by a %s: %s", r->type, r->combiner, t->sm, chooser, why);
+    kl_plan_free(p);
+  }
+  kiln_diagnostics_clear(cx);
+  kl_arena_free(&arena);
+  order_of_sums_is_free = false;
 }
 
 static void judge(const kiln_module *m, const kl_target *t, const row *r, bool deterministic) {
@@ -74,6 +106,8 @@ START_TEST(scatters) {
   for (size_t t = 0; t < KL_COUNT(plan_targets); t++) {
     judge(m, &plan_targets[t], &rows[_i], false);
     judge(m, &plan_targets[t], &rows[_i], true);
+    judge_form(m, &plan_targets[t], &rows[_i], "private scatter");
+    judge_form(m, &plan_targets[t], &rows[_i], "sorted scatter");
   }
   kiln_module_destroy(&m);
   kl_sb_free(&text);

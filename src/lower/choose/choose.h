@@ -4,11 +4,12 @@
 
 #include "lower/plan/plan.h"
 
-// How reductions are made where it is not their cost that says.
+// How kernels are made where it is not their cost that says.
 typedef struct kl_strategy {
-  uint32_t split;    // so many blocks make a result together, as far as it has groups; 1: one does; 0: as cost says
-  bool two_launches; // what they make is joined by a launch of its own, not by the last of them
-  bool across;       // neighbours are taken from what is kept, whatever is read
+  uint32_t split;      // so many blocks make a result together, as far as it has groups; 1: one does; 0: as cost says
+  bool two_launches;   // what they make is joined by a launch of its own, not by the last of them
+  bool across;         // neighbours are taken from what is kept, whatever is read
+  const char *chooser; // the kind of kernel that is to be written; NULL: the cheapest of those that can be
 } kl_strategy;
 
 typedef struct kl_plan_params {
@@ -23,8 +24,7 @@ typedef struct kl_plan_params {
   uint32_t cut_operands, cut_bytes;
   bool counted; // `comp` comes from kl_plan_recount, and so do `shapes`
   bool programmatic, fast, lineinfo;
-  bool deterministic;  // where the order of operations would show in a result, it is one order
-  const char *chooser; // the kind of kernel that is to be written; NULL: the cheapest of those that can be
+  bool deterministic; // where the order of operations would show in a result, it is one order
   kl_strategy strategy;
 } kl_plan_params;
 

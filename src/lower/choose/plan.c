@@ -169,6 +169,8 @@ typedef struct row {
 // they cost the same.
 static const row choosers[] = {
     {"reduction", kl_choose_reduction, false, true, true},
+    {"private scatter", kl_choose_private_scatter, false, false, false},
+    {"sorted scatter", kl_choose_sorted_scatter, false, false, false},
     {"scatter", kl_choose_scatter, false, true, false},
     {"transpose", kl_choose_transposition, true, false, false},
     {"loop", kl_choose_loop, false, false, true},
@@ -285,7 +287,8 @@ static const char *loses(kl_choosing *c, const costed *x, const costed *to) {
   static const char *const parts[] = {[KL_LIMIT_DRAM] = "memory",
                                       [KL_LIMIT_L2] = "sectors of L2",
                                       [KL_LIMIT_SHARED] = "shared memory",
-                                      [KL_LIMIT_ISSUE] = "instructions"};
+                                      [KL_LIMIT_ISSUE] = "instructions",
+                                      [KL_LIMIT_MEET] = "changes of the same elements"};
   const kl_requests *a = &x->cost.load.asked, *b = &x->cost.store.asked;
   return kl_strf(c->arena, "it would take %.2f times as long, limited by %s: %lld sectors, about %lld instructions",
                  x->clocks.all / to->clocks.all, parts[x->clocks.limiter], (long long)(a->sectors + b->sectors),
@@ -312,7 +315,7 @@ static kiln_status choose(kl_choosing *c) {
   for (size_t i = 0; i < KL_COUNT(choosers); i++) {
     const row *r = &choosers[i];
     const char *why_not = NULL;
-    if (c->params->chooser && strcmp(c->params->chooser, r->kind) != 0) continue;
+    if (c->params->strategy.chooser && strcmp(c->params->strategy.chooser, r->kind) != 0) continue;
     begin_launches(p);
     KL_TRY((best.plan.kind ? try_besides : try)(c, r, &why_not));
     if (why_not) {
@@ -325,6 +328,7 @@ static kiln_status choose(kl_choosing *c) {
     costed one = cost_of(p);
     best = best.plan.kind ? cheaper(c, &best, &one) : one;
     kl_forget_choice(c, slots, constants);
+    if (r->alone) break;
   }
   if (best.plan.kind) *p = best.plan;
   if (!best.plan.kind)

@@ -99,6 +99,12 @@ static void extreme_of_floats(kl_emit *e, bool most, kb_reg p, kb_reg bits) {
   kl_if_end(e, open);
 }
 
+// Words that one instruction adds to.
+static unsigned words_at_once(kl_emit *e, const kl_access *a) {
+  if (e->k.sm < 90 || e->plan->slots[a->slot].kind == KL_SLOT_SHARED) return 1;
+  return a->align >= 16 ? 4 : a->align >= 8 ? 2 : 1;
+}
+
 // Pairs of 16 bits as words, f32 as they are: as many at once as there are, and as lie aligned.
 static void add_floats(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chunk, const element *x) {
   kb *k = &e->k;
@@ -112,10 +118,9 @@ static void add_floats(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chun
     if (bits == 16 && !pairs) word[words] = kb_trunc(k, word[words], KB_I16);
     words++;
   }
-  unsigned size = pairs ? 4 : each, most = k->sm >= 90 && size == 4 ? a->align / 4 : 1;
-  if (most > 4) most = 4;
+  unsigned size = pairs ? 4 : each, most = size == 4 ? words_at_once(e, a) : 1;
   for (unsigned i = 0, n; i < words; i += n) {
-    for (n = most ? most : 1; n > words - i; n /= 2) continue;
+    for (n = most; n > words - i; n /= 2) continue;
     kb_add_float(k, kind, kl_chunk_bytes(e, a, chunk, i * size), word + i, n);
   }
 }
@@ -135,7 +140,7 @@ static void change_bits(kl_emit *e, const kl_access *a, kl_dtype t, kl_op op, ui
 static void add_parts(kl_emit *e, const kl_access *a, uint32_t chunk, const element *x) {
   kb *k = &e->k;
   kb_reg part[4];
-  unsigned n = 0, most = k->sm < 90 ? 1 : a->align >= 16 ? 4 : a->align / 4;
+  unsigned n = 0, most = words_at_once(e, a);
   for (unsigned i = 0; i < a->vec; i++)
     for (unsigned q = 0; q < 2; q++) part[n++] = x[i].part[q];
   if (most > n) most = n;

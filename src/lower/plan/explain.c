@@ -108,17 +108,24 @@ static void json_counts(kl_sb *b, const char *name, const kl_access_cost *c, boo
 }
 
 static void json_cost(kl_sb *b, const kl_plan *p, const kl_cost *c) {
-  static const char *const limiters[] = {
-      [KL_LIMIT_DRAM] = "dram", [KL_LIMIT_L2] = "l2", [KL_LIMIT_SHARED] = "shared", [KL_LIMIT_ISSUE] = "issue"};
+  static const char *const limiters[] = {[KL_LIMIT_DRAM] = "dram",
+                                         [KL_LIMIT_L2] = "l2",
+                                         [KL_LIMIT_SHARED] = "shared",
+                                         [KL_LIMIT_ISSUE] = "issue",
+                                         [KL_LIMIT_MEET] = "meet"};
 
   kl_sbf(b, "{\"exact\": %s, \"data\": %s, ", c->exact ? "true" : "false", c->data ? "true" : "false");
   json_counts(b, "global_load", &c->load, false);
   kl_sb_puts(b, ", ");
   json_counts(b, "global_store", &c->store, false);
   kl_sb_puts(b, ", ");
+  json_counts(b, "global_change", &c->change, false);
+  kl_sb_puts(b, ", ");
   json_counts(b, "shared_load", &c->shared_load, true);
   kl_sb_puts(b, ", ");
   json_counts(b, "shared_store", &c->shared_store, true);
+  kl_sb_puts(b, ", ");
+  json_counts(b, "shared_change", &c->shared_change, true);
   kl_sbf(b, ", \"warps\": %lld, \"shuffles\": %lld, \"syncs\": %lld, \"instructions\": %lld, \"limiter\": \"%s\"}",
          (long long)c->warps, (long long)c->shuffles, (long long)c->syncs, (long long)c->instructions,
          limiters[kl_clocks_of(p, c).limiter]);
@@ -231,10 +238,18 @@ static void put_cost(kl_sb *b, const kl_plan *p, const kl_cost *c) {
   int64_t passes = c->shared_load.asked.wavefronts + c->shared_store.asked.wavefronts,
           ideal = c->shared_load.asked.ideal_wavefronts + c->shared_store.asked.ideal_wavefronts;
   if (passes) kl_sbf(b, "  shared memory: %lld wavefronts, %lld would do\n", (long long)passes, (long long)ideal);
+  const kl_requests *changes = &c->change.asked, *shared = &c->shared_change.asked;
+  if (changes->requests)
+    kl_sbf(b, "  changes of elements: about %lld in %lld requests, %lld sectors\n", (long long)changes->lanes,
+           (long long)changes->requests, (long long)changes->sectors);
+  if (shared->requests)
+    kl_sbf(b, "  changes in shared memory: about %lld in %lld requests, %lld wavefronts\n", (long long)shared->lanes,
+           (long long)shared->requests, (long long)shared->wavefronts);
   static const char *const limits[] = {[KL_LIMIT_DRAM] = "memory",
                                        [KL_LIMIT_L2] = "sectors of L2",
                                        [KL_LIMIT_SHARED] = "shared memory",
-                                       [KL_LIMIT_ISSUE] = "the issue of instructions"};
+                                       [KL_LIMIT_ISSUE] = "the issue of instructions",
+                                       [KL_LIMIT_MEET] = "changes of the same elements"};
   kl_sbf(b, "  limited by %s, it is expected: about %lld instructions of warps\n", limits[kl_clocks_of(p, c).limiter],
          (long long)c->instructions);
   kl_sbf(b, "  warps: %lld, with %lld shuffles and %lld syncs\n", (long long)c->warps, (long long)c->shuffles,

@@ -142,8 +142,8 @@ typedef struct kl_step {
   uint32_t lane;          // EXCHANGE: a LANE variable of two values
 } kl_step;
 
-// What a store does with an element. All but PUT are for slots in mode UPDATE, and indivisible: whatever other threads
-// do to the element comes before or behind.
+// What a store does with an element. All but PUT are for slots in mode UPDATE, COMBINE for SHARED ones too, and
+// indivisible: whatever other threads do to the element comes before or behind.
 typedef enum kl_store_how {
   KL_STORE_PUT,     // the value takes its place
   KL_STORE_TAKE,    // the same; of several values any one stays

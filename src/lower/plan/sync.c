@@ -1,13 +1,14 @@
 // Where threads of a block wait for each other: from what is written to shared memory and read from it.
 //
 // What is read waits for what was written before, and what is written for what was read before, of one slot. Writes do
-// not wait for writes: whoever writes plans lets no two threads write one element without a read between.
+// not wait for writes: whoever writes plans lets no two threads write one element without a read between. What is
+// changed waits for both, and they for it, but not for other changes.
 
 #include "lower/plan/write.h"
 
-// Slots that have been read and written since the threads last waited.
+// Slots that have been read, written and changed since the threads last waited.
 typedef struct state {
-  bool *read, *written;
+  bool *read, *written, *changed;
 } state;
 
 typedef struct placing {
@@ -17,21 +18,30 @@ typedef struct placing {
 } placing;
 
 static state new_state(const placing *x) {
-  return (state){KL_NEW_N(x->arena, bool, x->p->nslots + 1), KL_NEW_N(x->arena, bool, x->p->nslots + 1)};
+  bool *all = KL_NEW_N(x->arena, bool, 3 * (x->p->nslots + 1));
+  return (state){all, all + x->p->nslots + 1, all + 2 * (x->p->nslots + 1)};
 }
 
 static void add(const placing *x, state *to, const state *s) {
-  for (uint32_t i = 0; i < x->p->nslots; i++) to->read[i] |= s->read[i], to->written[i] |= s->written[i];
+  for (uint32_t i = 0; i < x->p->nslots; i++) {
+    to->read[i] |= s->read[i];
+    to->written[i] |= s->written[i];
+    to->changed[i] |= s->changed[i];
+  }
 }
 
 static void clear(const placing *x, state *s) {
   memset(s->read, 0, x->p->nslots);
   memset(s->written, 0, x->p->nslots);
+  memset(s->changed, 0, x->p->nslots);
 }
 
 static bool conflicts(const placing *x, const state *before, const state *now) {
-  for (uint32_t i = 0; i < x->p->nslots; i++)
-    if ((before->written[i] && now->read[i]) || (before->read[i] && now->written[i])) return true;
+  for (uint32_t i = 0; i < x->p->nslots; i++) {
+    if ((before->written[i] || before->changed[i]) && now->read[i]) return true;
+    if ((before->read[i] || before->changed[i]) && now->written[i]) return true;
+    if ((before->read[i] || before->written[i]) && now->changed[i]) return true;
+  }
   return false;
 }
 
@@ -44,8 +54,11 @@ static void summarize(const placing *x, const kl_node *n, state *s) {
     uint32_t slot = x->body->steps[n->index].access.slot;
     if (is_shared(x, slot)) s->read[slot] = true;
   }
-  if (n->kind == KL_NODE_STORE && is_shared(x, x->body->stores[n->index].access.slot))
-    s->written[x->body->stores[n->index].access.slot] = true;
+  if (n->kind == KL_NODE_STORE) {
+    const kl_store *t = &x->body->stores[n->index];
+    bool *done = t->how == KL_STORE_PUT ? s->written : s->changed;
+    if (is_shared(x, t->access.slot)) done[t->access.slot] = true;
+  }
   for (uint32_t i = 0; n->nest && i < n->nest->inside.n; i++) summarize(x, &n->nest->inside.nodes[i], s);
 }
 

@@ -7,7 +7,7 @@ typedef struct combining {
   uint8_t bits;
   bool is_float;
   uint16_t sm;         // least
-  uint16_t most, from; // elements of one instruction, side by side; from this sm on
+  uint16_t most, from; // elements of one instruction, side by side; from this sm on, in global memory
 } combining;
 
 // On GPUs. Minima and maxima of floats are those of integers: of bits that are ordered as the numbers are.
@@ -21,8 +21,8 @@ static const combining rows[] = {
 };
 
 // f16 and bf16: one, or pairs.
-static bool adds_half(const kl_target *t, kl_dtype type, uint32_t *most) {
-  *most = t->sm >= 90 ? 8 : 2;
+static bool adds_half(const kl_target *t, kl_dtype type, bool shared, uint32_t *most) {
+  *most = t->sm >= 90 && !shared ? 8 : 2;
   return type == KILN_F16 || (type == KILN_BF16 && t->sm >= 90);
 }
 
@@ -53,19 +53,20 @@ static bool lies_in_words(const kl_slot_info *s) {
 
 bool kl_can_combine(const kl_target *t, kl_op op, const kl_slot_info *s, uint32_t *most) {
   kl_dtype type = s->shape->dtype;
+  bool shared = s->kind == KL_SLOT_SHARED;
   *most = 1;
   if (t->machine == KL_HOST) return on_host(op, type);
   if (kl_info(type)->bits < 32 && kl_bitwise(op, type) != KL_OP_UNKNOWN) return lies_in_words(s);
   if (kl_is_complex(type)) {
-    if (type == KILN_C64 && t->sm >= 90) *most = 2;
+    if (type == KILN_C64 && t->sm >= 90 && !shared) *most = 2;
     return op == KL_OP_ADD;
   }
-  if (op == KL_OP_ADD && (type == KILN_F16 || type == KILN_BF16)) return adds_half(t, type, most);
+  if (op == KL_OP_ADD && (type == KILN_F16 || type == KILN_BF16)) return adds_half(t, type, shared, most);
   for (size_t i = 0; i < KL_COUNT(rows); i++) {
     const combining *r = &rows[i];
     if (r->op != op || r->bits != kl_info(type)->bits || r->is_float != kl_is_float(type) || type == KILN_PRED)
       continue;
-    if (t->sm >= r->from) *most = r->most;
+    if (t->sm >= r->from && !shared) *most = r->most;
     return t->sm >= r->sm;
   }
   return false;

@@ -10,10 +10,11 @@ enum { WARP = 32, MOST_SYMBOLS = 256 };
 
 // What a byte of memory that a block shares has seen since the block began: the thread that wrote it last, for which
 // slot, and between which syncs; the thread that read it last, or several.
-enum { NOBODY = -1, SEVERAL = -2, NOT = -1 };
+enum { NOBODY = -1, SEVERAL = -2, CHANGED = -3, NOT = -1 };
 typedef struct shared_byte {
   uint32_t slot, written, read; // syncs before
   int32_t writer, reader;
+  kl_op combine; // of a writer CHANGED: what several threads have changed it by
 } shared_byte;
 
 // Threads of a group share memory and wait for each other: those of a block; one thread of a loop over elements; on the

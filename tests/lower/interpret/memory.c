@@ -218,6 +218,25 @@ bool changed_element(machine *m, const kl_store *s, uint32_t actor, int64_t i, i
   return true;
 }
 
+// Of shared memory: whoever reads or writes comes before a sync or behind it, and changes are all by one op.
+static uint64_t shared_now(machine *m, const kl_store *s, int64_t e, uint32_t thread) {
+  uint32_t slot = s->access.slot;
+  extent x = bytes_of(m, slot, e);
+  REQUIRE(m, s->how == KL_STORE_COMBINE, "slot %u: element %lld is replaced in shared memory", slot, (ll)e);
+  for (int64_t i = x.first; i < x.end; i++) {
+    shared_byte *b = &m->shared[slot_of(m, slot)->at + i];
+    REQUIRE(m, b->slot == slot, "slot %u: element %lld is changed, and nobody has written it", slot, (ll)e);
+    REQUIRE(m, b->written < m->syncs || (b->writer == CHANGED && b->combine == s->combine),
+            "slot %u: thread %u changes element %lld, thread %d writes it", slot, thread, (ll)e, b->writer);
+    REQUIRE(m, b->reader == NOBODY || b->read < m->syncs, "slot %u: thread %u changes element %lld, another reads it",
+            slot, thread, (ll)e);
+    b->writer = CHANGED;
+    b->combine = s->combine;
+    b->written = m->syncs;
+  }
+  return m->elements[slot][e];
+}
+
 // What another launch has put there.
 uint64_t element_now(machine *m, uint32_t slot, int64_t e) {
   const kl_slot_info *s = slot_of(m, slot);
@@ -237,7 +256,9 @@ static void run_change(machine *m, const kl_store *s, uint32_t actor) {
     int64_t e, at[KL_MAX_VARS];
     uint32_t thread;
     if (!changed_element(m, s, actor, i, &e, &thread, at)) continue;
-    uint64_t x[2] = {element_now(m, s->access.slot, e), operand_at(m, s->step, thread, at)};
+    bool shared = slot_of(m, s->access.slot)->kind == KL_SLOT_SHARED;
+    uint64_t was = shared ? shared_now(m, s, e, thread) : element_now(m, s->access.slot, e);
+    uint64_t x[2] = {was, operand_at(m, s->step, thread, at)};
     bool combines = s->how == KL_STORE_COMBINE;
     change_element(m, s->access.slot, e, combines ? of_op(&(kl_plan_op){.op = s->combine}, t, t, 2, x) : x[1]);
   }

@@ -216,7 +216,9 @@ static void check_step(machine *m, const scope *s, uint32_t n) {
     break;
   case KL_STEP_INDEX:
     REQUIRE(m, x->var < b->nsymbols && b->symbols[x->var].step == n, "step %u: symbol %u", n, x->var);
-    REQUIRE(m, x->noperands == 1 && kl_is_int(b->steps[x->operands[0]].dtype), "step %u: no integer", n);
+    REQUIRE(m, x->noperands == 1, "step %u: %u operands", n, x->noperands);
+    REQUIRE(m, kl_is_int(b->steps[*x->operands].dtype) || b->steps[*x->operands].dtype == KILN_PRED,
+            "step %u: no integer", n);
     break;
   case KL_STEP_CARRIED: broken(m, "step %u is carried, and stands in the tree", n);
   default: break;

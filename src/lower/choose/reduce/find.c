@@ -11,36 +11,6 @@ static bool is_one_op(const kl_comp *c) {
   return (a == p && b == q) || (a == q && b == p);
 }
 
-static uint64_t lowest(kl_dtype t) {
-  if (!kl_is_float(t)) return kl_is_signed(t) ? (kl_int_mask(t) >> 1) + 1 : 0;
-  return kl_float_encode(t, -__builtin_inf());
-}
-
-static uint64_t highest(kl_dtype t) {
-  if (!kl_is_float(t)) return kl_is_signed(t) ? kl_int_mask(t) >> 1 : kl_int_mask(t);
-  return kl_float_encode(t, __builtin_inf());
-}
-
-// What changes no bit of what it is joined with. Formats without infinities have none for max and min but their ends,
-// which are not looked for here.
-static bool find_identity(kl_reducer *r) {
-  kl_dtype t = *r->type;
-  bool complex = kl_is_complex(t), real = kl_is_float(t), pred = t == KILN_PRED;
-  bool has_infinity = !real || t == KILN_F16 || t == KILN_BF16 || t == KILN_F32 || t == KILN_F64;
-  kl_dtype part = complex ? kl_info(t)->part : t;
-  uint64_t minus_zero = complex || real ? kl_float_encode(part, -0.0) : 0;
-  switch (r->op.op) {
-  case KL_OP_ADD: r->identity[0] = r->identity[1] = minus_zero; return true;
-  case KL_OP_MULTIPLY: r->identity[0] = real ? kl_float_encode(t, 1) : 1; return !complex;
-  case KL_OP_MAXIMUM: r->identity[0] = pred ? 0 : lowest(t); return has_infinity && !complex;
-  case KL_OP_MINIMUM: r->identity[0] = pred ? 1 : highest(t); return has_infinity && !complex;
-  case KL_OP_AND: r->identity[0] = pred ? 1 : kl_int_mask(t); return true;
-  case KL_OP_OR:
-  case KL_OP_XOR: return true;
-  default: return false;
-  }
-}
-
 static bool commutes(kl_op op) {
   return op == KL_OP_ADD || op == KL_OP_MULTIPLY || op == KL_OP_MAXIMUM || op == KL_OP_MINIMUM || op == KL_OP_AND ||
          op == KL_OP_OR || op == KL_OP_XOR;
@@ -61,7 +31,7 @@ static void describe(kl_choosing *c, uint32_t instr, kl_reducer *r) {
   r->commutes = r->simple;
   r->type = KL_NEW_N(c->arena, kl_dtype, r->nvalues + 1);
   for (uint32_t i = 0; i < r->nvalues; i++) r->type[i] = folded_in(r, kl_shape_leaf(in->shape, i)->dtype);
-  r->has_identity = r->simple && find_identity(r);
+  r->has_identity = r->simple && kl_identity_of(r->op.op, *r->type, r->identity);
   r->n = r->nvalues + !r->has_identity;
   if (!r->has_identity) r->type[r->nvalues] = KILN_PRED;
 }

@@ -130,7 +130,7 @@ typedef struct kl_folding {
   const kl_reducer *by;
 } kl_folding;
 
-enum { KL_MAX_VALUES_FOLDED = 64, KL_MOST_SHARED = 48 << 10 };
+enum { KL_MAX_VALUES_FOLDED = 64 };
 
 kl_folding kl_folding_of(kl_reducing *g, uint32_t which);
 // Values of the reduction's operands at an index, where the guard holds, else none: as the fold takes them.

@@ -14,8 +14,7 @@ typedef struct ordered {
   kl_affs *p;
   kl_writer w;
   kl_walk walk;
-  uint32_t nvars;
-  kl_var vars[KL_MAX_VARS];
+  kl_var_list vars;
   uint32_t step;    // the variable of windows, KL_NONE: at most one
   kl_vars reg;      // that of neighbouring elements
   int64_t windows;  // that an element looks through
@@ -25,14 +24,6 @@ typedef struct ordered {
   bool copies;    // looks through no windows
   bool exchanges; // the combiner puts an array's elements into another
 } ordered;
-
-static const kl_aff *add_var(ordered *x, kl_binding binding, int64_t extent, const char *name, uint32_t *var) {
-  *var = KL_NONE;
-  if (extent == 1) return kl_aff_const(x->p, 0);
-  x->vars[x->nvars] = (kl_var){binding, extent, name};
-  *var = x->nvars++;
-  return kl_aff_dim(x->p, *var);
-}
 
 static const kl_slot_info *result(const ordered *x, uint32_t i) {
   return &x->c->slots.v.p[kl_scatter_results(x->c) + i];
@@ -57,16 +48,16 @@ static void make_vars(ordered *x) {
   bool host = x->c->plan->target.machine == KL_HOST;
   int64_t n = neighbours(x), warps = host ? 1 : WARPS, lanes = host ? 1 : WARP, group = n * warps * lanes;
   uint32_t var;
-  const kl_aff *at = add_var(x, KL_BIND_BLOCK, (x->c->plan->count + group - 1) / group, "block", &var);
-  at = kl_aff_addmul(x->p, add_var(x, KL_BIND_WARP, warps, "warp", &var), at, warps);
-  at = kl_aff_addmul(x->p, add_var(x, KL_BIND_LANE, lanes, "lane", &var), at, lanes);
-  const kl_aff *v = add_var(x, host ? KL_BIND_LANE : KL_BIND_REG, n, host ? "lane" : "v", &var);
+  const kl_aff *at = kl_new_var(x->p, &x->vars, KL_BIND_BLOCK, (x->c->plan->count + group - 1) / group, "block", &var);
+  at = kl_aff_addmul(x->p, kl_new_var(x->p, &x->vars, KL_BIND_WARP, warps, "warp", &var), at, warps);
+  at = kl_aff_addmul(x->p, kl_new_var(x->p, &x->vars, KL_BIND_LANE, lanes, "lane", &var), at, lanes);
+  const kl_aff *v = kl_new_var(x->p, &x->vars, host ? KL_BIND_LANE : KL_BIND_REG, n, host ? "lane" : "v", &var);
   if (!host && var != KL_NONE) x->reg = (kl_vars)1 << var;
   x->at = kl_aff_addmul(x->p, v, at, n);
   x->windows = 1;
   for (uint32_t i = 0; i < x->x->nbatch; i++)
     if (!x->x->batched[i]) x->windows *= x->x->updates->dims[x->x->batch[i]];
-  add_var(x, KL_BIND_STEP, x->windows && !x->copies ? x->windows : 1, "window", &x->step);
+  kl_new_var(x->p, &x->vars, KL_BIND_STEP, x->windows && !x->copies ? x->windows : 1, "window", &x->step);
 }
 
 // The window that the element looks at: of those that lie along its own place in batching dims.
@@ -167,9 +158,7 @@ static kiln_status write_elements(kl_choosing *c, const kl_scatter *s, bool copi
   ordered x = {.c = c, .x = s, .p = c->plan->affs, .copies = copies};
   kl_body b = {0};
   make_vars(&x);
-  b.nvars = x.nvars;
-  b.vars = kl_arena_dup(c->arena, x.vars, x.nvars * sizeof *x.vars);
-  b.blocks = kl_extent(&b, kl_bound(&b, KL_BIND_BLOCK));
+  kl_take_vars(c->arena, &x.vars, &b);
   b.width = c->plan->target.machine == KL_HOST ? (uint32_t)kl_extent(&b, kl_bound(&b, KL_BIND_LANE)) : 1;
   kl_write_begin(&x.w, c->cx, c->plan, &b);
   kl_walk_begin(&x.walk, c->cx, c->plan, &c->slots, &x.w);

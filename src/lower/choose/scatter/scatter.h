@@ -31,12 +31,17 @@ kiln_status kl_find_scatter(kl_choosing *c, kl_scatter *out, const char **why_no
 // The index in the updates of an element of the window `batch`.
 void kl_update_index(const kl_scatter *x, const kl_aff *const *batch, const kl_aff *const *offset,
                      const kl_aff **index);
+// Entry k of the index vector of a window.
+kiln_status kl_want_entry(kl_walk *w, const kl_scatter *x, const kl_aff *const *batch, int k, uint32_t guard,
+                          uint32_t *step);
 // Where the window begins, by dim of the arrays: from data, held to one place beyond those where it may.
 kiln_status kl_window_start(kl_walk *w, const kl_scatter *x, const kl_aff *const *batch, uint32_t guard,
                             const kl_aff **start);
 // The guard `outer`, and that the window lies inside the arrays along dim d.
 uint32_t kl_window_inside(kl_walk *w, const kl_scatter *x, uint32_t d, const kl_aff *start, uint32_t outer,
                           bool *never);
+// The values that the start of a window is held to along dim d.
+kl_interval kl_starts(const kl_scatter *x, uint32_t d);
 // What the combiner makes of elements and updates.
 kiln_status kl_combine(kl_walk *w, const kl_scatter *x, const uint32_t *elements, const uint32_t *updates,
                        uint32_t *out);
@@ -54,6 +59,47 @@ uint32_t kl_scatter_results(const kl_choosing *c);
 kiln_status kl_choose_ordered(kl_choosing *c, const kl_scatter *x, const char **why_not);
 // A launch that stores the operands in the results.
 kiln_status kl_copy_operands(kl_choosing *c, const kl_scatter *x, const char **why_not);
+// Variables of a body that is to be written.
+typedef struct kl_var_list {
+  uint32_t n;
+  kl_var v[KL_MAX_VARS];
+} kl_var_list;
+// One more; 0 and KL_NONE where it has one value.
+const kl_aff *kl_new_var(kl_affs *p, kl_var_list *vars, kl_binding binding, int64_t extent, const char *name,
+                         uint32_t *var);
+void kl_take_vars(kl_arena *arena, const kl_var_list *vars,
+                  kl_body *b); // they are the body's, which has BLOCK variables
+
+// Does an element look through few windows, or are there no updates at all?
+bool kl_has_few_windows(const kl_scatter *x);
+
+enum { KL_UPDATING_WARPS = 8, KL_UPDATING_THREADS = 32 * KL_UPDATING_WARPS }; // of a block
+
+// changes.c: updates on their way to elements.
+typedef struct kl_updating {
+  kl_choosing *c;
+  const kl_scatter *x;
+  kl_affs *p;
+  kl_writer w;
+  kl_walk walk;
+  int64_t count;                    // of updates
+  uint32_t slot[KL_MOST_SCATTERED]; // by array: of its result, KL_NONE: it is none
+  kl_store how[KL_MOST_SCATTERED];  // the same: how elements change
+} kl_updating;
+// Sets `slot` and `how`; false: it cannot be.
+bool kl_choose_changes(kl_updating *x, const char **why_not);
+// The place of an update in the arrays, where `outer` holds, and the guard that it has one. *never: it has none.
+kiln_status kl_find_target(kl_updating *x, const kl_aff *const *index, uint32_t outer, const kl_aff **to,
+                           uint32_t *guard, bool *never);
+kiln_status kl_change(kl_updating *x, uint32_t array, const kl_aff *linear, uint32_t value, uint32_t guard);
+// Begins a kernel in which updates of an element are joined before they come to it: for GPUs, where each array changes
+// by an instruction.
+kiln_status kl_begin_joins(kl_choosing *c, kl_scatter *s, kl_updating *x, const char **why_not);
+// The body of the last launch, which has one part: `write` writes it.
+kiln_status kl_write_updates(kl_updating *x, const kl_var_list *vars, kiln_status (*write)(void *arg), void *arg);
+// Updates of a thread that are neighbours: of one window, or where windows are of one element of several; 16 bytes of
+// the widest.
+int64_t kl_neighbours(const kl_updating *x);
 // updates.c
 kiln_status kl_choose_updates(kl_choosing *c, const kl_scatter *x, const char **why_not);
 

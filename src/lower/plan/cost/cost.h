@@ -19,14 +19,15 @@ typedef struct kl_access_cost {
 
 typedef struct kl_slot_cost {
   kl_access_cost load, store;
-  bool data;              // data says where some access goes: counted as if every symbol were the lowest it can be
+  kl_access_cost change; // of elements that other threads may change, too; where data says which, about
+  bool data; // data says where some access goes: counted as if every symbol were 0, or the nearest it can be
   bool coalesced_for_xla; // as XLA's analysis has it of each of its loads; for comparison only
 } kl_slot_cost;
 
 typedef struct kl_cost {
-  kl_slot_cost *slots;                                   // by slot
-  kl_access_cost load, store, shared_load, shared_store; // of all slots
-  int64_t shuffles, syncs;                               // issues of warps
+  kl_slot_cost *slots;                                                          // by slot
+  kl_access_cost load, store, change, shared_load, shared_store, shared_change; // of all slots
+  int64_t shuffles, syncs;                                                      // issues of warps
   int64_t warps;
   int64_t instructions; // issues of warps: estimated
   bool exact;           // false: somewhere some warps stand for all
@@ -39,8 +40,16 @@ enum { KL_COST_THOROUGH = 4 * KL_REQUESTS_QUOTA, KL_COST_QUICK = 1 << 15 };
 kl_cost kl_plan_cost(kl_plan *p, int64_t quota);
 
 // What takes a GPU's multiprocessors longest, in clocks of one of them: the memory of the whole GPU, L2, shared memory,
-// the issue of instructions; and a launch. By the H100's numbers, whose proportions are those of other GPUs, roughly.
-typedef enum kl_cost_limiter { KL_LIMIT_DRAM, KL_LIMIT_L2, KL_LIMIT_SHARED, KL_LIMIT_ISSUE, KL_LIMITS } kl_cost_limiter;
+// the issue of instructions, changes of one element, which come one after the other; and a launch. By the H100's
+// numbers, whose proportions are those of other GPUs, roughly.
+typedef enum kl_cost_limiter {
+  KL_LIMIT_DRAM,
+  KL_LIMIT_L2,
+  KL_LIMIT_SHARED,
+  KL_LIMIT_ISSUE,
+  KL_LIMIT_MEET,
+  KL_LIMITS
+} kl_cost_limiter;
 typedef struct kl_cost_clocks {
   double of[KL_LIMITS];
   kl_cost_limiter limiter;

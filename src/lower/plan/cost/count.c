@@ -79,7 +79,10 @@ static void set_regs(counting *c, const int64_t *at) {
 static void set_symbols(counting *c) {
   const kl_body *b = c->body;
   c->symbols = KL_NEW_N(c->p->arena, int64_t, KL_FIRST_SYMBOL + b->nsymbols);
-  for (uint32_t i = 0; i < b->nsymbols; i++) c->symbols[KL_FIRST_SYMBOL + i] = b->symbols[i].lo;
+  for (uint32_t i = 0; i < b->nsymbols; i++) {
+    const kl_symbol *s = &b->symbols[i];
+    c->symbols[KL_FIRST_SYMBOL + i] = s->lo > 0 ? s->lo : s->hi < 0 ? s->hi : 0;
+  }
 }
 
 static void note_symbol(void *arg, uint32_t symbol) {
@@ -269,6 +272,53 @@ static void count_load(counting *c, uint32_t step, const inside *around) {
     c->sum.slots[a->slot].coalesced_for_xla = false;
 }
 
+// --- changes --------------------------------------------------------------------------------------------------------
+
+// Conditions that data has no part in; of the others the share of threads that meet them.
+static uint32_t known_conditions(counting *c, uint32_t guard, uint32_t n, kl_constraint *out, double *share) {
+  for (; guard != KL_NONE && n < MOST_CONDITIONS; guard = c->body->guards[guard].outer) {
+    const kl_guard *g = &c->body->guards[guard];
+    if (kl_has_symbols(g->expr))
+      *share *= kl_share_of(c->body, g->expr, g->lo, g->hi);
+    else
+      out[n++] = (kl_constraint){g->expr, {g->lo, g->hi}};
+  }
+  return n;
+}
+
+static void count_changes_of(counting *c, const kl_store *s, uint32_t number, uint32_t guard, const inside *around) {
+  const kl_slot_info *slot = &c->p->slots[s->access.slot];
+  kl_constraint conditions[MOST_CONDITIONS];
+  double share = 1;
+  uint32_t n = c->body->threads % KL_WARP ? around_of(c, NULL, conditions) : 0, bits = bits_of(c, &s->access);
+  for (; around; around = around->around) n = known_conditions(c, around->guard, n, conditions, &share);
+  n = known_conditions(c, guard, n, conditions, &share);
+  uint32_t bytes = (s->access.vec * bits + 7) / 8, piece = bytes < 16 ? bytes : 16;
+  kl_request r = {.element = s->access.base[number],
+                  .bits = bits,
+                  .bytes = piece,
+                  .nconditions = n,
+                  .conditions = conditions,
+                  .nthere = n,
+                  .shared = slot->kind == KL_SLOT_SHARED};
+  kl_requests q = kl_count_requests(&c->warps, &r, r.shared ? slot->at : 0, c->quota);
+  kl_spread_change(slot, s, &q, piece, share);
+  add(&c->sum.slots[s->access.slot].change, &q, piece, c->copies * (int64_t)((bytes + piece - 1) / piece));
+  c->sum.instructions += (int64_t)(kl_change_instructions(slot, s) * (double)(q.requests * c->copies));
+}
+
+static void count_change(counting *c, const kl_store *s, const inside *around) {
+  for (uint32_t k = 0; k < s->access.nchunks; k++) {
+    int64_t at[KL_MAX_VARS] = {0};
+    kl_nth_point(c->body, s->access.regs, s->access.run, k * s->access.vec, at);
+    kl_truth holds = s->keep == KL_NONE ? KL_YES : kl_guard_at(c->p, c->body, s->keep, kl_inner(c->body), at);
+    if (holds == KL_NO) continue;
+    set_regs(c, at);
+    count_changes_of(c, s, k, holds == KL_YES ? KL_NONE : s->keep, around);
+  }
+  c->sum.slots[s->access.slot].data = true;
+}
+
 // --- nodes ----------------------------------------------------------------------------------------------------------
 
 // Words of 32 bits that lanes exchange for all copies of a value; pairs of 16 bits go together.
@@ -285,10 +335,11 @@ static void count_step(counting *c, const kl_step *s, const inside *around, int6
   c->sum.instructions += (int64_t)(kl_step_instructions(c->p, c->body, s) * (double)warps);
 }
 
-// How often an element is tried that others change, too, data says.
 static void count_store(counting *c, const kl_store *s, const inside *around) {
-  count_access(c, &s->access, s->keep, around, true, KL_NONE);
-  if (s->how != KL_STORE_PUT) c->sum.slots[s->access.slot].data = true;
+  if (s->how == KL_STORE_PUT)
+    count_access(c, &s->access, s->keep, around, true, KL_NONE);
+  else
+    count_change(c, s, around);
 }
 
 static void count_seq(counting *c, const kl_seq *s, const inside *around);
@@ -368,7 +419,8 @@ enum { PROLOGUE = 10 };
 
 static void add_instructions(kl_cost *sum) {
   sum->instructions += sum->load.asked.requests + sum->store.asked.requests + sum->shared_load.asked.requests +
-                       sum->shared_store.asked.requests + sum->shuffles + sum->syncs + PROLOGUE * sum->warps;
+                       sum->shared_store.asked.requests + sum->change.asked.requests +
+                       sum->shared_change.asked.requests + sum->shuffles + sum->syncs + PROLOGUE * sum->warps;
 }
 
 static void add_slots(kl_plan *p, kl_cost *sum) {
@@ -377,6 +429,7 @@ static void add_slots(kl_plan *p, kl_cost *sum) {
     bool shared = p->slots[i].kind == KL_SLOT_SHARED;
     add_slot(shared ? &sum->shared_load : &sum->load, &s->load);
     add_slot(shared ? &sum->shared_store : &sum->store, &s->store);
+    add_slot(shared ? &sum->shared_change : &sum->change, &s->change);
     sum->exact &= kl_is_exact(s);
     sum->data |= s->data;
   }
@@ -386,9 +439,10 @@ kl_cost kl_plan_cost(kl_plan *p, int64_t quota) {
   const kl_access_cost none = {.asked.exact = true};
   counting c = {.p = p, .quota = quota_of(p, quota)};
   c.sum = (kl_cost){.exact = true, .load = none, .store = none, .shared_load = none, .shared_store = none};
+  c.sum.change = c.sum.shared_change = none;
   c.sum.slots = KL_NEW_N(p->arena, kl_slot_cost, p->nslots + 1);
   for (uint32_t i = 0; i < p->nslots; i++)
-    c.sum.slots[i] = (kl_slot_cost){.load = none, .store = none, .coalesced_for_xla = true};
+    c.sum.slots[i] = (kl_slot_cost){.load = none, .store = none, .change = none, .coalesced_for_xla = true};
   for (uint32_t i = 0; i < p->nparts && p->target.machine == KL_NVPTX && !p->counted; i++) {
     c.launch = kl_launch_of(p, i);
     count_body(&c, &p->parts[i].main);
@@ -401,23 +455,35 @@ kl_cost kl_plan_cost(kl_plan *p, int64_t quota) {
   return c.sum;
 }
 
-// Bytes of DRAM, of L2, and instructions that a multiprocessor has a clock's share of.
-static const double dram_bytes = 13.3, l2_bytes = 30, issues_a_clock = 4, launch_clocks = 3500;
+// Bytes of DRAM, of L2, and instructions that a multiprocessor has a clock's share of. What changes in L2 is read and
+// written; changes of one element follow each other.
+static const double dram_bytes = 13.3, l2_bytes = 30, issues_a_clock = 4, launch_clocks = 3500, clocks_apart = 2;
+
+// Changes of an element of the slot, if each has as many.
+static double meeting(const kl_plan *p, const kl_cost *c, uint32_t slot) {
+  const kl_slot_info *s = &p->slots[slot];
+  double elements = (double)c->slots[slot].change.bytes * 8 / kl_info(s->shape->dtype)->bits;
+  return s->kind == KL_SLOT_SHARED || s->shape->count == 0 ? 0 : elements / (double)s->shape->count;
+}
 
 kl_cost_clocks kl_clocks_of(const kl_plan *p, const kl_cost *c) {
   kl_cost_clocks t = {{0}, KL_LIMIT_DRAM, 0};
   double launches = p->nlaunches ? p->nlaunches : 1, multiprocessors = p->target.multiprocessors;
   if (multiprocessors == 0) multiprocessors = 132;
-  double bytes = 0, sectors = (double)(c->load.asked.sectors + c->store.asked.sectors) * KL_SECTOR_BYTES;
+  double bytes = 0, changed = 2 * (double)c->change.asked.sectors;
+  double sectors = ((double)(c->load.asked.sectors + c->store.asked.sectors) + changed) * KL_SECTOR_BYTES;
   for (uint32_t i = 0; i < p->nslots; i++) {
     const kl_slot_cost *s = &c->slots[i];
     double moved = (double)(s->load.asked.sectors + s->store.asked.sectors) * KL_SECTOR_BYTES;
+    double met = meeting(p, c, i) * clocks_apart * multiprocessors;
+    if (met > t.of[KL_LIMIT_MEET]) t.of[KL_LIMIT_MEET] = met;
     if (p->slots[i].kind == KL_SLOT_SHARED) continue;
     bytes += moved < (double)p->slots[i].bytes ? moved : (double)p->slots[i].bytes; // read again it comes from L2
   }
   t.of[KL_LIMIT_DRAM] = bytes / dram_bytes;
   t.of[KL_LIMIT_L2] = sectors / l2_bytes;
-  t.of[KL_LIMIT_SHARED] = (double)(c->shared_load.asked.wavefronts + c->shared_store.asked.wavefronts);
+  t.of[KL_LIMIT_SHARED] =
+      (double)(c->shared_load.asked.wavefronts + c->shared_store.asked.wavefronts + c->shared_change.asked.wavefronts);
   t.of[KL_LIMIT_ISSUE] = (double)c->instructions / issues_a_clock;
   double sum = 0;
   for (int i = 0; i < KL_LIMITS; i++) {

@@ -276,7 +276,9 @@ static kiln_status check_change(reach *x, const kl_store *s) {
   const kl_target *t = &k->p->target;
   uint32_t most = KL_MAX_COPIES;
   bool can = false;
-  if (x->s->kind != KL_SLOT_OUT || x->s->mode != KL_MODE_UPDATE) return kl_refute(k, "changes what is not updated");
+  bool shared = x->s->kind == KL_SLOT_SHARED && s->how == KL_STORE_COMBINE;
+  if (!shared && (x->s->kind != KL_SLOT_OUT || x->s->mode != KL_MODE_UPDATE))
+    return kl_refute(k, "changes what is not updated");
   switch (s->how) {
   case KL_STORE_COMBINE: can = kl_can_combine(t, s->combine, x->s, &most); break;
   case KL_STORE_TAKE: can = x->bits >= 8 && (s->alone || x->bits <= 64); break;

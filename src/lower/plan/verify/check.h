@@ -18,7 +18,7 @@ typedef struct kl_place {
 } kl_place;
 
 // What a thread does, one after the other, with slots that others touch as well.
-typedef enum kl_event_kind { KL_READS, KL_WRITES, KL_SYNCS, KL_ENTERS, KL_LEAVES } kl_event_kind;
+typedef enum kl_event_kind { KL_READS, KL_WRITES, KL_CHANGES, KL_SYNCS, KL_ENTERS, KL_LEAVES } kl_event_kind;
 typedef struct kl_event {
   kl_event_kind kind;
   uint32_t number; // of the step or store

@@ -1,8 +1,9 @@
 // What threads do to each other's elements.
 //
 // Two accesses of one shared slot, one of them a write, that no sync lies between must touch an element from one thread
-// only. That holds where both name it by one expression that tells threads apart; else no point of two threads may give
-// both the same element. Behind the end of a loop comes its beginning; a sync in a branch may not have taken place.
+// only, but for changes by one op, which may come in any order. That holds where both name it by one expression that
+// tells threads apart; else no point of two threads may give both the same element. Behind the end of a loop comes its
+// beginning; a sync in a branch may not have taken place.
 //
 // What is overwritten by a result in its memory is read by the thread that overwrites it, and before.
 
@@ -162,9 +163,14 @@ static bool excludes_others(sharing *x, const kl_event *a, const kl_event *b, kl
   return true;
 }
 
+static bool changes_alike(const kl_body *b, const kl_event *x, const kl_event *y) {
+  return x->kind == KL_CHANGES && y->kind == KL_CHANGES && b->stores[x->number].combine == b->stores[y->number].combine;
+}
+
 static kiln_status check_pair(sharing *x, const kl_event *a, const kl_event *b) {
   kl_check *k = x->k;
   if (a->a->slot != b->a->slot || (a->kind == KL_READS && b->kind == KL_READS)) return KILN_OK;
+  if (changes_alike(k->body, a, b)) return KILN_OK;
   if (a->a->element == b->a->element ? tells_threads(x, a, b) : are_apart(x, a->a->element, b->a->element))
     return KILN_OK;
   if (excludes_others(x, a, b, x->threads, true)) return KILN_OK;

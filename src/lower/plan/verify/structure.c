@@ -279,7 +279,9 @@ static kiln_status check_store(kl_check *k, uint32_t i) {
   k->stored[i] = k->place;
   if (!has_value(k, s->step)) return kl_refute(k, "v%u is not there", s->step);
   KL_TRY(kl_check_store(k, s));
+  bool shared = k->p->slots[s->access.slot].kind == KL_SLOT_SHARED;
   if (s->how == KL_STORE_PUT) note(k, KL_WRITES, i, &s->access, s->keep);
+  if (s->how != KL_STORE_PUT && shared) note(k, KL_CHANGES, i, &s->access, s->keep);
   return KILN_OK;
 }
 
