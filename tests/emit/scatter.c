@@ -334,7 +334,7 @@ static void run_one(unsigned number, bool print) {
   kl_sb_free(&s.text);
 }
 
-enum { SLICES = 20, CASES = 240 };
+enum { SLICES = 20, CASES = 180 };
 
 START_TEST(random_scatters) {
   const char *alone = getenv("KILN_SCATTER_SEED");

@@ -99,6 +99,48 @@ START_TEST(instructions) {
 }
 END_TEST
 
+// --- indices that differ --------------------------------------------------------------------------------------------
+
+// What nobody else touches is loaded and stored, 16 bytes at once.
+static const struct {
+  const char *type, *made;
+  int64_t columns;
+  unsigned words; // of one access
+} alone[] = {
+    {"f32", "add(a, b)", 8, 4},      {"bf16", "maximum(a, b)", 8, 4}, {"u8", "multiply(a, b)", 16, 4},
+    {"c64", "multiply(a, b)", 8, 4}, {"f16", "subtract(a, b)", 4, 2}, {"f32", "divide(a, b)", 6, 2},
+    {"f8e5m2", "add(a, b)", 16, 4},
+};
+
+START_TEST(unique_rows) {
+  char text[1024], words[2][32];
+  const char *type = alone[_i].type;
+  long long n = alone[_i].columns;
+  gpu_sim_order_shows = false;
+  snprintf(text, sizeof text,
+           "HloModule m\nf {\n  a = %1$s[] parameter(0)\n  b = %1$s[] parameter(1)\n  ROOT r = %1$s[] %2$s\n}\n"
+           "ENTRY e {\n  x = %1$s[50,%3$lld] parameter(0)\n  i = s32[40,1] iota(), iota_dimension=0\n"
+           "  u = %1$s[40,%3$lld] parameter(1)\n"
+           "  ROOT y = %1$s[50,%3$lld] scatter(x, i, u)%4$s, unique_indices=true, to_apply=f\n}\n",
+           type, alone[_i].made, n, rows_of_8);
+  kiln_module *m = parse(text);
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "sm_90"};
+  kiln_artifact *a = NULL;
+  EXPECT(kiln_compile(cx, m, &p, &a) == KILN_OK, "%s\n%s", last_finding(), text);
+  const char *ptx = strstr(kiln_artifact_text(a, KILN_TEXT_PTX, NULL), ".entry m_then1");
+  for (int k = 0; k < 2; k++)
+    snprintf(words[k], sizeof *words, "%s.v%u.b32", k ? "st.global" : "ld.global", alone[_i].words);
+  EXPECT(ptx && occurrences(ptx, words[0]) && occurrences(ptx, words[1]), "%s %s: no %s and %s\n%.3000s", type,
+         alone[_i].made, words[0], words[1], ptx);
+  EXPECT(!strstr(ptx, "red.") && !strstr(ptx, "atom."), "%s %s is an atomic operation\n%.3000s", type, alone[_i].made,
+         ptx);
+  for (unsigned seed = 0; seed < 2; seed++) run_gpu_and_check(cx, m, SM_90, seed, text);
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("updates", EACH(make_context, drop_context), {instructions, KL_COUNT(rows)});
+  return RUN_TESTS("updates", EACH(make_context, drop_context), {instructions, KL_COUNT(rows)},
+                   {unique_rows, KL_COUNT(alone)});
 }

@@ -373,6 +373,17 @@ static void load_contiguous(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *
   place(e, v, pieces, e->width / a->vec, kl_is_complex(t));
 }
 
+void kl_emit_load_chunk(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chunk, kl_pair *out) {
+  kl_val v = {.dtype = t, .wide = KL_NEW_N(e->arena, kl_pair, e->lanes)};
+  kl_pair *first = v.wide + chunk * a->vec;
+  e->constant = false;
+  if (a->vec > 1)
+    load_chunk_words(e, a, t, chunk, &v);
+  else
+    *first = load_element(e, t, chunk_address(e, a, chunk, kl_info(t)->bits), a->align);
+  memcpy(out, first, a->vec * sizeof *out);
+}
+
 // Are chunks whole words of elements of 4 or 8 bits?
 static bool moves_words(const kl_emit *e, const kl_access *a, kl_dtype t) {
   return kl_has_words(e, t) && !a->reversed && a->align >= 4 && a->vec * kl_info(t)->bits % 32 == 0;

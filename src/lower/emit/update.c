@@ -199,8 +199,8 @@ void kl_emit_change(kl_emit *e, const kl_store *s, kl_val *v) {
 
 // An element that is replaced: the word it lies in, as it was seen, and where in it.
 typedef struct tried {
-  kb_reg kept, p, p2, shift; // p2: of the second part of what is replaced alone
-  kb_reg word, word2, done;
+  kb_reg kept, p, shift;
+  kb_reg word, done;
   LLVMValueRef phi, phi_done;
 } tried;
 
@@ -209,7 +209,6 @@ typedef struct trying {
   const kl_store *s;
   kl_dtype t;
   unsigned bits, word; // of an element, and of the word
-  bool parts;          // complex and alone: words are parts
   unsigned n;
   tried *x;
 } trying;
@@ -224,7 +223,6 @@ static void make_places(trying *y) {
       x->p = kl_part_of_word(e, a, i, y->bits, y->word, &x->shift);
     else
       x->p = kl_chunk_bytes(e, a, i, 0);
-    if (y->parts) x->p2 = kl_chunk_bytes(e, a, i, y->bits / 16);
   }
 }
 
@@ -246,21 +244,11 @@ static kb_reg phi_of(kl_emit *e, kb_reg a, LLVMBasicBlockRef from_a, kb_reg b, L
 // What is there, where it is kept; else 0.
 static kb_reg look(trying *y, kb_reg kept, kb_reg p) {
   kl_emit *e = y->e;
-  kb *k = &e->k;
-  unsigned bits = y->parts ? y->bits / 2 : y->word;
-  kb_reg nothing = kb_int(k, register_of(bits), 1, 0);
-  LLVMBasicBlockRef before = LLVMGetInsertBlock(k->b);
+  kb_reg nothing = kb_int(&e->k, register_of(y->word), 1, 0);
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(e->k.b);
   kl_if in = kl_if_begin(e, kept, "look");
-  bool byte = bits == 8 && k->machine == KB_NVPTX;
-  kb_reg seen;
-  if (byte) {
-    LLVMValueRef v = LLVMBuildLoad2(k->b, kb_type(k, KB_I8, 1), p.v, "");
-    LLVMSetAlignment(v, 1);
-    seen = kb_zext(k, (kb_reg){v, KB_I8, 1}, KB_I32);
-  } else {
-    seen = widened(k, kb_load_any(k, p, int_kind(bits)));
-  }
-  LLVMBasicBlockRef there = LLVMGetInsertBlock(k->b);
+  kb_reg seen = widened(&e->k, kb_load_any(&e->k, p, int_kind(y->word)));
+  LLVMBasicBlockRef there = LLVMGetInsertBlock(e->k.b);
   kl_if_end(e, in);
   return phi_of(e, nothing, before, seen, there);
 }
@@ -268,7 +256,6 @@ static kb_reg look(trying *y, kb_reg kept, kb_reg p) {
 // The element in a word.
 static element cut(trying *y, const tried *x) {
   kb *k = &y->e->k;
-  if (y->parts) return (element){{x->word, x->word2}};
   if (kl_is_complex(y->t))
     return (element){{kb_trunc(k, x->word, KB_I32), kb_trunc(k, kb_lshri(k, x->word, 32), KB_I32)}};
   if (y->word == y->bits) return (element){{x->word}};
@@ -286,41 +273,23 @@ static kb_reg put(trying *y, const tried *x, const element *next) {
   return kb_or(k, kb_and(k, x->word, kb_not(k, there)), kb_shl(k, kb_andi(k, bits, mask), x->shift));
 }
 
-// Emits what is made of the elements.
-static element *make_next(trying *y, const kl_node *node) {
-  kl_emit *e = y->e;
-  const kl_body *b = e->body;
-  const kl_access *a = &y->s->access;
-  element *old = KL_NEW_N(e->arena, element, y->n);
-  for (unsigned i = 0; i < y->n; i++) old[i] = cut(y, &y->x[i]);
+// Emits what is made of the elements as they are; the copies are at hand as the access numbers them.
+static kl_val *make_next(kl_emit *e, const kl_store *s, const kl_node *node, kl_dtype t, const element *old) {
+  const kl_step *steps = e->body->steps;
+  const kl_access *a = &s->access;
   kl_emit_shape(e, a->regs);
-  kl_val v = of_elements(e, y->t, old);
+  kl_val v = of_elements(e, t, old);
   uint32_t value = node->nest->carried->value;
-  e->vals[value] = *kl_numbered(e, &v, a->regs, a->run, b->steps[value].regs, KL_NONE);
+  e->vals[value] = *kl_numbered(e, &v, a->regs, a->run, steps[value].regs, KL_NONE);
   kl_emit_seq(e, &node->nest->inside);
   kl_emit_shape(e, a->regs);
-  return elements_of(e, kl_numbered(e, &e->vals[y->s->step], b->steps[y->s->step].regs, KL_NONE, a->regs, a->run));
+  return kl_numbered(e, &e->vals[s->step], steps[s->step].regs, KL_NONE, a->regs, a->run);
 }
 
-// Nobody else is there: once will do.
-static void update_alone(trying *y, const kl_node *node) {
-  kl_emit *e = y->e;
-  kb *k = &e->k;
-  for (unsigned i = 0; i < y->n; i++) {
-    y->x[i].word = look(y, y->x[i].kept, y->x[i].p);
-    if (y->parts) y->x[i].word2 = look(y, y->x[i].kept, y->x[i].p2);
-  }
-  kl_scope scope = kl_enter(e);
-  element *next = make_next(y, node);
-  for (unsigned i = 0; i < y->n; i++) {
-    kl_if in = kl_if_begin(e, y->x[i].kept, "kept");
-    unsigned bits = y->parts ? y->bits / 2 : y->word;
-    kb_reg first = y->parts ? next[i].part[0] : put(y, &y->x[i], &next[i]);
-    kb_store_any(k, y->x[i].p, narrowed(k, first, int_kind(bits)));
-    if (y->parts) kb_store_any(k, y->x[i].p2, narrowed(k, next[i].part[1], int_kind(bits)));
-    kl_if_end(e, in);
-  }
-  kl_leave(e, scope, NULL);
+static element *next_in_words(trying *y, const kl_node *node) {
+  element *old = KL_NEW_N(y->e->arena, element, y->n);
+  for (unsigned i = 0; i < y->n; i++) old[i] = cut(y, &y->x[i]);
+  return elements_of(y->e, make_next(y->e, y->s, node, y->t, old));
 }
 
 // Tries one element; its phis take what is known behind it.
@@ -361,7 +330,7 @@ static void update_by_tries(trying *y, const kl_node *node) {
     x->done = (kb_reg){x->phi_done, KB_I1, 1};
   }
   kl_scope scope = kl_enter(e);
-  element *next = make_next(y, node);
+  element *next = next_in_words(y, node);
   for (unsigned i = 0; i < y->n; i++) try_one(y, &y->x[i], &next[i]);
   all = y->x[0].done;
   for (unsigned i = 1; i < y->n; i++) all = kb_and(k, all, y->x[i].done);
@@ -377,18 +346,48 @@ static void update_by_tries(trying *y, const kl_node *node) {
   kl_leave(e, scope, NULL);
 }
 
+// --- alone ----------------------------------------------------------------------------------------------------------
+
+// Elements of a chunk as they are, where it is kept; else 0.
+static void look_at_chunk(kl_emit *e, const kl_store *s, kl_dtype t, uint32_t chunk, element *out) {
+  kb *k = &e->k;
+  const kl_access *a = &s->access;
+  bool complex = kl_is_complex(t);
+  kl_dtype part = complex ? kl_info(t)->part : kl_uint_like(t);
+  unsigned parts = complex ? 2 : 1;
+  kb_reg seen[2 * KL_EMIT_LANES], nothing = kb_int(k, register_of(kl_info(part)->bits), 1, 0);
+  kl_pair there[KL_EMIT_LANES];
+  kb_reg kept = kl_kept_in_chunk(e, s, chunk);
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(k->b);
+  kl_if in = kl_if_begin(e, kept, "look");
+  kl_emit_load_chunk(e, a, complex ? t : part, chunk, there);
+  for (unsigned i = 0; i < a->vec * parts; i++)
+    seen[i] = kl_to_bits(k, part, i % parts ? there[i / parts].im : there[i / parts].re);
+  LLVMBasicBlockRef behind = LLVMGetInsertBlock(k->b);
+  kl_if_end(e, in);
+  for (unsigned i = 0; i < a->vec * parts; i++)
+    out[i / parts].part[i % parts] = phi_of(e, nothing, before, seen[i], behind);
+}
+
+// Nobody else is there: chunks are loaded, changed and stored.
+static void update_alone(kl_emit *e, const kl_store *s, const kl_node *node) {
+  const kl_access *a = &s->access;
+  kl_dtype t = e->plan->slots[a->slot].shape->dtype;
+  element *old = KL_NEW_N(e->arena, element, e->lanes);
+  for (uint32_t c = 0; c < a->nchunks; c++) look_at_chunk(e, s, t, c, old + c * a->vec);
+  kl_scope scope = kl_enter(e);
+  kl_emit_store(e, s, make_next(e, s, node, t, old));
+  kl_leave(e, scope, NULL);
+}
+
 void kl_emit_update(kl_emit *e, const kl_node *node) {
   const kl_store *s = &e->body->stores[node->index];
   kl_emit_shape(e, s->access.regs);
   trying y = {.e = e, .s = s, .t = e->plan->slots[s->access.slot].shape->dtype, .n = e->lanes};
   y.bits = kl_info(y.t)->bits;
-  y.parts = s->alone && kl_is_complex(y.t);
-  bool alone = s->alone && y.bits >= 8;
-  y.word = alone ? y.bits : kl_replaced_bits(e->plan->target.machine, y.t);
+  if (s->alone && y.bits >= 8) return update_alone(e, s, node);
+  y.word = kl_replaced_bits(e->plan->target.machine, y.t);
   y.x = KL_NEW_N(e->arena, tried, y.n);
   make_places(&y);
-  if (alone)
-    update_alone(&y, node);
-  else
-    update_by_tries(&y, node);
+  update_by_tries(&y, node);
 }

@@ -247,7 +247,8 @@ void kl_write_change(kl_writer *w, const kl_store *how, uint32_t slot, const kl_
 uint32_t kl_write_update(kl_writer *w, bool alone, uint32_t slot, const kl_slot_info *info, const kl_aff *linear,
                          kl_vars regs, uint32_t keep) {
   kl_store s = {.how = KL_STORE_REPLACE, .alone = alone, .keep = keep};
-  s.access = kl_change_plan(&w->guards, w->arena, info, slot, linear, regs | guard_vars(w, keep), keep, 1);
+  uint32_t most = alone && w->plan->target.machine == KL_NVPTX ? KL_MAX_CHUNK : 1;
+  s.access = kl_change_plan(&w->guards, w->arena, info, slot, linear, regs | guard_vars(w, keep), keep, most);
   open_nest(w, KL_NODE_UPDATE, (uint32_t)w->stores.n);
   VEC_PUSH(w->cx, &w->stores, s);
   uint32_t old =

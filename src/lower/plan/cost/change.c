@@ -54,7 +54,7 @@ void kl_spread_change(const kl_slot_info *s, const kl_store *store, kl_requests 
 double kl_change_instructions(const kl_slot_info *s, const kl_store *store) {
   kl_dtype t = s->shape->dtype;
   bool floats = kl_is_float(t) || kl_is_complex(t);
-  if (store->how == KL_STORE_TAKE) return 0;
+  if (store->how == KL_STORE_TAKE || store->alone) return 0;
   if (store->how == KL_STORE_REPLACE) return kl_info(t)->bits < 16 ? 16 : 10;
   if (floats && store->combine != KL_OP_ADD) return 10;
   if (floats && s->kind == KL_SLOT_SHARED) return 6;

@@ -282,7 +282,9 @@ static kiln_status check_change(reach *x, const kl_store *s) {
   switch (s->how) {
   case KL_STORE_COMBINE: can = kl_can_combine(t, s->combine, x->s, &most); break;
   case KL_STORE_TAKE: can = x->bits >= 8 && (s->alone || x->bits <= 64); break;
-  default: can = (s->alone && x->bits >= 8) || kl_can_replace(t, x->s); most = 1;
+  default:
+    can = (s->alone && x->bits >= 8) || kl_can_replace(t, x->s);
+    if (!s->alone || t->machine == KL_HOST) most = 1;
   }
   if (!can || s->access.vec > most) return kl_refute(k, "changes elements as the target cannot");
   if (splits_chunks(k->body, x->a, s->keep)) return kl_refute(k, "g%u changes inside of chunks", s->keep);
