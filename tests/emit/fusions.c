@@ -3,6 +3,7 @@
 // 2000 (support/share.h); KILN_FUSION_SEED sets one seed to run alone and print.
 
 #include "harness.h"
+#include "lower/choose/choose.h"
 #include "support/share.h"
 #include "support/suite.h"
 
@@ -29,6 +30,7 @@ static void one(kiln_context *cx, unsigned seed, batch *batches, bool print) {
   gen_fusion(&src, seed % 64 == 9 ? LONG : 3 + seed % 29, &text);
   kiln_module *m = NULL;
   if (kiln_module_parse(cx, "random.hlo", text.p, text.n, &m) != KILN_OK) give_up(seed, "parsing", cx, text.p);
+  strategy = (kl_strategy){.times = seed % 3 == 1 ? 2 + seed % 5 : 0};
   if (print) print_all(cx, m, text.p, targets[seed % TARGETS]);
   run_and_check(cx, m, seed, text.p);
   if (seed % 2) run_gpu_and_check(cx, m, seed / 2 % TARGETS, seed, text.p);

@@ -13,7 +13,7 @@ extern const char *const targets[TARGETS + 2]; // sm_70, sm_75, sm_80, sm_90, sm
 enum { MACHINES = 3 };
 extern const unsigned machines[MACHINES];
 
-// How reductions are made by what follows; all zero: as cost says.
+// How reductions and loops are made by what follows; all zero: as cost says.
 extern struct kl_strategy strategy;
 
 // Kernels of many modules in one PTX text, for one run of ptxas.

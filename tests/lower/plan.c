@@ -46,6 +46,7 @@ static const kl_target host = {.machine = KL_HOST, .block = 1, .max_bytes = 16, 
 // --- whole fusions -----------------------------------------------------------------------------------------------
 
 static uint32_t cut_operands, cut_bytes; // 0: as always
+static uint32_t times;                   // elements apart of a thread; 0: as always
 static unsigned in_parts;                // plans so far that have several
 
 static kiln_status plan(const kiln_module *m, const kl_target *target, uint32_t align, kl_plan **p) {
@@ -55,6 +56,7 @@ static kiln_status plan(const kiln_module *m, const kl_target *target, uint32_t 
   kl_plan_params params = {.target = *target, .name = "k", .align = align};
   params.cut_operands = cut_operands;
   params.cut_bytes = cut_bytes;
+  params.strategy.times = times;
   KL_TRY(kl_plan_make(cx, m, units[0].comp, &params, &arena, p));
   in_parts += (*p)->nparts > 1;
   return KILN_OK;
@@ -84,7 +86,9 @@ START_TEST(random_fusions_take_the_right_elements) {
     kl_sb text;
     kl_sb_init(&text, cx);
     gen_fusion(&src, 3 + seed % 23, &text);
+    times = seed % 3 == 1 ? 2 + seed % 5 : 0;
     plan_and_run(text.p, seed % 5 ? 16 : 8);
+    times = 0;
     kl_sb_free(&text);
     about = "";
   }

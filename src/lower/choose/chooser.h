@@ -34,5 +34,8 @@ bool kl_identity_of(kl_op op, kl_dtype t, uint64_t bits[2]);
 void kl_forget_choice(kl_choosing *c, size_t slots, size_t constants);
 // loop.c: parts of the last launch, which has none, that make the results which are not made yet. made: by result.
 kiln_status kl_loop_results(kl_choosing *c, const bool *made);
+// share.c: how many elements of a domain whose parts are known a thread makes, beside the `lanes` that lie together, so
+// that what they read alike is read once. has: by argument, whether the domain has to do with it.
+kiln_status kl_find_sharing(kl_choosing *c, kl_domain *d, const bool *has, uint32_t lanes);
 
 #endif

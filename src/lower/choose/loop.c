@@ -5,15 +5,18 @@
 // array's access, chunks of all threads are side by side, and a thread has several of them. So what a warp asks for at
 // once lies together. Narrower arrays are read and written by an exchange between lanes: with bit i of the chunk's
 // number and bit i of the lane's in each other's place, a thread's chunks are side by side.
+//
+// Where something is the same for elements that lie apart (share.c), a thread has several of these, `rows`, some of
+// them at once in registers, the rest one round of a loop behind the other.
 
 #include "lower/choose/chooser.h"
 
 // Variables of a body of consecutive elements: threads, and the elements of each.
 enum { THREAD, LANE, LOOP_VARS };
 
-// Those of a body of chunks: the thread's elements, and bits of the lane's number that are variables of their own, the
-// highest first.
-enum { BLOCK, WARP, LANES, ELEMENT, LANE_BITS, MOST_LANE_BITS = 5 };
+// Those of a body of chunks: blocks, warps, lanes; then, if there are several, blocks of a group, rounds and rows; the
+// thread's elements, and bits of the lane's number that are variables of their own, the highest first.
+enum { BLOCK, WARP, LANES, MOST_LANE_BITS = 5, MOST_CHUNK_VARS = LANES + 5 + MOST_LANE_BITS };
 
 typedef struct kl_domains {
   uint32_t n;
@@ -125,33 +128,70 @@ static void shape_body(const kl_plan *p, kl_body *b, uint32_t lanes, int64_t thr
   b->width = host ? lanes : 1;
 }
 
-// The variable of bit i of a lane's number, of the lowest nbits.
-static uint32_t lane_bit(uint32_t nbits, uint32_t i) {
-  return LANE_BITS + nbits - 1 - i;
+// The variable of a thread's elements.
+static uint32_t element_var(const kl_body *b) {
+  uint32_t v = b->nvars - 1;
+  while (b->vars[v].binding != KL_BIND_REG) v--;
+  return v;
+}
+
+// Bits of the lane's number that have variables, and that of bit i.
+static uint32_t lane_bits(const kl_body *b) {
+  return b->threads ? 0 : b->nvars - 1 - element_var(b);
+}
+
+static uint32_t lane_bit(const kl_body *b, uint32_t i) {
+  return b->nvars - 1 - i;
+}
+
+static uint32_t find_var(const kl_body *b, const char *name) {
+  uint32_t v = 0;
+  while (v < b->nvars && strcmp(b->vars[v].name, name) != 0) v++;
+  return v < b->nvars ? v : KL_NONE;
+}
+
+static const char column_name[] = "column", round_name[] = "round", row_name[] = "row";
+
+// Of elements that lie apart: blocks side by side between one and the next, the last of which may be outside in part;
+// 0: there are several in a block.
+static int64_t columns_of(const kl_plan *p, const kl_domain *d, uint32_t lanes) {
+  int64_t of_block = (int64_t)kl_last_launch(p)->block * lanes;
+  return of_block % d->apart == 0 && of_block != d->apart ? 0 : d->apart / of_block + (d->apart % of_block != 0);
+}
+
+static int64_t blocks_of_groups(const kl_plan *p, const kl_domain *d, uint32_t lanes) {
+  int64_t columns = columns_of(p, d, lanes);
+  return columns ? d->groups * columns : d->groups * d->apart / ((int64_t)kl_last_launch(p)->block * lanes);
 }
 
 // Whole blocks of threads that have chunks.
-static void shape_chunks(const kl_plan *p, kl_body *b, share x, int64_t blocks) {
+static void shape_chunks(const kl_plan *p, kl_body *b, share x, const kl_domain *d, int64_t blocks) {
   static const char *const bits[MOST_LANE_BITS] = {"bit0", "bit1", "bit2", "bit3", "bit4"};
-  uint32_t nbits = (uint32_t)__builtin_ctz(x.elements / x.chunk);
-  kl_var *vars = KL_NEW_N(p->arena, kl_var, LANE_BITS + MOST_LANE_BITS);
-  vars[BLOCK] = (kl_var){KL_BIND_BLOCK, blocks, "block"};
+  uint32_t nbits = (uint32_t)__builtin_ctz(x.elements / x.chunk), n = LANES + 1;
+  int64_t columns = d->times > 1 ? columns_of(p, d, x.elements) : 0;
+  kl_var *vars = KL_NEW_N(p->arena, kl_var, MOST_CHUNK_VARS);
+  vars[BLOCK] = (kl_var){KL_BIND_BLOCK, columns > 1 ? blocks / columns : blocks, "block"};
   vars[WARP] = (kl_var){KL_BIND_WARP, kl_last_launch(p)->block / 32, "warp"};
   vars[LANES] = (kl_var){KL_BIND_LANE, 32 >> nbits, "lane"};
-  vars[ELEMENT] = (kl_var){KL_BIND_REG, x.elements, "v"};
-  for (uint32_t i = 0; i < nbits; i++) vars[lane_bit(nbits, i)] = (kl_var){KL_BIND_LANE, 2, bits[i]};
-  *b = (kl_body){.nvars = LANE_BITS + nbits, .vars = vars, .blocks = blocks, .lanes = x.elements, .width = 1};
+  if (columns > 1) vars[n++] = (kl_var){KL_BIND_BLOCK, columns, column_name};
+  if (d->times > 1 && d->times > d->at_once) vars[n++] = (kl_var){KL_BIND_STEP, d->times / d->at_once, round_name};
+  if (d->times > 1 && d->at_once > 1) vars[n++] = (kl_var){KL_BIND_REG, d->at_once, row_name};
+  vars[n++] = (kl_var){KL_BIND_REG, x.elements, "v"};
+  for (uint32_t i = nbits; i-- > 0;) vars[n++] = (kl_var){KL_BIND_LANE, 2, bits[i]};
+  *b = (kl_body){.nvars = n, .vars = vars, .blocks = blocks, .lanes = x.elements, .width = 1};
 }
 
-static void shape_part(const kl_plan *p, share x, uint32_t tail_lanes, kl_part *part) {
+static void shape_part(const kl_plan *p, share x, uint32_t tail_lanes, const kl_domain *d, kl_part *part) {
   uint32_t block = kl_last_launch(p)->block, lanes = x.elements;
-  int64_t threads = part->count / lanes;
+  bool shares = d->times > 1;
+  int64_t threads = shares ? blocks_of_groups(p, d, lanes) * block : part->count / lanes;
   if (p->target.machine == KL_NVPTX && !p->counted) threads -= threads % block;
-  if (x.chunk < lanes)
-    shape_chunks(p, &part->main, x, threads / block);
+  if (x.chunk < lanes || shares)
+    shape_chunks(p, &part->main, x, d, threads / block);
   else
     shape_body(p, &part->main, lanes, threads, 0);
-  int64_t first = p->counted ? 0 : threads * lanes, rest = part->count - first;
+  int64_t first = p->counted ? 0 : shares ? d->groups * d->apart * d->times : threads * lanes;
+  int64_t rest = part->count - first;
   shape_body(p, &part->tail, tail_lanes, rest / tail_lanes + (rest % tail_lanes != 0), first);
   part->main_blocks = threads / block;
   // A counted tail begins, at most, behind the whole blocks.
@@ -159,14 +199,15 @@ static void shape_part(const kl_plan *p, share x, uint32_t tail_lanes, kl_part *
   part->blocks = part->main_blocks + behind / block + (behind % block != 0);
 }
 
-static kiln_status shape_domain(kl_choosing *c, const kl_domain *d, kl_part *parts) {
+static kiln_status shape_domain(kl_choosing *c, kl_domain *d, kl_part *parts) {
   kl_plan *p = c->plan;
   kl_plan_launch *l = kl_last_launch(p);
   const bool *has = find_slots(c, d);
   uint32_t tail_lanes = lowest_lanes(&c->slots, has);
   share x = choose_share(p, &c->slots, has, d->count, tail_lanes, p->comp->ninstr / d->nparts);
+  KL_TRY(kl_find_sharing(c, d, has, x.elements));
   for (uint32_t i = 0; i < d->nparts; i++) {
-    shape_part(p, x, tail_lanes, &parts[i]);
+    shape_part(p, x, tail_lanes, d, &parts[i]);
     parts[i].first_block = l->grid;
     parts[i].first_iteration = l->iterations;
     l->grid += parts[i].blocks;
@@ -197,29 +238,62 @@ static const kl_aff *index_in_part(kl_affs *p, const kl_part *part, const kl_sha
   return kl_position_of(p, s, index);
 }
 
-// The element of the part that a thread has.
-static const kl_aff *element_of(kl_affs *p, const kl_body *b) {
-  if (b->threads) {
-    const kl_aff *t = kl_aff_dim(p, THREAD), *j = kl_aff_dim(p, LANE);
-    return kl_dom_simplify(b->domain, kl_aff_addc(p, kl_aff_addmul(p, j, t, b->lanes), b->first));
-  }
-  uint32_t nbits = b->nvars - LANE_BITS;
+// The element that a thread of a block has, in so many blocks' place.
+static const kl_aff *element_in_block(kl_affs *p, const kl_body *b) {
+  uint32_t nbits = lane_bits(b);
   int64_t threads = 32 * b->vars[WARP].extent, chunk = b->lanes >> nbits;
-  const kl_aff *v = kl_aff_dim(p, ELEMENT),
+  const kl_aff *v = kl_aff_dim(p, element_var(b)),
                *at = kl_aff_addmul(p, v, kl_aff_floordivc(p, v, chunk), (threads - 1) * chunk);
-  at = kl_aff_addmul(p, at, kl_aff_dim(p, BLOCK), threads * b->lanes);
   at = kl_aff_addmul(p, at, kl_aff_dim(p, WARP), 32 * chunk);
   at = kl_aff_addmul(p, at, kl_aff_dim(p, LANES), b->lanes);
-  for (uint32_t i = 0; i < nbits; i++) at = kl_aff_addmul(p, at, kl_aff_dim(p, lane_bit(nbits, i)), chunk << i);
+  for (uint32_t i = 0; i < nbits; i++) at = kl_aff_addmul(p, at, kl_aff_dim(p, lane_bit(b, i)), chunk << i);
+  return at;
+}
+
+// Of elements that lie apart: the first one of the thread's group, and then the one that round and row say.
+static const kl_aff *element_of_group(kl_writer *w, const kl_domain *d, uint32_t *keep) {
+  kl_affs *p = w->plan->affs;
+  const kl_body *b = w->body;
+  uint32_t column = find_var(b, column_name), round = find_var(b, round_name), row = find_var(b, row_name);
+  int64_t of_block = 32 * b->vars[WARP].extent * b->lanes;
+  const kl_aff *at = element_in_block(p, b), *group = kl_aff_dim(p, BLOCK);
+  bool never;
+  *keep = KL_NONE;
+  if (columns_of(w->plan, d, b->lanes) == 0) {
+    group = kl_aff_addmul(p, kl_aff_floordivc(p, at, d->apart), group, of_block / d->apart);
+    at = kl_aff_modc(p, at, d->apart);
+  } else {
+    if (column != KL_NONE) at = kl_aff_addmul(p, at, kl_aff_dim(p, column), of_block);
+    *keep = kl_guard_and(&w->guards, KL_NONE, at, 0, d->apart - 1, &never);
+  }
+  at = kl_aff_addmul(p, at, group, d->apart * d->times);
+  if (round != KL_NONE) at = kl_aff_addmul(p, at, kl_aff_dim(p, round), d->apart * d->at_once);
+  if (row != KL_NONE) at = kl_aff_addmul(p, at, kl_aff_dim(p, row), d->apart);
   return kl_dom_simplify(b->domain, at);
+}
+
+// The element of the part that a thread has; *keep: the guard that it is there.
+static const kl_aff *element_of(kl_writer *w, const kl_domain *d, const kl_part *part, uint32_t *keep) {
+  kl_affs *p = w->plan->affs;
+  const kl_body *b = w->body;
+  bool never;
+  if (!b->threads && d->times > 1) return element_of_group(w, d, keep);
+  const kl_aff *at;
+  if (b->threads)
+    at = kl_aff_addc(p, kl_aff_addmul(p, kl_aff_dim(p, LANE), kl_aff_dim(p, THREAD), b->lanes), b->first);
+  else
+    at = kl_aff_addmul(p, element_in_block(p, b), kl_aff_dim(p, BLOCK), 32 * b->vars[WARP].extent * b->lanes);
+  at = kl_dom_simplify(b->domain, at);
+  *keep = kl_guard_and(&w->guards, KL_NONE, at, 0, part->count - 1, &never);
+  return at;
 }
 
 // Bit by bit, as far as chunks go that lie side by side.
 static void allow_exchanges(kl_writer *w) {
   const kl_body *b = w->body;
-  uint32_t nbits = b->threads ? 0 : b->nvars - LANE_BITS;
+  uint32_t nbits = lane_bits(b);
   kl_exchange *x = KL_NEW_N(w->arena, kl_exchange, nbits + 1);
-  for (uint32_t i = 0; i < nbits; i++) x[i] = (kl_exchange){ELEMENT, b->lanes >> (nbits - i), lane_bit(nbits, i)};
+  for (uint32_t i = 0; i < nbits; i++) x[i] = (kl_exchange){element_var(b), b->lanes >> (nbits - i), lane_bit(b, i)};
   w->nexchanges = nbits;
   w->exchanges = x;
 }
@@ -259,25 +333,40 @@ static kiln_status write_positions(kl_walk *walk, uint32_t r, uint32_t slot, con
   return KILN_OK;
 }
 
-static kiln_status write_result(kl_walk *walk, const kl_part *part, uint32_t r, const kl_aff *at, uint32_t keep) {
-  const kl_comp *c = walk->plan->comp;
-  uint32_t slot = walk->slots->nargs - (uint32_t)kl_shape_leaf_count(kl_root(c)->shape) + r, step;
-  if (walk->slots->v.p[slot].owner) return write_positions(walk, r, slot, at, keep);
-  const kl_shape *s = walk->slots->v.p[slot].shape;
-  const kl_aff *index[KILN_MAX_RANK], *linear = index_in_part(walk->affs, part, s, at, index);
-  KL_TRY(kl_walk_want(walk, c->root, r, keep, index, &step));
-  kl_write_store(walk->w, slot, &walk->slots->v.p[slot], linear, step, keep);
+static uint32_t slot_of_result(const kl_walk *walk, uint32_t r) {
+  return walk->slots->nargs - (uint32_t)kl_shape_leaf_count(kl_root(walk->plan->comp)->shape) + r;
+}
+
+// All results' elements are made before the first is stored: what they read may be what is overwritten.
+static kiln_status write_results(kl_walk *walk, const kl_domain *domain, const kl_part *part, const kl_aff *at,
+                                 uint32_t keep) {
+  uint32_t *step = KL_NEW_N(walk->arena, uint32_t, domain->n + 1);
+  const kl_aff **linear = KL_NEW_N(walk->arena, const kl_aff *, domain->n + 1);
+  for (uint32_t i = 0; i < domain->n; i++) {
+    const kl_slot_info *info = &walk->slots->v.p[slot_of_result(walk, domain->leaves[i])];
+    const kl_aff *index[KILN_MAX_RANK];
+    if (info->owner) continue;
+    linear[i] = index_in_part(walk->affs, part, info->shape, at, index);
+    KL_TRY(kl_walk_want(walk, walk->plan->comp->root, domain->leaves[i], keep, index, &step[i]));
+  }
+  for (uint32_t i = 0; i < domain->n; i++) {
+    uint32_t r = domain->leaves[i], slot = slot_of_result(walk, r);
+    const kl_slot_info *info = &walk->slots->v.p[slot];
+    if (info->owner)
+      KL_TRY(write_positions(walk, r, slot, at, keep));
+    else
+      kl_write_store(walk->w, slot, info, linear[i], step[i], keep);
+  }
   return KILN_OK;
 }
 
 static kiln_status write_roots(kl_walk *walk, const kl_domain *domain, const kl_part *part) {
-  kl_affs *p = walk->affs;
   kl_writer *w = walk->w;
-  const kl_body *b = w->body;
-  const kl_aff *at = element_of(p, b);
-  bool never;
-  uint32_t keep = kl_guard_and(&w->guards, KL_NONE, at, 0, part->count - 1, &never);
-  for (uint32_t i = 0; i < domain->n; i++) KL_TRY(write_result(walk, part, domain->leaves[i], at, keep));
+  uint32_t keep, round = find_var(w->body, round_name);
+  const kl_aff *at = element_of(w, domain, part, &keep);
+  if (round != KL_NONE) kl_write_loop(w, round, 0, NULL, NULL, NULL);
+  KL_TRY(write_results(walk, domain, part, at, keep));
+  if (round != KL_NONE) kl_write_loop_end(w, NULL);
   return KILN_OK;
 }
 

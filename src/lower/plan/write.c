@@ -10,6 +10,14 @@ static void add_node(kl_writer *w, kl_node node) {
   VEC_PUSH(w->cx, &innermost(w)->nodes, node);
 }
 
+// Variables of the loops that are open around nest number `level`, which is one of them or not.
+static kl_vars loops_around(const kl_writer *w, size_t level) {
+  kl_vars loops = 0;
+  for (size_t i = 0; i <= level; i++)
+    if (w->open.p[i].kind == KL_NODE_LOOP) loops |= (kl_vars)1 << w->open.p[i].index;
+  return loops;
+}
+
 static void open_nest(kl_writer *w, kl_node_kind kind, uint32_t index) {
   VEC_PUSH(w->cx, &w->open, (kl_open_nest){.kind = kind, .index = index, .scope = (uint32_t)w->scopes.n});
   VEC_PUSH(w->cx, &w->scopes, true);
@@ -91,19 +99,73 @@ static kl_vars vars_of(const kl_writer *w, const kl_step *s, const kl_aff *place
   return vars;
 }
 
-static uint32_t write_step(kl_writer *w, const kl_step *s, const kl_aff *place) {
+// Words of 32 bits that a thread holds, at most, of what is made before a loop for its rounds.
+enum { MOST_HELD = 96 };
+
+static uint32_t words_of(const kl_writer *w, const kl_step *s) {
+  return (uint32_t)(kl_extent(w->body, s->regs) * kl_info(s->dtype)->bits + 31) / 32;
+}
+
+typedef struct pinning {
+  const kl_writer *w;
+  kl_vars loops;
+} pinning;
+
+static void pin_to_symbol(void *arg, uint32_t symbol) {
+  pinning *x = arg;
+  x->loops |= x->w->written.p[x->w->symbols.p[symbol].step].loops;
+}
+
+static void pin_to_guard(pinning *x, uint32_t guard) {
+  for (; guard != KL_NONE; guard = x->w->guards.v.p[guard].outer)
+    kl_each_symbol(x->w->guards.v.p[guard].expr, pin_to_symbol, x);
+}
+
+// Loops that the step cannot leave: those whose variables it depends on, or something that it takes stands in; all that
+// are open for what `stays`.
+static kl_vars pinned_to(const kl_writer *w, const kl_step *s, const kl_aff *place, bool stays) {
+  pinning x = {w, s->vars};
+  if (stays) return loops_around(w, w->open.n - 1);
+  for (uint32_t i = 0; i < s->noperands; i++) x.loops |= w->written.p[s->operands[i]].loops;
+  for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++) pin_to_guard(&x, s->guards[i]);
+  if (s->kind == KL_STEP_LOAD) pin_to_guard(&x, s->access.guard);
+  if (place) kl_each_symbol(place, pin_to_symbol, &x);
+  if (s->expr) kl_each_symbol(s->expr, pin_to_symbol, &x);
+  return x.loops;
+}
+
+// The nest that a step stands in: outside of all loops in whose every round it would make the same, as far as there is
+// room to hold what it makes.
+static size_t level_of(kl_writer *w, const kl_step *s, const kl_aff *place, bool stays) {
+  size_t level = w->open.n - 1;
+  kl_vars pinned = pinned_to(w, s, place, stays);
+  uint32_t words = s->kind == KL_STEP_SCALAR ? 0 : words_of(w, s);
+  if (w->held + words > MOST_HELD) return level;
+  while (w->open.p[level].kind == KL_NODE_LOOP && !kl_has_var(pinned, w->open.p[level].index)) level--;
+  if (level < w->open.n - 1) w->held += words;
+  return level;
+}
+
+// `stays`: it may be another in each round.
+static uint32_t write_step(kl_writer *w, const kl_step *s, const kl_aff *place, bool stays) {
   uint32_t id = (uint32_t)w->steps.n;
   kl_step made = *s;
   made.vars = vars_of(w, s, place);
   made.regs = made.vars & kl_bound(w->body, KL_BIND_REG);
+  size_t level = level_of(w, &made, place, stays);
   VEC_PUSH(w->cx, &w->steps, made);
-  VEC_PUSH(w->cx, &w->written, (kl_written){place, KL_NONE});
-  if (s->kind != KL_STEP_CARRIED) add_node(w, (kl_node){.kind = KL_NODE_STEP, .index = id});
+  VEC_PUSH(w->cx, &w->written, (kl_written){place, KL_NONE, w->open.p[level].scope, loops_around(w, level)});
+  kl_node node = {.kind = KL_NODE_STEP, .index = id};
+  if (s->kind != KL_STEP_CARRIED) VEC_PUSH(w->cx, &w->open.p[level].nodes, node);
   return id;
 }
 
+uint32_t kl_write_scope_of(const kl_writer *w, uint32_t step) {
+  return w->written.p[step].scope;
+}
+
 uint32_t kl_write_step(kl_writer *w, const kl_step *s) {
-  return write_step(w, s, NULL);
+  return write_step(w, s, NULL, s->kind == KL_STEP_CARRIED);
 }
 
 static const uint32_t *operands(kl_writer *w, uint32_t n, const uint32_t *p) {
@@ -201,7 +263,8 @@ uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, co
     guard = there;
     n++;
   }
-  uint32_t value = write_step(w, &s, linear);
+  bool changes = info->kind == KL_SLOT_SHARED || info->kind == KL_SLOT_OUT;
+  uint32_t value = write_step(w, &s, linear, changes);
   for (uint32_t i = 0; i < n; i++) value = kl_write_exchange(w, &w->exchanges[i], value);
   return value;
 }
@@ -331,7 +394,7 @@ static uint32_t add_symbol(kl_writer *w, uint32_t value, kl_interval in) {
       .kind = KL_STEP_INDEX, .dtype = KILN_S64, .noperands = 1, .operands = operands(w, 1, &value), .var = id};
   s.step = kl_write_step(w, &step);
   VEC_PUSH(w->cx, &w->symbols, s);
-  VEC_PUSH(w->cx, &w->named, (kl_named){kl_write_scope(w), w->written.p[value].symbol});
+  VEC_PUSH(w->cx, &w->named, (kl_named){kl_write_scope_of(w, s.step), w->written.p[value].symbol});
   w->written.p[value].symbol = id;
   w->body->nsymbols = (uint32_t)w->symbols.n;
   w->body->symbols = w->symbols.p;

@@ -63,8 +63,9 @@ const char *kl_why_unsound(const kl_aff *e);
 
 // --- bodies ---------------------------------------------------------------------------------------------------------
 
-// Steps and stores go into the innermost loop or branch that is open. What is made inside of a branch is there only
-// inside; what is made in a loop, behind it as the last round left it.
+// Stores go into the innermost loop or branch that is open, and so do steps, but that a step which would make the same
+// in every round of a loop stands before it. What is made inside of a branch is there only inside; what is made in a
+// loop, behind it as the last round left it.
 typedef struct kl_open_nest {
   kl_node_kind kind; // LOOP, IF, LAST; STEP: the body
   uint32_t index, scope;
@@ -73,10 +74,12 @@ typedef struct kl_open_nest {
   VEC(kl_carried) carried;
 } kl_open_nest;
 
-// What the writer knows of a step: of a load the elements; the last symbol made of its value, KL_NONE if there is none.
+// What the writer knows of a step: of a load the elements; the last symbol made of its value, KL_NONE if there is none;
+// the nest that it stands in, and variables of loops around it.
 typedef struct kl_written {
   const kl_aff *place;
-  uint32_t symbol;
+  uint32_t symbol, scope;
+  kl_vars loops;
 } kl_written;
 
 // Of a symbol: where it is to be had, and the one made before of the same value.
@@ -100,6 +103,7 @@ typedef struct kl_writer {
   // Exchanges that may make accesses wider: each once more than those before it.
   uint32_t nexchanges;
   const kl_exchange *exchanges;
+  uint32_t held;     // words of 32 bits that a thread holds of what stands before loops that it was written in
   bool splits_bytes; // a result is stored in parts of bytes, which other threads may have others of
 } kl_writer;
 
@@ -112,8 +116,9 @@ void kl_write_begin_naming(kl_writer *w, kl_ctx *cx, kl_plan *p, kl_body *body, 
 void kl_write_end(kl_writer *w); // what was written becomes the body's
 void kl_write_free(kl_writer *w);
 
-// Where things are written now; and is what was written there still to be had?
+// Where things are written now; where a step stands; and is what stands there still to be had?
 uint32_t kl_write_scope(const kl_writer *w);
+uint32_t kl_write_scope_of(const kl_writer *w, uint32_t step);
 static inline bool kl_scope_is_open(const kl_writer *w, uint32_t scope) {
   return w->scopes.p[scope];
 }

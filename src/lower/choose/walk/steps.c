@@ -66,7 +66,7 @@ static void load_stored(walk *w, node *n, uint32_t slot) {
   n->step = kl_write_load(w->w, slot, info, linear, n->guard, in);
   kl_dtype t = kl_shape_leaf(in->shape, n->leaf)->dtype;
   if (t != info->shape->dtype) n->step = kl_write_op(w->w, (kl_plan_op){.op = KL_OP_CONVERT}, t, 1, &n->step);
-  n->scope = kl_write_scope(w->w);
+  n->scope = kl_write_scope_of(w->w, n->step);
 }
 
 // The value whose word in memory is `step`: its lowest bits. Words are smaller than a pred alone.
@@ -151,12 +151,13 @@ static kiln_status make_step(walk *w, node *n, const needs *d) {
   if (w->unsound) return KILN_OK;
   if (kl_is_loaded(in, n->leaf)) {
     KL_TRY(load(w, n, in, &n->step));
+    if (w->unsound) return KILN_OK;
   } else {
     kl_step s = {.instr = in, .dtype = kl_shape_leaf(in->shape, n->leaf)->dtype};
     fill_step(w, n, d, in, &s);
     n->step = kl_write_step(w->w, &s);
   }
-  n->scope = kl_write_scope(w->w);
+  n->scope = kl_write_scope_of(w->w, n->step);
   return KILN_OK;
 }
 

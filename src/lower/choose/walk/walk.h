@@ -134,6 +134,10 @@ typedef struct kl_domain {
   const uint32_t *leaves; // in order
   uint32_t nparts;
   kl_part *parts; // with dim, lo, size and count
+  // A thread makes `times` elements that lie `apart`, at_once of them side by side; of such groups of apart * times
+  // elements there are so many. times 1, and nothing else of this, where it does not (share.c).
+  int64_t apart, times, groups;
+  uint32_t at_once;
 } kl_domain;
 
 // Finds the cuts of concatenates of at least `operands` along whose dimension an index of the domain's results, of one

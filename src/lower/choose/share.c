@@ -1,0 +1,236 @@
+// What several elements of the results read alike: a bias that is the same for every row, one table for all heads.
+//
+// Elements that differ in some neighbouring dimensions of the results alone lie evenly apart in memory. A thread that
+// makes several of them, one behind the other, reads once what does not depend on those dimensions (write.h has such
+// steps stand before the loop). Threads become fewer, so that it makes as many as leave each multiprocessor enough of
+// them, and no more than it takes until what is shared hardly counts.
+
+#include "lower/choose/chooser.h"
+
+enum {
+  MOST_TIMES = 32,
+  LEAST_BLOCKS = 3, // of the usual size, for each multiprocessor
+  USUAL_MULTIPROCESSORS = 132,
+  UNIT_BYTES = 512,  // what lies together of a result: a warp's access
+  HELD_WORDS = 64,   // of what is shared
+  LOADED_BYTES = 64, // that a thread waits for at once
+  MOST_AT_ONCE = 4,
+  MOST_RESULTS = 8,
+  LEAST_SAVED = 25, // one in so many sectors
+  MOST_UNITS = 32,
+};
+
+// What is loaded for an element of each result; dimensions are numbered in the order of memory, the slowest first.
+typedef struct reading {
+  kl_vars dims;   // that it depends on
+  double sectors; // of a warp whose lanes have `lanes` elements each
+  uint32_t bytes; // of a lane
+} reading;
+
+typedef struct sharing {
+  kl_choosing *c;
+  kl_domain *d;
+  uint32_t lanes, rank, bits; // bits: of the narrowest result
+  int64_t dims[KILN_MAX_RANK];
+  uint32_t nreads;
+  reading *reads;
+  double sectors; // of all reads, and of results
+  double saved;   // by the best dimensions
+} sharing;
+
+static const kl_shape *result_shape(const sharing *x, uint32_t i) {
+  const kl_choosing *c = x->c;
+  uint32_t first = c->slots.nargs - (uint32_t)kl_shape_leaf_count(kl_root(c->plan->comp)->shape);
+  return c->slots.v.p[first + x->d->leaves[i]].shape;
+}
+
+// --- what is read ---------------------------------------------------------------------------------------------------
+
+static kl_vars all_dims(const sharing *x) {
+  return (kl_vars)(((uint64_t)1 << x->rank) - 1);
+}
+
+// Elements in a row that have the same.
+static int64_t same_for(const sharing *x, kl_vars dims) {
+  int64_t n = 1;
+  for (uint32_t v = x->rank; v-- > 0 && !kl_has_var(dims, v);) n *= x->dims[v];
+  return n;
+}
+
+static reading reading_of(const sharing *x, const kl_seen *s) {
+  bool unknown = s->guard != KL_NONE || kl_has_symbols(s->place);
+  kl_body box = {.nvars = x->rank};
+  reading r = {.dims = unknown ? all_dims(x) : kl_vars_of(&box, s->place)};
+  int64_t same = same_for(x, r.dims), elements = x->lanes * 32;
+  uint32_t bits = kl_info(s->dtype)->bits;
+  r.sectors = same > 1 ? (double)elements / (double)same : (double)x->lanes * bits / 8;
+  if (same > 1 && r.sectors > 32) r.sectors = 32;
+  if (r.sectors < 1) r.sectors = 1;
+  r.bytes = same >= x->lanes ? (bits + 7) / 8 : (x->lanes * bits + 7) / 8;
+  return r;
+}
+
+// Every result's element at the first one's place.
+static void make_looks(const sharing *x, kl_look *looks) {
+  kl_affs *p = x->c->plan->affs;
+  const kl_shape *first = result_shape(x, 0);
+  const kl_aff **index = KL_NEW_N(x->c->arena, const kl_aff *, x->rank + 1);
+  for (uint32_t v = 0; v < x->rank; v++) index[kl_shape_minor_to_major(first, x->rank - 1 - v)] = kl_aff_dim(p, v);
+  const kl_aff *at = kl_position_of(p, first, index);
+  for (uint32_t i = 0; i < x->d->n; i++) {
+    const kl_shape *s = result_shape(x, i);
+    const kl_aff **own = KL_NEW_N(x->c->arena, const kl_aff *, s->rank + 1);
+    if (i) kl_index_at(p, s, at, own);
+    looks[i] = (kl_look){.instr = x->c->plan->comp->root, .leaf = x->d->leaves[i], .index = i ? own : index};
+  }
+}
+
+static kiln_status find_reads(sharing *x) {
+  kl_choosing *c = x->c;
+  kl_sights seen = {0};
+  kl_look looks[MOST_RESULTS];
+  make_looks(x, looks);
+  kiln_status st = kl_walk_look(c->cx, c->plan, &c->slots, x->rank, x->dims, x->d->n, looks, &seen);
+  x->reads = KL_NEW_N(c->arena, reading, seen.v.n + 1);
+  for (size_t i = 0; i < seen.v.n && st == KILN_OK; i++) {
+    if (!seen.v.p[i].place) continue;
+    x->reads[x->nreads] = reading_of(x, &seen.v.p[i]);
+    x->sectors += x->reads[x->nreads++].sectors;
+  }
+  VEC_FREE(c->cx, &seen.v);
+  return st;
+}
+
+// --- how many -------------------------------------------------------------------------------------------------------
+
+static int64_t gcd(int64_t a, int64_t b) {
+  while (b) {
+    int64_t t = a % b;
+    a = b;
+    b = t;
+  }
+  return a;
+}
+
+static int64_t most_times(const sharing *x) {
+  const kl_plan *p = x->c->plan;
+  int64_t multiprocessors = p->target.multiprocessors ? p->target.multiprocessors : USUAL_MULTIPROCESSORS;
+  int64_t least = LEAST_BLOCKS * multiprocessors * kl_last_launch(p)->block, threads = x->d->count / x->lanes;
+  if (x->c->params->strategy.times) return x->c->params->strategy.times;
+  return threads / least < MOST_TIMES ? threads / least : MOST_TIMES;
+}
+
+static int64_t of_block(const sharing *x) {
+  return (int64_t)kl_last_launch(x->c->plan)->block * x->lanes;
+}
+
+// Threads without an element, for each that has one: blocks do not end where what lies together does.
+static double idle_of(const sharing *x, int64_t apart) {
+  int64_t block = of_block(x), over = apart % block;
+  return over == 0 || block % apart == 0 ? 0 : (double)(block - over) / (double)apart;
+}
+
+static uint32_t choose_at_once(const sharing *x, kl_vars dims, int64_t times) {
+  uint32_t bytes = 0, n = MOST_AT_ONCE;
+  for (uint32_t i = 0; i < x->nreads; i++)
+    if (x->reads[i].dims & dims) bytes += x->reads[i].bytes;
+  while (n > 1 && (times % n || n * bytes > LOADED_BYTES || n * x->lanes * x->c->plan->comp->ninstr > 1024)) n /= 2;
+  return n;
+}
+
+// Dimensions that some reads do not depend on: n values in all, with `inner` elements below one of them.
+typedef struct candidate {
+  kl_vars dims;
+  int64_t n, inner;
+  double saved; // sectors of those reads
+} candidate;
+
+// So many values lie together, so many times of them are one thread's. Groups are whole, and so are blocks of them;
+// what is left over is made element by element. Odd numbers leave little to do at once.
+static void try_times(sharing *x, const candidate *k, int64_t unit, int64_t times) {
+  int64_t apart = k->inner * unit, groups = x->d->count / (apart * times);
+  if (k->n % (unit * times) && k->n * k->inner != x->d->count) return;
+  if (of_block(x) % apart == 0) groups -= groups % (of_block(x) / apart);
+  if (groups == 0) return;
+  double idle = idle_of(x, apart), left = 1 - (double)(groups * apart * times) / (double)x->d->count;
+  double odd = times % 4 == 0 ? 0 : times % 2 == 0 ? 1 : 2;
+  double saved = k->saved * (1 - 1 / (double)times), lost = x->sectors * (idle / 2 + left * 4 + odd / 512);
+  if (x->c->params->strategy.times)
+    saved /= 1 + lost; // asked for, whatever it costs
+  else if (idle > 0.25 || (saved -= lost) * LEAST_SAVED < x->sectors)
+    return;
+  if (saved <= x->saved) return;
+  x->saved = saved;
+  x->d->apart = apart;
+  x->d->times = times;
+  x->d->groups = groups;
+  x->d->at_once = choose_at_once(x, k->dims, times);
+}
+
+// What lies together is whole lanes' elements, and a warp's access if there is so much.
+static void try_units(sharing *x, const candidate *k) {
+  int64_t first = x->lanes / gcd(k->inner, x->lanes), most = most_times(x);
+  while (first * 4 <= k->n && first * k->inner * x->bits / 8 < UNIT_BYTES) first *= 2;
+  for (int64_t unit = first, tried = 0; unit * 2 <= k->n && tried < MOST_UNITS; unit += first, tried++) {
+    int64_t times = most < k->n / unit ? most : k->n / unit, end = times / 2;
+    for (; times > 1 && (times > end || k->n * k->inner != x->d->count); times--) try_times(x, k, unit, times);
+    if (idle_of(x, unit * k->inner) == 0) break;
+  }
+}
+
+static void try_dims(sharing *x, uint32_t first, uint32_t last, int64_t n, int64_t inner) {
+  candidate k = {(kl_vars)(((uint64_t)2 << last) - ((uint64_t)1 << first)), n, inner, 0};
+  uint32_t bytes = 0;
+  for (uint32_t i = 0; i < x->nreads; i++) {
+    if (x->reads[i].dims & k.dims) continue;
+    k.saved += x->reads[i].sectors;
+    bytes += x->reads[i].bytes;
+  }
+  bool much = x->c->params->strategy.times || k.saved * LEAST_SAVED >= x->sectors;
+  if (k.saved > 0 && much && bytes <= HELD_WORDS * 4) try_units(x, &k);
+}
+
+static void try_all(sharing *x) {
+  int64_t below = 1;
+  for (uint32_t last = x->rank; last-- > 0; below *= x->dims[last]) {
+    int64_t n = 1;
+    for (uint32_t first = last + 1; first-- > 0;) {
+      n *= x->dims[first];
+      if (x->dims[first] > 1 && x->dims[last] > 1) try_dims(x, first, last, n, below);
+    }
+  }
+}
+
+// --- is there anything? ---------------------------------------------------------------------------------------------
+
+static bool may_share(const sharing *x, const bool *has) {
+  const kl_choosing *c = x->c;
+  const kl_plan *p = c->plan;
+  bool small = false;
+  if (p->target.machine == KL_HOST || p->counted || p->together || p->nlaunches > 1) return false;
+  if (x->d->nparts != 1 || x->d->n > MOST_RESULTS || kl_last_launch(p)->block % 32) return false;
+  if (c->params->strategy.times == 1) return false;
+  for (uint32_t i = 0; i < c->slots.nargs; i++) {
+    const kl_slot_info *s = &c->slots.v.p[i];
+    if (has[i] && s->owner) return false;
+    small |= has[i] && s->kind == KL_SLOT_IN && s->shape->count > 1 && s->shape->count < x->d->count;
+  }
+  return small;
+}
+
+kiln_status kl_find_sharing(kl_choosing *c, kl_domain *d, const bool *has, uint32_t lanes) {
+  sharing x = {.c = c, .d = d, .lanes = lanes, .bits = 128};
+  d->times = 1;
+  if (!may_share(&x, has) || most_times(&x) < 2) return KILN_OK;
+  const kl_shape *s = result_shape(&x, 0);
+  x.rank = s->rank;
+  for (uint32_t v = 0; v < s->rank; v++) x.dims[v] = s->dims[kl_shape_minor_to_major(s, s->rank - 1 - v)];
+  for (uint32_t i = 0; i < d->n; i++) {
+    uint32_t bits = kl_info(result_shape(&x, i)->dtype)->bits;
+    x.sectors += (double)lanes * bits / 8;
+    if (bits < x.bits) x.bits = bits;
+  }
+  KL_TRY(find_reads(&x));
+  try_all(&x);
+  return KILN_OK;
+}

@@ -1,0 +1,171 @@
+// What elements that lie apart read alike is read once by a thread that makes several of them. Every shape of a domain
+// with such reads, whole and with rests, in loops and in registers, of all widths: on the simulator with all checks,
+// against the evaluator, and through ptxas. Shapes are small, so that what cost would not choose is asked for.
+#include "harness.h"
+#include "jit/jit.h"
+#include "lower/choose/choose.h"
+#include "support/context.h"
+#include "support/share.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct row {
+  const char *what, *text; // of ENTRY
+  const char *plan;        // what the plan says with `times` 4 for sm_90; NULL: it has no loop, and no rows
+} row;
+
+// clang-format off
+static const row rows[] = {
+  {"a bias for each row",
+   "x = f32[13,1024] parameter(0)\n b = f32[1024] parameter(1)\n w = f32[13,1024] broadcast(b), dimensions={1}\n"
+   "ROOT y = f32[13,1024] add(x, w)\n", "reg row < 4, reg v < 4"},
+  {"scale and bias of 16 bits",
+   "x = bf16[33,768] parameter(0)\n s = bf16[768] parameter(1)\n b = bf16[768] parameter(2)\n"
+   "v = bf16[33,768] broadcast(s), dimensions={1}\n w = bf16[33,768] broadcast(b), dimensions={1}\n"
+   "m = bf16[33,768] multiply(x, v)\n ROOT y = bf16[33,768] add(m, w)\n", "reg row < 4, reg v < 8"},
+  {"rows of an odd length",
+   "x = f16[101,37] parameter(0)\n b = f16[37] parameter(1)\n w = f16[101,37] broadcast(b), dimensions={1}\n"
+   "ROOT y = f16[101,37] add(x, w)\n", "row < "},
+  {"a wider bias, and a mask that is narrower",
+   "x = bf16[9,2048] parameter(0)\n b = f32[2048] parameter(1)\n m = pred[9,2048] parameter(2)\n"
+   "c = bf16[2048] convert(b)\n w = bf16[9,2048] broadcast(c), dimensions={1}\n a = bf16[9,2048] add(x, w)\n"
+   "ROOT y = bf16[9,2048] select(m, a, x)\n", "step round < "},
+  {"one table for all heads",
+   "t = f32[5,64] parameter(0)\n x = bf16[3,5,8,64] parameter(1)\n c = f32[3,5,8,64] convert(x)\n"
+   "w = f32[3,5,8,64] broadcast(t), dimensions={1,3}\n m = f32[3,5,8,64] multiply(c, w)\n"
+   "ROOT y = bf16[3,5,8,64] convert(m)\n", "step round < 3"},
+  {"heads of an odd number",
+   "t = f32[5,128] parameter(0)\n x = f32[3,5,7,128] parameter(1)\n w = f32[3,5,7,128] broadcast(t), dimensions={1,3}\n"
+   "ROOT y = f32[3,5,7,128] multiply(x, w)\n", "step round < 3"},
+  {"positions for each of a batch, and rows that data says",
+   "t = bf16[50,256] parameter(0)\n i = s32[6,16] parameter(1)\n p = bf16[16,256] parameter(2)\n"
+   "g = bf16[6,16,256] gather(t, i), offset_dims={2}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1,256}\n"
+   "w = bf16[6,16,256] broadcast(p), dimensions={1,2}\n ROOT y = bf16[6,16,256] add(g, w)\n", "step round < 3"},
+  {"a scale for each row, along it",
+   "x = s8[7,4096] parameter(0)\n s = f32[7] parameter(1)\n c = f32[7,4096] convert(x)\n"
+   "w = f32[7,4096] broadcast(s), dimensions={0}\n ROOT y = f32[7,4096] multiply(c, w)\n", "row < "},
+  {"two results of two widths",
+   "x = f32[161,512] parameter(0)\n b = f32[512] parameter(1)\n w = f32[161,512] broadcast(b), dimensions={1}\n"
+   "y = f32[161,512] add(x, w)\n n = s8[161,512] convert(y)\n ROOT r = (f32[161,512], s8[161,512]) tuple(y, n)\n", "round < "},
+  {"results of two shapes",
+   "x = f32[12,512] parameter(0)\n b = f32[512] parameter(1)\n w = f32[12,512] broadcast(b), dimensions={1}\n"
+   "y = f32[12,512] add(x, w)\n z = f32[6,1024] reshape(y)\n ROOT r = (f32[12,512], f32[6,1024]) tuple(y, z)\n", "row < "},
+  {"elements of four bits",
+   "x = s4[300,512] parameter(0)\n b = s4[512] parameter(1)\n w = s4[300,512] broadcast(b), dimensions={1}\n"
+   "ROOT y = s4[300,512] add(x, w)\n", "row < "},
+  {"elements of four bits, rows that begin in a byte",
+   "x = s4[64,33] parameter(0)\n b = s4[33] parameter(1)\n w = s4[64,33] broadcast(b), dimensions={1}\n"
+   "ROOT y = s4[64,33] add(x, w)\n", "reg row < 2"},
+  {"numbers of 128 bits",
+   "x = c128[40,64] parameter(0)\n b = c128[64] parameter(1)\n w = c128[40,64] broadcast(b), dimensions={1}\n"
+   "ROOT y = c128[40,64] add(x, w)\n", "row < 4"},
+  {"columns in memory",
+   "x = f32[256,40]{0,1} parameter(0)\n b = f32[256] parameter(1)\n w = f32[256,40]{0,1} broadcast(b), dimensions={0}\n"
+   "ROOT y = f32[256,40]{0,1} add(x, w)\n", "row < 4"},
+  {"a bias that is padded, beside its neighbours",
+   "x = f32[15,256] parameter(0)\n b = f32[250] parameter(1)\n z = f32[] constant(1)\n p = f32[256] pad(b, z), padding=2_4\n"
+   "w = f32[15,256] broadcast(p), dimensions={1}\n ROOT y = f32[15,256] add(x, w)\n", NULL},
+  {"halves that change places",
+   "t = f32[4,128] parameter(0)\n x = f32[4,8,128] parameter(1)\n l = f32[4,8,64] slice(x), slice={[0:4],[0:8],[0:64]}\n"
+   "h = f32[4,8,64] slice(x), slice={[0:4],[0:8],[64:128]}\n c = f32[4,8,128] concatenate(h, l), dimensions={2}\n"
+   "w = f32[4,8,128] broadcast(t), dimensions={0,2}\n m = f32[4,8,128] multiply(c, w)\n ROOT y = f32[4,8,128] add(m, x)\n", "step round < 4"},
+  {"a scalar alone",
+   "x = f32[40,256] parameter(0)\n s = f32[] parameter(1)\n w = f32[40,256] broadcast(s), dimensions={}\n"
+   "ROOT y = f32[40,256] multiply(x, w)\n", NULL},
+  {"one row",
+   "x = f32[1,4096] parameter(0)\n b = f32[4096] parameter(1)\n w = f32[1,4096] broadcast(b), dimensions={1}\n"
+   "ROOT y = f32[1,4096] add(x, w)\n", NULL},
+  {"no row",
+   "x = f32[0,4096] parameter(0)\n b = f32[4096] parameter(1)\n w = f32[0,4096] broadcast(b), dimensions={1}\n"
+   "ROOT y = f32[0,4096] add(x, w)\n", NULL},
+  {"of rank 0",
+   "x = f32[] parameter(0)\n b = f32[4] parameter(1)\n s = f32[1] slice(b), slice={[2:3]}\n w = f32[] reshape(s)\n"
+   "ROOT y = f32[] add(x, w)\n", NULL},
+};
+// clang-format on
+
+static const uint32_t times[] = {4, 2, 3, 5, 32, 0};
+
+static kiln_module *parse_row(kiln_context *cx, const row *r, unsigned number, const char *header, kl_sb *text) {
+  kiln_module *m = NULL;
+  kl_sb_init(text, cx);
+  kl_sbf(text, "HloModule m%u%s\nENTRY e {\n%s}\n", number, header, r->text);
+  if (kiln_module_parse(cx, "sharing.hlo", text->p, text->n, &m) != KILN_OK) give_up(0, r->what, cx, text->p);
+  return m;
+}
+
+static bool shares(const char *plan) {
+  return strstr(plan, "step round < ") || strstr(plan, "reg row < ");
+}
+
+START_TEST(elements_apart) {
+  kiln_context *cx = kiln_context_create(NULL);
+  const row *r = &rows[_i];
+  batch batches[TARGETS];
+  batches_init(batches, cx);
+  for (unsigned i = 0; i < KL_COUNT(times); i++) {
+    unsigned t = ((unsigned)_i + i) % TARGETS;
+    kl_sb text;
+    kiln_module *m = parse_row(cx, r, i, "", &text);
+    strategy = (kl_strategy){.times = times[i]};
+    run_gpu_and_check(cx, m, t, 2 * i, text.p);
+    run_gpu_and_check(cx, m, t, 2 * i + 1, text.p);
+    batch_add(batches, t, cx, m, i, text.p);
+    kiln_module_destroy(&m);
+    kl_sb_free(&text);
+  }
+  batches_free(batches);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+static kiln_artifact *compile(kiln_context *cx, const kiln_module *m, const char *text, uint32_t n) {
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "sm_90", .keep = KILN_KEEP_PLAN};
+  kiln_artifact *a = NULL;
+  if (kl_compile_as(cx, m, &p, &(kl_strategy){.times = n}, &a) != KILN_OK) give_up(0, "compiling", cx, text);
+  return a;
+}
+
+// Only where something is read alike, and where it was asked for.
+START_TEST(plans_say_so) {
+  kiln_context *cx = kiln_context_create(NULL);
+  const row *r = &rows[_i];
+  kl_sb text;
+  kiln_module *m = parse_row(cx, r, 0, "", &text);
+  kiln_artifact *four = compile(cx, m, text.p, 4), *one = compile(cx, m, text.p, 1), *all = compile(cx, m, text.p, 32);
+  const char *plan = kiln_artifact_text(four, KILN_TEXT_PLAN, NULL);
+  EXPECT(r->plan ? strstr(plan, r->plan) != NULL : !shares(plan), "%s: not \"%s\":\n%s", r->what,
+         r->plan ? r->plan : "", plan);
+  plan = kiln_artifact_text(all, KILN_TEXT_PLAN, NULL);
+  EXPECT(shares(plan) == (r->plan != NULL), "%s, all of them:\n%s", r->what, plan);
+  EXPECT(!shares(kiln_artifact_text(one, KILN_TEXT_PLAN, NULL)), "%s: shares with nobody", r->what);
+  kiln_artifact_destroy(&four);
+  kiln_artifact_destroy(&one);
+  kiln_artifact_destroy(&all);
+  kiln_module_destroy(&m);
+  kl_sb_free(&text);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+// What a result may overwrite is read before, in each round.
+START_TEST(in_place) {
+  kiln_context *cx = kiln_context_create(NULL);
+  for (unsigned i = 0; i < KL_COUNT(times); i++) {
+    kl_sb text;
+    kiln_module *m = parse_row(cx, &rows[_i], 0, ", input_output_alias={ {}: (0, {}, must-alias) }", &text);
+    strategy = (kl_strategy){.times = times[i]};
+    run_gpu_and_check(cx, m, 3, i, text.p);
+    kiln_module_destroy(&m);
+    kl_sb_free(&text);
+  }
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("sharing", NO_FRAME, {elements_apart, KL_COUNT(rows)}, {plans_say_so, KL_COUNT(rows)},
+                   {in_place, 4});
+}
