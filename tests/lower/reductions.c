@@ -268,6 +268,7 @@ static const read_row reads[] = {
   {"rows of what is turned", "p = f32[4096,512] parameter(0)\n z = f32[] constant(0)\n t = f32[512,4096] transpose(p), dimensions={1,0}\n ROOT a = f32[512] reduce(t, z), dimensions={1}, to_apply=f", 105},
   {"the same by its layout", "p = f32[512,4096]{0,1} parameter(0)\n z = f32[] constant(0)\n t = f32[512,4096]{1,0} copy(p)\n ROOT a = f32[512] reduce(t, z), dimensions={1}, to_apply=f", 105},
   {"four rows side by side", "p = f32[4,64,4096,4] parameter(0)\n z = f32[] constant(0)\n t = f32[4,4,64,4096] transpose(p), dimensions={0,3,1,2}\n q = f32[4,4,64,4096] multiply(t, t)\n ROOT a = f32[4,4,64] reduce(q, z), dimensions={3}, to_apply=f", 105},
+  {"two sums of columns", "p = bf16[16384,1024] parameter(0)\n z = f32[] constant(0)\n q = f32[16384,1024] convert(p)\n a = f32[1024] reduce(q, z), dimensions={0}, to_apply=f\n u = f32[16384,1024] multiply(q, q)\n b = f32[1024] reduce(u, z), dimensions={0}, to_apply=f\n ROOT r = (f32[1024], f32[1024]) tuple(a, b)", 105},
   {"columns of what is turned", "p = f32[500,64,128] parameter(0)\n z = f32[] constant(0)\n t = f32[500,128,64] transpose(p), dimensions={0,2,1}\n ROOT a = f32[128,64] reduce(t, z), dimensions={0}, to_apply=f", 105},
   {"backwards", "p = f32[4096,512] parameter(0)\n z = f32[] constant(0)\n t = f32[512,4096] transpose(p), dimensions={1,0}\n u = f32[512,4096] reverse(t), dimensions={0,1}\n ROOT a = f32[512] reduce(u, z), dimensions={1}, to_apply=f", 105},
   {"beside more that is not turned", "p = f32[512,4096] parameter(0)\n o = f32[4096,512] parameter(1)\n u = f32[512,4096] parameter(2)\n z = f32[] constant(0)\n t = f32[512,4096] transpose(o), dimensions={1,0}\n v = f32[512,4096] multiply(p, u)\n w = f32[512,4096] multiply(v, t)\n ROOT a = f32[512] reduce(w, z), dimensions={1}, to_apply=f", 340},
@@ -287,6 +288,10 @@ START_TEST(neighbours_are_read_together) {
   kl_cost c = kl_plan_cost(p, KL_COST_THOROUGH);
   int64_t least = 0, sectors = c.load.asked.sectors + c.store.asked.sectors;
   for (uint32_t i = 0; i < p->nargs; i++) least += (p->slots[i].bytes + 31) / 32;
+  const kl_requests *put = &c.shared_store.asked, *got = &c.shared_load.asked;
+  EXPECT(100 * (put->wavefronts + got->wavefronts) <= 105 * (put->ideal_wavefronts + got->ideal_wavefronts),
+         "%s: %lld wavefronts of stores, %lld of loads", r->what, (long long)put->wavefronts,
+         (long long)got->wavefronts);
   EXPECT(100 * sectors <= r->most * least, "%s: %lld sectors, %lld would do", r->what, (long long)sectors,
          (long long)least);
   kl_plan_free(p);

@@ -37,6 +37,7 @@ typedef struct columns {
   const kl_aff *row, *r, *part_in_block;
   const kl_aff *set;               // of columns that a block has: its number
   const kl_aff *column, *in_major; // in the block, and among neighbours
+  const kl_aff *lane;              // of those of a column
   const kl_aff *warp_j, *warp;     // of those of a column; of the block
   const kl_aff *idle, *owner;      // 0 in one thread of each column; the first of those that have one element
   uint32_t row_guard, guard;       // the column is there; and so is the element
@@ -114,7 +115,7 @@ static void make_vars(columns *x) {
   x->warp_j = kl_add_var(g, KL_BIND_WARP, d->warps_j, "warp_j", &none);
   x->idle = kl_add_var(g, KL_BIND_LANE, d->idle, "idle", &none);
   const kl_aff *lane_j = kl_add_var(g, KL_BIND_LANE, d->lanes_j, "lane_j", &x->lane_j);
-  const kl_aff *lane = kl_add_var(g, KL_BIND_LANE, d->lanes, "lane", &none);
+  const kl_aff *lane = x->lane = kl_add_var(g, KL_BIND_LANE, d->lanes, "lane", &none);
   bool folds = !x->joins, parts = folds && d->in_block > 1;
   const kl_aff *round = kl_add_var(g, KL_BIND_STEP, folds ? d->rounds : 1, "round", &x->step);
   const kl_aff *round_k = kl_add_var(g, KL_BIND_STEP, folds ? d->rounds_k : 1, "round_k", &x->step_k);
@@ -150,16 +151,8 @@ static void make_guards(columns *x) {
 
 // --- folding --------------------------------------------------------------------------------------------------------
 
-// Elements k in order, then pairs of j as far as the thread and its warp have them.
-static kiln_status fold_part(columns *x, kl_folding *f, uint32_t *values) {
-  const kl_aff *index[KILN_MAX_RANK];
-  kl_reduced_index(x->g.p, x->g.x, x->row, x->r, index);
-  if (x->step_k == KL_NONE) {
-    KL_TRY(kl_fold_values(f, index, x->guard, values));
-    KL_TRY(kl_fold_in_order(f, x->k, values));
-  } else {
-    KL_TRY(kl_fold_rounds(f, x->step_k, x->k, index, x->guard, values));
-  }
+// Pairs of j as far as the thread and its warp have them.
+static kiln_status fold_leaves(columns *x, kl_folding *f, uint32_t *values) {
   KL_TRY(kl_fold_lanes(f, x->lane_j, values));
   return kl_fold_pairs(f, x->j, values);
 }
@@ -181,8 +174,22 @@ typedef struct meeting {
   bool has_room; // a value of each column and warp, in `teams`
 } meeting;
 
-static const kl_aff *place(columns *x, const kl_aff *slow) {
-  return kl_aff_addmul(x->g.p, x->column, slow, x->d.v * x->d.lanes);
+// Where a column's value lies among those of a block: a thread's 16 bytes beside those of its neighbours, so that lanes
+// touch whole sectors, and all banks.
+static const kl_aff *place_of_column(columns *x, const kl_reducer *by) {
+  const deal *d = &x->d;
+  kl_affs *p = x->g.p;
+  uint32_t bits = 8;
+  for (uint32_t i = 0; i < by->n; i++)
+    if (kl_info(by->type[i])->bits > bits) bits = kl_info(by->type[i])->bits;
+  int64_t at_once = kl_least(d->v, bits < 128 ? 128 / bits : 1);
+  const kl_aff *v = variable(x, x->v);
+  const kl_aff *chunk = kl_aff_addmul(p, x->lane, kl_aff_floordivc(p, v, at_once), d->lanes);
+  return kl_aff_addmul(p, kl_aff_modc(p, v, at_once), chunk, at_once);
+}
+
+static const kl_aff *place(columns *x, const kl_folding *f, const kl_aff *slow) {
+  return kl_aff_addmul(x->g.p, place_of_column(x, f->by), slow, x->d.v * x->d.lanes);
 }
 
 static void make_room(columns *x, kl_folding *f, meeting *m) {
@@ -198,13 +205,13 @@ static void make_room(columns *x, kl_folding *f, meeting *m) {
 
 // Of one part: the pairs of j that lie in other warps.
 static void put_warps(columns *x, kl_folding *f, const meeting *m, const uint32_t *values) {
-  if (x->d.warps_j > 1) kl_fold_put(f, m->warps, place(x, x->warp), one_lane_j(x, KL_NONE), values);
+  if (x->d.warps_j > 1) kl_fold_put(f, m->warps, place(x, f, x->warp), one_lane_j(x, KL_NONE), values);
 }
 
 static kiln_status fold_warps(columns *x, kl_folding *f, const meeting *m, uint32_t *values) {
   if (x->d.warps_j == 1) return KILN_OK;
   const kl_aff *first = kl_aff_sub(x->g.p, x->warp, x->warp_j);
-  kl_fold_get(f, m->warps, place(x, kl_aff_add(x->g.p, first, variable(x, x->met_j))), KL_NONE, values);
+  kl_fold_get(f, m->warps, place(x, f, kl_aff_add(x->g.p, first, variable(x, x->met_j))), KL_NONE, values);
   return kl_fold_pairs(f, x->met_j, values);
 }
 
@@ -216,7 +223,7 @@ static kiln_status put_part(columns *x, kl_folding *f, const meeting *m, uint32_
   if (first != KL_NONE) kl_write_if(&x->g.w, first);
   KL_TRY(fold_warps(x, f, m, values));
   uint32_t keep = kl_guard_and(&x->g.w.guards, first, x->part_in_block, 0, x->d.in_block - 1, &never);
-  kl_fold_put(f, m->parts, place(x, x->part_in_block), one_lane_j(x, keep), values);
+  kl_fold_put(f, m->parts, place(x, f, x->part_in_block), one_lane_j(x, keep), values);
   if (first != KL_NONE) kl_write_if_end(&x->g.w);
   return KILN_OK;
 }
@@ -226,11 +233,11 @@ static kiln_status fold_parts(columns *x, kl_folding *f, const meeting *m, uint3
   bool never;
   const kl_aff *part = kl_aff_addmul(x->g.p, variable(x, x->part), x->warp, x->d.of_warp);
   uint32_t there = kl_guard_and(&x->g.w.guards, KL_NONE, part, 0, x->d.in_block - 1, &never);
-  kl_fold_get(f, m->parts, place(x, part), there, values);
+  kl_fold_get(f, m->parts, place(x, f, part), there, values);
   KL_TRY(kl_fold_pairs(f, x->part, values));
   if (x->met == KL_NONE) return KILN_OK;
-  kl_fold_put(f, m->teams, place(x, x->warp), one_lane_j(x, KL_NONE), values);
-  kl_fold_get(f, m->teams, place(x, variable(x, x->met)), KL_NONE, values);
+  kl_fold_put(f, m->teams, place(x, f, x->warp), one_lane_j(x, KL_NONE), values);
+  kl_fold_get(f, m->teams, place(x, f, variable(x, x->met)), KL_NONE, values);
   return kl_fold_pairs(f, x->met, values);
 }
 
@@ -240,10 +247,10 @@ static int64_t sets_of(const columns *x) {
 
 // What the block has made of each column is for others to join; neighbouring columns lie side by side. Columns that are
 // not there have places, too: who finds what others have stored reads nothing else there, not even in vain.
-static const kl_aff *partial_place(columns *x, const kl_aff *part) {
+static const kl_aff *partial_place(columns *x, const kl_folding *f, const kl_aff *part) {
   int64_t of_set = x->d.v * x->d.lanes;
   const kl_aff *set = kl_aff_addmul(x->g.p, x->set, part, sets_of(x));
-  return kl_aff_addmul(x->g.p, x->column, set, of_set);
+  return kl_aff_addmul(x->g.p, place_of_column(x, f->by), set, of_set);
 }
 
 static void put_partial(columns *x, uint32_t which, const uint32_t *values) {
@@ -251,7 +258,7 @@ static void put_partial(columns *x, uint32_t which, const uint32_t *values) {
   bool never;
   uint32_t keep = kl_guard_and(&x->g.w.guards, KL_NONE, x->owner, 0, 0, &never);
   kl_fold_scratch(&f, x->d.split * sets_of(x) * x->d.v * x->d.lanes, x->partial[which]);
-  kl_fold_put(&f, x->partial[which], partial_place(x, variable(x, x->split)), keep, values);
+  kl_fold_put(&f, x->partial[which], partial_place(x, &f, variable(x, x->split)), keep, values);
 }
 
 // Threads of a column take neighbouring blocks' values; what warps make of them meets.
@@ -263,7 +270,7 @@ static kiln_status join_partial(columns *x, uint32_t which) {
   const kl_aff *lane = kl_aff_modc(p, variable(x, x->lane_j), d->join_lanes);
   const kl_aff *thread = kl_aff_addmul(p, lane, kl_aff_modc(p, x->warp, d->join_warps), d->join_lanes);
   const kl_aff *part = kl_aff_addmul(p, variable(x, x->joined), thread, d->of_thread);
-  kl_fold_get(&f, x->partial[which], partial_place(x, part), KL_NONE, values);
+  kl_fold_get(&f, x->partial[which], partial_place(x, &f, part), KL_NONE, values);
   KL_TRY(kl_fold_pairs(&f, x->joined, values));
   if (x->lane_j != KL_NONE) KL_TRY(kl_fold_few_lanes(&f, x->lane_j, d->join_lanes, values));
   if (x->met_joined != KL_NONE) {
@@ -272,8 +279,8 @@ static kiln_status join_partial(columns *x, uint32_t which) {
       memcpy(room, m->teams, sizeof room);
     else
       kl_fold_room(&f, d->teams * d->warps_j * d->v * d->lanes, room);
-    kl_fold_put(&f, room, place(x, x->warp), one_lane_j(x, KL_NONE), values);
-    kl_fold_get(&f, room, place(x, variable(x, x->met_joined)), KL_NONE, values);
+    kl_fold_put(&f, room, place(x, &f, x->warp), one_lane_j(x, KL_NONE), values);
+    kl_fold_get(&f, room, place(x, &f, variable(x, x->met_joined)), KL_NONE, values);
     KL_TRY(kl_fold_pairs(&f, x->met_joined, values));
   }
   return kl_fold_give(&x->g, which, x->row, x->row_guard, values);
@@ -286,11 +293,12 @@ static kiln_status fold_level(columns *x, uint32_t level) {
   uint32_t(*values)[KL_MAX_VALUES_FOLDED] = kl_arena_alloc(x->g.c->arena, all->n * sizeof *values);
   if (!all->length) return kl_give_nothing(&x->g, level, x->row, x->row_guard);
   if (x->step != KL_NONE) kl_write_loop(&x->g.w, x->step, 0, NULL, NULL, NULL);
+  KL_TRY(kl_fold_elements(&x->g, &(kl_elements){x->row, x->r, x->guard, x->step_k, x->k}, level, values));
   for (uint32_t i = 0; i < all->n; i++) {
     if (all->level[i] != level) continue;
     kl_folding f = kl_folding_of(&x->g, i);
     make_room(x, &f, &m[i]);
-    KL_TRY(fold_part(x, &f, values[i]));
+    KL_TRY(fold_leaves(x, &f, values[i]));
     if (x->d.in_block > 1) KL_TRY(put_part(x, &f, &m[i], values[i]));
   }
   if (x->step != KL_NONE) kl_write_loop_end(&x->g.w, NULL);

@@ -221,25 +221,67 @@ kiln_status kl_fold_ring(kl_folding *f, const kl_ring *ring, uint32_t *values) {
   return KILN_OK;
 }
 
-kiln_status kl_fold_rounds(kl_folding *f, uint32_t step, uint32_t var, const kl_aff *const *index, uint32_t guard,
-                           uint32_t *values) {
-  const kl_body *b = f->g->w.body;
-  uint32_t sum[KL_MAX_VALUES_FOLDED], next[KL_MAX_VALUES_FOLDED], one[KL_MAX_VALUES_FOLDED];
-  kl_vars regs[KL_MAX_VALUES_FOLDED], each = 0;
-  for (uint32_t d = 0; d < f->g->x->shape->rank; d++) each |= kl_vars_of(b, index[d]);
-  each &= kl_bound(b, KL_BIND_REG);
-  if (var != KL_NONE) each &= ~((kl_vars)1 << var);
-  for (uint32_t i = 0; i < f->by->n; i++) regs[i] = each;
-  kl_fold_nothing(f, values);
-  kl_write_loop(&f->g->w, step, f->by->n, values, regs, sum);
-  KL_TRY(kl_fold_values(f, index, guard, next));
-  for (int64_t i = 0; i < (var == KL_NONE ? 1 : b->vars[var].extent); i++) {
-    memcpy(one, next, f->by->n * sizeof *one);
-    if (var != KL_NONE) take_all(f, var, i, next, one);
+// --- elements in order ----------------------------------------------------------------------------------------------
+
+static kiln_status fold_in_registers(const kl_elements *e, kl_folding *f, const kl_aff *const *index,
+                                     uint32_t *values) {
+  KL_TRY(kl_fold_values(f, index, e->guard, values));
+  return kl_fold_in_order(f, e->k, values);
+}
+
+// Joins the round's elements to what is carried.
+static kiln_status join_round(const kl_elements *e, kl_folding *f, const kl_aff *const *index, uint32_t *sum) {
+  uint32_t all[KL_MAX_VALUES_FOLDED], one[KL_MAX_VALUES_FOLDED];
+  int64_t n = e->k == KL_NONE ? 1 : f->g->w.body->vars[e->k].extent;
+  KL_TRY(kl_fold_values(f, index, e->guard, all));
+  for (int64_t i = 0; i < n; i++) {
+    memcpy(one, all, f->by->n * sizeof *one);
+    if (e->k != KL_NONE) take_all(f, e->k, i, all, one);
     KL_TRY(kl_fold_join(f, sum, one, sum));
   }
-  kl_write_loop_end(&f->g->w, sum);
-  memcpy(values, sum, f->by->n * sizeof *sum);
+  return KILN_OK;
+}
+
+// One loop for all of them, so that what several take is read once.
+static kiln_status fold_in_rounds(kl_reducing *g, const kl_elements *e, uint32_t level, const kl_aff *const *index,
+                                  uint32_t (*values)[KL_MAX_VALUES_FOLDED]) {
+  const kl_body *b = g->w.body;
+  uint32_t n = 0, most = 0;
+  kl_vars each = 0;
+  for (uint32_t i = 0; i < g->x->n; i++) most += g->x->reducer[i].n;
+  uint32_t *first = KL_NEW_N(g->c->arena, uint32_t, most), *sum = KL_NEW_N(g->c->arena, uint32_t, most);
+  kl_vars *regs = KL_NEW_N(g->c->arena, kl_vars, most);
+  for (uint32_t d = 0; d < g->x->shape->rank; d++) each |= kl_vars_of(b, index[d]);
+  each &= kl_bound(b, KL_BIND_REG);
+  if (e->k != KL_NONE) each &= ~((kl_vars)1 << e->k);
+  for (uint32_t i = 0; i < g->x->n; i++) {
+    kl_folding f = kl_folding_of(g, i);
+    if (g->x->level[i] != level) continue;
+    kl_fold_nothing(&f, &first[n]);
+    n += f.by->n;
+  }
+  for (uint32_t i = 0; i < n; i++) regs[i] = each;
+  kl_write_loop(&g->w, e->rounds, n, first, regs, sum);
+  for (uint32_t i = 0, at = 0; i < g->x->n; i++) {
+    kl_folding f = kl_folding_of(g, i);
+    if (g->x->level[i] != level) continue;
+    KL_TRY(join_round(e, &f, index, &sum[at]));
+    memcpy(values[i], &sum[at], f.by->n * sizeof *sum);
+    at += f.by->n;
+  }
+  kl_write_loop_end(&g->w, sum);
+  return KILN_OK;
+}
+
+kiln_status kl_fold_elements(kl_reducing *g, const kl_elements *e, uint32_t level,
+                             uint32_t (*values)[KL_MAX_VALUES_FOLDED]) {
+  const kl_aff *index[KILN_MAX_RANK];
+  kl_reduced_index(g->p, g->x, e->row, e->r, index);
+  if (e->rounds != KL_NONE) return fold_in_rounds(g, e, level, index, values);
+  for (uint32_t i = 0; i < g->x->n; i++) {
+    kl_folding f = kl_folding_of(g, i);
+    if (g->x->level[i] == level) KL_TRY(fold_in_registers(e, &f, index, values[i]));
+  }
   return KILN_OK;
 }
 

@@ -153,9 +153,15 @@ typedef struct kl_ring {
   int64_t most;
 } kl_ring;
 kiln_status kl_fold_ring(kl_folding *f, const kl_ring *ring, uint32_t *values);
-// Over `rounds` of a loop with the elements of a reg variable in each, in order: element `index` of each.
-kiln_status kl_fold_rounds(kl_folding *f, uint32_t step, uint32_t var, const kl_aff *const *index, uint32_t guard,
-                           uint32_t *values);
+// Element r of a row, where the guard holds, in a thread: in order over a loop's `rounds` and reg variable `k`, KL_NONE
+// where there is one.
+typedef struct kl_elements {
+  const kl_aff *row, *r;
+  uint32_t guard, rounds, k;
+} kl_elements;
+// All reductions of a level, each fold's values in its place.
+kiln_status kl_fold_elements(kl_reducing *g, const kl_elements *e, uint32_t level,
+                             uint32_t (*values)[KL_MAX_VALUES_FOLDED]);
 // Through shared memory: slots for so many values, which threads that `keep` says put; nothing where `there` fails.
 void kl_fold_room(kl_folding *f, int64_t count, uint32_t *slots);
 void kl_fold_put(kl_folding *f, const uint32_t *slots, const kl_aff *at, uint32_t keep, const uint32_t *values);

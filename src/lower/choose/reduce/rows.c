@@ -197,16 +197,8 @@ static kiln_status fold_parts(rows *x, kl_folding *f, uint32_t *values, const ui
   return kl_fold_lanes(f, x->lane, values);
 }
 
-// The thread's part of a row: elements k in order, then the pairs of j.
-static kiln_status fold_part(rows *x, kl_folding *f, uint32_t *values) {
-  const kl_aff *index[KILN_MAX_RANK];
-  kl_reduced_index(x->g.p, x->g.x, x->row, x->r, index);
-  if (x->step_k == KL_NONE) {
-    KL_TRY(kl_fold_values(f, index, x->guard, values));
-    KL_TRY(kl_fold_in_order(f, x->k, values));
-  } else {
-    KL_TRY(kl_fold_rounds(f, x->step_k, x->k, index, x->guard, values));
-  }
+// Of a thread's part of a row the pairs of j.
+static kiln_status fold_leaves(rows *x, kl_folding *f, uint32_t *values) {
   if (x->d.unit > 1) return kl_fold_ring(f, &(kl_ring){x->v, x->lane, x->h, x->shift, x->d.unit}, values);
   KL_TRY(kl_fold_pairs(f, x->v, values));
   KL_TRY(kl_fold_lanes(f, x->lane, values));
@@ -252,10 +244,11 @@ static kiln_status fold_level(rows *x, uint32_t level) {
       kl_fold_room(&f, x->d.in_block * x->d.rows_in_block * x->d.rows_in_warp, slots[i]);
   }
   if (x->step != KL_NONE) kl_write_loop(&x->g.w, x->step, 0, NULL, NULL, NULL);
+  KL_TRY(kl_fold_elements(&x->g, &(kl_elements){x->row, x->r, x->guard, x->step_k, x->k}, level, values));
   for (uint32_t i = 0; i < all->n; i++) {
     if (all->level[i] != level) continue;
     kl_folding f = kl_folding_of(&x->g, i);
-    KL_TRY(fold_part(x, &f, values[i]));
+    KL_TRY(fold_leaves(x, &f, values[i]));
     if (x->d.in_block > 1) put_parts(x, &f, values[i], slots[i]);
   }
   if (x->step != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
