@@ -5,7 +5,7 @@
 
 typedef struct output {
   uint64_t address, bytes;
-  uint8_t *written; // by byte
+  uint64_t *written; // a bit for each byte
 } output;
 
 typedef struct outputs {
@@ -16,16 +16,24 @@ typedef struct outputs {
   size_t n;
 } outputs;
 
+static size_t bits_bytes(const output *o) {
+  return (size_t)(o->bytes / 64 + 1) * sizeof *o->written;
+}
+
+static void set_bits(uint64_t *to, uint64_t begin, uint64_t end) {
+  for (uint64_t k = begin, n; k < end; k += n) {
+    uint64_t in = k % 64;
+    n = 64 - in < end - k ? 64 - in : end - k;
+    to[k / 64] |= ~(uint64_t)0 >> (64 - n) << in;
+  }
+}
+
 static void mark(outputs *s, uint64_t address, uint64_t bytes) {
   for (size_t k = 0; k < s->n; k++) {
     output *o = &s->at[k];
-    if (bytes == 4 && o->bytes >= 4 && address - o->address <= o->bytes - 4) { // what most are
-      memset(o->written + (address - o->address), 1, 4);
-      continue;
-    }
     uint64_t begin = address > o->address ? address : o->address, end = address + bytes;
     if (end > o->address + o->bytes) end = o->address + o->bytes;
-    if (begin < end) memset(o->written + (begin - o->address), 1, end - begin);
+    if (begin < end) set_bits(o->written, begin - o->address, end - o->address);
   }
 }
 
@@ -33,25 +41,36 @@ static void access(kl_observer *observer, kl_warp *w, const kl_sim_op *op, const
   outputs *s = (outputs *)(void *)observer;
   (void)op;
   if (!m->store || (m->where != KL_AT_GLOBAL && m->where != KL_AT_GENERIC)) return;
-  for (unsigned i = 0; i < KL_LANES; i++)
-    if ((w->x.mask >> i & 1) && p->address[i] >= KL_DEVICE_MEMORY)
-      mark(s, p->address[i], (uint64_t)m->bytes * m->count);
+  for (uint32_t left = w->x.mask; left;) {
+    kl_stretch t = kl_next_stretch(p, &left);
+    if (p->address[t.first] >= KL_DEVICE_MEMORY) mark(s, p->address[t.first], (uint64_t)m->bytes * m->count * t.n);
+  }
+}
+
+// The first byte from `k` on that was written, or was not; o->bytes: none.
+static uint64_t next_byte(const output *o, uint64_t k, bool written) {
+  for (; k < o->bytes; k = (k / 64 + 1) * 64) {
+    uint64_t those = (written ? o->written[k / 64] : ~o->written[k / 64]) >> k % 64;
+    if (!those) continue;
+    k += (uint64_t)__builtin_ctzll(those);
+    return k < o->bytes ? k : o->bytes;
+  }
+  return o->bytes;
 }
 
 static void judge(const outputs *s, const output *o) {
-  for (uint64_t k = 0, n; k < o->bytes; k += n) {
-    for (n = 1; k + n < o->bytes && o->written[k + n] == o->written[k];) n++;
-    if (o->written[k]) continue;
+  for (uint64_t k = 0, end; (k = next_byte(o, k, false)) < o->bytes; k = end) {
+    end = next_byte(o, k, true);
     kl_found found = {.kind = KL_FOUND_NOT_WRITTEN,
                       .at = {.func = s->launch->kernel->func},
-                      .spot = kl_spot_in_memory(s->checks->memory, s->launch, o->address + k, n)};
+                      .spot = kl_spot_in_memory(s->checks->memory, s->launch, o->address + k, end - k)};
     kl_report_add(s->checks->cx, &s->checks->report, &found);
   }
 }
 
 static void release(outputs *s) {
   kl_ctx *cx = s->checks->cx;
-  for (size_t k = 0; k < s->n; k++) kl_free(cx, s->at[k].written, s->at[k].written ? s->at[k].bytes : 0);
+  for (size_t k = 0; k < s->n; k++) kl_free(cx, s->at[k].written, s->at[k].written ? bits_bytes(&s->at[k]) : 0);
   kl_free(cx, s->at, (s->n + 1) * sizeof *s->at);
   kl_free(cx, s, sizeof *s);
 }
@@ -72,9 +91,8 @@ kl_check kl_check_outputs(kl_checks *c, const kl_launch *l) {
   size_t n = 0;
   for (size_t k = 0; k < c->bytes.n; k++)
     if (c->bytes.p[k].use == KL_USE_OUTPUT)
-      s->at[n++] = (output){.address = c->bytes.p[k].address,
-                            .bytes = c->bytes.p[k].bytes,
-                            .written = kl_try_alloc(c->cx, c->bytes.p[k].bytes)};
+      s->at[n++] = (output){.address = c->bytes.p[k].address, .bytes = c->bytes.p[k].bytes};
+  for (size_t k = 0; k < n; k++) s->at[k].written = kl_try_alloc(c->cx, bits_bytes(&s->at[k]));
   for (size_t k = 0; k < n; k++)
     if (!s->at[k].written) {
       release(s);

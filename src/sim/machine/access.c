@@ -137,10 +137,24 @@ static bool find_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m,
   return true;
 }
 
+static uint32_t joined(const kl_lanes *x, const kl_sim_access *m, const kl_places *p) {
+  uint64_t bytes = (uint64_t)m->bytes * m->count;
+  uint32_t joined = 0;
+  for (unsigned i = 1; i < KL_LANES; i++) {
+    uint64_t gap = (uint64_t)((uintptr_t)p->host[i] - (uintptr_t)p->host[i - 1]) - bytes;
+    gap |= p->address[i] - p->address[i - 1] - bytes;
+    joined |= (uint32_t)(gap == 0) << i;
+  }
+  return joined & x->mask & x->mask << 1;
+}
+
 bool kl_access_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, kl_places *out) {
   kl_warp *w = kl_warp_of(x);
   if (!find_places(x, o, m, out)) return false;
-  if (__builtin_expect(w->observed, false)) KL_TELL(w->block, access, w, o, m, out);
+  if (__builtin_expect(w->observed, false)) {
+    out->joined = joined(x, m, out);
+    KL_TELL(w->block, access, w, o, m, out);
+  }
   return true;
 }
 
@@ -170,9 +184,16 @@ bool kl_access_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, k
   do {                                                                                                                 \
     const R *from = AT(R, m->regs[k]);                                                                                 \
     size_t at = k * sizeof(M);                                                                                         \
-    for (int i = 0; i < KL_LANES; i++) {                                                                               \
-      M v = (M)from[i];                                                                                                \
-      if (x->mask >> i & 1) memcpy(p->host[i] + at, &v, sizeof v);                                                     \
+    if (x->mask == KL_ALL_LANES) {                                                                                     \
+      for (int i = 0; i < KL_LANES; i++) {                                                                             \
+        M v = (M)from[i];                                                                                              \
+        memcpy(p->host[i] + at, &v, sizeof v);                                                                         \
+      }                                                                                                                \
+    } else {                                                                                                           \
+      for (int i = 0; i < KL_LANES; i++) {                                                                             \
+        M v = (M)from[i];                                                                                              \
+        if (x->mask >> i & 1) memcpy(p->host[i] + at, &v, sizeof v);                                                   \
+      }                                                                                                                \
     }                                                                                                                  \
   } while (0)
 
@@ -224,10 +245,63 @@ static void store_element(kl_lanes *x, const kl_sim_access *m, unsigned k, const
   }
 }
 
+// --- four words of every lane, what vectorised code mostly moves --------------------------------------------------
+
+typedef uint32_t four __attribute__((vector_size(16)));
+
+static four get_four(const void *p) {
+  four v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+static void put_four(void *p, four v) {
+  memcpy(p, &v, sizeof v);
+}
+
+// Rows become columns.
+static inline void turn(four v[4]) {
+  four a = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5), b = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5);
+  four c = __builtin_shufflevector(v[0], v[1], 2, 6, 3, 7), d = __builtin_shufflevector(v[2], v[3], 2, 6, 3, 7);
+  v[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+  v[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+  v[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+  v[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+}
+
+static bool is_four_words(const kl_lanes *x, const kl_sim_access *m) {
+  bool all = x->mask == KL_ALL_LANES && m->bytes == 4 && m->count == 4;
+  for (unsigned k = 0; all && k < 4; k++) all = m->regs[k] != KL_NO_REF && m->reg_bytes[k] == 4;
+  return all;
+}
+
+static void load_four(kl_lanes *x, const kl_sim_access *m, const kl_places *p) {
+  for (int i = 0; i < KL_LANES; i += 4) {
+    four v[4];
+    for (int k = 0; k < 4; k++) v[k] = get_four(p->host[i + k]);
+    turn(v);
+    for (int k = 0; k < 4; k++) put_four(AT(uint32_t, m->regs[k]) + i, v[k]);
+  }
+}
+
+static void store_four(kl_lanes *x, const kl_sim_access *m, const kl_places *p) {
+  for (int i = 0; i < KL_LANES; i += 4) {
+    four v[4];
+    for (int k = 0; k < 4; k++) v[k] = get_four(AT(uint32_t, m->regs[k]) + i);
+    turn(v);
+    for (int k = 0; k < 4; k++) put_four(p->host[i + k], v[k]);
+  }
+}
+
+// --- loads and stores ---------------------------------------------------------------------------------------------
+
 void kl_x_load(kl_lanes *x, const kl_sim_op *o) {
   const kl_sim_access *m = (const kl_sim_access *)(uintptr_t)o->imm;
   kl_places p;
   if (!kl_access_places(x, o, m, &p)) return;
+  if (is_four_words(x, m)) {
+    load_four(x, m, &p);
+    return;
+  }
   for (unsigned k = 0; k < m->count; k++)
     if (m->regs[k] != KL_NO_REF) load_element(x, m, k, &p);
 }
@@ -236,5 +310,9 @@ void kl_x_store(kl_lanes *x, const kl_sim_op *o) {
   const kl_sim_access *m = (const kl_sim_access *)(uintptr_t)o->imm;
   kl_places p;
   if (!kl_access_places(x, o, m, &p)) return;
+  if (is_four_words(x, m)) {
+    store_four(x, m, &p);
+    return;
+  }
   for (unsigned k = 0; k < m->count; k++) store_element(x, m, k, &p);
 }

@@ -7,7 +7,22 @@
 typedef struct kl_places {
   uint64_t address[KL_LANES];
   char *host[KL_LANES]; // of the lanes that execute
+  // Bit i: lane i and the one before execute, and its bytes lie right behind that one's, by address and on the host.
+  // Found for observers only.
+  uint32_t joined;
 } kl_places;
+
+// Lanes from `first` on whose bytes lie one behind the other, as far as that goes: what observers look at as one piece.
+typedef struct kl_stretch {
+  unsigned first, n;
+} kl_stretch;
+// Takes the stretch that the lowest of these lanes begins away from them; there is one.
+static inline kl_stretch kl_next_stretch(const kl_places *p, uint32_t *lanes) {
+  unsigned first = (unsigned)__builtin_ctz(*lanes);
+  unsigned n = (unsigned)__builtin_ctzll(~(uint64_t)p->joined >> (first + 1)) + 1;
+  *lanes &= (uint32_t) ~(((UINT64_C(1) << n) - 1) << first);
+  return (kl_stretch){first, n};
+}
 
 // Of an access of op `o`. False after a fault, which ends the launch.
 bool kl_access_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, kl_places *out);

@@ -214,6 +214,7 @@ void kl_ticks_begin(kl_ticks *t, uint64_t block, uint32_t rank) {
 static void set_past(kl_clocks *c, kl_ticks *t, unsigned lane, kl_past *p, kl_warp_past *own) {
   kl_past_drop(c, t->past[lane]);
   drop_warp(c, t->own[lane]);
+  t->alike = 0;
   t->past[lane] = p;
   t->own[lane] = own;
   t->mine[lane] = find(p, t->block);
@@ -227,7 +228,29 @@ bool kl_knows_far(const kl_ticks *t, unsigned me, uint64_t block, uint32_t rank,
   return kl_last_known(find(t->past[me], block), rank, lane) >= step;
 }
 
+bool kl_are_alike(kl_ticks *t, uint32_t lanes) {
+  if (!(lanes & ~t->alike)) return true;
+  unsigned first = (unsigned)__builtin_ctz(lanes);
+  EACH_LANE(i, lanes)
+  if (t->step[i] != t->step[first] || t->past[i] != t->past[first] || t->own[i] != t->own[first]) return false;
+  t->alike = lanes;
+  return true;
+}
+
+uint32_t kl_known_lanes(const kl_ticks *t, unsigned me, uint64_t block, uint32_t rank, unsigned first, unsigned n,
+                        uint32_t step) {
+  const uint32_t all = (uint32_t)(((UINT64_C(1) << n) - 1) << first);
+  const kl_block_past *b = block == t->block ? t->mine[me] : find(t->past[me], block);
+  const kl_warp_past *w = b ? b->warp[rank] : NULL;
+  uint32_t known = 0;
+  if (block == t->block && rank == t->rank && t->own[me]) w = t->own[me];
+  if (!w) return b && b->least >= step ? all : 0;
+  for (unsigned i = first; i < first + n; i++) known |= (uint32_t)(w->step[i] >= step) << i;
+  return known;
+}
+
 void kl_tick(kl_clocks *c, kl_ticks *t, uint32_t lanes) {
+  t->alike = 0;
   EACH_LANE(i, lanes) {
     if (t->step[i] < c->last)
       t->step[i]++;
@@ -281,6 +304,7 @@ void kl_learn(kl_clocks *c, kl_ticks *t, uint32_t lanes, kl_past *p) {
 
 // Everybody's next step gets the same number, and what lies before it is known.
 static uint32_t align(kl_clocks *c, kl_ticks *t, uint32_t lanes, uint32_t step) {
+  t->alike = 0;
   EACH_LANE(i, lanes) t->step[i] = step;
   kl_tick(c, t, lanes);
   return step;

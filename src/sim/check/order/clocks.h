@@ -54,6 +54,7 @@ typedef struct kl_ticks {
   kl_past *past[KL_LANES]; // NULL: nothing
   kl_warp_past *own[KL_LANES];
   const kl_block_past *mine[KL_LANES]; // the own block's in `past`, or NULL
+  uint32_t alike;                      // these lanes are known to be at one step and to know the same; 0: not yet
 } kl_ticks;
 
 void kl_ticks_begin(kl_ticks *t, uint64_t block, uint32_t rank);
@@ -80,6 +81,12 @@ static inline bool kl_knows(const kl_ticks *t, unsigned me, uint64_t block, uint
   }
   return kl_last_known(t->mine[me], rank, lane) >= step;
 }
+
+// Are these lanes at one step, and know the same?
+bool kl_are_alike(kl_ticks *t, uint32_t lanes);
+// Of lanes `first` to first + n - 1 of a warp: those whose step `step` happened before what lane `me` does next.
+uint32_t kl_known_lanes(const kl_ticks *t, unsigned me, uint64_t block, uint32_t rank, unsigned first, unsigned n,
+                        uint32_t step);
 
 // The lanes' next step begins.
 void kl_tick(kl_clocks *c, kl_ticks *t, uint32_t lanes);

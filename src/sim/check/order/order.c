@@ -52,10 +52,8 @@ static void end_block(kl_ordering *r, kl_order_block *b, bool failed) {
   kl_remote_end(r, b, failed);
   b->meetings = 0;
   for (uint32_t k = 0; k < r->warps; k++) empty_warp(r, &b->warps[k]);
-  for (size_t k = 0; k < b->nshared; k++) {
-    kl_page_free(r, b->shared[k]);
-    b->shared[k] = NULL;
-  }
+  for (size_t k = 0; k < b->nshared; k++)
+    if (b->shared[k]) kl_page_clear(r, b->shared[k]);
   for (int k = 0; k < KL_BARRIERS; k++) {
     kl_past_drop(&r->clocks, b->arrivals[k].came);
     memset(b->arrivals[k].come, 0, r->warps * sizeof(uint32_t));
@@ -72,6 +70,7 @@ static void free_block(kl_ordering *r, kl_order_block *b) {
     VEC_FREE(r->cx, &b->warps[k].unchecked);
   }
   kl_free(r->cx, b->warps, r->warps * sizeof *b->warps);
+  for (size_t k = 0; k < b->nshared; k++) kl_page_free(r, b->shared[k]);
   if (b->shared) kl_free(r->cx, b->shared, b->nshared * sizeof *b->shared);
   for (int k = 0; k < KL_BARRIERS; k++) kl_free(r->cx, b->arrivals[k].come, r->warps * sizeof(uint32_t));
   kl_free(r->cx, b, sizeof *b);
@@ -86,6 +85,7 @@ static uint32_t add_site(kl_ordering *r, const kl_code *code, uint32_t op, const
                                  : m->store ? KL_WRITES
                                             : KL_READS),
                .bytes = m->bytes,
+               .width = (uint8_t)__builtin_ctz((unsigned)m->bytes * m->count),
                .order = m->order,
                .reach = (uint8_t)kl_reach_of(m->scope),
                .strong = m->order != KL_WEAK};

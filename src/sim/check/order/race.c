@@ -1,27 +1,9 @@
 // Is an access ordered with those before it that touched the same bytes? What a cell remembers is what a later access
 // could still race with: an access goes when another one, which happened after it, would race with all that it would.
 
-#include "sim/check/order/state.h"
+#include "sim/check/order/race.h"
 
 enum { MOST_UNCHECKED = 64 };
-
-// Who accesses, and what.
-typedef struct actor {
-  kl_ordering *r;
-  kl_order_warp *ow;
-  kl_ticks *t;
-  kl_warp *w;
-  const kl_sim_op *op;
-  const kl_sim_access *m;
-  const kl_places *p;
-  const kl_site *s;
-  uint64_t warp;
-  uint32_t site;
-  uint32_t bytes; // of the whole access
-  // of the cell at hand
-  uint32_t lanes, step; // one lane, or several that read the same and know the same
-  uint32_t at, size;    // where it lies in the access
-} actor;
 
 static uint64_t block_of(const kl_ordering *r, const kl_seen *x) {
   return x->warp >> r->warp_bits;
@@ -39,7 +21,7 @@ static bool morally_strong(const kl_ordering *r, const kl_seen *x, const kl_seen
 }
 
 // The lanes of x whose access happened before what lane `me` does next.
-static uint32_t known_lanes(const actor *y, unsigned me, const kl_seen *x) {
+static uint32_t known_lanes(const kl_actor *y, unsigned me, const kl_seen *x) {
   const kl_ordering *r = y->r;
   uint64_t block = block_of(r, x);
   uint32_t rank = rank_of(r, x), known = 0;
@@ -51,14 +33,14 @@ static uint32_t known_lanes(const actor *y, unsigned me, const kl_seen *x) {
 
 // --- writes of the same value -------------------------------------------------------------------------------------
 
-static const char *value_of(const actor *y, unsigned lane, uint32_t at) {
+static const char *value_of(const kl_actor *y, unsigned lane, uint32_t at) {
   const kl_lanes *x = &y->w->x;
   unsigned k = at / y->m->bytes;
   return AT(char, y->m->regs[k]) + (size_t)lane * y->m->reg_bytes[k] + at % y->m->bytes;
 }
 
 // Does lane `lane` store what the other one has stored: in the same instruction now, or before, so that it is there?
-static bool same_value(const actor *y, unsigned lane, const kl_seen *x, unsigned xlane) {
+static bool same_value(const kl_actor *y, unsigned lane, const kl_seen *x, unsigned xlane) {
   if (y->op->run != kl_x_store) return false;
   bool now = x->warp == y->warp && x->site == y->site && y->w->x.mask >> xlane & 1 &&
              y->p->address[xlane] == y->p->address[lane];
@@ -82,7 +64,7 @@ static bool strong_write_behind(const kl_ordering *r, const kl_seen *seen, uint3
 
 // PTX ISA 8.8: a strong write that a strong read has observed, itself or through a chain of atomic operations, precedes
 // what that read happens before. Strong accesses are remembered in the order in which they came.
-static bool observed(const actor *y, unsigned me, const kl_seen *seen, uint32_t n, uint32_t x) {
+static bool observed(const kl_actor *y, unsigned me, const kl_seen *seen, uint32_t n, uint32_t x) {
   const kl_ordering *r = y->r;
   const kl_seen *last = &seen[x];
   if (!r->sites.p[last->site].strong || !(r->sites.p[last->site].does & KL_WRITES)) return false;
@@ -107,7 +89,7 @@ static bool is_atomic(const kl_site *s) {
 }
 
 // The warp that a finding waits for, if it is one of a plain read and an atomic operation: that of the read.
-static kl_order_warp *reader_of(const actor *y, const kl_seen *x) {
+static kl_order_warp *reader_of(const kl_actor *y, const kl_seen *x) {
   kl_ordering *r = y->r;
   if (is_plain_read(y->s) && is_atomic(&r->sites.p[x->site])) return y->ow;
   if (!is_atomic(y->s) || !is_plain_read(&r->sites.p[x->site])) return NULL;
@@ -119,7 +101,7 @@ static kl_order_warp *reader_of(const actor *y, const kl_seen *x) {
   return NULL;
 }
 
-static void found(const actor *y, const kl_seen *x, unsigned xlane, const kl_seen *me, unsigned lane) {
+static void found(const kl_actor *y, const kl_seen *x, unsigned xlane, const kl_seen *me, unsigned lane) {
   kl_ordering *r = y->r;
   if (kl_found_again(r, x, me)) return;
   kl_order_warp *reader = reader_of(y, x);
@@ -145,7 +127,7 @@ static void found(const actor *y, const kl_seen *x, unsigned xlane, const kl_see
 }
 
 // A compare-and-swap: what the lane has read there is checked.
-static void check_reads(const actor *y, unsigned lane) {
+static void check_reads(const kl_actor *y, unsigned lane) {
   size_t kept = 0;
   for (size_t k = 0; k < y->ow->unchecked.n; k++) {
     const kl_race *u = &y->ow->unchecked.p[k];
@@ -159,7 +141,7 @@ void kl_race_end(kl_ordering *r, kl_order_warp *ow) {
   ow->unchecked.n = 0;
 }
 
-static void judge(const actor *y, const kl_seen *seen, uint32_t n, uint32_t k) {
+static void judge(const kl_actor *y, const kl_seen *seen, uint32_t n, uint32_t k) {
   const kl_ordering *r = y->r;
   const kl_seen *x = &seen[k];
   const kl_site *a = &r->sites.p[x->site], *b = y->s;
@@ -178,12 +160,12 @@ static void judge(const actor *y, const kl_seen *seen, uint32_t n, uint32_t k) {
   }
 }
 
-static bool is_swap(const actor *y) {
+static bool is_swap(const kl_actor *y) {
   return y->op && y->op->run == kl_x_atomic && y->m->atomic == KL_ATOMIC_CAS;
 }
 
 // Would whatever races with x race with y, which happens after it?
-static bool covers(const actor *y, const kl_seen *x) {
+static bool covers(const kl_actor *y, const kl_seen *x) {
   const kl_ordering *r = y->r;
   const kl_site *a = &r->sites.p[x->site], *b = y->s;
   if (a->unfinished || b->unfinished || (a->does & KL_WRITES && !(b->does & KL_WRITES))) return false;
@@ -197,18 +179,18 @@ static bool covers(const actor *y, const kl_seen *x) {
 
 // A write behind the first n is not remembered: what strong writes among these have stored is not what is read behind
 // it.
-static void cut(const actor *y, kl_seen *seen, uint32_t n) {
+static void cut(const kl_actor *y, kl_seen *seen, uint32_t n) {
   const kl_site *sites = y->r->sites.p;
   for (uint32_t k = 0; k < n && !seen[n - 1].cut; k++)
     seen[n - 1].cut = sites[seen[k].site].strong && sites[seen[k].site].does & KL_WRITES;
 }
 // The access at `k` is forgotten, of those before it the first n are kept.
-static void forget(const actor *y, kl_seen *seen, uint32_t n, uint32_t k) {
+static void forget(const kl_actor *y, kl_seen *seen, uint32_t n, uint32_t k) {
   if (seen[k].cut || y->r->sites.p[seen[k].site].does & KL_WRITES) cut(y, seen, n);
 }
 
 // Readers of many blocks: the first and the first of another block stand for all.
-static bool is_read_enough(const actor *y, kl_seen *seen, uint32_t *n) {
+static bool is_read_enough(const kl_actor *y, kl_seen *seen, uint32_t *n) {
   const kl_ordering *r = y->r;
   uint32_t first = UINT32_MAX, other = UINT32_MAX, kept = 0;
   if (y->s->strong || y->s->does != KL_READS || y->s->unfinished) return false;
@@ -238,7 +220,7 @@ static bool is_read_enough(const actor *y, kl_seen *seen, uint32_t *n) {
 }
 
 // Room for one more: the oldest of its strength goes; of strong ones, so that what one has observed is older than it.
-static void make_room(const actor *y, kl_seen *seen, uint32_t *n) {
+static void make_room(const kl_actor *y, kl_seen *seen, uint32_t *n) {
   enum { MOST_STRONG = 16 };
   uint32_t alike = 0, oldest = UINT32_MAX;
   for (uint32_t k = 0; k < *n; k++)
@@ -253,7 +235,7 @@ static void make_room(const actor *y, kl_seen *seen, uint32_t *n) {
   memmove(&seen[oldest], &seen[oldest + 1], (*n - oldest) * sizeof *seen);
 }
 
-static void remember(const actor *y, kl_seen *seen, uint32_t *n) {
+static void remember(const kl_actor *y, kl_seen *seen, uint32_t *n) {
   unsigned me = (unsigned)__builtin_ctz(y->lanes);
   uint32_t kept = 0;
   bool is_known = false, seen_by_me[KL_MOST_SEEN + 1] = {false};
@@ -289,7 +271,7 @@ static void remember(const actor *y, kl_seen *seen, uint32_t *n) {
   seen[(*n)++] = (kl_seen){.warp = y->warp, .step = y->step, .lanes = y->lanes, .site = y->site};
 }
 
-static void visit_slowly(const actor *y, kl_cell *c) {
+static void visit_slowly(const kl_actor *y, kl_cell *c) {
   kl_seen seen[KL_MOST_SEEN + 1];
   uint32_t n = kl_cell_get(y->r, c, seen);
   if (n == 1 && y->s->does == KL_READS && !y->s->strong && seen[0].warp == y->warp && seen[0].step == y->step &&
@@ -302,86 +284,38 @@ static void visit_slowly(const actor *y, kl_cell *c) {
   kl_cell_put(y->r, c, seen, n);
 }
 
-// One lane of a plain access, and a cell that at most two plain ones of one lane each have touched, none of which races
-// with it: what most cells ever see. False: it is not so, and the cell stays as it was.
-static inline __attribute__((always_inline)) bool visit_quickly(const kl_ordering *r, const kl_ticks *t, unsigned me,
-                                                                uint64_t now, bool writes, kl_cell *c) {
-  const unsigned shift = r->site_bits + r->step_bits;
-  const uint64_t a = c->a, b = c->b, thread = now >> shift;
-  bool knows[2] = {true, true}, reads[2] = {true, true};
-  if (!a) {
-    c->a = now;
-    return true;
-  }
-  if (a & KL_MANY) return false;
-  for (int k = 0; k < 2; k++) {
-    uint64_t v = k ? b : a, who = v >> shift;
-    if (!v) break;
-    const kl_site *s = &r->sites.p[v & (((uint64_t)1 << r->site_bits) - 1)];
-    if (s->strong || s->unfinished) return false;
-    reads[k] = s->does == KL_READS;
-    if (who == thread) continue;
-    uint32_t step = (uint32_t)(v >> r->site_bits & (((uint64_t)1 << r->step_bits) - 1));
-    knows[k] = kl_knows(t, me, who >> 5 >> r->warp_bits, (uint32_t)(who >> 5 & (((uint64_t)1 << r->warp_bits) - 1)),
-                        who & 31, step);
-  }
-  if (writes && !(knows[0] && knows[1])) return false;
-  if ((!knows[0] && !reads[0]) || (!knows[1] && !reads[1])) return false;
-  if (writes) {
-    *c = (kl_cell){.a = now};
-  } else if (reads[0] && knows[0]) {
-    *c = (kl_cell){.a = now, .b = knows[1] && reads[1] ? 0 : b};
-  } else if (a >> r->site_bits == now >> r->site_bits) { // what it has written itself in this step
-  } else if (!b || (reads[1] && knows[1])) {
-    c->b = now;
-  } else if (!reads[0] || !reads[1] || a >> shift >> 5 >> r->warp_bits == b >> shift >> 5 >> r->warp_bits) {
-    return false;
-  }
-  return true;
-}
-
-static void visit(const actor *y, kl_cell *c) {
-  unsigned me = (unsigned)__builtin_ctz(y->lanes);
-  if (y->s->strong || y->s->unfinished || y->lanes & (y->lanes - 1) ||
-      !visit_quickly(y->r, y->t, me, kl_pack(y->r, y->warp, me, y->step, y->site), y->s->does & KL_WRITES, c))
-    visit_slowly(y, c);
+static void visit(const kl_actor *y, kl_cell *c) {
+  if (y->s->strong || y->s->unfinished || y->lanes & (y->lanes - 1) || !kl_visit_cell(y, c)) visit_slowly(y, c);
 }
 
 // --- accesses -----------------------------------------------------------------------------------------------------
 
-typedef struct spot {
-  kl_page *page;
-  uint32_t at; // in the page
-} spot;
-
-// Where a lane's bytes lie; no page: in memory that is the thread's own or read-only.
-static spot spot_of(const actor *y, unsigned lane) {
+kl_race_spot kl_race_spot_of(const kl_actor *y, unsigned lane) {
   kl_ordering *r = y->r;
   uint64_t at = y->p->address[lane];
   bool shared = y->m->where == KL_AT_SHARED;
   unsigned bytes = y->bytes;
-  if (y->m->where == KL_AT_STACK || y->m->where == KL_AT_PARAM) return (spot){0};
+  if (y->m->where == KL_AT_STACK || y->m->where == KL_AT_PARAM) return (kl_race_spot){0};
   if (!shared && at < KL_DEVICE_MEMORY && y->m->where == KL_AT_GENERIC) {
-    if (at / KL_WINDOW != 1) return (spot){0};
+    if (at / KL_WINDOW != 1) return (kl_race_spot){0};
     shared = true;
     at %= KL_WINDOW;
   }
   if (shared) {
-    const kl_block *b = y->w->block;
+    kl_order_block *ob = y->ob;
     if (at >= KL_SHARED_RANK) {
-      b = &b->cluster->blocks[at / KL_SHARED_RANK - 1];
+      ob = kl_order_block_of(r, &y->w->block->cluster->blocks[at / KL_SHARED_RANK - 1]);
       at %= KL_SHARED_RANK;
     }
-    kl_order_block *ob = kl_order_block_of(r, b);
-    if (!ob || at / KL_PAGE_BYTES >= ob->nshared) return (spot){0};
-    return (spot){kl_page_of_shared(r, ob, at >> KL_PAGE_BITS, bytes), (uint32_t)at % KL_PAGE_BYTES};
+    if (!ob || at / KL_PAGE_BYTES >= ob->nshared) return (kl_race_spot){0};
+    return (kl_race_spot){kl_page_of_shared(r, ob, at >> KL_PAGE_BITS, bytes), (uint32_t)at % KL_PAGE_BYTES};
   }
   const kl_region *last = &y->w->block->worker->last;
-  if (at - last->base < last->size && last->kind == KL_REGION_CONST) return (spot){0};
-  return (spot){kl_page_of(r, at >> KL_PAGE_BITS, bytes), (uint32_t)at % KL_PAGE_BYTES};
+  if (at - last->base < last->size && last->kind == KL_REGION_CONST) return (kl_race_spot){0};
+  return (kl_race_spot){kl_page_of(r, at >> KL_PAGE_BITS, bytes), (uint32_t)at % KL_PAGE_BYTES};
 }
 
-static void visit_lane(actor *y, spot s) {
+static void visit_lane(kl_actor *y, kl_race_spot s) {
   unsigned shift = s.page->shift, me = (unsigned)__builtin_ctz(y->lanes);
   uint32_t cells = y->bytes >> shift, element = y->m->bytes;
   bool reads = y->s->strong && y->s->does & KL_READS && (y->op->run == kl_x_load || y->op->d != KL_NO_REF);
@@ -391,7 +325,9 @@ static void visit_lane(actor *y, spot s) {
   y->size = 1u << shift;
   for (uint32_t k = 0; k < cells; k++) {
     y->at = k << shift;
-    visit(y, &s.page->cells[(s.at >> shift) + k]);
+    kl_cell *c = kl_cells_at(y->r, s.page, (s.at >> shift) + k);
+    if (!c) return;
+    visit(y, c);
   }
   if (!(y->s->does & KL_WRITES)) return;
   if (!y->s->strong) kl_channel_overwrite(y->r, s.page, s.at, y->bytes, 0);
@@ -399,7 +335,7 @@ static void visit_lane(actor *y, spot s) {
     kl_channel_write(y->r, y->ow, y->warp, me, s.page, s.at + k, y->s);
 }
 
-static void copy_begins(actor *y, spot s) {
+static void copy_begins(kl_actor *y, kl_race_spot s) {
   unsigned me = (unsigned)__builtin_ctz(y->lanes);
   kl_copying c = {
       .page = s.page, .at = s.at, .bytes = y->bytes, .site = y->site, .group = y->ow->group[me], .lane = (uint8_t)me};
@@ -407,7 +343,7 @@ static void copy_begins(actor *y, spot s) {
 }
 
 // The lanes from `lane` on that read the same bytes and know the same.
-static uint32_t readers_with(const actor *y, unsigned lane, uint32_t left) {
+static uint32_t readers_with(const kl_actor *y, unsigned lane, uint32_t left) {
   const kl_ticks *t = y->t;
   uint32_t same = 1u << lane;
   if (y->s->strong || y->s->unfinished || y->s->does != KL_READS) return same;
@@ -420,36 +356,6 @@ static uint32_t readers_with(const actor *y, unsigned lane, uint32_t left) {
   return same;
 }
 
-// Visits lanes, by rising number, as long as the cells of each can be visited quickly; which ones are left. What the
-// last of these has visited already, it may visit again.
-static uint32_t visit_alone(const actor *y, uint32_t left) {
-  kl_ordering *r = y->r;
-  const bool writes = y->s->does & KL_WRITES, shared = y->m->where == KL_AT_SHARED;
-  const uint64_t *address = y->p->address;
-  const uint32_t bytes = y->bytes;
-  kl_page *page = NULL;
-  uint64_t number = 0;
-  if (y->s->strong || y->s->unfinished || !(shared || y->m->where == KL_AT_GLOBAL)) return left;
-  for (uint32_t rest; left; left = rest) {
-    const unsigned me = (unsigned)__builtin_ctz(left);
-    const uint64_t at = address[me];
-    rest = left & (left - 1);
-    if (!writes && rest && address[__builtin_ctz(rest)] == at) return left; // both are one visit
-    if (!page || at >> KL_PAGE_BITS != number) {
-      page = spot_of(y, me).page;
-      if (!page) return left;
-      number = at >> KL_PAGE_BITS;
-    }
-    if (writes && page->channels) return left;
-    const uint64_t now = kl_pack(r, y->warp, me, y->t->step[me], y->site);
-    kl_cell *c = &page->cells[at % KL_PAGE_BYTES >> page->shift];
-    for (uint32_t n = bytes >> page->shift; n > 0; n--)
-      if (!visit_quickly(r, y->t, me, now, writes, c++)) return left;
-    y->t->used[me] = y->t->step[me];
-  }
-  return 0;
-}
-
 void kl_race_access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_sim_access *m, const kl_places *p) {
   kl_ordering *r = kl_order_of(o);
   if (r->blind || m->where == KL_AT_STACK || m->where == KL_AT_PARAM) return;
@@ -458,21 +364,23 @@ void kl_race_access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_si
   uint32_t site = kl_order_op_of(r, w, op)->number;
   if (op->run == kl_x_copy_async) site += m->store ? KL_SITE_TARGET : KL_SITE_SOURCE;
   if (r->run->blocks > 1 && m->where != KL_AT_GLOBAL) kl_remote_access(r, ob, w, op, m, p, site);
-  actor y = {.r = r,
-             .ow = &ob->warps[w->rank],
-             .t = &ob->warps[w->rank].t,
-             .w = w,
-             .op = op,
-             .m = m,
-             .p = p,
-             .s = &r->sites.p[site],
-             .warp = ob->number << r->warp_bits | w->rank,
-             .site = site,
-             .bytes = (uint32_t)m->bytes * m->count};
-  for (uint32_t left = visit_alone(&y, w->x.mask); left && !r->blind; left = visit_alone(&y, left & ~y.lanes)) {
+  kl_actor y = {.r = r,
+                .ob = ob,
+                .ow = &ob->warps[w->rank],
+                .t = &ob->warps[w->rank].t,
+                .w = w,
+                .op = op,
+                .m = m,
+                .p = p,
+                .s = &r->sites.p[site],
+                .warp = ob->number << r->warp_bits | w->rank,
+                .site = site,
+                .bytes = (uint32_t)m->bytes * m->count};
+  for (uint32_t left = kl_visit_quickly(&y, w->x.mask); left && !r->blind;
+       left = kl_visit_quickly(&y, left & ~y.lanes)) {
     unsigned lane = (unsigned)__builtin_ctz(left);
     y.lanes = readers_with(&y, lane, left);
-    spot s = spot_of(&y, lane);
+    kl_race_spot s = kl_race_spot_of(&y, lane);
     if (!s.page) continue;
     KL_EACH_LANE(i, y.lanes) y.t->used[i] = y.t->step[i];
     visit_lane(&y, s);
@@ -487,16 +395,17 @@ void kl_race_access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_si
 static void finish(kl_ordering *r, kl_order_warp *ow, uint64_t warp, const kl_copying *c) {
   unsigned shift = c->page->shift;
   kl_seen seen[KL_MOST_SEEN + 1];
-  actor y = {.r = r,
-             .ow = ow,
-             .t = &ow->t,
-             .warp = warp,
-             .site = c->site + KL_SITE_FINISHED,
-             .s = &r->sites.p[c->site + KL_SITE_FINISHED],
-             .lanes = 1u << c->lane,
-             .step = ow->t.step[c->lane]};
+  kl_actor y = {.r = r,
+                .ow = ow,
+                .t = &ow->t,
+                .warp = warp,
+                .site = c->site + KL_SITE_FINISHED,
+                .s = &r->sites.p[c->site + KL_SITE_FINISHED],
+                .lanes = 1u << c->lane,
+                .step = ow->t.step[c->lane]};
   for (uint32_t k = c->at >> shift; k < (c->at + c->bytes) >> shift; k++) {
-    kl_cell *cell = &c->page->cells[k];
+    kl_cell *cell = kl_cells_at(r, c->page, k);
+    if (!cell) return;
     uint32_t n = kl_cell_get(r, cell, seen), kept = 0;
     for (uint32_t i = 0; i < n; i++) {
       if (seen[i].warp == warp && seen[i].site == c->site) seen[i].lanes &= ~y.lanes;

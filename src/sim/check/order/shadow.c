@@ -1,5 +1,6 @@
-// Memory of what was accessed: pages of cells, made when first touched. A cell takes 16 bytes for as many bytes of
-// memory as the narrowest access to its page has; lists come where more than two lanes meet.
+// Memory of what was accessed: pages of rows of cells, made when first touched. A cell stands for as many bytes of
+// memory as the narrowest access to its page has. Where lanes access what lies side by side their row stays one cell;
+// where they do not it has 16 bytes for each of its own, and lists where more than two lanes meet.
 
 #include "sim/check/order/state.h"
 
@@ -78,10 +79,40 @@ void kl_cell_put(kl_ordering *r, kl_cell *c, const kl_seen *seen, uint32_t n) {
   memcpy(l->of, seen, n * sizeof *seen);
 }
 
+// --- rows ---------------------------------------------------------------------------------------------------------
+
+static kl_cell *new_cells(kl_ordering *r) {
+  if (r->free_cells.n) return r->free_cells.p[--r->free_cells.n];
+  kl_cell *cells = kl_try_alloc(r->cx, KL_ROW * sizeof *cells);
+  if (!cells) r->blind = true;
+  return cells;
+}
+
+void kl_row_set(kl_ordering *r, kl_row *row, kl_cell all) {
+  for (uint32_t k = 0; row->cells && k < KL_ROW; k++) drop_list(r, list_of(&row->cells[k]));
+  if (row->cells) VEC_PUSH(r->cx, &r->free_cells, row->cells);
+  *row = (kl_row){.all = all};
+}
+
+static kl_cell beside(const kl_ordering *r, const kl_cell *c, unsigned shift, uint32_t at) {
+  return (kl_cell){kl_beside(r, c->a, shift, at), kl_beside(r, c->b, shift, at)};
+}
+
+kl_cell *kl_cells_at(kl_ordering *r, kl_page *p, uint32_t at) {
+  kl_row *row = &p->rows[at / KL_ROW];
+  if (!row->cells) {
+    kl_cell *cells = new_cells(r);
+    if (!cells) return NULL;
+    for (uint32_t k = 0; k < KL_ROW; k++) cells[k] = beside(r, &row->all, p->shift, k);
+    row->cells = cells;
+  }
+  return &row->cells[at % KL_ROW];
+}
+
 // --- pages --------------------------------------------------------------------------------------------------------
 
-static size_t cells_of(const kl_page *p) {
-  return (size_t)KL_PAGE_BYTES >> p->shift;
+static size_t rows_of(const kl_page *p) {
+  return (size_t)KL_PAGE_BYTES >> p->shift >> KL_ROW_BITS;
 }
 
 static kl_page *new_page(kl_ordering *r, uint64_t number, unsigned shift) {
@@ -89,9 +120,9 @@ static kl_page *new_page(kl_ordering *r, uint64_t number, unsigned shift) {
   if (p) {
     p->number = number;
     p->shift = (uint8_t)shift;
-    p->cells = kl_try_alloc(r->cx, cells_of(p) * sizeof *p->cells);
+    p->rows = kl_try_alloc(r->cx, rows_of(p) * sizeof *p->rows);
   }
-  if (!p || !p->cells) {
+  if (!p || !p->rows) {
     if (p) kl_free(r->cx, p, sizeof *p);
     r->blind = true;
     return NULL;
@@ -99,27 +130,45 @@ static kl_page *new_page(kl_ordering *r, uint64_t number, unsigned shift) {
   return p;
 }
 
-// The parts of a cell have seen what it has.
-static bool split(kl_ordering *r, kl_page *p, unsigned shift) {
-  size_t n = cells_of(p), parts = (size_t)1 << (p->shift - shift);
-  kl_cell *cells = kl_try_alloc(r->cx, n * parts * sizeof *cells);
-  if (!cells) {
-    r->blind = true;
-    return false;
+// A cell's parts, which have seen what it has.
+static bool split_cell(kl_ordering *r, const kl_cell *from, kl_page *to, uint32_t at, uint32_t parts) {
+  const kl_seen_list *l = list_of(from);
+  for (uint32_t k = 0; k < parts; k++) {
+    kl_cell *c = kl_cells_at(r, to, at + k);
+    if (!c) return false;
+    if (l)
+      kl_cell_put(r, c, l->of, l->n);
+    else
+      *c = *from;
   }
-  for (size_t k = 0; k < n; k++) {
-    kl_seen_list *l = list_of(&p->cells[k]);
-    cells[k * parts] = p->cells[k];
-    for (size_t i = 1; i < parts; i++)
-      if (l)
-        kl_cell_put(r, &cells[k * parts + i], l->of, l->n);
-      else
-        cells[k * parts + i] = p->cells[k];
-  }
-  kl_free(r->cx, p->cells, n * sizeof *p->cells);
-  p->cells = cells;
-  p->shift = (uint8_t)shift;
   return true;
+}
+
+static bool split_row(kl_ordering *r, const kl_page *p, uint32_t row, kl_page *to) {
+  uint32_t parts = 1u << (p->shift - to->shift);
+  const kl_row *from = &p->rows[row];
+  for (uint32_t k = 0; k < KL_ROW; k++) {
+    if (from->cells && !split_cell(r, &from->cells[k], to, (row * KL_ROW + k) * parts, parts)) return false;
+    if (!from->cells && k < parts) to->rows[row * parts + k].all = beside(r, &from->all, to->shift, k * KL_ROW);
+  }
+  return true;
+}
+
+static bool split(kl_ordering *r, kl_page *p, unsigned shift) {
+  kl_page to = {.shift = (uint8_t)shift}, was = *p;
+  to.rows = kl_try_alloc(r->cx, rows_of(&to) * sizeof *to.rows);
+  bool done = to.rows != NULL;
+  for (uint32_t k = 0; done && k < rows_of(p); k++) done = split_row(r, p, k, &to);
+  if (!done) { // some of its rows may be made: they are no use to anybody
+    r->blind = true;
+    was = to;
+  } else {
+    p->rows = to.rows;
+    p->shift = to.shift;
+  }
+  for (uint32_t k = 0; was.rows && k < rows_of(&was); k++) kl_row_set(r, &was.rows[k], (kl_cell){0});
+  if (was.rows) kl_free(r->cx, was.rows, rows_of(&was) * sizeof *was.rows);
+  return done;
 }
 
 static unsigned shift_of(unsigned bytes) {
@@ -176,11 +225,15 @@ kl_page *kl_page_of_shared(kl_ordering *r, kl_order_block *b, uint64_t number, u
   return *p && ((*p)->shift <= shift || split(r, *p, shift)) ? *p : NULL;
 }
 
+void kl_page_clear(kl_ordering *r, kl_page *p) {
+  for (size_t k = 0; k < rows_of(p); k++) kl_row_set(r, &p->rows[k], (kl_cell){0});
+  kl_channels_free(r, p);
+}
+
 void kl_page_free(kl_ordering *r, kl_page *p) {
   if (!p) return;
-  for (size_t k = 0; k < cells_of(p); k++) drop_list(r, list_of(&p->cells[k]));
-  kl_channels_free(r, p);
-  kl_free(r->cx, p->cells, cells_of(p) * sizeof *p->cells);
+  kl_page_clear(r, p);
+  kl_free(r->cx, p->rows, rows_of(p) * sizeof *p->rows);
   kl_free(r->cx, p, sizeof *p);
 }
 
@@ -196,4 +249,6 @@ void kl_pages_free(kl_ordering *r) {
       kl_free(r->cx, r->free_lists[c].p[k], list_bytes(r->free_lists[c].p[k]->cap));
     VEC_FREE(r->cx, &r->free_lists[c]);
   }
+  for (size_t k = 0; k < r->free_cells.n; k++) kl_free(r->cx, r->free_cells.p[k], KL_ROW * sizeof(kl_cell));
+  VEC_FREE(r->cx, &r->free_cells);
 }

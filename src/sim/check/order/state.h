@@ -22,6 +22,7 @@ typedef struct kl_site {
   uint32_t op;
   uint8_t does;  // KL_READS, KL_WRITES
   uint8_t bytes; // of an element
+  uint8_t width; // of the whole access 1 << width bytes
   uint8_t order, reach;
   bool strong, unfinished;
 } kl_site;
@@ -48,7 +49,8 @@ typedef struct kl_order_op {
 
 // --- memory -------------------------------------------------------------------------------------------------------
 
-enum { KL_PAGE_BITS = 12, KL_PAGE_BYTES = 1 << KL_PAGE_BITS, KL_MOST_SEEN = 64, KL_CHUNK_BITS = 4 };
+enum { KL_PAGE_BITS = 12, KL_PAGE_BYTES = 1 << KL_PAGE_BITS, KL_MOST_SEEN = 64, KL_CHUNK_BITS = 4, KL_ROW_BITS = 4 };
+enum { KL_ROW = 1 << KL_ROW_BITS };
 
 // Accesses that are remembered: lanes of a warp that did the same in the same step.
 typedef struct kl_seen {
@@ -65,6 +67,13 @@ typedef struct kl_seen_list {
   uint16_t n, cap;
   kl_seen of[];
 } kl_seen_list;
+
+// KL_ROW cells. As long as all of them have seen the same of lanes that lie in the order of the cells, one cell stands
+// for all: `all` is the first one's, in the others the lanes are those behind (kl_beside).
+typedef struct kl_row {
+  kl_cell all;
+  kl_cell *cells; // NULL: there is no more than `all`
+} kl_row;
 
 // What a location that threads communicate through passes on.
 typedef struct kl_near {
@@ -97,7 +106,7 @@ typedef struct kl_page {
   uint64_t number;
   struct kl_page *next;
   uint8_t shift;
-  kl_cell *cells;
+  kl_row *rows;
   kl_channel **channels; // by 16 bytes; NULL: none
 } kl_page;
 
@@ -195,6 +204,7 @@ typedef struct kl_ordering {
   size_t npages, page_slots;
   kl_page *last_page;
   VEC(kl_seen_list *) free_lists[8];
+  VEC(kl_cell *) free_cells; // of rows
   kl_pair *pairs;
   size_t npairs, pair_slots;
 } kl_ordering;
@@ -224,11 +234,28 @@ kl_page *kl_page_of(kl_ordering *r, uint64_t number, unsigned bytes);
 kl_page *kl_page_of_shared(kl_ordering *r, kl_order_block *b, uint64_t number, unsigned bytes);
 void kl_pages_free(kl_ordering *r);
 void kl_page_free(kl_ordering *r, kl_page *p);
+// Nothing has been seen there.
+void kl_page_clear(kl_ordering *r, kl_page *p);
+// Cell number `at` of the page, and behind it those to the end of its row, each by itself from now on; NULL: no memory,
+// and the checks are blind from now on.
+kl_cell *kl_cells_at(kl_ordering *r, kl_page *p, uint32_t at);
+// One cell stands for the row again.
+void kl_row_set(kl_ordering *r, kl_row *row, kl_cell all);
 // What a cell has seen, oldest strong access first: how many of `out`, which has room for KL_MOST_SEEN.
 uint32_t kl_cell_get(const kl_ordering *r, const kl_cell *c, kl_seen *out);
 void kl_cell_put(kl_ordering *r, kl_cell *c, const kl_seen *seen, uint32_t n);
 static inline uint64_t kl_pack(const kl_ordering *r, uint64_t warp, unsigned lane, uint32_t step, uint32_t site) {
   return (warp << 5 | lane) << (r->site_bits + r->step_bits) | (uint64_t)step << r->site_bits | site;
+}
+
+static inline const kl_site *kl_site_of(const kl_ordering *r, uint64_t packed) {
+  return &r->sites.p[packed & (((uint64_t)1 << r->site_bits) - 1)];
+}
+// What cell `at` of a row has seen, where the first has seen `packed` (0: nothing) of the page's `shift`: the same by
+// the lane whose bytes lie there.
+static inline uint64_t kl_beside(const kl_ordering *r, uint64_t packed, unsigned shift, uint32_t at) {
+  if (!packed) return 0;
+  return packed + ((uint64_t)(at >> (kl_site_of(r, packed)->width - shift)) << (r->site_bits + r->step_bits));
 }
 
 // --- race.c -------------------------------------------------------------------------------------------------------

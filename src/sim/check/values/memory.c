@@ -178,76 +178,63 @@ static void know(kl_warp *w, kl_ref ref, unsigned bytes) {
     if (w->x.mask >> i & 1) memset(shadow_of(f, ref) + (size_t)i * bytes, 0, bytes);
 }
 
-// Where the shadows of all lanes' bytes lie, where these are in one space and, of the device's memory, in one region.
-typedef struct places {
-  uint8_t *at[KL_LANES]; // of the lanes that execute; nothing, where the whole region has one shadow
-  uint8_t flip;          // a byte of a shadow that stands for a value, or the region's shadow
-  bool whole;
-} places;
-
-static bool in_one_region(values *v, const kl_warp *w, const kl_places *p, places *out) {
-  const kl_region *r = region_of(v, p->address[__builtin_ctz(w->x.mask)]);
-  if (!r) return false;
-  for (unsigned i = 0; i < KL_LANES; i++) {
-    if (!(w->x.mask >> i & 1)) continue;
-    uint64_t at = p->address[i] - r->base;
-    if (at >= r->size) return false;
-    if (r->undefined) out->at[i] = r->undefined + at;
-  }
-  out->flip = r->flip;
-  out->whole = !r->undefined;
-  return true;
-}
-
-static bool find_places(values *v, const kl_warp *w, const kl_sim_access *m, const kl_places *p, places *out) {
-  if (m->where == KL_AT_GLOBAL || m->where == KL_AT_GENERIC) return in_one_region(v, w, p, out);
-  for (unsigned i = 0; i < KL_LANES; i++) {
-    if (!(w->x.mask >> i & 1)) continue;
-    place one = place_of(v, w, m->where, i, p->address[i]);
-    if (!one.at) return false;
-    out->at[i] = one.at;
-    out->flip = one.flip;
-  }
-  out->whole = false;
-  return true;
-}
-
-static bool is_filled(const uint8_t *at, uint8_t byte, unsigned bytes) {
+static bool is_filled(const uint8_t *at, uint8_t byte, size_t bytes) {
   const uint64_t all = byte ? ~(uint64_t)0 : 0;
-  unsigned k = 0;
-  for (; k + 8 <= bytes; k += 8)
-    if (memcmp(at + k, &all, 8) != 0) return false;
-  for (; k + 4 <= bytes; k += 4)
-    if (memcmp(at + k, &all, 4) != 0) return false;
-  for (; k < bytes; k++)
-    if (at[k] != byte) return false;
-  return true;
+  uint64_t other = 0, u;
+  size_t k = 0;
+  for (; k + 8 <= bytes; k += 8) {
+    memcpy(&u, at + k, 8);
+    other |= u ^ all;
+  }
+  for (; k < bytes; k++) other |= at[k] ^ byte;
+  return other == 0;
 }
-static void fill(uint8_t *at, uint8_t byte, unsigned bytes) {
+
+static void fill(uint8_t *at, uint8_t byte, size_t bytes) {
   const uint64_t all = byte ? ~(uint64_t)0 : 0;
-  unsigned k = 0;
+  size_t k = 0;
+  if (bytes > 64) {
+    memset(at, byte, bytes);
+    return;
+  }
   for (; k + 8 <= bytes; k += 8) memcpy(at + k, &all, 8);
-  for (; k + 4 <= bytes; k += 4) memcpy(at + k, &all, 4);
   for (; k < bytes; k++) at[k] = byte;
 }
 
-// All lanes' bytes have their values.
-static bool all_known(values *v, const kl_warp *w, const kl_sim_access *m, const kl_places *p) {
-  places s;
-  if (!find_places(v, w, m, p, &s)) return false;
-  if (s.whole) return s.flip == 0;
-  for (unsigned i = 0; i < KL_LANES; i++)
-    if ((w->x.mask >> i & 1) && !is_filled(s.at[i], s.flip, (unsigned)m->bytes * m->count)) return false;
-  return true;
+// Memory whose shadow lies in one piece: of a region, of a block, of the parameters; or a lane's bytes alone.
+typedef struct area {
+  uint64_t base, bytes;
+  uint8_t *shadow; // NULL: `flip` everywhere
+  uint8_t flip;
+} area;
+
+static bool find_area(values *v, const kl_warp *w, const kl_sim_access *m, unsigned lane, uint64_t address, area *out) {
+  place p = place_of(v, w, m->where, lane, address);
+  uint64_t own = (uint64_t)m->bytes * m->count;
+  if (p.region)
+    *out = (area){p.region->base, p.region->size, p.region->undefined, p.flip};
+  else if (p.block)
+    *out = (area){address - p.offset, w->block->shared_bytes, p.block->shared, p.flip};
+  else
+    *out = (area){address, own, p.at, p.flip};
+  return p.region || p.at;
 }
 
-// All lanes' bytes get values; false: not here.
-static bool all_get_known(values *v, const kl_warp *w, const kl_sim_access *m, const kl_places *p) {
-  places s;
-  if (!find_places(v, w, m, p, &s)) return false;
-  if (s.whole) return s.flip == 0;
-  for (unsigned i = 0; i < KL_LANES; i++)
-    if (w->x.mask >> i & 1) fill(s.at[i], s.flip, (unsigned)m->bytes * m->count);
+// All lanes' bytes have their values, or (`set`) get them. False: not all, or it takes more than that to say so.
+static bool all_known(values *v, const kl_warp *w, const kl_sim_access *m, const kl_places *p, bool set) {
+  const bool apart = m->where == KL_AT_STACK || m->where == KL_AT_GENERIC; // the same address may be many places
+  area a = {0};
+  for (uint32_t left = w->x.mask; left;) {
+    kl_stretch t = kl_next_stretch(p, &left);
+    uint64_t address = p->address[t.first], bytes = (uint64_t)m->bytes * m->count * t.n;
+    if ((apart || address - a.base >= a.bytes) && !find_area(v, w, m, t.first, address, &a)) return false;
+    uint64_t at = address - a.base;
+    if (bytes > a.bytes - at) return false;
+    if (a.shadow && set)
+      fill(a.shadow + at, a.flip, bytes);
+    else if (a.shadow ? !is_filled(a.shadow + at, a.flip, bytes) : a.flip != 0)
+      return false;
+  }
   return true;
 }
 
@@ -260,7 +247,7 @@ static uint64_t extended(uint64_t u, const kl_sim_access *m, unsigned k) {
 static void load(values *v, kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, const kl_places *p) {
   const kl_frame *f = w->strand.frame;
   uint64_t any[KL_MOST_ELEMENTS] = {0};
-  bool known = all_known(v, w, m, p);
+  bool known = all_known(v, w, m, p, false);
   for (unsigned i = 0; !known && i < KL_LANES; i++) {
     if (!(w->x.mask >> i & 1)) continue;
     place at = place_of(v, w, m->where, i, p->address[i]);
@@ -304,7 +291,7 @@ static void store(values *v, kl_warp *w, const kl_sim_op *o, const kl_sim_access
   const kl_frame *f = w->strand.frame;
   unsigned half = m->bytes == 16 ? 8 : m->bytes;
   bool clean = all_clean(f, m);
-  if (clean && all_get_known(v, w, m, p)) return;
+  if (clean && all_known(v, w, m, p, true)) return;
   for (unsigned i = 0; i < KL_LANES; i++) {
     if (!(w->x.mask >> i & 1)) continue;
     place at = place_of(v, w, m->where, i, p->address[i]);
