@@ -123,6 +123,9 @@ kiln_status kl_want_output(kl_reducing *g, const kl_output *o, const kl_aff *row
                            const kl_aff **at, uint32_t *step);
 kiln_status kl_store_elements(kl_reducing *g, const kl_aff *row, const kl_aff *r, uint32_t guard);
 
+// alike.c: bits of what each row reads alike for a reduced element, 0 where there is no such thing.
+kiln_status kl_find_alike(kl_reducing *g, int64_t *bits);
+
 // --- folds ----------------------------------------------------------------------------------------------------------
 
 typedef struct kl_folding {

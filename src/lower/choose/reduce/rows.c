@@ -10,6 +10,14 @@
 
 #include "lower/choose/reduce/reduce.h"
 
+enum { // blocks that make several rows one behind the other, for each multiprocessor; registers of it, and of a thread
+  LEAST_BLOCKS = 3,
+  USUAL_MULTIPROCESSORS = 132,
+  MOST_ROW_ROUNDS = 32,
+  REGISTERS = 1 << 16,
+  OTHER_REGISTERS = 24,
+  MOST_HELD = 64,
+};
 enum { MOST_WARPS = 32, SPLIT_WARPS = 8, WARP = 32, BLOCK_WARPS = 4, MOST_PARTS = 1024, MOST_JOINED = 32 };
 
 // How a row is dealt out.
@@ -128,6 +136,33 @@ static void deal_rows(rows *x) {
   while (rows_of_block(d) < rows_in_byte(x)) d->row_rounds *= 2;
 }
 
+// What rows read alike a thread holds for several rows, which its block makes one behind the other, as long as
+// registers hold it beside what it has of a row, and each multiprocessor keeps some blocks. Elements that may be
+// outside are guarded as their row is, so that they stay with it where rows may be outside, too.
+static kiln_status deal_rounds(rows *x) {
+  deal *d = &x->d;
+  const kl_plan *p = x->g.c->plan;
+  const kl_strategy *asked = &x->g.c->params->strategy;
+  int64_t bits = 0, elements = d->k * d->h * d->v, threads = WARP * d->warps * d->rows_in_block;
+  if (p->target.machine == KL_HOST || x->joins || d->split > 1 || d->rounds > 1 || d->rounds_k > 1 || d->unit > 1)
+    return KILN_OK;
+  if (x->g.x->rows == 0 || x->g.x->length == 0 || asked->times == 1) return KILN_OK;
+  int64_t multiprocessors = p->target.multiprocessors ? p->target.multiprocessors : USUAL_MULTIPROCESSORS;
+  int64_t at_once = rows_of_block(d), blocks = kl_ceil_div(x->g.x->rows, at_once);
+  int64_t most = asked->times ? kl_least(asked->times, blocks) : blocks / (LEAST_BLOCKS * multiprocessors);
+  most = kl_least(most, MOST_ROW_ROUNDS);
+  if (most < 2) return KILN_OK;
+  KL_TRY(kl_find_alike(&x->g, &bits));
+  int64_t held = kl_ceil_div(elements * bits, 32), registers = kl_least(REGISTERS / threads, 255);
+  if (!bits || held > MOST_HELD || held + 2 * elements + OTHER_REGISTERS > registers) return KILN_OK;
+  int64_t rounds = most;
+  while (rounds > 1 && x->g.x->rows % (at_once * rounds)) rounds--;
+  bool inside = d->lanes * d->warps * elements == x->g.x->length;
+  if (rounds <= most / 2 && inside) rounds = most;
+  d->row_rounds *= rounds;
+  return KILN_OK;
+}
+
 // --- variables ------------------------------------------------------------------------------------------------------
 
 static void make_vars(rows *x) {
@@ -151,7 +186,8 @@ static void make_vars(rows *x) {
   int64_t of_lane = kl_power_of_two(kl_ceil_div(d->in_block, d->lanes));
   kl_add_var(&x->g, KL_BIND_REG, d->in_block > 1 ? of_lane : 1, "part", &x->part);
   kl_add_var(&x->g, KL_BIND_REG, d->split > 1 ? d->joined : 1, "joined", &x->joined);
-  int64_t at_once = host || !narrowest_row_result(x) ? 1 : kl_least(128 / narrowest_row_result(x), of_block);
+  int64_t at_once = host || !narrowest_row_result(x) ? 1 : 128 / narrowest_row_result(x);
+  while (of_block % at_once) at_once /= 2;
   const kl_aff *out = kl_add_var(&x->g, KL_BIND_REG, at_once, "out", &none);
   x->row_at_once = kl_aff_addmul(p, row_lane, row_warp, d->rows_in_warp);
   x->row_in_block = kl_aff_addmul(p, x->row_at_once, row_round, d->rows_in_block * d->rows_in_warp);
@@ -379,6 +415,7 @@ kiln_status kl_choose_rows(kl_choosing *c, const kl_reductions *all, const char 
     *why_not = "its rows are too long for one block";
     return KILN_OK;
   }
+  KL_TRY(deal_rounds(&x));
   x.partial = kl_arena_alloc(c->arena, all->n * sizeof *x.partial);
   KL_TRY(make_launch(&x, why_not));
   if (*why_not || x.d.split == 1 || !all->two_launches) return KILN_OK;
