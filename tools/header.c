@@ -284,6 +284,19 @@ static void write_argument(const header *h, const kiln_argument *a) {
   }
 }
 
+// Of a launch for results that are where their aliases are, or are not.
+static void write_condition(const header *h, const kiln_launch *l) {
+  const char *before = l->when == KILN_WHEN_APART ? "if (!(" : "if (";
+  if (l->when == KILN_WHEN_ALWAYS) return;
+  for (size_t i = 0; i < l->argument_count; i++) {
+    const kiln_argument *a = &l->arguments[i];
+    if (a->kind != KILN_ARGUMENT_SLOT || !a->output || h->m->slots[a->slot].alias == KILN_NO_SLOT) continue;
+    fprintf(h->to, "%sat[%u] == at[%u]", before, a->slot, h->m->slots[a->slot].alias);
+    before = " && ";
+  }
+  fputs(l->when == KILN_WHEN_APART ? ")) " : ") ", h->to);
+}
+
 static void write_one_launch(const header *h, size_t i) {
   FILE *to = h->to;
   const kiln_launch *l = &h->m->launches[i];
@@ -291,7 +304,9 @@ static void write_one_launch(const header *h, size_t i) {
     fprintf(to, "  (void)d, (void)k, (void)stream;\n");
     return;
   }
-  fprintf(to, "  {\n    uint64_t v[] = {");
+  fprintf(to, "  ");
+  write_condition(h, l);
+  fprintf(to, "{\n    uint64_t v[] = {");
   for (size_t k = 0; k < l->argument_count; k++) {
     if (k) fprintf(to, ", ");
     write_argument(h, &l->arguments[k]);

@@ -25,9 +25,10 @@ static void json_slot(FILE *to, const kiln_slot *s) {
   fprintf(to, ", \"bytes\": %lld, \"align\": %u, \"counted\": %s, \"by_value\": %s, \"alias\": ", (long long)s->bytes,
           s->align, truth(s->counted), truth(s->by_value));
   if (s->alias == KILN_NO_SLOT)
-    fprintf(to, "null}");
+    fprintf(to, "null");
   else
-    fprintf(to, "%u}", s->alias);
+    fprintf(to, "%u", s->alias);
+  fprintf(to, ", \"donated\": %s}", truth(s->donated));
 }
 
 static void json_argument(FILE *to, const kiln_argument *a) {
@@ -45,8 +46,11 @@ static void json_three(FILE *to, const char *name, const uint32_t *v) {
 }
 
 static void json_launch(FILE *to, const kiln_launch *l) {
+  static const char *const when[] = {
+      [KILN_WHEN_ALWAYS] = "always", [KILN_WHEN_APART] = "apart", [KILN_WHEN_IN_PLACE] = "in_place"};
   fprintf(to, "{\"kernel\": ");
   json_string(to, l->kernel);
+  fprintf(to, ", \"when\": \"%s\"", when[l->when]);
   json_three(to, "grid", l->grid);
   json_three(to, "block", l->block);
   json_three(to, "cluster", l->cluster);

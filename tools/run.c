@@ -129,7 +129,10 @@ static void report_kernels(const session *s) {
   size_t n = m->launch_count;
   for (size_t i = 0; i < n; i++) {
     const kiln_launch *l = &m->launches[i];
-    printf("kernel   %s for %s: ", l->kernel, m->target);
+    static const char *const when[] = {[KILN_WHEN_ALWAYS] = "",
+                                       [KILN_WHEN_APART] = " where results are apart",
+                                       [KILN_WHEN_IN_PLACE] = " where they are in place"};
+    printf("kernel   %s for %s%s: ", l->kernel, m->target, when[l->when]);
     if (l->grid[0])
       printf("grid %u, block %u, %u element%s a thread in %u-byte accesses", l->grid[0], l->block[0], l->lanes,
              l->lanes == 1 ? "" : "s", l->vector_bytes);

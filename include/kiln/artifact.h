@@ -46,7 +46,9 @@ typedef struct kiln_slot {
   uint32_t align;                        // of the buffer's address in bytes, a power of two
   bool counted;                          // holds as many elements as a launch is given, not as many as `type` says
   bool by_value;                         // a rank-0 integer that is passed itself, not its address
-  uint32_t alias; // the slot that may be the same buffer, from the first byte to the last; KILN_NO_SLOT
+  uint32_t alias; // the slot that may be the same buffer, from the first byte to the last; KILN_NO_SLOT. It may be
+                  // another one, too: kernels are right either way
+  bool donated;   // the module, or who compiled it, has asked for the alias
 } kiln_slot;
 
 typedef enum kiln_argument_kind {
@@ -63,8 +65,16 @@ typedef struct kiln_argument {
   bool output;     // what is behind the address is written
 } kiln_argument;
 
+// Results that have an alias may be the same buffer as it, or another one. A launch may be for one of these alone.
+typedef enum kiln_when {
+  KILN_WHEN_ALWAYS,
+  KILN_WHEN_APART,    // unless each result that is among its arguments and has an alias is the same buffer as that
+  KILN_WHEN_IN_PLACE, // only if each is
+} kiln_when;
+
 typedef struct kiln_launch {
   const char *kernel;            // entry name in the PTX
+  kiln_when when;                // to launch it; else it is left out
   uint32_t grid[3], block[3];    // grid[0] 0: zero elements, launch nothing
   uint32_t cluster[3];           // blocks of a cluster; 1, 1, 1: no clusters
   uint32_t shared_bytes;         // static, in the code

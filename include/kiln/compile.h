@@ -34,7 +34,8 @@ typedef struct kiln_compile_params {
   void *user;
   // Pairs beside those of the module's input_output_alias. Each parameter and result may have one partner, of the same
   // size and element width. A pair is refused where a kernel could read what has been overwritten (a may-alias of the
-  // module is dropped with a warning then).
+  // module is dropped with a warning then). A result that is a parameter but for what a dynamic-update-slice or scatter
+  // changes is paired with it unasked where nothing else reads the parameter.
   const kiln_alias *aliases;
   size_t alias_count;
   bool scalars_by_value; // rank-0 integer parameters are kernel arguments themselves; not on the host

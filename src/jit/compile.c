@@ -60,6 +60,17 @@ static uint64_t *place_scratch(job *j, const kl_plan *p) {
   return at;
 }
 
+// What an argument has that the launch reads or writes; of what is updated in place the elements that it goes over.
+static int64_t bytes_of(const kl_plan *p, const kl_plan_launch *l, uint32_t slot, const kl_shape *shape) {
+  const kl_slot_info *s = &p->slots[slot];
+  int64_t all = kl_shape_bytes(shape), count = 0;
+  if (l->when != KL_IN_PLACE || s->alias == KL_NONE ||
+      p->slots[s->kind == KL_SLOT_OUT ? slot : s->alias].mode != KL_MODE_IN_PLACE)
+    return all;
+  for (uint32_t i = l->first_part; i < l->first_part + l->nparts; i++) count += p->parts[i].count;
+  return count < s->shape->count ? count * kl_info(s->shape->dtype)->bits / 8 : all;
+}
+
 // Of a kernel's only launch they are the kernel's own, and a count behind them.
 static void bind_arguments(job *j, const kl_kernel_unit *u, const kl_plan *p, const kl_plan_launch *from,
                            const uint64_t *scratch, kiln_launch *l) {
@@ -67,7 +78,7 @@ static void bind_arguments(job *j, const kl_kernel_unit *u, const kl_plan *p, co
   for (uint32_t i = 0; i < from->nargs; i++) {
     uint32_t slot = from->args[i];
     if (slot < p->nargs)
-      args[i] = u->arguments[slot], l->bytes += kl_shape_bytes(u->shapes[slot]);
+      args[i] = u->arguments[slot], l->bytes += bytes_of(p, from, slot, u->shapes[slot]);
     else
       args[i] = (kiln_argument){.kind = KILN_ARGUMENT_SCRATCH, .offset = scratch[slot], .output = true};
   }
@@ -94,7 +105,10 @@ enum { WORTH_A_THREAD = 16384 };
 static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, const kl_plan_launch *from,
                             const uint64_t *scratch) {
   const kl_part *first = &p->parts[from->first_part]; // the only one, if the kernel is given a count
+  static const kiln_when when[] = {
+      [KL_ALWAYS] = KILN_WHEN_ALWAYS, [KL_APART] = KILN_WHEN_APART, [KL_IN_PLACE] = KILN_WHEN_IN_PLACE};
   kiln_launch l = {.kernel = kl_str_dup(&j->a->arena, kl_str_of(from->name)).p,
+                   .when = when[from->when],
                    .grid = {(uint32_t)from->grid, 1, 1},
                    .block = {from->block, 1, 1},
                    .cluster = {1, 1, 1},
@@ -136,21 +150,55 @@ static kl_alias_pair *pair_of(job *j, const kl_kernel_unit *u, uint32_t i, uint3
   return pair;
 }
 
-static kiln_status bind_aliases(job *j, const kl_kernel_unit *u, kl_plan *p) {
-  kl_kernels *k = &j->kernels;
-  uint32_t *result = KL_NEW_N(p->arena, uint32_t, p->nslots + 1), writer;
-  bool *shared = KL_NEW_N(p->arena, bool, p->nslots + 1);
-  for (uint32_t i = 0; i < p->nslots; i++) {
-    kl_alias_pair *pair = i < u->narguments ? pair_of(j, u, i, &writer) : NULL;
-    result[i] = pair && !k->slots[pair->parameter].by_value && writer < u->narguments ? writer : KL_NONE;
+// Is argument i passed itself?
+static bool is_value(const job *j, const kl_kernel_unit *u, uint32_t i) {
+  const kl_shape *s = u->shapes[i];
+  bool takes = j->params.scalars_by_value && j->target.machine == KL_NVPTX && !u->arguments[i].output;
+  return takes && s->rank == 0 && (kl_is_int(s->dtype) || s->dtype == KILN_PRED);
+}
+
+// May argument i be written over, if it is a parameter, or instead of one, if it is a result, though nobody has asked?
+// No other argument is it, nor is it looked at by kernels behind. times: by slot, among the arguments.
+static bool is_lent(const job *j, const kl_kernel_unit *u, uint32_t i, const uint32_t *times) {
+  const kl_kernels *k = &j->kernels;
+  const kiln_argument *a = &u->arguments[i];
+  if (a->kind != KILN_ARGUMENT_SLOT || k->pair_of[a->slot] || j->params.max_count) return false;
+  if (a->output) return true;
+  if (k->slots[a->slot].result || is_value(j, u, i) || times[a->slot] > 1) return false;
+  return k->last_reader[a->slot] == (uint32_t)(u - k->units) + 1;
+}
+
+// What is asked for before the plan is made.
+static void ask_for_aliases(job *j, const kl_kernel_unit *u, kl_plan_params *pp) {
+  uint32_t *partner = KL_NEW_N(&j->scratch, uint32_t, u->narguments + 1), writer;
+  bool *lent = KL_NEW_N(&j->scratch, bool, u->narguments + 1);
+  uint32_t *times = KL_NEW_N(&j->scratch, uint32_t, j->kernels.nslots + 1);
+  for (uint32_t i = 0; i < u->narguments; i++) {
+    if (u->arguments[i].kind != KILN_ARGUMENT_SLOT) continue;
+    if (u->arguments[i].output) j->writes[u->arguments[i].slot] = i;
+    times[u->arguments[i].slot]++;
   }
-  kl_plan_alias(p, result, shared);
   for (uint32_t i = 0; i < u->narguments; i++) {
     kl_alias_pair *pair = pair_of(j, u, i, &writer);
+    partner[i] = pair && writer < u->narguments && !is_value(j, u, i) ? writer : KL_NONE;
+    lent[i] = is_lent(j, u, i, times);
+  }
+  pp->partner = partner;
+  pp->lent = lent;
+}
+
+// And what has become of it.
+static kiln_status bind_aliases(job *j, const kl_kernel_unit *u, const kl_plan *p) {
+  kl_kernels *k = &j->kernels;
+  for (uint32_t i = 0, writer; i < u->narguments; i++) {
+    kl_alias_pair *pair = pair_of(j, u, i, &writer);
+    uint32_t with = p->slots[i].alias;
     if (pair && k->slots[pair->parameter].by_value)
       KL_TRY(kl_alias_fails(j->cx, k, pair, "the parameter is passed by value"));
-    else if (pair && writer < u->narguments && !shared[i])
+    else if (pair && writer < u->narguments && with != writer)
       KL_TRY(kl_alias_fails(j->cx, k, pair, "threads read elements that others overwrite"));
+    else if (!pair && p->slots[i].kind == KL_SLOT_IN && with != KL_NONE)
+      kl_add_alias(k, u->arguments[i].slot, u->arguments[with].slot);
   }
   return KILN_OK;
 }
@@ -159,12 +207,9 @@ static kiln_status bind_aliases(job *j, const kl_kernel_unit *u, kl_plan *p) {
 static kiln_status bind_slots(job *j, const kl_kernel_unit *u, kl_plan *p) {
   for (uint32_t i = 0; i < u->narguments; i++) {
     const kiln_argument *a = &u->arguments[i];
-    if (a->kind != KILN_ARGUMENT_SLOT) continue;
+    if (a->kind != KILN_ARGUMENT_SLOT || a->output) continue;
     kiln_slot *slot = &j->kernels.slots[a->slot];
-    if (a->output)
-      j->writes[a->slot] = i;
-    else if (j->params.scalars_by_value && !slot->result && kl_plan_by_value(p, i))
-      slot->by_value = true;
+    if (j->params.scalars_by_value && !slot->result && kl_plan_by_value(p, i)) slot->by_value = true;
   }
   return bind_aliases(j, u, p);
 }
@@ -224,6 +269,7 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
   if (f->counted) KL_TRY(kl_plan_recount(j->cx, &it, j->params.max_count, &j->scratch, &it));
   f->count_unit = it.row;
   pp.shapes = it.shapes;
+  ask_for_aliases(j, u, &pp);
   KL_TRY(kl_plan_make(j->cx, j->m, it.comp, &pp, &j->scratch, &plan));
   kiln_status st = bind_slots(j, u, plan);
   if (st == KILN_OK && f->counted) st = bind_count(j, u, plan);
@@ -329,6 +375,7 @@ static void declare_aliases(kl_kernels *k) {
     if (k->pairs[i].dropped) continue;
     k->slots[k->pairs[i].parameter].alias = k->pairs[i].result;
     k->slots[k->pairs[i].result].alias = k->pairs[i].parameter;
+    k->slots[k->pairs[i].parameter].donated = k->slots[k->pairs[i].result].donated = k->pairs[i].asked;
   }
 }
 

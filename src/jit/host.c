@@ -183,7 +183,8 @@ static kiln_status run_all(kl_ctx *cx, run *r, const void *const *parameters, vo
   for (size_t i = 0; i < f->parameter_count; i++) r->at[i] = (uintptr_t)parameters[i];
   for (size_t i = 0; i < f->result_count; i++) r->at[f->parameter_count + i] = (uintptr_t)results[i];
   KL_TRY(kl_program_check(cx, &r->k->program, r->at, r->count, (uintptr_t)r->scratch));
-  for (size_t i = 0; i < f->launch_count; i++) run_launch(r, i);
+  for (size_t i = 0; i < f->launch_count; i++)
+    if (kl_program_launches(&r->k->program, &f->launches[i], r->at)) run_launch(r, i);
   return KILN_OK;
 }
 

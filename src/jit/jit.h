@@ -74,6 +74,8 @@ kiln_status kl_program_arrays(kl_ctx *cx, const kl_program *p, const void *param
 // names slot and address.
 kiln_status kl_program_check(kl_ctx *cx, const kl_program *p, const uint64_t *at, int64_t count, uint64_t scratch);
 uint64_t kl_program_argument(const kiln_argument *a, const uint64_t *at, int64_t count, uint64_t scratch);
+// Is the launch to be done, with buffers at these addresses, by slot?
+bool kl_program_launches(const kl_program *p, const kiln_launch *l, const uint64_t *at);
 uint32_t kl_program_grid(const kl_program *p, const kiln_launch *l, int64_t count); // blocks; 0: nothing to launch
 
 struct kiln_artifact {

@@ -247,6 +247,11 @@ kl_alias_pair *kl_alias_of(const kl_kernels *k, uint32_t slot) {
   return p && !p->dropped ? p : NULL;
 }
 
+void kl_add_alias(kl_kernels *k, uint32_t parameter, uint32_t result) {
+  k->pairs[k->npairs] = (kl_alias_pair){.parameter = parameter, .result = result};
+  k->pair_of[parameter] = k->pair_of[result] = ++k->npairs;
+}
+
 static void find_uses(kl_kernels *k) {
   k->writer = KL_NEW_N(k->arena, uint32_t, k->nslots + 1);
   k->last_reader = KL_NEW_N(k->arena, uint32_t, k->nslots + 1);
@@ -270,7 +275,7 @@ static kiln_status add_pair(kl_ctx *cx, kl_kernels *k, uint32_t parameter, uint3
     return kl_invalid(cx, KL_NOWHERE, "aliases: expected one of %u parameters and one of %u results, found %u and %u",
                       k->nparams, k->nresults, parameter, result);
   kl_alias_pair *p = &k->pairs[k->npairs];
-  *p = (kl_alias_pair){.parameter = parameter, .result = k->nparams + result, .must = must};
+  *p = (kl_alias_pair){.parameter = parameter, .result = k->nparams + result, .must = must, .asked = true};
   kl_alias_pair *of_parameter = kl_alias_of(k, p->parameter), *of_result = kl_alias_of(k, p->result);
   if (of_parameter && of_parameter == of_result) {
     of_parameter->must |= must;
@@ -316,7 +321,7 @@ static kiln_status add_of_module(kl_ctx *cx, kl_kernels *k, const kl_alias *a) {
 kiln_status kl_kernels_alias(kl_ctx *cx, const kiln_compile_params *params, kl_kernels *k) {
   const kl_header *h = &k->m->header;
   bool whole = k->entry == &k->m->comp[k->m->entry];
-  k->pairs = KL_NEW_N(k->arena, kl_alias_pair, params->alias_count + h->naliases + 1);
+  k->pairs = KL_NEW_N(k->arena, kl_alias_pair, params->alias_count + h->naliases + k->nresults + 1);
   k->pair_of = KL_NEW_N(k->arena, uint32_t, k->nslots + 1);
   find_uses(k);
   for (size_t i = 0; i < params->alias_count; i++)

@@ -17,6 +17,7 @@ typedef struct kl_kernel_unit {
 typedef struct kl_alias_pair {
   uint32_t parameter, result; // slots
   bool must;                  // else it is dropped, with a warning, where it cannot be
+  bool asked;                 // by the module or who compiles it
   bool dropped;
 } kl_alias_pair;
 
@@ -45,6 +46,8 @@ kiln_status kl_kernels_make(kl_ctx *cx, const kiln_module *m, const kiln_compile
 kiln_status kl_kernels_alias(kl_ctx *cx, const kiln_compile_params *params, kl_kernels *k);
 // The slot's pair, if it has one that is not dropped.
 kl_alias_pair *kl_alias_of(const kl_kernels *k, uint32_t slot);
+// Adds one that nobody has asked for and nothing forbids, of slots without.
+void kl_add_alias(kl_kernels *k, uint32_t parameter, uint32_t result);
 // Refuses the pair for this reason, or drops it.
 kiln_status kl_alias_fails(kl_ctx *cx, const kl_kernels *k, kl_alias_pair *p, const char *why);
 

@@ -176,6 +176,17 @@ uint64_t kl_program_argument(const kiln_argument *a, const uint64_t *at, int64_t
   }
 }
 
+bool kl_program_launches(const kl_program *p, const kiln_launch *l, const uint64_t *at) {
+  bool in_place = true;
+  for (size_t i = 0; l->when != KILN_WHEN_ALWAYS && i < l->argument_count; i++) {
+    const kiln_argument *a = &l->arguments[i];
+    if (a->kind != KILN_ARGUMENT_SLOT || !a->output) continue;
+    uint32_t alias = p->manifest.slots[a->slot].alias;
+    if (alias != KILN_NO_SLOT && at[alias] != at[a->slot]) in_place = false;
+  }
+  return l->when == KILN_WHEN_ALWAYS || in_place == (l->when == KILN_WHEN_IN_PLACE);
+}
+
 uint32_t kl_program_grid(const kl_program *p, const kiln_launch *l, int64_t count) {
   if (!p->manifest.counted) return l->grid[0];
   int64_t block = (int64_t)l->lanes * l->block[0], rest = (int64_t)l->rest_lanes * l->block[0];

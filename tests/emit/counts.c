@@ -74,7 +74,7 @@ static kiln_status profile(kiln_context *cx, const kiln_module *m, const kiln_ar
     kiln_sim_kernel *k = NULL;
     kiln_profile *p = NULL;
     kiln_profile_info info = {.struct_size = sizeof info};
-    if (!from->grid[0]) continue;
+    if (!from->grid[0] || from->when == KILN_WHEN_IN_PLACE) continue; // results are apart
     for (size_t i = 0; i < from->argument_count; i++) {
       const kiln_argument *x = &from->arguments[i];
       values[i] = x->kind == KILN_ARGUMENT_SLOT ? slot[x->slot] : scratch + x->offset;

@@ -49,11 +49,21 @@ static uint32_t cut_operands, cut_bytes; // 0: as always
 static uint32_t times;                   // elements apart of a thread; 0: as always
 static unsigned in_parts;                // plans so far that have several
 
+// Of every argument: it may be written over.
+static const bool *all_lent(const kl_comp *c) {
+  size_t n = kl_shape_leaf_count(kl_root(c)->shape);
+  for (uint32_t i = 0; i < c->nparams; i++) n += kl_shape_leaf_count(c->instr[c->params[i]].shape);
+  bool *lent = KL_NEW_N(&arena, bool, n + 1);
+  memset(lent, true, n);
+  return lent;
+}
+
 static kiln_status plan(const kiln_module *m, const kl_target *target, uint32_t align, kl_plan **p) {
   kl_unit *units;
   uint32_t n;
   KL_TRY(kl_plan_units(cx, m, NULL, &arena, &units, &n));
   kl_plan_params params = {.target = *target, .name = "k", .align = align};
+  params.lent = all_lent(units[0].comp);
   params.cut_operands = cut_operands;
   params.cut_bytes = cut_bytes;
   params.strategy.times = times;

@@ -69,11 +69,22 @@ static uint32_t grid_of(const kiln_manifest *m, const kiln_launch *l, int64_t co
   return (uint32_t)(whole + (count - whole * block + rest - 1) / rest);
 }
 
+// Is it for results that are where these are?
+static bool is_due(const session *s, const kiln_launch *l) {
+  bool apart = false;
+  for (size_t k = 0; k < l->argument_count; k++) {
+    const kiln_argument *a = &l->arguments[k];
+    if (a->kind != KILN_ARGUMENT_SLOT || !a->output || s->m->slots[a->slot].alias == KILN_NO_SLOT) continue;
+    apart = apart || s->at[a->slot] != s->at[s->m->slots[a->slot].alias];
+  }
+  return l->when == KILN_WHEN_ALWAYS || (l->when == KILN_WHEN_APART) == apart;
+}
+
 static void run_launch(session *s, const kiln_launch *l) {
   kl_kernel *kernel = NULL;
   char params[4096] = {0};
   uint32_t grid = grid_of(s->m, l, s->count);
-  if (grid == 0) return;
+  if (grid == 0 || !is_due(s, l)) return;
   if (kl_kernel_prepare(s->cx, s->code, kl_str_of(l->kernel), &kernel)) failed(s->cx, l->kernel);
   s->shares |= l->dynamic_shared_bytes || kl_kernel_describe(kernel).shared_bytes;
   ck_assert_uint_eq(kl_kernel_describe(kernel).params, l->argument_count);

@@ -97,6 +97,7 @@ static int check_memory(job *j, const kiln_manifest *m) {
 
 static kiln_status make_slot(job *j, const kiln_slot *slot, uint64_t *to) {
   uint64_t bytes = slot->bytes > 0 ? (uint64_t)slot->bytes : 1;
+  if (slot->result && slot->donated) return *to = j->slots[slot->alias], KILN_OK;
   kiln_status st = kiln_simulator_alloc(j->cx, j->s, bytes, to);
   if (st != KILN_OK || slot->result || !j->filled) return st;
   void *host = kiln_simulator_bytes(j->s, *to, bytes);
@@ -135,6 +136,17 @@ static uint64_t count_of(const job *j) {
   return n;
 }
 
+// Is the launch for results that are where these are?
+static bool is_due(const job *j, const kiln_manifest *m, const kiln_launch *l) {
+  bool apart = false;
+  for (size_t i = 0; i < l->argument_count; i++) {
+    const kiln_argument *a = &l->arguments[i];
+    if (a->kind != KILN_ARGUMENT_SLOT || !a->output || m->slots[a->slot].alias == KILN_NO_SLOT) continue;
+    apart = apart || j->slots[a->slot] != j->slots[m->slots[a->slot].alias];
+  }
+  return l->when == KILN_WHEN_ALWAYS || (l->when == KILN_WHEN_APART) == apart;
+}
+
 static kiln_status profile_launch(job *j, const kiln_launch *l, kiln_profile **out) {
   kiln_sim_kernel *k = NULL;
   kiln_sim_launch_params p = {.struct_size = sizeof p, .dynamic_shared_bytes = l->dynamic_shared_bytes};
@@ -171,7 +183,7 @@ static int run_launches(job *j) {
   int status = report(j->cx, kiln_simulator_load(j->cx, j->s, "kernel.ptx", ptx, size, &j->code));
   j->count = count_of(j);
   for (size_t k = 0; k < m->launch_count && !status; k++) {
-    if (m->launches[k].grid[0] == 0) continue; // no elements
+    if (m->launches[k].grid[0] == 0 || !is_due(j, m, &m->launches[k])) continue; // no elements, or others' places
     progress("counting");
     kiln_status st = profile_launch(j, &m->launches[k], &j->profiles[j->n]);
     progress(NULL);

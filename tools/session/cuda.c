@@ -42,6 +42,18 @@ static uint64_t argument(const session *s, const device_buffers *b, size_t i) {
   return value;
 }
 
+kiln_status buffers_refill(session *s, kiln_device *dev, device_buffers *b) {
+  const kiln_manifest *m = kiln_artifact_manifest(s->gpu);
+  kiln_status st = KILN_OK;
+  for (size_t i = 0; i < s->nparams && st == KILN_OK; i++) {
+    if (!m->slots[i].donated) continue;
+    b->arguments[i] = b->results[m->slots[m->slots[i].alias].index];
+    st = kiln_device_upload(s->cx, dev, b->arguments[i], s->params[i],
+                            (uint64_t)kiln_module_parameter_leaf_bytes(s->m, i));
+  }
+  return st;
+}
+
 kiln_status buffers_make(session *s, kiln_device *dev, device_buffers *b) {
   kiln_status st = KILN_OK;
   b->params = calloc(s->nparams + 1, sizeof *b->params);
@@ -56,6 +68,7 @@ kiln_status buffers_make(session *s, kiln_device *dev, device_buffers *b) {
   }
   for (size_t i = 0; i < s->nresults && st == KILN_OK; i++)
     st = kiln_device_alloc(s->cx, dev, (uint64_t)kiln_module_result_leaf_bytes(s->m, i), &b->results[i]);
+  if (st == KILN_OK) st = buffers_refill(s, dev, b);
   uint64_t scratch = kiln_artifact_manifest(s->gpu)->scratch_bytes;
   uint64_t zero = kiln_artifact_manifest(s->gpu)->scratch_zero_bytes;
   if (st == KILN_OK && scratch) st = kiln_device_alloc(s->cx, dev, scratch, &b->scratch);
@@ -95,11 +108,12 @@ kiln_status buffers_download(session *s, kiln_device *dev, const device_buffers 
 // --- running --------------------------------------------------------------------------------------------------------
 
 // The first run warms up; each of the others is timed by events around it.
-static kiln_status time_launches(session *s, kiln_device *dev, kiln_cuda_kernel *k, const device_buffers *b) {
+static kiln_status time_launches(session *s, kiln_device *dev, kiln_cuda_kernel *k, device_buffers *b) {
   double *times = calloc(s->repeat + 1, sizeof *times);
   kiln_status st = times ? KILN_OK : KILN_E_MEMORY;
   for (size_t i = 0; st == KILN_OK && i <= s->repeat; i++) {
-    st = kiln_device_mark_begin(s->cx, dev);
+    st = buffers_refill(s, dev, b);
+    if (st == KILN_OK) st = kiln_device_mark_begin(s->cx, dev);
     if (st == KILN_OK) st = buffers_launch(s, dev, k, b);
     if (st == KILN_OK) st = kiln_device_mark_end(s->cx, dev);
     if (st == KILN_OK) st = kiln_device_elapsed(s->cx, dev, &times[i]);

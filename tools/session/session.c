@@ -207,21 +207,36 @@ double median(double *values, size_t n) {
   return values[n / 2];
 }
 
+// Parameters whose memory results are to be lie there, before each run.
+static void refill(const session *s, const void **given) {
+  const kiln_manifest *m = kiln_artifact_manifest(s->host);
+  for (size_t i = 0; i < s->nparams; i++) {
+    const kiln_slot *slot = &m->slots[i];
+    given[i] = s->params[i];
+    if (!slot->donated) continue;
+    given[i] = s->results[m->slots[slot->alias].index];
+    memcpy(s->results[m->slots[slot->alias].index], s->params[i], (size_t)kiln_module_parameter_leaf_bytes(s->m, i));
+  }
+}
+
 int session_run_host(session *s) {
   kiln_kernel *k = NULL;
   kiln_status st = kiln_kernel_load(s->cx, s->host, &k);
   kiln_run_params rp = {.struct_size = sizeof rp, .threads = (uint32_t)s->threads, .count = s->count};
   double *times = calloc(s->repeat + 1, sizeof *times);
-  if (!times && st == KILN_OK) st = KILN_E_MEMORY;
+  const void **given = calloc(s->nparams + 1, sizeof *given);
+  if ((!times || !given) && st == KILN_OK) st = KILN_E_MEMORY;
   progress("running");
   for (size_t i = 0; st == KILN_OK && i <= s->repeat; i++) {
+    refill(s, given);
     double start = now_seconds();
-    st = kiln_kernel_run(s->cx, k, (const void *const *)s->params, s->results, &rp);
+    st = kiln_kernel_run(s->cx, k, given, s->results, &rp);
     times[i] = now_seconds() - start;
   }
   progress(NULL);
   if (st == KILN_OK) s->seconds = median(times + 1, s->repeat); // the first run warms up
   free(times);
+  free(given);
   kiln_kernel_destroy(&k);
   return report(s->cx, st);
 }

@@ -68,6 +68,8 @@ typedef struct device_buffers {
   uint64_t *arguments; // what a launch is given for each parameter
 } device_buffers;
 kiln_status buffers_make(session *s, kiln_device *dev, device_buffers *b); // to be freed in any case
+// Puts the parameters whose memory results are to be there again.
+kiln_status buffers_refill(session *s, kiln_device *dev, device_buffers *b);
 void buffers_free(const session *s, kiln_device *dev, device_buffers *b);
 kiln_status buffers_launch(session *s, kiln_device *dev, kiln_cuda_kernel *k, const device_buffers *b);
 kiln_status buffers_download(session *s, kiln_device *dev, const device_buffers *b);

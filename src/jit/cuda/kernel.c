@@ -259,7 +259,8 @@ static kiln_status launch_all(const launch *l) {
   KL_TRY(kl_program_check(l->cx, &l->k->program, l->at, l->p->count, l->p->scratch));
   KL_TRY(kl_cuda_enter(l->cx, l->k->d, &l->k->fate, l->k->context, &scope));
   kiln_status st = prepare_unless_capturing(l);
-  for (size_t i = 0; i < f->launch_count && st == KILN_OK; i++) st = launch_one(l, i);
+  for (size_t i = 0; i < f->launch_count && st == KILN_OK; i++)
+    if (kl_program_launches(&l->k->program, &f->launches[i], l->at)) st = launch_one(l, i);
   return kl_cuda_leave(l->cx, l->k->d, &l->k->fate, &scope, st);
 }
 

@@ -23,6 +23,10 @@ typedef struct kl_plan_params {
   // The domain is cut into parts for concatenates of at least `cut_operands` (0: 9), between operands where a part has
   // rows of `cut_bytes` (0: 128, on the host 1) or 16 operands.
   uint32_t cut_operands, cut_bytes;
+  // By argument. Of parameters the result that is to be the same memory where that can be, KL_NONE: none. Of all: may a
+  // parameter be written over by a result, though nobody has asked? What comes of it is in the plan's slots. NULL: no.
+  const uint32_t *partner;
+  const bool *lent;
   bool counted; // `comp` comes from kl_plan_recount, and so do `shapes`
   bool programmatic, fast, lineinfo;
   bool deterministic; // where the order of operations would show in a result, it is one order

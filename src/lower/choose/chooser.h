@@ -13,6 +13,7 @@ typedef struct kl_choosing {
   kl_slots slots;
   const kl_plan_params *params;
   kl_arena *arena;
+  bool apart; // no result is to be written over a parameter by a chooser's own wish
   VEC(kl_declined) declined;
 } kl_choosing;
 
@@ -20,7 +21,7 @@ typedef struct kl_choosing {
 // the chooser is for is not there. An error is one for all choosers.
 typedef kiln_status kl_chooser(kl_choosing *c, const char **why_not);
 
-kl_chooser kl_choose_loop, kl_choose_reduction, kl_choose_transposition;
+kl_chooser kl_choose_loop, kl_choose_reduction, kl_choose_transposition, kl_choose_in_place;
 kl_chooser kl_choose_scatter, kl_choose_private_scatter, kl_choose_sorted_scatter;
 
 // Bytes that blocks share without asking for more.
@@ -32,10 +33,35 @@ bool kl_identity_of(kl_op op, kl_dtype t, uint64_t bits[2]);
 
 // plan.c: as it was before the chooser began, with so many slots and constants.
 void kl_forget_choice(kl_choosing *c, size_t slots, size_t constants);
+
+// A result that is a dynamic-update-slice of a parameter, at the same places in memory.
+typedef struct kl_update {
+  const kl_instr *instr;
+  uint32_t parameter;     // its slot
+  const kl_shape *memory; // where elements of the dynamic-update-slice lie
+} kl_update;
+
 // loop.c: parts of the last launch, which has none, that make the results which are not made yet. made: by result.
-kiln_status kl_loop_results(kl_choosing *c, const bool *made);
+// updates: by result, NULL: none; of those that are one only what changes is made.
+kiln_status kl_loop_results(kl_choosing *c, const bool *made, const kl_update *const *updates);
 // share.c: how many elements of a domain whose parts are known a thread makes, beside the `lanes` that lie together, so
 // that what they read alike is read once. has: by argument, whether the domain has to do with it.
 kiln_status kl_find_sharing(kl_choosing *c, kl_domain *d, const bool *has, uint32_t lanes);
+
+// in_place.c: the slot of the parameter leaf that a leaf of an instruction is, whose elements lie where those of
+// `memory` do, through tuples, copies and bitcasts. KL_NONE: it is none, or lies otherwise.
+uint32_t kl_parameter_behind(const kl_choosing *c, uint32_t instr, uint32_t leaf, const kl_shape *memory);
+// May a result be written over a parameter?
+bool kl_may_overwrite(const kl_choosing *c, uint32_t parameter, uint32_t result);
+// Makes it so.
+void kl_overwrite(kl_choosing *c, uint32_t parameter, uint32_t result);
+// The element at the place `at` of the update's memory, where `keep` holds, and its place in the result; stores it
+// there.
+kiln_status kl_want_update(kl_walk *w, const kl_update *u, const kl_aff *at, uint32_t keep, const kl_aff **linear,
+                           uint32_t *value);
+void kl_store_update(kl_walk *w, const kl_update *u, uint32_t slot, const kl_aff *linear, uint32_t value,
+                     uint32_t keep);
+// Elements that lie together both in the update and in the result, from an aligned one on: a power of two.
+uint32_t kl_update_neighbours(const kl_choosing *c, const kl_update *u);
 
 #endif

@@ -21,27 +21,38 @@ enum { BLOCK, WARP, LANES, MOST_LANE_BITS = 5, MOST_CHUNK_VARS = LANES + 5 + MOS
 typedef struct kl_domains {
   uint32_t n;
   kl_domain *p;
+  const kl_update *const *updates; // by result
 } kl_domains;
 
 // --- the domain ---------------------------------------------------------------------------------------------------
 
-// Results of one size are one domain: a thread makes their elements at the same place in memory. Each domain has parts
-// of its own; what several domains want is made for each of them. Those without elements want nothing.
-// With a run-time count there is one (recount.c). made: by result, those that are not to be made.
+static const kl_shape *update_of(const kl_comp *c, const kl_update *u) {
+  return kl_operand(c, u->instr, 1)->shape;
+}
+
+// Elements that are made of a result.
+static int64_t count_of(const kl_choosing *c, const kl_domains *d, uint32_t r) {
+  uint32_t first = c->slots.nargs - (uint32_t)kl_shape_leaf_count(kl_root(c->plan->comp)->shape);
+  return d->updates[r] ? update_of(c->plan->comp, d->updates[r])->count : c->slots.v.p[first + r].shape->count;
+}
+
+// Results of one size are one domain: a thread makes their elements at the same place in memory, or of updates those at
+// the same place in them. Each domain has parts of its own; what several domains want is made for each of them. Those
+// without elements want nothing. With a run-time count there is one (recount.c). made: by result, those that are not to
+// be made.
 static kiln_status find_domains(kl_choosing *c, const bool *made, kl_domains *out) {
   const kl_comp *comp = c->plan->comp;
   uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(comp)->shape);
-  const kl_slot_info *results = c->slots.v.p + c->slots.nargs - nroots;
   uint32_t *leaves = KL_NEW_N(c->arena, uint32_t, nroots + 1);
   bool *taken = kl_arena_dup(c->arena, made, (nroots + 1) * sizeof *taken);
   out->p = KL_NEW_N(c->arena, kl_domain, nroots + 1);
   for (uint32_t r = 0; r < nroots; r++) {
-    int64_t count = results[r].shape->count;
+    int64_t count = count_of(c, out, r);
     if (taken[r] || count == 0) continue;
     kl_domain *d = &out->p[out->n++];
-    *d = (kl_domain){.count = count, .leaves = leaves};
+    *d = (kl_domain){.count = count, .leaves = leaves, .updates = out->updates};
     for (uint32_t k = r; k < nroots; k++)
-      if (!taken[k] && results[k].shape->count == count) leaves[d->n++] = k, taken[k] = true;
+      if (!taken[k] && count_of(c, out, k) == count) leaves[d->n++] = k, taken[k] = true;
     leaves += d->n;
     if (__builtin_add_overflow(c->plan->count, count, &c->plan->count))
       return kl_unsupported(c->cx, kl_root(comp)->span, "the results have more than 2^63-1 elements");
@@ -65,7 +76,11 @@ static bool *find_slots(const kl_choosing *c, const kl_domain *d) {
   const kl_comp *comp = c->plan->comp;
   uint32_t first = c->slots.nargs - (uint32_t)kl_shape_leaf_count(kl_root(comp)->shape);
   bool *has = KL_NEW_N(c->arena, bool, c->slots.nargs + 1u), *wanted = KL_NEW_N(c->arena, bool, comp->ninstr);
-  for (uint32_t i = 0; i < d->n; i++) has[first + d->leaves[i]] = wanted[maker_of(comp, d->leaves[i])] = true;
+  for (uint32_t i = 0; i < d->n; i++) {
+    const kl_update *u = d->updates[d->leaves[i]];
+    has[first + d->leaves[i]] = true;
+    wanted[u ? u->instr->operands[1] : maker_of(comp, d->leaves[i])] = true;
+  }
   for (uint32_t i = comp->ninstr; i-- > 0;) {
     const kl_instr *in = &comp->instr[i];
     for (uint32_t k = 0; wanted[i] && k < in->noperands; k++) wanted[in->operands[k]] = true;
@@ -80,11 +95,28 @@ typedef struct share {
   uint32_t elements, chunk;
 } share;
 
+static bool has_updates(const kl_domain *d) {
+  for (uint32_t i = 0; i < d->n; i++)
+    if (d->updates[d->leaves[i]]) return true;
+  return false;
+}
+
+// Elements of a thread lie together in every update's result, as far as they do in one.
+static uint32_t most_lanes(const kl_choosing *c, const kl_domain *d) {
+  uint32_t most = UINT32_MAX;
+  for (uint32_t i = 0; i < d->n && c->plan->target.machine != KL_HOST; i++) {
+    const kl_update *u = d->updates[d->leaves[i]];
+    uint32_t n = u ? kl_update_neighbours(c, u) : UINT32_MAX;
+    if (n < most) most = n;
+  }
+  return most;
+}
+
 // As many elements as make the narrowest large array's access `max_bytes` wide, within 128 bytes of the widest so that
 // one value of each fits the registers; small arrays (biases, scalars) have no say. Long bodies get fewer. A chunk is
 // what makes the widest array's access so wide.
 static share choose_share(const kl_plan *p, const kl_slots *s, const bool *has, int64_t count, uint32_t lowest,
-                          uint32_t ninstr) {
+                          uint32_t ninstr, uint32_t highest) {
   uint32_t narrow = 128, wide = 1;
   bool host = p->target.machine == KL_HOST;
   for (uint32_t i = 0; i < s->nargs; i++) {
@@ -97,6 +129,7 @@ static share choose_share(const kl_plan *p, const kl_slots *s, const bool *has, 
   uint32_t lanes = host ? p->target.host_lanes : p->target.max_bytes * 8 / narrow;
   while (lanes > 1 && lanes * wide > 128 * 8) lanes /= 2;
   while (lanes > 2 && (uint64_t)lanes * ninstr > 8192) lanes /= 2;
+  while (lanes > highest) lanes /= 2;
   // A small array keeps every multiprocessor busy before it makes accesses wide.
   int64_t most = p->target.multiprocessors * (int64_t)kl_last_launch(p)->block;
   while (lanes > 1 && !p->counted && most && count / lanes < most) lanes /= 2;
@@ -204,8 +237,8 @@ static kiln_status shape_domain(kl_choosing *c, kl_domain *d, kl_part *parts) {
   kl_plan_launch *l = kl_last_launch(p);
   const bool *has = find_slots(c, d);
   uint32_t tail_lanes = lowest_lanes(&c->slots, has);
-  share x = choose_share(p, &c->slots, has, d->count, tail_lanes, p->comp->ninstr / d->nparts);
-  KL_TRY(kl_find_sharing(c, d, has, x.elements));
+  share x = choose_share(p, &c->slots, has, d->count, tail_lanes, p->comp->ninstr / d->nparts, most_lanes(c, d));
+  if (!has_updates(d)) KL_TRY(kl_find_sharing(c, d, has, x.elements));
   for (uint32_t i = 0; i < d->nparts; i++) {
     shape_part(p, x, tail_lanes, d, &parts[i]);
     parts[i].first_block = l->grid;
@@ -298,17 +331,6 @@ static void allow_exchanges(kl_writer *w) {
   w->exchanges = x;
 }
 
-// A value in the word that it has in memory, bits above it zero.
-static uint32_t write_word(kl_writer *w, uint32_t value, kl_dtype word) {
-  kl_dtype t = w->steps.p[value].dtype;
-  if (t == word) return value;
-  if (kl_info(word)->bits < kl_info(t)->bits) return kl_write_op(w, (kl_plan_op){.op = KL_OP_CONVERT}, word, 1, &value);
-  uint32_t n = kl_info(word)->bits / kl_info(t)->bits, *parts = KL_NEW_N(w->arena, uint32_t, n);
-  parts[0] = value;
-  for (uint32_t i = 1; i < n; i++) parts[i] = i > 1 ? parts[1] : kl_write_scalar(w, t, 0, 0);
-  return kl_write_step(w, &(kl_step){.kind = KL_STEP_JOIN, .dtype = word, .noperands = n, .operands = parts});
-}
-
 // A result whose owner has it in tiles or with padding, position by position. Padding becomes zero: equal results are
 // equal bytes.
 static kiln_status write_positions(kl_walk *walk, uint32_t r, uint32_t slot, const kl_aff *at, uint32_t keep) {
@@ -324,7 +346,7 @@ static kiln_status write_positions(kl_walk *walk, uint32_t r, uint32_t slot, con
   for (uint32_t i = 0; i < n && !never; i++)
     guard = kl_guard_and(&w->guards, guard, inside[i].e, inside[i].in.lo, inside[i].in.hi, &never);
   if (!never) KL_TRY(kl_walk_want(walk, walk->plan->comp->root, r, guard, index, &step));
-  if (!never) step = write_word(w, step, info->shape->dtype);
+  if (!never) step = kl_write_word(w, step, info->shape->dtype);
   if (never || guard != keep) {
     uint32_t zero = kl_write_scalar(w, info->shape->dtype, 0, 0);
     step = never ? zero : kl_write_choose(w, guard, step, zero);
@@ -344,15 +366,19 @@ static kiln_status write_results(kl_walk *walk, const kl_domain *domain, const k
   const kl_aff **linear = KL_NEW_N(walk->arena, const kl_aff *, domain->n + 1);
   for (uint32_t i = 0; i < domain->n; i++) {
     const kl_slot_info *info = &walk->slots->v.p[slot_of_result(walk, domain->leaves[i])];
+    const kl_update *u = domain->updates[domain->leaves[i]];
     const kl_aff *index[KILN_MAX_RANK];
-    if (info->owner) continue;
+    if (u) KL_TRY(kl_want_update(walk, u, at, keep, &linear[i], &step[i]));
+    if (u || info->owner) continue;
     linear[i] = index_in_part(walk->affs, part, info->shape, at, index);
     KL_TRY(kl_walk_want(walk, walk->plan->comp->root, domain->leaves[i], keep, index, &step[i]));
   }
   for (uint32_t i = 0; i < domain->n; i++) {
     uint32_t r = domain->leaves[i], slot = slot_of_result(walk, r);
     const kl_slot_info *info = &walk->slots->v.p[slot];
-    if (info->owner)
+    if (domain->updates[r])
+      kl_store_update(walk, domain->updates[r], slot, linear[i], step[i], keep);
+    else if (info->owner)
       KL_TRY(write_positions(walk, r, slot, at, keep));
     else
       kl_write_store(walk->w, slot, info, linear[i], step[i], keep);
@@ -411,13 +437,14 @@ static kiln_status make_parts(kl_choosing *c, kl_domains *d) {
     KL_TRY(shape_domain(c, &d->p[i], &p->parts[p->nparts]));
     p->nparts += d->p[i].nparts;
   }
-  if (!all) p->parts[p->nparts++] = (kl_part){.dim = KL_NONE};
+  if (all == kl_last_launch(p)->first_part) p->parts[p->nparts++] = (kl_part){.dim = KL_NONE};
   kl_last_launch(p)->nparts = p->nparts - kl_last_launch(p)->first_part;
   return KILN_OK;
 }
 
-kiln_status kl_loop_results(kl_choosing *c, const bool *made) {
-  kl_domains domains = {0};
+kiln_status kl_loop_results(kl_choosing *c, const bool *made, const kl_update *const *updates) {
+  size_t nroots = kl_shape_leaf_count(kl_root(c->plan->comp)->shape);
+  kl_domains domains = {.updates = updates ? updates : KL_NEW_N(c->arena, const kl_update *, nroots + 1)};
   KL_TRY(find_domains(c, made, &domains));
   KL_TRY(make_parts(c, &domains));
   kl_part *part = c->plan->parts + kl_last_launch(c->plan)->first_part;
@@ -433,5 +460,5 @@ kiln_status kl_loop_results(kl_choosing *c, const bool *made) {
 kiln_status kl_choose_loop(kl_choosing *c, const char **why_not) {
   size_t nroots = kl_shape_leaf_count(kl_root(c->plan->comp)->shape);
   *why_not = NULL;
-  return kl_loop_results(c, KL_NEW_N(c->arena, bool, nroots + 1));
+  return kl_loop_results(c, KL_NEW_N(c->arena, bool, nroots + 1), NULL);
 }

@@ -160,20 +160,22 @@ static kiln_status refuse_unknown(kl_ctx *cx, const kiln_module *m, const kl_com
 typedef struct row {
   const char *kind;
   kl_chooser *choose;
+  bool loops; // elements of a thread may lie together, or be single
   bool asks;  // its indices may be more than the verifier follows: then another chooser's turn has come
-  bool alone; // what it takes none of the others would
+  bool alone; // what it takes none of those behind would take, or do better
   bool tiles; // it makes results whose owners have them in tiles
 } row;
 
 // In order of trial. Of those that take a computation the one whose plan costs least writes it, the first of them where
 // they cost the same.
 static const row choosers[] = {
-    {"reduction", kl_choose_reduction, false, true, true},
-    {"private scatter", kl_choose_private_scatter, false, false, false},
-    {"sorted scatter", kl_choose_sorted_scatter, false, false, false},
-    {"scatter", kl_choose_scatter, false, true, false},
-    {"transpose", kl_choose_transposition, true, false, false},
-    {"loop", kl_choose_loop, false, false, true},
+    {"reduction", kl_choose_reduction, false, false, true, true},
+    {"private scatter", kl_choose_private_scatter, false, false, false, false},
+    {"sorted scatter", kl_choose_sorted_scatter, false, false, false, false},
+    {"scatter", kl_choose_scatter, false, false, true, false},
+    {"transpose", kl_choose_transposition, false, true, false, false},
+    {"in-place update", kl_choose_in_place, true, true, true, true},
+    {"loop", kl_choose_loop, true, false, false, true},
 };
 
 // One launch of no parts.
@@ -186,7 +188,10 @@ static void begin_launches(kl_plan *p) {
 void kl_forget_choice(kl_choosing *c, size_t slots, size_t constants) {
   begin_launches(c->plan);
   c->slots.v.n = slots;
-  for (size_t i = 0; i < slots; i++) c->slots.v.p[i].mode = KL_MODE_COVER;
+  for (size_t i = 0; i < slots; i++) {
+    c->slots.v.p[i].mode = KL_MODE_COVER;
+    c->slots.v.p[i].alias = KL_NONE;
+  }
   c->slots.stored.n = 0;
   if (c->slots.constants.n == constants) return;
   c->slots.constants.n = c->slots.constant_slots.n = 0;
@@ -206,14 +211,34 @@ static kiln_status check_indices(kl_ctx *cx, kl_plan *p) {
   return KILN_OK;
 }
 
+// Lets results be the memory of parameters, as the chooser wants, or else as is asked for and as far as threads read
+// what they write themselves. False where that is not as far as the chooser wants.
+static bool share(kl_choosing *c) {
+  kl_plan *p = c->plan;
+  uint32_t *result = KL_NEW_N(c->arena, uint32_t, p->nslots + 1);
+  bool *shared = KL_NEW_N(c->arena, bool, p->nslots + 1), any = false;
+  for (uint32_t i = 0; i < p->nslots; i++) {
+    bool in = p->slots[i].kind == KL_SLOT_IN;
+    result[i] = in ? p->slots[i].alias : KL_NONE;
+    if (in && c->params->partner && result[i] == KL_NONE) result[i] = c->params->partner[i];
+    any |= result[i] != KL_NONE;
+    p->slots[i].alias = KL_NONE;
+  }
+  if (any) kl_plan_alias(p, result, shared);
+  for (uint32_t i = 0; i < p->nargs; i++)
+    if (c->slots.v.p[i].kind == KL_SLOT_IN && c->slots.v.p[i].alias != KL_NONE && !shared[i]) return false;
+  return true;
+}
+
 // What follows from the bodies that a chooser wrote.
-static kiln_status finish(kl_choosing *c) {
+static kiln_status finish(kl_choosing *c, bool *shares) {
   kl_plan *p = c->plan;
   KL_TRY(check_indices(c->cx, p));
   p->nargs = c->slots.nargs;
   p->nslots = (uint32_t)c->slots.v.n;
   p->slots = kl_arena_dup(c->arena, c->slots.v.p, c->slots.v.n * sizeof(kl_slot_info));
   kl_plan_find_arguments(p);
+  *shares = share(c);
   kl_plan_order_stores(p);
   kl_plan_place_syncs(p);
   return KILN_OK;
@@ -233,23 +258,28 @@ static bool has_chunks(const kl_plan *p) {
 }
 
 // Writes the plan of a row, whole; or says why not. Digits of odd dimensions may be more than the verifier follows
-// where a thread's elements lie apart, those of odd tiles where it has several: then they do not, or it has not.
+// where a thread's elements lie apart, those of odd tiles where it has several: then they do not, or it has not. What
+// cannot be shown to be right where results are parameters' memory is for those that are apart.
 static kiln_status try(kl_choosing *c, const row *r, const char **why_not) {
   kl_plan *p = c->plan;
   size_t slots = c->slots.v.n, constants = c->slots.constants.n;
   bool out = has_tiles(&c->slots, KL_SLOT_OUT), tiles = out || has_tiles(&c->slots, KL_SLOT_IN);
   p->kind = r->kind;
-  p->single = p->together = false;
+  p->single = p->together = c->apart = false;
   if (out && !r->tiles) *why_not = "a result lies in tiles";
   while (!*why_not) {
+    bool shares;
     KL_TRY(r->choose(c, why_not));
     if (*why_not) break;
-    KL_TRY(finish(c));
-    bool loop = r->choose == kl_choose_loop, chunks = loop && has_chunks(p);
-    if ((!r->asks && !tiles && !loop) || kl_plan_is_proved(c->cx, p)) return KILN_OK;
-    if (!chunks && ((!tiles && !loop) || p->single)) break;
-    p->single = !chunks;
-    p->together = true;
+    KL_TRY(finish(c, &shares));
+    bool chunks = r->loops && has_chunks(p), over = kl_has_conditions(p);
+    bool asks = r->asks || r->loops || tiles || over;
+    if (shares && (!asks || kl_plan_is_proved(c->cx, p))) return KILN_OK;
+    bool last = !shares || (!chunks && ((!tiles && !r->loops) || p->single));
+    if (last && !over) break;
+    c->apart = last;
+    p->single = !chunks && !last;
+    p->together = !last;
     kl_forget_choice(c, slots, constants);
   }
   if (!*why_not && r->asks) *why_not = "its indices are more than the verifier follows";
@@ -345,6 +375,7 @@ static kiln_status fill(kl_choosing *c) {
     return kl_unsupported(cx, kl_root(p->comp)->span,
                           "the fusion has %u parameters and results: a kernel takes at most %d", c->slots.nargs,
                           KL_MAX_KERNEL_ARGS);
+  for (uint32_t i = 0; c->params->partner && i < c->slots.nargs; i++) p->in_place |= c->params->partner[i] != KL_NONE;
   KL_TRY(choose(c));
   p->ndeclined = (uint32_t)c->declined.n;
   p->declined = kl_arena_dup(c->arena, c->declined.p, c->declined.n * sizeof(kl_declined));

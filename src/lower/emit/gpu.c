@@ -59,7 +59,7 @@ static kb_kind value_kind(const kl_plan *p, uint32_t slot) {
 enum { MOST_HINTED = 256 };
 
 static const char *only_access(const kl_slot_info *s) {
-  if (s->mode == KL_MODE_UPDATE) return NULL;
+  if (s->mode != KL_MODE_COVER) return NULL;
   return s->kind == KL_SLOT_IN ? "readonly" : s->kind == KL_SLOT_OUT ? "writeonly" : NULL;
 }
 

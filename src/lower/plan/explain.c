@@ -261,7 +261,7 @@ void kl_plan_explain(kl_sb *b, kl_plan *p) {
   for (uint32_t i = 0; i < p->ndeclined; i++) kl_sbf(b, "  no %s: %s\n", p->declined[i].kind, p->declined[i].why);
   for (uint32_t i = 0; i < p->nlaunches && p->target.machine == KL_NVPTX; i++) {
     const kl_plan_launch *l = &p->launches[i];
-    kl_sbf(b, "  launch %s: %lld blocks of %u threads", l->name, (long long)l->grid, l->block);
+    kl_sbf(b, "  launch %s%s: %lld blocks of %u threads", l->name, kl_when_text(l), (long long)l->grid, l->block);
     if (l->shared_bytes) kl_sbf(b, " with %u bytes of shared memory", l->shared_bytes);
     kl_sb_putc(b, '\n');
   }

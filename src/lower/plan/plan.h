@@ -238,10 +238,19 @@ typedef struct kl_part {
   int64_t first_iteration; // on the host the iterations of every `main` of a launch are in one row
 } kl_part;
 
+// Results may be the memory of parameters (kl_slot_info.alias). Launches may be for those that are, or are not: who
+// launches sees by the addresses.
+typedef enum kl_when {
+  KL_ALWAYS,
+  KL_APART,    // left out where every result that may be a parameter's memory is
+  KL_IN_PLACE, // left out where some such result is not
+} kl_when;
+
 // A kernel of its own. What it stores is there for the launches behind it; of its own blocks only those that come last
 // (KL_NODE_LAST) find anything of others.
 typedef struct kl_plan_launch {
   const char *name; // of the kernel, an identifier in PTX
+  kl_when when;     // all that are not ALWAYS store in all results that may be parameters' memory
   uint32_t first_part, nparts;
   uint32_t block;        // threads of a block
   uint32_t shared_bytes; // of a block
@@ -256,8 +265,10 @@ typedef struct kl_plan_launch {
 typedef enum kl_slot_kind { KL_SLOT_IN, KL_SLOT_OUT, KL_SLOT_CONST, KL_SLOT_SHARED, KL_SLOT_SCRATCH } kl_slot_kind;
 // What launches do to a result in all.
 typedef enum kl_result_mode {
-  KL_MODE_COVER,  // each element is stored once
-  KL_MODE_UPDATE, // covered, and in launches behind that changed by stores that are no PUT
+  KL_MODE_COVER,    // each element is stored once
+  KL_MODE_UPDATE,   // covered, and in launches behind that changed by stores that are no PUT; launches that are APART
+                    // cover it with the parameter's elements, which are there already where it is in place
+  KL_MODE_IN_PLACE, // covered where it is apart; in place each element is stored at most once, and the others stay
 } kl_result_mode;
 
 typedef struct kl_slot_info {
@@ -309,6 +320,7 @@ typedef struct kl_plan {
   bool programmatic; // the kernel waits for the one before it
   bool lineinfo;     // code says which instruction of the HLO text it comes from
   bool fast;         // numerics `fast`: functions of f32 may be approximate
+  bool in_place;     // results are expected to be parameters' memory where they may: what costs say is of that
 } kl_plan;
 
 // Frees the expression tables; the plan itself lies in its arena.
@@ -323,6 +335,13 @@ static inline kl_plan_launch *kl_last_launch(const kl_plan *p) {
 void kl_plan_add_part(kl_plan *p, const kl_part *part);
 // The first launch that stores in a slot; nlaunches: none does.
 uint32_t kl_first_writer(const kl_plan *p, uint32_t slot);
+static inline bool kl_is_launched(const kl_plan_launch *l, bool in_place) {
+  return l->when == KL_ALWAYS || (l->when == KL_IN_PLACE) == in_place;
+}
+// Is some launch for results in place, or apart, alone?
+bool kl_has_conditions(const kl_plan *p);
+// May slots be the memory of their aliases while it runs?
+bool kl_may_share(const kl_plan *p, const kl_plan_launch *l);
 // The launch that a part belongs to.
 const kl_plan_launch *kl_launch_of(const kl_plan *p, uint32_t part);
 // Sets what each launch takes as arguments: all IN and OUT slots where it is the only one, else those that it touches;
@@ -390,6 +409,8 @@ unsigned kl_replaced_bits(kl_machine machine, kl_dtype type);
 // Passes input slot `in` by value; false if it is no rank-0 integer or the machine takes addresses only.
 bool kl_plan_by_value(kl_plan *p, uint32_t in);
 void kl_plan_print(kl_sb *b, kl_plan *p);
+// When it is launched, in words behind its name; "": always.
+const char *kl_when_text(const kl_plan_launch *l);
 
 // Proves a plan, as it is about to be emitted, by itself, however it was made: values are there where they are wanted,
 // accesses lie in their slots and are aligned as they say, guards are the same over the groups that they name, threads

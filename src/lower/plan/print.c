@@ -251,9 +251,15 @@ static void print_grid(kl_sb *b, const kl_plan *p, const kl_plan_launch *l) {
   kl_sbf(b, "grid %lld (%lld without bounds checks), block %u", (long long)l->grid, (long long)free, l->block);
 }
 
+const char *kl_when_text(const kl_plan_launch *l) {
+  static const char *const texts[] = {
+      [KL_ALWAYS] = "", [KL_APART] = " where results are apart", [KL_IN_PLACE] = " where they are in place"};
+  return texts[l->when];
+}
+
 static void print_launch(kl_sb *b, const kl_plan *p, const kl_plan_launch *l) {
   if (p->nlaunches == 1) return;
-  kl_sbf(b, "  launch %s", l->name);
+  kl_sbf(b, "  launch %s%s", l->name, kl_when_text(l));
   if (p->target.machine == KL_NVPTX) kl_sb_puts(b, ": ");
   if (p->target.machine == KL_NVPTX) print_grid(b, p, l);
   kl_sb_putc(b, '\n');
@@ -303,6 +309,7 @@ void kl_plan_print(kl_sb *b, kl_plan *p) {
     if (p->slots[i].zero) kl_sb_puts(b, ", zero before and behind");
     if (p->slots[i].by_value) kl_sb_puts(b, ", by value");
     if (p->slots[i].mode == KL_MODE_UPDATE) kl_sb_puts(b, ", updated");
+    if (p->slots[i].mode == KL_MODE_IN_PLACE) kl_sb_puts(b, ", updated in place");
     if (p->slots[i].alias != KL_NONE) kl_sbf(b, ", may be s%u", p->slots[i].alias);
     if (p->slots[i].unproved) kl_sbf(b, ", not proved: %s", p->slots[i].unproved);
     kl_sb_putc(b, '\n');

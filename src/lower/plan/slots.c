@@ -37,6 +37,23 @@ uint32_t kl_first_writer(const kl_plan *p, uint32_t slot) {
   return p->nlaunches;
 }
 
+bool kl_has_conditions(const kl_plan *p) {
+  for (uint32_t i = 0; i < p->nlaunches; i++)
+    if (p->launches[i].when != KL_ALWAYS) return true;
+  return false;
+}
+
+// Of several pairs some may be apart where others are not.
+static bool is_launched_shared(const kl_plan_launch *l, uint32_t pairs) {
+  return l->when != KL_APART || pairs > 1;
+}
+
+bool kl_may_share(const kl_plan *p, const kl_plan_launch *l) {
+  uint32_t pairs = 0;
+  for (uint32_t i = 0; i < p->nargs; i++) pairs += p->slots[i].kind == KL_SLOT_OUT && p->slots[i].alias != KL_NONE;
+  return pairs && is_launched_shared(l, pairs);
+}
+
 // Clears shared[i] where some load of slot i by the body forbids it: what a launch reads, later ones may overwrite.
 // store: room for one of each slot.
 static void check_loads(kl_plan *p, uint32_t launch, const kl_body *b, const uint32_t *result, bool *shared,
@@ -54,9 +71,11 @@ static void check_loads(kl_plan *p, uint32_t launch, const kl_body *b, const uin
 
 void kl_plan_alias(kl_plan *p, const uint32_t *result, bool *shared) {
   const kl_store **store = KL_NEW_N(p->arena, const kl_store *, p->nslots + 1);
-  for (uint32_t i = 0; i < p->nslots; i++) shared[i] = result[i] != KL_NONE;
+  uint32_t pairs = 0;
+  for (uint32_t i = 0; i < p->nslots; i++) pairs += shared[i] = result[i] != KL_NONE;
   for (uint32_t k = 0; k < p->nparts; k++) {
     uint32_t launch = (uint32_t)(kl_launch_of(p, k) - p->launches);
+    if (!is_launched_shared(&p->launches[launch], pairs)) continue;
     check_loads(p, launch, &p->parts[k].main, result, shared, store);
     check_loads(p, launch, &p->parts[k].tail, result, shared, store);
   }

@@ -293,6 +293,16 @@ void kl_write_store(kl_writer *w, uint32_t slot, const kl_slot_info *info, const
   VEC_PUSH(w->cx, &w->stores, s);
 }
 
+uint32_t kl_write_word(kl_writer *w, uint32_t value, kl_dtype word) {
+  kl_dtype t = w->steps.p[value].dtype;
+  if (t == word) return value;
+  if (kl_info(word)->bits < kl_info(t)->bits) return kl_write_op(w, (kl_plan_op){.op = KL_OP_CONVERT}, word, 1, &value);
+  uint32_t n = kl_info(word)->bits / kl_info(t)->bits, *parts = KL_NEW_N(w->arena, uint32_t, n);
+  parts[0] = value;
+  for (uint32_t i = 1; i < n; i++) parts[i] = i > 1 ? parts[1] : kl_write_scalar(w, t, 0, 0);
+  return kl_write_step(w, &(kl_step){.kind = KL_STEP_JOIN, .dtype = word, .noperands = n, .operands = parts});
+}
+
 void kl_write_change(kl_writer *w, const kl_store *how, uint32_t slot, const kl_slot_info *info, const kl_aff *linear,
                      uint32_t value, uint32_t keep) {
   kl_vars regs = w->steps.p[value].regs | guard_vars(w, keep);

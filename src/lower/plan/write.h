@@ -132,6 +132,8 @@ uint32_t kl_write_rotate(kl_writer *w, uint32_t value, uint32_t distance);
 // Twice the same is none.
 uint32_t kl_write_exchange(kl_writer *w, const kl_exchange *x, uint32_t value);
 uint32_t kl_write_choose(kl_writer *w, uint32_t guard, uint32_t yes, uint32_t no); // guard KL_NONE: yes
+// A value in the type that it has in memory: a word of as many bits, or of more, which are zero above it.
+uint32_t kl_write_word(kl_writer *w, uint32_t value, kl_dtype word);
 // Loads and stores take as many of the writer's exchanges as make fewer accesses.
 uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, const kl_aff *linear, uint32_t guard,
                        const kl_instr *from);

@@ -25,6 +25,8 @@ typedef struct machine {
   const kl_plan_launch *launch;
   const kl_body *body;
   bool host;
+  bool in_place;  // results that may be parameters' memory are it
+  uint32_t pairs; // of these; of one alone all are apart where it is
   jmp_buf stop;
   const char *why; // what is broken
 

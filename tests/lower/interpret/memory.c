@@ -64,7 +64,7 @@ static int64_t actor(const machine *m, uint32_t thread) {
 // Everybody reads what he overwrites himself, and before he does.
 static void read_alias(machine *m, uint32_t slot, int64_t e, uint32_t thread) {
   uint32_t result = slot_of(m, slot)->alias;
-  if (result == KL_NONE || !m->readers[result]) return;
+  if (result == KL_NONE || !m->readers[result] || (m->launch->when == KL_APART && m->pairs == 1)) return;
   int64_t *reader = &m->readers[result][e], me = actor(m, thread) + 1;
   REQUIRE(m, !m->stored[result][e], "slot %u: element %lld is read, and has become a result", slot, (ll)e);
   REQUIRE(m, !*reader || *reader == me, "slot %u: element %lld is read by several, and becomes a result", slot, (ll)e);
@@ -72,7 +72,7 @@ static void read_alias(machine *m, uint32_t slot, int64_t e, uint32_t thread) {
 }
 
 static void overwrite_alias(machine *m, uint32_t slot, int64_t e, uint32_t thread) {
-  if (!m->readers[slot]) return;
+  if (!m->readers[slot] || (m->launch->when == KL_APART && m->pairs == 1)) return;
   int64_t reader = m->readers[slot][e];
   REQUIRE(m, !reader || reader == actor(m, thread) + 1, "slot %u: element %lld is written, and another reads it", slot,
           (ll)e);
@@ -240,9 +240,10 @@ static uint64_t shared_now(machine *m, const kl_store *s, int64_t e, uint32_t th
 // What another launch has put there.
 uint64_t element_now(machine *m, uint32_t slot, int64_t e) {
   const kl_slot_info *s = slot_of(m, slot);
-  REQUIRE(m, s->mode == KL_MODE_UPDATE, "slot %u is changed", slot);
+  REQUIRE(m, s->mode == KL_MODE_UPDATE || (s->mode == KL_MODE_IN_PLACE && m->in_place), "slot %u is changed", slot);
   if (!m->elements[slot]) return 0;
-  REQUIRE(m, m->stored[slot][e], "slot %u: element %lld is changed, and nobody has written it", slot, (ll)e);
+  REQUIRE(m, m->stored[slot][e] || m->in_place, "slot %u: element %lld is changed, and nobody has written it", slot,
+          (ll)e);
   return m->elements[slot][e];
 }
 

@@ -182,7 +182,7 @@ static kiln_status make_rest(staging *x) {
   for (uint32_t i = 0; i < x->nresults; i++) left = left || !x->stored[i];
   if (!left) return KILN_OK;
   if (c->plan->nparts) kl_plan_add_launch(c->plan, c->plan->target.block);
-  return kl_loop_results(c, x->stored);
+  return kl_loop_results(c, x->stored, NULL);
 }
 
 static kiln_status make_stages(staging *x, const char **why_not) {

@@ -79,6 +79,34 @@ kiln_status kl_change(kl_updating *x, uint32_t array, const kl_aff *linear, uint
   return KILN_OK;
 }
 
+// --- the operands ---------------------------------------------------------------------------------------------------
+
+// Where every result may be written over its operand, a parameter, that is there already: the launch that copies is for
+// those that are apart.
+static void share_operands(const kl_updating *x, kl_plan_launch *copy) {
+  kl_choosing *c = x->c;
+  bool all = true;
+  for (uint32_t i = 0; i < x->x->n && all; i++) {
+    if (x->slot[i] == KL_NONE) continue;
+    const kl_shape *memory = c->slots.v.p[x->slot[i]].shape;
+    uint32_t parameter = kl_parameter_behind(c, x->x->instr->operands[i], 0, memory);
+    all = parameter != KL_NONE && kl_may_overwrite(c, parameter, x->slot[i]);
+    if (all) kl_overwrite(c, parameter, x->slot[i]);
+  }
+  for (uint32_t i = 0; i < c->slots.nargs && !all; i++) c->slots.v.p[i].alias = KL_NONE;
+  if (all) copy->when = KL_APART;
+}
+
+kiln_status kl_begin_updates(kl_updating *x, uint32_t block, const char **why_not) {
+  kl_choosing *c = x->c;
+  KL_TRY(kl_copy_operands(c, x->x, why_not));
+  if (*why_not) return KILN_OK;
+  share_operands(x, kl_last_launch(c->plan));
+  kl_plan_add_launch(c->plan, block);
+  for (uint32_t i = kl_scatter_results(c); i < c->slots.nargs; i++) c->slots.v.p[i].mode = KL_MODE_UPDATE;
+  return KILN_OK;
+}
+
 // --- whole kernels --------------------------------------------------------------------------------------------------
 
 // Elements of a window that are neighbours in the updates.
@@ -125,11 +153,7 @@ kiln_status kl_begin_joins(kl_choosing *c, kl_scatter *s, kl_updating *x, const 
   *x = (kl_updating){.c = c, .x = s, .p = c->plan->affs, .count = s->updates->count};
   c->plan->count = s->array->count;
   if (kl_choose_changes(x, why_not) && !joins(x)) *why_not = "no instruction joins an update and an element";
-  if (!*why_not) KL_TRY(kl_copy_operands(c, s, why_not));
-  if (*why_not) return KILN_OK;
-  kl_plan_add_launch(c->plan, KL_UPDATING_THREADS);
-  for (uint32_t i = kl_scatter_results(c); i < c->slots.nargs; i++) c->slots.v.p[i].mode = KL_MODE_UPDATE;
-  return KILN_OK;
+  return *why_not ? KILN_OK : kl_begin_updates(x, KL_UPDATING_THREADS, why_not);
 }
 
 kiln_status kl_write_updates(kl_updating *x, const kl_var_list *vars, kiln_status (*write)(void *arg), void *arg) {

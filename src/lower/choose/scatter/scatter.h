@@ -92,6 +92,9 @@ bool kl_choose_changes(kl_updating *x, const char **why_not);
 kiln_status kl_find_target(kl_updating *x, const kl_aff *const *index, uint32_t outer, const kl_aff **to,
                            uint32_t *guard, bool *never);
 kiln_status kl_change(kl_updating *x, uint32_t array, const kl_aff *linear, uint32_t value, uint32_t guard);
+// The launch that stores the operands in the results, left out where they are there, and one behind it without parts,
+// of blocks of so many threads.
+kiln_status kl_begin_updates(kl_updating *x, uint32_t block, const char **why_not);
 // Begins a kernel in which updates of an element are joined before they come to it: for GPUs, where each array changes
 // by an instruction.
 kiln_status kl_begin_joins(kl_choosing *c, kl_scatter *s, kl_updating *x, const char **why_not);

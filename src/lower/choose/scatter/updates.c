@@ -71,13 +71,9 @@ static kiln_status write_parts(kl_updating *x, int64_t block) {
 
 kiln_status kl_choose_updates(kl_choosing *c, const kl_scatter *s, const char **why_not) {
   kl_updating x = {.c = c, .x = s, .p = c->plan->affs, .count = s->updates->count};
-  uint32_t block = c->plan->target.machine == KL_HOST ? 1 : BLOCK, first = kl_scatter_results(c);
+  uint32_t block = c->plan->target.machine == KL_HOST ? 1 : BLOCK;
   if (kl_has_few_windows(s)) *why_not = "an element has few windows to look through";
   if (*why_not || !kl_choose_changes(&x, why_not)) return KILN_OK;
-  KL_TRY(kl_copy_operands(c, s, why_not));
-  if (*why_not) return KILN_OK;
-  kl_last_launch(c->plan)->block = block;
-  kl_plan_add_launch(c->plan, block);
-  for (uint32_t i = first; i < c->slots.nargs; i++) c->slots.v.p[i].mode = KL_MODE_UPDATE;
-  return write_parts(&x, block);
+  KL_TRY(kl_begin_updates(&x, block, why_not));
+  return *why_not ? KILN_OK : write_parts(&x, block);
 }

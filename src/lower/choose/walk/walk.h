@@ -129,9 +129,10 @@ typedef struct kl_cuts {
 
 // Results of one size, which a kernel makes together.
 typedef struct kl_domain {
-  int64_t count;          // elements of each
-  uint32_t n;             // results, by leaf of the root
-  const uint32_t *leaves; // in order
+  int64_t count;                          // elements of each
+  uint32_t n;                             // results, by leaf of the root
+  const uint32_t *leaves;                 // in order
+  const struct kl_update *const *updates; // by leaf of the root, NULL: none; of those with one only what changes
   uint32_t nparts;
   kl_part *parts; // with dim, lo, size and count
   // A thread makes `times` elements that lie `apart`, at_once of them side by side; of such groups of apart * times

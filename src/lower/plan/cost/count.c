@@ -445,6 +445,7 @@ kl_cost kl_plan_cost(kl_plan *p, int64_t quota) {
     c.sum.slots[i] = (kl_slot_cost){.load = none, .store = none, .change = none, .coalesced_for_xla = true};
   for (uint32_t i = 0; i < p->nparts && p->target.machine == KL_NVPTX && !p->counted; i++) {
     c.launch = kl_launch_of(p, i);
+    if (!kl_is_launched(c.launch, p->in_place)) continue;
     count_body(&c, &p->parts[i].main);
     count_body(&c, &p->parts[i].tail);
   }
@@ -468,7 +469,8 @@ static double meeting(const kl_plan *p, const kl_cost *c, uint32_t slot) {
 
 kl_cost_clocks kl_clocks_of(const kl_plan *p, const kl_cost *c) {
   kl_cost_clocks t = {{0}, KL_LIMIT_DRAM, 0};
-  double launches = p->nlaunches ? p->nlaunches : 1, multiprocessors = p->target.multiprocessors;
+  double launches = p->nlaunches == 0, multiprocessors = p->target.multiprocessors;
+  for (uint32_t i = 0; i < p->nlaunches; i++) launches += kl_is_launched(&p->launches[i], p->in_place);
   if (multiprocessors == 0) multiprocessors = 132;
   double bytes = 0, changed = 2 * (double)c->change.asked.sectors;
   double sectors = ((double)(c->load.asked.sectors + c->store.asked.sectors) + changed) * KL_SECTOR_BYTES;

@@ -277,7 +277,7 @@ static kiln_status check_change(reach *x, const kl_store *s) {
   uint32_t most = KL_MAX_COPIES;
   bool can = false;
   bool shared = x->s->kind == KL_SLOT_SHARED && s->how == KL_STORE_COMBINE;
-  if (!shared && (x->s->kind != KL_SLOT_OUT || x->s->mode != KL_MODE_UPDATE))
+  if (!shared && (x->s->kind != KL_SLOT_OUT || x->s->mode == KL_MODE_COVER))
     return kl_refute(k, "changes what is not updated");
   switch (s->how) {
   case KL_STORE_COMBINE: can = kl_can_combine(t, s->combine, x->s, &most); break;

@@ -160,8 +160,9 @@ typedef struct kl_writing {
 
 // cover.c: the points of a store, all copies of all threads and rounds; have any two different elements?
 kl_truth kl_stores_once(kl_check *k, const kl_store *s, const kl_place *place, kl_points *points, kl_form *form);
-// Is each element of a result, or of scratch memory, stored once? w: the stores to it.
-kiln_status kl_check_cover(kl_check *k, uint32_t slot, const kl_writing *w, uint32_t n);
+// Is each element of a result, or of scratch memory, stored once? w: the stores to it by launches where results that
+// may be parameters' memory are it, or are not.
+kiln_status kl_check_cover(kl_check *k, uint32_t slot, const kl_writing *w, uint32_t n, bool in_place);
 // sharing.c: what threads of the body do to each other's elements, and blocks that come last find of others.
 kiln_status kl_check_sharing(kl_check *k);
 

@@ -40,11 +40,64 @@ static kl_vars stored_over(const kl_body *b, const kl_access *a, const kl_place 
   return vars;
 }
 
+// --- what data says to all threads alike: it moves all elements alike ---
+
+// The symbol of such a term, or NULL.
+static const kl_symbol *shift_of(const kl_body *b, const kl_aff_atom *a) {
+  bool symbol = a->kind == KL_AFF_RT && a->var >= KL_FIRST_SYMBOL;
+  const kl_symbol *s = symbol ? &b->symbols[a->var - KL_FIRST_SYMBOL] : NULL;
+  return s && !s->vars ? s : NULL;
+}
+
+static const kl_aff *without_shift(kl_check *k, const kl_aff *e) {
+  kl_affs *p = k->p->affs;
+  const kl_aff *r = e;
+  for (uint32_t i = 0; i < e->n; i++)
+    if (shift_of(k->body, e->terms[i].atom))
+      r = kl_aff_addmul(p, r, kl_aff_var(p, KL_AFF_RT, e->terms[i].atom->var), -e->terms[i].coef);
+  return r;
+}
+
+// Do steps of two bodies make the same of the same data, for all threads?
+static bool same_value(const kl_body *a, uint32_t i, const kl_body *b, uint32_t k) {
+  const kl_step *x = &a->steps[i], *y = &b->steps[k];
+  if (x->kind != y->kind || x->dtype != y->dtype || x->vars || y->vars || x->noperands != y->noperands) return false;
+  for (uint32_t n = 0; n < x->noperands; n++)
+    if (!same_value(a, x->operands[n], b, y->operands[n])) return false;
+  switch (x->kind) {
+  case KL_STEP_SCALAR: return x->bits[0] == y->bits[0] && x->bits[1] == y->bits[1];
+  case KL_STEP_LOAD:
+    return x->access.slot == y->access.slot && x->access.element == y->access.element && x->access.guard == KL_NONE &&
+           y->access.guard == KL_NONE && !kl_has_symbols(x->access.element);
+  case KL_STEP_OP: return memcmp(&x->op, &y->op, sizeof x->op) == 0;
+  default: return x->kind == KL_STEP_INDEX;
+  }
+}
+
+// The next term from *i on that moves all elements; NULL: there is none.
+static const kl_aff_term *next_shift(const kl_body *b, const kl_aff *e, uint32_t *i) {
+  while (*i < e->n && !shift_of(b, e->terms[*i].atom)) ++*i;
+  return *i < e->n ? &e->terms[(*i)++] : NULL;
+}
+
+static bool same_shift(const kl_writing *x, const kl_writing *y) {
+  const kl_aff *a = x->body->stores[x->store].access.element, *b = y->body->stores[y->store].access.element;
+  for (uint32_t i = 0, k = 0;;) {
+    const kl_aff_term *s = next_shift(x->body, a, &i), *t = next_shift(y->body, b, &k);
+    if (!s || !t) return !s && !t;
+    const kl_symbol *u = shift_of(x->body, s->atom), *v = shift_of(y->body, t->atom);
+    if (s->coef != t->coef || u->lo != v->lo || u->hi != v->hi || !same_value(x->body, u->step, y->body, v->step))
+      return false;
+  }
+}
+
+// --- a store --------------------------------------------------------------------------------------------------------
+
 kl_truth kl_stores_once(kl_check *k, const kl_store *s, const kl_place *place, kl_points *points, kl_form *form) {
   kl_conditions c;
   kl_conditions_at(k->body, place, s->keep, &c);
   kl_points_of(k, stored_over(k->body, &s->access, place), &c, points);
-  return kl_points_differ(points, s->access.element, form);
+  return kl_points_differ(points, without_shift(k, s->access.element), form);
 }
 
 static kiln_status check_store(cover *x, uint32_t i) {
@@ -176,8 +229,18 @@ static uint32_t launch_of(const kl_check *k, const kl_writing *w) {
   return (uint32_t)(kl_launch_of(k->p, w->part) - k->p->launches);
 }
 
-// Those that put an element there, which come first; changes stand behind them in launches of their own.
-static kiln_status check_changes(cover *x, const kl_writing *w, uint32_t n) {
+// Is what it stores what the slot's alias has there?
+static bool is_copy(const kl_check *k, const kl_writing *w) {
+  const kl_store *s = &w->body->stores[w->store];
+  const kl_step *from = &w->body->steps[s->step];
+  const kl_access *a = &from->access;
+  return from->kind == KL_STEP_LOAD && a->slot == k->p->slots[w->slot].alias && a->element == s->access.element &&
+         (a->guard == KL_NONE || a->guard == s->keep);
+}
+
+// Those that put an element there, which come first; changes stand behind them in launches of their own. In place what
+// the parameter has is there.
+static kiln_status check_changes(cover *x, const kl_writing *w, uint32_t n, bool in_place) {
   kl_check *k = x->k;
   const kl_slot_info *s = &k->p->slots[x->slot];
   kl_writing *put = KL_NEW_N(k->arena, kl_writing, n + 1);
@@ -186,36 +249,53 @@ static kiln_status check_changes(cover *x, const kl_writing *w, uint32_t n) {
     uint32_t launch = launch_of(k, &w[i]);
     bool puts = w[i].body->stores[w[i].store].how == KL_STORE_PUT;
     if (puts) put[x->n++] = w[i];
+    if (puts && kl_launch_of(k->p, w[i].part)->when == KL_APART && !is_copy(k, &w[i]))
+      return look_at(x, i), kl_refute(k, "is not known to copy what is there in place");
     if (puts && launch > last) last = launch;
     if (!puts && launch < first) first = launch;
   }
   x->w = put;
   kl_look_at(k, KL_OF_SLOT, x->slot);
   if (x->n && first <= last) return kl_refute(k, "is changed before it has a value");
-  if (x->n == 0 && s->shape->count) return kl_refute(k, "is changed and has no value");
+  if (x->n == 0 && s->shape->count && !(in_place && s->alias != KL_NONE))
+    return kl_refute(k, "is changed and has no value");
   return KILN_OK;
 }
 
-kiln_status kl_check_cover(kl_check *k, uint32_t slot, const kl_writing *w, uint32_t n) {
-  cover x = {.k = k, .slot = slot};
-  kl_result_mode mode = k->p->slots[slot].mode;
-  if (mode == KL_MODE_UPDATE) {
-    KL_TRY(check_changes(&x, w, n));
-    n = x.n;
-    if (n == 0) return KILN_OK;
-  } else {
-    x.w = w;
-    x.n = n;
+// Each element once, or not at all.
+static kiln_status check_some(cover *x) {
+  for (uint32_t i = 0; i < x->n; i++) {
+    KL_TRY(check_store(x, i));
+    if (!same_shift(x->w, &x->w[i])) unproved(x, "whether two stores go to places that data says alike");
   }
-  x.forms = KL_NEW_N(k->arena, kl_form, n + 1);
-  x.counts = KL_NEW_N(k->arena, int64_t, n + 1);
-  bool scratch = k->p->slots[slot].kind == KL_SLOT_SCRATCH;
-  k->p->slots[slot].unproved = NULL;
-  for (uint32_t i = 0; i < n; i++) {
-    KL_TRY(check_store(&x, i));
-    if (k->p->counted) KL_TRY(check_counted(&x, i));
+  drop_empty(x);
+  if (x->n > 1 && !x->k->p->slots[x->slot].unproved && !stores_are_apart(x))
+    unproved(x, "whether two stores store one element");
+  return KILN_OK;
+}
+
+static kiln_status check_all(cover *x) {
+  kl_slot_info *s = &x->k->p->slots[x->slot];
+  bool scratch = s->kind == KL_SLOT_SCRATCH;
+  for (uint32_t i = 0; i < x->n; i++) {
+    KL_TRY(check_store(x, i));
+    if (x->k->p->counted) KL_TRY(check_counted(x, i));
   }
-  if (k->p->slots[slot].unproved || k->p->counted) return scratch ? refute_scratch(&x) : KILN_OK;
-  KL_TRY(check_total(&x));
-  return scratch && k->p->slots[slot].unproved ? refute_scratch(&x) : KILN_OK;
+  if (s->unproved || x->k->p->counted) return scratch ? refute_scratch(x) : KILN_OK;
+  KL_TRY(check_total(x));
+  return scratch && s->unproved ? refute_scratch(x) : KILN_OK;
+}
+
+kiln_status kl_check_cover(kl_check *k, uint32_t slot, const kl_writing *w, uint32_t n, bool in_place) {
+  cover x = {.k = k, .slot = slot, .w = w, .n = n};
+  kl_slot_info *s = &k->p->slots[slot];
+  if (s->mode == KL_MODE_UPDATE) {
+    x.n = 0;
+    KL_TRY(check_changes(&x, w, n, in_place));
+    if (x.n == 0) return KILN_OK;
+  }
+  x.forms = KL_NEW_N(k->arena, kl_form, x.n + 1);
+  x.counts = KL_NEW_N(k->arena, int64_t, x.n + 1);
+  if (!in_place) s->unproved = NULL;
+  return in_place && s->mode == KL_MODE_IN_PLACE ? check_some(&x) : check_all(&x);
 }

@@ -265,6 +265,7 @@ static bool overwrites_once(kl_check *k, const kl_event *w) {
 }
 
 static kiln_status check_aliases(kl_check *k) {
+  if (!kl_may_share(k->p, k->launch)) return KILN_OK;
   for (uint32_t i = 0; i < k->events.n; i++) {
     const kl_event *e = &k->events.p[i];
     if (e->kind != KL_READS || k->p->slots[e->a->slot].alias == KL_NONE) continue;

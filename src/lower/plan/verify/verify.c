@@ -118,6 +118,28 @@ static kiln_status check_launch(kl_check *k, const kl_plan_launch *l) {
   return KILN_OK;
 }
 
+static bool stores_in(const kl_plan *p, const kl_plan_launch *l, uint32_t slot) {
+  for (uint32_t i = l->first_part; i < l->first_part + l->nparts; i++) {
+    const kl_body *bodies[2] = {&p->parts[i].main, &p->parts[i].tail};
+    for (int t = 0; t < 2; t++)
+      for (uint32_t k = 0; k < bodies[t]->nstores; k++)
+        if (bodies[t]->stores[k].access.slot == slot) return true;
+  }
+  return false;
+}
+
+// Who launches asks of the results that a launch stores in whether they are apart: all of them must ask the same.
+static kiln_status check_condition(kl_check *k, const kl_plan_launch *l) {
+  const kl_plan *p = k->p;
+  uint32_t pairs = 0;
+  for (uint32_t i = 0; i < p->nargs && l->when != KL_ALWAYS; i++) {
+    if (p->slots[i].kind != KL_SLOT_OUT || p->slots[i].alias == KL_NONE) continue;
+    if (!stores_in(p, l, i)) return kl_refute(k, "s%u may be in place, and launch %s does not store in it", i, l->name);
+    pairs++;
+  }
+  return pairs || l->when == KL_ALWAYS ? KILN_OK : kl_refute(k, "launch %s is for results that cannot be", l->name);
+}
+
 // Every part belongs to one launch, and launches and parts go in the same order.
 static kiln_status check_launches(kl_check *k) {
   const kl_plan *p = k->p;
@@ -130,6 +152,7 @@ static kiln_status check_launches(kl_check *k) {
       return kl_refute(k, "launch %u has parts from %u on, not %u", i, l->first_part, part);
     part += l->nparts;
     KL_TRY(check_launch(k, l));
+    KL_TRY(check_condition(k, l));
   }
   return part == p->nparts ? KILN_OK : kl_refute(k, "%u parts, of which %u are launched", p->nparts, part);
 }
@@ -158,6 +181,18 @@ static kiln_status check_body(kl_check *k, uint32_t part, bool tail, writings *o
   return KILN_OK;
 }
 
+// Whether results that may be parameters' memory are it, or are not.
+static kiln_status check_result(kl_check *k, uint32_t slot, const kl_writing *w, uint32_t n) {
+  kl_writing *some = KL_NEW_N(k->arena, kl_writing, n + 1);
+  for (int in_place = 0; in_place <= kl_has_conditions(k->p); in_place++) {
+    uint32_t m = 0;
+    for (uint32_t i = 0; i < n; i++)
+      if (kl_is_launched(kl_launch_of(k->p, w[i].part), in_place)) some[m++] = w[i];
+    KL_TRY(kl_check_cover(k, slot, some, m, in_place));
+  }
+  return KILN_OK;
+}
+
 // Those of one slot together, in the order they were met.
 static kiln_status check_results(kl_check *k, const writings *w) {
   const kl_plan *p = k->p;
@@ -168,7 +203,7 @@ static kiln_status check_results(kl_check *k, const writings *w) {
   for (size_t i = 0; i < w->n; i++) sorted[first[w->p[i].slot + 1]++] = w->p[i];
   for (uint32_t s = 0; s < p->nslots; s++)
     if (p->slots[s].kind == KL_SLOT_OUT || (p->slots[s].kind == KL_SLOT_SCRATCH && !p->slots[s].zero))
-      KL_TRY(kl_check_cover(k, s, sorted + first[s], first[s + 1] - first[s]));
+      KL_TRY(check_result(k, s, sorted + first[s], first[s + 1] - first[s]));
   return KILN_OK;
 }
 

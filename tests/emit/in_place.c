@@ -1,0 +1,185 @@
+// Updates of parameters: with results in memory of their own, and in that of the parameters; on the host and on the
+// simulator, against the evaluator.
+#include "harness.h"
+#include "jit/jit.h"
+#include "support/context.h"
+#include "support/gpu_sim.h"
+#include "support/suite.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST = 8, MOST_PAIRS = 3 };
+
+typedef struct row {
+  const char *text;     // of a module behind its first line
+  int pairs;            // of parameter and result, that there must be; -1: as the plan has it
+  const char *in_place; // "": only what changes is made in place, else by a plan of this kind
+  bool odd;             // not all is proved: digits of odd dimensions
+} row;
+
+// clang-format off
+static const row rows[] = {
+  // rows, columns, single elements, everything
+  {"ENTRY e { p = f32[64,32] parameter(0) u = f32[5,32] parameter(1) i = s32[] parameter(2) z = s32[] constant(0) ROOT r = f32[64,32] dynamic-update-slice(p, u, i, z) }", 1, ""},
+  {"ENTRY e { p = f32[64,33] parameter(0) u = f32[50,7] parameter(1) i = s32[] parameter(2) j = s32[] parameter(3) ROOT r = f32[64,33] dynamic-update-slice(p, u, i, j) }", 1, "", true},
+  {"ENTRY e { p = f64[300] parameter(0) u = f64[1] parameter(1) i = u8[] parameter(2) ROOT r = f64[300] dynamic-update-slice(p, u, i) }", 1, ""},
+  {"ENTRY e { p = bf16[40,24] parameter(0) u = bf16[40,24] parameter(1) i = s64[] parameter(2) ROOT r = bf16[40,24] dynamic-update-slice(p, u, i, i) }", 1, ""},
+  {"ENTRY e { p = f32[] parameter(0) u = f32[] parameter(1) ROOT r = f32[] dynamic-update-slice(p, u) }", 1, ""},
+  // a thousand rows, of which blocks and rests are made
+  {"ENTRY e { p = f16[1200,20] parameter(0) u = f16[1011,20] parameter(1) i = s16[] parameter(2) z = s16[] constant(0) ROOT r = f16[1200,20] dynamic-update-slice(p, u, i, z) }", 1, ""},
+  // updates that are computed, of what they replace, too
+  {"ENTRY e { p = f32[64,32] parameter(0) u = s8[5,32] parameter(1) i = s32[] parameter(2) z = s32[] constant(0) f = f32[5,32] convert(u) s = f32[5,32] dynamic-slice(p, i, z), dynamic_slice_sizes={5,32} a = f32[5,32] add(f, s) ROOT r = f32[64,32] dynamic-update-slice(p, a, i, z) }", 1, ""},
+  // starts that are computed; signed ones below zero and beyond the end are clamped
+  {"ENTRY e { p = s16[100] parameter(0) u = s16[13] parameter(1) i = s32[] parameter(2) k = s32[] constant(7) j = s32[] multiply(i, k) ROOT r = s16[100] dynamic-update-slice(p, u, j) }", 1, ""},
+  {"ENTRY e { p = s16[100] parameter(0) u = s16[13] parameter(1) i = s32[] constant(-5) ROOT r = s16[100] dynamic-update-slice(p, u, i) }", 1, ""},
+  {"ENTRY e { p = s16[100] parameter(0) u = s16[13] parameter(1) i = u32[] constant(4000000000) ROOT r = s16[100] dynamic-update-slice(p, u, i) }", 1, ""},
+  // narrow types, on bytes and off them
+  {"ENTRY e { p = s4[64,32] parameter(0) u = s4[5,32] parameter(1) i = s32[] parameter(2) z = s32[] constant(0) ROOT r = s4[64,32] dynamic-update-slice(p, u, i, z) }", 1, ""},
+  {"ENTRY e { p = s4[64,32] parameter(0) u = s4[9,7] parameter(1) i = s32[] parameter(2) j = s32[] parameter(3) ROOT r = s4[64,32] dynamic-update-slice(p, u, i, j) }", 1, "", true},
+  {"ENTRY e { p = u1[640] parameter(0) u = u1[77] parameter(1) i = s32[] parameter(2) ROOT r = u1[640] dynamic-update-slice(p, u, i) }", 1, ""},
+  {"ENTRY e { p = u2[7] parameter(0) u = u2[3] parameter(1) i = s8[] parameter(2) ROOT r = u2[7] dynamic-update-slice(p, u, i) }", -1, NULL},
+  {"ENTRY e { p = pred[100] parameter(0) u = pred[31] parameter(1) i = s32[] parameter(2) ROOT r = pred[100] dynamic-update-slice(p, u, i) }", 1, ""},
+  {"ENTRY e { p = c128[50] parameter(0) u = c128[31] parameter(1) i = s32[] parameter(2) ROOT r = c128[50] dynamic-update-slice(p, u, i) }", 1, ""},
+  // layouts, bitcasts, copies
+  {"ENTRY e { p = f32[64,32]{0,1} parameter(0) u = f32[5,32] parameter(1) i = s32[] parameter(2) z = s32[] constant(0) ROOT r = f32[64,32]{0,1} dynamic-update-slice(p, u, i, z) }", 1, ""},
+  {"ENTRY e { p = f32[2048] parameter(0) b = f32[64,32] bitcast(p) u = f32[5,32] parameter(1) i = s32[] parameter(2) z = s32[] constant(0) d = f32[64,32] dynamic-update-slice(b, u, i, z) ROOT r = f32[32,64]{0,1} bitcast(d) }", 1, ""},
+  {"ENTRY e { p = f32[64,32] parameter(0) u = s32[5,32] parameter(1) i = s32[] parameter(2) b = s32[64,32] bitcast(p) z = s32[] constant(0) d = s32[64,32] dynamic-update-slice(b, u, i, z) ROOT r = f32[64,32] bitcast(d) }", 1, ""},
+  {"HloModule m, entry_computation_layout={(f32[64,32]{1,0}, f32[5,32]{1,0}, s32[])->f32[64,32]{0,1}}\nENTRY e { p = f32[64,32] parameter(0) u = f32[5,32] parameter(1) i = s32[] parameter(2) z = s32[] constant(0) ROOT r = f32[64,32] dynamic-update-slice(p, u, i, z) }", 0, NULL},
+  // several, of the same size and of others, beside other results
+  {"ENTRY e { p = f32[64,32] parameter(0) q = s8[99] parameter(1) u = f32[5,32] parameter(2) v = s8[50] parameter(3) i = s32[] parameter(4) z = s32[] constant(0) d = f32[64,32] dynamic-update-slice(p, u, i, z) c = s8[99] dynamic-update-slice(q, v, i) ROOT t = (f32[64,32], s8[99]) tuple(d, c) }", 2, ""},
+  {"ENTRY e { p = f32[64,32] parameter(0) q = f32[64,32] parameter(1) u = f32[5,32] parameter(2) i = s32[] parameter(3) z = s32[] constant(0) n = f32[5,32] negate(u) d = f32[64,32] dynamic-update-slice(p, u, i, z) c = f32[64,32] dynamic-update-slice(q, n, z, i) g = f32[64,32] exponential(q) ROOT t = (f32[64,32], f32[5,32], f32[64,32]) tuple(d, n, c) }", 2, ""},
+  // results that read what would be overwritten: apart
+  {"ENTRY e { p = f32[64,32] parameter(0) u = f32[5,32] parameter(1) i = s32[] parameter(2) z = s32[] constant(0) d = f32[64,32] dynamic-update-slice(p, u, i, z) g = f32[64,32] negate(p) ROOT t = (f32[64,32], f32[64,32]) tuple(d, g) }", 0, NULL},
+  {"ENTRY e { p = f32[64,32] parameter(0) i = s32[] parameter(1) z = s32[] constant(0) u = f32[5,32] slice(p), slice={[0:5],[0:32]} ROOT d = f32[64,32] dynamic-update-slice(p, u, i, z) }", 0, NULL},
+  {"ENTRY e { p = f32[64] parameter(0) i = s32[] parameter(1) s = f32[5] dynamic-slice(p, i), dynamic_slice_sizes={5} u = f32[5] reverse(s), dimensions={0} ROOT d = f32[64] dynamic-update-slice(p, u, i) }", 0, NULL},
+  {"ENTRY e { p = s32[64] parameter(0) u = s32[3] parameter(1) f = s32[1] slice(p), slice={[0:1]} i = s32[] reshape(f) ROOT d = s32[64] dynamic-update-slice(p, u, i) }", 0, NULL},
+  {"ENTRY e { p = f32[64,32] parameter(0) u = f32[5,32] parameter(1) i = s32[] parameter(2) z = s32[] constant(0) d = f32[64,32] dynamic-update-slice(p, u, i, z) c = f32[64,32] dynamic-update-slice(p, u, z, i) ROOT t = (f32[64,32], f32[64,32]) tuple(d, c) }", 0, NULL},
+  {"ENTRY e { p = f32[64,32] parameter(0) u = f32[5,32] parameter(1) i = s32[] parameter(2) z = s32[] constant(0) d = f32[64,32] dynamic-update-slice(p, u, i, z) ROOT c = f32[64,32] dynamic-update-slice(d, u, z, i) }", 0, NULL},
+  {"f { p = f32[64] parameter(0) q = f32[64] parameter(1) u = f32[8] slice(q), slice={[0:8]} i = s32[] constant(5) ROOT d = f32[64] dynamic-update-slice(p, u, i) }\nENTRY e { p = f32[64] parameter(0) ROOT r = f32[64] fusion(p, p), kind=kLoop, calls=f }", 0, NULL},
+  // a later kernel reads it
+  {"f { p = f32[64] parameter(0) u = f32[8] parameter(1) i = s32[] constant(5) ROOT d = f32[64] dynamic-update-slice(p, u, i) }\ng { p = f32[64] parameter(0) d = f32[64] parameter(1) ROOT a = f32[64] add(p, d) }\nENTRY e { p = f32[64] parameter(0) u = f32[8] parameter(1) d = f32[64] fusion(p, u), kind=kLoop, calls=f a = f32[64] fusion(p, d), kind=kLoop, calls=g ROOT t = (f32[64], f32[64]) tuple(d, a) }", 0, NULL},
+  {"f { p = f32[64] parameter(0) u = f32[8] parameter(1) i = s32[] constant(5) ROOT d = f32[64] dynamic-update-slice(p, u, i) }\ng { p = f32[64] parameter(0) ROOT a = f32[64] negate(p) }\nENTRY e { p = f32[64] parameter(0) u = f32[8] parameter(1) a = f32[64] fusion(p), kind=kLoop, calls=g d = f32[64] fusion(p, u), kind=kLoop, calls=f ROOT t = (f32[64], f32[64]) tuple(d, a) }", 1, ""},
+  // nothing to write
+  {"ENTRY e { p = f32[64,32] parameter(0) u = f32[0,32] parameter(1) i = s32[] parameter(2) z = s32[] constant(0) ROOT r = f32[64,32] dynamic-update-slice(p, u, i, z) }", 0, NULL},
+  {"ENTRY e { p = f32[0,32] parameter(0) u = f32[0,32] parameter(1) i = s32[] parameter(2) ROOT r = f32[0,32] dynamic-update-slice(p, u, i, i) }", 0, NULL},
+  // scatter
+  {"add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }\nENTRY e { p = s32[64,32] parameter(0) i = s32[40,1] parameter(1) u = s32[40,32] parameter(2) ROOT r = s32[64,32] scatter(p, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add }", 1, "scatter"},
+  {"take { a = f32[] parameter(0) ROOT b = f32[] parameter(1) }\nENTRY e { p = f32[64,32] parameter(0) n = s32[40,1] iota(), iota_dimension=0 u = f32[40,32] parameter(1) ROOT r = f32[64,32] scatter(p, n, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, unique_indices=true, to_apply=take }", 1, "scatter"},
+  {"add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }\nENTRY e { p = s32[64,32] parameter(0) i = s32[40,1] parameter(1) u = s32[40,32] slice(p), slice={[0:40],[0:32]} ROOT r = s32[64,32] scatter(p, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add }", 0, NULL},
+};
+// clang-format on
+
+// --- running --------------------------------------------------------------------------------------------------------
+
+typedef struct arrays {
+  size_t n;
+  void *p[MOST];
+  size_t bytes[MOST];
+} arrays;
+
+static void *room(size_t bytes) {
+  void *p = aligned_alloc(16, (bytes + 31) & ~(size_t)15);
+  memset(p, 0x5a, (bytes + 31) & ~(size_t)15);
+  return p;
+}
+
+static void drop(arrays *a) {
+  for (size_t i = 0; i < a->n; i++) free(a->p[i]);
+}
+
+static void make_params(const kiln_module *m, unsigned seed, arrays *a) {
+  *a = (arrays){.n = kiln_module_parameter_leaf_count(m)};
+  for (size_t i = 0; i < a->n; i++) {
+    kiln_array_type t;
+    a->bytes[i] = (size_t)kiln_module_parameter_leaf_bytes(m, i);
+    a->p[i] = room(a->bytes[i]);
+    ck_assert(kiln_module_parameter_leaf_type(m, i, &t));
+    gen_fill(seed * 31u + (unsigned)i, t.dtype, (int64_t)a->bytes[i], false, a->p[i]);
+  }
+}
+
+// `shared`: of pairs, by bit of the parameter's number, those that are one buffer. Nothing else of the parameters
+// changes.
+static void run_once(const kiln_module *m, const kiln_artifact *a, bool gpu, unsigned shared, unsigned seed,
+                     const char *text) {
+  const kiln_manifest *f = kiln_artifact_manifest(a);
+  arrays as_was, in, out = {.n = f->result_count};
+  const void *params[MOST];
+  void *results[MOST];
+  make_params(m, seed, &as_was);
+  make_params(m, seed, &in);
+  for (size_t i = 0; i < in.n; i++) params[i] = in.p[i];
+  for (size_t i = 0; i < out.n; i++) {
+    uint32_t with = f->slots[f->parameter_count + i].alias;
+    out.bytes[i] = (size_t)kiln_module_result_leaf_bytes(m, i);
+    out.p[i] = room(out.bytes[i]);
+    results[i] = with != KILN_NO_SLOT && shared >> with & 1 ? in.p[with] : out.p[i];
+  }
+  if (gpu) {
+    gpu_sim_run(cx, a, params, results, 0);
+  } else {
+    kiln_kernel *k = NULL;
+    if (kiln_kernel_load(cx, a, &k) != KILN_OK || kiln_kernel_run(cx, k, params, results, NULL) != KILN_OK)
+      give_up(seed, "running", cx, text);
+    kiln_kernel_destroy(&k);
+  }
+  kiln_mismatch x[MOST];
+  size_t n = 0;
+  if (kiln_module_check(cx, m, (const void *const *)as_was.p, (const void *const *)results, x, MOST, &n, NULL))
+    give_up(seed, "checking", cx, text);
+  EXPECT(n == 0, "on %s, %x shared: result %zu element %lld: found %s, expected %s\n%s", f->target, shared, x[0].result,
+         (long long)x[0].element, x[0].found, x[0].expected, text);
+  for (size_t i = 0; i < in.n; i++)
+    EXPECT(shared >> i & 1 || memcmp(in.p[i], as_was.p[i], in.bytes[i]) == 0, "parameter %zu has changed\n%s", i, text);
+  drop(&as_was);
+  drop(&in);
+  drop(&out);
+}
+
+// Pairs that the artifact has, by bit of the parameter's number.
+static unsigned pairs_of(const kiln_artifact *a) {
+  const kiln_manifest *f = kiln_artifact_manifest(a);
+  unsigned all = 0;
+  for (size_t i = 0; i < f->parameter_count; i++)
+    if (f->slots[i].alias != KILN_NO_SLOT) all |= 1u << i;
+  return all;
+}
+
+static kiln_artifact *compile(const kiln_module *m, const char *target, const char *text) {
+  kiln_compile_params p = {.struct_size = sizeof p, .target = target, .keep = KILN_KEEP_PLAN};
+  kiln_artifact *a = NULL;
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, target, cx, text);
+  return a;
+}
+
+static void try_all(const kiln_module *m, const row *r, const char *target) {
+  kiln_artifact *a = compile(m, target, r->text);
+  unsigned all = pairs_of(a);
+  const char *plan = kiln_artifact_text(a, KILN_TEXT_PLAN, NULL);
+  EXPECT(r->pairs < 0 || __builtin_popcount(all) == r->pairs, "%x may be shared\n%s\n%s", all, r->text, plan);
+  if (r->in_place)
+    EXPECT(strstr(plan, *r->in_place ? r->in_place : "where they are in place") != NULL, "%s\n%s", r->text, plan);
+  EXPECT(r->odd || !strstr(plan, "not proved"), "%s\n%s", r->text, plan);
+  for (unsigned seed = 0; seed < 3; seed++) {
+    run_once(m, a, strcmp(target, "host") != 0, 0, seed, r->text);
+    if (all) run_once(m, a, strcmp(target, "host") != 0, all, seed, r->text);
+    if (all & (all - 1)) run_once(m, a, strcmp(target, "host") != 0, all & (all - 1), seed, r->text);
+  }
+  kiln_artifact_destroy(&a);
+}
+
+START_TEST(updates) {
+  char text[4000];
+  snprintf(text, sizeof text, "%s%s", strncmp(rows[_i].text, "HloModule", 9) ? "HloModule m\n" : "", rows[_i].text);
+  kiln_module *m = NULL;
+  if (kiln_module_parse(cx, "test", text, strlen(text), &m) != KILN_OK) give_up((unsigned)_i, "parsing", cx, text);
+  try_all(m, &rows[_i], "host");
+  try_all(m, &rows[_i], "sm_75");
+  try_all(m, &rows[_i], "sm_90");
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("in place", EACH(make_context, drop_context), {updates, KL_COUNT(rows)});
+}
