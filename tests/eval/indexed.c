@@ -595,6 +595,22 @@ START_TEST(sums_in_any_order) {
 }
 END_TEST
 
+// A GPU's sums in memory take denormals for zeros, one by one.
+START_TEST(sums_may_lose_denormals) {
+  const float x[2] = {0x1p-130f, 0x1p-130f}, u[3] = {0x1p-130f, 0x1p-127f, -0x1p-131f}, large[1] = {1};
+  scatter_run s = scatter_one(ONE_ELEMENT("ROOT s = f32[] add(a, b)", "3", ""), x, u);
+  ck_assert(allows_f32(&s.r, 0, ((x[0] + u[0]) + u[1]) + u[2]) && allows_f32(&s.r, 0, 0) && allows_f32(&s.r, 0, -0.f));
+  ck_assert(!allows_f32(&s.r, 0, 0x1p-122f) && !allows_f32(&s.r, 1, 0) && allows_f32(&s.r, 1, x[1]));
+  drop(&s);
+  s = scatter_one(ONE_ELEMENT("ROOT s = f32[] add(a, b)", "1", ""), x, large);
+  ck_assert(allows_f32(&s.r, 0, 1) && !allows_f32(&s.r, 0, 1 + 0x1p-23f) && !allows_f32(&s.r, 0, 1 - 0x1p-24f));
+  drop(&s);
+  s = scatter_one(ONE_ELEMENT("ROOT s = f32[] add(a, b)", "3", ", unique_indices=true"), x, u);
+  ck_assert(!allows_f32(&s.r, 0, 0));
+  drop(&s);
+}
+END_TEST
+
 START_TEST(any_update_may_win) {
   const float x[2] = {5, 7}, u[3] = {1, 4, 2}, same[3] = {3, 3, 3};
   scatter_run s = scatter_one(ONE_ELEMENT("ROOT s = f32[] copy(b)", "3", ""), x, u);
@@ -693,6 +709,7 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("eval_indexed", EACH(make_context, drop_context), {gathers}, {scatters}, {dynamic_slices},
-                   {dynamic_update_slices}, {large}, {sums_in_any_order}, {any_update_may_win}, {orders_that_matter},
-                   {inexact_operands}, {uncertain_indices, KL_COUNT(uncertain)});
+                   {dynamic_update_slices}, {large}, {sums_in_any_order}, {sums_may_lose_denormals},
+                   {any_update_may_win}, {orders_that_matter}, {inexact_operands},
+                   {uncertain_indices, KL_COUNT(uncertain)});
 }

@@ -196,6 +196,21 @@ START_TEST(known_worst_cases_are_within_the_bounds) {
 }
 END_TEST
 
+START_TEST(known_worst_complex_cases_are_within_the_bounds) {
+  for (size_t i = 0; i < sizeof worst_complex / sizeof *worst_complex; i++) {
+    const nu_function *f = nu_function_of(worst_complex[i].op);
+    ck_assert_ptr_nonnull(f);
+    const nu_row *r = nu_row_of(&rows, f, worst_complex[i].t);
+    nu_kernel *k = open_kernel(r, NU_HOST);
+    nu_number x = worst_complex[i].x, y = worst_complex[i].y;
+    double error = error_at(r, k, x, y);
+    ck_assert_msg(error <= bound_of(r), "%s %s at %a %a, %a %a: %.4f", f->op, nu_types[r->t].name, x.re, x.im, y.re,
+                  y.im, error);
+    nu_kernel_close(k);
+  }
+}
+END_TEST
+
 START_TEST(the_document_shows_these_rows) {
   char *tables = NULL, *text = NULL;
   size_t size = 0;
@@ -256,6 +271,6 @@ int main(void) {
   return RUN_TESTS("numerics", ONCE(make, drop), {formats_round_trip}, {references_agree_with_mpfr, n},
                    {bits_are_those_that_were_measured, n * NU_TYPES}, {errors_are_within_their_bounds, n * NU_TYPES},
                    {the_worst_argument_has_its_error, n * NU_TYPES}, {near_multiples_of_half_pi, 6},
-                   {known_worst_cases_are_within_the_bounds}, {no_bound_of_cuda_is_tighter, 2 * n},
-                   {the_document_shows_these_rows});
+                   {known_worst_cases_are_within_the_bounds}, {known_worst_complex_cases_are_within_the_bounds},
+                   {no_bound_of_cuda_is_tighter, 2 * n}, {the_document_shows_these_rows});
 }

@@ -2,7 +2,7 @@
 // decide, and some where other libraries are known to err most. `bits`: the result is within 2^-bits units of such a
 // place; 0: known for errors. Of f64 they are the worst cases of correct rounding that Lefevre and Muller, and
 // CORE-MATH after them, publish, and errors that Gladman, Innocente and Zimmermann list. Of f32 they are the closest to
-// a middle of all 2^32, found by hardest.c.
+// a middle of all 2^32, of two operands those of 2^32 samples, found by hardest.c.
 
 static const struct {
   const char *op;
@@ -286,4 +286,22 @@ static const struct {
     {"asinh", NU_F32, -0x1.5190cp+77, 0, 31},
     {"asinh", NU_F32, -0x1.6351d8p+94, 0, 30},
     {"asinh", NU_F32, -0x1.d1309cp+61, 0, 29},
+    {"atan2", NU_F32, 0x1.1ad646p+0, 0x1p+4, 31},
+    {"atan2", NU_F32, 0x1.a1e30cp-1, -0x1.ep+3, 31},
+    {"atan2", NU_F32, -0x1.57a208p+4, 0x1.d63f1ap-4, 30},
+    {"atan2", NU_F32, -0x1.939118p-127, -0x1.08p-144, 29},
+    {"atan2", NU_F32, 0x1.f39614p-1, -0x1.51b8e2p+9, 29},
+    {"atan2", NU_F32, 0x1.fffe12p-1, -0x1.8ef4bep+19, 29},
+};
+
+// Complex numbers at which hardest.c saw the largest errors of all that it climbed to, or that were larger once.
+static const struct {
+  const char *op;
+  nu_type t;
+  nu_number x, y;
+} worst_complex[] = {
+    {"tan", NU_C64, {-0x1.f9982ep-126, -0x1.82a956p-2}, {0, 0}},
+    {"tan", NU_C64, {0x1.f238cep-126, -0x1.7081c2p-2}, {0, 0}},
+    {"tanh", NU_C64, {0x1.82a956p-2, -0x1.f9982ep-126}, {0, 0}},
+    {"tanh", NU_C64, {-0x1.f9982ep-126, 0x1.82a956p+0}, {0, 0}},
 };

@@ -3,7 +3,8 @@
 //
 // HLO leaves the order open. Where several updates meet in one element, its interval holds the results of all orders:
 // of any one of the updates if the combiner just takes them, of every fold for the combiners that sum.h knows;
-// other combiners leave the element open. `unique_indices` promises that no two meet.
+// other combiners leave the element open. Sums of f32 may take denormals for zeros at each step, as GPUs do in memory.
+// `unique_indices` promises that no two meet.
 //
 // Lanes: pairs (element, update) are queued until an element would occur twice, then combined at once.
 #include "eval/indexed/index.h"
@@ -322,11 +323,36 @@ static void fold_element(const leaf *l, kl_op op, const meetings *m, int64_t i, 
   open[i] = any;
 }
 
+static bool may_flush(const leaf *l, kl_op op) {
+  return l->rule == RULE_FOLD && op == KL_OP_ADD && (l->t == KILN_F32 || l->t == KILN_C64);
+}
+
+static uint64_t outward(double v, bool up) {
+  uint64_t bits = kl_float_encode(KILN_F32, v);
+  double near = kl_float_decode(KILN_F32, bits);
+  if (v == 0) return kl_float_encode(KILN_F32, up ? 0.0 : -0.0);
+  return (up ? near < v : near > v) ? kl_float_next(KILN_F32, bits, up) : bits;
+}
+
+// red.add.f32 in global memory makes zeros of denormals, of what is there, of what is added and of their sum: each time
+// the sum is off by less than 2^-126. Of sums that are much larger that is less than half a unit.
+static void allow_flushes(const leaf *l, int64_t i, uint32_t hits) {
+  double most = (2.0 * hits + 1) * 0x1p-126;
+  char *lo = kl_ev_plane(l->out, KL_EV_LO), *hi = kl_ev_plane(l->out, KL_EV_HI);
+  for (int k = 0; k < (kl_is_complex(l->t) ? 2 : 1); k++) {
+    double least = kl_float_decode(KILN_F32, kl_element_get(l->t, lo, i, k));
+    double greatest = kl_float_decode(KILN_F32, kl_element_get(l->t, hi, i, k));
+    if (!(least < most * 0x1p30 && greatest > -most * 0x1p30)) continue; // or NaN
+    kl_element_set(l->t, lo, i, k, outward(least - most, false));
+    kl_element_set(l->t, hi, i, k, outward(greatest + most, true));
+  }
+}
+
 static kiln_status widen(scatter *s) {
   bool folds = false, met = false;
   meetings m = {0};
   for (uint32_t k = 0; k < s->n; k++) folds |= s->leaf[k].rule == RULE_FOLD;
-  for (int64_t i = 0; i < s->count && !met; i++) met = s->hits[i] > 1;
+  for (int64_t i = 0; i < s->count && !met; i++) met = s->hits[i] > (folds ? 0 : 1);
   if (!met) return KILN_OK;
   kiln_status status = folds ? meetings_new(s, &m) : KILN_OK;
   if (folds && status == KILN_OK) list_sources(s, &m);
@@ -336,11 +362,11 @@ static kiln_status widen(scatter *s) {
     if (l->rule == RULE_FOLD) kl_ev_program_combiner(s->program, k, &op);
     uint8_t *any = kl_ev_plane(l->out, KL_EV_ANY);
     for (int64_t i = 0; i < s->count && l->rule != RULE_ANY; i++) {
-      if (s->hits[i] < 2) continue;
-      if (l->rule == RULE_FOLD)
+      if (s->hits[i] > 1 && l->rule == RULE_FOLD)
         fold_element(l, op, &m, i, s->hits[i]);
-      else
+      else if (s->hits[i] > 1)
         any[i] = 1;
+      if (s->hits[i] > 0 && may_flush(l, op)) allow_flushes(l, i, s->hits[i]);
     }
   }
   if (folds) meetings_free(s, &m);
