@@ -145,8 +145,8 @@ static kb_reg float_sign(kb *k, kb_reg x) {
   return kb_select(k, keep, x, kb_fcopysign(k, kb_flike(k, x, 1), x));
 }
 
-static kb_reg float_unary(kb *k, kl_op op, kl_dtype t, kl_dtype to, kb_reg x) {
-  switch (op) {
+static kb_reg float_unary(kb *k, const kl_plan_op *op, kl_dtype t, kl_dtype to, kb_reg x) {
+  switch (op->op) {
   case KL_OP_ABS: return kb_fabs(k, x);
   case KL_OP_NEGATE: return resigned(k, t, kb_fneg(k, x));
   case KL_OP_SIGN: return resigned(k, t, float_sign(k, x));
@@ -155,7 +155,7 @@ static kb_reg float_unary(kb *k, kl_op op, kl_dtype t, kl_dtype to, kb_reg x) {
   case KL_OP_ROUND_EVEN: return rounded(k, to, kb_roundeven(k, x));
   case KL_OP_ROUND_AFZ: return rounded(k, to, round_afz(k, x));
   case KL_OP_SQRT: return rounded(k, to, t == KILN_F32 ? km_sqrt(k, x) : kb_fsqrt(k, x));
-  case KL_OP_EXP: return rounded(k, to, km_call(k, KM_EXP, t, x));
+  case KL_OP_EXP: return rounded(k, to, km_call(k, op->nonpositive ? KM_EXP_NONPOSITIVE : KM_EXP, t, x));
   case KL_OP_LOG: return rounded(k, to, km_call(k, KM_LOG, t, x));
   case KL_OP_TANH: return rounded(k, to, km_call(k, KM_TANH, t, x));
   case KL_OP_LOGISTIC: return rounded(k, to, km_call(k, KM_LOGISTIC, t, x));
@@ -416,7 +416,7 @@ kl_pair kl_emit_op(kb *k, const kl_plan_op *op, kl_dtype from, kl_dtype to, kl_d
   else if (is_float && binary)
     r.re = float_binary(k, op->op, from, round_to, x[0].re, x[1].re);
   else if (is_float)
-    r.re = float_unary(k, op->op, from, round_to, x->re);
+    r.re = float_unary(k, op, from, round_to, x->re);
   else
     r.re = binary ? int_binary(k, op->op, from, x[0].re, x[1].re) : int_unary(k, op->op, from, x->re);
   return r;

@@ -136,6 +136,8 @@ static kl_bounds bounds_of_op(const kl_body *body, const kl_step *s, const kl_bo
   kl_dtype from = body->steps[s->operands[0]].dtype;
   switch (s->op.op) {
   case KL_OP_COPY: return x;
+  case KL_OP_SUBTRACT: return s->op.nonpositive ? bounds(-INFINITY, 0) : all_of(s->dtype);
+  case KL_OP_EXP: return bounds(0, x.hi <= 0 ? 2 : INFINITY); // 1, and what `fast` makes of it
   case KL_OP_SELECT: return hull(y, known[s->operands[2]]);
   case KL_OP_MINIMUM: return bounds(fmin(x.lo, y.lo), fmin(x.hi, y.hi));
   case KL_OP_MAXIMUM: return bounds(fmax(x.lo, y.lo), fmax(x.hi, y.hi));

@@ -4,6 +4,7 @@
 // same numbers first.
 
 #include "lower/emit/emit.h"
+#include "lower/emit/math/math.h"
 #include "lower/emit/math/half/half.h"
 
 #include <math.h>
@@ -328,17 +329,43 @@ static bool is_exact(kl_op op) {
   }
 }
 
+// Several numbers divided by the same one?
+static bool divides_by_one(const kl_emit *e, const kl_step *s, kl_pair *const *in) {
+  bool f32 = s->kind == KL_STEP_OP && s->op.op == KL_OP_DIVIDE && s->dtype == KILN_F32;
+  if (!f32 || e->k.machine != KB_NVPTX || e->k.fast || e->nwide < 4) return false;
+  for (unsigned w = 1; w < e->nwide; w++)
+    if (in[1][w].re.v != in[1]->re.v) return false;
+  return true;
+}
+
+static void divide_by_one(kl_emit *e, const kl_step *s, kl_pair *const *in, kl_val *v) {
+  kb_reg *x = KL_NEW_N(e->arena, kb_reg, e->nwide), *q = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  const kl_step *made = &e->body->steps[s->operands[0]];
+  kl_bounds b = e->bounds[s->operands[0]];
+  kl_within known = {.positive = made->kind == KL_STEP_OP && made->op.op == KL_OP_EXP,
+                     .moderate = b.lo >= -0x1p96 && b.hi <= 0x1p96};
+  for (unsigned w = 0; w < e->nwide; w++) x[w] = in[0][w].re;
+  km_divide_by(&e->k, x, e->nwide, in[1]->re, known, q);
+  for (unsigned w = 0; w < e->nwide; w++) v->wide[w].re = q[w];
+}
+
 static kl_val emit_wide(kl_emit *e, const kl_step *s) {
   kl_val v = new_wide(e, s->dtype);
   kl_pair *in[3];
   for (uint32_t i = 0; i < s->noperands; i++) in[i] = kl_wide(e, operand(e, s, i));
+  if (divides_by_one(e, s, in)) {
+    divide_by_one(e, s, in, &v);
+    return v;
+  }
   kl_dtype from = without_sign(e, s, e->body->steps[s->operands[0]].dtype);
   bool packs = kl_has_packed(e, s->dtype), to_words = kl_rounds_to_words(e, s->dtype) && !is_exact(s->op.op);
   kl_dtype round_to = packs || to_words ? KILN_F32 : s->dtype;
+  kl_plan_op op = s->op;
+  op.nonpositive = op.op == KL_OP_EXP && e->bounds[s->operands[0]].hi <= 0;
   for (unsigned w = 0; w < e->nwide; w++) {
     kl_pair x[3] = {{{0}}};
     for (uint32_t o = 0; o < s->noperands; o++) x[o] = in[o][w];
-    v.wide[w] = kl_emit_op(&e->k, &s->op, from, s->dtype, round_to, x);
+    v.wide[w] = kl_emit_op(&e->k, &op, from, s->dtype, round_to, x);
   }
   // What was not rounded takes the packed form, or that of words, at once: packing is the rounding.
   if (packs) {

@@ -121,6 +121,7 @@ typedef struct kl_plan_op {
   kl_direction direction;                // compare
   kl_compare_type compare_type;          // compare
   uint32_t exponent_bits, mantissa_bits; // reduce-precision
+  bool nonpositive; // the graph says: subtract has no result above 0, exponential no argument; NaN aside
 } kl_plan_op;
 
 // A value. Operands are earlier steps; a reg variable that an operand does not depend on finds the same there for each

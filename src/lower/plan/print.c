@@ -108,6 +108,7 @@ static void print_step(printer *x, uint32_t i, unsigned depth) {
   case KL_STEP_OP:
     kl_sb_puts(b, kl_op_name(s->op.op));
     print_operands(b, s);
+    if (s->op.nonpositive) kl_sb_puts(b, " at most 0");
     break;
   case KL_STEP_TAKE:
     kl_sbf(b, "take %s = %u of ", x->body->vars[s->var].name, s->distance);

@@ -49,6 +49,10 @@ const int64_t *kl_operand_offsets(kl_walk *w, const kl_comp *c, const kl_instr *
 // Negative: the result has parts of the operand's elements; positive: the other way round.
 int kl_width_change(const kl_comp *c, const kl_instr *in);
 
+// facts.c
+// Is no element of the difference above 0, whatever is given? NaN aside.
+bool kl_is_nonpositive(const kiln_module *m, const kl_comp *c, const kl_instr *in);
+
 // steps.c
 bool kl_is_splat(const kl_instr *in, uint32_t leaf);
 bool kl_is_loaded(const kl_instr *in, uint32_t leaf);

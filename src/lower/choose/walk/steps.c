@@ -102,8 +102,9 @@ static kiln_status load(walk *w, const node *n, const kl_instr *in, uint32_t *st
 }
 
 // Steps know of an instruction what is said here.
-static kl_plan_op op_of(const kl_instr *in) {
+static kl_plan_op op_of(const walk *w, const kl_comp *c, const kl_instr *in) {
   return (kl_plan_op){.op = in->op,
+                      .nonpositive = kl_is_nonpositive(w->plan->module, c, in),
                       .direction = in->direction,
                       .compare_type = in->compare_type,
                       .exponent_bits = (uint32_t)in->exponent_bits,
@@ -134,7 +135,7 @@ static void fill_step(walk *w, const node *n, const needs *d, const kl_instr *in
     int change = kl_width_change(w->frames.p[n->frame].comp, in);
     s->kind = d->guards.n ? KL_STEP_CHOOSE : change < 0 ? KL_STEP_SPLIT : change > 0 ? KL_STEP_JOIN : KL_STEP_OP;
     if (change < 0) s->expr = part_of(w, n, in);
-    if (s->kind == KL_STEP_OP) s->op = op_of(in);
+    if (s->kind == KL_STEP_OP) s->op = op_of(w, w->frames.p[n->frame].comp, in);
     s->noperands = (uint32_t)d->nodes.n;
     uint32_t *ops = KL_NEW_N(w->arena, uint32_t, s->noperands);
     for (uint32_t i = 0; i < s->noperands; i++) ops[i] = w->nodes.p[d->nodes.p[i]]->step;

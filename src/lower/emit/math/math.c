@@ -81,6 +81,15 @@ static kb_reg km_exp(kb *k, const km_consts *m, kb_reg x) {
   return km_scale_by_halves(k, m, km_horner(k, r, m->exp), t);
 }
 
+// The same of x <= 0. 2^n is raised so far that it is a number; the result is rounded once, where it is taken down
+// again. The low bits of t are the exponent field.
+static kb_reg exp_nonpositive(kb *k, const km_consts *m, kb_reg x) {
+  double bias = (double)(m->one_bits >> m->man_bits), up = ceil(bias / 2);
+  kb_reg t, r = reduce_natural(k, m, km_at_least(k, x, m->exp_low), m->magic + bias + up, &t);
+  kb_reg power = km_float(k, kb_shli(k, km_bits(k, t), m->man_bits));
+  return kb_fmuli(k, kb_fmul(k, km_horner(k, r, m->exp), power), ldexp(1, -(int)up));
+}
+
 // exp2: all x. F32 0.90 ulp, F64 0.90 ulp, exact for integers. Remez polynomial for 2^f on +-0.5.
 static kb_reg km_exp2(kb *k, const km_consts *m, kb_reg x) {
   double magic = km_magic_for_halves(m);
@@ -262,6 +271,7 @@ kb_reg km_expand(kb *k, km_fn fn, const km_consts *m, kb_reg x) {
   if (m->nudge[fn].from != 0) x = km_replace(k, x, m->nudge[fn]);
   switch (fn) {
   case KM_EXP: return km_exp(k, m, x);
+  case KM_EXP_NONPOSITIVE: return exp_nonpositive(k, m, x);
   case KM_EXP2: return km_exp2(k, m, x);
   case KM_LOG: return km_log(k, m, x);
   case KM_TANH: return km_tanh(k, m, x);
@@ -337,6 +347,7 @@ static kb_reg off_ties(kb *k, km_fn fn, kl_dtype t, kb_reg x) {
 kb_reg km_call(kb *k, km_fn fn, kl_dtype t, kb_reg x) {
   bool bf16 = kl_info(t)->bits < 16 || t == KILN_BF16 || (t == KILN_F16 && fn == KM_RSQRT);
   kb_reg r;
+  if (fn == KM_EXP_NONPOSITIVE && (kl_info(t)->bits < 32 || k->fast)) fn = KM_EXP;
   if (t == KILN_F32 && km_fast(k, fn, x, &r)) return r;
   if (bf16 && k->machine == KB_NVPTX && x.lanes == 1 && km_approx(k, fn, t, x, &r)) return r;
   return km_expand(k, fn, consts_for(t), off_ties(k, fn, t, x));

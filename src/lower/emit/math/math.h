@@ -32,6 +32,7 @@ typedef enum km_fn {
   KM_ASIN,
   KM_ACOS,
   KM_ATAN,
+  KM_EXP_NONPOSITIVE, // KM_EXP of what is not above 0, or NaN: the same bits for less
   KM_FN_COUNT
 } km_fn;
 
@@ -44,6 +45,13 @@ kb_reg km_call(kb *k, km_fn fn, kl_dtype t, kb_reg x);
 // sqrt(x) and a / b: correctly rounded, but F32 on NVPTX where k->fast. Of KILN_F32 and KILN_F64 only.
 kb_reg km_sqrt(kb *k, kb_reg x);
 kb_reg km_divide(kb *k, kb_reg a, kb_reg b);
+
+// x[i] / y of n numbers of F32 on NVPTX: the bits of as many divisions, for about half as much. It ends a basic block.
+typedef struct kl_within {
+  bool positive; // every x is NaN, above zero, or +0
+  bool moderate; // every x is NaN or at most 2^96 by magnitude
+} kl_within;
+void km_divide_by(kb *k, const kb_reg *x, unsigned n, kb_reg y, kl_within known, kb_reg *out);
 
 // The angle of the point (x, y), in (-pi, pi], with C's values for zeros and infinities. F32 or F64.
 kb_reg km_atan2(kb *k, kb_reg y, kb_reg x);
