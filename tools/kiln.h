@@ -83,6 +83,6 @@ void json_string(FILE *to, const char *text);
 int out_of_memory(int64_t bytes); // says so
 
 extern const verb verb_run, verb_bench, verb_compile, verb_explain, verb_verify, verb_indexing, verb_map, verb_layout,
-    verb_tile, verb_sim, verb_profile, verb_devices;
+    verb_sparse, verb_tile, verb_sim, verb_profile, verb_devices;
 
 #endif

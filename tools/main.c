@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const verb *const verbs[] = {&verb_run,    &verb_bench,    &verb_compile, &verb_explain,
-                                    &verb_verify, &verb_indexing, &verb_map,     &verb_layout,
-                                    &verb_tile,   &verb_sim,      &verb_profile, &verb_devices};
+static const verb *const verbs[] = {&verb_run,      &verb_bench,   &verb_compile, &verb_explain, &verb_verify,
+                                    &verb_indexing, &verb_map,     &verb_layout,  &verb_sparse,  &verb_tile,
+                                    &verb_sim,      &verb_profile, &verb_devices};
 enum { VERBS = sizeof verbs / sizeof verbs[0] };
 
 static void help(FILE *to) {

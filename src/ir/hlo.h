@@ -35,6 +35,7 @@ typedef struct kl_layout {
   const char *split_configs;  // SC(...) inner text, NULL if absent
   const char *physical_shape; // P(...) inner text, NULL if absent
   int64_t metadata_prefix;    // M(n); 0 if absent
+  const char *sparse;         // SP(...) inner text, an encoding's fields in normal form (sparse/encoding.h), or NULL
 } kl_layout;
 
 typedef struct kl_shape {

@@ -37,7 +37,8 @@ static bool same_layout(const kl_layout *a, const kl_layout *b) {
          same_tiles(a, b) && same_text(a->dim_level_types, b->dim_level_types) && a->tail_padding == b->tail_padding &&
          a->index_type == b->index_type && a->pointer_type == b->pointer_type && a->element_bits == b->element_bits &&
          a->memory_space == b->memory_space && same_text(a->split_configs, b->split_configs) &&
-         same_text(a->physical_shape, b->physical_shape) && a->metadata_prefix == b->metadata_prefix;
+         same_text(a->physical_shape, b->physical_shape) && a->metadata_prefix == b->metadata_prefix &&
+         same_text(a->sparse, b->sparse);
 }
 
 static bool same_shape(const kl_shape *a, const kl_shape *b) {
@@ -57,7 +58,7 @@ static uint64_t hash_layout(const kl_layout *l, uint64_t h) {
                        l->element_bits, l->memory_space, l->metadata_prefix};
   if (l->rank) h = kl_hash(l->minor_to_major, l->rank * sizeof(int64_t), h);
   for (uint32_t i = 0; i < l->ntiles; i++) h = kl_hash(l->tiles[i].dims, l->tiles[i].n * sizeof(int64_t), h);
-  h = hash_text(l->dim_level_types, hash_text(l->split_configs, hash_text(l->physical_shape, h)));
+  h = hash_text(l->dim_level_types, hash_text(l->split_configs, hash_text(l->physical_shape, hash_text(l->sparse, h))));
   return kl_hash(numbers, sizeof numbers, h);
 }
 
@@ -151,6 +152,7 @@ static void own_layout(kl_arena *a, kl_layout *l) {
   l->dim_level_types = dup_text(a, l->dim_level_types);
   l->split_configs = dup_text(a, l->split_configs);
   l->physical_shape = dup_text(a, l->physical_shape);
+  l->sparse = dup_text(a, l->sparse);
 }
 
 static const uint32_t *number_leaves(kl_arena *a, const kl_shape *s) {
@@ -309,6 +311,7 @@ static void put_layout(kl_sb *b, const kl_layout *l) {
   put_field(b, "SC", l->split_configs);
   put_field(b, "P", l->physical_shape);
   put_number(b, "M", l->metadata_prefix, 0);
+  put_field(b, "SP", l->sparse);
   if (b->n == colon + 1) b->p[--b->n] = 0;
   kl_sb_putc(b, '}');
 }

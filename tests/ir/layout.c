@@ -243,6 +243,7 @@ static const struct {
     {"f32[2,?]", KL_PHYSICAL_UNKNOWN},
     {"f32[?]{0:T(128)}", KL_PHYSICAL_UNKNOWN},
     {"f32[8]{0:D(C)}", KL_PHYSICAL_SPARSE},
+    {"f32[8]{0:SP(map = (i) -> (i : compressed))}", KL_PHYSICAL_ENCODED},
     {"f32[8]{0:SC(0:4)}", KL_PHYSICAL_SPLIT},
     {"f32[8]{0:T(8)P(f32[9])}", KL_PHYSICAL_OTHER},
     {"f32[8]{0:T(8)E(31)}", KL_PHYSICAL_BITS},

@@ -87,6 +87,7 @@ static kl_physical_error usable(const kl_shape *s) {
     if (s->dims[d] < 0) return KL_PHYSICAL_UNKNOWN;
   if (!l->present) return KL_PHYSICAL_OK;
   if (l->dim_level_types) return KL_PHYSICAL_SPARSE;
+  if (l->sparse) return KL_PHYSICAL_ENCODED;
   if (l->split_configs) return KL_PHYSICAL_SPLIT;
   if (l->physical_shape) return KL_PHYSICAL_OTHER;
   unsigned least = s->dtype == KILN_PRED ? 1 : kl_info(s->dtype)->bits;
@@ -120,6 +121,7 @@ const char *kl_physical_error_text(kl_physical_error e) {
   case KL_PHYSICAL_NO_ARRAY: return "no array";
   case KL_PHYSICAL_UNKNOWN: return "a dimension without a bound";
   case KL_PHYSICAL_SPARSE: return "a sparse layout (D)";
+  case KL_PHYSICAL_ENCODED: return "a sparse encoding (SP)";
   case KL_PHYSICAL_SPLIT: return "a layout of split dimensions (SC)";
   case KL_PHYSICAL_OTHER: return "a layout with a physical shape of its own (P)";
   case KL_PHYSICAL_TILE: return "a tile that is empty, has a size below 1, or ends in '*'";
@@ -135,7 +137,7 @@ bool kl_layout_is_order(const kl_shape *s) {
   const kl_layout *l = &s->layout;
   bool sized = l->element_bits == 0 || l->element_bits == kl_info(s->dtype)->bits;
   return !l->present || (sized && !l->ntiles && l->tail_padding <= 1 && !l->dim_level_types && !l->split_configs &&
-                         !l->physical_shape && !l->metadata_prefix);
+                         !l->physical_shape && !l->metadata_prefix && !l->sparse);
 }
 
 // --- positions ----------------------------------------------------------------------------------------------------

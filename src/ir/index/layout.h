@@ -66,6 +66,7 @@ typedef enum kl_physical_error {
   KL_PHYSICAL_NO_ARRAY,
   KL_PHYSICAL_UNKNOWN, // a dimension without a bound
   KL_PHYSICAL_SPARSE,  // D
+  KL_PHYSICAL_ENCODED, // SP
   KL_PHYSICAL_SPLIT,   // SC
   KL_PHYSICAL_OTHER,   // P: another shape stands for it in memory
   KL_PHYSICAL_TILE,    // an empty tile, a size below 1, or '*' as the last one

@@ -1,4 +1,5 @@
 // Shapes in HLO text: b(f32[2]), f32[2,<=3,?]{2,1,0:T(8,128)S(1)}, (f32[], (s32[4])), token[].
+#include "ir/sparse/encoding.h"
 #include "ir/text/parse.h"
 #include "ir/index/layout.h"
 #include "ir/shape.h"
@@ -174,8 +175,35 @@ static bool parse_group_text(kl_parser *ps, const char **out) {
   return ok;
 }
 
-enum { F_LEVELS, F_TILES, F_TAIL, F_INDEX, F_POINTER, F_BITS, F_SPACE, F_SPLIT, F_PHYSICAL, F_PREFIX, F_COUNT };
-static const char *const field_names[F_COUNT] = {"D", "T", "L", "#", "*", "E", "S", "SC", "P", "M"};
+// A text that is an encoding of this shape's dimensions gives its normal form.
+static bool parse_encoding(kl_parser *ps, const kl_shape *s, const char **out) {
+  kl_lexer *lx = &ps->lx;
+  kl_str raw;
+  if (!kl_lex_need(lx, '(', "before an encoding")) return false;
+  kl_encoding_reading how = {.begin = lx->begin};
+  kl_tensor_type type = {.given = true, .rank = s->rank, .element = kl_mtype_of(s->dtype)};
+  for (uint32_t d = 0; d < s->rank; d++) type.sizes[d] = s->dims[d];
+  how.tensor = &type;
+  if (!kl_lex_raw(lx, ps->arena, KL_RAW_GROUP, &raw)) return false;
+  *out = kl_encoding_normal(ps->cx, ps->arena, &(kl_source){lx->src->name, {lx->src->text.p, lx->begin}}, &how);
+  return *out && kl_lex_need(lx, ')', "after an encoding");
+}
+
+enum {
+  F_LEVELS,
+  F_TILES,
+  F_TAIL,
+  F_INDEX,
+  F_POINTER,
+  F_BITS,
+  F_SPACE,
+  F_SPLIT,
+  F_PHYSICAL,
+  F_PREFIX,
+  F_SPARSE,
+  F_COUNT
+};
+static const char *const field_names[F_COUNT] = {"D", "T", "L", "#", "*", "E", "S", "SC", "P", "M", "SP"};
 
 static int field_of(const kl_lexer *lx) {
   for (int f = 0; f < F_COUNT; f++)
@@ -184,7 +212,7 @@ static int field_of(const kl_lexer *lx) {
   return -1;
 }
 
-static bool parse_field(kl_parser *ps, int field, kl_layout *l) {
+static bool parse_field(kl_parser *ps, const kl_shape *s, int field, kl_layout *l) {
   switch (field) {
   case F_LEVELS: return parse_group_text(ps, &l->dim_level_types);
   case F_TILES: return parse_tiles(ps, l);
@@ -195,30 +223,35 @@ static bool parse_field(kl_parser *ps, int field, kl_layout *l) {
   case F_SPACE: return parse_group_int(ps, "a memory space", 0, &l->memory_space);
   case F_SPLIT: return parse_group_text(ps, &l->split_configs);
   case F_PHYSICAL: return parse_group_text(ps, &l->physical_shape);
+  case F_SPARSE: return parse_encoding(ps, s, &l->sparse);
   default: return parse_group_int(ps, "a metadata prefix's size", 0, &l->metadata_prefix);
   }
 }
 
-static bool parse_fields(kl_parser *ps, kl_layout *l) {
+static bool parse_fields(kl_parser *ps, const kl_shape *s, kl_layout *l) {
   uint32_t seen = 0;
+  size_t begin = ps->lx.begin;
   while (ps->lx.punct != '}') {
     int f = field_of(&ps->lx);
     if (f < 0 || (seen >> f & 1))
-      return kl_lex_expected(&ps->lx, "'}' or one of the layout fields D T L # * E S SC P M, each once");
+      return kl_lex_expected(&ps->lx, "'}' or one of the layout fields D T L # * E S SC P M SP, each once");
     seen |= 1u << f;
     kl_lex_next(&ps->lx);
-    if (!parse_field(ps, f, l)) return false;
+    if (!parse_field(ps, s, f, l)) return false;
   }
-  return true;
+  if (!l->sparse || !(seen & ~(1u << F_SPARSE | 1u << F_SPACE))) return true;
+  kl_invalid(ps->cx, kl_lex_span_from(&ps->lx, begin), "expected SP with no other field than S, found more");
+  return false;
 }
 
-static bool parse_layout(kl_parser *ps, uint32_t rank, kl_layout *l, int64_t order[KILN_MAX_RANK]) {
+static bool parse_layout(kl_parser *ps, const kl_shape *s, kl_layout *l, int64_t order[KILN_MAX_RANK]) {
   kl_lexer *lx = &ps->lx;
+  uint32_t rank = s->rank;
   size_t begin = lx->begin;
   *l = (kl_layout){.present = true, .minor_to_major = order, .tail_padding = 1};
   kl_lex_next(lx);
   if (!parse_minor_to_major(ps, rank, order, &l->rank)) return false;
-  if (kl_lex_eat(lx, ':') && !parse_fields(ps, l)) return false;
+  if (kl_lex_eat(lx, ':') && !parse_fields(ps, s, l)) return false;
   if (!kl_lex_need(lx, '}', "after the layout")) return false;
   if (l->rank == rank) return true;
   kl_invalid(ps->cx, kl_lex_span_from(lx, begin), "layout: expected %u dimensions minor to major, found %u", rank,
@@ -258,7 +291,7 @@ static bool parse_array(kl_parser *ps, const kl_shape **out) {
   s.dims = d.v;
   if (d.any_dynamic) s.dynamic = d.dynamic;
   int64_t order[KILN_MAX_RANK];
-  if (at_layout(ps) && !parse_layout(ps, s.rank, &s.layout, order)) return false;
+  if (at_layout(ps) && !parse_layout(ps, &s, &s.layout, order)) return false;
   return intern(ps, &s, begin, out);
 }
 

@@ -1,0 +1,124 @@
+// kiln: sparse tensors, their encodings and how they are stored; docs/sparse.md tells the text and its rules.
+//
+// An encoding maps the coordinates of a tensor's dimensions to those of levels, and says of each level how it is
+// stored. Its text is that of MLIR's #sparse_tensor.encoding; encodings that MLIR cannot read, kiln mostly can.
+#ifndef KILN_SPARSE_H
+#define KILN_SPARSE_H
+
+#include <kiln/ir.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Immutable. Belongs to the context that it was made with and is destroyed before it; several threads may read it.
+typedef struct kiln_encoding kiln_encoding;
+
+typedef enum kiln_level_format {
+  KILN_LEVEL_DENSE,            // every coordinate
+  KILN_LEVEL_BATCH,            // every coordinate, as an axis of all arrays behind it
+  KILN_LEVEL_COMPRESSED,       // coordinates that are there, intervals back to back
+  KILN_LEVEL_LOOSE_COMPRESSED, // coordinates that are there, intervals anywhere
+  KILN_LEVEL_SINGLETON,        // one coordinate for each entry of the level before
+  KILN_LEVEL_STRUCTURED,       // n of every m
+} kiln_level_format;
+
+enum {
+  KILN_LEVEL_NONUNIQUE = 1,  // coordinates may come again
+  KILN_LEVEL_NONORDERED = 2, // coordinates need not ascend
+  KILN_LEVEL_SOA = 4,        // of singletons: an array for each level of their run
+};
+
+typedef struct kiln_level {
+  kiln_level_format format;
+  unsigned properties; // KILN_LEVEL_NONUNIQUE and so on
+  int64_t n, m;        // of KILN_LEVEL_STRUCTURED, else 0
+  const char *value;   // what the level stores, by the dimensions: "d0 floordiv 2"
+} kiln_level;
+
+typedef struct kiln_encoding_params {
+  size_t struct_size;
+  bool strict;       // as MLIR 22.1.8 reads it; else more is read
+  const char *type;  // of the tensor, "4x?xf32" or "f32[4,8]"; NULL: no tensor
+  const char **rule; // where not NULL, gets the name of the rule that is broken, "" if none is; static
+} kiln_encoding_params;
+
+// Reads and verifies a text of `size` bytes: the attribute "#sparse_tensor.encoding<{ ... }>", a name and = may stand
+// before it, or its fields alone. Owned by the caller. Errors: INVALID (with its place, and the rule), UNSUPPORTED
+// (more levels, nesting or digits than there is room for).
+KILN_API kiln_status kiln_encoding_parse(kiln_context *cx, const char *name, const char *text, size_t size,
+                                         const kiln_encoding_params *params, kiln_encoding **out);
+
+// An encoding by its parts. Dimensions are d0, d1 ... in texts, symbols s0 ..., levels l0 ...
+typedef struct kiln_encoding_parts {
+  size_t struct_size;
+  size_t dimension_count, symbol_count, level_count;
+  const kiln_level *levels;
+  const char *const *inverse;    // by dimension, of the levels: "l0 * 2 + l2"; NULL: none is given
+  const char *const *slices;     // by dimension, "0, 4, ?": offset, size, stride; NULL, or NULL entries: none
+  unsigned pos_width, crd_width; // bits; 0: as the machine has it, 64
+  const char *explicit_value, *implicit_value; // "1.0 : f32"; NULL: none
+} kiln_encoding_parts;
+// As kiln_encoding_parse of the parts' text, to which findings point.
+KILN_API kiln_status kiln_encoding_create(kiln_context *cx, const kiln_encoding_parts *parts,
+                                          const kiln_encoding_params *params, kiln_encoding **out);
+KILN_API void kiln_encoding_destroy(kiln_encoding **e);
+
+typedef struct kiln_encoding_info {
+  const char *text;   // normal form: reading it gives an encoding of the same text
+  const char *fields; // what stands between its braces
+  size_t dimension_count, symbol_count, level_count;
+  unsigned pos_width, crd_width;               // bits; 0: 64
+  const char *explicit_value, *implicit_value; // with their type; "" where not given
+  bool sliced;
+} kiln_encoding_info;
+// Lives as long as the encoding.
+KILN_API const kiln_encoding_info *kiln_encoding_describe(const kiln_encoding *e);
+// False if i is out of range. The text lives as long as the encoding.
+KILN_API bool kiln_encoding_level_at(const kiln_encoding *e, size_t i, kiln_level *out);
+// Do both read as the same text?
+KILN_API bool kiln_encoding_is_equal(const kiln_encoding *a, const kiln_encoding *b);
+
+// A rule that encodings keep; findings end with its name.
+typedef struct kiln_encoding_rule {
+  const char *name, *text;
+  bool strict, relaxed; // holds in strict mode; by default
+} kiln_encoding_rule;
+KILN_API bool kiln_encoding_rule_at(size_t i, kiln_encoding_rule *out);
+
+typedef enum kiln_sparse_role { KILN_SPARSE_POSITIONS, KILN_SPARSE_COORDINATES, KILN_SPARSE_VALUES } kiln_sparse_role;
+
+// One of the arrays that a tensor is stored in. What is not known before there are values, or sizes, is -1.
+typedef struct kiln_sparse_buffer {
+  kiln_sparse_role role;
+  size_t level;     // that it belongs to; of values, the last
+  unsigned bits;    // of an element; less than 8 are packed, the first in the low bits
+  kiln_dtype dtype; // of values; KILN_DTYPE_NONE of others, which are unsigned integers, and of types kiln lacks
+  int64_t batches;  // so many arrays of `count` elements, one behind the other
+  int64_t columns;  // of a run of levels that share an array: so many elements belong to an entry
+  int64_t count;    // elements, columns included
+  int64_t most;     // there can be no more, duplicates and gaps aside
+} kiln_sparse_buffer;
+// How a tensor of an encoding, a type and sizes is stored. Keeps what it needs of the encoding. Serves one thread at a
+// time; destroyed before its context.
+typedef struct kiln_sparse_layout kiln_sparse_layout;
+
+// `sizes`: a number for each dimension, -1 where it is not known. NULL: sizes and element type are those of the type
+// that the encoding was read with. Owned by the caller. Errors: INVALID (no type, sizes below -1).
+KILN_API kiln_status kiln_sparse_layout_create(kiln_context *cx, const kiln_encoding *e, kiln_dtype dtype,
+                                               const int64_t *sizes, kiln_sparse_layout **out);
+KILN_API void kiln_sparse_layout_destroy(kiln_sparse_layout **l);
+KILN_API size_t kiln_sparse_layout_buffer_count(const kiln_sparse_layout *l);
+// The arrays in order: of each level positions, then coordinates; values. False if i is out of range.
+KILN_API bool kiln_sparse_layout_buffer_at(const kiln_sparse_layout *l, size_t i, kiln_sparse_buffer *out);
+// Coordinates of level i are *first .. *first + *size - 1, and are stored less *first. A size of -1 is not known. False
+// if i is out of range.
+KILN_API bool kiln_sparse_layout_level_at(const kiln_sparse_layout *l, size_t i, int64_t *first, int64_t *size);
+// Dimension i by the levels l0, l1 ...: "l0 * 2 + l2". NULL where it does not follow from them (sizes that are not
+// known may hide that it does), or i is out of range.
+KILN_API const char *kiln_sparse_layout_dimension_at(const kiln_sparse_layout *l, size_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
