@@ -111,7 +111,7 @@ static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, c
                    .when = when[from->when],
                    .grid = {(uint32_t)from->grid, 1, 1},
                    .block = {from->block, 1, 1},
-                   .cluster = {1, 1, 1},
+                   .cluster = {from->cluster ? from->cluster : 1, 1, 1},
                    .shared_bytes = from->shared_bytes,
                    .programmatic = p->programmatic,
                    .vector_bytes = widest_access(p, from),

@@ -214,8 +214,11 @@ static void one(kiln_context *cx, unsigned number, batch *batches, bool print) {
 enum { SLICES = 10 };
 
 // Each fourth as it is best.
-static const kl_strategy strategies[] = {
-    {0}, {.split = 2}, {.split = 4, .two_launches = true}, {.split = 16, .across = true}};
+static const kl_strategy strategies[] = {{0},
+                                         {.split = 2},
+                                         {.split = 4, .two_launches = true},
+                                         {.split = 16, .across = true},
+                                         {.split = 4, .cluster = true}};
 
 START_TEST(random_reductions) {
   kiln_context *cx = kiln_context_create(NULL);

@@ -55,6 +55,8 @@ static const kl_strategy strategies[] = {
     {.split = 16, .two_launches = true},
     {.across = true},
     {.split = 4, .across = true},
+    {.split = 2, .cluster = true},
+    {.split = 8, .cluster = true},
 };
 static const kl_strategy *strategy = strategies;
 
@@ -252,6 +254,61 @@ START_TEST(reductions_meet_in_memory) {
 }
 END_TEST
 
+// --- clusters
+// ---------------------------------------------------------------------------------------------------------
+
+// The plan of a fusion as a cluster makes it.
+static kl_plan *plan_in_cluster(const fusion_row *f, uint32_t blocks, kiln_module **m) {
+  kl_sb text;
+  kl_plan *p = NULL;
+  kl_sb_init(&text, cx);
+  put_fusion(&text, f);
+  EXPECT(kiln_module_parse(cx, f->what, text.p, text.n, m) == KILN_OK, "%s: %s", f->what, last_finding());
+  const kl_plan_params params = {.target = targets[0], .name = "k", .strategy = {.split = blocks, .cluster = true}};
+  EXPECT(kl_plan_make(cx, *m, &(*m)->comp[(*m)->entry], &params, &arena, &p) == KILN_OK, "%s: %s", f->what,
+         last_finding());
+  kl_sb_free(&text);
+  return p;
+}
+
+// The root without the meeting that is number `n`; false: there are not so many.
+static bool drop_meeting(kl_body *b, uint32_t n) {
+  kl_node *nodes = kl_arena_dup(&arena, b->root.nodes, b->root.n * sizeof *nodes);
+  for (uint32_t i = 0; i < b->root.n; i++) {
+    if (nodes[i].kind != KL_NODE_MEET || n--) continue;
+    nodes[i].kind = KL_NODE_SYNC;
+    b->root.nodes = nodes;
+    return true;
+  }
+  return false;
+}
+
+START_TEST(blocks_that_do_not_meet_are_noticed) {
+  static const fusion_row rows = {
+      "two levels",
+      "p = f32[2,3000] parameter(0)\n z = f32[] parameter(1)\n a = f32[2] reduce(p, z), dimensions={1}, to_apply=f\n b "
+      "= "
+      "f32[2,3000] broadcast(a), dimensions={0}\n d = f32[2,3000] subtract(p, b)\n c = f32[2] reduce(d, z), "
+      "dimensions={1}, to_apply=f\n e = f32[2,3000] broadcast(c), dimensions={0}\n ROOT g = f32[2,3000] divide(d, e)"};
+  for (uint32_t n = 0; n < 3; n++) {
+    kiln_module *m;
+    kl_plan *p = plan_in_cluster(&rows, 4, &m);
+    const kl_comp *entry = &m->comp[m->entry];
+    leaves want = evaluate_graph(&arena, m, entry, number_arguments(&arena, entry));
+    EXPECT(p->nlaunches == 1 && p->launches->cluster == 4, "%u launches, clusters of %u", p->nlaunches,
+           p->launches->cluster);
+    EXPECT(kl_plan_verify(cx, p) == KILN_OK && !interpret(&arena, p, &want), "it is right as it is");
+    EXPECT(drop_meeting(&p->parts->main, n) == (n < 2), "meeting %u", n);
+    if (n < 2) {
+      EXPECT(kl_plan_verify(cx, p) == KILN_E_INTERNAL, "the verifier lets it through without meeting %u", n);
+      EXPECT(interpret(&arena, p, &want) != NULL, "the interpreter lets it through without meeting %u", n);
+    }
+    kl_plan_free(p);
+    kiln_module_destroy(&m);
+  }
+}
+END_TEST
+
 // --- what is read ---------------------------------------------------------------------------------------------------
 
 // `f` adds. How many sectors a kernel may touch of what would do, in hundredths.
@@ -265,6 +322,7 @@ static const read_row reads[] = {
   {"rows", "p = f32[128,4096] parameter(0)\n z = f32[] constant(0)\n ROOT a = f32[128] reduce(p, z), dimensions={1}, to_apply=f", 105},
   {"rows that begin anywhere", "p = f32[64,4095] parameter(0)\n z = f32[] constant(0)\n ROOT a = f32[64] reduce(p, z), dimensions={1}, to_apply=f", 105},
   {"rows that begin anywhere, of half a vector", "p = bf16[64,2047] parameter(0)\n z = f32[] constant(0)\n q = f32[64,2047] convert(p)\n ROOT a = f32[64] reduce(q, z), dimensions={1}, to_apply=f", 105},
+  {"rows of 131,072 that are read twice", "p = bf16[64,131072] parameter(0)\n z = f32[] constant(0)\n q = f32[64,131072] convert(p)\n a = f32[64] reduce(q, z), dimensions={1}, to_apply=f\n b = f32[64,131072] broadcast(a), dimensions={0}\n d = f32[64,131072] subtract(q, b)\n ROOT r = bf16[64,131072] convert(d)", 105},
   {"rows of what is turned", "p = f32[4096,512] parameter(0)\n z = f32[] constant(0)\n t = f32[512,4096] transpose(p), dimensions={1,0}\n ROOT a = f32[512] reduce(t, z), dimensions={1}, to_apply=f", 105},
   {"the same by its layout", "p = f32[512,4096]{0,1} parameter(0)\n z = f32[] constant(0)\n t = f32[512,4096]{1,0} copy(p)\n ROOT a = f32[512] reduce(t, z), dimensions={1}, to_apply=f", 105},
   {"four rows side by side", "p = f32[4,64,4096,4] parameter(0)\n z = f32[] constant(0)\n t = f32[4,4,64,4096] transpose(p), dimensions={0,3,1,2}\n q = f32[4,4,64,4096] multiply(t, t)\n ROOT a = f32[4,4,64] reduce(q, z), dimensions={3}, to_apply=f", 105},
@@ -303,5 +361,5 @@ END_TEST
 int main(void) {
   return RUN_TESTS("reductions", EACH(open_context, close_context), {reductions_have_their_order, KL_COUNT(shapes)},
                    {blocks_share_a_result, KL_COUNT(split_shapes)}, {reductions_meet_in_memory, KL_COUNT(fusions)},
-                   {neighbours_are_read_together, KL_COUNT(reads)});
+                   {blocks_that_do_not_meet_are_noticed, 1}, {neighbours_are_read_together, KL_COUNT(reads)});
 }

@@ -7,6 +7,7 @@
 // How kernels are made where it is not their cost that says.
 typedef struct kl_strategy {
   uint32_t split;      // so many blocks make a result together, as far as it has groups; 1: one does; 0: as cost says
+  bool cluster;        // these are a cluster, as far as the target has them and they hold a row
   bool two_launches;   // what they make is joined by a launch of its own, not by the last of them
   bool across;         // neighbours are taken from what is kept, whatever is read
   const char *chooser; // the kind of kernel that is to be written; NULL: the cheapest of those that can be

@@ -76,6 +76,7 @@ static void declare_gpu_kernel(kl_emit *e) {
   LLVMSetFunctionCallConv(e->k.fn, 71); // PTX kernel
   kl_lines_function(e);
   string_attribute(e, "nvvm.reqntid", kl_strf(e->arena, "%u", l->block));
+  if (l->cluster) string_attribute(e, "nvvm.cluster_dim", kl_strf(e->arena, "%u", l->cluster));
   kl_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
   for (uint32_t i = 0; i < l->nargs; i++) {
     uint32_t slot = l->args[i];

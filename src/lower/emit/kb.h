@@ -142,6 +142,7 @@ kb_reg kb_sync_or(kb *k, kb_reg c);                      // the same; is c true 
 void kb_fence(kb *k);
 // *p, an I32 in global memory, before it was counted up by one, from `last` to 0; whatever others do, at once.
 kb_reg kb_count_up(kb *k, kb_reg p, uint32_t last);
+void kb_meet(kb *k); // of all threads of a cluster's blocks, and what they have stored; on NVPTX
 void kb_sync(kb *k); // of the threads of a block, and what they stored in shared memory; nothing on the host
 
 // Elements that several threads may touch at a time: in one step each, in no order with others. `bits`: I8 (stores only

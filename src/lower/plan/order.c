@@ -36,7 +36,8 @@ static const uint32_t *steps_before_stores(const kl_plan *p, const kl_body *b, u
 
 static bool is_straight(const kl_plan *p, const kl_body *b) {
   for (uint32_t i = 0; i < b->root.n; i++)
-    if (b->root.nodes[i].nest || b->root.nodes[i].kind == KL_NODE_SYNC) return false;
+    if (b->root.nodes[i].nest || b->root.nodes[i].kind == KL_NODE_SYNC || b->root.nodes[i].kind == KL_NODE_MEET)
+      return false;
   for (uint32_t i = 0; i < b->nstores; i++)
     if (p->slots[b->stores[i].access.slot].kind == KL_SLOT_SHARED) return false;
   return true;

@@ -171,8 +171,20 @@ void kl_each_taken(const kl_body *b, const kl_node *n, void (*f)(void *arg, uint
       f(arg, n->nest->carried[i].first), f(arg, n->nest->carried[i].next);
     return;
   case KL_NODE_LAST:
+  case KL_NODE_MEET:
   case KL_NODE_SYNC: return;
   }
+}
+
+kl_vars kl_cluster_vars(const kl_body *b, uint32_t n) {
+  kl_vars vars = 0;
+  for (uint32_t v = b->nvars; v-- > 0 && kl_extent(b, vars) < n;)
+    if (b->vars[v].binding == KL_BIND_BLOCK) vars |= (kl_vars)1 << v;
+  return kl_extent(b, vars) == n ? vars : 0;
+}
+
+uint32_t kl_most_in_cluster(const kl_target *t) {
+  return t->machine == KL_NVPTX && t->sm >= 90 ? 8 : 0;
 }
 
 kl_vars kl_guard_vars(const kl_body *b, uint32_t guard) {

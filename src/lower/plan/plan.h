@@ -169,6 +169,7 @@ typedef enum kl_node_kind {
   KL_NODE_IF,     // `inside` where guard `index` holds; the guard does not depend on reg variables
   KL_NODE_UPDATE, // store `index`, a REPLACE: `inside` makes its value from carried[0].value, the element as it is; it
                   // may be done several times
+  KL_NODE_MEET,   // what blocks of a cluster have stored in scratch memory is there for all of them; a SYNC, too
   KL_NODE_SYNC,   // what threads of the block have stored in shared memory is there for all of them
   KL_NODE_LAST,   // `inside`, by that block which is the last of several to come here: all that they have stored in
                   // scratch memory is there. At the root, once, of a GPU's body.
@@ -248,13 +249,14 @@ typedef enum kl_when {
 } kl_when;
 
 // A kernel of its own. What it stores is there for the launches behind it; of its own blocks only those that come last
-// (KL_NODE_LAST) find anything of others.
+// (KL_NODE_LAST), or that have met (KL_NODE_MEET), find anything of others.
 typedef struct kl_plan_launch {
   const char *name; // of the kernel, an identifier in PTX
   kl_when when;     // all that are not ALWAYS store in all results that may be parameters' memory
   uint32_t first_part, nparts;
   uint32_t block;        // threads of a block
   uint32_t shared_bytes; // of a block
+  uint32_t cluster;      // neighbouring blocks that run at one time and may MEET; 0: none do
   int64_t grid;          // blocks; 0: nothing to launch
   int64_t iterations;    // on the host: of `main` in all parts
   uint32_t nargs;        // the kernel's arguments, slots in order
@@ -363,6 +365,8 @@ static inline bool kl_has_var(kl_vars vars, uint32_t v) {
 kl_vars kl_bound(const kl_body *b, kl_binding binding);
 // Those whose values are there side by side: reg variables, on the host lanes too.
 kl_vars kl_inner(const kl_body *b);
+// BLOCK variables that blocks of a cluster of n differ in: the fastest; 0: no variables number them.
+kl_vars kl_cluster_vars(const kl_body *b, uint32_t n);
 // Product of the extents of `vars`.
 int64_t kl_extent(const kl_body *b, kl_vars vars);
 // Number i of the points of `vars`, the last variable the fastest but for `run` (KL_NONE: none), which is faster than
@@ -384,6 +388,8 @@ void kl_each_taken(const kl_body *b, const kl_node *n, void (*f)(void *arg, uint
 // Does what a guard says, and its outer ones, hold at this point of `vars`, whatever the other variables are? KL_NO: of
 // none of their values.
 kl_truth kl_guard_at(kl_plan *p, const kl_body *b, uint32_t guard, kl_vars vars, const int64_t *at);
+// Most blocks of a cluster on the target; 0: there are none.
+uint32_t kl_most_in_cluster(const kl_target *t);
 // Do so many bits, 32 or 64, hold every index of the body?
 bool kl_body_fits(const kl_body *b, unsigned bits);
 

@@ -184,6 +184,10 @@ static void print_seq(printer *x, const kl_seq *s, unsigned depth) {
       kl_sbf(x->b, "if g%u\n", n->index);
       break;
     case KL_NODE_LAST: print_last(x, &n->nest->arrival, depth); break;
+    case KL_NODE_MEET:
+      indent(x, depth);
+      kl_sb_puts(x->b, "meet the cluster's blocks\n");
+      break;
     case KL_NODE_SYNC:
       indent(x, depth);
       kl_sb_puts(x->b, "sync\n");
@@ -250,6 +254,7 @@ static void print_grid(kl_sb *b, const kl_plan *p, const kl_plan_launch *l) {
   int64_t free = 0;
   for (uint32_t i = l->first_part; i < l->first_part + l->nparts; i++) free += p->parts[i].main_blocks;
   kl_sbf(b, "grid %lld (%lld without bounds checks), block %u", (long long)l->grid, (long long)free, l->block);
+  if (l->cluster) kl_sbf(b, ", clusters of %u", l->cluster);
 }
 
 const char *kl_when_text(const kl_plan_launch *l) {

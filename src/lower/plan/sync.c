@@ -88,6 +88,7 @@ static kl_seq place(const placing *x, const kl_seq *s, state *now) {
   for (uint32_t i = 0; i < s->n; i++) {
     state here = new_state(x);
     summarize(x, &s->nodes[i], &here);
+    if (s->nodes[i].kind == KL_NODE_MEET) clear(x, now);
     if (s->nodes[i].kind != KL_NODE_LAST && conflicts(x, now, &here)) {
       nodes[n++] = (kl_node){.kind = KL_NODE_SYNC};
       clear(x, now);

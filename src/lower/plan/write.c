@@ -448,6 +448,10 @@ void kl_write_loop_end(kl_writer *w, const uint32_t *next) {
   add_node(w, (kl_node){KL_NODE_LOOP, var, nest});
 }
 
+void kl_write_meet(kl_writer *w) {
+  add_node(w, (kl_node){.kind = KL_NODE_MEET});
+}
+
 void kl_write_last(kl_writer *w, const kl_arrival *a) {
   open_nest(w, KL_NODE_LAST, 0);
   innermost(w)->arrival = *a;

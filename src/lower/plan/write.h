@@ -160,6 +160,7 @@ void kl_write_loop_end(kl_writer *w, const uint32_t *next);
 // What the last of the blocks that differ in a->of does.
 void kl_write_last(kl_writer *w, const kl_arrival *a);
 void kl_write_last_end(kl_writer *w);
+void kl_write_meet(kl_writer *w);
 void kl_write_if(kl_writer *w, uint32_t guard);
 void kl_write_if_end(kl_writer *w);
 

@@ -75,6 +75,7 @@ static void make_memory(machine *m, bool results) {
   m->stored = KL_NEW_N(m->arena, uint8_t *, p->nslots + 1);
   m->readers = KL_NEW_N(m->arena, int64_t *, p->nslots + 1);
   m->writers = KL_NEW_N(m->arena, int64_t *, p->nslots + 1);
+  m->met_before = KL_NEW_N(m->arena, int64_t *, p->nslots + 1);
   m->last = NOT;
   for (uint32_t i = 0; i < p->nparts; i++)
     m->no_group += p->parts[i].main.blocks + p->parts[i].main.threads + p->parts[i].tail.threads;
@@ -91,6 +92,7 @@ static void make_memory(machine *m, bool results) {
     if (!result || !results) continue;
     m->stored[i] = KL_NEW_N(m->arena, uint8_t, n);
     if (p->slots[i].kind == KL_SLOT_SCRATCH) m->writers[i] = KL_NEW_N(m->arena, int64_t, n);
+    if (p->slots[i].kind == KL_SLOT_SCRATCH) m->met_before[i] = KL_NEW_N(m->arena, int64_t, n);
     if (p->slots[i].alias != KL_NONE) m->readers[i] = KL_NEW_N(m->arena, int64_t, n);
   }
 }
@@ -144,8 +146,8 @@ static void enter_body(machine *m, const kl_body *b) {
   m->vals = kl_arena_alloc_n(m->arena, m->nthreads * (m->each + 1), sizeof *m->vals);
 }
 
-// Block or iteration number n.
-static void run_number(machine *m, int64_t n) {
+// Where block or iteration number n is.
+static void take_place(machine *m, int64_t n) {
   const kl_body *b = m->body;
   for (uint32_t t = 0; t < m->nthreads; t++) {
     int64_t *at = m->vars[t];
@@ -153,8 +155,61 @@ static void run_number(machine *m, int64_t n) {
     to_point(b, bound_to(b, KL_BIND_WARP), KL_NONE, t / lanes_in_warp(m), at);
     to_point(b, bound_to(b, KL_BIND_LANE), KL_NONE, t % lanes_in_warp(m), at);
   }
+}
+
+static void run_number(machine *m, int64_t n) {
+  take_place(m, n);
   run_group(m);
   m->group++;
+}
+
+// --- blocks that meet -----------------------------------------------------------------------------------------------
+
+enum { STACK = 1 << 18 };
+
+static void run_block(unsigned high, unsigned low) {
+  machine *m = (machine *)((uint64_t)high << 32 | low);
+  if (!setjmp(m->stop)) run_group(m);
+  m->met = NOT;
+  swapcontext(m->own, m->others);
+}
+
+// A block by itself: its own threads, and its own shared memory.
+static machine *new_block(const machine *all, int64_t n, uint32_t rank, ucontext_t *others) {
+  machine *m = kl_arena_dup(all->arena, all, sizeof *all);
+  uint32_t nslots = m->plan->nslots;
+  m->elements = kl_arena_dup(m->arena, m->elements, nslots * sizeof *m->elements);
+  for (uint32_t i = 0; i < nslots; i++)
+    if (m->plan->slots[i].kind == KL_SLOT_SHARED)
+      m->elements[i] = KL_NEW_N(m->arena, uint64_t, m->plan->slots[i].shape->count + 1);
+  m->shared = KL_NEW_N(m->arena, shared_byte, m->launch->shared_bytes + 1);
+  m->own = KL_NEW(m->arena, ucontext_t);
+  m->others = others;
+  enter_body(m, m->body);
+  take_place(m, n + rank);
+  m->group = all->group + rank;
+  getcontext(m->own);
+  m->own->uc_stack = (stack_t){.ss_sp = kl_arena_alloc(m->arena, STACK), .ss_size = STACK};
+  makecontext(m->own, (void (*)(void))run_block, 2, (unsigned)((uint64_t)m >> 32), (unsigned)(uint64_t)m);
+  return m;
+}
+
+// All of them to where they meet, again and again, the other way round each time; all come as often.
+static void run_cluster(machine *m, int64_t n) {
+  uint32_t of = m->launch->cluster;
+  ucontext_t here;
+  machine **blocks = KL_NEW_N(m->arena, machine *, of);
+  REQUIRE(m, m->body->blocks % of == 0, "%lld blocks in clusters of %u", (ll)m->body->blocks, of);
+  for (uint32_t i = 0; i < of; i++) blocks[i] = new_block(m, n, i, &here);
+  for (int64_t met = 0; met != NOT; met = blocks[0]->met) {
+    for (uint32_t i = 0; i < of; i++) {
+      machine *b = blocks[met % 2 ? i : of - 1 - i];
+      swapcontext(&here, b->own);
+      if (b->why) broken(m, "%s", b->why);
+    }
+    for (uint32_t i = 0; i < of; i++) REQUIRE(m, blocks[i]->met == blocks[0]->met, "some blocks meet the others");
+  }
+  m->group += of;
 }
 
 static void run_body(machine *m, const kl_body *b, bool all) {
@@ -162,6 +217,9 @@ static void run_body(machine *m, const kl_body *b, bool all) {
   if (is_empty(b)) return;
   enter_body(m, b);
   int64_t total = b->threads + b->blocks, done[SOME];
+  uint32_t of = m->launch->cluster;
+  for (int64_t n = 0; of && n < total && (all || n < (int64_t)of * SOME); n += of) run_cluster(m, n);
+  if (of) return;
   for (int64_t n = 0; all && n < total; n++) run_number(m, n);
   for (int64_t n = 0, k = 0; !all && n < SOME; n++) {
     int64_t number = n % 2 ? total - 1 - n / 2 % total : n * n * n * 7919 % total;

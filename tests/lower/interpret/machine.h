@@ -5,6 +5,7 @@
 #include "interpret.h"
 
 #include <setjmp.h>
+#include <ucontext.h>
 
 enum { WARP = 32, MOST_SYMBOLS = 256 };
 
@@ -43,13 +44,17 @@ typedef struct machine {
   size_t each;         // values of a thread
   uint64_t *vals;
 
-  uint64_t **elements; // by slot: results, scratch and shared memory, as they are now; NULL: not looked at
-  uint8_t **stored;    // by result and scratch slot: elements that have been, 1 + the launch; NULL as elements
-  int64_t **writers;   // by scratch slot: the group that has stored an element
-  int64_t *arrived;    // by group: the counter in which it has counted itself, NOT: none yet
-  int64_t no_group;    // the number of one that never counts itself
-  int64_t last;        // the counter whose last block the group is, NOT: it is none
-  int64_t **readers;   // by result whose memory a parameter may be: who has read an element of that, + 1
+  uint64_t **elements;  // by slot: results, scratch and shared memory, as they are now; NULL: not looked at
+  uint8_t **stored;     // by result and scratch slot: elements that have been, 1 + the launch; NULL as elements
+  int64_t **writers;    // by scratch slot: the group that has stored an element
+  int64_t *arrived;     // by group: the counter in which it has counted itself, NOT: none yet
+  int64_t no_group;     // the number of one that never counts itself
+  int64_t last;         // the counter whose last block the group is, NOT: it is none
+  int64_t **met_before; // by scratch slot: how often the group that has stored an element had met others by then
+  int64_t met;          // how often the group has
+  ucontext_t *own,
+      *others;       // of a cluster's block: where it goes on, and where it goes to meet the others; NULL: it is alone
+  int64_t **readers; // by result whose memory a parameter may be: who has read an element of that, + 1
   shared_byte *shared; // by byte
   uint32_t syncs;      // that the group has passed
 } machine;

@@ -105,7 +105,11 @@ static uint64_t read_element(machine *m, uint32_t slot, int64_t e, uint32_t thre
   case KL_SLOT_SCRATCH:
     if (!m->elements[slot]) return 0;
     REQUIRE(m, m->stored[slot][e], "slot %u: element %lld is read, and nobody has written it", slot, (ll)e);
-    if (m->stored[slot][e] == 1 + (m->launch - m->plan->launches))
+    if (m->stored[slot][e] == 1 + (m->launch - m->plan->launches) && m->others) {
+      int64_t of = m->launch->cluster;
+      REQUIRE(m, m->writers[slot][e] / of == m->group / of && m->met_before[slot][e] < m->met,
+              "slot %u: element %lld is read, and a block has written it that has not met this one since", slot, (ll)e);
+    } else if (m->stored[slot][e] == 1 + (m->launch - m->plan->launches))
       REQUIRE(m, m->last != NOT && m->arrived[m->writers[slot][e]] == m->last,
               "slot %u: element %lld is read, and a block has written it that does not come before", slot, (ll)e);
     return m->elements[slot][e];
@@ -120,6 +124,7 @@ static void write_element(machine *m, uint32_t slot, int64_t e, uint32_t thread,
   } else if (m->stored[slot]) {
     REQUIRE(m, !m->stored[slot][e], "slot %u: element %lld is written twice", slot, (ll)e);
     overwrite_alias(m, slot, e, thread);
+    if (m->writers[slot]) m->met_before[slot][e] = m->met;
     if (m->writers[slot]) m->writers[slot][e] = m->last == NOT ? m->group : m->no_group;
     m->stored[slot][e] = (uint8_t)(1 + (m->launch - m->plan->launches));
   }

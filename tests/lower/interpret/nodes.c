@@ -204,6 +204,13 @@ static void run_sync(machine *m) {
   m->syncs++;
 }
 
+static void run_meet(machine *m) {
+  REQUIRE(m, m->others, "a block that has no others meets them");
+  run_sync(m);
+  m->met++;
+  swapcontext(m->own, m->others);
+}
+
 static void run_seq(machine *m, const kl_seq *s, kl_vars open) {
   for (uint32_t i = 0; i < s->n; i++) {
     const kl_node *n = &s->nodes[i];
@@ -214,6 +221,7 @@ static void run_seq(machine *m, const kl_seq *s, kl_vars open) {
     case KL_NODE_IF: run_if(m, n, open); break;
     case KL_NODE_UPDATE: run_update(m, n, open); break;
     case KL_NODE_LAST: run_last(m, n); break;
+    case KL_NODE_MEET: run_meet(m); break;
     case KL_NODE_SYNC: run_sync(m); break;
     }
   }

@@ -339,6 +339,9 @@ static void check_seq(machine *m, scope *s, const kl_seq *seq) {
     case KL_NODE_IF: check_if(m, s, n); break;
     case KL_NODE_UPDATE: check_update(m, s, n); break;
     case KL_NODE_LAST: check_last(m, s, n); break;
+    case KL_NODE_MEET:
+      REQUIRE(m, b->blocks && m->launch->cluster > 1 && m->launch->nparts == 1, "blocks of no cluster meet");
+      break;
     case KL_NODE_SYNC: REQUIRE(m, !b->threads, "a sync among threads of all blocks"); break;
     }
   }

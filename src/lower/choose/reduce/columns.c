@@ -372,8 +372,8 @@ void kl_split_columns(kl_choosing *c, kl_reductions *stage) {
   deal_columns(&x);
   const deal *d = &x.d;
   if (d->parts == 1) return;
-  int64_t blocks = stage->rows / stage->minor * kl_ceil_div(stage->minor, d->v * d->lanes), bytes = 0,
-          most = MOST_PARTS;
+  int64_t cost, blocks = stage->rows / stage->minor * kl_ceil_div(stage->minor, d->v * d->lanes), bytes = 0,
+                most = MOST_PARTS;
   for (uint32_t i = 0; i < stage->n; i++)
     for (uint32_t k = 0; k < stage->reducer[i].n; k++)
       bytes += d->v * d->lanes * kl_info(kl_in_bytes(stage->reducer[i].type[k]))->bits / 8;
@@ -382,7 +382,7 @@ void kl_split_columns(kl_choosing *c, kl_reductions *stage) {
   int64_t least = kl_power_of_two(kl_ceil_div(d->parts, most)), warps = whole ? MOST_WARPS : d->warps_j;
   int64_t joined =
       kl_least(kl_power_of_two(d->parts) / (whole ? warps / d->warps_j : 1), JOINED / d->v * warps * d->lanes_j);
-  stage->split = kl_best_split(&x.g, blocks, least, joined > least ? joined : least);
+  stage->split = kl_best_split(&x.g, blocks, least, joined > least ? joined : least, true, &cost);
 }
 
 kiln_status kl_choose_columns(kl_choosing *c, const kl_reductions *all, const char **why_not) {

@@ -55,6 +55,7 @@ typedef struct kl_reductions {
   const kl_output *outputs;
   int64_t split;     // blocks that make a result together, each some neighbouring groups s; 1: one does
   bool two_launches; // a launch of its own joins what they make
+  bool cluster;      // they meet, and all of them have the result
 } kl_reductions;
 
 // The reductions of plan->comp, operands before users; domain[i]: of reduction i alone, without instructions.
@@ -180,8 +181,10 @@ kiln_status kl_give_nothing(kl_reducing *g, uint32_t level, const kl_aff *row, u
 // --- several blocks for a result ------------------------------------------------------------------------------------
 
 // How many blocks make one result together. blocks: of the launch if each made one alone; from `least` to `most`,
-// powers of two.
-int64_t kl_best_split(const kl_reducing *g, int64_t blocks, int64_t least, int64_t most);
+// powers of two. again: one that does reads all elements for each level anew. *cost: what it takes, in nanoseconds.
+int64_t kl_best_split(const kl_reducing *g, int64_t blocks, int64_t least, int64_t most, bool again, int64_t *cost);
+// What a cluster of n blocks for each result takes, each of which holds what it reads.
+int64_t kl_cluster_cost(const kl_reducing *g, int64_t blocks, int64_t n);
 // Blocks that differ in variable `split`, KL_NONE if there is one, have stored what they have made: what stands behind
 // is for the last of them. counter: its number among `counters`.
 void kl_begin_last(kl_reducing *g, uint32_t split, const kl_aff *counter, int64_t counters);

@@ -117,7 +117,7 @@ static void find_outputs(staging *x, kl_reductions *stage) {
     unsigned bits = kl_info(c->slots.v.p[first + i].shape->dtype)->bits;
     if (c->slots.v.p[first + i].owner) continue; // position by position, behind it
     if (x->stored[i] || level == KL_RESULT_NEITHER) continue;
-    if (stage->split > 1 && (level == KL_RESULT_ELEMENT || bits < 8)) continue;
+    if (stage->split > 1 && !stage->cluster && (level == KL_RESULT_ELEMENT || bits < 8)) continue;
     if (!is_ready(x, (uint32_t)(x->result[i] - comp->instr), KL_NONE)) continue;
     VEC_PUSH(c->cx, &out, (kl_output){first + i, comp->root, i, KL_NONE, level == KL_RESULT_ROW});
     x->stored[i] = true;
@@ -148,7 +148,7 @@ static kiln_status make_stage(staging *x, uint32_t first, const char **why_not) 
   kl_reductions_of(c, &x->all, x->here, stage);
   KL_TRY(kl_find_reading(c, stage));
   choose_split(x, stage);
-  if (stage->split > 1 && stage->levels > 1) {
+  if (stage->split > 1 && stage->levels > 1 && !stage->cluster) {
     kl_reductions all = *stage;
     find_stage(x, first, true);
     kl_reductions_of(c, &x->all, x->here, stage);

@@ -125,7 +125,8 @@ static void deal_rows(rows *x) {
   while (k / d->rounds_k > 4) d->rounds_k *= 2;
   d->k = k / d->rounds_k;
   d->more_k = d->unit > 1 && (d->parts > 1 || length + d->unit - 1 > d->k * w);
-  d->warps = host ? 1 : kl_least(d->split > 1 ? SPLIT_WARPS : MOST_WARPS, kl_power_of_two(d->in_block));
+  d->warps =
+      host ? 1 : kl_least(d->split > 1 && !x->g.x->cluster ? SPLIT_WARPS : MOST_WARPS, kl_power_of_two(d->in_block));
   // Registers are for what will be wanted again.
   d->rounds = kl_ceil_div(d->in_block, d->warps);
   deal_joined(x);
@@ -253,19 +254,23 @@ static void put_partial(rows *x, uint32_t which, const uint32_t *values) {
 
 // Each warp joins all that blocks have made of a row. Who finds what others have stored reads nothing else there, not
 // even in vain.
-static kiln_status join_partials(rows *x) {
+static kiln_status join_partial(rows *x, uint32_t which) {
   kl_affs *p = x->g.p;
+  kl_folding f = kl_folding_of(&x->g, which);
+  uint32_t values[KL_MAX_VALUES_FOLDED];
   const kl_aff *lane = x->lane == KL_NONE ? kl_aff_const(p, 0) : kl_aff_dim(p, x->lane);
   const kl_aff *part = kl_aff_modc(p, lane, x->d.join_lanes);
   if (x->joined != KL_NONE) part = kl_aff_addmul(p, kl_aff_dim(p, x->joined), part, x->d.joined);
-  for (uint32_t i = 0; i < x->g.x->n; i++) {
-    kl_folding f = kl_folding_of(&x->g, i);
-    uint32_t values[KL_MAX_VALUES_FOLDED];
-    kl_fold_get(&f, x->partial[i], kl_aff_addmul(p, part, x->row, x->d.split), x->row_guard, values);
-    KL_TRY(kl_fold_pairs(&f, x->joined, values));
-    if (x->lane != KL_NONE) KL_TRY(kl_fold_few_lanes(&f, x->lane, x->d.join_lanes, values));
-    KL_TRY(kl_fold_give(&x->g, i, x->row, x->row_guard, values));
-  }
+  kl_fold_get(&f, x->partial[which], kl_aff_addmul(p, part, x->row, x->d.split), x->row_guard, values);
+  KL_TRY(kl_fold_pairs(&f, x->joined, values));
+  if (x->lane != KL_NONE) KL_TRY(kl_fold_few_lanes(&f, x->lane, x->d.join_lanes, values));
+  return kl_fold_give(&x->g, which, x->row, x->row_guard, values);
+}
+
+// All of a level.
+static kiln_status join_level(rows *x, uint32_t level) {
+  for (uint32_t i = 0; i < x->g.x->n; i++)
+    if (x->g.x->level[i] == level) KL_TRY(join_partial(x, i));
   return KILN_OK;
 }
 
@@ -297,7 +302,9 @@ static kiln_status fold_level(rows *x, uint32_t level) {
     else
       KL_TRY(kl_fold_give(&x->g, i, x->row, x->row_guard, values[i]));
   }
-  return KILN_OK;
+  if (!all->cluster) return KILN_OK;
+  kl_write_meet(&x->g.w);
+  return join_level(x, level);
 }
 
 // --- results --------------------------------------------------------------------------------------------------------
@@ -320,6 +327,7 @@ static bool meets(const rows *x) {
 static kiln_status put_rows(rows *x, const uint32_t *meeting) {
   bool never;
   uint32_t owner = kl_guard_and(&x->g.w.guards, x->row_guard, x->in_row, 0, 0, &never);
+  if (x->g.x->cluster) owner = kl_guard_and(&x->g.w.guards, owner, kl_aff_dim(x->g.p, x->split), 0, 0, &never);
   for (uint32_t i = 0; i < x->g.x->noutputs; i++) {
     const kl_output *o = &x->g.x->outputs[i];
     const kl_aff *at;
@@ -375,7 +383,7 @@ static kiln_status store_all(rows *x) {
 
 // What stands in LAST is done by one of the blocks.
 static kiln_status write_body(rows *x) {
-  bool never, last = x->d.split > 1 && !x->joins && !x->g.x->two_launches;
+  bool never, apart = x->d.split > 1 && !x->g.x->cluster, last = apart && !x->joins && !x->g.x->two_launches;
   x->row_guard = kl_guard_and(&x->g.w.guards, KL_NONE, x->row, 0, x->g.x->rows - 1, &never);
   x->guard = kl_guard_and(&x->g.w.guards, x->row_guard, x->r, 0, x->g.x->length - 1, &never);
   if (x->d.unit > 1 && x->d.parts > 1)
@@ -383,9 +391,9 @@ static kiln_status write_body(rows *x) {
   x->g.w.guards.covers = x->d.unit > 1;
   if (x->row_round != KL_NONE) kl_write_loop(&x->g.w, x->row_round, 0, NULL, NULL, NULL);
   if (!x->joins) KL_TRY(fold_all(x));
-  if (x->d.split > 1 && !x->joins && !last) return KILN_OK;
+  if (apart && !x->joins && !last) return KILN_OK;
   if (last) kl_begin_last(&x->g, x->split, x->row, x->g.x->rows);
-  if (x->d.split > 1) KL_TRY(join_partials(x));
+  for (uint32_t level = 1; level <= x->g.x->levels && apart; level++) KL_TRY(join_level(x, level));
   KL_TRY(store_all(x));
   if (last) kl_write_last_end(&x->g.w);
   return KILN_OK;
@@ -395,7 +403,29 @@ static kiln_status make_launch(rows *x, const char **why_not) {
   kl_body b = {0};
   make_vars(x);
   kl_reducing_begin(&x->g, &b);
+  kl_last_launch(x->g.c->plan)->cluster = x->g.x->cluster ? (uint32_t)x->d.split : 0;
   return kl_reducing_end(&x->g, &b, write_body(x), WARP * x->d.warps * x->d.rows_in_block, why_not);
+}
+
+// Blocks have the results of several rows, then.
+static bool has_parts_of_bytes(const rows *x) {
+  const kl_slots *s = &x->g.c->slots;
+  for (uint32_t i = 0; i < s->nargs; i++)
+    if (s->v.p[i].kind == KL_SLOT_OUT && kl_info(s->v.p[i].shape->dtype)->bits < 8) return true;
+  return false;
+}
+
+// So many blocks, each of which holds its part of a row in registers, are a cluster where that reads it fewer times.
+static void split_in_cluster(rows *x, kl_reductions *stage, int64_t blocks, int64_t cost) {
+  const kl_strategy *s = &x->g.c->params->strategy;
+  int64_t n = kl_power_of_two(kl_ceil_div(x->d.parts, MOST_WARPS)), most = kl_power_of_two(x->d.parts);
+  if (s->cluster) n = kl_least(s->split > n ? kl_power_of_two(s->split) : n, most);
+  if (n < 2 || n > kl_most_in_cluster(&x->g.c->plan->target) || x->d.rounds_k > 1) return;
+  if (rows_of_block(&x->d) > 1 || has_parts_of_bytes(x)) return;
+  if (s->split && !s->cluster) return;
+  if (!s->cluster && kl_cluster_cost(&x->g, blocks, n) >= cost) return;
+  stage->split = n;
+  stage->cluster = true;
 }
 
 void kl_split_rows(kl_choosing *c, kl_reductions *stage) {
@@ -405,7 +435,10 @@ void kl_split_rows(kl_choosing *c, kl_reductions *stage) {
   int64_t blocks = kl_ceil_div(stage->rows, rows_of_block(&x.d)), least = kl_ceil_div(x.d.parts, MOST_PARTS);
   int64_t most = kl_power_of_two(x.d.parts);
   if (!c->params->strategy.split && most >= 2 * BLOCK_WARPS) most /= BLOCK_WARPS;
-  stage->split = kl_best_split(&x.g, blocks, kl_power_of_two(least), kl_least(most, MOST_JOINED * x.d.lanes));
+  int64_t cost;
+  stage->split = kl_best_split(&x.g, blocks, kl_power_of_two(least), kl_least(most, MOST_JOINED * x.d.lanes),
+                               x.d.rounds > 1, &cost);
+  split_in_cluster(&x, stage, blocks, cost);
 }
 
 kiln_status kl_choose_rows(kl_choosing *c, const kl_reductions *all, const char **why_not) {
@@ -418,7 +451,7 @@ kiln_status kl_choose_rows(kl_choosing *c, const kl_reductions *all, const char 
   KL_TRY(deal_rounds(&x));
   x.partial = kl_arena_alloc(c->arena, all->n * sizeof *x.partial);
   KL_TRY(make_launch(&x, why_not));
-  if (*why_not || x.d.split == 1 || !all->two_launches) return KILN_OK;
+  if (*why_not || x.d.split == 1 || all->cluster || !all->two_launches) return KILN_OK;
   rows second = {.g = {.c = c, .p = c->plan->affs, .x = all}, .joins = true, .partial = x.partial};
   deal_rows(&second);
   kl_plan_add_launch(c->plan, c->plan->target.block);

@@ -40,17 +40,24 @@ static int64_t levels_behind(const kl_reducing *g) {
   return n;
 }
 
-int64_t kl_best_split(const kl_reducing *g, int64_t blocks, int64_t least, int64_t most) {
+int64_t kl_best_split(const kl_reducing *g, int64_t blocks, int64_t least, int64_t most, bool again, int64_t *cost) {
   machine m = machine_of(&g->c->plan->target);
   uint32_t forced = g->c->params->strategy.split;
-  int64_t bytes = bytes_read(g), best = least, behind = levels_behind(g), cost = INT64_MAX;
+  int64_t bytes = bytes_read(g), best = least, behind = levels_behind(g);
+  *cost = INT64_MAX;
   if (forced) return forced <= least ? least : kl_least(kl_power_of_two(forced), most);
   for (int64_t n = least; n <= most && blocks * n <= 8 * m.processors * least; n *= 2) {
     int64_t t = time_of(&m, bytes, blocks * n);
+    if (n == 1 && again) t *= behind + 1;
     if (n > 1) t = (behind + 1) * (t + m.join) + behind * m.launch;
-    if (t < cost) cost = t, best = n;
+    if (t < *cost) *cost = t, best = n;
   }
   return best;
+}
+
+int64_t kl_cluster_cost(const kl_reducing *g, int64_t blocks, int64_t n) {
+  machine m = machine_of(&g->c->plan->target);
+  return time_of(&m, bytes_read(g), blocks * n) + g->x->levels * m.join / 2;
 }
 
 void kl_begin_last(kl_reducing *g, uint32_t split, const kl_aff *counter, int64_t counters) {

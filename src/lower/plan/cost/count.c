@@ -375,6 +375,7 @@ static void count_seq(counting *c, const kl_seq *s, const inside *around) {
       break;
     case KL_NODE_IF: count_seq(c, &n->nest->inside, &(inside){around, n->index}); break;
     case KL_NODE_LAST: count_last(c, n, warps); break;
+    case KL_NODE_MEET: c->sum.syncs += 2 * warps; break; // all arrive, and wait
     case KL_NODE_SYNC: c->sum.syncs += warps; break;
     }
   }

@@ -189,7 +189,8 @@ static kiln_status check_guard(reach *x, uint32_t guard) {
   return KILN_OK;
 }
 
-// What a load may read, or a store write. What the launch stores in scratch memory, blocks that come last read in it.
+// What a load may read, or a store write. What the launch stores in scratch memory, blocks that come last, or have met,
+// read in it.
 static bool may_touch(const kl_check *k, const kl_access *a, bool load) {
   const kl_slot_info *s = &k->p->slots[a->slot];
   uint32_t launch = (uint32_t)(k->launch - k->p->launches);
@@ -200,7 +201,7 @@ static bool may_touch(const kl_check *k, const kl_access *a, bool load) {
   case KL_SLOT_SHARED: return s->launch == launch;
   case KL_SLOT_SCRATCH: {
     uint32_t first = kl_first_writer(k->p, a->slot);
-    return !s->zero && (!load || first < launch || (first == launch && k->gone));
+    return !s->zero && (!load || first < launch || (first == launch && (k->gone || k->met)));
   }
   }
   return false;

@@ -21,7 +21,7 @@ typedef struct kl_place {
 typedef enum kl_event_kind { KL_READS, KL_WRITES, KL_CHANGES, KL_SYNCS, KL_ENTERS, KL_LEAVES } kl_event_kind;
 typedef struct kl_event {
   kl_event_kind kind;
-  uint32_t number; // of the step or store
+  uint32_t number; // of the step or store; SYNCS: 1 where blocks meet
   const kl_access *a;
   uint32_t guard;        // where it takes place
   const kl_place *place; // ENTERS, LEAVES: the loop or branch itself
@@ -45,6 +45,7 @@ typedef struct kl_check {
   const kl_place *place;
   kl_vars loops;           // variables of those that are open
   bool gone_once;          // there was such a node
+  bool met;                // blocks of a cluster have met
   kl_vars gone;            // BLOCK variables that have no value: of blocks that come last
   bool anywhere;           // guards are looked at by themselves: their symbols are made later
   uint8_t *counts;         // by slot: blocks count themselves in it

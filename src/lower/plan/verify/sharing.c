@@ -310,6 +310,30 @@ static bool stores(const kl_body *b, uint32_t slot) {
   return false;
 }
 
+// Do blocks of the cluster meet between two events, the first before the second?
+static bool meet_between(const kl_check *k, uint32_t first, uint32_t second) {
+  for (uint32_t i = first; i < second; i++)
+    if (k->events.p[i].kind == KL_SYNCS && k->events.p[i].number == 1) return true;
+  return false;
+}
+
+// What blocks of a cluster read of each other they have stored before they met, and nobody stores it again.
+static kiln_status check_met(sharing *x, uint32_t event) {
+  kl_check *k = x->k;
+  const kl_event *read = &k->events.p[event];
+  kl_vars others = kl_bound(k->body, KL_BIND_BLOCK) & ~kl_cluster_vars(k->body, k->launch->cluster);
+  for (uint32_t i = 0; i < k->events.n; i++) {
+    const kl_event *w = &k->events.p[i];
+    if (w->kind != KL_WRITES || w->a->slot != read->a->slot) continue;
+    kl_look_at(k, KL_OF_STEP, read->number);
+    if (!meet_between(k, i, event))
+      return kl_refute(k, "reads of s%u what is not known to be stored before blocks meet", w->a->slot);
+    if (!excludes_others(x, w, read, others, false))
+      return kl_refute(k, "may read of s%u what blocks of other clusters store", w->a->slot);
+  }
+  return KILN_OK;
+}
+
 // Other bodies of the launch store nothing of it.
 static kiln_status check_last(sharing *x) {
   kl_check *k = x->k;
@@ -324,7 +348,7 @@ static kiln_status check_last(sharing *x) {
         if (bodies[t] != k->body && stores(bodies[t], e->a->slot))
           return kl_refute(k, "reads of s%u what another part stores", e->a->slot);
     }
-    KL_TRY(check_found(x, e));
+    KL_TRY(gone_at(e->place) ? check_found(x, e) : check_met(x, i));
   }
   return KILN_OK;
 }

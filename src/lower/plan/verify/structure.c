@@ -389,6 +389,7 @@ static kiln_status check_arrival(kl_check *k, const kl_arrival *a) {
   if (k->p->target.machine != KL_NVPTX || b->blocks == 0) return kl_refute(k, "blocks that come last, where none are");
   if (k->place->up->kind != KL_NODE_STEP) return kl_refute(k, "blocks come last in a loop or branch");
   if (k->gone_once) return kl_refute(k, "blocks come last twice");
+  if (k->met) return kl_refute(k, "blocks come last that have met");
   k->gone_once = true;
   if (a->of & ~blocks) return kl_refute(k, "counts what are no blocks");
   if (a->slot >= k->p->nslots || !k->p->slots[a->slot].zero || k->p->slots[a->slot].shape->dtype != KILN_U32)
@@ -448,10 +449,27 @@ static kiln_status check_sync(kl_check *k) {
   return kl_refute(k, "a sync that not all threads come to");
 }
 
+// All blocks of a cluster come here, each with all its threads.
+static kiln_status check_meet(kl_check *k) {
+  const kl_plan_launch *l = k->launch;
+  kl_look_at(k, KL_OF_BODY, 0);
+  note(k, KL_SYNCS, 1, NULL, KL_NONE);
+  if (l->cluster < 2 || l->cluster > kl_most_in_cluster(&k->p->target))
+    return kl_refute(k, "no cluster of blocks meets");
+  if (k->place->kind != KL_NODE_STEP) return kl_refute(k, "blocks meet in a loop or branch");
+  if (k->gone_once) return kl_refute(k, "blocks meet behind one that comes last");
+  if (l->nparts != 1 || k->p->parts[l->first_part].tail.threads || !k->body->blocks ||
+      !kl_cluster_vars(k->body, l->cluster))
+    return kl_refute(k, "not all blocks of a cluster of %u are known to meet", l->cluster);
+  k->met = true;
+  return KILN_OK;
+}
+
 static kiln_status check_node(kl_check *k, const kl_node *n) {
   switch (n->kind) {
   case KL_NODE_STEP: return check_step(k, n->index);
   case KL_NODE_STORE: return check_store(k, n->index);
+  case KL_NODE_MEET: return check_meet(k);
   case KL_NODE_SYNC: return check_sync(k);
   default: return check_nest(k, n);
   }
@@ -467,7 +485,7 @@ kiln_status kl_check_body(kl_check *k) {
   k->there = KL_NEW_N(k->arena, bool, b->nsteps + 1);
   k->stored = KL_NEW_N(k->arena, const kl_place *, b->nstores + 1);
   k->loops = k->gone = 0;
-  k->gone_once = false;
+  k->gone_once = k->met = false;
   k->place = KL_NEW(k->arena, kl_place);
   k->made.n = k->events.n = 0;
   kl_look_at(k, KL_OF_BODY, 0);
