@@ -141,6 +141,10 @@ static void define_all(const header *h) {
          m->driver_version / 1000, m->driver_version % 1000 / 10);
   define(h, "SCRATCH_BYTES", "%" PRIu64 "u", m->scratch_bytes);
   define(h, "SCRATCH_ALIGN", "%u", m->scratch_align);
+  if (m->constant_bytes) {
+    define(h, "CONSTANTS_AT", "%" PRIu64 "u", m->scratch_zero_bytes);
+    define(h, "CONSTANT_BYTES", "%" PRIu64 "u", m->constant_bytes);
+  }
   if (m->counted) {
     define(h, "COUNT_UNIT", "%lld", (long long)m->count_unit);
     define(h, "MAX_COUNT", "%lld", (long long)m->max_count);
@@ -159,8 +163,9 @@ static void write_declarations(const header *h) {
   define_all(h);
   put(h, "\ntypedef struct @_kernels {\n  void *module;\n");
   fprintf(to, "  void *function[%zu];\n", m->launch_count ? m->launch_count : 1);
-  put(h, "} @_kernels;\n\n"
-         "// Loads the code into the thread's current context; the driver compiles it here. 0, or the driver's code.\n"
+  put(h, "} @_kernels;\n\n");
+  if (m->constant_bytes) put(h, "extern const uint64_t @_constants[@_CONSTANT_BYTES / 8];\n\n");
+  put(h, "// Loads the code into the thread's current context; the driver compiles it here. 0, or the driver's code.\n"
          "int @_load(const kiln_entry_points *d, @_kernels *k);\n"
          "void @_unload(const kiln_entry_points *d, @_kernels *k);\n\n");
   fprintf(to, "// Enqueues %zu kernel%s on the stream. Device addresses of:\n", m->launch_count,
@@ -173,6 +178,10 @@ static void write_declarations(const header *h) {
             "//                the first %" PRIu64
             " are zero, and zero again behind; launches that share them do not overlap\n",
             m->scratch_zero_bytes);
+  if (m->constant_bytes)
+    put(h, "//                from @_CONSTANTS_AT on it has the @_CONSTANT_BYTES bytes of @_constants, copied there "
+           "before;\n"
+           "//                they stay\n");
   if (m->counted)
     fprintf(to, "// count: elements of a result, a multiple of %lld up to %lld.\n", (long long)m->count_unit,
             (long long)m->max_count);
@@ -203,6 +212,19 @@ static void write_ptx(const header *h, const char *ptx) {
     ptx += *ptx == '\n';
   }
   fprintf(to, ";\n#ifdef __GNUC__\n#pragma GCC diagnostic pop\n#endif\n\n");
+}
+
+// As words of a little-endian machine, which whoever runs a GPU has.
+static void write_constants(const header *h) {
+  const kiln_manifest *m = h->m;
+  if (!m->constant_bytes) return;
+  put(h, "const uint64_t @_constants[@_CONSTANT_BYTES / 8] = {");
+  for (uint64_t i = 0; i < m->constant_bytes; i += 8) {
+    uint64_t word = 0;
+    for (unsigned k = 0; k < 8; k++) word |= (uint64_t)((const uint8_t *)m->constants)[i + k] << 8 * k;
+    fprintf(h->to, "%s0x%" PRIx64 "u,", i % 64 ? " " : "\n    ", word);
+  }
+  put(h, "\n};\n\n");
 }
 
 static void write_loading(const header *h) {
@@ -329,6 +351,7 @@ static void write_one_launch(const header *h, size_t i) {
 static void write_implementation(const header *h, const char *ptx) {
   put(h, "#ifdef @_IMPLEMENTATION\n#undef @_IMPLEMENTATION\n\n");
   write_ptx(h, ptx);
+  write_constants(h);
   write_loading(h);
   declare_launch(h, " {");
   put(h, "  int code = 0;\n");

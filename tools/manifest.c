@@ -31,6 +31,18 @@ static void json_slot(FILE *to, const kiln_slot *s) {
   fprintf(to, ", \"donated\": %s}", truth(s->donated));
 }
 
+// As base64.
+static void json_bytes(FILE *to, const void *data, uint64_t n) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const uint8_t *p = data;
+  fputc('"', to);
+  for (uint64_t i = 0; i < n; i += 3) {
+    uint32_t u = (uint32_t)p[i] << 16 | (i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0) | (i + 2 < n ? p[i + 2] : 0);
+    for (unsigned k = 0; k < 4; k++) fputc(i + k <= n ? digits[u >> (18 - 6 * k) & 63] : '=', to);
+  }
+  fputc('"', to);
+}
+
 static void json_argument(FILE *to, const kiln_argument *a) {
   switch (a->kind) {
   case KILN_ARGUMENT_SLOT: fprintf(to, "{\"slot\": %u, \"output\": %s}", a->slot, truth(a->output)); return;
@@ -97,6 +109,13 @@ void put_json(FILE *f, const kiln_artifact *a) {
           "}, \"counted\": %s, \"max_count\": %lld, \"count_unit\": %lld, \"numerics\": \"%s\"",
           m->scratch_bytes, m->scratch_align, m->scratch_zero_bytes, truth(m->counted), (long long)m->max_count,
           (long long)m->count_unit, m->numerics == KILN_NUMERICS_FAST ? "fast" : "strict");
+  if (m->constant_bytes) {
+    fprintf(f,
+            ", \"constants\": {\"scratch\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"base64\": ", m->scratch_zero_bytes,
+            m->constant_bytes);
+    json_bytes(f, m->constants, m->constant_bytes);
+    fprintf(f, "}");
+  }
   const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, NULL);
   if (ptx) {
     fprintf(f, ", \"ptx\": ");

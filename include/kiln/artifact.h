@@ -53,7 +53,7 @@ typedef struct kiln_slot {
 
 typedef enum kiln_argument_kind {
   KILN_ARGUMENT_SLOT,    // the address of a slot's buffer, or its value
-  KILN_ARGUMENT_SCRATCH, // an address inside the scratch memory
+  KILN_ARGUMENT_SCRATCH, // an address inside the scratch memory, its constants among it
   KILN_ARGUMENT_COUNT,   // the run-time element count, 64 bits
 } kiln_argument_kind;
 
@@ -110,6 +110,10 @@ typedef struct kiln_manifest {
   int64_t max_count;      // from 0 to so many,
   int64_t count_unit;     // a multiple of so many
   kiln_numerics numerics; // as compiled
+  // Constants too large to be part of the code: so many bytes, to be copied into the scratch memory behind those that
+  // are zero, before the first launch. No launch changes them.
+  uint64_t constant_bytes;
+  const void *constants;
 } kiln_manifest;
 
 // Lives as long as the artifact.

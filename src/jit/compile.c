@@ -10,6 +10,13 @@
 #include "lower/plan/explain.h"
 #include <kiln/cuda.h>
 
+// Among the artifact's constants.
+typedef struct kl_placed_constant {
+  uint64_t at;
+  const void *data;
+  uint64_t bytes;
+} kl_placed_constant;
+
 typedef struct job {
   kl_ctx *cx;
   const kiln_module *origin, *m; // as given; as it is compiled
@@ -22,7 +29,10 @@ typedef struct job {
   kl_arena scratch;
   uint32_t *writes;            // by slot: the argument of one kernel that writes it
   uint64_t zero_bytes;         // of scratch memory, for counters: in front of all else, once all is placed
-  VEC(kiln_argument *) behind; // arguments in scratch memory behind them
+  VEC(kiln_argument *) behind; // arguments in scratch memory behind them and constants
+  uint64_t constant_bytes;     // of scratch memory, for constants: behind the counters
+  VEC(kiln_argument *) constant_arguments;
+  VEC(kl_placed_constant) constants;
   VEC(kiln_launch) launches;
   VEC(kl_host_launch) host_launches;
   kl_sb plan_text, explained, explained_json;
@@ -52,8 +62,10 @@ static uint64_t *place_scratch(job *j, const kl_plan *p) {
   kl_kernels *k = &j->kernels;
   uint64_t *at = KL_NEW_N(&j->scratch, uint64_t, p->nslots + 1);
   for (uint32_t i = p->nargs; i < p->nslots; i++) {
-    uint64_t *end = p->slots[i].zero ? &j->zero_bytes : &k->scratch_bytes;
-    if (p->slots[i].kind != KL_SLOT_SCRATCH) continue;
+    const kl_slot_info *s = &p->slots[i];
+    uint64_t *end = s->given ? &j->constant_bytes : s->zero ? &j->zero_bytes : &k->scratch_bytes;
+    if (s->kind != KL_SLOT_SCRATCH && !s->given) continue;
+    if (s->given) VEC_PUSH(j->cx, &j->constants, (kl_placed_constant){*end, s->data, (uint64_t)s->bytes});
     at[i] = *end;
     *end += ((uint64_t)p->slots[i].bytes + k->scratch_align - 1) / k->scratch_align * k->scratch_align;
   }
@@ -80,11 +92,16 @@ static void bind_arguments(job *j, const kl_kernel_unit *u, const kl_plan *p, co
     if (slot < p->nargs)
       args[i] = u->arguments[slot], l->bytes += bytes_of(p, from, slot, u->shapes[slot]);
     else
-      args[i] = (kiln_argument){.kind = KILN_ARGUMENT_SCRATCH, .offset = scratch[slot], .output = true};
+      args[i] = (kiln_argument){
+          .kind = KILN_ARGUMENT_SCRATCH, .offset = scratch[slot], .output = p->slots[slot].kind == KL_SLOT_SCRATCH};
   }
   for (uint32_t i = 0; i < from->nargs; i++) {
     bool counts = from->args[i] >= p->nargs && p->slots[from->args[i]].zero;
-    if (args[i].kind == KILN_ARGUMENT_SCRATCH && !counts) VEC_PUSH(j->cx, &j->behind, &args[i]);
+    bool constant = from->args[i] >= p->nargs && p->slots[from->args[i]].given;
+    if (constant)
+      VEC_PUSH(j->cx, &j->constant_arguments, &args[i]);
+    else if (args[i].kind == KILN_ARGUMENT_SCRATCH && !counts)
+      VEC_PUSH(j->cx, &j->behind, &args[i]);
   }
   l->argument_count = from->nargs;
   if (p->counted) args[l->argument_count++] = (kiln_argument){.kind = KILN_ARGUMENT_COUNT};
@@ -357,6 +374,20 @@ static void describe_artifact(job *j) {
                                 .numerics = j->params.numerics};
 }
 
+// What lies between them is zero.
+static kiln_status copy_constants(job *j) {
+  kiln_artifact *a = j->a;
+  if (!j->constant_bytes) return KILN_OK;
+  char *all = kl_arena_try_alloc(&a->arena, (size_t)j->constant_bytes);
+  if (!all) return kl_out_of_memory(j->cx, (size_t)j->constant_bytes, "constants");
+  memset(all, 0, (size_t)j->constant_bytes);
+  for (size_t i = 0; i < j->constants.n; i++)
+    memcpy(all + j->constants.p[i].at, j->constants.p[i].data, (size_t)j->constants.p[i].bytes);
+  a->manifest.constants = all;
+  a->manifest.constant_bytes = j->constant_bytes;
+  return KILN_OK;
+}
+
 // Once there are plans of all kernels.
 static void list_launches(job *j) {
   kiln_artifact *a = j->a;
@@ -364,9 +395,10 @@ static void list_launches(job *j) {
   a->launches = kl_arena_dup(&a->arena, j->launches.p, j->launches.n * sizeof *a->launches);
   a->host_launches = kl_arena_dup(&a->arena, j->host_launches.p, j->host_launches.n * sizeof *a->host_launches);
   a->manifest.launches = a->launches;
-  a->manifest.scratch_bytes = j->zero_bytes + j->kernels.scratch_bytes;
+  a->manifest.scratch_bytes = j->zero_bytes + j->constant_bytes + j->kernels.scratch_bytes;
   a->manifest.scratch_zero_bytes = j->zero_bytes;
-  for (size_t i = 0; i < j->behind.n; i++) j->behind.p[i]->offset += j->zero_bytes;
+  for (size_t i = 0; i < j->behind.n; i++) j->behind.p[i]->offset += j->zero_bytes + j->constant_bytes;
+  for (size_t i = 0; i < j->constant_arguments.n; i++) j->constant_arguments.p[i]->offset += j->zero_bytes;
 }
 
 // After every kernel has agreed.
@@ -405,6 +437,7 @@ static kiln_status compile_module(job *j) {
   j->writes = KL_NEW_N(&j->scratch, uint32_t, j->kernels.nslots + 1);
   KL_TRY(generate(j));
   list_launches(j);
+  KL_TRY(copy_constants(j));
   declare_aliases(&j->kernels);
   if (j->plan_only) return KILN_OK;
   kl_describe_slots(j->cx, &j->kernels);
@@ -486,6 +519,8 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   if (!plan_only) j.llcx = LLVMContextCreate();
   kiln_status st = compile(&j);
   VEC_FREE(cx, &j.behind);
+  VEC_FREE(cx, &j.constant_arguments);
+  VEC_FREE(cx, &j.constants);
   VEC_FREE(cx, &j.launches);
   VEC_FREE(cx, &j.host_launches);
   if (j.module) LLVMDisposeModule(j.module);

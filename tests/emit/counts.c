@@ -66,6 +66,9 @@ static kiln_status profile(kiln_context *cx, const kiln_module *m, const kiln_ar
   if (st == KILN_OK && f->scratch_bytes) st = kiln_simulator_alloc(cx, s, f->scratch_bytes, &scratch);
   if (st == KILN_OK && f->scratch_zero_bytes)
     memset(kiln_simulator_bytes(s, scratch, f->scratch_zero_bytes), 0, f->scratch_zero_bytes);
+  if (st == KILN_OK && f->constant_bytes)
+    memcpy(kiln_simulator_bytes(s, scratch + f->scratch_zero_bytes, f->constant_bytes), f->constants,
+           f->constant_bytes);
   if (st == KILN_OK) st = kiln_simulator_load(cx, s, "kernel.ptx", ptx, size, &code);
   for (size_t l = 0; l < f->launch_count && st == KILN_OK; l++) {
     const kiln_launch *from = &f->launches[l];

@@ -663,6 +663,40 @@ START_TEST(tuple_constants) {
 }
 END_TEST
 
+// In PTX they would be text many times as long.
+START_TEST(large_constants_are_in_scratch_memory) {
+  enum { N = (1 << 20) + 5 };
+  char *text = malloc(8 * N + 1024), *at = text;
+  ck_assert_ptr_nonnull(text);
+  at += sprintf(at, "HloModule large\nENTRY e {\n  x = u8[%d] parameter(0)\n  c = u8[%d] constant({", N, N);
+  for (int i = 0; i < N; i++) at += sprintf(at, i ? ",%d" : "%d", i * 7 % 251);
+  sprintf(at,
+          "})\n  s = u8[%d] xor(x, c)\n  f = f32[%d] convert(x)\n  z = f32[] constant(0)\n"
+          "  t = f32[] reduce(f, z), dimensions={0}, to_apply=add\n  ROOT r = (u8[%d], f32[]) tuple(s, t)\n}\n"
+          "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n",
+          N, N, N);
+  kiln_module *m = parse(text);
+  both c = compile_both(m, (kiln_compile_params){0}, "sm_90");
+  const kiln_manifest *f = kiln_artifact_manifest(c.gpu);
+  ck_assert_uint_eq(f->constant_bytes, (N + 255) / 256 * 256);
+  ck_assert_uint_ge(f->scratch_bytes, f->scratch_zero_bytes + f->constant_bytes);
+  ck_assert_uint_eq(kiln_artifact_manifest(c.host)->constant_bytes, 0);
+  uint8_t *x = malloc(N), *y = malloc(N);
+  for (int i = 0; i < N; i++) x[i] = (uint8_t)(i % 13);
+  for (int by = 0; by < 2; by++) {
+    float sum = 0;
+    memset(y, 0, N);
+    const char *where = run_on(by, &c, (const void *[]){x}, (void *[]){y, &sum}, 0);
+    for (int i = 0; i < N; i++) ck_assert_msg(y[i] == (x[i] ^ (i * 7 % 251)), "%s: element %d is %d", where, i, y[i]);
+  }
+  free(x);
+  free(y);
+  free(text);
+  drop_both(&c);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 START_TEST(programmatic_kernels_wait) {
   kiln_module *m = parse("HloModule m\nENTRY e { x = f32[300] parameter(0) ROOT r = f32[300] negate(x) }");
   kiln_artifact *a = compile(m, (kiln_compile_params){.programmatic = true}, "sm_90");
@@ -767,6 +801,6 @@ int main(void) {
                    {results_may_overwrite_parameters, KL_COUNT(in_place)},
                    {what_cannot_be_shared_is_refused, KL_COUNT(no_sharing)}, {counts_in_place}, {pairs_meet},
                    {aliases_of_tuples}, {the_module_declares_aliases}, {launches_in_order}, {results_go_by_address},
-                   {tuple_constants}, {programmatic_kernels_wait}, {numerics_are_one_of_two}, {a_device_is_a_target},
-                   {the_host_checks_buffers});
+                   {tuple_constants}, {large_constants_are_in_scratch_memory}, {programmatic_kernels_wait},
+                   {numerics_are_one_of_two}, {a_device_is_a_target}, {the_host_checks_buffers});
 }

@@ -127,9 +127,14 @@ static void run(session *s, const kiln_artifact *a, const void *const *params, v
   uint64_t zero = s->m->scratch_zero_bytes;
   if (zero) memset(kl_memory_at(&s->memory, s->scratch, zero), 0, zero);
   if (zero) kl_memory_define(&s->memory, s->scratch, zero);
+  uint64_t constants = s->m->constant_bytes;
+  if (constants) memcpy(kl_memory_at(&s->memory, s->scratch + zero, constants), s->m->constants, constants);
+  if (constants) kl_memory_define(&s->memory, s->scratch + zero, constants);
   for (size_t k = 0; k < s->m->launch_count; k++) run_launch(s, &s->m->launches[k]);
   for (uint64_t i = 0; i < zero; i++)
     EXPECT(((const uint8_t *)kl_memory_at(&s->memory, s->scratch, zero))[i] == 0, "a counter is not zero again");
+  EXPECT(!constants || memcmp(kl_memory_at(&s->memory, s->scratch + zero, constants), s->m->constants, constants) == 0,
+         "constants have changed");
 }
 
 static char *bytes_at(const session *s, size_t k) {

@@ -123,6 +123,9 @@ static int make_memory(job *j) {
   if (st == KILN_OK && m->scratch_bytes) st = kiln_simulator_alloc(j->cx, j->s, m->scratch_bytes, &j->scratch);
   if (st == KILN_OK && m->scratch_zero_bytes)
     memset(kiln_simulator_bytes(j->s, j->scratch, m->scratch_zero_bytes), 0, m->scratch_zero_bytes);
+  if (st == KILN_OK && m->constant_bytes)
+    memcpy(kiln_simulator_bytes(j->s, j->scratch + m->scratch_zero_bytes, m->constant_bytes), m->constants,
+           m->constant_bytes);
   return report(j->cx, st);
 }
 

@@ -71,10 +71,13 @@ kiln_status buffers_make(session *s, kiln_device *dev, device_buffers *b) {
   if (st == KILN_OK) st = buffers_refill(s, dev, b);
   uint64_t scratch = kiln_artifact_manifest(s->gpu)->scratch_bytes;
   uint64_t zero = kiln_artifact_manifest(s->gpu)->scratch_zero_bytes;
+  uint64_t constants = kiln_artifact_manifest(s->gpu)->constant_bytes;
   if (st == KILN_OK && scratch) st = kiln_device_alloc(s->cx, dev, scratch, &b->scratch);
   void *zeros = zero ? calloc(zero, 1) : NULL;
   if (st == KILN_OK && zero) st = zeros ? kiln_device_upload(s->cx, dev, b->scratch, zeros, zero) : KILN_E_MEMORY;
   free(zeros);
+  if (st == KILN_OK && constants)
+    st = kiln_device_upload(s->cx, dev, b->scratch + zero, kiln_artifact_manifest(s->gpu)->constants, constants);
   return st;
 }
 

@@ -22,7 +22,7 @@ void kl_make_constants(kl_emit *e) {
   unsigned space = e->k.machine == KB_NVPTX ? 1 : 0;
   for (uint32_t i = e->plan->nargs; i < e->plan->nslots; i++) {
     const kl_slot_info *s = &e->plan->slots[i];
-    if (s->kind != KL_SLOT_CONST) continue;
+    if (s->kind != KL_SLOT_CONST || s->given) continue;
     LLVMValueRef data = LLVMConstStringInContext2(e->k.llcx, s->data, (size_t)s->bytes, true);
     LLVMValueRef g = LLVMAddGlobalInAddressSpace(e->k.module, LLVMTypeOf(data),
                                                  kl_strf(e->arena, "%s_constant%u", e->plan->name, i), space);

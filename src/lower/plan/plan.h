@@ -284,6 +284,7 @@ typedef struct kl_slot_info {
   int64_t bytes;
   uint32_t align;
   const void *data;     // CONST: packed bytes in the shape's layout
+  bool given;           // CONST: an argument, not part of the code
   bool by_value;        // IN: the kernel's argument is the value
   uint32_t alias;       // the slot that may be the same memory, KL_NONE if there is none
   uint32_t at;          // SHARED: offset in bytes in the block's memory

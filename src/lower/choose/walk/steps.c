@@ -10,6 +10,8 @@ typedef kl_node_needs needs;
 
 // --- steps --------------------------------------------------------------------------------------------------------
 
+enum { MOST_IN_TEXT = 1 << 20 }; // bytes
+
 static bool is_constant(const void *arg, uint32_t id) {
   const kl_sought *x = arg;
   return x->w->slots->constants.p[id] == x->what;
@@ -28,14 +30,13 @@ static kiln_status constant_slot(walk *w, const kl_instr *in, const kl_array *li
   VEC_PUSH(w->cx, &s->constant_slots, *slot);
   const kl_shape *shape = kl_in_order(w->plan->arena, literal->shape);
   int64_t bytes = kl_shape_bytes(shape);
-  if (bytes > 1 << 20)
-    return kl_unsupported(w->cx, in->span, "constant of %lld bytes: at most 1 MiB can be part of a kernel",
-                          (long long)bytes);
   void *data = kl_arena_try_alloc(w->arena, (size_t)bytes);
   if (!data) return kl_out_of_memory(w->cx, (size_t)bytes, "a constant");
   kl_array_pack(&(kl_array){shape, literal->data}, data);
   kl_slot_info info = {
       .kind = KL_SLOT_CONST, .shape = shape, .bytes = bytes, .align = 16, .data = data, .alias = KL_NONE};
+  // In PTX a constant is text, several times as long, which the driver's compiler reads.
+  info.given = w->plan->target.machine == KL_NVPTX && bytes > MOST_IN_TEXT;
   VEC_PUSH(w->cx, &s->v, info);
   return KILN_OK;
 }

@@ -208,7 +208,8 @@ static bool may_touch(const kl_check *k, const kl_access *a, bool load) {
 }
 
 bool kl_is_given(const kl_check *k, uint32_t slot) {
-  if (k->p->slots[slot].kind == KL_SLOT_CONST || k->p->slots[slot].kind == KL_SLOT_SHARED) return true;
+  const kl_slot_info *s = &k->p->slots[slot];
+  if ((s->kind == KL_SLOT_CONST && !s->given) || s->kind == KL_SLOT_SHARED) return true;
   for (uint32_t i = 0; i < k->launch->nargs; i++)
     if (k->launch->args[i] == slot) return true;
   return false;

@@ -56,6 +56,7 @@ static kiln_status check_slot(kl_check *k, uint32_t i, int64_t *ends) {
   if (s->by_value && (s->kind != KL_SLOT_IN || s->shape->count != 1)) return kl_refute(k, "cannot come by value");
   if (s->zero && s->kind != KL_SLOT_SCRATCH) return kl_refute(k, "cannot be zero before");
   if (s->kind == KL_SLOT_CONST && s->bytes && !s->data) return kl_refute(k, "has no data");
+  if (s->given && s->kind != KL_SLOT_CONST) return kl_refute(k, "cannot be given as a constant");
   if (s->kind == KL_SLOT_SHARED) KL_TRY(check_shared(k, s, ends));
   return check_alias(k, s);
 }
