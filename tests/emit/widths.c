@@ -22,6 +22,15 @@ static const char *const rows[] = {
     "a = bf16[16,200] parameter(0) b = bf16[16,56] parameter(1) side = f32[16,256] parameter(2) "
     "c = bf16[16,256] concatenate(a, b), dimensions={1} n = bf16[16,256] negate(c) w = f32[16,256] convert(c) "
     "s = f32[16,256] add(w, side) ROOT t = (f32[16,256], bf16[16,256]) tuple(s, n)",
+    // operands that begin anywhere, elements between their parts; rows that begin apart from their padding
+    "a = f32[3001] parameter(0) b = f32[2503] parameter(1) d = f32[2777] parameter(2) c = f32[8281] concatenate(a, b, "
+    "d), "
+    "dimensions={0} n = f32[8281] negate(c) w = bf16[8281] convert(c) ROOT t = (f32[8281], bf16[8281]) tuple(n, w)",
+    "a = f16[40,3,16] parameter(0) b = f16[30,3,16] parameter(1) v = f16[50,3,16] parameter(2) c = f16[120,3,16] "
+    "concatenate(a, b, v), dimensions={0} q = f16[120,3,16] reverse(c), dimensions={0} ROOT r = s8[120,3,16] "
+    "convert(q)",
+    "p = f32[40,100] parameter(0) z = f32[] parameter(1) v = f32[40,104] pad(p, z), padding=0_0x1_3 "
+    "ROOT r = f32[40,104] negate(v)",
     // places that are not the results'
     "p = s8[4096] parameter(0) v = s8[4096] reverse(p), dimensions={0} ROOT r = f32[4096] convert(v)",
     "p = bf16[64,60] parameter(0) z = bf16[] parameter(1) v = bf16[64,64] pad(p, z), padding=0_0x3_1 "

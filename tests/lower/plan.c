@@ -120,6 +120,11 @@ typedef struct cut_row {
 static const cut_row cut_rows[] = {
   {"one dimension", "f32", "[%d]", 0, 12, {5, 40, 1}, "ROOT r = f32[%d] negate(c)", {5, 12}},
   {"few operands", "f32", "[%d]", 0, 8, {100, 100, 100}, "ROOT r = f32[%d] negate(c)", {1, 1}},
+  {"few operands that lie anywhere", "f32", "[%d]", 0, 3, {3001, 4003, 5000}, "ROOT r = f32[%d] negate(c)", {5, 1}},
+  {"few operands on sectors", "bf16", "[40,%d]", 1, 3, {128, 64, 256}, "ROOT r = bf16[40,%d] negate(c)", {3, 1}},
+  {"few operands in odd rows", "f32", "[50,%d]", 1, 2, {65, 66, 1}, "ROOT r = f32[50,%d] negate(c)", {1, 1}},
+  {"few rows, one of them short", "s8", "[%d,64]", 0, 4, {40, 2, 50}, "ROOT r = s8[%d,64] negate(c)", {4, 1}},
+  {"few operands of four bits", "s4", "[%d,5]", 0, 2, {2001, 1003, 1}, "ROOT r = s4[%d,5] copy(c)", {3, 1}},
   {"rows of the slow dimension", "f16", "[%d,7]", 0, 9, {3, 1, 2}, "ROOT r = f16[%d,7] copy(c)", {2, 9}},
   {"columns", "f32", "[6,%d]", 1, 20, {1, 1, 1}, "ROOT r = f32[6,%d] copy(c)", {2, 20}},
   {"wide columns", "f32", "[6,%d]", 1, 10, {33, 32, 48}, "ROOT r = f32[6,%d] copy(c)", {10, 10}},

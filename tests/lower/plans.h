@@ -92,10 +92,12 @@ static const struct {
   {'g', 0, "f32[262144] | r = f32[65536] slice(p0), slice={[1:262144:4]}", {"load s0[t * 16 + 1] stride 4 x4"}},
   // guards
   {'g', 0, "f32[65536];f32[] | r = f32[65544] pad(p0, p1), padding=4_4", {"g0 = 0 <= t * 4 + lane - 4 <= 65535 (same for 4 lane)", "load s0[t * 4 - 4] contiguous x4 (16-byte accesses) if g0", "choose(g0 ? v0, v1)", "!g1"}},
-  {'g', 0, "f32[65536];f32[] | r = f32[65540] pad(p0, p1), padding=2_2", {"(same for 2 lane)", "load s0[t * 4 - 2] contiguous x2 (8-byte accesses), 2 chunks if g0", "!g1"}},
+  {'g', 0, "f32[1984];f32[] | r = f32[1988] pad(p0, p1), padding=2_2", {"(same for 2 lane)", "load s0[t * 4 - 2] contiguous x2 (8-byte accesses), 2 chunks if g0", "!g1"}},
   {'g', 0, "f32[65536];f32[] | r = f32[131071] pad(p0, p1), padding=0_0_1", {"g0 = 0 <= lane mod 2 <= 0 (same for 1 lane)", "load s0[t * 2] broadcast x2, 2 chunks  ;", "!if g0"}},
   {'g', 0, "f32[65536];f32[] | r = f32[65532] pad(p0, p1), padding=-2_-2", {"load s0[t * 4 + 2] contiguous x4 (8-byte accesses)  ;", "!g0", "!choose"}},
-  {'g', 0, "f32[4,4096];f32[8,4096] | r = f32[12,4096] concatenate(p0, p1), dimensions={0}", {"g0 = 0 <= t / 1024 <= 3 (same for 4 lane)", "load s0[t * 4] contiguous x4 (16-byte accesses) if g0", "load s1[t * 4 - 16384] contiguous x4 (16-byte accesses) if g1", "choose(g0 ? v0, v1)", "!g2"}},
+  {'g', 0, "f32[4,64];f32[8,64] | r = f32[12,64] concatenate(p0, p1), dimensions={0}", {"g0 = 0 <= t / 16 <= 3 (same for 4 lane)", "load s0[t * 4] contiguous x4 (16-byte accesses) if g0", "load s1[t * 4 - 256] contiguous x4 (16-byte accesses) if g1", "choose(g0 ? v0, v1)", "!g2"}},
+  {'g', 0, "f32[4,4096];f32[8,4096] | r = f32[12,4096] concatenate(p0, p1), dimensions={0}", {"part of results [0:4] in dimension 0, blocks from 0 on (32 ", "load s0[t * 4] contiguous x4 (16-byte accesses)", "part of results [4:12] in dimension 0, blocks from 32 on (64 ", "load s1[t * 4] contiguous x4 (16-byte accesses)", "to s2[t * 4 + 16384] contiguous x4 (16-byte accesses)", "!g0"}},
+  {'g', 0, "f32[4099];f32[5000] | r = f32[9099] concatenate(p0, p1), dimensions={0}", {"part of results [0:4096] in dimension 0", "part of results [4096:4104] in dimension 0", "part of results [4104:9099] in dimension 0", "load s1[t * 4 + 5] contiguous x4 (4-byte accesses)", "to s2[t * 4 + 4104] contiguous x4 (16-byte accesses)"}},
   {'g', 0, "f32[4096,6];f32[4096,10] | r = f32[4096,16] concatenate(p0, p1), dimensions={1}", {"] contiguous x2 (8-byte accesses), 2 chunks if g0", "] contiguous x2 (8-byte accesses), 2 chunks if g1", "(same for 2 lane)", "!g2"}},
   {'g', 0, "f32[4096,8];f32[4096,0];f32[4096,8] | r = f32[4096,16] concatenate(p0, p1, p2), dimensions={1}", {"load s0", "!load s1", "load s2", "!g2"}},
   // parts of bytes are not read as a whole, wherever they start

@@ -1,5 +1,8 @@
-// Parts of the domain, where a concatenate has many operands: in a part few of them can be reached, and no element pays
-// for the others.
+// Parts of the domain, where a concatenate or pad puts things side by side: in a part few of them can be reached, and
+// no element pays for the others.
+//
+// Of many operands a part takes some. Of few it takes one, as far as elements of no other lie in whole sectors, and
+// there are enough of them; what lies between such parts is one of several operands.
 
 #include "lower/choose/walk/walk.h"
 
@@ -9,6 +12,9 @@
 // many. On the host, where a choice costs every lane, it has one. All parts together make about as many steps as one
 // body may have.
 enum { LEAST_OPERANDS = 9, ROW_BYTES = 128, MOST_OPERANDS = 16, MOST_STEPS = 16384 };
+
+// Of few: elements that are worth blocks of their own; steps of all parts together.
+enum { LEAST_ELEMENTS = 2048, MOST_FEW_STEPS = 1024, SECTOR_BITS = 256 };
 
 typedef struct split {
   kl_domain *domain;
@@ -20,9 +26,11 @@ typedef struct split {
 
 // --- is there anything to cut? ------------------------------------------------------------------------------------
 
-static bool has_concatenate(const kl_comp *c, uint32_t operands) {
-  for (uint32_t i = 0; i < c->ninstr; i++)
-    if (c->instr[i].op == KL_OP_CONCATENATE && c->instr[i].noperands >= operands) return true;
+static bool has_choice(const kl_comp *c, uint32_t operands) {
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    const kl_instr *in = &c->instr[i];
+    if (in->op == KL_OP_CONCATENATE ? in->noperands >= operands : in->op == KL_OP_PAD && operands <= 2) return true;
+  }
   return false;
 }
 
@@ -32,14 +40,14 @@ static void mark_called(const kl_comp *c, bool *called) {
 }
 
 // In the computation, or in one that it calls: callees come before their callers.
-static bool reaches_concatenate(const kl_plan *p, uint32_t operands, kl_arena *arena) {
+static bool reaches_choice(const kl_plan *p, uint32_t operands, kl_arena *arena) {
   const kiln_module *m = p->module;
-  bool *called = KL_NEW_N(arena, bool, m->ncomp + 1), found = has_concatenate(p->comp, operands);
+  bool *called = KL_NEW_N(arena, bool, m->ncomp + 1), found = has_choice(p->comp, operands);
   mark_called(p->comp, called);
   for (uint32_t i = m->ncomp; i-- > 0 && !found;) {
     if (!called[i]) continue;
     mark_called(&m->comp[i], called);
-    found = has_concatenate(&m->comp[i], operands);
+    found = has_choice(&m->comp[i], operands);
   }
   return found;
 }
@@ -120,29 +128,82 @@ static void make_parts(split *s, kl_arena *arena, const kl_cut *cuts, size_t n, 
   add_part(s, lo, extent);
 }
 
+// --- parts of few operands ------------------------------------------------------------------------------------------
+
+// As many indices of dim as make whole sectors of every result; 0: rows do not begin with them.
+static int64_t unit_of(const split *s) {
+  const kl_shape *shape = s->results[0]->shape;
+  int64_t unit = 1;
+  for (uint32_t i = 0; i < s->domain->n; i++)
+    while (unit * (s->inner % SECTOR_BITS) * kl_info(s->results[i]->shape->dtype)->bits % SECTOR_BITS) unit *= 2;
+  bool slowest = kl_shape_minor_to_major(shape, shape->rank - 1) == (int64_t)s->dim;
+  return slowest || shape->dims[s->dim] % unit == 0 ? unit : 0;
+}
+
+// Parts of one operand each, and parts of what lies between them; false: nothing is gained.
+static bool make_few(split *s, kl_arena *arena, const kl_cut *cuts, size_t n) {
+  int64_t unit = unit_of(s), extent = s->results[0]->shape->dims[s->dim], done = 0, alone = 0;
+  int64_t each = s->results[0]->shape->count / extent;
+  s->domain->nparts = 0;
+  s->domain->parts = KL_NEW_N(arena, kl_part, 2 * n + 2);
+  for (size_t i = 0; i <= n && unit; i++) {
+    int64_t lo = i ? (cuts[i - 1].at + unit - 1) / unit * unit : 0, end = i < n ? cuts[i].at / unit * unit : extent;
+    if (end <= lo || !is_wide(s, end - lo) || (end - lo) * each < LEAST_ELEMENTS) continue;
+    if (lo > done) add_part(s, done, lo);
+    add_part(s, lo, end);
+    alone += end - lo;
+    done = end;
+  }
+  if (done < extent) add_part(s, done, extent);
+  return alone > extent / 2;
+}
+
+// A value or the same everywhere is one load and a choice, and no choice for each element where the pad begins and ends
+// with what is stored at once: only two such places in rows that begin apart from it are worth parts.
+static bool is_worth(const split *s, const kl_cut *cuts, size_t n) {
+  bool apart = false;
+  for (size_t i = 0; i < n; i++) {
+    if (!cuts[i].pads) return true;
+    for (uint32_t k = 0; k < s->domain->n; k++)
+      apart |= cuts[i].at * s->inner % 128 * kl_info(s->results[k]->shape->dtype)->bits % 128 != 0;
+  }
+  return apart && n > 1;
+}
+
+static void make_one(kl_domain *domain, kl_arena *arena) {
+  domain->nparts = 1;
+  domain->parts = KL_NEW(arena, kl_part);
+  *domain->parts = (kl_part){.dim = KL_NONE, .count = domain->count};
+}
+
+// --- all of it ------------------------------------------------------------------------------------------------------
+
 static void find_results(split *s, const kl_plan *p, const kl_slots *slots, kl_arena *arena) {
   uint32_t first = slots->nargs - (uint32_t)kl_shape_leaf_count(kl_root(p->comp)->shape);
   s->results = KL_NEW_N(arena, const kl_slot_info *, s->domain->n);
   for (uint32_t i = 0; i < s->domain->n; i++) s->results[i] = &slots->v.p[first + s->domain->leaves[i]];
 }
 
+// Of fewer operands than `operands` parts are made on GPUs, where nobody says how many they are to be of.
 kiln_status kl_split_domain(kl_ctx *cx, kl_plan *p, kl_slots *slots, kl_domain *domain, const kl_plan_params *params,
                             kl_arena *arena) {
   split s = {.domain = domain};
   uint32_t operands = params->cut_operands ? params->cut_operands : LEAST_OPERANDS;
+  bool few = p->target.machine == KL_NVPTX && !params->cut_operands;
   find_results(&s, p, slots, arena);
   s.row_bytes = params->cut_bytes ? params->cut_bytes : p->target.machine == KL_HOST ? 1 : ROW_BYTES;
-  domain->nparts = 1;
-  domain->parts = KL_NEW(arena, kl_part);
-  *domain->parts = (kl_part){.dim = KL_NONE, .count = domain->count};
+  make_one(domain, arena);
   if (p->counted || !is_one_domain(&s)) return KILN_OK;
-  if (!reaches_concatenate(p, operands, arena)) return KILN_OK;
+  if (!reaches_choice(p, few ? 2 : operands, arena)) return KILN_OK;
   kl_cuts cuts = {0};
-  kiln_status st = kl_walk_cuts(cx, p, slots, domain, operands, &cuts);
+  kiln_status st = kl_walk_cuts(cx, p, slots, domain, few ? 2 : operands, &cuts);
   size_t n = st == KILN_OK && cuts.v.n ? choose_dim(&s, cuts.v.p, cuts.v.n) : 0;
   if (n + 1 >= operands && has_whole_rows(&s)) {
     domain->nparts = 0;
     make_parts(&s, arena, cuts.v.p, n, n * cuts.shared / MOST_STEPS + 1);
+  } else if (few && is_worth(&s, cuts.v.p, n) && (2 * n + 1) * (cuts.shared + 2) <= MOST_FEW_STEPS &&
+             !make_few(&s, arena, cuts.v.p, n)) {
+    make_one(domain, arena);
   }
   VEC_FREE(cx, &cuts.v);
   return st;

@@ -82,18 +82,33 @@ kiln_status kl_walk_look(kl_ctx *cx, kl_plan *plan, kl_slots *slots, uint32_t nv
 
 // --- cuts ---------------------------------------------------------------------------------------------------------
 
-// Dim d of these expressions is the results' index in dimension d.
-static void add_cuts(walk *w, const node *n, kl_cuts *out) {
-  const kl_comp *c = w->frames.p[n->frame].comp;
-  const kl_instr *in = &c->instr[n->instr];
-  const kl_aff *e = n->index[in->dims[0]];
+// The place `at` of an index, which begins something else: dim d of these expressions is the results' index in
+// dimension d.
+static void add_cut(walk *w, const kl_aff *e, int64_t at, bool pads, kl_cuts *out) {
   if (e->n != 1 || e->terms[0].atom->kind != KL_AFF_DIM || (e->terms[0].coef != 1 && e->terms[0].coef != -1)) return;
   const kl_aff_atom *dim = e->terms[0].atom;
   kl_interval within = kl_dom_interval(w->w->body->domain, kl_aff_of(w->affs, dim));
+  at = e->terms[0].coef == 1 ? at - e->c : e->c - at + 1;
+  if (at > 0 && at <= within.hi) VEC_PUSH(w->cx, &out->v, (kl_cut){dim->var, at, pads});
+}
+
+static void add_cuts(walk *w, const node *n, kl_cuts *out) {
+  const kl_comp *c = w->frames.p[n->frame].comp;
+  const kl_instr *in = &c->instr[n->instr];
   const int64_t *offsets = kl_operand_offsets(w, c, in);
-  for (uint32_t i = 1; i < in->noperands; i++) {
-    int64_t at = e->terms[0].coef == 1 ? offsets[i] - e->c : e->c - offsets[i] + 1;
-    if (at > 0 && at <= within.hi) VEC_PUSH(w->cx, &out->v, (kl_cut){dim->var, at});
+  for (uint32_t i = 1; i < in->noperands; i++) add_cut(w, n->index[in->dims[0]], offsets[i], false, out);
+}
+
+// Where what is padded begins and ends, if it lies together.
+static void add_padding_cuts(walk *w, const node *n, kl_cuts *out) {
+  const kl_comp *c = w->frames.p[n->frame].comp;
+  const kl_instr *in = &c->instr[n->instr];
+  const kl_shape *s = kl_operand(c, in, 0)->shape;
+  for (uint32_t d = 0; d < n->rank; d++) {
+    const kl_pad_dim *p = &in->pad[d];
+    if (p->interior) continue;
+    add_cut(w, n->index[d], p->low, true, out);
+    add_cut(w, n->index[d], p->low + s->dims[d], true, out);
   }
 }
 
@@ -105,6 +120,7 @@ static kiln_status visit_all(walk *w, uint32_t operands, kl_cuts *out) {
     KL_TRY(kl_plan_check_op(w->cx, w->plan->module, c, in));
     out->shared += n->guard == KL_NONE;
     if (kl_op_table[in->op].kind == KL_KIND_CONCATENATE && in->noperands >= operands) add_cuts(w, n, out);
+    if (kl_op_table[in->op].kind == KL_KIND_PAD && operands <= 2) add_padding_cuts(w, n, out);
     needs d = {0};
     kl_needs_of_node(w, n, &d);
     kl_node_needs_free(w, &d);

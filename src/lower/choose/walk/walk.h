@@ -116,10 +116,11 @@ typedef struct kl_sights {
 kiln_status kl_walk_look(kl_ctx *cx, kl_plan *plan, kl_slots *slots, uint32_t nvars, const int64_t *extents, uint32_t n,
                          kl_look *looks, kl_sights *out);
 
-// Where a concatenate of many operands cuts the results: between two of its operands.
+// Where a concatenate cuts the results: between two of its operands; or a pad, where what is padded begins and ends.
 typedef struct kl_cut {
   uint32_t dim; // of the results
-  int64_t at;   // index in it that begins a new operand
+  int64_t at;   // index in it that begins a new operand, or padding
+  bool pads;    // a pad's
 } kl_cut;
 
 typedef struct kl_cuts {
@@ -141,7 +142,7 @@ typedef struct kl_domain {
   uint32_t at_once;
 } kl_domain;
 
-// Finds the cuts of concatenates of at least `operands` along whose dimension an index of the domain's results, of one
+// Finds the cuts of concatenates of at least `operands`, and of pads if these are 2, along whose dimension an index of the domain's results, of one
 // shape, runs, whatever is computed of them on the way.
 kiln_status kl_walk_cuts(kl_ctx *cx, kl_plan *plan, kl_slots *slots, const kl_domain *domain, uint32_t operands,
                          kl_cuts *out);
