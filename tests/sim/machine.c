@@ -137,7 +137,7 @@ static const struct {
     {HEADER ".func f(.param .b64 x) {\nret;\n}\n" BEGIN "{\n.param .b32 y;\ncall.uni f, (y);\n}\n" END, KILN_E_INVALID,
      "y has 4 bytes, where the function has 8"},
     {HEADER ".func f(.param .b64 x) {\nret;\n}\n" BEGIN "call.uni f, (p);\n" END, KILN_E_UNSUPPORTED,
-     "are .param variables"},
+     "p is no register, number or variable in .param"},
     {HEADER ".extern .func g;\n" BEGIN "call g;\n" END, KILN_E_UNSUPPORTED, "declared, but not defined"},
 };
 
@@ -251,6 +251,49 @@ START_TEST(dynamic_memory_lies_behind_the_rest) {
 END_TEST
 
 // Every lane has room of its own from alloca, between other calls as well.
+// Arguments and results of calls that are registers and numbers, of functions whose parameters are either; through a
+// recursion, a loop at the function's begin, a guard, and an address.
+#define VALUES                                                                                                         \
+  ".func (.reg .u32 sum, .reg .u16 low) add (.reg .u32 a, .reg .u64 b, .reg .b8 c) {\n.reg .u32 t;\nadd.u32 a, a, "    \
+  "0;\n"                                                                                                               \
+  "cvt.u32.u64 t, b;\nadd.u32 sum, a, t;\ncvt.u32.u8 t, c;\nadd.u32 sum, sum, t;\ncvt.u16.u32 low, sum;\nret;\n}\n"    \
+  ".func (.reg .u32 r) sum_to (.reg .u32 n) {\n.reg .pred p;\n.reg .u32 t, m;\nmov.u32 r, 0;\nsetp.eq.u32 p, n, 0;\n"  \
+  "@p ret;\nsub.u32 m, n, 1;\ncall (t), sum_to, (m);\nadd.u32 r, t, n;\n}\n"                                           \
+  ".func (.param .u32 r) twice (.param .u32 a) {\n.reg .u32 t;\nld.param.u32 t, [a];\nadd.u32 t, t, t;\n"              \
+  "st.param.u32 [r], t;\nret;\n}\n"                                                                                    \
+  ".func (.reg .u32 r) shift (.reg .u32 a, .reg .u32 n) {\nagain:\nadd.u32 a, a, a;\nsub.u32 n, n, 1;\n.reg .pred "    \
+  "p;\n"                                                                                                               \
+  "setp.ne.u32 p, n, 0;\n@p bra again;\nmov.u32 r, a;\nret;\n}\n"
+
+START_TEST(values_of_calls) {
+  static const struct {
+    const char *body;
+    uint32_t first, each; // what thread n writes: first + each * n
+  } rows[] = {
+      {"mov.u64 %rd5, 100;\ncvt.u16.u32 %h1, 7;\ncall (%r5, %h2), add, (%r1, %rd5, %h1);\n", 107, 1},
+      {"mov.u64 %rd5, 100;\ncall (%r6, %h2), add, (3, %rd5, 1);\ncvt.u32.u16 %r5, %h2;\n", 104, 0},
+      {"call (%r5), sum_to, (100);\n", 5050, 0},
+      {"call (%r5), twice, (%r1);\ncall (%r5), twice, (%r5);\n", 0, 4},
+      {"mov.u32 %r5, 5;\nsetp.gt.u32 %p1, %r1, 1000;\n@%p1 call (%r5), twice, (21);\n", 5, 0},
+      {"call (%r5), shift, (%r1, 3);\n", 0, 8},
+      {"mov.u64 %rd5, shift;\nT: .calltargets shift;\ncall (%r5), %rd5, (%r1, 2), T;\n", 0, 4},
+      {"mov.u64 %rd5, twice;\nP: .callprototype (.param .u32 _) _ (.param .u32 _);\ncall (%r5), %rd5, (%r1), P;\n", 0,
+       2},
+      {"{\n.param .u32 x;\nst.param.u32 [x], %r1;\ncall (%r5), shift, (x, 1);\n}\n", 0, 2},
+  };
+  for (size_t k = 0; k < KL_COUNT(rows); k++) {
+    char text[4096];
+    outcome out;
+    snprintf(text, sizeof text, "%s%sst.global.u32 [%%rd1], %%r5;\n%s", HEADER VALUES BEGIN, rows[k].body, END);
+    run_with(text, (kl_launch){.grid = {2, 1, 1}, .block = {48, 1, 1}}, &out);
+    EXPECT(out.status == KILN_OK, "%s: %s", rows[k].body, out.message);
+    for (uint32_t n = 0; n < 96; n++)
+      EXPECT(out.words[n] == rows[k].first + rows[k].each * n, "%s: thread %u writes %u", rows[k].body, n,
+             out.words[n]);
+  }
+}
+END_TEST
+
 START_TEST(room_on_the_stack) {
   outcome o;
   run(HEADER BEGIN "mov.u64 %rd4, 8;\nalloca.u64 %rd5, %rd4, 16;\nalloca.u64 %rd6, %rd4;\n"
@@ -530,7 +573,7 @@ int main(void) {
                    {is_refused, (int)KL_COUNT(refusals)}, {cannot_be_launched, (int)KL_COUNT(launches)},
                    {lanes_part_and_join, 6}, {lanes_are_together_behind_a_branch}, {lanes_meet_in_different_places},
                    {nobody_waits_for_who_has_gone}, {dynamic_memory_lies_behind_the_rest}, {room_on_the_stack},
-                   {findings_from_before_do_not_matter}, {freed_memory_is_forgotten_at_last},
+                   {values_of_calls}, {findings_from_before_do_not_matter}, {freed_memory_is_forgotten_at_last},
                    {workers_leave_the_allocator_alone}, {is_the_same_on_any_number_of_workers, 2}, {order_is_shuffled},
                    {a_sample_of_blocks, (int)KL_COUNT(samples)}, {observers_see_all});
 }

@@ -116,9 +116,10 @@ static void prepare(kl_count *c, kl_isa_index *isa, kl_counted *f, const kl_code
     f->sites[n] = site_of(isa, code->func, n);
     f->sites[n].in_loop = in_loop[n];
   }
-  for (uint32_t k = 0; k + 1 < code->nops; k++) { // the last one is the end of the body
+  for (uint32_t k = 0, last = UINT32_MAX; k + 1 < code->nops; k++) { // the last one is the end of the body
     const kl_sim_op *o = &code->ops[k];
-    if (k > 0 && o[-1].index == o->index) continue;
+    if (o->index == last || kl_is_keeping(code, k)) continue;
+    last = o->index;
     f->how[k] = (uint8_t)how_of(o);
     bool guarded = o->run == kl_x_branch && o->a != KL_NO_REF;
     if (guarded) f->how[k] = code->forms[k] ? KL_HOW_BRANCH : KL_HOW_AROUND;

@@ -258,7 +258,9 @@ static const uint32_t *copied(const kl_lanes *x, const kl_sim_op *op, const kl_s
 
 void kl_count_access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_sim_access *m, const kl_places *p) {
   kl_count *c = (kl_count *)o;
-  kl_site *s = &c->functions[w->strand.frame->code->function].sites[op->index];
+  const kl_code *code = w->strand.frame->code;
+  kl_site *s = &c->functions[code->function].sites[op->index];
+  if (kl_is_keeping(code, (uint32_t)(op - code->ops))) return;
   uint32_t size[KL_LANES], left = w->x.mask;
   const uint32_t *sizes = copied(&w->x, op, m, &left, size);
   bool atomic = op->run == kl_x_atomic;

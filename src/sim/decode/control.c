@@ -54,58 +54,106 @@ static bool is_kernel_parameter(const kl_decoder *d, uint32_t var) {
   return d->f->entry && var < d->f->nreturns + d->f->nparams;
 }
 
-// Where an argument or result lies in the caller's stack frame.
-static bool transfer(kl_decoder *d, const kl_ptx_operand *o, const kl_ptx_var *formal, uint64_t callee,
-                     kl_transfer *out) {
-  if (o->kind != KL_PTX_LOCALVAR || d->f->vars[o->index].space != KL_PTX_PARAM || o->offset ||
-      is_kernel_parameter(d, o->index)) {
-    kl_d_unsupported(d, "arguments and results of calls are .param variables here");
-    return false;
-  }
-  const kl_ptx_var *v = &d->f->vars[o->index];
-  uint64_t bytes = formal->bytes;
-  if (v->bytes != bytes) {
-    kl_d_invalid(d, "%.*s has %llu bytes, where the function has %llu", KL_FMT(v->name), (unsigned long long)v->bytes,
-                 (unsigned long long)bytes);
-    return false;
-  }
-  if (callee > KL_MOST_STACK || bytes > KL_MOST_STACK - callee) {
-    kl_d_unsupported(d, "the values of the call do not fit a thread's stack of %d bytes", KL_MOST_STACK);
-    return false;
-  }
-  *out = (kl_transfer){d->code->var_at[o->index], (uint32_t)callee, (uint32_t)bytes};
-  return true;
-}
-
-// Where results and parameters lie in a callee's frame: one after the other, aligned.
+// Where results and parameters lie in a function's stack frame: one after the other, aligned.
 static uint64_t place_next(uint64_t *at, const kl_ptx_var *v) {
-  uint64_t align = v->align ? v->align : 1, here = (*at + align - 1) / align * align;
+  uint64_t align = kl_d_alignment(v), here = (*at + align - 1) / align * align;
   *at = here + v->bytes;
   return here;
 }
 
-static bool transfers(kl_decoder *d, const kl_ptx_operand *list, const kl_ptx_var *formals, uint32_t n, uint64_t *at,
-                      kl_transfer *out) {
+// A register's value goes to the stack frame, or comes from there.
+static void keep(kl_decoder *d, kl_ref reg, uint32_t at, uint64_t bytes, bool store) {
+  kl_sim_access *m = KL_NEW(d->arena, kl_sim_access);
+  *m = (kl_sim_access){.where = KL_AT_STACK,
+                       .bytes = (uint8_t)bytes,
+                       .count = 1,
+                       .store = store,
+                       .frame = true,
+                       .base = KL_NO_REF,
+                       .offset = at,
+                       .regs = {reg},
+                       .reg_bytes = {(uint8_t)(bytes < 2 ? 2 : bytes)}};
+  kl_d_machine_op(d, store ? kl_x_store : kl_x_load)->imm = (uint64_t)(uintptr_t)m;
+}
+
+static bool is_value(kl_decoder *d, const kl_ptx_var *formal) {
+  if (formal->bytes && kl_ptx_type_bits[formal->type] == 8 * formal->bytes) return true;
+  kl_d_invalid(d, "%.*s takes a variable in .param, no register or number", KL_FMT(formal->name));
+  return false;
+}
+
+// An argument or result that is no variable: the caller keeps it in its frame, behind all variables.
+static bool transfer_value(kl_decoder *d, const kl_ptx_operand *o, const kl_ptx_var *formal, bool in, uint64_t *at,
+                           kl_transfer *out) {
+  unsigned bits = formal->bytes < 2 ? 16 : 8 * (unsigned)formal->bytes;
+  if (!is_value(d, formal)) return false;
+  uint32_t here = (uint32_t)place_next(at, formal);
+  kl_ref ref = in ? kl_d_source(d, o, bits, false, NULL) : kl_d_target(d, o, bits, false, false);
+  if (d->status) return false;
+  out->caller = here;
+  if (in)
+    keep(d, ref, here, formal->bytes, true);
+  else
+    VEC_PUSH(d->cx, &d->results, ((kl_result){ref, here, (uint32_t)formal->bytes}));
+  return true;
+}
+
+static bool transfer_variable(kl_decoder *d, const kl_ptx_operand *o, const kl_ptx_var *formal, kl_transfer *out) {
+  const kl_ptx_var *v = &d->f->vars[o->index];
+  if (v->space != KL_PTX_PARAM || v->reg || o->offset || is_kernel_parameter(d, o->index)) {
+    kl_d_unsupported(d, "%.*s is no register, number or variable in .param of the caller's", KL_FMT(v->name));
+    return false;
+  }
+  if (v->bytes != formal->bytes) {
+    kl_d_invalid(d, "%.*s has %llu bytes, where the function has %llu", KL_FMT(v->name), (unsigned long long)v->bytes,
+                 (unsigned long long)formal->bytes);
+    return false;
+  }
+  out->caller = d->code->var_at[o->index];
+  return true;
+}
+
+// From the caller's frame, in which values are kept from `kept` on, to the callee's, or back.
+static bool transfer(kl_decoder *d, const kl_ptx_operand *o, const kl_ptx_var *formal, bool in, uint64_t callee,
+                     uint64_t *kept, kl_transfer *out) {
+  uint64_t bytes = formal->bytes;
+  if (callee > KL_MOST_STACK || bytes > KL_MOST_STACK - callee || *kept + bytes > KL_MOST_STACK) {
+    kl_d_unsupported(d, "the values of the call do not fit a thread's stack of %d bytes", KL_MOST_STACK);
+    return false;
+  }
+  *out = (kl_transfer){.callee = (uint32_t)callee, .bytes = (uint32_t)bytes};
+  return o->kind == KL_PTX_LOCALVAR ? transfer_variable(d, o, formal, out)
+                                    : transfer_value(d, o, formal, in, kept, out);
+}
+
+static bool transfers(kl_decoder *d, const kl_ptx_operand *list, const kl_ptx_var *formals, uint32_t n, bool in,
+                      uint64_t *at, uint64_t *kept, kl_transfer *out) {
   uint32_t given = list ? list->nitems : 0;
   if (given != n) {
     kl_d_invalid(d, "the function takes or gives %u values here, not %u", n, given);
     return false;
   }
   for (uint32_t k = 0; k < n; k++)
-    if (!transfer(d, &list->items[k], &formals[k], place_next(at, &formals[k]), &out[k])) return false;
+    if (!transfer(d, &list->items[k], &formals[k], in, place_next(at, &formals[k]), kept, &out[k])) return false;
   return true;
 }
 
 static void call_to(kl_decoder *d, kl_call *c, const kl_ptx_operand *results, const kl_ptx_operand *arguments,
                     const kl_ptx_var *returns, uint32_t nreturns, const kl_ptx_var *params, uint32_t nparams) {
-  uint64_t at = 0;
+  uint64_t at = 0, kept = d->code->stack_bytes;
   kl_transfer *out = KL_NEW_N(d->arena, kl_transfer, nreturns + 1), *in = KL_NEW_N(d->arena, kl_transfer, nparams + 1);
-  if (!transfers(d, results, returns, nreturns, &at, out) || !transfers(d, arguments, params, nparams, &at, in)) return;
+  d->results.n = 0;
+  if (!transfers(d, results, returns, nreturns, false, &at, &kept, out) ||
+      !transfers(d, arguments, params, nparams, true, &at, &kept, in))
+    return;
+  if (kept > d->kept_end) d->kept_end = kept;
   c->bytes = (uint32_t)at;
   c->in = in, c->nin = nparams;
   c->out = out, c->nout = nreturns;
   kl_sim_op *op = kl_d_op(d, kl_x_call);
   op->imm = (uint64_t)(uintptr_t)c;
+  for (size_t k = 0; k < d->results.n; k++)
+    keep(d, d->results.p[k].reg, d->results.p[k].at, d->results.p[k].bytes, false);
 }
 
 static const kl_ptx_var *parameters_of(const kl_ptx_func *f) {
@@ -120,9 +168,8 @@ static void direct_call(kl_decoder *d, uint32_t function, const kl_ptx_operand *
     if (!is_builtin(d, f->name)) kl_d_unsupported(d, "the function %.*s is declared, but not defined", KL_FMT(f->name));
     return;
   }
-  if (f->entry || f->register_params) {
-    kl_d_unsupported(d, f->entry ? "kernels cannot be called"
-                                 : "functions with parameters in registers are not simulated");
+  if (f->entry) {
+    kl_d_unsupported(d, "kernels cannot be called");
     return;
   }
   kl_call *c = KL_NEW(d->arena, kl_call);
@@ -164,8 +211,29 @@ void kl_d_call(kl_decoder *d) {
   call_to(d, c, results, arguments, returns, nreturns, params, nparams);
 }
 
+// Between the registers that a function's parameters (`in`) or results are and its stack frame.
+static void keep_all(kl_decoder *d, bool in) {
+  const kl_ptx_func *f = d->f;
+  uint32_t first = in ? f->nreturns : 0, n = in ? f->nparams : f->nreturns;
+  for (uint32_t k = first; !f->entry && k < first + n; k++) {
+    const kl_ptx_var *v = &f->vars[k];
+    if (v->reg && is_value(d, v)) keep(d, d->reg_at[v->reg - 1], d->code->var_at[k], v->bytes, !in);
+  }
+}
+
+void kl_d_begin(kl_decoder *d) {
+  keep_all(d, true);
+}
+
+void kl_d_end(kl_decoder *d) {
+  keep_all(d, false);
+  kl_d_machine_op(d, d->f->entry ? kl_x_exit : kl_x_ret);
+}
+
 void kl_d_ret(kl_decoder *d) {
-  if (kl_d_count(d, 0, 0)) kl_d_op(d, d->f->entry ? kl_x_exit : kl_x_ret);
+  if (!kl_d_count(d, 0, 0)) return;
+  keep_all(d, false);
+  kl_d_op(d, d->f->entry ? kl_x_exit : kl_x_ret);
 }
 
 void kl_d_exit(kl_decoder *d) {

@@ -14,6 +14,12 @@ typedef struct kl_made_op {
   const kl_form *form;
 } kl_made_op;
 
+// A call's result that goes to a register: where in the caller's stack frame it arrives.
+typedef struct kl_result {
+  kl_ref reg;
+  uint32_t at, bytes;
+} kl_result;
+
 typedef struct kl_decoder {
   kl_ctx *cx;
   kl_loaded *loaded;
@@ -27,6 +33,8 @@ typedef struct kl_decoder {
   VEC(char) constants;
   VEC(uint32_t) labelled;     // ops whose imm is a label's number until the end
   VEC(kl_made_op) after;      // ops that follow the instruction's own
+  VEC(kl_result) results;     // of the call at hand
+  uint64_t kept_end;          // of what calls keep in the stack frame, behind all variables
   uint32_t *reg_at;           // by register: its kl_ref
   uint32_t frame;             // bytes of registers
   uint32_t temporaries, most; // bytes with the temporaries of the instruction at hand, and of any
@@ -71,6 +79,16 @@ bool kl_d_symbol(kl_decoder *d, const kl_ptx_operand *o, uint64_t *address, kl_w
 // An address operand: base, offset, where: `named`, or if NULL as the modifiers say, or where they say nothing as a
 // symbol does.
 bool kl_d_address(kl_decoder *d, const kl_ptx_operand *o, const kl_where *named, kl_sim_access *out);
+
+// --- functions ----------------------------------------------------------------------------------------------------
+
+// Of a variable in the stack frame; of a parameter in a register, where a call keeps it.
+static inline uint32_t kl_d_alignment(const kl_ptx_var *v) {
+  return v->reg && v->bytes ? (uint32_t)v->bytes : v->align ? v->align : 1;
+}
+// What a function does before its first instruction, and where its body ends without ret.
+void kl_d_begin(kl_decoder *d);
+void kl_d_end(kl_decoder *d);
 
 // --- rows ---------------------------------------------------------------------------------------------------------
 

@@ -133,7 +133,7 @@ static void place_variables(kl_decoder *d) {
   d->code->var_at = at;
   for (uint32_t k = 0; k < d->f->nvars; k++) {
     const kl_ptx_var *v = &d->f->vars[k];
-    uint32_t align = v->align ? v->align : 1;
+    uint32_t align = kl_d_alignment(v);
     bool is_param = k < d->f->nreturns + d->f->nparams;
     if (d->f->entry && is_param) {
       at[k] = d->kernel->param_at[k - d->f->nreturns];
@@ -176,6 +176,7 @@ static void release(kl_decoder *d) {
   VEC_FREE(d->cx, &d->constants);
   VEC_FREE(d->cx, &d->labelled);
   VEC_FREE(d->cx, &d->after);
+  VEC_FREE(d->cx, &d->results);
 }
 
 // So many of a function are enough to see what is wrong.
@@ -199,6 +200,8 @@ kiln_status kl_decode_function(kl_ctx *cx, kl_isa_index *isa, kl_kernel *k, uint
     return d.status;
   }
   uint32_t *first = KL_NEW_N(d.arena, uint32_t, d.f->ninstrs + 1);
+  d.kept_end = d.code->stack_bytes;
+  kl_d_begin(&d);
   for (uint32_t n = 0; n < d.f->ninstrs && d.findings < MOST_FINDINGS; n++) {
     first[n] = (uint32_t)d.ops.n;
     d.index = n;
@@ -207,7 +210,7 @@ kiln_status kl_decode_function(kl_ctx *cx, kl_isa_index *isa, kl_kernel *k, uint
   d.i = NULL;
   d.index = d.f->ninstrs ? d.f->ninstrs - 1 : 0;
   first[d.f->ninstrs] = (uint32_t)d.ops.n;
-  kl_d_machine_op(&d, d.f->entry ? kl_x_exit : kl_x_ret); // a body may end without
+  kl_d_end(&d);
   if (!d.status) resolve_labels(&d, first);
   d.code->nops = (uint32_t)d.ops.n;
   d.code->ops = KL_NEW_N(d.arena, kl_sim_op, d.ops.n);
@@ -217,6 +220,7 @@ kiln_status kl_decode_function(kl_ctx *cx, kl_isa_index *isa, kl_kernel *k, uint
   char *constants = kl_arena_alloc(d.arena, d.constants.n + 64);
   d.code->constants = constants + (64 - (uintptr_t)constants % 64) % 64;
   if (d.constants.n) memcpy(d.code->constants, d.constants.p, d.constants.n);
+  d.code->stack_bytes = (uint32_t)((d.kept_end + 15) / 16 * 16);
   d.code->reg_at = d.reg_at;
   d.code->frame_bytes = d.most;
   d.code->zero_bytes = d.frame;

@@ -85,14 +85,23 @@ static void find_loops(lives *l, const kl_ptx_instr *i) {
   }
 }
 
+// Parameters that are registers are set before the first instruction, results are read behind the last, or by ret.
+static void mention_variables(lives *l, uint32_t first, uint32_t n) {
+  for (uint32_t k = first; k < first + n; k++)
+    if (l->d->f->vars[k].reg) mention(l, l->d->f->vars[k].reg - 1, false);
+}
+
 static void find_lives(lives *l) {
   const kl_ptx_func *f = l->d->f;
+  mention_variables(l, f->nreturns, f->nparams);
   for (uint32_t k = 0; k < f->ninstrs; k++) {
     l->at = k;
     l->block = l->blocks.of[k];
     mention_instr(l, &f->instrs[k]);
     find_loops(l, &f->instrs[k]);
+    if (kl_str_is(f->instrs[k].opcode, "ret")) mention_variables(l, 0, f->nreturns);
   }
+  mention_variables(l, 0, f->nreturns);
 }
 
 static int by_begin(const void *a, const void *b) {

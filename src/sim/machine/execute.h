@@ -2,7 +2,7 @@
 #ifndef KL_EXECUTE_H
 #define KL_EXECUTE_H
 
-#include "sim/isa/op.h"
+#include "sim/machine/warp.h"
 
 // Access: imm is a kl_sim_access.
 kl_run kl_x_load, kl_x_store, kl_x_atomic; // atomic: d the old value (or none), a and b the operands
@@ -59,6 +59,10 @@ static inline kl_matrix_half kl_matrix_place(bool transposed, unsigned m, unsign
   unsigned across = lane / 4, along = 2 * (lane % 4) + half;
   unsigned row = transposed ? along : across, column = transposed ? across : along;
   return (kl_matrix_half){(uint8_t)(8 * m + row), (uint8_t)(column / 2), (uint8_t)(column % 2)};
+}
+// An op that keeps a call's value in the stack frame, or takes it from there: no instruction's own access.
+static inline bool kl_is_keeping(const kl_code *code, uint32_t op) {
+  return !code->forms[op] && (code->ops[op].run == kl_x_load || code->ops[op].run == kl_x_store);
 }
 typedef enum kl_shuffle { KL_SHUFFLE_UP, KL_SHUFFLE_DOWN, KL_SHUFFLE_BFLY, KL_SHUFFLE_IDX } kl_shuffle;
 typedef enum kl_vote { KL_VOTE_ALL, KL_VOTE_ANY, KL_VOTE_UNI, KL_VOTE_BALLOT } kl_vote;

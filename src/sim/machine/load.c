@@ -184,7 +184,7 @@ static void reach_all(reach *r, uint32_t entry) {
 }
 
 static bool is_decoded(const kl_ptx_func *f, bool is_entry) {
-  return f->defined && (is_entry || (!f->entry && !f->register_params));
+  return f->defined && (is_entry || !f->entry);
 }
 
 static kiln_status decode_functions(kl_ctx *cx, kl_isa_index *isa, kl_kernel *k, uint32_t entry) {

@@ -189,7 +189,7 @@ typedef struct kl_ptx_func {
   uint32_t registers;     // in all
   const kl_ptx_var *vars; // first the results, then the parameters, then what the body declares, in all its scopes
   uint32_t nvars, nreturns, nparams;
-  bool register_params; // results and parameters are registers (.reg), not .param: PTX without ABI
+  bool register_params; // results or parameters are registers (.reg), not .param
   const kl_ptx_instr *instrs;
   uint32_t ninstrs;
   const kl_ptx_label *labels;
