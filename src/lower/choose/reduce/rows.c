@@ -72,8 +72,10 @@ static void deal_shift(rows *x, int64_t v) {
   const kl_reductions *all = x->g.x;
   int64_t unit = kl_least(32 * 8, 32 * 8 / kl_narrowest(&x->g));
   bool host = x->g.c->plan->target.machine == KL_HOST, wanted = all->length % v != 0 && all->length > WARP / 2 * v;
+  uint32_t align = x->g.c->params->align;
   d->unit = 1;
-  if (host || x->joins || !wanted || !all->flat || all->flat % v || all->w / (WARP * v) < 1) return;
+  if (host || x->joins || !wanted || (align && align < 16) || !all->flat || all->flat % v || all->w / (WARP * v) < 1)
+    return;
   if (all->k > 4 || kl_has_element_results(&x->g)) return;
   d->unit = unit;
 }
