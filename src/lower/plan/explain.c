@@ -126,9 +126,11 @@ static void json_cost(kl_sb *b, const kl_plan *p, const kl_cost *c) {
   json_counts(b, "shared_store", &c->shared_store, true);
   kl_sb_puts(b, ", ");
   json_counts(b, "shared_change", &c->shared_change, true);
-  kl_sbf(b, ", \"warps\": %lld, \"shuffles\": %lld, \"syncs\": %lld, \"instructions\": %lld, \"limiter\": \"%s\"}",
+  kl_sbf(b,
+         ", \"warps\": %lld, \"shuffles\": %lld, \"syncs\": %lld, \"instructions\": %lld, \"registers\": %d, "
+         "\"limiter\": \"%s\"}",
          (long long)c->warps, (long long)c->shuffles, (long long)c->syncs, (long long)c->instructions,
-         limiters[kl_clocks_of(p, c).limiter]);
+         (int)c->registers, limiters[kl_clocks_of(p, c).limiter]);
 }
 
 static void json_accesses(kl_sb *b, kl_plan *p) {
@@ -250,8 +252,8 @@ static void put_cost(kl_sb *b, const kl_plan *p, const kl_cost *c) {
                                        [KL_LIMIT_SHARED] = "shared memory",
                                        [KL_LIMIT_ISSUE] = "the issue of instructions",
                                        [KL_LIMIT_MEET] = "changes of the same elements"};
-  kl_sbf(b, "  limited by %s, it is expected: about %lld instructions of warps\n", limits[kl_clocks_of(p, c).limiter],
-         (long long)c->instructions);
+  kl_sbf(b, "  limited by %s, it is expected: about %lld instructions of warps, %d registers a thread\n",
+         limits[kl_clocks_of(p, c).limiter], (long long)c->instructions, (int)c->registers);
   kl_sbf(b, "  warps: %lld, with %lld shuffles and %lld syncs\n", (long long)c->warps, (long long)c->shuffles,
          (long long)c->syncs);
 }

@@ -30,6 +30,7 @@ typedef struct kl_cost {
   int64_t shuffles, syncs;                                                      // issues of warps
   int64_t warps;
   int64_t instructions; // issues of warps: estimated
+  double registers;     // of a thread, of the launch that has most: estimated
   bool exact;           // false: somewhere some warps stand for all
   bool data;
 } kl_cost;

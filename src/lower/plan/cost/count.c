@@ -29,6 +29,8 @@ typedef struct counting {
   bool data; // a symbol has been met
   const kl_live *live;
   kl_cost sum;
+  kl_indexing at;
+  int64_t once;         // warps that begin the body
   VEC(kl_request) load; // of the load that is counted
   VEC(alike) known;     // of the access that is counted
 } counting;
@@ -328,19 +330,59 @@ static int64_t words_of(const counting *c, const kl_step *s) {
   return pairs ? copies / 2 : copies * ((kl_info(s->dtype)->bits + 31) / 32);
 }
 
+// What does not change from round to round is made once.
+static void add_indices(counting *c, const kl_aff *e, double n, int64_t warps) {
+  bool changes = e && (kl_vars_of(c->body, e) & kl_bound(c->body, KL_BIND_STEP));
+  c->sum.instructions += (int64_t)(n * (double)(changes ? warps : c->once));
+}
+
+static void count_guard(counting *c, uint32_t guard, int64_t warps) {
+  if (guard != KL_NONE) add_indices(c, c->body->guards[guard].expr, kl_guard_instructions(&c->at, guard), warps);
+}
+
+static void count_addresses(counting *c, const kl_access *a, uint32_t guard, int64_t warps) {
+  count_guard(c, guard, warps);
+  for (uint32_t k = 0; k < a->nchunks; k++) {
+    int64_t at[KL_MAX_VARS] = {0};
+    kl_truth holds = KL_YES;
+    if (a->guard != KL_NONE) {
+      kl_nth_point(c->body, a->regs, a->run, k * a->vec, at);
+      holds = kl_guard_at(c->p, c->body, a->guard, kl_inner(c->body), at);
+    }
+    if (holds != KL_NO) add_indices(c, a->base[k], kl_address_instructions(&c->at, a, k, holds == KL_UNKNOWN), warps);
+  }
+}
+
+static void count_indices(counting *c, const kl_step *s, int64_t warps) {
+  if (s->kind == KL_STEP_LOAD && !c->p->slots[s->access.slot].by_value)
+    count_addresses(c, &s->access, s->access.guard, warps);
+  for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++) count_guard(c, s->guards[i], warps);
+  if (s->expr) add_indices(c, s->expr, kl_index_instructions(&c->at, s->expr), warps);
+}
+
 static void count_step(counting *c, const kl_step *s, const inside *around, int64_t warps) {
+  count_indices(c, s, warps);
   if (s->kind == KL_STEP_LOAD) count_load(c, (uint32_t)(s - c->body->steps), around);
   if (s->kind == KL_STEP_SHUFFLE || s->kind == KL_STEP_ROTATE) c->sum.shuffles += words_of(c, s) * warps;
   if (s->kind == KL_STEP_EXCHANGE) c->sum.shuffles += kl_exchanged_words(c->body, s) * warps;
-  c->sum.instructions += (int64_t)(kl_step_instructions(c->p, c->body, s) * (double)warps);
+  double open = s->kind == KL_STEP_CHOOSE ? 0 : 1;
+  for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++) {
+    double share = kl_guard_share(&c->at, s->guards[i]);
+    open = share > open ? share : open;
+  }
+  c->sum.instructions += (int64_t)(kl_step_instructions(c->p, c->body, s) * open * (double)warps);
 }
 
-static void count_store(counting *c, const kl_store *s, const inside *around) {
+static void count_store(counting *c, const kl_store *s, const inside *around, int64_t warps) {
+  count_addresses(c, &s->access, s->keep, warps);
   if (s->how == KL_STORE_PUT)
     count_access(c, &s->access, s->keep, around, true, KL_NONE);
   else
     count_change(c, s, around);
 }
+
+// The counter and the branch back; the branch, and where threads meet again; which body it is, of several.
+enum { OF_A_ROUND = 3, OF_A_BRANCH = 3, OF_SEVERAL = 5 };
 
 static void count_seq(counting *c, const kl_seq *s, const inside *around);
 
@@ -363,17 +405,22 @@ static void count_seq(counting *c, const kl_seq *s, const inside *around) {
     const kl_node *n = &s->nodes[i];
     switch (n->kind) {
     case KL_NODE_STEP: count_step(c, &b->steps[n->index], around, warps); break;
-    case KL_NODE_STORE: count_store(c, &b->stores[n->index], around); break;
+    case KL_NODE_STORE: count_store(c, &b->stores[n->index], around, warps); break;
     case KL_NODE_UPDATE:
       count_seq(c, &n->nest->inside, around);
-      count_store(c, &b->stores[n->index], around);
+      count_store(c, &b->stores[n->index], around, warps);
       break;
     case KL_NODE_LOOP:
       c->warps.extent[n->index] = b->vars[n->index].extent;
       count_seq(c, &n->nest->inside, around);
       c->warps.extent[n->index] = 1;
+      c->sum.instructions += OF_A_ROUND * b->vars[n->index].extent * warps;
       break;
-    case KL_NODE_IF: count_seq(c, &n->nest->inside, &(inside){around, n->index}); break;
+    case KL_NODE_IF:
+      count_guard(c, n->index, warps);
+      c->sum.instructions += OF_A_BRANCH * warps;
+      count_seq(c, &n->nest->inside, &(inside){around, n->index});
+      break;
     case KL_NODE_LAST: count_last(c, n, warps); break;
     case KL_NODE_MEET: c->sum.syncs += 2 * warps; break; // all arrive, and wait
     case KL_NODE_SYNC: c->sum.syncs += warps; break;
@@ -381,14 +428,20 @@ static void count_seq(counting *c, const kl_seq *s, const inside *around) {
   }
 }
 
-static void count_body(counting *c, const kl_body *b) {
+static void count_body(counting *c, const kl_body *b, bool several) {
   if (kl_body_is_empty(b)) return;
   c->body = b;
   c->live = kl_live_copies(c->p, b);
   set_symbols(c);
   set_warps(c);
-  c->sum.warps += issues(c, NULL);
+  c->once = issues(c, NULL);
+  c->sum.warps += c->once;
+  c->sum.instructions += (int64_t)((kl_rest_instructions(b) + (several ? OF_SEVERAL : 0)) * (double)c->once);
+  double registers = kl_body_registers(c->p, c->launch, b);
+  if (registers > c->sum.registers) c->sum.registers = registers;
+  c->at = (kl_indexing){.p = c->p, .b = b};
   count_seq(c, &b->root, NULL);
+  kl_indexing_free(&c->at);
 }
 
 // --- the plan -------------------------------------------------------------------------------------------------------
@@ -415,8 +468,8 @@ static void add_slot(kl_access_cost *to, const kl_access_cost *x) {
   for (int k = 0; k < KL_COST_WIDTHS; k++) to->width[k] += x->width[k];
 }
 
-// Beside what steps are: requests, shuffles, syncs; what each thread begins with.
-enum { PROLOGUE = 10 };
+// Beside what steps are: requests, shuffles, syncs; what each thread begins and ends with.
+enum { PROLOGUE = 5 };
 
 static void add_instructions(kl_cost *sum) {
   sum->instructions += sum->load.asked.requests + sum->store.asked.requests + sum->shared_load.asked.requests +
@@ -447,8 +500,9 @@ kl_cost kl_plan_cost(kl_plan *p, int64_t quota) {
   for (uint32_t i = 0; i < p->nparts && p->target.machine == KL_NVPTX && !p->counted; i++) {
     c.launch = kl_launch_of(p, i);
     if (!kl_is_launched(c.launch, p->in_place)) continue;
-    count_body(&c, &p->parts[i].main);
-    count_body(&c, &p->parts[i].tail);
+    bool several = c.launch->nparts > 1 || (p->parts[i].main_blocks && p->parts[i].main_blocks < p->parts[i].blocks);
+    count_body(&c, &p->parts[i].main, several);
+    count_body(&c, &p->parts[i].tail, several);
   }
   VEC_FREE(kl_affs_context(p->affs), &c.load);
   VEC_FREE(kl_affs_context(p->affs), &c.known);

@@ -10,19 +10,26 @@ typedef struct row {
 } row;
 
 static const row functions[KL_OP_COUNT] = {
-    [KL_OP_EXP] = {17.5f, 43, 10, 5.6f},    [KL_OP_EXPM1] = {32.5f, 60, 0, 0},
-    [KL_OP_EXP10] = {33.5f, 61, 0, 0},      [KL_OP_LOG] = {22, 77, 20, 8.6f},
-    [KL_OP_LOG1P] = {48.5f, 96, 0, 0},      [KL_OP_LOGISTIC] = {25.5f, 56, 20, 8.8f},
-    [KL_OP_TANH] = {28, 85, 15.8f, 9.6f},   [KL_OP_SINH] = {41, 76, 0, 0},
-    [KL_OP_COSH] = {39, 71, 0, 0},          [KL_OP_ASINH] = {130, 238, 0, 0},
-    [KL_OP_ACOSH] = {99, 202, 0, 0},        [KL_OP_ATANH] = {86, 167, 0, 0},
-    [KL_OP_ERF] = {28, 101, 15.6f, 11.6f},  [KL_OP_SQRT] = {20.5f, 49, 3.5f, 5.5f},
-    [KL_OP_RSQRT] = {13, 43, 2.5f, 5.5f},   [KL_OP_CBRT] = {33.5f, 49, 0, 0},
-    [KL_OP_SIN] = {106, 273, 14.8f, 26.8f}, [KL_OP_COS] = {106, 270, 14.8f, 27.6f},
-    [KL_OP_TAN] = {153, 332, 0, 0},         [KL_OP_ASIN] = {50, 132, 0, 0},
-    [KL_OP_ACOS] = {53, 133, 0, 0},         [KL_OP_ATAN] = {65, 144, 0, 0},
-    [KL_OP_DIVIDE] = {40, 68, 7.5f, 11},    [KL_OP_POWER] = {152, 268, 164, 163},
-    [KL_OP_ATAN2] = {121, 242, 215, 214},   [KL_OP_REMAINDER] = {54, 115, 0, 0},
+    [KL_OP_EXP] = {16, 28, 10, 5},       [KL_OP_EXPM1] = {31, 43, 0, 0},     [KL_OP_EXP10] = {32, 44, 0, 0},
+    [KL_OP_LOG] = {22, 52, 19, 8},       [KL_OP_LOG1P] = {48, 72, 0, 0},     [KL_OP_LOGISTIC] = {24, 40, 19, 8},
+    [KL_OP_TANH] = {28, 60, 15, 9},      [KL_OP_SINH] = {40, 60, 0, 0},      [KL_OP_COSH] = {37, 52, 0, 0},
+    [KL_OP_ASINH] = {108, 204, 0, 0},    [KL_OP_ACOSH] = {92, 180, 0, 0},    [KL_OP_ATANH] = {76, 144, 0, 0},
+    [KL_OP_ERF] = {26, 96, 15, 11},      [KL_OP_SQRT] = {16, 28, 3, 5},      [KL_OP_RSQRT] = {12, 40, 2, 5},
+    [KL_OP_CBRT] = {32, 48, 0, 0},       [KL_OP_SIN] = {104, 256, 14, 26},   [KL_OP_COS] = {104, 256, 14, 27},
+    [KL_OP_TAN] = {126, 308, 0, 0},      [KL_OP_ASIN] = {48, 104, 0, 0},     [KL_OP_ACOS] = {50, 104, 0, 0},
+    [KL_OP_ATAN] = {52, 124, 0, 0},      [KL_OP_DIVIDE] = {15, 28, 5, 7},    [KL_OP_POWER] = {132, 228, 156, 152},
+    [KL_OP_ATAN2] = {84, 168, 192, 184}, [KL_OP_REMAINDER] = {36, 56, 0, 0},
+};
+
+// Of a kernel, for all elements together: what ptxas calls where a quotient or a root is not as most are.
+static const row rest[KL_OP_COUNT] = {
+    [KL_OP_DIVIDE] = {102, 75, 20, 28}, [KL_OP_ATAN2] = {140, 140, 185, 240}, [KL_OP_REMAINDER] = {60, 110, 125, 125},
+    [KL_OP_SQRT] = {15, 38, 0, 0},      [KL_OP_TAN] = {110, 45, 100, 110},    [KL_OP_ASINH] = {85, 70, 70, 60},
+    [KL_OP_ACOSH] = {30, 45, 20, 0},    [KL_OP_ATANH] = {40, 45, 40, 45},     [KL_OP_ATAN] = {45, 40, 60, 60},
+    [KL_OP_POWER] = {50, 60, 60, 80},   [KL_OP_EXP] = {0, 30, 0, 0},          [KL_OP_EXPM1] = {0, 30, 0, 0},
+    [KL_OP_EXP10] = {0, 30, 0, 0},      [KL_OP_LOGISTIC] = {0, 30, 0, 0},     [KL_OP_SINH] = {0, 30, 0, 0},
+    [KL_OP_COSH] = {0, 35, 0, 0},       [KL_OP_LOG] = {0, 45, 0, 0},          [KL_OP_LOG1P] = {0, 45, 0, 0},
+    [KL_OP_TANH] = {0, 45, 0, 0},       [KL_OP_ASIN] = {0, 55, 0, 0},         [KL_OP_ACOS] = {0, 55, 0, 0},
 };
 
 // Of a part where it is complex.
@@ -45,13 +52,63 @@ static double of_integer(kl_dtype t, kl_op op) {
   return words;
 }
 
+static bool has_8_bit_conversion(kl_dtype t) {
+  return t == KILN_F8E4M3FN || t == KILN_F8E5M2;
+}
+
+static double between_floats(kl_dtype from, kl_dtype to) {
+  unsigned a = kl_info(from)->bits, b = kl_info(to)->bits;
+  if (a < 16) return has_8_bit_conversion(from) ? (to == KILN_F16 ? 0.75 : 1.75) : 8;
+  if (b < 16) return has_8_bit_conversion(to) ? (a == 32 ? 0.75 : 1.25) : 10;
+  if (a == 64) return b == 32 ? 1 : 6;
+  return a == b ? 1.5 : b == 16 ? 0.5 : 1; // two are rounded at once
+}
+
+static double of_convert(kl_dtype from, kl_dtype to) {
+  unsigned b = kl_info(to)->bits;
+  if (kl_is_complex(from) || kl_is_complex(to)) return 1;
+  if (from == KILN_PRED || to == KILN_PRED) return 1;
+  if (kl_is_float(from) && kl_is_float(to)) return between_floats(from, to);
+  if (kl_is_float(to)) return b < 16 ? 8 : b == 16 ? 1.5 : 1;
+  if (kl_is_float(from)) return b < 32 ? 2.75 : 2;
+  return b == 64 ? 1 : 0.5;
+}
+
 static double of_op(kl_dtype from, kl_dtype to, kl_op op) {
-  if (op == KL_OP_CONVERT) return kl_info(from)->bits < 32 && kl_is_float(from) && to == KILN_F32 ? 1 : 1.5;
+  if (op == KL_OP_CONVERT) return of_convert(from, to);
   if (kl_is_complex(from)) {
     double n = of_float(kl_info(from)->part, op);
     return op == KL_OP_MULTIPLY ? 6 : n > 2 ? 4 * n : 2 * n;
   }
   return kl_is_float(from) ? of_float(from, op) : of_integer(from, op);
+}
+
+double kl_function_instructions(const kl_body *b, const kl_step *s) {
+  return of_op(s->noperands ? b->steps[s->operands[0]].dtype : s->dtype, s->dtype, s->op.op);
+}
+
+static float of_row(const row *r, kl_dtype t) {
+  if (kl_is_complex(t)) t = kl_info(t)->part;
+  return t == KILN_F64 ? r->f64 : t == KILN_F16 ? r->f16 : t == KILN_BF16 ? r->bf16 : kl_is_float(t) ? r->f32 : 0;
+}
+
+double kl_rest_instructions(const kl_body *b) {
+  bool met[KL_OP_COUNT][2] = {{false}};
+  double n = 0;
+  for (uint32_t i = 0; i < b->nsteps; i++) {
+    const kl_step *s = &b->steps[i];
+    if (s->kind != KL_STEP_OP || met[s->op.op][s->dtype == KILN_F64]) continue;
+    met[s->op.op][s->dtype == KILN_F64] = true;
+    n += of_row(&rest[s->op.op], s->dtype);
+  }
+  return n;
+}
+
+// Predicates that are no comparison's are looked at before, each in a byte of a word.
+static double of_select(const kl_body *b, const kl_step *s) {
+  const kl_step *p = &b->steps[s->operands[0]];
+  double words = kl_info(s->dtype)->bits > 32 ? (double)kl_info(s->dtype)->bits / 32 : 1;
+  return words + (p->kind == KL_STEP_OP ? 0 : 1);
 }
 
 // Of each two words one goes to the other lane; elements of 4, 8 and 16 bits stand side by side in them.
@@ -65,15 +122,16 @@ int64_t kl_exchanged_words(const kl_body *b, const kl_step *s) {
 
 double kl_step_instructions(const kl_plan *p, const kl_body *b, const kl_step *s) {
   double copies = (double)kl_extent(b, s->regs), words = (kl_info(s->dtype)->bits + 31) / 32;
+  if (s->kind == KL_STEP_OP && s->op.op == KL_OP_SELECT) return copies * of_select(b, s);
   switch (s->kind) {
   case KL_STEP_OP: return copies * of_op(s->noperands ? b->steps[s->operands[0]].dtype : s->dtype, s->dtype, s->op.op);
   case KL_STEP_CHOOSE: return copies * words * (s->noperands - 1);
   case KL_STEP_SPLIT:
   case KL_STEP_JOIN: return copies * words;
-  case KL_STEP_IOTA: return 2 * copies;
-  case KL_STEP_INDEX: return 3 * copies;
-  case KL_STEP_LOAD: return p->slots[s->access.slot].by_value ? 1 : 3; // the address; its requests aside
-  case KL_STEP_EXCHANGE: return 3 * (double)kl_exchanged_words(b, s);  // selections
+  case KL_STEP_IOTA: return copies;
+  case KL_STEP_INDEX: return 2 * copies;
+  case KL_STEP_LOAD: return p->slots[s->access.slot].by_value ? 1 : 0;
+  case KL_STEP_EXCHANGE: return 3 * (double)kl_exchanged_words(b, s); // selections
   default: return 0;
   }
 }
