@@ -338,7 +338,48 @@ START_TEST(quotients_are_those_of_annex_g) {
 }
 END_TEST
 
+// What an operand without end, beside the least and the greatest numbers, makes of functions of two, and of log1p(-0).
+// E: the least number, M: three quarters of the greatest.
+#define E 0x1p-1074
+#define M 0x1.8p+1023
+static const struct {
+  kl_op op;
+  number x, y, want;
+} limits[] = {
+    {KL_OP_POWER, {0, -INF}, {-1, M}, {0, 0}},    {KL_OP_POWER, {0, M}, {M, INF}, {0, 0}},
+    {KL_OP_POWER, {1, E}, {-INF, 0.5}, {0, 0}},   {KL_OP_POWER, {-1, E}, {-INF, INF}, {0, 0}},
+    {KL_OP_POWER, {2, E}, {1, INF}, {0, 0}},      {KL_OP_POWER, {INF, 1}, {1, -INF}, {NAN, NAN}},
+    {KL_OP_POWER, {-1, -INF}, {-INF, M}, {0, 0}}, {KL_OP_ATAN2, {1, M}, {0, 1}, {PI / 2, 0}},
+    {KL_OP_ATAN2, {1, -M}, {0, 1}, {PI / 2, 0}},  {KL_OP_LOG1P, {-0.0, 0}, {0, 0}, {-0.0, 0}},
+    {KL_OP_LOG1P, {0, -0.0}, {0, 0}, {0, -0.0}},
+};
+#undef E
+#undef M
+
+static number in_range(kl_dtype t, number z) {
+  double *part[2] = {&z.re, &z.im};
+  for (int k = 0; k < 2 && t == KILN_C64; k++)
+    *part[k] = *part[k] == 0x1p-1074           ? 0x1p-149
+               : fabs(*part[k]) == 0x1.8p+1023 ? copysign(0x1.8p+127, *part[k])
+                                               : *part[k];
+  return z;
+}
+
+START_TEST(limits_beside_the_least_and_the_greatest) {
+  kl_dtype t = _i % 2 ? KILN_C128 : KILN_C64;
+  unsigned machine = _i / 2 ? (unsigned)GPU : (unsigned)HOST;
+  for (size_t i = 0; i < KL_COUNT(limits); i++) {
+    number x = in_range(t, limits[i].x), y = in_range(t, limits[i].y), w = limits[i].want, r;
+    run_op(limits[i].op, t, 1, &x, &y, &r, machine);
+    bool any_sign = limits[i].op == KL_OP_POWER;
+    if (limits[i].op == KL_OP_ATAN2 && fabs(r.im) < 0x1p-20) r.im = 0; // its bound is one for both parts
+    check_corner(limits[i].op, t, machine, x, w, any_sign, any_sign, r);
+  }
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("complex", NO_FRAME, {within_the_bounds, 2 * OPS}, {atan2_next_to_its_poles, 4},
-                   {corners_are_those_of_annex_g, 2 * (int)KL_COUNT(corners)}, {quotients_are_those_of_annex_g, 4});
+                   {corners_are_those_of_annex_g, 2 * (int)KL_COUNT(corners)}, {quotients_are_those_of_annex_g, 4},
+                   {limits_beside_the_least_and_the_greatest, 4});
 }

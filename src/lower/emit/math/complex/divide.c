@@ -153,7 +153,8 @@ static km_two left_of_one(kb *k, km_complex y, km_complex x, km_complex q) {
   kb_reg u = kb_fsub(k, x.re, s.im), v = kb_fadd(k, x.im, s.re);
   kb_reg top = kb_fma(k, u, x.re, kb_fmul(k, v, x.im)), size = kb_fma(k, x.re, x.re, kb_fmul(k, x.im, x.im));
   kb_reg d = kb_fdiv(k, top, size);
-  if (!narrow) return km_one(k, d);
+  // x may be nothing beside s: then q is far from i.
+  if (!narrow) return km_one(k, kb_select(k, km_is_finite(k, d), d, kb_fsub(k, kb_flike(k, d, 1), kb_fabs(k, q.im))));
   kb_reg hi = kb_fptrunc(k, d);
   return (km_two){hi, kb_fptrunc(k, kb_fsub(k, d, kb_fpext(k, hi)))};
 }

@@ -54,16 +54,6 @@ static km_complex wave(kb *k, const km_consts *m, km_complex z, bool cosh) {
   return r;
 }
 
-// v, or where that is tiny a multiple of it, so that no product with it loses bits below the least number; *down makes
-// up for it.
-static km_two raised(kb *k, const km_consts *m, km_two v, kb_reg *down) {
-  int reach = (int)(km_bias(m) / 2);
-  kb_reg one = kb_flike(k, v.hi, 1),
-         tiny = kb_fcmp(k, LLVMRealOLT, kb_fabs(k, v.hi), kb_flike(k, v.hi, ldexp(1, -reach)));
-  *down = kb_select(k, tiny, kb_flike(k, v.hi, ldexp(1, 3 - reach)), one);
-  return km_times(k, v, kb_select(k, tiny, kb_flike(k, v.hi, ldexp(1, reach - 3)), one));
-}
-
 // (sinh x cosh x + i sin y cos y) / (sinh^2 x + cos^2 y), all terms of which are positive. sinh and cosh are less 2^n,
 // so all is over 2^2n: of the imaginary part 2^-n is left for the end.
 static km_complex tanh_all(kb *k, const km_consts *m, km_complex z) {
@@ -71,7 +61,7 @@ static km_complex tanh_all(kb *k, const km_consts *m, km_complex z) {
   km_turn a = km_sincos(k, m, (km_two){z.im, km_none});
   settle_turn(k, z, 0, &a);
   kb_reg down = km_power_of_two(k, m, km_fmai(k, h.n, -1, m->magic)), down_re, down_im;
-  km_two sinh = raised(k, m, h.sinh, &down_re), sin = km_times(k, raised(k, m, a.sin, &down_im), down);
+  km_two sinh = km_raised(k, m, h.sinh, &down_re), sin = km_times(k, km_raised(k, m, a.sin, &down_im), down);
   km_two cos = km_times(k, a.cos, down);
   km_two below = km_add_two(k, km_mul_two(k, h.sinh, h.sinh), km_mul_two(k, cos, cos));
   kb_reg inverse = km_inverse(k, below);

@@ -93,6 +93,9 @@ kb_reg km_scaled_product(kb *k, const km_consts *m, km_scaled e, km_two s);
 // The exponent field of |a|, from `least` to `most`, and 2^-e for such a field, e being less the bias.
 kb_reg km_field(kb *k, const km_consts *m, kb_reg a, int64_t least, int64_t most);
 kb_reg km_power_down(kb *k, const km_consts *m, kb_reg field);
+// v, or where that is tiny a multiple of it, so that no product or remainder with it loses bits below the least number;
+// *down makes up for it.
+km_two km_raised(kb *k, const km_consts *m, km_two v, kb_reg *down);
 
 // --- families -----------------------------------------------------------------------------------------------------
 

@@ -47,7 +47,8 @@ static km_complex log1p_all(kb *k, const km_consts *m, km_complex z) {
   km_two t = squares_and(k, z.re, z.im, kb_fadd(k, z.re, z.re));
   t = km_choose_two(k, near, t, p.t);
   kb_reg re = km_log1p_of(k, m, t, kb_select(k, near, zero, p.more));
-  return (km_complex){kb_fmuli(k, re, 0.5), km_atan2(k, z.im, x)};
+  re = kb_select(k, km_both(k, km_is_zero(k, z.re), km_is_zero(k, z.im)), z.re, kb_fmuli(k, re, 0.5));
+  return (km_complex){re, km_atan2(k, z.im, x)};
 }
 
 km_complex km_complex_logarithm(kb *k, kl_op op, const km_consts *m, km_complex z) {
@@ -63,6 +64,20 @@ static km_two settled(kb *k, km_two a, kb_reg up, kb_reg finite) {
   hi = kb_select(k, finite, km_at_least(k, km_at_most(k, hi, most), -most), hi);
   kb_reg small = kb_fcmp(k, LLVMRealOLT, kb_fabs(k, hi), kb_flike(k, hi, a.hi.kind == KB_F64 ? 0x1p47 : 0x1p18));
   return (km_two){hi, kb_select(k, small, kb_fmul(k, a.lo, up), kb_flike(k, hi, 0))};
+}
+
+// y log x where something is not finite: what single numbers make it. Finite factors are those less `down`, so that no
+// infinity comes of their product, but beside an infinite one. Parts of the logarithm that are too small for a number
+// are none of 0: its size where x is +-1 and something tiny, its angle.
+static km_complex without_end(kb *k, km_complex x, km_complex y, km_complex y_down, kb_reg size, kb_reg angle) {
+  kb_reg endless = km_is_inf(k, size), none = kb_or(k, km_is_zero(k, x.re), km_is_zero(k, x.im));
+  kb_reg least = kb_flike(k, size, km_consts_of(size)->min_normal);
+  size = kb_select(k, km_both(k, km_is_zero(k, size), kb_not(k, none)), least, size);
+  kb_reg turns = km_both(k, km_is_zero(k, angle), km_both(k, km_is_finite(k, x.re), kb_not(k, km_is_zero(k, x.im))));
+  angle = kb_select(k, turns, kb_fcopysign(k, least, x.im), angle);
+  km_complex s = km_choose(k, endless, y, y_down);
+  return (km_complex){kb_fsub(k, kb_fmul(k, size, s.re), kb_fmul(k, angle, y_down.im)),
+                      kb_fadd(k, kb_fmul(k, size, s.im), kb_fmul(k, angle, y_down.re))};
 }
 
 // e^(y log x), the logarithm a sum of two in both parts; 1 for y = 0, and 0 for x = 0 and a y with a positive real
@@ -81,9 +96,9 @@ km_complex km_complex_power(kb *k, km_complex x, km_complex y) {
   km_two u = km_one(k, kb_fmul(k, y.re, down)), v = km_one(k, kb_fmul(k, y.im, down));
   km_two re = km_add_two(k, km_mul_two(k, size, u), km_neg_two(k, km_mul_two(k, angle, v)));
   km_two im = km_add_two(k, km_mul_two(k, size, v), km_mul_two(k, angle, u));
-  // What is not finite is what single numbers make it.
-  re.hi = kb_select(k, finite, re.hi, kb_fsub(k, kb_fmul(k, size.hi, y.re), kb_fmul(k, angle.hi, y.im)));
-  im.hi = kb_select(k, finite, im.hi, kb_fadd(k, kb_fmul(k, size.hi, y.im), kb_fmul(k, angle.hi, y.re)));
+  km_complex endless = without_end(k, x, y, (km_complex){u.hi, v.hi}, size.hi, angle.hi);
+  re.hi = kb_select(k, finite, re.hi, endless.re);
+  im.hi = kb_select(k, finite, im.hi, endless.im);
   up = kb_select(k, finite, up, one);
   km_complex r = km_exp_of(k, m, settled(k, re, up, finite), settled(k, im, up, finite));
   kb_reg zero_x = km_both(k, km_is_zero(k, x.re), km_is_zero(k, x.im));

@@ -31,7 +31,9 @@ km_root km_root_parts(kb *k, const km_consts *m, km_two a, kb_reg b) {
 
 // |b| / twice.
 static km_two minor_of(kb *k, km_two twice, kb_reg b) {
-  return km_quotient(k, km_one(k, kb_fabs(k, b)), twice, km_inverse(k, twice));
+  kb_reg down;
+  km_two raised = km_raised(k, km_consts_of(b), km_one(k, kb_fabs(k, b)), &down);
+  return km_times(k, km_quotient(k, raised, twice, km_inverse(k, twice)), down);
 }
 
 static kb_reg is_negative(kb *k, kb_reg a) {

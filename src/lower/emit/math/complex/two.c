@@ -2,6 +2,8 @@
 
 #include "lower/emit/math/complex/impl.h"
 
+#include <math.h>
+
 km_two km_total(kb *k, kb_reg *v, unsigned n) {
   for (int pass = 0; pass < 2; pass++) {
     for (unsigned i = 1; i < n; i++) {
@@ -31,4 +33,12 @@ kb_reg km_field(kb *k, const km_consts *m, kb_reg a, int64_t least, int64_t most
 
 kb_reg km_power_down(kb *k, const km_consts *m, kb_reg field) {
   return km_float(k, kb_shli(k, kb_sub(k, kb_ilike(k, field, 2 * km_bias(m)), field), m->man_bits));
+}
+
+km_two km_raised(kb *k, const km_consts *m, km_two v, kb_reg *down) {
+  int reach = (int)(km_bias(m) / 2);
+  kb_reg one = kb_flike(k, v.hi, 1),
+         tiny = kb_fcmp(k, LLVMRealOLT, kb_fabs(k, v.hi), kb_flike(k, v.hi, ldexp(1, -reach)));
+  *down = kb_select(k, tiny, kb_flike(k, v.hi, ldexp(1, 3 - reach)), one);
+  return km_times(k, v, kb_select(k, tiny, kb_flike(k, v.hi, ldexp(1, reach - 3)), one));
 }
