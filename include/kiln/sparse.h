@@ -118,6 +118,64 @@ KILN_API bool kiln_sparse_layout_level_at(const kiln_sparse_layout *l, size_t i,
 // known may hide that it does), or i is out of range.
 KILN_API const char *kiln_sparse_layout_dimension_at(const kiln_sparse_layout *l, size_t i);
 
+// --- stored tensors -------------------------------------------------------------------------------------------------
+//
+// A tensor is as many arrays of the caller's as its layout has buffers, in that order. Where there are batches, each
+// array has those of all batches one behind the other, all as long as the longest needs. All sizes have to be known,
+// and the encoding a way back from levels to dimensions: else UNSUPPORTED. Slices are those of whoever reads: what is
+// stored is the whole tensor. Elements that callers give or get one by one are unpacked: one byte each for types of
+// fewer bits.
+
+typedef struct kiln_sparse_array {
+  void *data;    // packed elements; may be NULL where there are none
+  int64_t count; // elements
+} kiln_sparse_array;
+
+typedef struct kiln_sparse_entries {
+  size_t struct_size;
+  int64_t count;
+  const int64_t *coordinates; // [count][dimensions], in any order; those that come again are summed
+  const void *values;         // [count], unpacked
+} kiln_sparse_entries;
+
+// Stores these entries. Every `count` of the arrays says how many elements there is room for, and becomes how many
+// there are; where no array has data, only that is done. A level that counts takes entries in the order of the other
+// levels. Errors: INVALID (a coordinate outside the tensor; an array without enough room; a position or coordinate that
+// its width does not hold; more entries of a group, a slot or behind a unique level than there may be; nothing is said
+// of arrays then), MEMORY, UNSUPPORTED.
+KILN_API kiln_status kiln_sparse_pack(kiln_context *cx, const kiln_sparse_layout *l, const kiln_sparse_entries *entries,
+                                      kiln_sparse_array *arrays);
+// The same of a dense tensor, row-major and unpacked: of all elements that are not, bit by bit, the implicit value.
+KILN_API kiln_status kiln_sparse_pack_dense(kiln_context *cx, const kiln_sparse_layout *l, const void *elements,
+                                            kiln_sparse_array *arrays);
+
+typedef enum kiln_sparse_check {
+  KILN_SPARSE_CHECK_SIZES,  // arrays are as long as they have to be
+  KILN_SPARSE_CHECK_BOUNDS, // and positions ascend, within coordinates; coordinates are within their level
+  KILN_SPARSE_CHECK_ORDER,  // and coordinates ascend, each once, where the level says so
+} kiln_sparse_check;
+// INVALID, with level, place, what was expected and what found, where one does not hold. Reads nothing outside the
+// arrays.
+KILN_API kiln_status kiln_sparse_verify(kiln_context *cx, const kiln_sparse_layout *l, const kiln_sparse_array *arrays,
+                                        kiln_sparse_check level);
+
+// The dense tensor, row-major and unpacked: entries of one element are summed, others have the implicit value.
+// Checks the arrays up to their bounds. INVALID: what kiln_sparse_verify says.
+KILN_API kiln_status kiln_sparse_unpack(kiln_context *cx, const kiln_sparse_layout *l, const kiln_sparse_array *arrays,
+                                        void *elements);
+// Called for a stored entry; anything but OK ends the walk.
+typedef kiln_status kiln_sparse_visit(void *user, const int64_t *coordinates, const void *value);
+// Every entry, in the order in which they are stored, fillers of blocks and groups within the tensor included. Returns
+// what the last call did, or what kiln_sparse_verify says of bounds.
+KILN_API kiln_status kiln_sparse_walk(kiln_context *cx, const kiln_sparse_layout *l, const kiln_sparse_array *arrays,
+                                      kiln_sparse_visit *visit, void *user);
+// From one layout to another of the same sizes and element type, any to any: entries other than the implicit value of
+// `from`, which must be that of `to`. As kiln_sparse_pack where there is no data. INVALID: what walking and packing
+// say, other sizes, types or implicit values.
+KILN_API kiln_status kiln_sparse_convert(kiln_context *cx, const kiln_sparse_layout *from,
+                                         const kiln_sparse_array *arrays, const kiln_sparse_layout *to,
+                                         kiln_sparse_array *out);
+
 #ifdef __cplusplus
 }
 #endif
