@@ -174,6 +174,45 @@ static void host_lanes(hand *h, int how) {
   for (int64_t i = 0; i < 40; i++) h->want[i] = in(i ^ 1);
 }
 
+enum { NEARER = 1, ALL_AROUND, RING_IN_LANES };
+
+// Lanes of a warp are a ring, in which each takes the element that is five further.
+static void ring(hand *h, int how) {
+  static const kl_var vars[] = {{KL_BIND_WARP, 2, "warp"}, {KL_BIND_LANE, 32, "lane"}};
+  begin(h, KL_NVPTX, 64, 2, vars, 64, 64, 0);
+  const kl_aff *t = plus(h, var(h, 1), 32, var(h, 0));
+  uint32_t x = load(h, IN, t, KL_NONE);
+  if (how == RING_IN_LANES) kl_write_if(&h->w, guard(h, var(h, 1), 0, 15));
+  x = kl_write_rotate(&h->w, x, how == NEARER ? 4 : how == ALL_AROUND ? 32 : 5);
+  store(h, OUT, t, x, KL_NONE);
+  if (how == RING_IN_LANES) kl_write_if_end(&h->w);
+  for (int64_t i = 0; i < 64; i++) h->want[i] = in(i / 32 * 32 + (i + 5) % 32);
+}
+
+// --- blocks of a cluster ---------------------------------------------------------------------------------------------
+
+enum { NO_MEETING = 1, MEET_BEFORE, OTHER_CLUSTER, NO_CLUSTER };
+
+// Of two clusters of two blocks each block takes what the other one of its cluster has left.
+static void meeting(hand *h, int how) {
+  static const uint32_t args[] = {IN, OUT, SHARED};
+  static const kl_var vars[] = {{KL_BIND_BLOCK, 2, "set"}, {KL_BIND_BLOCK, 2, "rank"}, {KL_BIND_LANE, 32, "lane"}};
+  begin(h, KL_NVPTX, 32, 3, vars, 128, 128, 128);
+  h->slots[SHARED].kind = KL_SLOT_SCRATCH;
+  h->launch.shared_bytes = 0;
+  h->launch.args = args, h->launch.nargs = 3;
+  h->launch.cluster = how == NO_CLUSTER ? 0 : 2;
+  const kl_aff *at = plus(h, plus(h, var(h, 2), 32, var(h, 1)), 64, var(h, 0));
+  const kl_aff *other = plus(h, plus(h, at, 32, number(h, 1)), -64, var(h, 1));
+  if (how == OTHER_CLUSTER) other = plus(h, plus(h, at, 64, number(h, 1)), -128, var(h, 0));
+  if (how == MEET_BEFORE) kl_write_meet(&h->w);
+  store(h, SHARED, at, load(h, IN, at, KL_NONE), KL_NONE);
+  if (how == NO_MEETING) sync(h);
+  if (how != NO_MEETING && how != MEET_BEFORE) kl_write_meet(&h->w);
+  store(h, OUT, at, load(h, SHARED, other, KL_NONE), KL_NONE);
+  for (int64_t i = 0; i < 128; i++) h->want[i] = in(i ^ 32);
+}
+
 // --- loops -----------------------------------------------------------------------------------------------------------
 
 enum { NEXT_IS_FIRST = 1, CARRIED_BEHIND, INDEX_BEHIND, ONE_ROUND_LESS, BRANCH_BEHIND };
@@ -382,6 +421,15 @@ static const row rows[] = {
   {"another stride of lanes", copy, spoil_copy, OTHER_STRIDE, "slot 0: element 3 in the place of 4"},
   {"a value that depends on more", copy, spoil_copy, NARROW_VARS, "step 0: thread 1 has another value than thread 0"},
   {"an element expression of others", copy, spoil_copy, LYING_ELEMENT, "slot 0: element 0 in the place of 1"},
+  {"lanes in a ring", ring, NULL, RIGHT, NULL},
+  {"a lane that is nearer", ring, NULL, NEARER, "result 0: element 0 comes from elsewhere"},
+  {"once around", ring, NULL, ALL_AROUND, "step 1: distance 32 of 32 lanes"},
+  {"a ring of some lanes", ring, NULL, RING_IN_LANES, "a shuffle that not all lanes come to"},
+  {"blocks that meet", meeting, NULL, RIGHT, NULL},
+  {"blocks that do not", meeting, NULL, NO_MEETING, "slot 2: element 0 is read, and nobody has written it"},
+  {"blocks that meet too early", meeting, NULL, MEET_BEFORE, "is read, and"},
+  {"blocks of another cluster", meeting, NULL, OTHER_CLUSTER, "slot 2: element 64 is read, and nobody has written it"},
+  {"blocks of no cluster", meeting, NULL, NO_CLUSTER, "blocks of no cluster meet"},
   {"lanes exchange copies", exchange, NULL, RIGHT, NULL},
   {"others", exchange, NULL, OTHER_DIGIT, "result 0: element 1 comes from elsewhere"},
   {"copies that there are not", exchange, NULL, NO_DIGIT, "step 1: digit 4"},
