@@ -2,6 +2,7 @@
 
 #include "jit/pieces.h"
 
+#include "ir/rewrite/branch.h"
 #include "ir/rewrite/split.h"
 #include "lower/choose/choose.h"
 
@@ -28,16 +29,16 @@ static kiln_status cut_units(pieces *p) {
 
 // A fusion that is picked is cut as if it were ENTRY, which may call other fusions.
 static kiln_status make(pieces *p, const char *fusion, kiln_module **out) {
-  kiln_module *own = NULL;
-  kiln_status st = KILN_OK;
-  if (fusion) {
-    KL_TRY(kiln_module_extract(p->cx, p->m, fusion, &own));
-    p->m = own;
-    cut_unit(p, kl_plan_inline(p->cx, own, &own->comp[own->entry], &p->arena), NULL);
-  } else {
-    st = cut_units(p);
-  }
+  kiln_module *own = NULL, *plain = NULL;
+  if (fusion) KL_TRY(kiln_module_extract(p->cx, p->m, fusion, &own));
+  if (own) p->m = own;
+  kiln_status st = kl_module_unbranch(p->cx, p->m, kl_is_apart, &plain);
+  if (plain) p->m = plain;
+  if (st == KILN_OK && fusion) cut_unit(p, kl_plan_inline(p->cx, p->m, &p->m->comp[p->m->entry], &p->arena), NULL);
+  if (st == KILN_OK && !fusion) st = cut_units(p);
   if (st == KILN_OK && p->splits.n) st = kl_module_split(p->cx, p->m, (uint32_t)p->splits.n, p->splits.p, out);
+  if (st == KILN_OK && !*out) *out = plain, plain = NULL;
+  kiln_module_destroy(&plain);
   kiln_module_destroy(&own);
   return st;
 }

@@ -5,6 +5,8 @@
 
 #include "ir/rewrite/split.h"
 
+#define NONE UINT32_MAX
+
 // A computation for the part of another one that its outputs need, up to what is given.
 typedef struct piece {
   uint32_t comp, name;
@@ -13,12 +15,16 @@ typedef struct piece {
   kl_span span;
 } piece;
 
+// Results are the operands of the root tuple, or the root alone.
 typedef struct cutting {
   const kl_comp *c;
   const bool *cut;
-  uint32_t *made; // by instruction: number of the piece whose result it is + 1
+  const kl_instr *fusion; // NULL: of ENTRY itself
+  const kl_shape *whole;  // results as they lie in the new ENTRY
+  uint32_t *made;         // by instruction: number of the piece whose result it is + 1
   VEC(piece) pieces;
-  VEC(uint32_t) rest; // results that the last piece makes: operands of the root tuple, or the root
+  VEC(uint32_t) rest; // results that the last piece makes, by number
+  uint32_t *in_rest;  // by result: which of these it is, NONE: it is there without
   uint32_t last;      // number of that piece + 1; 0: none
 } cutting;
 
@@ -32,16 +38,16 @@ typedef struct splitter {
 
 // --- pieces -------------------------------------------------------------------------------------------------------
 
-static bool is_given(const cutting *k, uint32_t i, const bool *is_root) {
-  return k->c->instr[i].op == KL_OP_PARAMETER || (k->cut[i] && !is_root[i]);
+static bool is_given(const cutting *k, uint32_t i, uint32_t own) {
+  return k->c->instr[i].op == KL_OP_PARAMETER || (k->cut[i] && i != own);
 }
 
 // What the roots need, up to what is given: `needed` by instruction.
-static void find_needed(const cutting *k, const bool *is_root, bool *needed) {
+static void find_needed(const cutting *k, const bool *is_root, uint32_t own, bool *needed) {
   for (uint32_t i = k->c->ninstr; i-- > 0;) {
     const kl_instr *in = &k->c->instr[i];
     needed[i] |= is_root[i];
-    if (!needed[i] || is_given(k, i, is_root)) continue;
+    if (!needed[i] || is_given(k, i, own)) continue;
     for (uint32_t o = 0; o < in->noperands; o++) needed[in->operands[o]] = true;
   }
 }
@@ -102,19 +108,19 @@ static uint32_t add_comp(splitter *s, uint32_t name, uint32_t root, kl_span span
   return s->m->ncomp++;
 }
 
-// Roots are `n` instructions: one, or the elements of a tuple.
-static void add_piece(splitter *s, cutting *k, uint32_t n, const uint32_t *roots, const kl_instr *named) {
+// Roots are `n` instructions: one, or the elements of a tuple. `own`: what is cut, and made by this one.
+static void add_piece(splitter *s, cutting *k, uint32_t n, const uint32_t *roots, uint32_t own, const kl_instr *named) {
   const kl_comp *c = k->c;
   bool *is_root = KL_NEW_N(&s->scratch, bool, c->ninstr), *needed = KL_NEW_N(&s->scratch, bool, c->ninstr);
   uint32_t *value = KL_NEW_N(&s->scratch, uint32_t, c->ninstr), *inputs = KL_NEW_N(&s->scratch, uint32_t, c->ninstr);
   uint32_t *elements = KL_NEW_N(&s->scratch, uint32_t, n + 1), ninputs = 0;
   for (uint32_t i = 0; i < n; i++) is_root[roots[i]] = true;
-  find_needed(k, is_root, needed);
+  find_needed(k, is_root, own, needed);
   kl_emit_begin(&s->e);
   for (uint32_t i = 0; i < c->ninstr; i++) {
     if (!needed[i]) continue;
     kl_instr in = c->instr[i];
-    if (is_given(k, i, is_root)) {
+    if (is_given(k, i, own)) {
       inputs[ninputs] = i;
       in = parameter(&in, ninputs++);
     } else {
@@ -140,14 +146,91 @@ static bool passes(const cutting *k, uint32_t i) {
   return in->op == KL_OP_PARAMETER || k->cut[i];
 }
 
+static bool has_several(const cutting *k) {
+  return kl_root(k->c)->op == KL_OP_TUPLE;
+}
+
+static uint32_t result_count(const cutting *k) {
+  return has_several(k) ? kl_root(k->c)->noperands : 1;
+}
+
+// The instruction that result e is, and how it lies.
+static uint32_t result_of(const cutting *k, uint32_t e) {
+  return has_several(k) ? kl_root(k->c)->operands[e] : k->c->root;
+}
+
+static const kl_shape *shape_of_result(const cutting *k, uint32_t e) {
+  return has_several(k) ? k->whole->elems[e] : k->whole;
+}
+
+// --- how values lie in ENTRY --------------------------------------------------------------------------------------
+
+static const kl_shape *tuple_with(splitter *s, const kl_shape *tuple, uint32_t index, const kl_shape *elem) {
+  const kl_shape **elems = kl_arena_dup(&s->scratch, tuple->elems, tuple->nelems * sizeof *elems);
+  elems[index] = elem;
+  return kl_shape_tuple(s->m, tuple->nelems, elems);
+}
+
+// `shape` of value i, but laid out as `as` where result r is i, or an element of it.
+static const kl_shape *laid_out(splitter *s, const kl_comp *c, uint32_t i, const kl_shape *shape, uint32_t r,
+                                const kl_shape *as) {
+  const kl_instr *in = &c->instr[r];
+  if (r == i) return as;
+  if (in->op != KL_OP_GET_TUPLE_ELEMENT) return shape;
+  const kl_shape *tuple = i == in->operands[0] ? shape : c->instr[in->operands[0]].shape;
+  return laid_out(s, c, i, shape, in->operands[0], tuple_with(s, tuple, (uint32_t)in->number, as));
+}
+
+// Of what is cut: where it is a result it lies as that, as the first of them if it is several. A scatter's arrays lie
+// as they do: several threads change what would share a byte, or a tile.
+static const kl_shape *shape_of_cut(splitter *s, const cutting *k, uint32_t i) {
+  const kl_shape *shape = k->c->instr[i].shape;
+  if (k->c->instr[i].op == KL_OP_SCATTER) return shape;
+  for (uint32_t e = result_count(k); e-- > 0;)
+    shape = laid_out(s, k->c, i, shape, result_of(k, e), shape_of_result(k, e));
+  return shape;
+}
+
+// Of what passes.
+static const kl_shape *shape_in_entry(splitter *s, const cutting *k, uint32_t i) {
+  const kl_instr *in = &k->c->instr[i];
+  if (k->cut[i]) return shape_of_cut(s, k, i);
+  if (in->op == KL_OP_GET_TUPLE_ELEMENT) return shape_in_entry(s, k, in->operands[0])->elems[in->number];
+  return k->fusion ? s->m->comp[s->m->entry].instr[k->fusion->operands[in->number]].shape : in->shape;
+}
+
+// May buffers of results lie otherwise than values of ENTRY? They do as the header says.
+static bool buffers_may_differ(const splitter *s) {
+  const kl_shape *stated = s->m->header.result;
+  for (size_t i = 0; stated && i < kl_shape_leaf_count(stated); i++)
+    if (!kl_shape_same_in_memory(kl_shape_leaf(stated, i), kl_shape_leaf(kl_root(&s->m->comp[s->m->entry])->shape, i)))
+      return true;
+  return false;
+}
+
+// A scatter's arrays are copied to buffers that may lie otherwise.
+static bool is_scattered(const cutting *k, uint32_t i) {
+  while (k->c->instr[i].op == KL_OP_GET_TUPLE_ELEMENT && !k->cut[i]) i = k->c->instr[i].operands[0];
+  return k->c->instr[i].op == KL_OP_SCATTER;
+}
+
+// Results that are not there, or lie otherwise, are the last piece's.
 static void find_rest(splitter *s, cutting *k) {
-  const kl_instr *root = kl_root(k->c);
-  bool is_tuple = root->op == KL_OP_TUPLE;
-  for (uint32_t i = 0; i < (is_tuple ? root->noperands : 1); i++) {
-    uint32_t r = is_tuple ? root->operands[i] : k->c->root;
-    bool known = passes(k, r);
-    for (size_t j = 0; j < k->rest.n; j++) known |= k->rest.p[j] == r;
-    if (!known) VEC_PUSH(s->cx, &k->rest, r);
+  uint32_t n = result_count(k);
+  bool differ = buffers_may_differ(s);
+  k->in_rest = KL_NEW_N(&s->scratch, uint32_t, n + 1);
+  for (uint32_t e = 0; e < n; e++) {
+    uint32_t r = result_of(k, e);
+    const kl_shape *as = shape_of_result(k, e);
+    k->in_rest[e] = NONE;
+    bool passing = passes(k, r) && !(differ && is_scattered(k, r));
+    if (passing && kl_shape_same_in_memory(shape_in_entry(s, k, r), as)) continue;
+    for (uint32_t j = 0; j < k->rest.n && k->in_rest[e] == NONE; j++)
+      if (result_of(k, k->rest.p[j]) == r && kl_shape_same_in_memory(shape_of_result(k, k->rest.p[j]), as))
+        k->in_rest[e] = j;
+    if (k->in_rest[e] != NONE) continue;
+    k->in_rest[e] = (uint32_t)k->rest.n;
+    VEC_PUSH(s->cx, &k->rest, e);
   }
 }
 
@@ -168,47 +251,23 @@ static void cut(splitter *s, cutting *k) {
   k->made = KL_NEW_N(&s->scratch, uint32_t, c->ninstr);
   for (uint32_t i = 0; i < c->ninstr; i++) {
     if (!k->cut[i]) continue;
-    add_piece(s, k, 1, &i, &c->instr[i]);
+    add_piece(s, k, 1, &i, i, &c->instr[i]);
     k->made[i] = (uint32_t)k->pieces.n;
   }
   find_rest(s, k);
   if (!k->rest.n) return;
-  const kl_instr *named = k->rest.n == 1 ? &c->instr[k->rest.p[0]] : kl_root(c);
-  add_piece(s, k, (uint32_t)k->rest.n, k->rest.p, named);
+  uint32_t *roots = KL_NEW_N(&s->scratch, uint32_t, k->rest.n);
+  for (size_t j = 0; j < k->rest.n; j++) roots[j] = result_of(k, k->rest.p[j]);
+  const kl_instr *named = k->rest.n == 1 ? &c->instr[roots[0]] : kl_root(c);
+  add_piece(s, k, (uint32_t)k->rest.n, roots, NONE, named);
   k->last = (uint32_t)k->pieces.n;
 }
 
 // --- ENTRY ----------------------------------------------------------------------------------------------------------
 
-static const kl_shape *tuple_with(splitter *s, const kl_shape *tuple, uint32_t index, const kl_shape *elem) {
-  const kl_shape **elems = kl_arena_dup(&s->scratch, tuple->elems, tuple->nelems * sizeof *elems);
-  elems[index] = elem;
-  return kl_shape_tuple(s->m, tuple->nelems, elems);
-}
-
-// `shape` of value i, but laid out as `as` where result r is i, or an element of it.
-static const kl_shape *laid_out(splitter *s, const kl_comp *c, uint32_t i, const kl_shape *shape, uint32_t r,
-                                const kl_shape *as) {
-  const kl_instr *in = &c->instr[r];
-  if (r == i) return as;
-  if (in->op != KL_OP_GET_TUPLE_ELEMENT) return shape;
-  const kl_shape *tuple = i == in->operands[0] ? shape : c->instr[in->operands[0]].shape;
-  return laid_out(s, c, i, shape, in->operands[0], tuple_with(s, tuple, (uint32_t)in->number, as));
-}
-
-// Of value i in ENTRY: where it is a result it lies as the whole's.
-static const kl_shape *shape_in_entry(splitter *s, const cutting *k, uint32_t i, const kl_shape *whole) {
-  const kl_instr *root = kl_root(k->c);
-  const kl_shape *shape = k->c->instr[i].shape;
-  if (root->op != KL_OP_TUPLE) return laid_out(s, k->c, i, shape, k->c->root, whole);
-  for (uint32_t e = 0; e < root->noperands; e++)
-    shape = laid_out(s, k->c, i, shape, root->operands[e], whole->elems[e]);
-  return shape;
-}
-
-static const kl_shape *shape_of_rest(splitter *s, const cutting *k, const kl_shape *whole) {
+static const kl_shape *shape_of_rest(splitter *s, const cutting *k) {
   const kl_shape **elems = KL_NEW_N(&s->scratch, const kl_shape *, k->rest.n);
-  for (size_t i = 0; i < k->rest.n; i++) elems[i] = shape_in_entry(s, k, k->rest.p[i], whole);
+  for (size_t i = 0; i < k->rest.n; i++) elems[i] = shape_of_result(k, k->rest.p[i]);
   return k->rest.n == 1 ? elems[0] : kl_shape_tuple(s->m, (uint32_t)k->rest.n, elems);
 }
 
@@ -228,15 +287,17 @@ static uint32_t call_piece(splitter *s, const piece *p, uint32_t name, const kl_
   return kl_emit(&s->e, &in);
 }
 
-// The result that passes, or is one of the last piece's.
-static uint32_t result(splitter *s, const cutting *k, uint32_t r, const uint32_t *value, uint32_t last) {
+// What passes.
+static uint32_t passed(splitter *s, const cutting *k, uint32_t r, const uint32_t *value) {
   const kl_instr *in = &k->c->instr[r];
   if (in->op == KL_OP_PARAMETER || k->cut[r]) return value[r];
-  if (passes(k, r))
-    return kl_emit_element(&s->e, result(s, k, in->operands[0], value, last), (uint32_t)in->number, in->name);
-  uint32_t at = 0;
-  while (k->rest.p[at] != r) at++;
-  return k->rest.n == 1 ? last : kl_emit_element(&s->e, last, at, in->name);
+  return kl_emit_element(&s->e, passed(s, k, in->operands[0], value), (uint32_t)in->number, in->name);
+}
+
+static uint32_t result(splitter *s, const cutting *k, uint32_t e, const uint32_t *value, uint32_t last) {
+  uint32_t r = result_of(k, e);
+  if (k->in_rest[e] == NONE) return passed(s, k, r, value);
+  return k->rest.n == 1 ? last : kl_emit_element(&s->e, last, k->in_rest[e], k->c->instr[r].name);
 }
 
 // A piece of a fusion has its name before its own.
@@ -252,36 +313,35 @@ static uint32_t name_of(splitter *s, const kl_instr *fusion, const piece *p) {
   return name;
 }
 
-// Emits what the computation is, of parameters whose values are there; returns its result, which lies as `whole` does
-// where that can be.
-static uint32_t emit_calls(splitter *s, cutting *k, const kl_instr *fusion, const kl_shape *whole, uint32_t *value) {
+// Emits what the computation is, of parameters whose values are there; returns its result.
+static uint32_t emit_calls(splitter *s, cutting *k, uint32_t *value) {
   const kl_instr *root = kl_root(k->c);
-  uint32_t last = 0;
+  uint32_t last = 0, n = result_count(k);
   for (uint32_t i = 0; i < k->c->ninstr; i++) {
     if (!k->made[i]) continue;
     const piece *p = &k->pieces.p[k->made[i] - 1];
-    value[i] = call_piece(s, p, name_of(s, fusion, p), shape_in_entry(s, k, i, whole), value);
+    value[i] = call_piece(s, p, name_of(s, k->fusion, p), shape_of_cut(s, k, i), value);
   }
   if (k->last) {
     const piece *p = &k->pieces.p[k->last - 1];
-    last = call_piece(s, p, name_of(s, fusion, p), shape_of_rest(s, k, whole), value);
+    last = call_piece(s, p, name_of(s, k->fusion, p), shape_of_rest(s, k), value);
   }
-  if (root->op != KL_OP_TUPLE) return result(s, k, k->c->root, value, last);
-  uint32_t *elements = KL_NEW_N(&s->scratch, uint32_t, root->noperands + 1);
-  for (uint32_t i = 0; i < root->noperands; i++) elements[i] = result(s, k, root->operands[i], value, last);
-  return emit_tuple(s, fusion ? fusion : root, root->noperands, elements);
+  if (!has_several(k)) return result(s, k, 0, value, last);
+  uint32_t *elements = KL_NEW_N(&s->scratch, uint32_t, n + 1);
+  for (uint32_t e = 0; e < n; e++) elements[e] = result(s, k, e, value, last);
+  return emit_tuple(s, k->fusion ? k->fusion : root, n, elements);
 }
 
 static uint32_t emit_cut_entry(splitter *s, cutting *k) {
   uint32_t *value = KL_NEW_N(&s->scratch, uint32_t, k->c->ninstr);
   for (uint32_t i = 0; i < k->c->nparams; i++) value[k->c->params[i]] = kl_emit(&s->e, &k->c->instr[k->c->params[i]]);
-  return emit_calls(s, k, NULL, kl_root(k->c)->shape, value);
+  return emit_calls(s, k, value);
 }
 
-static uint32_t emit_cut_fusion(splitter *s, cutting *k, const kl_instr *fusion, const uint32_t *outer) {
+static uint32_t emit_cut_fusion(splitter *s, cutting *k, const uint32_t *outer) {
   uint32_t *value = KL_NEW_N(&s->scratch, uint32_t, k->c->ninstr);
-  for (uint32_t i = 0; i < k->c->nparams; i++) value[k->c->params[i]] = outer[fusion->operands[i]];
-  return emit_calls(s, k, fusion, fusion->shape, value);
+  for (uint32_t i = 0; i < k->c->nparams; i++) value[k->c->params[i]] = outer[k->fusion->operands[i]];
+  return emit_calls(s, k, value);
 }
 
 static void note_layout(splitter *s, uint32_t value, const kl_shape *as) {
@@ -300,7 +360,7 @@ static uint32_t emit_entry(splitter *s, uint32_t n, const kl_split *splits, cutt
   for (uint32_t i = 0; i < c->ninstr; i++) {
     kl_instr in = c->instr[i];
     if (next < n && splits[next].fusion->name == in.name) {
-      value[i] = emit_cut_fusion(s, &cuts[next], &in, value);
+      value[i] = emit_cut_fusion(s, &cuts[next], value);
       note_layout(s, value[i], in.shape);
       next++;
       continue;
@@ -328,7 +388,11 @@ kiln_status kl_module_split(kl_ctx *cx, const kiln_module *m, uint32_t n, const 
   s.e.m = s.m;
   kl_arena_init(&s.scratch, cx);
   cutting *cuts = KL_NEW_N(&s.scratch, cutting, n);
-  for (uint32_t i = 0; i < n; i++) cuts[i] = (cutting){.c = splits[i].comp, .cut = splits[i].cut};
+  for (uint32_t i = 0; i < n; i++) {
+    const kl_split *x = &splits[i];
+    const kl_shape *whole = x->fusion ? x->fusion->shape : kl_root(x->comp)->shape;
+    cuts[i] = (cutting){.c = x->comp, .cut = x->cut, .fusion = x->fusion, .whole = whole};
+  }
   make_room(&s, n, splits, cuts);
   for (uint32_t i = 0; i < n; i++) cut(&s, &cuts[i]);
   kl_emit_begin(&s.e);

@@ -75,6 +75,8 @@ bool kl_plan_pieces(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl
 
 // Is an element of the op made of elements of its operands, one by one? Others are made by kernels of their kind.
 bool kl_is_walked(kl_op op);
+// Is it none, and known? A kernel of its own can make it.
+bool kl_is_apart(const kl_instr *in);
 // Can this op on these types be compiled? Reports the reason if not.
 kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in);
 

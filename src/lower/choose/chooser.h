@@ -4,6 +4,10 @@
 
 #include "lower/choose/walk/walk.h"
 
+// How much of a reduction is in one launch: all that may be; results in a loop behind it; and no reduction in the
+// launch of one that it needs.
+typedef enum kl_effort { KL_TOGETHER, KL_RESULTS_APART, KL_LEVELS_APART, KL_EFFORTS } kl_effort;
+
 // The plan has its module, computation, target and name, and one launch without parts; slots are those of parameters
 // and results. A chooser sets count and the block where it is another; it adds parts with bodies, and may add slots,
 // and launches behind.
@@ -15,6 +19,7 @@ typedef struct kl_choosing {
   kl_arena *arena;
   bool apart; // no result is to be written over a parameter by a chooser's own wish
   VEC(kl_declined) declined;
+  kl_effort effort; // of reductions: the least to begin with; what was taken
 } kl_choosing;
 
 // Writes the plan and sets *why_not to NULL; or leaves the plan as it was and says in a sentence why not, "" where what

@@ -1,4 +1,5 @@
-// Calls replaced by what they call, so that whoever looks for a kind of op sees all that a kernel computes.
+// Calls replaced by what they call, so that whoever looks for a kind of op sees all that a kernel computes; and what
+// hands a value on as if it lay otherwise, by a copy.
 //
 // Unlike the rewriting of whole modules (ir/rewrite), this makes one computation in an arena, which shares everything
 // but the list of instructions with the module.
@@ -38,14 +39,31 @@ static uint32_t *map_operands(inliner *x, const kl_instr *in, const uint32_t *va
   return operands;
 }
 
+// As it is where its shape is what it is made of: what only hands a value on does not move it.
+static uint32_t add_tuple(inliner *x, kl_instr *made) {
+  uint32_t *operands = KL_NEW_N(x->arena, uint32_t, made->noperands + 1u);
+  for (uint32_t i = 0; i < made->noperands; i++) operands[i] = in_layout(x, made->operands[i], made->shape->elems[i]);
+  made->operands = operands;
+  return add(x, made);
+}
+
+static uint32_t add_element(inliner *x, kl_instr *made) {
+  const kl_instr *from = &x->out.p[made->operands[0]];
+  const kl_shape *as = made->shape;
+  if (from->op == KL_OP_TUPLE) return in_layout(x, from->operands[made->number], as);
+  made->shape = from->shape->elems[made->number];
+  return in_layout(x, add(x, made), as);
+}
+
 static uint32_t add_same(inliner *x, const kl_instr *in, const uint32_t *value) {
   kl_instr made = *in;
   made.operands = map_operands(x, in, value);
   made.ncontrol = 0;
-  const kl_instr *from = in->noperands ? &x->out.p[made.operands[0]] : NULL;
-  if (in->op == KL_OP_GET_TUPLE_ELEMENT && from->op == KL_OP_TUPLE)
-    return in_layout(x, from->operands[in->number], in->shape);
-  return add(x, &made);
+  if (in->op == KL_OP_TUPLE) return add_tuple(x, &made);
+  if (in->op == KL_OP_GET_TUPLE_ELEMENT) return add_element(x, &made);
+  if (kl_op_table[in->op].kind != KL_KIND_FORWARD) return add(x, &made);
+  made.shape = x->out.p[made.operands[0]].shape;
+  return in_layout(x, add(x, &made), in->shape);
 }
 
 // The index of its root. `args`: what its parameters are; NULL: they stay.
@@ -67,14 +85,25 @@ static uint32_t add_body(inliner *x, const kl_comp *c, const uint32_t *args, uns
   return value[c->root];
 }
 
-static bool has_call(const kl_comp *c) {
-  for (uint32_t i = 0; i < c->ninstr; i++)
-    if (kl_op_table[c->instr[i].op].kind == KL_KIND_CALL) return true;
+// Does it hand a value on, as if that lay otherwise?
+static bool relays(const kl_comp *c, const kl_instr *in) {
+  if (in->op == KL_OP_GET_TUPLE_ELEMENT)
+    return !kl_shape_same_in_memory(in->shape, kl_operand(c, in, 0)->shape->elems[in->number]);
+  if (kl_op_table[in->op].kind == KL_KIND_FORWARD)
+    return !kl_shape_same_in_memory(in->shape, kl_operand(c, in, 0)->shape);
+  for (uint32_t i = 0; in->op == KL_OP_TUPLE && i < in->noperands; i++)
+    if (!kl_shape_same_in_memory(in->shape->elems[i], kl_operand(c, in, i)->shape)) return true;
   return false;
 }
 
+static bool stays(const kl_comp *c) {
+  for (uint32_t i = 0; i < c->ninstr; i++)
+    if (kl_op_table[c->instr[i].op].kind == KL_KIND_CALL || relays(c, &c->instr[i])) return false;
+  return true;
+}
+
 const kl_comp *kl_plan_inline(kl_ctx *cx, const kiln_module *m, const kl_comp *c, kl_arena *arena) {
-  if (!has_call(c)) return c;
+  if (stays(c)) return c;
   inliner x = {.cx = cx, .m = m, .arena = arena};
   kl_comp *made = kl_arena_dup(arena, c, sizeof *c);
   uint32_t *value = KL_NEW_N(arena, uint32_t, c->ninstr), *params = KL_NEW_N(arena, uint32_t, c->nparams + 1u);

@@ -182,20 +182,26 @@ static bool may_repeat(cutter *k) {
   return false;
 }
 
-// What is wanted of elements for one of the root: it, or where it is not made element by element its operands.
-static uint32_t find_wanted(const cutter *k, uint32_t root, uint32_t *wanted) {
+// What is wanted for the elements of the root: those of its arrays, or where it is not made element by element of all
+// arrays of its operands. Returns their number; NULL counts alone.
+static uint32_t find_wanted(const cutter *k, uint32_t root, kl_root_leaf *wanted) {
   const kl_instr *in = &k->c->instr[root];
-  wanted[0] = root;
-  if (kl_is_walked(in->op) && in->op != KL_OP_TUPLE) return 1;
-  memcpy(wanted, in->operands, in->noperands * sizeof *wanted);
-  return in->noperands;
+  bool walked = kl_is_walked(in->op);
+  uint32_t n = 0;
+  for (uint32_t o = 0; o < (walked ? 1 : in->noperands); o++) {
+    uint32_t x = walked ? root : in->operands[o];
+    for (uint32_t leaf = 0; leaf < kl_shape_leaf_count(k->c->instr[x].shape); leaf++, n++)
+      if (wanted) wanted[n] = (kl_root_leaf){x, leaf};
+  }
+  return n;
 }
 
 // Cuts the piece that ends in `root` until nothing is to be gained; each cut leaves less of it.
 static void cut_piece(cutter *k, uint32_t root) {
   const kl_comp *c = k->c;
-  uint32_t *wanted = KL_NEW_N(&k->arena, uint32_t, c->instr[root].noperands + 1u);
-  uint32_t n = find_wanted(k, root, wanted);
+  uint32_t n = find_wanted(k, root, NULL);
+  kl_root_leaf *wanted = KL_NEW_N(&k->arena, kl_root_leaf, n + 1u);
+  find_wanted(k, root, wanted);
   bool given = k->cut[root];
   for (;;) {
     memset(k->times, 0, c->ninstr * sizeof *k->times);
@@ -217,13 +223,9 @@ static void cut_piece(cutter *k, uint32_t root) {
 
 // --- all of them --------------------------------------------------------------------------------------------------
 
-static bool is_apart(const kl_instr *in) {
-  return !kl_is_walked(in->op) && in->op != KL_OP_UNKNOWN;
-}
-
 static void cut_pieces(cutter *k) {
   const kl_comp *c = k->c;
-  for (uint32_t i = 0; i < c->ninstr && k->params->apart; i++) k->cut[i] = i != c->root && is_apart(&c->instr[i]);
+  for (uint32_t i = 0; i < c->ninstr && k->params->apart; i++) k->cut[i] = kl_is_apart(&c->instr[i]);
   if (!k->params->apart && !may_repeat(k)) return;
   cut_piece(k, c->root);
   for (uint32_t i = c->ninstr; i-- > 0;) // those that were found on the way come before their users

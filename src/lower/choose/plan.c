@@ -257,32 +257,43 @@ static bool has_chunks(const kl_plan *p) {
   return false;
 }
 
-// Writes the plan of a row, whole; or says why not. Digits of odd dimensions may be more than the verifier follows
-// where a thread's elements lie apart, those of odd tiles where it has several: then they do not, or it has not. What
-// cannot be shown to be right where results are parameters' memory is for those that are apart.
+// What is tried where a plan is not proved: digits of odd dimensions may be more than the verifier follows where a
+// thread's elements lie apart, those of odd tiles where it has several; then they do not, or it has not. Of reductions
+// less and less is in one launch. What cannot be shown to be right where results are parameters' memory (`shares`:
+// it can) is for those that are apart. False: nothing is left.
+static bool try_harder(kl_choosing *c, const row *r, bool shares) {
+  kl_plan *p = c->plan;
+  bool chunks = r->loops && has_chunks(p), more = shares && (r->loops || !r->asks);
+  if (more && (chunks || !p->single)) {
+    p->single = !chunks;
+    p->together = true;
+    return true;
+  }
+  p->single = p->together = false;
+  if (more && r->choose == kl_choose_reduction && ++c->effort < KL_EFFORTS) return true;
+  if (c->apart || !kl_has_conditions(p)) return false;
+  c->effort = KL_TOGETHER;
+  return c->apart = true;
+}
+
+// Writes the plan of a row, whole; or says why not.
 static kiln_status try(kl_choosing *c, const row *r, const char **why_not) {
   kl_plan *p = c->plan;
   size_t slots = c->slots.v.n, constants = c->slots.constants.n;
-  bool out = has_tiles(&c->slots, KL_SLOT_OUT), tiles = out || has_tiles(&c->slots, KL_SLOT_IN);
   p->kind = r->kind;
   p->single = p->together = c->apart = false;
-  if (out && !r->tiles) *why_not = "a result lies in tiles";
+  c->effort = KL_TOGETHER;
+  if (!r->tiles && has_tiles(&c->slots, KL_SLOT_OUT)) *why_not = "a result lies in tiles";
   while (!*why_not) {
     bool shares;
     KL_TRY(r->choose(c, why_not));
     if (*why_not) break;
     KL_TRY(finish(c, &shares));
-    bool chunks = r->loops && has_chunks(p), over = kl_has_conditions(p);
-    bool asks = r->asks || r->loops || tiles || over;
-    if (shares && (!asks || kl_plan_is_proved(c->cx, p))) return KILN_OK;
-    bool last = !shares || (!chunks && ((!tiles && !r->loops) || p->single));
-    if (last && !over) break;
-    c->apart = last;
-    p->single = !chunks && !last;
-    p->together = !last;
+    if (shares && kl_plan_is_proved(c->cx, p)) return KILN_OK;
+    if (!try_harder(c, r, shares)) break;
     kl_forget_choice(c, slots, constants);
   }
-  if (!*why_not && r->asks) *why_not = "its indices are more than the verifier follows";
+  if (!*why_not && r->choose != kl_choose_loop) *why_not = "its indices are more than the verifier follows";
   return KILN_OK;
 }
 

@@ -13,6 +13,10 @@ bool kl_is_walked(kl_op op) {
          k == KL_KIND_DYNAMIC_UPDATE_SLICE || k == KL_KIND_GATHER;
 }
 
+bool kl_is_apart(const kl_instr *in) {
+  return !kl_is_walked(in->op) && in->op != KL_OP_UNKNOWN;
+}
+
 // Where elements lie matters to slots and bitcasts only; that they lie somewhere, to all.
 static kiln_status check_layout(kl_ctx *cx, const kl_instr *in, const kl_shape *s) {
   if (!kl_shape_is_array(s) || kl_layout_is_order(s)) return KILN_OK;

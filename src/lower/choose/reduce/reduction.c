@@ -6,14 +6,9 @@
 
 #include "lower/choose/reduce/reduce.h"
 
-// What is tried, one after the other: with everything that may be in a stage; results in the loop; and no reduction in
-// the stage of one that it needs.
-typedef enum effort { TOGETHER, RESULTS_APART, LEVELS_APART, EFFORTS } effort;
-
 typedef struct staging {
   kl_choosing *c;
   kl_found all;
-  effort effort;
   uint32_t nresults;
   const kl_instr **result; // of the computation, by leaf: the instruction that makes it
   bool **needs;            // by instruction, by reduction: is it made of it? NULL: of none
@@ -64,7 +59,7 @@ static void find_stage(staging *x, uint32_t first, bool one_level) {
   for (uint32_t r = first; r < x->all.n; r++) {
     if (x->done[r] || !kl_same_domain(&x->all.domain[r], &x->all.domain[first])) continue;
     next[r] = is_ready(x, x->all.number[r], r);
-    if (x->effort < LEVELS_APART && !one_level) x->here[r] = next[r];
+    if (x->c->effort < KL_LEVELS_APART && !one_level) x->here[r] = next[r];
   }
   memcpy(x->here, next, x->all.n * sizeof *next);
 }
@@ -73,7 +68,7 @@ static void find_stage(staging *x, uint32_t first, bool one_level) {
 static bool is_of_rows(const staging *x, const kl_reductions *stage, uint32_t instr) {
   const kl_shape *s = x->c->plan->comp->instr[instr].shape;
   bool of_stage = false;
-  if (x->effort > TOGETHER || !kl_shape_is_array(s) || s->count != stage->rows || !x->needs[instr]) return false;
+  if (x->c->effort > KL_TOGETHER || !kl_shape_is_array(s) || s->count != stage->rows || !x->needs[instr]) return false;
   for (uint32_t r = 0; r < x->all.n; r++) of_stage = of_stage || (x->needs[instr][r] && x->here[r]);
   return of_stage && is_ready(x, instr, KL_NONE);
 }
@@ -105,6 +100,18 @@ static uint32_t number_in(const kl_reductions *stage, uint32_t instr) {
   return KL_NONE;
 }
 
+// What rows leave lies in the order of rows.
+static void lay_by_rows(staging *x, const kl_reductions *stage, uint32_t slot) {
+  kl_slot_info *info = &x->c->slots.v.p[slot];
+  uint32_t n = stage->nkept;
+  kl_shape *shape = kl_arena_dup(x->c->arena, info->shape, sizeof *info->shape);
+  int64_t *order = KL_NEW_N(x->c->arena, int64_t, n + 1u);
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < n; k++) order[i] += stage->kept[k] < stage->kept[n - 1 - i];
+  shape->layout = (kl_layout){.present = true, .rank = n, .minor_to_major = order, .tail_padding = 1};
+  info->shape = shape;
+}
+
 // Results of the computation that go with the stage's elements, and what is left to other stages.
 static void find_outputs(staging *x, kl_reductions *stage) {
   kl_choosing *c = x->c;
@@ -112,7 +119,7 @@ static void find_outputs(staging *x, kl_reductions *stage) {
   const kl_comp *comp = p->comp;
   uint32_t first = c->slots.nargs - x->nresults;
   VEC(kl_output) out = {0};
-  for (uint32_t i = 0; i < x->nresults && x->effort == TOGETHER; i++) {
+  for (uint32_t i = 0; i < x->nresults && x->c->effort == KL_TOGETHER; i++) {
     kl_result_level level = kl_result_of(stage, c->slots.v.p[first + i].shape);
     unsigned bits = kl_info(c->slots.v.p[first + i].shape->dtype)->bits;
     if (c->slots.v.p[first + i].owner) continue; // position by position, behind it
@@ -126,6 +133,7 @@ static void find_outputs(staging *x, kl_reductions *stage) {
   for (uint32_t i = 0; i < comp->ninstr; i++)
     for (uint32_t l = 0; left[i] && l < kl_shape_leaf_count(comp->instr[i].shape); l++) {
       uint32_t slot = kl_store_value(c->cx, p, &c->slots, i, l);
+      if (number_in(stage, i) != KL_NONE) lay_by_rows(x, stage, slot);
       VEC_PUSH(c->cx, &out, (kl_output){slot, i, l, number_in(stage, i), true});
     }
   stage->noutputs = (uint32_t)out.n;
@@ -210,10 +218,10 @@ kiln_status kl_choose_reduction(kl_choosing *c, const char **why_not) {
   for (uint32_t i = 0; i < x.nresults; i++) x.result[i] = maker_of(c->plan->comp, i);
   find_needs(&x);
   size_t slots = c->slots.v.n, constants = c->slots.constants.n;
-  for (x.effort = TOGETHER; x.effort < EFFORTS; x.effort++) {
-    if (x.effort) kl_forget_choice(c, slots, constants);
+  for (; c->effort < KL_EFFORTS; c->effort++) {
     KL_TRY(make_stages(&x, why_not));
-    if (*why_not != kl_taken_elsewhere) break;
+    if (!*why_not) break;
+    kl_forget_choice(c, slots, constants);
   }
   return KILN_OK;
 }

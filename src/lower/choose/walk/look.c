@@ -159,20 +159,22 @@ static void look_up(walk *w, kl_survey *s) {
   s->all = s->all && w->nodes.n <= s->most;
 }
 
-void kl_walk_survey(kl_ctx *cx, kl_plan *plan, kl_slots *slots, uint32_t n, const uint32_t *roots, kl_survey *s) {
-  const kl_instr *instr = plan->comp->instr;
+void kl_walk_survey(kl_ctx *cx, kl_plan *plan, kl_slots *slots, uint32_t n, const kl_root_leaf *roots, kl_survey *s) {
+  const kl_shape **shapes = KL_NEW_N(plan->arena, const kl_shape *, n + 1u);
+  for (uint32_t i = 0; i < n; i++) shapes[i] = kl_shape_leaf(plan->comp->instr[roots[i].instr].shape, roots[i].leaf);
   s->all = true;
   for (uint32_t i = 0; i < n; i++) {
-    const kl_shape *first = instr[roots[i]].shape;
+    const kl_shape *first = shapes[i];
     bool done = !kl_shape_is_array(first) || !first->count;
-    for (uint32_t k = 0; k < i && !done; k++) done = kl_shape_same_dims(instr[roots[k]].shape, first);
+    for (uint32_t k = 0; k < i && !done; k++) done = kl_shape_same_dims(shapes[k], first);
     if (done) continue;
     const kl_aff *index[KILN_MAX_RANK];
     looking x;
     for (uint32_t d = 0; d < first->rank; d++) index[d] = kl_aff_dim(plan->affs, d);
     look_begin(&x, cx, plan, slots, first->rank, first->dims);
     for (uint32_t k = i; k < n; k++)
-      if (kl_shape_same_dims(instr[roots[k]].shape, first)) kl_want(&x.w, 0, roots[k], 0, KL_NONE, first->rank, index);
+      if (kl_shape_same_dims(shapes[k], first))
+        kl_want(&x.w, 0, roots[k].instr, roots[k].leaf, KL_NONE, first->rank, index);
     look_up(&x.w, s);
     look_end(&x);
   }

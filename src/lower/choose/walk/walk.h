@@ -147,14 +147,17 @@ typedef struct kl_domain {
 kiln_status kl_walk_cuts(kl_ctx *cx, kl_plan *plan, kl_slots *slots, const kl_domain *domain, uint32_t operands,
                          kl_cuts *out);
 
-// How often instructions of plan->comp are wanted for one element of each of the roots.
+// How often instructions of plan->comp are wanted for one element of each of the roots, arrays of instructions.
+typedef struct kl_root_leaf {
+  uint32_t instr, leaf;
+} kl_root_leaf;
 typedef struct kl_survey {
   const bool *given; // by instruction: it is read, not made
   size_t most;       // places to look at
   uint32_t *times;   // by instruction, zero before: at how many indices, under which guards it is wanted
   bool all;          // out: nothing else is; else there was no room
 } kl_survey;
-void kl_walk_survey(kl_ctx *cx, kl_plan *plan, kl_slots *slots, uint32_t n, const uint32_t *roots, kl_survey *s);
+void kl_walk_survey(kl_ctx *cx, kl_plan *plan, kl_slots *slots, uint32_t n, const kl_root_leaf *roots, kl_survey *s);
 
 // split.c: sets the domain's parts. One where there is nothing to gain.
 kiln_status kl_split_domain(kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_domain *domain, const kl_plan_params *params,
