@@ -127,6 +127,10 @@ static void compare_accesses(compared *c, const char *json, const char *place, c
   compare(c, place, "ideal sectors", number(json, quoted, "ideal_sectors"), x->ideal_sectors);
 }
 
+static bool is_fewer(const char *json, const char *place, const kiln_access_counts *loads) {
+  return loads->requests < number(json, place, "requests") || loads->bytes < number(json, place, "bytes");
+}
+
 int counts_differ(kiln_context *cx, const kiln_module *m, const kiln_compile_params *p, char *why, size_t size) {
   kiln_compile_params how = *p;
   kiln_artifact *a = NULL;
@@ -150,11 +154,11 @@ int counts_differ(kiln_context *cx, const kiln_module *m, const kiln_compile_par
     c.differ = 2;
   } else {
     const kiln_access_counts *loads = &sum.accesses[KILN_ACCESS_GLOBAL_LOAD];
-    fewer = loads->requests < number(json, "\"global_load\"", "requests") ||
-            loads->bytes < number(json, "\"global_load\"", "bytes");
+    const kiln_access_counts *shared = &sum.accesses[KILN_ACCESS_SHARED_LOAD];
+    fewer = is_fewer(json, "\"global_load\"", loads) || is_fewer(json, "\"shared_load\"", shared);
     if (!fewer) compare_accesses(&c, json, "global_load", loads, false);
     compare_accesses(&c, json, "global_store", &sum.accesses[KILN_ACCESS_GLOBAL_STORE], false);
-    compare_accesses(&c, json, "shared_load", &sum.accesses[KILN_ACCESS_SHARED_LOAD], true);
+    if (!fewer) compare_accesses(&c, json, "shared_load", shared, true);
     compare_accesses(&c, json, "shared_store", &sum.accesses[KILN_ACCESS_SHARED_STORE], true);
     compare(&c, "all", "shuffles", number(json, "\"cost\"", "shuffles"), sum.warps[KILN_CLASS_WARP]);
     compare(&c, "all", "syncs", number(json, "\"cost\"", "syncs"), sum.warps[KILN_CLASS_BARRIER]);

@@ -12,6 +12,7 @@ const char *const targets[TARGETS + 2] = {
     "sm_70", "sm_75", "sm_80", "sm_90", "sm_100", [HOST] = "host", [FAMILY] = "sm_100a"};
 const unsigned machines[MACHINES] = {0, 3, HOST};
 kl_strategy strategy;
+bool deterministic, uncounted;
 enum { BATCH = 40, MOST_BUFFERS = 64 };
 
 static void free_all(void **p) {
@@ -28,6 +29,8 @@ static void assemble(batch *b, const char *target) {
   kl_sb_put(&all, (kl_str){b->text.p, b->text.n});
   ptxas_result r = ptxas_run(all.p, all.n, target);
   ck_assert_msg(r.ok, "ptxas for %s refuses a batch from seed %u: %s", target, b->first, r.log);
+  ck_assert_msg(!r.spill_stores, "a kernel of a batch from seed %u spills %d bytes for %s", b->first, r.spill_stores,
+                target);
   kl_sb_free(&all);
   b->text.n = b->kernels = b->version = 0;
 }
@@ -83,7 +86,7 @@ static void add_ptx(batch *b, const char *ptx, unsigned seed) {
 
 void give_up(unsigned seed, const char *what, kiln_context *cx, const char *text) {
   const char *found = kiln_diagnostics_count(cx) ? kiln_diagnostics_get(cx, 0)->text : "";
-  ck_abort_msg("seed %u: %s: %s\n%s", seed, what, found, text);
+  ck_abort_msg("seed %u: %s: %s\n%.3000s", seed, what, found, text);
 }
 
 // --- running ------------------------------------------------------------------------------------------------------
@@ -109,11 +112,14 @@ static void fill_buffers(const kiln_module *m, unsigned seed, buffers *b) {
   }
 }
 
-static void check_buffers(kiln_context *cx, const kiln_module *m, buffers *b, unsigned seed, const char *where,
+static size_t room_of(const kiln_module *m, size_t result) {
+  return ((size_t)kiln_module_result_leaf_bytes(m, result) + 31) & ~(size_t)15;
+}
+
+static void check_buffers(kiln_context *cx, const kiln_module *m, const buffers *b, unsigned seed, const char *where,
                           const char *text) {
   for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++) {
-    size_t bytes = (size_t)kiln_module_result_leaf_bytes(m, i), all = (bytes + 31) & ~(size_t)15;
-    for (size_t k = bytes; k < all; k++)
+    for (size_t k = (size_t)kiln_module_result_leaf_bytes(m, i); k < room_of(m, i); k++)
       ck_assert_msg(((uint8_t *)b->out[i])[k] == 0x5a, "seed %u writes past result %zu\n%s", seed, i, text);
   }
   kiln_mismatch x[MOST_BUFFERS];
@@ -124,6 +130,9 @@ static void check_buffers(kiln_context *cx, const kiln_module *m, buffers *b, un
     give_up(seed, "checking", cx, text);
   ck_assert_msg(n == 0, "seed %u on %s: result %zu element %lld (%lld differ): found %s, expected %s\n%.3000s", seed,
                 where, x[0].result, (long long)x[0].element, (long long)x[0].count, x[0].found, x[0].expected, text);
+}
+
+static void free_buffers(buffers *b) {
   free_all(b->in);
   free_all(b->out);
 }
@@ -132,13 +141,13 @@ static void check_buffers(kiln_context *cx, const kiln_module *m, buffers *b, un
 static void check_counts(kiln_context *cx, const kiln_module *m, const kiln_compile_params *p, const char *text) {
   static uint64_t kernels;
   char why[256];
-  if (!share_has(kernels++, 4)) return;
+  if (uncounted || !share_has(kernels++, 4)) return;
   ck_assert_msg(counts_differ(cx, m, p, why, sizeof why) != 1, "for %s: %s\n%.3000s", p->target, why, text);
 }
 
 void run_on(kiln_context *cx, const kiln_module *m, unsigned t, unsigned threads, uint32_t align, const void *const *in,
             void *const *out, const char *text) {
-  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t]};
+  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t], .deterministic = deterministic};
   p.argument_align = align;
   kiln_artifact *a = NULL;
   kiln_kernel *k = NULL;
@@ -158,6 +167,7 @@ void run_and_check(kiln_context *cx, kiln_module *m, unsigned seed, const char *
   fill_buffers(m, seed, &b);
   run_on(cx, m, HOST, 1 + seed % 2, 0, (const void *const *)b.in, b.out, text);
   check_buffers(cx, m, &b, seed, "host", text);
+  free_buffers(&b);
 }
 
 void run_gpu_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text) {
@@ -165,6 +175,52 @@ void run_gpu_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsig
   fill_buffers(m, seed, &b);
   run_on(cx, m, t, 1, 0, (const void *const *)b.in, b.out, text);
   check_buffers(cx, m, &b, seed, targets[t], text);
+  free_buffers(&b);
+}
+
+// The part of a number `i` of a buffer that holds nothing else.
+static bool is_nan(kl_dtype t, const void *p, size_t i) {
+  uint64_t bits = 0;
+  unsigned n = kl_info(t)->bits;
+  memcpy(&bits, (const uint8_t *)p + i * n / 8, n < 8 ? 1 : n / 8);
+  return kl_float_is_nan(t, bits >> i * n % 8 & kl_int_mask(t));
+}
+
+// Other bits in all that are no NaNs; of arrays with padding only whether all is the same.
+static bool same_bits(const kiln_array_type *type, const void *a, const void *b, size_t bytes) {
+  kl_dtype t = kl_is_complex(type->dtype) ? kl_info(type->dtype)->part : type->dtype;
+  unsigned n = kl_info(t)->bits;
+  if (memcmp(a, b, bytes) == 0) return true;
+  if (!kl_is_float(t)) return false;
+  for (size_t i = 0; i < bytes * 8 / n; i++) {
+    size_t at = i * n / 8, size = n < 8 ? 1 : n / 8;
+    if (memcmp((const char *)a + at, (const char *)b + at, size) != 0 && !(is_nan(t, a, i) && is_nan(t, b, i)))
+      return false;
+  }
+  return true;
+}
+
+void run_both_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text) {
+  buffers b, gpu;
+  bool order_shows = !deterministic && strstr(text, " scatter(");
+  gpu_sim_order_shows = order_shows;
+  fill_buffers(m, seed, &b);
+  fill_buffers(m, seed, &gpu);
+  run_on(cx, m, HOST, 1 + seed % 2, 0, (const void *const *)b.in, b.out, text);
+  run_on(cx, m, t, 1, 0, (const void *const *)gpu.in, gpu.out, text);
+  gpu_sim_order_shows = false;
+  check_buffers(cx, m, &b, seed, "host", text);
+  bool same = true;
+  for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++) {
+    kiln_array_type type;
+    ck_assert(kiln_module_result_leaf_type(m, i, &type));
+    same &= memcmp(b.out[i], gpu.out[i], room_of(m, i)) == 0;
+    ck_assert_msg(order_shows || same_bits(&type, b.out[i], gpu.out[i], room_of(m, i)),
+                  "seed %u: result %zu has other bits on %s than on the host\n%.3000s", seed, i, targets[t], text);
+  }
+  if (!same) check_buffers(cx, m, &gpu, seed, targets[t], text);
+  free_buffers(&b);
+  free_buffers(&gpu);
 }
 
 // --- run-time counts ----------------------------------------------------------------------------------------------
@@ -238,6 +294,7 @@ bool run_parts_and_check(kiln_context *cx, const kiln_module *m, unsigned t, uns
     run_prefix(cx, part, (rows + 1) / 2 * f->count_unit, seed, &b, text);
     run_prefix(cx, gpu, (rows + 2) / 3 * f->count_unit, seed, &b, text);
     check_buffers(cx, m, &b, seed, "parts", text);
+    free_buffers(&b);
   }
   kiln_kernel_destroy(&k);
   kiln_artifact_destroy(&whole);
@@ -247,7 +304,7 @@ bool run_parts_and_check(kiln_context *cx, const kiln_module *m, unsigned t, uns
 }
 
 void batch_add(batch *b, unsigned t, kiln_context *cx, const kiln_module *m, unsigned number, const char *text) {
-  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t]};
+  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t], .deterministic = deterministic};
   kiln_artifact *a = NULL;
   if (kl_compile_as(cx, m, &p, &strategy, &a) != KILN_OK) give_up(number, targets[t], cx, text);
   const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, NULL);

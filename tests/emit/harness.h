@@ -15,6 +15,9 @@ extern const unsigned machines[MACHINES];
 
 // How reductions and loops are made by what follows; all zero: as cost says.
 extern struct kl_strategy strategy;
+extern bool deterministic; // what follows is compiled so
+// What is counted of plans is not compared: what nobody takes of values that lanes exchange is counted as none.
+extern bool uncounted;
 
 // Kernels of many modules in one PTX text, for one run of ptxas.
 typedef struct batch {
@@ -42,6 +45,10 @@ void run_and_check(kiln_context *cx, kiln_module *m, unsigned seed, const char *
 
 // The same for the kernels of target t.
 void run_gpu_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text);
+
+// Both, with the same inputs. Host and GPU must have the same bits, a NaN aside, unless the order of updates shows:
+// without `deterministic`, in what has a scatter.
+void run_both_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text);
 
 // Where the fusion can take its element count at run time: runs the first elements alone, on the host and as target t's
 // kernels, beside other data; they must be the same as in the whole. False where it cannot.

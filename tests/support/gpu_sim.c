@@ -8,6 +8,7 @@
 enum { MOST = 64 };
 bool gpu_sim_order_shows;
 uint64_t gpu_sim_perturb;
+bool gpu_sim_order_shows;
 
 typedef struct buffer {
   const void *host; // the caller's

@@ -18,5 +18,7 @@ extern bool gpu_sim_order_shows;
 
 // Seed of other values of approximations, within their documented errors, in launches to come; 0: the nearest ones.
 extern uint64_t gpu_sim_perturb;
+// In launches to come the order of lanes, warps and blocks may show in results.
+extern bool gpu_sim_order_shows;
 
 #endif

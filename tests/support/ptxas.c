@@ -73,12 +73,16 @@ static long count_sass(const char *cubin) {
   return total;
 }
 
+// The largest of the numbers that stand before a word.
 static int number_before(const char *log, const char *word) {
-  const char *p = strstr(log, word);
-  if (!p) return 0;
-  while (p > log && p[-1] == ' ') p--;
-  while (p > log && p[-1] >= '0' && p[-1] <= '9') p--;
-  return atoi(p);
+  int most = 0;
+  for (const char *p = log; (p = strstr(p, word)); p++) {
+    const char *at = p;
+    while (at > log && at[-1] == ' ') at--;
+    while (at > log && at[-1] >= '0' && at[-1] <= '9') at--;
+    if (atoi(at) > most) most = atoi(at);
+  }
+  return most;
 }
 
 // Runs ptxas: its words, which the caller frees, or NULL. The code's instructions are counted where `sass` is not NULL.

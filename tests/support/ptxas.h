@@ -12,7 +12,7 @@ const char *nvdisasm_path(void); // the same of the disassembler
 typedef struct ptxas_result {
   bool ok;
   char log[2048];                     // ptxas's words
-  int registers, spill_stores, stack; // of the only kernel, from -v
+  int registers, spill_stores, stack; // of the kernel that has most, from -v
   long sass;                          // instructions in all .text sections, those that fill them up aside
 } ptxas_result;
 

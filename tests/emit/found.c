@@ -1,0 +1,62 @@
+// What random fusions have found: each a case that was refused, or taken for a defect.
+#include "harness.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+
+typedef struct found {
+  const char *what, *text; // of computation e, and of those that it calls; f adds
+  const char *type;        // of f
+} found;
+
+// clang-format off
+static const found rows[] = {
+  {"a scatter in a branch, whose results are two",
+   "b { p = (s16[4], s16[1]) parameter(0)\n x = s16[4] get-tuple-element(p), index=0\n u = s16[1] get-tuple-element(p), index=1\n i = s32[1,1] constant({{2}})\n"
+   " s = s16[4] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f\n ROOT r = (s16[4], s16[4]) tuple(s, x)\n}\n"
+   "c { p = (s16[4], s16[1]) parameter(0)\n x = s16[4] get-tuple-element(p), index=0\n n = s16[4] negate(x)\n ROOT r = (s16[4], s16[4]) tuple(n, n)\n}\n"
+   "ENTRY e { k = s32[] parameter(0)\n x = s16[4] parameter(1)\n u = s16[1] parameter(2)\n t = (s16[4], s16[1]) tuple(x, u)\n"
+   " c = (s16[4], s16[4]) conditional(k, t, t, t), branch_computations={b, c, b}\n a = s16[4] get-tuple-element(c), index=0\n d = s16[4] get-tuple-element(c), index=1\n ROOT r = s16[4] subtract(a, d)\n}\n", "s16"},
+  {"a reduction in a branch",
+   "b { x = f32[40] parameter(0)\n z = f32[] constant(0)\n ROOT r = f32[] reduce(x, z), dimensions={0}, to_apply=f\n}\n"
+   "c { x = f32[40] parameter(0)\n s = f32[1] slice(x), slice={[3:4]}\n ROOT r = f32[] reshape(s)\n}\n"
+   "ENTRY e { k = pred[] parameter(0)\n x = f32[40] parameter(1)\n ROOT r = f32[] conditional(k, x, x), true_computation=b, false_computation=c\n}\n", "f32"},
+  {"a scalar and a tuple as results",
+   "ENTRY e { x = f16[11,4] parameter(0)\n y = f16[11,4] negate(x)\n t = f16[4,11] transpose(y), dimensions={1,0}\n s = f16[1,1] slice(y), slice={[0:1], [0:1]}\n c = f16[] reshape(s)\n"
+   " n = (f16[11,4], f16[4,11]) tuple(y, t)\n ROOT r = (f16[], (f16[11,4], f16[4,11])) tuple(c, n)\n}\n", "f16"},
+  {"one result of less than a byte", "ENTRY e { x = u4[1] parameter(0)\n z = u4[] constant(1)\n ROOT r = u4[] reduce(x, z), dimensions={0}, to_apply=f\n}\n", "u4"},
+  {"columns of less than a byte", "ENTRY e { x = u4[3,33] parameter(0)\n z = u4[] constant(1)\n ROOT r = u4[33] reduce(x, z), dimensions={0}, to_apply=f\n}\n", "u4"},
+  {"sums of less than a byte, in another order", "ENTRY e { x = s4[2,5,3,8,1]{0,2,1,4,3} parameter(0)\n z = s4[] constant(0)\n ROOT r = s4[5,3,8,1] reduce(x, z), dimensions={0}, to_apply=f\n}\n", "s4"},
+  {"an element handed on as if it lay otherwise, beside a scatter",
+   "ENTRY e { x = s32[5,3] parameter(0)\n i = s32[2,1] parameter(1)\n u = s32[2,3] parameter(2)\n t = (s32[5,3], s32[2,3]) tuple(x, u)\n o = (s32[5,3], s32[2,3]) opt-barrier(t)\n g = s32[5,3]{0,1} get-tuple-element(o), index=0\n b = s32[15] bitcast(g)\n"
+   " s = s32[5,3] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f\n q = s32[5,3] multiply(s, s)\n w = s32[3] slice(b), slice={[4:7]}\n ROOT r = (s32[5,3], s32[3], s32[5,3]) tuple(q, w, s)\n}\n", "s32"},
+  {"a parameter and scattered arrays as results that lie otherwise",
+   "g { x = s2[5,3] parameter(0)\n i = s32[2,1] parameter(1)\n u = s2[2,3] parameter(2)\n"
+   " s = s2[5,3] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f\n q = s2[5,3] multiply(s, s)\n ROOT r = (s2[5,3], s2[5,3], s2[5,3], s2[5,3]) tuple(q, x, s, s)\n}\n"
+   "ENTRY e { x = s2[5,3] parameter(0)\n i = s32[2,1] parameter(1)\n u = s2[2,3] parameter(2)\n ROOT r = (s2[5,3], s2[5,3]{0,1}, s2[5,3]{1,0:T(2,2)}, s2[5,3]{0,1}) fusion(x, i, u), kind=kLoop, calls=g\n}\n", "s2"},
+};
+// clang-format on
+
+START_TEST(is_right_everywhere) {
+  const found *r = &rows[_i];
+  kiln_context *cx = kiln_context_create(NULL);
+  kiln_module *m = NULL;
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  kl_sbf(&b, "HloModule fusion\nf {\n a = %s[] parameter(0)\n b = %s[] parameter(1)\n ROOT r = %s[] add(a, b)\n}\n",
+         r->type, r->type, r->type);
+  kl_sb_puts(&b, r->text);
+  if (kiln_module_parse(cx, "found.hlo", b.p, b.n, &m) != KILN_OK) give_up((unsigned)_i, r->what, cx, b.p);
+  for (unsigned i = 0; i < 2; i++) {
+    deterministic = true;
+    run_both_and_check(cx, m, i ? 3 : 1, i, b.p);
+  }
+  kiln_module_destroy(&m);
+  kl_sb_free(&b);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("found", NO_FRAME, {is_right_everywhere, KL_COUNT(rows)});
+}
