@@ -65,6 +65,43 @@ static int read_number_word(const char *word, argument *out) {
   return 0;
 }
 
+// --- structs --------------------------------------------------------------------------------------------------------
+
+enum { MOST_STRUCT = 32764 }; // bytes of all parameters of a kernel
+
+// "{s8:1,f64:2.5}": each number behind the one before, aligned to its own size, all of it to the largest one's.
+static int read_struct(const char *word, argument *out) {
+  char member[64];
+  unsigned align = 1, bytes = 0;
+  const char *p = word;
+  out->members = calloc(1, MOST_STRUCT);
+  if (!out->members) return bad(word, "there is no memory for it");
+  do {
+    argument one = {0};
+    size_t n = strcspn(++p, ",}");
+    if (n < sizeof member) memcpy(member, p, n), member[n] = 0;
+    if (n >= sizeof member || !p[n] || read_number_word(member, &one) <= 0)
+      return bad(word, "expected numbers in braces, as {s8:1,f64:2.5}");
+    unsigned at = (bytes + one.bytes - 1) / one.bytes * one.bytes;
+    if (at + one.bytes > MOST_STRUCT) return bad(word, "a kernel's parameters have fewer bytes");
+    memcpy(out->members + at, &one.value, one.bytes);
+    bytes = at + one.bytes;
+    align = one.bytes > align ? one.bytes : align;
+    p += n;
+  } while (*p == ',');
+  out->bytes = (bytes + align - 1) / align * align;
+  return p[1] ? bad(word, "expected nothing behind '}'") : 0;
+}
+
+void argument_free(argument *a) {
+  free(a->members);
+  a->members = NULL;
+}
+
+const void *argument_value(const argument *a) {
+  return a->members ? (const void *)a->members : a->array ? (const void *)&a->address : (const void *)&a->value;
+}
+
 // --- arrays ---------------------------------------------------------------------------------------------------------
 
 // "f32[8,16]"; *end is behind it. False if it is no array of whole bytes.
@@ -102,6 +139,7 @@ int argument_read(const char *word, argument *out) {
   int number = read_number_word(word, out);
   if (number > 0) return 0;
   if (number < 0) return bad(word, "expected a number that the type holds, as u32:7, s64:-1, f32:1.5 or b16:0x3c00");
+  if (*word == '{') return read_struct(word, out);
   out->array = true;
   out->bytes = 8;
   if (begins(word, "in:", &rest) && *rest) {
@@ -125,7 +163,8 @@ int argument_read(const char *word, argument *out) {
     return ok ? 0 : bad(word, "expected an array and a file, as out:f32[8,16]=B.npy");
   }
   return bad(word,
-             "expected in:A.npy, out:f32[8]=B.npy, inout:A.npy=B.npy, zero:u8[64], or a number, as u32:7 or f32:1.5");
+             "expected in:A.npy, out:f32[8]=B.npy, inout:A.npy=B.npy, zero:u8[64], a number, as u32:7 or f32:1.5, or "
+             "numbers in braces");
 }
 
 // --- memory ---------------------------------------------------------------------------------------------------------

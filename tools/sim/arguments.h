@@ -1,4 +1,4 @@
-// Arguments of a kernel as words: arrays in files, results, zeros, numbers.
+// Arguments of a kernel as words: arrays in files, results, zeros, numbers, structs of numbers.
 #ifndef TOOLS_SIM_ARGUMENTS_H
 #define TOOLS_SIM_ARGUMENTS_H
 
@@ -13,12 +13,16 @@ typedef struct argument {
   const char *to;       // the file that takes it, or NULL
   uint64_t address;     // an array's; what a parameter is given
   uint64_t value;       // a number's bits
-  unsigned bytes;       // of the number
+  uint8_t *members;     // a struct's bytes, NULL: it is none; freed with argument_free
+  unsigned bytes;       // of the number, or of the struct
 } argument;
 
-// Reads a word: in:A.npy, out:f32[8]=B.npy, inout:A.npy=B.npy, zero:u8[64], u32:7, f32:1.5, b64:0xff. 0, or an exit
-// status after having said what is wrong.
+// Reads a word: in:A.npy, out:f32[8]=B.npy, inout:A.npy=B.npy, zero:u8[64], u32:7, f32:1.5, b64:0xff, {s8:1,f64:2.5}.
+// 0, or an exit status after having said what is wrong.
 int argument_read(const char *word, argument *out);
+void argument_free(argument *a);
+// What the parameter is given: so many bytes as it has.
+const void *argument_value(const argument *a);
 // Gives an array memory, and what its file holds.
 int argument_fill(kiln_context *cx, kiln_simulator *s, argument *a);
 // Writes the file of an array that has one.

@@ -30,7 +30,7 @@ static const option options[] = {
     {"--shared", "BYTES", "dynamic shared memory of a block (default 0)"},
     {"--arg", "ARG",
      "an argument, in the order of the parameters: in:A.npy, out:f32[1024]=B.npy, inout:A.npy=B.npy, zero:u8[64] (an "
-     "address each), u32:7, f32:1.5, b64:0xff",
+     "address each), u32:7, f32:1.5, b64:0xff, {s8:1,f64:2.5} (a struct)",
      true},
     {"--cooperative", NULL, "all blocks run at once"},
     {"--threads", "N", "CPU threads (default: all cores)"},
@@ -183,8 +183,7 @@ static int fill(job *j) {
 static int launch(job *j) {
   const void **values = calloc(j->n + 1, sizeof *values);
   if (!values) return out_of_memory((int64_t)j->n);
-  for (size_t i = 0; i < j->n; i++)
-    values[i] = j->arguments[i].array ? &j->arguments[i].address : &j->arguments[i].value;
+  for (size_t i = 0; i < j->n; i++) values[i] = argument_value(&j->arguments[i]);
   j->p.arguments = values;
   j->p.outputs = j->outputs;
   for (size_t i = 0; i < j->n; i++)
@@ -360,6 +359,7 @@ static int run(const args *a) {
   int status = j.cx ? work(&j) : out_of_memory(sizeof j);
   kiln_profile_destroy(&j.profile);
   kiln_simulator_close(&j.s);
+  for (size_t i = 0; i < j.n; i++) argument_free(&j.arguments[i]);
   free(j.arguments);
   free(j.outputs);
   kiln_context_destroy(&j.cx);
