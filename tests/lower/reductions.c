@@ -48,7 +48,7 @@ static unsigned planned, refused;
 // As it is best; one block; a few that the last of them, or a launch, joins.
 static const kl_strategy strategies[] = {
     {0},
-    {.split = 2},
+    {.split = 2, .times = 3},
     {.split = 4},
     {.split = 64},
     {.split = 2, .two_launches = true},
