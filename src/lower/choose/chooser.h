@@ -49,9 +49,9 @@ typedef struct kl_update {
 // loop.c: parts of the last launch, which has none, that make the results which are not made yet. made: by result.
 // updates: by result, NULL: none; of those that are one only what changes is made.
 kiln_status kl_loop_results(kl_choosing *c, const bool *made, const kl_update *const *updates);
-// share.c: how many elements of a domain whose parts are known a thread makes, beside the `lanes` that lie together, so
-// that what they read alike is read once. has: by argument, whether the domain has to do with it.
-kiln_status kl_find_sharing(kl_choosing *c, kl_domain *d, const bool *has, uint32_t lanes);
+// share.c: how many elements of a domain whose parts are known a thread makes, beside `lanes`, which lie together or in
+// chunks, so that what they read alike is read once. has: by argument, whether the domain has to do with it.
+kiln_status kl_find_sharing(kl_choosing *c, kl_domain *d, const bool *has, uint32_t lanes, bool chunks);
 
 // in_place.c: the slot of the parameter leaf that a leaf of an instruction is, whose elements lie where those of
 // `memory` do, through tuples, copies and bitcasts. KL_NONE: it is none, or lies otherwise.

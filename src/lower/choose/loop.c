@@ -16,7 +16,7 @@ enum { THREAD, LANE, LOOP_VARS };
 
 // Those of a body of chunks: blocks, warps, lanes; then, if there are several, blocks of a group, rounds and rows; the
 // thread's elements, and bits of the lane's number that are variables of their own, the highest first.
-enum { BLOCK, WARP, LANES, MOST_LANE_BITS = 5, MOST_CHUNK_VARS = LANES + 5 + MOST_LANE_BITS };
+enum { BLOCK, WARP, LANES, MOST_PIECES = 2, MOST_LANE_BITS = 5, MOST_CHUNK_VARS = LANES + 7 + MOST_LANE_BITS };
 
 typedef struct kl_domains {
   uint32_t n;
@@ -184,31 +184,43 @@ static uint32_t find_var(const kl_body *b, const char *name) {
 }
 
 static const char column_name[] = "column", round_name[] = "round", row_name[] = "row";
+static const char warp_name[] = "warp_b", lane_name[] = "lane_b";
+
+// Threads of a block that have a run of pieces are digits of its own, where it ends in a block.
+static void split_threads(const kl_plan *p, kl_var *vars, uint32_t *n, const kl_domain *d, uint32_t lanes) {
+  int64_t threads = d->piece / lanes;
+  if (threads >= kl_last_launch(p)->block) return;
+  uint32_t of = threads < 32 ? LANES : WARP;
+  int64_t fast = threads < 32 ? threads : threads / 32;
+  vars[of].extent /= fast;
+  vars[(*n)++] = (kl_var){vars[of].binding, fast, threads < 32 ? lane_name : warp_name};
+}
 
 // Of elements that lie apart: blocks side by side between one and the next, the last of which may be outside in part;
 // 0: there are several in a block.
 static int64_t columns_of(const kl_plan *p, const kl_domain *d, uint32_t lanes) {
-  int64_t of_block = (int64_t)kl_last_launch(p)->block * lanes;
+  int64_t of_block = (int64_t)kl_last_launch(p)->block * lanes * d->pieces;
   return of_block % d->apart == 0 && of_block != d->apart ? 0 : d->apart / of_block + (d->apart % of_block != 0);
 }
 
 static int64_t blocks_of_groups(const kl_plan *p, const kl_domain *d, uint32_t lanes) {
   int64_t columns = columns_of(p, d, lanes);
-  return columns ? d->groups * columns : d->groups * d->apart / ((int64_t)kl_last_launch(p)->block * lanes);
+  return columns ? d->groups * columns : d->groups * d->apart / ((int64_t)kl_last_launch(p)->block * lanes * d->pieces);
 }
 
 // Whole blocks of threads that have chunks.
 static void shape_chunks(const kl_plan *p, kl_body *b, share x, const kl_domain *d, int64_t blocks) {
   static const char *const bits[MOST_LANE_BITS] = {"bit0", "bit1", "bit2", "bit3", "bit4"};
   uint32_t nbits = (uint32_t)__builtin_ctz(x.elements / x.chunk), n = LANES + 1;
-  int64_t columns = d->times > 1 ? columns_of(p, d, x.elements) : 0;
+  int64_t columns = d->groups ? columns_of(p, d, x.elements) : 0;
   kl_var *vars = KL_NEW_N(p->arena, kl_var, MOST_CHUNK_VARS);
   vars[BLOCK] = (kl_var){KL_BIND_BLOCK, columns > 1 ? blocks / columns : blocks, "block"};
   vars[WARP] = (kl_var){KL_BIND_WARP, kl_last_launch(p)->block / 32, "warp"};
   vars[LANES] = (kl_var){KL_BIND_LANE, 32 >> nbits, "lane"};
+  if (d->pieces > 1) split_threads(p, vars, &n, d, x.elements);
   if (columns > 1) vars[n++] = (kl_var){KL_BIND_BLOCK, columns, column_name};
-  if (d->times > 1 && d->times > d->at_once) vars[n++] = (kl_var){KL_BIND_STEP, d->times / d->at_once, round_name};
-  if (d->times > 1 && d->at_once > 1) vars[n++] = (kl_var){KL_BIND_REG, d->at_once, row_name};
+  if (d->groups && d->times > d->at_once) vars[n++] = (kl_var){KL_BIND_STEP, d->times / d->at_once, round_name};
+  if (d->groups && d->at_once > 1) vars[n++] = (kl_var){KL_BIND_REG, d->at_once, row_name};
   vars[n++] = (kl_var){KL_BIND_REG, x.elements, "v"};
   for (uint32_t i = nbits; i-- > 0;) vars[n++] = (kl_var){KL_BIND_LANE, 2, bits[i]};
   *b = (kl_body){.nvars = n, .vars = vars, .blocks = blocks, .lanes = x.elements, .width = 1};
@@ -216,7 +228,7 @@ static void shape_chunks(const kl_plan *p, kl_body *b, share x, const kl_domain 
 
 static void shape_part(const kl_plan *p, share x, uint32_t tail_lanes, const kl_domain *d, kl_part *part) {
   uint32_t block = kl_last_launch(p)->block, lanes = x.elements;
-  bool shares = d->times > 1;
+  bool shares = d->groups > 0;
   int64_t threads = shares ? blocks_of_groups(p, d, lanes) * block : part->count / lanes;
   if (p->target.machine == KL_NVPTX && !p->counted) threads -= threads % block;
   if (x.chunk < lanes || shares)
@@ -238,7 +250,7 @@ static kiln_status shape_domain(kl_choosing *c, kl_domain *d, kl_part *parts) {
   const bool *has = find_slots(c, d);
   uint32_t tail_lanes = lowest_lanes(&c->slots, has);
   share x = choose_share(p, &c->slots, has, d->count, tail_lanes, p->comp->ninstr / d->nparts, most_lanes(c, d));
-  if (!has_updates(d)) KL_TRY(kl_find_sharing(c, d, has, x.elements));
+  if (!has_updates(d)) KL_TRY(kl_find_sharing(c, d, has, x.elements, x.chunk < x.elements));
   for (uint32_t i = 0; i < d->nparts; i++) {
     shape_part(p, x, tail_lanes, d, &parts[i]);
     parts[i].first_block = l->grid;
@@ -271,34 +283,45 @@ static const kl_aff *index_in_part(kl_affs *p, const kl_part *part, const kl_sha
   return kl_position_of(p, s, index);
 }
 
-// The element that a thread of a block has, in so many blocks' place.
+static int64_t warps_of(const kl_body *b) {
+  return kl_extent(b, kl_bound(b, KL_BIND_WARP));
+}
+
+// A number whose faster digit may be a variable of its own.
+static const kl_aff *number_of(kl_affs *p, const kl_body *b, uint32_t var, uint32_t faster) {
+  if (faster == KL_NONE) return kl_aff_dim(p, var);
+  return kl_aff_addmul(p, kl_aff_dim(p, faster), kl_aff_dim(p, var), b->vars[faster].extent);
+}
+
+// The element that a thread of a block has of those of the block.
 static const kl_aff *element_in_block(kl_affs *p, const kl_body *b) {
   uint32_t nbits = lane_bits(b);
-  int64_t threads = 32 * b->vars[WARP].extent, chunk = b->lanes >> nbits;
+  int64_t threads = 32 * warps_of(b), chunk = b->lanes >> nbits;
   const kl_aff *v = kl_aff_dim(p, element_var(b)),
                *at = kl_aff_addmul(p, v, kl_aff_floordivc(p, v, chunk), (threads - 1) * chunk);
-  at = kl_aff_addmul(p, at, kl_aff_dim(p, WARP), 32 * chunk);
-  at = kl_aff_addmul(p, at, kl_aff_dim(p, LANES), b->lanes);
+  at = kl_aff_addmul(p, at, number_of(p, b, WARP, find_var(b, warp_name)), 32 * chunk);
+  at = kl_aff_addmul(p, at, number_of(p, b, LANES, find_var(b, lane_name)), b->lanes);
   for (uint32_t i = 0; i < nbits; i++) at = kl_aff_addmul(p, at, kl_aff_dim(p, lane_bit(b, i)), chunk << i);
   return at;
 }
 
-// Of elements that lie apart: the first one of the thread's group, and then the one that round and row say.
+// Of elements that lie apart: the one of the thread's group that round and row say, the first of its pieces.
 static const kl_aff *element_of_group(kl_writer *w, const kl_domain *d, uint32_t *keep) {
   kl_affs *p = w->plan->affs;
   const kl_body *b = w->body;
   uint32_t column = find_var(b, column_name), round = find_var(b, round_name), row = find_var(b, row_name);
-  int64_t of_block = 32 * b->vars[WARP].extent * b->lanes;
+  int64_t of_block = 32 * warps_of(b) * b->lanes, first_pieces = d->apart / d->pieces;
   const kl_aff *at = element_in_block(p, b), *group = kl_aff_dim(p, BLOCK);
   bool never;
   *keep = KL_NONE;
   if (columns_of(w->plan, d, b->lanes) == 0) {
-    group = kl_aff_addmul(p, kl_aff_floordivc(p, at, d->apart), group, of_block / d->apart);
-    at = kl_aff_modc(p, at, d->apart);
+    group = kl_aff_addmul(p, kl_aff_floordivc(p, at, first_pieces), group, of_block / first_pieces);
+    at = kl_aff_modc(p, at, first_pieces);
   } else {
     if (column != KL_NONE) at = kl_aff_addmul(p, at, kl_aff_dim(p, column), of_block);
-    *keep = kl_guard_and(&w->guards, KL_NONE, at, 0, d->apart - 1, &never);
+    *keep = kl_guard_and(&w->guards, KL_NONE, at, 0, first_pieces - 1, &never);
   }
+  if (d->pieces > 1) at = kl_aff_addmul(p, at, kl_aff_floordivc(p, at, d->piece), d->piece * (d->pieces - 1));
   at = kl_aff_addmul(p, at, group, d->apart * d->times);
   if (round != KL_NONE) at = kl_aff_addmul(p, at, kl_aff_dim(p, round), d->apart * d->at_once);
   if (row != KL_NONE) at = kl_aff_addmul(p, at, kl_aff_dim(p, row), d->apart);
@@ -310,12 +333,12 @@ static const kl_aff *element_of(kl_writer *w, const kl_domain *d, const kl_part 
   kl_affs *p = w->plan->affs;
   const kl_body *b = w->body;
   bool never;
-  if (!b->threads && d->times > 1) return element_of_group(w, d, keep);
+  if (!b->threads && d->groups) return element_of_group(w, d, keep);
   const kl_aff *at;
   if (b->threads)
     at = kl_aff_addc(p, kl_aff_addmul(p, kl_aff_dim(p, LANE), kl_aff_dim(p, THREAD), b->lanes), b->first);
   else
-    at = kl_aff_addmul(p, element_in_block(p, b), kl_aff_dim(p, BLOCK), 32 * b->vars[WARP].extent * b->lanes);
+    at = kl_aff_addmul(p, element_in_block(p, b), kl_aff_dim(p, BLOCK), 32 * warps_of(b) * b->lanes);
   at = kl_dom_simplify(b->domain, at);
   *keep = kl_guard_and(&w->guards, KL_NONE, at, 0, part->count - 1, &never);
   return at;
@@ -359,30 +382,52 @@ static uint32_t slot_of_result(const kl_walk *walk, uint32_t r) {
   return walk->slots->nargs - (uint32_t)kl_shape_leaf_count(kl_root(walk->plan->comp)->shape) + r;
 }
 
-// All results' elements are made before the first is stored: what they read may be what is overwritten.
-static kiln_status write_results(kl_walk *walk, const kl_domain *domain, const kl_part *part, const kl_aff *at,
-                                 uint32_t keep) {
-  uint32_t *step = KL_NEW_N(walk->arena, uint32_t, domain->n + 1);
-  const kl_aff **linear = KL_NEW_N(walk->arena, const kl_aff *, domain->n + 1);
+// What is wanted for results' elements: steps, and where they go, by result.
+typedef struct making {
+  uint32_t *step;
+  const kl_aff **place;
+} making;
+
+static kiln_status make_results(kl_walk *walk, const kl_domain *domain, const kl_part *part, const kl_aff *at,
+                                uint32_t keep, making *m) {
+  m->step = KL_NEW_N(walk->arena, uint32_t, domain->n + 1);
+  m->place = KL_NEW_N(walk->arena, const kl_aff *, domain->n + 1);
   for (uint32_t i = 0; i < domain->n; i++) {
     const kl_slot_info *info = &walk->slots->v.p[slot_of_result(walk, domain->leaves[i])];
     const kl_update *u = domain->updates[domain->leaves[i]];
     const kl_aff *index[KILN_MAX_RANK];
-    if (u) KL_TRY(kl_want_update(walk, u, at, keep, &linear[i], &step[i]));
+    if (u) KL_TRY(kl_want_update(walk, u, at, keep, &m->place[i], &m->step[i]));
     if (u || info->owner) continue;
-    linear[i] = index_in_part(walk->affs, part, info->shape, at, index);
-    KL_TRY(kl_walk_want(walk, walk->plan->comp->root, domain->leaves[i], keep, index, &step[i]));
+    m->place[i] = index_in_part(walk->affs, part, info->shape, at, index);
+    KL_TRY(kl_walk_want(walk, walk->plan->comp->root, domain->leaves[i], keep, index, &m->step[i]));
   }
+  return KILN_OK;
+}
+
+static kiln_status store_results(kl_walk *walk, const kl_domain *domain, const kl_aff *at, uint32_t keep,
+                                 const making *m) {
   for (uint32_t i = 0; i < domain->n; i++) {
     uint32_t r = domain->leaves[i], slot = slot_of_result(walk, r);
     const kl_slot_info *info = &walk->slots->v.p[slot];
     if (domain->updates[r])
-      kl_store_update(walk, domain->updates[r], slot, linear[i], step[i], keep);
+      kl_store_update(walk, domain->updates[r], slot, m->place[i], m->step[i], keep);
     else if (info->owner)
       KL_TRY(write_positions(walk, r, slot, at, keep));
     else
-      kl_write_store(walk->w, slot, info, linear[i], step[i], keep);
+      kl_write_store(walk->w, slot, info, m->place[i], m->step[i], keep);
   }
+  return KILN_OK;
+}
+
+// All results' elements are made before the first is stored: what they read may be what is overwritten. Those of all
+// pieces find what they have in common once.
+static kiln_status write_results(kl_walk *walk, const kl_domain *domain, const kl_part *part, const kl_aff *at,
+                                 uint32_t keep) {
+  uint32_t n = walk->w->body->threads || !domain->groups ? 1 : domain->pieces;
+  making made[MOST_PIECES];
+  for (uint32_t i = 0; i < n; i++)
+    KL_TRY(make_results(walk, domain, part, kl_aff_addc(walk->affs, at, i * domain->piece), keep, &made[i]));
+  for (uint32_t i = 0; i < n; i++) KL_TRY(store_results(walk, domain, at, keep, &made[i]));
   return KILN_OK;
 }
 
@@ -414,19 +459,37 @@ static kiln_status write_body(kl_choosing *c, const kl_domain *domain, const kl_
 
 // --- the plan -------------------------------------------------------------------------------------------------------
 
+static bool has_concatenate(const kl_comp *c) {
+  for (uint32_t i = 0; i < c->ninstr; i++)
+    if (c->instr[i].op == KL_OP_CONCATENATE) return true;
+  return false;
+}
+
+// The domain's parts. What launches have left is not cut between operands, nor are halves that want each other's
+// elements.
+static kiln_status cut_domain(kl_choosing *c, kl_domain *d) {
+  kl_plan *p = c->plan;
+  d->parts = KL_NEW(c->arena, kl_part);
+  *d->parts = (kl_part){.dim = KL_NONE, .count = d->count};
+  d->nparts = 1;
+  if (p->nlaunches > 1) return KILN_OK;
+  if (has_concatenate(p->comp) && !has_updates(d)) {
+    const bool *has = find_slots(c, d);
+    share x =
+        choose_share(p, &c->slots, has, d->count, lowest_lanes(&c->slots, has), p->comp->ninstr, most_lanes(c, d));
+    KL_TRY(kl_find_sharing(c, d, has, x.elements, x.chunk < x.elements));
+    if (d->groups && d->pieces > 1) return KILN_OK;
+  }
+  return kl_split_domain(c->cx, p, &c->slots, d, c->params, c->arena);
+}
+
 // All domains' parts in one row, behind those there are; one part of nothing where there is none at all. What launches
 // have left is not cut between operands.
 static kiln_status make_parts(kl_choosing *c, kl_domains *d) {
   kl_plan *p = c->plan;
   uint32_t all = p->nparts;
   for (uint32_t i = 0; i < d->n; i++) {
-    if (p->nlaunches == 1) {
-      KL_TRY(kl_split_domain(c->cx, p, &c->slots, &d->p[i], c->params, c->arena));
-    } else {
-      d->p[i].parts = KL_NEW(c->arena, kl_part);
-      *d->p[i].parts = (kl_part){.dim = KL_NONE, .count = d->p[i].count};
-      d->p[i].nparts = 1;
-    }
+    KL_TRY(cut_domain(c, &d->p[i]));
     all += d->p[i].nparts;
   }
   kl_part *parts = KL_NEW_N(c->arena, kl_part, all + 1u);

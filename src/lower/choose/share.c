@@ -4,6 +4,9 @@
 // makes several of them, one behind the other, reads once what does not depend on those dimensions (write.h has such
 // steps stand before the loop). Threads become fewer, so that it makes as many as leave each multiprocessor enough of
 // them, and no more than it takes until what is shared hardly counts.
+//
+// Halves of a run may want each other's elements: a rotation of two halves reads each of its operand's elements for two
+// of its result. Then a thread makes both, each wanted for itself, and finds what they have in common once.
 
 #include "lower/choose/chooser.h"
 
@@ -18,6 +21,7 @@ enum {
   MOST_RESULTS = 8,
   LEAST_SAVED = 25, // one in so many sectors
   MOST_UNITS = 32,
+  MOST_PAIRED = 32,
 };
 
 // What is loaded for an element of each result; dimensions are numbered in the order of memory, the slowest first.
@@ -31,11 +35,14 @@ typedef struct sharing {
   kl_choosing *c;
   kl_domain *d;
   uint32_t lanes, rank, bits; // bits: of the narrowest result
+  bool chunks;                // lanes do not lie together
   int64_t dims[KILN_MAX_RANK];
   uint32_t nreads;
   reading *reads;
   double sectors; // of all reads, and of results
+  int64_t stored; // bits of an element of all results
   double saved;   // by the best dimensions
+  int64_t piece;  // of two halves that want each other's elements; 0: there are none
 } sharing;
 
 static const kl_shape *result_shape(const sharing *x, uint32_t i) {
@@ -70,13 +77,10 @@ static reading reading_of(const sharing *x, const kl_seen *s) {
   return r;
 }
 
-// Every result's element at the first one's place.
-static void make_looks(const sharing *x, kl_look *looks) {
+// Every result's element where the first one's is at an index.
+static void make_looks(const sharing *x, const kl_aff *const *index, kl_look *looks) {
   kl_affs *p = x->c->plan->affs;
-  const kl_shape *first = result_shape(x, 0);
-  const kl_aff **index = KL_NEW_N(x->c->arena, const kl_aff *, x->rank + 1);
-  for (uint32_t v = 0; v < x->rank; v++) index[kl_shape_minor_to_major(first, x->rank - 1 - v)] = kl_aff_dim(p, v);
-  const kl_aff *at = kl_position_of(p, first, index);
+  const kl_aff *at = kl_position_of(p, result_shape(x, 0), index);
   for (uint32_t i = 0; i < x->d->n; i++) {
     const kl_shape *s = result_shape(x, i);
     const kl_aff **own = KL_NEW_N(x->c->arena, const kl_aff *, s->rank + 1);
@@ -85,11 +89,89 @@ static void make_looks(const sharing *x, kl_look *looks) {
   }
 }
 
+// --- halves ---------------------------------------------------------------------------------------------------------
+
+// Bits that are read for both halves of runs of 2*h indices of dimension d, lying `piece` apart.
+static kiln_status read_of_halves(const sharing *x, uint32_t d, int64_t h, int64_t *bits) {
+  kl_choosing *c = x->c;
+  kl_affs *p = c->plan->affs;
+  const kl_shape *first = result_shape(x, 0);
+  kl_look looks[2 * MOST_RESULTS];
+  kl_sights seen = {0};
+  int64_t extents[KILN_MAX_RANK + 1];
+  memcpy(extents, x->dims, x->rank * sizeof *extents);
+  extents[d] = x->dims[d] / (2 * h);
+  extents[x->rank] = h;
+  for (uint32_t half = 0; half < 2; half++) {
+    const kl_aff **index = KL_NEW_N(c->arena, const kl_aff *, x->rank + 1);
+    for (uint32_t v = 0; v < x->rank; v++) {
+      const kl_aff *at = kl_aff_dim(p, v);
+      if (v == d) at = kl_aff_addc(p, kl_aff_addmul(p, kl_aff_dim(p, x->rank), at, 2 * h), half * h);
+      index[kl_shape_minor_to_major(first, x->rank - 1 - v)] = at;
+    }
+    make_looks(x, index, looks + half * x->d->n);
+  }
+  kiln_status st = kl_walk_look(c->cx, c->plan, &c->slots, x->rank + 1, extents, 2 * x->d->n, looks, &seen);
+  *bits = 0;
+  for (size_t i = 0; i < seen.v.n; i++)
+    if (seen.v.p[i].place) *bits += kl_info(seen.v.p[i].dtype)->bits;
+  VEC_FREE(c->cx, &seen.v);
+  return st;
+}
+
+// The dimension of whose indices some lie so far apart, in runs of two halves; false: there is none.
+static bool find_run(const sharing *x, int64_t piece, uint32_t *d, int64_t *h) {
+  int64_t below = 1;
+  for (uint32_t v = x->rank; v-- > 0; below *= x->dims[v]) {
+    *d = v;
+    *h = piece / below;
+    if (piece < below * x->dims[v]) return piece % below == 0 && x->dims[v] % (2 * *h) == 0;
+  }
+  return false;
+}
+
+// Is a good part of what results read, `bits` for an element, the same for elements `piece` apart?
+static kiln_status try_halves(sharing *x, int64_t piece, int64_t bits) {
+  uint32_t d;
+  int64_t h, both;
+  int64_t threads = piece / x->lanes, block = kl_last_launch(x->c->plan)->block;
+  if (piece % x->lanes || ((threads & (threads - 1) || threads > block) && threads % block)) return KILN_OK;
+  if (!find_run(x, piece, &d, &h)) return KILN_OK;
+  KL_TRY(read_of_halves(x, d, h, &both));
+  if ((2 * bits - both) * LEAST_SAVED >= 2 * (bits + x->stored)) x->piece = piece;
+  return KILN_OK;
+}
+
+// Elements between two reads of one array, if they are so many everywhere.
+static int64_t between(const sharing *x, const kl_seen *a, const kl_seen *b) {
+  if (!a->place || !b->place || a->slot == KL_NONE || a->slot != b->slot || a->dtype != b->dtype) return 0;
+  const kl_aff *e = kl_aff_sub(x->c->plan->affs, a->place, b->place);
+  return e->error || e->n ? 0 : e->c < 0 ? -e->c : e->c;
+}
+
+static kiln_status find_halves(sharing *x, const kl_sights *seen) {
+  int64_t bits = 0, tried = 0;
+  for (size_t i = 0; i < seen->v.n; i++)
+    if (seen->v.p[i].place) bits += kl_info(seen->v.p[i].dtype)->bits;
+  for (size_t i = 0; i < seen->v.n && i < MOST_PAIRED; i++)
+    for (size_t k = 0; k < i && !x->piece; k++) {
+      int64_t piece = between(x, &seen->v.p[i], &seen->v.p[k]);
+      if (piece <= 0 || piece == tried || piece > INT64_MAX / 4) continue;
+      tried = piece;
+      KL_TRY(try_halves(x, piece, bits));
+    }
+  return KILN_OK;
+}
+
 static kiln_status find_reads(sharing *x) {
   kl_choosing *c = x->c;
   kl_sights seen = {0};
   kl_look looks[MOST_RESULTS];
-  make_looks(x, looks);
+  const kl_shape *first = result_shape(x, 0);
+  const kl_aff **index = KL_NEW_N(c->arena, const kl_aff *, x->rank + 1);
+  for (uint32_t v = 0; v < x->rank; v++)
+    index[kl_shape_minor_to_major(first, x->rank - 1 - v)] = kl_aff_dim(c->plan->affs, v);
+  make_looks(x, index, looks);
   kiln_status st = kl_walk_look(c->cx, c->plan, &c->slots, x->rank, x->dims, x->d->n, looks, &seen);
   x->reads = KL_NEW_N(c->arena, reading, seen.v.n + 1);
   for (size_t i = 0; i < seen.v.n && st == KILN_OK; i++) {
@@ -97,6 +179,7 @@ static kiln_status find_reads(sharing *x) {
     x->reads[x->nreads] = reading_of(x, &seen.v.p[i]);
     x->sectors += x->reads[x->nreads++].sectors;
   }
+  if (st == KILN_OK && !x->chunks) st = find_halves(x, &seen);
   VEC_FREE(c->cx, &seen.v);
   return st;
 }
@@ -112,16 +195,21 @@ static int64_t gcd(int64_t a, int64_t b) {
   return a;
 }
 
+static int64_t pieces_of(const sharing *x) {
+  return x->piece ? 2 : 1;
+}
+
 static int64_t most_times(const sharing *x) {
   const kl_plan *p = x->c->plan;
   int64_t multiprocessors = p->target.multiprocessors ? p->target.multiprocessors : USUAL_MULTIPROCESSORS;
-  int64_t least = LEAST_BLOCKS * multiprocessors * kl_last_launch(p)->block, threads = x->d->count / x->lanes;
+  int64_t least = LEAST_BLOCKS * multiprocessors * kl_last_launch(p)->block,
+          threads = x->d->count / (x->lanes * pieces_of(x));
   if (x->c->params->strategy.times) return x->c->params->strategy.times;
   return threads / least < MOST_TIMES ? threads / least : MOST_TIMES;
 }
 
 static int64_t of_block(const sharing *x) {
-  return (int64_t)kl_last_launch(x->c->plan)->block * x->lanes;
+  return kl_last_launch(x->c->plan)->block * x->lanes * pieces_of(x);
 }
 
 // Threads without an element, for each that has one: blocks do not end where what lies together does.
@@ -133,7 +221,7 @@ static double idle_of(const sharing *x, int64_t apart) {
 static uint32_t choose_at_once(const sharing *x, kl_vars dims, int64_t times) {
   uint32_t bytes = 0, n = MOST_AT_ONCE;
   for (uint32_t i = 0; i < x->nreads; i++)
-    if (x->reads[i].dims & dims) bytes += x->reads[i].bytes;
+    if (x->reads[i].dims & dims) bytes += x->reads[i].bytes * (uint32_t)pieces_of(x);
   while (n > 1 && (times % n || n * bytes > LOADED_BYTES || n * x->lanes * x->c->plan->comp->ninstr > 1024)) n /= 2;
   return n;
 }
@@ -151,7 +239,7 @@ static void try_times(sharing *x, const candidate *k, int64_t unit, int64_t time
   int64_t apart = k->inner * unit, groups = x->d->count / (apart * times);
   if (k->n % (unit * times) && k->n * k->inner != x->d->count) return;
   if (of_block(x) % apart == 0) groups -= groups % (of_block(x) / apart);
-  if (groups == 0) return;
+  if (groups == 0 || (x->piece && apart % (2 * x->piece))) return;
   double idle = idle_of(x, apart), left = 1 - (double)(groups * apart * times) / (double)x->d->count;
   double odd = times % 4 == 0 ? 0 : times % 2 == 0 ? 1 : 2;
   double saved = k->saved * (1 - 1 / (double)times), lost = x->sectors * (idle / 2 + left * 4 + odd / 512);
@@ -167,10 +255,11 @@ static void try_times(sharing *x, const candidate *k, int64_t unit, int64_t time
   x->d->at_once = choose_at_once(x, k->dims, times);
 }
 
-// What lies together is whole lanes' elements, and a warp's access if there is so much.
+// What lies together is whole lanes' elements, and a warp's access if there is so much; or both halves of a run.
 static void try_units(sharing *x, const candidate *k) {
   int64_t first = x->lanes / gcd(k->inner, x->lanes), most = most_times(x);
-  while (first * 4 <= k->n && first * k->inner * x->bits / 8 < UNIT_BYTES) first *= 2;
+  while (!x->piece && first * 4 <= k->n && first * k->inner * x->bits / 8 < UNIT_BYTES) first *= 2;
+  if (x->piece) first *= 2 * x->piece / gcd(first * k->inner, 2 * x->piece);
   for (int64_t unit = first, tried = 0; unit * 2 <= k->n && tried < MOST_UNITS; unit += first, tried++) {
     int64_t times = most < k->n / unit ? most : k->n / unit, end = times / 2;
     for (; times > 1 && (times > end || k->n * k->inner != x->d->count); times--) try_times(x, k, unit, times);
@@ -201,12 +290,25 @@ static void try_all(sharing *x) {
   }
 }
 
+// Halves alone: runs that blocks have several of, or that are some blocks.
+static void try_halves_alone(sharing *x) {
+  kl_domain *d = x->d;
+  for (int64_t n = 1; n <= MOST_UNITS && !d->groups && x->piece; n++) {
+    int64_t apart = 2 * x->piece * n, groups = d->count / apart;
+    if (idle_of(x, apart) > 0) continue;
+    if (of_block(x) % apart == 0) groups -= groups % (of_block(x) / apart);
+    d->groups = groups;
+    d->apart = apart;
+  }
+}
+
 // --- is there anything? ---------------------------------------------------------------------------------------------
 
 static bool may_share(const sharing *x, const bool *has) {
   const kl_choosing *c = x->c;
   const kl_plan *p = c->plan;
   bool small = false;
+  for (uint32_t i = 0; i < p->comp->ninstr; i++) small |= p->comp->instr[i].op == KL_OP_CONCATENATE;
   if (p->target.machine == KL_HOST || p->counted || p->together || p->nlaunches > 1) return false;
   if (x->d->nparts != 1 || x->d->n > MOST_RESULTS || kl_last_launch(p)->block % 32) return false;
   if (c->params->strategy.times == 1) return false;
@@ -218,9 +320,10 @@ static bool may_share(const sharing *x, const bool *has) {
   return small;
 }
 
-kiln_status kl_find_sharing(kl_choosing *c, kl_domain *d, const bool *has, uint32_t lanes) {
-  sharing x = {.c = c, .d = d, .lanes = lanes, .bits = 128};
-  d->times = 1;
+kiln_status kl_find_sharing(kl_choosing *c, kl_domain *d, const bool *has, uint32_t lanes, bool chunks) {
+  sharing x = {.c = c, .d = d, .lanes = lanes, .chunks = chunks, .bits = 128};
+  d->groups = 0;
+  d->times = d->at_once = d->pieces = 1;
   if (!may_share(&x, has) || most_times(&x) < 2) return KILN_OK;
   const kl_shape *s = result_shape(&x, 0);
   x.rank = s->rank;
@@ -228,9 +331,12 @@ kiln_status kl_find_sharing(kl_choosing *c, kl_domain *d, const bool *has, uint3
   for (uint32_t i = 0; i < d->n; i++) {
     uint32_t bits = kl_info(result_shape(&x, i)->dtype)->bits;
     x.sectors += (double)lanes * bits / 8;
+    x.stored += bits;
     if (bits < x.bits) x.bits = bits;
   }
   KL_TRY(find_reads(&x));
   try_all(&x);
+  try_halves_alone(&x);
+  if (d->groups && x.piece) d->pieces = 2, d->piece = x.piece;
   return KILN_OK;
 }

@@ -21,7 +21,19 @@ static bool same_elements(kl_plan *p, const kl_access *a, const kl_access *b) {
 // Elements that share a byte belong to one thread. Off guard, a load reads element 0 whatever the thread's own are;
 // only where the store has the same guard is nothing done then.
 static bool reads_what_it_writes(kl_plan *p, const kl_access *load, const kl_store *st) {
-  return st && same_elements(p, load, &st->access) && (load->guard == KL_NONE || load->guard == st->keep);
+  return same_elements(p, load, &st->access) && (load->guard == KL_NONE || load->guard == st->keep);
+}
+
+// Stores of a body by slot: the last, and by store the one before; KL_NONE: there is none.
+typedef struct stores {
+  uint32_t *last, *before;
+} stores;
+
+static bool reads_what_some_write(kl_plan *p, const kl_body *b, const kl_access *load, const stores *all,
+                                  uint32_t slot) {
+  for (uint32_t i = all->last[slot]; i != KL_NONE; i = all->before[i])
+    if (reads_what_it_writes(p, load, &b->stores[i])) return true;
+  return false;
 }
 
 static bool stores_in(const kl_body *b, uint32_t slot) {
@@ -55,29 +67,33 @@ bool kl_may_share(const kl_plan *p, const kl_plan_launch *l) {
 }
 
 // Clears shared[i] where some load of slot i by the body forbids it: what a launch reads, later ones may overwrite.
-// store: room for one of each slot.
+// last: room for one of each slot.
 static void check_loads(kl_plan *p, uint32_t launch, const kl_body *b, const uint32_t *result, bool *shared,
-                        const kl_store **store) {
+                        uint32_t *last) {
   if (kl_body_is_empty(b)) return;
-  memset(store, 0, p->nslots * sizeof *store);
-  for (uint32_t i = 0; i < b->nstores; i++) store[b->stores[i].access.slot] = &b->stores[i];
+  stores all = {last, KL_NEW_N(p->arena, uint32_t, b->nstores + 1)};
+  for (uint32_t i = 0; i < p->nslots; i++) last[i] = KL_NONE;
+  for (uint32_t i = 0; i < b->nstores; i++) {
+    all.before[i] = last[b->stores[i].access.slot];
+    last[b->stores[i].access.slot] = i;
+  }
   for (uint32_t i = 0; i < b->nsteps; i++) {
     const kl_step *s = &b->steps[i];
     if (s->kind != KL_STEP_LOAD || !shared[s->access.slot]) continue;
     if (p->nlaunches > 1 && launch < kl_first_writer(p, result[s->access.slot])) continue;
-    shared[s->access.slot] = reads_what_it_writes(p, &s->access, store[result[s->access.slot]]);
+    shared[s->access.slot] = reads_what_some_write(p, b, &s->access, &all, result[s->access.slot]);
   }
 }
 
 void kl_plan_alias(kl_plan *p, const uint32_t *result, bool *shared) {
-  const kl_store **store = KL_NEW_N(p->arena, const kl_store *, p->nslots + 1);
+  uint32_t *last = KL_NEW_N(p->arena, uint32_t, p->nslots + 1);
   uint32_t pairs = 0;
   for (uint32_t i = 0; i < p->nslots; i++) pairs += shared[i] = result[i] != KL_NONE;
   for (uint32_t k = 0; k < p->nparts; k++) {
     uint32_t launch = (uint32_t)(kl_launch_of(p, k) - p->launches);
     if (!is_launched_shared(&p->launches[launch], pairs)) continue;
-    check_loads(p, launch, &p->parts[k].main, result, shared, store);
-    check_loads(p, launch, &p->parts[k].tail, result, shared, store);
+    check_loads(p, launch, &p->parts[k].main, result, shared, last);
+    check_loads(p, launch, &p->parts[k].tail, result, shared, last);
   }
   for (uint32_t i = 0; i < p->nslots; i++)
     if (shared[i]) p->slots[i].alias = result[i], p->slots[result[i]].alias = i;

@@ -136,10 +136,11 @@ typedef struct kl_domain {
   const struct kl_update *const *updates; // by leaf of the root, NULL: none; of those with one only what changes
   uint32_t nparts;
   kl_part *parts; // with dim, lo, size and count
-  // A thread makes `times` elements that lie `apart`, at_once of them side by side; of such groups of apart * times
-  // elements there are so many. times 1, and nothing else of this, where it does not (share.c).
-  int64_t apart, times, groups;
-  uint32_t at_once;
+  // Where groups is not 0 (share.c): a thread makes `times` elements that lie `apart`, at_once of them side by side. Of
+  // each it makes `pieces`, 1 or 2, that lie `piece` apart: of aligned runs of pieces * piece elements one of the first,
+  // and its counterparts. Such groups of apart * times elements there are so many, and the rest behind.
+  int64_t groups, apart, times, piece;
+  uint32_t at_once, pieces;
 } kl_domain;
 
 // Finds the cuts of concatenates of at least `operands`, and of pads if these are 2, along whose dimension an index of the domain's results, of one

@@ -165,6 +165,31 @@ static bool are_apart_by_window(extent *x, uint32_t n) {
   return true;
 }
 
+// Of a few stores each two may lie apart in another way.
+enum { MOST_PAIRED = 32 };
+
+static bool two_are_apart(const cover *x, uint32_t i, uint32_t k) {
+  extent a = {.first = x->forms[i].least, .last = last_of(&x->forms[i])};
+  extent b = {.first = x->forms[k].least, .last = last_of(&x->forms[k])};
+  if (a.last < b.first || b.last < a.first) return true;
+  for (uint32_t d = 0; d < x->forms[i].n; d++) {
+    int64_t modulus = x->forms[i].d[d].coef;
+    if (modulus < 2) continue;
+    set_window(&x->forms[i], modulus, &a);
+    set_window(&x->forms[k], modulus, &b);
+    if (a.window_end < b.window || b.window_end < a.window) return true;
+  }
+  return false;
+}
+
+static bool pairs_are_apart(const cover *x) {
+  if (x->n > MOST_PAIRED) return false;
+  for (uint32_t i = 0; i < x->n; i++)
+    for (uint32_t k = 0; k < i; k++)
+      if (!two_are_apart(x, i, k)) return false;
+  return true;
+}
+
 // A modulus that cuts the elements in as many pieces as possible is a coefficient of some store.
 static bool stores_are_apart(cover *x) {
   extent *all = KL_NEW_N(x->k->arena, extent, x->n + 1);
@@ -178,7 +203,7 @@ static bool stores_are_apart(cover *x) {
     }
     if (are_apart_by_window(all, x->n)) return true;
   }
-  return false;
+  return pairs_are_apart(x);
 }
 
 // --- all of them ----------------------------------------------------------------------------------------------------
