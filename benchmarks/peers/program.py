@@ -146,7 +146,7 @@ def read(folder, stem):
 
 
 def of_manifest(m):
-    """kiln's, from what `kiln compile --emit json` says."""
+    """kiln's, from what `kiln compile --emit json` says. Results have buffers of their own."""
     p = Program({"kiln.ptx": m["ptx"]}, {}, [], [], [])
     for b, slot in enumerate(m["slots"]):
         p.sizes[b] = slot["bytes"]
@@ -157,6 +157,8 @@ def of_manifest(m):
     if m["scratch"]["bytes"]:
         p.sizes[scratch] = m["scratch"]["bytes"]
     for l in m["launches"]:
+        if l["when"] == "in_place":
+            continue
         arguments = [Place(a["slot"], 0) if "slot" in a else Place(scratch, a["scratch"]) for a in l["arguments"]]
         p.steps.append(Launch("kiln.ptx", l["kernel"], tuple(l["grid"]), tuple(l["block"]), l["dynamic_shared_bytes"],
                               arguments, tuple(l["cluster"])))
