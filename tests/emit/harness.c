@@ -53,7 +53,7 @@ static const char *contractible(const char *ptx) {
   static const char *const ops[] = {"add.f", "sub.f", "mul.f", "add.bf", "sub.bf", "mul.bf"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
     for (const char *at = ptx; (at = strstr(at, ops[i])); at++)
-      if (at - ptx < 7 || strncmp(at - 7, "global.", 7) != 0) return at;
+      if (at - ptx < 7 || (strncmp(at - 7, "global.", 7) != 0 && strncmp(at - 7, "shared.", 7) != 0)) return at;
   }
   return NULL;
 }

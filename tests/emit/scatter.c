@@ -231,8 +231,10 @@ static void fill_indices(const scattering *s, int64_t bytes, void *p) {
     int64_t v = (int64_t)below((uint32_t)s->near + 4) - 2;
     if (chance(5)) v = (int64_t)((uint64_t)below(UINT32_MAX) << 32 | below(UINT32_MAX)) >> below(64);
     if (chance(2)) v = chance(50) ? INT64_MIN : INT64_MAX;
-    if (s->unique) v = i - 1;
-    if (s->sorted && chance(50)) v = i * s->near / (bytes * 8 / bits); // a promise that is kept, or not
+    if (s->unique)
+      v = i - 1;
+    else if (s->sorted && chance(50))
+      v = i * s->near / (bytes * 8 / bits); // a promise that is kept, or not
     uint8_t *at = (uint8_t *)p + i * bits / 8;
     if (bits < 8)
       *at = (uint8_t)(*at & ~(kl_int_mask(s->index) << i * bits % 8)) |
