@@ -1,5 +1,5 @@
 // An encoding's text, and a tensor type behind a line that says ---: what is read prints, reads again as itself in both
-// modes that take it, and is laid out; nothing breaks.
+// modes that take it, and is laid out; arrays of any bytes are checked and walked; nothing breaks.
 #include "mutate.h"
 
 #include <kiln/sparse.h>
@@ -17,7 +17,42 @@ static void expect(bool holds, const char *what, const char *text) {
   abort();
 }
 
-static void check_layout(kiln_context *cx, const kiln_encoding *e) {
+enum { ARRAYS = 40 };
+
+static kiln_status count(void *user, const int64_t *coordinates, const void *value) {
+  (void)coordinates, (void)value;
+  ++*(int64_t *)user;
+  return KILN_OK;
+}
+
+// Arrays of small numbers, or of any bytes, made from the text. What keeps bounds is walked.
+static void check_arrays(kiln_context *cx, const kiln_sparse_layout *l, const char *text, size_t n) {
+  kiln_sparse_array arrays[ARRAYS] = {{0}};
+  kiln_sparse_buffer b;
+  unsigned char *data[ARRAYS] = {0};
+  size_t length = strlen(text);
+  int64_t entries = 0;
+  if (n > ARRAYS) return;
+  for (size_t i = 0; i < n && kiln_sparse_layout_buffer_at(l, i, &b); i++) {
+    unsigned bits = b.bits ? b.bits : 8;
+    int64_t k = b.count >= 0 && b.count <= 64 ? b.count : text[i * 7 % (length + 1)] & 15;
+    k = b.batches > 0 && b.batches <= 16 ? k * b.batches : 0;
+    size_t bytes = ((size_t)k * bits + 7) / 8;
+    data[i] = malloc(bytes + !bytes);
+    for (size_t j = 0; j < bytes; j++)
+      data[i][j] =
+          bits > 8 && j % (bits / 8) ? 0 : (unsigned char)(text[(i * 31 + j) % (length + 1)] & (text[0] & 1 ? 3 : 255));
+    arrays[i] = (kiln_sparse_array){data[i], k};
+  }
+  kiln_status bounds = kiln_sparse_verify(cx, l, arrays, KILN_SPARSE_CHECK_BOUNDS);
+  kiln_status walked = kiln_sparse_walk(cx, l, arrays, count, &entries);
+  expect((bounds == KILN_OK) == (walked == KILN_OK), "walked other arrays than are within bounds", text);
+  if (kiln_sparse_verify(cx, l, arrays, KILN_SPARSE_CHECK_ORDER) == KILN_OK)
+    expect(bounds == KILN_OK, "in order, but not within bounds", text);
+  for (size_t i = 0; i < n; i++) free(data[i]);
+}
+
+static void check_layout(kiln_context *cx, const kiln_encoding *e, const char *text) {
   kiln_sparse_layout *l = NULL;
   kiln_sparse_buffer b;
   size_t n = 0;
@@ -27,6 +62,7 @@ static void check_layout(kiln_context *cx, const kiln_encoding *e) {
     n++;
   }
   expect(n == kiln_sparse_layout_buffer_count(l) && n > 0, "arrays", kiln_encoding_describe(e)->text);
+  check_arrays(cx, l, text, n);
   kiln_sparse_layout_destroy(&l);
 }
 
@@ -44,7 +80,7 @@ static void check(kiln_context *cx, const char *text, const char *type, bool str
     expect(wraps || kiln_encoding_parse(cx, "again", info->text, strlen(info->text), &p, &again) == KILN_OK,
            "does not read again", info->text);
     expect(wraps || kiln_encoding_is_equal(e, again), "reads as another", info->text);
-    check_layout(cx, e);
+    check_layout(cx, e, text);
   }
   kiln_encoding_destroy(&again);
   kiln_encoding_destroy(&e);

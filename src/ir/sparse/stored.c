@@ -25,12 +25,12 @@ kiln_status kiln_sparse_pack(kiln_context *cx, const kiln_sparse_layout *l, cons
   return kl_pack(&s, &own);
 }
 
-// Entries that are gathered one by one.
+// Entries are gathered in two rounds: the first counts them.
 typedef struct gathering {
   const kl_store *s;
-  VEC(int64_t) coordinates;
-  VEC(unsigned char) values;
-  int64_t count;
+  int64_t *coordinates; // NULL in the first round
+  unsigned char *values;
+  int64_t count, room;
   uint64_t implicit[2];
   size_t bytes;
 } gathering;
@@ -41,17 +41,32 @@ static void gather_open(gathering *g, const kl_store *s) {
 }
 
 static void gather(gathering *g, const int64_t *at, const void *value) {
+  uint32_t n = g->s->e->ndims;
   if (memcmp(value, g->implicit, g->bytes) == 0) return;
-  for (uint32_t d = 0; d < g->s->e->ndims; d++) VEC_PUSH(g->s->cx, &g->coordinates, at[d]);
-  for (size_t i = 0; i < g->bytes; i++) VEC_PUSH(g->s->cx, &g->values, ((const unsigned char *)value)[i]);
+  if (g->coordinates) {
+    if (n) memcpy(g->coordinates + g->count * n, at, n * sizeof *at);
+    memcpy(g->values + (size_t)g->count * g->bytes, value, g->bytes);
+  }
   g->count++;
 }
 
+// Between the rounds.
+static kiln_status gather_again(gathering *g) {
+  size_t n = (size_t)g->count + 1, size = n * g->s->e->ndims * sizeof(int64_t) + 1;
+  if (n > (size_t)1 << 48) return kl_out_of_memory(g->s->cx, SIZE_MAX, "entries");
+  g->room = g->count;
+  g->count = 0;
+  g->coordinates = kl_try_alloc(g->s->cx, size);
+  g->values = kl_try_alloc(g->s->cx, n * g->bytes);
+  return g->coordinates && g->values ? KILN_OK : kl_out_of_memory(g->s->cx, size + n * g->bytes, "entries");
+}
+
 static kiln_status gather_close(gathering *g, kiln_status status, kl_store *to) {
-  kiln_sparse_entries in = {sizeof in, g->count, g->coordinates.p, g->values.p};
+  kiln_sparse_entries in = {sizeof in, g->count, g->coordinates, g->values};
+  size_t n = (size_t)g->room + 1;
   if (status == KILN_OK) status = kl_pack(to, &in);
-  VEC_FREE(g->s->cx, &g->coordinates);
-  VEC_FREE(g->s->cx, &g->values);
+  if (g->coordinates) kl_free(g->s->cx, g->coordinates, n * g->s->e->ndims * sizeof(int64_t) + 1);
+  if (g->values) kl_free(g->s->cx, g->values, n * g->bytes);
   return status;
 }
 
@@ -77,18 +92,25 @@ static void next_index(const kl_store *s, int64_t *at) {
   }
 }
 
+static void gather_dense(gathering *g, const void *elements, int64_t n) {
+  int64_t at[KL_MOST_LEVELS] = {0};
+  for (int64_t i = 0; i < n; i++, next_index(g->s, at)) gather(g, at, (const char *)elements + (size_t)i * g->bytes);
+}
+
 kiln_status kiln_sparse_pack_dense(kiln_context *cx, const kiln_sparse_layout *l, const void *elements,
                                    kiln_sparse_array *arrays) {
   kl_store s;
   gathering g;
-  int64_t at[KL_MOST_LEVELS] = {0}, n = 0;
+  int64_t n = 0;
   KL_EXPECT(cx, l, arrays);
   KL_TRY(kl_store_open(cx, l, arrays, &s));
   KL_TRY(elements_of(&s, &n));
   if (n) KL_EXPECT(cx, elements);
   gather_open(&g, &s);
-  for (int64_t i = 0; i < n; i++, next_index(&s, at)) gather(&g, at, (const char *)elements + (size_t)i * g.bytes);
-  return gather_close(&g, KILN_OK, &s);
+  gather_dense(&g, elements, n);
+  kiln_status status = gather_again(&g);
+  if (status == KILN_OK) gather_dense(&g, elements, n);
+  return gather_close(&g, status, &s);
 }
 
 kiln_status kiln_sparse_verify(kiln_context *cx, const kiln_sparse_layout *l, const kiln_sparse_array *arrays,
@@ -195,5 +217,8 @@ kiln_status kiln_sparse_convert(kiln_context *cx, const kiln_sparse_layout *from
   KL_TRY(kl_store_open(cx, to, out, &t));
   KL_TRY(same_tensor(&s, &t));
   gather_open(&g, &s);
-  return gather_close(&g, kl_store_walk(&s, gather_entry, &g), &t);
+  kiln_status status = kl_store_walk(&s, gather_entry, &g);
+  if (status == KILN_OK) status = gather_again(&g);
+  if (status == KILN_OK) status = kl_store_walk(&s, gather_entry, &g);
+  return gather_close(&g, status, &t);
 }
