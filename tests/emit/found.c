@@ -51,6 +51,10 @@ START_TEST(is_right_everywhere) {
     deterministic = true;
     run_both_and_check(cx, m, i ? 3 : 1, i, b.p);
   }
+  batch batches[TARGETS];
+  batches_init(batches, cx);
+  batch_add(batches, 1 + (unsigned)_i % (TARGETS - 1), cx, m, (unsigned)_i, b.p);
+  batches_free(batches);
   kiln_module_destroy(&m);
   kl_sb_free(&b);
   kiln_context_destroy(&cx);
