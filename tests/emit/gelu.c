@@ -148,7 +148,7 @@ static void *compile_in_thread(void *name) {
 }
 
 // Same input, same bytes: again, and from several threads at once, each with its context.
-START_TEST(deterministic) {
+START_TEST(same_input_same_bytes) {
   static const char *const names[] = {"gelu.hlo", "multi_output.hlo", "pad_slice.hlo", "dequantise_s4.hlo"};
   enum { THREADS = 4 };
   char *first = compile_example(names[_i], "sm_90", NULL);
@@ -167,5 +167,5 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("gelu", NO_FRAME, {all_inputs_on_host}, {cost, TARGETS}, {version_floor, 15}, {unknown_targets, 13},
-                   {declared_alignment, 12}, {deterministic, 4});
+                   {declared_alignment, 12}, {same_input_same_bytes, 4});
 }

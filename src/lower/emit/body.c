@@ -252,6 +252,7 @@ void kl_body_begin(kl_emit *e, const kl_body *body) {
   e->vals = KL_NEW_N(e->arena, kl_val, body->nsteps + 1);
   e->ranges = kl_ranges(e->arena, body);
   e->bounds = kl_float_bounds(e->arena, body, e->ranges);
+  e->live_known = false;
   e->k.calls |= kl_is_long(e, body);
   kl_find_wanted_bits(e);
 }

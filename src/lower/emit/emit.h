@@ -79,6 +79,8 @@ typedef struct kl_emit {
   LLVMValueRef empty_node;
   struct kl_lines *lines; // NULL: code says nothing of the text
   struct kl_ahead *ahead; // NULL: nothing is asked for ahead
+  const struct kl_live *live; // of the body, where `live_known`
+  bool live_known;
 } kl_emit;
 
 // index.c

@@ -5,6 +5,7 @@
 
 #include "lower/emit/emit.h"
 #include "lower/emit/math/math.h"
+#include "lower/plan/live.h"
 #include "lower/emit/math/half/half.h"
 
 #include <math.h>
@@ -338,15 +339,27 @@ static bool divides_by_one(const kl_emit *e, const kl_step *s, kl_pair *const *i
   return true;
 }
 
+// Is the copy at hand taken by something stored?
+static bool is_taken(kl_emit *e, const kl_step *s, unsigned copy) {
+  int64_t at[KL_MAX_VARS];
+  if (!e->live_known) e->live = kl_live_copies(e->plan, e->body);
+  e->live_known = true;
+  kl_nth_point(e->body, s->regs, KL_NONE, copy, at);
+  return kl_is_live(e->body, e->live, (uint32_t)(s - e->body->steps), at);
+}
+
+// Those that nobody takes are left out, so that nothing of them is made to be looked at.
 static void divide_by_one(kl_emit *e, const kl_step *s, kl_pair *const *in, kl_val *v) {
   kb_reg *x = KL_NEW_N(e->arena, kb_reg, e->nwide), *q = KL_NEW_N(e->arena, kb_reg, e->nwide);
   const kl_step *made = &e->body->steps[s->operands[0]];
   kl_bounds b = e->bounds[s->operands[0]];
   kl_within known = {.positive = made->kind == KL_STEP_OP && made->op.op == KL_OP_EXP,
                      .moderate = b.lo >= -0x1p96 && b.hi <= 0x1p96};
-  for (unsigned w = 0; w < e->nwide; w++) x[w] = in[0][w].re;
-  km_divide_by(&e->k, x, e->nwide, in[1]->re, known, q);
-  for (unsigned w = 0; w < e->nwide; w++) v->wide[w].re = q[w];
+  unsigned n = 0, k = 0;
+  for (unsigned w = 0; w < e->nwide; w++)
+    if (is_taken(e, s, w)) x[n++] = in[0][w].re;
+  if (n) km_divide_by(&e->k, x, n, in[1]->re, known, q);
+  for (unsigned w = 0; w < e->nwide; w++) v->wide[w].re = is_taken(e, s, w) ? q[k++] : in[0][w].re;
 }
 
 static kl_val emit_wide(kl_emit *e, const kl_step *s) {

@@ -3,14 +3,7 @@
 #define KL_COST_IMPL_H
 
 #include "lower/plan/cost/cost.h"
-
-// By step: the copies that something stored takes.
-typedef struct kl_live {
-  uint64_t copy[KL_MAX_COPIES / 64];
-} kl_live;
-kl_live *kl_live_copies(kl_plan *p, const kl_body *b); // NULL: all. The plan's arena's
-// Is the copy at this point of the reg variables?
-bool kl_is_live(const kl_body *b, const kl_live *live, uint32_t step, const int64_t *at);
+#include "lower/plan/live.h"
 
 // change.c: of threads, how many an index lies in the bounds for, if data takes any of its values alike.
 double kl_share_of(const kl_body *b, const kl_aff *e, int64_t lo, int64_t hi);

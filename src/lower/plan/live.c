@@ -1,7 +1,7 @@
 // Copies of values that something stored takes. Where a chunk is known not to be stored, what is made for it alone
 // falls away, and so do its loads.
 
-#include "lower/plan/cost/impl.h"
+#include "lower/plan/live.h"
 
 static void mark(const kl_body *b, kl_live *live, uint32_t step, const int64_t *at) {
   uint32_t copy = kl_point_number(b, b->steps[step].regs, KL_NONE, at);
