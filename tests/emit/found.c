@@ -34,6 +34,9 @@ static const found rows[] = {
    "g { x = s2[5,3] parameter(0)\n i = s32[2,1] parameter(1)\n u = s2[2,3] parameter(2)\n"
    " s = s2[5,3] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f\n q = s2[5,3] multiply(s, s)\n ROOT r = (s2[5,3], s2[5,3], s2[5,3], s2[5,3]) tuple(q, x, s, s)\n}\n"
    "ENTRY e { x = s2[5,3] parameter(0)\n i = s32[2,1] parameter(1)\n u = s2[2,3] parameter(2)\n ROOT r = (s2[5,3], s2[5,3]{0,1}, s2[5,3]{1,0:T(2,2)}, s2[5,3]{0,1}) fusion(x, i, u), kind=kLoop, calls=g\n}\n", "s2"},
+  {"an index that is not proved, on the host",
+   "ENTRY e { x = s2[3,5,3,8,4,1] parameter(0)\n u = s2[2,1,1,4,4,1] parameter(1)\n i = s32[] parameter(2)\n k = s32[] constant(3)\n d = s2[3,5,3,8,4,1] dynamic-update-slice(x, u, k, i, k, i, k, i)\n"
+   " b = s2[3,4,8,1,3,5]{0,3,1,5,4,2} bitcast(d)\n v = s2[3,4,8,1,3,5]{4,5,1,0,2,3} reverse(b), dimensions={1,2,3,4}\n ROOT r = s2[6,240] reshape(v)\n}\n", "s2"},
 };
 // clang-format on
 

@@ -258,9 +258,10 @@ static bool has_chunks(const kl_plan *p) {
 }
 
 // What is tried where a plan is not proved: digits of odd dimensions may be more than the verifier follows where a
-// thread's elements lie apart, those of odd tiles where it has several; then they do not, or it has not. Of reductions
-// less and less is in one launch. What cannot be shown to be right where results are parameters' memory (`shares`:
-// it can) is for those that are apart. False: nothing is left.
+// thread's elements lie apart, those of odd tiles where it has several; then they do not, or it has not. Indices of
+// loads that it does not follow at all are held to their arrays. Of reductions less and less is in one launch. What
+// cannot be shown to be right where results are parameters' memory (`shares`: it can) is for those that are apart.
+// False: nothing is left.
 static bool try_harder(kl_choosing *c, const row *r, bool shares) {
   kl_plan *p = c->plan;
   bool chunks = r->loops && has_chunks(p), more = shares && (r->loops || !r->asks);
@@ -269,7 +270,8 @@ static bool try_harder(kl_choosing *c, const row *r, bool shares) {
     p->together = true;
     return true;
   }
-  p->single = p->together = false;
+  if (more && r->loops && !p->bounded) return p->bounded = true;
+  p->single = p->together = p->bounded = false;
   if (more && r->choose == kl_choose_reduction && ++c->effort < KL_EFFORTS) return true;
   if (c->apart || !kl_has_conditions(p)) return false;
   c->effort = KL_TOGETHER;
@@ -281,7 +283,7 @@ static kiln_status try(kl_choosing *c, const row *r, const char **why_not) {
   kl_plan *p = c->plan;
   size_t slots = c->slots.v.n, constants = c->slots.constants.n;
   p->kind = r->kind;
-  p->single = p->together = c->apart = false;
+  p->single = p->together = p->bounded = c->apart = false;
   c->effort = KL_TOGETHER;
   if (!r->tiles && has_tiles(&c->slots, KL_SLOT_OUT)) *why_not = "a result lies in tiles";
   while (!*why_not) {

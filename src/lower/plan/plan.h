@@ -320,6 +320,7 @@ typedef struct kl_plan {
   // threads of `tail` count from element 0, and begin where `main` ends.
   bool counted;
   bool single;       // loads take single elements (write.h)
+  bool bounded;      // loads say themselves that they lie in their arrays
   bool together;     // what a thread of a loop makes lies together, whatever the types
   bool programmatic; // the kernel waits for the one before it
   bool lineinfo;     // code says which instruction of the HLO text it comes from
