@@ -147,7 +147,8 @@ kl_fold_tree kl_reduce_tree(const kl_shape *operand, uint32_t ndims, const int64
 // right, and anything where the parts are a NaN and an infinity.
 double kl_op_ulp_bound(kl_op op, kl_dtype t);
 // The bound of either numerics. In `fast` a result may be off by `absolute` where that is more than `ulps` units, and
-// then its sign may differ. log of 1, and exp, exp10, logistic, cos and cosh of 0 need not be exact; all other rules hold.
+// then its sign may differ. log of 1, and exp, exp10, logistic, cos and cosh of 0 need not be exact; all other rules
+// hold.
 typedef struct kl_bound {
   double ulps, absolute;
 } kl_bound;

@@ -238,18 +238,12 @@ static const struct {
   const char *shape;
   kl_physical_error error;
 } without_places[] = {
-    {"(f32[2], f32[3])", KL_PHYSICAL_NO_ARRAY},
-    {"token[]", KL_PHYSICAL_NO_ARRAY},
-    {"f32[2,?]", KL_PHYSICAL_UNKNOWN},
-    {"f32[?]{0:T(128)}", KL_PHYSICAL_UNKNOWN},
-    {"f32[8]{0:D(C)}", KL_PHYSICAL_SPARSE},
-    {"f32[8]{0:SP(map = (i) -> (i : compressed))}", KL_PHYSICAL_ENCODED},
-    {"f32[8]{0:SC(0:4)}", KL_PHYSICAL_SPLIT},
-    {"f32[8]{0:T(8)P(f32[9])}", KL_PHYSICAL_OTHER},
-    {"f32[8]{0:T(8)E(31)}", KL_PHYSICAL_BITS},
-    {"s4[8]{0:E(3)}", KL_PHYSICAL_BITS},
-    {"f8e4m3fn[8]{0:E(7)}", KL_PHYSICAL_BITS},
-    {"c128[8]{0:E(64)}", KL_PHYSICAL_BITS},
+    {"(f32[2], f32[3])", KL_PHYSICAL_NO_ARRAY}, {"token[]", KL_PHYSICAL_NO_ARRAY},
+    {"f32[2,?]", KL_PHYSICAL_UNKNOWN},          {"f32[?]{0:T(128)}", KL_PHYSICAL_UNKNOWN},
+    {"f32[8]{0:D(C)}", KL_PHYSICAL_SPARSE},     {"f32[8]{0:SP(map = (i) -> (i : compressed))}", KL_PHYSICAL_ENCODED},
+    {"f32[8]{0:SC(0:4)}", KL_PHYSICAL_SPLIT},   {"f32[8]{0:T(8)P(f32[9])}", KL_PHYSICAL_OTHER},
+    {"f32[8]{0:T(8)E(31)}", KL_PHYSICAL_BITS},  {"s4[8]{0:E(3)}", KL_PHYSICAL_BITS},
+    {"f8e4m3fn[8]{0:E(7)}", KL_PHYSICAL_BITS},  {"c128[8]{0:E(64)}", KL_PHYSICAL_BITS},
 };
 
 START_TEST(shapes_without_places_say_why) {

@@ -195,8 +195,8 @@ static const char *const formats[] = {
     "map = (i, j) -> (i floordiv 2 : batch, j : compressed, i mod 2 : dense)",
     "map = (i, j) -> (i floordiv 2 : dense, j floordiv 3 : compressed, i mod 2 : dense, j mod 3 : dense)",
     "map = (i, j) -> (j floordiv 2 : dense, i floordiv 2 : compressed, i mod 2 : compressed, j mod 2 : dense)",
-    "map = (i, j) -> (i floordiv 3 : compressed(nonunique), j floordiv 2 : singleton, i mod 3 : dense, j mod 2 : "
-    "dense)",
+    ("map = (i, j) -> (i floordiv 3 : compressed(nonunique), j floordiv 2 : singleton, i mod 3 : dense, j mod 2 : "
+     "dense)"),
     "map = (i, j) -> (i floordiv 2 : dense, j : compressed, i mod 2 : dense)",
     "map = (i, j) -> (i floordiv 4 : dense, (i mod 4) floordiv 2 : compressed, i mod 2 : dense, j : compressed)",
     "map = (i, j) -> (i : dense, j floordiv 4 : dense, j mod 4 : structured[4, 4]), crdWidth = 2",

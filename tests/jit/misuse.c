@@ -184,6 +184,69 @@ START_TEST(null_indexing) {
 }
 END_TEST
 
+static kiln_status visit(void *user, const int64_t *coordinates, const void *value) {
+  (void)user, (void)coordinates, (void)value;
+  return KILN_OK;
+}
+
+START_TEST(null_sparse) {
+  static const char csr[] = "#sparse_tensor.encoding<{ map = (d0, d1) -> (d0 : dense, d1 : compressed) }>";
+  kiln_encoding_params typed = {.struct_size = sizeof typed, .type = "4x4xf32"};
+  kiln_encoding_parts parts = {.struct_size = sizeof parts};
+  kiln_sparse_entries entries = {.struct_size = sizeof entries};
+  kiln_sparse_array arrays[3] = {{0}};
+  kiln_encoding *e = NULL;
+  kiln_sparse_layout *l = NULL;
+  kiln_level level;
+  kiln_encoding_rule rule;
+  kiln_sparse_buffer buffer;
+  int64_t first, size;
+  float dense[16];
+  NULLS(INVALID_CX, kiln_encoding *, kiln_encoding_parse(NULL, "e", csr, sizeof csr - 1, NULL, &o));
+  NULLS(INVALID, kiln_encoding *, kiln_encoding_parse(cx, "e", NULL, 3, NULL, &o));
+  INVALID(kiln_encoding_parse(cx, "e", csr, sizeof csr - 1, NULL, NULL));
+  NULLS(INVALID_CX, kiln_encoding *, kiln_encoding_create(NULL, &parts, NULL, &o));
+  NULLS(INVALID, kiln_encoding *, kiln_encoding_create(cx, NULL, NULL, &o));
+  INVALID(kiln_encoding_create(cx, &parts, NULL, NULL));
+  ck_assert_int_eq(kiln_encoding_parse(cx, "e", csr, sizeof csr - 1, &typed, &e), KILN_OK);
+  ck_assert(!kiln_encoding_describe(NULL) && !kiln_encoding_level_at(NULL, 0, &level) &&
+            !kiln_encoding_level_at(e, 0, NULL) && !kiln_encoding_level_at(e, 2, &level));
+  ck_assert(!kiln_encoding_is_equal(e, NULL) && !kiln_encoding_rule_at(0, NULL) && !kiln_encoding_rule_at(9999, &rule));
+  NULLS(INVALID_CX, kiln_sparse_layout *, kiln_sparse_layout_create(NULL, e, KILN_F32, NULL, &o));
+  NULLS(INVALID, kiln_sparse_layout *, kiln_sparse_layout_create(cx, NULL, KILN_F32, NULL, &o));
+  INVALID(kiln_sparse_layout_create(cx, e, KILN_F32, NULL, NULL));
+  ck_assert_int_eq(kiln_sparse_layout_create(cx, e, KILN_F32, NULL, &l), KILN_OK);
+  ck_assert(kiln_sparse_layout_buffer_count(NULL) == 0 && !kiln_sparse_layout_buffer_at(NULL, 0, &buffer) &&
+            !kiln_sparse_layout_buffer_at(l, 0, NULL) && !kiln_sparse_layout_buffer_at(l, 3, &buffer));
+  ck_assert(!kiln_sparse_layout_level_at(NULL, 0, &first, &size) && !kiln_sparse_layout_level_at(l, 2, &first, &size) &&
+            !kiln_sparse_layout_dimension_at(NULL, 0) && !kiln_sparse_layout_dimension_at(l, 2));
+  INVALID(kiln_sparse_pack(cx, NULL, &entries, arrays));
+  INVALID(kiln_sparse_pack(cx, l, NULL, arrays));
+  INVALID(kiln_sparse_pack(cx, l, &entries, NULL));
+  INVALID(kiln_sparse_pack_dense(cx, NULL, dense, arrays));
+  INVALID(kiln_sparse_pack_dense(cx, l, NULL, arrays));
+  INVALID(kiln_sparse_pack_dense(cx, l, dense, NULL));
+  INVALID(kiln_sparse_verify(cx, NULL, arrays, KILN_SPARSE_CHECK_SIZES));
+  INVALID(kiln_sparse_verify(cx, l, NULL, KILN_SPARSE_CHECK_SIZES));
+  INVALID(kiln_sparse_unpack(cx, NULL, arrays, dense));
+  INVALID(kiln_sparse_unpack(cx, l, NULL, dense));
+  int64_t positions[5] = {0};
+  arrays[0] = (kiln_sparse_array){positions, 5};
+  INVALID(kiln_sparse_unpack(cx, l, arrays, NULL));
+  INVALID(kiln_sparse_walk(cx, NULL, arrays, visit, NULL));
+  INVALID(kiln_sparse_walk(cx, l, NULL, visit, NULL));
+  INVALID(kiln_sparse_walk(cx, l, arrays, NULL, NULL));
+  INVALID(kiln_sparse_convert(cx, NULL, arrays, l, arrays));
+  INVALID(kiln_sparse_convert(cx, l, NULL, l, arrays));
+  INVALID(kiln_sparse_convert(cx, l, arrays, NULL, arrays));
+  INVALID(kiln_sparse_convert(cx, l, arrays, l, NULL));
+  kiln_sparse_layout_destroy(NULL);
+  kiln_sparse_layout_destroy(&l);
+  kiln_encoding_destroy(NULL);
+  kiln_encoding_destroy(&e);
+}
+END_TEST
+
 START_TEST(null_counts) {
   kiln_indexing *list = NULL;
   kiln_index_counts counts = {.struct_size = sizeof counts}, wrong = {.struct_size = 3};
@@ -739,7 +802,7 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("misuse", ONCE(setup, teardown), {null_base}, {null_modules}, {null_rewriting}, {null_maps},
-                   {null_counts}, {null_tiles}, {null_indexing}, {null_layouts}, {null_builder}, {null_evaluator},
-                   {null_compiler}, {null_cuda}, {null_sim}, {every_function_is_here}, {a_finished_builder_says_so},
-                   {a_poisoned_builder_says_so}, {the_context_goes_first});
+                   {null_counts}, {null_sparse}, {null_tiles}, {null_indexing}, {null_layouts}, {null_builder},
+                   {null_evaluator}, {null_compiler}, {null_cuda}, {null_sim}, {every_function_is_here},
+                   {a_finished_builder_says_so}, {a_poisoned_builder_says_so}, {the_context_goes_first});
 }

@@ -155,7 +155,7 @@ static kb_reg float_unary(kb *k, const kl_plan_op *op, kl_dtype t, kl_dtype to, 
   case KL_OP_ROUND_EVEN: return rounded(k, to, kb_roundeven(k, x));
   case KL_OP_ROUND_AFZ: return rounded(k, to, round_afz(k, x));
   case KL_OP_SQRT: return rounded(k, to, t == KILN_F32 ? km_sqrt(k, x) : kb_fsqrt(k, x));
-  case KL_OP_EXP: return rounded(k, to, km_call(k, op->nonpositive ? KM_EXP_NONPOSITIVE : KM_EXP, t, x));
+  case KL_OP_EXP: return rounded(k, to, op->nonpositive ? km_exp_nonpositive(k, t, x) : km_call(k, KM_EXP, t, x));
   case KL_OP_LOG: return rounded(k, to, km_call(k, KM_LOG, t, x));
   case KL_OP_TANH: return rounded(k, to, km_call(k, KM_TANH, t, x));
   case KL_OP_LOGISTIC: return rounded(k, to, km_call(k, KM_LOGISTIC, t, x));

@@ -77,8 +77,8 @@ typedef struct kl_emit {
   bool constant;           // what is being loaded is not written
   unsigned invariant_load; // metadata kind
   LLVMValueRef empty_node;
-  struct kl_lines *lines; // NULL: code says nothing of the text
-  struct kl_ahead *ahead; // NULL: nothing is asked for ahead
+  struct kl_lines *lines;     // NULL: code says nothing of the text
+  struct kl_ahead *ahead;     // NULL: nothing is asked for ahead
   const struct kl_live *live; // of the body, where `live_known`
   bool live_known;
 } kl_emit;
@@ -137,8 +137,8 @@ bool kl_convert_lanes(kl_emit *e, const kl_step *s, kl_val *out);
 bool kl_is_constant(const kl_plan *p, uint32_t slot);
 kb_reg kl_emit_address(kl_emit *e, uint32_t slot, const kl_aff *element); // of an element of whole bytes, one for all
 kl_val kl_emit_load(kl_emit *e, const kl_access *a, kl_dtype t);
-// Of one chunk that is not guarded the elements, one by one; on the host chunks are of one. t: of the slot or of as many
-// bits, 8 or more, and no float of fewer than 16.
+// Of one chunk that is not guarded the elements, one by one; on the host chunks are of one. t: of the slot or of as
+// many bits, 8 or more, and no float of fewer than 16.
 void kl_emit_load_chunk(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chunk, kl_pair *out);
 void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v);
 void kl_make_store_guards(kl_emit *e, const kl_store *s); // before a branch

@@ -20,7 +20,8 @@ static LLVMTypeRef i64(const kl_emit *e) {
 
 // Is the slot's address in the array of arguments?
 static bool is_argument(const kl_emit *e, uint32_t slot) {
-  return slot < e->plan->nargs || (slot != KL_NONE && (e->plan->slots[slot].kind == KL_SLOT_SCRATCH || e->plan->slots[slot].given));
+  return slot < e->plan->nargs ||
+         (slot != KL_NONE && (e->plan->slots[slot].kind == KL_SLOT_SCRATCH || e->plan->slots[slot].given));
 }
 
 static void load_slot(kl_emit *e, LLVMValueRef array, uint32_t slot) {

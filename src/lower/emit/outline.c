@@ -86,8 +86,8 @@ static void attribute(kb *k, LLVMValueRef fn, const char *name) {
 static LLVMValueRef function_of(kb *k, const kl_plan_op *op, kl_dtype from, kl_dtype to, kl_dtype round_to,
                                 const kb_reg *args, unsigned n, kb_kind result, unsigned lanes) {
   char name[96];
-  snprintf(name, sizeof name, "kiln$%u$%u$%u$%u$%u$%u", (unsigned)op->op, op->nonpositive, (unsigned)from, (unsigned)to, (unsigned)round_to,
-           args[0].lanes);
+  snprintf(name, sizeof name, "kiln$%u$%u$%u$%u$%u$%u", (unsigned)op->op, op->nonpositive, (unsigned)from, (unsigned)to,
+           (unsigned)round_to, args[0].lanes);
   LLVMValueRef fn = LLVMGetNamedFunction(k->module, name);
   if (fn) return fn;
   LLVMTypeRef types[4];

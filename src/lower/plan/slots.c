@@ -119,7 +119,8 @@ void kl_plan_find_arguments(kl_plan *p) {
     }
     l->nargs = 0;
     for (uint32_t s = 0; s < p->nslots; s++) {
-      bool all = s < p->nargs && p->nlaunches == 1, given = s < p->nargs || p->slots[s].kind == KL_SLOT_SCRATCH || p->slots[s].given;
+      bool all = s < p->nargs && p->nlaunches == 1,
+           given = s < p->nargs || p->slots[s].kind == KL_SLOT_SCRATCH || p->slots[s].given;
       if (all || (given && touched[s])) args[l->nargs++] = s;
     }
     l->args = args;

@@ -137,14 +137,14 @@ typedef struct kl_domain {
   uint32_t nparts;
   kl_part *parts; // with dim, lo, size and count
   // Where groups is not 0 (share.c): a thread makes `times` elements that lie `apart`, at_once of them side by side. Of
-  // each it makes `pieces`, 1 or 2, that lie `piece` apart: of aligned runs of pieces * piece elements one of the first,
-  // and its counterparts. Such groups of apart * times elements there are so many, and the rest behind.
+  // each it makes `pieces`, 1 or 2, that lie `piece` apart: of aligned runs of pieces * piece elements one of the
+  // first, and its counterparts. Such groups of apart * times elements there are so many, and the rest behind.
   int64_t groups, apart, times, piece;
   uint32_t at_once, pieces;
 } kl_domain;
 
-// Finds the cuts of concatenates of at least `operands`, and of pads if these are 2, along whose dimension an index of the domain's results, of one
-// shape, runs, whatever is computed of them on the way.
+// Finds the cuts of concatenates of at least `operands`, and of pads if these are 2, along whose dimension an index of
+// the domain's results, of one shape, runs, whatever is computed of them on the way.
 kiln_status kl_walk_cuts(kl_ctx *cx, kl_plan *plan, kl_slots *slots, const kl_domain *domain, uint32_t operands,
                          kl_cuts *out);
 

@@ -156,8 +156,8 @@ bool km_is_fast(const kb *k, kb_reg x);
 // km_is_fast alone, but the reciprocal, which is rounded where numerics are `strict`.
 bool km_fast(kb *k, km_fn fn, kb_reg x, kb_reg *out);
 kb_reg km_fast_atan2(kb *k, kb_reg y, kb_reg x);
-kb_reg km_fast_exp(kb *k, km_two x); // exp(x.hi + x.lo)
-kb_reg km_reciprocal(kb *k, kb_reg x);  // 1 / x; `fast`: for x whose reciprocal is a normal number
+kb_reg km_fast_exp(kb *k, km_two x);   // exp(x.hi + x.lo)
+kb_reg km_reciprocal(kb *k, kb_reg x); // 1 / x; `fast`: for x whose reciprocal is a normal number
 // The same for bf16 and narrower formats on NVPTX scalars, by approximate instructions; false where there is none.
 bool km_approx(kb *k, km_fn fn, kl_dtype t, kb_reg x, kb_reg *out);
 

@@ -271,7 +271,6 @@ kb_reg km_expand(kb *k, km_fn fn, const km_consts *m, kb_reg x) {
   if (m->nudge[fn].from != 0) x = km_replace(k, x, m->nudge[fn]);
   switch (fn) {
   case KM_EXP: return km_exp(k, m, x);
-  case KM_EXP_NONPOSITIVE: return exp_nonpositive(k, m, x);
   case KM_EXP2: return km_exp2(k, m, x);
   case KM_LOG: return km_log(k, m, x);
   case KM_TANH: return km_tanh(k, m, x);
@@ -347,8 +346,12 @@ static kb_reg off_ties(kb *k, km_fn fn, kl_dtype t, kb_reg x) {
 kb_reg km_call(kb *k, km_fn fn, kl_dtype t, kb_reg x) {
   bool bf16 = kl_info(t)->bits < 16 || t == KILN_BF16 || (t == KILN_F16 && fn == KM_RSQRT);
   kb_reg r;
-  if (fn == KM_EXP_NONPOSITIVE && (kl_info(t)->bits < 32 || k->fast)) fn = KM_EXP;
   if (t == KILN_F32 && km_fast(k, fn, x, &r)) return r;
   if (bf16 && k->machine == KB_NVPTX && x.lanes == 1 && km_approx(k, fn, t, x, &r)) return r;
   return km_expand(k, fn, consts_for(t), off_ties(k, fn, t, x));
+}
+
+kb_reg km_exp_nonpositive(kb *k, kl_dtype t, kb_reg x) {
+  if (kl_info(t)->bits < 32 || k->fast) return km_call(k, KM_EXP, t, x);
+  return exp_nonpositive(k, consts_for(t), x);
 }

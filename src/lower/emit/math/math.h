@@ -32,7 +32,6 @@ typedef enum km_fn {
   KM_ASIN,
   KM_ACOS,
   KM_ATAN,
-  KM_EXP_NONPOSITIVE, // KM_EXP of what is not above 0, or NaN: the same bits for less
   KM_FN_COUNT
 } km_fn;
 
@@ -42,6 +41,8 @@ typedef enum km_fn {
 // narrower types use approximate instructions where the exhaustive test shows that no rounded result can change.
 // Where k->fast, functions of KILN_F32 on NVPTX are approximate.
 kb_reg km_call(kb *k, km_fn fn, kl_dtype t, kb_reg x);
+// KM_EXP of what is not above 0, or NaN: the same bits for less.
+kb_reg km_exp_nonpositive(kb *k, kl_dtype t, kb_reg x);
 // sqrt(x) and a / b: correctly rounded, but F32 on NVPTX where k->fast. Of KILN_F32 and KILN_F64 only.
 kb_reg km_sqrt(kb *k, kb_reg x);
 kb_reg km_divide(kb *k, kb_reg a, kb_reg b);
