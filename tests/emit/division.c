@@ -91,9 +91,9 @@ static bool same(float a, float b) {
 }
 
 static const char *const operands_of[] = {"  v = f32[64,512] copy(x)\n", // any
-                                          "  l = f32[] constant(-1e28)\n  h = f32[] constant(1e28)\n"
-                                          "  v = f32[64,512] clamp(l, x, h)\n",  // moderate
-                                          "  v = f32[64,512] exponential(x)\n"}; // positive
+                                          ("  l = f32[] constant(-1e28)\n  h = f32[] constant(1e28)\n"
+                                           "  v = f32[64,512] clamp(l, x, h)\n"), // moderate
+                                          "  v = f32[64,512] exponential(x)\n"};  // positive
 
 START_TEST(quotients_by_one_number) {
   static float x[ROWS * COLUMNS], y[ROWS], dividend[ROWS * COLUMNS], q[ROWS * COLUMNS];
