@@ -231,13 +231,13 @@ class Simulator:
         """Issues of each launch, by a few blocks of it: an estimate."""
         shares = []
         for step in p.steps:
-            blocks = as_launch(step).blocks
+            blocks = as_launch(step).units
             shares.append(f"0:{FEW}:{blocks // FEW}" if blocks > FEW else None)
         return [f["warps"] * f["scale"] for f in self.run(p, shares, False)]
 
     def counts(self, p, issues, share):
         few = WHOLE * self.most
-        shares = [None if n <= few else sample(as_launch(s).blocks, share) for s, n in zip(p.steps, issues)]
+        shares = [None if n <= few else sample(as_launch(s).units, share) for s, n in zip(p.steps, issues)]
         return self.run(p, shares, True)
 
 

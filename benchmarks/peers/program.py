@@ -71,6 +71,11 @@ class Launch:
     def blocks(self):
         return math.prod(self.grid)
 
+    @property
+    def units(self):
+        """What a sample is drawn of: clusters, where there are any."""
+        return self.blocks // math.prod(self.cluster)
+
 
 @dataclasses.dataclass
 class Program:
