@@ -463,13 +463,15 @@ static void begin_again(job *j) {
   if (j->module) LLVMDisposeModule(j->module);
   j->module = NULL;
   j->launches.n = j->host_launches.n = 0;
+  j->constants.n = j->constant_arguments.n = 0;
+  j->constant_bytes = 0;
   j->plan_text.n = 0;
 }
 
 // What one kernel cannot do, several may, each for one thing: then nobody hears of what the first could not.
 static kiln_status compile(job *j) {
   KL_TRY(find_target(j));
-  bool none;
+  bool none = false;
   kl_diag_mark before = kl_diag_here(j->cx);
   kiln_status st = compile_pieces(j, false, &none), again;
   if (st != KILN_E_UNSUPPORTED) return st;

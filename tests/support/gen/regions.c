@@ -90,7 +90,7 @@ void op_reduce(gen *g) {
 static unsigned places(gen *g, uint32_t rank, const int64_t *dims) {
   dtype_list ints = dtypes_that(kl_is_int);
   value v = {.t = chance(g, 50) ? KILN_S32 : ints.at[pick(g, (unsigned)ints.n)], .rank = rank};
-  memcpy(v.dims, dims, rank * sizeof *dims);
+  if (rank) memcpy(v.dims, dims, rank * sizeof *dims);
   unsigned r = made(g, &v);
   if (kl_info(v.t)->bits < 4 || chance(g, 30)) return r;
   unsigned mask = number(g, v.t, chance(g, 50) ? 3 : 7);
