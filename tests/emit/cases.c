@@ -5,11 +5,6 @@
 
 #include <stdio.h>
 
-typedef struct small {
-  const char *what, *text; // of computation e, and of those that it calls; f adds
-  const char *type;        // of f
-} small;
-
 // clang-format off
 static const small rows[] = {
   {"concatenate, four bits", "ENTRY e { a = s4[20] parameter(0)\n b = s4[31] parameter(1)\n c = s4[5] parameter(2)\n ROOT r = s4[56] concatenate(a, b, c), dimensions={0}\n}\n", "s4"},
@@ -39,26 +34,7 @@ static const small rows[] = {
 // clang-format on
 
 START_TEST(is_right_everywhere) {
-  const small *r = &rows[_i];
-  kiln_context *cx = kiln_context_create(NULL);
-  kiln_module *m = NULL;
-  kl_sb b;
-  kl_sb_init(&b, cx);
-  kl_sbf(&b, "HloModule fusion\nf {\n a = %s[] parameter(0)\n b = %s[] parameter(1)\n ROOT r = %s[] add(a, b)\n}\n",
-         r->type, r->type, r->type);
-  kl_sb_puts(&b, r->text);
-  if (kiln_module_parse(cx, "cases.hlo", b.p, b.n, &m) != KILN_OK) give_up((unsigned)_i, r->what, cx, b.p);
-  for (unsigned i = 0; i < 2; i++) {
-    deterministic = true;
-    run_both_and_check(cx, m, i ? 3 : 1, i, b.p);
-  }
-  batch batches[TARGETS];
-  batches_init(batches, cx);
-  batch_add(batches, 1 + (unsigned)_i % (TARGETS - 1), cx, m, (unsigned)_i, b.p);
-  batches_free(batches);
-  kiln_module_destroy(&m);
-  kl_sb_free(&b);
-  kiln_context_destroy(&cx);
+  check_small(&rows[_i], (unsigned)_i);
 }
 END_TEST
 

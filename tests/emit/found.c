@@ -4,13 +4,8 @@
 
 #include <stdio.h>
 
-typedef struct found {
-  const char *what, *text; // of computation e, and of those that it calls; f adds
-  const char *type;        // of f
-} found;
-
 // clang-format off
-static const found rows[] = {
+static const small rows[] = {
   {"a scatter in a branch, whose results are two",
    "b { p = (s16[4], s16[1]) parameter(0)\n x = s16[4] get-tuple-element(p), index=0\n u = s16[1] get-tuple-element(p), index=1\n i = s32[1,1] constant({{2}})\n"
    " s = s16[4] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f\n ROOT r = (s16[4], s16[4]) tuple(s, x)\n}\n"
@@ -41,26 +36,7 @@ static const found rows[] = {
 // clang-format on
 
 START_TEST(is_right_everywhere) {
-  const found *r = &rows[_i];
-  kiln_context *cx = kiln_context_create(NULL);
-  kiln_module *m = NULL;
-  kl_sb b;
-  kl_sb_init(&b, cx);
-  kl_sbf(&b, "HloModule fusion\nf {\n a = %s[] parameter(0)\n b = %s[] parameter(1)\n ROOT r = %s[] add(a, b)\n}\n",
-         r->type, r->type, r->type);
-  kl_sb_puts(&b, r->text);
-  if (kiln_module_parse(cx, "found.hlo", b.p, b.n, &m) != KILN_OK) give_up((unsigned)_i, r->what, cx, b.p);
-  for (unsigned i = 0; i < 2; i++) {
-    deterministic = true;
-    run_both_and_check(cx, m, i ? 3 : 1, i, b.p);
-  }
-  batch batches[TARGETS];
-  batches_init(batches, cx);
-  batch_add(batches, 1 + (unsigned)_i % (TARGETS - 1), cx, m, (unsigned)_i, b.p);
-  batches_free(batches);
-  kiln_module_destroy(&m);
-  kl_sb_free(&b);
-  kiln_context_destroy(&cx);
+  check_small(&rows[_i], (unsigned)_i);
 }
 END_TEST
 

@@ -378,3 +378,28 @@ unsigned occurrences(const char *text, const char *what) {
   for (const char *p = text; (p = strstr(p, what)); p += strlen(what)) n++;
   return n;
 }
+
+// --- small modules
+// ----------------------------------------------------------------------------------------------------
+
+void check_small(const small *r, unsigned number) {
+  kiln_context *cx = kiln_context_create(NULL);
+  kiln_module *m = NULL;
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  kl_sbf(&b, "HloModule fusion\nf {\n a = %s[] parameter(0)\n b = %s[] parameter(1)\n ROOT r = %s[] add(a, b)\n}\n",
+         r->type, r->type, r->type);
+  kl_sb_puts(&b, r->text);
+  if (kiln_module_parse(cx, "small.hlo", b.p, b.n, &m) != KILN_OK) give_up(number, r->what, cx, b.p);
+  for (unsigned i = 0; i < 2; i++) {
+    deterministic = true;
+    run_both_and_check(cx, m, i ? 3 : 1, i, b.p);
+  }
+  batch batches[TARGETS];
+  batches_init(batches, cx);
+  batch_add(batches, 1 + number % (TARGETS - 1), cx, m, number, b.p);
+  batches_free(batches);
+  kiln_module_destroy(&m);
+  kl_sb_free(&b);
+  kiln_context_destroy(&cx);
+}

@@ -70,4 +70,11 @@ unsigned occurrences(const char *text, const char *what);
 // Fails the running test with the context's first finding.
 void give_up(unsigned number, const char *what, kiln_context *cx, const char *text);
 
+// A computation e, and those that it calls; f adds two of the type.
+typedef struct small {
+  const char *what, *text, *type;
+} small;
+// Runs and checks it on host and simulator, which must have the same bits, and assembles it for one of the targets.
+void check_small(const small *r, unsigned number);
+
 #endif
