@@ -69,15 +69,27 @@ static int64_t parts_of(const columns *x) {
   return whole * x->d.of_group + kl_least(rest, x->d.of_group);
 }
 
-static void deal_columns(columns *x) {
+// Neighbouring columns: of a thread, and threads that have some of a row.
+static void deal_neighbours(columns *x) {
   deal *d = &x->d;
-  const kl_reductions *all = x->g.x;
   const kl_target *t = &x->g.c->plan->target;
   bool host = t->machine == KL_HOST;
   d->v = host ? 1 : kl_least(16, 128 / kl_narrowest(&x->g));
   while (d->v > 1 && x->g.x->minor % d->v) d->v /= 2;
   d->lanes = kl_least(host ? t->host_lanes : WARP, kl_power_of_two(kl_ceil_div(x->g.x->minor, d->v)));
   while (host && d->v < HOST_VECTORS && x->g.x->minor >= MANY * 2 * d->v * d->lanes) d->v *= 2;
+}
+
+// A thread of the host has all lanes' copies.
+static int64_t most_joined(const columns *x) {
+  bool host = x->g.c->plan->target.machine == KL_HOST;
+  return host ? KL_MAX_COPIES / (x->d.v * x->d.lanes) : KL_MAX_COPIES / x->d.v;
+}
+
+static void deal_elements(columns *x) {
+  deal *d = &x->d;
+  const kl_reductions *all = x->g.x;
+  bool host = x->g.c->plan->target.machine == KL_HOST;
   int64_t length = all->length ? all->length : 1;
   d->w = kl_least(all->w, kl_power_of_two(length));
   d->lanes_j = host ? 1 : kl_least(d->w, WARP / d->lanes);
@@ -98,6 +110,16 @@ static void deal_columns(columns *x) {
   d->join_lanes = kl_least(d->lanes_j, d->split);
   d->join_warps = kl_least(warps, d->split / d->join_lanes);
   d->of_thread = d->split / (d->join_lanes * d->join_warps);
+}
+
+static void deal_columns(columns *x) {
+  deal *d = &x->d;
+  deal_neighbours(x);
+  deal_elements(x);
+  while (d->v > 1 && (d->of_warp > most_joined(x) || d->of_thread > most_joined(x))) {
+    d->v /= 2;
+    deal_elements(x);
+  }
 }
 
 // --- variables ------------------------------------------------------------------------------------------------------
@@ -373,7 +395,7 @@ void kl_split_columns(kl_choosing *c, kl_reductions *stage) {
   const deal *d = &x.d;
   if (d->parts == 1) return;
   int64_t cost, blocks = stage->rows / stage->minor * kl_ceil_div(stage->minor, d->v * d->lanes), bytes = 0,
-                most = MOST_PARTS;
+                most = kl_least(MOST_PARTS, most_joined(&x));
   for (uint32_t i = 0; i < stage->n; i++)
     for (uint32_t k = 0; k < stage->reducer[i].n; k++)
       bytes += d->v * d->lanes * kl_info(kl_in_bytes(stage->reducer[i].type[k]))->bits / 8;
