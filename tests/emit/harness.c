@@ -2,6 +2,7 @@
 #include "counts.h"
 #include "jit/jit.h"
 #include "lower/choose/choose.h"
+#include "support/bits.h"
 #include "support/gpu_sim.h"
 #include "support/share.h"
 #include <check.h>
@@ -178,28 +179,6 @@ void run_gpu_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsig
   free_buffers(&b);
 }
 
-// The part of a number `i` of a buffer that holds nothing else.
-static bool is_nan(kl_dtype t, const void *p, size_t i) {
-  uint64_t bits = 0;
-  unsigned n = kl_info(t)->bits;
-  memcpy(&bits, (const uint8_t *)p + i * n / 8, n < 8 ? 1 : n / 8);
-  return kl_float_is_nan(t, bits >> i * n % 8 & kl_int_mask(t));
-}
-
-// Other bits in all that are no NaNs; of arrays with padding only whether all is the same.
-static bool same_bits(const kiln_array_type *type, const void *a, const void *b, size_t bytes) {
-  kl_dtype t = kl_is_complex(type->dtype) ? kl_info(type->dtype)->part : type->dtype;
-  unsigned n = kl_info(t)->bits;
-  if (memcmp(a, b, bytes) == 0) return true;
-  if (!kl_is_float(t)) return false;
-  for (size_t i = 0; i < bytes * 8 / n; i++) {
-    size_t at = i * n / 8, size = n < 8 ? 1 : n / 8;
-    if (memcmp((const char *)a + at, (const char *)b + at, size) != 0 && !(is_nan(t, a, i) && is_nan(t, b, i)))
-      return false;
-  }
-  return true;
-}
-
 void run_both_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text) {
   buffers b, gpu;
   bool order_shows = !deterministic && strstr(text, " scatter(");
@@ -215,7 +194,7 @@ void run_both_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsi
     kiln_array_type type;
     ck_assert(kiln_module_result_leaf_type(m, i, &type));
     same &= memcmp(b.out[i], gpu.out[i], room_of(m, i)) == 0;
-    ck_assert_msg(order_shows || same_bits(&type, b.out[i], gpu.out[i], room_of(m, i)),
+    ck_assert_msg(order_shows || same_bits(type.dtype, b.out[i], gpu.out[i], room_of(m, i)),
                   "seed %u: result %zu has other bits on %s than on the host\n%.3000s", seed, i, targets[t], text);
   }
   if (!same) check_buffers(cx, m, &gpu, seed, targets[t], text);

@@ -1,5 +1,6 @@
 #include "gpu_sim.h"
 
+#include "gpu_cuda.h"
 #include "share.h"
 #include "sim/check/checks.h"
 #include "suite.h"
@@ -8,7 +9,6 @@
 enum { MOST = 64 };
 bool gpu_sim_order_shows;
 uint64_t gpu_sim_perturb;
-bool gpu_sim_order_shows;
 
 typedef struct buffer {
   const void *host; // the caller's
@@ -168,6 +168,7 @@ void gpu_sim_run(kiln_context *cx, const kiln_artifact *a, const void *const *pa
                  int64_t count) {
   static uint64_t seed;
   session s = {.cx = cx, .m = kiln_artifact_manifest(a), .count = count};
+  gpu_cuda_run *gpu = gpu_cuda_begin(cx, a, params, results, count);
   if (gpu_sim_order_shows) s.shuffle = ++seed;
   run(&s, a, params, results);
   if (!gpu_sim_order_shows && is_run_again(&s)) run_shuffled(&s, a, params, results, ++seed);
@@ -178,5 +179,6 @@ void gpu_sim_run(kiln_context *cx, const kiln_artifact *a, const void *const *pa
            "%llu bytes of a result are not written", (unsigned long long)left);
     if (s.buffers[k].result) memcpy((void *)(uintptr_t)s.buffers[k].host, bytes_at(&s, k), s.buffers[k].bytes);
   }
+  gpu_cuda_end(gpu, results, !gpu_sim_order_shows && !gpu_sim_perturb && s.m->numerics == KILN_NUMERICS_STRICT);
   finish(&s);
 }

@@ -1,7 +1,8 @@
 // Runs what was built for a GPU on the simulator: the PTX of its kernels, launched as the manifest says. Every buffer
 // is memory of its own of exactly the size that the manifest gives it, so that an access behind it is a fault.
 // Launches run under the simulator's checks, which may find nothing, and every byte of a result must be written. Some
-// run again with lanes, warps and blocks in another order, which must leave the same bytes.
+// run again with lanes, warps and blocks in another order, which must leave the same bytes. Where a GPU is asked for
+// (gpu_cuda.h), it must leave the same bits.
 #ifndef KL_TEST_GPU_SIM_H
 #define KL_TEST_GPU_SIM_H
 
@@ -18,7 +19,5 @@ extern bool gpu_sim_order_shows;
 
 // Seed of other values of approximations, within their documented errors, in launches to come; 0: the nearest ones.
 extern uint64_t gpu_sim_perturb;
-// In launches to come the order of lanes, warps and blocks may show in results.
-extern bool gpu_sim_order_shows;
 
 #endif
