@@ -2,11 +2,17 @@
 
 #include "memory.h"
 #include "session/session.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
+enum { O_LOCK = O_VERB };
 static const option options[] = {
     SESSION_OPTIONS("GPU to compile for (default: the one here)", "auto, cuda or host", "20"),
+    {"--lock", "FILE", "measure while no other kiln bench holds FILE: several may prepare and check at once"},
     {0},
 };
 
@@ -236,19 +242,38 @@ static void report_json(const session *s, const figures *f) {
   printf("}\n");
 }
 
+static int run_on_gpu(session *s, figures *f) {
+  gpu g = {.s = s};
+  progress("running");
+  int status = report(s->cx, measure_gpu(&g, f));
+  release(&g);
+  progress(NULL);
+  return status;
+}
+
+static int run_on_host(session *s, figures *f) {
+  int status = session_run_host(s);
+  f->seconds = f->low = f->high = s->seconds;
+  return status;
+}
+
+// The lock goes with its file's descriptor, also when the process ends.
+static int alone(session *s, figures *f, int (*what)(session *, figures *)) {
+  const char *path = s->a->values[O_LOCK];
+  int file = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1, held = -1;
+  if (file >= 0) do {
+      held = flock(file, LOCK_EX);
+    } while (held && errno == EINTR);
+  if (path && held) fprintf(stderr, "kiln: %s: cannot be locked: %s\n", path, strerror(errno));
+  int status = path && held ? EXIT_BAD_INPUT : what(s, f);
+  if (file >= 0) close(file);
+  return status;
+}
+
 static int measure(session *s, figures *f) {
-  int status;
-  if (s->machine == ON_CUDA) {
-    gpu g = {.s = s};
-    progress("running");
-    status = report(s->cx, measure_gpu(&g, f));
-    release(&g);
-    progress(NULL);
-    if (!status) status = compare_with_host(s, f);
-  } else {
-    status = session_run_host(s);
-    f->seconds = f->low = f->high = s->seconds;
-  }
+  bool gpu = s->machine == ON_CUDA;
+  int status = alone(s, f, gpu ? run_on_gpu : run_on_host);
+  if (gpu && !status) status = compare_with_host(s, f);
   return status ? status : session_check(s);
 }
 
