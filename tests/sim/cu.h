@@ -1,4 +1,5 @@
-// The simulator's entry points as a program gets them: by name and version.
+// The simulator's entry points as a program gets them: by name and version. Where KILN_TEST_CUDA names the driver's
+// library, that one's, so that a GPU says whether tests expect what it does (tests/on_gpu).
 #ifndef KL_TEST_CU_H
 #define KL_TEST_CU_H
 

@@ -7,12 +7,13 @@
 // --- the table -----------------------------------------------------------------------------------------------------
 
 const lane_form lane_forms[] = {
-#define ROW(executor, pattern, operands, unit, spread, grade, section) {#executor, pattern, operands, section, NULL, 0},
-#define TOPIC(topic, rows)                                             {NULL, NULL, NULL, NULL, #topic, 0}, rows(ROW)
+#define ROW(executor, pattern, operands, unit, spread, grade, section)                                                 \
+  {#executor, pattern, operands, section, NULL, KL_##grade},
+#define TOPIC(topic, rows) {NULL, NULL, NULL, NULL, #topic, KL_EXACT}, rows(ROW)
     KL_LANE_TOPICS(TOPIC)
 #undef ROW
-#define GLUE(executor, operands, spread) {#executor, #executor, operands, "", NULL, 0},
-        {NULL, NULL, NULL, NULL, "glue", 0},
+#define GLUE(executor, operands, spread) {#executor, #executor, operands, "", NULL, KL_EXACT},
+        {NULL, NULL, NULL, NULL, "glue", KL_EXACT},
     KL_ISA_GLUE(GLUE)};
 const size_t lane_form_count = KL_COUNT(lane_forms);
 

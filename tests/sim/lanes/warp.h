@@ -13,7 +13,7 @@ enum { MOST_SOURCES = 5, MOST_RESULTS = 4 };
 // A row of the table. What is glue has no pattern; its executor's name stands for one.
 typedef struct lane_form {
   const char *executor, *pattern, *operands, *section, *topic;
-  size_t row;
+  kl_grade grade;
 } lane_form;
 extern const lane_form lane_forms[];
 extern const size_t lane_form_count;
