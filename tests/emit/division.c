@@ -1,5 +1,6 @@
 // Several numbers divided by one, and exponentials of what is at most 0: the bits of the general code for less.
 
+#include "support/bits.h"
 #include "support/context.h"
 #include "support/gpu_sim.h"
 
@@ -8,18 +9,6 @@
 #include <string.h>
 
 enum { ROWS = 64, COLUMNS = 512 };
-
-static uint32_t bits_of(float x) {
-  uint32_t u;
-  memcpy(&u, &x, sizeof u);
-  return u;
-}
-
-static float of_bits(uint32_t u) {
-  float x;
-  memcpy(&x, &u, sizeof x);
-  return x;
-}
 
 static void run(const kiln_module *m, const char *target, const void *const *in, void *const *out) {
   kiln_compile_params p = {.struct_size = sizeof p, .target = target};
@@ -76,18 +65,18 @@ enum { EDGES = sizeof edges / sizeof *edges };
 static void draw_operands(float *x, float *y) {
   uint64_t state = 7;
   for (int r = 0; r < ROWS; r++) {
-    y[r] = r < EDGES ? edges[r] : of_bits((127 - 24 + draw(&state) % 49) << 23 | draw(&state) >> 9);
-    if (r >= ROWS - 4) y[r] = of_bits(0x3fffffff - (uint32_t)(ROWS - 1 - r));
+    y[r] = r < EDGES ? edges[r] : float_of((127 - 24 + draw(&state) % 49) << 23 | draw(&state) >> 9);
+    if (r >= ROWS - 4) y[r] = float_of(0x3fffffff - (uint32_t)(ROWS - 1 - r));
     for (int c = 0; c < COLUMNS; c++) {
       uint32_t u = draw(&state), kind = (uint32_t)(c / 32 % 4);
-      float plain = of_bits((127 - 90 + u % 180) << 23 | draw(&state) >> 9 | (u & 0x80000000));
-      x[r * COLUMNS + c] = kind == 2 ? of_bits(draw(&state)) : kind == 1 && c % 8 == 3 ? edges[u % EDGES] : plain;
+      float plain = float_of((127 - 90 + u % 180) << 23 | draw(&state) >> 9 | (u & 0x80000000));
+      x[r * COLUMNS + c] = kind == 2 ? float_of(draw(&state)) : kind == 1 && c % 8 == 3 ? edges[u % EDGES] : plain;
     }
   }
 }
 
 static bool same(float a, float b) {
-  return bits_of(a) == bits_of(b) || (isnan(a) && isnan(b));
+  return same_bits(KILN_F32, &a, &b, sizeof a);
 }
 
 static const char *const operands_of[] = {"  v = f32[64,512] copy(x)\n", // any

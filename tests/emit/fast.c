@@ -3,6 +3,7 @@
 
 #include "eval/eval.h"
 #include "harness.h"
+#include "support/bits.h"
 #include "support/gpu_sim.h"
 #include "support/random.h"
 #include "support/share.h"
@@ -86,12 +87,6 @@ static const float special[] = {
 enum { SPECIAL = 2 * KL_COUNT(special), PAIRS = SPECIAL * SPECIAL };
 static float special_of(int i) {
   return i % 2 ? -special[i / 2] : special[i / 2];
-}
-
-static float float_of(uint32_t u) {
-  float v;
-  memcpy(&v, &u, sizeof v);
-  return v;
 }
 
 // A third of all patterns, a third near zero and one, a third where the function has most to do.

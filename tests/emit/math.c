@@ -6,6 +6,7 @@
 #include "eval/eval.h"
 #include "math_jit.h"
 #include "math_ref.h"
+#include "support/bits.h"
 #include "support/dtypes.h"
 #include "support/random.h"
 #include "support/share.h"
@@ -30,17 +31,6 @@ static uint64_t tried_of_f32(void) {
 static bool left_out(int fn) {
   const char *only = getenv("KILN_TEST_FUNCTION");
   return only && strcmp(only, mr_names[fn]) != 0;
-}
-
-static double double_of(uint64_t u) {
-  double v;
-  memcpy(&v, &u, sizeof v);
-  return v;
-}
-static float float_of(uint32_t u) {
-  float v;
-  memcpy(&v, &u, sizeof v);
-  return v;
 }
 
 // --- expansions ------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 // The judge is an enumeration: the values of all patterns (kl_float_decode, which test_dtype checks by itself), and the
 // nearest of them by comparing distances in double, where both are exact.
 #include "math_jit.h"
+#include "support/bits.h"
 #include "support/dtypes.h"
 #include "support/random.h"
 #include "support/share.h"
@@ -18,12 +19,6 @@ static void open_jit(void) {
 }
 static void close_jit(void) {
   mj_close(jit);
-}
-
-static float float_of(uint32_t u) {
-  float v;
-  memcpy(&v, &u, sizeof v);
-  return v;
 }
 
 static bool same(double a, double b) {

@@ -1,10 +1,21 @@
-// Arrays that must be the same bit for bit, NaNs aside.
+// Floats by their bits; arrays that must be the same bit for bit, NaNs aside.
 #ifndef KL_TEST_BITS_H
 #define KL_TEST_BITS_H
 
 #include "ir/dtype.h"
 #include <kiln/ir.h>
 #include <string.h>
+
+static inline float float_of(uint32_t bits) {
+  float v;
+  memcpy(&v, &bits, sizeof v);
+  return v;
+}
+static inline double double_of(uint64_t bits) {
+  double v;
+  memcpy(&v, &bits, sizeof v);
+  return v;
+}
 
 // Number i of a buffer: bits that hold nothing else.
 static inline bool is_nan_at(kl_dtype t, const void *p, size_t i) {
