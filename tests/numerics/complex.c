@@ -13,9 +13,9 @@ typedef struct reference {
   cr_complex x, y, r;
 } reference;
 
-static void open_reference(reference *e, nu_type t) {
-  cr_open(precision(t));
-  cr_init(&e->x, 53), cr_init(&e->y, 53), cr_init(&e->r, precision(t));
+static void open_reference(reference *e, mpfr_prec_t bits) {
+  cr_open(bits);
+  cr_init(&e->x, 53), cr_init(&e->y, 53), cr_init(&e->r, bits);
 }
 static void close_reference(reference *e) {
   cr_clear(&e->x), cr_clear(&e->y), cr_clear(&e->r);
@@ -35,10 +35,19 @@ static double error_of(reference *e, const nu_function *f, nu_type t, nu_number 
 double nu_complex_error(const nu_function *f, nu_type t, nu_number x, nu_number y, nu_number got) {
   reference e;
   bool is_nearest;
-  open_reference(&e, t);
+  open_reference(&e, precision(t));
   double error = error_of(&e, f, t, x, y, got, &is_nearest);
   close_reference(&e);
   return error;
+}
+
+void nu_complex_rough_errors(const nu_function *f, nu_type t, size_t n, const nu_number *x, const nu_number *y,
+                             const nu_number *got, double *errors) {
+  reference e;
+  bool is_nearest;
+  open_reference(&e, t == NU_C64 ? 128 : 192);
+  for (size_t i = 0; i < n; i++) errors[i] = error_of(&e, f, t, x[i], y[i], got[i], &is_nearest);
+  close_reference(&e);
 }
 
 // --- a batch ---------------------------------------------------------------------------------------------------------
@@ -95,7 +104,7 @@ bool nu_complex_measure(kiln_context *cx, nu_kernel *k, const nu_function *f, nu
   batch *b = calloc(1, sizeof *b);
   reference e;
   bool good = true;
-  open_reference(&e, t);
+  open_reference(&e, precision(t));
   for (uint64_t done = 0; good && done < count; done += NU_BATCH) {
     size_t n = count - done < NU_BATCH ? (size_t)(count - done) : NU_BATCH;
     good = run(cx, k, b, f, t, first + done, n);

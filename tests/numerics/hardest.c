@@ -79,7 +79,7 @@ static void search(const nu_function *f) {
 
 // --- complex functions -----------------------------------------------------------------------------------------------
 
-enum { CLIMBERS = 64, TOPS = 2 };
+enum { CLIMBERS = 64, TRIES = BATCH / 8, TOPS = 2 };
 
 typedef struct place {
   nu_number x, y;
@@ -124,29 +124,32 @@ static int higher(const void *a, const void *b) {
 
 // Each climber takes the best of the numbers around it, and of samples as long as those are higher.
 static void climb(kiln_context *cx, const nu_function *f, nu_type t) {
-  static place tried[BATCH];
-  static nu_number memory[3][BATCH];
+  static nu_number x[TRIES], y[TRIES], got[TRIES], memory[3][BATCH];
+  static double errors[TRIES];
   place best[CLIMBERS] = {0};
   nu_type part = nu_types[t].part;
   nu_kernel *k = nu_kernel_open(cx, f, t, NU_HOST, 0);
   uint64_t sampled = 0;
   random_seed(1);
-  for (uint64_t round = 0, rounds = share_of(t == NU_C64 ? 24 : 6); k && round < rounds; round++) {
-    for (size_t i = 0; i < BATCH; i++) {
+  for (uint64_t round = 0, rounds = share_of(t == NU_C64 ? 192 : 48); k && round < rounds; round++) {
+    for (size_t i = 0; i < TRIES; i++) {
       const place *from = &best[i % CLIMBERS];
       if (round > 0 && i % 4) {
-        tried[i] = (place){moved_both(part, from->x), moved_both(part, from->y), 0};
+        x[i] = moved_both(part, from->x), y[i] = moved_both(part, from->y);
       } else {
-        while (!nu_sample_complex(f, t, sampled++, &tried[i].x, &tried[i].y)) {}
+        while (!nu_sample_complex(f, t, sampled++, &x[i], &y[i])) {}
       }
-      if (f->operands == 1) tried[i].y = (nu_number){0, 0};
-      pack(part, memory[0], i, tried[i].x), pack(part, memory[1], i, tried[i].y);
+      if (f->operands == 1) y[i] = (nu_number){0, 0};
+      pack(part, memory[0], i, x[i]), pack(part, memory[1], i, y[i]);
     }
     if (!nu_kernel_run(cx, k, memory[0], memory[1], memory[2])) break;
-    for (size_t i = 0; i < BATCH; i++) {
-      place *p = &tried[i];
-      p->error = nu_complex_error(f, t, p->x, p->y, unpack(nu_result_type(f, t), memory[2], i));
-      if (p->error > best[i % CLIMBERS].error) best[i % CLIMBERS] = *p;
+    for (size_t i = 0; i < TRIES; i++) got[i] = unpack(nu_result_type(f, t), memory[2], i);
+    nu_complex_rough_errors(f, t, TRIES, x, y, got, errors);
+    for (size_t i = 0; i < TRIES; i++) {
+      place *p = &best[i % CLIMBERS];
+      if (!(errors[i] > p->error)) continue;
+      double error = nu_complex_error(f, t, x[i], y[i], got[i]);
+      if (error > p->error) *p = (place){x[i], y[i], error};
     }
   }
   nu_kernel_close(k);

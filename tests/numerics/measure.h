@@ -33,6 +33,9 @@ uint64_t nu_fingerprint(kiln_context *cx, nu_kernel *k, const nu_function *f, nu
 bool nu_complex_measure(kiln_context *cx, nu_kernel *k, const nu_function *f, nu_type t, uint64_t first, uint64_t count,
                         nu_errors *out);
 double nu_complex_error(const nu_function *f, nu_type t, nu_number x, nu_number y, nu_number got);
+// Of n numbers, with so few bits that where something cancels errors may be anything; much faster.
+void nu_complex_rough_errors(const nu_function *f, nu_type t, size_t n, const nu_number *x, const nu_number *y,
+                             const nu_number *got, double *errors);
 uint64_t nu_complex_fingerprint(kiln_context *cx, nu_kernel *k, const nu_function *f, nu_type t);
 static const uint64_t nu_hash_seed = 14695981039346656037u;
 uint64_t nu_hashed(uint64_t hash, nu_type t, double value);
