@@ -137,11 +137,10 @@ kl_fold_tree kl_reduce_tree(const kl_shape *operand, uint32_t ndims, const int64
 // Complex: per part, with the exact part's sign. But some functions cannot keep a small part accurate beside a large
 // one: their bound is for both parts, in units of 2^-man * scale, man the part's mantissa bits and |r| the greater part
 // of the result r, and it may change a part's sign:
-//   expm1              scale = |r|
+//   expm1, atan2       scale = |r|
 //   logistic           scale = |r| (|r| + |1 - r|), which is large beside the poles
 //   exp10(z)           scale = |r| (1 + |im z| ln 10), the rounding of the angle
 //   power(x, y)        scale = |r| (1 + |y log x|), likewise
-//   atan2(y, x)        scale = |r| + |q / (1 + q^2)| with q = y / x
 // Where an operand is not finite, these give the exact limit, rounded (of exp10 with its signs while |im z| 2^-man is
 // small: they are those of the angle); and for all functions both signs of a zero are
 // right, and anything where the parts are a NaN and an infinity.

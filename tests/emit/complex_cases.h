@@ -78,6 +78,20 @@ static inline cc_number cc_draw(kl_dtype t, int i) {
   return (cc_number){cc_to_type(t, z.re), cc_to_type(t, z.im)};
 }
 
+// x for which y / x is next to i or -i: y turned, but for the last places of its parts or the size of the lesser one.
+static inline cc_number cc_next_to_pole(kl_dtype t, cc_number y) {
+  double bits = t == KILN_C64 ? 23 : 52, off[2];
+  for (int k = 0; k < 2; k++) {
+    int places = (int)(cc_uniform() * 3), exponent = (int)(bits * (1 - fabs(cc_uniform()) / 2));
+    off[k] = 1 + places * ldexp(1, -exponent);
+    if (random_bits() % 4 == 0) off[k] = cc_uniform() * 3;
+  }
+  bool left = random_bits() % 2;
+  if (fabs(y.re) > fabs(y.im)) off[0] = 1;
+  if (fabs(y.im) > fabs(y.re)) off[1] = 1;
+  return left ? (cc_number){-y.im * off[1], y.re * off[0]} : (cc_number){y.im * off[1], -y.re * off[0]};
+}
+
 // Exponents that keep a power within range, and divisors for which a part of the quotient is lost.
 static inline cc_number cc_draw_second(kl_dtype t, kl_op op, cc_number x, int i) {
   cc_number z = cc_draw(t, (int)(random_bits() >> 40));
@@ -90,7 +104,8 @@ static inline cc_number cc_draw_second(kl_dtype t, kl_op op, cc_number x, int i)
   e = 1 + e * ldexp(1, -(int)(fabs(cc_uniform()) * (t == KILN_C64 ? 26 : 55)));
   if (op == KL_OP_DIVIDE && i % 4 == 1) z = (cc_number){x.im * e, -x.re};
   if (op == KL_OP_DIVIDE && i % 4 == 2) z = (cc_number){x.re * e, x.im};
-  if (op == KL_OP_ATAN2 && i % 4 == 1) z = (cc_number){-x.im * e, x.re}; // next to a pole
+  if (op == KL_OP_ATAN2 && i % 4 == 1) z = (cc_number){-x.im * e, x.re};
+  if (op == KL_OP_ATAN2 && i % 4 == 3) z = cc_next_to_pole(t, x);
   return (cc_number){cc_to_type(t, z.re), cc_to_type(t, z.im)};
 }
 
@@ -119,15 +134,31 @@ static inline double cc_part_error(kl_dtype t, mpfr_t r, double z) {
   return u;
 }
 
+// |r - z|, where an infinity, and whatever of r is rounded to one, is the next power of two.
+static inline double cc_distance(kl_dtype t, mpfr_t r, double z) {
+  mpfr_t most, d;
+  mpfr_init2(most, 53), mpfr_init2(d, 2400);
+  mpfr_set_ui_2exp(most, 1, t == KILN_C64 ? 128 : 1024, MPFR_RNDN);
+  mpfr_set(d, r, MPFR_RNDN);
+  if (mpfr_cmpabs(r, most) > 0) mpfr_copysign(d, most, r, MPFR_RNDN);
+  if (isinf(z)) {
+    if (signbit(z)) mpfr_neg(most, most, MPFR_RNDN);
+    mpfr_sub(d, d, most, MPFR_RNDN);
+  } else {
+    mpfr_sub_d(d, d, z, MPFR_RNDN);
+  }
+  double distance = fabs(mpfr_get_d(d, MPFR_RNDU));
+  mpfr_clear(most), mpfr_clear(d);
+  return distance;
+}
+
 // What the bound of eval.h counts, of functions whose bound is for both parts together.
 static inline double cc_scale(kl_op op, cc_number x, cc_number y, cc_number r) {
   double size = fmax(fabs(r.re), fabs(r.im));
-  _Complex double q, u = x.re + 1i * x.im, v = y.re + 1i * y.im;
   switch (op) {
   case KL_OP_LOGISTIC: return size * (hypot(r.re, r.im) + hypot(1 - r.re, r.im));
   case KL_OP_EXP10: return size * (1 + fabs(x.im) * M_LN10);
   case KL_OP_POWER: return size * (1 + hypot(y.re, y.im) * hypot(log(hypot(x.re, x.im)), atan2(x.im, x.re)));
-  case KL_OP_ATAN2: q = u / v, q = q / (1 + q * q); return size + hypot(__real__ q, __imag__ q);
   default: return size;
   }
 }
@@ -143,11 +174,9 @@ static inline double cc_error(kl_op op, kl_dtype t, bool normwise, cc_number x, 
   if (!normwise) return fmax(e[0], e[1]);
   double scale = cc_scale(op, x, y, (cc_number){mpfr_get_d(want->re, MPFR_RNDN), mpfr_get_d(want->im, MPFR_RNDN)});
   if (!isfinite(scale) || !isfinite(hypot(mpfr_get_d(want->re, MPFR_RNDN), mpfr_get_d(want->im, MPFR_RNDN)))) return 0;
-  if (isinf(z.re) || isinf(z.im)) return 0; // next to the greatest number
   double unit = ldexp(scale, -man) + least, worst = 0;
   for (int k = 0; k < 2; k++) {
-    mpfr_sub_d(cr_real[5], k ? want->im : want->re, k ? z.im : z.re, MPFR_RNDN);
-    double d = fabs(mpfr_get_d(cr_real[5], MPFR_RNDU));
+    double d = cc_distance(t, k ? want->im : want->re, k ? z.im : z.re);
     worst = fmax(worst, isnan(z.re) || isnan(z.im) ? INFINITY : d / unit);
   }
   return worst;

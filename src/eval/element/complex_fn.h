@@ -134,15 +134,20 @@ static Z(wide) Z(power)(Z(wide) x, Z(wide) y) {
   return MC(exp, ((Z(wide)){l.re * y.re - l.im * y.im, l.re * y.im + l.im * y.re}));
 }
 
-// -i log((x + iy) / sqrt(x^2 + y^2)), which loses all where it is small; so it only says whether the result is
-// atan(y / x), or on the other side of 0 and pi less.
+// -i log((x + iy) / sqrt(x^2 + y^2)), which loses all where it is small; so there it only says whether the result is
+// atan(y / x), or on the other side of 0 and pi less. Next to the poles, where y / x is i or -i, it is the other way
+// round: of x + iy and x - iy nothing is lost, of the quotient's distance from the pole half of all bits.
 static Z(wide) Z(atan2)(Z(wide) y, Z(wide) x) {
   const W pi = M(atan2)(0, -1);
   if (x.im == 0 && y.im == 0) return (Z(wide)){M(atan2)(y.re, x.re), 0};
-  Z(wide) sum = {x.re - y.im, x.im + y.re};
-  Z(wide) squares = {x.re * x.re - x.im * x.im + y.re * y.re - y.im * y.im, 2 * (x.re * x.im + y.re * y.im)};
+  Z(wide) sum = {x.re - y.im, x.im + y.re}, other = {x.re + y.im, x.im - y.re};
+  if (sum.re == 0 && sum.im == 0) return (Z(wide)){NAN, INFINITY};
+  if (other.re == 0 && other.im == 0) return (Z(wide)){NAN, -INFINITY};
+  Z(wide) squares = {sum.re * other.re - sum.im * other.im, 2 * (x.re * x.im + y.re * y.im)};
   Z(wide) l = MC(log, Z(quotient)(sum, MC(sqrt, squares))), rough = {l.im, -l.re}, q = Z(quotient)(y, x);
-  if (!Z(finite)(q) || !Z(finite)(rough)) return rough;
+  W distance = M(hypot)(q.re, (q.im < 0 ? -q.im : q.im) - 1);
+  bool next = 1 + distance * distance == 1;
+  if (!Z(finite)(q) || !Z(finite)(rough) || next) return rough;
   Z(wide) a = MC(atan, q);
   if (M(cos)(rough.re - a.re) < 0) a.re += signbit((double)a.re) ? pi : -pi;
   return a;

@@ -281,6 +281,9 @@ static number number_at(kl_dtype t, const char *p, int64_t i) {
 static bool is_finite(number z) {
   return isfinite(z.re) && isfinite(z.im);
 }
+static bool is_pole(number z) {
+  return (isnan(z.re) && isinf(z.im)) || (isinf(z.re) && isnan(z.im));
+}
 
 // The greater part; the largest finite value in place of infinity.
 static double size_of(kl_dtype part, number z) {
@@ -294,10 +297,6 @@ static double scale_of(kl_op op, double size, number x, number y, number r) {
   case KL_OP_LOGISTIC: return size * (hypot(r.re, r.im) + hypot(1 - r.re, r.im));
   case KL_OP_EXP10: return size * (1 + fabs(x.im) * M_LN10);
   case KL_OP_POWER: return size * (1 + hypot(y.re, y.im) * hypot(log(hypot(x.re, x.im)), atan2(x.im, x.re)));
-  case KL_OP_ATAN2: {
-    _Complex double q = (x.re + 1i * x.im) / (y.re + 1i * y.im), d = q / (1 + q * q);
-    return size + hypot(__real__ d, __imag__ d);
-  }
   default: return size;
   }
 }
@@ -319,6 +318,10 @@ void kl_iv_complex_function(const kl_ew *e, kl_iv_scratch *s, int64_t n, const k
     number x = number_at(t, in[0].data, i), y = e->nin == 2 ? number_at(t, in[1].data, i) : x;
     number r = number_at(t, out->data, i);
     if (!is_finite(x) || !is_finite(y)) continue;
+    if (is_pole(r)) {
+      s->open[i] = true;
+      continue;
+    }
     double scale = scale_of(e->op, size_of(part, r), x, y, r);
     double radius = bound * (ldexp(scale, -kl_info(part)->man_bits) + least);
     // Where the size is not known, an angle's error may turn a part that is infinite, too.
@@ -339,7 +342,7 @@ void kl_iv_complex_corners(const kl_ew *e, kl_iv_scratch *s, int64_t n, const kl
         (is_finite(number_at(e->out, in[0].data, i)) && (e->nin == 1 || is_finite(number_at(e->out, in[1].data, i)))))
       continue;
     number r = number_at(e->out, out->data, i), x = number_at(e->out, in[0].data, i);
-    s->open[i] = (isnan(r.re) && isinf(r.im)) || (isinf(r.re) && isnan(r.im));
+    s->open[i] = is_pole(r);
     // The signs of exp10 are those of an angle that is rounded.
     double turn = ldexp(fabs(x.im) * M_LN10, -kl_info(kl_info(e->out)->part)->man_bits);
     s->open[i] |= e->op == KL_OP_EXP10 && isfinite(x.im) && turn > 0x1p-5;

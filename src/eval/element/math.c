@@ -95,10 +95,10 @@ static __float128 anglef128(__float128 y, __float128 x) {
   X(COSH,       cosh,         1,   1,   1.5,    4,      0)                                                             \
   X(ASIN,       asin,         1,   1,   3,      4.5,    0)                                                             \
   X(ACOS,       acos,         1,   1,   3,      3,      0)                                                             \
-  X(ATAN,       atan,         1,   1,   3,      2.5,    0)                                                             \
+  X(ATAN,       atan,         1,   1,   2,      2.5,    0)                                                             \
   X(ASINH,      asinh,        1,   1,   3,      6.5,    0)                                                             \
   X(ACOSH,      acosh,        1,   1,   3,      6,      0)                                                             \
-  X(ATANH,      atanh,        1,   1,   3,      8,      0)
+  X(ATANH,      atanh,        1,   1,   2,      8,      0)
 #define FUNCTIONS2(X)                                                                                                  \
   X(POWER,      power,        1,   1,   2,      5,      0)                                                             \
   X(ATAN2,      angle,        1,   1,   2,      5,      0)

@@ -207,7 +207,7 @@ def specials(file, op, name):
 
 
 def powers():
-    file = File('complex_power', 'Complex power and atan2. mpmath with 400 bits; finite points off the axes.')
+    file = File('complex_power', 'Complex power. mpmath with 400 bits; finite points off the axes.')
     for name in PLANES:
         x, y = Arr(name, (30,), plain(name, 30, 1)), Arr(name, (30,), plain(name, 30, 2, -2, 2))
         n, m = x.numbers(), y.numbers()
@@ -216,7 +216,39 @@ def powers():
         file.case('power_' + name, 'r = %s power(a, b)' % x.text, [x, y], ('within 0', rounded(name, x.shape, out)), by='mpmath')
 
 
+def next_to_poles(t):
+    """y and x with y / x next to i or -i: by their last places, and nearer than the least number can say."""
+    e, big = np.finfo(t).smallest_subnormal, np.finfo(t).max * t(0.75)
+    rows = [(0, 2, 2, e), (0, -2, 2, -e), (0, 2, -2, e), (e, big, big, 0), (e, big, big, -2 * e), (-big, e, 2 * e, big),
+            (e, 3 * e, 3 * e, 0), (e, 2 * e, e, e), (1, 2, 2, t(-1) - np.finfo(t).eps), (1, t(2) - np.finfo(t).eps, -2, 1)]
+    r = np.random.RandomState(5)
+    for _ in range(30):
+        a, b = t(r.standard_normal() * 2.0**r.randint(-60, 60)), t(r.standard_normal() * 2.0**r.randint(-60, 60))
+        off = t(1 + r.randint(-4, 5) * np.finfo(t).eps)
+        rows.append((-b * off, a, a, b) if abs(a) > abs(b) else (b, -a * off, a, b))
+    return rows
+
+
+def atans():
+    file = File('complex_atan2', 'Complex atan2, -i log((x + iy) / sqrt(x^2 + y^2)). mpmath with 4500 bits; finite points.')
+    for name, t in PLANES.items():
+        r = np.random.RandomState(3)
+        rows = [tuple(t(v) for v in r.standard_normal(4) * 2.0**r.randint(-3, 4)) for _ in range(30)] + next_to_poles(t)
+        y, x = [Arr(name, (len(rows),), of(np.array([v for row in rows for v in row[cut]], t)).bits)
+                for cut in (slice(0, 2), slice(2, 4))]
+        out = []
+        for row in rows:
+            with mp.workprec(4500):
+                u, v = mp.mpc(float(row[0]), float(row[1])), mp.mpc(float(row[2]), float(row[3]))
+                w = u * u + v * v
+                a = mp.log((v + 1j * u) / mp.sqrt(w)) if w else mp.mpc(0, 0)
+                pole = mp.inf if v + 1j * u == 0 else -mp.inf
+                out += [from_mp(p) for p in ((a.imag, 0 - a.real) if w else (mp.nan, pole))]
+        file.case('atan2_' + name, 'r = %s atan2(a, b)' % x.text, [y, x], ('within 0', rounded(name, x.shape, out)), by='mpmath')
+
+
 def make():
     arithmetic()
     functions()
     powers()
+    atans()

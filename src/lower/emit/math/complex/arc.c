@@ -39,19 +39,26 @@ km_complex km_complex_arc(kb *k, kl_op op, const km_consts *m, km_complex z) {
 // log(1 + 4 a / ((1 - a)^2 + y^2)) / 4 with a = |x|, and half the angle of ((1 - a) (1 + a) - y^2, 2 y). d = 1 - a and
 // y are made smaller where their squares would be infinite, and larger next to the pole where they would vanish: there
 // 1 counts for nothing beside the quotient, and the power of two becomes a multiple of ln 2.
-km_complex km_complex_atanh(kb *k, const km_consts *m, km_complex z, const km_two *left) {
-  int reach = km_is_wide(m) ? 400 : 40;
+km_complex km_complex_atanh(kb *k, const km_consts *m, km_complex z, const km_pole_distance *left) {
+  int reach = km_pole_reach(m);
   int64_t bias = km_bias(m);
   kb_reg zero = kb_flike(k, z.re, 0), one = kb_flike(k, z.re, 1), a = kb_fabs(k, z.re), y = kb_fabs(k, z.im);
   km_two d = km_sum(k, one, kb_fneg(k, a));
-  if (left) d = km_choose_two(k, kb_fcmp(k, LLVMRealOLT, kb_fabs(k, d.hi), kb_flike(k, a, 0.25)), *left, d);
   kb_reg size = km_greater(k, kb_fabs(k, d.hi), y);
   kb_reg large = kb_fcmp(k, LLVMRealOGT, size, kb_flike(k, size, ldexp(1, reach)));
   kb_reg small = kb_fcmp(k, LLVMRealOLT, size, kb_flike(k, size, ldexp(1, -reach)));
   kb_reg field = km_field(k, m, size, 1, 2 * bias - 1), power = km_power_down(k, m, field);
   kb_reg down = kb_select(k, large, power, one), scale = kb_select(k, small, power, down);
+  kb_reg e = kb_select(k, small, kb_addi(k, field, -bias), kb_ilike(k, field, 0));
   km_two ds = km_times(k, d, scale);
   kb_reg ys = kb_fmul(k, y, scale), top = kb_fmuli(k, kb_fmul(k, a, down), 4);
+  if (left) {
+    kb_reg next = kb_fcmp(k, LLVMRealOLT, size, kb_flike(k, size, 0.25));
+    ds = km_choose_two(k, next, left->d, ds);
+    ys = kb_select(k, next, kb_fabs(k, left->y), ys);
+    e = kb_select(k, next, left->e, e);
+    small = kb_icmp(k, LLVMIntNE, e, kb_ilike(k, e, 0));
+  }
   km_two below = km_add_two(k, km_mul_two(k, ds, ds), km_product(k, ys, ys));
   km_two t = km_times(k, km_quotient(k, km_one(k, top), below, km_inverse(k, below)), down);
   t.lo = kb_select(k, km_is_finite(k, t.hi), t.lo, zero);
@@ -61,12 +68,12 @@ km_complex km_complex_atanh(kb *k, const km_consts *m, km_complex z, const km_tw
   t = km_choose_two(k, pole, less, t);
   t.hi = kb_select(k, km_is_nan(k, t.hi), kb_flike(k, a, (double)INFINITY), t.hi); // 1 / 0
   t.hi = kb_select(k, km_is_nan(k, kb_fadd(k, a, y)), kb_flike(k, a, (double)NAN), t.hi);
-  kb_reg twice = kb_sitofp(k, kb_shli(k, kb_sub(k, kb_ilike(k, field, bias), field), 1), (kb_kind)a.kind);
+  kb_reg twice = kb_sitofp(k, kb_shli(k, kb_sub(k, kb_ilike(k, e, 0), e), 1), (kb_kind)a.kind);
   kb_reg re = kb_fmuli(k, km_log1p_of(k, m, t, kb_select(k, pole, twice, zero)), 0.25);
 
-  kb_reg u = kb_fmul(k, d.hi, down), v = kb_fmul(k, y, down), sum = kb_fma(k, a, down, down);
-  kb_reg flat = kb_fma(k, kb_fneg(k, v), v, kb_fmul(k, u, sum));
-  kb_reg im = kb_fmuli(k, km_atan2(k, kb_fmul(k, kb_fmuli(k, v, 2), down), flat), 0.5);
+  km_two sum = km_times(k, km_sum(k, one, a), down), high = km_product(k, kb_fneg(k, ys), kb_fmul(k, y, down));
+  kb_reg flat = km_rounded(k, km_add_two(k, km_mul_two(k, ds, sum), high));
+  kb_reg im = kb_fmuli(k, km_atan2(k, kb_fmul(k, kb_fmuli(k, ys, 2), down), flat), 0.5);
   kb_reg infinite = kb_or(k, km_is_inf(k, a), km_is_inf(k, y));
   kb_reg right = kb_select(k, km_is_nan(k, y), y, kb_flike(k, y, m->half_pi[0]));
   km_complex r = km_choose(k, infinite, (km_complex){zero, right}, (km_complex){re, im});

@@ -91,83 +91,117 @@ km_complex km_complex_divide(kb *k, km_complex x, km_complex y) {
 
 // --- atan2 --------------------------------------------------------------------------------------------------------
 
-// All four parts by the same power of two, after which their squares are numbers.
-static kb_reg bring_near(kb *k, const km_consts *m, km_complex *x, km_complex *y) {
-  kb_reg p = km_greater(k, kb_fabs(k, x->re), kb_fabs(k, x->im)),
-         q = km_greater(k, kb_fabs(k, y->re), kb_fabs(k, y->im));
-  kb_reg field = km_field(k, m, km_greater(k, p, q), 1, 2 * km_bias(m) - 1), down = km_power_down(k, m, field);
-  *x = (km_complex){kb_fmul(k, x->re, down), kb_fmul(k, x->im, down)};
-  *y = (km_complex){kb_fmul(k, y->re, down), kb_fmul(k, y->im, down)};
-  return field;
+// z 2^e, the greater part of z next to 1 in size; or 0.
+typedef struct near_one {
+  km_complex z;
+  kb_reg e;
+} near_one;
+
+// Parts of F64, of which nothing that counts beside the greater one is lost. A denormal one is made larger first.
+static near_one brought_near(kb *k, const km_consts *m, km_complex z) {
+  kb_reg size = km_greater(k, kb_fabs(k, z.re), kb_fabs(k, z.im)), one = kb_flike(k, size, 1);
+  kb_reg tiny = kb_fcmp(k, LLVMRealOLT, size, kb_flike(k, size, m->min_normal));
+  kb_reg up = kb_select(k, tiny, kb_flike(k, size, 0x1p64), one);
+  kb_reg field = km_field(k, m, kb_fmul(k, size, up), 1, 2 * km_bias(m) - 1), down = km_power_down(k, m, field);
+  near_one r = {{kb_fmul(k, kb_fmul(k, z.re, up), down), kb_fmul(k, kb_fmul(k, z.im, up), down)},
+                kb_addi(k, field, -km_bias(m))};
+  r.e = kb_select(k, tiny, kb_addi(k, r.e, -64), r.e);
+  return r;
+}
+
+// x + iy, each part rounded once. What is beyond all numbers is made of halves: then a bit less of the lesser part is
+// nothing.
+static near_one turned_sum(kb *k, const km_consts *m, km_complex x, km_complex y) {
+  km_complex s = {kb_fsub(k, x.re, y.im), kb_fadd(k, x.im, y.re)};
+  km_complex h = {kb_fsub(k, kb_fmuli(k, x.re, 0.5), kb_fmuli(k, y.im, 0.5)),
+                  kb_fadd(k, kb_fmuli(k, x.im, 0.5), kb_fmuli(k, y.re, 0.5))};
+  kb_reg beyond = either(k, km_is_inf, s);
+  near_one r = brought_near(k, m, km_choose(k, beyond, h, s));
+  r.e = kb_select(k, beyond, kb_addi(k, r.e, 1), r.e);
+  return r;
+}
+
+// Operands in F64, and what both questions below are asked of: plus = x + iy, which is 0 for y / x = i, and minus = x -
+// iy.
+typedef struct operands {
+  const km_consts *m;
+  km_complex x, y;
+  near_one plus, minus;
+} operands;
+
+static operands operands_of(kb *k, km_complex y, km_complex x) {
+  operands o = {.x = x, .y = y};
+  if (x.re.kind == KB_F32) {
+    o.x = (km_complex){kb_fpext(k, x.re), kb_fpext(k, x.im)};
+    o.y = (km_complex){kb_fpext(k, y.re), kb_fpext(k, y.im)};
+  }
+  o.m = km_consts_of(o.x.re);
+  o.plus = turned_sum(k, o.m, o.x, o.y);
+  o.minus = turned_sum(k, o.m, o.x, (km_complex){kb_fneg(k, o.y.re), kb_fneg(k, o.y.im)});
+  return o;
 }
 
 // Is w = (x + iy) / sqrt(x^2 + y^2) on the other side of 0 from e^(i angle)? It is that or its opposite, so the greater
 // part tells. Which root it is may hang on the sign of the square's imaginary part alone, of which therefore nothing is
 // lost: products of F32 are exact in F64, and those of F64 keep their exponents apart.
-static kb_reg is_opposite(kb *k, km_complex y, km_complex x, kb_reg angle) {
-  kb_reg mixed;
-  bool narrow = x.re.kind == KB_F32;
+static kb_reg is_opposite(kb *k, const operands *o, bool narrow, kb_reg angle) {
+  const km_consts *m = o->m;
+  km_complex x = o->x, y = o->y, p = o->plus.z, q = o->minus.z;
+  kb_reg mixed, e = kb_ilike(k, o->plus.e, 0), zero = kb_flike(k, x.re, 0);
   if (narrow) {
-    x = (km_complex){kb_fpext(k, x.re), kb_fpext(k, x.im)};
-    y = (km_complex){kb_fpext(k, y.re), kb_fpext(k, y.im)};
-    angle = kb_fpext(k, angle);
     mixed = kb_fadd(k, kb_fmul(k, x.re, x.im), kb_fmul(k, y.re, y.im));
-  }
-  const km_consts *m = km_consts_of(x.re);
-  km_complex u = x, v = y;
-  kb_reg field = bring_near(k, m, &x, &y), zero = kb_flike(k, x.re, 0);
-  kb_reg twice = kb_shli(k, kb_sub(k, kb_ilike(k, field, km_bias(m)), field), 1);
-  if (!narrow) {
-    kb_reg e;
-    km_two sum = sum_of_products(k, m, signed_split(k, m, u.re), signed_split(k, m, u.im), signed_split(k, m, v.re),
-                                 signed_split(k, m, v.im), &e);
+    angle = kb_fpext(k, angle);
+  } else {
+    km_two sum = sum_of_products(k, m, signed_split(k, m, x.re), signed_split(k, m, x.im), signed_split(k, m, y.re),
+                                 signed_split(k, m, y.im), &e);
     mixed = kb_select(k, km_is_zero(k, sum.hi), sum.hi, km_rounded(k, sum)); // zero with its sign
-    twice = kb_add(k, twice, e);
   }
-  twice = kb_smax(k, kb_smin(k, twice, kb_ilike(k, twice, 2000)), kb_ilike(k, twice, -2000));
-  mixed = kb_fmuli(k, km_scale(k, m, mixed, twice), 2);
-  km_complex plus = {kb_fsub(k, x.re, y.im), kb_fadd(k, x.im, y.re)},
-             minus = {kb_fadd(k, x.re, y.im), kb_fsub(k, x.im, y.re)};
+  e = kb_sub(k, kb_sub(k, e, o->plus.e), o->minus.e);
+  e = kb_smax(k, kb_smin(k, e, kb_ilike(k, e, 2000)), kb_ilike(k, e, -2000));
+  mixed = kb_fmuli(k, km_scale(k, m, mixed, e), 2);
+  kb_reg square = kb_fsub(k, kb_fmul(k, p.re, q.re), kb_fmul(k, p.im, q.im));
   km_two s, t;
-  kb_reg square = kb_fsub(k, kb_fmul(k, plus.re, minus.re), kb_fmul(k, plus.im, minus.im));
   km_root_signed(k, km_one(k, square), mixed, &s, &t);
-  kb_reg cos = kb_fadd(k, kb_fmul(k, plus.re, s.hi), kb_fmul(k, plus.im, t.hi));
-  kb_reg sin = kb_fsub(k, kb_fmul(k, plus.im, s.hi), kb_fmul(k, plus.re, t.hi));
+  kb_reg cos = kb_fadd(k, kb_fmul(k, p.re, s.hi), kb_fmul(k, p.im, t.hi));
+  kb_reg sin = kb_fsub(k, kb_fmul(k, p.im, s.hi), kb_fmul(k, p.re, t.hi));
   kb_reg upright = kb_fcmp(k, LLVMRealOGT, kb_fabs(k, sin), kb_fabs(k, cos));
   return kb_fcmp(k, LLVMRealOLT, kb_select(k, upright, kb_fmul(k, sin, angle), cos), zero);
 }
 
-// 1 - |im q| of q = y / x next to +-i, where q's own rounding is as large as what is left: with s = y or -y, so that q
-// is next to i, i - s / x = (u + iv) i / x with the differences u + iv = x + is of the operands' parts, of which
-// nothing is lost.
-static km_two left_of_one(kb *k, km_complex y, km_complex x, km_complex q) {
-  bool narrow = x.re.kind == KB_F32;
-  kb_reg below = kb_icmp(k, LLVMIntSLT, km_bits(k, q.im), kb_ilike(k, km_bits(k, q.im), 0));
-  km_complex s = km_choose(k, below, (km_complex){kb_fneg(k, y.re), kb_fneg(k, y.im)}, y);
-  if (narrow) {
-    x = (km_complex){kb_fpext(k, x.re), kb_fpext(k, x.im)};
-    s = (km_complex){kb_fpext(k, s.re), kb_fpext(k, s.im)};
-  } else {
-    bring_near(k, km_consts_of(x.re), &x, &s);
-  }
-  kb_reg u = kb_fsub(k, x.re, s.im), v = kb_fadd(k, x.im, s.re);
-  kb_reg top = kb_fma(k, u, x.re, kb_fmul(k, v, x.im)), size = kb_fma(k, x.re, x.re, kb_fmul(k, x.im, x.im));
-  kb_reg d = kb_fdiv(k, top, size);
-  // x may be nothing beside s: then q is far from i.
-  if (!narrow) return km_one(k, kb_select(k, km_is_finite(k, d), d, kb_fsub(k, kb_flike(k, d, 1), kb_fabs(k, q.im))));
-  kb_reg hi = kb_fptrunc(k, d);
-  return (km_two){hi, kb_fptrunc(k, kb_fsub(k, d, kb_fpext(k, hi)))};
+// How far q = y / x is from i or -i, whichever is nearer: 1 + i y / x = (x + iy) / x, of whose dividend nothing is lost
+// where q's own rounding is as large as what is left. Elsewhere it is nothing that anybody asks for.
+static km_pole_distance distance_of(kb *k, const operands *o, const km_consts *result, kb_reg below) {
+  const km_consts *m = o->m;
+  near_one x = brought_near(k, m, o->x);
+  km_complex w = km_choose(k, below, o->minus.z, o->plus.z), z = x.z;
+  kb_reg e = kb_sub(k, kb_select(k, below, o->minus.e, o->plus.e), x.e);
+  kb_reg inverse = kb_fdiv(k, kb_flike(k, z.re, 1), kb_fma(k, z.re, z.re, kb_fmul(k, z.im, z.im)));
+  kb_reg d = kb_fmul(k, kb_fma(k, w.re, z.re, kb_fmul(k, w.im, z.im)), inverse);
+  kb_reg y = kb_fmul(k, kb_fma(k, w.im, z.re, kb_fneg(k, kb_fmul(k, w.re, z.im))), inverse);
+  // What a number of the result's can say well enough is such a number.
+  kb_reg tiny = kb_icmp(k, LLVMIntSLT, e, kb_ilike(k, e, -km_pole_reach(result))), none = kb_ilike(k, e, 0);
+  kb_reg power = kb_smin(k, kb_select(k, tiny, none, e), kb_ilike(k, e, 8));
+  power = km_float(k, kb_addi(k, kb_shli(k, power, m->man_bits), m->one_bits));
+  d = kb_fmul(k, d, power), y = kb_fmul(k, y, power);
+  km_pole_distance r = {.d = km_one(k, d), .y = y, .e = kb_select(k, tiny, e, none)};
+  if (result == m) return r;
+  r.d.hi = kb_fptrunc(k, d), r.y = kb_fptrunc(k, y);
+  r.d.lo = kb_fptrunc(k, kb_fsub(k, d, kb_fpext(k, r.d.hi)));
+  r.e = kb_trunc(k, r.e, KB_I32);
+  return r;
 }
 
 // atan(y / x), or pi less on the other side of 0. Real operands have a real result.
 km_complex km_complex_atan2(kb *k, km_complex y, km_complex x) {
   const km_consts *m = km_consts_of(x.re);
   kb_reg zero = kb_flike(k, x.re, 0), nan = kb_flike(k, zero, (double)NAN);
+  operands o = operands_of(k, y, x);
   km_complex q = km_complex_divide(k, y, x);
-  km_two left = left_of_one(k, y, x, q);
+  kb_reg below = kb_icmp(k, LLVMIntSLT, km_bits(k, q.im), kb_ilike(k, km_bits(k, q.im), 0));
+  km_pole_distance left = distance_of(k, &o, m, below);
   km_complex a = km_swap(km_complex_atanh(k, m, km_swap(q), &left));
   kb_reg pi = kb_fcopysign(k, kb_flike(k, zero, 2 * m->half_pi[0]), kb_fneg(k, a.re));
-  a.re = kb_select(k, is_opposite(k, y, x, a.re), kb_fadd(k, a.re, pi), a.re);
+  a.re = kb_select(k, is_opposite(k, &o, !km_is_wide(m), a.re), kb_fadd(k, a.re, pi), a.re);
   kb_reg finite = km_both(k, all(k, km_is_finite, x), all(k, km_is_finite, y));
   a = km_choose(k, finite, a, (km_complex){nan, nan});
   kb_reg real = km_both(k, km_is_zero(k, x.im), km_is_zero(k, y.im));

@@ -126,7 +126,16 @@ km_complex km_complex_exponential(kb *k, kl_op op, const km_consts *m, km_comple
 km_complex km_complex_hyperbolic(kb *k, kl_op op, const km_consts *m, km_complex z);  // sinh, cosh, tanh of z
 km_complex km_complex_logarithm(kb *k, kl_op op, const km_consts *m, km_complex z);   // log, log1p
 km_complex km_complex_arc(kb *k, kl_op op, const km_consts *m, km_complex z);         // asin, acos, acosh of z
-// `left`: 1 - |re z| where that is less than 1/4, if z was rounded and it is known better; or NULL.
-km_complex km_complex_atanh(kb *k, const km_consts *m, km_complex z, const km_two *left);
+// How far z is from 1 or -1: 1 - |re z| = d 2^e and |im z| = |y| 2^e. e is 0, unless both are below 2^-km_pole_reach:
+// then d and y are next to 1, or 0.
+typedef struct km_pole_distance {
+  km_two d;
+  kb_reg y, e;
+} km_pole_distance;
+static inline int km_pole_reach(const km_consts *m) {
+  return km_is_wide(m) ? 400 : 40;
+}
+// `left`: the distance where that is less than 1/4, if z was rounded and it is known better; or NULL.
+km_complex km_complex_atanh(kb *k, const km_consts *m, km_complex z, const km_pole_distance *left);
 
 #endif
