@@ -309,6 +309,37 @@ START_TEST(blocks_that_do_not_meet_are_noticed) {
 }
 END_TEST
 
+// Rows that the registers of a cluster do not hold are read again by the same blocks: once for each reduction, and for
+// the results.
+START_TEST(blocks_of_a_cluster_read_again) {
+  static const fusion_row rows = {
+      "two levels of 66,000",
+      "p = f32[2,66000] parameter(0)\n z = f32[] parameter(1)\n a = f32[2] reduce(p, z), dimensions={1}, to_apply=f\n "
+      "b = f32[2,66000] broadcast(a), dimensions={0}\n d = f32[2,66000] subtract(p, b)\n c = f32[2] reduce(d, z), "
+      "dimensions={1}, to_apply=f\n e = f32[2,66000] broadcast(c), dimensions={0}\n g = f32[2,66000] divide(d, e)\n "
+      "ROOT t = (f32[2,66000], f32[2]) tuple(g, a)"};
+  for (uint32_t blocks = 2; blocks <= 4; blocks *= 2) {
+    kiln_module *m;
+    kl_plan *p = plan_in_cluster(&rows, blocks, &m);
+    const kl_comp *entry = &m->comp[m->entry];
+    leaves want = evaluate_graph(&arena, m, entry, number_arguments(&arena, entry));
+    uint32_t loads = 0;
+    for (uint32_t i = 0; i < p->parts->main.nsteps; i++) {
+      const kl_step *s = &p->parts->main.steps[i];
+      loads += s->kind == KL_STEP_LOAD && s->access.slot == 0;
+    }
+    EXPECT(p->nlaunches == 1 && p->launches->cluster == blocks, "%u launches, clusters of %u", p->nlaunches,
+           p->launches->cluster);
+    EXPECT(loads == (blocks == 2 ? 3 : 1), "%u loads with %u blocks", loads, blocks);
+    EXPECT(kl_plan_verify(cx, p) == KILN_OK, "%s", last_finding());
+    const char *why = interpret(&arena, p, &want);
+    EXPECT(!why, "%u blocks: %s", blocks, why ? why : "");
+    kl_plan_free(p);
+    kiln_module_destroy(&m);
+  }
+}
+END_TEST
+
 // --- what is read ---------------------------------------------------------------------------------------------------
 
 // `f` adds. How many sectors a kernel may touch of what would do, in hundredths.
@@ -361,5 +392,6 @@ END_TEST
 int main(void) {
   return RUN_TESTS("reductions", EACH(open_context, close_context), {reductions_have_their_order, KL_COUNT(shapes)},
                    {blocks_share_a_result, KL_COUNT(split_shapes)}, {reductions_meet_in_memory, KL_COUNT(fusions)},
-                   {blocks_that_do_not_meet_are_noticed, 1}, {neighbours_are_read_together, KL_COUNT(reads)});
+                   {blocks_that_do_not_meet_are_noticed, 1}, {blocks_of_a_cluster_read_again, 1},
+                   {neighbours_are_read_together, KL_COUNT(reads)});
 }

@@ -28,20 +28,34 @@ static bool is_alike(const kl_reductions *x, const kl_seen *s) {
   return vars && !(vars & kept);
 }
 
-kiln_status kl_find_alike(kl_reducing *g, int64_t *bits) {
+static void add_alike(kl_reducing *g, const kl_seen *s, kl_alike *out) {
+  kl_choosing *c = g->c;
+  out->bits += kl_info(s->dtype)->bits;
+  if (s->slot >= c->slots.nargs) {
+    out->copied = false;
+    return;
+  }
+  const kl_slot_info *info = &c->slots.v.p[s->slot];
+  if (out->of[s->slot]) return;
+  out->of[s->slot] = true;
+  out->bytes += info->bytes;
+  out->copied = out->copied && !info->owner && info->shape->dtype == kl_in_bytes(info->shape->dtype);
+}
+
+kiln_status kl_find_alike(kl_reducing *g, kl_alike *out) {
   const kl_reductions *x = g->x;
   kl_choosing *c = g->c;
   const kl_aff *dims[KILN_MAX_RANK];
   kl_sights seen = {0};
   uint32_t most = x->noutputs;
-  *bits = 0;
+  *out = (kl_alike){.of = KL_NEW_N(c->arena, bool, c->slots.nargs + 1), .copied = true};
   for (uint32_t i = 0; i < x->n; i++) most += x->reducer[i].nvalues;
   for (uint32_t d = 0; d < x->shape->rank; d++) dims[d] = kl_aff_dim(g->p, d);
   kl_look *looks = KL_NEW_N(c->arena, kl_look, most + 1);
   uint32_t n = add_looks(g, dims, looks);
   kiln_status st = kl_walk_look(c->cx, c->plan, &c->slots, x->shape->rank, x->shape->dims, n, looks, &seen);
   for (size_t i = 0; i < seen.v.n; i++)
-    if (is_alike(x, &seen.v.p[i])) *bits += kl_info(seen.v.p[i].dtype)->bits;
+    if (is_alike(x, &seen.v.p[i])) add_alike(g, &seen.v.p[i], out);
   VEC_FREE(c->cx, &seen.v);
   return st;
 }

@@ -124,8 +124,14 @@ kiln_status kl_want_output(kl_reducing *g, const kl_output *o, const kl_aff *row
                            const kl_aff **at, uint32_t *step);
 kiln_status kl_store_elements(kl_reducing *g, const kl_aff *row, const kl_aff *r, uint32_t guard);
 
-// alike.c: bits of what each row reads alike for a reduced element, 0 where there is no such thing.
-kiln_status kl_find_alike(kl_reducing *g, int64_t *bits);
+// alike.c: what each row reads alike.
+typedef struct kl_alike {
+  int64_t bits;  // for a reduced element; 0: there is no such thing
+  bool *of;      // by argument: some of it
+  int64_t bytes; // of those arguments
+  bool copied;   // these are all of it, and can be copied element by element
+} kl_alike;
+kiln_status kl_find_alike(kl_reducing *g, kl_alike *out);
 
 // --- folds ----------------------------------------------------------------------------------------------------------
 
@@ -183,8 +189,9 @@ kiln_status kl_give_nothing(kl_reducing *g, uint32_t level, const kl_aff *row, u
 // How many blocks make one result together. blocks: of the launch if each made one alone; from `least` to `most`,
 // powers of two. again: one that does reads all elements for each level anew. *cost: what it takes, in nanoseconds.
 int64_t kl_best_split(const kl_reducing *g, int64_t blocks, int64_t least, int64_t most, bool again, int64_t *cost);
-// What a cluster of n blocks for each result takes, each of which holds what it reads.
-int64_t kl_cluster_cost(const kl_reducing *g, int64_t blocks, int64_t n);
+// What a cluster of n blocks for each result takes. held: each of them holds what it reads; else it reads all elements
+// for each level anew.
+int64_t kl_cluster_cost(const kl_reducing *g, int64_t blocks, int64_t n, bool held);
 // Blocks that differ in variable `split`, KL_NONE if there is one, have stored what they have made: what stands behind
 // is for the last of them. counter: its number among `counters`.
 void kl_begin_last(kl_reducing *g, uint32_t split, const kl_aff *counter, int64_t counters);

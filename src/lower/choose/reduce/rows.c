@@ -10,13 +10,15 @@
 
 #include "lower/choose/reduce/reduce.h"
 
-enum { // blocks that make several rows one behind the other, for each multiprocessor; registers of it, and of a thread
-  LEAST_BLOCKS = 3,
+enum { // threads that make several rows one behind the other, for each multiprocessor; registers of it, and of a thread
+  LEAST_THREADS = 384,
   USUAL_MULTIPROCESSORS = 132,
   MOST_ROW_ROUNDS = 32,
   REGISTERS = 1 << 16,
   OTHER_REGISTERS = 24,
   MOST_HELD = 64,
+  HARDLY = 25, // what is read alike counts less than one in so many
+  MOST_COPIED = 32 << 10,
 };
 enum { MOST_WARPS = 32, SPLIT_WARPS = 8, WARP = 32, BLOCK_WARPS = 4, MOST_PARTS = 1024, MOST_JOINED = 32 };
 
@@ -32,7 +34,10 @@ typedef struct deal {
 typedef struct rows {
   kl_reducing g;
   deal d;
-  bool joins;                                 // joins what blocks have made, and nothing else
+  bool joins;  // joins what blocks have made, and nothing else
+  bool copies; // what rows read alike, to shared memory
+  kl_alike alike;
+  uint32_t copy;                              // variable of what a thread copies
   uint32_t v, h, k, lane, step_k, step, part; // variables, KL_NONE where there is one value; part: see fold_parts
   uint32_t row_round, split, joined;
   uint32_t (*partial)[KL_MAX_VALUES_FOLDED];    // by reduction: slots of what blocks have made
@@ -139,34 +144,75 @@ static void deal_rows(rows *x) {
   while (rows_of_block(d) < rows_in_byte(x)) d->row_rounds *= 2;
 }
 
-// What rows read alike a thread holds for several rows, which its block makes one behind the other, as long as
-// registers hold it beside what it has of a row, and each multiprocessor keeps some blocks. Elements that may be
-// outside are guarded as their row is, so that they stay with it where rows may be outside, too.
-static kiln_status deal_rounds(rows *x) {
-  deal *d = &x->d;
+// Bits of what has an element for each reduced one, for one of them.
+static int64_t bits_of_element(const rows *x) {
+  int64_t bits = 0;
+  for (uint32_t i = 0; i < x->g.c->slots.nargs; i++) {
+    const kl_shape *s = x->g.c->slots.v.p[i].shape;
+    if (s->count >= x->g.x->rows * x->g.x->length / 2) bits += kl_info(s->dtype)->bits;
+  }
+  return bits;
+}
+
+// Rounds of a block of so many threads, which has `at_once` rows at one time: each multiprocessor keeps some threads,
+// and as good as every one a block. 1: there are too few rows.
+static int64_t rounds_of(const rows *x, int64_t at_once, int64_t threads) {
+  const deal *d = &x->d;
   const kl_plan *p = x->g.c->plan;
-  const kl_strategy *asked = &x->g.c->params->strategy;
-  int64_t bits = 0, elements = d->k * d->h * d->v, threads = WARP * d->warps * d->rows_in_block;
-  if (p->target.machine == KL_HOST || x->joins || d->split > 1 || d->rounds > 1 || d->rounds_k > 1 || d->unit > 1)
-    return KILN_OK;
-  if (x->g.x->rows == 0 || x->g.x->length == 0 || asked->times == 1) return KILN_OK;
-  int64_t multiprocessors = p->target.multiprocessors ? p->target.multiprocessors : USUAL_MULTIPROCESSORS;
-  int64_t at_once = rows_of_block(d), blocks = kl_ceil_div(x->g.x->rows, at_once);
-  int64_t most = asked->times ? kl_least(asked->times, blocks) : blocks / (LEAST_BLOCKS * multiprocessors);
-  most = kl_least(most, MOST_ROW_ROUNDS);
-  if (most < 2) return KILN_OK;
-  KL_TRY(kl_find_alike(&x->g, &bits));
-  int64_t held = kl_ceil_div(elements * bits, 32), registers = kl_least(REGISTERS / threads, 255);
-  if (!bits || held > MOST_HELD || held + 2 * elements + OTHER_REGISTERS > registers) return KILN_OK;
+  int64_t times = x->g.c->params->strategy.times, blocks = kl_ceil_div(x->g.x->rows, at_once);
+  int64_t all = p->target.multiprocessors ? p->target.multiprocessors : USUAL_MULTIPROCESSORS;
+  int64_t least = kl_ceil_div(all * LEAST_THREADS, threads), most;
+  if (least < all - all / 16) least = all - all / 16;
+  most = kl_least(times ? kl_least(times, blocks) : blocks / least, MOST_ROW_ROUNDS);
+  if (most < 2) return 1;
   int64_t rounds = most;
   while (rounds > 1 && x->g.x->rows % (at_once * rounds)) rounds--;
-  bool inside = d->lanes * d->warps * elements == x->g.x->length;
-  if (rounds <= most / 2 && inside) rounds = most;
+  bool inside = d->lanes * d->warps * d->k * d->h * d->v == x->g.x->length;
+  return rounds <= most / 2 && inside ? most : rounds;
+}
+
+// What rows read alike a thread holds for several rows, which its block makes one behind the other, as long as
+// registers hold it beside what it has of a row. Where that is still read too often, the block copies it to shared
+// memory, for more rows at one time. Elements that may be outside are guarded as their row is, so that they stay with
+// it where rows may be outside, too.
+static kiln_status deal_rounds(rows *x) {
+  deal *d = &x->d;
+  const kl_strategy *asked = &x->g.c->params->strategy;
+  int64_t elements = d->k * d->h * d->v, threads = WARP * d->warps * d->rows_in_block, more = 1, rounds = 1;
+  if (x->g.c->plan->target.machine == KL_HOST || x->joins || d->split > 1 || d->rounds > 1 || d->rounds_k > 1 ||
+      d->unit > 1)
+    return KILN_OK;
+  if (x->g.x->rows == 0 || x->g.x->length == 0 || asked->times == 1) return KILN_OK;
+  if (rounds_of(x, rows_of_block(d), threads) < 2) return KILN_OK;
+  KL_TRY(kl_find_alike(&x->g, &x->alike));
+  int64_t held = kl_ceil_div(elements * x->alike.bits, 32), least = x->alike.bits * HARDLY / bits_of_element(x);
+  if (!x->alike.bits) return KILN_OK;
+  if (held <= MOST_HELD && held + 2 * elements + OTHER_REGISTERS <= kl_least(REGISTERS / threads, 255))
+    rounds = rounds_of(x, rows_of_block(d), threads);
+  for (int64_t n = 1; x->alike.copied && x->alike.bytes <= MOST_COPIED && n * threads <= MOST_WARPS * WARP; n *= 2) {
+    int64_t times = rounds_of(x, n * rows_of_block(d), n * threads), by = x->copies ? more * d->rows_in_block : 1;
+    if (rounds * by * d->rows_in_warp >= least) break;
+    if (2 * elements + OTHER_REGISTERS > kl_least(REGISTERS / (n * threads), 255)) break;
+    if (n * d->rows_in_block == 1 || times * n * d->rows_in_block <= rounds * by) continue;
+    x->copies = true;
+    more = n;
+    rounds = times;
+  }
+  d->rows_in_block *= more;
   d->row_rounds *= rounds;
   return KILN_OK;
 }
 
 // --- variables ------------------------------------------------------------------------------------------------------
+
+// Runs of V elements of the largest array that is copied.
+static int64_t copies_of_thread(const rows *x) {
+  const deal *d = &x->d;
+  int64_t most = 1;
+  for (uint32_t i = 0; x->copies && i < x->g.c->slots.nargs; i++)
+    if (x->alike.of[i] && x->g.c->slots.v.p[i].shape->count > most) most = x->g.c->slots.v.p[i].shape->count;
+  return kl_ceil_div(most, d->v * WARP * d->warps * d->rows_in_block);
+}
 
 static void make_vars(rows *x) {
   const deal *d = &x->d;
@@ -189,6 +235,7 @@ static void make_vars(rows *x) {
   int64_t of_lane = kl_power_of_two(kl_ceil_div(d->in_block, d->lanes));
   kl_add_var(&x->g, KL_BIND_REG, d->in_block > 1 ? of_lane : 1, "part", &x->part);
   kl_add_var(&x->g, KL_BIND_REG, d->split > 1 ? d->joined : 1, "joined", &x->joined);
+  kl_add_var(&x->g, KL_BIND_REG, copies_of_thread(x), "copy", &x->copy);
   int64_t at_once = host || !narrowest_row_result(x) ? 1 : 128 / narrowest_row_result(x);
   while (of_block % at_once) at_once /= 2;
   const kl_aff *out = kl_add_var(&x->g, KL_BIND_REG, at_once, "out", &none);
@@ -383,6 +430,30 @@ static kiln_status store_all(rows *x) {
   return KILN_OK;
 }
 
+static const kl_aff *variable(rows *x, uint32_t var) {
+  return var == KL_NONE ? kl_aff_const(x->g.p, 0) : kl_aff_dim(x->g.p, var);
+}
+
+// Neighbouring threads copy neighbouring runs.
+static void copy_alike(rows *x) {
+  kl_choosing *c = x->g.c;
+  const deal *d = &x->d;
+  uint32_t *copies = KL_NEW_N(c->arena, uint32_t, c->slots.nargs + 1);
+  const kl_aff *run = kl_aff_addmul(x->g.p, x->thread, variable(x, x->copy), WARP * d->warps * d->rows_in_block);
+  const kl_aff *at = kl_aff_addmul(x->g.p, variable(x, x->v), run, d->v);
+  for (uint32_t i = 0; i < c->slots.nargs; i++) {
+    copies[i] = KL_NONE;
+    if (!x->alike.of[i]) continue;
+    bool never;
+    const kl_shape *s = c->slots.v.p[i].shape;
+    uint32_t there = kl_guard_and(&x->g.w.guards, KL_NONE, at, 0, s->count - 1, &never);
+    copies[i] = kl_add_shared(c->cx, c->plan, &c->slots, s->dtype, s->count);
+    uint32_t step = kl_write_load(&x->g.w, i, kl_slot_of(&x->g, i), at, there, NULL);
+    kl_write_store(&x->g.w, copies[i], kl_slot_of(&x->g, copies[i]), at, step, there);
+  }
+  x->g.walk.copies = copies;
+}
+
 // What stands in LAST is done by one of the blocks.
 static kiln_status write_body(rows *x) {
   bool never, apart = x->d.split > 1 && !x->g.x->cluster, last = apart && !x->joins && !x->g.x->two_launches;
@@ -391,6 +462,7 @@ static kiln_status write_body(rows *x) {
   if (x->d.unit > 1 && x->d.parts > 1)
     x->guard = kl_guard_and(&x->g.w.guards, x->guard, x->in_group, 0, x->d.k * x->g.x->w - 1, &never);
   x->g.w.guards.covers = x->d.unit > 1;
+  if (x->copies) copy_alike(x);
   if (x->row_round != KL_NONE) kl_write_loop(&x->g.w, x->row_round, 0, NULL, NULL, NULL);
   if (!x->joins) KL_TRY(fold_all(x));
   if (apart && !x->joins && !last) return KILN_OK;
@@ -417,17 +489,29 @@ static bool has_parts_of_bytes(const rows *x) {
   return false;
 }
 
-// So many blocks, each of which holds its part of a row in registers, are a cluster where that reads it fewer times.
+// Does each of n blocks hold its part of a row in registers?
+static bool holds_part(const rows *x, int64_t n) {
+  return kl_ceil_div(x->d.parts, n) <= MOST_WARPS && x->d.rounds_k == 1;
+}
+
+// Neighbouring blocks are a cluster where that takes least: they have all of a row's reductions, and its results, in
+// one launch, and read the row once if they hold it, else again for each.
 static void split_in_cluster(rows *x, kl_reductions *stage, int64_t blocks, int64_t cost) {
   const kl_strategy *s = &x->g.c->params->strategy;
-  int64_t n = kl_power_of_two(kl_ceil_div(x->d.parts, MOST_WARPS)), most = kl_power_of_two(x->d.parts);
-  if (s->cluster) n = kl_least(s->split > n ? kl_power_of_two(s->split) : n, most);
-  if (n < 2 || n > kl_most_in_cluster(&x->g.c->plan->target) || x->d.rounds_k > 1) return;
-  if (rows_of_block(&x->d) > 1 || has_parts_of_bytes(x)) return;
-  if (s->split && !s->cluster) return;
-  if (!s->cluster && kl_cluster_cost(&x->g, blocks, n) >= cost) return;
-  stage->split = n;
-  stage->cluster = true;
+  int64_t most = kl_least(kl_power_of_two(x->d.parts), kl_most_in_cluster(&x->g.c->plan->target));
+  if (most < 2 || rows_of_block(&x->d) > 1 || has_parts_of_bytes(x) || (s->split && !s->cluster)) return;
+  if (s->cluster) {
+    stage->split = kl_least(s->split > 1 ? kl_power_of_two(s->split) : 2, most);
+    stage->cluster = kl_ceil_div(x->d.parts, stage->split) <= MOST_PARTS;
+    return;
+  }
+  for (int64_t n = 2; n <= most; n *= 2) {
+    int64_t t = kl_cluster_cost(&x->g, blocks, n, holds_part(x, n));
+    if (kl_ceil_div(x->d.parts, n) > MOST_PARTS || t >= cost) continue;
+    stage->split = n;
+    stage->cluster = true;
+    cost = t;
+  }
 }
 
 void kl_split_rows(kl_choosing *c, kl_reductions *stage) {

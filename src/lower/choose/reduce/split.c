@@ -1,7 +1,8 @@
 // Several blocks for one result: how many.
 //
 // A block reads as fast as its multiprocessor lets it, all together as memory does; joining what they have made takes a
-// while. What depends on a reduction waits for it in a launch of its own, so that each level reads all elements.
+// while. What depends on a reduction waits for it in a launch of its own, so that each level reads all elements; blocks
+// of a cluster wait for each other.
 
 #include "lower/choose/reduce/reduce.h"
 
@@ -46,7 +47,7 @@ int64_t kl_best_split(const kl_reducing *g, int64_t blocks, int64_t least, int64
   int64_t bytes = bytes_read(g), best = least, behind = levels_behind(g);
   *cost = INT64_MAX;
   if (forced) return forced <= least ? least : kl_least(kl_power_of_two(forced), most);
-  for (int64_t n = least; n <= most && blocks * n <= 8 * m.processors * least; n *= 2) {
+  for (int64_t n = least; n == least || (n <= most && blocks * n <= 8 * m.processors * least); n *= 2) {
     int64_t t = time_of(&m, bytes, blocks * n);
     if (n == 1 && again) t *= behind + 1;
     if (n > 1) t = (behind + 1) * (t + m.join) + behind * m.launch;
@@ -55,9 +56,10 @@ int64_t kl_best_split(const kl_reducing *g, int64_t blocks, int64_t least, int64
   return best;
 }
 
-int64_t kl_cluster_cost(const kl_reducing *g, int64_t blocks, int64_t n) {
+int64_t kl_cluster_cost(const kl_reducing *g, int64_t blocks, int64_t n, bool held) {
   machine m = machine_of(&g->c->plan->target);
-  return time_of(&m, bytes_read(g), blocks * n) + g->x->levels * m.join / 2;
+  int64_t times = held ? 1 : levels_behind(g) + 1, rounds = kl_ceil_div(blocks * n, m.processors);
+  return times * time_of(&m, bytes_read(g), blocks * n) + rounds * g->x->levels * m.join / 2;
 }
 
 void kl_begin_last(kl_reducing *g, uint32_t split, const kl_aff *counter, int64_t counters) {

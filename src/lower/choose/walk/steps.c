@@ -97,6 +97,10 @@ static kiln_status load(walk *w, const node *n, const kl_instr *in, uint32_t *st
   // What follows from the bounds of many digits is easier to see where it is said.
   if (w->tiled || w->plan->bounded)
     guard = kl_guard_and(&w->w->guards, guard, linear, 0, info->shape->count - 1, &never);
+  if (w->copies && slot < w->slots->nargs && w->copies[slot] != KL_NONE) {
+    slot = w->copies[slot];
+    info = &w->slots->v.p[slot];
+  }
   *step = kl_write_load(w->w, slot, info, linear, guard, in);
   kl_dtype t = kl_shape_leaf(in->shape, n->leaf)->dtype;
   *step = of_word(w, *step, t, in);

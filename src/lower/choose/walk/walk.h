@@ -65,6 +65,7 @@ typedef struct kl_walk {
   const struct kl_wanted *elsewhere; // what was given, wanted at another index
   bool goes_on;                      // whoever asks sees by himself that there is such, and makes nothing of the steps
   size_t nstored;                    // of slots->stored, those that there were when the walk began
+  const uint32_t *copies;            // by argument: a slot with the same elements to load instead, KL_NONE: none; NULL
   VEC(kl_frame) frames;
   VEC(struct kl_wanted *) nodes;
   VEC(uint32_t) given;        // nodes whose steps the chooser gave
