@@ -58,6 +58,7 @@ static int open_driver(const char *name) {
          find(lib, "cuModuleLoadData", &entry_points.cuModuleLoadData) &&
          find(lib, "cuModuleUnload", &entry_points.cuModuleUnload) &&
          find(lib, "cuModuleGetFunction", &entry_points.cuModuleGetFunction) &&
+         find(lib, "cuFuncSetAttribute", &entry_points.cuFuncSetAttribute) &&
          find(lib, "cuLaunchKernel", &entry_points.cuLaunchKernel);
 }
 

@@ -123,6 +123,8 @@ static const char entry_points[] =
     "  int (*cuModuleLoadData)(void **module, const void *image);\n"
     "  int (*cuModuleUnload)(void *module);\n"
     "  int (*cuModuleGetFunction)(void **function, void *module, const char *name);\n"
+    "  int (*cuFuncSetAttribute)(void *function, int attribute, int value); // for kernels that share more than 48 "
+    "KiB\n"
     "  int (*cuLaunchKernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,\n"
     "                        unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream,\n"
     "                        void **arguments, void **extra);\n"
@@ -227,6 +229,8 @@ static void write_constants(const header *h) {
   put(h, "\n};\n\n");
 }
 
+enum { MAX_DYNAMIC_SHARED = 8 }; // the driver's number of that attribute
+
 static void write_loading(const header *h) {
   put(h, "int @_load(const kiln_entry_points *d, @_kernels *k) {\n  static const char *const names[] = {");
   for (size_t i = 0; i < h->m->launch_count; i++) fprintf(h->to, "%s\"%s\"", i ? ", " : "", h->m->launches[i].kernel);
@@ -234,8 +238,12 @@ static void write_loading(const header *h) {
          "  int code = d->cuModuleLoadData(&k->module, @_ptx);\n"
          "  if (code) k->module = 0;\n"
          "  for (unsigned i = 0; i < sizeof names / sizeof names[0] && !code; i++)\n"
-         "    code = d->cuModuleGetFunction(&k->function[i], k->module, names[i]);\n"
-         "  if (code) @_unload(d, k);\n"
+         "    code = d->cuModuleGetFunction(&k->function[i], k->module, names[i]);\n");
+  for (size_t i = 0; i < h->m->launch_count; i++)
+    if (h->m->launches[i].dynamic_shared_bytes)
+      fprintf(h->to, "  if (!code) code = d->cuFuncSetAttribute(k->function[%zu], %d, %u);\n", i, MAX_DYNAMIC_SHARED,
+              h->m->launches[i].dynamic_shared_bytes);
+  put(h, "  if (code) @_unload(d, k);\n"
          "  return code;\n"
          "}\n\n"
          "void @_unload(const kiln_entry_points *d, @_kernels *k) {\n"

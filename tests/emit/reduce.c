@@ -218,7 +218,8 @@ static const kl_strategy strategies[] = {{0},
                                          {.split = 2},
                                          {.split = 4, .two_launches = true},
                                          {.split = 16, .across = true},
-                                         {.split = 4, .cluster = true}};
+                                         {.split = 4, .cluster = true},
+                                         {.teams = 4}};
 
 START_TEST(random_reductions) {
   kiln_context *cx = kiln_context_create(NULL);

@@ -340,6 +340,68 @@ START_TEST(blocks_of_a_cluster_read_again) {
 }
 END_TEST
 
+// --- columns beside rows --------------------------------------------------------------------------------------------
+
+// Elements that rows and columns have in common are read once.
+static const fusion_row beside[] = {
+    {"sums of both", "p = f32[300,512] parameter(0)\n z = f32[] parameter(1)\n a = f32[300] reduce(p, z), "
+                     "dimensions={1}, to_apply=f\n c = f32[512] reduce(p, z), dimensions={0}, to_apply=f\n ROOT t = "
+                     "(f32[300], f32[512]) tuple(a, c)"},
+    {"columns of what rows leave, of an odd number",
+     "p = f32[130,90] parameter(0)\n z = f32[] parameter(1)\n a = f32[130] reduce(p, z), dimensions={1}, to_apply=f\n "
+     "b = f32[130,90] broadcast(a), dimensions={0}\n d = f32[130,90] subtract(p, b)\n c = f32[90] reduce(d, z), "
+     "dimensions={0}, to_apply=f\n n = f32[90] negate(c)\n ROOT t = (f32[130,90], f32[90]) tuple(d, n)"},
+    {"rows of several warps", "p = f32[20,2100] parameter(0)\n z = f32[] parameter(1)\n a = f32[20] reduce(p, z), "
+                              "dimensions={1}, to_apply=f\n b = f32[20,2100] broadcast(a), dimensions={0}\n d = "
+                              "f32[20,2100] subtract(p, b)\n c = f32[2100] reduce(d, z), dimensions={0}, to_apply=f\n "
+                              "ROOT t = (f32[20,2100], f32[2100], f32[20]) tuple(d, c, a)"},
+    {"columns of three dimensions",
+     "p = f32[9,15,70] parameter(0)\n z = f32[] parameter(1)\n a = f32[9,15] reduce(p, z), "
+     "dimensions={2}, to_apply=f\n c = f32[70] reduce(p, z), dimensions={0,1}, to_apply=f\n "
+     "ROOT t = (f32[9,15], f32[70]) tuple(a, c)"},
+};
+
+static kl_plan *plan_with_teams(const fusion_row *f, uint32_t teams, kiln_module **m) {
+  kl_sb text;
+  kl_plan *p = NULL;
+  kl_sb_init(&text, cx);
+  put_fusion(&text, f);
+  EXPECT(kiln_module_parse(cx, f->what, text.p, text.n, m) == KILN_OK, "%s: %s", f->what, last_finding());
+  const kl_plan_params params = {.target = targets[0], .name = "k", .strategy = {.teams = teams}};
+  EXPECT(kl_plan_make(cx, *m, &(*m)->comp[(*m)->entry], &params, &arena, &p) == KILN_OK, "%s: %s", f->what,
+         last_finding());
+  kl_sb_free(&text);
+  return p;
+}
+
+static unsigned loads_of_first(const kl_plan *p) {
+  unsigned n = 0;
+  for (uint32_t i = 0; i < p->nparts; i++)
+    for (uint32_t k = 0; k < p->parts[i].main.nsteps; k++) {
+      const kl_step *s = &p->parts[i].main.steps[k];
+      n += s->kind == KL_STEP_LOAD && s->access.slot == 0;
+    }
+  return n;
+}
+
+START_TEST(columns_are_made_beside_rows) {
+  const fusion_row *f = &beside[_i];
+  for (uint32_t teams = 1; teams <= 8; teams *= 2) {
+    kiln_module *m;
+    kl_plan *p = plan_with_teams(f, teams, &m);
+    const kl_comp *entry = &m->comp[m->entry];
+    leaves want = evaluate_graph(&arena, m, entry, number_arguments(&arena, entry));
+    EXPECT(p->nlaunches == 2 && loads_of_first(p) == 1, "%s, %u teams: %u launches, %u loads", f->what, teams,
+           p->nlaunches, loads_of_first(p));
+    EXPECT(kl_plan_verify(cx, p) == KILN_OK, "%s, %u teams: %s", f->what, teams, last_finding());
+    const char *why = interpret(&arena, p, &want);
+    EXPECT(!why, "%s, %u teams: %s", f->what, teams, why ? why : "");
+    kl_plan_free(p);
+    kiln_module_destroy(&m);
+  }
+}
+END_TEST
+
 // --- what is read ---------------------------------------------------------------------------------------------------
 
 // `f` adds. How many sectors a kernel may touch of what would do, in hundredths.
@@ -393,5 +455,5 @@ int main(void) {
   return RUN_TESTS("reductions", EACH(open_context, close_context), {reductions_have_their_order, KL_COUNT(shapes)},
                    {blocks_share_a_result, KL_COUNT(split_shapes)}, {reductions_meet_in_memory, KL_COUNT(fusions)},
                    {blocks_that_do_not_meet_are_noticed, 1}, {blocks_of_a_cluster_read_again, 1},
-                   {neighbours_are_read_together, KL_COUNT(reads)});
+                   {columns_are_made_beside_rows, KL_COUNT(beside)}, {neighbours_are_read_together, KL_COUNT(reads)});
 }

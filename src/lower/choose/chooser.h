@@ -29,9 +29,6 @@ typedef kiln_status kl_chooser(kl_choosing *c, const char **why_not);
 kl_chooser kl_choose_loop, kl_choose_reduction, kl_choose_transposition, kl_choose_in_place;
 kl_chooser kl_choose_scatter, kl_choose_private_scatter, kl_choose_sorted_scatter;
 
-// Bytes that blocks share without asking for more.
-enum { KL_MOST_SHARED = 48 << 10 };
-
 // identity.c: what changes no bit of what the op joins it with, a complex number's parts one by one; false: none that
 // is known.
 bool kl_identity_of(kl_op op, kl_dtype t, uint64_t bits[2]);

@@ -34,19 +34,21 @@ void kl_make_constants(kl_emit *e) {
   }
 }
 
-// What a block shares is one array of bytes; slots are places in it.
+// What a block shares is one array of bytes; slots are places in it. More than there is without asking comes with the
+// launch.
 static void make_shared(kl_emit *e) {
   const kl_plan *p = e->plan;
   if (!e->launch->shared_bytes) return;
-  LLVMTypeRef type = LLVMArrayType2(kb_type(&e->k, KB_I8, 1), e->launch->shared_bytes);
+  bool asked = e->launch->shared_bytes > KL_MOST_SHARED;
+  LLVMTypeRef type = LLVMArrayType2(kb_type(&e->k, KB_I8, 1), asked ? 0 : e->launch->shared_bytes);
   LLVMValueRef g = LLVMAddGlobalInAddressSpace(e->k.module, type, kl_strf(e->arena, "%s_shared", e->launch->name), 3);
-  LLVMSetLinkage(g, LLVMInternalLinkage);
-  LLVMSetInitializer(g, LLVMGetUndef(type));
+  if (!asked) LLVMSetLinkage(g, LLVMInternalLinkage);
+  if (!asked) LLVMSetInitializer(g, LLVMGetUndef(type));
   LLVMSetAlignment(g, 16);
   for (uint32_t i = p->nargs; i < p->nslots; i++) {
     if (p->slots[i].kind != KL_SLOT_SHARED || &p->launches[p->slots[i].launch] != e->launch) continue;
     LLVMValueRef at = LLVMConstInt(kb_type(&e->k, KB_I32, 1), p->slots[i].at, false);
-    e->slots[i] = (kb_reg){LLVMConstInBoundsGEP2(kb_type(&e->k, KB_I8, 1), g, &at, 1), KB_PTR, 1};
+    e->slots[i] = (kb_reg){LLVMConstGEP2(kb_type(&e->k, KB_I8, 1), g, &at, 1), KB_PTR, 1};
   }
 }
 

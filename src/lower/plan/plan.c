@@ -187,6 +187,17 @@ uint32_t kl_most_in_cluster(const kl_target *t) {
   return t->machine == KL_NVPTX && t->sm >= 90 ? 8 : 0;
 }
 
+uint32_t kl_most_shared(const kl_target *t) {
+  static const struct {
+    uint32_t sm, kilobytes;
+  } most[] = {{70, 96},  {72, 96}, {75, 64},  {80, 163},  {86, 99},
+              {87, 163}, {89, 99}, {90, 227}, {100, 227}, {103, 227}};
+  if (t->machine == KL_NVPTX && t->shared_bytes) return t->shared_bytes;
+  for (size_t i = 0; t->machine == KL_NVPTX && i < KL_COUNT(most); i++)
+    if (most[i].sm == t->sm) return most[i].kilobytes << 10;
+  return KL_MOST_SHARED;
+}
+
 kl_vars kl_guard_vars(const kl_body *b, uint32_t guard) {
   kl_vars r = 0;
   for (; guard != KL_NONE; guard = b->guards[guard].outer) r |= kl_vars_of(b, b->guards[guard].expr);

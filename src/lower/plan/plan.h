@@ -289,6 +289,7 @@ typedef struct kl_slot_info {
   uint32_t alias;       // the slot that may be the same memory, KL_NONE if there is none
   uint32_t at;          // SHARED: offset in bytes in the block's memory
   uint32_t launch;      // SHARED: whose blocks
+  bool own;             // SHARED: threads that name an element alike are one, and need not wait for each other
   bool zero;            // SCRATCH: counters, zero before the first launch and behind the last; nothing loads or stores
   const char *unproved; // OUT: what is not known to the verifier of "each element is stored once"; NULL: it is proved
 } kl_slot_info;
@@ -392,6 +393,9 @@ void kl_each_taken(const kl_body *b, const kl_node *n, void (*f)(void *arg, uint
 kl_truth kl_guard_at(kl_plan *p, const kl_body *b, uint32_t guard, kl_vars vars, const int64_t *at);
 // Most blocks of a cluster on the target; 0: there are none.
 uint32_t kl_most_in_cluster(const kl_target *t);
+// Bytes that a block may share; those that it has without asking for more.
+enum { KL_MOST_SHARED = 48 << 10 };
+uint32_t kl_most_shared(const kl_target *t);
 // Do so many bits, 32 or 64, hold every index of the body?
 bool kl_body_fits(const kl_body *b, unsigned bits);
 

@@ -6,9 +6,11 @@
 
 #include "lower/plan/write.h"
 
-// Slots that have been read, written and changed since the threads last waited.
+// Slots that have been read, written and changed since the threads last waited; of slots that say so the element that
+// all of these have named, NULL where these are several.
 typedef struct state {
   bool *read, *written, *changed;
+  const kl_aff **element;
 } state;
 
 typedef struct placing {
@@ -19,11 +21,17 @@ typedef struct placing {
 
 static state new_state(const placing *x) {
   bool *all = KL_NEW_N(x->arena, bool, 3 * (x->p->nslots + 1));
-  return (state){all, all + x->p->nslots + 1, all + 2 * (x->p->nslots + 1)};
+  const kl_aff **element = KL_NEW_N(x->arena, const kl_aff *, x->p->nslots + 1);
+  return (state){all, all + x->p->nslots + 1, all + 2 * (x->p->nslots + 1), element};
+}
+
+static bool touches(const state *s, uint32_t slot) {
+  return s->read[slot] || s->written[slot] || s->changed[slot];
 }
 
 static void add(const placing *x, state *to, const state *s) {
   for (uint32_t i = 0; i < x->p->nslots; i++) {
+    if (touches(s, i)) to->element[i] = !touches(to, i) || to->element[i] == s->element[i] ? s->element[i] : NULL;
     to->read[i] |= s->read[i];
     to->written[i] |= s->written[i];
     to->changed[i] |= s->changed[i];
@@ -38,6 +46,7 @@ static void clear(const placing *x, state *s) {
 
 static bool conflicts(const placing *x, const state *before, const state *now) {
   for (uint32_t i = 0; i < x->p->nslots; i++) {
+    if (x->p->slots[i].own && before->element[i] && before->element[i] == now->element[i]) continue;
     if ((before->written[i] || before->changed[i]) && now->read[i]) return true;
     if ((before->read[i] || before->changed[i]) && now->written[i]) return true;
     if ((before->read[i] || before->written[i]) && now->changed[i]) return true;
@@ -49,15 +58,18 @@ static bool is_shared(const placing *x, uint32_t slot) {
   return x->p->slots[slot].kind == KL_SLOT_SHARED;
 }
 
+static void touch(const placing *x, const kl_access *a, state *s, bool *done) {
+  if (!is_shared(x, a->slot)) return;
+  s->element[a->slot] = !touches(s, a->slot) || s->element[a->slot] == a->element ? a->element : NULL;
+  done[a->slot] = true;
+}
+
 static void summarize(const placing *x, const kl_node *n, state *s) {
-  if (n->kind == KL_NODE_STEP && x->body->steps[n->index].kind == KL_STEP_LOAD) {
-    uint32_t slot = x->body->steps[n->index].access.slot;
-    if (is_shared(x, slot)) s->read[slot] = true;
-  }
+  if (n->kind == KL_NODE_STEP && x->body->steps[n->index].kind == KL_STEP_LOAD)
+    touch(x, &x->body->steps[n->index].access, s, s->read);
   if (n->kind == KL_NODE_STORE) {
     const kl_store *t = &x->body->stores[n->index];
-    bool *done = t->how == KL_STORE_PUT ? s->written : s->changed;
-    if (is_shared(x, t->access.slot)) done[t->access.slot] = true;
+    touch(x, &t->access, s, t->how == KL_STORE_PUT ? s->written : s->changed);
   }
   for (uint32_t i = 0; n->nest && i < n->nest->inside.n; i++) summarize(x, &n->nest->inside.nodes[i], s);
 }

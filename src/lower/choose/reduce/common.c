@@ -129,7 +129,8 @@ kiln_status kl_reducing_end(kl_reducing *g, kl_body *b, kiln_status st, int64_t 
   if (st == KILN_OK && g->walk.elsewhere) *why_not = kl_taken_elsewhere;
   kl_walk_free(&g->walk);
   if (st == KILN_OK && g->w.splits_bytes) *why_not = "results of several threads would share a byte";
-  if (st == KILN_OK && kl_last_launch(p)->shared_bytes > KL_MOST_SHARED)
+  uint32_t most = g->x->beside ? kl_most_shared(&p->target) : KL_MOST_SHARED;
+  if (st == KILN_OK && kl_last_launch(p)->shared_bytes > most)
     *why_not = "it needs more shared memory than a block has";
   if (st != KILN_OK || *why_not) {
     kl_write_free(&g->w);

@@ -56,6 +56,10 @@ typedef struct kl_reductions {
   int64_t split;     // blocks that make a result together, each some neighbouring groups s; 1: one does
   bool two_launches; // a launch of its own joins what they make
   bool cluster;      // they meet, and all of them have the result
+  // Of rows: reductions of the same elements along the rows' other dimensions, in the same launch (beside.c); NULL:
+  // none. These are `behind` a level of the rows' own each.
+  const struct kl_reductions *beside;
+  const uint32_t *behind;
 } kl_reductions;
 
 // The reductions of plan->comp, operands before users; domain[i]: of reduction i alone, without instructions.
@@ -183,6 +187,32 @@ kiln_status kl_fold_finish(kl_folding *f, uint32_t *values, uint32_t guard);
 kiln_status kl_fold_give(kl_reducing *g, uint32_t which, const kl_aff *row, uint32_t guard, uint32_t *values);
 // Reductions of a level over nothing.
 kiln_status kl_give_nothing(kl_reducing *g, uint32_t level, const kl_aff *row, uint32_t guard);
+
+// --- columns beside rows --------------------------------------------------------------------------------------------
+
+// What a block of teams, which have a row each at one time, makes of columns.
+typedef struct kl_sums {
+  const kl_reductions *columns;
+  int64_t v, padded;         // neighbours that a lane has; sums of a team, whole warps' chunks
+  int64_t teams, parts;      // parts: blocks
+  const kl_aff *column;      // of a thread's elements
+  const kl_aff *team, *part; // the thread's, and the block's
+  const kl_aff *run;         // sums that the thread joins of all teams
+  uint32_t met;              // variable: whose
+  const kl_aff *own;         // where the thread's sums lie
+  uint32_t (*slots)[KL_MAX_VALUES_FOLDED], (*partial)[KL_MAX_VALUES_FOLDED];
+} kl_sums;
+
+// Bytes of one column's sums.
+int64_t kl_sums_bytes(const kl_reductions *columns);
+// Before the first row; of a row's elements at an index, those that are behind a level of its reductions; behind all.
+void kl_sums_begin(kl_reducing *g, kl_sums *x);
+kiln_status kl_sums_add(kl_reducing *g, const kl_sums *x, uint32_t level, const kl_aff *const *index, uint32_t guard);
+kiln_status kl_sums_end(kl_reducing *g, const kl_sums *x);
+// A launch that joins what blocks have made, and stores the outputs of `columns`.
+kiln_status kl_join_sums(kl_choosing *c, const kl_sums *x, const char **why_not);
+// rows.c: can one launch make `rows` and these, and is that best?
+kiln_status kl_rows_have_columns(kl_choosing *c, const kl_reductions *rows, const kl_reductions *columns, bool *have);
 
 // --- several blocks for a result ------------------------------------------------------------------------------------
 

@@ -140,6 +140,125 @@ static void find_outputs(staging *x, kl_reductions *stage) {
   stage->outputs = VEC_FREEZE(c->cx, c->arena, &out);
 }
 
+// --- columns beside rows --------------------------------------------------------------------------------------------
+
+// Are these reductions of the stage's elements along its other dimensions?
+static bool is_across_rows(const kl_reductions *stage, const kl_reductions *columns) {
+  uint32_t dims = 0, others = 0;
+  if (!kl_shape_same_dims(stage->shape, columns->shape) || columns->nreduced != stage->nkept) return false;
+  for (uint32_t i = 0; i < stage->nkept; i++) {
+    dims |= 1u << stage->kept[i];
+    others |= 1u << columns->reduced[i];
+  }
+  return dims == others && !columns->row;
+}
+
+// All that is still to be reduced, if it is columns of one order; false: it is not.
+static bool find_columns(const staging *x, const kl_reductions *stage, bool *columns) {
+  const kl_reductions *first = NULL;
+  for (uint32_t r = 0; r < x->all.n; r++) {
+    const kl_reductions *d = &x->all.domain[r];
+    if (x->done[r] || x->here[r]) continue;
+    if (!x->all.reducer[r].has_identity || !is_ready(x, x->all.number[r], r)) return false;
+    if (first ? !kl_same_domain(first, d) : !is_across_rows(stage, d)) return false;
+    first = d;
+    columns[r] = true;
+  }
+  return first != NULL;
+}
+
+// Is it made of some reduction of the stage, but for what these columns' are made of?
+static bool takes_rows(const staging *x, const bool *columns, uint32_t instr) {
+  const kl_comp *c = x->c->plan->comp;
+  bool *seen = KL_NEW_N(x->c->arena, bool, c->ninstr);
+  seen[instr] = true;
+  for (uint32_t i = instr + 1, next = x->all.n; i-- > 0;) {
+    while (next && x->all.number[next - 1] > i) next--;
+    if (!seen[i]) continue;
+    if (next && x->all.number[next - 1] == i) {
+      if (x->here[next - 1] && !columns[next - 1]) return true;
+      continue;
+    }
+    for (uint32_t k = 0; k < c->instr[i].noperands; k++) seen[c->instr[i].operands[k]] = true;
+  }
+  return false;
+}
+
+typedef struct outputs {
+  VEC(kl_output) rows, columns;
+} outputs;
+
+// Every result that is left is one of the stage's, or of these columns.
+static bool share_outputs(staging *x, const kl_reductions *stage, const kl_reductions *beside, const bool *columns,
+                          outputs *out) {
+  kl_choosing *c = x->c;
+  const kl_comp *comp = c->plan->comp;
+  uint32_t first = c->slots.nargs - x->nresults;
+  for (uint32_t i = 0; i < x->nresults; i++) {
+    const kl_slot_info *s = &c->slots.v.p[first + i];
+    uint32_t instr = (uint32_t)(x->result[i] - comp->instr);
+    kl_output o = {first + i, comp->root, i, KL_NONE, true};
+    if (x->stored[i]) continue;
+    if (s->owner || kl_info(s->shape->dtype)->bits < 8) return false;
+    kl_result_level level = kl_result_of(stage, s->shape);
+    if (level != KL_RESULT_NEITHER && is_ready(x, instr, KL_NONE)) {
+      o.of_row = level == KL_RESULT_ROW;
+      VEC_PUSH(c->cx, &out->rows, o);
+      continue;
+    }
+    if (kl_result_of(beside, s->shape) != KL_RESULT_ROW || takes_rows(x, columns, instr)) return false;
+    VEC_PUSH(c->cx, &out->columns, o);
+  }
+  return true;
+}
+
+static const uint32_t *find_behind(const staging *x, const kl_reductions *stage, const kl_reductions *beside) {
+  uint32_t *behind = KL_NEW_N(x->c->arena, uint32_t, beside->n);
+  for (uint32_t i = 0; i < beside->n; i++) {
+    behind[i] = 1;
+    for (uint32_t r = 0; r < x->all.n; r++) {
+      uint32_t n = number_in(stage, x->all.number[r]);
+      if (n != KL_NONE && x->needs[beside->number[i]][r] && stage->level[n] > behind[i]) behind[i] = stage->level[n];
+    }
+  }
+  return behind;
+}
+
+// Where rows, and columns of what they have, are all that is left, a launch of rows may make both. Its rows are in the
+// order in which columns have them.
+static kiln_status find_beside(staging *x, kl_reductions *stage) {
+  kl_choosing *c = x->c;
+  bool *columns = KL_NEW_N(c->arena, bool, x->all.n), have = false;
+  outputs out = {{0}, {0}};
+  if (c->effort > KL_TOGETHER || !stage->row || stage->across || stage->split > 1 || !stage->rows || !stage->length)
+    return KILN_OK;
+  if (!find_columns(x, stage, columns)) return KILN_OK;
+  kl_reductions *beside = KL_NEW(c->arena, kl_reductions);
+  kl_reductions_of(c, &x->all, columns, beside);
+  beside->nkept = stage->nreduced;
+  memcpy(beside->kept, stage->reduced, sizeof beside->kept);
+  kl_reductions own = *stage;
+  memcpy(own.kept, beside->reduced, sizeof own.kept);
+  if (share_outputs(x, stage, beside, columns, &out)) {
+    own.noutputs = (uint32_t)out.rows.n;
+    own.outputs = kl_arena_dup(c->arena, out.rows.p, out.rows.n * sizeof *out.rows.p);
+    beside->noutputs = (uint32_t)out.columns.n;
+    beside->outputs = kl_arena_dup(c->arena, out.columns.p, out.columns.n * sizeof *out.columns.p);
+    beside->behind = find_behind(x, stage, beside);
+  } else {
+    beside = NULL;
+  }
+  VEC_FREE(c->cx, &out.rows);
+  VEC_FREE(c->cx, &out.columns);
+  if (beside) KL_TRY(kl_rows_have_columns(c, &own, beside, &have));
+  if (!have) return KILN_OK;
+  *stage = own;
+  stage->beside = beside;
+  for (uint32_t r = 0; r < x->all.n; r++) x->here[r] = x->here[r] || columns[r];
+  for (uint32_t i = 0; i < x->nresults; i++) x->stored[i] = true;
+  return KILN_OK;
+}
+
 // With rows of no elements, or none, one block does.
 static void choose_split(staging *x, kl_reductions *stage) {
   if (stage->rows == 0 || stage->length == 0) return;
@@ -168,7 +287,8 @@ static kiln_status make_stage(staging *x, uint32_t first, const char **why_not) 
   }
   stage->two_launches = c->params->strategy.two_launches || c->plan->target.machine == KL_HOST;
   size_t stored = c->slots.stored.n;
-  find_outputs(x, stage);
+  KL_TRY(find_beside(x, stage));
+  if (!stage->beside) find_outputs(x, stage);
   if (stage->rows) {
     if (c->plan->nparts) kl_plan_add_launch(c->plan, c->plan->target.block);
     // Bodies of this stage do not find what it stores itself.

@@ -19,6 +19,7 @@ enum { // threads that make several rows one behind the other, for each multipro
   MOST_HELD = 64,
   HARDLY = 25, // what is read alike counts less than one in so many
   MOST_COPIED = 32 << 10,
+  MOST_MET = 8 << 10, // of what warps make of rows
 };
 enum { MOST_WARPS = 32, SPLIT_WARPS = 8, WARP = 32, BLOCK_WARPS = 4, MOST_PARTS = 1024, MOST_JOINED = 32 };
 
@@ -38,6 +39,7 @@ typedef struct rows {
   bool copies; // what rows read alike, to shared memory
   kl_alike alike;
   uint32_t copy;                              // variable of what a thread copies
+  kl_sums sums;                               // of columns beside
   uint32_t v, h, k, lane, step_k, step, part; // variables, KL_NONE where there is one value; part: see fold_parts
   uint32_t row_round, split, joined;
   uint32_t (*partial)[KL_MAX_VALUES_FOLDED];    // by reduction: slots of what blocks have made
@@ -144,6 +146,10 @@ static void deal_rows(rows *x) {
   while (rows_of_block(d) < rows_in_byte(x)) d->row_rounds *= 2;
 }
 
+static bool copies_alike(const rows *x) {
+  return x->alike.bits && x->alike.copied && x->alike.bytes <= MOST_COPIED;
+}
+
 // Bits of what has an element for each reduced one, for one of them.
 static int64_t bits_of_element(const rows *x) {
   int64_t bits = 0;
@@ -189,7 +195,7 @@ static kiln_status deal_rounds(rows *x) {
   if (!x->alike.bits) return KILN_OK;
   if (held <= MOST_HELD && held + 2 * elements + OTHER_REGISTERS <= kl_least(REGISTERS / threads, 255))
     rounds = rounds_of(x, rows_of_block(d), threads);
-  for (int64_t n = 1; x->alike.copied && x->alike.bytes <= MOST_COPIED && n * threads <= MOST_WARPS * WARP; n *= 2) {
+  for (int64_t n = 1; copies_alike(x) && n * threads <= MOST_WARPS * WARP; n *= 2) {
     int64_t times = rounds_of(x, n * rows_of_block(d), n * threads), by = x->copies ? more * d->rows_in_block : 1;
     if (rounds * by * d->rows_in_warp >= least) break;
     if (2 * elements + OTHER_REGISTERS > kl_least(REGISTERS / (n * threads), 255)) break;
@@ -203,7 +209,86 @@ static kiln_status deal_rounds(rows *x) {
   return KILN_OK;
 }
 
+// --- columns beside -------------------------------------------------------------------------------------------------
+
+// Registers of a thread, of which it has so many elements: what it loads, and what it makes of that.
+static int64_t registers_beside(const deal *d) {
+  return 3 * d->k * d->h * d->v + OTHER_REGISTERS;
+}
+
+// Rows of a block at one time are neighbouring leaves of the columns' order, as many as memory has room for; a leaf's
+// come one behind the other. Blocks leave sums of columns for others to join: few of them leave little.
+static bool deal_beside(rows *x) {
+  deal *d = &x->d;
+  const kl_reductions *all = x->g.x, *columns = all->beside;
+  const kl_plan *p = x->g.c->plan;
+  int64_t asked = x->g.c->params->strategy.teams, threads = WARP * d->warps;
+  int64_t of_team = (d->warps * d->k - 1) * all->w + d->lanes * d->h * d->v;
+  if (p->target.machine == KL_HOST || d->split > 1 || d->rounds > 1 || d->rounds_k > 1 || d->unit > 1) return false;
+  if (d->rows_in_warp > 1 || rows_in_byte(x) > 1) return false;
+  int64_t bytes = of_team * kl_sums_bytes(columns), room = MOST_MET + (copies_alike(x) ? x->alike.bytes : 0);
+  int64_t leaves = kl_ceil_div(all->rows, columns->w * columns->k) * columns->w;
+  int64_t processors = p->target.multiprocessors ? p->target.multiprocessors : USUAL_MULTIPROCESSORS;
+  int64_t read = all->rows * all->length * kl_narrowest(&x->g) / 8;
+  for (int64_t n = asked ? asked : columns->w; n > 0; n /= 2) {
+    if (n * threads > MOST_WARPS * WARP || registers_beside(d) * n * threads > REGISTERS) continue;
+    if (n * bytes + room > kl_most_shared(&p->target)) continue;
+    if (!asked && leaves / n < processors - processors / 16) continue;
+    if (!asked && (leaves * threads < processors * LEAST_THREADS || 4 * leaves / n * bytes > read)) return false;
+    x->copies = copies_alike(x);
+    x->sums = (kl_sums){.columns = columns, .v = d->v, .padded = of_team, .teams = n, .parts = leaves / n};
+    d->rows_in_block = n;
+    d->row_rounds = columns->k;
+    return true;
+  }
+  return false;
+}
+
+kiln_status kl_rows_have_columns(kl_choosing *c, const kl_reductions *all, const kl_reductions *columns, bool *have) {
+  kl_reductions both = *all;
+  rows x = {.g = {.c = c, .p = c->plan->affs, .x = &both}};
+  both.beside = columns;
+  *have = false;
+  if (all->length == 0 || all->rows == 0) return KILN_OK;
+  deal_rows(&x);
+  KL_TRY(kl_find_alike(&x.g, &x.alike));
+  *have = deal_beside(&x);
+  return KILN_OK;
+}
+
+// The number of a team's row: a leaf of the columns' order, and which of it.
+static const kl_aff *row_beside(rows *x, const kl_aff *team, const kl_aff *round) {
+  const kl_reductions *columns = x->g.x->beside;
+  kl_affs *p = x->g.p;
+  uint32_t none;
+  int64_t in_group = columns->w / x->sums.teams;
+  const kl_aff *group = kl_add_var(&x->g, KL_BIND_BLOCK, x->sums.parts / in_group, "group", &none);
+  const kl_aff *leaf = kl_add_var(&x->g, KL_BIND_BLOCK, in_group, "leaf", &none);
+  x->sums.team = team;
+  x->sums.part = kl_aff_addmul(p, leaf, group, in_group);
+  const kl_aff *in_k = kl_aff_addmul(p, round, group, columns->k);
+  return kl_aff_addmul(p, kl_aff_addmul(p, team, leaf, x->sums.teams), in_k, columns->w);
+}
+
+// Sums that the thread joins of all teams: of neighbouring threads neighbouring ones.
+static void make_vars_beside(rows *x) {
+  kl_affs *p = x->g.p;
+  uint32_t none;
+  int64_t threads = WARP * x->d.warps * x->d.rows_in_block, at_once = kl_least(x->d.v, 4);
+  const kl_aff *run = kl_add_var(&x->g, KL_BIND_REG, kl_ceil_div(x->sums.padded, threads * at_once), "run", &none);
+  const kl_aff *one = kl_add_var(&x->g, KL_BIND_REG, at_once, "one", &none);
+  kl_add_var(&x->g, KL_BIND_REG, x->sums.teams, "met", &x->sums.met);
+  x->sums.column = x->r;
+  x->sums.run = kl_aff_addmul(p, one, kl_aff_addmul(p, x->thread, run, threads), at_once);
+}
+
 // --- variables ------------------------------------------------------------------------------------------------------
+
+// Results of several rows of a block meet in shared memory, so that neighbours are stored at once. Those of
+// teams are no neighbours.
+static bool meets(const rows *x) {
+  return rows_of_block(&x->d) > 1 && !x->g.x->beside;
+}
 
 // Runs of V elements of the largest array that is copied.
 static int64_t copies_of_thread(const rows *x) {
@@ -219,7 +304,7 @@ static void make_vars(rows *x) {
   kl_affs *p = x->g.p;
   bool host = x->g.c->plan->target.machine == KL_HOST;
   uint32_t none;
-  int64_t of_block = rows_of_block(d), blocks = kl_ceil_div(x->g.x->rows, of_block);
+  int64_t of_block = rows_of_block(d), blocks = x->g.x->beside ? 1 : kl_ceil_div(x->g.x->rows, of_block);
   const kl_aff *block = kl_add_var(&x->g, KL_BIND_BLOCK, blocks, "block", &none);
   const kl_aff *split = kl_add_var(&x->g, KL_BIND_BLOCK, x->joins ? 1 : d->split, "split", &x->split);
   const kl_aff *row_warp = kl_add_var(&x->g, KL_BIND_WARP, d->rows_in_block, "row_warp", &none);
@@ -237,11 +322,12 @@ static void make_vars(rows *x) {
   kl_add_var(&x->g, KL_BIND_REG, d->split > 1 ? d->joined : 1, "joined", &x->joined);
   kl_add_var(&x->g, KL_BIND_REG, copies_of_thread(x), "copy", &x->copy);
   int64_t at_once = host || !narrowest_row_result(x) ? 1 : 128 / narrowest_row_result(x);
-  while (of_block % at_once) at_once /= 2;
+  while (of_block % at_once || (at_once > 1 && !meets(x))) at_once /= 2;
   const kl_aff *out = kl_add_var(&x->g, KL_BIND_REG, at_once, "out", &none);
   x->row_at_once = kl_aff_addmul(p, row_lane, row_warp, d->rows_in_warp);
   x->row_in_block = kl_aff_addmul(p, x->row_at_once, row_round, d->rows_in_block * d->rows_in_warp);
   x->row = kl_aff_addmul(p, x->row_in_block, block, of_block);
+  if (x->g.x->beside) x->row = row_beside(x, row_warp, row_round);
   x->thread = kl_aff_addmul(p, kl_aff_addmul(p, lane, row_lane, d->lanes),
                             kl_aff_addmul(p, x->warp, row_warp, d->warps), d->lanes * d->rows_in_warp);
   x->out_in_block = kl_aff_addmul(p, out, x->thread, at_once);
@@ -254,6 +340,7 @@ static void make_vars(rows *x) {
   x->shift = kl_aff_modc(p, kl_aff_mulc(p, x->row, x->g.x->length % d->unit), d->unit);
   x->in_group = kl_aff_sub(p, kl_aff_addmul(p, j, k, x->g.x->w), x->shift);
   x->r = kl_aff_sub(p, kl_aff_addmul(p, j, kk, x->g.x->w), x->shift);
+  if (x->g.x->beside) make_vars_beside(x);
 }
 
 static bool first_lane(rows *x, uint32_t outer, uint32_t *guard) {
@@ -368,11 +455,6 @@ static kiln_status store_elements(rows *x) {
   return KILN_OK;
 }
 
-// Results of several rows of a block meet in shared memory, so that neighbours are stored at once.
-static bool meets(const rows *x) {
-  return rows_of_block(&x->d) > 1;
-}
-
 static kiln_status put_rows(rows *x, const uint32_t *meeting) {
   bool never;
   uint32_t owner = kl_guard_and(&x->g.w.guards, x->row_guard, x->in_row, 0, 0, &never);
@@ -409,9 +491,17 @@ static void store_rows(rows *x, const uint32_t *meeting) {
 
 // --- the plan -------------------------------------------------------------------------------------------------------
 
+static kiln_status add_beside(rows *x, uint32_t level) {
+  const kl_aff *index[KILN_MAX_RANK];
+  kl_reduced_index(x->g.p, x->g.x, x->row, x->r, index);
+  return kl_sums_add(&x->g, &x->sums, level, index, x->guard);
+}
+
 static kiln_status fold_all(rows *x) {
-  for (uint32_t level = 1; level <= x->g.x->levels; level++)
+  for (uint32_t level = 1; level <= x->g.x->levels; level++) {
     KL_TRY(x->g.x->length ? fold_level(x, level) : kl_give_nothing(&x->g, level, x->row, x->row_guard));
+    if (x->g.x->beside) KL_TRY(add_beside(x, level));
+  }
   return KILN_OK;
 }
 
@@ -427,7 +517,7 @@ static kiln_status store_all(rows *x) {
   KL_TRY(put_rows(x, meeting));
   if (x->row_round != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
   store_rows(x, meeting);
-  return KILN_OK;
+  return x->g.x->beside ? kl_sums_end(&x->g, &x->sums) : KILN_OK;
 }
 
 static const kl_aff *variable(rows *x, uint32_t var) {
@@ -463,6 +553,7 @@ static kiln_status write_body(rows *x) {
     x->guard = kl_guard_and(&x->g.w.guards, x->guard, x->in_group, 0, x->d.k * x->g.x->w - 1, &never);
   x->g.w.guards.covers = x->d.unit > 1;
   if (x->copies) copy_alike(x);
+  if (x->g.x->beside) kl_sums_begin(&x->g, &x->sums);
   if (x->row_round != KL_NONE) kl_write_loop(&x->g.w, x->row_round, 0, NULL, NULL, NULL);
   if (!x->joins) KL_TRY(fold_all(x));
   if (apart && !x->joins && !last) return KILN_OK;
@@ -534,9 +625,15 @@ kiln_status kl_choose_rows(kl_choosing *c, const kl_reductions *all, const char 
     *why_not = "its rows are too long for one block";
     return KILN_OK;
   }
-  KL_TRY(deal_rounds(&x));
+  if (all->beside) KL_TRY(kl_find_alike(&x.g, &x.alike));
+  if (all->beside && !deal_beside(&x)) {
+    *why_not = "columns beside its rows have no room";
+    return KILN_OK;
+  }
+  if (!all->beside) KL_TRY(deal_rounds(&x));
   x.partial = kl_arena_alloc(c->arena, all->n * sizeof *x.partial);
   KL_TRY(make_launch(&x, why_not));
+  if (!*why_not && all->beside) return kl_join_sums(c, &x.sums, why_not);
   if (*why_not || x.d.split == 1 || all->cluster || !all->two_launches) return KILN_OK;
   rows second = {.g = {.c = c, .p = c->plan->affs, .x = all}, .joins = true, .partial = x.partial};
   deal_rows(&second);

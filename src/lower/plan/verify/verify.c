@@ -21,8 +21,7 @@ kiln_status kl_refute(kl_check *k, const char *fmt, ...) {
 
 // --- slots ----------------------------------------------------------------------------------------------------------
 
-// Static shared memory of a block on any GPU.
-enum { MOST_SHARED = 48 << 10, SHARED_ALIGN = 16 };
+enum { SHARED_ALIGN = 16 };
 
 static kiln_status check_shared(kl_check *k, const kl_slot_info *s, int64_t *ends) {
   if (s->launch >= k->p->nlaunches) return kl_refute(k, "belongs to launch %u", s->launch);
@@ -63,9 +62,10 @@ static kiln_status check_slot(kl_check *k, uint32_t i, int64_t *ends) {
 
 static kiln_status check_slots(kl_check *k) {
   int64_t *ends = KL_NEW_N(k->arena, int64_t, k->p->nlaunches + 1);
+  uint32_t most = kl_most_shared(&k->p->target);
   for (uint32_t i = 0; i < k->p->nlaunches; i++)
-    if (k->p->target.machine == KL_NVPTX && k->p->launches[i].shared_bytes > MOST_SHARED)
-      return kl_refute(k, "%u bytes of shared memory, of at most %d", k->p->launches[i].shared_bytes, MOST_SHARED);
+    if (k->p->target.machine == KL_NVPTX && k->p->launches[i].shared_bytes > most)
+      return kl_refute(k, "%u bytes of shared memory, of at most %u", k->p->launches[i].shared_bytes, most);
   for (uint32_t i = 0; i < k->p->nslots; i++) {
     kl_look_at(k, KL_OF_SLOT, i);
     KL_TRY(check_slot(k, i, ends));
