@@ -12,7 +12,8 @@ typedef struct kl_strategy {
   bool across;         // neighbours are taken from what is kept, whatever is read
   const char *chooser; // the kind of kernel that is to be written; NULL: the cheapest of those that can be
   uint32_t times;      // of a loop: at most so many elements that lie apart are made by one thread; 0: as cost says
-  uint32_t teams;      // rows that a block has at one time where it makes sums of columns beside; 0: as cost says
+  uint32_t teams; // so many rows come at one time, where a block makes sums of columns beside them; with `times` so
+                  // many times as many, which find what rows read alike in shared memory; 0: as cost says, or none
 } kl_strategy;
 
 typedef struct kl_plan_params {

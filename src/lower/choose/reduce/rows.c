@@ -195,9 +195,10 @@ static kiln_status deal_rounds(rows *x) {
   if (!x->alike.bits) return KILN_OK;
   if (held <= MOST_HELD && held + 2 * elements + OTHER_REGISTERS <= kl_least(REGISTERS / threads, 255))
     rounds = rounds_of(x, rows_of_block(d), threads);
-  for (int64_t n = 1; copies_alike(x) && n * threads <= MOST_WARPS * WARP; n *= 2) {
+  int64_t first = asked->times ? asked->teams : 1, last = asked->times ? first : MOST_WARPS;
+  for (int64_t n = first; n && n <= last && copies_alike(x) && n * threads <= MOST_WARPS * WARP; n *= 2) {
     int64_t times = rounds_of(x, n * rows_of_block(d), n * threads), by = x->copies ? more * d->rows_in_block : 1;
-    if (rounds * by * d->rows_in_warp >= least) break;
+    if (!asked->times && rounds * by * d->rows_in_warp >= least) break;
     if (2 * elements + OTHER_REGISTERS > kl_least(REGISTERS / (n * threads), 255)) break;
     if (n * d->rows_in_block == 1 || times * n * d->rows_in_block <= rounds * by) continue;
     x->copies = true;
