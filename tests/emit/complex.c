@@ -107,6 +107,37 @@ START_TEST(within_the_bounds) {
 }
 END_TEST
 
+// On an axis, where the other part is a zero of either sign, and on branch cuts, where that sign says which side.
+START_TEST(on_the_axes) {
+  kl_op op = ops[_i / 2];
+  kl_dtype t = _i % 2 ? KILN_C128 : KILN_C64;
+  if (of_two(op)) return;
+  int n = (int)share_up_to(400, 1 << 20);
+  number *x = calloc((size_t)n, sizeof *x), *r = calloc((size_t)n, sizeof *r);
+  random_seed((uint64_t)_i);
+  for (int i = 0; i < n; i++) {
+    x[i] = cc_draw(t, i / 4);
+    *(i & 1 ? &x[i].re : &x[i].im) = i & 2 ? 0.0 : -0.0;
+  }
+  run_op(op, t, n, x, x, r, HOST);
+  cr_open(t == KILN_C64 ? 420 : 2300);
+  cr_complex a, want;
+  cr_init(&a, 53), cr_init(&want, t == KILN_C64 ? 420 : 2300);
+  for (int i = 0; i < n; i++) {
+    if (!isfinite(x[i].re + x[i].im) || (x[i].re == 0 && x[i].im == 0)) continue;
+    cr_set(&a, x[i].re, x[i].im);
+    cr_function(op, &want, &a, &a);
+    double e = cc_error(op, t, kl_op_bound_is_normwise(op, t), x[i], x[i], &want, r[i]);
+    EXPECT(e <= kl_op_ulp_bound(op, t), "%s %s(%a, %a) = (%a, %a), not (%a, %a): %.3f units", kl_info(t)->name,
+           kl_op_name(op), x[i].re, x[i].im, r[i].re, r[i].im, mpfr_get_d(want.re, MPFR_RNDN),
+           mpfr_get_d(want.im, MPFR_RNDN), e);
+  }
+  cr_clear(&a), cr_clear(&want);
+  cr_close();
+  free(x), free(r);
+}
+END_TEST
+
 // Where y / x, rounded, is on the pole itself or twice as far from it as the exact quotient, or nearer to it than the
 // least number can say.
 static const number next_to_poles[][2] = {
@@ -408,7 +439,7 @@ START_TEST(limits_beside_the_least_and_the_greatest) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("complex", NO_FRAME, {within_the_bounds, 2 * OPS}, {atan2_next_to_its_poles, 4},
-                   {corners_are_those_of_annex_g, 2 * (int)KL_COUNT(corners)}, {quotients_are_those_of_annex_g, 4},
-                   {limits_beside_the_least_and_the_greatest, 4});
+  return RUN_TESTS("complex", NO_FRAME, {within_the_bounds, 2 * OPS}, {on_the_axes, 2 * OPS},
+                   {atan2_next_to_its_poles, 4}, {corners_are_those_of_annex_g, 2 * (int)KL_COUNT(corners)},
+                   {quotients_are_those_of_annex_g, 4}, {limits_beside_the_least_and_the_greatest, 4});
 }

@@ -70,6 +70,10 @@ static inline void cr_log(cr_complex *r, cr_complex *z) {
 }
 // The part that would be lost is the other one's partner.
 static inline void cr_sqrt(cr_complex *r, cr_complex *z) {
+  if (mpfr_zero_p(z->re) && mpfr_zero_p(z->im)) {
+    mpfr_set_zero(r->re, 1), mpfr_set(r->im, z->im, N);
+    return;
+  }
   mpfr_fmma(cr_real[0], z->re, z->re, z->im, z->im, N);
   mpfr_sqrt(cr_real[0], cr_real[0], N);
   mpfr_abs(cr_real[1], z->re, N);
