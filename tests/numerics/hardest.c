@@ -86,8 +86,14 @@ typedef struct place {
   double error;
 } place;
 
-// Another number of the same sign, up to half of all significands away; zeros, whose signs may count, stay.
+// Another number of the same sign, up to half of all significands away, or a power of two; zeros, whose signs may
+// count, stay.
 static double moved(nu_type part, double v) {
+  if (random_bits() % 16 == 0) {
+    int reach = random_bits() % 2 ? 4 : part == NU_F32 ? 280 : 2100, by = (int)(random_bits() % (unsigned)reach);
+    double w = nu_decode(part, nu_encode(part, ldexp(v, by - reach / 2)));
+    return w == 0 || !isfinite(w) ? v : w;
+  }
   uint64_t bits = nu_encode(part, v), sign = UINT64_C(1) << (nu_types[part].bits - 1);
   unsigned reach = (unsigned)(random_bits() % (nu_types[part].significand - 1));
   uint64_t step = random_bits() >> (63 - reach), other = (random_bits() & 1) ? bits + step : bits - step;
