@@ -69,8 +69,10 @@ static void describe_slots(const header *h) {
       fprintf(h->to, ", the value itself in the low bits\n");
       continue;
     }
-    fprintf(h->to, ", %s%lld bytes, aligned to %u", s->counted ? "as many elements as `count`, at most " : "",
-            (long long)s->bytes, s->align);
+    if (s->counted)
+      fprintf(h->to, ", %lld elements for each %lld of `count`, at most", (long long)s->row,
+              (long long)h->m->count_unit);
+    fprintf(h->to, "%s%lld bytes, aligned to %u", s->counted ? " " : ", ", (long long)s->bytes, s->align);
     if (s->alias != KILN_NO_SLOT) {
       slot_name(&h->m->slots[s->alias], other);
       fprintf(h->to, "; may be the buffer of %s", other);
@@ -185,7 +187,7 @@ static void write_declarations(const header *h) {
            "before;\n"
            "//                they stay\n");
   if (m->counted)
-    fprintf(to, "// count: elements of a result, a multiple of %lld up to %lld.\n", (long long)m->count_unit,
+    fprintf(to, "// count: elements of the first result, a multiple of %lld up to %lld.\n", (long long)m->count_unit,
             (long long)m->max_count);
   put(h, "// Returns 0, the driver's code, 716 (CUDA_ERROR_MISALIGNED_ADDRESS) for a misaligned address, or 1\n"
          "// (CUDA_ERROR_INVALID_VALUE) for one that is missing or where results overlap others; nothing is launched "
@@ -272,9 +274,9 @@ static void write_buffer_checks(const header *h) {
     else if (!s->counted)
       fprintf(to, "%lldu", (long long)s->bytes);
     else if (bits < 8)
-      fprintf(to, "((uint64_t)count + %u) / %u", 8 / bits - 1, 8 / bits);
+      fprintf(to, "(rows * %lldu + %u) / %u", (long long)s->row, 8 / bits - 1, 8 / bits);
     else
-      fprintf(to, "(uint64_t)count * %u", bits / 8);
+      fprintf(to, "rows * %lldu", (long long)s->row * (bits / 8));
   }
   fprintf(to, "};\n  const uint64_t align[] = {");
   for (size_t i = 0; i < n; i++) fprintf(to, "%s%u", i ? ", " : "", h->m->slots[i].align);
@@ -297,7 +299,10 @@ static void write_buffer_checks(const header *h) {
 }
 
 static void write_checks(const header *h) {
-  if (h->m->counted) put(h, "  if (count < 0 || count > @_MAX_COUNT || count % @_COUNT_UNIT) return 1;\n");
+  if (h->m->counted)
+    put(h, "  if (count < 0 || count > @_MAX_COUNT || count % @_COUNT_UNIT) return 1;\n"
+           "  const uint64_t rows = (uint64_t)count / @_COUNT_UNIT;\n"
+           "  (void)rows;\n");
   if (slots_of(h->m)) write_buffer_checks(h);
   if (h->m->scratch_bytes) put(h, "  if (!scratch) return 1;\n  if (scratch % @_SCRATCH_ALIGN) return 716;\n");
 }
@@ -344,12 +349,12 @@ static void write_one_launch(const header *h, size_t i) {
   fprintf(to, "};\n    void *arguments[] = {");
   for (size_t k = 0; k < l->argument_count; k++) fprintf(to, "%s&v[%zu]", k ? ", " : "", k);
   fprintf(to, "};\n");
-  if (h->m->counted) {
-    int64_t block = (int64_t)l->lanes * l->block[0], rest = (int64_t)l->rest_lanes * l->block[0];
-    fprintf(to, "    unsigned grid = (unsigned)(count / %lld + (count %% %lld + %lld) / %lld);\n    if (grid) ",
-            (long long)block, (long long)block, (long long)(rest - 1), (long long)rest);
+  if (l->count_whole) {
+    fprintf(to, "    unsigned grid = (unsigned)(count / %lld + (count %% %lld + %lld) / %lld) * %uu;\n    if (grid) ",
+            (long long)l->count_whole, (long long)l->count_whole, (long long)(l->count_rest - 1),
+            (long long)l->count_rest, l->count_blocks);
   } else {
-    fprintf(to, "    unsigned grid = %uu;\n    ", l->grid[0]);
+    fprintf(to, "    unsigned grid = %uu;\n    %s", l->grid[0], h->m->counted ? "if (count) " : "");
   }
   fprintf(to, "code = d->cuLaunchKernel(k->function[%zu], grid, %u, %u, %u, %u, %u, %u, stream, arguments, 0);\n", i,
           l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->dynamic_shared_bytes);

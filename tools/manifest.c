@@ -22,8 +22,8 @@ static void json_slot(FILE *to, const kiln_slot *s) {
   for (uint32_t d = 0; d < s->type.rank; d++) fprintf(to, "%s%u", d ? ", " : "", s->minor_to_major[d]);
   fprintf(to, "], \"layout\": ");
   json_string(to, s->layout);
-  fprintf(to, ", \"bytes\": %lld, \"align\": %u, \"counted\": %s, \"by_value\": %s, \"alias\": ", (long long)s->bytes,
-          s->align, truth(s->counted), truth(s->by_value));
+  fprintf(to, ", \"bytes\": %lld, \"align\": %u, \"counted\": %s, \"row\": %lld, \"by_value\": %s, \"alias\": ",
+          (long long)s->bytes, s->align, truth(s->counted), (long long)s->row, truth(s->by_value));
   if (s->alias == KILN_NO_SLOT)
     fprintf(to, "null");
   else
@@ -68,9 +68,11 @@ static void json_launch(FILE *to, const kiln_launch *l) {
   json_three(to, "cluster", l->cluster);
   fprintf(to,
           ", \"shared_bytes\": %u, \"dynamic_shared_bytes\": %u, \"programmatic\": %s, \"vector_bytes\": %u, "
-          "\"lanes\": %u, \"rest_lanes\": %u, \"elements\": %lld, \"bytes\": %lld, \"arguments\": [",
+          "\"lanes\": %u, \"rest_lanes\": %u, \"elements\": %lld, \"bytes\": %lld, "
+          "\"count_whole\": %lld, \"count_rest\": %lld, \"count_blocks\": %u, \"arguments\": [",
           l->shared_bytes, l->dynamic_shared_bytes, truth(l->programmatic), l->vector_bytes, l->lanes, l->rest_lanes,
-          (long long)l->elements, (long long)l->bytes);
+          (long long)l->elements, (long long)l->bytes, (long long)l->count_whole, (long long)l->count_rest,
+          l->count_blocks);
   for (size_t i = 0; i < l->argument_count; i++) {
     if (i) fprintf(to, ", ");
     json_argument(to, &l->arguments[i]);

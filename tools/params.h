@@ -24,7 +24,7 @@ enum {
   {"--align", "BYTES", "that every argument is aligned to (default 16)"},                                              \
   {"--alias", "P=R", "parameter P and result R may be the same buffer", true},                                         \
   {"--by-value", NULL, "rank-0 integer parameters are kernel arguments themselves"},                                   \
-  {"--max-count", "N", "the element count, up to N, is given at run time"},                                            \
+  {"--max-count", "N", "rows are given at run time: up to N elements"},                                               \
   {"--programmatic", NULL, "kernels may begin while the one before still runs, and wait for it (sm_90 on)"},                         \
   {"--numerics", "MODE", "strict (default), or fast: approximate functions of f32 on GPUs, within stated bounds"},                           \
   {"--lineinfo", NULL, "kernels of GPUs name the lines of FILE that their code comes from, for profilers"}, \

@@ -44,7 +44,8 @@ typedef struct kiln_slot {
   const char *layout;                    // as HLO text, with tiles and all: "{1,0}", "{1,0:T(8,128)}"; "" for a token
   int64_t bytes;                         // of the buffer; with a run-time count: of the largest one
   uint32_t align;                        // of the buffer's address in bytes, a power of two
-  bool counted;                          // holds as many elements as a launch is given, not as many as `type` says
+  bool counted;                          // holds as many rows as a launch is given, not as many as `type` says:
+  int64_t row;                           // so many elements for each count_unit of the count
   bool by_value;                         // a rank-0 integer that is passed itself, not its address
   uint32_t alias; // the slot that may be the same buffer, from the first byte to the last; KILN_NO_SLOT. It may be
                   // another one, too: kernels are right either way
@@ -54,7 +55,7 @@ typedef struct kiln_slot {
 typedef enum kiln_argument_kind {
   KILN_ARGUMENT_SLOT,    // the address of a slot's buffer, or its value
   KILN_ARGUMENT_SCRATCH, // an address inside the scratch memory, its constants among it
-  KILN_ARGUMENT_COUNT,   // the run-time element count, 64 bits
+  KILN_ARGUMENT_COUNT,   // the run-time element count, of the first result, 64 bits
 } kiln_argument_kind;
 
 // One parameter of a kernel, 8 bytes; the low ones count where the parameter is narrower.
@@ -86,10 +87,13 @@ typedef struct kiln_launch {
   int64_t bytes;                 // compulsory traffic: every input and output once
   size_t argument_count;
   const kiln_argument *arguments; // in the order of the kernel's parameters
+  // With a run-time count n, grid[0] is (whole + rest) * count_blocks, where whole = n / count_whole and
+  // rest = ceil((n - whole * count_whole) / count_rest); `grid` is that of the largest count. If count_whole is 0 it is
+  // what `grid` says, for any n but 0, for which nothing is launched.
+  int64_t count_whole, count_rest;
+  uint32_t count_blocks;
 } kiln_launch;
 
-// With a run-time count n, grid[0] is (whole + rest), where whole = n / (lanes * block[0]) and
-// rest = ceil((n - whole * lanes * block[0]) / (rest_lanes * block[0])); `grid` is that of the largest count.
 typedef struct kiln_manifest {
   size_t struct_size;
   const char *kiln_version;     // of the library that compiled it

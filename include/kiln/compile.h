@@ -39,9 +39,11 @@ typedef struct kiln_compile_params {
   const kiln_alias *aliases;
   size_t alias_count;
   bool scalars_by_value; // rank-0 integer parameters are kernel arguments themselves; not on the host
-  // Not 0: the element count is given at run time, from 0 to this. The fusion must be elementwise along the slowest
-  // dimension of its results; whatever size that has in the module, a launch may have any other. The count is that of a
-  // result's elements, a multiple of those in one row. Counts up to 2^30 cost nothing; more may need 64-bit indices.
+  // Not 0: the number of rows is given at run time, as a count of the first result's elements, from 0 to this. Rows are
+  // those of the results' slowest dimension in memory; whatever size that has in the module, a launch may have any
+  // other. The fusion must make row i of its results of row i of those parameters that have rows, which lie one behind
+  // the other, and of others. Each row has the bits that a kernel of any other size gives it. The count is a multiple
+  // of the first result's elements in a row; up to 2^30 it costs nothing, more may need 64-bit indices.
   int64_t max_count;
   bool programmatic; // kernels may be launched while the one before still runs, and wait for it; sm_90 and newer
   const struct kiln_device_info *device; // the GPU to compile for (kiln/cuda.h); NULL: any of the target

@@ -118,6 +118,26 @@ static int64_t largest_result(const kl_kernel_unit *u, const kl_plan *p) {
 // Instructions of vectors: about what starting a thread takes.
 enum { WORTH_A_THREAD = 16384 };
 
+static int64_t of_first_block(const kl_body *b) {
+  kl_vars blocks = kl_bound(b, KL_BIND_BLOCK);
+  return blocks ? b->vars[__builtin_ctz(blocks)].extent : 1;
+}
+
+// How many blocks, or iterations of the host, a count takes.
+static void describe_count(const kl_plan *p, const kl_plan_launch *from, kiln_launch *l) {
+  const kl_part *part = &p->parts[from->first_part];
+  int64_t block = p->target.machine == KL_HOST ? 1 : from->block, group = from->group, unit = from->unit;
+  l->count_blocks = 1;
+  if (p->flat) {
+    l->count_whole = l->lanes * block;
+    l->count_rest = l->rest_lanes * block;
+  } else if (group) {
+    int64_t of_value = part->main.blocks / of_first_block(&part->main);
+    l->count_whole = l->count_rest = p->row * (group > unit ? group / unit : 1);
+    l->count_blocks = (uint32_t)(of_value * (unit > group ? unit / group : 1));
+  }
+}
+
 // Sizes are those of the module's shapes: a counted plan's are the largest ones.
 static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, const kl_plan_launch *from,
                             const uint64_t *scratch) {
@@ -137,10 +157,11 @@ static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, c
                    .rest_lanes = first->tail.lanes,
                    .elements = largest_result(u, p)};
   bind_arguments(j, u, p, from, scratch, &l);
+  if (p->counted) describe_count(p, from, &l);
   if (p->target.machine == KL_HOST) l.grid[0] = p->count != 0;
   VEC_PUSH(j->cx, &j->launches, l);
   int64_t least = (int64_t)(WORTH_A_THREAD / kl_iteration_work(p, from)) + 1;
-  VEC_PUSH(j->cx, &j->host_launches, (kl_host_launch){from->iterations, least, p->count != 0});
+  VEC_PUSH(j->cx, &j->host_launches, (kl_host_launch){from->iterations, least, p->count != 0, p->flat});
 }
 
 static void describe_launches(job *j, const kl_kernel_unit *u, const kl_plan *p) {
@@ -232,14 +253,15 @@ static kiln_status bind_slots(job *j, const kl_kernel_unit *u, kl_plan *p) {
   return bind_aliases(j, u, p);
 }
 
-// The slots that grow with the count. Shapes that grew are new ones.
+// The slots that grow with the count.
 static kiln_status bind_count(job *j, const kl_kernel_unit *u, const kl_plan *p) {
   for (uint32_t n = 0; n < u->narguments; n++) {
     if (u->arguments[n].kind != KILN_ARGUMENT_SLOT)
       return kl_unsupported(j->cx, kl_root(u->comp)->span,
                             "a fusion with a run-time element count has a result that ENTRY does not return");
     kiln_slot *slot = &j->kernels.slots[u->arguments[n].slot];
-    slot->counted = p->slots[n].kind == KL_SLOT_OUT || p->slots[n].shape != u->shapes[n];
+    slot->row = p->slots[n].row;
+    slot->counted = slot->row != 0;
     slot->bytes = p->slots[n].bytes;
   }
   return KILN_OK;
@@ -276,7 +298,6 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
   kl_plan_params pp = {.target = j->target,
                        .name = u->name,
                        .align = j->params.argument_align,
-                       .counted = f->counted,
                        .programmatic = j->params.programmatic,
                        .lineinfo = j->params.lineinfo,
                        .strategy = j->strategy,
@@ -284,8 +305,12 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
                        .fast = j->params.numerics == KILN_NUMERICS_FAST};
   kl_plan *plan;
   kl_counted it = {.comp = u->comp, .shapes = u->shapes, .row = 1};
-  if (f->counted) KL_TRY(kl_plan_recount(j->cx, &it, j->params.max_count, &j->scratch, &it));
-  f->count_unit = it.row;
+  if (f->counted) {
+    KL_TRY(kl_plan_recount(j->cx, &it, j->params.max_count, &j->scratch, &it));
+    pp.counted = &it;
+    f->count_unit = it.row;
+    f->max_count = it.row * it.rows;
+  }
   pp.shapes = it.shapes;
   ask_for_aliases(j, u, &pp);
   KL_TRY(kl_plan_make(j->cx, j->m, it.comp, &pp, &j->scratch, &plan));
@@ -293,7 +318,6 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
   if (st == KILN_OK && f->counted) st = bind_count(j, u, plan);
   if (st == KILN_OK) st = kl_plan_verify(j->cx, plan);
   if (st == KILN_OK) {
-    if (f->counted) f->max_count = plan->count;
     if (j->params.keep & KILN_KEEP_PLAN) kl_plan_print(&j->plan_text, plan);
     if (j->params.keep & KILN_KEEP_EXPLAIN) explain(j, plan);
     describe_launches(j, u, plan);

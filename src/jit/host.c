@@ -162,14 +162,20 @@ typedef struct run {
   uint32_t threads;
 } run;
 
+static int64_t iterations_of(const kiln_launch *l, const kl_host_launch *h, int64_t count) {
+  if (!l->count_whole) return h->iterations;
+  return (count / l->count_whole + (!h->flat && count % l->count_whole)) * l->count_blocks;
+}
+
 static void run_launch(const run *r, size_t i) {
   const kiln_launch *l = &r->k->program.manifest.launches[i];
+  const kl_host_launch *h = &r->k->host[i];
   bool counted = r->k->program.manifest.counted;
-  int64_t iterations = counted ? r->count / l->lanes : r->k->host[i].iterations;
+  int64_t iterations = counted ? iterations_of(l, h, r->count) : h->iterations;
   for (size_t s = 0; s < l->argument_count; s++)
     r->arguments[s] = (void *)(uintptr_t)kl_program_argument(&l->arguments[s], r->at, r->count, (uintptr_t)r->scratch);
-  if (counted ? r->count != 0 : r->k->host[i].any)
-    run_parallel(r->k->fn[i], r->arguments, iterations, r->k->host[i].least, r->count, r->threads);
+  if (counted ? r->count != 0 : h->any)
+    run_parallel(r->k->fn[i], r->arguments, iterations, h->least, r->count, r->threads);
 }
 
 static uint32_t default_threads(void) {

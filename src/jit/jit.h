@@ -57,6 +57,7 @@ typedef struct kl_host_launch {
   int64_t iterations; // of the main body; with a run-time count: of the largest
   int64_t least;      // iterations that are worth a thread
   bool any;           // there is something to run
+  bool flat;          // with a run-time count: iterations have whole counts, and a tail the rest
 } kl_host_launch;
 
 // What an artifact's loaded forms have in common: its manifest, copied so that the artifact may go before them.

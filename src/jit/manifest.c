@@ -59,15 +59,16 @@ void kl_program_make(kl_program *p, kl_arena *arena, const kiln_artifact *a) {
 #define ADDRESS(x) ((unsigned long long)(x))
 
 // What the launch's buffer is known to hold.
-static uint64_t bytes_of(const kiln_slot *s, int64_t count) {
+static uint64_t bytes_of(const kl_program *p, const kiln_slot *s, int64_t count) {
   if (!s->counted) return (uint64_t)s->bytes;
   unsigned bits = kl_info(s->type.dtype)->bits;
-  return bits < 8 ? ((uint64_t)count * bits + 7) / 8 : (uint64_t)count * (bits / 8);
+  uint64_t n = (uint64_t)(count / p->manifest.count_unit) * (uint64_t)s->row;
+  return bits < 8 ? (n * bits + 7) / 8 : n * (bits / 8);
 }
 
 static bool is_address(const kl_program *p, size_t slot, int64_t count) {
   const kiln_slot *s = &p->manifest.slots[slot];
-  return p->use[slot] && !s->by_value && bytes_of(s, count) > 0;
+  return p->use[slot] && !s->by_value && bytes_of(p, s, count) > 0;
 }
 
 static kiln_status check_address(kl_ctx *cx, const kiln_slot *s, uint64_t at) {
@@ -80,7 +81,7 @@ static kiln_status check_address(kl_ctx *cx, const kiln_slot *s, uint64_t at) {
 static kiln_status check_overlap(kl_ctx *cx, const kl_program *p, const uint64_t *at, int64_t count, size_t i,
                                  size_t k) {
   const kiln_slot *a = &p->manifest.slots[i], *b = &p->manifest.slots[k];
-  uint64_t an = bytes_of(a, count), bn = bytes_of(b, count);
+  uint64_t an = bytes_of(p, a, count), bn = bytes_of(p, b, count);
   if (at[i] >= at[k] ? at[i] - at[k] >= bn : at[k] - at[i] >= an) return KILN_OK;
   if (a->alias == k && at[i] == at[k]) return KILN_OK;
   return kl_invalid(cx, KL_NOWHERE,
@@ -129,7 +130,7 @@ static bool overlaps(const kl_program *p, placed *v, size_t n, int64_t count, co
   for (size_t i = 0; i < n; i++) {
     const kiln_slot *s = &slots[v[i].slot];
     bool paired = s->alias != KILN_NO_SLOT && is_address(p, s->alias, count) && at[s->alias] == v[i].at;
-    uint64_t end = v[i].at + bytes_of(s, count);
+    uint64_t end = v[i].at + bytes_of(p, s, count);
     if (paired && s->alias < v[i].slot) continue;
     if (v[i].at < (s->result || paired ? end_of_any : end_of_results)) return true;
     if (end > end_of_any) end_of_any = end;
@@ -189,6 +190,7 @@ bool kl_program_launches(const kl_program *p, const kiln_launch *l, const uint64
 
 uint32_t kl_program_grid(const kl_program *p, const kiln_launch *l, int64_t count) {
   if (!p->manifest.counted) return l->grid[0];
-  int64_t block = (int64_t)l->lanes * l->block[0], rest = (int64_t)l->rest_lanes * l->block[0];
-  return (uint32_t)(count / block + (count % block + rest - 1) / rest);
+  if (!l->count_whole) return count ? l->grid[0] : 0;
+  int64_t rest = (count % l->count_whole + l->count_rest - 1) / l->count_rest;
+  return (uint32_t)(count / l->count_whole + rest) * l->count_blocks;
 }

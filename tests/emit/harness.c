@@ -204,8 +204,8 @@ void run_both_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsi
 
 // --- run-time counts ----------------------------------------------------------------------------------------------
 
-static size_t prefix_bytes(const kiln_slot *s, int64_t count, int64_t whole) {
-  return (size_t)((s->counted ? count : whole) * kiln_dtype_bits(s->type.dtype) + 7) / 8;
+static size_t bytes_of(const kiln_slot *s, int64_t elements) {
+  return (size_t)(elements * kiln_dtype_bits(s->type.dtype) + 7) / 8;
 }
 
 static int64_t elements_of(const kiln_slot *s) {
@@ -219,17 +219,19 @@ static int64_t elements_of(const kiln_slot *s) {
 static void run_prefix(kiln_context *cx, const kiln_artifact *a, int64_t count, unsigned seed, buffers *b,
                        const char *text) {
   const kiln_manifest *f = kiln_artifact_manifest(a);
+  int64_t rows = count / f->count_unit;
   buffers part = {0};
   for (size_t i = 0; i < f->parameter_count; i++) {
     int64_t n = elements_of(&f->slots[i]);
-    size_t all = prefix_bytes(&f->slots[i], n, n), known = prefix_bytes(&f->slots[i], count, n);
+    size_t all = bytes_of(&f->slots[i], n),
+           known = bytes_of(&f->slots[i], f->slots[i].counted ? rows * f->slots[i].row : n);
     part.in[i] = aligned_alloc(16, (all + 31) & ~(size_t)15);
     memset(part.in[i], 0x7b, (all + 31) & ~(size_t)15);
     memcpy(part.in[i], b->in[i], known);
   }
   for (size_t i = 0; i < f->result_count; i++) {
     const kiln_slot *s = &f->slots[f->parameter_count + i];
-    size_t all = (prefix_bytes(s, elements_of(s), elements_of(s)) + 31) & ~(size_t)15;
+    size_t all = (bytes_of(s, elements_of(s)) + 31) & ~(size_t)15;
     part.out[i] = aligned_alloc(16, all);
     memset(part.out[i], 0x5a, all);
   }
@@ -242,7 +244,7 @@ static void run_prefix(kiln_context *cx, const kiln_artifact *a, int64_t count, 
     give_up(seed, "running a part", cx, text);
   for (size_t i = 0; i < f->result_count; i++) {
     const kiln_slot *s = &f->slots[f->parameter_count + i];
-    size_t known = prefix_bytes(s, count, count), all = prefix_bytes(s, elements_of(s), elements_of(s));
+    size_t known = bytes_of(s, rows * s->row), all = bytes_of(s, elements_of(s));
     memcpy(b->out[i], part.out[i], known);
     for (size_t at = known; at < all; at++)
       ck_assert_msg(((uint8_t *)part.out[i])[at] == 0x5a, "seed %u writes behind %lld elements of result %zu\n%.3000s",

@@ -223,8 +223,8 @@ START_TEST(counts_want_one_layout) {
     const char *parameter, *result, *why;
   } cases[] = {
       {"{0,1}", "{0,1}", NULL},
-      {"", "{0,1}", "parameter 0 lies otherwise in memory than its computation has it"},
-      {"{0,1}", "", "result 0 lies otherwise in memory than its computation has it"},
+      {"", "{0,1}", "parameter 0 lies otherwise in memory than row behind row"},
+      {"{0,1}", "", "result 0 lies otherwise in memory than row behind row"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char own[512];

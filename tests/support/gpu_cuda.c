@@ -62,7 +62,8 @@ static bool is_for_it(const kiln_manifest *m) {
 
 static uint64_t bytes_of(const gpu_cuda_run *g, const kiln_slot *slot) {
   if (!slot->counted) return (uint64_t)slot->bytes;
-  return ((uint64_t)g->count * kiln_dtype_bits(slot->type.dtype) + 7) / 8;
+  uint64_t n = (uint64_t)(g->count / g->m->count_unit * slot->row);
+  return (n * kiln_dtype_bits(slot->type.dtype) + 7) / 8;
 }
 
 static uint64_t upload(gpu_cuda_run *g, const void *host, uint64_t bytes) {

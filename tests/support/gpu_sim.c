@@ -36,7 +36,8 @@ static void failed(kiln_context *cx, const char *what) {
 
 static uint64_t bytes_of(const session *s, const kiln_slot *slot) {
   if (!slot->counted) return (uint64_t)slot->bytes;
-  return ((uint64_t)s->count * kiln_dtype_bits(slot->type.dtype) + 7) / 8;
+  uint64_t n = (uint64_t)(s->count / s->m->count_unit * slot->row);
+  return (n * kiln_dtype_bits(slot->type.dtype) + 7) / 8;
 }
 
 // Memory for a slot; two slots of one buffer get the same.
@@ -65,9 +66,9 @@ static uint64_t value_of(const kiln_slot *slot, const void *p) {
 
 static uint32_t grid_of(const kiln_manifest *m, const kiln_launch *l, int64_t count) {
   if (!m->counted) return l->grid[0];
-  int64_t block = (int64_t)l->lanes * l->block[0], rest = (int64_t)l->rest_lanes * l->block[0];
-  int64_t whole = count / block;
-  return (uint32_t)(whole + (count - whole * block + rest - 1) / rest);
+  if (count == 0 || l->count_whole == 0) return count ? l->grid[0] : 0;
+  int64_t whole = count / l->count_whole, rest = count - whole * l->count_whole;
+  return (uint32_t)(whole + (rest + l->count_rest - 1) / l->count_rest) * l->count_blocks;
 }
 
 // Is it for results that are where these are?

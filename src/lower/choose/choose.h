@@ -30,7 +30,7 @@ typedef struct kl_plan_params {
   // parameter be written over by a result, though nobody has asked? What comes of it is in the plan's slots. NULL: no.
   const uint32_t *partner;
   const bool *lent;
-  bool counted; // `comp` comes from kl_plan_recount, and so do `shapes`
+  const struct kl_counted *counted; // what `comp` and `shapes` come from, if that is kl_plan_recount; else NULL
   bool programmatic, fast, lineinfo;
   bool deterministic; // where the order of operations would show in a result, it is one order
   kl_strategy strategy;
@@ -41,15 +41,18 @@ typedef struct kl_plan_params {
 kiln_status kl_plan_make(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, const kl_plan_params *params,
                          kl_arena *arena, kl_plan **out);
 
-// A computation and the shapes of its arguments, as kl_plan_params has them.
+// A computation and the shapes of its arguments, as kl_plan_params has them. Rows are those of the results' slowest
+// dimension.
+enum { KL_NO_ROWS = -1 };
 typedef struct kl_counted {
   const kl_comp *comp;
   const kl_shape *const *shapes;
-  int64_t row; // elements of the slowest dimension's unit
+  int64_t row, rows;        // elements of the first result in a row; rows at most
+  const int64_t *row_of;    // by argument: its elements for each row; 0: it has no rows
+  const int8_t *const *dim; // by instruction and leaf: its dimension of rows; negative: it has none
 } kl_counted;
-// A copy whose slowest dimension is as large as `max_count` elements of its results allow. Whatever a plan of it does
-// for the first n elements of each array along that dimension is right for any array of n. Refuses, by op, what is not
-// elementwise along that dimension.
+// A copy with as many rows as `max_count` elements of the first result allow. Whatever a plan of it does for the first
+// n rows of each array that has rows is right for arrays of n rows. Refuses, by op, what does not go row by row.
 kiln_status kl_plan_recount(kl_ctx *cx, const kl_counted *from, int64_t max_count, kl_arena *arena, kl_counted *out);
 
 // The computation with its calls replaced by what they call, in the arena; `c` itself where it has none, or where that

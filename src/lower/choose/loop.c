@@ -38,8 +38,7 @@ static int64_t count_of(const kl_choosing *c, const kl_domains *d, uint32_t r) {
 
 // Results of one size are one domain: a thread makes their elements at the same place in memory, or of updates those at
 // the same place in them. Each domain has parts of its own; what several domains want is made for each of them. Those
-// without elements want nothing. With a run-time count there is one (recount.c). made: by result, those that are not to
-// be made.
+// without elements want nothing. made: by result, those that are not to be made.
 static kiln_status find_domains(kl_choosing *c, const bool *made, kl_domains *out) {
   const kl_comp *comp = c->plan->comp;
   uint32_t nroots = (uint32_t)kl_shape_leaf_count(kl_root(comp)->shape);
@@ -132,12 +131,12 @@ static share choose_share(const kl_plan *p, const kl_slots *s, const bool *has, 
   while (lanes > highest) lanes /= 2;
   // A small array keeps every multiprocessor busy before it makes accesses wide.
   int64_t most = p->target.multiprocessors * (int64_t)kl_last_launch(p)->block;
-  while (lanes > 1 && !p->counted && most && count / lanes < most) lanes /= 2;
+  while (lanes > 1 && !p->flat && most && count / lanes < most) lanes /= 2;
   if (lanes < lowest) lanes = lowest;
   // Lanes exchange whole words.
   uint32_t chunk = p->target.max_bytes * 8 / wide;
   if (chunk < 32 / narrow) chunk = 32 / narrow;
-  bool together = p->together || host || p->counted || kl_last_launch(p)->block % 32 || chunk > lanes;
+  bool together = p->together || host || p->flat || kl_last_launch(p)->block % 32 || chunk > lanes;
   return (share){lanes, together ? lanes : chunk ? chunk : 1};
 }
 
@@ -230,17 +229,17 @@ static void shape_part(const kl_plan *p, share x, uint32_t tail_lanes, const kl_
   uint32_t block = kl_last_launch(p)->block, lanes = x.elements;
   bool shares = d->groups > 0;
   int64_t threads = shares ? blocks_of_groups(p, d, lanes) * block : part->count / lanes;
-  if (p->target.machine == KL_NVPTX && !p->counted) threads -= threads % block;
+  if (p->target.machine == KL_NVPTX && !p->flat) threads -= threads % block;
   if (x.chunk < lanes || shares)
     shape_chunks(p, &part->main, x, d, threads / block);
   else
     shape_body(p, &part->main, lanes, threads, 0);
-  int64_t first = p->counted ? 0 : shares ? d->groups * d->apart * d->times : threads * lanes;
+  int64_t first = p->flat ? 0 : shares ? d->groups * d->apart * d->times : threads * lanes;
   int64_t rest = part->count - first;
   shape_body(p, &part->tail, tail_lanes, rest / tail_lanes + (rest % tail_lanes != 0), first);
   part->main_blocks = threads / block;
   // A counted tail begins, at most, behind the whole blocks.
-  int64_t behind = part->tail.threads - (p->counted ? part->main_blocks * block * (lanes / tail_lanes) : 0);
+  int64_t behind = part->tail.threads - (p->flat ? part->main_blocks * block * (lanes / tail_lanes) : 0);
   part->blocks = part->main_blocks + behind / block + (behind % block != 0);
 }
 
@@ -509,6 +508,7 @@ kiln_status kl_loop_results(kl_choosing *c, const bool *made, const kl_update *c
   size_t nroots = kl_shape_leaf_count(kl_root(c->plan->comp)->shape);
   kl_domains domains = {.updates = updates ? updates : KL_NEW_N(c->arena, const kl_update *, nroots + 1)};
   KL_TRY(find_domains(c, made, &domains));
+  if (domains.n != 1) c->plan->flat = false;
   KL_TRY(make_parts(c, &domains));
   kl_part *part = c->plan->parts + kl_last_launch(c->plan)->first_part;
   for (uint32_t i = 0; i < domains.n; i++) {

@@ -76,6 +76,7 @@ static kiln_status make_slots(kl_ctx *cx, const kl_plan *p, const kl_plan_params
     KL_TRY(
         add_slot(cx, p->module, s, root, given ? *given++ : kl_shape_leaf(root->shape, l), KL_SLOT_OUT, align, arena));
   s->nargs = (uint32_t)s->v.n;
+  for (uint32_t i = 0; params->counted && i < s->nargs; i++) s->v.p[i].row = params->counted->row_of[i];
   return KILN_OK;
 }
 
@@ -258,12 +259,14 @@ static bool has_chunks(const kl_plan *p) {
 }
 
 // What is tried where a plan is not proved: digits of odd dimensions may be more than the verifier follows where a
-// thread's elements lie apart, those of odd tiles where it has several; then they do not, or it has not. Indices of
+// thread's elements lie apart, those of odd tiles where it has several; then they do not, or it has not. Where blocks
+// of as many elements as there are read beyond their rows, guards say how many these are. Indices of
 // loads that it does not follow at all are held to their arrays. Of reductions less and less is in one launch. What
 // cannot be shown to be right where results are parameters' memory (`shares`: it can) is for those that are apart.
 // False: nothing is left.
 static bool try_harder(kl_choosing *c, const row *r, bool shares) {
   kl_plan *p = c->plan;
+  if (p->flat) return p->flat = false, true;
   bool chunks = r->loops && has_chunks(p), more = shares && (r->loops || !r->asks);
   if (more && (chunks || !p->single)) {
     p->single = !chunks;
@@ -283,6 +286,7 @@ static kiln_status try(kl_choosing *c, const row *r, const char **why_not) {
   kl_plan *p = c->plan;
   size_t slots = c->slots.v.n, constants = c->slots.constants.n;
   p->kind = r->kind;
+  p->flat = p->counted && r->choose == kl_choose_loop;
   p->single = p->together = p->bounded = c->apart = false;
   c->effort = KL_TOGETHER;
   if (!r->tiles && has_tiles(&c->slots, KL_SLOT_OUT)) *why_not = "a result lies in tiles";
@@ -348,7 +352,7 @@ static costed cheaper(kl_choosing *c, const costed *best, const costed *other) {
 
 // What costs can be compared: those of a GPU, for an element count that is known.
 static bool has_cost(const kl_plan *p) {
-  return p->target.machine == KL_NVPTX && !p->counted && p->count;
+  return p->target.machine == KL_NVPTX && !p->flat && p->count;
 }
 
 static kiln_status choose(kl_choosing *c) {
@@ -398,7 +402,12 @@ static kiln_status fill(kl_choosing *c) {
 kiln_status kl_plan_make(kl_ctx *cx, const kiln_module *m, const kl_comp *comp, const kl_plan_params *params,
                          kl_arena *arena, kl_plan **out) {
   kl_plan *p = KL_NEW(arena, kl_plan);
-  *p = (kl_plan){.arena = arena, .module = m, .comp = comp, .target = params->target, .counted = params->counted};
+  *p = (kl_plan){.arena = arena, .module = m, .comp = comp, .target = params->target};
+  if (params->counted) {
+    p->counted = true;
+    p->row = params->counted->row;
+    p->rows = params->counted->rows;
+  }
   p->programmatic = params->programmatic;
   p->lineinfo = params->lineinfo;
   p->fast = params->fast;

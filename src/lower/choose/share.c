@@ -309,7 +309,7 @@ static bool may_share(const sharing *x, const bool *has) {
   const kl_plan *p = c->plan;
   bool small = false;
   for (uint32_t i = 0; i < p->comp->ninstr; i++) small |= p->comp->instr[i].op == KL_OP_CONCATENATE;
-  if (p->target.machine == KL_HOST || p->counted || p->together || p->nlaunches > 1) return false;
+  if (p->target.machine == KL_HOST || p->flat || p->together || p->nlaunches > 1) return false;
   if (x->d->nparts != 1 || x->d->n > MOST_RESULTS || kl_last_launch(p)->block % 32) return false;
   if (c->params->strategy.times == 1) return false;
   for (uint32_t i = 0; i < c->slots.nargs; i++) {

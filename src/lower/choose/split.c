@@ -193,7 +193,7 @@ kiln_status kl_split_domain(kl_ctx *cx, kl_plan *p, kl_slots *slots, kl_domain *
   find_results(&s, p, slots, arena);
   s.row_bytes = params->cut_bytes ? params->cut_bytes : p->target.machine == KL_HOST ? 1 : ROW_BYTES;
   make_one(domain, arena);
-  if (p->counted || !is_one_domain(&s)) return KILN_OK;
+  if (p->flat || !is_one_domain(&s)) return KILN_OK;
   if (!reaches_choice(p, few ? 2 : operands, arena)) return KILN_OK;
   kl_cuts cuts = {0};
   kiln_status st = kl_walk_cuts(cx, p, slots, domain, few ? 2 : operands, &cuts);

@@ -293,6 +293,13 @@ static void set_digits(kl_emit *e, kl_binding binding, kb_reg number) {
   }
 }
 
+void kl_set_rows(kl_emit *e, kb_reg count) {
+  int64_t row = e->plan->row;
+  if (e->plan->flat) return; // no guard asks for it
+  if (e->index == KB_I32) count = kb_trunc(&e->k, count, KB_I32);
+  e->rows = row == 1 ? count : kb_udiv(&e->k, count, kb_ilike(&e->k, count, row));
+}
+
 void kl_set_blocks(kl_emit *e, kb_reg block) {
   set_digits(e, KL_BIND_BLOCK, block);
 }

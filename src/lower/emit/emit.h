@@ -66,6 +66,7 @@ typedef struct kl_emit {
   kb_kind index;            // I32 or I64
   kb_reg first_thread;      // I1, on NVPTX: is it that of the block?
   kb_reg vars[KL_MAX_VARS]; // values of the body's variables, in index kind; of lanes on the host a vector
+  kb_reg rows;              // where guards ask for it: how many there are, in index kind
   kb_reg tid; // the number that WARP and LANE variables are digits of, in index kind; .v NULL: there is none
   int64_t at[KL_MAX_VARS]; // of inner variables: the point where symbols are taken; lanes for scalars only
   kb_reg *slots;           // pointers
@@ -179,6 +180,7 @@ void kl_body_nodes(kl_emit *e, uint32_t first, uint32_t end);
 void kl_emit_seq(kl_emit *e, const kl_seq *s);
 // Variables of the body, from the number of the block, and from that of the thread in it or the lanes of a vector.
 void kl_set_blocks(kl_emit *e, kb_reg block);
+void kl_set_rows(kl_emit *e, kb_reg count); // of a kernel that is given its count, as it is given
 void kl_set_threads(kl_emit *e, kb_reg tid);
 void kl_set_vector(kl_emit *e);
 

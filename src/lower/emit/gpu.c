@@ -96,7 +96,7 @@ static kb_reg special_register(kl_emit *e, const char *name) {
   return e->index == KB_I64 ? kb_zext(&e->k, r, KB_I64) : r;
 }
 
-// How a counted domain divides, in index kind.
+// How a flat domain divides, in index kind.
 typedef struct division {
   kb_reg main_blocks;
   kb_reg tail_first, tail_end; // threads of the tail
@@ -164,16 +164,16 @@ static void emit_gpu_part(kl_emit *e, const kl_part *part, kb_reg block_id, kb_r
   kl_plan *p = e->plan;
   kb *k = &e->k;
   division d = {0};
-  if (p->counted) d = divide(e, part, (kb_reg){LLVMGetParam(e->k.fn, e->launch->nargs), KB_I64, 1});
+  if (p->flat) d = divide(e, part, (kb_reg){LLVMGetParam(e->k.fn, e->launch->nargs), KB_I64, 1});
   if (!part->tail.threads) return emit_gpu_main(e, part, block_id, tid);
-  if (kl_body_is_empty(&part->main)) return emit_gpu_tail(e, part, p->counted ? &d : NULL, block_id, tid);
-  kb_reg main_end = p->counted ? d.main_blocks : kb_ilike(k, block_id, part->first_block + part->main_blocks);
+  if (kl_body_is_empty(&part->main)) return emit_gpu_tail(e, part, p->flat ? &d : NULL, block_id, tid);
+  kb_reg main_end = p->flat ? d.main_blocks : kb_ilike(k, block_id, part->first_block + part->main_blocks);
   LLVMBasicBlockRef main = kl_block(e, "main"), tail = kl_block(e, "rest");
   LLVMBuildCondBr(k->b, kb_icmp(k, LLVMIntULT, block_id, main_end).v, main, tail);
   LLVMPositionBuilderAtEnd(k->b, main);
   emit_gpu_main(e, part, block_id, tid);
   LLVMPositionBuilderAtEnd(k->b, tail);
-  emit_gpu_tail(e, part, p->counted ? &d : NULL, block_id, tid);
+  emit_gpu_tail(e, part, p->flat ? &d : NULL, block_id, tid);
 }
 
 // A block finds its part by halves.
@@ -200,6 +200,7 @@ static void emit_gpu(kl_emit *e) {
   kb_reg block_id = special_register(e, "llvm.nvvm.read.ptx.sreg.ctaid.x");
   kb_reg tid = special_register(e, "llvm.nvvm.read.ptx.sreg.tid.x");
   if (p->programmatic) wait_for_previous(e);
+  if (p->counted) kl_set_rows(e, (kb_reg){LLVMGetParam(k->fn, e->launch->nargs), KB_I64, 1});
   emit_gpu_parts(e, e->launch->first_part, e->launch->first_part + e->launch->nparts, block_id, tid);
 }
 

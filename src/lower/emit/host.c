@@ -73,6 +73,7 @@ typedef struct pieces {
   saved *saved; // by step
   int64_t frame_bytes;
   uint32_t n, piece; // piece: the one at hand
+  LLVMValueRef rows; // NULL: no guard asks for it
   LLVMTypeRef type;
   LLVMValueRef *fns;
 } pieces;
@@ -190,7 +191,7 @@ static void take_values(pieces *p, uint32_t piece, uint32_t first, uint32_t end)
   for (uint32_t i = first; i < end; i++) kl_each_taken(p->e->body, node_at(p->e, i), take_value, p);
 }
 
-// void piece(ptr slots, index thread, ptr frame)
+// void piece(ptr slots, index thread, ptr frame), and index rows where guards ask for it
 static LLVMValueRef emit_piece(pieces *p, uint32_t piece) {
   kl_emit *e = p->e;
   uint32_t first = piece * PIECE, end = end_of(e, piece);
@@ -202,6 +203,7 @@ static LLVMValueRef emit_piece(pieces *p, uint32_t piece) {
   load_slots(e, LLVMGetParam(e->k.fn, 0), first, end);
   take_values(p, piece, first, end);
   e->vars[0] = (kb_reg){LLVMGetParam(e->k.fn, 1), (uint8_t)e->index, 1};
+  if (p->rows) e->rows.v = LLVMGetParam(e->k.fn, 3);
   kl_body_nodes(e, first, end);
   for (uint32_t i = first; i < end; i++)
     if (node_at(e, i)->kind == KL_NODE_STEP && p->saved[node_at(e, i)->index].last != piece)
@@ -214,14 +216,15 @@ static LLVMValueRef emit_piece(pieces *p, uint32_t piece) {
 static void emit_pieces(kl_emit *e, pieces *p) {
   LLVMValueRef fn = e->k.fn;
   LLVMBasicBlockRef at = LLVMGetInsertBlock(e->k.b);
-  LLVMTypeRef types[3] = {pointer(e), kb_type(&e->k, e->index, 1), pointer(e)};
-  *p = (pieces){.e = e, .n = (e->body->root.n + PIECE - 1) / PIECE};
-  p->type = LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, 3, false);
+  LLVMTypeRef index = kb_type(&e->k, e->index, 1), types[4] = {pointer(e), index, pointer(e), index};
+  *p = (pieces){.e = e, .n = (e->body->root.n + PIECE - 1) / PIECE, .rows = e->rows.v};
+  p->type = LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, p->rows ? 4 : 3, false);
   p->saved = KL_NEW_N(e->arena, saved, e->body->nsteps + 1);
   p->fns = KL_NEW_N(e->arena, LLVMValueRef, p->n);
   find_uses(p);
   for (uint32_t i = 0; i < p->n; i++) p->fns[i] = emit_piece(p, i);
   e->k.fn = fn;
+  e->rows.v = p->rows;
   LLVMPositionBuilderAtEnd(e->k.b, at);
 }
 
@@ -256,8 +259,8 @@ static void emit_iteration(kl_emit *e, pieces *p, LLVMValueRef frame, kb_reg ite
       kl_set_blocks(e, iteration);
     return kl_body_nodes(e, 0, e->body->root.n);
   }
-  LLVMValueRef args[3] = {LLVMGetParam(e->k.fn, 0), iteration.v, frame};
-  for (uint32_t i = 0; i < p->n; i++) LLVMBuildCall2(e->k.b, p->type, p->fns[i], args, 3, "");
+  LLVMValueRef args[4] = {LLVMGetParam(e->k.fn, 0), iteration.v, frame, p->rows};
+  for (uint32_t i = 0; i < p->n; i++) LLVMBuildCall2(e->k.b, p->type, p->fns[i], args, p->rows ? 4 : 3, "");
 }
 
 // What a block shares: of one warp, so that nobody else sees it.
@@ -323,7 +326,7 @@ static void emit_tail(kl_emit *e, const kl_part *part, kb_reg begin) {
   kb *k = &e->k;
   kb_reg from = kb_ilike(k, begin, 0), to = kb_ilike(k, begin, part->tail.threads);
   kl_if first = kl_if_begin(e, kb_icmp(k, LLVMIntEQ, begin, from), "first");
-  if (e->plan->counted) {
+  if (e->plan->flat) {
     kb_reg count = {LLVMGetParam(k->fn, 3), KB_I64, 1};
     kb_reg whole = kb_udiv(k, count, kb_ilike(k, count, part->main.lanes));
     from = kb_mul(k, whole, kb_ilike(k, count, part->main.lanes / part->tail.lanes));
@@ -341,6 +344,7 @@ static LLVMValueRef emit_function(kl_emit *e, const char *name, const kl_part *p
   kl_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
   LLVMPositionBuilderAtEnd(e->k.b, kl_block(e, "entry"));
   if (!part) return e->k.fn;
+  if (e->plan->counted) kl_set_rows(e, (kb_reg){LLVMGetParam(e->k.fn, 3), KB_I64, 1});
   kb_reg begin = {LLVMGetParam(e->k.fn, 1), KB_I64, 1}, end = {LLVMGetParam(e->k.fn, 2), KB_I64, 1};
   if (!kl_body_is_empty(&part->main)) emit_main(e, part, begin, end);
   if (part->tail.threads) emit_tail(e, part, begin);

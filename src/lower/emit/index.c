@@ -20,6 +20,7 @@ static kb_reg variable(kl_emit *e, uint32_t v, unsigned lanes) {
 static kb_reg symbol(kl_emit *e, uint32_t number, unsigned lanes) {
   const kl_body *b = e->body;
   const kl_symbol *s = &b->symbols[number];
+  if (kl_is_counted_in(s)) return lanes == 1 ? e->rows : kb_splat(&e->k, e->rows, lanes);
   kl_vars regs = b->steps[s->step].regs, varying = s->vars & kl_bound(b, KL_BIND_LANE);
   kb_reg r = e->vals[s->step].wide[kl_point_number(b, regs, KL_NONE, e->at)].re;
   if (r.lanes == lanes) return r;

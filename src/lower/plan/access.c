@@ -244,7 +244,7 @@ static bool chunk_allowed(const kl_slot_info *info, unsigned bits, int64_t strid
   if (!guarded || stride == 0) return true;
   if (stride < -1) return false;
   int64_t reach = (stride < 0 ? 1 : stride) * (int64_t)(v - 1);
-  return reach < info->shape->count;
+  return reach < (info->row ? info->row : info->shape->count);
 }
 
 // Elements between neighbours of a chunk; false where that is no single number.
@@ -370,7 +370,7 @@ static bool try_covering(kl_guards *g, kl_arena *arena, const kl_slot_info *info
 
 // a, or where lanes ask for more at once so: whole chunks in which something is wanted.
 static kl_access covering(kl_guards *g, kl_arena *arena, const kl_slot_info *info, const kl_aff *linear, kl_access a) {
-  if (!g->covers || g->host || info->kind != KL_SLOT_IN || a.guard == KL_NONE) return a;
+  if (!g->covers || g->host || info->kind != KL_SLOT_IN || info->row || a.guard == KL_NONE) return a;
   for (uint32_t run = g->body->nvars; run-- > 0;)
     for (uint32_t v = KL_MAX_CHUNK; v > a.vec && kl_has_var(a.regs, run); v /= 2) {
       kl_access wide = a;
@@ -385,7 +385,8 @@ kl_access kl_load_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, 
   // Where the index stays inside anyway, the guard is not needed, unless nobody may have written what is outside of it.
   linear = kl_dom_simplify(g->body->domain, linear);
   kl_interval in = kl_dom_interval(g->body->domain, linear);
-  if (in.lo >= 0 && in.hi < info->shape->count && info->kind != KL_SLOT_SHARED) guard = KL_NONE;
+  bool inside = in.lo >= 0 && in.hi < info->shape->count && !(g->rows && info->row);
+  if (inside && info->kind != KL_SLOT_SHARED) guard = KL_NONE;
   kl_access a = {.slot = slot,
                  .guard = guard,
                  .element = linear,

@@ -173,7 +173,7 @@ void kl_plan_explain_json(kl_sb *b, kl_plan *p) {
   kl_sb_puts(b, "], \"accesses\": [");
   json_accesses(b, p);
   kl_sb_puts(b, "], \"cost\": ");
-  if (p->target.machine == KL_HOST || p->counted) {
+  if (p->target.machine == KL_HOST || p->flat) {
     kl_sb_puts(b, "null}");
     return;
   }
@@ -268,7 +268,7 @@ void kl_plan_explain(kl_sb *b, kl_plan *p) {
     kl_sb_putc(b, '\n');
   }
   put_accesses(b, p);
-  if (p->target.machine == KL_HOST || p->counted) return;
+  if (p->target.machine == KL_HOST || p->flat) return;
   kl_cost c = kl_plan_cost(p, KL_COST_THOROUGH);
   put_cost(b, p, &c);
 }

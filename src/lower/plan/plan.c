@@ -132,7 +132,7 @@ typedef struct taking {
 
 static void take_symbol(void *arg, uint32_t symbol) {
   const taking *x = arg;
-  x->f(x->arg, x->b->symbols[symbol].step);
+  if (!kl_is_counted_in(&x->b->symbols[symbol])) x->f(x->arg, x->b->symbols[symbol].step);
 }
 
 static void take_guard(taking *x, uint32_t guard) {

@@ -54,12 +54,13 @@ typedef struct kl_var {
 enum { KL_MAX_VARS = 32 };
 typedef uint32_t kl_vars;
 
-// An integer that an INDEX step makes of data. In expressions it is runtime variable KL_FIRST_SYMBOL + its number;
-// those below are the analysis' own. It depends on the variables that its step depends on: at a point of the inner ones
-// it is the copy there.
+// An integer that an INDEX step makes of data, or where the number of rows comes at run time that number, the first
+// symbol of every body, which no step makes. In expressions it is runtime variable KL_FIRST_SYMBOL + its number; those
+// below are the analysis' own. It depends on the variables that its step depends on: at a point of the inner ones it is
+// the copy there.
 enum { KL_FIRST_SYMBOL = 64 };
 typedef struct kl_symbol {
-  uint32_t step;
+  uint32_t step; // KL_NONE: the number of rows
   int64_t lo, hi;
   kl_vars vars;                  // those that the step depends on
   uint16_t uniform[KL_MAX_VARS]; // constant over aligned groups of so many values of an inner one of them
@@ -257,9 +258,12 @@ typedef struct kl_plan_launch {
   uint32_t block;        // threads of a block
   uint32_t shared_bytes; // of a block
   uint32_t cluster;      // neighbouring blocks that run at one time and may MEET; 0: none do
-  int64_t grid;          // blocks; 0: nothing to launch
-  int64_t iterations;    // on the host: of `main` in all parts
-  uint32_t nargs;        // the kernel's arguments, slots in order
+  // Where the number of rows comes at run time: value q of the body's first BLOCK variable is launched if
+  // group * q < unit * rows, and of group and unit one divides the other. group 0: all blocks are, whatever it is.
+  int64_t group, unit;
+  int64_t grid;       // blocks; 0: nothing to launch
+  int64_t iterations; // on the host: of `main` in all parts
+  uint32_t nargs;     // the kernel's arguments, slots in order
   const uint32_t *args;
 } kl_plan_launch;
 
@@ -283,6 +287,8 @@ typedef struct kl_slot_info {
               // element bits, padding): `shape` is then the row of its positions; NULL: it is `shape`
   int64_t bytes;
   uint32_t align;
+  int64_t row; // of a plan that is counted: the slot has so many elements for each row, one behind the other, and is as
+               // long as rows are launched, of which its shape has the most; 0: its shape says how long it is
   const void *data;     // CONST: packed bytes in the shape's layout
   bool given;           // CONST: an argument, not part of the code
   bool by_value;        // IN: the kernel's argument is the value
@@ -317,9 +323,11 @@ typedef struct kl_plan {
   uint32_t nlaunches; // 1 or more
   kl_plan_launch *launches;
   bool index64; // some index does not fit 32 bits
-  // The kernel is given its element count n, at most `count`. Its only part's whole blocks of `main` come first;
-  // threads of `tail` count from element 0, and begin where `main` ends.
-  bool counted;
+  // The kernel is given a number of rows, from 1 to `rows`, as the number of elements that the first result has in
+  // these, `row` each. `flat`: its only part's whole blocks of `main` come first; threads of `tail` count from element
+  // 0, and begin where `main` ends. Else guards say which rows there are.
+  bool counted, flat;
+  int64_t row, rows;
   bool single;       // loads take single elements (write.h)
   bool bounded;      // loads say themselves that they lie in their arrays
   bool together;     // what a thread of a loop makes lies together, whatever the types
@@ -383,6 +391,9 @@ const kl_aff *kl_at_point(kl_affs *p, const kl_body *b, const kl_aff *e, kl_vars
 kl_vars kl_guard_vars(const kl_body *b, uint32_t guard);
 kl_vars kl_vars_of(const kl_body *b, const kl_aff *e);
 bool kl_has_symbols(const kl_aff *e);
+static inline bool kl_is_counted_in(const kl_symbol *s) { // is it the number of rows?
+  return s->step == KL_NONE;
+}
 // Calls f for the number of each symbol in e, once for each place where it stands.
 void kl_each_symbol(const kl_aff *e, void (*f)(void *arg, uint32_t symbol), void *arg);
 // The same for each step whose value the node itself, not what is inside of it, takes: operands, and those of symbols

@@ -18,7 +18,9 @@ static void name_symbols(printer *x) {
   const kl_body *b = x->body;
   x->symbols = KL_NEW_N(x->p->arena, kl_str, KL_FIRST_SYMBOL + b->nsymbols);
   for (uint32_t i = 0; i < b->nsymbols; i++)
-    x->symbols[KL_FIRST_SYMBOL + i] = kl_str_of(kl_strf(x->p->arena, "v%u", b->symbols[i].step));
+    x->symbols[KL_FIRST_SYMBOL + i] = kl_is_counted_in(&b->symbols[i])
+                                          ? kl_str_of("rows")
+                                          : kl_str_of(kl_strf(x->p->arena, "v%u", b->symbols[i].step));
 }
 
 static void print_access(printer *x, const kl_access *a) {
@@ -255,6 +257,15 @@ static void print_grid(kl_sb *b, const kl_plan *p, const kl_plan_launch *l) {
   for (uint32_t i = l->first_part; i < l->first_part + l->nparts; i++) free += p->parts[i].main_blocks;
   kl_sbf(b, "grid %lld (%lld without bounds checks), block %u", (long long)l->grid, (long long)free, l->block);
   if (l->cluster) kl_sbf(b, ", clusters of %u", l->cluster);
+  if (!l->group) return;
+  const kl_part *part = &p->parts[l->first_part];
+  const char *first = part->main.vars[__builtin_ctz(kl_bound(&part->main, KL_BIND_BLOCK))].name;
+  int64_t by = l->group < l->unit ? l->group : l->unit;
+  kl_sb_puts(b, ", as far as ");
+  if (l->group > by) kl_sbf(b, "%lld * ", (long long)(l->group / by));
+  kl_sbf(b, "%s < ", first);
+  if (l->unit > by) kl_sbf(b, "%lld * ", (long long)(l->unit / by));
+  kl_sb_puts(b, "rows");
 }
 
 const char *kl_when_text(const kl_plan_launch *l) {
@@ -288,7 +299,7 @@ static void print_slot_cost(kl_sb *b, const kl_plan *p, uint32_t i, const kl_slo
 }
 
 static void print_cost(kl_sb *b, kl_plan *p) {
-  if (p->target.machine == KL_HOST || p->counted) return;
+  if (p->target.machine == KL_HOST || p->flat) return;
   kl_cost c = kl_plan_cost(p, KL_COST_THOROUGH);
   for (uint32_t i = 0; i < p->nslots; i++) print_slot_cost(b, p, i, &c.slots[i]);
 }
@@ -301,7 +312,8 @@ void kl_plan_print(kl_sb *b, kl_plan *p) {
     print_grid(b, p, p->launches);
     kl_sb_puts(b, ", ");
   }
-  kl_sbf(b, "%d-bit indices%s%s%s\n", p->index64 ? 64 : 32, p->counted ? ", element count at run time" : "",
+  kl_sbf(b, "%d-bit indices%s%s%s\n", p->index64 ? 64 : 32,
+         p->counted ? kl_strf(p->arena, ", 1..%lld rows at run time", (long long)p->rows) : "",
          p->programmatic ? ", waits for the kernel before" : "", p->fast ? ", fast numerics" : "");
   for (uint32_t i = 0; i < p->ndeclined; i++) kl_sbf(b, "  no %s: %s\n", p->declined[i].kind, p->declined[i].why);
   static const char *const kinds[] = {
@@ -312,6 +324,7 @@ void kl_plan_print(kl_sb *b, kl_plan *p) {
     kl_sbf(b, "  s%u: %s ", i, kinds[p->slots[i].kind]);
     kl_shape_print(b, p->slots[i].owner ? p->slots[i].owner : p->slots[i].shape, true);
     kl_sbf(b, ", %lld bytes, aligned to %u", (long long)p->slots[i].bytes, p->slots[i].align);
+    if (p->slots[i].row) kl_sbf(b, ", %lld elements a row", (long long)p->slots[i].row);
     if (p->slots[i].zero) kl_sb_puts(b, ", zero before and behind");
     if (p->slots[i].by_value) kl_sb_puts(b, ", by value");
     if (p->slots[i].mode == KL_MODE_UPDATE) kl_sb_puts(b, ", updated");

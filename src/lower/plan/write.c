@@ -33,6 +33,22 @@ static kl_seq close_nest(kl_writer *w) {
   return s;
 }
 
+static void list_symbol(kl_writer *w, const kl_symbol *s, kl_named named) {
+  uint32_t id = (uint32_t)w->symbols.n;
+  VEC_PUSH(w->cx, &w->symbols, *s);
+  VEC_PUSH(w->cx, &w->named, named);
+  w->body->nsymbols = (uint32_t)w->symbols.n;
+  w->body->symbols = w->symbols.p;
+  kl_dom_add_runtime(w->body->domain, KL_FIRST_SYMBOL + id, (kl_interval){s->lo, s->hi});
+}
+
+// Nothing is launched for no rows.
+static void name_rows(kl_writer *w) {
+  kl_symbol s = {.step = KL_NONE, .lo = 1, .hi = w->plan->rows};
+  list_symbol(w, &s, (kl_named){kl_write_scope(w), KL_NONE});
+  w->guards.rows = !w->plan->flat;
+}
+
 void kl_write_begin(kl_writer *w, kl_ctx *cx, kl_plan *p, kl_body *body) {
   kl_write_begin_naming(w, cx, p, body, 0, NULL);
 }
@@ -43,6 +59,7 @@ void kl_write_begin_naming(kl_writer *w, kl_ctx *cx, kl_plan *p, kl_body *body, 
   w->guards.host = p->target.machine == KL_HOST;
   w->guards.single = p->single;
   open_nest(w, KL_NODE_STEP, 0);
+  if (p->counted) name_rows(w);
 }
 
 void kl_write_end(kl_writer *w) {
@@ -113,7 +130,7 @@ typedef struct pinning {
 
 static void pin_to_symbol(void *arg, uint32_t symbol) {
   pinning *x = arg;
-  x->loops |= x->w->written.p[x->w->symbols.p[symbol].step].loops;
+  if (!kl_is_counted_in(&x->w->symbols.p[symbol])) x->loops |= x->w->written.p[x->w->symbols.p[symbol].step].loops;
 }
 
 static void pin_to_guard(pinning *x, uint32_t guard) {
@@ -250,6 +267,7 @@ uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, co
                        const kl_instr *from) {
   kl_step s = {.kind = KL_STEP_LOAD, .dtype = info->shape->dtype, .instr = from};
   uint32_t n = 0;
+  guard = kl_guard_rows(w, info, linear, guard, true);
   s.access = kl_load_plan(&w->guards, w->arena, info, slot, linear, guard);
   while (may_widen(w, n, &s.access, info)) {
     const kl_exchange *x = &w->exchanges[n];
@@ -271,6 +289,7 @@ uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, co
 
 void kl_write_store(kl_writer *w, uint32_t slot, const kl_slot_info *info, const kl_aff *linear, uint32_t value,
                     uint32_t keep) {
+  keep = kl_guard_rows(w, info, linear, keep, false);
   // Where elements can be outside, what is stored at once must be all inside or share a byte.
   kl_vars regs = w->steps.p[value].regs | guard_vars(w, keep);
   uint32_t bits = kl_info(info->shape->dtype)->bits, least = bits < 8 ? 8 / bits : 1, n = 0;
@@ -403,12 +422,8 @@ static uint32_t add_symbol(kl_writer *w, uint32_t value, kl_interval in) {
   kl_step step = {
       .kind = KL_STEP_INDEX, .dtype = KILN_S64, .noperands = 1, .operands = operands(w, 1, &value), .var = id};
   s.step = kl_write_step(w, &step);
-  VEC_PUSH(w->cx, &w->symbols, s);
-  VEC_PUSH(w->cx, &w->named, (kl_named){kl_write_scope_of(w, s.step), w->written.p[value].symbol});
+  list_symbol(w, &s, (kl_named){kl_write_scope_of(w, s.step), w->written.p[value].symbol});
   w->written.p[value].symbol = id;
-  w->body->nsymbols = (uint32_t)w->symbols.n;
-  w->body->symbols = w->symbols.p;
-  kl_dom_add_runtime(w->body->domain, KL_FIRST_SYMBOL + id, in);
   return id;
 }
 

@@ -18,6 +18,7 @@ typedef struct kl_guards {
   bool host;   // accesses run over lanes only
   bool single; // loads take single elements, and guards differ between any two
   bool covers; // loads of arguments may take whole chunks of which some elements lie off the guard
+  bool rows;   // guards say how many rows there are
   uint32_t first_chunk[KL_MAX_VARS];
   uint32_t first_name; // dims of kl_write_begin_naming
   VEC(kl_guard) v;
@@ -56,6 +57,11 @@ kl_access kl_change_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info
                          kl_vars regs, uint32_t keep, uint32_t most);
 kl_access kl_store_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, uint32_t slot, const kl_aff *linear,
                         kl_vars regs, uint32_t keep, uint32_t least);
+
+// counted.c: `guard`, and that the element of a slot with rows is there: one of those that are launched. Of a load also
+// without what is not needed of `guard`.
+struct kl_writer;
+uint32_t kl_guard_rows(struct kl_writer *w, const kl_slot_info *info, const kl_aff *linear, uint32_t guard, bool load);
 
 // Can e be computed? If not, because it is too large or no value, what is made of it cannot be either.
 bool kl_is_sound(const kl_aff *e);

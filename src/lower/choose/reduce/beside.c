@@ -70,7 +70,7 @@ kiln_status kl_sums_end(kl_reducing *g, const kl_sums *x) {
     uint32_t there = kl_guard_and(&g->w.guards, KL_NONE, x->run, 0, x->padded - 1, &never);
     kl_fold_get(&f, x->slots[i], kl_aff_addmul(g->p, x->run, team, x->padded), there, sum);
     KL_TRY(kl_fold_pairs(&f, x->met, sum));
-    kl_fold_scratch(&f, x->parts * x->padded, x->partial[i]);
+    kl_fold_scratch(&f, x->parts * x->padded, 0, x->partial[i]);
     kl_fold_put(&f, x->partial[i], kl_aff_addmul(g->p, x->run, x->part, x->padded), there, sum);
   }
   return KILN_OK;

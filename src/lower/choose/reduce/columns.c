@@ -128,10 +128,12 @@ static void make_vars(columns *x) {
   const deal *d = &x->d;
   kl_affs *p = x->g.p;
   kl_reducing *g = &x->g;
-  uint32_t none;
+  uint32_t none, majors, blocks;
   int64_t in_block = d->v * d->lanes;
-  const kl_aff *major = kl_add_var(g, KL_BIND_BLOCK, x->g.x->rows / x->g.x->minor, "major", &none);
-  const kl_aff *block = kl_add_var(g, KL_BIND_BLOCK, kl_ceil_div(x->g.x->minor, in_block), "block", &none);
+  const kl_aff *major = kl_add_var(g, KL_BIND_BLOCK, x->g.x->rows / x->g.x->minor, "major", &majors);
+  const kl_aff *block = kl_add_var(g, KL_BIND_BLOCK, kl_ceil_div(x->g.x->minor, in_block), "block", &blocks);
+  bool one = majors == KL_NONE;
+  kl_launch_counted(g, d->split > 1 ? KL_NONE : one ? blocks : majors, one ? in_block : x->g.x->minor);
   const kl_aff *split = kl_add_var(g, KL_BIND_BLOCK, x->joins ? 1 : d->split, "split", &x->split);
   const kl_aff *team = kl_add_var(g, KL_BIND_WARP, d->teams, "team", &none);
   x->warp_j = kl_add_var(g, KL_BIND_WARP, d->warps_j, "warp_j", &none);
@@ -279,7 +281,7 @@ static void put_partial(columns *x, uint32_t which, const uint32_t *values) {
   kl_folding f = kl_folding_of(&x->g, which);
   bool never;
   uint32_t keep = kl_guard_and(&x->g.w.guards, KL_NONE, x->owner, 0, 0, &never);
-  kl_fold_scratch(&f, x->d.split * sets_of(x) * x->d.v * x->d.lanes, x->partial[which]);
+  kl_fold_scratch(&f, x->d.split * sets_of(x) * x->d.v * x->d.lanes, 0, x->partial[which]);
   kl_fold_put(&f, x->partial[which], partial_place(x, &f, variable(x, x->split)), keep, values);
 }
 

@@ -111,6 +111,24 @@ const kl_aff *kl_add_var(kl_reducing *g, kl_binding binding, int64_t extent, con
   return kl_aff_dim(g->p, *var);
 }
 
+int64_t kl_rows_counted(const kl_reducing *g) {
+  const kl_counted *counted = g->c->params->counted;
+  const kl_reductions *x = g->x;
+  if (!counted || x->nkept == 0) return 0;
+  for (uint32_t i = 0; i < x->n; i++)
+    if (counted->dim[x->number[i]][0] < 0 || counted->dim[x->instr[i]->operands[0]][0] != (int)x->kept[0]) return 0;
+  return x->rows / counted->rows;
+}
+
+void kl_launch_counted(kl_reducing *g, uint32_t var, int64_t rows) {
+  kl_plan_launch *l = kl_last_launch(g->c->plan);
+  int64_t unit = kl_rows_counted(g);
+  bool all = unit > 0 && var == 0 && (rows % unit == 0 || unit % rows == 0);
+  for (uint32_t i = 0; i < g->x->noutputs; i++) all = all && kl_slot_of(g, g->x->outputs[i].slot)->row;
+  l->group = all ? rows : 0;
+  l->unit = all ? unit : 0;
+}
+
 void kl_reducing_begin(kl_reducing *g, kl_body *b) {
   kl_plan *p = g->c->plan;
   b->nvars = g->nvars;

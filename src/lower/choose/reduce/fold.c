@@ -293,10 +293,12 @@ void kl_fold_room(kl_folding *f, int64_t count, uint32_t *slots) {
     slots[i] = kl_add_shared(c->cx, c->plan, &c->slots, kl_in_bytes(f->by->type[i]), count);
 }
 
-void kl_fold_scratch(kl_folding *f, int64_t count, uint32_t *slots) {
+void kl_fold_scratch(kl_folding *f, int64_t count, int64_t row, uint32_t *slots) {
   kl_choosing *c = f->g->c;
-  for (uint32_t i = 0; i < f->by->n; i++)
+  for (uint32_t i = 0; i < f->by->n; i++) {
     slots[i] = kl_add_scratch(c->cx, c->plan, &c->slots, kl_in_bytes(f->by->type[i]), count);
+    c->slots.v.p[slots[i]].row = row;
+  }
 }
 
 void kl_fold_put(kl_folding *f, const uint32_t *slots, const kl_aff *at, uint32_t keep, const uint32_t *values) {

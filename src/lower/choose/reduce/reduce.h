@@ -106,6 +106,12 @@ typedef struct kl_reducing {
 
 // A variable, or where it has one value that and KL_NONE.
 const kl_aff *kl_add_var(kl_reducing *g, kl_binding binding, int64_t extent, const char *name, uint32_t *var);
+// Where the number of rows comes at run time, and is that of the kept dimensions' slowest: how many of the reductions'
+// rows belong to each of these; else 0.
+int64_t kl_rows_counted(const kl_reducing *g);
+// Of the variable, KL_NONE or the first there is, each value has so many of the reductions' rows: only those are to be
+// launched that there are.
+void kl_launch_counted(kl_reducing *g, uint32_t var, int64_t rows);
 void kl_reducing_begin(kl_reducing *g, kl_body *b);
 // Blocks of so many threads; `st` is how writing went. *why_not as choosers say it; kl_taken_elsewhere: something needs
 // a reduction's result at other indices than the one at which a row's threads have it.
@@ -179,8 +185,9 @@ kiln_status kl_fold_elements(kl_reducing *g, const kl_elements *e, uint32_t leve
 // Through shared memory: slots for so many values, which threads that `keep` says put; nothing where `there` fails.
 void kl_fold_room(kl_folding *f, int64_t count, uint32_t *slots);
 void kl_fold_put(kl_folding *f, const uint32_t *slots, const kl_aff *at, uint32_t keep, const uint32_t *values);
-// The same in scratch memory.
-void kl_fold_scratch(kl_folding *f, int64_t count, uint32_t *slots);
+// The same in scratch memory. row: values of each row whose number comes at run time, where these lie one behind the
+// other; else 0.
+void kl_fold_scratch(kl_folding *f, int64_t count, int64_t row, uint32_t *slots);
 void kl_fold_get(kl_folding *f, const uint32_t *slots, const kl_aff *at, uint32_t there, uint32_t *values);
 // With init, and back to the types of the reduction; then the walk has them at `row`.
 kiln_status kl_fold_finish(kl_folding *f, uint32_t *values, uint32_t guard);

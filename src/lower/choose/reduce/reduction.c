@@ -112,6 +112,20 @@ static void lay_by_rows(staging *x, const kl_reductions *stage, uint32_t slot) {
   info->shape = shape;
 }
 
+// What is left of rows whose number comes at run time, if these lie one behind the other.
+static void count_rows(staging *x, uint32_t slot, uint32_t instr, uint32_t leaf) {
+  const kl_counted *counted = x->c->params->counted;
+  kl_slot_info *info = &x->c->slots.v.p[slot];
+  const kl_shape *s = info->shape;
+  int64_t faster = s->count;
+  if (!counted || counted->dim[instr][leaf] < 0 || s->count == 0) return;
+  for (uint32_t i = s->rank; i-- > 0 && faster == s->count;) {
+    uint32_t d = (uint32_t)kl_shape_minor_to_major(s, i);
+    if (d == (uint32_t)counted->dim[instr][leaf]) info->row = s->count / counted->rows;
+    faster /= s->dims[d];
+  }
+}
+
 // Results of the computation that go with the stage's elements, and what is left to other stages.
 static void find_outputs(staging *x, kl_reductions *stage) {
   kl_choosing *c = x->c;
@@ -134,6 +148,7 @@ static void find_outputs(staging *x, kl_reductions *stage) {
     for (uint32_t l = 0; left[i] && l < kl_shape_leaf_count(comp->instr[i].shape); l++) {
       uint32_t slot = kl_store_value(c->cx, p, &c->slots, i, l);
       if (number_in(stage, i) != KL_NONE) lay_by_rows(x, stage, slot);
+      count_rows(x, slot, i, l);
       VEC_PUSH(c->cx, &out, (kl_output){slot, i, l, number_in(stage, i), true});
     }
   stage->noutputs = (uint32_t)out.n;
@@ -330,10 +345,6 @@ kiln_status kl_choose_reduction(kl_choosing *c, const char **why_not) {
   staging x = {.c = c, .nresults = (uint32_t)kl_shape_leaf_count(kl_root(c->plan->comp)->shape)};
   KL_TRY(kl_find_reductions(c, &x.all, why_not));
   if (*why_not) return KILN_OK;
-  if (c->plan->counted) {
-    *why_not = "the element count comes at run time";
-    return KILN_OK;
-  }
   x.result = KL_NEW_N(c->arena, const kl_instr *, x.nresults + 1);
   for (uint32_t i = 0; i < x.nresults; i++) x.result[i] = maker_of(c->plan->comp, i);
   find_needs(&x);

@@ -79,9 +79,11 @@ static void deal_shift(rows *x, int64_t v) {
   const kl_reductions *all = x->g.x;
   int64_t unit = kl_least(32 * 8, 32 * 8 / kl_narrowest(&x->g));
   bool host = x->g.c->plan->target.machine == KL_HOST, wanted = all->length % v != 0 && all->length > WARP / 2 * v;
+  bool counted = x->g.c->plan->counted; // then nothing beside a row may be read: it may not be there
   uint32_t align = x->g.c->params->align;
   d->unit = 1;
-  if (host || x->joins || !wanted || (align && align < 16) || !all->flat || all->flat % v || all->w / (WARP * v) < 1)
+  if (host || counted || x->joins || !wanted || (align && align < 16) || !all->flat || all->flat % v ||
+      all->w / (WARP * v) < 1)
     return;
   if (all->k > 4 || kl_has_element_results(&x->g)) return;
   d->unit = unit;
@@ -304,9 +306,10 @@ static void make_vars(rows *x) {
   const deal *d = &x->d;
   kl_affs *p = x->g.p;
   bool host = x->g.c->plan->target.machine == KL_HOST;
-  uint32_t none;
+  uint32_t none, first;
   int64_t of_block = rows_of_block(d), blocks = x->g.x->beside ? 1 : kl_ceil_div(x->g.x->rows, of_block);
-  const kl_aff *block = kl_add_var(&x->g, KL_BIND_BLOCK, blocks, "block", &none);
+  const kl_aff *block = kl_add_var(&x->g, KL_BIND_BLOCK, blocks, "block", &first);
+  kl_launch_counted(&x->g, first, of_block);
   const kl_aff *split = kl_add_var(&x->g, KL_BIND_BLOCK, x->joins ? 1 : d->split, "split", &x->split);
   const kl_aff *row_warp = kl_add_var(&x->g, KL_BIND_WARP, d->rows_in_block, "row_warp", &none);
   x->warp = kl_add_var(&x->g, KL_BIND_WARP, d->warps, "warp", &none);
@@ -385,7 +388,7 @@ static void put_partial(rows *x, uint32_t which, const uint32_t *values) {
   bool never;
   uint32_t keep = kl_guard_and(&x->g.w.guards, x->row_guard, x->in_row, 0, 0, &never);
   const kl_aff *split = x->split == KL_NONE ? kl_aff_const(x->g.p, 0) : kl_aff_dim(x->g.p, x->split);
-  kl_fold_scratch(&f, x->d.split * x->g.x->rows, x->partial[which]);
+  kl_fold_scratch(&f, x->d.split * x->g.x->rows, x->d.split * kl_rows_counted(&x->g), x->partial[which]);
   kl_fold_put(&f, x->partial[which], kl_aff_addmul(x->g.p, split, x->row, x->d.split), keep, values);
 }
 

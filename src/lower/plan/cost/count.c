@@ -83,14 +83,13 @@ static void set_symbols(counting *c) {
   c->symbols = KL_NEW_N(c->p->arena, int64_t, KL_FIRST_SYMBOL + b->nsymbols);
   for (uint32_t i = 0; i < b->nsymbols; i++) {
     const kl_symbol *s = &b->symbols[i];
-    c->symbols[KL_FIRST_SYMBOL + i] = s->lo > 0 ? s->lo : s->hi < 0 ? s->hi : 0;
+    c->symbols[KL_FIRST_SYMBOL + i] = kl_is_counted_in(s) ? s->hi : s->lo > 0 ? s->lo : s->hi < 0 ? s->hi : 0;
   }
 }
 
 static void note_symbol(void *arg, uint32_t symbol) {
   counting *c = arg;
-  (void)symbol;
-  c->data = true;
+  if (!kl_is_counted_in(&c->body->symbols[symbol])) c->data = true; // of rows there are the most
 }
 
 // --- conditions -----------------------------------------------------------------------------------------------------
@@ -497,7 +496,7 @@ kl_cost kl_plan_cost(kl_plan *p, int64_t quota) {
   c.sum.slots = KL_NEW_N(p->arena, kl_slot_cost, p->nslots + 1);
   for (uint32_t i = 0; i < p->nslots; i++)
     c.sum.slots[i] = (kl_slot_cost){.load = none, .store = none, .change = none, .coalesced_for_xla = true};
-  for (uint32_t i = 0; i < p->nparts && p->target.machine == KL_NVPTX && !p->counted; i++) {
+  for (uint32_t i = 0; i < p->nparts && p->target.machine == KL_NVPTX && !p->flat; i++) {
     c.launch = kl_launch_of(p, i);
     if (!kl_is_launched(c.launch, p->in_place)) continue;
     bool several = c.launch->nparts > 1 || (p->parts[i].main_blocks && p->parts[i].main_blocks < p->parts[i].blocks);

@@ -7,6 +7,7 @@ static bool is_symbol(const kl_check *k, uint32_t var, kl_vars allowed) {
   const kl_body *b = k->body;
   if (var < KL_FIRST_SYMBOL || var - KL_FIRST_SYMBOL >= b->nsymbols) return false;
   const kl_symbol *s = &b->symbols[var - KL_FIRST_SYMBOL];
+  if (kl_is_counted_in(s)) return k->p->counted && var == KL_FIRST_SYMBOL;
   return s->step < b->nsteps && (k->anywhere || k->there[s->step]) && !(s->vars & ~allowed);
 }
 
@@ -174,7 +175,9 @@ static bool chunks_are_within(reach *x) {
 static kiln_status check_bounds(reach *x, bool load) {
   kl_check *k = x->k;
   int64_t last = x->s->shape->count - 1;
-  if (load && x->a->guard != KL_NONE && chunks_are_within(x)) return KILN_OK;
+  if (x->s->row && !kl_is_in_rows(k, x->s, x->a->element, &x->where))
+    return kl_refute(k, "elements are not known to lie in the rows that there are");
+  if (load && !x->s->row && x->a->guard != KL_NONE && chunks_are_within(x)) return KILN_OK;
   if (kl_is_within(k, x->a->element, 0, last, &x->where)) return KILN_OK;
   return kl_refute(k, "elements are not known to lie in 0..%lld", (long long)last);
 }
@@ -228,7 +231,7 @@ static kiln_status begin(reach *x, kl_check *k, const kl_access *a, bool load, u
   if (!kl_is_index(k, a->element, kl_known_vars(k) | x->copies))
     return kl_refute(k, "its element depends on what is not known there");
   KL_TRY(check_guard(x, guard));
-  kl_conditions_at(k->body, k->place, guard, &x->where);
+  kl_conditions_at(k, k->place, guard, &x->where);
   return check_bases(x);
 }
 
@@ -246,8 +249,8 @@ kiln_status kl_check_load(kl_check *k, const kl_step *s) {
   if (s->regs != a->regs) return kl_refute(k, "is not there as often as it is read");
   if (s->dtype != x.s->shape->dtype) return kl_refute(k, "reads %s as another type", kl_info(x.s->shape->dtype)->name);
   if (splits_chunks(k->body, a, a->guard)) return kl_refute(k, "g%u changes inside of chunks", a->guard);
-  kl_wide way = (kl_wide)a->stride * (a->vec - 1);
-  if (a->guard != KL_NONE && (way < 0 || way >= x.s->shape->count))
+  kl_wide way = (kl_wide)a->stride * (a->vec - 1), least = x.s->row ? x.s->row : x.s->shape->count;
+  if (a->guard != KL_NONE && (way < 0 || way >= least))
     return kl_refute(k, "off g%u a chunk reaches beyond its slot", a->guard);
   return check_bounds(&x, true);
 }
@@ -262,10 +265,10 @@ static kiln_status check_padding(reach *x, uint32_t keep) {
   while (splits_chunks(k->body, x->a, whole)) whole = k->body->guards[whole].outer;
   if (x->a->vec * x->bits != 8) return kl_refute(k, "g%u changes inside of chunks", keep);
   kl_conditions inside, kept;
-  kl_conditions_at(k->body, k->place, whole, &inside);
+  kl_conditions_at(k, k->place, whole, &inside);
   if (inside.n == KL_MOST_CONDITIONS) inside.n--;
   inside.c[inside.n++] = (kl_condition){x->a->element, 0, x->s->shape->count - 1};
-  kl_conditions_at(k->body, NULL, keep, &kept);
+  kl_conditions_at(k, NULL, keep, &kept);
   for (uint32_t i = 0; i < kept.n; i++)
     if (!kl_is_within(k, kept.c[i].e, kept.c[i].lo, kept.c[i].hi, &inside))
       return kl_refute(k, "elements off g%u, stored as 0, are not known to lie behind the end", keep);

@@ -39,6 +39,8 @@ typedef struct kl_check {
   const kl_plan_launch *launch; // the part's
   const char *name;             // of the body
   const kl_body *body;
+  const kl_aff
+      *launched; // below 0 in every thread that is launched, where the number of rows comes at run time; or NULL
   kl_subject subject;
   uint32_t number;
   // The walk over a body.
@@ -84,11 +86,26 @@ typedef struct kl_conditions {
   kl_condition c[KL_MOST_CONDITIONS];
 } kl_conditions;
 
-void kl_conditions_at(const kl_body *b, const kl_place *place, uint32_t guard, kl_conditions *out);
+// With what is known of every thread that is launched.
+void kl_conditions_at(kl_check *k, const kl_place *place, uint32_t guard, kl_conditions *out);
 // Is e in lo..hi wherever the conditions hold?
 bool kl_is_within(kl_check *k, const kl_aff *e, int64_t lo, int64_t hi, const kl_conditions *c);
 // Is there no point of the body where all hold? Decided within a small quota.
 bool kl_is_impossible(kl_check *k, const kl_conditions *c);
+
+// --- rows whose number comes at run time (counted.c)
+// ------------------------------------------------------------------
+
+// Sets k->launched, for the body.
+void kl_set_launched(kl_check *k);
+// Does the body know the number of rows, and of a launch of some blocks alone: have the others nothing to do?
+kiln_status kl_check_counted(kl_check *k);
+// Lies the element of a slot with rows in one of those that there are, wherever the conditions hold?
+bool kl_is_in_rows(kl_check *k, const kl_slot_info *s, const kl_aff *element, const kl_conditions *c);
+// What is left of the conditions, those on elements of a slot, where there are the most rows.
+void kl_have_most_rows(kl_check *k, const kl_slot_info *s, kl_conditions *c);
+// Of a store to a slot with rows: do guards let through what is in those that there are?
+kiln_status kl_check_kept_rows(kl_check *k, const kl_store *s, const kl_place *place);
 
 // --- groups (groups.c) ----------------------------------------------------------------------------------------------
 

@@ -14,12 +14,13 @@ static void add_chain(const kl_body *b, uint32_t guard, kl_conditions *out) {
   }
 }
 
-void kl_conditions_at(const kl_body *b, const kl_place *place, uint32_t guard, kl_conditions *out) {
+void kl_conditions_at(kl_check *k, const kl_place *place, uint32_t guard, kl_conditions *out) {
   out->n = 0;
   out->all = true;
-  add_chain(b, guard, out);
+  add_chain(k->body, guard, out);
   for (; place; place = place->up)
-    if (place->kind == KL_NODE_IF) add_chain(b, place->index, out);
+    if (place->kind == KL_NODE_IF) add_chain(k->body, place->index, out);
+  if (k->launched && out->n < KL_MOST_CONDITIONS) out->c[out->n++] = (kl_condition){k->launched, INT64_MIN, -1};
 }
 
 // --- by sums --------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ static void look_at(cover *x, uint32_t i) {
   x->k->launch = kl_launch_of(x->k->p, x->w[i].part);
   x->k->name = x->w[i].name;
   x->k->body = x->w[i].body;
+  kl_set_launched(x->k);
   kl_look_at(x->k, KL_OF_STORE, x->w[i].store);
 }
 
@@ -93,9 +94,11 @@ static bool same_shift(const kl_writing *x, const kl_writing *y) {
 
 // --- a store --------------------------------------------------------------------------------------------------------
 
+// Of the rows whose number comes at run time there are the most.
 kl_truth kl_stores_once(kl_check *k, const kl_store *s, const kl_place *place, kl_points *points, kl_form *form) {
   kl_conditions c;
-  kl_conditions_at(k->body, place, s->keep, &c);
+  kl_conditions_at(k, place, s->keep, &c);
+  kl_have_most_rows(k, &k->p->slots[s->access.slot], &c);
   kl_points_of(k, stored_over(k->body, &s->access, place), &c, points);
   return kl_points_differ(points, without_shift(k, s->access.element), form);
 }
@@ -231,8 +234,8 @@ static kiln_status check_total(cover *x) {
   return KILN_OK;
 }
 
-// Thread t stores elements t*lanes .. t*lanes+lanes-1, those it keeps.
-static kiln_status check_counted(cover *x, uint32_t i) {
+// Of a flat domain thread t stores elements t*lanes .. t*lanes+lanes-1, those it keeps.
+static kiln_status check_flat(cover *x, uint32_t i) {
   const kl_body *b = x->w[i].body;
   const kl_access *a = &b->stores[x->w[i].store].access;
   kl_affs *p = x->k->p->affs;
@@ -304,9 +307,10 @@ static kiln_status check_all(cover *x) {
   bool scratch = s->kind == KL_SLOT_SCRATCH;
   for (uint32_t i = 0; i < x->n; i++) {
     KL_TRY(check_store(x, i));
-    if (x->k->p->counted) KL_TRY(check_counted(x, i));
+    if (x->k->p->flat) KL_TRY(check_flat(x, i));
+    if (s->row) KL_TRY(kl_check_kept_rows(x->k, &x->w[i].body->stores[x->w[i].store], x->w[i].place));
   }
-  if (s->unproved || x->k->p->counted) return scratch ? refute_scratch(x) : KILN_OK;
+  if (s->unproved || x->k->p->flat) return scratch ? refute_scratch(x) : KILN_OK;
   KL_TRY(check_total(x));
   return scratch && s->unproved ? refute_scratch(x) : KILN_OK;
 }

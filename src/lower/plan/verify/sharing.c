@@ -19,7 +19,7 @@ typedef struct sharing {
 
 static void box_of(sharing *x, const kl_event *e, kl_vars vars, kl_points *box) {
   kl_conditions c;
-  kl_conditions_at(x->k->body, e->place, e->guard, &c);
+  kl_conditions_at(x->k, e->place, e->guard, &c);
   kl_points_of(x->k, vars, &c, box);
   kl_points_narrow(box);
 }
@@ -76,9 +76,9 @@ static void open_pair(sharing *x, pair *p, const kl_event *a, const kl_event *b,
     p->vars[v].in = (kl_interval){0, body->vars[v].extent - 1};
     p->vars[body->nvars + v].in = same ? (kl_interval){0, 0} : p->vars[v].in;
   }
-  kl_conditions_at(body, a->place, a->guard, &c);
+  kl_conditions_at(x->k, a->place, a->guard, &c);
   for (uint32_t i = 0; i < c.n; i++) constrain(p, &c.c[i], c.c[i].e);
-  kl_conditions_at(body, b->place, b->guard, &c);
+  kl_conditions_at(x->k, b->place, b->guard, &c);
   for (uint32_t i = 0; i < c.n; i++) constrain(p, &c.c[i], of_second(p, c.c[i].e));
   p->c[p->n++] = (kl_constraint){kl_aff_sub(p->affs, a->a->element, of_second(p, b->a->element)), {0, 0}};
 }

@@ -239,7 +239,7 @@ static kiln_status check_take(kl_check *k, const kl_step *s) {
 static kiln_status check_split(kl_check *k, const kl_step *s) {
   kl_conditions where;
   int64_t parts = bits_of(type_of(k, s, 0)) / bits_of(s->dtype);
-  kl_conditions_at(k->body, k->place, KL_NONE, &where);
+  kl_conditions_at(k, k->place, KL_NONE, &where);
   if (kl_is_within(k, s->expr, 0, parts - 1, &where)) return KILN_OK;
   return kl_refute(k, "the part is not known to be one of %lld", (long long)parts);
 }

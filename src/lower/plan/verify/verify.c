@@ -52,6 +52,8 @@ static kiln_status check_slot(kl_check *k, uint32_t i, int64_t *ends) {
   if (s->bytes < bytes)
     return kl_refute(k, "%lld bytes for %lld elements", (long long)s->bytes, (long long)s->shape->count);
   if (s->align == 0 || s->align & (s->align - 1) || s->align < part / 8) return kl_refute(k, "aligned to %u", s->align);
+  if (s->row < 0 || (s->row && (!k->p->counted || s->row * k->p->rows != s->shape->count)))
+    return kl_refute(k, "%lld elements for each row", (long long)s->row);
   if (s->by_value && (s->kind != KL_SLOT_IN || s->shape->count != 1)) return kl_refute(k, "cannot come by value");
   if (s->zero && s->kind != KL_SLOT_SCRATCH) return kl_refute(k, "cannot be zero before");
   if (s->kind == KL_SLOT_CONST && s->bytes && !s->data) return kl_refute(k, "has no data");
@@ -81,8 +83,8 @@ static bool fills_blocks(const kl_plan_launch *l, int64_t threads, int64_t block
   return threads % block ? blocks == threads / block + 1 : blocks == threads / block;
 }
 
-// Of a counted domain whole blocks of `main`, and no tail behind what `main` may have done.
-static bool is_counted_part(const kl_plan *p, const kl_part *part) {
+// Of a flat domain whole blocks of `main`, and no tail behind what `main` may have done.
+static bool is_flat_part(const kl_plan *p, const kl_part *part) {
   const kl_body *main = &part->main, *tail = &part->tail;
   const kl_plan_launch *l = p->launches;
   int64_t of_block = (int64_t)main->lanes * l->block;
@@ -93,7 +95,7 @@ static bool is_counted_part(const kl_plan *p, const kl_part *part) {
 }
 
 static bool is_part(const kl_plan *p, const kl_plan_launch *l, const kl_part *part) {
-  if (p->counted) return is_counted_part(p, part);
+  if (p->flat) return is_flat_part(p, part);
   bool main =
       part->main.threads ? part->main.threads == part->main_blocks * l->block : part->main.blocks == part->main_blocks;
   return main && fills_blocks(l, part->tail.threads, part->blocks - part->main_blocks);
@@ -146,7 +148,8 @@ static kiln_status check_launches(kl_check *k) {
   const kl_plan *p = k->p;
   uint32_t part = 0;
   kl_look_at(k, KL_OF_PLAN, 0);
-  if (p->nlaunches == 0 || (p->counted && p->nlaunches > 1)) return kl_refute(k, "%u launches", p->nlaunches);
+  if (p->nlaunches == 0 || (p->flat && p->nlaunches > 1)) return kl_refute(k, "%u launches", p->nlaunches);
+  if (p->counted ? p->rows < 1 || p->row < 1 : p->flat) return kl_refute(k, "a count of what has none");
   for (uint32_t i = 0; i < p->nlaunches; i++) {
     const kl_plan_launch *l = &p->launches[i];
     if (l->first_part != part || l->nparts == 0 || l->nparts > p->nparts - part)
@@ -169,10 +172,12 @@ static kiln_status check_body(kl_check *k, uint32_t part, bool tail, writings *o
   k->part = part;
   k->launch = kl_launch_of(k->p, part);
   k->name = tail ? "tail" : "main";
+  kl_set_launched(k);
   KL_TRY(kl_check_body(k));
   kl_look_at(k, KL_OF_BODY, 0);
   if (!kl_body_fits(b, k->p->index64 ? 64 : 32))
     return kl_refute(k, "not every index is known to fit %d bits", k->p->index64 ? 64 : 32);
+  KL_TRY(kl_check_counted(k));
   KL_TRY(kl_check_sharing(k));
   for (uint32_t i = 0; i < b->nstores; i++) {
     uint32_t slot = b->stores[i].access.slot;
