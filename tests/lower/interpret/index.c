@@ -56,7 +56,8 @@ void names_in(machine *m, const kl_aff *e, named *out) {
 }
 
 static int64_t symbol_at(const machine *m, uint32_t symbol, uint32_t thread, const int64_t *at) {
-  return (int64_t)operand_at(m, m->body->symbols[symbol].step, thread, at);
+  uint32_t step = m->body->symbols[symbol].step;
+  return step == KL_NONE ? m->rows : (int64_t)operand_at(m, step, thread, at);
 }
 
 // The value in arithmetic of 32 bits: sums wrap, dividends are moved up to be unsigned.
@@ -182,11 +183,12 @@ static void check_guard(machine *m, uint32_t guard) {
   check_in_threads(m, &(said){true, guard, m->guard_vars[guard], m->body->guards[guard].uniform});
 }
 
+// Those that data says.
 static bool has_symbols(machine *m, uint32_t guard) {
   named n = {0};
   if (m->body->nsymbols) names_in_guard(m, guard, &n);
   for (uint32_t i = 0; i < m->body->nsymbols; i++)
-    if (has_symbol(&n, i)) return true;
+    if (has_symbol(&n, i) && m->body->symbols[i].step != KL_NONE) return true;
   return false;
 }
 

@@ -38,7 +38,7 @@ static void check_loop(machine *m, const kl_part *p) {
   REQUIRE(m, apart || threads * each <= p->count, "main reaches beyond the end");
   REQUIRE(m, threads == p->main_blocks * block, "%lld threads in %lld blocks", (ll)threads, (ll)p->main_blocks);
   REQUIRE(m, p->blocks == p->main_blocks + (p->tail.threads + block - 1) / block, "%lld blocks", (ll)p->blocks);
-  for (uint32_t i = 0; i < p->main.nstores && !apart; i++)
+  for (uint32_t i = 0; i < p->main.nstores && !apart && !m->plan->counted; i++)
     REQUIRE(m, p->main.stores[i].keep == KL_NONE || p->main.stores[i].how != KL_STORE_PUT, "bounds check in main");
 }
 
@@ -57,7 +57,7 @@ static int64_t check_launch(machine *m) {
     REQUIRE(m, p->first_block == blocks && p->first_iteration == iterations, "part %u is not in the row", i);
     if (p->main.blocks && !p->main.lanes)
       check_blocks(m, p);
-    else
+    else if (!m->plan->flat)
       check_loop(m, p);
     count += p->count;
     blocks += p->blocks;
@@ -113,7 +113,9 @@ static void compare_results(machine *m, const leaves *want, bool all) {
   for (uint32_t r = 0; r < want->n; r++) {
     uint32_t slot = p->nargs - want->n + r;
     bool stays = m->in_place && p->slots[slot].mode == KL_MODE_IN_PLACE;
-    for (int64_t e = 0; e < p->slots[slot].shape->count; e++) {
+    for (int64_t e = length_of(m, &p->slots[slot]); e < p->slots[slot].shape->count; e++)
+      REQUIRE(m, !m->stored[slot][e], "result %u: element %lld is beyond the rows", r, (ll)e);
+    for (int64_t e = 0; e < length_of(m, &p->slots[slot]); e++) {
       REQUIRE(m, !all || stays || m->stored[slot][e], "result %u: element %lld is not written", r, (ll)e);
       if (m->stored[slot][e] || (all && stays))
         REQUIRE(m, m->elements[slot][e] == want->v[r][in_memory(p->slots[slot].shape, e)],
@@ -157,7 +159,24 @@ static void take_place(machine *m, int64_t n) {
   }
 }
 
+// Is it launched? Of a flat domain whole blocks of `main`, and the rest in threads of `tail`.
+static bool is_launched(const machine *m, int64_t n) {
+  const kl_body *b = m->body;
+  const kl_part *part = &m->plan->parts[m->launch->first_part];
+  int64_t at[KL_MAX_VARS], block = m->host ? 1 : m->launch->block, elements = m->rows * m->plan->row;
+  kl_vars blocks = bound_to(b, KL_BIND_BLOCK);
+  if (m->plan->flat) {
+    int64_t whole = part->main.threads ? elements / (part->main.lanes * block) * block : 0;
+    return b == &part->main ? n < whole : n * b->lanes >= whole * part->main.lanes && (n + 1) * b->lanes <= elements;
+  }
+  if (!m->launch->group) return true;
+  REQUIRE((machine *)m, blocks && !b->threads, "no block to launch by");
+  to_point(b, blocks, KL_NONE, n, at);
+  return m->launch->group * at[__builtin_ctz(blocks)] < m->launch->unit * m->rows;
+}
+
 static void run_number(machine *m, int64_t n) {
+  if (!is_launched(m, n)) return;
   take_place(m, n);
   run_group(m);
   m->group++;
@@ -200,6 +219,7 @@ static void run_cluster(machine *m, int64_t n) {
   ucontext_t here;
   machine **blocks = KL_NEW_N(m->arena, machine *, of);
   REQUIRE(m, m->body->blocks % of == 0, "%lld blocks in clusters of %u", (ll)m->body->blocks, of);
+  if (!is_launched(m, n)) return;
   for (uint32_t i = 0; i < of; i++) blocks[i] = new_block(m, n, i, &here);
   for (int64_t met = 0; met != NOT; met = blocks[0]->met) {
     for (uint32_t i = 0; i < of; i++) {
@@ -256,8 +276,10 @@ static void run_plan(machine *m, const leaves *want, bool all) {
       REQUIRE(m, m->elements[i][e] == 0, "slot %u: counter %lld is not zero again", i, (ll)e);
 }
 
-static const char *start_one(kl_arena *arena, const kl_plan *p, const leaves *want, bool all, bool in_place) {
+static const char *start_one(kl_arena *arena, const kl_plan *p, const leaves *want, bool all, bool in_place,
+                             int64_t rows) {
   machine *m = KL_NEW(arena, machine);
+  m->rows = rows;
   m->arena = arena;
   m->plan = p;
   m->in_place = in_place;
@@ -271,12 +293,16 @@ static const char *start_one(kl_arena *arena, const kl_plan *p, const leaves *wa
 static const char *start(kl_arena *arena, const kl_plan *p, const leaves *want, bool all) {
   bool conditions = false;
   for (uint32_t i = 0; i < p->nlaunches; i++) conditions = conditions || p->launches[i].when != KL_ALWAYS;
-  const char *why = start_one(arena, p, want, all, false);
-  return why || !conditions ? why : start_one(arena, p, want, all, true);
+  const char *why = start_one(arena, p, want, all, false, p->rows);
+  return why || !conditions ? why : start_one(arena, p, want, all, true, p->rows);
 }
 
 const char *interpret(kl_arena *arena, const kl_plan *p, const leaves *want) {
   return start(arena, p, want, true);
+}
+
+const char *interpret_rows(kl_arena *arena, const kl_plan *p, const leaves *want, int64_t rows) {
+  return start_one(arena, p, want, true, false, rows);
 }
 
 const char *interpret_some(kl_arena *arena, const kl_plan *p, const leaves *want) {

@@ -28,6 +28,7 @@ typedef struct machine {
   bool host;
   bool in_place;  // results that may be parameters' memory are it
   uint32_t pairs; // of these; of one alone all are apart where it is
+  int64_t rows;   // that are launched, where their number comes at run time
   jmp_buf stop;
   const char *why; // what is broken
 
@@ -80,6 +81,10 @@ void to_point(const kl_body *b, kl_vars vars, uint32_t run, int64_t n, int64_t *
 int64_t of_point(const kl_body *b, kl_vars vars, const int64_t *at);
 // Variables that are values side by side: registers, on the host lanes.
 kl_vars side_by_side(const machine *m);
+// Elements that a slot has; of rows as many as are launched.
+static inline int64_t length_of(const machine *m, const kl_slot_info *s) {
+  return s->row ? s->row * m->rows : s->shape->count;
+}
 // Variables and symbols, added to those that are there; a guard's are those of its outer ones, too.
 typedef struct named {
   kl_vars vars;

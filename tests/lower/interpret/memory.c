@@ -95,7 +95,7 @@ static uint64_t of_constant(const kl_slot_info *s, int64_t e) {
 // `wanted`: not in the place of what is off a guard.
 static uint64_t read_element(machine *m, uint32_t slot, int64_t e, uint32_t thread, bool wanted) {
   const kl_slot_info *s = slot_of(m, slot);
-  REQUIRE(m, e >= 0 && e < s->shape->count, "slot %u: element %lld is read", slot, (ll)e);
+  REQUIRE(m, e >= 0 && e < length_of(m, s), "slot %u: element %lld is read", slot, (ll)e);
   switch (s->kind) {
   case KL_SLOT_IN:
     if (wanted) read_alias(m, slot, e, thread);
@@ -192,7 +192,7 @@ static void load(machine *m, uint32_t step, uint32_t thread) {
 static void store_chunk(machine *m, const kl_store *s, const access *x, uint32_t chunk) {
   const kl_access *a = x->a;
   unsigned bits = bits_of(m, a->slot);
-  int64_t count = slot_of(m, a->slot)->shape->count, per_byte = bits < 8 ? 8 / bits : 1, at[KL_MAX_VARS];
+  int64_t count = length_of(m, slot_of(m, a->slot)), per_byte = bits < 8 ? 8 / bits : 1, at[KL_MAX_VARS];
   uint32_t first = element_at(m, x, (int64_t)chunk * a->vec, at);
   if (!holds_at(m, s->keep, first, at)) return;
   bool wanted;

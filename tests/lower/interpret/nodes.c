@@ -230,7 +230,7 @@ static void run_seq(machine *m, const kl_seq *s, kl_vars open) {
 void run_group(machine *m) {
   for (uint32_t t = 0; t < m->nthreads; t++) m->active[t] = true;
   m->syncs = 1;
-  memset(m->known, 0, m->body->nsymbols);
+  for (uint32_t i = 0; i < m->body->nsymbols; i++) m->known[i] = m->body->symbols[i].step == KL_NONE;
   clear_shared(m);
   check_guards(m, 0, KL_NONE);
   run_seq(m, &m->body->root, 0);

@@ -56,6 +56,10 @@ static void check_symbols(machine *m) {
   const kl_body *b = m->body;
   for (uint32_t i = 0; i < b->nsymbols; i++) {
     const kl_symbol *x = &b->symbols[i];
+    if (i == 0 && m->plan->counted) {
+      REQUIRE(m, x->step == KL_NONE && x->lo <= m->rows && m->rows <= x->hi && !x->vars, "the number of rows");
+      continue;
+    }
     REQUIRE(m, x->step < b->nsteps && b->steps[x->step].kind == KL_STEP_INDEX && b->steps[x->step].var == i,
             "symbol %u is what step %u makes", i, x->step);
     REQUIRE(m, x->lo <= x->hi && x->vars == b->steps[x->step].vars, "symbol %u", i);
@@ -84,6 +88,7 @@ static void check_index(machine *m, const scope *s, const kl_aff *e, kl_vars reg
   for (uint32_t i = 0; i < m->body->nsymbols; i++) {
     if (!has_symbol(&n, i)) continue;
     uint32_t step = m->body->symbols[i].step;
+    if (step == KL_NONE) continue;
     check_taken(m, s, step, what, number);
     REQUIRE(m, !(m->body->steps[step].regs & ~copies), "%s %u: symbol %u has more copies", what, number, i);
   }
