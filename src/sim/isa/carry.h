@@ -1,4 +1,6 @@
-// Rows of extended precision: sums with a carry in CC.CF. PTX ISA 9.7.2. A difference's carry is its borrow.
+// Rows of extended precision: sums with a carry in CC.CF. PTX ISA 9.7.2. A difference sets CC.CF where it does not
+// borrow, as GPUs do; the ISA says where it does, which shows only where CC.CF of a sum is taken by a difference or
+// back.
 #ifndef KL_ISA_CARRY_H
 #define KL_ISA_CARRY_H
 

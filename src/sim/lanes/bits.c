@@ -70,7 +70,10 @@ static inline u32 reverse32(u32 v) {
 UNARY(brev_b32, on32, u32, u32, reverse32(a[i]))
 UNARY(brev_b64, on64, u64, u64, (u64)reverse32((u32)a[i]) << 32 | reverse32((u32)(a[i] >> 32)))
 
-// --- fields: of positions and lengths the low 8 bits count ---------------------------------------------------------
+// --- fields ---------------------------------------------------------------------------------------------------------
+
+// Of positions and lengths the low 8 bits count; of fields of 64 bits all of them, as GPUs have it, where the ISA
+// has 8.
 
 // Moved down by the position (the sign fills up), then cut to the length; an empty field is 0.
 #define FIELDS(U, S, bits)                                                                                             \
@@ -94,8 +97,8 @@ FIELDS(u32, s32, 32)
 FIELDS(u64, s64, 64)
 TERNARY(bfe_u32, on32, u32, u32, u32, u32, extract_u32(a[i], b[i] & 255, c[i] & 255))
 TERNARY(bfe_s32, on32, u32, u32, u32, u32, extract_s32(a[i], b[i] & 255, c[i] & 255))
-SLOW_TERNARY(bfe_u64, u64, u64, u32, u32, extract_u64(a[i], b[i] & 255, c[i] & 255))
-SLOW_TERNARY(bfe_s64, u64, u64, u32, u32, extract_s64(a[i], b[i] & 255, c[i] & 255))
+SLOW_TERNARY(bfe_u64, u64, u64, u32, u32, extract_u64(a[i], b[i], c[i]))
+SLOW_TERNARY(bfe_s64, u64, u64, u32, u32, extract_s64(a[i], b[i], c[i]))
 
 EXECUTOR(bfi_b32) {
   const u32 *a = AT(u32, o->a), *b = AT(u32, o->b), *c = AT(u32, o->c), *f = AT(u32, o->f);
@@ -106,7 +109,7 @@ EXECUTOR(bfi_b64) {
   const u64 *a = AT(u64, o->a), *b = AT(u64, o->b);
   const u32 *c = AT(u32, o->c), *f = AT(u32, o->f);
   u64 *d = AT(u64, o->d);
-  SLOWLY(d, insert_u64(a[i], b[i], c[i] & 255, f[i] & 255));
+  SLOWLY(d, insert_u64(a[i], b[i], c[i], f[i]));
 }
 
 // The low n bits, where n wraps at 32 or everything counts from there on. No bits have no sign.

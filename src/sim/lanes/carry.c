@@ -5,8 +5,9 @@
 __extension__ typedef unsigned __int128 u128;
 __extension__ typedef __int128 s128;
 
-// What is above the U of a value is its carry, or all ones its borrow. kl_sim_op says where the operands lie; in: CC.CF
-// counts; out: it is set.
+// What is above the U of a value is its carry. A difference is the sum with the complement and 1, as GPUs have it: its
+// carry is set where nothing was borrowed, and where CC.CF goes from a difference to a sum, or back, that shows.
+// kl_sim_op says where the operands lie; in: CC.CF counts; out: it is set.
 #define CARRY(name, U, wide, value, out)                                                                               \
   EXECUTOR(name) {                                                                                                     \
     U *d = AT(U, o->d);                                                                                                \
@@ -28,9 +29,9 @@ __extension__ typedef __int128 s128;
   CARRY(add_cc_##bits, U, wide, (wide)A(U) + B(U), true)                                                               \
   CARRY(addc_##bits, U, wide, (wide)A(U) + B(U) + CF, false)                                                           \
   CARRY(addc_cc_##bits, U, wide, (wide)A(U) + B(U) + CF, true)                                                         \
-  CARRY(sub_cc_##bits, U, wide, (wide)A(U) - B(U), true)                                                               \
-  CARRY(subc_##bits, U, wide, (wide)A(U) - B(U) - CF, false)                                                           \
-  CARRY(subc_cc_##bits, U, wide, (wide)A(U) - B(U) - CF, true)
+  CARRY(sub_cc_##bits, U, wide, (wide)A(U) + (U)~B(U) + 1, true)                                                       \
+  CARRY(subc_##bits, U, wide, (wide)A(U) + (U)~B(U) + CF, false)                                                       \
+  CARRY(subc_cc_##bits, U, wide, (wide)A(U) + (U)~B(U) + CF, true)
 SUMS(32, u32, u64)
 SUMS(64, u64, u128)
 

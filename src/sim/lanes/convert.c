@@ -198,6 +198,8 @@ EXECUTOR(cvt_any_f32_f64) {
   unsigned before = round_as(o->flags);
   ALL(KL_LANES, r[i] = (float)a[i]);
   round_back(before);
+  if (o->flags & KL_FTZ)
+    ALL(KL_LANES, r[i] = __builtin_fabs(a[i]) < LEAST_NORMAL ? float_of(bits32(r[i]) & 0x80000000) : r[i]);
   put_f32(x, o, r);
 }
 
@@ -221,8 +223,10 @@ EXECUTOR(cvt_any_f32_f64) {
               single_as(&T##_format, a[i], flags) << 16 | single_as(&T##_format, b[i], flags))                         \
   SLOW_UNARY(cvt_##T##_f64, u16, f64, (u16)encode(&T##_format, number_of_f64(a[i]), flags))
 
+// To f16 GPUs take a subnormal operand as it is, also with .ftz.
 static inline uint32_t single_as(const format *f, float v, uint32_t flags) {
-  return encode(f, number_of_f64((double)(flags & KL_FTZ ? flush(v) : v)), flags);
+  bool flushes = flags & KL_FTZ && f == &bf16_format;
+  return encode(f, number_of_f64((double)(flushes ? flush(v) : v)), flags);
 }
 TO_HALF(f16)
 TO_HALF(bf16)

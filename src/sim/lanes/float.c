@@ -10,12 +10,16 @@
   BINARY(op##_ftz_f32, on32, u32, f32, f32, flush32(canonical(flushed)))
 SINGLE_NEAREST(add, a[i] + b[i], FTZ(a[i]) + FTZ(b[i]))
 SINGLE_NEAREST(sub, a[i] - b[i], FTZ(a[i]) - FTZ(b[i]))
-SINGLE_NEAREST(mul, a[i] * b[i], FTZ(a[i]) * FTZ(b[i]))
+BINARY(mul_f32, on32, u32, f32, f32, canonical(a[i] * b[i]))
+BINARY(mul_ftz_f32, on32, u32, f32, f32,
+       flush_tiny(canonical(FTZ(a[i]) * FTZ(b[i])), is_tiny_product(FTZ(a[i]), FTZ(b[i]))))
 BINARY(div_f32, on32, u32, f32, f32, canonical(a[i] / b[i]))
 UNARY(rcp_f32, on32, u32, f32, canonical(1 / a[i]))
 UNARY(sqrt_f32, on32, u32, f32, canonical(__builtin_sqrtf(a[i])))
 TERNARY(fma_f32, on32, u32, f32, f32, f32, canonical(__builtin_fmaf(a[i], b[i], c[i])))
-TERNARY(fma_ftz_f32, on32, u32, f32, f32, f32, flush32(canonical(__builtin_fmaf(FTZ(a[i]), FTZ(b[i]), FTZ(c[i])))))
+TERNARY(fma_ftz_f32, on32, u32, f32, f32, f32,
+        flush_tiny(canonical(__builtin_fmaf(FTZ(a[i]), FTZ(b[i]), FTZ(c[i]))),
+                   is_tiny_fma(FTZ(a[i]), FTZ(b[i]), FTZ(c[i]))))
 
 static inline u64 result64(double r, double a, double b, double c) {
   return r == r ? bits64(r) : nan_of(bits64(a), bits64(b), bits64(c));
@@ -55,6 +59,16 @@ KERNEL(64, sqrt, __builtin_sqrt(a[i]))
 
 enum { MOST = 2 * KL_LANES };
 
+// Rounded towards zero, what lies below the least normal number stays there.
+static void flush_all(kernel32 *k, f32 *r, const f32 *a, const f32 *b, const f32 *c, int n) {
+  f32 inward[MOST], *to = inward;
+  HIDE(to);
+  unsigned before = round_as(KL_RZ);
+  k(to, a, b, c, n);
+  round_back(before);
+  ALL(n, r[i] = float_of(flush_tiny(bits32(r[i]), flush32(bits32(to[i])) << 1 == 0)));
+}
+
 // The operation on n numbers, by the flags; what it gives lies in r.
 static void compute32(uint32_t flags, kernel32 *k, f32 *r, const f32 *a, const f32 *b, const f32 *c, int n) {
   f32 flushed[3][MOST];
@@ -71,9 +85,9 @@ static void compute32(uint32_t flags, kernel32 *k, f32 *r, const f32 *a, const f
   unsigned before = round_as(flags);
   k(r, a, b, c, n);
   round_back(before);
+  if (flags & KL_FTZ) flush_all(k, r, a, b, c, n);
   if (flags & KL_SAT) ALL(n, r[i] = saturate(r[i]));
   ALL(n, r[i] = r[i] == r[i] ? r[i] : float_of(NAN32));
-  if (flags & KL_FTZ) ALL(n, r[i] = flush(r[i]));
 }
 
 static void any32(kl_lanes *x, const kl_sim_op *o, kernel32 *k, const f32 *a, const f32 *b, const f32 *c) {

@@ -50,6 +50,22 @@ static inline u32 flush32(u32 u) {
 static inline float flush(float v) {
   return float_of(flush32(bits32(v)));
 }
+// .ftz of results: what lies below the least normal number before it is rounded becomes a zero, also where rounding
+// would make it that number.
+#define LEAST_NORMAL 0x1p-126
+static inline u32 flush_tiny(u32 r, u32 tiny) {
+  return tiny ? r & 0x80000000 : flush32(r);
+}
+static inline u32 is_tiny_product(float a, float b) {
+  return __builtin_fabs((double)a * (double)b) < LEAST_NORMAL;
+}
+// A sum's double, and what it lacks.
+static inline u32 is_tiny_fma(float a, float b, float c) {
+  double p = (double)a * (double)b, s = p + (double)c, back = s - p, lacks = (p - (s - back)) + ((double)c - back);
+  double size = __builtin_fabs(s), inward = s > 0 ? lacks : -lacks;
+  return size < LEAST_NORMAL || (size <= LEAST_NORMAL && inward < 0);
+}
+
 // To [0, 1], NaN to 0 and no zero negative.
 static inline float saturate(float v) {
   return v > 0 ? (v < 1 ? v : 1) : 0;

@@ -82,9 +82,10 @@ static void compute(const kl_sim_op *o, bool bf16, kernel *k, u16 *r, const u16 
   widen(fb, take(o, flushed, b, n), n);
   if (c) widen(fc, take(o, flushed, c, n), n);
   k(fr, fa, fb, fc, n);
+  if (o->flags & KL_FTZ)
+    ALL(n, fr[i] = __builtin_fabsf(fr[i]) < 0x1p-14f ? float_of(bits32(fr[i]) & 0x80000000) : fr[i]);
   limit(o->flags, fr, n);
   (bf16 ? narrow_all_bf16 : narrow_all_f16)(r, fr, n);
-  if (o->flags & KL_FTZ) ALL(n, r[i] = flush16(r[i]));
   if (o->flags & KL_OOB) out_of_bounds(r, a, b, n);
 }
 

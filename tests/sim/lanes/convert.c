@@ -94,7 +94,8 @@ static value float_from(const instruction *i, const number_format *f, const char
   } else {
     const number_format *g = number_of_type(from);
     v = number_value(g, s);
-    if (has(i, ".ftz") && g == &number_f32) v = number_flush(g, v);
+    // To f16 GPUs take a subnormal number as it is.
+    if (has(i, ".ftz") && g == &number_f32 && f != &number_f16) v = number_flush(g, v);
     if (isnan(v) && f == &number_f64 && !has(i, ".sat")) {
       // The bits of a single NaN move up; those of a half's are the canonical single one's.
       value single = g == &number_f32 ? s : 0x7fffffff;
@@ -103,10 +104,12 @@ static value float_from(const instruction *i, const number_format *f, const char
     }
     bool integral = has(i, ".rni") || has(i, ".rzi") || has(i, ".rmi") || has(i, ".rpi");
     if (integral && !isnan(v)) v = copysign(to_integral(v, direction_of(i)), v);
-    v = rounded(f, '=', v, 0, 0, direction_of(i));
+    if (has(i, ".ftz") && f == &number_f32 && number_is_small(f, v))
+      v = copysign(0, v); // before it is rounded
+    else
+      v = rounded(f, '=', v, 0, 0, direction_of(i));
   }
   v = limited(i, f, v);
-  if (has(i, ".ftz") && f == &number_f32) v = number_flush(f, v);
   return number_bits(f, v);
 }
 

@@ -27,8 +27,7 @@ static double extremum(const instruction *i, double a, double b) {
   return xorsign && !isnan(d) ? copysign(d, sign ? -1 : 1) : d;
 }
 
-static double operate(const instruction *i, const number_format *f, double a, double b, double c) {
-  mpfr_rnd_t to = direction_of(i);
+static double operate(const instruction *i, const number_format *f, double a, double b, double c, mpfr_rnd_t to) {
   if (is(i, "add")) return rounded(f, '+', a, b, 0, to);
   if (is(i, "sub")) return rounded(f, '-', a, b, 0, to);
   if (is(i, "mul")) return rounded(f, '*', a, b, 0, to);
@@ -68,8 +67,10 @@ static value one(const instruction *i, const number_format *f, const value *s, i
     if (has(i, ".oob") && k < 2 && (s[k] >> shift & mask) == 0x7fff) return 0;
     if (has(i, ".ftz")) v[k] = number_flush(from, v[k]);
   }
-  double r = limited(i, operate(i, f, v[0], v[1], v[2]));
-  if (has(i, ".ftz")) r = number_flush(f, r);
+  double r = operate(i, f, v[0], v[1], v[2], direction_of(i));
+  // Subnormal before it is rounded, as GPUs have it: what is cut off keeps it below the least normal number.
+  if (has(i, ".ftz") && number_is_small(f, operate(i, f, v[0], v[1], v[2], MPFR_RNDZ))) r = copysign(0, r);
+  r = limited(i, r);
   if (f == &number_f64 && isnan(r)) return nan64(i, s);
   return number_bits(f, r);
 }

@@ -119,7 +119,9 @@ static bool bit(value v, int k) {
 }
 
 static void fields(const instruction *i, const value *s, value *r, int bits, bool sign) {
-  int at = (int)(s[i->sources - 2] & 255), n = (int)(s[i->sources - 1] & 255);
+  // Of 64 bits GPUs take positions and lengths whole, where the text has their low 8 bits.
+  value most = bits == 64 ? UINT32_MAX : 255, at32 = s[i->sources - 2] & most, n32 = s[i->sources - 1] & most;
+  int at = at32 < 255 ? (int)at32 : 255, n = n32 < 255 ? (int)n32 : 255;
   if (is(i, "bfi")) r[0] = s[1];
   for (int k = 0; k < bits; k++) {
     if (is(i, "bfi")) {
@@ -203,7 +205,7 @@ static void carries(const instruction *i, const value *s, value *r, uint32_t *ca
   if (is(i, "add") || is(i, "addc")) {
     v = a + b + in;
   } else if (is(i, "sub") || is(i, "subc")) {
-    v = a - b - in;
+    v = a + (wide)cut(~(value)b, bits) + (is(i, "sub") ? 1 : in); // CC.CF is that of this sum, as GPUs have it
   } else {
     wide p = bits == 64 ? (has(i, ".hi") ? high64(s[0], s[1], sign) : (wide)(uint64_t)((uint64_t)a * (uint64_t)b))
                         : (number(s[0], 32, sign) * number(s[1], 32, sign)) >> (has(i, ".hi") ? 32 : 0);
