@@ -175,9 +175,9 @@ static void own(maker *m, const kl_form *f, const kl_sim_op *o) {
   } else if (begins(f->pattern, "prmt")) {
     moved(m, o, 2, 1, strcmp(f->pattern, "prmt.b32") == 0 ? 0xffff : 3);
   } else if (begins(f->pattern, "bfe")) {
-    moved(m, o, 1, 2, 255);
+    moved(m, o, 1, 2, strstr(f->pattern, "64") ? ~0u : 255);
   } else if (begins(f->pattern, "bfi")) {
-    moved(m, o, 2, 2, 255);
+    moved(m, o, 2, 2, strstr(f->pattern, "64") ? ~0u : 255);
   } else if (begins(f->pattern, "shf")) {
     moved(m, o, 2, 1, o->flags & KL_WRAP ? 31 : ~0u);
   } else {
