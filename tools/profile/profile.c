@@ -4,6 +4,9 @@
 #include "params.h"
 #include "profile.h"
 
+#include <kiln/cuda.h>
+#include <kiln/sim.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +30,8 @@ typedef struct job {
   kiln_sim_module *code;
   kiln_compile_params how;
   kiln_alias aliases[MOST_ALIASES];
+  bool named;              // the GPU, by --gpu
+  kiln_device_info device; // that one
   profile_how profile;
   unsigned long long seed;
   bool filled; // parameters; else they are zero
@@ -55,7 +60,8 @@ static bool same_name(const char *a, const char *b) {
 static int choose(job *j) {
   const char *gpu = j->profile.params.gpu, *target = j->how.target;
   enum { GPUS = sizeof gpus / sizeof gpus[0] };
-  for (int k = 0; k < GPUS && (!gpu || !target); k++) {
+  for (int k = 0; k < GPUS; k++) {
+    j->named |= gpu && same_name(gpu, gpus[k].gpu);
     if (gpu && !target && same_name(gpu, gpus[k].gpu)) j->how.target = gpus[k].target;
     size_t n = strlen(gpus[k].target);
     bool fits = target && strncmp(target, gpus[k].target, n) == 0 && (target[n] < '0' || target[n] > '9');
@@ -72,6 +78,21 @@ static int read_words(job *j) {
   if (!status) status = profile_words(j->a, O_GPU, &j->profile);
   if (!status) status = read_number(j->a, O_SEED, 0, ~0ull, "expected a whole number from 0 to 2^64-1", &j->seed);
   return status ? status : choose(j);
+}
+
+// As on the GPU itself, kernels are made for the size of one that is named.
+static kiln_status describe(job *j) {
+  if (!j->named) return KILN_OK;
+  kiln_sim_params sim = {.struct_size = sizeof sim, .devices = j->profile.params.gpu};
+  kiln_driver_params driver = {.struct_size = sizeof driver, .initialize = true, .resolve = kiln_sim_resolve};
+  kiln_driver *d = NULL;
+  j->device.struct_size = sizeof j->device;
+  kiln_status st = kiln_sim_configure(j->cx, &sim);
+  if (st == KILN_OK) st = kiln_driver_open(j->cx, &driver, &d);
+  if (st == KILN_OK) st = kiln_device_describe(j->cx, d, 0, &j->device);
+  if (st == KILN_OK && strcmp(j->how.target, j->device.target) == 0) j->how.device = &j->device;
+  kiln_driver_close(&d);
+  return st;
 }
 
 // --- memory ---------------------------------------------------------------------------------------------------------
@@ -229,6 +250,7 @@ static int work(job *j) {
   int status = read_words(j);
   if (!status) status = open_module(j->cx, j->a->file, j->how.fusion, &j->m);
   j->how.fusion = NULL; // the module is that fusion
+  if (!status) status = report(j->cx, describe(j));
   if (!status) status = report(j->cx, kiln_compile(j->cx, j->m, &j->how, &j->artifact));
   if (!status) status = report(j->cx, kiln_simulator_open(j->cx, &j->s));
   if (!status) status = make_memory(j);
