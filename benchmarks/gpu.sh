@@ -4,7 +4,8 @@
 # Needs an NVIDIA driver, bash, and the command linked statically (KILN, default build-static/kiln): no packages, no
 # toolkit, no compiler. From the tree it takes examples/, benchmarks/ and tests/fusions/. More is seen where there is more: with
 # Python the elementary functions (functions.py) and the peers that it has (JAX, PyTorch), with Nsight Compute the hardware's
-# counters. STEPS names the steps to make, all by default: "workloads checks counters peers".
+# counters. STEPS names the steps to make, all by default: "workloads checks counters peers"; with CHECK=no what is timed is
+# not checked, which takes longer than the timing. Ended early (SIGTERM), it writes what there is.
 #
 # Leaves OUT/results.json, OUT/results.txt and OUT/counters.csv (default build-gpu) and prints the table; the exit status is 0
 # if every result was right and bit for bit the host's.
@@ -16,7 +17,7 @@ export LC_ALL=C CUDA_CACHE_DISABLE=1
 [[ -x $kiln ]] || { echo "gpu.sh: no command at $kiln (build it with -Dstatic_llvm=true)" >&2; exit 2; }
 
 "$kiln" devices --json >"$out/devices.json" || exit 4
-rm -rf "$out/rows"
+rm -rf "$out/rows" "$out/jax.json" "$out/torch.json"
 mkdir -p "$out/rows"
 number=0 start=$SECONDS
 
@@ -43,9 +44,55 @@ beside() {
   bench "$@" &
 }
 # One at a time is measured; a few prepare and check beside it, as memory allows.
-timed() { beside 3 "$@" --repeat 50 --lock "$out/lock"; }
+unchecked=()
+[[ ${CHECK:-yes} == no ]] && unchecked=(--no-check)
+timed() { beside 6 "$@" --repeat 50 --lock "$out/lock" "${unchecked[@]}"; }
 checked() { beside $((($(nproc) + 1) / 2)) "$@" --repeat 1; }
 said() { echo "gpu.sh: $1: $((SECONDS - start)) s" >&2; }
+
+# field NAME ROW: the value of a number or word.
+field() { sed -n "s/.*\"$1\": \"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" <<<"$2"; }
+# Many of one kind: only those that are wrong have a line.
+is_many() { [[ $1 == fusion || $1 == function || $1 == small ]]; }
+# Writes what there is.
+finish() {
+  trap '' TERM
+  rows=() bad=0 peers=null
+  [[ -s $out/jax.json ]] && peers="[$(<"$out/jax.json"), $([[ -s $out/torch.json ]] && cat "$out/torch.json" || echo null)]"
+  for row in "$out"/rows/*.json; do [[ -s $row ]] && rows+=("$(<"$row")"); done
+  for row in "${rows[@]}"; do # what is refused (status 3) is not wrong
+    [[ $row == *'"right": true'*'"unlike_host": 0'* || $row == *'"right": null'* || $row == *'"status": 3,'* ]] || bad=$((bad + 1))
+  done
+  {
+    printf '{"date": "%s", "devices": %s, "seconds": %d, "peers": %s, "rows": [\n' "$(date -u +%FT%TZ)" "$(cat "$out/devices.json")" \
+      $((SECONDS - start)) "$peers"
+    (IFS=$'\n'; printf '%s' "${rows[*]}") | sed '$!s/$/,/'
+    printf '\n]}\n'
+  } >"$out/results.json"
+
+  {
+    "$kiln" devices | grep '^cuda'
+    date -u
+    printf '%-30s %6s %6s %10s %9s %7s %9s %9s %5s\n' module right bits us GB/s "% copy" launch_us compile regs
+    declare -A right all
+    for row in "${rows[@]}"; do
+      r=$(field right "$row") d=$(field unlike_host "$row") group=$(field group "$row")
+      [[ $r == null ]] || all[$group]=$((${all[$group]:-0} + 1))
+      if [[ $r == true && $d == 0 ]]; then
+        right[$group]=$((${right[$group]:-0} + 1))
+        is_many "$group" && continue
+      fi
+      percent=$(awk -v c="$(field copy_us "$row")" -v u="$(field us "$row")" 'BEGIN {if (u > 0) printf "%.1f", 100 * c / u}')
+      printf '%-30s %6s %6s %10s %9s %7s %9s %9s %5s\n' "$(field file "$row")" "$([[ $r == null ]] && echo - || echo "${r:-ERROR}")" "$([[ $d == 0 ]] && echo same || echo "${d:-?}")" \
+        "$(field us "$row")" "$(field gb_per_s "$row")" "$percent" "$(field launch_us "$row")" "$(field compile_ms "$row")" "$(field registers "$row")"
+      [[ -n $r ]] || field error "$row"
+    done
+    for group in "${!all[@]}"; do echo "$group: ${right[$group]:-0} of ${all[$group]} are right and the host's bits"; done | sort
+    [[ $peers == null ]] || echo "peers: $peers"
+  } | tee "$out/results.txt"
+  exit $((bad > 0))
+}
+trap finish TERM
 
 if [[ $steps == *" workloads "* ]]; then
   for file in "$root"/examples/*.hlo; do timed example "$file"; done
@@ -87,7 +134,6 @@ if [[ $steps == *" counters "* ]] && command -v ncu >/dev/null; then
   said counters
 fi
 
-peers=null
 if [[ $steps == *" peers "* ]] && command -v python3 >/dev/null; then
   for peer in jax torch; do # each has the GPU's memory for itself
     XLA_PYTHON_CLIENT_MEM_FRACTION=.95 timeout "${PEERS_SECONDS:-200}" python3 "$root/benchmarks/peers/on_gpu.py" $peer \
@@ -95,43 +141,5 @@ if [[ $steps == *" peers "* ]] && command -v python3 >/dev/null; then
     [[ -s $out/$peer.json ]] || echo null >"$out/$peer.json"
     said $peer
   done
-  peers="[$(<"$out/jax.json"), $(<"$out/torch.json")]"
 fi
-
-rows=() bad=0
-for row in "$out"/rows/*.json; do [[ -f $row ]] && rows+=("$(<"$row")"); done
-for row in "${rows[@]}"; do # what is refused (status 3) is not wrong
-  [[ $row == *'"right": true'*'"unlike_host": 0'* || $row == *'"status": 3,'* ]] || bad=$((bad + 1))
-done
-{
-  printf '{"date": "%s", "devices": %s, "seconds": %d, "peers": %s, "rows": [\n' "$(date -u +%FT%TZ)" "$(cat "$out/devices.json")" \
-    $((SECONDS - start)) "$peers"
-  (IFS=$'\n'; printf '%s' "${rows[*]}") | sed '$!s/$/,/'
-  printf '\n]}\n'
-} >"$out/results.json"
-
-# field NAME ROW: the value of a number or word.
-field() { sed -n "s/.*\"$1\": \"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" <<<"$2"; }
-# Many of one kind: only those that are wrong have a line.
-is_many() { [[ $1 == fusion || $1 == function || $1 == small ]]; }
-{
-  "$kiln" devices | grep '^cuda'
-  date -u
-  printf '%-30s %6s %6s %10s %9s %7s %9s %9s %5s\n' module right bits us GB/s "% copy" launch_us compile regs
-  declare -A right all
-  for row in "${rows[@]}"; do
-    r=$(field right "$row") d=$(field unlike_host "$row") group=$(field group "$row")
-    all[$group]=$((${all[$group]:-0} + 1))
-    if [[ $r == true && $d == 0 ]]; then
-      right[$group]=$((${right[$group]:-0} + 1))
-      is_many "$group" && continue
-    fi
-    percent=$(awk -v c="$(field copy_us "$row")" -v u="$(field us "$row")" 'BEGIN {if (u > 0) printf "%.1f", 100 * c / u}')
-    printf '%-30s %6s %6s %10s %9s %7s %9s %9s %5s\n' "$(field file "$row")" "${r:-ERROR}" "$([[ $d == 0 ]] && echo same || echo "${d:-?}")" \
-      "$(field us "$row")" "$(field gb_per_s "$row")" "$percent" "$(field launch_us "$row")" "$(field compile_ms "$row")" "$(field registers "$row")"
-    [[ -n $r ]] || field error "$row"
-  done
-  for group in "${!all[@]}"; do echo "$group: ${right[$group]:-0} of ${all[$group]} are right and the host's bits"; done | sort
-  [[ $peers == null ]] || echo "peers: $peers"
-} | tee "$out/results.txt"
-exit $((bad > 0))
+finish

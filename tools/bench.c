@@ -9,10 +9,11 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-enum { O_LOCK = O_VERB };
+enum { O_LOCK = O_VERB, O_NO_CHECK };
 static const option options[] = {
     SESSION_OPTIONS("GPU to compile for (default: the one here)", "auto, cuda or host", "20"),
     {"--lock", "FILE", "measure while no other kiln bench holds FILE: several may prepare and check at once"},
+    {"--no-check", NULL, "only measure"},
     {0},
 };
 
@@ -20,7 +21,8 @@ typedef struct figures {
   double seconds, low, high; // median, a fifth from either end
   double copy_seconds;       // device to device, as many bytes in and out
   double launch_seconds;     // of the host, per launch, without waiting
-  int64_t differing;         // elements that differ from the host's results; -1: not compared
+  bool checked;
+  int64_t differing; // elements that differ from the host's results; -1: not compared
   kiln_cuda_resources resources;
 } figures;
 
@@ -92,15 +94,26 @@ static kiln_status time_launches(gpu *g, double *seconds) {
   return st == KILN_OK ? kiln_device_synchronize(g->s->cx, g->dev) : st;
 }
 
-static kiln_status measure_gpu(gpu *g, figures *f) {
+// The lock goes with its file's descriptor, also when the process ends. *file: -1 if none is asked for.
+static int lock(const session *s, int *file) {
+  const char *path = s->a->values[O_LOCK];
+  int held = -1;
+  *file = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1;
+  if (*file >= 0) do {
+      held = flock(*file, LOCK_EX);
+    } while (held && errno == EINTR);
+  if (!path || !held) return 0;
+  fprintf(stderr, "kiln: %s: cannot be locked: %s\n", path, strerror(errno));
+  return EXIT_BAD_INPUT;
+}
+static void unlock(int file) {
+  if (file >= 0) close(file);
+}
+
+// All is loaded and uploaded.
+static kiln_status time_gpu(gpu *g, figures *f) {
   session *s = g->s;
-  kiln_status st = kiln_device_open(s->cx, s->driver, 0, &g->dev);
-  if (st == KILN_OK) st = allocate(g);
-  if (st == KILN_OK) st = kiln_cuda_kernel_create(s->cx, s->driver, s->gpu, kiln_device_context(g->dev), &g->k);
-  if (st == KILN_OK) st = kiln_cuda_kernel_prepare(s->cx, g->k);
-  if (st == KILN_OK && kiln_artifact_manifest(s->gpu)->launch_count)
-    st = kiln_cuda_kernel_resources(s->cx, g->k, 0, &f->resources);
-  if (st == KILN_OK) st = time_runs(g, copy);
+  kiln_status st = time_runs(g, copy);
   if (st == KILN_OK) f->copy_seconds = g->times[s->repeat / 2];
   if (st == KILN_OK) st = time_runs(g, launch);
   if (st == KILN_OK) {
@@ -108,7 +121,24 @@ static kiln_status measure_gpu(gpu *g, figures *f) {
     f->low = g->times[s->repeat / 5];
     f->high = g->times[s->repeat - 1 - s->repeat / 5];
   }
-  if (st == KILN_OK) st = time_launches(g, &f->launch_seconds);
+  return st == KILN_OK ? time_launches(g, &f->launch_seconds) : st;
+}
+
+// *status: that of the lock.
+static kiln_status measure_gpu(gpu *g, figures *f, int *status) {
+  session *s = g->s;
+  kiln_status st = kiln_device_open(s->cx, s->driver, 0, &g->dev);
+  if (st == KILN_OK) st = allocate(g);
+  if (st == KILN_OK) st = kiln_cuda_kernel_create(s->cx, s->driver, s->gpu, kiln_device_context(g->dev), &g->k);
+  if (st == KILN_OK) st = kiln_cuda_kernel_prepare(s->cx, g->k);
+  if (st == KILN_OK && kiln_artifact_manifest(s->gpu)->launch_count)
+    st = kiln_cuda_kernel_resources(s->cx, g->k, 0, &f->resources);
+  if (st != KILN_OK) return st;
+  int file;
+  *status = lock(s, &file);
+  if (!*status) st = time_gpu(g, f);
+  unlock(file);
+  if (*status || !f->checked) return st;
   if (st == KILN_OK) st = buffers_refill(s, g->dev, &g->b);
   if (st == KILN_OK) st = launch(g);
   if (st == KILN_OK) st = kiln_device_synchronize(s->cx, g->dev);
@@ -210,7 +240,10 @@ static const char *device_name(const session *s) {
 }
 
 static void report_text(const session *s, const figures *f) {
-  printf("%s on %s: %s", kiln_module_name(s->m), device_name(s), s->mismatches ? "WRONG" : "right");
+  printf("%s on %s: %s", kiln_module_name(s->m), device_name(s),
+         !f->checked     ? "not checked"
+         : s->mismatches ? "WRONG"
+                         : "right");
   if (f->differing >= 0) printf(", %lld elements differ from the host's", (long long)f->differing);
   printf("\n%.3f us, %.0f GB/s of %lld bytes", f->seconds * 1e6, gb_per_s(s, f->seconds), (long long)session_bytes(s));
   if (f->copy_seconds > 0)
@@ -232,8 +265,11 @@ static void report_json(const session *s, const figures *f) {
   json_string(stdout, device_name(s));
   printf(", \"right\": %s, \"bytes\": %lld, \"us\": %.4f, \"us_p20\": %.4f, \"us_p80\": %.4f, \"gb_per_s\": %.2f, "
          "\"compile_ms\": %.3f",
-         s->mismatches ? "false" : "true", (long long)session_bytes(s), f->seconds * 1e6, f->low * 1e6, f->high * 1e6,
-         gb_per_s(s, f->seconds), s->compile_ms);
+         !f->checked     ? "null"
+         : s->mismatches ? "false"
+                         : "true",
+         (long long)session_bytes(s), f->seconds * 1e6, f->low * 1e6, f->high * 1e6, gb_per_s(s, f->seconds),
+         s->compile_ms);
   if (s->machine == ON_CUDA)
     printf(", \"copy_us\": %.4f, \"copy_gb_per_s\": %.2f, \"launch_us\": %.4f, \"registers\": %u, \"local_bytes\": %u, "
            "\"unlike_host\": %lld",
@@ -245,40 +281,29 @@ static void report_json(const session *s, const figures *f) {
 static int run_on_gpu(session *s, figures *f) {
   gpu g = {.s = s};
   progress("running");
-  int status = report(s->cx, measure_gpu(&g, f));
+  int status = 0, failed = report(s->cx, measure_gpu(&g, f, &status));
   release(&g);
   progress(NULL);
-  return status;
+  return status ? status : failed;
 }
 
 static int run_on_host(session *s, figures *f) {
-  int status = session_run_host(s);
+  int file, status = lock(s, &file);
+  if (!status) status = session_run_host(s);
+  unlock(file);
   f->seconds = f->low = f->high = s->seconds;
-  return status;
-}
-
-// The lock goes with its file's descriptor, also when the process ends.
-static int alone(session *s, figures *f, int (*what)(session *, figures *)) {
-  const char *path = s->a->values[O_LOCK];
-  int file = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1, held = -1;
-  if (file >= 0) do {
-      held = flock(file, LOCK_EX);
-    } while (held && errno == EINTR);
-  if (path && held) fprintf(stderr, "kiln: %s: cannot be locked: %s\n", path, strerror(errno));
-  int status = path && held ? EXIT_BAD_INPUT : what(s, f);
-  if (file >= 0) close(file);
   return status;
 }
 
 static int measure(session *s, figures *f) {
   bool gpu = s->machine == ON_CUDA;
-  int status = alone(s, f, gpu ? run_on_gpu : run_on_host);
-  if (gpu && !status) status = compare_with_host(s, f);
-  return status ? status : session_check(s);
+  int status = (gpu ? run_on_gpu : run_on_host)(s, f);
+  if (gpu && !status && f->checked) status = compare_with_host(s, f);
+  return status || !f->checked ? status : session_check(s);
 }
 
 static int work(session *s) {
-  figures f = {.differing = -1, .resources.struct_size = sizeof f.resources};
+  figures f = {.checked = !s->a->values[O_NO_CHECK], .differing = -1, .resources.struct_size = sizeof f.resources};
   int status = measure(s, &f);
   if (status) return status;
   if (s->a->values[O_JSON])
