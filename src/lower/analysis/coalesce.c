@@ -265,7 +265,7 @@ typedef struct counter {
   int64_t period[KL_WARP_VARS];
   moving at, otherwise; // bytes
   uint32_t nconditions;
-  moving conditions[MOST_CONDITIONS];
+  moving *conditions;
   uint32_t boxes;
   kl_requests sum;
   uint32_t last_mask; // and what a request of it is in this period, if its lanes are all
@@ -489,7 +489,12 @@ static void count_place(counter *c, const int64_t *place, int64_t times) {
 }
 
 kl_requests kl_count_requests(const kl_warps *w, const kl_request *r, uint32_t base, int64_t quota) {
-  counter c = {.w = w, .r = r, .base = r->shared ? base : base % KL_SECTOR_BYTES, .sum = {.exact = true}};
+  moving conditions[MOST_CONDITIONS]; // most are not looked at
+  counter c = {.w = w,
+               .r = r,
+               .base = r->shared ? base : base % KL_SECTOR_BYTES,
+               .conditions = conditions,
+               .sum = {.exact = true}};
   int64_t place[KL_WARP_VARS];
   wide places = 1;
   c.unit = 8 * (r->shared ? (r->otherwise ? 4 * BANKS : 4) : KL_SECTOR_BYTES);

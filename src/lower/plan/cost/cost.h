@@ -21,7 +21,7 @@ typedef struct kl_slot_cost {
   kl_access_cost load, store;
   kl_access_cost change; // of elements that other threads may change, too; where data says which, about
   bool data; // data says where some access goes: counted as if every symbol were 0, or the nearest it can be
-  bool coalesced_for_xla; // as XLA's analysis has it of each of its loads; for comparison only
+  bool coalesced_for_xla; // as XLA's analysis has it of each of its loads; for comparison only, of a thorough count
 } kl_slot_cost;
 
 typedef struct kl_cost {

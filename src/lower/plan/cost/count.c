@@ -23,6 +23,7 @@ typedef struct counting {
   const kl_body *body;
   const kl_plan_launch *launch;
   int64_t quota; // threads looked at for one instruction
+  bool quick;
   kl_warps warps;
   int64_t copies; // warps that no variable tells apart, for each that they do
   int64_t *symbols;
@@ -184,7 +185,7 @@ static void count_piece(counting *c, const chunk *k, int64_t bit, uint32_t bytes
   kl_requests s = requests_of(c, &r, shared ? slot->at : 0, k->guard == KL_NONE);
   add(k->store ? &sum->store : &sum->load, &s, bytes, c->copies);
   r.nconditions = 0, r.conditions = NULL; // XLA drops them
-  if (!k->store) VEC_PUSH(kl_affs_context(c->p->affs), &c->load, r);
+  if (!c->quick && !k->store) VEC_PUSH(kl_affs_context(c->p->affs), &c->load, r);
 }
 
 // Does anything take one of the elements `first` to `end` - 1 of the chunk?
@@ -268,7 +269,7 @@ static void count_load(counting *c, uint32_t step, const inside *around) {
   if (slot->by_value) return;
   c->load.n = 0;
   count_access(c, a, a->guard, around, false, step);
-  if (slot->kind != KL_SLOT_SHARED &&
+  if (!c->quick && slot->kind != KL_SLOT_SHARED &&
       !kl_is_coalesced_for_xla(kl_affs_context(c->p->affs), &c->warps, c->load.p, (uint32_t)c->load.n))
     c->sum.slots[a->slot].coalesced_for_xla = false;
 }
@@ -490,7 +491,7 @@ static void add_slots(kl_plan *p, kl_cost *sum) {
 
 kl_cost kl_plan_cost(kl_plan *p, int64_t quota) {
   const kl_access_cost none = {.asked.exact = true};
-  counting c = {.p = p, .quota = quota_of(p, quota)};
+  counting c = {.p = p, .quota = quota_of(p, quota), .quick = quota < KL_COST_THOROUGH};
   c.sum = (kl_cost){.exact = true, .load = none, .store = none, .shared_load = none, .shared_store = none};
   c.sum.change = c.sum.shared_change = none;
   c.sum.slots = KL_NEW_N(p->arena, kl_slot_cost, p->nslots + 1);
