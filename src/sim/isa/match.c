@@ -3,6 +3,7 @@
 #include "sim/isa/refused.h"
 #include "sim/isa/topics.h"
 #include <ctype.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 // --- the rows -----------------------------------------------------------------------------------------------------
@@ -230,8 +231,7 @@ typedef struct known {
 
 struct kl_isa_index {
   kl_ctx *cx;
-  VEC(entry) rows; // by name, then in the table's order
-  known *found;    // by the hash of the text; a power of two of places, at most half of them used
+  known *found; // by the hash of the text; a power of two of places, at most half of them used
   size_t places, used;
 };
 
@@ -248,32 +248,46 @@ static int by_name_and_place(const void *a, const void *b) {
 
 enum { FIRST_PLACES = 256 };
 
-kl_isa_index *kl_isa_index_new(kl_ctx *cx) {
-  kl_isa_index *x = kl_alloc(cx, sizeof *x);
-  x->cx = cx;
+// All rows by name, then in the table's order: the same for every module, so that they are sorted once.
+enum {
+  ROWS = 0
+#define X(topic, rows) +(int)KL_COUNT(topic##_rows)
+  KL_LANE_TOPICS(X) KL_MACHINE_TOPICS(X)
+#undef X
+};
+static entry sorted[ROWS];
+
+static void sort_rows(void) {
+  entry *to = sorted;
   for (size_t t = 0; t < kl_ntopics; t++)
     for (size_t r = 0; r < kl_topics[t].n; r++) {
       const char *pattern = kl_topics[t].rows[r].pattern;
-      VEC_PUSH(cx, &x->rows, (entry){{pattern, name_length(pattern)}, (uint16_t)t, (uint16_t)r});
+      *to++ = (entry){{pattern, name_length(pattern)}, (uint16_t)t, (uint16_t)r};
     }
-  qsort(x->rows.p, x->rows.n, sizeof *x->rows.p, by_name_and_place);
+  qsort(sorted, ROWS, sizeof *sorted, by_name_and_place);
+}
+
+kl_isa_index *kl_isa_index_new(kl_ctx *cx) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, sort_rows);
+  kl_isa_index *x = kl_alloc(cx, sizeof *x);
+  x->cx = cx;
   x->places = FIRST_PLACES;
   x->found = kl_alloc(cx, x->places * sizeof *x->found);
   return x;
 }
 
 void kl_isa_index_free(kl_isa_index *x) {
-  VEC_FREE(x->cx, &x->rows);
   kl_free(x->cx, x->found, x->places * sizeof *x->found);
   kl_free(x->cx, x, sizeof *x);
 }
 
 // The first of the rows of a name, or the first of a later one.
-static size_t first_of(const kl_isa_index *x, kl_str name) {
-  size_t low = 0, high = x->rows.n;
+static size_t first_of(kl_str name) {
+  size_t low = 0, high = ROWS;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (by_name(&x->rows.p[middle].name, &name) < 0)
+    if (by_name(&sorted[middle].name, &name) < 0)
       low = middle + 1;
     else
       high = middle;
@@ -299,7 +313,7 @@ static const kl_refusal *refusal_of(const kl_ptx_instr *i) {
   return NULL;
 }
 
-static kl_match match_of(const kl_isa_index *x, const kl_ptx_instr *i) {
+static kl_match match_of(const kl_ptx_instr *i) {
   char text[MOST_NAME];
   uint32_t taken = 0;
   kl_str name = name_of(i, text, &taken);
@@ -311,8 +325,8 @@ static kl_match match_of(const kl_isa_index *x, const kl_ptx_instr *i) {
     r.free |= 1u << m;
     r.types |= (uint32_t)(type_of(i->mods[m]).bits != 0) << m;
   }
-  for (size_t k = first_of(x, name); k < x->rows.n && kl_str_eq(x->rows.p[k].name, name); k++) {
-    const entry *e = &x->rows.p[k];
+  for (size_t k = first_of(name); k < ROWS && kl_str_eq(sorted[k].name, name); k++) {
+    const entry *e = &sorted[k];
     const kl_form *f = &kl_topics[e->topic].rows[e->row];
     out.known_opcode = true;
     if (!matches(f->pattern + name.n, r)) continue;
@@ -353,7 +367,7 @@ static void grow(kl_isa_index *x) {
 kl_match kl_isa_match(kl_isa_index *x, const kl_ptx_instr *i) {
   known *at = place_of(x, i);
   if (at->like) return at->match;
-  *at = (known){i, match_of(x, i)};
+  *at = (known){i, match_of(i)};
   kl_match out = at->match;
   if (++x->used > x->places / 2) grow(x);
   return out;
