@@ -232,6 +232,12 @@ static inline bool is_nan64(u64 u) {
     r = is_nan32(a) ? flags & KL_NAN || is_nan32(b) ? NAN32 : b : r;                                                   \
     return is_nan32(b) ? flags & KL_NAN || is_nan32(a) ? NAN32 : a : r;                                                \
   }                                                                                                                    \
+  static inline u32 name##_plain(u32 a, u32 b) {                                                                       \
+    u32 r = order32(a) op order32(b) ? a : b;                                                                          \
+    r = is_nan32(a) ? b : r;                                                                                           \
+    r = is_nan32(b) ? a : r;                                                                                           \
+    return is_nan32(r) ? NAN32 : r;                                                                                    \
+  }                                                                                                                    \
   static inline u64 name##64(u64 a, u64 b) {                                                                           \
     u64 r = order64(a) op order64(b) ? a : b;                                                                          \
     r = is_nan64(a) ? is_nan64(b) ? nan_of(a, b, 0) : b : r;                                                           \
@@ -245,7 +251,11 @@ static inline bool is_nan64(u64 u) {
     u32 size = flags & KL_ABS ? 0x7fffffff : ~0u;                                                                      \
     return name##32(name##32(a & size, b & size, flags), c & size, flags);                                             \
   }                                                                                                                    \
-  BINARY(name##_f32, on32, u32, u32, u32, name##32(flush_if(a[i], flags), flush_if(b[i], flags), flags))               \
+  BINARY(name##_flagged_f32, on32, u32, u32, u32, name##32(flush_if(a[i], flags), flush_if(b[i], flags), flags))       \
+  BINARY(name##_plain_f32, on32, u32, u32, u32, name##_plain(a[i], b[i]))                                              \
+  EXECUTOR(name##_f32) {                                                                                               \
+    (o->flags & (KL_FTZ | KL_NAN) ? name##_flagged_f32 : name##_plain_f32)(x, o);                                      \
+  }                                                                                                                    \
   BINARY(name##_xorsign_f32, on32, u32, u32, u32, name##_xorsign(flush_if(a[i], flags), flush_if(b[i], flags), flags)) \
   TERNARY(name##3_f32, on32, u32, u32, u32, u32,                                                                       \
           name##3(flush_if(a[i], flags), flush_if(b[i], flags), flush_if(c[i], flags), flags))                         \

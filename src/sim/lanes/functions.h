@@ -39,6 +39,39 @@ static inline double exp2_of(double v) {
   return power_of(shifted) * odd64(sum, less - (sum - 1));
 }
 
+// a * b + c, rounded once or twice: for what has an error anyway.
+static inline double about(double a, double b, double c) {
+#ifdef __FMA__
+  return __builtin_fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+// 2^v, of which *unsure is told 1 where it may not round to the f32 that 2^v itself rounds to. The series up to f^11
+// and its rounding are off by less than 2^-45 of the value: what is cut off, 29 bits, may be that near to the middle;
+// or the result is below the normal numbers, where fewer bits are kept. What is below 2^-151 is nearest to 0. -160 <= v
+// <= 130.
+static inline double near_exp2(double v, u64 *unsure) {
+  double shifted = v + ROUNDER, f = v - (shifted - ROUNDER);
+  double p = 0x1.e8cac7351bb25p-32;
+  p = about(p, f, 0x1.e4cf5158b8ecap-28);
+  p = about(p, f, 0x1.b5253d395e7c4p-24);
+  p = about(p, f, 0x1.62c0223a5c824p-20);
+  p = about(p, f, 0x1.ffcbfc588b0c7p-17);
+  p = about(p, f, 0x1.430912f86c787p-13);
+  p = about(p, f, 0x1.5d87fe78a6731p-10);
+  p = about(p, f, 0x1.3b2ab6fba4e77p-7);
+  p = about(p, f, 0x1.c6b08d704a0c0p-5);
+  p = about(p, f, 0x1.ebfbdff82c58fp-3);
+  p = about(p, f, 0x1.62e42fefa39efp-1);
+  p = about(p, f, 1);
+  u64 cut = (bits64(p) - 0xffffe00) & 0x1fffffff; // the middle is 0x10000000
+  double subnormal = (v + 125.5) * (v + 151);     // below 0 between these
+  *unsure = (cut - 0x400) >> 63 | bits64(subnormal) >> 63;
+  return power_of(shifted) * p;
+}
+
 // With t = e^2|v| - 1, t / (t + 2). Beyond the clamp the result is nearest to 1.
 static inline double tanh_of(double v) {
   double a = __builtin_fabs(v) * 0x1.71547652b82fep+1, c = a > 60 ? 60 : a, shifted = c + ROUNDER;

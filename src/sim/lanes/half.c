@@ -112,7 +112,57 @@ OPERATION(fma_f16, false, fma_f16, AT(u16, o->c))
 OPERATION(add_bf16, true, add, NULL)
 OPERATION(sub_bf16, true, sub, NULL)
 OPERATION(mul_bf16, true, mul, NULL)
-OPERATION(fma_bf16, true, fma_bf16, AT(u16, o->c))
+HALVES(fma_bf16, KL_LANES, u16, on16,
+       compute(o, true, fma_bf16_all, d.h, AT(u16, o->a), AT(u16, o->b), AT(u16, o->c), N))
+
+// Pairs of bf16, as kernels compute on them. A fused product and sum that is rounded to f32 and then to bf16 is right
+// unless the first rounding gives what lies in the middle of two bf16, and is not exact.
+#ifdef __FMA__
+static inline float low(u32 pair) {
+  return float_of(pair << 16);
+}
+static inline float high(u32 pair) {
+  return float_of(pair & 0xffff0000);
+}
+// Not both the product, of 16 bits, and the sum are exact: s + error is their sum where nothing leaves the range.
+static inline u32 is_inexact(float a, float b, float c) {
+  float p = a * b, s = p + c, back = s - p, error = (p - (s - back)) + (c - back);
+  u32 small = (u32)((bits32(p) & 0x7f800000) == 0) & (u32)(a != 0) & (u32)(b != 0);
+  return small | (u32) !(error == 0);
+}
+static inline u32 in_middle(float s) {
+  return (u32)(bits32(s) << 16 == 0x80000000);
+}
+static inline u32 to_even(float s) {
+  return bits32(s) + 0x7fff + (bits32(s) >> 16 & 1);
+}
+// Some result may be wrong.
+static bool fma_bf16_pairs(u32 *r, const u32 *a, const u32 *b, const u32 *c) {
+  u32 middle = 0, inexact = 0;
+  KL_EACH for (int i = 0; i < KL_LANES; i++) {
+    float s = __builtin_fmaf(low(a[i]), low(b[i]), low(c[i])), t = __builtin_fmaf(high(a[i]), high(b[i]), high(c[i]));
+    middle |= in_middle(s) | in_middle(t);
+    r[i] = (s == s ? to_even(s) >> 16 : NAN16) | (t == t ? to_even(t) & 0xffff0000 : (u32)NAN16 << 16);
+  }
+  if (!middle) return false;
+  KL_EACH for (int i = 0; i < KL_LANES; i++) {
+    float s = __builtin_fmaf(low(a[i]), low(b[i]), low(c[i])), t = __builtin_fmaf(high(a[i]), high(b[i]), high(c[i]));
+    inexact |= (in_middle(s) & is_inexact(low(a[i]), low(b[i]), low(c[i]))) |
+               (in_middle(t) & is_inexact(high(a[i]), high(b[i]), high(c[i])));
+  }
+  return inexact;
+}
+#else
+static bool fma_bf16_pairs(u32 *r, const u32 *a, const u32 *b, const u32 *c) {
+  (void)r, (void)a, (void)b, (void)c;
+  return true;
+}
+#endif
+HALVES(fma_bf16x2, 2 * KL_LANES, u32, on32, {
+  if ((o->flags & (KL_FTZ | KL_SAT | KL_RELU | KL_OOB)) ||
+      fma_bf16_pairs(d.w, AT(u32, o->a), AT(u32, o->b), AT(u32, o->c)))
+    compute(o, true, fma_bf16_all, d.h, AT(u16, o->a), AT(u16, o->b), AT(u16, o->c), N);
+})
 
 // --- signs ---------------------------------------------------------------------------------------------------------
 

@@ -40,7 +40,8 @@ static void set_pred(const kl_party *p, unsigned lane, kl_ref ref, bool value) {
 // --- what they do -------------------------------------------------------------------------------------------------
 
 // PTX ISA 9.7.9.6: the source lane from b, and from c the segments and the bound.
-static unsigned source_lane(kl_shuffle mode, unsigned lane, uint32_t b, uint32_t c, bool *inside) {
+static inline __attribute__((always_inline)) unsigned source_lane(kl_shuffle mode, unsigned lane, uint32_t b,
+                                                                  uint32_t c, bool *inside) {
   int bval = (int)(b & 31), cval = (int)(c & 31), segment = (int)(c >> 8 & 31), at = (int)lane;
   int most = (at & segment) | (cval & ~segment), least = at & segment, j = 0;
   switch (mode) {
@@ -52,18 +53,42 @@ static unsigned source_lane(kl_shuffle mode, unsigned lane, uint32_t b, uint32_t
   return (unsigned)(*inside ? j : at) & 31;
 }
 
-// Lanes that are one strand.
-static void shuffle_together(const kl_party *p, const kl_sim_op *o) {
-  const kl_lanes *x = &p->w->x;
-  const uint32_t *a = AT(uint32_t, o->a), *b = AT(uint32_t, o->b), *c = AT(uint32_t, o->c);
-  uint32_t value[KL_LANES], inside = 0;
+// Of all lanes; the result has a bit for each that lies inside.
+static inline __attribute__((always_inline)) uint32_t all_sources(kl_shuffle mode, const uint32_t *b, const uint32_t *c,
+                                                                  uint32_t from[KL_LANES]) {
+  uint32_t inside = 0;
   for (unsigned i = 0; i < KL_LANES; i++) {
     bool is_inside = false;
-    unsigned from = source_lane((kl_shuffle)o->imm, i, b[i], c[i], &is_inside);
-    value[i] = a[p->mask >> from & 1 ? from : i]; // of a lane that takes no part: anything
+    from[i] = source_lane(mode, i, b[i], c[i], &is_inside);
     inside |= (uint32_t)is_inside << i;
   }
-  if (o->d != KL_NO_REF) EACH_LANE(i, p->mask) AT(uint32_t, o->d)[i] = value[i];
+  return inside;
+}
+
+static uint32_t sources(kl_shuffle mode, const uint32_t *b, const uint32_t *c, uint32_t from[KL_LANES]) {
+  switch (mode) {
+  case KL_SHUFFLE_UP: return all_sources(KL_SHUFFLE_UP, b, c, from);
+  case KL_SHUFFLE_DOWN: return all_sources(KL_SHUFFLE_DOWN, b, c, from);
+  case KL_SHUFFLE_BFLY: return all_sources(KL_SHUFFLE_BFLY, b, c, from);
+  case KL_SHUFFLE_IDX: break;
+  }
+  return all_sources(KL_SHUFFLE_IDX, b, c, from);
+}
+
+// Lanes that are one strand. Of a lane that takes no part: anything.
+static void shuffle_together(const kl_party *p, const kl_sim_op *o) {
+  const kl_lanes *x = &p->w->x;
+  const uint32_t *a = AT(uint32_t, o->a);
+  uint32_t value[KL_LANES], from[KL_LANES];
+  uint32_t inside = sources((kl_shuffle)o->imm, AT(uint32_t, o->b), AT(uint32_t, o->c), from);
+  if (p->mask == KL_ALL_LANES)
+    for (unsigned i = 0; i < KL_LANES; i++) value[i] = a[from[i]];
+  else
+    for (unsigned i = 0; i < KL_LANES; i++) value[i] = a[p->mask >> from[i] & 1 ? from[i] : i];
+  if (o->d != KL_NO_REF && p->mask == KL_ALL_LANES)
+    memcpy(AT(uint32_t, o->d), value, sizeof value);
+  else if (o->d != KL_NO_REF)
+    EACH_LANE(i, p->mask) AT(uint32_t, o->d)[i] = value[i];
   if (o->e != KL_NO_REF) *AT(uint32_t, o->e) = (*AT(uint32_t, o->e) & ~p->mask) | (inside & p->mask);
 }
 
