@@ -262,13 +262,7 @@ static void access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_sim
     t[n].piece = piece_of(s, w, f, f->variables[__builtin_ctzll(left)], &t[n].space);
     if (t[n].piece.kind == KL_PIECE_NONE) return;
   }
-  uint64_t least = UINT64_MAX, most = 0;
-  for (unsigned i = 0; i < KL_LANES; i++) {
-    if (!(w->x.mask >> i & 1)) continue;
-    least = p->address[i] < least ? p->address[i] : least;
-    most = p->address[i] > most ? p->address[i] : most;
-  }
-  if (is_within(t, n, m->where, least, most - least + bytes)) return; // so are those between them
+  if (is_within(t, n, m->where, p->least, p->most - p->least + bytes)) return; // so are those between them
   for (unsigned i = 0; i < KL_LANES; i++)
     if ((w->x.mask >> i & 1) && !is_within(t, n, m->where, p->address[i], bytes)) out |= 1u << i;
   if (out) found(s, w, op, m, p, out, missed(t, n, m->where, p->address[__builtin_ctz(out)]));

@@ -47,7 +47,7 @@ static bool elements(kl_decoder *d, kl_sim_access *m, const kl_ptx_operand *o, u
     if (items[k].kind == KL_PTX_SINK && target) continue;
     unsigned have = kl_d_register_bits(d, &items[k]);
     if (have == 0) have = bits; // a constant
-    if (have < bits || have == 1) {
+    if (have < bits || have == 1 || (have == 128 && bits < 128)) {
       kl_d_invalid(d, "a register of %u bits cannot hold %u bits of memory", have, bits);
       return false;
     }

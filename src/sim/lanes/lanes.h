@@ -20,6 +20,7 @@
 #include "sim/isa/op.h"
 #include "sim/isa/special.h"
 #include "sim/isa/video.h"
+#include "sim/lanes/memory.h"
 #include "sim/lanes/shadow.h"
 
 // topic, its rows
@@ -44,6 +45,7 @@ typedef struct kl_lane_set {
 #undef X
   kl_run *const *glue;   // by KL_GLUE_...
   kl_run *const *shadow; // by KL_SHADOW_...
+  const kl_lane_memory *memory;
 } kl_lane_set;
 
 // The set for this machine; KILN_SIM_SET=plain names another, for tests.

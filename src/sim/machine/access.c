@@ -5,21 +5,7 @@
 #include "sim/machine/execute.h"
 #include "sim/machine/observe.h"
 
-// --- addresses ----------------------------------------------------------------------------------------------------
-
-static void lane_addresses(const kl_lanes *x, const kl_sim_access *m, uint64_t *to) {
-  uint64_t offset = (uint64_t)m->offset;
-  if (m->frame) offset += kl_warp_of((kl_lanes *)x)->strand.frame->stack;
-  if (m->base == KL_NO_REF) {
-    for (int i = 0; i < KL_LANES; i++) to[i] = offset;
-  } else if (m->wide == 8) {
-    const uint64_t *from = AT(uint64_t, m->base);
-    for (int i = 0; i < KL_LANES; i++) to[i] = from[i] + offset;
-  } else {
-    const uint32_t *from = AT(uint32_t, m->base);
-    for (int i = 0; i < KL_LANES; i++) to[i] = (uint32_t)(from[i] + (uint32_t)offset);
-  }
-}
+// --- one lane -----------------------------------------------------------------------------------------------------
 
 typedef struct lane_place {
   char *host;
@@ -82,48 +68,77 @@ static lane_place in_space(kl_warp *w, const kl_sim_access *m, unsigned lane, ui
   }
 }
 
-// All lanes lie in one region of memory, or in the block's shared memory: the difference between a host's address and
-// theirs. The fast way; lanes that do not execute count as well, so a failure only means that the slow way is taken.
-static bool one_region(kl_warp *w, const kl_sim_access *m, const uint64_t *at, uint64_t bytes, uint64_t *difference) {
-  uint64_t least = at[0], most = at[0], low = 0;
-  for (int i = 0; i < KL_LANES; i++) {
-    least = at[i] < least ? at[i] : least;
-    most = at[i] > most ? at[i] : most;
-    low |= at[i];
-  }
-  if ((low & (bytes - 1)) != 0 || (bytes & (bytes - 1)) != 0) return false;
-  if (m->where == KL_AT_SHARED) {
-    if (w->block->shared_bytes < bytes || most > w->block->shared_bytes - bytes) return false;
-    *difference = (uint64_t)(uintptr_t)w->block->shared;
-    return true;
-  }
-  const kl_region *r = &w->block->worker->last;
-  if ((m->where != KL_AT_GLOBAL && m->where != KL_AT_GENERIC) || r->size < bytes) return false;
-  if (least < r->base || most - r->base > r->size - bytes) return false;
-  if (m->store && r->kind == KL_REGION_CONST) return false;
-  *difference = (uint64_t)(uintptr_t)r->host - r->base;
-  return true;
-}
+// --- all lanes ----------------------------------------------------------------------------------------------------
 
-// Makes the region of an address the one that is tried first. False if it is that already, or there is none.
+// Makes the region of an address the one that is tried first. False: there is none, or it is not to be written.
 static bool to_region_of(kl_warp *w, const kl_sim_access *m, uint64_t at) {
   kl_region *r = &w->block->worker->last;
-  if ((m->where != KL_AT_GLOBAL && m->where != KL_AT_GENERIC) || at - r->base < r->size) return false;
-  const kl_region *found = kl_memory_find(w->block->run->memory, at);
-  if (!found || found->freed) return false;
-  *r = *found;
+  if (at - r->base >= r->size) {
+    const kl_region *found = kl_memory_find(w->block->run->memory, at);
+    if (!found || found->freed) return false;
+    *r = *found;
+  }
+  return !m->store || r->kind != KL_REGION_CONST;
+}
+
+// The memory that an access is to, as `at` says, which may not lie there. False: it is not to be had as one window.
+static bool window_of(kl_warp *w, const kl_sim_access *m, uint64_t at, uint64_t bytes, kl_window *out) {
+  const kl_block *b = w->block;
+  uint64_t size = 0;
+  *out = (kl_window){0};
+  switch ((kl_where)m->where) {
+  case KL_AT_SHARED: out->host = b->shared, size = b->shared_bytes; break;
+  case KL_AT_STACK:
+    if (!w->stack) return false;
+    out->host = w->stack, size = w->strand.frame->top, out->skew = KL_MOST_STACK;
+    break;
+  case KL_AT_PARAM:
+    if (m->store) return false;
+    out->host = (char *)b->run->params, size = b->run->kernel->param_bytes;
+    break;
+  case KL_AT_GENERIC:
+  case KL_AT_GLOBAL:
+    if (!to_region_of(w, m, at)) return false;
+    const kl_region *r = &b->worker->last;
+    out->base = r->base, out->host = r->host, size = r->size;
+    break;
+  }
+  out->room = size - bytes;
+  return size >= bytes;
+}
+
+// All lanes execute, and their addresses rise by one number from lane to lane.
+static bool find_even(kl_warp *w, const kl_sim_access *m, uint64_t offset, uint64_t bytes, kl_places *out) {
+  kl_window in;
+  uint64_t at = offset, step = 0;
+  kl_lanes *x = &w->x;
+  if (x->mask != KL_ALL_LANES) return false;
+  if (m->base != KL_NO_REF) {
+    if (!w->memory->is_even(x, m->base, m->wide, &step)) return false;
+    at = m->wide == 8 ? *AT(uint64_t, m->base) + offset : (uint32_t)(*AT(uint32_t, m->base) + (uint32_t)offset);
+  }
+  if (((at | step) & (bytes - 1)) != 0 || !window_of(w, m, at, bytes, &in)) return false;
+  // Steps that are larger than the window lead out of it.
+  uint64_t first = at - in.base, last = first + (KL_LANES - 1) * step;
+  if (step + in.room > 2 * in.room || first > in.room || last > in.room) return false;
+  out->address[0] = at;
+  out->address[1] = at + step;
+  out->bytes = (kl_lane_bytes){.first = in.host + first, .step = step + in.skew};
   return true;
 }
 
-static bool find_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, kl_places *out) {
-  kl_warp *w = kl_warp_of(x);
-  uint64_t bytes = (uint64_t)m->bytes * m->count, difference = 0;
-  lane_addresses(x, m, out->address);
-  if (one_region(w, m, out->address, bytes, &difference) || (to_region_of(w, m, out->address[__builtin_ctz(x->mask)]) &&
-                                                             one_region(w, m, out->address, bytes, &difference))) {
-    for (int i = 0; i < KL_LANES; i++) out->host[i] = (char *)(uintptr_t)(out->address[i] + difference);
+static bool find_each(kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, uint64_t offset, uint64_t bytes,
+                      kl_places *out) {
+  kl_window in;
+  kl_lanes *x = &w->x;
+  if (m->base != KL_NO_REF)
+    w->memory->addresses(x, m->base, m->wide, offset, out->address);
+  else
+    for (int i = 0; i < KL_LANES; i++) out->address[i] = offset;
+  out->bytes = (kl_lane_bytes){.each = out->host};
+  if (window_of(w, m, out->address[__builtin_ctz(x->mask)], bytes, &in) &&
+      w->memory->places(x, out->address, &in, bytes - 1, out->host))
     return true;
-  }
   for (unsigned i = 0; i < KL_LANES; i++) {
     if (!(x->mask >> i & 1)) continue;
     lane_place p = in_space(w, m, i, out->address[i], bytes);
@@ -137,136 +152,49 @@ static bool find_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m,
   return true;
 }
 
-static uint32_t joined(const kl_lanes *x, const kl_sim_access *m, const kl_places *p) {
-  uint64_t bytes = (uint64_t)m->bytes * m->count;
-  uint32_t joined = 0;
-  for (unsigned i = 1; i < KL_LANES; i++) {
-    uint64_t gap = (uint64_t)((uintptr_t)p->host[i] - (uintptr_t)p->host[i - 1]) - bytes;
-    gap |= p->address[i] - p->address[i - 1] - bytes;
-    joined |= (uint32_t)(gap == 0) << i;
-  }
-  return joined & x->mask & x->mask << 1;
+// Each lane's address and place, of lanes that are even.
+static void write_out(const kl_lane_memory *memory, kl_places *p) {
+  uint64_t host[KL_LANES];
+  memory->rise(p->address[0], p->address[1] - p->address[0], p->address);
+  memory->rise((uint64_t)(uintptr_t)p->bytes.first, p->bytes.step, host);
+  for (int i = 0; i < KL_LANES; i++) p->host[i] = (char *)(uintptr_t)host[i];
 }
 
-bool kl_access_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, kl_places *out) {
+// What observers ask of all lanes.
+static void look(kl_warp *w, uint64_t bytes, kl_places *p) {
+  if (p->bytes.each) {
+    p->joined = w->memory->survey(&w->x, p->address, p->host, bytes, &p->least, &p->most);
+    p->joined &= w->x.mask & w->x.mask << 1;
+    return;
+  }
+  uint64_t first = p->address[0], last = p->address[KL_LANES - 1];
+  p->joined = p->address[1] - first == bytes && p->bytes.step == bytes ? KL_ALL_LANES << 1 : 0;
+  p->least = first < last ? first : last;
+  p->most = first < last ? last : first;
+}
+
+// `each`: each lane's place is wanted by itself; else what moves bytes wants to know is enough.
+static bool find_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, bool each, kl_places *out) {
   kl_warp *w = kl_warp_of(x);
-  if (!find_places(x, o, m, out)) return false;
+  uint64_t bytes = (uint64_t)m->bytes * m->count;
+  uint64_t offset = (uint64_t)m->offset + (m->frame ? w->strand.frame->stack : 0);
+  if (!find_even(w, m, offset, bytes, out)) {
+    if (!find_each(w, o, m, offset, bytes, out)) return false;
+  } else if (each || w->observed) {
+    write_out(w->memory, out);
+  }
   if (__builtin_expect(w->observed, false)) {
-    out->joined = joined(x, m, out);
+    look(w, bytes, out);
     KL_TELL(w->block, access, w, o, m, out);
   }
   return true;
 }
 
-// --- lanes ---------------------------------------------------------------------------------------------------------
-
-// Element `k` of every lane, of type M in memory and R in the register.
-#define LOAD(M, R)                                                                                                     \
-  do {                                                                                                                 \
-    R *to = AT(R, m->regs[k]);                                                                                         \
-    size_t at = k * sizeof(M);                                                                                         \
-    if (x->mask == KL_ALL_LANES) {                                                                                     \
-      for (int i = 0; i < KL_LANES; i++) {                                                                             \
-        M v;                                                                                                           \
-        memcpy(&v, p->host[i] + at, sizeof v);                                                                         \
-        to[i] = (R)v;                                                                                                  \
-      }                                                                                                                \
-    } else {                                                                                                           \
-      for (int i = 0; i < KL_LANES; i++) {                                                                             \
-        M v;                                                                                                           \
-        if (!(x->mask >> i & 1)) continue;                                                                             \
-        memcpy(&v, p->host[i] + at, sizeof v);                                                                         \
-        to[i] = (R)v;                                                                                                  \
-      }                                                                                                                \
-    }                                                                                                                  \
-  } while (0)
-#define STORE(M, R)                                                                                                    \
-  do {                                                                                                                 \
-    const R *from = AT(R, m->regs[k]);                                                                                 \
-    size_t at = k * sizeof(M);                                                                                         \
-    if (x->mask == KL_ALL_LANES) {                                                                                     \
-      for (int i = 0; i < KL_LANES; i++) {                                                                             \
-        M v = (M)from[i];                                                                                              \
-        memcpy(p->host[i] + at, &v, sizeof v);                                                                         \
-      }                                                                                                                \
-    } else {                                                                                                           \
-      for (int i = 0; i < KL_LANES; i++) {                                                                             \
-        M v = (M)from[i];                                                                                              \
-        if (x->mask >> i & 1) memcpy(p->host[i] + at, &v, sizeof v);                                                   \
-      }                                                                                                                \
-    }                                                                                                                  \
-  } while (0)
-
-typedef unsigned __int128 u128;
-typedef __int128 s128;
-#define PAIR(memory, wide) ((memory) << 8 | (wide))
-
-static void load_element(kl_lanes *x, const kl_sim_access *m, unsigned k, const kl_places *p) {
-  switch (PAIR(m->bytes, m->reg_bytes[k])) {
-  case PAIR(4, 4): LOAD(uint32_t, uint32_t); return;
-  case PAIR(8, 8): LOAD(uint64_t, uint64_t); return;
-  case PAIR(2, 2): LOAD(uint16_t, uint16_t); return;
-  case PAIR(16, 16): LOAD(u128, u128); return;
-  default: break;
-  }
-  if (m->sign) switch (PAIR(m->bytes, m->reg_bytes[k])) {
-    case PAIR(1, 2): LOAD(int8_t, int16_t); return;
-    case PAIR(1, 4): LOAD(int8_t, int32_t); return;
-    case PAIR(1, 8): LOAD(int8_t, int64_t); return;
-    case PAIR(2, 4): LOAD(int16_t, int32_t); return;
-    case PAIR(2, 8): LOAD(int16_t, int64_t); return;
-    case PAIR(4, 8): LOAD(int32_t, int64_t); return;
-    default: return;
-    }
-  switch (PAIR(m->bytes, m->reg_bytes[k])) {
-  case PAIR(1, 2): LOAD(uint8_t, uint16_t); return;
-  case PAIR(1, 4): LOAD(uint8_t, uint32_t); return;
-  case PAIR(1, 8): LOAD(uint8_t, uint64_t); return;
-  case PAIR(2, 4): LOAD(uint16_t, uint32_t); return;
-  case PAIR(2, 8): LOAD(uint16_t, uint64_t); return;
-  case PAIR(4, 8): LOAD(uint32_t, uint64_t); return;
-  default: return;
-  }
+bool kl_access_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, kl_places *out) {
+  return find_places(x, o, m, true, out);
 }
 
-static void store_element(kl_lanes *x, const kl_sim_access *m, unsigned k, const kl_places *p) {
-  switch (PAIR(m->bytes, m->reg_bytes[k])) {
-  case PAIR(4, 4): STORE(uint32_t, uint32_t); return;
-  case PAIR(8, 8): STORE(uint64_t, uint64_t); return;
-  case PAIR(2, 2): STORE(uint16_t, uint16_t); return;
-  case PAIR(16, 16): STORE(u128, u128); return;
-  case PAIR(1, 2): STORE(uint8_t, uint16_t); return;
-  case PAIR(1, 4): STORE(uint8_t, uint32_t); return;
-  case PAIR(1, 8): STORE(uint8_t, uint64_t); return;
-  case PAIR(2, 4): STORE(uint16_t, uint32_t); return;
-  case PAIR(2, 8): STORE(uint16_t, uint64_t); return;
-  case PAIR(4, 8): STORE(uint32_t, uint64_t); return;
-  default: return;
-  }
-}
-
-// --- four words of every lane, what vectorised code mostly moves --------------------------------------------------
-
-typedef uint32_t four __attribute__((vector_size(16)));
-
-static four get_four(const void *p) {
-  four v;
-  memcpy(&v, p, sizeof v);
-  return v;
-}
-static void put_four(void *p, four v) {
-  memcpy(p, &v, sizeof v);
-}
-
-// Rows become columns.
-static inline void turn(four v[4]) {
-  four a = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5), b = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5);
-  four c = __builtin_shufflevector(v[0], v[1], 2, 6, 3, 7), d = __builtin_shufflevector(v[2], v[3], 2, 6, 3, 7);
-  v[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-  v[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-  v[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
-  v[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
-}
+// --- loads and stores ---------------------------------------------------------------------------------------------
 
 static bool is_four_words(const kl_lanes *x, const kl_sim_access *m) {
   bool all = x->mask == KL_ALL_LANES && m->bytes == 4 && m->count == 4;
@@ -274,45 +202,31 @@ static bool is_four_words(const kl_lanes *x, const kl_sim_access *m) {
   return all;
 }
 
-static void load_four(kl_lanes *x, const kl_sim_access *m, const kl_places *p) {
-  for (int i = 0; i < KL_LANES; i += 4) {
-    four v[4];
-    for (int k = 0; k < 4; k++) v[k] = get_four(p->host[i + k]);
-    turn(v);
-    for (int k = 0; k < 4; k++) put_four(AT(uint32_t, m->regs[k]) + i, v[k]);
-  }
-}
-
-static void store_four(kl_lanes *x, const kl_sim_access *m, const kl_places *p) {
-  for (int i = 0; i < KL_LANES; i += 4) {
-    four v[4];
-    for (int k = 0; k < 4; k++) v[k] = get_four(AT(uint32_t, m->regs[k]) + i);
-    turn(v);
-    for (int k = 0; k < 4; k++) put_four(p->host[i + k], v[k]);
-  }
-}
-
-// --- loads and stores ---------------------------------------------------------------------------------------------
-
 void kl_x_load(kl_lanes *x, const kl_sim_op *o) {
   const kl_sim_access *m = (const kl_sim_access *)(uintptr_t)o->imm;
+  const kl_lane_memory *memory = kl_warp_of(x)->memory;
   kl_places p;
-  if (!kl_access_places(x, o, m, &p)) return;
+  if (!find_places(x, o, m, false, &p)) return;
   if (is_four_words(x, m)) {
-    load_four(x, m, &p);
+    memory->load_four(x, m->regs, &p.bytes);
     return;
   }
   for (unsigned k = 0; k < m->count; k++)
-    if (m->regs[k] != KL_NO_REF) load_element(x, m, k, &p);
+    if (m->regs[k] != KL_NO_REF) {
+      bool sign = m->sign && m->bytes < m->reg_bytes[k];
+      memory->load[sign][kl_move_of(m->bytes)][kl_move_of(m->reg_bytes[k])](x, m->regs[k], &p.bytes, k * m->bytes);
+    }
 }
 
 void kl_x_store(kl_lanes *x, const kl_sim_op *o) {
   const kl_sim_access *m = (const kl_sim_access *)(uintptr_t)o->imm;
+  const kl_lane_memory *memory = kl_warp_of(x)->memory;
   kl_places p;
-  if (!kl_access_places(x, o, m, &p)) return;
+  if (!find_places(x, o, m, false, &p)) return;
   if (is_four_words(x, m)) {
-    store_four(x, m, &p);
+    memory->store_four(x, m->regs, &p.bytes);
     return;
   }
-  for (unsigned k = 0; k < m->count; k++) store_element(x, m, k, &p);
+  for (unsigned k = 0; k < m->count; k++)
+    memory->store[kl_move_of(m->bytes)][kl_move_of(m->reg_bytes[k])](x, m->regs[k], &p.bytes, k * m->bytes);
 }

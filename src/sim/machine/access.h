@@ -10,6 +10,8 @@ typedef struct kl_places {
   // Bit i: lane i and the one before execute, and its bytes lie right behind that one's, by address and on the host.
   // Found for observers only.
   uint32_t joined;
+  uint64_t least, most; // the least and the greatest address of those lanes; for observers only as well
+  kl_lane_bytes bytes;  // the same places on the host, for moving bytes
 } kl_places;
 
 // Lanes from `first` on whose bytes lie one behind the other, as far as that goes: what observers look at as one piece.
@@ -24,7 +26,7 @@ static inline kl_stretch kl_next_stretch(const kl_places *p, uint32_t *lanes) {
   return (kl_stretch){first, n};
 }
 
-// Of an access of op `o`. False after a fault, which ends the launch.
+// Of an access of op `o`, each by itself. False after a fault, which ends the launch.
 bool kl_access_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, kl_places *out);
 
 #endif

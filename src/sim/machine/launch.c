@@ -1,5 +1,6 @@
 // Launches: blocks over the host's threads, a cluster at a time.
 
+#include "sim/lanes/lanes.h"
 #include "sim/machine/observe.h"
 
 #include <fenv.h>
@@ -170,6 +171,7 @@ static bool make_block(kl_worker *worker, kl_cluster *c, uint32_t rank) {
     w->block = b;
     w->x.perturb = run->launch->perturb;
     w->x.base[KL_IN_SPECIAL] = (char *)&w->special;
+    w->memory = kl_lanes_best()->memory;
     w->observed = run->launch->nobservers > 0;
     fill_fixed(run, w);
   }

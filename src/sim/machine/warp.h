@@ -4,6 +4,7 @@
 #define KL_MACHINE_WARP_H
 
 #include "sim/isa/isa.h"
+#include "sim/lanes/memory.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/special.h"
 #include <pthread.h>
@@ -180,6 +181,7 @@ struct kl_warp {
   uint32_t arrived[KL_BARRIERS]; // lanes that wait at each barrier
   uint32_t cluster_phase;        // of the cluster's barrier, in which its lanes have arrived
   kl_block *block;
+  const kl_lane_memory *memory;
   bool observed;
   kl_flight *flights; // asynchronous copies, oldest first
   uint32_t nflights, flight_room;

@@ -208,6 +208,7 @@ void kl_ticks_begin(kl_ticks *t, uint64_t block, uint32_t rank) {
   t->block = block;
   t->rank = rank;
   for (unsigned i = 0; i < KL_LANES; i++) t->step[i] = 1;
+  t->alike = KL_ALL_LANES;
 }
 
 // Gives the lane another past; takes over both references.
@@ -221,7 +222,8 @@ static void set_past(kl_clocks *c, kl_ticks *t, unsigned lane, kl_past *p, kl_wa
 }
 
 void kl_ticks_end(kl_clocks *c, kl_ticks *t) {
-  for (unsigned i = 0; i < KL_LANES; i++) set_past(c, t, i, NULL, NULL);
+  for (unsigned i = 0; i < KL_LANES; i++)
+    if (t->past[i] || t->own[i]) set_past(c, t, i, NULL, NULL);
 }
 
 bool kl_knows_far(const kl_ticks *t, unsigned me, uint64_t block, uint32_t rank, unsigned lane, uint32_t step) {

@@ -38,13 +38,13 @@ static kl_order_block *new_block(kl_ordering *r) {
 
 static void empty_warp(kl_ordering *r, kl_order_warp *w) {
   kl_ticks_end(&r->clocks, &w->t);
-  for (unsigned i = 0; i < KL_LANES; i++) {
-    kl_lane_more_free(r, w->more[i]);
-    w->more[i] = NULL;
-    w->group[i] = 0;
-    w->arrive[i] = NULL;
-    w->arrivals[i] = w->meetings[i] = 0;
-  }
+  for (unsigned i = 0; i < KL_LANES; i++)
+    if (w->more[i]) kl_lane_more_free(r, w->more[i]);
+  memset(w->more, 0, sizeof w->more);
+  memset(w->group, 0, sizeof w->group);
+  memset(w->arrive, 0, sizeof w->arrive);
+  memset(w->arrivals, 0, sizeof w->arrivals);
+  memset(w->meetings, 0, sizeof w->meetings);
   w->copying.n = w->unchecked.n = 0;
 }
 

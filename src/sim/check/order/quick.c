@@ -130,12 +130,11 @@ static unsigned visit_rows(const kl_actor *y, kl_page *page, unsigned first, uns
   return done;
 }
 
-static bool visit_lane(const kl_actor *y, kl_page *page, unsigned me) {
+static bool visit_lane(const kl_actor *y, kl_page *page, unsigned me, uint64_t now) {
   kl_ordering *r = y->r;
   const bool writes = y->s->does & KL_WRITES;
-  const uint64_t now = kl_pack(r, y->warp, me, y->t->step[me], y->site);
   uint32_t at = y->p->address[me] % KL_PAGE_BYTES >> page->shift;
-  for (uint32_t n = y->bytes >> page->shift; n > 0; n--, at++) {
+  for (uint32_t end = at + (y->bytes >> page->shift); at < end; at++) {
     kl_cell *cells = page->rows[at / KL_ROW].cells;
     kl_cell *c = cells ? &cells[at % KL_ROW] : kl_cells_at(r, page, at);
     if (!c || !visit_cell(r, y->t, me, now, writes, c)) return false;
@@ -143,10 +142,14 @@ static bool visit_lane(const kl_actor *y, kl_page *page, unsigned me) {
   return true;
 }
 
-// n lanes from `first` on, which lie side by side, the first of them in this page: how many are done with.
-static unsigned visit_stretch(const kl_actor *y, kl_page *page, unsigned first, unsigned n, bool alike) {
-  unsigned done = alike && n > 1 ? visit_rows(y, page, first, n) : 0;
-  return done ? done : visit_lane(y, page, first);
+// Mostly it is there, and its cells are narrow enough.
+static kl_page *page_of(const kl_actor *y, unsigned lane) {
+  const uint64_t number = y->p->address[lane] >> KL_PAGE_BITS;
+  if (y->m->where == KL_AT_SHARED && number < y->ob->nshared) {
+    kl_page *p = y->ob->shared[number];
+    if (p && p->shift <= y->s->width) return p;
+  }
+  return kl_race_spot_of(y, lane).page;
 }
 
 static void use(kl_ticks *t, uint32_t lanes) {
@@ -157,24 +160,29 @@ static void use(kl_ticks *t, uint32_t lanes) {
 }
 
 static uint32_t visit_lanes(const kl_actor *y, uint32_t left) {
+  const kl_ordering *r = y->r;
   const bool writes = y->s->does & KL_WRITES, alike = kl_are_alike(y->t, left);
-  const uint64_t *address = y->p->address;
+  const uint64_t *address = y->p->address, lane_0 = kl_pack(r, y->warp, 0, 0, y->site);
+  const unsigned of_lane = r->site_bits + r->step_bits;
   kl_page *page = NULL;
   uint64_t number = 0;
   while (left) {
     const unsigned me = (unsigned)__builtin_ctz(left);
     const uint32_t rest = left & (left - 1);
-    uint32_t from = left;
+    unsigned done = 0;
     if (!writes && rest && address[__builtin_ctz(rest)] == address[me]) return left; // both are one visit
     if (!page || address[me] >> KL_PAGE_BITS != number) {
-      page = kl_race_spot_of(y, me).page;
-      if (!page) return left;
+      page = page_of(y, me);
+      if (!page || (writes && page->channels)) return left;
       number = address[me] >> KL_PAGE_BITS;
     }
-    if (writes && page->channels) return left;
-    unsigned done = visit_stretch(y, page, me, kl_next_stretch(y->p, &from).n, alike);
-    if (!done) return left;
-    left &= ~(uint32_t)(((UINT64_C(1) << done) - 1) << me);
+    if (alike && y->p->joined >> me & 2) { // lanes side by side, the first of them in this page
+      uint32_t from = left;
+      done = visit_rows(y, page, me, kl_next_stretch(y->p, &from).n);
+    }
+    if (!done && !visit_lane(y, page, me, lane_0 | (uint64_t)me << of_lane | (uint64_t)y->t->step[me] << r->site_bits))
+      return left;
+    left &= ~(uint32_t)(((UINT64_C(1) << (done ? done : 1)) - 1) << me);
   }
   return 0;
 }

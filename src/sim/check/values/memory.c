@@ -220,10 +220,15 @@ static bool find_area(values *v, const kl_warp *w, const kl_sim_access *m, unsig
   return p.region || p.at;
 }
 
-// All lanes' bytes have their values, or (`set`) get them. False: not all, or it takes more than that to say so.
-static bool all_known(values *v, const kl_warp *w, const kl_sim_access *m, const kl_places *p, bool set) {
-  const bool apart = m->where == KL_AT_STACK || m->where == KL_AT_GENERIC; // the same address may be many places
-  area a = {0};
+// The same address may be many places: a lane's own memory, or another window.
+static bool may_lie_apart(const kl_sim_access *m, const kl_places *p) {
+  return m->where == KL_AT_STACK || (m->where == KL_AT_GENERIC && p->least < KL_DEVICE_MEMORY);
+}
+
+// Lanes' bytes have their values, or (`set`) get them; `a` is where the last one's lay. False: not all, or it takes
+// more than that to say so.
+static bool each_known(values *v, const kl_warp *w, const kl_sim_access *m, const kl_places *p, bool set, area a) {
+  const bool apart = may_lie_apart(m, p);
   for (uint32_t left = w->x.mask; left;) {
     kl_stretch t = kl_next_stretch(p, &left);
     uint64_t address = p->address[t.first], bytes = (uint64_t)m->bytes * m->count * t.n;
@@ -235,6 +240,25 @@ static bool all_known(values *v, const kl_warp *w, const kl_sim_access *m, const
     else if (a.shadow ? !is_filled(a.shadow + at, a.flip, bytes) : a.flip != 0)
       return false;
   }
+  return true;
+}
+
+enum { NEAR = 1024 };
+
+// The same, at one go where all lie near to one another in one piece of memory.
+static bool all_known(values *v, const kl_warp *w, const kl_sim_access *m, const kl_places *p, bool set) {
+  area a = {0};
+  uint64_t bytes = (uint64_t)m->bytes * m->count, span = p->most - p->least + bytes;
+  uint32_t mask = w->x.mask;
+  if (span > NEAR || may_lie_apart(m, p)) return each_known(v, w, m, p, set, a);
+  if (!find_area(v, w, m, (unsigned)__builtin_ctz(mask), p->least, &a)) return false;
+  if (span > a.bytes - (p->least - a.base)) return each_known(v, w, m, p, set, (area){0});
+  if (!a.shadow) return a.flip == 0;
+  uint8_t *at = a.shadow + (p->least - a.base);
+  if (!set) return is_filled(at, a.flip, span) || each_known(v, w, m, p, set, a);
+  if (span != bytes * (uint64_t)__builtin_popcount(mask) || p->joined != (mask & mask << 1))
+    return each_known(v, w, m, p, set, a);
+  fill(at, a.flip, span);
   return true;
 }
 

@@ -1,0 +1,232 @@
+#include "sim/lanes/memory.h"
+#include "sim/lanes/masks.h"
+
+// --- addresses ----------------------------------------------------------------------------------------------------
+
+// The first four lanes in turn, then each beside the one four before it: whole vectors.
+#define IS_EVEN(U)                                                                                                     \
+  static bool is_even_##U(const U *a, U *step) {                                                                       \
+    const U d = a[1] - a[0];                                                                                           \
+    U other = ((a[2] - a[1]) ^ d) | ((a[3] - a[2]) ^ d);                                                               \
+    for (int i = 0; i < KL_LANES - 4; i++) other |= (a[i + 4] - a[i]) ^ (4 * d);                                       \
+    *step = d;                                                                                                         \
+    return other == 0;                                                                                                 \
+  }
+IS_EVEN(u32)
+IS_EVEN(u64)
+
+static bool is_even(const kl_lanes *x, kl_ref reg, unsigned wide, uint64_t *step) {
+  u64 far;
+  u32 near;
+  bool even = wide == 8 ? is_even_u64(AT(u64, reg), &far) : is_even_u32(AT(u32, reg), &near);
+  *step = wide == 8 ? far : (uint64_t)(int64_t)(int32_t)near;
+  return even;
+}
+
+static void addresses(const kl_lanes *x, kl_ref reg, unsigned wide, uint64_t offset, uint64_t to[KL_LANES]) {
+  if (wide == 8) {
+    const u64 *from = AT(u64, reg);
+    ALL(KL_LANES, to[i] = from[i] + offset);
+  } else {
+    const u32 *from = AT(u32, reg), low = (u32)offset;
+    ALL(KL_LANES, to[i] = (u32)(from[i] + low));
+  }
+}
+
+// A number that is more than `room`, which is less than 2^63, has the highest bit, or room less it has.
+static bool places(const kl_lanes *x, const uint64_t address[KL_LANES], const kl_window *w, uint64_t low,
+                   char *host[KL_LANES]) {
+  const uint64_t base = w->base, room = w->room, first = (uint64_t)(uintptr_t)w->host;
+  uint64_t beyond = 0, bits = 0;
+  if (x->mask == KL_ALL_LANES) KL_EACH for (int i = 0; i < KL_LANES; i++) {
+      uint64_t in = address[i] - base;
+      beyond |= in | (room - in);
+      bits |= address[i];
+      host[i] = (char *)(uintptr_t)(first + in);
+    }
+  else
+    KL_EACH for (int i = 0; i < KL_LANES; i++) {
+      uint64_t on = x->mask & kl_bit[i] ? ~(uint64_t)0 : 0, in = (address[i] - base) & on;
+      beyond |= in | (room - in);
+      bits |= address[i] & on;
+      host[i] = (char *)(uintptr_t)(first + in);
+    }
+  if (w->skew)
+    for (int i = 0; i < KL_LANES; i++) host[i] = (char *)((uintptr_t)host[i] + (uintptr_t)i * w->skew);
+  return !(beyond >> 63) && !(bits & low);
+}
+
+static void rise(uint64_t first, uint64_t step, uint64_t to[KL_LANES]) {
+  uint64_t v[4] = {first, first + step, first + 2 * step, first + 3 * step};
+  for (int i = 0; i < KL_LANES; i += 4)
+    for (int k = 0; k < 4; k++) {
+      to[i + k] = v[k];
+      v[k] += 4 * step;
+    }
+}
+
+// No memory has addresses of 2^63 or more.
+static uint32_t survey(const kl_lanes *x, const uint64_t address[KL_LANES], char *const host[KL_LANES], uint64_t bytes,
+                       uint64_t *least, uint64_t *most) {
+  const s64 any = (s64)address[__builtin_ctz(x->mask)];
+  s64 m[KL_LANES] = {0}, low = any, high = any;
+  KL_EACH for (int i = 0; i < KL_LANES; i++) {
+    s64 at = x->mask & kl_bit[i] ? (s64)address[i] : any;
+    low = at < low ? at : low;
+    high = at > high ? at : high;
+  }
+  KL_EACH for (int i = 1; i < KL_LANES; i++) {
+    uint64_t gap = (uint64_t)((uintptr_t)host[i] - (uintptr_t)host[i - 1]) ^ bytes;
+    gap |= (address[i] - address[i - 1]) ^ bytes;
+    m[i] = gap ? 0 : -1;
+  }
+  *least = (uint64_t)low, *most = (uint64_t)high;
+  return bits_of_64(m);
+}
+
+// --- elements -----------------------------------------------------------------------------------------------------
+
+// Memory that the host may have at any address.
+#define ANYWHERE(T) typedef T __attribute__((may_alias, aligned(1))) any_##T
+__extension__ typedef unsigned __int128 __attribute__((may_alias)) u128;
+ANYWHERE(u8);
+ANYWHERE(s8);
+ANYWHERE(u16);
+ANYWHERE(s16);
+ANYWHERE(u32);
+ANYWHERE(s32);
+ANYWHERE(u64);
+ANYWHERE(u128);
+
+#define LOAD(M, R)                                                                                                     \
+  static void load_##M##_##R(kl_lanes *x, kl_ref reg, const kl_lane_bytes *b, unsigned at) {                           \
+    R *to = AT(R, reg);                                                                                                \
+    const char *first = b->each ? NULL : b->first + at;                                                                \
+    const any_##M *from = (const any_##M *)first;                                                                      \
+    if (b->each && x->mask == KL_ALL_LANES)                                                                            \
+      for (int i = 0; i < KL_LANES; i++) to[i] = (R) * (const any_##M *)(b->each[i] + at);                             \
+    else if (b->each)                                                                                                  \
+      for (int i = 0; i < KL_LANES; i++) {                                                                             \
+        if (x->mask >> i & 1) to[i] = (R) * (const any_##M *)(b->each[i] + at);                                        \
+      }                                                                                                                \
+    else if (b->step == 0)                                                                                             \
+      ALL(KL_LANES, to[i] = (R)*from);                                                                                 \
+    else if (b->step == sizeof(M))                                                                                     \
+      ALL(KL_LANES, to[i] = (R)from[i]);                                                                               \
+    else if (b->step == 2 * sizeof(M))                                                                                 \
+      ALL(KL_LANES, to[i] = (R)from[2 * i]);                                                                           \
+    else                                                                                                               \
+      for (uint64_t i = 0; i < KL_LANES; i++) to[i] = (R) * (const any_##M *)(first + i * b->step);                    \
+  }
+// Where lanes write the same bytes the last one's stay.
+#define STORE(M, R)                                                                                                    \
+  static void store_##M##_##R(kl_lanes *x, kl_ref reg, const kl_lane_bytes *b, unsigned at) {                          \
+    const R *from = AT(R, reg);                                                                                        \
+    char *first = b->each ? NULL : b->first + at;                                                                      \
+    any_##M *to = (any_##M *)first;                                                                                    \
+    if (b->each && x->mask == KL_ALL_LANES)                                                                            \
+      for (int i = 0; i < KL_LANES; i++) *(any_##M *)(b->each[i] + at) = (M)from[i];                                   \
+    else if (b->each)                                                                                                  \
+      for (int i = 0; i < KL_LANES; i++) {                                                                             \
+        if (x->mask >> i & 1) *(any_##M *)(b->each[i] + at) = (M)from[i];                                              \
+      }                                                                                                                \
+    else if (b->step == sizeof(M))                                                                                     \
+      ALL(KL_LANES, to[i] = (M)from[i]);                                                                               \
+    else                                                                                                               \
+      for (uint64_t i = 0; i < KL_LANES; i++) *(any_##M *)(first + i * b->step) = (M)from[i];                          \
+  }
+
+// X(log 2 of bytes in memory, in the register, their types)
+#define MOVES(X)                                                                                                       \
+  X(0, 1, u8, u16)                                                                                                     \
+  X(0, 2, u8, u32)                                                                                                     \
+  X(0, 3, u8, u64)                                                                                                     \
+  X(1, 1, u16, u16)                                                                                                    \
+  X(1, 2, u16, u32)                                                                                                    \
+  X(1, 3, u16, u64)                                                                                                    \
+  X(2, 2, u32, u32)                                                                                                    \
+  X(2, 3, u32, u64)                                                                                                    \
+  X(3, 3, u64, u64)                                                                                                    \
+  X(4, 4, u128, u128)
+#define SIGNED_MOVES(X)                                                                                                \
+  X(0, 1, s8, s16)                                                                                                     \
+  X(0, 2, s8, s32)                                                                                                     \
+  X(0, 3, s8, s64)                                                                                                     \
+  X(1, 2, s16, s32)                                                                                                    \
+  X(1, 3, s16, s64)                                                                                                    \
+  X(2, 3, s32, s64)
+#define LOADS(m, r, M, R) LOAD(M, R)
+#define BOTH(m, r, M, R)  LOAD(M, R) STORE(M, R)
+MOVES(BOTH)
+SIGNED_MOVES(LOADS)
+
+// --- four words of every lane, what vectorised code mostly moves --------------------------------------------------
+
+typedef uint32_t four __attribute__((vector_size(16)));
+
+static inline four get_four(const void *p) {
+  four v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+static inline void put_four(void *p, four v) {
+  memcpy(p, &v, sizeof v);
+}
+
+// Rows become columns.
+static inline void turn(four v[4]) {
+  four a = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5), b = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5);
+  four c = __builtin_shufflevector(v[0], v[1], 2, 6, 3, 7), d = __builtin_shufflevector(v[2], v[3], 2, 6, 3, 7);
+  v[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+  v[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+  v[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+  v[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+}
+
+#define LOAD_FOUR(place)                                                                                               \
+  for (int i = 0; i < KL_LANES; i += 4) {                                                                              \
+    four v[4];                                                                                                         \
+    for (int k = 0; k < 4; k++) v[k] = get_four(place);                                                                \
+    turn(v);                                                                                                           \
+    for (int k = 0; k < 4; k++) put_four(to[k] + i, v[k]);                                                             \
+  }
+static void load_four(kl_lanes *x, const kl_ref regs[4], const kl_lane_bytes *b) {
+  uint32_t *to[4];
+  for (int k = 0; k < 4; k++) to[k] = AT(uint32_t, regs[k]);
+  if (b->each)
+    LOAD_FOUR(b->each[i + k])
+  else
+    LOAD_FOUR(b->first + (uint64_t)(i + k) * b->step)
+}
+
+#define STORE_FOUR(place)                                                                                              \
+  for (int i = 0; i < KL_LANES; i += 4) {                                                                              \
+    four v[4];                                                                                                         \
+    for (int k = 0; k < 4; k++) v[k] = get_four(from[k] + i);                                                          \
+    turn(v);                                                                                                           \
+    for (int k = 0; k < 4; k++) put_four(place, v[k]);                                                                 \
+  }
+static void store_four(kl_lanes *x, const kl_ref regs[4], const kl_lane_bytes *b) {
+  const uint32_t *from[4];
+  for (int k = 0; k < 4; k++) from[k] = AT(uint32_t, regs[k]);
+  if (b->each)
+    STORE_FOUR(b->each[i + k])
+  else
+    STORE_FOUR(b->first + (uint64_t)(i + k) * b->step)
+}
+
+#define LOAD_ENTRY(m, r, M, R)        [0][m][r] = load_##M##_##R,
+#define SIGNED_LOAD_ENTRY(m, r, M, R) [1][m][r] = load_##M##_##R,
+#define STORE_ENTRY(m, r, M, R)       [m][r] = store_##M##_##R,
+extern const kl_lane_memory KL_PASTE(kl_lanes_, KL_SET, _memory);
+const kl_lane_memory KL_PASTE(kl_lanes_, KL_SET, _memory) = {
+    .is_even = is_even,
+    .addresses = addresses,
+    .places = places,
+    .rise = rise,
+    .survey = survey,
+    .load = {MOVES(LOAD_ENTRY) SIGNED_MOVES(SIGNED_LOAD_ENTRY)},
+    .store = {MOVES(STORE_ENTRY)},
+    .load_four = load_four,
+    .store_four = store_four,
+};
