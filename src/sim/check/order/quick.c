@@ -56,6 +56,54 @@ static inline __attribute__((always_inline)) bool visit_cell(const kl_ordering *
   return settle(r, c, now, writes, a, b);
 }
 
+// What lanes of one step and the same knowledge see of cells that one plain access of their block has touched, which
+// happened before: what is needed for that at hand.
+typedef struct glance {
+  const kl_site *sites;
+  uint64_t block, site_mask, step_mask, rank_mask;
+  unsigned site_bits, of_rank, of_block; // where they begin in what is packed
+  uint32_t ranks;                        // of warps whose lanes are all known up to `least`
+  uint32_t least;
+  bool writes;
+} glance;
+
+static glance glance_of(const kl_actor *y, unsigned me) {
+  const kl_ordering *r = y->r;
+  const kl_block_past *mine = y->t->mine[me];
+  glance g = {.sites = r->sites.p,
+              .block = y->t->block,
+              .site_mask = ((uint64_t)1 << r->site_bits) - 1,
+              .step_mask = ((uint64_t)1 << r->step_bits) - 1,
+              .rank_mask = ((uint64_t)1 << r->warp_bits) - 1,
+              .site_bits = r->site_bits,
+              .of_rank = r->site_bits + r->step_bits + 5,
+              .of_block = r->site_bits + r->step_bits + 5 + r->warp_bits,
+              .least = mine ? mine->least : 0,
+              .writes = y->s->does & KL_WRITES};
+  for (uint32_t k = 0; mine && k < r->warps; k++) g.ranks |= (uint32_t)(mine->warp[k] == NULL) << k;
+  if (y->t->own[me]) g.ranks &= ~(1u << y->t->rank);
+  return g;
+}
+
+// False: it takes more to say, and the cell stays as it was.
+static inline __attribute__((always_inline)) bool glance_at(const glance *g, uint64_t now, kl_cell *c) {
+  const uint64_t v = c->a;
+  if (!v) {
+    c->a = now;
+    return true;
+  }
+  if (c->b || v >> g->of_block != g->block || !(g->ranks >> (v >> g->of_rank & g->rank_mask) & 1) ||
+      (v >> g->site_bits & g->step_mask) > g->least)
+    return false;
+  const kl_site *s = &g->sites[v & g->site_mask];
+  if (s->strong || s->unfinished) return false;
+  if (g->writes || s->does == KL_READS)
+    c->a = now;
+  else
+    c->b = now;
+  return true;
+}
+
 bool kl_visit_cell(const kl_actor *y, kl_cell *c) {
   unsigned me = (unsigned)__builtin_ctz(y->lanes);
   return visit_cell(y->r, y->t, me, kl_pack(y->r, y->warp, me, y->step, y->site), y->s->does & KL_WRITES, c);
@@ -89,16 +137,16 @@ static bool see_all(const kl_actor *y, unsigned shift, abreast x, uint64_t v, be
   return true;
 }
 
-static bool visit_row(const kl_actor *y, kl_row *row, unsigned shift, abreast x) {
+static bool visit_row(const kl_actor *y, const glance *g, kl_row *row, unsigned shift, abreast x) {
   kl_ordering *r = y->r;
   const bool writes = y->s->does & KL_WRITES;
   kl_cell *c = &row->all;
   if (row->cells) {
     const unsigned first = x.now >> (r->site_bits + r->step_bits) & 31;
     for (uint32_t k = 0; k < KL_ROW; k++) {
-      const uint64_t behind = k >> x.each;
-      if (!visit_cell(r, y->t, first + (unsigned)behind, x.now + (behind << (r->site_bits + r->step_bits)), writes,
-                      &row->cells[k]))
+      const uint64_t behind = k >> x.each, now = x.now + (behind << (r->site_bits + r->step_bits));
+      if (!glance_at(g, now, &row->cells[k]) &&
+          !visit_cell(r, y->t, first + (unsigned)behind, now, writes, &row->cells[k]))
         return false;
     }
     if (writes) kl_row_set(r, row, (kl_cell){.a = x.now});
@@ -116,7 +164,7 @@ static bool visit_row(const kl_actor *y, kl_row *row, unsigned shift, abreast x)
 // --- one access ---------------------------------------------------------------------------------------------------
 
 // The rows of a page that n lanes from `first` on, which lie side by side, fill: how many lanes are done with.
-static unsigned visit_rows(const kl_actor *y, kl_page *page, unsigned first, unsigned n) {
+static unsigned visit_rows(const kl_actor *y, const glance *g, kl_page *page, unsigned first, unsigned n) {
   const unsigned shift = page->shift, row_bytes = KL_ROW << shift, each = y->s->width - shift, lanes = lanes_of(each);
   const unsigned rows = each < KL_ROW_BITS ? 1 : 1u << (each - KL_ROW_BITS);
   uint32_t at = y->p->address[first] % KL_PAGE_BYTES;
@@ -125,19 +173,19 @@ static unsigned visit_rows(const kl_actor *y, kl_page *page, unsigned first, uns
   for (; n - done >= lanes && at < KL_PAGE_BYTES; done += lanes) {
     const abreast x = {kl_pack(y->r, y->warp, first + done, y->t->step[first], y->site), each};
     for (unsigned k = 0; k < rows; k++, at += row_bytes)
-      if (!visit_row(y, &page->rows[at / row_bytes], shift, x)) return done;
+      if (!visit_row(y, g, &page->rows[at / row_bytes], shift, x)) return done;
   }
   return done;
 }
 
-static bool visit_lane(const kl_actor *y, kl_page *page, unsigned me, uint64_t now) {
+static bool visit_lane(const kl_actor *y, const glance *g, kl_page *page, unsigned me, uint64_t now) {
   kl_ordering *r = y->r;
   const bool writes = y->s->does & KL_WRITES;
   uint32_t at = y->p->address[me] % KL_PAGE_BYTES >> page->shift;
   for (uint32_t end = at + (y->bytes >> page->shift); at < end; at++) {
     kl_cell *cells = page->rows[at / KL_ROW].cells;
     kl_cell *c = cells ? &cells[at % KL_ROW] : kl_cells_at(r, page, at);
-    if (!c || !visit_cell(r, y->t, me, now, writes, c)) return false;
+    if (!c || !(glance_at(g, now, c) || visit_cell(r, y->t, me, now, writes, c))) return false;
   }
   return true;
 }
@@ -164,6 +212,8 @@ static uint32_t visit_lanes(const kl_actor *y, uint32_t left) {
   const bool writes = y->s->does & KL_WRITES, alike = kl_are_alike(y->t, left);
   const uint64_t *address = y->p->address, lane_0 = kl_pack(r, y->warp, 0, 0, y->site);
   const unsigned of_lane = r->site_bits + r->step_bits;
+  // Lanes that are not alike glance at empty cells only.
+  const glance g = alike ? glance_of(y, (unsigned)__builtin_ctz(left)) : (glance){.block = UINT64_MAX};
   kl_page *page = NULL;
   uint64_t number = 0;
   while (left) {
@@ -178,9 +228,10 @@ static uint32_t visit_lanes(const kl_actor *y, uint32_t left) {
     }
     if (alike && y->p->joined >> me & 2) { // lanes side by side, the first of them in this page
       uint32_t from = left;
-      done = visit_rows(y, page, me, kl_next_stretch(y->p, &from).n);
+      done = visit_rows(y, &g, page, me, kl_next_stretch(y->p, &from).n);
     }
-    if (!done && !visit_lane(y, page, me, lane_0 | (uint64_t)me << of_lane | (uint64_t)y->t->step[me] << r->site_bits))
+    if (!done &&
+        !visit_lane(y, &g, page, me, lane_0 | (uint64_t)me << of_lane | (uint64_t)y->t->step[me] << r->site_bits))
       return left;
     left &= ~(uint32_t)(((UINT64_C(1) << (done ? done : 1)) - 1) << me);
   }
