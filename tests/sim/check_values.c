@@ -8,7 +8,7 @@
 
 enum { WORDS = 1024 };
 
-#define HEADER ".version 7.8\n.target sm_90\n.address_size 64\n"
+#define HEADER ".version 8.7\n.target sm_100a\n.address_size 64\n"
 // A kernel of one block whose %rd1 is its thread's word of the output, %rd2 that of the input; %r1 its number.
 #define BEGIN                                                                                                          \
   ".visible .entry k(.param .u64 in, .param .u64 out) {\n.reg .pred %p<9>;\n.reg .b16 %h<9>;\n.reg .b32 %r<40>;\n"     \

@@ -1,5 +1,6 @@
 // docs/instructions.md is what the tables say: made from them with `--print`, and compared.
 #include "sim/isa/match.h"
+#include "sim/isa/needs.h"
 #include "sim/isa/special.h"
 #include "support/suite.h"
 #include <stdio.h>
@@ -100,6 +101,21 @@ static void put_bounds(FILE *f) {
   for (size_t k = 0; k < KL_COUNT(bounds); k++) fprintf(f, "| `%s` | %s |\n", bounds[k][0], bounds[k][1]);
 }
 
+static void put_needs(FILE *f) {
+#define NEED(what, opcodes, which, version, sm, targets, section)                                                      \
+  {opcodes, {what, section, version, sm, KL_HAVE_##targets}},
+  static const struct {
+    const char *opcodes;
+    kl_need need;
+  } needs[] = {KL_ISA_NEEDS(NEED)};
+  fputs("\n## Versions and targets\n\nA module that has one of these and says an older version of PTX, or a target "
+        "without it, is not loaded.\n\n| what | of | PTX | targets | section |\n|---|---|---|---|---|\n",
+        f);
+  for (size_t k = 0; k < KL_COUNT(needs); k++)
+    fprintf(f, "| %s | `%s` | %u.%u | %s | %s |\n", needs[k].need.what, needs[k].opcodes, needs[k].need.version / 10,
+            needs[k].need.version % 10, kl_need_targets(&needs[k].need), needs[k].need.section);
+}
+
 static char *page(void) {
   char *text = NULL;
   size_t size = 0;
@@ -109,6 +125,7 @@ static char *page(void) {
     put_rows(f, &kl_topics[t]);
     if (strcmp(kl_topics[t].name, "special") == 0) put_bounds(f);
   }
+  put_needs(f);
   fputs("\n## Refused\n\nPreparing a kernel that has one of these fails, with its name and line.\n\n"
         "| instruction | belongs to | section |\n|---|---|---|\n",
         f);

@@ -1,6 +1,7 @@
 // Modules in memory, and kernels made ready.
 
 #include "sim/decode/decode.h"
+#include "sim/isa/needs.h"
 
 // --- variables ----------------------------------------------------------------------------------------------------
 
@@ -41,6 +42,35 @@ static kiln_status place_variables(kl_loaded *l) {
   return KILN_OK;
 }
 
+// --- what the module may use ----------------------------------------------------------------------------------------
+
+static void lacks(const kl_loaded *l, const kl_ptx_func *f, const kl_ptx_instr *i, const kl_need *n) {
+  kl_sb instr;
+  kl_sb_init(&instr, l->cx);
+  kl_ptx_put_instr(&instr, l->ptx, f, i);
+  kl_fail(l->cx, KILN_E_INVALID, kl_ptx_span(l->ptx, i->at),
+          "%s: expected PTX %u.%u or later for %s, found %u.%u for %.*s: %s", n->what, n->version / 10, n->version % 10,
+          kl_need_targets(n), l->ptx->version / 10, l->ptx->version % 10, KL_FMT(l->ptx->target), instr.p);
+  kl_sb_free(&instr);
+}
+
+// So many are enough to see what is wrong.
+enum { MOST_LACKING = 100 };
+
+static kiln_status check_needs(const kl_loaded *l) {
+  uint32_t found = 0;
+  for (uint32_t k = 0; k < l->ptx->nfuncs; k++) {
+    const kl_ptx_func *f = &l->ptx->funcs[k];
+    for (uint32_t n = 0; n < f->ninstrs && found < MOST_LACKING; n++) {
+      const kl_need *need = kl_isa_lacking(l->ptx, &f->instrs[n]);
+      if (!need) continue;
+      lacks(l, f, &f->instrs[n], need);
+      found++;
+    }
+  }
+  return found ? KILN_E_INVALID : KILN_OK;
+}
+
 kiln_status kl_load(kl_ctx *cx, kl_memory *m, const char *name, kl_str ptx, kl_loaded **out) {
   *out = NULL;
   kl_ptx_module *module = NULL;
@@ -50,7 +80,8 @@ kiln_status kl_load(kl_ctx *cx, kl_memory *m, const char *name, kl_str ptx, kl_l
   l->memory = m;
   l->ptx = module;
   kl_arena_init(&l->arena, cx);
-  kiln_status s = place_variables(l);
+  kiln_status s = check_needs(l);
+  if (!s) s = place_variables(l);
   if (s) {
     kl_unload(cx, l);
     return s;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HEADER ".version 7.8\n.target sm_90\n.address_size 64\n"
+#define HEADER ".version 8.8\n.target sm_100\n.address_size 64\n"
 
 typedef struct fixture {
   kiln_context *cx;
