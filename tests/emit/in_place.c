@@ -66,6 +66,14 @@ static const row rows[] = {
   {"add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }\nENTRY e { p = s32[64,32] parameter(0) i = s32[40,1] parameter(1) u = s32[40,32] parameter(2) ROOT r = s32[64,32] scatter(p, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add }", 1, "scatter"},
   {"take { a = f32[] parameter(0) ROOT b = f32[] parameter(1) }\nENTRY e { p = f32[64,32] parameter(0) n = s32[40,1] iota(), iota_dimension=0 u = f32[40,32] parameter(1) ROOT r = f32[64,32] scatter(p, n, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, unique_indices=true, to_apply=take }", 1, "scatter"},
   {"add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }\nENTRY e { p = s32[64,32] parameter(0) i = s32[40,1] parameter(1) u = s32[40,32] slice(p), slice={[0:40],[0:32]} ROOT r = s32[64,32] scatter(p, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add }", 0, NULL},
+  // tiles that are not full: threads beyond the end read nothing that others write
+  {"HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\nENTRY e { p = f32[37,101] parameter(0) x = f32[101,37] parameter(1) t = f32[37,101] transpose(x), dimensions={1,0} ROOT r = f32[37,101] add(t, p) }", 1, "transpose"},
+  {"HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\nENTRY e { p = bf16[37,300] parameter(0) x = bf16[300,37] parameter(1) t = bf16[37,300] transpose(x), dimensions={1,0} ROOT r = bf16[37,300] add(t, p) }", 1, "transpose"},
+  {"HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\nENTRY e { p = f64[37,300] parameter(0) x = f64[300,37] parameter(1) t = f64[37,300] transpose(x), dimensions={1,0} ROOT r = f64[37,300] add(t, p) }", 1, "transpose"},
+  {"HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\nENTRY e { p = c64[5,33,70] parameter(0) x = c64[5,70,33] parameter(1) t = c64[5,33,70] transpose(x), dimensions={0,2,1} ROOT r = c64[5,33,70] add(t, p) }", 1, "transpose"},
+  {"HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\nENTRY e { p = u8[70,129] parameter(0) x = u8[129,70] parameter(1) t = u8[70,129] transpose(x), dimensions={1,0} ROOT r = u8[70,129] add(t, p) }", 1, "transpose"},
+  {"HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\nENTRY e { p = s4[37,300] parameter(0) x = s4[300,37] parameter(1) t = s4[37,300] transpose(x), dimensions={1,0} ROOT r = s4[37,300] add(t, p) }", 1, "transpose"},
+  {"HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\nENTRY e { p = u1[40,304] parameter(0) x = u1[304,40] parameter(1) t = u1[40,304] transpose(x), dimensions={1,0} ROOT r = u1[40,304] xor(t, p) }", 1, "transpose"},
 };
 // clang-format on
 

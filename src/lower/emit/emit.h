@@ -70,9 +70,10 @@ typedef struct kl_emit {
   kb_reg tid; // the number that WARP and LANE variables are digits of, in index kind; .v NULL: there is none
   int64_t at[KL_MAX_VARS]; // of inner variables: the point where symbols are taken; lanes for scalars only
   kb_reg *slots;           // pointers
-  kl_val *vals;            // by step
-  kl_conditions *guards;   // by guard
-  const kl_range *ranges;  // by step
+  kb_reg nothing;         // what guarded loads of slots that share memory take off their guard; .v NULL: there are none
+  kl_val *vals;           // by step
+  kl_conditions *guards;  // by guard
+  const kl_range *ranges; // by step
   const kl_bounds *bounds; // by step
   bool *wants_bits;        // by step: somebody moves it on, or reads its bits
   bool constant;           // what is being loaded is not written
@@ -194,6 +195,8 @@ void kl_lines_end(kl_emit *e);
 // gpu.c
 void kl_attribute(kl_emit *e, unsigned index, const char *name, uint64_t value);
 void kl_make_constants(kl_emit *e);
+// memory.c: e->nothing.
+void kl_make_nothing(kl_emit *e);
 
 // host.c
 void kl_emit_host(kl_emit *e);

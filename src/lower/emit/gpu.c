@@ -223,6 +223,7 @@ void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan) {
   e.empty_node = LLVMMetadataAsValue(e.k.llcx, LLVMMDNodeInContext2(e.k.llcx, NULL, 0));
   kl_make_constants(&e);
   kl_lines_begin(&e);
+  kl_make_nothing(&e);
   for (uint32_t i = 0; i < plan->nlaunches; i++) {
     e.launch = &plan->launches[i];
     if (e.k.machine == KB_NVPTX)

@@ -41,7 +41,7 @@ static const op_row ops[] = {
     {LLVMAShr, WORD, SCALAR},        {LLVMAnd, INT, SCALAR},          {LLVMOr, INT, SCALAR},
     {LLVMXor, INT, SCALAR},          {LLVMFAdd, FD | H, PACKED},      {LLVMFSub, FD | H, PACKED},
     {LLVMFMul, FD | H, PACKED},      {LLVMFDiv, FD, SCALAR},          {LLVMFNeg, FD, SCALAR},
-    {LLVMFCmp, FD, SCALAR},          {LLVMICmp, INT, SCALAR},         {LLVMSelect, MOVE, PACKED},
+    {LLVMFCmp, FD, SCALAR},          {LLVMICmp, INT, SCALAR},         {LLVMSelect, ANY, PACKED},
     {LLVMTrunc, I1 | I8 | I16 | I32, SCALAR}, {LLVMZExt, WORD, SCALAR}, {LLVMSExt, WORD, SCALAR},
     {LLVMSIToFP, FD, SCALAR},        {LLVMUIToFP, FD, SCALAR},        {LLVMFPToSI, WORD, SCALAR},
     {LLVMFPToUI, WORD, SCALAR},      {LLVMFPExt, FD, SCALAR},         {LLVMFPTrunc, F | H, SCALAR},

@@ -28,14 +28,14 @@ static kb_reg offset_bytes(kl_emit *e, kb_reg p, int64_t bytes) {
   return (kb_reg){LLVMBuildInBoundsGEP2(e->k.b, kb_type(&e->k, KB_I8, 1), p.v, &o, 1, ""), KB_PTR, 1};
 }
 
-// The slot's base and index * scale bytes; index is not negative, and its product fits 64 bits.
-static kb_reg address(kl_emit *e, uint32_t slot, kb_reg index, int64_t scale) {
+// base and index * scale bytes; index is not negative, and its product fits 64 bits.
+static kb_reg address(kl_emit *e, kb_reg base, kb_reg index, int64_t scale) {
   kb *k = &e->k;
   kb_reg at = index.kind == KB_I32 && scale <= UINT32_MAX
                   ? kb_mul_wide(k, index, (uint32_t)scale)
                   : kb_mul(k, kb_zext(k, index, KB_I64), kb_int(k, KB_I64, 1, scale));
   LLVMTypeRef byte = kb_type(k, KB_I8, 1);
-  return (kb_reg){LLVMBuildInBoundsGEP2(k->b, byte, e->slots[slot].v, &at.v, 1, ""), KB_PTR, 1};
+  return (kb_reg){LLVMBuildInBoundsGEP2(k->b, byte, base.v, &at.v, 1, ""), KB_PTR, 1};
 }
 
 // Nobody writes the slot while the kernel runs: no output is the same memory, and no kernel before this one is still at
@@ -59,7 +59,7 @@ static void store(kl_emit *e, kb_reg p, kb_reg v, unsigned align) {
 
 kb_reg kl_emit_address(kl_emit *e, uint32_t slot, const kl_aff *element) {
   int64_t bytes = kl_info(e->plan->slots[slot].shape->dtype)->bits / 8;
-  return address(e, slot, kl_emit_expr(e, kl_dom_simplify(e->body->domain, element), 1), bytes);
+  return address(e, e->slots[slot], kl_emit_expr(e, kl_dom_simplify(e->body->domain, element), 1), bytes);
 }
 
 static unsigned per_byte(unsigned bits) {
@@ -100,6 +100,45 @@ static bool stays_at_home(kl_emit *e, const kl_access *a, uint32_t chunk) {
   return e->plan->slots[a->slot].alias != KL_NONE && chunk && !is_free(e, a, chunk) && is_free(e, a, 0);
 }
 
+// Where no chunk is the thread's own, what it takes off its guard is nobody's: `e->nothing`, which is never written.
+static bool takes_nothing(kl_emit *e, const kl_access *a, uint32_t chunk) {
+  return e->plan->slots[a->slot].alias != KL_NONE && !is_free(e, a, chunk) && !is_free(e, a, 0);
+}
+
+static int64_t reach(const kl_plan *p, const kl_access *a) {
+  return (a->stride * (a->vec - 1) + 1) * kl_info(p->slots[a->slot].shape->dtype)->bits / 8 + 1;
+}
+
+static int64_t bytes_of_nothing(const kl_plan *p, const kl_body *b) {
+  int64_t most = 0;
+  for (uint32_t i = 0; i < b->nsteps; i++) {
+    const kl_access *a = &b->steps[i].access;
+    if (b->steps[i].kind != KL_STEP_LOAD || a->guard == KL_NONE || p->slots[a->slot].alias == KL_NONE) continue;
+    if (reach(p, a) > most) most = reach(p, a);
+  }
+  return most;
+}
+
+void kl_make_nothing(kl_emit *e) {
+  const kl_plan *p = e->plan;
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < p->nparts; i++) {
+    const kl_body *bodies[2] = {&p->parts[i].main, &p->parts[i].tail};
+    for (int k = 0; k < 2; k++) {
+      int64_t n = bytes_of_nothing(p, bodies[k]);
+      if (n > bytes) bytes = n;
+    }
+  }
+  if (!bytes) return;
+  unsigned space = e->k.machine == KB_NVPTX ? 1 : 0;
+  LLVMTypeRef type = LLVMArrayType2(kb_type(&e->k, KB_I8, 1), (uint64_t)bytes);
+  LLVMValueRef g = LLVMAddGlobalInAddressSpace(e->k.module, type, kl_strf(e->arena, "%s_nothing", p->name), space);
+  LLVMSetInitializer(g, LLVMConstNull(type));
+  LLVMSetLinkage(g, LLVMInternalLinkage);
+  LLVMSetAlignment(g, 16);
+  e->nothing = (kb_reg){g, KB_PTR, 1};
+}
+
 // An index of a chunk's elements, made of its base.
 static kb_reg index_in_chunk(kl_emit *e, const kl_access *a, uint32_t chunk, const kl_aff *x) {
   chunk_point(e, a, chunk, e->at);
@@ -113,7 +152,8 @@ static kb_reg guarded(kl_emit *e, const kl_access *a, uint32_t chunk, kb_reg x, 
   return kb_select(&e->k, guard_of_chunk(e, a, a->guard, chunk), x, other);
 }
 
-// Address of a chunk's first element, which begins with a byte; off its guard that of element 0, or of chunk 0. The
+// Address of a chunk's first element, which begins with a byte; off its guard that of element 0, of chunk 0 or of
+// nothing. The
 // constant part of the index goes into the address where the rest cannot be negative, and then the common factor of the
 // rest into the scale. Where the constant stays, neighbours differ in it alone, and a factor of each would hide what
 // they share.
@@ -124,12 +164,16 @@ static kb_reg chunk_address(kl_emit *e, const kl_access *a, uint32_t chunk, unsi
   int64_t bytes = bits < 8 ? 1 : bits / 8, offset = 0;
   if (is_free(e, a, chunk) && (x->n == 0 || kl_dom_interval(d, x).lo >= x->c)) offset = x->c;
   x = kl_aff_addc(p, x, -offset);
+  if (takes_nothing(e, a, chunk)) {
+    kb_reg own = address(e, e->slots[a->slot], index_in_chunk(e, a, chunk, x), bytes);
+    return kb_select(&e->k, guard_of_chunk(e, a, a->guard, chunk), own, e->nothing);
+  }
   if (x->n == 0 && x->c == 0) return offset_bytes(e, e->slots[a->slot], offset * bytes);
   bool at_home = stays_at_home(e, a, chunk);
   const kl_aff *home = at_home ? kl_dom_simplify(d, kl_aff_floordivc(p, a->base[0], per_byte(bits))) : NULL;
   int64_t factor = x->c || at_home ? 1 : (int64_t)kl_aff_content(x);
   kb_reg i = guarded(e, a, chunk, index_in_chunk(e, a, chunk, kl_aff_floordivc(p, x, factor)), home);
-  return offset_bytes(e, address(e, a->slot, i, factor * bytes), offset * bytes);
+  return offset_bytes(e, address(e, e->slots[a->slot], i, factor * bytes), offset * bytes);
 }
 
 // --- one element --------------------------------------------------------------------------------------------------
@@ -139,11 +183,11 @@ static kb_reg bits_to_wide_int(kb *k, kb_reg raw) {
 }
 
 // An element of fewer than 8 bits, `offset` elements after `index`.
-static kb_reg load_part_of_byte(kl_emit *e, const kl_access *a, kl_dtype t, kb_reg index, int64_t offset) {
+static kb_reg load_part_of_byte(kl_emit *e, kb_reg base, kl_dtype t, kb_reg index, int64_t offset) {
   kb *k = &e->k;
   unsigned bits = kl_info(t)->bits, shift = bits == 4 ? 1 : bits == 2 ? 2 : 3;
   kb_reg i = kb_addi(k, index, offset), at = kb_andi(k, i, 8 / bits - 1);
-  kb_reg byte = kb_zext(k, load(e, address(e, a->slot, kb_lshri(k, i, shift), 1), KB_I8, 1, 1), KB_I32);
+  kb_reg byte = kb_zext(k, load(e, address(e, base, kb_lshri(k, i, shift), 1), KB_I8, 1, 1), KB_I32);
   if (at.kind == KB_I64) at = kb_trunc(k, at, KB_I32);
   return kl_from_bits(k, t, kb_andi(k, kb_lshr(k, byte, kb_mul(k, at, kb_ilike(k, at, bits))), (1 << bits) - 1));
 }
@@ -345,12 +389,15 @@ static void load_lanes(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *v) {
     kl_pair *piece = pieces + c * a->vec;
     const kl_aff *home = stays_at_home(e, a, c) ? a->base[0] : NULL;
     kb_reg at = bits < 8 ? guarded(e, a, c, index_in_chunk(e, a, c, a->base[c]), home) : chunk_address(e, a, c, bits);
+    kb_reg base = e->slots[a->slot];
+    if (bits < 8 && takes_nothing(e, a, c))
+      base = kb_select(&e->k, guard_of_chunk(e, a, a->guard, c), base, e->nothing);
     for (uint32_t i = 0; i < a->vec; i++) {
       int64_t offset = i * a->stride;
       if (i && a->stride == 0)
         piece[i] = piece[i - 1];
       else if (bits < 8)
-        piece[i].re = load_part_of_byte(e, a, t, at, offset);
+        piece[i].re = load_part_of_byte(e, base, t, at, offset);
       else
         piece[i] = load_element(e, t, offset_bytes(e, at, offset * (bits / 8)), a->align);
     }
@@ -548,7 +595,7 @@ kb_reg kl_part_of_word(kl_emit *e, const kl_access *a, uint32_t chunk, unsigned 
   kb_reg i = index_in_chunk(e, a, chunk, a->base[chunk]), at = kb_andi(k, i, word / bits - 1);
   if (at.kind == KB_I64) at = kb_trunc(k, at, KB_I32);
   *shift = kb_mul(k, at, kb_ilike(k, at, bits));
-  return address(e, a->slot, kb_lshri(k, i, (unsigned)__builtin_ctz(word / bits)), word / 8);
+  return address(e, e->slots[a->slot], kb_lshri(k, i, (unsigned)__builtin_ctz(word / bits)), word / 8);
 }
 
 void kl_make_store_guards(kl_emit *e, const kl_store *s) {

@@ -91,8 +91,8 @@ typedef struct kl_access {
   int64_t stride;
   bool reversed;
   uint32_t align; // bytes that every base[c] is aligned to; 0 for sub-byte elements off byte bounds
-  uint32_t guard; // KL_NONE, or: where it does not hold, element 0 is read instead of base[c]; a load may read more
-                  // than is wanted: whole chunks
+  uint32_t guard; // KL_NONE, or: where it does not hold, element 0 is read instead of base[c], and of a slot that
+                  // shares memory what others do not write; a load may read more than is wanted: whole chunks
   uint32_t nchunks;
   const kl_aff *const *base; // not in reg variables, nor in `run`
   const kl_aff *element;     // that a copy is, in all variables: bases and strides are what it says there

@@ -18,8 +18,8 @@ static bool same_elements(kl_plan *p, const kl_access *a, const kl_access *b) {
   return true;
 }
 
-// Elements that share a byte belong to one thread. Off guard, a load reads element 0 whatever the thread's own are;
-// only where the store has the same guard is nothing done then.
+// Elements that share a byte belong to one thread. Off guard a load takes anything; only where the store has the same
+// guard is nothing made of it.
 static bool reads_what_it_writes(kl_plan *p, const kl_access *load, const kl_store *st) {
   return same_elements(p, load, &st->access) && (load->guard == KL_NONE || load->guard == st->keep);
 }
