@@ -210,6 +210,7 @@ static bool is_lent(const job *j, const kl_kernel_unit *u, uint32_t i, const uin
 // What is asked for before the plan is made.
 static void ask_for_aliases(job *j, const kl_kernel_unit *u, kl_plan_params *pp) {
   uint32_t *partner = KL_NEW_N(&j->scratch, uint32_t, u->narguments + 1), writer;
+  bool *must = KL_NEW_N(&j->scratch, bool, u->narguments + 1);
   bool *lent = KL_NEW_N(&j->scratch, bool, u->narguments + 1);
   uint32_t *times = KL_NEW_N(&j->scratch, uint32_t, j->kernels.nslots + 1);
   for (uint32_t i = 0; i < u->narguments; i++) {
@@ -220,9 +221,11 @@ static void ask_for_aliases(job *j, const kl_kernel_unit *u, kl_plan_params *pp)
   for (uint32_t i = 0; i < u->narguments; i++) {
     kl_alias_pair *pair = pair_of(j, u, i, &writer);
     partner[i] = pair && writer < u->narguments && !is_value(j, u, i) ? writer : KL_NONE;
+    must[i] = partner[i] != KL_NONE && pair->must;
     lent[i] = is_lent(j, u, i, times);
   }
   pp->partner = partner;
+  pp->must = must;
   pp->lent = lent;
 }
 

@@ -74,6 +74,8 @@ static const row rows[] = {
   {"HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\nENTRY e { p = u8[70,129] parameter(0) x = u8[129,70] parameter(1) t = u8[70,129] transpose(x), dimensions={1,0} ROOT r = u8[70,129] add(t, p) }", 1, "transpose"},
   {"HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\nENTRY e { p = s4[37,300] parameter(0) x = s4[300,37] parameter(1) t = s4[37,300] transpose(x), dimensions={1,0} ROOT r = s4[37,300] add(t, p) }", 1, "transpose"},
   {"HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\nENTRY e { p = u1[40,304] parameter(0) x = u1[304,40] parameter(1) t = u1[40,304] transpose(x), dimensions={1,0} ROOT r = u1[40,304] xor(t, p) }", 1, "transpose"},
+  // the cheapest kind would read an element in several threads
+  {"HloModule m, input_output_alias={ {0}: (1, {}, must-alias) }\nENTRY e { q = u32[112,11,1]{0,2,1} parameter(0) p = u32[112,11,1] parameter(1) c = u32[112,11,1] clamp(q, p, q) ROOT t = (u32[112,11,1], u32[112,11,1]) tuple(c, p) }", 1, "loop"},
 };
 // clang-format on
 

@@ -29,6 +29,8 @@ typedef struct kl_plan_params {
   // By argument. Of parameters the result that is to be the same memory where that can be, KL_NONE: none. Of all: may a
   // parameter be written over by a result, though nobody has asked? What comes of it is in the plan's slots. NULL: no.
   const uint32_t *partner;
+  const bool
+      *must; // by argument, of parameters with a partner: a plan that keeps them apart is of no use. NULL: none is
   const bool *lent;
   const struct kl_counted *counted; // what `comp` and `shapes` come from, if that is kl_plan_recount; else NULL
   bool programmatic, fast, lineinfo;

@@ -167,8 +167,8 @@ typedef struct row {
   bool tiles; // it makes results whose owners have them in tiles
 } row;
 
-// In order of trial. Of those that take a computation the one whose plan costs least writes it, the first of them where
-// they cost the same.
+// In order of trial. Of those that take a computation, and share the memory that must be shared, if any does, the one
+// whose plan costs least writes it, the first of them where they cost the same.
 static const row choosers[] = {
     {"reduction", kl_choose_reduction, false, false, true, true},
     {"private scatter", kl_choose_private_scatter, false, false, false, false},
@@ -318,19 +318,30 @@ static void decline(kl_choosing *c, const char *kind, const char *why) {
   if (*why) VEC_PUSH(c->cx, &c->declined, (kl_declined){kind, why});
 }
 
+// Are all pairs that must be one memory one in the plan?
+static bool keeps_pairs(const kl_choosing *c) {
+  const kl_plan_params *params = c->params;
+  for (uint32_t i = 0; params->must && i < c->plan->nargs; i++)
+    if (params->must[i] && c->plan->slots[i].alias != params->partner[i]) return false;
+  return true;
+}
+
 typedef struct costed {
   kl_plan plan; // kind NULL: there is none yet
+  bool keeps;   // pairs that must be one memory
   kl_cost cost;
   kl_cost_clocks clocks;
 } costed;
 
-static costed cost_of(kl_plan *p) {
-  costed c = {.plan = *p, .cost = kl_plan_cost(p, KL_COST_QUICK)};
-  c.clocks = kl_clocks_of(p, &c.cost);
-  return c;
+static costed cost_of(const kl_choosing *c) {
+  kl_plan *p = c->plan;
+  costed x = {.plan = *p, .keeps = keeps_pairs(c), .cost = kl_plan_cost(p, KL_COST_QUICK)};
+  x.clocks = kl_clocks_of(p, &x.cost);
+  return x;
 }
 
 static const char *loses(kl_choosing *c, const costed *x, const costed *to) {
+  if (to->keeps && !x->keeps) return "it would keep a parameter and a result apart that must be the same memory";
   static const char *const parts[] = {[KL_LIMIT_DRAM] = "memory",
                                       [KL_LIMIT_L2] = "sectors of L2",
                                       [KL_LIMIT_SHARED] = "shared memory",
@@ -342,9 +353,9 @@ static const char *loses(kl_choosing *c, const costed *x, const costed *to) {
                  (long long)x->cost.instructions);
 }
 
-// The cheaper one of two plans.
-static costed cheaper(kl_choosing *c, const costed *best, const costed *other) {
-  bool wins = other->clocks.all < best->clocks.all;
+// The one of two plans that keeps all pairs, else the cheaper one.
+static costed better(kl_choosing *c, const costed *best, const costed *other) {
+  bool wins = other->keeps != best->keeps ? other->keeps : other->clocks.all < best->clocks.all;
   const costed *lost = wins ? best : other;
   decline(c, lost->plan.kind, loses(c, lost, wins ? other : best));
   return wins ? *other : *best;
@@ -370,12 +381,12 @@ static kiln_status choose(kl_choosing *c) {
       kl_forget_choice(c, slots, constants);
       continue;
     }
-    bool last = r->alone || i + 1 == KL_COUNT(choosers) || !has_cost(p);
+    bool last = keeps_pairs(c) && (r->alone || i + 1 == KL_COUNT(choosers) || !has_cost(p));
     if (last && !best.plan.kind) return KILN_OK;
-    costed one = cost_of(p);
-    best = best.plan.kind ? cheaper(c, &best, &one) : one;
+    costed one = cost_of(c);
+    best = best.plan.kind ? better(c, &best, &one) : one;
     kl_forget_choice(c, slots, constants);
-    if (r->alone) break;
+    if (last) break;
   }
   if (best.plan.kind) *p = best.plan;
   if (!best.plan.kind)
