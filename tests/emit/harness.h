@@ -18,8 +18,6 @@ extern struct kl_strategy strategy;
 extern bool deterministic; // what follows is compiled so
 // What is counted of plans is not compared: what nobody takes of values that lanes exchange is counted as none.
 extern bool uncounted;
-// Spills of a kernel are not looked at: some that need few more than 32 registers ptxas holds to 32 of its own accord.
-extern bool may_spill;
 
 // Kernels of many modules in one PTX text, for one run of ptxas.
 typedef struct batch {

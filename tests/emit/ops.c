@@ -294,7 +294,6 @@ START_TEST(all_16_bit_inputs) {
 END_TEST
 
 int main(void) {
-  may_spill = true;
   return RUN_TESTS("ops", NO_FRAME, {every_stochastic_convert, KILN_DTYPE_COUNT - 1, 1},
                    {every_bitcast_convert, KILN_DTYPE_COUNT - 1, 1}, {every_op, KILN_DTYPE_COUNT - 1, 1},
                    {every_convert, KILN_DTYPE_COUNT - 1, 1}, {every_float_to_every_integer, KILN_DTYPE_COUNT - 1, 1},

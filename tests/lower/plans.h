@@ -10,6 +10,12 @@ static const struct {
   const char *text;
   const char *says[6];
 } plan_row[] = {
+  // registers need leave room for one block alone where there are no more
+  {'g', 0, "f32[1031] | r = f32[1031] negate(p0)", {"grid 3 (2 without bounds checks), block 128, registers for 1 a multiprocessor, 32-bit"}},
+  {'g', 0, "f32[8192] | r = f32[8192] negate(p0)", {"grid 16 (16 without bounds checks), block 128, registers for 1 a multiprocessor, 32-bit"}},
+  {'g', 0, "f32[8193] | r = f32[8193] negate(p0)", {"grid 17 (16 without bounds checks), block 128, 32-bit"}},
+  {'g', 0, "f32[0] | r = f32[0] negate(p0)", {"grid 0 ", "!registers for"}},
+  {'h', 0, "f32[1031] | r = f32[1031] negate(p0)", {"!registers for"}},
   // 16 bytes a thread whatever the type
   {'g', 0, "f32[1048576] | r = f32[1048576] negate(p0)", {"grid 2048 (2048 without bounds checks), block 128, 32-bit", "262144 threads x 4 lanes", "load s0[t * 4] contiguous x4 (16-byte accesses)", "to s1[t * 4] contiguous x4 (16-byte accesses)", "!tail"}},
   {'g', 0, "f64[1048576] | r = f64[1048576] negate(p0)", {"524288 threads x 2 lanes", "load s0[t * 2] contiguous x2 (16-byte accesses)", "to s1[t * 2] contiguous x2 (16-byte accesses)"}},

@@ -394,6 +394,16 @@ static kiln_status choose(kl_choosing *c) {
   return KILN_OK;
 }
 
+// ptxas holds registers down so that more blocks run at once on a multiprocessor, and rather spills a few. A launch of
+// no more blocks than a GPU has multiprocessors has nothing of that: it is told to take what it needs.
+enum { FEWEST_MULTIPROCESSORS = 16 }; // of GPUs that a target may be
+
+static void leave_room(kl_plan *p) {
+  int64_t multiprocessors = p->target.multiprocessors ? p->target.multiprocessors : FEWEST_MULTIPROCESSORS;
+  for (uint32_t i = 0; p->target.machine == KL_NVPTX && i < p->nlaunches; i++)
+    p->launches[i].resident = p->launches[i].grid && p->launches[i].grid <= multiprocessors;
+}
+
 static kiln_status fill(kl_choosing *c) {
   kl_ctx *cx = c->cx;
   kl_plan *p = c->plan;
@@ -405,6 +415,7 @@ static kiln_status fill(kl_choosing *c) {
                           KL_MAX_KERNEL_ARGS);
   for (uint32_t i = 0; c->params->partner && i < c->slots.nargs; i++) p->in_place |= c->params->partner[i] != KL_NONE;
   KL_TRY(choose(c));
+  leave_room(p);
   p->ndeclined = (uint32_t)c->declined.n;
   p->declined = kl_arena_dup(c->arena, c->declined.p, c->declined.n * sizeof(kl_declined));
   return KILN_OK;

@@ -79,6 +79,7 @@ static void declare_gpu_kernel(kl_emit *e) {
   kl_lines_function(e);
   string_attribute(e, "nvvm.reqntid", kl_strf(e->arena, "%u", l->block));
   if (l->cluster) string_attribute(e, "nvvm.cluster_dim", kl_strf(e->arena, "%u", l->cluster));
+  if (l->resident) string_attribute(e, "nvvm.minctasm", kl_strf(e->arena, "%u", l->resident));
   kl_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
   for (uint32_t i = 0; i < l->nargs; i++) {
     uint32_t slot = l->args[i];
@@ -222,8 +223,8 @@ void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan) {
   e.invariant_load = LLVMGetMDKindIDInContext(e.k.llcx, "invariant.load", 14);
   e.empty_node = LLVMMetadataAsValue(e.k.llcx, LLVMMDNodeInContext2(e.k.llcx, NULL, 0));
   kl_make_constants(&e);
-  kl_lines_begin(&e);
   kl_make_nothing(&e);
+  kl_lines_begin(&e);
   for (uint32_t i = 0; i < plan->nlaunches; i++) {
     e.launch = &plan->launches[i];
     if (e.k.machine == KB_NVPTX)

@@ -163,8 +163,9 @@ void kl_plan_explain_json(kl_sb *b, kl_plan *p) {
   kl_sbf(b, "], \"elements\": %lld, \"launches\": [", (long long)p->count);
   for (uint32_t i = 0; i < p->nlaunches; i++) {
     const kl_plan_launch *l = &p->launches[i];
-    kl_sbf(b, "%s{\"kernel\": \"%s\", \"grid\": %lld, \"block\": %u, \"shared_bytes\": %u}", i ? ", " : "", l->name,
-           (long long)l->grid, l->block, l->shared_bytes);
+    kl_sbf(b, "%s{\"kernel\": \"%s\", \"grid\": %lld, \"block\": %u, \"shared_bytes\": %u, \"resident_blocks\": ",
+           i ? ", " : "", l->name, (long long)l->grid, l->block, l->shared_bytes);
+    kl_sbf(b, l->resident ? "%u}" : "null}", l->resident);
   }
   kl_sb_puts(b, "], \"slots\": [");
   for (uint32_t i = 0; i < p->nslots; i++)
@@ -265,6 +266,7 @@ void kl_plan_explain(kl_sb *b, kl_plan *p) {
     const kl_plan_launch *l = &p->launches[i];
     kl_sbf(b, "  launch %s%s: %lld blocks of %u threads", l->name, kl_when_text(l), (long long)l->grid, l->block);
     if (l->shared_bytes) kl_sbf(b, " with %u bytes of shared memory", l->shared_bytes);
+    if (l->resident) kl_sbf(b, "; registers are for %u on a multiprocessor, as there are no more", l->resident);
     kl_sb_putc(b, '\n');
   }
   put_accesses(b, p);

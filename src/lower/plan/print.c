@@ -257,6 +257,7 @@ static void print_grid(kl_sb *b, const kl_plan *p, const kl_plan_launch *l) {
   for (uint32_t i = l->first_part; i < l->first_part + l->nparts; i++) free += p->parts[i].main_blocks;
   kl_sbf(b, "grid %lld (%lld without bounds checks), block %u", (long long)l->grid, (long long)free, l->block);
   if (l->cluster) kl_sbf(b, ", clusters of %u", l->cluster);
+  if (l->resident) kl_sbf(b, ", registers for %u a multiprocessor", l->resident);
   if (!l->group) return;
   const kl_part *part = &p->parts[l->first_part];
   const char *first = part->main.vars[__builtin_ctz(kl_bound(&part->main, KL_BIND_BLOCK))].name;
