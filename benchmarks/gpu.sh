@@ -8,7 +8,7 @@
 # not checked, which takes longer than the timing. Ended early (SIGTERM), it writes what there is.
 #
 # Leaves OUT/results.json, OUT/results.txt and OUT/counters.csv (default build-gpu) and prints the table; the exit status is 0
-# if every result was right and bit for bit the host's.
+# if every result was right and bit for bit the host's. gpu_page.py and counters.py make pages of them.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 kiln=${1:-$root/build-static/kiln} out=${2:-$root/build-gpu} steps=" ${STEPS:-workloads checks counters peers} "
@@ -64,7 +64,8 @@ finish() {
     [[ $row == *'"right": true'*'"unlike_host": 0'* || $row == *'"right": null'* || $row == *'"status": 3,'* ]] || bad=$((bad + 1))
   done
   {
-    printf '{"date": "%s", "devices": %s, "seconds": %d, "peers": %s, "rows": [\n' "$(date -u +%FT%TZ)" "$(cat "$out/devices.json")" \
+    printf '{"date": "%s", "driver": "%s", "devices": %s, "seconds": %d, "peers": %s, "rows": [\n' "$(date -u +%FT%TZ)" \
+      "$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1)" "$(cat "$out/devices.json")" \
       $((SECONDS - start)) "$peers"
     (IFS=$'\n'; printf '%s' "${rows[*]}") | sed '$!s/$/,/'
     printf '\n]}\n'
