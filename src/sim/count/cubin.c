@@ -131,6 +131,7 @@ typedef struct code {
   uint32_t instructions; // without those that fill up at the end
   uint32_t *line;        // by instruction; 0: none
   uint8_t *kinds;        // class of each, + 1
+  uint8_t *rare;         // of a function that is called for rare values
   kl_str name;           // of the function
 } code;
 
@@ -161,6 +162,25 @@ static const uint8_t *find_kernels(const elf *e, kl_arena *a) {
   return is;
 }
 
+static bool holds(kl_str s, const char *word) {
+  return memmem(s.p, s.n, word, strlen(word)) != NULL;
+}
+
+// What ptxas calls in place of a floating-point instruction of several (a quotient, a root) where its operands are
+// denormal, infinite and the like: functions of its own behind the kernel's code, without lines. Those of integers are
+// called for common values, too.
+static void find_rare(const elf *e, code *codes) {
+  Elf64_Sym s;
+  for (uint64_t i = 0; symbol_at(e, i, &s); i++) {
+    kl_str name = text_at(&e->strings, s.st_name), function;
+    if (ELF64_ST_TYPE(s.st_info) != STT_FUNC || s.st_shndx >= e->head.e_shnum) continue;
+    if (!behind(name, "$__internal_", &function) || !(holds(function, "path") || holds(function, "_full"))) continue;
+    code *c = &codes[s.st_shndx];
+    uint64_t first = s.st_value / INSTRUCTION, n = s.st_size / INSTRUCTION;
+    for (uint64_t k = first; c->b.p && k < c->instructions && k - first < n; k++) c->rare[k] = 1;
+  }
+}
+
 // By section; b.p NULL: not one that counts. False: there is none of the kernel.
 static bool find_code(const elf *e, kl_arena *a, kl_str kernel, code *out) {
   Elf64_Shdr s;
@@ -176,7 +196,9 @@ static bool find_code(const elf *e, kl_arena *a, kl_str kernel, code *out) {
     out[i] = (code){.b = b, .instructions = without_filling(&b), .name = name};
     out[i].line = KL_NEW_N(a, uint32_t, out[i].instructions + 1);
     out[i].kinds = kl_arena_alloc(a, out[i].instructions + 1);
+    out[i].rare = kl_arena_alloc(a, out[i].instructions + 1);
   }
+  find_rare(e, out);
   return found;
 }
 
@@ -380,6 +402,7 @@ static void add_up(const code *codes, uint32_t n, uint32_t most, kl_cubin *out) 
     for (uint32_t k = 0; codes[i].b.p && k < codes[i].instructions; k++) {
       uint32_t line = codes[i].line[k];
       out->instructions++;
+      if (codes[i].rare[k]) continue;
       out->lines[line <= most ? line : 0]++;
       if (out->kinds) out->kinds[line <= most ? line : 0][codes[i].kinds[k] - 1]++;
     }
