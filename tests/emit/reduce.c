@@ -151,20 +151,46 @@ static void put_results(kl_sb *b, const shape *s, uint32_t all) {
   kl_sbf(b, ") tuple(%s%s, r)\n}\n", other ? "r3, " : "", kind == 3 ? "q2" : "q");
 }
 
-// The largest element and where it is, as its number in one dimension; of equals the one that the order meets first.
+// Ways to say which of (a, i) and (b, j) is taken, in c: places decide nothing, which of equals is taken, all, or
+// nothing that can be known before.
+static const char *const ties[] = {
+    "c = pred[] compare(a, b), direction=GE\n",
+    "g = pred[] compare(a, b), direction=GT\n  e = pred[] compare(a, b), direction=EQ\n  l = pred[] compare(i, j), "
+    "direction=LT\n  t = pred[] and(e, l)\n  c = pred[] or(g, t)\n",
+    "g = pred[] compare(a, b), direction=GT\n  n = pred[] compare(a, a), direction=NE\n  h = pred[] or(g, n)\n  e = "
+    "pred[] compare(a, b), direction=EQ\n  l = pred[] compare(i, j), direction=LT\n  t = pred[] and(e, l)\n  c = "
+    "pred[] or(h, t)\n",
+    "g = pred[] compare(a, b), direction=LT\n  e = pred[] compare(a, b), direction=EQ\n  l = pred[] compare(j, i), "
+    "direction=GE\n  t = pred[] and(l, e)\n  c = pred[] or(t, g)\n",
+    "g = pred[] compare(a, b), direction=LE\n  l = pred[] compare(i, j), direction=GT\n  n = pred[] compare(i, j), "
+    "direction=NE\n  s = pred[] select(l, n, g)\n  e = pred[] compare(j, i), direction=EQ\n  c = pred[] or(s, e)\n",
+    "g = pred[] compare(a, b), direction=GT\n  l = pred[] compare(i, j), direction=LE\n  c = pred[] xor(g, l)\n",
+};
+
+// One element and where it is, as its number in one dimension, or as a number that begins again.
 static void put_argmax(kl_sb *b, const shape *s, uint32_t all) {
-  const char *t = s->type;
-  kl_sbf(b, "reducer {\n  a = %s[] parameter(0)\n  i = s32[] parameter(1)\n  b = %s[] parameter(2)\n", t, t);
-  kl_sbf(b, "  j = s32[] parameter(3)\n  c = pred[] compare(a, b), direction=GE\n  v = %s[] select(c, a, b)\n", t);
-  kl_sbf(b, "  k = s32[] select(c, i, j)\n  ROOT r = (%s[], s32[]) tuple(v, k)\n}\n\nENTRY main {\n", t);
+  const char *t = s->type, *numbers = chance(80) ? "s32" : chance(50) ? "u8" : "s8";
+  uint32_t along = below(s->rank);
+  kl_sbf(b, "reducer {\n  a = %s[] parameter(0)\n  i = %s[] parameter(1)\n  b = %s[] parameter(2)\n", t, numbers, t);
+  kl_sbf(b, "  j = %s[] parameter(3)\n  %s  v = %s[] select(c, a, b)\n", numbers, ties[below(KL_COUNT(ties))], t);
+  kl_sbf(b, "  k = %s[] select(c, i, j)\n  ROOT r = (%s[], %s[]) tuple(v, k)\n}\n\nENTRY main {\n", numbers, t,
+         numbers);
   put_line(b, s, "x", all, "parameter(0)\n");
-  kl_sb_puts(b, "  n = ");
-  put_shape(b, s, "s32", all, true);
-  kl_sbf(b, " iota(), iota_dimension=%u\n  z = %s[] constant(1)\n  k = s32[] constant(-1)\n  ROOT r = (",
-         below(s->rank), t);
+  if (chance(30)) {
+    kl_sb_puts(b, "  m = ");
+    put_shape(b, s, numbers, 1u << along, false);
+    kl_sb_puts(b, " iota(), iota_dimension=0\n  n = ");
+    put_shape(b, s, numbers, all, true);
+    kl_sbf(b, " broadcast(m), dimensions={%u}\n", along);
+  } else {
+    kl_sb_puts(b, "  n = ");
+    put_shape(b, s, numbers, all, true);
+    kl_sbf(b, " iota(), iota_dimension=%u\n", along);
+  }
+  kl_sbf(b, "  z = %s[] constant(1)\n  k = %s[] constant(%s)\n  ROOT r = (", t, numbers, *numbers == 's' ? "-1" : "1");
   put_shape(b, s, t, all & ~s->reduced, false);
   kl_sb_puts(b, ", ");
-  put_shape(b, s, "s32", all & ~s->reduced, false);
+  put_shape(b, s, numbers, all & ~s->reduced, false);
   kl_sb_puts(b, ") reduce(x, n, z, k), dimensions=");
   put_dims(b, s, s->reduced);
   kl_sb_puts(b, ", to_apply=reducer\n}\n");

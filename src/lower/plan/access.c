@@ -219,6 +219,18 @@ bool kl_guard_exchanged(kl_guards *g, const kl_exchange *x, uint32_t guard, uint
   return !never;
 }
 
+bool kl_guard_holds(kl_guards *g, uint32_t guard, uint32_t var, int64_t at) {
+  kl_affs *p = g->affs;
+  const kl_aff *to[KL_MAX_VARS], *e;
+  for (uint32_t i = 0; i < g->body->nvars; i++) to[i] = i == var ? kl_aff_const(p, at) : kl_aff_dim(p, i);
+  for (; guard != KL_NONE; guard = g->v.p[guard].outer) {
+    kl_aff_replace(p, &(kl_aff_subst){.to = {to}, .n = {g->body->nvars}}, &g->v.p[guard].expr, 1, &e);
+    kl_interval in = kl_dom_interval(g->body->domain, kl_dom_simplify(g->body->domain, e));
+    if (in.lo < g->v.p[guard].lo || in.hi > g->v.p[guard].hi) return false;
+  }
+  return true;
+}
+
 uint32_t kl_access_requests(const kl_access *a, const kl_slot_info *info) {
   if (a->stride == 0) return a->nchunks;
   if (a->vec == 1 || a->stride != 1) return a->nchunks * a->vec;

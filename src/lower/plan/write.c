@@ -209,7 +209,9 @@ uint32_t kl_write_take(kl_writer *w, uint32_t value, uint32_t var, uint32_t at) 
                                      .distance = at});
 }
 
+// Lanes have the same of a constant.
 static uint32_t write_lanes(kl_writer *w, kl_step_kind kind, uint32_t value, uint32_t distance) {
+  if (w->steps.p[value].kind == KL_STEP_SCALAR) return value;
   return kl_write_step(w, &(kl_step){.kind = kind,
                                      .dtype = w->steps.p[value].dtype,
                                      .noperands = 1,
@@ -239,8 +241,13 @@ uint32_t kl_write_exchange(kl_writer *w, const kl_exchange *x, uint32_t value) {
                                      .lane = x->lane});
 }
 
+static bool same_constant(const kl_step *a, const kl_step *b) {
+  return a->kind == KL_STEP_SCALAR && b->kind == KL_STEP_SCALAR && a->dtype == b->dtype && a->bits[0] == b->bits[0] &&
+         a->bits[1] == b->bits[1];
+}
+
 uint32_t kl_write_choose(kl_writer *w, uint32_t guard, uint32_t yes, uint32_t no) {
-  if (guard == KL_NONE || yes == no) return yes;
+  if (guard == KL_NONE || yes == no || same_constant(&w->steps.p[yes], &w->steps.p[no])) return yes;
   return kl_write_step(w, &(kl_step){.kind = KL_STEP_CHOOSE,
                                      .dtype = w->steps.p[yes].dtype,
                                      .noperands = 2,

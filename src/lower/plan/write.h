@@ -47,6 +47,9 @@ uint32_t kl_uniform_over(kl_guards *g, const kl_aff *e, uint32_t var);
 // hold.
 uint32_t kl_guard_and(kl_guards *g, uint32_t outer, const kl_aff *e, int64_t lo, int64_t hi, bool *never);
 
+// Does the guard hold wherever the variable has this value?
+bool kl_guard_holds(kl_guards *g, uint32_t guard, uint32_t var, int64_t at);
+
 // Plans the access of all copies to element `linear` of a slot, along the variable that gives the widest accesses. What
 // is stored at once is one run upwards, all inside the guard `keep` or all outside, or no more than `least` elements,
 // which share a byte; `regs` number the value's copies.

@@ -24,7 +24,7 @@ static const kl_aff *place_of(kl_affs *p, kl_dom *d, const kl_sums *x, const kl_
 }
 
 static kl_folding folding_of(kl_reducing *g, const kl_sums *x, uint32_t which) {
-  return (kl_folding){g, &x->columns->reducer[which]};
+  return (kl_folding){g, &x->columns->reducer[which], true};
 }
 
 int64_t kl_sums_bytes(const kl_reductions *columns) {
@@ -41,7 +41,7 @@ void kl_sums_begin(kl_reducing *g, kl_sums *x) {
   x->partial = kl_arena_alloc(g->c->arena, x->columns->n * sizeof *x->partial);
   for (uint32_t i = 0; i < x->columns->n; i++) {
     kl_folding f = folding_of(g, x, i);
-    kl_fold_room(&f, x->teams * x->padded, x->slots[i]);
+    kl_fold_room(&f, x->teams * x->padded, NULL, x->slots[i]);
     g->c->slots.v.p[*x->slots[i]].own = true;
     kl_fold_nothing(&f, nothing);
     kl_fold_put(&f, x->slots[i], x->own, KL_NONE, nothing);
@@ -53,7 +53,7 @@ kiln_status kl_sums_add(kl_reducing *g, const kl_sums *x, uint32_t level, const 
     kl_folding f = folding_of(g, x, i);
     uint32_t sum[KL_MAX_VALUES_FOLDED], values[KL_MAX_VALUES_FOLDED];
     if (x->columns->behind[i] != level) continue;
-    KL_TRY(kl_fold_values(&f, index, guard, values));
+    KL_TRY(kl_fold_values(&f, index, guard, guard, values));
     kl_fold_get(&f, x->slots[i], x->own, KL_NONE, sum);
     KL_TRY(kl_fold_join(&f, sum, values, sum));
     kl_fold_put(&f, x->slots[i], x->own, KL_NONE, sum);
@@ -70,7 +70,7 @@ kiln_status kl_sums_end(kl_reducing *g, const kl_sums *x) {
     uint32_t there = kl_guard_and(&g->w.guards, KL_NONE, x->run, 0, x->padded - 1, &never);
     kl_fold_get(&f, x->slots[i], kl_aff_addmul(g->p, x->run, team, x->padded), there, sum);
     KL_TRY(kl_fold_pairs(&f, x->met, sum));
-    kl_fold_scratch(&f, x->parts * x->padded, 0, x->partial[i]);
+    kl_fold_scratch(&f, x->parts * x->padded, 0, NULL, x->partial[i]);
     kl_fold_put(&f, x->partial[i], kl_aff_addmul(g->p, x->run, x->part, x->padded), there, sum);
   }
   return KILN_OK;
@@ -89,14 +89,14 @@ typedef struct joining {
 
 static kiln_status join_one(joining *x, uint32_t which, uint32_t there, uint32_t column_guard) {
   kl_affs *p = x->g.p;
-  kl_folding f = kl_folding_of(&x->g, which);
+  kl_folding f = {&x->g, &x->g.x->reducer[which], true};
   uint32_t values[KL_MAX_VALUES_FOLDED], room[KL_MAX_VALUES_FOLDED];
   bool never;
   const kl_aff *place = place_of(p, x->g.w.body->domain, x->sums, x->column);
   kl_fold_get(&f, x->sums->partial[which], kl_aff_addmul(p, place, x->part, x->sums->padded), there, values);
   KL_TRY(kl_fold_pairs(&f, x->joined, values));
-  KL_TRY(kl_fold_lanes(&f, x->lane_part, values));
-  kl_fold_room(&f, JOIN_WARPS * JOIN_LANES * AT_ONCE, room);
+  KL_TRY(kl_fold_lanes(&f, x->lane_part, WARP / JOIN_LANES, true, KL_NONE, values));
+  kl_fold_room(&f, JOIN_WARPS * JOIN_LANES * AT_ONCE, NULL, room);
   uint32_t keep = kl_guard_and(&x->g.w.guards, KL_NONE, kl_aff_dim(p, x->lane_part), 0, 0, &never);
   kl_fold_put(&f, room, kl_aff_addmul(p, x->in_block, x->warp, JOIN_LANES * AT_ONCE), keep, values);
   kl_fold_get(&f, room, kl_aff_addmul(p, x->in_block, kl_aff_dim(p, x->met), JOIN_LANES * AT_ONCE), KL_NONE, values);

@@ -35,12 +35,12 @@ typedef struct columns {
   const struct meeting *meetings;            // by reduction: of the level made last
   uint32_t (*partial)[KL_MAX_VALUES_FOLDED]; // by reduction: slots of what blocks have made
   const kl_aff *row, *r, *part_in_block;
-  const kl_aff *set;               // of columns that a block has: its number
-  const kl_aff *column, *in_major; // in the block, and among neighbours
-  const kl_aff *lane;              // of those of a column
-  const kl_aff *warp_j, *warp;     // of those of a column; of the block
-  const kl_aff *idle, *owner;      // 0 in one thread of each column; the first of those that have one element
-  uint32_t row_guard, guard;       // the column is there; and so is the element
+  const kl_aff *set;                // of columns that a block has: its number
+  const kl_aff *column, *in_major;  // in the block, and among neighbours
+  const kl_aff *lane;               // of those of a column
+  const kl_aff *warp_j, *warp;      // of those of a column; of the block
+  const kl_aff *idle, *owner;       // 0 in one thread of each column; the first of those that have one element
+  uint32_t row_guard, guard, there; // the column is there; and so is the element; it is where its column is
 } columns;
 
 // --- dealing --------------------------------------------------------------------------------------------------------
@@ -171,14 +171,20 @@ static void make_guards(columns *x) {
   kl_guards *guards = &x->g.w.guards;
   x->row_guard = kl_guard_and(guards, KL_NONE, x->in_major, 0, x->g.x->minor - 1, &never);
   x->guard = kl_guard_and(guards, x->row_guard, x->r, 0, x->g.x->length - 1, &never);
+  x->there = kl_guard_and(guards, KL_NONE, x->r, 0, x->g.x->length - 1, &never);
 }
 
 // --- folding --------------------------------------------------------------------------------------------------------
 
+// What parts have made is joined as leaves are: several may have some of the same group.
+static kl_folding leaves_of(columns *x, uint32_t which) {
+  kl_folding f = kl_folding_of(&x->g, which);
+  return kl_folding_leaves(&f);
+}
+
 // Pairs of j as far as the thread and its warp have them.
 static kiln_status fold_leaves(columns *x, kl_folding *f, uint32_t *values) {
-  KL_TRY(kl_fold_lanes(f, x->lane_j, values));
-  return kl_fold_pairs(f, x->j, values);
+  return kl_fold_lanes(f, x->lane_j, x->d.lanes_j, true, x->j, values);
 }
 
 static const kl_aff *variable(columns *x, uint32_t var) {
@@ -219,10 +225,10 @@ static const kl_aff *place(columns *x, const kl_folding *f, const kl_aff *slow) 
 static void make_room(columns *x, kl_folding *f, meeting *m) {
   const deal *d = &x->d;
   int64_t columns = d->v * d->lanes, warps = d->teams * d->warps_j;
-  if (d->warps_j > 1) kl_fold_room(f, warps * columns, m->warps);
-  if (d->in_block > 1) kl_fold_room(f, d->in_block * columns, m->parts);
+  if (d->warps_j > 1) kl_fold_room(f, warps * columns, NULL, m->warps);
+  if (d->in_block > 1) kl_fold_room(f, d->in_block * columns, NULL, m->parts);
   // What has met is read by then: one room does for all meetings of warps.
-  if (d->in_block > 1 && x->met != KL_NONE && d->warps_j == 1) kl_fold_room(f, warps * columns, m->warps);
+  if (d->in_block > 1 && x->met != KL_NONE && d->warps_j == 1) kl_fold_room(f, warps * columns, NULL, m->warps);
   memcpy(m->teams, m->warps, sizeof m->teams);
   m->has_room = d->warps_j > 1 || (d->in_block > 1 && x->met != KL_NONE);
 }
@@ -278,10 +284,10 @@ static const kl_aff *partial_place(columns *x, const kl_folding *f, const kl_aff
 }
 
 static void put_partial(columns *x, uint32_t which, const uint32_t *values) {
-  kl_folding f = kl_folding_of(&x->g, which);
+  kl_folding f = leaves_of(x, which);
   bool never;
   uint32_t keep = kl_guard_and(&x->g.w.guards, KL_NONE, x->owner, 0, 0, &never);
-  kl_fold_scratch(&f, x->d.split * sets_of(x) * x->d.v * x->d.lanes, 0, x->partial[which]);
+  kl_fold_scratch(&f, x->d.split * sets_of(x) * x->d.v * x->d.lanes, 0, NULL, x->partial[which]);
   kl_fold_put(&f, x->partial[which], partial_place(x, &f, variable(x, x->split)), keep, values);
 }
 
@@ -289,20 +295,20 @@ static void put_partial(columns *x, uint32_t which, const uint32_t *values) {
 static kiln_status join_partial(columns *x, uint32_t which) {
   kl_affs *p = x->g.p;
   const deal *d = &x->d;
-  kl_folding f = kl_folding_of(&x->g, which);
+  kl_folding f = leaves_of(x, which);
   uint32_t values[KL_MAX_VALUES_FOLDED], room[KL_MAX_VALUES_FOLDED];
   const kl_aff *lane = kl_aff_modc(p, variable(x, x->lane_j), d->join_lanes);
   const kl_aff *thread = kl_aff_addmul(p, lane, kl_aff_modc(p, x->warp, d->join_warps), d->join_lanes);
   const kl_aff *part = kl_aff_addmul(p, variable(x, x->joined), thread, d->of_thread);
   kl_fold_get(&f, x->partial[which], partial_place(x, &f, part), KL_NONE, values);
   KL_TRY(kl_fold_pairs(&f, x->joined, values));
-  if (x->lane_j != KL_NONE) KL_TRY(kl_fold_few_lanes(&f, x->lane_j, d->join_lanes, values));
+  KL_TRY(kl_fold_lanes(&f, x->lane_j, d->join_lanes, true, KL_NONE, values));
   if (x->met_joined != KL_NONE) {
     const meeting *m = x->meetings ? &x->meetings[which] : NULL;
     if (m && m->has_room)
       memcpy(room, m->teams, sizeof room);
     else
-      kl_fold_room(&f, d->teams * d->warps_j * d->v * d->lanes, room);
+      kl_fold_room(&f, d->teams * d->warps_j * d->v * d->lanes, NULL, room);
     kl_fold_put(&f, room, place(x, &f, x->warp), one_lane_j(x, KL_NONE), values);
     kl_fold_get(&f, room, place(x, &f, variable(x, x->met_joined)), KL_NONE, values);
     KL_TRY(kl_fold_pairs(&f, x->met_joined, values));
@@ -317,10 +323,11 @@ static kiln_status fold_level(columns *x, uint32_t level) {
   uint32_t(*values)[KL_MAX_VALUES_FOLDED] = kl_arena_alloc(x->g.c->arena, all->n * sizeof *values);
   if (!all->length) return kl_give_nothing(&x->g, level, x->row, x->row_guard);
   if (x->step != KL_NONE) kl_write_loop(&x->g.w, x->step, 0, NULL, NULL, NULL);
-  KL_TRY(kl_fold_elements(&x->g, &(kl_elements){x->row, x->r, x->guard, x->step_k, x->k}, level, values));
+  KL_TRY(
+      kl_fold_elements(&x->g, &(kl_elements){x->row, x->r, x->guard, x->there, x->step_k, x->k, NULL}, level, values));
   for (uint32_t i = 0; i < all->n; i++) {
     if (all->level[i] != level) continue;
-    kl_folding f = kl_folding_of(&x->g, i);
+    kl_folding f = leaves_of(x, i);
     make_room(x, &f, &m[i]);
     KL_TRY(fold_leaves(x, &f, values[i]));
     if (x->d.in_block > 1) KL_TRY(put_part(x, &f, &m[i], values[i]));
@@ -328,7 +335,7 @@ static kiln_status fold_level(columns *x, uint32_t level) {
   if (x->step != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
   for (uint32_t i = 0; i < all->n; i++) {
     if (all->level[i] != level) continue;
-    kl_folding f = kl_folding_of(&x->g, i);
+    kl_folding f = leaves_of(x, i);
     if (x->d.in_block == 1) put_warps(x, &f, &m[i], values[i]);
     KL_TRY(x->d.in_block > 1 ? fold_parts(x, &f, &m[i], values[i]) : fold_warps(x, &f, &m[i], values[i]));
     if (x->d.split > 1)

@@ -36,7 +36,12 @@ uint32_t kl_converted(kl_reducing *g, uint32_t step, kl_dtype to) {
 }
 
 kl_folding kl_folding_of(kl_reducing *g, uint32_t which) {
-  return (kl_folding){g, &g->x->reducer[which]};
+  return (kl_folding){g, &g->x->reducer[which], false};
+}
+
+// A leaf is one element where there is one round.
+kl_folding kl_folding_leaves(const kl_folding *f) {
+  return (kl_folding){f->g, f->by, f->g->x->length > f->g->x->w};
 }
 
 kiln_status kl_fold_give(kl_reducing *g, uint32_t which, const kl_aff *row, uint32_t guard, uint32_t *values) {

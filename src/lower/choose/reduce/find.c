@@ -101,6 +101,7 @@ kiln_status kl_find_reductions(kl_choosing *c, kl_found *out, const char **why_n
   for (uint32_t i = 0; i < out->n; i++) {
     describe_domain(comp, &comp->instr[out->number[i]], &out->domain[i]);
     describe(c, out->number[i], &out->reducer[i]);
+    out->reducer[i].ordered = kl_ordered_reducer(c, &out->domain[i], &comp->instr[out->number[i]]);
     if (out->reducer[i].n > KL_MAX_VALUES_FOLDED) *why_not = "a reduction has more than 63 values";
   }
   return KILN_OK;

@@ -11,14 +11,14 @@
 
 // What a reduction does with two tuples of values.
 typedef struct kl_reducer {
-  const kl_comp *comp;
-  uint32_t instr;   // the reduce
-  uint32_t nvalues; // of the reduction
-  uint32_t n;       // of the fold: one more, whether there is a value at all, where no identity is known
-  kl_dtype *type;   // by value: what is folded in
-  bool simple;      // one op of two values
-  kl_plan_op op;    // simple
-  bool commutes;    // the same whichever argument is the left one
+  const kl_comp *comp, *ordered; // ordered: where the first argument's elements come before the second's
+  uint32_t instr;                // the reduce
+  uint32_t nvalues;              // of the reduction
+  uint32_t n;                    // of the fold: one more, whether there is a value at all, where no identity is known
+  kl_dtype *type;                // by value: what is folded in
+  bool simple;                   // one op of two values
+  kl_plan_op op;                 // simple
+  bool commutes;                 // the same whichever argument is the left one
   bool has_identity;
   uint64_t identity[2]; // simple
 } kl_reducer;
@@ -75,6 +75,10 @@ kiln_status kl_find_reductions(kl_choosing *c, kl_found *out, const char **why_n
 bool kl_same_domain(const kl_reductions *a, const kl_reductions *b);
 // Those in the mask, which are over the same elements; there is one.
 void kl_reductions_of(kl_choosing *c, const kl_found *all, const bool *in, kl_reductions *out);
+
+// ordered.c: what the reducer of `reduce`, over the elements of x, is where the first argument's come before the
+// second's.
+const kl_comp *kl_ordered_reducer(kl_choosing *c, const kl_reductions *x, const kl_instr *reduce);
 
 // reading.c: sets `across` and `minor`, and the order of what is kept, by what is read.
 kiln_status kl_find_reading(kl_choosing *c, kl_reductions *x);
@@ -148,46 +152,59 @@ kiln_status kl_find_alike(kl_reducing *g, kl_alike *out);
 typedef struct kl_folding {
   kl_reducing *g;
   const kl_reducer *by;
+  bool leaves; // joined are several leaves of a group: elements of the first argument do not all come before the
+               // second's
 } kl_folding;
 
 enum { KL_MAX_VALUES_FOLDED = 64 };
 
 kl_folding kl_folding_of(kl_reducing *g, uint32_t which);
-// Values of the reduction's operands at an index, where the guard holds, else none: as the fold takes them.
-kiln_status kl_fold_values(kl_folding *f, const kl_aff *const *index, uint32_t guard, uint32_t *values);
+kl_folding kl_folding_leaves(const kl_folding *f);
+// Values of the reduction's operands at an index, where the guard holds, else none: as the fold takes them. there: a
+// guard that says less, namely nothing of rows that are not there, whose results nobody takes.
+kiln_status kl_fold_values(kl_folding *f, const kl_aff *const *index, uint32_t guard, uint32_t there, uint32_t *values);
 // No value.
 void kl_fold_nothing(kl_folding *f, uint32_t *values);
 kiln_status kl_fold_join(kl_folding *f, const uint32_t *lower, const uint32_t *higher, uint32_t *out);
-// Over a reg variable, in place: in order, or in pairs. Over a LANE variable: every lane has the result. var KL_NONE:
-// nothing to do.
+// Over a reg variable, in place: in order, or in pairs. var KL_NONE: nothing to do.
 kiln_status kl_fold_in_order(kl_folding *f, uint32_t var, uint32_t *values);
 kiln_status kl_fold_pairs(kl_folding *f, uint32_t var, uint32_t *values);
-kiln_status kl_fold_lanes(kl_folding *f, uint32_t lane, uint32_t *values);
-// The same of each group of n neighbouring lanes, a power of two.
-kiln_status kl_fold_few_lanes(kl_folding *f, uint32_t lane, int64_t n, uint32_t *values);
+// Over each group of `lanes` neighbours of a LANE variable, a power of two, and then in pairs over a reg variable,
+// which has as many values as a power of two, or KL_NONE: every lane has the result, or only the first if not `all`.
+// lane KL_NONE: there is one.
+kiln_status kl_fold_lanes(kl_folding *f, uint32_t lane, int64_t lanes, bool all, uint32_t var, uint32_t *values);
 // Over elements j of a ring: j + shift = (h*lanes + lane)*V + v modulo their number, in pairs. 0 <= shift < most, all
-// powers of two but shift; every lane of the warp has some, and has the result.
+// powers of two but shift; every lane of the warp has some, and has the result, or only the first if not `all`.
 typedef struct kl_ring {
   uint32_t v, lane, h; // v, h: KL_NONE where there is one
   const kl_aff *shift;
   int64_t most;
+  bool all;
 } kl_ring;
 kiln_status kl_fold_ring(kl_folding *f, const kl_ring *ring, uint32_t *values);
+// Of rows that begin anywhere in what is read at once elements are read as they lie, in a round more, and those where
+// `early` holds belong to the round before: `first` is the element of the first of so many rounds, W apart.
+typedef struct kl_shift {
+  const kl_aff *first;
+  uint32_t early, rounds;
+} kl_shift;
 // Element r of a row, where the guard holds, in a thread: in order over a loop's `rounds` and reg variable `k`, KL_NONE
-// where there is one.
+// where there is one; shift: NULL, or see there.
 typedef struct kl_elements {
   const kl_aff *row, *r;
-  uint32_t guard, rounds, k;
+  uint32_t guard, there, rounds, k; // there: as kl_fold_values has it
+  const kl_shift *shift;
 } kl_elements;
 // All reductions of a level, each fold's values in its place.
 kiln_status kl_fold_elements(kl_reducing *g, const kl_elements *e, uint32_t level,
                              uint32_t (*values)[KL_MAX_VALUES_FOLDED]);
-// Through shared memory: slots for so many values, which threads that `keep` says put; nothing where `there` fails.
-void kl_fold_room(kl_folding *f, int64_t count, uint32_t *slots);
+// Through shared memory: slots for so many values like these, NULL: any; threads that `keep` says put them; nothing
+// where `there` fails.
+void kl_fold_room(kl_folding *f, int64_t count, const uint32_t *values, uint32_t *slots);
 void kl_fold_put(kl_folding *f, const uint32_t *slots, const kl_aff *at, uint32_t keep, const uint32_t *values);
 // The same in scratch memory. row: values of each row whose number comes at run time, where these lie one behind the
 // other; else 0.
-void kl_fold_scratch(kl_folding *f, int64_t count, int64_t row, uint32_t *slots);
+void kl_fold_scratch(kl_folding *f, int64_t count, int64_t row, const uint32_t *values, uint32_t *slots);
 void kl_fold_get(kl_folding *f, const uint32_t *slots, const kl_aff *at, uint32_t there, uint32_t *values);
 // With init, and back to the types of the reduction; then the walk has them at `row`.
 kiln_status kl_fold_finish(kl_folding *f, uint32_t *values, uint32_t guard);

@@ -21,6 +21,11 @@ enum { // threads that make several rows one behind the other, for each multipro
   MOST_COPIED = 32 << 10,
   MOST_MET = 8 << 10, // of what warps make of rows
 };
+enum { // of rows that share a warp: bits of each that a request has, elements of a lane, warps of a multiprocessor
+  LEAST_AT_ONCE = 8 * 128,
+  MOST_OF_LANE = 32,
+  LEAST_WARPS = 8,
+};
 enum { MOST_WARPS = 32, SPLIT_WARPS = 8, WARP = 32, BLOCK_WARPS = 4, MOST_PARTS = 1024, MOST_JOINED = 32 };
 
 // How a row is dealt out.
@@ -45,10 +50,11 @@ typedef struct rows {
   uint32_t (*partial)[KL_MAX_VALUES_FOLDED];    // by reduction: slots of what blocks have made
   const kl_aff *row, *r, *warp, *s;             // s: in the block
   const kl_aff *shift, *in_group;               // see deal_shift; the element's number in its group
+  kl_shift in_order;                            // likewise
   const kl_aff *row_at_once;                    // of the rows that a block has at one time
   const kl_aff *row_in_block, *in_row, *thread; // the thread's number in the row, and in the block
   const kl_aff *out, *out_in_block;             // rows as results are stored
-  uint32_t row_guard, guard;                    // the row is there; and so is the element
+  uint32_t row_guard, guard, there;             // the row is there; and so is the element; it is where its row is
 } rows;
 
 // --- dealing --------------------------------------------------------------------------------------------------------
@@ -89,6 +95,19 @@ static void deal_shift(rows *x, int64_t v) {
   d->unit = unit;
 }
 
+// Fewer lanes for a row, of which more share a warp, waste fewer of their registers where it ends between: of 384
+// elements 16 lanes have 24 each, but of 32 half would have 16 for 8. Each request still has whole lines of a row, and
+// each multiprocessor its warps.
+static int64_t lanes_without_waste(const rows *x, int64_t lanes) {
+  int64_t v = x->d.v, length = x->g.x->length, n = USUAL_MULTIPROCESSORS, best = lanes;
+  if (x->g.c->plan->target.multiprocessors) n = x->g.c->plan->target.multiprocessors;
+  for (int64_t few = lanes / 2; few * v * kl_narrowest(&x->g) >= LEAST_AT_ONCE; few /= 2) {
+    if (kl_ceil_div(length, few * v) * v > MOST_OF_LANE || x->g.x->rows / (WARP / few) < LEAST_WARPS * n) break;
+    if (kl_ceil_div(length, few * v) * few < kl_ceil_div(length, best * v) * best) best = few;
+  }
+  return best;
+}
+
 // Lanes hold V elements side by side; each row of them begins where the row does, so that V divides its length, or is
 // shifted.
 static void deal_lanes(rows *x) {
@@ -100,6 +119,7 @@ static void deal_lanes(rows *x) {
   while (d->v > 1 && length % d->v && d->unit == 1) d->v /= 2;
   int64_t most = host ? x->g.c->plan->target.host_lanes : WARP;
   d->lanes = kl_least(most, kl_power_of_two(kl_ceil_div(length, d->v)));
+  if (!host && d->unit == 1) d->lanes = lanes_without_waste(x, d->lanes);
   if (d->lanes > w) d->lanes = w;
   if (host) d->lanes = d->lanes > rows_in_byte(x) ? d->lanes : rows_in_byte(x); // they store results, too
   length += d->unit - 1;
@@ -342,6 +362,9 @@ static void make_vars(rows *x) {
   const kl_aff *kk = kl_aff_addmul(p, kl_aff_addmul(p, k, round_k, d->k), s, d->k * d->rounds_k);
   const kl_aff *j = kl_aff_addmul(p, kl_aff_addmul(p, v, lane, d->v), h, d->v * d->lanes);
   x->shift = kl_aff_modc(p, kl_aff_mulc(p, x->row, x->g.x->length % d->unit), d->unit);
+  x->in_order = (kl_shift){.first = kl_aff_addmul(p, kl_aff_modc(p, kl_aff_sub(p, j, x->shift), x->g.x->w), s,
+                                                  d->k * d->rounds_k * x->g.x->w),
+                           .rounds = (uint32_t)d->k};
   x->in_group = kl_aff_sub(p, kl_aff_addmul(p, j, k, x->g.x->w), x->shift);
   x->r = kl_aff_sub(p, kl_aff_addmul(p, j, kk, x->g.x->w), x->shift);
   if (x->g.x->beside) make_vars_beside(x);
@@ -362,24 +385,28 @@ static void put_parts(rows *x, kl_folding *f, const uint32_t *values, const uint
   kl_fold_put(f, slots, kl_aff_addmul(x->g.p, x->s, x->row_at_once, x->d.in_block), keep, values);
 }
 
-// Each lane takes neighbouring parts, as many as a register variable counts.
+// Each lane takes neighbouring parts, as many as a register variable counts; on a GPU as many lanes have all of them.
 static kiln_status fold_parts(rows *x, kl_folding *f, uint32_t *values, const uint32_t *slots) {
   kl_affs *p = x->g.p;
-  const kl_aff *lane = x->lane == KL_NONE ? kl_aff_const(p, 0) : kl_aff_dim(p, x->lane), *part = lane;
+  int64_t lanes = kl_least(x->d.lanes, kl_power_of_two(x->d.in_block));
+  if (x->g.c->plan->target.machine == KL_HOST) lanes = x->d.lanes;
+  const kl_aff *lane = x->lane == KL_NONE ? kl_aff_const(p, 0) : kl_aff_modc(p, kl_aff_dim(p, x->lane), lanes);
+  const kl_aff *part = lane;
   if (x->part != KL_NONE) part = kl_aff_addmul(p, kl_aff_dim(p, x->part), lane, x->g.w.body->vars[x->part].extent);
   bool never;
   uint32_t there = kl_guard_and(&x->g.w.guards, KL_NONE, part, 0, x->d.in_block - 1, &never);
   kl_fold_get(f, slots, kl_aff_addmul(p, part, x->row_at_once, x->d.in_block), there, values);
   KL_TRY(kl_fold_pairs(f, x->part, values));
-  return kl_fold_lanes(f, x->lane, values);
+  return kl_fold_lanes(f, x->lane, lanes, true, KL_NONE, values);
 }
 
 // Of a thread's part of a row the pairs of j.
-static kiln_status fold_leaves(rows *x, kl_folding *f, uint32_t *values) {
-  if (x->d.unit > 1) return kl_fold_ring(f, &(kl_ring){x->v, x->lane, x->h, x->shift, x->d.unit}, values);
-  KL_TRY(kl_fold_pairs(f, x->v, values));
-  KL_TRY(kl_fold_lanes(f, x->lane, values));
-  return kl_fold_pairs(f, x->h, values);
+static kiln_status fold_leaves(rows *x, const kl_folding *of, uint32_t *values) {
+  kl_folding f = kl_folding_leaves(of);
+  bool all = x->d.in_block == 1; // else the first puts it where all find it
+  if (x->d.unit > 1) return kl_fold_ring(&f, &(kl_ring){x->v, x->lane, x->h, x->shift, x->d.unit, all}, values);
+  KL_TRY(kl_fold_pairs(&f, x->v, values));
+  return kl_fold_lanes(&f, x->lane, x->d.lanes, all, x->h, values);
 }
 
 // What the block's first thread of a row has made is for others to join.
@@ -388,7 +415,7 @@ static void put_partial(rows *x, uint32_t which, const uint32_t *values) {
   bool never;
   uint32_t keep = kl_guard_and(&x->g.w.guards, x->row_guard, x->in_row, 0, 0, &never);
   const kl_aff *split = x->split == KL_NONE ? kl_aff_const(x->g.p, 0) : kl_aff_dim(x->g.p, x->split);
-  kl_fold_scratch(&f, x->d.split * x->g.x->rows, x->d.split * kl_rows_counted(&x->g), x->partial[which]);
+  kl_fold_scratch(&f, x->d.split * x->g.x->rows, x->d.split * kl_rows_counted(&x->g), values, x->partial[which]);
   kl_fold_put(&f, x->partial[which], kl_aff_addmul(x->g.p, split, x->row, x->d.split), keep, values);
 }
 
@@ -403,7 +430,7 @@ static kiln_status join_partial(rows *x, uint32_t which) {
   if (x->joined != KL_NONE) part = kl_aff_addmul(p, kl_aff_dim(p, x->joined), part, x->d.joined);
   kl_fold_get(&f, x->partial[which], kl_aff_addmul(p, part, x->row, x->d.split), x->row_guard, values);
   KL_TRY(kl_fold_pairs(&f, x->joined, values));
-  if (x->lane != KL_NONE) KL_TRY(kl_fold_few_lanes(&f, x->lane, x->d.join_lanes, values));
+  KL_TRY(kl_fold_lanes(&f, x->lane, x->d.join_lanes, true, KL_NONE, values));
   return kl_fold_give(&x->g, which, x->row, x->row_guard, values);
 }
 
@@ -419,18 +446,16 @@ static kiln_status fold_level(rows *x, uint32_t level) {
   const kl_reductions *all = x->g.x;
   uint32_t(*slots)[KL_MAX_VALUES_FOLDED] = kl_arena_alloc(x->g.c->arena, all->n * sizeof *slots);
   uint32_t(*values)[KL_MAX_VALUES_FOLDED] = kl_arena_alloc(x->g.c->arena, all->n * sizeof *values);
-  for (uint32_t i = 0; i < all->n; i++) {
-    kl_folding f = kl_folding_of(&x->g, i);
-    if (x->d.in_block > 1 && all->level[i] == level)
-      kl_fold_room(&f, x->d.in_block * x->d.rows_in_block * x->d.rows_in_warp, slots[i]);
-  }
   if (x->step != KL_NONE) kl_write_loop(&x->g.w, x->step, 0, NULL, NULL, NULL);
-  KL_TRY(kl_fold_elements(&x->g, &(kl_elements){x->row, x->r, x->guard, x->step_k, x->k}, level, values));
+  kl_elements elements = {x->row, x->r, x->guard, x->there, x->step_k, x->k, x->d.unit > 1 ? &x->in_order : NULL};
+  KL_TRY(kl_fold_elements(&x->g, &elements, level, values));
   for (uint32_t i = 0; i < all->n; i++) {
     if (all->level[i] != level) continue;
     kl_folding f = kl_folding_of(&x->g, i);
     KL_TRY(fold_leaves(x, &f, values[i]));
-    if (x->d.in_block > 1) put_parts(x, &f, values[i], slots[i]);
+    if (x->d.in_block == 1) continue;
+    kl_fold_room(&f, x->d.in_block * x->d.rows_in_block * x->d.rows_in_warp, values[i], slots[i]);
+    put_parts(x, &f, values[i], slots[i]);
   }
   if (x->step != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
   for (uint32_t i = 0; i < all->n; i++) {
@@ -548,13 +573,24 @@ static void copy_alike(rows *x) {
   x->g.walk.copies = copies;
 }
 
+static uint32_t element_guard(rows *x, uint32_t outer) {
+  bool never;
+  uint32_t guard = kl_guard_and(&x->g.w.guards, outer, x->r, 0, x->g.x->length - 1, &never);
+  if (x->d.unit == 1 || x->d.parts == 1) return guard;
+  return kl_guard_and(&x->g.w.guards, guard, x->in_group, 0, x->d.k * x->g.x->w - 1, &never);
+}
+
 // What stands in LAST is done by one of the blocks.
 static kiln_status write_body(rows *x) {
   bool never, apart = x->d.split > 1 && !x->g.x->cluster, last = apart && !x->joins && !x->g.x->two_launches;
   x->row_guard = kl_guard_and(&x->g.w.guards, KL_NONE, x->row, 0, x->g.x->rows - 1, &never);
-  x->guard = kl_guard_and(&x->g.w.guards, x->row_guard, x->r, 0, x->g.x->length - 1, &never);
-  if (x->d.unit > 1 && x->d.parts > 1)
-    x->guard = kl_guard_and(&x->g.w.guards, x->guard, x->in_group, 0, x->d.k * x->g.x->w - 1, &never);
+  x->guard = element_guard(x, x->row_guard);
+  x->there = element_guard(x, KL_NONE);
+  if (x->d.unit > 1) {
+    const kl_aff *k = x->k == KL_NONE ? kl_aff_const(x->g.p, 0) : kl_aff_dim(x->g.p, x->k);
+    const kl_aff *at = kl_aff_sub(x->g.p, x->in_group, kl_aff_mulc(x->g.p, k, x->g.x->w));
+    x->in_order.early = kl_guard_and(&x->g.w.guards, KL_NONE, at, -x->d.unit, -1, &never);
+  }
   x->g.w.guards.covers = x->d.unit > 1;
   if (x->copies) copy_alike(x);
   if (x->g.x->beside) kl_sums_begin(&x->g, &x->sums);
