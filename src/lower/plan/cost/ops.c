@@ -21,15 +21,16 @@ static const row functions[KL_OP_COUNT] = {
     [KL_OP_ATAN2] = {84, 168, 192, 184}, [KL_OP_REMAINDER] = {36, 56, 0, 0},
 };
 
-// Of a kernel, for all elements together: what ptxas calls where a quotient or a root is not as most are.
+// Of a kernel, for all elements together: numbers that are kept, and what is looked at once. What ptxas calls where a
+// quotient or a root is not as most are is not among it.
 static const row rest[KL_OP_COUNT] = {
-    [KL_OP_DIVIDE] = {102, 75, 20, 28}, [KL_OP_ATAN2] = {140, 140, 185, 240}, [KL_OP_REMAINDER] = {60, 110, 125, 125},
-    [KL_OP_SQRT] = {15, 38, 0, 0},      [KL_OP_TAN] = {110, 45, 100, 110},    [KL_OP_ASINH] = {85, 70, 70, 60},
-    [KL_OP_ACOSH] = {30, 45, 20, 0},    [KL_OP_ATANH] = {40, 45, 40, 45},     [KL_OP_ATAN] = {45, 40, 60, 60},
-    [KL_OP_POWER] = {50, 60, 60, 80},   [KL_OP_EXP] = {0, 30, 0, 0},          [KL_OP_EXPM1] = {0, 30, 0, 0},
-    [KL_OP_EXP10] = {0, 30, 0, 0},      [KL_OP_LOGISTIC] = {0, 30, 0, 0},     [KL_OP_SINH] = {0, 30, 0, 0},
-    [KL_OP_COSH] = {0, 35, 0, 0},       [KL_OP_LOG] = {0, 45, 0, 0},          [KL_OP_LOG1P] = {0, 45, 0, 0},
-    [KL_OP_TANH] = {0, 45, 0, 0},       [KL_OP_ASIN] = {0, 55, 0, 0},         [KL_OP_ACOS] = {0, 55, 0, 0},
+    [KL_OP_DIVIDE] = {0, 0, 20, 28}, [KL_OP_ATAN2] = {0, 16, 47, 103}, [KL_OP_REMAINDER] = {87, 93, 216, 216},
+    [KL_OP_ASINH] = {12, 0, 65, 20}, [KL_OP_ACOSH] = {6, 4, 43, 27},   [KL_OP_ATANH] = {0, 8, 20, 0},
+    [KL_OP_ATAN] = {0, 0, 87, 12},   [KL_OP_POWER] = {0, 21, 63, 88},  [KL_OP_EXP] = {0, 30, 0, 0},
+    [KL_OP_EXPM1] = {0, 30, 0, 0},   [KL_OP_EXP10] = {0, 30, 0, 0},    [KL_OP_LOGISTIC] = {0, 30, 0, 0},
+    [KL_OP_SINH] = {0, 30, 0, 0},    [KL_OP_COSH] = {0, 35, 0, 0},     [KL_OP_LOG] = {0, 45, 0, 0},
+    [KL_OP_LOG1P] = {0, 45, 0, 0},   [KL_OP_TANH] = {0, 45, 0, 0},     [KL_OP_ASIN] = {0, 12, 0, 0},
+    [KL_OP_ACOS] = {0, 15, 0, 0},
 };
 
 // Of a part where it is complex.
@@ -120,8 +121,17 @@ int64_t kl_exchanged_words(const kl_body *b, const kl_step *s) {
   return (words ? copies * bits / 32 : copies * ((bits + 31) / 32)) / 2;
 }
 
+enum { QUOTIENT = 5, RECIPROCAL = 20, FEW_QUOTIENTS = 4 }; // of several numbers divided by one: each, and once
+
+static bool divides_by_one(const kl_plan *p, const kl_body *b, const kl_step *s) {
+  bool f32 = s->kind == KL_STEP_OP && s->op.op == KL_OP_DIVIDE && s->dtype == KILN_F32;
+  return f32 && p->target.machine == KL_NVPTX && kl_extent(b, s->regs) >= FEW_QUOTIENTS &&
+         kl_extent(b, b->steps[s->operands[1]].regs) == 1;
+}
+
 double kl_step_instructions(const kl_plan *p, const kl_body *b, const kl_step *s) {
   double copies = (double)kl_extent(b, s->regs), words = (kl_info(s->dtype)->bits + 31) / 32;
+  if (divides_by_one(p, b, s)) return QUOTIENT * copies + RECIPROCAL;
   if (s->kind == KL_STEP_OP && s->op.op == KL_OP_SELECT) return copies * of_select(b, s);
   switch (s->kind) {
   case KL_STEP_OP: return copies * of_op(s->noperands ? b->steps[s->operands[0]].dtype : s->dtype, s->dtype, s->op.op);
