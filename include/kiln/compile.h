@@ -43,7 +43,8 @@ typedef struct kiln_compile_params {
   // those of the results' slowest dimension in memory; whatever size that has in the module, a launch may have any
   // other. The fusion must make row i of its results of row i of those parameters that have rows, which lie one behind
   // the other, and of others. Each row has the bits that a kernel of any other size gives it. The count is a multiple
-  // of the first result's elements in a row; up to 2^30 it costs nothing, more may need 64-bit indices.
+  // of the first result's elements in a row; up to 2^30 it costs nothing, more may need 64-bit indices. Where 0 is
+  // given and that dimension is dynamic in the module (`f32[<=4096,64]`), its bound is meant.
   int64_t max_count;
   bool programmatic; // kernels may be launched while the one before still runs, and wait for it; sm_90 and newer
   const struct kiln_device_info *device; // the GPU to compile for (kiln/cuda.h); NULL: any of the target

@@ -455,8 +455,16 @@ static kiln_status find_target(job *j) {
   return KILN_OK;
 }
 
+// Results whose slowest dimension is dynamic have as many rows as they are launched for, up to its bound.
+static int64_t dynamic_count(const kl_kernels *k) {
+  const kl_shape *s = k->nresults ? k->shapes[k->nparams] : NULL;
+  if (!s || !kl_shape_is_array(s) || !s->rank || !s->dynamic) return 0;
+  return s->dynamic[kl_shape_minor_to_major(s, s->rank - 1)] && s->count > 0 ? s->count : 0;
+}
+
 static kiln_status compile_module(job *j) {
   KL_TRY(kl_kernels_make(j->cx, j->m, &j->params, &j->a->arena, &j->kernels));
+  if (!j->params.max_count) j->params.max_count = dynamic_count(&j->kernels);
   KL_TRY(kl_kernels_alias(j->cx, &j->params, &j->kernels));
   if (j->params.max_count && j->kernels.n != 1)
     return kl_unsupported(j->cx, kl_root(j->kernels.entry)->span,

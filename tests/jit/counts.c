@@ -169,6 +169,8 @@ static const struct {
     {"ENTRY e { x = f32[4]{0} parameter(0) s = f32[] parameter(1) b = f32[1] bitcast(s) n = f32[1] negate(b) "
      "t = f32[] bitcast(n) c = f32[4] broadcast(t), dimensions={} ROOT r = f32[4] add(x, c) }",
      NULL},
+    {"ENTRY e { x = f32[4,<=5] parameter(0) ROOT r = f32[4,<=5] negate(x) }", "dimension 1 is dynamic (<=5)"},
+    {"ENTRY e { x = f32[?,5] parameter(0) ROOT r = f32[?,5] negate(x) }", "rows of unknown number (?) have no bound"},
     {"f { x = f32[4] parameter(0) ROOT r = f32[4] negate(x) }\nENTRY e { x = f32[4] parameter(0) "
      "a = f32[4] fusion(x), kind=kLoop, calls=f ROOT b = f32[4] fusion(a), kind=kLoop, calls=f }",
      "a run-time element count takes one kernel, this module needs 2"},
@@ -528,8 +530,52 @@ START_TEST(rows_come_at_run_time) {
 }
 END_TEST
 
+// The module itself has a bound.
+START_TEST(dynamic_rows_are_given_at_run_time) {
+  static const char text[] = MAX "ENTRY e { x = f32[<=20,6] parameter(0) b = f32[<=20] parameter(1) " LOWEST
+                                 "m = f32[<=20] reduce(x, l), dimensions={1}, to_apply=max "
+                                 "ROOT r = f32[<=20] add(m, b) }";
+  static const char fixed[] = MAX "ENTRY e { x = f32[%d,6] parameter(0) b = f32[%d] parameter(1) " LOWEST
+                                  "m = f32[%d] reduce(x, l), dimensions={1}, to_apply=max "
+                                  "ROOT r = f32[%d] add(m, b) }";
+  static const int64_t bounds[] = {0, 7, 100};
+  char own[1000];
+  snprintf(own, sizeof own, "HloModule m\n%s", text);
+  kiln_module *dynamic = parse(own);
+  for (size_t i = 0; i < KL_COUNT(bounds); i++) {
+    both c = compile_both(dynamic, (kiln_compile_params){.max_count = bounds[i]}, "sm_90");
+    const kiln_manifest *f = kiln_artifact_manifest(c.gpu);
+    ck_assert(f->counted && f->slots[0].counted && f->slots[1].counted);
+    ck_assert_int_eq(f->max_count, bounds[i] == 7 ? 7 : 20);
+    for (int n = 0; n <= f->max_count; n += f->max_count == 7 ? 7 : 5) {
+      spell(own, sizeof own, fixed, n);
+      kiln_module *m = parse(own);
+      buffers b = make_buffers(m, (uint64_t)n);
+      for (int by = 0; by < 2; by++) {
+        clear_results(&b);
+        run_on(by, &c, b.param, b.result, n);
+        expect_right(m, &b, b.param, "dynamic rows");
+      }
+      drop_buffers(&b);
+      kiln_module_destroy(&m);
+    }
+    kiln_run_params rp = {.struct_size = sizeof rp, .count = f->max_count + 1};
+    const float in[130] = {0};
+    float out[22];
+    ck_assert_int_eq(kiln_kernel_run(cx, c.k, (const void *const[]){in, in}, (void *const[]){out}, &rp),
+                     KILN_E_INVALID);
+    ck_assert_msg(strstr(last_finding(), bounds[i] == 7 ? "count is 8: expected a multiple of 1 from 0 to 7"
+                                                        : "count is 21: expected a multiple of 1 from 0 to 20"),
+                  "%s", last_finding());
+    drop_both(&c);
+  }
+  kiln_module_destroy(&dynamic);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("counts", EACH(make_context, drop_context), {one_kernel_serves_every_count, KL_COUNT(counted)},
                    {rows_come_at_run_time, KL_COUNT(rows)}, {what_has_no_count_is_refused, KL_COUNT(not_counted)},
-                   {tiny_counts}, {counts_are_checked}, {huge_counts_take_64_bits});
+                   {dynamic_rows_are_given_at_run_time}, {tiny_counts}, {counts_are_checked},
+                   {huge_counts_take_64_bits});
 }

@@ -155,7 +155,7 @@ static int make_memory(job *j) {
 static uint64_t count_of(const job *j) {
   kiln_array_type t;
   uint64_t n = 1;
-  if (!j->how.max_count || !kiln_module_result_leaf_type(j->m, 0, &t)) return 0;
+  if (!kiln_artifact_manifest(j->artifact)->counted || !kiln_module_result_leaf_type(j->m, 0, &t)) return 0;
   for (uint32_t d = 0; d < t.rank; d++) n *= (uint64_t)t.dims[d];
   return n;
 }

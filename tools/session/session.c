@@ -101,10 +101,11 @@ static int64_t elements(const kiln_array_type *t) {
   return n;
 }
 
-// With a run-time count a launch is given the module's own.
+// With a run-time count a launch is given the module's own; of what is dynamic its bound.
 static int64_t count_of(const session *s) {
+  const kiln_artifact *a = s->gpu ? s->gpu : s->host;
   kiln_array_type t;
-  return s->how.max_count && kiln_module_result_leaf_type(s->m, 0, &t) ? elements(&t) : 0;
+  return a && kiln_artifact_manifest(a)->counted && kiln_module_result_leaf_type(s->m, 0, &t) ? elements(&t) : 0;
 }
 
 // --- memory ---------------------------------------------------------------------------------------------------------

@@ -220,12 +220,20 @@ static kiln_status walk(recount *r, uint32_t i) {
 
 // --- growing --------------------------------------------------------------------------------------------------------
 
+// What is dynamic in s but for dimension d, whose size is what is given at run time.
+static const bool *dynamic_beside(const recount *r, const kl_shape *s, uint32_t d) {
+  bool any = false, *dynamic = KL_NEW_N(r->arena, bool, s->rank + 1);
+  for (uint32_t i = 0; s->dynamic && i < s->rank; i++) any |= dynamic[i] = s->dynamic[i] && i != d;
+  return any ? dynamic : NULL;
+}
+
 static const kl_shape *grow_array(const recount *r, const kl_shape *s, int d) {
   if (d < 0) return s;
   kl_shape *t = kl_arena_dup(r->arena, s, sizeof *s);
   int64_t *dims = kl_arena_dup(r->arena, s->dims, s->rank * sizeof *dims);
   dims[d] = r->most;
   t->dims = dims;
+  t->dynamic = dynamic_beside(r, s, (uint32_t)d);
   t->count = s->count / r->rows * r->most;
   return t;
 }
@@ -316,11 +324,15 @@ static kiln_status find_rows(recount *r, int64_t max_count, int64_t *row) {
   const kl_instr *root = kl_root(r->comp);
   uint32_t n = (uint32_t)kl_shape_leaf_count(root->shape);
   const kl_shape *first = n ? kl_shape_leaf(root->shape, 0) : NULL;
-  if (!first || !kl_shape_is_array(first) || first->rank == 0 || first->count == 0)
-    return kl_unsupported(r->cx, root->span, "results without dimensions or elements have no run-time element count");
-  r->rows = first->dims[kl_shape_minor_to_major(first, first->rank - 1)];
+  static const char none[] = "results without dimensions or elements have no run-time element count";
+  if (!first || !kl_shape_is_array(first) || first->rank == 0) return kl_unsupported(r->cx, root->span, none);
+  uint32_t slowest = (uint32_t)kl_shape_minor_to_major(first, first->rank - 1);
+  r->rows = first->dims[slowest];
+  if (r->rows == KL_DIM_UNKNOWN) return kl_unsupported(r->cx, root->span, "rows of unknown number (?) have no bound");
+  if (first->count == 0) return kl_unsupported(r->cx, root->span, none);
   *row = first->count / r->rows;
   r->most = max_count / *row;
+  if (first->dynamic && first->dynamic[slowest] && r->most > r->rows) r->most = r->rows;
   if (r->most < 1)
     return kl_invalid(r->cx, root->span, "max_count is %lld: expected at least one row of %lld elements",
                       (long long)max_count, (long long)*row);
