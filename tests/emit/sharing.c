@@ -32,6 +32,17 @@ static const row rows[] = {
    "x = bf16[9,2048] parameter(0)\n b = f32[2048] parameter(1)\n m = pred[9,2048] parameter(2)\n"
    "c = bf16[2048] convert(b)\n w = bf16[9,2048] broadcast(c), dimensions={1}\n a = bf16[9,2048] add(x, w)\n"
    "ROOT y = bf16[9,2048] select(m, a, x)\n", "step round < "},
+  {"a bias that is twice as wide",
+   "x = bf16[37,1024] parameter(0)\n b = f32[1024] parameter(1)\n c = f32[37,1024] convert(x)\n"
+   "w = f32[37,1024] broadcast(b), dimensions={1}\n a = f32[37,1024] add(c, w)\n ROOT y = bf16[37,1024] convert(a)\n", "reg row < 4"},
+  {"the same with rows that end in a block",
+   "x = f16[66,504] parameter(0)\n b = f32[504] parameter(1)\n c = f32[66,504] convert(x)\n"
+   "w = f32[66,504] broadcast(b), dimensions={1}\n a = f32[66,504] multiply(c, w)\n ROOT y = f16[66,504] convert(a)\n", "round < 3"},
+  {"halves that change places, by a table that is twice as wide",
+   "t = f32[4,128] parameter(0)\n x = bf16[4,16,128] parameter(1)\n l = bf16[4,16,64] slice(x), slice={[0:4],[0:16],[0:64]}\n"
+   "h = bf16[4,16,64] slice(x), slice={[0:4],[0:16],[64:128]}\n r = bf16[4,16,128] concatenate(h, l), dimensions={2}\n"
+   "c = f32[4,16,128] convert(r)\n w = f32[4,16,128] broadcast(t), dimensions={0,2}\n m = f32[4,16,128] multiply(c, w)\n"
+   "s = bf16[4,16,128] convert(m)\n ROOT y = bf16[4,16,128] add(s, x)\n", "step round < 4"},
   {"halves that change places, beside what is the result's own",
    "r = f32[4,16,128] parameter(0)\n x = f32[4,16,128] parameter(1)\n t = f32[4,128] parameter(2)\n"
    "l = f32[4,16,64] slice(x), slice={[0:4],[0:16],[0:64]}\n h = f32[4,16,64] slice(x), slice={[0:4],[0:16],[64:128]}\n"
@@ -191,6 +202,25 @@ START_TEST(plans_say_so) {
 }
 END_TEST
 
+// What is wider than a thread's results takes two accesses, of which neighbours have halves of the same sectors.
+START_TEST(neighbours_exchange_halves) {
+  kiln_context *cx = kiln_context_create(NULL);
+  unsigned exchanged = 0;
+  for (size_t i = 0; i < KL_COUNT(rows); i++) {
+    kl_sb text;
+    kiln_module *m = parse_row(cx, &rows[i], 0, "", &text);
+    kiln_artifact *a = compile(cx, m, text.p, 32);
+    const char *plan = kiln_artifact_text(a, KILN_TEXT_PLAN, NULL);
+    exchanged += strstr(plan, "exchange v / 4 with neighbour") != NULL;
+    kiln_artifact_destroy(&a);
+    kiln_module_destroy(&m);
+    kl_sb_free(&text);
+  }
+  EXPECT(exchanged >= 3, "%u of them", exchanged);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 // Results of the first few rows may overwrite their first parameter.
 enum { IN_PLACE = 5 };
 
@@ -211,5 +241,5 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("sharing", NO_FRAME, {elements_apart, KL_COUNT(rows)}, {plans_say_so, KL_COUNT(rows)},
-                   {in_place, IN_PLACE});
+                   {neighbours_exchange_halves, 1}, {in_place, IN_PLACE});
 }

@@ -80,7 +80,7 @@ static const struct {
   int64_t most, least;
 } sectors[] = {
     {"scale_bias_relu.hlo", 34603008, 33556480},   {"bias_dropout_residual.hlo", 14811136, 14680576},
-    {"embedding.hlo", 9175040, 8914944},           {"rope.hlo", 17825792, 16908288},
+    {"embedding.hlo", 9175040, 8914944},           {"rope.hlo", 17301504, 16908288},
     {"layer_norm.hlo", 2162688, 2097664},          {"rms_norm.hlo", 17039360, 16777472},
     {"add_rms_norm.hlo", 4325376, 4194816},        {"batch_norm.hlo", 536904320, 268435488},
     {"layer_norm_backward.hlo", 6586880, 6292224},

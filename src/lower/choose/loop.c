@@ -16,7 +16,7 @@ enum { THREAD, LANE, LOOP_VARS };
 
 // Those of a body of chunks: blocks, warps, lanes; then, if there are several, blocks of a group, rounds and rows; the
 // thread's elements, and bits of the lane's number that are variables of their own, the highest first.
-enum { BLOCK, WARP, LANES, MOST_PIECES = 2, MOST_LANE_BITS = 5, MOST_CHUNK_VARS = LANES + 7 + MOST_LANE_BITS };
+enum { BLOCK, WARP, LANES, MOST_PIECES = 2, MOST_LANE_BITS = 5, MOST_CHUNK_VARS = LANES + 8 + MOST_LANE_BITS };
 
 typedef struct kl_domains {
   uint32_t n;
@@ -92,6 +92,7 @@ static bool *find_slots(const kl_choosing *c, const kl_domain *d) {
 // Elements of a thread, and how many of them lie together.
 typedef struct share {
   uint32_t elements, chunk;
+  bool halves; // something small takes two accesses for them, each of half a sector
 } share;
 
 static bool has_updates(const kl_domain *d) {
@@ -183,7 +184,7 @@ static uint32_t find_var(const kl_body *b, const char *name) {
 }
 
 static const char column_name[] = "column", round_name[] = "round", row_name[] = "row";
-static const char warp_name[] = "warp_b", lane_name[] = "lane_b";
+static const char warp_name[] = "warp_b", lane_name[] = "lane_b", neighbour_name[] = "neighbour";
 
 // Threads of a block that have a run of pieces are digits of its own, where it ends in a block.
 static void split_threads(const kl_plan *p, kl_var *vars, uint32_t *n, const kl_domain *d, uint32_t lanes) {
@@ -193,6 +194,17 @@ static void split_threads(const kl_plan *p, kl_var *vars, uint32_t *n, const kl_
   int64_t fast = threads < 32 ? threads : threads / 32;
   vars[of].extent /= fast;
   vars[(*n)++] = (kl_var){vars[of].binding, fast, threads < 32 ? lane_name : warp_name};
+}
+
+// What neighbours exchange of a small array that is read once for many rounds: the fastest digit of the lane's number
+// is a variable.
+static void split_neighbours(kl_var *vars, uint32_t *n) {
+  kl_var *fastest = &vars[LANES];
+  for (uint32_t v = LANES + 1; v < *n; v++)
+    if (vars[v].binding == KL_BIND_LANE) fastest = &vars[v];
+  if (fastest->extent % 2) return;
+  fastest->extent /= 2;
+  vars[(*n)++] = (kl_var){KL_BIND_LANE, 2, neighbour_name};
 }
 
 // Of elements that lie apart: blocks side by side between one and the next, the last of which may be outside in part;
@@ -217,6 +229,7 @@ static void shape_chunks(const kl_plan *p, kl_body *b, share x, const kl_domain 
   vars[WARP] = (kl_var){KL_BIND_WARP, kl_last_launch(p)->block / 32, "warp"};
   vars[LANES] = (kl_var){KL_BIND_LANE, 32 >> nbits, "lane"};
   if (d->pieces > 1) split_threads(p, vars, &n, d, x.elements);
+  if (x.halves && nbits == 0 && d->groups && d->times > d->at_once) split_neighbours(vars, &n);
   if (columns > 1) vars[n++] = (kl_var){KL_BIND_BLOCK, columns, column_name};
   if (d->groups && d->times > d->at_once) vars[n++] = (kl_var){KL_BIND_STEP, d->times / d->at_once, round_name};
   if (d->groups && d->at_once > 1) vars[n++] = (kl_var){KL_BIND_REG, d->at_once, row_name};
@@ -243,12 +256,20 @@ static void shape_part(const kl_plan *p, share x, uint32_t tail_lanes, const kl_
   part->blocks = part->main_blocks + behind / block + (behind % block != 0);
 }
 
+static bool has_halves(const kl_slots *s, const bool *has, uint32_t elements) {
+  bool found = false;
+  for (uint32_t i = 0; i < s->nargs; i++)
+    found |= has[i] && s->v.p[i].kind == KL_SLOT_IN && kl_info(s->v.p[i].shape->dtype)->bits * elements == 256;
+  return found;
+}
+
 static kiln_status shape_domain(kl_choosing *c, kl_domain *d, kl_part *parts) {
   kl_plan *p = c->plan;
   kl_plan_launch *l = kl_last_launch(p);
   const bool *has = find_slots(c, d);
   uint32_t tail_lanes = lowest_lanes(&c->slots, has);
   share x = choose_share(p, &c->slots, has, d->count, tail_lanes, p->comp->ninstr / d->nparts, most_lanes(c, d));
+  x.halves = has_halves(&c->slots, has, x.elements);
   if (!has_updates(d)) KL_TRY(kl_find_sharing(c, d, has, x.elements, x.chunk < x.elements));
   for (uint32_t i = 0; i < d->nparts; i++) {
     shape_part(p, x, tail_lanes, d, &parts[i]);
@@ -292,6 +313,12 @@ static const kl_aff *number_of(kl_affs *p, const kl_body *b, uint32_t var, uint3
   return kl_aff_addmul(p, kl_aff_dim(p, faster), kl_aff_dim(p, var), b->vars[faster].extent);
 }
 
+static const kl_aff *lane_of(kl_affs *p, const kl_body *b) {
+  const kl_aff *lane = number_of(p, b, LANES, find_var(b, lane_name));
+  uint32_t neighbour = find_var(b, neighbour_name);
+  return neighbour == KL_NONE ? lane : kl_aff_addmul(p, kl_aff_dim(p, neighbour), lane, 2);
+}
+
 // The element that a thread of a block has of those of the block.
 static const kl_aff *element_in_block(kl_affs *p, const kl_body *b) {
   uint32_t nbits = lane_bits(b);
@@ -299,7 +326,7 @@ static const kl_aff *element_in_block(kl_affs *p, const kl_body *b) {
   const kl_aff *v = kl_aff_dim(p, element_var(b)),
                *at = kl_aff_addmul(p, v, kl_aff_floordivc(p, v, chunk), (threads - 1) * chunk);
   at = kl_aff_addmul(p, at, number_of(p, b, WARP, find_var(b, warp_name)), 32 * chunk);
-  at = kl_aff_addmul(p, at, number_of(p, b, LANES, find_var(b, lane_name)), b->lanes);
+  at = kl_aff_addmul(p, at, lane_of(p, b), b->lanes);
   for (uint32_t i = 0; i < nbits; i++) at = kl_aff_addmul(p, at, kl_aff_dim(p, lane_bit(b, i)), chunk << i);
   return at;
 }
@@ -351,6 +378,10 @@ static void allow_exchanges(kl_writer *w) {
   for (uint32_t i = 0; i < nbits; i++) x[i] = (kl_exchange){element_var(b), b->lanes >> (nbits - i), lane_bit(b, i)};
   w->nexchanges = nbits;
   w->exchanges = x;
+  uint32_t neighbour = b->threads ? KL_NONE : find_var(b, neighbour_name);
+  if (neighbour == KL_NONE) return;
+  kl_exchange filling = {element_var(b), b->lanes / 2, neighbour};
+  w->filling = kl_arena_dup(w->arena, &filling, sizeof filling);
 }
 
 // A result whose owner has it in tiles or with padding, position by position. Padding becomes zero: equal results are

@@ -270,6 +270,25 @@ static bool is_wider(const kl_access *a, const kl_access *b, const kl_slot_info 
   return a->stride == 1 && kl_access_requests(a, info) < kl_access_requests(b, info);
 }
 
+static int64_t coefficient(const kl_aff *e, uint32_t var) {
+  for (uint32_t i = 0; i < e->n; i++)
+    if (e->terms[i].atom->kind == KL_AFF_DIM && e->terms[i].atom->var == var) return e->terms[i].coef;
+  return 0;
+}
+
+enum { SECTOR_BITS = 256 };
+
+// Is it made once for all rounds, by requests of which each has half of many sectors? Neighbours have the other half.
+static bool has_halves(const kl_writer *w, const kl_access *a, const kl_slot_info *info, const kl_aff *linear,
+                       uint32_t guard) {
+  const kl_exchange *x = w->filling;
+  kl_vars loops = loops_around(w, w->open.n - 1);
+  if (!x || !loops || info->kind == KL_SLOT_SHARED || kl_has_symbols(linear)) return false;
+  if ((kl_vars_of(w->body, linear) | guard_vars(w, guard)) & loops) return false;
+  if (a->stride != 1 || a->run != x->var || a->vec != 2 * x->distance || a->reversed) return false;
+  return a->vec * kl_info(info->shape->dtype)->bits == SECTOR_BITS && coefficient(linear, x->lane) == (int64_t)a->vec;
+}
+
 uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, const kl_aff *linear, uint32_t guard,
                        const kl_instr *from) {
   kl_step s = {.kind = KL_STEP_LOAD, .dtype = info->shape->dtype, .instr = from};
@@ -287,6 +306,12 @@ uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, co
     linear = place;
     guard = there;
     n++;
+  }
+  uint32_t there;
+  if (has_halves(w, &s.access, info, linear, guard) && kl_guard_exchanged(&w->guards, w->filling, guard, &there)) {
+    const kl_aff *place = kl_exchanged(&w->guards, w->filling, linear);
+    s.access = kl_load_plan(&w->guards, w->arena, info, slot, place, there);
+    return kl_write_exchange(w, w->filling, write_step(w, &s, place, false));
   }
   bool changes = info->kind == KL_SLOT_SHARED || info->kind == KL_SLOT_OUT;
   uint32_t value = write_step(w, &s, linear, changes);

@@ -112,6 +112,9 @@ typedef struct kl_writer {
   // Exchanges that may make accesses wider: each once more than those before it.
   uint32_t nexchanges;
   const kl_exchange *exchanges;
+  // What neighbours exchange of a load that they make once for all rounds of a loop, so that each request is of whole
+  // sectors; NULL: nothing.
+  const kl_exchange *filling;
   uint32_t held;     // words of 32 bits that a thread holds of what stands before loops that it was written in
   bool splits_bytes; // a result is stored in parts of bytes, which other threads may have others of
 } kl_writer;
