@@ -415,6 +415,7 @@ static const read_row reads[] = {
   {"rows", "p = f32[128,4096] parameter(0)\n z = f32[] constant(0)\n ROOT a = f32[128] reduce(p, z), dimensions={1}, to_apply=f", 105},
   {"rows that begin anywhere", "p = f32[64,4095] parameter(0)\n z = f32[] constant(0)\n ROOT a = f32[64] reduce(p, z), dimensions={1}, to_apply=f", 105},
   {"rows that begin anywhere, of half a vector", "p = bf16[64,2047] parameter(0)\n z = f32[] constant(0)\n q = f32[64,2047] convert(p)\n ROOT a = f32[64] reduce(q, z), dimensions={1}, to_apply=f", 105},
+  {"rows that begin anywhere, and their elements", "p = f32[64,1023] parameter(0)\n z = f32[] constant(0)\n a = f32[64] reduce(p, z), dimensions={1}, to_apply=f\n b = f32[64,1023] broadcast(a), dimensions={0}\n ROOT d = f32[64,1023] subtract(p, b)", 105},
   {"rows of 131,072 that are read twice", "p = bf16[64,131072] parameter(0)\n z = f32[] constant(0)\n q = f32[64,131072] convert(p)\n a = f32[64] reduce(q, z), dimensions={1}, to_apply=f\n b = f32[64,131072] broadcast(a), dimensions={0}\n d = f32[64,131072] subtract(q, b)\n ROOT r = bf16[64,131072] convert(d)", 105},
   {"rows of what is turned", "p = f32[4096,512] parameter(0)\n z = f32[] constant(0)\n t = f32[512,4096] transpose(p), dimensions={1,0}\n ROOT a = f32[512] reduce(t, z), dimensions={1}, to_apply=f", 105},
   {"the same by its layout", "p = f32[512,4096]{0,1} parameter(0)\n z = f32[] constant(0)\n t = f32[512,4096]{1,0} copy(p)\n ROOT a = f32[512] reduce(t, z), dimensions={1}, to_apply=f", 105},

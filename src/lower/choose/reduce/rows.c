@@ -76,6 +76,14 @@ static int64_t rows_in_byte(const rows *x) {
   return bits && bits < 8 ? 8 / bits : 1;
 }
 
+// Are results for each element stored in shifted rows, too? What rows read alike is then read element by element, for
+// each row, and rows of several groups have so many rounds more that wide stores do not make up for them.
+static bool stores_shifted(rows *x) {
+  const kl_reductions *all = x->g.x;
+  if (all->length > all->w * all->k) return false;
+  return kl_find_alike(&x->g, &x->alike) == KILN_OK && !x->alike.bits;
+}
+
 // Rows that are no multiples of a vector begin anywhere in one. Then lanes hold what lies side by side from the sector
 // on that the row begins in, and each element of theirs is `shift` less: r = ((s*K + k)*W + j) - shift, shift < unit.
 // The first elements of a group's round k are then the last of round k-1, and its last ones, of round K-1, are in a
@@ -88,10 +96,10 @@ static void deal_shift(rows *x, int64_t v) {
   bool counted = x->g.c->plan->counted; // then nothing beside a row may be read: it may not be there
   uint32_t align = x->g.c->params->align;
   d->unit = 1;
-  if (host || counted || x->joins || !wanted || (align && align < 16) || !all->flat || all->flat % v ||
+  if (host || counted || x->joins || all->beside || !wanted || (align && align < 16) || !all->flat || all->flat % v ||
       all->w / (WARP * v) < 1)
     return;
-  if (all->k > 4 || kl_has_element_results(&x->g)) return;
+  if (all->k > 4 || (kl_has_element_results(&x->g) && !stores_shifted(x))) return;
   d->unit = unit;
 }
 
@@ -370,6 +378,10 @@ static void make_vars(rows *x) {
   if (x->g.x->beside) make_vars_beside(x);
 }
 
+static const kl_aff *variable(rows *x, uint32_t var) {
+  return var == KL_NONE ? kl_aff_const(x->g.p, 0) : kl_aff_dim(x->g.p, var);
+}
+
 static bool first_lane(rows *x, uint32_t outer, uint32_t *guard) {
   bool never = false;
   *guard = outer;
@@ -474,11 +486,32 @@ static kiln_status fold_level(rows *x, uint32_t level) {
 
 // --- results --------------------------------------------------------------------------------------------------------
 
+// Lanes whose elements are not all of one row store those one by one that are.
+static kiln_status store_shifted(rows *x) {
+  bool never;
+  kl_guards *g = &x->g.w.guards;
+  int64_t length = x->g.x->length, last = x->d.v - 1;
+  const kl_aff *first = kl_aff_sub(x->g.p, x->r, variable(x, x->v));
+  uint32_t keep[3] = {kl_guard_and(g, x->row_guard, first, 0, length - x->d.v, &never),
+                      kl_guard_and(g, x->guard, first, -last, -1, &never),
+                      kl_guard_and(g, x->guard, first, length - last, length - 1, &never)};
+  for (uint32_t i = 0; i < x->g.x->noutputs; i++) {
+    const kl_output *o = &x->g.x->outputs[i];
+    const kl_aff *at;
+    uint32_t step;
+    if (o->of_row) continue;
+    KL_TRY(kl_want_output(&x->g, o, x->row, x->r, x->guard, &at, &step));
+    for (uint32_t k = 0; k < KL_COUNT(keep); k++)
+      kl_write_store(&x->g.w, o->slot, kl_slot_of(&x->g, o->slot), at, step, keep[k]);
+  }
+  return KILN_OK;
+}
+
 static kiln_status store_elements(rows *x) {
   if (!kl_has_element_results(&x->g)) return KILN_OK;
   if (x->step != KL_NONE) kl_write_loop(&x->g.w, x->step, 0, NULL, NULL, NULL);
   if (x->step_k != KL_NONE) kl_write_loop(&x->g.w, x->step_k, 0, NULL, NULL, NULL);
-  KL_TRY(kl_store_elements(&x->g, x->row, x->r, x->guard));
+  KL_TRY(x->d.unit > 1 ? store_shifted(x) : kl_store_elements(&x->g, x->row, x->r, x->guard));
   if (x->step_k != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
   if (x->step != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
   return KILN_OK;
@@ -547,10 +580,6 @@ static kiln_status store_all(rows *x) {
   if (x->row_round != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
   store_rows(x, meeting);
   return x->g.x->beside ? kl_sums_end(&x->g, &x->sums) : KILN_OK;
-}
-
-static const kl_aff *variable(rows *x, uint32_t var) {
-  return var == KL_NONE ? kl_aff_const(x->g.p, 0) : kl_aff_dim(x->g.p, var);
 }
 
 // Neighbouring threads copy neighbouring runs.
