@@ -222,10 +222,8 @@ START_TEST(code_grows_linearly) {
 }
 END_TEST
 
-// No function of the host's is long, whatever the kernel is.
-START_TEST(host_functions_are_bounded) {
-  text.n = 0;
-  put_results(600, 64);
+// Lines of the longest of the host's functions for the text.
+static size_t longest_of_host(void) {
   kiln_module *m = parse_text();
   kiln_compile_params p = {.struct_size = sizeof p, .target = "host", .keep = KILN_KEEP_LLVM};
   kiln_artifact *a;
@@ -236,9 +234,87 @@ START_TEST(host_functions_are_bounded) {
     lines = strncmp(at, "define", 6) == 0 ? 0 : lines + 1;
     if (*at == '}' && lines > most) most = lines;
   }
-  EXPECT(most > 0 && most < 8000, "a function of %zu lines", most);
   kiln_artifact_destroy(&a);
   kiln_module_destroy(&m);
+  return most;
+}
+
+// No function of the host's is long, whatever the kernel is.
+START_TEST(host_functions_are_bounded) {
+  put_results(600, 64);
+  size_t most = longest_of_host();
+  EXPECT(most > 0 && most < 8000, "a function of %zu lines", most);
+}
+END_TEST
+
+// --- lanes that lie apart -----------------------------------------------------------------------------------------
+
+// An iteration of the host has up to 1,024 elements, each of which lies where a division or data says. Their places are
+// made by vectors, their functions called: each element adds ten to twenty lines to the longest function. In place a
+// row that is not there reads what its own first one does.
+static const struct {
+  const char *header, *body;
+  size_t most; // lines
+} apart[] = {
+    {"",
+     ("p = f32[4,44,7]{2,1,0:T(3,2)} parameter(0) z = f32[] constant(0) "
+      "ROOT r = f32[] reduce(p, z), dimensions={0,1,2}, to_apply=f32_add"),
+     11500},
+    {"",
+     ("p = u2[4,44,7]{0,2,1} parameter(0) z = u2[] constant(1) "
+      "ROOT r = u2[] reduce(p, z), dimensions={0,1,2}, to_apply=u2_max"),
+     2200},
+    {"",
+     ("p = u2[3,93,5] parameter(0) z = u2[] constant(1) "
+      "ROOT r = u2[93] reduce(p, z), dimensions={0,2}, to_apply=u2_max"),
+     400},
+    {"",
+     ("p = f8e4m3fn[7,9,21]{1,2,0:T(2,5)E(16)} parameter(0) z = f8e4m3fn[] constant(1) "
+      "ROOT r = f8e4m3fn[] reduce(p, z), dimensions={0,1,2}, to_apply=f8_max"),
+     15500},
+    {"",
+     ("p = c64[4,44,7]{2,1,0:T(3,2)} parameter(0) z = c64[] constant((0, 1)) "
+      "ROOT r = c64[] reduce(p, z), dimensions={0,1,2}, to_apply=c64_add"),
+     17500},
+    {"",
+     ("p = c128[7,12,14]{2,1,0:T(5,3)} parameter(0) q = c128[7,12,14] atan2(p, p) z = c128[] constant((0, 1)) "
+      "ROOT r = c128[] reduce(q, z), dimensions={0,1,2}, to_apply=c128_add"),
+     18500},
+    {"",
+     ("p = f32[4,44,7]{2,1,0:T(3,2)} parameter(0) z = f32[] constant(0) q = f32[4,44,7] negate(p) "
+      "r = f32[] reduce(p, z), dimensions={0,1,2}, to_apply=f32_add "
+      "ROOT t = (f32[], f32[4,44,7]{2,1,0:T(3,5)}) tuple(r, q)"),
+     11500},
+    {"",
+     ("p = f32[3000] parameter(0) i = s32[4,308,1] parameter(1) z = f32[] constant(0) "
+      "g = f32[4,308] gather(p, i), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, "
+      "index_vector_dim=2, slice_sizes={1} ROOT r = f32[] reduce(g, z), dimensions={0,1}, to_apply=f32_add"),
+     6500},
+    {"",
+     ("p = f32[37,45] parameter(0) q = f32[37,45] reverse(p), dimensions={0,1} "
+      "ROOT r = f32[37,45]{0,1:T(4,3)} negate(q)"),
+     400},
+    {", input_output_alias={{0}: (0, {}, must-alias)}",
+     ("p = f32[3,5,7]{2,1,0:T(3,2)} parameter(0) q = f32[3,5,7]{0,1,2:T(2,2)} parameter(1) "
+      "n = f32[3,5,7] add(p, q) ROOT t = (f32[3,5,7]{2,1,0:T(3,2)}) tuple(n)"),
+     500},
+};
+
+START_TEST(lanes_lie_apart) {
+  static const char *const adders[][3] = {
+      {"f32_add", "f32", "add"}, {"u2_max", "u2", "maximum"}, {"f8_max", "f8e4m3fn", "maximum"},
+      {"c64_add", "c64", "add"}, {"c128_add", "c128", "add"},
+  };
+  kl_sbf(&text, "HloModule fusion%s\n\n", apart[_i].header);
+  for (size_t i = 0; i < KL_COUNT(adders); i++) {
+    const char *t = adders[i][1];
+    kl_sbf(&text, "%s { a = %s[] parameter(0) b = %s[] parameter(1) ROOT c = %s[] %s(a, b) }\n", adders[i][0], t, t, t,
+           adders[i][2]);
+  }
+  kl_sbf(&text, "ENTRY e {\n%s\n}\n", apart[_i].body);
+  size_t most = longest_of_host();
+  EXPECT(most > 0 && most < apart[_i].most, "%zu lines, at most %zu: %s", most, apart[_i].most, apart[_i].body);
+  run_everywhere();
 }
 END_TEST
 
@@ -295,8 +371,9 @@ START_TEST(one_function_is_not_called) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS(
-      "long", EACH(make, drop), {functions_are_called_where_they_are_many, 7}, {one_function_is_not_called, 40},
-      {values_are_kept, KL_COUNT(chains)}, {results_are_stored_in_groups, 4}, {stores_wait_for_reads},
-      {concatenates_in_parts, KL_COUNT(concatenates)}, {code_grows_linearly}, {host_functions_are_bounded});
+  return RUN_TESTS("long", EACH(make, drop), {functions_are_called_where_they_are_many, 7},
+                   {one_function_is_not_called, 40}, {values_are_kept, KL_COUNT(chains)},
+                   {results_are_stored_in_groups, 4}, {stores_wait_for_reads},
+                   {concatenates_in_parts, KL_COUNT(concatenates)}, {code_grows_linearly}, {host_functions_are_bounded},
+                   {lanes_lie_apart, KL_COUNT(apart)});
 }

@@ -286,10 +286,9 @@ static void every(unsigned first, unsigned step, unsigned n, unsigned *mask) {
   for (unsigned i = 0; i < n; i++) mask[i] = first + i * step;
 }
 
-static kl_pair load_chunk_vector(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chunk) {
+static kl_pair load_chunk_vector(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chunk, kb_reg p) {
   kb *k = &e->k;
   unsigned bits = kl_info(t)->bits, pb = part_bits(t), vec = a->vec;
-  kb_reg p = chunk_address(e, a, chunk, bits);
   kl_pair r = {0};
   kl_ahead_load(e, a, chunk, bits, p);
   if (bits < 8) {
@@ -307,20 +306,111 @@ static kl_pair load_chunk_vector(kl_emit *e, const kl_access *a, kl_dtype t, uin
   return r;
 }
 
+// --- chunks apart on the host: indices as a vector ------------------------------------------------------------------
+
+// Where the chunks of a copy begin, by lane: bytes from the slot's base on; of elements below a byte the element, too.
+// Nothing where each chunk is better looked at by itself.
+typedef struct places {
+  kb_reg element, offset;
+} places;
+
+static unsigned chunks_of_copy(const kl_emit *e, const kl_access *a) {
+  return e->width / a->vec;
+}
+
+// Are the chunks of a copy more than constants from each other, or else more work than an address each? Then their
+// indices are made together, not one by one.
+static bool are_apart(kl_emit *e, const kl_access *a, unsigned bits, uint32_t copy) {
+  const kl_body *b = e->body;
+  kl_vars lanes = kl_bound(b, KL_BIND_LANE);
+  if (e->width == 1 || a->vec == e->width || a->run == KL_NONE || !kl_has_var(lanes, a->run)) return false;
+  uint32_t n = chunks_of_copy(e, a), first = copy * n;
+  if (bits < 8 && a->vec == 1) return true;
+  if (kl_vars_of(b, a->base[first]) & lanes) return true; // data says, of each lane
+  for (uint32_t c = 0; c < n; c++)
+    if (!is_free(e, a, first + c) || !kl_aff_is_const(kl_aff_sub(e->plan->affs, a->base[first + c], a->base[first])))
+      return true;
+  return false;
+}
+
+// Off its guard an element is 0, or the access' home.
+static places find_places(kl_emit *e, const kl_access *a, unsigned bits, uint32_t copy) {
+  kb *k = &e->k;
+  int64_t at[KL_MAX_VARS] = {0};
+  uint32_t n = chunks_of_copy(e, a);
+  if (!are_apart(e, a, bits, copy)) return (places){{0}};
+  for (uint32_t c = copy * n; c < copy * n + n; c++)
+    if (takes_nothing(e, a, c)) return (places){{0}};
+  kl_nth_point(e->body, a->regs, KL_NONE, copy, at);
+  const kl_aff *x = kl_at_point(e->plan->affs, e->body, a->element, a->regs, at);
+  if (!kl_expr_fits(e->body->domain, x, kb_kind_bits(e->index))) return (places){{0}};
+  memcpy(e->at, at, sizeof at);
+  kb_reg element = kl_emit_expr(e, x, e->width), other = kb_ilike(k, element, 0);
+  bool free = true;
+  for (uint32_t c = copy * n; c < copy * n + n; c++) {
+    free = free && is_free(e, a, c);
+    if (stays_at_home(e, a, c)) other = kb_splat(k, index_in_chunk(e, a, 0, a->base[0]), e->width);
+  }
+  if (!free) element = kb_select(k, kl_emit_guard_copy(e, a->guard, a->regs, a->run, copy), element, other);
+  kb_reg byte = bits < 8 ? kb_lshri(k, element, bits == 4 ? 1 : bits == 2 ? 2 : 3) : element;
+  kb_reg offset = kb_zext(k, byte, KB_I64);
+  return (places){element, bits <= 8 ? offset : kb_mul(k, offset, kb_ilike(k, offset, bits / 8))};
+}
+
+// Of all copies.
+static places *find_all_places(kl_emit *e, const kl_access *a, unsigned bits) {
+  places *all = KL_NEW_N(e->arena, places, e->nwide + 1u);
+  for (unsigned copy = 0; copy < e->nwide; copy++) all[copy] = find_places(e, a, bits, copy);
+  return all;
+}
+
+static kb_reg place_of_lane(kl_emit *e, const kl_access *a, const places *x, unsigned lane) {
+  kb_reg at = kb_extract(&e->k, x->offset, lane);
+  return (kb_reg){LLVMBuildInBoundsGEP2(e->k.b, kb_type(&e->k, KB_I8, 1), e->slots[a->slot].v, &at.v, 1, ""), KB_PTR,
+                  1};
+}
+
+// The address of a chunk of `copy`, of which a reversed one begins with its last lane.
+static kb_reg place_of_chunk(kl_emit *e, const kl_access *a, unsigned bits, const places *x, uint32_t chunk) {
+  if (!x->offset.v) return chunk_address(e, a, chunk, bits);
+  unsigned lane = chunk % chunks_of_copy(e, a) * a->vec;
+  return place_of_lane(e, a, x, a->reversed ? lane + a->vec - 1 : lane);
+}
+
+// Words of so many bits, `offset` bytes behind where each lane is.
+static kb_reg load_apart(kl_emit *e, const kl_access *a, const places *x, unsigned bits, int64_t offset) {
+  kb_reg word[KL_EMIT_LANES];
+  for (unsigned i = 0; i < e->width; i++)
+    word[i] = load(e, offset_bytes(e, place_of_lane(e, a, x, i), offset), int_kind(bits), 1, bits / 8);
+  return bits_to_wide_int(&e->k, kb_join(&e->k, word, e->width));
+}
+
+static kl_pair load_lanes_apart(kl_emit *e, const kl_access *a, kl_dtype t, const places *x) {
+  kb *k = &e->k;
+  unsigned bits = kl_info(t)->bits, pb = part_bits(t);
+  kl_pair r = {0};
+  if (bits < 8) {
+    kb_reg bytes = load_apart(e, a, x, 8, 0), at = kb_andi(k, x->element, 8 / bits - 1);
+    if (at.kind == KB_I64) at = kb_trunc(k, at, KB_I32);
+    bytes = kb_lshr(k, bytes, kb_mul(k, at, kb_ilike(k, at, bits)));
+    r.re = kl_from_bits(k, t, kb_andi(k, bytes, (1 << bits) - 1));
+    return r;
+  }
+  r.re = kl_from_bits(k, part_of(t), load_apart(e, a, x, pb, 0));
+  if (kl_is_complex(t)) r.im = kl_from_bits(k, part_of(t), load_apart(e, a, x, pb, pb / 8));
+  return r;
+}
+
 // --- loading --------------------------------------------------------------------------------------------------------
 
-// Gathers pieces, `each` of them to a copy, into the value's wide registers.
-static void place(kl_emit *e, kl_val *v, const kl_pair *pieces, unsigned each, bool complex) {
-  if (e->width == 1) {
-    memcpy(v->wide, pieces, e->nwide * sizeof *pieces);
-    return;
-  }
+// A copy's register of n pieces.
+static kl_pair join_pieces(kl_emit *e, const kl_pair *pieces, unsigned n, bool complex) {
   kb_reg re[KL_EMIT_LANES], im[KL_EMIT_LANES];
-  for (unsigned copy = 0; copy < e->nwide; copy++) {
-    for (unsigned i = 0; i < each; i++) re[i] = pieces[copy * each + i].re, im[i] = pieces[copy * each + i].im;
-    v->wide[copy].re = kb_concat(&e->k, re, each);
-    if (complex) v->wide[copy].im = kb_concat(&e->k, im, each);
-  }
+  if (e->width == 1) return *pieces;
+  for (unsigned i = 0; i < n; i++) re[i] = pieces[i].re, im[i] = pieces[i].im;
+  kl_pair r = {.re = kb_concat(&e->k, re, n)};
+  if (complex) r.im = kb_concat(&e->k, im, n);
+  return r;
 }
 
 static void reverse_lanes(kl_emit *e, kl_val *v, unsigned vec) {
@@ -378,31 +468,45 @@ static void load_square(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chu
   for (unsigned i = 0; i < n; i++) v->wide[chunk + i * apart].re = kl_from_bits(k, t, bits_to_wide_int(k, reg[i]));
 }
 
+// A chunk's elements.
+static void load_each(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chunk, kl_pair *out) {
+  unsigned bits = kl_info(t)->bits;
+  const kl_aff *home = stays_at_home(e, a, chunk) ? a->base[0] : NULL;
+  kb_reg at = bits < 8 ? guarded(e, a, chunk, index_in_chunk(e, a, chunk, a->base[chunk]), home)
+                       : chunk_address(e, a, chunk, bits);
+  kb_reg base = e->slots[a->slot];
+  if (bits < 8 && takes_nothing(e, a, chunk))
+    base = kb_select(&e->k, guard_of_chunk(e, a, a->guard, chunk), base, e->nothing);
+  for (uint32_t i = 0; i < a->vec; i++) {
+    int64_t offset = i * a->stride;
+    if (i && a->stride == 0)
+      out[i] = out[i - 1];
+    else if (bits < 8)
+      out[i].re = load_part_of_byte(e, base, t, at, offset);
+    else
+      out[i] = load_element(e, t, offset_bytes(e, at, offset * (bits / 8)), a->align);
+  }
+}
+
 static void load_lanes(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *v) {
   kl_pair pieces[KL_EMIT_LANES];
-  unsigned bits = kl_info(t)->bits;
-  uint32_t apart, n = kl_is_complex(t) ? 1 : neighbours(e, a, bits, &apart);
+  uint32_t apart, n = kl_is_complex(t) ? 1 : neighbours(e, a, kl_info(t)->bits, &apart);
   for (uint32_t c = 0; c < a->nchunks && n > 1; c++)
     if (c / apart % n == 0) load_square(e, a, t, c, n, apart, v);
   if (n > 1) return;
-  for (uint32_t c = 0; c < a->nchunks; c++) {
-    kl_pair *piece = pieces + c * a->vec;
-    const kl_aff *home = stays_at_home(e, a, c) ? a->base[0] : NULL;
-    kb_reg at = bits < 8 ? guarded(e, a, c, index_in_chunk(e, a, c, a->base[c]), home) : chunk_address(e, a, c, bits);
-    kb_reg base = e->slots[a->slot];
-    if (bits < 8 && takes_nothing(e, a, c))
-      base = kb_select(&e->k, guard_of_chunk(e, a, a->guard, c), base, e->nothing);
-    for (uint32_t i = 0; i < a->vec; i++) {
-      int64_t offset = i * a->stride;
-      if (i && a->stride == 0)
-        piece[i] = piece[i - 1];
-      else if (bits < 8)
-        piece[i].re = load_part_of_byte(e, base, t, at, offset);
-      else
-        piece[i] = load_element(e, t, offset_bytes(e, at, offset * (bits / 8)), a->align);
-    }
+  if (e->width == 1) {
+    for (uint32_t c = 0; c < a->nchunks; c++) load_each(e, a, t, c, v->wide + c * a->vec);
+    return;
   }
-  place(e, v, pieces, e->width, kl_is_complex(t));
+  for (unsigned copy = 0, of_copy = chunks_of_copy(e, a); copy < e->nwide; copy++) {
+    places x = find_places(e, a, kl_info(t)->bits, copy);
+    if (x.offset.v) {
+      v->wide[copy] = load_lanes_apart(e, a, t, &x);
+      continue;
+    }
+    for (uint32_t c = 0; c < of_copy; c++) load_each(e, a, t, copy * of_copy + c, pieces + c * a->vec);
+    v->wide[copy] = join_pieces(e, pieces, e->width, kl_is_complex(t));
+  }
 }
 
 static void load_contiguous(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *v) {
@@ -412,12 +516,15 @@ static void load_contiguous(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *
     return;
   }
   kl_pair pieces[KL_EMIT_LANES];
+  const places *at = find_all_places(e, a, kl_info(t)->bits);
+  unsigned of_copy = chunks_of_copy(e, a);
   for (uint32_t c = 0; c < a->nchunks; c++) {
-    pieces[c] = load_chunk_vector(e, a, t, c);
+    pieces[c] = load_chunk_vector(e, a, t, c, place_of_chunk(e, a, kl_info(t)->bits, &at[c / of_copy], c));
     if (a->reversed) pieces[c].re = kb_reverse(&e->k, pieces[c].re);
     if (a->reversed && kl_is_complex(t)) pieces[c].im = kb_reverse(&e->k, pieces[c].im);
   }
-  place(e, v, pieces, e->width / a->vec, kl_is_complex(t));
+  for (unsigned copy = 0; copy < e->nwide; copy++)
+    v->wide[copy] = join_pieces(e, pieces + copy * of_copy, of_copy, kl_is_complex(t));
 }
 
 void kl_emit_load_chunk(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chunk, kl_pair *out) {
@@ -518,14 +625,14 @@ static kb_reg gather_sub_bytes(kb *k, kb_reg bits32, unsigned bits) {
   return bytes;
 }
 
-static void store_chunk_vector(kl_emit *e, const kl_access *a, kl_val *v, uint32_t chunk) {
+static void store_chunk_vector(kl_emit *e, const kl_access *a, kl_val *v, uint32_t chunk, const places *at) {
   kb *k = &e->k;
   kl_dtype t = v->dtype;
   unsigned bits = kl_info(t)->bits, pb = part_bits(t), vec = a->vec;
   kl_pair w = kl_wide(e, v)[chunk * vec / e->width];
   unsigned first = chunk * vec % e->width;
   kb_reg re = kl_to_bits(k, part_of(t), kb_slice(k, w.re, first, vec));
-  kb_reg p = chunk_address(e, a, chunk, bits);
+  kb_reg p = place_of_chunk(e, a, bits, at, chunk);
   if (kl_is_complex(t)) {
     kb_reg both[2] = {re, kl_to_bits(k, part_of(t), kb_slice(k, w.im, first, vec))};
     unsigned mask[KL_EMIT_LANES * 2];
@@ -548,6 +655,13 @@ static kl_val keep_lanes(kl_emit *e, const kl_access *a, uint32_t keep, kl_val *
   return r;
 }
 
+// Of chunks of some of a copy's lanes, the guard of all of these is made at once.
+static kb_reg keeps_chunk(kl_emit *e, const kl_access *a, uint32_t keep, uint32_t chunk) {
+  if (e->width == 1 || a->vec == e->width || a->run == KL_NONE) return guard_of_chunk(e, a, keep, chunk);
+  uint32_t n = chunks_of_copy(e, a);
+  return kb_extract(&e->k, kl_emit_guard_copy(e, keep, a->regs, a->run, chunk / n), chunk % n * a->vec);
+}
+
 void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v) {
   const kl_access *a = &s->access;
   kl_val kept, ints;
@@ -566,15 +680,17 @@ void kl_emit_store(kl_emit *e, const kl_store *s, kl_val *v) {
     kept = keep_lanes(e, a, s->keep, v);
     v = &kept;
   }
+  // Before any branch, too.
+  const places *at = e->width > 1 ? find_all_places(e, a, kl_info(v->dtype)->bits) : NULL;
   for (uint32_t c = 0; c < a->nchunks; c++) {
     kl_if inside = {0};
     kl_truth kept = holds_in_chunk(e, a, s->keep, c);
     if (kept == KL_NO) continue;
-    if (kept != KL_YES) inside = kl_if_begin(e, guard_of_chunk(e, a, s->keep, c), "keep");
+    if (kept != KL_YES) inside = kl_if_begin(e, keeps_chunk(e, a, s->keep, c), "keep");
     if (e->k.machine == KB_NVPTX)
       store_chunk_words(e, a, v, c);
     else
-      store_chunk_vector(e, a, v, c);
+      store_chunk_vector(e, a, v, c, at ? &at[c * a->vec / e->width] : &(places){{0}});
     if (kept != KL_YES) kl_if_end(e, inside);
     kl_ahead_store(e);
   }
@@ -599,5 +715,6 @@ kb_reg kl_part_of_word(kl_emit *e, const kl_access *a, uint32_t chunk, unsigned 
 }
 
 void kl_make_store_guards(kl_emit *e, const kl_store *s) {
-  for (uint32_t c = 0; s->keep != KL_NONE && c < s->access.nchunks; c++) guard_of_chunk(e, &s->access, s->keep, c);
+  for (uint32_t c = 0; s->keep != KL_NONE && c < s->access.nchunks; c++)
+    if (holds_in_chunk(e, &s->access, s->keep, c) == KL_UNKNOWN) keeps_chunk(e, &s->access, s->keep, c);
 }

@@ -1,6 +1,6 @@
-// Elementary functions out of line. A kernel expands a function once for each of its lanes; where that would make it
-// long, it calls one copy of each instead, so that compile time follows the number of functions. A kernel that is not
-// long, or of one function only, pays nothing for that.
+// Elementary functions out of line. A kernel expands a function once for each of its lanes, or on the host of its
+// vectors; where that would make it long, it calls one copy of each instead, so that compile time follows the number of
+// functions. A kernel that is not long, or on NVPTX of one function only, pays nothing for that.
 
 #include "lower/emit/emit.h"
 
@@ -43,7 +43,9 @@ static unsigned size_of(kl_op op, kl_dtype t) {
   return kl_is_complex(t) ? 4 * n : n;
 }
 
-enum { LONG_BODY = 2400 };
+// On the host LLVM takes more than linear time for a function: one that is made for each of many copies is worth a call
+// by itself.
+enum { LONG_BODY = 2400, LONG_ON_HOST = 12000 };
 
 bool kl_is_long(const kl_emit *e, const kl_body *body) {
   uint64_t size = 0, functions = 0;
@@ -54,7 +56,8 @@ bool kl_is_long(const kl_emit *e, const kl_body *body) {
     size += n * (uint64_t)kl_extent(body, s->regs);
     functions += n != 0;
   }
-  return e->k.machine == KB_NVPTX && functions > 1 && size > LONG_BODY;
+  if (e->k.machine == KB_HOST) return size > LONG_ON_HOST;
+  return functions > 1 && size > LONG_BODY;
 }
 
 // The parts of complex numbers are passed one by one, and come back side by side.

@@ -227,7 +227,7 @@ int64_t kl_floor_shift(kl_dom *d, const kl_aff_atom *floor) {
 // Do `bits` bits hold e? Sums and products may wrap on the way, only their value counts; what stands under a floor, a
 // minimum or a maximum must be right by itself. Threads, lanes and symbols as far as they count fit. A bound at the end
 // of int64 is none.
-static bool fits(kl_dom *d, const kl_aff *e, unsigned bits) {
+bool kl_expr_fits(kl_dom *d, const kl_aff *e, unsigned bits) {
   int64_t end = INT64_MAX >> (64 - bits);
   kl_interval in = kl_dom_interval(d, e);
   if (e->error || in.lo < -end || in.hi > end || in.hi == INT64_MAX) return false;
@@ -235,7 +235,7 @@ static bool fits(kl_dom *d, const kl_aff *e, unsigned bits) {
     const kl_aff_atom *a = e->terms[i].atom;
     if (a->kind < KL_AFF_VARS) continue;
     for (uint32_t k = 0; k < a->n; k++)
-      if (!fits(d, a->arg[k], bits)) return false;
+      if (!kl_expr_fits(d, a->arg[k], bits)) return false;
     if (a->kind != KL_AFF_FLOOR) continue;
     // A negative dividend is moved up by a multiple of k before the unsigned division; the sum must stay in its bits.
     int64_t lo = kl_dom_interval(d, a->arg[0]).lo;
@@ -247,7 +247,7 @@ static bool fits(kl_dom *d, const kl_aff *e, unsigned bits) {
 
 static bool access_fits(kl_dom *d, const kl_access *a, unsigned bits) {
   for (uint32_t c = 0; c < a->nchunks; c++) {
-    if (!fits(d, a->base[c], bits)) return false;
+    if (!kl_expr_fits(d, a->base[c], bits)) return false;
   }
   return bits == 64 || (a->stride >= INT32_MIN && a->stride <= INT32_MAX);
 }
@@ -257,11 +257,11 @@ bool kl_body_fits(const kl_body *b, unsigned bits) {
   for (uint32_t i = 0; i < b->nsteps; i++) {
     const kl_step *s = &b->steps[i];
     if (s->kind == KL_STEP_LOAD && !access_fits(b->domain, &s->access, bits)) return false;
-    if (s->expr && !fits(b->domain, s->expr, bits)) return false;
+    if (s->expr && !kl_expr_fits(b->domain, s->expr, bits)) return false;
   }
   for (uint32_t i = 0; i < b->nguards; i++) {
     const kl_guard *g = &b->guards[i];
-    if (!fits(b->domain, g->expr, bits)) return false;
+    if (!kl_expr_fits(b->domain, g->expr, bits)) return false;
     if (bits == 32 && (g->lo < INT32_MIN || g->hi > INT32_MAX)) return false;
   }
   for (uint32_t i = 0; i < b->nstores; i++) {

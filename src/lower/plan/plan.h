@@ -409,7 +409,9 @@ uint32_t kl_most_in_cluster(const kl_target *t);
 // Bytes that a block may share; those that it has without asking for more.
 enum { KL_MOST_SHARED = 48 << 10 };
 uint32_t kl_most_shared(const kl_target *t);
-// Do so many bits, 32 or 64, hold every index of the body?
+// Do so many bits, 32 or 64, hold an index, and all that it is made by?
+bool kl_expr_fits(kl_dom *d, const kl_aff *e, unsigned bits);
+// The same of every index of the body.
 bool kl_body_fits(const kl_body *b, unsigned bits);
 
 // Puts the stores of bodies without loops and branches where they may stand: behind all loads, but for bodies of many
