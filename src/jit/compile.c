@@ -504,7 +504,8 @@ static void begin_again(job *j) {
   j->plan_text.n = 0;
 }
 
-// What one kernel cannot do, several may, each for one thing: then nobody hears of what the first could not.
+// What one kernel cannot do, several may, each for one thing: then nobody hears of what the first could not, but where
+// those cannot either, of what these could not.
 static kiln_status compile(job *j) {
   KL_TRY(find_target(j));
   bool none = false;
@@ -514,7 +515,7 @@ static kiln_status compile(job *j) {
   begin_again(j);
   kl_diag_mark first = kl_diag_here(j->cx);
   again = compile_pieces(j, true, &none);
-  if (none || again == KILN_E_UNSUPPORTED) return kl_diag_forget(j->cx, first, kl_diag_here(j->cx)), st;
+  if (none) return kl_diag_forget(j->cx, first, kl_diag_here(j->cx)), st;
   kl_diag_forget(j->cx, before, first);
   return again;
 }

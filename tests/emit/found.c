@@ -32,6 +32,11 @@ static const small rows[] = {
   {"an index that is not proved, on the host",
    "ENTRY e { x = s2[3,5,3,8,4,1] parameter(0)\n u = s2[2,1,1,4,4,1] parameter(1)\n i = s32[] parameter(2)\n k = s32[] constant(3)\n d = s2[3,5,3,8,4,1] dynamic-update-slice(x, u, k, i, k, i, k, i)\n"
    " b = s2[3,4,8,1,3,5]{0,3,1,5,4,2} bitcast(d)\n v = s2[3,4,8,1,3,5]{4,5,1,0,2,3} reverse(b), dimensions={1,2,3,4}\n ROOT r = s2[6,240] reshape(v)\n}\n", "s2"},
+  {"scattered windows whose indices are not proved",
+   "ENTRY e { u = u32[6,10,12,6,1]{3,0,4,2,1} parameter(0)\n x = f32[6,10,12,6,1]{4,2,1,0,3} parameter(1)\n j = s8[12,10,3] parameter(2)\n w = f32[12,5,1,10] parameter(3)\n"
+   " m = s8[] constant(7)\n b = s8[12,10,3] broadcast(m), dimensions={}\n i = s8[12,10,3] and(j, b)\n"
+   " s = f32[6,10,12,6,1] scatter(x, i, w), update_window_dims={1,2}, inserted_window_dims={3}, scatter_dims_to_operand_dims={3,4,0}, input_batching_dims={1,2}, scatter_indices_batching_dims={1,0}, index_vector_dim=2, to_apply=f\n"
+   " v = u32[6,10,12,6,1] copy(u)\n ROOT r = (f32[6,10,12,6,1], u32[6,10,12,6,1]) tuple(s, v)\n}\n", "f32"},
 };
 // clang-format on
 
@@ -40,6 +45,44 @@ START_TEST(is_right_everywhere) {
 }
 END_TEST
 
+// Of an op that a chooser of its own makes, who is refused hears what that one says, in whatever way it was tried.
+START_TEST(a_refusal_says_why) {
+  enum { ARRAYS = 33 };
+  static const char *const machine[] = {"host", "sm_90"};
+  kiln_context *cx = kiln_context_create(NULL);
+  kiln_module *m = NULL;
+  kiln_artifact *a = NULL;
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  kl_sb_puts(&b, "HloModule m\nf {\n");
+  for (int i = 0; i < 2 * ARRAYS; i++) kl_sbf(&b, " p%d = f32[] parameter(%d)\n", i, i);
+  kl_sb_puts(&b, " ROOT r = (");
+  for (int i = 0; i < ARRAYS; i++) kl_sb_puts(&b, i ? ", f32[]" : "f32[]");
+  kl_sb_puts(&b, ") tuple(");
+  for (int i = 0; i < ARRAYS; i++) kl_sbf(&b, i ? ", p%d" : "p%d", i);
+  kl_sb_puts(&b,
+             ")\n}\nENTRY e {\n x = f32[9] parameter(0)\n i = s32[4,1] parameter(1)\n u = f32[4] parameter(2)\n s = (");
+  for (int i = 0; i < ARRAYS; i++) kl_sb_puts(&b, i ? ", f32[9]" : "f32[9]");
+  kl_sb_puts(&b, ") scatter(");
+  for (int i = 0; i < 2 * ARRAYS + 1; i++) kl_sb_puts(&b, i < ARRAYS ? "x, " : i == ARRAYS ? "i" : ", u");
+  kl_sb_puts(&b, "), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, "
+                 "index_vector_dim=1, to_apply=f\n g = f32[9] get-tuple-element(s), index=3\n"
+                 " ROOT n = f32[9] negate(g)\n}\n");
+  if (kiln_module_parse(cx, "many.hlo", b.p, b.n, &m) != KILN_OK) give_up(0, "parsing", cx, b.p);
+  for (int t = 0; t < 2; t++) {
+    kiln_compile_params p = {.struct_size = sizeof p, .target = machine[t]};
+    ck_assert_int_eq(kiln_compile(cx, m, &p, &a), KILN_E_UNSUPPORTED);
+    ck_assert_uint_eq(kiln_diagnostics_count(cx), 1);
+    const char *text = kiln_diagnostics_get(cx, 0)->text;
+    ck_assert_msg(strstr(text, "scatter is not compiled here: it has more than 32 arrays"), "%s", text);
+    kiln_diagnostics_clear(cx);
+  }
+  kiln_module_destroy(&m);
+  kl_sb_free(&b);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("found", NO_FRAME, {is_right_everywhere, KL_COUNT(rows)});
+  return RUN_TESTS("found", NO_FRAME, {is_right_everywhere, KL_COUNT(rows)}, {a_refusal_says_why});
 }

@@ -160,6 +160,7 @@ static kiln_status refuse_unknown(kl_ctx *cx, const kiln_module *m, const kl_com
 
 typedef struct row {
   const char *kind;
+  kl_op op; // that no other chooser makes, or KL_OP_UNKNOWN
   kl_chooser *choose;
   bool loops; // elements of a thread may lie together, or be single
   bool asks;  // its indices may be more than the verifier follows: then another chooser's turn has come
@@ -170,13 +171,13 @@ typedef struct row {
 // In order of trial. Of those that take a computation, and share the memory that must be shared, if any does, the one
 // whose plan costs least writes it, the first of them where they cost the same.
 static const row choosers[] = {
-    {"reduction", kl_choose_reduction, false, false, true, true},
-    {"private scatter", kl_choose_private_scatter, false, false, false, false},
-    {"sorted scatter", kl_choose_sorted_scatter, false, false, false, false},
-    {"scatter", kl_choose_scatter, false, false, true, false},
-    {"transpose", kl_choose_transposition, false, true, false, false},
-    {"in-place update", kl_choose_in_place, true, true, true, true},
-    {"loop", kl_choose_loop, true, false, false, true},
+    {"reduction", KL_OP_REDUCE, kl_choose_reduction, false, false, true, true},
+    {"private scatter", KL_OP_UNKNOWN, kl_choose_private_scatter, false, false, false, false},
+    {"sorted scatter", KL_OP_UNKNOWN, kl_choose_sorted_scatter, false, false, false, false},
+    {"scatter", KL_OP_SCATTER, kl_choose_scatter, false, false, true, false},
+    {"transpose", KL_OP_UNKNOWN, kl_choose_transposition, false, true, false, false},
+    {"in-place update", KL_OP_UNKNOWN, kl_choose_in_place, true, true, true, true},
+    {"loop", KL_OP_UNKNOWN, kl_choose_loop, true, false, false, true},
 };
 
 // One launch of no parts.
@@ -273,7 +274,7 @@ static bool try_harder(kl_choosing *c, const row *r, bool shares) {
     p->together = true;
     return true;
   }
-  if (more && r->loops && !p->bounded) return p->bounded = true;
+  if (more && r->choose != kl_choose_reduction && !p->bounded) return p->bounded = true;
   p->single = p->together = p->bounded = false;
   if (more && r->choose == kl_choose_reduction && ++c->effort < KL_EFFORTS) return true;
   if (c->apart || !kl_has_conditions(p)) return false;
@@ -366,16 +367,35 @@ static bool has_cost(const kl_plan *p) {
   return p->target.machine == KL_NVPTX && !p->flat && p->count;
 }
 
+// Nobody has taken the computation. Where one who could have, for all of an op, has said why not, that is why: findings
+// from `before` on tell of the others.
+static kiln_status refuse(kl_choosing *c, kl_diag_mark before, kiln_status st) {
+  const kl_comp *comp = c->plan->comp;
+  for (size_t i = 0; i < c->declined.n && st == KILN_E_UNSUPPORTED; i++)
+    for (size_t r = 0; r < KL_COUNT(choosers); r++) {
+      uint32_t k = 0;
+      if (choosers[r].op == KL_OP_UNKNOWN || strcmp(choosers[r].kind, c->declined.p[i].kind) != 0) continue;
+      while (k < comp->ninstr && comp->instr[k].op != choosers[r].op) k++;
+      if (k == comp->ninstr) continue;
+      kl_diag_forget(c->cx, before, kl_diag_here(c->cx));
+      return kl_unsupported(c->cx, comp->instr[k].span, "%s is not compiled here: %s", kl_op_name(choosers[r].op),
+                            c->declined.p[i].why);
+    }
+  return st;
+}
+
 static kiln_status choose(kl_choosing *c) {
   kl_plan *p = c->plan;
   costed best = {0};
+  kl_diag_mark before = kl_diag_here(c->cx);
   size_t slots = c->slots.v.n, constants = c->slots.constants.n;
   for (size_t i = 0; i < KL_COUNT(choosers); i++) {
     const row *r = &choosers[i];
     const char *why_not = NULL;
     if (c->params->strategy.chooser && strcmp(c->params->strategy.chooser, r->kind) != 0) continue;
     begin_launches(p);
-    KL_TRY((best.plan.kind ? try_besides : try)(c, r, &why_not));
+    kiln_status st = (best.plan.kind ? try_besides : try)(c, r, &why_not);
+    if (st != KILN_OK) return refuse(c, before, st);
     if (why_not) {
       decline(c, r->kind, why_not);
       kl_forget_choice(c, slots, constants);
