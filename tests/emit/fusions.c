@@ -35,7 +35,6 @@ static void one(kiln_context *cx, unsigned seed, batch *batches, bool print) {
   strategy = strategies[seed / 3 % KL_COUNT(strategies)];
   strategy.times = seed / 5 % 3 == 1 ? 2 + seed % 5 : 0;
   deterministic = seed / 8 % 2;
-  uncounted = src.whole;
   gen_fusion(&src, ops, &text);
   kiln_module *m = NULL;
   if (kiln_module_parse(cx, "random.hlo", text.p, text.n, &m) != KILN_OK) give_up(seed, "parsing", cx, text.p);

@@ -16,8 +16,6 @@ extern const unsigned machines[MACHINES];
 // How reductions and loops are made by what follows; all zero: as cost says.
 extern struct kl_strategy strategy;
 extern bool deterministic; // what follows is compiled so
-// What is counted of plans is not compared: what nobody takes of values that lanes exchange is counted as none.
-extern bool uncounted;
 
 // Kernels of many modules in one PTX text, for one run of ptxas.
 typedef struct batch {

@@ -403,7 +403,15 @@ static kl_val emit_take(kl_emit *e, const kl_step *s) {
   return kl_picked(e, &e->vals[from], regs, pick, s->regs);
 }
 
-// 32 bits at a time on NVPTX; pairs of 16 bits stay together.
+// Is one of these neighbouring copies?
+static bool is_one_taken(kl_emit *e, const kl_step *s, unsigned first, unsigned n) {
+  for (unsigned i = first; i < first + n; i++)
+    if (is_taken(e, s, i)) return true;
+  return false;
+}
+
+// 32 bits at a time on NVPTX; pairs of 16 bits stay together. LLVM keeps every exchange that is written down: what
+// nobody takes is left where it is, and what it would be made of falls away.
 static kl_val emit_shuffle(kl_emit *e, const kl_step *s) {
   kb *k = &e->k;
   kb_reg (*move)(kb *, kb_reg, unsigned) = s->kind == KL_STEP_ROTATE ? kb_lane_plus : kb_lane_xor;
@@ -411,17 +419,21 @@ static kl_val emit_shuffle(kl_emit *e, const kl_step *s) {
   if (kl_has_packed(e, s->dtype)) {
     kb_reg *x = kl_packed(e, from);
     v.packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
-    for (unsigned i = 0; i < e->lanes / 2; i++) v.packed[i] = move(k, x[i], s->distance);
+    for (unsigned i = 0; i < e->lanes / 2; i++)
+      v.packed[i] = is_one_taken(e, s, 2 * i, 2) ? move(k, x[i], s->distance) : x[i];
     return v;
   }
   if (from->raw && !from->wide) {
     v.raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
-    for (unsigned i = 0; i < e->nwide; i++) v.raw[i] = move(k, from->raw[i], s->distance);
+    for (unsigned i = 0; i < e->nwide; i++)
+      v.raw[i] = is_taken(e, s, i) ? move(k, from->raw[i], s->distance) : from->raw[i];
     return v;
   }
   kl_pair *x = kl_wide(e, from);
   v.wide = KL_NEW_N(e->arena, kl_pair, e->nwide);
   for (unsigned i = 0; i < e->nwide; i++) {
+    v.wide[i] = x[i];
+    if (!is_taken(e, s, i)) continue;
     v.wide[i].re = move(k, x[i].re, s->distance);
     if (kl_is_complex(s->dtype)) v.wide[i].im = move(k, x[i].im, s->distance);
   }

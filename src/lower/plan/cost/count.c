@@ -323,11 +323,24 @@ static void count_change(counting *c, const kl_store *s, const inside *around) {
 
 // --- nodes ----------------------------------------------------------------------------------------------------------
 
-// Words of 32 bits that lanes exchange for all copies of a value; pairs of 16 bits go together.
+// Does anything take one of n copies of a step?
+static bool takes_copies(const counting *c, const kl_step *s, uint32_t first, uint32_t n) {
+  int64_t at[KL_MAX_VARS] = {0};
+  for (uint32_t i = first; i < first + n; i++) {
+    kl_nth_point(c->body, s->regs, KL_NONE, i, at);
+    if (kl_is_live(c->body, c->live, (uint32_t)(s - c->body->steps), at)) return true;
+  }
+  return false;
+}
+
+// Words of 32 bits that lanes exchange for all copies of a value that are taken; pairs of 16 bits go together.
 static int64_t words_of(const counting *c, const kl_step *s) {
-  int64_t copies = kl_extent(c->body, s->regs);
+  uint32_t copies = (uint32_t)kl_extent(c->body, s->regs);
   bool pairs = copies % 2 == 0 && (s->dtype == KILN_F16 || (s->dtype == KILN_BF16 && c->p->target.sm >= 80));
-  return pairs ? copies / 2 : copies * ((kl_info(s->dtype)->bits + 31) / 32);
+  int64_t words = 0, each = pairs ? 1 : (kl_info(s->dtype)->bits + 31) / 32;
+  for (uint32_t i = 0; i < copies; i += pairs ? 2 : 1)
+    if (takes_copies(c, s, i, pairs ? 2 : 1)) words += each;
+  return words;
 }
 
 // What does not change from round to round is made once.
