@@ -37,6 +37,10 @@ static const small rows[] = {
    " m = s8[] constant(7)\n b = s8[12,10,3] broadcast(m), dimensions={}\n i = s8[12,10,3] and(j, b)\n"
    " s = f32[6,10,12,6,1] scatter(x, i, w), update_window_dims={1,2}, inserted_window_dims={3}, scatter_dims_to_operand_dims={3,4,0}, input_batching_dims={1,2}, scatter_indices_batching_dims={1,0}, index_vector_dim=2, to_apply=f\n"
    " v = u32[6,10,12,6,1] copy(u)\n ROOT r = (f32[6,10,12,6,1], u32[6,10,12,6,1]) tuple(s, v)\n}\n", "f32"},
+  {"a reduction whose indices are not proved",
+   "ENTRY e { x = bf16[2,2,46,5,6] parameter(0)\n u = bf16[2,2,12,4,6]{3,1,2,0,4} parameter(1)\n i = s32[] parameter(2)\n k = s32[] parameter(3)\n m = s32[] constant(3)\n j = s32[] and(i, m)\n l = s32[] and(k, m)\n"
+   " d = bf16[2,2,46,5,6] dynamic-update-slice(x, u, j, i, l, m, l)\n q = bf16[2,2,46,5,6] floor(d)\n z = bf16[] constant(2)\n"
+   " ROOT r = bf16[] reduce(q, z), dimensions={0,1,2,3,4}, to_apply=f\n}\n", "bf16"},
 };
 // clang-format on
 

@@ -261,10 +261,9 @@ static bool has_chunks(const kl_plan *p) {
 
 // What is tried where a plan is not proved: digits of odd dimensions may be more than the verifier follows where a
 // thread's elements lie apart, those of odd tiles where it has several; then they do not, or it has not. Where blocks
-// of as many elements as there are read beyond their rows, guards say how many these are. Indices of
-// loads that it does not follow at all are held to their arrays. Of reductions less and less is in one launch. What
-// cannot be shown to be right where results are parameters' memory (`shares`: it can) is for those that are apart.
-// False: nothing is left.
+// of as many elements as there are read beyond their rows, guards say how many these are. Of reductions less and less
+// is in one launch. Indices of loads that it does not follow at all are held to their arrays. What cannot be shown to
+// be right where results are parameters' memory (`shares`: it can) is for those that are apart. False: nothing is left.
 static bool try_harder(kl_choosing *c, const row *r, bool shares) {
   kl_plan *p = c->plan;
   if (p->flat) return p->flat = false, true;
@@ -275,8 +274,13 @@ static bool try_harder(kl_choosing *c, const row *r, bool shares) {
     return true;
   }
   if (more && r->choose != kl_choose_reduction && !p->bounded) return p->bounded = true;
-  p->single = p->together = p->bounded = false;
-  if (more && r->choose == kl_choose_reduction && ++c->effort < KL_EFFORTS) return true;
+  p->single = p->together = false;
+  if (more && r->choose == kl_choose_reduction) {
+    if (++c->effort < KL_EFFORTS) return true;
+    c->effort = KL_TOGETHER;
+    if (!p->bounded) return p->bounded = true;
+  }
+  p->bounded = false;
   if (c->apart || !kl_has_conditions(p)) return false;
   c->effort = KL_TOGETHER;
   return c->apart = true;
