@@ -33,10 +33,13 @@ static bool counts(const kl_comp *c, const kl_reductions *x, const kl_instr *red
 }
 
 // Is the value one of parameters p and q, whatever they are?
-static bool is_chosen(const kl_comp *c, uint32_t value, uint32_t p, uint32_t q) {
-  const kl_instr *in = &c->instr[value];
-  if (value == p || value == q) return true;
-  return in->op == KL_OP_SELECT && is_chosen(c, in->operands[1], p, q) && is_chosen(c, in->operands[2], p, q);
+static bool is_chosen(kl_arena *a, const kl_comp *c, uint32_t value, uint32_t p, uint32_t q) {
+  bool *chosen = KL_NEW_N(a, bool, value + 1);
+  for (uint32_t i = 0; i <= value; i++) {
+    const kl_instr *in = &c->instr[i];
+    chosen[i] = i == p || i == q || (in->op == KL_OP_SELECT && chosen[in->operands[1]] && chosen[in->operands[2]]);
+  }
+  return chosen[value];
 }
 
 static bool is_comparison(const kl_instr *in, kl_direction d) {
@@ -113,7 +116,7 @@ const kl_comp *kl_ordered_reducer(kl_choosing *c, const kl_reductions *x, const 
   for (uint32_t v = 0; v < n && n > 1; v++) {
     const kl_instr *root = kl_root(by);
     of[v] = root->op == KL_OP_TUPLE && counts(comp, x, reduce, kl_operand(comp, reduce, v)) &&
-            is_chosen(by, root->operands[v], by->params[v], by->params[n + v]);
+            is_chosen(c->arena, by, root->operands[v], by->params[v], by->params[n + v]);
     any |= of[v];
   }
   if (!any) return by;
