@@ -1,5 +1,5 @@
 // An encoding's text, and a tensor type behind a line that says ---: what is read prints, reads again as itself in both
-// modes that take it, and is laid out; arrays of any bytes are checked and walked; nothing breaks.
+// modes that take it, and is laid out; arrays of any bytes are checked, walked and stored anew; nothing breaks.
 #include "mutate.h"
 
 #include <kiln/sparse.h>
@@ -23,6 +23,27 @@ static kiln_status count(void *user, const int64_t *coordinates, const void *val
   (void)coordinates, (void)value;
   ++*(int64_t *)user;
   return KILN_OK;
+}
+
+enum { MOST_BYTES = 1 << 20 };
+
+// What a tensor's arrays hold, as arrays of the same encoding: what is said of their sizes is enough, and they are in
+// order.
+static void store_again(kiln_context *cx, const kiln_sparse_layout *l, const kiln_sparse_array *arrays, size_t n,
+                        const char *text) {
+  kiln_sparse_array again[ARRAYS] = {{0}};
+  kiln_sparse_buffer b;
+  int64_t all = 0;
+  bool fits = kiln_sparse_convert(cx, l, arrays, l, again) == KILN_OK;
+  for (size_t i = 0; fits && i < n && kiln_sparse_layout_buffer_at(l, i, &b); i++) {
+    fits = again[i].count <= MOST_BYTES && (all += again[i].count * b.bits / 8 + 1) <= MOST_BYTES;
+    if (fits) again[i].data = malloc(((size_t)again[i].count * b.bits + 7) / 8 + !again[i].count);
+  }
+  if (fits) {
+    expect(kiln_sparse_convert(cx, l, arrays, l, again) == KILN_OK, "does not fit what it said", text);
+    expect(kiln_sparse_verify(cx, l, again, KILN_SPARSE_CHECK_ORDER) == KILN_OK, "stored out of order", text);
+  }
+  for (size_t i = 0; i < n; i++) free(again[i].data);
 }
 
 // Arrays of small numbers, or of any bytes, made from the text. What keeps bounds is walked.
@@ -49,6 +70,7 @@ static void check_arrays(kiln_context *cx, const kiln_sparse_layout *l, const ch
   expect((bounds == KILN_OK) == (walked == KILN_OK), "walked other arrays than are within bounds", text);
   if (kiln_sparse_verify(cx, l, arrays, KILN_SPARSE_CHECK_ORDER) == KILN_OK)
     expect(bounds == KILN_OK, "in order, but not within bounds", text);
+  if (bounds == KILN_OK) store_again(cx, l, arrays, n, text);
   for (size_t i = 0; i < n; i++) free(data[i]);
 }
 

@@ -122,9 +122,9 @@ KILN_API const char *kiln_sparse_layout_dimension_at(const kiln_sparse_layout *l
 //
 // A tensor is as many arrays of the caller's as its layout has buffers, in that order. Where there are batches, each
 // array has those of all batches one behind the other, all as long as the longest needs. All sizes have to be known,
-// and the encoding a way back from levels to dimensions: else UNSUPPORTED. Slices are those of whoever reads: what is
-// stored is the whole tensor. Elements that callers give or get one by one are unpacked: one byte each for types of
-// fewer bits.
+// and the encoding a way back from levels to dimensions: else UNSUPPORTED. What is stored of a sliced tensor is the
+// whole that slices are of, and the layout's sizes are those of that. Elements that callers give or get one by one are
+// unpacked: one byte each for types of fewer bits.
 
 typedef struct kiln_sparse_array {
   void *data;    // packed elements; may be NULL where there are none
@@ -175,6 +175,17 @@ KILN_API kiln_status kiln_sparse_walk(kiln_context *cx, const kiln_sparse_layout
 KILN_API kiln_status kiln_sparse_convert(kiln_context *cx, const kiln_sparse_layout *from,
                                          const kiln_sparse_array *arrays, const kiln_sparse_layout *to,
                                          kiln_sparse_array *out);
+
+// Element i of the slice is element offset + i * stride, for i < size.
+typedef struct kiln_sparse_slice {
+  int64_t offset, size, stride; // -1: as the encoding of the whole has it
+} kiln_sparse_slice;
+// A slice of a stored tensor, as a tensor of its own: as kiln_sparse_convert, but that `to` has the sizes of the slice.
+// `slices`: by dimension. NULL: those of the encoding of `from`; a dimension without one is whole. INVALID also: a
+// number that neither gives, or that both give differently; elements outside `from`.
+KILN_API kiln_status kiln_sparse_convert_slice(kiln_context *cx, const kiln_sparse_layout *from,
+                                               const kiln_sparse_array *arrays, const kiln_sparse_slice *slices,
+                                               const kiln_sparse_layout *to, kiln_sparse_array *out);
 
 #ifdef __cplusplus
 }

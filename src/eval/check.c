@@ -224,7 +224,7 @@ typedef struct verdict {
 static kiln_status judge(kl_ctx *cx, const kiln_module *m, const void *const *args, const void *const *results,
                          const kl_eval_opts *opts, verdict *v) {
   size_t n = m->interface.nresults;
-  kl_ev ev = {.cx = cx, .threads = opts->threads ? opts->threads : kl_ev_cores()};
+  kl_ev ev = {.cx = cx, .threads = opts->threads ? opts->threads : kl_cores()};
   kl_result *values = kl_alloc(cx, sizeof(kl_result) * (n + 1));
   kiln_status status = eval_entry(cx, m, args, opts, values);
   for (size_t k = 0; k < n; k++) {

@@ -510,7 +510,7 @@ kiln_status kl_eval(kl_ctx *cx, const kiln_module *m, uint32_t comp, const kl_ar
   const kl_comp *c = &m->comp[comp];
   if (!opts) opts = &none;
   kl_ev ev = {.cx = cx, .m = m, .intervals = opts->intervals, .fast = opts->fast};
-  ev.threads = opts->threads ? opts->threads : kl_ev_cores();
+  ev.threads = opts->threads ? opts->threads : kl_cores();
   size_t n = kl_shape_leaf_count(kl_root(c)->shape);
   kl_evval *values = kl_alloc(cx, sizeof(kl_evval) * (n + 1));
   fenv_t env;

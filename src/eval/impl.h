@@ -3,6 +3,7 @@
 #ifndef KL_EVAL_IMPL_H
 #define KL_EVAL_IMPL_H
 
+#include "base/threads.h"
 #include "eval/eval.h"
 
 // One evaluation. Workers never touch the context: allocation and diagnostics belong to its own thread.
@@ -80,13 +81,15 @@ kiln_status kl_ev_own(kl_ev *ev, const kl_evval *const *operands, size_t k, cons
 
 // --- threads ------------------------------------------------------------------------------------------------------
 
-typedef void kl_ev_body(void *arg, uint32_t worker, int64_t begin, int64_t end);
-uint32_t kl_ev_cores(void);
+typedef kl_piece_body kl_ev_body;
 // How many workers kl_ev_parallel uses at most.
-uint32_t kl_ev_workers(const kl_ev *ev, int64_t n, int64_t grain);
-// Runs body over pieces of [0, n) of at most `grain`, on up to ev->threads workers numbered from 0. Piece borders are
-// multiples of the grain, so nothing depends on the number of workers.
-void kl_ev_parallel(const kl_ev *ev, int64_t n, int64_t grain, kl_ev_body *body, void *arg);
+static inline uint32_t kl_ev_workers(const kl_ev *ev, int64_t n, int64_t grain) {
+  return kl_workers(ev->threads, n, grain);
+}
+// kl_parallel on the evaluation's threads, which inherit the floating-point environment that kl_eval sets.
+static inline void kl_ev_parallel(const kl_ev *ev, int64_t n, int64_t grain, kl_ev_body *body, void *arg) {
+  kl_parallel(ev->threads, n, grain, body, arg);
+}
 
 // --- elementwise --------------------------------------------------------------------------------------------------
 

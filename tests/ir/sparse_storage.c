@@ -320,7 +320,7 @@ static const struct {
      {2, 4},
      {0, 0},
      1,
-     "entry 0: expected the value 2 : i64 of explicitVal"},
+     "element (0, 0): expected the value 2 : i64 of explicitVal"},
 };
 
 START_TEST(refused_entries) {

@@ -1,12 +1,43 @@
-// Packing, which dense tensors and conversions go through, too.
+// Packing: entries as sorted records, of which arrays are built.
 #ifndef KL_SPARSE_PACK_H
 #define KL_SPARSE_PACK_H
 
+#include "ir/sparse/records.h"
 #include "ir/sparse/store.h"
 
-// sum += x, both unpacked: wraps, rounds once, or for pred.
-void kl_value_add(kl_dtype t, void *sum, const void *x);
-// As kiln_sparse_pack, its arguments checked.
-kiln_status kl_pack(kl_store *s, const kiln_sparse_entries *in);
+// Where a level's coordinate, counted from 0, stands in a key.
+typedef struct kl_field {
+  uint32_t word;
+  unsigned shift;
+  uint64_t mask; // of the coordinate; 0: it is always 0
+} kl_field;
+
+typedef struct kl_packer {
+  kl_store *s;
+  kl_arena *arena;
+  uint32_t threads;
+  kl_record_form form;
+  kl_field fields[KL_MOST_LEVELS];
+  const uint8_t *level_of; // [words][64]: the level that a key's bit belongs to
+  kl_records r;            // sorted by level, each element once
+} kl_packer;
+
+static inline int64_t kl_field_get(const kl_packer *p, const uint64_t *record, uint32_t level) {
+  kl_field f = p->fields[level];
+  return (int64_t)(record[f.word] >> f.shift & f.mask);
+}
+static inline const uint64_t *kl_record_at(const kl_packer *p, int64_t k) {
+  return p->r.at + k * p->form.stride;
+}
+// The first level in which record k is another than the one before; the number of levels where there is none.
+static inline uint32_t kl_first_difference(const kl_packer *p, int64_t k) {
+  const uint64_t *b = kl_record_at(p, k), *a = b - p->form.stride;
+  for (uint32_t w = 0; w < p->form.words; w++)
+    if (a[w] != b[w]) return p->level_of[w * 64 + 63 - (uint32_t)__builtin_clzll(a[w] ^ b[w])];
+  return p->s->e->nlevels;
+}
+
+// Arrays become as long as they have to be, and are written where one has room.
+kiln_status kl_build(kl_packer *p);
 
 #endif

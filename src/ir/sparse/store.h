@@ -1,8 +1,9 @@
-// Stored sparse tensors: what packing, checking and walking share. A tensor is an array of elements for each buffer of
+// Stored sparse tensors: what packing, checking and reading share. A tensor is an array of elements for each buffer of
 // its layout, in the order of kiln_sparse_layout_buffer_at.
 #ifndef KL_SPARSE_STORE_H
 #define KL_SPARSE_STORE_H
 
+#include "ir/sparse/columns.h"
 #include "ir/sparse/impl.h"
 #include "ir/sparse/layout.h"
 
@@ -11,7 +12,8 @@ typedef struct kl_level_arrays {
   int32_t positions, coordinates;
   uint32_t column, columns; // of coordinates
   unsigned pos_bits, crd_bits;
-  uint32_t run; // levels from a compressed one to its last singleton
+  uint32_t run;  // levels from a compressed one to its last singleton
+  uint32_t head; // of a singleton: the compressed level before its run
 } kl_level_arrays;
 
 typedef struct kl_store {
@@ -29,34 +31,82 @@ typedef struct kl_store {
 kiln_status kl_store_open(kl_ctx *cx, const kiln_sparse_layout *l, kiln_sparse_array *arrays, kl_store *out);
 kiln_status kl_store_check(const kl_store *s, kiln_sparse_check level);
 
-// Elements of 2 to 64 bits; fewer than 8 are packed, the first in the low bits.
+// Arrays of the caller's, wherever they begin and whatever he takes them for.
+typedef uint16_t __attribute__((aligned(1), may_alias)) kl_u16;
+typedef uint32_t __attribute__((aligned(1), may_alias)) kl_u32;
+typedef uint64_t __attribute__((aligned(1), may_alias)) kl_u64;
+
+// Elements of 1 to 64 bits; fewer than 8 are packed, the first in the low bits.
 static inline uint64_t kl_bits_get(const void *data, unsigned bits, int64_t i) {
-  uint64_t v = 0;
-  if (bits >= 8) {
-    memcpy(&v, (const char *)data + i * (int64_t)(bits / 8), bits / 8);
-    return v;
+  switch (bits) {
+  case 8: return ((const uint8_t *)data)[i];
+  case 16: return ((const kl_u16 *)data)[i];
+  case 32: return ((const kl_u32 *)data)[i];
+  case 64: return ((const kl_u64 *)data)[i];
   }
   unsigned per = 8 / bits, shift = (unsigned)(i % per) * bits;
-  return ((const unsigned char *)data)[i / per] >> shift & ((1u << bits) - 1);
+  return ((const uint8_t *)data)[i / per] >> shift & ((1u << bits) - 1);
 }
 static inline void kl_bits_set(void *data, unsigned bits, int64_t i, uint64_t v) {
-  if (bits >= 8) {
-    memcpy((char *)data + i * (int64_t)(bits / 8), &v, bits / 8);
-    return;
+  switch (bits) {
+  case 8: ((uint8_t *)data)[i] = (uint8_t)v; return;
+  case 16: ((kl_u16 *)data)[i] = (uint16_t)v; return;
+  case 32: ((kl_u32 *)data)[i] = (uint32_t)v; return;
+  case 64: ((kl_u64 *)data)[i] = v; return;
   }
   unsigned per = 8 / bits, shift = (unsigned)(i % per) * bits, mask = (1u << bits) - 1;
-  unsigned char *b = (unsigned char *)data + i / per;
-  *b = (unsigned char)((*b & ~(mask << shift)) | ((unsigned)v & mask) << shift);
+  uint8_t *b = (uint8_t *)data + i / per;
+  *b = (uint8_t)((*b & ~(mask << shift)) | ((unsigned)v & mask) << shift);
 }
-// A value between the unpacked form and an array of values.
-void kl_value_get(const kl_store *s, int64_t at, void *value);
-void kl_value_set(const kl_store *s, int64_t at, const void *value);
-// The value of entries that are not stored.
-void kl_value_implicit(const kl_store *s, void *value);
 
-// Calls `visit` for every stored entry within the tensor's sizes, in the order in which they are stored: its
-// coordinates, and where its value is. The arrays have been checked up to their bounds.
-typedef kiln_status kl_visit(void *arg, const int64_t *coordinates, int64_t at);
-kiln_status kl_store_walk(const kl_store *s, kl_visit *visit, void *arg);
+// Elements as words of 64 bits: one, or two for those of 16 bytes; what they have no bits for is zero.
+enum { KL_VALUE_WORDS = 2 };
+static inline uint32_t kl_value_words(const kl_store *s) {
+  return kl_info(s->l->type.element.dtype)->bytes > 8 ? 2 : 1;
+}
+// The value of entries that are not stored.
+void kl_value_implicit(const kl_store *s, uint64_t value[KL_VALUE_WORDS]);
+// Of an array of values, element by element; `at` by their number.
+void kl_values_load(const kl_store *s, const int64_t *at, int64_t n, uint64_t *out);
+void kl_values_store(const kl_store *s, const int64_t *at, int64_t n, const uint64_t *values, size_t stride);
+// Of unpacked elements, one behind the other.
+void kl_values_unpacked(const kl_store *s, const void *elements, int64_t n, uint64_t *out);
+// sum += x, both unpacked: wraps, rounds once, or for pred.
+void kl_value_add(kl_dtype t, void *sum, const void *x);
+
+// Entries by block, of which there are at most KL_BLOCK: a column of coordinates for each dimension.
+typedef struct kl_entry_block {
+  int64_t n;
+  int64_t *const *dims;
+  const uint64_t *values; // [n][kl_value_words]; NULL where nobody asked for them
+  const int64_t *places;  // of values in their array; NULL where entries are in none
+} kl_entry_block;
+// False ends it.
+typedef bool kl_entry_put(void *to, const kl_entry_block *b);
+
+// Where entries come from: pieces, read in any order by workers of their own number, the same every time.
+typedef struct kl_entry_source {
+  int64_t most; // entries there may be
+  int64_t pieces;
+  uint32_t workers; // at most
+  void (*run)(void *arg, uint32_t worker, int64_t piece, kl_entry_put *put, void *to);
+  kiln_status (*found)(void *arg); // what was wrong with entries, once all pieces were read; NULL: nothing ever is
+  void *arg;
+} kl_entry_source;
+
+// Stored entries, within the tensor's sizes and in the order in which they are stored. The arrays have been checked up
+// to their bounds.
+typedef struct kl_reading kl_reading;
+typedef struct kl_reading_params {
+  uint32_t workers;
+  bool values;            // wanted
+  bool all;               // also those with the implicit value
+  const kl_slice *slices; // by dimension, all known: entries of the slice, by its coordinates; NULL: all entries
+} kl_reading_params;
+// Lives as long as the arena. MEMORY.
+kiln_status kl_reading_open(kl_arena *a, const kl_store *s, const kl_reading_params *params, kl_entry_source *out);
+
+// As kiln_sparse_pack, of entries with a piece or more.
+kiln_status kl_pack(kl_store *s, const kl_entry_source *from);
 
 #endif

@@ -1,15 +1,16 @@
-// Workers of one evaluation: threads that live for one call and take pieces of a range from a counter. They inherit the
-// floating-point environment that kl_eval sets.
-#include "eval/impl.h"
+// Threads that live for one call and take pieces of a range from a counter. They inherit the floating-point environment
+// of the caller.
+#include "base/threads.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <unistd.h>
 
 enum { MAX_WORKERS = 256 };
 
 typedef struct crew {
-  kl_ev_body *body;
+  kl_piece_body *body;
   void *arg;
   int64_t n, grain, pieces;
   _Atomic int64_t next;
@@ -36,7 +37,7 @@ static void *run_member(void *arg) {
   return NULL;
 }
 
-uint32_t kl_ev_cores(void) {
+uint32_t kl_cores(void) {
   long n = sysconf(_SC_NPROCESSORS_ONLN);
   return n < 1 ? 1 : n > MAX_WORKERS ? MAX_WORKERS : (uint32_t)n;
 }
@@ -45,16 +46,16 @@ static int64_t piece_count(int64_t n, int64_t grain) {
   return n / grain + (n % grain != 0);
 }
 
-uint32_t kl_ev_workers(const kl_ev *ev, int64_t n, int64_t grain) {
-  int64_t pieces = piece_count(n, grain), most = ev->threads < MAX_WORKERS ? ev->threads : MAX_WORKERS;
+uint32_t kl_workers(uint32_t threads, int64_t n, int64_t grain) {
+  int64_t pieces = piece_count(n, grain), most = threads < MAX_WORKERS ? threads : MAX_WORKERS;
   return pieces < 1 ? 1 : (uint32_t)(pieces < most ? pieces : most);
 }
 
-void kl_ev_parallel(const kl_ev *ev, int64_t n, int64_t grain, kl_ev_body *body, void *arg) {
+void kl_parallel(uint32_t threads, int64_t n, int64_t grain, kl_piece_body *body, void *arg) {
   if (n <= 0) return;
   crew c = {body, arg, n, grain, piece_count(n, grain), 0};
   member members[MAX_WORKERS];
-  uint32_t workers = kl_ev_workers(ev, n, grain), started = 1;
+  uint32_t workers = kl_workers(threads, n, grain), started = 1;
   // Where no thread can be had, those that run do the work.
   for (; started < workers; started++) {
     members[started] = (member){.crew = &c, .worker = started};
