@@ -1,7 +1,7 @@
 // Headers of .npy files. What is read must be within its bounds; an array of that shape is written, read again and the
 // same; and whatever is refused is refused with a reason.
-#include "../tools/npy/npy.h"
-
+#include <kiln/npy.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,25 +12,25 @@ static void fail(const char *what, const char *why) {
   abort();
 }
 
-static void check_again(const npy_header *h, kiln_dtype t) {
-  unsigned char bytes[NPY_WRITTEN];
+static void check_again(const kiln_npy_header *h, kiln_dtype t) {
+  unsigned char bytes[KILN_NPY_WRITTEN];
   char error[256] = "another array";
-  npy_header again;
+  kiln_npy_header again;
   kiln_array_type type = {.dtype = t, .rank = h->rank};
   memcpy(type.dims, h->dims, sizeof type.dims);
-  size_t n = npy_header_write(&type, bytes);
-  bool same = n <= sizeof bytes && n % 64 == 0 && npy_header_read(bytes, n, &again, error, sizeof error) &&
+  size_t n = kiln_npy_header_write(&type, bytes);
+  bool same = n <= sizeof bytes && n % 64 == 0 && kiln_npy_header_read(bytes, n, &again, error, sizeof error) &&
               again.rank == h->rank && memcmp(again.dims, h->dims, sizeof h->dims) == 0 && !again.fortran;
   if (!same) fail("what was written is read as", error);
-  if (!npy_dtype_holds(again.dtype, t)) fail("the written type is another one", again.dtype);
+  if (!kiln_npy_dtype_holds(again.dtype, t)) fail("the written type is another one", again.dtype);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char error[256] = "";
-  npy_header h;
-  size_t before = npy_header_size(data, size, error, sizeof error);
-  if (before > NPY_LONGEST || (before == 0) != (error[0] != 0)) fail("the header's size", error);
-  if (!npy_header_read(data, size, &h, error, sizeof error)) {
+  kiln_npy_header h;
+  size_t before = kiln_npy_header_size(data, size, error, sizeof error);
+  if (before > KILN_NPY_LONGEST || (before == 0) != (error[0] != 0)) fail("the header's size", error);
+  if (!kiln_npy_header_read(data, size, &h, error, sizeof error)) {
     if (!error[0]) fail("a header is refused", "without a reason");
     return 0;
   }
@@ -39,6 +39,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (uint32_t d = 0; d < h.rank; d++)
     if (h.dims[d] < 0) fail("a dimension is negative", h.dtype);
   for (int t = KILN_DTYPE_NONE + 1; t < KILN_TUPLE; t++)
-    if (npy_dtype_holds(h.dtype, (kiln_dtype)t)) check_again(&h, (kiln_dtype)t);
+    if (kiln_npy_dtype_holds(h.dtype, (kiln_dtype)t)) check_again(&h, (kiln_dtype)t);
   return 0;
 }

@@ -17,6 +17,7 @@ typedef struct option {
   const char *value; // name of the value in the help, NULL for a flag; "[=WORD]": may be left out, and goes with an =
   const char *help;
   bool many;
+  bool alone; // the verb's word is not needed with it
 } option;
 
 typedef struct given {

@@ -119,7 +119,9 @@ int args_parse(const verb *v, int argc, char **argv, args *out) {
       status = bad(v, "unexpected word", argv[i]);
     if (status) return status;
   }
-  if (v->takes_file && !out->file) {
+  bool alone = false;
+  for (size_t i = 0; i < out->count; i++) alone |= v->options[out->all[i].option].alone;
+  if (v->takes_file && !out->file && !alone) {
     fprintf(stderr, "kiln %s: a word is missing: kiln %s\n", v->name, v->synopsis);
     return EXIT_BAD_INPUT;
   }

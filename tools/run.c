@@ -28,8 +28,8 @@ static int read_input(session *s, size_t k, const char *path) {
     fprintf(stderr, "kiln run: --input %zu: the parameter is no array\n", k);
     return EXIT_BAD_INPUT;
   }
-  void *elements = malloc((size_t)npy_bytes(&t) + 1);
-  if (!elements) return out_of_memory(npy_bytes(&t));
+  void *elements = malloc((size_t)kiln_npy_bytes(&t) + 1);
+  if (!elements) return out_of_memory(kiln_npy_bytes(&t));
   int status = npy_read(path, &t, elements);
   if (!status) kiln_module_parameter_leaf_pack(s->m, k, elements, s->params[k]);
   free(elements);
@@ -81,8 +81,8 @@ static int write_results(session *s, const char *dir) {
       fprintf(stderr, "kiln run: --output: the name of the folder is too long\n");
       return EXIT_BAD_INPUT;
     }
-    void *elements = malloc((size_t)npy_bytes(&t) + 1);
-    if (!elements) return out_of_memory(npy_bytes(&t));
+    void *elements = malloc((size_t)kiln_npy_bytes(&t) + 1);
+    if (!elements) return out_of_memory(kiln_npy_bytes(&t));
     kiln_module_result_leaf_unpack(s->m, i, s->results[i], elements);
     int status = npy_write(path, &t, elements);
     free(elements);
@@ -231,7 +231,7 @@ static int64_t largest_file(const session *s) {
     kiln_array_type t;
     bool there =
         i < inputs ? kiln_module_parameter_leaf_type(s->m, i, &t) : kiln_module_result_leaf_type(s->m, i - inputs, &t);
-    if (there && npy_bytes(&t) > most) most = npy_bytes(&t);
+    if (there && kiln_npy_bytes(&t) > most) most = kiln_npy_bytes(&t);
   }
   return most;
 }

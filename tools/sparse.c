@@ -4,11 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { O_TYPE, O_STRICT, O_RULES, O_JSON };
+enum { O_TYPE, O_READ, O_WRITE, O_STRICT, O_RULES, O_JSON };
 static const option options[] = {
     {"--type", "TYPE", "the tensor's type, 4x?xf32 or f32[4,8]: print its arrays, too"},
+    {"--read", "FILE",
+     "store the tensor of a file: .mtx (Matrix Market), .npz (SciPy), or COORDINATES.npy,VALUES.npy; --type is the\n"
+     "file's where it is not given"},
+    {"--write", "FILE", "write what is stored, as a file of these kinds"},
     {"--strict", NULL, "take what MLIR 22.1.8 takes, and nothing else"},
-    {"--rules", NULL, "print the rules that encodings keep, with the modes they hold in"},
+    {"--rules", NULL, "print the rules that encodings keep, with the modes they hold in", .alone = true},
     {"--json", NULL, "print one JSON object"},
     {0},
 };
@@ -182,10 +186,148 @@ static int show(kiln_context *cx, const kiln_encoding *e, const args *a) {
   return report(cx, s);
 }
 
+// --- files ----------------------------------------------------------------------------------------------------------
+
+static bool ends_with(const char *text, const char *end) {
+  size_t n = strlen(text), m = strlen(end);
+  return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static int unknown_file(const char *path) {
+  fprintf(stderr, "kiln sparse: %s: expected FILE.mtx, FILE.npz, or COORDINATES.npy,VALUES.npy\n", path);
+  return EXIT_BAD_INPUT;
+}
+
+static int read_pair(kiln_context *cx, const char *path, const char *comma, kiln_sparse_list **out) {
+  char *first = strndup(path, (size_t)(comma - path));
+  kiln_sparse_npy c = {.name = first}, v = {.name = comma + 1};
+  int status = EXIT_BAD_INPUT;
+  char *cbytes = first ? read_file(first, &c.size) : NULL, *vbytes = cbytes ? read_file(comma + 1, &v.size) : NULL;
+  c.bytes = cbytes;
+  v.bytes = vbytes;
+  if (vbytes) status = report(cx, kiln_sparse_list_read_npy(cx, &c, &v, NULL, 0, KILN_DTYPE_NONE, out));
+  free(vbytes);
+  free(cbytes);
+  free(first);
+  return status;
+}
+
+static int read_list(kiln_context *cx, const char *path, kiln_sparse_list **out) {
+  const char *comma = strchr(path, ',');
+  bool text = ends_with(path, ".mtx");
+  size_t size;
+  if (comma) return read_pair(cx, path, comma, out);
+  if (!text && !ends_with(path, ".npz")) return unknown_file(path);
+  char *bytes = read_file(path, &size);
+  if (!bytes) return EXIT_BAD_INPUT;
+  kiln_sparse_file kind = text ? KILN_SPARSE_MATRIX_MARKET : KILN_SPARSE_NPZ_COO;
+  int status = report(cx, kiln_sparse_list_read(cx, kind, path, bytes, size, KILN_DTYPE_NONE, out));
+  free(bytes);
+  return status;
+}
+
+static int put_file(const char *path, const char *bytes, size_t size) {
+  FILE *f = output_open(path);
+  if (f) fwrite(bytes, 1, size, f);
+  return output_close(f, path);
+}
+
+static int write_pair(kiln_context *cx, const kiln_sparse_list *l, const char *path, const char *comma) {
+  char *first = strndup(path, (size_t)(comma - path)), *c = NULL, *v = NULL;
+  size_t cn = 0, vn = 0;
+  int status = report(cx, kiln_sparse_list_write_npy(cx, l, &c, &cn, &v, &vn));
+  if (!status) status = first ? put_file(first, c, cn) : EXIT_BAD_INPUT;
+  if (!status) status = put_file(comma + 1, v, vn);
+  kiln_text_free(cx, c, cn);
+  kiln_text_free(cx, v, vn);
+  free(first);
+  return status;
+}
+
+// SciPy's format that stores as the encoding does, or coo.
+static kiln_sparse_file format_of(const kiln_encoding *e) {
+  kiln_level a, b;
+  if (kiln_encoding_describe(e)->level_count != 2 || !kiln_encoding_level_at(e, 0, &a) ||
+      !kiln_encoding_level_at(e, 1, &b) || a.format != KILN_LEVEL_DENSE || b.format != KILN_LEVEL_COMPRESSED)
+    return KILN_SPARSE_NPZ_COO;
+  if (strcmp(a.value, "d0") == 0 && strcmp(b.value, "d1") == 0) return KILN_SPARSE_NPZ_CSR;
+  return strcmp(a.value, "d1") == 0 && strcmp(b.value, "d0") == 0 ? KILN_SPARSE_NPZ_CSC : KILN_SPARSE_NPZ_COO;
+}
+
+static int write_list(kiln_context *cx, const kiln_encoding *e, const kiln_sparse_list *l, const char *path) {
+  const char *comma = strchr(path, ',');
+  char *bytes = NULL;
+  size_t size = 0;
+  if (comma) return write_pair(cx, l, path, comma);
+  if (!ends_with(path, ".mtx") && !ends_with(path, ".npz")) return unknown_file(path);
+  kiln_sparse_file kind = ends_with(path, ".mtx") ? KILN_SPARSE_MATRIX_MARKET : format_of(e);
+  int status = report(cx, kiln_sparse_list_write(cx, l, kind, &bytes, &size));
+  if (!status) status = put_file(path, bytes, size);
+  kiln_text_free(cx, bytes, size);
+  return status;
+}
+
+// --- stored tensors -------------------------------------------------------------------------------------------------
+
+enum { MOST_ARRAYS = 300 };
+
+static kiln_status allocate(const kiln_sparse_layout *l, kiln_sparse_array *arrays) {
+  kiln_sparse_buffer b;
+  for (size_t i = 0; kiln_sparse_layout_buffer_at(l, i, &b); i++) {
+    arrays[i].data = malloc(((size_t)arrays[i].count * b.bits + 7) / 8 + 1);
+    if (!arrays[i].data) return KILN_E_MEMORY;
+  }
+  return KILN_OK;
+}
+
+static void print_stored(const kiln_sparse_layout *l, const kiln_sparse_array *arrays, bool json) {
+  kiln_sparse_buffer b;
+  char type[16];
+  if (json) printf("{\"arrays\": [");
+  for (size_t i = 0; kiln_sparse_layout_buffer_at(l, i, &b); i++) {
+    if (json) {
+      printf("%s{\"role\": \"%s\", \"level\": %zu, \"type\": \"%s\", \"count\": %lld}", i ? ", " : "", roles[b.role],
+             b.level, element(&b, type), (long long)arrays[i].count);
+      continue;
+    }
+    b.count = b.batches > 1 ? arrays[i].count / b.batches : arrays[i].count;
+    print_buffer(&b, element(&b, type));
+  }
+  if (json) printf("]}\n");
+}
+
+static int store(kiln_context *cx, const kiln_encoding *e, const args *a) {
+  kiln_sparse_list *list = NULL, *again = NULL;
+  kiln_sparse_layout *l = NULL;
+  kiln_sparse_array arrays[MOST_ARRAYS] = {{0}};
+  int status = read_list(cx, a->values[O_READ], &list);
+  if (status) return status;
+  const kiln_sparse_list_info *info = kiln_sparse_list_describe(list);
+  kiln_status s = KILN_OK;
+  if (info->rank != kiln_encoding_describe(e)->dimension_count) {
+    fprintf(stderr, "kiln sparse: %s: expected %zu dimensions, as the encoding has, found %zu\n", a->values[O_READ],
+            kiln_encoding_describe(e)->dimension_count, info->rank);
+    status = EXIT_BAD_INPUT;
+  }
+  if (!status) s = kiln_sparse_layout_create(cx, e, info->dtype, a->values[O_TYPE] ? NULL : info->sizes, &l);
+  if (!status && s == KILN_OK) s = kiln_sparse_pack(cx, l, &info->entries, arrays);
+  if (!status && s == KILN_OK) s = allocate(l, arrays);
+  if (!status && s == KILN_OK) s = kiln_sparse_pack(cx, l, &info->entries, arrays);
+  if (!status && s == KILN_OK && a->values[O_WRITE]) s = kiln_sparse_list_create(cx, l, arrays, &again);
+  if (!status) status = report(cx, s);
+  if (!status && again) status = write_list(cx, e, again, a->values[O_WRITE]);
+  if (!status) print_stored(l, arrays, a->values[O_JSON] != NULL);
+  for (size_t i = 0; i < MOST_ARRAYS; i++) free(arrays[i].data);
+  kiln_sparse_list_destroy(&again);
+  kiln_sparse_layout_destroy(&l);
+  kiln_sparse_list_destroy(&list);
+  return status;
+}
+
 static int run(const args *a) {
   if (a->values[O_RULES]) return print_rules(a->values[O_JSON]);
-  if (!a->file) {
-    fprintf(stderr, "kiln sparse: expected an encoding, or --rules\n");
+  if (!a->file || (a->values[O_WRITE] && !a->values[O_READ])) {
+    fprintf(stderr, "kiln sparse: expected %s\n", a->file ? "--read FILE with --write" : "an encoding, or --rules");
     return EXIT_BAD_INPUT;
   }
   size_t size = strlen(a->file);
@@ -196,7 +338,7 @@ static int run(const args *a) {
   kiln_encoding_params params = {
       .struct_size = sizeof params, .strict = a->values[O_STRICT] != NULL, .type = a->values[O_TYPE]};
   kiln_status s = kiln_encoding_parse(cx, "encoding", input ? input : a->file, size, &params, &e);
-  int status = s == KILN_OK ? show(cx, e, a) : report(cx, s);
+  int status = s != KILN_OK ? report(cx, s) : a->values[O_READ] ? store(cx, e, a) : show(cx, e, a);
   kiln_encoding_destroy(&e);
   kiln_context_destroy(&cx);
   free(input);
@@ -204,13 +346,14 @@ static int run(const args *a) {
 }
 
 const verb verb_sparse = {.name = "sparse",
-                          .synopsis = "sparse 'ENCODING' [--type TYPE]",
+                          .synopsis = "sparse 'ENCODING' [--type TYPE] [--read FILE [--write FILE]]",
                           .summary = "an encoding of sparse tensors, checked",
                           .help =
                               "Reads an encoding, '#sparse_tensor.encoding<{ map = (i, j) -> (i : dense, j : "
                               "compressed) }>' or its fields alone, and\nprints its normal form; with a type, how "
                               "large its levels are, how dimensions follow from them, and the arrays\nthat a tensor is "
-                              "stored in. ENCODING may be - for standard input.",
+                              "stored in. With a file it stores the tensor that the file holds, and writes it again.\n"
+                              "ENCODING may be - for standard input.",
                           .options = options,
                           .run = run,
                           .takes_file = true};

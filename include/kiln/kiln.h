@@ -7,6 +7,7 @@
 #include <kiln/index.h>
 #include <kiln/ir.h>
 #include <kiln/layout.h>
+#include <kiln/npy.h>
 #include <kiln/sparse.h>
 #include <kiln/tile.h>
 #include <kiln/cuda.h>

@@ -187,6 +187,55 @@ KILN_API kiln_status kiln_sparse_convert_slice(kiln_context *cx, const kiln_spar
                                                const kiln_sparse_array *arrays, const kiln_sparse_slice *slices,
                                                const kiln_sparse_layout *to, kiln_sparse_array *out);
 
+// --- files ----------------------------------------------------------------------------------------------------------
+
+// The entries of a tensor, its sizes and its type, as files have them.
+typedef struct kiln_sparse_list kiln_sparse_list;
+
+typedef struct kiln_sparse_list_info {
+  size_t rank;
+  const int64_t *sizes;
+  kiln_dtype dtype;
+  kiln_sparse_entries entries;
+} kiln_sparse_list_info;
+// Lives as long as the list.
+KILN_API const kiln_sparse_list_info *kiln_sparse_list_describe(const kiln_sparse_list *l);
+KILN_API void kiln_sparse_list_destroy(kiln_sparse_list **l);
+// Those of a stored tensor, in the order in which they are stored. Owned by the caller. INVALID: what
+// kiln_sparse_verify says of bounds.
+KILN_API kiln_status kiln_sparse_list_create(kiln_context *cx, const kiln_sparse_layout *l,
+                                             const kiln_sparse_array *arrays, kiln_sparse_list **out);
+
+typedef enum kiln_sparse_file {
+  KILN_SPARSE_MATRIX_MARKET, // a text; "coordinate" and "array", of every field and symmetry
+  KILN_SPARSE_NPZ_COO,       // SciPy's archives. What is read may have any of its formats, also bsr and dia
+  KILN_SPARSE_NPZ_CSR,
+  KILN_SPARSE_NPZ_CSC,
+} kiln_sparse_file;
+
+// Reads a file's bytes. `name` is for findings. `dtype`: what values are read as; NONE: as the file says. Owned by the
+// caller. INVALID: what is wrong, and where in the file, or in which of its arrays.
+KILN_API kiln_status kiln_sparse_list_read(kiln_context *cx, kiln_sparse_file kind, const char *name, const void *bytes,
+                                           size_t size, kiln_dtype dtype, kiln_sparse_list **out);
+// A file's bytes. Free with kiln_text_free. UNSUPPORTED: a type that such files have not; what is no matrix, but for
+// coo; archives of more than 4 GiB.
+KILN_API kiln_status kiln_sparse_list_write(kiln_context *cx, const kiln_sparse_list *l, kiln_sparse_file kind,
+                                            char **bytes, size_t *size);
+
+// Two .npy files: integers [entries][rank], and values [entries].
+typedef struct kiln_sparse_npy {
+  const char *name;
+  const void *bytes;
+  size_t size;
+} kiln_sparse_npy;
+// `sizes`: by dimension, `rank` of them; NULL: the least that coordinates fit.
+KILN_API kiln_status kiln_sparse_list_read_npy(kiln_context *cx, const kiln_sparse_npy *coordinates,
+                                               const kiln_sparse_npy *values, const int64_t *sizes, size_t rank,
+                                               kiln_dtype dtype, kiln_sparse_list **out);
+// Free both with kiln_text_free.
+KILN_API kiln_status kiln_sparse_list_write_npy(kiln_context *cx, const kiln_sparse_list *l, char **coordinates,
+                                                size_t *coordinates_size, char **values, size_t *values_size);
+
 #ifdef __cplusplus
 }
 #endif

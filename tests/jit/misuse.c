@@ -240,10 +240,47 @@ START_TEST(null_sparse) {
   INVALID(kiln_sparse_convert(cx, l, NULL, l, arrays));
   INVALID(kiln_sparse_convert(cx, l, arrays, NULL, arrays));
   INVALID(kiln_sparse_convert(cx, l, arrays, l, NULL));
+  INVALID(kiln_sparse_convert_slice(cx, NULL, arrays, NULL, l, arrays));
+  INVALID(kiln_sparse_convert_slice(cx, l, NULL, NULL, l, arrays));
+  INVALID(kiln_sparse_convert_slice(cx, l, arrays, NULL, NULL, arrays));
+  INVALID(kiln_sparse_convert_slice(cx, l, arrays, NULL, l, NULL));
   kiln_sparse_layout_destroy(NULL);
   kiln_sparse_layout_destroy(&l);
   kiln_encoding_destroy(NULL);
   kiln_encoding_destroy(&e);
+}
+END_TEST
+
+START_TEST(null_sparse_files) {
+  static const char text[] = "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2\n";
+  kiln_sparse_npy npy = {"a.npy", text, sizeof text - 1}, none = {"a.npy", NULL, 0};
+  kiln_sparse_list *list = NULL;
+  char *a, *b;
+  size_t n, k;
+  NULLS(INVALID_CX, kiln_sparse_list *,
+        kiln_sparse_list_read(NULL, KILN_SPARSE_MATRIX_MARKET, "m", text, 3, KILN_F32, &o));
+  NULLS(INVALID, kiln_sparse_list *, kiln_sparse_list_read(cx, KILN_SPARSE_MATRIX_MARKET, NULL, text, 3, KILN_F32, &o));
+  NULLS(INVALID, kiln_sparse_list *, kiln_sparse_list_read(cx, KILN_SPARSE_MATRIX_MARKET, "m", NULL, 3, KILN_F32, &o));
+  INVALID(kiln_sparse_list_read(cx, KILN_SPARSE_MATRIX_MARKET, "m", text, 3, KILN_F32, NULL));
+  NULLS(INVALID, kiln_sparse_list *, kiln_sparse_list_create(cx, NULL, NULL, &o));
+  INVALID(kiln_sparse_list_create(cx, NULL, NULL, NULL));
+  NULLS(INVALID, kiln_sparse_list *, kiln_sparse_list_read_npy(cx, NULL, &npy, NULL, 0, KILN_F32, &o));
+  NULLS(INVALID, kiln_sparse_list *, kiln_sparse_list_read_npy(cx, &npy, NULL, NULL, 0, KILN_F32, &o));
+  NULLS(INVALID, kiln_sparse_list *, kiln_sparse_list_read_npy(cx, &npy, &none, NULL, 0, KILN_F32, &o));
+  INVALID(kiln_sparse_list_read_npy(cx, &npy, &npy, NULL, 0, KILN_F32, NULL));
+  ck_assert_int_eq(kiln_sparse_list_read(cx, KILN_SPARSE_MATRIX_MARKET, "m", text, sizeof text - 1, KILN_F32, &list),
+                   KILN_OK);
+  INVALID(kiln_sparse_list_write(cx, NULL, KILN_SPARSE_NPZ_CSR, &a, &n));
+  INVALID(kiln_sparse_list_write(cx, list, KILN_SPARSE_NPZ_CSR, NULL, &n));
+  INVALID(kiln_sparse_list_write(cx, list, KILN_SPARSE_NPZ_CSR, &a, NULL));
+  INVALID(kiln_sparse_list_write_npy(cx, NULL, &a, &n, &b, &k));
+  INVALID(kiln_sparse_list_write_npy(cx, list, NULL, &n, &b, &k));
+  INVALID(kiln_sparse_list_write_npy(cx, list, &a, NULL, &b, &k));
+  INVALID(kiln_sparse_list_write_npy(cx, list, &a, &n, NULL, &k));
+  INVALID(kiln_sparse_list_write_npy(cx, list, &a, &n, &b, NULL));
+  ck_assert(!kiln_sparse_list_describe(NULL));
+  kiln_sparse_list_destroy(NULL);
+  kiln_sparse_list_destroy(&list);
 }
 END_TEST
 
@@ -802,7 +839,7 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("misuse", ONCE(setup, teardown), {null_base}, {null_modules}, {null_rewriting}, {null_maps},
-                   {null_counts}, {null_sparse}, {null_tiles}, {null_indexing}, {null_layouts}, {null_builder},
-                   {null_evaluator}, {null_compiler}, {null_cuda}, {null_sim}, {every_function_is_here},
+                   {null_counts}, {null_sparse}, {null_sparse_files}, {null_tiles}, {null_indexing}, {null_layouts},
+                   {null_builder}, {null_evaluator}, {null_compiler}, {null_cuda}, {null_sim}, {every_function_is_here},
                    {a_finished_builder_says_so}, {a_poisoned_builder_says_so}, {the_context_goes_first});
 }

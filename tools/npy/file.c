@@ -22,35 +22,35 @@ static int fail(const char *path, const char *format, ...) {
   return EXIT_BAD_INPUT;
 }
 
-static int check_header(const char *path, const npy_header *h, const kiln_array_type *type) {
+static int check_header(const char *path, const kiln_npy_header *h, const kiln_array_type *type) {
   char have[1024], want[1024];
-  if (!npy_dtype_holds(h->dtype, type->dtype))
-    return fail(path, "the file holds %s, expected %s (%s)", h->dtype, npy_dtype(type->dtype),
+  if (!kiln_npy_dtype_holds(h->dtype, type->dtype))
+    return fail(path, "the file holds %s, expected %s (%s)", h->dtype, kiln_npy_dtype(type->dtype),
                 kiln_dtype_name(type->dtype));
-  npy_shape_text(h->dims, h->rank, have, sizeof have);
-  npy_shape_text(type->dims, type->rank, want, sizeof want);
+  kiln_npy_shape_text(h->dims, h->rank, have, sizeof have);
+  kiln_npy_shape_text(type->dims, type->rank, want, sizeof want);
   return strcmp(have, want) == 0 ? 0 : fail(path, "the array has shape %s, expected %s", have, want);
 }
 
-static int read_header(const char *path, FILE *f, npy_header *h) {
+static int read_header(const char *path, FILE *f, kiln_npy_header *h) {
   char error[256];
-  unsigned char prefix[NPY_PREFIX];
+  unsigned char prefix[KILN_NPY_PREFIX];
   size_t n = fread(prefix, 1, 10, f); // as many as any file has; two bytes more where they are the length's
   if (n == 10 && prefix[6] > 1) n += fread(prefix + 10, 1, 2, f);
-  size_t size = npy_header_size(prefix, n, error, sizeof error);
+  size_t size = kiln_npy_header_size(prefix, n, error, sizeof error);
   if (!size) return fail(path, "%s", error);
   unsigned char *bytes = malloc(size);
   if (!bytes) return out_of_memory((int64_t)size);
   memcpy(bytes, prefix, n);
   n += fread(bytes + n, 1, size - n, f);
-  bool ok = npy_header_read(bytes, n, h, error, sizeof error);
+  bool ok = kiln_npy_header_read(bytes, n, h, error, sizeof error);
   free(bytes);
   return ok ? 0 : fail(path, "%s", error);
 }
 
 // The data of an array whose first dimension varies fastest, in row-major order. Bytes that were there.
 static size_t read_fortran(FILE *f, const kiln_array_type *t, unsigned char *data) {
-  size_t size = npy_item_size(t->dtype), at = 0, read = 0;
+  size_t size = kiln_npy_item_size(t->dtype), at = 0, read = 0;
   size_t stride[KILN_MAX_RANK + 1]; // bytes
   int64_t index[KILN_MAX_RANK] = {0};
   stride[t->rank] = size;
@@ -69,8 +69,8 @@ static size_t read_fortran(FILE *f, const kiln_array_type *t, unsigned char *dat
   return read;
 }
 
-static int read_data(const char *path, FILE *f, const npy_header *h, const kiln_array_type *type, void *data) {
-  size_t bytes = (size_t)npy_bytes(type);
+static int read_data(const char *path, FILE *f, const kiln_npy_header *h, const kiln_array_type *type, void *data) {
+  size_t bytes = (size_t)kiln_npy_bytes(type);
   size_t n = h->fortran && bytes ? read_fortran(f, type, data) : fread(data, 1, bytes, f);
   if (n != bytes) return fail(path, "the data is cut short: expected %zu bytes, found %zu", bytes, n);
   return fgetc(f) == EOF ? 0 : fail(path, "the file goes on after the data: expected %zu bytes", bytes);
@@ -80,9 +80,9 @@ static int read_data(const char *path, FILE *f, const npy_header *h, const kiln_
 static int check_range(const char *path, const kiln_array_type *type, const unsigned char *data) {
   unsigned bits = type->dtype == KILN_PRED ? 1 : kiln_dtype_bits(type->dtype);
   if (bits >= 8) return 0;
-  bool is_signed = strcmp(npy_dtype(type->dtype), "|i1") == 0;
+  bool is_signed = strcmp(kiln_npy_dtype(type->dtype), "|i1") == 0;
   int lo = is_signed ? -(1 << (bits - 1)) : 0, hi = lo + (1 << bits) - 1;
-  for (int64_t i = 0, n = npy_bytes(type); i < n; i++) {
+  for (int64_t i = 0, n = kiln_npy_bytes(type); i < n; i++) {
     int value = is_signed ? (signed char)data[i] : data[i];
     if (value < lo || value > hi)
       return fail(path, "element %lld is %d, expected %d to %d (%s)", (long long)i, value, lo, hi,
@@ -92,7 +92,7 @@ static int check_range(const char *path, const kiln_array_type *type, const unsi
 }
 
 // Opens a file and reads its header; *f is NULL where that fails.
-static int open_array(const char *path, FILE **f, npy_header *h) {
+static int open_array(const char *path, FILE **f, kiln_npy_header *h) {
   struct stat st;
   *f = fopen(path, "rb");
   if (!*f) return fail(path, "%s", strerror(errno));
@@ -103,29 +103,21 @@ static int open_array(const char *path, FILE **f, npy_header *h) {
   return status;
 }
 
-// Types that a name of numpy's may stand for, the likeliest first: raw bytes can be many.
-static const kiln_dtype types[] = {KILN_PRED, KILN_F32, KILN_F64,  KILN_F16,     KILN_BF16, KILN_S8,
-                                   KILN_U8,   KILN_S16, KILN_U16,  KILN_S32,     KILN_U32,  KILN_S64,
-                                   KILN_U64,  KILN_C64, KILN_C128, KILN_F8E4M3FN};
-
 int npy_type(const char *path, kiln_array_type *out) {
-  npy_header h;
+  kiln_npy_header h;
   FILE *f;
   int status = open_array(path, &f, &h);
   if (status) return status;
   fclose(f);
   *out = (kiln_array_type){.rank = h.rank};
   memcpy(out->dims, h.dims, sizeof out->dims);
-  for (int exact = 1; exact >= 0; exact--)
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-      out->dtype = types[i];
-      if (exact ? strcmp(npy_dtype(types[i]), h.dtype) == 0 : npy_dtype_holds(h.dtype, types[i])) return 0;
-    }
+  out->dtype = kiln_npy_dtype_parse(h.dtype);
+  if (out->dtype) return 0;
   return fail(path, "the file holds %s, expected numbers, truth values or raw bytes of up to 16 bytes", h.dtype);
 }
 
 int npy_read(const char *path, const kiln_array_type *type, void *data) {
-  npy_header h;
+  kiln_npy_header h;
   FILE *f;
   int status = open_array(path, &f, &h);
   if (status) return status;
@@ -139,12 +131,12 @@ int npy_read(const char *path, const kiln_array_type *type, void *data) {
 // --- writing --------------------------------------------------------------------------------------------------------
 
 int npy_write(const char *path, const kiln_array_type *type, const void *data) {
-  unsigned char header[NPY_WRITTEN];
-  size_t n = npy_header_write(type, header);
+  unsigned char header[KILN_NPY_WRITTEN];
+  size_t n = kiln_npy_header_write(type, header);
   FILE *f = output_open(path);
   if (f) {
     fwrite(header, 1, n, f);
-    fwrite(data, 1, (size_t)npy_bytes(type), f);
+    fwrite(data, 1, (size_t)kiln_npy_bytes(type), f);
   }
   return output_close(f, path);
 }

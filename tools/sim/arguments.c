@@ -170,7 +170,7 @@ int argument_read(const char *word, argument *out) {
 // --- memory ---------------------------------------------------------------------------------------------------------
 
 static size_t size_of(const argument *a) {
-  return (size_t)npy_bytes(&a->type);
+  return (size_t)kiln_npy_bytes(&a->type);
 }
 
 bool argument_is_output(const argument *a) {

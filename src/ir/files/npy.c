@@ -4,14 +4,15 @@
 // As numpy does, it takes the three keys in any order, blanks anywhere between, quotes of either kind, and nothing
 // else.
 
-#include "npy.h"
+#include <kiln/npy.h>
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 // --- types ----------------------------------------------------------------------------------------------------------
 
-const char *npy_dtype(kiln_dtype t) {
+const char *kiln_npy_dtype(kiln_dtype t) {
   switch (t) {
   case KILN_PRED: return "|b1";
   case KILN_S1:
@@ -38,20 +39,20 @@ const char *npy_dtype(kiln_dtype t) {
   }
 }
 
-size_t npy_item_size(kiln_dtype t) {
+size_t kiln_npy_item_size(kiln_dtype t) {
   unsigned bits = kiln_dtype_bits(t);
   return bits < 8 ? 1 : bits / 8;
 }
 
-int64_t npy_bytes(const kiln_array_type *t) {
-  int64_t n = (int64_t)npy_item_size(t->dtype);
+int64_t kiln_npy_bytes(const kiln_array_type *t) {
+  int64_t n = (int64_t)kiln_npy_item_size(t->dtype);
   for (uint32_t d = 0; d < t->rank; d++)
     if (t->dims[d] == 0) return 0;
   for (uint32_t d = 0; d < t->rank; d++) n *= t->dims[d];
   return n;
 }
 
-void npy_shape_text(const int64_t *dims, uint32_t rank, char *out, size_t size) {
+void kiln_npy_shape_text(const int64_t *dims, uint32_t rank, char *out, size_t size) {
   size_t n = (size_t)snprintf(out, size, "(");
   for (uint32_t d = 0; d < rank && n < size; d++)
     n += (size_t)snprintf(out + n, size - n, "%s%lld", d ? ", " : "", (long long)dims[d]);
@@ -59,24 +60,36 @@ void npy_shape_text(const int64_t *dims, uint32_t rank, char *out, size_t size) 
 }
 
 // numpy's own name of the type, or raw bytes of its size. ml_dtypes writes its types as "<V2" and "<f1".
-bool npy_dtype_holds(const char *found, kiln_dtype t) {
+bool kiln_npy_dtype_holds(const char *found, kiln_dtype t) {
   char raw[16];
-  size_t size = npy_item_size(t);
+  size_t size = kiln_npy_item_size(t);
   bool ordered = found[0] == '<' || found[0] == '='; // as this machine has it
-  if (strcmp(found, npy_dtype(t)) == 0 || (ordered && size > 1 && strcmp(found + 1, npy_dtype(t) + 1) == 0))
+  if (strcmp(found, kiln_npy_dtype(t)) == 0 || (ordered && size > 1 && strcmp(found + 1, kiln_npy_dtype(t) + 1) == 0))
     return true;
   if (!ordered && found[0] != '|' && (found[0] != '>' || size > 1)) return false;
   snprintf(raw, sizeof raw, "V%zu", size);
   if (strcmp(found + 1, raw) == 0) return true;
   if (size > 1) return false;
-  return strcmp(found + 1, npy_dtype(t) + 1) == 0 || (npy_dtype(t)[1] == 'V' && strcmp(found + 1, "f1") == 0);
+  return strcmp(found + 1, kiln_npy_dtype(t) + 1) == 0 || (kiln_npy_dtype(t)[1] == 'V' && strcmp(found + 1, "f1") == 0);
+}
+
+// Types that a name of numpy's may stand for, the likeliest first: raw bytes can be many.
+static const kiln_dtype types[] = {KILN_PRED, KILN_F32, KILN_F64,  KILN_F16,     KILN_BF16, KILN_S8,
+                                   KILN_U8,   KILN_S16, KILN_U16,  KILN_S32,     KILN_U32,  KILN_S64,
+                                   KILN_U64,  KILN_C64, KILN_C128, KILN_F8E4M3FN};
+
+kiln_dtype kiln_npy_dtype_parse(const char *found) {
+  for (int exact = 1; exact >= 0; exact--)
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+      if (exact ? strcmp(kiln_npy_dtype(types[i]), found) == 0 : kiln_npy_dtype_holds(found, types[i])) return types[i];
+  return KILN_DTYPE_NONE;
 }
 
 // --- reading --------------------------------------------------------------------------------------------------------
 
 typedef struct reader {
   const char *p, *end;
-  npy_header *out;
+  kiln_npy_header *out;
   bool has[3]; // by key
   char *error;
   size_t error_size;
@@ -168,7 +181,7 @@ static bool take_dimension(reader *r, int64_t *out) {
 
 // A tuple: "()", "(3,)", "(2, 3)"; "(3)" is none.
 static bool take_shape(reader *r) {
-  npy_header *h = r->out;
+  kiln_npy_header *h = r->out;
   bool comma = false;
   if (!take(r, '(')) return expected(r, "a tuple after 'shape'");
   while (next(r) != ')') {
@@ -223,7 +236,7 @@ static bool take_dictionary(reader *r) {
 
 // --- the whole ------------------------------------------------------------------------------------------------------
 
-size_t npy_header_size(const unsigned char *b, size_t n, char *error, size_t error_size) {
+size_t kiln_npy_header_size(const unsigned char *b, size_t n, char *error, size_t error_size) {
   if (n < 8 || memcmp(b, "\x93NUMPY", 6) != 0)
     return (size_t)say(error, error_size, "this is no .npy file: it does not begin with \\x93NUMPY and a version");
   if (b[6] < 1 || b[6] > 3 || b[7] != 0)
@@ -232,15 +245,15 @@ size_t npy_header_size(const unsigned char *b, size_t n, char *error, size_t err
   if (n < prefix) return (size_t)say(error, error_size, "its header is cut short: the length is missing");
   length = b[8] | (size_t)b[9] << 8;
   if (prefix == 12) length |= (size_t)b[10] << 16 | (size_t)b[11] << 24;
-  if (length > NPY_LONGEST - prefix)
+  if (length > KILN_NPY_LONGEST - prefix)
     return (size_t)say(error, error_size, "its header has %zu bytes: expected at most %zu", length,
-                       NPY_LONGEST - prefix);
+                       KILN_NPY_LONGEST - prefix);
   return prefix + length;
 }
 
-bool npy_header_read(const unsigned char *bytes, size_t n, npy_header *out, char *error, size_t error_size) {
-  size_t size = npy_header_size(bytes, n, error, error_size), prefix = n > 6 && bytes[6] > 1 ? 12 : 10;
-  *out = (npy_header){0};
+bool kiln_npy_header_read(const unsigned char *bytes, size_t n, kiln_npy_header *out, char *error, size_t error_size) {
+  size_t size = kiln_npy_header_size(bytes, n, error, error_size), prefix = n > 6 && bytes[6] > 1 ? 12 : 10;
+  *out = (kiln_npy_header){0};
   if (!size) return false;
   if (n < size)
     return say(error, error_size, "its header is cut short: expected %zu bytes, found %zu", size - prefix, n - prefix);
@@ -252,11 +265,11 @@ bool npy_header_read(const unsigned char *bytes, size_t n, npy_header *out, char
 
 // --- writing --------------------------------------------------------------------------------------------------------
 
-size_t npy_header_write(const kiln_array_type *type, unsigned char out[NPY_WRITTEN]) {
-  char shape[NPY_WRITTEN / 2], text[NPY_WRITTEN];
-  npy_shape_text(type->dims, type->rank, shape, sizeof shape);
-  int n = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", npy_dtype(type->dtype),
-                   shape);
+size_t kiln_npy_header_write(const kiln_array_type *type, unsigned char out[KILN_NPY_WRITTEN]) {
+  char shape[KILN_NPY_WRITTEN / 2], text[KILN_NPY_WRITTEN];
+  kiln_npy_shape_text(type->dims, type->rank, shape, sizeof shape);
+  int n = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
+                   kiln_npy_dtype(type->dtype), shape);
   size_t size = ((size_t)n + 1 + 10 + 63) / 64 * 64; // the data begins at a multiple of 64 bytes
   memset(out, ' ', size);
   memcpy(out, "\x93NUMPY\x01\x00", 8);
