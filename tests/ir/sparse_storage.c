@@ -25,10 +25,13 @@ static stored open(const char *fields, kiln_dtype t, const int64_t *sizes) {
   return s;
 }
 
-// Buffers of exactly the size: what goes beyond is seen by the sanitizers.
+// Buffers of exactly the size, so that the sanitizers see what goes beyond, and full of other numbers.
 static void allocate(stored *s) {
-  for (size_t i = 0; i < s->n; i++)
-    s->arrays[i].data = malloc((size_t)(s->arrays[i].count * s->buffers[i].bits + 7) / 8 + (s->arrays[i].count == 0));
+  for (size_t i = 0; i < s->n; i++) {
+    size_t n = (size_t)(s->arrays[i].count * s->buffers[i].bits + 7) / 8;
+    s->arrays[i].data = malloc(n + !n);
+    memset(s->arrays[i].data, 0xa5, n);
+  }
 }
 
 static void close(stored *s) {

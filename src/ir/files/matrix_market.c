@@ -2,6 +2,7 @@
 // ("coordinate", counted from 1) or each element of columns one behind the other ("array"). Of symmetric matrices one
 // triangle stands there.
 #include "ir/files/list.h"
+#include "ir/text/scan.h"
 
 typedef enum field { F_REAL, F_INTEGER, F_UNSIGNED, F_COMPLEX, F_PATTERN, FIELDS } field;
 typedef enum symmetry { S_GENERAL, S_SYMMETRIC, S_SKEW, S_HERMITIAN, SYMMETRIES } symmetry;
@@ -10,8 +11,7 @@ static const char *const symmetries[SYMMETRIES] = {"general", "symmetric", "skew
 
 typedef struct reader {
   kl_ctx *cx;
-  const kl_source *src;
-  size_t pos, begin; // behind the token, of the token
+  kl_scan scan;
   bool array;
   field field;
   symmetry symmetry;
@@ -22,47 +22,47 @@ typedef struct reader {
 // --- tokens ---------------------------------------------------------------------------------------------------------
 
 static char at(const reader *r, size_t i) {
-  return i < r->src->text.n ? r->src->text.p[i] : '\n';
+  return i < r->scan.src->text.n ? r->scan.src->text.p[i] : '\n';
 }
 static bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r';
 }
 static bool ended(const reader *r) {
-  return r->pos >= r->src->text.n;
+  return kl_scan_ended(&r->scan);
 }
 
 static kl_str token(reader *r) {
-  while (is_blank(at(r, r->pos))) r->pos++;
-  r->begin = r->pos;
-  while (!is_blank(at(r, r->pos)) && at(r, r->pos) != '\n') r->pos++;
-  return (kl_str){r->src->text.p + r->begin, r->pos - r->begin};
+  while (is_blank(at(r, r->scan.pos))) r->scan.pos++;
+  r->scan.begin = r->scan.pos;
+  while (!is_blank(at(r, r->scan.pos)) && at(r, r->scan.pos) != '\n') r->scan.pos++;
+  return kl_scan_text(&r->scan);
 }
 
 static kl_span here(const reader *r) {
-  return (kl_span){r->src, r->begin, r->pos};
+  return kl_scan_here(&r->scan);
 }
 
 static kiln_status expected(const reader *r, const char *what) {
-  if (r->begin == r->pos)
+  if (r->scan.begin == r->scan.pos)
     return kl_invalid(r->cx, here(r), "expected %s, found the end of the %s", what, ended(r) ? "text" : "line");
-  kl_str s = {r->src->text.p + r->begin, r->pos - r->begin};
+  kl_str s = kl_scan_text(&r->scan);
   return kl_invalid(r->cx, here(r), "expected %s, found '%.*s'", what, KL_FMT(s));
 }
 
 static kiln_status end_line(reader *r) {
   if (token(r).n) return expected(r, "the end of the line");
-  r->pos += !ended(r);
+  r->scan.pos += !ended(r);
   return KILN_OK;
 }
 
 // To the first line that is neither blank nor a comment.
 static void skip(reader *r) {
   for (;;) {
-    size_t i = r->pos;
-    while (i < r->src->text.n && is_blank(r->src->text.p[i])) i++;
-    if (i >= r->src->text.n || (at(r, i) != '%' && at(r, i) != '\n')) return;
-    while (i < r->src->text.n && r->src->text.p[i] != '\n') i++;
-    r->pos = i + (i < r->src->text.n);
+    size_t i = r->scan.pos;
+    while (i < r->scan.src->text.n && is_blank(r->scan.src->text.p[i])) i++;
+    if (i >= r->scan.src->text.n || (at(r, i) != '%' && at(r, i) != '\n')) return;
+    while (i < r->scan.src->text.n && r->scan.src->text.p[i] != '\n') i++;
+    r->scan.pos = i + (i < r->scan.src->text.n);
   }
 }
 
@@ -124,7 +124,7 @@ static kiln_status read_sizes(reader *r) {
     if (r->symmetry == S_SKEW) r->count -= n;
   }
   size_t least = r->array ? 2 : 4;
-  if ((uint64_t)r->count > (r->src->text.n - r->pos) / least + 1)
+  if ((uint64_t)r->count > (r->scan.src->text.n - r->scan.pos) / least + 1)
     return kl_invalid(r->cx, here(r), "expected %lld entries, found a text that is too short for them",
                       (long long)r->count);
   return end_line(r);
@@ -209,7 +209,7 @@ static kiln_status read_entry(reader *r) {
 static kiln_status read_entries(reader *r) {
   for (int64_t k = 0; k < r->count; k++) {
     skip(r);
-    r->begin = r->pos;
+    r->scan.begin = r->scan.pos;
     if (ended(r))
       return kl_invalid(r->cx, here(r), "expected %lld entries, found %lld", (long long)r->count, (long long)k);
     KL_TRY(read_entry(r));
@@ -224,7 +224,7 @@ static kiln_status read_elements(reader *r) {
   for (int64_t j = 0; j < r->sizes[1]; j++)
     for (int64_t i = r->symmetry == S_GENERAL ? 0 : j + (r->symmetry == S_SKEW); i < r->sizes[0]; i++) {
       skip(r);
-      r->begin = r->pos;
+      r->scan.begin = r->scan.pos;
       if (ended(r)) return kl_invalid(r->cx, here(r), "expected %lld elements, found fewer", (long long)r->count);
       KL_TRY(read_value(r, value, mirrored));
       KL_TRY(end_line(r));
@@ -238,20 +238,20 @@ static kiln_status read_all(reader *r, kiln_dtype dtype) {
   KL_TRY(read_sizes(r));
   if (!dtype) dtype = type_of(r->field);
   if (r->field == F_COMPLEX && !kl_is_complex(dtype))
-    return kl_invalid(r->cx, KL_NOWHERE, "%s: expected a complex type for complex numbers, found %s", r->src->name,
+    return kl_invalid(r->cx, KL_NOWHERE, "%s: expected a complex type for complex numbers, found %s", r->scan.src->name,
                       kl_info(dtype)->name);
   KL_TRY(kl_list_open(r->cx, 2, dtype, r->symmetry == S_GENERAL ? r->count : 2 * r->count, &r->l));
   memcpy(r->l->sizes, r->sizes, sizeof r->sizes);
   KL_TRY(r->array ? read_elements(r) : read_entries(r));
   skip(r);
-  r->begin = r->pos;
+  r->scan.begin = r->scan.pos;
   return ended(r) ? KILN_OK
-                  : kl_invalid(r->cx, (kl_span){r->src, r->pos, r->pos}, "expected %lld entries, found more",
-                               (long long)r->count);
+                  : kl_invalid(r->cx, (kl_span){r->scan.src, r->scan.pos, r->scan.pos},
+                               "expected %lld entries, found more", (long long)r->count);
 }
 
 kiln_status kl_matrix_market_read(kl_ctx *cx, const kl_source *src, kiln_dtype dtype, kiln_sparse_list **out) {
-  reader r = {.cx = cx, .src = src};
+  reader r = {.cx = cx, .scan = {.src = src}};
   kiln_status status = read_all(&r, dtype);
   if (status == KILN_OK)
     *out = r.l;

@@ -12,6 +12,7 @@
 // "100d0" is 100 * d0. A variable spelled like its default name has none of its own.
 
 #include "ir/index/map.h"
+#include "ir/text/scan.h"
 #include "ir/index/impl.h"
 
 enum { MOST_NESTED = 400, MOST_VARIABLES = 1 << 14 };
@@ -21,11 +22,10 @@ typedef enum token { T_END, T_INT, T_NAME, T_ARROW, T_PUNCT } token;
 typedef struct reader {
   kl_affs *p;
   kl_ctx *cx;
-  const kl_source *src;
+  kl_scan scan;
   kl_arena names_arena;
-  kl_interner names;           // of all variables, in order: symbol - 1 is the position
-  uint32_t ends[KL_AFF_VARS];  // positions where the variables of each kind end
-  size_t pos, begin, last_end; // behind the token, of the token, behind the one before
+  kl_interner names;          // of all variables, in order: symbol - 1 is the position
+  uint32_t ends[KL_AFF_VARS]; // positions where the variables of each kind end
   token kind;
   char punct;
   unsigned depth;
@@ -34,9 +34,6 @@ typedef struct reader {
 
 // --- tokens -------------------------------------------------------------------------------------------------------
 
-static bool is_space(char c) {
-  return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
-}
 static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -45,42 +42,38 @@ static bool is_letter(char c) {
 }
 
 static char at(const reader *r, size_t i) {
-  return i < r->src->text.n ? r->src->text.p[i] : '\0';
+  return kl_scan_at(&r->scan, i);
 }
 
 static void next(reader *r) {
-  r->last_end = r->pos;
-  while (r->pos < r->src->text.n && is_space(at(r, r->pos))) r->pos++;
-  r->begin = r->pos;
+  kl_scan *s = &r->scan;
+  s->last_end = s->pos;
+  kl_scan_skip_space(s);
+  s->begin = s->pos;
   r->punct = 0;
-  char c = at(r, r->pos);
-  if (r->pos >= r->src->text.n) {
+  char c = at(r, s->pos);
+  if (kl_scan_ended(s)) {
     r->kind = T_END;
   } else if (is_digit(c)) {
     r->kind = T_INT;
-    while (is_digit(at(r, r->pos))) r->pos++;
+    while (is_digit(at(r, s->pos))) s->pos++;
   } else if (is_letter(c)) {
     r->kind = T_NAME;
-    while (is_letter(at(r, r->pos)) || is_digit(at(r, r->pos))) r->pos++;
-  } else if (c == '-' && at(r, r->pos + 1) == '>') {
+    while (is_letter(at(r, s->pos)) || is_digit(at(r, s->pos))) s->pos++;
+  } else if (kl_scan_eat(s, "->")) {
     r->kind = T_ARROW;
-    r->pos += 2;
   } else {
     r->kind = T_PUNCT;
     r->punct = c;
-    r->pos++;
-    while (r->pos < r->src->text.n && ((unsigned char)at(r, r->pos) & 0xc0) == 0x80) r->pos++; // one character
+    kl_scan_character(s);
   }
 }
 
 static kl_str text(const reader *r) {
-  return (kl_str){r->src->text.p + r->begin, r->pos - r->begin};
+  return kl_scan_text(&r->scan);
 }
 static kl_span here(const reader *r) {
-  return (kl_span){r->src, r->begin, r->pos};
-}
-static kl_span since(const reader *r, size_t begin) {
-  return (kl_span){r->src, begin, r->last_end};
+  return kl_scan_here(&r->scan);
 }
 
 static bool expected(reader *r, const char *what) {
@@ -117,7 +110,7 @@ static const kl_aff *read_expr(reader *r);
 static const kl_aff *value(reader *r, const kl_aff *e, size_t begin) {
   if (!e || r->status != KILN_OK) return NULL;
   if (!e->error) return e;
-  kl_span where = since(r, begin);
+  kl_span where = kl_scan_since(&r->scan, begin);
   if (e->error == KL_AFF_DIV_BY_ZERO)
     r->status = kl_invalid(r->cx, where, "division by 0");
   else
@@ -181,7 +174,7 @@ typedef VEC(const kl_aff *) affs;
 
 static const kl_aff *read_extremum(reader *r) {
   kl_aff_kind kind = is_name(r, "min") ? KL_AFF_MIN : KL_AFF_MAX;
-  size_t begin = r->begin;
+  size_t begin = r->scan.begin;
   affs list = {0};
   next(r);
   bool ok = need(r, '(', "'(' after min or max");
@@ -199,16 +192,16 @@ static const kl_aff *read_extremum(reader *r) {
 }
 
 static bool is_literal_minus(const reader *r) {
-  return r->kind == T_PUNCT && r->punct == '-' && is_digit(at(r, r->pos));
+  return r->kind == T_PUNCT && r->punct == '-' && is_digit(at(r, r->scan.pos));
 }
 
 static const kl_aff *read_literal(reader *r) {
   int64_t v;
-  size_t begin = r->begin;
+  size_t begin = r->scan.begin;
   bool minus = eat(r, '-');
   if (!read_int(r, minus, &v)) return NULL;
   const kl_aff *e = kl_aff_const(r->p, v);
-  bool touches = r->kind == T_NAME && r->begin == r->last_end;
+  bool touches = r->kind == T_NAME && r->scan.begin == r->scan.last_end;
   if (!touches) return e;
   const kl_aff *name = read_name(r);
   return name ? value(r, kl_aff_mul(r->p, e, name), begin) : NULL;
@@ -216,7 +209,7 @@ static const kl_aff *read_literal(reader *r) {
 
 static const kl_aff *read_factor(reader *r) {
   const kl_aff *e = NULL;
-  size_t begin = r->begin;
+  size_t begin = r->scan.begin;
   if (r->depth++ >= MOST_NESTED) {
     if (r->status == KILN_OK) {
       r->status = kl_unsupported(r->cx, here(r), "expressions nest at most %d deep", MOST_NESTED);
@@ -260,7 +253,7 @@ static binary *read_operator(reader *r) {
 }
 
 static const kl_aff *read_term(reader *r) {
-  size_t begin = r->begin;
+  size_t begin = r->scan.begin;
   const kl_aff *e = read_factor(r);
   while (e) {
     binary *op = read_operator(r);
@@ -272,7 +265,7 @@ static const kl_aff *read_term(reader *r) {
 }
 
 static const kl_aff *read_expr(reader *r) {
-  size_t begin = r->begin;
+  size_t begin = r->scan.begin;
   const kl_aff *e = read_term(r);
   kl_adder sum;
   if (!e || r->kind != T_PUNCT || (r->punct != '+' && r->punct != '-')) return e;
@@ -459,7 +452,7 @@ static bool read_attribute(reader *r, const kl_map **out) {
 }
 
 kiln_status kl_map_parse(kl_affs *p, const kl_source *src, const kl_map **out) {
-  reader r = {.p = p, .cx = p->cx, .src = src, .status = KILN_OK};
+  reader r = {.p = p, .cx = p->cx, .scan = {.src = src}, .status = KILN_OK};
   kl_arena_init(&r.names_arena, p->cx);
   kl_interner_init(&r.names, &r.names_arena);
   next(&r);

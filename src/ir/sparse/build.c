@@ -4,7 +4,7 @@
 #include "base/threads.h"
 #include "ir/sparse/pack.h"
 
-enum { PIECE = 1 << 17 }; // records
+enum { PIECE = 1 << 15 }; // records
 
 typedef enum wrong_kind { W_NONE, W_SINGLETON, W_COORDINATE, W_GROUP } wrong_kind;
 typedef struct wrong {

@@ -2,6 +2,7 @@
 #ifndef KL_SPARSE_IMPL_H
 #define KL_SPARSE_IMPL_H
 
+#include "ir/text/scan.h"
 #include "ir/sparse/encoding.h"
 
 typedef enum token {
@@ -23,10 +24,9 @@ typedef enum variable_kind { V_DIM, V_SYMBOL, V_LEVEL } variable_kind;
 typedef struct reader {
   kl_ctx *cx;
   kl_arena *arena;
-  const kl_source *src;
+  kl_scan scan;
   kl_encoding *e;
   kl_encoding_reading *how;
-  size_t pos, begin, last_end; // behind the token, of the token, behind the one before
   token kind;
   char punct;
   unsigned depth; // of parentheses

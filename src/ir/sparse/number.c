@@ -253,7 +253,7 @@ static bool float_of(kl_str s, bool hex, kl_dtype t, double *out) {
 
 static bool no_value(reader *r, size_t begin, const kl_mtype *t) {
   kl_span where = sp_since(r, begin);
-  kl_str s = {r->src->text.p + begin, where.end - begin};
+  kl_str s = {r->scan.src->text.p + begin, where.end - begin};
   return sp_broken(r, where, KL_RULE_NUMBER, "expected a number that %.*s has, found '%.*s'", KL_FMT(t->text),
                    KL_FMT(s));
 }
@@ -298,7 +298,7 @@ static bool set_plain(reader *r, kl_number *x, size_t begin, bool negative, toke
 }
 
 static bool read_plain(reader *r, kl_number *x) {
-  size_t begin = r->begin;
+  size_t begin = r->scan.begin;
   bool negative;
   token kind;
   kl_str text;
@@ -313,7 +313,7 @@ static bool read_plain(reader *r, kl_number *x) {
 
 // Behind #complex.number: <:f32 1.0, 0.0>, and maybe a type.
 static bool read_complex(reader *r, kl_number *x) {
-  size_t begin = r->begin;
+  size_t begin = r->scan.begin;
   kl_mtype part, given;
   kl_number half = {0};
   sp_next(r);
@@ -324,7 +324,7 @@ static bool read_complex(reader *r, kl_number *x) {
     bool negative;
     token kind;
     kl_str text;
-    size_t at = r->begin;
+    size_t at = r->scan.begin;
     if (i && !sp_need(r, ',', KL_RULE_NUMBER, "',' and the imaginary part")) return false;
     if (!read_literal(r, &negative, &kind, &text)) return false;
     half.type = part;
@@ -425,17 +425,17 @@ static bool read_brackets(reader *r, kl_tensor_type *t, kl_str name) {
 
 // Takes "4x" or "?x", which are no tokens.
 static bool read_size(reader *r, int64_t *out) {
-  size_t i = r->begin;
-  kl_str s = r->src->text;
+  size_t i = r->scan.begin;
+  kl_str s = r->scan.src->text;
   if (i < s.n && s.p[i] == '?') {
     *out = -1;
     i++;
   } else {
     while (i < s.n && kl_is_digit(s.p[i])) i++;
-    if (i == r->begin || !kl_i64_from_text((kl_str){s.p + r->begin, i - r->begin}, out)) return false;
+    if (i == r->scan.begin || !kl_i64_from_text((kl_str){s.p + r->scan.begin, i - r->scan.begin}, out)) return false;
   }
   if (i >= s.n || s.p[i] != 'x') return false;
-  r->pos = i + 1;
+  r->scan.pos = i + 1;
   sp_next(r);
   return true;
 }
@@ -453,7 +453,7 @@ bool sp_read_type(reader *r, kl_tensor_type *out) {
   if (wrapped) {
     sp_next(r);
     if (!sp_is(r, '<')) return type_is_not(r);
-    r->last_end = r->pos;
+    r->scan.last_end = r->scan.pos;
     sp_next(r);
   }
   if (!read_sizes(r, &t)) return false;

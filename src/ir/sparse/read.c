@@ -14,10 +14,7 @@
 // --- tokens -------------------------------------------------------------------------------------------------------
 
 static char at(const reader *r, size_t i) {
-  return i < r->src->text.n ? r->src->text.p[i] : '\0';
-}
-static bool is_space(char c) {
-  return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
+  return kl_scan_at(&r->scan, i);
 }
 static bool is_word_start(char c) {
   return kl_is_name_start(c);
@@ -31,69 +28,68 @@ static bool is_hex(char c) {
 
 static void skip(reader *r) {
   for (;;) {
-    while (r->pos < r->src->text.n && is_space(at(r, r->pos))) r->pos++;
-    if (at(r, r->pos) != '/' || at(r, r->pos + 1) != '/') return;
-    while (r->pos < r->src->text.n && at(r, r->pos) != '\n') r->pos++;
+    kl_scan_skip_space(&r->scan);
+    if (!kl_scan_eat(&r->scan, "//")) return;
+    while (!kl_scan_ended(&r->scan) && at(r, r->scan.pos) != '\n') r->scan.pos++;
   }
 }
 
 static void take_number(reader *r) {
   r->kind = T_INTEGER;
-  if (at(r, r->pos) == '0' && (at(r, r->pos + 1) | 0x20) == 'x' && is_hex(at(r, r->pos + 2))) {
-    for (r->pos += 2; is_hex(at(r, r->pos));) r->pos++;
+  if (at(r, r->scan.pos) == '0' && (at(r, r->scan.pos + 1) | 0x20) == 'x' && is_hex(at(r, r->scan.pos + 2))) {
+    for (r->scan.pos += 2; is_hex(at(r, r->scan.pos));) r->scan.pos++;
     return;
   }
-  while (kl_is_digit(at(r, r->pos))) r->pos++;
-  if (at(r, r->pos) != '.') return;
+  while (kl_is_digit(at(r, r->scan.pos))) r->scan.pos++;
+  if (at(r, r->scan.pos) != '.') return;
   r->kind = T_FLOAT;
-  for (r->pos++; kl_is_digit(at(r, r->pos));) r->pos++;
-  if ((at(r, r->pos) | 0x20) != 'e') return;
-  size_t sign = at(r, r->pos + 1) == '-' || at(r, r->pos + 1) == '+';
-  if (!kl_is_digit(at(r, r->pos + 1 + sign))) return;
-  for (r->pos += 1 + sign; kl_is_digit(at(r, r->pos));) r->pos++;
+  for (r->scan.pos++; kl_is_digit(at(r, r->scan.pos));) r->scan.pos++;
+  if ((at(r, r->scan.pos) | 0x20) != 'e') return;
+  size_t sign = at(r, r->scan.pos + 1) == '-' || at(r, r->scan.pos + 1) == '+';
+  if (!kl_is_digit(at(r, r->scan.pos + 1 + sign))) return;
+  for (r->scan.pos += 1 + sign; kl_is_digit(at(r, r->scan.pos));) r->scan.pos++;
 }
 
 static void take_string(reader *r) {
   r->kind = T_STRING;
-  for (r->pos++; r->pos < r->src->text.n && at(r, r->pos) != '"' && at(r, r->pos) != '\n'; r->pos++)
-    if (at(r, r->pos) == '\\' && r->pos + 1 < r->src->text.n) r->pos++;
-  r->pos += at(r, r->pos) == '"';
+  for (r->scan.pos++; r->scan.pos < r->scan.src->text.n && at(r, r->scan.pos) != '"' && at(r, r->scan.pos) != '\n';
+       r->scan.pos++)
+    if (at(r, r->scan.pos) == '\\' && r->scan.pos + 1 < r->scan.src->text.n) r->scan.pos++;
+  r->scan.pos += at(r, r->scan.pos) == '"';
 }
 
 void sp_next(reader *r) {
-  r->last_end = r->pos;
+  r->scan.last_end = r->scan.pos;
   skip(r);
-  r->begin = r->pos;
+  r->scan.begin = r->scan.pos;
   r->punct = 0;
-  char c = at(r, r->pos);
-  if (r->pos >= r->src->text.n) {
+  char c = at(r, r->scan.pos);
+  if (kl_scan_ended(&r->scan)) {
     r->kind = T_END;
   } else if (kl_is_digit(c)) {
     take_number(r);
-  } else if (is_word_start(c) || (c == '#' && is_word_start(at(r, r->pos + 1)))) {
+  } else if (is_word_start(c) || (c == '#' && is_word_start(at(r, r->scan.pos + 1)))) {
     r->kind = c == '#' ? T_HASH : T_WORD;
-    for (r->pos++; is_word(at(r, r->pos));) r->pos++;
+    for (r->scan.pos++; is_word(at(r, r->scan.pos));) r->scan.pos++;
   } else if (c == '"') {
     take_string(r);
-  } else if (c == '-' && at(r, r->pos + 1) == '>') {
+  } else if (kl_scan_eat(&r->scan, "->")) {
     r->kind = T_ARROW;
-    r->pos += 2;
   } else {
     r->kind = T_PUNCT;
     r->punct = c;
-    r->pos++;
-    while (r->pos < r->src->text.n && ((unsigned char)at(r, r->pos) & 0xc0) == 0x80) r->pos++; // one character
+    kl_scan_character(&r->scan);
   }
 }
 
 kl_str sp_text(const reader *r) {
-  return (kl_str){r->src->text.p + r->begin, r->pos - r->begin};
+  return kl_scan_text(&r->scan);
 }
 kl_span sp_here(const reader *r) {
-  return (kl_span){r->src, r->begin, r->pos};
+  return kl_scan_here(&r->scan);
 }
 kl_span sp_since(const reader *r, size_t begin) {
-  return (kl_span){r->src, begin, r->last_end > begin ? r->last_end : begin};
+  return kl_scan_since(&r->scan, begin);
 }
 
 bool sp_broken(reader *r, kl_span where, kl_sparse_rule rule, const char *fmt, ...) {
@@ -131,7 +127,7 @@ bool sp_is_word(const reader *r, const char *word) {
 static bool read_width(reader *r, kl_sparse_rule rule, const char *what, kl_span *where, int64_t *out) {
   kl_number x;
   bool number;
-  size_t begin = r->begin;
+  size_t begin = r->scan.begin;
   if (!sp_read_number(r, &x, &number)) return false;
   *where = sp_since(r, begin);
   if (!number) return sp_expected(r, rule, what);
@@ -143,7 +139,7 @@ static bool read_width(reader *r, kl_sparse_rule rule, const char *what, kl_span
 
 static bool read_value(reader *r, kl_sparse_rule rule, kl_span *where, kl_number *out) {
   bool number;
-  size_t begin = r->begin;
+  size_t begin = r->scan.begin;
   if (!sp_read_number(r, out, &number)) return false;
   *where = sp_since(r, begin);
   return number || sp_expected(r, rule, "a number");
@@ -252,7 +248,7 @@ static bool read_type(reader *r) {
   if (r->how->tensor) r->e->type = *r->how->tensor;
   if (r->how->tensor || !r->how->type) return true;
   kl_source src = {"type", kl_str_of(r->how->type)};
-  reader t = {.cx = r->cx, .arena = r->arena, .src = &src, .e = r->e, .how = r->how};
+  reader t = {.cx = r->cx, .arena = r->arena, .scan = {.src = &src}, .e = r->e, .how = r->how};
   sp_next(&t);
   bool ok = sp_read_type(&t, &r->e->type);
   r->status = t.status;
@@ -268,7 +264,7 @@ void kl_encoding_free(const kl_encoding *e) {
 kiln_status kl_encoding_read(kl_ctx *cx, kl_arena *arena, const kl_source *src, kl_encoding_reading *how,
                              const kl_encoding **out) {
   kl_encoding *e = KL_NEW(arena, kl_encoding);
-  reader r = {.cx = cx, .arena = arena, .src = src, .e = e, .how = how, .pos = how->begin};
+  reader r = {.cx = cx, .arena = arena, .scan = {.src = src, .pos = how->begin}, .e = e, .how = how};
   how->broken = KL_RULE_NONE;
   e->cx = cx;
   e->strict = how->strict;

@@ -93,7 +93,7 @@ static const kl_tree *read_variable(reader *r, variable_kind scope) {
 
 static const kl_tree *read_factor(reader *r, variable_kind scope) {
   const kl_tree *e = NULL;
-  size_t begin = r->begin;
+  size_t begin = r->scan.begin;
   if (r->depth++ >= KL_TREE_DEEPEST) {
     made(r, NULL, begin);
   } else if (r->kind == T_INTEGER) {
@@ -142,7 +142,7 @@ static bool is_affine(reader *r, kl_tree_kind op, const kl_tree *a, const kl_tre
 }
 
 static const kl_tree *read_term(reader *r, variable_kind scope) {
-  size_t begin = r->begin;
+  size_t begin = r->scan.begin;
   kl_tree_kind op;
   const kl_tree *e = read_factor(r, scope);
   while (e && read_operator(r, &op)) {
@@ -154,7 +154,7 @@ static const kl_tree *read_term(reader *r, variable_kind scope) {
 }
 
 static const kl_tree *read_expr(reader *r, variable_kind scope) {
-  size_t begin = r->begin;
+  size_t begin = r->scan.begin;
   const kl_tree *e = read_term(r, scope);
   while (e && (sp_is(r, '+') || sp_is(r, '-'))) {
     bool minus = sp_is(r, '-');
@@ -184,7 +184,7 @@ static bool read_slice_number(reader *r, int64_t *out) {
 
 // Behind the colon.
 static bool read_slice(reader *r, kl_slice *s) {
-  size_t begin = r->begin;
+  size_t begin = r->scan.begin;
   if (r->kind != T_HASH || !kl_str_is(sp_text(r), "#sparse_tensor"))
     return sp_expected(r, KL_RULE_SLICEATTR, "a slice, #sparse_tensor<slice(OFFSET, SIZE, STRIDE)>");
   sp_next(r);
@@ -229,7 +229,7 @@ static bool read_size(reader *r, int64_t *out) {
 enum { MOST_OF_GROUP = 1 << 16 };
 
 static bool read_sizes(reader *r, kl_level *l) {
-  size_t begin = r->begin;
+  size_t begin = r->scan.begin;
   if (!sp_need(r, '[', KL_RULE_NM2, "'[' and the sizes n and m of structured") || !read_size(r, &l->n) ||
       !sp_need(r, ',', KL_RULE_NM2, "',' and the size m of structured") || !read_size(r, &l->m) ||
       !sp_need(r, ']', KL_RULE_NM2, "']' after two sizes"))
@@ -306,7 +306,7 @@ static bool read_binding(reader *r) {
 
 static bool read_level(reader *r) {
   kl_level l = {0};
-  size_t begin = r->begin;
+  size_t begin = r->scan.begin;
   if (r->vars.of[V_LEVEL].n && !read_binding(r)) return false;
   l.value = read_expr(r, V_DIM);
   if (!l.value || !sp_need(r, ':', KL_RULE_COLON, "':' and the level's type") || !read_level_type(r, &l)) return false;
@@ -330,7 +330,7 @@ static bool read_list(reader *r, bool (*read)(reader *r), const char *open, cons
 }
 
 bool sp_read_map(reader *r) {
-  size_t begin = r->begin;
+  size_t begin = r->scan.begin;
   for (int k = 0; k < 3; k++) r->vars.of[k].n = 0;
   r->inverse.n = 0;
   r->nlast = 0;

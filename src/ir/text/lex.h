@@ -6,6 +6,7 @@
 #define KL_LEX_H
 
 #include "ir/text/text.h"
+#include "ir/text/scan.h"
 
 enum { KL_MAX_BRACKETS = 200 }; // nesting depth of text kept raw
 
@@ -77,9 +78,5 @@ typedef enum kl_raw_end {
 // brackets' ends or before a comma, other white space one space, no comments; JSON, which is braces that begin with a
 // string or where `until` says so, byte by byte. False after reporting an error.
 bool kl_lex_raw(kl_lexer *lx, kl_arena *arena, kl_raw_end until, kl_str *out);
-
-static inline bool kl_is_space(char c) {
-  return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
-}
 
 #endif
