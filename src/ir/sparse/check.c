@@ -1,4 +1,5 @@
 // What stored arrays keep: their sizes; bounds of positions and coordinates; order and uniqueness of coordinates.
+#include "base/threads.h"
 #include "ir/sparse/store.h"
 
 #include <stdlib.h>
@@ -41,15 +42,51 @@ static kiln_status has(const checker *c, int32_t buffer, const char *what, int64
   return KILN_OK;
 }
 
-static kiln_status check_coordinates(const checker *c, int64_t n, int64_t size) {
-  for (int64_t i = 0; i < n; i++) {
-    uint64_t v = coordinate(c, c->level, i);
-    if (v >= (uint64_t)size)
-      return kl_invalid(c->s->cx, KL_NOWHERE,
-                        "level %u, batch %lld: coordinate %lld: expected less than %lld, found %llu", c->level,
-                        (long long)c->batch, (long long)i, (long long)size, (unsigned long long)v);
+// Coordinates are looked at in pieces, by all threads where there are many.
+enum { PIECE = 1 << 16 };
+
+typedef struct looking {
+  const checker *c;
+  int64_t n;
+  uint64_t size;
+  _Atomic int64_t first; // that is too large; n: none is
+} looking;
+
+static uint64_t largest(const checker *c, int64_t begin, int64_t end) {
+  const kl_level_arrays *a = &c->s->of[c->level];
+  const void *data = c->s->arrays[a->coordinates].data;
+  int64_t from = length(c->s, a->coordinates) * c->batch + a->column;
+  uint64_t most = 0;
+  if (a->crd_bits == 32 && a->columns == 1) {
+    uint32_t m = 0;
+    for (int64_t i = begin; i < end; i++) {
+      uint32_t v = ((const kl_u32 *)data)[from + i];
+      m = v > m ? v : m;
+    }
+    return m;
   }
-  return KILN_OK;
+  for (int64_t i = begin; i < end; i++) {
+    uint64_t v = kl_bits_get(data, a->crd_bits, from + i * a->columns);
+    most = v > most ? v : most;
+  }
+  return most;
+}
+
+static void look(void *arg, uint32_t worker, int64_t begin, int64_t end) {
+  looking *l = arg;
+  int64_t at = begin, first = atomic_load(&l->first);
+  if (begin >= first || largest(l->c, begin, end) < l->size) return;
+  while (coordinate(l->c, l->c->level, at) < l->size) at++;
+  while (at < first && !atomic_compare_exchange_weak(&l->first, &first, at)) continue;
+}
+
+static kiln_status check_coordinates(const checker *c, int64_t n, int64_t size) {
+  looking l = {c, n, (uint64_t)size, n};
+  kl_parallel(n > 4 * PIECE ? kl_cores() : 1, n, PIECE, look, &l);
+  if (l.first == n) return KILN_OK;
+  return kl_invalid(c->s->cx, KL_NOWHERE, "level %u, batch %lld: coordinate %lld: expected less than %lld, found %llu",
+                    c->level, (long long)c->batch, (long long)l.first, (long long)size,
+                    (unsigned long long)coordinate(c, c->level, l.first));
 }
 
 // Less than 0, 0 or more: entry q before, like or behind the one after it, by the levels of the run.
