@@ -120,7 +120,7 @@ int args_parse(const verb *v, int argc, char **argv, args *out) {
     if (status) return status;
   }
   bool alone = false;
-  for (size_t i = 0; i < out->count; i++) alone |= v->options[out->all[i].option].alone;
+  for (int i = 0; i < out->count; i++) alone |= v->options[out->all[i].option].alone;
   if (v->takes_file && !out->file && !alone) {
     fprintf(stderr, "kiln %s: a word is missing: kiln %s\n", v->name, v->synopsis);
     return EXIT_BAD_INPUT;

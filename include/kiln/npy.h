@@ -19,12 +19,13 @@ typedef struct kiln_npy_header {
 enum { KILN_NPY_PREFIX = 12, KILN_NPY_LONGEST = 65536 };
 
 // How many bytes stand before the data, by the first n of a file, which are KILN_NPY_PREFIX where it has as many; 0
-// after having written to `error` what is wrong with them: magic, version, length. At most KILN_NPY_LONGEST.
+// after having written to `error`, which may be NULL, what is wrong with them: magic, version, length. At most
+// KILN_NPY_LONGEST.
 KILN_API size_t kiln_npy_header_size(const unsigned char *bytes, size_t n, char *error, size_t error_size);
 // Reads those bytes. False after having written to `error` what is wrong and what was expected.
 KILN_API bool kiln_npy_header_read(const unsigned char *bytes, size_t n, kiln_npy_header *out, char *error,
                                    size_t error_size);
-// The header of version 1.0 and C order that an array of this type gets; its size.
+// The header of version 1.0 and C order that an array of this type gets; its size, 0 where an argument is NULL.
 enum { KILN_NPY_WRITTEN = 2048 };
 KILN_API size_t kiln_npy_header_write(const kiln_array_type *type, unsigned char out[KILN_NPY_WRITTEN]);
 

@@ -284,6 +284,28 @@ START_TEST(null_sparse_files) {
 }
 END_TEST
 
+START_TEST(null_npy) {
+  unsigned char bytes[KILN_NPY_WRITTEN];
+  char error[256], shape[64] = "as it was";
+  kiln_array_type type = {.dtype = KILN_F32, .rank = 1, .dims = {3}};
+  kiln_npy_header h;
+  size_t n = kiln_npy_header_write(&type, bytes);
+  ck_assert(n > 0 && kiln_npy_header_write(NULL, bytes) == 0 && kiln_npy_header_write(&type, NULL) == 0);
+  ck_assert(kiln_npy_header_size(bytes, n, NULL, 0) == n && kiln_npy_header_size(NULL, n, error, sizeof error) == 0 &&
+            strstr(error, "no .npy file"));
+  ck_assert(kiln_npy_header_read(bytes, n, &h, NULL, 0) && !kiln_npy_header_read(bytes, 9, &h, NULL, 0));
+  ck_assert(!kiln_npy_header_read(NULL, n, &h, error, sizeof error) &&
+            !kiln_npy_header_read(bytes, n, NULL, error, sizeof error) && strstr(error, "found NULL"));
+  ck_assert(kiln_npy_dtype_holds("<f4", KILN_F32) && !kiln_npy_dtype_holds(NULL, KILN_F32));
+  ck_assert(kiln_npy_dtype_parse("<f4") == KILN_F32 && kiln_npy_dtype_parse(NULL) == KILN_DTYPE_NONE);
+  ck_assert(kiln_npy_bytes(&type) == 12 && kiln_npy_bytes(NULL) == 0 && kiln_npy_item_size(KILN_F32) == 4);
+  ck_assert_str_eq(kiln_npy_dtype(KILN_F32), "<f4");
+  kiln_npy_shape_text(NULL, 1, shape, sizeof shape);
+  kiln_npy_shape_text(type.dims, 1, NULL, sizeof shape);
+  ck_assert_str_eq(shape, "as it was");
+}
+END_TEST
+
 START_TEST(null_counts) {
   kiln_indexing *list = NULL;
   kiln_index_counts counts = {.struct_size = sizeof counts}, wrong = {.struct_size = 3};
@@ -839,7 +861,8 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("misuse", ONCE(setup, teardown), {null_base}, {null_modules}, {null_rewriting}, {null_maps},
-                   {null_counts}, {null_sparse}, {null_sparse_files}, {null_tiles}, {null_indexing}, {null_layouts},
-                   {null_builder}, {null_evaluator}, {null_compiler}, {null_cuda}, {null_sim}, {every_function_is_here},
-                   {a_finished_builder_says_so}, {a_poisoned_builder_says_so}, {the_context_goes_first});
+                   {null_counts}, {null_sparse}, {null_sparse_files}, {null_npy}, {null_tiles}, {null_indexing},
+                   {null_layouts}, {null_builder}, {null_evaluator}, {null_compiler}, {null_cuda}, {null_sim},
+                   {every_function_is_here}, {a_finished_builder_says_so}, {a_poisoned_builder_says_so},
+                   {the_context_goes_first});
 }

@@ -45,6 +45,7 @@ size_t kiln_npy_item_size(kiln_dtype t) {
 }
 
 int64_t kiln_npy_bytes(const kiln_array_type *t) {
+  if (!t) return 0;
   int64_t n = (int64_t)kiln_npy_item_size(t->dtype);
   for (uint32_t d = 0; d < t->rank; d++)
     if (t->dims[d] == 0) return 0;
@@ -53,6 +54,7 @@ int64_t kiln_npy_bytes(const kiln_array_type *t) {
 }
 
 void kiln_npy_shape_text(const int64_t *dims, uint32_t rank, char *out, size_t size) {
+  if (!out || (rank && !dims)) return;
   size_t n = (size_t)snprintf(out, size, "(");
   for (uint32_t d = 0; d < rank && n < size; d++)
     n += (size_t)snprintf(out + n, size - n, "%s%lld", d ? ", " : "", (long long)dims[d]);
@@ -61,7 +63,8 @@ void kiln_npy_shape_text(const int64_t *dims, uint32_t rank, char *out, size_t s
 
 // numpy's own name of the type, or raw bytes of its size. ml_dtypes writes its types as "<V2" and "<f1".
 bool kiln_npy_dtype_holds(const char *found, kiln_dtype t) {
-  char raw[16];
+  char raw[32];
+  if (!found) return false;
   size_t size = kiln_npy_item_size(t);
   bool ordered = found[0] == '<' || found[0] == '='; // as this machine has it
   if (strcmp(found, kiln_npy_dtype(t)) == 0 || (ordered && size > 1 && strcmp(found + 1, kiln_npy_dtype(t) + 1) == 0))
@@ -79,6 +82,7 @@ static const kiln_dtype types[] = {KILN_PRED, KILN_F32, KILN_F64,  KILN_F16,    
                                    KILN_U64,  KILN_C64, KILN_C128, KILN_F8E4M3FN};
 
 kiln_dtype kiln_npy_dtype_parse(const char *found) {
+  if (!found) return KILN_DTYPE_NONE;
   for (int exact = 1; exact >= 0; exact--)
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
       if (exact ? strcmp(kiln_npy_dtype(types[i]), found) == 0 : kiln_npy_dtype_holds(found, types[i])) return types[i];
@@ -103,7 +107,7 @@ static const char *const keys[] = {"descr", "fortran_order", "shape"};
 __attribute__((format(printf, 3, 4))) static bool say(char *error, size_t size, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  vsnprintf(error, size, format, args);
+  if (error) vsnprintf(error, size, format, args);
   va_end(args);
   return false;
 }
@@ -237,7 +241,7 @@ static bool take_dictionary(reader *r) {
 // --- the whole ------------------------------------------------------------------------------------------------------
 
 size_t kiln_npy_header_size(const unsigned char *b, size_t n, char *error, size_t error_size) {
-  if (n < 8 || memcmp(b, "\x93NUMPY", 6) != 0)
+  if (!b || n < 8 || memcmp(b, "\x93NUMPY", 6) != 0)
     return (size_t)say(error, error_size, "this is no .npy file: it does not begin with \\x93NUMPY and a version");
   if (b[6] < 1 || b[6] > 3 || b[7] != 0)
     return (size_t)say(error, error_size, "it has version %d.%d: expected 1.0, 2.0 or 3.0", b[6], b[7]);
@@ -252,7 +256,8 @@ size_t kiln_npy_header_size(const unsigned char *b, size_t n, char *error, size_
 }
 
 bool kiln_npy_header_read(const unsigned char *bytes, size_t n, kiln_npy_header *out, char *error, size_t error_size) {
-  size_t size = kiln_npy_header_size(bytes, n, error, error_size), prefix = n > 6 && bytes[6] > 1 ? 12 : 10;
+  if (!out) return say(error, error_size, "kiln_npy_header_read: expected a header to fill, found NULL");
+  size_t size = kiln_npy_header_size(bytes, n, error, error_size), prefix = size && bytes[6] > 1 ? 12 : 10;
   *out = (kiln_npy_header){0};
   if (!size) return false;
   if (n < size)
@@ -267,6 +272,7 @@ bool kiln_npy_header_read(const unsigned char *bytes, size_t n, kiln_npy_header 
 
 size_t kiln_npy_header_write(const kiln_array_type *type, unsigned char out[KILN_NPY_WRITTEN]) {
   char shape[KILN_NPY_WRITTEN / 2], text[KILN_NPY_WRITTEN];
+  if (!type || !out) return 0;
   kiln_npy_shape_text(type->dims, type->rank, shape, sizeof shape);
   int n = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
                    kiln_npy_dtype(type->dtype), shape);
