@@ -1,5 +1,6 @@
 // Loads and stores by where their lanes lie: side by side, all at one place, apart by one number or by none in common;
 // all lanes or some; in every space and of every type. What they do is told by bytes, one after the other.
+#include "sim/lanes/lanes.h"
 #include "stage.h"
 #include "support/suite.h"
 
@@ -241,7 +242,61 @@ START_TEST(ends_of_memory) {
 }
 END_TEST
 
+// --- what each instruction set says of lanes ------------------------------------------------------------------------
+
+// Of lanes in a window of 4096 bytes, by the last one's place: what is asked of all of them beside one after the other.
+static void ask_set(const kl_lane_memory *m, uint64_t first, uint64_t step, uint64_t last, uint32_t mask) {
+  static _Alignas(64) uint64_t regs[KL_LANES];
+  static char bytes[4096];
+  const kl_window w = {.base = 0x10000, .room = 4096 - 4, .host = bytes};
+  uint64_t at[KL_LANES], added[KL_LANES], least = UINT64_MAX, most = 0, low, high, found;
+  uint32_t beside = 0;
+  char *host[KL_LANES];
+  bool even = true, within = true;
+  kl_lanes x = {.base = {(char *)regs}, .mask = mask};
+  m->rise(first, step, at);
+  for (uint64_t i = 0; i < KL_LANES; i++) ck_assert_uint_eq(at[i], first + i * step);
+  at[31] = last;
+  memcpy(regs, at, sizeof at);
+  for (unsigned i = 0; i < KL_LANES; i++) {
+    even &= i == 0 || at[i] - at[i - 1] == at[1] - at[0];
+    if (!(mask >> i & 1)) continue;
+    within &= at[i] >= w.base && at[i] <= w.base + w.room && at[i] % 4 == 0;
+    least = at[i] < least ? at[i] : least, most = at[i] > most ? at[i] : most;
+  }
+  ck_assert_int_eq(m->is_even(&x, 0, 8, &found), even);
+  ck_assert(!even || found == step);
+  m->addresses(&x, 0, 8, 12, added);
+  for (unsigned i = 0; i < KL_LANES; i++) ck_assert_uint_eq(added[i], at[i] + 12);
+  for (unsigned i = 0; i < KL_LANES; i++) host[i] = bytes;
+  ck_assert_int_eq(m->places(&x, at, &w, 3, host), within);
+  for (unsigned i = 0; i < KL_LANES && within; i++)
+    if (mask >> i & 1) ck_assert_ptr_eq(host[i], bytes + (at[i] - w.base));
+  if (!within) return;
+  for (unsigned i = 1; i < KL_LANES; i++)
+    beside |= (uint32_t)(mask >> i & mask >> (i - 1) & 1 && at[i] - at[i - 1] == 4) << i;
+  ck_assert_uint_eq(m->survey(&x, at, host, 4, &low, &high) & mask & mask << 1, beside);
+  ck_assert_uint_eq(low, least);
+  ck_assert_uint_eq(high, most);
+}
+
+START_TEST(every_set) {
+  static const uint64_t steps[] = {0, 4, 8, 128, (uint64_t)-4, (uint64_t)-128, 2, (uint64_t)1 << 60};
+  static const uint64_t firsts[] = {0x10000, 0x10000 + 31 * 128, 0x10800, 0xfffc, 0x10ffc};
+  static const uint32_t masks[] = {KL_ALL_LANES, 0xaaaaaaaa, 0x7fffffff, 1u << 31, 0xffff};
+  size_t n;
+  const kl_lane_set *const *sets = kl_lanes_sets(&n);
+  for (size_t k = 0; k < n; k++)
+    for (size_t s = 0; s < KL_COUNT(steps); s++)
+      for (size_t f = 0; f < KL_COUNT(firsts); f++)
+        for (size_t m = 0; m < KL_COUNT(masks); m++) {
+          ask_set(sets[k]->memory, firsts[f], steps[s], firsts[f] + 31 * steps[s], masks[m]);
+          ask_set(sets[k]->memory, firsts[f], steps[s], 0x10040, masks[m]);
+        }
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("accesses", NO_FRAME, {all_lanes_and_some, 2 * (int)KL_COUNT(spaces)},
+  return RUN_TESTS("accesses", NO_FRAME, {every_set, 1}, {all_lanes_and_some, 2 * (int)KL_COUNT(spaces)},
                    {ends_of_memory, 3 * (int)KL_COUNT(ends)});
 }

@@ -57,12 +57,7 @@ static bool places(const kl_lanes *x, const uint64_t address[KL_LANES], const kl
 }
 
 static void rise(uint64_t first, uint64_t step, uint64_t to[KL_LANES]) {
-  uint64_t v[4] = {first, first + step, first + 2 * step, first + 3 * step};
-  for (int i = 0; i < KL_LANES; i += 4)
-    for (int k = 0; k < 4; k++) {
-      to[i + k] = v[k];
-      v[k] += 4 * step;
-    }
+  for (int i = 0; i < KL_LANES; i++) to[i] = first + (uint64_t)i * step;
 }
 
 // No memory has addresses of 2^63 or more.
