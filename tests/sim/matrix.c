@@ -91,7 +91,7 @@ START_TEST(elements) {
            want[n / 8][n % 8], rows[_i].ptx);
   fixture_close(&f);
   if (!ptxas_path()) return;
-  ptxas_result r = ptxas_run(rows[_i].ptx, strlen(rows[_i].ptx), "sm_90");
+  ptxas_result r = ptxas_run(rows[_i].ptx, strlen(rows[_i].ptx), "sm_100");
   ck_assert_msg(r.ok, "%s", r.log);
 }
 END_TEST
