@@ -288,7 +288,7 @@ START_TEST(arithmetic) {
     for (size_t k = 0; !glue && instruction_at(&lane_forms[r], k, &i); k++) {
       char *text = NULL;
       size_t size = 0;
-      if (!share_has(count++, 8) && k) continue; // of each row the first
+      if (!share_has(count++, 12) && k) continue; // of each row the first
       FILE *f = open_memstream(&text, &size);
       put_operands(f, &i, i.mnemonic);
       fclose(f);

@@ -84,7 +84,7 @@ static kiln_status read_member(const kl_zip *z, const unsigned char *bytes, size
 }
 
 kiln_status kl_zip_open(kl_ctx *cx, kl_arena *a, const char *name, const void *bytes, size_t size, kl_zip *out) {
-  directory d;
+  directory d = {0};
   *out = (kl_zip){.cx = cx, .arena = a, .name = name};
   KL_TRY(find_directory(out, bytes, size, &d));
   if (d.at > size || d.n > (size - d.at) / ENTRY)
