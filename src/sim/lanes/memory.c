@@ -93,6 +93,11 @@ ANYWHERE(s32);
 ANYWHERE(u64);
 ANYWHERE(u128);
 
+// A lane's bytes behind those of the first, which may lie before them.
+static inline int64_t behind(const kl_lane_bytes *b, int lane) {
+  return (int64_t)((uint64_t)lane * b->step);
+}
+
 #define LOAD(M, R)                                                                                                     \
   static void load_##M##_##R(kl_lanes *x, kl_ref reg, const kl_lane_bytes *b, unsigned at) {                           \
     R *to = AT(R, reg);                                                                                                \
@@ -111,7 +116,7 @@ ANYWHERE(u128);
     else if (b->step == 2 * sizeof(M))                                                                                 \
       ALL(KL_LANES, to[i] = (R)from[2 * i]);                                                                           \
     else                                                                                                               \
-      for (uint64_t i = 0; i < KL_LANES; i++) to[i] = (R) * (const any_##M *)(first + i * b->step);                    \
+      for (int i = 0; i < KL_LANES; i++) to[i] = (R) * (const any_##M *)(first + behind(b, i));                        \
   }
 // Where lanes write the same bytes the last one's stay.
 #define STORE(M, R)                                                                                                    \
@@ -128,7 +133,7 @@ ANYWHERE(u128);
     else if (b->step == sizeof(M))                                                                                     \
       ALL(KL_LANES, to[i] = (M)from[i]);                                                                               \
     else                                                                                                               \
-      for (uint64_t i = 0; i < KL_LANES; i++) *(any_##M *)(first + i * b->step) = (M)from[i];                          \
+      for (int i = 0; i < KL_LANES; i++) *(any_##M *)(first + behind(b, i)) = (M)from[i];                              \
   }
 
 // X(log 2 of bytes in memory, in the register, their types)
@@ -191,7 +196,7 @@ static void load_four(kl_lanes *x, const kl_ref regs[4], const kl_lane_bytes *b)
   if (b->each)
     LOAD_FOUR(b->each[i + k])
   else
-    LOAD_FOUR(b->first + (uint64_t)(i + k) * b->step)
+    LOAD_FOUR(b->first + behind(b, i + k))
 }
 
 #define STORE_FOUR(place)                                                                                              \
@@ -207,7 +212,7 @@ static void store_four(kl_lanes *x, const kl_ref regs[4], const kl_lane_bytes *b
   if (b->each)
     STORE_FOUR(b->each[i + k])
   else
-    STORE_FOUR(b->first + (uint64_t)(i + k) * b->step)
+    STORE_FOUR(b->first + behind(b, i + k))
 }
 
 #define LOAD_ENTRY(m, r, M, R)        [0][m][r] = load_##M##_##R,
