@@ -195,6 +195,42 @@ uint32_t kl_guard_and(kl_guards *g, uint32_t outer, const kl_aff *e, int64_t lo,
   return id;
 }
 
+// --- what values need of a guard -------------------------------------------------------------------------------------
+
+enum { MOST_IN_CHAIN = 16 };
+
+// Is the condition one that indices in `reach`, or what they are bounded with, have no variable in common with, so that
+// without it nothing else is named? Where lanes name elements, others would be named for warps that it keeps away.
+static bool is_apart(const kl_guards *g, const kl_guard *c, kl_vars vars, kl_vars reach) {
+  kl_vars of_lanes = kl_bound(g->body, KL_BIND_LANE) | kl_bound(g->body, KL_BIND_THREAD);
+  kl_vars of_warps = kl_bound(g->body, KL_BIND_WARP) | kl_bound(g->body, KL_BIND_BLOCK);
+  kl_vars own = kl_vars_of(g->body, c->expr);
+  return !(own & reach) && !kl_has_symbols(c->expr) && !(vars & of_lanes && own & of_warps);
+}
+
+uint32_t kl_guard_needed(kl_guards *g, uint32_t guard, kl_vars vars) {
+  uint32_t chain[MOST_IN_CHAIN], n = 0, out = KL_NONE;
+  kl_vars reach = vars, before = 0;
+  bool never, all = true;
+  for (uint32_t i = guard; i != KL_NONE; i = g->v.p[i].outer) {
+    if (n == MOST_IN_CHAIN) return guard;
+    chain[n++] = i;
+  }
+  while (reach != before) {
+    before = reach;
+    for (uint32_t i = 0; i < n; i++) {
+      kl_vars own = kl_vars_of(g->body, g->v.p[chain[i]].expr);
+      if (own & reach) reach |= own;
+    }
+  }
+  for (uint32_t i = 0; i < n; i++) all = all && !is_apart(g, &g->v.p[chain[i]], vars, reach);
+  for (uint32_t i = n; !all && i-- > 0;) {
+    kl_guard c = g->v.p[chain[i]];
+    if (!is_apart(g, &c, vars, reach)) out = kl_guard_and(g, out, c.expr, c.lo, c.hi, &never);
+  }
+  return all ? guard : out;
+}
+
 // --- exchanges ------------------------------------------------------------------------------------------------------
 
 const kl_aff *kl_exchanged(kl_guards *g, const kl_exchange *x, const kl_aff *e) {

@@ -47,6 +47,10 @@ uint32_t kl_uniform_over(kl_guards *g, const kl_aff *e, uint32_t var);
 // hold.
 uint32_t kl_guard_and(kl_guards *g, uint32_t outer, const kl_aff *e, int64_t lo, int64_t hi, bool *never);
 
+// Of a guard what a value needs that is wanted at indices in `vars`: conditions that have variables in common with
+// them, or with others that have. Without the rest it is wanted for more copies or lanes, but not at more indices.
+uint32_t kl_guard_needed(kl_guards *g, uint32_t guard, kl_vars vars);
+
 // Does the guard hold wherever the variable has this value?
 bool kl_guard_holds(kl_guards *g, uint32_t guard, uint32_t var, int64_t at);
 

@@ -321,6 +321,16 @@ static bool meets(const rows *x) {
   return rows_of_block(&x->d) > 1 && !x->g.x->beside;
 }
 
+// Results of rows that a thread stores at once, side by side. Where there are rows for whole vectors but in the last
+// block, or their number comes at run time, each row has a guard of its own, and they are lanes'.
+static int64_t stored_at_once(const rows *x) {
+  uint32_t bits = narrowest_row_result(x);
+  int64_t least = rows_in_byte(x), n = x->g.c->plan->target.machine == KL_HOST || !bits ? 1 : 128 / bits;
+  while (n > least && (x->g.x->rows % n || x->g.c->plan->counted)) n /= 2;
+  while (rows_of_block(&x->d) % n || (n > 1 && !meets(x))) n /= 2;
+  return n;
+}
+
 // Runs of V elements of the largest array that is copied.
 static int64_t copies_of_thread(const rows *x) {
   const deal *d = &x->d;
@@ -333,9 +343,9 @@ static int64_t copies_of_thread(const rows *x) {
 static void make_vars(rows *x) {
   const deal *d = &x->d;
   kl_affs *p = x->g.p;
-  bool host = x->g.c->plan->target.machine == KL_HOST;
   uint32_t none, first;
-  int64_t of_block = rows_of_block(d), blocks = x->g.x->beside ? 1 : kl_ceil_div(x->g.x->rows, of_block);
+  int64_t at_once = stored_at_once(x), of_block = rows_of_block(d),
+          blocks = x->g.x->beside ? 1 : kl_ceil_div(x->g.x->rows, of_block);
   const kl_aff *block = kl_add_var(&x->g, KL_BIND_BLOCK, blocks, "block", &first);
   kl_launch_counted(&x->g, first, of_block);
   const kl_aff *split = kl_add_var(&x->g, KL_BIND_BLOCK, x->joins ? 1 : d->split, "split", &x->split);
@@ -353,8 +363,6 @@ static void make_vars(rows *x) {
   kl_add_var(&x->g, KL_BIND_REG, d->in_block > 1 ? of_lane : 1, "part", &x->part);
   kl_add_var(&x->g, KL_BIND_REG, d->split > 1 ? d->joined : 1, "joined", &x->joined);
   kl_add_var(&x->g, KL_BIND_REG, copies_of_thread(x), "copy", &x->copy);
-  int64_t at_once = host || !narrowest_row_result(x) ? 1 : 128 / narrowest_row_result(x);
-  while (of_block % at_once || (at_once > 1 && !meets(x))) at_once /= 2;
   const kl_aff *out = kl_add_var(&x->g, KL_BIND_REG, at_once, "out", &none);
   x->row_at_once = kl_aff_addmul(p, row_lane, row_warp, d->rows_in_warp);
   x->row_in_block = kl_aff_addmul(p, x->row_at_once, row_round, d->rows_in_block * d->rows_in_warp);

@@ -56,13 +56,16 @@ uint32_t kl_want(walk *w, uint32_t fr, uint32_t instr, uint32_t leaf, uint32_t g
   n->frame = fr;
   n->instr = instr;
   n->leaf = leaf;
-  n->guard = guard;
   n->step = KL_NONE;
   n->rank = rank;
+  kl_vars vars = 0;
   for (uint32_t i = 0; i < rank; i++) {
     n->index[i] = kl_dom_simplify(w->w->body->domain, index[i]);
     if (!kl_is_sound(n->index[i])) w->unsound = n->index[i];
+    if (guard != KL_NONE) vars |= kl_vars_of(w->w->body, n->index[i]);
   }
+  // In a called computation an index says nothing of where its operands are wanted, and names stand for variables.
+  n->guard = fr || w->nnamed ? guard : kl_guard_needed(&w->w->guards, guard, vars);
   uint32_t given = find_given(w, n);
   if (given != KL_NONE) return given;
   uint32_t id = kl_ids_find(w->cx, &w->node_ids, node_hash(n), is_node, &(kl_sought){w, n});
