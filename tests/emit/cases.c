@@ -1,43 +1,247 @@
-// What kernels of each kind have to do, one small module for each: edges of concatenates, slices, transposes, updates,
-// reductions, gathers and scatters; several results; narrow types.
+// Cases of each kind of kernel: the modules of the files in cases/, a folder for each kind. Host and simulator, the
+// same bits, against the evaluator; in place where a result may be a parameter; PTX through ptxas.
+//
+// A file has one module or several, with an empty line and a comment between them. Lines of the comment that stand
+// above a module may say what parameters are filled with, and what plan or PTX must have:
+//
+//   // parameter 1: below 8x9 sorted       vectors of places in 8 x 9, of which any may come again; `unique`: none does
+//   // parameter 2: -3..12                 integers
+//   // sm_90 plan has: transpose over      or lacks, or once; or ptx
+//   // plans only                          it is too large to run
+//
+// By default the first module of each file runs for one GPU of four with one set of data of two, and so does one in
+// three of the others; one in eight is assembled for one. KILN_TEST_SHARE=32 is everything.
 #include "harness.h"
+#include "support/random.h"
+#include "support/share.h"
 #include "support/suite.h"
 
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-// clang-format off
-static const small rows[] = {
-  {"concatenate, four bits", "ENTRY e { a = s4[20] parameter(0)\n b = s4[31] parameter(1)\n c = s4[5] parameter(2)\n ROOT r = s4[56] concatenate(a, b, c), dimensions={0}\n}\n", "s4"},
-  {"concatenate along the slowest dimension, work before and behind", "ENTRY e { a = f32[7,12] parameter(0)\n b = f32[3,12] parameter(1)\n x = f32[7,12] negate(a)\n y = f32[3,12] abs(b)\n c = f32[10,12] concatenate(x, y), dimensions={0}\n ROOT r = f32[10,12] sqrt(c)\n}\n", "f32"},
-  {"concatenate: a bitcast behind, and another parameter", "ENTRY e { a = bf16[8,6] parameter(0)\n b = bf16[8,10] parameter(1)\n q = bf16[128] parameter(2)\n c = bf16[8,16] concatenate(a, b), dimensions={1}\n d = bf16[128] bitcast(c)\n ROOT r = bf16[128] add(d, q)\n}\n", "bf16"},
-  {"concatenate: several results of one, each with its own work", "ENTRY e { a = f32[33] parameter(0)\n b = f32[40] parameter(1)\n c = f32[73] concatenate(a, b), dimensions={0}\n n = f32[73] negate(c)\n m = f16[73] convert(c)\n ROOT r = (f32[73], f16[73], f32[73]) tuple(n, m, c)\n}\n", "f32"},
-  {"concatenate: a small dimension, several operands", "ENTRY e { a = s8[50,1] parameter(0)\n b = s8[50,2] parameter(1)\n c = s8[50,1] parameter(2)\n ROOT r = s8[50,6] concatenate(a, b, c, b), dimensions={1}\n}\n", "s8"},
-  {"slices of a pad, one without elements", "ENTRY e { a = f32[6,10] parameter(0)\n z = f32[] parameter(1)\n p = f32[9,14] pad(a, z), padding=1_2x3_1\n x = f32[4,14] slice(p), slice={[0:4], [0:14]}\n y = f32[9,3] slice(p), slice={[0:9], [2:5]}\n w = f32[9,0] slice(p), slice={[0:9], [5:5]}\n ROOT r = (f32[4,14], f32[9,3], f32[9,0]) tuple(x, y, w)\n}\n", "f32"},
-  {"the bounds of a slice of a pad", "ENTRY e { a = s32[17] parameter(0)\n z = s32[] constant(7)\n p = s32[40] pad(a, z), padding=11_12\n ROOT r = s32[20] slice(p), slice={[9:29]}\n}\n", "s32"},
-  {"transposes of four dimensions, four bits", "ENTRY e { a = s4[6,5,10,8] parameter(0)\n ROOT r = s4[5,8,6,10] transpose(a), dimensions={1,3,0,2}\n}\n", "s4"},
-  {"a transpose and its operand through a bitcast", "ENTRY e { a = f32[20,33] parameter(0)\n t = f32[33,20] transpose(a), dimensions={1,0}\n n = f32[33,20] negate(t)\n b = f32[660] bitcast(n)\n c = f32[660] bitcast(a)\n d = f32[660] multiply(b, c)\n ROOT r = (f32[33,20], f32[660], f32[660]) tuple(n, b, d)\n}\n", "f32"},
-  {"two transposes in one, of narrow types", "ENTRY e { a = s8[40,50] parameter(0)\n b = f16[40,50] parameter(1)\n t = s8[50,40] transpose(a), dimensions={1,0}\n u = f16[50,40] transpose(b), dimensions={1,0}\n v = f16[50,40] convert(t)\n w = f16[50,40] add(u, v)\n ROOT r = (f16[50,40], s8[50,40]) tuple(w, t)\n}\n", "s8"},
-  {"updates of two parameters at places that differ", "ENTRY e { a = f32[10,12] parameter(0)\n b = f32[10,12] parameter(1)\n u = f32[3,12] parameter(2)\n i = s32[] parameter(3)\n j = s32[] add(i, i)\n k = s32[] multiply(i, j)\n z = s32[] constant(0)\n x = f32[10,12] dynamic-update-slice(a, u, j, z)\n y = f32[10,12] dynamic-update-slice(b, u, k, z)\n ROOT r = (f32[10,12], f32[10,12]) tuple(x, y)\n}\n", "f32"},
-  {"an update of four bits, far outside, through a bitcast", "ENTRY e { a = s4[6,5] parameter(0)\n u = s4[2,2] parameter(1)\n i = s64[] constant(9000000000)\n j = s64[] constant(-7)\n x = s4[6,5] dynamic-update-slice(a, u, i, j)\n ROOT r = s4[30] bitcast(x)\n}\n", "s4"},
-  {"constants of two and four bits", "ENTRY e { a = s4[2,3] constant({{1,-2,3},{-4,5,-6}})\n b = s4[5,2,3] broadcast(a), dimensions={1,2}\n c = s2[7] constant({1,0,-1,-2,1,0,1})\n d = s8[7] convert(c)\n ROOT r = (s4[5,2,3], s8[7]) tuple(b, d)\n}\n", "s4"},
-  {"positions, copied and turned", "ENTRY e { a = s32[6,20] iota(), iota_dimension=1\n c = s32[6,20]{0,1} copy(a)\n ROOT r = s32[20,6] bitcast(c)\n}\n", "s32"},
-  {"results that reshape each other, of several types", "ENTRY e { a = f32[4,30] parameter(0)\n b = f32[4,30] exponential(a)\n c = f32[8,15] reshape(b)\n z = f32[] constant(1)\n y = f32[4,30] broadcast(z), dimensions={}\n p = pred[4,30] compare(b, y), direction=GT\n ROOT r = (f32[4,30], f32[8,15], pred[4,30]) tuple(b, c, p)\n}\n", "f32"},
-  {"a gather that turns its places", "ENTRY e { a = f32[9,11] parameter(0)\n i = s32[25,2] parameter(1)\n ROOT r = f32[25,3,2] gather(a, i), offset_dims={1,2}, collapsed_slice_dims={}, start_index_map={1,0}, slice_sizes={3,2}, index_vector_dim=1\n}\n", "f32"},
-  {"truths", "ENTRY e { a = pred[41] parameter(0)\n b = pred[41] parameter(1)\n m = pred[41] multiply(a, b)\n n = pred[41] not(m)\n ROOT r = s32[41] convert(n)\n}\n", "pred"},
-  {"reductions one behind another, of four elements", "ENTRY e { x = f64[4] parameter(0)\n z = f64[] constant(0)\n a = f64[] reduce(x, z), dimensions={0}, to_apply=f\n b = f64[4] broadcast(a), dimensions={}\n c = f64[4] divide(x, b)\n d = f64[] reduce(c, z), dimensions={0}, to_apply=f\n g = f64[4] broadcast(d), dimensions={}\n ROOT r = f64[4] subtract(c, g)\n}\n", "f64"},
-  {"rows of no parameter", "ENTRY e { x = f32[20,8] iota(), iota_dimension=1\n z = f32[] constant(0)\n ROOT r = f32[20] reduce(x, z), dimensions={1}, to_apply=f\n}\n", "f32"},
-  {"groups of reductions of bitcasts, four bits beside", "ENTRY e { x = f32[16,12] parameter(0)\n y = f32[4,48] bitcast(x)\n z = f32[] constant(0)\n a = f32[12] reduce(x, z), dimensions={0}, to_apply=f\n b = f32[48] reduce(y, z), dimensions={0}, to_apply=f\n s = s4[16,12] convert(x)\n ROOT r = (f32[12], f32[48], s4[16,12]) tuple(a, b, s)\n}\n", "f32"},
-  {"batches of rows and columns at once", "ENTRY e { x = s32[7,5,13] parameter(0)\n z = s32[] parameter(1)\n ROOT r = s32[5] reduce(x, z), dimensions={0,2}, to_apply=f\n}\n", "s32"},
-  {"a scatter without places in its indices", "ENTRY e { x = f32[5] parameter(0)\n i = s32[3,0] parameter(1)\n u = f32[3,5] parameter(2)\n ROOT r = f32[5] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={}, scatter_dims_to_operand_dims={}, index_vector_dim=1, indices_are_sorted=true, to_apply=f\n}\n", "f32"},
-  {"a scatter of unsigned numbers at permuted places", "ENTRY e { x = u8[9,8,7] parameter(0)\n i = u32[12,2] parameter(1)\n u = u8[12,7] parameter(2)\n ROOT r = u8[9,8,7] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0,1}, scatter_dims_to_operand_dims={1,0}, index_vector_dim=1, to_apply=f\n}\n", "u8"},
-};
-// clang-format on
+enum { MOST_FILES = 512, MOST_MODULES = 2 * MOST_FILES, MOST_TEXT = 1 << 18, GPUS = TARGETS - 1 };
+
+typedef struct module {
+  const char *path, *text;
+  bool first; // of its file
+} module;
+
+static module modules[MOST_MODULES];
+static int nmodules;
+static const char *running; // the module whose parameters are filled
+
+// --- files ----------------------------------------------------------------------------------------------------------
+
+static void *out_of(const char *path) {
+  fprintf(stderr, "%s: cannot be read\n", path);
+  exit(EXIT_FAILURE);
+}
+
+// The text is never given back: modules are parts of it.
+static char *read_file(const char *path) {
+  FILE *f = fopen(path, "rb");
+  char *text = f ? calloc(1, MOST_TEXT) : out_of(path);
+  if (!text || fread(text, 1, MOST_TEXT - 1, f) == 0) out_of(path);
+  fclose(f);
+  return text;
+}
+
+static void take_modules(const char *path) {
+  char *text = read_file(path);
+  for (char *p = text, *next; p; p = next) {
+    next = strstr(p, "\n\n// ");
+    if (next) *next = '\0', next += 2;
+    if (nmodules == MOST_MODULES) out_of(path);
+    modules[nmodules++] = (module){path, p, p == text};
+  }
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+// Entries of a folder in order, whose names end so; "": have no ending.
+static size_t list(const char *folder, const char *end, char **out, size_t n) {
+  DIR *d = opendir(folder);
+  if (!d) out_of(folder);
+  size_t first = n;
+  for (struct dirent *e; (e = readdir(d));) {
+    const char *dot = strrchr(e->d_name, '.');
+    if (strcmp(dot ? dot : "", end) != 0) continue;
+    if (n == MOST_FILES || asprintf(&out[n++], "%s/%s", folder, e->d_name) < 0) out_of(folder);
+  }
+  closedir(d);
+  qsort(out + first, n - first, sizeof *out, by_name);
+  return n;
+}
+
+static void find_modules(void) {
+  static char *kinds[MOST_FILES], *files[MOST_FILES];
+  size_t n = 0;
+  for (size_t k = 0, all = list(KL_TESTS "/emit/cases", "", kinds, 0); k < all; k++)
+    n = list(kinds[k], ".hlo", files, n);
+  for (size_t i = 0; i < n; i++) take_modules(files[i]);
+}
+
+// The next comment line of a module's text that begins so; what follows there, up to its end.
+static const char *next_line(const char **at, const char *begin, char *line, size_t size) {
+  for (const char *p = *at; p && strncmp(p, "//", 2) == 0; p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
+    if (strncmp(p + 3, begin, strlen(begin)) != 0) continue;
+    p += 3 + strlen(begin);
+    snprintf(line, size, "%.*s", (int)strcspn(p, "\n"), p);
+    *at = p + strcspn(p, "\n");
+    *at += **at == '\n';
+    return line;
+  }
+  return NULL;
+}
+
+// --- parameters -----------------------------------------------------------------------------------------------------
+
+static void shuffle(int64_t *v, size_t n) {
+  for (size_t i = n; i > 1; i--) {
+    size_t k = random_bits() % i;
+    int64_t t = v[i - 1];
+    v[i - 1] = v[k], v[k] = t;
+  }
+}
+
+static int by_value(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+// n of the numbers below `places`, in ascending order where they are sorted.
+static void draw_places(int64_t *v, size_t n, int64_t places, bool sorted, bool unique) {
+  size_t k = 0;
+  for (int64_t at = 0; unique && at < places; at++)
+    if (random_bits() % (uint64_t)(places - at) < n - k) v[k++] = at;
+  for (; k < n; k++) v[k] = (int64_t)(random_bits() % (uint64_t)places);
+  if (sorted) qsort(v, n, sizeof *v, by_value);
+  if (!sorted) shuffle(v, n);
+}
+
+// Entries of vectors that are places in an array of these dimensions.
+static void draw_vectors(const char *dims, bool sorted, bool unique, int64_t *v, size_t n) {
+  int64_t size[KILN_MAX_RANK], places = 1;
+  size_t rank = 0;
+  for (char *end; rank < KILN_MAX_RANK; dims = end + 1) {
+    places *= size[rank++] = strtoll(dims, &end, 10);
+    if (*end != 'x') break;
+  }
+  size_t vectors = n / rank;
+  draw_places(v, vectors, places, sorted, unique);
+  for (size_t i = vectors; i-- > 0;)
+    for (size_t d = rank, place = (size_t)v[i]; d-- > 0; place /= (size_t)size[d])
+      v[i * rank + d] = (int64_t)(place % (size_t)size[d]);
+}
+
+static void change(const kiln_module *m, size_t parameter, unsigned seed, void *buffer) {
+  char what[128], key[32];
+  kiln_array_type t;
+  const char *at = running;
+  snprintf(key, sizeof key, "parameter %zu: ", parameter);
+  if (!next_line(&at, key, what, sizeof what)) return;
+  ck_assert(kiln_module_parameter_leaf_type(m, parameter, &t));
+  size_t bytes = kiln_dtype_bits(t.dtype) / 8, n = (size_t)kiln_module_parameter_leaf_bytes(m, parameter) / bytes;
+  int64_t *v = calloc(n + 1, sizeof *v);
+  long long low, high;
+  random_seed(seed * 64u + parameter);
+  if (strncmp(what, "below ", 6) == 0) {
+    draw_vectors(what + 6, strstr(what, " sorted"), strstr(what, " unique"), v, n);
+  } else {
+    ck_assert_msg(sscanf(what, "%lld..%lld", &low, &high) == 2, "%s", what);
+    for (size_t i = 0; i < n; i++) v[i] = low + (int64_t)(random_bits() % (uint64_t)(high - low + 1));
+  }
+  for (size_t i = 0; i < n; i++) memcpy((char *)buffer + i * bytes, &v[i], bytes);
+  free(v);
+}
+
+// --- what must be there ---------------------------------------------------------------------------------------------
+
+// How often, at least and at most.
+static void bounds_of(const char *verb, unsigned *least, unsigned *most) {
+  *least = strncmp(verb, "lacks", 5) != 0;
+  *most = strncmp(verb, "has", 3) == 0 ? UINT32_MAX : *least;
+}
+
+static void check_text(kiln_context *cx, const kiln_module *m, const char *target, const char *text) {
+  char line[512], key[32];
+  kiln_artifact *a = NULL;
+  kiln_compile_params p = {.struct_size = sizeof p, .target = target, .keep = KILN_KEEP_PLAN};
+  snprintf(key, sizeof key, "%s ", target);
+  for (const char *at = text; next_line(&at, key, line, sizeof line);) {
+    bool ptx = strncmp(line, "ptx ", 4) == 0;
+    const char *verb = strchr(line, ' ') + 1, *what = strstr(verb, ": ");
+    unsigned least, most;
+    ck_assert_msg(what && (ptx || strncmp(line, "plan ", 5) == 0), "%s", line);
+    bounds_of(verb, &least, &most);
+    if (!a && kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, target, cx, text);
+    const char *in = kiln_artifact_text(a, ptx ? KILN_TEXT_PTX : KILN_TEXT_PLAN, NULL);
+    unsigned n = occurrences(in, what + 2);
+    ck_assert_msg(least <= n && n <= most, "%s %s: found %u times\n%s\n%s", target, line, n, text, in);
+  }
+  kiln_artifact_destroy(&a);
+}
+
+// --- running --------------------------------------------------------------------------------------------------------
+
+static void run_in_place(kiln_context *cx, const kiln_module *m, unsigned t, unsigned number, const char *text) {
+  kiln_artifact *a = NULL;
+  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t]};
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(number, targets[t], cx, text);
+  if (pairs_of(a)) run_in_place_and_check(cx, m, a, pairs_of(a), number, text);
+  kiln_artifact_destroy(&a);
+}
+
+static void run(kiln_context *cx, const kiln_module *m, unsigned number, const char *text) {
+  running = text;
+  for (unsigned k = 0; k < share_up_to(1, 2 * GPUS); k++) {
+    unsigned t = 1 + (number + k) % GPUS, data = number / GPUS + k / GPUS;
+    deterministic = (number + k) % 3 == 0;
+    run_both_and_check(cx, m, t, data % 2, text);
+    if (strstr(text, "must-alias")) run_in_place(cx, m, k ? t : HOST, data, text), run_in_place(cx, m, t, data, text);
+  }
+  deterministic = false;
+}
 
 START_TEST(is_right_everywhere) {
-  check_small(&rows[_i], (unsigned)_i);
+  static const char *const looked_at[] = {"sm_75", "sm_80", "sm_90", "sm_100", "sm_100a"};
+  const char *text = modules[_i].text;
+  kiln_context *cx = kiln_context_create(NULL);
+  kiln_module *m = NULL;
+  if (kiln_module_parse(cx, modules[_i].path, text, strlen(text), &m) != KILN_OK)
+    give_up(0, modules[_i].path, cx, text);
+  for (size_t t = 0; t < KL_COUNT(looked_at); t++) check_text(cx, m, looked_at[t], text);
+  bool runs = !strstr(text, "// plans only") && (modules[_i].first || share_has((uint64_t)_i, 3));
+  if (runs) run(cx, m, (unsigned)_i, text);
+  kiln_module_destroy(&m);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+// All for one target in one run of ptxas.
+START_TEST(is_assembled) {
+  kiln_context *cx = kiln_context_create(NULL);
+  batch batches[TARGETS];
+  batches_init(batches, cx);
+  for (int i = 0; i < nmodules; i++) {
+    kiln_module *m = NULL;
+    const char *text = modules[i].text;
+    if (!share_has((uint64_t)(i * GPUS + _i), 8 * GPUS)) continue;
+    if (kiln_module_parse(cx, modules[i].path, text, strlen(text), &m) != KILN_OK)
+      give_up(0, modules[i].path, cx, text);
+    batch_add(batches, 1 + (unsigned)_i, cx, m, (unsigned)i, text);
+    kiln_module_destroy(&m);
+  }
+  batches_free(batches);
+  kiln_context_destroy(&cx);
 }
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("cases", NO_FRAME, {is_right_everywhere, KL_COUNT(rows)});
+  change_parameter = change;
+  find_modules();
+  return RUN_TESTS("cases", NO_FRAME, {is_right_everywhere, nmodules}, {is_assembled, GPUS});
 }

@@ -14,6 +14,7 @@ const char *const targets[TARGETS + 2] = {
 const unsigned machines[MACHINES] = {0, 3, HOST};
 kl_strategy strategy;
 bool deterministic;
+void (*change_parameter)(const kiln_module *m, size_t parameter, unsigned seed, void *buffer);
 enum { BATCH = 40, MOST_BUFFERS = 64 };
 
 static void free_all(void **p) {
@@ -96,16 +97,21 @@ typedef struct buffers {
   void *in[MOST_BUFFERS], *out[MOST_BUFFERS];
 } buffers;
 
-// With room behind each result that must stay as it is.
-static void fill_buffers(const kiln_module *m, unsigned seed, buffers *b) {
-  *b = (buffers){0};
+static void fill_parameters(const kiln_module *m, unsigned seed, bool wild, void **in) {
   for (size_t i = 0; i < kiln_module_parameter_leaf_count(m); i++) {
     kiln_array_type t;
     int64_t bytes = kiln_module_parameter_leaf_bytes(m, i);
-    b->in[i] = aligned_alloc(16, ((size_t)bytes + 31) & ~(size_t)15);
+    in[i] = aligned_alloc(16, ((size_t)bytes + 31) & ~(size_t)15);
     ck_assert(kiln_module_parameter_leaf_type(m, i, &t));
-    gen_fill(seed * 31u + (unsigned)i, t.dtype, bytes, seed % 2, b->in[i]);
+    gen_fill(seed * 31u + (unsigned)i, t.dtype, bytes, wild, in[i]);
+    if (change_parameter) change_parameter(m, i, seed, in[i]);
   }
+}
+
+// With room behind each result that must stay as it is.
+static void fill_buffers(const kiln_module *m, unsigned seed, buffers *b) {
+  *b = (buffers){0};
+  fill_parameters(m, seed, seed % 2, b->in);
   for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++) {
     size_t all = ((size_t)kiln_module_result_leaf_bytes(m, i) + 31) & ~(size_t)15;
     b->out[i] = aligned_alloc(16, all);
@@ -161,6 +167,51 @@ void run_on(kiln_context *cx, const kiln_module *m, unsigned t, unsigned threads
     give_up(t, "running", cx, text);
   kiln_kernel_destroy(&k);
   kiln_artifact_destroy(&a);
+}
+
+static void run_artifact(kiln_context *cx, const kiln_artifact *a, const void *const *in, void *const *out,
+                         unsigned seed, const char *text) {
+  kiln_kernel *k = NULL;
+  if (strcmp(kiln_artifact_manifest(a)->target, "host") != 0)
+    gpu_sim_run(cx, a, in, out, 0);
+  else if (kiln_kernel_load(cx, a, &k) != KILN_OK || kiln_kernel_run(cx, k, in, out, NULL) != KILN_OK)
+    give_up(seed, "running", cx, text);
+  kiln_kernel_destroy(&k);
+}
+
+unsigned pairs_of(const kiln_artifact *a) {
+  const kiln_manifest *f = kiln_artifact_manifest(a);
+  unsigned all = 0;
+  for (size_t i = 0; i < f->parameter_count; i++)
+    if (f->slots[i].alias != KILN_NO_SLOT) all |= 1u << i;
+  return all;
+}
+
+void run_in_place_and_check(kiln_context *cx, const kiln_module *m, const kiln_artifact *a, unsigned shared,
+                            unsigned seed, const char *text) {
+  const kiln_manifest *f = kiln_artifact_manifest(a);
+  buffers as_was = {0}, b = {0};
+  void *results[MOST_BUFFERS];
+  fill_parameters(m, seed, false, as_was.in);
+  fill_parameters(m, seed, false, b.in);
+  for (size_t i = 0; i < f->result_count; i++) {
+    uint32_t with = f->slots[f->parameter_count + i].alias;
+    b.out[i] = aligned_alloc(16, room_of(m, i));
+    memset(b.out[i], 0x5a, room_of(m, i));
+    results[i] = with != KILN_NO_SLOT && shared >> with & 1 ? b.in[with] : b.out[i];
+  }
+  run_artifact(cx, a, (const void *const *)b.in, results, seed, text);
+  kiln_mismatch x[MOST_BUFFERS];
+  size_t n = 0;
+  if (kiln_module_check(cx, m, (const void *const *)as_was.in, (const void *const *)results, x, MOST_BUFFERS, &n, NULL))
+    give_up(seed, "checking", cx, text);
+  ck_assert_msg(n == 0, "on %s, %x shared: result %zu element %lld: found %s, expected %s\n%s", f->target, shared,
+                x[0].result, (long long)x[0].element, x[0].found, x[0].expected, text);
+  for (size_t i = 0; i < f->parameter_count; i++)
+    ck_assert_msg(shared >> i & 1 || memcmp(b.in[i], as_was.in[i], (size_t)kiln_module_parameter_leaf_bytes(m, i)) == 0,
+                  "parameter %zu has changed\n%s", i, text);
+  free_buffers(&as_was);
+  free_buffers(&b);
 }
 
 void run_and_check(kiln_context *cx, kiln_module *m, unsigned seed, const char *text) {

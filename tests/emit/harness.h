@@ -16,6 +16,8 @@ extern const unsigned machines[MACHINES];
 // How reductions and loops are made by what follows; all zero: as cost says.
 extern struct kl_strategy strategy;
 extern bool deterministic; // what follows is compiled so
+// Where it is set: called for each parameter of what runs, whose buffer is full of what `seed` made, to change it.
+extern void (*change_parameter)(const kiln_module *m, size_t parameter, unsigned seed, void *buffer);
 
 // Kernels of many modules in one PTX text, for one run of ptxas.
 typedef struct batch {
@@ -47,6 +49,13 @@ void run_gpu_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsig
 // Both, with the same inputs. Host and GPU must have the same bits, a NaN aside, unless the order of updates shows:
 // without `deterministic`, in what has a scatter.
 void run_both_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text);
+
+// Runs an artifact of `m` with sane inputs from `seed`: results that may be a parameter's buffer (by bit of the
+// parameter's number) are. The evaluator must agree, and nothing else of the parameters may change.
+void run_in_place_and_check(kiln_context *cx, const kiln_module *m, const kiln_artifact *a, unsigned shared,
+                            unsigned seed, const char *text);
+// Parameters that an artifact allows a result in, by bit of their number.
+unsigned pairs_of(const kiln_artifact *a);
 
 // Where the fusion can take its element count at run time: runs the first elements alone, on the host and as target t's
 // kernels, beside other data; they must be the same as in the whole. False where it cannot.

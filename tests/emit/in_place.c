@@ -3,12 +3,8 @@
 #include "harness.h"
 #include "jit/jit.h"
 #include "support/context.h"
-#include "support/gpu_sim.h"
 #include "support/suite.h"
 #include <stdio.h>
-#include <stdlib.h>
-
-enum { MOST = 8, MOST_PAIRS = 3 };
 
 typedef struct row {
   const char *text;     // of a module behind its first line
@@ -81,80 +77,6 @@ static const row rows[] = {
 
 // --- running --------------------------------------------------------------------------------------------------------
 
-typedef struct arrays {
-  size_t n;
-  void *p[MOST];
-  size_t bytes[MOST];
-} arrays;
-
-static void *room(size_t bytes) {
-  void *p = aligned_alloc(16, (bytes + 31) & ~(size_t)15);
-  memset(p, 0x5a, (bytes + 31) & ~(size_t)15);
-  return p;
-}
-
-static void drop(arrays *a) {
-  for (size_t i = 0; i < a->n; i++) free(a->p[i]);
-}
-
-static void make_params(const kiln_module *m, unsigned seed, arrays *a) {
-  *a = (arrays){.n = kiln_module_parameter_leaf_count(m)};
-  for (size_t i = 0; i < a->n; i++) {
-    kiln_array_type t;
-    a->bytes[i] = (size_t)kiln_module_parameter_leaf_bytes(m, i);
-    a->p[i] = room(a->bytes[i]);
-    ck_assert(kiln_module_parameter_leaf_type(m, i, &t));
-    gen_fill(seed * 31u + (unsigned)i, t.dtype, (int64_t)a->bytes[i], false, a->p[i]);
-  }
-}
-
-// `shared`: of pairs, by bit of the parameter's number, those that are one buffer. Nothing else of the parameters
-// changes.
-static void run_once(const kiln_module *m, const kiln_artifact *a, bool gpu, unsigned shared, unsigned seed,
-                     const char *text) {
-  const kiln_manifest *f = kiln_artifact_manifest(a);
-  arrays as_was, in, out = {.n = f->result_count};
-  const void *params[MOST];
-  void *results[MOST];
-  make_params(m, seed, &as_was);
-  make_params(m, seed, &in);
-  for (size_t i = 0; i < in.n; i++) params[i] = in.p[i];
-  for (size_t i = 0; i < out.n; i++) {
-    uint32_t with = f->slots[f->parameter_count + i].alias;
-    out.bytes[i] = (size_t)kiln_module_result_leaf_bytes(m, i);
-    out.p[i] = room(out.bytes[i]);
-    results[i] = with != KILN_NO_SLOT && shared >> with & 1 ? in.p[with] : out.p[i];
-  }
-  if (gpu) {
-    gpu_sim_run(cx, a, params, results, 0);
-  } else {
-    kiln_kernel *k = NULL;
-    if (kiln_kernel_load(cx, a, &k) != KILN_OK || kiln_kernel_run(cx, k, params, results, NULL) != KILN_OK)
-      give_up(seed, "running", cx, text);
-    kiln_kernel_destroy(&k);
-  }
-  kiln_mismatch x[MOST];
-  size_t n = 0;
-  if (kiln_module_check(cx, m, (const void *const *)as_was.p, (const void *const *)results, x, MOST, &n, NULL))
-    give_up(seed, "checking", cx, text);
-  EXPECT(n == 0, "on %s, %x shared: result %zu element %lld: found %s, expected %s\n%s", f->target, shared, x[0].result,
-         (long long)x[0].element, x[0].found, x[0].expected, text);
-  for (size_t i = 0; i < in.n; i++)
-    EXPECT(shared >> i & 1 || memcmp(in.p[i], as_was.p[i], in.bytes[i]) == 0, "parameter %zu has changed\n%s", i, text);
-  drop(&as_was);
-  drop(&in);
-  drop(&out);
-}
-
-// Pairs that the artifact has, by bit of the parameter's number.
-static unsigned pairs_of(const kiln_artifact *a) {
-  const kiln_manifest *f = kiln_artifact_manifest(a);
-  unsigned all = 0;
-  for (size_t i = 0; i < f->parameter_count; i++)
-    if (f->slots[i].alias != KILN_NO_SLOT) all |= 1u << i;
-  return all;
-}
-
 static kiln_artifact *compile(const kiln_module *m, const char *target, const char *text) {
   kiln_compile_params p = {.struct_size = sizeof p, .target = target, .keep = KILN_KEEP_PLAN};
   kiln_artifact *a = NULL;
@@ -171,9 +93,9 @@ static void try_all(const kiln_module *m, const row *r, const char *target) {
     EXPECT(strstr(plan, *r->in_place ? r->in_place : "where they are in place") != NULL, "%s\n%s", r->text, plan);
   EXPECT(r->odd || !strstr(plan, "not proved"), "%s\n%s", r->text, plan);
   for (unsigned seed = 0; seed < 3; seed++) {
-    run_once(m, a, strcmp(target, "host") != 0, 0, seed, r->text);
-    if (all) run_once(m, a, strcmp(target, "host") != 0, all, seed, r->text);
-    if (all & (all - 1)) run_once(m, a, strcmp(target, "host") != 0, all & (all - 1), seed, r->text);
+    run_in_place_and_check(cx, m, a, 0, seed, r->text);
+    if (all) run_in_place_and_check(cx, m, a, all, seed, r->text);
+    if (all & (all - 1)) run_in_place_and_check(cx, m, a, all & (all - 1), seed, r->text);
   }
   kiln_artifact_destroy(&a);
 }
