@@ -2,7 +2,7 @@
 
 // --- fingerprints ---------------------------------------------------------------------------------------------------
 
-enum { OF_PARAMETER = 1, OF_BITS, OF_IOTA, OF_PART, OF_JOIN, OF_OP, OF_FREE, OF_WIDE };
+enum { OF_PARAMETER = 1, OF_BITS, OF_IOTA, OF_PART, OF_JOIN, OF_OP, OF_FREE, OF_WIDE, OF_FMA };
 
 // From the low bits up: the operation that operands are joined by in any order, and its type, 0 for none; the type that
 // the value had before it was made wider, 0 for none; the rest is a hash.
@@ -159,6 +159,10 @@ uint64_t of_op(const kl_plan_op *op, kl_dtype from, kl_dtype to, uint32_t n, con
   bool turned = n == 2 && is_sum(op->op) && x[1] < x[0];
   for (uint32_t i = 0; i < n; i++) h = mix(h, x[turned ? n - 1 - i : i]);
   return plain(h);
+}
+uint64_t of_fma(kl_dtype t, const uint64_t x[3]) {
+  bool turned = x[1] < x[0];
+  return plain(mix(mix(mix(mix(OF_FMA, (uint64_t)t), x[turned]), x[!turned]), x[2]));
 }
 uint64_t of_instr(const kl_instr *in, kl_dtype from, uint32_t n, const uint64_t *operands) {
   kl_plan_op op = {in->op, in->direction, in->compare_type, (uint32_t)in->exponent_bits, (uint32_t)in->mantissa_bits};

@@ -21,6 +21,8 @@ uint64_t of_part(uint64_t whole, uint64_t part);
 uint64_t of_join(uint32_t n, const uint64_t *parts); // the first lowest
 // `from` is the type of the first operand.
 uint64_t of_op(const kl_plan_op *op, kl_dtype from, kl_dtype to, uint32_t n, const uint64_t *operands);
+// x[0] * x[1] + x[2], rounded once: factors may change places.
+uint64_t of_fma(kl_dtype t, const uint64_t x[3]);
 uint64_t of_instr(const kl_instr *in, kl_dtype from, uint32_t n, const uint64_t *operands);
 
 // The integer that a value of an integer type stands for: that of a small constant or position, else some number.

@@ -27,7 +27,19 @@ typedef struct kl_choosing {
 typedef kiln_status kl_chooser(kl_choosing *c, const char **why_not);
 
 kl_chooser kl_choose_loop, kl_choose_reduction, kl_choose_transposition, kl_choose_in_place;
+kl_chooser kl_choose_contraction;
 kl_chooser kl_choose_scatter, kl_choose_private_scatter, kl_choose_sorted_scatter;
+
+// vars.c: variables of a body that is to be written.
+typedef struct kl_var_list {
+  uint32_t n;
+  kl_var v[KL_MAX_VARS];
+} kl_var_list;
+// One more; 0 and KL_NONE where it has one value.
+const kl_aff *kl_new_var(kl_affs *p, kl_var_list *vars, kl_binding binding, int64_t extent, const char *name,
+                         uint32_t *var);
+// They are the body's, which has BLOCK variables.
+void kl_take_vars(kl_arena *arena, const kl_var_list *vars, kl_body *b);
 
 // identity.c: what changes no bit of what the op joins it with, a complex number's parts one by one; false: none that
 // is known.

@@ -172,6 +172,7 @@ typedef struct row {
 // whose plan costs least writes it, the first of them where they cost the same.
 static const row choosers[] = {
     {"reduction", KL_OP_REDUCE, kl_choose_reduction, false, false, true, true},
+    {"contraction", KL_OP_DOT, kl_choose_contraction, false, false, true, true},
     {"private scatter", KL_OP_UNKNOWN, kl_choose_private_scatter, false, false, false, false},
     {"sorted scatter", KL_OP_UNKNOWN, kl_choose_sorted_scatter, false, false, false, false},
     {"scatter", KL_OP_SCATTER, kl_choose_scatter, false, false, true, false},

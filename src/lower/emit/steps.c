@@ -389,6 +389,14 @@ static kl_val emit_wide(kl_emit *e, const kl_step *s) {
   return v;
 }
 
+static kl_val emit_fma(kl_emit *e, const kl_step *s) {
+  kl_val v = new_wide(e, s->dtype);
+  kl_pair *in[3];
+  for (uint32_t i = 0; i < 3; i++) in[i] = kl_wide(e, operand(e, s, i));
+  for (unsigned w = 0; w < e->nwide; w++) v.wide[w].re = kb_fma(&e->k, in[0][w].re, in[1][w].re, in[2][w].re);
+  return v;
+}
+
 // The copies whose `var` is `distance`.
 static kl_val emit_take(kl_emit *e, const kl_step *s) {
   uint32_t from = s->operands[0];
@@ -542,6 +550,7 @@ kl_val kl_emit_step(kl_emit *e, const kl_step *s) {
   }
   case KL_STEP_SCALAR: return emit_scalar(e, s);
   case KL_STEP_IOTA: return emit_iota(e, s);
+  case KL_STEP_FMA: return emit_fma(e, s);
   case KL_STEP_CHOOSE: return emit_choose(e, s);
   case KL_STEP_SPLIT: return emit_split(e, s);
   case KL_STEP_JOIN: return emit_join(e, s);

@@ -106,6 +106,7 @@ typedef enum kl_step_kind {
   KL_STEP_SPLIT,    // bits of the operand from expr * width of dtype on: one part of a wider element
   KL_STEP_JOIN,     // the operands' bits side by side, the first lowest: one element of parts
   KL_STEP_OP,       // op on operands
+  KL_STEP_FMA,      // of f32 or f64: the first operand times the second plus the third, rounded once
   KL_STEP_TAKE,     // the operand where its reg variable `var` is `distance`
   KL_STEP_SHUFFLE,  // the operand as the lane has it whose number differs by the bit `distance`
   KL_STEP_ROTATE,   // the operand as the lane has it whose number is higher by `distance`, in a ring

@@ -112,6 +112,10 @@ static void print_step(printer *x, uint32_t i, unsigned depth) {
     print_operands(b, s);
     if (s->op.nonpositive) kl_sb_puts(b, " at most 0");
     break;
+  case KL_STEP_FMA:
+    kl_sb_puts(b, "fma");
+    print_operands(b, s);
+    break;
   case KL_STEP_TAKE:
     kl_sbf(b, "take %s = %u of ", x->body->vars[s->var].name, s->distance);
     print_operands(b, s);

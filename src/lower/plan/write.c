@@ -198,6 +198,12 @@ uint32_t kl_write_op(kl_writer *w, kl_plan_op op, kl_dtype t, uint32_t n, const 
   return kl_write_step(w, &s);
 }
 
+uint32_t kl_write_fma(kl_writer *w, uint32_t x, uint32_t y, uint32_t z) {
+  kl_step s = {.kind = KL_STEP_FMA, .dtype = w->steps.p[z].dtype, .noperands = 3};
+  s.operands = operands(w, 3, (uint32_t[]){x, y, z});
+  return kl_write_step(w, &s);
+}
+
 uint32_t kl_write_take(kl_writer *w, uint32_t value, uint32_t var, uint32_t at) {
   const kl_step *from = &w->steps.p[value];
   if (!kl_has_var(from->regs, var)) return value;

@@ -31,6 +31,7 @@ static uint64_t compute(machine *m, const kl_step *s, uint32_t thread, const int
   case KL_STEP_IOTA: return of_iota(s->dtype, value_at(m, s->expr, thread, at));
   case KL_STEP_SPLIT: return of_part(x[0], (uint64_t)value_at(m, s->expr, thread, at));
   case KL_STEP_JOIN: return of_join(s->noperands, x);
+  case KL_STEP_FMA: return of_fma(s->dtype, x);
   case KL_STEP_TAKE:
   case KL_STEP_EXCHANGE:
   case KL_STEP_ROTATE:

@@ -59,17 +59,6 @@ uint32_t kl_scatter_results(const kl_choosing *c);
 kiln_status kl_choose_ordered(kl_choosing *c, const kl_scatter *x, const char **why_not);
 // A launch that stores the operands in the results.
 kiln_status kl_copy_operands(kl_choosing *c, const kl_scatter *x, const char **why_not);
-// Variables of a body that is to be written.
-typedef struct kl_var_list {
-  uint32_t n;
-  kl_var v[KL_MAX_VARS];
-} kl_var_list;
-// One more; 0 and KL_NONE where it has one value.
-const kl_aff *kl_new_var(kl_affs *p, kl_var_list *vars, kl_binding binding, int64_t extent, const char *name,
-                         uint32_t *var);
-void kl_take_vars(kl_arena *arena, const kl_var_list *vars,
-                  kl_body *b); // they are the body's, which has BLOCK variables
-
 // Does an element look through few windows, or are there no updates at all?
 bool kl_has_few_windows(const kl_scatter *x);
 

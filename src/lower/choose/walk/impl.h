@@ -41,8 +41,6 @@ uint32_t kl_want(kl_walk *w, uint32_t frame, uint32_t instr, uint32_t leaf, uint
 uint32_t kl_walk_enter(kl_walk *w, kl_frame f);
 
 // needs.c
-// e in the body's variables, not in names.
-const kl_aff *kl_real(kl_walk *w, const kl_aff *e);
 void kl_needs_of_node(kl_walk *w, const kl_wanted *n, kl_node_needs *d);
 // Where the operands of a concatenate begin, and behind them the end.
 const int64_t *kl_operand_offsets(kl_walk *w, const kl_comp *c, const kl_instr *in);

@@ -20,7 +20,6 @@ static kl_reader reader_at(walk *w, const node *n) {
 
 // --- names ----------------------------------------------------------------------------------------------------------
 
-// What an index in names is in the body's variables.
 const kl_aff *kl_real(walk *w, const kl_aff *e) {
   if (!w->nnamed) return e;
   uint32_t first = w->w->guards.first_name, n = first + w->nnamed;
@@ -33,9 +32,7 @@ const kl_aff *kl_real(walk *w, const kl_aff *e) {
   return e;
 }
 
-// The guard that an index in names lies within bounds. Names that keep theirs, which `guard` says, may do so by
-// themselves.
-static uint32_t guard_and(walk *w, uint32_t guard, const kl_aff *e, int64_t lo, int64_t hi, bool *never) {
+uint32_t kl_walk_guard(walk *w, uint32_t guard, const kl_aff *e, int64_t lo, int64_t hi, bool *never) {
   kl_interval in = kl_dom_interval(w->w->body->domain, e);
   *never = lo > hi || in.hi < lo || in.lo > hi;
   if (*never || (in.lo >= lo && in.hi <= hi)) return guard;
@@ -159,7 +156,7 @@ static bool need_under(walk *w, needs *d, const node *n, const kl_need *x) {
   uint32_t guard = n->guard;
   bool never = false;
   for (uint32_t i = 0; !never && i < x->nconstraints; i++)
-    guard = guard_and(w, guard, x->constraints[i].e, x->constraints[i].in.lo, x->constraints[i].in.hi, &never);
+    guard = kl_walk_guard(w, guard, x->constraints[i].e, x->constraints[i].in.lo, x->constraints[i].in.hi, &never);
   if (never) return false;
   need(w, d, n, x->operand, x->leaf, guard, x->nindex, x->index);
   VEC_PUSH(w->cx, &d->guards, guard);

@@ -89,6 +89,12 @@ void kl_walk_share(kl_walk *w, uint32_t instr, uint32_t leaf, const kl_aff *cons
 // The results of a computation that is called with scalar values, in the order of its parameters' leaves.
 kiln_status kl_walk_call(kl_walk *w, uint32_t caller, const kl_comp *comp, const uint32_t *args, uint32_t *results);
 
+// e in the body's variables, not in names (kl_write_begin_naming).
+const kl_aff *kl_real(kl_walk *w, const kl_aff *e);
+// The guard that an index in names lies within bounds. Names that keep theirs, which `guard` says, may do so by
+// themselves.
+uint32_t kl_walk_guard(kl_walk *w, uint32_t guard, const kl_aff *e, int64_t lo, int64_t hi, bool *never);
+
 // What a look meets: an instruction wanted at an index, and what it needs, each by its number; of what is loaded the
 // slot (KL_NONE for constants), its type, and the place in it.
 typedef struct kl_seen {

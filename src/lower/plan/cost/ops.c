@@ -135,6 +135,7 @@ double kl_step_instructions(const kl_plan *p, const kl_body *b, const kl_step *s
   if (s->kind == KL_STEP_OP && s->op.op == KL_OP_SELECT) return copies * of_select(b, s);
   switch (s->kind) {
   case KL_STEP_OP: return copies * of_op(s->noperands ? b->steps[s->operands[0]].dtype : s->dtype, s->dtype, s->op.op);
+  case KL_STEP_FMA: return copies;
   case KL_STEP_CHOOSE: return copies * words * (s->noperands - 1);
   case KL_STEP_SPLIT:
   case KL_STEP_JOIN: return copies * words;

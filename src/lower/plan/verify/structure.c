@@ -172,6 +172,8 @@ static bool has_types(const kl_check *k, const kl_step *s) {
     return s->noperands > 0 && are_same(k, s, 0, type_of(k, s, 0)) &&
            s->noperands * bits_of(type_of(k, s, 0)) == bits_of(s->dtype);
   case KL_STEP_OP: return is_op(k, s);
+  case KL_STEP_FMA:
+    return s->noperands == 3 && are_same(k, s, 0, s->dtype) && (s->dtype == KILN_F32 || s->dtype == KILN_F64);
   case KL_STEP_TAKE:
   case KL_STEP_EXCHANGE:
   case KL_STEP_SHUFFLE:

@@ -1,0 +1,85 @@
+// Private to src/lower/choose/contract: dots and convolutions as sums of products, and kernels of them.
+//
+// An element of the result is the sum of the products of `length` pairs of elements of two operands. Pairs have numbers
+// r = 0 .. length-1: of a dot by its contracted dims in the order in which the left side lists them, the first the
+// slowest; of a convolution by the places of its window, the last dim the fastest, and then the features of the input.
+// They join as docs/numerics.md says, whatever kernel does it.
+#ifndef KL_CONTRACT_H
+#define KL_CONTRACT_H
+
+#include "lower/choose/chooser.h"
+
+// Which operands an element of the result takes others of along a digit of its index.
+typedef enum kl_contract_role { KL_OF_BOTH, KL_OF_LEFT, KL_OF_RIGHT, KL_CONTRACT_ROLES } kl_contract_role;
+
+// Digit floor(index / place) mod extent of a dim of the result's index.
+typedef struct kl_contract_digit {
+  uint32_t dim;
+  int64_t extent, place;
+  kl_contract_role role;
+} kl_contract_digit;
+
+enum { KL_MOST_DIGITS = KILN_MAX_RANK + 1 };
+
+typedef struct kl_contraction {
+  const kl_instr *instr;
+  uint32_t number; // of the instruction in its computation
+  const kl_shape *shape, *from[2];
+  kl_dtype type; // of sums, of a part where numbers are complex; exact sums wrap in a type of 32 bits or more
+  bool complex;
+  uint32_t ndigits; // of each role the slowest first, as they are in the result
+  kl_contract_digit digits[KL_MOST_DIGITS];
+  uint32_t npairs; // digits of r, slowest first
+  int64_t pairs[KL_MOST_DIGITS];
+  int64_t length, leaf; // leaf: pairs of a leaf; the length where order does not show
+} kl_contraction;
+
+// find.c
+// All that the computation's results need. *why_not as choosers say it.
+typedef struct kl_contractions {
+  uint32_t n;
+  kl_contraction *p;
+} kl_contractions;
+kiln_status kl_find_contractions(kl_choosing *c, kl_contractions *out, const char **why_not);
+
+// Of side 0, the left one, or 1: the index of the operand's element of pair number r of the result's element `index`;
+// where one of the *n constraints does not hold, the pair has a zero there. Indices are in names.
+void kl_pair_index(kl_affs *p, const kl_contraction *x, int side, const kl_aff *const *index, const kl_aff *r,
+                   const kl_aff **at, uint32_t *n, kl_constraint *in);
+
+// terms.c: values as they are summed, a step for each part.
+typedef struct kl_parts {
+  uint32_t re, im; // im KL_NONE where numbers are not complex
+} kl_parts;
+// What changes no bit of a sum that it is added to.
+kl_parts kl_no_sum(kl_writer *w, const kl_contraction *x);
+// The operand's element of a pair, where `guard` holds.
+kiln_status kl_want_term(kl_walk *walk, const kl_contraction *x, int side, const kl_aff *const *index, const kl_aff *r,
+                         uint32_t guard, kl_parts *out);
+kl_parts kl_add_product(kl_writer *w, const kl_contraction *x, kl_parts a, kl_parts b, kl_parts sum);
+kl_parts kl_join_leaf(kl_writer *w, const kl_contraction *x, kl_parts before, kl_parts leaf);
+// The result's element.
+uint32_t kl_round_sum(kl_writer *w, const kl_contraction *x, kl_parts sum);
+
+// contract.c: where sums go. What a launch makes: results of the computation that have the contraction's elements, each
+// once and at one index; or the contraction itself, for launches behind it.
+typedef struct kl_contract_outputs {
+  const kl_shape *shape;        // of all of them: dims
+  uint32_t n;                   // slots
+  const uint32_t *slots;        // in order of memory as `shape`'s, or not
+  bool stored;                  // the contraction itself
+  const kl_aff *const *element; // its element's index, dim i being dim i of an output's index
+} kl_contract_outputs;
+// Gives the sum to the walk and stores outputs' elements at an index in names, where `keep` holds. at: the
+// place of the element in the first of them, NULL where the index says it.
+kiln_status kl_store_outputs(kl_walk *walk, const kl_contraction *x, const kl_contract_outputs *o,
+                             const kl_aff *const *index, const kl_aff *at, kl_parts sum, uint32_t keep);
+// The contraction's index there.
+void kl_output_element(kl_affs *p, const kl_contraction *x, const kl_contract_outputs *o, const kl_aff *const *index,
+                       const kl_aff **element);
+
+// elements.c: element by element.
+kiln_status kl_contract_elements(kl_choosing *c, const kl_contraction *x, const kl_contract_outputs *o,
+                                 const char **why_not);
+
+#endif

@@ -1,0 +1,164 @@
+// Contractions element by element: a thread has some neighbouring elements of the outputs and goes through their pairs
+// in order, leaf by leaf. Any dimension numbers, types and layouts; what neighbours read alike is read once.
+
+#include "lower/choose/contract/contract.h"
+
+enum { WARP = 32, WARPS = 4, ENOUGH_THREADS = 1 << 14 };
+
+typedef struct elements {
+  kl_choosing *c;
+  const kl_contraction *x;
+  const kl_contract_outputs *o;
+  kl_affs *p;
+  kl_writer w;
+  kl_walk walk;
+  kl_var_list vars;
+  uint32_t leaf, pair, rest; // loops over whole leaves, the pairs of one, those of the last; KL_NONE: at most one round
+  kl_vars regs;              // that number a thread's elements
+  const kl_aff *at;          // the element's place in the first output
+  uint32_t keep;             // it is there
+  const kl_aff *element[KILN_MAX_RANK]; // of the contraction
+} elements;
+
+static const kl_slot_info *output(const elements *x, uint32_t i) {
+  return &x->c->slots.v.p[x->o->slots[i]];
+}
+
+// Elements of a thread: 16 bytes of the narrowest output, fewer where threads are, and whole bytes of each.
+static int64_t neighbours(const elements *x) {
+  int64_t narrow = 128, least = 1, n;
+  for (uint32_t i = 0; i < x->o->n; i++) {
+    uint32_t bits = kl_info(output(x, i)->shape->dtype)->bits;
+    if (bits < narrow) narrow = bits;
+    if (bits < 8 && 8 / bits > least) least = 8 / bits;
+  }
+  const kl_target *t = &x->c->plan->target;
+  if (t->machine == KL_HOST) return t->host_lanes > least ? t->host_lanes : least;
+  n = t->max_bytes * 8 / (narrow < 16 ? 16 : narrow);
+  while (n > 1 && x->o->shape->count / n < ENOUGH_THREADS) n /= 2;
+  return n > least ? n : least;
+}
+
+static int64_t whole_leaves(const kl_contraction *x) {
+  return x->length / x->leaf;
+}
+
+static int64_t rest_of(const kl_contraction *x) {
+  return x->length % x->leaf;
+}
+
+static void make_vars(elements *x) {
+  bool host = x->c->plan->target.machine == KL_HOST;
+  int64_t n = neighbours(x), warps = host ? 1 : WARPS, lanes = host ? 1 : WARP, group = n * warps * lanes;
+  const kl_contraction *k = x->x;
+  uint32_t var;
+  const kl_aff *at = kl_new_var(x->p, &x->vars, KL_BIND_BLOCK, (x->o->shape->count - 1) / group + 1, "block", &var);
+  at = kl_aff_addmul(x->p, kl_new_var(x->p, &x->vars, KL_BIND_WARP, warps, "warp", &var), at, warps);
+  at = kl_aff_addmul(x->p, kl_new_var(x->p, &x->vars, KL_BIND_LANE, lanes, "lane", &var), at, lanes);
+  const kl_aff *v = kl_new_var(x->p, &x->vars, host ? KL_BIND_LANE : KL_BIND_REG, n, host ? "lane" : "v", &var);
+  if (!host && var != KL_NONE) x->regs = (kl_vars)1 << var;
+  x->at = kl_aff_addmul(x->p, v, at, n);
+  kl_new_var(x->p, &x->vars, KL_BIND_STEP, whole_leaves(k) > 1 ? whole_leaves(k) : 1, "leaf", &x->leaf);
+  kl_new_var(x->p, &x->vars, KL_BIND_STEP, whole_leaves(k) ? k->leaf : 1, "k", &x->pair);
+  kl_new_var(x->p, &x->vars, KL_BIND_STEP, rest_of(k) ? rest_of(k) : 1, whole_leaves(k) ? "rest" : "k", &x->rest);
+}
+
+static const kl_aff *value_of(const elements *x, uint32_t var) {
+  return var == KL_NONE ? kl_aff_const(x->p, 0) : kl_aff_dim(x->p, var);
+}
+
+static uint32_t parts_of(const elements *x) {
+  return x->x->complex ? 2 : 1;
+}
+
+static kl_parts begin_loop(elements *x, uint32_t loop, kl_parts first) {
+  uint32_t from[2] = {first.re, first.im}, carried[2] = {first.re, first.im};
+  kl_vars regs[2] = {x->regs, x->regs};
+  if (loop != KL_NONE) kl_write_loop(&x->w, loop, parts_of(x), from, regs, carried);
+  return (kl_parts){carried[0], carried[1]};
+}
+
+static void end_loop(elements *x, uint32_t loop, kl_parts next) {
+  if (loop != KL_NONE) kl_write_loop_end(&x->w, (uint32_t[]){next.re, next.im});
+}
+
+// A leaf that begins with pair `first`, over the rounds of a loop.
+static kiln_status write_leaf(elements *x, const kl_aff *first, uint32_t loop, kl_parts *out) {
+  const kl_aff *const *index = x->element;
+  kl_parts term[2], sum = begin_loop(x, loop, kl_no_sum(&x->w, x->x));
+  const kl_aff *r = kl_aff_add(x->p, first, value_of(x, loop));
+  for (int side = 0; side < 2; side++) KL_TRY(kl_want_term(&x->walk, x->x, side, index, r, x->keep, &term[side]));
+  *out = kl_add_product(&x->w, x->x, term[0], term[1], sum);
+  end_loop(x, loop, *out);
+  return KILN_OK;
+}
+
+static kiln_status write_sum(elements *x, kl_parts *sum) {
+  const kl_contraction *k = x->x;
+  int64_t whole = whole_leaves(k);
+  kl_parts leaf;
+  if (k->length == 0) *sum = kl_no_sum(&x->w, k);
+  if (whole) {
+    kl_parts before = {KL_NONE, KL_NONE};
+    if (whole > 1) before = begin_loop(x, x->leaf, kl_no_sum(&x->w, k));
+    KL_TRY(write_leaf(x, kl_aff_mulc(x->p, value_of(x, x->leaf), k->leaf), x->pair, &leaf));
+    *sum = whole > 1 ? kl_join_leaf(&x->w, k, before, leaf) : leaf;
+    end_loop(x, x->leaf, *sum);
+  }
+  if (!rest_of(k)) return KILN_OK;
+  KL_TRY(write_leaf(x, kl_aff_const(x->p, whole * k->leaf), x->rest, &leaf));
+  *sum = whole ? kl_join_leaf(&x->w, k, *sum, leaf) : leaf;
+  return KILN_OK;
+}
+
+// The index of an element by its place. Of the slowest dim it is as large as places are: `keep` says that these are
+// there, and elements of one byte stay neighbours.
+static void index_at(const elements *x, const kl_aff **index) {
+  const kl_shape *s = output(x, 0)->shape;
+  int64_t place = 1, rest = s->count;
+  for (uint32_t i = 0; i < s->rank; i++) {
+    uint32_t d = (uint32_t)kl_shape_minor_to_major(s, i);
+    rest /= s->dims[d];
+    const kl_aff *at = kl_aff_floordivc(x->p, x->at, place);
+    index[d] = s->dims[d] == 1 ? kl_aff_const(x->p, 0) : rest > 1 ? kl_aff_modc(x->p, at, s->dims[d]) : at;
+    place *= s->dims[d];
+  }
+}
+
+static kiln_status write_body(elements *x) {
+  const kl_aff *index[KILN_MAX_RANK], *named[KILN_MAX_RANK];
+  kl_parts sum;
+  bool never;
+  x->at = kl_dom_simplify(x->w.body->domain, x->at);
+  x->keep = kl_guard_and(&x->w.guards, KL_NONE, x->at, 0, x->o->shape->count - 1, &never);
+  index_at(x, named);
+  for (uint32_t d = 0; d < x->o->shape->rank; d++) index[d] = kl_aff_dim(x->p, x->w.guards.first_name + d);
+  x->walk.named = named;
+  x->walk.nnamed = x->o->shape->rank;
+  kl_output_element(x->p, x->x, x->o, index, x->element);
+  KL_TRY(write_sum(x, &sum));
+  return kl_store_outputs(&x->walk, x->x, x->o, index, x->at, sum, x->keep);
+}
+
+kiln_status kl_contract_elements(kl_choosing *c, const kl_contraction *k, const kl_contract_outputs *o,
+                                 const char **why_not) {
+  elements x = {.c = c, .x = k, .o = o, .p = c->plan->affs};
+  kl_body b = {0};
+  make_vars(&x);
+  kl_take_vars(c->arena, &x.vars, &b);
+  b.width = c->plan->target.machine == KL_HOST ? (uint32_t)kl_extent(&b, kl_bound(&b, KL_BIND_LANE)) : 1;
+  kl_write_begin_naming(&x.w, c->cx, c->plan, &b, o->shape->rank, o->shape->dims);
+  kl_walk_begin(&x.walk, c->cx, c->plan, &c->slots, &x.w);
+  kiln_status st = write_body(&x);
+  kl_walk_free(&x.walk);
+  if (st == KILN_OK && x.w.splits_bytes) *why_not = "results of several threads would share a byte";
+  if (st != KILN_OK || *why_not) {
+    kl_write_free(&x.w);
+    return st;
+  }
+  kl_write_end(&x.w);
+  kl_last_launch(c->plan)->block = c->plan->target.machine == KL_HOST ? 1 : WARP * WARPS;
+  kl_part part = {.dim = KL_NONE, .count = o->shape->count, .main = b, .blocks = b.blocks, .main_blocks = b.blocks};
+  kl_plan_add_part(c->plan, &part);
+  return KILN_OK;
+}

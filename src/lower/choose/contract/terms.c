@@ -1,0 +1,89 @@
+// Values as they are summed: operands' elements in the type of the sum, products, and the result's element.
+
+#include "lower/choose/contract/contract.h"
+
+static uint32_t converted(kl_writer *w, uint32_t value, kl_dtype to) {
+  if (w->steps.p[value].dtype == to) return value;
+  return kl_write_op(w, (kl_plan_op){.op = KL_OP_CONVERT}, to, 1, &value);
+}
+
+static bool is_exact(const kl_contraction *x) {
+  return !kl_is_float(x->type);
+}
+
+static uint32_t constant(kl_writer *w, kl_dtype t, double v) {
+  return kl_write_scalar(w, t, kl_is_float(t) ? kl_float_encode(t, v) : (uint64_t)v, 0);
+}
+
+// -0 added changes nothing, and a product that is the first is what it is by itself.
+kl_parts kl_no_sum(kl_writer *w, const kl_contraction *x) {
+  uint32_t zero = constant(w, x->type, is_exact(x) ? 0 : -0.0);
+  return (kl_parts){zero, x->complex ? zero : KL_NONE};
+}
+
+// Integers and predicates become numbers of the result's type first; floats are all numbers of the sum's.
+static uint32_t as_summed(kl_writer *w, const kl_contraction *x, uint32_t value) {
+  if (!kl_is_float(w->steps.p[value].dtype)) value = converted(w, value, x->shape->dtype);
+  return converted(w, value, x->type);
+}
+
+kiln_status kl_want_term(kl_walk *walk, const kl_contraction *x, int side, const kl_aff *const *index, const kl_aff *r,
+                         uint32_t guard, kl_parts *out) {
+  kl_writer *w = walk->w;
+  const kl_aff *at[KILN_MAX_RANK];
+  kl_constraint in[2 * KILN_MAX_RANK];
+  uint32_t n, value, there = guard;
+  bool never = false;
+  kl_pair_index(walk->affs, x, side, index, r, at, &n, in);
+  for (uint32_t i = 0; i < n && !never; i++)
+    there = kl_walk_guard(walk, there, in[i].e, in[i].in.lo, in[i].in.hi, &never);
+  uint32_t outside = there == guard ? KL_NONE : there, zero = KL_NONE;
+  if (never || outside != KL_NONE) zero = constant(w, x->type, 0);
+  *out = (kl_parts){zero, x->complex ? zero : KL_NONE};
+  if (never) return KILN_OK;
+  KL_TRY(kl_walk_want(walk, x->instr->operands[side], 0, there, at, &value));
+  kl_parts v = {value, KL_NONE};
+  if (x->complex) {
+    kl_dtype part = kl_info(x->from[side]->dtype)->part;
+    v.im = converted(w, kl_write_op(w, (kl_plan_op){.op = KL_OP_IMAG}, part, 1, &value), x->type);
+    v.re = converted(w, kl_write_op(w, (kl_plan_op){.op = KL_OP_REAL}, part, 1, &value), x->type);
+  } else {
+    v.re = as_summed(w, x, value);
+  }
+  out->re = kl_write_choose(w, outside, v.re, zero);
+  if (x->complex) out->im = kl_write_choose(w, outside, v.im, zero);
+  return KILN_OK;
+}
+
+static uint32_t join(kl_writer *w, kl_dtype t, kl_op op, uint32_t a, uint32_t b) {
+  return kl_write_op(w, (kl_plan_op){.op = op}, t, 2, (uint32_t[]){a, b});
+}
+
+kl_parts kl_add_product(kl_writer *w, const kl_contraction *x, kl_parts a, kl_parts b, kl_parts sum) {
+  kl_dtype t = x->type;
+  if (is_exact(x)) {
+    bool pred = t == KILN_PRED;
+    uint32_t product = join(w, t, pred ? KL_OP_AND : KL_OP_MULTIPLY, a.re, b.re);
+    return (kl_parts){join(w, t, pred ? KL_OP_OR : KL_OP_ADD, sum.re, product), KL_NONE};
+  }
+  sum.re = kl_write_fma(w, a.re, b.re, sum.re);
+  if (!x->complex) return sum;
+  sum.re = kl_write_fma(w, kl_write_op(w, (kl_plan_op){.op = KL_OP_NEGATE}, t, 1, &a.im), b.im, sum.re);
+  sum.im = kl_write_fma(w, a.re, b.im, sum.im);
+  sum.im = kl_write_fma(w, a.im, b.re, sum.im);
+  return sum;
+}
+
+kl_parts kl_join_leaf(kl_writer *w, const kl_contraction *x, kl_parts before, kl_parts leaf) {
+  before.re = join(w, x->type, KL_OP_ADD, before.re, leaf.re);
+  if (x->complex) before.im = join(w, x->type, KL_OP_ADD, before.im, leaf.im);
+  return before;
+}
+
+uint32_t kl_round_sum(kl_writer *w, const kl_contraction *x, kl_parts sum) {
+  if (x->length == 0) sum.re = constant(w, x->type, 0), sum.im = x->complex ? sum.re : KL_NONE;
+  if (!x->complex) return converted(w, sum.re, x->shape->dtype);
+  kl_dtype whole = x->type == KILN_F64 ? KILN_C128 : KILN_C64;
+  uint32_t value = join(w, whole, KL_OP_COMPLEX, sum.re, sum.im);
+  return converted(w, value, x->shape->dtype);
+}

@@ -1,0 +1,293 @@
+// Dots and convolutions: random modules on the host and on the simulator against the evaluator, with the same bits on
+// both; their PTX through ptxas. Any dimension numbers, types, layouts, windows and groups, what is made of operands
+// before and of results behind.
+//
+// 40 (support/share.h); KILN_FUSION_SEED sets one seed to run alone and print.
+
+#include "harness.h"
+#include "lower/choose/choose.h"
+#include "support/draw.h"
+#include "support/share.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct types {
+  const char *lhs, *rhs, *out;
+} types;
+static const types type_cases[] = {
+    {"f32", "f32", "f32"},         {"f32", "f32", "f32"},        {"bf16", "bf16", "bf16"}, {"f16", "f16", "f32"},
+    {"f64", "f64", "f64"},         {"f32", "f32", "f64"},        {"bf16", "f32", "f32"},   {"f16", "f16", "f16"},
+    {"s8", "s8", "s32"},           {"u8", "s8", "s32"},          {"s8", "s8", "s8"},       {"s4", "u4", "s32"},
+    {"s32", "s32", "s32"},         {"u64", "u64", "u64"},        {"s16", "s16", "s64"},    {"pred", "pred", "pred"},
+    {"c64", "c64", "c64"},         {"c128", "c128", "c128"},     {"c64", "c64", "c128"},   {"s8", "s8", "f32"},
+    {"f8e4m3fn", "f8e5m2", "f32"}, {"f8e4m3", "f8e4m3", "bf16"}, {"u1", "s1", "u1"},       {"s2", "s2", "s16"},
+    {"f4e2m1fn", "f8e3m4", "f16"}, {"s32", "s32", "pred"},       {"u16", "u16", "u16"},
+};
+
+enum { MOST = 8 };
+typedef struct shape {
+  uint32_t rank;
+  int64_t dims[MOST];
+  char layout[3 * MOST]; // with its braces; empty: the default
+} shape;
+
+static int64_t count_of(const shape *s) {
+  int64_t n = 1;
+  for (uint32_t d = 0; d < s->rank; d++) n *= s->dims[d];
+  return n;
+}
+
+static void shuffle(uint32_t n, uint32_t *p) {
+  for (uint32_t i = 0; i < n; i++) p[i] = i;
+  for (uint32_t i = n; i-- > 1;) {
+    uint32_t other = below(i + 1), t = p[i];
+    p[i] = p[other];
+    p[other] = t;
+  }
+}
+
+static void draw_layout(shape *s) {
+  uint32_t order[MOST];
+  *s->layout = 0;
+  if (s->rank < 2 || chance(60)) return;
+  shuffle(s->rank, order);
+  char *at = s->layout;
+  for (uint32_t d = 0; d < s->rank; d++) at += sprintf(at, "%c%u", d ? ',' : '{', order[d]);
+  strcpy(at, "}");
+}
+
+static void put_shape(kl_sb *b, const char *type, const shape *s) {
+  kl_sbf(b, "%s[", type);
+  for (uint32_t d = 0; d < s->rank; d++) kl_sbf(b, "%s%lld", d ? "," : "", (long long)s->dims[d]);
+  kl_sbf(b, "]%s", s->layout);
+}
+
+static void put_list(kl_sb *b, const char *name, uint32_t n, const uint32_t *p) {
+  if (n == 0) return;
+  kl_sbf(b, ", %s={", name);
+  for (uint32_t i = 0; i < n; i++) kl_sbf(b, "%s%u", i ? "," : "", p[i]);
+  kl_sb_puts(b, "}");
+}
+
+// --- dot ------------------------------------------------------------------------------------------------------------
+
+typedef struct contraction {
+  shape lhs, rhs, out;
+  kl_sb attributes;
+  const char *op;
+} contraction;
+
+// One side: where its batch, contracted and other dims stand.
+static void draw_side(shape *s, uint32_t nb, const int64_t *b, uint32_t nk, const int64_t *k, uint32_t *batch,
+                      uint32_t *sums, shape *out) {
+  static const int64_t extents[] = {1, 2, 3, 4, 5, 7, 8, 13, 16, 31, 33, 64};
+  uint32_t order[MOST], nfree = below(3);
+  s->rank = nb + nk + nfree;
+  shuffle(s->rank, order);
+  for (uint32_t i = 0; i < nb; i++) s->dims[batch[i] = order[i]] = b[i];
+  for (uint32_t i = 0; i < nk; i++) s->dims[sums[i] = order[nb + i]] = k[i];
+  bool is_free[MOST] = {false};
+  for (uint32_t i = nb + nk; i < s->rank; i++) is_free[order[i]] = true;
+  for (uint32_t d = 0; d < s->rank; d++) {
+    if (!is_free[d]) continue;
+    s->dims[d] = extents[below(sizeof extents / sizeof *extents)];
+    if (chance(3)) s->dims[d] = 0;
+    out->dims[out->rank++] = s->dims[d];
+  }
+}
+
+static void draw_dot(contraction *c) {
+  static const int64_t sums[] = {1, 2, 3, 5, 8, 16, 17, 32, 40};
+  uint32_t nb = chance(60) ? 0 : 1 + below(2), nk = chance(8) ? 0 : 1 + below(2), list[4][MOST];
+  int64_t b[2] = {0}, k[2] = {0};
+  for (uint32_t i = 0; i < nb; i++) b[i] = 1 + below(4);
+  for (uint32_t i = 0; i < nk; i++) k[i] = sums[below(sizeof sums / sizeof *sums)];
+  if (nk == 1 && chance(25)) k[0] = 250 + below(600);
+  if (nk && chance(3)) k[0] = 0;
+  c->out.rank = nb;
+  memcpy(c->out.dims, b, sizeof b);
+  draw_side(&c->lhs, nb, b, nk, k, list[0], list[1], &c->out);
+  draw_side(&c->rhs, nb, b, nk, k, list[2], list[3], &c->out);
+  put_list(&c->attributes, "lhs_batch_dims", nb, list[0]);
+  put_list(&c->attributes, "rhs_batch_dims", nb, list[2]);
+  put_list(&c->attributes, "lhs_contracting_dims", nk, list[1]);
+  put_list(&c->attributes, "rhs_contracting_dims", nk, list[3]);
+  c->op = "dot";
+}
+
+// --- convolution ----------------------------------------------------------------------------------------------------
+
+typedef struct window {
+  int64_t size, stride, low, high, lhs, rhs;
+  bool reversed;
+} window;
+
+static void put_window(kl_sb *b, uint32_t n, const window *w) {
+#define EACH_DIM(name, ...)                                                                                            \
+  kl_sb_puts(b, name);                                                                                                 \
+  for (uint32_t i = 0; i < n; i++) {                                                                                   \
+    if (i) kl_sb_puts(b, "x");                                                                                         \
+    kl_sbf(b, __VA_ARGS__);                                                                                            \
+  }
+  if (n == 0) return;
+  EACH_DIM(", window={size=", "%lld", (long long)w[i].size)
+  EACH_DIM(" stride=", "%lld", (long long)w[i].stride)
+  EACH_DIM(" pad=", "%lld_%lld", (long long)w[i].low, (long long)w[i].high)
+  EACH_DIM(" lhs_dilate=", "%lld", (long long)w[i].lhs)
+  EACH_DIM(" rhs_dilate=", "%lld", (long long)w[i].rhs)
+  EACH_DIM(" rhs_reversal=", "%d", w[i].reversed)
+  kl_sb_puts(b, "}");
+#undef EACH_DIM
+}
+
+// Dims in random order; `names` are those of the first two, and digits of the others.
+static void put_labels(kl_sb *b, uint32_t n, const char *names, const int64_t *extents, shape *s) {
+  uint32_t order[MOST];
+  s->rank = n + 2;
+  shuffle(s->rank, order);
+  for (uint32_t d = 0; d < s->rank; d++) {
+    s->dims[d] = extents[order[d]];
+    kl_sbf(b, "%c", order[d] < 2 ? names[order[d]] : (char)('0' + order[d] - 2));
+  }
+}
+
+static void draw_convolution(contraction *c) {
+  uint32_t n = chance(10) ? 0 : 1 + below(3);
+  int64_t groups = chance(70) ? 1 : 1 + below(3), batch = 1 + below(3), channels = 1 + below(5);
+  int64_t features = groups * (1 + (int64_t)below(6));
+  bool by_batch = groups > 1 && chance(40);
+  int64_t in[MOST] = {by_batch ? batch * groups : batch, by_batch ? channels : channels * groups};
+  int64_t kernel[MOST] = {channels, features}, out[MOST] = {batch, features};
+  window w[3];
+  for (uint32_t i = 0; i < n; i++) {
+    w[i] = (window){1 + below(4), 1 + below(3), below(3), below(3), chance(75) ? 1 : 2, chance(75) ? 1 : 2, chance(20)};
+    if (chance(10)) w[i].low = -1;
+    in[2 + i] = 2 + below(n > 1 ? 7 : 20);
+    kernel[2 + i] = w[i].size;
+    int64_t padded = (in[2 + i] - 1) * w[i].lhs + 1 + w[i].low + w[i].high, reach = (w[i].size - 1) * w[i].rhs + 1;
+    out[2 + i] = padded < reach ? 0 : (padded - reach) / w[i].stride + 1;
+  }
+  put_window(&c->attributes, n, w);
+  kl_sb_puts(&c->attributes, ", dim_labels=");
+  put_labels(&c->attributes, n, "bf", in, &c->lhs);
+  kl_sb_puts(&c->attributes, "_");
+  put_labels(&c->attributes, n, "io", kernel, &c->rhs);
+  kl_sb_puts(&c->attributes, "->");
+  put_labels(&c->attributes, n, "bf", out, &c->out);
+  if (groups > 1)
+    kl_sbf(&c->attributes, ", %s=%lld", by_batch ? "batch_group_count" : "feature_group_count", (long long)groups);
+  c->op = "convolution";
+}
+
+// --- modules --------------------------------------------------------------------------------------------------------
+
+static void put_line(kl_sb *b, const char *name, const char *type, const shape *s, const char *what) {
+  kl_sbf(b, "  %s = ", name);
+  put_shape(b, type, s);
+  kl_sbf(b, " %s\n", what);
+}
+
+static void put_transposed(kl_sb *b, const char *type, const shape *s) {
+  uint32_t order[MOST];
+  shape t = {.rank = s->rank};
+  shuffle(s->rank, order);
+  for (uint32_t d = 0; d < s->rank; d++) t.dims[d] = s->dims[order[d]];
+  kl_sb_puts(b, "  ROOT q = ");
+  put_shape(b, type, &t);
+  kl_sb_puts(b, " transpose(d)");
+  put_list(b, "dimensions", s->rank, order);
+  kl_sb_puts(b, s->rank ? "\n" : ", dimensions={}\n");
+}
+
+static bool is_number(const char *type) {
+  return strcmp(type, "pred") && strcmp(type, "u1") && strcmp(type, "s1");
+}
+
+static void put_module(kl_sb *b, unsigned number) {
+  contraction c = {.op = NULL};
+  kl_sb_init(&c.attributes, b->cx);
+  types t = type_cases[(number + below(4)) % KL_COUNT(type_cases)];
+  do {
+    kl_sb_free(&c.attributes);
+    kl_sb_init(&c.attributes, b->cx);
+    kl_sb_puts(&c.attributes, "");
+    c.lhs.rank = c.rhs.rank = c.out.rank = 0;
+    (chance(65) ? draw_dot : draw_convolution)(&c);
+  } while (count_of(&c.lhs) > 30000 || count_of(&c.rhs) > 30000 || count_of(&c.out) > 6000);
+  draw_layout(&c.lhs);
+  draw_layout(&c.rhs);
+  draw_layout(&c.out);
+  kl_sbf(b, "HloModule m%u\nENTRY e {\n", number);
+  put_line(b, "x", t.lhs, &c.lhs, "parameter(0)");
+  put_line(b, "y", t.rhs, &c.rhs, "parameter(1)");
+  uint32_t before = below(3), behind = below(4);
+  if (before == 0 && is_number(t.lhs)) put_line(b, "xn", t.lhs, &c.lhs, "negate(x)");
+  if (before == 1 && is_number(t.rhs)) put_line(b, "yn", t.rhs, &c.rhs, "add(y, y)");
+  kl_sb_puts(b, behind ? "  " : "  ROOT ");
+  kl_sb_puts(b, "d = ");
+  put_shape(b, t.out, &c.out);
+  kl_sbf(b, " %s(%s, %s)%s\n", c.op, before == 0 && is_number(t.lhs) ? "xn" : "x",
+         before == 1 && is_number(t.rhs) ? "yn" : "y", c.attributes.n ? c.attributes.p : "");
+  if (behind == 1) {
+    put_line(b, "z", t.out, &c.out, "parameter(2)");
+    kl_sb_puts(b, "  ROOT");
+    put_line(b, "q", t.out, &c.out, is_number(t.out) ? "add(d, z)" : "or(d, z)");
+  } else if (behind == 2) {
+    put_transposed(b, t.out, &c.out);
+  } else if (behind == 3) {
+    shape whole = c.out;
+    memmove(whole.dims + 1, whole.dims, whole.rank * sizeof *whole.dims);
+    whole.dims[0] = 2;
+    whole.rank++;
+    *whole.layout = 0;
+    kl_sb_puts(b, "  w = ");
+    put_shape(b, t.out, &whole);
+    kl_sb_puts(b, " broadcast(d)");
+    uint32_t dims[MOST];
+    for (uint32_t i = 0; i < c.out.rank; i++) dims[i] = i + 1;
+    put_list(b, "dimensions", c.out.rank, dims);
+    kl_sb_puts(b, c.out.rank ? "\n  ROOT q = (" : ", dimensions={}\n  ROOT q = (");
+    put_shape(b, t.out, &whole);
+    kl_sb_puts(b, ", ");
+    put_shape(b, t.out, &c.out);
+    kl_sb_puts(b, ") tuple(w, d)\n");
+  }
+  kl_sb_puts(b, "}\n");
+  kl_sb_free(&c.attributes);
+}
+
+static void one(kiln_context *cx, unsigned number, batch *batches, bool print) {
+  kl_sb text;
+  kl_sb_init(&text, cx);
+  seed = number * 0x9e3779b97f4a7c15ull;
+  put_module(&text, number);
+  if (print) printf("# %s", text.p);
+  kiln_module *m = NULL;
+  if (kiln_module_parse(cx, "contract.hlo", text.p, text.n, &m) != KILN_OK) give_up(number, "parse", cx, text.p);
+  unsigned t = number % TARGETS;
+  run_both_and_check(cx, m, t, number, text.p);
+  batch_add(batches, t, cx, m, number, text.p);
+  kiln_module_destroy(&m);
+  kl_sb_free(&text);
+}
+
+enum { SLICES = 10 };
+
+START_TEST(random_contractions) {
+  kiln_context *cx = kiln_context_create(NULL);
+  batch batches[TARGETS];
+  batches_init(batches, cx);
+  const char *alone = getenv("KILN_FUSION_SEED");
+  if (alone && _i == 0) one(cx, (unsigned)strtoul(alone, NULL, 10), batches, true);
+  for (uint64_t s = (uint64_t)_i, n = alone ? 0 : share_of(40); s < n; s += SLICES)
+    one(cx, (unsigned)s, batches, false);
+  batches_free(batches);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("contract", NO_FRAME, {random_contractions, SLICES});
+}
