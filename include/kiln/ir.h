@@ -119,6 +119,8 @@ KILN_API int64_t kiln_module_parameter_leaf_bytes(const kiln_module *m, size_t i
 KILN_API int64_t kiln_module_result_leaf_bytes(const kiln_module *m, size_t i);
 // Between elements and a buffer; false where the leaf has none, or one of them is missing.
 KILN_API bool kiln_module_parameter_leaf_pack(const kiln_module *m, size_t i, const void *elements, void *buffer);
+KILN_API bool kiln_module_parameter_leaf_unpack(const kiln_module *m, size_t i, const void *buffer, void *elements);
+KILN_API bool kiln_module_result_leaf_pack(const kiln_module *m, size_t i, const void *elements, void *buffer);
 KILN_API bool kiln_module_result_leaf_unpack(const kiln_module *m, size_t i, const void *buffer, void *elements);
 // Fills a parameter's buffer with values that follow from seed, i and the element's index alone: floats in -4..4,
 // integers in -100..100 as far as the type goes, fair preds.

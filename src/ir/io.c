@@ -76,15 +76,13 @@ static bool are_there(const kl_shape *s, const void *elements, const void *buffe
   return s && kl_shape_bytes(s) >= 0 && (s->count == 0 || (elements && buffer));
 }
 
-bool kiln_module_parameter_leaf_pack(const kiln_module *m, size_t i, const void *elements, void *buffer) {
-  const kl_shape *s = param_leaf(m, i);
+static bool pack(const kl_shape *s, const void *elements, void *buffer) {
   if (!are_there(s, elements, buffer)) return false;
   if (s->count) kl_array_pack(&(kl_array){s, (void *)elements}, buffer);
   return true;
 }
 
-bool kiln_module_result_leaf_unpack(const kiln_module *m, size_t i, const void *buffer, void *elements) {
-  const kl_shape *s = result_leaf(m, i);
+static bool unpack(const kl_shape *s, const void *buffer, void *elements) {
   if (!are_there(s, elements, buffer)) return false;
   if (!s->count) return true;
   kl_array_unpack(&(kl_array){s, elements}, buffer);
@@ -93,6 +91,22 @@ bool kiln_module_result_leaf_unpack(const kiln_module *m, size_t i, const void *
   int8_t *e = elements; // as numpy has it: -1, not 15
   for (int64_t k = 0; k < s->count; k++) e[k] = (int8_t)((uint8_t)e[k] << (8 - bits)) >> (8 - bits);
   return true;
+}
+
+bool kiln_module_parameter_leaf_pack(const kiln_module *m, size_t i, const void *elements, void *buffer) {
+  return pack(param_leaf(m, i), elements, buffer);
+}
+
+bool kiln_module_parameter_leaf_unpack(const kiln_module *m, size_t i, const void *buffer, void *elements) {
+  return unpack(param_leaf(m, i), buffer, elements);
+}
+
+bool kiln_module_result_leaf_pack(const kiln_module *m, size_t i, const void *elements, void *buffer) {
+  return pack(result_leaf(m, i), elements, buffer);
+}
+
+bool kiln_module_result_leaf_unpack(const kiln_module *m, size_t i, const void *buffer, void *elements) {
+  return unpack(result_leaf(m, i), buffer, elements);
 }
 
 // --- fill -----------------------------------------------------------------------------------------------------------

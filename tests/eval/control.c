@@ -466,6 +466,9 @@ START_TEST(tuple_buffers) {
   uint16_t bf[2] = {0x3f80, 0x4000}, outb[2];
   ck_assert(kiln_module_parameter_leaf_pack(m, 0, s4, packed) && kiln_module_parameter_leaf_pack(m, 1, f, column));
   ck_assert(packed[0] == 0x7d && packed[1] == 2 && column[1] == 4 && column[2] == 2);
+  ck_assert(kiln_module_parameter_leaf_unpack(m, 0, packed, back) && memcmp(back, s4, 3) == 0);
+  ck_assert(kiln_module_parameter_leaf_unpack(m, 1, column, outf) && memcmp(outf, f, sizeof f) == 0);
+  ck_assert(kiln_module_result_leaf_pack(m, 0, s4, out4) && memcmp(out4, packed, 2) == 0);
   ck_assert(!kiln_module_parameter_leaf_pack(m, 2, f, column) && !kiln_module_parameter_leaf_fill(m, 2, 0, column));
   const void *args[5] = {packed, column, NULL, &one, bf};
   void *results[5] = {out4, NULL, outf, &outp, outb};

@@ -108,6 +108,9 @@ START_TEST(null_modules) {
   ck_assert(kiln_module_parameter_leaf_bytes(NULL, 0) == -1 && kiln_module_result_leaf_bytes(NULL, 0) == -1);
   ck_assert(!kiln_module_parameter_leaf_pack(NULL, 0, in, out) && !kiln_module_parameter_leaf_pack(m, 0, NULL, out) &&
             !kiln_module_parameter_leaf_pack(m, 0, in, NULL));
+  ck_assert(!kiln_module_parameter_leaf_unpack(NULL, 0, in, out) &&
+            !kiln_module_parameter_leaf_unpack(m, 0, NULL, out));
+  ck_assert(!kiln_module_result_leaf_pack(NULL, 0, in, out) && !kiln_module_result_leaf_pack(m, 0, in, NULL));
   ck_assert(!kiln_module_result_leaf_unpack(NULL, 0, in, out) && !kiln_module_result_leaf_unpack(m, 0, NULL, out) &&
             !kiln_module_result_leaf_unpack(m, 0, in, NULL));
   ck_assert(!kiln_module_parameter_leaf_fill(NULL, 0, 0, out) && !kiln_module_parameter_leaf_fill(m, 0, 0, NULL));
