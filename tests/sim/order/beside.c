@@ -26,12 +26,26 @@ static unsigned below(unsigned n) {
 
 static const char *const widths[] = {"u8", "u16", "u32", "v2.u32", "v4.u32"};
 
+// Which element a thread's number, below 128, makes its own: mostly its own one; or one far from its neighbours' ones;
+// or that of others as well, which loads may share: whether stores of the same bytes race is a matter of their values.
+static const char *const elements[] = {
+    "mul.lo.u32 %r5, %r5, 17;\nand.b32 %r5, %r5, 127;\n",
+    "mul.lo.u32 %r5, %r5, 33;\nand.b32 %r5, %r5, 127;\nadd.u32 %r5, %r5, 3;\n",
+    "shr.u32 %r5, %r5, 2;\n",
+    "and.b32 %r5, %r5, 3;\n",
+    "and.b32 %r5, %r5, 15;\n",
+};
+enum { APART = 2 };
+
 // An access of 1 << width bytes each, by the name of the thread and some steps aside, in one of a few places.
 static void put_access(kl_sb *b) {
   unsigned width = below(5), guard = below(4), first = 16 * below(6), place = 4096 * below(2), aside = below(3) * 8;
   bool shared = below(2), store = below(2), own = below(2);
   if (below(8) == 0) aside += below(4);
-  kl_sbf(b, "add.u32 %%r5, %%r1, %u;\nand.b32 %%r5, %%r5, 127;\nshl.b32 %%r5, %%r5, %u;\n", aside, width);
+  kl_sbf(b, "add.u32 %%r5, %%r1, %u;\nand.b32 %%r5, %%r5, 127;\n", aside);
+  unsigned element = below(2 * KL_COUNT(elements));
+  if (element < (store ? APART : KL_COUNT(elements))) kl_sb_puts(b, elements[element]);
+  kl_sbf(b, "shl.b32 %%r5, %%r5, %u;\n", width);
   if (shared) {
     kl_sbf(b, "add.u32 %%r6, %%r4, %%r5;\n");
   } else {

@@ -211,19 +211,20 @@ void kl_ticks_begin(kl_ticks *t, uint64_t block, uint32_t rank) {
   t->alike = KL_ALL_LANES;
 }
 
-// Gives the lane another past; takes over both references.
-static void set_past(kl_clocks *c, kl_ticks *t, unsigned lane, kl_past *p, kl_warp_past *own) {
+// Gives the lane another past, which has `mine` of its block; takes over the references to the other two.
+static void set_past(kl_clocks *c, kl_ticks *t, unsigned lane, kl_past *p, const kl_block_past *mine,
+                     kl_warp_past *own) {
   kl_past_drop(c, t->past[lane]);
   drop_warp(c, t->own[lane]);
   t->alike = 0;
   t->past[lane] = p;
   t->own[lane] = own;
-  t->mine[lane] = find(p, t->block);
+  t->mine[lane] = mine;
 }
 
 void kl_ticks_end(kl_clocks *c, kl_ticks *t) {
   for (unsigned i = 0; i < KL_LANES; i++)
-    if (t->past[i] || t->own[i]) set_past(c, t, i, NULL, NULL);
+    if (t->past[i] || t->own[i]) set_past(c, t, i, NULL, NULL, NULL);
 }
 
 bool kl_knows_far(const kl_ticks *t, unsigned me, uint64_t block, uint32_t rank, unsigned lane, uint32_t step) {
@@ -239,15 +240,13 @@ bool kl_are_alike(kl_ticks *t, uint32_t lanes) {
   return true;
 }
 
-uint32_t kl_known_lanes(const kl_ticks *t, unsigned me, uint64_t block, uint32_t rank, unsigned first, unsigned n,
-                        uint32_t step) {
-  const uint32_t all = (uint32_t)(((UINT64_C(1) << n) - 1) << first);
+uint32_t kl_known_lanes(const kl_ticks *t, unsigned me, uint64_t block, uint32_t rank, uint32_t lanes, uint32_t step) {
   const kl_block_past *b = block == t->block ? t->mine[me] : find(t->past[me], block);
   const kl_warp_past *w = b ? b->warp[rank] : NULL;
   uint32_t known = 0;
   if (block == t->block && rank == t->rank && t->own[me]) w = t->own[me];
-  if (!w) return b && b->least >= step ? all : 0;
-  for (unsigned i = first; i < first + n; i++) known |= (uint32_t)(w->step[i] >= step) << i;
+  if (!w) return b && b->least >= step ? lanes : 0;
+  EACH_LANE(i, lanes) known |= (uint32_t)(w->step[i] >= step) << i;
   return known;
 }
 
@@ -298,18 +297,17 @@ void kl_learn(kl_clocks *c, kl_ticks *t, uint32_t lanes, kl_past *p) {
       from = kl_past_ref(t->past[i]);
       to = kl_past_join(c, kl_past_ref(from), p);
     }
-    set_past(c, t, i, kl_past_ref(to), own);
+    set_past(c, t, i, kl_past_ref(to), find(to, t->block), own);
   }
   kl_past_drop(c, from);
   kl_past_drop(c, to);
 }
 
-// Everybody's next step gets the same number, and what lies before it is known.
-static uint32_t align(kl_clocks *c, kl_ticks *t, uint32_t lanes, uint32_t step) {
-  t->alike = 0;
+// The next step of lanes that know the same gets the same number, and what lies before it is known.
+static void align(kl_clocks *c, kl_ticks *t, uint32_t lanes, uint32_t step) {
   EACH_LANE(i, lanes) t->step[i] = step;
   kl_tick(c, t, lanes);
-  return step;
+  t->alike = lanes;
 }
 
 static uint32_t latest(const kl_ticks *t, uint32_t lanes, uint32_t step) {
@@ -317,16 +315,39 @@ static uint32_t latest(const kl_ticks *t, uint32_t lanes, uint32_t step) {
   return step;
 }
 
+// Of lanes that are alike: what they learn is where the others are.
+static void meet_alike(kl_clocks *c, kl_ticks *t, uint32_t lanes) {
+  const unsigned first = (unsigned)__builtin_ctz(lanes);
+  const uint32_t n = (uint32_t)__builtin_popcount(lanes), step = t->step[first];
+  kl_warp_past *had = t->own[first], *w = had;
+  if (!had || had->refs != n) { // else nobody but these lanes has it
+    w = new_warp(c);
+    w->refs = n;
+    for (unsigned i = 0; i < KL_LANES; i++) w->step[i] = had ? had->step[i] : kl_last_known(t->mine[first], t->rank, i);
+    if (had) had->refs -= n;
+  }
+  EACH_LANE(i, lanes) {
+    w->step[i] = step;
+    t->own[i] = w;
+  }
+  align(c, t, lanes, step);
+}
+
 void kl_meet(kl_clocks *c, kl_ticks *t, uint32_t lanes) {
   if (!lanes) return;
+  if (kl_are_alike(t, lanes)) {
+    meet_alike(c, t, lanes);
+    return;
+  }
   unsigned first = (unsigned)__builtin_ctz(lanes);
   kl_past *past = join_all(c, kl_past_ref(t->past[first]), t, lanes);
+  const kl_block_past *mine = find(past, t->block);
   kl_warp_past *w = new_warp(c);
-  fill_warp(t, lanes, find(past, t->block), w);
+  fill_warp(t, lanes, mine, w);
   uint32_t step = latest(t, lanes, 0);
   EACH_LANE(i, lanes) {
     w->step[i] = step;
-    set_past(c, t, i, kl_past_ref(past), ref_warp(w));
+    set_past(c, t, i, kl_past_ref(past), mine, ref_warp(w));
   }
   align(c, t, lanes, step);
   drop_warp(c, w);
@@ -356,7 +377,7 @@ void kl_all_meet(kl_clocks *c, kl_ticks *const *warps, const uint32_t *lanes, co
   if (!all) simplify(c, b);
   past = put(c, past, warps[0]->block, b);
   for (uint32_t k = 0; k < c->warps; k++) {
-    EACH_LANE(i, lanes[k]) set_past(c, warps[k], i, kl_past_ref(past), NULL);
+    EACH_LANE(i, lanes[k]) set_past(c, warps[k], i, kl_past_ref(past), b, NULL);
     align(c, warps[k], lanes[k], step);
   }
   kl_past_drop(c, past);

@@ -84,9 +84,9 @@ static inline bool kl_knows(const kl_ticks *t, unsigned me, uint64_t block, uint
 
 // Are these lanes at one step, and know the same?
 bool kl_are_alike(kl_ticks *t, uint32_t lanes);
-// Of lanes `first` to first + n - 1 of a warp: those whose step `step` happened before what lane `me` does next.
-uint32_t kl_known_lanes(const kl_ticks *t, unsigned me, uint64_t block, uint32_t rank, unsigned first, unsigned n,
-                        uint32_t step);
+// Of these lanes of a warp: those whose step `step` happened before what lane `me` does next, and before that of every
+// other lane that is like it; so what is its own is not among them.
+uint32_t kl_known_lanes(const kl_ticks *t, unsigned me, uint64_t block, uint32_t rank, uint32_t lanes, uint32_t step);
 
 // The lanes' next step begins.
 void kl_tick(kl_clocks *c, kl_ticks *t, uint32_t lanes);

@@ -93,6 +93,14 @@ static uint32_t add_site(kl_ordering *r, const kl_code *code, uint32_t op, const
   return (uint32_t)r->sites.n - 1;
 }
 
+// One side of cp.async: the unfinished one.
+static uint32_t add_copy(kl_ordering *r, const kl_code *code, uint32_t op, const kl_sim_access *m) {
+  uint32_t site = add_site(r, code, op, m, false), finished = add_site(r, code, op, m, false);
+  r->sites.p[site].unfinished = true;
+  r->sites.p[site].finished = finished;
+  return site;
+}
+
 static void access_op(kl_ordering *r, const kl_code *code, uint32_t k, kl_order_op *to) {
   const kl_sim_op *op = &code->ops[k];
   const void *imm = (const void *)(uintptr_t)op->imm;
@@ -102,11 +110,41 @@ static void access_op(kl_ordering *r, const kl_code *code, uint32_t k, kl_order_
     return;
   }
   const kl_copy *c = imm;
-  to->number = (uint32_t)r->sites.n;
-  for (int i = 0; i < 4; i++) {
-    uint32_t s = add_site(r, code, k, i < KL_SITE_TARGET ? &c->from : &c->to, false);
-    r->sites.p[s].unfinished = !(i & KL_SITE_FINISHED);
+  to->number = add_copy(r, code, k, &c->from);
+  to->target = add_copy(r, code, k, &c->to);
+}
+
+static unsigned class_of(const kl_site *s) {
+  return s->strong || s->unfinished ? 2 : s->does == KL_READS ? 0 : 1;
+}
+
+// Plain ones first, and of these such that only read.
+static void sort_sites(kl_ordering *r) {
+  uint32_t n = (uint32_t)r->sites.n, count = 0;
+  kl_site *sorted = kl_alloc(r->cx, (n + 1) * sizeof *sorted);
+  uint32_t *to = kl_alloc(r->cx, (n + 1) * sizeof *to);
+  for (unsigned class = 0; class < 3; class ++) {
+    for (uint32_t k = 0; k < n; k++) {
+      if (class_of(&r->sites.p[k]) != class) continue;
+      to[k] = count;
+      sorted[count++] = r->sites.p[k];
+    }
+    if (class == 0) r->plain_reads = count;
+    if (class == 1) r->plain = count;
   }
+  for (uint32_t k = 0; k < n; k++) {
+    r->sites.p[k] = sorted[k];
+    r->sites.p[k].finished = to[sorted[k].finished];
+  }
+  for (size_t f = 0; f < r->nfuncs; f++)
+    for (size_t k = 0; k < r->nops[f]; k++) {
+      kl_order_op *op = &r->ops[f][k];
+      if (op->deed != KL_DEED_ACCESS) continue;
+      op->number = to[op->number];
+      op->target = to[op->target];
+    }
+  kl_free(r->cx, sorted, (n + 1) * sizeof *sorted);
+  kl_free(r->cx, to, (n + 1) * sizeof *to);
 }
 
 static void fence_op(const kl_ptx_instr *i, kl_order_op *to) {
@@ -168,6 +206,7 @@ static void begin_launch(kl_ordering *r, kl_run_state *run) {
     r->ops[f] = kl_alloc(r->cx, r->nops[f] * sizeof **r->ops);
     for (uint32_t k = 0; k < code->nops; k++) order_op(r, code, k, &r->ops[f][k]);
   }
+  sort_sites(r);
   r->site_bits = bits_for(r->sites.n + 1);
   r->warp_bits = bits_for(run->warps);
   unsigned thread = 5 + r->warp_bits + bits_for(run->clusters * run->blocks), left = 63 - r->site_bits;

@@ -22,13 +22,8 @@ static bool morally_strong(const kl_ordering *r, const kl_seen *x, const kl_seen
 
 // The lanes of x whose access happened before what lane `me` does next.
 static uint32_t known_lanes(const kl_actor *y, unsigned me, const kl_seen *x) {
-  const kl_ordering *r = y->r;
-  uint64_t block = block_of(r, x);
-  uint32_t rank = rank_of(r, x), known = 0;
-  if (block == y->t->block && rank != y->t->rank && y->t->mine[me] && !y->t->mine[me]->warp[rank])
-    return y->t->mine[me]->least >= x->step ? x->lanes : 0;
-  KL_EACH_LANE(i, x->lanes) known |= (uint32_t)kl_knows(y->t, me, block, rank, i, x->step) << i;
-  return known;
+  uint32_t own = x->warp == y->warp ? x->lanes & 1u << me : 0;
+  return own | kl_known_lanes(y->t, me, block_of(y->r, x), rank_of(y->r, x), x->lanes, x->step);
 }
 
 // --- writes of the same value -------------------------------------------------------------------------------------
@@ -361,8 +356,8 @@ void kl_race_access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_si
   if (r->blind || m->where == KL_AT_STACK || m->where == KL_AT_PARAM) return;
   kl_order_block *ob = kl_order_block_of(r, w->block);
   if (!ob) return;
-  uint32_t site = kl_order_op_of(r, w, op)->number;
-  if (op->run == kl_x_copy_async) site += m->store ? KL_SITE_TARGET : KL_SITE_SOURCE;
+  const kl_order_op *how = kl_order_op_of(r, w, op);
+  const uint32_t site = op->run == kl_x_copy_async && m->store ? how->target : how->number;
   if (r->run->blocks > 1 && m->where != KL_AT_GLOBAL) kl_remote_access(r, ob, w, op, m, p, site);
   kl_actor y = {.r = r,
                 .ob = ob,
@@ -393,14 +388,15 @@ void kl_race_access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_si
 
 // From now on the copy is an access of its lane's own.
 static void finish(kl_ordering *r, kl_order_warp *ow, uint64_t warp, const kl_copying *c) {
-  unsigned shift = c->page->shift;
+  const unsigned shift = c->page->shift;
+  const uint32_t site = r->sites.p[c->site].finished;
   kl_seen seen[KL_MOST_SEEN + 1];
   kl_actor y = {.r = r,
                 .ow = ow,
                 .t = &ow->t,
                 .warp = warp,
-                .site = c->site + KL_SITE_FINISHED,
-                .s = &r->sites.p[c->site + KL_SITE_FINISHED],
+                .site = site,
+                .s = &r->sites.p[site],
                 .lanes = 1u << c->lane,
                 .step = ow->t.step[c->lane]};
   for (uint32_t k = c->at >> shift; k < (c->at + c->bytes) >> shift; k++) {

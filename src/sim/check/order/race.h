@@ -36,6 +36,6 @@ kl_race_spot kl_race_spot_of(const kl_actor *y, unsigned lane);
 bool kl_visit_cell(const kl_actor *y, kl_cell *c);
 // Visits lanes, by rising number, as long as it is seen of each; which ones are left. What the first of these has
 // visited already, it may visit again.
-uint32_t kl_visit_quickly(const kl_actor *y, uint32_t lanes);
+uint32_t kl_visit_quickly(kl_actor *y, uint32_t lanes);
 
 #endif

@@ -88,31 +88,66 @@ static kl_cell *new_cells(kl_ordering *r) {
   return cells;
 }
 
-void kl_row_set(kl_ordering *r, kl_row *row, kl_cell all) {
-  for (uint32_t k = 0; row->cells && k < KL_ROW; k++) drop_list(r, list_of(&row->cells[k]));
-  if (row->cells) VEC_PUSH(r->cx, &r->free_cells, row->cells);
-  *row = (kl_row){.all = all};
+static void drop_lists(kl_ordering *r, kl_row *row) {
+  uint64_t any = row->all.a;
+  for (uint32_t k = 0; row->apart && k < KL_ROW; k++) any |= row->cells[k].a;
+  if (!(any & KL_MANY)) return;
+  drop_list(r, list_of(&row->all));
+  for (uint32_t k = 0; row->apart && k < KL_ROW; k++) drop_list(r, list_of(&row->cells[k]));
 }
 
-static kl_cell beside(const kl_ordering *r, const kl_cell *c, unsigned shift, uint32_t at) {
-  return (kl_cell){kl_beside(r, c->a, shift, at), kl_beside(r, c->b, shift, at)};
+// What was cleared mostly sees the like again: the room for its cells stays.
+void kl_row_renew(kl_ordering *r, kl_row *row, uint32_t age) {
+  drop_lists(r, row);
+  row->all = (kl_cell){0};
+  row->apart = false;
+  row->age = age;
+}
+
+void kl_row_set(kl_ordering *r, kl_row *row, kl_cell all) {
+  drop_lists(r, row);
+  if (row->cells) VEC_PUSH(r->cx, &r->free_cells, row->cells);
+  row->cells = NULL;
+  row->all = all;
+  row->apart = false;
+}
+
+static uint64_t packed_beside(const kl_ordering *r, uint64_t v, unsigned shift, uint32_t at) {
+  return v ? v + ((uint64_t)kl_lanes_beside(kl_site_of(r, v), shift, at) << (r->site_bits + r->step_bits)) : 0;
+}
+
+// What cell `at` of a row has seen where the first one has seen the like of c: the same by the lanes whose bytes lie
+// there.
+static kl_cell beside(kl_ordering *r, const kl_cell *c, unsigned shift, uint32_t at) {
+  if (!list_of(c)) return (kl_cell){packed_beside(r, c->a, shift, at), packed_beside(r, c->b, shift, at)};
+  kl_seen seen[KL_MOST_SEEN + 1];
+  kl_cell out = {0};
+  uint32_t n = kl_cell_get(r, c, seen);
+  for (uint32_t k = 0; k < n; k++) seen[k].lanes <<= kl_lanes_beside(&r->sites.p[seen[k].site], shift, at);
+  kl_cell_put(r, &out, seen, n);
+  return out;
 }
 
 kl_cell *kl_cells_at(kl_ordering *r, kl_page *p, uint32_t at) {
-  kl_row *row = &p->rows[at / KL_ROW];
-  if (!row->cells) {
-    kl_cell *cells = new_cells(r);
-    if (!cells) return NULL;
-    for (uint32_t k = 0; k < KL_ROW; k++) cells[k] = beside(r, &row->all, p->shift, k);
-    row->cells = cells;
+  kl_row *row = kl_row_of(r, p, at);
+  if (!row->apart) {
+    if (!row->cells) row->cells = new_cells(r);
+    if (!row->cells) return NULL;
+    if (row->all.a)
+      for (uint32_t k = 0; k < KL_ROW; k++) row->cells[k] = beside(r, &row->all, p->shift, k);
+    else
+      memset(row->cells, 0, KL_ROW * sizeof *row->cells);
+    drop_list(r, list_of(&row->all));
+    row->all = (kl_cell){0};
+    row->apart = true;
   }
   return &row->cells[at % KL_ROW];
 }
 
 // --- pages --------------------------------------------------------------------------------------------------------
 
-static size_t rows_of(const kl_page *p) {
-  return (size_t)KL_PAGE_BYTES >> p->shift >> KL_ROW_BITS;
+static uint32_t rows_of(const kl_page *p) {
+  return (uint32_t)KL_PAGE_BYTES >> p->shift >> KL_ROW_BITS;
 }
 
 static kl_page *new_page(kl_ordering *r, uint64_t number, unsigned shift) {
@@ -145,13 +180,19 @@ static bool split_cell(kl_ordering *r, const kl_cell *from, kl_page *to, uint32_
 }
 
 static bool split_row(kl_ordering *r, const kl_page *p, uint32_t row, kl_page *to) {
-  uint32_t parts = 1u << (p->shift - to->shift);
-  const kl_row *from = &p->rows[row];
+  const uint32_t parts = 1u << (p->shift - to->shift), first = row * KL_ROW * parts;
+  const kl_row *from = kl_row_of(r, p, row * KL_ROW);
   for (uint32_t k = 0; k < KL_ROW; k++) {
-    if (from->cells && !split_cell(r, &from->cells[k], to, (row * KL_ROW + k) * parts, parts)) return false;
-    if (!from->cells && k < parts) to->rows[row * parts + k].all = beside(r, &from->all, to->shift, k * KL_ROW);
+    if (from->apart && !split_cell(r, &from->cells[k], to, first + k * parts, parts)) return false;
+    if (!from->apart && k < parts)
+      kl_row_of(r, to, first + k * KL_ROW)->all = beside(r, &from->all, to->shift, k * KL_ROW);
   }
   return true;
+}
+
+static void free_rows(kl_ordering *r, kl_page *p) {
+  for (uint32_t k = 0; p->rows && k < rows_of(p); k++) kl_row_set(r, &p->rows[k], (kl_cell){0});
+  if (p->rows) kl_free(r->cx, p->rows, rows_of(p) * sizeof *p->rows);
 }
 
 static bool split(kl_ordering *r, kl_page *p, unsigned shift) {
@@ -165,9 +206,9 @@ static bool split(kl_ordering *r, kl_page *p, unsigned shift) {
   } else {
     p->rows = to.rows;
     p->shift = to.shift;
+    p->age = to.age;
   }
-  for (uint32_t k = 0; was.rows && k < rows_of(&was); k++) kl_row_set(r, &was.rows[k], (kl_cell){0});
-  if (was.rows) kl_free(r->cx, was.rows, rows_of(&was) * sizeof *was.rows);
+  free_rows(r, &was);
   return done;
 }
 
@@ -226,14 +267,15 @@ kl_page *kl_page_of_shared(kl_ordering *r, kl_order_block *b, uint64_t number, u
 }
 
 void kl_page_clear(kl_ordering *r, kl_page *p) {
-  for (size_t k = 0; k < rows_of(p); k++) kl_row_set(r, &p->rows[k], (kl_cell){0});
+  if (++p->age == 0) // rows of the first age have not been looked at since
+    for (uint32_t k = 0; k < rows_of(p); k++) kl_row_renew(r, &p->rows[k], 0);
   kl_channels_free(r, p);
 }
 
 void kl_page_free(kl_ordering *r, kl_page *p) {
   if (!p) return;
-  kl_page_clear(r, p);
-  kl_free(r->cx, p->rows, rows_of(p) * sizeof *p->rows);
+  free_rows(r, p);
+  kl_channels_free(r, p);
   kl_free(r->cx, p, sizeof *p);
 }
 

@@ -16,7 +16,8 @@ enum { KL_READS = 1, KL_WRITES = 2 };
 // How far a scope reaches, and how far two blocks are apart: the same block, the same cluster, the device.
 typedef enum kl_reach { KL_REACH_BLOCK, KL_REACH_CLUSTER, KL_REACH_ALL, KL_REACHES } kl_reach;
 
-// An op that accesses memory. cp.async has four: source and target, each unfinished and then finished.
+// An op that accesses memory. cp.async has four: source and target, each unfinished and then finished. Plain ones,
+// which are neither strong nor unfinished, come first, of these such that only read.
 typedef struct kl_site {
   const kl_code *code;
   uint32_t op;
@@ -25,8 +26,8 @@ typedef struct kl_site {
   uint8_t width; // of the whole access 1 << width bytes
   uint8_t order, reach;
   bool strong, unfinished;
+  uint32_t finished; // of an unfinished one: the number of what it becomes
 } kl_site;
-enum { KL_SITE_SOURCE = 0, KL_SITE_TARGET = 2, KL_SITE_FINISHED = 1 };
 
 // An op that has to do with order, by its instruction.
 typedef enum kl_deed {
@@ -44,7 +45,8 @@ typedef struct kl_order_op {
   uint8_t deed, reach;
   bool acquires, releases; // of a fence or a cluster's barrier
   bool aligned;
-  uint32_t number; // the first site; groups that may be left unfinished (UINT32_MAX: wait_all)
+  uint32_t number; // its site, of cp.async the source's; groups that may be left unfinished (UINT32_MAX: wait_all)
+  uint32_t target; // cp.async: its target's site
 } kl_order_op;
 
 // --- memory -------------------------------------------------------------------------------------------------------
@@ -69,10 +71,13 @@ typedef struct kl_seen_list {
 } kl_seen_list;
 
 // KL_ROW cells. As long as all of them have seen the same of lanes that lie in the order of the cells, one cell stands
-// for all: `all` is the first one's, in the others the lanes are those behind (kl_beside).
+// for all: `all` is the first one's, in the others the lanes are those behind (kl_beside). A row that is as old as its
+// page's last clearing or older has seen nothing.
 typedef struct kl_row {
   kl_cell all;
-  kl_cell *cells; // NULL: there is no more than `all`
+  kl_cell *cells; // room for each by itself, or NULL
+  uint32_t age;
+  bool apart; // the cells count, else `all`
 } kl_row;
 
 // What a location that threads communicate through passes on.
@@ -105,6 +110,7 @@ typedef struct kl_channel {
 typedef struct kl_page {
   uint64_t number;
   struct kl_page *next;
+  uint32_t age; // so often it was cleared
   uint8_t shift;
   kl_row *rows;
   kl_channel **channels; // by 16 bytes; NULL: none
@@ -193,9 +199,10 @@ typedef struct kl_ordering {
   // Packed accesses: site, step, lane, warp from the lowest bit on.
   unsigned site_bits, step_bits, warp_bits; // warp_bits: of a warp's rank
   VEC(kl_site) sites;
-  uint32_t warps;    // of a block
-  kl_order_op **ops; // by function of the module, then by op
-  size_t *nops;      // by function
+  uint32_t plain_reads, plain; // so many of these come first
+  uint32_t warps;              // of a block
+  kl_order_op **ops;           // by function of the module, then by op
+  size_t *nops;                // by function
   size_t nfuncs;
   kl_order_block *blocks[KL_BLOCK_TABLE];
   kl_order_block *last;
@@ -236,10 +243,17 @@ void kl_pages_free(kl_ordering *r);
 void kl_page_free(kl_ordering *r, kl_page *p);
 // Nothing has been seen there.
 void kl_page_clear(kl_ordering *r, kl_page *p);
+// The row of cell number `at` of the page.
+void kl_row_renew(kl_ordering *r, kl_row *row, uint32_t age);
+static inline kl_row *kl_row_of(kl_ordering *r, const kl_page *p, uint32_t at) {
+  kl_row *row = &p->rows[at / KL_ROW];
+  if (row->age != p->age) kl_row_renew(r, row, p->age);
+  return row;
+}
 // Cell number `at` of the page, and behind it those to the end of its row, each by itself from now on; NULL: no memory,
 // and the checks are blind from now on.
 kl_cell *kl_cells_at(kl_ordering *r, kl_page *p, uint32_t at);
-// One cell stands for the row again.
+// One cell stands for the row again, whose cells are given back.
 void kl_row_set(kl_ordering *r, kl_row *row, kl_cell all);
 // What a cell has seen, oldest strong access first: how many of `out`, which has room for KL_MOST_SEEN.
 uint32_t kl_cell_get(const kl_ordering *r, const kl_cell *c, kl_seen *out);
@@ -251,11 +265,10 @@ static inline uint64_t kl_pack(const kl_ordering *r, uint64_t warp, unsigned lan
 static inline const kl_site *kl_site_of(const kl_ordering *r, uint64_t packed) {
   return &r->sites.p[packed & (((uint64_t)1 << r->site_bits) - 1)];
 }
-// What cell `at` of a row has seen, where the first has seen `packed` (0: nothing) of the page's `shift`: the same by
-// the lane whose bytes lie there.
-static inline uint64_t kl_beside(const kl_ordering *r, uint64_t packed, unsigned shift, uint32_t at) {
-  if (!packed) return 0;
-  return packed + ((uint64_t)(at >> (kl_site_of(r, packed)->width - shift)) << (r->site_bits + r->step_bits));
+// How many lanes behind the first one's the lane is whose bytes lie in cell `at` of a row of the page's `shift`, of an
+// access that fills it from the first cell on.
+static inline unsigned kl_lanes_beside(const kl_site *s, unsigned shift, uint32_t at) {
+  return at >> (s->width - shift);
 }
 
 // --- race.c -------------------------------------------------------------------------------------------------------
