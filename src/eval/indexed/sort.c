@@ -65,9 +65,13 @@ static uint64_t key_at(const sort *s, int plane, int64_t i) {
   return s->l.descending ? ~key & (~0ull >> (64 - key_bits(t))) : key;
 }
 
+// Is the element, or a part of it?
 static bool is_nan_at(const kl_evval *v, int64_t i) {
-  kl_dtype t = v->shape->dtype;
-  return kl_is_float(t) && kl_float_is_nan(t, kl_element_get(t, kl_ev_plane(v, KL_EV_DATA), v->splat ? 0 : i, 0));
+  kl_dtype t = v->shape->dtype, part = kl_is_complex(t) ? kl_info(t)->part : t;
+  bool nan = false;
+  for (int k = 0; kl_is_float(part) && k <= kl_is_complex(t) && !nan; k++)
+    nan = kl_float_is_nan(part, kl_element_get(t, kl_ev_plane(v, KL_EV_DATA), v->splat ? 0 : i, k));
+  return nan;
 }
 
 static bool line_has_nan(const sort *s, const kl_evval *v, int64_t base) {
@@ -77,9 +81,8 @@ static bool line_has_nan(const sort *s, const kl_evval *v, int64_t base) {
 }
 
 static bool has_nan(const kl_evval *v) {
-  bool found = false;
-  for (int64_t i = 0; i < (v->splat ? 1 : v->shape->count) && kl_is_float(v->shape->dtype) && !found; i++)
-    found = is_nan_at(v, i);
+  bool found = false, may_be = kl_is_float(v->shape->dtype) || kl_is_complex(v->shape->dtype);
+  for (int64_t i = 0; i < (v->splat ? 1 : v->shape->count) && may_be && !found; i++) found = is_nan_at(v, i);
   return found;
 }
 
@@ -298,13 +301,26 @@ static kiln_status by_keys(sort *s, const kl_evval *keys) {
   return run_lines(s);
 }
 
+// Are NaNs equal to everything that they are compared with? Then the comparator is no order of lines with a NaN, and
+// what comes out depends on who sorts. A comparison for equality decides nothing alone.
+static bool orders_no_nan(const kl_comp *comparator) {
+  for (uint32_t i = 0; i < comparator->ninstr; i++) {
+    const kl_instr *in = &comparator->instr[i];
+    if (in->op == KL_OP_COMPARE && kl_is_float(kl_operand(comparator, in, 0)->shape->dtype) &&
+        in->compare_type != KL_CMP_TOTALORDER && in->direction != KL_EQ && in->direction != KL_NE)
+      return true;
+  }
+  return false;
+}
+
 // What a comparator that is no order of keys leaves open.
-static void find_doubt(sort *s, const kl_ev_program *p, const bool *used, bool *reads_nan) {
+static void find_doubt(sort *s, const kl_ev_program *p, const kl_comp *comparator, const bool *used, bool *reads_nan) {
+  bool no_order = orders_no_nan(comparator);
   s->open = !kl_ev_program_exact(p);
   for (uint32_t k = 0; k < s->n; k++) {
     const kl_evval *v = s->arrays[k].src;
     s->open |= used[k] && !kl_ev_exact(v);
-    reads_nan[k] = used[k] && !v->raw && kl_ev_program_reads_bits(p) && has_nan(v);
+    reads_nan[k] = used[k] && (no_order || (!v->raw && kl_ev_program_reads_bits(p))) && has_nan(v);
   }
   s->intervals = s->ev->intervals;
   s->reads_nan = reads_nan;
@@ -333,7 +349,7 @@ static kiln_status by_merging(sort *s, uint32_t comparator) {
                                       : kl_out_of_memory(cx, sizeof(int64_t) * (size_t)total, "a sort");
   if (status == KILN_OK) {
     kl_sort_used(s->ev, &s->ev->m->comp[comparator], s->n, used);
-    find_doubt(s, p, used, reads_nan);
+    find_doubt(s, p, &s->ev->m->comp[comparator], used, reads_nan);
     status = merge_order(s, p, used, perm, joined);
   }
   if (status == KILN_OK) status = new_results(s);

@@ -84,7 +84,8 @@ bool kl_plan_pieces(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl
 bool kl_is_walked(kl_op op);
 // Is it none, and known? A kernel of its own can make it.
 bool kl_is_apart(const kl_instr *in);
-// Can this op on these types be compiled? Reports the reason if not.
+// Can this op on these types be compiled? Reports the reason if not. And can a result be what it is?
 kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in);
+kiln_status kl_plan_check_shape(kl_ctx *cx, const kl_instr *in);
 
 #endif

@@ -171,6 +171,7 @@ typedef struct row {
 // In order of trial. Of those that take a computation, and share the memory that must be shared, if any does, the one
 // whose plan costs least writes it, the first of them where they cost the same.
 static const row choosers[] = {
+    {"staged", KL_OP_UNKNOWN, kl_choose_staged, false, false, true, true},
     {"reduction", KL_OP_REDUCE, kl_choose_reduction, false, false, true, true},
     {"contraction", KL_OP_DOT, kl_choose_contraction, false, false, true, true},
     {"private scatter", KL_OP_UNKNOWN, kl_choose_private_scatter, false, false, false, false},

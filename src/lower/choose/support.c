@@ -25,7 +25,7 @@ static kiln_status check_layout(kl_ctx *cx, const kl_instr *in, const kl_shape *
   return error ? kl_unsupported(cx, in->span, "%s is not supported", kl_physical_error_text(error)) : KILN_OK;
 }
 
-static kiln_status check_shape(kl_ctx *cx, const kl_instr *in) {
+kiln_status kl_plan_check_shape(kl_ctx *cx, const kl_instr *in) {
   const kl_shape *s = in->shape;
   if (s->dtype == KILN_TUPLE) return KILN_OK;
   if (!kl_shape_is_array(s))
@@ -65,7 +65,7 @@ static kiln_status check_gather(kl_ctx *cx, const kl_instr *in, const kl_shape *
 }
 
 kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
-  KL_TRY(check_shape(cx, in));
+  KL_TRY(kl_plan_check_shape(cx, in));
   if (in->op == KL_OP_UNKNOWN) {
     kl_str name = kl_symbol_text(&m->names, in->opcode_text);
     return kl_unsupported(cx, in->span, "%.*s is not supported yet", KL_FMT(name));

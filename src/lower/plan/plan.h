@@ -352,6 +352,8 @@ static inline kl_plan_launch *kl_last_launch(const kl_plan *p) {
 void kl_plan_add_part(kl_plan *p, const kl_part *part);
 // The first launch that stores in a slot; nlaunches: none does.
 uint32_t kl_first_writer(const kl_plan *p, uint32_t slot);
+// Does the launch store in it?
+bool kl_launch_stores(const kl_plan *p, uint32_t launch, uint32_t slot);
 static inline bool kl_is_launched(const kl_plan_launch *l, bool in_place) {
   return l->when == KL_ALWAYS || (l->when == KL_IN_PLACE) == in_place;
 }

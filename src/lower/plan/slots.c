@@ -42,6 +42,13 @@ static bool stores_in(const kl_body *b, uint32_t slot) {
   return false;
 }
 
+bool kl_launch_stores(const kl_plan *p, uint32_t launch, uint32_t slot) {
+  const kl_plan_launch *l = &p->launches[launch];
+  for (uint32_t i = l->first_part; i < l->first_part + l->nparts; i++)
+    if (stores_in(&p->parts[i].main, slot) || stores_in(&p->parts[i].tail, slot)) return true;
+  return false;
+}
+
 uint32_t kl_first_writer(const kl_plan *p, uint32_t slot) {
   for (uint32_t i = 0; i < p->nparts; i++)
     if (stores_in(&p->parts[i].main, slot) || stores_in(&p->parts[i].tail, slot))

@@ -103,16 +103,19 @@ static kl_vars guard_vars(const kl_writer *w, uint32_t guard) {
   return kl_guard_vars(&b, guard);
 }
 
-// Variables that the value depends on. What a loop carries may depend on all that is no number of copies.
+// Variables that the value depends on. What a loop carries may depend on all that is no number of copies; what is made
+// behind a loop of what that has left is the same whatever its rounds were.
 static kl_vars vars_of(const kl_writer *w, const kl_step *s, const kl_aff *place) {
   kl_vars vars = s->regs;
   for (uint32_t i = 0; i < s->noperands; i++) vars |= w->steps.p[s->operands[i]].vars;
   for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++) vars |= guard_vars(w, s->guards[i]);
   if (s->kind == KL_STEP_LOAD) vars |= kl_vars_of(w->body, place) | guard_vars(w, s->access.guard);
-  if (s->kind == KL_STEP_CARRIED) vars |= ~kl_bound(w->body, KL_BIND_REG);
+  if (s->kind == KL_STEP_CARRIED)
+    vars |= (kl_vars)(((uint64_t)1 << w->body->nvars) - 1) & ~kl_bound(w->body, KL_BIND_REG);
   if (s->kind == KL_STEP_EXCHANGE) vars |= (kl_vars)1 << s->var | (kl_vars)1 << s->lane;
   if (s->expr) vars |= kl_vars_of(w->body, s->expr);
   if (s->kind == KL_STEP_TAKE) vars &= ~((kl_vars)1 << s->var);
+  if (s->kind != KL_STEP_CARRIED) vars &= ~kl_bound(w->body, KL_BIND_STEP) | loops_around(w, w->open.n - 1);
   return vars;
 }
 

@@ -204,7 +204,8 @@ static bool may_touch(const kl_check *k, const kl_access *a, bool load) {
   case KL_SLOT_SHARED: return s->launch == launch;
   case KL_SLOT_SCRATCH: {
     uint32_t first = kl_first_writer(k->p, a->slot);
-    return !s->zero && (!load || first < launch || (first == launch && (k->gone || k->met)));
+    bool own = load && kl_launch_stores(k->p, launch, a->slot);
+    return !s->zero && (!load || (!own && first < launch) || (first == launch && (k->gone || k->met)));
   }
   }
   return false;

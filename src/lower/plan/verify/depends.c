@@ -9,8 +9,10 @@ static kl_vars guard_vars(const kl_body *b, uint32_t guard) {
   return guard == KL_NONE ? 0 : kl_guard_vars(b, guard);
 }
 
-// What is carried differs from round to round, and as whatever it began with.
-static kl_vars depends_on(const kl_body *b, const kl_step *s) {
+// What is carried differs from round to round, and as whatever it began with. Behind a loop there is what its last
+// round left.
+static kl_vars depends_on(const kl_check *k, const kl_step *s) {
+  const kl_body *b = k->body;
   kl_vars r = s->regs;
   for (uint32_t i = 0; i < s->noperands; i++) r |= b->steps[s->operands[i]].vars;
   for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++) r |= guard_vars(b, s->guards[i]);
@@ -19,6 +21,7 @@ static kl_vars depends_on(const kl_body *b, const kl_step *s) {
   if (s->kind == KL_STEP_EXCHANGE) r |= (kl_vars)1 << s->var | (kl_vars)1 << s->lane;
   if (s->expr) r |= kl_vars_of(b, s->expr);
   if (s->kind == KL_STEP_TAKE) r &= ~((kl_vars)1 << s->var);
+  if (s->kind != KL_STEP_CARRIED) r &= ~kl_bound(b, KL_BIND_STEP) | k->loops;
   return r & (kl_vars)(((uint64_t)1 << b->nvars) - 1);
 }
 
@@ -88,6 +91,6 @@ static kiln_status check_symbol(kl_check *k, uint32_t step) {
 kiln_status kl_check_dependence(kl_check *k, uint32_t step) {
   const kl_step *s = &k->body->steps[step];
   kl_look_at(k, KL_OF_STEP, step);
-  if (depends_on(k->body, s) & ~s->vars) return kl_refute(k, "depends on more than it says");
+  if (depends_on(k, s) & ~s->vars) return kl_refute(k, "depends on more than it says");
   return s->kind == KL_STEP_INDEX ? check_symbol(k, step) : KILN_OK;
 }

@@ -199,6 +199,17 @@ static kiln_status check_result(kl_check *k, uint32_t slot, const kl_writing *w,
   return KILN_OK;
 }
 
+// Launches may store in scratch memory one behind the other: each then stores all of it.
+static kiln_status check_scratch(kl_check *k, uint32_t slot, const kl_writing *w, uint32_t n) {
+  if (!n) return check_result(k, slot, w, n);
+  for (uint32_t i = 0, end; i < n; i = end) {
+    const kl_plan_launch *l = kl_launch_of(k->p, w[i].part);
+    for (end = i + 1; end < n && kl_launch_of(k->p, w[end].part) == l; end++) continue;
+    KL_TRY(check_result(k, slot, w + i, end - i));
+  }
+  return KILN_OK;
+}
+
 // Those of one slot together, in the order they were met.
 static kiln_status check_results(kl_check *k, const writings *w) {
   const kl_plan *p = k->p;
@@ -208,8 +219,10 @@ static kiln_status check_results(kl_check *k, const writings *w) {
   for (uint32_t s = 2; s < p->nslots + 2; s++) first[s] += first[s - 1];
   for (size_t i = 0; i < w->n; i++) sorted[first[w->p[i].slot + 1]++] = w->p[i];
   for (uint32_t s = 0; s < p->nslots; s++)
-    if (p->slots[s].kind == KL_SLOT_OUT || (p->slots[s].kind == KL_SLOT_SCRATCH && !p->slots[s].zero))
+    if (p->slots[s].kind == KL_SLOT_OUT)
       KL_TRY(check_result(k, s, sorted + first[s], first[s + 1] - first[s]));
+    else if (p->slots[s].kind == KL_SLOT_SCRATCH && !p->slots[s].zero)
+      KL_TRY(check_scratch(k, s, sorted + first[s], first[s + 1] - first[s]));
   return KILN_OK;
 }
 

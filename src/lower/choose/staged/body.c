@@ -1,0 +1,123 @@
+// What bodies of stages have in common.
+
+#include "lower/choose/staged/staged.h"
+
+enum { WARP = 32, WARPS = 8 };
+
+const kl_aff *kl_stage_elements(kl_stage_body *b, const kl_stage *s, int64_t count, int64_t each) {
+  const kl_target *t = &s->c->plan->target;
+  bool host = t->machine == KL_HOST;
+  *b = (kl_stage_body){.s = s, .keep = KL_NONE};
+  int64_t n = host ? t->host_lanes : each, warps = host ? 1 : WARPS, lanes = host ? 1 : WARP, group = n * warps * lanes;
+  uint32_t var;
+  int64_t blocks = count / group + (count % group != 0);
+  const kl_aff *at = kl_new_var(s->p, &b->vars, KL_BIND_BLOCK, blocks, "block", &var);
+  at = kl_aff_addmul(s->p, kl_new_var(s->p, &b->vars, KL_BIND_WARP, warps, "warp", &var), at, warps);
+  at = kl_aff_addmul(s->p, kl_new_var(s->p, &b->vars, KL_BIND_LANE, lanes, "lane", &var), at, lanes);
+  const kl_aff *v = kl_new_var(s->p, &b->vars, host ? KL_BIND_LANE : KL_BIND_REG, n, host ? "lane" : "v", &var);
+  if (!host && var != KL_NONE) b->element = (kl_vars)1 << var;
+  return kl_aff_addmul(s->p, v, at, n);
+}
+
+void kl_stage_index(kl_stage_body *b, const kl_shape *shape, const kl_aff *at, const kl_aff **index) {
+  bool never;
+  at = kl_dom_simplify(b->w.body->domain, at);
+  b->keep = kl_guard_and(&b->w.guards, KL_NONE, at, 0, shape->count - 1, &never);
+  kl_index_at(b->s->p, shape, at, index);
+}
+
+kiln_status kl_stage_write(kl_stage_body *b, int64_t count, kiln_status (*write)(void *arg), void *arg) {
+  kl_choosing *c = b->s->c;
+  kl_plan *p = c->plan;
+  bool host = p->target.machine == KL_HOST;
+  uint32_t threads = host ? 1 : WARP * WARPS;
+  kl_body body = {0};
+  kl_take_vars(c->arena, &b->vars, &body);
+  if (!host && body.blocks > INT32_MAX)
+    return kl_unsupported(c->cx, b->s->instr->span, "%lld elements need %lld blocks: a grid has at most 2^31-1",
+                          (long long)count, (long long)body.blocks);
+  if (kl_last_launch(p)->nparts)
+    kl_plan_add_launch(p, threads);
+  else
+    kl_last_launch(p)->block = threads;
+  body.width = host ? (uint32_t)kl_extent(&body, kl_bound(&body, KL_BIND_LANE)) : 1;
+  kl_write_begin(&b->w, c->cx, p, &body);
+  kl_walk_begin(&b->walk, c->cx, p, &c->slots, &b->w);
+  kiln_status st = write(arg);
+  kl_walk_free(&b->walk);
+  if (st != KILN_OK) {
+    kl_write_free(&b->w);
+    return st;
+  }
+  kl_write_end(&b->w);
+  kl_part part = {.dim = KL_NONE, .count = count, .main = body, .blocks = body.blocks, .main_blocks = body.blocks};
+  kl_plan_add_part(p, &part);
+  return KILN_OK;
+}
+
+const kl_shape *kl_stage_result(const kl_stage *s, uint32_t leaf) {
+  while (s->slot[leaf] == KL_NONE) leaf++;
+  return s->c->slots.v.p[s->slot[leaf]].shape;
+}
+
+// --- memory ---------------------------------------------------------------------------------------------------------
+
+static const kl_slot_info *slot_of(const kl_stage_body *b, uint32_t slot) {
+  return &b->s->c->slots.v.p[slot];
+}
+
+static uint32_t converted(kl_stage_body *b, uint32_t value, kl_dtype t) {
+  if (b->w.steps.p[value].dtype == t) return value;
+  return kl_write_op(&b->w, (kl_plan_op){.op = KL_OP_CONVERT}, t, 1, &value);
+}
+
+uint32_t kl_stage_load(kl_stage_body *b, uint32_t slot, const kl_aff *const *index, uint32_t keep, kl_dtype t) {
+  const kl_slot_info *info = slot_of(b, slot);
+  const kl_aff *linear = kl_dom_simplify(b->w.body->domain, kl_position_of(b->s->p, info->shape, index));
+  bool never;
+  if (b->s->c->plan->bounded) keep = kl_guard_and(&b->w.guards, keep, linear, 0, info->shape->count - 1, &never);
+  return converted(b, kl_write_load(&b->w, slot, info, linear, keep, b->s->instr), t);
+}
+
+kiln_status kl_stage_store(kl_stage_body *b, uint32_t slot, const kl_aff *const *index, uint32_t value, uint32_t keep) {
+  const kl_slot_info *info = slot_of(b, slot);
+  const kl_aff *linear = kl_dom_simplify(b->w.body->domain, kl_position_of(b->s->p, info->shape, index));
+  if (!kl_is_sound(linear)) return kl_plan_refuse_index(b->s->c->cx, b->s->c->plan, kl_why_unsound(linear));
+  kl_write_store(&b->w, slot, info, linear, converted(b, value, info->shape->dtype), keep);
+  return KILN_OK;
+}
+
+uint32_t kl_stage_scratch(const kl_stage *s, const kl_shape *shape, kl_dtype t) {
+  kl_choosing *c = s->c;
+  kl_shape *as = kl_in_order(c->plan->arena, shape);
+  as->dtype = kl_in_bytes(t);
+  uint32_t slot = kl_add_scratch(c->cx, c->plan, &c->slots, as->dtype, as->count);
+  c->slots.v.p[slot].shape = as;
+  return slot;
+}
+
+// --- integers -------------------------------------------------------------------------------------------------------
+
+kl_dtype kl_stage_integer(int64_t most) {
+  return most <= INT32_MAX ? KILN_S32 : KILN_S64;
+}
+
+uint32_t kl_stage_number(kl_stage_body *b, kl_dtype t, const kl_aff *e) {
+  e = kl_dom_simplify(b->w.body->domain, e);
+  if (!e->n) return kl_write_scalar(&b->w, t, (uint64_t)e->c & kl_int_mask(t), 0);
+  return kl_write_step(&b->w, &(kl_step){.kind = KL_STEP_IOTA, .dtype = t, .expr = e});
+}
+
+uint32_t kl_stage_op(kl_stage_body *b, kl_op op, uint32_t x, uint32_t y) {
+  return kl_write_op(&b->w, (kl_plan_op){.op = op}, b->w.steps.p[x].dtype, 2, (uint32_t[]){x, y});
+}
+
+uint32_t kl_stage_compare(kl_stage_body *b, kl_direction d, kl_compare_type type, uint32_t x, uint32_t y) {
+  kl_plan_op op = {.op = KL_OP_COMPARE, .direction = d, .compare_type = type};
+  return kl_write_op(&b->w, op, KILN_PRED, 2, (uint32_t[]){x, y});
+}
+
+uint32_t kl_stage_select(kl_stage_body *b, uint32_t which, uint32_t yes, uint32_t no) {
+  kl_dtype t = b->w.steps.p[yes].dtype;
+  return yes == no ? yes : kl_write_op(&b->w, (kl_plan_op){.op = KL_OP_SELECT}, t, 3, (uint32_t[]){which, yes, no});
+}

@@ -1,0 +1,58 @@
+// Private to src/lower/choose/staged: ops whose results are not made element by element, each in launches of its own.
+//
+// A stage is such an op of the computation. It reads operands through all that is fused before them, and leaves its
+// results where those behind it find them: in a result of the computation that is nothing else, or in scratch memory.
+// What is computed of them is a loop behind all stages.
+#ifndef KL_STAGED_H
+#define KL_STAGED_H
+
+#include "lower/choose/chooser.h"
+
+typedef struct kl_stage {
+  kl_choosing *c;
+  kl_affs *p;
+  const kl_instr *instr;
+  uint32_t number; // of the instruction in its computation
+  uint32_t *slot;  // by leaf of its result: where elements go; KL_NONE: nobody wants them
+} kl_stage;
+
+// The body of a launch while it is written.
+typedef struct kl_stage_body {
+  const kl_stage *s;
+  kl_var_list vars;
+  kl_writer w;
+  kl_walk walk;
+  uint32_t keep;   // the thread's elements are there
+  kl_vars element; // the variable of a thread's elements, if it has one of its own
+} kl_stage_body;
+
+// body.c
+// Begins a launch for `count` elements, each thread `each` neighbours of them; on the host a vector has its lanes of
+// them. More variables may follow. Returns the element's number, which may be count or more.
+const kl_aff *kl_stage_elements(kl_stage_body *b, const kl_stage *s, int64_t count, int64_t each);
+// The index of the element at the place `at` of a shape, and the guard that there is one: sets b->keep.
+void kl_stage_index(kl_stage_body *b, const kl_shape *shape, const kl_aff *at, const kl_aff **index);
+// Writes the launch's only body.
+kiln_status kl_stage_write(kl_stage_body *b, int64_t count, kiln_status (*write)(void *arg), void *arg);
+
+// The shape of what a leaf's elements go to, or of the first leaf that goes anywhere.
+const kl_shape *kl_stage_result(const kl_stage *s, uint32_t leaf);
+// An element of a slot of the type, or of another of the same values.
+uint32_t kl_stage_load(kl_stage_body *b, uint32_t slot, const kl_aff *const *index, uint32_t keep, kl_dtype t);
+kiln_status kl_stage_store(kl_stage_body *b, uint32_t slot, const kl_aff *const *index, uint32_t value, uint32_t keep);
+// An array of the type, or one of the same values in whole bytes, that a launch leaves to those behind it, with the
+// dimensions and in the order of `shape`.
+uint32_t kl_stage_scratch(const kl_stage *s, const kl_shape *shape, kl_dtype t);
+
+// Integers as values.
+kl_dtype kl_stage_integer(int64_t most); // a signed type that holds -most .. most
+uint32_t kl_stage_number(kl_stage_body *b, kl_dtype t, const kl_aff *e);
+uint32_t kl_stage_op(kl_stage_body *b, kl_op op, uint32_t x, uint32_t y);
+uint32_t kl_stage_compare(kl_stage_body *b, kl_direction d, kl_compare_type type, uint32_t x, uint32_t y);
+uint32_t kl_stage_select(kl_stage_body *b, uint32_t which, uint32_t yes, uint32_t no);
+
+// By kind of op. *why_not as choosers say it.
+typedef kiln_status kl_stage_writer(const kl_stage *s, const char **why_not);
+kl_stage_writer kl_stage_sort;
+
+#endif

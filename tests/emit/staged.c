@@ -1,0 +1,201 @@
+// Ops whose results are not made element by element: random shapes, layouts, types and attributes, parameters or
+// computed operands, results that are more than one thing. The evaluator judges, on the host and on the simulator,
+// which must have the same bits; PTX goes through ptxas.
+//
+// KILN_STAGED_SEED runs one seed alone and prints its text.
+#include "harness.h"
+#include "support/context.h"
+#include "support/draw.h"
+#include "support/dtypes.h"
+#include "support/share.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_RANK = 4, MOST_ARRAYS = 4 };
+
+// A module while it is drawn.
+typedef struct drawn {
+  kl_sb text; // of ENTRY
+  uint32_t rank;
+  int64_t dims[MOST_RANK];
+  unsigned parameters;
+  bool judged; // by the evaluator, too
+} drawn;
+
+static void put_dims(kl_sb *b, const char *type, uint32_t rank, const int64_t *dims) {
+  kl_sbf(b, "%s[", type);
+  for (uint32_t d = 0; d < rank; d++) kl_sbf(b, d ? ",%lld" : "%lld", (long long)dims[d]);
+  kl_sb_puts(b, "]");
+}
+
+// Sometimes a layout of its own.
+static void put_layout(kl_sb *b, uint32_t rank) {
+  uint32_t order[MOST_RANK];
+  if (rank < 2 || chance(60)) return;
+  for (uint32_t i = 0; i < rank; i++) {
+    uint32_t k = below(i + 1);
+    order[i] = order[k];
+    order[k] = i;
+  }
+  for (uint32_t i = 0; i < rank; i++) kl_sbf(b, i ? ",%u" : "{%u", order[i]);
+  kl_sb_puts(b, "}");
+}
+
+static void put_shape(drawn *d, const char *type) {
+  put_dims(&d->text, type, d->rank, d->dims);
+  put_layout(&d->text, d->rank);
+}
+
+// The array x<i>: a parameter, or one whose elements lie elsewhere in a parameter, with their bits: those of a NaN that
+// is computed are not promised, and may have a place in an order.
+static void put_array(drawn *d, unsigned i, const char *type) {
+  bool computes = d->rank && chance(30);
+  kl_sbf(&d->text, "  %s%u = ", computes ? "p" : "x", i);
+  put_shape(d, type);
+  kl_sbf(&d->text, " parameter(%u)\n", d->parameters++);
+  if (!computes) return;
+  kl_sbf(&d->text, "  x%u = ", i);
+  put_shape(d, type);
+  kl_sbf(&d->text, " reverse(p%u), dimensions={%u}\n", i, below(d->rank));
+}
+
+static int64_t size_of(void) {
+  return chance(3) ? 0 : chance(15) ? 1 : 1 + below(chance(25) ? 70 : 9);
+}
+
+static void draw_dims(drawn *d, uint32_t least) {
+  d->rank = least + below(MOST_RANK + 1 - least);
+  for (uint32_t i = 0; i < d->rank; i++) d->dims[i] = i < 2 ? size_of() : 1 + below(4);
+}
+
+static kl_dtype draw_type(bool (*takes)(kl_dtype)) {
+  dtype_list all = dtypes_that(takes);
+  return all.at[below((uint32_t)all.n)];
+}
+
+// --- sort -----------------------------------------------------------------------------------------------------------
+
+// Less by the first key; then by the second, where there are two.
+static void put_comparator(kl_sb *b, unsigned arrays, unsigned keys, const kl_dtype *type) {
+  kl_sb_puts(b, "less {\n");
+  for (unsigned i = 0; i < 2 * arrays; i++) kl_sbf(b, "  p%u = %s[] parameter(%u)\n", i, kl_info(type[i / 2])->name, i);
+  for (unsigned i = 0; i < keys; i++) {
+    const char *of = "p";
+    if (kl_is_complex(type[i])) {
+      const char *part = kl_info(kl_info(type[i])->part)->name;
+      for (unsigned k = 2 * i; k < 2 * i + 2; k++) kl_sbf(b, "  q%u = %s[] real(p%u)\n", k, part, k);
+      of = "q";
+    }
+    const char *order = chance(50) ? "LT" : "GT",
+               *total = kl_is_float(type[i]) && chance(50) ? ", type=TOTALORDER" : "";
+    kl_sbf(b, "  l%u = pred[] compare(%s%u, %s%u), direction=%s%s\n", i, of, 2 * i, of, 2 * i + 1, order, total);
+    kl_sbf(b, "  e%u = pred[] compare(%s%u, %s%u), direction=EQ%s\n", i, of, 2 * i, of, 2 * i + 1, total);
+  }
+  if (keys == 1 && chance(50)) // not by the value of a key, as far as one sees
+    kl_sb_puts(b, "  ROOT r = pred[] and(l0, l0)\n}\n\n");
+  else if (keys > 1)
+    kl_sb_puts(b, "  a = pred[] and(e0, l1)\n  ROOT r = pred[] or(l0, a)\n}\n\n");
+  else
+    kl_sb_puts(b, "  ROOT r = pred[] copy(l0)\n}\n\n");
+}
+
+static void draw_sort(drawn *d, kl_sb *calls, kl_dtype first) {
+  kl_dtype type[MOST_ARRAYS] = {first};
+  unsigned arrays = 1 + below(MOST_ARRAYS), keys = arrays > 1 && chance(40) ? 2 : 1;
+  draw_dims(d, 1);
+  for (unsigned i = 1; i < arrays; i++) type[i] = draw_type(kl_is_array_dtype);
+  put_comparator(calls, arrays, keys, type);
+  for (unsigned i = 0; i < arrays; i++) put_array(d, i, kl_info(type[i])->name);
+  kl_sbf(&d->text, "  ROOT y = %s", arrays > 1 ? "(" : "");
+  for (unsigned i = 0; i < arrays; i++) {
+    if (i) kl_sb_puts(&d->text, ", ");
+    put_shape(d, kl_info(type[i])->name);
+  }
+  kl_sbf(&d->text, "%s sort(", arrays > 1 ? ")" : "");
+  for (unsigned i = 0; i < arrays; i++) kl_sbf(&d->text, i ? ", x%u" : "x%u", i);
+  kl_sbf(&d->text, "), dimensions={%u}, to_apply=less%s\n", below(d->rank), chance(70) ? ", is_stable=true" : "");
+}
+
+static bool is_ordered(kl_dtype t) {
+  return kl_is_int(t) || kl_is_float(t);
+}
+
+static void draw_topk(drawn *d, kl_sb *calls, kl_dtype first) {
+  (void)calls;
+  kl_dtype t = is_ordered(first) ? first : draw_type(is_ordered);
+  draw_dims(d, 1);
+  int64_t last = d->dims[d->rank - 1], k = below((uint32_t)last + 1);
+  put_array(d, 0, kl_info(t)->name);
+  d->dims[d->rank - 1] = k;
+  kl_sb_puts(&d->text, "  y = (");
+  put_shape(d, kl_info(t)->name);
+  kl_sb_puts(&d->text, ", ");
+  put_shape(d, "s32");
+  kl_sbf(&d->text, ") topk(x0), k=%lld, largest=%s\n", (long long)k, chance(60) ? "true" : "false");
+  kl_sb_puts(&d->text, "  v = ");
+  put_dims(&d->text, kl_info(t)->name, d->rank, d->dims);
+  kl_sb_puts(&d->text, " get-tuple-element(y), index=0\n  i = ");
+  put_dims(&d->text, "s32", d->rank, d->dims);
+  kl_sb_puts(&d->text, " get-tuple-element(y), index=1\n  n = ");
+  put_dims(&d->text, "s32", d->rank, d->dims);
+  kl_sb_puts(&d->text, " negate(i)\n  ROOT t = (");
+  put_dims(&d->text, kl_info(t)->name, d->rank, d->dims);
+  kl_sb_puts(&d->text, ", ");
+  put_dims(&d->text, "s32", d->rank, d->dims);
+  kl_sb_puts(&d->text, chance(50) ? ") tuple(v, n)\n" : ") tuple(v, i)\n");
+}
+
+// --- running --------------------------------------------------------------------------------------------------------
+
+static batch batches[TARGETS];
+
+static void open_batches(void) {
+  make_context();
+  batches_init(batches, cx);
+}
+static void close_batches(void) {
+  batches_free(batches);
+  drop_context();
+}
+
+// Kinds, and the types that their first arrays have, in turns.
+typedef void drawing(drawn *d, kl_sb *calls, kl_dtype first);
+static drawing *const kinds[] = {draw_sort, draw_topk};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static void run_one(unsigned number, bool print) {
+  seed = number * 0x9e3779b97f4a7c15ull;
+  dtype_list all = dtypes_that(kl_is_array_dtype);
+  kl_sb text;
+  drawn d = {.judged = true};
+  kl_sb_init(&text, cx);
+  kl_sb_init(&d.text, cx);
+  kl_sb_puts(&text, "HloModule fusion\n\n");
+  kinds[number % KINDS](&d, &text, all.at[number / KINDS % (unsigned)all.n]);
+  kl_sb_puts(&text, "ENTRY fusion {\n");
+  kl_sb_puts(&text, d.text.p);
+  kl_sb_puts(&text, "}\n");
+  if (print) puts(text.p);
+  kiln_module *m = parse(text.p);
+  unsigned t = number / KINDS % TARGETS;
+  run_both_and_check(cx, m, t, number / KINDS, text.p);
+  if (share_has(number, 3)) batch_add(batches, t, cx, m, number, text.p);
+  kiln_module_destroy(&m);
+  kl_sb_free(&text);
+  kl_sb_free(&d.text);
+}
+
+enum { SLICES = 20, CASES = 160 };
+
+START_TEST(random_ops) {
+  const char *alone = getenv("KILN_STAGED_SEED");
+  if (alone && _i) return;
+  if (alone) return run_one((unsigned)strtoul(alone, NULL, 10), true);
+  for (unsigned i = (unsigned)_i; i < share_of(CASES); i += SLICES) run_one(i, false);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("staged", EACH(open_batches, close_batches), {random_ops, SLICES});
+}
