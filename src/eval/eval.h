@@ -73,7 +73,7 @@
 // initial value as one of the terms, each operation rounded to the reducer's own type or kept wider and rounded later:
 // the interval holds every such result. So for reduce, reduce-window, the scatter of select-and-scatter, and a scan
 // that is_associative whose outputs are its carries. The data of reduce is what the tree of docs/numerics.md gives
-// (kl_reduce_tree), in all others the exact result rounded once.
+// (kl_reduce_tree), in all others but dot and convolution the exact result rounded once.
 //   Every other reducer has one order, each op rounded, and so have maximum and minimum of complex numbers: in reduce
 // that tree, as reducer(lower, higher); elsewhere from left to right in row-major order of the elements, as
 // reducer(accumulator, element).
@@ -85,7 +85,8 @@
 // dot and convolution: integers are converted to the result's type first, and wrap in it; pred is or of ands. Floats:
 // operands count as they are, whatever operand_precision says; products and sums, in any order, are rounded to f32, or
 // to f64 where an operand or the result is of that type, and last to the result's type; a product may also be added
-// unrounded (fma). Complex numbers: real products and sums likewise. The sign of a zero is not promised. `algorithm`
+// unrounded (fma). Complex numbers: real products and sums likewise. The data is what the order of docs/numerics.md
+// gives (kl_chain), f32 or f64 whatever an algorithm says but for f64. The sign of a zero is not promised. `algorithm`
 // says otherwise: it names the type of the sums, and widens the interval by what rounding operands to its operand type
 // (to nearest or by dropping bits), or leaving out products of their low parts, may do.
 //   scaled-dot takes (lhs, rhs, lhs scale, rhs scale); each operand is first multiplied by its scale in the wider type

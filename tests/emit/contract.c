@@ -6,6 +6,7 @@
 
 #include "harness.h"
 #include "lower/choose/choose.h"
+#include "support/bits.h"
 #include "support/draw.h"
 #include "support/share.h"
 #include "support/suite.h"
@@ -258,6 +259,33 @@ static void put_module(kl_sb *b, unsigned number) {
   kl_sb_free(&c.attributes);
 }
 
+// The evaluator has the order from the graph, as kernels do: of exact operands the bits are equal.
+static void check_bits(kiln_context *cx, const kiln_module *m, const char *text) {
+  enum { LEAVES = 3 };
+  void *in[LEAVES] = {NULL}, *want[LEAVES] = {NULL}, *got[LEAVES] = {NULL};
+  for (size_t i = 0; i < kiln_module_parameter_leaf_count(m); i++) {
+    kiln_array_type t;
+    int64_t bytes = kiln_module_parameter_leaf_bytes(m, i);
+    ck_assert(kiln_module_parameter_leaf_type(m, i, &t));
+    in[i] = aligned_alloc(16, ((size_t)bytes + 31) & ~(size_t)15);
+    gen_fill((unsigned)i, t.dtype, bytes, false, in[i]);
+  }
+  for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++) {
+    size_t room = ((size_t)kiln_module_result_leaf_bytes(m, i) + 31) & ~(size_t)15;
+    want[i] = aligned_alloc(16, room);
+    got[i] = aligned_alloc(16, room);
+  }
+  if (kiln_module_eval(cx, m, (const void *const *)in, want, NULL) != KILN_OK) give_up(0, "eval", cx, text);
+  run_on(cx, m, HOST, 2, 0, (const void *const *)in, got, text);
+  for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++) {
+    kiln_array_type t;
+    ck_assert(kiln_module_result_leaf_type(m, i, &t));
+    EXPECT(same_bits(t.dtype, want[i], got[i], (size_t)kiln_module_result_leaf_bytes(m, i)),
+           "result %zu has other bits than the evaluator's\n%s", i, text);
+  }
+  for (size_t i = 0; i < LEAVES; i++) free(in[i]), free(want[i]), free(got[i]);
+}
+
 static void one(kiln_context *cx, unsigned number, batch *batches, bool print) {
   kl_sb text;
   kl_sb_init(&text, cx);
@@ -268,6 +296,7 @@ static void one(kiln_context *cx, unsigned number, batch *batches, bool print) {
   if (kiln_module_parse(cx, "contract.hlo", text.p, text.n, &m) != KILN_OK) give_up(number, "parse", cx, text.p);
   unsigned t = number % TARGETS;
   run_both_and_check(cx, m, t, number, text.p);
+  check_bits(cx, m, text.p);
   batch_add(batches, t, cx, m, number, text.p);
   kiln_module_destroy(&m);
   kl_sb_free(&text);

@@ -6,6 +6,7 @@
 // With intervals a second tile sums |x||y|. Inexact operands come as middle and radius, x = m + r: then
 //   |sum x y - sum m n| <= sum (|m| + r)(|n| + s) - sum |m||n|.
 // Where sums leave the numbers, or might in some order, the element is summed again with care.
+#include "eval/fold/chain.h"
 #include "eval/fold/contract.h"
 
 #include <float.h>
@@ -307,7 +308,10 @@ static void sum_again(const job *job, const double *const a[MAX_PLANES], const d
 
 // --- elements -----------------------------------------------------------------------------------------------------
 
+_Static_assert((int)TILE == (int)KL_CHAINS, "a tile is one of chains");
+
 typedef struct sums {
+  double value[TILE][TILE]; // of the one order; of words, not set
   double data[TILE][TILE], rest[TILE][TILE], size[TILE][TILE];
   double middle[TILE][TILE], middle_rest[TILE][TILE], middle_size[TILE][TILE];
   uint64_t word[TILE][TILE];
@@ -315,8 +319,11 @@ typedef struct sums {
 
 static void run_tiles(const job *job, const double *const a[MAX_PLANES], const double *const b[MAX_PLANES], sums *s) {
   int64_t depth = job->depth;
+  if (!job->integers) kl_chain(job->c->sum == KILN_F64, job->c->depth, job->parts, a[DATA], b[DATA], s->value);
   if (job->integers)
     tile_words(depth, (const uint64_t *)a[DATA], (const uint64_t *)b[DATA], s->word);
+  else if (!job->intervals)
+    return;
   else if (job->wide)
     tile_wide(depth, a[DATA], b[DATA], s->data, s->rest);
   else
@@ -338,7 +345,6 @@ static void run_tiles(const job *job, const double *const a[MAX_PLANES], const d
 static void float_total(const job *job, const sums *v, int i, int j, kl_total *s) {
   double n = (double)s->terms;
   s->data = (kl_pair){v->data[i][j], job->wide ? v->rest[i][j] : 0};
-  if (!job->intervals) return;
   s->size = v->size[i][j] * (1 + n * 0x1p-51);
   s->plus = s->minus = s->size;
   s->lo = s->hi = s->data;
@@ -356,6 +362,8 @@ static void store_float(const job *job, const row_info *row, const row_info *col
   const kl_contraction *c = job->c;
   bool rounded_operands = c->extra > 0 || c->per_term > 0;
   kl_total s = {.products = true,
+                .ordered = true,
+                .value = v->value[i][j],
                 .exact_products = job->exact_products,
                 .point = job->point,
                 .zero_sign_open = true,
@@ -364,9 +372,9 @@ static void store_float(const job *job, const row_info *row, const row_info *col
                 .open = row->open || column->open};
   if (job->point && s.terms && !rounded_operands) s.quantum = row->quantum + column->quantum;
   bool odd = row->odd || column->odd;
-  if (!odd || !job->wide) float_total(job, v, i, j, &s);
+  if (job->intervals && (!odd || !job->wide)) float_total(job, v, i, j, &s);
   bool infinite = !(fabs(s.data.sum) <= DBL_MAX);
-  if (odd ? job->wide || job->intervals : infinite || (job->intervals && !kl_total_stays_finite(&s, c->acc))) {
+  if (job->intervals && (odd || infinite || !kl_total_stays_finite(&s, c->acc))) {
     const double *x[MAX_PLANES] = {NULL}, *y[MAX_PLANES] = {NULL};
     for (int p = 0; p < job->planes; p++) x[p] = a[p] + i, y[p] = b[p] + j;
     sum_again(job, x, y, &s);

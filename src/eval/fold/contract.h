@@ -19,6 +19,7 @@ typedef struct kl_contraction {
   int64_t depth;
   kl_dtype t;      // of the result; integers are converted to it first
   kl_dtype acc;    // floats: products and sums are rounded to this
+  kl_dtype sum;    // floats: the data are sums of this type, f32 or f64, in the order of docs/numerics.md
   kl_dtype narrow; // operands beyond its normal range open what they meet; KILN_DTYPE_NONE: none do
   double extra;    // error besides those roundings, relative to the sum of the sizes; per_term: times the terms
   double per_term;

@@ -90,6 +90,7 @@ static kiln_status run_groups(kl_ev *ev, conv *c, int64_t rows, int64_t *row_at,
                       .row_at = row_at,
                       .col_at = col_at};
   k.acc = kl_accumulation_type(c->input->shape->dtype, c->kernel->shape->dtype, k.t);
+  k.sum = k.acc;
   fill_places(c, rows, row_at);
   for (c->group = 0; c->group < c->groups; c->group++) {
     for (int64_t j = 0; j < c->features; j++) col_at[j] = (c->group * c->features + j) * feature;

@@ -177,7 +177,9 @@ static kiln_status run_piece(kl_ev *ev, const dot *d, const piece *p) {
                       .row_at = d->out_rows.at,
                       .col_at = d->out_columns.at};
   c.acc = kl_accumulation_type(d->lhs->shape->dtype, d->rhs->shape->dtype, c.t);
+  c.sum = c.acc;
   apply_algorithm(d->in, &c);
+  if (c.acc == KILN_F64) c.sum = KILN_F64;
   for (int64_t i = 0; i < p->rows; i++) d->out_rows.at[i] = p->at + i * d->r.rows.n;
   return kl_contract(ev, &c, d->out);
 }

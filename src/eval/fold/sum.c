@@ -183,7 +183,7 @@ void kl_ends_store(kl_dtype t, kl_pair lo, kl_pair hi, const kl_iv_out *out, int
 void kl_total_store(const kl_total *s, kl_dtype acc, kl_dtype t, const kl_iv_out *out, int64_t i, int part) {
   kl_dtype p = kl_is_complex(t) ? kl_info(t)->part : t;
   double value = s->data.rest != 0 && isfinite(s->data.sum) ? s->data.sum + s->data.rest : s->data.sum; // -0 stays
-  uint64_t data = kl_float_encode(p, value);
+  uint64_t data = kl_float_encode(p, s->ordered ? s->value : value);
   store_part(t, out->data, i, part, data);
   if (!out->lo) return;
   store_part(t, out->lo, i, part, data);

@@ -58,11 +58,13 @@ typedef struct kl_total {
   double plus, minus;   // of their greatest positive and negative sizes; `size` serves where they are not known
   int64_t terms;        // that may be other than zero
   int quantum;          // every term is a multiple of 2^quantum; INT_MIN: not known
-  bool products;        // each term has been rounded, too
-  bool exact_products;  // ... to no effect
-  bool point;           // lo and hi are data
-  bool zero_sign_open;  // either zero may come out
-  bool nan, open;       // a term is NaN; is anything at all
+  bool ordered;         // the data is `value`, what one order gives, and not the exact sum
+  double value;
+  bool products;       // each term has been rounded, too
+  bool exact_products; // ... to no effect
+  bool point;          // lo and hi are data
+  bool zero_sign_open; // either zero may come out
+  bool nan, open;      // a term is NaN; is anything at all
   bool plus_inf, minus_inf, may_plus_inf, may_minus_inf;
 } kl_total;
 

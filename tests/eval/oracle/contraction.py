@@ -1,7 +1,7 @@
-"""dot, ragged-dot, scaled-dot and convolution: exact sums of exact products, rounded once to the result's type.
+"""dot, ragged-dot, scaled-dot and convolution: sums of products in the order of docs/numerics.md, each product added exactly
+and the sum rounded to f32 or f64, and once more to the result's type.
 
-The evaluator keeps sums in twice a double's precision and rounds once, so its own value is the same; a device's order of
-adding may give others, which is what the interval is for. Integers wrap: their results are exact."""
+A device's order of adding may give others, which is what the interval is for. Integers wrap: their results are exact."""
 import itertools
 import random
 from fractions import Fraction
@@ -38,6 +38,32 @@ def total(terms, zero):
     if terms and isinstance(terms[0], tuple):
         return (sum(t[0] for t in terms), sum(t[1] for t in terms))
     return sum(terms) if terms else zero
+
+
+def contracted(pairs, zero, types):
+    """Leaves of pairs, from left to right."""
+    pairs = list(pairs)
+    if not isinstance(zero, (tuple, Fraction)):
+        return total([product(x, y) for x, y in pairs], zero)
+    f = FORMATS['f64' if any(t in ('f64', 'c128') for t in types) else 'f32']
+    near = lambda v: F.value(f.decode(f.encode(number(v))))
+    size = 256
+    while size * 4096 < len(pairs):
+        size *= 2
+    leaves = []
+    for first in range(0, len(pairs), size):
+        re = im = Fraction(0)
+        for x, y in pairs[first:first + size]:
+            if isinstance(x, tuple):
+                re, im = near(x[0] * y[0] + re), near(x[0] * y[1] + im)
+                re, im = near(-x[1] * y[1] + re), near(x[1] * y[0] + im)
+            else:
+                re = near(x * y + re)
+        leaves.append((re, im))
+    out = leaves[0] if leaves else (Fraction(0), Fraction(0))
+    for leaf in leaves[1:]:
+        out = (near(out[0] + leaf[0]), near(out[1] + leaf[1]))
+    return out if isinstance(zero, tuple) else out[0]
 
 
 def result(t, shape, sums):
@@ -104,8 +130,8 @@ def dot(a, b, lb, lc, rb, rc, t):
                 for dims, index in ((rb, batch), (rf, right), (rc, k)):
                     for d, v in zip(dims, index):
                         j[d] = v
-                yield product(x(i), y(j))
-        sums.append(total(terms(), zero_of(t)))
+                yield x(i), y(j)
+        sums.append(contracted(terms(), zero_of(t), (a.type, b.type, t)))
     return result(t, sizes[0] + sizes[1] + sizes[2], sums)
 
 
@@ -158,15 +184,15 @@ def ragged_cases():
             for row in range(5):
                 group = next((g for g in range(3) if row < ends[g]), None)
                 for col in range(2):
-                    terms = [] if group is None else [product(x((row, k)), y((group, k, col))) for k in range(4)]
-                    sums.append(total(terms, zero_of(t)))
+                    terms = [] if group is None else [(x((row, k)), y((group, k, col))) for k in range(4)]
+                    sums.append(contracted(terms, zero_of(t), [t]))
             out = result(t, (5, 2), sums)
             file.case('rows_' + t, 'r = %s ragged-dot(a, b, c), lhs_contracting_dims={1}, rhs_contracting_dims={1}, '
                       'lhs_ragged_dims={0}, rhs_group_dims={0}' % out.text, [l, r, ints('s32', (3,), sizes)],
                       (rule_of(t), out))
             l2, r2 = make_array(t, (2, 5), n), make_array(t, (5, 3), n + 9)
             x, y = at(l2.shape, values(l2)), at(r2.shape, values(r2))
-            sums = [total([product(x((i, k)), y((k, j))) for k in range(ends[g] - sizes[g], ends[g])], zero_of(t))
+            sums = [contracted([(x((i, k)), y((k, j))) for k in range(ends[g] - sizes[g], ends[g])], zero_of(t), [t])
                     for g in range(3) for i in range(2) for j in range(3)]
             out = result(t, (3, 2, 3), sums)
             file.case('depth_' + t, 'r = %s ragged-dot(a, b, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}, '
@@ -183,7 +209,8 @@ def scaled_cases():
             x, y, p, q = (at(v.shape, values(v)) for v in (a, b, s, u))
             size = 8 // blocks
             near = lambda v: F.value(FORMATS['bf16'].decode(FORMATS['bf16'].encode(number(v))))  # of the product's type
-            sums = [sum(near(x((i, k)) * p((i, k // size))) * near(y((k, j)) * q((k // size, j))) for k in range(8))
+            sums = [contracted([(near(x((i, k)) * p((i, k // size))), near(y((k, j)) * q((k // size, j)))) for k in range(8)],
+                               Fraction(0), [t])
                     for i in range(3) for j in range(2)]
             out = result(t, (3, 2), sums)
             file.case('%s_%s_%s_%d' % (l, ls, t, blocks), 'r = %s scaled-dot(a, b, c, d), lhs_contracting_dims={1}, '
@@ -210,17 +237,17 @@ def convolve(x, k, w, groups, batches, t):
                 terms = []
                 for tap in boxes(kernel):
                     index = []
+                    of_kernel = tuple(d['size'] - 1 - q if d['reverse'] else q for q, d in zip(tap, w))
                     for p, q, n, d in zip(place, tap, space, w):
-                        q = d['size'] - 1 - q if d['reverse'] else q
                         i = p * d['stride'] + q * d['rhs'] - d['low']
                         if i % d['lhs'] or not 0 <= i // d['lhs'] < n:
                             break
                         index.append(i // d['lhs'])
                     else:
                         for c in range(ni):
-                            terms.append(product(xa((cut * (nb // batches) + b, group * ni + c) + tuple(index)),
-                                                 ka((o, c) + tuple(tap))))
-                sums.append(total(terms, zero_of(t)))
+                            terms.append((xa((cut * (nb // batches) + b, group * ni + c) + tuple(index)),
+                                          ka((o, c) + of_kernel)))
+                sums.append(contracted(terms, zero_of(t), [t]))
     return result(t, [nb // batches, no] + out, sums)
 
 

@@ -51,8 +51,9 @@ void kl_pair_index(kl_affs *p, const kl_contraction *x, int side, const kl_aff *
 typedef struct kl_parts {
   uint32_t re, im; // im KL_NONE where numbers are not complex
 } kl_parts;
-// What changes no bit of a sum that it is added to.
-kl_parts kl_no_sum(kl_writer *w, const kl_contraction *x);
+// The sum of no pairs, which a leaf begins with; the sum of no leaves.
+kl_parts kl_begin_leaf(kl_writer *w, const kl_contraction *x);
+kl_parts kl_no_leaf(kl_writer *w, const kl_contraction *x);
 // The operand's element of a pair, where `guard` holds.
 kiln_status kl_want_term(kl_walk *walk, const kl_contraction *x, int side, const kl_aff *const *index, const kl_aff *r,
                          uint32_t guard, kl_parts *out);

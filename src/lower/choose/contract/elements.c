@@ -85,7 +85,7 @@ static void end_loop(elements *x, uint32_t loop, kl_parts next) {
 // A leaf that begins with pair `first`, over the rounds of a loop.
 static kiln_status write_leaf(elements *x, const kl_aff *first, uint32_t loop, kl_parts *out) {
   const kl_aff *const *index = x->element;
-  kl_parts term[2], sum = begin_loop(x, loop, kl_no_sum(&x->w, x->x));
+  kl_parts term[2], sum = begin_loop(x, loop, kl_begin_leaf(&x->w, x->x));
   const kl_aff *r = kl_aff_add(x->p, first, value_of(x, loop));
   for (int side = 0; side < 2; side++) KL_TRY(kl_want_term(&x->walk, x->x, side, index, r, x->keep, &term[side]));
   *out = kl_add_product(&x->w, x->x, term[0], term[1], sum);
@@ -97,10 +97,10 @@ static kiln_status write_sum(elements *x, kl_parts *sum) {
   const kl_contraction *k = x->x;
   int64_t whole = whole_leaves(k);
   kl_parts leaf;
-  if (k->length == 0) *sum = kl_no_sum(&x->w, k);
+  if (k->length == 0) *sum = kl_begin_leaf(&x->w, k);
   if (whole) {
     kl_parts before = {KL_NONE, KL_NONE};
-    if (whole > 1) before = begin_loop(x, x->leaf, kl_no_sum(&x->w, k));
+    if (whole > 1) before = begin_loop(x, x->leaf, kl_no_leaf(&x->w, k));
     KL_TRY(write_leaf(x, kl_aff_mulc(x->p, value_of(x, x->leaf), k->leaf), x->pair, &leaf));
     *sum = whole > 1 ? kl_join_leaf(&x->w, k, before, leaf) : leaf;
     end_loop(x, x->leaf, *sum);

@@ -15,10 +15,18 @@ static uint32_t constant(kl_writer *w, kl_dtype t, double v) {
   return kl_write_scalar(w, t, kl_is_float(t) ? kl_float_encode(t, v) : (uint64_t)v, 0);
 }
 
-// -0 added changes nothing, and a product that is the first is what it is by itself.
-kl_parts kl_no_sum(kl_writer *w, const kl_contraction *x) {
-  uint32_t zero = constant(w, x->type, is_exact(x) ? 0 : -0.0);
-  return (kl_parts){zero, x->complex ? zero : KL_NONE};
+static kl_parts constants(kl_writer *w, const kl_contraction *x, double v) {
+  uint32_t value = constant(w, x->type, v);
+  return (kl_parts){value, x->complex ? value : KL_NONE};
+}
+
+kl_parts kl_begin_leaf(kl_writer *w, const kl_contraction *x) {
+  return constants(w, x, 0);
+}
+
+// A zero that changes nothing of what is added to it.
+kl_parts kl_no_leaf(kl_writer *w, const kl_contraction *x) {
+  return constants(w, x, is_exact(x) ? 0 : -0.0);
 }
 
 // Integers and predicates become numbers of the result's type first; floats are all numbers of the sum's.
@@ -81,7 +89,6 @@ kl_parts kl_join_leaf(kl_writer *w, const kl_contraction *x, kl_parts before, kl
 }
 
 uint32_t kl_round_sum(kl_writer *w, const kl_contraction *x, kl_parts sum) {
-  if (x->length == 0) sum.re = constant(w, x->type, 0), sum.im = x->complex ? sum.re : KL_NONE;
   if (!x->complex) return converted(w, sum.re, x->shape->dtype);
   kl_dtype whole = x->type == KILN_F64 ? KILN_C128 : KILN_C64;
   uint32_t value = join(w, whole, KL_OP_COMPLEX, sum.re, sum.im);
