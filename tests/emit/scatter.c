@@ -6,6 +6,7 @@
 #include "harness.h"
 #include "jit/jit.h"
 #include "lower/choose/choose.h"
+#include "support/bits.h"
 #include "support/context.h"
 #include "support/draw.h"
 #include "support/dtypes.h"
@@ -270,7 +271,8 @@ static void fill(const scattering *s, const kiln_module *m, unsigned number, buf
   for (unsigned i = 0; i < s->arrays; i++) b->out[i] = room(kiln_module_result_leaf_bytes(m, i));
 }
 
-static void run_scatter(const scattering *s, const kiln_module *m, unsigned number, unsigned where) {
+// *kept: the results, for who asks.
+static void run_scatter(const scattering *s, const kiln_module *m, unsigned number, unsigned where, buffers *kept) {
   buffers b = {0};
   fill(s, m, number, &b);
   run_on(cx, m, where, 1 + number % 2, 0, (const void *const *)b.in, b.out, s->text.p);
@@ -284,7 +286,8 @@ static void run_scatter(const scattering *s, const kiln_module *m, unsigned numb
   EXPECT(n == 0, "seed %u on %s: result %zu element %lld (%lld differ): found %s, expected %s\n%s", number,
          targets[where], x.result, (long long)x.element, (long long)x.count, x.found, x.expected, s->text.p);
   for (unsigned i = 0; i < 2 * s->arrays + 1; i++) free(b.in[i]);
-  for (unsigned i = 0; i < s->arrays; i++) free(b.out[i]);
+  for (unsigned i = 0; i < s->arrays && !kept; i++) free(b.out[i]);
+  if (kept) memcpy(kept->out, b.out, sizeof b.out);
 }
 
 static batch batches[TARGETS];
@@ -302,7 +305,9 @@ static void close_batches(void) {
 static struct {
   const char *chooser;
   unsigned taken;
-} forms[] = {{"private scatter", 0}, {"sorted scatter", 0}};
+} forms[] = {{"private scatter", 0}, {"sorted scatter", 0}, {"owned scatter", 0}};
+
+enum { OWNED = 2 };
 
 static bool takes(const kiln_module *m, unsigned where) {
   kiln_compile_params p = {.struct_size = sizeof p, .target = targets[where]};
@@ -314,6 +319,26 @@ static bool takes(const kiln_module *m, unsigned where) {
   return st == KILN_OK;
 }
 
+// Updates in their order: the same bits on the host, and whatever the order of threads is.
+static void run_in_order(const scattering *s, const kiln_module *m, unsigned number) {
+  buffers host, gpu;
+  uint64_t draws = seed; // of indices
+  gpu_sim_order_shows = false;
+  run_scatter(s, m, number, HOST, &host);
+  seed = draws;
+  run_scatter(s, m, number, number % TARGETS, &gpu);
+  gpu_sim_order_shows = true;
+  for (unsigned i = 0; i < s->arrays; i++) {
+    kiln_array_type t;
+    ck_assert(kiln_module_result_leaf_type(m, i, &t));
+    EXPECT(same_bits(t.dtype, host.out[i], gpu.out[i], padded(kiln_module_result_leaf_bytes(m, i))),
+           "seed %u: result %u has other bits on %s than on the host\n%s", number, i, targets[number % TARGETS],
+           s->text.p);
+    free(host.out[i]);
+    free(gpu.out[i]);
+  }
+}
+
 static void run_one(unsigned number, bool print) {
   gpu_sim_order_shows = true;
   seed = number * 0x9e3779b97f4a7c15ull;
@@ -321,12 +346,15 @@ static void run_one(unsigned number, bool print) {
   draw(&s, number);
   if (print) puts(s.text.p);
   kiln_module *m = parse(s.text.p);
-  run_scatter(&s, m, number, HOST);
-  run_scatter(&s, m, number, number % TARGETS);
+  run_scatter(&s, m, number, HOST, NULL);
+  run_scatter(&s, m, number, number % TARGETS, NULL);
   for (unsigned i = 0; i < sizeof forms / sizeof *forms && share_has(number, 2); i++) {
     strategy.chooser = forms[i].chooser;
     if (takes(m, number % TARGETS)) {
-      run_scatter(&s, m, number, number % TARGETS);
+      if (i == OWNED)
+        run_in_order(&s, m, number);
+      else
+        run_scatter(&s, m, number, number % TARGETS, NULL);
       forms[i].taken++;
     }
   }

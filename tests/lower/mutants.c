@@ -155,6 +155,7 @@ static bool break_step(breaking *x, kl_step *s) {
       s->lane = v;
       return true;
     }
+    if (s->kind == KL_STEP_ANY && here(x)) return s->kind = KL_STEP_SHUFFLE, s->distance = 1, true;
     if ((s->kind != KL_STEP_SHUFFLE && s->kind != KL_STEP_ROTATE) || !here(x)) return false;
     s->distance = s->distance == 1 ? 2 : s->distance / 2;
     return true;
@@ -305,6 +306,7 @@ static const row rows[] = {
   {"dynamic-slice", "p = f32[40,30] parameter(0)\n i = s32[] parameter(1)\n j = s32[] parameter(2)\n ROOT r = f32[20,24] dynamic-slice(p, i, j), dynamic_slice_sizes={20,24}", {ALL, ALL}},
   {"histogram", "x = f32[40] parameter(0)\n i = s32[3000,1] parameter(1)\n u = f32[3000] parameter(2)\n ROOT r = f32[40] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f", {1 << SYNC | 1 << GUARD | 1 << KEEP | 1 << PLACE, 1 << KEEP}},
   {"sorted rows", "x = f32[20,6] parameter(0)\n i = s32[90,1] parameter(1)\n u = f32[90,6] parameter(2)\n ROOT r = f32[20,6] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, indices_are_sorted=true, to_apply=f", {1 << KEEP | 1 << TAKE | 1 << CHOOSE | 1 << PLACE, 1 << PLACE}},
+  {"owned rows", "x = f32[70,6] parameter(0)\n i = s32[90,1] parameter(1)\n u = f32[90,6] parameter(2)\n ROOT r = f32[70,6] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f", {1 << KEEP | 1 << DISTANCE | 1 << CHOOSE | 1 << PLACE, ALL & ~(1 << CARRY)}},
 };
 // clang-format on
 
@@ -330,15 +332,20 @@ static kiln_module *parse(const row *r) {
   return m;
 }
 
+// Are updates brought to their elements in order?
+static bool is_in_order(const row *r) {
+  return strncmp(r->what, "owned", 5) == 0;
+}
+
 START_TEST(what_is_broken_is_noticed) {
   const row *r = &rows[_i / 2];
   kiln_module *m = parse(r);
   const kl_comp *c = &m->comp[m->entry];
   kl_plan *p, *q;
   unsigned total = 0, unnoticed = 0;
-  order_of_sums_is_free = strstr(r->text, "scatter") != NULL;
+  order_of_sums_is_free = strstr(r->text, "scatter") && !is_in_order(r);
   leaves want = evaluate_graph(&arena, m, c, number_arguments(&arena, c));
-  const kl_plan_params params = {.target = targets[_i % 2], .name = "k"};
+  const kl_plan_params params = {.target = targets[_i % 2], .name = "k", .deterministic = is_in_order(r)};
   EXPECT(kl_plan_make(cx, m, c, &params, &arena, &p) == KILN_OK, "%s", r->what);
   const char *why = interpret(&arena, p, &want);
   EXPECT(!why, "%s: %s", r->what, why);
@@ -365,6 +372,7 @@ static const struct { const char *what, *text; int kinds; } claims[] = {
   {"sums of long columns", "p = f32[40000,70] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[70] reduce(p, z), dimensions={0}, to_apply=f", 1 << STEP_VARS | 1 << ARRIVAL},
   {"less the sum", "p = f32[5,300] parameter(0)\n z = f32[] parameter(1)\n s = f32[5] reduce(p, z), dimensions={1}, to_apply=f\n b = f32[5,300] broadcast(s), dimensions={0}\n ROOT r = f32[5,300] subtract(p, b)", 1 << SYNC | 1 << KEEP | 1 << STEP_VARS},
   {"histogram", "x = f32[40] parameter(0)\n i = s32[3000,1] parameter(1)\n u = f32[3000] parameter(2)\n ROOT r = f32[40] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f", 1 << SYNC | 1 << STEP_VARS | 1 << SYMBOL_VARS},
+  {"owned rows", "x = f32[70] parameter(0)\n i = s32[90,1] parameter(1)\n u = f32[90] parameter(2)\n ROOT r = f32[70] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f", 1 << DISTANCE | 1 << STEP_VARS | 1 << SYMBOL_VARS},
   {"pad", "p = f32[40,30] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[45,36] pad(p, z), padding=2_3x4_2", 1 << GUARD | 1 << KEEP | 1 << STEP_VARS | 1 << GUARD_GROUPS | 1 << ALIGN},
   {"rows taken", "p = f32[40,3] parameter(0)\n i = s32[17,1] parameter(1)\n ROOT r = f32[17,3] gather(p, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}", 1 << STEP_VARS | 1 << SYMBOL_VARS | 1 << SYMBOL_GROUPS | 1 << ALIGN},
   {"rows of four taken", "p = bf16[40,4] parameter(0)\n i = s32[17,1] parameter(1)\n ROOT r = bf16[17,4] gather(p, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,4}", 1 << STEP_VARS | 1 << SYMBOL_VARS | 1 << SYMBOL_ALONE | 1 << ALIGN},
@@ -376,7 +384,7 @@ START_TEST(what_is_claimed_is_proved) {
   kiln_module *m = parse(&r);
   kl_plan *p, *q;
   unsigned total = 0, believed = 0;
-  const kl_plan_params params = {.target = targets[_i % 2], .name = "k"};
+  const kl_plan_params params = {.target = targets[_i % 2], .name = "k", .deterministic = is_in_order(&r)};
   EXPECT(kl_plan_make(cx, m, &m->comp[m->entry], &params, &arena, &p) == KILN_OK, "%s", r.what);
   EXPECT(kl_plan_verify(cx, p) == KILN_OK, "%s", r.what);
   for (kind k = 0; k < ALL_KINDS; k++) {

@@ -12,10 +12,13 @@ static const kl_target plan_targets[] = {
     {.machine = KL_HOST, .block = 1, .max_bytes = 16, .host_lanes = 16},
 };
 
+// Updates in any order; by owners of places; element by element.
+typedef enum form { UPDATES, OWNED, ORDERED } form;
+
 typedef struct row {
   const char *type, *combiner; // what is made of a and b
   const char *array, *index, *updates, *numbers;
-  bool updated; // on GPUs by updates, from sm_90 on at least; else element by element
+  form form; // on GPUs, from sm_90 on at least
 } row;
 
 #define ROWS ", update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"
@@ -25,19 +28,27 @@ typedef struct row {
   ", update_window_dims={2}, inserted_window_dims={}, scatter_dims_to_operand_dims={1}, input_batching_dims={0}, "     \
   "scatter_indices_batching_dims={0}, index_vector_dim=2"
 
+#define GRID ", update_window_dims={2}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=2"
+#define WINDOWS                                                                                                        \
+  ", update_window_dims={1,2}, inserted_window_dims={}, scatter_dims_to_operand_dims={0,1}, index_vector_dim=1"
+
 static const row rows[] = {
-    {"f32", "add(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, true},
-    {"f16", "add(b, a)", "[30,7]", "[40,1]", "[40,7]", ROWS, true},
-    {"s64", "maximum(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, true},
-    {"f32", "multiply(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, true},
-    {"u8", "add(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, true},
-    {"s4", "xor(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, true},
-    {"u8", "add(a, b)", "[5,3]", "[40,1]", "[40,3]", ROWS, false}, // an odd number of bytes
-    {"c128", "multiply(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, false},
-    {"bf16", "copy(b)", "[30,8]", "[40,1]", "[40,8]", ROWS, true},
-    {"f32", "add(a, b)", "[30,8]", "[4,1]", "[4,8]", ROWS, false}, // few windows
-    {"s32", "add(a, b)", "[6,9]", "[2,200]", "[200]", POINTS, true},
-    {"s32", "add(a, b)", "[3,20]", "[3,17,1]", "[3,17,4]", BATCH, true},
+    {"f32", "add(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, UPDATES},
+    {"f16", "add(b, a)", "[30,7]", "[40,1]", "[40,7]", ROWS, UPDATES},
+    {"s64", "maximum(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, UPDATES},
+    {"f32", "multiply(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, UPDATES},
+    {"u8", "add(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, UPDATES},
+    {"s4", "xor(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, UPDATES},
+    {"u8", "add(a, b)", "[5,3]", "[40,1]", "[40,3]", ROWS, OWNED}, // an odd number of bytes
+    {"c128", "multiply(a, b)", "[30,8]", "[40,1]", "[40,8]", ROWS, OWNED},
+    {"bf16", "copy(b)", "[30,8]", "[40,1]", "[40,8]", ROWS, UPDATES},
+    {"f32", "add(a, b)", "[30,8]", "[4,1]", "[4,8]", ROWS, ORDERED}, // few windows
+    {"s32", "add(a, b)", "[6,9]", "[2,200]", "[200]", POINTS, UPDATES},
+    {"s32", "add(a, b)", "[3,20]", "[3,17,1]", "[3,17,4]", BATCH, UPDATES},
+    {"f32", "multiply(a, b)", "[9,12]", "[40,2]", "[40,3,5]", WINDOWS, UPDATES}, // that overlap
+    {"f16", "subtract(a, b)", "[30,3]", "[5,8,1]", "[5,8,3]", GRID, UPDATES},    // numbered by two dims
+    {"f16", "subtract(a, b)", "[500,3]", "[300,1]", "[300,3]", ROWS, UPDATES},
+    {"c128", "subtract(a, b)", "[3,20]", "[3,17,1]", "[3,17,4]", BATCH, OWNED},
 };
 
 static void put_text(kl_sb *b, const row *r) {
@@ -51,7 +62,14 @@ static void put_text(kl_sb *b, const row *r) {
 // Which combiners are joined by a GPU's instructions, and so in other forms than update by update.
 static bool may_join(const row *r) {
   bool copies = strncmp(r->combiner, "copy", 4) == 0, product = strncmp(r->combiner, "mult", 4) == 0;
-  return !copies && !product && strcmp(r->type, "u8") != 0;
+  return !copies && !product && strncmp(r->combiner, "sub", 3) != 0 && strcmp(r->type, "u8") != 0;
+}
+
+// Which forms take a row.
+static bool may_be(const row *r, const kl_target *t, const char *chooser, kl_dtype type) {
+  bool packed = kl_info(type)->bits < 8;
+  if (strcmp(chooser, "owned scatter") == 0) return !packed;
+  return t->machine == KL_NVPTX && may_join(r) && !(packed && chooser[0] == 'p');
 }
 
 // A form of kernels: what comes together before it comes to an element comes in any order.
@@ -60,12 +78,11 @@ static void judge_form(const kiln_module *m, const kl_target *t, const row *r, c
   kl_plan *p;
   const kl_comp *c = &m->comp[m->entry];
   const kl_plan_params params = {.target = *t, .name = "k", .strategy = {.chooser = chooser}};
-  order_of_sums_is_free = true;
+  order_of_sums_is_free = strcmp(chooser, "owned scatter") != 0;
   kl_arena_init(&arena, cx);
   leaves want = evaluate_graph(&arena, m, c, number_arguments(&arena, c));
-  bool packed = kl_info(kl_operand(c, kl_root(c), 0)->shape->dtype)->bits < 8 && chooser[0] == 'p';
+  bool takes = may_be(r, t, chooser, kl_operand(c, kl_root(c), 0)->shape->dtype);
   kiln_status st = kl_plan_make(cx, m, c, &params, &arena, &p);
-  bool takes = t->machine == KL_NVPTX && may_join(r) && !packed;
   EXPECT(st == (takes ? KILN_OK : KILN_E_UNSUPPORTED), "%s %s for sm %u by a %s: %s", r->type, r->combiner, t->sm,
          chooser, st == KILN_OK ? "is taken" : last_finding());
   if (st == KILN_OK) {
@@ -91,9 +108,10 @@ static void judge(const kiln_module *m, const kl_target *t, const row *r, bool d
   const char *why = interpret(&arena, p, &want);
   EXPECT(!why, "%s %s on sm %u: %s", r->type, r->combiner, t->sm, why);
   bool updated = p->slots[p->nargs - 1].mode == KL_MODE_UPDATE;
-  if (t->sm == 90 && !deterministic) EXPECT(updated == r->updated, "%s %s: in another form", r->type, r->combiner);
+  form found = !updated ? ORDERED : strcmp(p->kind, "owned scatter") == 0 ? OWNED : UPDATES;
+  if (t->sm == 90 && !deterministic) EXPECT(found == r->form, "%s %s: by %s", r->type, r->combiner, p->kind);
   bool is_float = r->type[0] == 'f' || r->type[0] == 'b' || r->type[0] == 'c';
-  if (deterministic && is_float) EXPECT(!updated, "%s %s: updates in any order", r->type, r->combiner);
+  if (deterministic && is_float) EXPECT(found != UPDATES, "%s %s: updates in any order", r->type, r->combiner);
   kl_plan_free(p);
   kl_arena_free(&arena);
 }
@@ -108,6 +126,7 @@ START_TEST(scatters) {
     judge(m, &plan_targets[t], &rows[_i], true);
     judge_form(m, &plan_targets[t], &rows[_i], "private scatter");
     judge_form(m, &plan_targets[t], &rows[_i], "sorted scatter");
+    judge_form(m, &plan_targets[t], &rows[_i], "owned scatter");
   }
   kiln_module_destroy(&m);
   kl_sb_free(&text);

@@ -176,6 +176,7 @@ static const row choosers[] = {
     {"contraction", KL_OP_DOT, kl_choose_contraction, false, false, true, true},
     {"private scatter", KL_OP_UNKNOWN, kl_choose_private_scatter, false, false, false, false},
     {"sorted scatter", KL_OP_UNKNOWN, kl_choose_sorted_scatter, false, false, false, false},
+    {"owned scatter", KL_OP_UNKNOWN, kl_choose_owned_scatter, false, false, true, false},
     {"scatter", KL_OP_SCATTER, kl_choose_scatter, false, false, true, false},
     {"transpose", KL_OP_UNKNOWN, kl_choose_transposition, false, true, false, false},
     {"in-place update", KL_OP_UNKNOWN, kl_choose_in_place, true, true, true, true},

@@ -312,6 +312,11 @@ kb_reg kb_lane_plus(kb *k, kb_reg a, unsigned distance) {
   return of_lane(k, a, "llvm.nvvm.shfl.sync.idx.i32", kb_and(k, lane, kb_int(k, KB_I32, 1, 31)));
 }
 
+kb_reg kb_any_lane(kb *k, kb_reg c) {
+  kb_reg args[2] = {kb_int(k, KB_I32, 1, -1), c};
+  return kb_intrinsic(k, "llvm.nvvm.vote.any.sync", NULL, 0, args, 2, KB_I1, 1);
+}
+
 void kb_meet(kb *k) {
   kb_intrinsic(k, "llvm.nvvm.barrier.cluster.arrive.aligned", NULL, 0, NULL, 0, KB_I1, 1);
   kb_intrinsic(k, "llvm.nvvm.barrier.cluster.wait.aligned", NULL, 0, NULL, 0, KB_I1, 1);

@@ -541,6 +541,13 @@ static kl_val emit_index(kl_emit *e, const kl_step *s) {
   return v;
 }
 
+static kl_val emit_any(kl_emit *e, const kl_step *s) {
+  kl_pair *from = kl_wide(e, operand(e, s, 0));
+  kl_val v = new_wide(e, s->dtype);
+  for (unsigned i = 0; i < e->nwide; i++) v.wide[i].re = kb_any_lane(&e->k, from[i].re);
+  return v;
+}
+
 kl_val kl_emit_step(kl_emit *e, const kl_step *s) {
   kl_emit_shape(e, s->kind == KL_STEP_LOAD ? s->access.regs : s->regs);
   switch (s->kind) {
@@ -558,6 +565,7 @@ kl_val kl_emit_step(kl_emit *e, const kl_step *s) {
   case KL_STEP_SHUFFLE:
   case KL_STEP_ROTATE: return emit_shuffle(e, s);
   case KL_STEP_EXCHANGE: return emit_exchange(e, s);
+  case KL_STEP_ANY: return emit_any(e, s);
   case KL_STEP_INDEX: return emit_index(e, s);
   case KL_STEP_CARRIED: return e->vals[s - e->body->steps]; // by its loop
   case KL_STEP_OP: break;

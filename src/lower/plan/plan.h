@@ -112,6 +112,7 @@ typedef enum kl_step_kind {
   KL_STEP_ROTATE,   // the operand as the lane has it whose number is higher by `distance`, in a ring
   KL_STEP_EXCHANGE, // the operand where the digit `distance` of reg variable `var`, floor(var / distance) mod 2, and
                     // variable `lane` have each other's values
+  KL_STEP_ANY,      // pred: is the operand true in some lane of the warp? The same in all of them; on a GPU
   KL_STEP_CARRIED,  // what a loop carries: at first what the loop says, then what the round before made
   KL_STEP_INDEX, // the operand, an integer or pred, held to the bounds of symbol `var`: that symbol's value, nobody's
                  // operand

@@ -132,6 +132,10 @@ static void print_step(printer *x, uint32_t i, unsigned depth) {
     kl_sbf(b, "exchange %s / %u with %s ", x->body->vars[s->var].name, s->distance, x->body->vars[s->lane].name);
     print_operands(b, s);
     break;
+  case KL_STEP_ANY:
+    kl_sb_puts(b, "any lane's ");
+    print_operands(b, s);
+    break;
   case KL_STEP_CARRIED: kl_sb_puts(b, "carried"); break;
   case KL_STEP_INDEX:
     kl_sb_puts(b, "index");

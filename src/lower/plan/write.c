@@ -116,6 +116,7 @@ static kl_vars vars_of(const kl_writer *w, const kl_step *s, const kl_aff *place
   if (s->expr) vars |= kl_vars_of(w->body, s->expr);
   if (s->kind == KL_STEP_TAKE) vars &= ~((kl_vars)1 << s->var);
   if (s->kind != KL_STEP_CARRIED) vars &= ~kl_bound(w->body, KL_BIND_STEP) | loops_around(w, w->open.n - 1);
+  if (s->kind == KL_STEP_ANY) vars &= ~kl_bound(w->body, KL_BIND_LANE);
   return vars;
 }
 
@@ -234,6 +235,10 @@ uint32_t kl_write_shuffle(kl_writer *w, uint32_t value, uint32_t distance) {
 
 uint32_t kl_write_rotate(kl_writer *w, uint32_t value, uint32_t distance) {
   return write_lanes(w, KL_STEP_ROTATE, value, distance);
+}
+
+uint32_t kl_write_any(kl_writer *w, uint32_t value) {
+  return write_lanes(w, KL_STEP_ANY, value, 0);
 }
 
 uint32_t kl_write_exchange(kl_writer *w, const kl_exchange *x, uint32_t value) {

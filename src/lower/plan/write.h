@@ -146,6 +146,7 @@ uint32_t kl_write_fma(kl_writer *w, uint32_t x, uint32_t y, uint32_t z); // x * 
 uint32_t kl_write_take(kl_writer *w, uint32_t value, uint32_t var, uint32_t at);
 uint32_t kl_write_shuffle(kl_writer *w, uint32_t value, uint32_t distance);
 uint32_t kl_write_rotate(kl_writer *w, uint32_t value, uint32_t distance);
+uint32_t kl_write_any(kl_writer *w, uint32_t value);
 // Twice the same is none.
 uint32_t kl_write_exchange(kl_writer *w, const kl_exchange *x, uint32_t value);
 uint32_t kl_write_choose(kl_writer *w, uint32_t guard, uint32_t yes, uint32_t no); // guard KL_NONE: yes

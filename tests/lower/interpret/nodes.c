@@ -21,6 +21,21 @@ static int64_t held_to(int64_t x, int64_t lo, int64_t hi) {
   return x < lo ? lo : x > hi ? hi : x;
 }
 
+// Truths are those of a choice, whatever else they are made of.
+static uint64_t any_lane(machine *m, uint32_t step, uint32_t thread, const int64_t *at) {
+  const uint64_t yes[2] = {1, 0}, no[2] = {0, 0};
+  uint64_t truth = of_bits(KILN_PRED, yes);
+  for (uint32_t l = 0; l < lanes_in_warp(m); l++) {
+    int64_t there[KL_MAX_VARS];
+    uint32_t other = thread - thread % lanes_in_warp(m) + l;
+    memcpy(there, m->vars[other], m->body->nvars * sizeof *there);
+    for (uint32_t v = 0; v < m->body->nvars; v++)
+      if (has_var(m->body->steps[step].regs, v)) there[v] = at[v];
+    if (operand_at(m, step, other, there) == truth) return truth;
+  }
+  return of_bits(KILN_PRED, no);
+}
+
 static uint64_t compute(machine *m, const kl_step *s, uint32_t thread, const int64_t *at) {
   uint64_t x[MOST_OPERANDS];
   if (s->kind == KL_STEP_CHOOSE) return choose(m, s, thread, at);
@@ -36,6 +51,7 @@ static uint64_t compute(machine *m, const kl_step *s, uint32_t thread, const int
   case KL_STEP_EXCHANGE:
   case KL_STEP_ROTATE:
   case KL_STEP_SHUFFLE: return x[0];
+  case KL_STEP_ANY: return any_lane(m, *s->operands, thread, at);
   case KL_STEP_INDEX: {
     const kl_symbol *to = &m->body->symbols[s->var];
     return (uint64_t)held_to(integer_of(m->body->steps[s->operands[0]].dtype, x[0]), to->lo, to->hi);
@@ -105,7 +121,8 @@ static void check_vars(machine *m, uint32_t step) {
 static void run_step(machine *m, uint32_t step) {
   const kl_step *s = &m->body->steps[step];
   if (s->kind == KL_STEP_LOAD) run_load(m, step);
-  if (s->kind == KL_STEP_SHUFFLE || s->kind == KL_STEP_ROTATE || s->kind == KL_STEP_EXCHANGE) check_warps(m, step);
+  if (s->kind == KL_STEP_SHUFFLE || s->kind == KL_STEP_ROTATE || s->kind == KL_STEP_EXCHANGE || s->kind == KL_STEP_ANY)
+    check_warps(m, step);
   for (uint32_t t = 0; s->kind != KL_STEP_LOAD && t < m->nthreads; t++)
     if (m->active[t]) run_copies(m, step, t);
   check_vars(m, step);

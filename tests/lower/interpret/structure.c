@@ -174,7 +174,7 @@ static void check_operands(machine *m, const scope *s, uint32_t n) {
     REQUIRE(m, !(regs & ~x->regs), "step %u: step %u has more copies", n, x->operands[i]);
     REQUIRE(m, b->steps[x->operands[i]].kind != KL_STEP_INDEX, "step %u: an index as operand", n);
     bool moves = x->kind == KL_STEP_CHOOSE || x->kind == KL_STEP_TAKE || x->kind == KL_STEP_SHUFFLE ||
-                 x->kind == KL_STEP_ROTATE || x->kind == KL_STEP_EXCHANGE;
+                 x->kind == KL_STEP_ROTATE || x->kind == KL_STEP_EXCHANGE || x->kind == KL_STEP_ANY;
     REQUIRE(m, !moves || type_of(m, x->operands[i]) == x->dtype, "step %u: of another type", n);
   }
 }
@@ -218,6 +218,9 @@ static void check_step(machine *m, const scope *s, uint32_t n) {
             x->distance && (x->distance & (x->distance - 1)) == 0 &&
                 b->vars[x->var].extent % (2 * (int64_t)x->distance) == 0,
             "step %u: digit %u", n, x->distance);
+    break;
+  case KL_STEP_ANY:
+    REQUIRE(m, x->noperands == 1 && !m->host && !b->threads && x->dtype == KILN_PRED, "step %u: no lanes' truth", n);
     break;
   case KL_STEP_INDEX:
     REQUIRE(m, x->var < b->nsymbols && b->symbols[x->var].step == n, "step %u: symbol %u", n, x->var);

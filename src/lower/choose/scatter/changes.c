@@ -33,7 +33,8 @@ static bool choose_how(kl_updating *x, uint32_t array, const char **why_not) {
   return !*why_not;
 }
 
-bool kl_choose_changes(kl_updating *x, const char **why_not) {
+// Which arrays are which results.
+static bool find_slots(kl_updating *x, const char **why_not) {
   const kl_comp *c = x->c->plan->comp;
   uint32_t first = kl_scatter_results(x->c), n = x->c->slots.nargs - first;
   memset(x->slot, 0xff, sizeof x->slot);
@@ -45,9 +46,28 @@ bool kl_choose_changes(kl_updating *x, const char **why_not) {
     }
     x->slot[leaf] = first + r;
   }
+  return true;
+}
+
+bool kl_choose_changes(kl_updating *x, const char **why_not) {
+  if (!find_slots(x, why_not)) return false;
   for (uint32_t i = 0; i < x->x->n; i++)
     if (x->slot[i] != KL_NONE && !choose_how(x, i, why_not)) return false;
   return true;
+}
+
+// Of several arrays each is changed by itself.
+bool kl_choose_owned_changes(kl_updating *x, const char **why_not) {
+  if (!find_slots(x, why_not)) return false;
+  for (uint32_t i = 0; i < x->x->n && !*why_not; i++) {
+    if (x->slot[i] == KL_NONE) continue;
+    kl_op op = kl_combining_op(x->x, i);
+    x->how[i] = (kl_store){.how = op == KL_OP_COPY ? KL_STORE_TAKE : KL_STORE_REPLACE, .alone = true};
+    if (op == KL_OP_PARAMETER) *why_not = "nothing is changed";
+    if (op == KL_OP_UNKNOWN && x->x->n > 1) *why_not = "several arrays change together, or not by one op each";
+    if (kl_info(x->c->slots.v.p[x->slot[i]].shape->dtype)->bits < 8) *why_not = "elements share bytes";
+  }
+  return !*why_not;
 }
 
 kiln_status kl_find_target(kl_updating *x, const kl_aff *const *index, uint32_t outer, const kl_aff **to,
@@ -73,8 +93,12 @@ kiln_status kl_change(kl_updating *x, uint32_t array, const kl_aff *linear, uint
   }
   uint32_t old =
       kl_write_update(&x->w, x->how[array].alone, x->slot[array], info, linear, x->w.steps.p[value].regs, guard);
-  uint32_t next = value;
-  if (kl_combining_op(x->x, array) != KL_OP_COPY) KL_TRY(kl_combine(&x->walk, x->x, &old, &value, &next));
+  uint32_t next = value, both[2] = {old, value};
+  kl_op op = kl_combining_op(x->x, array);
+  if (x->x->n > 1 && op != KL_OP_COPY)
+    next = kl_write_op(&x->w, (kl_plan_op){.op = op}, info->shape->dtype, 2, both);
+  else if (op != KL_OP_COPY)
+    KL_TRY(kl_combine(&x->walk, x->x, &old, &value, &next));
   kl_write_update_end(&x->w, next);
   return KILN_OK;
 }
@@ -159,6 +183,7 @@ kiln_status kl_begin_joins(kl_choosing *c, kl_scatter *s, kl_updating *x, const 
 kiln_status kl_write_updates(kl_updating *x, const kl_var_list *vars, kiln_status (*write)(void *arg), void *arg) {
   kl_body b = {.width = 1};
   kl_take_vars(x->c->arena, vars, &b);
+  if (x->c->plan->target.machine == KL_HOST) b.width = (uint32_t)kl_extent(&b, kl_bound(&b, KL_BIND_LANE));
   kl_write_begin(&x->w, x->c->cx, x->c->plan, &b);
   kl_walk_begin(&x->walk, x->c->cx, x->c->plan, &x->c->slots, &x->w);
   kiln_status st = write(arg);

@@ -1,8 +1,9 @@
 // Private to src/lower/choose/scatter: a scatter as it stands in a computation, and kernels of it.
 //
 // Updates are windows: for each index vector one, which lies in the arrays where the vector says. A window that does
-// not lie inside them is skipped. Two forms of kernels: in one each element of a result looks through all windows, in
-// their order (ordered.c); in the other each update goes to its element (updates.c).
+// not lie inside them is skipped. Forms of kernels: each element of a result looks through all windows, in their order
+// (ordered.c); each update goes to its element (updates.c), some of them together (private.c, sorted.c); or warps own
+// places, and bring what windows have for these to their elements, in order (owned.c).
 #ifndef KL_SCATTER_H
 #define KL_SCATTER_H
 
@@ -77,6 +78,8 @@ typedef struct kl_updating {
 } kl_updating;
 // Sets `slot` and `how`; false: it cannot be.
 bool kl_choose_changes(kl_updating *x, const char **why_not);
+// The same where of all threads one alone changes an element, in order.
+bool kl_choose_owned_changes(kl_updating *x, const char **why_not);
 // The place of an update in the arrays, where `outer` holds, and the guard that it has one. *never: it has none.
 kiln_status kl_find_target(kl_updating *x, const kl_aff *const *index, uint32_t outer, const kl_aff **to,
                            uint32_t *guard, bool *never);

@@ -139,7 +139,8 @@ double kl_step_instructions(const kl_plan *p, const kl_body *b, const kl_step *s
   case KL_STEP_CHOOSE: return copies * words * (s->noperands - 1);
   case KL_STEP_SPLIT:
   case KL_STEP_JOIN: return copies * words;
-  case KL_STEP_IOTA: return copies;
+  case KL_STEP_IOTA:
+  case KL_STEP_ANY: return copies;
   case KL_STEP_INDEX: return 2 * copies;
   case KL_STEP_LOAD: return p->slots[s->access.slot].by_value ? 1 : 0;
   case KL_STEP_EXCHANGE: return 3 * (double)kl_exchanged_words(b, s); // selections

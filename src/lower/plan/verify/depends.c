@@ -22,6 +22,7 @@ static kl_vars depends_on(const kl_check *k, const kl_step *s) {
   if (s->expr) r |= kl_vars_of(b, s->expr);
   if (s->kind == KL_STEP_TAKE) r &= ~((kl_vars)1 << s->var);
   if (s->kind != KL_STEP_CARRIED) r &= ~kl_bound(b, KL_BIND_STEP) | k->loops;
+  if (s->kind == KL_STEP_ANY) r &= ~kl_bound(b, KL_BIND_LANE);
   return r & (kl_vars)(((uint64_t)1 << b->nvars) - 1);
 }
 

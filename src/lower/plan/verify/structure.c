@@ -178,6 +178,7 @@ static bool has_types(const kl_check *k, const kl_step *s) {
   case KL_STEP_EXCHANGE:
   case KL_STEP_SHUFFLE:
   case KL_STEP_ROTATE: return s->noperands == 1 && are_same(k, s, 0, s->dtype);
+  case KL_STEP_ANY: return s->noperands == 1 && s->dtype == KILN_PRED && are_same(k, s, 0, s->dtype);
   case KL_STEP_CARRIED: return s->noperands == 0;
   }
   return false;
@@ -201,6 +202,12 @@ static kiln_status check_shuffle(kl_check *k, const kl_step *s) {
   if (s->distance == 0 || bits || s->distance >= lanes)
     return kl_refute(k, "no lane of %u is %u away", lanes, s->distance);
   if (!is_uniform(k, kl_bound(b, KL_BIND_LANE))) return kl_refute(k, "not all lanes take part");
+  return KILN_OK;
+}
+
+static kiln_status check_any(kl_check *k) {
+  if (k->p->target.machine == KL_HOST) return kl_refute(k, "lanes of the host do not ask each other");
+  if (!is_uniform(k, kl_bound(k->body, KL_BIND_LANE))) return kl_refute(k, "not all lanes take part");
   return KILN_OK;
 }
 
@@ -267,6 +274,7 @@ static kiln_status check_step(kl_check *k, uint32_t i) {
   if (s->kind == KL_STEP_SPLIT) KL_TRY(check_split(k, s));
   if (s->kind == KL_STEP_SHUFFLE || s->kind == KL_STEP_ROTATE) KL_TRY(check_shuffle(k, s));
   if (s->kind == KL_STEP_EXCHANGE) KL_TRY(check_exchange(k, s));
+  if (s->kind == KL_STEP_ANY) KL_TRY(check_any(k));
   if (s->kind == KL_STEP_LOAD) note(k, KL_READS, i, &s->access, s->access.guard);
   make(k, i);
   return KILN_OK;
