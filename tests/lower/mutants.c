@@ -175,9 +175,18 @@ static bool break_step(breaking *x, kl_step *s) {
   }
 }
 
+static bool branches_on(const kl_seq *s, uint32_t guard) {
+  bool found = false;
+  for (uint32_t i = 0; i < s->n && !found; i++) {
+    const kl_node *n = &s->nodes[i];
+    found = (n->kind == KL_NODE_IF && n->index == guard) || (n->nest && branches_on(&n->nest->inside, guard));
+  }
+  return found;
+}
+
 // Does anything ask for the guard itself?
 static bool is_used(const kl_body *b, uint32_t guard) {
-  bool used = false;
+  bool used = branches_on(&b->root, guard);
   for (uint32_t i = 0; i < b->nsteps; i++) {
     const kl_step *s = &b->steps[i];
     used = used || (s->kind == KL_STEP_LOAD && s->access.guard == guard);

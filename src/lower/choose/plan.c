@@ -245,6 +245,7 @@ static kiln_status finish(kl_choosing *c, bool *shares) {
   kl_plan_find_arguments(p);
   *shares = share(c);
   kl_plan_order_stores(p);
+  kl_plan_sink(p);
   kl_plan_place_syncs(p);
   return KILN_OK;
 }

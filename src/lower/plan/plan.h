@@ -422,6 +422,9 @@ bool kl_body_fits(const kl_body *b, unsigned bits);
 // results. To be done again once slots are known to share memory.
 void kl_plan_order_stores(kl_plan *p);
 
+// Puts steps that only guarded stores need in a branch around these (sink.c). Before syncs are placed.
+void kl_plan_sink(kl_plan *p);
+
 // Makes threads of a block wait for each other where shared memory wants it. Branches that depend on threads hold no
 // two accesses that would.
 void kl_plan_place_syncs(kl_plan *p);

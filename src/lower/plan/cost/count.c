@@ -184,7 +184,7 @@ static void count_piece(counting *c, const chunk *k, int64_t bit, uint32_t bytes
                   .shared = shared};
   kl_requests s = requests_of(c, &r, shared ? slot->at : 0, k->guard == KL_NONE);
   add(k->store ? &sum->store : &sum->load, &s, bytes, c->copies);
-  r.nconditions = 0, r.conditions = NULL; // XLA drops them
+  r.nconditions = r.nthere = 0, r.conditions = NULL; // XLA drops them
   if (!c->quick && !k->store) VEC_PUSH(kl_affs_context(c->p->affs), &c->load, r);
 }
 
