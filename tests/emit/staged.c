@@ -146,6 +146,123 @@ static void draw_topk(drawn *d, kl_sb *calls, kl_dtype first) {
   kl_sb_puts(&d->text, chance(50) ? ") tuple(v, n)\n" : ") tuple(v, i)\n");
 }
 
+// --- windows --------------------------------------------------------------------------------------------------------
+
+typedef struct axis {
+  int64_t size, stride, low, high, base, hole, windows;
+} axis;
+
+// A window that slides over `n` elements; of select-and-scatter without holes.
+static axis draw_axis(int64_t n, bool holes) {
+  axis a = {.size = 1 + below(chance(15) ? 40 : 4), .stride = 1 + below(3), .base = 1, .hole = 1};
+  if (chance(30)) a.size = 1;
+  if (chance(60)) a.low = below((uint32_t)a.size + 1), a.high = below((uint32_t)a.size + 1);
+  if (holes && chance(20)) a.base = 1 + below(3);
+  if (holes && chance(20)) a.hole = 1 + below(3);
+  int64_t padded = a.low + a.high + (n ? (n - 1) * a.base + 1 : 0), reach = (a.size - 1) * a.hole + 1;
+  a.windows = padded < reach ? 0 : (padded - reach) / a.stride + 1;
+  return a;
+}
+
+static void put_window(kl_sb *b, uint32_t rank, const axis *a) {
+  if (!rank) return;
+  kl_sb_puts(b, ", window={size=");
+  for (uint32_t d = 0; d < rank; d++) kl_sbf(b, d ? "x%lld" : "%lld", (long long)a[d].size);
+  kl_sb_puts(b, " stride=");
+  for (uint32_t d = 0; d < rank; d++) kl_sbf(b, d ? "x%lld" : "%lld", (long long)a[d].stride);
+  kl_sb_puts(b, " pad=");
+  for (uint32_t d = 0; d < rank; d++)
+    kl_sbf(b, d ? "x%lld_%lld" : "%lld_%lld", (long long)a[d].low, (long long)a[d].high);
+  kl_sb_puts(b, " lhs_dilate=");
+  for (uint32_t d = 0; d < rank; d++) kl_sbf(b, d ? "x%lld" : "%lld", (long long)a[d].base);
+  kl_sb_puts(b, " rhs_dilate=");
+  for (uint32_t d = 0; d < rank; d++) kl_sbf(b, d ? "x%lld" : "%lld", (long long)a[d].hole);
+  kl_sb_puts(b, "}");
+}
+
+static const char *draw_op(kl_dtype t) {
+  static const char *const any[] = {"add", "add", "multiply", "maximum", "minimum"};
+  if (t == KILN_PRED) return chance(50) ? "or" : "and";
+  const char *op = any[below(5)];
+  return kl_is_complex(t) && op[0] == 'm' && op[1] != 'u' ? "add" : op;
+}
+
+// f joins two values; of two arrays it takes the pair whose second value is greater, or the first of equal ones.
+static void put_reducer(kl_sb *b, const char *name, kl_dtype type, unsigned arrays) {
+  const char *t = kl_info(type)->name;
+  if (arrays > 1) {
+    kl_sbf(b, "%s {\n  a = %s[] parameter(0)\n  i = s32[] parameter(1)\n  b = %s[] parameter(2)\n", name, t, t);
+    kl_sbf(b, "  j = s32[] parameter(3)\n  c = pred[] compare(i, j), direction=GE\n  x = %s[] select(c, a, b)\n", t);
+    kl_sbf(b, "  k = s32[] maximum(i, j)\n  ROOT r = (%s[], s32[]) tuple(x, k)\n}\n\n", t);
+    return;
+  }
+  kl_sbf(b, "%s {\n  a = %s[] parameter(0)\n  b = %s[] parameter(1)\n", name, t, t);
+  if (type != KILN_PRED && chance(15))
+    kl_sbf(b, "  c = %s[] multiply(b, b)\n  ROOT r = %s[] add(a, c)\n}\n\n", t, t);
+  else
+    kl_sbf(b, "  ROOT r = %s[] %s(%s)\n}\n\n", t, draw_op(type), chance(30) ? "b, a" : "a, b");
+}
+
+static void put_scalars(drawn *d, kl_dtype type, unsigned arrays) {
+  for (unsigned i = 0; i < arrays; i++)
+    kl_sbf(&d->text, "  z%u = %s[] parameter(%u)\n", i, i ? "s32" : kl_info(type)->name, d->parameters++);
+}
+
+// Windows fold elements that are given, or made; what they give is a result, or more is made of it.
+static void draw_window(drawn *d, kl_sb *calls, kl_dtype type) {
+  unsigned arrays = chance(15) ? 2 : 1;
+  const char *t = kl_info(type)->name;
+  axis a[MOST_RANK];
+  draw_dims(d, 0);
+  put_reducer(calls, "f", type, arrays);
+  for (unsigned i = 0; i < arrays; i++) put_array(d, i, i ? "s32" : t);
+  put_scalars(d, type, arrays);
+  for (uint32_t i = 0; i < d->rank; i++) {
+    a[i] = draw_axis(d->dims[i], true);
+    d->dims[i] = a[i].windows;
+  }
+  bool more = arrays == 1 && chance(30);
+  kl_sbf(&d->text, "  %s = %s", more ? "w" : "ROOT y", arrays > 1 ? "(" : "");
+  put_shape(d, t);
+  if (arrays > 1) kl_sb_puts(&d->text, ", ");
+  if (arrays > 1) put_shape(d, "s32");
+  kl_sb_puts(&d->text, arrays > 1 ? ") reduce-window(x0, x1, z0, z1)" : " reduce-window(x0, z0)");
+  put_window(&d->text, d->rank, a);
+  kl_sb_puts(&d->text, ", to_apply=f\n");
+  if (!more) return;
+  kl_sb_puts(&d->text, "  ROOT y = ");
+  put_shape(d, t);
+  kl_sbf(&d->text, " %s(w, w)\n", type == KILN_PRED ? "xor" : "multiply");
+}
+
+static void draw_select(drawn *d, kl_sb *calls, kl_dtype type) {
+  const char *t = kl_info(type)->name;
+  axis a[MOST_RANK];
+  int64_t whole[MOST_RANK];
+  bool parts = kl_is_complex(type);
+  draw_dims(d, 0);
+  kl_sbf(calls, "select {\n  a = %s[] parameter(0)\n  b = %s[] parameter(1)\n", t, t);
+  const char *part = parts ? kl_info(kl_info(type)->part)->name : "";
+  if (parts) kl_sbf(calls, "  p = %s[] real(a)\n  q = %s[] real(b)\n", part, part);
+  kl_sbf(calls, "  ROOT r = pred[] compare(%s), direction=%s\n}\n\n", parts ? "p, q" : "a, b",
+         chance(60) ? "GE" : "LT");
+  put_reducer(calls, "f", type, 1);
+  put_array(d, 0, t);
+  memcpy(whole, d->dims, sizeof whole);
+  for (uint32_t i = 0; i < d->rank; i++) {
+    a[i] = draw_axis(d->dims[i], false);
+    d->dims[i] = a[i].windows;
+  }
+  put_array(d, 1, t);
+  put_scalars(d, type, 1);
+  memcpy(d->dims, whole, sizeof whole);
+  kl_sb_puts(&d->text, "  ROOT y = ");
+  put_shape(d, t);
+  kl_sb_puts(&d->text, " select-and-scatter(x0, x1, z0)");
+  put_window(&d->text, d->rank, a);
+  kl_sb_puts(&d->text, ", select=select, scatter=f\n");
+}
+
 // --- running --------------------------------------------------------------------------------------------------------
 
 static batch batches[TARGETS];
@@ -161,7 +278,7 @@ static void close_batches(void) {
 
 // Kinds, and the types that their first arrays have, in turns.
 typedef void drawing(drawn *d, kl_sb *calls, kl_dtype first);
-static drawing *const kinds[] = {draw_sort, draw_topk};
+static drawing *const kinds[] = {draw_sort, draw_topk, draw_window, draw_select};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static void run_one(unsigned number, bool print) {

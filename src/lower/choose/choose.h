@@ -81,7 +81,7 @@ typedef struct kl_pieces_params {
 bool kl_plan_pieces(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_pieces_params *params, bool *cut);
 
 // Is an element of the op made of elements of its operands, one by one? Others are made by kernels of their kind.
-bool kl_is_walked(kl_op op);
+bool kl_is_walked(const kl_instr *in);
 // Is it none, and known? A kernel of its own can make it.
 bool kl_is_apart(const kl_instr *in);
 // Can this op on these types be compiled? Reports the reason if not. And can a result be what it is?

@@ -46,6 +46,7 @@ static double cost_of(const kl_instr *in) {
   case KL_KIND_PAD:
   case KL_KIND_DYNAMIC_UPDATE_SLICE:
   case KL_KIND_CALL: return 2;
+  case KL_KIND_REDUCE_WINDOW: return (double)kl_window_taps(in);
   default: return 0;
   }
   switch (in->op) {
@@ -186,7 +187,7 @@ static bool may_repeat(cutter *k) {
 // arrays of its operands. Returns their number; NULL counts alone.
 static uint32_t find_wanted(const cutter *k, uint32_t root, kl_root_leaf *wanted) {
   const kl_instr *in = &k->c->instr[root];
-  bool walked = kl_is_walked(in->op);
+  bool walked = kl_is_walked(in);
   uint32_t n = 0;
   for (uint32_t o = 0; o < (walked ? 1 : in->noperands); o++) {
     uint32_t x = walked ? root : in->operands[o];

@@ -1,20 +1,21 @@
 // What can be compiled: which parts of ENTRY become kernels, and which ops on which types the emitter has code for.
 
-#include "lower/choose/choose.h"
+#include "lower/choose/walk/walk.h"
 
 #include "ir/index/layout.h"
 
 // --- ops ----------------------------------------------------------------------------------------------------------
 
-bool kl_is_walked(kl_op op) {
-  kl_op_kind k = kl_op_table[op].kind;
+bool kl_is_walked(const kl_instr *in) {
+  kl_op_kind k = kl_op_table[in->op].kind;
+  if (k == KL_KIND_REDUCE_WINDOW) return kl_window_is_small(in);
   return k <= KL_KIND_STOCHASTIC || k == KL_KIND_TUPLE || k == KL_KIND_GTE || k == KL_KIND_CALL ||
          k == KL_KIND_FORWARD || k == KL_KIND_MAP || k == KL_KIND_CONDITIONAL || k == KL_KIND_DYNAMIC_SLICE ||
          k == KL_KIND_DYNAMIC_UPDATE_SLICE || k == KL_KIND_GATHER;
 }
 
 bool kl_is_apart(const kl_instr *in) {
-  return !kl_is_walked(in->op) && in->op != KL_OP_UNKNOWN;
+  return !kl_is_walked(in) && in->op != KL_OP_UNKNOWN;
 }
 
 // Where elements lie matters to slots and bitcasts only; that they lie somewhere, to all.
@@ -72,7 +73,7 @@ kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c,
   }
   if (in->op == KL_OP_CONSTANT && !in->literal)
     return kl_unsupported(cx, in->span, "constant: the text leaves its values out");
-  if (!kl_is_walked(in->op))
+  if (!kl_is_walked(in))
     return kl_unsupported(cx, in->span, "%s is evaluated but not compiled yet", kl_op_name(in->op));
   if (in->op == KL_OP_GATHER) return check_gather(cx, in, kl_operand(c, in, 0)->shape);
   if (!in->noperands || !kl_op_is_elementwise(in->op)) {

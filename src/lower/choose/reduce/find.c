@@ -4,33 +4,13 @@
 
 // --- reducers -------------------------------------------------------------------------------------------------------
 
-static bool is_one_op(const kl_comp *c) {
-  const kl_instr *root = kl_root(c);
-  if (c->nparams != 2 || root->noperands != 2 || !kl_op_is_elementwise(root->op)) return false;
-  uint32_t a = root->operands[0], b = root->operands[1], p = c->params[0], q = c->params[1];
-  return (a == p && b == q) || (a == q && b == p);
-}
-
-static bool commutes(kl_op op) {
-  return op == KL_OP_ADD || op == KL_OP_MULTIPLY || op == KL_OP_MAXIMUM || op == KL_OP_MINIMUM || op == KL_OP_AND ||
-         op == KL_OP_OR || op == KL_OP_XOR;
-}
-
-// Sums and products of 16 bits or fewer are made in f32 and rounded once.
-static kl_dtype folded_in(const kl_reducer *r, kl_dtype t) {
-  bool sums = r->simple && (r->op.op == KL_OP_ADD || r->op.op == KL_OP_MULTIPLY);
-  return sums && kl_is_float(t) && kl_info(t)->bits <= 16 ? KILN_F32 : t;
-}
-
 static void describe(kl_choosing *c, uint32_t instr, kl_reducer *r) {
   const kl_instr *in = &c->plan->comp->instr[instr];
-  *r = (kl_reducer){.comp = &c->plan->module->comp[in->called[0]], .instr = instr, .nvalues = in->noperands / 2};
-  r->simple = is_one_op(r->comp);
-  if (r->simple) r->op = (kl_plan_op){.op = kl_root(r->comp)->op};
-  r->simple = r->simple && commutes(r->op.op);
+  kl_combiner by = kl_combiner_of(c->arena, &c->plan->module->comp[in->called[0]], instr);
+  *r = (kl_reducer){.comp = by.comp, .instr = instr, .nvalues = by.n, .simple = by.simple, .op = by.op};
   r->commutes = r->simple;
   r->type = KL_NEW_N(c->arena, kl_dtype, r->nvalues + 1);
-  for (uint32_t i = 0; i < r->nvalues; i++) r->type[i] = folded_in(r, kl_shape_leaf(in->shape, i)->dtype);
+  memcpy(r->type, by.type, r->nvalues * sizeof *r->type);
   r->has_identity = r->simple && kl_identity_of(r->op.op, *r->type, r->identity);
   r->n = r->nvalues + !r->has_identity;
   if (!r->has_identity) r->type[r->nvalues] = KILN_PRED;

@@ -121,3 +121,39 @@ uint32_t kl_stage_select(kl_stage_body *b, uint32_t which, uint32_t yes, uint32_
   kl_dtype t = b->w.steps.p[yes].dtype;
   return yes == no ? yes : kl_write_op(&b->w, (kl_plan_op){.op = KL_OP_SELECT}, t, 3, (uint32_t[]){which, yes, no});
 }
+
+// --- loops ----------------------------------------------------------------------------------------------------------
+
+void kl_stage_box_vars(kl_stage_body *b, kl_stage_box *x, uint32_t n, const int64_t *sizes) {
+  static const char *const names[] = {"i", "j", "k", "l"};
+  *x = (kl_stage_box){.n = n};
+  for (uint32_t d = 0, named = 0; d < n; d++) {
+    const char *name = named < KL_COUNT(names) ? names[named] : kl_strf(b->s->c->arena, "i%u", named);
+    x->at[d] = kl_new_var(b->s->p, &b->vars, KL_BIND_STEP, sizes[d], name, &x->var[d]);
+    named += x->var[d] != KL_NONE;
+  }
+}
+
+void kl_stage_box_begin(kl_stage_body *b, kl_stage_box *x, uint32_t nvalues, uint32_t *values) {
+  kl_arena *arena = b->s->c->arena;
+  kl_vars *regs = KL_NEW_N(arena, kl_vars, nvalues + 1u);
+  uint32_t *first = KL_NEW_N(arena, uint32_t, nvalues + 1u);
+  x->nvalues = nvalues;
+  for (uint32_t i = 0; i < nvalues; i++) regs[i] = b->element;
+  for (uint32_t d = 0; d < x->n; d++) {
+    if (x->var[d] == KL_NONE) continue;
+    memcpy(first, values, nvalues * sizeof *first);
+    kl_write_loop(&b->w, x->var[d], nvalues, first, regs, values);
+  }
+}
+
+// What a round hands on as it was, or from another value, is a value of its own behind the loop.
+void kl_stage_box_end(kl_stage_body *b, kl_stage_box *x, uint32_t *values) {
+  for (uint32_t i = 0; i < x->nvalues; i++) {
+    const kl_step *s = &b->w.steps.p[values[i]];
+    kl_dtype t = s->dtype;
+    if (s->kind == KL_STEP_CARRIED) values[i] = kl_write_op(&b->w, (kl_plan_op){.op = KL_OP_COPY}, t, 1, &values[i]);
+  }
+  for (uint32_t d = x->n; d-- > 0;)
+    if (x->var[d] != KL_NONE) kl_write_loop_end(&b->w, values);
+}

@@ -6,6 +6,8 @@ static kl_stage_writer *writer_of(kl_op op) {
   switch (op) {
   case KL_OP_SORT:
   case KL_OP_TOPK: return kl_stage_sort;
+  case KL_OP_REDUCE_WINDOW: return kl_stage_window;
+  case KL_OP_SELECT_AND_SCATTER: return kl_stage_selection;
   default: return NULL;
   }
 }

@@ -44,6 +44,20 @@ kiln_status kl_stage_store(kl_stage_body *b, uint32_t slot, const kl_aff *const 
 // dimensions and in the order of `shape`.
 uint32_t kl_stage_scratch(const kl_stage *s, const kl_shape *shape, kl_dtype t);
 
+// Nested loops over the points of a box, the last dimension's the innermost.
+typedef struct kl_stage_box {
+  uint32_t n;
+  uint32_t var[KILN_MAX_RANK];     // KL_NONE: the dimension has one value
+  const kl_aff *at[KILN_MAX_RANK]; // the point
+  uint32_t nvalues;                // that are carried
+} kl_stage_box;
+// Before the body is written: its variables.
+void kl_stage_box_vars(kl_stage_body *b, kl_stage_box *x, uint32_t n, const int64_t *sizes);
+// Begins the loops: values are carried from point to point, and values are those of the point.
+void kl_stage_box_begin(kl_stage_body *b, kl_stage_box *x, uint32_t nvalues, uint32_t *values);
+// Ends them: values are the next ones, and then what is there behind.
+void kl_stage_box_end(kl_stage_body *b, kl_stage_box *x, uint32_t *values);
+
 // Integers as values.
 kl_dtype kl_stage_integer(int64_t most); // a signed type that holds -most .. most
 uint32_t kl_stage_number(kl_stage_body *b, kl_dtype t, const kl_aff *e);
@@ -53,6 +67,6 @@ uint32_t kl_stage_select(kl_stage_body *b, uint32_t which, uint32_t yes, uint32_
 
 // By kind of op. *why_not as choosers say it.
 typedef kiln_status kl_stage_writer(const kl_stage *s, const char **why_not);
-kl_stage_writer kl_stage_sort;
+kl_stage_writer kl_stage_sort, kl_stage_window, kl_stage_selection;
 
 #endif

@@ -41,11 +41,18 @@ uint32_t kl_want(kl_walk *w, uint32_t frame, uint32_t instr, uint32_t leaf, uint
 uint32_t kl_walk_enter(kl_walk *w, kl_frame f);
 
 // needs.c
+// The guard that an index in names lies within bounds. Names that keep theirs, which `guard` says, may do so by
+// themselves.
+uint32_t kl_walk_guard(kl_walk *w, uint32_t guard, const kl_aff *e, int64_t lo, int64_t hi, bool *never);
 void kl_needs_of_node(kl_walk *w, const kl_wanted *n, kl_node_needs *d);
 // Where the operands of a concatenate begin, and behind them the end.
 const int64_t *kl_operand_offsets(kl_walk *w, const kl_comp *c, const kl_instr *in);
 // Negative: the result has parts of the operand's elements; positive: the other way round.
 int kl_width_change(const kl_comp *c, const kl_instr *in);
+
+// window.c: a window's fold, tap by tap.
+void kl_need_window(kl_walk *w, kl_node_needs *d, const kl_wanted *n);
+kiln_status kl_make_window(kl_walk *w, kl_wanted *n, const kl_node_needs *d);
 
 // facts.c
 // Is no element of the difference above 0, whatever is given? NaN aside.

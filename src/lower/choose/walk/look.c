@@ -70,7 +70,7 @@ kiln_status kl_walk_look(kl_ctx *cx, kl_plan *plan, kl_slots *slots, uint32_t nv
     node *at = x.w.nodes.p[i];
     const kl_comp *c = x.w.frames.p[at->frame].comp;
     needs d = {0};
-    bool walked = kl_is_walked(c->instr[at->instr].op);
+    bool walked = kl_is_walked(&c->instr[at->instr]);
     if (walked) st = kl_plan_check_op(cx, plan->module, c, &c->instr[at->instr]);
     if (walked && st == KILN_OK) kl_needs_of_node(&x.w, at, &d);
     if (st == KILN_OK && !x.w.unsound) see(&x.w, at, &d, out);
@@ -151,7 +151,7 @@ static void look_up(walk *w, kl_survey *s) {
     const node *n = w->nodes.p[i];
     const kl_instr *in = &w->frames.p[n->frame].comp->instr[n->instr];
     if (n->frame == 0) s->times[n->instr]++;
-    if (!kl_is_walked(in->op) || (n->frame == 0 && s->given[n->instr])) continue;
+    if (!kl_is_walked(in) || (n->frame == 0 && s->given[n->instr])) continue;
     needs d = {0};
     kl_needs_of_node(w, n, &d);
     kl_node_needs_free(w, &d);

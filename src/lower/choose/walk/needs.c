@@ -304,6 +304,7 @@ void kl_needs_of_node(walk *w, const node *n, needs *d) {
   case KL_KIND_MAP: return need_mapped(w, d, n);
   case KL_KIND_CONDITIONAL: return need_branches(w, d, n);
   case KL_KIND_PAD: return need_padded(w, d, n);
+  case KL_KIND_REDUCE_WINDOW: return kl_need_window(w, d, n);
   case KL_KIND_CONCATENATE: return need_concatenated(w, d, n);
   case KL_KIND_DYNAMIC_UPDATE_SLICE: return need_updated(w, d, n);
   case KL_KIND_TUPLE:

@@ -156,6 +156,7 @@ static kiln_status make_step(walk *w, node *n, const needs *d) {
   if (w->w->steps.n >= KL_MAX_STEPS)
     return kl_unsupported(w->cx, in->span, "the fusion needs more than %d operations per element", KL_MAX_STEPS);
   if (w->unsound) return KILN_OK;
+  if (in->op == KL_OP_REDUCE_WINDOW) return kl_make_window(w, n, d);
   if (kl_is_loaded(in, n->leaf)) {
     KL_TRY(load(w, n, in, &n->step));
     if (w->unsound) return KILN_OK;
@@ -211,16 +212,20 @@ static kiln_status refuse_elsewhere(walk *w) {
   return kl_unsupported(w->cx, in->span, "%.*s is wanted at other indices than those it is made at", KL_FMT(name));
 }
 
+// Leaves nothing of its own on the stack but where it fails.
 static kiln_status resolve(walk *w, uint32_t root, uint32_t *step) {
-  w->stack.n = 0;
+  size_t below = w->stack.n; // of what called is made for
   VEC_PUSH(w->cx, &w->stack, root);
-  while (w->stack.n) {
+  while (w->stack.n > below) {
     node *n = w->nodes.p[w->stack.p[w->stack.n - 1]];
     bool done = kl_is_made(w, n);
     if (!done) KL_TRY(visit(w, n, &done));
     if (done) w->stack.n--;
     if (w->unsound) return kl_plan_refuse_index(w->cx, w->plan, kl_why_unsound(w->unsound));
-    if (w->elsewhere && w->goes_on) break;
+    if (w->elsewhere && w->goes_on) {
+      w->stack.n = below;
+      break;
+    }
     if (w->elsewhere) return refuse_elsewhere(w);
     if (w->nodes.n > KL_MAX_NODES)
       return kl_unsupported(w->cx, kl_root(w->plan->comp)->span,

@@ -95,6 +95,36 @@ const kl_aff *kl_real(kl_walk *w, const kl_aff *e);
 // themselves.
 uint32_t kl_walk_guard(kl_walk *w, uint32_t guard, const kl_aff *e, int64_t lo, int64_t hi, bool *never);
 
+// --- reducers -------------------------------------------------------------------------------------------------------
+
+// combine.c: a reducer of n values, as it folds: sums and products of floats of 16 bits or fewer in f32.
+typedef struct kl_combiner {
+  const kl_comp *comp;
+  uint32_t caller; // the instruction that has it
+  uint32_t n;
+  bool simple; // one op of two values, the same whichever comes first
+  kl_plan_op op;
+  const kl_dtype *type, *given; // by value: what is folded in; what the reducer is written for
+} kl_combiner;
+kl_combiner kl_combiner_of(kl_arena *arena, const kl_comp *by, uint32_t caller);
+// A value to be folded; and what is folded, as one of type t.
+uint32_t kl_combiner_take(kl_writer *w, const kl_combiner *x, uint32_t i, uint32_t value);
+uint32_t kl_combiner_give(kl_writer *w, const kl_combiner *x, uint32_t i, uint32_t value, kl_dtype t);
+kiln_status kl_combine_values(kl_walk *w, const kl_combiner *x, const uint32_t *lower, const uint32_t *higher,
+                              uint32_t *out);
+
+// --- windows --------------------------------------------------------------------------------------------------------
+
+// Taps of a window; INT64_MAX: that many or more.
+int64_t kl_window_taps(const kl_instr *in);
+// Is it folded where it is wanted?
+bool kl_window_is_small(const kl_instr *in);
+// The place in a padded and dilated dimension that a tap of the window at `index` looks at, from the first element on.
+const kl_aff *kl_window_place(kl_affs *p, const kl_window_dim *x, const kl_aff *index, const kl_aff *tap);
+// The element of an array that taps of the window at `index` see, and the guard `guard` and that there is one.
+uint32_t kl_window_sees(kl_walk *w, const kl_window_dim *x, const kl_shape *s, const kl_aff *const *index,
+                        const kl_aff *const *tap, uint32_t guard, const kl_aff **at, bool *never);
+
 // What a look meets: an instruction wanted at an index, and what it needs, each by its number; of what is loaded the
 // slot (KL_NONE for constants), its type, and the place in it.
 typedef struct kl_seen {
