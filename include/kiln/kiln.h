@@ -14,5 +14,6 @@
 #include <kiln/run.h>
 #include <kiln/sim.h>
 #include <kiln/profile.h>
+#include <kiln/xla.h>
 
 #endif

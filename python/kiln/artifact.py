@@ -31,6 +31,8 @@ class Slot:
     by_value: bool
     alias: Optional[int]
     donated: bool
+    order: Tuple[int, ...]  # its dimensions, the slowest in memory first
+    is_tiled: bool
     is_plain: bool  # elements lie as numpy has them: row-major, whole bytes
 
 
@@ -105,6 +107,8 @@ def _slot(s: abi.Slot) -> Slot:
         by_value=s.by_value,
         alias=None if s.alias == abi.NO_SLOT else s.alias,
         donated=s.donated,
+        order=tuple(reversed(order)),
+        is_tiled=tiled,
         is_plain=bool(s.layout) and not tiled and order == sorted(order, reverse=True) and found.bits >= 8,
     )
 

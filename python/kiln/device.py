@@ -102,6 +102,11 @@ class Device:
         """The CUstream that launches go to unless another one is given."""
         return library().kiln_device_stream(self._device) or 0
 
+    @property
+    def context(self) -> int:
+        """Its primary CUcontext, which XLA and PyTorch use as well."""
+        return library().kiln_device_context(self._device) or 0
+
     def __repr__(self) -> str:
         return f"<kiln.Device {self.name}{' (simulated)' if self.simulated else ''}, {self.target}>"
 

@@ -574,6 +574,13 @@ START_TEST(null_cuda) {
   NULLS(INVALID, kiln_cuda_kernel *, kiln_cuda_kernel_create(cx, driver, NULL, context, &o));
   INVALID(kiln_cuda_kernel_create(cx, driver, gpu, context, NULL));
   kiln_cuda_kernel_destroy(NULL);
+  NULLS(INVALID_CX, kiln_xla_kernel *, kiln_xla_kernel_create(NULL, gpu, driver, context, &o));
+  NULLS(INVALID, kiln_xla_kernel *, kiln_xla_kernel_create(cx, NULL, driver, context, &o));
+  NULLS(INVALID, kiln_xla_kernel *, kiln_xla_kernel_create(cx, gpu, NULL, context, &o));
+  NULLS(INVALID, kiln_xla_kernel *, kiln_xla_kernel_create(cx, gpu, driver, NULL, &o));
+  INVALID(kiln_xla_kernel_create(cx, gpu, driver, context, NULL));
+  kiln_xla_kernel_destroy(NULL);
+  ck_assert_ptr_null(kiln_xla_call(NULL));
   INVALID_CX(kiln_cuda_kernel_prepare(NULL, on_gpu));
   INVALID(kiln_cuda_kernel_prepare(cx, NULL));
   INVALID_CX(kiln_cuda_kernel_resources(NULL, on_gpu, 0, &r));

@@ -1,5 +1,8 @@
 """JAX functions through kiln, beside JAX itself."""
+import os
 import unittest
+
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
 
 import kiln
 import numpy as np
@@ -63,3 +66,85 @@ class Jax(unittest.TestCase):
     def test_refusals(self):
         with self.assertRaises(ValueError):
             kiln.jax.jit(lambda x: x, device="abacus")
+
+
+def layer(x, w):
+    """Of a tree, with a scalar in it."""
+    h = jnp.tanh(x["a"] * w) + x["b"]
+    return {"y": jax.nn.softmax(h, axis=-1), "s": (h * h).sum(axis=-1)}
+
+
+@unittest.skipUnless(jax and hasattr(jax, "ffi"), "jax is not installed, or has no jax.ffi")
+class CustomCalls(unittest.TestCase):
+    """Kernels inside XLA's programs, beside what XLA makes of the same functions."""
+
+    def setUp(self):
+        r = np.random.default_rng(3)
+        self.x = {"a": jnp.asarray(r.standard_normal((8, 12)), jnp.float32), "b": jnp.float32(0.25)}
+        self.w = jnp.asarray(r.standard_normal(12), jnp.float32)
+
+    def near(self, found, expected):
+        self.assertEqual(jax.tree_util.tree_structure(found), jax.tree_util.tree_structure(expected))
+        for a, b in zip(jax.tree_util.tree_leaves(found), jax.tree_util.tree_leaves(expected)):
+            self.assertEqual(a.dtype, b.dtype)
+            np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
+
+    def test_inside_jit(self):
+        kernel = kiln.jax.kernel(layer)
+        program = lambda f: jax.jit(lambda x, w: f({"a": x["a"] * 2, "b": x["b"]}, w)["y"] + 1)  # noqa: E731
+        self.near(program(kernel)(self.x, self.w), program(layer)(self.x, self.w))
+        self.assertIn("kiln", program(kernel).lower(self.x, self.w).as_text())
+        self.near(kernel(self.x, self.w), layer(self.x, self.w))
+        self.assertEqual(len(kernel._cache), 1)
+
+    def test_grad(self):
+        kernel = kiln.jax.kernel(layer)
+        loss = lambda f: lambda x, w: (f(x, w)["y"] ** 2).sum() + f(x, w)["s"].mean()  # noqa: E731
+        self.near(jax.grad(loss(kernel), (0, 1))(self.x, self.w), jax.grad(loss(layer), (0, 1))(self.x, self.w))
+        self.near(jax.jit(jax.grad(loss(kernel)))(self.x, self.w), jax.grad(loss(layer))(self.x, self.w))
+
+    def test_grad_of_what_takes_integers(self):
+        f = lambda x, k: x * x * k.astype(jnp.float32)  # noqa: E731
+        kernel, k = kiln.jax.kernel(f), jnp.arange(12)
+        total = lambda f: lambda x: f(x, k).sum()  # noqa: E731
+        self.near(jax.grad(total(kernel))(self.w), jax.grad(total(f))(self.w))
+
+    def test_vmap(self):
+        kernel = kiln.jax.kernel(lambda x: jax.nn.softmax(x))
+        self.near(jax.vmap(kernel)(self.x["a"]), jax.nn.softmax(self.x["a"], axis=-1))
+
+    def test_shard_map(self):
+        from jax.sharding import Mesh, PartitionSpec
+
+        shard_map = getattr(jax, "shard_map", None)
+        if shard_map is None:
+            from jax.experimental.shard_map import shard_map
+        if jax.device_count() < 4:
+            self.skipTest("JAX was started with fewer devices")
+        mesh = Mesh(np.array(jax.devices()[:4]), ("i",))
+        kernel = kiln.jax.kernel(lambda x: jax.nn.softmax(x, axis=-1))
+        spec = PartitionSpec("i", None)
+        try:
+            sharded = shard_map(kernel, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
+        except TypeError:
+            sharded = shard_map(kernel, mesh=mesh, in_specs=spec, out_specs=spec, check_rep=False)
+        self.near(jax.jit(sharded)(self.x["a"]), jax.nn.softmax(self.x["a"], axis=-1))
+
+    def test_layouts(self):
+        m = kiln.Module(
+            "HloModule t ENTRY e { p = f32[3,4]{0,1} parameter(0) ROOT r = f32[3,4]{0,1} multiply(p, p) }"
+        )
+        x = jnp.arange(12, dtype=jnp.float32).reshape(3, 4)
+        (y,) = jax.jit(kiln.jax.call(kiln.compile(m)))(x)
+        np.testing.assert_array_equal(y, x * x)
+
+    def test_refusals(self):
+        with self.assertRaises(kiln.UnsupportedError):
+            kiln.jax.call(kiln.compile(kiln.Module("HloModule s ENTRY e { p = s4[8] parameter(0) ROOT r = s4[8] add(p, p) }")))
+        f = kiln.compile(kiln.Module("HloModule s ENTRY e { p = f32[8] parameter(0) ROOT r = f32[8] add(p, p) }"))
+        with self.assertRaises(TypeError):
+            kiln.jax.call(f)()
+        with self.assertRaisesRegex(Exception, r"parameter 0: expected f32.8., found f32.9."):
+            jax.jit(kiln.jax.call(f))(jnp.zeros(9, jnp.float32))
+        with self.assertRaises(kiln.InvalidError):
+            kiln.jax.call(kiln.compile(f.module, "sm_90"))
