@@ -103,7 +103,8 @@ KILN_API kiln_status kiln_module_extract(kiln_context *cx, const kiln_module *m,
 //
 // A buffer holds an array as devices see it: in the layout that entry_computation_layout states for it, else in that of
 // ENTRY's parameter or root, sub-byte elements packed. Elements are the same values in row-major order, one byte each
-// for sub-byte types, as numpy has them.
+// for sub-byte types, as numpy has them. The buffer of an array with a sparse encoding (kiln/sparse.h) is the dense
+// tensor that it means, row-major.
 //
 // Leaves are the arrays (and tokens, which have no buffer) of all parameters, or of the result, tuples flattened depth
 // first; i is the number of a leaf, as everywhere where buffers are given.
@@ -123,7 +124,8 @@ KILN_API bool kiln_module_parameter_leaf_unpack(const kiln_module *m, size_t i, 
 KILN_API bool kiln_module_result_leaf_pack(const kiln_module *m, size_t i, const void *elements, void *buffer);
 KILN_API bool kiln_module_result_leaf_unpack(const kiln_module *m, size_t i, const void *buffer, void *elements);
 // Fills a parameter's buffer with values that follow from seed, i and the element's index alone: floats in -4..4,
-// integers in -100..100 as far as the type goes, fair preds.
+// integers in -100..100 as far as the type goes, fair preds. Of an array with an encoding about one element in eight
+// has such a value, or the encoding's explicit one, as far as it has room for them; the others have the implicit value.
 KILN_API bool kiln_module_parameter_leaf_fill(const kiln_module *m, size_t i, uint64_t seed, void *buffer);
 
 // --- building -----------------------------------------------------------------------------------------------------

@@ -158,8 +158,8 @@ static void free_unpacked(kl_ctx *cx, kl_array *a, const void *buffer) {
 
 static kiln_status unpack_args(kl_ctx *cx, const kl_interface *io, const void *const *args, kl_array *out) {
   for (size_t n = 0; n < io->nparams; n++) {
-    if (!kl_shape_is_array(io->shapes[n])) continue; // the evaluator knows which it takes
-    KL_TRY(unpack(cx, io->shapes[n], args[n], &out[n], "a parameter"));
+    if (!kl_shape_is_array(io->dense[n])) continue; // the evaluator knows which it takes
+    KL_TRY(unpack(cx, io->dense[n], args[n], &out[n], "a parameter"));
   }
   return KILN_OK;
 }
@@ -167,7 +167,7 @@ static kiln_status unpack_args(kl_ctx *cx, const kl_interface *io, const void *c
 // An evaluated result, to be laid out as its buffer is.
 static void lay_out(const kl_interface *io, kl_result *results) {
   for (size_t k = 0; k < io->nresults; k++)
-    if (results[k].data.shape) results[k].data.shape = io->shapes[io->nparams + k];
+    if (results[k].data.shape) results[k].data.shape = io->dense[io->nparams + k];
 }
 
 // Evaluates ENTRY on packed buffers. `results` has room for its leaves.

@@ -64,6 +64,8 @@ const kl_shape *kl_shape_intern(kiln_module *m, const kl_shape *s);
 bool kl_shape_compatible(const kl_shape *a, const kl_shape *b);
 bool kl_shape_same_dims(const kl_shape *a, const kl_shape *b);
 bool kl_shape_is_array(const kl_shape *s);
+// The array shape of a module without its encoding, in the default layout; one that has none as it is.
+const kl_shape *kl_shape_without_encoding(kiln_module *m, const kl_shape *s);
 // minor_to_major[i] of an array shape, default layout where none is written.
 int64_t kl_shape_minor_to_major(const kl_shape *s, uint32_t i);
 bool kl_shape_default_layout(const kl_shape *s); // descending order, no tiles or other fields that move data
@@ -369,10 +371,11 @@ typedef struct kl_header {
 
 // The buffers of ENTRY: the leaves of its parameters in order, then those of its result. A value has one index in every
 // computation it passes, and a buffer one layout, that of its owner: of ENTRY's buffers the one that the header's
-// entry_computation_layout states, else that of the parameter or root.
+// entry_computation_layout states, else that of the parameter or root. An array with an encoding is a dense tensor to
+// whoever computes on it: `dense` has its shape without, and all others as they are.
 typedef struct kl_interface {
   size_t nparams, nresults; // leaves
-  const kl_shape *const *shapes;
+  const kl_shape *const *shapes, *const *dense;
 } kl_interface;
 
 enum { KL_HASH_UNKNOWN, KL_HASH_WRITING, KL_HASH_KNOWN };

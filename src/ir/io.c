@@ -1,6 +1,7 @@
 // Leaves of ENTRY's interface: types, sizes of buffers, packing, and reproducible fill.
 
 #include "ir/index/layout.h"
+#include "ir/sparse/sample.h"
 
 static const kl_shape **take_leaves(const kl_shape *own, const kl_shape *stated, const kl_shape **out) {
   const kl_shape **end = kl_shape_leaves(own, out);
@@ -22,7 +23,9 @@ void kl_interface_make(kiln_module *m) {
   for (uint32_t i = 0; i < c->nparams; i++)
     at = take_leaves(c->instr[c->params[i]].shape, h->result ? h->params[i] : NULL, at);
   take_leaves(kl_root(c)->shape, h->result, at);
-  m->interface = (kl_interface){nparams, nresults, shapes};
+  const kl_shape **dense = KL_NEW_N(&m->arena, const kl_shape *, nparams + nresults + 1);
+  for (size_t i = 0; i < nparams + nresults; i++) dense[i] = kl_shape_without_encoding(m, shapes[i]);
+  m->interface = (kl_interface){nparams, nresults, shapes, dense};
 }
 
 size_t kiln_module_parameter_leaf_count(const kiln_module *m) {
@@ -34,12 +37,12 @@ static const kl_shape *array_or_null(const kl_shape *s) {
 }
 
 static const kl_shape *param_leaf(const kiln_module *m, size_t leaf) {
-  return m && leaf < m->interface.nparams ? array_or_null(m->interface.shapes[leaf]) : NULL;
+  return m && leaf < m->interface.nparams ? array_or_null(m->interface.dense[leaf]) : NULL;
 }
 
 static const kl_shape *result_leaf(const kiln_module *m, size_t leaf) {
   if (!m || leaf >= m->interface.nresults) return NULL;
-  return array_or_null(m->interface.shapes[m->interface.nparams + leaf]);
+  return array_or_null(m->interface.dense[m->interface.nparams + leaf]);
 }
 
 size_t kiln_module_result_leaf_count(const kiln_module *m) {
@@ -195,16 +198,20 @@ static void fill_by_layout(const kl_shape *s, uint64_t stream, void *buffer) {
   kl_physical_runs(s, &p, fill_run, &(filling){s, &p, buffer, stream});
 }
 
+static void fill(const kl_shape *s, uint64_t stream, void *buffer) {
+  kl_dtype part = kl_is_complex(s->dtype) ? kl_info(s->dtype)->part : s->dtype;
+  int64_t n = s->count * (part == s->dtype ? 1 : 2);
+  if (!kl_layout_is_order(s)) {
+    if (s->count) fill_by_layout(s, stream, buffer);
+    return;
+  }
+  for (int64_t e = 0; e < n; e++) put(part, buffer, e, value(part, mix(stream + (uint64_t)e)));
+}
+
 bool kiln_module_parameter_leaf_fill(const kiln_module *m, size_t i, uint64_t seed, void *buffer) {
   const kl_shape *s = param_leaf(m, i);
   if (!are_there(s, buffer, buffer)) return false;
-  kl_dtype part = kl_is_complex(s->dtype) ? kl_info(s->dtype)->part : s->dtype;
-  int64_t n = s->count * (part == s->dtype ? 1 : 2);
   uint64_t stream = mix(mix(seed) ^ i);
-  if (!kl_layout_is_order(s)) {
-    if (s->count) fill_by_layout(s, stream, buffer);
-    return true;
-  }
-  for (int64_t e = 0; e < n; e++) put(part, buffer, e, value(part, mix(stream + (uint64_t)e)));
-  return true;
+  fill(s, stream, buffer);
+  return !m->interface.shapes[i]->layout.sparse || kl_sparse_sample(m->cx, m->interface.shapes[i], stream, buffer);
 }

@@ -189,6 +189,13 @@ const kl_shape *kl_shape_tuple(kiln_module *m, uint32_t n, const kl_shape *const
 
 // --- questions ----------------------------------------------------------------------------------------------------
 
+const kl_shape *kl_shape_without_encoding(kiln_module *m, const kl_shape *s) {
+  if (!s->layout.sparse) return s;
+  kl_shape plain = *s;
+  plain.layout = (kl_layout){.tail_padding = 1};
+  return kl_shape_intern(m, &plain);
+}
+
 bool kl_shape_is_array(const kl_shape *s) {
   return kl_is_array_dtype(s->dtype);
 }

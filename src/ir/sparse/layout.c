@@ -1,5 +1,6 @@
 // Layouts of sparse tensors: encodings bound to a type and sizes, each with an arena and a pool of its own.
 #include "ir/sparse/layout.h"
+#include "ir/hlo.h"
 #include "ir/sparse/impl.h"
 
 static void print_dims(kiln_sparse_layout *h) {
@@ -66,6 +67,17 @@ kiln_status kiln_sparse_layout_create(kiln_context *cx, const kiln_encoding *e, 
   print_dims(h);
   *out = h;
   return KILN_OK;
+}
+
+kiln_status kl_sparse_layout_of(kl_ctx *cx, const kl_shape *s, kiln_sparse_layout **out) {
+  kiln_encoding *e = NULL;
+  *out = NULL;
+  for (uint32_t d = 0; s->dynamic && d < s->rank; d++)
+    if (s->dynamic[d]) return kl_unsupported(cx, KL_NOWHERE, "dimension %u of an array with an encoding is dynamic", d);
+  KL_TRY(kiln_encoding_parse(cx, "encoding", s->layout.sparse, strlen(s->layout.sparse), NULL, &e));
+  kiln_status st = kiln_sparse_layout_create(cx, e, s->dtype, s->rank ? s->dims : &(int64_t){0}, out);
+  kiln_encoding_destroy(&e);
+  return st;
 }
 
 void kiln_sparse_layout_destroy(kiln_sparse_layout **l) {

@@ -16,4 +16,8 @@ struct kiln_sparse_layout {
   const char **dims; // texts by dimension; NULL where there is no way back
 };
 
+struct kl_shape;
+// How arrays of a shape with an encoding are stored. Owned by the caller. UNSUPPORTED: dynamic dimensions.
+kiln_status kl_sparse_layout_of(kl_ctx *cx, const struct kl_shape *s, kiln_sparse_layout **out);
+
 #endif
