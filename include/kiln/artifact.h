@@ -32,6 +32,16 @@ KILN_API const char *kiln_artifact_text(const kiln_artifact *a, kiln_text_kind k
 
 #define KILN_NO_SLOT UINT32_MAX
 
+// What a slot is of a parameter or result: all of it, or one of the arrays that a tensor with an encoding is stored in
+// (kiln/sparse.h).
+typedef enum kiln_slot_role {
+  KILN_SLOT_ARRAY,
+  KILN_SLOT_POSITIONS,
+  KILN_SLOT_COORDINATES,
+  KILN_SLOT_VALUES,
+  KILN_SLOT_COUNTS, // of a result: how many elements its arrays have to have, and whether it can be stored
+} kiln_slot_role;
+
 // A buffer of the caller: one flattened parameter or result (tuples depth first). Elements are packed, in the layout
 // that the module gives the buffer (of one fusion picked out: its operand's or its own in ENTRY); those of less than 8
 // bits share bytes, the first in the low bits.
@@ -50,6 +60,9 @@ typedef struct kiln_slot {
   uint32_t alias; // the slot that may be the same buffer, from the first byte to the last; KILN_NO_SLOT. It may be
                   // another one, too: kernels are right either way
   bool donated;   // the module, or who compiled it, has asked for the alias
+  kiln_slot_role role;
+  uint32_t leaf, level; // of the module as it was given: the parameter's or result's leaf; of positions and coordinates
+                        // the level
 } kiln_slot;
 
 typedef enum kiln_argument_kind {

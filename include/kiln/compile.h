@@ -3,6 +3,7 @@
 #define KILN_COMPILE_H
 
 #include <kiln/artifact.h>
+#include <kiln/sparse.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,6 +53,10 @@ typedef struct kiln_compile_params {
   bool lineinfo; // PTX names the line of the module's text that each instruction comes from; the code stays the same
   bool deterministic; // the same bits every time for scatter, too: updates whose order shows are made one after the
                       // other, by a slower kernel
+  // Of leaves with an encoding: how long their arrays are. What is compiled is kiln_module_densify's module, whose
+  // leaves are the artifact's slots, and which other parameters speak of. No run-time count.
+  const kiln_sparse_slot *sparse_slots;
+  size_t sparse_slot_count;
 } kiln_compile_params;
 
 // Compiles ENTRY: each `fusion` instruction of it is a kernel; an ENTRY without fusions is one kernel. A result that no

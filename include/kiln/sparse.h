@@ -187,6 +187,37 @@ KILN_API kiln_status kiln_sparse_convert_slice(kiln_context *cx, const kiln_spar
                                                const kiln_sparse_array *arrays, const kiln_sparse_slice *slices,
                                                const kiln_sparse_layout *to, kiln_sparse_array *out);
 
+// --- in modules -----------------------------------------------------------------------------------------------------
+//
+// An array of a module with an encoding means a dense tensor, and every op computes on that. A device takes and gives
+// the arrays that it is stored in, whose lengths are known when a module is compiled, while what is stored in them is
+// known when it runs: there may be room for more.
+
+// The arrays of a parameter's or result's leaf with an encoding.
+typedef struct kiln_sparse_slot {
+  bool result;
+  size_t leaf;           // among those of the parameters, or of the result
+  const int64_t *counts; // by buffer of its layout, elements, all batches together, at least as many as the layout
+                         // says; -1: as many as a tensor of its sizes can need. NULL: all so
+} kiln_sparse_slot;
+
+// The same module over arrays: each leaf with an encoding becomes one leaf for each buffer of its layout, in that
+// order, of one dimension, and behind those of a result one more, s64[buffers + 1]: how many elements each has to have,
+// all batches together, then a number that is not 0 where the tensor cannot be stored (kiln_sparse_check_counts says
+// why). Parameters and results are flat. Arrays of a result have zeros behind what is stored, and lack what they have
+// no room for. Those of a parameter may have anything there, and whatever is in them, nothing outside is read or
+// written; what they mean is said of arrays that kiln_sparse_verify finds right. Entries of one element are summed in
+// the order in which they are stored, where the encoding says that they may come again; two slots of a level that
+// counts have no element in common. The new module is the caller's. `slots`: those of which something is to be said.
+// Errors: INVALID (a slot that is none, or twice; lengths below the layout's), UNSUPPORTED (a tensor that cannot be
+// stored, or is too large; a bitcast of one).
+KILN_API kiln_status kiln_module_densify(kiln_context *cx, const kiln_module *m, const kiln_sparse_slot *slots,
+                                         size_t slot_count, kiln_module **out);
+// Did a result's arrays, of these lengths, have room for what its last leaf counts? INVALID, with what is missing.
+// Fills in how many elements each has: between batches lie as many as there is room for.
+KILN_API kiln_status kiln_sparse_check_counts(kiln_context *cx, const kiln_sparse_layout *l, const int64_t *counts,
+                                              kiln_sparse_array *arrays);
+
 // --- files ----------------------------------------------------------------------------------------------------------
 
 // The entries of a tensor, its sizes and its type, as files have them.

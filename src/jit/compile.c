@@ -4,6 +4,7 @@
 #include "jit/jit.h"
 #include "jit/kernels.h"
 #include "jit/pieces.h"
+#include "ir/densify/densify.h"
 #include "lower/emit/emit.h"
 #include "lower/emit/irtable.h"
 #include "lower/plan/cost/cost.h"
@@ -19,9 +20,11 @@ typedef struct kl_placed_constant {
 
 typedef struct job {
   kl_ctx *cx;
-  const kiln_module *origin, *m; // as given; as it is compiled
-  const char *fusion;            // of `origin`, that is compiled alone, or NULL
-  kiln_compile_params params;    // for `m`
+  const kiln_module *given, *origin, *m; // by the caller; over arrays alone; as it is compiled
+  const char *picked, *fusion;           // of `given` and of `origin`, that is compiled alone, or NULL
+  kiln_module *dense;                    // `origin`, where it is not the caller's
+  kl_stored_interface stored;            // what its leaves are
+  kiln_compile_params params;            // for `m`
   kl_strategy strategy;
   kl_target target;
   kiln_artifact *a;
@@ -429,6 +432,16 @@ static void list_launches(job *j) {
   for (size_t i = 0; i < j->constant_arguments.n; i++) j->constant_arguments.p[i]->offset += j->zero_bytes;
 }
 
+static void describe_roles(job *j) {
+  kl_kernels *k = &j->kernels;
+  for (uint32_t i = 0; i < k->nslots; i++) {
+    const kl_stored_leaf *x = j->dense ? &j->stored.leaves[i] : NULL;
+    k->slots[i].leaf = x ? x->leaf : k->slots[i].index;
+    k->slots[i].role = x ? x->role : KILN_SLOT_ARRAY;
+    k->slots[i].level = x ? x->level : 0;
+  }
+}
+
 // After every kernel has agreed.
 static void declare_aliases(kl_kernels *k) {
   for (uint32_t i = 0; i < k->npairs; i++) {
@@ -477,7 +490,8 @@ static kiln_status compile_module(job *j) {
   declare_aliases(&j->kernels);
   if (j->plan_only) return KILN_OK;
   kl_describe_slots(j->cx, &j->kernels);
-  return kl_describe_origin(j->cx, &j->kernels, j->origin, j->fusion, &j->a->manifest);
+  describe_roles(j);
+  return kl_describe_origin(j->cx, &j->kernels, j->given, j->picked, &j->a->manifest);
 }
 
 // *none: with `apart` there would be nothing new.
@@ -501,7 +515,7 @@ static void begin_again(job *j) {
   j->launches.n = j->host_launches.n = 0;
   j->constants.n = j->constant_arguments.n = 0;
   j->constant_bytes = 0;
-  j->plan_text.n = 0;
+  j->plan_text.n = j->explained.n = j->explained_json.n = 0;
 }
 
 // What one kernel cannot do, several may, each for one thing: then nobody hears of what the first could not, but where
@@ -520,12 +534,35 @@ static kiln_status compile(job *j) {
   return again;
 }
 
+// Tensors with encodings become the arrays that they are stored in.
+static kiln_status densify(job *j) {
+  const kiln_compile_params *p = &j->params;
+  kiln_module *own = NULL;
+  if (!kl_has_encodings(j->given)) {
+    if (p->sparse_slot_count)
+      return kl_invalid(j->cx, KL_NOWHERE, "sparse_slots: expected none, as no array has an encoding, found %zu",
+                        p->sparse_slot_count);
+    return KILN_OK;
+  }
+  if (p->max_count) return kl_unsupported(j->cx, KL_NOWHERE, "a run-time element count of tensors with an encoding");
+  if (j->fusion) KL_TRY(kiln_module_extract(j->cx, j->given, j->fusion, &own));
+  kiln_status st = kl_module_densify(j->cx, own ? own : j->given, p->sparse_slots, p->sparse_slot_count, &j->scratch,
+                                     &j->stored, &j->dense);
+  kiln_module_destroy(&own);
+  if (st != KILN_OK) return st;
+  j->origin = j->dense;
+  j->fusion = NULL;
+  return KILN_OK;
+}
+
 static kiln_status check_params(kl_ctx *cx, const kiln_compile_params *p) {
   uint32_t al = p->argument_align;
   if (al && (al & (al - 1) || al > 4096))
     return kl_invalid(cx, KL_NOWHERE, "argument_align is %u: expected a power of two up to 4096", al);
   if (p->alias_count && !p->aliases)
     return kl_invalid(cx, KL_NOWHERE, "aliases: expected %zu of them, found NULL", p->alias_count);
+  if (p->sparse_slot_count && !p->sparse_slots)
+    return kl_invalid(cx, KL_NOWHERE, "sparse_slots: expected %zu of them, found NULL", p->sparse_slot_count);
   if ((unsigned)p->numerics > KILN_NUMERICS_FAST)
     return kl_invalid(cx, KL_NOWHERE, "numerics is %d: expected strict (0) or fast (1)", (int)p->numerics);
   if (p->max_count < 0)
@@ -536,7 +573,7 @@ static kiln_status check_params(kl_ctx *cx, const kiln_compile_params *p) {
 // Stores the artifact, or with `plan_only` nothing.
 static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params,
                            const kl_strategy *strategy, bool plan_only, kiln_artifact **out) {
-  job j = {.cx = cx, .origin = m, .plan_only = plan_only, .strategy = *strategy};
+  job j = {.cx = cx, .given = m, .origin = m, .plan_only = plan_only, .strategy = *strategy};
   kiln_device_info device;
   KL_TRY(KL_PARAMS_IN(cx, kiln_compile_params, params, &j.params));
   KL_TRY(check_params(cx, &j.params));
@@ -544,7 +581,7 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
     KL_TRY(KL_PARAMS_IN(cx, kiln_device_info, j.params.device, &device));
     j.params.device = &device;
   }
-  j.fusion = j.params.fusion;
+  j.picked = j.fusion = j.params.fusion;
   kiln_context_params own = {.struct_size = sizeof own, .allocator = cx->allocator};
   kl_ctx *acx = kiln_context_create(&own);
   if (!acx) return kl_out_of_memory(cx, sizeof *acx, "an artifact");
@@ -556,7 +593,9 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   kl_sb_init(&j.explained, cx);
   kl_sb_init(&j.explained_json, cx);
   if (!plan_only) j.llcx = LLVMContextCreate();
-  kiln_status st = compile(&j);
+  kiln_status st = densify(&j);
+  if (st == KILN_OK) st = compile(&j);
+  kiln_module_destroy(&j.dense);
   VEC_FREE(cx, &j.behind);
   VEC_FREE(cx, &j.constant_arguments);
   VEC_FREE(cx, &j.constants);

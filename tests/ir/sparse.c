@@ -281,7 +281,7 @@ static const struct {
     {"map = (i, j) -> (i : compressed(nonunique), j : singleton), posWidth = 32, crdWidth = 8", "4x5xf64",
      "p0 u32[2] c0 u8[?<40]/2 v f64[?<20]"},
     {"map = (i, j) -> (i : compressed(nonunique), j : singleton(soa))", "4x5xs8",
-     "p0 u64[2] c0 u64[?<4] c1 u64[?<20] v s8[?<20]"},
+     "p0 u64[2] c0 u64[?<20] c1 u64[?<20] v s8[?<20]"},
     {"map = (i, j) -> (j : compressed, i : compressed)", "3x7xbf16",
      "p0 u64[2] c0 u64[?<7] p1 u64[?<8] c1 u64[?<21] v bf16[?<21]"},
     {"map = (i, j) -> (i floordiv 2 : dense, j floordiv 2 : compressed, i mod 2 : dense, j mod 2 : dense)", "3x5xf32",

@@ -62,9 +62,14 @@ static entries behind(const kl_encoding *e, const kl_binding *b, uint32_t l, ent
   }
 }
 
-// Entries of the last level of the run that begins at l.
+// What the entries of level l cannot exceed: where coordinates of the compressed level may come again, there is one for
+// each of those of all singletons behind it.
 static int64_t run_most(const kl_encoding *e, const kl_binding *b, uint32_t l, entries p) {
-  for (uint32_t end = l + run_of(e, l); l < end; l++) p = behind(e, b, l, p);
+  uint32_t end = l + run_of(e, l), head = l;
+  while (head > 0 && e->levels[head].format == KILN_LEVEL_SINGLETON) head--;
+  if (sp_is_compressed(&e->levels[head]) && e->levels[head].properties & KILN_LEVEL_NONUNIQUE)
+    while (end < e->nlevels && e->levels[end].format == KILN_LEVEL_SINGLETON) end++;
+  for (; l < end; l++) p = behind(e, b, l, p);
   return p.most;
 }
 

@@ -1,0 +1,423 @@
+// Modules with sparse tensors as modules over arrays: parameters, ENTRY, results.
+#include "ir/densify/densify.h"
+
+#include "ir/densify/tensor.h"
+#include "ir/text/text.h"
+
+typedef struct densifier {
+  kl_ctx *cx;
+  const kiln_module *m;
+  kl_graph g;
+  kl_arena *arena; // of what is handed out
+  kl_shape_map shapes;
+  const kiln_sparse_slot *slots;
+  size_t nslots;
+  kl_tensor *tensors;      // by leaf of the interface; those without an encoding are empty
+  uint32_t *unpack, *pack; // by leaf: computations
+  VEC(kl_stored_leaf) leaves;
+} densifier;
+
+static bool is_sparse(const densifier *d, size_t leaf) {
+  return d->m->interface.shapes[leaf]->layout.sparse != NULL;
+}
+
+static bool shape_has(const kl_shape *s) {
+  for (uint32_t i = 0; s->dtype == KILN_TUPLE && i < s->nelems; i++)
+    if (shape_has(s->elems[i])) return true;
+  return s->layout.sparse != NULL;
+}
+
+bool kl_has_encodings(const kiln_module *m) {
+  for (size_t i = 0; i < m->interface.nparams + m->interface.nresults; i++)
+    if (m->interface.shapes[i]->layout.sparse) return true;
+  for (uint32_t i = 0; i < m->ncomp; i++)
+    for (uint32_t k = 0; k < m->comp[i].ninstr; k++)
+      if (shape_has(m->comp[i].instr[k].shape)) return true;
+  return false;
+}
+
+// --- tensors
+// ----------------------------------------------------------------------------------------------------------
+
+static const kiln_sparse_slot *slot_of(const densifier *d, size_t leaf) {
+  bool result = leaf >= d->m->interface.nparams;
+  for (size_t i = 0; i < d->nslots; i++)
+    if (d->slots[i].result == result && d->slots[i].leaf + (result ? d->m->interface.nparams : 0) == leaf)
+      return &d->slots[i];
+  return NULL;
+}
+
+static kiln_status check_slots(const densifier *d) {
+  const kl_interface *io = &d->m->interface;
+  for (size_t i = 0; i < d->nslots; i++) {
+    const kiln_sparse_slot *s = &d->slots[i];
+    size_t all = s->result ? io->nresults : io->nparams, leaf = s->leaf + (s->result ? io->nparams : 0);
+    const char *what = s->result ? "result" : "parameter";
+    if (s->leaf >= all || !is_sparse(d, leaf))
+      return kl_invalid(d->cx, KL_NOWHERE, "sparse_slots: expected the number of a %s with an encoding, found %zu",
+                        what, s->leaf);
+    if (slot_of(d, leaf) != s)
+      return kl_invalid(d->cx, KL_NOWHERE, "sparse_slots: expected %s %zu once, found it again", what, s->leaf);
+  }
+  return KILN_OK;
+}
+
+static kiln_status open_tensors(densifier *d) {
+  const kl_interface *io = &d->m->interface;
+  size_t n = io->nparams + io->nresults;
+  d->tensors = KL_NEW_N(&d->g.scratch, kl_tensor, n + 1);
+  d->unpack = KL_NEW_N(&d->g.scratch, uint32_t, n + 1);
+  d->pack = KL_NEW_N(&d->g.scratch, uint32_t, n + 1);
+  KL_TRY(check_slots(d));
+  for (size_t i = 0; i < n; i++) {
+    if (!is_sparse(d, i)) continue;
+    bool result = i >= io->nparams;
+    const kiln_sparse_slot *s = slot_of(d, i);
+    const char *what =
+        kl_strf(&d->g.scratch, "%s %zu", result ? "result" : "parameter", i - (result ? io->nparams : 0));
+    KL_TRY(kl_tensor_open(d->cx, &d->g.scratch, io->shapes[i], s ? s->counts : NULL, what, &d->tensors[i]));
+    if (result) KL_TRY(kl_pack_check(d->cx, &d->tensors[i], what));
+  }
+  return KILN_OK;
+}
+
+static void make_computations(densifier *d) {
+  const kl_interface *io = &d->m->interface;
+  size_t n = io->nparams + io->nresults;
+  for (size_t i = 0; i < n; i++)
+    if (is_sparse(d, i)) kl_tensor_combiners(&d->g, &d->tensors[i]);
+  for (size_t i = 0; i < n; i++) {
+    if (!is_sparse(d, i)) continue;
+    if (i < io->nparams)
+      d->unpack[i] = kl_unpack(&d->g, &d->tensors[i], kl_strf(&d->g.scratch, "unpacking_%zu", i));
+    else
+      d->pack[i] = kl_pack_tensor(&d->g, &d->tensors[i], kl_strf(&d->g.scratch, "packing_%zu", i - io->nparams));
+  }
+}
+
+// --- what is there already
+// ----------------------------------------------------------------------------------------------
+
+static const kl_shape *without(densifier *d, const kl_shape *s) {
+  return kl_map_shape(&d->shapes, d->g.m, s, kl_shape_without_encoding);
+}
+
+static const kl_array *plain_literal(densifier *d, const kl_instr *in) {
+  size_t n = kl_shape_leaf_count(in->shape);
+  kl_array *to = kl_arena_dup(&d->g.m->arena, in->literal, n * sizeof *to);
+  for (size_t i = 0; i < n; i++)
+    if (to[i].shape) to[i].shape = without(d, to[i].shape);
+  return to;
+}
+
+static kiln_status drop_encodings(densifier *d) {
+  for (uint32_t i = 0; i < d->m->ncomp; i++) {
+    const kl_comp *c = &d->m->comp[i];
+    for (uint32_t k = 0; k < c->ninstr; k++) {
+      const kl_instr *in = &c->instr[k];
+      if (in->op == KL_OP_BITCAST && (shape_has(in->shape) || shape_has(kl_operand(c, in, 0)->shape)))
+        return kl_unsupported(d->cx, in->span, "bitcast with a sparse encoding (SP)");
+      kl_instr *to = &d->g.m->comp[i].instr[k];
+      to->shape = without(d, in->shape);
+      if (in->literal) to->literal = plain_literal(d, in);
+    }
+  }
+  return KILN_OK;
+}
+
+// --- leaves
+// -------------------------------------------------------------------------------------------------------------
+
+static void note_leaf(densifier *d, size_t leaf, kiln_slot_role role, size_t level) {
+  size_t nparams = d->m->interface.nparams;
+  kl_stored_leaf x = {(uint32_t)(leaf < nparams ? leaf : leaf - nparams), role, (uint32_t)level};
+  VEC_PUSH(d->cx, &d->leaves, x);
+}
+
+static void note_array(densifier *d, size_t leaf, uint32_t i) {
+  static const kiln_slot_role roles[] = {KILN_SLOT_POSITIONS, KILN_SLOT_COORDINATES, KILN_SLOT_VALUES};
+  const kiln_sparse_buffer *b = &d->tensors[leaf].buffers[i];
+  note_leaf(d, leaf, roles[b->role], b->level);
+}
+
+static const char *array_name(densifier *d, const char *tensor, size_t leaf, uint32_t i) {
+  static const char *const roles[] = {"positions", "coordinates", "values"};
+  const kiln_sparse_buffer *b = &d->tensors[leaf].buffers[i];
+  if (b->role == KILN_SPARSE_VALUES) return kl_strf(&d->g.scratch, "%s_values", tensor);
+  return kl_strf(&d->g.scratch, "%s_%s%zu", tensor, roles[b->role], b->level);
+}
+
+static const char *name_of(densifier *d, const kl_instr *in) {
+  return kl_strf(&d->g.scratch, "%.*s", KL_FMT(kl_symbol_text(&d->g.m->names, in->name)));
+}
+
+// --- parameters
+// -----------------------------------------------------------------------------------------------------------
+
+// The parameters of leaf `leaf`; *next is the number of the first of them.
+static uint32_t *emit_parameters(densifier *d, size_t leaf, const char *name, uint32_t *next) {
+  const kl_tensor *x = &d->tensors[leaf];
+  uint32_t n = is_sparse(d, leaf) ? x->nbuffers : 1, *values = KL_NEW_N(&d->g.scratch, uint32_t, n);
+  for (uint32_t i = 0; i < n; i++) {
+    const kl_shape *s = d->m->interface.shapes[leaf];
+    const char *own = is_sparse(d, leaf) ? array_name(d, name, leaf, i) : name;
+    values[i] = kl_graph_parameter(&d->g, (*next)++, is_sparse(d, leaf) ? kl_tensor_array(x, d->g.m, i) : s, own);
+    if (is_sparse(d, leaf))
+      note_array(d, leaf, i);
+    else
+      note_leaf(d, leaf, KILN_SLOT_ARRAY, 0);
+  }
+  return values;
+}
+
+// Values of leaves become the value that they are leaves of.
+static uint32_t put_together(densifier *d, const kl_shape *s, const uint32_t **leaves) {
+  if (s->dtype != KILN_TUPLE) return *(*leaves)++;
+  uint32_t *elements = KL_NEW_N(&d->g.scratch, uint32_t, s->nelems + 1);
+  for (uint32_t i = 0; i < s->nelems; i++) elements[i] = put_together(d, s->elems[i], leaves);
+  return kl_graph_tuple(&d->g, s->nelems, elements);
+}
+
+static void take_apart(densifier *d, uint32_t value, uint32_t **leaves) {
+  const kl_shape *s = kl_graph_shape(&d->g, value);
+  if (s->dtype != KILN_TUPLE) {
+    *(*leaves)++ = value;
+    return;
+  }
+  for (uint32_t i = 0; i < s->nelems; i++) take_apart(d, kl_graph_element(&d->g, value, i), leaves);
+}
+
+// By parameter of ENTRY, its value: all arrays first, then what is made of them.
+static uint32_t *emit_operands(densifier *d) {
+  const kl_comp *c = &d->m->comp[d->m->entry];
+  size_t n = d->m->interface.nparams, leaf = 0;
+  uint32_t **arrays = KL_NEW_N(&d->g.scratch, uint32_t *, n + 1), *leaves = KL_NEW_N(&d->g.scratch, uint32_t, n + 1);
+  uint32_t *values = KL_NEW_N(&d->g.scratch, uint32_t, c->nparams + 1u), next = 0;
+  for (uint32_t p = 0; p < c->nparams; p++) {
+    const kl_instr *in = &c->instr[c->params[p]];
+    size_t end = leaf + kl_shape_leaf_count(in->shape), first = leaf;
+    for (; leaf < end; leaf++) {
+      const char *name = name_of(d, in);
+      if (in->shape->dtype == KILN_TUPLE) name = kl_strf(&d->g.scratch, "%s_%zu", name, leaf - first);
+      arrays[leaf] = emit_parameters(d, leaf, name, &next);
+    }
+  }
+  for (size_t i = 0; i < n; i++) {
+    leaves[i] = arrays[i][0];
+    if (!is_sparse(d, i)) continue;
+    const char *name = kl_strf(&d->g.scratch, "unpack_%zu", i);
+    leaves[i] = kl_graph_fusion(&d->g, d->unpack[i], d->tensors[i].nbuffers, arrays[i], name);
+  }
+  const uint32_t *at = leaves;
+  for (uint32_t p = 0; p < c->nparams; p++) values[p] = put_together(d, c->instr[c->params[p]].shape, &at);
+  return values;
+}
+
+// --- ENTRY
+// ----------------------------------------------------------------------------------------------------------------
+
+static bool calls_fusions(const kl_comp *c) {
+  for (uint32_t i = 0; i < c->ninstr; i++)
+    if (c->instr[i].op == KL_OP_FUSION) return true;
+  return false;
+}
+
+// The result as its buffers lie, where it has no encoding.
+static const kl_shape *result_shape(densifier *d, const kl_shape *s, const kl_shape *const **leaf) {
+  if (s->dtype != KILN_TUPLE) return *(*leaf)++;
+  const kl_shape **elements = KL_NEW_N(&d->g.scratch, const kl_shape *, s->nelems + 1);
+  for (uint32_t i = 0; i < s->nelems; i++) elements[i] = result_shape(d, s->elems[i], leaf);
+  return kl_shape_tuple(d->g.m, s->nelems, elements);
+}
+
+// An ENTRY without fusions is one.
+static uint32_t emit_whole(densifier *d, const uint32_t *operands) {
+  kl_comp *c = &d->g.m->comp[d->g.m->entry];
+  const kl_shape *const *leaf = d->m->interface.dense + d->m->interface.nparams;
+  uint32_t whole = kl_graph_fusion(&d->g, d->g.m->entry, c->nparams, operands, name_of(d, kl_root(c)));
+  d->g.e.instrs.p[whole].shape = result_shape(d, kl_root(c)->shape, &leaf);
+  return whole;
+}
+
+static uint32_t emit_parts(densifier *d, const uint32_t *operands) {
+  const kl_comp *c = &d->g.m->comp[d->g.m->entry];
+  uint32_t *value = KL_NEW_N(&d->g.scratch, uint32_t, c->ninstr);
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    kl_instr in = c->instr[i];
+    if (in.op == KL_OP_PARAMETER) {
+      value[i] = kl_emit_in_layout(&d->g.e, operands[in.number], in.shape);
+      continue;
+    }
+    uint32_t *own = KL_NEW_N(&d->g.m->arena, uint32_t, in.noperands + in.ncontrol + 1u);
+    for (uint32_t k = 0; k < in.noperands; k++) own[k] = value[in.operands[k]];
+    for (uint32_t k = 0; k < in.ncontrol; k++) own[in.noperands + k] = value[in.control[k]];
+    in.operands = own;
+    in.control = own + in.noperands;
+    value[i] = kl_emit(&d->g.e, &in);
+  }
+  return value[c->root];
+}
+
+// --- results
+// --------------------------------------------------------------------------------------------------------------
+
+// All arrays, as one flat tuple; a lone result without an encoding is one itself.
+static uint32_t emit_results(densifier *d, uint32_t value) {
+  const kl_interface *io = &d->m->interface;
+  uint32_t *leaves = KL_NEW_N(&d->g.scratch, uint32_t, io->nresults + 1), *end = leaves, n = 0;
+  VEC(uint32_t) all = {0};
+  bool lone = kl_graph_shape(&d->g, value)->dtype != KILN_TUPLE && !is_sparse(d, io->nparams);
+  take_apart(d, value, &end);
+  for (size_t i = 0; i < io->nresults; i++) {
+    size_t leaf = io->nparams + i;
+    if (!is_sparse(d, leaf)) {
+      bool array = kl_shape_is_array(io->shapes[leaf]);
+      VEC_PUSH(d->cx, &all, array ? kl_emit_in_layout(&d->g.e, leaves[i], io->shapes[leaf]) : leaves[i]);
+      note_leaf(d, leaf, KILN_SLOT_ARRAY, 0);
+      continue;
+    }
+    const char *name = kl_strf(&d->g.scratch, "pack_%zu", i);
+    uint32_t packed = kl_graph_fusion(&d->g, d->pack[leaf], 1, &leaves[i], name);
+    for (uint32_t k = 0; k <= d->tensors[leaf].nbuffers; k++) {
+      VEC_PUSH(d->cx, &all, kl_graph_element(&d->g, packed, k));
+      if (k < d->tensors[leaf].nbuffers)
+        note_array(d, leaf, k);
+      else
+        note_leaf(d, leaf, KILN_SLOT_COUNTS, 0);
+    }
+  }
+  n = lone ? all.p[0] : kl_graph_tuple(&d->g, (uint32_t)all.n, all.p);
+  VEC_FREE(d->cx, &all);
+  return n;
+}
+
+// --- the header
+// -------------------------------------------------------------------------------------------------------------
+
+// The leaf at a path, of a shape whose first leaf has number *leaf.
+static bool leaf_at(const kl_shape *s, kl_ints path, size_t *leaf) {
+  for (uint32_t i = 0; i < path.n; i++) {
+    if (s->dtype != KILN_TUPLE || path.p[i] < 0 || path.p[i] >= s->nelems) return false;
+    *leaf += s->first_leaf[path.p[i]];
+    s = s->elems[path.p[i]];
+  }
+  return kl_shape_is_array(s);
+}
+
+// Where a leaf without an encoding stands in the new interface.
+static uint32_t place_of(const densifier *d, bool result, size_t leaf, uint32_t nparams) {
+  uint32_t i = result ? nparams : 0;
+  while (d->leaves.p[i].leaf != leaf) i++;
+  return result ? i - nparams : i;
+}
+
+static kiln_status put_alias(densifier *d, kl_sb *b, const kl_alias *a, uint32_t nparams, bool lone) {
+  const kl_comp *c = &d->m->comp[d->m->entry];
+  const kl_interface *io = &d->m->interface;
+  size_t parameter = 0, result = 0;
+  if (a->param < 0 || a->param >= c->nparams) return KILN_OK; // the verifier has said so
+  for (int64_t i = 0; i < a->param; i++) parameter += kl_shape_leaf_count(c->instr[c->params[i]].shape);
+  bool arrays = leaf_at(c->instr[c->params[a->param]].shape, a->path, &parameter) &&
+                leaf_at(kl_root(c)->shape, a->result, &result);
+  if (!arrays || is_sparse(d, parameter) || is_sparse(d, io->nparams + result)) {
+    static const char why[] = "input_output_alias of parameter %lld: tensors with an encoding do not share memory";
+    if (a->must) return kl_unsupported(d->cx, KL_NOWHERE, why, (long long)a->param);
+    kl_warn(d->cx, KL_NOWHERE, why, (long long)a->param);
+    return KILN_OK;
+  }
+  kl_sb_puts(b, b->n && b->p[b->n - 1] != '{' ? ", {" : "{");
+  if (!lone) kl_sb_u64(b, place_of(d, true, result, nparams));
+  kl_sbf(b, "}: (%u, {}, %s)", place_of(d, false, parameter, nparams), a->must ? "must-alias" : "may-alias");
+  return KILN_OK;
+}
+
+// Attributes that say nothing of the interface stay.
+static kiln_status rewrite_header(densifier *d, uint32_t nparams, bool lone) {
+  static const char *const gone[] = {"entry_computation_layout", "input_output_alias", "buffer_donor", "is_scheduled"};
+  kiln_module *m = d->g.m;
+  const kl_header *h = &d->m->header;
+  kl_raw_attr *raw = KL_NEW_N(&m->arena, kl_raw_attr, m->nraw + 1);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < m->nraw; i++) {
+    bool keep = true;
+    for (uint32_t k = 0; k < KL_COUNT(gone); k++) keep &= !kl_str_is(m->raw[i].key, gone[k]);
+    if (keep) raw[n++] = m->raw[i];
+  }
+  m->raw = raw;
+  m->nraw = n;
+  kl_sb text, aliases;
+  kl_sb_init(&text, d->cx);
+  kl_sb_init(&aliases, d->cx);
+  kiln_status st = KILN_OK;
+  for (uint32_t i = 0; i < h->naliases && st == KILN_OK; i++)
+    st = put_alias(d, &aliases, &h->aliases[i], nparams, lone);
+  kl_put_header(&text, m);
+  if (aliases.n) kl_sbf(&text, ", input_output_alias={ %s }", aliases.p);
+  if (st == KILN_OK) st = kl_read_header(d->cx, m, (kl_str){text.p, text.n});
+  kl_sb_free(&text);
+  kl_sb_free(&aliases);
+  return st;
+}
+
+// --- the module
+// -------------------------------------------------------------------------------------------------------------
+
+static void make_room(kiln_module *m, size_t leaves) {
+  size_t room = m->ncomp + leaves + KL_COMBINERS * KILN_DTYPE_COUNT + 1;
+  kl_comp *all = KL_NEW_N(&m->arena, kl_comp, room);
+  memcpy(all, m->comp, m->ncomp * sizeof *all);
+  m->comp = all;
+}
+
+static kiln_status rewrite(densifier *d, uint32_t *nparams) {
+  kiln_module *m = d->g.m;
+  KL_TRY(open_tensors(d));
+  KL_TRY(drop_encodings(d));
+  make_room(m, d->m->interface.nparams + d->m->interface.nresults);
+  make_computations(d);
+  bool apart = calls_fusions(&m->comp[m->entry]);
+  uint32_t name = m->comp[m->entry].name;
+  m->comp[m->entry].name = kl_intern(&m->names, kl_str_of(apart ? "" : "dense"));
+  kl_graph_begin(&d->g);
+  uint32_t *operands = emit_operands(d);
+  *nparams = (uint32_t)d->leaves.n;
+  uint32_t value = apart ? emit_parts(d, operands) : emit_whole(d, operands);
+  uint32_t root = emit_results(d, value);
+  bool lone = kl_graph_shape(&d->g, root)->dtype != KILN_TUPLE;
+  m->entry = kl_graph_end(&d->g, kl_strf(&d->g.scratch, "%.*s", KL_FMT(kl_symbol_text(&m->names, name))), root);
+  return rewrite_header(d, *nparams, lone);
+}
+
+kiln_status kl_module_densify(kl_ctx *cx, const kiln_module *m, const kiln_sparse_slot *slots, size_t n,
+                              kl_arena *arena, kl_stored_interface *io, kiln_module **out) {
+  densifier d = {.cx = cx, .m = m, .g = {.cx = cx, .m = kl_fork(cx, m)}, .arena = arena, .slots = slots, .nslots = n};
+  uint32_t nparams = 0;
+  d.g.e.m = d.g.m;
+  d.g.span = m->comp[m->entry].span;
+  kl_arena_init(&d.g.scratch, cx);
+  *out = NULL;
+  kiln_status st = rewrite(&d, &nparams);
+  for (size_t i = 0; d.tensors && i < m->interface.nparams + m->interface.nresults; i++) kl_tensor_close(&d.tensors[i]);
+  *io = (kl_stored_interface){nparams, (uint32_t)d.leaves.n - nparams,
+                              kl_arena_dup(arena, d.leaves.p, d.leaves.n * sizeof *d.leaves.p)};
+  VEC_FREE(cx, &d.leaves);
+  kl_shape_map_free(cx, &d.shapes);
+  kl_emit_free(&d.g.e);
+  kl_arena_free(&d.g.scratch);
+  if (st == KILN_OK) return kl_finish_fork(cx, d.g.m, out);
+  kiln_module_destroy(&d.g.m);
+  return st;
+}
+
+kiln_status kiln_module_densify(kiln_context *cx, const kiln_module *m, const kiln_sparse_slot *slots, size_t n,
+                                kiln_module **out) {
+  kl_arena arena;
+  kl_stored_interface io;
+  KL_CLEAR(out);
+  KL_EXPECT(cx, m, out);
+  if (n) KL_EXPECT(cx, slots);
+  kl_arena_init(&arena, cx);
+  kiln_status st = kl_module_densify(cx, m, slots, n, &arena, &io, out);
+  kl_arena_free(&arena);
+  return st;
+}

@@ -1,0 +1,415 @@
+// Writing HLO, op by op.
+#include "ir/densify/graph.h"
+
+// --- instructions ---------------------------------------------------------------------------------------------------
+
+static uint32_t name_of(kl_graph *g, const char *name) {
+  return kl_intern(&g->m->names, kl_str_of(name));
+}
+
+static uint32_t emit(kl_graph *g, kl_instr in, uint32_t n, const uint32_t *operands) {
+  if (!in.name) in.name = name_of(g, kl_op_name(in.op));
+  if (!in.more) in.more = &kl_no_more;
+  in.span = g->span;
+  in.noperands = n;
+  in.operands = kl_arena_dup(&g->m->arena, operands, n * sizeof *operands);
+  return kl_emit(&g->e, &in);
+}
+
+const kl_shape *kl_graph_shape(const kl_graph *g, uint32_t value) {
+  return g->e.instrs.p[value].shape;
+}
+
+static const kl_shape *like(kl_graph *g, uint32_t value, kl_dtype t) {
+  const kl_shape *s = kl_graph_shape(g, value);
+  return kl_shape_array(g->m, t, s->rank, s->dims);
+}
+
+static const int64_t *keep(kl_graph *g, const int64_t *v, uint32_t n) {
+  return kl_arena_dup(&g->m->arena, v, n * sizeof *v);
+}
+
+// --- computations ---------------------------------------------------------------------------------------------------
+
+void kl_graph_begin(kl_graph *g) {
+  kl_emit_begin(&g->e);
+}
+
+static bool is_taken(const kiln_module *m, uint32_t name) {
+  for (uint32_t i = 0; i < m->ncomp; i++)
+    if (m->comp[i].name == name) return true;
+  return false;
+}
+
+uint32_t kl_graph_end(kl_graph *g, const char *name, uint32_t root) {
+  kl_comp *c = &g->m->comp[g->m->ncomp];
+  uint32_t symbol = name_of(g, name);
+  for (uint32_t i = 1; is_taken(g->m, symbol); i++) symbol = name_of(g, kl_strf(&g->scratch, "%s.%u", name, i));
+  *c = (kl_comp){.name = symbol, .span = g->span};
+  kl_emit_end(&g->e, c, root);
+  return g->m->ncomp++;
+}
+
+uint32_t kl_graph_parameter(kl_graph *g, uint32_t number, const kl_shape *s, const char *name) {
+  return emit(g, (kl_instr){.op = KL_OP_PARAMETER, .name = name_of(g, name), .shape = s, .number = number}, 0, NULL);
+}
+
+uint32_t kl_graph_tuple(kl_graph *g, uint32_t n, const uint32_t *values) {
+  const kl_shape **shapes = KL_NEW_N(&g->scratch, const kl_shape *, n + 1);
+  for (uint32_t i = 0; i < n; i++) shapes[i] = kl_graph_shape(g, values[i]);
+  return emit(g, (kl_instr){.op = KL_OP_TUPLE, .shape = kl_shape_tuple(g->m, n, shapes)}, n, values);
+}
+
+uint32_t kl_graph_element(kl_graph *g, uint32_t value, uint32_t i) {
+  return kl_emit_element(&g->e, value, i, name_of(g, "element"));
+}
+
+uint32_t kl_graph_fusion(kl_graph *g, uint32_t comp, uint32_t n, const uint32_t *operands, const char *name) {
+  kl_instr in = {.op = KL_OP_FUSION,
+                 .name = name_of(g, name),
+                 .shape = kl_root(&g->m->comp[comp])->shape,
+                 .ncalled = 1,
+                 .called = kl_arena_dup(&g->m->arena, &comp, sizeof comp),
+                 .given = 3};
+  return emit(g, in, n, operands);
+}
+
+static uint32_t sum_of_pairs(kl_graph *g, const uint32_t *p) {
+  uint32_t sum = kl_graph_binary(g, kl_graph_shape(g, p[0])->dtype == KILN_PRED ? KL_OP_OR : KL_OP_ADD, p[0], p[2]);
+  return kl_graph_tuple(g, 2,
+                        (uint32_t[]){kl_graph_select(g, p[1], sum, p[2]), kl_graph_binary(g, KL_OP_OR, p[1], p[3])});
+}
+
+void kl_graph_combiner(kl_graph *g, kl_combiner what, kl_dtype t) {
+  static const char *const names[] = {"later", "either", "sum", "largest", "sum_of_pairs"};
+  static const kl_op ops[] = {
+      [KL_COMBINE_OR] = KL_OP_OR, [KL_COMBINE_ADD] = KL_OP_ADD, [KL_COMBINE_MAX] = KL_OP_MAXIMUM};
+  uint32_t p[4], n = what == KL_COMBINE_SUM ? 4 : 2, root;
+  if (g->combiners[what][t]) return;
+  kl_graph_begin(g);
+  for (uint32_t i = 0; i < n; i++) {
+    kl_dtype own = n == 4 && i % 2 ? KILN_PRED : t;
+    p[i] = kl_graph_parameter(g, i, kl_shape_array(g->m, own, 0, NULL), i % (n / 2 + 0u) == i ? "a" : "b");
+  }
+  if (what == KL_COMBINE_SUM)
+    root = sum_of_pairs(g, p);
+  else
+    root = what == KL_COMBINE_LATER ? p[1] : kl_graph_binary(g, ops[what], p[0], p[1]);
+  g->combiners[what][t] = kl_graph_end(g, kl_strf(&g->scratch, "%s_%s", names[what], kl_info(t)->name), root) + 1;
+}
+
+// --- constants ------------------------------------------------------------------------------------------------------
+
+uint32_t kl_graph_bits(kl_graph *g, kl_dtype t, const uint64_t bits[2], uint32_t rank, const int64_t *dims) {
+  kl_array *value = KL_NEW(&g->m->arena, kl_array);
+  *value = (kl_array){kl_shape_array(g->m, t, 0, NULL), kl_arena_alloc(&g->m->arena, kl_info(t)->bytes)};
+  for (int part = 0; part < (kl_is_complex(t) ? 2 : 1); part++) kl_element_set(t, value->data, 0, part, bits[part]);
+  uint32_t one = emit(g, (kl_instr){.op = KL_OP_CONSTANT, .shape = value->shape, .literal = value}, 0, NULL);
+  return rank ? kl_graph_broadcast(g, one, rank, dims, NULL) : one;
+}
+
+uint32_t kl_graph_number(kl_graph *g, kl_dtype t, int64_t v, uint32_t rank, const int64_t *dims) {
+  return kl_graph_bits(g, t, (uint64_t[2]){(uint64_t)v & kl_int_mask(t), 0}, rank, dims);
+}
+
+uint32_t kl_graph_number_like(kl_graph *g, uint32_t value, int64_t v) {
+  const kl_shape *s = kl_graph_shape(g, value);
+  return kl_graph_number(g, s->dtype, v, s->rank, s->dims);
+}
+
+uint32_t kl_graph_iota(kl_graph *g, kl_dtype t, uint32_t rank, const int64_t *dims, uint32_t dim) {
+  kl_instr in = {.op = KL_OP_IOTA, .shape = kl_shape_array(g->m, t, rank, dims), .number = dim, .given = 1};
+  return emit(g, in, 0, NULL);
+}
+
+// --- element by element ---------------------------------------------------------------------------------------------
+
+uint32_t kl_graph_unary(kl_graph *g, kl_op op, uint32_t a) {
+  const kl_shape *s = kl_graph_shape(g, a);
+  kl_dtype t = kl_op_table[op].result == KL_RESULT_PART ? kl_info(s->dtype)->part : s->dtype;
+  return emit(g, (kl_instr){.op = op, .shape = like(g, a, t)}, 1, &a);
+}
+
+uint32_t kl_graph_binary(kl_graph *g, kl_op op, uint32_t a, uint32_t b) {
+  return emit(g, (kl_instr){.op = op, .shape = kl_graph_shape(g, a)}, 2, (uint32_t[]){a, b});
+}
+
+uint32_t kl_graph_with(kl_graph *g, kl_op op, uint32_t a, int64_t b) {
+  bool nothing = op == KL_OP_MULTIPLY || op == KL_OP_DIVIDE ? b == 1 : op == KL_OP_ADD && b == 0;
+  return nothing ? a : kl_graph_binary(g, op, a, kl_graph_number_like(g, a, b));
+}
+
+uint32_t kl_graph_compare(kl_graph *g, kl_direction d, uint32_t a, uint32_t b) {
+  kl_instr in = {.op = KL_OP_COMPARE, .shape = like(g, a, KILN_PRED), .direction = d, .given = 1};
+  return emit(g, in, 2, (uint32_t[]){a, b});
+}
+
+uint32_t kl_graph_compare_with(kl_graph *g, kl_direction d, uint32_t a, int64_t b) {
+  return kl_graph_compare(g, d, a, kl_graph_number_like(g, a, b));
+}
+
+uint32_t kl_graph_select(kl_graph *g, uint32_t p, uint32_t a, uint32_t b) {
+  return emit(g, (kl_instr){.op = KL_OP_SELECT, .shape = kl_graph_shape(g, a)}, 3, (uint32_t[]){p, a, b});
+}
+
+uint32_t kl_graph_convert(kl_graph *g, uint32_t a, kl_dtype t) {
+  if (kl_graph_shape(g, a)->dtype == t) return a;
+  return emit(g, (kl_instr){.op = KL_OP_CONVERT, .shape = like(g, a, t)}, 1, &a);
+}
+
+uint32_t kl_graph_to_index(kl_graph *g, uint32_t a) {
+  unsigned bits = kl_info(kl_graph_shape(g, a)->dtype)->bits, room = kl_info(g->index)->bits - 1;
+  if (bits > room) a = kl_graph_with(g, KL_OP_MINIMUM, a, (int64_t)((1ull << room) - 1));
+  return kl_graph_convert(g, a, g->index);
+}
+
+static uint32_t part_differs(kl_graph *g, uint32_t a, uint64_t bits) {
+  kl_dtype t = kl_graph_shape(g, a)->dtype;
+  static const kl_dtype as[] = {[4] = KILN_U4, [8] = KILN_U8, [16] = KILN_U16, [32] = KILN_U32, [64] = KILN_U64};
+  if (kl_is_float(t) && kl_float_is_nan(t, bits)) return kl_graph_compare(g, KL_EQ, a, a);
+  if (kl_is_float(t))
+    a = emit(g, (kl_instr){.op = KL_OP_BITCAST_CONVERT, .shape = like(g, a, as[kl_info(t)->bits])}, 1, &a);
+  const kl_shape *s = kl_graph_shape(g, a);
+  return kl_graph_compare(g, KL_NE, a, kl_graph_bits(g, s->dtype, (uint64_t[2]){bits, 0}, s->rank, s->dims));
+}
+
+uint32_t kl_graph_differs(kl_graph *g, uint32_t a, const uint64_t bits[2]) {
+  if (!kl_is_complex(kl_graph_shape(g, a)->dtype)) return part_differs(g, a, bits[0]);
+  uint32_t real = part_differs(g, kl_graph_unary(g, KL_OP_REAL, a), bits[0]);
+  return kl_graph_binary(g, KL_OP_OR, real, part_differs(g, kl_graph_unary(g, KL_OP_IMAG, a), bits[1]));
+}
+
+// --- moves ----------------------------------------------------------------------------------------------------------
+
+uint32_t kl_graph_reshape(kl_graph *g, uint32_t a, uint32_t rank, const int64_t *dims) {
+  const kl_shape *s = kl_graph_shape(g, a), *to = kl_shape_array(g->m, s->dtype, rank, dims);
+  return s == to ? a : emit(g, (kl_instr){.op = KL_OP_RESHAPE, .shape = to}, 1, &a);
+}
+
+uint32_t kl_graph_flat(kl_graph *g, uint32_t a) {
+  return kl_graph_reshape(g, a, 1, (int64_t[]){kl_graph_shape(g, a)->count});
+}
+
+uint32_t kl_graph_transpose(kl_graph *g, uint32_t a, const int64_t *dims) {
+  const kl_shape *s = kl_graph_shape(g, a);
+  int64_t to[KILN_MAX_RANK] = {0};
+  bool same = true;
+  for (uint32_t d = 0; d < s->rank; d++) {
+    to[d] = s->dims[dims[d]];
+    same &= dims[d] == d;
+  }
+  kl_instr in = {.op = KL_OP_TRANSPOSE,
+                 .shape = kl_shape_array(g->m, s->dtype, s->rank, to),
+                 .ndims = s->rank,
+                 .dims = keep(g, dims, s->rank),
+                 .given = 1};
+  return same ? a : emit(g, in, 1, &a);
+}
+
+uint32_t kl_graph_broadcast(kl_graph *g, uint32_t a, uint32_t rank, const int64_t *sizes, const int64_t *dims) {
+  const kl_shape *s = kl_graph_shape(g, a), *to = kl_shape_array(g->m, s->dtype, rank, sizes);
+  kl_instr in = {.op = KL_OP_BROADCAST, .shape = to, .ndims = s->rank, .dims = keep(g, dims, s->rank), .given = 1};
+  return s == to ? a : emit(g, in, 1, &a);
+}
+
+uint32_t kl_graph_slice(kl_graph *g, uint32_t a, uint32_t dim, int64_t start, int64_t limit, int64_t stride) {
+  const kl_shape *s = kl_graph_shape(g, a);
+  int64_t to[KILN_MAX_RANK] = {0};
+  kl_slice_dim *slice = KL_NEW_N(&g->m->arena, kl_slice_dim, s->rank);
+  for (uint32_t d = 0; d < s->rank; d++) {
+    slice[d] = d == dim ? (kl_slice_dim){start, limit, stride} : (kl_slice_dim){0, s->dims[d], 1};
+    to[d] = (slice[d].limit - slice[d].start + slice[d].stride - 1) / slice[d].stride;
+  }
+  kl_instr in = {.op = KL_OP_SLICE,
+                 .shape = kl_shape_array(g->m, s->dtype, s->rank, to),
+                 .ndims = s->rank,
+                 .slice = slice,
+                 .given = 1};
+  return in.shape == s ? a : emit(g, in, 1, &a);
+}
+
+uint32_t kl_graph_pad(kl_graph *g, uint32_t a, uint32_t dim, int64_t low, int64_t high) {
+  const kl_shape *s = kl_graph_shape(g, a);
+  int64_t to[KILN_MAX_RANK] = {0};
+  kl_pad_dim *pad = KL_NEW_N(&g->m->arena, kl_pad_dim, s->rank);
+  for (uint32_t d = 0; d < s->rank; d++) {
+    if (d == dim) pad[d] = (kl_pad_dim){.low = low, .high = high};
+    to[d] = s->dims[d] + pad[d].low + pad[d].high;
+  }
+  kl_instr in = {
+      .op = KL_OP_PAD, .shape = kl_shape_array(g->m, s->dtype, s->rank, to), .ndims = s->rank, .pad = pad, .given = 1};
+  uint32_t zero = kl_graph_number(g, s->dtype, 0, 0, NULL);
+  return low == 0 && high == 0 ? a : emit(g, in, 2, (uint32_t[]){a, zero});
+}
+
+uint32_t kl_graph_concatenate(kl_graph *g, uint32_t n, const uint32_t *values, uint32_t dim) {
+  const kl_shape *s = kl_graph_shape(g, values[0]);
+  int64_t to[KILN_MAX_RANK] = {0}, at = dim;
+  if (n == 1) return values[0];
+  memcpy(to, s->dims, s->rank * sizeof *to);
+  for (uint32_t i = 1; i < n; i++) to[dim] += kl_graph_shape(g, values[i])->dims[dim];
+  kl_instr in = {.op = KL_OP_CONCATENATE,
+                 .shape = kl_shape_array(g->m, s->dtype, s->rank, to),
+                 .ndims = 1,
+                 .dims = keep(g, &at, 1),
+                 .given = 1};
+  return emit(g, in, n, values);
+}
+
+// --- places that data says
+// --------------------------------------------------------------------------------------------
+
+static kl_ints numbers(kl_graph *g, uint32_t n) {
+  int64_t *v = KL_NEW_N(&g->m->arena, int64_t, n + 1);
+  for (uint32_t i = 0; i < n; i++) v[i] = i;
+  return (kl_ints){n, v};
+}
+
+uint32_t kl_graph_gather(kl_graph *g, uint32_t a, uint32_t index) {
+  const kl_shape *s = kl_graph_shape(g, a), *to = like(g, index, s->dtype);
+  static const int64_t one = 1;
+  kl_more *more = KL_NEW(&g->m->arena, kl_more);
+  if (!s->count) return kl_graph_number(g, s->dtype, 0, to->rank, to->dims);
+  if (s->count == 1) return kl_graph_broadcast(g, kl_graph_reshape(g, a, 0, NULL), to->rank, to->dims, NULL);
+  *more = kl_no_more;
+  more->collapsed_dims = more->start_index_map = numbers(g, 1);
+  more->index_vector_dim = to->rank;
+  more->sizes = (kl_ints){1, keep(g, &one, 1)};
+  kl_instr in = {.op = KL_OP_GATHER, .shape = to, .more = more, .given = 1 | 2 | 4 | 32 | 64};
+  return emit(g, in, 2, (uint32_t[]){a, index});
+}
+
+static kl_instr scatter_of(kl_graph *g, const kl_shape *s, uint32_t array, kl_combiner by, kl_dtype t, bool unique) {
+  kl_more *more = KL_NEW(&g->m->arena, kl_more);
+  uint32_t comp = g->combiners[by][t] - 1;
+  *more = kl_no_more;
+  more->collapsed_dims = more->start_index_map = numbers(g, array);
+  more->index_vector_dim = 1;
+  more->unique_indices = unique;
+  return (kl_instr){.op = KL_OP_SCATTER,
+                    .shape = s,
+                    .more = more,
+                    .ncalled = 1,
+                    .called = kl_arena_dup(&g->m->arena, &comp, sizeof comp),
+                    .given = 1 | 2 | 4 | 32 | 256 | (unique ? 128 : 0)};
+}
+
+// [n, rank]
+static uint32_t vectors(kl_graph *g, uint32_t rank, const uint32_t *indices) {
+  uint32_t columns[KILN_MAX_RANK];
+  int64_t n = kl_graph_shape(g, indices[0])->count;
+  if (rank == 1) return indices[0];
+  for (uint32_t d = 0; d < rank; d++) columns[d] = kl_graph_reshape(g, indices[d], 2, (int64_t[]){n, 1});
+  return kl_graph_concatenate(g, rank, columns, 1);
+}
+
+uint32_t kl_graph_scatter(kl_graph *g, uint32_t a, const uint32_t *indices, uint32_t updates, kl_combiner by,
+                          bool unique) {
+  const kl_shape *s = kl_graph_shape(g, a);
+  int64_t n = kl_graph_shape(g, updates)->count;
+  if (!n || !s->count) return a;
+  uint32_t at = vectors(g, s->rank, indices);
+  if (by != KL_COMBINE_SUM)
+    return emit(g, scatter_of(g, s, s->rank, by, s->dtype, unique), 3, (uint32_t[]){a, at, updates});
+  uint32_t none = kl_graph_number(g, KILN_PRED, 0, s->rank, s->dims), there = kl_graph_number(g, KILN_PRED, 1, 1, &n);
+  const kl_shape *both = kl_shape_tuple(g->m, 2, (const kl_shape *const[]){s, kl_graph_shape(g, none)});
+  uint32_t pair =
+      emit(g, scatter_of(g, both, s->rank, by, s->dtype, unique), 5, (uint32_t[]){a, none, at, updates, there});
+  return kl_graph_element(g, pair, 0);
+}
+
+uint32_t kl_graph_reduce(kl_graph *g, uint32_t a, uint32_t dim, kl_combiner by) {
+  const kl_shape *s = kl_graph_shape(g, a);
+  int64_t to[KILN_MAX_RANK] = {0}, at = dim;
+  uint32_t rank = 0, comp = g->combiners[by][s->dtype] - 1;
+  for (uint32_t d = 0; d < s->rank; d++)
+    if (d != dim) to[rank++] = s->dims[d];
+  if (s->dims[dim] == 1) return kl_graph_reshape(g, a, rank, to);
+  kl_instr in = {.op = KL_OP_REDUCE,
+                 .shape = kl_shape_array(g->m, s->dtype, rank, to),
+                 .ndims = 1,
+                 .dims = keep(g, &at, 1),
+                 .ncalled = 1,
+                 .called = kl_arena_dup(&g->m->arena, &comp, sizeof comp),
+                 .given = 3};
+  uint32_t init = kl_graph_number(g, s->dtype, 0, 0, NULL);
+  return emit(g, in, 2, (uint32_t[]){a, init});
+}
+
+enum { SCAN_BLOCK = 16 };
+
+static uint32_t join(kl_graph *g, uint32_t a, uint32_t b, kl_combiner by) {
+  return kl_graph_binary(g, by == KL_COMBINE_MAX ? KL_OP_MAXIMUM : KL_OP_ADD, a, b);
+}
+
+// Along the last dimension, which is short: each step joins twice as many.
+static uint32_t scan_short(kl_graph *g, uint32_t a, kl_combiner by) {
+  uint32_t dim = kl_graph_shape(g, a)->rank - 1;
+  for (int64_t step = 1; step < kl_graph_shape(g, a)->dims[dim]; step *= 2)
+    a = join(g, a, kl_graph_pad(g, a, dim, step, -step), by);
+  return a;
+}
+
+uint32_t kl_graph_scan(kl_graph *g, uint32_t a, kl_combiner by) {
+  int64_t rows = kl_graph_shape(g, a)->dims[0], n = kl_graph_shape(g, a)->dims[1];
+  int64_t blocks = n / SCAN_BLOCK + (n % SCAN_BLOCK != 0), all[] = {rows, blocks, SCAN_BLOCK};
+  if (n <= SCAN_BLOCK) return scan_short(g, a, by);
+  uint32_t in = kl_graph_reshape(g, kl_graph_pad(g, a, 1, 0, blocks * SCAN_BLOCK - n), 3, all);
+  in = scan_short(g, in, by);
+  uint32_t ends = kl_graph_slice(g, in, 2, SCAN_BLOCK - 1, SCAN_BLOCK, 1);
+  ends = kl_graph_scan(g, kl_graph_reshape(g, ends, 2, all), by);
+  uint32_t before = kl_graph_broadcast(g, kl_graph_pad(g, ends, 1, 1, -1), 3, all, (int64_t[]){0, 1});
+  uint32_t out = kl_graph_reshape(g, join(g, in, before, by), 2, (int64_t[]){rows, blocks * SCAN_BLOCK});
+  return kl_graph_slice(g, out, 1, 0, n, 1);
+}
+
+// --- expressions
+// ------------------------------------------------------------------------------------------------------
+
+static bool is_small(kl_interval x) {
+  return x.lo > INT32_MIN / 2 && x.hi < INT32_MAX / 2;
+}
+
+bool kl_graph_is_narrow(kl_dom *d, const kl_aff *e) {
+  if (!is_small(kl_dom_interval(d, e))) return false;
+  for (uint32_t i = 0; i < e->n; i++) {
+    const kl_aff_atom *a = e->terms[i].atom;
+    if (a->kind == KL_AFF_FLOOR && a->k > INT32_MAX / 2) return false;
+    for (uint32_t k = 0; a->kind >= KL_AFF_VARS && k < a->n; k++)
+      if (!kl_graph_is_narrow(d, a->arg[k])) return false;
+  }
+  return true;
+}
+
+bool kl_graph_is_writable(const kl_aff *e) {
+  if (e->error || e->partial) return false;
+  return true;
+}
+
+// a / k, towards minus infinity.
+static uint32_t floor_of(kl_graph *g, kl_dom *d, const kl_aff *e, uint32_t a, int64_t k) {
+  uint32_t q = kl_graph_with(g, KL_OP_DIVIDE, a, k);
+  if (kl_dom_interval(d, e).lo >= 0) return q;
+  uint32_t rest = kl_graph_binary(g, KL_OP_SUBTRACT, a, kl_graph_with(g, KL_OP_MULTIPLY, q, k));
+  return kl_graph_select(g, kl_graph_compare_with(g, KL_LT, rest, 0), kl_graph_with(g, KL_OP_ADD, q, -1), q);
+}
+
+static uint32_t atom(kl_graph *g, kl_dom *d, const kl_aff_atom *a, const uint32_t *dims, uint32_t like_value) {
+  static const kl_op ops[] = {
+      [KL_AFF_PRODUCT] = KL_OP_MULTIPLY, [KL_AFF_MIN] = KL_OP_MINIMUM, [KL_AFF_MAX] = KL_OP_MAXIMUM};
+  if (a->kind == KL_AFF_DIM) return dims[a->var];
+  uint32_t v = kl_graph_expression(g, d, a->arg[0], dims, like_value);
+  if (a->kind == KL_AFF_FLOOR) return floor_of(g, d, a->arg[0], v, a->k);
+  for (uint32_t i = 1; i < a->n; i++)
+    v = kl_graph_binary(g, ops[a->kind], v, kl_graph_expression(g, d, a->arg[i], dims, like_value));
+  return v;
+}
+
+uint32_t kl_graph_expression(kl_graph *g, kl_dom *d, const kl_aff *e, const uint32_t *dims, uint32_t like_value) {
+  uint32_t sum = UINT32_MAX;
+  for (uint32_t i = 0; i < e->n; i++) {
+    uint32_t v = kl_graph_with(g, KL_OP_MULTIPLY, atom(g, d, e->terms[i].atom, dims, like_value), e->terms[i].coef);
+    sum = sum == UINT32_MAX ? v : kl_graph_binary(g, KL_OP_ADD, sum, v);
+  }
+  return sum == UINT32_MAX ? kl_graph_number_like(g, like_value, e->c) : kl_graph_with(g, KL_OP_ADD, sum, e->c);
+}

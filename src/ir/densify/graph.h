@@ -1,0 +1,86 @@
+// Writing HLO: what the computations that unpack and pack stored tensors are made of. Private to this room.
+//
+// Values are instructions of the open computation, by index. Shapes have default layouts. An array without elements is
+// one like any other: indexing it, and scattering into it, makes what there is to make.
+#ifndef KL_DENSIFY_GRAPH_H
+#define KL_DENSIFY_GRAPH_H
+
+#include "ir/index/domain.h"
+#include "ir/rewrite/transform.h"
+
+typedef enum kl_combiner {
+  KL_COMBINE_LATER, // the update
+  KL_COMBINE_OR,
+  KL_COMBINE_ADD,
+  KL_COMBINE_MAX,
+  KL_COMBINE_SUM, // of pairs (sum, whether there is one): what comes first is the sum itself
+  KL_COMBINERS
+} kl_combiner;
+
+typedef struct kl_graph {
+  kl_ctx *cx;
+  kiln_module *m; // a fork
+  kl_emitter e;
+  kl_arena scratch;
+  kl_dtype index; // of indices: s32 or s64
+  kl_span span;
+  uint32_t combiners[KL_COMBINERS][KILN_DTYPE_COUNT]; // computations + 1; 0: not made yet
+} kl_graph;
+
+// Makes the computation, if it is not there. Not while another is open.
+void kl_graph_combiner(kl_graph *g, kl_combiner what, kl_dtype t);
+// Begins and ends a computation; its number. The name is like this.
+void kl_graph_begin(kl_graph *g);
+uint32_t kl_graph_end(kl_graph *g, const char *name, uint32_t root);
+
+const kl_shape *kl_graph_shape(const kl_graph *g, uint32_t value);
+uint32_t kl_graph_parameter(kl_graph *g, uint32_t number, const kl_shape *s, const char *name);
+uint32_t kl_graph_tuple(kl_graph *g, uint32_t n, const uint32_t *values);
+uint32_t kl_graph_element(kl_graph *g, uint32_t value, uint32_t i);
+uint32_t kl_graph_fusion(kl_graph *g, uint32_t comp, uint32_t n, const uint32_t *operands, const char *name);
+
+// Constants: bits of the real and imaginary part, in all elements of an array.
+uint32_t kl_graph_bits(kl_graph *g, kl_dtype t, const uint64_t bits[2], uint32_t rank, const int64_t *dims);
+uint32_t kl_graph_number(kl_graph *g, kl_dtype t, int64_t v, uint32_t rank, const int64_t *dims);
+uint32_t kl_graph_number_like(kl_graph *g, uint32_t like, int64_t v); // of its type and dimensions
+uint32_t kl_graph_iota(kl_graph *g, kl_dtype t, uint32_t rank, const int64_t *dims, uint32_t dim);
+
+uint32_t kl_graph_unary(kl_graph *g, kl_op op, uint32_t a);
+uint32_t kl_graph_binary(kl_graph *g, kl_op op, uint32_t a, uint32_t b);
+uint32_t kl_graph_with(kl_graph *g, kl_op op, uint32_t a, int64_t b); // a number as the second operand
+uint32_t kl_graph_compare(kl_graph *g, kl_direction d, uint32_t a, uint32_t b);
+uint32_t kl_graph_compare_with(kl_graph *g, kl_direction d, uint32_t a, int64_t b);
+uint32_t kl_graph_select(kl_graph *g, uint32_t p, uint32_t a, uint32_t b);
+uint32_t kl_graph_convert(kl_graph *g, uint32_t a, kl_dtype t);
+// Unsigned integers as indices: numbers beyond become the largest index.
+uint32_t kl_graph_to_index(kl_graph *g, uint32_t a);
+// Where elements are, bit by bit, other than the value: pred. NaNs are one value.
+uint32_t kl_graph_differs(kl_graph *g, uint32_t a, const uint64_t bits[2]);
+
+uint32_t kl_graph_reshape(kl_graph *g, uint32_t a, uint32_t rank, const int64_t *dims);
+uint32_t kl_graph_flat(kl_graph *g, uint32_t a);
+uint32_t kl_graph_transpose(kl_graph *g, uint32_t a, const int64_t *dims);
+// Dimension i of a is dimension dims[i] of the result.
+uint32_t kl_graph_broadcast(kl_graph *g, uint32_t a, uint32_t rank, const int64_t *sizes, const int64_t *dims);
+uint32_t kl_graph_slice(kl_graph *g, uint32_t a, uint32_t dim, int64_t start, int64_t limit, int64_t stride);
+uint32_t kl_graph_pad(kl_graph *g, uint32_t a, uint32_t dim, int64_t low, int64_t high); // with zero
+uint32_t kl_graph_concatenate(kl_graph *g, uint32_t n, const uint32_t *values, uint32_t dim);
+// a[index] of an array of one dimension, in the shape of the index. Indices outside are held to it.
+uint32_t kl_graph_gather(kl_graph *g, uint32_t a, uint32_t index);
+// Into an array of as many dimensions as there are indices [n], one each, updates [n]; those outside are dropped.
+uint32_t kl_graph_scatter(kl_graph *g, uint32_t a, const uint32_t *indices, uint32_t updates, kl_combiner by,
+                          bool unique);
+// Over one dimension; the initial value is 0 or false.
+uint32_t kl_graph_reduce(kl_graph *g, uint32_t a, uint32_t dim, kl_combiner by);
+// Sums or maxima of a[i, 0..j], of indices [n, m] that are not negative. In blocks, and what comes before each block
+// likewise: there is no kernel for scans yet.
+uint32_t kl_graph_scan(kl_graph *g, uint32_t a, kl_combiner by);
+// The value of an expression of dims, which are values of one shape within bounds of the domain. The expression has
+// been looked at by kl_graph_is_narrow, or indices are s64.
+uint32_t kl_graph_expression(kl_graph *g, kl_dom *d, const kl_aff *e, const uint32_t *dims, uint32_t like);
+// Does 31 bits hold it, and what stands within it?
+bool kl_graph_is_narrow(kl_dom *d, const kl_aff *e);
+// Can it be written: is there no divisor that is not constant?
+bool kl_graph_is_writable(const kl_aff *e);
+
+#endif
