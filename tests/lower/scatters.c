@@ -68,7 +68,7 @@ static bool may_join(const row *r) {
 // Which forms take a row.
 static bool may_be(const row *r, const kl_target *t, const char *chooser, kl_dtype type) {
   bool packed = kl_info(type)->bits < 8;
-  if (strcmp(chooser, "owned scatter") == 0) return !packed;
+  if (strcmp(chooser, "owned scatter") == 0) return true;
   return t->machine == KL_NVPTX && may_join(r) && !(packed && chooser[0] == 'p');
 }
 

@@ -562,7 +562,7 @@ static kl_val take_value(kl_emit *e, uint32_t slot, kl_dtype t) {
 kl_val kl_emit_load(kl_emit *e, const kl_access *a, kl_dtype t) {
   kl_val v = {.dtype = t};
   if (e->plan->slots[a->slot].by_value) return take_value(e, a->slot, t);
-  e->constant = kl_is_constant(e->plan, a->slot);
+  e->constant = kl_is_constant(e->plan, a->slot) && e->plan->slots[a->slot].kind != KL_SLOT_OUT;
   bool contiguous = a->stride == 1 && a->vec > 1;
   if (contiguous && moves_words(e, a, t)) return load_as_words(e, a, t);
   bool words = contiguous && !a->reversed && kl_has_packed(e, t) && a->align >= 4;

@@ -99,7 +99,8 @@ typedef struct kl_access {
 } kl_access;
 
 typedef enum kl_step_kind {
-  KL_STEP_LOAD,     // access
+  KL_STEP_LOAD,     // access; of a result that is updated what a launch before has put there, and the thread since:
+                    // who writes the plan promises that nobody else changes it
   KL_STEP_SCALAR,   // a constant: bits
   KL_STEP_IOTA,     // expr, converted from s64 to dtype
   KL_STEP_CHOOSE,   // operands[i] under guards[i], the first that holds; the last operand has no guard

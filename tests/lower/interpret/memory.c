@@ -113,7 +113,7 @@ static uint64_t read_element(machine *m, uint32_t slot, int64_t e, uint32_t thre
       REQUIRE(m, m->last != NOT && m->arrived[m->writers[slot][e]] == m->last,
               "slot %u: element %lld is read, and a block has written it that does not come before", slot, (ll)e);
     return m->elements[slot][e];
-  case KL_SLOT_OUT: break;
+  case KL_SLOT_OUT: return element_now(m, slot, e);
   }
   broken(m, "slot %u is read", slot);
 }

@@ -56,16 +56,26 @@ bool kl_choose_changes(kl_updating *x, const char **why_not) {
   return true;
 }
 
-// Of several arrays each is changed by itself.
+// Do several arrays change together, or not by one op each?
+bool kl_change_together(const kl_scatter *x) {
+  bool unknown = false;
+  for (uint32_t i = 0; i < x->n; i++) unknown = unknown || kl_combining_op(x, i) == KL_OP_UNKNOWN;
+  return unknown && x->n > 1;
+}
+
+// Neighbours in a byte may be others' own.
 bool kl_choose_owned_changes(kl_updating *x, const char **why_not) {
   if (!find_slots(x, why_not)) return false;
+  bool together = kl_change_together(x->x);
   for (uint32_t i = 0; i < x->x->n && !*why_not; i++) {
+    if (x->slot[i] == KL_NONE && together) *why_not = "an array that changes with others is no result";
     if (x->slot[i] == KL_NONE) continue;
-    kl_op op = kl_combining_op(x->x, i);
-    x->how[i] = (kl_store){.how = op == KL_OP_COPY ? KL_STORE_TAKE : KL_STORE_REPLACE, .alone = true};
-    if (op == KL_OP_PARAMETER) *why_not = "nothing is changed";
-    if (op == KL_OP_UNKNOWN && x->x->n > 1) *why_not = "several arrays change together, or not by one op each";
-    if (kl_info(x->c->slots.v.p[x->slot[i]].shape->dtype)->bits < 8) *why_not = "elements share bytes";
+    const kl_slot_info *s = &x->c->slots.v.p[x->slot[i]];
+    bool whole = kl_info(s->shape->dtype)->bits >= 8, takes = together || kl_combining_op(x->x, i) == KL_OP_COPY;
+    x->how[i] = (kl_store){.how = takes && whole ? KL_STORE_TAKE : KL_STORE_REPLACE, .alone = whole};
+    if (!together && kl_combining_op(x->x, i) == KL_OP_PARAMETER) *why_not = "nothing is changed";
+    if (!whole && (together || !kl_can_replace(&x->c->plan->target, s)))
+      *why_not = "elements share bytes, which nothing replaces";
   }
   return !*why_not;
 }

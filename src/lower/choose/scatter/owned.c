@@ -1,9 +1,10 @@
 // Scatter by owners: places of the arrays, along the dims that indices name, belong to warps. Each warp looks through
 // all index vectors in their order, and brings what windows have for its own places to the elements there.
 //
-// An element is changed by one thread only, in the order of the windows: no atomics, any combiner of each array by
-// itself, the same bits every time. It takes time by the number of windows, whatever the number of elements is: as many
-// warps as run at one time look through the indices, a hundred at once, and go into those where something is their own.
+// An element is changed by one thread only, in the order of the windows: no atomics, but for elements that share bytes
+// with others'; any combiner, of several arrays, too; the same bits every time. It takes time by the number of windows,
+// whatever the number of elements is: as many warps as run at one time look through the indices, a hundred at once, and
+// go into those where something is their own.
 //
 // A window of several places is one piece for each. Neighbouring places belong to different warps, so that those that
 // are named often do not meet in one.
@@ -17,14 +18,15 @@ typedef struct owned {
   kl_var_list vars;
   bool named[KILN_MAX_RANK]; // dims of the arrays that places have
   int64_t pieces, places;
-  int64_t row, lanes, neighbours;    // elements of a piece; threads that have it at once, and elements of each
-  int64_t owners, parts, passes;     // of places; of a row; of a part
-  int64_t warps;                     // of a block
-  const kl_aff *owner, *element;     // the warp's number among owners; the thread's element of a row
-  const kl_aff *lane, *at_once;      // of what a warp looks at first
-  uint32_t group, some, piece, pass; // loops: of looks at first; then at a warp's; at one piece; over the row
-  const kl_aff *first[3];            // numbers of pieces in each of these looks
-  kl_vars several;                   // pieces that a thread looks at at once
+  int64_t row, lanes, neighbours;       // elements of a piece; threads that have it at once, and elements of each
+  int64_t owners, parts, passes;        // of places; of a row; of a part
+  int64_t warps;                        // of a block
+  const kl_aff *owner;                  // the warp's number among owners
+  const kl_aff *group_of_row, *element; // of a row: the thread's neighbours, and one of them
+  const kl_aff *lane, *at_once;         // of what a warp looks at first
+  uint32_t group, some, piece, pass;    // loops: of looks at first; then at a warp's; at one piece; over the row
+  const kl_aff *first[3];               // numbers of pieces in each of these looks
+  kl_vars several;                      // pieces that a thread looks at at once
 } owned;
 
 static int64_t ceil_div(int64_t a, int64_t b) {
@@ -109,7 +111,8 @@ static void make_vars(owned *x) {
   const kl_aff *v = kl_new_var(p, &x->vars, KL_BIND_REG, x->neighbours, "v", &var);
   x->owner = kl_aff_modc(p, at, x->owners);
   at = kl_aff_addmul(p, kl_aff_floordivc(p, at, x->owners), pass, x->parts);
-  x->element = kl_aff_addmul(p, v, kl_aff_addmul(p, x->lane, at, x->lanes), x->neighbours);
+  x->group_of_row = kl_aff_addmul(p, x->lane, at, x->lanes);
+  x->element = kl_aff_addmul(p, v, x->group_of_row, x->neighbours);
 }
 
 // --- pieces ---------------------------------------------------------------------------------------------------------
@@ -122,15 +125,24 @@ typedef struct piece {
   bool never;
 } piece;
 
-static const kl_aff *digit(kl_affs *p, const kl_aff **n, int64_t size) {
-  const kl_aff *low = kl_aff_modc(p, *n, size);
-  *n = kl_aff_floordivc(p, *n, size);
+// Digits of a number below `left`, the lowest first: the last one is what is left of it.
+typedef struct digits {
+  const kl_aff *rest;
+  int64_t left;
+} digits;
+
+static const kl_aff *digit(kl_affs *p, digits *n, int64_t size) {
+  const kl_aff *low = n->left == size ? n->rest : kl_aff_modc(p, n->rest, size);
+  if (size == 1) return kl_aff_const(p, 0);
+  n->rest = n->left == size ? kl_aff_const(p, 0) : kl_aff_floordivc(p, n->rest, size);
+  n->left /= size;
   return low;
 }
 
 // Pieces of a window follow each other, and windows in their order.
-static void number_to_piece(const owned *x, const kl_aff *n, piece *out) {
+static void number_to_piece(const owned *x, const kl_aff *number, piece *out) {
   const kl_scatter *s = x->u.x;
+  digits n = {number, x->pieces};
   for (uint32_t d = s->array->rank; d-- > 0;)
     if (x->named[d]) out->offset[d] = digit(x->u.p, &n, s->size[d]);
   for (uint32_t i = s->nbatch; i-- > 0;) out->batch[i] = digit(x->u.p, &n, s->updates->dims[s->batch[i]]);
@@ -173,29 +185,45 @@ static kiln_status find_any(owned *x, const kl_aff *n, bool several, uint32_t *g
   return KILN_OK;
 }
 
-// Brings a piece to its place.
-static kiln_status bring(owned *x, const piece *one) {
+// Of arrays that change together all are there before the first changes.
+static kiln_status change_all(owned *x, const kl_aff *const *linear, const uint32_t *values, uint32_t keep) {
   kl_updating *u = &x->u;
   const kl_scatter *s = u->x;
-  const kl_aff *e = kl_dom_simplify(u->w.body->domain, x->element), *rest = e, *offset[KILN_MAX_RANK],
-               *to[KILN_MAX_RANK], *index[KILN_MAX_RANK];
+  uint32_t old[KL_MOST_SCATTERED], made[KL_MOST_SCATTERED];
+  const kl_slot_info *slots = u->c->slots.v.p;
+  if (!kl_change_together(s)) {
+    for (uint32_t a = 0; a < s->n; a++)
+      if (u->slot[a] != KL_NONE) KL_TRY(kl_change(u, a, linear[a], values[a], keep));
+    return KILN_OK;
+  }
+  for (uint32_t a = 0; a < s->n; a++)
+    old[a] = kl_write_load(&u->w, u->slot[a], &slots[u->slot[a]], linear[a], keep, s->instr);
+  KL_TRY(kl_combine(&u->walk, s, old, values, made));
+  for (uint32_t a = 0; a < s->n; a++)
+    kl_write_change(&u->w, &u->how[a], u->slot[a], &slots[u->slot[a]], linear[a], made[a], keep);
+  return KILN_OK;
+}
+
+static kiln_status bring_elements(owned *x, const piece *one, uint32_t keep) {
+  kl_updating *u = &x->u;
+  const kl_scatter *s = u->x;
+  const kl_aff *offset[KILN_MAX_RANK], *to[KILN_MAX_RANK], *index[KILN_MAX_RANK], *linear[KL_MOST_SCATTERED];
   const kl_shape *memory = u->c->slots.v.p[kl_scatter_results(u->c)].shape;
-  bool never;
-  uint32_t keep = kl_guard_and(&u->w.guards, KL_NONE, e, 0, x->row - 1, &never), value;
+  digits n = {kl_dom_simplify(u->w.body->domain, x->element), x->row};
+  uint32_t values[KL_MOST_SCATTERED];
   for (uint32_t i = 0; i < s->array->rank; i++) {
     uint32_t d = (uint32_t)kl_shape_minor_to_major(memory, i);
-    offset[d] = x->named[d] ? one->offset[d] : digit(u->p, &rest, s->size[d]);
+    offset[d] = x->named[d] ? one->offset[d] : digit(u->p, &n, s->size[d]);
     to[d] = x->named[d] ? one->place[d] : offset[d];
   }
   kl_update_index(s, one->batch, offset, index);
   for (uint32_t a = 0; a < s->n; a++) {
     if (u->slot[a] == KL_NONE) continue;
-    const kl_aff *linear = kl_position_of(u->p, u->c->slots.v.p[u->slot[a]].shape, to);
-    if (!kl_is_sound(linear)) return kl_plan_refuse_index(u->c->cx, u->c->plan, kl_why_unsound(linear));
-    KL_TRY(kl_walk_want(&u->walk, s->instr->operands[s->n + 1 + a], 0, keep, index, &value));
-    KL_TRY(kl_change(u, a, linear, value, keep));
+    linear[a] = kl_position_of(u->p, u->c->slots.v.p[u->slot[a]].shape, to);
+    if (!kl_is_sound(linear[a])) return kl_plan_refuse_index(u->c->cx, u->c->plan, kl_why_unsound(linear[a]));
+    KL_TRY(kl_walk_want(&u->walk, s->instr->operands[s->n + 1 + a], 0, keep, index, &values[a]));
   }
-  return KILN_OK;
+  return change_all(x, linear, values, keep);
 }
 
 // --- looks ----------------------------------------------------------------------------------------------------------
@@ -214,6 +242,18 @@ static void begin_if(owned *x, uint32_t guard) {
 
 static void end_if(owned *x, uint32_t guard) {
   if (guard != KL_NONE) kl_write_if_end(&x->u.w);
+}
+
+// Brings a piece to its place. Threads that have none of it do nothing, not even read what may be others'; but lanes of
+// the host all do the same.
+static kiln_status bring(owned *x, const piece *one) {
+  bool never;
+  uint32_t there = kl_guard_and(&x->u.w.guards, KL_NONE, x->group_of_row, 0, x->row / x->neighbours - 1, &never);
+  if (is_host(x)) return bring_elements(x, one, there);
+  begin_if(x, there);
+  KL_TRY(bring_elements(x, one, KL_NONE));
+  end_if(x, there);
+  return KILN_OK;
 }
 
 static kiln_status look_at_each(owned *x) {

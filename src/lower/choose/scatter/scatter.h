@@ -80,6 +80,7 @@ typedef struct kl_updating {
 bool kl_choose_changes(kl_updating *x, const char **why_not);
 // The same where of all threads one alone changes an element, in order.
 bool kl_choose_owned_changes(kl_updating *x, const char **why_not);
+bool kl_change_together(const kl_scatter *x);
 // The place of an update in the arrays, where `outer` holds, and the guard that it has one. *never: it has none.
 kiln_status kl_find_target(kl_updating *x, const kl_aff *const *index, uint32_t outer, const kl_aff **to,
                            uint32_t *guard, bool *never);

@@ -200,7 +200,7 @@ static bool may_touch(const kl_check *k, const kl_access *a, bool load) {
   switch (s->kind) {
   case KL_SLOT_IN:
   case KL_SLOT_CONST: return load;
-  case KL_SLOT_OUT: return !load;
+  case KL_SLOT_OUT: return !load || (s->mode == KL_MODE_UPDATE && kl_first_writer(k->p, a->slot) < launch);
   case KL_SLOT_SHARED: return s->launch == launch;
   case KL_SLOT_SCRATCH: {
     uint32_t first = kl_first_writer(k->p, a->slot);
