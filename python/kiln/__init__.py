@@ -14,7 +14,7 @@ Modules and artifacts never change and may be used by several threads at once; a
 are exceptions whose text is the finding with its place and a caret.
 """
 
-from . import jax
+from . import jax, torch
 from .arrays import ArrayType, hlo_dtype, numpy_dtype
 from .artifact import Argument, Artifact, Launch, Manifest, Slot, compile
 from .device import Device, DeviceArray, cuda, findings, simulator
@@ -69,5 +69,6 @@ __all__ = [
     "numpy_dtype",
     "profile",
     "simulator",
+    "torch",
     "version",
 ]
