@@ -1,4 +1,4 @@
-// kiln compile: PTX, machine code, C header, manifest, plan or LLVM IR of a module's kernels.
+// kiln compile: PTX, machine code, C header, manifest, fused HLO, plan or LLVM IR of a module's kernels.
 
 #include "manifest.h"
 #include "params.h"
@@ -10,7 +10,7 @@
 enum { O_EMIT = O_OTHERS, O_OUT, O_EACH, O_PREFIX, O_AFTER };
 static const option options[] = {
     COMPILE_OPTIONS("sm_70 to sm_121, with a or f where NVIDIA has it, or host (default sm_90)"),
-    {"--emit", "KIND", "ptx, cubin, header, json, plan or llvm (default ptx; for host llvm)"},
+    {"--emit", "KIND", "ptx, cubin, header, json, hlo, plan or llvm (default ptx; for host llvm)"},
     {"-o", "OUT", "write to this file (default -, standard output)"},
     {"--each", NULL, "every fusion of ENTRY by itself, all that can be; with -o OUT into OUT/NAME.KIND"},
     {"--prefix", "NAME", "what a header's names begin with (default: the module's name)"},
@@ -30,6 +30,7 @@ static const kind kinds[] = {
     {"cubin", "cubin", NULL, 0, true},
     {"header", "h", "//", 0, true},
     {"json", "json", NULL, 0, false},
+    {"hlo", "hlo", "//", KILN_KEEP_HLO, false},
     {"plan", "plan", "#", KILN_KEEP_PLAN, false},
     {"llvm", "ll", ";", KILN_KEEP_LLVM, false},
 };
@@ -85,7 +86,7 @@ static int read_kind(job *j) {
   if (!emit) emit = host ? "llvm" : "ptx";
   for (const kind *k = kinds; k < kinds + KINDS; k++)
     if (strcmp(k->name, emit) == 0) j->kind = k;
-  if (!j->kind) return refuse("--emit '%s': expected ptx, cubin, header, json, plan or llvm", emit);
+  if (!j->kind) return refuse("--emit '%s': expected ptx, cubin, header, json, hlo, plan or llvm", emit);
   if (!host || !j->kind->ptx) return 0;
   if (strcmp(emit, "ptx") == 0) return refuse("target %s has no PTX: --emit llvm, plan or json", target);
   return refuse("target host has no PTX, so no %s", emit);
@@ -134,7 +135,8 @@ static int put_artifact(const job *j, FILE *to, const kiln_artifact *a) {
   }
   size_t size;
   const char *text = kiln_artifact_text(a,
-                                        j->kind->keep == KILN_KEEP_PLAN   ? KILN_TEXT_PLAN
+                                        j->kind->keep == KILN_KEEP_HLO    ? KILN_TEXT_HLO
+                                        : j->kind->keep == KILN_KEEP_PLAN ? KILN_TEXT_PLAN
                                         : j->kind->keep == KILN_KEEP_LLVM ? KILN_TEXT_LLVM
                                                                           : KILN_TEXT_PTX,
                                         &size);
@@ -274,11 +276,12 @@ static int run(const args *a) {
   return status;
 }
 
-const verb verb_compile = {"compile",
-                           "compile FILE.hlo [OPTION]...",
-                           "compile to PTX, machine code or a C header",
-                           "Compiles each fusion of ENTRY, or ENTRY itself if it has none, to a kernel.\n"
-                           "With --each, what cannot be compiled is told and left out; the exit status is 3 then.",
-                           options,
-                           run,
-                           true};
+const verb verb_compile = {
+    "compile",
+    "compile FILE.hlo [OPTION]...",
+    "compile to PTX, machine code or a C header",
+    "Compiles a module: each fusion of ENTRY is a kernel, and what else it does is put into fusions (--emit hlo).\n"
+    "With --each, what cannot be compiled is told and left out; the exit status is 3 then.",
+    options,
+    run,
+    true};

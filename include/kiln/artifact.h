@@ -21,6 +21,7 @@ typedef enum kiln_text_kind {
   // object for each plan. Need KILN_KEEP_EXPLAIN.
   KILN_TEXT_EXPLAIN,
   KILN_TEXT_EXPLAIN_JSON,
+  KILN_TEXT_HLO, // the module as it was compiled, each fusion of ENTRY a kernel; needs KILN_KEEP_HLO
 } kiln_text_kind;
 // NUL-terminated text that lives as long as the artifact; NULL if it was not kept or the target has none (PTX on the
 // host).

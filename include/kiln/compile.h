@@ -13,7 +13,8 @@ extern "C" {
 enum {
   KILN_KEEP_PLAN = 1,    // the plan as text
   KILN_KEEP_LLVM = 2,    // LLVM IR as built, before any pass
-  KILN_KEEP_EXPLAIN = 4, // why the plan is as it is, and what it costs
+  KILN_KEEP_EXPLAIN = 4, // what was fused, why plans are as they are, and what they cost
+  KILN_KEEP_HLO = 8,     // the module as it was compiled
 };
 
 // Flattened parameter and result of what is compiled that may be the same buffer.
@@ -59,9 +60,11 @@ typedef struct kiln_compile_params {
   size_t sparse_slot_count;
 } kiln_compile_params;
 
-// Compiles ENTRY: each `fusion` instruction of it is a kernel; an ENTRY without fusions is one kernel. A result that no
+// Compiles ENTRY: each `fusion` instruction of it is a kernel, and other instructions are put into fusions by what
+// moving and making values costs; an ENTRY without fusions that one kernel can make is one kernel. A result that no
 // kernel writes (a parameter, or another result once more) gets a kernel that copies it. The artifact is the caller's.
-// Errors: INVALID (unknown target, no such fusion, no such alias), UNSUPPORTED (with the op and the reason), MEMORY.
+// Errors: INVALID (unknown target, no such fusion, no such alias), UNSUPPORTED (a finding for each op that is not
+// compiled, with the reason), MEMORY.
 KILN_API kiln_status kiln_compile(kiln_context *cx, const kiln_module *m, const kiln_compile_params *params,
                                   kiln_artifact **out);
 

@@ -11,13 +11,6 @@
 #include "lower/plan/explain.h"
 #include <kiln/cuda.h>
 
-// Among the artifact's constants.
-typedef struct kl_placed_constant {
-  uint64_t at;
-  const void *data;
-  uint64_t bytes;
-} kl_placed_constant;
-
 typedef struct job {
   kl_ctx *cx;
   const kiln_module *given, *origin, *m; // by the caller; over arrays alone; as it is compiled
@@ -30,15 +23,11 @@ typedef struct job {
   kiln_artifact *a;
   kl_kernels kernels; // in the artifact's arena
   kl_arena scratch;
-  uint32_t *writes;            // by slot: the argument of one kernel that writes it
-  uint64_t zero_bytes;         // of scratch memory, for counters: in front of all else, once all is placed
-  VEC(kiln_argument *) behind; // arguments in scratch memory behind them and constants
-  uint64_t constant_bytes;     // of scratch memory, for constants: behind the counters
-  VEC(kiln_argument *) constant_arguments;
-  VEC(kl_placed_constant) constants;
+  uint32_t *writes;    // by slot: the argument of one kernel that writes it
+  uint64_t zero_bytes; // of scratch memory, for counters: in front of all else, once all is placed
   VEC(kiln_launch) launches;
   VEC(kl_host_launch) host_launches;
-  kl_sb plan_text, explained, explained_json;
+  kl_sb plan_text, fused, explained, explained_json;
   bool plan_only;
   LLVMContextRef llcx;  // NULL where plans are all
   LLVMModuleRef module; // all kernels so far
@@ -60,17 +49,23 @@ static uint32_t widest_access(const kl_plan *p, const kl_plan_launch *l) {
   return most > p->target.max_bytes ? p->target.max_bytes : most;
 }
 
-// Memory for what the plan's launches and blocks leave each other: by slot, where it is, of counters or of the rest.
-static uint64_t *place_scratch(job *j, const kl_plan *p) {
+// Memory for what the plan's launches and blocks leave each other: by slot, what it is (kernels.h). Counters are there
+// for good, since they are zero again.
+static uint64_t *place_scratch(job *j, const kl_kernel_unit *u, const kl_plan *p) {
   kl_kernels *k = &j->kernels;
+  uint32_t number = (uint32_t)(u - k->units);
   uint64_t *at = KL_NEW_N(&j->scratch, uint64_t, p->nslots + 1);
   for (uint32_t i = p->nargs; i < p->nslots; i++) {
     const kl_slot_info *s = &p->slots[i];
-    uint64_t *end = s->given ? &j->constant_bytes : s->zero ? &j->zero_bytes : &k->scratch_bytes;
-    if (s->kind != KL_SLOT_SCRATCH && !s->given) continue;
-    if (s->given) VEC_PUSH(j->cx, &j->constants, (kl_placed_constant){*end, s->data, (uint64_t)s->bytes});
-    at[i] = *end;
-    *end += ((uint64_t)p->slots[i].bytes + k->scratch_align - 1) / k->scratch_align * k->scratch_align;
+    uint64_t bytes = (uint64_t)s->bytes;
+    if (s->given) {
+      at[i] = KL_AMONG_CONSTANTS | kl_add_constant(j->cx, k, s->data, bytes);
+    } else if (s->kind == KL_SLOT_SCRATCH && s->zero) {
+      at[i] = KL_AMONG_COUNTERS | j->zero_bytes;
+      j->zero_bytes += (bytes + k->scratch_align - 1) / k->scratch_align * k->scratch_align;
+    } else if (s->kind == KL_SLOT_SCRATCH) {
+      at[i] = kl_add_buffer(j->cx, k, bytes, number, number);
+    }
   }
   return at;
 }
@@ -97,14 +92,6 @@ static void bind_arguments(job *j, const kl_kernel_unit *u, const kl_plan *p, co
     else
       args[i] = (kiln_argument){
           .kind = KILN_ARGUMENT_SCRATCH, .offset = scratch[slot], .output = p->slots[slot].kind == KL_SLOT_SCRATCH};
-  }
-  for (uint32_t i = 0; i < from->nargs; i++) {
-    bool counts = from->args[i] >= p->nargs && p->slots[from->args[i]].zero;
-    bool constant = from->args[i] >= p->nargs && p->slots[from->args[i]].given;
-    if (constant)
-      VEC_PUSH(j->cx, &j->constant_arguments, &args[i]);
-    else if (args[i].kind == KILN_ARGUMENT_SCRATCH && !counts)
-      VEC_PUSH(j->cx, &j->behind, &args[i]);
   }
   l->argument_count = from->nargs;
   if (p->counted) args[l->argument_count++] = (kiln_argument){.kind = KILN_ARGUMENT_COUNT};
@@ -168,7 +155,7 @@ static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, c
 }
 
 static void describe_launches(job *j, const kl_kernel_unit *u, const kl_plan *p) {
-  const uint64_t *scratch = place_scratch(j, p);
+  const uint64_t *scratch = place_scratch(j, u, p);
   for (uint32_t i = 0; i < p->nlaunches; i++) describe_launch(j, u, p, &p->launches[i], scratch);
 }
 
@@ -369,7 +356,9 @@ static kiln_status generate(job *j) {
   if (j->params.keep & KILN_KEEP_PLAN) KL_TRY(keep_text(j, KILN_TEXT_PLAN, j->plan_text.p, j->plan_text.n));
   if (j->params.keep & KILN_KEEP_EXPLAIN) {
     kl_sb_putc(&j->explained_json, ']');
-    KL_TRY(keep_text(j, KILN_TEXT_EXPLAIN, j->explained.p, j->explained.n));
+    if (j->fused.n) kl_sb_putc(&j->fused, '\n');
+    kl_sb_put(&j->fused, (kl_str){j->explained.p, j->explained.n});
+    KL_TRY(keep_text(j, KILN_TEXT_EXPLAIN, j->fused.p, j->fused.n));
     KL_TRY(keep_text(j, KILN_TEXT_EXPLAIN_JSON, j->explained_json.p, j->explained_json.n));
   }
   if (j->params.keep & KILN_KEEP_LLVM) KL_TRY(keep_llvm(j));
@@ -408,15 +397,26 @@ static void describe_artifact(job *j) {
 // What lies between them is zero.
 static kiln_status copy_constants(job *j) {
   kiln_artifact *a = j->a;
-  if (!j->constant_bytes) return KILN_OK;
-  char *all = kl_arena_try_alloc(&a->arena, (size_t)j->constant_bytes);
-  if (!all) return kl_out_of_memory(j->cx, (size_t)j->constant_bytes, "constants");
-  memset(all, 0, (size_t)j->constant_bytes);
-  for (size_t i = 0; i < j->constants.n; i++)
-    memcpy(all + j->constants.p[i].at, j->constants.p[i].data, (size_t)j->constants.p[i].bytes);
+  const kl_kernels *k = &j->kernels;
+  if (!k->constant_bytes) return KILN_OK;
+  char *all = kl_arena_try_alloc(&a->arena, (size_t)k->constant_bytes);
+  if (!all) return kl_out_of_memory(j->cx, (size_t)k->constant_bytes, "constants");
+  memset(all, 0, (size_t)k->constant_bytes);
+  for (size_t i = 0; i < k->constants.n; i++)
+    memcpy(all + k->constants.p[i].at, k->constants.p[i].data, (size_t)k->constants.p[i].bytes);
   a->manifest.constants = all;
-  a->manifest.constant_bytes = j->constant_bytes;
+  a->manifest.constant_bytes = k->constant_bytes;
   return KILN_OK;
+}
+
+// Counters, then constants, then buffers.
+static void place_argument(const job *j, kiln_argument *a) {
+  const kl_kernels *k = &j->kernels;
+  uint64_t at = a->offset & ~KL_AMONG, among = a->offset & KL_AMONG;
+  if (a->kind != KILN_ARGUMENT_SCRATCH) return;
+  a->offset = among == KL_AMONG_COUNTERS    ? at
+              : among == KL_AMONG_CONSTANTS ? j->zero_bytes + at
+                                            : j->zero_bytes + k->constant_bytes + k->buffers.p[at].at;
 }
 
 // Once there are plans of all kernels.
@@ -426,10 +426,12 @@ static void list_launches(job *j) {
   a->launches = kl_arena_dup(&a->arena, j->launches.p, j->launches.n * sizeof *a->launches);
   a->host_launches = kl_arena_dup(&a->arena, j->host_launches.p, j->host_launches.n * sizeof *a->host_launches);
   a->manifest.launches = a->launches;
-  a->manifest.scratch_bytes = j->zero_bytes + j->constant_bytes + j->kernels.scratch_bytes;
+  kl_place_buffers(j->cx, &j->kernels);
+  a->manifest.scratch_bytes = j->zero_bytes + j->kernels.constant_bytes + j->kernels.scratch_bytes;
   a->manifest.scratch_zero_bytes = j->zero_bytes;
-  for (size_t i = 0; i < j->behind.n; i++) j->behind.p[i]->offset += j->zero_bytes + j->constant_bytes;
-  for (size_t i = 0; i < j->constant_arguments.n; i++) j->constant_arguments.p[i]->offset += j->zero_bytes;
+  for (size_t i = 0; i < j->launches.n; i++)
+    for (size_t n = 0; n < j->launches.p[i].argument_count; n++)
+      place_argument(j, (kiln_argument *)&j->launches.p[i].arguments[n]);
 }
 
 static void describe_roles(job *j) {
@@ -494,16 +496,27 @@ static kiln_status compile_module(job *j) {
   return kl_describe_origin(j->cx, &j->kernels, j->given, j->picked, &j->a->manifest);
 }
 
-// *none: with `apart` there would be nothing new.
-static kiln_status compile_pieces(job *j, bool apart, bool *none) {
+// The module as it was compiled.
+static kiln_status keep_hlo(job *j) {
+  char *text;
+  size_t n;
+  KL_TRY(kiln_module_print(j->cx, j->m, &text, &n));
+  kiln_status st = keep_text(j, KILN_TEXT_HLO, text, n);
+  kiln_text_free(j->cx, text, n);
+  return st;
+}
+
+// *none: nothing new is tried.
+static kiln_status compile_pieces(job *j, kl_trial trial, bool *none) {
   kiln_module *pieces;
   j->params.fusion = j->fusion;
-  KL_TRY(kl_pieces_make(j->cx, j->origin, &j->params, &j->target, apart, &pieces));
-  *none = apart && !pieces;
+  KL_TRY(kl_pieces_make(j->cx, j->origin, &j->params, &j->target, trial, &j->fused, &pieces));
+  *none = trial != KL_AS_IT_IS && !pieces;
   if (*none) return KILN_OK;
   j->m = pieces ? pieces : j->origin;
   if (pieces) j->params.fusion = NULL;
   kiln_status st = compile_module(j);
+  if (st == KILN_OK && j->params.keep & KILN_KEEP_HLO) st = keep_hlo(j);
   kiln_module_destroy(&pieces);
   return st;
 }
@@ -513,9 +526,9 @@ static void begin_again(job *j) {
   if (j->module) LLVMDisposeModule(j->module);
   j->module = NULL;
   j->launches.n = j->host_launches.n = 0;
-  j->constants.n = j->constant_arguments.n = 0;
-  j->constant_bytes = 0;
-  j->plan_text.n = j->explained.n = j->explained_json.n = 0;
+  kl_kernels_free(j->cx, &j->kernels);
+  j->zero_bytes = 0;
+  j->plan_text.n = j->explained.n = j->explained_json.n = j->fused.n = 0;
 }
 
 // What one kernel cannot do, several may, each for one thing: then nobody hears of what the first could not, but where
@@ -524,14 +537,19 @@ static kiln_status compile(job *j) {
   KL_TRY(find_target(j));
   bool none = false;
   kl_diag_mark before = kl_diag_here(j->cx);
-  kiln_status st = compile_pieces(j, false, &none), again;
-  if (st != KILN_E_UNSUPPORTED) return st;
-  begin_again(j);
-  kl_diag_mark first = kl_diag_here(j->cx);
-  again = compile_pieces(j, true, &none);
-  if (none) return kl_diag_forget(j->cx, first, kl_diag_here(j->cx)), st;
-  kl_diag_forget(j->cx, before, first);
-  return again;
+  kiln_status st = compile_pieces(j, KL_AS_IT_IS, &none);
+  for (kl_trial trial = KL_FUSED; trial < KL_TRIALS && st == KILN_E_UNSUPPORTED; trial++) {
+    begin_again(j);
+    kl_diag_mark first = kl_diag_here(j->cx);
+    kiln_status again = compile_pieces(j, trial, &none);
+    if (none) {
+      kl_diag_forget(j->cx, first, kl_diag_here(j->cx));
+      continue;
+    }
+    kl_diag_forget(j->cx, before, first);
+    st = again;
+  }
+  return st;
 }
 
 // Tensors with encodings become the arrays that they are stored in.
@@ -590,20 +608,20 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   kl_arena_init(&j.a->arena, acx);
   kl_arena_init(&j.scratch, cx);
   kl_sb_init(&j.plan_text, cx);
+  kl_sb_init(&j.fused, cx);
   kl_sb_init(&j.explained, cx);
   kl_sb_init(&j.explained_json, cx);
   if (!plan_only) j.llcx = LLVMContextCreate();
   kiln_status st = densify(&j);
   if (st == KILN_OK) st = compile(&j);
   kiln_module_destroy(&j.dense);
-  VEC_FREE(cx, &j.behind);
-  VEC_FREE(cx, &j.constant_arguments);
-  VEC_FREE(cx, &j.constants);
+  kl_kernels_free(cx, &j.kernels);
   VEC_FREE(cx, &j.launches);
   VEC_FREE(cx, &j.host_launches);
   if (j.module) LLVMDisposeModule(j.module);
   if (j.llcx) LLVMContextDispose(j.llcx);
   kl_sb_free(&j.plan_text);
+  kl_sb_free(&j.fused);
   kl_sb_free(&j.explained);
   kl_sb_free(&j.explained_json);
   kl_arena_free(&j.scratch);

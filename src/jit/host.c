@@ -19,6 +19,7 @@ struct kiln_kernel {
   kl_program program;
   kl_host_fn *fn;
   kl_host_launch *host;
+  char *constants; // those of the manifest, which are read here, not in each run's scratch memory
 };
 
 // --- loading ------------------------------------------------------------------------------------------------------
@@ -70,6 +71,16 @@ static kiln_status load_kernels(kl_ctx *cx, kiln_kernel *k, const kiln_artifact 
   return KILN_OK;
 }
 
+static kiln_status copy_constants(kl_ctx *cx, kiln_kernel *k, const kiln_manifest *f) {
+  size_t n = (size_t)f->constant_bytes, align = f->scratch_align;
+  if (!n) return KILN_OK;
+  char *p = kl_arena_try_alloc(&k->arena, n + align);
+  if (!p) return kl_out_of_memory(cx, n + align, "constants");
+  k->constants = p + (align - (uintptr_t)p % align) % align;
+  memcpy(k->constants, f->constants, n);
+  return KILN_OK;
+}
+
 kiln_status kiln_kernel_load(kiln_context *cx, const kiln_artifact *a, kiln_kernel **out) {
   KL_CLEAR(out);
   KL_EXPECT(cx, a, out);
@@ -85,6 +96,7 @@ kiln_status kiln_kernel_load(kiln_context *cx, const kiln_artifact *a, kiln_kern
   k->host = kl_arena_dup(&k->arena, a->host_launches, a->manifest.launch_count * sizeof *k->host);
   kl_jit *jit;
   kiln_status st = kl_jit_get(cx, &jit);
+  if (st == KILN_OK) st = copy_constants(cx, k, &a->manifest);
   if (st == KILN_OK) st = load_kernels(cx, k, a);
   if (st == KILN_OK)
     *out = k;
@@ -167,13 +179,19 @@ static int64_t iterations_of(const kiln_launch *l, const kl_host_launch *h, int6
   return (count / l->count_whole + (!h->flat && count % l->count_whole)) * l->count_blocks;
 }
 
+static void *argument(const run *r, const kiln_argument *a) {
+  const kiln_manifest *f = &r->k->program.manifest;
+  uint64_t in_constants = a->offset - f->scratch_zero_bytes;
+  if (a->kind == KILN_ARGUMENT_SCRATCH && in_constants < f->constant_bytes) return r->k->constants + in_constants;
+  return (void *)(uintptr_t)kl_program_argument(a, r->at, r->count, (uintptr_t)r->scratch);
+}
+
 static void run_launch(const run *r, size_t i) {
   const kiln_launch *l = &r->k->program.manifest.launches[i];
   const kl_host_launch *h = &r->k->host[i];
   bool counted = r->k->program.manifest.counted;
   int64_t iterations = counted ? iterations_of(l, h, r->count) : h->iterations;
-  for (size_t s = 0; s < l->argument_count; s++)
-    r->arguments[s] = (void *)(uintptr_t)kl_program_argument(&l->arguments[s], r->at, r->count, (uintptr_t)r->scratch);
+  for (size_t s = 0; s < l->argument_count; s++) r->arguments[s] = argument(r, &l->arguments[s]);
   if (counted ? r->count != 0 : h->any)
     run_parallel(r->k->fn[i], r->arguments, iterations, h->least, r->count, r->threads);
 }

@@ -89,8 +89,8 @@ struct kiln_artifact {
   kl_host_launch *host_launches;
   void *object; // host: an object file with all kernels
   size_t object_size;
-  char *text[5]; // by kiln_text_kind
-  size_t text_size[5];
+  char *text[6]; // by kiln_text_kind
+  size_t text_size[6];
 };
 
 #endif

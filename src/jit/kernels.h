@@ -5,6 +5,24 @@
 #include "jit/jit.h"
 #include "lower/choose/choose.h"
 
+// An argument in scratch memory says, as long as sizes are not known, by its offset what it is: a place among the
+// counters or the constants, or the number of a buffer.
+#define KL_AMONG_COUNTERS  (UINT64_C(1) << 62)
+#define KL_AMONG_CONSTANTS (UINT64_C(2) << 62)
+#define KL_AMONG           (UINT64_C(3) << 62)
+
+// What kernels leave each other, or themselves.
+typedef struct kl_buffer {
+  uint64_t bytes, at;
+  uint32_t first, last; // kernels that it is there for
+} kl_buffer;
+
+// Constants that are arguments, each once; a multiple of the scratch memory's alignment each.
+typedef struct kl_constant {
+  uint64_t at, bytes;
+  const void *data;
+} kl_constant;
+
 typedef struct kl_kernel_unit {
   const kl_comp *comp; // its parameters' leaves, then its results' leaves are the kernel's arguments
   const char *name;
@@ -35,9 +53,21 @@ typedef struct kl_kernels {
   kl_alias_pair *pairs;
   uint32_t *pair_of;              // by slot: number of its pair + 1; 0: none, or it has been dropped
   uint32_t *writer, *last_reader; // by slot: number of the kernel + 1; 0: none
-  uint64_t scratch_bytes;
+  VEC(kl_buffer) buffers;
+  VEC(kl_constant) constants;
+  kl_ids constant_ids;
+  uint64_t constant_bytes, scratch_bytes; // scratch_bytes: of buffers, once they are placed
   uint32_t scratch_align;
 } kl_kernels;
+
+// Frees what is not in the arena.
+void kl_kernels_free(kl_ctx *cx, kl_kernels *k);
+// Adds a constant if it is not there; its place among them.
+uint64_t kl_add_constant(kl_ctx *cx, kl_kernels *k, const void *data, uint64_t bytes);
+// Adds a buffer; its number.
+uint32_t kl_add_buffer(kl_ctx *cx, kl_kernels *k, uint64_t bytes, uint32_t first, uint32_t last);
+// buffers.c: places them, those that are there at the same time apart.
+void kl_place_buffers(kl_ctx *cx, kl_kernels *k);
 
 // Lists slots and kernels. A fusion's results are ENTRY's where they are used as such, else lie in the scratch memory.
 kiln_status kl_kernels_make(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params, kl_arena *arena,

@@ -3,19 +3,90 @@
 #include "jit/pieces.h"
 
 #include "ir/rewrite/branch.h"
+#include "ir/rewrite/plain.h"
 #include "ir/rewrite/split.h"
 #include "lower/choose/choose.h"
+#include "lower/fuse/fuse.h"
+
+// Of an ENTRY without fusions that is tried as one kernel.
+enum { MOST_HEROES = 4 };
 
 typedef struct pieces {
   kl_ctx *cx;
   const kiln_module *m;
+  const kiln_compile_params *params;
+  kl_target target;
+  kl_trial trial;
+  kl_sb *why;
   kl_arena arena;
   kl_pieces_params how;
   VEC(kl_split) splits;
 } pieces;
 
+// Takes the place of the module at hand; `m` itself where nothing has been done.
+static void replace(pieces *p, kiln_module **own, kiln_module *made) {
+  if (!made) return;
+  kiln_module_destroy(own);
+  *own = made;
+  p->m = made;
+}
+
+// --- fusions
+// ----------------------------------------------------------------------------------------------------------
+
+// Is ENTRY more than fusions, and more than one kernel is likely to make?
+static bool is_mixed(const pieces *p) {
+  const kl_comp *c = &p->m->comp[p->m->entry];
+  bool fusions = false, others = false;
+  uint32_t heroes = 0, reductions = 0;
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    const kl_instr *in = &c->instr[i];
+    fusions |= kl_is_run(in);
+    others |= !kl_is_run(in) && in->op != KL_OP_PARAMETER && in->op != KL_OP_TUPLE && in->op != KL_OP_GET_TUPLE_ELEMENT;
+    heroes += kl_is_apart(in);
+    reductions += in->op == KL_OP_REDUCE;
+  }
+  if (p->trial == KL_AS_IT_IS) return fusions ? others : heroes > MOST_HEROES || heroes > reductions + 1;
+  return others;
+}
+
+static bool has_a_kernel_of_its_own(const kl_instr *in) {
+  return kl_is_apart(in) || in->op == KL_OP_FUSION;
+}
+
+static kiln_status fuse(pieces *p, kiln_module **own) {
+  kiln_module *made = NULL;
+  kl_fused how;
+  KL_TRY(kl_module_plain(p->cx, p->m, &made));
+  replace(p, own, made);
+  KL_TRY(kl_plan_check_module(p->cx, p->m));
+  kl_fuse_plan(p->cx, p->m, p->m->entry, &p->arena, &how, p->why);
+  if (!how.ngroups) return KILN_OK;
+  KL_TRY(kl_module_fuse(p->cx, p->m, 1, &how, &made));
+  replace(p, own, made);
+  return KILN_OK;
+}
+
+// --- pieces
+// -----------------------------------------------------------------------------------------------------------
+
+// Does some kernel make it whole?
+static bool is_made(pieces *p, const kl_comp *c) {
+  kl_plan_params how = {.target = p->target,
+                        .name = "trial",
+                        .align = p->params->argument_align,
+                        .deterministic = p->params->deterministic};
+  kl_plan *plan;
+  kl_diag_mark before = kl_diag_here(p->cx);
+  kiln_status st = kl_plan_make(p->cx, p->m, c, &how, &p->arena, &plan);
+  if (st == KILN_OK) kl_plan_free(plan);
+  kl_diag_forget(p->cx, before, kl_diag_here(p->cx));
+  return st == KILN_OK;
+}
+
 static void cut_unit(pieces *p, const kl_comp *c, const kl_instr *fusion) {
   bool *cut = KL_NEW_N(&p->arena, bool, c->ninstr);
+  p->how.apart = p->trial == KL_APART_TOO && !is_made(p, c);
   if (kl_plan_pieces(p->cx, p->m, c, &p->how, cut)) VEC_PUSH(p->cx, &p->splits, ((kl_split){fusion, c, cut}));
 }
 
@@ -28,29 +99,35 @@ static kiln_status cut_units(pieces *p) {
 }
 
 // A fusion that is picked is cut as if it were ENTRY, which may call other fusions.
-static kiln_status make(pieces *p, const char *fusion, kiln_module **out) {
-  kiln_module *own = NULL, *plain = NULL;
-  if (fusion) KL_TRY(kiln_module_extract(p->cx, p->m, fusion, &own));
-  if (own) p->m = own;
-  kiln_status st = kl_module_unbranch(p->cx, p->m, kl_is_apart, &plain);
-  if (plain) p->m = plain;
+static kiln_status make(pieces *p, kiln_module **out) {
+  const char *fusion = p->params->fusion;
+  kiln_module *own = NULL, *made = NULL;
+  kiln_status st = fusion ? kiln_module_extract(p->cx, p->m, fusion, &made) : KILN_OK;
+  if (st == KILN_OK) replace(p, &own, made), made = NULL;
+  bool mixed = st == KILN_OK && !fusion && is_mixed(p);
+  if (st == KILN_OK) st = kl_module_unbranch(p->cx, p->m, mixed ? has_a_kernel_of_its_own : kl_is_apart, &made);
+  bool changed = !fusion || made; // a fusion that is picked as it is, is picked by who compiles it
+  if (st == KILN_OK) replace(p, &own, made), made = NULL;
+  if (st == KILN_OK && mixed) st = fuse(p, &own);
   if (st == KILN_OK && fusion) cut_unit(p, kl_plan_inline(p->cx, p->m, &p->m->comp[p->m->entry], &p->arena), NULL);
   if (st == KILN_OK && !fusion) st = cut_units(p);
-  if (st == KILN_OK && p->splits.n) st = kl_module_split(p->cx, p->m, (uint32_t)p->splits.n, p->splits.p, out);
-  if (st == KILN_OK && !*out) *out = plain, plain = NULL;
-  kiln_module_destroy(&plain);
+  if (st == KILN_OK && p->splits.n) st = kl_module_split(p->cx, p->m, (uint32_t)p->splits.n, p->splits.p, &made);
+  changed |= made != NULL;
+  if (st == KILN_OK) replace(p, &own, made);
+  if (st == KILN_OK && changed) *out = own, own = NULL;
   kiln_module_destroy(&own);
   return st;
 }
 
 kiln_status kl_pieces_make(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params, const kl_target *target,
-                           bool apart, kiln_module **out) {
+                           kl_trial trial, kl_sb *why, kiln_module **out) {
   *out = NULL;
   if (params->max_count) return KILN_OK;
   bool aliased = params->alias_count || m->header.naliases; // one kernel has the order of reads and writes in its hands
-  pieces p = {.cx = cx, .m = m, .how = {.target = *target, .least = aliased, .apart = apart}};
+  pieces p = {.cx = cx, .m = m, .params = params, .target = *target, .trial = trial, .why = why};
+  p.how = (kl_pieces_params){.target = *target, .least = aliased};
   kl_arena_init(&p.arena, cx);
-  kiln_status st = make(&p, params->fusion, out);
+  kiln_status st = make(&p, out);
   VEC_FREE(cx, &p.splits);
   kl_arena_free(&p.arena);
   return st;

@@ -84,6 +84,12 @@ bool kl_plan_pieces(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl
 bool kl_is_walked(const kl_instr *in);
 // Is it none, and known? A kernel of its own can make it.
 bool kl_is_apart(const kl_instr *in);
+// Taps of a window; INT64_MAX: that many or more.
+int64_t kl_window_taps(const kl_instr *in);
+// Is there a kind of kernel for this op, which is not made element by element?
+bool kl_has_chooser(kl_op op);
+// Reports what of ENTRY and all that it runs cannot be compiled, each op, up to a number of them.
+kiln_status kl_plan_check_module(kl_ctx *cx, const kiln_module *m);
 // Can this op on these types be compiled? Reports the reason if not. And can a result be what it is?
 kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in);
 kiln_status kl_plan_check_shape(kl_ctx *cx, const kl_instr *in);

@@ -6,18 +6,14 @@
 // the loads cost less than making it again: time is that of memory or of instructions, whichever is longer, on one
 // machine for all targets, so that a module is cut alike everywhere.
 
+#include "lower/choose/rough.h"
 #include "lower/choose/walk/walk.h"
 
-// Of the machine, per nanosecond; and of a launch.
-#define ISSUED 28000.0
-#define MOVED  3300.0
-#define LAUNCH 3000.0
-
 // A cut has to save this share of the time.
-#define GAIN   0.2
+#define GAIN 0.2
 
 // LIKELY: as many places as fusions have that are no chain of the kind above; candidates for a cut that are looked at.
-enum { LIKELY = 256, MOST_CANDIDATES = 64, FUNCTION_COST = 20, AGAIN = 4 };
+enum { LIKELY = 256, MOST_CANDIDATES = 64, AGAIN = 4 };
 
 typedef struct cutter {
   kl_ctx *cx;
@@ -33,50 +29,6 @@ typedef struct cutter {
 
 // --- costs --------------------------------------------------------------------------------------------------------
 
-// Index transforms and structure make nothing.
-static double cost_of(const kl_instr *in) {
-  switch (kl_op_table[in->op].kind) {
-  case KL_KIND_UNARY:
-  case KL_KIND_BINARY: break;
-  case KL_KIND_CONVERT:
-  case KL_KIND_SELECT:
-  case KL_KIND_CLAMP:
-  case KL_KIND_STOCHASTIC:
-  case KL_KIND_CONCATENATE:
-  case KL_KIND_PAD:
-  case KL_KIND_DYNAMIC_UPDATE_SLICE:
-  case KL_KIND_CALL: return 2;
-  case KL_KIND_REDUCE_WINDOW: return (double)kl_window_taps(in);
-  default: return 0;
-  }
-  switch (in->op) {
-  case KL_OP_ABS:
-  case KL_OP_NEGATE:
-  case KL_OP_NOT:
-  case KL_OP_ADD:
-  case KL_OP_SUBTRACT:
-  case KL_OP_MULTIPLY:
-  case KL_OP_MAXIMUM:
-  case KL_OP_MINIMUM:
-  case KL_OP_AND:
-  case KL_OP_OR:
-  case KL_OP_XOR:
-  case KL_OP_SHL:
-  case KL_OP_SHR_LOGICAL:
-  case KL_OP_SHR_ARITH:
-  case KL_OP_COMPARE: return 1;
-  default: return kl_is_float(in->shape->dtype) || kl_is_complex(in->shape->dtype) ? FUNCTION_COST : 4;
-  }
-}
-
-static double elements(const kl_instr *in) {
-  return kl_shape_is_array(in->shape) ? (double)in->shape->count : 0;
-}
-
-static double bytes(const kl_instr *in) {
-  return kl_shape_is_array(in->shape) ? elements(in) * kl_info(in->shape->dtype)->bits / 8 : 0;
-}
-
 static bool is_given(const cutter *k, uint32_t i) {
   return k->cut[i] || k->c->instr[i].op == KL_OP_PARAMETER;
 }
@@ -84,7 +36,7 @@ static bool is_given(const cutter *k, uint32_t i) {
 // Does it stand for a value of its own that may be written?
 static bool may_be_cut(const cutter *k, uint32_t i) {
   const kl_instr *in = &k->c->instr[i];
-  return cost_of(in) > 0 && !is_given(k, i) && kl_shape_is_array(in->shape) && in->shape->count;
+  return kl_rough_work(in) > 0 && !is_given(k, i) && kl_shape_is_array(in->shape) && in->shape->count;
 }
 
 // What one element of instruction `i` takes, no value made twice, and the bytes that all of them read.
@@ -97,10 +49,10 @@ static double work_of(cutter *k, uint32_t i, double *read) {
     const kl_instr *in = &k->c->instr[j];
     if (!k->seen[j]) continue;
     if (j != i && is_given(k, j)) {
-      *read += bytes(in);
+      *read += kl_rough_bytes(in);
       continue;
     }
-    work += cost_of(in);
+    work += kl_rough_work(in);
     for (uint32_t o = 0; o < in->noperands; o++) k->seen[in->operands[o]] = true;
   }
   return work;
@@ -119,30 +71,30 @@ static double longer(double a, double b) {
 
 // A value that is the same along the fastest dimensions is not made for each of their elements.
 static double made(const cutter *k, uint32_t i, double results) {
-  double n = k->times[i] * results, own = elements(&k->c->instr[i]);
+  double n = k->times[i] * results, own = kl_rough_elements(&k->c->instr[i]);
   return own < results ? longer(own, n / 4) : n;
 }
 
 static choice best_cut(cutter *k, uint32_t root) {
   const kl_comp *c = k->c;
   choice best = {.instr = KL_NONE};
-  double results = elements(&c->instr[root]), work = 0, moved = bytes(&c->instr[root]), read;
+  double results = kl_rough_elements(&c->instr[root]), work = 0, moved = kl_rough_bytes(&c->instr[root]), read;
   for (uint32_t i = 0; i < c->ninstr; i++) {
     if (!k->times[i]) continue;
     if (is_given(k, i) && i != root)
-      moved += bytes(&c->instr[i]);
+      moved += kl_rough_bytes(&c->instr[i]);
     else
-      work += cost_of(&c->instr[i]) * made(k, i, results);
+      work += kl_rough_work(&c->instr[i]) * made(k, i, results);
   }
-  double now = longer(work / ISSUED, moved / MOVED);
-  if (now < LAUNCH) return best;
+  double now = longer(work / KL_ROUGH_ISSUED, moved / KL_ROUGH_MOVED);
+  if (now < KL_ROUGH_LAUNCH) return best;
   for (uint32_t i = root, n = 0; i-- > 0 && n < MOST_CANDIDATES;) {
     const kl_instr *in = &c->instr[i];
-    if (!k->times[i] || !may_be_cut(k, i) || made(k, i, results) <= elements(in)) continue;
+    if (!k->times[i] || !may_be_cut(k, i) || made(k, i, results) <= kl_rough_elements(in)) continue;
     n++;
     double own = work_of(k, i, &read), rest = longer(0, work - own * made(k, i, results));
-    double cut = longer(rest / ISSUED, (moved + bytes(in)) / MOVED) + LAUNCH +
-                 longer(own * elements(in) / ISSUED, (read + bytes(in)) / MOVED);
+    double cut = longer(rest / KL_ROUGH_ISSUED, (moved + kl_rough_bytes(in)) / KL_ROUGH_MOVED) + KL_ROUGH_LAUNCH +
+                 longer(own * kl_rough_elements(in) / KL_ROUGH_ISSUED, (read + kl_rough_bytes(in)) / KL_ROUGH_MOVED);
     if (now - cut > GAIN * now && now - cut > best.saves) best = (choice){i, now - cut};
   }
   return best;
@@ -174,7 +126,7 @@ static bool may_repeat(cutter *k) {
     uint32_t other = same ? at[i] : ++n;
     for (uint32_t o = 0; o < in->noperands; o++) {
       uint32_t x = in->operands[o];
-      bool makes = cost_of(&c->instr[x]) > 0;
+      bool makes = kl_rough_work(&c->instr[x]) > 0;
       if (makes && at[x] && at[x] != other) return true;
       if (makes && in->op == KL_OP_BROADCAST && c->instr[x].shape->count > 1) return true;
       at[x] = other;

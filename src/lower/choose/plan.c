@@ -183,6 +183,14 @@ static const row choosers[] = {
     {"loop", KL_OP_UNKNOWN, kl_choose_loop, true, false, false, true},
 };
 
+bool kl_has_chooser(kl_op op) {
+  if (kl_is_staged(op)) return true;
+  if (op == KL_OP_CONVOLUTION) op = KL_OP_DOT; // both are contractions
+  for (size_t i = 0; i < KL_COUNT(choosers); i++)
+    if (choosers[i].op == op && op != KL_OP_UNKNOWN) return true;
+  return false;
+}
+
 // One launch of no parts.
 static void begin_launches(kl_plan *p) {
   p->nparts = p->nlaunches = 0;

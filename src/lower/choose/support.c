@@ -84,6 +84,45 @@ kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c,
   return KILN_OK;
 }
 
+// --- modules --------------------------------------------------------------------------------------------------------
+
+enum { MOST_REFUSED = 64 };
+
+// What ENTRY computes itself and by fusions, calls and branches. Callees come before their callers.
+static bool *find_computed(kl_ctx *cx, const kiln_module *m) {
+  bool *computed = kl_alloc(cx, m->ncomp);
+  computed[m->entry] = true;
+  for (uint32_t i = m->ncomp; i-- > 0;)
+    for (uint32_t k = 0; computed[i] && k < m->comp[i].ninstr; k++) {
+      const kl_instr *in = &m->comp[i].instr[k];
+      bool calls = kl_is_walked(in) && in->op != KL_OP_MAP;
+      for (uint32_t j = 0; calls && j < in->ncalled; j++) computed[in->called[j]] = true;
+    }
+  return computed;
+}
+
+static kiln_status check_in_module(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
+  if (in->shape->dtype == KILN_TOKEN || kl_has_chooser(in->op)) return KILN_OK;
+  if (in->op == KL_OP_CUSTOM_CALL)
+    return kl_unsupported(cx, in->span, "custom-call of %.*s is not compiled: it stands for no array op that is known",
+                          KL_FMT(in->more->target));
+  return kl_plan_check_op(cx, m, c, in);
+}
+
+kiln_status kl_plan_check_module(kl_ctx *cx, const kiln_module *m) {
+  bool *computed = find_computed(cx, m);
+  uint32_t refused = 0;
+  kiln_status first = KILN_OK;
+  for (uint32_t i = 0; i < m->ncomp; i++)
+    for (uint32_t k = 0; computed[i] && k < m->comp[i].ninstr && refused < MOST_REFUSED; k++) {
+      kiln_status st = check_in_module(cx, m, &m->comp[i], &m->comp[i].instr[k]);
+      refused += st != KILN_OK;
+      if (first == KILN_OK) first = st;
+    }
+  kl_free(cx, computed, m->ncomp);
+  return first;
+}
+
 // --- units --------------------------------------------------------------------------------------------------------
 
 static bool has_fusion(const kl_comp *c) {
@@ -93,23 +132,15 @@ static bool has_fusion(const kl_comp *c) {
   return false;
 }
 
-// Beside fusions ENTRY may hold only what moves no data.
+// Beside fusions ENTRY may hold only what makes nothing: the rest has been put into fusions (lower/fuse).
 static bool is_structure(kl_op op) {
-  return op == KL_OP_FUSION || op == KL_OP_PARAMETER || op == KL_OP_TUPLE || op == KL_OP_GET_TUPLE_ELEMENT;
-}
-
-static kl_str first_fusion(const kiln_module *m, const kl_comp *c) {
-  uint32_t i = 0;
-  while (c->instr[i].op != KL_OP_FUSION) i++;
-  return kl_symbol_text(&m->names, c->instr[i].name);
+  return op == KL_OP_FUSION || op == KL_OP_PARAMETER || op == KL_OP_TUPLE || op == KL_OP_GET_TUPLE_ELEMENT ||
+         op == KL_OP_CONSTANT || op == KL_OP_BITCAST;
 }
 
 static kiln_status refuse_mixed(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
-  if (in->op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, m, NULL, in);
-  return kl_unsupported(cx, in->span,
-                        "%s beside a fusion in ENTRY: an ENTRY is compiled if it calls fusions only, or has none; "
-                        "--fusion NAME compiles one fusion alone, such as %.*s",
-                        kl_op_name(in->op), KL_FMT(first_fusion(m, c)));
+  if (in->op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, m, c, in);
+  return kl_unsupported(cx, in->span, "%s beside a fusion in ENTRY cannot be part of one", kl_op_name(in->op));
 }
 
 kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl_arena *arena, kl_unit **out,

@@ -12,6 +12,10 @@ static kl_stage_writer *writer_of(kl_op op) {
   }
 }
 
+bool kl_is_staged(kl_op op) {
+  return writer_of(op) != NULL;
+}
+
 static void mark_used(const kl_comp *c, bool *used) {
   used[c->root] = true;
   for (uint32_t i = c->ninstr; i-- > 0;)

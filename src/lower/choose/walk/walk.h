@@ -115,8 +115,6 @@ kiln_status kl_combine_values(kl_walk *w, const kl_combiner *x, const uint32_t *
 
 // --- windows --------------------------------------------------------------------------------------------------------
 
-// Taps of a window; INT64_MAX: that many or more.
-int64_t kl_window_taps(const kl_instr *in);
 // Is it folded where it is wanted?
 bool kl_window_is_small(const kl_instr *in);
 // The place in a padded and dilated dimension that a tap of the window at `index` looks at, from the first element on.

@@ -1,0 +1,333 @@
+// ENTRY of anything: random modules of many ops beside fusions, calls, branches and tuples, in memory on the host and
+// on the simulator, the same bits and right by the evaluator; modules of the corpus; how many launches there are, what
+// scratch memory they take, and how time grows.
+
+#include "harness.h"
+#include "lower/choose/choose.h"
+#include "support/draw.h"
+#include "support/share.h"
+#include "support/slow.h"
+#include "support/suite.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+static kiln_context *cx;
+static kl_sb text;
+
+static void make(void) {
+  cx = kiln_context_create(NULL);
+  kl_sb_init(&text, cx);
+}
+static void drop(void) {
+  kl_sb_free(&text);
+  kiln_context_destroy(&cx);
+}
+
+static kiln_module *parse_text(const char *name) {
+  kiln_module *m = NULL;
+  if (kiln_module_parse(cx, name, text.p, text.n, &m) != KILN_OK) give_up(0, "parsing", cx, text.p);
+  return m;
+}
+
+// --- random modules -------------------------------------------------------------------------------------------------
+
+enum { SHAPES = 8, MOST_VALUES = 700 };
+static const struct {
+  const char *dims;
+  int rank;
+  int of[3];
+} shape[SHAPES] = {{"[]", 0, {0}},         {"[7]", 1, {7}},   {"[12]", 1, {12}},         {"[7,12]", 2, {7, 12}},
+                   {"[12,7]", 2, {12, 7}}, {"[84]", 1, {84}}, {"[3,4,7]", 3, {3, 4, 7}}, {"[33,130]", 2, {33, 130}}};
+static const char *const types[] = {"f32", "s32", "bf16"};
+enum { TYPES = 3, PRED = 3 };
+
+typedef struct value {
+  int shape, type;
+} value;
+
+static value values[MOST_VALUES];
+static int nvalues;
+
+// A value of this shape and type, or -1; later ones are likelier.
+static int find(int of, int type) {
+  int found = -1;
+  for (int tries = 0; tries < 64 && found < 0; tries++) {
+    int i = chance(60) && nvalues > 12 ? nvalues - 1 - (int)below(12) : (int)below((uint32_t)nvalues);
+    if ((of < 0 || values[i].shape == of) && (type < 0 || values[i].type == type)) found = i;
+  }
+  for (int i = nvalues; i-- > 0 && found < 0;)
+    if ((of < 0 || values[i].shape == of) && (type < 0 || values[i].type == type)) found = i;
+  return found;
+}
+
+static const char *type_name(int t) {
+  return t == PRED ? "pred" : types[t];
+}
+
+// Begins the line of a new value.
+static int begin(int of, int type) {
+  values[nvalues] = (value){of, type};
+  kl_sbf(&text, "  v%d = %s%s ", nvalues, type_name(type), shape[of].dims);
+  return nvalues++;
+}
+
+static void put_elementwise(void) {
+  static const char *const two[] = {"add", "subtract", "multiply", "maximum", "minimum"};
+  static const char *const one[] = {"negate", "abs", "exponential", "tanh", "logistic", "sine"};
+  int a = find(-1, (int)below(TYPES));
+  int s = values[a].shape, t = values[a].type, b = find(s, t);
+  if (t != 1 && chance(30)) {
+    begin(s, t);
+    kl_sbf(&text, "%s(v%d)\n", one[below(6)], a);
+  } else {
+    begin(s, t);
+    kl_sbf(&text, "%s(v%d, v%d)\n", two[below(5)], a, b);
+  }
+}
+
+static void put_select(void) {
+  int a = find(-1, (int)below(TYPES)), s = values[a].shape, t = values[a].type, b = find(s, t), c = find(s, PRED);
+  if (c < 0) {
+    c = begin(s, PRED);
+    kl_sbf(&text, "compare(v%d, v%d), direction=LT\n", a, b);
+  }
+  begin(s, t);
+  kl_sbf(&text, "select(v%d, v%d, v%d)\n", c, a, b);
+}
+
+static void put_convert(void) {
+  int a = find(-1, (int)below(TYPES));
+  int s = values[a].shape, t = (values[a].type + 1 + (int)below(2)) % TYPES;
+  begin(s, t);
+  kl_sbf(&text, "convert(v%d)\n", a);
+}
+
+// Between shapes by what moves elements; false: there is none between these.
+static void put_move(void) {
+  static const struct {
+    int from, to;
+    const char *op;
+  } move[] = {{3, 4, "transpose(v%d), dimensions={1,0}"},
+              {4, 3, "transpose(v%d), dimensions={1,0}"},
+              {3, 5, "reshape(v%d)"},
+              {5, 4, "reshape(v%d)"},
+              {5, 3, "bitcast(v%d)"},
+              {4, 6, "reshape(v%d)"},
+              {6, 5, "reshape(v%d)"},
+              {6, 4, "bitcast(v%d)"},
+              {1, 3, "broadcast(v%d), dimensions={0}"},
+              {2, 3, "broadcast(v%d), dimensions={1}"},
+              {2, 4, "broadcast(v%d), dimensions={0}"},
+              {0, 3, "broadcast(v%d), dimensions={}"},
+              {0, 7, "broadcast(v%d), dimensions={}"},
+              {0, 2, "broadcast(v%d), dimensions={}"},
+              {3, 3, "reverse(v%d), dimensions={0}"},
+              {2, 1, "slice(v%d), slice={[2:9]}"},
+              {7, 3, "slice(v%d), slice={[3:31:4], [5:101:8]}"},
+              {5, 2, "slice(v%d), slice={[0:84:7]}"},
+              {7, 7, "reverse(v%d), dimensions={1}"},
+              {3, 3, "copy(v%d)"},
+              {7, 7, "opt-barrier(v%d)"},
+              {6, 6, "reverse(v%d), dimensions={0,2}"}};
+  int k = (int)below(KL_COUNT(move)), a = find(move[k].from, -1);
+  if (a < 0 || (values[a].type == PRED && move[k].from == 0)) return put_elementwise();
+  begin(move[k].to, values[a].type);
+  kl_sbf(&text, move[k].op, a);
+  kl_sb_putc(&text, '\n');
+}
+
+static void put_reduce(void) {
+  static const struct {
+    int from, to;
+    const char *dims;
+  } fold[] = {{3, 1, "1"}, {3, 2, "0"}, {4, 2, "1"}, {5, 0, "0"}, {3, 0, "0,1"}, {7, 0, "0,1"}, {6, 1, "0,1"}};
+  int k = (int)below(KL_COUNT(fold)), t = (int)below(TYPES), a = find(fold[k].from, t);
+  if (a < 0) return put_elementwise();
+  bool most = chance(40);
+  begin(fold[k].to, t);
+  kl_sbf(&text, "reduce(v%d, %s_%s), dimensions={%s}, to_apply=%s_%s\n", a, most ? "low" : "zero", types[t],
+         fold[k].dims, most ? "most" : "sum", types[t]);
+}
+
+// A row's greatest, what is left of the row, and its sum: as softmax has it.
+static void put_softmax(void) {
+  int a = find(3, 0);
+  if (a < 0) return put_elementwise();
+  int most = begin(1, 0);
+  kl_sbf(&text, "reduce(v%d, low_f32), dimensions={1}, to_apply=most_f32\n", a);
+  int back = begin(3, 0);
+  kl_sbf(&text, "broadcast(v%d), dimensions={0}\n", most);
+  int less = begin(3, 0);
+  kl_sbf(&text, "subtract(v%d, v%d)\n", a, back);
+  int e = begin(3, 0);
+  kl_sbf(&text, "exponential(v%d)\n", less);
+  int sum = begin(1, 0);
+  kl_sbf(&text, "reduce(v%d, zero_f32), dimensions={1}, to_apply=sum_f32\n", e);
+  int all = begin(3, 0);
+  kl_sbf(&text, "broadcast(v%d), dimensions={0}\n", sum);
+  begin(3, 0);
+  kl_sbf(&text, "divide(v%d, v%d)\n", e, all);
+}
+
+static void put_fusion(void) {
+  int t = (int)below(2), a = find(3, t), b = find(1, t);
+  if (a < 0 || b < 0) return put_elementwise();
+  if (chance(50)) {
+    begin(3, t);
+    kl_sbf(&text, "fusion(v%d, v%d), kind=kLoop, calls=given_%s\n", a, b, types[t]);
+    return;
+  }
+  kl_sbf(&text, "  t%d = (%s[7,12], %s[7]) fusion(v%d, v%d), kind=kLoop, calls=pair_%s\n", nvalues, types[t], types[t],
+         a, b, types[t]);
+  int n = nvalues;
+  begin(3, t);
+  kl_sbf(&text, "get-tuple-element(t%d), index=0\n", n);
+  begin(1, t);
+  kl_sbf(&text, "get-tuple-element(t%d), index=1\n", n);
+}
+
+static void put_call(void) {
+  int t = (int)below(2), a = find(3, t), b = find(1, t);
+  if (a < 0 || b < 0) return put_elementwise();
+  begin(3, t);
+  kl_sbf(&text, "call(v%d, v%d), to_apply=given_%s\n", a, b, types[t]);
+}
+
+static void put_conditional(void) {
+  int a = find(3, 0), p = find(0, 0);
+  if (a < 0) return put_elementwise();
+  int q = begin(0, PRED);
+  kl_sbf(&text, "compare(v%d, zero_f32), direction=GT\n", p);
+  begin(3, 0);
+  kl_sbf(&text, "conditional(v%d, v%d, v%d), true_computation=%s, false_computation=twice\n", q, a, a,
+         chance(50) ? "rows" : "half");
+}
+
+static void put_update(void) {
+  int t = (int)below(TYPES), a = find(3, t), b = find(1, t), i = find(0, 1);
+  if (a < 0 || b < 0 || i < 0) return put_elementwise();
+  kl_sbf(&text, "  u%d = %s[7,1] reshape(v%d)\n", nvalues, types[t], b);
+  int n = nvalues;
+  begin(3, t);
+  kl_sbf(&text, "dynamic-update-slice(v%d, u%d, zero_s32, v%d)\n", a, n, i);
+}
+
+static void put_variadic(void) {
+  int a = find(3, 0), b = find(3, 1);
+  if (a < 0 || b < 0) return put_elementwise();
+  kl_sbf(&text, "  t%d = (f32[7], s32[7]) reduce(v%d, v%d, low_f32, zero_s32), dimensions={1}, to_apply=first\n",
+         nvalues, a, b);
+  int n = nvalues;
+  begin(1, 0);
+  kl_sbf(&text, "get-tuple-element(t%d), index=0\n", n);
+  begin(1, 1);
+  kl_sbf(&text, "get-tuple-element(t%d), index=1\n", n);
+}
+
+// With a vector, or as attention has two of them.
+static void put_dot(void) {
+  int t = (int)below(TYPES), a = find(3, t), b = find(2, t), c = find(4, t);
+  if (a < 0 || b < 0 || c < 0) return put_elementwise();
+  if (chance(50)) {
+    begin(1, t);
+    kl_sbf(&text, "dot(v%d, v%d), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n", a, b);
+    return;
+  }
+  kl_sbf(&text, "  d%d = %s[7,7] dot(v%d, v%d), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n", nvalues,
+         types[t], a, c);
+  kl_sbf(&text, "  e%d = %s[7,7] abs(d%d)\n", nvalues, types[t], nvalues);
+  int n = nvalues;
+  begin(3, t);
+  kl_sbf(&text, "dot(e%d, v%d), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n", n, a);
+}
+
+static void put_scatter(void) {
+  int a = find(3, 1), b = find(1, 1), i = find(1, 1);
+  if (a < 0 || b < 0) return put_elementwise();
+  kl_sbf(&text, "  i%d = s32[7,1] reshape(v%d)\n  u%d = s32[12] broadcast(v%d), dimensions={}\n", nvalues, i, nvalues,
+         find(0, 1) < 0 ? b : find(0, 1));
+  kl_sbf(&text, "  w%d = s32[7,12] broadcast(v%d), dimensions={0}\n", nvalues, b);
+  int n = nvalues;
+  begin(3, 1);
+  kl_sbf(&text,
+         "scatter(v%d, i%d, w%d), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, "
+         "index_vector_dim=1, to_apply=sum_s32\n",
+         a, n, n);
+}
+
+static void put_helpers(void) {
+  for (int t = 0; t < TYPES; t++) {
+    const char *n = types[t];
+    kl_sbf(&text, "sum_%s { a = %s[] parameter(0) b = %s[] parameter(1) ROOT r = %s[] add(a, b) }\n", n, n, n, n);
+    kl_sbf(&text, "most_%s { a = %s[] parameter(0) b = %s[] parameter(1) ROOT r = %s[] maximum(a, b) }\n", n, n, n, n);
+    kl_sbf(&text,
+           "given_%s { a = %s[7,12] parameter(0) b = %s[7] parameter(1) c = %s[7,12] broadcast(b), dimensions={0} "
+           "ROOT r = %s[7,12] subtract(a, c) }\n",
+           n, n, n, n, n);
+    kl_sbf(&text,
+           "pair_%s { a = %s[7,12] parameter(0) b = %s[7] parameter(1) c = %s[7,12] broadcast(b), dimensions={0} "
+           "d = %s[7,12] add(a, c) z = %s[] constant(0) s = %s[7] reduce(d, z), dimensions={1}, to_apply=sum_%s "
+           "ROOT r = (%s[7,12], %s[7]) tuple(d, s) }\n",
+           n, n, n, n, n, n, n, n, n, n);
+  }
+  kl_sb_puts(&text,
+             "first { a = f32[] parameter(0) i = s32[] parameter(1) b = f32[] parameter(2) j = s32[] parameter(3)\n"
+             "  g = pred[] compare(a, b), direction=GE m = f32[] select(g, a, b) k = s32[] select(g, i, j)\n"
+             "  ROOT t = (f32[], s32[]) tuple(m, k) }\n"
+             "half { a = f32[7,12] parameter(0) h = f32[] constant(0.5) b = f32[7,12] broadcast(h), dimensions={}\n"
+             "  ROOT r = f32[7,12] multiply(a, b) }\n"
+             "twice { a = f32[7,12] parameter(0) ROOT r = f32[7,12] add(a, a) }\n"
+             "rows { a = f32[7,12] parameter(0) z = f32[] constant(0)\n"
+             "  s = f32[7] reduce(a, z), dimensions={1}, to_apply=sum_f32\n"
+             "  ROOT r = f32[7,12] broadcast(s), dimensions={0} }\n");
+}
+
+// About so many ops on parameters of every shape and type.
+static void put_random(unsigned ops) {
+  static void (*const puts[])(void) = {put_elementwise, put_elementwise, put_elementwise, put_elementwise, put_move,
+                                       put_move,        put_move,        put_reduce,      put_reduce,      put_select,
+                                       put_convert,     put_fusion,      put_call,        put_conditional, put_update,
+                                       put_variadic,    put_softmax,     put_scatter,     put_dot};
+  text.n = 0;
+  nvalues = 0;
+  kl_sb_puts(&text, "HloModule random\n\n");
+  put_helpers();
+  kl_sb_puts(&text, "ENTRY e {\n");
+  for (int t = 0; t < TYPES; t++)
+    kl_sbf(&text, "  zero_%s = %s[] constant(0)\n  low_%s = %s[] constant(-100)\n", types[t], types[t], types[t],
+           types[t]);
+  for (int s = 0, n = 0; s < SHAPES; s++)
+    for (int t = 0; t < TYPES; t++, n++) {
+      begin(s, t);
+      kl_sbf(&text, "parameter(%d)\n", n);
+    }
+  int from = nvalues;
+  for (unsigned i = 0; i < ops && nvalues < MOST_VALUES - 8; i++) puts[below(KL_COUNT(puts))]();
+  int results = 1 + (int)below(6), chosen[6];
+  kl_sb_puts(&text, "  ROOT r = (");
+  for (int i = 0; i < results; i++) {
+    chosen[i] = i < 2 ? nvalues - 1 - i : from + (int)below((uint32_t)(nvalues - from));
+    if (chance(5)) chosen[i] = (int)below((uint32_t)from);
+    kl_sbf(&text, "%s%s%s", i ? ", " : "", type_name(values[chosen[i]].type), shape[values[chosen[i]].shape].dims);
+  }
+  kl_sb_puts(&text, ") tuple(");
+  for (int i = 0; i < results; i++) kl_sbf(&text, "%sv%d", i ? ", " : "", chosen[i]);
+  kl_sb_puts(&text, ")\n}\n");
+}
+
+START_TEST(random_modules) {
+  uint64_t n = share_of(24);
+  for (uint64_t k = 0; k < n; k++) {
+    seed = k * 977 + 5;
+    put_random(30 + below(k % 8 == 7 ? 270 : 60));
+    kiln_module *m = parse_text("random.hlo");
+    run_both_and_check(cx, m, 3, (unsigned)k & ~1u, text.p);
+    kiln_module_destroy(&m);
+  }
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("modules", EACH(make, drop), {random_modules});
+}
