@@ -2,6 +2,7 @@
 // all lanes or some; in every space and of every type. What they do is told by bytes, one after the other.
 #include "sim/lanes/lanes.h"
 #include "stage.h"
+#include "support/random.h"
 #include "support/suite.h"
 
 #include <stdio.h>
@@ -296,7 +297,47 @@ START_TEST(every_set) {
 }
 END_TEST
 
+// --- what cells of shadows remember -------------------------------------------------------------------------------
+
+// Accesses of 3 bits of site, 4 of step, 5 of lane and the rest of warp, in each of the ways to be asked for or not.
+static uint64_t some_access(void) {
+  if (random_bits() >> 60 == 0) return 0;
+  uint64_t warp = 100 + (random_bits() >> 58), bits = random_bits() >> 52; // 64 warps, of which 40 may be asked for
+  return (warp - 8) << 12 | bits;
+}
+
+START_TEST(glances) {
+  size_t n;
+  const kl_lane_set *const *sets = kl_lanes_sets(&n);
+  for (int round = 0; round < 2000; round++) {
+    kl_glance g = {.first = 100 + (random_bits() >> 62),
+                   .warps = random_bits() | (random_bits() >> 63 ? ~(uint64_t)0 : 0),
+                   .least = random_bits() >> 60,
+                   .sites = random_bits() >> 61,
+                   .site_mask = 7,
+                   .step_mask = 15,
+                   .of_step = 3,
+                   .of_warp = 12};
+    uint64_t cells[2 * KL_GLANCE];
+    uint32_t expected = 0;
+    g.first_sites = g.sites / 2;
+    for (unsigned i = 0; i < KL_GLANCE; i++) {
+      uint64_t v = cells[2 * i] = some_access(), warp = v >> 12;
+      cells[2 * i + 1] = random_bits() >> 62 ? 0 : some_access();
+      bool asked = warp >= g.first && warp - g.first < 64 && g.warps >> (warp - g.first) & 1 &&
+                   (v >> 3 & 15) <= g.least && (v & 7) < g.sites;
+      expected |= (uint32_t)((!v || asked) && !cells[2 * i + 1]) << i;
+      expected |= (uint32_t)(!v || (asked && (v & 7) < g.first_sites)) << (i + KL_GLANCE);
+    }
+    for (size_t k = 0; k < n; k++) {
+      uint32_t found = sets[k]->memory->glance(&g, cells);
+      EXPECT(found == expected, "%s, round %d: expected %08x, found %08x", sets[k]->name, round, expected, found);
+    }
+  }
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("accesses", NO_FRAME, {every_set, 1}, {all_lanes_and_some, 2 * (int)KL_COUNT(spaces)},
+  return RUN_TESTS("accesses", NO_FRAME, {every_set, 1}, {glances, 1}, {all_lanes_and_some, 2 * (int)KL_COUNT(spaces)},
                    {ends_of_memory, 3 * (int)KL_COUNT(ends)});
 }

@@ -79,6 +79,22 @@ static uint32_t survey(const kl_lanes *x, const uint64_t address[KL_LANES], char
   return bits_of_64(m);
 }
 
+static uint32_t glance(const kl_glance *g, const uint64_t cells[2 * KL_GLANCE]) {
+  const kl_glance ask = *g;
+  const s64 none = 0;
+  s64 m[KL_LANES];
+  KL_EACH for (int i = 0; i < KL_GLANCE; i++) {
+    const u64 v = cells[2 * i], other = cells[2 * i + 1], site = v & ask.site_mask;
+    const u64 warp = (v >> ask.of_warp) - ask.first, step = v >> ask.of_step & ask.step_mask;
+    const u64 there = warp < 64 ? ask.warps >> (warp & 63) & 1 : 0;
+    const s64 asked = step <= ask.least && site < ask.sites ? (s64)(0 - there) : none;
+    const s64 empty = v == 0 ? -1 : none, of_first = site < ask.first_sites ? asked : none;
+    m[i] = other == 0 ? empty | asked : none;
+    m[i + KL_GLANCE] = empty | of_first;
+  }
+  return bits_of_64(m);
+}
+
 // --- elements -----------------------------------------------------------------------------------------------------
 
 // Memory that the host may have at any address.
@@ -225,6 +241,7 @@ const kl_lane_memory KL_PASTE(kl_lanes_, KL_SET, _memory) = {
     .places = places,
     .rise = rise,
     .survey = survey,
+    .glance = glance,
     .load = {MOVES(LOAD_ENTRY) SIGNED_MOVES(SIGNED_LOAD_ENTRY)},
     .store = {MOVES(STORE_ENTRY)},
     .load_four = load_four,

@@ -32,6 +32,17 @@ static inline unsigned kl_move_of(unsigned bytes) {
   return (unsigned)__builtin_ctz(bytes);
 }
 
+// What is to be said of accesses that the check of races remembers, two numbers each for a cell of its shadow: fields,
+// from the lowest bit on a site, a step, a lane of 5 bits and a warp; 0 is none.
+typedef struct kl_glance {
+  uint64_t first, warps;         // a warp, and a bit for it and each of those behind it that are asked for
+  uint64_t least;                // the last step that is asked for
+  uint64_t sites, first_sites;   // sites below that are asked for, and of these the first ones
+  uint64_t site_mask, step_mask; // as wide as the fields
+  unsigned of_step, of_warp;     // where they begin
+} kl_glance;
+enum { KL_GLANCE = 16 }; // cells
+
 typedef struct kl_lane_memory {
   // Do the values of a register of `wide` bytes, 4 or 8, rise by one number from lane to lane? Which may be 0 or less.
   bool (*is_even)(const kl_lanes *x, kl_ref reg, unsigned wide, uint64_t *step);
@@ -47,6 +58,9 @@ typedef struct kl_lane_memory {
   // behind those of the lane before, by address and on the host.
   uint32_t (*survey)(const kl_lanes *x, const uint64_t address[KL_LANES], char *const host[KL_LANES], uint64_t bytes,
                      uint64_t *least, uint64_t *most);
+  // Bit i: of cell i the second number is 0, and the first one is 0 or asked for; bit i + 16: the first one is 0, or
+  // asked for and of the first sites.
+  uint32_t (*glance)(const kl_glance *g, const uint64_t cells[2 * KL_GLANCE]);
   kl_move *load[2][KL_MOVES][KL_MOVES], *store[KL_MOVES][KL_MOVES]; // load: whether by its sign; NULL: there is none
   kl_move_four *load_four, *store_four;
 } kl_lane_memory;

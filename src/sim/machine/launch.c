@@ -479,6 +479,13 @@ static kiln_status report(kl_ctx *cx, const kl_run_state *run) {
   return KILN_E_DEVICE;
 }
 
+static void find_steppers(kl_run_state *run) {
+  const kl_launch *l = run->launch;
+  if (l->nobservers) run->steppers = kl_alloc(run->cx, l->nobservers * sizeof *run->steppers);
+  for (uint32_t k = 0; k < l->nobservers; k++)
+    if (l->observers[k]->step) run->steppers[run->nsteppers++] = l->observers[k];
+}
+
 kiln_status kl_launch_run(kl_ctx *cx, kl_memory *m, const kl_launch *l, kl_fault *fault) {
   kl_run_state run = {.cx = cx, .memory = m, .launch = l, .kernel = l->kernel, .params = l->params};
   *fault = (kl_fault){0};
@@ -489,7 +496,9 @@ kiln_status kl_launch_run(kl_ctx *cx, kl_memory *m, const kl_launch *l, kl_fault
   if (run.grid_state) kl_memory_define(m, run.grid_state, 256);
   atomic_init(&run.failed_block, UINT64_MAX);
   pthread_mutex_init(&run.lock, NULL);
+  find_steppers(&run);
   run_all(&run);
+  if (run.steppers) kl_free(cx, run.steppers, l->nobservers * sizeof *run.steppers);
   pthread_mutex_destroy(&run.lock);
   if (run.grid_state) kl_memory_release(m, run.grid_state);
   if (atomic_load(&run.failed_block) == UINT64_MAX) return KILN_OK;

@@ -240,6 +240,8 @@ struct kl_run_state {
   const kl_launch *launch;
   const kl_kernel *kernel;
   const char *params;
+  kl_observer **steppers; // observers that are told of every op
+  uint32_t nsteppers;
   uint32_t grid[3], block[3], cluster[3];
   uint32_t threads, warps; // of a block
   uint32_t blocks;         // of a cluster

@@ -66,30 +66,13 @@ static uint32_t span_of(const kl_ordering *r, const kl_seen *x, int shift) {
   return lanes_from((unsigned)__builtin_ctz(x->lanes), lanes_of(r->sites.p[x->site].width - (unsigned)shift));
 }
 
-// Readers of many blocks: the first and the first of another block stand for all. False: y is to be remembered.
-static bool is_read_enough(const kl_actor *y, kl_seen *seen, uint32_t *n) {
-  const kl_ordering *r = y->r;
-  uint32_t first = UINT32_MAX, kept = 0;
-  for (uint32_t k = 0; k < *n; k++) {
-    if (r->sites.p[seen[k].site].does != KL_READS) continue;
-    if (first == UINT32_MAX) first = k;
-    if (seen[k].warp >> r->warp_bits != seen[first].warp >> r->warp_bits) return true;
-  }
-  if (first == UINT32_MAX || seen[first].warp >> r->warp_bits == y->t->block) return false;
-  seen[first].lanes &= -seen[first].lanes;
-  for (uint32_t k = 0; k < *n; k++)
-    if (k <= first || r->sites.p[seen[k].site].does != KL_READS) seen[kept++] = seen[k];
-  *n = kept;
-  return false;
-}
-
 static void add(const kl_actor *y, const visitor *v, kl_seen *seen, uint32_t *n) {
   for (uint32_t k = 0; v->shift < 0 && k < *n; k++)
     if (seen[k].warp == y->warp && seen[k].step == y->step && seen[k].site == y->site) {
       seen[k].lanes |= v->lanes;
       return;
     }
-  if (*n == KL_MOST_SEEN) memmove(seen, seen + 1, --*n * sizeof *seen);
+  kl_make_room(y, seen, n);
   seen[(*n)++] = (kl_seen){.warp = y->warp, .step = y->step, .lanes = v->lanes, .site = y->site};
 }
 
@@ -122,7 +105,7 @@ static __attribute__((noinline)) bool visit_many(const kl_actor *y, const visito
     seen[kept++] = seen[k];
   }
   n = kept;
-  if (!is_there && (writes || !is_read_enough(y, seen, &n))) add(y, v, seen, &n);
+  if (!is_there && (writes || !kl_is_read_enough(y, seen, &n))) add(y, v, seen, &n);
   kl_cell_put(r, c, seen, n);
   return true;
 }
@@ -144,50 +127,45 @@ static inline __attribute__((always_inline)) bool visit_cell(const kl_actor *y, 
   return visit_many(y, &(visitor){1u << me, 1u << me, -1}, c);
 }
 
-// What lanes of one step and the same knowledge see of cells that one plain access of their block has touched, which
-// happened before: what is needed for that at hand.
+// What lanes of one step and the same knowledge see at once of cells that one plain access of their block has touched,
+// which happened before.
 typedef struct glance {
-  uint64_t first; // warp of the block, as it is packed
-  uint64_t ranks; // of warps whose lanes are all known up to `least`
-  uint64_t least; // a step
-  uint64_t site_mask, step_mask;
-  unsigned site_bits, of_warp; // where they begin in what is packed
-  uint32_t plain_reads, plain; // of sites
-  bool writes;
+  kl_glance ask;
+  uint32_t (*at)(const kl_glance *, const uint64_t *); // NULL: not prepared, as most accesses need none
+  unsigned first;                                      // of the lanes
+  bool alike, writes;
 } glance;
 
-static glance glance_of(const kl_actor *y, bool alike, unsigned me) {
+static void prepare(const kl_actor *y, glance *g) {
   const kl_ordering *r = y->r;
-  const kl_block_past *mine = alike ? y->t->mine[me] : NULL; // others glance at empty cells only
-  glance g = {.first = y->t->block << r->warp_bits,
-              .least = mine ? mine->least : 0,
-              .site_mask = ((uint64_t)1 << r->site_bits) - 1,
-              .step_mask = ((uint64_t)1 << r->step_bits) - 1,
-              .site_bits = r->site_bits,
-              .of_warp = r->site_bits + r->step_bits + 5,
-              .plain_reads = r->plain_reads,
-              .plain = r->plain,
-              .writes = y->s->does & KL_WRITES};
-  for (uint32_t k = 0; mine && k < r->warps; k++) g.ranks |= (uint64_t)(mine->warp[k] == NULL) << k;
-  if (mine && y->t->own[me]) g.ranks &= ~((uint64_t)1 << y->t->rank);
-  return g;
+  const kl_block_past *mine = g->alike ? y->t->mine[g->first] : NULL; // others glance at empty cells only
+  g->ask = (kl_glance){.first = y->t->block << r->warp_bits,
+                       .least = mine ? mine->least : 0,
+                       .sites = r->plain,
+                       .first_sites = r->plain_reads,
+                       .site_mask = ((uint64_t)1 << r->site_bits) - 1,
+                       .step_mask = ((uint64_t)1 << r->step_bits) - 1,
+                       .of_step = r->site_bits,
+                       .of_warp = r->site_bits + r->step_bits + 5};
+  for (uint32_t k = 0; mine && k < r->warps; k++) g->ask.warps |= (uint64_t)(mine->warp[k] == NULL) << k;
+  if (mine && y->t->own[g->first]) g->ask.warps &= ~((uint64_t)1 << y->t->rank);
+  g->at = y->w->memory->glance;
 }
 
-// False: it takes more to say, and the cell stays as it was.
-static inline __attribute__((always_inline)) bool glance_at(const glance *g, uint64_t now, kl_cell *c) {
-  const uint64_t v = c->a, rank = (v >> g->of_warp) - g->first, site = v & g->site_mask;
-  if (!v) {
-    c->a = now;
-    return true;
-  }
-  if (c->b || rank >= 64 || !(g->ranks >> rank & 1) || (v >> g->site_bits & g->step_mask) > g->least ||
-      site >= g->plain)
-    return false;
-  if (g->writes || site < g->plain_reads)
-    c->a = now;
-  else
-    c->b = now;
-  return true;
+// Of KL_GLANCE cells, those where it is seen that nothing races, and those that remember what comes in place of the
+// first access.
+typedef struct seen_cells {
+  uint32_t clear, anew;
+} seen_cells;
+
+static inline seen_cells glance_at(const kl_actor *y, glance *g, const kl_cell c[KL_GLANCE]) {
+  if (!g->at) prepare(y, g);
+  const uint32_t all = (1u << KL_GLANCE) - 1, m = g->at(&g->ask, &c->a);
+  return (seen_cells){m & all, g->writes ? all : m >> KL_GLANCE};
+}
+
+static inline void remember_at(kl_cell *c, uint64_t now, bool anew) {
+  *c = anew ? (kl_cell){.a = now} : (kl_cell){c->a, now};
 }
 
 bool kl_visit_cell(const kl_actor *y, kl_cell *c) {
@@ -207,12 +185,22 @@ static uint64_t behind(const kl_ordering *r, const abreast *x, unsigned cell) {
   return x->now + ((uint64_t)(cell >> x->each) << (r->site_bits + r->step_bits));
 }
 
-// Cells of one row, the first `n` from c on, each by itself: how many are done with.
-static inline __attribute__((always_inline)) unsigned visit_cells(const kl_actor *y, const glance *g, kl_cell *c,
-                                                                  unsigned n, const abreast *x) {
+// Of the cells of a row n from number `at` on, each by itself: how many are done with.
+static unsigned visit_cells(const kl_actor *y, glance *g, kl_cell *row, unsigned at, unsigned n, const abreast *x) {
+  const seen_cells seen = glance_at(y, g, row);
+  const uint32_t these = (uint32_t)(((UINT64_C(1) << n) - 1) << at);
+  kl_cell *c = &row[at];
+  if (!(these & ~seen.clear) && (!(these & ~seen.anew) || !(these & seen.anew))) {
+    const bool anew = these & seen.anew;
+    for (unsigned k = 0; k < n; k++) remember_at(&c[k], behind(y->r, x, k), anew);
+    return n;
+  }
   for (unsigned k = 0; k < n; k++) {
     const uint64_t now = behind(y->r, x, k);
-    if (!glance_at(g, now, &c[k]) && !visit_cell(y, x->first + (k >> x->each), now, g->writes, &c[k])) return k;
+    if (seen.clear >> (at + k) & 1)
+      remember_at(&c[k], now, seen.anew >> (at + k) & 1);
+    else if (!visit_cell(y, x->first + (k >> x->each), now, g->writes, &c[k]))
+      return k;
   }
   return n;
 }
@@ -248,18 +236,17 @@ static bool visit_all(const kl_actor *y, kl_cell *c, unsigned shift, const abrea
 }
 
 // Cells `at` to at + n - 1 of a page, in one row: how many are done with.
-static unsigned visit_row(const kl_actor *y, const glance *g, kl_page *page, uint32_t at, unsigned n,
-                          const abreast *x) {
+static unsigned visit_row(const kl_actor *y, glance *g, kl_page *page, uint32_t at, unsigned n, const abreast *x) {
   kl_row *row = kl_row_of(y->r, page, at);
-  if (n == KL_ROW && !row->apart && visit_all(y, &row->all, page->shift, x)) return n;
-  kl_cell *c = row->apart ? &row->cells[at % KL_ROW] : kl_cells_at(y->r, page, at);
-  unsigned done = c ? visit_cells(y, g, c, n, x) : 0;
+  if (n == KL_ROW && !kl_is_apart(row) && visit_all(y, &row->all, page->shift, x)) return n;
+  if (!kl_is_apart(row) && !kl_cells_at(y->r, page, at)) return 0;
+  const unsigned done = visit_cells(y, g, row->cells, at % KL_ROW, n, x);
   if (done == KL_ROW && g->writes) kl_row_set(y->r, row, (kl_cell){.a = x->now});
   return done;
 }
 
 // Lanes from `first` on whose bytes lie side by side, as far as they lie in the page: how many are done with.
-static unsigned visit_stretch(const kl_actor *y, const glance *g, kl_page *page, unsigned first, unsigned lanes,
+static unsigned visit_stretch(const kl_actor *y, glance *g, kl_page *page, unsigned first, unsigned lanes,
                               uint64_t now) {
   const unsigned each = y->s->width - page->shift, of_lane = y->r->site_bits + y->r->step_bits;
   const uint32_t begin = (uint32_t)(y->p->address[first] % KL_PAGE_BYTES >> page->shift);
@@ -317,11 +304,11 @@ static uint32_t lanes_at(const kl_places *p, uint32_t left) {
 typedef struct way {
   kl_page *page;
   uint64_t number;  // of the page
-  uint64_t nothing; // what is packed of lane 0, but for its step
+  uint64_t nothing; // what is packed of the warp and the site
 } way;
 
 // Goes to a lane's page. False: it takes more.
-static inline bool go_to(const kl_actor *y, const glance *g, way *to, unsigned lane) {
+static inline bool go_to(const kl_actor *y, glance *g, way *to, unsigned lane) {
   const uint64_t number = y->p->address[lane] >> KL_PAGE_BITS;
   if (to->page && number == to->number) return true;
   to->page = page_of(y, lane);
@@ -329,54 +316,102 @@ static inline bool go_to(const kl_actor *y, const glance *g, way *to, unsigned l
   return to->page && !(g->writes && to->page->channels);
 }
 
-static inline uint64_t pack_at(const kl_actor *y, const way *at, unsigned lane) {
+static inline uint64_t pack_at(const kl_actor *y, const way *to, unsigned lane) {
   const kl_ordering *r = y->r;
-  return at->nothing | (uint64_t)lane << (r->site_bits + r->step_bits) | (uint64_t)y->t->step[lane] << r->site_bits;
+  return to->nothing | (uint64_t)lane << (r->site_bits + r->step_bits) | (uint64_t)y->t->step[lane] << r->site_bits;
 }
 
-// Lanes that are mostly apart from one another, and have no more than a row's cells each: all these are found first, so
-// that the host's cache brings them at once. Which lanes are left.
-static uint32_t visit_scattered(kl_actor *y, const glance *g, way *at, uint32_t left) {
-  kl_cell *cells[KL_LANES];
-  uint8_t counts[KL_LANES];
-  uint32_t found = 0;
-  KL_EACH_LANE(i, left) {
-    if (!go_to(y, g, at, i)) break;
-    const unsigned shift = at->page->shift;
-    const uint32_t cell = (uint32_t)(y->p->address[i] % KL_PAGE_BYTES >> shift);
-    kl_row *row = kl_row_of(y->r, at->page, cell);
-    counts[i] = (uint8_t)(y->bytes >> shift);
-    cells[i] = row->apart ? &row->cells[cell % KL_ROW] : kl_cells_at(y->r, at->page, cell);
-    if (!cells[i]) break;
-    __builtin_prefetch(cells[i], 1);
-    found |= 1u << i;
+// The cells of some lanes, and what they have seen: of each lane's the first one.
+typedef struct lane_cells {
+  uint32_t lanes;
+  unsigned shift; // of their pages
+  kl_cell *at[KL_LANES];
+  kl_cell were[2 * KL_GLANCE];
+} lane_cells;
+
+// Finds the cells of lanes, by rising number, as far as their pages have cells of one size.
+static void find_cells(kl_actor *y, glance *g, way *to, uint32_t lanes, lane_cells *out) {
+  const uint64_t *address = y->p->address;
+  const kl_row *rows = NULL;
+  uint64_t number = UINT64_MAX;
+  uint32_t left = lanes, apart = 0;
+  unsigned shift = 0;
+  for (; left; left &= left - 1) {
+    const unsigned i = (unsigned)__builtin_ctz(left);
+    if (address[i] >> KL_PAGE_BITS != number) {
+      if (!go_to(y, g, to, i) || (rows && to->page->shift != shift)) break;
+      rows = to->page->rows;
+      number = to->number;
+      shift = to->page->shift;
+      apart = to->page->age + 1;
+    }
+    const uint32_t at = (uint32_t)(address[i] % KL_PAGE_BYTES) >> shift;
+    const kl_row *row = &rows[at / KL_ROW];
+    if (row->state == apart)
+      out->at[i] = &row->cells[at % KL_ROW];
+    else if (!(out->at[i] = kl_cells_at(y->r, to->page, at)))
+      break;
+    out->were[i] = *out->at[i];
   }
-  KL_EACH_LANE(i, found) {
-    const uint64_t now = pack_at(y, at, i);
+  out->shift = shift;
+  out->lanes = lanes & ~left;
+  if (out->lanes != KL_ALL_LANES) KL_EACH_LANE(i, ~out->lanes) out->were[i] = (kl_cell){0};
+}
+
+// These lanes' cells remember them, all in place of the first access, or all behind it; as far as no other one of them
+// has just been there. Which ones are left.
+static inline __attribute__((always_inline)) uint32_t remember_all(const lane_cells *x, const uint64_t now[KL_LANES],
+                                                                   uint32_t lanes, bool anew) {
+  for (; lanes; lanes &= lanes - 1) {
+    const unsigned i = (unsigned)__builtin_ctz(lanes);
+    kl_cell *c = x->at[i];
+    if (anew ? c->a != x->were[i].a : c->b != 0) break;
+    remember_at(c, now[i], anew);
+  }
+  return lanes;
+}
+
+// Lanes that are mostly apart from one another, and have no more than a row's cells each: which ones are left.
+static uint32_t visit_scattered(kl_actor *y, glance *g, way *to, uint32_t left) {
+  lane_cells x;
+  uint64_t now[KL_LANES];
+  find_cells(y, g, to, left, &x);
+  if (!x.lanes) return left;
+  const unsigned cells = y->bytes >> x.shift;
+  const seen_cells low = glance_at(y, g, x.were), high = glance_at(y, g, x.were + KL_GLANCE);
+  const uint32_t clear = low.clear | high.clear << KL_GLANCE, anew = low.anew | high.anew << KL_GLANCE;
+  uint32_t lanes = x.lanes;
+  for (unsigned i = 0; i < KL_LANES; i++) now[i] = pack_at(y, to, i);
+  if (cells == 1 && !(lanes & ~clear) && (!(lanes & ~anew) || !(lanes & anew)))
+    lanes = lanes & anew ? remember_all(&x, now, lanes, true) : remember_all(&x, now, lanes, false);
+  for (; lanes; lanes &= lanes - 1) {
+    const unsigned i = (unsigned)__builtin_ctz(lanes);
+    kl_cell *c = x.at[i];
+    unsigned k = 0;
     y->step = y->t->step[i];
-    for (unsigned k = 0; k < counts[i]; k++)
-      if (!glance_at(g, now, &cells[i][k]) && !visit_cell(y, i, now, g->writes, &cells[i][k])) return left;
-    left &= left - 1;
+    if (clear >> i & 1 && c->a == x.were[i].a && c->b == x.were[i].b) remember_at(&c[k++], now[i], anew >> i & 1);
+    for (; k < cells; k++)
+      if (!visit_cell(y, i, now[i], g->writes, &c[k])) return lanes | (left & ~x.lanes);
   }
-  return left;
+  return left & ~x.lanes;
 }
 
 // Lanes that lie side by side, or read the same bytes.
-static uint32_t visit_grouped(kl_actor *y, const glance *g, way *at, uint32_t left, bool shared, bool alike) {
+static uint32_t visit_grouped(kl_actor *y, glance *g, way *to, uint32_t left, bool shared) {
   while (left) {
     const unsigned me = (unsigned)__builtin_ctz(left);
     uint32_t from = left, done = 1u << me;
-    if (!go_to(y, g, at, me)) return left;
+    if (!go_to(y, g, to, me)) return left;
     y->step = y->t->step[me];
-    const unsigned beside = alike ? kl_next_stretch(y->p, &from).n : 1;
-    if (shared && beside << (y->s->width - at->page->shift) < KL_ROW) {
+    const unsigned beside = g->alike ? kl_next_stretch(y->p, &from).n : 1;
+    if (shared && beside << (y->s->width - to->page->shift) < KL_ROW) {
       done = lanes_at(y->p, left);
       shared = done & (done - 1); // most accesses are of one kind
     }
     if (done & (done - 1)) {
-      if (!visit_together(y, at->page, done)) return left;
+      if (!visit_together(y, to->page, done)) return left;
     } else {
-      const unsigned n = visit_stretch(y, g, at->page, me, beside, pack_at(y, at, me));
+      const unsigned n = visit_stretch(y, g, to->page, me, beside, pack_at(y, to, me));
       if (!n) return left;
       done = lanes_from(me, n);
     }
@@ -388,16 +423,16 @@ static uint32_t visit_grouped(kl_actor *y, const glance *g, way *at, uint32_t le
 static uint32_t visit_lanes(kl_actor *y, uint32_t left) {
   enum { FEW = 12 }; // lanes of a warp that lie right behind another one
   const kl_places *p = y->p;
-  const bool alike = kl_are_alike(y->t, left), reads = y->s->does == KL_READS;
-  const glance g = glance_of(y, alike, (unsigned)__builtin_ctz(left));
-  way at = {.nothing = kl_pack(y->r, y->warp, 0, 0, y->site)};
+  glance g = {
+      .first = (unsigned)__builtin_ctz(left), .alike = kl_are_alike(y->t, left), .writes = y->s->does & KL_WRITES};
+  way to = {.nothing = kl_pack(y->r, y->warp, 0, 0, y->site)};
+  const bool apart = !g.alike || __builtin_popcount(p->joined) < FEW;
   // Where addresses rise evenly no two are the same, or all.
-  bool may_share = reads && (p->bytes.each || p->address[0] == p->address[1]);
-  if (may_share && !(lanes_at(p, left) & (left & (left - 1)))) may_share = false;
-  if (may_share && !alike) return left; // what reads the same bytes is one visit
-  bool scattered = !may_share && y->bytes <= KL_ROW && (!alike || __builtin_popcount(p->joined) < FEW);
-  if (scattered) return visit_scattered(y, &g, &at, left);
-  return visit_grouped(y, &g, &at, left, may_share, alike);
+  bool may_share = !g.writes && (p->bytes.each || p->address[0] == p->address[1]);
+  if (may_share && apart) may_share = lanes_at(p, left) & (left - 1);
+  if (may_share && !g.alike) return left; // what reads the same bytes is one visit
+  if (apart && !may_share && y->bytes <= KL_ROW) return visit_scattered(y, &g, &to, left);
+  return visit_grouped(y, &g, &to, left, may_share);
 }
 
 uint32_t kl_visit_quickly(kl_actor *y, uint32_t lanes) {

@@ -184,8 +184,7 @@ static void forget(const kl_actor *y, kl_seen *seen, uint32_t n, uint32_t k) {
   if (seen[k].cut || y->r->sites.p[seen[k].site].does & KL_WRITES) cut(y, seen, n);
 }
 
-// Readers of many blocks: the first and the first of another block stand for all.
-static bool is_read_enough(const kl_actor *y, kl_seen *seen, uint32_t *n) {
+bool kl_is_read_enough(const kl_actor *y, kl_seen *seen, uint32_t *n) {
   const kl_ordering *r = y->r;
   uint32_t first = UINT32_MAX, other = UINT32_MAX, kept = 0;
   if (y->s->strong || y->s->does != KL_READS || y->s->unfinished) return false;
@@ -214,8 +213,7 @@ static bool is_read_enough(const kl_actor *y, kl_seen *seen, uint32_t *n) {
   return false;
 }
 
-// Room for one more: the oldest of its strength goes; of strong ones, so that what one has observed is older than it.
-static void make_room(const kl_actor *y, kl_seen *seen, uint32_t *n) {
+void kl_make_room(const kl_actor *y, kl_seen *seen, uint32_t *n) {
   enum { MOST_STRONG = 16 };
   uint32_t alike = 0, oldest = UINT32_MAX;
   for (uint32_t k = 0; k < *n; k++)
@@ -255,14 +253,14 @@ static void remember(const kl_actor *y, kl_seen *seen, uint32_t *n) {
   }
   *n = kept;
   if (is_known && y->s->does & KL_WRITES) cut(y, seen, kept);
-  if (is_known || is_read_enough(y, seen, n)) return;
+  if (is_known || kl_is_read_enough(y, seen, n)) return;
   for (uint32_t k = 0; k < *n; k++) {
     kl_seen *x = &seen[k];
     if (x->warp != y->warp || x->step != y->step || x->site != y->site || (y->s->strong && k + 1 < *n)) continue;
     x->lanes |= y->lanes;
     return;
   }
-  make_room(y, seen, n);
+  kl_make_room(y, seen, n);
   seen[(*n)++] = (kl_seen){.warp = y->warp, .step = y->step, .lanes = y->lanes, .site = y->site};
 }
 

@@ -30,6 +30,11 @@ typedef struct kl_race_spot {
 } kl_race_spot;
 kl_race_spot kl_race_spot_of(const kl_actor *y, unsigned lane);
 
+// Readers of many blocks: the first and the first of another block stand for all. False: y is to be remembered.
+bool kl_is_read_enough(const kl_actor *y, kl_seen *seen, uint32_t *n);
+// Room for one more: the oldest of its strength goes; of strong ones, so that what one has observed is older than it.
+void kl_make_room(const kl_actor *y, kl_seen *seen, uint32_t *n);
+
 // --- quick.c: accesses that are seen at a glance to race with nothing ---------------------------------------------
 
 // Of y's one lane, which makes a plain access. False: it is not seen, and the cell stays as it was.

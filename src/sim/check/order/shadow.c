@@ -90,18 +90,17 @@ static kl_cell *new_cells(kl_ordering *r) {
 
 static void drop_lists(kl_ordering *r, kl_row *row) {
   uint64_t any = row->all.a;
-  for (uint32_t k = 0; row->apart && k < KL_ROW; k++) any |= row->cells[k].a;
+  for (uint32_t k = 0; kl_is_apart(row) && k < KL_ROW; k++) any |= row->cells[k].a;
   if (!(any & KL_MANY)) return;
   drop_list(r, list_of(&row->all));
-  for (uint32_t k = 0; row->apart && k < KL_ROW; k++) drop_list(r, list_of(&row->cells[k]));
+  for (uint32_t k = 0; kl_is_apart(row) && k < KL_ROW; k++) drop_list(r, list_of(&row->cells[k]));
 }
 
 // What was cleared mostly sees the like again: the room for its cells stays.
 void kl_row_renew(kl_ordering *r, kl_row *row, uint32_t age) {
   drop_lists(r, row);
   row->all = (kl_cell){0};
-  row->apart = false;
-  row->age = age;
+  row->state = age;
 }
 
 void kl_row_set(kl_ordering *r, kl_row *row, kl_cell all) {
@@ -109,7 +108,7 @@ void kl_row_set(kl_ordering *r, kl_row *row, kl_cell all) {
   if (row->cells) VEC_PUSH(r->cx, &r->free_cells, row->cells);
   row->cells = NULL;
   row->all = all;
-  row->apart = false;
+  row->state &= ~1u;
 }
 
 static uint64_t packed_beside(const kl_ordering *r, uint64_t v, unsigned shift, uint32_t at) {
@@ -130,7 +129,7 @@ static kl_cell beside(kl_ordering *r, const kl_cell *c, unsigned shift, uint32_t
 
 kl_cell *kl_cells_at(kl_ordering *r, kl_page *p, uint32_t at) {
   kl_row *row = kl_row_of(r, p, at);
-  if (!row->apart) {
+  if (!kl_is_apart(row)) {
     if (!row->cells) row->cells = new_cells(r);
     if (!row->cells) return NULL;
     if (row->all.a)
@@ -139,7 +138,7 @@ kl_cell *kl_cells_at(kl_ordering *r, kl_page *p, uint32_t at) {
       memset(row->cells, 0, KL_ROW * sizeof *row->cells);
     drop_list(r, list_of(&row->all));
     row->all = (kl_cell){0};
-    row->apart = true;
+    row->state |= 1;
   }
   return &row->cells[at % KL_ROW];
 }
@@ -183,8 +182,8 @@ static bool split_row(kl_ordering *r, const kl_page *p, uint32_t row, kl_page *t
   const uint32_t parts = 1u << (p->shift - to->shift), first = row * KL_ROW * parts;
   const kl_row *from = kl_row_of(r, p, row * KL_ROW);
   for (uint32_t k = 0; k < KL_ROW; k++) {
-    if (from->apart && !split_cell(r, &from->cells[k], to, first + k * parts, parts)) return false;
-    if (!from->apart && k < parts)
+    if (kl_is_apart(from) && !split_cell(r, &from->cells[k], to, first + k * parts, parts)) return false;
+    if (!kl_is_apart(from) && k < parts)
       kl_row_of(r, to, first + k * KL_ROW)->all = beside(r, &from->all, to->shift, k * KL_ROW);
   }
   return true;
@@ -267,7 +266,8 @@ kl_page *kl_page_of_shared(kl_ordering *r, kl_order_block *b, uint64_t number, u
 }
 
 void kl_page_clear(kl_ordering *r, kl_page *p) {
-  if (++p->age == 0) // rows of the first age have not been looked at since
+  p->age += 2;
+  if (p->age == 0) // rows of the first age have not been looked at since
     for (uint32_t k = 0; k < rows_of(p); k++) kl_row_renew(r, &p->rows[k], 0);
   kl_channels_free(r, p);
 }

@@ -71,14 +71,16 @@ typedef struct kl_seen_list {
 } kl_seen_list;
 
 // KL_ROW cells. As long as all of them have seen the same of lanes that lie in the order of the cells, one cell stands
-// for all: `all` is the first one's, in the others the lanes are those behind (kl_beside). A row that is as old as its
-// page's last clearing or older has seen nothing.
+// for all: `all` is the first one's, in the others the lanes are those behind (kl_beside). A row that was last looked
+// at before its page was cleared has seen nothing.
 typedef struct kl_row {
   kl_cell all;
   kl_cell *cells; // room for each by itself, or NULL
-  uint32_t age;
-  bool apart; // the cells count, else `all`
+  uint32_t state; // its page's age when it was last looked at, and 1 more where the cells count, else `all`
 } kl_row;
+static inline bool kl_is_apart(const kl_row *row) {
+  return row->state & 1;
+}
 
 // What a location that threads communicate through passes on.
 typedef struct kl_near {
@@ -110,7 +112,7 @@ typedef struct kl_channel {
 typedef struct kl_page {
   uint64_t number;
   struct kl_page *next;
-  uint32_t age; // so often it was cleared
+  uint32_t age; // 2 more whenever it is cleared
   uint8_t shift;
   kl_row *rows;
   kl_channel **channels; // by 16 bytes; NULL: none
@@ -247,7 +249,7 @@ void kl_page_clear(kl_ordering *r, kl_page *p);
 void kl_row_renew(kl_ordering *r, kl_row *row, uint32_t age);
 static inline kl_row *kl_row_of(kl_ordering *r, const kl_page *p, uint32_t at) {
   kl_row *row = &p->rows[at / KL_ROW];
-  if (row->age != p->age) kl_row_renew(r, row, p->age);
+  if ((row->state & ~1u) != p->age) kl_row_renew(r, row, p->age);
   return row;
 }
 // Cell number `at` of the page, and behind it those to the end of its row, each by itself from now on; NULL: no memory,

@@ -201,6 +201,40 @@ static void fill(uint8_t *at, uint8_t byte, size_t bytes) {
   for (; k < bytes; k++) at[k] = byte;
 }
 
+// The same of each of these lanes by itself: so many bytes, a power of two, behind shadow + (its address - base).
+static void fill_each(uint8_t *shadow, uint8_t byte, const uint64_t *address, uint64_t base, uint32_t lanes,
+                      unsigned bytes) {
+  const uint64_t all = byte ? ~(uint64_t)0 : 0;
+  for (; lanes; lanes &= lanes - 1) {
+    uint8_t *at = shadow + (address[__builtin_ctz(lanes)] - base);
+    switch (bytes) {
+    case 1: *at = byte; break;
+    case 2: memcpy(at, &all, 2); break;
+    case 4: memcpy(at, &all, 4); break;
+    case 8: memcpy(at, &all, 8); break;
+    default:
+      for (unsigned k = 0; k < bytes; k += 8) memcpy(at + k, &all, 8);
+    }
+  }
+}
+// Are all of them filled?
+static bool are_filled(const uint8_t *shadow, uint8_t byte, const uint64_t *address, uint64_t base, uint32_t lanes,
+                       unsigned bytes) {
+  const uint64_t all = byte ? ~(uint64_t)0 : 0;
+  uint64_t other = 0, u = all;
+  for (; lanes; lanes &= lanes - 1) {
+    const uint8_t *at = shadow + (address[__builtin_ctz(lanes)] - base);
+    switch (bytes) {
+    case 1: other |= *at ^ byte; break;
+    case 2: memcpy(&u, at, 2), other |= u ^ all; break;
+    case 4: memcpy(&u, at, 4), other |= u ^ all; break;
+    default:
+      for (unsigned k = 0; k < bytes; k += 8) memcpy(&u, at + k, 8), other |= u ^ all;
+    }
+  }
+  return other == 0;
+}
+
 // Memory whose shadow lies in one piece: of a region, of a block, of the parameters; or a lane's bytes alone.
 typedef struct area {
   uint64_t base, bytes;
@@ -228,7 +262,15 @@ static bool may_lie_apart(const kl_sim_access *m, const kl_places *p) {
 // Lanes' bytes have their values, or (`set`) get them; `a` is where the last one's lay. False: not all, or it takes
 // more than that to say so.
 static bool each_known(values *v, const kl_warp *w, const kl_sim_access *m, const kl_places *p, bool set, area a) {
+  enum { FEW = 12 }; // lanes of a warp that lie right behind another one
   const bool apart = may_lie_apart(m, p);
+  const unsigned own = (unsigned)m->bytes * m->count;
+  if (!apart && a.shadow && p->least >= a.base && p->most - a.base + own <= a.bytes &&
+      __builtin_popcount(p->joined) < FEW) {
+    if (!set) return are_filled(a.shadow, a.flip, p->address, a.base, w->x.mask, own);
+    fill_each(a.shadow, a.flip, p->address, a.base, w->x.mask, own);
+    return true;
+  }
   for (uint32_t left = w->x.mask; left;) {
     kl_stretch t = kl_next_stretch(p, &left);
     uint64_t address = p->address[t.first], bytes = (uint64_t)m->bytes * m->count * t.n;
@@ -250,8 +292,9 @@ static bool all_known(values *v, const kl_warp *w, const kl_sim_access *m, const
   area a = {0};
   uint64_t bytes = (uint64_t)m->bytes * m->count, span = p->most - p->least + bytes;
   uint32_t mask = w->x.mask;
-  if (span > NEAR || may_lie_apart(m, p)) return each_known(v, w, m, p, set, a);
+  if (may_lie_apart(m, p)) return each_known(v, w, m, p, set, a);
   if (!find_area(v, w, m, (unsigned)__builtin_ctz(mask), p->least, &a)) return false;
+  if (span > NEAR) return each_known(v, w, m, p, set, a);
   if (span > a.bytes - (p->least - a.base)) return each_known(v, w, m, p, set, (area){0});
   if (!a.shadow) return a.flip == 0;
   uint8_t *at = a.shadow + (p->least - a.base);

@@ -323,6 +323,7 @@ void values_spread(kl_arena *arena, const kl_lane_set *set, uint32_t frame, cons
     lanes(&m, f, o);
   else
     machines(&m, o);
+  out->spreads = out->op.run != NULL;
 }
 
 static bool plan_function(values *v, const kl_code *code, plan *p) {

@@ -238,7 +238,7 @@ static void step(kl_observer *self, kl_warp *w, const kl_sim_op *o) {
     decided(v, w, o, (kl_found_kind)s->decides, s->decider2, s->decider2_bytes);
     if (o->run == kl_x_alloca_32 || o->run == kl_x_alloca_64) grown(w, o);
   }
-  if (!s->op.run) return;
+  if (!s->spreads) return;
   uint8_t any = at[s->from[0]] | at[s->from[1]] | at[s->from[2]] | at[s->from[3]] | at[s->from[4]];
   if (!(any | at[s->to[0]] | at[s->to[1]] | at[s->to[2]] | at[s->to[3]])) return;
   s->op.run(&w->x, &s->op);

@@ -26,16 +26,16 @@ typedef struct operands {
   bool takes_carry, gives_carry;
 } operands;
 
-// What an op does to shadows.
+// What an op does to shadows. First what is looked at where all have values.
 typedef struct spread {
-  kl_sim_op op;            // run NULL: nothing here
   uint32_t from[5], to[4]; // flags of its sources and destinations: where in the frame
-  kl_ref decider;          // an operand that decides where the op goes, what it takes part in or what it addresses
-  uint8_t decider_bytes;   // 0: a predicate
+  bool spreads;            // op.run is set
   uint8_t decides;         // kl_found_kind, or 0
-  const operands *who;     // where op.run is set
-  kl_ref decider2;         // one more; KL_NO_REF: none
+  uint8_t decider_bytes;   // 0: a predicate
   uint8_t decider2_bytes;
+  kl_ref decider, decider2; // operands that decide where the op goes, what it takes part in or what it addresses
+  kl_sim_op op;             // run NULL: nothing here
+  const operands *who;      // where op.run is set
 } spread;
 
 typedef struct plan {
