@@ -72,8 +72,9 @@
 // component of a variadic one; also computed in a wider type and narrowed back) may be evaluated in any order, with the
 // initial value as one of the terms, each operation rounded to the reducer's own type or kept wider and rounded later:
 // the interval holds every such result. So for reduce, reduce-window, the scatter of select-and-scatter, and a scan
-// that is_associative whose outputs are its carries. The data of reduce is what the tree of docs/numerics.md gives
-// (kl_reduce_tree), in all others but dot and convolution the exact result rounded once.
+// that is_associative whose outputs are its carries. The data is what the orders of docs/numerics.md give: of
+// reduce the tree (kl_reduce_tree), of windows their elements' order, of scans blocks of 16 by 16 (kl_sequence). Of
+// reducers that compute in a wider type themselves it is the exact result rounded once in all but reduce.
 //   Every other reducer has one order, each op rounded, and so have maximum and minimum of complex numbers: in reduce
 // that tree, as reducer(lower, higher); elsewhere from left to right in row-major order of the elements, as
 // reducer(accumulator, element).

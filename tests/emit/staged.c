@@ -20,7 +20,6 @@ typedef struct drawn {
   uint32_t rank;
   int64_t dims[MOST_RANK];
   unsigned parameters;
-  bool judged; // by the evaluator, too
 } drawn;
 
 static void put_dims(kl_sb *b, const char *type, uint32_t rank, const int64_t *dims) {
@@ -263,6 +262,78 @@ static void draw_select(drawn *d, kl_sb *calls, kl_dtype type) {
   kl_sb_puts(&d->text, ", select=select, scatter=f\n");
 }
 
+// --- scans ----------------------------------------------------------------------------------------------------------
+
+// Lines of any length, few or many, along any dimension.
+static uint32_t draw_lines(drawn *d) {
+  d->rank = 1 + below(3);
+  uint32_t dim = below(d->rank);
+  for (uint32_t i = 0; i < d->rank; i++)
+    d->dims[i] = i == dim ? 1 + below(chance(30) ? 600 : 80) : 1 + below(chance(20) ? 40 : 5);
+  return dim;
+}
+
+// A window that goes over all elements up to a place, or from it on.
+static void draw_cumulative(drawn *d, kl_sb *calls, kl_dtype type) {
+  unsigned arrays = chance(15) ? 2 : 1;
+  const char *t = kl_info(type)->name;
+  axis a[MOST_RANK];
+  uint32_t dim = draw_lines(d);
+  bool back = chance(40);
+  put_reducer(calls, "f", type, arrays);
+  for (unsigned i = 0; i < arrays; i++) put_array(d, i, i ? "s32" : t);
+  put_scalars(d, type, arrays);
+  for (uint32_t i = 0; i < d->rank; i++) {
+    int64_t n = i == dim ? d->dims[i] : 1;
+    a[i] = (axis){.size = n, .stride = 1, .low = back ? 0 : n - 1, .high = back ? n - 1 : 0, .base = 1, .hole = 1};
+  }
+  kl_sbf(&d->text, "  ROOT y = %s", arrays > 1 ? "(" : "");
+  put_shape(d, t);
+  if (arrays > 1) kl_sb_puts(&d->text, ", ");
+  if (arrays > 1) put_shape(d, "s32");
+  kl_sb_puts(&d->text, arrays > 1 ? ") reduce-window(x0, x1, z0, z1)" : " reduce-window(x0, z0)");
+  put_window(&d->text, d->rank, a);
+  kl_sb_puts(&d->text, ", to_apply=f\n");
+}
+
+// A step of one op, associative or not, or one whose output is not its carry.
+static void draw_scan(drawn *d, kl_sb *calls, kl_dtype type) {
+  const char *t = kl_info(type)->name;
+  uint32_t dim = draw_lines(d), rank = d->rank;
+  int64_t whole[MOST_RANK], slice[MOST_RANK];
+  memcpy(whole, d->dims, sizeof whole);
+  for (uint32_t i = 0, n = 0; i < rank; i++)
+    if (i != dim) slice[n++] = whole[i];
+  bool folds = chance(60);
+  kl_sb_puts(calls, "f {\n  x = ");
+  put_dims(calls, t, rank - 1, slice);
+  kl_sb_puts(calls, " parameter(0)\n  c = ");
+  put_dims(calls, t, rank - 1, slice);
+  kl_sb_puts(calls, " parameter(1)\n  n = ");
+  put_dims(calls, t, rank - 1, slice);
+  kl_sbf(calls, " %s(%s)\n", draw_op(type), chance(50) ? "c, x" : "x, c");
+  if (!folds) kl_sb_puts(calls, "  o = ");
+  if (!folds) put_dims(calls, t, rank - 1, slice);
+  if (!folds) kl_sbf(calls, " %s(x, n)\n", type == KILN_PRED ? "xor" : "add");
+  kl_sb_puts(calls, "  ROOT r = (");
+  put_dims(calls, t, rank - 1, slice);
+  kl_sb_puts(calls, ", ");
+  put_dims(calls, t, rank - 1, slice);
+  kl_sbf(calls, ") tuple(%s, n)\n}\n\n", folds ? "n" : "o");
+  put_array(d, 0, t);
+  d->rank = rank - 1;
+  memcpy(d->dims, slice, sizeof slice);
+  put_array(d, 1, t);
+  d->rank = rank;
+  memcpy(d->dims, whole, sizeof whole);
+  kl_sb_puts(&d->text, "  ROOT y = (");
+  put_shape(d, t);
+  kl_sb_puts(&d->text, ", ");
+  put_dims(&d->text, t, rank - 1, slice);
+  kl_sbf(&d->text, ") scan(x0, x1), dimensions={%u}, num_carries=1%s%s, to_apply=f\n", dim,
+         chance(40) ? ", is_reverse=true" : "", folds && chance(60) ? ", is_associative=true" : "");
+}
+
 // --- running --------------------------------------------------------------------------------------------------------
 
 static batch batches[TARGETS];
@@ -276,20 +347,69 @@ static void close_batches(void) {
   drop_context();
 }
 
+static bool same_value(kl_dtype t, const void *a, const void *b, int64_t i) {
+  kl_dtype part = kl_is_complex(t) ? kl_info(t)->part : t;
+  for (int k = 0; k <= kl_is_complex(t); k++) {
+    unsigned bits = kl_info(part)->bits;
+    uint64_t x = 0, y = 0;
+    int64_t at = (kl_is_complex(t) ? 2 * i + k : i) * bits;
+    memcpy(&x, (const char *)a + at / 8, (bits + 7) / 8);
+    memcpy(&y, (const char *)b + at / 8, (bits + 7) / 8);
+    if (bits < 8) x = x >> at % 8 & ((1u << bits) - 1), y = y >> at % 8 & ((1u << bits) - 1);
+    if (x != y && !(kl_is_float(part) && kl_float_is_nan(part, x) && kl_float_is_nan(part, y))) return false;
+  }
+  return true;
+}
+
+// The order in which kernels join is the evaluator's: all bits are the same but a NaN's.
+static void check_order(const kiln_module *m, unsigned number, const char *text) {
+  void *in[8], *out[4], *expected[4];
+  size_t nin = kiln_module_parameter_leaf_count(m), nout = kiln_module_result_leaf_count(m);
+  kiln_array_type t;
+  for (size_t i = 0; i < nin; i++) {
+    int64_t bytes = kiln_module_parameter_leaf_bytes(m, i);
+    in[i] = aligned_alloc(16, ((size_t)bytes + 31) & ~(size_t)15);
+    ck_assert(kiln_module_parameter_leaf_type(m, i, &t));
+    gen_fill(number * 31 + (unsigned)i, t.dtype, bytes, false, in[i]);
+  }
+  for (size_t i = 0; i < nout; i++) {
+    size_t bytes = ((size_t)kiln_module_result_leaf_bytes(m, i) + 31) & ~(size_t)15;
+    out[i] = memset(aligned_alloc(16, bytes), 0, bytes);
+    expected[i] = memset(aligned_alloc(16, bytes), 0, bytes);
+  }
+  run_on(cx, m, HOST, 1, 0, (const void *const *)in, out, text);
+  EXPECT(kiln_module_eval(cx, m, (const void *const *)in, expected, NULL) == KILN_OK, "%s", last_finding());
+  for (size_t i = 0; i < nout; i++) {
+    ck_assert(kiln_module_result_leaf_type(m, i, &t));
+    int64_t count = 1;
+    for (uint32_t k = 0; k < t.rank; k++) count *= t.dims[k];
+    for (int64_t k = 0; k < count; k++)
+      EXPECT(same_value(t.dtype, out[i], expected[i], k), "seed %u: element %lld of result %zu\n%s", number,
+             (long long)k, i, text);
+    free(out[i]), free(expected[i]);
+  }
+  for (size_t i = 0; i < nin; i++) free(in[i]);
+}
+
 // Kinds, and the types that their first arrays have, in turns.
 typedef void drawing(drawn *d, kl_sb *calls, kl_dtype first);
-static drawing *const kinds[] = {draw_sort, draw_topk, draw_window, draw_select};
+static const struct {
+  drawing *draw;
+  bool folds;
+} kinds[] = {{draw_sort, false},  {draw_topk, false},      {draw_window, true},
+             {draw_select, true}, {draw_cumulative, true}, {draw_scan, true}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static void run_one(unsigned number, bool print) {
   seed = number * 0x9e3779b97f4a7c15ull;
   dtype_list all = dtypes_that(kl_is_array_dtype);
   kl_sb text;
-  drawn d = {.judged = true};
+  drawn d = {0};
   kl_sb_init(&text, cx);
   kl_sb_init(&d.text, cx);
   kl_sb_puts(&text, "HloModule fusion\n\n");
-  kinds[number % KINDS](&d, &text, all.at[number / KINDS % (unsigned)all.n]);
+  kl_dtype first = all.at[number / KINDS % (unsigned)all.n];
+  kinds[number % KINDS].draw(&d, &text, first);
   kl_sb_puts(&text, "ENTRY fusion {\n");
   kl_sb_puts(&text, d.text.p);
   kl_sb_puts(&text, "}\n");
@@ -297,6 +417,7 @@ static void run_one(unsigned number, bool print) {
   kiln_module *m = parse(text.p);
   unsigned t = number / KINDS % TARGETS;
   run_both_and_check(cx, m, t, number / KINDS, text.p);
+  if (kinds[number % KINDS].folds && !kl_is_complex(first)) check_order(m, number, text.p);
   if (share_has(number, 3)) batch_add(batches, t, cx, m, number, text.p);
   kiln_module_destroy(&m);
   kl_sb_free(&text);

@@ -4,6 +4,7 @@
 //
 // An associative scan by combiners whose outputs are their carries may be evaluated in any order: each output is then
 // a fold of the initial carry and of all inputs up to its place.
+#include "eval/fold/sequence.h"
 #include "eval/fold/sum.h"
 
 typedef struct scan {
@@ -121,7 +122,36 @@ typedef struct fold_job {
   kl_op op;
   bool intervals;
   int64_t inner; // elements behind the dimension
+  bool bound;    // the data stands
+  const kl_sequence *sequence;
 } fold_job;
+
+static void store(const fold_job *job, const kl_fold *f, const kl_iv_out *out, int64_t i) {
+  if (job->bound)
+    kl_fold_bound(f, out, i);
+  else
+    kl_fold_store(f, out, i);
+}
+
+static void scan_rows(void *arg, uint32_t worker, int64_t begin, int64_t end) {
+  const fold_job *job = arg;
+  const scan *s = job->s;
+  const kl_evval *v = s->operands[job->k], *init = s->operands[s->inputs + job->k];
+  size_t size = kl_ev_size(v->shape->dtype);
+  _Alignas(16) char first[KL_SEQUENCE_BYTES];
+  for (int64_t row = begin; row < end; row++) {
+    bool back = s->in->more->is_reverse;
+    int64_t step = back ? -job->inner : job->inner;
+    int64_t at =
+        row / job->inner * job->inner * s->length + row % job->inner + (back ? (s->length - 1) * job->inner : 0);
+    kl_sequence_line l = {.length = s->length, .in_stride = kl_ev_single(v) ? 0 : step, .out_stride = step};
+    l.in = (const char *)kl_ev_plane(v, KL_EV_DATA) + (kl_ev_single(v) ? 0 : (size_t)at * size);
+    l.out = (char *)kl_ev_plane(&s->out[job->k], KL_EV_DATA) + (size_t)at * size;
+    l.last = (char *)kl_ev_plane(&s->out[s->outputs + job->k], KL_EV_DATA) + (size_t)row * size;
+    kl_sequence_load(job->sequence, kl_ev_plane(init, KL_EV_DATA), kl_ev_single(init) ? 0 : row, first);
+    kl_sequence_scan(job->sequence, &l, first);
+  }
+}
 
 static void fold_rows(void *arg, uint32_t worker, int64_t begin, int64_t end) {
   const fold_job *job = arg;
@@ -138,10 +168,19 @@ static void fold_rows(void *arg, uint32_t worker, int64_t begin, int64_t end) {
       int64_t at = base + (s->in->more->is_reverse ? s->length - 1 - t : t) * job->inner;
       x = kl_ev_in(v, kl_ev_single(v) ? 0 : at);
       kl_fold_add(&f, 1, &x);
-      kl_fold_store(&f, &out, at);
+      store(job, &f, &out, at);
     }
-    kl_fold_store(&f, &last, row);
+    store(job, &f, &last, row);
   }
+}
+
+// Does a step return twice what one op makes of its input and its carry?
+static bool sequence_of(const kl_ev *ev, const scan *s, kl_sequence *out) {
+  kl_comp step = ev->m->comp[s->in->called[0]];
+  const kl_instr *root = kl_root(&step);
+  if (s->inputs != 1 || root->op != KL_OP_TUPLE || root->operands[0] != root->operands[1]) return false;
+  step.root = root->operands[0];
+  return kl_sequence_of(&step, out);
 }
 
 static kiln_status scan_fold(kl_ev *ev, const scan *s, uint32_t k, kl_op op) {
@@ -152,7 +191,11 @@ static kiln_status scan_fold(kl_ev *ev, const scan *s, uint32_t k, kl_op op) {
   KL_TRY(kl_ev_new(ev, kl_shape_leaf(s->in->shape, s->outputs + k), false, job.intervals, &s->out[s->outputs + k]));
   for (uint32_t d = s->dim + 1; d < v->shape->rank; d++) job.inner *= v->shape->dims[d];
   int64_t rows = s->out[s->outputs + k].shape->count, grain = s->length < 1 << 12 ? (1 << 12) / (s->length + 1) + 1 : 1;
-  kl_ev_parallel(ev, rows, grain, fold_rows, &job);
+  kl_sequence sequence;
+  job.bound = kl_fold_rounds(op, v->shape->dtype) && sequence_of(ev, s, &sequence);
+  job.sequence = &sequence;
+  if (job.bound) kl_ev_parallel(ev, rows, grain, scan_rows, &job);
+  if (!job.bound || job.intervals) kl_ev_parallel(ev, rows, grain, fold_rows, &job);
   kl_ev_settle(ev, &s->out[k]);
   kl_ev_settle(ev, &s->out[s->outputs + k]);
   return KILN_OK;

@@ -1,5 +1,6 @@
 // select-and-scatter. A window that sees nothing selects nothing. Where the operand is inexact, every comparison on the
 // way to what a window selects counts, and which ones are made depends on where the window begins: these are all made.
+#include "eval/fold/sequence.h"
 #include "eval/fold/sliding.h"
 
 // Each element of `source` goes to the element that its window selects.
@@ -93,8 +94,20 @@ typedef struct scatter_job {
   kl_op op;
   bool intervals;
   const kl_evval *source, *init, *out;
+  const kl_sequence *sequence;  // NULL: every order gives the same
   const int64_t *first, *order; // of result i: order[first[i]] up to order[first[i + 1]] are its sources
 } scatter_job;
+
+static void join_sources(const scatter_job *job, int64_t i) {
+  _Alignas(16) char acc[KL_SEQUENCE_BYTES], x[KL_SEQUENCE_BYTES];
+  kl_sequence_load(job->sequence, kl_ev_plane(job->init, KL_EV_DATA), 0, acc);
+  for (int64_t k = job->first[i]; k < job->first[i + 1]; k++) {
+    kl_sequence_load(job->sequence, kl_ev_plane(job->source, KL_EV_DATA), kl_ev_single(job->source) ? 0 : job->order[k],
+                     x);
+    kl_sequence_join(job->sequence, acc, x, acc);
+  }
+  kl_sequence_store(job->sequence, acc, kl_ev_plane(job->out, KL_EV_DATA), i);
+}
 
 static void fold_sources(void *arg, uint32_t worker, int64_t begin, int64_t end) {
   const scatter_job *job = arg;
@@ -103,6 +116,8 @@ static void fold_sources(void *arg, uint32_t worker, int64_t begin, int64_t end)
   kl_picked p;
   for (int64_t i = begin; i < end; i++) {
     kl_fold f;
+    if (job->sequence) join_sources(job, i);
+    if (job->sequence && !job->intervals) continue;
     kl_fold_start(&f, job->op, job->out->shape->dtype, job->intervals);
     kl_fold_add(&f, 1, &init);
     for (int64_t k = job->first[i], n; k < job->first[i + 1]; k += n) {
@@ -111,7 +126,10 @@ static void fold_sources(void *arg, uint32_t worker, int64_t begin, int64_t end)
       kl_iv_in x = kl_pick(&p, job->source, n, job->intervals);
       kl_fold_add(&f, n, &x);
     }
-    kl_fold_store(&f, &out, i);
+    if (job->sequence)
+      kl_fold_bound(&f, &out, i);
+    else
+      kl_fold_store(&f, &out, i);
   }
 }
 
@@ -159,11 +177,13 @@ static kiln_status scatter_any(kl_ev *ev, const selection *sel, const kl_ev_prog
   return status;
 }
 
-static kiln_status scatter(kl_ev *ev, const selection *sel, const kl_ev_program *p, const kl_evval *const *operands,
-                           kl_evval *out) {
+static kiln_status scatter(kl_ev *ev, const kl_comp *by, const selection *sel, const kl_ev_program *p,
+                           const kl_evval *const *operands, kl_evval *out) {
   kl_dtype t = out->shape->dtype;
+  kl_sequence sequence;
   scatter_job job = {.source = operands[1], .init = operands[2], .out = out, .intervals = !kl_ev_exact(out)};
   bool folds = kl_ev_program_combiner(p, 0, &job.op) && kl_fold_knows(job.op, t);
+  if (folds && kl_fold_rounds(job.op, t) && kl_sequence_of(by, &sequence)) job.sequence = &sequence;
   return folds ? scatter_folds(ev, sel, &job) : scatter_any(ev, sel, p, &job);
 }
 
@@ -179,7 +199,7 @@ static kiln_status select_and_scatter(kl_ev *ev, const kl_instr *in, selection *
     selected = ask_all(ev, sel);
   KL_TRY(selected);
   KL_TRY(kl_ev_new(ev, in->shape, false, ev->intervals && inexact, out));
-  KL_TRY(scatter(ev, sel, p, operands, out));
+  KL_TRY(scatter(ev, &ev->m->comp[in->called[1]], sel, p, operands, out));
   open_uncertain(sel, out);
   kl_ev_settle(ev, out);
   return KILN_OK;

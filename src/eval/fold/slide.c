@@ -35,7 +35,7 @@ typedef struct front {
 typedef struct job {
   const kl_sliding *s;
   kl_op op;
-  bool intervals;
+  bool intervals, bound;
   const kl_evval *operand, *init, *out;
   size_t state; // bytes of a fold
   uint32_t nlevels, nbatch;
@@ -131,7 +131,10 @@ static void new_front(worker *w, uint32_t l, int64_t base, front *f, int64_t beg
 
 static void store(const worker *w, kl_fold *f, int64_t at) {
   kl_iv_out out = kl_ev_out(w->job->out, 0);
-  kl_fold_store(f, &out, at);
+  if (w->job->bound)
+    kl_fold_bound(f, &out, at);
+  else
+    kl_fold_store(f, &out, at);
 }
 
 // The folds of window o: `part` and the back, or of nothing. They go to the slab that the axis before asked for; at the
@@ -272,9 +275,16 @@ static void fill_inner(const job *job, int64_t inner) {
   }
 }
 
-kiln_status kl_slide(kl_ev *ev, const kl_sliding *s, kl_op op, bool intervals, const kl_evval *operand,
+kiln_status kl_slide(kl_ev *ev, const kl_sliding *s, kl_op op, bool intervals, bool bound, const kl_evval *operand,
                      const kl_evval *init, kl_evval *out) {
-  job job = {.s = s, .op = op, .intervals = intervals, .operand = operand, .init = init, .out = out, .batch = 1};
+  job job = {.s = s,
+             .op = op,
+             .intervals = intervals,
+             .bound = bound,
+             .operand = operand,
+             .init = init,
+             .out = out,
+             .batch = 1};
   level levels[KILN_MAX_RANK], *first = levels;
   job.state = kl_fold_bytes(op, operand->shape->dtype);
   find_axes(s, &job);

@@ -83,7 +83,8 @@ kl_iv_in kl_pick(kl_picked *p, const kl_evval *v, int64_t n, bool intervals);
 // Folds every window by a combiner, with work that does not grow with the window (slide.c). Where kl_slides is false -
 // windows so small, or so far apart - folding one by one is faster, or this would want too much memory.
 bool kl_slides(kl_ev *ev, const kl_sliding *s);
-kiln_status kl_slide(kl_ev *ev, const kl_sliding *s, kl_op op, bool intervals, const kl_evval *operand,
+// bound: the data stands, its ends are wanted.
+kiln_status kl_slide(kl_ev *ev, const kl_sliding *s, kl_op op, bool intervals, bool bound, const kl_evval *operand,
                      const kl_evval *init, kl_evval *out);
 
 // --- selections by sliding ----------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 // reduce-window: combiners fold each window, by its elements or by what it shares with others; other reducers run from
 // left to right in lanes, one per window.
+#include "eval/fold/sequence.h"
 #include "eval/fold/sliding.h"
 
 // --- combiners ----------------------------------------------------------------------------------------------------
@@ -8,7 +9,11 @@ typedef struct fold_job {
   const kl_sliding *s;
   kl_op op;
   bool intervals;
+  bool bound; // the data stands
   const kl_evval *operand, *init, *out;
+  const kl_sequence *sequence;
+  uint32_t dim; // of a scan
+  bool reverse;
 } fold_job;
 
 static void fold_windows(void *arg, uint32_t worker, int64_t begin, int64_t end) {
@@ -28,20 +33,98 @@ static void fold_windows(void *arg, uint32_t worker, int64_t begin, int64_t end)
       kl_iv_in x = kl_pick(&p, job->operand, n, job->intervals);
       kl_fold_add(&f, n, &x);
     }
-    kl_fold_store(&f, &out, i);
+    if (job->bound)
+      kl_fold_bound(&f, &out, i);
+    else
+      kl_fold_store(&f, &out, i);
   }
 }
 
-static kiln_status fold(kl_ev *ev, const kl_sliding *s, kl_op op, const kl_evval *operand, const kl_evval *init,
-                        kl_evval *out) {
+// --- in order -----------------------------------------------------------------------------------------------------
+
+static void join_windows(void *arg, uint32_t worker, int64_t begin, int64_t end) {
+  const fold_job *job = arg;
+  const kl_sequence *q = job->sequence;
+  void *to = kl_ev_plane(job->out, KL_EV_DATA);
+  const void *from = kl_ev_plane(job->operand, KL_EV_DATA);
+  _Alignas(16) char acc[KL_SEQUENCE_BYTES], x[KL_SEQUENCE_BYTES];
+  for (int64_t i = begin; i < end; i++) {
+    int64_t place[KILN_MAX_RANK], at[KL_EV_CHUNK], n;
+    kl_sliding_walk w;
+    kl_sliding_places(job->s, i, 1, place);
+    kl_sliding_walk_start(&w, job->s, place);
+    kl_sequence_load(q, kl_ev_plane(job->init, KL_EV_DATA), 0, acc);
+    while ((n = kl_sliding_walk_next(&w, KL_EV_CHUNK, at)) > 0)
+      for (int64_t k = 0; k < n; k++) {
+        kl_sequence_load(q, from, job->operand->splat ? 0 : at[k], x);
+        kl_sequence_join(q, acc, x, acc);
+      }
+    kl_sequence_store(q, acc, to, i);
+  }
+}
+
+static void scan_lines(void *arg, uint32_t worker, int64_t begin, int64_t end) {
+  const fold_job *job = arg;
+  const kl_shape *s = job->operand->shape;
+  char *to = kl_ev_plane(job->out, KL_EV_DATA);
+  const char *from = kl_ev_plane(job->operand, KL_EV_DATA);
+  size_t size = kl_ev_size(s->dtype);
+  int64_t n = s->dims[job->dim], inner = 1, step = job->reverse ? -1 : 1;
+  _Alignas(16) char init[KL_SEQUENCE_BYTES];
+  kl_sequence_load(job->sequence, kl_ev_plane(job->init, KL_EV_DATA), 0, init);
+  for (uint32_t d = job->dim + 1; d < s->rank; d++) inner *= s->dims[d];
+  for (int64_t i = begin; i < end; i++) {
+    int64_t first = i / inner * inner * n + i % inner + (job->reverse ? (n - 1) * inner : 0);
+    kl_sequence_line l = {.length = n, .in_stride = step * inner, .out_stride = step * inner};
+    l.in = job->operand->splat ? from : from + (size_t)first * size;
+    if (job->operand->splat) l.in_stride = 0;
+    l.out = to + (size_t)first * size;
+    kl_sequence_scan(job->sequence, &l, init);
+  }
+}
+
+// Does the window go over all elements of a dimension up to a place, or from it on? More than 16 of them are a scan.
+static bool is_scan(const kl_instr *in, const kl_shape *s, uint32_t *dim, bool *reverse) {
+  bool found = false;
+  for (uint32_t d = 0; d < s->rank; d++) {
+    const kl_window_dim *w = &in->more->window[d];
+    bool plain = w->stride == 1 && w->base_dilation == 1;
+    if (plain && w->size == 1 && w->low == 0 && w->high == 0) continue;
+    bool up = w->low == w->size - 1 && w->high == 0, down = w->low == 0 && w->high == w->size - 1;
+    if (found || !plain || w->window_dilation != 1 || w->size != s->dims[d] || w->size <= 16 || !(up || down))
+      return false;
+    found = true;
+    *dim = d;
+    *reverse = down;
+  }
+  return found;
+}
+
+static void join_in_order(kl_ev *ev, const kl_instr *in, fold_job *job) {
+  const kl_shape *s = job->operand->shape;
+  bool scan = is_scan(in, s, &job->dim, &job->reverse);
+  int64_t n = scan ? s->dims[job->dim] : job->s->taps, grain = n < 1 << 10 ? (1 << 10) / (n + 1) + 1 : 1;
+  kl_ev_parallel(ev, scan ? s->count / n : job->out->shape->count, grain, scan ? scan_lines : join_windows, job);
+}
+
+static kiln_status fold(kl_ev *ev, const kl_instr *in, const kl_sliding *s, kl_op op, const kl_evval *operand,
+                        const kl_evval *init, kl_evval *out) {
+  kl_sequence sequence;
+  bool ordered = kl_fold_rounds(op, operand->shape->dtype) && s->result->count &&
+                 kl_sequence_of(&ev->m->comp[in->called[0]], &sequence);
   bool inexact = !kl_ev_exact(operand) || !kl_ev_exact(init);
   bool intervals = ev->intervals && (inexact || kl_fold_rounds(op, operand->shape->dtype));
   KL_TRY(kl_ev_new(ev, s->result, false, intervals, out));
   int64_t grain = s->taps < 1 << 12 ? (1 << 12) / (s->taps + 1) + 1 : 1;
+  fold_job job = {
+      .s = s, .op = op, .intervals = intervals, .bound = ordered, .operand = operand, .init = init, .out = out};
+  job.sequence = &sequence;
+  if (ordered) join_in_order(ev, in, &job);
+  if (ordered && !intervals) return KILN_OK;
   if (kl_slides(ev, s))
-    KL_TRY(kl_slide(ev, s, op, intervals, operand, init, out));
+    KL_TRY(kl_slide(ev, s, op, intervals, ordered, operand, init, out));
   else
-    kl_ev_parallel(ev, s->result->count, grain, fold_windows, &(fold_job){s, op, intervals, operand, init, out});
+    kl_ev_parallel(ev, s->result->count, grain, fold_windows, &job);
   if (intervals) kl_ev_settle(ev, out);
   return KILN_OK;
 }
@@ -136,8 +219,8 @@ static kiln_status reduce_window(kl_ev *ev, const kl_instr *in, const kl_ev_prog
     kl_sliding s;
     KL_TRY(kl_sliding_new(ev, in, operands[k]->shape, kl_shape_leaf(in->shape, k), &s));
     kl_ev_program_combiner(p, k, &op);
-    kiln_status status =
-        general ? reduce_any(ev, in, &s, p, operands, out) : fold(ev, &s, op, operands[k], operands[n + k], &out[k]);
+    kiln_status status = general ? reduce_any(ev, in, &s, p, operands, out)
+                                 : fold(ev, in, &s, op, operands[k], operands[n + k], &out[k]);
     kl_sliding_free(ev, &s);
     if (status != KILN_OK || general) return status;
   }

@@ -1,8 +1,7 @@
 """reduce, reduce-window, select-and-scatter, scan.
 
-Those of reduce follow the tree of docs/numerics.md, in the steps and types that it names. In the others, sums and products
-of floats are those of exact numbers, rounded once; the evaluator keeps them as precisely and rounds once as well; other
-reducers are applied in the order of the elements."""
+They follow the orders of docs/numerics.md, in the steps and types that it names."""
+import functools
 import itertools
 import random
 from fractions import Fraction
@@ -72,6 +71,38 @@ def fold_by_tree(t, op, terms, row):
         return fold(t, op, terms)
     wide = t if t in COMPLEX or WIDTH[t] > 16 else 'f32'
     return tree(terms, row, lambda x, y: values(result(wide, (), [fold(wide, op, [x, y])]))[0])
+
+
+def steps_of(t, op):
+    """What joins two terms, in the type that a fold has."""
+    if t not in FLOATS and t not in COMPLEX:
+        return lambda x, y: fold(t, op, [x, y])
+    wide = t if t in COMPLEX or WIDTH[t] > 16 else 'f32'
+    return lambda x, y: values(result(wide, (), [fold(wide, op, [x, y])]))[0]
+
+
+def fold_in_order(t, op, terms):
+    """Of a window: one after the other, the initial value first."""
+    return functools.reduce(steps_of(t, op), terms)
+
+
+def scan_in_blocks(t, op, init, terms):
+    """By definition: what comes before a term in its block of each level is joined by itself, the highest level first."""
+    join = steps_of(t, op)
+
+    def block(level, k):  # of 16 ** level terms; all are there
+        return terms[k] if level == 0 else functools.reduce(join, [block(level - 1, 16 * k + i) for i in range(16)])
+
+    out = []
+    for i in range(len(terms)):
+        value = init
+        for level in range(8, -1, -1):
+            own = i >> 4 * level
+            before = [block(level, k) for k in range(own & ~15, own + (level == 0))]
+            if before:
+                value = join(value, functools.reduce(join, before))
+        out.append(value)
+    return out
 
 
 def is_row(shape, dims):
@@ -226,6 +257,29 @@ def places(w, space):
     return out, list(seen())
 
 
+def same_bits(t):
+    return 'exact' if rule_of(t) == 'exact' else 'within 0'
+
+
+def cumulative(file):
+    """Windows over all elements up to a place, or from it on: more than 16 are a scan."""
+    for n, (t, reverse, length) in enumerate(itertools.product(['f32', 'bf16', 'f64', 's32', 'c64', 'f8e5m2'], [False, True],
+                                                              [16, 17, 300])):
+        op = 'multiply' if n % 5 == 4 and t not in COMPLEX and t != 'f8e5m2' else 'add'
+        a, z = make_array(t, (2, length), n), make_array(t, (), n + 3)
+        rows, first, out = values(a), values(z)[0], []
+        for row in (rows[:length], rows[length:]):
+            if length > 16:
+                scanned = scan_in_blocks(t, op, first, row[::-1] if reverse else row)
+                out += scanned[::-1] if reverse else scanned
+            else:
+                out += [fold_in_order(t, op, [first] + (row[i:] if reverse else row[:i + 1])) for i in range(length)]
+        y = result(t, (2, length), out)
+        pad = '0_%d' % (length - 1) if reverse else '%d_0' % (length - 1)
+        file.case('cumulative_%s_%s' % (op, t), reducer(t, op) + 'r = %s reduce-window(a, b), window={size=1x%d pad=0_0x%s}, to_apply=f'
+                  % (y.text, length, pad), [a, z], (same_bits(t), y))
+
+
 def window_cases():
     file = File('reduce_window', 'reduce-window with strides, edges and dilations; places without elements count nothing.')
     r = random.Random(11)
@@ -235,9 +289,10 @@ def window_cases():
         out, seen = places(w, space)
         a, z = make_array(t, space, n), make_array(t, (), n + 3)
         x, first = at(space, values(a)), values(z)[0]
-        y = result(t, out, [fold(t, op, [first] + [x(i) for i in taps]) for taps in seen])
+        y = result(t, out, [fold_in_order(t, op, [first] + [x(i) for i in taps]) for taps in seen])
         file.case('%s_%s' % (op, t), reducer(t, op) + 'r = %s reduce-window(a, b), %s, to_apply=f' % (y.text, window_text(w)),
-                  [a, z], (rule_of(t), y))
+                  [a, z], (same_bits(t), y))
+    cumulative(file)
     file = File('select_and_scatter', 'select-and-scatter by GE and LE: the first of equal elements is taken.')
     for n, t in enumerate(['f32', 's32', 'bf16', 'f64', 's8', 'u16', 'f16', 'f8e4m3fn'] * 3):
         w, space = random_window(r, r.randint(1, 2))
@@ -256,13 +311,13 @@ def window_cases():
                 keep = x(best) >= x(tap) if direction == 'GE' else x(best) <= x(tap)
                 best = best if keep else tap
             acc[tuple(best)].append(v)
-        y = result(t, space, [fold(t, 'add', acc[tuple(i)]) for i in boxes(space)])
+        y = result(t, space, [fold_in_order(t, 'add', acc[tuple(i)]) for i in boxes(space)])
         text = ('s { p = %s[] parameter(0)\n  q = %s[] parameter(1)\n  ROOT r = pred[] compare(p, q), direction=%s }\n'
                 % (t, t, direction)) + reducer(t, 'add')
         keys = 'window={size=%s stride=%s pad=%s}' % tuple(
             'x'.join(str(d[f]) if f else '%d_%d' % (d['low'], d['high']) for d in w) for f in ('size', 'stride', None))
         file.case('%s_%s' % (direction, t), text + 'r = %s select-and-scatter(a, b, c), %s, select=s, scatter=f' % (
-            a.text, keys), [a, s, z], (rule_of(t), y))
+            a.text, keys), [a, s, z], (same_bits(t), y))
 
 
 # --- scan -------------------------------------------------------------------------------------------------------------
@@ -285,13 +340,18 @@ r = (%s, %s) scan(a, b), dimensions={0}, num_carries=1%s%s, to_apply=f''' % (
         state, out = values(carry), [None] * shape[0]
         for i in (range(shape[0])[::-1] if reverse else range(shape[0])):
             state = [x + y for x, y in zip(rows[i], state)]
-            if t in FLOATS and n % 3:  # in order, each step rounds; in any order, the exact sum is the evaluator's value
+            if t in FLOATS:
                 state = [F.value(F.FORMATS[t].decode(F.FORMATS[t].encode(number(v)))) for v in state]
             elif t not in FLOATS:
                 state = ints(t, shape[1:], state).ints()
             out[i] = state
+        if n % 3 == 0:  # in any order
+            order = range(shape[0])[::-1] if reverse else range(shape[0])
+            lines = [scan_in_blocks(t, 'add', c, [rows[i][k] for i in order]) for k, c in enumerate(values(carry))]
+            for k, i in enumerate(order):
+                out[i] = state = [line[k] for line in lines]
         y, last = result(t, shape, sum(out, [])), result(t, shape[1:], state)
-        rule = rule_of(t)
+        rule = same_bits(t)
         file.case('sum_%s%s' % (t, '_reverse' if reverse else ''), text, [a, carry], (rule, y), (rule, last))
 
 

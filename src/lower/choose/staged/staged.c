@@ -8,6 +8,7 @@ static kl_stage_writer *writer_of(kl_op op) {
   case KL_OP_TOPK: return kl_stage_sort;
   case KL_OP_REDUCE_WINDOW: return kl_stage_window;
   case KL_OP_SELECT_AND_SCATTER: return kl_stage_selection;
+  case KL_OP_SCAN: return kl_stage_scan;
   default: return NULL;
   }
 }
@@ -94,18 +95,27 @@ static uint32_t leave(const kl_stage *s, uint32_t leaf, const kl_shape *order) {
   return slot;
 }
 
+static bool is_row_major(const kl_shape *s) {
+  for (uint32_t d = 0; d < s->rank; d++)
+    if ((uint32_t)kl_shape_minor_to_major(s, d) != s->rank - 1 - d) return false;
+  return true;
+}
+
 // What is a result and nothing else goes there, but for elements that share a byte with others'. All that have the same
-// dimensions lie alike, so that threads which have neighbours of one have neighbours of all.
+// dimensions lie alike, so that threads which have neighbours of one have neighbours of all; where dimensions differ,
+// all lie in their order.
 static void place_results(kl_stage *s, const bool *used, bool *made) {
   kl_choosing *c = s->c;
   uint32_t first = c->slots.nargs - leaves_of(kl_root(c->plan->comp));
   const kl_shape *order = NULL;
+  bool plain = s->instr->op == KL_OP_SCAN;
   uses *u = uses_of(c, used, s->instr);
   for (uint32_t l = 0; l < leaves_of(s->instr); l++) {
     const kl_slot_info *info = &c->slots.v.p[first + u[l].result];
     bool direct = !u[l].inside && u[l].results == 1 && !info->owner && kl_info(info->shape->dtype)->bits >= 8;
     s->slot[l] = KL_NONE;
-    if (!direct || (order && kl_shape_same_dims(order, info->shape) && !kl_shape_same_in_memory(order, info->shape)))
+    if (!direct || (plain && !is_row_major(info->shape)) ||
+        (order && kl_shape_same_dims(order, info->shape) && !kl_shape_same_in_memory(order, info->shape)))
       continue;
     order = info->shape;
     s->slot[l] = first + u[l].result;

@@ -299,3 +299,20 @@ kiln_status kl_walk_call(walk *w, uint32_t caller, const kl_comp *comp, const ui
     KL_TRY(resolve(w, kl_want(w, frame, comp->root, l, KL_NONE, 0, NULL), &results[l]));
   return KILN_OK;
 }
+
+kiln_status kl_walk_apply(kl_walk *w, uint32_t caller, const kl_comp *comp, const kl_aff *const *index,
+                          const uint32_t *args, uint32_t *results) {
+  uint32_t at = 0, frame = kl_walk_enter(w, (kl_frame){comp, 0, caller, .first_operand = (uint32_t)w->frames.n});
+  for (uint32_t i = 0; i < comp->nparams; i++) {
+    const kl_shape *s = comp->instr[comp->params[i]].shape;
+    for (uint32_t l = 0; l < kl_shape_leaf_count(s); l++) {
+      uint32_t id = give(w, frame, comp->params[i], l, kl_shape_leaf(s, l)->rank, index, args[at++]);
+      VEC_PUSH(w->cx, &w->given, id);
+    }
+  }
+  for (uint32_t l = 0; l < kl_shape_leaf_count(kl_root(comp)->shape); l++) {
+    uint32_t rank = kl_shape_leaf(kl_root(comp)->shape, l)->rank;
+    KL_TRY(resolve(w, kl_want(w, frame, comp->root, l, KL_NONE, rank, index), &results[l]));
+  }
+  return KILN_OK;
+}

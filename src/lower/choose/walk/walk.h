@@ -115,6 +115,9 @@ kiln_status kl_combine_values(kl_walk *w, const kl_combiner *x, const uint32_t *
 
 // --- windows --------------------------------------------------------------------------------------------------------
 
+// Does it go over all elements up to a place, or `reverse` from it on, of one dimension of more than 16? With a reducer
+// of one op, the same from either end, that is a scan.
+bool kl_window_is_cumulative(const kl_instr *in, uint32_t *dim, bool *reverse);
 // Is it folded where it is wanted?
 bool kl_window_is_small(const kl_instr *in);
 // The place in a padded and dilated dimension that a tap of the window at `index` looks at, from the first element on.
@@ -122,6 +125,11 @@ const kl_aff *kl_window_place(kl_affs *p, const kl_window_dim *x, const kl_aff *
 // The element of an array that taps of the window at `index` see, and the guard `guard` and that there is one.
 uint32_t kl_window_sees(kl_walk *w, const kl_window_dim *x, const kl_shape *s, const kl_aff *const *index,
                         const kl_aff *const *tap, uint32_t guard, const kl_aff **at, bool *never);
+
+// The results of a computation of arrays at `index`, where its parameters' values are given: where it asks for others,
+// that is not supported.
+kiln_status kl_walk_apply(kl_walk *w, uint32_t caller, const kl_comp *comp, const kl_aff *const *index,
+                          const uint32_t *args, uint32_t *results);
 
 // What a look meets: an instruction wanted at an index, and what it needs, each by its number; of what is loaded the
 // slot (KL_NONE for constants), its type, and the place in it.

@@ -9,7 +9,10 @@ typedef kl_wanted node;
 typedef kl_walk walk;
 typedef kl_node_needs needs;
 
-enum { MOST_TAPS = 32 }; // of a window that is folded where it is wanted
+enum {
+  MOST_TAPS = 32, // of a window that is folded where it is wanted
+  SHORT = 16,     // elements that are joined in their order, also where a window goes over all up to a place
+};
 
 int64_t kl_window_taps(const kl_instr *in) {
   int64_t taps = 1;
@@ -18,8 +21,27 @@ int64_t kl_window_taps(const kl_instr *in) {
   return taps;
 }
 
+bool kl_window_is_cumulative(const kl_instr *in, uint32_t *dim, bool *reverse) {
+  const kl_shape *s = kl_shape_leaf(in->shape, 0);
+  *dim = KL_NONE;
+  for (uint32_t d = 0; d < in->more->nwindow; d++) {
+    const kl_window_dim *w = &in->more->window[d];
+    if (w->stride != 1 || w->base_dilation != 1 || (w->size > 1 && w->window_dilation != 1)) return false;
+    if (w->size == 1 && (w->low || w->high)) return false;
+    if (w->size == 1) continue;
+    // With as many results as elements, padding is what the window has more than one.
+    if (*dim != KL_NONE || w->size != s->dims[d] || w->low + w->high != w->size - 1 || (w->low && w->high))
+      return false;
+    *dim = d;
+    *reverse = w->low == 0;
+  }
+  return *dim != KL_NONE && s->dims[*dim] > SHORT;
+}
+
 bool kl_window_is_small(const kl_instr *in) {
-  return kl_window_taps(in) <= MOST_TAPS;
+  uint32_t dim;
+  bool reverse;
+  return kl_window_taps(in) <= MOST_TAPS && !kl_window_is_cumulative(in, &dim, &reverse);
 }
 
 const kl_aff *kl_window_place(kl_affs *p, const kl_window_dim *x, const kl_aff *index, const kl_aff *tap) {
