@@ -5,6 +5,7 @@
 // 40 (support/share.h); KILN_FUSION_SEED sets one seed to run alone and print.
 
 #include "harness.h"
+#include "jit/jit.h"
 #include "lower/choose/choose.h"
 #include "support/bits.h"
 #include "support/draw.h"
@@ -259,8 +260,31 @@ static void put_module(kl_sb *b, unsigned number) {
   kl_sb_free(&c.attributes);
 }
 
+static unsigned all, tiled;
+
+static void compare(const kiln_module *m, void *const *want, void *const *got, const char *what, const char *text) {
+  for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++) {
+    kiln_array_type t;
+    ck_assert(kiln_module_result_leaf_type(m, i, &t));
+    EXPECT(same_bits(t.dtype, want[i], got[i], (size_t)kiln_module_result_leaf_bytes(m, i)),
+           "result %zu of %s has other bits than the evaluator's\n%s", i, what, text);
+  }
+}
+
+static const char tiles[] = "tiled contraction";
+
+static bool is_tiled(kiln_context *cx, const kiln_module *m, unsigned target) {
+  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[target]};
+  kiln_artifact *a = NULL;
+  kiln_status st = kl_compile_as(cx, m, &p, &(kl_strategy){.chooser = tiles}, &a);
+  kiln_artifact_destroy(&a);
+  if (st != KILN_OK && st != KILN_E_UNSUPPORTED) give_up(0, "compiling", cx, "");
+  if (st != KILN_OK) kiln_diagnostics_clear(cx);
+  return st == KILN_OK;
+}
+
 // The evaluator has the order from the graph, as kernels do: of exact operands the bits are equal.
-static void check_bits(kiln_context *cx, const kiln_module *m, const char *text) {
+static void check_bits(kiln_context *cx, const kiln_module *m, unsigned target, const char *text) {
   enum { LEAVES = 3 };
   void *in[LEAVES] = {NULL}, *want[LEAVES] = {NULL}, *got[LEAVES] = {NULL};
   for (size_t i = 0; i < kiln_module_parameter_leaf_count(m); i++) {
@@ -277,12 +301,14 @@ static void check_bits(kiln_context *cx, const kiln_module *m, const char *text)
   }
   if (kiln_module_eval(cx, m, (const void *const *)in, want, NULL) != KILN_OK) give_up(0, "eval", cx, text);
   run_on(cx, m, HOST, 2, 0, (const void *const *)in, got, text);
-  for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++) {
-    kiln_array_type t;
-    ck_assert(kiln_module_result_leaf_type(m, i, &t));
-    EXPECT(same_bits(t.dtype, want[i], got[i], (size_t)kiln_module_result_leaf_bytes(m, i)),
-           "result %zu has other bits than the evaluator's\n%s", i, text);
+  compare(m, want, got, "the host", text);
+  if (is_tiled(cx, m, target)) {
+    strategy.chooser = tiles;
+    run_on(cx, m, target, 1, 0, (const void *const *)in, got, text);
+    compare(m, want, got, "tiles", text);
+    tiled++;
   }
+  strategy.chooser = NULL;
   for (size_t i = 0; i < LEAVES; i++) free(in[i]), free(want[i]), free(got[i]);
 }
 
@@ -295,8 +321,11 @@ static void one(kiln_context *cx, unsigned number, batch *batches, bool print) {
   kiln_module *m = NULL;
   if (kiln_module_parse(cx, "contract.hlo", text.p, text.n, &m) != KILN_OK) give_up(number, "parse", cx, text.p);
   unsigned t = number % TARGETS;
+  strategy.chooser = NULL; // whatever failed before
   run_both_and_check(cx, m, t, number, text.p);
-  check_bits(cx, m, text.p);
+  check_bits(cx, m, t, text.p);
+  all++;
+  strategy.chooser = is_tiled(cx, m, t) ? tiles : NULL;
   batch_add(batches, t, cx, m, number, text.p);
   kiln_module_destroy(&m);
   kl_sb_free(&text);
@@ -317,6 +346,13 @@ START_TEST(random_contractions) {
 }
 END_TEST
 
+START_TEST(many_have_tiles) {
+  if (getenv("KILN_FUSION_SEED")) return;
+  printf("# %u of %u also by tiles\n", tiled, all);
+  ck_assert_uint_ge(tiled, all / 3);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("contract", NO_FRAME, {random_contractions, SLICES});
+  return RUN_TESTS("contract", NO_FRAME, {random_contractions, SLICES}, {many_have_tiles});
 }

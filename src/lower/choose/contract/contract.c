@@ -57,13 +57,57 @@ static void store_itself(kl_choosing *c, const kl_contraction *x, kl_contract_ou
   *o = (kl_contract_outputs){.shape = c->slots.v.p[*slot].shape, .n = 1, .slots = slot, .stored = true};
 }
 
-void kl_output_element(kl_affs *p, const kl_contraction *x, const kl_contract_outputs *o, const kl_aff *const *index,
-                       const kl_aff **element) {
+void kl_contract_output_element(kl_affs *p, const kl_contraction *x, const kl_contract_outputs *o,
+                                const kl_aff *const *index, const kl_aff **element) {
   uint32_t rank = x->shape->rank;
   if (o->stored)
     memcpy(element, index, rank * sizeof *element);
   else
     kl_aff_replace(p, &(kl_aff_subst){.to = {index}, .n = {o->shape->rank}}, o->element, rank, element);
+}
+
+// Dims of the contraction are whole dims of the outputs.
+static bool is_permuted(const kl_contraction *x, const kl_contract_outputs *o, const kl_aff *const *element,
+                        const kl_aff **index) {
+  bool seen[KILN_MAX_RANK] = {false};
+  for (uint32_t d = 0; d < x->shape->rank; d++) {
+    const kl_aff_atom *v = kl_aff_is_var(o->element[d]);
+    if (x->shape->dims[d] == 1) continue;
+    if (!v || v->kind != KL_AFF_DIM || seen[v->var] || o->shape->dims[v->var] != x->shape->dims[d]) return false;
+    seen[v->var] = true;
+    index[v->var] = element[d];
+  }
+  return true; // their counts are the same: other dims have one value
+}
+
+bool kl_contract_output_index(kl_affs *p, const kl_contraction *x, const kl_contract_outputs *o,
+                              const kl_aff *const *element, const kl_aff **index) {
+  const kl_shape *s = o->shape;
+  for (uint32_t d = 0; d < s->rank; d++) index[d] = kl_aff_const(p, 0);
+  if (o->stored) {
+    memcpy(index, element, s->rank * sizeof *index);
+    return true;
+  }
+  if (is_permuted(x, o, element, index)) return true;
+  kl_interval extents[KILN_MAX_RANK];
+  int64_t place = 1;
+  const kl_aff *number = kl_aff_const(p, 0), *same = number, *all = number;
+  for (uint32_t d = 0; d < x->shape->rank; d++) {
+    number = kl_aff_add(p, kl_aff_mulc(p, number, x->shape->dims[d]), o->element[d]);
+    all = kl_aff_add(p, kl_aff_mulc(p, all, x->shape->dims[d]), element[d]);
+  }
+  for (uint32_t d = 0; d < s->rank; d++) {
+    extents[d] = (kl_interval){0, s->dims[d] - 1};
+    same = kl_aff_add(p, kl_aff_mulc(p, same, s->dims[d]), kl_aff_dim(p, d));
+  }
+  kl_dom *box = kl_dom_make(p, s->rank, extents);
+  bool equal = kl_dom_simplify(box, kl_aff_sub(p, number, same)) == kl_aff_const(p, 0);
+  for (uint32_t d = s->rank; d-- > 0;) {
+    index[d] = kl_aff_floordivc(p, all, place);
+    place *= s->dims[d];
+    if (place < s->count) index[d] = kl_aff_modc(p, index[d], s->dims[d]);
+  }
+  return equal;
 }
 
 kiln_status kl_store_outputs(kl_walk *walk, const kl_contraction *x, const kl_contract_outputs *o,
@@ -72,7 +116,7 @@ kiln_status kl_store_outputs(kl_walk *walk, const kl_contraction *x, const kl_co
   uint32_t value = kl_round_sum(walk->w, x, sum);
   uint32_t *values = KL_NEW_N(walk->arena, uint32_t, o->n);
   if (!o->stored) {
-    kl_output_element(walk->affs, x, o, index, element);
+    kl_contract_output_element(walk->affs, x, o, index, element);
     kl_walk_give(walk, x->number, 0, element, value);
   }
   for (uint32_t i = 0; i < o->n; i++) {
@@ -93,7 +137,9 @@ kiln_status kl_store_outputs(kl_walk *walk, const kl_contraction *x, const kl_co
 
 // --- all of them ----------------------------------------------------------------------------------------------------
 
-static kiln_status make_contraction(kl_choosing *c, const kl_contraction *x, bool last, bool *done,
+typedef kiln_status writer(kl_choosing *c, const kl_contraction *x, const kl_contract_outputs *o, const char **why_not);
+
+static kiln_status make_contraction(kl_choosing *c, const kl_contraction *x, writer *write, bool last, bool *done,
                                     const char **why_not) {
   kl_contract_outputs o;
   size_t stored = c->slots.stored.n;
@@ -104,7 +150,7 @@ static kiln_status make_contraction(kl_choosing *c, const kl_contraction *x, boo
   // What this launch stores it does not find itself.
   size_t with = c->slots.stored.n;
   c->slots.stored.n = stored;
-  kiln_status st = kl_contract_elements(c, x, &o, why_not);
+  kiln_status st = write(c, x, &o, why_not);
   c->slots.stored.n = with;
   return st;
 }
@@ -115,7 +161,7 @@ static kiln_status make_rest(kl_choosing *c) {
   return kl_loop_results(c, made, NULL);
 }
 
-kiln_status kl_choose_contraction(kl_choosing *c, const char **why_not) {
+static kiln_status choose(kl_choosing *c, writer *write, const char **why_not) {
   kl_contractions all;
   bool done = false;
   *why_not = NULL;
@@ -126,9 +172,17 @@ kiln_status kl_choose_contraction(kl_choosing *c, const char **why_not) {
   for (uint32_t i = first_result(c); i < c->slots.nargs; i++)
     if (c->slots.v.p[i].shape->count > c->plan->count) c->plan->count = c->slots.v.p[i].shape->count;
   for (uint32_t i = 0; i < all.n && !*why_not; i++)
-    KL_TRY(make_contraction(c, &all.p[i], i + 1 == all.n, &done, why_not));
+    KL_TRY(make_contraction(c, &all.p[i], write, i + 1 == all.n, &done, why_not));
   if (*why_not) return KILN_OK;
   if (!done) return make_rest(c);
   if (!c->plan->nparts) kl_plan_add_part(c->plan, &(kl_part){.dim = KL_NONE});
   return KILN_OK;
+}
+
+kiln_status kl_choose_contraction(kl_choosing *c, const char **why_not) {
+  return choose(c, kl_contract_elements, why_not);
+}
+
+kiln_status kl_choose_tiled_contraction(kl_choosing *c, const char **why_not) {
+  return choose(c, kl_contract_tiles, why_not);
 }

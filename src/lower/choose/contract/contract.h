@@ -76,8 +76,40 @@ typedef struct kl_contract_outputs {
 kiln_status kl_store_outputs(kl_walk *walk, const kl_contraction *x, const kl_contract_outputs *o,
                              const kl_aff *const *index, const kl_aff *at, kl_parts sum, uint32_t keep);
 // The contraction's index there.
-void kl_output_element(kl_affs *p, const kl_contraction *x, const kl_contract_outputs *o, const kl_aff *const *index,
-                       const kl_aff **element);
+void kl_contract_output_element(kl_affs *p, const kl_contraction *x, const kl_contract_outputs *o,
+                                const kl_aff *const *index, const kl_aff **element);
+
+// The outputs' index of an element of the contraction: of whole dims in another order, or by the same row-major number.
+// false: it is neither.
+bool kl_contract_output_index(kl_affs *p, const kl_contraction *x, const kl_contract_outputs *o,
+                              const kl_aff *const *element, const kl_aff **index);
+
+// --- tiles ----------------------------------------------------------------------------------------------------------
+
+// An element of the result by three numbers: what both operands, the left and the right one take others of along.
+int64_t kl_contract_extent(const kl_contraction *x, kl_contract_role role);
+void kl_contract_element(kl_affs *p, const kl_contraction *x, const kl_aff *const number[KL_CONTRACT_ROLES],
+                         const kl_aff **element);
+
+// How a block reads a slab of an operand, `rows` of its own numbers by `depth` pairs: each thread `runs` of `run`
+// neighbours, along pairs or along rows.
+typedef struct kl_slab {
+  int64_t rows, run, runs;
+  bool along_pairs;
+} kl_slab;
+
+// A thread has quads of neighbouring elements both ways, lanes and warps next to each other have the quads between.
+enum { KL_QUAD = 4 };
+typedef struct kl_contract_tile {
+  int64_t quads[2], lanes[2], warps[2]; // down the left operand's rows, and the right one's
+  int64_t side[2], threads, depth;      // elements of a block's tile; pairs of a slab
+  kl_slab slab[2];
+} kl_contract_tile;
+// tile_size.c: false where no tile is worth it.
+kiln_status kl_contract_tile_of(kl_choosing *c, const kl_contraction *x, kl_contract_tile *out, const char **why_not);
+// tile.c
+kiln_status kl_contract_tiles(kl_choosing *c, const kl_contraction *x, const kl_contract_outputs *o,
+                              const char **why_not);
 
 // elements.c: element by element.
 kiln_status kl_contract_elements(kl_choosing *c, const kl_contraction *x, const kl_contract_outputs *o,

@@ -135,7 +135,7 @@ static kiln_status write_body(elements *x) {
   for (uint32_t d = 0; d < x->o->shape->rank; d++) index[d] = kl_aff_dim(x->p, x->w.guards.first_name + d);
   x->walk.named = named;
   x->walk.nnamed = x->o->shape->rank;
-  kl_output_element(x->p, x->x, x->o, index, x->element);
+  kl_contract_output_element(x->p, x->x, x->o, index, x->element);
   KL_TRY(write_sum(x, &sum));
   return kl_store_outputs(&x->walk, x->x, x->o, index, x->at, sum, x->keep);
 }

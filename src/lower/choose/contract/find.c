@@ -186,3 +186,26 @@ kiln_status kl_find_contractions(kl_choosing *c, kl_contractions *out, const cha
   if (!out->n) *why_not = "";
   return KILN_OK;
 }
+
+// --- numbers --------------------------------------------------------------------------------------------------------
+
+int64_t kl_contract_extent(const kl_contraction *x, kl_contract_role role) {
+  int64_t n = 1;
+  for (uint32_t i = 0; i < x->ndigits; i++)
+    if (x->digits[i].role == role) n *= x->digits[i].extent;
+  return n;
+}
+
+void kl_contract_element(kl_affs *p, const kl_contraction *x, const kl_aff *const number[KL_CONTRACT_ROLES],
+                         const kl_aff **element) {
+  int64_t place[KL_CONTRACT_ROLES], whole[KL_CONTRACT_ROLES];
+  for (uint32_t d = 0; d < x->shape->rank; d++) element[d] = kl_aff_const(p, 0);
+  for (int r = 0; r < KL_CONTRACT_ROLES; r++) place[r] = 1, whole[r] = kl_contract_extent(x, (kl_contract_role)r);
+  for (uint32_t i = x->ndigits; i-- > 0;) {
+    const kl_contract_digit *d = &x->digits[i];
+    const kl_aff *e = kl_aff_floordivc(p, number[d->role], place[d->role]);
+    place[d->role] *= d->extent;
+    if (place[d->role] < whole[d->role]) e = kl_aff_modc(p, e, d->extent);
+    element[d->dim] = kl_aff_addmul(p, element[d->dim], e, d->place);
+  }
+}

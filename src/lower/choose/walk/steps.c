@@ -219,7 +219,7 @@ static kiln_status resolve(walk *w, uint32_t root, uint32_t *step) {
   while (w->stack.n > below) {
     node *n = w->nodes.p[w->stack.p[w->stack.n - 1]];
     bool done = kl_is_made(w, n);
-    if (!done) KL_TRY(visit(w, n, &done));
+    if (!done && !w->elsewhere) KL_TRY(visit(w, n, &done));
     if (done) w->stack.n--;
     if (w->unsound) return kl_plan_refuse_index(w->cx, w->plan, kl_why_unsound(w->unsound));
     if (w->elsewhere && w->goes_on) {

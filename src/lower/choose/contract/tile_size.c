@@ -1,0 +1,136 @@
+// How large tiles are, and who reads what of the operands.
+
+#include "lower/choose/contract/contract.h"
+
+enum { WARP = 32, SECTOR_BYTES = 32, LEAST_DEPTH = 8, FEWEST_ROWS = 16, MULTIPROCESSORS = 132, IDLE_WARPS = 2 };
+
+// Quads of a thread, warps of a block, both ways; the share of all products that a multiprocessor could make in the
+// time, by a thread's instructions or by 128 bytes of shared memory in each clock.
+typedef struct size {
+  int64_t quads[2], warps[2];
+  double share;
+} size;
+static const size sizes[] = {
+    {{2, 2}, {4, 2}, 0.84}, // 128 x 128 elements
+    {{2, 2}, {2, 2}, 0.83}, // 64 x 128
+    {{2, 2}, {2, 1}, 0.80}, // 64 x 64
+    {{2, 1}, {2, 2}, 0.64}, // the same, by twice as many threads
+    {{1, 1}, {2, 2}, 0.50}, // 32 x 64
+};
+static const int64_t lanes[2] = {4, 8};
+
+static int64_t ceil_div(int64_t a, int64_t b) {
+  return a / b + (a % b != 0);
+}
+
+// A thread's sums, in registers of 32 bits, twice where there are several leaves.
+static int64_t registers_of(const kl_contraction *x, const size *s) {
+  int64_t words = kl_info(x->type)->bits / 32 * (x->complex ? 2 : 1);
+  return s->quads[0] * s->quads[1] * KL_QUAD * KL_QUAD * words * (x->length > x->leaf ? 2 : 1);
+}
+
+// In products that follow each other on a multiprocessor. Of few warps each waits for what it reads some of the time.
+static double time_of(const kl_choosing *c, const kl_contraction *x, const size *s) {
+  int64_t tiles = kl_contract_extent(x, KL_OF_BOTH), area = 1;
+  for (int i = 0; i < 2; i++) {
+    int64_t side = s->quads[i] * KL_QUAD * lanes[i] * s->warps[i];
+    tiles *= ceil_div(kl_contract_extent(x, i ? KL_OF_RIGHT : KL_OF_LEFT), side);
+    area *= side;
+  }
+  int64_t all = c->plan->target.multiprocessors ? c->plan->target.multiprocessors : MULTIPROCESSORS;
+  int64_t rounds = ceil_div(tiles, all), warps = rounds * s->warps[0] * s->warps[1];
+  double busy = (double)warps / (double)(warps + IDLE_WARPS);
+  return (double)(rounds * area) / (s->share * busy);
+}
+
+// Registers of a thread; of wider numbers what is multiplied takes more beside them.
+enum { MOST_SUMS = 128, MOST_WIDE_SUMS = 64 };
+
+static const size *best_size(const kl_choosing *c, const kl_contraction *x) {
+  const size *best = NULL;
+  int64_t most = x->complex || kl_info(x->type)->bits > 32 ? MOST_WIDE_SUMS : MOST_SUMS;
+  for (const size *s = sizes; s < sizes + KL_COUNT(sizes); s++)
+    if (registers_of(x, s) <= most && (!best || time_of(c, x, s) < time_of(c, x, best))) best = s;
+  return best;
+}
+
+// The coefficient of one variable in places of what is loaded for an operand's element, by the widest type; the bits of
+// that.
+typedef struct reading {
+  bool along_rows, along_pairs;
+  uint32_t bits;
+} reading;
+
+static kiln_status find_reading(kl_choosing *c, const kl_contraction *x, int side, reading *out) {
+  enum { NUMBER = KL_CONTRACT_ROLES, VARS };
+  kl_affs *p = c->plan->affs;
+  const kl_aff *number[KL_CONTRACT_ROLES], *element[KILN_MAX_RANK], *at[KILN_MAX_RANK];
+  kl_constraint in[2 * KILN_MAX_RANK];
+  int64_t extents[VARS];
+  uint32_t n;
+  for (uint32_t r = 0; r < KL_CONTRACT_ROLES; r++) {
+    number[r] = kl_aff_dim(p, r);
+    extents[r] = kl_contract_extent(x, (kl_contract_role)r);
+  }
+  extents[NUMBER] = x->length;
+  kl_contract_element(p, x, number, element);
+  kl_pair_index(p, x, side, element, kl_aff_dim(p, NUMBER), at, &n, in);
+  kl_look look = {.instr = x->instr->operands[side], .index = at};
+  kl_sights sights = {{0}};
+  kiln_status st = kl_walk_look(c->cx, c->plan, &c->slots, VARS, extents, 1, &look, &sights);
+  *out = (reading){.bits = 0};
+  for (size_t i = 0; st == KILN_OK && i < sights.v.n; i++) {
+    const kl_seen *s = &sights.v.p[i];
+    uint32_t bits = kl_info(s->dtype)->bits;
+    if (!s->place || bits <= out->bits) continue;
+    int64_t of_row = kl_aff_coef(s->place, side ? KL_OF_RIGHT : KL_OF_LEFT), of_pair = kl_aff_coef(s->place, NUMBER);
+    if (!of_row && !of_pair) continue;
+    *out = (reading){of_row == 1, of_pair == 1, bits};
+  }
+  VEC_FREE(c->cx, &sights.v);
+  if (!out->bits) out->bits = kl_info(x->from[side]->dtype)->bits;
+  return st;
+}
+
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+// Runs of 16 bytes at most, a power of two of elements that tile a slab's rows and depth.
+static void deal_slab(const kl_contract_tile *t, const reading *r, int side, kl_slab *out) {
+  int64_t each = t->side[side] * t->depth / t->threads, run = 128 / (r->bits < 8 ? 8 : r->bits);
+  *out = (kl_slab){.rows = t->side[side], .along_pairs = r->along_pairs || !r->along_rows};
+  out->run = least(least(run, each), 2 * KL_QUAD);
+  if (out->along_pairs) out->run = least(out->run, t->depth);
+  out->runs = each / out->run;
+}
+
+static const char *why_none(const kl_choosing *c, const kl_contraction *x) {
+  if (c->plan->target.machine != KL_NVPTX) return "";
+  if (x->type == KILN_PRED) return "predicates are joined element by element";
+  if (c->params->strategy.chooser) return NULL;
+  if (x->length < LEAST_DEPTH) return "sums are short";
+  for (int r = KL_OF_LEFT; r <= KL_OF_RIGHT; r++)
+    if (kl_contract_extent(x, (kl_contract_role)r) < FEWEST_ROWS) return "it has few rows or columns";
+  return NULL;
+}
+
+kiln_status kl_contract_tile_of(kl_choosing *c, const kl_contraction *x, kl_contract_tile *out, const char **why_not) {
+  const size *s = best_size(c, x);
+  reading r[2];
+  *why_not = s ? why_none(c, x) : "its numbers are too wide";
+  if (*why_not) return KILN_OK;
+  *out = (kl_contract_tile){.threads = WARP, .depth = s->quads[0] * s->quads[1] > 2 ? LEAST_DEPTH : 2 * LEAST_DEPTH};
+  for (int i = 0; i < 2; i++) {
+    out->quads[i] = s->quads[i];
+    out->warps[i] = s->warps[i];
+    out->lanes[i] = lanes[i];
+    out->side[i] = s->quads[i] * KL_QUAD * lanes[i] * s->warps[i];
+    out->threads *= s->warps[i];
+    KL_TRY(find_reading(c, x, i, &r[i]));
+    while (r[i].along_pairs && out->depth * r[i].bits < SECTOR_BYTES * 8 && out->depth < 2 * LEAST_DEPTH)
+      out->depth *= 2;
+  }
+  for (int i = 0; i < 2; i++) deal_slab(out, &r[i], i, &out->slab[i]);
+  return KILN_OK;
+}
