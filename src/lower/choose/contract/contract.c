@@ -148,11 +148,11 @@ static kiln_status make_contraction(kl_choosing *c, const kl_contraction *x, wri
   if (x->shape->count == 0) return KILN_OK;
   if (c->plan->nparts) kl_plan_add_launch(c->plan, c->plan->target.block);
   // What this launch stores it does not find itself.
-  size_t with = c->slots.stored.n;
-  c->slots.stored.n = stored;
-  kiln_status st = write(c, x, &o, why_not);
-  c->slots.stored.n = with;
-  return st;
+  kl_stored_value itself = {KL_NONE, 0, 0};
+  if (c->slots.stored.n > stored) itself = c->slots.stored.p[--c->slots.stored.n];
+  KL_TRY(write(c, x, &o, why_not));
+  if (itself.instr != KL_NONE) VEC_PUSH(c->cx, &c->slots.stored, itself);
+  return KILN_OK;
 }
 
 static kiln_status make_rest(kl_choosing *c) {
@@ -184,5 +184,5 @@ kiln_status kl_choose_contraction(kl_choosing *c, const char **why_not) {
 }
 
 kiln_status kl_choose_tiled_contraction(kl_choosing *c, const char **why_not) {
-  return choose(c, kl_contract_tiles, why_not);
+  return choose(c, c->plan->target.machine == KL_HOST ? kl_contract_registers : kl_contract_tiles, why_not);
 }

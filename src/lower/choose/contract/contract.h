@@ -62,6 +62,18 @@ kl_parts kl_join_leaf(kl_writer *w, const kl_contraction *x, kl_parts before, kl
 // The result's element.
 uint32_t kl_round_sum(kl_writer *w, const kl_contraction *x, kl_parts sum);
 
+// loops.c: sums pair by pair. Loops over whole leaves, the pairs of one, those of the last, KL_NONE: at most one round;
+// `regs` number a thread's sums.
+typedef struct kl_contract_loops {
+  uint32_t leaf, pair, rest;
+  kl_vars regs;
+} kl_contract_loops;
+void kl_contract_loop_vars(kl_affs *p, kl_var_list *vars, const kl_contraction *x, kl_contract_loops *out);
+// The terms of pair r.
+typedef kiln_status kl_contract_pair(void *arg, const kl_aff *r, kl_parts terms[2]);
+kiln_status kl_contract_sum(kl_writer *w, const kl_contraction *x, const kl_contract_loops *loops,
+                            kl_contract_pair *pair, void *arg, kl_parts *sum);
+
 // contract.c: where sums go. What a launch makes: results of the computation that have the contraction's elements, each
 // once and at one index; or the contraction itself, for launches behind it.
 typedef struct kl_contract_outputs {
@@ -107,6 +119,21 @@ typedef struct kl_contract_tile {
 } kl_contract_tile;
 // tile_size.c: false where no tile is worth it.
 kiln_status kl_contract_tile_of(kl_choosing *c, const kl_contraction *x, kl_contract_tile *out, const char **why_not);
+// Are elements of an operand that differ in the row neighbours in memory?
+kiln_status kl_contract_runs_along(kl_choosing *c, const kl_contraction *x, bool along[2]);
+// packed.c: the right operand as registers.c reads it best, in the sums' type: for each number of what both operands
+// take others along, `count` panels of `width` rows, and as many of these as there are pairs.
+typedef struct kl_contract_panels {
+  int64_t width, count;
+  uint32_t slot[2]; // by part
+} kl_contract_panels;
+const kl_aff *kl_panel_place(kl_affs *p, const kl_contraction *x, const kl_contract_panels *panels, const kl_aff *batch,
+                             const kl_aff *panel, const kl_aff *pair, const kl_aff *row);
+// A launch of the host, the last one of the plan, which has no parts, that writes them. width: whole vectors.
+kiln_status kl_contract_pack(kl_choosing *c, const kl_contraction *x, int64_t width, kl_contract_panels *out);
+// registers.c: on the host, rows of vectors in registers.
+kiln_status kl_contract_registers(kl_choosing *c, const kl_contraction *x, const kl_contract_outputs *o,
+                                  const char **why_not);
 // tile.c
 kiln_status kl_contract_tiles(kl_choosing *c, const kl_contraction *x, const kl_contract_outputs *o,
                               const char **why_not);

@@ -13,10 +13,9 @@ typedef struct elements {
   kl_writer w;
   kl_walk walk;
   kl_var_list vars;
-  uint32_t leaf, pair, rest; // loops over whole leaves, the pairs of one, those of the last; KL_NONE: at most one round
-  kl_vars regs;              // that number a thread's elements
-  const kl_aff *at;          // the element's place in the first output
-  uint32_t keep;             // it is there
+  kl_contract_loops loops;
+  const kl_aff *at;                     // the element's place in the first output
+  uint32_t keep;                        // it is there
   const kl_aff *element[KILN_MAX_RANK]; // of the contraction
 } elements;
 
@@ -39,75 +38,22 @@ static int64_t neighbours(const elements *x) {
   return n > least ? n : least;
 }
 
-static int64_t whole_leaves(const kl_contraction *x) {
-  return x->length / x->leaf;
-}
-
-static int64_t rest_of(const kl_contraction *x) {
-  return x->length % x->leaf;
-}
-
 static void make_vars(elements *x) {
   bool host = x->c->plan->target.machine == KL_HOST;
   int64_t n = neighbours(x), warps = host ? 1 : WARPS, lanes = host ? 1 : WARP, group = n * warps * lanes;
-  const kl_contraction *k = x->x;
   uint32_t var;
   const kl_aff *at = kl_new_var(x->p, &x->vars, KL_BIND_BLOCK, (x->o->shape->count - 1) / group + 1, "block", &var);
   at = kl_aff_addmul(x->p, kl_new_var(x->p, &x->vars, KL_BIND_WARP, warps, "warp", &var), at, warps);
   at = kl_aff_addmul(x->p, kl_new_var(x->p, &x->vars, KL_BIND_LANE, lanes, "lane", &var), at, lanes);
   const kl_aff *v = kl_new_var(x->p, &x->vars, host ? KL_BIND_LANE : KL_BIND_REG, n, host ? "lane" : "v", &var);
-  if (!host && var != KL_NONE) x->regs = (kl_vars)1 << var;
+  if (!host && var != KL_NONE) x->loops.regs = (kl_vars)1 << var;
   x->at = kl_aff_addmul(x->p, v, at, n);
-  kl_new_var(x->p, &x->vars, KL_BIND_STEP, whole_leaves(k) > 1 ? whole_leaves(k) : 1, "leaf", &x->leaf);
-  kl_new_var(x->p, &x->vars, KL_BIND_STEP, whole_leaves(k) ? k->leaf : 1, "k", &x->pair);
-  kl_new_var(x->p, &x->vars, KL_BIND_STEP, rest_of(k) ? rest_of(k) : 1, whole_leaves(k) ? "rest" : "k", &x->rest);
+  kl_contract_loop_vars(x->p, &x->vars, x->x, &x->loops);
 }
 
-static const kl_aff *value_of(const elements *x, uint32_t var) {
-  return var == KL_NONE ? kl_aff_const(x->p, 0) : kl_aff_dim(x->p, var);
-}
-
-static uint32_t parts_of(const elements *x) {
-  return x->x->complex ? 2 : 1;
-}
-
-static kl_parts begin_loop(elements *x, uint32_t loop, kl_parts first) {
-  uint32_t from[2] = {first.re, first.im}, carried[2] = {first.re, first.im};
-  kl_vars regs[2] = {x->regs, x->regs};
-  if (loop != KL_NONE) kl_write_loop(&x->w, loop, parts_of(x), from, regs, carried);
-  return (kl_parts){carried[0], carried[1]};
-}
-
-static void end_loop(elements *x, uint32_t loop, kl_parts next) {
-  if (loop != KL_NONE) kl_write_loop_end(&x->w, (uint32_t[]){next.re, next.im});
-}
-
-// A leaf that begins with pair `first`, over the rounds of a loop.
-static kiln_status write_leaf(elements *x, const kl_aff *first, uint32_t loop, kl_parts *out) {
-  const kl_aff *const *index = x->element;
-  kl_parts term[2], sum = begin_loop(x, loop, kl_begin_leaf(&x->w, x->x));
-  const kl_aff *r = kl_aff_add(x->p, first, value_of(x, loop));
-  for (int side = 0; side < 2; side++) KL_TRY(kl_want_term(&x->walk, x->x, side, index, r, x->keep, &term[side]));
-  *out = kl_add_product(&x->w, x->x, term[0], term[1], sum);
-  end_loop(x, loop, *out);
-  return KILN_OK;
-}
-
-static kiln_status write_sum(elements *x, kl_parts *sum) {
-  const kl_contraction *k = x->x;
-  int64_t whole = whole_leaves(k);
-  kl_parts leaf;
-  if (k->length == 0) *sum = kl_begin_leaf(&x->w, k);
-  if (whole) {
-    kl_parts before = {KL_NONE, KL_NONE};
-    if (whole > 1) before = begin_loop(x, x->leaf, kl_no_leaf(&x->w, k));
-    KL_TRY(write_leaf(x, kl_aff_mulc(x->p, value_of(x, x->leaf), k->leaf), x->pair, &leaf));
-    *sum = whole > 1 ? kl_join_leaf(&x->w, k, before, leaf) : leaf;
-    end_loop(x, x->leaf, *sum);
-  }
-  if (!rest_of(k)) return KILN_OK;
-  KL_TRY(write_leaf(x, kl_aff_const(x->p, whole * k->leaf), x->rest, &leaf));
-  *sum = whole ? kl_join_leaf(&x->w, k, *sum, leaf) : leaf;
+static kiln_status want_pair(void *arg, const kl_aff *r, kl_parts *terms) {
+  elements *x = arg;
+  for (int side = 0; side < 2; side++) KL_TRY(kl_want_term(&x->walk, x->x, side, x->element, r, x->keep, &terms[side]));
   return KILN_OK;
 }
 
@@ -136,7 +82,7 @@ static kiln_status write_body(elements *x) {
   x->walk.named = named;
   x->walk.nnamed = x->o->shape->rank;
   kl_contract_output_element(x->p, x->x, x->o, index, x->element);
-  KL_TRY(write_sum(x, &sum));
+  KL_TRY(kl_contract_sum(&x->w, x->x, &x->loops, want_pair, x, &sum));
   return kl_store_outputs(&x->walk, x->x, x->o, index, x->at, sum, x->keep);
 }
 

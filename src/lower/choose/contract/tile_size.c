@@ -92,6 +92,15 @@ static kiln_status find_reading(kl_choosing *c, const kl_contraction *x, int sid
   return st;
 }
 
+kiln_status kl_contract_runs_along(kl_choosing *c, const kl_contraction *x, bool along[2]) {
+  for (int side = 0; side < 2; side++) {
+    reading r;
+    KL_TRY(find_reading(c, x, side, &r));
+    along[side] = r.along_rows;
+  }
+  return KILN_OK;
+}
+
 static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }

@@ -61,8 +61,9 @@ static uint32_t stored_in(const walk *w, const node *n) {
 static void load_stored(walk *w, node *n, uint32_t slot) {
   const kl_instr *in = &w->plan->comp->instr[n->instr];
   const kl_slot_info *info = &w->slots->v.p[slot];
-  const kl_aff *linear = kl_position_of(w->affs, info->shape, n->index);
+  const kl_aff *linear = kl_dom_simplify(w->w->body->domain, kl_position_of(w->affs, info->shape, n->index));
   if (!kl_is_sound(linear)) w->unsound = linear;
+  linear = kl_real(w, linear);
   if (w->unsound) return;
   n->step = kl_write_load(w->w, slot, info, linear, n->guard, in);
   kl_dtype t = kl_shape_leaf(in->shape, n->leaf)->dtype;

@@ -1,0 +1,71 @@
+// Sums pair by pair: loops over leaves and over the pairs of each, in the order of docs/numerics.md.
+
+#include "lower/choose/contract/contract.h"
+
+static int64_t whole_leaves(const kl_contraction *x) {
+  return x->length / x->leaf;
+}
+
+static int64_t rest_of(const kl_contraction *x) {
+  return x->length % x->leaf;
+}
+
+void kl_contract_loop_vars(kl_affs *p, kl_var_list *vars, const kl_contraction *x, kl_contract_loops *out) {
+  int64_t whole = whole_leaves(x), rest = rest_of(x);
+  kl_new_var(p, vars, KL_BIND_STEP, whole > 1 ? whole : 1, "leaf", &out->leaf);
+  kl_new_var(p, vars, KL_BIND_STEP, whole ? x->leaf : 1, "k", &out->pair);
+  kl_new_var(p, vars, KL_BIND_STEP, rest ? rest : 1, whole ? "rest" : "k", &out->rest);
+}
+
+typedef struct summing {
+  kl_writer *w;
+  const kl_contraction *x;
+  const kl_contract_loops *loops;
+  kl_contract_pair *pair;
+  void *arg;
+} summing;
+
+static const kl_aff *value_of(const summing *s, uint32_t var) {
+  kl_affs *p = s->w->plan->affs;
+  return var == KL_NONE ? kl_aff_const(p, 0) : kl_aff_dim(p, var);
+}
+
+static kl_parts begin_loop(const summing *s, uint32_t loop, kl_parts first) {
+  uint32_t from[2] = {first.re, first.im}, carried[2] = {first.re, first.im};
+  kl_vars regs[2] = {s->loops->regs, s->loops->regs};
+  if (loop != KL_NONE) kl_write_loop(s->w, loop, s->x->complex ? 2 : 1, from, regs, carried);
+  return (kl_parts){carried[0], carried[1]};
+}
+
+static void end_loop(const summing *s, uint32_t loop, kl_parts next) {
+  if (loop != KL_NONE) kl_write_loop_end(s->w, (uint32_t[]){next.re, next.im});
+}
+
+// A leaf that begins with pair `first`, over the rounds of a loop.
+static kiln_status write_leaf(const summing *s, const kl_aff *first, uint32_t loop, kl_parts *out) {
+  kl_parts terms[2], sum = begin_loop(s, loop, kl_begin_leaf(s->w, s->x));
+  KL_TRY(s->pair(s->arg, kl_aff_add(s->w->plan->affs, first, value_of(s, loop)), terms));
+  *out = kl_add_product(s->w, s->x, terms[0], terms[1], sum);
+  end_loop(s, loop, *out);
+  return KILN_OK;
+}
+
+kiln_status kl_contract_sum(kl_writer *w, const kl_contraction *x, const kl_contract_loops *loops,
+                            kl_contract_pair *pair, void *arg, kl_parts *sum) {
+  summing s = {w, x, loops, pair, arg};
+  kl_affs *p = w->plan->affs;
+  int64_t whole = whole_leaves(x);
+  kl_parts leaf;
+  if (x->length == 0) *sum = kl_begin_leaf(w, x);
+  if (whole) {
+    kl_parts before = {KL_NONE, KL_NONE};
+    if (whole > 1) before = begin_loop(&s, loops->leaf, kl_no_leaf(w, x));
+    KL_TRY(write_leaf(&s, kl_aff_mulc(p, value_of(&s, loops->leaf), x->leaf), loops->pair, &leaf));
+    *sum = whole > 1 ? kl_join_leaf(w, x, before, leaf) : leaf;
+    end_loop(&s, loops->leaf, *sum);
+  }
+  if (!rest_of(x)) return KILN_OK;
+  KL_TRY(write_leaf(&s, kl_aff_const(p, whole * x->leaf), loops->rest, &leaf));
+  *sum = whole ? kl_join_leaf(w, x, *sum, leaf) : leaf;
+  return KILN_OK;
+}
