@@ -2,6 +2,7 @@
 
 #include "manifest.h"
 #include "params.h"
+#include "stored.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,7 @@ static int read_words(job *j) {
   if (status) return status;
   if (after && !is_one_of(after, passes, sizeof passes / sizeof passes[0]))
     return refuse("--print-after '%s': expected build, early-cse, dce or all", after);
+  if (v[O_EACH] && v[O_ROOM]) return refuse("--room '%s': expected no --each beside it", v[O_ROOM]);
   if (v[O_EACH] && v[O_FUSION]) return refuse("--fusion '%s': expected no name beside --each", v[O_FUSION]);
   j->prefix = v[O_PREFIX];
   if (j->prefix && !is_identifier(j->prefix))
@@ -270,7 +272,13 @@ static int run(const args *a) {
   if (status) return status;
   j.cx = kiln_context_create(NULL);
   status = open_module(j.cx, a->file, NULL, &j.m);
+  kiln_sparse_slot *slots = NULL;
+  size_t nslots = 0;
+  if (!status && !a->values[O_EACH]) status = room_slots(j.cx, a, j.m, &slots, &nslots);
+  j.p.sparse_slots = slots;
+  j.p.sparse_slot_count = nslots;
   if (!status) status = a->values[O_EACH] ? run_each(&j) : run_one(&j);
+  room_free(slots, nslots);
   kiln_module_destroy(&j.m);
   kiln_context_destroy(&j.cx);
   return status;

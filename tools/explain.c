@@ -1,6 +1,7 @@
 // kiln explain: which kernels a module becomes, why, and what they cost by their plans.
 
 #include "params.h"
+#include "stored.h"
 
 #include <string.h>
 
@@ -34,7 +35,13 @@ static int run(const args *a) {
   p.keep = KILN_KEEP_EXPLAIN;
   kiln_context *cx = kiln_context_create(NULL);
   status = open_module(cx, a->file, NULL, &m);
+  kiln_sparse_slot *slots = NULL;
+  size_t nslots = 0;
+  if (!status) status = room_slots(cx, a, m, &slots, &nslots);
+  p.sparse_slots = slots;
+  p.sparse_slot_count = nslots;
   if (!status) status = report(cx, kiln_compile(cx, m, &p, &artifact));
+  room_free(slots, nslots);
   if (!status) status = put(a, m, artifact);
   kiln_artifact_destroy(&artifact);
   kiln_module_destroy(&m);

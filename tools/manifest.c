@@ -28,7 +28,9 @@ static void json_slot(FILE *to, const kiln_slot *s) {
     fprintf(to, "null");
   else
     fprintf(to, "%u", s->alias);
-  fprintf(to, ", \"donated\": %s}", truth(s->donated));
+  static const char *const roles[] = {"array", "positions", "coordinates", "values", "counts"};
+  fprintf(to, ", \"donated\": %s, \"role\": \"%s\", \"leaf\": %u, \"level\": %u}", truth(s->donated), roles[s->role],
+          s->leaf, s->level);
 }
 
 // As base64.

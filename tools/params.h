@@ -15,6 +15,7 @@ enum {
   O_NUMERICS,
   O_LINEINFO,
   O_DETERMINISTIC,
+  O_ROOM,
   O_OTHERS
 };
 // clang-format off
@@ -28,7 +29,8 @@ enum {
   {"--programmatic", NULL, "kernels may begin while the one before still runs, and wait for it (sm_90 on)"},                         \
   {"--numerics", "MODE", "strict (default), or fast: approximate functions of f32 on GPUs, within stated bounds"},                           \
   {"--lineinfo", NULL, "kernels of GPUs name the lines of FILE that their code comes from, for profilers"}, \
-  {"--deterministic", NULL, "the same bits every time for scatter, too, by a slower kernel where the order of updates shows"}
+  {"--deterministic", NULL, "the same bits every time for scatter, too, by a slower kernel where the order of updates shows"}, \
+  {"--room", "LEAF=N", "parameter K (pK=N) or result K (rK=N), which has a sparse encoding, has room for N values (default: for all that\nthere can be; with run, parameters have what is stored)", true}
 // clang-format on
 
 enum { MOST_ALIASES = 4096 };

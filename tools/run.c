@@ -11,8 +11,12 @@
 enum { O_INPUT = O_VERB, O_OUTPUT, O_CHECK };
 static const option options[] = {
     SESSION_OPTIONS("GPU to compile for (default: the one here, else sm_90)", "auto, cuda, host, sim or eval", "5"),
-    {"--input", "K=FILE.npy", "values of parameter K; parameters without are filled from the seed", true},
-    {"--output", "DIR", "write results as DIR/result0.npy ...; DIR is made if need be"},
+    {"--input", "K=FILE.npy",
+     "values of parameter K, one with a sparse encoding also as FILE.npz or FILE.mtx; parameters without are filled "
+     "from the seed",
+     true},
+    {"--output", "DIR",
+     "write results as DIR/result0.npy ..., those with a sparse encoding as DIR/result0.npz; DIR is made if need be"},
     {"--check", NULL,
      "compare every result with the reference evaluator, and with --device sim look for values that were never "
      "written, "
@@ -23,15 +27,17 @@ static const option options[] = {
 // --- inputs ----------------------------------------------------------------------------------------------------------
 
 static int read_input(session *s, size_t k, const char *path) {
+  const kiln_module *m = session_module(s);
   kiln_array_type t;
-  if (!kiln_module_parameter_leaf_type(s->m, k, &t)) {
+  if (kiln_module_parameter_leaf_encoding(m, k) && stored_is_file(path)) return stored_read(s->cx, &s->stored, k, path);
+  if (!kiln_module_parameter_leaf_type(m, k, &t)) {
     fprintf(stderr, "kiln run: --input %zu: the parameter is no array\n", k);
     return EXIT_BAD_INPUT;
   }
   void *elements = malloc((size_t)kiln_npy_bytes(&t) + 1);
   if (!elements) return out_of_memory(kiln_npy_bytes(&t));
   int status = npy_read(path, &t, elements);
-  if (!status) kiln_module_parameter_leaf_pack(s->m, k, elements, s->params[k]);
+  if (!status) kiln_module_parameter_leaf_pack(m, k, elements, session_params(s)[k]);
   free(elements);
   return status;
 }
@@ -42,8 +48,9 @@ static int take_input(session *s, const char *value, bool *taken) {
   char index[24] = "", expected[80];
   unsigned long long k;
   if (equals && equals[1] && (size_t)(equals - value) < sizeof index) memcpy(index, value, (size_t)(equals - value));
-  if (!s->nparams || !number(index, 0, s->nparams - 1, &k)) {
-    snprintf(expected, sizeof expected, "expected K=FILE.npy, K one of the %zu parameters from 0", s->nparams);
+  size_t n = kiln_module_parameter_leaf_count(session_module(s));
+  if (!n || !number(index, 0, n - 1, &k)) {
+    snprintf(expected, sizeof expected, "expected K=FILE.npy, K one of the %zu parameters from 0", n);
     return bad_value(s->a, O_INPUT, value, expected);
   }
   if (taken[k]) return bad_value(s->a, O_INPUT, value, "the parameter has a file already");
@@ -52,8 +59,9 @@ static int take_input(session *s, const char *value, bool *taken) {
 }
 
 static int read_inputs(session *s) {
-  bool *taken = calloc(s->nparams + 1, sizeof *taken);
-  int status = taken ? 0 : out_of_memory((int64_t)s->nparams);
+  size_t n = kiln_module_parameter_leaf_count(session_module(s));
+  bool *taken = calloc(n + 1, sizeof *taken);
+  int status = taken ? 0 : out_of_memory((int64_t)n);
   for (int i = 0; !status && i < s->a->count; i++)
     if (s->a->all[i].option == O_INPUT) status = take_input(s, s->a->all[i].value, taken);
   free(taken);
@@ -73,17 +81,24 @@ static int make_folder(const char *dir) {
 }
 
 static int write_results(session *s, const char *dir) {
-  for (size_t i = 0; i < s->nresults; i++) {
+  const kiln_module *m = session_module(s);
+  for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++) {
     kiln_array_type t;
-    if (!kiln_module_result_leaf_type(s->m, i, &t)) continue;
+    const char *sparse = kiln_module_result_leaf_encoding(m, i);
+    if (!kiln_module_result_leaf_type(m, i, &t)) continue;
     char path[4096];
-    if (snprintf(path, sizeof path, "%s/result%zu.npy", dir, i) >= (int)sizeof path) {
+    if (snprintf(path, sizeof path, "%s/result%zu.%s", dir, i, sparse ? "npz" : "npy") >= (int)sizeof path) {
       fprintf(stderr, "kiln run: --output: the name of the folder is too long\n");
       return EXIT_BAD_INPUT;
     }
+    if (sparse) {
+      int status = stored_write(s->cx, &s->stored, i, path);
+      if (status) return status;
+      continue;
+    }
     void *elements = malloc((size_t)kiln_npy_bytes(&t) + 1);
     if (!elements) return out_of_memory(kiln_npy_bytes(&t));
-    kiln_module_result_leaf_unpack(s->m, i, s->results[i], elements);
+    kiln_module_result_leaf_unpack(m, i, session_results(s)[i], elements);
     int status = npy_write(path, &t, elements);
     free(elements);
     if (status) return status;
@@ -97,7 +112,8 @@ static int run_eval(session *s) {
   kiln_eval_params ep = session_eval_params(s);
   double start = now_seconds();
   progress("evaluating");
-  kiln_status st = kiln_module_eval(s->cx, s->m, (const void *const *)s->params, s->results, &ep);
+  kiln_status st =
+      kiln_module_eval(s->cx, session_module(s), (const void *const *)session_params(s), session_results(s), &ep);
   progress(NULL);
   s->seconds = now_seconds() - start;
   return report(s->cx, st);
@@ -163,7 +179,7 @@ static const char *machine_text(const session *s) {
 
 static void report_text(const session *s, bool checked) {
   int64_t bytes = session_bytes(s);
-  printf("module   %s\n", kiln_module_name(s->m));
+  printf("module   %s\n", kiln_module_name(session_module(s)));
   printf("device   %s%s\n", machine_text(s), s->machine == ON_SIM ? ", simulated" : "");
   if (s->gpu) report_kernels(s);
   printf("data     %lld bytes in and out\n", (long long)bytes);
@@ -184,7 +200,7 @@ static void report_text(const session *s, bool checked) {
 static void report_json(const session *s, bool checked) {
   int64_t bytes = session_bytes(s);
   printf("{\"module\": ");
-  json_string(stdout, kiln_module_name(s->m));
+  json_string(stdout, kiln_module_name(session_module(s)));
   printf(", \"device\": \"%s\", \"kernels\": [", machine_name(s->machine));
   for (size_t i = 0; s->gpu && i < kiln_artifact_manifest(s->gpu)->launch_count; i++) {
     const kiln_launch *l = &kiln_artifact_manifest(s->gpu)->launches[i];
@@ -208,11 +224,11 @@ static int work(session *s) {
   static int (*const machines[])(session *) = {session_run_gpu, session_run_host, session_run_gpu, run_eval};
   const char *folder = s->a->values[O_OUTPUT];
   bool checked = s->a->values[O_CHECK] && s->machine != ON_EVAL;
-  int status = read_inputs(s);
-  if (!status && folder) status = make_folder(folder);
+  int status = folder ? make_folder(folder) : 0;
   if (!status && checked && s->machine == ON_SIM) status = check_launches(s);
   if (!status) status = machines[s->machine](s);
   if (checked) tell_findings(s);
+  if (!status && s->stored.whole && s->machine != ON_EVAL) status = stored_take(s->cx, &s->stored, s->results);
   if (!status && checked) status = session_check(s);
   if (!status && folder) status = write_results(s, folder);
   if (status) return status;
@@ -226,18 +242,21 @@ static int work(session *s) {
 // One array at a time is between its file and its buffer.
 static int64_t largest_file(const session *s) {
   int64_t most = 0;
-  size_t inputs = s->a->values[O_INPUT] ? s->nparams : 0, outputs = s->a->values[O_OUTPUT] ? s->nresults : 0;
+  const kiln_module *m = session_module(s);
+  size_t inputs = s->a->values[O_INPUT] ? kiln_module_parameter_leaf_count(m) : 0;
+  size_t outputs = s->a->values[O_OUTPUT] ? kiln_module_result_leaf_count(m) : 0;
   for (size_t i = 0; i < inputs + outputs; i++) {
     kiln_array_type t;
     bool there =
-        i < inputs ? kiln_module_parameter_leaf_type(s->m, i, &t) : kiln_module_result_leaf_type(s->m, i - inputs, &t);
+        i < inputs ? kiln_module_parameter_leaf_type(m, i, &t) : kiln_module_result_leaf_type(m, i - inputs, &t);
     if (there && kiln_npy_bytes(&t) > most) most = kiln_npy_bytes(&t);
   }
   return most;
 }
 
 static int run(const args *a) {
-  static const session_rules rules = {.everywhere = true, .repeat = 5, .work = work, .beside = largest_file};
+  static const session_rules rules = {
+      .everywhere = true, .repeat = 5, .inputs = read_inputs, .work = work, .beside = largest_file};
   return session_verb(a, &rules);
 }
 

@@ -193,6 +193,11 @@ KILN_API kiln_status kiln_sparse_convert_slice(kiln_context *cx, const kiln_spar
 // the arrays that it is stored in, whose lengths are known when a module is compiled, while what is stored in them is
 // known when it runs: there may be room for more.
 
+// The fields of a leaf's encoding, in normal form; NULL: it has none, or there is no such leaf. Lives as long as the
+// module.
+KILN_API const char *kiln_module_parameter_leaf_encoding(const kiln_module *m, size_t i);
+KILN_API const char *kiln_module_result_leaf_encoding(const kiln_module *m, size_t i);
+
 // The arrays of a parameter's or result's leaf with an encoding.
 typedef struct kiln_sparse_slot {
   bool result;

@@ -137,6 +137,9 @@ class Slot(c.Structure):
         ("by_value", c.c_bool),
         ("alias", c.c_uint32),
         ("donated", c.c_bool),
+        ("role", c.c_int),
+        ("leaf", c.c_uint32),
+        ("level", c.c_uint32),
     ]
 
 

@@ -2,6 +2,7 @@
 
 #include "ir/index/layout.h"
 #include "ir/sparse/sample.h"
+#include <kiln/sparse.h>
 
 static const kl_shape **take_leaves(const kl_shape *own, const kl_shape *stated, const kl_shape **out) {
   const kl_shape **end = kl_shape_leaves(own, out);
@@ -94,6 +95,14 @@ static bool unpack(const kl_shape *s, const void *buffer, void *elements) {
   int8_t *e = elements; // as numpy has it: -1, not 15
   for (int64_t k = 0; k < s->count; k++) e[k] = (int8_t)((uint8_t)e[k] << (8 - bits)) >> (8 - bits);
   return true;
+}
+
+const char *kiln_module_parameter_leaf_encoding(const kiln_module *m, size_t i) {
+  return param_leaf(m, i) ? m->interface.shapes[i]->layout.sparse : NULL;
+}
+
+const char *kiln_module_result_leaf_encoding(const kiln_module *m, size_t i) {
+  return result_leaf(m, i) ? m->interface.shapes[m->interface.nparams + i]->layout.sparse : NULL;
 }
 
 bool kiln_module_parameter_leaf_pack(const kiln_module *m, size_t i, const void *elements, void *buffer) {

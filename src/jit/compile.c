@@ -350,6 +350,7 @@ static kiln_status keep_code(job *j, LLVMMemoryBufferRef code) {
 }
 
 static kiln_status generate(job *j) {
+  if (j->dense) kl_sb_puts(&j->explained, j->stored.told);
   for (uint32_t i = 0; i < j->kernels.n; i++) KL_TRY(compile_kernel(j, i));
   LLVMTargetMachineRef tm;
   if (j->plan_only) return kl_machine_get(j->cx, &j->target, kl_ptx_floor(j->target.sm, j->target.variant), &tm);

@@ -68,7 +68,7 @@ START_TEST(every_format) {
 }
 END_TEST
 
-// --- compiled as it is given ----------------------------------------------------------------------------------------
+// --- compiled as it is given ---------------------------------------------------------------------------------------
 
 static const char csr_twice[] =
     "HloModule m\nENTRY e {\n"

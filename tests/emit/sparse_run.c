@@ -41,8 +41,7 @@ static const char *finding(const run *r) {
 
 #define OK(call) EXPECT((call) == KILN_OK, "seed %u: %s\n%.3000s", r->seed, finding(r), r->text)
 
-// --- elements
-// -----------------------------------------------------------------------------------------------------------
+// --- elements ------------------------------------------------------------------------------------------------------
 
 static size_t packed_bytes(unsigned bits, int64_t n) {
   return ((size_t)n * bits + 7) / 8;
@@ -75,8 +74,7 @@ static void *packed(const leaf *x, const uint8_t *elements) {
   return out;
 }
 
-// --- leaves
-// -------------------------------------------------------------------------------------------------------------
+// --- leaves --------------------------------------------------------------------------------------------------------
 
 static void open_layout(run *r, leaf *x, const kl_shape *s) {
   kiln_encoding *e = NULL;
@@ -162,8 +160,7 @@ static void store(run *r, leaf *x, void **to) {
   free(elements);
 }
 
-// --- running
-// ------------------------------------------------------------------------------------------------------------
+// --- running -------------------------------------------------------------------------------------------------------
 
 static void open_run(run *r, sparse_room room) {
   const void *dense_in[MOST_LEAVES];
@@ -217,8 +214,7 @@ static void close_run(run *r) {
   kiln_module_destroy(&r->stored);
 }
 
-// --- checking
-// -----------------------------------------------------------------------------------------------------------
+// --- checking ------------------------------------------------------------------------------------------------------
 
 // Arrays as the packer makes them of the same tensor; zeros behind.
 static void check_arrays(run *r, leaf *x, void **at, const char *where) {

@@ -11,7 +11,7 @@
 
 enum { MOST_TEXT = 1 << 15, MOST_BYTES = 1 << 16 };
 
-// --- the same as without --------------------------------------------------------------------------------------------
+// --- the same as without -------------------------------------------------------------------------------------------
 
 // Arrays of one type and shape, each with the format's encoding, or without.
 static void put_module(char text[MOST_TEXT], const char *type, const char *encoding, int rank) {
@@ -74,7 +74,7 @@ START_TEST(dense_definition) {
 }
 END_TEST
 
-// --- what the seed gives can be stored ------------------------------------------------------------------------------
+// --- what the seed gives can be stored -----------------------------------------------------------------------------
 
 static const char *const others[] = {
     "map = (d0, d1) -> (d1 - d0 : dense, d0 : compressed)",

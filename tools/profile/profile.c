@@ -2,6 +2,7 @@
 
 #include "memory.h"
 #include "params.h"
+#include "stored.h"
 #include "profile.h"
 
 #include <kiln/cuda.h>
@@ -24,7 +25,8 @@ static const option options[] = {
 typedef struct job {
   const args *a;
   kiln_context *cx;
-  kiln_module *m;
+  kiln_module *m; // over arrays, where the file's has sparse tensors
+  stored stored;
   kiln_artifact *artifact;
   kiln_simulator *s;
   kiln_sim_module *code;
@@ -122,7 +124,10 @@ static kiln_status make_slot(job *j, const kiln_slot *slot, uint64_t *to) {
   kiln_status st = kiln_simulator_alloc(j->cx, j->s, bytes, to);
   if (st != KILN_OK || slot->result || !j->filled) return st;
   void *host = kiln_simulator_bytes(j->s, *to, bytes);
-  kiln_module_parameter_leaf_fill(j->m, slot->index, j->seed, host);
+  if (j->stored.whole)
+    stored_fill(&j->stored, j->m, slot->index, host);
+  else
+    kiln_module_parameter_leaf_fill(j->m, slot->index, j->seed, host);
   if (!slot->by_value) return st;
   unsigned bits = kiln_dtype_bits(slot->type.dtype);
   *to = 0;
@@ -246,10 +251,19 @@ static void report_json(const job *j) {
   printf("]}\n");
 }
 
+static int open_stored(job *j) {
+  kiln_module *whole = j->m;
+  if (!stored_is(whole)) return 0;
+  j->m = NULL;
+  int status = stored_open(j->cx, whole, j->seed, &j->stored);
+  return status ? status : stored_make(j->cx, &j->stored, j->a, &j->m);
+}
+
 static int work(job *j) {
   int status = read_words(j);
   if (!status) status = open_module(j->cx, j->a->file, j->how.fusion, &j->m);
   j->how.fusion = NULL; // the module is that fusion
+  if (!status) status = open_stored(j);
   if (!status) status = report(j->cx, describe(j));
   if (!status) status = report(j->cx, kiln_compile(j->cx, j->m, &j->how, &j->artifact));
   if (!status) status = report(j->cx, kiln_simulator_open(j->cx, &j->s));
@@ -269,6 +283,7 @@ static int run(const args *a) {
   kiln_simulator_close(&j->s);
   kiln_artifact_destroy(&j->artifact);
   kiln_module_destroy(&j->m);
+  stored_close(&j->stored);
   kiln_context_destroy(&j->cx);
   free(j->slots);
   free(j->profiles);

@@ -110,9 +110,12 @@ static int64_t count_of(const session *s) {
 
 // --- memory ---------------------------------------------------------------------------------------------------------
 
-// Arrays in this machine's memory, with what their allocation takes.
+// Arrays in this machine's memory, with what their allocation takes: of sparse tensors the dense ones, too.
 static int64_t arrays(const session *s) {
   int64_t n = 0;
+  const kiln_module *whole = s->stored.whole;
+  for (size_t i = 0; whole && i < s->stored.nparams; i++) n = memory_add(n, kiln_module_parameter_leaf_bytes(whole, i));
+  for (size_t i = 0; whole && i < s->stored.nresults; i++) n = memory_add(n, kiln_module_result_leaf_bytes(whole, i));
   for (size_t i = 0; i < s->nparams + s->nresults; i++) {
     int64_t b = i < s->nparams ? kiln_module_parameter_leaf_bytes(s->m, i)
                                : kiln_module_result_leaf_bytes(s->m, i - s->nparams);
@@ -155,8 +158,32 @@ static int check_gpu_memory(const session *s, const session_rules *rules) {
   return EXIT_DEVICE;
 }
 
+const kiln_module *session_module(const session *s) {
+  return s->stored.whole ? s->stored.whole : s->m;
+}
+void **session_params(const session *s) {
+  return s->stored.whole ? s->stored.params : s->params;
+}
+void **session_results(const session *s) {
+  return s->stored.whole ? s->stored.results : s->results;
+}
+
+// Devices run the module over arrays, which are as long as what is to be stored.
+static int open_stored(session *s, const session_rules *rules) {
+  kiln_module *whole = s->m;
+  if (!stored_is(whole)) {
+    if (s->a->values[O_ROOM]) return bad_value(s->a, O_ROOM, s->a->values[O_ROOM], "no array has a sparse encoding");
+    return 0;
+  }
+  s->m = NULL;
+  int status = stored_open(s->cx, whole, s->seed, &s->stored);
+  if (!status && rules->inputs) status = rules->inputs(s);
+  return status || s->machine == ON_EVAL ? status : stored_make(s->cx, &s->stored, s->a, &s->m);
+}
+
 static int open_session(session *s, const session_rules *rules) {
   int status = open_module(s->cx, s->a->file, s->how.fusion, &s->m);
+  if (!status) status = open_stored(s, rules);
   if (!status && s->machine != ON_EVAL) status = compile_both(s);
   if (status) return status;
   s->count = count_of(s);
@@ -166,8 +193,12 @@ static int open_session(session *s, const session_rules *rules) {
   if (!status) status = check_gpu_memory(s, rules);
   if (!status) status = allocate(s->nparams, kiln_module_parameter_leaf_bytes, "parameter", s->m, &s->params);
   if (!status) status = allocate(s->nresults, kiln_module_result_leaf_bytes, "result", s->m, &s->results);
-  for (size_t i = 0; !status && i < s->nparams; i++) kiln_module_parameter_leaf_fill(s->m, i, s->seed, s->params[i]);
-  return status;
+  for (size_t i = 0; !status && i < s->nparams; i++)
+    if (s->stored.whole)
+      stored_fill(&s->stored, s->m, i, s->params[i]);
+    else
+      kiln_module_parameter_leaf_fill(s->m, i, s->seed, s->params[i]);
+  return !status && rules->inputs && !s->stored.whole ? rules->inputs(s) : status;
 }
 
 static void release(void ***buffers, size_t n) {
@@ -181,6 +212,7 @@ static void close_session(session *s) {
   kiln_artifact_destroy(&s->gpu);
   kiln_artifact_destroy(&s->host);
   kiln_module_destroy(&s->m);
+  stored_close(&s->stored);
   kiln_driver_close(&s->driver);
   kiln_context_destroy(&s->cx);
 }
@@ -253,25 +285,28 @@ int session_check(session *s) {
   kiln_eval_params ep = session_eval_params(s);
   double start = now_seconds();
   progress("checking");
-  kiln_status st = kiln_module_check(s->cx, s->m, (const void *const *)s->params, (const void *const *)s->results,
-                                     s->mismatch, 16, &s->mismatches, &ep);
+  kiln_status st = kiln_module_check(s->cx, session_module(s), (const void *const *)session_params(s),
+                                     (const void *const *)session_results(s), s->mismatch, 16, &s->mismatches, &ep);
   progress(NULL);
   s->check_seconds = now_seconds() - start;
   return report(s->cx, st);
 }
 
 int64_t session_bytes(const session *s) {
+  const kiln_module *m = s->m ? s->m : session_module(s);
   int64_t n = 0;
-  for (size_t i = 0; i < s->nparams; i++) n = memory_add(n, kiln_module_parameter_leaf_bytes(s->m, i));
-  for (size_t i = 0; i < s->nresults; i++) n = memory_add(n, kiln_module_result_leaf_bytes(s->m, i));
+  for (size_t i = 0; i < kiln_module_parameter_leaf_count(m); i++)
+    n = memory_add(n, kiln_module_parameter_leaf_bytes(m, i));
+  for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++) n = memory_add(n, kiln_module_result_leaf_bytes(m, i));
   return n;
 }
 
 int64_t session_elements(const session *s) {
   int64_t n = 0;
-  for (size_t i = 0; i < s->nresults; i++) {
+  const kiln_module *m = session_module(s);
+  for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++) {
     kiln_array_type t;
-    if (kiln_module_result_leaf_type(s->m, i, &t)) n += elements(&t);
+    if (kiln_module_result_leaf_type(m, i, &t)) n += elements(&t);
   }
   return n;
 }

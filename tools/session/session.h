@@ -3,6 +3,7 @@
 #define TOOLS_SESSION_H
 
 #include "params.h"
+#include "stored.h"
 
 typedef enum machine { ON_CUDA, ON_HOST, ON_SIM, ON_EVAL } machine;
 
@@ -22,7 +23,8 @@ enum { O_DEVICE = O_OTHERS, O_SEED, O_THREADS, O_REPEAT, O_MEMORY, O_JSON, O_VER
 typedef struct session {
   const args *a;
   kiln_context *cx;
-  kiln_module *m;
+  kiln_module *m; // as it is run: over arrays, where the file's has sparse tensors
+  stored stored;  // those, and its buffers
   kiln_artifact *gpu, *host;
   kiln_compile_params how;
   kiln_alias aliases[MOST_ALIASES];
@@ -41,9 +43,10 @@ typedef struct session {
 
 // What a verb wants of a session.
 typedef struct session_rules {
-  bool everywhere;                     // on the simulator and the evaluator, too
-  unsigned repeat;                     // runs, where --repeat says nothing
-  int (*work)(session *s);             // with the parameters filled: runs, checks, reports
+  bool everywhere;           // on the simulator and the evaluator, too
+  unsigned repeat;           // runs, where --repeat says nothing
+  int (*inputs)(session *s); // takes parameters from files, once those of the file's module are filled; or NULL
+  int (*work)(session *s);   // with the parameters filled: runs, checks, reports
   int64_t (*beside)(const session *s); // bytes that the work takes beside the parameters and results
   int64_t (*on_gpu)(const session *s); // the same, on a GPU; either may be NULL
 } session_rules;
@@ -58,6 +61,10 @@ bool session_open_gpu(session *s, bool quiet);
 int session_run_host(session *s);
 int session_run_gpu(session *s);
 int session_check(session *s);
+// The module as the file has it, and its buffers.
+const kiln_module *session_module(const session *s);
+void **session_params(const session *s);
+void **session_results(const session *s);
 kiln_eval_params session_eval_params(const session *s);
 int64_t session_bytes(const session *s);    // in and out
 int64_t session_elements(const session *s); // of all results

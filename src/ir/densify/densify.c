@@ -36,8 +36,7 @@ bool kl_has_encodings(const kiln_module *m) {
   return false;
 }
 
-// --- tensors
-// ----------------------------------------------------------------------------------------------------------
+// --- tensors -------------------------------------------------------------------------------------------------------
 
 static const kiln_sparse_slot *slot_of(const densifier *d, size_t leaf) {
   bool result = leaf >= d->m->interface.nparams;
@@ -95,8 +94,7 @@ static void make_computations(densifier *d) {
   }
 }
 
-// --- what is there already
-// ----------------------------------------------------------------------------------------------
+// --- what is there already -----------------------------------------------------------------------------------------
 
 static const kl_shape *without(densifier *d, const kl_shape *s) {
   return kl_map_shape(&d->shapes, d->g.m, s, kl_shape_without_encoding);
@@ -125,8 +123,7 @@ static kiln_status drop_encodings(densifier *d) {
   return KILN_OK;
 }
 
-// --- leaves
-// -------------------------------------------------------------------------------------------------------------
+// --- leaves --------------------------------------------------------------------------------------------------------
 
 static void note_leaf(densifier *d, size_t leaf, kiln_slot_role role, size_t level) {
   size_t nparams = d->m->interface.nparams;
@@ -151,8 +148,7 @@ static const char *name_of(densifier *d, const kl_instr *in) {
   return kl_strf(&d->g.scratch, "%.*s", KL_FMT(kl_symbol_text(&d->g.m->names, in->name)));
 }
 
-// --- parameters
-// -----------------------------------------------------------------------------------------------------------
+// --- parameters ----------------------------------------------------------------------------------------------------
 
 // The parameters of leaf `leaf`; *next is the number of the first of them.
 static uint32_t *emit_parameters(densifier *d, size_t leaf, const char *name, uint32_t *next) {
@@ -213,8 +209,7 @@ static uint32_t *emit_operands(densifier *d) {
   return values;
 }
 
-// --- ENTRY
-// ----------------------------------------------------------------------------------------------------------------
+// --- ENTRY ---------------------------------------------------------------------------------------------------------
 
 static bool calls_fusions(const kl_comp *c) {
   for (uint32_t i = 0; i < c->ninstr; i++)
@@ -258,8 +253,7 @@ static uint32_t emit_parts(densifier *d, const uint32_t *operands) {
   return value[c->root];
 }
 
-// --- results
-// --------------------------------------------------------------------------------------------------------------
+// --- results -------------------------------------------------------------------------------------------------------
 
 // All arrays, as one flat tuple; a lone result without an encoding is one itself.
 static uint32_t emit_results(densifier *d, uint32_t value) {
@@ -291,8 +285,7 @@ static uint32_t emit_results(densifier *d, uint32_t value) {
   return n;
 }
 
-// --- the header
-// -------------------------------------------------------------------------------------------------------------
+// --- the header ----------------------------------------------------------------------------------------------------
 
 // The leaf at a path, of a shape whose first leaf has number *leaf.
 static bool leaf_at(const kl_shape *s, kl_ints path, size_t *leaf) {
@@ -359,8 +352,30 @@ static kiln_status rewrite_header(densifier *d, uint32_t nparams, bool lone) {
   return st;
 }
 
-// --- the module
-// -------------------------------------------------------------------------------------------------------------
+// --- what is told of it --------------------------------------------------------------------------------------------
+
+static const char *tell(const densifier *d) {
+  const kl_interface *io = &d->m->interface;
+  kl_sb b;
+  kl_sb_init(&b, d->cx);
+  for (size_t i = 0; i < io->nparams + io->nresults; i++) {
+    const kl_tensor *x = &d->tensors[i];
+    bool result = i >= io->nparams;
+    size_t leaf = result ? i - io->nparams : i;
+    int64_t bytes = 0;
+    if (!is_sparse(d, i)) continue;
+    for (uint32_t k = 0; k < x->nbuffers; k++) bytes += kl_shape_bytes(kl_tensor_array(x, d->g.m, k));
+    kl_sbf(&b, "%s %zu: %s in %u arrays of %lld bytes, %s %s_%zu, %s a dense tensor of %lld bytes\n",
+           result ? "result" : "parameter", leaf, kl_shape_text(d->arena, x->shape), x->nbuffers, (long long)bytes,
+           result ? "packed by" : "unpacked by", result ? "pack" : "unpack", leaf, result ? "from" : "into",
+           (long long)kl_shape_dense_bytes(x->shape));
+  }
+  const char *text = kl_str_dup(d->arena, (kl_str){b.p, b.n}).p;
+  kl_sb_free(&b);
+  return text;
+}
+
+// --- the module ----------------------------------------------------------------------------------------------------
 
 static void make_room(kiln_module *m, size_t leaves) {
   size_t room = m->ncomp + leaves + KL_COMBINERS * KILN_DTYPE_COUNT + 1;
@@ -397,9 +412,10 @@ kiln_status kl_module_densify(kl_ctx *cx, const kiln_module *m, const kiln_spars
   kl_arena_init(&d.g.scratch, cx);
   *out = NULL;
   kiln_status st = rewrite(&d, &nparams);
+  const char *told = st == KILN_OK ? tell(&d) : "";
   for (size_t i = 0; d.tensors && i < m->interface.nparams + m->interface.nresults; i++) kl_tensor_close(&d.tensors[i]);
   *io = (kl_stored_interface){nparams, (uint32_t)d.leaves.n - nparams,
-                              kl_arena_dup(arena, d.leaves.p, d.leaves.n * sizeof *d.leaves.p)};
+                              kl_arena_dup(arena, d.leaves.p, d.leaves.n * sizeof *d.leaves.p), told};
   VEC_FREE(cx, &d.leaves);
   kl_shape_map_free(cx, &d.shapes);
   kl_emit_free(&d.g.e);

@@ -23,6 +23,7 @@ typedef struct kl_stored_leaf {
 typedef struct kl_stored_interface {
   uint32_t nparams, nresults;
   const kl_stored_leaf *leaves; // parameters, then results
+  const char *told;             // lines that say what became of each tensor, and what memory it takes
 } kl_stored_interface;
 
 // *out: the module; `io`, in the arena, tells its leaves. kiln_module_densify says the rest.

@@ -1,7 +1,7 @@
 // Writing HLO, op by op.
 #include "ir/densify/graph.h"
 
-// --- instructions ---------------------------------------------------------------------------------------------------
+// --- instructions --------------------------------------------------------------------------------------------------
 
 static uint32_t name_of(kl_graph *g, const char *name) {
   return kl_intern(&g->m->names, kl_str_of(name));
@@ -29,7 +29,7 @@ static const int64_t *keep(kl_graph *g, const int64_t *v, uint32_t n) {
   return kl_arena_dup(&g->m->arena, v, n * sizeof *v);
 }
 
-// --- computations ---------------------------------------------------------------------------------------------------
+// --- computations --------------------------------------------------------------------------------------------------
 
 void kl_graph_begin(kl_graph *g) {
   kl_emit_begin(&g->e);
@@ -98,7 +98,7 @@ void kl_graph_combiner(kl_graph *g, kl_combiner what, kl_dtype t) {
   g->combiners[what][t] = kl_graph_end(g, kl_strf(&g->scratch, "%s_%s", names[what], kl_info(t)->name), root) + 1;
 }
 
-// --- constants ------------------------------------------------------------------------------------------------------
+// --- constants -----------------------------------------------------------------------------------------------------
 
 uint32_t kl_graph_bits(kl_graph *g, kl_dtype t, const uint64_t bits[2], uint32_t rank, const int64_t *dims) {
   kl_array *value = KL_NEW(&g->m->arena, kl_array);
@@ -122,7 +122,7 @@ uint32_t kl_graph_iota(kl_graph *g, kl_dtype t, uint32_t rank, const int64_t *di
   return emit(g, in, 0, NULL);
 }
 
-// --- element by element ---------------------------------------------------------------------------------------------
+// --- element by element --------------------------------------------------------------------------------------------
 
 uint32_t kl_graph_unary(kl_graph *g, kl_op op, uint32_t a) {
   const kl_shape *s = kl_graph_shape(g, a);
@@ -179,7 +179,7 @@ uint32_t kl_graph_differs(kl_graph *g, uint32_t a, const uint64_t bits[2]) {
   return kl_graph_binary(g, KL_OP_OR, real, part_differs(g, kl_graph_unary(g, KL_OP_IMAG, a), bits[1]));
 }
 
-// --- moves ----------------------------------------------------------------------------------------------------------
+// --- moves ---------------------------------------------------------------------------------------------------------
 
 uint32_t kl_graph_reshape(kl_graph *g, uint32_t a, uint32_t rank, const int64_t *dims) {
   const kl_shape *s = kl_graph_shape(g, a), *to = kl_shape_array(g->m, s->dtype, rank, dims);
@@ -256,8 +256,7 @@ uint32_t kl_graph_concatenate(kl_graph *g, uint32_t n, const uint32_t *values, u
   return emit(g, in, n, values);
 }
 
-// --- places that data says
-// --------------------------------------------------------------------------------------------
+// --- places that data says -----------------------------------------------------------------------------------------
 
 static kl_ints numbers(kl_graph *g, uint32_t n) {
   int64_t *v = KL_NEW_N(&g->m->arena, int64_t, n + 1);
@@ -363,8 +362,7 @@ uint32_t kl_graph_scan(kl_graph *g, uint32_t a, kl_combiner by) {
   return kl_graph_slice(g, out, 1, 0, n, 1);
 }
 
-// --- expressions
-// ------------------------------------------------------------------------------------------------------
+// --- expressions ---------------------------------------------------------------------------------------------------
 
 static bool is_small(kl_interval x) {
   return x.lo > INT32_MIN / 2 && x.hi < INT32_MAX / 2;

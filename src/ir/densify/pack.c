@@ -37,8 +37,7 @@ static uint32_t both(packer *p, uint32_t a, uint32_t b) {
   return kl_graph_binary(p->g, KL_OP_AND, a, b);
 }
 
-// --- shapes
-// -----------------------------------------------------------------------------------------------------------
+// --- shapes --------------------------------------------------------------------------------------------------------
 
 static uint32_t table(packer *p, uint32_t a, int64_t n) {
   return kl_graph_reshape(p->g, a, 2, (int64_t[]){p->batches, n});
@@ -75,8 +74,7 @@ static uint32_t total(packer *p, uint32_t sum, int64_t n) {
   return kl_graph_reshape(p->g, kl_graph_slice(p->g, sum, 1, n - 1, n, 1), 1, &p->batches);
 }
 
-// --- arrays
-// -----------------------------------------------------------------------------------------------------------
+// --- arrays --------------------------------------------------------------------------------------------------------
 
 // Places [batches, n] of each batch's part of an array, all behind the other: those that are not there, or outside, are
 // beyond.
@@ -111,8 +109,7 @@ static void check_width(packer *p, unsigned bits, int64_t most, uint32_t value, 
   note_wrong(p, code, exists == NONE ? over : both(p, exists, over));
 }
 
-// --- levels
-// -----------------------------------------------------------------------------------------------------------
+// --- levels --------------------------------------------------------------------------------------------------------
 
 static void dense(packer *p, uint32_t l) {
   int64_t size = p->x->sizes[l], n = p->at.n;
@@ -267,8 +264,7 @@ static void put_values(packer *p) {
   need(p, buffer, p->at.entries, 1, 0);
 }
 
-// --- level space
-// --------------------------------------------------------------------------------------------------------
+// --- level space ---------------------------------------------------------------------------------------------------
 
 // Digits of a number of level space: its coordinates, `all` numbers of the levels that are `wanted`.
 static void coordinates_of(packer *p, uint32_t number, const bool *wanted, uint32_t *out) {
@@ -354,8 +350,7 @@ static void lay_out(packer *p, uint32_t dense_tensor, space *s) {
   s->stored = kl_graph_differs(g, s->values, p->x->implicit);
 }
 
-// --- levels that count
-// --------------------------------------------------------------------------------------------------
+// --- levels that count ---------------------------------------------------------------------------------------------
 
 static void mark_levels(const kl_tensor *x, const kl_aff *e, bool *used) {
   bool none[1];
@@ -445,8 +440,7 @@ static bool is_told_apart(const kl_tensor *x, uint32_t l) {
   return apart;
 }
 
-// --- the whole
-// ----------------------------------------------------------------------------------------------------------
+// --- the whole -----------------------------------------------------------------------------------------------------
 
 enum { MOST_POINTS_LOG = 40 };
 

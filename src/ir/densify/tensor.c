@@ -7,7 +7,7 @@ static kl_dtype unsigned_of(unsigned bits) {
   return of[bits];
 }
 
-// --- lengths --------------------------------------------------------------------------------------------------------
+// --- lengths -------------------------------------------------------------------------------------------------------
 
 static const char *role_text(const kiln_sparse_buffer *b) {
   static const char *const texts[] = {"positions", "coordinates", "values"};
@@ -34,7 +34,7 @@ static kiln_status set_length(kl_ctx *cx, kl_tensor *x, uint32_t i, int64_t coun
                         role_text(b), b->level);
 }
 
-// --- levels ---------------------------------------------------------------------------------------------------------
+// --- levels --------------------------------------------------------------------------------------------------------
 
 static bool all_narrow(const kl_tensor *x) {
   const kl_binding *b = &x->l->binding;

@@ -32,8 +32,7 @@ static uint32_t read(unpacker *u, int32_t buffer, uint32_t batch, uint32_t i) {
   return kl_graph_to_index(g, kl_graph_gather(g, u->arrays[buffer], at));
 }
 
-// --- numbers of entries
-// -----------------------------------------------------------------------------------------------
+// --- numbers of entries --------------------------------------------------------------------------------------------
 
 static int64_t groups_of(const kl_tensor *x, uint32_t l) {
   return x->sizes[l] / x->s.e->levels[l].m;
@@ -94,8 +93,7 @@ static uint32_t is_parent(unpacker *u, uint32_t l, uint32_t i) {
   return kl_graph_compare(u->g, KL_LT, i, kl_graph_broadcast(u->g, entries_before(u, l), 2, s->dims, (int64_t[]){0}));
 }
 
-// --- levels
-// -----------------------------------------------------------------------------------------------------------
+// --- levels --------------------------------------------------------------------------------------------------------
 
 // Of coordinates from 0 on, those that the level has; others make the entry invalid.
 static uint32_t coordinate(unpacker *u, uint32_t l, uint32_t c) {
@@ -220,8 +218,7 @@ static void batch_levels(unpacker *u) {
   }
 }
 
-// --- dimensions
-// -------------------------------------------------------------------------------------------------------
+// --- dimensions ----------------------------------------------------------------------------------------------------
 
 // Within the tensor, and the element that its levels say: others are the rest of blocks.
 static void demand_elements(unpacker *u, uint32_t *index) {

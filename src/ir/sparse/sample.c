@@ -31,7 +31,7 @@ static uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// --- counting -------------------------------------------------------------------------------------------------------
+// --- counting ------------------------------------------------------------------------------------------------------
 
 static size_t slot_of(const counter *c, uint64_t key) {
   size_t i = key & (c->slots - 1);
@@ -70,7 +70,7 @@ static void count(sampler *x, uint64_t key) {
   x->seen.counts[i]++;
 }
 
-// --- one element ----------------------------------------------------------------------------------------------------
+// --- one element ---------------------------------------------------------------------------------------------------
 
 typedef struct element {
   int64_t level[KL_MOST_LEVELS];     // coordinates from 0 on; of a level that counts, that of its dimension
@@ -127,7 +127,7 @@ static bool keep(sampler *x, const element *e) {
   return true;
 }
 
-// --- all of them ----------------------------------------------------------------------------------------------------
+// --- all of them ---------------------------------------------------------------------------------------------------
 
 static bool open(sampler *x, const kiln_sparse_layout *l) {
   const kl_aff *values[KL_MOST_LEVELS] = {NULL};
