@@ -204,6 +204,10 @@ typedef struct kiln_sparse_slot {
   size_t leaf;           // among those of the parameters, or of the result
   const int64_t *counts; // by buffer of its layout, elements, all batches together, at least as many as the layout
                          // says; -1: as many as a tensor of its sizes can need. NULL: all so
+  // Of a parameter: its positions and coordinates are those of this parameter's leaf, which has another or the same
+  // encoding but for explicit and implicit values; they are not given again, and are as long.
+  bool shares;
+  size_t with;
 } kiln_sparse_slot;
 
 // The same module over arrays: each leaf with an encoding becomes one leaf for each buffer of its layout, in that

@@ -101,6 +101,16 @@ class DeviceInfo(Params):
     ]
 
 
+class SparseSlot(c.Structure):
+    _fields_ = [
+        ("result", c.c_bool),
+        ("leaf", c.c_size_t),
+        ("counts", c.POINTER(c.c_int64)),
+        ("shares", c.c_bool),
+        ("with", c.c_size_t),
+    ]
+
+
 class CompileParams(Params):
     _fields_ = [
         ("struct_size", c.c_size_t),
@@ -119,6 +129,8 @@ class CompileParams(Params):
         ("numerics", c.c_int),
         ("lineinfo", c.c_bool),
         ("deterministic", c.c_bool),
+        ("sparse_slots", c.POINTER(SparseSlot)),
+        ("sparse_slot_count", c.c_size_t),
     ]
 
 
@@ -474,6 +486,7 @@ STRUCTS: Dict[str, Type[c.Structure]] = {
     "kiln_mismatch": Mismatch,
     "kiln_alias": Alias,
     "kiln_device_info": DeviceInfo,
+    "kiln_sparse_slot": SparseSlot,
     "kiln_compile_params": CompileParams,
     "kiln_slot": Slot,
     "kiln_argument": Argument,
@@ -522,6 +535,9 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "kiln_module_instruction_count": (_z, [_h]),
     "kiln_module_fusions": (_z, [_h, _P(_t), _z]),
     "kiln_module_extract": (_s, [_h, _h, _t, _hh]),
+    "kiln_module_densify": (_s, [_h, _h, _P(SparseSlot), _z, _hh]),
+    "kiln_module_parameter_leaf_encoding": (_t, [_h, _z]),
+    "kiln_module_result_leaf_encoding": (_t, [_h, _z]),
     "kiln_module_remove_dead": (_s, [_h, _h, _hh]),
     "kiln_module_inline": (_s, [_h, _h, _hh]),
     "kiln_module_flatten_tuples": (_s, [_h, _h, _hh]),

@@ -298,7 +298,8 @@ def compile(
 
     fusion: the one of ENTRY to compile, in place of all. keep: of "plan", "llvm" and "explain", what to keep beside the
     code. max_rows: the slowest dimension of results and arguments comes at run time, up to so many. aliases: pairs of a
-    flattened parameter and a result that may be the same buffer. The rest is as kiln_compile_params has it.
+    flattened parameter and a result that may be the same buffer. A module with sparse encodings is that over the arrays
+    of its tensors (Module.over_arrays). The rest is as kiln_compile_params has it.
 
     Raises InvalidError (no such target, fusion or alias) and UnsupportedError, with the op and the reason.
     """
@@ -306,6 +307,8 @@ def compile(
     if unknown:
         raise ValueError(f"expected of keep {sorted(_KEEP)}, found {sorted(unknown)}")
     interface = module.extract(fusion) if fusion else module
+    if interface.has_encodings:
+        interface = interface.over_arrays()
     params = abi.CompileParams(
         target=target.encode(),
         fusion=fusion.encode() if fusion else None,

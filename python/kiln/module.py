@@ -142,6 +142,19 @@ class Module:
         """One fusion of ENTRY as a module."""
         return self._made_by("kiln_module_extract", fusion.encode())
 
+    def over_arrays(self) -> "Module":
+        """Tensors with sparse encodings replaced by the arrays that they are stored in, as long as there can be need of."""
+        return self._made_by("kiln_module_densify", None, 0)
+
+    @property
+    def has_encodings(self) -> bool:
+        lib, sides = library(), (("parameter", self.parameters), ("result", self.results))
+        return any(
+            getattr(lib, f"kiln_module_{side}_leaf_encoding")(self._handle, i) is not None
+            for side, leaves in sides
+            for i in range(len(leaves))
+        )
+
     def inline(self) -> "Module":
         """Fusions and calls replaced by what they call."""
         return self._made_by("kiln_module_inline")

@@ -42,20 +42,32 @@ static void draw_encoding(const format *f, char out[1024]) {
     print_format(f, 32, 0, out);
 }
 
-// The tensor itself, what is computed of it, and both as they are without an encoding.
-static void identity(const format *f, unsigned seed) {
+// What a pred leaves of it, which has a structure of its own; the tensor itself and what is computed of it, which may
+// have its structure; and it without an encoding.
+static void parts_of(kiln_dtype t, int rank, const int64_t *sizes, const char *encoding, unsigned seed) {
+  char sparse[2048], dense[512], which[512], text[MOST_TEXT];
+  const char *none = strstr(encoding, "implicitVal = 1") ? "1" : "0";
+  if (kl_is_complex(t)) none = "(0, 0)";
+  if (t == KILN_PRED) none = strcmp(none, "1") == 0 ? "true" : "false";
+  if (t == KILN_F8E8M0FNU) none = "5.8774717541114375e-39"; // of bits 0
+  put_type(sparse, t, rank, sizes, encoding);
+  put_type(dense, t, rank, sizes, NULL);
+  put_type(which, KILN_PRED, rank, sizes, NULL);
+  snprintf(text, sizeof text,
+           "HloModule m\nENTRY e {\n  a = %s parameter(0)\n  p = %s parameter(1)\n  n = %s[] constant(%s)\n"
+           "  z = %s broadcast(n), dimensions={}\n  s = %s select(p, a, z)\n  b = %s add(a, a)\n  c = %s copy(a)\n"
+           "  ROOT r = (%s, %s, %s, %s) tuple(s, a, b, c)\n}\n",
+           sparse, which, kiln_dtype_name(t), none, dense, sparse, sparse, dense, sparse, sparse, sparse, dense);
+  run_sparse(cx, text, seed, seed / 4 % TARGETS, (sparse_room)(seed % ROOMS));
+}
+
+static void of_format(const format *f, unsigned seed) {
   int64_t sizes[MOST_RANK];
-  char encoding[1024], sparse[2048], dense[512], text[MOST_TEXT];
+  char encoding[1024];
   kiln_dtype t = draw_type();
   draw_sizes(f->rank, sizes);
   draw_encoding(f, encoding);
-  put_type(sparse, t, f->rank, sizes, encoding);
-  put_type(dense, t, f->rank, sizes, NULL);
-  snprintf(text, sizeof text,
-           "HloModule m\nENTRY e {\n  a = %s parameter(0)\n  b = %s add(a, a)\n  c = %s copy(a)\n"
-           "  ROOT r = (%s, %s, %s) tuple(a, b, c)\n}\n",
-           sparse, sparse, dense, sparse, sparse, dense);
-  run_sparse(cx, text, seed, seed / 4 % TARGETS, (sparse_room)(seed % ROOMS));
+  parts_of(t, f->rank, sizes, encoding, seed);
 }
 
 START_TEST(every_format) {
@@ -63,7 +75,19 @@ START_TEST(every_format) {
   for (uint64_t k = 0; k < share_of(1); k++) {
     if (!k && !share_has((uint64_t)_i, 12)) continue;
     random_seed(1000 * (uint64_t)_i + k);
-    identity(&f, (unsigned)(_i + 101 * (int)k));
+    of_format(&f, (unsigned)(_i + 101 * (int)k));
+  }
+}
+END_TEST
+
+START_TEST(other_encodings) {
+  static const kiln_dtype types[] = {KILN_F32, KILN_S32, KILN_BF16, KILN_U8, KILN_F64};
+  for (uint64_t k = 0; k < share_of(1); k++) {
+    if (!k && !share_has((uint64_t)_i, 2)) continue;
+    random_seed(9000 + 100 * (uint64_t)_i + k);
+    kiln_dtype t = types[random_bits() % 5];
+    parts_of(t, 2, (int64_t[]){1 + (int64_t)(random_bits() % 9), (int64_t)(random_bits() % 14)}, others[_i],
+             (unsigned)(_i + 7 * (int)k));
   }
 }
 END_TEST
@@ -112,6 +136,88 @@ START_TEST(slots_say_what_they_are) {
 }
 END_TEST
 
+// --- values alone ---------------------------------------------------------------------------------------------------
+
+#define CSR "{1,0:SP(map = (i, j) -> (i : dense, j : compressed)%s)}"
+
+typedef struct elementwise {
+  const char *op, *implicit; // of what is made of a; the result's implicit value
+  bool kept;                 // it has a's structure
+} elementwise;
+static const elementwise elementwises[] = {
+    {"sqrt(a)", "", true},
+    {"tanh(a)", "", true},
+    {"multiply(a, a)", "", true},
+    {"multiply(a, twos)", "", true},
+    {"maximum(a, zeros)", "", true},
+    {"select(p, a, zeros)", "", true},
+    {"subtract(a, a)", "", true},
+    {"exponential(a)", ", implicitVal = 1.0 : f32", true},
+    {"negate(a)", ", implicitVal = -0.0 : f32", true},
+    {"add(a, twos)", ", implicitVal = 2.0 : f32", true},
+    // The implicit value becomes another one, or it is not known what.
+    {"negate(a)", "", false},
+    {"exponential(a)", "", false},
+    {"add(a, twos)", "", false},
+    {"divide(a, a)", "", false},
+    {"log(a)", "", false},
+    {"multiply(a, d)", "", false},
+    {"reverse(a), dimensions={0}", "", false},
+};
+
+START_TEST(elementwise_functions) {
+  const elementwise *r = &elementwises[_i];
+  char text[MOST_TEXT], result[512];
+  snprintf(result, sizeof result, "f32[5,7]" CSR, r->implicit);
+  snprintf(text, sizeof text,
+           "HloModule m\nENTRY e {\n  a = f32[5,7]" CSR " parameter(0)\n  d = f32[5,7] parameter(1)\n"
+           "  two = f32[] constant(2)\n  twos = f32[5,7] broadcast(two), dimensions={}\n  zero = f32[] constant(0)\n"
+           "  zeros = f32[5,7] broadcast(zero), dimensions={}\n  p = pred[5,7] compare(a, twos), direction=LT\n"
+           "  ROOT r = %s %s\n}\n",
+           "", result, r->op);
+  kiln_module *m = parse(text), *stored = NULL;
+  char *printed = NULL;
+  size_t size;
+  ck_assert_msg(kiln_module_densify(cx, m, NULL, 0, &stored) == KILN_OK, "%s", last_finding());
+  ck_assert(kiln_module_print(cx, stored, &printed, &size) == KILN_OK);
+  ck_assert_msg((strstr(printed, "keep_0") != NULL) == r->kept, "%s", printed);
+  ck_assert_msg((strstr(printed, "unpack_0") == NULL) == r->kept, "%s", printed);
+  kiln_text_free(cx, printed, size);
+  kiln_module_destroy(&stored);
+  kiln_module_destroy(&m);
+  for (int room = 0; room < ROOM_LESS; room++) run_sparse(cx, text, (unsigned)_i, 3, (sparse_room)room);
+}
+END_TEST
+
+// Two parameters whose positions and coordinates are said to be the same, in one kernel without a dense tensor.
+START_TEST(two_of_one_structure) {
+  char text[MOST_TEXT];
+  snprintf(text, sizeof text,
+           "HloModule m\nENTRY e {\n  a = f32[5,7]" CSR " parameter(0)\n  b = f32[5,7]" CSR " parameter(1)\n"
+           "  ROOT r = f32[5,7]" CSR " multiply(a, b)\n}\n",
+           "", "", "");
+  kiln_module *m = parse(text), *stored = NULL;
+  kiln_sparse_slot slots[] = {{.leaf = 0, .counts = (int64_t[]){6, 4, 4}}, {.leaf = 1, .shares = true, .with = 0}};
+  ck_assert_msg(kiln_module_densify(cx, m, slots, 2, &stored) == KILN_OK, "%s", last_finding());
+  ck_assert_uint_eq(kiln_module_parameter_leaf_count(stored), 4);
+  uint64_t positions[] = {0, 2, 2, 2, 3, 4}, coordinates[] = {1, 5, 0, 6}, p[6], c[4];
+  int64_t counts[4];
+  float x[] = {1, 2, 3, 4}, y[] = {5, 6, 7, -8}, z[4];
+  run_on(cx, stored, HOST, 1, 0, (const void *[]){positions, coordinates, x, y}, (void *[]){p, c, z, counts}, text);
+  ck_assert(memcmp(p, positions, sizeof p) == 0 && memcmp(c, coordinates, sizeof c) == 0);
+  ck_assert(z[0] == 5 && z[1] == 12 && z[2] == 21 && z[3] == -32);
+  ck_assert(counts[0] == 6 && counts[1] == 4 && counts[2] == 4 && counts[3] == 0);
+  kiln_module_destroy(&stored);
+  // Without saying so they are two tensors.
+  ck_assert_msg(kiln_module_densify(cx, m, NULL, 0, &stored) == KILN_OK, "%s", last_finding());
+  ck_assert_uint_eq(kiln_module_parameter_leaf_count(stored), 6);
+  kiln_module_destroy(&stored);
+  slots[1].with = 1;
+  ck_assert(kiln_module_densify(cx, m, slots, 2, &stored) == KILN_E_INVALID);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 START_TEST(refused) {
   static const int64_t few[] = {3, 7, 7};
   static const struct {
@@ -154,7 +260,9 @@ START_TEST(hostile_arrays) {
   draw_sizes(f.rank, sizes);
   draw_encoding(&f, encoding);
   put_type(sparse, KILN_S32, f.rank, sizes, encoding);
-  snprintf(text, sizeof text, "HloModule m\nENTRY e {\n  ROOT a = %s parameter(0)\n}\n", sparse);
+  snprintf(text, sizeof text,
+           "HloModule m\nENTRY e {\n  a = %s parameter(0)\n  ROOT b = %s reverse(a), dimensions={}\n}\n", sparse,
+           sparse);
   kiln_module *m = parse(text), *stored = NULL;
   ck_assert_msg(kiln_module_densify(cx, m, NULL, 0, &stored) == KILN_OK, "%s\n%s", last_finding(), text);
   void *in[MOST_BUFFERS] = {NULL}, *out[MOST_BUFFERS] = {NULL};
@@ -179,6 +287,7 @@ START_TEST(hostile_arrays) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("sparse", EACH(make_context, drop_context), {every_format, FORMATS}, {hostile_arrays, FORMATS},
+  return RUN_TESTS("sparse", EACH(make_context, drop_context), {every_format, FORMATS}, {other_encodings, OTHERS},
+                   {hostile_arrays, FORMATS}, {elementwise_functions, KL_COUNT(elementwises)}, {two_of_one_structure},
                    {slots_say_what_they_are}, {refused});
 }

@@ -20,6 +20,7 @@ typedef struct leaf {
   kiln_sparse_buffer b[MOST_ARRAYS];
   int64_t room[MOST_ARRAYS]; // elements of all batches
   bool storable, fits;
+  bool kept; // has a parameter's structure
 } leaf;
 
 typedef struct run {
@@ -178,6 +179,13 @@ static void open_run(run *r, sparse_room room) {
     if (r->results[i].sparse) choose_room(r, &r->results[i], true, i, room);
   kiln_diagnostics_clear(r->cx);
   OK(kiln_module_densify(r->cx, r->m, r->slots, r->nslots, &r->stored));
+  const kl_comp *entry = &r->stored->comp[r->stored->entry];
+  for (size_t i = 0; i < r->nresults; i++)
+    for (uint32_t k = 0; k < entry->ninstr; k++) {
+      char name[32];
+      snprintf(name, sizeof name, "keep_%zu", i);
+      r->results[i].kept |= kl_str_is(kl_symbol_text(&r->stored->names, entry->instr[k].name), name);
+    }
   size_t n = 0;
   for (size_t i = 0; i < r->nparams; i++) {
     leaf *x = &r->params[i];
@@ -218,11 +226,13 @@ static void close_run(run *r) {
 
 // Arrays as the packer makes them of the same tensor; zeros behind.
 static void check_arrays(run *r, leaf *x, void **at, const char *where) {
+  static const char zeros[16];
   kiln_sparse_array arrays[MOST_ARRAYS] = {{0}}, again[MOST_ARRAYS] = {{0}};
   const int64_t *counts = at[x->narrays];
   for (size_t i = 0; i < x->narrays; i++) arrays[i] = (kiln_sparse_array){at[i], x->room[i]};
   kiln_status st = kiln_sparse_check_counts(r->cx, x->l, counts, arrays);
-  bool fits = x->storable && x->fits;
+  // What has a parameter's structure has room for it, and may store implicit values.
+  bool fits = x->kept || (x->storable && x->fits);
   EXPECT((st == KILN_OK) == fits, "seed %u on %s: %s: %s\n%.3000s", r->seed, where, fits ? "refused" : "not refused",
          finding(r), r->text);
   if (!fits) return;
@@ -230,10 +240,10 @@ static void check_arrays(run *r, leaf *x, void **at, const char *where) {
   unsigned bits = (unsigned)kiln_dtype_bits(x->type.dtype);
   uint8_t *elements = calloc((size_t)x->n + 1, bits < 8 ? 1 : bits / 8);
   OK(kiln_sparse_unpack(r->cx, x->l, arrays, elements));
+  if (x->kept) goto unpacked;
   OK(kiln_sparse_pack_dense(r->cx, x->l, elements, again));
   for (size_t i = 0; i < x->narrays; i++) again[i].data = calloc(packed_bytes(x->b[i].bits, again[i].count) + 1, 1);
   OK(kiln_sparse_pack_dense(r->cx, x->l, elements, again));
-  static const char zeros[16];
   for (size_t i = 0; i < x->narrays; i++) {
     int64_t batches = x->b[i].batches, n = batches ? again[i].count / batches : 0,
             all = batches ? x->room[i] / batches : 0;
@@ -248,6 +258,7 @@ static void check_arrays(run *r, leaf *x, void **at, const char *where) {
     }
     free(again[i].data);
   }
+unpacked:
   free(x->dense);
   x->dense = packed(x, elements);
   free(elements);

@@ -76,19 +76,6 @@ END_TEST
 
 // --- what the seed gives can be stored -----------------------------------------------------------------------------
 
-static const char *const others[] = {
-    "map = (d0, d1) -> (d1 - d0 : dense, d0 : compressed)",
-    "map = (d0, d1) -> (d0 + d1 : compressed, d0 : compressed)",
-    "map = [s0](d0, d1) -> (d0 * (s0 * 3) : dense, d0 : dense, d1 : compressed)",
-    "map = [s0](d0, d1) -> (d1 * (s0 * 2) : dense, d0 : dense, d1 : compressed)",
-    "map = (d0, d1) -> (d0 : compressed, d1 : singleton)",
-    "map = (d0, d1) -> (d0 : dense, d1 : compressed), posWidth = 8, crdWidth = 8",
-    "map = (d0, d1) -> (d0 : dense, d1 : compressed), crdWidth = 2",
-    "map = (d0, d1) -> (d0 : compressed(nonunique), d1 : singleton), implicitVal = 1",
-    "map = (d0, d1) -> (d0 : dense, d1 : compressed), explicitVal = 1",
-};
-enum { OTHERS = sizeof others / sizeof *others };
-
 static void check_filled(const char *type, const char *encoding, int rank, uint64_t seed) {
   char text[MOST_TEXT], order[64] = "";
   static char buffer[MOST_BYTES], elements[MOST_BYTES], again[MOST_BYTES];

@@ -97,7 +97,25 @@ static const char *const formats[] = {
     "a:C b:D c:C d:D e:C f:D g:C h:D",
     "h:Cn g:Sn f:Sn e:Sn d:Sn c:Sn b:Sn a:S",
 };
-enum { FORMATS = sizeof formats / sizeof *formats, MOST_RANK = 8, MOST_LEVELS = 12, MOST_BUFFERS = 24 };
+// Encodings of matrices that the short text has no words for.
+static const char *const others[] = {
+    "map = (d0, d1) -> (d1 - d0 : dense, d0 : compressed)",
+    "map = (d0, d1) -> (d0 + d1 : compressed, d0 : compressed)",
+    "map = [s0](d0, d1) -> (d0 * (s0 * 3) : dense, d0 : dense, d1 : compressed)",
+    "map = [s0](d0, d1) -> (d1 * (s0 * 2) : dense, d0 : dense, d1 : compressed)",
+    "map = (d0, d1) -> (d0 : compressed, d1 : singleton)",
+    "map = (d0, d1) -> (d0 : dense, d1 : compressed), posWidth = 8, crdWidth = 8",
+    "map = (d0, d1) -> (d0 : dense, d1 : compressed), crdWidth = 2",
+    "map = (d0, d1) -> (d0 : compressed(nonunique), d1 : singleton), implicitVal = 1",
+    "map = (d0, d1) -> (d0 : dense, d1 : compressed), explicitVal = 1",
+};
+enum {
+  OTHERS = sizeof others / sizeof *others,
+  FORMATS = sizeof formats / sizeof *formats,
+  MOST_RANK = 8,
+  MOST_LEVELS = 12,
+  MOST_BUFFERS = 24
+};
 
 typedef struct level {
   int dim;

@@ -1,7 +1,7 @@
 // Modules with sparse tensors as modules over arrays: parameters, ENTRY, results.
 #include "ir/densify/densify.h"
 
-#include "ir/densify/tensor.h"
+#include "ir/densify/same.h"
 #include "ir/text/text.h"
 
 typedef struct densifier {
@@ -14,6 +14,10 @@ typedef struct densifier {
   size_t nslots;
   kl_tensor *tensors;      // by leaf of the interface; those without an encoding are empty
   uint32_t *unpack, *pack; // by leaf: computations
+  uint32_t *structure;     // by leaf of a parameter: whose positions and coordinates it has
+  kl_sharing sharing;
+  kl_shared *shared; // by result; those that are made of values alone have leaves
+  uint32_t **arrays; // by leaf of a parameter: its arrays, or it
   VEC(kl_stored_leaf) leaves;
 } densifier;
 
@@ -61,23 +65,83 @@ static kiln_status check_slots(const densifier *d) {
   return KILN_OK;
 }
 
+static kiln_status open_tensor(densifier *d, size_t leaf, const int64_t *counts) {
+  bool result = leaf >= d->m->interface.nparams;
+  size_t number = leaf - (result ? d->m->interface.nparams : 0);
+  const char *what = kl_strf(&d->g.scratch, "%s %zu", result ? "result" : "parameter", number);
+  return kl_tensor_open(d->cx, &d->g.scratch, d->m->interface.shapes[leaf], counts, what, &d->tensors[leaf]);
+}
+
+// A parameter with the structure of another one, which is open.
+static kiln_status open_sharing(densifier *d, size_t leaf, size_t with) {
+  kl_tensor *x = &d->tensors[leaf];
+  const kl_tensor *y = &d->tensors[with];
+  if (with >= d->m->interface.nparams || !y->shape || d->structure[with] != with)
+    return kl_invalid(d->cx, KL_NOWHERE,
+                      "sparse_slots: expected a parameter with an encoding and positions of its own, found %zu for "
+                      "parameter %zu to share",
+                      with, leaf);
+  KL_TRY(open_tensor(d, leaf, NULL));
+  if (!kl_same_structure(d->cx, x, y))
+    return kl_invalid(d->cx, KL_NOWHERE,
+                      "sparse_slots: expected parameters of one shape and encoding, but for their values, to share "
+                      "positions, found %zu and %zu",
+                      leaf, with);
+  kl_tensor_take_lengths(x, y);
+  d->structure[leaf] = (uint32_t)with;
+  return KILN_OK;
+}
+
+static kiln_status open_parameters(densifier *d) {
+  for (int sharing = 0; sharing < 2; sharing++)
+    for (size_t i = 0; i < d->m->interface.nparams; i++) {
+      const kiln_sparse_slot *s = slot_of(d, i);
+      d->structure[i] = sharing ? d->structure[i] : (uint32_t)i;
+      if (!is_sparse(d, i) || (s && s->shares) != sharing) continue;
+      KL_TRY(sharing ? open_sharing(d, i, s->with) : open_tensor(d, i, s ? s->counts : NULL));
+    }
+  return KILN_OK;
+}
+
+static bool same_lengths(const kl_tensor *a, const kl_tensor *b) {
+  return memcmp(a->lengths, b->lengths, a->nbuffers * sizeof *a->lengths) == 0;
+}
+
+static kiln_status open_result(densifier *d, size_t i) {
+  size_t leaf = d->m->interface.nparams + i;
+  const kiln_sparse_slot *s = slot_of(d, leaf);
+  kl_tensor *x = &d->tensors[leaf];
+  KL_TRY(open_tensor(d, leaf, s ? s->counts : NULL));
+  if (kl_is_shared(d->cx, &d->sharing, i, &d->shared[i])) {
+    const kl_tensor *of = &d->tensors[d->shared[i].structure];
+    if (!s || !s->counts) kl_tensor_take_lengths(x, of);
+    if (same_lengths(x, of)) return KILN_OK;
+  }
+  d->shared[i].n = 0;
+  return kl_pack_check(d->cx, x, kl_strf(&d->g.scratch, "result %zu", i));
+}
+
 static kiln_status open_tensors(densifier *d) {
   const kl_interface *io = &d->m->interface;
   size_t n = io->nparams + io->nresults;
   d->tensors = KL_NEW_N(&d->g.scratch, kl_tensor, n + 1);
   d->unpack = KL_NEW_N(&d->g.scratch, uint32_t, n + 1);
   d->pack = KL_NEW_N(&d->g.scratch, uint32_t, n + 1);
+  d->structure = KL_NEW_N(&d->g.scratch, uint32_t, n + 1);
+  d->shared = KL_NEW_N(&d->g.scratch, kl_shared, n + 1);
+  d->arrays = KL_NEW_N(&d->g.scratch, uint32_t *, n + 1);
+  d->sharing = (kl_sharing){d->m, d->tensors, d->structure};
   KL_TRY(check_slots(d));
-  for (size_t i = 0; i < n; i++) {
-    if (!is_sparse(d, i)) continue;
-    bool result = i >= io->nparams;
-    const kiln_sparse_slot *s = slot_of(d, i);
-    const char *what =
-        kl_strf(&d->g.scratch, "%s %zu", result ? "result" : "parameter", i - (result ? io->nparams : 0));
-    KL_TRY(kl_tensor_open(d->cx, &d->g.scratch, io->shapes[i], s ? s->counts : NULL, what, &d->tensors[i]));
-    if (result) KL_TRY(kl_pack_check(d->cx, &d->tensors[i], what));
-  }
+  KL_TRY(open_parameters(d));
+  for (size_t i = 0; i < io->nresults; i++)
+    if (is_sparse(d, io->nparams + i)) KL_TRY(open_result(d, i));
   return KILN_OK;
+}
+
+static uint32_t make_result(densifier *d, size_t i) {
+  const char *name = kl_strf(&d->g.scratch, d->shared[i].n ? "keeping_%zu" : "packing_%zu", i);
+  if (d->shared[i].n) return kl_share(&d->g, &d->sharing, i, &d->shared[i], name);
+  return kl_pack_tensor(&d->g, &d->tensors[d->m->interface.nparams + i], name);
 }
 
 static void make_computations(densifier *d) {
@@ -90,7 +154,7 @@ static void make_computations(densifier *d) {
     if (i < io->nparams)
       d->unpack[i] = kl_unpack(&d->g, &d->tensors[i], kl_strf(&d->g.scratch, "unpacking_%zu", i));
     else
-      d->pack[i] = kl_pack_tensor(&d->g, &d->tensors[i], kl_strf(&d->g.scratch, "packing_%zu", i - io->nparams));
+      d->pack[i] = make_result(d, i - io->nparams);
   }
 }
 
@@ -150,20 +214,27 @@ static const char *name_of(densifier *d, const kl_instr *in) {
 
 // --- parameters ----------------------------------------------------------------------------------------------------
 
-// The parameters of leaf `leaf`; *next is the number of the first of them.
+// The parameters of leaf `leaf`; *next is the number of the first of them. What it shares is another's.
 static uint32_t *emit_parameters(densifier *d, size_t leaf, const char *name, uint32_t *next) {
   const kl_tensor *x = &d->tensors[leaf];
   uint32_t n = is_sparse(d, leaf) ? x->nbuffers : 1, *values = KL_NEW_N(&d->g.scratch, uint32_t, n);
-  for (uint32_t i = 0; i < n; i++) {
-    const kl_shape *s = d->m->interface.shapes[leaf];
-    const char *own = is_sparse(d, leaf) ? array_name(d, name, leaf, i) : name;
-    values[i] = kl_graph_parameter(&d->g, (*next)++, is_sparse(d, leaf) ? kl_tensor_array(x, d->g.m, i) : s, own);
-    if (is_sparse(d, leaf))
-      note_array(d, leaf, i);
-    else
-      note_leaf(d, leaf, KILN_SLOT_ARRAY, 0);
+  if (!is_sparse(d, leaf)) {
+    values[0] = kl_graph_parameter(&d->g, (*next)++, d->m->interface.shapes[leaf], name);
+    note_leaf(d, leaf, KILN_SLOT_ARRAY, 0);
+    return values;
+  }
+  for (uint32_t i = d->structure[leaf] == leaf ? 0 : n - 1; i < n; i++) {
+    const char *own = array_name(d, name, leaf, i);
+    values[i] = kl_graph_parameter(&d->g, (*next)++, kl_tensor_array(x, d->g.m, i), own);
+    note_array(d, leaf, i);
   }
   return values;
+}
+
+static void share_arrays(densifier *d) {
+  for (size_t i = 0; i < d->m->interface.nparams; i++)
+    for (uint32_t k = 0; d->structure[i] != i && k + 1 < d->tensors[i].nbuffers; k++)
+      d->arrays[i][k] = d->arrays[d->structure[i]][k];
 }
 
 // Values of leaves become the value that they are leaves of.
@@ -187,7 +258,7 @@ static void take_apart(densifier *d, uint32_t value, uint32_t **leaves) {
 static uint32_t *emit_operands(densifier *d) {
   const kl_comp *c = &d->m->comp[d->m->entry];
   size_t n = d->m->interface.nparams, leaf = 0;
-  uint32_t **arrays = KL_NEW_N(&d->g.scratch, uint32_t *, n + 1), *leaves = KL_NEW_N(&d->g.scratch, uint32_t, n + 1);
+  uint32_t **arrays = d->arrays, *leaves = KL_NEW_N(&d->g.scratch, uint32_t, n + 1);
   uint32_t *values = KL_NEW_N(&d->g.scratch, uint32_t, c->nparams + 1u), next = 0;
   for (uint32_t p = 0; p < c->nparams; p++) {
     const kl_instr *in = &c->instr[c->params[p]];
@@ -198,6 +269,7 @@ static uint32_t *emit_operands(densifier *d) {
       arrays[leaf] = emit_parameters(d, leaf, name, &next);
     }
   }
+  share_arrays(d);
   for (size_t i = 0; i < n; i++) {
     leaves[i] = arrays[i][0];
     if (!is_sparse(d, i)) continue;
@@ -255,6 +327,18 @@ static uint32_t emit_parts(densifier *d, const uint32_t *operands) {
 
 // --- results -------------------------------------------------------------------------------------------------------
 
+// Of a result what its dense tensor makes, or values alone.
+static uint32_t emit_packed(densifier *d, size_t i, uint32_t dense) {
+  const kl_shared *of = &d->shared[i];
+  const kl_tensor *x = &d->tensors[d->m->interface.nparams + i];
+  const char *name = kl_strf(&d->g.scratch, of->n ? "keep_%zu" : "pack_%zu", i);
+  uint32_t *operands = KL_NEW_N(&d->g.scratch, uint32_t, x->nbuffers + of->n), n = x->nbuffers - 1;
+  if (!of->n) return kl_graph_fusion(&d->g, d->pack[d->m->interface.nparams + i], 1, &dense, name);
+  for (uint32_t k = 0; k < n; k++) operands[k] = d->arrays[of->structure][k];
+  for (uint32_t k = 0; k < of->n; k++) operands[n + k] = d->arrays[of->leaves[k]][n];
+  return kl_graph_fusion(&d->g, d->pack[d->m->interface.nparams + i], n + of->n, operands, name);
+}
+
 // All arrays, as one flat tuple; a lone result without an encoding is one itself.
 static uint32_t emit_results(densifier *d, uint32_t value) {
   const kl_interface *io = &d->m->interface;
@@ -270,8 +354,7 @@ static uint32_t emit_results(densifier *d, uint32_t value) {
       note_leaf(d, leaf, KILN_SLOT_ARRAY, 0);
       continue;
     }
-    const char *name = kl_strf(&d->g.scratch, "pack_%zu", i);
-    uint32_t packed = kl_graph_fusion(&d->g, d->pack[leaf], 1, &leaves[i], name);
+    uint32_t packed = emit_packed(d, i, leaves[i]);
     for (uint32_t k = 0; k <= d->tensors[leaf].nbuffers; k++) {
       VEC_PUSH(d->cx, &all, kl_graph_element(&d->g, packed, k));
       if (k < d->tensors[leaf].nbuffers)
@@ -354,7 +437,15 @@ static kiln_status rewrite_header(densifier *d, uint32_t nparams, bool lone) {
 
 // --- what is told of it --------------------------------------------------------------------------------------------
 
-static const char *tell(const densifier *d) {
+static bool has_fusion(const kiln_module *m, const char *name) {
+  const kl_comp *c = &m->comp[m->entry];
+  for (uint32_t i = 0; i < c->ninstr; i++)
+    if (kl_str_is(kl_symbol_text(&m->names, c->instr[i].name), name)) return true;
+  return false;
+}
+
+// `made`: the new module, which lacks what nobody needs.
+static const char *tell(const densifier *d, const kiln_module *made) {
   const kl_interface *io = &d->m->interface;
   kl_sb b;
   kl_sb_init(&b, d->cx);
@@ -364,7 +455,20 @@ static const char *tell(const densifier *d) {
     size_t leaf = result ? i - io->nparams : i;
     int64_t bytes = 0;
     if (!is_sparse(d, i)) continue;
-    for (uint32_t k = 0; k < x->nbuffers; k++) bytes += kl_shape_bytes(kl_tensor_array(x, d->g.m, k));
+    for (uint32_t k = 0; k < x->nbuffers; k++)
+      bytes += (x->lengths[k] * kl_tensor_batches(x) * kl_info(x->types[k])->bits + 7) / 8;
+    if (result && d->shared[leaf].n) {
+      kl_sbf(
+          &b,
+          "result %zu: %s in %u arrays of %lld bytes, by keep_%zu: those of parameter %u, and its values of theirs\n",
+          leaf, kl_shape_text(d->arena, x->shape), x->nbuffers, (long long)bytes, leaf, d->shared[leaf].structure);
+      continue;
+    }
+    if (!result && !has_fusion(made, kl_strf(d->arena, "unpack_%zu", leaf))) {
+      kl_sbf(&b, "parameter %zu: %s in %u arrays of %lld bytes, without a dense tensor\n", leaf,
+             kl_shape_text(d->arena, x->shape), x->nbuffers, (long long)bytes);
+      continue;
+    }
     kl_sbf(&b, "%s %zu: %s in %u arrays of %lld bytes, %s %s_%zu, %s a dense tensor of %lld bytes\n",
            result ? "result" : "parameter", leaf, kl_shape_text(d->arena, x->shape), x->nbuffers, (long long)bytes,
            result ? "packed by" : "unpacked by", result ? "pack" : "unpack", leaf, result ? "from" : "into",
@@ -412,16 +516,18 @@ kiln_status kl_module_densify(kl_ctx *cx, const kiln_module *m, const kiln_spars
   kl_arena_init(&d.g.scratch, cx);
   *out = NULL;
   kiln_status st = rewrite(&d, &nparams);
-  const char *told = st == KILN_OK ? tell(&d) : "";
+  kl_emit_free(&d.g.e);
+  if (st == KILN_OK)
+    st = kl_finish_fork(cx, d.g.m, out);
+  else
+    kiln_module_destroy(&d.g.m);
+  const char *told = st == KILN_OK ? tell(&d, *out) : "";
   for (size_t i = 0; d.tensors && i < m->interface.nparams + m->interface.nresults; i++) kl_tensor_close(&d.tensors[i]);
   *io = (kl_stored_interface){nparams, (uint32_t)d.leaves.n - nparams,
                               kl_arena_dup(arena, d.leaves.p, d.leaves.n * sizeof *d.leaves.p), told};
   VEC_FREE(cx, &d.leaves);
   kl_shape_map_free(cx, &d.shapes);
-  kl_emit_free(&d.g.e);
   kl_arena_free(&d.g.scratch);
-  if (st == KILN_OK) return kl_finish_fork(cx, d.g.m, out);
-  kiln_module_destroy(&d.g.m);
   return st;
 }
 

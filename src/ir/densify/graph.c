@@ -152,6 +152,13 @@ uint32_t kl_graph_select(kl_graph *g, uint32_t p, uint32_t a, uint32_t b) {
   return emit(g, (kl_instr){.op = KL_OP_SELECT, .shape = kl_graph_shape(g, a)}, 3, (uint32_t[]){p, a, b});
 }
 
+uint32_t kl_graph_like(kl_graph *g, const kl_instr *in, const uint32_t *operands, const int64_t *size) {
+  kl_instr own = *in;
+  own.shape = kl_shape_array(g->m, in->shape->dtype, 1, size);
+  own.ncontrol = 0;
+  return emit(g, own, in->noperands, operands);
+}
+
 uint32_t kl_graph_convert(kl_graph *g, uint32_t a, kl_dtype t) {
   if (kl_graph_shape(g, a)->dtype == t) return a;
   return emit(g, (kl_instr){.op = KL_OP_CONVERT, .shape = like(g, a, t)}, 1, &a);

@@ -51,6 +51,8 @@ uint32_t kl_graph_with(kl_graph *g, kl_op op, uint32_t a, int64_t b); // a numbe
 uint32_t kl_graph_compare(kl_graph *g, kl_direction d, uint32_t a, uint32_t b);
 uint32_t kl_graph_compare_with(kl_graph *g, kl_direction d, uint32_t a, int64_t b);
 uint32_t kl_graph_select(kl_graph *g, uint32_t p, uint32_t a, uint32_t b);
+// The op of an instruction of the module, on these operands.
+uint32_t kl_graph_like(kl_graph *g, const kl_instr *in, const uint32_t *operands, const int64_t *size);
 uint32_t kl_graph_convert(kl_graph *g, uint32_t a, kl_dtype t);
 // Unsigned integers as indices: numbers beyond become the largest index.
 uint32_t kl_graph_to_index(kl_graph *g, uint32_t a);

@@ -456,24 +456,30 @@ kiln_status kl_pack_check(kl_ctx *cx, const kl_tensor *x, const char *what) {
   return KILN_OK;
 }
 
-// Of each array what it needs, and what is wrong.
-static uint32_t put_counts(packer *p) {
-  kl_graph *g = p->g;
-  uint32_t *all = KL_NEW_N(&g->scratch, uint32_t, p->x->nbuffers + 1u), code = NONE;
+uint32_t kl_put_counts(kl_graph *g, const kl_tensor *x, const uint32_t *need, uint32_t code) {
+  uint32_t *all = KL_NEW_N(&g->scratch, uint32_t, x->nbuffers + 1u);
   static const int64_t one = 1;
-  for (uint32_t i = 0; i < p->x->nbuffers; i++) {
-    uint32_t most = kl_graph_convert(g, p->need[i], KILN_S64);
-    if (p->batches > 1) most = kl_graph_reduce(g, most, 0, KL_COMBINE_MAX);
-    all[i] = kl_graph_with(g, KL_OP_MULTIPLY, kl_graph_reshape(g, most, 1, &one), p->batches);
+  for (uint32_t i = 0; i < x->nbuffers; i++) {
+    uint32_t most = kl_graph_convert(g, need[i], KILN_S64);
+    int64_t batches = kl_graph_shape(g, most)->count;
+    if (batches > 1) most = kl_graph_reduce(g, most, 0, KL_COMBINE_MAX);
+    all[i] = kl_graph_with(g, KL_OP_MULTIPLY, kl_graph_reshape(g, most, 1, &one), batches);
   }
+  if (code == NONE) code = kl_graph_number(g, KILN_S64, 0, 0, NULL);
+  all[x->nbuffers] = kl_graph_reshape(g, code, 1, &one);
+  return kl_graph_concatenate(g, x->nbuffers + 1, all, 0);
+}
+
+// What is wrong.
+static uint32_t code_of(packer *p) {
+  kl_graph *g = p->g;
+  uint32_t code = NONE;
   for (int bit = 0; bit < 4; bit++) {
     if (p->wrong[bit] == NONE) continue;
     uint32_t v = kl_graph_with(g, KL_OP_MULTIPLY, kl_graph_convert(g, p->wrong[bit], KILN_S64), 1 << bit);
     code = code == NONE ? v : kl_graph_binary(g, KL_OP_OR, code, v);
   }
-  if (code == NONE) code = kl_graph_number(g, KILN_S64, 0, 0, NULL);
-  all[p->x->nbuffers] = kl_graph_reshape(g, code, 1, &one);
-  return kl_graph_concatenate(g, p->x->nbuffers + 1, all, 0);
+  return code;
 }
 
 static void pack_levels(packer *p) {
@@ -531,7 +537,7 @@ static uint32_t pack(packer *p, uint32_t dense_tensor) {
     if (x->has_explicit) note_wrong(p, KL_PACK_VALUE, both(p, p->stored, kl_graph_differs(g, p->values, x->explicit)));
     pack_levels(p);
   }
-  p->out[x->nbuffers] = put_counts(p);
+  p->out[x->nbuffers] = kl_put_counts(g, x, p->need, code_of(p));
   return kl_graph_tuple(g, x->nbuffers + 1, p->out);
 }
 

@@ -115,6 +115,11 @@ kiln_status kl_tensor_open(kl_ctx *cx, kl_arena *arena, const kl_shape *s, const
   return KILN_OK;
 }
 
+void kl_tensor_take_lengths(kl_tensor *x, const kl_tensor *of) {
+  memcpy(x->lengths, of->lengths, x->nbuffers * sizeof *x->lengths);
+  x->narrow = all_narrow(x);
+}
+
 void kl_tensor_close(kl_tensor *x) {
   kiln_sparse_layout_destroy(&x->l);
 }

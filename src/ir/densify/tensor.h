@@ -29,6 +29,8 @@ typedef struct kl_tensor {
 kiln_status kl_tensor_open(kl_ctx *cx, kl_arena *arena, const kl_shape *s, const int64_t *counts, const char *what,
                            kl_tensor *out);
 void kl_tensor_close(kl_tensor *x);
+// Makes its arrays as long as those of a tensor of the same structure.
+void kl_tensor_take_lengths(kl_tensor *x, const kl_tensor *of);
 // Array i as a module has it.
 const kl_shape *kl_tensor_array(const kl_tensor *x, kiln_module *m, uint32_t i);
 static inline int64_t kl_tensor_batches(const kl_tensor *x) {
@@ -42,6 +44,9 @@ void kl_tensor_combiners(kl_graph *g, const kl_tensor *x);
 // The computation (arrays) -> dense tensor. What data say is held to the arrays: nothing else is read or written,
 // whatever they say.
 uint32_t kl_unpack(kl_graph *g, const kl_tensor *x, const char *name);
+// By array, how many elements each has to have, [batches], as what is stored in positions says. `arrays` are those of
+// the open computation; values are not looked at.
+void kl_stored_needs(kl_graph *g, const kl_tensor *x, uint32_t *arrays, uint32_t *need);
 
 // The computation (dense tensor) -> (arrays, counts). counts: s64, of each array how many elements it has to have, all
 // batches together, then KL_PACK_* of what cannot be stored. What arrays have no room for is left out; behind what is
@@ -54,5 +59,7 @@ enum {
 };
 kiln_status kl_pack_check(kl_ctx *cx, const kl_tensor *x, const char *what);
 uint32_t kl_pack_tensor(kl_graph *g, const kl_tensor *x, const char *name);
+// Counts: of what each array needs, and a code, s64[], or UINT32_MAX: nothing is wrong.
+uint32_t kl_put_counts(kl_graph *g, const kl_tensor *x, const uint32_t *need, uint32_t code);
 
 #endif

@@ -275,12 +275,37 @@ static uint32_t unpack(unpacker *u) {
   return scatter(u, index);
 }
 
-uint32_t kl_unpack(kl_graph *g, const kl_tensor *x, const char *name) {
-  unpacker u = {.g = g, .x = x, .valid = NONE, .dims = {kl_tensor_batches(x), x->lengths[x->nbuffers - 1]}};
-  u.arrays = KL_NEW_N(&g->scratch, uint32_t, x->nbuffers);
+static unpacker open(kl_graph *g, const kl_tensor *x, uint32_t *arrays) {
+  unpacker u = {.g = g, .x = x, .arrays = arrays, .valid = NONE};
+  u.dims[0] = kl_tensor_batches(x);
+  u.dims[1] = x->lengths[x->nbuffers - 1];
   u.level = KL_NEW_N(&g->scratch, uint32_t, x->s.e->nlevels + 1u);
   u.entries = KL_NEW_N(&g->scratch, uint32_t, x->s.e->nlevels + 1u);
   for (uint32_t l = 0; l <= x->s.e->nlevels; l++) u.entries[l] = NONE;
+  return u;
+}
+
+void kl_stored_needs(kl_graph *g, const kl_tensor *x, uint32_t *arrays, uint32_t *need) {
+  unpacker u = open(g, x, arrays);
+  for (uint32_t i = 0; i < x->nbuffers; i++) {
+    const kiln_sparse_buffer *b = &x->buffers[i];
+    uint32_t l = (uint32_t)b->level;
+    bool loose = x->s.e->nlevels && x->s.e->levels[l].format == KILN_LEVEL_LOOSE_COMPRESSED;
+    switch (b->role) {
+    case KILN_SPARSE_POSITIONS:
+      need[i] = kl_graph_with(g, KL_OP_MULTIPLY, entries_before(&u, l), loose ? 2 : 1);
+      if (!loose) need[i] = kl_graph_with(g, KL_OP_ADD, need[i], 1);
+      break;
+    case KILN_SPARSE_COORDINATES:
+      need[i] = kl_graph_with(g, KL_OP_MULTIPLY, entries_before(&u, l + 1), b->columns);
+      break;
+    default: need[i] = entries_before(&u, x->s.e->nlevels);
+    }
+  }
+}
+
+uint32_t kl_unpack(kl_graph *g, const kl_tensor *x, const char *name) {
+  unpacker u = open(g, x, KL_NEW_N(&g->scratch, uint32_t, x->nbuffers));
   g->index = x->narrow ? KILN_S32 : KILN_S64;
   kl_graph_begin(g);
   for (uint32_t i = 0; i < x->nbuffers; i++) {
