@@ -119,6 +119,10 @@ static int read_words(job *j) {
 // --- what comes out --------------------------------------------------------------------------------------------------
 
 static int put_named_header(const job *j, FILE *to, const kiln_artifact *a) {
+  if (kiln_artifact_manifest(a)->step_count) {
+    fprintf(stderr, "kiln compile: --emit header: expected a module without loops, which a header does not launch\n");
+    return EXIT_NOT_SUPPORTED;
+  }
   bool each = j->a->values[O_EACH] != NULL;
   const char *module = j->prefix ? j->prefix : kiln_module_name(j->m);
   char *prefix = header_prefix(module, !j->prefix || each ? j->p.fusion : NULL);

@@ -95,6 +95,14 @@ static void json_origin(FILE *to, const kiln_manifest *m) {
           m->target, m->ptx_version, m->driver_version);
 }
 
+static void json_step(FILE *f, const kiln_step *s) {
+  if (s->kind == KILN_STEP_LAUNCHES)
+    fprintf(f, "{\"launches\": {\"first\": %zu, \"count\": %zu}}", s->first, s->count);
+  else
+    fprintf(f, "{\"while\": {\"scratch\": %" PRIu64 ", \"condition_steps\": %zu, \"body_steps\": %zu}}",
+            s->condition.offset, s->count, s->body);
+}
+
 void put_json(FILE *f, const kiln_artifact *a) {
   const kiln_manifest *m = kiln_artifact_manifest(a);
   json_origin(f, m);
@@ -107,6 +115,11 @@ void put_json(FILE *f, const kiln_artifact *a) {
   for (size_t i = 0; i < m->launch_count; i++) {
     if (i) fprintf(f, ", ");
     json_launch(f, &m->launches[i]);
+  }
+  if (m->step_count) fprintf(f, "], \"steps\": [");
+  for (size_t i = 0; i < m->step_count; i++) {
+    if (i) fprintf(f, ", ");
+    json_step(f, &m->steps[i]);
   }
   fprintf(f,
           "], \"scratch\": {\"bytes\": %" PRIu64 ", \"align\": %u, \"zero_bytes\": %" PRIu64

@@ -108,6 +108,20 @@ typedef struct kiln_launch {
   uint32_t count_blocks;
 } kiln_launch;
 
+// Launches one after the other, or a loop of steps.
+typedef enum kiln_step_kind {
+  KILN_STEP_LAUNCHES, // launches from `first` on, `count` of them
+  // The `count` steps behind it, which say by a byte whether to go on: if it is not 0, the `body` steps behind those,
+  // and all again.
+  KILN_STEP_WHILE,
+} kiln_step_kind;
+
+typedef struct kiln_step {
+  kiln_step_kind kind;
+  size_t first, count, body;
+  kiln_argument condition; // WHILE: where the byte lies, in scratch memory
+} kiln_step;
+
 typedef struct kiln_manifest {
   size_t struct_size;
   const char *kiln_version;     // of the library that compiled it
@@ -132,6 +146,10 @@ typedef struct kiln_manifest {
   // are zero, before the first launch. No launch changes them.
   uint64_t constant_bytes;
   const void *constants;
+  // What to do, where it is more than all launches one after the other, which is what no steps mean: then launches are
+  // in the order of their steps, and each may be done many times.
+  size_t step_count;
+  const kiln_step *steps;
 } kiln_manifest;
 
 // Lives as long as the artifact.

@@ -206,6 +206,8 @@ class Manifest(c.Structure):
         ("numerics", c.c_int),
         ("constant_bytes", c.c_uint64),
         ("constants", c.c_void_p),
+        ("step_count", c.c_size_t),
+        ("steps", c.c_void_p),
     ]
 
 

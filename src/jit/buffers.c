@@ -1,4 +1,4 @@
-// Where buffers lie in scratch memory.
+// Constants and buffers, and where they lie in scratch memory.
 //
 // The largest are placed first, each at the lowest place where it meets none that is there at the same time. So the
 // memory is, but for gaps between buffers of different sizes, what the kernel needs that needs most.
@@ -6,6 +6,45 @@
 #include "jit/kernels.h"
 
 #include <stdlib.h>
+
+// --- constants and buffers ------------------------------------------------------------------------------------------
+
+typedef struct sought {
+  const kl_kernels *k;
+  const void *data;
+  uint64_t bytes;
+} sought;
+
+static bool is_constant(const void *arg, uint32_t id) {
+  const sought *s = arg;
+  const kl_constant *c = &s->k->constants.p[id];
+  return c->bytes == s->bytes && memcmp(c->data, s->data, (size_t)s->bytes) == 0;
+}
+
+uint64_t kl_add_constant(kl_ctx *cx, kl_kernels *k, const void *data, uint64_t bytes) {
+  uint64_t hash = kl_hash(data, (size_t)bytes, 17);
+  uint32_t id = kl_ids_find(cx, &k->constant_ids, hash, is_constant, &(sought){k, data, bytes});
+  if (id < k->constants.n) return k->constants.p[id].at;
+  VEC_PUSH(cx, &k->constants, (kl_constant){k->constant_bytes, bytes, data});
+  k->constant_bytes += (bytes + k->scratch_align - 1) / k->scratch_align * k->scratch_align;
+  return k->constants.p[id].at;
+}
+
+uint32_t kl_add_buffer(kl_ctx *cx, kl_kernels *k, uint64_t bytes, uint32_t first, uint32_t last) {
+  VEC_PUSH(cx, &k->buffers, (kl_buffer){.bytes = bytes, .first = first, .last = last});
+  return (uint32_t)k->buffers.n - 1;
+}
+
+void kl_kernels_free(kl_ctx *cx, kl_kernels *k) {
+  VEC_FREE(cx, &k->list);
+  VEC_FREE(cx, &k->loops);
+  VEC_FREE(cx, &k->steps);
+  VEC_FREE(cx, &k->buffers);
+  VEC_FREE(cx, &k->constants);
+  kl_ids_free(cx, &k->constant_ids);
+}
+
+// --- where they lie -------------------------------------------------------------------------------------------------
 
 typedef struct placed {
   const kl_buffer *buffer;

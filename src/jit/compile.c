@@ -23,8 +23,9 @@ typedef struct job {
   kiln_artifact *a;
   kl_kernels kernels; // in the artifact's arena
   kl_arena scratch;
-  uint32_t *writes;    // by slot: the argument of one kernel that writes it
-  uint64_t zero_bytes; // of scratch memory, for counters: in front of all else, once all is placed
+  uint32_t *first_launch; // by kernel, and of what is behind them
+  uint32_t *writes;       // by slot: the argument of one kernel that writes it
+  uint64_t zero_bytes;    // of scratch memory, for counters: in front of all else, once all is placed
   VEC(kiln_launch) launches;
   VEC(kl_host_launch) host_launches;
   kl_sb plan_text, fused, explained, explained_json;
@@ -351,7 +352,12 @@ static kiln_status keep_code(job *j, LLVMMemoryBufferRef code) {
 
 static kiln_status generate(job *j) {
   if (j->dense) kl_sb_puts(&j->explained, j->stored.told);
-  for (uint32_t i = 0; i < j->kernels.n; i++) KL_TRY(compile_kernel(j, i));
+  j->first_launch = KL_NEW_N(&j->scratch, uint32_t, j->kernels.n + 1);
+  for (uint32_t i = 0; i < j->kernels.n; i++) {
+    j->first_launch[i] = (uint32_t)j->launches.n;
+    KL_TRY(compile_kernel(j, i));
+  }
+  j->first_launch[j->kernels.n] = (uint32_t)j->launches.n;
   LLVMTargetMachineRef tm;
   if (j->plan_only) return kl_machine_get(j->cx, &j->target, kl_ptx_floor(j->target.sm, j->target.variant), &tm);
   if (j->params.keep & KILN_KEEP_PLAN) KL_TRY(keep_text(j, KILN_TEXT_PLAN, j->plan_text.p, j->plan_text.n));
@@ -420,6 +426,24 @@ static void place_argument(const job *j, kiln_argument *a) {
                                             : j->zero_bytes + k->constant_bytes + k->buffers.p[at].at;
 }
 
+// Steps of launches, from those of kernels.
+static void list_steps(job *j) {
+  const kl_kernels *k = &j->kernels;
+  kiln_step *steps = kl_arena_dup(&j->a->arena, k->steps.p, k->steps.n * sizeof *steps);
+  for (size_t i = 0; i < k->steps.n; i++) {
+    kiln_step *s = &steps[i];
+    if (s->kind == KILN_STEP_WHILE) {
+      place_argument(j, &s->condition);
+      continue;
+    }
+    size_t end = s->first + s->count;
+    s->first = j->first_launch[s->first];
+    s->count = j->first_launch[end] - s->first;
+  }
+  j->a->manifest.step_count = k->steps.n;
+  j->a->manifest.steps = steps;
+}
+
 // Once there are plans of all kernels.
 static void list_launches(job *j) {
   kiln_artifact *a = j->a;
@@ -433,6 +457,7 @@ static void list_launches(job *j) {
   for (size_t i = 0; i < j->launches.n; i++)
     for (size_t n = 0; n < j->launches.p[i].argument_count; n++)
       place_argument(j, (kiln_argument *)&j->launches.p[i].arguments[n]);
+  list_steps(j);
 }
 
 static void describe_roles(job *j) {

@@ -186,7 +186,8 @@ static void *argument(const run *r, const kiln_argument *a) {
   return (void *)(uintptr_t)kl_program_argument(a, r->at, r->count, (uintptr_t)r->scratch);
 }
 
-static void run_launch(const run *r, size_t i) {
+static kiln_status run_launch(void *user, size_t i) {
+  const run *r = user;
   const kiln_launch *l = &r->k->program.manifest.launches[i];
   const kl_host_launch *h = &r->k->host[i];
   bool counted = r->k->program.manifest.counted;
@@ -194,6 +195,12 @@ static void run_launch(const run *r, size_t i) {
   for (size_t s = 0; s < l->argument_count; s++) r->arguments[s] = argument(r, &l->arguments[s]);
   if (counted ? r->count != 0 : h->any)
     run_parallel(r->k->fn[i], r->arguments, iterations, h->least, r->count, r->threads);
+  return KILN_OK;
+}
+
+static kiln_status read_condition(void *user, const kiln_argument *a, bool *again) {
+  *again = *(const uint8_t *)argument(user, a) != 0;
+  return KILN_OK;
 }
 
 static uint32_t default_threads(void) {
@@ -207,9 +214,7 @@ static kiln_status run_all(kl_ctx *cx, run *r, const void *const *parameters, vo
   for (size_t i = 0; i < f->parameter_count; i++) r->at[i] = (uintptr_t)parameters[i];
   for (size_t i = 0; i < f->result_count; i++) r->at[f->parameter_count + i] = (uintptr_t)results[i];
   KL_TRY(kl_program_check(cx, &r->k->program, r->at, r->count, (uintptr_t)r->scratch));
-  for (size_t i = 0; i < f->launch_count; i++)
-    if (kl_program_launches(&r->k->program, &f->launches[i], r->at)) run_launch(r, i);
-  return KILN_OK;
+  return kl_program_run(&r->k->program, r->at, &(kl_runner){r, run_launch, read_condition});
 }
 
 kiln_status kiln_kernel_run(kiln_context *cx, const kiln_kernel *k, const void *const *parameters, void *const *results,

@@ -77,6 +77,13 @@ kiln_status kl_program_check(kl_ctx *cx, const kl_program *p, const uint64_t *at
 uint64_t kl_program_argument(const kiln_argument *a, const uint64_t *at, int64_t count, uint64_t scratch);
 // Is the launch to be done, with buffers at these addresses, by slot?
 bool kl_program_launches(const kl_program *p, const kiln_launch *l, const uint64_t *at);
+// Does what the manifest says: launches one after the other, loops by what `read` says of their conditions.
+typedef struct kl_runner {
+  void *user;
+  kiln_status (*launch)(void *user, size_t launch);
+  kiln_status (*read)(void *user, const kiln_argument *condition, bool *again);
+} kl_runner;
+kiln_status kl_program_run(const kl_program *p, const uint64_t *at, const kl_runner *r);
 uint32_t kl_program_grid(const kl_program *p, const kiln_launch *l, int64_t count); // blocks; 0: nothing to launch
 
 struct kiln_artifact {

@@ -1,4 +1,4 @@
-// From ENTRY to kernels: each fusion is one, and each result that none of them writes takes one more, a copy.
+// From ENTRY to kernels: its slots, which kernels there are, which slots may share memory.
 
 #include "jit/kernels.h"
 
@@ -57,256 +57,13 @@ static kiln_status check_sizes(kl_ctx *cx, const kl_kernels *k) {
   return KILN_OK;
 }
 
-// --- constants and buffers ------------------------------------------------------------------------------------------
-
-typedef struct sought {
-  const kl_kernels *k;
-  const void *data;
-  uint64_t bytes;
-} sought;
-
-static bool is_constant(const void *arg, uint32_t id) {
-  const sought *s = arg;
-  const kl_constant *c = &s->k->constants.p[id];
-  return c->bytes == s->bytes && memcmp(c->data, s->data, (size_t)s->bytes) == 0;
-}
-
-uint64_t kl_add_constant(kl_ctx *cx, kl_kernels *k, const void *data, uint64_t bytes) {
-  uint64_t hash = kl_hash(data, (size_t)bytes, 17);
-  uint32_t id = kl_ids_find(cx, &k->constant_ids, hash, is_constant, &(sought){k, data, bytes});
-  if (id < k->constants.n) return k->constants.p[id].at;
-  VEC_PUSH(cx, &k->constants, (kl_constant){k->constant_bytes, bytes, data});
-  k->constant_bytes += (bytes + k->scratch_align - 1) / k->scratch_align * k->scratch_align;
-  return k->constants.p[id].at;
-}
-
-uint32_t kl_add_buffer(kl_ctx *cx, kl_kernels *k, uint64_t bytes, uint32_t first, uint32_t last) {
-  VEC_PUSH(cx, &k->buffers, (kl_buffer){.bytes = bytes, .first = first, .last = last});
-  return (uint32_t)k->buffers.n - 1;
-}
-
-void kl_kernels_free(kl_ctx *cx, kl_kernels *k) {
-  VEC_FREE(cx, &k->buffers);
-  VEC_FREE(cx, &k->constants);
-  kl_ids_free(cx, &k->constant_ids);
-}
-
-// --- where values lie ---------------------------------------------------------------------------------------------
-
-// A buffer as an argument. Whoever reads or writes it finds it in the layout of its owner: a slot's is the caller's, of
-// scratch memory the fusion whose result it is.
-typedef struct place {
-  kiln_argument argument;
-  const kl_shape *shape;
-} place;
-
-typedef struct placing {
-  kl_ctx *cx;
-  kl_kernels *k;
-  place **at; // by instruction of ENTRY: of each leaf of a fusion
-  bool **placed;
-} placing;
-
-// The parameter, constant or fusion leaf that a leaf of `instr` is. *as: the shape it is seen in, if that is not its
-// own.
-static const kl_instr *resolve(const kl_comp *c, uint32_t instr, uint32_t *leaf, const kl_shape **as) {
-  const kl_instr *in = &c->instr[instr];
-  *as = NULL;
-  while (in->op == KL_OP_TUPLE || in->op == KL_OP_GET_TUPLE_ELEMENT || in->op == KL_OP_BITCAST) {
-    if (in->op == KL_OP_BITCAST) {
-      if (!*as) *as = in->shape;
-      in = kl_operand(c, in, 0);
-      continue;
-    }
-    if (in->op == KL_OP_GET_TUPLE_ELEMENT) {
-      *leaf += kl_operand(c, in, 0)->shape->first_leaf[in->number];
-      in = kl_operand(c, in, 0);
-      continue;
-    }
-    uint32_t i = kl_shape_element_of_leaf(in->shape, *leaf);
-    *leaf -= in->shape->first_leaf[i];
-    in = kl_operand(c, in, i);
-  }
-  return in;
-}
-
-static place place_of_slot(const kl_kernels *k, uint32_t slot) {
-  return (place){{.slot = slot, .output = k->slots[slot].result}, k->shapes[slot]};
-}
-
-static place place_of_constant(placing *p, const kl_instr *in) {
-  kl_kernels *k = p->k;
-  const kl_shape *s = in->shape;
-  char *data = KL_NEW_N(k->arena, char, (size_t)kl_shape_bytes(s) + 1);
-  kl_array_pack(&(kl_array){s, in->literal[0].data}, data);
-  uint64_t at = kl_add_constant(p->cx, k, data, (uint64_t)kl_shape_bytes(s));
-  return (place){{.kind = KILN_ARGUMENT_SCRATCH, .offset = KL_AMONG_CONSTANTS | at}, s};
-}
-
-static place place_of(placing *p, uint32_t instr, uint32_t leaf) {
-  const kl_comp *c = p->k->entry;
-  const kl_shape *as;
-  const kl_instr *in = resolve(c, instr, &leaf, &as);
-  place a;
-  if (in->op == KL_OP_PARAMETER)
-    a = place_of_slot(p->k, p->k->param_base[in->number] + leaf);
-  else if (in->op == KL_OP_CONSTANT)
-    a = place_of_constant(p, in);
-  else
-    a = p->at[in - c->instr][leaf];
-  a.argument.output = false;
-  if (as) a.shape = as;
-  return a;
-}
-
-// parameter(0) -> copy
-static const kl_comp *copy_of(kl_arena *arena, const kl_shape *s, kl_span span) {
-  kl_comp *c = KL_NEW(arena, kl_comp);
-  kl_instr *in = KL_NEW_N(arena, kl_instr, 2);
-  uint32_t *zero = KL_NEW(arena, uint32_t);
-  in[0] = (kl_instr){.op = KL_OP_PARAMETER, .shape = s, .more = &kl_no_more, .span = span};
-  in[1] = (kl_instr){.op = KL_OP_COPY, .shape = s, .noperands = 1, .operands = zero, .more = &kl_no_more, .span = span};
-  *c = (kl_comp){.ninstr = 2, .instr = in, .root = 1, .nparams = 1, .params = zero, .span = span};
-  return c;
-}
-
-// A name in PTX: one kernel has that of its fusion, of several each has its number behind it.
-static const char *kernel_name(kl_kernels *k, kl_str name, uint32_t i, uint32_t all) {
-  return all == 1 ? kl_str_dup(k->arena, name).p : kl_strf(k->arena, "%.*s_%u", KL_FMT(name), i);
-}
-
-// A kernel for at most n arguments, and one more for a count.
-static kl_kernel_unit *add_unit(kl_kernels *k, const kl_comp *c, kl_str name, uint32_t n, uint32_t all) {
-  kl_kernel_unit *u = &k->units[k->n];
-  *u = (kl_kernel_unit){.comp = c, .name = kernel_name(k, name, k->n, all)};
-  u->arguments = KL_NEW_N(k->arena, kiln_argument, n + 1);
-  u->shapes = KL_NEW_N(k->arena, const kl_shape *, n + 1);
-  k->n++;
-  return u;
-}
-
-static void add_argument(kl_kernel_unit *u, place at) {
-  ((const kl_shape **)u->shapes)[u->narguments] = at.shape;
-  u->arguments[u->narguments++] = at.argument;
-}
-
-static void add_copy(placing *p, uint32_t result, uint32_t all) {
-  kl_kernels *k = p->k;
-  uint32_t slot = k->nparams + result;
-  const kl_comp *c = copy_of(k->arena, k->shapes[slot], kl_root(k->entry)->span);
-  kl_kernel_unit *u = add_unit(k, c, kl_str_of("copy"), 2, all);
-  add_argument(u, place_of(p, k->entry->root, result));
-  add_argument(u, place_of_slot(k, slot));
-}
-
-// Are the arrays behind a bitcast and its result laid out as the two shapes say? Buffers of results may lie otherwise
-// than values.
-static bool lies_as_seen(const kl_kernels *k, const kl_shape *slot, const kl_instr *from, uint32_t leaf,
-                         const kl_shape *as, bool seen_otherwise) {
-  const kl_shape *own = kl_shape_leaf(from->shape, leaf);
-  if (as) return kl_shape_same_in_memory(slot, as);
-  return !seen_otherwise || kl_shape_same_in_memory(slot, own);
-}
-
-// Leaves that some bitcast reads.
-static void find_seen(placing *p, bool **seen) {
-  const kl_comp *c = p->k->entry;
-  for (uint32_t i = 0; i < c->ninstr; i++) {
-    uint32_t leaf = 0;
-    const kl_shape *as;
-    if (c->instr[i].op != KL_OP_BITCAST) continue;
-    const kl_instr *in = resolve(c, i, &leaf, &as);
-    if (seen[in - c->instr]) seen[in - c->instr][leaf] = true;
-  }
-}
-
-// Results first: a leaf that is several of them is written as the first and copied to the others.
-static uint32_t place_results(placing *p, bool *const *seen, uint32_t *copies) {
-  kl_kernels *k = p->k;
-  uint32_t n = 0;
-  for (uint32_t r = 0; r < k->nresults; r++) {
-    uint32_t leaf = r;
-    const kl_shape *as, *slot = k->shapes[k->nparams + r];
-    const kl_instr *from = resolve(k->entry, k->entry->root, &leaf, &as);
-    if (!kl_shape_is_array(slot)) continue; // a token
-    uint32_t at = (uint32_t)(from - k->entry->instr);
-    bool *placed = p->placed[at] ? &p->placed[at][leaf] : NULL;
-    if (!placed || *placed || !lies_as_seen(k, slot, from, leaf, as, seen[at][leaf])) {
-      copies[n++] = r;
-      continue;
-    }
-    *placed = true;
-    p->at[at][leaf] = place_of_slot(k, k->nparams + r);
-    if (as) p->at[at][leaf].shape = kl_shape_leaf(from->shape, leaf);
-  }
-  return n;
-}
-
-// A buffer is there from the kernel that writes it to the last that reads it.
-static void place_rest(placing *p, const kl_unit *units, uint32_t n) {
-  kl_kernels *k = p->k;
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t at = (uint32_t)(units[i].from - k->entry->instr);
-    for (uint32_t l = 0; l < leaves(units[i].from); l++) {
-      if (p->placed[at][l]) continue;
-      place *a = &p->at[at][l];
-      a->shape = kl_shape_leaf(units[i].from->shape, l);
-      uint64_t bytes = (uint64_t)kl_shape_bytes(a->shape);
-      a->argument = (kiln_argument){.kind = KILN_ARGUMENT_SCRATCH, .output = true};
-      a->argument.offset = kl_add_buffer(p->cx, k, bytes, i, i);
-    }
-  }
-}
-
-static void note_reads(kl_kernels *k) {
-  for (uint32_t i = 0; i < k->n; i++)
-    for (uint32_t a = 0; a < k->units[i].narguments; a++) {
-      const kiln_argument *x = &k->units[i].arguments[a];
-      if (x->kind == KILN_ARGUMENT_SCRATCH && !(x->offset & KL_AMONG)) k->buffers.p[x->offset].last = i;
-    }
-}
-
-static void add_fusion(placing *p, const kl_unit *unit, uint32_t all) {
-  kl_kernels *k = p->k;
-  const kl_instr *fusion = unit->from;
-  uint32_t at = (uint32_t)(fusion - k->entry->instr), n = leaves(fusion);
-  for (uint32_t o = 0; o < fusion->noperands; o++) n += leaves(kl_operand(k->entry, fusion, o));
-  kl_kernel_unit *u = add_unit(k, unit->comp, kl_symbol_text(&k->m->names, fusion->name), n, all);
-  for (uint32_t o = 0; o < fusion->noperands; o++)
-    for (uint32_t l = 0; l < leaves(kl_operand(k->entry, fusion, o)); l++)
-      add_argument(u, place_of(p, fusion->operands[o], l));
-  for (uint32_t l = 0; l < leaves(fusion); l++) add_argument(u, p->at[at][l]);
-}
-
-static void place_fusions(kl_ctx *cx, kl_kernels *k, const kl_unit *units, uint32_t n) {
-  placing p = {.cx = cx, .k = k};
-  uint32_t *copies = KL_NEW_N(k->arena, uint32_t, k->nresults + 1);
-  p.at = KL_NEW_N(k->arena, place *, k->entry->ninstr);
-  p.placed = KL_NEW_N(k->arena, bool *, k->entry->ninstr);
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t at = (uint32_t)(units[i].from - k->entry->instr);
-    p.at[at] = KL_NEW_N(k->arena, place, leaves(units[i].from) + 1);
-    p.placed[at] = KL_NEW_N(k->arena, bool, leaves(units[i].from) + 1);
-  }
-  bool **seen = KL_NEW_N(k->arena, bool *, k->entry->ninstr);
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t at = (uint32_t)(units[i].from - k->entry->instr);
-    seen[at] = KL_NEW_N(k->arena, bool, leaves(units[i].from) + 1);
-  }
-  find_seen(&p, seen);
-  uint32_t ncopies = place_results(&p, seen, copies);
-  place_rest(&p, units, n);
-  k->units = KL_NEW_N(k->arena, kl_kernel_unit, n + ncopies);
-  for (uint32_t i = 0; i < n; i++) add_fusion(&p, &units[i], n + ncopies);
-  for (uint32_t i = 0; i < ncopies; i++) add_copy(&p, copies[i], n + ncopies);
-  note_reads(k);
-}
+// --- kernels -------------------------------------------------------------------------------------------------------
 
 // Slot i is argument i.
-static void one_kernel(kl_kernels *k, kl_str name) {
-  k->units = KL_NEW_N(k->arena, kl_kernel_unit, 1);
-  kl_kernel_unit *u = add_unit(k, k->entry, name, k->nslots, 1);
-  for (uint32_t i = 0; i < k->nslots; i++) add_argument(u, place_of_slot(k, i));
+static void one_kernel(kl_ctx *cx, kl_kernels *k, kl_str name) {
+  kl_kernel_unit *u = kl_add_unit(cx, k, k->entry, name, k->nslots);
+  for (uint32_t i = 0; i < k->nslots; i++)
+    kl_add_argument(u, (kiln_argument){.slot = i, .output = k->slots[i].result}, k->shapes[i]);
 }
 
 kiln_status kl_kernels_make(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params, kl_arena *arena,
@@ -315,16 +72,17 @@ kiln_status kl_kernels_make(kl_ctx *cx, const kiln_module *m, const kiln_compile
   uint32_t n;
   KL_TRY(kl_plan_units(cx, m, params->fusion, arena, &units, &n));
   // One fusion picked out of ENTRY is its own interface.
-  bool alone = params->fusion || !units[0].from;
+  bool alone = params->fusion || (n && !units[0].from);
   *out = (kl_kernels){.arena = arena, .m = m, .entry = alone ? units[0].comp : &m->comp[m->entry]};
   uint32_t align = params->argument_align ? params->argument_align : 16;
   out->scratch_align = align > LEAST_SCRATCH_ALIGN ? align : LEAST_SCRATCH_ALIGN;
   make_slots(out, params->fusion ? units[0].from : NULL, align);
   KL_TRY(check_sizes(cx, out));
   if (alone)
-    one_kernel(out, params->fusion ? kl_str_of(params->fusion) : kl_symbol_text(&m->names, m->name));
+    one_kernel(cx, out, params->fusion ? kl_str_of(params->fusion) : kl_symbol_text(&m->names, m->name));
   else
-    place_fusions(cx, out, units, n);
+    kl_place_all(cx, out);
+  kl_finish_units(cx, out);
   return KILN_OK;
 }
 

@@ -39,6 +39,11 @@ typedef struct kl_alias_pair {
   bool dropped;
 } kl_alias_pair;
 
+// Kernels from `first` to `last` that are launched again and again.
+typedef struct kl_loop {
+  uint32_t first, last;
+} kl_loop;
+
 typedef struct kl_kernels {
   kl_arena *arena;
   const kiln_module *m;
@@ -48,7 +53,10 @@ typedef struct kl_kernels {
   const kl_shape *const *shapes; // of the slots, in the layouts of the buffers
   uint32_t *param_base;          // slot of parameter i's first leaf
   uint32_t n;
-  kl_kernel_unit *units; // in order of execution
+  kl_kernel_unit *units;    // in order of execution, those of loops once
+  VEC(kl_kernel_unit) list; // while they are found
+  VEC(kl_loop) loops;       // callees' before their callers'
+  VEC(kiln_step) steps;     // of kernels, not of launches; none: one after the other
   uint32_t npairs;
   kl_alias_pair *pairs;
   uint32_t *pair_of;              // by slot: number of its pair + 1; 0: none, or it has been dropped
@@ -62,6 +70,13 @@ typedef struct kl_kernels {
 
 // Frees what is not in the arena.
 void kl_kernels_free(kl_ctx *cx, kl_kernels *k);
+// Adds a kernel for at most n arguments, and one more for a count; and an argument of it, the last one so far.
+kl_kernel_unit *kl_add_unit(kl_ctx *cx, kl_kernels *k, const kl_comp *c, kl_str name, uint32_t n);
+void kl_add_argument(kl_kernel_unit *u, kiln_argument a, const kl_shape *shape);
+// places.c: adds the kernels of all fusions of ENTRY and of what its loops run, and copies.
+void kl_place_all(kl_ctx *cx, kl_kernels *k);
+// Names them, and says how long buffers are there: nothing is added behind it.
+void kl_finish_units(kl_ctx *cx, kl_kernels *k);
 // Adds a constant if it is not there; its place among them.
 uint64_t kl_add_constant(kl_ctx *cx, kl_kernels *k, const void *data, uint64_t bytes);
 // Adds a buffer; its number.

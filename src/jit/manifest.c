@@ -50,6 +50,7 @@ void kl_program_make(kl_program *p, kl_arena *arena, const kiln_artifact *a) {
         p->use[l->arguments[k].slot] |= l->arguments[k].output ? KL_SLOT_WRITTEN : KL_SLOT_READ;
   }
   f->launches = launches;
+  f->steps = kl_arena_dup(arena, f->steps, f->step_count * sizeof *f->steps);
 }
 
 // --- buffers ------------------------------------------------------------------------------------------------------
@@ -193,4 +194,36 @@ uint32_t kl_program_grid(const kl_program *p, const kiln_launch *l, int64_t coun
   if (!l->count_whole) return count ? l->grid[0] : 0;
   int64_t rest = (count % l->count_whole + l->count_rest - 1) / l->count_rest;
   return (uint32_t)(count / l->count_whole + rest) * l->count_blocks;
+}
+
+// --- running --------------------------------------------------------------------------------------------------------
+
+static kiln_status run_launches(const kl_program *p, const uint64_t *at, size_t first, size_t count,
+                                const kl_runner *r) {
+  for (size_t i = first; i < first + count; i++)
+    if (kl_program_launches(p, &p->manifest.launches[i], at)) KL_TRY(r->launch(r->user, i));
+  return KILN_OK;
+}
+
+// Loops nest as deep as computations do.
+static kiln_status run_steps(const kl_program *p, const uint64_t *at, size_t first, size_t count, const kl_runner *r) {
+  for (size_t i = first; i < first + count; i++) {
+    const kiln_step *s = &p->manifest.steps[i];
+    if (s->kind == KILN_STEP_LAUNCHES) {
+      KL_TRY(run_launches(p, at, s->first, s->count, r));
+      continue;
+    }
+    for (bool again = true; again;) {
+      KL_TRY(run_steps(p, at, i + 1, s->count, r));
+      KL_TRY(r->read(r->user, &s->condition, &again));
+      if (again) KL_TRY(run_steps(p, at, i + 1 + s->count, s->body, r));
+    }
+    i += s->count + s->body;
+  }
+  return KILN_OK;
+}
+
+kiln_status kl_program_run(const kl_program *p, const uint64_t *at, const kl_runner *r) {
+  const kiln_manifest *f = &p->manifest;
+  return f->step_count ? run_steps(p, at, 0, f->step_count, r) : run_launches(p, at, 0, f->launch_count, r);
 }

@@ -42,7 +42,8 @@ static bool is_mixed(const pieces *p) {
   for (uint32_t i = 0; i < c->ninstr; i++) {
     const kl_instr *in = &c->instr[i];
     fusions |= kl_is_run(in);
-    others |= !kl_is_run(in) && in->op != KL_OP_PARAMETER && in->op != KL_OP_TUPLE && in->op != KL_OP_GET_TUPLE_ELEMENT;
+    others |= in->op != KL_OP_FUSION && in->op != KL_OP_PARAMETER && in->op != KL_OP_TUPLE &&
+              in->op != KL_OP_GET_TUPLE_ELEMENT;
     heroes += kl_is_apart(in);
     reductions += in->op == KL_OP_REDUCE;
   }
@@ -54,15 +55,33 @@ static bool has_a_kernel_of_its_own(const kl_instr *in) {
   return kl_is_apart(in) || in->op == KL_OP_FUSION;
 }
 
+// ENTRY and what its loops run. Callers come behind their callees.
+static bool *find_run(pieces *p) {
+  bool *run = KL_NEW_N(&p->arena, bool, p->m->ncomp + 1);
+  run[p->m->entry] = true;
+  for (uint32_t i = p->m->ncomp; i-- > 0;)
+    for (uint32_t k = 0; run[i] && k < p->m->comp[i].ninstr; k++) {
+      const kl_instr *in = &p->m->comp[i].instr[k];
+      for (uint32_t j = 0; in->op == KL_OP_WHILE && j < in->ncalled; j++) run[in->called[j]] = true;
+    }
+  return run;
+}
+
 static kiln_status fuse(pieces *p, kiln_module **own) {
   kiln_module *made = NULL;
-  kl_fused how;
   KL_TRY(kl_module_plain(p->cx, p->m, &made));
   replace(p, own, made);
   KL_TRY(kl_plan_check_module(p->cx, p->m));
-  kl_fuse_plan(p->cx, p->m, p->m->entry, &p->arena, &how, p->why);
-  if (!how.ngroups) return KILN_OK;
-  KL_TRY(kl_module_fuse(p->cx, p->m, 1, &how, &made));
+  kl_fused *how = KL_NEW_N(&p->arena, kl_fused, p->m->ncomp + 1);
+  bool *run = find_run(p);
+  uint32_t n = 0, groups = 0;
+  for (uint32_t i = 0; i < p->m->ncomp; i++) {
+    if (!run[i]) continue;
+    kl_fuse_plan(p->cx, p->m, i, &p->arena, &how[n], p->why);
+    groups += how[n++].ngroups;
+  }
+  if (!groups) return KILN_OK;
+  KL_TRY(kl_module_fuse(p->cx, p->m, n, how, &made));
   replace(p, own, made);
   return KILN_OK;
 }

@@ -242,6 +242,55 @@ static void put_dot(void) {
   kl_sbf(&text, "dot(e%d, v%d), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n", n, a);
 }
 
+// A loop whose number of iterations the data says, over a state of which some is handed on, some changes places.
+static void put_while(void) {
+  int n = find(0, 1), a = find(3, 0), b = find(1, 0), c = find(1, 0), d = find(2, 0);
+  if (n < 0 || a < 0 || b < 0 || c < 0 || d < 0) return put_elementwise();
+  const char *state = "(s32[], f32[7,12], f32[7], f32[7], f32[12])";
+  int k = nvalues;
+  bool nested = chance(30);
+  kl_sbf(&text, "  three%d = s32[] constant(3)\n  n%d = s32[] and(v%d, three%d)\n", k, k, n, k);
+  kl_sbf(&text, "  i%d = %s tuple(n%d, v%d, v%d, v%d, v%d)\n", k, state, k, a, b, c, d);
+  kl_sbf(&text, "  w%d = %s while(i%d), condition=again, body=%s\n", k, state, k,
+         nested       ? "outer"
+         : chance(50) ? "swap"
+                      : "step");
+  begin(3, 0);
+  kl_sbf(&text, "get-tuple-element(w%d), index=1\n", k);
+  begin(1, 0);
+  kl_sbf(&text, "get-tuple-element(w%d), index=%d\n", k, 2 + (int)below(2));
+  begin(2, 0);
+  kl_sbf(&text, "get-tuple-element(w%d), index=4\n", k);
+}
+
+static void put_loops(void) {
+  static const char *const bodies[][3] = {{"step", "b", "t"}, {"swap", "c", "b"}};
+  kl_sb_puts(&text, "again { s = (s32[], f32[7,12], f32[7], f32[7], f32[12]) parameter(0)\n"
+                    "  i = s32[] get-tuple-element(s), index=0 z = s32[] constant(0)\n"
+                    "  ROOT r = pred[] compare(i, z), direction=GT }\n");
+  for (int i = 0; i < 2; i++)
+    kl_sbf(&text,
+           "%s { s = (s32[], f32[7,12], f32[7], f32[7], f32[12]) parameter(0)\n"
+           "  i = s32[] get-tuple-element(s), index=0 a = f32[7,12] get-tuple-element(s), index=1\n"
+           "  b = f32[7] get-tuple-element(s), index=2 c = f32[7] get-tuple-element(s), index=3\n"
+           "  d = f32[12] get-tuple-element(s), index=4 one = s32[] constant(1) j = s32[] subtract(i, one)\n"
+           "  h = f32[] constant(0.25) hb = f32[7,12] broadcast(h), dimensions={} x = f32[7,12] multiply(a, hb)\n"
+           "  bb = f32[7,12] broadcast(b), dimensions={0} y = f32[7,12] add(x, bb)\n"
+           "  db = f32[7,12] broadcast(d), dimensions={1} w = f32[7,12] subtract(y, db) z = f32[] constant(0)\n"
+           "  t = f32[7] reduce(w, z), dimensions={1}, to_apply=sum_f32\n"
+           "  ROOT r = (s32[], f32[7,12], f32[7], f32[7], f32[12]) tuple(j, w, %s, %s, d) }\n",
+           bodies[i][0], bodies[i][1], bodies[i][2]);
+  kl_sb_puts(&text, "outer { s = (s32[], f32[7,12], f32[7], f32[7], f32[12]) parameter(0)\n"
+                    "  i = s32[] get-tuple-element(s), index=0 two = s32[] constant(2)\n"
+                    "  a = f32[7,12] get-tuple-element(s), index=1 b = f32[7] get-tuple-element(s), index=2\n"
+                    "  c = f32[7] get-tuple-element(s), index=3 d = f32[12] get-tuple-element(s), index=4\n"
+                    "  k = (s32[], f32[7,12], f32[7], f32[7], f32[12]) tuple(two, a, b, c, d)\n"
+                    "  w = (s32[], f32[7,12], f32[7], f32[7], f32[12]) while(k), condition=again, body=swap\n"
+                    "  e = f32[7,12] get-tuple-element(w), index=1 f = f32[7] get-tuple-element(w), index=2\n"
+                    "  one = s32[] constant(1) j = s32[] subtract(i, one)\n"
+                    "  ROOT r = (s32[], f32[7,12], f32[7], f32[7], f32[12]) tuple(j, e, b, f, d) }\n");
+}
+
 static void put_scatter(void) {
   int a = find(3, 1), b = find(1, 1), i = find(1, 1);
   if (a < 0 || b < 0) return put_elementwise();
@@ -288,11 +337,12 @@ static void put_random(unsigned ops) {
   static void (*const puts[])(void) = {put_elementwise, put_elementwise, put_elementwise, put_elementwise, put_move,
                                        put_move,        put_move,        put_reduce,      put_reduce,      put_select,
                                        put_convert,     put_fusion,      put_call,        put_conditional, put_update,
-                                       put_variadic,    put_softmax,     put_scatter,     put_dot};
+                                       put_variadic,    put_softmax,     put_scatter,     put_dot,         put_while};
   text.n = 0;
   nvalues = 0;
   kl_sb_puts(&text, "HloModule random\n\n");
   put_helpers();
+  put_loops();
   kl_sb_puts(&text, "ENTRY e {\n");
   for (int t = 0; t < TYPES; t++)
     kl_sbf(&text, "  zero_%s = %s[] constant(0)\n  low_%s = %s[] constant(-100)\n", types[t], types[t], types[t],
@@ -328,6 +378,54 @@ START_TEST(random_modules) {
 }
 END_TEST
 
+// --- the corpus -----------------------------------------------------------------------------------------------------
+
+#define CORPUS KL_TESTS "/eval/corpus/"
+
+static bool read_file(const char *name) {
+  char path[1024], buffer[4096];
+  size_t n;
+  snprintf(path, sizeof path, CORPUS "%s", name);
+  FILE *f = fopen(path, "rb");
+  text.n = 0;
+  while (f && (n = fread(buffer, 1, sizeof buffer, f)) > 0) kl_sb_put(&text, (kl_str){buffer, n});
+  if (f) fclose(f);
+  return f != NULL;
+}
+
+static void check_module(const char *name, bool runs, unsigned k) {
+  ck_assert_msg(read_file(name), "%s is not there", name);
+  kiln_module *m = parse_text(name);
+  for (int host = 0; host < 2; host++) {
+    kiln_compile_params p = {.struct_size = sizeof p, .target = host ? "host" : "sm_90"};
+    kiln_status st = kiln_compile_check(cx, m, &p);
+    size_t n = kiln_diagnostics_count(cx);
+    ck_assert_msg(st == KILN_OK, "%s: %s", name, n ? kiln_diagnostics_get(cx, n - 1)->text : "");
+    kiln_diagnostics_clear(cx);
+  }
+  if (runs) run_both_and_check(cx, m, 3, 2 * k, text.p);
+  kiln_module_destroy(&m);
+}
+
+// Modules that are compiled stay so: a name a line, "compile" behind those that are not run, as their loops may not end
+// with any data, or nothing evaluates them. Of what is not in the list nothing is said.
+START_TEST(corpus_is_compiled) {
+  char line[512];
+  unsigned k = 0;
+  FILE *f = fopen(CORPUS "compiled.txt", "r");
+  ck_assert_ptr_nonnull(f);
+  for (; fgets(line, sizeof line, f); k++) {
+    if (!share_has(k, 12)) continue;
+    line[strcspn(line, "\n")] = 0;
+    char *space = strchr(line, ' ');
+    if (space) *space = 0;
+    check_module(line, !space, k);
+  }
+  fclose(f);
+  ck_assert_uint_gt(k, 100);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("modules", EACH(make, drop), {random_modules});
+  return RUN_TESTS("modules", EACH(make, drop), {random_modules}, {corpus_is_compiled});
 }

@@ -112,6 +112,17 @@ static void run_launch(session *s, const kiln_launch *l) {
   if (kl_checks_expect_nothing(s->cx, &s->memory, &launch, KL_CHECK_ALL)) failed(s->cx, l->kernel);
 }
 
+static void run_steps(session *s, size_t first, size_t count) {
+  for (size_t i = first; i < first + count; i++) {
+    const kiln_step *x = &s->m->steps[i];
+    for (size_t k = 0; x->kind == KILN_STEP_LAUNCHES && k < x->count; k++) run_launch(s, &s->m->launches[x->first + k]);
+    if (x->kind == KILN_STEP_LAUNCHES) continue;
+    const char *again = kl_memory_at(&s->memory, s->scratch + x->condition.offset, 1);
+    for (run_steps(s, i + 1, x->count); *again; run_steps(s, i + 1, x->count)) run_steps(s, i + 1 + x->count, x->body);
+    i += x->count + x->body;
+  }
+}
+
 static void run(session *s, const kiln_artifact *a, const void *const *params, void *const *results) {
   kl_memory_init(&s->memory, s->cx, UINT64_MAX);
   size_t n = 0, slots = s->m->parameter_count + s->m->result_count;
@@ -132,7 +143,8 @@ static void run(session *s, const kiln_artifact *a, const void *const *params, v
   uint64_t constants = s->m->constant_bytes;
   if (constants) memcpy(kl_memory_at(&s->memory, s->scratch + zero, constants), s->m->constants, constants);
   if (constants) kl_memory_define(&s->memory, s->scratch + zero, constants);
-  for (size_t k = 0; k < s->m->launch_count; k++) run_launch(s, &s->m->launches[k]);
+  for (size_t k = 0; k < s->m->launch_count && !s->m->step_count; k++) run_launch(s, &s->m->launches[k]);
+  run_steps(s, 0, s->m->step_count);
   for (uint64_t i = 0; i < zero; i++)
     EXPECT(((const uint8_t *)kl_memory_at(&s->memory, s->scratch, zero))[i] == 0, "a counter is not zero again");
   EXPECT(!constants || memcmp(kl_memory_at(&s->memory, s->scratch + zero, constants), s->m->constants, constants) == 0,

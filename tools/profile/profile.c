@@ -209,6 +209,10 @@ static int run_launches(job *j) {
   size_t size;
   const char *ptx = kiln_artifact_text(j->artifact, KILN_TEXT_PTX, &size);
   if (m->launch_count == 0) return 0;
+  if (m->step_count) {
+    fprintf(stderr, "kiln profile: expected a module without loops: how often their kernels run is the data's\n");
+    return EXIT_NOT_SUPPORTED;
+  }
   int status = report(j->cx, kiln_simulator_load(j->cx, j->s, "kernel.ptx", ptx, size, &j->code));
   j->count = count_of(j);
   for (size_t k = 0; k < m->launch_count && !status; k++) {

@@ -205,7 +205,8 @@ typedef struct launch {
   void **args;      // their addresses
 } launch;
 
-static kiln_status launch_one(const launch *l, size_t i) {
+static kiln_status launch_one(void *user, size_t i) {
+  const launch *l = user;
   const kiln_launch *at = &l->k->program.manifest.launches[i];
   uint32_t grid = kl_program_grid(&l->k->program, at, l->p->count), n = 0;
   if (grid == 0) return KILN_OK;
@@ -238,6 +239,22 @@ static kiln_status launch_one(const launch *l, size_t i) {
   return KILN_OK;
 }
 
+// By a copy behind what was launched, which is waited for: a stream that is being captured cannot be.
+static kiln_status read_condition(void *user, const kiln_argument *a, bool *again) {
+  const launch *l = user;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  uint8_t byte = 0;
+  KL_CUDA_TRY(l->cx, l->k->d, &l->k->fate, cuStreamIsCapturing, l->p->stream, &status);
+  if (status != CU_STREAM_CAPTURE_STATUS_NONE)
+    return kl_unsupported(l->cx, KL_NOWHERE,
+                          "the stream is being captured and the module has a loop whose condition is read on the way");
+  KL_CUDA_TRY(l->cx, l->k->d, &l->k->fate, cuMemcpyDtoHAsync, &byte,
+              kl_program_argument(a, l->at, l->p->count, l->p->scratch), 1, l->p->stream);
+  KL_CUDA_TRY(l->cx, l->k->d, &l->k->fate, cuStreamSynchronize, l->p->stream);
+  *again = byte != 0;
+  return KILN_OK;
+}
+
 // Loading while a stream is captured would end the capture.
 static kiln_status prepare_unless_capturing(const launch *l) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -259,8 +276,8 @@ static kiln_status launch_all(const launch *l) {
   KL_TRY(kl_program_check(l->cx, &l->k->program, l->at, l->p->count, l->p->scratch));
   KL_TRY(kl_cuda_enter(l->cx, l->k->d, &l->k->fate, l->k->context, &scope));
   kiln_status st = prepare_unless_capturing(l);
-  for (size_t i = 0; i < f->launch_count && st == KILN_OK; i++)
-    if (kl_program_launches(&l->k->program, &f->launches[i], l->at)) st = launch_one(l, i);
+  kl_runner runner = {(void *)l, launch_one, read_condition};
+  if (st == KILN_OK) st = kl_program_run(&l->k->program, l->at, &runner);
   return kl_cuda_leave(l->cx, l->k->d, &l->k->fate, &scope, st);
 }
 

@@ -95,14 +95,14 @@ static bool *find_computed(kl_ctx *cx, const kiln_module *m) {
   for (uint32_t i = m->ncomp; i-- > 0;)
     for (uint32_t k = 0; computed[i] && k < m->comp[i].ninstr; k++) {
       const kl_instr *in = &m->comp[i].instr[k];
-      bool calls = kl_is_walked(in) && in->op != KL_OP_MAP;
+      bool calls = (kl_is_walked(in) && in->op != KL_OP_MAP) || in->op == KL_OP_WHILE;
       for (uint32_t j = 0; calls && j < in->ncalled; j++) computed[in->called[j]] = true;
     }
   return computed;
 }
 
 static kiln_status check_in_module(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
-  if (in->shape->dtype == KILN_TOKEN || kl_has_chooser(in->op)) return KILN_OK;
+  if (in->shape->dtype == KILN_TOKEN || in->op == KL_OP_WHILE || kl_has_chooser(in->op)) return KILN_OK;
   if (in->op == KL_OP_CUSTOM_CALL)
     return kl_unsupported(cx, in->span, "custom-call of %.*s is not compiled: it stands for no array op that is known",
                           KL_FMT(in->more->target));
@@ -127,7 +127,7 @@ kiln_status kl_plan_check_module(kl_ctx *cx, const kiln_module *m) {
 
 static bool has_fusion(const kl_comp *c) {
   for (uint32_t i = 0; i < c->ninstr; i++) {
-    if (c->instr[i].op == KL_OP_FUSION) return true;
+    if (c->instr[i].op == KL_OP_FUSION || c->instr[i].op == KL_OP_WHILE) return true;
   }
   return false;
 }
@@ -135,7 +135,7 @@ static bool has_fusion(const kl_comp *c) {
 // Beside fusions ENTRY may hold only what makes nothing: the rest has been put into fusions (lower/fuse).
 static bool is_structure(kl_op op) {
   return op == KL_OP_FUSION || op == KL_OP_PARAMETER || op == KL_OP_TUPLE || op == KL_OP_GET_TUPLE_ELEMENT ||
-         op == KL_OP_CONSTANT || op == KL_OP_BITCAST;
+         op == KL_OP_CONSTANT || op == KL_OP_BITCAST || op == KL_OP_WHILE;
 }
 
 static kiln_status refuse_mixed(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
@@ -161,6 +161,6 @@ kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl
     if (only && !kl_str_is(kl_symbol_text(&m->names, in->name), only)) continue;
     units[(*n)++] = (kl_unit){kl_plan_inline(cx, m, &m->comp[in->called[0]], arena), in};
   }
-  if (*n == 0) return kl_invalid(cx, KL_NOWHERE, "no fusion named '%s' in ENTRY", only);
+  if (only && *n == 0) return kl_invalid(cx, KL_NOWHERE, "no fusion named '%s' in ENTRY", only);
   return KILN_OK;
 }

@@ -336,7 +336,8 @@ static bool lies_otherwise(const kl_fuser *f, uint32_t i) {
     if (in->op == KL_OP_GET_TUPLE_ELEMENT) leaf += of->shape->first_leaf[in->number];
     in = of;
   }
-  if (in->op != KL_OP_PARAMETER || f->c != &f->m->comp[f->m->entry]) return false;
+  if (in->op != KL_OP_PARAMETER) return false;
+  if (f->c != &f->m->comp[f->m->entry]) return true; // a loop's state lies as its caller has it
   for (uint32_t p = 0; p < (uint32_t)in->number; p++)
     base += (uint32_t)kl_shape_leaf_count(f->c->instr[f->c->params[p]].shape);
   return !kl_shape_same_in_memory(f->m->interface.shapes[base + leaf], kl_shape_leaf(in->shape, leaf));
