@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { O_INPUT = O_VERB, O_OUTPUT, O_CHECK };
+enum { O_INPUT = O_VERB, O_OUTPUT, O_CHECK, O_LAUNCHES };
 static const option options[] = {
     SESSION_OPTIONS("GPU to compile for (default: the one here, else sm_90)", "auto, cuda, host, sim or eval", "5"),
     {"--input", "K=FILE.npy",
@@ -21,6 +21,10 @@ static const option options[] = {
      "compare every result with the reference evaluator, and with --device sim look for values that were never "
      "written, "
      "races and the like; exit status 1 if anything is wrong"},
+    {"--launches", NULL,
+     "a table of the launches of the last run: how often, time and share of it, bytes that they read and write; each "
+     "is "
+     "waited for"},
     {0},
 };
 
@@ -160,6 +164,31 @@ static void report_kernels(const session *s) {
   if (n > 1) printf("compile  %.1f ms for all %zu kernels\n", s->compile_ms, n);
 }
 
+// A launch is a row; of a loop's all rounds together. Bytes are those of one, by the shapes of what it reads and
+// writes.
+static void report_launches(const session *s) {
+  const kiln_manifest *m = kiln_artifact_manifest(session_on_gpu(s) ? s->gpu : s->host);
+  double all = 0;
+  for (size_t i = 0; i < m->launch_count; i++) all += s->launch_seconds[i];
+  printf("launches %10s %6s %8s %14s  kernel\n", "ms", "share", "times", "bytes");
+  for (size_t i = 0; i < m->launch_count; i++)
+    printf("         %10.4f %5.1f%% %8zu %14lld  %s\n", s->launch_seconds[i] * 1e3,
+           all > 0 ? s->launch_seconds[i] / all * 100 : 0, s->launch_times[i], (long long)m->launches[i].bytes,
+           m->launches[i].kernel);
+}
+
+static void json_launches(const session *s) {
+  const kiln_manifest *m = kiln_artifact_manifest(session_on_gpu(s) ? s->gpu : s->host);
+  printf(", \"launches\": [");
+  for (size_t i = 0; i < m->launch_count; i++) {
+    printf("%s{\"kernel\": ", i ? ", " : "");
+    json_string(stdout, m->launches[i].kernel);
+    printf(", \"ms\": %.6f, \"times\": %zu, \"bytes\": %lld}", s->launch_seconds[i] * 1e3, s->launch_times[i],
+           (long long)m->launches[i].bytes);
+  }
+  printf("]");
+}
+
 static void report_mismatches(const session *s) {
   for (size_t i = 0; i < s->mismatches && i < 16; i++) {
     const kiln_mismatch *x = &s->mismatch[i];
@@ -183,6 +212,7 @@ static void report_text(const session *s, bool checked) {
   printf("device   %s%s\n", machine_text(s), s->machine == ON_SIM ? ", simulated" : "");
   if (s->gpu) report_kernels(s);
   printf("data     %lld bytes in and out\n", (long long)bytes);
+  if (s->by_launch) report_launches(s);
   printf("time     %.3f ms, %.1f GB/s\n", s->seconds * 1e3, s->seconds > 0 ? (double)bytes / s->seconds * 1e-9 : 0);
   if (s->machine == ON_EVAL)
     printf("verdict  none: --check compares with the evaluator, and these are its own results\n");
@@ -213,6 +243,7 @@ static void report_json(const session *s, bool checked) {
       "], \"compile_ms\": %.3f, \"bytes\": %lld, \"ms\": %.6f, \"gb_per_s\": %.3f, \"results\": %lld, \"checked\": %s",
       s->compile_ms, (long long)bytes, s->seconds * 1e3, s->seconds > 0 ? (double)bytes / s->seconds * 1e-9 : 0,
       (long long)session_elements(s), checked ? "true" : "false");
+  if (s->by_launch) json_launches(s);
   if (checked) printf(", \"right\": %s", s->mismatches ? "false" : "true");
   if (checked && s->machine == ON_SIM) printf(", \"findings\": %zu", findings_of(s));
   printf("}\n");
@@ -224,6 +255,7 @@ static int work(session *s) {
   static int (*const machines[])(session *) = {session_run_gpu, session_run_host, session_run_gpu, run_eval};
   const char *folder = s->a->values[O_OUTPUT];
   bool checked = s->a->values[O_CHECK] && s->machine != ON_EVAL;
+  s->by_launch = s->a->values[O_LAUNCHES] && s->machine != ON_EVAL;
   int status = folder ? make_folder(folder) : 0;
   if (!status && checked && s->machine == ON_SIM) status = check_launches(s);
   if (!status) status = machines[s->machine](s);

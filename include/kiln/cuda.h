@@ -90,6 +90,10 @@ typedef struct kiln_cuda_launch_params {
   const uint64_t *results;    // CUdeviceptr of each flattened result
   uint64_t scratch;           // CUdeviceptr of the manifest's scratch memory; 0 where none is needed
   int64_t count;              // of elements, where the artifact takes it, else 0
+  // Called behind each launch, with its number in the manifest and how long it took, from its call to its end, which is
+  // waited for: not on a stream that is being captured. In a loop each time. May be NULL.
+  void (*launched)(void *user, size_t launch, double seconds);
+  void *user;
 } kiln_cuda_launch_params;
 
 // Enqueues all launches on the stream. parameters[i], results[i]: the buffer of each slot, or its value, as the

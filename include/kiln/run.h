@@ -20,6 +20,9 @@ typedef struct kiln_run_params {
   size_t struct_size;
   uint32_t threads; // 0: all cores
   int64_t count;    // of elements, where the artifact takes it (kiln_manifest), else 0
+  // Called behind each launch, with its number in the manifest and how long it took; in a loop each time. May be NULL.
+  void (*launched)(void *user, size_t launch, double seconds);
+  void *user;
 } kiln_run_params;
 
 // Runs all launches and returns when they are done. parameters[i], results[i]: the buffer of each slot, as the manifest

@@ -172,6 +172,7 @@ typedef struct run {
   char *scratch;
   int64_t count;
   uint32_t threads;
+  const kiln_run_params *params;
 } run;
 
 static int64_t iterations_of(const kiln_launch *l, const kl_host_launch *h, int64_t count) {
@@ -191,10 +192,12 @@ static kiln_status run_launch(void *user, size_t i) {
   const kiln_launch *l = &r->k->program.manifest.launches[i];
   const kl_host_launch *h = &r->k->host[i];
   bool counted = r->k->program.manifest.counted;
+  double start = r->params->launched ? kl_seconds() : 0;
   int64_t iterations = counted ? iterations_of(l, h, r->count) : h->iterations;
   for (size_t s = 0; s < l->argument_count; s++) r->arguments[s] = argument(r, &l->arguments[s]);
   if (counted ? r->count != 0 : h->any)
     run_parallel(r->k->fn[i], r->arguments, iterations, h->least, r->count, r->threads);
+  if (r->params->launched) r->params->launched(r->params->user, i, kl_seconds() - start);
   return KILN_OK;
 }
 
@@ -225,7 +228,7 @@ kiln_status kiln_kernel_run(kiln_context *cx, const kiln_kernel *k, const void *
   const kiln_manifest *f = &k->program.manifest;
   size_t slots = f->parameter_count + f->result_count + 1, arguments = k->program.most_arguments + 1;
   size_t scratch = (size_t)f->scratch_bytes + f->scratch_align;
-  run r = {.k = k, .count = p.count, .threads = p.threads ? p.threads : default_threads()};
+  run r = {.k = k, .params = &p, .count = p.count, .threads = p.threads ? p.threads : default_threads()};
   char *memory = f->scratch_bytes ? kl_try_alloc(cx, scratch) : NULL;
   if (f->scratch_bytes && !memory) return kl_out_of_memory(cx, scratch, "scratch memory");
   r.scratch = memory ? memory + (f->scratch_align - (uintptr_t)memory % f->scratch_align) : NULL;

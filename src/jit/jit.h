@@ -83,6 +83,7 @@ typedef struct kl_runner {
   kiln_status (*launch)(void *user, size_t launch);
   kiln_status (*read)(void *user, const kiln_argument *condition, bool *again);
 } kl_runner;
+double kl_seconds(void); // of a clock that goes on
 kiln_status kl_program_run(const kl_program *p, const uint64_t *at, const kl_runner *r);
 uint32_t kl_program_grid(const kl_program *p, const kiln_launch *l, int64_t count); // blocks; 0: nothing to launch
 

@@ -3,6 +3,7 @@
 #include "jit/jit.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 // --- the artifact -------------------------------------------------------------------------------------------------
 
@@ -194,6 +195,12 @@ uint32_t kl_program_grid(const kl_program *p, const kiln_launch *l, int64_t coun
   if (!l->count_whole) return count ? l->grid[0] : 0;
   int64_t rest = (count % l->count_whole + l->count_rest - 1) / l->count_rest;
   return (uint32_t)(count / l->count_whole + rest) * l->count_blocks;
+}
+
+double kl_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 // --- running --------------------------------------------------------------------------------------------------------

@@ -96,7 +96,10 @@ kiln_status buffers_launch(session *s, kiln_device *dev, kiln_cuda_kernel *k, co
                                .parameters = b->arguments,
                                .results = b->results,
                                .scratch = b->scratch,
-                               .count = s->count};
+                               .count = s->count,
+                               .launched = s->by_launch ? session_launched : NULL,
+                               .user = s};
+  if (s->by_launch) session_begin_launches(s);
   return kiln_cuda_kernel_launch(s->cx, k, &p);
 }
 

@@ -209,6 +209,8 @@ static void release(void ***buffers, size_t n) {
 static void close_session(session *s) {
   release(&s->params, s->nparams);
   release(&s->results, s->nresults);
+  free(s->launch_seconds);
+  free(s->launch_times);
   kiln_artifact_destroy(&s->gpu);
   kiln_artifact_destroy(&s->host);
   kiln_module_destroy(&s->m);
@@ -252,6 +254,21 @@ static void refill(const session *s, const void **given) {
   }
 }
 
+void session_launched(void *user, size_t launch, double seconds) {
+  session *s = user;
+  s->launch_seconds[launch] += seconds;
+  s->launch_times[launch]++;
+}
+
+void session_begin_launches(session *s) {
+  size_t n = kiln_artifact_manifest(session_on_gpu(s) ? s->gpu : s->host)->launch_count + 1;
+  free(s->launch_seconds);
+  free(s->launch_times);
+  s->launch_seconds = calloc(n, sizeof *s->launch_seconds);
+  s->launch_times = calloc(n, sizeof *s->launch_times);
+  if (!s->launch_seconds || !s->launch_times) s->by_launch = false;
+}
+
 int session_run_host(session *s) {
   kiln_kernel *k = NULL;
   kiln_status st = kiln_kernel_load(s->cx, s->host, &k);
@@ -262,6 +279,9 @@ int session_run_host(session *s) {
   progress("running");
   for (size_t i = 0; st == KILN_OK && i <= s->repeat; i++) {
     refill(s, given);
+    if (s->by_launch) session_begin_launches(s);
+    rp.launched = s->by_launch ? session_launched : NULL;
+    rp.user = s;
     double start = now_seconds();
     st = kiln_kernel_run(s->cx, k, given, s->results, &rp);
     times[i] = now_seconds() - start;

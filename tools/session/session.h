@@ -37,6 +37,9 @@ typedef struct session {
   kiln_driver *driver; // on cuda and sim
   kiln_device_info device;
   double compile_ms, seconds, check_seconds; // seconds: median of the runs
+  bool by_launch;                            // times of single launches are wanted: of the last run, by number
+  double *launch_seconds;
+  size_t *launch_times; // how often it was done
   size_t mismatches;
   kiln_mismatch mismatch[16];
 } session;
@@ -65,6 +68,8 @@ int session_check(session *s);
 const kiln_module *session_module(const session *s);
 void **session_params(const session *s);
 void **session_results(const session *s);
+void session_launched(void *user, size_t launch, double seconds); // adds the time to a session's
+void session_begin_launches(session *s);                          // from nothing
 kiln_eval_params session_eval_params(const session *s);
 int64_t session_bytes(const session *s);    // in and out
 int64_t session_elements(const session *s); // of all results

@@ -205,6 +205,17 @@ typedef struct launch {
   void **args;      // their addresses
 } launch;
 
+static kiln_status launch_one(void *user, size_t i);
+
+static kiln_status launch_and_wait(void *user, size_t i) {
+  const launch *l = user;
+  double start = kl_seconds();
+  KL_TRY(launch_one(user, i));
+  KL_CUDA_TRY(l->cx, l->k->d, &l->k->fate, cuStreamSynchronize, l->p->stream);
+  l->p->launched(l->p->user, i, kl_seconds() - start);
+  return KILN_OK;
+}
+
 static kiln_status launch_one(void *user, size_t i) {
   const launch *l = user;
   const kiln_launch *at = &l->k->program.manifest.launches[i];
@@ -276,7 +287,7 @@ static kiln_status launch_all(const launch *l) {
   KL_TRY(kl_program_check(l->cx, &l->k->program, l->at, l->p->count, l->p->scratch));
   KL_TRY(kl_cuda_enter(l->cx, l->k->d, &l->k->fate, l->k->context, &scope));
   kiln_status st = prepare_unless_capturing(l);
-  kl_runner runner = {(void *)l, launch_one, read_condition};
+  kl_runner runner = {(void *)l, l->p->launched ? launch_and_wait : launch_one, read_condition};
   if (st == KILN_OK) st = kl_program_run(&l->k->program, l->at, &runner);
   return kl_cuda_leave(l->cx, l->k->d, &l->k->fate, &scope, st);
 }
