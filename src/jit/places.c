@@ -127,8 +127,8 @@ static place new_buffer(placing *p, const kl_shape *shape) {
 
 // Are the arrays behind a bitcast and its result laid out as the two shapes say? Buffers of results may lie otherwise
 // than values.
-static bool lies_as_seen(const kl_kernels *k, const kl_shape *slot, const kl_instr *from, uint32_t leaf,
-                         const kl_shape *as, bool seen_otherwise) {
+static bool lies_as_seen(const kl_shape *slot, const kl_instr *from, uint32_t leaf, const kl_shape *as,
+                         bool seen_otherwise) {
   const kl_shape *own = kl_shape_leaf(from->shape, leaf);
   if (as) return kl_shape_same_in_memory(slot, as);
   return !seen_otherwise || kl_shape_same_in_memory(slot, own);
@@ -157,7 +157,7 @@ static uint32_t place_results(placing *p, bool *const *seen, uint32_t *copies) {
     if (!kl_shape_is_array(slot)) continue; // a token
     uint32_t at = (uint32_t)(from - k->entry->instr);
     bool *placed = p->placed[at] ? &p->placed[at][leaf] : NULL;
-    if (!placed || *placed || !lies_as_seen(k, slot, from, leaf, as, seen[at][leaf])) {
+    if (!placed || *placed || !lies_as_seen(slot, from, leaf, as, seen[at][leaf])) {
       copies[n++] = r;
       continue;
     }

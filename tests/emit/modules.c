@@ -378,6 +378,76 @@ START_TEST(random_modules) {
 }
 END_TEST
 
+// --- memory ---------------------------------------------------------------------------------------------------------
+
+enum { KINDS_OF_SIZES = 6 };
+static const int lengths[KINDS_OF_SIZES] = {256, 1000, 4096, 5000, 20000, 65536};
+
+// Fusions that each read up to three values, of any lengths, and write one: rows of the first, sums of the others.
+static int put_given(int n, int *length, int (*reads)[2]) {
+  text.n = 0;
+  kl_sb_puts(&text,
+             "HloModule memory\n\nadd { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n");
+  for (int i = 1; i < n; i++) {
+    length[i] = lengths[below(KINDS_OF_SIZES)];
+    reads[i][0] = i < 2 ? 0 : i - 1 - (int)below((uint32_t)(i < 20 ? i : 20));
+    reads[i][1] = chance(50) ? i - 1 : (int)below((uint32_t)i);
+    kl_sbf(&text, "f%d { p = f32[%d] parameter(0) q = f32[%d] parameter(1)\n  z = f32[] constant(0)\n", i,
+           length[reads[i][0]], length[reads[i][1]]);
+    kl_sbf(&text,
+           "  a = f32[1] slice(p), slice={[0:1]} b = f32[1] slice(q), slice={[3:4]} c = f32[1] add(a, b)\n"
+           "  d = f32[] reshape(c) ROOT r = f32[%d] broadcast(d), dimensions={} }\n",
+           length[i]);
+  }
+  kl_sbf(&text, "ENTRY e {\n  v0 = f32[%d] parameter(0)\n", length[0]);
+  for (int i = 1; i < n; i++)
+    kl_sbf(&text, "  %sv%d = f32[%d] fusion(v%d, v%d), kind=kLoop, calls=f%d\n", i + 1 == n ? "ROOT " : "", i,
+           length[i], reads[i][0], reads[i][1], i);
+  kl_sb_puts(&text, "}\n");
+  return n;
+}
+
+// The most that is there at one launch: what it writes, and what it or a later one reads.
+static uint64_t live_at_most(int n, const int *length, int (*const reads)[2]) {
+  uint64_t most = 0;
+  for (int i = 1; i < n; i++) {
+    uint64_t live = 0;
+    for (int v = 1; v + 1 < n && v <= i; v++) {
+      bool wanted = v == i;
+      for (int k = i; k < n && !wanted; k++) wanted = reads[k][0] == v || reads[k][1] == v;
+      live += wanted ? (uint64_t)length[v] * 4 : 0;
+    }
+    most = live > most ? live : most;
+  }
+  return most;
+}
+
+START_TEST(buffers_share_memory) {
+  enum { N = 120 };
+  int length[N] = {256}, reads[N][2] = {{0}};
+  double worst = 0;
+  for (uint64_t k = 0; k < share_of(12); k++) {
+    seed = 31 * k + 7;
+    put_given(20 + (int)below(N - 20), length, reads);
+    int n = 0;
+    for (const char *at = text.p; (at = strstr(at, " fusion(")); at++) n++;
+    kiln_module *m = parse_text("memory.hlo");
+    kiln_compile_params p = {.struct_size = sizeof p};
+    kiln_artifact *a = NULL;
+    if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, "compiling", cx, text.p);
+    uint64_t bound = live_at_most(n + 1, length, reads), scratch = kiln_artifact_manifest(a)->scratch_bytes;
+    double times = (double)scratch / (double)bound;
+    ck_assert_msg(scratch >= bound && times <= 1.1, "seed %u: %llu bytes, %llu are there at most", (unsigned)k,
+                  (unsigned long long)scratch, (unsigned long long)bound);
+    worst = times > worst ? times : worst;
+    if (k < 2) run_both_and_check(cx, m, 3, 2 * (unsigned)k, text.p);
+    kiln_artifact_destroy(&a);
+    kiln_module_destroy(&m);
+  }
+  printf("# scratch memory is at most %.3f times what is there at one launch\n", worst);
+}
+END_TEST
+
 // --- the corpus -----------------------------------------------------------------------------------------------------
 
 #define CORPUS KL_TESTS "/eval/corpus/"
@@ -427,5 +497,5 @@ START_TEST(corpus_is_compiled) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("modules", EACH(make, drop), {random_modules}, {corpus_is_compiled});
+  return RUN_TESTS("modules", EACH(make, drop), {random_modules}, {buffers_share_memory}, {corpus_is_compiled});
 }
