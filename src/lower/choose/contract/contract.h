@@ -63,14 +63,21 @@ kl_parts kl_join_leaf(kl_writer *w, const kl_contraction *x, kl_parts before, kl
 uint32_t kl_round_sum(kl_writer *w, const kl_contraction *x, kl_parts sum);
 
 // loops.c: sums pair by pair. Loops over whole leaves, the pairs of one, those of the last, KL_NONE: at most one round;
-// `regs` number a thread's sums.
+// `regs` number a thread's sums. Where all of these are whole numbers of `at_once` pairs, so many are read at once.
 typedef struct kl_contract_loops {
-  uint32_t leaf, pair, rest;
+  uint32_t leaf, pair, rest, at; // at: reg, of pairs that are read at once
+  int64_t at_once;
   kl_vars regs;
 } kl_contract_loops;
-void kl_contract_loop_vars(kl_affs *p, kl_var_list *vars, const kl_contraction *x, kl_contract_loops *out);
+void kl_contract_loop_vars(kl_affs *p, kl_var_list *vars, const kl_contraction *x, int64_t at_once,
+                           kl_contract_loops *out);
 // The terms of pair r.
 typedef kiln_status kl_contract_pair(void *arg, const kl_aff *r, kl_parts terms[2]);
+// The same of one leaf alone, which begins with pair `first`: of a whole leaf's number of pairs.
+void kl_contract_leaf_vars(kl_affs *p, kl_var_list *vars, const kl_contraction *x, int64_t at_once,
+                           kl_contract_loops *out);
+kiln_status kl_contract_leaf(kl_writer *w, const kl_contraction *x, const kl_contract_loops *loops,
+                             kl_contract_pair *pair, void *arg, const kl_aff *first, kl_parts *sum);
 kiln_status kl_contract_sum(kl_writer *w, const kl_contraction *x, const kl_contract_loops *loops,
                             kl_contract_pair *pair, void *arg, kl_parts *sum);
 
@@ -96,6 +103,27 @@ void kl_contract_output_element(kl_affs *p, const kl_contraction *x, const kl_co
 bool kl_contract_output_index(kl_affs *p, const kl_contraction *x, const kl_contract_outputs *o,
                               const kl_aff *const *element, const kl_aff **index);
 
+// --- several blocks for an element ----------------------------------------------------------------------------------
+
+// Leaves' sums in scratch memory, by part, leaf after leaf: in each the place of an element is that in the first
+// output.
+typedef struct kl_leaf_sums {
+  int64_t leaves;
+  uint32_t slot[2];
+} kl_leaf_sums;
+void kl_add_leaf_sums(kl_choosing *c, const kl_contraction *x, kl_leaf_sums *out);
+void kl_store_leaf(kl_choosing *c, kl_writer *w, const kl_contraction *x, const kl_leaf_sums *s, const kl_aff *leaf,
+                   const kl_aff *at, kl_parts sum, uint32_t keep);
+// Is a pair of the last leaf perhaps not there?
+static inline bool kl_has_short_leaf(const kl_contraction *x) {
+  return x->length % x->leaf != 0;
+}
+// A term of a pair that changes no bit of a sum, on either side.
+uint32_t kl_absent_term(kl_writer *w, const kl_contraction *x, int side);
+// elements.c: the last launch of the plan, which has no parts, joins them, and makes the outputs.
+kiln_status kl_join_leaves(kl_choosing *c, const kl_contraction *x, const kl_contract_outputs *o,
+                           const kl_leaf_sums *sums, const char **why_not);
+
 // --- tiles ----------------------------------------------------------------------------------------------------------
 
 // An element of the result by three numbers: what both operands, the left and the right one take others of along.
@@ -115,6 +143,7 @@ enum { KL_QUAD = 4 };
 typedef struct kl_contract_tile {
   int64_t quads[2], lanes[2], warps[2]; // down the left operand's rows, and the right one's
   int64_t side[2], threads, depth;      // elements of a block's tile; pairs of a slab
+  bool splits;                          // each leaf has blocks of its own
   kl_slab slab[2];
 } kl_contract_tile;
 // tile_size.c: false where no tile is worth it.

@@ -3,7 +3,10 @@
 
 #include "lower/choose/contract/contract.h"
 
-enum { WARP = 32, WARPS = 4, ENOUGH_THREADS = 1 << 14 };
+enum { WARP = 32, WARPS = 4, ENOUGH_THREADS = 1 << 14, AT_ONCE = 4 };
+
+// What a launch makes: outputs of all pairs; one leaf of each element; outputs of leaves that are made.
+typedef enum share_of { ALL_PAIRS, ONE_LEAF, ALL_LEAVES } share_of;
 
 typedef struct elements {
   kl_choosing *c;
@@ -13,6 +16,10 @@ typedef struct elements {
   kl_writer w;
   kl_walk walk;
   kl_var_list vars;
+  share_of share;
+  const kl_leaf_sums *sums; // but ALL_PAIRS
+  const kl_aff *leaf;       // ONE_LEAF: which
+  uint32_t all;             // ALL_LEAVES: the loop over them
   kl_contract_loops loops;
   const kl_aff *at;                     // the element's place in the first output
   uint32_t keep;                        // it is there
@@ -42,19 +49,51 @@ static void make_vars(elements *x) {
   bool host = x->c->plan->target.machine == KL_HOST;
   int64_t n = neighbours(x), warps = host ? 1 : WARPS, lanes = host ? 1 : WARP, group = n * warps * lanes;
   uint32_t var;
+  if (x->share == ONE_LEAF) x->leaf = kl_new_var(x->p, &x->vars, KL_BIND_BLOCK, x->sums->leaves, "leaf", &var);
   const kl_aff *at = kl_new_var(x->p, &x->vars, KL_BIND_BLOCK, (x->o->shape->count - 1) / group + 1, "block", &var);
   at = kl_aff_addmul(x->p, kl_new_var(x->p, &x->vars, KL_BIND_WARP, warps, "warp", &var), at, warps);
   at = kl_aff_addmul(x->p, kl_new_var(x->p, &x->vars, KL_BIND_LANE, lanes, "lane", &var), at, lanes);
   const kl_aff *v = kl_new_var(x->p, &x->vars, host ? KL_BIND_LANE : KL_BIND_REG, n, host ? "lane" : "v", &var);
   if (!host && var != KL_NONE) x->loops.regs = (kl_vars)1 << var;
   x->at = kl_aff_addmul(x->p, v, at, n);
-  kl_contract_loop_vars(x->p, &x->vars, x->x, &x->loops);
+  if (x->share == ALL_PAIRS) kl_contract_loop_vars(x->p, &x->vars, x->x, host ? 1 : AT_ONCE, &x->loops);
+  if (x->share == ONE_LEAF) kl_contract_leaf_vars(x->p, &x->vars, x->x, AT_ONCE, &x->loops);
+  if (x->share == ALL_LEAVES) kl_new_var(x->p, &x->vars, KL_BIND_STEP, x->sums->leaves, "leaf", &x->all);
 }
 
 static kiln_status want_pair(void *arg, const kl_aff *r, kl_parts *terms) {
   elements *x = arg;
-  for (int side = 0; side < 2; side++) KL_TRY(kl_want_term(&x->walk, x->x, side, x->element, r, x->keep, &terms[side]));
+  uint32_t keep = x->keep, there = KL_NONE;
+  bool never;
+  if (x->share == ONE_LEAF && kl_has_short_leaf(x->x)) {
+    there = kl_guard_and(&x->w.guards, KL_NONE, r, 0, x->x->length - 1, &never);
+    keep = kl_guard_and(&x->w.guards, keep, r, 0, x->x->length - 1, &never);
+  }
+  for (int side = 0; side < 2; side++) {
+    KL_TRY(kl_want_term(&x->walk, x->x, side, x->element, r, keep, &terms[side]));
+    if (there == KL_NONE) continue;
+    uint32_t nothing = kl_absent_term(&x->w, x->x, side);
+    terms[side].re = kl_write_choose(&x->w, there, terms[side].re, nothing);
+    if (x->x->complex) terms[side].im = kl_write_choose(&x->w, there, terms[side].im, nothing);
+  }
   return KILN_OK;
+}
+
+// From the left: what blocks have left of each leaf.
+static kl_parts join_leaves(elements *x) {
+  uint32_t parts = x->x->complex ? 2 : 1, carried[2], leaf[2] = {KL_NONE, KL_NONE};
+  kl_vars regs[2] = {x->loops.regs, x->loops.regs};
+  kl_parts none = kl_no_leaf(&x->w, x->x);
+  kl_write_loop(&x->w, x->all, parts, (uint32_t[]){none.re, none.im}, regs, carried);
+  const kl_aff *at = kl_aff_addmul(x->p, x->at, kl_aff_dim(x->p, x->all), x->x->shape->count);
+  for (uint32_t part = 0; part < parts; part++) {
+    uint32_t slot = x->sums->slot[part];
+    leaf[part] = kl_write_load(&x->w, slot, &x->c->slots.v.p[slot], at, x->keep, NULL);
+  }
+  kl_parts sum = {carried[0], x->x->complex ? carried[1] : KL_NONE};
+  sum = kl_join_leaf(&x->w, x->x, sum, (kl_parts){leaf[0], leaf[1]});
+  kl_write_loop_end(&x->w, (uint32_t[]){sum.re, sum.im});
+  return sum;
 }
 
 // The index of an element by its place. Of the slowest dim it is as large as places are: `keep` says that these are
@@ -82,13 +121,22 @@ static kiln_status write_body(elements *x) {
   x->walk.named = named;
   x->walk.nnamed = x->o->shape->rank;
   kl_contract_output_element(x->p, x->x, x->o, index, x->element);
-  KL_TRY(kl_contract_sum(&x->w, x->x, &x->loops, want_pair, x, &sum));
+  if (x->share == ONE_LEAF) {
+    const kl_aff *first = kl_aff_mulc(x->p, x->leaf, x->x->leaf);
+    KL_TRY(kl_contract_leaf(&x->w, x->x, &x->loops, want_pair, x, first, &sum));
+    kl_store_leaf(x->c, &x->w, x->x, x->sums, x->leaf, x->at, sum, x->keep);
+    return KILN_OK;
+  }
+  if (x->share == ALL_LEAVES)
+    sum = join_leaves(x);
+  else
+    KL_TRY(kl_contract_sum(&x->w, x->x, &x->loops, want_pair, x, &sum));
   return kl_store_outputs(&x->walk, x->x, x->o, index, x->at, sum, x->keep);
 }
 
-kiln_status kl_contract_elements(kl_choosing *c, const kl_contraction *k, const kl_contract_outputs *o,
-                                 const char **why_not) {
-  elements x = {.c = c, .x = k, .o = o, .p = c->plan->affs};
+static kiln_status write_launch(kl_choosing *c, const kl_contraction *k, const kl_contract_outputs *o, share_of share,
+                                const kl_leaf_sums *sums, const char **why_not) {
+  elements x = {.c = c, .x = k, .o = o, .p = c->plan->affs, .share = share, .sums = sums};
   kl_body b = {0};
   make_vars(&x);
   kl_take_vars(c->arena, &x.vars, &b);
@@ -107,4 +155,26 @@ kiln_status kl_contract_elements(kl_choosing *c, const kl_contraction *k, const 
   kl_part part = {.dim = KL_NONE, .count = o->shape->count, .main = b, .blocks = b.blocks, .main_blocks = b.blocks};
   kl_plan_add_part(c->plan, &part);
   return KILN_OK;
+}
+
+kiln_status kl_join_leaves(kl_choosing *c, const kl_contraction *k, const kl_contract_outputs *o,
+                           const kl_leaf_sums *sums, const char **why_not) {
+  return write_launch(c, k, o, ALL_LEAVES, sums, why_not);
+}
+
+enum { BUSY_THREADS = 1 << 16 }; // of a GPU
+
+// With few elements of several leaves each leaf has threads of its own.
+kiln_status kl_contract_elements(kl_choosing *c, const kl_contraction *k, const kl_contract_outputs *o,
+                                 const char **why_not) {
+  bool few = c->plan->target.machine == KL_NVPTX && o->shape->count < BUSY_THREADS;
+  int64_t split = c->params->strategy.split;
+  if (k->length <= k->leaf || k->leaf % AT_ONCE || (split ? split == 1 : !few) || c->plan->target.machine == KL_HOST)
+    return write_launch(c, k, o, ALL_PAIRS, NULL, why_not);
+  kl_leaf_sums sums;
+  kl_add_leaf_sums(c, k, &sums);
+  KL_TRY(write_launch(c, k, o, ONE_LEAF, &sums, why_not));
+  if (*why_not) return KILN_OK;
+  kl_plan_add_launch(c->plan, c->plan->target.block);
+  return write_launch(c, k, o, ALL_LEAVES, &sums, why_not);
 }

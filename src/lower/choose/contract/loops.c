@@ -10,11 +10,22 @@ static int64_t rest_of(const kl_contraction *x) {
   return x->length % x->leaf;
 }
 
-void kl_contract_loop_vars(kl_affs *p, kl_var_list *vars, const kl_contraction *x, kl_contract_loops *out) {
+void kl_contract_loop_vars(kl_affs *p, kl_var_list *vars, const kl_contraction *x, int64_t at_once,
+                           kl_contract_loops *out) {
   int64_t whole = whole_leaves(x), rest = rest_of(x);
+  bool even = (!whole || x->leaf % at_once == 0) && rest % at_once == 0 && x->length;
+  out->at_once = even ? at_once : 1;
+  kl_new_var(p, vars, KL_BIND_REG, out->at_once, "u", &out->at);
   kl_new_var(p, vars, KL_BIND_STEP, whole > 1 ? whole : 1, "leaf", &out->leaf);
-  kl_new_var(p, vars, KL_BIND_STEP, whole ? x->leaf : 1, "k", &out->pair);
-  kl_new_var(p, vars, KL_BIND_STEP, rest ? rest : 1, whole ? "rest" : "k", &out->rest);
+  kl_new_var(p, vars, KL_BIND_STEP, whole ? x->leaf / out->at_once : 1, "k", &out->pair);
+  kl_new_var(p, vars, KL_BIND_STEP, rest ? rest / out->at_once : 1, whole ? "rest" : "k", &out->rest);
+}
+
+void kl_contract_leaf_vars(kl_affs *p, kl_var_list *vars, const kl_contraction *x, int64_t at_once,
+                           kl_contract_loops *out) {
+  *out = (kl_contract_loops){.leaf = KL_NONE, .rest = KL_NONE, .at_once = at_once, .regs = out->regs};
+  kl_new_var(p, vars, KL_BIND_REG, at_once, "u", &out->at);
+  kl_new_var(p, vars, KL_BIND_STEP, x->leaf / at_once, "k", &out->pair);
 }
 
 typedef struct summing {
@@ -41,13 +52,31 @@ static void end_loop(const summing *s, uint32_t loop, kl_parts next) {
   if (loop != KL_NONE) kl_write_loop_end(s->w, (uint32_t[]){next.re, next.im});
 }
 
+// One of the terms that were read at once.
+static kl_parts one_of(const summing *s, kl_parts terms, uint32_t u) {
+  if (s->loops->at == KL_NONE) return terms;
+  terms.re = kl_write_take(s->w, terms.re, s->loops->at, u);
+  if (s->x->complex) terms.im = kl_write_take(s->w, terms.im, s->loops->at, u);
+  return terms;
+}
+
 // A leaf that begins with pair `first`, over the rounds of a loop.
 static kiln_status write_leaf(const summing *s, const kl_aff *first, uint32_t loop, kl_parts *out) {
-  kl_parts terms[2], sum = begin_loop(s, loop, kl_begin_leaf(s->w, s->x));
-  KL_TRY(s->pair(s->arg, kl_aff_add(s->w->plan->affs, first, value_of(s, loop)), terms));
-  *out = kl_add_product(s->w, s->x, terms[0], terms[1], sum);
+  kl_affs *p = s->w->plan->affs;
+  const kl_contract_loops *l = s->loops;
+  kl_parts terms[2];
+  *out = begin_loop(s, loop, kl_begin_leaf(s->w, s->x));
+  const kl_aff *r = kl_aff_addmul(p, value_of(s, l->at), value_of(s, loop), l->at_once);
+  KL_TRY(s->pair(s->arg, kl_aff_add(p, first, r), terms));
+  for (uint32_t u = 0; u < l->at_once; u++)
+    *out = kl_add_product(s->w, s->x, one_of(s, terms[0], u), one_of(s, terms[1], u), *out);
   end_loop(s, loop, *out);
   return KILN_OK;
+}
+
+kiln_status kl_contract_leaf(kl_writer *w, const kl_contraction *x, const kl_contract_loops *loops,
+                             kl_contract_pair *pair, void *arg, const kl_aff *first, kl_parts *sum) {
+  return write_leaf(&(summing){w, x, loops, pair, arg}, first, loops->pair, sum);
 }
 
 kiln_status kl_contract_sum(kl_writer *w, const kl_contraction *x, const kl_contract_loops *loops,

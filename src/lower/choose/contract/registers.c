@@ -68,7 +68,7 @@ static void make_vars(holding *x) {
   x->panel = block;
   x->in_panel = kl_aff_addmul(x->p, lane, vector, lanes);
   x->named[f] = kl_aff_addmul(x->p, x->in_panel, block, vectors * lanes);
-  kl_contract_loop_vars(x->p, &x->vars, x->x, &x->loops);
+  kl_contract_loop_vars(x->p, &x->vars, x->x, 1, &x->loops);
 }
 
 static kiln_status want_pair(void *arg, const kl_aff *r, kl_parts *terms) {

@@ -94,3 +94,22 @@ uint32_t kl_round_sum(kl_writer *w, const kl_contraction *x, kl_parts sum) {
   uint32_t value = join(w, whole, KL_OP_COMPLEX, sum.re, sum.im);
   return converted(w, value, x->shape->dtype);
 }
+
+uint32_t kl_absent_term(kl_writer *w, const kl_contraction *x, int side) {
+  return constant(w, x->type, side || is_exact(x) ? 0 : -0.0);
+}
+
+// --- leaves in memory -----------------------------------------------------------------------------------------------
+
+void kl_add_leaf_sums(kl_choosing *c, const kl_contraction *x, kl_leaf_sums *out) {
+  *out = (kl_leaf_sums){.leaves = (x->length - 1) / x->leaf + 1};
+  for (uint32_t part = 0; part < (x->complex ? 2 : 1); part++)
+    out->slot[part] = kl_add_scratch(c->cx, c->plan, &c->slots, x->type, out->leaves * x->shape->count);
+}
+
+void kl_store_leaf(kl_choosing *c, kl_writer *w, const kl_contraction *x, const kl_leaf_sums *s, const kl_aff *leaf,
+                   const kl_aff *at, kl_parts sum, uint32_t keep) {
+  const kl_aff *place = kl_dom_simplify(w->body->domain, kl_aff_addmul(w->plan->affs, at, leaf, x->shape->count));
+  for (uint32_t part = 0; part < (x->complex ? 2 : 1); part++)
+    kl_write_store(w, s->slot[part], &c->slots.v.p[s->slot[part]], place, part ? sum.im : sum.re, keep);
+}

@@ -21,12 +21,14 @@ typedef struct tiling {
   kl_var_list vars;
   const kl_aff *named[NAMES]; // what names stand for
   int64_t extent[NAMES];
-  uint32_t leaf, slab, rest, round; // loops; KL_NONE: one round
-  kl_vars regs[2], of_slab[2];      // that number a thread's elements: of the result either way, of a slab
-  const kl_aff *row[2], *depth[2];  // of what a thread reads, in the slab
-  const kl_aff *own[2];             // the thread's elements in the tile, either way
-  uint32_t there[2];                // the slab's row is there
-  uint32_t shared[2][2];            // slots, by side and part
+  uint32_t leaf, slab, rest; // loops; KL_NONE: one round
+  const kl_aff *own_leaf;    // the block's, where each leaf has blocks
+  kl_leaf_sums sums;
+  kl_vars regs[2], of_slab[2];     // that number a thread's elements: of the result either way, of a slab
+  const kl_aff *row[2], *depth[2]; // of what a thread reads, in the slab
+  const kl_aff *own[2];            // the thread's elements in the tile, either way
+  uint32_t there[2];               // the slab's row is there
+  uint32_t shared[2][2];           // slots, by side and part
   int64_t pitch[2];
 } tiling;
 
@@ -85,6 +87,7 @@ static void make_vars(tiling *x) {
   const kl_contract_tile *t = x->t;
   const kl_aff *block[2], *warp[2], *lane[2];
   uint32_t var;
+  if (t->splits) x->own_leaf = new_var(x, KL_BIND_BLOCK, x->sums.leaves, "leaf", &var);
   x->extent[BOTH_NAME] = kl_contract_extent(x->x, KL_OF_BOTH);
   x->named[BOTH_NAME] = new_var(x, KL_BIND_BLOCK, x->extent[BOTH_NAME], "batch", &var);
   for (int i = 0; i < 2; i++) {
@@ -106,9 +109,10 @@ static void make_vars(tiling *x) {
     deal(x, i, thread);
     x->named[ROW_NAMES + i] = joined(x, block[i], t->side[i], x->row[i]);
   }
-  new_var(x, KL_BIND_STEP, at_least_one(whole_leaves(x)), "leaf", &x->leaf);
-  new_var(x, KL_BIND_STEP, whole_leaves(x) ? x->x->leaf / t->depth : 1, "slab", &x->slab);
-  new_var(x, KL_BIND_STEP, at_least_one(slabs_of(x, rest_of(x))), "rest", &x->rest);
+  int64_t whole = t->splits ? 1 : whole_leaves(x), rest = t->splits ? 0 : rest_of(x);
+  new_var(x, KL_BIND_STEP, at_least_one(whole), "leaf", &x->leaf);
+  new_var(x, KL_BIND_STEP, whole ? x->x->leaf / t->depth : 1, "slab", &x->slab);
+  new_var(x, KL_BIND_STEP, at_least_one(slabs_of(x, rest)), "rest", &x->rest);
 }
 
 static const kl_aff *value_of(const tiling *x, uint32_t var) {
@@ -131,11 +135,9 @@ typedef struct slab_values {
   uint32_t v[2][2];
 } slab_values;
 
-// A pair that is not there changes no bit of a sum.
-static uint32_t absent(tiling *x, int side) {
-  kl_dtype t = x->x->type;
-  double none = side ? 0.0 : -0.0;
-  return kl_write_scalar(&x->w, t, kl_is_float(t) ? kl_float_encode(t, none) : 0, 0);
+// May a slab have pairs that are not there?
+static bool has_short_slab(const tiling *x) {
+  return x->t->splits ? kl_has_short_leaf(x->x) : x->x->length % x->t->depth != 0;
 }
 
 static kiln_status read_side(tiling *x, int side, uint32_t pair, kl_parts *out) {
@@ -148,13 +150,13 @@ static kiln_status read_side(tiling *x, int side, uint32_t pair, kl_parts *out) 
   uint32_t guard =
       never ? KL_NONE : kl_guard_and(&x->w.guards, x->there[side], x->named[pair], 0, x->x->length - 1, &never);
   if (never) {
-    uint32_t nothing = absent(x, side);
+    uint32_t nothing = kl_absent_term(&x->w, x->x, side);
     *out = (kl_parts){nothing, x->x->complex ? nothing : KL_NONE};
     return KILN_OK;
   }
   KL_TRY(kl_want_term(&x->walk, x->x, side, element, name(x, pair), guard, out));
-  if (x->x->length % x->t->depth == 0 || is_pair == KL_NONE) return KILN_OK;
-  uint32_t nothing = absent(x, side);
+  if (!has_short_slab(x) || is_pair == KL_NONE) return KILN_OK;
+  uint32_t nothing = kl_absent_term(&x->w, x->x, side);
   out->re = kl_write_choose(&x->w, is_pair, out->re, nothing);
   if (x->x->complex) out->im = kl_write_choose(&x->w, is_pair, out->im, nothing);
   return KILN_OK;
@@ -260,7 +262,13 @@ static kiln_status write_sum(tiling *x, kl_parts *sum) {
   const kl_contraction *k = x->x;
   int64_t whole = whole_leaves(x), slabs = k->leaf / x->t->depth;
   rolling r = {.sum = {KL_NONE, KL_NONE}};
-  KL_TRY(read_slab(x, FIRST_PAIR, kl_aff_const(x->p, 0), &r.next));
+  const kl_aff *first = x->t->splits ? kl_aff_mulc(x->p, x->own_leaf, slabs) : kl_aff_const(x->p, 0);
+  KL_TRY(read_slab(x, FIRST_PAIR, first, &r.next));
+  if (x->t->splits) {
+    KL_TRY(write_leaf(x, x->slab, NEXT_PAIR, first, &r));
+    *sum = r.sum;
+    return KILN_OK;
+  }
   if (whole) {
     if (whole > 1) r.sum = kl_no_leaf(&x->w, k);
     if (whole > 1) begin_loop(x, x->leaf, &r);
@@ -308,6 +316,12 @@ static kiln_status write_body(tiling *x, const char **why_not) {
   for (int i = 0; i < 2; i++) x->there[i] = guard_of(x, KL_NONE, (uint32_t)(ROW_NAMES + i));
   KL_TRY(write_sum(x, &sum));
   uint32_t keep = guard_of(x, guard_of(x, KL_NONE, LEFT_NAME), RIGHT_NAME);
+  if (x->t->splits) {
+    const kl_aff *place = kl_position_of(x->p, info(x, *x->o->slots)->shape, index);
+    place = kl_real(&x->walk, kl_dom_simplify(x->body.domain, place));
+    kl_store_leaf(x->c, &x->w, x->x, &x->sums, x->own_leaf, place, sum, keep);
+    return KILN_OK;
+  }
   x->walk.goes_on = true;
   KL_TRY(kl_store_outputs(&x->walk, x->x, x->o, index, NULL, sum, keep));
   if (x->walk.elsewhere) *why_not = "results take its elements at other places";
@@ -329,6 +343,7 @@ kiln_status kl_contract_tiles(kl_choosing *c, const kl_contraction *k, const kl_
   KL_TRY(kl_contract_tile_of(c, k, &t, why_not));
   if (*why_not) return KILN_OK;
   tiling x = {.c = c, .x = k, .o = o, .t = &t, .p = c->plan->affs};
+  if (t.splits) kl_add_leaf_sums(c, k, &x.sums);
   make_vars(&x);
   kl_take_vars(c->arena, &x.vars, &x.body);
   x.body.width = 1;
@@ -347,5 +362,7 @@ kiln_status kl_contract_tiles(kl_choosing *c, const kl_contraction *k, const kl_
   kl_part part = {
       .dim = KL_NONE, .count = k->shape->count, .main = x.body, .blocks = x.body.blocks, .main_blocks = x.body.blocks};
   kl_plan_add_part(c->plan, &part);
-  return KILN_OK;
+  if (!t.splits) return KILN_OK;
+  kl_plan_add_launch(c->plan, c->plan->target.block);
+  return kl_join_leaves(c, k, o, &x.sums, why_not);
 }

@@ -29,16 +29,23 @@ static int64_t registers_of(const kl_contraction *x, const size *s) {
   return s->quads[0] * s->quads[1] * KL_QUAD * KL_QUAD * words * (x->length > x->leaf ? 2 : 1);
 }
 
+static int64_t multiprocessors(const kl_choosing *c) {
+  return c->plan->target.multiprocessors ? c->plan->target.multiprocessors : MULTIPROCESSORS;
+}
+
+static int64_t tiles_of(const kl_contraction *x, const size *s) {
+  int64_t tiles = kl_contract_extent(x, KL_OF_BOTH);
+  for (int i = 0; i < 2; i++)
+    tiles *=
+        ceil_div(kl_contract_extent(x, i ? KL_OF_RIGHT : KL_OF_LEFT), s->quads[i] * KL_QUAD * lanes[i] * s->warps[i]);
+  return tiles;
+}
+
 // In products that follow each other on a multiprocessor. Of few warps each waits for what it reads some of the time.
 static double time_of(const kl_choosing *c, const kl_contraction *x, const size *s) {
-  int64_t tiles = kl_contract_extent(x, KL_OF_BOTH), area = 1;
-  for (int i = 0; i < 2; i++) {
-    int64_t side = s->quads[i] * KL_QUAD * lanes[i] * s->warps[i];
-    tiles *= ceil_div(kl_contract_extent(x, i ? KL_OF_RIGHT : KL_OF_LEFT), side);
-    area *= side;
-  }
-  int64_t all = c->plan->target.multiprocessors ? c->plan->target.multiprocessors : MULTIPROCESSORS;
-  int64_t rounds = ceil_div(tiles, all), warps = rounds * s->warps[0] * s->warps[1];
+  int64_t area = 1;
+  for (int i = 0; i < 2; i++) area *= s->quads[i] * KL_QUAD * lanes[i] * s->warps[i];
+  int64_t rounds = ceil_div(tiles_of(x, s), multiprocessors(c)), warps = rounds * s->warps[0] * s->warps[1];
   double busy = (double)warps / (double)(warps + IDLE_WARPS);
   return (double)(rounds * area) / (s->share * busy);
 }
@@ -114,6 +121,13 @@ static void deal_slab(const kl_contract_tile *t, const reading *r, int side, kl_
   out->runs = each / out->run;
 }
 
+// Blocks for each leaf, where there are leaves and else half of a GPU would have none; sums of any order are one leaf.
+static bool splits(const kl_choosing *c, const kl_contraction *x, const size *s, int64_t depth) {
+  int64_t asked = c->params->strategy.split;
+  if (x->length <= x->leaf || x->leaf % depth) return false;
+  return asked ? asked > 1 : 2 * tiles_of(x, s) <= multiprocessors(c);
+}
+
 static const char *why_none(const kl_choosing *c, const kl_contraction *x) {
   if (c->plan->target.machine != KL_NVPTX) return "";
   if (x->type == KILN_PRED) return "predicates are joined element by element";
@@ -140,6 +154,7 @@ kiln_status kl_contract_tile_of(kl_choosing *c, const kl_contraction *x, kl_cont
     while (r[i].along_pairs && out->depth * r[i].bits < SECTOR_BYTES * 8 && out->depth < 2 * LEAST_DEPTH)
       out->depth *= 2;
   }
+  out->splits = splits(c, x, s, out->depth);
   for (int i = 0; i < 2; i++) deal_slab(out, &r[i], i, &out->slab[i]);
   return KILN_OK;
 }
