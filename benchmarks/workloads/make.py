@@ -332,6 +332,13 @@ def cumsum(c, m, n):
     return [c.add_line("f32", x.dims, text)]
 
 
+def dense(c, m, k, n):
+    x, w, bias = c.parameter("x", "bf16", m, k), c.parameter("w", "bf16", k, n), c.parameter("bias", "bf16", n)
+    text = f"dot({x.name}, {w.name}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
+    y = c.op("add", c.add_line("bf16", (m, n), text), along_columns(c, bias, (m, n)))
+    return [c.op("maximum", y, c.constant("bf16", 0, (m, n)))]
+
+
 def embedding(c, v, d, b, t):
     table, ids = c.parameter("table", "bf16", v, d), c.parameter("ids", "s32", b, t)
     positions = c.parameter("positions", "bf16", t, d)
@@ -370,6 +377,7 @@ WORKLOADS = [
     ("rms_norm_channels", rms_norm_channels, (112, 64, 512, 512), (3, 5, 7, 9)),
     ("rope", rope, (4, 4096, 32, 128), (2, 9, 3, 16)),
     ("cumsum", cumsum, (32768, 32768), (9, 67)),
+    ("dense", dense, (2048, 1024, 4096), (19, 300, 72)),
     ("embedding", embedding, (131072, 4096, 8, 2048), (61, 40, 3, 7)),
 ]
 

@@ -350,6 +350,45 @@ START_TEST(random_contractions) {
 }
 END_TEST
 
+// Of a tile's kernel for sums of one leaf, all code counted, so many of 100 instructions of SASS are products at least.
+typedef struct dense {
+  const char *type, *target;
+  unsigned rows, share;
+} dense;
+static const dense dense_cases[] = {
+    {"f32", "sm_80", 2048, 70}, {"f32", "sm_90", 2048, 70},  {"f32", "sm_100", 2048, 70},
+    {"f32", "sm_90", 512, 55},  {"bf16", "sm_90", 2048, 75}, {"f32", "sm_75", 2048, 70},
+};
+
+START_TEST(products_are_most_of_the_code) {
+  const dense *d = &dense_cases[_i];
+  kiln_context *cx = kiln_context_create(NULL);
+  kiln_module *m = NULL;
+  kiln_artifact *a = NULL;
+  char text[600];
+  sprintf(text,
+          "HloModule m\nENTRY e {\n x = %s[%u,256] parameter(0)\n y = %s[256,%u] parameter(1)\n ROOT d = %s[%u,%u] "
+          "dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n",
+          d->type, d->rows, d->type, d->rows, d->type, d->rows, d->rows);
+  kiln_compile_params p = {.struct_size = sizeof p, .target = d->target};
+  if (kiln_module_parse(cx, "m", text, strlen(text), &m) != KILN_OK) give_up(0, "parse", cx, text);
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, d->target, cx, text);
+  size_t size;
+  const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, &size);
+  unsigned products = occurrences(ptx, "fma.rn");
+  ck_assert_uint_ge(products, 256);
+  if (ptxas_path()) {
+    ptxas_result r = ptxas_run(ptx, size, d->target);
+    printf("# %s, %u rows, %s: %u products of %ld instructions\n", d->type, d->rows, d->target, products, r.sass);
+    EXPECT(r.ok && r.spill_stores == 0 && 100 * products >= d->share * (unsigned)r.sass,
+           "%s: %u products of %ld instructions, %d bytes spilled", d->target, products, r.sass, r.spill_stores);
+  }
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 START_TEST(many_have_tiles) {
   if (getenv("KILN_FUSION_SEED")) return;
   printf("# %u of %u also by tiles\n", tiled, all);
@@ -358,5 +397,6 @@ START_TEST(many_have_tiles) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("contract", NO_FRAME, {random_contractions, SLICES}, {many_have_tiles});
+  return RUN_TESTS("contract", NO_FRAME, {random_contractions, SLICES}, {many_have_tiles},
+                   {products_are_most_of_the_code, KL_COUNT(dense_cases)});
 }
