@@ -161,7 +161,9 @@ uint64_t of_op(const kl_plan_op *op, kl_dtype from, kl_dtype to, uint32_t n, con
   return plain(h);
 }
 uint64_t of_fma(kl_dtype t, const uint64_t x[3]) {
+  uint64_t zero = of_scalar(t, kl_float_encode(t, 0)), below = of_scalar(t, kl_float_encode(t, -0.0));
   bool turned = x[1] < x[0];
+  if ((x[0] == zero && x[1] == below) || (x[0] == below && x[1] == zero)) return x[2];
   return plain(mix(mix(mix(mix(OF_FMA, (uint64_t)t), x[turned]), x[!turned]), x[2]));
 }
 uint64_t of_instr(const kl_instr *in, kl_dtype from, uint32_t n, const uint64_t *operands) {
@@ -576,6 +578,46 @@ static void evaluate_scatter(kl_arena *arena, const kiln_module *m, const kl_com
   }
 }
 
+// --- dots -----------------------------------------------------------------------------------------------------------
+
+// The place in an operand of pair k's digits for a result element's index; `other`: dims of the result before its own.
+static int64_t place_of(const kl_shape *s, kl_ints batch, kl_ints sums, const int64_t *index, const int64_t *k,
+                        uint32_t other) {
+  int64_t at[KILN_MAX_RANK];
+  for (uint32_t d = 0; d < s->rank; d++) {
+    int b = find(&batch, d), p = find(&sums, d);
+    at[d] = b >= 0 ? index[b] : p >= 0 ? k[p] : index[other++];
+  }
+  return at_index(s, at);
+}
+
+// Of floats up to 32 bits: leaves of chains, joined from the left.
+static void evaluate_dot(const kl_comp *c, const kl_instr *in, uint64_t *const *from, uint64_t *to) {
+  const kl_more *m = in->more;
+  const kl_shape *l = kl_operand(c, in, 0)->shape, *r = kl_operand(c, in, 1)->shape;
+  int64_t length = 1, leaf = 256, index[KILN_MAX_RANK], k[KILN_MAX_RANK];
+  for (uint32_t i = 0; i < m->lhs_contracting.n; i++) length *= l->dims[m->lhs_contracting.p[i]];
+  while (leaf * 4096 < length) leaf *= 2;
+  for (int64_t n = 0; n < in->shape->count; n++) {
+    uint64_t all = of_scalar(KILN_F32, 0), sum = all;
+    index_at(in->shape, n, index);
+    for (int64_t p = 0; p < length; p++) {
+      int64_t rest = p;
+      for (uint32_t i = m->lhs_contracting.n; i-- > 0; rest /= l->dims[m->lhs_contracting.p[i]])
+        k[i] = rest % l->dims[m->lhs_contracting.p[i]];
+      int64_t a = place_of(l, m->lhs_batch, m->lhs_contracting, index, k, m->lhs_batch.n);
+      int64_t b = place_of(r, m->rhs_batch, m->rhs_contracting, index, k, l->rank - m->lhs_contracting.n);
+      if (p % leaf == 0) sum = of_scalar(KILN_F32, 0);
+      uint64_t x[3] = {convert_to(l->dtype, KILN_F32, from[0][a]), convert_to(r->dtype, KILN_F32, from[1][b]), sum};
+      sum = of_fma(KILN_F32, x);
+      if (p % leaf != leaf - 1 && p + 1 < length) continue;
+      uint64_t both[2] = {all, sum};
+      all = p < leaf ? sum : of_op(&(kl_plan_op){.op = KL_OP_ADD}, KILN_F32, KILN_F32, 2, both);
+    }
+    to[n] = convert_to(KILN_F32, in->shape->dtype, all);
+  }
+}
+
 static leaves evaluate_instr(kl_arena *arena, const kiln_module *m, const kl_comp *c, const kl_instr *in,
                              const leaves *made, const leaves *args) {
   leaves r = {.n = (uint32_t)kl_shape_leaf_count(in->shape)};
@@ -606,7 +648,10 @@ static leaves evaluate_instr(kl_arena *arena, const kiln_module *m, const kl_com
       return r;
     }
     r.v[0] = KL_NEW_N(arena, uint64_t, in->shape->count + 1);
-    evaluate_array(c, in, from, r.v[0]);
+    if (in->op == KL_OP_DOT)
+      evaluate_dot(c, in, from, r.v[0]);
+    else
+      evaluate_array(c, in, from, r.v[0]);
   }
   return r;
 }

@@ -131,6 +131,7 @@ static bool splits(const kl_choosing *c, const kl_contraction *x, const size *s,
 static const char *why_none(const kl_choosing *c, const kl_contraction *x) {
   if (c->plan->target.machine != KL_NVPTX) return "";
   if (x->type == KILN_PRED) return "predicates are joined element by element";
+  if (x->length == 0) return "there is nothing to sum";
   if (c->params->strategy.chooser) return NULL;
   if (x->length < LEAST_DEPTH) return "sums are short";
   for (int r = KL_OF_LEFT; r <= KL_OF_RIGHT; r++)
