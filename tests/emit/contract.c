@@ -207,7 +207,22 @@ static bool is_number(const char *type) {
   return strcmp(type, "pred") && strcmp(type, "u1") && strcmp(type, "s1");
 }
 
+// Operands of narrow floats in blocks that share a scale.
+static void put_scaled(kl_sb *b, unsigned number) {
+  static const char *const operands[] = {"f8e4m3fn", "f8e5m2", "f4e2m1fn", "bf16", "f32"};
+  static const char *const scales[] = {"f8e8m0fnu", "f8e4m3fn", "bf16"};
+  const char *t = operands[below(5)], *u = operands[below(3)], *s = scales[below(3)];
+  uint32_t m = 1 + below(40), n = 1 + below(40), blocks = 1 + below(4), k = blocks * (1 + below(20));
+  kl_sbf(b, "HloModule m%u\nENTRY e {\n  x = %s[%u,%u] parameter(0)\n  y = %s[%u,%u] parameter(1)\n", number, t, m, k,
+         u, k, n);
+  kl_sbf(b, "  s = %s[%u,%u] parameter(2)\n  u = %s[%u,%u] parameter(3)\n", s, chance(20) ? 1 : m, blocks, s, blocks,
+         n);
+  kl_sbf(b, "  ROOT d = %s[%u,%u] scaled-dot(x, y, s, u), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n",
+         chance(50) ? "f32" : "bf16", m, n);
+}
+
 static void put_module(kl_sb *b, unsigned number) {
+  if (chance(12)) return put_scaled(b, number);
   contraction c = {.op = NULL};
   kl_sb_init(&c.attributes, b->cx);
   types t = type_cases[(number + below(4)) % KL_COUNT(type_cases)];
@@ -287,7 +302,7 @@ static bool is_compiled(kiln_context *cx, const kiln_module *m, unsigned target)
 
 // The evaluator has the order from the graph, as kernels do: of exact operands the bits are equal.
 static void check_bits(kiln_context *cx, const kiln_module *m, unsigned target, const char *text) {
-  enum { LEAVES = 3 };
+  enum { LEAVES = 4 };
   void *in[LEAVES] = {NULL}, *want[LEAVES] = {NULL}, *got[LEAVES] = {NULL};
   for (size_t i = 0; i < kiln_module_parameter_leaf_count(m); i++) {
     kiln_array_type t;

@@ -25,6 +25,8 @@ typedef struct kl_contraction {
   const kl_instr *instr;
   uint32_t number; // of the instruction in its computation
   const kl_shape *shape, *from[2];
+  kl_dtype term[2];         // that an operand's elements have where they are multiplied: its own, but of a scaled-dot
+  const kl_shape *scale[2]; // of a scaled-dot, whose elements are scaled in the type `term`; NULL
   kl_dtype type; // of sums, of a part where numbers are complex; exact sums wrap in a type of 32 bits or more
   bool complex;
   uint32_t ndigits; // of each role the slowest first, as they are in the result

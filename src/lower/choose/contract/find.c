@@ -23,8 +23,8 @@ static bool has_part(kl_dtype t, kl_dtype part) {
 static kl_dtype float_type(const kl_contraction *x) {
   int named = x->instr->more->algorithm;
   const char *name = named ? kl_dot_algorithm_names[named] : "";
-  bool wide = has_part(x->from[0]->dtype, KILN_F64) || has_part(x->from[1]->dtype, KILN_F64) ||
-              has_part(x->shape->dtype, KILN_F64) || strcmp(name, "dot_f64_f64_f64") == 0;
+  bool wide = has_part(x->term[0], KILN_F64) || has_part(x->term[1], KILN_F64) || has_part(x->shape->dtype, KILN_F64) ||
+              strcmp(name, "dot_f64_f64_f64") == 0;
   return wide ? KILN_F64 : KILN_F32;
 }
 
@@ -139,7 +139,33 @@ static void convolution_index(kl_affs *p, const kl_contraction *x, int side, con
 // --- both -----------------------------------------------------------------------------------------------------------
 
 static bool is_contraction(const kl_instr *in) {
-  return in->op == KL_OP_DOT || in->op == KL_OP_CONVOLUTION;
+  return in->op == KL_OP_DOT || in->op == KL_OP_SCALED_DOT || in->op == KL_OP_CONVOLUTION;
+}
+
+// What an operand and its scale are multiplied in: the wider type of both, bf16 at least.
+static kl_dtype scaled_type(kl_dtype a, kl_dtype b) {
+  uint32_t x = kl_info(a)->bits, y = kl_info(b)->bits;
+  if (x < 16 && y < 16) return KILN_BF16;
+  if (a == b) return a;
+  return x == y ? KILN_F32 : x > y ? a : b;
+}
+
+// Scales stand for blocks of the operand, or one for all of it.
+static bool divides(const kl_shape *scale, const kl_shape *s) {
+  if (scale->count == 1) return true;
+  if (scale->rank != s->rank) return false;
+  for (uint32_t d = 0; d < s->rank; d++)
+    if (scale->dims[d] <= 0 || s->dims[d] % scale->dims[d]) return false;
+  return true;
+}
+
+static const char *find_scales(const kl_comp *c, kl_contraction *x) {
+  for (uint32_t i = 0; i < 2; i++) {
+    x->scale[i] = kl_operand(c, x->instr, 2 + i)->shape;
+    x->term[i] = scaled_type(x->from[i]->dtype, x->scale[i]->dtype);
+    if (!divides(x->scale[i], x->from[i])) return "scales do not divide their operand";
+  }
+  return NULL;
 }
 
 void kl_pair_index(kl_affs *p, const kl_contraction *x, int side, const kl_aff *const *index, const kl_aff *r,
@@ -152,7 +178,7 @@ void kl_pair_index(kl_affs *p, const kl_contraction *x, int side, const kl_aff *
     if (i) k[i] = kl_aff_modc(p, k[i], x->pairs[i] ? x->pairs[i] : 1);
     place *= x->pairs[i] ? x->pairs[i] : 1;
   }
-  if (x->instr->op == KL_OP_DOT)
+  if (x->instr->op != KL_OP_CONVOLUTION)
     dot_index(x, side, index, k, at);
   else
     convolution_index(p, x, side, index, k, at, n, in);
@@ -161,8 +187,10 @@ void kl_pair_index(kl_affs *p, const kl_contraction *x, int side, const kl_aff *
 static const char *describe(const kl_comp *c, uint32_t number, kl_contraction *x) {
   const kl_instr *in = &c->instr[number];
   *x = (kl_contraction){.instr = in, .number = number, .shape = in->shape};
-  for (uint32_t i = 0; i < 2; i++) x->from[i] = kl_operand(c, in, i)->shape;
-  bool dot = in->op == KL_OP_DOT;
+  for (uint32_t i = 0; i < 2; i++) x->from[i] = kl_operand(c, in, i)->shape, x->term[i] = x->from[i]->dtype;
+  bool dot = in->op != KL_OP_CONVOLUTION;
+  const char *why_not = in->op == KL_OP_SCALED_DOT ? find_scales(c, x) : NULL;
+  if (why_not) return why_not;
   if (!dot && (!in->more->conv || in->more->nwindow != in->more->conv->n)) return "window or dim_labels are missing";
   (dot ? find_dot : find_convolution)(x);
   x->length = 1;

@@ -35,6 +35,21 @@ static uint32_t as_summed(kl_writer *w, const kl_contraction *x, uint32_t value)
   return converted(w, value, x->type);
 }
 
+// The operand's element by the scale of its block, rounded to the type of both.
+static kiln_status scale(kl_walk *walk, const kl_contraction *x, int side, const kl_aff *const *at, uint32_t guard,
+                         uint32_t *value) {
+  const kl_shape *s = x->scale[side];
+  const kl_aff *block[KILN_MAX_RANK];
+  uint32_t both[2] = {*value, KL_NONE};
+  for (uint32_t d = 0; d < s->rank; d++)
+    block[d] = s->count == 1 ? kl_aff_const(walk->affs, 0)
+                             : kl_aff_floordivc(walk->affs, at[d], x->from[side]->dims[d] / s->dims[d]);
+  KL_TRY(kl_walk_want(walk, x->instr->operands[2 + side], 0, guard, block, &both[1]));
+  for (int i = 0; i < 2; i++) both[i] = converted(walk->w, both[i], x->term[side]);
+  *value = kl_write_op(walk->w, (kl_plan_op){.op = KL_OP_MULTIPLY}, x->term[side], 2, both);
+  return KILN_OK;
+}
+
 kiln_status kl_want_term(kl_walk *walk, const kl_contraction *x, int side, const kl_aff *const *index, const kl_aff *r,
                          uint32_t guard, kl_parts *out) {
   kl_writer *w = walk->w;
@@ -50,6 +65,7 @@ kiln_status kl_want_term(kl_walk *walk, const kl_contraction *x, int side, const
   *out = (kl_parts){zero, x->complex ? zero : KL_NONE};
   if (never) return KILN_OK;
   KL_TRY(kl_walk_want(walk, x->instr->operands[side], 0, there, at, &value));
+  if (x->scale[side]) KL_TRY(scale(walk, x, side, at, there, &value));
   kl_parts v = {value, KL_NONE};
   if (x->complex) {
     kl_dtype part = kl_info(x->from[side]->dtype)->part;
