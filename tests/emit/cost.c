@@ -212,6 +212,33 @@ START_TEST(conversions_cost_no_more) {
 }
 END_TEST
 
+// More blocks than any GPU has multiprocessors, which ptxas holds registers down for.
+static const char *const wide[][2] = {{"f8e8m0fnu", "c128"}, {"u8", "f64"}, {"bf16", "c128"}};
+
+START_TEST(wide_results_do_not_spill) {
+  const char *target = costed[_i % COSTED], *from = wide[_i / COSTED][0], *to = wide[_i / COSTED][1];
+  char text[256];
+  snprintf(text, sizeof text, "HloModule c\nENTRY c { p = %s[400001] parameter(0) ROOT r = %s[400001] convert(p) }\n",
+           from, to);
+  kiln_context *cx = kiln_context_create(NULL);
+  kiln_module *m = NULL;
+  kiln_artifact *a = NULL;
+  kiln_compile_params p = {.struct_size = sizeof p, .target = target};
+  size_t size;
+  if (kiln_module_parse(cx, "c.hlo", text, strlen(text), &m) != KILN_OK || kiln_compile(cx, m, &p, &a) != KILN_OK)
+    give_up(0, "compiling", cx, text);
+  const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, &size);
+  if (ptxas_path()) {
+    ptxas_result r = ptxas_run(ptx, size, target);
+    ck_assert_msg(r.ok && !r.spill_stores, "%s to %s for %s: %d bytes are spilt: %s", from, to, target, r.spill_stores,
+                  r.log);
+  }
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 // --- patterns -------------------------------------------------------------------------------------------------------
 
 // How often each word stands in the PTX for sm_90.
@@ -370,6 +397,7 @@ END_TEST
 int main(void) {
   return RUN_TESTS("cost", NO_FRAME, {examples_cost_no_more, KL_COUNT(examples) * COSTED},
                    {workloads_cost_no_more, KL_COUNT(rows_of) * COSTED}, {functions_cost_no_more, KL_COUNT(functions)},
-                   {conversions_cost_no_more, KL_COUNT(conversions) * CONVERTING}, {patterns, KL_COUNT(rows)},
+                   {conversions_cost_no_more, KL_COUNT(conversions) * CONVERTING},
+                   {wide_results_do_not_spill, KL_COUNT(wide) * COSTED}, {patterns, KL_COUNT(rows)},
                    {wrapping_is_seen, KL_COUNT(wrapping)});
 }

@@ -169,6 +169,33 @@ START_TEST(requests_of_odd_rows) {
 }
 END_TEST
 
+// Of 400,001 elements and results that are the wider ones: an access has whole sectors.
+static const struct {
+  const char *from, *to;
+  int64_t most, least;
+} widening[] = {
+    {"u8", "f64", 112502, 112502},    {"pred", "c64", 112502, 112502}, {"f8e8m0fnu", "c128", 212502, 212502},
+    {"bf16", "c128", 225002, 225002}, {"s4", "f32", 56294, 56252},
+};
+
+START_TEST(sectors_of_wider_results) {
+  kl_sb b;
+  kiln_module *m = NULL;
+  kl_sb_init(&b, cx);
+  kl_sbf(&b, "HloModule m\nENTRY e { x = %s[400001] parameter(0) ROOT y = %s[400001] convert(x) }\n", widening[_i].from,
+         widening[_i].to);
+  EXPECT(kiln_module_parse(cx, "m", b.p, b.n, &m) == KILN_OK, "%s", b.p);
+  kl_plan *p = plan_of(m, 0);
+  kl_cost c = kl_plan_cost(p, KL_COST_THOROUGH);
+  int64_t n = c.load.asked.sectors + c.store.asked.sectors;
+  EXPECT(n <= widening[_i].most && n >= widening[_i].least, "%s to %s: %lld sectors", widening[_i].from,
+         widening[_i].to, (long long)n);
+  kl_plan_free(p);
+  kiln_module_destroy(&m);
+  kl_sb_free(&b);
+}
+END_TEST
+
 // --- choice ---------------------------------------------------------------------------------------------------------
 
 static kl_plan *plan_by(const kiln_module *m, const char *chooser) {
@@ -230,5 +257,6 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("cost", EACH(open_context, close_context), {workloads}, {requests_of_odd_rows, KL_COUNT(odd_rows)},
-                   {the_cheapest_is_written, KL_COUNT(choices)}, {what_cannot_be_asked_for});
+                   {sectors_of_wider_results, KL_COUNT(widening)}, {the_cheapest_is_written, KL_COUNT(choices)},
+                   {what_cannot_be_asked_for});
 }

@@ -113,11 +113,14 @@ static uint32_t most_lanes(const kl_choosing *c, const kl_domain *d) {
 }
 
 // As many elements as make the narrowest large array's access `max_bytes` wide, within 128 bytes of the widest so that
-// one value of each fits the registers; small arrays (biases, scalars) have no say. Long bodies get fewer. A chunk is
-// what makes the widest array's access so wide.
+// one value of each fits the registers, or 64 where no access has two of them; small arrays (biases, scalars) have no
+// say. Long bodies get fewer. A chunk is what makes the widest array's access so wide: of more, accesses would have but
+// parts of sectors, of which L1 keeps the rest for the next one where they are read. So it is no less than a word of
+// the narrowest, which is what lanes exchange, unless a result is the widest and a chunk of the narrowest has whole
+// bytes.
 static share choose_share(const kl_plan *p, const kl_slots *s, const bool *has, int64_t count, uint32_t lowest,
                           uint32_t ninstr, uint32_t highest) {
-  uint32_t narrow = 128, wide = 1;
+  uint32_t narrow = 128, wide = 1, stored = 1;
   bool host = p->target.machine == KL_HOST;
   for (uint32_t i = 0; i < s->nargs; i++) {
     const kl_slot_info *info = &s->v.p[i];
@@ -125,18 +128,19 @@ static share choose_share(const kl_plan *p, const kl_slots *s, const bool *has, 
     if (!has[i] || (info->kind == KL_SLOT_IN && info->shape->count < count / 4)) continue;
     if (bits < narrow) narrow = bits;
     if (bits > wide) wide = bits;
+    if (bits > stored && info->kind == KL_SLOT_OUT) stored = bits;
   }
   uint32_t lanes = host ? p->target.host_lanes : p->target.max_bytes * 8 / narrow;
-  while (lanes > 1 && lanes * wide > 128 * 8) lanes /= 2;
+  while (lanes > 1 && lanes * wide > (host || wide < 128 ? 128 : 64) * 8) lanes /= 2;
   while (lanes > 2 && (uint64_t)lanes * ninstr > 8192) lanes /= 2;
   while (lanes > highest) lanes /= 2;
   // A small array keeps every multiprocessor busy before it makes accesses wide.
   int64_t most = p->target.multiprocessors * (int64_t)kl_last_launch(p)->block;
   while (lanes > 1 && !p->flat && most && count / lanes < most) lanes /= 2;
   if (lanes < lowest) lanes = lowest;
-  // Lanes exchange whole words.
   uint32_t chunk = p->target.max_bytes * 8 / wide;
-  if (chunk < 32 / narrow) chunk = 32 / narrow;
+  bool in_bytes = stored == wide && chunk && chunk * narrow >= 8;
+  if (!in_bytes && chunk < 32 / narrow) chunk = 32 / narrow;
   bool together = p->together || host || p->flat || kl_last_launch(p)->block % 32 || chunk > lanes;
   return (share){lanes, together ? lanes : chunk ? chunk : 1};
 }

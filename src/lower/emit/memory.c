@@ -94,6 +94,11 @@ static bool is_free(kl_emit *e, const kl_access *a, uint32_t chunk) {
   return holds_in_chunk(e, a, a->guard, chunk) == KL_YES;
 }
 
+// Is nothing there that it loads, in any thread? Then the chunk is zeros.
+static bool is_nowhere(kl_emit *e, const kl_access *a, uint32_t chunk) {
+  return e->width == 1 && holds_in_chunk(e, a, a->guard, chunk) == KL_NO;
+}
+
 // Is what an access takes off its guard the thread's own first chunk, in place of element 0? Where a result is written
 // over what is read, element 0 may be another thread's by now.
 static bool stays_at_home(kl_emit *e, const kl_access *a, uint32_t chunk) {
@@ -259,11 +264,20 @@ static void cut_words(kl_emit *e, kl_dtype t, unsigned first, unsigned vec, cons
   }
 }
 
+static void load_words_of(kl_emit *e, const kl_access *a, uint32_t chunk, unsigned bits, unsigned bytes, unsigned word,
+                          kb_reg *out) {
+  if (!is_nowhere(e, a, chunk)) {
+    load_words(e, chunk_address(e, a, chunk, bits), bytes, word, a->align, out);
+    return;
+  }
+  for (unsigned i = 0; i * word < bytes * 8; i++) out[i] = kb_int(&e->k, int_kind(word), 1, 0);
+}
+
 static void load_chunk_words(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chunk, kl_val *v) {
   unsigned bits = kl_info(t)->bits, bytes = a->vec * bits / 8, pb = part_bits(t);
   unsigned word = word_bits(pb, bytes, a->align);
   kb_reg words[KL_EMIT_LANES * 2];
-  load_words(e, chunk_address(e, a, chunk, bits), bytes, word, a->align, words);
+  load_words_of(e, a, chunk, bits, bytes, word, words);
   cut_words(e, t, chunk * a->vec, a->vec, words, word, v);
 }
 
@@ -471,6 +485,12 @@ static void load_square(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chu
 // A chunk's elements.
 static void load_each(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chunk, kl_pair *out) {
   unsigned bits = kl_info(t)->bits;
+  if (is_nowhere(e, a, chunk)) {
+    kl_pair none = {.re = kl_from_bits(&e->k, part_of(t), kb_int(&e->k, part_bits(t) == 64 ? KB_I64 : KB_I32, 1, 0))};
+    if (kl_is_complex(t)) none.im = none.re;
+    for (uint32_t i = 0; i < a->vec; i++) out[i] = none;
+    return;
+  }
   const kl_aff *home = stays_at_home(e, a, chunk) ? a->base[0] : NULL;
   kb_reg at = bits < 8 ? guarded(e, a, chunk, index_in_chunk(e, a, chunk, a->base[chunk]), home)
                        : chunk_address(e, a, chunk, bits);
@@ -546,8 +566,7 @@ static bool moves_words(const kl_emit *e, const kl_access *a, kl_dtype t) {
 static kl_val load_as_words(kl_emit *e, const kl_access *a, kl_dtype t) {
   kl_val v = {.dtype = t, .words = KL_NEW_N(e->arena, kb_reg, kl_word_count(e, t))};
   unsigned bits = kl_info(t)->bits, bytes = a->vec * bits / 8;
-  for (uint32_t c = 0; c < a->nchunks; c++)
-    load_words(e, chunk_address(e, a, c, bits), bytes, 32, a->align, v.words + c * bytes / 4);
+  for (uint32_t c = 0; c < a->nchunks; c++) load_words_of(e, a, c, bits, bytes, 32, v.words + c * bytes / 4);
   return v;
 }
 

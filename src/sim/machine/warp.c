@@ -4,8 +4,9 @@
 
 #include "sim/machine/observe.h"
 
-// Backward branches and calls of a turn: few while others of the warp are ready.
-enum { LONG_TURN = 256, SHORT_TURN = 8 };
+// Backward branches and calls of a turn: fewer while others of the warp are ready, which may be what the strand waits
+// for; but more than rounds of loops that lanes leave one after the other, to go on together, such as a remainder's.
+enum { LONG_TURN = 256, SHORT_TURN = 64 };
 
 uint32_t kl_draw_below(kl_cluster *c, uint32_t n) {
   if (!c->random || n < 2) return 0;

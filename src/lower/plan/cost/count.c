@@ -251,8 +251,8 @@ static void count_access(counting *c, const kl_access *a, uint32_t guard, const 
     kl_nth_point(c->body, a->regs, a->run, k * a->vec, at);
     kl_truth holds = guard == KL_NONE ? KL_YES : kl_guard_at(c->p, c->body, guard, kl_inner(c->body), at);
     if (k == 0) first = holds;
-    // What it would load nobody takes, but others of a word may: of its own, or of one that it is made into.
-    if (holds == KL_NO && (bits_of(c, a) < 8 || (!store && makes_words(c))))
+    // What is loaded for it nobody takes, but others of a word may: of its own, or of one that it is made into.
+    if (holds == KL_NO && store && (bits_of(c, a) < 8 || makes_words(c)))
       c->sum.slots[a->slot].load.asked.exact = false;
     if (holds == KL_NO) continue;
     set_regs(c, at);
