@@ -13,7 +13,9 @@ static const struct {
   // registers need leave room for one block alone where there are no more
   {'g', 0, "f32[1031] | r = f32[1031] negate(p0)", {"grid 3 (2 without bounds checks), block 128, registers for 1 a multiprocessor, 32-bit"}},
   {'g', 0, "f32[8192] | r = f32[8192] negate(p0)", {"grid 16 (16 without bounds checks), block 128, registers for 1 a multiprocessor, 32-bit"}},
-  {'g', 0, "f32[8193] | r = f32[8193] negate(p0)", {"grid 17 (16 without bounds checks), block 128, 32-bit"}},
+  {'g', 0, "f32[8193] | r = f32[8193] negate(p0)", {"grid 17 (16 without bounds checks), block 128, registers for 2 a multiprocessor, 32-bit"}},
+  {'g', 0, "f32[32768] | r = f32[32768] negate(p0)", {"grid 64 (64 without bounds checks), block 128, registers for 4 a multiprocessor, 32-bit"}},
+  {'g', 0, "f32[32769] | r = f32[32769] negate(p0)", {"grid 65 (64 without bounds checks), block 128, 32-bit"}},
   {'g', 0, "f32[0] | r = f32[0] negate(p0)", {"grid 0 ", "!registers for"}},
   {'h', 0, "f32[1031] | r = f32[1031] negate(p0)", {"!registers for"}},
   // 16 bytes a thread whatever the type
