@@ -7,6 +7,7 @@ enum {
   TILE_BITS = 16 << 10 << 3, // what it takes of shared memory, all heroes together
   LEAST_TILE_BITS = TILE_BITS / 2,
   UNIT_BITS = 1024,  // that a thread has in registers to turn at once
+  MOST_BITS = 2048,  // and of what it does not turn
   FLIGHT_BITS = 512, // that it reads before it waits
   MOST_THREADS = 256,
   WARP = 32,
@@ -132,14 +133,28 @@ static int64_t choose_pad(const kl_dealt *d, uint32_t bits) {
 
 // --- threads --------------------------------------------------------------------------------------------------------
 
+// The widest of results and of parameters that are as large.
+static int64_t widest_argument(const kl_choosing *c) {
+  int64_t bits = 1, most = 0;
+  for (uint32_t i = 0; i < c->slots.nargs; i++)
+    if (c->slots.v.p[i].kind == KL_SLOT_OUT && c->slots.v.p[i].shape->count > most) most = c->slots.v.p[i].shape->count;
+  for (uint32_t i = 0; i < c->slots.nargs; i++) {
+    const kl_shape *s = c->slots.v.p[i].shape;
+    if (s->count >= most / 2 && kl_info(s->dtype)->bits > bits) bits = kl_info(s->dtype)->bits;
+  }
+  return bits;
+}
+
 // A thread turns a square of so many values in registers that it reads, and puts, 16 bytes at once, as far as registers
-// go; and has several such as far as threads do.
-static bool choose_threads(const kl_transposition *t, kl_dealt *d) {
+// go, also for what is made beside; and has several such as far as threads do.
+static bool choose_threads(const kl_choosing *c, const kl_transposition *t, kl_dealt *d) {
+  int64_t beside = widest_argument(c) * UNIT_BITS / MOST_BITS;
   int64_t bits = widest(t) > t->bits_in ? widest(t) : t->bits_in, all = d->tx * d->ty;
   d->v = t->v_in < d->ty ? t->v_in : d->ty;
   d->v2 = t->v_out < d->tx ? t->v_out : d->tx;
   d->a = 128 / widest(t);
   while (d->a > d->tx) d->a /= 2;
+  if (bits < beside) bits = beside;
   while (d->a * d->v * bits > UNIT_BITS && d->a * widest(t) > 8 * BANK_BYTES) d->a /= 2;
   while (all / (d->a * d->v) < WARP && d->a > 1) d->a /= 2;
   while (all / (d->a * d->v) < WARP && d->v > 1) d->v /= 2;
@@ -177,7 +192,7 @@ bool kl_choose_tile(const kl_choosing *c, const kl_transposition *t, kl_dealt *o
   *out = (kl_dealt){0};
   choose_sides(target, t, out);
   bool host = target->machine == KL_HOST;
-  if (!(host ? choose_vectors(target, t, out) : choose_threads(t, out))) {
+  if (!(host ? choose_vectors(target, t, out) : choose_threads(c, t, out))) {
     *why_not = "its tiles would be too small";
     return false;
   }
