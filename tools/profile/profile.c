@@ -176,6 +176,14 @@ static bool is_due(const job *j, const kiln_manifest *m, const kiln_launch *l) {
   return l->when == KILN_WHEN_ALWAYS || (l->when == KILN_WHEN_APART) == apart;
 }
 
+// Blocks in the first dimension, for as many elements as there are.
+static uint32_t blocks_of(const job *j, const kiln_launch *l) {
+  if (!kiln_artifact_manifest(j->artifact)->counted || !l->count_whole) return l->grid[0];
+  uint64_t whole = j->count / (uint64_t)l->count_whole, left = j->count % (uint64_t)l->count_whole;
+  uint64_t rest = (left + (uint64_t)l->count_rest - 1) / (uint64_t)l->count_rest;
+  return (uint32_t)(whole + rest) * l->count_blocks;
+}
+
 static kiln_status profile_launch(job *j, const kiln_launch *l, kiln_profile **out) {
   kiln_sim_kernel *k = NULL;
   kiln_sim_launch_params p = {.struct_size = sizeof p, .dynamic_shared_bytes = l->dynamic_shared_bytes};
@@ -191,10 +199,10 @@ static kiln_status profile_launch(job *j, const kiln_launch *l, kiln_profile **o
   }
   uint64_t clusters = 1;
   for (int d = 0; d < 3; d++) {
-    p.grid[d] = l->grid[d];
+    p.grid[d] = d ? l->grid[d] : blocks_of(j, l);
     p.block[d] = l->block[d];
     p.cluster[d] = l->cluster[d];
-    clusters *= l->grid[d] / (l->cluster[d] ? l->cluster[d] : 1);
+    clusters *= p.grid[d] / (l->cluster[d] ? l->cluster[d] : 1);
   }
   p.arguments = arguments;
   kiln_profile_params how = profile_of_grid(&j->profile, clusters);
