@@ -378,6 +378,38 @@ START_TEST(random_modules) {
 }
 END_TEST
 
+// Each level of a loop's body wants the one before at two indices: 2^24 of the first for each element of the last.
+START_TEST(bodies_are_cut) {
+  enum { N = 331 };
+  text.n = 0;
+  kl_sbf(&text,
+         "HloModule doubling\n\nagain { s = (s32[], f32[%d]) parameter(0)\n"
+         "  i = s32[] get-tuple-element(s), index=0 z = s32[] constant(0)\n"
+         "  ROOT r = pred[] compare(i, z), direction=GT }\n",
+         N);
+  kl_sbf(&text,
+         "body { s = (s32[], f32[%d]) parameter(0)\n  i = s32[] get-tuple-element(s), index=0\n"
+         "  one = s32[] constant(1) j = s32[] subtract(i, one) x0 = f32[%d] get-tuple-element(s), index=1\n",
+         N, N);
+  for (int i = 0; i < 24; i++) {
+    int by = (int)((1ll << (i % 20)) * 7 + i) % N;
+    if (!by) by = 1;
+    kl_sbf(&text, "  a%d = f32[%d] slice(x%d), slice={[%d:%d]} b%d = f32[%d] slice(x%d), slice={[0:%d]}\n", i, N - by,
+           i, by, N, i, by, i, by);
+    kl_sbf(&text, "  r%d = f32[%d] concatenate(a%d, b%d), dimensions={0}\n", i, N, i, i);
+    kl_sbf(&text, "  m%d = f32[%d] maximum(x%d, r%d) x%d = f32[%d] subtract(m%d, r%d)\n", i, N, i, i, i + 1, N, i, i);
+  }
+  kl_sbf(&text,
+         "  ROOT t = (s32[], f32[%d]) tuple(j, x24) }\nENTRY e { p = f32[%d] parameter(0) n = s32[] constant(2)\n"
+         "  t = (s32[], f32[%d]) tuple(n, p)\n"
+         "  ROOT w = (s32[], f32[%d]) while(t), condition=again, body=body }\n",
+         N, N, N, N);
+  kiln_module *m = parse_text("doubling.hlo");
+  run_both_and_check(cx, m, 3, 2, text.p);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 // --- memory ---------------------------------------------------------------------------------------------------------
 
 enum { KINDS_OF_SIZES = 6 };
@@ -497,5 +529,6 @@ START_TEST(corpus_is_compiled) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("modules", EACH(make, drop), {random_modules}, {buffers_share_memory}, {corpus_is_compiled});
+  return RUN_TESTS("modules", EACH(make, drop), {random_modules}, {bodies_are_cut}, {buffers_share_memory},
+                   {corpus_is_compiled});
 }

@@ -7,13 +7,17 @@ typedef struct brancher {
   kiln_module *m; // a fork
   kl_emitter e;
   kl_arena scratch;
-  const bool *has; // by computation: it has an op that is asked for, or calls one that has
+  const bool *has;   // by computation: it has an op that is asked for, or calls one that has
+  const bool *loops; // by computation: the same of a loop, which need not end where it is not asked to begin
 } brancher;
 
 static bool is_branching(const brancher *b, const kl_instr *in) {
-  bool has = false;
-  for (uint32_t k = 0; k < in->ncalled; k++) has = has || b->has[in->called[k]];
-  return has && in->op == KL_OP_CONDITIONAL;
+  bool has = false, loops = false;
+  for (uint32_t k = 0; k < in->ncalled; k++) {
+    has = has || b->has[in->called[k]];
+    loops = loops || b->loops[in->called[k]];
+  }
+  return has && !loops && in->op == KL_OP_CONDITIONAL;
 }
 
 // --- what takes the place of one ------------------------------------------------------------------------------------
@@ -114,10 +118,15 @@ static bool *find_ops(const kiln_module *m, bool (*wanted)(const kl_instr *), kl
   return has;
 }
 
+static bool is_loop(const kl_instr *in) {
+  return in->op == KL_OP_WHILE;
+}
+
 kiln_status kl_module_unbranch(kl_ctx *cx, const kiln_module *m, bool (*wanted)(const kl_instr *), kiln_module **out) {
   brancher b = {0};
   kl_arena_init(&b.scratch, cx);
   b.has = find_ops(m, wanted, &b.scratch);
+  b.loops = find_ops(m, is_loop, &b.scratch);
   *out = NULL;
   for (uint32_t i = 0; i < m->ncomp; i++) {
     bool any = false;

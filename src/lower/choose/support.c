@@ -101,7 +101,25 @@ static bool *find_computed(kl_ctx *cx, const kiln_module *m) {
   return computed;
 }
 
-static kiln_status check_in_module(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
+// By computation: does it have a loop, or call one that has? Callees come before their callers.
+static bool *find_loops(kl_ctx *cx, const kiln_module *m) {
+  bool *loops = kl_alloc(cx, m->ncomp);
+  for (uint32_t i = 0; i < m->ncomp; i++)
+    for (uint32_t k = 0; k < m->comp[i].ninstr && !loops[i]; k++) {
+      const kl_instr *in = &m->comp[i].instr[k];
+      loops[i] = in->op == KL_OP_WHILE;
+      for (uint32_t j = 0; j < in->ncalled && !loops[i]; j++) loops[i] = loops[in->called[j]];
+    }
+  return loops;
+}
+
+static kiln_status check_in_module(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in,
+                                   const bool *loops) {
+  for (uint32_t k = 0; in->op == KL_OP_CONDITIONAL && k < in->ncalled; k++)
+    if (loops[in->called[k]])
+      return kl_unsupported(cx, in->span,
+                            "conditional around a while is not compiled yet: expected branches without "
+                            "loops, as all of them are computed");
   if (in->shape->dtype == KILN_TOKEN || in->op == KL_OP_WHILE || kl_has_chooser(in->op)) return KILN_OK;
   if (in->op == KL_OP_CUSTOM_CALL)
     return kl_unsupported(cx, in->span, "custom-call of %.*s is not compiled: it stands for no array op that is known",
@@ -110,16 +128,17 @@ static kiln_status check_in_module(kl_ctx *cx, const kiln_module *m, const kl_co
 }
 
 kiln_status kl_plan_check_module(kl_ctx *cx, const kiln_module *m) {
-  bool *computed = find_computed(cx, m);
+  bool *computed = find_computed(cx, m), *loops = find_loops(cx, m);
   uint32_t refused = 0;
   kiln_status first = KILN_OK;
   for (uint32_t i = 0; i < m->ncomp; i++)
     for (uint32_t k = 0; computed[i] && k < m->comp[i].ninstr && refused < MOST_REFUSED; k++) {
-      kiln_status st = check_in_module(cx, m, &m->comp[i], &m->comp[i].instr[k]);
+      kiln_status st = check_in_module(cx, m, &m->comp[i], &m->comp[i].instr[k], loops);
       refused += st != KILN_OK;
       if (first == KILN_OK) first = st;
     }
   kl_free(cx, computed, m->ncomp);
+  kl_free(cx, loops, m->ncomp);
   return first;
 }
 

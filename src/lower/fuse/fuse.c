@@ -4,8 +4,8 @@
 #include "lower/fuse/impl.h"
 
 // A kernel's instructions and results at most; users that make a value again at most; of what weighs nothing, bytes and
-// instructions at most, which is made wherever it is wanted.
-enum { MOST_IN_KERNEL = 1024, MOST_RESULTS = 32, MOST_AGAIN = 8, WEIGHTLESS = 64 };
+// instructions at most, which is made wherever it is wanted; copies of an instruction's code at most.
+enum { MOST_IN_KERNEL = 1024, MOST_RESULTS = 32, MOST_AGAIN = 8, WEIGHTLESS = 64, MOST_COPIES = 64 };
 
 #define MOST_WORK 1e9
 // Writing has to save this share of the time.
@@ -101,10 +101,11 @@ static double taken(const kl_fuser *f, const kl_instr *in, uint32_t o) {
 // What `x`, which wants an instruction, wants of its operand o.
 static kl_use use_of_operand(kl_fuser *f, const kl_instr *in, uint32_t o, kl_use x) {
   const kl_instr *operand = kl_operand(f->c, in, o);
-  kl_use u = {.node = kl_fuse_number(f, x.node), .made = x.made * taken(f, in, o)};
+  kl_use u = {.node = kl_fuse_number(f, x.node), .made = x.made * taken(f, in, o), .copies = x.copies};
   kl_maker *k = &f->nodes.p[u.node];
   kl_hero hero = hero_of(in);
   bool same = kl_op_is_elementwise(in->op) || in->op == KL_OP_GET_TUPLE_ELEMENT;
+  if (in->op == KL_OP_REDUCE_WINDOW) u.copies *= (double)kl_window_taps(in);
   u.outside = hero == KL_HERO_ALONE && operand->op != KL_OP_CONSTANT;
   if (same && (operand->shape->dtype == KILN_TUPLE || kl_shape_same_dims(operand->shape, in->shape)))
     u.at = x.at;
@@ -127,6 +128,7 @@ static void add_use(kl_fuser *f, kl_uses *to, kl_use u) {
     kl_use *x = &to->p[i];
     if (x->node != u.node) continue;
     x->made = x->at != u.at ? x->made + u.made : x->made > u.made ? x->made : u.made;
+    x->copies = x->at != u.at ? x->copies + u.copies : x->copies > u.copies ? x->copies : u.copies;
     if (x->at != u.at) x->at = KL_AT_OTHERS;
     x->outside |= u.outside;
     return;
@@ -153,8 +155,9 @@ static void gather_from(kl_fuser *f, uint32_t user, uint32_t i) {
   const kl_uses *from = &f->uses[user];
   if (kl_is_run(in)) return add_use(f, &f->uses[i], (kl_use){.node = f->node_of[user], .outside = true});
   if (f->home[user] != KL_NO_GROUP)
-    return add_uses_of_operand(f, user, i,
-                               (kl_use){.node = f->home[user], .at = f->home_at[user], .made = kl_rough_elements(in)});
+    return add_uses_of_operand(
+        f, user, i,
+        (kl_use){.node = f->home[user], .at = f->home_at[user], .made = kl_rough_elements(in), .copies = 1});
   for (uint32_t k = 0; k < from->n; k++) {
     kl_use x = from->p[k];
     bool stays = f->given[user] || x.outside;
@@ -217,6 +220,7 @@ static bool takes(kl_fuser *f, uint32_t i, const kl_use *u) {
   if (k->stays || u->outside) return false;
   if (!takes_hero(f, k, in, u->at)) return f->why[i] = KL_FOR_HERO, false;
   if (k->size >= MOST_IN_KERNEL) return f->why[i] = KL_FOR_SIZE, false;
+  if (u->copies > MOST_COPIES && kl_rough_work(in) > 0) return f->why[i] = KL_FOR_TIME, false;
   if (hero_of(in) != KL_HERO_NONE) return true;
   bool fine = u->made <= count_of(in) || time_again(f, i, u->made) <= time_written(f, i, 1, true) * (1 + GAIN);
   if (!fine) f->why[i] = KL_FOR_TIME;

@@ -36,8 +36,9 @@ typedef struct kl_maker {
 typedef struct kl_use {
   uint32_t node;
   uint32_t at;
-  bool outside; // it has to be there, written
-  double made;  // times that an element of the value is made there
+  bool outside;  // it has to be there, written
+  double made;   // times that an element of the value is made there
+  double copies; // indices at which it is wanted: so often its code is there
 } kl_use;
 
 typedef struct kl_uses {
