@@ -64,25 +64,33 @@ typedef struct keying_run {
   void *to;
 } keying_run;
 
+// The levels' coordinates of a block, in the worker's registers. False: some are beyond 64 bits.
+static bool find_levels(const keying *k, keying_worker *w, const kl_entry_block *b) {
+  memcpy(w->registers, b->dims, k->p->s->e->ndims * sizeof *w->registers);
+  kl_columns_run(&k->levels, b->n, w->registers, w->bad);
+  for (int64_t i = 0; i < b->n; i++) w->failed |= w->bad[i];
+  return !w->failed;
+}
+
+// Adds level l's field to one word of keys, which are `stride` words apart.
+static void put_field(const keying *k, const keying_worker *w, uint32_t l, int64_t n, uint64_t *to, uint32_t stride) {
+  const kl_store *s = k->p->s;
+  const int64_t *v = w->registers[k->levels.out[l]];
+  const unsigned shift = k->p->fields[l].shift;
+  const int64_t lo = s->l->binding.levels[l].count < 0 ? s->l->binding.levels[l].lo : 0;
+  for (int64_t i = 0; i < n; i++) to[i * stride] |= (uint64_t)(v[i] - lo) << shift;
+}
+
 static bool put_keys(void *to, const kl_entry_block *b) {
   const keying_run *run = to;
   const kl_packer *p = run->of->p;
-  const kl_store *s = p->s;
   keying_worker *w = run->w;
   uint32_t stride = p->form.stride, words = p->form.words;
-  memcpy(w->registers, b->dims, s->e->ndims * sizeof *w->registers);
-  kl_columns_run(&run->of->levels, b->n, w->registers, w->bad);
-  for (int64_t i = 0; i < b->n; i++) w->failed |= w->bad[i];
-  if (w->failed) return false;
+  if (!find_levels(run->of, w, b)) return false;
   for (int64_t i = 0; i < b->n; i++)
     for (uint32_t k = 0; k < words; k++) w->records[i * stride + k] = 0;
-  for (uint32_t l = 0; l < s->e->nlevels; l++) {
-    const int64_t *v = w->registers[run->of->levels.out[l]];
-    kl_field f = p->fields[l];
-    int64_t lo = s->l->binding.levels[l].count < 0 ? s->l->binding.levels[l].lo : 0;
-    if (!f.mask) continue;
-    for (int64_t i = 0; i < b->n; i++) w->records[i * stride + f.word] |= (uint64_t)(v[i] - lo) << f.shift;
-  }
+  for (uint32_t l = 0; l < p->s->e->nlevels; l++)
+    if (p->fields[l].mask) put_field(run->of, w, l, b->n, w->records + p->fields[l].word, stride);
   for (uint32_t k = words; k < stride; k++)
     for (int64_t i = 0; i < b->n; i++) w->records[i * stride + k] = b->values[i * (stride - words) + (k - words)];
   run->put(run->to, w->records, b->n);
@@ -93,6 +101,35 @@ static void run_keys(void *arg, uint32_t worker, int64_t piece, kl_records_put *
   const keying *k = arg;
   keying_run run = {k, &k->workers[worker], put, to};
   k->from->run(k->from->arg, worker, piece, put_keys, &run);
+}
+
+// --- counts of their digits -----------------------------------------------------------------------------------------
+
+typedef struct digit_run {
+  const keying *of;
+  keying_worker *w;
+  kl_digit d;
+  int64_t *counts;
+} digit_run;
+
+// Of the keys only what the digit is made of.
+static bool put_digits(void *to, const kl_entry_block *b) {
+  const digit_run *run = to;
+  const kl_packer *p = run->of->p;
+  uint64_t *word = run->w->records, mask = ((uint64_t)1 << run->d.bits) - 1;
+  if (!find_levels(run->of, run->w, b)) return false;
+  memset(word, 0, (size_t)b->n * sizeof *word);
+  for (uint32_t l = 0; l < p->s->e->nlevels; l++)
+    if (p->fields[l].word == run->d.word && p->fields[l].mask << p->fields[l].shift & mask << run->d.shift)
+      put_field(run->of, run->w, l, b->n, word, 1);
+  for (int64_t i = 0; i < b->n; i++) run->counts[word[i] >> run->d.shift & mask]++;
+  return true;
+}
+
+static void count_digits(void *arg, uint32_t worker, int64_t piece, kl_digit d, int64_t *counts) {
+  const keying *k = arg;
+  digit_run run = {k, &k->workers[worker], d, counts};
+  k->from->run(k->from->arg, worker, piece, put_digits, &run);
 }
 
 static bool keys_failed(void *arg) {
@@ -126,7 +163,7 @@ static kiln_status sort_entries(kl_packer *p, const kl_entry_source *from) {
   for (uint32_t i = 0; i < from->workers; i++)
     if (!open_worker(p, &k.levels, &k.workers[i]))
       return kl_out_of_memory(s->cx, sizeof *k.workers, "blocks of entries");
-  kl_record_stream stream = {from->most, from->pieces, run_keys, &k, keys_failed};
+  kl_record_stream stream = {from->most, from->pieces, run_keys, count_digits, &k, keys_failed};
   kiln_status status = kl_records_sort(p->arena, p->threads, &p->form, &stream, &p->r);
   return k.found != KILN_OK ? k.found : status;
 }

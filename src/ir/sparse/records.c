@@ -4,12 +4,13 @@
 #include "ir/sparse/records.h"
 #include "base/threads.h"
 
-enum { MOST_BITS = 11, CACHE_WORDS = 1 << 16, FEW = 40, GRAIN = 1 << 16 };
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
-typedef struct digit {
-  uint32_t word;
-  unsigned shift, bits;
-} digit;
+enum { MOST_BITS = 11, CACHE_WORDS = 1 << 17, FEW = 40, GRAIN = 1 << 16, LINE = 4, LINE_BYTES = 16 * LINE };
+
+typedef kl_digit digit;
 
 typedef struct sorter {
   kl_arena *arena; // of results
@@ -29,15 +30,20 @@ static inline uint32_t bucket_of(const uint64_t *r, digit d) {
 
 typedef struct dealing {
   const kl_record_stream *stream;
+  const sorter *s;
   uint32_t stride;
   digit d;
   int64_t *counts; // [pieces][buckets]; then where the next goes
   uint64_t *out;
 } dealing;
 
+// Records of two words, which most are, are gathered by bucket and written LINE at a time, as many as a line of the
+// host's cache has: so many buckets would come into the cache and leave it again for every record.
 typedef struct deal {
   const dealing *of;
   int64_t *counts;
+  int64_t *starts; // of the piece's, by bucket; NULL: not gathered
+  uint64_t *lines; // [buckets][LINE] records
 } deal;
 
 static void count_some(void *to, const uint64_t *records, int64_t n) {
@@ -50,27 +56,86 @@ static void deal_some(void *to, const uint64_t *records, int64_t n) {
   uint32_t stride = p->of->stride;
   digit d = p->of->d;
   uint64_t *out = p->of->out;
-  if (stride == 2)
-    for (int64_t i = 0; i < n; i++) {
-      uint64_t *r = out + p->counts[bucket_of(records + i * 2, d)]++ * 2;
-      r[0] = records[i * 2], r[1] = records[i * 2 + 1];
-    }
-  else
-    for (int64_t i = 0; i < n; i++)
-      memcpy(out + p->counts[bucket_of(records + i * stride, d)]++ * stride, records + i * stride, stride * 8ul);
+  for (int64_t i = 0; i < n; i++)
+    memcpy(out + p->counts[bucket_of(records + i * stride, d)]++ * stride, records + i * stride, stride * 8ul);
+}
+
+// A whole line, which nobody reads for long: past the cache, where the host can.
+static inline void stream_line(uint64_t *to, const uint64_t *line) {
+#ifdef __SSE2__
+  for (int k = 0; k < LINE; k++)
+    _mm_stream_si128((__m128i *)(void *)(to + 2 * k), _mm_loadu_si128((const __m128i *)(const void *)(line + 2 * k)));
+#else
+  memcpy(to, line, LINE_BYTES);
+#endif
+}
+// What was streamed is there for every thread.
+static inline void end_streams(void) {
+#ifdef __SSE2__
+  _mm_sfence();
+#endif
+}
+
+// Records of a line that ends before record `end`, as far as the piece has any there.
+static void put_line(const deal *p, uint32_t bucket, int64_t end) {
+  int64_t begin = (end - 1) & ~(int64_t)(LINE - 1);
+  const uint64_t *line = p->lines + (size_t)bucket * 2 * LINE;
+  if (begin < p->starts[bucket]) {
+    line += (p->starts[bucket] - begin) * 2;
+    begin = p->starts[bucket];
+  }
+  memcpy(p->of->out + begin * 2, line, (size_t)(end - begin) * 16);
+}
+
+static void gather_some(void *to, const uint64_t *records, int64_t n) {
+  deal *p = to;
+  const digit d = p->of->d;
+  for (int64_t i = 0; i < n; i++) {
+    const uint64_t *r = records + i * 2;
+    const uint32_t bucket = bucket_of(r, d);
+    const int64_t at = p->counts[bucket]++;
+    uint64_t *to_line = p->lines + (size_t)bucket * 2 * LINE, *line = to_line + (at & (LINE - 1)) * 2;
+    line[0] = r[0], line[1] = r[1];
+    if ((at & (LINE - 1)) != LINE - 1) continue;
+    if (at - p->starts[bucket] >= LINE - 1)
+      stream_line(p->of->out + (at - (LINE - 1)) * 2, to_line);
+    else
+      put_line(p, bucket, at + 1);
+  }
+}
+
+// Gathers the piece's records in the worker's scratch.
+static void gather_piece(const dealing *d, uint32_t worker, int64_t piece, deal *p) {
+  const size_t buckets = (size_t)1 << d->d.bits;
+  p->lines = d->s->scratch + (size_t)worker * d->s->room;
+  p->starts = (int64_t *)(p->lines + buckets * 2 * LINE);
+  memcpy(p->starts, p->counts, buckets * sizeof *p->starts);
+  d->stream->run(d->stream->arg, worker, piece, gather_some, p);
+  for (uint32_t b = 0; b < buckets; b++)
+    if (p->counts[b] > p->starts[b] && p->counts[b] & (LINE - 1)) put_line(p, b, p->counts[b]);
+  end_streams();
 }
 
 static void run_pieces(void *arg, uint32_t worker, int64_t begin, int64_t end) {
   const dealing *d = arg;
+  const kl_record_stream *s = d->stream;
+  const bool gathers = d->stride == 2 && ((size_t)(2 * LINE + 1) << d->d.bits) <= d->s->room;
   for (int64_t i = begin; i < end; i++) {
-    deal p = {d, d->counts + (i << d->d.bits)};
-    d->stream->run(d->stream->arg, worker, i, d->out ? deal_some : count_some, &p);
+    deal p = {d, d->counts + (i << d->d.bits), NULL, NULL};
+    if (!d->out && s->count)
+      s->count(s->arg, worker, i, d->d, p.counts);
+    else if (!d->out)
+      s->run(s->arg, worker, i, count_some, &p);
+    else if (gathers)
+      gather_piece(d, worker, i, &p);
+    else
+      s->run(s->arg, worker, i, deal_some, &p);
   }
 }
 
 // Buckets one behind the other: ends[b] is where bucket b ends.
 static kiln_status deal_out(sorter *s, const kl_record_stream *stream, digit d, int64_t *ends, uint64_t **out) {
-  dealing x = {stream, s->form->stride, d, NULL, NULL};
+  dealing x = {stream, s, s->form->stride, d, NULL, NULL};
   int64_t buckets = 1ll << d.bits, n = 0;
   size_t size = (size_t)(stream->pieces * buckets) * sizeof *x.counts;
   x.counts = kl_try_alloc(s->cx, size);
@@ -85,7 +150,8 @@ static kiln_status deal_out(sorter *s, const kl_record_stream *stream, digit d, 
     ends[b] = n;
   }
   bool failed = stream->failed && stream->failed(stream->arg);
-  if (!failed) *out = x.out = kl_arena_try_alloc(s->arena, (size_t)n * x.stride * 8 + 8);
+  uint64_t *all = failed ? NULL : kl_arena_try_alloc(s->arena, (size_t)n * x.stride * 8 + LINE_BYTES);
+  if (all) *out = x.out = (uint64_t *)(((uintptr_t)all + LINE_BYTES - 1) & ~(uintptr_t)(LINE_BYTES - 1));
   if (x.out && n) kl_parallel(s->threads, stream->pieces, 1, run_pieces, &x);
   kl_free(s->cx, x.counts, size);
   if (failed) return KILN_E_INTERNAL;
@@ -219,7 +285,7 @@ static void run_some(void *arg, uint32_t worker, int64_t piece, kl_records_put *
 }
 
 kl_record_stream kl_record_stream_of(kl_record_run *r) {
-  return (kl_record_stream){r->n, r->n / GRAIN + (r->n % GRAIN != 0), run_some, r, NULL};
+  return (kl_record_stream){r->n, r->n / GRAIN + (r->n % GRAIN != 0), run_some, NULL, r, NULL};
 }
 
 // The first bits that differ among keys, and whether there are any and keys do not ascend.

@@ -21,12 +21,20 @@ typedef struct kl_records {
   bool repeats; // two have one key
 } kl_records;
 
+// Some bits of a key.
+typedef struct kl_digit {
+  uint32_t word;
+  unsigned shift, bits;
+} kl_digit;
+
 typedef void kl_records_put(void *to, const uint64_t *records, int64_t n);
 // Where records come from: pieces, each of which hands its records to `put`, the same every time.
 typedef struct kl_record_stream {
   int64_t most; // records there may be
   int64_t pieces;
   void (*run)(void *arg, uint32_t worker, int64_t piece, kl_records_put *put, void *to);
+  // Counts the piece's records by a digit of their keys, where that takes less than `run`; NULL: it does not.
+  void (*count)(void *arg, uint32_t worker, int64_t piece, kl_digit d, int64_t *counts);
   void *arg;
   bool (*failed)(void *arg); // asked after the first round; NULL: it never does
 } kl_record_stream;
