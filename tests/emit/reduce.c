@@ -320,6 +320,35 @@ START_TEST(bits_are_the_same_everywhere) {
 }
 END_TEST
 
+// On the host several blocks have parts of a column, so that each reads more of a row at once; odd numbers of rows.
+START_TEST(wide_columns_are_split) {
+  static const char *const types[] = {"f32", "bf16", "s8"};
+  kiln_context *cx = kiln_context_create(NULL);
+  kiln_module *m = NULL;
+  kiln_artifact *a = NULL;
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "host"};
+  const char *t = types[_i];
+  char text[1024];
+  run r;
+  snprintf(text, sizeof text,
+           "HloModule m\nf { a = %s[] parameter(0) b = %s[] parameter(1) ROOT r = %s[] add(a, b) }\nENTRY e {\n"
+           " x = %s[1103,512] parameter(0)\n z = %s[] parameter(1)\n ROOT r = %s[512] reduce(x, z), dimensions={0}, "
+           "to_apply=f\n}\n",
+           t, t, t, t, t, t);
+  if (kiln_module_parse(cx, "wide.hlo", text, strlen(text), &m) != KILN_OK) give_up(0, t, cx, text);
+  strategy = (kl_strategy){0};
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, t, cx, text);
+  ck_assert_uint_eq(kiln_artifact_manifest(a)->launch_count, 2);
+  make_run(cx, m, text, &r);
+  run_on(cx, m, HOST, 2, 0, (const void *const *)r.in, r.got, text);
+  compare_runs(m, &r, t, "host");
+  free_run(&r);
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 // Few are left: columns of several thousand elements, and results whose bytes several threads would share.
 START_TEST(few_are_refused) {
   if (getenv("KILN_FUSION_SEED")) return;
@@ -330,5 +359,5 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("reduce", NO_FRAME, {random_reductions, SLICES}, {few_are_refused},
-                   {bits_are_the_same_everywhere, KL_COUNT(fusions)});
+                   {bits_are_the_same_everywhere, KL_COUNT(fusions)}, {wide_columns_are_split, 3});
 }

@@ -12,9 +12,9 @@
 #include "lower/choose/reduce/reduce.h"
 
 enum { WARP = 32, MOST_WARPS = 8, MOST_PARTS = 64, MOST_LEAVES = 8, HELD = 32, JOINED = 64, ROOM = 40 << 10 };
-// A host's iteration takes several vectors of neighbouring columns, so that it reads more than a line of each row,
-// where there are iterations enough.
-enum { HOST_VECTORS = 4, MANY = 4 };
+// A host's iteration takes several vectors of neighbouring columns, so that it reads several lines of each row, one
+// behind the other, where there are iterations enough.
+enum { HOST_VECTORS = 8, MANY = 4 };
 
 typedef struct deal {
   int64_t v, lanes, lanes_j, idle; // of a warp
@@ -397,9 +397,22 @@ static kiln_status make_launch(columns *x, const char **why_not) {
   return kl_reducing_end(&x->g, &b, write_body(x), WARP * x->d.teams * x->d.warps_j, why_not);
 }
 
+// On the host a block reads as much of a row as it has vectors of neighbours, if it has not too many parts to join: so
+// several blocks have some each.
+static int64_t blocks_for_width(columns *x) {
+  const kl_reductions *stage = x->g.x;
+  const kl_plan_params *params = x->g.c->params;
+  if (x->g.c->plan->target.machine != KL_HOST || params->strategy.split || stage->levels > 1) return 1;
+  deal_neighbours(x);
+  deal_elements(x);
+  int64_t most = most_joined(x), n = kl_power_of_two(kl_ceil_div(x->d.parts, most));
+  return n <= most ? n : 1;
+}
+
 // Parts meet in shared memory, and a thread joins not too many.
 void kl_split_columns(kl_choosing *c, kl_reductions *stage) {
   columns x = {.g = {.c = c, .p = c->plan->affs, .x = stage}};
+  int64_t wide = stage->split = blocks_for_width(&x);
   deal_columns(&x);
   const deal *d = &x.d;
   if (d->parts == 1) return;
@@ -413,6 +426,7 @@ void kl_split_columns(kl_choosing *c, kl_reductions *stage) {
   int64_t least = kl_power_of_two(kl_ceil_div(d->parts, most)), warps = whole ? MOST_WARPS : d->warps_j;
   int64_t joined =
       kl_least(kl_power_of_two(d->parts) / (whole ? warps / d->warps_j : 1), JOINED / d->v * warps * d->lanes_j);
+  if (least < wide) least = wide;
   stage->split = kl_best_split(&x.g, blocks, least, joined > least ? joined : least, true, &cost);
 }
 
