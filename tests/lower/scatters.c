@@ -28,7 +28,8 @@ typedef struct row {
   ", update_window_dims={2}, inserted_window_dims={}, scatter_dims_to_operand_dims={1}, input_batching_dims={0}, "     \
   "scatter_indices_batching_dims={0}, index_vector_dim=2"
 
-#define GRID ", update_window_dims={2}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=2"
+#define GRID   ", update_window_dims={2}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=2"
+#define SINGLE ", update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"
 #define WINDOWS                                                                                                        \
   ", update_window_dims={1,2}, inserted_window_dims={}, scatter_dims_to_operand_dims={0,1}, index_vector_dim=1"
 
@@ -46,7 +47,9 @@ static const row rows[] = {
     {"s32", "add(a, b)", "[6,9]", "[2,200]", "[200]", POINTS, UPDATES},
     {"s32", "add(a, b)", "[3,20]", "[3,17,1]", "[3,17,4]", BATCH, UPDATES},
     {"f32", "multiply(a, b)", "[9,12]", "[40,2]", "[40,3,5]", WINDOWS, UPDATES}, // that overlap
-    {"f16", "subtract(a, b)", "[30,3]", "[5,8,1]", "[5,8,3]", GRID, UPDATES},    // numbered by two dims
+    {"f32", "add(a, b)", "[20]", "[90,1]", "[90]", SINGLE, UPDATES},
+    {"u64", "minimum(a, b)", "[9]", "[90,1]", "[90]", SINGLE, UPDATES},
+    {"f16", "subtract(a, b)", "[30,3]", "[5,8,1]", "[5,8,3]", GRID, UPDATES}, // numbered by two dims
     {"f16", "subtract(a, b)", "[500,3]", "[300,1]", "[300,3]", ROWS, UPDATES},
     {"c128", "subtract(a, b)", "[3,20]", "[3,17,1]", "[3,17,4]", BATCH, OWNED},
 };
@@ -69,6 +72,7 @@ static bool may_join(const row *r) {
 static bool may_be(const row *r, const kl_target *t, const char *chooser, kl_dtype type) {
   bool packed = kl_info(type)->bits < 8;
   if (strcmp(chooser, "owned scatter") == 0) return true;
+  if (strcmp(chooser, "warp scatter") == 0 && !strstr(r->numbers, "update_window_dims={}")) return false;
   return t->machine == KL_NVPTX && may_join(r) && !(packed && chooser[0] == 'p');
 }
 
@@ -102,11 +106,13 @@ static void judge(const kiln_module *m, const kl_target *t, const row *r, bool d
   const kl_comp *c = &m->comp[m->entry];
   const kl_plan_params params = {.target = *t, .name = "k", .deterministic = deterministic};
   kl_arena_init(&arena, cx);
-  leaves want = evaluate_graph(&arena, m, c, number_arguments(&arena, c));
   EXPECT(kl_plan_make(cx, m, c, &params, &arena, &p) == KILN_OK, "%s", last_finding());
+  order_of_sums_is_free = strcmp(p->kind, "scatter") != 0 && strcmp(p->kind, "owned scatter") != 0;
+  leaves want = evaluate_graph(&arena, m, c, number_arguments(&arena, c));
   EXPECT(kl_plan_verify(cx, p) == KILN_OK, "%s", last_finding());
   const char *why = interpret(&arena, p, &want);
   EXPECT(!why, "%s %s on sm %u: %s", r->type, r->combiner, t->sm, why);
+  order_of_sums_is_free = false;
   bool updated = p->slots[p->nargs - 1].mode == KL_MODE_UPDATE;
   form found = !updated ? ORDERED : strcmp(p->kind, "owned scatter") == 0 ? OWNED : UPDATES;
   if (t->sm == 90 && !deterministic) EXPECT(found == r->form, "%s %s: by %s", r->type, r->combiner, p->kind);
@@ -127,6 +133,7 @@ START_TEST(scatters) {
     judge_form(m, &plan_targets[t], &rows[_i], "private scatter");
     judge_form(m, &plan_targets[t], &rows[_i], "sorted scatter");
     judge_form(m, &plan_targets[t], &rows[_i], "owned scatter");
+    judge_form(m, &plan_targets[t], &rows[_i], "warp scatter");
   }
   kiln_module_destroy(&m);
   kl_sb_free(&text);

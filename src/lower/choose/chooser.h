@@ -29,7 +29,8 @@ typedef kiln_status kl_chooser(kl_choosing *c, const char **why_not);
 kl_chooser kl_choose_loop, kl_choose_reduction, kl_choose_transposition, kl_choose_in_place;
 kl_chooser kl_choose_contraction, kl_choose_tiled_contraction, kl_choose_staged;
 bool kl_is_staged(kl_op op); // has it launches of its own? (staged/)
-kl_chooser kl_choose_scatter, kl_choose_private_scatter, kl_choose_sorted_scatter, kl_choose_owned_scatter;
+kl_chooser kl_choose_scatter, kl_choose_private_scatter, kl_choose_sorted_scatter, kl_choose_owned_scatter,
+    kl_choose_warp_scatter;
 
 // vars.c: variables of a body that is to be written.
 typedef struct kl_var_list {

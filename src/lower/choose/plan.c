@@ -177,6 +177,7 @@ static const row choosers[] = {
     {"contraction", KL_OP_DOT, kl_choose_contraction, false, false, true, true},
     {"private scatter", KL_OP_UNKNOWN, kl_choose_private_scatter, false, false, false, false},
     {"sorted scatter", KL_OP_UNKNOWN, kl_choose_sorted_scatter, false, false, false, false},
+    {"warp scatter", KL_OP_UNKNOWN, kl_choose_warp_scatter, false, false, true, false},
     {"owned scatter", KL_OP_UNKNOWN, kl_choose_owned_scatter, false, false, true, false},
     {"scatter", KL_OP_SCATTER, kl_choose_scatter, false, false, true, false},
     {"transpose", KL_OP_UNKNOWN, kl_choose_transposition, false, true, false, false},
