@@ -226,7 +226,6 @@ static void close_run(run *r) {
 
 // Arrays as the packer makes them of the same tensor; zeros behind.
 static void check_arrays(run *r, leaf *x, void **at, const char *where) {
-  static const char zeros[16];
   kiln_sparse_array arrays[MOST_ARRAYS] = {{0}}, again[MOST_ARRAYS] = {{0}};
   const int64_t *counts = at[x->narrays];
   for (size_t i = 0; i < x->narrays; i++) arrays[i] = (kiln_sparse_array){at[i], x->room[i]};
@@ -240,6 +239,11 @@ static void check_arrays(run *r, leaf *x, void **at, const char *where) {
   unsigned bits = (unsigned)kiln_dtype_bits(x->type.dtype);
   uint8_t *elements = calloc((size_t)x->n + 1, bits < 8 ? 1 : bits / 8);
   OK(kiln_sparse_unpack(r->cx, x->l, arrays, elements));
+  static const char zeros[16];
+  for (size_t i = 0; x->kept && i < x->narrays; i++)
+    for (int64_t k = counts[i]; x->b[i].batches == 1 && k < x->room[i]; k++)
+      EXPECT(same_element(at[i], k, zeros, 0, x->b[i].bits), "seed %u on %s: array %zu, element %lld\n%.3000s", r->seed,
+             where, i, (long long)k, r->text);
   if (x->kept) goto unpacked;
   OK(kiln_sparse_pack_dense(r->cx, x->l, elements, again));
   for (size_t i = 0; i < x->narrays; i++) again[i].data = calloc(packed_bytes(x->b[i].bits, again[i].count) + 1, 1);

@@ -104,6 +104,11 @@ static const char *const others[] = {
     "map = [s0](d0, d1) -> (d0 * (s0 * 3) : dense, d0 : dense, d1 : compressed)",
     "map = [s0](d0, d1) -> (d1 * (s0 * 2) : dense, d0 : dense, d1 : compressed)",
     "map = (d0, d1) -> (d0 : compressed, d1 : singleton)",
+    ("map = {l0, l1, l2} (d0 = l2, d1 = l0 * 2 + l1 + l2) -> (l0 = (d1 - d0) floordiv 2 : dense, l1 = (d1 - d0) mod 2 "
+     ": "
+     "dense, l2 = d0 : compressed)"),
+    "map = (d0, d1) -> (d0 : dense, d1 : structured[2, 4])",
+    "map = (d0, d1) -> (d0 : structured[1, 3], d1 : compressed)",
     "map = (d0, d1) -> (d0 : dense, d1 : compressed), posWidth = 8, crdWidth = 8",
     "map = (d0, d1) -> (d0 : dense, d1 : compressed), crdWidth = 2",
     "map = (d0, d1) -> (d0 : compressed(nonunique), d1 : singleton), implicitVal = 1",
