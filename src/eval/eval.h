@@ -74,7 +74,8 @@
 // the interval holds every such result. So for reduce, reduce-window, the scatter of select-and-scatter, and a scan
 // that is_associative whose outputs are its carries. The data is what the orders of docs/numerics.md give: of
 // reduce the tree (kl_reduce_tree), of windows their elements' order, of scans blocks of 16 by 16 (kl_sequence). Of
-// reducers that compute in a wider type themselves it is the exact result rounded once in all but reduce.
+// windows that see more than 256 elements, and of reducers that compute in a wider type themselves in all but reduce,
+// it is the exact result rounded once.
 //   Every other reducer has one order, each op rounded, and so have maximum and minimum of complex numbers: in reduce
 // that tree, as reducer(lower, higher); elsewhere from left to right in row-major order of the elements, as
 // reducer(accumulator, element).

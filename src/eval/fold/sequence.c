@@ -35,6 +35,13 @@ void kl_sequence_store(const kl_sequence *s, const void *from, void *elements, i
 }
 
 void kl_sequence_join(const kl_sequence *s, const void *a, const void *b, void *to) {
+  if (s->wide == KILN_F32) {
+    float x, y;
+    memcpy(&x, a, sizeof x), memcpy(&y, b, sizeof y);
+    x = s->op.op == KL_OP_ADD ? x + y : x * y;
+    memcpy(to, &x, sizeof x);
+    return;
+  }
   _Alignas(16) char made[KL_SEQUENCE_BYTES];
   s->op.run(&s->op, 1, (const void *const[3]){a, b, NULL}, made);
   memcpy(to, made, kl_ev_size(s->wide));

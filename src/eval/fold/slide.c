@@ -35,7 +35,8 @@ typedef struct front {
 typedef struct job {
   const kl_sliding *s;
   kl_op op;
-  bool intervals, bound;
+  bool intervals;
+  int64_t stands;
   const kl_evval *operand, *init, *out;
   size_t state; // bytes of a fold
   uint32_t nlevels, nbatch;
@@ -131,10 +132,7 @@ static void new_front(worker *w, uint32_t l, int64_t base, front *f, int64_t beg
 
 static void store(const worker *w, kl_fold *f, int64_t at) {
   kl_iv_out out = kl_ev_out(w->job->out, 0);
-  if (w->job->bound)
-    kl_fold_bound(f, &out, at);
-  else
-    kl_fold_store(f, &out, at);
+  kl_window_store(f, w->job->stands, &out, at);
 }
 
 // The folds of window o: `part` and the back, or of nothing. They go to the slab that the axis before asked for; at the
@@ -275,12 +273,12 @@ static void fill_inner(const job *job, int64_t inner) {
   }
 }
 
-kiln_status kl_slide(kl_ev *ev, const kl_sliding *s, kl_op op, bool intervals, bool bound, const kl_evval *operand,
+kiln_status kl_slide(kl_ev *ev, const kl_sliding *s, kl_op op, bool intervals, int64_t stands, const kl_evval *operand,
                      const kl_evval *init, kl_evval *out) {
   job job = {.s = s,
              .op = op,
              .intervals = intervals,
-             .bound = bound,
+             .stands = stands,
              .operand = operand,
              .init = init,
              .out = out,

@@ -83,8 +83,15 @@ kl_iv_in kl_pick(kl_picked *p, const kl_evval *v, int64_t n, bool intervals);
 // Folds every window by a combiner, with work that does not grow with the window (slide.c). Where kl_slides is false -
 // windows so small, or so far apart - folding one by one is faster, or this would want too much memory.
 bool kl_slides(kl_ev *ev, const kl_sliding *s);
-// bound: the data stands, its ends are wanted.
-kiln_status kl_slide(kl_ev *ev, const kl_sliding *s, kl_op op, bool intervals, bool bound, const kl_evval *operand,
+// Writes element i, a fold of the initial value and of all that a window sees.
+static inline void kl_window_store(const kl_fold *f, int64_t stands, const kl_iv_out *out, int64_t i) {
+  if (f->n - 1 > stands)
+    kl_fold_store(f, out, i);
+  else if (out->lo)
+    kl_fold_bound(f, out, i);
+}
+// The data of windows that see at most `stands` elements, -1: of none, stands; of these the ends are wanted.
+kiln_status kl_slide(kl_ev *ev, const kl_sliding *s, kl_op op, bool intervals, int64_t stands, const kl_evval *operand,
                      const kl_evval *init, kl_evval *out);
 
 // --- selections by sliding ----------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ typedef struct fold_job {
   const kl_sliding *s;
   kl_op op;
   bool intervals;
-  bool bound; // the data stands
+  int64_t stands; // the data of windows that see at most so many elements
   const kl_evval *operand, *init, *out;
   const kl_sequence *sequence;
   uint32_t dim; // of a scan
@@ -33,14 +33,26 @@ static void fold_windows(void *arg, uint32_t worker, int64_t begin, int64_t end)
       kl_iv_in x = kl_pick(&p, job->operand, n, job->intervals);
       kl_fold_add(&f, n, &x);
     }
-    if (job->bound)
-      kl_fold_bound(&f, &out, i);
-    else
-      kl_fold_store(&f, &out, i);
+    kl_window_store(&f, job->stands, &out, i);
   }
 }
 
+// What sees more elements is summed by what windows share, which has no order.
+enum { MOST_IN_ORDER = 256 };
+
 // --- in order -----------------------------------------------------------------------------------------------------
+
+static int64_t seen(const kl_sliding *s, const int64_t *place) {
+  int64_t n = 1;
+  for (uint32_t d = 0; d < s->rank; d++) n *= s->axis[d].sight[place[d]].count;
+  return n;
+}
+
+static int64_t most_seen(const kl_sliding *s) {
+  int64_t n = 1;
+  for (uint32_t d = 0; d < s->rank; d++) n *= s->axis[d].most;
+  return n;
+}
 
 static void join_windows(void *arg, uint32_t worker, int64_t begin, int64_t end) {
   const fold_job *job = arg;
@@ -52,6 +64,7 @@ static void join_windows(void *arg, uint32_t worker, int64_t begin, int64_t end)
     int64_t place[KILN_MAX_RANK], at[KL_EV_CHUNK], n;
     kl_sliding_walk w;
     kl_sliding_places(job->s, i, 1, place);
+    if (seen(job->s, place) > job->stands) continue;
     kl_sliding_walk_start(&w, job->s, place);
     kl_sequence_load(q, kl_ev_plane(job->init, KL_EV_DATA), 0, acc);
     while ((n = kl_sliding_walk_next(&w, KL_EV_CHUNK, at)) > 0)
@@ -100,9 +113,8 @@ static bool is_scan(const kl_instr *in, const kl_shape *s, uint32_t *dim, bool *
   return found;
 }
 
-static void join_in_order(kl_ev *ev, const kl_instr *in, fold_job *job) {
+static void join_in_order(kl_ev *ev, bool scan, fold_job *job) {
   const kl_shape *s = job->operand->shape;
-  bool scan = is_scan(in, s, &job->dim, &job->reverse);
   int64_t n = scan ? s->dims[job->dim] : job->s->taps, grain = n < 1 << 10 ? (1 << 10) / (n + 1) + 1 : 1;
   kl_ev_parallel(ev, scan ? s->count / n : job->out->shape->count, grain, scan ? scan_lines : join_windows, job);
 }
@@ -116,13 +128,14 @@ static kiln_status fold(kl_ev *ev, const kl_instr *in, const kl_sliding *s, kl_o
   bool intervals = ev->intervals && (inexact || kl_fold_rounds(op, operand->shape->dtype));
   KL_TRY(kl_ev_new(ev, s->result, false, intervals, out));
   int64_t grain = s->taps < 1 << 12 ? (1 << 12) / (s->taps + 1) + 1 : 1;
-  fold_job job = {
-      .s = s, .op = op, .intervals = intervals, .bound = ordered, .operand = operand, .init = init, .out = out};
+  fold_job job = {.s = s, .op = op, .intervals = intervals, .operand = operand, .init = init, .out = out};
+  bool scan = ordered && is_scan(in, operand->shape, &job.dim, &job.reverse);
+  job.stands = scan ? most_seen(s) : ordered ? MOST_IN_ORDER : -1;
   job.sequence = &sequence;
-  if (ordered) join_in_order(ev, in, &job);
-  if (ordered && !intervals) return KILN_OK;
+  if (ordered) join_in_order(ev, scan, &job);
+  if (ordered && !intervals && most_seen(s) <= job.stands) return KILN_OK;
   if (kl_slides(ev, s))
-    KL_TRY(kl_slide(ev, s, op, intervals, ordered, operand, init, out));
+    KL_TRY(kl_slide(ev, s, op, intervals, job.stands, operand, init, out));
   else
     kl_ev_parallel(ev, s->result->count, grain, fold_windows, &job);
   if (intervals) kl_ev_settle(ev, out);

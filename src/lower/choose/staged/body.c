@@ -157,3 +157,36 @@ void kl_stage_box_end(kl_stage_body *b, kl_stage_box *x, uint32_t *values) {
   for (uint32_t d = x->n; d-- > 0;)
     if (x->var[d] != KL_NONE) kl_write_loop_end(&b->w, values);
 }
+
+// --- lines ----------------------------------------------------------------------------------------------------------
+
+void kl_stage_count_lines(const kl_shape *s, uint32_t dim, int64_t *outer, int64_t *inner) {
+  *outer = *inner = 1;
+  bool faster = true;
+  for (uint32_t i = 0; i < s->rank; i++) {
+    uint32_t d = (uint32_t)kl_shape_minor_to_major(s, i);
+    if (d == dim)
+      faster = false;
+    else
+      *(faster ? inner : outer) *= s->dims[d];
+  }
+}
+
+void kl_stage_line_index(kl_affs *p, const kl_shape *s, uint32_t dim, const kl_aff *outer, const kl_aff *inner,
+                         const kl_aff *i, const kl_aff **index) {
+  const kl_aff *number = inner;
+  uint32_t last = KL_NONE;
+  for (uint32_t k = 0; k < s->rank; k++) {
+    uint32_t d = (uint32_t)kl_shape_minor_to_major(s, k);
+    if (last != KL_NONE && d != dim) {
+      index[last] = kl_aff_modc(p, number, s->dims[last]);
+      number = kl_aff_floordivc(p, number, s->dims[last]);
+    } else if (last != KL_NONE) {
+      index[last] = number;
+    }
+    last = d == dim ? KL_NONE : d;
+    if (d == dim) number = outer;
+  }
+  if (last != KL_NONE) index[last] = number;
+  index[dim] = i;
+}

@@ -4,21 +4,7 @@
 
 // --- lines ----------------------------------------------------------------------------------------------------------
 
-static void count_lines(kl_scan *x) {
-  x->outer = x->inner = 1;
-  bool faster = true;
-  for (uint32_t i = 0; i < x->out->rank; i++) {
-    uint32_t d = (uint32_t)kl_shape_minor_to_major(x->out, i);
-    if (d == x->dim)
-      faster = false;
-    else if (faster)
-      x->inner *= x->out->dims[d];
-    else
-      x->outer *= x->out->dims[d];
-  }
-}
-
-void kl_scan_lines(kl_scan_body *x, const kl_scan *of) {
+void kl_scan_begin_lines(kl_scan_body *x, const kl_scan *of) {
   bool beside = of->inner >= of->outer;
   uint32_t var;
   *x = (kl_scan_body){.x = of, .numbers = beside ? of->inner : of->outer};
@@ -29,32 +15,15 @@ void kl_scan_lines(kl_scan_body *x, const kl_scan *of) {
   x->inner = beside ? x->number : other;
 }
 
-void kl_scan_index(const kl_scan_body *x, const kl_aff *i, const kl_aff **index) {
-  const kl_shape *s = x->x->out;
+static void index_of(const kl_scan_body *x, const kl_aff *i, const kl_aff **index) {
   kl_affs *p = x->x->s->p;
-  const kl_aff *number = x->inner;
-  uint32_t last = KL_NONE;
-  for (uint32_t k = 0; k < s->rank; k++) {
-    uint32_t d = (uint32_t)kl_shape_minor_to_major(s, k);
-    if (d == x->x->dim) {
-      if (last != KL_NONE) index[last] = number;
-      last = KL_NONE;
-      number = x->outer;
-      continue;
-    }
-    if (last != KL_NONE) {
-      index[last] = kl_aff_modc(p, number, s->dims[last]);
-      number = kl_aff_floordivc(p, number, s->dims[last]);
-    }
-    last = d;
-  }
-  if (last != KL_NONE) index[last] = number;
-  index[x->x->dim] = x->x->reverse ? kl_aff_addc(p, kl_aff_mulc(p, i, -1), x->x->length - 1) : i;
+  if (x->x->reverse) i = kl_aff_addc(p, kl_aff_mulc(p, i, -1), x->x->length - 1);
+  kl_stage_line_index(p, x->x->out, x->x->dim, x->outer, x->inner, i, index);
 }
 
-void kl_scan_line_index(const kl_scan_body *x, const kl_aff **index) {
+static void line_index(const kl_scan_body *x, const kl_aff **index) {
   const kl_aff *all[KILN_MAX_RANK];
-  kl_scan_index(x, kl_aff_const(x->x->s->p, 0), all);
+  index_of(x, kl_aff_const(x->x->s->p, 0), all);
   for (uint32_t d = 0, n = 0; d < x->x->out->rank; d++)
     if (d != x->x->dim) index[n++] = all[d];
 }
@@ -63,110 +32,136 @@ static uint32_t operand(const kl_scan *x, uint32_t i) {
   return x->s->instr->operands[i];
 }
 
-kiln_status kl_scan_inits(kl_scan_body *x, uint32_t *values) {
+kiln_status kl_scan_init(kl_scan_body *x, uint32_t *value) {
   const kl_aff *index[KILN_MAX_RANK];
-  kl_scan_line_index(x, index);
-  for (uint32_t i = 0; i < x->x->n; i++) {
-    KL_TRY(kl_walk_want(&x->b.walk, operand(x->x, x->x->init[i]), 0, x->x->inits ? x->b.keep : KL_NONE,
-                        x->x->inits ? index : NULL, &values[i]));
-    values[i] = kl_combiner_take(&x->b.w, &x->x->by, i, values[i]);
-  }
+  bool each = x->x->inits;
+  line_index(x, index);
+  KL_TRY(kl_walk_want(&x->b.walk, operand(x->x, 1), 0, each ? x->b.keep : KL_NONE, each ? index : NULL, value));
+  *value = kl_combiner_take(&x->b.w, &x->x->by, 0, *value);
   return KILN_OK;
 }
 
-kiln_status kl_scan_fetch(kl_scan_body *x, const kl_aff *i, uint32_t guard, uint32_t *values) {
+kiln_status kl_scan_fetch(kl_scan_body *x, const kl_aff *i, uint32_t guard, uint32_t *value) {
   const kl_aff *index[KILN_MAX_RANK];
-  kl_scan_index(x, i, index);
-  for (uint32_t k = 0; k < x->x->n; k++) {
-    KL_TRY(kl_walk_want(&x->b.walk, operand(x->x, x->x->array[k]), 0, guard, index, &values[k]));
-    values[k] = kl_combiner_take(&x->b.w, &x->x->by, k, values[k]);
-  }
+  index_of(x, i, index);
+  KL_TRY(kl_walk_want(&x->b.walk, operand(x->x, 0), 0, guard, index, value));
+  *value = kl_combiner_take(&x->b.w, &x->x->by, 0, *value);
   return KILN_OK;
 }
 
-static kiln_status store(kl_scan_body *x, uint32_t leaf, uint32_t k, const kl_aff *const *index, uint32_t guard,
-                         uint32_t value) {
+static kiln_status store(kl_scan_body *x, uint32_t leaf, const kl_aff *const *index, uint32_t guard, uint32_t value) {
   const kl_stage *s = x->x->s;
   if (s->slot[leaf] == KL_NONE) return KILN_OK;
-  value = kl_combiner_give(&x->b.w, &x->x->by, k, value, kl_shape_leaf(s->instr->shape, leaf)->dtype);
+  value = kl_combiner_give(&x->b.w, &x->x->by, 0, value, kl_shape_leaf(s->instr->shape, leaf)->dtype);
   return kl_stage_store(&x->b, s->slot[leaf], index, value, guard);
 }
 
-kiln_status kl_scan_store(kl_scan_body *x, const kl_aff *i, uint32_t guard, const uint32_t *values) {
-  const kl_aff *index[KILN_MAX_RANK], *line[KILN_MAX_RANK];
+kiln_status kl_scan_store(kl_scan_body *x, const kl_aff *i, uint32_t guard, uint32_t value) {
+  const kl_aff *index[KILN_MAX_RANK];
   const kl_scan *of = x->x;
   bool never = false;
-  kl_scan_index(x, i, index);
-  for (uint32_t k = 0; k < of->n; k++) KL_TRY(store(x, k, k, index, guard, values[k]));
+  index_of(x, i, index);
+  KL_TRY(store(x, 0, index, guard, value));
   if (!of->lasts) return KILN_OK;
   guard = kl_guard_and(&x->b.w.guards, guard, i, of->length - 1, of->length - 1, &never);
-  kl_scan_line_index(x, line);
-  for (uint32_t k = 0; k < of->n && !never; k++) KL_TRY(store(x, of->n + k, k, line, guard, values[k]));
+  line_index(x, index);
+  return never ? KILN_OK : store(x, 1, index, guard, value);
+}
+
+uint32_t kl_scan_nothing(kl_scan_body *x) {
+  return kl_write_scalar(&x->b.w, *x->x->by.type, 0, 0);
+}
+
+uint32_t kl_scan_is(kl_scan_body *x, const kl_aff *e, int64_t value) {
+  bool never;
+  return kl_guard_and(&x->b.w.guards, KL_NONE, kl_dom_simplify(x->b.w.body->domain, e), value, value, &never);
+}
+
+kiln_status kl_scan_join(kl_scan_body *x, uint32_t a, uint32_t b, uint32_t *out) {
+  return kl_combine_values(&x->b.walk, &x->x->by, &a, &b, out);
+}
+
+static kiln_status choose_or_join(kl_scan_body *x, uint32_t guard, uint32_t alone, uint32_t a, uint32_t b,
+                                  uint32_t *out) {
+  uint32_t made;
+  *out = alone;
+  if (guard == KL_NONE) return KILN_OK;
+  KL_TRY(kl_scan_join(x, a, b, &made));
+  *out = kl_write_choose(&x->b.w, guard, alone, made);
   return KILN_OK;
 }
 
-kiln_status kl_scan_join(kl_scan_body *x, uint32_t first, const uint32_t *a, const uint32_t *b, uint32_t *out) {
-  uint32_t *made = KL_NEW_N(x->x->s->c->arena, uint32_t, x->x->n);
-  if (first == KL_NONE) {
-    memmove(out, b, x->x->n * sizeof *out);
-    return KILN_OK;
-  }
-  KL_TRY(kl_combine_values(&x->b.walk, &x->x->by, a, b, made));
-  for (uint32_t i = 0; i < x->x->n; i++) out[i] = kl_write_choose(&x->b.w, first, b[i], made[i]);
-  return KILN_OK;
+kiln_status kl_scan_behind(kl_scan_body *x, uint32_t first, uint32_t a, uint32_t b, uint32_t *out) {
+  return choose_or_join(x, first, b, a, b, out);
+}
+
+kiln_status kl_scan_before(kl_scan_body *x, uint32_t first, uint32_t a, uint32_t b, uint32_t *out) {
+  return choose_or_join(x, first, a, a, b, out);
 }
 
 // --- level by level -------------------------------------------------------------------------------------------------
 
-// Loops over the digits of an element's number.
-typedef struct levels {
-  kl_scan_body l;
-  uint32_t n;
-  kl_stage_box digit[KL_SCAN_LEVELS]; // by level
-} levels;
-
-static kiln_status write_elements(levels *x, const kl_aff *block, const uint32_t *base, uint32_t *chain) {
-  const kl_scan *of = x->l.x;
-  kl_arena *arena = of->s->c->arena;
-  uint32_t *value = KL_NEW_N(arena, uint32_t, 2 * of->n), *result = value + of->n;
-  const kl_aff *i = kl_aff_addmul(of->s->p, x->digit[0].at[0], block, KL_SCAN_BASE);
-  bool never;
-  i = kl_dom_simplify(x->l.b.w.body->domain, i);
-  uint32_t there = kl_guard_and(&x->l.b.w.guards, x->l.b.keep, i, 0, of->length - 1, &never);
-  uint32_t first = kl_guard_and(&x->l.b.w.guards, KL_NONE, x->digit[0].at[0], 0, 0, &never);
-  KL_TRY(kl_scan_fetch(&x->l, i, there, value));
-  KL_TRY(kl_scan_join(&x->l, first, chain, value, chain));
-  KL_TRY(kl_combine_values(&x->l.b.walk, &of->by, base, chain, result));
-  return kl_scan_store(&x->l, i, there, result);
+void kl_scan_nest_vars(kl_scan_nest *x, kl_scan_body *l, uint32_t lowest) {
+  int64_t left = l->x->length;
+  x->l = l;
+  x->lowest = x->top = lowest;
+  for (uint32_t level = 0; level <= lowest; level++) left = (left - 1) / KL_SCAN_BASE + 1;
+  while (left > 1) {
+    int64_t extent = left < KL_SCAN_BASE ? left : KL_SCAN_BASE;
+    kl_stage_box_vars(&l->b, &x->digit[++x->top], 1, &extent);
+    left = (left - 1) / KL_SCAN_BASE + 1;
+  }
 }
 
 // The block `number` of a level; before all of it comes `base`. chain: what it makes of its elements, if all are there.
-static kiln_status write_level(levels *x, uint32_t level, const kl_aff *number, const uint32_t *base, uint32_t *chain) {
-  const kl_scan *of = x->l.x;
-  uint32_t *before = KL_NEW_N(of->s->c->arena, uint32_t, 2 * of->n), *part = before + of->n;
+static kiln_status write_level(kl_scan_nest *x, uint32_t level, const kl_aff *number, uint32_t base, uint32_t *chain) {
+  if (level == x->lowest) return x->block(x->arg, number, base, chain);
+  kl_stage_body *b = &x->l->b;
   kl_stage_box *digit = &x->digit[level];
-  bool never;
-  for (uint32_t i = 0; i < of->n; i++) chain[i] = kl_write_scalar(&x->l.b.w, of->by.type[i], 0, 0);
-  kl_stage_box_begin(&x->l.b, digit, of->n, chain);
-  if (level == 0) {
-    KL_TRY(write_elements(x, number, base, chain));
-  } else {
-    uint32_t first = kl_guard_and(&x->l.b.w.guards, KL_NONE, digit->at[0], 0, 0, &never);
-    if (first == KL_NONE)
-      memcpy(before, base, of->n * sizeof *before);
-    else {
-      KL_TRY(kl_combine_values(&x->l.b.walk, &of->by, base, chain, before));
-      for (uint32_t i = 0; i < of->n; i++) before[i] = kl_write_choose(&x->l.b.w, first, base[i], before[i]);
-    }
-    const kl_aff *sub = kl_aff_addmul(of->s->p, digit->at[0], number, KL_SCAN_BASE);
-    KL_TRY(write_level(x, level - 1, sub, before, part));
-    KL_TRY(kl_scan_join(&x->l, first, chain, part, chain));
-  }
-  kl_stage_box_end(&x->l.b, digit, chain);
+  uint32_t before, part;
+  *chain = kl_scan_nothing(x->l);
+  kl_stage_box_begin(b, digit, 1, chain);
+  uint32_t first = kl_scan_is(x->l, digit->at[0], 0);
+  KL_TRY(kl_scan_before(x->l, first, base, *chain, &before));
+  const kl_aff *sub = kl_aff_addmul(b->s->p, digit->at[0], number, KL_SCAN_BASE);
+  KL_TRY(write_level(x, level - 1, sub, before, &part));
+  KL_TRY(kl_scan_behind(x->l, first, *chain, part, chain));
+  kl_stage_box_end(b, digit, chain);
   return KILN_OK;
 }
 
-static void guard_lines(kl_scan_body *x) {
+kiln_status kl_scan_nest_write(kl_scan_nest *x, uint32_t base) {
+  uint32_t chain;
+  return write_level(x, x->top, kl_aff_const(x->l->b.s->p, 0), base, &chain);
+}
+
+// --- a line a thread ------------------------------------------------------------------------------------------------
+
+typedef struct levels {
+  kl_scan_body l;
+  kl_scan_nest nest;
+  kl_stage_box element; // of a block of level 0
+} levels;
+
+static kiln_status write_block(void *arg, const kl_aff *number, uint32_t base, uint32_t *chain) {
+  levels *x = arg;
+  kl_stage_body *b = &x->l.b;
+  uint32_t value, result;
+  const kl_aff *i = kl_aff_addmul(b->s->p, x->element.at[0], number, KL_SCAN_BASE);
+  bool never;
+  *chain = kl_scan_nothing(&x->l);
+  kl_stage_box_begin(b, &x->element, 1, chain);
+  i = kl_dom_simplify(b->w.body->domain, i);
+  uint32_t there = kl_guard_and(&b->w.guards, b->keep, i, 0, x->l.x->length - 1, &never);
+  KL_TRY(kl_scan_fetch(&x->l, i, there, &value));
+  KL_TRY(kl_scan_behind(&x->l, kl_scan_is(&x->l, x->element.at[0], 0), *chain, value, chain));
+  KL_TRY(kl_scan_join(&x->l, base, *chain, &result));
+  KL_TRY(kl_scan_store(&x->l, i, there, result));
+  kl_stage_box_end(b, &x->element, chain);
+  return KILN_OK;
+}
+
+void kl_scan_guard_lines(kl_scan_body *x) {
   bool never;
   x->number = kl_dom_simplify(x->b.w.body->domain, x->number);
   x->b.keep = kl_guard_and(&x->b.w.guards, KL_NONE, x->number, 0, x->numbers - 1, &never);
@@ -174,20 +169,19 @@ static void guard_lines(kl_scan_body *x) {
 
 static kiln_status write_levels(void *arg) {
   levels *x = arg;
-  uint32_t *base = KL_NEW_N(x->l.x->s->c->arena, uint32_t, 2 * x->l.x->n);
-  guard_lines(&x->l);
-  KL_TRY(kl_scan_inits(&x->l, base));
-  return write_level(x, x->n - 1, kl_aff_const(x->l.x->s->p, 0), base, base + x->l.x->n);
+  uint32_t base;
+  kl_scan_guard_lines(&x->l);
+  KL_TRY(kl_scan_init(&x->l, &base));
+  return kl_scan_nest_write(&x->nest, base);
 }
 
 static kiln_status scan_by_levels(const kl_scan *of) {
-  levels x = {.n = 0};
-  kl_scan_lines(&x.l, of);
-  for (int64_t left = of->length; x.n == 0 || left > 1; x.n++) {
-    int64_t extent = left < KL_SCAN_BASE ? left : KL_SCAN_BASE;
-    kl_stage_box_vars(&x.l.b, &x.digit[x.n], 1, &extent);
-    left = (left - 1) / KL_SCAN_BASE + 1;
-  }
+  levels x = {.nest = {.block = write_block}};
+  int64_t extent = of->length < KL_SCAN_BASE ? of->length : KL_SCAN_BASE;
+  x.nest.arg = &x;
+  kl_scan_begin_lines(&x.l, of);
+  kl_stage_box_vars(&x.l.b, &x.element, 1, &extent);
+  kl_scan_nest_vars(&x.nest, &x.l, 0);
   return kl_stage_write(&x.l.b, of->out->count, write_levels, &x);
 }
 
@@ -206,8 +200,8 @@ static kiln_status take_step(steps *x, uint32_t *carries) {
   const kl_aff *index[KILN_MAX_RANK], *line[KILN_MAX_RANK];
   uint32_t *args = KL_NEW_N(s->c->arena, uint32_t, 2 * (x->inputs + x->carries + x->outputs) + 1u);
   uint32_t *results = args + x->inputs + x->carries;
-  kl_scan_index(&x->l, x->along.at[0], index);
-  kl_scan_line_index(&x->l, line);
+  index_of(&x->l, x->along.at[0], index);
+  line_index(&x->l, line);
   for (uint32_t i = 0; i < x->inputs; i++)
     KL_TRY(kl_walk_want(&x->l.b.walk, operand(of, i), 0, x->l.b.keep, index, &args[i]));
   memcpy(args + x->inputs, carries, x->carries * sizeof *args);
@@ -223,8 +217,8 @@ static kiln_status write_steps(void *arg) {
   const kl_stage *s = x->l.x->s;
   const kl_aff *line[KILN_MAX_RANK];
   uint32_t *carries = KL_NEW_N(s->c->arena, uint32_t, x->carries + 1u);
-  guard_lines(&x->l);
-  kl_scan_line_index(&x->l, line);
+  kl_scan_guard_lines(&x->l);
+  line_index(&x->l, line);
   for (uint32_t i = 0; i < x->carries; i++)
     KL_TRY(kl_walk_want(&x->l.b.walk, operand(x->l.x, x->inputs + i), 0, x->l.b.keep, line, &carries[i]));
   if (x->l.x->length) {
@@ -244,7 +238,7 @@ static kiln_status scan_by_steps(const kl_scan *of) {
   steps x = {.carries = (uint32_t)in->more->carries};
   x.inputs = in->noperands - x.carries;
   x.outputs = (uint32_t)kl_shape_leaf_count(in->shape) - x.carries;
-  kl_scan_lines(&x.l, of);
+  kl_scan_begin_lines(&x.l, of);
   int64_t rounds = of->length ? of->length : 1;
   kl_stage_box_vars(&x.l.b, &x.along, 1, &rounds);
   return kl_stage_write(&x.l.b, of->outer * of->inner * rounds, write_steps, &x);
@@ -252,22 +246,14 @@ static kiln_status scan_by_steps(const kl_scan *of) {
 
 // --- what is scanned ------------------------------------------------------------------------------------------------
 
-static const uint32_t *numbers(kl_arena *arena, uint32_t first, uint32_t n) {
-  uint32_t *all = KL_NEW_N(arena, uint32_t, n + 1u);
-  for (uint32_t i = 0; i < n; i++) all[i] = first + i;
-  return all;
-}
-
 kiln_status kl_stage_cumulative(const kl_stage *s, const char **why_not) {
   const kl_instr *in = s->instr;
-  kl_scan x = {.s = s, .n = in->noperands / 2, .out = kl_stage_result(s, 0)};
+  kl_scan x = {.s = s, .out = kl_stage_result(s, 0)};
   kl_window_is_cumulative(in, &x.dim, &x.reverse);
   x.length = x.out->dims[x.dim];
-  x.array = numbers(s->c->arena, 0, x.n);
-  x.init = numbers(s->c->arena, x.n, x.n);
   x.by = kl_combiner_of(s->c->arena, &s->c->plan->module->comp[in->called[0]], s->number);
-  count_lines(&x);
-  return scan_by_levels(&x);
+  kl_stage_count_lines(x.out, x.dim, &x.outer, &x.inner);
+  return kl_scan_is_for_blocks(&x) ? kl_scan_by_blocks(&x) : scan_by_levels(&x);
 }
 
 // Is the result of a step its new carry, both that of one op?
@@ -286,15 +272,13 @@ static bool is_fold(const kl_stage *s, kl_combiner *by) {
 
 kiln_status kl_stage_scan(const kl_stage *s, const char **why_not) {
   const kl_instr *in = s->instr;
-  kl_scan x = {
-      .s = s, .n = 1, .dim = (uint32_t)in->dims[0], .reverse = in->more->is_reverse, .lasts = true, .inits = true};
+  kl_scan x = {.s = s, .dim = (uint32_t)in->dims[0], .reverse = in->more->is_reverse, .lasts = true, .inits = true};
   const kl_shape *whole = kl_operand(s->c->plan->comp, in, 0)->shape;
   kl_shape *out = kl_in_order(s->c->plan->arena, whole);
   out->layout = (kl_layout){0};
   x.out = out;
   x.length = whole->dims[x.dim];
-  x.array = numbers(s->c->arena, 0, 1);
-  x.init = numbers(s->c->arena, 1, 1);
-  count_lines(&x);
-  return x.length && is_fold(s, &x.by) ? scan_by_levels(&x) : scan_by_steps(&x);
+  kl_stage_count_lines(x.out, x.dim, &x.outer, &x.inner);
+  if (!x.length || !is_fold(s, &x.by)) return scan_by_steps(&x);
+  return kl_scan_is_for_blocks(&x) ? kl_scan_by_blocks(&x) : scan_by_levels(&x);
 }

@@ -32,6 +32,10 @@ typedef struct pass {
   const kl_aff *at;
   const kl_aff *index[KILN_MAX_RANK];
   uint32_t step; // the variable of searches, KL_NONE: of one round
+  // Places are those of a line, or of a tile of one, so many, the first of which is `base`.
+  const kl_aff *place, *base;
+  int64_t span;
+  const kl_aff *row; // of a tile: where it lies in arrays that a block shares, `from`; NULL: it is none
 } pass;
 
 // --- elements -------------------------------------------------------------------------------------------------------
@@ -41,6 +45,11 @@ static kiln_status fetch(pass *x, uint32_t array, const kl_aff *place, uint32_t 
   const kl_aff *index[KILN_MAX_RANK];
   memcpy(index, x->index, s->shape->rank * sizeof *index);
   index[s->dim] = place;
+  if (x->row) {
+    const kl_aff *at = kl_aff_add(s->s->p, x->row, place);
+    *value = kl_stage_load(&x->b, x->from[array], &at, KL_NONE, s->type[array]);
+    return KILN_OK;
+  }
   if (x->from) {
     *value = kl_stage_load(&x->b, x->from[array], index, x->b.keep, s->type[array]);
     return KILN_OK;
@@ -77,9 +86,9 @@ static kiln_status less(pass *x, const uint32_t *a, const uint32_t *b, uint32_t 
 
 // --- a search -------------------------------------------------------------------------------------------------------
 
-// A place of a line, by value, as one in it.
+// A place, by value, as one in the line or tile.
 static const kl_aff *in_line(pass *x, uint32_t value) {
-  return kl_write_index(&x->b.w, value, (kl_interval){0, x->x->length - 1});
+  return kl_write_index(&x->b.w, value, (kl_interval){0, x->span - 1});
 }
 
 // What a place knows of its pair of runs.
@@ -96,14 +105,15 @@ static uint32_t whole(pass *x, int64_t n) {
 static pair pair_of(pass *x) {
   const sort *s = x->x;
   kl_affs *p = s->s->p;
-  const kl_aff *at = x->index[s->dim];
+  const kl_aff *at = x->place;
   const kl_aff *left = kl_aff_mulc(p, kl_aff_floordivc(p, at, 2 * x->run), 2 * x->run);
   const kl_aff *right = kl_aff_addc(p, left, x->run);
   pair r = {.left = kl_stage_number(&x->b, s->integer, left), .right = kl_stage_number(&x->b, s->integer, right)};
   r.before = kl_stage_number(&x->b, s->integer, kl_aff_sub(p, at, left));
   r.nright = whole(x, x->run);
   if (s->length % (2 * x->run) == 0) return r;
-  uint32_t rest = kl_stage_number(&x->b, s->integer, kl_aff_addc(p, kl_aff_mulc(p, right, -1), s->length));
+  uint32_t rest =
+      kl_stage_number(&x->b, s->integer, kl_aff_addc(p, kl_aff_mulc(p, kl_aff_add(p, right, x->base), -1), s->length));
   r.nright = kl_stage_op(&x->b, KL_OP_MAXIMUM, whole(x, 0), kl_stage_op(&x->b, KL_OP_MINIMUM, rest, r.nright));
   return r;
 }
@@ -167,7 +177,7 @@ static kiln_status take(pass *x, const pair *r, uint32_t left, uint32_t *values)
   uint32_t from =
       kl_stage_select(b, takes, kl_stage_op(b, KL_OP_ADD, r->right, right), kl_stage_op(b, KL_OP_ADD, r->left, left));
   for (uint32_t i = 0; i < s->n; i++) {
-    if (x->to[i] == KL_NONE) continue;
+    if (x->to[i] == KL_NONE && !(x->row && s->compared[i])) continue;
     if (s->compared[i])
       values[i] = kl_stage_select(b, takes, of_right[i], of_left[i]);
     else
@@ -181,6 +191,9 @@ static kiln_status write_pass(void *arg) {
   const sort *s = x->x;
   uint32_t *values = KL_NEW_N(s->s->c->arena, uint32_t, s->n), left;
   kl_stage_index(&x->b, x->out, x->at, x->index);
+  x->place = x->index[s->dim];
+  x->base = kl_aff_const(s->s->p, 0);
+  x->span = s->length;
   if (s->length == 1) {
     for (uint32_t i = 0; i < s->n; i++) KL_TRY(fetch(x, i, x->index[s->dim], &values[i]));
   } else {
@@ -193,14 +206,123 @@ static kiln_status write_pass(void *arg) {
   return KILN_OK;
 }
 
+// Of a search in runs of so many elements.
+static int64_t rounds_of(int64_t run) {
+  int64_t rounds = 1;
+  for (; run > 1; run /= 2) rounds++;
+  return rounds;
+}
+
 static kiln_status merge_runs(const sort *s, int64_t run, const uint32_t *from, const uint32_t *to,
                               const kl_shape *out) {
   pass x = {.x = s, .run = run, .from = from, .to = to, .out = out};
-  int64_t rounds = 1;
-  for (int64_t n = run; n > 1; n /= 2) rounds++;
+  int64_t rounds = rounds_of(run);
   x.at = kl_stage_elements(&x.b, s->s, out->count, 1);
   kl_new_var(s->s->p, &x.b.vars, KL_BIND_STEP, rounds, "round", &x.step);
   return kl_stage_write(&x.b, out->count, write_pass, &x);
+}
+
+// --- tiles ----------------------------------------------------------------------------------------------------------
+
+// The first passes: a block has tiles of lines in shared memory, and merges runs in them until they are sorted.
+enum { WARPS = 8, THREADS = 32 * WARPS, MOST_EACH = 4, MOST_LEVELS = 10 }; // 2^10 elements of a block
+
+typedef struct tile {
+  pass x;
+  int64_t each, size;                           // elements of a thread; of a tile
+  uint32_t step[MOST_LEVELS];                   // by level: the variable of its searches
+  const kl_aff *element;                        // of the block
+  const kl_aff *number, *outer, *inner, *which; // the line, of `numbers`; the tile of it
+  int64_t numbers;
+} tile;
+
+// Elements of a thread, as far as a block has room for those of all arrays; 0: it has none for one.
+static int64_t elements_of_thread(const sort *x) {
+  int64_t bytes = 0, n = MOST_EACH;
+  for (uint32_t i = 0; i < x->n; i++) bytes += kl_info(kl_in_bytes(x->type[i]))->bits / 8;
+  while (n && bytes * n * THREADS > KL_MOST_SHARED) n /= 2;
+  return n;
+}
+
+static void make_tile_vars(tile *t, const sort *s, int64_t each) {
+  kl_affs *p = s->s->p;
+  int64_t outer, inner;
+  uint32_t var;
+  t->each = each;
+  for (t->size = 2; t->size < each * THREADS && t->size < s->length;) t->size *= 2;
+  kl_stage_count_lines(s->shape, s->dim, &outer, &inner);
+  bool beside = inner >= outer;
+  int64_t rows = each * THREADS / t->size, tiles = (s->length - 1) / t->size + 1;
+  t->numbers = beside ? inner : outer;
+  t->x.b = (kl_stage_body){.s = s->s, .keep = KL_NONE};
+  kl_var_list *vars = &t->x.b.vars;
+  const kl_aff *block = kl_new_var(p, vars, KL_BIND_BLOCK, (t->numbers - 1) / rows + 1, "line", &var);
+  const kl_aff *other = kl_new_var(p, vars, KL_BIND_BLOCK, beside ? outer : inner, beside ? "outer" : "inner", &var);
+  t->which = kl_new_var(p, vars, KL_BIND_BLOCK, tiles, "tile", &var);
+  const kl_aff *warp = kl_new_var(p, vars, KL_BIND_WARP, WARPS, "warp", &var);
+  const kl_aff *at = kl_aff_addmul(p, kl_new_var(p, vars, KL_BIND_LANE, 32, "lane", &var), warp, 32);
+  const kl_aff *v = kl_new_var(p, vars, KL_BIND_REG, each, "v", &var);
+  if (var != KL_NONE) t->x.b.element = (kl_vars)1 << var;
+  t->element = kl_aff_addmul(p, at, v, THREADS);
+  t->number = kl_aff_addmul(p, kl_aff_floordivc(p, t->element, t->size), block, rows);
+  t->outer = beside ? other : t->number;
+  t->inner = beside ? t->number : other;
+  for (uint32_t l = 0; (int64_t)1 << l < t->size; l++)
+    kl_new_var(p, vars, KL_BIND_STEP, rounds_of((int64_t)1 << l), kl_strf(s->s->c->arena, "round%u", l), &t->step[l]);
+}
+
+static void find_place(tile *t) {
+  pass *x = &t->x;
+  const sort *s = x->x;
+  kl_affs *p = s->s->p;
+  kl_dom *d = x->b.w.body->domain;
+  bool never;
+  x->place = kl_dom_simplify(d, kl_aff_modc(p, t->element, t->size));
+  x->row = kl_dom_simplify(d, kl_aff_sub(p, t->element, x->place));
+  x->base = kl_aff_mulc(p, t->which, t->size);
+  x->span = t->size;
+  const kl_aff *i = kl_dom_simplify(d, kl_aff_add(p, x->base, x->place));
+  x->b.keep = kl_guard_and(&x->b.w.guards, KL_NONE, kl_dom_simplify(d, t->number), 0, t->numbers - 1, &never);
+  x->b.keep = kl_guard_and(&x->b.w.guards, x->b.keep, i, 0, s->length - 1, &never);
+  kl_stage_line_index(p, s->shape, s->dim, t->outer, t->inner, i, x->index);
+}
+
+static kiln_status write_tile(void *arg) {
+  tile *t = arg;
+  pass *x = &t->x;
+  const sort *s = x->x;
+  kl_choosing *c = s->s->c;
+  uint32_t *values = KL_NEW_N(c->arena, uint32_t, 2 * s->n), *slots = values + s->n, left;
+  find_place(t);
+  const kl_aff *row = x->row;
+  x->row = NULL;
+  for (uint32_t i = 0; i < s->n; i++) {
+    slots[i] = kl_add_shared(c->cx, c->plan, &c->slots, kl_in_bytes(s->type[i]), t->each * THREADS);
+    KL_TRY(fetch(x, i, x->index[s->dim], &values[i]));
+  }
+  x->row = row;
+  x->from = slots;
+  for (uint32_t l = 0; (int64_t)1 << l < t->size; l++) {
+    for (uint32_t i = 0; i < s->n; i++) KL_TRY(kl_stage_store(&x->b, slots[i], &t->element, values[i], KL_NONE));
+    x->run = (int64_t)1 << l;
+    x->step = t->step[l];
+    pair r = pair_of(x);
+    KL_TRY(search(x, &r, &left));
+    KL_TRY(take(x, &r, left, values));
+  }
+  bool never;
+  int64_t kept = s->out->dims[s->dim];
+  if (t->size >= s->length && kept < s->length) // of topk
+    x->b.keep = kl_guard_and(&x->b.w.guards, x->b.keep, x->index[s->dim], 0, kept - 1, &never);
+  for (uint32_t i = 0; i < s->n; i++)
+    if (x->to[i] != KL_NONE) KL_TRY(kl_stage_store(&x->b, x->to[i], x->index, values[i], x->b.keep));
+  return KILN_OK;
+}
+
+static kiln_status sort_tiles(tile *t, const sort *s, const uint32_t *to) {
+  t->x.x = s;
+  t->x.to = to;
+  return kl_stage_write(&t->x.b, s->shape->count, write_tile, t);
 }
 
 // --- all passes -----------------------------------------------------------------------------------------------------
@@ -249,7 +371,17 @@ kiln_status kl_stage_sort(const kl_stage *s, const char **why_not) {
   sort x;
   describe(s, &x);
   uint32_t *from = NULL, *to = NULL, *other = NULL;
-  int64_t run = 1;
+  int64_t run = 1, each = s->c->plan->target.machine == KL_NVPTX && x.length > 1 ? elements_of_thread(&x) : 0;
+  if (each) {
+    tile t = {.each = 0};
+    make_tile_vars(&t, &x, each);
+    run = t.size;
+    bool whole = run >= x.length;
+    to = whole ? s->slot : new_arrays(&x);
+    KL_TRY(sort_tiles(&t, &x, to));
+    if (whole) return KILN_OK;
+    from = to;
+  }
   for (; 2 * run < x.length; run *= 2) {
     to = other ? other : new_arrays(&x);
     KL_TRY(merge_runs(&x, run, from, to, x.shape));

@@ -44,6 +44,13 @@ kiln_status kl_stage_store(kl_stage_body *b, uint32_t slot, const kl_aff *const 
 // dimensions and in the order of `shape`.
 uint32_t kl_stage_scratch(const kl_stage *s, const kl_shape *shape, kl_dtype t);
 
+// Lines of an array along a dimension: `inner` of them lie beside each other, and `outer` such groups behind each
+// other.
+void kl_stage_count_lines(const kl_shape *s, uint32_t dim, int64_t *outer, int64_t *inner);
+// The index of element i of a line.
+void kl_stage_line_index(kl_affs *p, const kl_shape *s, uint32_t dim, const kl_aff *outer, const kl_aff *inner,
+                         const kl_aff *i, const kl_aff **index);
+
 // Nested loops over the points of a box, the last dimension's the innermost.
 typedef struct kl_stage_box {
   uint32_t n;

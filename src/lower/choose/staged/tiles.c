@@ -1,0 +1,210 @@
+// Scans by blocks of threads: each thread has a block of level 0 in registers, 16 neighbouring lanes one of level 1,
+// and as many warps as a line has elements for one of level 2, a tile. What their parts make lies in shared memory,
+// where all read what comes before their own. Lines that are longer than a tile go tile by tile.
+
+#include "lower/choose/staged/scan.h"
+
+enum { WARPS = 8, HALF = 16, PADDED = HALF + 1, SHORT = 64, MANY_LINES = 1 << 14, FEW_LINES = 256, MANY_TILES = 4 };
+enum { LEVEL = 2, TILE = KL_SCAN_BASE * KL_SCAN_BASE * KL_SCAN_BASE }; // of tiles that have all warps
+
+typedef struct tiles {
+  kl_scan_body l;
+  kl_scan_nest nest;
+  int64_t warps, rows;                // of a line; lines of a block
+  const kl_aff *row, *high, *low, *v; // the line in the block; digits of level 2, 1 and 0
+  uint32_t each;                      // the variable of v
+  kl_stage_box lows, highs;           // over the digits of levels 1 and 2
+  uint32_t slot[2];                   // what blocks of levels 0 and 1 make
+  const kl_aff *tile;                 // of a block that has one; NULL: it has all of a line
+  bool alone;                         // nothing is wanted but what the tile makes
+  uint32_t made, before;              // the same: arrays of what tiles make, and of what comes before them
+  int64_t ntiles;
+} tiles;
+
+bool kl_scan_is_for_blocks(const kl_scan *x) {
+  int64_t lines = x->outer * x->inner;
+  return x->s->c->plan->target.machine == KL_NVPTX && x->length >= SHORT && (x->inner == 1 || lines < MANY_LINES);
+}
+
+static int64_t highs_of(const tiles *x) {
+  return 2 * x->warps;
+}
+
+// Lanes read at a distance of 16, so that there is a gap behind as many.
+static const kl_aff *place_of(const tiles *x, const kl_aff *high, const kl_aff *low) {
+  kl_affs *p = x->l.b.s->p;
+  const kl_aff *at = kl_aff_addmul(p, high, x->row, highs_of(x));
+  return low ? kl_aff_addmul(p, low, at, PADDED) : at;
+}
+
+static kiln_status put(tiles *x, uint32_t slot, const kl_aff *at, uint32_t value, uint32_t keep) {
+  return kl_stage_store(&x->l.b, slot, &at, value, keep);
+}
+
+static uint32_t get(tiles *x, uint32_t slot, const kl_aff *at) {
+  return kl_stage_load(&x->l.b, slot, &at, KL_NONE, *x->l.x->by.type);
+}
+
+// Of the parts of a block that `slot` has, at `digit`: what those before `own` make, and what all of them do.
+static kiln_status join_parts(tiles *x, kl_stage_box *digit, uint32_t slot, const kl_aff *at, const kl_aff *own,
+                              uint32_t *before, uint32_t *all) {
+  kl_stage_body *b = &x->l.b;
+  uint32_t values[2] = {kl_scan_nothing(&x->l), kl_scan_nothing(&x->l)};
+  kl_stage_box_begin(b, digit, 2, values);
+  uint32_t part = get(x, slot, at), is_own = kl_scan_is(&x->l, kl_aff_sub(b->s->p, digit->at[0], own), 0);
+  values[1] = kl_write_choose(&b->w, is_own, values[0], values[1]);
+  KL_TRY(kl_scan_behind(&x->l, kl_scan_is(&x->l, digit->at[0], 0), values[0], part, &values[0]));
+  kl_stage_box_end(b, digit, values);
+  *all = values[0];
+  *before = values[1];
+  return KILN_OK;
+}
+
+// What the elements of a thread make, one by one, in a value that has them all.
+static uint32_t together(tiles *x, const uint32_t *values) {
+  kl_arena *arena = x->l.b.s->c->arena;
+  uint32_t *guards = KL_NEW_N(arena, uint32_t, KL_SCAN_BASE);
+  for (int64_t k = 0; k + 1 < KL_SCAN_BASE; k++) guards[k] = kl_scan_is(&x->l, x->v, k);
+  kl_step s = {.kind = KL_STEP_CHOOSE, .dtype = *x->l.x->by.type, .noperands = KL_SCAN_BASE, .guards = guards};
+  s.operands = kl_arena_dup(arena, values, KL_SCAN_BASE * sizeof *values);
+  return kl_write_step(&x->l.b.w, &s);
+}
+
+static kiln_status write_tile(void *arg, const kl_aff *number, uint32_t base, uint32_t *chain) {
+  tiles *x = arg;
+  kl_stage_body *b = &x->l.b;
+  kl_affs *p = b->s->p;
+  uint32_t value, made[KL_SCAN_BASE], before[2], all, first = kl_scan_is(&x->l, x->low, 0);
+  const kl_aff *block = kl_aff_addmul(p, x->low, kl_aff_addmul(p, x->high, number, highs_of(x)), HALF);
+  const kl_aff *i = kl_dom_simplify(b->w.body->domain, kl_aff_addmul(p, x->v, block, KL_SCAN_BASE));
+  bool never;
+  uint32_t there = kl_guard_and(&b->w.guards, b->keep, i, 0, x->l.x->length - 1, &never);
+  KL_TRY(kl_scan_fetch(&x->l, i, there, &value));
+  for (uint32_t k = 0; k < KL_SCAN_BASE; k++) {
+    made[k] = kl_write_take(&b->w, value, x->each, k);
+    if (k) KL_TRY(kl_scan_join(&x->l, made[k - 1], made[k], &made[k]));
+  }
+  KL_TRY(put(x, x->slot[0], place_of(x, x->high, x->low), made[KL_SCAN_BASE - 1], KL_NONE));
+  KL_TRY(join_parts(x, &x->lows, x->slot[0], place_of(x, x->high, x->lows.at[0]), x->low, &before[0], &all));
+  KL_TRY(put(x, x->slot[1], place_of(x, x->high, NULL), all, first));
+  KL_TRY(join_parts(x, &x->highs, x->slot[1], place_of(x, x->highs.at[0], NULL), x->high, &before[1], chain));
+  if (x->alone) return KILN_OK;
+  KL_TRY(kl_scan_before(&x->l, kl_scan_is(&x->l, x->high, 0), base, before[1], &base));
+  KL_TRY(kl_scan_before(&x->l, first, base, before[0], &base));
+  for (uint32_t k = 0; k < KL_SCAN_BASE; k++) KL_TRY(kl_scan_join(&x->l, base, made[k], &made[k]));
+  return kl_scan_store(&x->l, i, there, together(x, made));
+}
+
+// Where the arrays have a tile of the line.
+static const kl_aff *tile_place(const tiles *x, const kl_aff *tile) {
+  kl_affs *p = x->l.b.s->p;
+  return kl_aff_addmul(p, tile, kl_aff_addmul(p, x->l.inner, x->l.outer, x->l.x->inner), x->ntiles);
+}
+
+// The block's own tile: what it makes is for one thread to leave.
+static kiln_status write_one(tiles *x) {
+  kl_stage_body *b = &x->l.b;
+  const kl_aff *at = tile_place(x, x->tile);
+  kl_dtype t = *x->l.x->by.type;
+  uint32_t made, base = x->alone ? KL_NONE : kl_stage_load(b, x->before, &at, b->keep, t);
+  bool never;
+  KL_TRY(write_tile(x, x->tile, base, &made));
+  if (!x->alone) return KILN_OK;
+  uint32_t one = kl_guard_and(&b->w.guards, b->keep, x->high, 0, 0, &never);
+  return put(x, x->made, at, made, kl_guard_and(&b->w.guards, one, x->low, 0, 0, &never));
+}
+
+static kiln_status write_lines(void *arg) {
+  tiles *x = arg;
+  const kl_stage *s = x->l.b.s;
+  kl_dtype t = kl_in_bytes(*x->l.x->by.type);
+  uint32_t base;
+  x->slot[0] = kl_add_shared(s->c->cx, s->c->plan, &s->c->slots, t, x->rows * highs_of(x) * PADDED);
+  x->slot[1] = kl_add_shared(s->c->cx, s->c->plan, &s->c->slots, t, x->rows * highs_of(x));
+  kl_scan_guard_lines(&x->l);
+  if (x->tile) return write_one(x);
+  KL_TRY(kl_scan_init(&x->l, &base));
+  return kl_scan_nest_write(&x->nest, base);
+}
+
+// A line has as many warps as make a tile of it, as far as a block has them, and a block as many lines as it has warps.
+static void make_vars(tiles *x, const kl_scan *of) {
+  kl_affs *p = of->s->p;
+  bool beside = of->inner >= of->outer;
+  uint32_t var;
+  int64_t of_warp = 2 * HALF * KL_SCAN_BASE;
+  x->warps = 1;
+  while (x->warps < WARPS && x->warps * of_warp < of->length) x->warps *= 2;
+  x->rows = WARPS / x->warps;
+  x->l = (kl_scan_body){.x = of, .b = {.s = of->s, .keep = KL_NONE}, .numbers = beside ? of->inner : of->outer};
+  kl_var_list *vars = &x->l.b.vars;
+  int64_t blocks = (x->l.numbers - 1) / x->rows + 1;
+  const kl_aff *block = kl_new_var(p, vars, KL_BIND_BLOCK, blocks, "line", &var);
+  if (x->made != KL_NONE) x->tile = kl_new_var(p, vars, KL_BIND_BLOCK, x->ntiles, "tile", &var);
+  const kl_aff *other =
+      kl_new_var(p, vars, KL_BIND_BLOCK, beside ? of->outer : of->inner, beside ? "outer" : "inner", &var);
+  x->row = kl_new_var(p, vars, KL_BIND_WARP, x->rows, "row", &var);
+  const kl_aff *warp = kl_new_var(p, vars, KL_BIND_WARP, x->warps, "warp", &var);
+  x->high = kl_aff_addmul(p, kl_new_var(p, vars, KL_BIND_LANE, 2, "half", &var), warp, 2);
+  x->low = kl_new_var(p, vars, KL_BIND_LANE, HALF, "lane", &var);
+  x->v = kl_new_var(p, vars, KL_BIND_REG, KL_SCAN_BASE, "v", &x->each);
+  x->l.number = kl_aff_addmul(p, x->row, block, x->rows);
+  x->l.outer = beside ? other : x->l.number;
+  x->l.inner = beside ? x->l.number : other;
+  int64_t sizes[2] = {HALF, highs_of(x)};
+  kl_stage_box_vars(&x->l.b, &x->lows, 1, &sizes[0]);
+  kl_stage_box_vars(&x->l.b, &x->highs, 1, &sizes[1]);
+}
+
+static kiln_status write_blocks(tiles *x, const kl_scan *of, bool alone) {
+  make_vars(x, of);
+  x->alone = alone;
+  x->nest = (kl_scan_nest){.block = write_tile, .arg = x};
+  if (x->made == KL_NONE) kl_scan_nest_vars(&x->nest, &x->l, LEVEL);
+  return kl_stage_write(&x->l.b, of->out->count, write_lines, x);
+}
+
+// --- what comes before tiles ----------------------------------------------------------------------------------------
+
+static kiln_status leave_before(void *arg, const kl_aff *number, uint32_t base, uint32_t *chain) {
+  tiles *x = arg;
+  kl_stage_body *b = &x->l.b;
+  bool never;
+  const kl_aff *tile = kl_dom_simplify(b->w.body->domain, number), *at = tile_place(x, tile);
+  uint32_t there = kl_guard_and(&b->w.guards, b->keep, tile, 0, x->ntiles - 1, &never);
+  KL_TRY(put(x, x->before, at, base, there));
+  *chain = kl_stage_load(b, x->made, &at, there, *x->l.x->by.type);
+  return KILN_OK;
+}
+
+static kiln_status write_before(void *arg) {
+  tiles *x = arg;
+  uint32_t base;
+  kl_scan_guard_lines(&x->l);
+  KL_TRY(kl_scan_init(&x->l, &base));
+  return kl_scan_nest_write(&x->nest, base);
+}
+
+static kiln_status join_tiles(tiles *x, const kl_scan *of) {
+  kl_scan_begin_lines(&x->l, of);
+  x->nest = (kl_scan_nest){.block = leave_before, .arg = x};
+  kl_scan_nest_vars(&x->nest, &x->l, LEVEL);
+  return kl_stage_write(&x->l.b, of->outer * of->inner * x->ntiles, write_before, x);
+}
+
+static uint32_t array_of_tiles(const kl_scan *of, int64_t ntiles) {
+  kl_choosing *c = of->s->c;
+  return kl_add_scratch(c->cx, c->plan, &c->slots, kl_in_bytes(*of->by.type), of->outer * of->inner * ntiles);
+}
+
+kiln_status kl_scan_by_blocks(const kl_scan *of) {
+  tiles x = {.made = KL_NONE, .ntiles = (of->length - 1) / TILE + 1};
+  bool spread = x.ntiles >= MANY_TILES && of->outer * of->inner < FEW_LINES;
+  if (spread) {
+    x.made = array_of_tiles(of, x.ntiles);
+    x.before = array_of_tiles(of, x.ntiles);
+    KL_TRY(write_blocks(&x, of, true));
+    KL_TRY(join_tiles(&x, of));
+  }
+  return write_blocks(&x, of, false);
+}
