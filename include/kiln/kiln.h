@@ -15,5 +15,6 @@
 #include <kiln/sim.h>
 #include <kiln/profile.h>
 #include <kiln/xla.h>
+#include <kiln/cache.h>
 
 #endif

@@ -16,8 +16,8 @@ typedef struct kiln_xla_kernel kiln_xla_kernel;
 // For the host: of an artifact for it, `d` and `context` are NULL. For a GPU: `d` is the driver and `context` the
 // CUcontext that XLA uses, its device's primary one (kiln_device_context); the code is loaded here, so that calls can
 // be captured into graphs. The artifact may be destroyed before the kernel, driver and context may not. Errors:
-// UNSUPPORTED (a run-time count or arguments by value, which XLA's calls do not have), and those of kiln_kernel_load
-// and kiln_cuda_kernel_prepare.
+// UNSUPPORTED (a run-time count or arguments by value, which XLA's calls do not have; on a GPU, loops that the host
+// decides), and those of kiln_kernel_load and kiln_cuda_kernel_prepare.
 KILN_API kiln_status kiln_xla_kernel_create(kiln_context *cx, const kiln_artifact *a, const kiln_driver *d,
                                             void *context, kiln_xla_kernel **out);
 // Not before the last executable that calls it is gone.

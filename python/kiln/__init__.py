@@ -16,7 +16,7 @@ are exceptions whose text is the finding with its place and a caret.
 
 from . import jax, torch
 from .arrays import ArrayType, hlo_dtype, numpy_dtype
-from .artifact import Argument, Artifact, Launch, Manifest, Slot, compile
+from .artifact import Argument, Artifact, Cache, Launch, Manifest, Slot, compile, load
 from .device import Device, DeviceArray, cuda, findings, simulator
 from .errors import (
     DeviceError,
@@ -43,6 +43,7 @@ def version() -> str:
 __all__ = [
     "Argument",
     "ArrayType",
+    "Cache",
     "Artifact",
     "Device",
     "DeviceArray",
@@ -66,6 +67,7 @@ __all__ = [
     "findings",
     "hlo_dtype",
     "jax",
+    "load",
     "numpy_dtype",
     "profile",
     "simulator",

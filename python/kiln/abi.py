@@ -15,8 +15,8 @@ NO_SLOT = 0xFFFFFFFF
 
 OK, INVALID, UNSUPPORTED, MEMORY, DEVICE, INTERNAL = range(6)
 ERROR, WARNING, NOTE = range(3)
-TEXT_PTX, TEXT_PLAN, TEXT_LLVM, TEXT_EXPLAIN, TEXT_EXPLAIN_JSON = range(5)
-KEEP_PLAN, KEEP_LLVM, KEEP_EXPLAIN = 1, 2, 4
+TEXT_PTX, TEXT_PLAN, TEXT_LLVM, TEXT_EXPLAIN, TEXT_EXPLAIN_JSON, TEXT_HLO = range(6)
+KEEP_PLAN, KEEP_LLVM, KEEP_EXPLAIN, KEEP_HLO = 1, 2, 4, 8
 STRICT, FAST = range(2)
 ARGUMENT_SLOT, ARGUMENT_SCRATCH, ARGUMENT_COUNT = range(3)
 WHEN_ALWAYS, WHEN_APART, WHEN_IN_PLACE = range(3)
@@ -211,8 +211,17 @@ class Manifest(c.Structure):
     ]
 
 
+Launched = c.CFUNCTYPE(None, c.c_void_p, c.c_size_t, c.c_double)
+
+
 class RunParams(Params):
-    _fields_ = [("struct_size", c.c_size_t), ("threads", c.c_uint32), ("count", c.c_int64)]
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("threads", c.c_uint32),
+        ("count", c.c_int64),
+        ("launched", Launched),
+        ("user", c.c_void_p),
+    ]
 
 
 Resolve = c.CFUNCTYPE(c.c_void_p, c.c_void_p, c.c_char_p, c.c_int)
@@ -236,6 +245,33 @@ class CudaLaunchParams(Params):
         ("results", c.POINTER(c.c_uint64)),
         ("scratch", c.c_uint64),
         ("count", c.c_int64),
+        ("launched", Launched),
+        ("user", c.c_void_p),
+    ]
+
+
+class CacheParams(Params):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("folder", c.c_char_p),
+        ("max_folder_bytes", c.c_uint64),
+        ("max_memory_bytes", c.c_uint64),
+        ("read_only", c.c_bool),
+    ]
+
+
+class CacheInfo(Params):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("folder", c.c_char_p),
+        ("no_folder", c.c_char_p),
+        ("memory_hits", c.c_uint64),
+        ("folder_hits", c.c_uint64),
+        ("misses", c.c_uint64),
+        ("uncached", c.c_uint64),
+        ("damaged", c.c_uint64),
+        ("unwritten", c.c_uint64),
+        ("memory_bytes", c.c_uint64),
     ]
 
 
@@ -497,6 +533,8 @@ STRUCTS: Dict[str, Type[c.Structure]] = {
     "kiln_run_params": RunParams,
     "kiln_driver_params": DriverParams,
     "kiln_cuda_launch_params": CudaLaunchParams,
+    "kiln_cache_params": CacheParams,
+    "kiln_cache_info": CacheInfo,
     "kiln_sim_call": SimCall,
     "kiln_sim_finding": SimFinding,
     "kiln_sim_params": SimParams,
@@ -587,6 +625,13 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "kiln_device_download": (_s, [_h, _h, c.c_void_p, c.c_uint64, c.c_uint64]),
     "kiln_device_fill": (_s, [_h, _h, c.c_uint64, c.c_uint8, c.c_uint64]),
     "kiln_device_synchronize": (_s, [_h, _h]),
+    "kiln_cache_open": (_s, [_h, _P(CacheParams), _hh]),
+    "kiln_cache_close": (None, [_hh]),
+    "kiln_cache_compile": (_s, [_h, _h, _h, _P(CompileParams), _hh]),
+    "kiln_cache_describe": (_s, [_h, _h, _P(CacheInfo)]),
+    "kiln_artifact_save": (_s, [_h, _h, _P(c.c_void_p), _P(_z)]),
+    "kiln_artifact_bytes_free": (None, [_h, c.c_void_p, _z]),
+    "kiln_artifact_load": (_s, [_h, _t, _z, _hh]),
     "kiln_xla_kernel_create": (_s, [_h, _h, _h, c.c_void_p, _hh]),
     "kiln_xla_kernel_destroy": (None, [_hh]),
     "kiln_xla_call": (c.c_void_p, [c.c_void_p]),

@@ -11,7 +11,8 @@ import numpy as np
 
 from . import abi, arrays
 from .arrays import ArrayType
-from .library import Handle, call, library
+from .errors import InvalidError
+from .library import Handle, call, context, library
 from .module import Module, numerics_of
 
 
@@ -190,6 +191,11 @@ class Artifact:
         return self._text(abi.TEXT_LLVM)
 
     @property
+    def hlo(self) -> Optional[str]:
+        """The module as it was compiled, each fusion of ENTRY a kernel."""
+        return self._text(abi.TEXT_HLO)
+
+    @property
     def explanation(self) -> Optional[str]:
         """Why the plans are as they are and what they cost, in words."""
         return self._text(abi.TEXT_EXPLAIN)
@@ -261,6 +267,15 @@ class Artifact:
         n = int(np.prod(shape, dtype=np.int64)) * slot.type.numpy.itemsize
         return buffer[:n].view(slot.type.numpy).reshape(shape)
 
+    def save(self) -> bytes:
+        """All of the artifact but texts that were kept, as bytes for `kiln.load`."""
+        data, size = c.c_void_p(), c.c_size_t()
+        call("kiln_artifact_save", self._handle, c.byref(data), c.byref(size))
+        try:
+            return c.string_at(data, size.value)
+        finally:
+            library().kiln_artifact_bytes_free(context(), data, size)
+
     def check(self, arguments: Sequence[Any], results: Sequence[Any]) -> List[Any]:
         """What the evaluator says of results (Module.check), by the numerics that this was compiled with."""
         return self.module.check(arguments, results, self.manifest.numerics)
@@ -276,7 +291,50 @@ def _rows(slot: Slot, value: Any, what: str) -> Tuple[np.ndarray, int]:
     return arrays.elements(found, expected, what), rows
 
 
-_KEEP = {"plan": abi.KEEP_PLAN, "llvm": abi.KEEP_LLVM, "explain": abi.KEEP_EXPLAIN}
+def load(module: Module, data: bytes) -> Artifact:
+    """The artifact that was saved, of this module (or of the fusion of it that was compiled).
+
+    Its code is run: load what you would run. Raises InvalidError for what is damaged or another module's.
+    """
+    handle = Handle("kiln_artifact_destroy")
+    call("kiln_artifact_load", data, len(data), handle.out())
+    fusion = library().kiln_artifact_manifest(handle).contents.fusion
+    made = Artifact(module.extract(fusion.decode()) if fusion else module, handle)
+    slots, leaves = made.manifest.parameters + made.manifest.results, made.module.parameters + made.module.results
+    if [s.type for s in slots] != [x.type for x in leaves]:
+        raise InvalidError(f"expected an artifact of {module.name}, found one of {made.manifest.module} with other arrays")
+    return made
+
+
+class Cache:
+    """Artifacts by what they are made from, in memory and in a folder that processes share.
+
+    folder: None stands for $XDG_CACHE_HOME/kiln or ~/.cache/kiln, "" for none. A folder that cannot be used is no error;
+    `info` says why. Threads may share it.
+    """
+
+    def __init__(
+        self, folder: Optional[str] = None, *, max_folder_bytes: int = 0, max_memory_bytes: int = 0, read_only: bool = False
+    ) -> None:
+        params = abi.CacheParams(
+            folder=None if folder is None else folder.encode(),
+            max_folder_bytes=max_folder_bytes,
+            max_memory_bytes=max_memory_bytes,
+            read_only=read_only,
+        )
+        self._handle = Handle("kiln_cache_close")
+        call("kiln_cache_open", c.byref(params), self._handle.out())
+
+    @property
+    def info(self) -> Dict[str, Any]:
+        """Its folder, or why there is none; hits, misses, damaged and unwritten records."""
+        found = abi.CacheInfo()
+        call("kiln_cache_describe", self._handle, c.byref(found))
+        values = {name: getattr(found, name) for name, *_ in found._fields_ if name != "struct_size"}
+        return {k: _string(v) if isinstance(v, bytes) else v for k, v in values.items()}
+
+
+_KEEP = {"plan": abi.KEEP_PLAN, "llvm": abi.KEEP_LLVM, "explain": abi.KEEP_EXPLAIN, "hlo": abi.KEEP_HLO}
 
 
 def compile(
@@ -293,13 +351,15 @@ def compile(
     programmatic: bool = False,
     lineinfo: bool = False,
     deterministic: bool = False,
+    cache: Optional[Cache] = None,
 ) -> Artifact:
     """Compiles a module to PTX for "sm_70" ... "sm_121", or to code for "host".
 
-    fusion: the one of ENTRY to compile, in place of all. keep: of "plan", "llvm" and "explain", what to keep beside the
-    code. max_rows: the slowest dimension of results and arguments comes at run time, up to so many. aliases: pairs of a
-    flattened parameter and a result that may be the same buffer. A module with sparse encodings is that over the arrays
-    of its tensors (Module.over_arrays). The rest is as kiln_compile_params has it.
+    fusion: the one of ENTRY to compile, in place of all. keep: of "plan", "llvm", "explain" and "hlo", what to keep
+    beside the code. cache: where the artifact may come from and is put. max_rows: the slowest dimension of results and
+    arguments comes at run time, up to so many. aliases: pairs of a flattened parameter and a result that may be the same
+    buffer. A module with sparse encodings is that over the arrays of its tensors (Module.over_arrays). The rest is as
+    kiln_compile_params has it.
 
     Raises InvalidError (no such target, fusion or alias) and UnsupportedError, with the op and the reason.
     """
@@ -326,5 +386,8 @@ def compile(
         first = interface.results[0].type
         params.max_count = max_rows * (int(np.prod(first.shape[1:], dtype=np.int64)) if first else 1)
     handle = Handle("kiln_artifact_destroy")
-    call("kiln_compile", module._handle, c.byref(params), handle.out())
+    if cache is not None:
+        call("kiln_cache_compile", cache._handle, module._handle, c.byref(params), handle.out())
+    else:
+        call("kiln_compile", module._handle, c.byref(params), handle.out())
     return Artifact(interface, handle)

@@ -383,6 +383,7 @@ enum { KL_HASH_UNKNOWN, KL_HASH_WRITING, KL_HASH_KNOWN };
 typedef struct kl_hash_cache {
   atomic_int state;
   uint8_t value[KILN_HASH_SIZE];
+  _Atomic uint64_t names; // 0: nobody has asked
 } kl_hash_cache;
 
 struct kiln_module {

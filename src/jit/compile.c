@@ -631,6 +631,7 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   if (!acx) return kl_out_of_memory(cx, sizeof *acx, "an artifact");
   j.a = kl_alloc(acx, sizeof *j.a);
   j.a->cx = acx;
+  j.a->refs = 1;
   kl_arena_init(&j.a->arena, acx);
   kl_arena_init(&j.scratch, cx);
   kl_sb_init(&j.plan_text, cx);

@@ -88,7 +88,8 @@ kiln_status kl_program_run(const kl_program *p, const uint64_t *at, const kl_run
 uint32_t kl_program_grid(const kl_program *p, const kiln_launch *l, int64_t count); // blocks; 0: nothing to launch
 
 struct kiln_artifact {
-  kl_ctx *cx; // its own
+  kl_ctx *cx;            // its own
+  _Atomic uint32_t refs; // who has it: the caller, caches
   kl_arena arena;
   char target[16];
   bool host;

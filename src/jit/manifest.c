@@ -9,11 +9,13 @@
 
 void kiln_artifact_destroy(kiln_artifact **a) {
   if (!a || !*a) return;
-  kl_ctx *cx = (*a)->cx;
-  kl_arena_free(&(*a)->arena);
-  kl_free(cx, *a, sizeof **a);
-  kiln_context_destroy(&cx);
+  kiln_artifact *own = *a;
   *a = NULL;
+  if (atomic_fetch_sub(&own->refs, 1) > 1) return;
+  kl_ctx *cx = own->cx;
+  kl_arena_free(&own->arena);
+  kl_free(cx, own, sizeof *own);
+  kiln_context_destroy(&cx);
 }
 
 const char *kiln_artifact_text(const kiln_artifact *a, kiln_text_kind kind, size_t *size) {

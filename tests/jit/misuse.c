@@ -247,6 +247,17 @@ START_TEST(null_sparse) {
   INVALID(kiln_sparse_convert_slice(cx, l, NULL, NULL, l, arrays));
   INVALID(kiln_sparse_convert_slice(cx, l, arrays, NULL, NULL, arrays));
   INVALID(kiln_sparse_convert_slice(cx, l, arrays, NULL, l, NULL));
+  int64_t counts[4] = {0};
+  INVALID_CX(kiln_sparse_check_counts(NULL, l, counts, arrays));
+  INVALID(kiln_sparse_check_counts(cx, NULL, counts, arrays));
+  INVALID(kiln_sparse_check_counts(cx, l, NULL, arrays));
+  INVALID(kiln_sparse_check_counts(cx, l, counts, NULL));
+  NULLS(INVALID_CX, kiln_module *, kiln_module_densify(NULL, m, NULL, 0, &o));
+  NULLS(INVALID, kiln_module *, kiln_module_densify(cx, NULL, NULL, 0, &o));
+  NULLS(INVALID, kiln_module *, kiln_module_densify(cx, m, NULL, 1, &o));
+  INVALID(kiln_module_densify(cx, m, NULL, 0, NULL));
+  ck_assert(!kiln_module_parameter_leaf_encoding(NULL, 0) && !kiln_module_parameter_leaf_encoding(m, 99));
+  ck_assert(!kiln_module_result_leaf_encoding(NULL, 0) && !kiln_module_result_leaf_encoding(m, 99));
   kiln_sparse_layout_destroy(NULL);
   kiln_sparse_layout_destroy(&l);
   kiln_encoding_destroy(NULL);
@@ -553,6 +564,36 @@ START_TEST(null_compiler) {
 }
 END_TEST
 
+static void null_caches(const kiln_artifact *a) {
+  kiln_cache_params p = {.struct_size = sizeof p, .folder = ""};
+  kiln_cache_info info = {.struct_size = sizeof info};
+  kiln_cache *c = NULL;
+  void *bytes = NULL;
+  size_t n = 0;
+  INVALID_CX(kiln_artifact_save(NULL, a, &bytes, &n));
+  INVALID(kiln_artifact_save(cx, NULL, &bytes, &n));
+  INVALID(kiln_artifact_save(cx, a, NULL, &n));
+  INVALID(kiln_artifact_save(cx, a, &bytes, NULL));
+  kiln_artifact_bytes_free(NULL, NULL, 0);
+  kiln_artifact_bytes_free(cx, NULL, 0);
+  NULLS(INVALID_CX, kiln_artifact *, kiln_artifact_load(NULL, "x", 1, &o));
+  NULLS(INVALID, kiln_artifact *, kiln_artifact_load(cx, NULL, 1, &o));
+  INVALID(kiln_artifact_load(cx, "x", 1, NULL));
+  NULLS(INVALID_CX, kiln_cache *, kiln_cache_open(NULL, &p, &o));
+  INVALID(kiln_cache_open(cx, &p, NULL));
+  ck_assert_int_eq(kiln_cache_open(cx, &p, &c), KILN_OK);
+  NULLS(INVALID_CX, kiln_artifact *, kiln_cache_compile(NULL, c, m, NULL, &o));
+  NULLS(INVALID, kiln_artifact *, kiln_cache_compile(cx, NULL, m, NULL, &o));
+  NULLS(INVALID, kiln_artifact *, kiln_cache_compile(cx, c, NULL, NULL, &o));
+  INVALID(kiln_cache_compile(cx, c, m, NULL, NULL));
+  INVALID_CX(kiln_cache_describe(NULL, c, &info));
+  INVALID(kiln_cache_describe(cx, NULL, &info));
+  INVALID(kiln_cache_describe(cx, c, NULL));
+  kiln_cache_close(&c);
+  kiln_cache_close(&c);
+  kiln_cache_close(NULL);
+}
+
 START_TEST(null_cuda) {
   kiln_device_info info = {.struct_size = sizeof info};
   kiln_cuda_resources r = {.struct_size = sizeof r};
@@ -581,6 +622,7 @@ START_TEST(null_cuda) {
   INVALID(kiln_xla_kernel_create(cx, gpu, driver, context, NULL));
   kiln_xla_kernel_destroy(NULL);
   ck_assert_ptr_null(kiln_xla_call(NULL));
+  null_caches(gpu);
   INVALID_CX(kiln_cuda_kernel_prepare(NULL, on_gpu));
   INVALID(kiln_cuda_kernel_prepare(cx, NULL));
   INVALID_CX(kiln_cuda_kernel_resources(NULL, on_gpu, 0, &r));

@@ -2,6 +2,7 @@
 import ctypes
 import gc
 import pathlib
+import tempfile
 import unittest
 
 import kiln
@@ -96,6 +97,35 @@ class Host(unittest.TestCase):
         del m
         gc.collect()
         np.testing.assert_array_equal(y, expected)
+
+
+class Kept(unittest.TestCase):
+    def test_saved_and_loaded(self):
+        m = kiln.Module(SOFTPLUS)
+        f = kiln.compile(m)
+        g = kiln.load(m, f.save())
+        x = m.example(1)[0]
+        self.assertEqual(g.save(), f.save())
+        self.assertEqual(g(x)[0].tobytes(), f(x)[0].tobytes())
+        self.assertEqual(kiln.load(m, kiln.compile(m, "sm_90").save()).ptx, kiln.compile(m, "sm_90").ptx)
+        data = bytearray(f.save())
+        data[len(data) // 2] ^= 1
+        with self.assertRaises(kiln.InvalidError):
+            kiln.load(m, bytes(data))
+        with self.assertRaisesRegex(kiln.InvalidError, "expected an artifact of rows, found one of softplus"):
+            kiln.load(kiln.Module(ROWS), f.save())
+
+    def test_caches(self):
+        m = kiln.Module(SOFTPLUS)
+        with tempfile.TemporaryDirectory() as folder:
+            first = kiln.Cache(folder)
+            kiln.compile(m, cache=first), kiln.compile(m, cache=first), kiln.compile(m, "sm_80", cache=first)
+            second = kiln.Cache(folder)
+            f = kiln.compile(m, cache=second)
+            self.assertEqual(f.check(m.example(2), f(*m.example(2))), [])
+            self.assertEqual((first.info["memory_hits"], first.info["misses"], second.info["folder_hits"]), (1, 2, 1))
+            self.assertEqual(second.info["folder"], folder)
+        self.assertEqual(kiln.Cache("").info["no_folder"], "none was asked for")
 
 
 class Manifests(unittest.TestCase):

@@ -32,4 +32,8 @@ typedef uint64_t kl_content_fn(void *arg, uint32_t instr);
 uint32_t kl_canonical_order(kl_ctx *cx, const kl_comp *c, const bool *live, kl_content_fn *content, void *arg,
                             uint32_t *order);
 
+// A hash of all that the module's hash leaves out and code shows: names, in the order of the text. Never 0. It is
+// computed once.
+uint64_t kl_module_names_hash(const kiln_module *m);
+
 #endif

@@ -453,6 +453,23 @@ kiln_status kiln_module_hash(kiln_context *cx, const kiln_module *m, uint8_t out
   return KILN_OK;
 }
 
+uint64_t kl_module_names_hash(const kiln_module *m) {
+  uint64_t h = atomic_load(&m->hash->names);
+  if (h) return h;
+  h = kl_hash(kiln_module_name(m), strlen(kiln_module_name(m)), m->entry);
+  for (uint32_t c = 0; c < m->ncomp; c++) {
+    kl_str name = kl_symbol_text(&m->names, m->comp[c].name);
+    h = kl_hash(name.p, name.n, h);
+    for (uint32_t i = 0; i < m->comp[c].ninstr; i++) {
+      name = kl_symbol_text(&m->names, m->comp[c].instr[i].name);
+      h = kl_hash(name.p, name.n, h);
+    }
+  }
+  h += !h;
+  atomic_store(&m->hash->names, h);
+  return h;
+}
+
 // Callees before callers, in the order in which ENTRY comes to need them.
 static void number_comps(canon *c, uint32_t *order, uint32_t *n) {
   typedef struct visit {

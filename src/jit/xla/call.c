@@ -21,7 +21,10 @@ struct kiln_xla_kernel {
 
 // --- life ---------------------------------------------------------------------------------------------------------
 
-static kiln_status check_manifest(kl_ctx *cx, const kiln_manifest *f) {
+static kiln_status check_manifest(kl_ctx *cx, const kiln_manifest *f, bool host) {
+  if (f->step_count && !host)
+    return kl_fail(cx, KILN_E_UNSUPPORTED, KL_NOWHERE,
+                   "the artifact has loops that the host decides: XLA may capture its calls into graphs");
   if (f->counted)
     return kl_fail(cx, KILN_E_UNSUPPORTED, KL_NOWHERE,
                    "the artifact takes an element count at run time: XLA's calls have shapes alone");
@@ -33,7 +36,7 @@ static kiln_status check_manifest(kl_ctx *cx, const kiln_manifest *f) {
 }
 
 static kiln_status load(kl_ctx *cx, kiln_xla_kernel *k, const kiln_artifact *a) {
-  KL_TRY(check_manifest(cx, &a->manifest));
+  KL_TRY(check_manifest(cx, &a->manifest, a->host));
   if (a->host) return kiln_kernel_load(cx, a, &k->host);
   KL_TRY(kiln_cuda_kernel_create(cx, k->d, a, k->context, &k->gpu));
   if (a->manifest.constant_bytes) {
