@@ -86,8 +86,7 @@ static kiln_status fuse(pieces *p, kiln_module **own) {
   return KILN_OK;
 }
 
-// --- pieces
-// -----------------------------------------------------------------------------------------------------------
+// --- pieces -------------------------------------------------------------------------------------------------------
 
 // Does some kernel make it whole?
 static bool is_made(pieces *p, const kl_comp *c) {
@@ -105,7 +104,7 @@ static bool is_made(pieces *p, const kl_comp *c) {
 
 static void cut_unit(pieces *p, const kl_comp *c, const kl_instr *fusion) {
   bool *cut = KL_NEW_N(&p->arena, bool, c->ninstr);
-  p->how.apart = p->trial == KL_APART_TOO && !is_made(p, c);
+  p->how.apart = p->trial == KL_ALL_APART || (p->trial == KL_APART_TOO && !is_made(p, c));
   if (kl_plan_pieces(p->cx, p->m, c, &p->how, cut)) VEC_PUSH(p->cx, &p->splits, ((kl_split){fusion, c, cut}));
 }
 

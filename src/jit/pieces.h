@@ -7,8 +7,9 @@
 #include "lower/plan/plan.h"
 
 // How much is tried: what is fusions only, or can be one kernel, as it is; all of ENTRY put into fusions; those of them
-// that no kernel makes cut at what is not made element by element.
-typedef enum kl_trial { KL_AS_IT_IS, KL_FUSED, KL_APART_TOO, KL_TRIALS } kl_trial;
+// that no kernel makes cut at what is not made element by element; all of them, since a kernel may make one whose
+// buffers lie as the computation has them, and not as their owners do.
+typedef enum kl_trial { KL_AS_IT_IS, KL_FUSED, KL_APART_TOO, KL_ALL_APART, KL_TRIALS } kl_trial;
 
 // Makes a module of its own of what is compiled of `m`: ENTRY is then all of it, also where `params` pick a fusion.
 // Says in `why`, if it is not NULL, what was fused. *out NULL: there is nothing to do.

@@ -144,6 +144,17 @@ static uint32_t make_result(densifier *d, size_t i) {
   return kl_pack_tensor(&d->g, &d->tensors[d->m->interface.nparams + i], name);
 }
 
+// Where the text has the leaf: at the parameter that it is of, or at ENTRY's root.
+static kl_span place_in_text(const densifier *d, size_t leaf) {
+  const kl_comp *c = &d->m->comp[d->m->entry];
+  size_t end = 0;
+  for (uint32_t p = 0; p < c->nparams; p++) {
+    end += kl_shape_leaf_count(c->instr[c->params[p]].shape);
+    if (leaf < end) return c->instr[c->params[p]].span;
+  }
+  return kl_root(c)->span;
+}
+
 static void make_computations(densifier *d) {
   const kl_interface *io = &d->m->interface;
   size_t n = io->nparams + io->nresults;
@@ -151,6 +162,7 @@ static void make_computations(densifier *d) {
     if (is_sparse(d, i)) kl_tensor_combiners(&d->g, &d->tensors[i]);
   for (size_t i = 0; i < n; i++) {
     if (!is_sparse(d, i)) continue;
+    d->g.span = place_in_text(d, i);
     if (i < io->nparams)
       d->unpack[i] = kl_unpack(&d->g, &d->tensors[i], kl_strf(&d->g.scratch, "unpacking_%zu", i));
     else
@@ -494,6 +506,7 @@ static kiln_status rewrite(densifier *d, uint32_t *nparams) {
   KL_TRY(drop_encodings(d));
   make_room(m, d->m->interface.nparams + d->m->interface.nresults);
   make_computations(d);
+  d->g.span = kl_root(&d->m->comp[d->m->entry])->span;
   bool apart = calls_fusions(&m->comp[m->entry]);
   uint32_t name = m->comp[m->entry].name;
   m->comp[m->entry].name = kl_intern(&m->names, kl_str_of(apart ? "" : "dense"));
@@ -512,7 +525,7 @@ kiln_status kl_module_densify(kl_ctx *cx, const kiln_module *m, const kiln_spars
   densifier d = {.cx = cx, .m = m, .g = {.cx = cx, .m = kl_fork(cx, m)}, .arena = arena, .slots = slots, .nslots = n};
   uint32_t nparams = 0;
   d.g.e.m = d.g.m;
-  d.g.span = m->comp[m->entry].span;
+  d.g.span = kl_root(&m->comp[m->entry])->span;
   kl_arena_init(&d.g.scratch, cx);
   *out = NULL;
   kiln_status st = rewrite(&d, &nparams);
