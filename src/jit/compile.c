@@ -11,6 +11,14 @@
 #include "lower/plan/explain.h"
 #include <kiln/cuda.h>
 
+// The plan of a kernel that others are like, and what was asked of it beside what they are like in.
+typedef struct made {
+  kl_plan *plan; // NULL: none, or it is not kept
+  const uint32_t *partner;
+  const bool *must, *lent;
+  struct made *next; // of those that are like the same one
+} made;
+
 typedef struct job {
   kl_ctx *cx;
   const kiln_module *given, *origin, *m; // by the caller; over arrays alone; as it is compiled
@@ -23,6 +31,7 @@ typedef struct job {
   kiln_artifact *a;
   kl_kernels kernels; // in the artifact's arena
   kl_arena scratch;
+  made *made;             // by kernel
   uint32_t *first_launch; // by kernel, and of what is behind them
   uint32_t *writes;       // by slot: the argument of one kernel that writes it
   uint64_t zero_bytes;    // of scratch memory, for counters: in front of all else, once all is placed
@@ -279,11 +288,55 @@ static kiln_status emit(job *j, kl_plan *p) {
   return KILN_OK;
 }
 
-static void explain(job *j, kl_plan *p) {
+// `like`: the kernel that has the code, NULL: this one.
+static void explain(job *j, const char *name, kl_plan *p, const char *like) {
   if (j->explained.n) kl_sb_putc(&j->explained, '\n');
-  kl_plan_explain(&j->explained, p);
+  if (like)
+    kl_sbf(&j->explained, "kernel %s: the code of %s\n", name, like);
+  else
+    kl_plan_explain(&j->explained, p);
   kl_sb_puts(&j->explained_json, j->explained_json.n ? ",\n" : "[");
   kl_plan_explain_json(&j->explained_json, p);
+}
+
+// May kernels share code? Not where it says where it comes from, nor where arguments are values for some of them.
+static bool may_share(const job *j) {
+  return !j->params.lineinfo && !j->params.scalars_by_value && !j->params.max_count;
+}
+
+// Does it matter to a plan what may be written over? Only to what updates arrays.
+static bool may_overwrite(const kl_comp *c) {
+  for (uint32_t i = 0; i < c->ninstr; i++)
+    if (c->instr[i].op == KL_OP_DYNAMIC_UPDATE_SLICE || c->instr[i].op == KL_OP_SCATTER) return true;
+  return false;
+}
+
+static bool serves(const made *x, const kl_kernel_unit *u, const kl_plan_params *pp) {
+  return x->plan && memcmp(x->partner, pp->partner, u->narguments * sizeof *pp->partner) == 0 &&
+         memcmp(x->must, pp->must, u->narguments) == 0 &&
+         (!may_overwrite(u->comp) || memcmp(x->lent, pp->lent, u->narguments) == 0);
+}
+
+// A plan that serves this kernel, too; NULL: there is none.
+static kl_plan *find_made(const job *j, const kl_kernel_unit *u, const kl_plan_params *pp) {
+  for (const made *x = &j->made[u->like]; x; x = x->next)
+    if (serves(x, u, pp)) return x->plan;
+  return NULL;
+}
+
+static void keep_made(job *j, uint32_t i, kl_plan *plan, const kl_plan_params *pp) {
+  made *first = &j->made[j->kernels.units[i].like], *x = &j->made[i];
+  *x = (made){plan, pp->partner, pp->must, pp->lent, x == first ? NULL : first->next};
+  if (x != first) first->next = x;
+}
+
+// The same code, with buffers of its own.
+static kiln_status repeat_kernel(job *j, const kl_kernel_unit *u, kl_plan *plan) {
+  KL_TRY(bind_slots(j, u, plan));
+  if (j->params.keep & KILN_KEEP_PLAN) kl_sbf(&j->plan_text, "kernel %s: the code of %s\n", u->name, plan->name);
+  if (j->params.keep & KILN_KEEP_EXPLAIN) explain(j, u->name, plan, plan->name);
+  describe_launches(j, u, plan);
+  return KILN_OK;
 }
 
 static kiln_status compile_kernel(job *j, uint32_t i) {
@@ -307,17 +360,22 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
   }
   pp.shapes = it.shapes;
   ask_for_aliases(j, u, &pp);
+  kl_plan *like = may_share(j) ? find_made(j, u, &pp) : NULL;
+  if (like) return repeat_kernel(j, u, like);
   KL_TRY(kl_plan_make(j->cx, j->m, it.comp, &pp, &j->scratch, &plan));
   kiln_status st = bind_slots(j, u, plan);
   if (st == KILN_OK && f->counted) st = bind_count(j, u, plan);
   if (st == KILN_OK) st = kl_plan_verify(j->cx, plan);
   if (st == KILN_OK) {
     if (j->params.keep & KILN_KEEP_PLAN) kl_plan_print(&j->plan_text, plan);
-    if (j->params.keep & KILN_KEEP_EXPLAIN) explain(j, plan);
+    if (j->params.keep & KILN_KEEP_EXPLAIN) explain(j, u->name, plan, NULL);
     describe_launches(j, u, plan);
     if (!j->plan_only) st = emit(j, plan);
   }
-  kl_plan_free(plan);
+  if (st == KILN_OK && u->repeated && may_share(j))
+    keep_made(j, i, plan, &pp);
+  else
+    kl_plan_free(plan);
   return st;
 }
 
@@ -350,14 +408,23 @@ static kiln_status keep_code(job *j, LLVMMemoryBufferRef code) {
   return KILN_OK;
 }
 
-static kiln_status generate(job *j) {
-  if (j->dense) kl_sb_puts(&j->explained, j->stored.told);
+static kiln_status compile_kernels(job *j) {
+  kiln_status st = kl_find_repeats(j->cx, &j->kernels);
+  j->made = KL_NEW_N(&j->scratch, made, j->kernels.n + 1);
   j->first_launch = KL_NEW_N(&j->scratch, uint32_t, j->kernels.n + 1);
-  for (uint32_t i = 0; i < j->kernels.n; i++) {
+  for (uint32_t i = 0; i < j->kernels.n && st == KILN_OK; i++) {
     j->first_launch[i] = (uint32_t)j->launches.n;
-    KL_TRY(compile_kernel(j, i));
+    st = compile_kernel(j, i);
   }
   j->first_launch[j->kernels.n] = (uint32_t)j->launches.n;
+  for (uint32_t i = 0; i < j->kernels.n; i++)
+    if (j->made[i].plan) kl_plan_free(j->made[i].plan);
+  return st;
+}
+
+static kiln_status generate(job *j) {
+  if (j->dense) kl_sb_puts(&j->explained, j->stored.told);
+  KL_TRY(compile_kernels(j));
   LLVMTargetMachineRef tm;
   if (j->plan_only) return kl_machine_get(j->cx, &j->target, kl_ptx_floor(j->target.sm, j->target.variant), &tm);
   if (j->params.keep & KILN_KEEP_PLAN) KL_TRY(keep_text(j, KILN_TEXT_PLAN, j->plan_text.p, j->plan_text.n));

@@ -61,7 +61,7 @@ static kiln_status check_sizes(kl_ctx *cx, const kl_kernels *k) {
 
 // Slot i is argument i.
 static void one_kernel(kl_ctx *cx, kl_kernels *k, kl_str name) {
-  kl_kernel_unit *u = kl_add_unit(cx, k, k->entry, name, k->nslots);
+  kl_kernel_unit *u = kl_add_unit(cx, k, k->entry, KL_NONE, name, k->nslots);
   for (uint32_t i = 0; i < k->nslots; i++)
     kl_add_argument(u, (kiln_argument){.slot = i, .output = k->slots[i].result}, k->shapes[i]);
 }

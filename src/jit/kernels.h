@@ -29,6 +29,9 @@ typedef struct kl_kernel_unit {
   uint32_t narguments; // without a count
   kiln_argument *arguments;
   const kl_shape *const *shapes; // of the buffers behind them
+  uint32_t calls;                // computation of the module that `comp` is; KL_NONE: a copy, or ENTRY
+  uint32_t like;                 // the first kernel that does the same with buffers that lie the same; itself: none
+  bool repeated;                 // others are like it
 } kl_kernel_unit;
 
 // A declared pair of slots.
@@ -70,13 +73,16 @@ typedef struct kl_kernels {
 
 // Frees what is not in the arena.
 void kl_kernels_free(kl_ctx *cx, kl_kernels *k);
-// Adds a kernel for at most n arguments, and one more for a count; and an argument of it, the last one so far.
-kl_kernel_unit *kl_add_unit(kl_ctx *cx, kl_kernels *k, const kl_comp *c, kl_str name, uint32_t n);
+// Adds a kernel of a computation of the module (or KL_NONE) for at most n arguments, and one more for a count; and an
+// argument of it, the last one so far.
+kl_kernel_unit *kl_add_unit(kl_ctx *cx, kl_kernels *k, const kl_comp *c, uint32_t calls, kl_str name, uint32_t n);
 void kl_add_argument(kl_kernel_unit *u, kiln_argument a, const kl_shape *shape);
 // places.c: adds the kernels of all fusions of ENTRY and of what its loops run, and copies.
 void kl_place_all(kl_ctx *cx, kl_kernels *k);
 // Names them, and says how long buffers are there: nothing is added behind it.
 void kl_finish_units(kl_ctx *cx, kl_kernels *k);
+// repeats.c: finds kernels that are alike.
+kiln_status kl_find_repeats(kl_ctx *cx, kl_kernels *k);
 // Adds a constant if it is not there; its place among them.
 uint64_t kl_add_constant(kl_ctx *cx, kl_kernels *k, const void *data, uint64_t bytes);
 // Adds a buffer; its number.

@@ -116,7 +116,7 @@ static kiln_status make_machine(kl_ctx *cx, const kl_target *t, uint32_t ptx, LL
 }
 
 kiln_status kl_machine_get(kl_ctx *cx, const kl_target *t, uint32_t ptx, LLVMTargetMachineRef *out) {
-  kl_jit *j;
+  kl_jit *j = NULL;
   KL_TRY(kl_jit_get(cx, &j));
   for (size_t i = 0; i < j->machines.n; i++) {
     kl_machine_entry *e = &j->machines.p[i];

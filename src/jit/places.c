@@ -94,11 +94,10 @@ static const kl_comp *copy_of(kl_arena *arena, const kl_shape *s, kl_span span) 
   return c;
 }
 
-// --- kernels
-// ----------------------------------------------------------------------------------------------------------
+// --- kernels ------------------------------------------------------------------------------------------------------
 
-kl_kernel_unit *kl_add_unit(kl_ctx *cx, kl_kernels *k, const kl_comp *c, kl_str name, uint32_t n) {
-  kl_kernel_unit u = {.comp = c, .name = kl_str_dup(k->arena, name).p};
+kl_kernel_unit *kl_add_unit(kl_ctx *cx, kl_kernels *k, const kl_comp *c, uint32_t calls, kl_str name, uint32_t n) {
+  kl_kernel_unit u = {.comp = c, .calls = calls, .name = kl_str_dup(k->arena, name).p};
   u.arguments = KL_NEW_N(k->arena, kiln_argument, n + 1);
   u.shapes = KL_NEW_N(k->arena, const kl_shape *, n + 1);
   VEC_PUSH(cx, &k->list, u);
@@ -112,7 +111,7 @@ void kl_add_argument(kl_kernel_unit *u, kiln_argument a, const kl_shape *shape) 
 
 static void add_copy(placing *p, place from, place to, const kl_shape *shape, kl_span span) {
   kl_kernels *k = p->k;
-  kl_kernel_unit *u = kl_add_unit(p->cx, k, copy_of(k->arena, shape, span), kl_str_of("copy"), 2);
+  kl_kernel_unit *u = kl_add_unit(p->cx, k, copy_of(k->arena, shape, span), KL_NONE, kl_str_of("copy"), 2);
   from.argument.output = false;
   to.argument.output = true;
   kl_add_argument(u, from.argument, from.shape);
@@ -183,7 +182,7 @@ static void add_fusion(placing *p, uint32_t i) {
       from[nfrom++] = place_of(p, fusion->operands[o], l);
   for (uint32_t l = 0; l < leaves(fusion); l++)
     if (!p->placed[i][l]) p->at[i][l] = new_buffer(p, kl_shape_leaf(fusion->shape, l));
-  kl_kernel_unit *u = kl_add_unit(p->cx, k, c, kl_symbol_text(&k->m->names, fusion->name), n);
+  kl_kernel_unit *u = kl_add_unit(p->cx, k, c, fusion->called[0], kl_symbol_text(&k->m->names, fusion->name), n);
   for (uint32_t a = 0; a < nfrom; a++) kl_add_argument(u, from[a].argument, from[a].shape);
   for (uint32_t l = 0; l < leaves(fusion); l++) kl_add_argument(u, p->at[i][l].argument, p->at[i][l].shape);
 }

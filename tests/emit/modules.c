@@ -480,6 +480,61 @@ START_TEST(buffers_share_memory) {
 }
 END_TEST
 
+// --- equal kernels ---------------------------------------------------------------------------------------------------
+
+// Layers that are alike but for names, of which the last multiplies the other way round; and, with `updates`, that
+// update an array which they may overwrite, and one which they may not.
+static void put_layers(int n, bool updates) {
+  text.n = 0;
+  kl_sb_puts(&text, "HloModule layers\n");
+  for (int i = 0; i < n; i++) {
+    kl_sbf(&text,
+           "f%d { x%d = f32[8,33] parameter(0) w = f32[33] parameter(1) b = f32[8,33] broadcast(w), dimensions={1} ", i,
+           i);
+    kl_sbf(&text, i == n - 1 ? "t = f32[8,33] subtract(b, x%d) " : "t = f32[8,33] subtract(x%d, b) ", i);
+    if (updates)
+      kl_sbf(&text,
+             "i = s32[] parameter(2) s = f32[1,33] slice(t), slice={[0:1], [0:33]} "
+             "ROOT y%d = f32[8,33] dynamic-update-slice(x%d, s, i, i) }\n",
+             i, i);
+    else
+      kl_sbf(&text, "ROOT y%d = f32[8,33] tanh(t) }\n", i);
+  }
+  kl_sb_puts(&text, "ENTRY e { v0 = f32[8,33] parameter(0) w0 = f32[33] parameter(1) w1 = f32[33] parameter(2) "
+                    "i = s32[] parameter(3)\n");
+  for (int i = 0; i < n; i++)
+    kl_sbf(&text, "v%d = f32[8,33] fusion(v%d, w%d%s), kind=kLoop, calls=f%d\n", i + 1, i, i % 2, updates ? ", i" : "",
+           i);
+  kl_sbf(&text, "ROOT r = (f32[8,33], f32[8,33]) tuple(v%d, v2) }\n", n);
+}
+
+static unsigned entries(const kiln_module *m, bool lineinfo, size_t launches) {
+  kiln_compile_params p = {.struct_size = sizeof p, .lineinfo = lineinfo, .keep = KILN_KEEP_PLAN | KILN_KEEP_EXPLAIN};
+  kiln_artifact *a = NULL;
+  unsigned n = 0;
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, "compiling", cx, text.p);
+  if (launches) ck_assert_uint_eq(kiln_artifact_manifest(a)->launch_count, launches);
+  for (const char *at = kiln_artifact_text(a, KILN_TEXT_PTX, NULL); (at = strstr(at, ".visible .entry")); at++) n++;
+  kiln_artifact_destroy(&a);
+  return n;
+}
+
+START_TEST(equal_kernels_share_code) {
+  put_layers(9, false);
+  kiln_module *m = parse_text("layers.hlo");
+  ck_assert_uint_eq(entries(m, false, 9), 2);
+  ck_assert_uint_eq(entries(m, true, 9), 9); // lines are of each its own
+  run_both_and_check(cx, m, 3, 0, text.p);
+  kiln_module_destroy(&m);
+  put_layers(9, true);
+  m = parse_text("updates.hlo");
+  unsigned n = entries(m, false, 0);
+  ck_assert_msg(n > 2 && n < entries(m, true, 0), "%u kernels", n);
+  run_both_and_check(cx, m, 3, 0, text.p);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 // --- the corpus -----------------------------------------------------------------------------------------------------
 
 #define CORPUS KL_TESTS "/eval/corpus/"
@@ -530,5 +585,5 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("modules", EACH(make, drop), {random_modules}, {bodies_are_cut}, {buffers_share_memory},
-                   {corpus_is_compiled});
+                   {equal_kernels_share_code}, {corpus_is_compiled});
 }

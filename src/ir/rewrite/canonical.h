@@ -36,4 +36,8 @@ uint32_t kl_canonical_order(kl_ctx *cx, const kl_comp *c, const bool *live, kl_c
 // computed once.
 uint64_t kl_module_names_hash(const kiln_module *m);
 
+// same[i]: the first computation that computes what computation i does, in the same way and of the same parameters, by
+// their digests; i itself for those that nothing calls. Errors: MEMORY.
+kiln_status kl_module_same(kl_ctx *cx, const kiln_module *m, uint32_t *same);
+
 #endif

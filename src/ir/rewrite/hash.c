@@ -453,6 +453,15 @@ kiln_status kiln_module_hash(kiln_context *cx, const kiln_module *m, uint8_t out
   return KILN_OK;
 }
 
+kiln_status kl_module_same(kl_ctx *cx, const kiln_module *m, uint32_t *same) {
+  canon c;
+  start(&c, cx, m);
+  for (uint32_t i = 0; i < m->ncomp; i++) same[i] = c.live.comp[i] ? c.same[i] : i;
+  kiln_status st = c.status;
+  finish(&c);
+  return st;
+}
+
 uint64_t kl_module_names_hash(const kiln_module *m) {
   uint64_t h = atomic_load(&m->hash->names);
   if (h) return h;

@@ -260,7 +260,7 @@ kb_reg kb_concat(kb *k, const kb_reg *vecs, unsigned n) {
     return shuffle(k, vecs[0], vecs[1], mask, 2u * vecs[0].lanes);
   }
   // Halves pair by pair where n is even (it is a power of two at all call sites but odd tails).
-  kb_reg lanes[KB_MAX_LANES];
+  kb_reg lanes[KB_MAX_LANES] = {0};
   unsigned m = 0;
   for (unsigned i = 0; i < n; i++) {
     for (unsigned j = 0; j < vecs[i].lanes; j++) lanes[m++] = kb_extract(k, vecs[i], j);
