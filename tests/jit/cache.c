@@ -623,12 +623,13 @@ END_TEST
 
 // A writer that does nothing but write: records of one byte's value each, large enough to be met on the way.
 enum { RECORD = 300000 };
-static void write_forever(void) {
+static _Noreturn void write_forever(void) {
   char why[256];
   kiln_context *own = kiln_context_create(NULL);
   kl_folder *f = kl_folder_open(own, root, 1 << 30, false, why);
   uint8_t *bytes = malloc(RECORD);
-  for (unsigned i = 0; f && bytes; i++) {
+  if (!f || !bytes) _exit(1);
+  for (unsigned i = 0;; i++) {
     kl_cache_key key = {{i % 3, 0, 0, 0}};
     memset(bytes, (int)i, RECORD);
     kl_folder_put(f, own, &key, bytes, RECORD - i % 3);
@@ -642,10 +643,7 @@ START_TEST(writers_are_killed) {
   for (uint64_t i = 0; i < rounds; i++) {
     pid_t who = fork();
     ck_assert(who >= 0);
-    if (who == 0) {
-      write_forever();
-      _exit(1);
-    }
+    if (who == 0) write_forever();
     struct timespec t = {0, 2000000 + 100000L * (long)(i * 37 % 60)};
     nanosleep(&t, NULL);
     kill(who, SIGKILL);
