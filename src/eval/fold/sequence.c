@@ -16,7 +16,7 @@ bool kl_sequence_of(const kl_comp *c, kl_sequence *s) {
 void kl_sequence_load(const kl_sequence *s, const void *elements, int64_t i, void *to) {
   if (s->t == s->wide) {
     size_t size = kl_ev_size(s->t);
-    memcpy(to, (const char *)elements + (size_t)i * size, size);
+    memcpy(to, (const char *)elements + i * (int64_t)size, size);
     return;
   }
   float x = (float)kl_float_decode(s->t, kl_element_get(s->t, elements, i, 0));
@@ -26,7 +26,7 @@ void kl_sequence_load(const kl_sequence *s, const void *elements, int64_t i, voi
 void kl_sequence_store(const kl_sequence *s, const void *from, void *elements, int64_t i) {
   if (s->t == s->wide) {
     size_t size = kl_ev_size(s->t);
-    memcpy((char *)elements + (size_t)i * size, from, size);
+    memcpy((char *)elements + i * (int64_t)size, from, size);
     return;
   }
   float x;
