@@ -304,7 +304,7 @@ uint64_t kl_convert(kl_dtype from, kl_dtype to, uint64_t bits) {
 uint64_t kl_element_get(kl_dtype t, const void *data, int64_t index, int part) {
   const kl_dtype_info *d = kl_info(t);
   size_t size = d->cls == KL_CLASS_COMPLEX ? d->bytes / 2u : d->bytes;
-  const char *p = (const char *)data + (size_t)index * d->bytes + (size_t)part * size;
+  const char *p = (const char *)data + index * (int64_t)d->bytes + part * (int64_t)size;
   uint8_t u8;
   uint16_t u16;
   uint32_t u32;
@@ -320,7 +320,7 @@ uint64_t kl_element_get(kl_dtype t, const void *data, int64_t index, int part) {
 void kl_element_set(kl_dtype t, void *data, int64_t index, int part, uint64_t bits) {
   const kl_dtype_info *d = kl_info(t);
   size_t size = d->cls == KL_CLASS_COMPLEX ? d->bytes / 2u : d->bytes;
-  char *p = (char *)data + (size_t)index * d->bytes + (size_t)part * size;
+  char *p = (char *)data + index * (int64_t)d->bytes + part * (int64_t)size;
   uint8_t u8 = (uint8_t)(t == KILN_PRED ? bits != 0 : bits & kl_int_mask(t));
   uint16_t u16 = (uint16_t)bits;
   uint32_t u32 = (uint32_t)bits;
