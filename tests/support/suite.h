@@ -24,17 +24,20 @@ typedef struct test_frame {
   bool once, child;
 } test_frame;
 
-// Runs the tests under that name, without a time limit of its own. The exit status of main.
-static inline int run_tests(const char *name, test_frame frame, const test_row *rows, size_t n) {
-  Suite *s = suite_create(name);
+// Adds tests without a time limit of their own.
+static inline void add_tests(Suite *s, const char *name, test_frame frame, const test_row *rows, size_t n) {
   TCase *t = tcase_create(name);
   suite_add_tcase(s, t);
   tcase_set_timeout(t, 0);
   (frame.once ? tcase_add_unchecked_fixture : tcase_add_checked_fixture)(t, frame.make, frame.drop);
   for (const test_row *r = rows; r < rows + n; r++)
     tcase_add_loop_test(t, r->test, r->first, r->first + (r->n ? r->n : 1));
+}
+
+// Runs what was added; `child`: each test in a process of its own. The exit status of main.
+static inline int run_suite(Suite *s, bool child) {
   SRunner *runner = srunner_create(s);
-  srunner_set_fork_status(runner, frame.child ? CK_FORK : CK_NOFORK);
+  srunner_set_fork_status(runner, child ? CK_FORK : CK_NOFORK);
   srunner_set_tap(runner, "-");
   srunner_run_all(runner, CK_SILENT);
   int failed = srunner_ntests_failed(runner);
@@ -42,9 +45,18 @@ static inline int run_tests(const char *name, test_frame frame, const test_row *
   return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+static inline int run_tests(const char *name, test_frame frame, const test_row *rows, size_t n) {
+  Suite *s = suite_create(name);
+  add_tests(s, name, frame, rows, n);
+  return run_suite(s, frame.child);
+}
+
 // RUN_TESTS("name", EACH(make, drop), {one_test}, {loop_test, 10}, ...)
 #define RUN_TESTS(name, frame, ...)                                                                                    \
   run_tests(name, frame, (const test_row[]){__VA_ARGS__}, sizeof((const test_row[]){__VA_ARGS__}) / sizeof(test_row))
+// Where several files have tests of one program: each adds its own, and main calls run_suite.
+#define ADD_TESTS(s, name, frame, ...)                                                                                 \
+  add_tests(s, name, frame, (const test_row[]){__VA_ARGS__}, sizeof((const test_row[]){__VA_ARGS__}) / sizeof(test_row))
 #define NO_FRAME         ((test_frame){0})
 #define EACH(make, drop) ((test_frame){make, drop, false, false})
 #define ONCE(make, drop) ((test_frame){make, drop, true, false})

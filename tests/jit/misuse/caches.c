@@ -1,0 +1,37 @@
+// Artifacts as bytes, and caches of them.
+#include "misuse.h"
+
+START_TEST(null_caches) {
+  kiln_cache_params p = {.struct_size = sizeof p, .folder = ""};
+  kiln_cache_info info = {.struct_size = sizeof info};
+  kiln_cache *c = NULL;
+  void *bytes = NULL;
+  size_t n = 0;
+  INVALID_CX(kiln_artifact_save(NULL, gpu, &bytes, &n));
+  INVALID(kiln_artifact_save(cx, NULL, &bytes, &n));
+  INVALID(kiln_artifact_save(cx, gpu, NULL, &n));
+  INVALID(kiln_artifact_save(cx, gpu, &bytes, NULL));
+  kiln_artifact_bytes_free(NULL, NULL, 0);
+  kiln_artifact_bytes_free(cx, NULL, 0);
+  NULLS(INVALID_CX, kiln_artifact *, kiln_artifact_load(NULL, "x", 1, &o));
+  NULLS(INVALID, kiln_artifact *, kiln_artifact_load(cx, NULL, 1, &o));
+  INVALID(kiln_artifact_load(cx, "x", 1, NULL));
+  NULLS(INVALID_CX, kiln_cache *, kiln_cache_open(NULL, &p, &o));
+  INVALID(kiln_cache_open(cx, &p, NULL));
+  ck_assert_int_eq(kiln_cache_open(cx, &p, &c), KILN_OK);
+  NULLS(INVALID_CX, kiln_artifact *, kiln_cache_compile(NULL, c, m, NULL, &o));
+  NULLS(INVALID, kiln_artifact *, kiln_cache_compile(cx, NULL, m, NULL, &o));
+  NULLS(INVALID, kiln_artifact *, kiln_cache_compile(cx, c, NULL, NULL, &o));
+  INVALID(kiln_cache_compile(cx, c, m, NULL, NULL));
+  INVALID_CX(kiln_cache_describe(NULL, c, &info));
+  INVALID(kiln_cache_describe(cx, NULL, &info));
+  INVALID(kiln_cache_describe(cx, c, NULL));
+  kiln_cache_close(&c);
+  kiln_cache_close(&c);
+  kiln_cache_close(NULL);
+}
+END_TEST
+
+void misuse_caches(Suite *s) {
+  ADD("caches", {null_caches});
+}
