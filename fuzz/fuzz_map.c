@@ -3,7 +3,7 @@
 // a map with a point; what other operations make must be maps.
 #include "mutate.h"
 
-#include "ir/index/map.h"
+#include "ir/index/map/map.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // The evaluator behind the public interface: buffers in, buffers out, and the verdict on results made elsewhere.
 #include "eval/impl.h"
-#include "ir/index/layout.h"
+#include "ir/index/layout/layout.h"
 
 #include <stdatomic.h>
 

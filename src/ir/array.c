@@ -1,5 +1,5 @@
 // Arrays of values between the two forms they take: unpacked in logical order, and packed in a shape's layout.
-#include "ir/index/layout.h"
+#include "ir/index/layout/layout.h"
 
 // A run of elements that follow one another in the buffer and lie `stride` elements apart in logical order.
 typedef struct run {

@@ -71,7 +71,8 @@ int64_t kl_shape_minor_to_major(const kl_shape *s, uint32_t i);
 bool kl_shape_default_layout(const kl_shape *s); // descending order, no tiles or other fields that move data
 // Does each element of two compatible shapes lie at the same place?
 bool kl_shape_same_in_memory(const kl_shape *a, const kl_shape *b);
-// Bytes in memory with all padding of the layout, sub-byte packed; -1 without a physical layout (index/layout.h).
+// Bytes in memory with all padding of the layout, sub-byte packed; -1 without a physical layout
+// (index/layout/layout.h).
 int64_t kl_shape_bytes(const kl_shape *s);
 int64_t kl_shape_dense_bytes(const kl_shape *s); // as if without layout; -1: no array
 // Number of array leaves of a (nested) tuple, depth first; 1 for an array.

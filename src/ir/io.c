@@ -1,6 +1,6 @@
 // Leaves of ENTRY's interface: types, sizes of buffers, packing, and reproducible fill.
 
-#include "ir/index/layout.h"
+#include "ir/index/layout/layout.h"
 #include "ir/sparse/sample.h"
 #include <kiln/sparse.h>
 

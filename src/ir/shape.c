@@ -4,7 +4,7 @@
 // What makes a shape unusable everywhere (more than int64 elements or bytes, tuples too deep or too wide) is refused
 // here, once: all later arithmetic on a shape's own extents is then free of overflow.
 #include "ir/shape.h"
-#include "ir/index/layout.h"
+#include "ir/index/layout/layout.h"
 
 typedef struct shape_table {
   size_t nslots, n;

@@ -2,7 +2,7 @@
 
 #include "jit/kernels.h"
 
-#include "ir/index/layout.h"
+#include "ir/index/layout/layout.h"
 
 enum { LEAST_SCRATCH_ALIGN = 256 };
 

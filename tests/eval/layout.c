@@ -1,6 +1,6 @@
 // The evaluator and buffers of ENTRY in tiled layouts: the same values as without tiles, each where its layout says.
 #include "ir/hlo.h"
-#include "ir/index/layout.h"
+#include "ir/index/layout/layout.h"
 #include "support/context.h"
 #include "support/random.h"
 

@@ -1,5 +1,5 @@
 // Expressions: one normal form, exact arithmetic to the ends of 64 bits, error values, sharing.
-#include "ir/index/domain.h"
+#include "ir/index/domain/domain.h"
 #include "map_support.h"
 
 #include <stdlib.h>

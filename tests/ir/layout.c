@@ -1,5 +1,5 @@
 // Physical layouts against their definition: arrays of element numbers that are padded, reshaped and transposed.
-#include "ir/index/layout.h"
+#include "ir/index/layout/layout.h"
 #include "ir/shape.h"
 #include "ir/text/text.h"
 #include "support/context.h"

@@ -1,6 +1,6 @@
 // Physical layouts as index maps, against their definition: arrays of element numbers that are padded, reshaped and
 // transposed.
-#include "ir/index/layout_map.h"
+#include "ir/index/layout/map.h"
 #include "ir/shape.h"
 #include "ir/text/text.h"
 #include "layout_model.h"

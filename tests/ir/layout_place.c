@@ -1,7 +1,7 @@
 // Positions in memory: an index taken apart and put together is itself, at every point of small shapes and at the ends
 // of 32 and 64 bits.
-#include "ir/index/domain.h"
-#include "ir/index/layout_map.h"
+#include "ir/index/domain/domain.h"
+#include "ir/index/layout/map.h"
 #include "ir/shape.h"
 #include "map_support.h"
 

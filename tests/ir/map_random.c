@@ -2,7 +2,7 @@
 // simplifies, composes, decides, against plain integer arithmetic on the tree that the text was made of.
 //
 // KILN_MAP_FIRST sets the seed to begin with, KILN_MAP_SEED one to run alone and print.
-#include "ir/index/map.h"
+#include "ir/index/map/map.h"
 #include "random_maps.h"
 #include "support/share.h"
 #include "support/suite.h"

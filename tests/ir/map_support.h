@@ -2,7 +2,7 @@
 #ifndef TESTS_IR_MAP_SUPPORT_H
 #define TESTS_IR_MAP_SUPPORT_H
 
-#include "ir/index/map.h"
+#include "ir/index/map/map.h"
 #include "support/suite.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 // Integer points of small polytopes, and of lattices, against all points of their boxes: a walk says that there is none
 // exactly where there is none, and visits none from outside. Rows and unknowns are also given in skewed coordinates, in
 // which the box is long and thin.
-#include "ir/index/lattice.h"
-#include "ir/index/polytope.h"
+#include "ir/index/decide/lattice.h"
+#include "ir/index/decide/polytope.h"
 #include "map_support.h"
 #include "random_maps.h"
 

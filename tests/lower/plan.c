@@ -2,7 +2,7 @@
 // reading of the graph, and rows of what a plan must say or why it refuses.
 #include "support/suite.h"
 #include "support/gen.h"
-#include "ir/index/layout_map.h"
+#include "ir/index/layout/map.h"
 #include "lower/analysis/reads/reads.h"
 #include "lower/choose/choose.h"
 #include "lower/plan/cost/cost.h"

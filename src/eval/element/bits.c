@@ -3,7 +3,7 @@
 // Bits of a computed NaN are not promised, and an interval of values is no interval of bits: results that rest on
 // either are open.
 #include "eval/impl.h"
-#include "ir/index/layout.h"
+#include "ir/index/layout/layout.h"
 
 // The bytes of src in the layout of `from` become the bytes of dst in the layout of `to`; what lies beyond is zero.
 static kiln_status reinterpret(kl_ev *ev, const kl_shape *from, void *src, const kl_shape *to, void *dst) {

@@ -5,7 +5,7 @@
 #ifndef KL_DENSIFY_GRAPH_H
 #define KL_DENSIFY_GRAPH_H
 
-#include "ir/index/domain.h"
+#include "ir/index/domain/domain.h"
 #include "ir/rewrite/transform.h"
 
 typedef enum kl_combiner {

@@ -1,8 +1,8 @@
-// What the files of this room share. Nobody else includes it.
+// What the rooms of index share. Nobody else includes it.
 #ifndef KL_INDEX_IMPL_H
 #define KL_INDEX_IMPL_H
 
-#include "ir/index/domain.h"
+#include "ir/index/domain/domain.h"
 
 typedef __int128 wide;
 
@@ -99,7 +99,7 @@ static inline uint64_t kl_gcd64(uint64_t x, uint64_t y) {
   return x;
 }
 
-// --- sums with their mods found again (units.c) --------------------------------------------------------------------
+// --- sums with their mods found again (aff/units.c) -----------------------------------------------------------------
 
 // An atom, or sub mod b with sub of fewer atoms.
 typedef struct kl_unit {
@@ -118,7 +118,7 @@ typedef struct kl_units {
 bool kl_aff_units(kl_affs *p, const kl_aff *e, int64_t modulus, kl_units *out);
 const kl_aff *kl_unit_value(kl_affs *p, const kl_unit *u); // without its coefficient
 
-// --- what is known of values (bounds.c) ----------------------------------------------------------------------------
+// --- what is known of values (domain/bounds.c) ----------------------------------------------------------------------
 
 // e, without a constant, lies in the span.
 typedef struct kl_fact {

@@ -2,7 +2,7 @@
 #ifndef KL_SPARSE_COLUMNS_H
 #define KL_SPARSE_COLUMNS_H
 
-#include "ir/index/aff.h"
+#include "ir/index/aff/aff.h"
 
 enum { KL_BLOCK = 512 }; // numbers of a column
 

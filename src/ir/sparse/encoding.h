@@ -7,7 +7,7 @@
 #define KL_ENCODING_H
 
 #include "ir/dtype.h"
-#include "ir/index/map.h"
+#include "ir/index/map/map.h"
 #include "ir/sparse/rules.h"
 #include "ir/sparse/tree.h"
 #include <kiln/sparse.h>

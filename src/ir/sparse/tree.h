@@ -6,7 +6,7 @@
 #ifndef KL_TREE_H
 #define KL_TREE_H
 
-#include "ir/index/aff.h"
+#include "ir/index/aff/aff.h"
 
 typedef enum kl_tree_kind {
   KL_TREE_ADD,

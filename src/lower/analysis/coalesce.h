@@ -9,7 +9,7 @@
 #ifndef KL_COALESCE_H
 #define KL_COALESCE_H
 
-#include "ir/index/map.h"
+#include "ir/index/map/map.h"
 
 enum { KL_WARP = 32, KL_SECTOR_BYTES = 32, KL_WARP_VARS = 32 };
 

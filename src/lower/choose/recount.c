@@ -8,7 +8,7 @@
 
 #include "lower/choose/choose.h"
 
-#include "ir/index/layout.h"
+#include "ir/index/layout/layout.h"
 
 enum { UNSEEN = -2 }; // what nobody needs
 

@@ -2,7 +2,7 @@
 
 #include "lower/choose/walk/walk.h"
 
-#include "ir/index/layout.h"
+#include "ir/index/layout/layout.h"
 
 // --- ops ----------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@
 #ifndef KL_PLAN_H
 #define KL_PLAN_H
 
-#include "ir/index/domain.h"
+#include "ir/index/domain/domain.h"
 #include "ir/hlo.h"
 
 typedef enum kl_machine { KL_NVPTX, KL_HOST } kl_machine;

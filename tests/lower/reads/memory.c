@@ -3,7 +3,7 @@
 #include "support/context.h"
 
 #include "lower/analysis/reads/reads.h"
-#include "ir/index/layout.h"
+#include "ir/index/layout/layout.h"
 
 #include <stdio.h>
 

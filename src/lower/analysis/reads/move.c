@@ -1,5 +1,5 @@
 // Elementwise ops and ops that move elements: one element of an operand, or none, for each of the result.
-#include "ir/index/layout_map.h"
+#include "ir/index/layout/map.h"
 #include "lower/analysis/reads/rule.h"
 
 // An operand of rank 0 beside others serves all elements: select's predicate, the bounds of clamp.

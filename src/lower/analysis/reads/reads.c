@@ -1,5 +1,5 @@
 // The rule of each op; runtime values; converses; maps between places in memory.
-#include "ir/index/layout_map.h"
+#include "ir/index/layout/map.h"
 #include "lower/analysis/reads/rule.h"
 
 // --- runtime values -----------------------------------------------------------------------------------------------

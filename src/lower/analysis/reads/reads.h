@@ -1,10 +1,10 @@
 // What an element of a result needs of an operand, op by op, and the reverse.
 //
 // A dependence is a map from the index of an element of one array to the indices of elements of another, in logical
-// order (ir/index/map.h). Its dims are the element asked about, its range variables run over all elements it is made
-// from, and its runtime variables are values that the program computes: where a slice begins, say. Several dependences
-// on one operand stand for their union. Reading counts as the op's definition in HLO reads, whatever the values turn
-// out to be: both branches of a select, both factors of a product by zero.
+// order (ir/index/map/map.h). Its dims are the element asked about, its range variables run over all elements it is
+// made from, and its runtime variables are values that the program computes: where a slice begins, say. Several
+// dependences on one operand stand for their union. Reading counts as the op's definition in HLO reads, whatever the
+// values turn out to be: both branches of a select, both factors of a product by zero.
 //
 // Total: every op of the op table has an answer for every operand. Where the set depends on data in a way that no map
 // says, the dependence holds more than it (`exact` is false, and `why` tells); where nothing is known, its map is
@@ -13,7 +13,7 @@
 #define KL_READS_H
 
 #include "ir/hlo.h"
-#include "ir/index/map.h"
+#include "ir/index/map/map.h"
 
 // What a runtime variable stands for: kl_producer.payload. The element `producer.index` of a result leaf of an
 // instruction, read as an integer (values of u64 beyond int64 count as its highest); held to [lo, hi] where `clamped`.
@@ -99,9 +99,9 @@ kl_dependence kl_converse(const kl_reader *r, uint32_t instr, const kl_dependenc
 kl_dependences kl_feeds(const kl_reader *r, uint32_t instr, uint32_t operand, uint32_t operand_leaf, uint32_t leaf);
 
 // The map with places in memory for indices: `from` is what the dims index, `to` what the results do; NULL: stays
-// logical. A place is the digits of the shape's layout, slowest first (ir/index/layout.h): without tiles, the dims in
-// the order of memory. A map from places has no point where there is padding. Undefined for shapes without a physical
-// layout.
+// logical. A place is the digits of the shape's layout, slowest first (ir/index/layout/layout.h): without tiles, the
+// dims in the order of memory. A map from places has no point where there is padding. Undefined for shapes without a
+// physical layout.
 const kl_map *kl_in_memory(kl_affs *p, const kl_map *m, const kl_shape *from, const kl_shape *to);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef KL_WALK_H
 #define KL_WALK_H
 
-#include "ir/index/layout_map.h"
+#include "ir/index/layout/map.h"
 #include "lower/analysis/reads/reads.h"
 #include "lower/choose/choose.h"
 #include "lower/plan/write.h"

@@ -1,4 +1,4 @@
-#include "ir/index/layout_map.h"
+#include "ir/index/layout/map.h"
 
 // --- expressions ----------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 // Layouts behind the public interface: from text, their digits as text, positions and indices.
-#include "ir/index/layout_map.h"
+#include "ir/index/layout/map.h"
 #include "ir/shape.h"
 #include "ir/text/text.h"
 

@@ -1,6 +1,6 @@
 // Maps as text. Variables in order, then constraints in order of their text.
 
-#include "ir/index/map.h"
+#include "ir/index/map/map.h"
 #include "ir/index/impl.h"
 #include <stdlib.h>
 

@@ -19,7 +19,7 @@
 #ifndef KL_MAP_H
 #define KL_MAP_H
 
-#include "ir/index/aff.h"
+#include "ir/index/aff/aff.h"
 
 typedef enum kl_map_state { KL_MAP_DEFINED, KL_MAP_EMPTY, KL_MAP_UNDEFINED } kl_map_state;
 

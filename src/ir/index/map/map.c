@@ -1,6 +1,6 @@
 // Maps: making them, and what moves variables about.
 
-#include "ir/index/map.h"
+#include "ir/index/map/map.h"
 #include "ir/index/impl.h"
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 // The simplex method for bounds that come and go (Dutertre, de Moura): some variables are written as sums of the
 // others; the others keep within their bounds, and those that are sums are brought within theirs one after the other,
 // each by a trade of places. When bounds are loosened nothing has to be done, so a search needs no copies.
-#include "ir/index/simplex.h"
+#include "ir/index/decide/simplex.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 // Is a domain empty? Constraints that share no variable are systems of their own: there is a point if there is one of
 // each. So the work for all is the sum of the work for each, where it could be the product.
-#include "ir/index/solve.h"
+#include "ir/index/decide/solve.h"
 
 enum { MOST_PARTS = 16, FIRST = 8 }; // of the quota the part that all constraints together get first
 

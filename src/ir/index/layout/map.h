@@ -1,9 +1,9 @@
-// Places in memory as expressions and as maps: a layout's values (ir/index/layout.h), forward and backward.
+// Places in memory as expressions and as maps: a layout's values (ir/index/layout/layout.h), forward and backward.
 #ifndef KL_LAYOUT_MAP_H
 #define KL_LAYOUT_MAP_H
 
-#include "ir/index/layout.h"
-#include "ir/index/map.h"
+#include "ir/index/layout/layout.h"
+#include "ir/index/map/map.h"
 
 // The digits of an element's place, slowest first: l->ndigits of them.
 void kl_memory_digits(kl_affs *p, const kl_physical *l, const kl_aff *const *index, const kl_aff **digits);

@@ -1,4 +1,4 @@
-// Systems of linear constraints over bounded integers: is there a point? For this room alone.
+// Systems of linear constraints over bounded integers: is there a point? For the rooms of index alone.
 #ifndef KL_INDEX_SOLVE_H
 #define KL_INDEX_SOLVE_H
 

@@ -5,7 +5,7 @@
 // bound or constraint of b, or differs in a result. If the proposal is the only one possible, a violation is a proof of
 // the contrary. Small domains are enumerated on both sides.
 
-#include "ir/index/solve.h"
+#include "ir/index/decide/solve.h"
 #include <stdlib.h>
 
 enum { MOST_POINTS = 4096 };

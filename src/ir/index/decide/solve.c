@@ -12,9 +12,9 @@
 //
 // Work is counted in rows looked at.
 
-#include "ir/index/lattice.h"
-#include "ir/index/polytope.h"
-#include "ir/index/solve.h"
+#include "ir/index/decide/lattice.h"
+#include "ir/index/decide/polytope.h"
+#include "ir/index/decide/solve.h"
 #include <stdlib.h>
 
 enum { KL_ENUMERATED = 4096, MOST_ROWS = 2048, MOST_WIDTH = 64, MOST_SEARCH_DEPTH = 256 };

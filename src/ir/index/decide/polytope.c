@@ -7,8 +7,8 @@
 // coordinates floating point also proposes, for every coordinate, sums of rows in which it stands nearly alone, or
 // alone among those that are chosen before it. The sums themselves are formed from integers, and are as true as the
 // rows. What ends the walk at a place is always a row or such a sum.
-#include "ir/index/polytope.h"
-#include "ir/index/simplex.h"
+#include "ir/index/decide/polytope.h"
+#include "ir/index/decide/simplex.h"
 
 #include <math.h>
 

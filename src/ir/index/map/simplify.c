@@ -13,7 +13,7 @@
 // Bounds of dims and ranges are then the tightest that each constraint by itself gives, up to residue classes, to a
 // fixed point; where none is reached soon, they stay as they were.
 
-#include "ir/index/solve.h"
+#include "ir/index/decide/solve.h"
 #include <stdlib.h>
 
 enum { MOST_ROUNDS = 12, MOST_SWEEPS = 24, MOST_FACTS = 128, EMPTINESS_QUOTA = 1 << 10 };

@@ -1,5 +1,5 @@
 // Two layouts of the same bytes: which bitcasts read elements only, which reshapes and transposes move nothing.
-#include "ir/index/layout.h"
+#include "ir/index/layout/layout.h"
 
 enum { MOST_RUNS = 1 << 18, GROUPS = KL_MAX_VALUES }; // forms whose base is GROUPS + g are digits of group g
 

@@ -1,6 +1,6 @@
 // Maps as the public API has them: each with a pool of its own, so that freeing one frees all that it needed.
 
-#include "ir/index/solve.h"
+#include "ir/index/decide/solve.h"
 #include <kiln/index.h>
 
 struct kiln_map {

@@ -2,7 +2,7 @@
 // the integer points, make it a staircase, along which the unknowns of the new coordinates follow one by one. Below the
 // matrix stand unit rows, which come to say what the unknowns are in new coordinates. Those that no equation fixes are
 // free. The solution that is carried along is kept small by what is free: it would grow with every equation.
-#include "ir/index/lattice.h"
+#include "ir/index/decide/lattice.h"
 
 #include <math.h>
 

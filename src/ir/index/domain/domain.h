@@ -2,7 +2,7 @@
 #ifndef KL_DOMAIN_H
 #define KL_DOMAIN_H
 
-#include "ir/index/map.h"
+#include "ir/index/map/map.h"
 
 typedef struct kl_dom kl_dom;
 

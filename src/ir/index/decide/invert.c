@@ -6,7 +6,7 @@
 // to a floor or the variable's whole range, make up the variable. What is found this way is a proposal: whoever
 // uses it proves it, by putting the results in.
 
-#include "ir/index/solve.h"
+#include "ir/index/decide/solve.h"
 #include <stdlib.h>
 
 // A piece of a variable that is known: floor(x / a) mod b, or floor(x / a) itself (b = 0), x = variable + shift.

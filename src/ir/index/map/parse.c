@@ -11,7 +11,7 @@
 //
 // "100d0" is 100 * d0. A variable spelled like its default name has none of its own.
 
-#include "ir/index/map.h"
+#include "ir/index/map/map.h"
 #include "ir/text/scan.h"
 #include "ir/index/impl.h"
 

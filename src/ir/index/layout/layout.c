@@ -1,5 +1,5 @@
 // From shapes to physical layouts, positions to indices and back.
-#include "ir/index/layout.h"
+#include "ir/index/layout/layout.h"
 
 // --- making -------------------------------------------------------------------------------------------------------
 
