@@ -1,7 +1,7 @@
 // Leaves of ENTRY's interface: types, sizes of buffers, packing, and reproducible fill.
 
 #include "ir/index/layout/layout.h"
-#include "ir/sparse/sample.h"
+#include "ir/sparse/store/sample.h"
 #include <kiln/sparse.h>
 
 static const kl_shape **take_leaves(const kl_shape *own, const kl_shape *stated, const kl_shape **out) {

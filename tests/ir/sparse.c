@@ -1,6 +1,6 @@
 // Encodings of sparse tensors: what MLIR 22.1.8 says of 359 of them, and what kiln takes beyond; ways back, by
 // enumeration; how tensors are stored, by worked examples; encodings in HLO.
-#include "ir/sparse/layout.h"
+#include "ir/sparse/handle/layout.h"
 #include "support/context.h"
 
 #include <kiln/kiln.h>

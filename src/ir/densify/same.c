@@ -4,6 +4,7 @@
 // parameters of one structure and to constants, and makes the implicit value of implicit values, the result's values
 // are the same function of values, and its positions and coordinates are theirs.
 #include "ir/densify/same.h"
+#include "ir/sparse/text/text.h"
 
 #include "ir/densify/fold.h"
 

@@ -4,7 +4,7 @@
 #define KL_DENSIFY_TENSOR_H
 
 #include "ir/densify/graph.h"
-#include "ir/sparse/store.h"
+#include "ir/sparse/store/store.h"
 
 typedef struct kl_tensor {
   const kl_shape *shape; // with the encoding

@@ -1,6 +1,6 @@
 // Entries of tensors as files have them: the public API, and pairs of .npy files.
 #include "ir/files/list.h"
-#include "ir/sparse/layout.h"
+#include "ir/sparse/handle/layout.h"
 
 enum { MOST_RANK = 128 };
 

@@ -1,5 +1,5 @@
 // Shapes in HLO text: b(f32[2]), f32[2,<=3,?]{2,1,0:T(8,128)S(1)}, (f32[], (s32[4])), token[].
-#include "ir/sparse/encoding.h"
+#include "ir/sparse/text/text.h"
 #include "ir/text/parse.h"
 #include "ir/index/layout/layout.h"
 #include "ir/shape.h"

@@ -1,6 +1,6 @@
 // From entries to sorted records: level coordinates, packed into a key in the order of levels; a sort; sums of entries
 // of one element; slots of levels that count.
-#include "ir/sparse/pack.h"
+#include "ir/sparse/store/pack.h"
 
 enum { LEAST = 1 << 15 }; // entries that a second thread is worth
 

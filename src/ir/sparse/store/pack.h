@@ -2,8 +2,8 @@
 #ifndef KL_SPARSE_PACK_H
 #define KL_SPARSE_PACK_H
 
-#include "ir/sparse/records.h"
-#include "ir/sparse/store.h"
+#include "ir/sparse/store/records.h"
+#include "ir/sparse/store/store.h"
 
 // Where a level's coordinate, counted from 0, stands in a key.
 typedef struct kl_field {

@@ -1,5 +1,5 @@
 // Where a tensor's arrays are, and their elements.
-#include "ir/sparse/store.h"
+#include "ir/sparse/store/store.h"
 
 static kiln_status storable(kl_ctx *cx, const kiln_sparse_layout *l) {
   if (!l->type.element.dtype)

@@ -1,7 +1,7 @@
 // Dense tensors that an encoding can store: groups, slots and unique levels take so many entries and no more, and
 // coordinates and positions have so many bits.
-#include "ir/sparse/sample.h"
-#include "ir/sparse/store.h"
+#include "ir/sparse/store/sample.h"
+#include "ir/sparse/store/store.h"
 
 enum { ONE_IN = 8 };
 

@@ -1,6 +1,6 @@
 // From arrays to entries: the tree of levels, depth first, by blocks. The last level, or the last run of levels that
 // share entries, is read whole intervals at a time; the levels before it are the same for all of an interval.
-#include "ir/sparse/store.h"
+#include "ir/sparse/store/store.h"
 
 enum { PIECES = 256, LEAST = 1 << 12 }; // pieces of a tensor; entries of one
 

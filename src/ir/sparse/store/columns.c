@@ -1,5 +1,5 @@
 // Index expressions at many points at once. Sums are added up in 128 bits, so that only results have to fit 64.
-#include "ir/sparse/columns.h"
+#include "ir/sparse/store/columns.h"
 
 typedef enum step_kind { S_SUM, S_FLOOR, S_QUOTIENT, S_PRODUCT, S_MIN, S_MAX } step_kind;
 

@@ -2,7 +2,7 @@
 // begin in each, which says how large arrays are and where every piece goes on; the second writes, level by level of a
 // block of records.
 #include "base/threads.h"
-#include "ir/sparse/pack.h"
+#include "ir/sparse/store/pack.h"
 
 enum { PIECE = 1 << 15 }; // records
 

@@ -1,7 +1,7 @@
 // Sorting records: they are dealt out to buckets by the first bits of their keys, so many that a bucket fits a core's
 // cache, and are sorted there digit by digit. A bucket that does not fit is dealt out again. Every step keeps the order
 // of what it does not tell apart.
-#include "ir/sparse/records.h"
+#include "ir/sparse/store/records.h"
 #include "base/threads.h"
 
 #ifdef __SSE2__

@@ -1,7 +1,7 @@
 // Layouts of sparse tensors: encodings bound to a type and sizes, each with an arena and a pool of its own.
-#include "ir/sparse/layout.h"
+#include "ir/sparse/handle/layout.h"
 #include "ir/hlo.h"
-#include "ir/sparse/impl.h"
+#include "ir/sparse/text/text.h"
 
 static void print_dims(kiln_sparse_layout *h) {
   uint32_t n = h->e->nlevels;

@@ -1,6 +1,6 @@
 // What is checked of an encoding once it is read: the levels, then the map, then the tensor's type. In strict mode the
 // order is MLIR's, so that of several rules the same one is named.
-#include "ir/sparse/impl.h"
+#include "ir/sparse/text/reader.h"
 
 // --- levels -------------------------------------------------------------------------------------------------------
 

@@ -3,9 +3,9 @@
 #ifndef KL_SPARSE_STORE_H
 #define KL_SPARSE_STORE_H
 
-#include "ir/sparse/columns.h"
+#include "ir/sparse/store/columns.h"
 #include "ir/sparse/impl.h"
-#include "ir/sparse/layout.h"
+#include "ir/sparse/handle/layout.h"
 
 // Where a level's arrays are: numbers of buffers, or -1.
 typedef struct kl_level_arrays {

@@ -1,5 +1,5 @@
 // The table of rules, and findings that name them.
-#include "ir/sparse/rules.h"
+#include "ir/sparse/text/rules.h"
 #include <kiln/sparse.h>
 
 static const struct {

@@ -1,6 +1,6 @@
 // What stored arrays keep: their sizes; bounds of positions and coordinates; order and uniqueness of coordinates.
 #include "base/threads.h"
-#include "ir/sparse/store.h"
+#include "ir/sparse/store/store.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // Numbers with their types, and types of tensors, as MLIR writes them.
-#include "ir/sparse/impl.h"
+#include "ir/sparse/text/reader.h"
 #include "ir/text/text.h"
 
 #include <math.h>

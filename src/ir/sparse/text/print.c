@@ -1,5 +1,6 @@
 // The normal form of encodings, as MLIR prints it. An inverse is printed only where it does not follow from the levels.
 #include "ir/sparse/impl.h"
+#include "ir/sparse/text/text.h"
 
 static void put_variables(kl_sb *b, char open, char close, char letter, uint32_t n) {
   kl_sb_putc(b, open);

@@ -1,5 +1,5 @@
 // Trees of affine expressions, and what MLIR folds of them.
-#include "ir/sparse/tree.h"
+#include "ir/sparse/encoding/tree.h"
 
 void kl_trees_init(kl_trees *p, kl_arena *arena) {
   *p = (kl_trees){.arena = arena};

@@ -1,6 +1,6 @@
 // Stored tensors as the public API has them: sources of entries, and what takes them.
 #include "base/threads.h"
-#include "ir/sparse/store.h"
+#include "ir/sparse/store/store.h"
 
 enum { WORTH = 1 << 15 }; // entries that threads are worth
 

@@ -8,7 +8,7 @@
 //   field  := 'map' '=' map | ('posWidth' | 'crdWidth' | 'explicitVal' | 'implicitVal') '=' number
 //
 // Comments begin with // and end with the line.
-#include "ir/sparse/impl.h"
+#include "ir/sparse/text/reader.h"
 #include "ir/text/text.h"
 
 // --- tokens -------------------------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 // Encodings as the public API has them: each with an arena of its own.
+#include "ir/sparse/handle/layout.h"
 #include "ir/sparse/impl.h"
+#include "ir/sparse/text/text.h"
 
 struct kiln_encoding {
   kl_ctx *cx;

@@ -2,7 +2,7 @@
 #ifndef KL_SPARSE_LAYOUT_H
 #define KL_SPARSE_LAYOUT_H
 
-#include "ir/sparse/encoding.h"
+#include "ir/sparse/encoding/encoding.h"
 
 struct kiln_sparse_layout {
   kl_ctx *cx;
@@ -16,6 +16,8 @@ struct kiln_sparse_layout {
   const char **dims; // texts by dimension; NULL where there is no way back
 };
 
+// What it is of, which then lives until the handle is destroyed once more.
+const kl_encoding *kl_encoding_hold(const struct kiln_encoding *h);
 struct kl_shape;
 // How arrays of a shape with an encoding are stored. Owned by the caller. UNSUPPORTED: dynamic dimensions.
 kiln_status kl_sparse_layout_of(kl_ctx *cx, const struct kl_shape *s, kiln_sparse_layout **out);

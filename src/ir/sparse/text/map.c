@@ -8,7 +8,7 @@
 //   factor := INTEGER | NAME | '-' factor | '(' expr ')'
 //
 // Names that are operators are variables where an operand is expected.
-#include "ir/sparse/impl.h"
+#include "ir/sparse/text/reader.h"
 
 // --- variables ----------------------------------------------------------------------------------------------------
 
