@@ -111,7 +111,8 @@ KILN_API kiln_status kiln_module_extract(kiln_context *cx, const kiln_module *m,
 
 KILN_API size_t kiln_module_parameter_leaf_count(const kiln_module *m);
 KILN_API size_t kiln_module_result_leaf_count(const kiln_module *m);
-// False if there is no such leaf, or it is no dense array (a token, say, or one with dynamic dimensions).
+// Of dynamic dimensions the bound. False if there is no such leaf, or it is no dense array (a token, say, or one with a
+// dimension without a bound).
 KILN_API bool kiln_module_parameter_leaf_type(const kiln_module *m, size_t i, kiln_array_type *out);
 KILN_API bool kiln_module_result_leaf_type(const kiln_module *m, size_t i, kiln_array_type *out);
 // Bytes of a buffer, with the padding of its layout (docs/layouts.md), which is written as zero and not read; -1: no
@@ -311,10 +312,10 @@ typedef enum kiln_numerics { KILN_NUMERICS_STRICT, KILN_NUMERICS_FAST } kiln_num
 // above (row-major where the shape states no layout); their alignment is the element's; those of tokens are not looked
 // at, and those without elements may be NULL. Loops run for as long as the program has them run. Asynchronous ops are
 // evaluated where they start. Errors: UNSUPPORTED (what needs other devices or a host: collectives, infeed, outfeed,
-// send, recv, replica-id, partition-id; custom-call; dynamic dimensions; constants without values; unknown opcodes - by
-// name, where ENTRY's result needs them), MEMORY (also where more than max_bytes would be needed: nothing beyond is
-// taken, and where the arrays of ENTRY alone need more, nothing is evaluated; the diagnostic says how much was wanted
-// and how much available).
+// send, recv, replica-id, partition-id; custom-call; dynamic dimensions that have no bound, or are set to less than it;
+// constants without values; unknown opcodes - by name, where ENTRY's result needs them), MEMORY (also where more than
+// max_bytes would be needed: nothing beyond is taken, and where the arrays of ENTRY alone need more, nothing is
+// evaluated; the diagnostic says how much was wanted and how much available).
 typedef struct kiln_eval_params {
   size_t struct_size;
   uint32_t threads;       // 0: all cores

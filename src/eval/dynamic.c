@@ -75,7 +75,7 @@ kiln_status kl_ev_dimension_size(kl_ev *ev, const kl_comp *c, const kl_instr *in
                                  kl_evval *out) {
   int64_t size = operands[0]->shape->dims[in->dims[0]];
   if (in->op == KL_OP_SET_DIMENSION_SIZE) {
-    if (!is_size(operands[1], size)) return kl_ev_refuse(ev, in, "its result has dynamic dimensions");
+    if (!is_size(operands[1], size)) return kl_ev_refuse(ev, in, "its result has other sizes than its type");
     *out = kl_ev_take(ev, operands, 0, in->shape);
     return KILN_OK;
   }
@@ -89,7 +89,7 @@ kiln_status kl_ev_dynamic_reshape(kl_ev *ev, const kl_comp *c, const kl_instr *i
                                   kl_evval *out) {
   for (uint32_t d = 0; d < in->shape->rank; d++)
     if (d + 1 >= in->noperands || !is_size(operands[d + 1], in->shape->dims[d]))
-      return kl_ev_refuse(ev, in, "its result has dynamic dimensions");
+      return kl_ev_refuse(ev, in, "its result has other sizes than its type");
   *out = kl_ev_take(ev, operands, 0, in->shape);
   return KILN_OK;
 }

@@ -47,8 +47,8 @@ static kiln_status check_leaf(kl_ev *ev, const kl_instr *in, const kl_shape *s) 
   if (!kl_shape_is_array(s))
     return kl_unsupported(ev->cx, in->span, "no evaluation of %s: a value of type %s", kl_op_name(in->op),
                           kiln_dtype_name(s->dtype));
-  for (uint32_t d = 0; s->dynamic && d < s->rank; d++)
-    if (s->dynamic[d]) return kl_ev_refuse(ev, in, "its result has dynamic dimensions");
+  for (uint32_t d = 0; d < s->rank; d++)
+    if (s->dims[d] == KL_DIM_UNKNOWN) return kl_ev_refuse(ev, in, "its result has a dimension without a bound");
   return KILN_OK;
 }
 

@@ -91,6 +91,8 @@
 // gives (kl_chain), f32 or f64 whatever an algorithm says but for f64. The sign of a zero is not promised. `algorithm`
 // says otherwise: it names the type of the sums, and widens the interval by what rounding operands to its operand type
 // (to nearest or by dropping bits), or leaving out products of their low parts, may do.
+//   Dynamic dimensions have as many elements as their bound: what would have fewer is refused. So get-dimension-size
+// gives the bound.
 //   scaled-dot takes (lhs, rhs, lhs scale, rhs scale); each operand is first multiplied by its scale in the wider type
 // of both, bf16 at least. Rows of a ragged-dot behind the last group are 0.
 #ifndef KL_EVAL_H

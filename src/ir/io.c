@@ -51,7 +51,9 @@ size_t kiln_module_result_leaf_count(const kiln_module *m) {
 }
 
 static bool array_type(const kl_shape *s, kiln_array_type *out) {
-  if (!s || s->dynamic || !out) return false;
+  if (!s || !out) return false;
+  for (uint32_t d = 0; d < s->rank; d++)
+    if (s->dims[d] == KL_DIM_UNKNOWN) return false;
   *out = (kiln_array_type){.dtype = s->dtype, .rank = s->rank};
   if (s->rank) memcpy(out->dims, s->dims, s->rank * sizeof(int64_t));
   return true;

@@ -141,6 +141,14 @@ static const struct {
     {"ENTRY e { a = s32[3] constant({4,5,6}) n = s32[] constant(3) ROOT r = s32[3] set-dimension-size(a, n), "
      "dimensions={0} }",
      "4 5 6"},
+    // Dynamic dimensions are as long as their bound.
+    {"add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }\n"
+     "f { a = s32[<=3,2] parameter(0) ROOT r = s32[<=3,2] negate(a) }\n"
+     "ENTRY e { i = s32[3,2] iota(), iota_dimension=0 n = s32[] constant(3) a = s32[<=3,2] set-dimension-size(i, n), "
+     "dimensions={0} b = s32[<=3,2] fusion(a), kind=kLoop, calls=f z = s32[] constant(0) s = s32[<=3] reduce(b, z), "
+     "dimensions={1}, to_apply=add m = s32[] get-dimension-size(b), dimensions={0} d = s32[<=6] dynamic-reshape(a, k) "
+     "k = s32[] constant(6) ROOT t = (s32[<=3], s32[], s32[<=6]) tuple(s, m, d) }",
+     "0 -2 -4 3 0 0 1 1 2 2"},
     // Arrays that must not be written on: one element for all, a constant, one that has another name.
     {"ENTRY e { c = s32[] constant(3) d = s32[] negate(c) a = s32[4] broadcast(d), dimensions={} u = s32[2] "
      "constant({1,2}) z = s32[] constant(1) ROOT r = s32[4] dynamic-update-slice(a, u, z) }",
@@ -242,7 +250,11 @@ static const struct {
      "no evaluation of all-reduce:"},
     {"ENTRY e { a = f32[4] constant({1,2,3,4}) n = s32[] constant(2) ROOT r = f32[<=4] set-dimension-size(a, n), "
      "dimensions={0} }",
-     "no evaluation of set-dimension-size: its result has dynamic dimensions"},
+     "no evaluation of set-dimension-size: its result has other sizes than its type"},
+    {"ENTRY e { a = f32[4] constant({1,2,3,4}) n = s32[] constant(2) ROOT r = f32[<=4] dynamic-reshape(a, n) }",
+     "no evaluation of dynamic-reshape: its result has other sizes than its type"},
+    {"ENTRY e { ROOT r = f32[?,2] parameter(0) }",
+     "no evaluation of parameter: its result has a dimension without a bound"},
     {"ENTRY e { a = f32[2] constant({1,2}) ROOT r = f32[2] shuffle(a) }", "no evaluation of shuffle:"},
     {"ENTRY e { ROOT r = f32[2] frobnicate() }", "no evaluation of opcode 'frobnicate'"},
     {"f { ROOT r = u32[] replica-id() }\nENTRY e { ROOT r = u32[] call(), to_apply=f }",
