@@ -103,6 +103,34 @@ typedef struct kiln_cuda_launch_params {
 KILN_API kiln_status kiln_cuda_kernel_launch(kiln_context *cx, kiln_cuda_kernel *k,
                                              const kiln_cuda_launch_params *params);
 
+// Makes scratch memory what the first launch needs, in the order of the stream: its zeros and its constants (of the
+// manifest), which later launches keep as they are. Where the stream is being captured, the kernel has to outlive the
+// graph, which copies the constants each time. Nothing to do where there is neither. Errors: INVALID (the address),
+// DEVICE.
+KILN_API kiln_status kiln_cuda_kernel_fill_scratch(kiln_context *cx, kiln_cuda_kernel *k, void *stream,
+                                                   uint64_t scratch);
+
+// --- frozen launches ----------------------------------------------------------------------------------------------
+
+// All launches of a kernel with their arguments, checked and laid out as the driver takes them: what is left to do is a
+// call of the driver for each (benchmarks/README.md has what that costs). Launching changes nothing in it, so any
+// number of threads may do so at once, each with a kiln_context and a stream of its own, as far as the buffers allow;
+// binding and destroying is for one thread alone while nobody launches.
+typedef struct kiln_cuda_frozen kiln_cuda_frozen;
+
+// Prepares the kernel, which must outlive what is frozen. Of the params the stream does not count, and `launched` is
+// NULL. Errors: those of kiln_cuda_kernel_prepare and of kiln_cuda_kernel_launch.
+KILN_API kiln_status kiln_cuda_frozen_create(kiln_context *cx, kiln_cuda_kernel *k,
+                                             const kiln_cuda_launch_params *params, kiln_cuda_frozen **out);
+// Before the kernel.
+KILN_API void kiln_cuda_frozen_destroy(kiln_cuda_frozen **f);
+// Other buffers, another count. After an error it is as before.
+KILN_API kiln_status kiln_cuda_frozen_bind(kiln_context *cx, kiln_cuda_frozen *f,
+                                           const kiln_cuda_launch_params *params);
+// Enqueues all launches on the stream, which may be being captured. Errors: DEVICE; UNSUPPORTED (a loop, on a stream
+// that is being captured).
+KILN_API kiln_status kiln_cuda_frozen_launch(kiln_context *cx, const kiln_cuda_frozen *f, void *stream);
+
 // --- a device of one's own ----------------------------------------------------------------------------------------
 
 // For programs without a runtime of their own: a device's primary context, one stream, memory, timing. Serves one

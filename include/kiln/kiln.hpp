@@ -64,6 +64,7 @@ using kernel_owner = owner<kiln_kernel, kiln_kernel_destroy>;
 using driver_owner = owner<kiln_driver, kiln_driver_close>;
 using device_owner = owner<kiln_device, kiln_device_close>;
 using cuda_kernel_owner = owner<kiln_cuda_kernel, kiln_cuda_kernel_destroy>;
+using cuda_frozen_owner = owner<kiln_cuda_frozen, kiln_cuda_frozen_destroy>; // before its kernel
 
 // A params struct of defaults: auto p = kiln::params<kiln_compile_params>().
 template <class T> T params() {

@@ -74,6 +74,7 @@ kiln_status kl_program_arrays(kl_ctx *cx, const kl_program *p, const void *param
 // Checks the buffers of a launch. at: by slot, the address, or the value where the slot goes by value. The message
 // names slot and address.
 kiln_status kl_program_check(kl_ctx *cx, const kl_program *p, const uint64_t *at, int64_t count, uint64_t scratch);
+kiln_status kl_program_check_scratch(kl_ctx *cx, const kl_program *p, uint64_t scratch);
 uint64_t kl_program_argument(const kiln_argument *a, const uint64_t *at, int64_t count, uint64_t scratch);
 // Is the launch to be done, with buffers at these addresses, by slot?
 bool kl_program_launches(const kl_program *p, const kiln_launch *l, const uint64_t *at);
@@ -101,5 +102,7 @@ struct kiln_artifact {
   char *text[6]; // by kiln_text_kind
   size_t text_size[6];
 };
+// The same artifact once more, to be destroyed as often.
+kiln_artifact *kl_artifact_share(const kiln_artifact *a);
 
 #endif

@@ -18,6 +18,12 @@ void kiln_artifact_destroy(kiln_artifact **a) {
   kiln_context_destroy(&cx);
 }
 
+kiln_artifact *kl_artifact_share(const kiln_artifact *a) {
+  kiln_artifact *own = (kiln_artifact *)a; // the count alone changes
+  atomic_fetch_add(&own->refs, 1);
+  return own;
+}
+
 const char *kiln_artifact_text(const kiln_artifact *a, kiln_text_kind kind, size_t *size) {
   KL_CLEAR(size);
   if (!a || (unsigned)kind >= KL_COUNT(a->text)) return NULL;
@@ -156,6 +162,13 @@ static bool any_overlap(kl_ctx *cx, const kl_program *p, const uint64_t *at, int
   return found;
 }
 
+kiln_status kl_program_check_scratch(kl_ctx *cx, const kl_program *p, uint64_t scratch) {
+  const kiln_manifest *f = &p->manifest;
+  if (!f->scratch_bytes || (scratch && scratch % f->scratch_align == 0)) return KILN_OK;
+  return kl_invalid(cx, KL_NOWHERE, "scratch: expected an address that is a multiple of %u, found 0x%llx",
+                    f->scratch_align, ADDRESS(scratch));
+}
+
 // Where something overlaps, the first result by number that does is named, and what it overlaps.
 kiln_status kl_program_check(kl_ctx *cx, const kl_program *p, const uint64_t *at, int64_t count, uint64_t scratch) {
   const kiln_manifest *f = &p->manifest;
@@ -167,10 +180,7 @@ kiln_status kl_program_check(kl_ctx *cx, const kl_program *p, const uint64_t *at
   for (size_t i = f->parameter_count; found && i < n; i++)
     for (size_t k = 0; k < i && is_address(p, i, count); k++)
       if (is_address(p, k, count)) KL_TRY(check_overlap(cx, p, at, count, i, k));
-  if (f->scratch_bytes && (scratch == 0 || scratch % f->scratch_align))
-    return kl_invalid(cx, KL_NOWHERE, "scratch: expected an address that is a multiple of %u, found 0x%llx",
-                      f->scratch_align, ADDRESS(scratch));
-  return KILN_OK;
+  return kl_program_check_scratch(cx, p, scratch);
 }
 
 uint64_t kl_program_argument(const kiln_argument *a, const uint64_t *at, int64_t count, uint64_t scratch) {

@@ -412,6 +412,41 @@ static void launch_often(worker *w) {
           right_launches);
 }
 
+// One frozen launch is everybody's, each on a stream of his own.
+static kiln_cuda_frozen *frozen;
+
+static void launch_frozen_often(worker *w) {
+  in = AT(0);
+  scratch = AT(1);
+  out = AT(2);
+  stream = &in;
+  launches = right_launches = 0;
+  for (int i = 0; i < 10 * ROUNDS; i++) WORKS(w, kiln_cuda_frozen_launch(w->cx, frozen, stream));
+  if (launches != 20 * ROUNDS || right_launches != launches)
+    blame(w, "expected %d launches on this thread's stream, found %ld, %ld right", 20 * ROUNDS, launches,
+          right_launches);
+}
+
+START_TEST(one_frozen_launch_is_launched_by_all) {
+  kiln_context *cx = kiln_context_create(NULL);
+  kiln_device *dev = NULL;
+  uint64_t from = AT(0), to = AT(2);
+  kiln_cuda_launch_params p = {.struct_size = sizeof p, .parameters = &from, .results = &to, .scratch = AT(1)};
+  standin_reset();
+  standin_state.launched = count_launch;
+  make_cuda_kernel(cx, &dev);
+  ck_assert_int_eq(kiln_cuda_frozen_create(cx, cuda_kernel, &p, &frozen), KILN_OK);
+  at_once(launch_frozen_often);
+  ck_assert_int_eq(standin_state.launches, 20 * ROUNDS * THREADS);
+  kiln_cuda_frozen_destroy(&frozen);
+  kiln_cuda_kernel_destroy(&cuda_kernel);
+  kiln_device_close(&dev);
+  kiln_driver_close(&driver);
+  ck_assert(standin_is_clean());
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 // Libraries, and the modules of old drivers.
 START_TEST(one_cuda_kernel_is_loaded_once) {
   static const int versions[] = {13000, 11080};
@@ -436,5 +471,6 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("threads", NO_FRAME, {compiling_is_the_same_as_alone}, {one_artifact_is_loaded_by_all},
-                   {one_kernel_is_run_by_all}, {diagnostics_are_the_contexts_own}, {one_cuda_kernel_is_loaded_once});
+                   {one_kernel_is_run_by_all}, {diagnostics_are_the_contexts_own}, {one_cuda_kernel_is_loaded_once},
+                   {one_frozen_launch_is_launched_by_all});
 }

@@ -168,11 +168,6 @@ static void shrink(kiln_cache *c) {
   index_anew(c, c->nslots);
 }
 
-static kiln_artifact *share(kiln_artifact *a) {
-  atomic_fetch_add(&a->refs, 1);
-  return a;
-}
-
 static kiln_artifact *recall(kiln_cache *c, const kl_cache_key *key) {
   kiln_artifact *a = NULL;
   pthread_mutex_lock(&c->lock);
@@ -180,7 +175,7 @@ static kiln_artifact *recall(kiln_cache *c, const kl_cache_key *key) {
   if (at) {
     kept *k = &c->kept.p[at - 1];
     k->used = ++c->clock;
-    a = share(k->a);
+    a = kl_artifact_share(k->a);
     c->info.memory_hits++;
   }
   pthread_mutex_unlock(&c->lock);
@@ -191,7 +186,7 @@ static void remember(kiln_cache *c, const kl_cache_key *key, kiln_artifact *a, s
   pthread_mutex_lock(&c->lock);
   uint32_t *slot = find(c, key);
   if (!*slot && bytes <= c->most_memory) {
-    VEC_PUSH(c->cx, &c->kept, (kept){*key, share(a), bytes, ++c->clock});
+    VEC_PUSH(c->cx, &c->kept, (kept){*key, kl_artifact_share(a), bytes, ++c->clock});
     *slot = (uint32_t)c->kept.n;
     c->info.memory_bytes += bytes;
     if (c->info.memory_bytes > c->most_memory) shrink(c);

@@ -1,8 +1,8 @@
 // Calls of XLA's foreign function interface, on the host and on a GPU.
 
-#include "jit/cuda/cuda.h"
 #include "jit/jit.h"
 #include "jit/xla/abi.h"
+#include <kiln/cuda.h>
 #include <kiln/xla.h>
 
 #include <stdio.h>
@@ -14,9 +14,7 @@ struct kiln_xla_kernel {
   kiln_kernel *host;
   kiln_cuda_kernel *gpu;
   const kiln_driver *d;
-  CUcontext context;
-  kl_cuda_fate fate;
-  void *constants; // of the GPU's scratch memory
+  void *context;
 };
 
 // --- life ---------------------------------------------------------------------------------------------------------
@@ -39,11 +37,6 @@ static kiln_status load(kl_ctx *cx, kiln_xla_kernel *k, const kiln_artifact *a) 
   KL_TRY(check_manifest(cx, &a->manifest, a->host));
   if (a->host) return kiln_kernel_load(cx, a, &k->host);
   KL_TRY(kiln_cuda_kernel_create(cx, k->d, a, k->context, &k->gpu));
-  if (a->manifest.constant_bytes) {
-    if (!(k->constants = kl_arena_try_alloc(&k->arena, a->manifest.constant_bytes)))
-      return kl_out_of_memory(cx, a->manifest.constant_bytes, "constants");
-    memcpy(k->constants, a->manifest.constants, a->manifest.constant_bytes);
-  }
   return kiln_cuda_kernel_prepare(cx, k->gpu);
 }
 
@@ -159,31 +152,16 @@ typedef struct call {
   xla_error *error;
 } call;
 
-// Scratch memory as the manifest wants it, in the order of the stream.
-static kiln_status fill_scratch(const call *c, CUstream stream, CUdeviceptr scratch) {
+static kiln_status launch(const call *c, void *stream, uint64_t scratch) {
   const kiln_manifest *f = &c->k->program.manifest;
-  const kiln_driver *d = c->k->d;
-  if (f->scratch_zero_bytes)
-    KL_CUDA_TRY(c->cx, d, &c->k->fate, cuMemsetD8Async, scratch, 0, f->scratch_zero_bytes, stream);
-  if (f->constant_bytes)
-    KL_CUDA_TRY(c->cx, d, &c->k->fate, cuMemcpyHtoDAsync, scratch + f->scratch_zero_bytes, c->k->constants,
-                f->constant_bytes, stream);
-  return KILN_OK;
-}
-
-static kiln_status launch(const call *c, void *stream, CUdeviceptr scratch) {
-  const kiln_manifest *f = &c->k->program.manifest;
-  kl_cuda_scope scope;
   _Static_assert(sizeof(void *) == sizeof(uint64_t), "addresses of the device are as wide as the host's");
-  KL_TRY(kl_cuda_enter(c->cx, c->k->d, &c->k->fate, c->k->context, &scope));
-  kiln_status st = fill_scratch(c, stream, scratch);
+  KL_TRY(kiln_cuda_kernel_fill_scratch(c->cx, c->k->gpu, stream, scratch));
   kiln_cuda_launch_params p = {.struct_size = sizeof p,
                                .stream = stream,
                                .parameters = (const uint64_t *)c->at,
                                .results = (const uint64_t *)c->at + f->parameter_count,
                                .scratch = scratch};
-  if (st == KILN_OK) st = kiln_cuda_kernel_launch(c->cx, c->k->gpu, &p);
-  return kl_cuda_leave(c->cx, c->k->d, &c->k->fate, &scope, st);
+  return kiln_cuda_kernel_launch(c->cx, c->k->gpu, &p);
 }
 
 // XLA frees what it gave in the order of the stream: what is launched still has it.
@@ -197,7 +175,7 @@ static kiln_status run_gpu(call *c) {
                               .alignment = f->scratch_align ? f->scratch_align : 1};
   if ((c->error = api->stream_get(&stream))) return KILN_E_DEVICE;
   if (f->scratch_bytes && (c->error = api->allocate(&memory))) return KILN_E_MEMORY;
-  kiln_status st = launch(c, stream.stream, (CUdeviceptr)(uintptr_t)memory.data);
+  kiln_status st = launch(c, stream.stream, (uint64_t)(uintptr_t)memory.data);
   xla_free_args freed = {
       .struct_size = sizeof freed, .context = c->frame->context, .size = memory.size, .data = memory.data};
   if (!f->scratch_bytes) return st;

@@ -1,6 +1,25 @@
 // GPUs: drivers, kernels, devices; kernels as calls of XLA.
 #include "misuse.h"
 
+static void null_frozen(void) {
+  uint64_t from = (uint64_t)(uintptr_t)in, to = (uint64_t)(uintptr_t)out;
+  kiln_cuda_launch_params p = {.struct_size = sizeof p, .parameters = &from, .results = &to};
+  kiln_cuda_frozen *f = NULL;
+  NULLS(INVALID_CX, kiln_cuda_frozen *, kiln_cuda_frozen_create(NULL, on_gpu, &p, &o));
+  NULLS(INVALID, kiln_cuda_frozen *, kiln_cuda_frozen_create(cx, NULL, &p, &o));
+  NULLS(INVALID, kiln_cuda_frozen *, kiln_cuda_frozen_create(cx, on_gpu, NULL, &o));
+  INVALID(kiln_cuda_frozen_create(cx, on_gpu, &p, NULL));
+  ck_assert_int_eq(kiln_cuda_frozen_create(cx, on_gpu, &p, &f), KILN_OK);
+  INVALID_CX(kiln_cuda_frozen_bind(NULL, f, &p));
+  INVALID(kiln_cuda_frozen_bind(cx, NULL, &p));
+  INVALID(kiln_cuda_frozen_bind(cx, f, NULL));
+  INVALID_CX(kiln_cuda_frozen_launch(NULL, f, NULL));
+  INVALID(kiln_cuda_frozen_launch(cx, NULL, NULL));
+  kiln_cuda_frozen_destroy(&f);
+  kiln_cuda_frozen_destroy(&f);
+  kiln_cuda_frozen_destroy(NULL);
+}
+
 START_TEST(null_cuda) {
   kiln_device_info info = {.struct_size = sizeof info};
   kiln_cuda_resources r = {.struct_size = sizeof r};
@@ -33,6 +52,9 @@ START_TEST(null_cuda) {
   kiln_diagnostics_clear(cx);
   ck_assert_int_eq(kiln_cuda_kernel_launch(cx, on_gpu, &p), KILN_E_INVALID);
   ck_assert_uint_eq(kiln_diagnostics_count(cx), 1);
+  INVALID_CX(kiln_cuda_kernel_fill_scratch(NULL, on_gpu, NULL, 0));
+  INVALID(kiln_cuda_kernel_fill_scratch(cx, NULL, NULL, 0));
+  null_frozen();
   NULLS(INVALID_CX, kiln_device *, kiln_device_open(NULL, driver, 0, &o));
   NULLS(INVALID, kiln_device *, kiln_device_open(cx, NULL, 0, &o));
   INVALID(kiln_device_open(cx, driver, 0, NULL));

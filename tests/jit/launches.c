@@ -1,0 +1,289 @@
+// Launching on the simulator's driver in every way that there is: all give what the evaluator says, again and again,
+// for the buffers that they were last given.
+#include "support/context.h"
+
+#include <kiln/kiln.h>
+#include <stdio.h>
+
+enum { MOST = 8, PLACES = 2 };
+
+static kiln_driver *driver;
+static kiln_device *device;
+static void *stream;
+
+static void setup(void) {
+  kiln_driver_params p = {.struct_size = sizeof p, .resolve = kiln_sim_resolve, .initialize = true};
+  make_context();
+  EXPECT(kiln_driver_open(cx, &p, &driver) == KILN_OK && kiln_device_open(cx, driver, 0, &device) == KILN_OK, "%s",
+         last_finding());
+  stream = kiln_device_stream(device);
+}
+
+static void teardown(void) {
+  kiln_device_close(&device);
+  kiln_driver_close(&driver);
+  drop_context();
+}
+
+// --- modules --------------------------------------------------------------------------------------------------------
+
+typedef struct module_row {
+  const char *what, *text;
+  int64_t count; // of elements, given at run time; 0: no such artifact
+  bool programmatic, by_value, loops;
+} module_row;
+
+#define ADD "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
+static const module_row rows[] = {
+    {"one launch", "ENTRY e { p = f32[1000] parameter(0) ROOT r = f32[1000] negate(p) }", 0, false, false, false},
+    {"rows at run time", "ENTRY e { p = f32[1000] parameter(0) ROOT r = f32[1000] negate(p) }", 1000, false, false,
+     false},
+    {"a scalar by value",
+     "ENTRY e { p = s32[100] parameter(0) q = s32[] parameter(1) b = s32[100] broadcast(q), dimensions={} "
+     "ROOT r = s32[100] add(p, b) }",
+     0, false, true, false},
+    {"several launches, one behind the other",
+     "f { p = f32[1000] parameter(0) ROOT r = f32[1000] negate(p) }\n"
+     "ENTRY e { p = f32[1000] parameter(0) a = f32[1000] fusion(p), kind=kLoop, calls=f "
+     "ROOT b = f32[1000] fusion(a), kind=kLoop, calls=f }",
+     0, true, false, false},
+    {"counters in scratch memory",
+     ADD "ENTRY e { p = f32[20000] parameter(0) z = f32[] constant(0) "
+         "ROOT r = f32[] reduce(p, z), dimensions={0}, to_apply=add }",
+     0, false, false, false},
+    {"launches for results in place and apart",
+     "ENTRY e { p = f32[64,32] parameter(0) u = f32[5,32] parameter(1) i = s32[] parameter(2) z = s32[] constant(0) "
+     "ROOT r = f32[64,32] dynamic-update-slice(p, u, i, z) }",
+     0, false, false, false},
+    {"nothing to launch", "ENTRY e { p = f32[0] parameter(0) ROOT r = f32[0] negate(p) }", 0, false, false, false},
+    {"a loop",
+     "cond { t = (s32[], f32[64]) parameter(0) i = s32[] get-tuple-element(t), index=0 n = s32[] constant(9) "
+     "ROOT l = pred[] compare(i, n), direction=LT }\n"
+     "body { t = (s32[], f32[64]) parameter(0) i = s32[] get-tuple-element(t), index=0 "
+     "x = f32[64] get-tuple-element(t), index=1 c = s32[] constant(2) j = s32[] add(i, c) y = f32[64] add(x, x) "
+     "ROOT r = (s32[], f32[64]) tuple(j, y) }\n"
+     "ENTRY e { i = s32[] parameter(0) x = f32[64] parameter(1) t = (s32[], f32[64]) tuple(i, x) "
+     "ROOT w = (s32[], f32[64]) while(t), condition=cond, body=body }",
+     0, false, false, true},
+    {"a loop in a loop",
+     "c1 { t = (s32[], s32[], f32[8]) parameter(0) i = s32[] get-tuple-element(t), index=1 n = s32[] constant(20) "
+     "ROOT l = pred[] compare(i, n), direction=LT }\n"
+     "b1 { t = (s32[], s32[], f32[8]) parameter(0) k = s32[] get-tuple-element(t), index=0 "
+     "i = s32[] get-tuple-element(t), index=1 x = f32[8] get-tuple-element(t), index=2 c = s32[] constant(6) "
+     "j = s32[] add(i, c) h = f32[] constant(0.5) hb = f32[8] broadcast(h), dimensions={} y = f32[8] add(x, hb) "
+     "ROOT r = (s32[], s32[], f32[8]) tuple(k, j, y) }\n"
+     "c0 { t = (s32[], s32[], f32[8]) parameter(0) k = s32[] get-tuple-element(t), index=0 n = s32[] constant(7) "
+     "ROOT l = pred[] compare(k, n), direction=LT }\n"
+     "b0 { t = (s32[], s32[], f32[8]) parameter(0) k = s32[] get-tuple-element(t), index=0 c = s32[] constant(3) "
+     "m = s32[] add(k, c) x = f32[8] get-tuple-element(t), index=2 u = (s32[], s32[], f32[8]) tuple(m, m, x) "
+     "ROOT w = (s32[], s32[], f32[8]) while(u), condition=c1, body=b1 }\n"
+     "ENTRY e { k = s32[] parameter(0) x = f32[8] parameter(1) t = (s32[], s32[], f32[8]) tuple(k, k, x) "
+     "ROOT w = (s32[], s32[], f32[8]) while(t), condition=c0, body=b0 }",
+     0, false, false, true},
+};
+enum { ROWS = sizeof rows / sizeof rows[0], CONSTANT = ROWS }; // behind them, one with a constant of more than 1 MiB
+
+static kiln_module *parse_row(int row) {
+  char text[4096];
+  if (row < CONSTANT) {
+    snprintf(text, sizeof text, "HloModule m\n%s", rows[row].text);
+    return parse(text);
+  }
+  static char *big;
+  size_t n = 0;
+  enum { ELEMENTS = 300000 };
+  if (!big) {
+    big = malloc(12 * ELEMENTS + 300);
+    n += (size_t)sprintf(big, "HloModule m\nENTRY e { p = f32[%d] parameter(0) c = f32[%d] constant({", ELEMENTS,
+                         ELEMENTS);
+    for (int i = 0; i < ELEMENTS; i++) n += (size_t)sprintf(big + n, "%s%d", i ? "," : "", i * 37 % 1009);
+    sprintf(big + n, "}) ROOT r = f32[%d] multiply(p, c) }", ELEMENTS);
+  }
+  return parse(big);
+}
+
+// --- a kernel with buffers
+// --------------------------------------------------------------------------------------------
+
+// Buffers of several calls: a place each, with inputs of their own.
+typedef struct bench {
+  kiln_module *m;
+  kiln_artifact *a;
+  const kiln_manifest *f;
+  kiln_cuda_kernel *k;
+  int64_t count;
+  void *in[PLACES][MOST], *out[MOST]; // on the host
+  uint64_t parameters[PLACES][MOST], results[PLACES][MOST], scratch[PLACES];
+} bench;
+
+static void good(kiln_status st, const char *what) {
+  EXPECT(st == KILN_OK, "%s: %s", what, last_finding());
+}
+
+static void make_place(bench *b, int place) {
+  for (size_t i = 0; i < b->f->parameter_count; i++) {
+    const kiln_slot *s = &b->f->slots[i];
+    b->in[place][i] = calloc(1, (size_t)s->bytes + 8);
+    kiln_module_parameter_leaf_fill(b->m, i, (uint64_t)place + 1, b->in[place][i]);
+    if (s->type.rank == 0 && s->type.dtype == KILN_S32) *(int32_t *)b->in[place][i] = place; // trips, places, terms
+    if (s->by_value) {
+      memcpy(&b->parameters[place][i], b->in[place][i], 4);
+      continue;
+    }
+    good(kiln_device_alloc(cx, device, (uint64_t)s->bytes, &b->parameters[place][i]), "memory");
+    good(kiln_device_upload(cx, device, b->parameters[place][i], b->in[place][i], (uint64_t)s->bytes), "memory");
+  }
+  for (size_t i = 0; i < b->f->result_count; i++)
+    good(kiln_device_alloc(cx, device, (uint64_t)b->f->slots[b->f->parameter_count + i].bytes, &b->results[place][i]),
+         "memory");
+  good(kiln_device_alloc(cx, device, b->f->scratch_bytes, &b->scratch[place]), "memory");
+  good(kiln_cuda_kernel_fill_scratch(cx, b->k, stream, b->f->scratch_bytes ? b->scratch[place] : 0), "scratch");
+}
+
+static bench open_bench(int row) {
+  const module_row *r = row < CONSTANT ? &rows[row] : &(module_row){0};
+  kiln_compile_params p = {
+      .struct_size = sizeof p, .max_count = r->count, .programmatic = r->programmatic, .scalars_by_value = r->by_value};
+  bench b = {.m = parse_row(row), .count = r->count};
+  good(kiln_compile(cx, b.m, &p, &b.a), "compile");
+  b.f = kiln_artifact_manifest(b.a);
+  good(kiln_cuda_kernel_create(cx, driver, b.a, kiln_device_context(device), &b.k), "kernel");
+  EXPECT(b.f->parameter_count <= MOST && b.f->result_count <= MOST, "buffers");
+  for (int place = 0; place < PLACES; place++) make_place(&b, place);
+  for (size_t i = 0; i < b.f->result_count; i++)
+    b.out[i] = malloc((size_t)b.f->slots[b.f->parameter_count + i].bytes + 8);
+  return b;
+}
+
+static void close_bench(bench *b) {
+  kiln_cuda_kernel_destroy(&b->k);
+  for (int place = 0; place < PLACES; place++) {
+    for (size_t i = 0; i < b->f->parameter_count; i++) {
+      free(b->in[place][i]);
+      if (!b->f->slots[i].by_value) kiln_device_free(device, b->parameters[place][i]);
+    }
+    for (size_t i = 0; i < b->f->result_count; i++) kiln_device_free(device, b->results[place][i]);
+    kiln_device_free(device, b->scratch[place]);
+  }
+  for (size_t i = 0; i < b->f->result_count; i++) free(b->out[i]);
+  kiln_artifact_destroy(&b->a);
+  kiln_module_destroy(&b->m);
+}
+
+static kiln_cuda_launch_params params_of(const bench *b, int place) {
+  return (kiln_cuda_launch_params){.struct_size = sizeof(kiln_cuda_launch_params),
+                                   .stream = stream,
+                                   .parameters = b->parameters[place],
+                                   .results = b->results[place],
+                                   .scratch = b->f->scratch_bytes ? b->scratch[place] : 0,
+                                   .count = b->count};
+}
+
+static void spoil(const bench *b, int place) {
+  for (size_t i = 0; i < b->f->result_count; i++)
+    good(kiln_device_fill(cx, device, b->results[place][i], 0xab,
+                          (uint64_t)b->f->slots[b->f->parameter_count + i].bytes),
+         "spoil");
+}
+
+// Is what is there what the module means?
+static void judge(bench *b, int place, const char *way) {
+  kiln_mismatch first[1];
+  size_t n = 0;
+  good(kiln_device_synchronize(cx, device), way);
+  for (size_t i = 0; i < b->f->result_count; i++)
+    good(kiln_device_download(cx, device, b->out[i], b->results[place][i],
+                              (uint64_t)b->f->slots[b->f->parameter_count + i].bytes),
+         way);
+  good(kiln_module_check(cx, b->m, (const void *const *)b->in[place], (const void *const *)b->out, first, 1, &n, NULL),
+       way);
+  EXPECT(n == 0, "%s, place %d: %zu elements differ, the first at %lld of result %zu", way, place, n,
+         (long long)first[0].element, first[0].result);
+}
+
+static const char *name_of(int row) {
+  return row < CONSTANT ? rows[row].what : "a large constant";
+}
+
+// --- the ways -------------------------------------------------------------------------------------------------------
+
+// Twice each: counters are what they were.
+START_TEST(launched_one_by_one) {
+  bench b = open_bench(_i);
+  for (int turn = 0; turn < 2 * PLACES; turn++) {
+    kiln_cuda_launch_params p = params_of(&b, turn % PLACES);
+    spoil(&b, turn % PLACES);
+    good(kiln_cuda_kernel_launch(cx, b.k, &p), name_of(_i));
+    judge(&b, turn % PLACES, name_of(_i));
+  }
+  close_bench(&b);
+}
+END_TEST
+
+START_TEST(frozen_and_rebound) {
+  bench b = open_bench(_i);
+  kiln_cuda_launch_params p[PLACES] = {params_of(&b, 0), params_of(&b, 1)};
+  kiln_cuda_frozen *f = NULL;
+  good(kiln_cuda_frozen_create(cx, b.k, &p[0], &f), name_of(_i));
+  for (int turn = 0; turn < 2 * PLACES; turn++) {
+    int place = turn / 2;
+    if (turn == 2) good(kiln_cuda_frozen_bind(cx, f, &p[1]), name_of(_i));
+    spoil(&b, place);
+    good(kiln_cuda_frozen_launch(cx, f, stream), name_of(_i));
+    judge(&b, place, name_of(_i));
+  }
+  kiln_cuda_frozen_destroy(&f);
+  ck_assert_ptr_null(f);
+  close_bench(&b);
+}
+END_TEST
+
+// A result that is its parameter: other launches than for one that is not.
+START_TEST(frozen_in_place_and_apart) {
+  bench b = open_bench(5);
+  kiln_cuda_launch_params p = params_of(&b, 0);
+  kiln_cuda_frozen *f = NULL;
+  uint64_t in_place[1] = {b.parameters[1][0]}, apart[1] = {b.results[1][0]};
+  ck_assert_uint_eq(b.f->slots[0].alias, b.f->parameter_count);
+  good(kiln_cuda_frozen_create(cx, b.k, &p, &f), "apart");
+  p = params_of(&b, 1);
+  p.results = in_place;
+  good(kiln_cuda_frozen_bind(cx, f, &p), "in place");
+  good(kiln_cuda_frozen_launch(cx, f, stream), "in place");
+  b.results[1][0] = in_place[0];
+  judge(&b, 1, "in place");
+  b.results[1][0] = apart[0];
+  kiln_cuda_frozen_destroy(&f);
+  close_bench(&b);
+}
+END_TEST
+
+// A bind that is refused changes nothing.
+START_TEST(refused_buffers_change_nothing) {
+  bench b = open_bench(3);
+  kiln_cuda_launch_params p = params_of(&b, 0), wrong = params_of(&b, 1);
+  uint64_t skewed[1] = {b.parameters[1][0] + 4};
+  kiln_cuda_frozen *f = NULL;
+  good(kiln_cuda_frozen_create(cx, b.k, &p, &f), "frozen");
+  wrong.parameters = skewed;
+  ck_assert_int_eq(kiln_cuda_frozen_bind(cx, f, &wrong), KILN_E_INVALID);
+  EXPECT(strstr(last_finding(), "parameter 0: expected an address that is a multiple of 16"), "%s", last_finding());
+  wrong = params_of(&b, 1);
+  wrong.scratch = 0;
+  ck_assert_int_eq(kiln_cuda_frozen_bind(cx, f, &wrong), KILN_E_INVALID);
+  wrong = params_of(&b, 1);
+  wrong.count = 7;
+  ck_assert_int_eq(kiln_cuda_frozen_bind(cx, f, &wrong), KILN_E_INVALID);
+  spoil(&b, 0);
+  good(kiln_cuda_frozen_launch(cx, f, stream), "frozen");
+  judge(&b, 0, "frozen");
+  ck_assert_int_eq(kiln_cuda_kernel_fill_scratch(cx, b.k, stream, b.scratch[0] + 8), KILN_E_INVALID);
+  kiln_cuda_frozen_destroy(&f);
+  close_bench(&b);
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("launches", ONCE(setup, teardown), {launched_one_by_one, CONSTANT + 1},
+                   {frozen_and_rebound, CONSTANT + 1}, {frozen_in_place_and_apart}, {refused_buffers_change_nothing});
+}
