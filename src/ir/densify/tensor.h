@@ -3,7 +3,7 @@
 #ifndef KL_DENSIFY_TENSOR_H
 #define KL_DENSIFY_TENSOR_H
 
-#include "ir/densify/graph.h"
+#include "ir/densify/expression.h"
 #include "ir/sparse/store/store.h"
 
 typedef struct kl_tensor {

@@ -1,11 +1,11 @@
-// Writing HLO: what the computations that unpack and pack stored tensors are made of. Private to this room.
+// Writing HLO op by op: what takes the place of ops that rewriting steps take apart, and the computations that unpack
+// and pack stored tensors.
 //
 // Values are instructions of the open computation, by index. Shapes have default layouts. An array without elements is
 // one like any other: indexing it, and scattering into it, makes what there is to make.
-#ifndef KL_DENSIFY_GRAPH_H
-#define KL_DENSIFY_GRAPH_H
+#ifndef KL_GRAPH_H
+#define KL_GRAPH_H
 
-#include "ir/index/domain/domain.h"
 #include "ir/rewrite/transform.h"
 
 typedef enum kl_combiner {
@@ -77,12 +77,5 @@ uint32_t kl_graph_reduce(kl_graph *g, uint32_t a, uint32_t dim, kl_combiner by);
 // Sums or maxima of a[i, 0..j], of indices [n, m] that are not negative. In blocks, and what comes before each block
 // likewise: there is no kernel for scans yet.
 uint32_t kl_graph_scan(kl_graph *g, uint32_t a, kl_combiner by);
-// The value of an expression of dims, which are values of one shape within bounds of the domain. The expression has
-// been looked at by kl_graph_is_narrow, or indices are s64.
-uint32_t kl_graph_expression(kl_graph *g, kl_dom *d, const kl_aff *e, const uint32_t *dims, uint32_t like);
-// Does 31 bits hold it, and what stands within it?
-bool kl_graph_is_narrow(kl_dom *d, const kl_aff *e);
-// Can it be written: is there no divisor that is not constant?
-bool kl_graph_is_writable(const kl_aff *e);
 
 #endif
