@@ -5,6 +5,7 @@
 #include "jit/kernels.h"
 #include "jit/pieces.h"
 #include "ir/densify/densify.h"
+#include "ir/rewrite/expand/expand.h"
 #include "lower/emit/emit.h"
 #include "lower/emit/irtable.h"
 #include "lower/plan/cost/cost.h"
@@ -23,7 +24,7 @@ typedef struct job {
   kl_ctx *cx;
   const kiln_module *given, *origin, *m; // by the caller; over arrays alone; as it is compiled
   const char *picked, *fusion;           // of `given` and of `origin`, that is compiled alone, or NULL
-  kiln_module *dense;                    // `origin`, where it is not the caller's
+  kiln_module *dense, *expanded;         // made of the caller's; `origin` is the last of them
   kl_stored_interface stored;            // what its leaves are
   kiln_compile_params params;            // for `m`
   kl_strategy strategy;
@@ -666,6 +667,13 @@ static kiln_status densify(job *j) {
   return KILN_OK;
 }
 
+// Ops that have no kernel of their own become those that they are made of.
+static kiln_status expand(job *j) {
+  KL_TRY(kl_module_expand(j->cx, j->origin, &j->expanded));
+  if (j->expanded) j->origin = j->expanded;
+  return KILN_OK;
+}
+
 static kiln_status check_params(kl_ctx *cx, const kiln_compile_params *p) {
   uint32_t al = p->argument_align;
   if (al && (al & (al - 1) || al > 4096))
@@ -707,7 +715,9 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   kl_sb_init(&j.explained_json, cx);
   if (!plan_only) j.llcx = LLVMContextCreate();
   kiln_status st = densify(&j);
+  if (st == KILN_OK) st = expand(&j);
   if (st == KILN_OK) st = compile(&j);
+  kiln_module_destroy(&j.expanded);
   kiln_module_destroy(&j.dense);
   kl_kernels_free(cx, &j.kernels);
   VEC_FREE(cx, &j.launches);

@@ -70,7 +70,13 @@ static inline double num_slack(const kl_evval *v, int64_t i) {
   return isnan(r) ? isnan(x.re) || isnan(x.im) ? 0 : INFINITY : r;
 }
 
-// Writes element i: v rounded, and every value that v +- radius rounds to. A radius that is infinite or NaN opens it.
+static inline bool num_is_nan(kl_dtype t, const void *p, int64_t i) {
+  num x = num_get(t, p, i);
+  return isnan(x.re) || isnan(x.im);
+}
+
+// Writes element i: v rounded, and every value that v +- radius rounds to. A radius that is infinite or NaN opens it,
+// and so does an end that is NaN, as formats without infinities have it, where v is none.
 static inline void num_put(kl_evval *out, int64_t i, num v, double radius) {
   kl_dtype t = out->shape->dtype;
   num_set(t, kl_ev_plane(out, KL_EV_DATA), i, v);
@@ -79,7 +85,9 @@ static inline void num_put(kl_evval *out, int64_t i, num v, double radius) {
   if (open) radius = 0;
   num_set(t, kl_ev_plane(out, KL_EV_LO), i, (num){v.re - radius, v.im - radius});
   num_set(t, kl_ev_plane(out, KL_EV_HI), i, (num){v.re + radius, v.im + radius});
-  ((uint8_t *)kl_ev_plane(out, KL_EV_ANY))[i] = open;
+  int nans = 0;
+  for (int plane = KL_EV_DATA; plane <= KL_EV_HI; plane++) nans += num_is_nan(t, kl_ev_plane(out, plane), i);
+  ((uint8_t *)kl_ev_plane(out, KL_EV_ANY))[i] = open || nans % 3;
 }
 
 // Half a unit in the last place of 1, and the least value above zero.

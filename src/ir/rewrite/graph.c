@@ -164,6 +164,11 @@ uint32_t kl_graph_convert(kl_graph *g, uint32_t a, kl_dtype t) {
   return emit(g, (kl_instr){.op = KL_OP_CONVERT, .shape = like(g, a, t)}, 1, &a);
 }
 
+uint32_t kl_graph_bitcast(kl_graph *g, uint32_t a, kl_dtype t) {
+  if (kl_graph_shape(g, a)->dtype == t) return a;
+  return emit(g, (kl_instr){.op = KL_OP_BITCAST_CONVERT, .shape = like(g, a, t)}, 1, &a);
+}
+
 uint32_t kl_graph_to_index(kl_graph *g, uint32_t a) {
   unsigned bits = kl_info(kl_graph_shape(g, a)->dtype)->bits, room = kl_info(g->index)->bits - 1;
   if (bits > room) a = kl_graph_with(g, KL_OP_MINIMUM, a, (int64_t)((1ull << room) - 1));
@@ -174,8 +179,7 @@ static uint32_t part_differs(kl_graph *g, uint32_t a, uint64_t bits) {
   kl_dtype t = kl_graph_shape(g, a)->dtype;
   static const kl_dtype as[] = {[4] = KILN_U4, [8] = KILN_U8, [16] = KILN_U16, [32] = KILN_U32, [64] = KILN_U64};
   if (kl_is_float(t) && kl_float_is_nan(t, bits)) return kl_graph_compare(g, KL_EQ, a, a);
-  if (kl_is_float(t))
-    a = emit(g, (kl_instr){.op = KL_OP_BITCAST_CONVERT, .shape = like(g, a, as[kl_info(t)->bits])}, 1, &a);
+  if (kl_is_float(t)) a = kl_graph_bitcast(g, a, as[kl_info(t)->bits]);
   const kl_shape *s = kl_graph_shape(g, a);
   return kl_graph_compare(g, KL_NE, a, kl_graph_bits(g, s->dtype, (uint64_t[2]){bits, 0}, s->rank, s->dims));
 }
@@ -324,22 +328,32 @@ uint32_t kl_graph_scatter(kl_graph *g, uint32_t a, const uint32_t *indices, uint
   return kl_graph_element(g, pair, 0);
 }
 
-uint32_t kl_graph_reduce(kl_graph *g, uint32_t a, uint32_t dim, kl_combiner by) {
+uint32_t kl_graph_reduce_over(kl_graph *g, uint32_t a, uint32_t n, const int64_t *dims, kl_combiner by) {
   const kl_shape *s = kl_graph_shape(g, a);
-  int64_t to[KILN_MAX_RANK] = {0}, at = dim;
+  int64_t to[KILN_MAX_RANK] = {0}, folded = 1;
+  bool gone[KILN_MAX_RANK] = {0};
   uint32_t rank = 0, comp = g->combiners[by][s->dtype] - 1;
+  for (uint32_t i = 0; i < n; i++) {
+    gone[dims[i]] = true;
+    folded *= s->dims[dims[i]];
+  }
   for (uint32_t d = 0; d < s->rank; d++)
-    if (d != dim) to[rank++] = s->dims[d];
-  if (s->dims[dim] == 1) return kl_graph_reshape(g, a, rank, to);
+    if (!gone[d]) to[rank++] = s->dims[d];
+  if (folded == 1) return kl_graph_reshape(g, a, rank, to);
   kl_instr in = {.op = KL_OP_REDUCE,
                  .shape = kl_shape_array(g->m, s->dtype, rank, to),
-                 .ndims = 1,
-                 .dims = keep(g, &at, 1),
+                 .ndims = n,
+                 .dims = keep(g, dims, n),
                  .ncalled = 1,
                  .called = kl_arena_dup(&g->m->arena, &comp, sizeof comp),
                  .given = 3};
   uint32_t init = kl_graph_number(g, s->dtype, 0, 0, NULL);
   return emit(g, in, 2, (uint32_t[]){a, init});
+}
+
+uint32_t kl_graph_reduce(kl_graph *g, uint32_t a, uint32_t dim, kl_combiner by) {
+  int64_t at = dim;
+  return kl_graph_reduce_over(g, a, 1, &at, by);
 }
 
 enum { SCAN_BLOCK = 16 };

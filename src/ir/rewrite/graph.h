@@ -54,6 +54,7 @@ uint32_t kl_graph_select(kl_graph *g, uint32_t p, uint32_t a, uint32_t b);
 // The op of an instruction of the module, on these operands.
 uint32_t kl_graph_like(kl_graph *g, const kl_instr *in, const uint32_t *operands, const int64_t *size);
 uint32_t kl_graph_convert(kl_graph *g, uint32_t a, kl_dtype t);
+uint32_t kl_graph_bitcast(kl_graph *g, uint32_t a, kl_dtype t); // the bits as elements of a type as wide
 // Unsigned integers as indices: numbers beyond become the largest index.
 uint32_t kl_graph_to_index(kl_graph *g, uint32_t a);
 // Where elements are, bit by bit, other than the value: pred. NaNs are one value.
@@ -74,6 +75,7 @@ uint32_t kl_graph_scatter(kl_graph *g, uint32_t a, const uint32_t *indices, uint
                           bool unique);
 // Over one dimension; the initial value is 0 or false.
 uint32_t kl_graph_reduce(kl_graph *g, uint32_t a, uint32_t dim, kl_combiner by);
+uint32_t kl_graph_reduce_over(kl_graph *g, uint32_t a, uint32_t n, const int64_t *dims, kl_combiner by);
 // Sums or maxima of a[i, 0..j], of indices [n, m] that are not negative. In blocks, and what comes before each block
 // likewise: there is no kernel for scans yet.
 uint32_t kl_graph_scan(kl_graph *g, uint32_t a, kl_combiner by);

@@ -1,0 +1,100 @@
+// Computations with ops written out. Reducers that this takes stand before all computations, so that callees still come
+// before their callers.
+#include "ir/rewrite/expand/room.h"
+
+static const kl_expander *expander_of(const kl_comp *c, const kl_instr *in) {
+  const kl_expander *x = NULL;
+  switch (kl_op_table[in->op].kind) {
+  case KL_KIND_RNG_BITS: x = &kl_expand_rng; break;
+  case KL_KIND_BATCH_NORM: x = &kl_expand_norm; break;
+  default: return NULL;
+  }
+  return x->takes(c, in) ? x : NULL;
+}
+
+static bool has_any(const kl_comp *c) {
+  for (uint32_t i = 0; i < c->ninstr; i++)
+    if (expander_of(c, &c->instr[i])) return true;
+  return false;
+}
+
+// --- reducers -------------------------------------------------------------------------------------------------------
+
+static void renumber(kiln_module *m, kl_comp *c, uint32_t by) {
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    kl_instr *in = &c->instr[i];
+    uint32_t *called = KL_NEW_N(&m->arena, uint32_t, in->ncalled + 1);
+    for (uint32_t k = 0; k < in->ncalled; k++) called[k] = in->called[k] + by;
+    in->called = called;
+  }
+}
+
+// Computations of the fork: those that were made since there were `n` come first.
+static void put_first(kl_graph *g, uint32_t n) {
+  kiln_module *m = g->m;
+  uint32_t made = m->ncomp - n;
+  if (!made) return;
+  kl_comp *all = KL_NEW_N(&m->arena, kl_comp, m->ncomp);
+  memcpy(all, m->comp + n, made * sizeof *all);
+  memcpy(all + made, m->comp, n * sizeof *all);
+  m->comp = all;
+  m->entry += made;
+  for (uint32_t i = made; i < m->ncomp; i++) renumber(m, &all[i], made);
+  for (int k = 0; k < KL_COMBINERS; k++)
+    for (int t = 0; t < KILN_DTYPE_COUNT; t++)
+      if (g->combiners[k][t]) g->combiners[k][t] -= n;
+}
+
+static void make_reducers(kl_graph *g) {
+  kiln_module *m = g->m;
+  uint32_t n = m->ncomp;
+  kl_comp *all = KL_NEW_N(&m->arena, kl_comp, n + KL_COMBINERS * KILN_DTYPE_COUNT + 1);
+  memcpy(all, m->comp, n * sizeof *all);
+  m->comp = all;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < m->comp[i].ninstr; k++) {
+      const kl_instr *in = &m->comp[i].instr[k];
+      const kl_expander *x = expander_of(&m->comp[i], in);
+      if (x && x->reducers) x->reducers(g, &m->comp[i], in);
+    }
+  put_first(g, n);
+}
+
+// --- computations ---------------------------------------------------------------------------------------------------
+
+static const uint32_t *map_all(kl_graph *g, uint32_t n, const uint32_t *from, const uint32_t *value) {
+  uint32_t *to = KL_NEW_N(&g->m->arena, uint32_t, n + 1);
+  for (uint32_t i = 0; i < n; i++) to[i] = value[from[i]];
+  return to;
+}
+
+static void rewrite(kl_graph *g, kl_comp *c) {
+  uint32_t *value = KL_NEW_N(&g->scratch, uint32_t, c->ninstr + 1);
+  kl_graph_begin(g);
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    const kl_expander *x = expander_of(c, &c->instr[i]);
+    kl_instr in = c->instr[i];
+    in.operands = map_all(g, in.noperands, in.operands, value);
+    in.control = map_all(g, in.ncontrol, in.control, value);
+    g->span = in.span;
+    value[i] =
+        x ? kl_emit_in_layout(&g->e, x->write(&(kl_expansion){g, &in, in.operands}), in.shape) : kl_emit(&g->e, &in);
+  }
+  kl_emit_end(&g->e, c, value[c->root]);
+}
+
+kiln_status kl_module_expand(kl_ctx *cx, const kiln_module *m, kiln_module **out) {
+  bool any = false;
+  *out = NULL;
+  for (uint32_t i = 0; i < m->ncomp && !any; i++) any = has_any(&m->comp[i]);
+  if (!any) return KILN_OK;
+  kl_graph g = {.cx = cx, .m = kl_fork(cx, m), .index = KILN_S32};
+  g.e.m = g.m;
+  kl_arena_init(&g.scratch, cx);
+  make_reducers(&g);
+  for (uint32_t i = 0; i < g.m->ncomp; i++)
+    if (has_any(&g.m->comp[i])) rewrite(&g, &g.m->comp[i]);
+  kl_emit_free(&g.e);
+  kl_arena_free(&g.scratch);
+  return kl_finish_fork(cx, g.m, out);
+}

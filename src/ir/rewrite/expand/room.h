@@ -1,0 +1,25 @@
+// What takes the place of each op. Private to this room.
+#ifndef KL_EXPAND_ROOM_H
+#define KL_EXPAND_ROOM_H
+
+#include "ir/rewrite/expand/expand.h"
+#include "ir/rewrite/graph.h"
+
+// An op that is to be written out, and its operands as values of the open computation.
+typedef struct kl_expansion {
+  kl_graph *g;
+  const kl_instr *in;
+  const uint32_t *operands;
+} kl_expansion;
+
+// Of one op: is it written out, given its operands' shapes; which reducers that takes; the value that takes its place,
+// an array or a tuple in layouts of its own.
+typedef struct kl_expander {
+  bool (*takes)(const kl_comp *c, const kl_instr *in);
+  void (*reducers)(kl_graph *g, const kl_comp *c, const kl_instr *in); // NULL: none
+  uint32_t (*write)(const kl_expansion *x);
+} kl_expander;
+
+extern const kl_expander kl_expand_rng, kl_expand_norm;
+
+#endif
