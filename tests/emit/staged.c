@@ -3,77 +3,9 @@
 // which must have the same bits; PTX goes through ptxas.
 //
 // KILN_STAGED_SEED runs one seed alone and prints its text.
-#include "counts.h"
-#include "harness.h"
-#include "support/context.h"
-#include "support/draw.h"
-#include "support/dtypes.h"
-#include "support/share.h"
+#include "drawn.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-
-enum { MOST_RANK = 4, MOST_ARRAYS = 4 };
-
-// A module while it is drawn.
-typedef struct drawn {
-  kl_sb text; // of ENTRY
-  uint32_t rank;
-  int64_t dims[MOST_RANK];
-  unsigned parameters;
-  bool unordered; // the evaluator adds up by no order
-} drawn;
-
-static void put_dims(kl_sb *b, const char *type, uint32_t rank, const int64_t *dims) {
-  kl_sbf(b, "%s[", type);
-  for (uint32_t d = 0; d < rank; d++) kl_sbf(b, d ? ",%lld" : "%lld", (long long)dims[d]);
-  kl_sb_puts(b, "]");
-}
-
-// Sometimes a layout of its own.
-static void put_layout(kl_sb *b, uint32_t rank) {
-  uint32_t order[MOST_RANK];
-  if (rank < 2 || chance(60)) return;
-  for (uint32_t i = 0; i < rank; i++) {
-    uint32_t k = below(i + 1);
-    order[i] = order[k];
-    order[k] = i;
-  }
-  for (uint32_t i = 0; i < rank; i++) kl_sbf(b, i ? ",%u" : "{%u", order[i]);
-  kl_sb_puts(b, "}");
-}
-
-static void put_shape(drawn *d, const char *type) {
-  put_dims(&d->text, type, d->rank, d->dims);
-  put_layout(&d->text, d->rank);
-}
-
-// The array x<i>: a parameter, or one whose elements lie elsewhere in a parameter, with their bits: those of a NaN that
-// is computed are not promised, and may have a place in an order.
-static void put_array(drawn *d, unsigned i, const char *type) {
-  bool computes = d->rank && chance(30);
-  kl_sbf(&d->text, "  %s%u = ", computes ? "p" : "x", i);
-  put_shape(d, type);
-  kl_sbf(&d->text, " parameter(%u)\n", d->parameters++);
-  if (!computes) return;
-  kl_sbf(&d->text, "  x%u = ", i);
-  put_shape(d, type);
-  kl_sbf(&d->text, " reverse(p%u), dimensions={%u}\n", i, below(d->rank));
-}
-
-static int64_t size_of(void) {
-  return chance(3) ? 0 : chance(15) ? 1 : 1 + below(chance(25) ? 70 : 9);
-}
-
-static void draw_dims(drawn *d, uint32_t least) {
-  d->rank = least + below(MOST_RANK + 1 - least);
-  for (uint32_t i = 0; i < d->rank; i++) d->dims[i] = i < 2 ? size_of() : 1 + below(4);
-}
-
-static kl_dtype draw_type(bool (*takes)(kl_dtype)) {
-  dtype_list all = dtypes_that(takes);
-  return all.at[below((uint32_t)all.n)];
-}
 
 // --- sort -----------------------------------------------------------------------------------------------------------
 
@@ -354,17 +286,6 @@ static void draw_scan(drawn *d, kl_sb *calls, kl_dtype type) {
 
 // --- running --------------------------------------------------------------------------------------------------------
 
-static batch batches[TARGETS];
-
-static void open_batches(void) {
-  make_context();
-  batches_init(batches, cx);
-}
-static void close_batches(void) {
-  batches_free(batches);
-  drop_context();
-}
-
 static bool same_value(kl_dtype t, const void *a, const void *b, int64_t i) {
   kl_dtype part = kl_is_complex(t) ? kl_info(t)->part : t;
   for (int k = 0; k <= kl_is_complex(t); k++) {
@@ -410,7 +331,6 @@ static void check_order(const kiln_module *m, unsigned number, const char *text)
 }
 
 // Kinds, and the types that their first arrays have, in turns.
-typedef void drawing(drawn *d, kl_sb *calls, kl_dtype first);
 static const struct {
   drawing *draw;
   bool folds;
@@ -419,32 +339,13 @@ static const struct {
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static void run_one(unsigned number, bool print) {
-  seed = number * 0x9e3779b97f4a7c15ull;
   dtype_list all = dtypes_that(kl_is_array_dtype);
-  kl_sb text;
-  drawn d = {0};
-  kl_sb_init(&text, cx);
-  kl_sb_init(&d.text, cx);
-  kl_sb_puts(&text, "HloModule fusion\n\n");
   kl_dtype first = all.at[number / KINDS % (unsigned)all.n];
-  kinds[number % KINDS].draw(&d, &text, first);
-  kl_sb_puts(&text, "ENTRY fusion {\n");
-  kl_sb_puts(&text, d.text.p);
-  kl_sb_puts(&text, "}\n");
-  if (print) puts(text.p);
-  kiln_module *m = parse(text.p);
-  unsigned t = number / KINDS % TARGETS;
-  run_both_and_check(cx, m, t, number / KINDS, text.p);
-  if (kinds[number % KINDS].folds && !d.unordered && !kl_is_complex(first)) check_order(m, number, text.p);
-  if (share_has(number, 6)) {
-    kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t]};
-    char why[300];
-    EXPECT(counts_differ(cx, m, &p, why, sizeof why) != 1, "seed %u: %s\n%s", number, why, text.p);
-  }
-  if (share_has(number, 3)) batch_add(batches, t, cx, m, number, text.p);
-  kiln_module_destroy(&m);
-  kl_sb_free(&text);
-  kl_sb_free(&d.text);
+  drawn d;
+  kiln_module *m = draw_module(&d, kinds[number % KINDS].draw, first, number, print);
+  run_drawn(m, &d, number, number / KINDS);
+  if (kinds[number % KINDS].folds && !d.unordered && !kl_is_complex(first)) check_order(m, number, d.text.p);
+  drop_drawn(m, &d);
 }
 
 enum { SLICES = 20, CASES = 84 };
