@@ -1,11 +1,11 @@
 // A program with a kernel compiled ahead of time, and no kiln in it:
 //
-//   kiln compile examples/axpy.hlo --max-count 1073741824 --alias 2=0 --emit header -o axpy.h
-//   cc ahead_of_time.c -o ahead_of_time -ldl
+//   kiln compile examples/axpy.hlo --target sm_80,sm_90,sm_100 --max-count 1073741824 --alias 2=0 --emit header -o
+//   axpy.h cc ahead_of_time.c -o ahead_of_time -ldl
 //   ./ahead_of_time [LIBRARY]        the CUDA driver, libcuda.so.1 if none is named
 //
-// axpy.h declares axpy_load, axpy_launch and axpy_unload. They take the driver's entry points as a table, so that this
-// program links on a machine without a driver.
+// axpy.h declares axpy_load, which loads the code for the device that is there, axpy_launch and axpy_unload. They take
+// the driver's entry points as a table, so that this program links on a machine without a driver.
 #define axpy_IMPLEMENTATION
 #include "axpy.h"
 
@@ -59,7 +59,9 @@ static int open_driver(const char *name) {
          find(lib, "cuModuleUnload", &entry_points.cuModuleUnload) &&
          find(lib, "cuModuleGetFunction", &entry_points.cuModuleGetFunction) &&
          find(lib, "cuFuncSetAttribute", &entry_points.cuFuncSetAttribute) &&
-         find(lib, "cuLaunchKernel", &entry_points.cuLaunchKernel);
+         find(lib, "cuLaunchKernel", &entry_points.cuLaunchKernel) &&
+         find(lib, "cuCtxGetDevice", &entry_points.cuCtxGetDevice) &&
+         find(lib, "cuDeviceGetAttribute", &entry_points.cuDeviceGetAttribute);
 }
 
 // y := 2*x + y with x = i, y = 1 for the first `n` elements; the others stay 1.

@@ -1,4 +1,4 @@
-// kiln compile: PTX, machine code, C header, manifest, fused HLO, plan or LLVM IR of a module's kernels.
+// kiln compile: PTX, machine code, C header, artifact, manifest, fused HLO, plan or LLVM IR of a module's kernels.
 
 #include "manifest.h"
 #include "params.h"
@@ -10,8 +10,9 @@
 
 enum { O_EMIT = O_OTHERS, O_OUT, O_EACH, O_PREFIX, O_AFTER };
 static const option options[] = {
-    COMPILE_OPTIONS("sm_70 to sm_121, with a or f where NVIDIA has it, or host (default sm_90)"),
-    {"--emit", "KIND", "ptx, cubin, header, json, hlo, plan or llvm (default ptx; for host llvm)"},
+    COMPILE_OPTIONS("sm_70 to sm_121, with a or f where NVIDIA has it, or host (default sm_90); several, as "
+                    "sm_80,sm_90,\nfor one header, artifact or JSON with all of them"),
+    {"--emit", "KIND", "ptx, cubin, header, artifact, json, hlo, plan or llvm (default ptx; for host llvm)"},
     {"-o", "OUT", "write to this file (default -, standard output)"},
     {"--each", NULL, "every fusion of ENTRY by itself, all that can be; with -o OUT into OUT/NAME.KIND"},
     {"--prefix", "NAME", "what a header's names begin with (default: the module's name)"},
@@ -24,18 +25,21 @@ typedef struct kind {
   const char *comment; // begins a line of it that says nothing; NULL: there is none
   unsigned keep;       // what of KILN_KEEP_* it takes
   bool ptx;            // needs a target that has PTX
+  bool many;           // can be of several targets
+  bool binary;
 } kind;
 
 static const kind kinds[] = {
     {"ptx", "ptx", "//", 0, true},
-    {"cubin", "cubin", NULL, 0, true},
-    {"header", "h", "//", 0, true},
-    {"json", "json", NULL, 0, false},
+    {"cubin", "cubin", NULL, 0, true, .binary = true},
+    {"header", "h", "//", 0, true, .many = true},
+    {"artifact", "kiln", NULL, 0, false, .many = true, .binary = true},
+    {"json", "json", NULL, 0, false, .many = true},
     {"hlo", "hlo", "//", KILN_KEEP_HLO, false},
     {"plan", "plan", "#", KILN_KEEP_PLAN, false},
     {"llvm", "ll", ";", KILN_KEEP_LLVM, false},
 };
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
+enum { KINDS = sizeof kinds / sizeof kinds[0], MOST_TARGETS = 64 };
 
 typedef struct job {
   const args *a;
@@ -44,6 +48,9 @@ typedef struct job {
   kiln_context *cx;
   kiln_module *m;
   kiln_compile_params p;
+  char *words; // of --target, cut into
+  const char *targets[MOST_TARGETS];
+  size_t target_count; // 0: the default one
   FILE *all, *reasons; // --each to standard output: what there is; as JSON, what there is not
   size_t compiled, refused;
 } job;
@@ -81,22 +88,43 @@ static int refuse(const char *format, const char *word) {
   return EXIT_BAD_INPUT;
 }
 
+// "sm_80,sm_90"
+static int read_targets(job *j) {
+  const char *given = j->a->values[O_TARGET];
+  if (!given) return 0;
+  j->words = strdup(given);
+  if (!j->words) return no_memory();
+  for (char *at = j->words, *end; at; at = end) {
+    end = strchr(at, ',');
+    if (end) *end++ = 0;
+    if (!*at) return refuse("--target '%s': expected targets with a comma between two", given);
+    if (j->target_count == MOST_TARGETS) return refuse("--target '%s': expected fewer targets", given);
+    j->targets[j->target_count++] = at;
+  }
+  j->p.target = j->target_count == 1 ? j->targets[0] : NULL;
+  return 0;
+}
+
 static int read_kind(job *j) {
-  const char *target = j->p.target, *emit = j->a->values[O_EMIT];
-  bool host = target && strcmp(target, "host") == 0;
+  const char *emit = j->a->values[O_EMIT];
+  bool host = false;
+  for (size_t i = 0; i < j->target_count; i++) host |= strcmp(j->targets[i], "host") == 0;
   if (!emit) emit = host ? "llvm" : "ptx";
   for (const kind *k = kinds; k < kinds + KINDS; k++)
     if (strcmp(k->name, emit) == 0) j->kind = k;
-  if (!j->kind) return refuse("--emit '%s': expected ptx, cubin, header, json, hlo, plan or llvm", emit);
+  if (!j->kind) return refuse("--emit '%s': expected ptx, cubin, header, artifact, json, hlo, plan or llvm", emit);
+  if (j->target_count > 1 && !j->kind->many)
+    return refuse("--emit %s: expected one target; several take header, artifact or json", emit);
   if (!host || !j->kind->ptx) return 0;
-  if (strcmp(emit, "ptx") == 0) return refuse("target %s has no PTX: --emit llvm, plan or json", target);
+  if (strcmp(emit, "ptx") == 0) return refuse("target %s has no PTX: --emit llvm, plan or json", "host");
   return refuse("target host has no PTX, so no %s", emit);
 }
 
 static int read_words(job *j) {
   const char *const *v = j->a->values;
   const char *after = v[O_AFTER];
-  int status = read_kind(j);
+  int status = read_targets(j);
+  if (!status) status = read_kind(j);
   if (status) return status;
   if (after && !is_one_of(after, passes, sizeof passes / sizeof passes[0]))
     return refuse("--print-after '%s': expected build, early-cse, dce or all", after);
@@ -108,8 +136,8 @@ static int read_words(job *j) {
   if (j->prefix && strcmp(j->kind->name, "header") != 0)
     return refuse("--prefix '%s': expected --emit header beside it", j->prefix);
   j->out = v[O_OUT] && strcmp(v[O_OUT], "-") != 0 ? v[O_OUT] : NULL;
-  if (v[O_EACH] && !j->out && strcmp(j->kind->name, "cubin") == 0)
-    return refuse("--each: expected -o and a folder for files of machine code%s", "");
+  if (v[O_EACH] && !j->out && j->kind->binary)
+    return refuse("--each: expected -o and a folder for files of --emit %s", j->kind->name);
   j->p.keep = j->kind->keep;
   j->p.after_pass = after ? print_pass : NULL;
   j->p.user = (void *)after;
@@ -118,29 +146,47 @@ static int read_words(job *j) {
 
 // --- what comes out --------------------------------------------------------------------------------------------------
 
-static int put_named_header(const job *j, FILE *to, const kiln_artifact *a) {
-  if (kiln_artifact_manifest(a)->step_count) {
-    fprintf(stderr, "kiln compile: --emit header: expected a module without loops, which a header does not launch\n");
-    return EXIT_NOT_SUPPORTED;
-  }
+static int put_named_header(const job *j, FILE *to, const kiln_bundle *b) {
   bool each = j->a->values[O_EACH] != NULL;
   const char *module = j->prefix ? j->prefix : kiln_module_name(j->m);
   char *prefix = header_prefix(module, !j->prefix || each ? j->p.fusion : NULL);
-  int status = prefix ? put_header(to, prefix, a) : no_memory();
+  int status = prefix ? put_header(to, prefix, b) : no_memory();
   free(prefix);
   return status;
 }
 
-static int put_artifact(const job *j, FILE *to, const kiln_artifact *a) {
+static int put_saved(const job *j, FILE *to, const kiln_bundle *b) {
+  void *bytes = NULL;
+  size_t n = 0;
+  int status = report(j->cx, kiln_bundle_count(b) > 1 ? kiln_bundle_save(j->cx, b, &bytes, &n)
+                                                      : kiln_artifact_save(j->cx, kiln_bundle_get(b, 0), &bytes, &n));
+  if (!status) fwrite(bytes, 1, n, to);
+  kiln_artifact_bytes_free(j->cx, bytes, n);
+  return status;
+}
+
+static void put_manifests(FILE *to, const kiln_bundle *b) {
+  size_t n = kiln_bundle_count(b);
+  if (n > 1) fprintf(to, "{\"targets\": [");
+  for (size_t i = 0; i < n; i++) {
+    if (i) fprintf(to, ",\n");
+    put_json(to, kiln_bundle_get(b, i));
+  }
+  if (n > 1) fprintf(to, "]}");
+}
+
+static int put_artifacts(const job *j, FILE *to, const kiln_bundle *b) {
   const char *emit = j->kind->name;
-  if (strcmp(emit, "header") == 0) return put_named_header(j, to, a);
-  if (strcmp(emit, "cubin") == 0) return put_cubin(to, a);
+  const kiln_artifact *first = kiln_bundle_get(b, 0);
+  if (strcmp(emit, "header") == 0) return put_named_header(j, to, b);
+  if (strcmp(emit, "artifact") == 0) return put_saved(j, to, b);
+  if (strcmp(emit, "cubin") == 0) return put_cubin(to, first);
   if (strcmp(emit, "json") == 0) {
-    put_json(to, a);
+    put_manifests(to, b);
     return 0;
   }
   size_t size;
-  const char *text = kiln_artifact_text(a,
+  const char *text = kiln_artifact_text(first,
                                         j->kind->keep == KILN_KEEP_HLO    ? KILN_TEXT_HLO
                                         : j->kind->keep == KILN_KEEP_PLAN ? KILN_TEXT_PLAN
                                         : j->kind->keep == KILN_KEEP_LLVM ? KILN_TEXT_LLVM
@@ -151,11 +197,11 @@ static int put_artifact(const job *j, FILE *to, const kiln_artifact *a) {
 }
 
 // Whole or not at all.
-static int write_artifact(const job *j, const char *path, const kiln_artifact *a) {
+static int write_artifacts(const job *j, const char *path, const kiln_bundle *b) {
   char *text = NULL;
   size_t size = 0;
   FILE *f = open_memstream(&text, &size);
-  int status = f ? put_artifact(j, f, a) : no_memory();
+  int status = f ? put_artifacts(j, f, b) : no_memory();
   if (f && !status && strcmp(j->kind->name, "json") == 0) fputc('\n', f);
   if (f && fclose(f) != 0) status = no_memory();
   if (!status) status = write_output(path, text, size);
@@ -163,23 +209,33 @@ static int write_artifact(const job *j, const char *path, const kiln_artifact *a
   return status;
 }
 
+// For all targets that are asked for, or for the default one.
+static kiln_status compile(job *j, kiln_bundle **out) {
+  kiln_artifact *a = NULL;
+  if (j->target_count > 1) return kiln_bundle_compile(j->cx, j->m, j->targets, j->target_count, &j->p, out);
+  kiln_status st = kiln_compile(j->cx, j->m, &j->p, &a);
+  if (st == KILN_OK) st = kiln_bundle_create(j->cx, (const kiln_artifact *const *)&a, 1, out);
+  kiln_artifact_destroy(&a);
+  return st;
+}
+
 // --- every fusion ----------------------------------------------------------------------------------------------------
 
-static int write_into_folder(const job *j, const char *name, const kiln_artifact *a) {
+static int write_into_folder(const job *j, const char *name, const kiln_bundle *b) {
   size_t n = strlen(j->out) + strlen(name) + strlen(j->kind->extension) + 3;
   char *path = malloc(n);
   if (!path) return no_memory();
   snprintf(path, n, "%s/%s.%s", j->out, name, j->kind->extension);
-  int status = write_artifact(j, path, a);
+  int status = write_artifacts(j, path, b);
   free(path);
   return status;
 }
 
-static int write_one_of_all(job *j, const char *name, const kiln_artifact *a) {
-  if (j->out) return write_into_folder(j, name, a);
+static int write_one_of_all(job *j, const char *name, const kiln_bundle *b) {
+  if (j->out) return write_into_folder(j, name, b);
   if (j->kind->comment) fprintf(j->all, "%s %s\n", j->kind->comment, name);
   if (!j->kind->comment && j->compiled) fprintf(j->all, ",\n");
-  int status = put_artifact(j, j->all, a);
+  int status = put_artifacts(j, j->all, b);
   if (j->kind->comment) fprintf(j->all, "\n");
   return status;
 }
@@ -200,9 +256,9 @@ static void note_reason(job *j, const char *name) {
 
 // What cannot be compiled is told and left out; anything else that fails ends it all.
 static int compile_one_of_all(job *j, const char *name) {
-  kiln_artifact *a = NULL;
+  kiln_bundle *b = NULL;
   progress(name);
-  kiln_status st = kiln_compile(j->cx, j->m, &j->p, &a);
+  kiln_status st = compile(j, &b);
   progress(NULL);
   if (st == KILN_E_UNSUPPORTED) note_reason(j, name);
   int status = report(j->cx, st);
@@ -210,9 +266,9 @@ static int compile_one_of_all(job *j, const char *name) {
     j->refused++;
     return 0;
   }
-  if (!status) status = write_one_of_all(j, name, a);
+  if (!status) status = write_one_of_all(j, name, b);
   j->compiled += !status;
-  kiln_artifact_destroy(&a);
+  kiln_bundle_destroy(&b);
   return status;
 }
 
@@ -261,10 +317,10 @@ static int run_each(job *j) {
 // --- the verb --------------------------------------------------------------------------------------------------------
 
 static int run_one(job *j) {
-  kiln_artifact *a = NULL;
-  int status = report(j->cx, kiln_compile(j->cx, j->m, &j->p, &a));
-  if (!status) status = write_artifact(j, j->out, a);
-  kiln_artifact_destroy(&a);
+  kiln_bundle *b = NULL;
+  int status = report(j->cx, compile(j, &b));
+  if (!status) status = write_artifacts(j, j->out, b);
+  kiln_bundle_destroy(&b);
   return status;
 }
 
@@ -273,7 +329,10 @@ static int run(const args *a) {
   kiln_alias aliases[MOST_ALIASES];
   int status = read_params(a, aliases, &j.p);
   if (!status) status = read_words(&j);
-  if (status) return status;
+  if (status) {
+    free(j.words);
+    return status;
+  }
   j.cx = kiln_context_create(NULL);
   status = open_module(j.cx, a->file, NULL, &j.m);
   kiln_sparse_slot *slots = NULL;
@@ -285,13 +344,14 @@ static int run(const args *a) {
   room_free(slots, nslots);
   kiln_module_destroy(&j.m);
   kiln_context_destroy(&j.cx);
+  free(j.words);
   return status;
 }
 
 const verb verb_compile = {
     "compile",
     "compile FILE.hlo [OPTION]...",
-    "compile to PTX, machine code or a C header",
+    "compile to PTX, machine code, a C header or an artifact",
     "Compiles a module: each fusion of ENTRY is a kernel, and what else it does is put into fusions (--emit hlo).\n"
     "With --each, what cannot be compiled is told and left out; the exit status is 3 then.",
     options,

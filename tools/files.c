@@ -89,7 +89,7 @@ int output_close(FILE *f, const char *path) {
   bool ok = f && fflush(f) == 0 && !ferror(f);
   if (!ok)
     fprintf(stderr, "kiln: cannot write %s: %s\n", path ? shown(path) : "standard output",
-            !f && is_module_file(path) ? "it is the module's own text" : strerror(errno));
+            !f && is_module_file(path) ? "it is the file that was read" : strerror(errno));
   if (f && f != stdout) {
     struct stat st;
     fclose(f);
@@ -122,13 +122,15 @@ int report(kiln_context *cx, kiln_status s) {
   }
 }
 
-int open_module(kiln_context *cx, const char *path, const char *fusion, kiln_module **out) {
-  size_t size;
-  char *text = read_file(path, &size);
+int parse_module(kiln_context *cx, const char *path, const char *text, size_t size, const char *fusion,
+                 kiln_module **out) {
   *out = NULL;
-  if (!text) return EXIT_BAD_INPUT;
+  if (kiln_bundle_is_saved(text, size)) {
+    fprintf(stderr, "kiln: %s: expected the text of a module, found a compiled artifact, which kiln run takes\n",
+            shown(path));
+    return EXIT_BAD_INPUT;
+  }
   kiln_status s = kiln_module_parse(cx, strcmp(path, "-") == 0 ? "<stdin>" : path, text, size, out);
-  free(text);
   if (s == KILN_OK && fusion) {
     kiln_module *part = NULL;
     s = kiln_module_extract(cx, *out, fusion, &part);
@@ -136,6 +138,16 @@ int open_module(kiln_context *cx, const char *path, const char *fusion, kiln_mod
     *out = part;
   }
   return report(cx, s);
+}
+
+int open_module(kiln_context *cx, const char *path, const char *fusion, kiln_module **out) {
+  size_t size;
+  char *text = read_file(path, &size);
+  *out = NULL;
+  if (!text) return EXIT_BAD_INPUT;
+  int status = parse_module(cx, path, text, size, fusion, out);
+  free(text);
+  return status;
 }
 
 // --- talk -----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// A C header that has a kernel and launches it without kiln.
+// A C header that has a module's kernels for one target or several, and launches them without kiln.
 
 #include "manifest.h"
 
@@ -9,9 +9,23 @@
 
 typedef struct header {
   FILE *to;
-  const kiln_manifest *m;
-  const char *prefix; // what everything is called after
+  const kiln_bundle *b;
+  size_t n;               // targets
+  const kiln_manifest *m; // of the one that is written; of what all have in common any
+  const char *prefix;     // what everything is called after
 } header;
+
+static const kiln_manifest *manifest_of(const header *h, size_t i) {
+  return kiln_artifact_manifest(kiln_bundle_get(h->b, i));
+}
+
+// Behind names that each target has for itself, where there are several.
+static const char *behind(const header *h) {
+  return h->n > 1 ? h->m->target : "";
+}
+static const char *between(const header *h) {
+  return h->n > 1 ? "_" : "";
+}
 
 // Writes text whose every @ is the prefix.
 static void put(const header *h, const char *text) {
@@ -47,6 +61,41 @@ static bool is_used(const kiln_manifest *m, size_t slot) {
   return false;
 }
 
+// That of all targets: whether two slots may be one buffer does not depend on the GPU.
+static uint32_t alias_of(const header *h, size_t slot) {
+  uint32_t alias = h->m->slots[slot].alias;
+  for (size_t i = 0; i < h->n; i++)
+    if (manifest_of(h, i)->slots[slot].alias != alias) return KILN_NO_SLOT;
+  return alias;
+}
+
+// An alignment that does for any target.
+static uint32_t align_of(const header *h, size_t slot) {
+  uint32_t most = 1;
+  for (size_t i = 0; i < h->n; i++) {
+    uint32_t align = manifest_of(h, i)->slots[slot].align;
+    if (align > most) most = align;
+  }
+  return most;
+}
+
+// Scratch memory that does for any target.
+typedef struct room {
+  uint64_t bytes, zero;
+  uint32_t align;
+} room;
+
+static room scratch_of(const header *h) {
+  room r = {0, 0, 1};
+  for (size_t i = 0; i < h->n; i++) {
+    const kiln_manifest *m = manifest_of(h, i);
+    if (m->scratch_bytes > r.bytes) r.bytes = m->scratch_bytes;
+    if (m->scratch_zero_bytes > r.zero) r.zero = m->scratch_zero_bytes;
+    if (m->scratch_align > r.align) r.align = m->scratch_align;
+  }
+  return r;
+}
+
 static void slot_name(const kiln_slot *s, char out[24]) {
   snprintf(out, 24, "%s%u", s->result ? "result" : "parameter", s->index);
 }
@@ -72,8 +121,8 @@ static void describe_slots(const header *h) {
     if (s->counted)
       fprintf(h->to, ", %lld elements for each %lld of `count`, at most", (long long)s->row,
               (long long)h->m->count_unit);
-    fprintf(h->to, "%s%lld bytes, aligned to %u", s->counted ? " " : ", ", (long long)s->bytes, s->align);
-    if (s->alias != KILN_NO_SLOT) {
+    fprintf(h->to, "%s%lld bytes, aligned to %u", s->counted ? " " : ", ", (long long)s->bytes, align_of(h, i));
+    if (alias_of(h, i) != KILN_NO_SLOT) {
       slot_name(&h->m->slots[s->alias], other);
       fprintf(h->to, "; may be the buffer of %s", other);
     }
@@ -81,7 +130,8 @@ static void describe_slots(const header *h) {
   }
 }
 
-static void define_slot(const header *h, const kiln_slot *s) {
+static void define_slot(const header *h, size_t slot) {
+  const kiln_slot *s = &h->m->slots[slot];
   char name[64];
   int64_t elements = 1;
   int n = snprintf(name, sizeof name, "%s%u_", s->result ? "RESULT" : "PARAMETER", s->index);
@@ -93,7 +143,7 @@ static void define_slot(const header *h, const kiln_slot *s) {
   fprintf(h->to, "\"\n");
   define(h, WHAT("NAME"), "\"%s\"", s->name);
   define(h, WHAT("BYTES"), "%lld", (long long)s->bytes);
-  define(h, WHAT("ALIGN"), "%u", s->align);
+  define(h, WHAT("ALIGN"), "%u", align_of(h, slot));
   define(h, WHAT("RANK"), "%u", s->type.rank);
   for (uint32_t d = 0; d < s->type.rank; d++) {
     define(h, WHAT("DIM%u", d), "%lld", (long long)s->type.dims[d]);
@@ -105,15 +155,22 @@ static void define_slot(const header *h, const kiln_slot *s) {
 
 // --- declarations ---------------------------------------------------------------------------------------------------
 
-static void declare_launch(const header *h, const char *end) {
-  put(h, "int @_launch(const kiln_entry_points *d, const @_kernels *k, void *stream");
+// What a launch takes behind the stream: declared, or passed on.
+static void write_operands(const header *h, const char *before, const char *before_count) {
   for (size_t i = 0; i < slots_of(h->m); i++) {
     char name[24];
     slot_name(&h->m->slots[i], name);
-    fprintf(h->to, ",\n    uint64_t %s", name);
+    fprintf(h->to, "%s%s", before, name);
   }
-  if (h->m->scratch_bytes) put(h, ",\n    uint64_t scratch");
-  if (h->m->counted) put(h, ",\n    int64_t count");
+  if (scratch_of(h).bytes) fprintf(h->to, "%sscratch", before);
+  if (h->m->counted) fprintf(h->to, "%scount", before_count);
+}
+
+static void declare_launch(const header *h, const char *name, const char *end) {
+  put(h, "int @_launch");
+  fprintf(h->to, "%s%s", *name ? "_" : "", name);
+  put(h, "(const kiln_entry_points *d, const @_kernels *k, void *stream");
+  write_operands(h, ",\n    uint64_t ", ",\n    int64_t ");
   fprintf(h->to, ")%s\n", end);
 }
 
@@ -130,21 +187,41 @@ static const char entry_points[] =
     "  int (*cuLaunchKernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,\n"
     "                        unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream,\n"
     "                        void **arguments, void **extra);\n"
+    "  int (*cuCtxGetDevice)(int *device); // this and the next for headers of several targets\n"
+    "  int (*cuDeviceGetAttribute)(int *value, int attribute, int device);\n"
     "} kiln_entry_points;\n#endif\n\n";
+
+// "sm_90,sm_80", as --target takes them.
+static void put_targets(const header *h, const char *between_two) {
+  for (size_t i = 0; i < h->n; i++) fprintf(h->to, "%s%s", i ? between_two : "", manifest_of(h, i)->target);
+}
+
+static void define_versions(header h) {
+  char name[48];
+  fprintf(h.to, "#define %s_%-16s \"", h.prefix, "TARGET");
+  put_targets(&h, ",");
+  fprintf(h.to, "\"\n");
+  for (size_t i = 0; i < h.n; i++) {
+    const kiln_manifest *m = h.m = manifest_of(&h, i);
+    snprintf(name, sizeof name, "PTX_VERSION%s%s", between(&h), behind(&h));
+    define(&h, name, "%u // %u.%u", m->ptx_version, m->ptx_version / 10, m->ptx_version % 10);
+    snprintf(name, sizeof name, "DRIVER_VERSION%s%s", between(&h), behind(&h));
+    define(&h, name, "%d // least that cuDriverGetVersion must give: CUDA %d.%d", m->driver_version,
+           m->driver_version / 1000, m->driver_version % 1000 / 10);
+  }
+}
 
 static void define_all(const header *h) {
   const kiln_manifest *m = h->m;
+  room scratch = scratch_of(h);
   char hash[2 * KILN_HASH_SIZE + 1];
   define(h, "MODULE", "\"%s\"", m->module);
   if (m->fusion) define(h, "FUSION", "\"%s\"", m->fusion);
   define(h, "HASH", "\"%s\" // of the module's contents", hash_text(m, hash));
   define(h, "KILN_VERSION", "\"%s\"", m->kiln_version);
-  define(h, "TARGET", "\"%s\"", m->target);
-  define(h, "PTX_VERSION", "%u // %u.%u", m->ptx_version, m->ptx_version / 10, m->ptx_version % 10);
-  define(h, "DRIVER_VERSION", "%d // least that cuDriverGetVersion must give: CUDA %d.%d", m->driver_version,
-         m->driver_version / 1000, m->driver_version % 1000 / 10);
-  define(h, "SCRATCH_BYTES", "%" PRIu64 "u", m->scratch_bytes);
-  define(h, "SCRATCH_ALIGN", "%u", m->scratch_align);
+  define_versions(*h);
+  define(h, "SCRATCH_BYTES", "%" PRIu64 "u", scratch.bytes);
+  define(h, "SCRATCH_ALIGN", "%u", scratch.align);
   if (m->constant_bytes) {
     define(h, "CONSTANTS_AT", "%" PRIu64 "u", m->scratch_zero_bytes);
     define(h, "CONSTANT_BYTES", "%" PRIu64 "u", m->constant_bytes);
@@ -156,32 +233,45 @@ static void define_all(const header *h) {
   fprintf(h->to, "\n// Buffers%s.\n", m->counted ? "; bytes of the largest count, dimensions as in the module" : "");
   define(h, "PARAMETERS", "%zu", m->parameter_count);
   define(h, "RESULTS", "%zu", m->result_count);
-  for (size_t i = 0; i < slots_of(m); i++) define_slot(h, &m->slots[i]);
+  for (size_t i = 0; i < slots_of(m); i++) define_slot(h, i);
+}
+
+static size_t most_launches(const header *h) {
+  size_t most = 1;
+  for (size_t i = 0; i < h->n; i++)
+    if (manifest_of(h, i)->launch_count > most) most = manifest_of(h, i)->launch_count;
+  return most;
 }
 
 static void write_declarations(const header *h) {
   FILE *to = h->to;
   const kiln_manifest *m = h->m;
+  room scratch = scratch_of(h);
   put(h, "#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
   put(h, entry_points);
   define_all(h);
   put(h, "\ntypedef struct @_kernels {\n  void *module;\n");
-  fprintf(to, "  void *function[%zu];\n", m->launch_count ? m->launch_count : 1);
+  if (h->n > 1) put(h, "  int target; // that is loaded: its number in @_TARGET\n");
+  fprintf(to, "  void *function[%zu];\n", most_launches(h));
   put(h, "} @_kernels;\n\n");
   if (m->constant_bytes) put(h, "extern const uint64_t @_constants[@_CONSTANT_BYTES / 8];\n\n");
-  put(h, "// Loads the code into the thread's current context; the driver compiles it here. 0, or the driver's code.\n"
-         "int @_load(const kiln_entry_points *d, @_kernels *k);\n"
+  if (h->n > 1)
+    put(h, "// Loads the code of the first target that the device of the thread's current context can run; the driver\n"
+           "// compiles it here. 0, the driver's code, or 209 (CUDA_ERROR_NO_BINARY_FOR_GPU) where there is none.\n");
+  else
+    put(h,
+        "// Loads the code into the thread's current context; the driver compiles it here. 0, or the driver's code.\n");
+  put(h, "int @_load(const kiln_entry_points *d, @_kernels *k);\n"
          "void @_unload(const kiln_entry_points *d, @_kernels *k);\n\n");
-  fprintf(to, "// Enqueues %zu kernel%s on the stream. Device addresses of:\n", m->launch_count,
-          m->launch_count == 1 ? "" : "s");
+  fprintf(to, "// Enqueues %zu kernel%s%s on the stream. Device addresses of:\n", most_launches(h),
+          most_launches(h) == 1 ? "" : "s", h->n > 1 ? " at most" : "");
   describe_slots(h);
-  if (m->scratch_bytes)
-    fprintf(to, "//   scratch      %" PRIu64 " bytes, aligned to %u\n", m->scratch_bytes, m->scratch_align);
-  if (m->scratch_zero_bytes)
+  if (scratch.bytes) fprintf(to, "//   scratch      %" PRIu64 " bytes, aligned to %u\n", scratch.bytes, scratch.align);
+  if (scratch.zero)
     fprintf(to,
             "//                the first %" PRIu64
             " are zero, and zero again behind; launches that share them do not overlap\n",
-            m->scratch_zero_bytes);
+            scratch.zero);
   if (m->constant_bytes)
     put(h, "//                from @_CONSTANTS_AT on it has the @_CONSTANT_BYTES bytes of @_constants, copied there "
            "before;\n"
@@ -192,7 +282,7 @@ static void write_declarations(const header *h) {
   put(h, "// Returns 0, the driver's code, 716 (CUDA_ERROR_MISALIGNED_ADDRESS) for a misaligned address, or 1\n"
          "// (CUDA_ERROR_INVALID_VALUE) for one that is missing or where results overlap others; nothing is launched "
          "then.\n");
-  declare_launch(h, ";");
+  declare_launch(h, "", ";");
   put(h, "\n#ifdef __cplusplus\n}\n#endif\n");
 }
 
@@ -202,7 +292,8 @@ static void write_ptx(const header *h, const char *ptx) {
   FILE *to = h->to;
   fprintf(to, "#ifdef __GNUC__\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored "
               "\"-Woverlength-strings\"\n#endif\n");
-  put(h, "static const char @_ptx[] =");
+  put(h, "static const char @_ptx");
+  fprintf(to, "%s%s[] =", between(h), behind(h));
   while (*ptx) {
     fprintf(to, "\n    \"");
     for (; *ptx && *ptx != '\n'; ptx++) {
@@ -234,10 +325,15 @@ static void write_constants(const header *h) {
 enum { MAX_DYNAMIC_SHARED = 8 }; // the driver's number of that attribute
 
 static void write_loading(const header *h) {
-  put(h, "int @_load(const kiln_entry_points *d, @_kernels *k) {\n  static const char *const names[] = {");
+  if (h->n > 1) put(h, "static ");
+  put(h, "int @_load");
+  fprintf(h->to, "%s%s", between(h), behind(h));
+  put(h, "(const kiln_entry_points *d, @_kernels *k) {\n  static const char *const names[] = {");
   for (size_t i = 0; i < h->m->launch_count; i++) fprintf(h->to, "%s\"%s\"", i ? ", " : "", h->m->launches[i].kernel);
   put(h, "};\n"
-         "  int code = d->cuModuleLoadData(&k->module, @_ptx);\n"
+         "  int code = d->cuModuleLoadData(&k->module, @_ptx");
+  fprintf(h->to, "%s%s", between(h), behind(h));
+  put(h, ");\n"
          "  if (code) k->module = 0;\n"
          "  for (unsigned i = 0; i < sizeof names / sizeof names[0] && !code; i++)\n"
          "    code = d->cuModuleGetFunction(&k->function[i], k->module, names[i]);\n");
@@ -247,11 +343,65 @@ static void write_loading(const header *h) {
               h->m->launches[i].dynamic_shared_bytes);
   put(h, "  if (code) @_unload(d, k);\n"
          "  return code;\n"
-         "}\n\n"
-         "void @_unload(const kiln_entry_points *d, @_kernels *k) {\n"
+         "}\n\n");
+}
+
+static void write_unloading(const header *h) {
+  put(h, "void @_unload(const kiln_entry_points *d, @_kernels *k) {\n"
          "  if (k->module) d->cuModuleUnload(k->module);\n"
          "  k->module = 0;\n"
          "}\n\n");
+}
+
+// The driver's numbers of a device's compute capability, and of its refusal.
+enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, NO_BINARY_FOR_GPU = 209 };
+
+// Which devices run code for a target, as kiln_bundle_choose has it: "a" is for one architecture, "f" for its family
+// from there on, others for whatever is newer.
+static void write_condition_of(const header *h, size_t i) {
+  unsigned sm = 0;
+  char variant = 0;
+  sscanf(manifest_of(h, i)->target, "sm_%u%c", &sm, &variant);
+  if (variant == 'a' || (variant == 'f' && sm == 101))
+    fprintf(h->to, "sm == %u", sm);
+  else if (variant == 'f')
+    fprintf(h->to, "sm / 10 == %u && sm >= %u && sm != 101", sm / 10, sm);
+  else
+    fprintf(h->to, "sm >= %u", sm);
+}
+
+static void write_choice(const header *h) {
+  put(h, "int @_load(const kiln_entry_points *d, @_kernels *k) {\n"
+         "  int device = 0, major = 0, minor = 0;\n"
+         "  int code = d->cuCtxGetDevice(&device);\n");
+  fprintf(h->to,
+          "  if (!code) code = d->cuDeviceGetAttribute(&major, %d, device);\n"
+          "  if (!code) code = d->cuDeviceGetAttribute(&minor, %d, device);\n"
+          "  const int sm = 10 * major + minor;\n"
+          "  k->module = 0;\n"
+          "  if (code) return code;\n",
+          CAPABILITY_MAJOR, CAPABILITY_MINOR);
+  for (size_t i = 0; i < h->n; i++) {
+    fprintf(h->to, "  if (");
+    write_condition_of(h, i);
+    fprintf(h->to, ") {\n    k->target = %zu;\n", i);
+    put(h, "    return @_load_");
+    fprintf(h->to, "%s(d, k);\n  }\n", manifest_of(h, i)->target);
+  }
+  fprintf(h->to, "  return %d;\n}\n\n", NO_BINARY_FOR_GPU);
+}
+
+static void write_dispatch(const header *h) {
+  declare_launch(h, "", " {");
+  for (size_t i = 0; i < h->n; i++) {
+    const char *target = manifest_of(h, i)->target;
+    if (i + 1 < h->n) fprintf(h->to, "  if (k->target == %zu)\n  ", i);
+    put(h, "  return @_launch_");
+    fprintf(h->to, "%s(d, k, stream", target);
+    write_operands(h, ", ", ", ");
+    fprintf(h->to, ");\n");
+  }
+  put(h, "}\n");
 }
 
 // at[], bytes[], align[] and alias[] by slot; bytes 0 where nothing is looked at.
@@ -279,9 +429,9 @@ static void write_buffer_checks(const header *h) {
       fprintf(to, "rows * %lldu", (long long)s->row * (bits / 8));
   }
   fprintf(to, "};\n  const uint64_t align[] = {");
-  for (size_t i = 0; i < n; i++) fprintf(to, "%s%u", i ? ", " : "", h->m->slots[i].align);
+  for (size_t i = 0; i < n; i++) fprintf(to, "%s%u", i ? ", " : "", align_of(h, i));
   fprintf(to, "};\n  const unsigned alias[] = {");
-  for (size_t i = 0; i < n; i++) fprintf(to, "%s%uu", i ? ", " : "", h->m->slots[i].alias);
+  for (size_t i = 0; i < n; i++) fprintf(to, "%s%uu", i ? ", " : "", alias_of(h, i));
   fprintf(to, "};\n");
   fprintf(to,
           "  for (unsigned i = 0; i < %zuu; i++) {\n"
@@ -304,7 +454,10 @@ static void write_checks(const header *h) {
            "  const uint64_t rows = (uint64_t)count / @_COUNT_UNIT;\n"
            "  (void)rows;\n");
   if (slots_of(h->m)) write_buffer_checks(h);
-  if (h->m->scratch_bytes) put(h, "  if (!scratch) return 1;\n  if (scratch % @_SCRATCH_ALIGN) return 716;\n");
+  if (h->m->scratch_bytes)
+    put(h, "  if (!scratch) return 1;\n  if (scratch % @_SCRATCH_ALIGN) return 716;\n");
+  else if (scratch_of(h).bytes)
+    put(h, "  (void)scratch;\n");
 }
 
 static void write_argument(const header *h, const kiln_argument *a) {
@@ -361,16 +514,30 @@ static void write_one_launch(const header *h, size_t i) {
   fprintf(to, "    if (code) return code;\n  }\n");
 }
 
-static void write_implementation(const header *h, const char *ptx) {
-  put(h, "#ifdef @_IMPLEMENTATION\n#undef @_IMPLEMENTATION\n\n");
-  write_ptx(h, ptx);
-  write_constants(h);
-  write_loading(h);
-  declare_launch(h, " {");
+static void write_launch(const header *h) {
+  if (h->n > 1) put(h, "static ");
+  declare_launch(h, behind(h), " {");
   put(h, "  int code = 0;\n");
   write_checks(h);
   for (size_t i = 0; i < h->m->launch_count; i++) write_one_launch(h, i);
-  put(h, "  return code;\n}\n\n#endif\n");
+  put(h, "  return code;\n}\n\n");
+}
+
+static void write_implementation(header h) {
+  put(&h, "#ifdef @_IMPLEMENTATION\n#undef @_IMPLEMENTATION\n\n");
+  write_constants(&h);
+  write_unloading(&h);
+  for (size_t i = 0; i < h.n; i++) {
+    h.m = manifest_of(&h, i);
+    write_ptx(&h, kiln_artifact_text(kiln_bundle_get(h.b, i), KILN_TEXT_PTX, NULL));
+    write_loading(&h);
+    write_launch(&h);
+  }
+  if (h.n > 1) {
+    write_choice(&h);
+    write_dispatch(&h);
+  }
+  put(&h, "#endif\n");
 }
 
 // --- the file -------------------------------------------------------------------------------------------------------
@@ -398,8 +565,9 @@ static uint64_t content_hash(const char *text, size_t n) {
 // Guarded by name and content, so that the same header comes once, and another of its name is an error.
 static void write_guarded(const header *h, const char *text, size_t size, size_t declarations) {
   uint64_t hash = content_hash(text, size);
-  fprintf(h->to, "// %s: the kernels of module '%s' for %s, and how to launch them. Written by kiln %s.\n", h->prefix,
-          h->m->module, h->m->target, h->m->kiln_version);
+  fprintf(h->to, "// %s: the kernels of module '%s' for ", h->prefix, h->m->module);
+  put_targets(h, ", ");
+  fprintf(h->to, ", and how to launch them. Written by kiln %s.\n", h->m->kiln_version);
   put(h,
       "//\n// One C or C++ file defines @_IMPLEMENTATION before it includes this; all others just include it. Neither\n"
       "// kiln nor libcuda is needed to link.\n");
@@ -414,16 +582,40 @@ static void write_guarded(const header *h, const char *text, size_t size, size_t
   fwrite(text + declarations, 1, size - declarations, h->to);
 }
 
-int put_header(FILE *to, const char *prefix, const kiln_artifact *a) {
+// What the header says of all targets at once.
+static int check_common(const kiln_bundle *b) {
+  const kiln_manifest *first = kiln_artifact_manifest(kiln_bundle_get(b, 0));
+  for (size_t i = 0; i < kiln_bundle_count(b); i++) {
+    const kiln_manifest *m = kiln_artifact_manifest(kiln_bundle_get(b, i));
+    if (m->step_count) {
+      fprintf(stderr, "kiln compile: --emit header: expected a module without loops, which a header does not launch\n");
+      return EXIT_NOT_SUPPORTED;
+    }
+    uint64_t n = m->constant_bytes;
+    bool same = n == first->constant_bytes && (!n || (m->scratch_zero_bytes == first->scratch_zero_bytes &&
+                                                      memcmp(m->constants, first->constants, (size_t)n) == 0));
+    if (same) continue;
+    fprintf(stderr,
+            "kiln compile: --emit header: the constants for %s and %s lie differently: expected a header for each\n",
+            first->target, m->target);
+    return EXIT_NOT_SUPPORTED;
+  }
+  return 0;
+}
+
+int put_header(FILE *to, const char *prefix, const kiln_bundle *b) {
   char *text = NULL;
   size_t size = 0, declarations = 0;
-  header h = {open_memstream(&text, &size), kiln_artifact_manifest(a), prefix};
+  int status = check_common(b);
+  if (status) return status;
+  header h = {open_memstream(&text, &size), b, kiln_bundle_count(b), NULL, prefix};
   bool ok = h.to != NULL;
+  h.m = manifest_of(&h, 0);
   if (ok) {
     write_declarations(&h);
     ok = fflush(h.to) == 0;
     declarations = size;
-    write_implementation(&h, kiln_artifact_text(a, KILN_TEXT_PTX, NULL));
+    write_implementation(h);
     ok = fclose(h.to) == 0 && ok;
   }
   h.to = to;

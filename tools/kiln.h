@@ -75,7 +75,9 @@ int output_close(FILE *f, const char *path);
 int write_output(const char *path, const char *text, size_t size);
 // Prints the context's findings to stderr and clears them; returns the exit status that `s` stands for.
 int report(kiln_context *cx, kiln_status s);
-// Opens and checks a module; 0 or an exit status.
+// Opens and checks a module, or takes its text as read_file gives it; 0 or an exit status.
+int parse_module(kiln_context *cx, const char *path, const char *text, size_t size, const char *fusion,
+                 kiln_module **out);
 int open_module(kiln_context *cx, const char *path, const char *fusion, kiln_module **out);
 // On a terminal only: says what is going on, in a line that the next call overwrites; NULL clears it.
 void progress(const char *doing);

@@ -8,9 +8,9 @@
 const char *hash_text(const kiln_manifest *m, char out[2 * KILN_HASH_SIZE + 1]);
 // One JSON object, without a line break behind it.
 void put_json(FILE *to, const kiln_artifact *a);
-// A C header with the PTX, a function that loads it and one that launches it, all called after `prefix`, a C
-// identifier. An exit status.
-int put_header(FILE *to, const char *prefix, const kiln_artifact *a);
+// A C header with the PTX for all targets, a function that loads what the device runs and one that launches it, all
+// called after `prefix`, a C identifier. An exit status.
+int put_header(FILE *to, const char *prefix, const kiln_bundle *b);
 // The names as a C identifier; `fusion` may be NULL. To be freed; NULL if memory is short.
 char *header_prefix(const char *module, const char *fusion);
 // Machine code by NVIDIA's ptxas, where one is installed (cubin.c). An exit status.

@@ -158,10 +158,10 @@ static void report_kernels(const session *s) {
              l->lanes == 1 ? "" : "s", l->vector_bytes);
     else
       printf("no elements, nothing to launch");
-    if (n == 1) printf(", compiled in %.1f ms", s->compile_ms);
+    if (n == 1 && !s->saved) printf(", compiled in %.1f ms", s->compile_ms);
     printf("\n");
   }
-  if (n > 1) printf("compile  %.1f ms for all %zu kernels\n", s->compile_ms, n);
+  if (n > 1 && !s->saved) printf("compile  %.1f ms for all %zu kernels\n", s->compile_ms, n);
 }
 
 // A launch is a row; of a loop's all rounds together. Bytes are those of one, by the shapes of what it reads and
@@ -216,6 +216,8 @@ static void report_text(const session *s, bool checked) {
   printf("time     %.3f ms, %.1f GB/s\n", s->seconds * 1e3, s->seconds > 0 ? (double)bytes / s->seconds * 1e-9 : 0);
   if (s->machine == ON_EVAL)
     printf("verdict  none: --check compares with the evaluator, and these are its own results\n");
+  else if (s->saved)
+    printf("verdict  not checked (an artifact does not say what is right)\n");
   else if (!checked)
     printf("verdict  not checked (--check compares every result with the evaluator)\n");
   else if (!s->mismatches)
@@ -256,6 +258,10 @@ static int work(session *s) {
   const char *folder = s->a->values[O_OUTPUT];
   bool checked = s->a->values[O_CHECK] && s->machine != ON_EVAL;
   s->by_launch = s->a->values[O_LAUNCHES] && s->machine != ON_EVAL;
+  if (checked && s->saved) {
+    fprintf(stderr, "kiln run: --check: expected the text of a module, which says what is right; found an artifact\n");
+    return EXIT_BAD_INPUT;
+  }
   int status = folder ? make_folder(folder) : 0;
   if (!status && checked && s->machine == ON_SIM) status = check_launches(s);
   if (!status) status = machines[s->machine](s);
@@ -288,15 +294,16 @@ static int64_t largest_file(const session *s) {
 
 static int run(const args *a) {
   static const session_rules rules = {
-      .everywhere = true, .repeat = 5, .inputs = read_inputs, .work = work, .beside = largest_file};
+      .everywhere = true, .saved = true, .repeat = 5, .inputs = read_inputs, .work = work, .beside = largest_file};
   return session_verb(a, &rules);
 }
 
 const verb verb_run = {
     "run",
-    "run FILE.hlo [OPTION]...",
+    "run FILE.hlo|FILE.kiln [OPTION]...",
     "compile, run, and with --check compare with the evaluator",
-    "Compiles a module, runs it, and with --check compares all results with the reference evaluator.",
+    "Compiles a module, runs it, and with --check compares all results with the reference evaluator. A FILE.kiln, of\n"
+    "compile --emit artifact, is run as it is.",
     options,
     run,
     true};

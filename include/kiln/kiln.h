@@ -16,5 +16,6 @@
 #include <kiln/profile.h>
 #include <kiln/xla.h>
 #include <kiln/cache.h>
+#include <kiln/bundle.h>
 
 #endif

@@ -15,12 +15,11 @@ const char *machine_name(machine m) {
   return machine_names[m];
 }
 
-// What evaluating has no use for.
-static int refuse_compiling(const args *a) {
+// What has no use where nothing is compiled.
+static int refuse_compiling(const args *a, const char *instead, bool fusion) {
   for (int o = 0; o < O_OTHERS; o++) {
-    if (o == O_FUSION || !a->values[o]) continue;
-    fprintf(stderr, "kiln %s: %s says how to compile, and --device eval compiles nothing\n", a->verb->name,
-            a->verb->options[o].name);
+    if ((o == O_FUSION && !fusion) || !a->values[o]) continue;
+    fprintf(stderr, "kiln %s: %s says how to compile, and %s\n", a->verb->name, a->verb->options[o].name, instead);
     return EXIT_BAD_INPUT;
   }
   return 0;
@@ -39,7 +38,7 @@ static int choose_machine(session *s, bool everywhere) {
     return bad_value(s->a, O_DEVICE, word,
                      everywhere ? "expected auto, cuda, host, sim or eval" : "expected auto, cuda or host");
   s->machine = m;
-  if (m == ON_EVAL) return refuse_compiling(s->a);
+  if (m == ON_EVAL) return refuse_compiling(s->a, "--device eval compiles nothing", false);
   if (m == ON_HOST || session_open_gpu(s, is_auto)) return 0;
   s->machine = ON_HOST;
   return is_auto ? 0 : EXIT_DEVICE;
@@ -79,6 +78,12 @@ static int allocate(size_t n, int64_t (*bytes)(const kiln_module *, size_t), con
 }
 
 // --- life -----------------------------------------------------------------------------------------------------------
+
+// What the file has for the machine.
+static int choose_saved(session *s) {
+  if (!session_on_gpu(s)) return report(s->cx, kiln_bundle_choose(s->cx, s->saved, 0, &s->host));
+  return report(s->cx, kiln_bundle_choose(s->cx, s->saved, s->device.sm, &s->gpu));
+}
 
 // The GPU's kernel is made and reported on every machine.
 static int compile_both(session *s) {
@@ -181,10 +186,31 @@ static int open_stored(session *s, const session_rules *rules) {
   return status || s->machine == ON_EVAL ? status : stored_make(s->cx, &s->stored, s->a, &s->m);
 }
 
+static int open_saved(session *s, const void *bytes, size_t size) {
+  if (s->machine == ON_EVAL) {
+    fprintf(stderr, "kiln %s: --device eval: expected the text of a module, found a compiled artifact\n",
+            s->a->verb->name);
+    return EXIT_BAD_INPUT;
+  }
+  int status = refuse_compiling(s->a, "the file is compiled already", true);
+  return status ? status : saved_open(s->cx, s->a->file, bytes, size, &s->saved, &s->m);
+}
+
+static int open_file(session *s, const session_rules *rules) {
+  size_t size = 0;
+  char *bytes = read_file(s->a->file, &size);
+  if (!bytes) return EXIT_BAD_INPUT;
+  int status = rules->saved && kiln_bundle_is_saved(bytes, size)
+                   ? open_saved(s, bytes, size)
+                   : parse_module(s->cx, s->a->file, bytes, size, s->how.fusion, &s->m);
+  free(bytes);
+  return status;
+}
+
 static int open_session(session *s, const session_rules *rules) {
-  int status = open_module(s->cx, s->a->file, s->how.fusion, &s->m);
-  if (!status) status = open_stored(s, rules);
-  if (!status && s->machine != ON_EVAL) status = compile_both(s);
+  int status = open_file(s, rules);
+  if (!status && !s->saved) status = open_stored(s, rules);
+  if (!status && s->machine != ON_EVAL) status = s->saved ? choose_saved(s) : compile_both(s);
   if (status) return status;
   s->count = count_of(s);
   s->nparams = kiln_module_parameter_leaf_count(s->m);
@@ -213,6 +239,7 @@ static void close_session(session *s) {
   free(s->launch_times);
   kiln_artifact_destroy(&s->gpu);
   kiln_artifact_destroy(&s->host);
+  kiln_bundle_destroy(&s->saved);
   kiln_module_destroy(&s->m);
   stored_close(&s->stored);
   kiln_driver_close(&s->driver);

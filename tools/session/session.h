@@ -3,6 +3,7 @@
 #define TOOLS_SESSION_H
 
 #include "params.h"
+#include "session/saved.h"
 #include "stored.h"
 
 typedef enum machine { ON_CUDA, ON_HOST, ON_SIM, ON_EVAL } machine;
@@ -23,8 +24,9 @@ enum { O_DEVICE = O_OTHERS, O_SEED, O_THREADS, O_REPEAT, O_MEMORY, O_JSON, O_VER
 typedef struct session {
   const args *a;
   kiln_context *cx;
-  kiln_module *m; // as it is run: over arrays, where the file's has sparse tensors
-  stored stored;  // those, and its buffers
+  kiln_module *m;     // as it is run: over arrays, where the file's has sparse tensors
+  stored stored;      // those, and its buffers
+  kiln_bundle *saved; // what the file has in place of a module, or NULL; then `m` tells of buffers alone
   kiln_artifact *gpu, *host;
   kiln_compile_params how;
   kiln_alias aliases[MOST_ALIASES];
@@ -47,6 +49,7 @@ typedef struct session {
 // What a verb wants of a session.
 typedef struct session_rules {
   bool everywhere;           // on the simulator and the evaluator, too
+  bool saved;                // files of artifacts are taken, too
   unsigned repeat;           // runs, where --repeat says nothing
   int (*inputs)(session *s); // takes parameters from files, once those of the file's module are filled; or NULL
   int (*work)(session *s);   // with the parameters filled: runs, checks, reports

@@ -1,4 +1,4 @@
-// Artifacts as bytes, and caches of them.
+// Artifacts as bytes, caches and bundles of them.
 #include "misuse.h"
 
 START_TEST(null_caches) {
@@ -32,6 +32,41 @@ START_TEST(null_caches) {
 }
 END_TEST
 
+START_TEST(null_bundles) {
+  const kiln_artifact *one[] = {gpu}, *const none[] = {NULL};
+  const char *const targets[] = {"sm_80"}, *const no_target[] = {NULL};
+  kiln_compile_params p = {.struct_size = sizeof p};
+  kiln_bundle *b = NULL;
+  void *bytes = NULL;
+  size_t n = 0;
+  NULLS(INVALID_CX, kiln_bundle *, kiln_bundle_create(NULL, one, 1, &o));
+  NULLS(INVALID, kiln_bundle *, kiln_bundle_create(cx, NULL, 1, &o));
+  NULLS(INVALID, kiln_bundle *, kiln_bundle_create(cx, none, 1, &o));
+  INVALID(kiln_bundle_create(cx, one, 1, NULL));
+  NULLS(INVALID_CX, kiln_bundle *, kiln_bundle_compile(NULL, m, targets, 1, &p, &o));
+  NULLS(INVALID, kiln_bundle *, kiln_bundle_compile(cx, NULL, targets, 1, &p, &o));
+  NULLS(INVALID, kiln_bundle *, kiln_bundle_compile(cx, m, NULL, 1, &p, &o));
+  NULLS(INVALID, kiln_bundle *, kiln_bundle_compile(cx, m, no_target, 1, &p, &o));
+  INVALID(kiln_bundle_compile(cx, m, targets, 1, &p, NULL));
+  ck_assert_int_eq(kiln_bundle_create(cx, one, 1, &b), KILN_OK);
+  ck_assert(kiln_bundle_count(NULL) == 0 && !kiln_bundle_get(NULL, 0) && !kiln_bundle_get(b, SIZE_MAX));
+  NULLS(INVALID_CX, kiln_artifact *, kiln_bundle_choose(NULL, b, 90, &o));
+  NULLS(INVALID, kiln_artifact *, kiln_bundle_choose(cx, NULL, 90, &o));
+  INVALID(kiln_bundle_choose(cx, b, 90, NULL));
+  INVALID_CX(kiln_bundle_save(NULL, b, &bytes, &n));
+  INVALID(kiln_bundle_save(cx, NULL, &bytes, &n));
+  INVALID(kiln_bundle_save(cx, b, NULL, &n));
+  INVALID(kiln_bundle_save(cx, b, &bytes, NULL));
+  NULLS(INVALID_CX, kiln_bundle *, kiln_bundle_load(NULL, "x", 1, &o));
+  NULLS(INVALID, kiln_bundle *, kiln_bundle_load(cx, NULL, 1, &o));
+  INVALID(kiln_bundle_load(cx, "x", 1, NULL));
+  ck_assert(!kiln_bundle_is_saved(NULL, 9));
+  kiln_bundle_destroy(&b);
+  kiln_bundle_destroy(&b);
+  kiln_bundle_destroy(NULL);
+}
+END_TEST
+
 void misuse_caches(Suite *s) {
-  ADD("caches", {null_caches});
+  ADD("caches", {null_caches}, {null_bundles});
 }
