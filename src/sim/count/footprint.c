@@ -1,8 +1,7 @@
 // Which bytes of which buffers a launch touched, and which addresses its atomics met at.
 
 #include "sim/count/collect.h"
-
-#include <sys/mman.h>
+#include "sim/machine/map.h"
 
 // --- bytes ----------------------------------------------------------------------------------------------------------
 
@@ -11,8 +10,7 @@ static size_t map_bytes(const kl_touched *t) {
 }
 
 static uint64_t *map(const kl_touched *t) {
-  void *p = mmap(NULL, map_bytes(t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return p == MAP_FAILED ? NULL : p;
+  return kl_map(map_bytes(t), KL_MAP_DENSE);
 }
 
 static kl_touched *enter(kl_footprint *f, uint64_t address) {
@@ -70,8 +68,8 @@ void kl_footprint_mark(kl_footprint *f, uint64_t address, uint64_t bytes, bool r
 void kl_footprint_free(kl_footprint *f) {
   for (size_t k = 0; k < f->buffers.n; k++) {
     kl_touched *t = &f->buffers.p[k];
-    if (t->read) munmap(t->read, map_bytes(t));
-    if (t->written) munmap(t->written, map_bytes(t));
+    kl_unmap(t->read, map_bytes(t));
+    kl_unmap(t->written, map_bytes(t));
   }
   VEC_FREE(f->cx, &f->buffers);
 }

@@ -144,8 +144,6 @@ CUresult kl_allocate(kl_cu_context *c, kl_memory_kind kind, uint64_t bytes, unsi
                      uint64_t *out);
 CUresult kl_release(kl_allocation *a);
 void kl_release_context_memory(kl_cu_context *c);
-// Pages of the host's, zero, or NULL.
-char *kl_pages(uint64_t bytes);
 
 // --- work: what a stream or a graph's node does (work.c) -------------------------------------------------------------
 

@@ -1,16 +1,9 @@
 // Memory: of the device, of pools, pinned, managed; what is known of an address.
 
 #include "sim/driver/impl.h"
-
-#include <sys/mman.h>
+#include "sim/machine/map.h"
 
 // --- allocations ----------------------------------------------------------------------------------------------------
-
-char *kl_pages(uint64_t bytes) {
-  if (bytes > SIZE_MAX / 2) return NULL;
-  void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return p == MAP_FAILED ? NULL : p;
-}
 
 kl_allocation *kl_allocation_find(uint64_t address) {
   const kl_region *r = kl_memory_find(&kl_sim.memory, address);
@@ -69,9 +62,9 @@ CUresult kl_allocate(kl_cu_context *c, kl_memory_kind kind, uint64_t bytes, unsi
   char *host = NULL;
   *out = 0;
   if (on_device && !has_room(c->device, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-  if (!on_device && !(host = kl_pages(bytes))) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!on_device && !(host = kl_map(bytes, KL_MAP_DENSE))) return CUDA_ERROR_OUT_OF_MEMORY;
   CUresult code = enter(c, kind, bytes, flags, host, out);
-  if (code && host) munmap(host, bytes);
+  if (code && host) kl_unmap(host, bytes);
   if (code || !pool) return code;
   kl_allocation_find(*out)->pool = pool;
   pool->used += bytes;
@@ -84,7 +77,7 @@ CUresult kl_release(kl_allocation *a) {
   uint32_t index = r->tag - 1;
   if (a->pool) a->pool->used -= a->size;
   kl_memory_release(&kl_sim.memory, a->base);
-  if (a->host && a->kind != KL_MEM_REGISTERED) munmap(a->host, a->size);
+  if (a->host && a->kind != KL_MEM_REGISTERED) kl_unmap(a->host, a->size);
   a->alive = false;
   VEC_PUSH(kl_sim.cx, &kl_sim.free_allocations, index);
   return CUDA_SUCCESS;

@@ -1,11 +1,11 @@
 // Launches: blocks over the host's threads, a cluster at a time.
 
 #include "sim/lanes/lanes.h"
+#include "sim/machine/map.h"
 #include "sim/machine/observe.h"
 
 #include <fenv.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 enum { MOST_RESIDENT = 1024, FIRST_ROUNDS = 64 };
@@ -139,7 +139,7 @@ static void free_cluster(kl_worker *worker, kl_cluster *c) {
       abandon_warp(worker, &b->warps[i]);
       free(b->warps[i].flights);
     }
-    if (b->warps && run->kernel->has_stack && b->warps[0].stack) munmap(b->warps[0].stack, stack_bytes(run));
+    if (b->warps) kl_unmap(b->warps[0].stack, stack_bytes(run));
     free(b->warps);
     free(b->shared);
   }
@@ -160,9 +160,8 @@ static bool make_block(kl_worker *worker, kl_cluster *c, uint32_t rank) {
   b->shared = kl_new_lines(run->shared_bytes);
   if (!b->warps || !b->shared) return false;
   if (run->kernel->has_stack) {
-    char *stack =
-        mmap(NULL, stack_bytes(run), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (stack == MAP_FAILED) return false;
+    char *stack = kl_map(stack_bytes(run), KL_MAP_SPARSE);
+    if (!stack) return false;
     for (uint32_t k = 0; k < run->warps; k++) b->warps[k].stack = stack + (size_t)k * KL_LANES * KL_MOST_STACK;
   }
   for (uint32_t k = 0; k < run->warps; k++) {

@@ -1,6 +1,5 @@
 #include "sim/machine/machine.h"
-
-#include <sys/mman.h>
+#include "sim/machine/map.h"
 
 enum { ALIGN = 512, APART = 1 << 20, MOST_FREED = 4096 };
 
@@ -8,15 +7,11 @@ void kl_memory_init(kl_memory *m, kl_ctx *cx, uint64_t limit) {
   *m = (kl_memory){.cx = cx, .next = KL_DEVICE_MEMORY, .limit = limit};
 }
 
-static size_t mapped(uint64_t size) {
-  return (size_t)((size + 4095) & ~(uint64_t)4095);
-}
-
 void kl_memory_free(kl_memory *m) {
   kl_memory_define_all(m);
   for (size_t i = 0; i < m->regions.n; i++)
     if (!m->regions.p[i].freed && m->regions.p[i].kind != KL_REGION_HOST)
-      munmap(m->regions.p[i].host, mapped(m->regions.p[i].size));
+      kl_unmap(m->regions.p[i].host, m->regions.p[i].size);
   VEC_FREE(m->cx, &m->regions);
 }
 
@@ -63,8 +58,8 @@ kiln_status kl_memory_alloc(kl_memory *m, uint64_t size, kl_region_kind kind, kl
   kl_region r = {.size = size, .kind = (uint8_t)kind, .name = name, .flip = kind == KL_REGION_USER ? 0xff : 0};
   *base = 0;
   if (size == 0 || size > m->limit - m->in_use) return KILN_E_MEMORY;
-  r.host = mmap(NULL, mapped(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (r.host == MAP_FAILED) return KILN_E_MEMORY;
+  r.host = kl_map(size, KL_MAP_DENSE);
+  if (!r.host) return KILN_E_MEMORY;
   r.base = new_addresses(m, size);
   m->in_use += size;
   enter(m, r);
@@ -130,7 +125,7 @@ bool kl_memory_release(kl_memory *m, uint64_t base) {
     m->regions.n--;
     return true;
   }
-  munmap(r->host, mapped(r->size));
+  kl_unmap(r->host, r->size);
   m->in_use -= r->size;
   r->freed = true;
   r->host = NULL;

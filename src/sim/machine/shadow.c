@@ -2,26 +2,18 @@
 // said since it began, so that what nobody touches takes no room.
 
 #include "sim/machine/machine.h"
-
-#include <sys/mman.h>
-
-static size_t mapped(uint64_t size) {
-  return (size_t)((size + 4095) & ~(uint64_t)4095);
-}
+#include "sim/machine/map.h"
 
 static void set_all(kl_region *r, uint8_t flip) {
-  if (r->undefined) munmap(r->undefined, mapped(r->size));
+  kl_unmap(r->undefined, r->size);
   r->undefined = NULL;
   r->flip = flip;
 }
 
 uint8_t *kl_region_shadow(kl_region *r) {
   if (r->undefined) return r->undefined;
-  void *p = mmap(NULL, mapped(r->size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED)
-    r->flip = 0;
-  else
-    r->undefined = p;
+  r->undefined = kl_map(r->size, KL_MAP_DENSE);
+  if (!r->undefined) r->flip = 0;
   return r->undefined;
 }
 

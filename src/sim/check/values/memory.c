@@ -1,9 +1,9 @@
 // Shadows of memory: loads, stores, atomics, copies; and at the end what is left in the caller's memory.
 
 #include "sim/check/values/values.h"
+#include "sim/machine/map.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 // --- where the shadow of a lane's bytes lies ----------------------------------------------------------------------
 
@@ -99,12 +99,11 @@ static void leave(values *v, const kl_warp *w, const kl_sim_op *o, unsigned lane
   const kl_launch *l = v->launch;
   uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
   if (!v->left[k]) {
-    void *p = mmap(NULL, left_bytes(r), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) {
+    v->left[k] = kl_map(left_bytes(r), KL_MAP_SPARSE);
+    if (!v->left[k]) {
       v->checks->no_memory = true;
       return;
     }
-    v->left[k] = p;
   }
   const uint32_t *id = w->block->id;
   uint64_t block = ((uint64_t)id[2] * l->grid[1] + id[1]) * l->grid[0] + id[0];
@@ -537,7 +536,7 @@ void values_judge(values *v) {
     bool callers = r->kind == KL_REGION_USER || r->kind == KL_REGION_HOST;
     for (uint64_t word = 0; callers && word < r->size / 4 + 1; word++)
       if (l[word].store) judge_word(v, r, word, l[word]);
-    munmap(l, left_bytes(r));
+    kl_unmap(l, left_bytes(r));
     v->left[k] = NULL;
   }
 }
