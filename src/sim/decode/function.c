@@ -223,7 +223,6 @@ kiln_status kl_decode_function(kl_ctx *cx, kl_isa_index *isa, kl_kernel *k, uint
   d.code->stack_bytes = (uint32_t)((d.kept_end + 15) / 16 * 16);
   d.code->reg_at = d.reg_at;
   d.code->frame_bytes = d.most;
-  d.code->zero_bytes = d.frame;
   *out = d.code;
   release(&d);
   return d.status;

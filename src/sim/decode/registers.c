@@ -188,8 +188,10 @@ static taken heap_pop(pool *p) {
   return top;
 }
 
+// Open ones first.
 static int by_life(const void *a, const void *b) {
   const life *x = a, *y = b;
+  if (x->open != y->open) return x->open ? -1 : 1;
   if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
   return x->reg < y->reg ? -1 : x->reg > y->reg;
 }
@@ -213,6 +215,10 @@ static uint32_t take(kl_decoder *d, pool *p, unsigned size, const life *f) {
   return at;
 }
 
+static void end_open(kl_decoder *d) {
+  d->code->zero_bytes = d->frame = (d->frame + 63) / 64 * 64;
+}
+
 static void place_all(lives *l) {
   kl_decoder *d = l->d;
   pool pools[SIZES] = {0};
@@ -226,9 +232,11 @@ static void place_all(lives *l) {
     }
   if (n) qsort(l->of, n, sizeof *l->of, by_life);
   for (uint32_t k = 0; k < n; k++) {
+    if (k && l->of[k - 1].open && !l->of[k].open) end_open(d);
     unsigned size = size_of(kl_ptx_register_type(d->f, l->of[k].reg));
     d->reg_at[l->of[k].reg] = take(d, &pools[size], size, &l->of[k]) | KL_IN_REGISTERS;
   }
+  if (n && l->of[n - 1].open) end_open(d);
   for (unsigned k = 0; k < SIZES; k++) VEC_FREE(d->cx, &pools[k].heap);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 void kl_set_mask(kl_lanes *x, uint32_t mask) {
+  if (x->mask == mask) return;
   x->mask = mask;
   for (int i = 0; i < KL_LANES; i++) {
     uint64_t on = -(uint64_t)(mask >> i & 1);

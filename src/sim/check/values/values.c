@@ -2,9 +2,9 @@
 // bit without a value decides something.
 
 #include "sim/check/values/values.h"
+#include "sim/machine/map.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 // --- registers ----------------------------------------------------------------------------------------------------
 
@@ -35,13 +35,15 @@ void values_set(const kl_frame *f, kl_ref ref, unsigned bytes, unsigned lane, ui
   }
 }
 
-// At its begin nothing in a frame has a value.
+// At its begin nothing in a frame has a value. What is always written before it is read counts as known from the start,
+// so that the writes need not say so.
 static void begin_frame(kl_frame *f) {
-  uint32_t n = f->code->frame_bytes;
+  const uint32_t n = f->code->frame_bytes, open = f->code->zero_bytes;
   memset(f->regs + CLEAN_AT(n), 0, 576);
-  memset(f->regs + SHADOW_AT(n), 0xff, n);
-  memset(f->regs + FLAGS_AT(n), 1, n / 4);
-  memset(f->regs + FLAGS_AT(n) + n / 4, 0, 3);
+  memset(f->regs + SHADOW_AT(n), 0xff, open);
+  memset(f->regs + SHADOW_AT(n) + open, 0, n - open);
+  memset(f->regs + FLAGS_AT(n), 1, open / 4);
+  memset(f->regs + FLAGS_AT(n) + open / 4, 0, (n - open) / 4 + 3);
   values_clear_origins(f);
 }
 
@@ -52,8 +54,8 @@ static size_t stack_bytes(const values *v) {
 }
 
 static void free_block(const values *v, block_shadow *s) {
-  if (s->stack) munmap(s->stack, stack_bytes(v));
-  if (s->stack_origins) munmap(s->stack_origins, stack_bytes(v));
+  kl_unmap(s->stack, stack_bytes(v));
+  kl_unmap(s->stack_origins, stack_bytes(v));
   free(s->shared_origins);
   free(s->shared);
   free(s);
@@ -68,9 +70,7 @@ static block_shadow *new_block(values *v, const kl_block *b) {
   s = calloc(1, sizeof *s);
   if (!s) return NULL;
   s->shared = malloc(b->shared_bytes + 1);
-  if (b->warps[0].stack)
-    s->stack = mmap(NULL, stack_bytes(v), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (s->stack == MAP_FAILED) s->stack = NULL;
+  if (b->warps[0].stack) s->stack = kl_map(stack_bytes(v), KL_MAP_SPARSE);
   if (s->shared && (s->stack || !b->warps[0].stack)) return s;
   free_block(v, s);
   return NULL;
@@ -91,8 +91,7 @@ uint32_t *values_stack_origins(const kl_warp *w, unsigned lane, uint32_t at) {
 bool values_keep_stack_origins(const values *v, const kl_warp *w) {
   block_shadow *s = w->block->shadow;
   if (!s || !s->stack || s->stack_origins) return s && s->stack_origins;
-  void *p = mmap(NULL, stack_bytes(v), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p != MAP_FAILED) s->stack_origins = p;
+  s->stack_origins = kl_map(stack_bytes(v), KL_MAP_SPARSE);
   return s->stack_origins != NULL;
 }
 
