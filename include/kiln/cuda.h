@@ -98,8 +98,10 @@ typedef struct kiln_cuda_launch_params {
 
 // Enqueues all launches on the stream. parameters[i], results[i]: the buffer of each slot, or its value, as the
 // manifest describes it; results overlap nothing but their alias. Prepares if need be, but not while the stream is
-// being captured. Errors: INVALID (a buffer that is missing, misaligned or overlaps, by slot and address; a count),
-// DEVICE.
+// being captured. A stream that is being captured takes loops, too, as conditional nodes, where the driver has them.
+// Errors: INVALID (a buffer that is missing, misaligned or overlaps, by slot and address; a count; a capture, and the
+// kernel is not prepared, or `launched` is wanted), DEVICE, UNSUPPORTED (a capture, a loop, and a driver before CUDA
+// 12.3).
 KILN_API kiln_status kiln_cuda_kernel_launch(kiln_context *cx, kiln_cuda_kernel *k,
                                              const kiln_cuda_launch_params *params);
 
@@ -127,9 +129,33 @@ KILN_API void kiln_cuda_frozen_destroy(kiln_cuda_frozen **f);
 // Other buffers, another count. After an error it is as before.
 KILN_API kiln_status kiln_cuda_frozen_bind(kiln_context *cx, kiln_cuda_frozen *f,
                                            const kiln_cuda_launch_params *params);
-// Enqueues all launches on the stream, which may be being captured. Errors: DEVICE; UNSUPPORTED (a loop, on a stream
-// that is being captured).
+// Enqueues all launches on the stream, which may be being captured. Errors: DEVICE; UNSUPPORTED (see
+// kiln_cuda_kernel_launch).
 KILN_API kiln_status kiln_cuda_frozen_launch(kiln_context *cx, const kiln_cuda_frozen *f, void *stream);
+
+// --- graphs -------------------------------------------------------------------------------------------------------
+
+// All launches of a kernel as a CUDA graph: one call of the driver for all of them. A loop is a conditional node, whose
+// condition nobody waits for. Serves one thread at a time; a graph that still runs when it is launched again runs
+// behind itself.
+typedef struct kiln_cuda_graph kiln_cuda_graph;
+
+// Prepares the kernel, which must outlive the graph. Of the params the stream does not count, and `launched` is NULL.
+// Errors: those of kiln_cuda_kernel_prepare and of kiln_cuda_kernel_launch; UNSUPPORTED (a loop, with a driver before
+// CUDA 12.3).
+KILN_API kiln_status kiln_cuda_graph_create(kiln_context *cx, kiln_cuda_kernel *k,
+                                            const kiln_cuda_launch_params *params, kiln_cuda_graph **out);
+// Before the kernel. It must not be running.
+KILN_API void kiln_cuda_graph_destroy(kiln_cuda_graph **g);
+// Other buffers, another count, for launches from now on. The nodes are changed where the launches are the same, else
+// the graph is built again, as it always is with loops. After INVALID it is as before; after DEVICE it cannot be
+// launched until an update works.
+KILN_API kiln_status kiln_cuda_graph_update(kiln_context *cx, kiln_cuda_graph *g,
+                                            const kiln_cuda_launch_params *params);
+// Errors: INVALID (the last update has failed), DEVICE.
+KILN_API kiln_status kiln_cuda_graph_launch(kiln_context *cx, kiln_cuda_graph *g, void *stream);
+// The CUgraph, to be a child of another, say. It is the kiln_cuda_graph's, and may be another one after an update.
+KILN_API void *kiln_cuda_graph_handle(const kiln_cuda_graph *g);
 
 // --- a device of one's own ----------------------------------------------------------------------------------------
 

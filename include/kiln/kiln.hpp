@@ -67,6 +67,7 @@ using driver_owner = owner<kiln_driver, kiln_driver_close>;
 using device_owner = owner<kiln_device, kiln_device_close>;
 using cuda_kernel_owner = owner<kiln_cuda_kernel, kiln_cuda_kernel_destroy>;
 using cuda_frozen_owner = owner<kiln_cuda_frozen, kiln_cuda_frozen_destroy>; // before its kernel
+using cuda_graph_owner = owner<kiln_cuda_graph, kiln_cuda_graph_destroy>;    // likewise
 
 // A params struct of defaults: auto p = kiln::params<kiln_compile_params>().
 template <class T> T params() {

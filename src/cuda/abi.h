@@ -89,6 +89,13 @@ typedef struct CUkern_st *CUkernel;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUgraphExec_st *CUgraphExec;
+// What nodes are made of: driver.h.
+typedef struct CUDA_KERNEL_NODE_PARAMS_v1 CUDA_KERNEL_NODE_PARAMS_v1;
+typedef struct CUgraphNodeParams CUgraphNodeParams;
+typedef struct CUgraphEdgeData CUgraphEdgeData;
 
 typedef union CUlaunchAttributeValue {
   char pad[64];
@@ -203,7 +210,27 @@ KL_CUDA_LAYOUT(X)
   X(cuMemcpyHtoDAsync,       cuMemcpyHtoDAsync_v2,          11080, 11080, (CUdeviceptr, const void *, size_t, CUstream)) \
   X(cuMemcpyDtoHAsync,       cuMemcpyDtoHAsync_v2,          11080, 11080, (void *, CUdeviceptr, size_t, CUstream))     \
   X(cuMemcpyDtoDAsync,       cuMemcpyDtoDAsync_v2,          11080, 11080, (CUdeviceptr, CUdeviceptr, size_t, CUstream)) \
-  X(cuMemsetD8Async,         cuMemsetD8Async,               11080, 11080, (CUdeviceptr, unsigned char, size_t, CUstream))
+  X(cuMemsetD8Async,         cuMemsetD8Async,               11080, 11080, (CUdeviceptr, unsigned char, size_t, CUstream)) \
+  X(cuGraphCreate,           cuGraphCreate,                 11080, 11080, (CUgraph *, unsigned))                       \
+  X(cuGraphDestroy,          cuGraphDestroy,                11080, 11080, (CUgraph))                                   \
+  X(cuGraphAddKernelNode,    cuGraphAddKernelNode,          11080, 11080,                                              \
+    (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_KERNEL_NODE_PARAMS_v1 *))                         \
+  X(cuGraphKernelNodeSetAttribute, cuGraphKernelNodeSetAttribute, 11080, 11080,                                        \
+    (CUgraphNode, CUlaunchAttributeID, const CUlaunchAttributeValue *))                                                \
+  X(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, 11080, 11080,                                            \
+    (CUgraphExec *, CUgraph, unsigned long long))                                                                      \
+  X(cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams, 11080, 11080,                                      \
+    (CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1 *))                                                    \
+  X(cuGraphExecDestroy,      cuGraphExecDestroy,            11080, 11080, (CUgraphExec))                               \
+  X(cuGraphLaunch,           cuGraphLaunch,                 11080, 11080, (CUgraphExec, CUstream))                     \
+  X(cuGraphConditionalHandleCreate, cuGraphConditionalHandleCreate, 12030, 0,                                          \
+    (uint64_t *, CUgraph, CUcontext, unsigned, unsigned))                                                              \
+  X(cuGraphAddNode,          cuGraphAddNode_v2,             12030, 0,                                                  \
+    (CUgraphNode *, CUgraph, const CUgraphNode *, const CUgraphEdgeData *, size_t, CUgraphNodeParams *))               \
+  X(cuStreamGetCaptureInfo,  cuStreamGetCaptureInfo_v2,     11080, 11080,                                              \
+    (CUstream, CUstreamCaptureStatus *, uint64_t *, CUgraph *, const CUgraphNode **, size_t *))                        \
+  X(cuStreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies, 11080, 11080,                                \
+    (CUstream, CUgraphNode *, size_t, unsigned))
 // clang-format on
 
 #endif

@@ -65,6 +65,7 @@ typedef struct walk {
   kiln_driver *d;
   kiln_device *dev;
   kiln_cuda_kernel *k;
+  kiln_cuda_graph *g;
   uint64_t in, out, scratch;
 } walk;
 
@@ -90,6 +91,13 @@ static kiln_status launch_frozen(kiln_cuda_kernel *k, const kiln_cuda_launch_par
   return st;
 }
 
+static kiln_status launch_graph(walk *w, const kiln_cuda_launch_params *p) {
+  kiln_status st = w->g ? KILN_OK : kiln_cuda_graph_create(cx, w->k, p, &w->g);
+  if (st == KILN_OK) st = kiln_cuda_graph_update(cx, w->g, p);
+  if (st == KILN_OK) st = kiln_cuda_graph_launch(cx, w->g, p->stream);
+  return st;
+}
+
 static kiln_status use_walk(walk *w) {
   kiln_cuda_resources res = {.struct_size = sizeof res};
   kiln_cuda_launch_params p = {.struct_size = sizeof p,
@@ -107,6 +115,7 @@ static kiln_status use_walk(walk *w) {
   if (st == KILN_OK) st = kiln_device_elapsed(cx, w->dev, &seconds);
   if (st == KILN_OK) st = kiln_cuda_kernel_fill_scratch(cx, w->k, p.stream, w->scratch);
   if (st == KILN_OK) st = launch_frozen(w->k, &p);
+  if (st == KILN_OK) st = launch_graph(w, &p);
   if (st == KILN_OK) st = kiln_cuda_kernel_resources(cx, w->k, 0, &res);
   if (st == KILN_OK) st = kiln_device_copy(cx, w->dev, w->in, w->out, 4096);
   if (st == KILN_OK) st = kiln_device_synchronize(cx, w->dev);
@@ -115,6 +124,7 @@ static kiln_status use_walk(walk *w) {
 }
 
 static void close_walk(walk *w) {
+  kiln_cuda_graph_destroy(&w->g);
   kiln_cuda_kernel_destroy(&w->k);
   if (w->dev) {
     kiln_device_free(w->dev, w->in);
@@ -135,7 +145,7 @@ START_TEST(everything_works) {
       walk w = {0};
       ck_assert_msg(open_walk(&w, all[i]) == KILN_OK && use_walk(&w) == KILN_OK, "%s", said());
       ck_assert_int_eq(S.loads, 1);
-      ck_assert_int_eq(S.launches, 2 * ((long)i + 1)); // and frozen
+      ck_assert_int_eq(S.launches, 3 * ((long)i + 1)); // and frozen, and as a graph
       ck_assert_int_eq(S.modules, v == 0);             // libraries came with 12.0
       ck_assert_ptr_eq(S.last.hStream, kiln_device_stream(w.dev));
       ck_assert_uint_eq(S.arguments[1], w.out);
@@ -411,6 +421,40 @@ START_TEST(captures_need_a_prepared_kernel) {
 }
 END_TEST
 
+// Drivers without conditional nodes, and one whose nodes do not work.
+START_TEST(loops_in_captures_say_what_they_need) {
+  kiln_artifact *loop =
+      compile("HloModule m\n"
+              "cond { t = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(t), index=0 "
+              "n = s32[] get-tuple-element(t), index=1 ROOT l = pred[] compare(i, n), direction=LT }\n"
+              "body { t = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(t), index=0 "
+              "n = s32[] get-tuple-element(t), index=1 j = s32[] add(i, i) ROOT r = (s32[], s32[]) tuple(j, n) }\n"
+              "ENTRY e { i = s32[] parameter(0) n = s32[] parameter(1) t = (s32[], s32[]) tuple(i, n) "
+              "ROOT w = (s32[], s32[]) while(t), condition=cond, body=body }\n");
+  static const int versions[] = {12020, 13000};
+  for (int v = 0; v < 2; v++) {
+    walk w = {0};
+    kiln_cuda_graph *g = NULL;
+    fresh();
+    S.version = versions[v];
+    ck_assert_msg(open_walk(&w, loop) == KILN_OK && kiln_cuda_kernel_prepare(cx, w.k) == KILN_OK, "%s", said());
+    uint64_t in[2] = {AT(0), AT(1)}, out[2] = {AT(2), AT(3)};
+    kiln_cuda_launch_params p = {.struct_size = sizeof p, .parameters = in, .results = out, .scratch = w.scratch};
+    expect(kiln_cuda_graph_create(cx, w.k, &p, &g), v ? KILN_E_DEVICE : KILN_E_UNSUPPORTED,
+           v ? "cuGraphConditionalHandleCreate failed"
+             : "takes a driver for CUDA 12.3 or newer, found one for 12.2: launch it on a stream that is not being");
+    ck_assert_ptr_null(g);
+    S.capturing = true;
+    expect(kiln_cuda_kernel_launch(cx, w.k, &p), v ? KILN_E_DEVICE : KILN_E_UNSUPPORTED,
+           v ? "cuGraphConditionalHandleCreate failed" : "takes a driver for CUDA 12.3 or newer");
+    S.capturing = false;
+    close_walk(&w);
+    ck_assert(standin_is_clean());
+  }
+  kiln_artifact_destroy(&loop);
+}
+END_TEST
+
 START_TEST(contexts_are_the_callers) {
   kiln_driver *d = NULL;
   kiln_cuda_kernel *k = NULL;
@@ -515,6 +559,7 @@ int main(void) {
   return RUN_TESTS("driver", ONCE(setup, teardown), {everything_works}, {every_call_may_fail, 2}, {drivers_are_refused},
                    {optional_calls_are_optional}, {devices_are_described}, {buffers_are_checked}, {scratch_is_needed},
                    {passed_through_results_are_copied}, {grids_follow_the_count}, {no_elements_launch_nothing},
-                   {captures_need_a_prepared_kernel}, {contexts_are_the_callers}, {a_context_destroyed_under_us},
-                   {the_compilers_log_is_told}, {ptx_needs_a_driver}, {a_frozen_launch_costs_little});
+                   {captures_need_a_prepared_kernel}, {loops_in_captures_say_what_they_need},
+                   {contexts_are_the_callers}, {a_context_destroyed_under_us}, {the_compilers_log_is_told},
+                   {ptx_needs_a_driver}, {a_frozen_launch_costs_little});
 }

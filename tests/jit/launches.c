@@ -2,6 +2,7 @@
 // for the buffers that they were last given.
 #include "support/context.h"
 
+#include "cuda/driver.h"
 #include <kiln/kiln.h>
 #include <stdio.h>
 
@@ -283,7 +284,121 @@ START_TEST(refused_buffers_change_nothing) {
 }
 END_TEST
 
+// --- graphs ---------------------------------------------------------------------------------------------------------
+
+START_TEST(as_a_graph_and_updated) {
+  bench b = open_bench(_i);
+  kiln_cuda_launch_params p[PLACES] = {params_of(&b, 0), params_of(&b, 1)};
+  kiln_cuda_graph *g = NULL;
+  good(kiln_cuda_graph_create(cx, b.k, &p[0], &g), name_of(_i));
+  ck_assert_ptr_nonnull(kiln_cuda_graph_handle(g));
+  for (int turn = 0; turn < 2 * PLACES; turn++) {
+    int place = turn / 2;
+    if (turn == 2) good(kiln_cuda_graph_update(cx, g, &p[1]), name_of(_i));
+    spoil(&b, place);
+    good(kiln_cuda_graph_launch(cx, g, stream), name_of(_i));
+    judge(&b, place, name_of(_i));
+  }
+  kiln_cuda_graph_destroy(&g);
+  ck_assert_ptr_null(g);
+  close_bench(&b);
+}
+END_TEST
+
+// Other launches are other nodes; a refused update changes nothing.
+START_TEST(a_graph_in_place_and_apart) {
+  bench b = open_bench(5);
+  kiln_cuda_launch_params p = params_of(&b, 0), wrong = params_of(&b, 0);
+  kiln_cuda_graph *g = NULL;
+  uint64_t in_place[1] = {b.parameters[1][0]}, apart[1] = {b.results[1][0]}, skewed[1] = {b.results[0][0] + 8};
+  good(kiln_cuda_graph_create(cx, b.k, &p, &g), "apart");
+  wrong.results = skewed;
+  ck_assert_int_eq(kiln_cuda_graph_update(cx, g, &wrong), KILN_E_INVALID);
+  good(kiln_cuda_graph_launch(cx, g, stream), "apart");
+  judge(&b, 0, "apart");
+  p = params_of(&b, 1);
+  p.results = in_place;
+  good(kiln_cuda_graph_update(cx, g, &p), "in place");
+  good(kiln_cuda_graph_launch(cx, g, stream), "in place");
+  b.results[1][0] = in_place[0];
+  judge(&b, 1, "in place");
+  b.results[1][0] = apart[0];
+  kiln_cuda_graph_destroy(&g);
+  close_bench(&b);
+}
+END_TEST
+
+// --- captures -------------------------------------------------------------------------------------------------------
+
+// The caller's own use of the driver.
+#define CALL(name, version, ...)                                                                                       \
+  do {                                                                                                                 \
+    CUresult code = ((CUresult(*) SIGNATURE_##name)kiln_sim_resolve(NULL, #name, version))(__VA_ARGS__);               \
+    EXPECT(code == CUDA_SUCCESS, "%s gave %d", #name, code);                                                           \
+  } while (0)
+#define SIGNATURE_cuStreamBeginCapture        (CUstream, CUstreamCaptureMode)
+#define SIGNATURE_cuStreamEndCapture          (CUstream, CUgraph *)
+#define SIGNATURE_cuGraphInstantiateWithFlags (CUgraphExec *, CUgraph, unsigned long long)
+#define SIGNATURE_cuGraphLaunch               (CUgraphExec, CUstream)
+#define SIGNATURE_cuGraphExecDestroy          (CUgraphExec)
+#define SIGNATURE_cuGraphDestroy              (CUgraph)
+#define SIGNATURE_cuCtxPushCurrent            (CUcontext)
+#define SIGNATURE_cuCtxPopCurrent             (CUcontext *)
+
+// Both places, one behind the other, with their scratch memory.
+START_TEST(captured) {
+  bench b = open_bench(_i);
+  CUgraph graph;
+  CUgraphExec exec;
+  CUcontext popped;
+  good(kiln_cuda_kernel_prepare(cx, b.k), name_of(_i));
+  CALL(cuCtxPushCurrent, 12000, kiln_device_context(device));
+  CALL(cuStreamBeginCapture, 12000, stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  for (int place = 0; place < PLACES; place++) {
+    kiln_cuda_launch_params p = params_of(&b, place);
+    good(kiln_cuda_kernel_fill_scratch(cx, b.k, stream, p.scratch), name_of(_i));
+    good(kiln_cuda_kernel_launch(cx, b.k, &p), name_of(_i));
+  }
+  CALL(cuStreamEndCapture, 12000, stream, &graph);
+  CALL(cuGraphInstantiateWithFlags, 12000, &exec, graph, 0);
+  for (int turn = 0; turn < 2; turn++) {
+    for (int place = 0; place < PLACES; place++) {
+      spoil(&b, place);
+      good(kiln_device_fill(cx, device, b.scratch[place], 0x5a, b.f->scratch_bytes), "scratch");
+    }
+    CALL(cuGraphLaunch, 12000, exec, stream);
+    for (int place = 0; place < PLACES; place++) judge(&b, place, name_of(_i));
+  }
+  CALL(cuGraphExecDestroy, 12000, exec);
+  CALL(cuGraphDestroy, 12000, graph);
+  CALL(cuCtxPopCurrent, 12000, &popped);
+  close_bench(&b);
+}
+END_TEST
+
+// A first call inside of a capture would have to load code, which ends the capture (vllm#36587): it says what to do,
+// and the capture goes on.
+START_TEST(a_first_launch_in_a_capture_says_what_to_do) {
+  bench b = open_bench(3);
+  kiln_cuda_launch_params p = params_of(&b, 0);
+  CUgraph graph;
+  CUcontext popped;
+  CALL(cuCtxPushCurrent, 12000, kiln_device_context(device));
+  CALL(cuStreamBeginCapture, 12000, stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  ck_assert_int_eq(kiln_cuda_kernel_launch(cx, b.k, &p), KILN_E_INVALID);
+  EXPECT(strstr(last_finding(), "call kiln_cuda_kernel_prepare before the capture begins"), "%s", last_finding());
+  CALL(cuStreamEndCapture, 12000, stream, &graph);
+  CALL(cuGraphDestroy, 12000, graph);
+  CALL(cuCtxPopCurrent, 12000, &popped);
+  good(kiln_cuda_kernel_launch(cx, b.k, &p), "outside");
+  judge(&b, 0, "outside");
+  close_bench(&b);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("launches", ONCE(setup, teardown), {launched_one_by_one, CONSTANT + 1},
-                   {frozen_and_rebound, CONSTANT + 1}, {frozen_in_place_and_apart}, {refused_buffers_change_nothing});
+  enum { ALL = CONSTANT + 1 };
+  return RUN_TESTS("launches", ONCE(setup, teardown), {launched_one_by_one, ALL}, {frozen_and_rebound, ALL},
+                   {frozen_in_place_and_apart}, {refused_buffers_change_nothing}, {as_a_graph_and_updated, ALL},
+                   {a_graph_in_place_and_apart}, {captured, ALL}, {a_first_launch_in_a_capture_says_what_to_do});
 }

@@ -1,5 +1,7 @@
 #include "standin.h"
 
+#include "cuda/driver.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +20,8 @@ void standin_reset(void) {
 }
 
 bool standin_is_clean(void) {
-  return !S.contexts && !S.streams && !S.events && !S.modules && !S.libraries && !S.allocations && !S.depth;
+  return !S.contexts && !S.streams && !S.events && !S.modules && !S.libraries && !S.allocations && !S.graphs &&
+         !S.execs && !S.depth;
 }
 
 // Counts the call and says whether it is to fail.
@@ -135,20 +138,27 @@ static void write_log(unsigned n, const CUjit_option *options, void **values) {
   for (unsigned i = 0; i < n && S.log; i++)
     if (options[i] == CU_JIT_ERROR_LOG_BUFFER) strcpy(values[i], S.log);
 }
-// Modules go with their context; the last ones are remembered for that.
-static CUmodule alive[8];
-static void remember(CUmodule m, CUmodule in_place_of) {
-  for (size_t i = 0; i < sizeof alive / sizeof alive[0]; i++) {
-    CUmodule expected = in_place_of;
-    if (__atomic_compare_exchange_n(&alive[i], &expected, m, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
+// Modules and graphs that are ready go with their context; the last ones are remembered for that.
+typedef struct mortal {
+  void *p;
+  long *alive; // how many of its kind
+} mortal;
+static mortal mortals[16];
+static void remember(void *p, void *in_place_of, long *alive) {
+  for (size_t i = 0; i < sizeof mortals / sizeof mortals[0]; i++) {
+    void *expected = in_place_of;
+    if (!__atomic_compare_exchange_n(&mortals[i].p, &expected, p, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) continue;
+    __atomic_store_n(&mortals[i].alive, alive, __ATOMIC_RELAXED);
+    return;
   }
 }
 void standin_destroy_context(CUcontext context) {
   S.dead = context;
-  for (size_t i = 0; i < sizeof alive / sizeof alive[0]; i++) {
-    S.modules -= alive[i] != NULL;
-    free(alive[i]);
-    alive[i] = NULL;
+  for (size_t i = 0; i < sizeof mortals / sizeof mortals[0]; i++) {
+    if (!mortals[i].p) continue;
+    --*mortals[i].alive;
+    free(mortals[i].p);
+    mortals[i].p = NULL;
   }
 }
 static CUresult s_cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n, CUjit_option *o, void **v) {
@@ -157,12 +167,12 @@ static CUresult s_cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned 
   ADD(modules, 1);
   ADD(loads, 1);
   *out = malloc(1);
-  remember(*out, NULL);
+  remember(*out, NULL, &S.modules);
   return CUDA_SUCCESS;
 }
 static CUresult s_cuModuleUnload(CUmodule m) {
   CUresult code = enter("cuModuleUnload");
-  remember(NULL, m);
+  remember(NULL, m, NULL);
   free(m);
   ADD(modules, -1);
   return code;
@@ -297,6 +307,80 @@ static CUresult s_cuMemsetD8Async(CUdeviceptr to, unsigned char v, size_t n, CUs
   ENTER();
   memset((void *)(uintptr_t)to, v, n);
   return CUDA_SUCCESS;
+}
+
+// A graph is the number of its nodes, which all are launches; a node its number.
+typedef struct graph {
+  long nodes;
+} graph;
+static CUresult s_cuGraphCreate(CUgraph *out, unsigned flags) {
+  ENTER();
+  ADD(graphs, 1);
+  *out = calloc(1, sizeof(graph));
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuGraphDestroy(CUgraph g) {
+  CUresult code = enter("cuGraphDestroy");
+  free(g);
+  ADD(graphs, -1);
+  return code;
+}
+static CUresult s_cuGraphAddKernelNode(CUgraphNode *out, CUgraph g, const CUgraphNode *before, size_t n,
+                                       const CUDA_KERNEL_NODE_PARAMS_v1 *p) {
+  ENTER();
+  *out = (CUgraphNode)(intptr_t)++((graph *)g)->nodes;
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuGraphKernelNodeSetAttribute(CUgraphNode n, CUlaunchAttributeID id,
+                                                const CUlaunchAttributeValue *v) {
+  ENTER();
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph g, unsigned long long flags) {
+  ENTER();
+  ADD(execs, 1);
+  *out = calloc(1, sizeof(graph));
+  *(graph *)*out = *(graph *)g;
+  remember(*out, NULL, &S.execs);
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuGraphExecKernelNodeSetParams(CUgraphExec e, CUgraphNode n, const CUDA_KERNEL_NODE_PARAMS_v1 *p) {
+  ENTER();
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuGraphExecDestroy(CUgraphExec e) {
+  CUresult code = enter("cuGraphExecDestroy");
+  remember(NULL, e, NULL);
+  free(e);
+  ADD(execs, -1);
+  return code;
+}
+static CUresult s_cuGraphLaunch(CUgraphExec e, CUstream s) {
+  ENTER();
+  ADD(launches, ((graph *)e)->nodes);
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuGraphConditionalHandleCreate(uint64_t *out, CUgraph g, CUcontext c, unsigned v, unsigned flags) {
+  ENTER();
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+static CUresult s_cuGraphAddNode(CUgraphNode *out, CUgraph g, const CUgraphNode *before, const CUgraphEdgeData *edges,
+                                 size_t n, CUgraphNodeParams *p) {
+  ENTER();
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+static CUresult s_cuStreamGetCaptureInfo(CUstream s, CUstreamCaptureStatus *status, uint64_t *id, CUgraph *g,
+                                         const CUgraphNode **before, size_t *n) {
+  ENTER();
+  static graph captured;
+  *g = (CUgraph)&captured;
+  *before = NULL;
+  *n = 0;
+  return CUDA_SUCCESS;
+}
+static CUresult s_cuStreamUpdateCaptureDependencies(CUstream s, CUgraphNode *nodes, size_t n, unsigned flags) {
+  ENTER();
+  return CUDA_ERROR_NOT_SUPPORTED;
 }
 
 void *standin_resolve(void *user, const char *name, int version) {

@@ -25,9 +25,9 @@ typedef struct standin {
   const char *log; // what the compiler writes if loading fails
   // What happened.
   long calls;
-  const char *failed;                                              // name of the call that failed
-  long contexts, streams, events, modules, libraries, allocations; // alive
-  long depth;                                                      // of all threads' stacks of contexts
+  const char *failed;                                                             // name of the call that failed
+  long contexts, streams, events, modules, libraries, allocations, graphs, execs; // alive
+  long depth;                                                                     // of all threads' stacks of contexts
   long launches, loads;
   CUlaunchConfig last;
   uint64_t arguments[16]; // of the last launch
@@ -38,7 +38,8 @@ extern standin standin_state; // the entry points have no user pointer
 void standin_reset(void);
 // For kiln_driver_params.resolve.
 void *standin_resolve(void *user, const char *name, int version);
-// A context is gone, and all modules with it: what is done to them from now on is done to freed memory.
+// A context is gone, and all modules and graphs that were ready with it: what is done to them from now on is done to
+// freed memory.
 void standin_destroy_context(CUcontext context);
 // Is everything that was made destroyed, and the stack of contexts empty?
 bool standin_is_clean(void);

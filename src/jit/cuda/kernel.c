@@ -33,16 +33,17 @@ kiln_status kiln_cuda_kernel_create(kiln_context *cx, const kiln_driver *d, cons
 static void unload(kiln_cuda_kernel *k) {
   CUcontext current = NULL, popped;
   const kl_cuda_table *fn = &k->d->fn;
-  if (!k->library && !k->module) return;
+  if (!k->library && !k->module && !k->conditions) return;
   CUresult code = fn->cuCtxGetCurrent(&current);
   bool there = code == CUDA_SUCCESS && current == k->context;
   if (code == CUDA_SUCCESS && !there) code = fn->cuCtxPushCurrent(k->context);
   bool pushed = code == CUDA_SUCCESS && !there;
   if (k->library) fn->cuLibraryUnload(k->library);
   if (k->module && code != CUDA_ERROR_CONTEXT_IS_DESTROYED) fn->cuModuleUnload(k->module);
+  if (k->conditions && code != CUDA_ERROR_CONTEXT_IS_DESTROYED) fn->cuModuleUnload(k->conditions);
   if (pushed) fn->cuCtxPopCurrent(&popped);
   k->library = NULL;
-  k->module = NULL;
+  k->module = k->conditions = NULL;
 }
 
 void kiln_cuda_kernel_destroy(kiln_cuda_kernel **kp) {
@@ -124,7 +125,10 @@ static kiln_status load(kl_ctx *cx, kiln_cuda_kernel *k) {
   kiln_status st = KILN_OK;
   for (size_t i = 0; i < k->program.manifest.launch_count && st == KILN_OK; i++)
     st = load_function(cx, k, &k->program.manifest.launches[i], &k->fn[i]);
-  if (st != KILN_OK) unload(k);
+  if (st == KILN_OK)
+    kl_conditions_load(k);
+  else
+    unload(k);
   return st;
 }
 

@@ -22,6 +22,9 @@ struct kiln_cuda_kernel {
   CUlibrary library; // where the driver has libraries, else a module
   CUmodule module;
   CUfunction *fn;
+  CUmodule conditions; // of artifacts with loops: what sets a condition in a graph
+  CUfunction set_condition;
+  CUresult no_conditions;       // why it could not be loaded; 0: it could
   char error_log[KL_LOG_BYTES]; // the driver may write to it as long as the code is loaded
 };
 
@@ -54,5 +57,15 @@ void kl_volley_free(kl_ctx *memory, kl_volley *b);
 kiln_status kl_volley_set(kl_ctx *cx, kl_volley *b, const kiln_cuda_launch_params *p);
 // Loads what is not loaded, unless the stream is being captured. The kernel's context is current.
 kiln_status kl_prepare_unless_capturing(kl_ctx *cx, kiln_cuda_kernel *k, CUstream stream);
+// What is bound for several launches tells of none: expects no `launched`.
+kiln_status kl_check_silent(kl_ctx *cx, const kiln_cuda_launch_params *p, const char *what);
+
+// --- graphs (graph.c)
+// -------------------------------------------------------------------------------------------------
+
+// Loads what artifacts with loops need in graphs, where the driver has it; what fails is told where it is wanted.
+void kl_conditions_load(kiln_cuda_kernel *k);
+// Adds all that there is to do to the graph that the stream is being captured into.
+kiln_status kl_capture_steps(kl_ctx *cx, const kl_volley *v, CUstream stream);
 
 #endif

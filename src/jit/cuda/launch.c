@@ -8,33 +8,33 @@ static size_t slot_count(const kiln_manifest *f) {
   return f->parameter_count + f->result_count;
 }
 
-void kl_volley_init(kl_ctx *memory, kiln_cuda_kernel *k, kl_volley *b) {
+void kl_volley_init(kl_ctx *memory, kiln_cuda_kernel *k, kl_volley *v) {
   const kiln_manifest *f = &k->program.manifest;
   size_t slots = slot_count(f), launches = f->launch_count, arguments = 0;
   for (size_t i = 0; i < launches; i++) arguments += f->launches[i].argument_count;
   size_t words = slots + 2 * arguments + 1;
-  *b = (kl_volley){.k = k, .bytes = words * sizeof(uint64_t) + launches * (sizeof(kl_shot) + sizeof(uint32_t))};
-  b->memory = kl_alloc(memory, b->bytes);
-  b->shots = b->memory;
-  b->at = (uint64_t *)(b->shots + launches);
-  void **args = (void **)(b->at + slots);
+  *v = (kl_volley){.k = k, .bytes = words * sizeof(uint64_t) + launches * (sizeof(kl_shot) + sizeof(uint32_t))};
+  v->memory = kl_alloc(memory, v->bytes);
+  v->shots = v->memory;
+  v->at = (uint64_t *)(v->shots + launches);
+  void **args = (void **)(v->at + slots);
   uint64_t *values = (uint64_t *)(args + arguments);
-  b->list = (uint32_t *)(values + arguments + 1);
+  v->list = (uint32_t *)(values + arguments + 1);
   for (size_t i = 0; i < launches; i++) {
-    b->shots[i].args = args;
+    v->shots[i].args = args;
     for (size_t n = 0; n < f->launches[i].argument_count; n++) *args++ = values++;
   }
 }
 
-void kl_volley_free(kl_ctx *memory, kl_volley *b) {
-  if (b->memory) kl_free(memory, b->memory, b->bytes);
-  *b = (kl_volley){0};
+void kl_volley_free(kl_ctx *memory, kl_volley *v) {
+  if (v->memory) kl_free(memory, v->memory, v->bytes);
+  *v = (kl_volley){0};
 }
 
-static void make_shot(const kl_volley *b, const kiln_launch *l, kl_shot *s) {
+static void make_shot(const kl_volley *v, const kiln_launch *l, kl_shot *s) {
   unsigned n = 0;
   for (size_t i = 0; i < l->argument_count; i++)
-    *(uint64_t *)s->args[i] = kl_program_argument(&l->arguments[i], b->at, b->count, b->scratch);
+    *(uint64_t *)s->args[i] = kl_program_argument(&l->arguments[i], v->at, v->count, v->scratch);
   if (l->cluster[0] * l->cluster[1] * l->cluster[2] > 1)
     s->attributes[n++] = (CUlaunchAttribute){
         .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
@@ -45,7 +45,7 @@ static void make_shot(const kl_volley *b, const kiln_launch *l, kl_shot *s) {
         .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
         .value = {.programmaticStreamSerializationAllowed = 1},
     };
-  s->config = (CUlaunchConfig){.gridDimX = kl_program_grid(&b->k->program, l, b->count),
+  s->config = (CUlaunchConfig){.gridDimX = kl_program_grid(&v->k->program, l, v->count),
                                .gridDimY = l->grid[1],
                                .gridDimZ = l->grid[2],
                                .blockDimX = l->block[0],
@@ -57,8 +57,8 @@ static void make_shot(const kl_volley *b, const kiln_launch *l, kl_shot *s) {
 }
 
 // The slots' new values are looked at in a place of their own, so that a failure changes nothing.
-static kiln_status take_slots(kl_ctx *cx, kl_volley *b, const kiln_cuda_launch_params *p, uint64_t *at) {
-  const kl_program *program = &b->k->program;
+static kiln_status take_slots(kl_ctx *cx, kl_volley *v, const kiln_cuda_launch_params *p, uint64_t *at) {
+  const kl_program *program = &v->k->program;
   const kiln_manifest *f = &program->manifest;
   KL_TRY(kl_program_arrays(cx, program, p->parameters, p->results));
   if (f->parameter_count) memcpy(at, p->parameters, f->parameter_count * sizeof *at);
@@ -68,24 +68,24 @@ static kiln_status take_slots(kl_ctx *cx, kl_volley *b, const kiln_cuda_launch_p
 
 enum { FEW = 64 };
 
-kiln_status kl_volley_set(kl_ctx *cx, kl_volley *b, const kiln_cuda_launch_params *p) {
-  const kl_program *program = &b->k->program;
+kiln_status kl_volley_set(kl_ctx *cx, kl_volley *v, const kiln_cuda_launch_params *p) {
+  const kl_program *program = &v->k->program;
   const kiln_manifest *f = &program->manifest;
   uint64_t few[FEW], *at = few;
   size_t slots = slot_count(f);
   if (slots > FEW) at = kl_alloc(cx, slots * sizeof *at);
-  kiln_status st = take_slots(cx, b, p, at);
+  kiln_status st = take_slots(cx, v, p, at);
   if (st == KILN_OK) {
-    memcpy(b->at, at, slots * sizeof *at);
-    b->count = p->count;
-    b->scratch = p->scratch;
-    b->listed = 0;
+    memcpy(v->at, at, slots * sizeof *at);
+    v->count = p->count;
+    v->scratch = p->scratch;
+    v->listed = 0;
   }
   if (at != few) kl_free(cx, at, slots * sizeof *at);
   for (size_t i = 0; i < f->launch_count && st == KILN_OK; i++) {
-    make_shot(b, &f->launches[i], &b->shots[i]);
-    if (b->shots[i].config.gridDimX && kl_program_launches(program, &f->launches[i], b->at))
-      b->list[b->listed++] = (uint32_t)i;
+    make_shot(v, &f->launches[i], &v->shots[i]);
+    if (v->shots[i].config.gridDimX && kl_program_launches(program, &f->launches[i], v->at))
+      v->list[v->listed++] = (uint32_t)i;
   }
   return st;
 }
@@ -95,30 +95,30 @@ kiln_status kl_volley_set(kl_ctx *cx, kl_volley *b, const kiln_cuda_launch_param
 // One call's.
 typedef struct launch {
   kl_ctx *cx;
-  const kl_volley *b;
+  const kl_volley *v;
   CUstream stream;
   const kiln_cuda_launch_params *p; // NULL: nobody is told
 } launch;
 
-static CUresult fire(const kl_volley *b, size_t i, CUstream stream) {
-  const kl_shot *s = &b->shots[i];
+static CUresult fire(const kl_volley *v, size_t i, CUstream stream) {
+  const kl_shot *s = &v->shots[i];
   CUlaunchConfig config = s->config;
   config.hStream = stream;
-  return b->k->d->fn.cuLaunchKernelEx(&config, b->k->fn[i], s->args, NULL);
+  return v->k->d->fn.cuLaunchKernelEx(&config, v->k->fn[i], s->args, NULL);
 }
 
-static kiln_status launch_failed(kl_ctx *cx, const kl_volley *b, CUresult code) {
-  return kl_cuda_failed(cx, b->k->d, &b->k->fate, "cuLaunchKernelEx", code, NULL);
+static kiln_status launch_failed(kl_ctx *cx, const kl_volley *v, CUresult code) {
+  return kl_cuda_failed(cx, v->k->d, &v->k->fate, "cuLaunchKernelEx", code, NULL);
 }
 
 static kiln_status launch_one(void *user, size_t i) {
   const launch *l = user;
-  if (l->b->shots[i].config.gridDimX == 0) return KILN_OK;
+  if (l->v->shots[i].config.gridDimX == 0) return KILN_OK;
   double start = l->p ? kl_seconds() : 0;
-  CUresult code = fire(l->b, i, l->stream);
-  if (code != CUDA_SUCCESS) return launch_failed(l->cx, l->b, code);
+  CUresult code = fire(l->v, i, l->stream);
+  if (code != CUDA_SUCCESS) return launch_failed(l->cx, l->v, code);
   if (!l->p) return KILN_OK;
-  KL_CUDA_TRY(l->cx, l->b->k->d, &l->b->k->fate, cuStreamSynchronize, l->stream);
+  KL_CUDA_TRY(l->cx, l->v->k->d, &l->v->k->fate, cuStreamSynchronize, l->stream);
   l->p->launched(l->p->user, i, kl_seconds() - start);
   return KILN_OK;
 }
@@ -130,18 +130,13 @@ static kiln_status is_capturing(kl_ctx *cx, kiln_cuda_kernel *k, CUstream stream
   return KILN_OK;
 }
 
-// By a copy behind what was launched, which is waited for: a stream that is being captured cannot be.
+// By a copy behind what was launched, which is waited for.
 static kiln_status read_condition(void *user, const kiln_argument *a, bool *again) {
   const launch *l = user;
-  kiln_cuda_kernel *k = l->b->k;
+  kiln_cuda_kernel *k = l->v->k;
   uint8_t byte = 0;
-  bool capturing;
-  KL_TRY(is_capturing(l->cx, k, l->stream, &capturing));
-  if (capturing)
-    return kl_unsupported(l->cx, KL_NOWHERE,
-                          "the stream is being captured and the module has a loop whose condition is read on the way");
   KL_CUDA_TRY(l->cx, k->d, &k->fate, cuMemcpyDtoHAsync, &byte,
-              kl_program_argument(a, l->b->at, l->b->count, l->b->scratch), 1, l->stream);
+              kl_program_argument(a, l->v->at, l->v->count, l->v->scratch), 1, l->stream);
   KL_CUDA_TRY(l->cx, k->d, &k->fate, cuStreamSynchronize, l->stream);
   *again = byte != 0;
   return KILN_OK;
@@ -159,13 +154,25 @@ kiln_status kl_prepare_unless_capturing(kl_ctx *cx, kiln_cuda_kernel *k, CUstrea
   return kiln_cuda_kernel_prepare(cx, k);
 }
 
-static kiln_status launch_all(kl_ctx *cx, const kl_volley *b, CUstream stream, const kiln_cuda_launch_params *p) {
-  launch l = {cx, b, stream, p && p->launched ? p : NULL};
+// Launches that somebody waits for, one by one or for a condition.
+static kiln_status launch_steps(kl_ctx *cx, const kl_volley *v, CUstream stream, const kiln_cuda_launch_params *p) {
+  launch l = {cx, v, stream, p};
   kl_runner runner = {&l, launch_one, read_condition};
-  if (l.p || b->k->program.manifest.step_count) return kl_program_run(&b->k->program, b->at, &runner);
-  for (size_t i = 0; i < b->listed; i++) {
-    CUresult code = fire(b, b->list[i], stream);
-    if (code != CUDA_SUCCESS) return launch_failed(cx, b, code);
+  bool capturing;
+  KL_TRY(is_capturing(cx, v->k, stream, &capturing));
+  if (capturing && p)
+    return kl_invalid(cx, KL_NOWHERE,
+                      "the stream is being captured: expected no `launched`, as nothing can be waited for");
+  if (capturing) return kl_capture_steps(cx, v, stream);
+  return kl_program_run(&v->k->program, v->at, &runner);
+}
+
+static kiln_status launch_all(kl_ctx *cx, const kl_volley *v, CUstream stream, const kiln_cuda_launch_params *p) {
+  bool told = p && p->launched;
+  if (told || v->k->program.manifest.step_count) return launch_steps(cx, v, stream, told ? p : NULL);
+  for (size_t i = 0; i < v->listed; i++) {
+    CUresult code = fire(v, v->list[i], stream);
+    if (code != CUDA_SUCCESS) return launch_failed(cx, v, code);
   }
   return KILN_OK;
 }
@@ -173,26 +180,31 @@ static kiln_status launch_all(kl_ctx *cx, const kl_volley *b, CUstream stream, c
 kiln_status kiln_cuda_kernel_launch(kiln_context *cx, kiln_cuda_kernel *k, const kiln_cuda_launch_params *params) {
   kiln_cuda_launch_params p;
   kl_cuda_scope scope;
-  kl_volley b;
+  kl_volley v;
   KL_EXPECT(cx, k, params);
   KL_TRY(KL_PARAMS_IN(cx, kiln_cuda_launch_params, params, &p));
-  kl_volley_init(cx, k, &b);
-  kiln_status st = kl_volley_set(cx, &b, &p);
+  kl_volley_init(cx, k, &v);
+  kiln_status st = kl_volley_set(cx, &v, &p);
   if (st == KILN_OK) st = kl_cuda_enter(cx, k->d, &k->fate, k->context, &scope);
   if (st == KILN_OK) {
     st = kl_prepare_unless_capturing(cx, k, p.stream);
-    if (st == KILN_OK) st = launch_all(cx, &b, p.stream, &p);
+    if (st == KILN_OK) st = launch_all(cx, &v, p.stream, &p);
     st = kl_cuda_leave(cx, k->d, &k->fate, &scope, st);
   }
-  kl_volley_free(cx, &b);
+  kl_volley_free(cx, &v);
   return st;
+}
+
+kiln_status kl_check_silent(kl_ctx *cx, const kiln_cuda_launch_params *p, const char *what) {
+  return p->launched ? kl_invalid(cx, KL_NOWHERE, "%s tells of no launches: expected no `launched`, found one", what)
+                     : KILN_OK;
 }
 
 // --- frozen launches ------------------------------------------------------------------------------------------------
 
 struct kiln_cuda_frozen {
   kl_ctx *cx; // its own
-  kl_volley b;
+  kl_volley v;
 };
 
 kiln_status kiln_cuda_frozen_create(kiln_context *cx, kiln_cuda_kernel *k, const kiln_cuda_launch_params *params,
@@ -205,7 +217,7 @@ kiln_status kiln_cuda_frozen_create(kiln_context *cx, kiln_cuda_kernel *k, const
   if (!fcx) return kl_out_of_memory(cx, sizeof *fcx, "a frozen launch");
   kiln_cuda_frozen *f = kl_alloc(fcx, sizeof *f);
   *f = (kiln_cuda_frozen){.cx = fcx};
-  kl_volley_init(fcx, k, &f->b);
+  kl_volley_init(fcx, k, &f->v);
   kiln_status st = kiln_cuda_frozen_bind(cx, f, params);
   if (st == KILN_OK)
     *out = f;
@@ -218,7 +230,7 @@ void kiln_cuda_frozen_destroy(kiln_cuda_frozen **fp) {
   if (!fp || !*fp) return;
   kiln_cuda_frozen *f = *fp;
   kl_ctx *cx = f->cx;
-  kl_volley_free(cx, &f->b);
+  kl_volley_free(cx, &f->v);
   kl_free(cx, f, sizeof *f);
   kiln_context_destroy(&cx);
   *fp = NULL;
@@ -228,16 +240,15 @@ kiln_status kiln_cuda_frozen_bind(kiln_context *cx, kiln_cuda_frozen *f, const k
   kiln_cuda_launch_params p;
   KL_EXPECT(cx, f, params);
   KL_TRY(KL_PARAMS_IN(cx, kiln_cuda_launch_params, params, &p));
-  if (p.launched)
-    return kl_invalid(cx, KL_NOWHERE, "a frozen launch tells of nothing: expected no `launched`, found one");
-  return kl_volley_set(cx, &f->b, &p);
+  KL_TRY(kl_check_silent(cx, &p, "a frozen launch"));
+  return kl_volley_set(cx, &f->v, &p);
 }
 
 kiln_status kiln_cuda_frozen_launch(kiln_context *cx, const kiln_cuda_frozen *f, void *stream) {
   kl_cuda_scope scope;
   KL_EXPECT(cx, f);
-  kiln_cuda_kernel *k = f->b.k;
+  kiln_cuda_kernel *k = f->v.k;
   KL_TRY(kl_cuda_enter(cx, k->d, &k->fate, k->context, &scope));
-  kiln_status st = launch_all(cx, &f->b, stream, NULL);
+  kiln_status st = launch_all(cx, &f->v, stream, NULL);
   return kl_cuda_leave(cx, k->d, &k->fate, &scope, st);
 }

@@ -20,6 +20,26 @@ static void null_frozen(void) {
   kiln_cuda_frozen_destroy(NULL);
 }
 
+static void null_graphs(void) {
+  uint64_t from = (uint64_t)(uintptr_t)in, to = (uint64_t)(uintptr_t)out;
+  kiln_cuda_launch_params p = {.struct_size = sizeof p, .parameters = &from, .results = &to};
+  kiln_cuda_graph *g = NULL;
+  NULLS(INVALID_CX, kiln_cuda_graph *, kiln_cuda_graph_create(NULL, on_gpu, &p, &o));
+  NULLS(INVALID, kiln_cuda_graph *, kiln_cuda_graph_create(cx, NULL, &p, &o));
+  NULLS(INVALID, kiln_cuda_graph *, kiln_cuda_graph_create(cx, on_gpu, NULL, &o));
+  INVALID(kiln_cuda_graph_create(cx, on_gpu, &p, NULL));
+  ck_assert_int_eq(kiln_cuda_graph_create(cx, on_gpu, &p, &g), KILN_OK);
+  INVALID_CX(kiln_cuda_graph_update(NULL, g, &p));
+  INVALID(kiln_cuda_graph_update(cx, NULL, &p));
+  INVALID(kiln_cuda_graph_update(cx, g, NULL));
+  INVALID_CX(kiln_cuda_graph_launch(NULL, g, NULL));
+  INVALID(kiln_cuda_graph_launch(cx, NULL, NULL));
+  ck_assert_ptr_null(kiln_cuda_graph_handle(NULL));
+  kiln_cuda_graph_destroy(&g);
+  kiln_cuda_graph_destroy(&g);
+  kiln_cuda_graph_destroy(NULL);
+}
+
 START_TEST(null_cuda) {
   kiln_device_info info = {.struct_size = sizeof info};
   kiln_cuda_resources r = {.struct_size = sizeof r};
@@ -55,6 +75,7 @@ START_TEST(null_cuda) {
   INVALID_CX(kiln_cuda_kernel_fill_scratch(NULL, on_gpu, NULL, 0));
   INVALID(kiln_cuda_kernel_fill_scratch(cx, NULL, NULL, 0));
   null_frozen();
+  null_graphs();
   NULLS(INVALID_CX, kiln_device *, kiln_device_open(NULL, driver, 0, &o));
   NULLS(INVALID, kiln_device *, kiln_device_open(cx, NULL, 0, &o));
   INVALID(kiln_device_open(cx, driver, 0, NULL));
