@@ -11,13 +11,13 @@
 
 #include <stdio.h>
 
-enum { MOST_RANK = 4, MOST_ARRAYS = 4 };
+enum { MOST_RANK = 4, MOST_ARRAYS = 4, MOST_DIMS = 2 * MOST_RANK }; // drawn at random; at all
 
 // A module while it is drawn.
 typedef struct drawn {
   kl_sb text; // of ENTRY; once it is drawn, of the module
   uint32_t rank;
-  int64_t dims[MOST_RANK];
+  int64_t dims[MOST_DIMS];
   unsigned parameters;
   bool unordered; // the evaluator adds up by no order
 } drawn;
@@ -30,7 +30,7 @@ static inline void put_dims(kl_sb *b, const char *type, uint32_t rank, const int
 
 // Sometimes a layout of its own.
 static inline void put_layout(kl_sb *b, uint32_t rank) {
-  uint32_t order[MOST_RANK];
+  uint32_t order[MOST_DIMS];
   if (rank < 2 || chance(60)) return;
   for (uint32_t i = 0; i < rank; i++) {
     uint32_t k = below(i + 1);

@@ -66,12 +66,110 @@ static void draw_norm(drawn *d, kl_sb *calls, kl_dtype first) {
   kl_sbf(&d->text, "), epsilon=%s, feature_index=%u\n", chance(70) ? "0.001" : chance(50) ? "0" : "2", feature);
 }
 
+// --- ragged dots ----------------------------------------------------------------------------------------------------
+
+// Dimensions of an operand by what they are, in any order.
+typedef enum part { BATCH, ROWS, SUMMED, COLUMNS, GROUPS } part;
+typedef struct sided {
+  uint32_t rank;
+  int64_t size[MOST_DIMS];
+  part is[MOST_DIMS];
+} sided;
+
+static void add_dim(sided *x, part is, int64_t size) {
+  uint32_t at = below(++x->rank);
+  for (uint32_t d = x->rank - 1; d > at; d--) x->size[d] = x->size[d - 1], x->is[d] = x->is[d - 1];
+  x->size[at] = size;
+  x->is[at] = is;
+}
+
+static void put_list(kl_sb *b, const char *name, const sided *x, part is) {
+  const char *next = "";
+  kl_sbf(b, ", %s={", name);
+  for (uint32_t d = 0; d < x->rank; d++)
+    if (x->is[d] == is) kl_sbf(b, "%s%u", next, d), next = ",";
+  kl_sb_puts(b, "}");
+}
+
+static void append_sizes(const sided *x, part is, int64_t *dims, uint32_t *n) {
+  for (uint32_t d = 0; d < x->rank; d++)
+    if (x->is[d] == is) dims[(*n)++] = x->size[d];
+}
+
+enum { SIZES = 2 };                // the parameter that has groups' sizes
+static int64_t most_in_group = -1; // about; -1: sizes are what data says
+
+static void change_sizes(const kiln_module *m, size_t parameter, unsigned number, void *buffer) {
+  kiln_array_type t;
+  if (parameter != SIZES || most_in_group < 0) return;
+  ck_assert(kiln_module_parameter_leaf_type(m, parameter, &t));
+  int64_t count = 1, width = kl_info(t.dtype)->bits / 8;
+  uint64_t own = seed;
+  for (uint32_t d = 0; d < t.rank; d++) count *= t.dims[d];
+  seed = number + 17;
+  for (int64_t i = 0; i < count; i++) {
+    int64_t v = below((uint32_t)(most_in_group < 100 ? most_in_group : 100) + 1) - (chance(5) ? 3 : 0);
+    if (chance(15)) v = 0;
+    memcpy((char *)buffer + i * width, &v, (size_t)width);
+  }
+  seed = own;
+}
+
+// One dimension is ragged; sizes are one list or one for each batch, more than there is or less.
+static void draw_ragged(drawn *d, kl_sb *calls, kl_dtype first) {
+  static const char *const counts[] = {"s32", "s32", "s64", "u8", "s8", "u16", "u64"};
+  (void)calls;
+  const char *t = kl_info(first)->name, *to = is_narrow_float(first) && chance(40) ? "f32" : t;
+  unsigned mode = below(5) < 3 ? 0 : 1 + below(2); // rows, sums, batches
+  bool large = chance(30);
+  int64_t groups = chance(3) ? 0 : 1 + below(6), batch = chance(40) ? 1 + below(3) : 0, ragged;
+  sided left = {0}, right = {0};
+  ragged = large ? 20 + below(mode == 1 ? 700 : 150) : below(20);
+  if (mode == 2) batch = below(5);
+  if (batch || mode == 2) add_dim(&left, BATCH, batch), add_dim(&right, BATCH, batch);
+  add_dim(&left, SUMMED, mode == 1 ? ragged : 1 + below(12));
+  for (uint32_t k = 0; k < left.rank; k++)
+    if (left.is[k] == SUMMED) add_dim(&right, SUMMED, left.size[k]);
+  add_dim(&left, ROWS, mode == 0 ? ragged : 1 + below(large ? 70 : 9));
+  if (mode == 0) add_dim(&right, GROUPS, groups);
+  for (unsigned k = below(3); k > 0; k--) add_dim(&right, COLUMNS, 1 + below(large ? 30 : 6));
+  for (unsigned side = 0; side < 2; side++) {
+    const sided *x = side ? &right : &left;
+    d->rank = x->rank;
+    memcpy(d->dims, x->size, x->rank * sizeof *d->dims);
+    kl_sbf(&d->text, "  x%u = ", side);
+    put_shape(d, t);
+    kl_sbf(&d->text, " parameter(%u)\n", side);
+  }
+  const char *count = counts[below(sizeof counts / sizeof *counts)];
+  bool listed = batch && mode < 2 && chance(50);
+  kl_sbf(&d->text,
+         listed ? "  n = %s[%lld,%lld] parameter(2)\n  ROOT y = " : "  n = %s[%lld] parameter(2)\n  ROOT y = ", count,
+         (long long)(listed ? batch : groups), (long long)groups);
+  most_in_group = groups && chance(90) ? 3 * ragged / (2 * groups) : -1;
+  d->rank = 0;
+  if (mode == 1) d->dims[d->rank++] = groups;
+  append_sizes(&left, BATCH, d->dims, &d->rank);
+  append_sizes(&left, ROWS, d->dims, &d->rank);
+  append_sizes(&right, COLUMNS, d->dims, &d->rank);
+  put_shape(d, to);
+  kl_sb_puts(&d->text, " ragged-dot(x0, x1, n)");
+  put_list(&d->text, "lhs_batch_dims", &left, BATCH);
+  put_list(&d->text, "rhs_batch_dims", &right, BATCH);
+  put_list(&d->text, "lhs_contracting_dims", &left, SUMMED);
+  put_list(&d->text, "rhs_contracting_dims", &right, SUMMED);
+  put_list(&d->text, "lhs_ragged_dims", &left, mode == 0 ? ROWS : mode == 1 ? SUMMED : BATCH);
+  if (mode == 0) put_list(&d->text, "rhs_group_dims", &right, GROUPS);
+  kl_sb_puts(&d->text, "\n");
+}
+
 // --- running --------------------------------------------------------------------------------------------------------
 
-static drawing *const kinds[] = {draw_bits, draw_norm};
+static drawing *const kinds[] = {draw_bits, draw_norm, draw_ragged};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static void run_one(unsigned number, bool print) {
+  change_parameter = kinds[number % KINDS] == draw_ragged ? change_sizes : NULL;
   dtype_list all = dtypes_that(kl_is_array_dtype);
   drawn d;
   kiln_module *m = draw_module(&d, kinds[number % KINDS], all.at[number / KINDS % (unsigned)all.n], number, print);
@@ -79,7 +177,7 @@ static void run_one(unsigned number, bool print) {
   drop_drawn(m, &d);
 }
 
-enum { SLICES = 20, CASES = 120 };
+enum { SLICES = 20, CASES = 160 };
 
 START_TEST(random_ops) {
   const char *alone = getenv("KILN_EXPAND_SEED");

@@ -66,7 +66,13 @@ static void check_ptx(const char *ptx, unsigned seed) {
   ck_assert_msg(!found, "seed %u: an op without its rounding: %.20s", seed, found);
 }
 
-// Takes the kernel without its module header into the batch; kernel names are made different by the seed.
+static const char *nearest(const char *text, const char *a, const char *b) {
+  const char *x = strstr(text, a), *y = strstr(text, b);
+  return !x || (y && y < x) ? y : x;
+}
+
+// Takes the kernels without their module's header into the batch; names of kernels, and what is made of the module's
+// name, are made different by the seed.
 static void add_ptx(batch *b, const char *ptx, unsigned seed) {
   unsigned major, minor;
   const char *v = strstr(ptx, ".version "), *body = strstr(ptx, ".address_size 64");
@@ -75,12 +81,13 @@ static void add_ptx(batch *b, const char *ptx, unsigned seed) {
   if (!b->kernels) b->first = seed;
   b->kernels++;
   for (const char *p = body + strlen(".address_size 64"), *q; *p; p = q) {
-    q = strstr(p, "fusion");
+    q = nearest(p, "fusion", ".entry ");
     size_t n = q ? (size_t)(q - p) : strlen(p);
     kl_sb_put(&b->text, (kl_str){p, n});
     if (!q) break;
-    kl_sbf(&b->text, "k%u", seed);
-    q += strlen("fusion");
+    bool entry = *q == '.';
+    kl_sbf(&b->text, entry ? ".entry k%u_" : "k%u", seed);
+    q += strlen(entry ? ".entry " : "fusion");
   }
 }
 

@@ -289,10 +289,39 @@ uint32_t kl_graph_gather(kl_graph *g, uint32_t a, uint32_t index) {
   return emit(g, in, 2, (uint32_t[]){a, index});
 }
 
+uint32_t kl_graph_take(kl_graph *g, uint32_t a, uint32_t index) {
+  const kl_shape *s = kl_graph_shape(g, a), *at = kl_graph_shape(g, index);
+  int64_t to[KILN_MAX_RANK], sizes[KILN_MAX_RANK], offsets[KILN_MAX_RANK];
+  uint32_t rest = s->rank - 2;
+  kl_more *more = KL_NEW(&g->m->arena, kl_more);
+  memcpy(to, at->dims, at->rank * sizeof *to);
+  for (uint32_t d = 0; d < s->rank; d++) sizes[d] = d < 2 ? 1 : s->dims[d];
+  for (uint32_t d = 0; d < rest; d++) {
+    offsets[d] = at->rank + d;
+    to[at->rank + d] = s->dims[d + 2];
+  }
+  *more = kl_no_more;
+  kl_ints both = numbers(g, 2), first = {1, both.p}, second = {1, both.p + 1};
+  more->offset_dims = (kl_ints){rest, keep(g, offsets, rest)};
+  more->start_index_map = second;
+  more->collapsed_dims = s->dims[0] == 1 ? both : second;
+  if (s->dims[0] != 1) more->operand_batching_dims = more->indices_batching_dims = first;
+  more->index_vector_dim = at->rank;
+  more->sizes = (kl_ints){s->rank, keep(g, sizes, s->rank)};
+  kl_instr in = {.op = KL_OP_GATHER,
+                 .shape = kl_shape_array(g->m, s->dtype, at->rank + rest, to),
+                 .more = more,
+                 .given = 1 | 2 | 4 | (s->dims[0] != 1 ? 8 | 16 : 0) | 32 | 64};
+  return emit(g, in, 2, (uint32_t[]){a, index});
+}
+
+// `array` indices, the first dimensions of `s`.
 static kl_instr scatter_of(kl_graph *g, const kl_shape *s, uint32_t array, kl_combiner by, kl_dtype t, bool unique) {
   kl_more *more = KL_NEW(&g->m->arena, kl_more);
   uint32_t comp = g->combiners[by][t] - 1;
   *more = kl_no_more;
+  kl_ints window = numbers(g, s->rank - array + 1);
+  more->offset_dims = (kl_ints){s->rank - array, window.p + 1};
   more->collapsed_dims = more->start_index_map = numbers(g, array);
   more->index_vector_dim = 1;
   more->unique_indices = unique;
@@ -326,6 +355,18 @@ uint32_t kl_graph_scatter(kl_graph *g, uint32_t a, const uint32_t *indices, uint
   uint32_t pair =
       emit(g, scatter_of(g, both, s->rank, by, s->dtype, unique), 5, (uint32_t[]){a, none, at, updates, there});
   return kl_graph_element(g, pair, 0);
+}
+
+uint32_t kl_graph_scatter_rows(kl_graph *g, uint32_t a, uint32_t n, const uint32_t *indices, uint32_t updates,
+                               kl_combiner by) {
+  const kl_shape *s = kl_graph_shape(g, a);
+  return emit(g, scatter_of(g, s, n, by, s->dtype, false), 3, (uint32_t[]){a, vectors(g, n, indices), updates});
+}
+
+uint32_t kl_graph_dot(kl_graph *g, uint32_t a, uint32_t b, const kl_more *more, uint64_t given, kl_dtype t,
+                      uint32_t rank, const int64_t *dims) {
+  kl_instr in = {.op = KL_OP_DOT, .shape = kl_shape_array(g->m, t, rank, dims), .more = more, .given = given | 15};
+  return emit(g, in, 2, (uint32_t[]){a, b});
 }
 
 uint32_t kl_graph_reduce_over(kl_graph *g, uint32_t a, uint32_t n, const int64_t *dims, kl_combiner by) {

@@ -70,9 +70,17 @@ uint32_t kl_graph_pad(kl_graph *g, uint32_t a, uint32_t dim, int64_t low, int64_
 uint32_t kl_graph_concatenate(kl_graph *g, uint32_t n, const uint32_t *values, uint32_t dim);
 // a[index] of an array of one dimension, in the shape of the index. Indices outside are held to it.
 uint32_t kl_graph_gather(kl_graph *g, uint32_t a, uint32_t index);
+// a[b, index[b, i...], ...] of an array of two dimensions or more, [b, i..., ...]. Indices outside are held to it.
+uint32_t kl_graph_take(kl_graph *g, uint32_t a, uint32_t index);
 // Into an array of as many dimensions as there are indices [n], one each, updates [n]; those outside are dropped.
 uint32_t kl_graph_scatter(kl_graph *g, uint32_t a, const uint32_t *indices, uint32_t updates, kl_combiner by,
                           bool unique);
+// Into an array whose first dimensions have indices [n], one each, updates [n, ...] of the others.
+uint32_t kl_graph_scatter_rows(kl_graph *g, uint32_t a, uint32_t n, const uint32_t *indices, uint32_t updates,
+                               kl_combiner by);
+// A dot with the dimension numbers of `more`, and what else that says as far as `given` has the bits of its rows.
+uint32_t kl_graph_dot(kl_graph *g, uint32_t a, uint32_t b, const kl_more *more, uint64_t given, kl_dtype t,
+                      uint32_t rank, const int64_t *dims);
 // Over one dimension; the initial value is 0 or false.
 uint32_t kl_graph_reduce(kl_graph *g, uint32_t a, uint32_t dim, kl_combiner by);
 uint32_t kl_graph_reduce_over(kl_graph *g, uint32_t a, uint32_t n, const int64_t *dims, kl_combiner by);

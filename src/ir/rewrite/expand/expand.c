@@ -7,9 +7,10 @@ static const kl_expander *expander_of(const kl_comp *c, const kl_instr *in) {
   switch (kl_op_table[in->op].kind) {
   case KL_KIND_RNG_BITS: x = &kl_expand_rng; break;
   case KL_KIND_BATCH_NORM: x = &kl_expand_norm; break;
-  default: return NULL;
+  case KL_KIND_DOT: x = in->op == KL_OP_RAGGED_DOT ? &kl_expand_ragged : NULL; break;
+  default: break;
   }
-  return x->takes(c, in) ? x : NULL;
+  return x && x->takes(c, in) ? x : NULL;
 }
 
 static bool has_any(const kl_comp *c) {

@@ -20,6 +20,6 @@ typedef struct kl_expander {
   uint32_t (*write)(const kl_expansion *x);
 } kl_expander;
 
-extern const kl_expander kl_expand_rng, kl_expand_norm;
+extern const kl_expander kl_expand_rng, kl_expand_norm, kl_expand_ragged;
 
 #endif

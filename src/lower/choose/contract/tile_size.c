@@ -61,8 +61,9 @@ static const size *best_size(const kl_choosing *c, const kl_contraction *x) {
   return best;
 }
 
-// The coefficient of one variable in places of what is loaded for an operand's element, by the widest type; the bits of
-// that.
+// The coefficient of one variable in places of what is loaded for an operand's element: of what is another one for each
+// pair, if there is any, and not of rows' factors or of indices that say which rows these are; by the widest type. The
+// bits of that.
 typedef struct reading {
   bool along_rows, along_pairs;
   uint32_t bits;
@@ -86,12 +87,14 @@ static kiln_status find_reading(kl_choosing *c, const kl_contraction *x, int sid
   kl_sights sights = {{0}};
   kiln_status st = kl_walk_look(c->cx, c->plan, &c->slots, VARS, extents, 1, &look, &sights);
   *out = (reading){.bits = 0};
+  bool of_pairs = false;
   for (size_t i = 0; st == KILN_OK && i < sights.v.n; i++) {
     const kl_seen *s = &sights.v.p[i];
     uint32_t bits = kl_info(s->dtype)->bits;
-    if (!s->place || bits <= out->bits) continue;
+    if (!s->place) continue;
     int64_t of_row = kl_aff_coef(s->place, side ? KL_OF_RIGHT : KL_OF_LEFT), of_pair = kl_aff_coef(s->place, NUMBER);
-    if (!of_row && !of_pair) continue;
+    if ((!of_row && !of_pair) || (of_pairs && !of_pair) || (of_pairs == !!of_pair && bits <= out->bits)) continue;
+    of_pairs |= of_pair != 0;
     *out = (reading){of_row == 1, of_pair == 1, bits};
   }
   VEC_FREE(c->cx, &sights.v);
