@@ -6,6 +6,10 @@
 //
 // Every failure of the driver becomes KILN_E_DEVICE with a message that names the call, the code and what can be done.
 // After one that ruins a context (an illegal address in a kernel, say) every later use of it says that it is lost.
+//
+// CUDA does not survive fork. A child of a process that has not used the driver yet may use what the parent has opened;
+// after the first use (`initialize`, or a call for a device, a context, a kernel) every use in a child is refused, with
+// DEVICE. What is destroyed there leaves alone what the parent has.
 #ifndef KILN_CUDA_H
 #define KILN_CUDA_H
 

@@ -18,7 +18,13 @@ struct kiln_driver {
   kl_cuda_table fn;
   int version;
   char origin[256]; // for messages: the library's name
+  // Whether it is in use, and again in memory that a child of this process finds zero: a driver in use there is one
+  // that does not work.
+  atomic_bool *used, *used_here;
 };
+
+// Was it in use when this process was forked? Asked before each use, by loads alone.
+bool kl_cuda_is_forked(const kiln_driver *d);
 
 // What befell a context: the code of the first failure that ruined it, else 0. Kernels and devices have one each.
 typedef _Atomic(int) kl_cuda_fate;
@@ -28,6 +34,8 @@ kiln_status kl_cuda_failed(kl_ctx *cx, const kiln_driver *d, kl_cuda_fate *fate,
                            const char *detail);
 // KILN_OK, or why nothing can be done in a context any more.
 kiln_status kl_cuda_alive(kl_ctx *cx, const kiln_driver *d, const kl_cuda_fate *fate);
+// The same for who has no context yet.
+kiln_status kl_cuda_usable(kl_ctx *cx, const kiln_driver *d);
 
 // Calls entry point `name` and returns from the function unless it succeeds.
 #define KL_CUDA_TRY(cx, d, fate, name, ...)                                                                            \

@@ -35,6 +35,7 @@ static kiln_status make_handles(kl_ctx *cx, kiln_device *dev) {
 }
 
 static kiln_status open_context(kl_ctx *cx, kiln_device *dev, uint32_t device) {
+  KL_TRY(kl_cuda_usable(cx, dev->d));
   KL_TRY(CALL(cx, dev, cuDeviceGet, &dev->handle, (int)device));
   KL_TRY(CALL(cx, dev, cuDevicePrimaryCtxRetain, &dev->context, dev->handle));
   IN_CONTEXT(cx, dev, make_handles(cx, dev));
@@ -62,7 +63,7 @@ void kiln_device_close(kiln_device **devp) {
   const kl_cuda_table *fn = &dev->d->fn;
   kl_ctx *cx = dev->cx;
   CUcontext popped;
-  if (dev->context) {
+  if (dev->context && !kl_cuda_is_forked(dev->d)) { // else it is the parent's
     bool pushed = fn->cuCtxPushCurrent(dev->context) == CUDA_SUCCESS;
     if (dev->end) fn->cuEventDestroy(dev->end);
     if (dev->begin) fn->cuEventDestroy(dev->begin);
@@ -99,7 +100,7 @@ kiln_status kiln_device_alloc(kiln_context *cx, kiln_device *dev, uint64_t bytes
 
 void kiln_device_free(kiln_device *dev, uint64_t address) {
   CUcontext popped;
-  if (!dev || !address) return;
+  if (!dev || !address || kl_cuda_is_forked(dev->d)) return;
   bool pushed = dev->d->fn.cuCtxPushCurrent(dev->context) == CUDA_SUCCESS;
   dev->d->fn.cuMemFree(address);
   if (pushed) dev->d->fn.cuCtxPopCurrent(&popped);

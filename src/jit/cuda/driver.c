@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { LEAST_DRIVER = 11080 };
 
@@ -75,7 +77,45 @@ kiln_status kl_cuda_failed(kl_ctx *cx, const kiln_driver *d, kl_cuda_fate *fate,
                  detail ? detail : "");
 }
 
+// --- forks --------------------------------------------------------------------------------------------------------
+
+// A page of the driver's own: its first byte stays, the second page's is wiped in a child.
+static kiln_status note_forks(kl_ctx *cx, kiln_driver *d) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  char *p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return kl_out_of_memory(cx, 2 * page, "a driver");
+  d->used = (atomic_bool *)p;
+  d->used_here = (atomic_bool *)(p + page);
+  if (madvise(p + page, page, MADV_WIPEONFORK) == 0) return KILN_OK;
+  d->used_here = d->used; // a kernel before Linux 4.14: forks are not noticed
+  return KILN_OK;
+}
+
+static void forget_forks(kiln_driver *d) {
+  if (d->used) munmap((void *)d->used, 2 * (size_t)sysconf(_SC_PAGESIZE));
+}
+
+bool kl_cuda_is_forked(const kiln_driver *d) {
+  return atomic_load_explicit(d->used, memory_order_relaxed) &&
+         !atomic_load_explicit(d->used_here, memory_order_relaxed);
+}
+
+// First uses of several threads at once: `used_here` is set first, so that nobody takes one for a fork.
+kiln_status kl_cuda_usable(kl_ctx *cx, const kiln_driver *d) {
+  if (atomic_load_explicit(d->used_here, memory_order_relaxed)) return KILN_OK;
+  if (atomic_load_explicit(d->used, memory_order_acquire) && !atomic_load_explicit(d->used_here, memory_order_acquire))
+    return kl_fail(cx, KILN_E_DEVICE, KL_NOWHERE,
+                   "the process has forked since the driver was first used, and CUDA does not work in the child: fork "
+                   "before, or begin a program of its own (exec)");
+  atomic_store_explicit(d->used_here, true, memory_order_relaxed);
+  atomic_store_explicit(d->used, true, memory_order_release);
+  return KILN_OK;
+}
+
+// --- what befell contexts -----------------------------------------------------------------------------------------
+
 kiln_status kl_cuda_alive(kl_ctx *cx, const kiln_driver *d, const kl_cuda_fate *fate) {
+  KL_TRY(kl_cuda_usable(cx, d));
   int code = atomic_load(fate);
   if (code == 0) return KILN_OK;
   return kl_fail(cx, KILN_E_DEVICE, KL_NOWHERE,
@@ -186,9 +226,11 @@ kiln_status kiln_driver_open(kiln_context *cx, const kiln_driver_params *params,
   kiln_driver *d = kl_alloc(dcx, sizeof *d);
   d->cx = dcx;
   source s = {.params = &p};
-  kiln_status st = open_library(cx, d, &s);
+  kiln_status st = note_forks(cx, d);
+  if (st == KILN_OK) st = open_library(cx, d, &s);
   if (st == KILN_OK) st = check_version(cx, d, &s);
   if (st == KILN_OK) st = fill_table(cx, d, &s);
+  if (st == KILN_OK && p.initialize) st = kl_cuda_usable(cx, d);
   CUresult code = st == KILN_OK && p.initialize ? d->fn.cuInit(0) : CUDA_SUCCESS;
   if (code != CUDA_SUCCESS) st = kl_cuda_failed(cx, d, NULL, "cuInit", code, NULL);
   if (st == KILN_OK)
@@ -201,6 +243,7 @@ kiln_status kiln_driver_open(kiln_context *cx, const kiln_driver_params *params,
 void kiln_driver_close(kiln_driver **d) {
   if (!d || !*d) return;
   kl_ctx *cx = (*d)->cx;
+  forget_forks(*d);
   kl_free(cx, *d, sizeof **d);
   kiln_context_destroy(&cx);
   *d = NULL;
@@ -228,6 +271,7 @@ kiln_status kiln_device_count(kiln_context *cx, const kiln_driver *d, uint32_t *
   int n = 0;
   KL_CLEAR(count);
   KL_EXPECT(cx, d, count);
+  KL_TRY(kl_cuda_usable(cx, d));
   KL_CUDA_TRY(cx, d, NULL, cuDeviceGetCount, &n);
   *count = n > 0 ? (uint32_t)n : 0;
   return KILN_OK;
@@ -271,6 +315,7 @@ kiln_status kiln_device_describe(kiln_context *cx, const kiln_driver *d, uint32_
   CUdevice handle;
   size_t bytes = 0;
   KL_EXPECT(cx, d, out);
+  KL_TRY(kl_cuda_usable(cx, d));
   KL_CUDA_TRY(cx, d, NULL, cuDeviceGet, &handle, (int)device);
   KL_CUDA_TRY(cx, d, NULL, cuDeviceGetName, info.name, (int)sizeof info.name - 1, handle);
   KL_CUDA_TRY(cx, d, NULL, cuDeviceTotalMem, &bytes, handle);

@@ -299,6 +299,7 @@ void kiln_cuda_graph_destroy(kiln_cuda_graph **gp) {
   kl_ctx *cx = g->cx;
   const kiln_driver *d = g->v.k->d;
   CUcontext popped;
+  if (kl_cuda_is_forked(d)) g->made.graph = NULL, g->made.exec = NULL; // the parent's
   CUresult code = g->made.graph ? d->fn.cuCtxPushCurrent(g->v.k->context) : CUDA_ERROR_INVALID_VALUE;
   drop_built(cx, d, &g->made, code != CUDA_ERROR_CONTEXT_IS_DESTROYED);
   if (code == CUDA_SUCCESS) d->fn.cuCtxPopCurrent(&popped);

@@ -12,6 +12,7 @@ kiln_status kiln_cuda_kernel_create(kiln_context *cx, const kiln_driver *d, cons
   KL_CLEAR(out);
   KL_EXPECT(cx, d, a, out);
   if (a->host) return kl_invalid(cx, KL_NOWHERE, "expected an artifact for a GPU, found one for the host");
+  KL_TRY(kl_cuda_usable(cx, d));
   if (!own) KL_CUDA_TRY(cx, d, NULL, cuCtxGetCurrent, &own);
   if (!own)
     return kl_invalid(cx, KL_NOWHERE, "expected a CUDA context, found none given and none current on this thread");
@@ -29,11 +30,11 @@ kiln_status kiln_cuda_kernel_create(kiln_context *cx, const kiln_driver *d, cons
 }
 
 // Failures are not told: the context may be gone already. Its modules went with it then; libraries belong to no
-// context.
+// context. In a child of the process that has loaded it there is nothing to be unloaded.
 static void unload(kiln_cuda_kernel *k) {
   CUcontext current = NULL, popped;
   const kl_cuda_table *fn = &k->d->fn;
-  if (!k->library && !k->module && !k->conditions) return;
+  if (kl_cuda_is_forked(k->d) || (!k->library && !k->module && !k->conditions)) return;
   CUresult code = fn->cuCtxGetCurrent(&current);
   bool there = code == CUDA_SUCCESS && current == k->context;
   if (code == CUDA_SUCCESS && !there) code = fn->cuCtxPushCurrent(k->context);
