@@ -95,12 +95,31 @@ static void json_origin(FILE *to, const kiln_manifest *m) {
           m->target, m->ptx_version, m->driver_version);
 }
 
-static void json_step(FILE *f, const kiln_step *s) {
-  if (s->kind == KILN_STEP_LAUNCHES)
-    fprintf(f, "{\"launches\": {\"first\": %zu, \"count\": %zu}}", s->first, s->count);
+static void json_place(FILE *f, const kiln_argument *a) {
+  if (a->kind == KILN_ARGUMENT_SLOT)
+    fprintf(f, "\"slot\": %u", a->slot);
   else
-    fprintf(f, "{\"while\": {\"scratch\": %" PRIu64 ", \"condition_steps\": %zu, \"body_steps\": %zu}}",
-            s->condition.offset, s->count, s->body);
+    fprintf(f, "\"scratch\": %" PRIu64, a->offset);
+}
+
+static void json_step(FILE *f, const kiln_step *s) {
+  switch (s->kind) {
+  case KILN_STEP_LAUNCHES: fprintf(f, "{\"launches\": {\"first\": %zu, \"count\": %zu}}", s->first, s->count); break;
+  case KILN_STEP_WHILE:
+    fprintf(f, "{\"while\": {");
+    json_place(f, &s->condition);
+    fprintf(f, ", \"condition_steps\": %zu, \"body_steps\": %zu}}", s->count, s->body);
+    break;
+  case KILN_STEP_REPEAT:
+    fprintf(f, "{\"repeat\": {\"times\": %" PRIu64 ", \"body_steps\": %zu}}", s->times, s->body);
+    break;
+  case KILN_STEP_BRANCH:
+    fprintf(f, "{\"branch\": {");
+    json_place(f, &s->condition);
+    fprintf(f, ", \"bytes\": %u, \"cases\": %zu, \"steps\": %zu}}", s->condition_bytes, s->count, s->body);
+    break;
+  case KILN_STEP_CASE: fprintf(f, "{\"case\": {\"steps\": %zu}}", s->body); break;
+  }
 }
 
 void put_json(FILE *f, const kiln_artifact *a) {

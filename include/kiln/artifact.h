@@ -108,18 +108,26 @@ typedef struct kiln_launch {
   uint32_t count_blocks;
 } kiln_launch;
 
-// Launches one after the other, or a loop of steps.
+// Launches one after the other, or a loop of steps, or some of them.
 typedef enum kiln_step_kind {
   KILN_STEP_LAUNCHES, // launches from `first` on, `count` of them
-  // The `count` steps behind it, which say by a byte whether to go on: if it is not 0, the `body` steps behind those,
+  // The `count` steps behind it, which say by a truth whether to go on: if it is one, the `body` steps behind those,
   // and all again.
   KILN_STEP_WHILE,
+  KILN_STEP_REPEAT, // the `body` steps behind it, `times` times
+  // One of `count` branches, which are the `body` steps behind it: an s32 says which, counted from 0; if there is none
+  // of this number, the last. Or a truth: the first if it is one, else the second.
+  KILN_STEP_BRANCH,
+  KILN_STEP_CASE, // one branch, its first step: the `body` steps behind it
 } kiln_step_kind;
 
 typedef struct kiln_step {
   kiln_step_kind kind;
+  uint32_t condition_bytes; // of WHILE and BRANCH: 1, a truth, which is a byte that is not 0; 4, an s32
   size_t first, count, body;
-  kiln_argument condition; // WHILE: where the byte lies, in scratch memory
+  uint64_t times;
+  kiln_argument condition; // of WHILE and BRANCH: where that lies, in scratch memory or a slot's buffer; of a slot that
+                           // is passed by value, the value itself
 } kiln_step;
 
 typedef struct kiln_manifest {

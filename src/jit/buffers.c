@@ -39,6 +39,8 @@ void kl_kernels_free(kl_ctx *cx, kl_kernels *k) {
   VEC_FREE(cx, &k->list);
   VEC_FREE(cx, &k->loops);
   VEC_FREE(cx, &k->steps);
+  VEC_FREE(cx, &k->reads);
+  VEC_FREE(cx, &k->spares);
   VEC_FREE(cx, &k->buffers);
   VEC_FREE(cx, &k->constants);
   kl_ids_free(cx, &k->constant_ids);

@@ -146,7 +146,7 @@ static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, c
   static const kiln_when when[] = {
       [KL_ALWAYS] = KILN_WHEN_ALWAYS, [KL_APART] = KILN_WHEN_APART, [KL_IN_PLACE] = KILN_WHEN_IN_PLACE};
   kiln_launch l = {.kernel = kl_str_dup(&j->a->arena, kl_str_of(from->name)).p,
-                   .when = when[from->when],
+                   .when = u->in_place ? KILN_WHEN_ALWAYS : when[from->when],
                    .grid = {(uint32_t)from->grid, 1, 1},
                    .block = {from->block, 1, 1},
                    .cluster = {from->cluster ? from->cluster : 1, 1, 1},
@@ -167,7 +167,8 @@ static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, c
 
 static void describe_launches(job *j, const kl_kernel_unit *u, const kl_plan *p) {
   const uint64_t *scratch = place_scratch(j, u, p);
-  for (uint32_t i = 0; i < p->nlaunches; i++) describe_launch(j, u, p, &p->launches[i], scratch);
+  for (uint32_t i = 0; i < p->nlaunches; i++)
+    if (!u->in_place || p->launches[i].when != KL_APART) describe_launch(j, u, p, &p->launches[i], scratch);
 }
 
 // --- one kernel ---------------------------------------------------------------------------------------------------
@@ -203,9 +204,43 @@ static bool is_lent(const job *j, const kl_kernel_unit *u, uint32_t i, const uin
   const kl_kernels *k = &j->kernels;
   const kiln_argument *a = &u->arguments[i];
   if (a->kind != KILN_ARGUMENT_SLOT || k->pair_of[a->slot] || j->params.max_count) return false;
+  if (k->rewritten[a->slot]) return false;
   if (a->output) return true;
   if (k->slots[a->slot].result || is_value(j, u, i) || times[a->slot] > 1) return false;
   return k->last_reader[a->slot] == (uint32_t)(u - k->units) + 1;
+}
+
+static bool is_spare_of(const kl_kernels *k, size_t i, uint32_t unit) {
+  return i < k->spares.n && k->spares.p[i].unit == unit;
+}
+
+// Of a kernel, or where it would be.
+static size_t first_spare(const kl_kernels *k, uint32_t unit) {
+  size_t low = 0, high = k->spares.n;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (k->spares.p[middle].unit < unit)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+// What of the state of a loop the kernel may write over what it reads of it.
+static void bind_spares(job *j, kl_kernel_unit *u, const kl_plan *p) {
+  kl_kernels *k = &j->kernels;
+  uint32_t number = (uint32_t)(u - k->units);
+  for (size_t s = first_spare(k, number); is_spare_of(k, s, number); s++) {
+    const kl_spare *x = &k->spares.p[s];
+    bool fine = p->slots[x->in].alias == x->out;
+    u->in_place |= fine;
+    k->units[x->copy].idle = fine;
+    if (fine)
+      k->buffers.p[x->beside].bytes = 0;
+    else
+      u->arguments[x->out].offset = x->beside;
+  }
 }
 
 // What is asked for before the plan is made.
@@ -225,6 +260,9 @@ static void ask_for_aliases(job *j, const kl_kernel_unit *u, kl_plan_params *pp)
     must[i] = partner[i] != KL_NONE && pair->must;
     lent[i] = is_lent(j, u, i, times);
   }
+  uint32_t number = (uint32_t)(u - j->kernels.units);
+  for (size_t s = first_spare(&j->kernels, number); is_spare_of(&j->kernels, s, number); s++)
+    partner[j->kernels.spares.p[s].in] = j->kernels.spares.p[s].out;
   pp->partner = partner;
   pp->must = must;
   pp->lent = lent;
@@ -236,6 +274,7 @@ static kiln_status bind_aliases(job *j, const kl_kernel_unit *u, const kl_plan *
   for (uint32_t i = 0, writer; i < u->narguments; i++) {
     kl_alias_pair *pair = pair_of(j, u, i, &writer);
     uint32_t with = p->slots[i].alias;
+    if (u->arguments[i].kind != KILN_ARGUMENT_SLOT) continue;
     if (pair && k->slots[pair->parameter].by_value)
       KL_TRY(kl_alias_fails(j->cx, k, pair, "the parameter is passed by value"));
     else if (pair && writer < u->narguments && with != writer)
@@ -247,7 +286,8 @@ static kiln_status bind_aliases(job *j, const kl_kernel_unit *u, const kl_plan *
 }
 
 // What the launch may do with the slots of a kernel.
-static kiln_status bind_slots(job *j, const kl_kernel_unit *u, kl_plan *p) {
+static kiln_status bind_slots(job *j, kl_kernel_unit *u, kl_plan *p) {
+  bind_spares(j, u, p);
   for (uint32_t i = 0; i < u->narguments; i++) {
     const kiln_argument *a = &u->arguments[i];
     if (a->kind != KILN_ARGUMENT_SLOT || a->output) continue;
@@ -332,7 +372,7 @@ static void keep_made(job *j, uint32_t i, kl_plan *plan, const kl_plan_params *p
 }
 
 // The same code, with buffers of its own.
-static kiln_status repeat_kernel(job *j, const kl_kernel_unit *u, kl_plan *plan) {
+static kiln_status repeat_kernel(job *j, kl_kernel_unit *u, kl_plan *plan) {
   KL_TRY(bind_slots(j, u, plan));
   if (j->params.keep & KILN_KEEP_PLAN) kl_sbf(&j->plan_text, "kernel %s: the code of %s\n", u->name, plan->name);
   if (j->params.keep & KILN_KEEP_EXPLAIN) explain(j, u->name, plan, plan->name);
@@ -343,6 +383,7 @@ static kiln_status repeat_kernel(job *j, const kl_kernel_unit *u, kl_plan *plan)
 static kiln_status compile_kernel(job *j, uint32_t i) {
   kl_kernel_unit *u = &j->kernels.units[i];
   kiln_manifest *f = &j->a->manifest;
+  if (u->idle) return KILN_OK;
   kl_plan_params pp = {.target = j->target,
                        .name = u->name,
                        .align = j->params.argument_align,
@@ -500,10 +541,8 @@ static void list_steps(job *j) {
   kiln_step *steps = kl_arena_dup(&j->a->arena, k->steps.p, k->steps.n * sizeof *steps);
   for (size_t i = 0; i < k->steps.n; i++) {
     kiln_step *s = &steps[i];
-    if (s->kind == KILN_STEP_WHILE) {
-      place_argument(j, &s->condition);
-      continue;
-    }
+    if (kl_reads_condition(s)) place_argument(j, &s->condition);
+    if (s->kind != KILN_STEP_LAUNCHES) continue;
     size_t end = s->first + s->count;
     s->first = j->first_launch[s->first];
     s->count = j->first_launch[end] - s->first;
@@ -572,7 +611,8 @@ static int64_t dynamic_count(const kl_kernels *k) {
 }
 
 static kiln_status compile_module(job *j) {
-  KL_TRY(kl_kernels_make(j->cx, j->m, &j->params, &j->a->arena, &j->kernels));
+  kl_sb *why = j->params.keep & KILN_KEEP_EXPLAIN ? &j->fused : NULL;
+  KL_TRY(kl_kernels_make(j->cx, j->m, &j->params, &j->a->arena, why, &j->kernels));
   if (!j->params.max_count) j->params.max_count = dynamic_count(&j->kernels);
   KL_TRY(kl_kernels_alias(j->cx, &j->params, &j->kernels));
   if (j->params.max_count && j->kernels.n != 1)

@@ -201,8 +201,8 @@ static kiln_status run_launch(void *user, size_t i) {
   return KILN_OK;
 }
 
-static kiln_status read_condition(void *user, const kiln_argument *a, bool *again) {
-  *again = *(const uint8_t *)argument(user, a) != 0;
+static kiln_status read_condition(void *user, const kiln_argument *a, void *to, uint32_t bytes) {
+  memcpy(to, argument(user, a), bytes);
   return KILN_OK;
 }
 

@@ -68,6 +68,10 @@ typedef struct kl_program {
   size_t most_arguments;
 } kl_program;
 void kl_copy_description(kl_arena *arena, kiln_manifest *f, kiln_slot *slots, size_t n); // its strings, into the arena
+// Does it go by what lies where its condition does?
+static inline bool kl_reads_condition(const kiln_step *s) {
+  return s->kind == KILN_STEP_WHILE || s->kind == KILN_STEP_BRANCH;
+}
 void kl_program_make(kl_program *p, kl_arena *arena, const kiln_artifact *a);
 // Are the caller's arrays of buffers there, as far as they are looked at?
 kiln_status kl_program_arrays(kl_ctx *cx, const kl_program *p, const void *parameters, const void *results);
@@ -78,12 +82,15 @@ kiln_status kl_program_check_scratch(kl_ctx *cx, const kl_program *p, uint64_t s
 uint64_t kl_program_argument(const kiln_argument *a, const uint64_t *at, int64_t count, uint64_t scratch);
 // Is the launch to be done, with buffers at these addresses, by slot?
 bool kl_program_launches(const kl_program *p, const kiln_launch *l, const uint64_t *at);
-// Does what the manifest says: launches one after the other, loops by what `read` says of their conditions.
+// Does what the manifest says: launches one after the other, loops and branches by what `read` finds where their
+// conditions lie, `bytes` of it, which is called for no value that the caller has passed itself.
 typedef struct kl_runner {
   void *user;
   kiln_status (*launch)(void *user, size_t launch);
-  kiln_status (*read)(void *user, const kiln_argument *condition, bool *again);
+  kiln_status (*read)(void *user, const kiln_argument *condition, void *to, uint32_t bytes);
 } kl_runner;
+// Does what the caller has passed say by itself which case a BRANCH step takes? *taken: its number among all steps.
+bool kl_program_knows(const kl_program *p, const uint64_t *at, size_t step, size_t *taken);
 double kl_seconds(void); // of a clock that goes on
 kiln_status kl_program_run(const kl_program *p, const uint64_t *at, const kl_runner *r);
 uint32_t kl_program_grid(const kl_program *p, const kiln_launch *l, int64_t count); // blocks; 0: nothing to launch

@@ -67,13 +67,14 @@ static void one_kernel(kl_ctx *cx, kl_kernels *k, kl_str name) {
 }
 
 kiln_status kl_kernels_make(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params, kl_arena *arena,
-                            kl_kernels *out) {
+                            kl_sb *why, kl_kernels *out) {
   kl_unit *units;
   uint32_t n;
   KL_TRY(kl_plan_units(cx, m, params->fusion, arena, &units, &n));
   // One fusion picked out of ENTRY is its own interface.
   bool alone = params->fusion || (n && !units[0].from);
-  *out = (kl_kernels){.arena = arena, .m = m, .entry = alone ? units[0].comp : &m->comp[m->entry]};
+  *out = (kl_kernels){.arena = arena, .m = m, .entry = alone ? units[0].comp : &m->comp[m->entry], .why = why};
+  out->asked = params->alias_count || m->header.naliases;
   uint32_t align = params->argument_align ? params->argument_align : 16;
   out->scratch_align = align > LEAST_SCRATCH_ALIGN ? align : LEAST_SCRATCH_ALIGN;
   make_slots(out, params->fusion ? units[0].from : NULL, align);
@@ -109,22 +110,36 @@ void kl_add_alias(kl_kernels *k, uint32_t parameter, uint32_t result) {
   k->pair_of[parameter] = k->pair_of[result] = ++k->npairs;
 }
 
+// Of several writers, kernels of branches, the first.
 static void find_uses(kl_kernels *k) {
   k->writer = KL_NEW_N(k->arena, uint32_t, k->nslots + 1);
+  k->rewritten = KL_NEW_N(k->arena, bool, k->nslots + 1);
   k->last_reader = KL_NEW_N(k->arena, uint32_t, k->nslots + 1);
   for (uint32_t i = 0; i < k->n; i++)
     for (uint32_t a = 0; a < k->units[i].narguments; a++) {
       const kiln_argument *x = &k->units[i].arguments[a];
-      if (x->kind == KILN_ARGUMENT_SLOT) (x->output ? k->writer : k->last_reader)[x->slot] = i + 1;
+      if (x->kind != KILN_ARGUMENT_SLOT) continue;
+      if (!x->output)
+        k->last_reader[x->slot] = i + 1;
+      else if (k->writer[x->slot])
+        k->rewritten[x->slot] = true;
+      else
+        k->writer[x->slot] = i + 1;
     }
+  for (size_t r = 0; r < k->reads.n; r++) {
+    uint32_t *last = &k->last_reader[k->reads.p[r].slot];
+    if (k->reads.p[r].before + 1 > *last) *last = k->reads.p[r].before + 1;
+  }
 }
 
 static kiln_status check_order(kl_ctx *cx, const kl_kernels *k, kl_alias_pair *p) {
   uint32_t writer = k->writer[p->result], reader = k->last_reader[p->parameter];
   if (!writer || reader <= writer) return KILN_OK;
-  return kl_alias_fails(cx, k, p,
-                        kl_strf(k->arena, "kernel '%s' reads the parameter after '%s' has overwritten it",
-                                k->units[reader - 1].name, k->units[writer - 1].name));
+  return kl_alias_fails(
+      cx, k, p,
+      kl_strf(k->arena, "%s reads the parameter after kernel '%s' has overwritten it",
+              reader > k->n ? "the host" : kl_strf(k->arena, "kernel '%s'", k->units[reader - 1].name),
+              k->units[writer - 1].name));
 }
 
 static kiln_status add_pair(kl_ctx *cx, kl_kernels *k, uint32_t parameter, uint32_t result, bool must) {
@@ -145,6 +160,7 @@ static kiln_status add_pair(kl_ctx *cx, kl_kernels *k, uint32_t parameter, uint3
   }
   const kiln_slot *a = &k->slots[p->parameter], *b = &k->slots[p->result];
   k->pair_of[p->parameter] = k->pair_of[p->result] = ++k->npairs;
+  if (k->rewritten[p->result]) return kl_alias_fails(cx, k, p, "kernels of several branches write the result");
   if (a->bytes == b->bytes && kl_info(a->type.dtype)->bits == kl_info(b->type.dtype)->bits)
     return check_order(cx, k, p);
   return kl_alias_fails(cx, k, p, "they differ in size or element width");

@@ -32,6 +32,8 @@ typedef struct kl_kernel_unit {
   uint32_t calls;                // computation of the module that `comp` is; KL_NONE: a copy, or ENTRY
   uint32_t like;                 // the first kernel that does the same with buffers that lie the same; itself: none
   bool repeated;                 // others are like it
+  bool idle;                     // a copy, for which there may be no need: nothing is launched
+  bool in_place;                 // some result is written over an argument, both in scratch memory
 } kl_kernel_unit;
 
 // A declared pair of slots.
@@ -47,6 +49,18 @@ typedef struct kl_loop {
   uint32_t first, last;
 } kl_loop;
 
+// A value that whoever launches reads from a slot before kernel `before` is run.
+typedef struct kl_read {
+  uint32_t slot, before;
+} kl_read;
+
+// Arguments of a kernel, a buffer that is read and written: if its plan does not find that right, it writes the buffer
+// `beside`, and the idle kernel `copy` is not idle.
+typedef struct kl_spare {
+  uint32_t unit, in, out, copy;
+  uint64_t beside;
+} kl_spare;
+
 typedef struct kl_kernels {
   kl_arena *arena;
   const kiln_module *m;
@@ -60,10 +74,16 @@ typedef struct kl_kernels {
   VEC(kl_kernel_unit) list; // while they are found
   VEC(kl_loop) loops;       // callees' before their callers'
   VEC(kiln_step) steps;     // of kernels, not of launches; none: one after the other
+  size_t stepped;           // kernels that are in steps, while they are found
+  VEC(kl_read) reads;
+  VEC(kl_spare) spares; // in the order of kernels
+  bool asked;           // somebody has asked for slots that share memory
+  kl_sb *why;           // what became of loops and branches, for people; NULL: nobody asks
   uint32_t npairs;
   kl_alias_pair *pairs;
   uint32_t *pair_of;              // by slot: number of its pair + 1; 0: none, or it has been dropped
   uint32_t *writer, *last_reader; // by slot: number of the kernel + 1; 0: none
+  bool *rewritten;                // by slot: several kernels write it, of which one is launched
   VEC(kl_buffer) buffers;
   VEC(kl_constant) constants;
   kl_ids constant_ids;
@@ -77,7 +97,7 @@ void kl_kernels_free(kl_ctx *cx, kl_kernels *k);
 // argument of it, the last one so far.
 kl_kernel_unit *kl_add_unit(kl_ctx *cx, kl_kernels *k, const kl_comp *c, uint32_t calls, kl_str name, uint32_t n);
 void kl_add_argument(kl_kernel_unit *u, kiln_argument a, const kl_shape *shape);
-// places.c: adds the kernels of all fusions of ENTRY and of what its loops run, and copies.
+// place/: adds the kernels of all fusions of ENTRY and of what its loops and branches run, and copies.
 void kl_place_all(kl_ctx *cx, kl_kernels *k);
 // Names them, and says how long buffers are there: nothing is added behind it.
 void kl_finish_units(kl_ctx *cx, kl_kernels *k);
@@ -91,8 +111,9 @@ uint32_t kl_add_buffer(kl_ctx *cx, kl_kernels *k, uint64_t bytes, uint32_t first
 void kl_place_buffers(kl_ctx *cx, kl_kernels *k);
 
 // Lists slots and kernels. A fusion's results are ENTRY's where they are used as such, else lie in the scratch memory.
+// Says in `why`, if it is not NULL, what became of loops and branches.
 kiln_status kl_kernels_make(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params, kl_arena *arena,
-                            kl_kernels *out);
+                            kl_sb *why, kl_kernels *out);
 // Collects the pairs of the module and of `params`; drops or refuses those that a later kernel would break.
 kiln_status kl_kernels_alias(kl_ctx *cx, const kiln_compile_params *params, kl_kernels *k);
 // The slot's pair, if it has one that is not dropped.

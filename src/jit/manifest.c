@@ -58,6 +58,9 @@ void kl_program_make(kl_program *p, kl_arena *arena, const kiln_artifact *a) {
       if (l->arguments[k].kind == KILN_ARGUMENT_SLOT)
         p->use[l->arguments[k].slot] |= l->arguments[k].output ? KL_SLOT_WRITTEN : KL_SLOT_READ;
   }
+  for (size_t i = 0; i < f->step_count; i++)
+    if (kl_reads_condition(&f->steps[i]) && f->steps[i].condition.kind == KILN_ARGUMENT_SLOT)
+      p->use[f->steps[i].condition.slot] |= KL_SLOT_READ;
   f->launches = launches;
   f->steps = kl_arena_dup(arena, f->steps, f->step_count * sizeof *f->steps);
 }
@@ -224,20 +227,76 @@ static kiln_status run_launches(const kl_program *p, const uint64_t *at, size_t 
   return KILN_OK;
 }
 
-// Loops nest as deep as computations do.
+static bool is_passed(const kl_program *p, const kiln_step *s) {
+  return s->condition.kind == KILN_ARGUMENT_SLOT && p->manifest.slots[s->condition.slot].by_value;
+}
+
+// As a number: of a truth 1 or 0.
+static int32_t number_of(const kiln_step *s, const void *bytes) {
+  int32_t number;
+  if (s->condition_bytes == 1) return *(const uint8_t *)bytes != 0;
+  memcpy(&number, bytes, sizeof number);
+  return number;
+}
+
+static kiln_status read_condition(const kl_program *p, const uint64_t *at, const kiln_step *s, const kl_runner *r,
+                                  int32_t *out) {
+  char bytes[sizeof(int32_t)];
+  bool passed = is_passed(p, s); // in the low bytes
+  if (!passed) KL_TRY(r->read(r->user, &s->condition, bytes, s->condition_bytes));
+  *out = number_of(s, passed ? (const void *)&at[s->condition.slot] : bytes);
+  return KILN_OK;
+}
+
+static kiln_status run_steps(const kl_program *p, const uint64_t *at, size_t first, size_t count, const kl_runner *r);
+
+static kiln_status run_while(const kl_program *p, const uint64_t *at, size_t i, const kl_runner *r) {
+  const kiln_step *s = &p->manifest.steps[i];
+  for (int32_t again = 1; again;) {
+    KL_TRY(run_steps(p, at, i + 1, s->count, r));
+    KL_TRY(read_condition(p, at, s, r, &again));
+    if (again) KL_TRY(run_steps(p, at, i + 1 + s->count, s->body, r));
+  }
+  return KILN_OK;
+}
+
+// The case that a number means, or a truth.
+static size_t case_of(const kl_program *p, size_t i, int32_t number) {
+  const kiln_step *steps = p->manifest.steps, *s = &steps[i];
+  size_t which = s->condition_bytes == 1 ? !number : (size_t)(uint32_t)number; // of a negative number: too large
+  if (which >= s->count) which = s->count - 1;
+  for (i++; which-- > 0;) i += 1 + steps[i].body;
+  return i;
+}
+
+bool kl_program_knows(const kl_program *p, const uint64_t *at, size_t i, size_t *taken) {
+  const kiln_step *s = &p->manifest.steps[i];
+  if (!is_passed(p, s)) return false;
+  *taken = case_of(p, i, number_of(s, &at[s->condition.slot]));
+  return true;
+}
+
+static kiln_status run_branch(const kl_program *p, const uint64_t *at, size_t i, const kl_runner *r) {
+  int32_t number = 0;
+  KL_TRY(read_condition(p, at, &p->manifest.steps[i], r, &number));
+  i = case_of(p, i, number);
+  return run_steps(p, at, i + 1, p->manifest.steps[i].body, r);
+}
+
+// They nest as deep as computations do.
 static kiln_status run_steps(const kl_program *p, const uint64_t *at, size_t first, size_t count, const kl_runner *r) {
   for (size_t i = first; i < first + count; i++) {
     const kiln_step *s = &p->manifest.steps[i];
-    if (s->kind == KILN_STEP_LAUNCHES) {
-      KL_TRY(run_launches(p, at, s->first, s->count, r));
-      continue;
+    switch (s->kind) {
+    case KILN_STEP_LAUNCHES: KL_TRY(run_launches(p, at, s->first, s->count, r)); continue;
+    case KILN_STEP_WHILE: KL_TRY(run_while(p, at, i, r)); break;
+    case KILN_STEP_REPEAT:
+      for (uint64_t n = 0; n < s->times; n++) KL_TRY(run_steps(p, at, i + 1, s->body, r));
+      break;
+    case KILN_STEP_BRANCH: KL_TRY(run_branch(p, at, i, r)); break;
+    case KILN_STEP_CASE: break; // not outside of branches
     }
-    for (bool again = true; again;) {
-      KL_TRY(run_steps(p, at, i + 1, s->count, r));
-      KL_TRY(r->read(r->user, &s->condition, &again));
-      if (again) KL_TRY(run_steps(p, at, i + 1 + s->count, s->body, r));
-    }
-    i += s->count + s->body;
+    i += (s->kind == KILN_STEP_WHILE ? s->count : 0) + s->body;
   }
   return KILN_OK;
 }

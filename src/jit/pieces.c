@@ -35,13 +35,14 @@ static void replace(pieces *p, kiln_module **own, kiln_module *made) {
 // ----------------------------------------------------------------------------------------------------------
 
 // Is ENTRY more than fusions, and more than one kernel is likely to make?
-static bool is_mixed(const pieces *p) {
+static bool is_mixed(pieces *p) {
   const kl_comp *c = &p->m->comp[p->m->entry];
+  const bool *has = kl_find_ops(p->m, kl_needs_kernel, &p->arena);
   bool fusions = false, others = false;
   uint32_t heroes = 0, reductions = 0;
   for (uint32_t i = 0; i < c->ninstr; i++) {
     const kl_instr *in = &c->instr[i];
-    fusions |= kl_is_run(in);
+    fusions |= kl_is_run(in, has);
     others |= in->op != KL_OP_FUSION && in->op != KL_OP_PARAMETER && in->op != KL_OP_TUPLE &&
               in->op != KL_OP_GET_TUPLE_ELEMENT;
     heroes += kl_is_apart(in);
@@ -51,33 +52,22 @@ static bool is_mixed(const pieces *p) {
   return others;
 }
 
-static bool has_a_kernel_of_its_own(const kl_instr *in) {
-  return kl_is_apart(in) || in->op == KL_OP_FUSION;
-}
-
-// ENTRY and what its loops run. Callers come behind their callees.
-static bool *find_run(pieces *p) {
-  bool *run = KL_NEW_N(&p->arena, bool, p->m->ncomp + 1);
-  run[p->m->entry] = true;
-  for (uint32_t i = p->m->ncomp; i-- > 0;)
-    for (uint32_t k = 0; run[i] && k < p->m->comp[i].ninstr; k++) {
-      const kl_instr *in = &p->m->comp[i].instr[k];
-      for (uint32_t j = 0; in->op == KL_OP_WHILE && j < in->ncalled; j++) run[in->called[j]] = true;
-    }
-  return run;
-}
-
 static kiln_status fuse(pieces *p, kiln_module **own) {
   kiln_module *made = NULL;
-  KL_TRY(kl_module_plain(p->cx, p->m, &made));
+  KL_TRY(kl_module_plain(p->cx, p->m, kl_needs_kernel, &made));
   replace(p, own, made);
+  const bool *has = kl_find_ops(p->m, kl_needs_kernel, &p->arena), *run = kl_find_run(p->m, has, &p->arena);
+  KL_TRY(kl_module_unbranch(p->cx, p->m, kl_needs_kernel, run, &made));
+  if (made) {
+    replace(p, own, made);
+    has = kl_find_ops(p->m, kl_needs_kernel, &p->arena), run = kl_find_run(p->m, has, &p->arena);
+  }
   KL_TRY(kl_plan_check_module(p->cx, p->m));
   kl_fused *how = KL_NEW_N(&p->arena, kl_fused, p->m->ncomp + 1);
-  bool *run = find_run(p);
   uint32_t n = 0, groups = 0;
   for (uint32_t i = 0; i < p->m->ncomp; i++) {
     if (!run[i]) continue;
-    kl_fuse_plan(p->cx, p->m, i, &p->arena, &how[n], p->why);
+    kl_fuse_plan(p->cx, p->m, i, has, &p->arena, &how[n], p->why);
     groups += how[n++].ngroups;
   }
   if (!groups) return KILN_OK;
@@ -102,17 +92,17 @@ static bool is_made(pieces *p, const kl_comp *c) {
   return st == KILN_OK;
 }
 
-static void cut_unit(pieces *p, const kl_comp *c, const kl_instr *fusion) {
+static void cut_unit(pieces *p, const kl_comp *c, const kl_instr *fusion, uint32_t in) {
   bool *cut = KL_NEW_N(&p->arena, bool, c->ninstr);
   p->how.apart = p->trial == KL_ALL_APART || (p->trial == KL_APART_TOO && !is_made(p, c));
-  if (kl_plan_pieces(p->cx, p->m, c, &p->how, cut)) VEC_PUSH(p->cx, &p->splits, ((kl_split){fusion, c, cut}));
+  if (kl_plan_pieces(p->cx, p->m, c, &p->how, cut)) VEC_PUSH(p->cx, &p->splits, ((kl_split){fusion, c, cut, in}));
 }
 
 static kiln_status cut_units(pieces *p) {
   kl_unit *units;
   uint32_t n;
   KL_TRY(kl_plan_units(p->cx, p->m, NULL, &p->arena, &units, &n));
-  for (uint32_t i = 0; i < n; i++) cut_unit(p, units[i].comp, units[i].from);
+  for (uint32_t i = 0; i < n; i++) cut_unit(p, units[i].comp, units[i].from, units[i].in);
   return KILN_OK;
 }
 
@@ -123,11 +113,12 @@ static kiln_status make(pieces *p, kiln_module **out) {
   kiln_status st = fusion ? kiln_module_extract(p->cx, p->m, fusion, &made) : KILN_OK;
   if (st == KILN_OK) replace(p, &own, made), made = NULL;
   bool mixed = st == KILN_OK && !fusion && is_mixed(p);
-  if (st == KILN_OK) st = kl_module_unbranch(p->cx, p->m, mixed ? has_a_kernel_of_its_own : kl_is_apart, &made);
+  if (st == KILN_OK && !mixed) st = kl_module_unbranch(p->cx, p->m, kl_is_apart, NULL, &made);
   bool changed = !fusion || made; // a fusion that is picked as it is, is picked by who compiles it
   if (st == KILN_OK) replace(p, &own, made), made = NULL;
   if (st == KILN_OK && mixed) st = fuse(p, &own);
-  if (st == KILN_OK && fusion) cut_unit(p, kl_plan_inline(p->cx, p->m, &p->m->comp[p->m->entry], &p->arena), NULL);
+  if (st == KILN_OK && fusion)
+    cut_unit(p, kl_plan_inline(p->cx, p->m, &p->m->comp[p->m->entry], &p->arena), NULL, p->m->entry);
   if (st == KILN_OK && !fusion) st = cut_units(p);
   if (st == KILN_OK && p->splits.n) st = kl_module_split(p->cx, p->m, (uint32_t)p->splits.n, p->splits.p, &made);
   changed |= made != NULL;

@@ -5,6 +5,7 @@
 #include "harness.h"
 #include "lower/choose/choose.h"
 #include "support/draw.h"
+#include "support/flow.h"
 #include "support/share.h"
 #include "support/slow.h"
 #include "support/suite.h"
@@ -291,6 +292,31 @@ static void put_loops(void) {
                     "  ROOT r = (s32[], f32[7,12], f32[7], f32[7], f32[12]) tuple(j, e, b, f, d) }\n");
 }
 
+// One of the random functions of a state, as a loop, as a branch, or once.
+static void put_flow(void) {
+  int a = find(3, 0), b = find(1, 0), c = find(1, 0), d = find(2, 0), p = find(0, 0);
+  if (a < 0 || b < 0 || c < 0 || d < 0 || p < 0) return put_elementwise();
+  int k = nvalues, f = (int)below(FLOW_FUNCTIONS), rounds = (int)below(4);
+  kl_sbf(&text,
+         "  t%d = " FLOW_STATE " tuple(zero_s32, v%d, v%d, v%d, v%d)\n  q%d = pred[] compare(v%d, zero_f32), "
+         "direction=GT\n",
+         k, a, b, c, d, k, p);
+  if (chance(60))
+    kl_sbf(&text, "  w%d = " FLOW_STATE " while(t%d), condition=%s_%d, body=f%d\n", k, k, chance(50) ? "upto" : "until",
+           flow_rounds[rounds], f);
+  else if (chance(80))
+    kl_sbf(&text, "  w%d = " FLOW_STATE " conditional(q%d, t%d, t%d), true_computation=f%d, false_computation=f%d\n", k,
+           k, k, k, f, (int)below(FLOW_FUNCTIONS));
+  else
+    kl_sbf(&text, "  w%d = " FLOW_STATE " call(t%d), to_apply=f%d\n", k, k, f);
+  static const int shapes[] = {0, 3, 1, 1, 2};
+  for (int i = 1; i < 5; i++) {
+    if (chance(25)) continue;
+    begin(shapes[i], 0);
+    kl_sbf(&text, "get-tuple-element(w%d), index=%d\n", k, i);
+  }
+}
+
 static void put_scatter(void) {
   int a = find(3, 1), b = find(1, 1), i = find(1, 1);
   if (a < 0 || b < 0) return put_elementwise();
@@ -334,15 +360,16 @@ static void put_helpers(void) {
 
 // About so many ops on parameters of every shape and type.
 static void put_random(unsigned ops) {
-  static void (*const puts[])(void) = {put_elementwise, put_elementwise, put_elementwise, put_elementwise, put_move,
-                                       put_move,        put_move,        put_reduce,      put_reduce,      put_select,
-                                       put_convert,     put_fusion,      put_call,        put_conditional, put_update,
-                                       put_variadic,    put_softmax,     put_scatter,     put_dot,         put_while};
+  static void (*const puts[])(void) = {
+      put_elementwise, put_elementwise, put_elementwise, put_elementwise, put_move,   put_move,  put_move,
+      put_reduce,      put_reduce,      put_select,      put_convert,     put_fusion, put_call,  put_conditional,
+      put_update,      put_variadic,    put_softmax,     put_scatter,     put_dot,    put_while, put_flow};
   text.n = 0;
   nvalues = 0;
   kl_sb_puts(&text, "HloModule random\n\n");
   put_helpers();
   put_loops();
+  flow_functions(&text);
   kl_sb_puts(&text, "ENTRY e {\n");
   for (int t = 0; t < TYPES; t++)
     kl_sbf(&text, "  zero_%s = %s[] constant(0)\n  low_%s = %s[] constant(-100)\n", types[t], types[t], types[t],

@@ -732,8 +732,8 @@ static bool *draw_cuts(const kl_comp *c, unsigned percent) {
   return cut;
 }
 
-static kl_split split_of(const kl_instr *fusion, const kl_comp *c, unsigned percent) {
-  return (kl_split){fusion, c, draw_cuts(c, percent)};
+static kl_split split_of(const kl_instr *fusion, const kl_comp *c, unsigned percent, uint32_t in) {
+  return (kl_split){fusion, c, draw_cuts(c, percent), in};
 }
 
 static uint32_t draw_splits(const kiln_module *m, unsigned percent, kl_split *splits) {
@@ -741,8 +741,8 @@ static uint32_t draw_splits(const kiln_module *m, unsigned percent, kl_split *sp
   uint32_t n = 0;
   for (uint32_t i = 0; i < entry->ninstr; i++)
     if (entry->instr[i].op == KL_OP_FUSION)
-      splits[n++] = split_of(&entry->instr[i], &m->comp[entry->instr[i].called[0]], percent);
-  if (!n) splits[n++] = split_of(NULL, entry, percent);
+      splits[n++] = split_of(&entry->instr[i], &m->comp[entry->instr[i].called[0]], percent, m->entry);
+  if (!n) splits[n++] = split_of(NULL, entry, percent, m->entry);
   return n;
 }
 
@@ -789,7 +789,7 @@ START_TEST(pieces_are_these) {
                          "  a = f32[4] exponential(p)\n  b = f32[4] add(a, q)\n  c = f32[4] negate(a)\n"
                          "  ROOT r = (f32[4], f32[4], f32[4]) tuple(b, a, c)\n}\n");
   bool cut[6] = {[2] = true};
-  kiln_module *pieces = split(m, 1, &(kl_split){NULL, &m->comp[m->entry], cut});
+  kiln_module *pieces = split(m, 1, &(kl_split){NULL, &m->comp[m->entry], cut, m->entry});
   expect_print(pieces, "HloModule m\n\n"
                        "%a {\n  %p = f32[4] parameter(0)\n  ROOT %a = f32[4] exponential(%p)\n}\n\n"
                        "%r {\n  %q = f32[4] parameter(0)\n  %a = f32[4] parameter(1)\n"

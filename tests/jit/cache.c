@@ -209,6 +209,9 @@ START_TEST(lies_are_refused) {
   const kiln_launch *launch = f->launches;
   while (!launch->argument_count) launch++;
   kiln_argument *argument = (kiln_argument *)launch->arguments;
+  kiln_step *branch = steps, *loop = steps;
+  while (branch->kind != KILN_STEP_BRANCH) branch++; // two rounds of the loop are one of the steps
+  while (loop->kind != KILN_STEP_WHILE) loop++;
   struct {
     void *field;
     uint64_t value;
@@ -224,6 +227,15 @@ START_TEST(lies_are_refused) {
       {&f->scratch_zero_bytes, 1u << 30, 8, "the scratch memory is too small"},
       {&steps[0].count, 1u << 20, 8, steps[0].kind == KILN_STEP_WHILE ? "a loop is longer" : "a step is no launches"},
       {&steps[f->step_count - 1].kind, KILN_STEP_WHILE, 4, "a"},
+      {&steps[0].kind, KILN_STEP_CASE, 4, "a case is of no branch"},
+      {&branch->count, 3, 8, "a branch has other cases"},
+      {&branch->count, 1, 8, "a branch has other cases"},
+      {&branch->body, 1u << 20, 8, "a loop is longer"},
+      {&branch[1].kind, KILN_STEP_LAUNCHES, 4, "a branch has other cases"},
+      {&branch[1].body, 1u << 20, 8, "a branch has other cases"},
+      {&branch->condition_bytes, 2, 4, "a condition is no truth"},
+      {&loop->condition_bytes, 4, 4, "a condition is no truth"},
+      {&loop->condition.offset, f->scratch_bytes, 8, "a condition is no memory"},
   };
   for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
     uint64_t was = 0;

@@ -112,14 +112,46 @@ static void run_launch(session *s, const kiln_launch *l) {
   if (kl_checks_expect_nothing(s->cx, &s->memory, &launch, KL_CHECK_ALL)) failed(s->cx, l->kernel);
 }
 
+static const char *condition_at(session *s, const kiln_step *x) {
+  bool slot = x->condition.kind == KILN_ARGUMENT_SLOT;
+  uint64_t at = slot ? s->at[x->condition.slot] : s->scratch + x->condition.offset;
+  if (slot && s->m->slots[x->condition.slot].by_value) return (const char *)&s->at[x->condition.slot];
+  return kl_memory_at(&s->memory, at, x->condition_bytes);
+}
+
+static void run_steps(session *s, size_t first, size_t count);
+
+// Case by case, until the number is at hand; what has none is the last.
+static void run_branch(session *s, size_t i) {
+  const kiln_step *x = &s->m->steps[i];
+  int32_t number;
+  const char *condition = condition_at(s, x);
+  if (x->condition_bytes == 4)
+    memcpy(&number, condition, 4);
+  else
+    number = *condition ? 0 : 1;
+  size_t at = i + 1;
+  for (size_t k = 0; k < x->count; at += 1 + s->m->steps[at].body, k++) {
+    ck_assert_int_eq(s->m->steps[at].kind, KILN_STEP_CASE);
+    if (number >= 0 && k == (size_t)number) return run_steps(s, at + 1, s->m->steps[at].body);
+    if (k + 1 == x->count) return run_steps(s, at + 1, s->m->steps[at].body);
+  }
+}
+
 static void run_steps(session *s, size_t first, size_t count) {
   for (size_t i = first; i < first + count; i++) {
     const kiln_step *x = &s->m->steps[i];
     for (size_t k = 0; x->kind == KILN_STEP_LAUNCHES && k < x->count; k++) run_launch(s, &s->m->launches[x->first + k]);
     if (x->kind == KILN_STEP_LAUNCHES) continue;
-    const char *again = kl_memory_at(&s->memory, s->scratch + x->condition.offset, 1);
-    for (run_steps(s, i + 1, x->count); *again; run_steps(s, i + 1, x->count)) run_steps(s, i + 1 + x->count, x->body);
-    i += x->count + x->body;
+    for (uint64_t k = 0; x->kind == KILN_STEP_REPEAT && k < x->times; k++) run_steps(s, i + 1, x->body);
+    if (x->kind == KILN_STEP_BRANCH) run_branch(s, i);
+    if (x->kind == KILN_STEP_WHILE) {
+      const char *again = condition_at(s, x);
+      for (run_steps(s, i + 1, x->count); *again; run_steps(s, i + 1, x->count))
+        run_steps(s, i + 1 + x->count, x->body);
+      i += x->count;
+    }
+    i += x->body;
   }
 }
 

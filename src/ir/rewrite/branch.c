@@ -11,13 +11,26 @@ typedef struct brancher {
   const bool *loops; // by computation: the same of a loop, which need not end where it is not asked to begin
 } brancher;
 
-static bool is_branching(const brancher *b, const kl_instr *in) {
-  bool has = false, loops = false;
-  for (uint32_t k = 0; k < in->ncalled; k++) {
-    has = has || b->has[in->called[k]];
-    loops = loops || b->loops[in->called[k]];
-  }
-  return has && !loops && in->op == KL_OP_CONDITIONAL;
+// Callees come before their callers.
+bool *kl_find_ops(const kiln_module *m, bool (*wanted)(const kl_instr *), kl_arena *arena) {
+  bool *has = KL_NEW_N(arena, bool, m->ncomp + 1);
+  for (uint32_t i = 0; i < m->ncomp; i++)
+    for (uint32_t k = 0; k < m->comp[i].ninstr && !has[i]; k++) {
+      const kl_instr *in = &m->comp[i].instr[k];
+      has[i] = wanted(in);
+      for (uint32_t j = 0; j < in->ncalled && !has[i]; j++) has[i] = has[in->called[j]];
+    }
+  return has;
+}
+
+bool kl_is_branching(const kl_instr *in, const bool *has) {
+  bool any = false;
+  for (uint32_t k = 0; in->op == KL_OP_CONDITIONAL && k < in->ncalled; k++) any |= has[in->called[k]];
+  return any;
+}
+
+static bool is_replaced(const brancher *b, const kl_instr *in) {
+  return kl_is_branching(in, b->has) && !kl_is_branching(in, b->loops);
 }
 
 // --- what takes the place of one ------------------------------------------------------------------------------------
@@ -95,7 +108,7 @@ static void rewrite(brancher *b, kl_comp *c) {
   kl_emit_begin(&b->e);
   for (uint32_t i = 0; i < c->ninstr; i++) {
     kl_instr in = c->instr[i];
-    if (is_branching(b, &in)) {
+    if (is_replaced(b, &in)) {
       value[i] = emit_branches(b, &in, value);
       continue;
     }
@@ -106,32 +119,21 @@ static void rewrite(brancher *b, kl_comp *c) {
   kl_emit_end(&b->e, c, value[c->root]);
 }
 
-// Callees come before their callers.
-static bool *find_ops(const kiln_module *m, bool (*wanted)(const kl_instr *), kl_arena *arena) {
-  bool *has = KL_NEW_N(arena, bool, m->ncomp + 1);
-  for (uint32_t i = 0; i < m->ncomp; i++)
-    for (uint32_t k = 0; k < m->comp[i].ninstr && !has[i]; k++) {
-      const kl_instr *in = &m->comp[i].instr[k];
-      has[i] = wanted(in);
-      for (uint32_t j = 0; j < in->ncalled && !has[i]; j++) has[i] = has[in->called[j]];
-    }
-  return has;
-}
-
 static bool is_loop(const kl_instr *in) {
   return in->op == KL_OP_WHILE;
 }
 
-kiln_status kl_module_unbranch(kl_ctx *cx, const kiln_module *m, bool (*wanted)(const kl_instr *), kiln_module **out) {
+kiln_status kl_module_unbranch(kl_ctx *cx, const kiln_module *m, bool (*wanted)(const kl_instr *), const bool *but,
+                               kiln_module **out) {
   brancher b = {0};
   kl_arena_init(&b.scratch, cx);
-  b.has = find_ops(m, wanted, &b.scratch);
-  b.loops = find_ops(m, is_loop, &b.scratch);
+  b.has = kl_find_ops(m, wanted, &b.scratch);
+  b.loops = kl_find_ops(m, is_loop, &b.scratch);
   *out = NULL;
   for (uint32_t i = 0; i < m->ncomp; i++) {
     bool any = false;
-    for (uint32_t k = 0; k < m->comp[i].ninstr; k++) any = any || is_branching(&b, &m->comp[i].instr[k]);
-    if (!any) continue;
+    for (uint32_t k = 0; k < m->comp[i].ninstr; k++) any = any || is_replaced(&b, &m->comp[i].instr[k]);
+    if (!any || (but && but[i])) continue;
     if (!b.m) b.e.m = b.m = kl_fork(cx, m);
     rewrite(&b, &b.m->comp[i]);
   }

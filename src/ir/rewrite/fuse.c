@@ -43,10 +43,11 @@ static uint32_t *at_symbol(fuser *f, kl_by_symbol *v, uint32_t symbol) {
   return &v->p[symbol];
 }
 
-static uint32_t comp_name(fuser *f, uint32_t name) {
+// Distinct, and like this one with something before it.
+static uint32_t comp_name(fuser *f, const char *before, uint32_t name) {
   kl_sb text;
   kl_sb_init(&text, f->cx);
-  kl_sb_puts(&text, "fused_");
+  kl_sb_puts(&text, before);
   kl_sb_put(&text, kl_symbol_text(&f->m->names, name));
   uint32_t base = kl_intern(&f->m->names, (kl_str){text.p, text.n}), made = base;
   size_t stem = text.n;
@@ -153,7 +154,7 @@ static void make_group(fuser *f, uint32_t g) {
   uint32_t root = x->nresults == 1 ? results[0] : emit_tuple(f, named, x->nresults, results);
   x->ninputs = ninputs;
   x->inputs = inputs;
-  x->comp = add_comp(f, comp_name(f, named->name), root, named->span);
+  x->comp = add_comp(f, comp_name(f, "fused_", named->name), root, named->span);
   VEC_FREE(f->cx, &body);
 }
 
@@ -244,7 +245,7 @@ static void rewrite(fuser *f, const kl_fused *how) {
   emit_from(f, c->root);
   if (f->circle) return;
   f->made_of[how->comp] = add_comp(f, c->name, f->value[c->root], c->span);
-  f->comps.p[how->comp].name = kl_intern(&f->m->names, kl_str_of("")); // nobody calls it, and its name is free
+  f->comps.p[how->comp].name = comp_name(f, "", c->name); // fusions may call it still
 }
 
 kiln_status kl_module_fuse(kl_ctx *cx, const kiln_module *m, uint32_t n, const kl_fused *how, kiln_module **out) {

@@ -4,6 +4,8 @@
 // known by its elements: whoever takes one finds it without the tuple, which is dead where nobody wants it whole.
 #include "ir/rewrite/plain.h"
 
+#include "ir/rewrite/branch.h"
+
 enum { MOST_NEW = 1 << 20 }; // instructions more than before
 
 typedef struct plainer {
@@ -247,13 +249,14 @@ static void rewrite(plainer *p, kl_comp *c) {
 
 // --- all of it ------------------------------------------------------------------------------------------------------
 
-// ENTRY, what is called from there, and what its loops run. Callers come behind their callees.
-static void find_run(const kiln_module *m, bool *run) {
+// ENTRY, what is called from there, and what its loops and branches run. Callers come behind their callees.
+static void find_run(const kiln_module *m, const bool *has, bool *run) {
   run[m->entry] = true;
   for (uint32_t i = m->ncomp; i-- > 0;)
     for (uint32_t k = 0; run[i] && k < m->comp[i].ninstr; k++) {
       const kl_instr *in = &m->comp[i].instr[k];
-      bool runs = in->op == KL_OP_CALL || in->op == KL_OP_WHILE || (in->op == KL_OP_ASYNC_START && !in->wrapped);
+      bool runs = in->op == KL_OP_CALL || in->op == KL_OP_WHILE || kl_is_branching(in, has) ||
+                  (in->op == KL_OP_ASYNC_START && !in->wrapped);
       for (uint32_t j = 0; runs && j < in->ncalled; j++) run[in->called[j]] = true;
     }
 }
@@ -277,13 +280,13 @@ static bool is_plain(const kl_comp *c) {
   return true;
 }
 
-kiln_status kl_module_plain(kl_ctx *cx, const kiln_module *m, kiln_module **out) {
+kiln_status kl_module_plain(kl_ctx *cx, const kiln_module *m, bool (*wanted)(const kl_instr *), kiln_module **out) {
   *out = NULL;
   plainer p = {.cx = cx, .limit = kiln_module_instruction_count(m) + MOST_NEW};
   p.alone = m->header.replica_count <= 1 && m->header.num_partitions <= 1;
   kl_arena_init(&p.scratch, cx);
   bool *run = KL_NEW_N(&p.scratch, bool, m->ncomp + 1);
-  find_run(m, run);
+  find_run(m, kl_find_ops(m, wanted, &p.scratch), run);
   for (uint32_t i = 0; i < m->ncomp && !p.full; i++) {
     if (!run[i] || is_plain(&m->comp[i])) continue;
     if (!p.m) p.e.m = p.m = kl_fork(cx, m);

@@ -20,6 +20,7 @@ typedef struct cutting {
   const kl_comp *c;
   const bool *cut;
   const kl_instr *fusion; // NULL: of ENTRY itself
+  uint32_t in;            // computation that is rewritten
   const kl_shape *whole;  // results as they lie in the new ENTRY
   uint32_t *made;         // by instruction: number of the piece whose result it is + 1
   VEC(piece) pieces;
@@ -33,7 +34,8 @@ typedef struct splitter {
   kiln_module *m; // a fork
   kl_emitter e;
   kl_arena scratch;
-  bool lies_otherwise; // a value of the new ENTRY, than the old one's
+  uint32_t *made_of;   // by computation: what stands in its place
+  bool lies_otherwise; // a value of what is rewritten, than the old one's
 } splitter;
 
 // --- pieces -------------------------------------------------------------------------------------------------------
@@ -196,7 +198,7 @@ static const kl_shape *shape_in_entry(splitter *s, const cutting *k, uint32_t i)
   const kl_instr *in = &k->c->instr[i];
   if (k->cut[i]) return shape_of_cut(s, k, i);
   if (in->op == KL_OP_GET_TUPLE_ELEMENT) return shape_in_entry(s, k, in->operands[0])->elems[in->number];
-  return k->fusion ? s->m->comp[s->m->entry].instr[k->fusion->operands[in->number]].shape : in->shape;
+  return k->fusion ? s->m->comp[k->in].instr[k->fusion->operands[in->number]].shape : in->shape;
 }
 
 // May buffers of results lie otherwise than values of ENTRY? They do as the header says.
@@ -217,7 +219,7 @@ static bool is_scattered(const cutting *k, uint32_t i) {
 // Results that are not there, or lie otherwise, are the last piece's.
 static void find_rest(splitter *s, cutting *k) {
   uint32_t n = result_count(k);
-  bool differ = buffers_may_differ(s);
+  bool differ = k->in == s->m->entry && buffers_may_differ(s);
   k->in_rest = KL_NEW_N(&s->scratch, uint32_t, n + 1);
   for (uint32_t e = 0; e < n; e++) {
     uint32_t r = result_of(k, e);
@@ -348,32 +350,67 @@ static void note_layout(splitter *s, uint32_t value, const kl_shape *as) {
   s->lies_otherwise |= !kl_shape_same_in_memory(s->e.instrs.p[value].shape, as);
 }
 
-// ENTRY as it was, but for the fusions that are cut.
-static uint32_t emit_entry(splitter *s, uint32_t n, const kl_split *splits, cutting *cuts) {
-  const kl_comp *c = &s->m->comp[s->m->entry];
-  uint32_t *value = KL_NEW_N(&s->scratch, uint32_t, c->ninstr), next = 0;
+static kl_instr as_it_was(splitter *s, kl_instr in, const uint32_t *value) {
+  uint32_t *called = KL_NEW_N(&s->m->arena, uint32_t, in.ncalled + 1);
+  for (uint32_t k = 0; k < in.ncalled; k++) called[k] = s->made_of[in.called[k]];
+  in.called = called;
+  in.operands = operands_of(s, &in, value);
+  in.ncontrol = 0;
+  return in;
+}
+
+// A computation as it was, but for the fusions that are cut, and for what calls such; *next: of the cuts.
+static uint32_t emit_again(splitter *s, uint32_t comp, uint32_t n, const kl_split *splits, cutting *cuts,
+                           uint32_t *next) {
+  const kl_comp *c = &s->m->comp[comp];
+  uint32_t *value = KL_NEW_N(&s->scratch, uint32_t, c->ninstr);
   if (n == 1 && !splits[0].fusion) {
     uint32_t root = emit_cut_entry(s, &cuts[0]);
     note_layout(s, root, c->instr[c->root].shape);
     return root;
   }
   for (uint32_t i = 0; i < c->ninstr; i++) {
-    kl_instr in = c->instr[i];
-    if (next < n && splits[next].fusion->name == in.name) {
-      value[i] = emit_cut_fusion(s, &cuts[next], value);
-      note_layout(s, value[i], in.shape);
-      next++;
+    const kl_instr *in = &c->instr[i];
+    if (*next < n && splits[*next].in == comp && splits[*next].fusion->name == in->name) {
+      value[i] = emit_cut_fusion(s, &cuts[*next], value);
+      note_layout(s, value[i], in->shape);
+      ++*next;
       continue;
     }
-    in.operands = operands_of(s, &in, value);
-    in.ncontrol = 0;
-    value[i] = kl_emit(&s->e, &in);
+    kl_instr same = as_it_was(s, *in, value);
+    value[i] = kl_emit(&s->e, &same);
   }
   return value[c->root];
 }
 
+// Does it have something that is cut, or call what is made anew?
+static bool changes(const splitter *s, uint32_t comp, uint32_t n, const kl_split *splits, uint32_t next) {
+  const kl_comp *c = &s->m->comp[comp];
+  bool does = next < n && splits[next].in == comp;
+  for (uint32_t i = 0; i < c->ninstr; i++)
+    for (uint32_t k = 0; k < c->instr[i].ncalled; k++)
+      does |= s->made_of[c->instr[i].called[k]] != c->instr[i].called[k];
+  return does;
+}
+
+// Callees come before their callers, also among the new ones.
+static void emit_all(splitter *s, const kiln_module *m, uint32_t n, const kl_split *splits, cutting *cuts) {
+  uint32_t next = 0;
+  s->made_of = KL_NEW_N(&s->scratch, uint32_t, m->ncomp + 1u);
+  for (uint32_t i = 0; i < m->ncomp; i++) s->made_of[i] = i;
+  for (uint32_t i = 0; i <= m->entry; i++) {
+    if (!changes(s, i, n, splits, next)) continue;
+    const kl_comp *c = &m->comp[i];
+    kl_emit_begin(&s->e);
+    uint32_t root = emit_again(s, i, n, splits, cuts, &next);
+    s->m->comp[i].name = kl_intern(&s->m->names, kl_str_of("")); // nobody calls it, and its name is free
+    s->made_of[i] = add_comp(s, c->name, root, c->span);
+  }
+  s->m->entry = s->made_of[m->entry];
+}
+
 static void make_room(splitter *s, uint32_t n, const kl_split *splits, const cutting *cuts) {
-  uint32_t most = s->m->ncomp + 1;
+  uint32_t most = 2 * s->m->ncomp + 1;
   for (uint32_t k = 0; k < n; k++) {
     most++;
     for (uint32_t i = 0; i < cuts[k].c->ninstr; i++) most += splits[k].cut[i];
@@ -391,15 +428,11 @@ kiln_status kl_module_split(kl_ctx *cx, const kiln_module *m, uint32_t n, const 
   for (uint32_t i = 0; i < n; i++) {
     const kl_split *x = &splits[i];
     const kl_shape *whole = x->fusion ? x->fusion->shape : kl_root(x->comp)->shape;
-    cuts[i] = (cutting){.c = x->comp, .cut = x->cut, .fusion = x->fusion, .whole = whole};
+    cuts[i] = (cutting){.c = x->comp, .cut = x->cut, .fusion = x->fusion, .in = x->in, .whole = whole};
   }
   make_room(&s, n, splits, cuts);
   for (uint32_t i = 0; i < n; i++) cut(&s, &cuts[i]);
-  kl_emit_begin(&s.e);
-  const kl_comp *entry = &m->comp[m->entry];
-  uint32_t root = emit_entry(&s, n, splits, cuts);
-  s.m->comp[s.m->entry].name = kl_intern(&s.m->names, kl_str_of("")); // nobody calls it, and its name is free
-  s.m->entry = add_comp(&s, entry->name, root, entry->span);
+  emit_all(&s, m, n, splits, cuts);
   for (uint32_t i = 0; i < n; i++) {
     VEC_FREE(cx, &cuts[i].pieces);
     VEC_FREE(cx, &cuts[i].rest);

@@ -4,7 +4,7 @@
 #include <kiln/cache.h>
 
 // A record: these bytes, its length behind the header, two hashes of what is there, and that.
-static const char MAGIC[8] = {'k', 'i', 'l', 'n', 'a', 'r', 't', '1'};
+static const char MAGIC[8] = {'k', 'i', 'l', 'n', 'a', 'r', 't', '2'};
 enum { HEADER = 32 };
 
 typedef struct archive {
@@ -101,7 +101,7 @@ static void name(archive *a, const char **z) {
 
 // Whoever adds a field to one of these structs describes it here.
 _Static_assert(sizeof(kiln_slot) == 368 && sizeof(kiln_launch) == 128 && sizeof(kiln_argument) == 24 &&
-                   sizeof(kl_host_launch) == 24 && sizeof(kiln_manifest) == 184 && sizeof(kiln_step) == 56,
+                   sizeof(kl_host_launch) == 24 && sizeof(kiln_manifest) == 184 && sizeof(kiln_step) == 64,
                "these are all fields of an artifact");
 
 static void array_type(archive *a, kiln_array_type *t) {
@@ -170,7 +170,9 @@ static void launch(archive *a, kiln_launch *l, const kiln_manifest *f) {
 }
 
 static void step(archive *a, kiln_step *s, const kiln_manifest *f) {
-  CHOICE(a, s->kind, KILN_STEP_WHILE);
+  CHOICE(a, s->kind, KILN_STEP_CASE);
+  NUMBER(a, s->condition_bytes);
+  NUMBER(a, s->times);
   uint64_t first = s->first, count = s->count, body = s->body;
   NUMBER(a, first);
   NUMBER(a, count);
@@ -180,24 +182,45 @@ static void step(archive *a, kiln_step *s, const kiln_manifest *f) {
     if (first > f->launch_count || count > f->launch_count - first) refuse(a, "a step is no launches");
     return;
   }
+  if (!kl_reads_condition(s)) return;
   argument(a, &s->condition, f);
-  if (s->condition.kind != KILN_ARGUMENT_SCRATCH || s->condition.offset >= f->scratch_bytes)
-    refuse(a, "a condition is no scratch memory");
+  uint64_t most = f->scratch_bytes, bytes = s->condition_bytes;
+  if (bytes != 1 && (bytes != 4 || s->kind != KILN_STEP_BRANCH)) refuse(a, "a condition is no truth and no number");
+  if (a->bad) return;
+  if (s->condition.kind == KILN_ARGUMENT_SLOT
+          ? f->slots[s->condition.slot].bytes < (int64_t)bytes
+          : s->condition.kind != KILN_ARGUMENT_SCRATCH || most < bytes || s->condition.offset > most - bytes)
+    refuse(a, "a condition is no memory");
 }
 
-// Do loops end within what they stand in? They nest by their ends, of which the innermost is last.
+// Are a branch's `count` cases all that is behind it, and cases nowhere else?
+static bool has_cases(const kiln_step *s, size_t left, bool *of_branch) {
+  size_t at = 1;
+  if (s->body > left || !s->count || (s->condition_bytes == 1 && s->count != 2)) return false;
+  for (size_t k = 0; k < s->count; k++) {
+    if (at > s->body || s[at].kind != KILN_STEP_CASE || s[at].body > s->body - at) return false;
+    of_branch[at] = true;
+    at += 1 + s[at].body;
+  }
+  return at == s->body + 1;
+}
+
+// Do loops and branches end within what they stand in? They nest by their ends, of which the innermost is last.
 static void check_steps(archive *a, const kiln_step *steps, size_t n) {
   size_t *ends = room(a, 2 * n, sizeof *ends), depth = 0;
+  bool *of_branch = room(a, n, sizeof *of_branch);
   for (size_t i = 0; i < n && !a->bad; i++) {
+    const kiln_step *s = &steps[i];
     while (depth && ends[depth - 1] <= i) depth--;
-    if (steps[i].kind != KILN_STEP_WHILE) continue;
-    size_t end = depth ? ends[depth - 1] : n, left = end - i - 1;
-    if (steps[i].count > left || steps[i].body > left - steps[i].count) {
-      refuse(a, "a loop is longer than what it stands in");
-      return;
-    }
-    ends[depth++] = i + 1 + steps[i].count + steps[i].body;
-    ends[depth++] = i + 1 + steps[i].count; // the condition's own are done first
+    if (s->kind == KILN_STEP_LAUNCHES) continue;
+    size_t end = depth ? ends[depth - 1] : n, left = end - i - 1, own = s->kind == KILN_STEP_WHILE ? s->count : 0;
+    if (own > left || s->body > left - own) refuse(a, "a loop is longer than what it stands in");
+    if (!a->bad && s->kind == KILN_STEP_BRANCH && !has_cases(s, left, of_branch + i))
+      refuse(a, "a branch has other cases");
+    if (!a->bad && s->kind == KILN_STEP_CASE && !of_branch[i]) refuse(a, "a case is of no branch");
+    if (a->bad) return;
+    ends[depth++] = i + 1 + own + s->body;
+    if (own) ends[depth++] = i + 1 + own; // the condition's own are done first
   }
 }
 

@@ -1,22 +1,31 @@
 // Launches as nodes of graphs: of graphs of their own, and of one that a stream is captured into. A loop is a
-// conditional node there, so that nobody waits for its condition.
+// conditional node there, and so is each branch, so that nobody waits for conditions; what is repeated is there as
+// often.
 
 #include "cuda/driver.h"
 #include "jit/cuda/kernel.h"
 
 // --- conditions -----------------------------------------------------------------------------------------------------
 
-// Sets a node's condition from a byte. The function that it calls is the driver's own, which its compiler links; the
-// text is of a version and for a target that all drivers read which have such nodes.
-static const char condition_ptx[] = "//\n.version 7.8\n.target sm_70\n.address_size 64\n"
-                                    ".extern .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value);\n"
-                                    ".visible .entry kiln_condition(.param .u64 at, .param .u64 node) {\n"
-                                    "  .reg .b64 %rd<3>;\n  .reg .b32 %r<2>;\n  .reg .b16 %rs<2>;\n"
-                                    "  ld.param.u64 %rd1, [at];\n  ld.param.u64 %rd2, [node];\n"
-                                    "  ld.global.u8 %rs1, [%rd1];\n  cvt.u32.u16 %r1, %rs1;\n"
-                                    "  {\n  .param .b64 handle;\n  st.param.b64 [handle], %rd2;\n"
-                                    "  .param .b32 value;\n  st.param.b32 [value], %r1;\n"
-                                    "  call.uni cudaGraphSetConditional, (handle, value);\n  }\n  ret;\n}\n";
+// Sets a node's condition: is what lies at `at`, a number of 4 bytes or a truth, which is 0 for one that holds and 1
+// else, `which` of `count`, or beyond them and that the last? The function that it calls is the driver's own, which its
+// compiler links; the text is of a version and for a target that all drivers read which have such nodes.
+static const char condition_ptx[] =
+    "//\n.version 7.8\n.target sm_70\n.address_size 64\n"
+    ".extern .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value);\n"
+    ".visible .entry kiln_condition(.param .u64 at, .param .u64 node, .param .u32 bytes, .param .u32 which, "
+    ".param .u32 count) {\n"
+    "  .reg .b64 %rd<3>;\n  .reg .b32 %r<8>;\n  .reg .pred %p<4>;\n"
+    "  ld.param.u64 %rd1, [at];\n  ld.param.u64 %rd2, [node];\n"
+    "  ld.param.u32 %r1, [bytes];\n  ld.param.u32 %r2, [which];\n  ld.param.u32 %r3, [count];\n"
+    "  setp.eq.u32 %p1, %r1, 4;\n  mov.u32 %r4, 0;\n"
+    "  @%p1 ld.global.u32 %r4, [%rd1];\n  @!%p1 ld.global.u8 %r4, [%rd1];\n"
+    "  setp.eq.u32 %p2, %r4, 0;\n  selp.u32 %r5, 1, 0, %p2;\n  selp.b32 %r4, %r4, %r5, %p1;\n"
+    "  sub.u32 %r6, %r3, 1;\n  min.u32 %r4, %r4, %r6;\n"
+    "  setp.eq.u32 %p3, %r4, %r2;\n  selp.u32 %r7, 1, 0, %p3;\n"
+    "  {\n  .param .b64 handle;\n  st.param.b64 [handle], %rd2;\n"
+    "  .param .b32 value;\n  st.param.b32 [value], %r7;\n"
+    "  call.uni cudaGraphSetConditional, (handle, value);\n  }\n  ret;\n}\n";
 
 static bool has_conditions(const kiln_driver *d) {
   return d->fn.cuGraphConditionalHandleCreate && d->fn.cuGraphAddNode;
@@ -35,26 +44,28 @@ void kl_conditions_load(kiln_cuda_kernel *k) {
   k->no_conditions = code;
 }
 
-static bool is_loop(const kiln_step *s) {
-  return s->kind == KILN_STEP_WHILE;
+// Is the condition what the caller has passed itself?
+static bool is_passed(const kiln_cuda_kernel *k, const kiln_argument *a) {
+  return a->kind == KILN_ARGUMENT_SLOT && k->program.manifest.slots[a->slot].by_value;
 }
 
 // Can all steps be nodes? Asked before there is one of them.
 static kiln_status check_conditions(kl_ctx *cx, const kiln_cuda_kernel *k) {
   const kiln_manifest *f = &k->program.manifest;
   size_t loops = 0;
-  for (size_t i = 0; i < f->step_count; i++) loops += is_loop(&f->steps[i]);
+  for (size_t i = 0; i < f->step_count; i++)
+    loops += kl_reads_condition(&f->steps[i]) && !is_passed(k, &f->steps[i].condition);
   if (!loops) return KILN_OK;
   if (!has_conditions(k->d))
     return kl_unsupported(
         cx, KL_NOWHERE,
-        "the module has a loop, which in a graph takes a driver for CUDA 12.3 or newer, found one for "
+        "the module has a loop or a branch, which in a graph takes a driver for CUDA 12.3 or newer, found one for "
         "%d.%d: launch it on a stream that is not being captured",
         k->d->version / 1000, k->d->version % 1000 / 10);
   if (k->no_conditions != CUDA_SUCCESS)
     return kl_cuda_failed(
         cx, k->d, NULL, "cuModuleLoadDataEx", k->no_conditions,
-        "The module has a loop, and what sets its condition in a graph could not be loaded: launch it "
+        "The module has a loop or a branch, and what sets its condition in a graph could not be loaded: launch it "
         "on a stream that is not being captured.");
   return KILN_OK;
 }
@@ -122,9 +133,11 @@ static kiln_status add_launch(builder *b, size_t i) {
   return KILN_OK;
 }
 
-static kiln_status add_condition(builder *b, const kiln_step *s, uint64_t handle) {
+// Of a node that is done if the condition says `which` of `count`; that a loop goes on is the first of two.
+static kiln_status add_condition(builder *b, const kiln_step *s, uint64_t handle, uint32_t which, uint32_t count) {
   uint64_t at = kl_program_argument(&s->condition, b->v->at, b->v->count, b->v->scratch);
-  void *args[] = {&at, &handle};
+  uint32_t bytes = s->condition_bytes;
+  void *args[] = {&at, &handle, &bytes, &which, &count};
   CUDA_KERNEL_NODE_PARAMS_v1 p = {.func = b->v->k->set_condition,
                                   .gridDimX = 1,
                                   .gridDimY = 1,
@@ -138,29 +151,81 @@ static kiln_status add_condition(builder *b, const kiln_step *s, uint64_t handle
 
 static kiln_status add_steps(builder *b, size_t first, size_t count);
 
-// The condition stands before the node, and at the end of what it repeats.
-static kiln_status add_while(builder *b, size_t i) {
+// *body: what is added to is done as the condition of the handle says.
+static kiln_status add_conditional(builder *b, uint64_t handle, int type, builder *body) {
   kiln_cuda_kernel *k = b->v->k;
-  const kiln_step *s = &k->program.manifest.steps[i];
-  uint64_t handle;
   CUgraphNode n;
-  KL_CUDA_TRY(b->cx, k->d, &k->fate, cuGraphConditionalHandleCreate, &handle, b->graph, k->context, 0, 0);
-  KL_TRY(add_steps(b, i + 1, s->count));
-  KL_TRY(add_condition(b, s, handle));
   CUgraphNodeParams p = {
       .type = CU_GRAPH_NODE_TYPE_CONDITIONAL,
-      .conditional = {.handle = handle, .type = CU_GRAPH_COND_TYPE_WHILE, .size = 1, .ctx = k->context},
+      .conditional = {.handle = handle, .type = type, .size = 1, .ctx = k->context},
   };
   KL_CUDA_TRY(b->cx, k->d, &k->fate, cuGraphAddNode, &n, b->graph, b->before, NULL, b->waits, &p);
   add_last(b, n);
-  builder body = {.cx = b->cx, .v = b->v, .graph = p.conditional.phGraph_out[0]};
+  *body = (builder){.cx = b->cx, .v = b->v, .graph = p.conditional.phGraph_out[0]};
+  return KILN_OK;
+}
+
+static kiln_status new_handle(builder *b, uint64_t *out) {
+  kiln_cuda_kernel *k = b->v->k;
+  KL_CUDA_TRY(b->cx, k->d, &k->fate, cuGraphConditionalHandleCreate, out, b->graph, k->context, 0, 0);
+  return KILN_OK;
+}
+
+// The condition stands before the node, and at the end of what it repeats.
+static kiln_status add_while(builder *b, size_t i) {
+  const kiln_step *s = &b->v->k->program.manifest.steps[i];
+  builder body;
+  uint64_t handle;
+  KL_TRY(new_handle(b, &handle));
+  KL_TRY(add_steps(b, i + 1, s->count));
+  KL_TRY(add_condition(b, s, handle, 0, 2));
+  KL_TRY(add_conditional(b, handle, CU_GRAPH_COND_TYPE_WHILE, &body));
   KL_TRY(add_steps(&body, i + 1 + s->count, s->body));
   KL_TRY(add_steps(&body, i + 1, s->count));
-  return add_condition(&body, s, handle);
+  return add_condition(&body, s, handle, 0, 2);
 }
 
 static kiln_status add_launches(builder *b, size_t first, size_t count) {
   for (size_t i = first; i < first + count; i++) KL_TRY(add_launch(b, i));
+  return KILN_OK;
+}
+
+// Each branch is a node. All conditions are set first: branches may write where they lie.
+static kiln_status add_cases(builder *b, size_t i, uint64_t *handles) {
+  const kiln_step *steps = b->v->k->program.manifest.steps, *s = &steps[i];
+  for (uint32_t k = 0; k < s->count; k++) {
+    KL_TRY(new_handle(b, &handles[k]));
+    KL_TRY(add_condition(b, s, handles[k], k, (uint32_t)s->count));
+  }
+  for (size_t k = 0, at = i + 1; k < s->count; at += 1 + steps[at].body, k++) {
+    builder body;
+    KL_TRY(add_conditional(b, handles[k], CU_GRAPH_COND_TYPE_IF, &body));
+    KL_TRY(add_steps(&body, at + 1, steps[at].body));
+  }
+  return KILN_OK;
+}
+
+static kiln_status add_branch(builder *b, size_t i) {
+  const kl_program *p = &b->v->k->program;
+  const kiln_step *s = &p->manifest.steps[i];
+  size_t taken;
+  if (kl_program_knows(p, b->v->at, i, &taken)) return add_steps(b, taken + 1, p->manifest.steps[taken].body);
+  uint64_t *handles = kl_alloc(b->cx, s->count * sizeof *handles);
+  kiln_status st = add_cases(b, i, handles);
+  kl_free(b->cx, handles, s->count * sizeof *handles);
+  return st;
+}
+
+enum { MOST_REPEATED = 1 << 20 };
+
+static kiln_status add_repeated(builder *b, size_t i) {
+  const kiln_step *s = &b->v->k->program.manifest.steps[i];
+  if (s->times > MOST_REPEATED)
+    return kl_unsupported(b->cx, KL_NOWHERE,
+                          "the module has a loop of %llu rounds: expected at most %d of them in a graph, each of which "
+                          "is nodes of its own",
+                          (unsigned long long)s->times, MOST_REPEATED);
+  for (uint64_t k = 0; k < s->times; k++) KL_TRY(add_steps(b, i + 1, s->body));
   return KILN_OK;
 }
 
@@ -173,6 +238,15 @@ static kiln_status add_steps(builder *b, size_t first, size_t count) {
       KL_TRY(add_while(b, i));
       i += s->count + s->body;
       break;
+    case KILN_STEP_REPEAT:
+      KL_TRY(add_repeated(b, i));
+      i += s->body;
+      break;
+    case KILN_STEP_BRANCH:
+      KL_TRY(add_branch(b, i));
+      i += s->body;
+      break;
+    case KILN_STEP_CASE: i += s->body; break; // not outside of branches
     }
   }
   return KILN_OK;

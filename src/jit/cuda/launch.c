@@ -131,14 +131,12 @@ static kiln_status is_capturing(kl_ctx *cx, kiln_cuda_kernel *k, CUstream stream
 }
 
 // By a copy behind what was launched, which is waited for.
-static kiln_status read_condition(void *user, const kiln_argument *a, bool *again) {
+static kiln_status read_condition(void *user, const kiln_argument *a, void *to, uint32_t bytes) {
   const launch *l = user;
   kiln_cuda_kernel *k = l->v->k;
-  uint8_t byte = 0;
-  KL_CUDA_TRY(l->cx, k->d, &k->fate, cuMemcpyDtoHAsync, &byte,
-              kl_program_argument(a, l->v->at, l->v->count, l->v->scratch), 1, l->stream);
+  KL_CUDA_TRY(l->cx, k->d, &k->fate, cuMemcpyDtoHAsync, to,
+              kl_program_argument(a, l->v->at, l->v->count, l->v->scratch), bytes, l->stream);
   KL_CUDA_TRY(l->cx, k->d, &k->fate, cuStreamSynchronize, l->stream);
-  *again = byte != 0;
   return KILN_OK;
 }
 

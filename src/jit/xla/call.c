@@ -20,9 +20,10 @@ struct kiln_xla_kernel {
 // --- life ---------------------------------------------------------------------------------------------------------
 
 static kiln_status check_manifest(kl_ctx *cx, const kiln_manifest *f, bool host) {
-  if (f->step_count && !host)
-    return kl_fail(cx, KILN_E_UNSUPPORTED, KL_NOWHERE,
-                   "the artifact has loops that the host decides: XLA may capture its calls into graphs");
+  for (size_t i = 0; i < f->step_count && !host; i++)
+    if (kl_reads_condition(&f->steps[i]))
+      return kl_fail(cx, KILN_E_UNSUPPORTED, KL_NOWHERE,
+                     "the artifact has loops or branches that the host decides: XLA may capture its calls into graphs");
   if (f->counted)
     return kl_fail(cx, KILN_E_UNSUPPORTED, KL_NOWHERE,
                    "the artifact takes an element count at run time: XLA's calls have shapes alone");

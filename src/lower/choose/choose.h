@@ -65,8 +65,10 @@ const kl_comp *kl_plan_inline(kl_ctx *cx, const kiln_module *m, const kl_comp *c
 typedef struct kl_unit {
   const kl_comp *comp;  // to compile, inlined
   const kl_instr *from; // the fusion instruction, or NULL: ENTRY itself
+  uint32_t in;          // computation that this is of
 } kl_unit;
-// Lists the kernels of ENTRY in order: one per fusion instruction, or ENTRY as one. `only` names one fusion or is NULL.
+// Lists the kernels of ENTRY and of what its loops and branches run, computation by computation, each in order: one per
+// fusion instruction, or ENTRY as one. `only` names one fusion of ENTRY or is NULL.
 kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl_arena *arena, kl_unit **out,
                           uint32_t *n);
 
@@ -88,6 +90,11 @@ bool kl_is_apart(const kl_instr *in);
 int64_t kl_window_taps(const kl_instr *in);
 // Is there a kind of kernel for this op, which is not made element by element?
 bool kl_has_chooser(kl_op op);
+// Is it made by kernels of its own, wherever it stands: none that is made element by element, a fusion, a loop?
+bool kl_needs_kernel(const kl_instr *in);
+// ENTRY, and computations that are run for it with kernels of their own, those of its loops and of branches that have
+// an op which needs one, by computation; `has` is what kl_find_ops says of such ops. What these call is not among them.
+bool *kl_find_run(const kiln_module *m, const bool *has, kl_arena *arena);
 // Reports what of ENTRY and all that it runs cannot be compiled, each op, up to a number of them.
 kiln_status kl_plan_check_module(kl_ctx *cx, const kiln_module *m);
 // Can this op on these types be compiled? Reports the reason if not. And can a result be what it is?

@@ -3,6 +3,7 @@
 #include "lower/choose/walk/walk.h"
 
 #include "ir/index/layout/layout.h"
+#include "ir/rewrite/branch.h"
 
 // --- ops ----------------------------------------------------------------------------------------------------------
 
@@ -16,6 +17,10 @@ bool kl_is_walked(const kl_instr *in) {
 
 bool kl_is_apart(const kl_instr *in) {
   return !kl_is_walked(in) && in->op != KL_OP_UNKNOWN;
+}
+
+bool kl_needs_kernel(const kl_instr *in) {
+  return kl_is_apart(in) || in->op == KL_OP_FUSION;
 }
 
 // Where elements lie matters to slots and bitcasts only; that they lie somewhere, to all.
@@ -101,60 +106,77 @@ static bool *find_computed(kl_ctx *cx, const kiln_module *m) {
   return computed;
 }
 
-// By computation: does it have a loop, or call one that has? Callees come before their callers.
-static bool *find_loops(kl_ctx *cx, const kiln_module *m) {
-  bool *loops = kl_alloc(cx, m->ncomp);
-  for (uint32_t i = 0; i < m->ncomp; i++)
-    for (uint32_t k = 0; k < m->comp[i].ninstr && !loops[i]; k++) {
+// Callers come behind their callees.
+bool *kl_find_run(const kiln_module *m, const bool *has, kl_arena *arena) {
+  bool *run = KL_NEW_N(arena, bool, m->ncomp + 1);
+  run[m->entry] = true;
+  for (uint32_t i = m->ncomp; i-- > 0;)
+    for (uint32_t k = 0; run[i] && k < m->comp[i].ninstr; k++) {
       const kl_instr *in = &m->comp[i].instr[k];
-      loops[i] = in->op == KL_OP_WHILE;
-      for (uint32_t j = 0; j < in->ncalled && !loops[i]; j++) loops[i] = loops[in->called[j]];
+      bool runs = in->op == KL_OP_WHILE || kl_is_branching(in, has);
+      for (uint32_t j = 0; runs && j < in->ncalled; j++) run[in->called[j]] = true;
     }
-  return loops;
+  return run;
 }
 
-static kiln_status check_in_module(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in,
-                                   const bool *loops) {
-  for (uint32_t k = 0; in->op == KL_OP_CONDITIONAL && k < in->ncalled; k++)
-    if (loops[in->called[k]])
-      return kl_unsupported(cx, in->span,
-                            "conditional around a while is not compiled yet: expected branches without "
-                            "loops, as all of them are computed");
+static bool is_loop(const kl_instr *in) {
+  return in->op == KL_OP_WHILE;
+}
+
+typedef struct checking {
+  const kiln_module *m;
+  const bool *has, *loops, *run;
+} checking;
+
+static kiln_status check_in_module(kl_ctx *cx, const checking *k, uint32_t comp, const kl_instr *in) {
+  if (kl_is_branching(in, k->has) && k->run[comp]) return KILN_OK;
+  if (kl_is_branching(in, k->loops))
+    return kl_unsupported(cx, in->span,
+                          "conditional around a while inside of a fusion or a map is not compiled: expected branches "
+                          "without loops, as all of them are computed");
   if (in->shape->dtype == KILN_TOKEN || in->op == KL_OP_WHILE || kl_has_chooser(in->op)) return KILN_OK;
   if (in->op == KL_OP_CUSTOM_CALL)
     return kl_unsupported(cx, in->span, "custom-call of %.*s is not compiled: it stands for no array op that is known",
                           KL_FMT(in->more->target));
-  return kl_plan_check_op(cx, m, c, in);
+  return kl_plan_check_op(cx, k->m, &k->m->comp[comp], in);
 }
 
 kiln_status kl_plan_check_module(kl_ctx *cx, const kiln_module *m) {
-  bool *computed = find_computed(cx, m), *loops = find_loops(cx, m);
+  kl_arena scratch;
+  kl_arena_init(&scratch, cx);
+  bool *computed = find_computed(cx, m);
+  checking x = {.m = m, .has = kl_find_ops(m, kl_needs_kernel, &scratch), .loops = kl_find_ops(m, is_loop, &scratch)};
+  x.run = kl_find_run(m, x.has, &scratch);
   uint32_t refused = 0;
   kiln_status first = KILN_OK;
   for (uint32_t i = 0; i < m->ncomp; i++)
     for (uint32_t k = 0; computed[i] && k < m->comp[i].ninstr && refused < MOST_REFUSED; k++) {
-      kiln_status st = check_in_module(cx, m, &m->comp[i], &m->comp[i].instr[k], loops);
+      kiln_status st = check_in_module(cx, &x, i, &m->comp[i].instr[k]);
       refused += st != KILN_OK;
       if (first == KILN_OK) first = st;
     }
   kl_free(cx, computed, m->ncomp);
-  kl_free(cx, loops, m->ncomp);
+  kl_arena_free(&scratch);
   return first;
 }
 
 // --- units --------------------------------------------------------------------------------------------------------
 
-static bool has_fusion(const kl_comp *c) {
-  for (uint32_t i = 0; i < c->ninstr; i++) {
-    if (c->instr[i].op == KL_OP_FUSION || c->instr[i].op == KL_OP_WHILE) return true;
-  }
+static bool is_run(const kl_instr *in, const bool *has) {
+  return in->op == KL_OP_FUSION || in->op == KL_OP_WHILE || kl_is_branching(in, has);
+}
+
+static bool has_run(const kl_comp *c, const bool *has) {
+  for (uint32_t i = 0; i < c->ninstr; i++)
+    if (is_run(&c->instr[i], has)) return true;
   return false;
 }
 
-// Beside fusions ENTRY may hold only what makes nothing: the rest has been put into fusions (lower/fuse).
-static bool is_structure(kl_op op) {
-  return op == KL_OP_FUSION || op == KL_OP_PARAMETER || op == KL_OP_TUPLE || op == KL_OP_GET_TUPLE_ELEMENT ||
-         op == KL_OP_CONSTANT || op == KL_OP_BITCAST || op == KL_OP_WHILE;
+// Beside what runs ENTRY may hold only what makes nothing: the rest has been put into fusions (lower/fuse).
+static bool is_structure(const kl_instr *in, const bool *has) {
+  kl_op op = in->op;
+  return is_run(in, has) || op == KL_OP_PARAMETER || op == KL_OP_TUPLE || op == KL_OP_GET_TUPLE_ELEMENT ||
+         op == KL_OP_CONSTANT || op == KL_OP_BITCAST;
 }
 
 static kiln_status refuse_mixed(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
@@ -162,24 +184,34 @@ static kiln_status refuse_mixed(kl_ctx *cx, const kiln_module *m, const kl_comp 
   return kl_unsupported(cx, in->span, "%s beside a fusion in ENTRY cannot be part of one", kl_op_name(in->op));
 }
 
+static kiln_status add_units(kl_ctx *cx, const kiln_module *m, uint32_t comp, const bool *has, const char *only,
+                             kl_arena *arena, kl_unit *units, uint32_t *n) {
+  const kl_comp *c = &m->comp[comp];
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    const kl_instr *in = &c->instr[i];
+    if (!only && !is_structure(in, has)) return refuse_mixed(cx, m, c, in);
+    if (in->op != KL_OP_FUSION) continue;
+    if (only && !kl_str_is(kl_symbol_text(&m->names, in->name), only)) continue;
+    units[(*n)++] = (kl_unit){kl_plan_inline(cx, m, &m->comp[in->called[0]], arena), in, comp};
+  }
+  return KILN_OK;
+}
+
 kiln_status kl_plan_units(kl_ctx *cx, const kiln_module *m, const char *only, kl_arena *arena, kl_unit **out,
                           uint32_t *n) {
   const kl_comp *c = &m->comp[m->entry];
-  kl_unit *units = KL_NEW_N(arena, kl_unit, c->ninstr + 1);
+  const bool *has = kl_find_ops(m, kl_needs_kernel, arena), *run = kl_find_run(m, has, arena);
+  uint32_t most = 1;
+  for (uint32_t i = 0; i < m->ncomp; i++) most += run[i] ? m->comp[i].ninstr : 0;
+  kl_unit *units = *out = KL_NEW_N(arena, kl_unit, most);
   *n = 0;
-  *out = units;
-  if (!has_fusion(c)) {
+  if (!has_run(c, has)) {
     if (only) return kl_invalid(cx, KL_NOWHERE, "no fusion named '%s': ENTRY calls no fusion", only);
-    units[(*n)++] = (kl_unit){kl_plan_inline(cx, m, c, arena), NULL};
+    units[(*n)++] = (kl_unit){kl_plan_inline(cx, m, c, arena), NULL, m->entry};
     return KILN_OK;
   }
-  for (uint32_t i = 0; i < c->ninstr; i++) {
-    const kl_instr *in = &c->instr[i];
-    if (!only && !is_structure(in->op)) return refuse_mixed(cx, m, c, in);
-    if (in->op != KL_OP_FUSION) continue;
-    if (only && !kl_str_is(kl_symbol_text(&m->names, in->name), only)) continue;
-    units[(*n)++] = (kl_unit){kl_plan_inline(cx, m, &m->comp[in->called[0]], arena), in};
-  }
+  for (uint32_t i = 0; i < m->ncomp; i++)
+    if (run[i] && (!only || i == m->entry)) KL_TRY(add_units(cx, m, i, has, only, arena, units, n));
   if (only && *n == 0) return kl_invalid(cx, KL_NOWHERE, "no fusion named '%s' in ENTRY", only);
   return KILN_OK;
 }

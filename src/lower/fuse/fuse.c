@@ -3,6 +3,8 @@
 
 #include "lower/fuse/impl.h"
 
+#include "ir/rewrite/branch.h"
+
 // A kernel's instructions and results at most; users that make a value again at most; of what weighs nothing, bytes and
 // instructions at most, which is made wherever it is wanted; copies of an instruction's code at most.
 enum { MOST_IN_KERNEL = 1024, MOST_RESULTS = 32, MOST_AGAIN = 8, WEIGHTLESS = 64, MOST_COPIES = 64 };
@@ -11,8 +13,8 @@ enum { MOST_IN_KERNEL = 1024, MOST_RESULTS = 32, MOST_AGAIN = 8, WEIGHTLESS = 64
 // Writing has to save this share of the time.
 #define GAIN      0.1
 
-bool kl_is_run(const kl_instr *in) {
-  return in->op == KL_OP_FUSION || in->op == KL_OP_WHILE;
+bool kl_is_run(const kl_instr *in, const bool *has) {
+  return in->op == KL_OP_FUSION || in->op == KL_OP_WHILE || kl_is_branching(in, has);
 }
 
 static kl_hero hero_of(const kl_instr *in) {
@@ -153,7 +155,7 @@ static void add_uses_of_operand(kl_fuser *f, uint32_t user, uint32_t i, kl_use x
 static void gather_from(kl_fuser *f, uint32_t user, uint32_t i) {
   const kl_instr *in = &f->c->instr[user];
   const kl_uses *from = &f->uses[user];
-  if (kl_is_run(in)) return add_use(f, &f->uses[i], (kl_use){.node = f->node_of[user], .outside = true});
+  if (kl_is_run(in, f->has)) return add_use(f, &f->uses[i], (kl_use){.node = f->node_of[user], .outside = true});
   if (f->home[user] != KL_NO_GROUP)
     return add_uses_of_operand(
         f, user, i,
@@ -424,8 +426,8 @@ static void look_forward(kl_fuser *f, const bool *live) {
     const kl_instr *in = &f->c->instr[i];
     bool element = in->op == KL_OP_GET_TUPLE_ELEMENT && f->given[in->operands[0]];
     f->home[i] = f->node_of[i] = KL_NO_GROUP;
-    f->given[i] = in->op == KL_OP_PARAMETER || kl_is_run(in) || element;
-    if (kl_is_run(in) && live[i]) f->node_of[i] = kl_fuse_node(f, i, true);
+    f->given[i] = in->op == KL_OP_PARAMETER || kl_is_run(in, f->has) || element;
+    if (kl_is_run(in, f->has) && live[i]) f->node_of[i] = kl_fuse_node(f, i, true);
     if (element) f->node_of[i] = f->node_of[in->operands[0]];
     f->bytes_in[i] = kl_rough_bytes(in);
     f->folded[i] = hero_of(in) == KL_HERO_REDUCTION;
@@ -459,9 +461,10 @@ static void number_groups(kl_fuser *f, kl_fused *out) {
   out->given = f->given;
 }
 
-void kl_fuse_plan(kl_ctx *cx, const kiln_module *m, uint32_t comp, kl_arena *arena, kl_fused *out, kl_sb *why) {
+void kl_fuse_plan(kl_ctx *cx, const kiln_module *m, uint32_t comp, const bool *has, kl_arena *arena, kl_fused *out,
+                  kl_sb *why) {
   const kl_comp *c = &m->comp[comp];
-  kl_fuser f = {.cx = cx, .arena = arena, .m = m, .c = c};
+  kl_fuser f = {.cx = cx, .arena = arena, .m = m, .c = c, .has = has};
   uint32_t n = c->ninstr + 1;
   f.home = KL_NEW_N(arena, uint32_t, n);
   f.home_at = KL_NEW_N(arena, uint32_t, n);

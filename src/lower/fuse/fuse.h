@@ -9,12 +9,14 @@
 
 #include "ir/rewrite/fuse.h"
 
-// Fills in what becomes of a computation without calls, whose tuples are taken apart (ir/rewrite/plain.h): fusions and
-// loops that it has stay as they are. All of `out` is in `arena`. Says in `why`, if it is not NULL, what becomes one
+// Fills in what becomes of a computation without calls, whose tuples are taken apart (ir/rewrite/plain.h): fusions,
+// loops and branches that it has stay as they are; `has` says by computation what kl_find_ops does of ops that need
+// kernels. All of `out` is in `arena`. Says in `why`, if it is not NULL, what becomes one
 // and what is written, a line each. Takes time nearly by the number of instructions.
-void kl_fuse_plan(kl_ctx *cx, const kiln_module *m, uint32_t comp, kl_arena *arena, kl_fused *out, kl_sb *why);
+void kl_fuse_plan(kl_ctx *cx, const kiln_module *m, uint32_t comp, const bool *has, kl_arena *arena, kl_fused *out,
+                  kl_sb *why);
 
 // Is it one of the ops that stay where they are, for whoever runs ENTRY, with computations of their own?
-bool kl_is_run(const kl_instr *in);
+bool kl_is_run(const kl_instr *in, const bool *has);
 
 #endif

@@ -60,7 +60,8 @@ typedef struct kl_fuser {
   kl_arena *arena;
   const kiln_module *m;
   const kl_comp *c;
-  uint32_t *home; // by instruction: node
+  const bool *has; // by computation: it has an op that needs a kernel
+  uint32_t *home;  // by instruction: node
   bool *given;
   uint8_t *why;                 // by instruction: kl_written
   uint32_t *node_of;            // by instruction that stays, or hands on what one makes: that one; KL_NO_GROUP: none
