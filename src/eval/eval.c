@@ -22,21 +22,19 @@ static kiln_status refuse_unknown(kl_ev *ev, const kl_instr *in) {
   return kl_unsupported(ev->cx, in->span, "no evaluation of opcode '%.*s'", KL_FMT(name));
 }
 
-static kiln_status check_op(kl_ev *ev, const kl_instr *in) {
+static kiln_status check_op(kl_ev *ev, const kl_comp *c, const kl_instr *in) {
   if (in->wrapped) {
     kl_instr wrapped = *in;
     wrapped.op = in->wrapped;
     wrapped.wrapped = KL_OP_UNKNOWN;
-    return check_op(ev, &wrapped);
+    return check_op(ev, c, &wrapped);
   }
   switch (kl_op_table[in->op].kind) {
   case KL_KIND_UNKNOWN: return refuse_unknown(ev, in);
   case KL_KIND_CONSTANT: return in->literal ? KILN_OK : kl_ev_refuse(ev, in, "the text leaves out its values");
-  case KL_KIND_CUSTOM_CALL:
-    return kl_unsupported(ev->cx, in->span, "no evaluation of custom-call: only its target %.*s knows what it computes",
-                          KL_FMT(in->more->target));
-  case KL_KIND_COLLECTIVE: return kl_ev_refuse(ev, in, "it needs other devices");
-  case KL_KIND_DEVICE_ID: return kl_ev_refuse(ev, in, "its value is a device's own");
+  case KL_KIND_CUSTOM_CALL: return kl_ev_check_custom_call(ev, c, in);
+  case KL_KIND_COLLECTIVE: return kl_ev_is_alone(ev) ? KILN_OK : kl_ev_refuse(ev, in, "it needs other devices");
+  case KL_KIND_DEVICE_ID: return kl_ev_is_alone(ev) ? KILN_OK : kl_ev_refuse(ev, in, "its value is a device's own");
   case KL_KIND_HOST: return kl_ev_refuse(ev, in, "it needs a host beside the program");
   default: return KILN_OK;
   }
@@ -88,6 +86,9 @@ static kl_ev_op *op_of(kl_op_kind k) {
   case KL_KIND_TOKEN: return kl_ev_token;
   case KL_KIND_COPY_ASYNC: return kl_ev_copy_async;
   case KL_KIND_ASYNC: return kl_ev_async;
+  case KL_KIND_COLLECTIVE: return kl_ev_collective;
+  case KL_KIND_DEVICE_ID: return kl_ev_device_id;
+  case KL_KIND_CUSTOM_CALL: return kl_ev_custom_call;
   default: return NULL;
   }
 }
@@ -153,7 +154,7 @@ static kiln_status count_leaves(kl_ev *ev, kl_ev_code *code) {
   const kl_comp *c = code->comp;
   for (uint32_t i = 0; i < c->ninstr; i++) {
     size_t n = code->live[i] ? kl_shape_leaf_count(c->instr[i].shape) : 0;
-    if (code->live[i]) KL_TRY(check_op(ev, &c->instr[i]));
+    if (code->live[i]) KL_TRY(check_op(ev, c, &c->instr[i]));
     code->first[i + 1] = code->first[i] + n;
     if (n > MAX_LEAVES || code->first[i + 1] > MAX_LEAVES)
       return kl_unsupported(ev->cx, c->instr[i].span, "more than %d arrays in tuples", MAX_LEAVES);

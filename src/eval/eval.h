@@ -36,6 +36,9 @@
 // floats but complex; of types below 32 bits each takes the low bits of a word of 32. Which counter goes with which
 // element, and how far the counter moves, is written in rng.c. rng has no determined results, and the state of
 // rng-get-and-update-state outlives the program: both are refused.
+// In a module of one replica and one partition a collective is what it is for one device: its operand, zeros where a
+// permutation sends that nothing; the device's numbers are 0. Custom calls count by their targets (ir/custom.h): those
+// that say something of an array are that array, TopK is topk, AllocateBuffer anything at all.
 // stochastic-convert takes floats and unsigned integers r of their width. With d the result type's next value from x
 // towards zero and u the one after it, the result is u where r < floor((|x| - |d|) / (|u| - |d|) * 2^bits), else d.
 // Integers saturate as soon as x reaches their ends; NaN gives 0.

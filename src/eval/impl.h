@@ -219,9 +219,13 @@ kl_ev_op kl_ev_while, kl_ev_conditional;                    // control.c
 kiln_status kl_ev_widened(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
                           kl_evval *out, kl_ev_op *op); // fold/reduce.c
 
-kl_ev_op kl_ev_forward, kl_ev_token, kl_ev_call; // control.c
-kl_ev_op kl_ev_copy_async, kl_ev_async;          // control.c
-kl_ev_op kl_ev_dynamic_reshape;                  // dynamic.c
+kl_ev_op kl_ev_forward, kl_ev_token, kl_ev_call;                                      // control.c
+kl_ev_op kl_ev_copy_async, kl_ev_async;                                               // control.c
+kl_ev_op kl_ev_dynamic_reshape;                                                       // dynamic.c
+kl_ev_op kl_ev_collective, kl_ev_device_id;                                           // device.c: of one device
+kl_ev_op kl_ev_custom_call;                                                           // device.c: whose target is known
+bool kl_ev_is_alone(const kl_ev *ev);                                                 // device.c: is there one device?
+kiln_status kl_ev_check_custom_call(kl_ev *ev, const kl_comp *c, const kl_instr *in); // device.c
 
 // nparams + 1 numbers: where each parameter's leaves begin among those of all, then how many these are. Free with as
 // many.

@@ -187,6 +187,52 @@ START_TEST(random_ops) {
 }
 END_TEST
 
+// --- what is known of one device and of custom calls ----------------------------------------------------------------
+
+static const char *const known[] = {
+    "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\nENTRY e { a = f32[6,3] "
+    "parameter(0) "
+    "x = f32[6,3] all-reduce(a), replica_groups={}, to_apply=add y = f32[6,3] collective-permute(x), "
+    "source_target_pairs={} z = f32[6,3] custom-call(a), custom_call_target=\"Sharding\" i = u32[] partition-id() "
+    "f = f32[] convert(i) g = f32[6,3] broadcast(f), dimensions={} u = f32[6,3] add(z, g) "
+    "ROOT r = (f32[6,3], f32[6,3], f32[6,3]) tuple(x, y, u) }",
+    "less { a = bf16[] parameter(0) b = bf16[] parameter(1) i = s32[] parameter(2) j = s32[] parameter(3) "
+    "ROOT r = pred[] compare(a, b), direction=LT }\nENTRY e { a = bf16[5,33]{0,1} parameter(0) "
+    "t = (bf16[5,4], s32[5,4]{0,1}) custom-call(a), custom_call_target=\"TopK\", called_computations={less} "
+    "u = (bf16[5,33], s32[5,33]) custom-call(a), custom_call_target=\"TopK\" "
+    "ROOT r = ((bf16[5,4], s32[5,4]{0,1}), (bf16[5,33], s32[5,33])) tuple(t, u) }",
+    "ENTRY e { a = f16[7,3] parameter(0) n = s32[] get-dimension-size(a), dimensions={0} k = s32[] constant(3) "
+    "b = f16[7,3] set-dimension-size(a, k), dimensions={1} c = f16[7,3] negate(b) "
+    "ROOT r = (s32[], f16[7,3]) tuple(n, c) }",
+    // Written out in what a fusion, a call and a loop run.
+    "fused { s = u64[2] parameter(0) r = (u64[2], u16[9]) rng-bit-generator(s), algorithm=rng_philox "
+    "ROOT b = u16[9] get-tuple-element(r), index=1 }\n"
+    "less { p = (s32[], u64[2], u32[5]) parameter(0) i = s32[] get-tuple-element(p), index=0 n = s32[] constant(3) "
+    "ROOT r = pred[] compare(i, n), direction=LT }\n"
+    "step { p = (s32[], u64[2], u32[5]) parameter(0) i = s32[] get-tuple-element(p), index=0 o = s32[] constant(1) "
+    "j = s32[] add(i, o) s = u64[2] get-tuple-element(p), index=1 b = u32[5] get-tuple-element(p), index=2 "
+    "r = (u64[2], u32[5]) rng-bit-generator(s), algorithm=rng_three_fry t = u64[2] get-tuple-element(r), index=0 "
+    "c = u32[5] get-tuple-element(r), index=1 d = u32[5] add(b, c) "
+    "ROOT w = (s32[], u64[2], u32[5]) tuple(j, t, d) }\n"
+    "ENTRY e { s = u64[2] parameter(0) b = u32[5] parameter(1) f = u16[9] fusion(s), kind=kLoop, calls=fused "
+    "z = s32[] constant(0) t = (s32[], u64[2], u32[5]) tuple(z, s, b) "
+    "w = (s32[], u64[2], u32[5]) while(t), condition=less, body=step "
+    "ROOT r = (u16[9], (s32[], u64[2], u32[5])) tuple(f, w) }",
+};
+
+START_TEST(known_calls) {
+  kl_sb text;
+  change_parameter = NULL;
+  kl_sb_init(&text, cx);
+  kl_sbf(&text, "HloModule fusion\n\n%s\n", known[_i]);
+  kiln_module *m = parse(text.p);
+  for (unsigned k = 0; k < 2; k++) run_both_and_check(cx, m, 3, (unsigned)_i + k, text.p);
+  kiln_module_destroy(&m);
+  kl_sb_free(&text);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("expand", EACH(open_batches, close_batches), {random_ops, SLICES});
+  return RUN_TESTS("expand", EACH(open_batches, close_batches), {random_ops, SLICES},
+                   {known_calls, sizeof known / sizeof *known});
 }

@@ -169,6 +169,31 @@ static const struct {
      "dynamic-update-slice(b, "
      "b, z) ROOT r = s32[2] dynamic-update-slice(c, a, z) }",
      "4 5"},
+    // What collectives are for the only device there is.
+    {"ENTRY e { a = u32[] replica-id() b = u32[] partition-id() ROOT r = (u32[], u32[]) tuple(a, b) }", "0 0"},
+    {"add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\nENTRY e { a = f32[2] "
+     "constant({1,2}) b = f32[] constant(7) x = (f32[2], f32[]) all-reduce(a, b), replica_groups={}, to_apply=add "
+     "y = f32[2] reduce-scatter(a), replica_groups={{0}}, dimensions={0}, to_apply=add "
+     "s = f32[2] all-reduce-start(a), replica_groups={{0}}, to_apply=add z = f32[2] all-reduce-done(s) "
+     "w = f32[2] all-gather(z), replica_groups={{0}}, dimensions={0} "
+     "v = f32[2] all-to-all(w), replica_groups={{0}}, dimensions={0} u = f32[2] collective-broadcast(v), "
+     "replica_groups={{0}} ROOT r = ((f32[2], f32[]), f32[2], f32[2]) tuple(x, y, u) }",
+     "1 2 7 1 2 1 2"},
+    {"ENTRY e { a = f32[2] constant({1,2}) s = (f32[2], f32[2]) all-gather-start(a), replica_groups={{0}}, "
+     "dimensions={0} b = f32[2] all-gather-done(s) t = (f32[2], f32[2], u32[], u32[]) collective-permute-start(b), "
+     "source_target_pairs={{0,0}} c = f32[2] collective-permute-done(t) "
+     "d = f32[2] collective-permute(a), source_target_pairs={} ROOT r = (f32[2], f32[2]) tuple(c, d) }",
+     "1 2 0 0"},
+    // Custom calls that stand for something.
+    {"ENTRY e { a = s32[2] constant({4,5}) b = s32[2] custom-call(a), custom_call_target=\"Sharding\" "
+     "c = s32[2] custom-call(), custom_call_target=\"AllocateBuffer\" ROOT r = (s32[2], s32[2]) tuple(b, c) }",
+     "4 5 0 0"},
+    {"less { a = f32[] parameter(0) b = f32[] parameter(1) i = s32[] parameter(2) j = s32[] parameter(3) "
+     "ROOT r = pred[] compare(a, b), direction=LT }\n"
+     "ENTRY e { a = f32[4] constant({3,1,4,1}) t = (f32[2], s32[2]) custom-call(a), custom_call_target=\"TopK\" "
+     "u = (f32[3], s32[3]) custom-call(a), custom_call_target=\"TopK\", called_computations={less} "
+     "ROOT r = ((f32[2], s32[2]), (f32[3], s32[3])) tuple(t, u) }",
+     "4 3 2 0 1 1 3 1 3 0"},
 };
 
 static void check_values(const char *text, const char *want, const kl_result *r, size_t n) {
@@ -222,6 +247,12 @@ static const struct {
 } refusals[] = {
     {"ENTRY e { ROOT r = f32[2] custom-call(), custom_call_target=\"magic\" }",
      "custom-call: only its target \"magic\""},
+    {"ENTRY e { a = f32[2] constant({1,2}) ROOT r = f32[4] custom-call(a), custom_call_target=\"Sharding\" }",
+     "custom-call: only its target \"Sharding\""},
+    {"swapped { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = pred[] compare(b, a), direction=GT } ENTRY e { "
+     "a = f32[2] constant({1,2}) ROOT r = (f32[1], s32[1]) custom-call(a), custom_call_target=\"TopK\", "
+     "called_computations={swapped} }",
+     "TopK calls something else than a comparison"},
     {"ENTRY e { ROOT r = f32[2] constant({...}) }", "no evaluation of constant: the text leaves out its values"},
     {"add { x = bf16[] parameter(0) y = bf16[] parameter(1) ROOT r = bf16[] add(x, y) } ENTRY e { a = f32[3] "
      "constant({1,2,3}) i = s32[1] constant({0}) u = f32[1] constant({4}) ROOT r = f32[3] scatter(a, i, u), "
@@ -264,7 +295,7 @@ static const struct {
 START_TEST(refuses) {
   char text[2000];
   kl_result r[4];
-  snprintf(text, sizeof text, "HloModule t\n%s\n", refusals[_i].text);
+  snprintf(text, sizeof text, "HloModule t, replica_count=2\n%s\n", refusals[_i].text);
   kiln_module *m = parse(text);
   ck_assert_int_eq(kl_eval(cx, m, m->entry, NULL, NULL, r), KILN_E_UNSUPPORTED);
   EXPECT(strstr(last_finding(), refusals[_i].message), "%s", last_finding());
@@ -275,7 +306,7 @@ END_TEST
 // What is not needed is not refused: no value of it comes out, and a branch that is not taken is not looked at.
 START_TEST(unneeded) {
   kl_result r;
-  kiln_module *m = parse("HloModule t\nf { a = () parameter(0) ROOT r = u32[] replica-id() }\n"
+  kiln_module *m = parse("HloModule t, replica_count=2\nf { a = () parameter(0) ROOT r = u32[] replica-id() }\n"
                          "g { a = () parameter(0) ROOT r = u32[] constant(5) }\nENTRY e { n = () tuple() x = u32[] "
                          "partition-id() p = pred[] constant(false) ROOT r = u32[] conditional(p, n, n), "
                          "true_computation=f, false_computation=g }\n");

@@ -369,6 +369,21 @@ uint32_t kl_graph_dot(kl_graph *g, uint32_t a, uint32_t b, const kl_more *more, 
   return emit(g, in, 2, (uint32_t[]){a, b});
 }
 
+uint32_t kl_graph_topk(kl_graph *g, uint32_t a, int64_t k, bool largest) {
+  const kl_shape *s = kl_graph_shape(g, a), *parts[2];
+  int64_t to[KILN_MAX_RANK];
+  memcpy(to, s->dims, s->rank * sizeof *to);
+  to[s->rank - 1] = k;
+  kl_more *more = KL_NEW(&g->m->arena, kl_more);
+  *more = kl_no_more;
+  more->k = k;
+  more->largest = largest;
+  parts[0] = kl_shape_array(g->m, s->dtype, s->rank, to);
+  parts[1] = kl_shape_array(g->m, KILN_S32, s->rank, to);
+  kl_instr in = {.op = KL_OP_TOPK, .shape = kl_shape_tuple(g->m, 2, parts), .more = more, .given = 3};
+  return emit(g, in, 1, &a);
+}
+
 uint32_t kl_graph_reduce_over(kl_graph *g, uint32_t a, uint32_t n, const int64_t *dims, kl_combiner by) {
   const kl_shape *s = kl_graph_shape(g, a);
   int64_t to[KILN_MAX_RANK] = {0}, folded = 1;

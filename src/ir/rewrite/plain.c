@@ -4,6 +4,7 @@
 // known by its elements: whoever takes one finds it without the tuple, which is dead where nobody wants it whole.
 #include "ir/rewrite/plain.h"
 
+#include "ir/custom.h"
 #include "ir/rewrite/branch.h"
 
 enum { MOST_NEW = 1 << 20 }; // instructions more than before
@@ -77,32 +78,6 @@ static uint32_t emit_zeros(plainer *p, const kl_instr *named, const kl_shape *sh
 }
 
 // --- op by op -------------------------------------------------------------------------------------------------------
-
-static bool names(const kl_instr *in, const char *target) {
-  size_t n = strlen(target);
-  kl_str t = in->more->target;
-  return t.n == n + 2 && memcmp(t.p + 1, target, n) == 0;
-}
-
-// Says something of an array, and hands it on.
-static bool is_remark(const kl_instr *in) {
-  static const char *const remarks[] = {"Sharding",
-                                        "annotate_device_placement",
-                                        "MoveToDevice",
-                                        "MoveToHost",
-                                        "SPMDFullToShardShape",
-                                        "SPMDShardToFullShape",
-                                        "LayoutConstraint",
-                                        "xla.sdy.GlobalToLocalShape",
-                                        "xla.sdy.LocalToGlobalShape",
-                                        "xla.sdy.FuncResultSharding",
-                                        "xla.sdy.Sharding",
-                                        "Pin",
-                                        "Unpin"};
-  for (size_t i = 0; i < KL_COUNT(remarks); i++)
-    if (in->op == KL_OP_CUSTOM_CALL && names(in, remarks[i])) return true;
-  return false;
-}
 
 // Does a value of type `from` do where `to` is expected?
 static bool stands_for(const kl_shape *from, const kl_shape *to) {
@@ -178,7 +153,7 @@ static bool put_async(plainer *p, const kl_instr *in, const uint32_t *operands, 
 }
 
 // Puts what stands for structure; false: the instruction stays.
-static bool put_structure(plainer *p, const kl_instr *in, const uint32_t *operands, uint32_t *out) {
+static bool put_structure(plainer *p, const kl_comp *c, const kl_instr *in, const uint32_t *operands, uint32_t *out) {
   switch (kl_op_table[in->op].kind) {
   case KL_KIND_FORWARD: return *out = operands[0], true;
   case KL_KIND_GTE: return *out = element(p, operands[0], (uint32_t)in->number), true;
@@ -190,7 +165,7 @@ static bool put_structure(plainer *p, const kl_instr *in, const uint32_t *operan
   case KL_KIND_COLLECTIVE: return put_collective(p, in, operands, out);
   case KL_KIND_DEVICE_ID: return p->alone ? *out = emit_zeros(p, in, in->shape), true : false;
   case KL_KIND_CUSTOM_CALL:
-    if (!is_remark(in) || in->noperands != 1 || !stands_for(shape_of(p, operands[0]), in->shape)) return false;
+    if (kl_custom_of(c, in) != KL_CUSTOM_REMARK) return false;
     return *out = operands[0], true;
   case KL_KIND_UNARY:
     if (in->op != KL_OP_COPY) return false;
@@ -210,7 +185,7 @@ static bool is_start(const kl_instr *in) {
          in->op == KL_OP_ALL_GATHER_START || in->op == KL_OP_COLLECTIVE_PERMUTE_START;
 }
 
-static uint32_t put(plainer *p, const kl_instr *in, const uint32_t *value) {
+static uint32_t put(plainer *p, const kl_comp *c, const kl_instr *in, const uint32_t *value) {
   uint32_t *operands = KL_NEW_N(&p->m->arena, uint32_t, in->noperands + 1), out;
   for (uint32_t i = 0; i < in->noperands; i++) operands[i] = value[in->operands[i]];
   if (in->op == KL_OP_CALL) {
@@ -219,7 +194,7 @@ static uint32_t put(plainer *p, const kl_instr *in, const uint32_t *value) {
   }
   if (in->op == KL_OP_TUPLE) {
     for (uint32_t i = 0; i < in->noperands; i++) operands[i] = in_layout(p, operands[i], in->shape->elems[i]);
-  } else if (put_structure(p, in, operands, &out)) {
+  } else if (put_structure(p, c, in, operands, &out)) {
     return is_start(in) ? out : in_layout(p, out, in->shape); // of what starts, all but the results is of no use
   }
   kl_instr own = *in;
@@ -235,7 +210,7 @@ static void add_call(plainer *p, const kl_comp *callee, const uint32_t *operands
   p->full |= p->e.instrs.n + callee->ninstr > p->limit;
   for (uint32_t i = 0; i < callee->ninstr && !p->full; i++) {
     const kl_instr *in = &callee->instr[i];
-    value[i] = in->op == KL_OP_PARAMETER ? in_layout(p, operands[in->number], in->shape) : put(p, in, value);
+    value[i] = in->op == KL_OP_PARAMETER ? in_layout(p, operands[in->number], in->shape) : put(p, callee, in, value);
   }
   *out = p->full ? 0 : value[callee->root];
 }
@@ -243,7 +218,7 @@ static void add_call(plainer *p, const kl_comp *callee, const uint32_t *operands
 static void rewrite(plainer *p, kl_comp *c) {
   uint32_t *value = KL_NEW_N(&p->scratch, uint32_t, c->ninstr + 1);
   kl_emit_begin(&p->e);
-  for (uint32_t i = 0; i < c->ninstr && !p->full; i++) value[i] = put(p, &c->instr[i], value);
+  for (uint32_t i = 0; i < c->ninstr && !p->full; i++) value[i] = put(p, c, &c->instr[i], value);
   if (!p->full) kl_emit_end(&p->e, c, value[c->root]);
 }
 

@@ -2,6 +2,7 @@
 
 #include "lower/choose/walk/walk.h"
 
+#include "ir/custom.h"
 #include "ir/index/layout/layout.h"
 #include "ir/rewrite/branch.h"
 
@@ -70,6 +71,30 @@ static kiln_status check_gather(kl_ctx *cx, const kl_instr *in, const kl_shape *
   return kl_unsupported(cx, in->span, "gather: a slice is larger than the operand");
 }
 
+// Ops that no kernel makes, and what the reason is where that is not time.
+static kiln_status refuse_op(kl_ctx *cx, const kl_instr *in) {
+  switch (kl_op_table[in->op].kind) {
+  case KL_KIND_RNG:
+    return kl_unsupported(cx, in->span,
+                          "rng is not compiled: its results are not determined; expected rng-bit-generator");
+  case KL_KIND_RNG_STATE:
+    return kl_unsupported(cx, in->span,
+                          "rng-get-and-update-state is not compiled: its state outlives the program; expected a state "
+                          "that is a parameter and a result");
+  case KL_KIND_RNG_BITS:
+    return kl_unsupported(cx, in->span,
+                          "rng-bit-generator is not compiled: expected a state of u64[2], or u64[3] for Philox, and a "
+                          "result of a state and bits of integers or floats");
+  case KL_KIND_COLLECTIVE:
+  case KL_KIND_DEVICE_ID:
+    return kl_unsupported(cx, in->span, "%s is not compiled: expected a module of one replica and one partition",
+                          kl_op_name(in->op));
+  case KL_KIND_HOST:
+    return kl_unsupported(cx, in->span, "%s is not compiled: it needs a host beside the program", kl_op_name(in->op));
+  default: return kl_unsupported(cx, in->span, "%s is evaluated but not compiled yet", kl_op_name(in->op));
+  }
+}
+
 kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   KL_TRY(kl_plan_check_shape(cx, in));
   if (in->op == KL_OP_UNKNOWN) {
@@ -78,8 +103,7 @@ kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c,
   }
   if (in->op == KL_OP_CONSTANT && !in->literal)
     return kl_unsupported(cx, in->span, "constant: the text leaves its values out");
-  if (!kl_is_walked(in))
-    return kl_unsupported(cx, in->span, "%s is evaluated but not compiled yet", kl_op_name(in->op));
+  if (!kl_is_walked(in)) return refuse_op(cx, in);
   if (in->op == KL_OP_GATHER) return check_gather(cx, in, kl_operand(c, in, 0)->shape);
   if (!in->noperands || !kl_op_is_elementwise(in->op)) {
     return in->op == KL_OP_BITCAST ? check_bitcast(cx, in, kl_operand(c, in, 0)->shape) : KILN_OK;
@@ -123,6 +147,12 @@ static bool is_loop(const kl_instr *in) {
   return in->op == KL_OP_WHILE;
 }
 
+static kiln_status refuse_custom_call(kl_ctx *cx, const kl_instr *in) {
+  const char *advice = kl_custom_advice(in);
+  if (!advice) advice = "it stands for no array op that is known";
+  return kl_unsupported(cx, in->span, "custom-call of %.*s is not compiled: %s", KL_FMT(in->more->target), advice);
+}
+
 typedef struct checking {
   const kiln_module *m;
   const bool *has, *loops, *run;
@@ -135,9 +165,7 @@ static kiln_status check_in_module(kl_ctx *cx, const checking *k, uint32_t comp,
                           "conditional around a while inside of a fusion or a map is not compiled: expected branches "
                           "without loops, as all of them are computed");
   if (in->shape->dtype == KILN_TOKEN || in->op == KL_OP_WHILE || kl_has_chooser(in->op)) return KILN_OK;
-  if (in->op == KL_OP_CUSTOM_CALL)
-    return kl_unsupported(cx, in->span, "custom-call of %.*s is not compiled: it stands for no array op that is known",
-                          KL_FMT(in->more->target));
+  if (in->op == KL_OP_CUSTOM_CALL) return refuse_custom_call(cx, in);
   return kl_plan_check_op(cx, k->m, &k->m->comp[comp], in);
 }
 

@@ -2,20 +2,22 @@
 // before their callers.
 #include "ir/rewrite/expand/room.h"
 
-static const kl_expander *expander_of(const kl_comp *c, const kl_instr *in) {
+static const kl_expander *expander_of(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   const kl_expander *x = NULL;
   switch (kl_op_table[in->op].kind) {
   case KL_KIND_RNG_BITS: x = &kl_expand_rng; break;
   case KL_KIND_BATCH_NORM: x = &kl_expand_norm; break;
   case KL_KIND_DOT: x = in->op == KL_OP_RAGGED_DOT ? &kl_expand_ragged : NULL; break;
+  case KL_KIND_DIMENSION_SIZE: x = &kl_expand_size; break;
+  case KL_KIND_CUSTOM_CALL: x = &kl_expand_custom; break;
   default: break;
   }
-  return x && x->takes(c, in) ? x : NULL;
+  return x && x->takes(m, c, in) ? x : NULL;
 }
 
-static bool has_any(const kl_comp *c) {
+static bool has_any(const kiln_module *m, const kl_comp *c) {
   for (uint32_t i = 0; i < c->ninstr; i++)
-    if (expander_of(c, &c->instr[i])) return true;
+    if (expander_of(m, c, &c->instr[i])) return true;
   return false;
 }
 
@@ -55,7 +57,7 @@ static void make_reducers(kl_graph *g) {
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < m->comp[i].ninstr; k++) {
       const kl_instr *in = &m->comp[i].instr[k];
-      const kl_expander *x = expander_of(&m->comp[i], in);
+      const kl_expander *x = expander_of(m, &m->comp[i], in);
       if (x && x->reducers) x->reducers(g, &m->comp[i], in);
     }
   put_first(g, n);
@@ -73,7 +75,7 @@ static void rewrite(kl_graph *g, kl_comp *c) {
   uint32_t *value = KL_NEW_N(&g->scratch, uint32_t, c->ninstr + 1);
   kl_graph_begin(g);
   for (uint32_t i = 0; i < c->ninstr; i++) {
-    const kl_expander *x = expander_of(c, &c->instr[i]);
+    const kl_expander *x = expander_of(g->m, c, &c->instr[i]);
     kl_instr in = c->instr[i];
     in.operands = map_all(g, in.noperands, in.operands, value);
     in.control = map_all(g, in.ncontrol, in.control, value);
@@ -87,14 +89,14 @@ static void rewrite(kl_graph *g, kl_comp *c) {
 kiln_status kl_module_expand(kl_ctx *cx, const kiln_module *m, kiln_module **out) {
   bool any = false;
   *out = NULL;
-  for (uint32_t i = 0; i < m->ncomp && !any; i++) any = has_any(&m->comp[i]);
+  for (uint32_t i = 0; i < m->ncomp && !any; i++) any = has_any(m, &m->comp[i]);
   if (!any) return KILN_OK;
   kl_graph g = {.cx = cx, .m = kl_fork(cx, m), .index = KILN_S32};
   g.e.m = g.m;
   kl_arena_init(&g.scratch, cx);
   make_reducers(&g);
   for (uint32_t i = 0; i < g.m->ncomp; i++)
-    if (has_any(&g.m->comp[i])) rewrite(&g, &g.m->comp[i]);
+    if (has_any(g.m, &g.m->comp[i])) rewrite(&g, &g.m->comp[i]);
   kl_emit_free(&g.e);
   kl_arena_free(&g.scratch);
   return kl_finish_fork(cx, g.m, out);

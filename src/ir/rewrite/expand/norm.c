@@ -15,7 +15,7 @@ static kl_dtype steps_of(kl_dtype t) {
   return t == KILN_F64 ? KILN_F64 : KILN_F32;
 }
 
-static bool takes(const kl_comp *c, const kl_instr *in) {
+static bool takes(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   const kl_shape *s = kl_operand(c, in, 0)->shape;
   return kl_is_float(s->dtype) && !s->dynamic;
 }

@@ -49,13 +49,14 @@ static int64_t size_of(const kl_shape *s, kl_ints dims) {
 }
 
 // A ragged dimension is the only one of its kind, and sizes are one list, or one for each batch.
-static bool takes(const kl_comp *c, const kl_instr *in) {
-  const kl_more *m = in->more;
+static bool takes(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
+  const kl_more *more = in->more;
   const kl_shape *lhs = kl_operand(c, in, 0)->shape, *sizes = kl_operand(c, in, 2)->shape;
-  if (lhs->dynamic || kl_operand(c, in, 1)->shape->dynamic || m->lhs_ragged.n != 1) return false;
+  if (lhs->dynamic || kl_operand(c, in, 1)->shape->dynamic || more->lhs_ragged.n != 1) return false;
   if (is_batch(in)) return true;
-  int64_t groups = sizes->dims[sizes->rank - 1], batches = size_of(lhs, m->lhs_batch);
-  bool alone = is_of_sums(in) ? m->lhs_contracting.n == 1 : lhs->rank == m->lhs_batch.n + m->lhs_contracting.n + 1;
+  int64_t groups = sizes->dims[sizes->rank - 1], batches = size_of(lhs, more->lhs_batch);
+  bool alone =
+      is_of_sums(in) ? more->lhs_contracting.n == 1 : lhs->rank == more->lhs_batch.n + more->lhs_contracting.n + 1;
   return alone && (sizes->count == groups || sizes->count == groups * batches);
 }
 

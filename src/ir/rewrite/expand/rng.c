@@ -15,7 +15,7 @@ typedef struct bits {
   uint32_t state;        // u64[2] or u64[3]
 } bits;
 
-static bool takes(const kl_comp *c, const kl_instr *in) {
+static bool takes(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   const kl_shape *state = kl_operand(c, in, 0)->shape, *s = in->shape;
   if (s->dtype != KILN_TUPLE || state->dtype != KILN_U64 || state->rank != 1 || s->elems[1]->dynamic) return false;
   kl_dtype t = s->elems[1]->dtype;

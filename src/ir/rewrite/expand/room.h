@@ -15,11 +15,11 @@ typedef struct kl_expansion {
 // Of one op: is it written out, given its operands' shapes; which reducers that takes; the value that takes its place,
 // an array or a tuple in layouts of its own.
 typedef struct kl_expander {
-  bool (*takes)(const kl_comp *c, const kl_instr *in);
+  bool (*takes)(const kiln_module *m, const kl_comp *c, const kl_instr *in);
   void (*reducers)(kl_graph *g, const kl_comp *c, const kl_instr *in); // NULL: none
   uint32_t (*write)(const kl_expansion *x);
 } kl_expander;
 
-extern const kl_expander kl_expand_rng, kl_expand_norm, kl_expand_ragged;
+extern const kl_expander kl_expand_rng, kl_expand_norm, kl_expand_ragged, kl_expand_custom, kl_expand_size;
 
 #endif

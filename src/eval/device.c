@@ -1,0 +1,122 @@
+// What only one device takes part in: collectives, numbers of devices, custom calls whose targets are known.
+#include "eval/impl.h"
+#include "ir/custom.h"
+
+bool kl_ev_is_alone(const kl_ev *ev) {
+  return ev->m->header.replica_count <= 1 && ev->m->header.num_partitions <= 1;
+}
+
+// --- collectives ----------------------------------------------------------------------------------------------------
+
+// Is the device its own source? Otherwise it gets zeros.
+static bool sends_to_itself(const kl_instr *in) {
+  kl_ints pairs = in->more->pairs;
+  for (uint32_t i = 0; i + 1 < pairs.n; i += 2)
+    if (pairs.p[i] == 0 && pairs.p[i + 1] == 0) return true;
+  return false;
+}
+
+static bool same_dims(const kl_shape *a, const kl_shape *b) {
+  return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
+}
+
+static size_t operand_leaves(const kl_comp *c, const kl_instr *in) {
+  size_t n = 0;
+  for (uint32_t k = 0; k < in->noperands; k++) n += kl_shape_leaf_count(kl_operand(c, in, k)->shape);
+  return n;
+}
+
+// Leaves `from` and on of the result are the operands', or zeros.
+static kiln_status hand_on(kl_ev *ev, const kl_instr *in, size_t from, size_t n, bool zeros,
+                           const kl_evval *const *operands, kl_evval *out) {
+  kiln_status status = KILN_OK;
+  size_t k = 0;
+  for (; k < n && status == KILN_OK; k++) {
+    const kl_shape *s = kl_shape_leaf(in->shape, from + k);
+    if (!same_dims(s, operands[k]->shape))
+      status = kl_ev_refuse(ev, in, "its result has elements of other devices, and there is one");
+    else if (zeros)
+      status = kl_ev_new(ev, s, false, false, &out[from + k]);
+    else
+      out[from + k] = kl_ev_share(operands[k], s);
+  }
+  for (size_t i = 0; i < from + n && status != KILN_OK; i++) kl_ev_free(ev, &out[i]);
+  return status;
+}
+
+// What is kept beside operands and results is all zero.
+static kiln_status fill_contexts(kl_ev *ev, const kl_instr *in, size_t from, kl_evval *out) {
+  size_t n = kl_shape_leaf_count(in->shape);
+  kiln_status status = KILN_OK;
+  for (size_t k = from; k < n && status == KILN_OK; k++)
+    status = kl_ev_new(ev, kl_shape_leaf(in->shape, k), false, false, &out[k]);
+  for (size_t k = 0; k < n && status != KILN_OK; k++) kl_ev_free(ev, &out[k]);
+  return status;
+}
+
+// A start in two halves is (operands, results, ...); a done takes the results, or of all-reduce, what started is it.
+kiln_status kl_ev_collective(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                             kl_evval *out) {
+  bool permutes = in->op == KL_OP_COLLECTIVE_PERMUTE || in->op == KL_OP_COLLECTIVE_PERMUTE_START;
+  bool starts = in->op == KL_OP_ALL_GATHER_START || in->op == KL_OP_COLLECTIVE_PERMUTE_START;
+  bool zeros = permutes && !sends_to_itself(in);
+  size_t n = operand_leaves(c, in), results = kl_shape_leaf_count(in->shape);
+  if (in->op == KL_OP_RAGGED_ALL_TO_ALL) return kl_ev_refuse(ev, in, "its pieces are not evaluated yet");
+  if (permutes && in->noperands != 1) return kl_ev_refuse(ev, in, "it permutes into an operand");
+  if (in->op == KL_OP_ALL_GATHER_DONE || in->op == KL_OP_COLLECTIVE_PERMUTE_DONE) {
+    const kl_shape *tuple = kl_operand(c, in, 0)->shape;
+    if (tuple->dtype != KILN_TUPLE || tuple->nelems < 2) return kl_ev_refuse(ev, in, "it was not started");
+    operands += kl_shape_leaf_count(tuple->elems[0]);
+    n = kl_shape_leaf_count(tuple->elems[1]);
+  }
+  size_t from = starts ? n : 0;
+  if (starts ? results < 2 * n : results != n)
+    return kl_ev_refuse(ev, in, "its result has other parts than its operands");
+  KL_TRY(hand_on(ev, in, from, n, zeros, operands, out));
+  for (size_t k = 0; k < from; k++) out[k] = kl_ev_share(operands[k], operands[k]->shape);
+  return fill_contexts(ev, in, from + n, out);
+}
+
+// The first of one.
+kiln_status kl_ev_device_id(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                            kl_evval *out) {
+  return kl_ev_new(ev, in->shape, false, false, out);
+}
+
+// --- custom calls ---------------------------------------------------------------------------------------------------
+
+static kiln_status topk(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                        kl_evval *out) {
+  kl_more more = *in->more;
+  kl_instr own = *in;
+  if (!kl_custom_topk(ev->m, in, &more.largest))
+    return kl_ev_refuse(ev, in, "TopK calls something else than a comparison of its first two parameters");
+  own.op = KL_OP_TOPK;
+  own.more = &more;
+  return kl_ev_topk(ev, c, &own, operands, out);
+}
+
+// Anything may be there.
+static kiln_status buffer(kl_ev *ev, const kl_instr *in, kl_evval *out) {
+  KL_TRY(kl_ev_new(ev, in->shape, false, false, out));
+  kiln_status status = kl_ev_open(ev, out);
+  if (status != KILN_OK) kl_ev_free(ev, out);
+  return status;
+}
+
+kiln_status kl_ev_check_custom_call(kl_ev *ev, const kl_comp *c, const kl_instr *in) {
+  kl_custom kind = kl_custom_of(c, in);
+  if (kind != KL_CUSTOM_UNKNOWN && kind != KL_CUSTOM_ADVISED) return KILN_OK;
+  return kl_unsupported(ev->cx, in->span, "no evaluation of custom-call: only its target %.*s knows what it computes",
+                        KL_FMT(in->more->target));
+}
+
+kiln_status kl_ev_custom_call(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                              kl_evval *out) {
+  switch (kl_custom_of(c, in)) {
+  case KL_CUSTOM_REMARK: return kl_ev_forward(ev, c, in, operands, out);
+  case KL_CUSTOM_TOPK: return topk(ev, c, in, operands, out);
+  case KL_CUSTOM_BUFFER: return buffer(ev, in, out);
+  default: return kl_ev_check_custom_call(ev, c, in);
+  }
+}
