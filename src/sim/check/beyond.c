@@ -155,12 +155,23 @@ static void find_addresses(function *f, const kl_ptx_instr *i, uint64_t sets[2])
 
 // --- accesses -------------------------------------------------------------------------------------------------------
 
+// What an address may be one of.
+typedef struct target {
+  kl_piece piece;
+  kl_space space;
+} target;
+
 typedef struct beyond {
   kl_observer observer;
   kl_checks *checks;
   const kl_launch *launch;
   kl_arena arena;
   function *functions; // by number in the module
+  // Those of the last access that looked at any, unless they lie in the stack.
+  const function *last;
+  uint64_t last_set;
+  uint32_t ntargets;
+  target targets[MOST_VARIABLES];
 } beyond;
 
 // Where a variable lies; of kind NONE: nobody knows how long it is.
@@ -208,11 +219,6 @@ static uint64_t in_space(kl_where where, uint64_t address, kl_space *space) {
   return *space == KL_SPACE_SHARED ? address % KL_SHARED_RANK : address;
 }
 
-typedef struct target {
-  kl_piece piece;
-  kl_space space;
-} target;
-
 static bool is_within(const target *t, uint32_t n, kl_where where, uint64_t address, uint64_t bytes) {
   kl_space space;
   uint64_t at = in_space(where, address, &space);
@@ -250,18 +256,32 @@ static void found(beyond *s, kl_warp *w, const kl_sim_op *op, const kl_sim_acces
   kl_report_add(s->checks->cx, &s->checks->report, &found);
 }
 
+// Finds the variables of a set. False: nobody knows how long one of them is.
+static bool find_targets(beyond *s, const kl_warp *w, const function *f, uint64_t set) {
+  bool in_stack = false;
+  uint32_t n = 0;
+  if (s->last == f && s->last_set == set) return true;
+  s->last = NULL;
+  for (uint64_t left = set; left; left &= left - 1, n++) {
+    s->targets[n].piece = piece_of(s, w, f, f->variables[__builtin_ctzll(left)], &s->targets[n].space);
+    if (s->targets[n].piece.kind == KL_PIECE_NONE) return false;
+    in_stack |= s->targets[n].space == KL_SPACE_LOCAL;
+  }
+  s->last = in_stack ? NULL : f;
+  s->last_set = set;
+  s->ntargets = n;
+  return true;
+}
+
 static void access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_sim_access *m, const kl_places *p) {
   beyond *s = (beyond *)(void *)o;
   const function *f = &s->functions[w->strand.frame->code->function];
   if (!f->sets) return;
   uint64_t set = f->sets[op->index][op->run == kl_x_copy_async && !m->store], bytes = (uint64_t)m->bytes * m->count;
-  uint32_t n = 0, out = 0;
-  target t[MOST_VARIABLES];
-  if (!set) return;
-  for (uint64_t left = set; left; left &= left - 1, n++) {
-    t[n].piece = piece_of(s, w, f, f->variables[__builtin_ctzll(left)], &t[n].space);
-    if (t[n].piece.kind == KL_PIECE_NONE) return;
-  }
+  uint32_t out = 0;
+  if (!set || !find_targets(s, w, f, set)) return;
+  const target *t = s->targets;
+  const uint32_t n = s->ntargets;
   if (is_within(t, n, m->where, p->least, p->most - p->least + bytes)) return; // so are those between them
   for (unsigned i = 0; i < KL_LANES; i++)
     if ((w->x.mask >> i & 1) && !is_within(t, n, m->where, p->address[i], bytes)) out |= 1u << i;

@@ -26,6 +26,13 @@ static inline kl_stretch kl_next_stretch(const kl_places *p, uint32_t *lanes) {
   return (kl_stretch){first, n};
 }
 
+// Are lanes that lie right behind another one few?
+static inline bool kl_is_scattered(const kl_places *p) {
+  enum { FEW = 12 };
+  if (!p->joined || p->joined == KL_ALL_LANES << 1) return !p->joined;
+  return __builtin_popcount(p->joined) < FEW;
+}
+
 // Of an access of op `o`, each by itself. False after a fault, which ends the launch.
 bool kl_access_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, kl_places *out);
 

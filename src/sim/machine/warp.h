@@ -142,6 +142,7 @@ typedef struct kl_frame {
   uint32_t stack; // where its part of a thread's stack begins
   uint32_t top;   // and ends: behind the function's variables and what alloca gave
   size_t bytes;   // of regs
+  bool lacks;     // an observer's: some registers may have no value
   void *shadow;   // an observer's: NULL in a new frame, kept where it is used again
   _Alignas(64) char regs[];
 } kl_frame;

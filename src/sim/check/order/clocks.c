@@ -170,6 +170,7 @@ static void fill_warp(const kl_ticks *t, uint32_t lanes, const kl_block_past *ba
 // Joins what the lanes know of others.
 static kl_past *join_all(kl_clocks *c, kl_past *a, const kl_ticks *t, uint32_t lanes) {
   kl_past *last = NULL;
+  if (!(lanes & ~t->alike)) lanes &= -lanes; // the first stands for all
   EACH_LANE(i, lanes) {
     if (t->past[i] != last) a = kl_past_join(c, a, t->past[i]);
     last = t->past[i];
@@ -220,6 +221,30 @@ static void set_past(kl_clocks *c, kl_ticks *t, unsigned lane, kl_past *p, const
   t->past[lane] = p;
   t->own[lane] = own;
   t->mine[lane] = mine;
+}
+
+// These lanes have the past p, which has `mine` of their block, and nothing of their own.
+static void set_pasts(kl_clocks *c, kl_ticks *t, uint32_t lanes, kl_past *p, const kl_block_past *mine) {
+  const unsigned first = lanes ? (unsigned)__builtin_ctz(lanes) : 0;
+  const uint32_t n = (uint32_t)__builtin_popcount(lanes);
+  kl_past *past = t->past[first];
+  kl_warp_past *own = t->own[first];
+  if (!lanes) return;
+  if (!kl_are_alike(t, lanes)) {
+    EACH_LANE(i, lanes) set_past(c, t, i, kl_past_ref(p), mine, NULL);
+    return;
+  }
+  p->refs += n;
+  EACH_LANE(i, lanes) {
+    t->past[i] = p;
+    t->own[i] = NULL;
+    t->mine[i] = mine;
+  }
+  t->alike = lanes;
+  if (past) past->refs -= n - 1;
+  if (own) own->refs -= n - 1;
+  kl_past_drop(c, past);
+  drop_warp(c, own);
 }
 
 void kl_ticks_end(kl_clocks *c, kl_ticks *t) {
@@ -305,12 +330,14 @@ void kl_learn(kl_clocks *c, kl_ticks *t, uint32_t lanes, kl_past *p) {
 
 // The next step of lanes that know the same gets the same number, and what lies before it is known.
 static void align(kl_clocks *c, kl_ticks *t, uint32_t lanes, uint32_t step) {
-  EACH_LANE(i, lanes) t->step[i] = step;
-  kl_tick(c, t, lanes);
+  const uint32_t next = step < c->last ? step + 1 : step;
+  if (lanes && next == step) c->spent = true;
+  EACH_LANE(i, lanes) t->step[i] = next;
   t->alike = lanes;
 }
 
 static uint32_t latest(const kl_ticks *t, uint32_t lanes, uint32_t step) {
+  if (!(lanes & ~t->alike)) lanes &= -lanes; // the first stands for all
   EACH_LANE(i, lanes) step = larger(step, t->step[i]);
   return step;
 }
@@ -377,7 +404,7 @@ void kl_all_meet(kl_clocks *c, kl_ticks *const *warps, const uint32_t *lanes, co
   if (!all) simplify(c, b);
   past = put(c, past, warps[0]->block, b);
   for (uint32_t k = 0; k < c->warps; k++) {
-    EACH_LANE(i, lanes[k]) set_past(c, warps[k], i, kl_past_ref(past), b, NULL);
+    set_pasts(c, warps[k], lanes[k], past, b);
     align(c, warps[k], lanes[k], step);
   }
   kl_past_drop(c, past);

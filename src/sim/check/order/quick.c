@@ -185,14 +185,25 @@ static uint64_t behind(const kl_ordering *r, const abreast *x, unsigned cell) {
   return x->now + ((uint64_t)(cell >> x->each) << (r->site_bits + r->step_bits));
 }
 
+static inline __attribute__((always_inline)) void remember_row(const kl_ordering *r, kl_cell *c, unsigned n,
+                                                               const abreast *x, bool anew) {
+  const uint64_t lane = (uint64_t)1 << (r->site_bits + r->step_bits);
+  if (x->each == 0)
+    for (unsigned k = 0; k < n; k++) remember_at(&c[k], x->now + k * lane, anew);
+  else
+    for (unsigned k = 0; k < n; k++) remember_at(&c[k], behind(r, x, k), anew);
+}
+
 // Of the cells of a row n from number `at` on, each by itself: how many are done with.
 static unsigned visit_cells(const kl_actor *y, glance *g, kl_cell *row, unsigned at, unsigned n, const abreast *x) {
   const seen_cells seen = glance_at(y, g, row);
   const uint32_t these = (uint32_t)(((UINT64_C(1) << n) - 1) << at);
   kl_cell *c = &row[at];
   if (!(these & ~seen.clear) && (!(these & ~seen.anew) || !(these & seen.anew))) {
-    const bool anew = these & seen.anew;
-    for (unsigned k = 0; k < n; k++) remember_at(&c[k], behind(y->r, x, k), anew);
+    if (these & seen.anew)
+      remember_row(y->r, c, n, x, true);
+    else
+      remember_row(y->r, c, n, x, false);
     return n;
   }
   for (unsigned k = 0; k < n; k++) {
@@ -275,14 +286,16 @@ static bool visit_together(const kl_actor *y, kl_page *page, uint32_t lanes) {
   return true;
 }
 
-// Mostly it is there, and its cells are narrow enough.
+// A page that is mostly there, or NULL.
+static inline kl_page *seen_page(const kl_actor *y, uint64_t number) {
+  if (y->m->where != KL_AT_SHARED) return kl_recent_page(y->r, number);
+  return number < y->ob->nshared ? y->ob->shared[number] : NULL;
+}
+
+// The same, if its cells are narrow enough, as mostly.
 static kl_page *page_of(const kl_actor *y, unsigned lane) {
-  const uint64_t number = y->p->address[lane] >> KL_PAGE_BITS;
-  if (y->m->where == KL_AT_SHARED && number < y->ob->nshared) {
-    kl_page *p = y->ob->shared[number];
-    if (p && p->shift <= y->s->width) return p;
-  }
-  return kl_race_spot_of(y, lane).page;
+  kl_page *p = seen_page(y, y->p->address[lane] >> KL_PAGE_BITS);
+  return p && p->shift <= y->s->width ? p : kl_race_spot_of(y, lane).page;
 }
 
 static void use(kl_ticks *t, uint32_t lanes) {
@@ -319,6 +332,33 @@ static inline bool go_to(const kl_actor *y, glance *g, way *to, unsigned lane) {
 static inline uint64_t pack_at(const kl_actor *y, const way *to, unsigned lane) {
   const kl_ordering *r = y->r;
   return to->nothing | (uint64_t)lane << (r->site_bits + r->step_bits) | (uint64_t)y->t->step[lane] << r->site_bits;
+}
+
+// Lanes that are alike, as long as each has one cell, which nobody has touched: it remembers them. Which ones are left.
+static uint32_t visit_fresh(const kl_actor *y, const glance *g, const way *to, uint32_t lanes) {
+  const uint64_t *address = y->p->address, lane = (uint64_t)1 << (y->r->site_bits + y->r->step_bits);
+  const unsigned shift = y->s->width;
+  const kl_row *rows = NULL;
+  kl_page *page = NULL;
+  uint64_t now = pack_at(y, to, g->first) - g->first * lane, number = UINT64_MAX;
+  uint32_t apart = 0;
+  for (unsigned i = 0; i < KL_LANES; i++, now += lane) {
+    if (!(lanes >> i & 1)) continue;
+    if (address[i] >> KL_PAGE_BITS != number) {
+      number = address[i] >> KL_PAGE_BITS;
+      page = seen_page(y, number);
+      if (!page || page->shift != shift || (g->writes && page->channels)) return lanes;
+      rows = page->rows;
+      apart = page->age + 1;
+    }
+    const uint32_t at = (uint32_t)(address[i] % KL_PAGE_BYTES) >> shift;
+    const kl_row *row = &rows[at / KL_ROW];
+    kl_cell *c = row->state == apart ? &row->cells[at % KL_ROW] : kl_cells_at(y->r, page, at);
+    if (!c || c->a) return lanes;
+    c->a = now;
+    lanes &= ~(1u << i);
+  }
+  return lanes;
 }
 
 // The cells of some lanes, and what they have seen: of each lane's the first one.
@@ -375,6 +415,8 @@ static inline __attribute__((always_inline)) uint32_t remember_all(const lane_ce
 static uint32_t visit_scattered(kl_actor *y, glance *g, way *to, uint32_t left) {
   lane_cells x;
   uint64_t now[KL_LANES];
+  if (g->alike) left = visit_fresh(y, g, to, left);
+  if (!left) return 0;
   find_cells(y, g, to, left, &x);
   if (!x.lanes) return left;
   const unsigned cells = y->bytes >> x.shift;
@@ -421,12 +463,11 @@ static uint32_t visit_grouped(kl_actor *y, glance *g, way *to, uint32_t left, bo
 }
 
 static uint32_t visit_lanes(kl_actor *y, uint32_t left) {
-  enum { FEW = 12 }; // lanes of a warp that lie right behind another one
   const kl_places *p = y->p;
   glance g = {
       .first = (unsigned)__builtin_ctz(left), .alike = kl_are_alike(y->t, left), .writes = y->s->does & KL_WRITES};
   way to = {.nothing = kl_pack(y->r, y->warp, 0, 0, y->site)};
-  const bool apart = !g.alike || __builtin_popcount(p->joined) < FEW;
+  const bool apart = !g.alike || kl_is_scattered(p);
   // Where addresses rise evenly no two are the same, or all.
   bool may_share = !g.writes && (p->bytes.each || p->address[0] == p->address[1]);
   if (may_share && apart) may_share = lanes_at(p, left) & (left - 1);

@@ -238,8 +238,8 @@ static bool grow(kl_ordering *r) {
 
 kl_page *kl_page_of(kl_ordering *r, uint64_t number, unsigned bytes) {
   unsigned shift = shift_of(bytes);
-  kl_page *p = r->last_page;
-  if (!p || p->number != number) {
+  kl_page *p = kl_recent_page(r, number);
+  if (!p) {
     if (r->npages >= r->page_slots && !grow(r) && !r->page_slots) {
       r->blind = true;
       return NULL;
@@ -253,7 +253,7 @@ kl_page *kl_page_of(kl_ordering *r, uint64_t number, unsigned bytes) {
       r->pages[at] = p;
       r->npages++;
     }
-    r->last_page = p;
+    r->recent[number % KL_RECENT_PAGES] = p;
   }
   return p->shift <= shift || split(r, p, shift) ? p : NULL;
 }

@@ -189,7 +189,7 @@ typedef struct kl_pair {
   uint64_t index; // + 1 in the report; 0: free
 } kl_pair;
 
-enum { KL_BLOCK_TABLE = 1024 };
+enum { KL_BLOCK_TABLE = 1024, KL_RECENT_PAGES = 64 };
 typedef struct kl_ordering {
   kl_observer observer; // first
   kl_ctx *cx;
@@ -211,7 +211,7 @@ typedef struct kl_ordering {
   kl_order_block *free_blocks;
   kl_page **pages; // by number
   size_t npages, page_slots;
-  kl_page *last_page;
+  kl_page *recent[KL_RECENT_PAGES]; // by the lowest bits of their number, or NULL
   VEC(kl_seen_list *) free_lists[8];
   VEC(kl_cell *) free_cells; // of rows
   kl_pair *pairs;
@@ -240,6 +240,11 @@ static inline kl_reach kl_apart(const kl_ordering *r, uint64_t a, uint64_t b) {
 // The page of a number, or of a block's shared memory; NULL: no memory, and the checks are blind from now on. One that
 // is new has cells of `bytes` bytes, one that has wider ones gets these.
 kl_page *kl_page_of(kl_ordering *r, uint64_t number, unsigned bytes);
+// The same page, if it was asked for recently; else NULL.
+static inline kl_page *kl_recent_page(const kl_ordering *r, uint64_t number) {
+  kl_page *p = r->recent[number % KL_RECENT_PAGES];
+  return p && p->number == number ? p : NULL;
+}
 kl_page *kl_page_of_shared(kl_ordering *r, kl_order_block *b, uint64_t number, unsigned bytes);
 void kl_pages_free(kl_ordering *r);
 void kl_page_free(kl_ordering *r, kl_page *p);

@@ -200,20 +200,24 @@ static void fill(uint8_t *at, uint8_t byte, size_t bytes) {
   for (; k < bytes; k++) at[k] = byte;
 }
 
-// The same of each of these lanes by itself: so many bytes, a power of two, behind shadow + (its address - base).
+// The same of each of these lanes by itself: so many bytes, known to the compiler, behind shadow + (its address -
+// base).
+static inline __attribute__((always_inline)) void fill_lanes(uint8_t *shadow, uint8_t byte, const uint64_t *address,
+                                                             uint64_t base, uint32_t lanes, unsigned bytes) {
+  if (lanes == KL_ALL_LANES)
+    for (unsigned i = 0; i < KL_LANES; i++) memset(shadow + (address[i] - base), byte, bytes);
+  else
+    for (; lanes; lanes &= lanes - 1) memset(shadow + (address[__builtin_ctz(lanes)] - base), byte, bytes);
+}
 static void fill_each(uint8_t *shadow, uint8_t byte, const uint64_t *address, uint64_t base, uint32_t lanes,
                       unsigned bytes) {
-  const uint64_t all = byte ? ~(uint64_t)0 : 0;
-  for (; lanes; lanes &= lanes - 1) {
-    uint8_t *at = shadow + (address[__builtin_ctz(lanes)] - base);
-    switch (bytes) {
-    case 1: *at = byte; break;
-    case 2: memcpy(at, &all, 2); break;
-    case 4: memcpy(at, &all, 4); break;
-    case 8: memcpy(at, &all, 8); break;
-    default:
-      for (unsigned k = 0; k < bytes; k += 8) memcpy(at + k, &all, 8);
-    }
+  switch (bytes) {
+  case 1: fill_lanes(shadow, byte, address, base, lanes, 1); break;
+  case 2: fill_lanes(shadow, byte, address, base, lanes, 2); break;
+  case 4: fill_lanes(shadow, byte, address, base, lanes, 4); break;
+  case 8: fill_lanes(shadow, byte, address, base, lanes, 8); break;
+  case 16: fill_lanes(shadow, byte, address, base, lanes, 16); break;
+  default: fill_lanes(shadow, byte, address, base, lanes, bytes);
   }
 }
 // Are all of them filled?
@@ -261,11 +265,9 @@ static bool may_lie_apart(const kl_sim_access *m, const kl_places *p) {
 // Lanes' bytes have their values, or (`set`) get them; `a` is where the last one's lay. False: not all, or it takes
 // more than that to say so.
 static bool each_known(values *v, const kl_warp *w, const kl_sim_access *m, const kl_places *p, bool set, area a) {
-  enum { FEW = 12 }; // lanes of a warp that lie right behind another one
   const bool apart = may_lie_apart(m, p);
   const unsigned own = (unsigned)m->bytes * m->count;
-  if (!apart && a.shadow && p->least >= a.base && p->most - a.base + own <= a.bytes &&
-      __builtin_popcount(p->joined) < FEW) {
+  if (!apart && a.shadow && p->least >= a.base && p->most - a.base + own <= a.bytes && kl_is_scattered(p)) {
     if (!set) return are_filled(a.shadow, a.flip, p->address, a.base, w->x.mask, own);
     fill_each(a.shadow, a.flip, p->address, a.base, w->x.mask, own);
     return true;
@@ -293,9 +295,9 @@ static bool all_known(values *v, const kl_warp *w, const kl_sim_access *m, const
   uint32_t mask = w->x.mask;
   if (may_lie_apart(m, p)) return each_known(v, w, m, p, set, a);
   if (!find_area(v, w, m, (unsigned)__builtin_ctz(mask), p->least, &a)) return false;
-  if (span > NEAR) return each_known(v, w, m, p, set, a);
   if (span > a.bytes - (p->least - a.base)) return each_known(v, w, m, p, set, (area){0});
   if (!a.shadow) return a.flip == 0;
+  if (span > NEAR) return each_known(v, w, m, p, set, a);
   uint8_t *at = a.shadow + (p->least - a.base);
   if (!set) return is_filled(at, a.flip, span) || each_known(v, w, m, p, set, a);
   if (span != bytes * (uint64_t)__builtin_popcount(mask) || p->joined != (mask & mask << 1))
@@ -340,10 +342,10 @@ static void load(values *v, kl_warp *w, const kl_sim_op *o, const kl_sim_access 
     if (m->regs[k] == KL_NO_REF) continue;
     if (known)
       know(w, m->regs[k], m->reg_bytes[k]);
-    else
-      *flag_of(f, m->regs[k]) = any[k]                  ? 1
-                                : f->lanes & ~w->x.mask ? *flag_of(f, m->regs[k])
-                                                        : 0; // other lanes keep theirs
+    else if (any[k])
+      set_flag(f, m->regs[k]);
+    else if (!(f->lanes & ~w->x.mask)) // other lanes keep theirs
+      *flag_of(f, m->regs[k]) = 0;
   }
 }
 

@@ -297,6 +297,7 @@ static void machines(maker *m, const kl_sim_op *o) {
     unsigned bits = o->run == kl_x_alloca_32 ? 32 : 64;
     from_all(m, o, bits, 0, 0);
     decide(m, address, o->a, bits / 8);
+    m->out->grows = true;
   } else if (IS(o->run, kl_x_stackrestore_32, kl_x_stackrestore_64)) {
     decide(m, address, o->a, o->run == kl_x_stackrestore_32 ? 4 : 8);
   }
@@ -329,8 +330,10 @@ void values_spread(kl_arena *arena, const kl_lane_set *set, uint32_t frame, cons
 static bool plan_function(values *v, const kl_code *code, plan *p) {
   p->code = code;
   p->ops = kl_arena_try_alloc(&v->arena, code->nops * sizeof *p->ops + 1);
-  for (uint32_t k = 0; p->ops && k < code->nops; k++)
+  for (uint32_t k = 0; p->ops && k < code->nops; k++) {
     values_spread(&v->arena, kl_lanes_best(), code->frame_bytes, code->forms[k], &code->ops[k], &p->ops[k]);
+    v->grows |= p->ops[k].grows;
+  }
   return p->ops != NULL;
 }
 

@@ -24,7 +24,7 @@ uint64_t values_unknown(const kl_frame *f, kl_ref ref, unsigned bytes, unsigned 
 void values_set(const kl_frame *f, kl_ref ref, unsigned bytes, unsigned lane, uint64_t unknown) {
   if (!in_registers(ref)) return;
   char *s = shadow_of(f, ref);
-  if (unknown) *flag_of(f, ref) = 1;
+  if (unknown) set_flag(f, ref);
   if (bytes == 0) {
     uint32_t word;
     memcpy(&word, s, 4);
@@ -44,6 +44,7 @@ static void begin_frame(kl_frame *f) {
   memset(f->regs + SHADOW_AT(n) + open, 0, n - open);
   memset(f->regs + FLAGS_AT(n), 1, open / 4);
   memset(f->regs + FLAGS_AT(n) + open / 4, 0, (n - open) / 4 + 3);
+  f->lacks = open > 0;
   values_clear_origins(f);
 }
 
@@ -227,15 +228,15 @@ static void grown(kl_warp *w, const kl_sim_op *o) {
     clear_stack(w, w->x.mask, (uint32_t)begin, (uint32_t)most);
 }
 
-static void step(kl_observer *self, kl_warp *w, const kl_sim_op *o) {
-  values *v = values_of(self);
+static __attribute__((noinline)) void follow(values *v, kl_warp *w, const kl_sim_op *o) {
   kl_frame *f = w->strand.frame;
   const spread *s = &v->plans[f->code->function].ops[o - f->code->ops];
   uint8_t *at = (uint8_t *)f->regs;
+  if (s->grows) grown(w, o);
+  if (!f->lacks) return;
   if (s->decides) {
     decided(v, w, o, (kl_found_kind)s->decides, s->decider, s->decider_bytes);
     decided(v, w, o, (kl_found_kind)s->decides, s->decider2, s->decider2_bytes);
-    if (o->run == kl_x_alloca_32 || o->run == kl_x_alloca_64) grown(w, o);
   }
   if (!s->spreads) return;
   uint8_t any = at[s->from[0]] | at[s->from[1]] | at[s->from[2]] | at[s->from[3]] | at[s->from[4]];
@@ -245,6 +246,11 @@ static void step(kl_observer *self, kl_warp *w, const kl_sim_op *o) {
   for (int k = 0; k < 4; k++) at[s->to[k]] = any | (at[s->to[k]] & keep);
   at[FLAGS_AT(f->code->frame_bytes) + f->code->frame_bytes / 4 + 1] = 0;
   if (any) values_spread_origins(v, w, o, s->who);
+}
+
+static void step(kl_observer *self, kl_warp *w, const kl_sim_op *o) {
+  values *v = values_of(self);
+  if (w->strand.frame->lacks || v->grows) follow(v, w, o);
 }
 
 // --- a launch -----------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ typedef struct operands {
 typedef struct spread {
   uint32_t from[5], to[4]; // flags of its sources and destinations: where in the frame
   bool spreads;            // op.run is set
+  bool grows;              // alloca
   uint8_t decides;         // kl_found_kind, or 0
   uint8_t decider_bytes;   // 0: a predicate
   uint8_t decider2_bytes;
@@ -90,6 +91,7 @@ typedef struct values {
   uint32_t norigin_slots; // a power of two
   origin_rows *all_rows;
   size_t region; // that was last looked at
+  bool grows;    // some function has an alloca
 } values;
 
 bool values_plan(values *v);
@@ -105,6 +107,10 @@ static inline char *shadow_of(const kl_frame *f, kl_ref ref) {
 }
 static inline uint8_t *flag_of(const kl_frame *f, kl_ref ref) {
   return (uint8_t *)f->regs + FLAGS_AT(f->code->frame_bytes) + (ref >> 2);
+}
+static inline void set_flag(const kl_frame *f, kl_ref ref) {
+  *flag_of(f, ref) = 1;
+  ((kl_frame *)f)->lacks = true;
 }
 static inline bool in_registers(kl_ref ref) {
   return ref != KL_NO_REF && (ref & 3) == KL_IN_REGISTERS;
