@@ -2,7 +2,7 @@
 #ifndef KILN_CACHE_H
 #define KILN_CACHE_H
 
-#include <kiln/compile.h>
+#include <kiln/cuda.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,15 +48,22 @@ KILN_API void kiln_cache_close(kiln_cache **c);
 KILN_API kiln_status kiln_cache_compile(kiln_context *cx, kiln_cache *c, const kiln_module *m,
                                         const kiln_compile_params *params, kiln_artifact **out);
 
+// kiln_cuda_kernel_prepare, but that the machine code which the driver's compiler makes of the PTX, some 10 ms a
+// kernel, may come from the folder, and is put there otherwise: by the PTX, the driver's version and the device's
+// compute capability. What the driver does not take is made again. A cache without a folder keeps none. Errors: those
+// of kiln_cuda_kernel_prepare.
+KILN_API kiln_status kiln_cache_prepare(kiln_context *cx, kiln_cache *c, kiln_cuda_kernel *k);
+
 typedef struct kiln_cache_info {
   size_t struct_size;
   const char *folder;    // NULL: there is none in use
   const char *no_folder; // why not; NULL: there is one
   uint64_t memory_hits, folder_hits, misses;
-  uint64_t uncached;     // calls that are never cached
-  uint64_t damaged;      // records that were no good; misses, too
-  uint64_t unwritten;    // records that could not be written
-  uint64_t memory_bytes; // of artifacts in memory
+  uint64_t uncached;               // calls that are never cached
+  uint64_t damaged;                // records that were no good; misses, too
+  uint64_t unwritten;              // records that could not be written
+  uint64_t memory_bytes;           // of artifacts in memory
+  uint64_t code_hits, code_misses; // kernels whose machine code was there, or was made
 } kiln_cache_info;
 
 // Fills *out; strings live as long as the cache.

@@ -77,6 +77,13 @@ KILN_API void kiln_cuda_kernel_destroy(kiln_cuda_kernel **k);
 // Errors: DEVICE, with the log of the driver's compiler.
 KILN_API kiln_status kiln_cuda_kernel_prepare(kiln_context *cx, kiln_cuda_kernel *k);
 
+// The same with machine code in place of the artifact's PTX: what ptxas, nvPTXCompiler or nvJitLink has made of that
+// for this device. The driver's compiler is not needed then, nor a driver that reads the PTX. Nothing is kept of
+// `cubin`. What is prepared already stays as it is. Errors: INVALID (no whole cubin), DEVICE (one for other devices, or
+// of another artifact).
+KILN_API kiln_status kiln_cuda_kernel_prepare_cubin(kiln_context *cx, kiln_cuda_kernel *k, const void *cubin,
+                                                    size_t size);
+
 typedef struct kiln_cuda_resources {
   size_t struct_size;
   uint32_t registers;   // per thread

@@ -272,6 +272,8 @@ class CacheInfo(Params):
         ("damaged", c.c_uint64),
         ("unwritten", c.c_uint64),
         ("memory_bytes", c.c_uint64),
+        ("code_hits", c.c_uint64),
+        ("code_misses", c.c_uint64),
     ]
 
 

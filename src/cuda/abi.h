@@ -69,6 +69,7 @@
   X(CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,                4)                                                               \
   X(CU_JIT_ERROR_LOG_BUFFER,                          5)                                                               \
   X(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,               6)                                                               \
+  X(CU_JIT_INPUT_PTX,                                 1)                                                               \
   X(CU_STREAM_NON_BLOCKING,                           1)                                                               \
   X(CU_STREAM_CAPTURE_STATUS_NONE,                    0)                                                               \
   X(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,            4)                                                               \
@@ -89,6 +90,8 @@ typedef struct CUkern_st *CUkernel;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUlinkState_st *CUlinkState;
+typedef int CUjitInputType;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphExec_st *CUgraphExec;
@@ -191,6 +194,11 @@ KL_CUDA_LAYOUT(X)
   X(cuLibraryUnload,         cuLibraryUnload,               12000, 0,     (CUlibrary))                                 \
   X(cuLibraryGetKernel,      cuLibraryGetKernel,            12000, 0,     (CUkernel *, CUlibrary, const char *))       \
   X(cuKernelGetFunction,     cuKernelGetFunction,           12000, 0,     (CUfunction *, CUkernel))                    \
+  X(cuLinkCreate,            cuLinkCreate_v2,               11080, 11080, (unsigned, CUjit_option *, void **, CUlinkState *)) \
+  X(cuLinkAddData,           cuLinkAddData_v2,              11080, 11080,                                              \
+    (CUlinkState, CUjitInputType, void *, size_t, const char *, unsigned, CUjit_option *, void **))                    \
+  X(cuLinkComplete,          cuLinkComplete,                11080, 11080, (CUlinkState, void **, size_t *))            \
+  X(cuLinkDestroy,           cuLinkDestroy,                 11080, 11080, (CUlinkState))                               \
   X(cuFuncGetAttribute,      cuFuncGetAttribute,            11080, 11080, (int *, CUfunction_attribute, CUfunction))   \
   X(cuFuncSetAttribute,      cuFuncSetAttribute,            11080, 11080, (CUfunction, CUfunction_attribute, int))     \
   X(cuFuncLoad,              cuFuncLoad,                    12040, 0,     (CUfunction))                                \

@@ -380,7 +380,6 @@
   X(CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE,            0)                                                   \
   X(CU_LIBRARY_BINARY_IS_PRESERVED,                               1)                                                   \
   X(CU_JIT_INPUT_CUBIN,                                           0)                                                   \
-  X(CU_JIT_INPUT_PTX,                                             1)                                                   \
   X(CU_JIT_INPUT_FATBINARY,                                       2)                                                   \
   X(CU_JIT_INPUT_OBJECT,                                          3)                                                   \
   X(CU_JIT_INPUT_LIBRARY,                                         4)                                                   \
@@ -467,7 +466,7 @@ enum {
 typedef uint32_t cuuint32_t;
 typedef uint64_t cuuint64_t;
 typedef int CUpointer_attribute, CUlimit, CUfunc_cache, CUsharedconfig, CUdevice_P2PAttribute, CUmem_range_attribute;
-typedef int CUmem_advise, CUmemorytype, CUjitInputType, CUmoduleLoadingMode, CUfunctionLoadingState;
+typedef int CUmem_advise, CUmemorytype, CUmoduleLoadingMode, CUfunctionLoadingState;
 typedef int CUstreamCaptureMode, CUgraphNodeType, CUgraphConditionalNodeType, CUgraphExecUpdateResult;
 typedef int CUgraphInstantiateResult, CUgraphChildGraphNodeOwnership, CUmemAllocationType, CUmemAllocationHandleType;
 typedef int CUmemLocationType, CUmemAccess_flags, CUmemPool_attribute, CUdriverProcAddressQueryResult, CUlogLevel;
@@ -476,7 +475,6 @@ typedef CUlaunchAttributeID CUstreamAttrID, CUkernelNodeAttrID;
 typedef CUlaunchAttributeValue CUstreamAttrValue, CUkernelNodeAttrValue;
 typedef struct CUarray_st *CUarray;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
-typedef struct CUlinkState_st *CUlinkState;
 typedef struct CUuserObject_st *CUuserObject;
 typedef struct CUgreenCtx_st *CUgreenCtx;
 typedef struct CUlogsCallbackEntry_st *CUlogsCallbackHandle;

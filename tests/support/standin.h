@@ -25,10 +25,11 @@ typedef struct standin {
   const char *log; // what the compiler writes if loading fails
   // What happened.
   long calls;
-  const char *failed;                                                             // name of the call that failed
-  long contexts, streams, events, modules, libraries, allocations, graphs, execs; // alive
-  long depth;                                                                     // of all threads' stacks of contexts
-  long launches, loads;
+  const char *failed;                                                                    // name of the call that failed
+  long contexts, streams, events, modules, libraries, allocations, graphs, execs, links; // alive
+  long depth;                     // of all threads' stacks of contexts
+  long launches, loads, compiled; // loads: of code of either kind; compiled: PTX, by loading or linking
+  bool refuses_cubins;            // as for another device
   CUlaunchConfig last;
   uint64_t arguments[16]; // of the last launch
 } standin;

@@ -1,6 +1,7 @@
 // Caches: what an artifact is made from as a key; artifacts in memory; behind them a folder.
 
 #include "jit/cache/cache.h"
+#include "jit/cuda/cuda.h"
 #include "ir/rewrite/canonical.h"
 
 #include <dlfcn.h>
@@ -330,4 +331,52 @@ kiln_status kiln_cache_compile(kiln_context *cx, kiln_cache *c, const kiln_modul
   count(c, &c->info.misses);
   keep(cx, c, &key, *out);
   return KILN_OK;
+}
+
+// --- machine code ---------------------------------------------------------------------------------------------------
+
+// Of the driver's compiler alone: which kiln has made the PTX does not matter.
+static kl_cache_key code_key_of(const kl_code_key *k) {
+  uint64_t made_for = add_number(add_number(0, (uint64_t)k->driver), k->sm);
+  return (kl_cache_key){{kl_hash(k->ptx, k->size, 1), kl_hash(k->ptx, k->size, 2), made_for, 0x6375}};
+}
+
+static bool get_code(void *user, kl_ctx *cx, const kl_code_key *k, void **code, size_t *size) {
+  kiln_cache *c = user;
+  kl_cache_key key = code_key_of(k);
+  void *bytes = NULL;
+  size_t n = 0;
+  kl_found found = kl_folder_get(c->disk, cx, &key, &bytes, &n);
+  const void *inside = found == KL_FOUND ? kl_record_read_code(bytes, n, size) : NULL;
+  *code = inside ? kl_try_alloc(cx, *size + 1) : NULL;
+  if (*code) memcpy(*code, inside, *size);
+  if (bytes) kl_free(cx, bytes, n + 1);
+  if (!inside && found != KL_FOUND_NOTHING) {
+    count(c, &c->info.damaged);
+    kl_folder_drop(c->disk, cx, &key);
+  }
+  count(c, *code ? &c->info.code_hits : &c->info.code_misses);
+  return *code != NULL;
+}
+
+static void put_code(void *user, kl_ctx *cx, const kl_code_key *k, const void *code, size_t size) {
+  kiln_cache *c = user;
+  kl_cache_key key = code_key_of(k);
+  kl_sb record;
+  kl_sb_init(&record, cx);
+  kl_record_write_code(code, size, &record);
+  if (!kl_folder_put(c->disk, cx, &key, record.p, record.n)) count(c, &c->info.unwritten);
+  kl_sb_free(&record);
+}
+
+static void drop_code(void *user, kl_ctx *cx, const kl_code_key *k) {
+  kiln_cache *c = user;
+  kl_cache_key key = code_key_of(k);
+  kl_folder_drop(c->disk, cx, &key);
+}
+
+kiln_status kiln_cache_prepare(kiln_context *cx, kiln_cache *c, kiln_cuda_kernel *k) {
+  KL_EXPECT(cx, c, k);
+  kl_code_store store = {c, get_code, put_code, drop_code};
+  return c->disk ? kl_cuda_prepare_kept(cx, k, &store) : kiln_cuda_kernel_prepare(cx, k);
 }

@@ -14,6 +14,10 @@ void kl_record_write(const kiln_artifact *a, kl_sb *out);
 // do no harm here; what the code in them would do is another matter.
 kiln_artifact *kl_record_read(const kiln_allocator *allocator, const void *bytes, size_t size, const char **why);
 
+// Machine code as a record; and what is in one, where it lies: NULL if these bytes are none.
+void kl_record_write_code(const void *code, size_t n, kl_sb *out);
+const void *kl_record_read_code(const void *bytes, size_t size, size_t *n);
+
 // --- keys ---------------------------------------------------------------------------------------------------------
 
 typedef struct kl_cache_key {

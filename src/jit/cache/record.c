@@ -5,6 +5,7 @@
 
 // A record: these bytes, its length behind the header, two hashes of what is there, and that.
 static const char MAGIC[8] = {'k', 'i', 'l', 'n', 'a', 'r', 't', '2'};
+static const char CODE_MAGIC[8] = {'k', 'i', 'l', 'n', 'c', 'u', 'b', '1'}; // one of machine code alone
 enum { HEADER = 32 };
 
 typedef struct archive {
@@ -299,30 +300,50 @@ static void hashes(const uint8_t *p, size_t n, uint64_t out[2]) {
   out[1] = kl_hash(p, n, 2);
 }
 
-void kl_record_write(const kiln_artifact *a, kl_sb *out) {
-  archive w = {.writing = true, .out = out};
+// Where a record begins, whose header is written once all is there.
+static size_t begin(kl_sb *out) {
   uint8_t header[HEADER] = {0};
-  size_t at = out->n;
-  uint64_t words[3];
   kl_sb_put(out, (kl_str){(const char *)header, HEADER});
-  artifact(&w, (kiln_artifact *)a); // writing changes nothing
-  words[0] = out->n - at - HEADER;
-  hashes((const uint8_t *)out->p + at + HEADER, words[0], words + 1);
-  memcpy(out->p + at, MAGIC, sizeof MAGIC);
-  memcpy(out->p + at + sizeof MAGIC, words, sizeof words);
+  return out->n - HEADER;
 }
 
-static const char *check_header(const uint8_t *p, size_t size) {
+static void end(kl_sb *out, size_t at, const char magic[8]) {
+  uint64_t words[3] = {out->n - at - HEADER};
+  hashes((const uint8_t *)out->p + at + HEADER, words[0], words + 1);
+  memcpy(out->p + at, magic, 8);
+  memcpy(out->p + at + 8, words, sizeof words);
+}
+
+void kl_record_write(const kiln_artifact *a, kl_sb *out) {
+  archive w = {.writing = true, .out = out};
+  size_t at = begin(out);
+  artifact(&w, (kiln_artifact *)a); // writing changes nothing
+  end(out, at, MAGIC);
+}
+
+void kl_record_write_code(const void *code, size_t n, kl_sb *out) {
+  size_t at = begin(out);
+  kl_sb_put(out, (kl_str){code, n});
+  end(out, at, CODE_MAGIC);
+}
+
+static const char *check_header(const uint8_t *p, size_t size, const char magic[8]) {
   uint64_t words[3], found[2];
-  if (size < HEADER || memcmp(p, MAGIC, sizeof MAGIC) != 0) return "it does not begin as an artifact of this format";
-  memcpy(words, p + sizeof MAGIC, sizeof words);
+  if (size < HEADER || memcmp(p, magic, 8) != 0) return "it does not begin as an artifact of this format";
+  memcpy(words, p + 8, sizeof words);
   if (words[0] != size - HEADER) return "its length is not the one that it says";
   hashes(p + HEADER, words[0], found);
   return found[0] == words[1] && found[1] == words[2] ? NULL : "its bytes have changed";
 }
 
+const void *kl_record_read_code(const void *p, size_t size, size_t *n) {
+  if (check_header(p, size, CODE_MAGIC)) return NULL;
+  *n = size - HEADER;
+  return (const uint8_t *)p + HEADER;
+}
+
 kiln_artifact *kl_record_read(const kiln_allocator *allocator, const void *p, size_t size, const char **why) {
-  if ((*why = check_header(p, size))) return NULL;
+  if ((*why = check_header(p, size, MAGIC))) return NULL;
   kiln_context_params params = {.struct_size = sizeof params, .allocator = *allocator};
   kl_ctx *cx = kiln_context_create(&params);
   *why = "there is no memory for it";

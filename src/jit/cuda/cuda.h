@@ -52,6 +52,29 @@ kiln_status kl_cuda_enter(kl_ctx *cx, const kiln_driver *d, kl_cuda_fate *fate, 
 // Returns `st`, or the failure to leave.
 kiln_status kl_cuda_leave(kl_ctx *cx, const kiln_driver *d, kl_cuda_fate *fate, kl_cuda_scope *s, kiln_status st);
 
+// --- machine code that is kept --------------------------------------------------------------------------------------
+
+// What a driver's compiler makes machine code from, and what for.
+typedef struct kl_code_key {
+  const char *ptx;
+  size_t size;
+  int driver;  // its version
+  uint32_t sm; // of the device
+} kl_code_key;
+
+// Where machine code is kept from one process to the next.
+typedef struct kl_code_store {
+  void *user;
+  // The code, which is the caller's (kl_free with *size + 1); false: there is none.
+  bool (*get)(void *user, kl_ctx *cx, const kl_code_key *key, void **code, size_t *size);
+  void (*put)(void *user, kl_ctx *cx, const kl_code_key *key, const void *code, size_t size);
+  void (*drop)(void *user, kl_ctx *cx, const kl_code_key *key); // the driver has refused what was there
+} kl_code_store;
+
+// kiln_cuda_kernel_prepare with machine code from a store, and into it. What goes wrong with that is not told: then it
+// is as without a store.
+kiln_status kl_cuda_prepare_kept(kl_ctx *cx, kiln_cuda_kernel *k, const kl_code_store *store);
+
 // Least driver version (12080) that reads this version of PTX (80 for 8.0); 0 if unknown.
 int kl_cuda_driver_for_ptx(int ptx);
 

@@ -2,6 +2,7 @@
 
 #include "jit/cuda/kernel.h"
 
+#include <elf.h>
 #include <stdio.h>
 
 // --- life ---------------------------------------------------------------------------------------------------------
@@ -87,14 +88,14 @@ static kiln_status load_failed(kl_ctx *cx, kiln_cuda_kernel *k, const char *call
   return kl_cuda_failed(cx, k->d, &k->fate, call, code, detail);
 }
 
-static kiln_status load_code(kl_ctx *cx, kiln_cuda_kernel *k) {
+// PTX, NUL-terminated, as the driver wants it; or machine code, which knows its length.
+static kiln_status load_code(kl_ctx *cx, kiln_cuda_kernel *k, const void *image) {
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void *values[] = {k->error_log, (void *)(uintptr_t)(KL_LOG_BYTES - 1)};
-  const char *ptx = k->a->text[KILN_TEXT_PTX]; // NUL-terminated, as the driver wants it
   memset(k->error_log, 0, sizeof k->error_log);
   bool libraries = has_libraries(k->d);
-  CUresult code = libraries ? k->d->fn.cuLibraryLoadData(&k->library, ptx, options, values, 2, NULL, NULL, 0)
-                            : k->d->fn.cuModuleLoadDataEx(&k->module, ptx, 2, options, values);
+  CUresult code = libraries ? k->d->fn.cuLibraryLoadData(&k->library, image, options, values, 2, NULL, NULL, 0)
+                            : k->d->fn.cuModuleLoadDataEx(&k->module, image, 2, options, values);
   if (code == CUDA_SUCCESS) return KILN_OK;
   k->library = NULL;
   k->module = NULL;
@@ -121,8 +122,8 @@ static kiln_status load_function(kl_ctx *cx, kiln_cuda_kernel *k, const kiln_lau
   return KILN_OK;
 }
 
-static kiln_status load(kl_ctx *cx, kiln_cuda_kernel *k) {
-  KL_TRY(load_code(cx, k));
+static kiln_status load(kl_ctx *cx, kiln_cuda_kernel *k, const void *image) {
+  KL_TRY(load_code(cx, k, image));
   kiln_status st = KILN_OK;
   for (size_t i = 0; i < k->program.manifest.launch_count && st == KILN_OK; i++)
     st = load_function(cx, k, &k->program.manifest.launches[i], &k->fn[i]);
@@ -133,18 +134,108 @@ static kiln_status load(kl_ctx *cx, kiln_cuda_kernel *k) {
   return st;
 }
 
-kiln_status kiln_cuda_kernel_prepare(kiln_context *cx, kiln_cuda_kernel *k) {
+// --- machine code -------------------------------------------------------------------------------------------------
+
+// What the driver's compiler makes of the PTX; the caller's (kl_free with *size + 1).
+static CUresult compile_ptx(kl_ctx *cx, const kiln_cuda_kernel *k, void **code, size_t *size) {
+  const kl_cuda_table *fn = &k->d->fn;
+  CUlinkState link;
+  void *made = NULL;
+  *code = NULL;
+  CUresult st = fn->cuLinkCreate(0, NULL, NULL, &link);
+  if (st != CUDA_SUCCESS) return st;
+  st = fn->cuLinkAddData(link, CU_JIT_INPUT_PTX, k->a->text[KILN_TEXT_PTX], k->a->text_size[KILN_TEXT_PTX] + 1, "kiln",
+                         0, NULL, NULL);
+  if (st == CUDA_SUCCESS) st = fn->cuLinkComplete(link, &made, size);
+  if (st == CUDA_SUCCESS && (*code = kl_try_alloc(cx, *size + 1))) memcpy(*code, made, *size);
+  fn->cuLinkDestroy(link);
+  return st != CUDA_SUCCESS || *code ? st : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult find_key(const kiln_cuda_kernel *k, kl_code_key *out) {
+  const kl_cuda_table *fn = &k->d->fn;
+  CUdevice device;
+  int major = 0, minor = 0;
+  CUresult st = fn->cuCtxGetDevice(&device);
+  if (st == CUDA_SUCCESS) st = fn->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+  if (st == CUDA_SUCCESS) st = fn->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+  *out = (kl_code_key){k->a->text[KILN_TEXT_PTX], k->a->text_size[KILN_TEXT_PTX], k->d->version,
+                       (uint32_t)(10 * major + minor)};
+  return st;
+}
+
+// False: there is no code, or the driver does not want it, of which nothing is told.
+static bool load_quietly(kl_ctx *cx, kiln_cuda_kernel *k, void *code, size_t size) {
+  kl_diag_mark before = kl_diag_here(cx);
+  bool loaded = code && load(cx, k, code) == KILN_OK;
+  if (!loaded) kl_diag_forget(cx, before, kl_diag_here(cx));
+  if (code) kl_free(cx, code, size + 1);
+  return loaded;
+}
+
+static kiln_status load_kept(kl_ctx *cx, kiln_cuda_kernel *k, const kl_code_store *store) {
+  kl_code_key key;
+  void *code = NULL;
+  size_t size = 0;
+  if (find_key(k, &key) != CUDA_SUCCESS) return load(cx, k, key.ptx);
+  if (store->get(store->user, cx, &key, &code, &size)) {
+    if (load_quietly(cx, k, code, size)) return KILN_OK;
+    store->drop(store->user, cx, &key);
+  }
+  if (compile_ptx(cx, k, &code, &size) == CUDA_SUCCESS) {
+    store->put(store->user, cx, &key, code, size);
+    if (load_quietly(cx, k, code, size)) return KILN_OK;
+    store->drop(store->user, cx, &key);
+  }
+  KL_TRY(kl_cuda_alive(cx, k->d, &k->fate));
+  return load(cx, k, key.ptx);
+}
+
+// --- preparing ----------------------------------------------------------------------------------------------------
+
+typedef struct code_source {
+  const void *code;           // the caller's machine code, or NULL
+  const kl_code_store *store; // or NULL
+} code_source;
+
+static kiln_status load_from(kl_ctx *cx, kiln_cuda_kernel *k, const code_source *from) {
+  if (from->code) return load(cx, k, from->code);
+  KL_TRY(check_ptx(cx, k));
+  return from->store ? load_kept(cx, k, from->store) : load(cx, k, k->a->text[KILN_TEXT_PTX]);
+}
+
+static kiln_status prepare(kl_ctx *cx, kiln_cuda_kernel *k, const code_source *from) {
   kl_cuda_scope scope;
-  KL_EXPECT(cx, k);
   KL_TRY(kl_cuda_alive(cx, k->d, &k->fate));
   if (atomic_load(&k->ready) || k->program.manifest.launch_count == 0) return KILN_OK;
-  KL_TRY(check_ptx(cx, k));
   KL_TRY(kl_cuda_enter(cx, k->d, &k->fate, k->context, &scope));
   pthread_mutex_lock(&k->loading);
-  kiln_status st = atomic_load(&k->ready) ? KILN_OK : load(cx, k);
+  kiln_status st = atomic_load(&k->ready) ? KILN_OK : load_from(cx, k, from);
   if (st == KILN_OK) atomic_store(&k->ready, true);
   pthread_mutex_unlock(&k->loading);
   return kl_cuda_leave(cx, k->d, &k->fate, &scope, st);
+}
+
+kiln_status kiln_cuda_kernel_prepare(kiln_context *cx, kiln_cuda_kernel *k) {
+  KL_EXPECT(cx, k);
+  return prepare(cx, k, &(code_source){0});
+}
+
+kiln_status kl_cuda_prepare_kept(kl_ctx *cx, kiln_cuda_kernel *k, const kl_code_store *store) {
+  return prepare(cx, k, &(code_source){.store = store});
+}
+
+// The driver takes no length: what the file's header says of it has to be there.
+kiln_status kiln_cuda_kernel_prepare_cubin(kiln_context *cx, kiln_cuda_kernel *k, const void *cubin, size_t size) {
+  KL_EXPECT(cx, k, cubin);
+  Elf64_Ehdr h;
+  bool elf = size >= sizeof h && memcmp(cubin, ELFMAG, SELFMAG) == 0;
+  if (elf) memcpy(&h, cubin, sizeof h);
+  uint64_t sections = elf ? (uint64_t)h.e_shnum * h.e_shentsize : 0;
+  if (!elf || h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_shoff > size || sections > size - h.e_shoff)
+    return kl_invalid(cx, KL_NOWHERE, "expected a cubin, which is a whole ELF file of 64 bits, found %zu other bytes",
+                      size);
+  return prepare(cx, k, &(code_source){.code = cubin});
 }
 
 static kiln_status read_resources(kl_ctx *cx, kiln_cuda_kernel *k, CUfunction fn, kiln_cuda_resources *out) {

@@ -23,6 +23,9 @@ START_TEST(null_caches) {
   NULLS(INVALID, kiln_artifact *, kiln_cache_compile(cx, NULL, m, NULL, &o));
   NULLS(INVALID, kiln_artifact *, kiln_cache_compile(cx, c, NULL, NULL, &o));
   INVALID(kiln_cache_compile(cx, c, m, NULL, NULL));
+  INVALID_CX(kiln_cache_prepare(NULL, c, on_gpu));
+  INVALID(kiln_cache_prepare(cx, NULL, on_gpu));
+  INVALID(kiln_cache_prepare(cx, c, NULL));
   INVALID_CX(kiln_cache_describe(NULL, c, &info));
   INVALID(kiln_cache_describe(cx, NULL, &info));
   INVALID(kiln_cache_describe(cx, c, NULL));

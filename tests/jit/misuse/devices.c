@@ -63,6 +63,9 @@ START_TEST(null_cuda) {
   kiln_cuda_kernel_destroy(NULL);
   INVALID_CX(kiln_cuda_kernel_prepare(NULL, on_gpu));
   INVALID(kiln_cuda_kernel_prepare(cx, NULL));
+  INVALID_CX(kiln_cuda_kernel_prepare_cubin(NULL, on_gpu, "x", 1));
+  INVALID(kiln_cuda_kernel_prepare_cubin(cx, NULL, "x", 1));
+  INVALID(kiln_cuda_kernel_prepare_cubin(cx, on_gpu, NULL, 1));
   INVALID_CX(kiln_cuda_kernel_resources(NULL, on_gpu, 0, &r));
   INVALID(kiln_cuda_kernel_resources(cx, NULL, 0, &r));
   INVALID(kiln_cuda_kernel_resources(cx, on_gpu, 0, NULL));

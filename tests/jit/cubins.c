@@ -1,0 +1,273 @@
+// Machine code that a driver's compiler has made: kept in a folder, found again, made anew where it is damaged, of
+// another driver, or refused. And machine code that the caller brings.
+#include "support/context.h"
+#include "support/standin.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <kiln/kiln.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define S standin_state
+
+static char root[64];
+static kiln_artifact *artifact, *other;
+
+static kiln_artifact *compile(const char *op, const char *target) {
+  char text[200];
+  snprintf(text, sizeof text, "HloModule m\nENTRY e { p = f32[1024] parameter(0) ROOT r = f32[1024] %s(p) }\n", op);
+  kiln_module *m = parse(text);
+  kiln_compile_params p = {.struct_size = sizeof p, .target = target};
+  kiln_artifact *a = NULL;
+  EXPECT(kiln_compile(cx, m, &p, &a) == KILN_OK, "%s", last_finding());
+  kiln_module_destroy(&m);
+  return a;
+}
+
+static void setup(void) {
+  make_context();
+  strcpy(root, "/tmp/kiln-cubins-XXXXXX");
+  ck_assert(mkdtemp(root) != NULL);
+  artifact = compile("negate", "sm_90");
+  other = compile("abs", "sm_90");
+  standin_reset();
+}
+
+static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *at) {
+  (void)s, (void)kind, (void)at;
+  return remove(path);
+}
+
+static void teardown(void) {
+  kiln_artifact_destroy(&artifact);
+  kiln_artifact_destroy(&other);
+  nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+  drop_context();
+}
+
+// A process: a cache, a driver, a device, and a kernel that is prepared.
+typedef struct process {
+  kiln_cache *c;
+  kiln_driver *d;
+  kiln_device *dev;
+  kiln_cuda_kernel *k;
+} process;
+
+static kiln_status open_process(process *p, const kiln_artifact *a, void *(*resolve)(void *, const char *, int)) {
+  kiln_cache_params cp = {.struct_size = sizeof cp, .folder = root};
+  kiln_driver_params dp = {.struct_size = sizeof dp, .resolve = resolve, .initialize = true};
+  kiln_status st = kiln_cache_open(cx, &cp, &p->c);
+  if (st == KILN_OK) st = kiln_driver_open(cx, &dp, &p->d);
+  if (st == KILN_OK) st = kiln_device_open(cx, p->d, 0, &p->dev);
+  if (st == KILN_OK) st = kiln_cuda_kernel_create(cx, p->d, a, kiln_device_context(p->dev), &p->k);
+  return st == KILN_OK ? kiln_cache_prepare(cx, p->c, p->k) : st;
+}
+
+static kiln_cache_info close_process(process *p) {
+  kiln_cache_info info = {.struct_size = sizeof info};
+  if (p->c) EXPECT(kiln_cache_describe(cx, p->c, &info) == KILN_OK, "%s", last_finding());
+  kiln_cuda_kernel_destroy(&p->k);
+  kiln_device_close(&p->dev);
+  kiln_driver_close(&p->d);
+  kiln_cache_close(&p->c);
+  return info;
+}
+
+// What it takes to prepare once more: PTX that is compiled, hits and misses.
+static void once(const kiln_artifact *a, long compiled, uint64_t hits, const char *what) {
+  process p = {0};
+  S.compiled = S.loads = 0;
+  EXPECT(open_process(&p, a, standin_resolve) == KILN_OK, "%s: %s", what, last_finding());
+  kiln_cache_info info = close_process(&p);
+  EXPECT(S.compiled == compiled && info.code_hits == hits && info.code_misses == 1 - hits,
+         "%s: compiled %ld times, %llu hits", what, S.compiled, (unsigned long long)info.code_hits);
+  EXPECT(S.loads == 1 && standin_is_clean() && kiln_diagnostics_count(cx) == 0, "%s: %ld loads, %s", what, S.loads,
+         last_finding());
+}
+
+// The driver's own compilation is paid once, not by each process and each start.
+START_TEST(the_drivers_compiler_is_paid_once) {
+  once(artifact, 1, 0, "first");
+  once(artifact, 0, 1, "again");
+  once(other, 1, 0, "other code");
+  S.version = 12080;
+  once(artifact, 1, 0, "another driver");
+  once(artifact, 0, 1, "that driver again");
+  S.version = 11080; // modules in place of libraries
+  once(artifact, 1, 0, "an old driver");
+  once(artifact, 0, 1, "the old driver again");
+}
+END_TEST
+
+// Every byte of every record, changed or cut: the code is made again.
+static void for_each_record(void (*body)(const char *path)) {
+  char folder[400], path[800];
+  DIR *top = opendir(root);
+  for (struct dirent *e; (e = readdir(top));) {
+    if (e->d_name[0] == '.') continue;
+    snprintf(folder, sizeof folder, "%s/%s", root, e->d_name);
+    DIR *d = opendir(folder);
+    for (struct dirent *f; d && (f = readdir(d));) {
+      if (f->d_name[0] == '.') continue;
+      snprintf(path, sizeof path, "%s/%s", folder, f->d_name);
+      body(path);
+    }
+    if (d) closedir(d);
+  }
+  closedir(top);
+}
+
+static off_t at;
+static bool cut, done;
+
+static void damage(const char *path) {
+  int f = open(path, O_RDWR);
+  char byte;
+  off_t size = lseek(f, 0, SEEK_END);
+  done = at >= size;
+  if (!done && cut) ck_assert_int_eq(ftruncate(f, at), 0);
+  if (!done && !cut) {
+    ck_assert_int_eq(pread(f, &byte, 1, at), 1);
+    byte ^= 1 << at % 8;
+    ck_assert_int_eq(pwrite(f, &byte, 1, at), 1);
+  }
+  close(f);
+}
+
+START_TEST(damaged_code_is_made_again) {
+  for (int way = 0; way < 2; way++) {
+    cut = way;
+    for (at = 0, done = false; !done; at++) {
+      once(artifact, way || at ? 0 : 1, way || at ? 1 : 0, "whole");
+      for_each_record(damage);
+      if (!done) once(artifact, 1, 0, "damaged");
+    }
+  }
+  ck_assert_int_gt(at, 64);
+}
+END_TEST
+
+// What the driver does not take is dropped, and PTX is what it gets.
+START_TEST(refused_code_is_dropped) {
+  once(artifact, 1, 0, "first");
+  S.refuses_cubins = true;
+  process p = {0};
+  S.compiled = S.loads = 0;
+  EXPECT(open_process(&p, artifact, standin_resolve) == KILN_OK, "%s", last_finding());
+  ck_assert_int_eq(S.compiled, 2); // to machine code again, then as PTX
+  ck_assert_uint_eq(kiln_diagnostics_count(cx), 0);
+  close_process(&p);
+  S.refuses_cubins = false;
+  once(artifact, 1, 0, "nothing is left");
+}
+END_TEST
+
+// Each call of the driver fails once, on a way that makes code and on one that finds it: prepared or not, nothing is
+// left behind, and then it works.
+START_TEST(every_call_may_fail) {
+  static const CUresult codes[] = {CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_OUT_OF_MEMORY,
+                                   CUDA_ERROR_ILLEGAL_ADDRESS};
+  for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+    for (long call = 1; call < 40; call++) {
+      process p = {0};
+      standin_reset();
+      S.fail_at = call;
+      S.code = codes[i];
+      kiln_status st = open_process(&p, call % 2 ? artifact : other, standin_resolve);
+      EXPECT(st == KILN_OK || st == KILN_E_DEVICE, "call %ld (%s): status %d", call, S.failed, st);
+      EXPECT((st == KILN_OK) == (kiln_diagnostics_count(cx) == 0), "call %ld (%s): %s", call, S.failed, last_finding());
+      kiln_diagnostics_clear(cx);
+      S.fail_at = 0;
+      if (p.k && codes[i] != CUDA_ERROR_ILLEGAL_ADDRESS)
+        EXPECT(kiln_cache_prepare(cx, p.c, p.k) == KILN_OK, "after call %ld: %s", call, last_finding());
+      kiln_diagnostics_clear(cx);
+      close_process(&p);
+      EXPECT(standin_is_clean(), "left behind after call %ld (%s)", call, S.failed);
+      if (call % 5 == 0) nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    }
+}
+END_TEST
+
+// A read-only folder, or none: as without a cache.
+START_TEST(without_a_folder) {
+  kiln_cache_params cp = {.struct_size = sizeof cp, .folder = ""};
+  kiln_cache *memory = NULL;
+  process p = {0};
+  EXPECT(kiln_cache_open(cx, &cp, &memory) == KILN_OK && open_process(&p, artifact, standin_resolve) == KILN_OK, "%s",
+         last_finding());
+  kiln_cuda_kernel *k = NULL;
+  S.compiled = 0;
+  ck_assert_int_eq(kiln_cuda_kernel_create(cx, p.d, artifact, kiln_device_context(p.dev), &k), KILN_OK);
+  ck_assert_int_eq(kiln_cache_prepare(cx, memory, k), KILN_OK);
+  ck_assert_int_eq(S.compiled, 1);
+  kiln_cuda_kernel_destroy(&k);
+  kiln_cache_close(&memory);
+  close_process(&p);
+}
+END_TEST
+
+// On a driver that runs kernels: what is found computes what it should.
+START_TEST(found_code_runs) {
+  for (int turn = 0; turn < 2; turn++) {
+    process p = {0};
+    static float x[1024], y[1024];
+    uint64_t from, to;
+    for (int i = 0; i < 1024; i++) x[i] = (float)i;
+    EXPECT(open_process(&p, artifact, kiln_sim_resolve) == KILN_OK, "%s", last_finding());
+    EXPECT(kiln_device_alloc(cx, p.dev, sizeof x, &from) == KILN_OK &&
+               kiln_device_alloc(cx, p.dev, sizeof x, &to) == KILN_OK &&
+               kiln_device_upload(cx, p.dev, from, x, sizeof x) == KILN_OK,
+           "%s", last_finding());
+    kiln_cuda_launch_params lp = {
+        .struct_size = sizeof lp, .stream = kiln_device_stream(p.dev), .parameters = &from, .results = &to};
+    EXPECT(kiln_cuda_kernel_launch(cx, p.k, &lp) == KILN_OK &&
+               kiln_device_download(cx, p.dev, y, to, sizeof y) == KILN_OK,
+           "%s", last_finding());
+    for (int i = 0; i < 1024; i++) EXPECT(y[i] == -x[i], "element %d is %g", i, (double)y[i]);
+    kiln_device_free(p.dev, from);
+    kiln_device_free(p.dev, to);
+    ck_assert_uint_eq(close_process(&p).code_hits, (uint64_t)turn);
+  }
+}
+END_TEST
+
+// The caller's own assembler: neither the driver's compiler nor a driver that reads the PTX.
+START_TEST(cubins_of_the_callers) {
+  static char cubin[64] = "\177ELF\002";
+  kiln_artifact *newer = compile("negate", "sm_120");
+  kiln_driver_params dp = {.struct_size = sizeof dp, .resolve = standin_resolve, .initialize = true};
+  process p = {0};
+  S.version = 12000;
+  EXPECT(kiln_driver_open(cx, &dp, &p.d) == KILN_OK && kiln_device_open(cx, p.d, 0, &p.dev) == KILN_OK &&
+             kiln_cuda_kernel_create(cx, p.d, newer, kiln_device_context(p.dev), &p.k) == KILN_OK,
+         "%s", last_finding());
+  ck_assert_int_eq(kiln_cuda_kernel_prepare(cx, p.k), KILN_E_DEVICE);
+  EXPECT(strstr(last_finding(), "expected a driver for CUDA 12.8 or newer, found one for 12.0"), "%s", last_finding());
+  ck_assert_int_eq(kiln_cuda_kernel_prepare_cubin(cx, p.k, "//", 2), KILN_E_INVALID);
+  ck_assert_int_eq(kiln_cuda_kernel_prepare_cubin(cx, p.k, cubin, sizeof cubin - 1), KILN_E_INVALID);
+  cubin[40] = 65; // its sections begin behind its end
+  ck_assert_int_eq(kiln_cuda_kernel_prepare_cubin(cx, p.k, cubin, sizeof cubin), KILN_E_INVALID);
+  EXPECT(strstr(last_finding(), "expected a cubin, which is a whole ELF file of 64 bits"), "%s", last_finding());
+  cubin[40] = 0;
+  ck_assert_int_eq(S.loads, 0);
+  S.refuses_cubins = true;
+  ck_assert_int_eq(kiln_cuda_kernel_prepare_cubin(cx, p.k, cubin, sizeof cubin), KILN_E_DEVICE);
+  EXPECT(strstr(last_finding(), "compile for the device's own target"), "%s", last_finding());
+  S.refuses_cubins = false;
+  ck_assert_int_eq(kiln_cuda_kernel_prepare_cubin(cx, p.k, cubin, sizeof cubin), KILN_OK);
+  ck_assert_int_eq(kiln_cuda_kernel_prepare(cx, p.k), KILN_OK); // is prepared
+  ck_assert_int_eq(S.compiled, 0);
+  ck_assert_int_eq(S.loads, 1);
+  close_process(&p);
+  kiln_artifact_destroy(&newer);
+  ck_assert(standin_is_clean());
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("cubins", EACH(setup, teardown), {the_drivers_compiler_is_paid_once}, {damaged_code_is_made_again},
+                   {refused_code_is_dropped}, {every_call_may_fail}, {without_a_folder}, {found_code_runs},
+                   {cubins_of_the_callers});
+}
