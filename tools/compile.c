@@ -130,6 +130,8 @@ static int read_words(job *j) {
     return refuse("--print-after '%s': expected build, early-cse, dce or all", after);
   if (v[O_EACH] && v[O_ROOM]) return refuse("--room '%s': expected no --each beside it", v[O_ROOM]);
   if (v[O_EACH] && v[O_FUSION]) return refuse("--fusion '%s': expected no name beside --each", v[O_FUSION]);
+  if (v[O_LEAST] && strcmp(j->kind->name, "artifact") != 0 && strcmp(j->kind->name, "json") != 0)
+    return refuse("--least-align '%s': expected --emit artifact or json beside it", v[O_LEAST]);
   j->prefix = v[O_PREFIX];
   if (j->prefix && !is_identifier(j->prefix))
     return refuse("--prefix '%s': expected a name in C: letters, digits and '_'", j->prefix);

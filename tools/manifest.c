@@ -157,5 +157,9 @@ void put_json(FILE *f, const kiln_artifact *a) {
     fprintf(f, ", \"ptx\": ");
     json_string(f, ptx);
   }
+  if (kiln_artifact_less(a)) {
+    fprintf(f, ", \"less\": ");
+    put_json(f, kiln_artifact_less(a));
+  }
   fprintf(f, "}");
 }

@@ -21,7 +21,7 @@ static int read_numerics(const args *a, kiln_numerics *out) {
 }
 
 int read_params(const args *a, kiln_alias *aliases, kiln_compile_params *p) {
-  unsigned long long align = 0, count = 0;
+  unsigned long long align = 0, least = 0, count = 0;
   *p = (kiln_compile_params){.struct_size = sizeof *p,
                              .target = a->values[O_TARGET],
                              .fusion = a->values[O_FUSION],
@@ -38,9 +38,11 @@ int read_params(const args *a, kiln_alias *aliases, kiln_compile_params *p) {
       return bad_value(a, O_ALIAS, value, "expected P=R, the numbers of a parameter and a result");
   }
   int status = read_number(a, O_ALIGN, 1, 4096, "expected a power of two up to 4096", &align);
+  if (!status) status = read_number(a, O_LEAST, 1, 2048, "expected a power of two up to 2048", &least);
   if (!status) status = read_number(a, O_COUNT, 1, INT64_MAX, "expected a number of elements from 1", &count);
   if (!status) status = read_numerics(a, &p->numerics);
   p->argument_align = (uint32_t)align;
+  p->least_align = (uint32_t)least;
   p->max_count = (int64_t)count;
   return status;
 }

@@ -8,6 +8,7 @@ enum {
   O_TARGET,
   O_FUSION,
   O_ALIGN,
+  O_LEAST,
   O_ALIAS,
   O_VALUE,
   O_COUNT,
@@ -23,6 +24,7 @@ enum {
   {"--target", "TARGET", target_help},                                                                                 \
   {"--fusion", "NAME", "only this fusion of ENTRY"},                                                                   \
   {"--align", "BYTES", "that every argument is aligned to (default 16)"},                                              \
+  {"--least-align", "BYTES", "kernels for arguments of less alignment, too: no more than this"},                       \
   {"--alias", "P=R", "parameter P and result R may be the same buffer", true},                                         \
   {"--by-value", NULL, "rank-0 integer parameters are kernel arguments themselves"},                                   \
   {"--max-count", "N", "rows are given at run time: up to N elements"},                                               \

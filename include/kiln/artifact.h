@@ -23,6 +23,11 @@ typedef enum kiln_text_kind {
   KILN_TEXT_EXPLAIN_JSON,
   KILN_TEXT_HLO, // the module as it was compiled, each fusion of ENTRY a kernel; needs KILN_KEEP_HLO
 } kiln_text_kind;
+// The same for buffers of less alignment, where that was asked for (least_align in kiln/compile.h), else NULL. Its
+// scratch memory is the same: sizes, zeros and constants are those of both. A kernel (kiln/cuda.h) has both, and
+// launches what the buffers allow; who launches by the manifest chooses himself. Lives as long as the artifact.
+KILN_API const kiln_artifact *kiln_artifact_less(const kiln_artifact *a);
+
 // NUL-terminated text that lives as long as the artifact; NULL if it was not kept or the target has none (PTX on the
 // host).
 KILN_API const char *kiln_artifact_text(const kiln_artifact *a, kiln_text_kind kind, size_t *size);

@@ -58,6 +58,10 @@ typedef struct kiln_compile_params {
   // leaves are the artifact's slots, and which other parameters speak of. No run-time count.
   const kiln_sparse_slot *sparse_slots;
   size_t sparse_slot_count;
+  // Not 0: a power of two below argument_align. The artifact also has kernels for buffers that are aligned to no more
+  // than this (kiln_artifact_less), which are launched where one is not aligned to argument_align. They take as long to
+  // compile and to load as the others. On the host any buffer does, and this is nothing.
+  uint32_t least_align;
 } kiln_compile_params;
 
 // Compiles ENTRY: each `fusion` instruction of it is a kernel, and other instructions are put into fusions by what

@@ -131,6 +131,7 @@ class CompileParams(Params):
         ("deterministic", c.c_bool),
         ("sparse_slots", c.POINTER(SparseSlot)),
         ("sparse_slot_count", c.c_size_t),
+        ("least_align", c.c_uint32),
     ]
 
 

@@ -718,6 +718,10 @@ static kiln_status check_params(kl_ctx *cx, const kiln_compile_params *p) {
   uint32_t al = p->argument_align;
   if (al && (al & (al - 1) || al > 4096))
     return kl_invalid(cx, KL_NOWHERE, "argument_align is %u: expected a power of two up to 4096", al);
+  uint32_t least = p->least_align, most = al ? al : 16;
+  if (least && (least & (least - 1) || least >= most))
+    return kl_invalid(cx, KL_NOWHERE, "least_align is %u: expected a power of two below argument_align, %u", least,
+                      most);
   if (p->alias_count && !p->aliases)
     return kl_invalid(cx, KL_NOWHERE, "aliases: expected %zu of them, found NULL", p->alias_count);
   if (p->sparse_slot_count && !p->sparse_slots)
@@ -776,19 +780,39 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   return st;
 }
 
+// And once more for buffers of less alignment, where that is asked for. What is found there was found before.
+static kiln_status run_both(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params,
+                            const kl_strategy *strategy, bool plan_only, kiln_artifact **out) {
+  kiln_compile_params p;
+  kiln_artifact *less = NULL;
+  KL_TRY(KL_PARAMS_IN(cx, kiln_compile_params, params, &p));
+  KL_TRY(run_job(cx, m, &p, strategy, plan_only, out));
+  if (!p.least_align || (out && (*out)->host)) return KILN_OK;
+  p.argument_align = p.least_align;
+  p.least_align = 0;
+  kl_diag_mark before = kl_diag_here(cx);
+  kiln_status st = run_job(cx, m, &p, strategy, plan_only, plan_only ? NULL : &less);
+  if (st == KILN_OK) kl_diag_forget(cx, before, kl_diag_here(cx));
+  if (st == KILN_OK && !plan_only) st = kl_artifact_join(cx, *out, less);
+  if (st == KILN_OK) return KILN_OK;
+  kiln_artifact_destroy(&less);
+  if (out) kiln_artifact_destroy(out);
+  return st;
+}
+
 kiln_status kiln_compile(kiln_context *cx, const kiln_module *m, const kiln_compile_params *params,
                          kiln_artifact **out) {
   KL_CLEAR(out);
   KL_EXPECT(cx, m, out);
-  return run_job(cx, m, params, &(kl_strategy){0}, false, out);
+  return run_both(cx, m, params, &(kl_strategy){0}, false, out);
 }
 
 kiln_status kl_compile_as(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params,
                           const kl_strategy *strategy, kiln_artifact **out) {
-  return run_job(cx, m, params, strategy, false, out);
+  return run_both(cx, m, params, strategy, false, out);
 }
 
 kiln_status kiln_compile_check(kiln_context *cx, const kiln_module *m, const kiln_compile_params *params) {
   KL_EXPECT(cx, m);
-  return run_job(cx, m, params, &(kl_strategy){0}, true, NULL);
+  return run_both(cx, m, params, &(kl_strategy){0}, true, NULL);
 }

@@ -79,6 +79,8 @@ kiln_status kl_program_arrays(kl_ctx *cx, const kl_program *p, const void *param
 // names slot and address.
 kiln_status kl_program_check(kl_ctx *cx, const kl_program *p, const uint64_t *at, int64_t count, uint64_t scratch);
 kiln_status kl_program_check_scratch(kl_ctx *cx, const kl_program *p, uint64_t scratch);
+// Are the buffers aligned as the program wants them, as far as they are there?
+bool kl_program_is_aligned(const kl_program *p, const uint64_t *parameters, const uint64_t *results, int64_t count);
 uint64_t kl_program_argument(const kiln_argument *a, const uint64_t *at, int64_t count, uint64_t scratch);
 // Is the launch to be done, with buffers at these addresses, by slot?
 bool kl_program_launches(const kl_program *p, const kiln_launch *l, const uint64_t *at);
@@ -108,7 +110,10 @@ struct kiln_artifact {
   size_t object_size;
   char *text[6]; // by kiln_text_kind
   size_t text_size[6];
+  kiln_artifact *less; // for buffers of less alignment; or NULL
 };
+// `less` becomes part of `a`, with scratch memory that is the same for both; after a failure it is the caller's.
+kiln_status kl_artifact_join(kl_ctx *cx, kiln_artifact *a, kiln_artifact *less);
 // The same artifact once more, to be destroyed as often.
 kiln_artifact *kl_artifact_share(const kiln_artifact *a);
 

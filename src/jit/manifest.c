@@ -13,6 +13,7 @@ void kiln_artifact_destroy(kiln_artifact **a) {
   *a = NULL;
   if (atomic_fetch_sub(&own->refs, 1) > 1) return;
   kl_ctx *cx = own->cx;
+  kiln_artifact_destroy(&own->less);
   kl_arena_free(&own->arena);
   kl_free(cx, own, sizeof *own);
   kiln_context_destroy(&cx);
@@ -82,6 +83,17 @@ static uint64_t bytes_of(const kl_program *p, const kiln_slot *s, int64_t count)
 static bool is_address(const kl_program *p, size_t slot, int64_t count) {
   const kiln_slot *s = &p->manifest.slots[slot];
   return p->use[slot] && !s->by_value && bytes_of(p, s, count) > 0;
+}
+
+bool kl_program_is_aligned(const kl_program *p, const uint64_t *parameters, const uint64_t *results, int64_t count) {
+  const kiln_manifest *f = &p->manifest;
+  for (size_t i = 0; i < slot_count(f); i++) {
+    const kiln_slot *s = &f->slots[i];
+    const uint64_t *at = i < f->parameter_count ? parameters : results;
+    if (at && is_address(p, i, count) && at[i < f->parameter_count ? i : i - f->parameter_count] % s->align)
+      return false;
+  }
+  return true;
 }
 
 static kiln_status check_address(kl_ctx *cx, const kiln_slot *s, uint64_t at) {

@@ -332,6 +332,45 @@ START_TEST(buffers_are_checked) {
 }
 END_TEST
 
+// What is launched is what the buffers allow.
+START_TEST(buffers_pick_their_kernels) {
+  static const char text[] =
+      "HloModule m\nENTRY e {\n  p = f32[1024] parameter(0)\n  ROOT r = f32[1024] negate(p)\n}\n";
+  const kiln_compile_params least = {.struct_size = sizeof least, .least_align = 4};
+  kiln_module *m = NULL;
+  kiln_artifact *a = NULL;
+  walk w = {0};
+  fresh();
+  ck_assert_int_eq(kiln_module_parse(cx, "test", text, strlen(text), &m), KILN_OK);
+  kiln_compile_params wrong = {.struct_size = sizeof wrong, .least_align = 16};
+  expect(kiln_compile(cx, m, &wrong, &a), KILN_E_INVALID, "least_align is 16: expected a power of two below");
+  wrong.least_align = 2;
+  ck_assert_int_eq(kiln_compile(cx, m, &wrong, &a), KILN_E_INVALID); // less than an element
+  ck_assert_ptr_null(a);
+  kiln_diagnostics_clear(cx);
+  ck_assert_msg(kiln_compile(cx, m, &least, &a) == KILN_OK, "%s", said());
+  ck_assert_uint_eq(kiln_artifact_manifest(a)->launches[0].vector_bytes, 16);
+  ck_assert_uint_eq(kiln_artifact_manifest(kiln_artifact_less(a))->launches[0].vector_bytes, 4);
+  ck_assert_int_eq(open_walk(&w, a), KILN_OK);
+  ck_assert_int_eq(launch_at(w.k, AT(0), AT(2), 0), KILN_OK);
+  CUfunction wide = S.function;
+  ck_assert_int_eq(S.loads, 2);
+  ck_assert_int_eq(launch_at(w.k, AT(0) + 4, AT(2), 0), KILN_OK);
+  CUfunction narrow = S.function;
+  ck_assert_ptr_ne(narrow, wide);
+  ck_assert_int_eq(launch_at(w.k, AT(0), AT(2) + 8, 0), KILN_OK);
+  ck_assert_ptr_eq(S.function, narrow);
+  ck_assert_int_eq(launch_at(w.k, AT(0), AT(2), 0), KILN_OK);
+  ck_assert_ptr_eq(S.function, wide);
+  expect(launch_at(w.k, AT(0) + 2, AT(2), 0), KILN_E_INVALID,
+         "parameter 0: expected an address that is a multiple of 4");
+  close_walk(&w);
+  ck_assert(standin_is_clean());
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 START_TEST(scratch_is_needed) {
   walk w = {0};
   fresh();
@@ -557,9 +596,9 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("driver", ONCE(setup, teardown), {everything_works}, {every_call_may_fail, 2}, {drivers_are_refused},
-                   {optional_calls_are_optional}, {devices_are_described}, {buffers_are_checked}, {scratch_is_needed},
-                   {passed_through_results_are_copied}, {grids_follow_the_count}, {no_elements_launch_nothing},
-                   {captures_need_a_prepared_kernel}, {loops_in_captures_say_what_they_need},
-                   {contexts_are_the_callers}, {a_context_destroyed_under_us}, {the_compilers_log_is_told},
-                   {ptx_needs_a_driver}, {a_frozen_launch_costs_little});
+                   {optional_calls_are_optional}, {devices_are_described}, {buffers_are_checked},
+                   {buffers_pick_their_kernels}, {scratch_is_needed}, {passed_through_results_are_copied},
+                   {grids_follow_the_count}, {no_elements_launch_nothing}, {captures_need_a_prepared_kernel},
+                   {loops_in_captures_say_what_they_need}, {contexts_are_the_callers}, {a_context_destroyed_under_us},
+                   {the_compilers_log_is_told}, {ptx_needs_a_driver}, {a_frozen_launch_costs_little});
 }

@@ -6,7 +6,7 @@
 #include <kiln/kiln.h>
 #include <stdio.h>
 
-enum { MOST = 8, PLACES = 2 };
+enum { MOST = 8, PLACES = 2, SKEW = 16 };
 
 static kiln_driver *driver;
 static kiln_device *device;
@@ -131,22 +131,41 @@ static void make_place(bench *b, int place) {
       memcpy(&b->parameters[place][i], b->in[place][i], 4);
       continue;
     }
-    good(kiln_device_alloc(cx, device, (uint64_t)s->bytes, &b->parameters[place][i]), "memory");
+    good(kiln_device_alloc(cx, device, (uint64_t)s->bytes + SKEW, &b->parameters[place][i]), "memory");
     good(kiln_device_upload(cx, device, b->parameters[place][i], b->in[place][i], (uint64_t)s->bytes), "memory");
   }
   for (size_t i = 0; i < b->f->result_count; i++)
-    good(kiln_device_alloc(cx, device, (uint64_t)b->f->slots[b->f->parameter_count + i].bytes, &b->results[place][i]),
+    good(kiln_device_alloc(cx, device, (uint64_t)b->f->slots[b->f->parameter_count + i].bytes + SKEW,
+                           &b->results[place][i]),
          "memory");
   good(kiln_device_alloc(cx, device, b->f->scratch_bytes, &b->scratch[place]), "memory");
   good(kiln_cuda_kernel_fill_scratch(cx, b->k, stream, b->f->scratch_bytes ? b->scratch[place] : 0), "scratch");
 }
 
-static bench open_bench(int row) {
+static void save_and_load(kiln_artifact **a) {
+  void *bytes, *again;
+  size_t n, k;
+  kiln_artifact *loaded = NULL;
+  good(kiln_artifact_save(cx, *a, &bytes, &n), "save");
+  good(kiln_artifact_load(cx, bytes, n, &loaded), "load");
+  good(kiln_artifact_save(cx, loaded, &again, &k), "save");
+  EXPECT(n == k && memcmp(bytes, again, n) == 0, "other bytes");
+  kiln_artifact_bytes_free(cx, bytes, n);
+  kiln_artifact_bytes_free(cx, again, k);
+  kiln_artifact_destroy(a);
+  *a = loaded;
+}
+
+static bench open_bench_for(int row, uint32_t least_align) {
   const module_row *r = row < CONSTANT ? &rows[row] : &(module_row){0};
-  kiln_compile_params p = {
-      .struct_size = sizeof p, .max_count = r->count, .programmatic = r->programmatic, .scalars_by_value = r->by_value};
+  kiln_compile_params p = {.struct_size = sizeof p,
+                           .max_count = r->count,
+                           .programmatic = r->programmatic,
+                           .least_align = least_align,
+                           .scalars_by_value = r->by_value};
   bench b = {.m = parse_row(row), .count = r->count};
   good(kiln_compile(cx, b.m, &p, &b.a), "compile");
+  if (least_align) save_and_load(&b.a);
   b.f = kiln_artifact_manifest(b.a);
   good(kiln_cuda_kernel_create(cx, driver, b.a, kiln_device_context(device), &b.k), "kernel");
   EXPECT(b.f->parameter_count <= MOST && b.f->result_count <= MOST, "buffers");
@@ -154,6 +173,10 @@ static bench open_bench(int row) {
   for (size_t i = 0; i < b.f->result_count; i++)
     b.out[i] = malloc((size_t)b.f->slots[b.f->parameter_count + i].bytes + 8);
   return b;
+}
+
+static bench open_bench(int row) {
+  return open_bench_for(row, 0);
 }
 
 static void close_bench(bench *b) {
@@ -328,6 +351,49 @@ START_TEST(a_graph_in_place_and_apart) {
 }
 END_TEST
 
+// --- alignment ------------------------------------------------------------------------------------------------------
+
+// All buffers of a place that much further on, with what is in them.
+static void skew(bench *b, int place, int64_t by) {
+  for (size_t i = 0; i < b->f->parameter_count; i++) {
+    if (b->f->slots[i].by_value) continue;
+    b->parameters[place][i] += (uint64_t)by;
+    good(kiln_device_upload(cx, device, b->parameters[place][i], b->in[place][i], (uint64_t)b->f->slots[i].bytes),
+         "skew");
+  }
+  for (size_t i = 0; i < b->f->result_count; i++) b->results[place][i] += (uint64_t)by;
+}
+
+// One artifact, from its bytes: buffers of 16 and of 4 bytes' alignment in turns, in each way, with the same scratch
+// memory.
+START_TEST(buffers_of_any_alignment) {
+  static const int64_t steps[] = {4, 4, 4, -12};
+  bench b = open_bench_for(_i, 4);
+  kiln_cuda_launch_params p = params_of(&b, 0);
+  kiln_cuda_frozen *f = NULL;
+  kiln_cuda_graph *g = NULL;
+  EXPECT(kiln_artifact_less(b.a) && !kiln_artifact_less(kiln_artifact_less(b.a)), "%s", name_of(_i));
+  good(kiln_cuda_frozen_create(cx, b.k, &p, &f), name_of(_i));
+  good(kiln_cuda_graph_create(cx, b.k, &p, &g), name_of(_i));
+  for (size_t turn = 0; turn < sizeof steps / sizeof *steps; turn++) {
+    skew(&b, 0, steps[turn]);
+    for (int way = 0; way < 3; way++) {
+      spoil(&b, 0);
+      p = params_of(&b, 0);
+      if (way == 0) good(kiln_cuda_kernel_launch(cx, b.k, &p), name_of(_i));
+      if (way == 1) good(kiln_cuda_frozen_bind(cx, f, &p), name_of(_i));
+      if (way == 1) good(kiln_cuda_frozen_launch(cx, f, stream), name_of(_i));
+      if (way == 2) good(kiln_cuda_graph_update(cx, g, &p), name_of(_i));
+      if (way == 2) good(kiln_cuda_graph_launch(cx, g, stream), name_of(_i));
+      judge(&b, 0, name_of(_i));
+    }
+  }
+  kiln_cuda_frozen_destroy(&f);
+  kiln_cuda_graph_destroy(&g);
+  close_bench(&b);
+}
+END_TEST
+
 // --- captures -------------------------------------------------------------------------------------------------------
 
 // The caller's own use of the driver.
@@ -400,5 +466,6 @@ int main(void) {
   enum { ALL = CONSTANT + 1 };
   return RUN_TESTS("launches", ONCE(setup, teardown), {launched_one_by_one, ALL}, {frozen_and_rebound, ALL},
                    {frozen_in_place_and_apart}, {refused_buffers_change_nothing}, {as_a_graph_and_updated, ALL},
-                   {a_graph_in_place_and_apart}, {captured, ALL}, {a_first_launch_in_a_capture_says_what_to_do});
+                   {a_graph_in_place_and_apart}, {buffers_of_any_alignment, ALL}, {captured, ALL},
+                   {a_first_launch_in_a_capture_says_what_to_do});
 }

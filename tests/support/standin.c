@@ -258,6 +258,7 @@ static CUresult s_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void *
   ADD(launches, 1);
   if (S.launched) return S.launched(c, args), CUDA_SUCCESS;
   S.last = *c;
+  S.function = f;
   for (int i = 0; i < 2; i++) memcpy(&S.arguments[i], args[i], 8);
   return CUDA_SUCCESS;
 }

@@ -31,6 +31,7 @@ typedef struct standin {
   long launches, loads, compiled; // loads: of code of either kind; compiled: PTX, by loading or linking
   bool refuses_cubins;            // as for another device
   CUlaunchConfig last;
+  CUfunction function;    // of the last launch: another one for each code that is loaded
   uint64_t arguments[16]; // of the last launch
 } standin;
 

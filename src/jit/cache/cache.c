@@ -84,12 +84,12 @@ static uint64_t add_number(uint64_t h, uint64_t v) {
 }
 
 // All of the parameters but those of artifacts that are not kept; whoever adds one adds it here.
-_Static_assert(sizeof(kiln_compile_params) == 120, "these are all parameters of compilation");
+_Static_assert(sizeof(kiln_compile_params) == 128, "these are all parameters of compilation");
 
 static uint64_t hash_params(const kiln_compile_params *p, uint64_t h) {
   h = add_text(h, p->target);
   h = add_text(h, p->fusion);
-  h = add_number(h, p->argument_align);
+  h = add_number(h, (uint64_t)p->argument_align | (uint64_t)p->least_align << 32);
   h = add_number(h, p->alias_count);
   for (size_t i = 0; i < p->alias_count; i++)
     h = add_number(h, (uint64_t)p->aliases[i].parameter << 32 | p->aliases[i].result);

@@ -317,7 +317,8 @@ static void end(kl_sb *out, size_t at, const char magic[8]) {
 void kl_record_write(const kiln_artifact *a, kl_sb *out) {
   archive w = {.writing = true, .out = out};
   size_t at = begin(out);
-  artifact(&w, (kiln_artifact *)a); // writing changes nothing
+  artifact(&w, (kiln_artifact *)a);           // writing changes nothing
+  if (a->less) kl_record_write(a->less, out); // a record in it, at its end
   end(out, at, MAGIC);
 }
 
@@ -342,7 +343,22 @@ const void *kl_record_read_code(const void *p, size_t size, size_t *n) {
   return (const uint8_t *)p + HEADER;
 }
 
-kiln_artifact *kl_record_read(const kiln_allocator *allocator, const void *p, size_t size, const char **why) {
+// Is one the other for buffers of less alignment, as far as launches rely on it?
+static bool fit_together(const kiln_artifact *a, const kiln_artifact *less) {
+  const kiln_manifest *f = &a->manifest, *g = &less->manifest;
+  bool same = !a->host && !less->host && f->parameter_count == g->parameter_count &&
+              f->result_count == g->result_count && f->scratch_bytes == g->scratch_bytes &&
+              f->scratch_zero_bytes == g->scratch_zero_bytes && f->constant_bytes == g->constant_bytes &&
+              f->scratch_align == g->scratch_align;
+  for (size_t i = 0; same && i < f->parameter_count + f->result_count; i++)
+    same = f->slots[i].result == g->slots[i].result && f->slots[i].index == g->slots[i].index &&
+           f->slots[i].bytes == g->slots[i].bytes && f->slots[i].by_value == g->slots[i].by_value;
+  return same;
+}
+
+// `inner`: there is none within it.
+static kiln_artifact *read_record(const kiln_allocator *allocator, const void *p, size_t size, bool inner,
+                                  const char **why) {
   if ((*why = check_header(p, size, MAGIC))) return NULL;
   kiln_context_params params = {.struct_size = sizeof params, .allocator = *allocator};
   kl_ctx *cx = kiln_context_create(&params);
@@ -355,10 +371,16 @@ kiln_artifact *kl_record_read(const kiln_allocator *allocator, const void *p, si
   x->manifest.struct_size = sizeof x->manifest;
   archive r = {.p = (const uint8_t *)p + HEADER, .end = (const uint8_t *)p + size, .arena = &x->arena};
   artifact(&r, x);
-  if (!r.bad && r.p != r.end) refuse(&r, "there is more behind its end");
+  if (!r.bad && r.p != r.end && inner) refuse(&r, "there is more behind its end");
+  if (!r.bad && r.p != r.end) x->less = read_record(allocator, r.p, (size_t)(r.end - r.p), true, &r.bad);
+  if (!r.bad && x->less && !fit_together(x, x->less)) refuse(&r, "its kernels for less alignment are another's");
   if (r.bad) kiln_artifact_destroy(&x);
   *why = r.bad;
   return x;
+}
+
+kiln_artifact *kl_record_read(const kiln_allocator *allocator, const void *p, size_t size, const char **why) {
+  return read_record(allocator, p, size, false, why);
 }
 
 // --- the API ------------------------------------------------------------------------------------------------------

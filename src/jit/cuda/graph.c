@@ -275,12 +275,14 @@ kiln_status kl_capture_steps(kl_ctx *cx, const kl_volley *v, CUstream stream) {
 
 typedef struct built {
   CUgraph graph;
-  CUgraphExec exec; // NULL: there is none that may be launched
+  CUgraphExec exec;    // NULL: there is none that may be launched
+  kiln_cuda_kernel *k; // whose launches the nodes are
   node_list nodes;
 } built;
 
 struct kiln_cuda_graph {
   kl_ctx *cx; // its own
+  kiln_cuda_kernel *k;
   kl_volley v;
   built made;
 };
@@ -293,7 +295,7 @@ static void drop_built(kl_ctx *memory, const kiln_driver *d, built *x, bool ther
 }
 
 static kiln_status build(kl_ctx *cx, kiln_cuda_graph *g, built *out) {
-  kiln_cuda_kernel *k = g->v.k;
+  kiln_cuda_kernel *k = out->k = g->v.k;
   KL_CUDA_TRY(cx, k->d, &k->fate, cuGraphCreate, &out->graph, 0);
   builder b = {.cx = cx, .v = &g->v, .graph = out->graph, .memory = g->cx, .nodes = &out->nodes};
   KL_TRY(add_all(&b));
@@ -322,7 +324,8 @@ static kiln_status set_nodes(kl_ctx *cx, kiln_cuda_graph *g) {
 
 // Are the nodes those of these launches, and all of them?
 static bool same_nodes(const kiln_cuda_graph *g) {
-  if (!g->made.exec || g->v.k->program.manifest.step_count || g->made.nodes.n != g->v.listed) return false;
+  if (!g->made.exec || g->made.k != g->v.k || g->v.k->program.manifest.step_count || g->made.nodes.n != g->v.listed)
+    return false;
   for (size_t i = 0; i < g->v.listed; i++)
     if (g->made.nodes.p[i].launch != g->v.list[i]) return false;
   return true;
@@ -343,7 +346,7 @@ kiln_status kiln_cuda_graph_update(kiln_context *cx, kiln_cuda_graph *g, const k
   KL_EXPECT(cx, g, params);
   KL_TRY(KL_PARAMS_IN(cx, kiln_cuda_launch_params, params, &p));
   KL_TRY(kl_check_silent(cx, &p, "a graph"));
-  KL_TRY(kl_volley_set(cx, &g->v, &p));
+  KL_TRY(kl_volley_set(cx, g->cx, g->k, &p, &g->v));
   return bind(cx, g);
 }
 
@@ -356,8 +359,7 @@ kiln_status kiln_cuda_graph_create(kiln_context *cx, kiln_cuda_kernel *k, const 
   kl_ctx *gcx = kiln_context_create(&own);
   if (!gcx) return kl_out_of_memory(cx, sizeof *gcx, "a graph");
   kiln_cuda_graph *g = kl_alloc(gcx, sizeof *g);
-  *g = (kiln_cuda_graph){.cx = gcx};
-  kl_volley_init(gcx, k, &g->v);
+  *g = (kiln_cuda_graph){.cx = gcx, .k = k};
   kiln_status st = kiln_cuda_graph_update(cx, g, params);
   if (st == KILN_OK)
     *out = g;
@@ -371,10 +373,10 @@ void kiln_cuda_graph_destroy(kiln_cuda_graph **gp) {
   if (!gp || !*gp) return;
   kiln_cuda_graph *g = *gp;
   kl_ctx *cx = g->cx;
-  const kiln_driver *d = g->v.k->d;
+  const kiln_driver *d = g->k->d;
   CUcontext popped;
   if (kl_cuda_is_forked(d)) g->made.graph = NULL, g->made.exec = NULL; // the parent's
-  CUresult code = g->made.graph ? d->fn.cuCtxPushCurrent(g->v.k->context) : CUDA_ERROR_INVALID_VALUE;
+  CUresult code = g->made.graph ? d->fn.cuCtxPushCurrent(g->k->context) : CUDA_ERROR_INVALID_VALUE;
   drop_built(cx, d, &g->made, code != CUDA_ERROR_CONTEXT_IS_DESTROYED);
   if (code == CUDA_SUCCESS) d->fn.cuCtxPopCurrent(&popped);
   kl_volley_free(cx, &g->v);

@@ -26,8 +26,12 @@ kiln_status kiln_cuda_kernel_create(kiln_context *cx, const kiln_driver *d, cons
   pthread_mutex_init(&k->loading, NULL);
   kl_program_make(&k->program, &k->arena, a);
   k->fn = KL_NEW_N(&k->arena, CUfunction, a->manifest.launch_count);
-  *out = k;
-  return KILN_OK;
+  kiln_status st = a->less ? kiln_cuda_kernel_create(cx, d, a->less, own, &k->less) : KILN_OK;
+  if (st == KILN_OK)
+    *out = k;
+  else
+    kiln_cuda_kernel_destroy(&k);
+  return st;
 }
 
 // Failures are not told: the context may be gone already. Its modules went with it then; libraries belong to no
@@ -52,6 +56,7 @@ void kiln_cuda_kernel_destroy(kiln_cuda_kernel **kp) {
   if (!kp || !*kp) return;
   kiln_cuda_kernel *k = *kp;
   kl_ctx *cx = k->cx;
+  kiln_cuda_kernel_destroy(&k->less);
   unload(k);
   pthread_mutex_destroy(&k->loading);
   kiln_artifact_destroy(&k->a);
@@ -209,6 +214,8 @@ static kiln_status prepare(kl_ctx *cx, kiln_cuda_kernel *k, const code_source *f
   KL_TRY(kl_cuda_alive(cx, k->d, &k->fate));
   if (atomic_load(&k->ready) || k->program.manifest.launch_count == 0) return KILN_OK;
   KL_TRY(kl_cuda_enter(cx, k->d, &k->fate, k->context, &scope));
+  kiln_status less = k->less ? prepare(cx, k->less, from) : KILN_OK;
+  if (less != KILN_OK) return kl_cuda_leave(cx, k->d, &k->fate, &scope, less);
   pthread_mutex_lock(&k->loading);
   kiln_status st = atomic_load(&k->ready) ? KILN_OK : load_from(cx, k, from);
   if (st == KILN_OK) atomic_store(&k->ready, true);
@@ -229,6 +236,9 @@ kiln_status kl_cuda_prepare_kept(kl_ctx *cx, kiln_cuda_kernel *k, const kl_code_
 kiln_status kiln_cuda_kernel_prepare_cubin(kiln_context *cx, kiln_cuda_kernel *k, const void *cubin, size_t size) {
   KL_EXPECT(cx, k, cubin);
   Elf64_Ehdr h;
+  if (k->less)
+    return kl_unsupported(cx, KL_NOWHERE,
+                          "a cubin for an artifact with kernels for less alignment, which are code of their own");
   bool elf = size >= sizeof h && memcmp(cubin, ELFMAG, SELFMAG) == 0;
   if (elf) memcpy(&h, cubin, sizeof h);
   uint64_t sections = elf ? (uint64_t)h.e_shnum * h.e_shentsize : 0;

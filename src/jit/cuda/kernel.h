@@ -15,7 +15,8 @@ struct kiln_cuda_kernel {
   const kiln_driver *d;
   CUcontext context;
   kl_cuda_fate fate;
-  kiln_artifact *a; // shared with whoever gave it, for its code and its constants
+  kiln_cuda_kernel *less; // for buffers of less alignment; or NULL
+  kiln_artifact *a;       // shared with whoever gave it, for its code and its constants
   kl_program program;
   pthread_mutex_t loading;
   atomic_bool ready;
@@ -50,11 +51,12 @@ typedef struct kl_volley {
   size_t bytes;
 } kl_volley;
 
-// Memory for a kernel's launches, from a context.
-void kl_volley_init(kl_ctx *memory, kiln_cuda_kernel *k, kl_volley *b);
-void kl_volley_free(kl_ctx *memory, kl_volley *b);
+void kl_volley_free(kl_ctx *memory, kl_volley *v);
 // Checks the buffers, which are then the ones that launches are for. After a failure it is as before.
-kiln_status kl_volley_set(kl_ctx *cx, kl_volley *b, const kiln_cuda_launch_params *p);
+// They are of that kernel, or of the one for buffers of less alignment behind it; memory is from a context that is
+// always the same. An empty one becomes one.
+kiln_status kl_volley_set(kl_ctx *cx, kl_ctx *memory, kiln_cuda_kernel *k, const kiln_cuda_launch_params *p,
+                          kl_volley *v);
 // Loads what is not loaded, unless the stream is being captured. The kernel's context is current.
 kiln_status kl_prepare_unless_capturing(kl_ctx *cx, kiln_cuda_kernel *k, CUstream stream);
 // What is bound for several launches tells of none: expects no `launched`.

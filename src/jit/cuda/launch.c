@@ -8,7 +8,7 @@ static size_t slot_count(const kiln_manifest *f) {
   return f->parameter_count + f->result_count;
 }
 
-void kl_volley_init(kl_ctx *memory, kiln_cuda_kernel *k, kl_volley *v) {
+static void init(kl_ctx *memory, kiln_cuda_kernel *k, kl_volley *v) {
   const kiln_manifest *f = &k->program.manifest;
   size_t slots = slot_count(f), launches = f->launch_count, arguments = 0;
   for (size_t i = 0; i < launches; i++) arguments += f->launches[i].argument_count;
@@ -68,7 +68,7 @@ static kiln_status take_slots(kl_ctx *cx, kl_volley *v, const kiln_cuda_launch_p
 
 enum { FEW = 64 };
 
-kiln_status kl_volley_set(kl_ctx *cx, kl_volley *v, const kiln_cuda_launch_params *p) {
+static kiln_status set(kl_ctx *cx, kl_volley *v, const kiln_cuda_launch_params *p) {
   const kl_program *program = &v->k->program;
   const kiln_manifest *f = &program->manifest;
   uint64_t few[FEW], *at = few;
@@ -87,6 +87,18 @@ kiln_status kl_volley_set(kl_ctx *cx, kl_volley *v, const kiln_cuda_launch_param
     if (v->shots[i].config.gridDimX && kl_program_launches(program, &f->launches[i], v->at))
       v->list[v->listed++] = (uint32_t)i;
   }
+  return st;
+}
+
+kiln_status kl_volley_set(kl_ctx *cx, kl_ctx *memory, kiln_cuda_kernel *k, const kiln_cuda_launch_params *p,
+                          kl_volley *v) {
+  if (k->less && !kl_program_is_aligned(&k->program, p->parameters, p->results, p->count)) k = k->less;
+  if (v->k == k) return set(cx, v, p);
+  kl_volley fresh;
+  init(memory, k, &fresh);
+  kiln_status st = set(cx, &fresh, p);
+  kl_volley_free(memory, st == KILN_OK ? v : &fresh);
+  if (st == KILN_OK) *v = fresh;
   return st;
 }
 
@@ -178,11 +190,10 @@ static kiln_status launch_all(kl_ctx *cx, const kl_volley *v, CUstream stream, c
 kiln_status kiln_cuda_kernel_launch(kiln_context *cx, kiln_cuda_kernel *k, const kiln_cuda_launch_params *params) {
   kiln_cuda_launch_params p;
   kl_cuda_scope scope;
-  kl_volley v;
+  kl_volley v = {0};
   KL_EXPECT(cx, k, params);
   KL_TRY(KL_PARAMS_IN(cx, kiln_cuda_launch_params, params, &p));
-  kl_volley_init(cx, k, &v);
-  kiln_status st = kl_volley_set(cx, &v, &p);
+  kiln_status st = kl_volley_set(cx, cx, k, &p, &v);
   if (st == KILN_OK) st = kl_cuda_enter(cx, k->d, &k->fate, k->context, &scope);
   if (st == KILN_OK) {
     st = kl_prepare_unless_capturing(cx, k, p.stream);
@@ -202,6 +213,7 @@ kiln_status kl_check_silent(kl_ctx *cx, const kiln_cuda_launch_params *p, const 
 
 struct kiln_cuda_frozen {
   kl_ctx *cx; // its own
+  kiln_cuda_kernel *k;
   kl_volley v;
 };
 
@@ -214,8 +226,7 @@ kiln_status kiln_cuda_frozen_create(kiln_context *cx, kiln_cuda_kernel *k, const
   kl_ctx *fcx = kiln_context_create(&own);
   if (!fcx) return kl_out_of_memory(cx, sizeof *fcx, "a frozen launch");
   kiln_cuda_frozen *f = kl_alloc(fcx, sizeof *f);
-  *f = (kiln_cuda_frozen){.cx = fcx};
-  kl_volley_init(fcx, k, &f->v);
+  *f = (kiln_cuda_frozen){.cx = fcx, .k = k};
   kiln_status st = kiln_cuda_frozen_bind(cx, f, params);
   if (st == KILN_OK)
     *out = f;
@@ -239,7 +250,7 @@ kiln_status kiln_cuda_frozen_bind(kiln_context *cx, kiln_cuda_frozen *f, const k
   KL_EXPECT(cx, f, params);
   KL_TRY(KL_PARAMS_IN(cx, kiln_cuda_launch_params, params, &p));
   KL_TRY(kl_check_silent(cx, &p, "a frozen launch"));
-  return kl_volley_set(cx, &f->v, &p);
+  return kl_volley_set(cx, f->cx, f->k, &p, &f->v);
 }
 
 kiln_status kiln_cuda_frozen_launch(kiln_context *cx, const kiln_cuda_frozen *f, void *stream) {

@@ -56,6 +56,8 @@ START_TEST(null_compiler) {
   ck_assert_uint_eq(size, 0);
   ck_assert_ptr_nonnull(kiln_artifact_text(gpu, KILN_TEXT_PTX, NULL));
   ck_assert_ptr_null(kiln_artifact_manifest(NULL));
+  ck_assert_ptr_null(kiln_artifact_less(NULL));
+  ck_assert_ptr_null(kiln_artifact_less(gpu));
   NULLS(INVALID_CX, kiln_kernel *, kiln_kernel_load(NULL, host, &o));
   NULLS(INVALID, kiln_kernel *, kiln_kernel_load(cx, NULL, &o));
   INVALID(kiln_kernel_load(cx, host, NULL));
