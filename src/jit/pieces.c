@@ -5,6 +5,7 @@
 #include "ir/rewrite/branch.h"
 #include "ir/rewrite/plain.h"
 #include "ir/rewrite/split.h"
+#include "ir/rewrite/unroll.h"
 #include "lower/choose/choose.h"
 #include "lower/fuse/fuse.h"
 
@@ -54,6 +55,9 @@ static bool is_mixed(pieces *p) {
 
 static kiln_status fuse(pieces *p, kiln_module **own) {
   kiln_module *made = NULL;
+  KL_TRY(kl_module_unroll(p->cx, p->m, kl_needs_kernel, p->why, &made));
+  replace(p, own, made);
+  made = NULL;
   KL_TRY(kl_module_plain(p->cx, p->m, kl_needs_kernel, &made));
   replace(p, own, made);
   const bool *has = kl_find_ops(p->m, kl_needs_kernel, &p->arena), *run = kl_find_run(p->m, has, &p->arena);

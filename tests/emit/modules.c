@@ -437,6 +437,60 @@ START_TEST(bodies_are_cut) {
 }
 END_TEST
 
+// A loop over a counter and an array, of which `body` makes y, as the manifest has it: how many launches there are, how
+// many of these are copies, how many steps of which kinds.
+START_TEST(loops_are_these) {
+  static const struct {
+    const char *what, *limit, *body;
+    unsigned launches, copies, repeats, whiles, branches;
+  } row[] = {
+      {"element by element, a few rounds: one kernel", "constant(9)", "y = f32[64,32] multiply(x, x)", 1, 0, 0, 0, 0},
+      {"element by element, many rounds: in place", "constant(900)", "y = f32[64,32] multiply(x, x)", 6, 3, 1, 0, 0},
+      {"element by element, by data: in place", "copy(n)", "y = f32[64,32] multiply(x, x)", 7, 3, 0, 1, 0},
+      {"rows of an array, by data: what changes alone is written", "copy(n)",
+       "u = f32[1,32] broadcast(h), dimensions={} y = f32[64,32] dynamic-update-slice(x, u, i, c)", 7, 3, 0, 1, 0},
+      {"others' elements, many rounds: two places", "constant(900)", "y = f32[64,32] reverse(x), dimensions={0}", 8, 3,
+       1, 0, 0},
+      {"others' elements, by data: two places", "copy(n)", "y = f32[64,32] reverse(x), dimensions={1}", 11, 4, 0, 1, 1},
+      {"sums, a few rounds: one after the other", "constant(3)",
+       "v = f32[64] reduce(x, h), dimensions={1}, to_apply=sum y = f32[64,32] broadcast(v), dimensions={0}", 0, 1, 0, 0,
+       0},
+  };
+  for (size_t k = 0; k < KL_COUNT(row); k++) {
+    text.n = 0;
+    kl_sbf(&text,
+           "HloModule loop\n\nsum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+           "again { s = (s32[], f32[64,32], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0 "
+           "n = s32[] get-tuple-element(s), index=2 m = s32[] %s ROOT r = pred[] compare(i, m), direction=LT }\n"
+           "body { s = (s32[], f32[64,32], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0 "
+           "x = f32[64,32] get-tuple-element(s), index=1 n = s32[] get-tuple-element(s), index=2 "
+           "c = s32[] constant(1) h = f32[] constant(0.5) j = s32[] add(i, c) %s "
+           "ROOT r = (s32[], f32[64,32], s32[]) tuple(j, y, n) }\n"
+           "ENTRY e { p = f32[64,32] parameter(0) q = s32[] parameter(1) m = s32[] constant(15) n = s32[] and(q, m) "
+           "z = s32[] constant(0) t = (s32[], f32[64,32], s32[]) tuple(z, p, n) "
+           "w = (s32[], f32[64,32], s32[]) while(t), condition=again, body=body "
+           "ROOT r = f32[64,32] get-tuple-element(w), index=1 }\n",
+           row[k].limit, row[k].body);
+    kiln_module *m = parse_text("loop.hlo");
+    kiln_compile_params p = {.struct_size = sizeof p};
+    kiln_artifact *a = NULL;
+    if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up((unsigned)k, "compiling", cx, text.p);
+    const kiln_manifest *f = kiln_artifact_manifest(a);
+    unsigned copies = 0, kinds[5] = {0};
+    for (size_t i = 0; i < f->launch_count; i++) copies += strncmp(f->launches[i].kernel, "copy_", 5) == 0;
+    for (size_t i = 0; i < f->step_count; i++) kinds[f->steps[i].kind]++;
+    bool same = (!row[k].launches || f->launch_count == row[k].launches) && copies == row[k].copies &&
+                kinds[KILN_STEP_REPEAT] == row[k].repeats && kinds[KILN_STEP_WHILE] == row[k].whiles &&
+                kinds[KILN_STEP_BRANCH] == row[k].branches;
+    ck_assert_msg(same, "%s: %zu launches, %u copies, %u repeated, %u while, %u branches", row[k].what, f->launch_count,
+                  copies, kinds[KILN_STEP_REPEAT], kinds[KILN_STEP_WHILE], kinds[KILN_STEP_BRANCH]);
+    run_both_and_check(cx, m, 3, 2 * (unsigned)k, text.p);
+    kiln_artifact_destroy(&a);
+    kiln_module_destroy(&m);
+  }
+}
+END_TEST
+
 // --- memory ---------------------------------------------------------------------------------------------------------
 
 enum { KINDS_OF_SIZES = 6 };
@@ -611,6 +665,6 @@ START_TEST(corpus_is_compiled) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("modules", EACH(make, drop), {random_modules}, {bodies_are_cut}, {buffers_share_memory},
-                   {equal_kernels_share_code}, {corpus_is_compiled});
+  return RUN_TESTS("modules", EACH(make, drop), {random_modules}, {bodies_are_cut}, {loops_are_these},
+                   {buffers_share_memory}, {equal_kernels_share_code}, {corpus_is_compiled});
 }

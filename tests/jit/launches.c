@@ -34,7 +34,18 @@ typedef struct module_row {
   bool programmatic, by_value, loops;
 } module_row;
 
-#define ADD "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
+#define LESS "less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT l = pred[] compare(a, b), direction=LT }\n"
+#define ADD  "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
+// Of one parameter, or of another number that is computed; branches of which the last one hands on what it is given.
+#define BRANCHES(index)                                                                                                \
+  (LESS ADD                                                                                                            \
+   "sum { x = f32[64] parameter(0) z = f32[] constant(0) s = f32[] reduce(x, z), dimensions={0}, to_apply=add "        \
+   "ROOT b = f32[64] broadcast(s), dimensions={} }\n"                                                                  \
+   "turn { x = f32[64] parameter(0) k = f32[64] sort(x), dimensions={0}, to_apply=less "                               \
+   "ROOT r = f32[64] reverse(k), dimensions={0} }\n"                                                                   \
+   "same { ROOT x = f32[64] parameter(0) }\n"                                                                          \
+   "ENTRY e { i = s32[] parameter(0) x = f32[64] parameter(1) one = s32[] constant(1) j = s32[] subtract(i, one) "     \
+   "ROOT r = f32[64] conditional(" index ", x, x, x), branch_computations={sum, turn, same} }")
 static const module_row rows[] = {
     {"one launch", "ENTRY e { p = f32[1000] parameter(0) ROOT r = f32[1000] negate(p) }", 0, false, false, false},
     {"rows at run time", "ENTRY e { p = f32[1000] parameter(0) ROOT r = f32[1000] negate(p) }", 1000, false, false,
@@ -80,6 +91,32 @@ static const module_row rows[] = {
      "ROOT w = (s32[], s32[], f32[8]) while(u), condition=c1, body=b1 }\n"
      "ENTRY e { k = s32[] parameter(0) x = f32[8] parameter(1) t = (s32[], s32[], f32[8]) tuple(k, k, x) "
      "ROOT w = (s32[], s32[], f32[8]) while(t), condition=c0, body=b0 }",
+     0, false, false, true},
+    {"a loop whose rounds are known",
+     "cond { t = (s32[], f32[64]) parameter(0) i = s32[] get-tuple-element(t), index=0 n = s32[] constant(75) "
+     "ROOT l = pred[] compare(i, n), direction=LT }\n"
+     "body { t = (s32[], f32[64]) parameter(0) i = s32[] get-tuple-element(t), index=0 "
+     "x = f32[64] get-tuple-element(t), index=1 c = s32[] constant(1) j = s32[] add(i, c) h = f32[] constant(0.5) "
+     "b = f32[64] broadcast(h), dimensions={} v = f32[64] reverse(x), dimensions={0} y = f32[64] add(v, b) "
+     "ROOT r = (s32[], f32[64]) tuple(j, y) }\n"
+     "ENTRY e { x = f32[64] parameter(0) i = s32[] constant(0) t = (s32[], f32[64]) tuple(i, x) "
+     "ROOT w = (s32[], f32[64]) while(t), condition=cond, body=body }",
+     0, false, false, false},
+    {"a branch by a number that may be none", BRANCHES("i"), 0, false, false, true},
+    {"a branch by a number that is passed", BRANCHES("i"), 0, false, true, false},
+    {"a branch by a number that is computed", BRANCHES("j"), 0, false, false, true},
+    {"a branch by a truth, in a loop",
+     ADD "again { t = (s32[], f32[64]) parameter(0) i = s32[] get-tuple-element(t), index=0 n = s32[] constant(9) "
+         "ROOT l = pred[] compare(i, n), direction=LT }\n"
+         "yes { x = f32[64] parameter(0) z = f32[] constant(0) s = f32[] reduce(x, z), dimensions={0}, to_apply=add "
+         "b = f32[64] broadcast(s), dimensions={} ROOT r = f32[64] subtract(x, b) }\n"
+         "no { ROOT x = f32[64] parameter(0) }\n"
+         "body { t = (s32[], f32[64]) parameter(0) i = s32[] get-tuple-element(t), index=0 "
+         "x = f32[64] get-tuple-element(t), index=1 c = s32[] constant(2) j = s32[] add(i, c) m = s32[] constant(5) "
+         "q = pred[] compare(i, m), direction=LT y = f32[64] conditional(q, x, x), true_computation=yes, "
+         "false_computation=no ROOT r = (s32[], f32[64]) tuple(j, y) }\n"
+         "ENTRY e { i = s32[] parameter(0) x = f32[64] parameter(1) t = (s32[], f32[64]) tuple(i, x) "
+         "ROOT w = (s32[], f32[64]) while(t), condition=again, body=body }",
      0, false, false, true},
 };
 enum { ROWS = sizeof rows / sizeof rows[0], CONSTANT = ROWS }; // behind them, one with a constant of more than 1 MiB
