@@ -8,6 +8,7 @@
 #include <kiln/cuda.h>
 #include <kiln/sim.h>
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,9 +39,11 @@ typedef struct job {
   unsigned long long seed;
   bool filled; // parameters; else they are zero
   uint64_t *slots, scratch, count;
-  kiln_profile **profiles; // by launch; NULL: nothing was launched
+  kiln_profile **profiles; // of kernels that were launched, in the order in which they first were
   kiln_profile_info *infos;
-  size_t n; // of the infos
+  uint64_t *times; // that each was launched, of which the first is told
+  size_t n;        // of these
+  size_t *place;   // by launch: its number among these + 1; 0: it was not launched
 } job;
 
 // --- words ----------------------------------------------------------------------------------------------------------
@@ -143,7 +146,9 @@ static int make_memory(job *j) {
   j->slots = calloc(n + 1, sizeof *j->slots);
   j->profiles = calloc(m->launch_count + 1, sizeof *j->profiles);
   j->infos = calloc(m->launch_count + 1, sizeof *j->infos);
-  if (!j->slots || !j->profiles || !j->infos) return out_of_memory((int64_t)n);
+  j->times = calloc(m->launch_count + 1, sizeof *j->times);
+  j->place = calloc(m->launch_count + 1, sizeof *j->place);
+  if (!j->slots || !j->profiles || !j->infos || !j->times || !j->place) return out_of_memory((int64_t)n);
   kiln_status st = KILN_OK;
   for (size_t i = 0; i < n && st == KILN_OK; i++) st = make_slot(j, &m->slots[i], &j->slots[i]);
   if (st == KILN_OK && m->scratch_bytes) st = kiln_simulator_alloc(j->cx, j->s, m->scratch_bytes, &j->scratch);
@@ -212,27 +217,112 @@ static kiln_status profile_launch(job *j, const kiln_launch *l, kiln_profile **o
   return st;
 }
 
+static int keep_first(job *j, size_t i, kiln_profile *p) {
+  j->profiles[j->n] = p;
+  int status = profile_assemble(j->cx, p);
+  if (!status) status = profile_info(j->cx, p, &j->infos[j->n]);
+  if (!status) j->place[i] = ++j->n;
+  return status;
+}
+
+static int run_launch(job *j, size_t i) {
+  const kiln_manifest *m = kiln_artifact_manifest(j->artifact);
+  const kiln_launch *l = &m->launches[i];
+  kiln_profile *p = NULL;
+  if (l->grid[0] == 0 || !is_due(j, m, l)) return 0; // no elements, or others' places
+  progress("counting");
+  kiln_status st = profile_launch(j, l, &p);
+  progress(NULL);
+  int status = report(j->cx, st);
+  if (!status && !j->place[i])
+    status = keep_first(j, i, p);
+  else
+    kiln_profile_destroy(&p);
+  if (!status) j->times[j->place[i] - 1]++;
+  return status;
+}
+
+// What a step goes by: of a truth 1 or 0.
+static int32_t condition_of(const job *j, const kiln_step *s) {
+  const kiln_argument *a = &s->condition;
+  bool slot = a->kind == KILN_ARGUMENT_SLOT;
+  const void *at =
+      slot && kiln_artifact_manifest(j->artifact)->slots[a->slot].by_value
+          ? (const void *)&j->slots[a->slot]
+          : kiln_simulator_bytes(j->s, slot ? j->slots[a->slot] : j->scratch + a->offset, s->condition_bytes);
+  int32_t number;
+  if (s->condition_bytes == 1) return *(const uint8_t *)at != 0;
+  memcpy(&number, at, sizeof number);
+  return number;
+}
+
+static int run_steps(job *j, size_t first, size_t count);
+
+static int run_while(job *j, size_t i) {
+  const kiln_step *s = &kiln_artifact_manifest(j->artifact)->steps[i];
+  for (;;) {
+    int status = run_steps(j, i + 1, s->count);
+    if (status || !condition_of(j, s)) return status;
+    status = run_steps(j, i + 1 + s->count, s->body);
+    if (status) return status;
+  }
+}
+
+static int run_branch(job *j, size_t i) {
+  const kiln_step *steps = kiln_artifact_manifest(j->artifact)->steps, *s = &steps[i];
+  int32_t number = condition_of(j, s);
+  size_t which = s->condition_bytes == 1 ? number == 0 : number < 0 ? s->count : (size_t)number, at = i + 1;
+  for (size_t k = 0; k < which && k + 1 < s->count; k++) at += 1 + steps[at].body;
+  return run_steps(j, at + 1, steps[at].body);
+}
+
+static int run_steps(job *j, size_t first, size_t count) {
+  const kiln_step *steps = kiln_artifact_manifest(j->artifact)->steps;
+  int status = 0;
+  for (size_t i = first; i < first + count && !status; i++) {
+    const kiln_step *s = &steps[i];
+    switch (s->kind) {
+    case KILN_STEP_LAUNCHES:
+      for (size_t k = 0; k < s->count && !status; k++) status = run_launch(j, s->first + k);
+      continue;
+    case KILN_STEP_WHILE:
+      status = run_while(j, i);
+      i += s->count;
+      break;
+    case KILN_STEP_REPEAT:
+      for (uint64_t k = 0; k < s->times && !status; k++) status = run_steps(j, i + 1, s->body);
+      break;
+    case KILN_STEP_BRANCH: status = run_branch(j, i); break;
+    case KILN_STEP_CASE: break; // not outside of branches
+    }
+    i += s->body;
+  }
+  return status;
+}
+
+// Of a sample of blocks nothing is known that a loop or a branch could go by.
+static int check_steps(const job *j, const kiln_manifest *m) {
+  bool sampled = j->profile.params.count || !j->filled;
+  for (size_t i = 0; i < m->step_count && sampled; i++)
+    if (m->steps[i].kind == KILN_STEP_WHILE || m->steps[i].kind == KILN_STEP_BRANCH) {
+      fprintf(stderr,
+              "kiln profile: the module has loops or branches that go by data: expected no --blocks, and memory "
+              "for all inputs\n");
+      return EXIT_NOT_SUPPORTED;
+    }
+  return 0;
+}
+
 static int run_launches(job *j) {
   const kiln_manifest *m = kiln_artifact_manifest(j->artifact);
   size_t size;
   const char *ptx = kiln_artifact_text(j->artifact, KILN_TEXT_PTX, &size);
   if (m->launch_count == 0) return 0;
-  if (m->step_count) {
-    fprintf(stderr, "kiln profile: expected a module without loops: how often their kernels run is the data's\n");
-    return EXIT_NOT_SUPPORTED;
-  }
-  int status = report(j->cx, kiln_simulator_load(j->cx, j->s, "kernel.ptx", ptx, size, &j->code));
+  int status = check_steps(j, m);
+  if (!status) status = report(j->cx, kiln_simulator_load(j->cx, j->s, "kernel.ptx", ptx, size, &j->code));
   j->count = count_of(j);
-  for (size_t k = 0; k < m->launch_count && !status; k++) {
-    if (m->launches[k].grid[0] == 0 || !is_due(j, m, &m->launches[k])) continue; // no elements, or others' places
-    progress("counting");
-    kiln_status st = profile_launch(j, &m->launches[k], &j->profiles[j->n]);
-    progress(NULL);
-    status = report(j->cx, st);
-    if (!status) status = profile_assemble(j->cx, j->profiles[j->n]);
-    if (!status) status = profile_info(j->cx, j->profiles[j->n], &j->infos[j->n]);
-    if (!status) j->n++;
-  }
+  if (!status && m->step_count) return run_steps(j, 0, m->step_count);
+  for (size_t k = 0; k < m->launch_count && !status; k++) status = run_launch(j, k);
   return status;
 }
 
@@ -240,14 +330,20 @@ static int run_launches(job *j) {
 
 static void report_text(const job *j) {
   double seconds = 0;
+  uint64_t launches = 0;
   if (j->profile.params.count && !j->filled) printf("inputs     zero, as there is no memory for them\n");
   for (size_t k = 0; k < j->n; k++) {
     if (k) printf("\n");
     profile_page(stdout, &j->infos[k], j->profile.lines);
-    seconds += j->infos[k].prediction.seconds;
+    if (j->times[k] > 1) printf("launched   %" PRIu64 " times, of which the first is told\n", j->times[k]);
+    launches += j->times[k];
+    seconds += (double)j->times[k] * j->infos[k].prediction.seconds;
   }
   if (j->n == 0) printf("no elements, nothing to launch\n");
-  if (j->n > 1) printf("\n%zu kernels, predicted %.2f us in all\n", j->n, seconds * 1e6);
+  if (launches > j->n)
+    printf("\n%zu kernels, launched %" PRIu64 " times, predicted %.2f us in all\n", j->n, launches, seconds * 1e6);
+  else if (j->n > 1)
+    printf("\n%zu kernels, predicted %.2f us in all\n", j->n, seconds * 1e6);
 }
 
 static void report_json(const job *j) {
@@ -260,6 +356,8 @@ static void report_json(const job *j) {
     if (k) printf(", ");
     profile_json(stdout, &j->infos[k], j->profile.lines);
   }
+  printf("], \"times\": [");
+  for (size_t k = 0; k < j->n; k++) printf("%s%" PRIu64, k ? ", " : "", j->times[k]);
   printf("]}\n");
 }
 
@@ -300,6 +398,8 @@ static int run(const args *a) {
   free(j->slots);
   free(j->profiles);
   free(j->infos);
+  free(j->times);
+  free(j->place);
   free(j);
   return status;
 }
