@@ -84,7 +84,7 @@ class Device:
         call("kiln_driver_open", c.byref(params), self._driver.out())
         self.info = abi.DeviceInfo()
         call("kiln_device_describe", self._driver, index, c.byref(self.info))
-        self._device = Handle("kiln_device_close")
+        self._device = Handle("kiln_device_close", self._driver)
         call("kiln_device_open", self._driver, index, self._device.out())
         self._loaded: Dict[int, Tuple[Artifact, Handle]] = {}
 
@@ -143,7 +143,7 @@ class Device:
 
     def _kernel(self, artifact: Artifact) -> Handle:
         if id(artifact) not in self._loaded:
-            kernel = Handle("kiln_cuda_kernel_destroy")
+            kernel = Handle("kiln_cuda_kernel_destroy", self._device)
             where = library().kiln_device_context(self._device)
             call("kiln_cuda_kernel_create", self._driver, artifact._handle, where, kernel.out())
             call("kiln_cuda_kernel_prepare", kernel)

@@ -108,9 +108,12 @@ def call(name: str, *arguments: Any) -> None:
 
 
 class Handle:
-    """Owns something that the library made, and ends it; without the name of a function it is somebody else's."""
+    """Owns something that the library made, and ends it; without the name of a function it is somebody else's. What it was
+    made with (`needs`) lives as long, whoever lets go of what first.
+    """
 
-    def __init__(self, destroy: Optional[str] = None) -> None:
+    def __init__(self, destroy: Optional[str] = None, *needs: "Handle") -> None:
+        self._needs = needs
         self._destroy = getattr(library(), destroy) if destroy else None
         self._as_parameter_ = self.value = c.c_void_p()
 

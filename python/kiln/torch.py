@@ -108,7 +108,8 @@ class _Operator:
         with self._lock:
             if index not in self._gpus:
                 device = cuda(index)
-                artifact, kernel = self._compiled(device.target), Handle("kiln_cuda_kernel_destroy")
+                artifact = self._compiled(device.target)
+                kernel = Handle("kiln_cuda_kernel_destroy", device._device)
                 call("kiln_cuda_kernel_create", device._driver, artifact._handle, device.context, kernel.out())
                 call("kiln_cuda_kernel_prepare", kernel)
                 self._gpus[index] = artifact, device, kernel
