@@ -1,6 +1,7 @@
 // Conversions of sparse matrices beside counting sorts by hand: CSR to CSC, 32-bit values, positions and coordinates.
 // The one by hand counts the entries of every column, adds the counts up and puts every entry where its column goes on,
-// by one thread or by all, each for rows of its own. Both write the same arrays.
+// by one thread or by all, each for rows of its own. Both write the same arrays. They take turns; a ratio is the median
+// of those of the turns, of times on the clock and of processors' times, which others on the machine change less.
 //   sparse [ENTRIES]     10^8 where none are given
 #include "measure.h"
 
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SIZE = 1000000, TRIES = 3, MOST_THREADS = 64 };
+enum { SIZE = 1000000, TRIES = 5, MOST_THREADS = 64 };
 
 typedef struct matrix {
   uint32_t *pos, *crd;
@@ -120,17 +121,14 @@ static void arrays_of(const matrix *m, int64_t entries, kiln_sparse_array out[3]
   out[2] = (kiln_sparse_array){m->values, entries};
 }
 
-static double convert(kiln_context *cx, const kiln_sparse_layout *csr, const kiln_sparse_layout *csc,
-                      const matrix *from, matrix *to, int64_t entries) {
+static void convert(kiln_context *cx, const kiln_sparse_layout *csr, const kiln_sparse_layout *csc, const matrix *from,
+                    matrix *to, int64_t entries) {
   kiln_sparse_array in[3], out[3];
   arrays_of(from, entries, in);
   arrays_of(to, entries, out);
-  double t = now_ms();
-  if (kiln_sparse_convert(cx, csr, in, csc, out) != KILN_OK) {
-    fprintf(stderr, "sparse: %s\n", kiln_diagnostics_get(cx, 0)->message);
-    exit(1);
-  }
-  return now_ms() - t;
+  if (kiln_sparse_convert(cx, csr, in, csc, out) == KILN_OK) return;
+  fprintf(stderr, "sparse: %s\n", kiln_diagnostics_get(cx, 0)->message);
+  exit(1);
 }
 
 static bool same(const matrix *a, const matrix *b, int64_t entries) {
@@ -138,10 +136,32 @@ static bool same(const matrix *a, const matrix *b, int64_t entries) {
          memcmp(a->values, b->values, (size_t)entries * 4) == 0;
 }
 
-static void report(const char *name, double ms, int64_t entries, double beside) {
-  printf("%-28s %8.0f ms  %6.1f million entries a second", name, ms, (double)entries / ms / 1e3);
-  if (beside > 0) printf("  %5.2f of it", beside / ms);
-  printf("\n");
+// --- what is measured -----------------------------------------------------------------------------------------------
+
+enum way { ONE, ALL, KILN, WAYS };
+
+typedef struct times {
+  double clock[WAYS][TRIES], processors[WAYS][TRIES];
+} times;
+
+static double median_ratio(const double *a, const double *b) {
+  double r[TRIES];
+  for (int i = 0; i < TRIES; i++) r[i] = a[i] / b[i];
+  return median(r, TRIES);
+}
+
+static void report(const char *name, times *t, enum way way, int64_t entries) {
+  double clock[TRIES], processors[TRIES];
+  memcpy(clock, t->clock[way], sizeof clock);
+  memcpy(processors, t->processors[way], sizeof processors);
+  double ms = median(clock, TRIES);
+  printf("%-22s %7.0f ms  %6.1f million entries a second  %7.0f ms of processors\n", name, ms,
+         (double)entries / ms / 1e3, median(processors, TRIES));
+}
+
+static void report_ratio(const char *name, const times *t, enum way hand) {
+  printf("kiln beside it by %-11s %5.2f  %5.2f of processors\n", name, median_ratio(t->clock[hand], t->clock[KILN]),
+         median_ratio(t->processors[hand], t->processors[KILN]));
 }
 
 int main(int argc, char **argv) {
@@ -158,26 +178,28 @@ int main(int argc, char **argv) {
   kiln_sparse_layout *csc = layout(cx, "map = (i, j) -> (j : dense, i : compressed), posWidth = 32, crdWidth = 32");
   matrix from = random_rows(each), hand = allocate(entries), to = allocate(entries);
   uint32_t *counts = malloc((size_t)threads * SIZE * sizeof *counts);
-  double one[TRIES], all[TRIES], own[TRIES];
+  times t;
   for (int i = 0; counts && i < TRIES; i++) {
-    double t = now_ms();
-    transpose_by_hand(&from, &hand, 1, counts);
-    one[i] = now_ms() - t;
-    own[i] = convert(cx, csr, csc, &from, &to, entries);
-    t = now_ms();
-    transpose_by_hand(&from, &hand, threads, counts);
-    all[i] = now_ms() - t;
+    for (enum way way = 0; way < WAYS; way++) {
+      double clock = now_ms(), processors = processor_ms();
+      if (way == KILN)
+        convert(cx, csr, csc, &from, &to, entries);
+      else
+        transpose_by_hand(&from, &hand, way == ONE ? 1 : threads, counts);
+      t.clock[way][i] = now_ms() - clock;
+      t.processors[way][i] = processor_ms() - processors;
+    }
     if (!same(&hand, &to, entries)) {
       fprintf(stderr, "sparse: another matrix than by hand\n");
       return 1;
     }
   }
-  double hand_one = median(one, TRIES), hand_all = median(all, TRIES), kiln = median(own, TRIES);
   printf("CSR to CSC, %d x %d, %lld entries; %d threads\n", SIZE, SIZE, (long long)entries, threads);
-  report("by hand, one thread", hand_one, entries, 0);
-  report("by hand, all threads", hand_all, entries, 0);
-  report("kiln, beside one thread", kiln, entries, hand_one);
-  report("kiln, beside all threads", kiln, entries, hand_all);
+  report("by hand, one thread", &t, ONE, entries);
+  report("by hand, all threads", &t, ALL, entries);
+  report("kiln", &t, KILN, entries);
+  report_ratio("one thread", &t, ONE);
+  report_ratio("all threads", &t, ALL);
   kiln_sparse_layout_destroy(&csr);
   kiln_sparse_layout_destroy(&csc);
   kiln_context_destroy(&cx);

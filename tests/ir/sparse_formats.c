@@ -366,6 +366,83 @@ START_TEST(many_entries) {
 }
 END_TEST
 
+// The same in tensors so large that keys and values together are longer than a word, or just not.
+static const char *const wide[] = {"b:C a:C", "a:Cn b:S", "a:C b:C", "a/512:C b:C a%512:C"};
+static const kiln_dtype wide_types[] = {KILN_S16, KILN_S32, KILN_S64, KILN_C128};
+enum { WIDE = sizeof wide / sizeof *wide, WIDE_TYPES = sizeof wide_types / sizeof *wide_types, SOME = 320000 };
+
+static int64_t spread(int64_t i, int64_t step) {
+  return i * step + i * 7 % step;
+}
+
+typedef struct walked {
+  const int64_t *sums;
+  int64_t n, wrong;
+  kiln_dtype t;
+} walked;
+
+static kiln_status compare_sum(void *user, const int64_t *at, const void *value) {
+  walked *w = user;
+  int64_t i = at[0] / 1024, j = at[1] / 4096, sum = w->sums[i * COLUMNS + j];
+  bool same = w->t == KILN_S16   ? *(const int16_t *)value == (int16_t)sum
+              : w->t == KILN_S32 ? *(const int32_t *)value == (int32_t)sum
+              : w->t == KILN_S64 ? *(const int64_t *)value == sum
+                                 : *(const double *)value == (double)sum;
+  w->wrong += !same || at[0] != spread(i, 1024) || at[1] != spread(j, 4096);
+  w->n++;
+  return KILN_OK;
+}
+
+static void put_number(void *values, kiln_dtype t, int64_t k, int64_t v) {
+  if (t == KILN_S16) ((int16_t *)values)[k] = (int16_t)v;
+  if (t == KILN_S32) ((int32_t *)values)[k] = (int32_t)v;
+  if (t == KILN_S64) ((int64_t *)values)[k] = v;
+  if (t == KILN_C128) ((double *)values)[2 * k] = (double)v, ((double *)values)[2 * k + 1] = 0;
+}
+
+static void expect_sums(const stored *s, kiln_dtype t, const int64_t *sums, int64_t distinct) {
+  walked w = {sums, 0, 0, t};
+  EXPECT(kiln_sparse_verify(cx, s->l, s->arrays, KILN_SPARSE_CHECK_ORDER) == KILN_OK, "%s\n%s", s->text,
+         last_finding());
+  EXPECT(kiln_sparse_walk(cx, s->l, s->arrays, compare_sum, &w) == KILN_OK, "%s", last_finding());
+  EXPECT(w.n == distinct && w.wrong == 0, "%s: %lld of %lld entries, %lld wrong", s->text, (long long)w.n,
+         (long long)distinct, (long long)w.wrong);
+}
+
+START_TEST(many_entries_of_large_tensors) {
+  const kiln_dtype t = wide_types[_i];
+  int64_t sizes[] = {ROWS * 1024, COLUMNS * 4096}, *at = malloc(SOME * 2 * sizeof *at), distinct = 0,
+          *sums = calloc(ROWS * COLUMNS, sizeof *sums);
+  void *values = malloc(SOME * 16);
+  random_seed(70 + (uint64_t)_i);
+  for (int64_t k = 0; k < SOME; k++) {
+    // half of them in one row, which no core's cache holds
+    int64_t i = k % 2 ? 5 : (int64_t)(random_bits() % ROWS), j = (int64_t)(random_bits() % COLUMNS);
+    int64_t v = (int64_t)(random_bits() % 9) + 1, *sum = &sums[i * COLUMNS + j];
+    at[2 * k] = spread(i, 1024);
+    at[2 * k + 1] = spread(j, 4096);
+    put_number(values, t, k, v);
+    distinct += *sum == 0;
+    *sum += v;
+  }
+  kiln_sparse_entries in = {sizeof in, SOME, at, values};
+  for (int f = 0; f < WIDE; f++) {
+    stored s = open(wide[f], t, sizes, 0, 32), to = open(wide[(f + 1) % WIDE], t, sizes, 32, 64);
+    EXPECT(kiln_sparse_pack(cx, s.l, &in, s.arrays) == KILN_OK, "%s\n%s", s.text, last_finding());
+    allocate(&s);
+    EXPECT(kiln_sparse_pack(cx, s.l, &in, s.arrays) == KILN_OK, "%s\n%s", s.text, last_finding());
+    expect_sums(&s, t, sums, distinct);
+    EXPECT(kiln_sparse_convert(cx, s.l, s.arrays, to.l, to.arrays) == KILN_OK, "%s\n%s", to.text, last_finding());
+    allocate(&to);
+    EXPECT(kiln_sparse_convert(cx, s.l, s.arrays, to.l, to.arrays) == KILN_OK, "%s\n%s", to.text, last_finding());
+    expect_sums(&to, t, sums, distinct);
+    close(&to);
+    close(&s);
+  }
+  free(at), free(values), free(sums);
+}
+END_TEST
+
 // --- slices ---------------------------------------------------------------------------------------------------------
 
 START_TEST(slices_of_every_format) {
@@ -483,6 +560,7 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("sparse_formats", EACH(make_context, drop_context), {every_type_and_shape, FORMATS},
-                   {every_format_to_every_other, FORMATS}, {many_entries, LARGE}, {slices_of_every_format, FORMATS},
+                   {every_format_to_every_other, FORMATS}, {many_entries, LARGE},
+                   {many_entries_of_large_tensors, WIDE_TYPES}, {slices_of_every_format, FORMATS},
                    {slices_by_encodings, sizeof slices / sizeof *slices});
 }

@@ -81,7 +81,7 @@ static void run_entries(void *arg, uint32_t worker, int64_t piece, kl_entry_put 
       return;
     }
     kl_values_unpacked(g->s, g->values + (size_t)k * bytes, n, w->values);
-    if (!put(to, &(kl_entry_block){n, w->dims, w->values, NULL})) return;
+    if (!put(to, &(kl_entry_block){n, w->dims, w->values})) return;
   }
 }
 
@@ -177,7 +177,7 @@ static void run_dense(void *arg, uint32_t worker, int64_t piece, kl_entry_put *p
       for (uint32_t d = 0; d < nd; d++) w->dims[d][kept] = at[d];
       memmove(w->values + kept++ * words, v, words * sizeof *v);
     }
-    if (kept && !put(to, &(kl_entry_block){kept, w->dims, w->values, NULL})) return;
+    if (kept && !put(to, &(kl_entry_block){kept, w->dims, w->values})) return;
   }
 }
 
@@ -200,7 +200,7 @@ static kiln_status read_all(const kl_store *s, kl_entry_put *put, void *to, cons
   kl_arena a;
   kl_entry_source from;
   kl_arena_init(&a, s->cx);
-  kiln_status status = kl_reading_open(&a, s, &(kl_reading_params){.workers = 1, .values = true, .all = true}, &from);
+  kiln_status status = kl_reading_open(&a, s, &(kl_reading_params){.workers = 1, .all = true}, &from);
   for (int64_t i = 0; status == KILN_OK && i < from.pieces && !*ended; i++) from.run(from.arg, 0, i, put, to);
   kl_arena_free(&a);
   return status;
@@ -301,7 +301,7 @@ static kiln_status convert(kl_store *from, const kl_slice *slices, kl_store *to)
   kl_arena a;
   kl_entry_source source;
   int64_t stored = from->arrays[from->nbuffers - 1].count;
-  kl_reading_params params = {.workers = workers_for(stored), .values = true, .slices = slices};
+  kl_reading_params params = {.workers = workers_for(stored), .slices = slices};
   kl_arena_init(&a, from->cx);
   kiln_status status = kl_reading_open(&a, from, &params, &source);
   if (status == KILN_OK) status = kl_pack(to, &source);

@@ -22,18 +22,15 @@ typedef struct kl_packer {
   kl_records r;            // sorted by level, each element once
 } kl_packer;
 
-static inline int64_t kl_field_get(const kl_packer *p, const uint64_t *record, uint32_t level) {
+static inline int64_t kl_field_get(const kl_packer *p, const uint64_t *key, uint32_t level) {
   kl_field f = p->fields[level];
-  return (int64_t)(record[f.word] >> f.shift & f.mask);
+  return (int64_t)(key[f.word] >> f.shift & f.mask);
 }
-static inline const uint64_t *kl_record_at(const kl_packer *p, int64_t k) {
-  return p->r.at + k * p->form.stride;
-}
-// The first level in which record k is another than the one before; the number of levels where there is none.
-static inline uint32_t kl_first_difference(const kl_packer *p, int64_t k) {
-  const uint64_t *b = kl_record_at(p, k), *a = b - p->form.stride;
+// The first level in which a key is another than the one before it in memory; the number of levels where there is none.
+static inline uint32_t kl_first_difference(const kl_packer *p, const uint64_t *key) {
+  const uint64_t *before = key - p->form.words;
   for (uint32_t w = 0; w < p->form.words; w++)
-    if (a[w] != b[w]) return p->level_of[w * 64 + 63 - (uint32_t)__builtin_clzll(a[w] ^ b[w])];
+    if (before[w] != key[w]) return p->level_of[w * 64 + 63 - (uint32_t)__builtin_clzll(before[w] ^ key[w])];
   return p->s->e->nlevels;
 }
 

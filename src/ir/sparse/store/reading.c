@@ -13,7 +13,6 @@ typedef struct cursor {
   int64_t **levels;                   // registers of the way back: by level its column, then scratch
   int64_t **dims;                     // by dimension
   int64_t **back;                     // registers of the way there
-  int64_t *places;
   uint64_t *values;
   bool *bad, *bad_back;
   kl_entry_put *put;
@@ -68,48 +67,47 @@ static void slice(cursor *c, uint32_t d) {
   }
 }
 
+// Entry i becomes entry n, which is not behind it.
+static void move(cursor *c, int64_t i, int64_t n) {
+  uint32_t words = kl_value_words(c->r->s);
+  for (uint32_t d = 0; d < c->r->s->e->ndims; d++) c->dims[d][n] = c->dims[d][i];
+  for (uint32_t w = 0; w < words; w++) c->values[n * words + w] = c->values[i * words + w];
+}
+
 // Only what is not bad stays.
 static void compact(cursor *c) {
   int64_t n = 0;
   while (n < c->n && !c->bad[n]) n++;
-  for (int64_t i = n; i < c->n; i++) {
-    if (c->bad[i]) continue;
-    for (uint32_t d = 0; d < c->r->s->e->ndims; d++) c->dims[d][n] = c->dims[d][i];
-    c->places[n++] = c->places[i];
-  }
+  for (int64_t i = n; i < c->n; i++)
+    if (!c->bad[i]) move(c, i, n++);
   c->n = n;
 }
 
-// The same of entries that have the implicit value.
+static bool is_implicit(const cursor *c, int64_t i, uint32_t words) {
+  const uint64_t *v = c->values + i * words;
+  return v[0] == c->r->implicit[0] && v[words - 1] == c->r->implicit[words - 1];
+}
+
+// Only what has another value than the implicit one.
 static void drop_implicit(cursor *c) {
   uint32_t words = kl_value_words(c->r->s);
   int64_t n = 0;
-  for (int64_t i = 0; i < c->n; i++) {
-    const uint64_t *v = c->values + i * words;
-    if (v[0] == c->r->implicit[0] && v[words - 1] == c->r->implicit[words - 1]) continue;
-    if (n < i) {
-      for (uint32_t d = 0; d < c->r->s->e->ndims; d++) c->dims[d][n] = c->dims[d][i];
-      memcpy(c->values + n * words, v, words * sizeof *v);
-      c->places[n] = c->places[i];
-    }
-    n++;
-  }
+  while (n < c->n && !is_implicit(c, n, words)) n++;
+  for (int64_t i = n; i < c->n; i++)
+    if (!is_implicit(c, i, words)) move(c, i, n++);
   c->n = n;
 }
 
 static void flush(cursor *c) {
   const kl_reading *r = c->r;
   if (!c->n || c->ended) return;
-  kl_columns_run(&r->dims, c->n, c->levels, c->bad);
+  if (r->dims.nsteps || !r->plain || r->p.slices) kl_columns_run(&r->dims, c->n, c->levels, c->bad);
   if (!r->plain) mark_rest(c);
   for (uint32_t d = 0; r->p.slices && d < r->s->e->ndims; d++)
     if (r->p.slices[d].given) slice(c, d);
   if (!r->plain || r->p.slices) compact(c);
-  int64_t base = c->starts[r->s->nbuffers - 1];
-  for (int64_t i = 0; i < c->n; i++) c->places[i] += base;
-  if (r->p.values) kl_values_load(r->s, c->places, c->n, c->values);
   if (!r->p.all) drop_implicit(c);
-  if (c->n) c->ended |= !c->put(c->to, &(kl_entry_block){c->n, c->dims, r->p.values ? c->values : NULL, c->places});
+  if (c->n) c->ended |= !c->put(c->to, &(kl_entry_block){c->n, c->dims, c->values});
   c->n = 0;
 }
 
@@ -179,18 +177,28 @@ static void read_column(cursor *c, uint32_t l, int64_t begin, int64_t n) {
       out[i] = (int64_t)kl_bits_get(data, a->crd_bits, from + (begin + i) * a->columns) + lo;
 }
 
+// Values from this place on, of the entries behind those that are there.
+static void read_values(cursor *c, int64_t place, int64_t n) {
+  const kl_store *s = c->r->s;
+  kl_values_get(s, c->starts[s->nbuffers - 1] + place, n, c->values + c->n * kl_value_words(s));
+}
+
 static void read_tail(cursor *c, int64_t p, int64_t begin, int64_t end) {
   const kl_store *s = c->r->s;
   uint32_t l = c->r->tail;
-  for (int64_t n; begin < end && !c->ended; begin += n) {
+  for (int64_t n, place; begin < end && !c->ended; begin += n) {
     n = reserve(c, end - begin);
     if (sp_is_compressed(&s->e->levels[l])) {
       for (uint32_t k = l; k < s->e->nlevels; k++) read_column(c, k, begin, n);
-      for (int64_t i = 0; i < n; i++) c->places[c->n + i] = begin + i;
+      read_values(c, begin, n);
       c->n += n;
-    } else {
-      for (int64_t i = 0; i < n; i++) c->n += entry(c, l, p, begin + i, &c->levels[l][c->n], &c->places[c->n]);
+      continue;
     }
+    for (int64_t i = 0; i < n; i++)
+      if (entry(c, l, p, begin + i, &c->levels[l][c->n], &place)) {
+        read_values(c, place, 1);
+        c->n++;
+      }
   }
 }
 
@@ -244,8 +252,9 @@ static void read_piece(void *arg, uint32_t worker, int64_t piece, kl_entry_put *
   for (uint32_t l = s->nbatch; l-- > 0; rest /= s->l->binding.levels[l].size)
     c->at[l] = rest % s->l->binding.levels[l].size + s->l->binding.levels[l].lo;
   if (r->tail == s->e->nlevels) {
-    c->n = reserve(c, 1);
-    c->places[0] = 0;
+    reserve(c, 1);
+    read_values(c, 0, 1);
+    c->n = 1;
   } else if (r->top > s->nbatch) {
     split(piece % r->of_batch, r->of_batch, &begin, &end);
     read_top(c, begin, end);
@@ -262,7 +271,7 @@ static void read_piece(void *arg, uint32_t worker, int64_t piece, kl_entry_put *
 static bool open_cursor(kl_arena *a, const kl_reading *r, cursor *c) {
   uint32_t nd = r->s->e->ndims, nl = r->s->e->nlevels;
   size_t scratch = kl_columns_scratch(&r->dims), back = kl_columns_scratch(&r->back);
-  size_t words = KL_BLOCK * (nl + 1u + kl_value_words(r->s)) + scratch + back;
+  size_t words = KL_BLOCK * (nl + kl_value_words(r->s)) + scratch + back;
   int64_t *at = kl_arena_try_alloc(a, words * sizeof *at);
   c->r = r;
   c->levels = kl_arena_try_alloc(a, (r->dims.nregisters + 1u) * sizeof *c->levels);
@@ -272,7 +281,6 @@ static bool open_cursor(kl_arena *a, const kl_reading *r, cursor *c) {
   if (!at || !c->levels || !c->back || !c->dims || !c->bad) return false;
   c->bad_back = c->bad + KL_BLOCK;
   for (uint32_t l = 0; l < nl; l++, at += KL_BLOCK) c->levels[l] = at;
-  c->places = at, at += KL_BLOCK;
   c->values = (uint64_t *)at, at += KL_BLOCK * kl_value_words(r->s);
   kl_columns_open(&r->dims, at, c->levels);
   kl_columns_open(&r->back, at + scratch, c->back);

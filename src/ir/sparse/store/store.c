@@ -59,26 +59,26 @@ void kl_value_implicit(const kl_store *s, uint64_t value[KL_VALUE_WORDS]) {
   for (int part = 0; part < (kl_is_complex(t) ? 2 : 1); part++) kl_element_set(t, value, 0, part, x->bits[part]);
 }
 
-void kl_values_load(const kl_store *s, const int64_t *at, int64_t n, uint64_t *out) {
+void kl_values_get(const kl_store *s, int64_t at, int64_t n, uint64_t *out) {
   const void *data = s->arrays[s->nbuffers - 1].data;
   unsigned bits = kl_info(s->l->type.element.dtype)->bits;
   if (bits == 128)
-    for (int64_t i = 0; i < n; i++) memcpy(out + 2 * i, (const char *)data + at[i] * 16, 16);
+    memcpy(out, (const char *)data + at * 16, (size_t)n * 16);
   else if (bits == 32)
-    for (int64_t i = 0; i < n; i++) out[i] = ((const kl_u32 *)data)[at[i]];
+    for (int64_t i = 0; i < n; i++) out[i] = ((const kl_u32 *)data)[at + i];
   else
-    for (int64_t i = 0; i < n; i++) out[i] = kl_bits_get(data, bits, at[i]);
+    for (int64_t i = 0; i < n; i++) out[i] = kl_bits_get(data, bits, at + i);
 }
 
-void kl_values_store(const kl_store *s, const int64_t *at, int64_t n, const uint64_t *values, size_t stride) {
+void kl_values_put(const kl_store *s, int64_t at, int64_t n, const uint64_t *values) {
   void *data = s->arrays[s->nbuffers - 1].data;
   unsigned bits = kl_info(s->l->type.element.dtype)->bits;
   if (bits == 128)
-    for (int64_t i = 0; i < n; i++) memcpy((char *)data + at[i] * 16, values + (size_t)i * stride, 16);
+    memcpy((char *)data + at * 16, values, (size_t)n * 16);
   else if (bits == 32)
-    for (int64_t i = 0; i < n; i++) ((kl_u32 *)data)[at[i]] = (uint32_t)values[(size_t)i * stride];
+    for (int64_t i = 0; i < n; i++) ((kl_u32 *)data)[at + i] = (uint32_t)values[i];
   else
-    for (int64_t i = 0; i < n; i++) kl_bits_set(data, bits, at[i], values[(size_t)i * stride]);
+    for (int64_t i = 0; i < n; i++) kl_bits_set(data, bits, at + i, values[i]);
 }
 
 void kl_values_unpacked(const kl_store *s, const void *elements, int64_t n, uint64_t *out) {

@@ -66,9 +66,9 @@ static inline uint32_t kl_value_words(const kl_store *s) {
 }
 // The value of entries that are not stored.
 void kl_value_implicit(const kl_store *s, uint64_t value[KL_VALUE_WORDS]);
-// Of an array of values, element by element; `at` by their number.
-void kl_values_load(const kl_store *s, const int64_t *at, int64_t n, uint64_t *out);
-void kl_values_store(const kl_store *s, const int64_t *at, int64_t n, const uint64_t *values, size_t stride);
+// n of an array of values, from number `at` on.
+void kl_values_get(const kl_store *s, int64_t at, int64_t n, uint64_t *out);
+void kl_values_put(const kl_store *s, int64_t at, int64_t n, const uint64_t *values);
 // Of unpacked elements, one behind the other.
 void kl_values_unpacked(const kl_store *s, const void *elements, int64_t n, uint64_t *out);
 // sum += x, both unpacked: wraps, rounds once, or for pred.
@@ -78,8 +78,7 @@ void kl_value_add(kl_dtype t, void *sum, const void *x);
 typedef struct kl_entry_block {
   int64_t n;
   int64_t *const *dims;
-  const uint64_t *values; // [n][kl_value_words]; NULL where nobody asked for them
-  const int64_t *places;  // of values in their array; NULL where entries are in none
+  const uint64_t *values; // [n][kl_value_words]
 } kl_entry_block;
 // False ends it.
 typedef bool kl_entry_put(void *to, const kl_entry_block *b);
@@ -99,7 +98,6 @@ typedef struct kl_entry_source {
 typedef struct kl_reading kl_reading;
 typedef struct kl_reading_params {
   uint32_t workers;
-  bool values;            // wanted
   bool all;               // also those with the implicit value
   const kl_slice *slices; // by dimension, all known: entries of the slice, by its coordinates; NULL: all entries
 } kl_reading_params;
