@@ -315,13 +315,13 @@ uint32_t kl_graph_take(kl_graph *g, uint32_t a, uint32_t index) {
   return emit(g, in, 2, (uint32_t[]){a, index});
 }
 
-// `array` indices, the first dimensions of `s`.
+// `array` indices, the first dimensions of `s`, or of each of its elements where it is a tuple.
 static kl_instr scatter_of(kl_graph *g, const kl_shape *s, uint32_t array, kl_combiner by, kl_dtype t, bool unique) {
   kl_more *more = KL_NEW(&g->m->arena, kl_more);
-  uint32_t comp = g->combiners[by][t] - 1;
+  uint32_t comp = g->combiners[by][t] - 1, rest = (s->dtype == KILN_TUPLE ? s->elems[0] : s)->rank - array;
   *more = kl_no_more;
-  kl_ints window = numbers(g, s->rank - array + 1);
-  more->offset_dims = (kl_ints){s->rank - array, window.p + 1};
+  kl_ints window = numbers(g, rest + 1);
+  more->offset_dims = (kl_ints){rest, window.p + 1};
   more->collapsed_dims = more->start_index_map = numbers(g, array);
   more->index_vector_dim = 1;
   more->unique_indices = unique;
