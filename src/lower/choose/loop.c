@@ -278,9 +278,7 @@ static kiln_status shape_domain(kl_choosing *c, kl_domain *d, kl_part *parts) {
   for (uint32_t i = 0; i < d->nparts; i++) {
     shape_part(p, x, tail_lanes, d, &parts[i]);
     parts[i].first_block = l->grid;
-    parts[i].first_iteration = l->iterations;
     l->grid += parts[i].blocks;
-    l->iterations += parts[i].main.threads + parts[i].main.blocks;
   }
   if (p->target.machine == KL_NVPTX && l->grid > INT32_MAX)
     return kl_unsupported(c->cx, kl_root(p->comp)->span, "%lld elements need %lld blocks: a grid has at most 2^31-1",
@@ -475,20 +473,49 @@ static kiln_status write_roots(kl_walk *walk, const kl_domain *domain, const kl_
   return KILN_OK;
 }
 
-static kiln_status write_body(kl_choosing *c, const kl_domain *domain, const kl_part *part, kl_body *body) {
-  if (kl_body_is_empty(body)) return KILN_OK;
+// May lanes of a warp take what their neighbours have? All of its threads have elements.
+static bool has_neighbours(const kl_plan *p, const kl_part *part, const kl_body *body) {
+  bool whole = body == &part->main && kl_last_launch(p)->block % 32 == 0 && !p->flat && !p->together;
+  return whole && p->target.machine == KL_NVPTX && (body->threads || lane_bits(body) == 0);
+}
+
+// What came of writing a body once.
+typedef enum written { IS_WRITTEN, WOULD_SHIFT, SHIFTS_NOTHING } written;
+
+// Of `threads` where lanes would take what neighbours have, and of warps and lanes where they do not, nothing is kept.
+static kiln_status try_body(kl_choosing *c, const kl_domain *domain, const kl_part *part, kl_body *body, bool shifts,
+                            written *out) {
   kl_writer w;
   kl_walk walk;
+  bool threads = body->threads > 0;
   kl_write_begin(&w, c->cx, c->plan, body);
   allow_exchanges(&w);
+  w.shifts = shifts;
   kl_walk_begin(&walk, c->cx, c->plan, &c->slots, &w);
   kiln_status st = write_roots(&walk, domain, part);
   kl_walk_free(&walk);
-  if (st == KILN_OK)
+  *out = w.would_shift ? WOULD_SHIFT : shifts && !threads && !w.nshifted ? SHIFTS_NOTHING : IS_WRITTEN;
+  if (st == KILN_OK && *out != WOULD_SHIFT)
     kl_write_end(&w);
   else
     kl_write_free(&w);
   return st;
+}
+
+// Threads that lie in one row are numbered by blocks, warps and lanes where lanes take what neighbours have.
+static kiln_status write_body(kl_choosing *c, const kl_domain *domain, const kl_part *part, kl_body *body) {
+  if (kl_body_is_empty(body)) return KILN_OK;
+  written first, then = IS_WRITTEN;
+  kl_body in_a_row = *body, in_warps;
+  KL_TRY(try_body(c, domain, part, body, has_neighbours(c->plan, part, body), &first));
+  if (first != WOULD_SHIFT) return KILN_OK;
+  kl_domain alone = {.times = 1, .at_once = 1, .pieces = 1};
+  shape_chunks(c->plan, &in_warps, (share){body->lanes, body->lanes, false}, &alone, part->main_blocks);
+  *body = in_warps;
+  KL_TRY(try_body(c, domain, part, body, true, &then));
+  if (then == IS_WRITTEN) return KILN_OK;
+  *body = in_a_row;
+  return try_body(c, domain, part, body, false, &then);
 }
 
 // --- the plan -------------------------------------------------------------------------------------------------------
@@ -539,6 +566,16 @@ static kiln_status make_parts(kl_choosing *c, kl_domains *d) {
   return KILN_OK;
 }
 
+// When all bodies are written, as some change from threads to blocks.
+static void number_iterations(kl_plan *p) {
+  kl_plan_launch *l = kl_last_launch(p);
+  l->iterations = 0;
+  for (uint32_t i = l->first_part; i < l->first_part + l->nparts; i++) {
+    p->parts[i].first_iteration = l->iterations;
+    l->iterations += p->parts[i].main.threads + p->parts[i].main.blocks;
+  }
+}
+
 kiln_status kl_loop_results(kl_choosing *c, const bool *made, const kl_update *const *updates) {
   size_t nroots = kl_shape_leaf_count(kl_root(c->plan->comp)->shape);
   kl_domains domains = {.updates = updates ? updates : KL_NEW_N(c->arena, const kl_update *, nroots + 1)};
@@ -552,6 +589,7 @@ kiln_status kl_loop_results(kl_choosing *c, const bool *made, const kl_update *c
       KL_TRY(write_body(c, &domains.p[i], part, &part->tail));
     }
   }
+  number_iterations(c->plan);
   return KILN_OK;
 }
 

@@ -1,6 +1,6 @@
 // Writing plans: steps, stores, loops and branches into a tree of nodes.
 
-#include "lower/plan/write.h"
+#include "lower/plan/shifted.h"
 
 static kl_open_nest *innermost(kl_writer *w) {
   return &w->open.p[w->open.n - 1];
@@ -303,12 +303,24 @@ static bool has_halves(const kl_writer *w, const kl_access *a, const kl_slot_inf
   return a->vec * kl_info(info->shape->dtype)->bits == SECTOR_BITS && coefficient(linear, x->lane) == (int64_t)a->vec;
 }
 
+uint32_t kl_find_load(const kl_writer *w, uint32_t slot, const kl_aff *place, uint32_t guard) {
+  for (uint32_t i = (uint32_t)w->steps.n; i-- > 0;) {
+    const kl_step *s = &w->steps.p[i];
+    if (s->kind != KL_STEP_LOAD || s->access.slot != slot || s->access.guard != guard) continue;
+    if (w->written.p[i].place == place && kl_scope_is_open(w, w->written.p[i].scope)) return i;
+  }
+  return KL_NONE;
+}
+
 uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, const kl_aff *linear, uint32_t guard,
                        const kl_instr *from) {
   kl_step s = {.kind = KL_STEP_LOAD, .dtype = info->shape->dtype, .instr = from};
-  uint32_t n = 0;
+  uint32_t n = 0, found = KL_NONE;
   guard = kl_guard_rows(w, info, linear, guard, true);
+  if (w->shifts && kl_load_shifted(w, slot, info, linear, from, &found)) return found;
   s.access = kl_load_plan(&w->guards, w->arena, info, slot, linear, guard);
+  if (w->nshifted && info->kind == KL_SLOT_IN) found = kl_find_load(w, slot, linear, s.access.guard);
+  if (found != KL_NONE) return found;
   while (may_widen(w, n, &s.access, info)) {
     const kl_exchange *x = &w->exchanges[n];
     const kl_aff *place = kl_exchanged(&w->guards, x, linear);

@@ -119,6 +119,10 @@ typedef struct kl_writer {
   // What neighbours exchange of a load that they make once for all rounds of a loop, so that each request is of whole
   // sectors; NULL: nothing.
   const kl_exchange *filling;
+  // Loads may take elements of what neighbouring lanes load (shifted.c); how many have. Of a body of threads nothing
+  // is: `would`: of one with warps and lanes it may be.
+  bool shifts, would_shift;
+  uint32_t nshifted;
   uint32_t held;     // words of 32 bits that a thread holds of what stands before loops that it was written in
   bool splits_bytes; // a result is stored in parts of bytes, which other threads may have others of
 } kl_writer;
@@ -152,6 +156,8 @@ uint32_t kl_write_exchange(kl_writer *w, const kl_exchange *x, uint32_t value);
 uint32_t kl_write_choose(kl_writer *w, uint32_t guard, uint32_t yes, uint32_t no); // guard KL_NONE: yes
 // A value in the type that it has in memory: a word of as many bits, or of more, which are zero above it.
 uint32_t kl_write_word(kl_writer *w, uint32_t value, kl_dtype word);
+// An earlier load of the place under the guard, to be had here, of what nobody changes; KL_NONE: there is none.
+uint32_t kl_find_load(const kl_writer *w, uint32_t slot, const kl_aff *place, uint32_t guard);
 // Loads and stores take as many of the writer's exchanges as make fewer accesses.
 uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, const kl_aff *linear, uint32_t guard,
                        const kl_instr *from);

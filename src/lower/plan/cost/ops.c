@@ -121,6 +121,14 @@ int64_t kl_exchanged_words(const kl_body *b, const kl_step *s) {
   return (words ? copies * bits / 32 : copies * ((bits + 31) / 32)) / 2;
 }
 
+// Guards that are known for each copy choose nothing.
+static uint32_t open_guards(const kl_body *b, const kl_step *s) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i + 1 < s->noperands; i++)
+    n += (kl_guard_vars(b, s->guards[i]) & ~kl_bound(b, KL_BIND_REG)) != 0;
+  return n;
+}
+
 enum { QUOTIENT = 5, RECIPROCAL = 20, FEW_QUOTIENTS = 4 }; // of several numbers divided by one: each, and once
 
 static bool divides_by_one(const kl_plan *p, const kl_body *b, const kl_step *s) {
@@ -136,7 +144,7 @@ double kl_step_instructions(const kl_plan *p, const kl_body *b, const kl_step *s
   switch (s->kind) {
   case KL_STEP_OP: return copies * of_op(s->noperands ? b->steps[s->operands[0]].dtype : s->dtype, s->dtype, s->op.op);
   case KL_STEP_FMA: return copies;
-  case KL_STEP_CHOOSE: return copies * words * (s->noperands - 1);
+  case KL_STEP_CHOOSE: return copies * words * open_guards(b, s);
   case KL_STEP_SPLIT:
   case KL_STEP_JOIN: return copies * words;
   case KL_STEP_IOTA:

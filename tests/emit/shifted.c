@@ -1,0 +1,91 @@
+// Elements beside a thread's own, which lanes of a warp take from their neighbours: every shift of a vector, rows that
+// begin anywhere, padding on either side, several shifts at once; in whole blocks and behind them. The evaluator
+// judges; host and simulator have the same bits.
+#include "harness.h"
+#include "support/context.h"
+#include "support/random.h"
+#include "support/share.h"
+
+#include <stdio.h>
+
+static const char *const types[] = {"f32", "bf16", "f64", "f16", "u8", "s16", "c64", "pred", "f8e5m2", "s64", "s4"};
+
+enum { SLICES = 6, CASES = 60, MOST_SHIFT = 17 };
+
+// Of $R rows with $C elements that lie $P apart, those $S from their beginning on; $T the type.
+static const char *const rows[] = {
+    "x = $T[$R,$P] parameter(0) ROOT r = $T[$R,$C] slice(x), slice={[0:$R],[$S:$E]}",
+    "x = $T[$R,$P] parameter(0) a = $T[$R,$C] slice(x), slice={[0:$R],[$S:$E]} b = $T[$R,$C] slice(x), "
+    "slice={[0:$R],[0:$C]} ROOT r = ($T[$R,$C], $T[$R,$C]) tuple(a, b)",
+    "x = $T[$R,$C] parameter(0) z = $T[] parameter(1) p = $T[$R,$P] pad(x, z), padding=0_0x$S_$G ROOT r = $T[$R,$C] "
+    "slice(p), slice={[0:$R],[$G:$F]}",
+    "x = $T[$R,$C] parameter(0) y = $T[$R,$P] parameter(1) a = $T[$R,$C] slice(y), slice={[0:$R],[$S:$E]} c = "
+    "$T[$R,$D] concatenate(x, a), dimensions={1} ROOT r = $T[$R,$C] slice(c), slice={[0:$R],[$S:$E]}",
+    "x = $T[$R,$P] parameter(0) y = $T[$R,$P] reverse(x), dimensions={0} ROOT r = $T[$R,$C] slice(y), "
+    "slice={[0:$R],[$S:$E]}",
+};
+
+typedef struct shape {
+  const char *type;
+  int64_t rows, columns, pitch, shift;
+} shape;
+
+static void put(kl_sb *b, const char *form, const shape *x) {
+  for (; *form; form++) {
+    if (*form != '$') {
+      kl_sbf(b, "%c", *form);
+      continue;
+    }
+    form++;
+    int64_t n = *form == 'R'   ? x->rows
+                : *form == 'C' ? x->columns
+                : *form == 'P' ? x->pitch
+                : *form == 'S' ? x->shift
+                : *form == 'E' ? x->shift + x->columns
+                : *form == 'G' ? x->pitch - x->columns - x->shift
+                : *form == 'F' ? x->pitch - x->shift
+                               : 2 * x->columns;
+    if (*form == 'T')
+      kl_sb_puts(b, x->type);
+    else
+      kl_sbf(b, "%lld", (long long)n);
+  }
+}
+
+static int64_t below(uint64_t n) {
+  return (int64_t)(random_bits() % n);
+}
+
+// A few rows of many elements, as warps lie in them, or many of few.
+static shape draw(void) {
+  shape x = {.type = types[below(KL_COUNT(types))]};
+  x.rows = 1 + below(5);
+  x.columns = below(3) ? 1024 * (1 + below(4)) : 3 + below(5000);
+  if (below(5) == 0) x.rows = 260, x.columns = 20 + below(8);
+  x.shift = below(MOST_SHIFT);
+  x.pitch = x.columns + x.shift + below(9);
+  return x;
+}
+
+START_TEST(shifts) {
+  for (uint64_t seed = (uint64_t)_i; seed < share_of(CASES); seed += SLICES) {
+    random_seed(seed);
+    shape x = draw();
+    kl_sb text;
+    kl_sb_init(&text, cx);
+    kl_sb_puts(&text, "HloModule m\n\nENTRY fusion {\n");
+    put(&text, rows[below(KL_COUNT(rows))], &x);
+    kl_sb_puts(&text, "\n}\n");
+    kiln_module *m = NULL;
+    if (kiln_module_parse(cx, "shifted.hlo", text.p, text.n, &m) != KILN_OK)
+      give_up((unsigned)seed, "parsing", cx, text.p);
+    run_both_and_check(cx, m, machines[seed % (MACHINES - 1)], (unsigned)seed, text.p);
+    kiln_module_destroy(&m);
+    kl_sb_free(&text);
+  }
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("shifted", EACH(make_context, drop_context), {shifts, SLICES});
+}
