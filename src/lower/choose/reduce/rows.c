@@ -397,12 +397,37 @@ static bool first_lane(rows *x, uint32_t outer, uint32_t *guard) {
   return !never;
 }
 
+// Where a row's parts lie in shared memory. A lane takes some neighbours, 16 bytes at once; behind these lies a gap as
+// wide where they are more, so that what lanes take at one time lies in different banks.
+enum { BANKED_BYTES = 16 };
+
+static int64_t parts_of_lane(const rows *x) {
+  return x->part == KL_NONE ? 1 : x->g.w.body->vars[x->part].extent;
+}
+
+static int64_t gap_of(const rows *x, const kl_folding *f) {
+  int64_t bytes = BANKED_BYTES;
+  for (uint32_t i = 0; i < f->by->n; i++) bytes = kl_least(bytes, (kl_info(kl_in_bytes(f->by->type[i]))->bits + 7) / 8);
+  bool gaps = x->g.c->plan->target.machine == KL_NVPTX && parts_of_lane(x) * bytes > BANKED_BYTES;
+  return gaps ? BANKED_BYTES / bytes : 0;
+}
+
+static int64_t room_of_row(const rows *x, const kl_folding *f) {
+  return x->d.in_block + kl_ceil_div(x->d.in_block, parts_of_lane(x)) * gap_of(x, f);
+}
+
+static const kl_aff *place_of_part(rows *x, const kl_folding *f, const kl_aff *part) {
+  const kl_aff *run = kl_aff_floordivc(x->g.p, part, parts_of_lane(x));
+  const kl_aff *at = kl_aff_addmul(x->g.p, part, run, gap_of(x, f));
+  return kl_aff_addmul(x->g.p, at, x->row_at_once, room_of_row(x, f));
+}
+
 static void put_parts(rows *x, kl_folding *f, const uint32_t *values, const uint32_t *slots) {
   bool never;
   uint32_t keep;
   first_lane(x, KL_NONE, &keep);
   keep = kl_guard_and(&x->g.w.guards, keep, x->s, 0, x->d.in_block - 1, &never);
-  kl_fold_put(f, slots, kl_aff_addmul(x->g.p, x->s, x->row_at_once, x->d.in_block), keep, values);
+  kl_fold_put(f, slots, place_of_part(x, f, x->s), keep, values);
 }
 
 // Each lane takes neighbouring parts, as many as a register variable counts; on a GPU as many lanes have all of them.
@@ -412,10 +437,10 @@ static kiln_status fold_parts(rows *x, kl_folding *f, uint32_t *values, const ui
   if (x->g.c->plan->target.machine == KL_HOST) lanes = x->d.lanes;
   const kl_aff *lane = x->lane == KL_NONE ? kl_aff_const(p, 0) : kl_aff_modc(p, kl_aff_dim(p, x->lane), lanes);
   const kl_aff *part = lane;
-  if (x->part != KL_NONE) part = kl_aff_addmul(p, kl_aff_dim(p, x->part), lane, x->g.w.body->vars[x->part].extent);
+  if (x->part != KL_NONE) part = kl_aff_addmul(p, kl_aff_dim(p, x->part), lane, parts_of_lane(x));
   bool never;
   uint32_t there = kl_guard_and(&x->g.w.guards, KL_NONE, part, 0, x->d.in_block - 1, &never);
-  kl_fold_get(f, slots, kl_aff_addmul(p, part, x->row_at_once, x->d.in_block), there, values);
+  kl_fold_get(f, slots, place_of_part(x, f, part), there, values);
   KL_TRY(kl_fold_pairs(f, x->part, values));
   return kl_fold_lanes(f, x->lane, lanes, true, KL_NONE, values);
 }
@@ -474,7 +499,7 @@ static kiln_status fold_level(rows *x, uint32_t level) {
     kl_folding f = kl_folding_of(&x->g, i);
     KL_TRY(fold_leaves(x, &f, values[i]));
     if (x->d.in_block == 1) continue;
-    kl_fold_room(&f, x->d.in_block * x->d.rows_in_block * x->d.rows_in_warp, values[i], slots[i]);
+    kl_fold_room(&f, room_of_row(x, &f) * x->d.rows_in_block * x->d.rows_in_warp, values[i], slots[i]);
     put_parts(x, &f, values[i], slots[i]);
   }
   if (x->step != KL_NONE) kl_write_loop_end(&x->g.w, NULL);
