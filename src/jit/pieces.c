@@ -9,8 +9,9 @@
 #include "lower/choose/choose.h"
 #include "lower/fuse/fuse.h"
 
-// Of an ENTRY without fusions that is tried as one kernel.
-enum { MOST_HEROES = 4 };
+// Of an ENTRY without fusions that is tried as one kernel; of reductions over the same dims, which read what there is
+// once.
+enum { MOST_HEROES = 4, MOST_ALIKE = 8 };
 
 typedef struct pieces {
   kl_ctx *cx;
@@ -35,6 +36,18 @@ static void replace(pieces *p, kiln_module **own, kiln_module *made) {
 // --- fusions
 // ----------------------------------------------------------------------------------------------------------
 
+// Do all reductions go over elements of the same dims, such as the rows' and the columns' of a norm's backward pass?
+static bool are_alike(const kl_comp *c) {
+  const kl_shape *first = NULL;
+  for (uint32_t i = 0; i < c->ninstr; i++) {
+    if (c->instr[i].op != KL_OP_REDUCE) continue;
+    const kl_shape *s = kl_operand(c, &c->instr[i], 0)->shape;
+    if (first && !kl_shape_same_dims(first, s)) return false;
+    first = s;
+  }
+  return true;
+}
+
 // Is ENTRY more than fusions, and more than one kernel is likely to make?
 static bool is_mixed(pieces *p) {
   const kl_comp *c = &p->m->comp[p->m->entry];
@@ -49,7 +62,8 @@ static bool is_mixed(pieces *p) {
     heroes += kl_is_apart(in);
     reductions += in->op == KL_OP_REDUCE;
   }
-  if (p->trial == KL_AS_IT_IS) return fusions ? others : heroes > MOST_HEROES || heroes > reductions + 1;
+  if (p->trial == KL_AS_IT_IS)
+    return fusions ? others : heroes > (are_alike(c) ? MOST_ALIKE : MOST_HEROES) || heroes > reductions + 1;
   return others;
 }
 
