@@ -245,6 +245,24 @@ START_TEST(undetermined_ops_are_refused) {
 }
 END_TEST
 
+// In a format that overflows to NaN: where an end of what is right does, NaN is right, and so are all values up to
+// there.
+START_TEST(ends_that_overflow) {
+  static const double right[] = {288, 416, 448};
+  kl_result r;
+  kiln_module *m = parse("HloModule t ENTRY e { x = f8e4m3fn[1,1] constant({{1}}) s = f8e4m3fn[1] constant({16}) "
+                         "z = f8e4m3fn[1] constant({0}) ROOT r = f8e4m3fn[1,1] batch-norm-inference(x, s, z, z, z), "
+                         "epsilon=0.001, feature_index=1 }");
+  EXPECT(kl_eval(cx, m, m->entry, NULL, &(kl_eval_opts){.intervals = true}, &r) == KILN_OK, "%s", last_finding());
+  for (size_t i = 0; i < KL_COUNT(right); i++)
+    EXPECT(kl_result_allows(&r, 0, (uint64_t[2]){kl_float_encode(KILN_F8E4M3FN, right[i]), 0}), "%g is not right",
+           right[i]);
+  EXPECT(kl_result_allows(&r, 0, (uint64_t[2]){0x7f, 0}), "NaN is not right");
+  kl_result_free(cx, &r);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 typedef struct meter {
   size_t live, calls, fail_at; // fail_at: which large allocation fails, from 1
 } meter;
@@ -315,6 +333,6 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("eval_composite", EACH(make_context, drop_context), {computed_cases, (int)KL_COUNT(files)},
-                   {undetermined_ops_are_refused, (int)KL_COUNT(refused)},
+                   {undetermined_ops_are_refused, (int)KL_COUNT(refused)}, {ends_that_overflow},
                    {memory_is_given_back, (int)KL_COUNT(large)});
 }
