@@ -162,6 +162,9 @@ static const struct {
      NOTHING, NULL, 0, 0},
     {HEADER BEGIN ".local .align 4 .b8 l[16];\nst.local.b32 [l], %r1;\nld.local.b32 %r2, [l+4];\n" STORE("%r2") END,
      OUTPUT, "st.global", 0, 32},
+    {HEADER BEGIN "stacksave.u64 %rd8;\nalloca.u64 %rd9, 16, 16;\nst.local.b32 [%rd9], %r1;\nstackrestore.u64 %rd8;\n"
+                  "alloca.u64 %rd9, 16, 16;\nld.local.b32 %r2, [%rd9];\n" STORE("%r2") END,
+     OUTPUT, "st.global", 0, 32},
     {HEADER BEGIN
      ".shared .align 4 .b8 s[512];\nshl.b32 %r6, %r1, 2;\nmov.u32 %r5, s;\nadd.u32 %r5, %r5, %r6;\n"
      "cp.async.ca.shared.global [%r5], [%rd2], 4;\ncp.async.wait_all;\nld.shared.b32 %r2, [%r5];\n" STORE("%r2") END,
