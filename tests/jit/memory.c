@@ -293,6 +293,7 @@ static void last_word(void *user, size_t size) {
 // The context itself is made before the counting begins.
 static int child(int row, size_t fail_at) {
   hook h = {0};
+  open_gpu();
   kiln_context_params p = {.struct_size = sizeof p, .allocator = {&h, resize, last_word}};
   kiln_context *own = kiln_context_create(&p);
   h.calls = 0;
