@@ -117,7 +117,8 @@ int report(kiln_context *cx, kiln_status s) {
   case KILN_OK: return EXIT_DONE;
   case KILN_E_UNSUPPORTED: return EXIT_NOT_SUPPORTED;
   case KILN_E_DEVICE:
-  case KILN_E_INTERNAL: return EXIT_DEVICE;
+  case KILN_E_INTERNAL:
+  case KILN_E_CANCELLED: return EXIT_DEVICE;
   default: return EXIT_BAD_INPUT;
   }
 }

@@ -34,7 +34,8 @@ extern "C" {
 #define KILN_VERSION_MINOR 1
 #define KILN_VERSION_PATCH 0
 
-// The command's exit status is 0 for OK, 2 for INVALID and MEMORY, 3 for UNSUPPORTED, 4 for DEVICE and INTERNAL.
+// The command's exit status is 0 for OK, 2 for INVALID and MEMORY, 3 for UNSUPPORTED, 4 for DEVICE, INTERNAL and
+// CANCELLED.
 typedef enum kiln_status {
   KILN_OK = 0,
   KILN_E_INVALID,     // the caller's input is wrong; the diagnostic says where and what was expected
@@ -42,6 +43,7 @@ typedef enum kiln_status {
   KILN_E_MEMORY,      // an allocation whose size comes from the input failed
   KILN_E_DEVICE,      // the device or its driver failed
   KILN_E_INTERNAL,    // a defect in kiln; please report it
+  KILN_E_CANCELLED,   // the caller has ended it, or its time was over
 } kiln_status;
 
 typedef struct kiln_context kiln_context;

@@ -62,6 +62,13 @@ typedef struct kiln_compile_params {
   // than this (kiln_artifact_less), which are launched where one is not aligned to argument_align. They take as long to
   // compile and to load as the others. On the host any buffer does, and this is nothing.
   uint32_t least_align;
+  // Code is made in a process of its own, so that nothing that LLVM does there reaches this one: a crash is INTERNAL,
+  // with the signal. The first compilation of a context starts it, and it lives until the context ends; the same
+  // artifact and findings come of it. No after_pass.
+  bool isolate;
+  double time_limit;  // of `isolate`: seconds, after which the process is killed: CANCELLED; 0: none
+  const char *worker; // of `isolate`: the program; NULL: $KILN_WORKER, or kiln-worker beside the library
+                      // (kiln/worker.h)
 } kiln_compile_params;
 
 // Compiles ENTRY: each `fusion` instruction of it is a kernel, and other instructions are put into fusions by what

@@ -17,5 +17,7 @@
 #include <kiln/xla.h>
 #include <kiln/cache.h>
 #include <kiln/bundle.h>
+#include <kiln/job.h>
+#include <kiln/worker.h>
 
 #endif

@@ -60,6 +60,7 @@ using map_owner = owner<kiln_map, kiln_map_destroy>;
 using indexing_owner = owner<kiln_indexing, kiln_indexing_destroy>;
 using tiling_owner = owner<kiln_tiling, kiln_tiling_destroy>;
 using artifact_owner = owner<kiln_artifact, kiln_artifact_destroy>;
+using job_owner = owner<kiln_job, kiln_job_destroy>;
 using bundle_owner = owner<kiln_bundle, kiln_bundle_destroy>;
 using cache_owner = owner<kiln_cache, kiln_cache_close>;
 using kernel_owner = owner<kiln_kernel, kiln_kernel_destroy>;

@@ -19,6 +19,7 @@ from .arrays import ArrayType, hlo_dtype, numpy_dtype
 from .artifact import Argument, Artifact, Cache, Launch, Manifest, Slot, compile, load
 from .device import Device, DeviceArray, cuda, findings, simulator
 from .errors import (
+    CancelledError,
     DeviceError,
     Error,
     Finding,
@@ -44,6 +45,7 @@ __all__ = [
     "Argument",
     "ArrayType",
     "Cache",
+    "CancelledError",
     "Artifact",
     "Device",
     "DeviceArray",

@@ -13,7 +13,7 @@ MAX_RANK = 32
 HASH_SIZE = 16
 NO_SLOT = 0xFFFFFFFF
 
-OK, INVALID, UNSUPPORTED, MEMORY, DEVICE, INTERNAL = range(6)
+OK, INVALID, UNSUPPORTED, MEMORY, DEVICE, INTERNAL, CANCELLED = range(7)
 ERROR, WARNING, NOTE = range(3)
 TEXT_PTX, TEXT_PLAN, TEXT_LLVM, TEXT_EXPLAIN, TEXT_EXPLAIN_JSON, TEXT_HLO = range(6)
 KEEP_PLAN, KEEP_LLVM, KEEP_EXPLAIN, KEEP_HLO = 1, 2, 4, 8
@@ -132,6 +132,9 @@ class CompileParams(Params):
         ("sparse_slots", c.POINTER(SparseSlot)),
         ("sparse_slot_count", c.c_size_t),
         ("least_align", c.c_uint32),
+        ("isolate", c.c_bool),
+        ("time_limit", c.c_double),
+        ("worker", c.c_char_p),
     ]
 
 

@@ -57,10 +57,15 @@ class InternalError(Error, RuntimeError):
     """A defect in kiln; please report it."""
 
 
+class CancelledError(Error, RuntimeError):
+    """Somebody has ended it, or its time was over."""
+
+
 ERRORS: Dict[int, Type[Error]] = {
     abi.INVALID: InvalidError,
     abi.UNSUPPORTED: UnsupportedError,
     abi.MEMORY: OutOfMemoryError,
     abi.DEVICE: DeviceError,
     abi.INTERNAL: InternalError,
+    abi.CANCELLED: CancelledError,
 }

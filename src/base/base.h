@@ -202,6 +202,8 @@ void kl_read_source(kl_ctx *cx, const kl_source *src);
 // over-long parts of the source line are made harmless in the rendered text.
 kiln_status kl_fail(kl_ctx *cx, kiln_status s, kl_span where, const char *fmt, ...) KL_PRINTF(4, 5);
 kiln_status kl_vfail(kl_ctx *cx, kiln_status s, kl_span where, const char *fmt, va_list ap);
+// A finding as another context has it.
+void kl_diag_repeat(kl_ctx *cx, const kiln_diagnostic *d);
 void kl_warn(kl_ctx *cx, kl_span where, const char *fmt, ...) KL_PRINTF(3, 4);
 // Findings that nobody is to hear of, because what they are about was tried in another way: those from one mark to
 // another, of the same context and with none cleared in between.
@@ -253,6 +255,16 @@ typedef struct kl_line {
   size_t pos, start, number;
 } kl_line;
 
+// Work that somebody follows, and may want to end: what it has done of all that there is to do so far, which may begin
+// again where something else is tried.
+typedef struct kl_watch {
+  atomic_bool stop; // soon, please
+  void (*step)(void *user, size_t done, size_t all);
+  void *user;
+} kl_watch;
+// Between two pieces of work of the context: CANCELLED where it is to stop.
+kiln_status kl_go_on(kl_ctx *cx, size_t done, size_t all);
+
 struct kiln_context {
   kiln_allocator allocator;
   atomic_size_t holders;  // the caller's handle, and what is made from it
@@ -266,7 +278,8 @@ struct kiln_context {
   size_t dropped;               // findings not kept: too many, or no memory for them
   kiln_diagnostic dropped_note; // stands behind the last finding if dropped > 0
   char dropped_message[64], dropped_text[80];
-  kl_slot jit; // set by src/jit at first use
+  kl_slot jit;     // set by src/jit at first use
+  kl_watch *watch; // NULL: nobody does
 };
 
 #endif

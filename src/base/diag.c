@@ -241,6 +241,19 @@ static void report(kl_ctx *cx, kiln_severity severity, kiln_status s, kl_span wh
   if (cx->diags.n >= room || !keep(cx, d, where, fmt, ap)) drop(cx);
 }
 
+void kl_diag_repeat(kl_ctx *cx, const kiln_diagnostic *d) {
+  kiln_diagnostic own = *d;
+  if (d->severity == KILN_ERROR) cx->errors++;
+  own.file = d->file ? try_text(cx, d->file) : NULL;
+  own.message = try_text(cx, d->message);
+  own.text = try_text(cx, d->text);
+  bool whole = own.message && own.text && (own.file || !d->file);
+  if (cx->diags.n >= MAX_KEPT || !whole || !reserve_finding(cx))
+    drop(cx);
+  else
+    cx->diags.p[cx->diags.n++] = own;
+}
+
 kiln_status kl_vfail(kl_ctx *cx, kiln_status s, kl_span where, const char *fmt, va_list ap) {
   cx->errors++;
   report(cx, KILN_ERROR, s, where, fmt, ap);
@@ -310,6 +323,7 @@ const char *kiln_status_name(kiln_status s) {
   case KILN_E_MEMORY: return "out of memory";
   case KILN_E_DEVICE: return "device error";
   case KILN_E_INTERNAL: return "internal error";
+  case KILN_E_CANCELLED: return "cancelled";
   }
   return "unknown status";
 }

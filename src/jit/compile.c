@@ -1,8 +1,10 @@
 // kiln_compile: the kernels of ENTRY to plans, plans to one LLVM module, the module to code; and the artifact that
 // holds it.
 
+#include "jit/apart/apart.h"
 #include "jit/jit.h"
 #include "jit/kernels.h"
+#include "jit/params.h"
 #include "jit/pieces.h"
 #include "ir/densify/densify.h"
 #include "ir/rewrite/expand/expand.h"
@@ -456,7 +458,8 @@ static kiln_status compile_kernels(job *j) {
   j->first_launch = KL_NEW_N(&j->scratch, uint32_t, j->kernels.n + 1);
   for (uint32_t i = 0; i < j->kernels.n && st == KILN_OK; i++) {
     j->first_launch[i] = (uint32_t)j->launches.n;
-    st = compile_kernel(j, i);
+    st = kl_go_on(j->cx, i, j->kernels.n + 1u);
+    if (st == KILN_OK) st = compile_kernel(j, i);
   }
   j->first_launch[j->kernels.n] = (uint32_t)j->launches.n;
   for (uint32_t i = 0; i < j->kernels.n; i++)
@@ -478,6 +481,7 @@ static kiln_status generate(job *j) {
     KL_TRY(keep_text(j, KILN_TEXT_EXPLAIN_JSON, j->explained_json.p, j->explained_json.n));
   }
   if (j->params.keep & KILN_KEEP_LLVM) KL_TRY(keep_llvm(j));
+  KL_TRY(kl_go_on(j->cx, j->kernels.n, j->kernels.n + 1u));
   LLVMModuleRef m = j->module;
   j->module = NULL;
   LLVMMemoryBufferRef code;
@@ -714,32 +718,13 @@ static kiln_status expand(job *j) {
   return KILN_OK;
 }
 
-static kiln_status check_params(kl_ctx *cx, const kiln_compile_params *p) {
-  uint32_t al = p->argument_align;
-  if (al && (al & (al - 1) || al > 4096))
-    return kl_invalid(cx, KL_NOWHERE, "argument_align is %u: expected a power of two up to 4096", al);
-  uint32_t least = p->least_align, most = al ? al : 16;
-  if (least && (least & (least - 1) || least >= most))
-    return kl_invalid(cx, KL_NOWHERE, "least_align is %u: expected a power of two below argument_align, %u", least,
-                      most);
-  if (p->alias_count && !p->aliases)
-    return kl_invalid(cx, KL_NOWHERE, "aliases: expected %zu of them, found NULL", p->alias_count);
-  if (p->sparse_slot_count && !p->sparse_slots)
-    return kl_invalid(cx, KL_NOWHERE, "sparse_slots: expected %zu of them, found NULL", p->sparse_slot_count);
-  if ((unsigned)p->numerics > KILN_NUMERICS_FAST)
-    return kl_invalid(cx, KL_NOWHERE, "numerics is %d: expected strict (0) or fast (1)", (int)p->numerics);
-  if (p->max_count < 0)
-    return kl_invalid(cx, KL_NOWHERE, "max_count is %lld: expected 0 or more", (long long)p->max_count);
-  return KILN_OK;
-}
-
 // Stores the artifact, or with `plan_only` nothing.
 static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params,
                            const kl_strategy *strategy, bool plan_only, kiln_artifact **out) {
   job j = {.cx = cx, .given = m, .origin = m, .plan_only = plan_only, .strategy = *strategy};
   kiln_device_info device;
   KL_TRY(KL_PARAMS_IN(cx, kiln_compile_params, params, &j.params));
-  KL_TRY(check_params(cx, &j.params));
+  KL_TRY(kl_params_check(cx, &j.params));
   if (j.params.device) {
     KL_TRY(KL_PARAMS_IN(cx, kiln_device_info, j.params.device, &device));
     j.params.device = &device;
@@ -802,9 +787,12 @@ static kiln_status run_both(kl_ctx *cx, const kiln_module *m, const kiln_compile
 
 kiln_status kiln_compile(kiln_context *cx, const kiln_module *m, const kiln_compile_params *params,
                          kiln_artifact **out) {
+  kiln_compile_params p;
   KL_CLEAR(out);
   KL_EXPECT(cx, m, out);
-  return run_both(cx, m, params, &(kl_strategy){0}, false, out);
+  KL_TRY(KL_PARAMS_IN(cx, kiln_compile_params, params, &p));
+  KL_TRY(kl_params_check(cx, &p));
+  return p.isolate ? kl_compile_apart(cx, m, &p, out) : run_both(cx, m, &p, &(kl_strategy){0}, false, out);
 }
 
 kiln_status kl_compile_as(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params,

@@ -18,7 +18,9 @@ typedef struct kl_machine_entry {
 
 typedef struct kl_jit {
   VEC(kl_machine_entry) machines;
+  struct kl_worker *worker; // compiles in a process of its own (apart/); NULL: none yet
 } kl_jit;
+void kl_worker_end(kl_ctx *cx, struct kl_worker **w);
 
 // The context's state, made at first use. Initialises LLVM's targets once per process; checks LLVM's version.
 kiln_status kl_jit_get(kl_ctx *cx, kl_jit **out);

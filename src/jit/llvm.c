@@ -23,6 +23,7 @@ static void init_targets(void) {
 
 static void jit_free(kl_ctx *cx, void *state) {
   kl_jit *j = state;
+  kl_worker_end(cx, &j->worker);
   for (size_t i = 0; i < j->machines.n; i++) LLVMDisposeTargetMachine(j->machines.p[i].tm);
   VEC_FREE(cx, &j->machines);
   kl_free(cx, j, sizeof *j);

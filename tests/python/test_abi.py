@@ -25,7 +25,7 @@ class Abi(unittest.TestCase):
                 )
         values = {
             "KILN_MAX_RANK": abi.MAX_RANK, "KILN_HASH_SIZE": abi.HASH_SIZE, "KILN_NO_SLOT": abi.NO_SLOT,
-            "KILN_E_INTERNAL": abi.INTERNAL, "KILN_E_DEVICE": abi.DEVICE, "KILN_NOTE": abi.NOTE,
+            "KILN_E_INTERNAL": abi.INTERNAL, "KILN_E_CANCELLED": abi.CANCELLED, "KILN_E_DEVICE": abi.DEVICE, "KILN_NOTE": abi.NOTE,
             "KILN_TEXT_HLO": abi.TEXT_HLO, "KILN_KEEP_HLO": abi.KEEP_HLO,
             "KILN_TEXT_EXPLAIN_JSON": abi.TEXT_EXPLAIN_JSON, "KILN_TEXT_PTX": abi.TEXT_PTX,
             "KILN_KEEP_PLAN": abi.KEEP_PLAN, "KILN_KEEP_LLVM": abi.KEEP_LLVM, "KILN_KEEP_EXPLAIN": abi.KEEP_EXPLAIN,

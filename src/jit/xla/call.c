@@ -203,7 +203,7 @@ static xla_error *status_error(const call *c, kiln_status st) {
   static const int codes[] = {
       [KILN_E_INVALID] = XLA_INVALID_ARGUMENT,  [KILN_E_UNSUPPORTED] = XLA_UNIMPLEMENTED,
       [KILN_E_MEMORY] = XLA_RESOURCE_EXHAUSTED, [KILN_E_DEVICE] = XLA_INTERNAL,
-      [KILN_E_INTERNAL] = XLA_INTERNAL,
+      [KILN_E_INTERNAL] = XLA_INTERNAL,         [KILN_E_CANCELLED] = XLA_INTERNAL,
   };
   kl_sb text = {.cx = c->cx};
   kl_sbf(&text, "kiln, %s:", c->k->program.manifest.module);

@@ -1,4 +1,4 @@
-// Artifacts as bytes, caches and bundles of them.
+// Artifacts as bytes, caches and bundles of them, compilation in the background.
 #include "misuse.h"
 
 START_TEST(null_caches) {
@@ -70,6 +70,34 @@ START_TEST(null_bundles) {
 }
 END_TEST
 
+START_TEST(null_jobs) {
+  kiln_job_params p = {.struct_size = sizeof p};
+  kiln_job_info info = {.struct_size = sizeof info};
+  kiln_job *j = NULL;
+  NULLS(INVALID_CX, kiln_job *, kiln_job_start(NULL, m, &p, &o));
+  NULLS(INVALID, kiln_job *, kiln_job_start(cx, NULL, &p, &o));
+  INVALID(kiln_job_start(cx, m, &p, NULL));
+  ck_assert_int_eq(kiln_job_start(cx, m, NULL, &j), KILN_OK);
+  INVALID_CX(kiln_job_describe(NULL, j, &info));
+  INVALID(kiln_job_describe(cx, NULL, &info));
+  INVALID(kiln_job_describe(cx, j, NULL));
+  ck_assert(!kiln_job_wait(NULL, 0));
+  kiln_job_cancel(NULL);
+  NULLS(INVALID_CX, kiln_artifact *, kiln_job_take(NULL, j, &o));
+  NULLS(INVALID, kiln_artifact *, kiln_job_take(cx, NULL, &o));
+  INVALID(kiln_job_take(cx, j, NULL));
+  kiln_job_destroy(&j);
+  kiln_job_destroy(&j);
+  kiln_job_destroy(NULL);
+}
+END_TEST
+
+// A worker without a socket ends.
+START_TEST(no_socket) {
+  ck_assert_int_eq(kiln_worker_run(-1), 0);
+}
+END_TEST
+
 void misuse_caches(Suite *s) {
-  ADD("caches", {null_caches}, {null_bundles});
+  ADD("caches", {null_caches}, {null_bundles}, {null_jobs}, {no_socket});
 }
