@@ -1,5 +1,6 @@
 // kiln compile: PTX, machine code, C header, artifact, manifest, fused HLO, plan or LLVM IR of a module's kernels.
 
+#include "folder.h"
 #include "manifest.h"
 #include "params.h"
 #include "stored.h"
@@ -7,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum { O_EMIT = O_OTHERS, O_OUT, O_EACH, O_PREFIX, O_AFTER };
+enum { O_EMIT = O_OTHERS, O_OUT, O_EACH, O_PREFIX, O_AFTER, O_DEPFILE, O_JOBS };
 static const option options[] = {
     COMPILE_OPTIONS("sm_70 to sm_121, with a or f where NVIDIA has it, or host (default sm_90); several, as "
                     "sm_80,sm_90,\nfor one header, artifact or JSON with all of them"),
@@ -17,6 +19,8 @@ static const option options[] = {
     {"--each", NULL, "every fusion of ENTRY by itself, all that can be; with -o OUT into OUT/NAME.KIND"},
     {"--prefix", "NAME", "what a header's names begin with (default: the module's name)"},
     {"--print-after", "PASS", "print the IR after this pass (build, early-cse, dce) or after all, to standard error"},
+    {"--depfile", "FILE", "write a make rule that says what OUT was made of, for build systems"},
+    {"-j", "N", "of a folder: files at once (default: all cores)"},
     {0},
 };
 
@@ -326,11 +330,63 @@ static int run_one(job *j) {
   return status;
 }
 
+// A name in a make rule.
+static void put_escaped(FILE *to, const char *path) {
+  for (; *path; path++) {
+    if (strchr(" #\\", *path)) fputc('\\', to);
+    if (*path == '$') fputc('$', to);
+    fputc(*path, to);
+  }
+}
+
+// The module is all that the output is made of.
+static int write_depfile(const job *j) {
+  const char *path = j->a->values[O_DEPFILE];
+  if (!path) return 0;
+  FILE *f = output_open(path);
+  if (f) {
+    put_escaped(f, j->out);
+    fprintf(f, ": ");
+    put_escaped(f, j->a->file);
+    fprintf(f, "\n");
+  }
+  return output_close(f, path);
+}
+
+static int run_modules(const job *j) {
+  unsigned long long jobs = 0;
+  const char *const *v = j->a->values;
+  int status = read_number(j->a, O_JOBS, 1, 1024, "expected 1 to 1024", &jobs);
+  if (status) return status;
+  if (!j->out) return refuse("%s is a folder: expected -o and another folder for what comes out", j->a->file);
+  if (v[O_DEPFILE]) return refuse("--depfile '%s': expected one module, not a folder of them", v[O_DEPFILE]);
+  if (!jobs) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    jobs = cores > 0 ? (unsigned long long)cores : 1;
+  }
+  folder_work w = {.a = j->a,
+                   .from = j->a->file,
+                   .to = j->out,
+                   .extension = v[O_EACH] ? NULL : j->kind->extension,
+                   .jobs = (unsigned)jobs,
+                   .out_option = O_OUT,
+                   .jobs_option = O_JOBS};
+  return run_folder(&w);
+}
+
 static int run(const args *a) {
   job j = {.a = a};
   kiln_alias aliases[MOST_ALIASES];
   int status = read_params(a, aliases, &j.p);
   if (!status) status = read_words(&j);
+  if (!status && is_folder(a->file)) {
+    status = run_modules(&j);
+    free(j.words);
+    return status;
+  }
+  if (!status && a->values[O_JOBS]) status = refuse("-j %s: expected a folder of modules beside it", a->values[O_JOBS]);
+  if (!status && a->values[O_DEPFILE] && (!j.out || a->values[O_EACH]))
+    status = refuse("--depfile '%s': expected -o and one file beside it", a->values[O_DEPFILE]);
   if (status) {
     free(j.words);
     return status;
@@ -343,6 +399,7 @@ static int run(const args *a) {
   j.p.sparse_slots = slots;
   j.p.sparse_slot_count = nslots;
   if (!status) status = a->values[O_EACH] ? run_each(&j) : run_one(&j);
+  if (!status) status = write_depfile(&j);
   room_free(slots, nslots);
   kiln_module_destroy(&j.m);
   kiln_context_destroy(&j.cx);
@@ -352,9 +409,10 @@ static int run(const args *a) {
 
 const verb verb_compile = {
     "compile",
-    "compile FILE.hlo [OPTION]...",
+    "compile FILE.hlo|FOLDER [OPTION]...",
     "compile to PTX, machine code, a C header or an artifact",
     "Compiles a module: each fusion of ENTRY is a kernel, and what else it does is put into fusions (--emit hlo).\n"
+    "Of a folder every NAME.hlo, into NAME.KIND in the folder OUT.\n"
     "With --each, what cannot be compiled is told and left out; the exit status is 3 then.",
     options,
     run,
