@@ -84,7 +84,7 @@ static void json_launch(FILE *to, const kiln_launch *l) {
 
 static void json_origin(FILE *to, const kiln_manifest *m) {
   char hash[2 * KILN_HASH_SIZE + 1];
-  fprintf(to, "{\"kiln\": \"%s\", \"module\": ", m->kiln_version);
+  fprintf(to, "{\"format\": 1, \"kiln\": \"%s\", \"module\": ", m->kiln_version);
   json_string(to, m->module);
   fprintf(to, ", \"fusion\": ");
   if (m->fusion)
