@@ -57,7 +57,7 @@
 //                     that `lower` names is read, and the other one's result is open. Open where A is not positive
 //                     definite (the data is NaN then), or so near that errors decide.
 //   triangular-solve  that of any substitution: row by row with errors of gamma(n + 2) in A. Open where a diagonal
-//                     element is zero.
+//                     element is zero, and from where sums of magnitudes may overflow.
 //   fft               3 u (4 + sum over the prime factors p of all lengths of p + 4) times the sum of the operand's
 //                     magnitudes. For p above 16 the summand is 6 log2 p + 20, and sqrt(2 p) a factor, so that a
 //                     convolution may stand for such a length. IFFT and IRFFT divide by the number of points; IRFFT

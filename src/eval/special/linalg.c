@@ -15,8 +15,8 @@ typedef struct solve_job {
   kl_evval *out;
   int64_t n, rhs; // order; right-hand sides
   bool lower, intervals;
-  bool left, unit, swap, conj; // triangular-solve: the matrix is solved with its indices swapped, conjugated
-  double unit_error, least;
+  bool left, unit, swap, conj;    // triangular-solve: the matrix is solved with its indices swapped, conjugated
+  double unit_error, least, most; // of the type: u, the least value above zero, the greatest power of two
   bool is_complex;
   room *room; // per worker
 } solve_job;
@@ -81,7 +81,10 @@ static kiln_status run(kl_ev *ev, solve_job *job, int64_t batches, kl_ev_body *b
 static void set_type(solve_job *job, kl_dtype t) {
   job->is_complex = kl_is_complex(t);
   job->unit_error = num_unit(num_part(t));
-  job->least = num_least(num_part(t));
+  kl_dtype part = num_part(t);
+  job->least = num_least(part);
+  job->most = 1;
+  for (double m = 2; isfinite(m) && kl_float_decode(part, kl_float_encode(part, m)) == m; m *= 2) job->most = m;
 }
 
 static int64_t product(const int64_t *dims, uint32_t n) {
@@ -229,7 +232,7 @@ static void load_triangle(const solve_job *job, int64_t which, room *r) {
 
 // Solves for one right-hand side in r->x. The errors e of any substitution obey, row by row,
 //   (|a_ii| - d_ii) e_i <= sum over j before i of |a_ij| e_j + d_ij (|x_j| + e_j), plus d_ii |x_i| and b's slack,
-// with d = gamma |a| + slack of a.
+// with d = gamma |a| + slack of a. A row is open where its sum may overflow on the way, and then those that take it.
 static void substitute(const solve_job *job, room *r) {
   int64_t n = job->n;
   double gamma = gamma_of(job, n + 2);
@@ -237,14 +240,16 @@ static void substitute(const solve_job *job, room *r) {
     int64_t i = job->lower ? step : n - 1 - step, from = job->lower ? 0 : i + 1, to = job->lower ? i : n;
     const num *row = &r->a[i * n];
     num s = r->x[i];
-    double e = r->error[i] + (double)(n + 2) * job->least;
+    double e = r->error[i] + (double)(n + 2) * job->least, size = num_size(s);
     for (int64_t j = from; j < to; j++) s = num_sub(s, num_mul(row[j], r->x[j]));
     r->x[i] = num_div(s, row[i]);
     if (!job->intervals) continue;
     for (int64_t j = from; j < to; j++) {
       double a = num_size(row[j]), d = gamma * a + r->slack[i * n + j];
       e += a * r->error[j] + d * (num_size(r->x[j]) + r->error[j]);
+      size += a * num_size(r->x[j]);
     }
+    if (!(size + e < job->most / 2) || !(num_size(r->x[i]) < job->most / 2)) e = INFINITY;
     double a = num_size(row[i]), d = job->unit ? gamma : gamma * a + r->slack[i * n + i];
     r->error[i] = a > d ? (e + d * num_size(r->x[i])) / (a - d) * (1 + 0x1p-20) : INFINITY;
   }

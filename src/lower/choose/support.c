@@ -91,6 +91,8 @@ static kiln_status refuse_op(kl_ctx *cx, const kl_instr *in) {
                           kl_op_name(in->op));
   case KL_KIND_HOST:
     return kl_unsupported(cx, in->span, "%s is not compiled: it needs a host beside the program", kl_op_name(in->op));
+  case KL_KIND_SHUFFLE:
+    return kl_unsupported(cx, in->span, "shuffle is not compiled: what its modes mean is not known");
   default: return kl_unsupported(cx, in->span, "%s is evaluated but not compiled yet", kl_op_name(in->op));
   }
 }

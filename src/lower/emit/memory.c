@@ -42,6 +42,7 @@ static kb_reg address(kl_emit *e, kb_reg base, kb_reg index, int64_t scale) {
 // work.
 bool kl_is_constant(const kl_plan *p, uint32_t slot) {
   if (p->slots[slot].kind == KL_SLOT_SHARED || p->slots[slot].kind == KL_SLOT_SCRATCH) return false;
+  if (p->slots[slot].mode == KL_MODE_GROWS) return false;
   return p->slots[slot].alias == KL_NONE && (!p->programmatic || p->slots[slot].kind == KL_SLOT_CONST);
 }
 

@@ -280,12 +280,14 @@ typedef enum kl_result_mode {
   KL_MODE_COVER,    // each element is stored once
   KL_MODE_UPDATE,   // covered, and in launches behind that changed by stores that are no PUT; launches that are APART
                     // cover it with the parameter's elements, which are there already where it is in place
+  KL_MODE_GROWS,    // of scratch memory, too: each element is stored once, and launches behind the first that stores
+                    // read elements: who writes the plan promises that launches before have stored these
   KL_MODE_IN_PLACE, // covered where it is apart; in place each element is stored at most once, and the others stay
 } kl_result_mode;
 
 typedef struct kl_slot_info {
   kl_slot_kind kind;
-  kl_result_mode mode; // OUT
+  kl_result_mode mode; // OUT; SCRATCH: COVER or GROWS
   const kl_shape *shape;
   const kl_shape
       *owner; // IN, OUT: as the buffer's owner has it, where that is more than an order of dimensions (tiles,

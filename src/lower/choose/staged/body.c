@@ -30,9 +30,10 @@ kiln_status kl_stage_write(kl_stage_body *b, int64_t count, kiln_status (*write)
   kl_choosing *c = b->s->c;
   kl_plan *p = c->plan;
   bool host = p->target.machine == KL_HOST;
-  uint32_t threads = host ? 1 : WARP * WARPS;
   kl_body body = {0};
   kl_take_vars(c->arena, &b->vars, &body);
+  uint32_t threads =
+      host ? 1 : (uint32_t)kl_extent(&body, kl_bound(&body, KL_BIND_WARP) | kl_bound(&body, KL_BIND_LANE));
   if (!host && body.blocks > INT32_MAX)
     return kl_unsupported(c->cx, b->s->instr->span, "%lld elements need %lld blocks: a grid has at most 2^31-1",
                           (long long)count, (long long)body.blocks);

@@ -9,6 +9,8 @@ static kl_stage_writer *writer_of(kl_op op) {
   case KL_OP_REDUCE_WINDOW: return kl_stage_window;
   case KL_OP_SELECT_AND_SCATTER: return kl_stage_selection;
   case KL_OP_SCAN: return kl_stage_scan;
+  case KL_OP_CHOLESKY: return kl_stage_cholesky;
+  case KL_OP_TRIANGULAR_SOLVE: return kl_stage_triangular_solve;
   default: return NULL;
   }
 }

@@ -197,6 +197,7 @@ static kiln_status check_guard(reach *x, uint32_t guard) {
 static bool may_touch(const kl_check *k, const kl_access *a, bool load) {
   const kl_slot_info *s = &k->p->slots[a->slot];
   uint32_t launch = (uint32_t)(k->launch - k->p->launches);
+  if (s->mode == KL_MODE_GROWS) return !load || kl_first_writer(k->p, a->slot) < launch;
   switch (s->kind) {
   case KL_SLOT_IN:
   case KL_SLOT_CONST: return load;
@@ -283,7 +284,7 @@ static kiln_status check_change(reach *x, const kl_store *s) {
   uint32_t most = KL_MAX_COPIES;
   bool can = false;
   bool shared = x->s->kind == KL_SLOT_SHARED && s->how == KL_STORE_COMBINE;
-  if (!shared && (x->s->kind != KL_SLOT_OUT || x->s->mode == KL_MODE_COVER))
+  if (!shared && (x->s->kind != KL_SLOT_OUT || x->s->mode == KL_MODE_COVER || x->s->mode == KL_MODE_GROWS))
     return kl_refute(k, "changes what is not updated");
   switch (s->how) {
   case KL_STORE_COMBINE: can = kl_can_combine(t, s->combine, x->s, &most); break;

@@ -55,6 +55,8 @@ static kiln_status check_slot(kl_check *k, uint32_t i, int64_t *ends) {
   if (s->row < 0 || (s->row && (!k->p->counted || s->row * k->p->rows != s->shape->count)))
     return kl_refute(k, "%lld elements for each row", (long long)s->row);
   if (s->by_value && (s->kind != KL_SLOT_IN || s->shape->count != 1)) return kl_refute(k, "cannot come by value");
+  if (s->mode == KL_MODE_GROWS && s->kind != KL_SLOT_OUT && s->kind != KL_SLOT_SCRATCH)
+    return kl_refute(k, "cannot grow");
   if (s->zero && s->kind != KL_SLOT_SCRATCH) return kl_refute(k, "cannot be zero before");
   if (s->kind == KL_SLOT_CONST && s->bytes && !s->data) return kl_refute(k, "has no data");
   if (s->given && s->kind != KL_SLOT_CONST) return kl_refute(k, "cannot be given as a constant");
@@ -199,9 +201,9 @@ static kiln_status check_result(kl_check *k, uint32_t slot, const kl_writing *w,
   return KILN_OK;
 }
 
-// Launches may store in scratch memory one behind the other: each then stores all of it.
+// Launches may store in scratch memory one behind the other: each then stores all of it, but of what grows.
 static kiln_status check_scratch(kl_check *k, uint32_t slot, const kl_writing *w, uint32_t n) {
-  if (!n) return check_result(k, slot, w, n);
+  if (!n || k->p->slots[slot].mode == KL_MODE_GROWS) return check_result(k, slot, w, n);
   for (uint32_t i = 0, end; i < n; i = end) {
     const kl_plan_launch *l = kl_launch_of(k->p, w[i].part);
     for (end = i + 1; end < n && kl_launch_of(k->p, w[end].part) == l; end++) continue;
