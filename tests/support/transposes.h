@@ -126,6 +126,8 @@ static const transpose_case transpose_cases[] = {
    "ROOT r = f32[128,64] pad(t, z), padding=0_0x1_3"},
   {"a dimension of three inside", IN_TILES,
    "x = f32[64,70,3] parameter(0) ROOT r = f32[70,3,64] transpose(x), dimensions={1,2,0}"},
+  {"bits that are read one by one", IN_TILES,
+   "x = u1[6,3,44,140] parameter(0) y = u1[6,3,44,10,14] reshape(x) ROOT r = u1[6,3,44,10,14]{2,0,1,4,3} copy(y)"},
 };
 // clang-format on
 

@@ -9,6 +9,7 @@ enum {
   UNIT_BITS = 1024,  // that a thread has in registers to turn at once
   MOST_BITS = 2048,  // and of what it does not turn
   FLIGHT_BITS = 512, // that it reads before it waits
+  MOST_SINGLE = 64,  // of values that are read one by one
   MOST_THREADS = 256,
   WARP = 32,
   BANK_BYTES = 4,
@@ -44,6 +45,12 @@ static int64_t all_bits(const kl_transposition *t) {
   return bits;
 }
 
+// Values that a thread may read before it puts them: neighbours that are less than a byte are read one by one, and each
+// has a register of its own.
+static int64_t most_values(const kl_transposition *t) {
+  return t->v_in * t->bits_in < 8 ? MOST_SINGLE / power_of_two(t->nheroes) : INT64_MAX / MOST_THREADS;
+}
+
 // --- its sides ------------------------------------------------------------------------------------------------------
 
 static int64_t blocks_of(const kl_transposition *t, const kl_dealt *d) {
@@ -57,14 +64,16 @@ static int64_t blocks_of(const kl_transposition *t, const kl_dealt *d) {
 }
 
 // Both sides are powers of two, and full rows as far as there is so much; then no more than memory has; then enough
-// that the sync pays; then so small that every multiprocessor has some.
+// that the sync pays; then so small that every multiprocessor has some. Of what is read one by one, no more than the
+// threads have registers for.
 static void choose_sides(const kl_target *target, const kl_transposition *t, kl_dealt *d) {
   int64_t bits = all_bits(t), most_x = power_of_two(t->x.size), most_y = power_of_two(t->y.size);
-  int64_t x = ROW_BITS / widest(t), y = ROW_BITS / t->bits_in;
+  int64_t x = ROW_BITS / widest(t), y = ROW_BITS / t->bits_in, most = TILE_BITS / bits;
+  if (target->machine != KL_HOST && most > MOST_THREADS * most_values(t)) most = MOST_THREADS * most_values(t);
   d->tx = x < most_x ? x : most_x;
   d->ty = y < most_y ? y : most_y;
-  while (d->tx * d->ty * bits > TILE_BITS) *(d->tx >= d->ty ? &d->tx : &d->ty) /= 2;
-  while (d->tx * d->ty * bits < LEAST_TILE_BITS && (d->tx < most_x || d->ty < most_y)) {
+  while (d->tx * d->ty > most) *(d->tx >= d->ty ? &d->tx : &d->ty) /= 2;
+  while (d->tx * d->ty * bits < LEAST_TILE_BITS && 2 * d->tx * d->ty <= most && (d->tx < most_x || d->ty < most_y)) {
     bool longer_x = d->tx < most_x && (d->tx <= d->ty || d->ty == most_y);
     *(longer_x ? &d->tx : &d->ty) *= 2;
   }
@@ -156,13 +165,16 @@ static bool choose_threads(const kl_choosing *c, const kl_transposition *t, kl_d
   while (d->a > d->tx) d->a /= 2;
   if (bits < beside) bits = beside;
   while (d->a * d->v * bits > UNIT_BITS && d->a * widest(t) > 8 * BANK_BYTES) d->a /= 2;
+  while (d->a * d->v > most_values(t) && d->a * widest(t) > 8) d->a /= 2;
+  while (d->a * d->v > most_values(t) && d->v > 1) d->v /= 2;
   while (all / (d->a * d->v) < WARP && d->a > 1) d->a /= 2;
   while (all / (d->a * d->v) < WARP && d->v > 1) d->v /= 2;
   while (all / d->v2 < WARP && d->v2 > 1) d->v2 /= 2;
   d->threads = all / (d->a * d->v);
   d->units = 1;
   while (d->threads > WARP && (d->threads > MOST_THREADS || d->threads > all / d->v2 ||
-                               (d->a * d->v * d->units * all_bits(t) < FLIGHT_BITS && d->threads > 2 * WARP))) {
+                               (d->a * d->v * d->units * all_bits(t) < FLIGHT_BITS &&
+                                2 * d->a * d->v * d->units <= most_values(t) && d->threads > 2 * WARP))) {
     d->threads /= 2;
     d->units *= 2;
   }
