@@ -154,7 +154,7 @@ static kiln_status read_condition(void *user, const kiln_argument *a, void *to, 
 
 // Loading while a stream is captured would end the capture.
 kiln_status kl_prepare_unless_capturing(kl_ctx *cx, kiln_cuda_kernel *k, CUstream stream) {
-  bool capturing;
+  bool capturing = false;
   if (atomic_load(&k->ready)) return KILN_OK;
   KL_TRY(is_capturing(cx, k, stream, &capturing));
   if (capturing)
@@ -168,7 +168,7 @@ kiln_status kl_prepare_unless_capturing(kl_ctx *cx, kiln_cuda_kernel *k, CUstrea
 static kiln_status launch_steps(kl_ctx *cx, const kl_volley *v, CUstream stream, const kiln_cuda_launch_params *p) {
   launch l = {cx, v, stream, p};
   kl_runner runner = {&l, launch_one, read_condition};
-  bool capturing;
+  bool capturing = false;
   KL_TRY(is_capturing(cx, v->k, stream, &capturing));
   if (capturing && p)
     return kl_invalid(cx, KL_NOWHERE,
