@@ -61,7 +61,7 @@ END_TEST
 // --- found ----------------------------------------------------------------------------------------------------------
 
 // What random fusions have found: lanes that leave loops one after the other and then exchange; copies of narrow floats
-// whose element there is in no thread.
+// whose element there is in no thread; a load that nothing takes, and one of the same place in a branch.
 static const char *const found[] = {
     "HloModule m\nENTRY e { x = f32[4096] parameter(0) a = f32[4096] add(x, x) b = f32[4096] multiply(a, a)\n"
     "c = f32[4096] multiply(b, a) d = f32[4096] remainder(c, a) p = pred[4096] convert(d)\n"
@@ -72,6 +72,10 @@ static const char *const found[] = {
     "ENTRY e { x = f16[33,5] parameter(0) z = f16[] constant(0) n = f16[33,5] negate(x)\n"
     "s = f16[5] reduce(x, z), dimensions={0}, to_apply=add t = f16[5] reduce(n, z), dimensions={0}, to_apply=add\n"
     "ROOT r = (f16[5], f16[5]) tuple(s, t) }\n",
+    "HloModule m\nfirst { a = s2[] parameter(0) b = s2[] parameter(1) ROOT r = s2[] copy(a) }\n"
+    "ENTRY e { x = s2[4] parameter(0) h = s2[1] slice(x), slice={[0:1]} z = s2[] reshape(h)\n"
+    "s = s2[] reduce(x, z), dimensions={0}, to_apply=first k = s8[] constant(0) d = s8[] divide(k, k)\n"
+    "ROOT r = (s8[], s2[]) tuple(d, s) }\n",
 };
 
 START_TEST(what_was_found) {

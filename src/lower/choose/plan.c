@@ -248,6 +248,7 @@ static bool share(kl_choosing *c) {
 // What follows from the bodies that a chooser wrote.
 static kiln_status finish(kl_choosing *c, bool *shares) {
   kl_plan *p = c->plan;
+  kl_plan_drop_dead(p);
   KL_TRY(check_indices(c->cx, p));
   p->nargs = c->slots.nargs;
   p->nslots = (uint32_t)c->slots.v.n;

@@ -1,5 +1,8 @@
-// Copies of values that something stored takes. Where a chunk is known not to be stored, what is made for it alone
-// falls away, and so do its loads.
+// What something stored takes: steps, and of these the copies.
+//
+// Of what nothing takes LLVM makes nothing, but for a load that finds another of the same place later on: that is then
+// made where the first one stands, by other threads than the plan says. So what nothing takes is not in plans. Where a
+// chunk is known not to be stored, what is made for it alone falls away as well, and so do its loads.
 
 #include "lower/plan/live.h"
 
@@ -73,4 +76,122 @@ kl_live *kl_live_copies(kl_plan *p, const kl_body *b) {
   mark_carried(&b->root, live);
   for (uint32_t i = b->nsteps; i-- > 0;) mark_operands(b, live, i);
   return live;
+}
+
+// --- steps ----------------------------------------------------------------------------------------------------------
+
+typedef struct dropping {
+  kl_plan *p;
+  const kl_body *b;
+  bool *live;       // by step
+  uint32_t *number; // by step: of those that stay
+  bool more;        // a step has become live
+} dropping;
+
+static void note_live(void *arg, uint32_t step) {
+  dropping *x = arg;
+  x->more |= !x->live[step];
+  x->live[step] = true;
+}
+
+static void note_carried(dropping *x, const kl_nest *nest) {
+  for (uint32_t k = 0; k < nest->ncarried; k++) {
+    if (!x->live[nest->carried[k].value]) continue;
+    note_live(x, nest->carried[k].first);
+    note_live(x, nest->carried[k].next);
+  }
+}
+
+// Symbols have no other numbers, so what they are stays.
+static void find_live(dropping *x, const kl_seq *s) {
+  for (uint32_t i = s->n; i-- > 0;) {
+    const kl_node *n = &s->nodes[i];
+    if (n->kind == KL_NODE_STEP && x->b->steps[n->index].kind == KL_STEP_INDEX) note_live(x, n->index);
+    if (n->kind == KL_NODE_UPDATE) note_live(x, n->nest->carried->value);
+    if (n->kind == KL_NODE_LOOP)
+      note_carried(x, n->nest);
+    else if (n->kind != KL_NODE_STEP || x->live[n->index])
+      kl_each_taken(x->b, n, note_live, x);
+    if (n->nest) find_live(x, &n->nest->inside);
+  }
+}
+
+static kl_seq keep_live(const dropping *x, const kl_seq *s);
+
+static const kl_nest *nest_of_live(const dropping *x, const kl_nest *from) {
+  kl_nest *nest = kl_arena_dup(x->p->arena, from, sizeof *nest);
+  kl_carried *carried = KL_NEW_N(x->p->arena, kl_carried, from->ncarried + 1);
+  nest->ncarried = 0;
+  nest->carried = carried;
+  for (uint32_t k = 0; k < from->ncarried; k++) {
+    const kl_carried *c = &from->carried[k];
+    if (!x->live[c->value]) continue;
+    uint32_t first = c->first == KL_NONE ? KL_NONE : x->number[c->first];
+    carried[nest->ncarried++] = (kl_carried){x->number[c->value], first, x->number[c->next]};
+  }
+  nest->inside = keep_live(x, &from->inside);
+  return nest;
+}
+
+// Loops and branches of which nothing is left go, too.
+static kl_seq keep_live(const dropping *x, const kl_seq *s) {
+  kl_node *nodes = KL_NEW_N(x->p->arena, kl_node, s->n + 1);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < s->n; i++) {
+    kl_node node = s->nodes[i];
+    if (node.kind == KL_NODE_STEP) {
+      if (!x->live[node.index]) continue;
+      node.index = x->number[node.index];
+    }
+    if (node.nest) node.nest = nest_of_live(x, node.nest);
+    bool may_go = node.kind == KL_NODE_LOOP || node.kind == KL_NODE_IF;
+    if (may_go && node.nest->inside.n == 0 && node.nest->ncarried == 0) continue;
+    nodes[n++] = node;
+  }
+  return (kl_seq){n, nodes};
+}
+
+static const kl_step *steps_that_live(const dropping *x, uint32_t n) {
+  kl_step *steps = KL_NEW_N(x->p->arena, kl_step, n + 1);
+  for (uint32_t i = 0; i < x->b->nsteps; i++) {
+    if (!x->live[i]) continue;
+    kl_step *s = &steps[x->number[i]];
+    *s = x->b->steps[i];
+    uint32_t *operands = KL_NEW_N(x->p->arena, uint32_t, s->noperands + 1);
+    for (uint32_t k = 0; k < s->noperands; k++) operands[k] = x->number[s->operands[k]];
+    s->operands = operands;
+  }
+  return steps;
+}
+
+static void drop_dead(kl_plan *p, kl_body *b) {
+  if (kl_body_is_empty(b) || !b->nsteps) return;
+  dropping x = {.p = p, .b = b, .more = true};
+  uint32_t n = 0;
+  x.live = KL_NEW_N(p->arena, bool, b->nsteps);
+  while (x.more) {
+    x.more = false;
+    find_live(&x, &b->root);
+  }
+  x.number = KL_NEW_N(p->arena, uint32_t, b->nsteps);
+  for (uint32_t i = 0; i < b->nsteps; i++) x.number[i] = x.live[i] ? n++ : KL_NONE;
+  if (n == b->nsteps) return;
+  kl_store *stores = kl_arena_dup(p->arena, b->stores, b->nstores * sizeof *stores);
+  for (uint32_t i = 0; i < b->nstores; i++) stores[i].step = x.number[stores[i].step];
+  kl_symbol *symbols = kl_arena_dup(p->arena, b->symbols, b->nsymbols * sizeof *symbols);
+  for (uint32_t i = 0; i < b->nsymbols; i++)
+    if (!kl_is_counted_in(&symbols[i])) symbols[i].step = x.number[symbols[i].step];
+  kl_seq root = keep_live(&x, &b->root);
+  b->steps = steps_that_live(&x, n);
+  b->nsteps = n;
+  b->stores = stores;
+  b->symbols = symbols;
+  b->root = root;
+}
+
+void kl_plan_drop_dead(kl_plan *p) {
+  for (uint32_t i = 0; i < p->nparts; i++) {
+    drop_dead(p, &p->parts[i].main);
+    drop_dead(p, &p->parts[i].tail);
+  }
 }

@@ -421,6 +421,9 @@ bool kl_expr_fits(kl_dom *d, const kl_aff *e, unsigned bits);
 // The same of every index of the body.
 bool kl_body_fits(const kl_body *b, unsigned bits);
 
+// Takes steps out that nothing stored takes (live.c), as soon as bodies are written.
+void kl_plan_drop_dead(kl_plan *p);
+
 // Puts the stores of bodies without loops and branches where they may stand: behind all loads, but for bodies of many
 // results. To be done again once slots are known to share memory.
 void kl_plan_order_stores(kl_plan *p);
