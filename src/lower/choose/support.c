@@ -85,6 +85,10 @@ static kiln_status refuse_op(kl_ctx *cx, const kl_instr *in) {
     return kl_unsupported(cx, in->span,
                           "rng-bit-generator is not compiled: expected a state of u64[2], or u64[3] for Philox, and a "
                           "result of a state and bits of integers or floats");
+  case KL_KIND_FFT:
+    return kl_unsupported(cx, in->span,
+                          "fft is not compiled here: launches leave numbers to each other whose places are more than "
+                          "the verifier follows");
   case KL_KIND_COLLECTIVE:
   case KL_KIND_DEVICE_ID:
     return kl_unsupported(cx, in->span, "%s is not compiled: expected a module of one replica and one partition",

@@ -11,6 +11,7 @@ static kl_stage_writer *writer_of(kl_op op) {
   case KL_OP_SCAN: return kl_stage_scan;
   case KL_OP_CHOLESKY: return kl_stage_cholesky;
   case KL_OP_TRIANGULAR_SOLVE: return kl_stage_triangular_solve;
+  case KL_OP_FFT: return kl_stage_fft;
   default: return NULL;
   }
 }

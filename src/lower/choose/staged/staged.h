@@ -75,6 +75,6 @@ uint32_t kl_stage_select(kl_stage_body *b, uint32_t which, uint32_t yes, uint32_
 // By kind of op. *why_not as choosers say it.
 typedef kiln_status kl_stage_writer(const kl_stage *s, const char **why_not);
 kl_stage_writer kl_stage_sort, kl_stage_window, kl_stage_selection, kl_stage_cumulative, kl_stage_scan;
-kl_stage_writer kl_stage_cholesky, kl_stage_triangular_solve;
+kl_stage_writer kl_stage_cholesky, kl_stage_triangular_solve, kl_stage_fft;
 
 #endif

@@ -1,7 +1,8 @@
 // Is each element of a result stored once?
 //
 // A store's element tells its points apart; different stores' elements lie apart, in number or in one digit of it; and
-// there are as many points as elements, which all lie in the slot. Of a kernel that is given its count each body stores
+// there are as many points as elements, which all lie in the slot. Scratch memory of which this is not known is looked
+// at element by element, if it is small. Of a kernel that is given its count each body stores
 // the elements of a thread together, and threads follow one another.
 
 #include "lower/plan/verify/check.h"
@@ -247,10 +248,59 @@ static kiln_status check_flat(cover *x, uint32_t i) {
   return KILN_OK;
 }
 
+// --- one by one -----------------------------------------------------------------------------------------------------
+
+enum { MOST_POINTS = 1 << 18 };
+
+// Of what a store stores, each element is in `there` afterwards and was not before.
+static bool marks_new(cover *x, uint32_t i, uint8_t *there, int64_t *marked) {
+  kl_check *k = x->k;
+  const kl_body *b = x->w[i].body;
+  const kl_store *s = &b->stores[x->w[i].store];
+  const kl_aff *e = s->access.element;
+  kl_vars vars = stored_over(b, &s->access, x->w[i].place);
+  int64_t at[KL_MAX_VARS] = {0}, value, points = kl_extent(b, vars), count = k->p->slots[x->slot].shape->count;
+  kl_conditions c;
+  look_at(x, i);
+  kl_conditions_at(k, x->w[i].place, s->keep, &c);
+  if (!c.all || points > MOST_POINTS || kl_has_symbols(e) || kl_vars_of(b, e) & ~vars) return false;
+  for (uint32_t n = 0; n < c.n; n++)
+    if (kl_has_symbols(c.c[n].e) || kl_vars_of(b, c.c[n].e) & ~vars) return false;
+  const kl_point point = {.at = {[KL_AFF_DIM] = at}};
+  for (int64_t n = 0; n < points; n++) {
+    bool holds = true;
+    kl_nth_point(b, vars, KL_NONE, (uint32_t)n, at);
+    for (uint32_t g = 0; g < c.n && holds; g++) {
+      if (!kl_aff_eval(k->p->affs, c.c[g].e, &point, &value)) return false;
+      holds = value >= c.c[g].lo && value <= c.c[g].hi;
+    }
+    if (!holds) continue;
+    if (!kl_aff_eval(k->p->affs, e, &point, &value) || value < 0 || value >= count || there[value]) return false;
+    there[value] = 1;
+    ++*marked;
+  }
+  return true;
+}
+
+// Small scratch memory is looked at element by element where forms do not tell.
+static bool is_covered(cover *x) {
+  int64_t count = x->k->p->slots[x->slot].shape->count, marked = 0;
+  if (count > MOST_POINTS) return false;
+  uint8_t *there = KL_NEW_N(x->k->arena, uint8_t, (size_t)count + 1);
+  for (uint32_t i = 0; i < x->n; i++)
+    if (!marks_new(x, i, there, &marked)) return false;
+  return marked == count;
+}
+
 // What nobody has stored is never read.
 static kiln_status refute_scratch(cover *x) {
+  kl_slot_info *s = &x->k->p->slots[x->slot];
+  if (is_covered(x)) {
+    s->unproved = NULL;
+    return KILN_OK;
+  }
   kl_look_at(x->k, KL_OF_SLOT, x->slot);
-  return kl_refute(x->k, "it is not known %s", x->k->p->slots[x->slot].unproved);
+  return kl_refute(x->k, "it is not known %s", s->unproved);
 }
 
 static uint32_t launch_of(const kl_check *k, const kl_writing *w) {
