@@ -165,7 +165,7 @@ static const struct {
      {{0, 0}},
      1,
      KILN_E_UNSUPPORTED,
-     "kernel 'b_1' reads the parameter after 'a_0' has overwritten it"},
+     "kernel 'b_1' reads the parameter after kernel 'a_0' has overwritten it"},
 };
 
 // What the module allows gives way to what the caller demands; a value has no memory.
