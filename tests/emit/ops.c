@@ -68,7 +68,7 @@ static void check_text(kiln_context *cx, const char *text, batch *batches, unsig
   run_and_check(cx, m, (number | 1) + 1, text);
   if (number * 2654435761u >> 31) run_gpu_and_check(cx, m, number % TARGETS, number | 1, text); // half of them, mixed
   for (unsigned t = 0; t < TARGETS; t++)
-    if (share_has(number * TARGETS + t, 4)) batch_add(batches, t, cx, m, number, text);
+    if (share_has(number * TARGETS + t, 6)) batch_add(batches, t, cx, m, number, text);
   kiln_diagnostics_clear(cx);
   kiln_module_destroy(&m);
 }
