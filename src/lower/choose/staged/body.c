@@ -143,7 +143,7 @@ void kl_stage_box_begin(kl_stage_body *b, kl_stage_box *x, uint32_t nvalues, uin
   for (uint32_t i = 0; i < nvalues; i++) regs[i] = b->element;
   for (uint32_t d = 0; d < x->n; d++) {
     if (x->var[d] == KL_NONE) continue;
-    memcpy(first, values, nvalues * sizeof *first);
+    if (nvalues) memcpy(first, values, nvalues * sizeof *first);
     kl_write_loop(&b->w, x->var[d], nvalues, first, regs, values);
   }
 }
