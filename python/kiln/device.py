@@ -39,6 +39,7 @@ class DeviceArray:
         self.device, self.type = device, t
         self.bytes = int(np.prod(t.shape, dtype=np.int64)) * t.numpy.itemsize
         self.address = device._alloc(self.bytes)
+        device._device.retain()
 
     @property
     def shape(self) -> Tuple[int, ...]:
@@ -66,8 +67,9 @@ class DeviceArray:
         return f"<kiln.DeviceArray {self.type} on {self.device.name}>"
 
     def __del__(self) -> None:
-        if getattr(self, "address", 0) and self.bytes:
+        if getattr(self, "address", 0):
             self.device._free(self.address)
+            self.device._device.release()
 
 
 class Device:
@@ -116,8 +118,7 @@ class Device:
         return address.value
 
     def _free(self, address: int) -> None:
-        if self._device.value:
-            library().kiln_device_free(self._device, address)
+        library().kiln_device_free(self._device, address)
 
     def _upload(self, address: int, source: np.ndarray) -> None:
         if source.nbytes:

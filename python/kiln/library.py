@@ -109,20 +109,38 @@ def call(name: str, *arguments: Any) -> None:
 
 class Handle:
     """Owns something that the library made, and ends it; without the name of a function it is somebody else's. What it was
-    made with (`needs`) lives as long, whoever lets go of what first.
+    made with (`needs`) lives as long, whoever lets go of what first: in a cycle the collector takes all at once, in any
+    order.
     """
 
     def __init__(self, destroy: Optional[str] = None, *needs: "Handle") -> None:
+        # An entry for each user beside the first: `append` and `pop` are atomic, in whatever thread an owner dies.
+        self._more_users: List[None] = []
         self._needs = needs
         self._destroy = getattr(library(), destroy) if destroy else None
         self._as_parameter_ = self.value = c.c_void_p()
+        for need in needs:
+            need.retain()
 
     def out(self) -> Any:
         return c.byref(self.value)
 
+    def retain(self) -> None:
+        self._more_users.append(None)
+
+    def release(self) -> None:
+        """Once for the owner and once for each `retain`; the last one ends it."""
+        try:
+            self._more_users.pop()
+        except IndexError:
+            if self.value and self._destroy:
+                self._destroy(c.byref(self.value))
+            for need in self._needs:
+                need.release()
+
     def __del__(self) -> None:
-        if getattr(self, "value", None) and self._destroy:
-            self._destroy(c.byref(self.value))
+        if hasattr(self, "value"):
+            self.release()
 
 
 def take_text(name: str, handle: Any) -> str:

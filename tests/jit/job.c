@@ -135,8 +135,8 @@ static void on_progress(void *user, kiln_job *j, size_t done, size_t all) {
 static void on_end(void *user, kiln_job *j, kiln_job_state state) {
   seen *s = user;
   s->state = state;
-  s->ends++;
   if (s->destroy) kiln_job_destroy(&j);
+  s->ends++; // the last: who waits for it may be gone then
 }
 
 static kiln_job_params watched(seen *s) {

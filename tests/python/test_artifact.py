@@ -4,6 +4,7 @@ import gc
 import pathlib
 import tempfile
 import unittest
+import weakref
 
 import kiln
 import numpy as np
@@ -157,6 +158,20 @@ class Simulated(unittest.TestCase):
         (y,) = self.device.run(kiln.compile(m, self.device.target), x)
         self.assertEqual(y.numpy().tobytes(), kiln.compile(m)(x)[0].tobytes())
         self.assertEqual(self.device.target, "sm_90")
+
+    def test_collected_in_any_order(self):
+        # The collector ends a cycle in the order in which its members were made, so the driver before what needs it.
+        for order in ((0, 1, 2), (2, 1, 0), (1, 2, 0)):
+            device = kiln.simulator("H200")
+            array = device.array(np.zeros(0, np.float32))
+            owners = [device._driver, device._device, array]
+            weak = [weakref.ref(o) for o in owners]
+            for i in order:
+                owners[i].__del__()  # as the collector does: whole, and not yet cleared
+                owners[i].__class__ = type("Ended", (type(owners[i]),), {"__del__": lambda self: None})
+            del device, array, owners
+            gc.collect()
+            self.assertFalse(any(w() for w in weak))
 
     @unittest.skipUnless(has_ml_dtypes(), "ml_dtypes is not installed")
     def test_layouts_tuples_and_narrow_types(self):
