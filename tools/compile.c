@@ -132,6 +132,7 @@ static int read_words(job *j) {
   if (status) return status;
   if (after && !is_one_of(after, passes, sizeof passes / sizeof passes[0]))
     return refuse("--print-after '%s': expected build, early-cse, dce or all", after);
+  if (after && v[O_ISOLATE]) return refuse("--print-after '%s': expected no --isolate beside it", after);
   if (v[O_EACH] && v[O_ROOM]) return refuse("--room '%s': expected no --each beside it", v[O_ROOM]);
   if (v[O_EACH] && v[O_FUSION]) return refuse("--fusion '%s': expected no name beside --each", v[O_FUSION]);
   if (v[O_LEAST] && strcmp(j->kind->name, "artifact") != 0 && strcmp(j->kind->name, "json") != 0)

@@ -1,5 +1,6 @@
 #include "params.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool read_alias(const char *text, kiln_alias *out) {
@@ -20,6 +21,17 @@ static int read_numerics(const args *a, kiln_numerics *out) {
   return bad_value(a, O_NUMERICS, mode, "expected strict or fast");
 }
 
+// "2" or "0.5"; the command keeps to the C locale, in which strtod reads no other point.
+static int read_limit(const args *a, double *out) {
+  const char *text = a->values[O_LIMIT];
+  char *end = NULL;
+  if (!text) return 0;
+  if (!a->values[O_ISOLATE]) return bad_value(a, O_LIMIT, text, "expected --isolate beside it");
+  if (text[strspn(text, "0123456789.")] == 0) *out = strtod(text, &end);
+  if (end && end != text && !*end && *out > 0 && *out <= 1e6) return 0;
+  return bad_value(a, O_LIMIT, text, "expected seconds above 0, at most 1000000");
+}
+
 int read_params(const args *a, kiln_alias *aliases, kiln_compile_params *p) {
   unsigned long long align = 0, least = 0, count = 0;
   *p = (kiln_compile_params){.struct_size = sizeof *p,
@@ -29,7 +41,8 @@ int read_params(const args *a, kiln_alias *aliases, kiln_compile_params *p) {
                              .scalars_by_value = a->values[O_VALUE] != NULL,
                              .programmatic = a->values[O_PROGRAMMATIC] != NULL,
                              .lineinfo = a->values[O_LINEINFO] != NULL,
-                             .deterministic = a->values[O_DETERMINISTIC] != NULL};
+                             .deterministic = a->values[O_DETERMINISTIC] != NULL,
+                             .isolate = a->values[O_ISOLATE] != NULL};
   for (int i = 0; i < a->count; i++) {
     const char *value = a->all[i].value;
     if (a->all[i].option != O_ALIAS) continue;
@@ -41,6 +54,7 @@ int read_params(const args *a, kiln_alias *aliases, kiln_compile_params *p) {
   if (!status) status = read_number(a, O_LEAST, 1, 2048, "expected a power of two up to 2048", &least);
   if (!status) status = read_number(a, O_COUNT, 1, INT64_MAX, "expected a number of elements from 1", &count);
   if (!status) status = read_numerics(a, &p->numerics);
+  if (!status) status = read_limit(a, &p->time_limit);
   p->argument_align = (uint32_t)align;
   p->least_align = (uint32_t)least;
   p->max_count = (int64_t)count;

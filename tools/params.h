@@ -17,6 +17,8 @@ enum {
   O_LINEINFO,
   O_DETERMINISTIC,
   O_ROOM,
+  O_ISOLATE,
+  O_LIMIT,
   O_OTHERS
 };
 // clang-format off
@@ -32,7 +34,9 @@ enum {
   {"--numerics", "MODE", "strict (default), or fast: approximate functions of f32 on GPUs, within stated bounds"},                           \
   {"--lineinfo", NULL, "kernels of GPUs name the lines of FILE that their code comes from, for profilers"}, \
   {"--deterministic", NULL, "the same bits every time for scatter, too, by a slower kernel where the order of updates shows"}, \
-  {"--room", "LEAF=N", "parameter K (pK=N) or result K (rK=N), which has a sparse encoding, has room for N values (default: for all that\nthere can be; with run, parameters have what is stored)", true}
+  {"--room", "LEAF=N", "parameter K (pK=N) or result K (rK=N), which has a sparse encoding, has room for N values (default: for all that\nthere can be; with run, parameters have what is stored)", true}, \
+  {"--isolate", NULL, "make code in a process of its own: what ends LLVM is an error there, and nothing worse"}, \
+  {"--time-limit", "SECONDS", "with --isolate: end that process when it takes longer"}
 // clang-format on
 
 enum { MOST_ALIASES = 4096 };
