@@ -145,6 +145,27 @@ START_TEST(workloads) {
 }
 END_TEST
 
+// Examples whose reads are shared, at most 1.05 times the fewest.
+static const struct {
+  const char *file;
+  int64_t most, least;
+} examples[] = {
+    {"bias_relu.hlo", 1081344, 1048832},
+    {"scale_rows.hlo", 1097728, 1049088},
+    {"dequantise_s4.hlo", 671744, 655616},
+};
+
+START_TEST(sectors_of_examples) {
+  kiln_module *m = read_module(KL_TESTS "/../examples", examples[_i].file);
+  kl_plan *p = plan_of(m, 0);
+  kl_cost c = kl_plan_cost(p, KL_COST_THOROUGH);
+  int64_t n = c.load.asked.sectors + c.store.asked.sectors;
+  EXPECT(n <= examples[_i].most && n >= examples[_i].least, "%s: %lld sectors", examples[_i].file, (long long)n);
+  kl_plan_free(p);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 // What rows and columns take that do not fill blocks, or not registers: what is the same for all of a row is asked for
 // once, neighbouring results are neighbouring lanes', and who stores nothing loads nothing for it.
 static const struct {
@@ -256,7 +277,8 @@ START_TEST(what_cannot_be_asked_for) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("cost", EACH(open_context, close_context), {workloads}, {requests_of_odd_rows, KL_COUNT(odd_rows)},
+  return RUN_TESTS("cost", EACH(open_context, close_context), {workloads},
+                   {sectors_of_examples, (int)KL_COUNT(examples)}, {requests_of_odd_rows, KL_COUNT(odd_rows)},
                    {sectors_of_wider_results, KL_COUNT(widening)}, {the_cheapest_is_written, KL_COUNT(choices)},
                    {what_cannot_be_asked_for});
 }

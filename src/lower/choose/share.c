@@ -12,7 +12,8 @@
 
 enum {
   MOST_TIMES = 32,
-  LEAST_BLOCKS = 3, // of the usual size, for each multiprocessor
+  LEAST_WAITED = 24 << 10, // bytes that a multiprocessor waits for at once, where it stores nothing
+  LEAST_THREADS = 192,     // of a multiprocessor
   USUAL_MULTIPROCESSORS = 132,
   UNIT_BYTES = 512,  // what lies together of a result: a warp's access
   HELD_WORDS = 64,   // of what is shared
@@ -39,10 +40,11 @@ typedef struct sharing {
   int64_t dims[KILN_MAX_RANK];
   uint32_t nreads;
   reading *reads;
-  double sectors; // of all reads, and of results
-  int64_t stored; // bits of an element of all results
-  double saved;   // by the best dimensions
-  int64_t piece;  // of two halves that want each other's elements; 0: there are none
+  double sectors;   // of all reads, and of results
+  int64_t stored;   // bits of an element of all results
+  int64_t streamed; // bits of an element that are read for it alone
+  double saved;     // by the best dimensions
+  int64_t piece;    // of two halves that want each other's elements; 0: there are none
 } sharing;
 
 static const kl_shape *result_shape(const sharing *x, uint32_t i) {
@@ -62,6 +64,13 @@ static int64_t same_for(const sharing *x, kl_vars dims) {
   int64_t n = 1;
   for (uint32_t v = x->rank; v-- > 0 && !kl_has_var(dims, v);) n *= x->dims[v];
   return n;
+}
+
+// For each element another one.
+static bool is_streamed(const sharing *x, const reading *r) {
+  for (uint32_t v = 0; v < x->rank; v++)
+    if (x->dims[v] > 1 && !kl_has_var(r->dims, v)) return false;
+  return true;
 }
 
 static reading reading_of(const sharing *x, const kl_seen *s) {
@@ -177,6 +186,7 @@ static kiln_status find_reads(sharing *x) {
   for (size_t i = 0; i < seen.v.n && st == KILN_OK; i++) {
     if (!seen.v.p[i].place) continue;
     x->reads[x->nreads] = reading_of(x, &seen.v.p[i]);
+    if (is_streamed(x, &x->reads[x->nreads])) x->streamed += kl_info(seen.v.p[i].dtype)->bits;
     x->sectors += x->reads[x->nreads++].sectors;
   }
   if (st == KILN_OK && !x->chunks) st = find_halves(x, &seen);
@@ -199,13 +209,37 @@ static int64_t pieces_of(const sharing *x) {
   return x->piece ? 2 : 1;
 }
 
-static int64_t most_times(const sharing *x) {
+// What a thread loads for each of the elements apart that differ in these dimensions.
+static uint32_t loaded_bytes(const sharing *x, kl_vars dims) {
+  uint32_t bytes = 0;
+  for (uint32_t i = 0; i < x->nreads; i++)
+    if (x->reads[i].dims & dims) bytes += x->reads[i].bytes * (uint32_t)pieces_of(x);
+  return bytes;
+}
+
+// How many of `times` of these it has in registers.
+static uint32_t choose_at_once(const sharing *x, kl_vars dims, int64_t times) {
+  uint32_t n = MOST_AT_ONCE, bytes = loaded_bytes(x, dims);
+  while (n > 1 && (times % n || n * bytes > LOADED_BYTES || n * x->lanes * x->c->plan->comp->ninstr > 1024)) n /= 2;
+  return n;
+}
+
+// Threads of a multiprocessor that keep memory busy: of what it moves while a load is under way, they wait for what
+// is read. Where nothing is but what is shared, they wait for that before they store.
+static int64_t least_threads(const sharing *x, kl_vars dims, int64_t times) {
+  int64_t waited = (int64_t)loaded_bytes(x, dims) * choose_at_once(x, dims, times);
+  if (!waited) return LEAST_WAITED / LOADED_BYTES;
+  int64_t n = LEAST_WAITED * x->streamed / ((x->streamed + x->stored) * waited);
+  return n < LEAST_THREADS ? LEAST_THREADS : n;
+}
+
+// The most of `times` that leave as many.
+static int64_t most_times(const sharing *x, kl_vars dims, int64_t times) {
   const kl_plan *p = x->c->plan;
   int64_t multiprocessors = p->target.multiprocessors ? p->target.multiprocessors : USUAL_MULTIPROCESSORS;
-  int64_t least = LEAST_BLOCKS * multiprocessors * kl_last_launch(p)->block,
-          threads = x->d->count / (x->lanes * pieces_of(x));
+  int64_t least = least_threads(x, dims, times) * multiprocessors, threads = x->d->count / (x->lanes * pieces_of(x));
   if (x->c->params->strategy.times) return x->c->params->strategy.times;
-  return threads / least < MOST_TIMES ? threads / least : MOST_TIMES;
+  return threads / least < times ? threads / least : times;
 }
 
 static int64_t of_block(const sharing *x) {
@@ -216,14 +250,6 @@ static int64_t of_block(const sharing *x) {
 static double idle_of(const sharing *x, int64_t apart) {
   int64_t block = of_block(x), over = apart % block;
   return over == 0 || block % apart == 0 ? 0 : (double)(block - over) / (double)apart;
-}
-
-static uint32_t choose_at_once(const sharing *x, kl_vars dims, int64_t times) {
-  uint32_t bytes = 0, n = MOST_AT_ONCE;
-  for (uint32_t i = 0; i < x->nreads; i++)
-    if (x->reads[i].dims & dims) bytes += x->reads[i].bytes * (uint32_t)pieces_of(x);
-  while (n > 1 && (times % n || n * bytes > LOADED_BYTES || n * x->lanes * x->c->plan->comp->ninstr > 1024)) n /= 2;
-  return n;
 }
 
 // Dimensions that some reads do not depend on: n values in all, with `inner` elements below one of them.
@@ -238,6 +264,7 @@ typedef struct candidate {
 static void try_times(sharing *x, const candidate *k, int64_t unit, int64_t times) {
   int64_t apart = k->inner * unit, groups = x->d->count / (apart * times);
   if (k->n % (unit * times) && k->n * k->inner != x->d->count) return;
+  if (most_times(x, k->dims, times) < times) return;
   if (of_block(x) % apart == 0) groups -= groups % (of_block(x) / apart);
   if (groups == 0 || (x->piece && apart % (2 * x->piece))) return;
   double idle = idle_of(x, apart), left = 1 - (double)(groups * apart * times) / (double)x->d->count;
@@ -257,7 +284,7 @@ static void try_times(sharing *x, const candidate *k, int64_t unit, int64_t time
 
 // What lies together is whole lanes' elements, and a warp's access if there is so much; or both halves of a run.
 static void try_units(sharing *x, const candidate *k) {
-  int64_t first = x->lanes / gcd(k->inner, x->lanes), most = most_times(x);
+  int64_t first = x->lanes / gcd(k->inner, x->lanes), most = most_times(x, k->dims, MOST_TIMES);
   while (!x->piece && first * 4 <= k->n && first * k->inner * x->bits / 8 < UNIT_BYTES) first *= 2;
   if (x->piece) first *= 2 * x->piece / gcd(first * k->inner, 2 * x->piece);
   for (int64_t unit = first, tried = 0; unit * 2 <= k->n && tried < MOST_UNITS; unit += first, tried++) {
@@ -324,7 +351,7 @@ kiln_status kl_find_sharing(kl_choosing *c, kl_domain *d, const bool *has, uint3
   sharing x = {.c = c, .d = d, .lanes = lanes, .chunks = chunks, .bits = 128};
   d->groups = 0;
   d->times = d->at_once = d->pieces = 1;
-  if (!may_share(&x, has) || most_times(&x) < 2) return KILN_OK;
+  if (!may_share(&x, has) || most_times(&x, 0, MOST_TIMES) < 2) return KILN_OK;
   const kl_shape *s = result_shape(&x, 0);
   x.rank = s->rank;
   for (uint32_t v = 0; v < s->rank; v++) x.dims[v] = s->dims[kl_shape_minor_to_major(s, s->rank - 1 - v)];
