@@ -94,20 +94,22 @@ def jit(function: Optional[Callable[..., Any]] = None, *, device: Any = "host", 
 # --- inside XLA's programs --------------------------------------------------------------------------------------------
 
 _TARGET = "kiln"
+_WAITING = "kiln_waiting"  # for kernels whose calls XLA must not capture
 _registered = False
 # What executables call. XLA says to nobody when it forgets one, so these stay.
 _kernels: Dict[Any, Tuple[Handle, Any]] = {}
 
 
 def _register() -> None:
-    """Makes libkiln's handler known to XLA, once."""
+    """Makes libkiln's handlers known to XLA, once."""
     global _registered
     import jax
 
     if not _registered:
-        handler = jax.ffi.pycapsule(library().kiln_xla_call)
-        for platform in ("cpu", "CUDA"):
-            jax.ffi.register_ffi_target(_TARGET, handler, platform=platform)
+        handlers = {_TARGET: library().kiln_xla_call, _WAITING: library().kiln_xla_call_waiting}
+        for name, handler in handlers.items():
+            for platform in ("cpu", "CUDA"):
+                jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(handler), platform=platform)
         _registered = True
 
 
@@ -116,7 +118,7 @@ def call(artifact: Artifact, device: Optional[Device] = None, *, vmap_method: st
 
     Takes one array for each flattened parameter, returns a tuple of the results. An artifact for a GPU needs the
     `device` (kiln.cuda()) whose primary context XLA uses. Kernels run on XLA's buffers and stream and can be captured
-    into graphs. Raises UnsupportedError for artifacts with a run-time count, and for types of less than a byte and
+    into graphs, but for loops and branches that go by what a GPU computes, which wait for the stream. Raises UnsupportedError for artifacts with a run-time count, and for types of less than a byte and
     tiled layouts.
     """
     import jax
@@ -132,11 +134,12 @@ def call(artifact: Artifact, device: Optional[Device] = None, *, vmap_method: st
         driver, context = (device._driver, device.context) if device is not None else (None, None)
         call_library("kiln_xla_kernel_create", artifact._handle, driver, context, made.out())
         _kernels[key] = (made, (artifact, device))
-    address = np.int64(_kernels[key][0].value.value)
+    kernel = _kernels[key][0].value
+    address = np.int64(kernel.value)
     results = [jax.ShapeDtypeStruct(s.type.shape, s.type.numpy) for s in artifact.manifest.results]
     n = len(artifact.manifest.parameters)
     run = jax.ffi.ffi_call(
-        _TARGET,
+        _WAITING if library().kiln_xla_kernel_waits(kernel) else _TARGET,
         results,
         vmap_method=vmap_method,
         input_layouts=[s.order for s in slots[:n]],

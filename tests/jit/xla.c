@@ -14,6 +14,7 @@ static kiln_driver *driver;
 static kiln_device *device;
 static long allocations;
 static bool out_of_memory;
+static uint8_t before = 0xa5; // what is in memory that is allocated
 
 // --- XLA ----------------------------------------------------------------------------------------------------------
 
@@ -37,10 +38,10 @@ static xla_error *stream_get(xla_stream_args *a) {
 
 static xla_error *allocate(xla_allocate_args *a) {
   uint64_t at;
-  if (out_of_memory) return error_create(&(xla_error_args){sizeof(xla_error_args), NULL, "none left", 8});
   ck_assert(a->size > 0 && a->alignment > 0);
-  ck_assert_int_eq(kiln_device_alloc(cx, device, a->size, &at), KILN_OK);
-  ck_assert_int_eq(kiln_device_fill(cx, device, at, 0xa5, a->size), KILN_OK);
+  if (out_of_memory || kiln_device_alloc(cx, device, a->size, &at) != KILN_OK)
+    return error_create(&(xla_error_args){sizeof(xla_error_args), NULL, "none left", 8});
+  kiln_device_fill(cx, device, at, before, a->size); // which may fail where the driver is made to
   a->data = (void *)(uintptr_t)at;
   allocations++;
   return NULL;
@@ -48,7 +49,7 @@ static xla_error *allocate(xla_allocate_args *a) {
 
 static xla_error *release(xla_free_args *a) {
   allocations--;
-  ck_assert_int_eq(kiln_device_synchronize(cx, device), KILN_OK);
+  kiln_device_synchronize(cx, device);
   kiln_device_free(device, (uint64_t)(uintptr_t)a->data);
   return NULL;
 }
@@ -123,6 +124,25 @@ static const char chain[] = "HloModule chain\n"
                             "  a = f32[64] fusion(p), kind=kLoop, calls=f\n"
                             "  ROOT b = f32[64] fusion(a), kind=kLoop, calls=g\n"
                             "}\n";
+
+// Doubles x, which is positive, as long as a value of it is below 100: as often as what is computed says. Then a
+// branch.
+static const char loop[] =
+    "HloModule loop\n"
+    "most { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] minimum(a, b) }\n"
+    "goes { x = f32[64] parameter(0) o = f32[] constant(1e9) m = f32[] reduce(x, o), dimensions={0}, to_apply=most "
+    "k = f32[] constant(100) ROOT c = pred[] compare(m, k), direction=LT }\n"
+    "twice { x = f32[64] parameter(0) ROOT y = f32[64] add(x, x) }\n"
+    "plain { ROOT x = f32[64] parameter(0) }\n"
+    "turned { x = f32[64] parameter(0) ROOT y = f32[64] reverse(x), dimensions={0} }\n"
+    "ENTRY e {\n"
+    "  x = f32[64] parameter(0)\n"
+    "  w = s32[] parameter(1)\n"
+    "  l = f32[64] while(x), condition=goes, body=twice\n"
+    "  f = f32[64] sort(l), dimensions={0}, to_apply=less\n"
+    "  ROOT b = f32[64] conditional(w, f, f), branch_computations={plain, turned}\n"
+    "}\n"
+    "less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = pred[] compare(a, b), direction=LT }\n";
 
 static kiln_artifact *compile(const char *text, const char *target, bool by_value, int64_t max_count) {
   kiln_compile_params p = {
@@ -232,6 +252,42 @@ START_TEST(scratch_is_xla_s_memory_and_goes_back) {
 }
 END_TEST
 
+// Loops and branches that read what was computed: on the host by any handler, on a GPU by the one that waits.
+START_TEST(calls_wait_for_what_loops_go_by) {
+  bool gpu = _i & 1;
+  float in[64] __attribute__((aligned(16))), out[64] __attribute__((aligned(16))) = {0};
+  int32_t which __attribute__((aligned(16))) = _i >> 1;
+  kiln_xla_kernel *kernel = make(loop, gpu ? "sm_90" : "host");
+  ck_assert(kiln_xla_kernel_waits(kernel) == gpu && !kiln_xla_kernel_waits(NULL));
+  for (int i = 0; i < 64; i++) in[i] = (float)(64 - i);
+  void *at[3] = {in, &which, out};
+  if (gpu) {
+    at[0] = (void *)(uintptr_t)upload(in, sizeof in);
+    at[1] = (void *)(uintptr_t)upload(&which, sizeof which);
+    at[2] = (void *)(uintptr_t)upload(out, sizeof out);
+  }
+  operand p[] = {{11, at[0], 1, {64}}, {4, at[1], 0, {0}}}, r = {11, at[2], 1, {64}};
+  scene s;
+  play(&s, kernel, p, 2, &r, 1);
+  if (gpu) {
+    ck_assert_ptr_eq(kiln_xla_call(&s.call), &last);
+    ck_assert_int_eq(last.code, XLA_INVALID_ARGUMENT);
+    EXPECT(strstr(last.message, "expected the handler kiln_xla_call_waiting"), "%s", last.message);
+    ck_assert_int_eq(kiln_device_download(cx, device, out, (uint64_t)(uintptr_t)at[2], sizeof out), KILN_OK);
+    ck_assert(out[0] == 0);
+  } else {
+    ck_assert_ptr_null(kiln_xla_call(&s.call));
+    memset(out, 0, sizeof out);
+  }
+  ck_assert_ptr_null(kiln_xla_call_waiting(&s.call));
+  if (gpu) ck_assert_int_eq(kiln_device_download(cx, device, out, (uint64_t)(uintptr_t)at[2], sizeof out), KILN_OK);
+  ck_assert_int_eq(allocations, 0);
+  for (int i = 0; i < 64; i++) ck_assert(out[i] == 128.0f * (float)(which ? 64 - i : i + 1));
+  for (int i = 0; gpu && i < 3; i++) kiln_device_free(device, (uint64_t)(uintptr_t)at[i]);
+  kiln_xla_kernel_destroy(&kernel);
+}
+END_TEST
+
 // What a call may have wrong, and what is said of it.
 static const struct {
   operand in[2];
@@ -287,6 +343,9 @@ START_TEST(xla_asks_for_the_version_first) {
   xla_call c = {.struct_size = sizeof c, .extension = &x.base, .api = &api};
   ck_assert_ptr_null(kiln_xla_call(&c));
   ck_assert(m.version.major == 0 && m.version.minor == 3 && m.traits == XLA_TRAIT_COMMAND_BUFFER);
+  m = (xla_metadata){.struct_size = sizeof m};
+  ck_assert_ptr_null(kiln_xla_call_waiting(&c));
+  ck_assert(m.version.major == 0 && m.version.minor == 3 && m.traits == 0);
 }
 END_TEST
 
@@ -310,13 +369,23 @@ START_TEST(kernels_that_calls_cannot_have) {
 END_TEST
 
 // Without a GPU every failure of the driver, one after the other: an error each time, and nothing left behind.
+static const struct {
+  const char *text;
+  int nin;
+  long launches; // 0: not so many that it matters
+} failing[] = {
+    {"HloModule n\nENTRY e {\n  p = f32[64] parameter(0)\n  ROOT r = f32[64] negate(p)\n}\n", 1, 1},
+    {loop, 2, 0},
+};
+
 START_TEST(every_call_of_the_driver_may_fail) {
   kiln_driver_params p = {.struct_size = sizeof p, .initialize = true, .resolve = standin_resolve};
-  static float memory[2][64] __attribute__((aligned(256)));
-  kiln_artifact *a = compile("HloModule n\nENTRY e {\n  p = f32[64] parameter(0)\n  ROOT r = f32[64] negate(p)\n}\n",
-                             "sm_90", false, 0);
-  operand in = {11, memory[0], 1, {64}}, out = {11, memory[1], 1, {64}};
+  static float memory[3][64] __attribute__((aligned(256)));
+  for (int i = 0; i < 64; i++) memory[0][i] = 200;
+  kiln_artifact *a = compile(failing[_i].text, "sm_90", false, 0);
+  operand in[] = {{11, memory[0], 1, {64}}, {4, memory[2], 0, {0}}}, out = {11, memory[1], 1, {64}};
   kiln_device *real = device;
+  before = 0; // no kernel says whether to go on
   long calls = 0;
   for (long n = 0; n <= calls; n++) {
     kiln_driver *d = NULL;
@@ -331,14 +400,15 @@ START_TEST(every_call_of_the_driver_may_fail) {
     if (st == KILN_OK) st = kiln_xla_kernel_create(cx, a, d, kiln_device_context(device), &kernel);
     xla_error *e = NULL;
     if (st == KILN_OK) {
-      play(&s, kernel, &in, 1, &out, 1);
-      e = kiln_xla_call(&s.call);
+      play(&s, kernel, in, failing[_i].nin, &out, 1);
+      e = kiln_xla_call_waiting(&s.call);
     }
     kiln_xla_kernel_destroy(&kernel);
     kiln_device_close(&device);
     kiln_driver_close(&d);
     if (n == 0) {
-      ck_assert(st == KILN_OK && !e && standin_state.launches == 1);
+      ck_assert(st == KILN_OK && !e);
+      ck_assert(!failing[_i].launches || standin_state.launches == failing[_i].launches);
       calls = standin_state.calls;
     }
     kiln_diagnostics_clear(cx);
@@ -346,6 +416,7 @@ START_TEST(every_call_of_the_driver_may_fail) {
   }
   ck_assert_int_gt(calls, 5);
   device = real;
+  before = 0xa5;
   kiln_artifact_destroy(&a);
 }
 END_TEST
@@ -353,7 +424,7 @@ END_TEST
 int main(void) {
   return RUN_TESTS("xla", ONCE(setup, teardown), {host_calls_read_and_write_xla_s_buffers},
                    {gpu_calls_launch_on_xla_s_stream}, {scratch_is_xla_s_memory_and_goes_back},
-                   {what_does_not_fit_is_said, sizeof wrong / sizeof wrong[0]}, {a_call_needs_its_attribute},
-                   {xla_asks_for_the_version_first}, {kernels_that_calls_cannot_have},
-                   {every_call_of_the_driver_may_fail});
+                   {calls_wait_for_what_loops_go_by, 4}, {what_does_not_fit_is_said, sizeof wrong / sizeof wrong[0]},
+                   {a_call_needs_its_attribute}, {xla_asks_for_the_version_first}, {kernels_that_calls_cannot_have},
+                   {every_call_of_the_driver_may_fail, sizeof failing / sizeof failing[0]});
 }

@@ -130,6 +130,20 @@ class CustomCalls(unittest.TestCase):
             sharded = shard_map(kernel, mesh=mesh, in_specs=spec, out_specs=spec, check_rep=False)
         self.near(jax.jit(sharded)(self.x["a"]), jax.nn.softmax(self.x["a"], axis=-1))
 
+    def test_loops(self):
+        """How often it goes round depends on the data; by the handler that may wait, too, as XLA knows it."""
+        f = lambda x: jax.lax.while_loop(lambda x: x.sum() < 100, lambda x: x * 2 + 1, x)  # noqa: E731
+        x = jnp.abs(self.w)
+        self.near(jax.jit(kiln.jax.kernel(f))(x), f(x))
+        target = kiln.jax._TARGET
+        kiln.jax._TARGET = kiln.jax._WAITING
+        try:
+            run = jax.jit(kiln.jax.kernel(f))
+            self.assertIn(kiln.jax._WAITING, run.lower(x).as_text())
+            self.near(run(x), f(x))
+        finally:
+            kiln.jax._TARGET = target
+
     def test_layouts(self):
         m = kiln.Module(
             "HloModule t ENTRY e { p = f32[3,4]{0,1} parameter(0) ROOT r = f32[3,4]{0,1} multiply(p, p) }"

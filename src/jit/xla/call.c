@@ -19,11 +19,7 @@ struct kiln_xla_kernel {
 
 // --- life ---------------------------------------------------------------------------------------------------------
 
-static kiln_status check_manifest(kl_ctx *cx, const kiln_manifest *f, bool host) {
-  for (size_t i = 0; i < f->step_count && !host; i++)
-    if (kl_reads_condition(&f->steps[i]))
-      return kl_fail(cx, KILN_E_UNSUPPORTED, KL_NOWHERE,
-                     "the artifact has loops or branches that the host decides: XLA may capture its calls into graphs");
+static kiln_status check_manifest(kl_ctx *cx, const kiln_manifest *f) {
   if (f->counted)
     return kl_fail(cx, KILN_E_UNSUPPORTED, KL_NOWHERE,
                    "the artifact takes an element count at run time: XLA's calls have shapes alone");
@@ -35,7 +31,7 @@ static kiln_status check_manifest(kl_ctx *cx, const kiln_manifest *f, bool host)
 }
 
 static kiln_status load(kl_ctx *cx, kiln_xla_kernel *k, const kiln_artifact *a) {
-  KL_TRY(check_manifest(cx, &a->manifest, a->host));
+  KL_TRY(check_manifest(cx, &a->manifest));
   if (a->host) return kiln_kernel_load(cx, a, &k->host);
   KL_TRY(kiln_cuda_kernel_create(cx, k->d, a, k->context, &k->gpu));
   return kiln_cuda_kernel_prepare(cx, k->gpu);
@@ -71,6 +67,12 @@ void kiln_xla_kernel_destroy(kiln_xla_kernel **kp) {
   kl_free(cx, k, sizeof *k);
   kiln_context_destroy(&cx);
   *kp = NULL;
+}
+
+bool kiln_xla_kernel_waits(const kiln_xla_kernel *k) {
+  for (size_t i = 0; k && k->gpu && i < k->program.manifest.step_count; i++)
+    if (kl_reads_condition(&k->program.manifest.steps[i])) return true;
+  return false;
 }
 
 // --- operands -----------------------------------------------------------------------------------------------------
@@ -229,25 +231,36 @@ static xla_error *execute(const xla_call *frame, kiln_xla_kernel *k) {
 }
 
 // XLA asks for the version first. The fields used here are the same in all that there are, so the answer is its own.
-static bool answer(const xla_call *frame) {
+static bool answer(const xla_call *frame, uint32_t traits) {
   for (xla_extension *x = frame->extension; x; x = x->next) {
     if (x->type != XLA_EXTENSION_METADATA) continue;
     xla_metadata *m = ((xla_metadata_extension *)x)->metadata;
     m->version.major = frame->api ? frame->api->version.major : 0;
     m->version.minor = frame->api ? frame->api->version.minor : 1;
-    m->traits = XLA_TRAIT_COMMAND_BUFFER;
+    m->traits = traits;
     return true;
   }
   return false;
 }
 
-void *kiln_xla_call(void *call_frame) {
-  const xla_call *frame = call_frame;
-  if (!frame || answer(frame)) return NULL;
+static void *handle(const xla_call *frame, uint32_t traits) {
+  if (!frame || answer(frame, traits)) return NULL;
   if (frame->stage != XLA_STAGE_EXECUTE) return NULL;
   kiln_xla_kernel *k = kernel_of(&frame->attributes);
   if (!k)
     return error_of(frame->api, XLA_INVALID_ARGUMENT,
                     "kiln: expected the attribute 'kernel', the address of a kiln_xla_kernel as an s64");
+  if (traits & XLA_TRAIT_COMMAND_BUFFER && kiln_xla_kernel_waits(k))
+    return error_of(frame->api, XLA_INVALID_ARGUMENT,
+                    "kiln: the kernel waits for what its loops or branches go by, which calls that XLA may capture "
+                    "cannot: expected the handler kiln_xla_call_waiting");
   return execute(frame, k);
+}
+
+void *kiln_xla_call(void *call_frame) {
+  return handle(call_frame, XLA_TRAIT_COMMAND_BUFFER);
+}
+
+void *kiln_xla_call_waiting(void *call_frame) {
+  return handle(call_frame, 0);
 }
