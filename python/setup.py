@@ -1,5 +1,6 @@
-"""Puts libkiln into the package: the one that KILN_LIBRARY names, else that of the build folder beside this one, built
-here if there is none yet. KILN_LIBRARY= (empty) puts none there: the system's is used.
+"""Puts libkiln and kiln-worker into the package: the library that KILN_LIBRARY names and the worker beside it, else those of
+the build folder beside this one, built here if there are none yet. KILN_LIBRARY= (empty) puts none there: the system's are
+used.
 """
 
 import os
@@ -10,17 +11,17 @@ import subprocess
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
-NAME = "libkiln.so.0"
+NAME, WORKER = "libkiln.so.0", "kiln-worker"
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def built() -> pathlib.Path:
     folder = pathlib.Path(os.environ.get("KILN_BUILD", ROOT / "build"))
     library = folder / NAME
-    if not library.exists():
+    if not library.exists() or not (folder / "tools" / WORKER).exists():
         if not (folder / "build.ninja").exists():
             subprocess.run(["meson", "setup", str(folder), str(ROOT)], check=True)
-        subprocess.run(["ninja", "-C", str(folder), NAME + ".1.0"], check=True)
+        subprocess.run(["ninja", "-C", str(folder), NAME + ".1.0", "tools/" + WORKER], check=True)
     return library
 
 
@@ -30,7 +31,12 @@ class BuildPy(build_py):
         chosen = os.environ.get("KILN_LIBRARY")
         library = built() if chosen is None else pathlib.Path(chosen) if chosen else None
         if library is not None and not self.editable_mode:
-            shutil.copyfile(library, pathlib.Path(self.build_lib) / "kiln" / NAME)
+            package = pathlib.Path(self.build_lib) / "kiln"
+            shutil.copyfile(library, package / NAME)
+            for place in ("kiln", "tools", "."):  # as the library looks for it
+                worker = library.parent / place / WORKER
+                if worker.is_file() and not (package / WORKER).exists():
+                    shutil.copy(worker, package / WORKER)
 
 
 class BinaryDistribution(Distribution):

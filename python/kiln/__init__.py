@@ -17,6 +17,7 @@ are exceptions whose text is the finding with its place and a caret.
 from . import jax, torch
 from .arrays import ArrayType, hlo_dtype, numpy_dtype
 from .artifact import Argument, Artifact, Cache, Launch, Manifest, Slot, compile, load
+from .bundle import Bundle
 from .device import Device, DeviceArray, cuda, findings, simulator
 from .errors import (
     CancelledError,
@@ -29,6 +30,7 @@ from .errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
+from .job import Job, start
 from .library import library
 from .module import Leaf, Mismatch, Module
 from .profile import Profile, profile
@@ -44,6 +46,7 @@ def version() -> str:
 __all__ = [
     "Argument",
     "ArrayType",
+    "Bundle",
     "Cache",
     "CancelledError",
     "Artifact",
@@ -54,6 +57,7 @@ __all__ = [
     "Finding",
     "InternalError",
     "InvalidError",
+    "Job",
     "KilnWarning",
     "Launch",
     "Leaf",
@@ -72,6 +76,7 @@ __all__ = [
     "load",
     "numpy_dtype",
     "profile",
+    "start",
     "simulator",
     "torch",
     "version",

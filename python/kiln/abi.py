@@ -21,6 +21,7 @@ STRICT, FAST = range(2)
 ARGUMENT_SLOT, ARGUMENT_SCRATCH, ARGUMENT_COUNT = range(3)
 WHEN_ALWAYS, WHEN_APART, WHEN_IN_PLACE = range(3)
 CHECK_ALL = 31
+JOB_RUNNING, JOB_DONE, JOB_FAILED, JOB_CANCELLED = range(4)
 
 # Element types by their number, as kiln_dtype lists them.
 DTYPES = (
@@ -278,6 +279,25 @@ class CacheInfo(Params):
         ("memory_bytes", c.c_uint64),
         ("code_hits", c.c_uint64),
         ("code_misses", c.c_uint64),
+    ]
+
+
+JobProgress = c.CFUNCTYPE(None, c.c_void_p, c.c_void_p, c.c_size_t, c.c_size_t)
+JobEnded = c.CFUNCTYPE(None, c.c_void_p, c.c_void_p, c.c_int)
+
+
+class JobInfo(Params):
+    _fields_ = [("struct_size", c.c_size_t), ("state", c.c_int), ("done", c.c_size_t), ("all", c.c_size_t)]
+
+
+class JobParams(Params):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("compile", c.POINTER(CompileParams)),
+        ("cache", c.c_void_p),
+        ("progress", JobProgress),
+        ("ended", JobEnded),
+        ("user", c.c_void_p),
     ]
 
 
@@ -541,6 +561,8 @@ STRUCTS: Dict[str, Type[c.Structure]] = {
     "kiln_cuda_launch_params": CudaLaunchParams,
     "kiln_cache_params": CacheParams,
     "kiln_cache_info": CacheInfo,
+    "kiln_job_info": JobInfo,
+    "kiln_job_params": JobParams,
     "kiln_sim_call": SimCall,
     "kiln_sim_finding": SimFinding,
     "kiln_sim_params": SimParams,
@@ -638,6 +660,19 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "kiln_artifact_save": (_s, [_h, _h, _P(c.c_void_p), _P(_z)]),
     "kiln_artifact_bytes_free": (None, [_h, c.c_void_p, _z]),
     "kiln_artifact_load": (_s, [_h, _t, _z, _hh]),
+    "kiln_job_start": (_s, [_h, _h, _P(JobParams), _hh]),
+    "kiln_job_describe": (_s, [_h, _h, _P(JobInfo)]),
+    "kiln_job_cancel": (None, [_h]),
+    "kiln_job_take": (_s, [_h, _h, _hh]),
+    "kiln_job_destroy": (None, [_hh]),
+    "kiln_bundle_create": (_s, [_h, _P(c.c_void_p), _z, _hh]),
+    "kiln_bundle_destroy": (None, [_hh]),
+    "kiln_bundle_compile": (_s, [_h, _h, _P(_t), _z, _P(CompileParams), _hh]),
+    "kiln_bundle_count": (_z, [_h]),
+    "kiln_bundle_get": (_h, [_h, _z]),
+    "kiln_bundle_choose": (_s, [_h, _h, c.c_uint32, _hh]),
+    "kiln_bundle_save": (_s, [_h, _h, _P(c.c_void_p), _P(_z)]),
+    "kiln_bundle_load": (_s, [_h, _t, _z, _hh]),
     "kiln_xla_kernel_create": (_s, [_h, _h, _h, c.c_void_p, _hh]),
     "kiln_xla_kernel_destroy": (None, [_hh]),
     "kiln_xla_kernel_waits": (c.c_bool, [_h]),

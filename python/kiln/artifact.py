@@ -269,12 +269,7 @@ class Artifact:
 
     def save(self) -> bytes:
         """All of the artifact but texts that were kept, as bytes for `kiln.load`."""
-        data, size = c.c_void_p(), c.c_size_t()
-        call("kiln_artifact_save", self._handle, c.byref(data), c.byref(size))
-        try:
-            return c.string_at(data, size.value)
-        finally:
-            library().kiln_artifact_bytes_free(context(), data, size)
+        return take_bytes("kiln_artifact_save", self._handle)
 
     def check(self, arguments: Sequence[Any], results: Sequence[Any]) -> List[Any]:
         """What the evaluator says of results (Module.check), by the numerics that this was compiled with."""
@@ -298,12 +293,28 @@ def load(module: Module, data: bytes) -> Artifact:
     """
     handle = Handle("kiln_artifact_destroy")
     call("kiln_artifact_load", data, len(data), handle.out())
+    return artifact_of(module, handle)
+
+
+def artifact_of(module: Module, handle: Handle) -> Artifact:
+    """An artifact that was loaded, which has to be of this module. Raises InvalidError."""
     fusion = library().kiln_artifact_manifest(handle).contents.fusion
-    made = Artifact(module.extract(fusion.decode()) if fusion else module, handle)
+    interface = module.extract(fusion.decode()) if fusion else module
+    made = Artifact(interface.over_arrays() if interface.has_encodings else interface, handle)
     slots, leaves = made.manifest.parameters + made.manifest.results, made.module.parameters + made.module.results
     if [s.type for s in slots] != [x.type for x in leaves]:
         raise InvalidError(f"expected an artifact of {module.name}, found one of {made.manifest.module} with other arrays")
     return made
+
+
+def take_bytes(name: str, handle: Handle) -> bytes:
+    """What a saving function makes."""
+    data, size = c.c_void_p(), c.c_size_t()
+    call(name, handle, c.byref(data), c.byref(size))
+    try:
+        return c.string_at(data, size.value)
+    finally:
+        library().kiln_artifact_bytes_free(context(), data, size)
 
 
 class Cache:
@@ -337,9 +348,9 @@ class Cache:
 _KEEP = {"plan": abi.KEEP_PLAN, "llvm": abi.KEEP_LLVM, "explain": abi.KEEP_EXPLAIN, "hlo": abi.KEEP_HLO}
 
 
-def compile(
+def options_of(
     module: Module,
-    target: str = "host",
+    target: Optional[str],
     *,
     fusion: Optional[str] = None,
     numerics: str = "strict",
@@ -352,18 +363,11 @@ def compile(
     programmatic: bool = False,
     lineinfo: bool = False,
     deterministic: bool = False,
-    cache: Optional[Cache] = None,
-) -> Artifact:
-    """Compiles a module to PTX for "sm_70" ... "sm_121", or to code for "host".
-
-    fusion: the one of ENTRY to compile, in place of all. keep: of "plan", "llvm", "explain" and "hlo", what to keep
-    beside the code. cache: where the artifact may come from and is put. max_rows: the slowest dimension of results and
-    arguments comes at run time, up to so many. aliases: pairs of a flattened parameter and a result that may be the same
-    buffer. A module with sparse encodings is that over the arrays of its tensors (Module.over_arrays). The rest is as
-    kiln_compile_params has it.
-
-    Raises InvalidError (no such target, fusion or alias) and UnsupportedError, with the op and the reason.
-    """
+    isolate: bool = False,
+    time_limit: float = 0,
+    worker: Optional[str] = None,
+) -> Tuple[Module, abi.CompileParams]:
+    """The module whose interface the slots are, and the params, which hold on to what they point to."""
     unknown = set(keep) - set(_KEEP)
     if unknown:
         raise ValueError(f"expected of keep {sorted(_KEEP)}, found {sorted(unknown)}")
@@ -371,7 +375,7 @@ def compile(
     if interface.has_encodings:
         interface = interface.over_arrays()
     params = abi.CompileParams(
-        target=target.encode(),
+        target=target.encode() if target is not None else None,
         fusion=fusion.encode() if fusion else None,
         argument_align=argument_align,
         least_align=least_align,
@@ -381,12 +385,33 @@ def compile(
         numerics=numerics_of(numerics),
         lineinfo=lineinfo,
         deterministic=deterministic,
+        isolate=isolate,
+        time_limit=time_limit,
+        worker=worker.encode() if worker is not None else None,
     )
     pairs = (abi.Alias * max(1, len(aliases)))(*[abi.Alias(p, r) for p, r in aliases])
     params.aliases, params.alias_count = pairs, len(aliases)
     if max_rows:
         first = interface.results[0].type
         params.max_count = max_rows * (int(np.prod(first.shape[1:], dtype=np.int64)) if first else 1)
+    return interface, params
+
+
+def compile(module: Module, target: str = "host", *, cache: Optional[Cache] = None, **options: Any) -> Artifact:
+    """Compiles a module to PTX for "sm_70" ... "sm_121", or to code for "host".
+
+    cache: where the artifact may come from and is put. Options:
+
+    fusion: the one of ENTRY to compile, in place of all. keep: of "plan", "llvm", "explain" and "hlo", what to keep
+    beside the code. max_rows: the slowest dimension of results and arguments comes at run time, up to so many. aliases:
+    pairs of a flattened parameter and a result that may be the same buffer. isolate: code is made in a process of its
+    own, which is ended after time_limit seconds. numerics, argument_align, least_align, scalars_by_value, programmatic,
+    lineinfo, deterministic, worker: as kiln_compile_params has them. A module with sparse encodings is that over the
+    arrays of its tensors (Module.over_arrays).
+
+    Raises InvalidError (no such target, fusion or alias) and UnsupportedError, with the op and the reason.
+    """
+    interface, params = options_of(module, target, **options)
     handle = Handle("kiln_artifact_destroy")
     if cache is not None:
         call("kiln_cache_compile", cache._handle, module._handle, c.byref(params), handle.out())

@@ -31,7 +31,7 @@ class Abi(unittest.TestCase):
             "KILN_KEEP_PLAN": abi.KEEP_PLAN, "KILN_KEEP_LLVM": abi.KEEP_LLVM, "KILN_KEEP_EXPLAIN": abi.KEEP_EXPLAIN,
             "KILN_NUMERICS_FAST": abi.FAST, "KILN_ARGUMENT_COUNT": abi.ARGUMENT_COUNT,
             "KILN_WHEN_IN_PLACE": abi.WHEN_IN_PLACE, "KILN_SIM_CHECK_ALL": abi.CHECK_ALL,
-            "KILN_CLASS_COUNT": abi.CLASS_COUNT, "KILN_ACCESS_COUNT": abi.ACCESS_COUNT,
+            "KILN_JOB_CANCELLED": abi.JOB_CANCELLED, "KILN_CLASS_COUNT": abi.CLASS_COUNT, "KILN_ACCESS_COUNT": abi.ACCESS_COUNT,
             "KILN_DTYPE_COUNT": len(abi.DTYPES),
         }  # fmt: skip
         lines += [f'printf("{name} %llu\\n", (unsigned long long){name});' for name in values]
