@@ -203,6 +203,29 @@ static void put_transposed(kl_sb *b, const char *type, const shape *s) {
   kl_sb_puts(b, s->rank ? "\n" : ", dimensions={}\n");
 }
 
+// Each dim as two, these in another order, and all in a row: as heads of attention are put behind one another.
+static void put_split(kl_sb *b, const char *type, const shape *s) {
+  shape two = {.rank = 0}, t, flat = {.rank = 1, .dims = {count_of(s)}};
+  for (uint32_t d = 0; d < s->rank; d++) {
+    int64_t low = 1 + below(4);
+    if (two.rank + s->rank - d >= MOST || s->dims[d] % low) low = 1;
+    if (low > 1) two.dims[two.rank++] = s->dims[d] / low;
+    two.dims[two.rank++] = low > 1 ? low : s->dims[d];
+  }
+  uint32_t order[MOST];
+  shuffle(two.rank, order);
+  t.rank = two.rank;
+  *t.layout = 0;
+  for (uint32_t d = 0; d < two.rank; d++) t.dims[d] = two.dims[order[d]];
+  put_line(b, "s", type, &two, "reshape(d)");
+  kl_sb_puts(b, "  t = ");
+  put_shape(b, type, &t);
+  kl_sb_puts(b, " transpose(s)");
+  put_list(b, "dimensions", t.rank, order);
+  kl_sb_puts(b, t.rank ? "\n  ROOT" : ", dimensions={}\n  ROOT");
+  put_line(b, "q", type, chance(50) ? &flat : &t, "reshape(t)");
+}
+
 static bool is_number(const char *type) {
   return strcmp(type, "pred") && strcmp(type, "u1") && strcmp(type, "s1");
 }
@@ -239,7 +262,7 @@ static void put_module(kl_sb *b, unsigned number) {
   kl_sbf(b, "HloModule m%u\nENTRY e {\n", number);
   put_line(b, "x", t.lhs, &c.lhs, "parameter(0)");
   put_line(b, "y", t.rhs, &c.rhs, "parameter(1)");
-  uint32_t before = below(3), behind = below(4);
+  uint32_t before = below(3), behind = below(5);
   if (before == 0 && is_number(t.lhs)) put_line(b, "xn", t.lhs, &c.lhs, "negate(x)");
   if (before == 1 && is_number(t.rhs)) put_line(b, "yn", t.rhs, &c.rhs, "add(y, y)");
   kl_sb_puts(b, behind ? "  " : "  ROOT ");
@@ -253,6 +276,8 @@ static void put_module(kl_sb *b, unsigned number) {
     put_line(b, "q", t.out, &c.out, is_number(t.out) ? "add(d, z)" : "or(d, z)");
   } else if (behind == 2) {
     put_transposed(b, t.out, &c.out);
+  } else if (behind == 4) {
+    put_split(b, t.out, &c.out);
   } else if (behind == 3) {
     shape whole = c.out;
     memmove(whole.dims + 1, whole.dims, whole.rank * sizeof *whole.dims);

@@ -193,7 +193,58 @@ START_TEST(one_after_the_other) {
 }
 END_TEST
 
+// --- what is made with products
+// ---------------------------------------------------------------------------------------
+
+typedef struct behind {
+  const char *text;
+  size_t launches;
+} behind;
+static const behind behinds[] = {
+    // heads of attention, with something added, which are a result, too
+    {"  x = f32[16,32] parameter(0)\n  w = f32[32,24] parameter(1)\n  b = f32[6] parameter(2)\n"
+     "  k = f32[4,6,16] parameter(3)\n"
+     "  d = f32[16,24] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+     "  s = f32[16,4,6] reshape(d)\n  t = f32[4,16,6] transpose(s), dimensions={1,0,2}\n"
+     "  v = f32[4,16,6] broadcast(b), dimensions={2}\n  q = f32[4,16,6] add(t, v)\n"
+     "  e = f32[4,16,16] dot(q, k), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+     "rhs_contracting_dims={1}\n  ROOT r = (f32[4,16,6], f32[4,16,16]) tuple(q, e)\n",
+     2},
+    // and put back, in a layout of their own
+    {"  p = f32[2,5,7] parameter(0)\n  q = f32[2,7,6] parameter(1)\n  w = f32[12,3] parameter(2)\n"
+     "  d = f32[2,5,6] dot(p, q), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+     "rhs_contracting_dims={1}\n"
+     "  t = f32[5,2,6]{2,0,1} transpose(d), dimensions={1,0,2}\n  c = f32[5,2,6] copy(t)\n  s = f32[5,12] reshape(c)\n"
+     "  e = f32[5,3] dot(s, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+     "  ROOT r = (f32[5,12], f32[5,3]) tuple(s, e)\n",
+     2},
+    // neighbours are of other batches, and so of other tiles
+    {"  p = f32[16,5,7] parameter(0)\n  q = f32[16,7,6] parameter(1)\n"
+     "  d = f32[16,5,6] dot(p, q), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+     "rhs_contracting_dims={1}\n"
+     "  t = f32[5,6,16] transpose(d), dimensions={1,2,0}\n"
+     "  e = f32[5,6,6] dot(t, t), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+     "rhs_contracting_dims={2}\n  ROOT r = (f32[5,6,16], f32[5,6,6]) tuple(t, e)\n",
+     3},
+    // the same elements in two orders
+    {"  p = f32[9,5] parameter(0)\n  q = f32[5,11] parameter(1)\n"
+     "  d = f32[9,11] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+     "  t = f32[11,9] transpose(d), dimensions={1,0}\n"
+     "  e = f32[9,9] dot(d, t), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+     "  ROOT r = (f32[9,11], f32[11,9], f32[9,9]) tuple(d, t, e)\n",
+     3},
+};
+
+START_TEST(orders_are_made_with_products) {
+  text.n = 0;
+  kl_sbf(&text, "HloModule behind\n\nENTRY e {\n%s}\n", behinds[_i].text);
+  ck_assert_uint_eq(compile("sm_90").launches, behinds[_i].launches);
+  run_everywhere();
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("pieces", EACH(make, drop), {doubling_is_linear}, {a_few_are_one_kernel}, {work_is_weighed},
-                   {long_chains_are_linear}, {one_after_the_other, KL_COUNT(together)});
+                   {long_chains_are_linear}, {one_after_the_other, KL_COUNT(together)},
+                   {orders_are_made_with_products, KL_COUNT(behinds)});
 }

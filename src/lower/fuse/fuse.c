@@ -73,6 +73,64 @@ static uint32_t at_of_spread(kl_fuser *f, kl_maker *k, const kl_instr *in, uint3
   return fresh;
 }
 
+// The dim in which neighbours in memory differ; KL_NO_DIM: there are none.
+#define KL_NO_DIM UINT32_MAX
+static uint32_t fastest_dim(const kl_shape *s) {
+  for (uint32_t k = 0; k < s->rank; k++) {
+    int64_t d = kl_shape_minor_to_major(s, k);
+    if (s->dims[d] > 1) return (uint32_t)d;
+  }
+  return KL_NO_DIM;
+}
+
+// Is what is wanted at `at` as many elements as the results have, each for one of them? *dim, as of an order.
+static bool is_each_once(const kl_maker *k, uint32_t at, uint32_t *dim) {
+  if (at == KL_AT_FULL) return *dim = fastest_dim(k->full), true;
+  for (uint32_t i = 0; i < k->norders; i++)
+    if (k->order[i].at == at) return *dim = k->order[i].dim, true;
+  return false;
+}
+
+// Elements from one to the next along dim d, in order of memory or, where that does not matter, of rows.
+static int64_t step_along(const kl_shape *s, uint32_t d, bool in_memory) {
+  int64_t step = 1;
+  for (uint32_t k = 0; k < s->rank; k++) {
+    int64_t dim = in_memory ? kl_shape_minor_to_major(s, k) : s->rank - 1 - k;
+    if (dim == d) return step;
+    step *= s->dims[dim];
+  }
+  return step;
+}
+
+// The dim that changes with such a step.
+static uint32_t dim_of_step(const kl_shape *s, int64_t step, bool in_memory) {
+  for (uint32_t k = 0; k < s->rank; k++) {
+    int64_t dim = in_memory ? kl_shape_minor_to_major(s, k) : s->rank - 1 - k;
+    if (step < s->dims[dim]) return (uint32_t)dim;
+    step /= s->dims[dim];
+  }
+  return KL_NO_DIM;
+}
+
+static bool orders_anew(const kl_fuser *f, const kl_instr *in) {
+  bool does = in->op == KL_OP_TRANSPOSE || in->op == KL_OP_RESHAPE || in->op == KL_OP_BITCAST;
+  return does && in->shape->count && kl_operand(f->c, in, 0)->shape->count == in->shape->count;
+}
+
+// How the operand of what puts elements into another order is wanted.
+static uint32_t at_of_order(kl_fuser *f, kl_maker *k, const kl_instr *in, uint32_t at) {
+  uint32_t fresh = k->next_at++, dim;
+  bool bits = in->op == KL_OP_BITCAST;
+  if (!is_each_once(k, at, &dim) || k->norders == KL_ORDERS) return fresh;
+  if (dim != KL_NO_DIM && in->op == KL_OP_TRANSPOSE)
+    dim = (uint32_t)in->dims[dim];
+  else if (dim != KL_NO_DIM)
+    dim = dim_of_step(kl_operand(f->c, in, 0)->shape, step_along(in->shape, dim, bits), bits);
+  k->order[k->norders].at = fresh;
+  k->order[k->norders++].dim = dim;
+  return fresh;
+}
+
 static double product_of(const kl_shape *s, kl_ints dims) {
   double n = 1;
   for (uint32_t i = 0; i < dims.n; i++) n *= (double)s->dims[dims.p[i]];
@@ -113,6 +171,8 @@ static kl_use use_of_operand(kl_fuser *f, const kl_instr *in, uint32_t o, kl_use
     u.at = x.at;
   else if (in->op == KL_OP_BROADCAST)
     u.at = at_of_spread(f, k, in, x.at);
+  else if (orders_anew(f, in))
+    u.at = at_of_order(f, k, in, x.at);
   else if (hero == KL_HERO_REDUCTION && k->space && x.at == k->row_at && o < in->noperands / 2)
     u.at = k->space_at;
   else
@@ -195,12 +255,25 @@ static bool takes_reduction(const kl_fuser *f, const kl_maker *k, const kl_instr
   return false;
 }
 
-static bool takes_hero(const kl_fuser *f, const kl_maker *k, const kl_instr *in, uint32_t at) {
+// Tiles of a contraction are rows of one operand by rows of the other: what neighbours in a result are made of is in
+// one tile, or else a whole sector is written for each of them.
+static bool takes_contraction(kl_fuser *f, const kl_maker *k, uint32_t i, uint32_t at) {
+  const kl_instr *in = &f->c->instr[i];
+  uint32_t dim;
+  if (k->hero != KL_HERO_NONE || !is_each_once(k, at, &dim) || leaf_of(in)->count != k->full->count)
+    return f->why[i] = KL_FOR_HERO, false;
+  bool apart = at != KL_AT_FULL && in->op == KL_OP_DOT && dim < in->more->lhs_batch.n;
+  if (apart) f->why[i] = KL_FOR_LINES;
+  return !apart;
+}
+
+static bool takes_hero(kl_fuser *f, const kl_maker *k, uint32_t i, uint32_t at) {
+  const kl_instr *in = &f->c->instr[i];
+  f->why[i] = KL_FOR_HERO;
   switch (hero_of(in)) {
   case KL_HERO_NONE: return true;
   case KL_HERO_REDUCTION: return takes_reduction(f, k, in, at);
-  case KL_HERO_CONTRACTION:
-    return k->hero == KL_HERO_NONE && at == KL_AT_FULL && kl_shape_same_dims(leaf_of(in), k->full);
+  case KL_HERO_CONTRACTION: return takes_contraction(f, k, i, at);
   default: return false;
   }
 }
@@ -220,7 +293,7 @@ static bool takes(kl_fuser *f, uint32_t i, const kl_use *u) {
   const kl_instr *in = &f->c->instr[i];
   const kl_maker *k = kl_fuse_at(f, u->node);
   if (k->stays || u->outside) return false;
-  if (!takes_hero(f, k, in, u->at)) return f->why[i] = KL_FOR_HERO, false;
+  if (!takes_hero(f, k, i, u->at)) return false;
   if (k->size >= MOST_IN_KERNEL) return f->why[i] = KL_FOR_SIZE, false;
   if (u->copies > MOST_COPIES && kl_rough_work(in) > 0) return f->why[i] = KL_FOR_TIME, false;
   if (hero_of(in) != KL_HERO_NONE) return true;
@@ -284,7 +357,8 @@ static uint32_t find_home(kl_fuser *f, uint32_t i, uint32_t *at) {
     bool lies = u->p[k].at == KL_AT_FULL && kl_shape_same_dims(leaf_of(in), x->full);
     bool row = x->space && u->p[k].at == x->row_at && kl_shape_same_dims(leaf_of(in), leaf_of(x->space));
     if (x->stays || x->hero == KL_HERO_ALONE || x->hero == KL_HERO_CHANGE || x->results >= MOST_RESULTS) continue;
-    if (!(lies || row || (hero_of(in) != KL_HERO_NONE)) || !takes(f, i, &u->p[k]) || !may_make(f, i, node)) continue;
+    bool fits = lies || row || hero_of(in) == KL_HERO_REDUCTION; // products go where the results go
+    if (!fits || !takes(f, i, &u->p[k]) || !may_make(f, i, node)) continue;
     *at = u->p[k].at;
     return node;
   }

@@ -10,7 +10,7 @@
 typedef enum kl_hero { KL_HERO_NONE, KL_HERO_REDUCTION, KL_HERO_CONTRACTION, KL_HERO_CHANGE, KL_HERO_ALONE } kl_hero;
 
 // How what is wanted lies to the elements of a node's results, as numbers of its own. FULL: at the same index.
-enum { KL_SPREADS = 6 };
+enum { KL_SPREADS = 6, KL_ORDERS = 6 };
 enum { KL_AT_OTHERS, KL_AT_FULL, KL_AT_FIRST_FREE };
 
 typedef struct kl_maker {
@@ -26,6 +26,11 @@ typedef struct kl_maker {
     const kl_instr *instr;
     uint32_t at;
   } spread[KL_SPREADS];
+  // How each element is wanted once, in another order than the results'; neighbours of the first one differ in `dim`.
+  uint32_t norders;
+  struct {
+    uint32_t at, dim;
+  } order[KL_ORDERS];
   uint32_t next_at;
   uint32_t size, results;
   uint32_t into;       // another node that it has become part of, or itself
@@ -51,6 +56,7 @@ typedef enum kl_written {
   KL_FOR_OUTSIDE,
   KL_FOR_HERO,
   KL_FOR_TIME,
+  KL_FOR_LINES,
   KL_FOR_ORDER,
   KL_FOR_SIZE
 } kl_written;

@@ -7,6 +7,7 @@ static const char *const reasons[] = {
     [KL_FOR_OUTSIDE] = "wanted outside fusions",
     [KL_FOR_HERO] = "no kernel makes it together with what reads it",
     [KL_FOR_TIME] = "making it again would take longer than writing and reading it",
+    [KL_FOR_LINES] = "what reads it would write elements that are made far from each other side by side",
     [KL_FOR_ORDER] = "what reads it needs other fusions first",
     [KL_FOR_SIZE] = "the kernel that reads it is long enough",
 };

@@ -37,8 +37,47 @@ static kiln_status find_element(kl_choosing *c, const kl_contraction *x, const k
   return st;
 }
 
-// Results that this contraction's launch makes; *found: all of them.
-static kiln_status find_results(kl_choosing *c, const kl_contraction *x, kl_contract_outputs *o, bool *found) {
+// The same row-major number, where dims have no digits in common. An element's index is dims of the pool.
+static bool by_number(kl_affs *p, const kl_contraction *x, const kl_contract_outputs *o, const kl_aff **index) {
+  const kl_shape *s = o->shape;
+  kl_interval extents[KILN_MAX_RANK];
+  int64_t place = 1;
+  const kl_aff *number = kl_aff_const(p, 0), *same = number, *all = number;
+  for (uint32_t d = 0; d < x->shape->rank; d++) {
+    number = kl_aff_add(p, kl_aff_mulc(p, number, x->shape->dims[d]), o->element[d]);
+    all = kl_aff_add(p, kl_aff_mulc(p, all, x->shape->dims[d]), kl_aff_dim(p, d));
+  }
+  for (uint32_t d = 0; d < s->rank; d++) {
+    extents[d] = (kl_interval){0, s->dims[d] - 1};
+    same = kl_aff_add(p, kl_aff_mulc(p, same, s->dims[d]), kl_aff_dim(p, d));
+  }
+  kl_dom *box = kl_dom_make(p, s->rank, extents);
+  bool equal = kl_dom_simplify(box, kl_aff_sub(p, number, same)) == kl_aff_const(p, 0);
+  for (uint32_t d = s->rank; d-- > 0;) {
+    index[d] = kl_aff_floordivc(p, all, place);
+    place *= s->dims[d];
+    if (place < s->count) index[d] = kl_aff_modc(p, index[d], s->dims[d]);
+  }
+  return equal;
+}
+
+// Turns o->element round: digits of the outputs' dims, as transposes and reshapes leave them, are digits of the
+// contraction's.
+static void find_index(kl_choosing *c, const kl_contraction *x, kl_contract_outputs *o) {
+  kl_affs *p = c->plan->affs;
+  const kl_map *all = kl_map_identity(p, o->shape->rank, o->shape->dims);
+  const kl_map *m = kl_map_invert(p, kl_map_with_results(p, all, o->element, x->shape->rank), KL_MAP_QUOTA);
+  const kl_aff **index = KL_NEW_N(c->arena, const kl_aff *, o->shape->rank + 1u);
+  if (m->state == KL_MAP_DEFINED && !m->nvars[KL_AFF_RANGE])
+    o->index = m->results;
+  else if (by_number(p, x, o, index))
+    o->index = index;
+}
+
+// Results that this contraction's launch makes; *found: all of them. turns: it goes by the contraction's elements, and
+// has to know which of the results' each is.
+static kiln_status find_results(kl_choosing *c, const kl_contraction *x, bool turns, kl_contract_outputs *o,
+                                bool *found) {
   uint32_t first = first_result(c), n = c->slots.nargs - first, *slots = KL_NEW_N(c->arena, uint32_t, n + 1);
   *found = n > 0;
   for (uint32_t r = 0; r < n; r++) {
@@ -48,7 +87,11 @@ static kiln_status find_results(kl_choosing *c, const kl_contraction *x, kl_cont
   }
   if (!*found) return KILN_OK;
   *o = (kl_contract_outputs){.shape = c->slots.v.p[first].shape, .n = n, .slots = slots};
-  return find_element(c, x, o->shape, &o->element, found);
+  KL_TRY(find_element(c, x, o->shape, &o->element, found));
+  if (!*found || !turns) return KILN_OK;
+  if (x->shape->count) find_index(c, x, o);
+  *found = o->index || !x->shape->count;
+  return KILN_OK;
 }
 
 static void store_itself(kl_choosing *c, const kl_contraction *x, kl_contract_outputs *o) {
@@ -66,48 +109,13 @@ void kl_contract_output_element(kl_affs *p, const kl_contraction *x, const kl_co
     kl_aff_replace(p, &(kl_aff_subst){.to = {index}, .n = {o->shape->rank}}, o->element, rank, element);
 }
 
-// Dims of the contraction are whole dims of the outputs.
-static bool is_permuted(const kl_contraction *x, const kl_contract_outputs *o, const kl_aff *const *element,
-                        const kl_aff **index) {
-  bool seen[KILN_MAX_RANK] = {false};
-  for (uint32_t d = 0; d < x->shape->rank; d++) {
-    const kl_aff_atom *v = kl_aff_is_var(o->element[d]);
-    if (x->shape->dims[d] == 1) continue;
-    if (!v || v->kind != KL_AFF_DIM || seen[v->var] || o->shape->dims[v->var] != x->shape->dims[d]) return false;
-    seen[v->var] = true;
-    index[v->var] = element[d];
-  }
-  return true; // their counts are the same: other dims have one value
-}
-
-bool kl_contract_output_index(kl_affs *p, const kl_contraction *x, const kl_contract_outputs *o,
+void kl_contract_output_index(kl_affs *p, const kl_contraction *x, const kl_contract_outputs *o,
                               const kl_aff *const *element, const kl_aff **index) {
-  const kl_shape *s = o->shape;
-  for (uint32_t d = 0; d < s->rank; d++) index[d] = kl_aff_const(p, 0);
-  if (o->stored) {
-    memcpy(index, element, s->rank * sizeof *index);
-    return true;
-  }
-  if (is_permuted(x, o, element, index)) return true;
-  kl_interval extents[KILN_MAX_RANK];
-  int64_t place = 1;
-  const kl_aff *number = kl_aff_const(p, 0), *same = number, *all = number;
-  for (uint32_t d = 0; d < x->shape->rank; d++) {
-    number = kl_aff_add(p, kl_aff_mulc(p, number, x->shape->dims[d]), o->element[d]);
-    all = kl_aff_add(p, kl_aff_mulc(p, all, x->shape->dims[d]), element[d]);
-  }
-  for (uint32_t d = 0; d < s->rank; d++) {
-    extents[d] = (kl_interval){0, s->dims[d] - 1};
-    same = kl_aff_add(p, kl_aff_mulc(p, same, s->dims[d]), kl_aff_dim(p, d));
-  }
-  kl_dom *box = kl_dom_make(p, s->rank, extents);
-  bool equal = kl_dom_simplify(box, kl_aff_sub(p, number, same)) == kl_aff_const(p, 0);
-  for (uint32_t d = s->rank; d-- > 0;) {
-    index[d] = kl_aff_floordivc(p, all, place);
-    place *= s->dims[d];
-    if (place < s->count) index[d] = kl_aff_modc(p, index[d], s->dims[d]);
-  }
-  return equal;
+  uint32_t rank = o->shape->rank;
+  if (o->stored)
+    memcpy(index, element, rank * sizeof *index);
+  else
+    kl_aff_replace(p, &(kl_aff_subst){.to = {element}, .n = {x->shape->rank}}, o->index, rank, index);
 }
 
 kiln_status kl_store_outputs(kl_walk *walk, const kl_contraction *x, const kl_contract_outputs *o,
@@ -137,20 +145,23 @@ kiln_status kl_store_outputs(kl_walk *walk, const kl_contraction *x, const kl_co
 
 // --- all of them ----------------------------------------------------------------------------------------------------
 
-typedef kiln_status writer(kl_choosing *c, const kl_contraction *x, const kl_contract_outputs *o, const char **why_not);
+typedef struct writer {
+  kiln_status (*write)(kl_choosing *c, const kl_contraction *x, const kl_contract_outputs *o, const char **why_not);
+  bool turns; // it goes by the contraction's elements, and not by the results'
+} writer;
 
-static kiln_status make_contraction(kl_choosing *c, const kl_contraction *x, writer *write, bool last, bool *done,
+static kiln_status make_contraction(kl_choosing *c, const kl_contraction *x, const writer *w, bool last, bool *done,
                                     const char **why_not) {
   kl_contract_outputs o;
   size_t stored = c->slots.stored.n;
-  if (last) KL_TRY(find_results(c, x, &o, done));
+  if (last) KL_TRY(find_results(c, x, w->turns, &o, done));
   if (!*done) store_itself(c, x, &o);
   if (x->shape->count == 0) return KILN_OK;
   if (c->plan->nparts) kl_plan_add_launch(c->plan, c->plan->target.block);
   // What this launch stores it does not find itself.
   kl_stored_value itself = {KL_NONE, 0, 0};
   if (c->slots.stored.n > stored) itself = c->slots.stored.p[--c->slots.stored.n];
-  KL_TRY(write(c, x, &o, why_not));
+  KL_TRY(w->write(c, x, &o, why_not));
   if (itself.instr != KL_NONE) VEC_PUSH(c->cx, &c->slots.stored, itself);
   return KILN_OK;
 }
@@ -161,7 +172,7 @@ static kiln_status make_rest(kl_choosing *c) {
   return kl_loop_results(c, made, NULL);
 }
 
-static kiln_status choose(kl_choosing *c, writer *write, const char **why_not) {
+static kiln_status choose(kl_choosing *c, const writer *w, const char **why_not) {
   kl_contractions all;
   bool done = false;
   *why_not = NULL;
@@ -172,7 +183,7 @@ static kiln_status choose(kl_choosing *c, writer *write, const char **why_not) {
   for (uint32_t i = first_result(c); i < c->slots.nargs; i++)
     if (c->slots.v.p[i].shape->count > c->plan->count) c->plan->count = c->slots.v.p[i].shape->count;
   for (uint32_t i = 0; i < all.n && !*why_not; i++)
-    KL_TRY(make_contraction(c, &all.p[i], write, i + 1 == all.n, &done, why_not));
+    KL_TRY(make_contraction(c, &all.p[i], w, i + 1 == all.n, &done, why_not));
   if (*why_not) return KILN_OK;
   if (!done) return make_rest(c);
   if (!c->plan->nparts) kl_plan_add_part(c->plan, &(kl_part){.dim = KL_NONE});
@@ -180,9 +191,10 @@ static kiln_status choose(kl_choosing *c, writer *write, const char **why_not) {
 }
 
 kiln_status kl_choose_contraction(kl_choosing *c, const char **why_not) {
-  return choose(c, kl_contract_elements, why_not);
+  return choose(c, &(writer){.write = kl_contract_elements}, why_not);
 }
 
 kiln_status kl_choose_tiled_contraction(kl_choosing *c, const char **why_not) {
-  return choose(c, c->plan->target.machine == KL_HOST ? kl_contract_registers : kl_contract_tiles, why_not);
+  bool host = c->plan->target.machine == KL_HOST;
+  return choose(c, &(writer){.write = host ? kl_contract_registers : kl_contract_tiles, .turns = true}, why_not);
 }

@@ -91,6 +91,7 @@ typedef struct kl_contract_outputs {
   const uint32_t *slots;        // in order of memory as `shape`'s, or not
   bool stored;                  // the contraction itself
   const kl_aff *const *element; // its element's index, dim i being dim i of an output's index
+  const kl_aff *const *index;   // the other way round; NULL: not known
 } kl_contract_outputs;
 // Gives the sum to the walk and stores outputs' elements at an index in names, where `keep` holds. at: the
 // place of the element in the first of them, NULL where the index says it.
@@ -100,9 +101,8 @@ kiln_status kl_store_outputs(kl_walk *walk, const kl_contraction *x, const kl_co
 void kl_contract_output_element(kl_affs *p, const kl_contraction *x, const kl_contract_outputs *o,
                                 const kl_aff *const *index, const kl_aff **element);
 
-// The outputs' index of an element of the contraction: of whole dims in another order, or by the same row-major number.
-// false: it is neither.
-bool kl_contract_output_index(kl_affs *p, const kl_contraction *x, const kl_contract_outputs *o,
+// The outputs' index of an element of the contraction, where it is known.
+void kl_contract_output_index(kl_affs *p, const kl_contraction *x, const kl_contract_outputs *o,
                               const kl_aff *const *element, const kl_aff **index);
 
 // --- several blocks for an element ----------------------------------------------------------------------------------

@@ -95,10 +95,7 @@ static kiln_status write_body(holding *x, const char **why_not) {
     number[role] = kl_aff_dim(x->p, x->w.guards.first_name + i);
   }
   kl_contract_element(x->p, x->x, number, x->element);
-  if (!kl_contract_output_index(x->p, x->x, x->o, x->element, index)) {
-    *why_not = "results have its elements in another order than rows of vectors follow";
-    return KILN_OK;
-  }
+  kl_contract_output_index(x->p, x->x, x->o, x->element, index);
   for (int s = 0; s < 2; s++)
     x->there[s] = kl_guard_and(&x->w.guards, KL_NONE, x->named[LEFT_NAME + s], 0, x->extent[LEFT_NAME + s] - 1, &never);
   KL_TRY(kl_contract_sum(&x->w, x->x, &x->loops, want_pair, x, &sum));
