@@ -29,7 +29,7 @@ typedef struct kind {
   const char *comment; // begins a line of it that says nothing; NULL: there is none
   unsigned keep;       // what of KILN_KEEP_* it takes
   bool ptx;            // needs a target that has PTX
-  bool many;           // can be of several targets
+  bool many;           // can be of several targets, and of kernels for two alignments
   bool binary;
 } kind;
 
@@ -135,8 +135,8 @@ static int read_words(job *j) {
   if (after && v[O_ISOLATE]) return refuse("--print-after '%s': expected no --isolate beside it", after);
   if (v[O_EACH] && v[O_ROOM]) return refuse("--room '%s': expected no --each beside it", v[O_ROOM]);
   if (v[O_EACH] && v[O_FUSION]) return refuse("--fusion '%s': expected no name beside --each", v[O_FUSION]);
-  if (v[O_LEAST] && strcmp(j->kind->name, "artifact") != 0 && strcmp(j->kind->name, "json") != 0)
-    return refuse("--least-align '%s': expected --emit artifact or json beside it", v[O_LEAST]);
+  if (v[O_LEAST] && !j->kind->many)
+    return refuse("--least-align '%s': expected --emit header, artifact or json beside it", v[O_LEAST]);
   j->prefix = v[O_PREFIX];
   if (j->prefix && !is_identifier(j->prefix))
     return refuse("--prefix '%s': expected a name in C: letters, digits and '_'", j->prefix);

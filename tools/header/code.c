@@ -9,7 +9,7 @@ static void write_ptx(const header *h, const char *ptx) {
   fprintf(to, "#ifdef __GNUC__\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored "
               "\"-Woverlength-strings\"\n#endif\n");
   header_put(h, "static const char @_ptx");
-  fprintf(to, "%s%s[] =", header_between(h), header_behind(h));
+  fprintf(to, "%s[] =", header_code_name(h).text);
   while (*ptx) {
     fprintf(to, "\n    \"");
     for (; *ptx && *ptx != '\n'; ptx++) {
@@ -40,23 +40,32 @@ static void write_constants(const header *h) {
 
 enum { MAX_DYNAMIC_SHARED = 8 }; // the driver's number of that attribute
 
+static size_t first_function(const header *h) {
+  return h->less ? header_most_launches(h, false) : 0;
+}
+
 static void write_loading(const header *h) {
-  if (h->n > 1) header_put(h, "static ");
+  header_name name = header_code_name(h);
+  const char *module = h->less ? "less" : "module";
+  if (*name.text) header_put(h, "static ");
   header_put(h, "int @_load");
-  fprintf(h->to, "%s%s", header_between(h), header_behind(h));
+  fputs(name.text, h->to);
   header_put(h, "(const kiln_entry_points *d, @_kernels *k) {\n  static const char *const names[] = {");
   for (size_t i = 0; i < h->m->launch_count; i++) fprintf(h->to, "%s\"%s\"", i ? ", " : "", h->m->launches[i].kernel);
-  header_put(h, "};\n"
-                "  int code = d->cuModuleLoadData(&k->module, @_ptx");
-  fprintf(h->to, "%s%s", header_between(h), header_behind(h));
-  header_put(h, ");\n"
-                "  if (code) k->module = 0;\n"
-                "  for (unsigned i = 0; i < sizeof names / sizeof names[0] && !code; i++)\n"
-                "    code = d->cuModuleGetFunction(&k->function[i], k->module, names[i]);\n");
+  fprintf(h->to, "};\n  int code = d->cuModuleLoadData(&k->%s, ", module);
+  header_put(h, "@_ptx");
+  fprintf(h->to,
+          "%s);\n"
+          "  if (code) k->%s = 0;\n"
+          "  for (unsigned i = 0; i < sizeof names / sizeof names[0] && !code; i++)\n"
+          "    code = d->cuModuleGetFunction(&k->function[i",
+          name.text, module);
+  if (h->less) fprintf(h->to, " + %zu", first_function(h));
+  fprintf(h->to, "], k->%s, names[i]);\n", module);
   for (size_t i = 0; i < h->m->launch_count; i++)
     if (h->m->launches[i].dynamic_shared_bytes)
-      fprintf(h->to, "  if (!code) code = d->cuFuncSetAttribute(k->function[%zu], %d, %u);\n", i, MAX_DYNAMIC_SHARED,
-              h->m->launches[i].dynamic_shared_bytes);
+      fprintf(h->to, "  if (!code) code = d->cuFuncSetAttribute(k->function[%zu], %d, %u);\n", first_function(h) + i,
+              MAX_DYNAMIC_SHARED, h->m->launches[i].dynamic_shared_bytes);
   header_put(h, "  if (code) @_unload(d, k);\n"
                 "  return code;\n"
                 "}\n\n");
@@ -65,8 +74,9 @@ static void write_loading(const header *h) {
 static void write_unloading(const header *h) {
   header_put(h, "void @_unload(const kiln_entry_points *d, @_kernels *k) {\n"
                 "  if (k->module) d->cuModuleUnload(k->module);\n"
-                "  k->module = 0;\n"
-                "}\n\n");
+                "  k->module = 0;\n");
+  if (header_has_less(h)) header_put(h, "  if (k->less) d->cuModuleUnload(k->less);\n  k->less = 0;\n");
+  header_put(h, "}\n\n");
 }
 
 // The driver's numbers of a device's compute capability, and of its refusal.
@@ -86,34 +96,81 @@ static void write_condition_of(const header *h, size_t i) {
     fprintf(h->to, "sm >= %u", sm);
 }
 
+// Those of target i.
+static header of_target(const header *h, size_t i, bool less) {
+  header one = *h;
+  one.less = less;
+  one.m = header_code(h, less ? h->n + i : i);
+  return one;
+}
+
+static void write_loads_of(const header *h, size_t i, const char *before) {
+  header wide = of_target(h, i, false);
+  fprintf(h->to, "%scode = ", before);
+  header_put(h, "@_load");
+  fprintf(h->to, "%s(d, k);\n", header_code_name(&wide).text);
+  if (header_has_less(h)) {
+    header less = of_target(h, i, true);
+    fprintf(h->to, "%sif (!code) code = ", before);
+    header_put(h, "@_load");
+    fprintf(h->to, "%s(d, k);\n", header_code_name(&less).text);
+  }
+  fprintf(h->to, "%sreturn code;\n", before);
+}
+
 static void write_choice(const header *h) {
   header_put(h, "int @_load(const kiln_entry_points *d, @_kernels *k) {\n"
-                "  int device = 0, major = 0, minor = 0;\n"
-                "  int code = d->cuCtxGetDevice(&device);\n");
+                "  int code = 0;\n"
+                "  k->module = 0;\n");
+  if (header_has_less(h)) fprintf(h->to, "  k->less = 0;\n");
+  if (h->n == 1) {
+    write_loads_of(h, 0, "  ");
+    fprintf(h->to, "}\n\n");
+    return;
+  }
   fprintf(h->to,
+          "  int device = 0, major = 0, minor = 0;\n"
+          "  code = d->cuCtxGetDevice(&device);\n"
           "  if (!code) code = d->cuDeviceGetAttribute(&major, %d, device);\n"
           "  if (!code) code = d->cuDeviceGetAttribute(&minor, %d, device);\n"
           "  const int sm = 10 * major + minor;\n"
-          "  k->module = 0;\n"
           "  if (code) return code;\n",
           CAPABILITY_MAJOR, CAPABILITY_MINOR);
   for (size_t i = 0; i < h->n; i++) {
     fprintf(h->to, "  if (");
     write_condition_of(h, i);
     fprintf(h->to, ") {\n    k->target = %zu;\n", i);
-    header_put(h, "    return @_load_");
-    fprintf(h->to, "%s(d, k);\n  }\n", header_manifest(h, i)->target);
+    write_loads_of(h, i, "    ");
+    fprintf(h->to, "  }\n");
   }
   fprintf(h->to, "  return %d;\n}\n\n", NO_BINARY_FOR_GPU);
 }
 
+// Has every buffer that kernels are given the alignment of wide accesses?
+static void write_alignment_of_all(const header *h) {
+  header wide = of_target(h, 0, false);
+  fprintf(h->to, "  int wide = 1;\n");
+  for (size_t i = 0; i < header_slots(h->m); i++) {
+    char name[24];
+    header_slot_name(&h->m->slots[i], name);
+    if (!h->m->slots[i].by_value && header_is_used(h->m, i))
+      fprintf(h->to, "  wide &= %s %% %uu == 0;\n", name, header_align(&wide, i));
+  }
+}
+
 static void write_dispatch(const header *h) {
   header_declare_launch(h, "", " {");
-  for (size_t i = 0; i < h->n; i++) {
-    const char *target = header_manifest(h, i)->target;
-    if (i + 1 < h->n) fprintf(h->to, "  if (k->target == %zu)\n  ", i);
-    header_put(h, "  return @_launch_");
-    fprintf(h->to, "%s(d, k, stream", target);
+  if (header_has_less(h)) write_alignment_of_all(h);
+  for (size_t i = 0; i < header_codes(h); i++) {
+    header one = of_target(h, i % h->n, i >= h->n);
+    if (i + 1 < header_codes(h)) {
+      const char *before = "  if (";
+      if (h->n > 1) fprintf(h->to, "%sk->target == %zu", before, i % h->n), before = " && ";
+      if (header_has_less(h)) fprintf(h->to, "%s%swide", before, one.less ? "!" : "");
+      fprintf(h->to, ")\n  ");
+    }
+    header_put(h, "  return @_launch");
+    fprintf(h->to, "%s(d, k, stream", header_code_name(&one).text);
     header_operands(h, ", ", ", ");
     fprintf(h->to, ");\n");
   }
@@ -232,8 +289,9 @@ static void write_one_launch(const header *h, size_t i) {
     fprintf(line(h), "  unsigned grid = %uu;\n", l->grid[0]);
     fprintf(line(h), "  %s", h->m->counted ? "if (count) " : "");
   }
-  fprintf(to, "code = d->cuLaunchKernel(k->function[%zu], grid, %u, %u, %u, %u, %u, %u, stream, arguments, 0);\n", i,
-          l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->dynamic_shared_bytes);
+  fprintf(to, "code = d->cuLaunchKernel(k->function[%zu], grid, %u, %u, %u, %u, %u, %u, stream, arguments, 0);\n",
+          first_function(h) + i, l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
+          l->dynamic_shared_bytes);
   fprintf(line(h), "  if (code) return code;\n");
   fprintf(line(h), "}\n");
 }
@@ -348,8 +406,9 @@ static void write_capture_check(const header *h) {
 }
 
 static void write_launch(header h) {
-  if (h.n > 1) header_put(&h, "static ");
-  header_declare_launch(&h, header_behind(&h), " {");
+  header_name name = header_code_name(&h);
+  if (*name.text) header_put(&h, "static ");
+  header_declare_launch(&h, name.text, " {");
   header_put(&h, "  int code = 0;\n  (void)d, (void)k, (void)stream;\n");
   write_checks(&h);
   write_capture_check(&h);
@@ -366,13 +425,14 @@ void header_implementation(header h) {
   write_constants(&h);
   write_unloading(&h);
   write_reading(&h);
-  for (size_t i = 0; i < h.n; i++) {
-    h.m = header_manifest(&h, i);
-    write_ptx(&h, kiln_artifact_text(kiln_bundle_get(h.b, i), KILN_TEXT_PTX, NULL));
-    write_loading(&h);
-    write_launch(h);
+  for (size_t i = 0; i < header_codes(&h); i++) {
+    header one = of_target(&h, i % h.n, i >= h.n);
+    const kiln_artifact *a = one.less ? header_less(&h, i - h.n) : kiln_bundle_get(h.b, i);
+    write_ptx(&one, kiln_artifact_text(a, KILN_TEXT_PTX, NULL));
+    write_loading(&one);
+    write_launch(one);
   }
-  if (h.n > 1) {
+  if (header_codes(&h) > 1) {
     write_choice(&h);
     write_dispatch(&h);
   }

@@ -8,6 +8,37 @@ const kiln_manifest *header_manifest(const header *h, size_t i) {
   return kiln_artifact_manifest(kiln_bundle_get(h->b, i));
 }
 
+const kiln_artifact *header_less(const header *h, size_t i) {
+  return kiln_artifact_less(kiln_bundle_get(h->b, i));
+}
+
+bool header_has_less(const header *h) {
+  return header_less(h, 0) != NULL;
+}
+
+size_t header_codes(const header *h) {
+  return header_has_less(h) ? 2 * h->n : h->n;
+}
+
+const kiln_manifest *header_code(const header *h, size_t i) {
+  return i < h->n ? header_manifest(h, i) : kiln_artifact_manifest(header_less(h, i - h->n));
+}
+
+header_name header_code_name(const header *h) {
+  header_name name = {""};
+  if (header_codes(h) > 1) snprintf(name.text, sizeof name.text, "_%s%s", h->m->target, h->less ? "_less" : "");
+  return name;
+}
+
+size_t header_most_launches(const header *h, bool less) {
+  size_t most = 1;
+  for (size_t i = 0; i < h->n; i++) {
+    size_t n = header_code(h, less ? h->n + i : i)->launch_count;
+    if (n > most) most = n;
+  }
+  return most;
+}
+
 const char *header_behind(const header *h) {
   return h->n > 1 ? h->m->target : "";
 }
@@ -48,8 +79,8 @@ bool header_reads(const kiln_manifest *m) {
 }
 
 bool header_any_reads(const header *h) {
-  for (size_t i = 0; i < h->n; i++)
-    if (header_reads(header_manifest(h, i))) return true;
+  for (size_t i = 0; i < header_codes(h); i++)
+    if (header_reads(header_code(h, i))) return true;
   return false;
 }
 
@@ -70,15 +101,15 @@ bool header_is_used(const kiln_manifest *m, size_t slot) {
 
 uint32_t header_alias(const header *h, size_t slot) {
   uint32_t alias = h->m->slots[slot].alias;
-  for (size_t i = 0; i < h->n; i++)
-    if (header_manifest(h, i)->slots[slot].alias != alias) return KILN_NO_SLOT;
+  for (size_t i = 0; i < header_codes(h); i++)
+    if (header_code(h, i)->slots[slot].alias != alias) return KILN_NO_SLOT;
   return alias;
 }
 
 uint32_t header_align(const header *h, size_t slot) {
   uint32_t most = 1;
   for (size_t i = 0; i < h->n; i++) {
-    uint32_t align = header_manifest(h, i)->slots[slot].align;
+    uint32_t align = header_code(h, h->less ? h->n + i : i)->slots[slot].align;
     if (align > most) most = align;
   }
   return most;
@@ -86,8 +117,8 @@ uint32_t header_align(const header *h, size_t slot) {
 
 header_room header_scratch(const header *h) {
   header_room r = {0, 0, 1};
-  for (size_t i = 0; i < h->n; i++) {
-    const kiln_manifest *m = header_manifest(h, i);
+  for (size_t i = 0; i < header_codes(h); i++) {
+    const kiln_manifest *m = header_code(h, i);
     if (m->scratch_bytes > r.bytes) r.bytes = m->scratch_bytes;
     if (m->scratch_zero_bytes > r.zero) r.zero = m->scratch_zero_bytes;
     if (m->scratch_align > r.align) r.align = m->scratch_align;
@@ -109,7 +140,7 @@ void header_operands(const header *h, const char *before, const char *before_cou
 
 void header_declare_launch(const header *h, const char *name, const char *end) {
   header_put(h, "int @_launch");
-  fprintf(h->to, "%s%s", *name ? "_" : "", name);
+  fputs(name, h->to);
   header_put(h, "(const kiln_entry_points *d, const @_kernels *k, void *stream");
   header_operands(h, ",\n    uint64_t ", ",\n    int64_t ");
   fprintf(h->to, ")%s\n", end);

@@ -40,7 +40,10 @@ static void describe_slots(const header *h) {
     if (s->counted)
       fprintf(h->to, ", %lld elements for each %lld of `count`, at most", (long long)s->row,
               (long long)h->m->count_unit);
+    header wide = *h;
+    wide.less = false;
     fprintf(h->to, "%s%lld bytes, aligned to %u", s->counted ? " " : ", ", (long long)s->bytes, header_align(h, i));
+    if (header_align(&wide, i) > header_align(h, i)) fprintf(h->to, " or, better, %u", header_align(&wide, i));
     if (header_alias(h, i) != KILN_NO_SLOT) {
       header_slot_name(&h->m->slots[s->alias], other);
       fprintf(h->to, "; may be the buffer of %s", other);
@@ -141,16 +144,19 @@ static void define_all(const header *h) {
 }
 
 static bool any_steps(const header *h) {
-  for (size_t i = 0; i < h->n; i++)
-    if (header_manifest(h, i)->step_count) return true;
+  for (size_t i = 0; i < header_codes(h); i++)
+    if (header_code(h, i)->step_count) return true;
   return false;
 }
 
+// Of one launch.
 static size_t most_launches(const header *h) {
-  size_t most = 1;
-  for (size_t i = 0; i < h->n; i++)
-    if (header_manifest(h, i)->launch_count > most) most = header_manifest(h, i)->launch_count;
-  return most;
+  size_t wide = header_most_launches(h, false), less = header_has_less(h) ? header_most_launches(h, true) : 0;
+  return wide > less ? wide : less;
+}
+
+static size_t functions(const header *h) {
+  return header_most_launches(h, false) + (header_has_less(h) ? header_most_launches(h, true) : 0);
 }
 
 static void write_declarations(const header *h) {
@@ -162,7 +168,8 @@ static void write_declarations(const header *h) {
   define_all(h);
   header_put(h, "\ntypedef struct @_kernels {\n  void *module;\n");
   if (h->n > 1) header_put(h, "  int target; // that is loaded: its number in @_TARGET\n");
-  fprintf(to, "  void *function[%zu];\n", most_launches(h));
+  if (header_has_less(h)) header_put(h, "  void *less; // the module of the kernels for buffers of less alignment\n");
+  fprintf(to, "  void *function[%zu];\n", functions(h));
   header_put(h, "} @_kernels;\n\n");
   if (m->constant_bytes) header_put(h, "extern const uint64_t @_constants[@_CONSTANT_BYTES / 8];\n\n");
   if (h->n > 1)
@@ -190,6 +197,9 @@ static void write_declarations(const header *h) {
         h, "//                from @_CONSTANTS_AT on it has the @_CONSTANT_BYTES bytes of @_constants, copied there "
            "before;\n"
            "//                they stay\n");
+  if (header_has_less(h))
+    header_put(h, "// There are two kinds of kernels: those with wider accesses run where every buffer has the better "
+                  "alignment.\n");
   if (m->counted)
     fprintf(to, "// count: elements of the first result, a multiple of %lld up to %lld.\n", (long long)m->count_unit,
             (long long)m->max_count);
@@ -271,9 +281,10 @@ int put_header(FILE *to, const char *prefix, const kiln_bundle *b) {
   size_t size = 0, declarations = 0;
   int status = check_common(b);
   if (status) return status;
-  header h = {open_memstream(&text, &size), b, kiln_bundle_count(b), NULL, prefix, 0};
+  header h = {open_memstream(&text, &size), b, kiln_bundle_count(b), NULL, false, prefix, 0};
   bool ok = h.to != NULL;
   h.m = header_manifest(&h, 0);
+  h.less = header_has_less(&h); // what callers are told to keep to
   if (ok) {
     write_declarations(&h);
     ok = fflush(h.to) == 0;

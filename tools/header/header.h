@@ -9,6 +9,7 @@ typedef struct header {
   const kiln_bundle *b;
   size_t n;               // targets
   const kiln_manifest *m; // of the one that is written; of what all have in common any
+  bool less;              // what is written is for buffers of less alignment
   const char *prefix;     // what everything is called after
   int indent;             // of the code that is written
 } header;
@@ -16,6 +17,19 @@ typedef struct header {
 // --- what is the same for all targets (facts.c) ---------------------------------------------------------------------
 
 const kiln_manifest *header_manifest(const header *h, size_t i);
+// Kernels for buffers of less alignment, which every target has, or none: NULL.
+const kiln_artifact *header_less(const header *h, size_t i);
+bool header_has_less(const header *h);
+// All there are: each target's, then each target's for less alignment.
+size_t header_codes(const header *h);
+const kiln_manifest *header_code(const header *h, size_t i);
+// Behind names that each of them has for itself, where there are several: "_sm_90_less".
+typedef struct header_name {
+  char text[40];
+} header_name;
+header_name header_code_name(const header *h);
+// Functions of the kernels for less alignment stand behind those of the others, of which there are so many at most.
+size_t header_most_launches(const header *h, bool less);
 // Behind names that each target has for itself, where there are several.
 const char *header_behind(const header *h);
 const char *header_between(const header *h);
@@ -28,7 +42,7 @@ void header_slot_name(const kiln_slot *s, char out[24]);
 bool header_is_used(const kiln_manifest *m, size_t slot);
 // That of all targets: whether two slots may be one buffer does not depend on the GPU.
 uint32_t header_alias(const header *h, size_t slot);
-// An alignment that does for any target.
+// An alignment that does for any target; with `less` for the kernels that ask for less.
 uint32_t header_align(const header *h, size_t slot);
 
 // Scratch memory that does for any target.
