@@ -63,8 +63,15 @@ static bool elements(kl_decoder *d, kl_sim_access *m, const kl_ptx_operand *o, u
   return true;
 }
 
+static bool is_four_words(const kl_sim_access *m) {
+  bool are = m->bytes == 4 && m->count == 4;
+  for (unsigned k = 0; are && k < 4; k++) are = m->regs[k] != KL_NO_REF && m->reg_bytes[k] == 4;
+  return are;
+}
+
 static void access_op(kl_decoder *d, kl_run *run, kl_sim_access *m) {
   kl_sim_op *op = kl_d_op(d, run);
+  m->four = is_four_words(m);
   op->imm = (uint64_t)(uintptr_t)m;
   op->a = m->base;
   op->d = m->regs[0];

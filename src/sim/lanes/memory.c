@@ -3,13 +3,15 @@
 
 // --- addresses ----------------------------------------------------------------------------------------------------
 
-// The first four lanes in turn, then each beside the one four before it: whole vectors.
+// The last lane first, which mostly tells; the first four in turn, then each beside the one four before it: whole
+// vectors.
 #define IS_EVEN(U)                                                                                                     \
   static bool is_even_##U(const U *a, U *step) {                                                                       \
     const U d = a[1] - a[0];                                                                                           \
     U other = ((a[2] - a[1]) ^ d) | ((a[3] - a[2]) ^ d);                                                               \
-    for (int i = 0; i < KL_LANES - 4; i++) other |= (a[i + 4] - a[i]) ^ (4 * d);                                       \
     *step = d;                                                                                                         \
+    if (a[KL_LANES - 1] - a[0] != (KL_LANES - 1) * d) return false;                                                    \
+    for (int i = 0; i < KL_LANES - 4; i++) other |= (a[i + 4] - a[i]) ^ (4 * d);                                       \
     return other == 0;                                                                                                 \
   }
 IS_EVEN(u32)
@@ -178,57 +180,79 @@ SIGNED_MOVES(LOADS)
 
 // --- four words of every lane, what vectorised code mostly moves --------------------------------------------------
 
+// Those of two lanes, or one word of eight lanes.
 typedef uint32_t four __attribute__((vector_size(16)));
+typedef uint32_t eight __attribute__((vector_size(32)));
 
-static inline four get_four(const void *p) {
-  four v;
+static inline eight get_eight(const void *p) {
+  eight v;
   memcpy(&v, p, sizeof v);
   return v;
 }
-static inline void put_four(void *p, four v) {
+static inline void put_eight(void *p, eight v) {
   memcpy(p, &v, sizeof v);
 }
+static inline eight get_two(const void *low, const void *high) {
+  four a, b;
+  memcpy(&a, low, sizeof a);
+  memcpy(&b, high, sizeof b);
+  return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+static inline void put_low(void *p, eight v) {
+  four a = __builtin_shufflevector(v, v, 0, 1, 2, 3);
+  memcpy(p, &a, sizeof a);
+}
+static inline void put_high(void *p, eight v) {
+  four a = __builtin_shufflevector(v, v, 4, 5, 6, 7);
+  memcpy(p, &a, sizeof a);
+}
 
-// Rows become columns.
-static inline void turn(four v[4]) {
-  four a = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5), b = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5);
-  four c = __builtin_shufflevector(v[0], v[1], 2, 6, 3, 7), d = __builtin_shufflevector(v[2], v[3], 2, 6, 3, 7);
-  v[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-  v[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-  v[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
-  v[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+// Rows become columns, in each half by itself.
+static inline void turn(eight v[4]) {
+  eight a = __builtin_shufflevector(v[0], v[1], 0, 8, 1, 9, 4, 12, 5, 13);
+  eight b = __builtin_shufflevector(v[2], v[3], 0, 8, 1, 9, 4, 12, 5, 13);
+  eight c = __builtin_shufflevector(v[0], v[1], 2, 10, 3, 11, 6, 14, 7, 15);
+  eight d = __builtin_shufflevector(v[2], v[3], 2, 10, 3, 11, 6, 14, 7, 15);
+  v[0] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+  v[1] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+  v[2] = __builtin_shufflevector(c, d, 0, 1, 8, 9, 4, 5, 12, 13);
+  v[3] = __builtin_shufflevector(c, d, 2, 3, 10, 11, 6, 7, 14, 15);
 }
 
 #define LOAD_FOUR(place)                                                                                               \
-  for (int i = 0; i < KL_LANES; i += 4) {                                                                              \
-    four v[4];                                                                                                         \
-    for (int k = 0; k < 4; k++) v[k] = get_four(place);                                                                \
+  for (int i = 0; i < KL_LANES; i += 8) {                                                                              \
+    eight v[4];                                                                                                        \
+    for (int k = 0; k < 4; k++) v[k] = get_two(place(i + k), place(i + k + 4));                                        \
     turn(v);                                                                                                           \
-    for (int k = 0; k < 4; k++) put_four(to[k] + i, v[k]);                                                             \
+    for (int k = 0; k < 4; k++) put_eight(to[k] + i, v[k]);                                                            \
   }
+#define EACH_PLACE(lane) b->each[lane]
+#define EVEN_PLACE(lane) (b->first + behind(b, lane))
 static void load_four(kl_lanes *x, const kl_ref regs[4], const kl_lane_bytes *b) {
   uint32_t *to[4];
   for (int k = 0; k < 4; k++) to[k] = AT(uint32_t, regs[k]);
   if (b->each)
-    LOAD_FOUR(b->each[i + k])
+    LOAD_FOUR(EACH_PLACE)
   else
-    LOAD_FOUR(b->first + behind(b, i + k))
+    LOAD_FOUR(EVEN_PLACE)
 }
 
+// By rising lane: where several write, the last one's stay.
 #define STORE_FOUR(place)                                                                                              \
-  for (int i = 0; i < KL_LANES; i += 4) {                                                                              \
-    four v[4];                                                                                                         \
-    for (int k = 0; k < 4; k++) v[k] = get_four(from[k] + i);                                                          \
+  for (int i = 0; i < KL_LANES; i += 8) {                                                                              \
+    eight v[4];                                                                                                        \
+    for (int k = 0; k < 4; k++) v[k] = get_eight(from[k] + i);                                                         \
     turn(v);                                                                                                           \
-    for (int k = 0; k < 4; k++) put_four(place, v[k]);                                                                 \
+    for (int k = 0; k < 4; k++) put_low(place(i + k), v[k]);                                                           \
+    for (int k = 0; k < 4; k++) put_high(place(i + k + 4), v[k]);                                                      \
   }
 static void store_four(kl_lanes *x, const kl_ref regs[4], const kl_lane_bytes *b) {
   const uint32_t *from[4];
   for (int k = 0; k < 4; k++) from[k] = AT(uint32_t, regs[k]);
   if (b->each)
-    STORE_FOUR(b->each[i + k])
+    STORE_FOUR(EACH_PLACE)
   else
-    STORE_FOUR(b->first + behind(b, i + k))
+    STORE_FOUR(EVEN_PLACE)
 }
 
 #define LOAD_ENTRY(m, r, M, R)        [0][m][r] = load_##M##_##R,

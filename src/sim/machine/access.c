@@ -196,18 +196,12 @@ bool kl_access_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, k
 
 // --- loads and stores ---------------------------------------------------------------------------------------------
 
-static bool is_four_words(const kl_lanes *x, const kl_sim_access *m) {
-  bool all = x->mask == KL_ALL_LANES && m->bytes == 4 && m->count == 4;
-  for (unsigned k = 0; all && k < 4; k++) all = m->regs[k] != KL_NO_REF && m->reg_bytes[k] == 4;
-  return all;
-}
-
 void kl_x_load(kl_lanes *x, const kl_sim_op *o) {
   const kl_sim_access *m = (const kl_sim_access *)(uintptr_t)o->imm;
   const kl_lane_memory *memory = kl_warp_of(x)->memory;
   kl_places p;
   if (!find_places(x, o, m, false, &p)) return;
-  if (is_four_words(x, m)) {
+  if (m->four && x->mask == KL_ALL_LANES) {
     memory->load_four(x, m->regs, &p.bytes);
     return;
   }
@@ -223,7 +217,7 @@ void kl_x_store(kl_lanes *x, const kl_sim_op *o) {
   const kl_lane_memory *memory = kl_warp_of(x)->memory;
   kl_places p;
   if (!find_places(x, o, m, false, &p)) return;
-  if (is_four_words(x, m)) {
+  if (m->four && x->mask == KL_ALL_LANES) {
     memory->store_four(x, m->regs, &p.bytes);
     return;
   }

@@ -86,6 +86,7 @@ typedef struct kl_sim_access {
   uint8_t order, scope; // kl_order, kl_scope: none where the order is weak
   bool sign;            // a narrow value is extended by its sign
   bool store, frame;    // frame: the offset counts from the stack frame
+  bool four;            // four words, from or to as many registers of words
   uint8_t wide;         // bytes of an address register; 0: the address is the offset alone
   kl_ref base;
   int64_t offset;
