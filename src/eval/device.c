@@ -96,6 +96,16 @@ static kiln_status topk(kl_ev *ev, const kl_comp *c, const kl_instr *in, const k
   return kl_ev_topk(ev, c, &own, operands, out);
 }
 
+// An op that a call stands for, with its attributes.
+static kiln_status matrices(kl_ev *ev, kl_ev_op *op, const kl_comp *c, const kl_instr *in,
+                            const kl_evval *const *operands, kl_evval *out) {
+  kl_more more;
+  kl_instr own = *in;
+  kl_custom_attributes(in, &more);
+  own.more = &more;
+  return op(ev, c, &own, operands, out);
+}
+
 // Anything may be there.
 static kiln_status buffer(kl_ev *ev, const kl_instr *in, kl_evval *out) {
   KL_TRY(kl_ev_new(ev, in->shape, false, false, out));
@@ -117,6 +127,8 @@ kiln_status kl_ev_custom_call(kl_ev *ev, const kl_comp *c, const kl_instr *in, c
   case KL_CUSTOM_REMARK: return kl_ev_forward(ev, c, in, operands, out);
   case KL_CUSTOM_TOPK: return topk(ev, c, in, operands, out);
   case KL_CUSTOM_BUFFER: return buffer(ev, in, out);
+  case KL_CUSTOM_POTRF: return matrices(ev, kl_ev_cholesky, c, in, operands, out);
+  case KL_CUSTOM_TRSM: return matrices(ev, kl_ev_triangular_solve, c, in, operands, out);
   default: return kl_ev_check_custom_call(ev, c, in);
   }
 }

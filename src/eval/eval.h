@@ -38,7 +38,9 @@
 // rng-get-and-update-state outlives the program: both are refused.
 // In a module of one replica and one partition a collective is what it is for one device: its operand, zeros where a
 // permutation sends that nothing; the device's numbers are 0. Custom calls count by their targets (ir/custom.h): those
-// that say something of an array are that array, TopK is topk, AllocateBuffer anything at all.
+// that say something of an array are that array, TopK is topk, AllocateBuffer anything at all; LAPACK's trsm is
+// triangular-solve, its potrf cholesky, beside which info is 0, or the order of the first leading minor that is not
+// positive (as zero and NaN are not), and open where errors decide; the other triangle of its factor is the operand's.
 // stochastic-convert takes floats and unsigned integers r of their width. With d the result type's next value from x
 // towards zero and u the one after it, the result is u where r < floor((|x| - |d|) / (|u| - |d|) * 2^bits), else d.
 // Integers saturate as soon as x reaches their ends; NaN gives 0.

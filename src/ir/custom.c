@@ -1,9 +1,12 @@
 // Targets of custom calls, by name.
 #include "ir/custom.h"
 
+#include "ir/text/text.h"
+
 typedef struct target {
   const char *name;
   kl_custom kind;
+  kl_dtype type; // of what takes part; TUPLE: that of the operand
 } target;
 
 static const target targets[] = {
@@ -22,6 +25,16 @@ static const target targets[] = {
     {"Unpin", KL_CUSTOM_REMARK},
     {"TopK", KL_CUSTOM_TOPK},
     {"AllocateBuffer", KL_CUSTOM_BUFFER},
+    {"lapack_spotrf_ffi", KL_CUSTOM_POTRF, KILN_F32},
+    {"lapack_dpotrf_ffi", KL_CUSTOM_POTRF, KILN_F64},
+    {"lapack_cpotrf_ffi", KL_CUSTOM_POTRF, KILN_C64},
+    {"lapack_zpotrf_ffi", KL_CUSTOM_POTRF, KILN_C128},
+    {"cusolver_potrf_ffi", KL_CUSTOM_POTRF, KILN_TUPLE},
+    {"hipsolver_potrf_ffi", KL_CUSTOM_POTRF, KILN_TUPLE},
+    {"lapack_strsm_ffi", KL_CUSTOM_TRSM, KILN_F32},
+    {"lapack_dtrsm_ffi", KL_CUSTOM_TRSM, KILN_F64},
+    {"lapack_ctrsm_ffi", KL_CUSTOM_TRSM, KILN_C64},
+    {"lapack_ztrsm_ffi", KL_CUSTOM_TRSM, KILN_C128},
 };
 
 // The target is quoted as in the text.
@@ -65,16 +78,165 @@ static bool is_buffer(const kl_instr *in) {
   return in->noperands == 0 && kl_shape_is_array(in->shape) && !in->shape->dynamic;
 }
 
+// --- matrices -------------------------------------------------------------------------------------------------------
+
+// A configuration is a dictionary as MLIR writes it, {diag = 78 : ui8, uplo = 76 : ui8}; its values here are letters
+// and truths. What is read of it is the text from there on.
+static void skip_space(kl_str *s) {
+  while (s->n && *s->p == ' ') s->p++, s->n--;
+}
+
+static bool take(kl_str *s, const char *what) {
+  size_t n = strlen(what);
+  skip_space(s);
+  if (!begins(*s, what)) return false;
+  s->p += n, s->n -= n;
+  return true;
+}
+
+static kl_str take_name(kl_str *s) {
+  skip_space(s);
+  kl_str name = {s->p, 0};
+  while (name.n < s->n && kl_is_name_char(s->p[name.n])) name.n++;
+  s->p += name.n, s->n -= name.n;
+  return name;
+}
+
+// A letter by its code, a truth as 1 or 0; -1: it is neither.
+static int take_value(kl_str *s) {
+  int64_t code = 0;
+  kl_str v = take_name(s);
+  if (kl_str_is(v, "true")) return 1;
+  if (kl_str_is(v, "false")) return 0;
+  for (size_t i = 0; i < v.n; i++) {
+    if (v.p[i] < '0' || v.p[i] > '9' || code > 255) return -1;
+    code = 10 * code + v.p[i] - '0';
+  }
+  if (v.n && take(s, ":")) take_name(s);
+  return v.n && code < 256 ? (int)code : -1;
+}
+
+// An entry, and the two values that it may have: for false and for true.
+typedef struct entry {
+  const char *name;
+  int values[2];
+  int third; // 0: there is none
+} entry;
+static const entry of_potrf[] = {{"uplo", {'U', 'L'}, 0}}, of_solver[] = {{"lower", {0, 1}, 0}},
+                   of_trsm[] = {{"uplo", {'U', 'L'}, 0},
+                                {"side", {'R', 'L'}, 0},
+                                {"diag", {'N', 'U'}, 0},
+                                {"trans_x", {'N', 'T'}, 'C'}};
+enum { UPLO, SIDE, DIAG, TRANS, MOST_ENTRIES };
+
+// Which value each entry has, 0 to 2. False: there is another entry, or another value, or one is missing.
+static bool read_entries(kl_str config, const entry *e, unsigned n, int *which) {
+  unsigned found = 0;
+  if (!take(&config, "{")) return false;
+  for (bool more = true; more; more = take(&config, ",")) {
+    kl_str name = take_name(&config);
+    unsigned i = 0;
+    while (i < n && !kl_str_is(name, e[i].name)) i++;
+    if (i == n || found >> i & 1 || !take(&config, "=")) return false;
+    int v = take_value(&config);
+    which[i] = v == e[i].values[0] ? 0 : v == e[i].values[1] ? 1 : v > 0 && v == e[i].third ? 2 : -1;
+    if (which[i] < 0) return false;
+    found |= 1u << i;
+  }
+  return take(&config, "}") && config.n == 0 && found == (1u << n) - 1;
+}
+
+static kl_str config_of(const kl_instr *in) {
+  for (uint32_t i = 0; i < in->nraw; i++)
+    if (kl_str_is(in->raw[i].key, "backend_config")) return in->raw[i].value;
+  return (kl_str){0};
+}
+
+static bool attributes(const kl_instr *in, kl_more *more) {
+  int which[MOST_ENTRIES] = {0};
+  kl_str config = config_of(in);
+  *more = kl_no_more;
+  if (kl_custom_named(in) == KL_CUSTOM_POTRF) {
+    bool lapack = begins(unquoted(in), "lapack");
+    if (!read_entries(config, lapack ? of_potrf : of_solver, 1, which)) return false;
+  } else if (!read_entries(config, of_trsm, KL_COUNT(of_trsm), which)) {
+    return false;
+  }
+  more->lower = which[UPLO];
+  more->left_side = which[SIDE];
+  more->unit_diagonal = which[DIAG];
+  more->transpose_a = (kl_triangle_op)which[TRANS];
+  return true;
+}
+
+void kl_custom_attributes(const kl_instr *in, kl_more *more) {
+  attributes(in, more);
+}
+
+// Square matrices of its type, of an order that an s32 counts.
+static bool are_square(const kl_instr *in, const kl_shape *s, kl_dtype t) {
+  return kl_shape_is_array(s) && s->rank >= 2 && !s->dynamic && s->dims[s->rank - 1] == s->dims[s->rank - 2] &&
+         s->dims[s->rank - 1] < INT32_MAX &&
+         (t == KILN_TUPLE ? s->dtype == KILN_F32 || s->dtype == KILN_F64 || kl_is_complex(s->dtype) : s->dtype == t);
+}
+
+static bool same_dims(uint32_t n, const int64_t *a, const int64_t *b) {
+  for (uint32_t d = 0; d < n; d++)
+    if (a[d] != b[d]) return false;
+  return true;
+}
+
+static bool is_potrf(const kl_comp *c, const kl_instr *in, kl_dtype t) {
+  const kl_shape *s = in->shape;
+  kl_more more;
+  if (in->noperands != 1 || s->dtype != KILN_TUPLE || s->nelems != 2) return false;
+  const kl_shape *a = kl_operand(c, in, 0)->shape, *info = s->elems[1];
+  return are_square(in, a, t) && kl_shape_compatible(a, s->elems[0]) && info->dtype == KILN_S32 &&
+         info->rank == a->rank - 2 && same_dims(info->rank, info->dims, a->dims) && attributes(in, &more);
+}
+
+static bool is_trsm(const kl_comp *c, const kl_instr *in, kl_dtype t) {
+  kl_more more;
+  if (in->noperands != 2) return false;
+  const kl_shape *a = kl_operand(c, in, 0)->shape, *b = kl_operand(c, in, 1)->shape;
+  uint32_t rank = a->rank;
+  if (!are_square(in, a, t) || !kl_shape_compatible(b, in->shape) || b->dtype != a->dtype || b->rank != rank ||
+      !attributes(in, &more) || !same_dims(rank - 2, a->dims, b->dims))
+    return false;
+  return b->dims[more.left_side ? rank - 2 : rank - 1] == a->dims[rank - 1];
+}
+
+// --- kinds ----------------------------------------------------------------------------------------------------------
+
+static const target *target_of(const kl_instr *in) {
+  for (size_t i = 0; in->op == KL_OP_CUSTOM_CALL && i < KL_COUNT(targets); i++)
+    if (kl_str_is(unquoted(in), targets[i].name)) return &targets[i];
+  return NULL;
+}
+
+kl_custom kl_custom_named(const kl_instr *in) {
+  const target *t = target_of(in);
+  return t ? t->kind : KL_CUSTOM_UNKNOWN;
+}
+
+static bool fits(const kl_comp *c, const kl_instr *in, const target *t) {
+  switch (t->kind) {
+  case KL_CUSTOM_REMARK: return is_remark(c, in);
+  case KL_CUSTOM_TOPK: return is_topk(c, in);
+  case KL_CUSTOM_BUFFER: return is_buffer(in);
+  case KL_CUSTOM_POTRF: return is_potrf(c, in, t->type);
+  case KL_CUSTOM_TRSM: return is_trsm(c, in, t->type);
+  default: return false;
+  }
+}
+
 kl_custom kl_custom_of(const kl_comp *c, const kl_instr *in) {
-  kl_custom kind = KL_CUSTOM_UNKNOWN;
-  if (in->op != KL_OP_CUSTOM_CALL) return kind;
-  for (size_t i = 0; i < KL_COUNT(targets); i++)
-    if (kl_str_is(unquoted(in), targets[i].name)) kind = targets[i].kind;
-  bool fits = kind == KL_CUSTOM_REMARK ? is_remark(c, in)
-              : kind == KL_CUSTOM_TOPK ? is_topk(c, in)
-                                       : kind != KL_CUSTOM_BUFFER || is_buffer(in);
-  if (!fits) return KL_CUSTOM_UNKNOWN;
-  return kind == KL_CUSTOM_UNKNOWN && kl_custom_advice(in) ? KL_CUSTOM_ADVISED : kind;
+  const target *t = target_of(in);
+  if (in->op != KL_OP_CUSTOM_CALL) return KL_CUSTOM_UNKNOWN;
+  if (t && fits(c, in, t)) return t->kind;
+  return t && t->kind < KL_CUSTOM_POTRF ? KL_CUSTOM_UNKNOWN
+         : kl_custom_advice(in)         ? KL_CUSTOM_ADVISED
+                                        : KL_CUSTOM_UNKNOWN;
 }
 
 // --- topk -----------------------------------------------------------------------------------------------------------
@@ -111,9 +273,10 @@ static const char *const libraries[] = {"lapack_", "blas_", "cusolver_", "cublas
 static const struct {
   const char *part, *advice;
 } routines[] = {
-    {"potrf", "expected the op cholesky, as a lowering for another platform has it (jax.export, platforms=[\"tpu\"])"},
-    {"trsm", ("expected the op triangular-solve, as a lowering for another platform has it (jax.export, "
-              "platforms=[\"tpu\"])")},
+    {"potrf", ("expected lapack_?potrf_ffi of square matrices of its type, with their s32 info and "
+               "backend_config={uplo = 76 : ui8} or 85, cusolver_potrf_ffi with {lower = true}, or the op cholesky")},
+    {"trsm", ("expected lapack_?trsm_ffi of square matrices of its type and what is solved for, with letters diag, "
+              "side, trans_x and uplo in backend_config, or the op triangular-solve")},
     {"getrf", "expected an LU decomposition that is computed elsewhere and given as a parameter"},
     {"geqrf", "expected a QR decomposition that is computed elsewhere and given as a parameter"},
     {"orgqr", "expected a QR decomposition that is computed elsewhere and given as a parameter"},

@@ -6,14 +6,23 @@
 
 typedef enum kl_custom {
   KL_CUSTOM_UNKNOWN,
-  KL_CUSTOM_REMARK,  // says something of its operand, and hands that on
-  KL_CUSTOM_TOPK,    // is topk
-  KL_CUSTOM_BUFFER,  // memory whose contents nobody has said
+  KL_CUSTOM_REMARK, // says something of its operand, and hands that on
+  KL_CUSTOM_TOPK,   // is topk
+  KL_CUSTOM_BUFFER, // memory whose contents nobody has said
+  // (a) -> (factor, s32 info): cholesky as LAPACK has it. The factor has the triangle that is named; the other one is
+  // as in a. Of a matrix that is not positive definite, info is the order of the first leading minor that is not, and
+  // what the factor has is open; else it is 0.
+  KL_CUSTOM_POTRF,
+  KL_CUSTOM_TRSM,    // is triangular-solve
   KL_CUSTOM_ADVISED, // a library's; who lowers the program can have other ops instead
 } kl_custom;
 
-// By the target, operands and result: a call whose types are not those of its kind is unknown.
+// By the target, operands, result and configuration: a call that has not what its kind has is unknown, or advised.
 kl_custom kl_custom_of(const kl_comp *c, const kl_instr *in);
+// Of a call of any kind, by its target alone.
+kl_custom kl_custom_named(const kl_instr *in);
+// What the attributes of the op say that a call of POTRF or TRSM stands for; *more is else as no op has it.
+void kl_custom_attributes(const kl_instr *in, kl_more *more);
 // What to do about a target that is not compiled, "expected ..."; NULL: nobody knows.
 const char *kl_custom_advice(const kl_instr *in);
 // Of topk: are the largest wanted? As the computation it calls compares, or else yes. False: that is no such

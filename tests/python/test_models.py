@@ -111,6 +111,15 @@ def experts_step(x, router, up, down):
     return jax.grad(lambda p: (experts(x, router, *p) ** 2).mean())((up, down))
 
 
+def factor_and_solve(a, b):
+    """Least squares by the normal equations; of the second of two matrices there is no factor."""
+    m = a.T @ a + jnp.eye(a.shape[1])
+    l = jnp.linalg.cholesky(m)
+    lost = jnp.linalg.cholesky(jnp.stack([m, -m]), upper=True)
+    x = jax.scipy.linalg.cho_solve((l, True), a.T @ b)
+    return x, jnp.isnan(lost), jax.scipy.linalg.solve_triangular(l, b[: a.shape[1]], trans="T", lower=True)
+
+
 def programs():
     width = 32
     moe = [floats(96, 16), floats(16, 4), floats(4, 16, 24) * 0.2, floats(4, 24, 16) * 0.2]
@@ -141,6 +150,7 @@ def programs():
         "experts step": (experts_step, *moe),
         "branch": (lambda x, p: lax.cond(p, jnp.sin, lambda x: x @ x, x), floats(6, 6), np.bool_(True)),
         "interpolation": (jnp.interp, floats(20), np.sort(floats(9)), floats(9)),
+        "factor and solve": (factor_and_solve, floats(20, 7), floats(20, 3)),
         "statistics": (lambda x: (jnp.median(x, axis=1), jnp.var(x), jnp.percentile(x, 30)), floats(5, 33)),
     }  # fmt: skip
 
@@ -168,7 +178,8 @@ class Models(unittest.TestCase):
 
     def test_refused(self):
         refused = {
-            "lapack_spotrf_ffi": (lambda a: jnp.linalg.cholesky(a @ a.T + 8 * jnp.eye(8)), floats(8, 8)),
+            "lapack_sgetrf_ffi": (lambda a: jnp.linalg.inv(a @ a.T + 8 * jnp.eye(8)), floats(8, 8)),
+            "lapack_ssyevd_ffi": (lambda a: jnp.linalg.eigvalsh(a @ a.T), floats(8, 8)),
         }
         for name, (function, *arguments) in refused.items():
             with self.subTest(name), self.assertRaisesRegex(kiln.UnsupportedError, name):

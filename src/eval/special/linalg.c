@@ -12,8 +12,8 @@ typedef struct room {
 
 typedef struct solve_job {
   const kl_evval *a, *b;
-  kl_evval *out;
-  int64_t n, rhs; // order; right-hand sides
+  kl_evval *out, *info; // info: of a factor, whether there is one, as LAPACK says it; or NULL
+  int64_t n, rhs;       // order; right-hand sides
   bool lower, intervals;
   bool left, unit, swap, conj;    // triangular-solve: the matrix is solved with its indices swapped, conjugated
   double unit_error, least, most; // of the type: u, the least value above zero, the greatest power of two
@@ -95,8 +95,9 @@ static int64_t product(const int64_t *dims, uint32_t n) {
 
 // --- cholesky -----------------------------------------------------------------------------------------------------
 
-// L L^H = A from the lower triangle and the real parts of the diagonal. False where A is not positive definite.
-static bool factor(int64_t n, const num *a, num *l) {
+// L L^H = A from the lower triangle and the real parts of the diagonal. Returns how many rows there are of L: fewer
+// than n where A is not positive definite, and *pivot is what the next one should have the root of.
+static int64_t factor(int64_t n, const num *a, num *l, long double *pivot) {
   for (int64_t i = 0; i < n; i++)
     for (int64_t j = 0; j <= i; j++) {
       num s = a[i * n + j];
@@ -105,16 +106,17 @@ static bool factor(int64_t n, const num *a, num *l) {
         l[i * n + j] = num_div(s, l[j * n + j]);
         continue;
       }
-      if (!(s.re > 0) || isinf(s.re)) return false;
+      *pivot = s.re;
+      if (!(s.re > 0) || isinf(s.re)) return i;
       l[i * n + i] = (num){sqrtl(s.re), 0};
     }
-  return true;
+  return n;
 }
 
-// Magnitudes of the inverse of a lower triangle, column by column.
-static void invert(int64_t n, const num *l, num *column, double *inverse) {
-  for (int64_t j = 0; j < n; j++)
-    for (int64_t i = 0; i < n; i++) {
+// Magnitudes of the inverse of the first m rows of a lower triangle, column by column.
+static void invert(int64_t m, int64_t n, const num *l, num *column, double *inverse) {
+  for (int64_t j = 0; j < m; j++)
+    for (int64_t i = 0; i < m; i++) {
       num s = {i == j, 0};
       for (int64_t k = j; k < i; k++) s = num_sub(s, num_mul(l[i * n + k], column[k]));
       column[i] = i < j ? (num){0, 0} : num_div(s, l[i * n + i]);
@@ -122,23 +124,30 @@ static void invert(int64_t n, const num *l, num *column, double *inverse) {
     }
 }
 
-// g = |L^-1| E |L^-H| with E = gamma |L| |L|^H + the operand's slack; returns its Frobenius norm.
-static double perturbation(const solve_job *job, room *r) {
+// To the operand's slack in row i, and in its column up to there: E = gamma |L| |L|^H.
+static void add_errors(const solve_job *job, room *r, int64_t i) {
   int64_t n = job->n;
-  double gamma = gamma_of(job, n + 3), norm = 0;
-  for (int64_t i = 0; i < n; i++)
-    for (int64_t j = 0; j <= i; j++) {
-      double sum = 0;
-      for (int64_t k = 0; k <= j; k++) sum += num_size(r->l[i * n + k]) * num_size(r->l[j * n + k]);
-      r->slack[i * n + j] += gamma * sum + (double)(n + 3) * job->least;
-      r->slack[j * n + i] = r->slack[i * n + j];
-    }
-  for (int64_t i = 0; i < n; i++) {
-    for (int64_t j = 0; j < n; j++) {
+  double gamma = gamma_of(job, n + 3);
+  for (int64_t j = 0; j <= i; j++) {
+    double sum = 0;
+    for (int64_t k = 0; k <= j; k++) sum += num_size(r->l[i * n + k]) * num_size(r->l[j * n + k]);
+    r->slack[i * n + j] += gamma * sum + (double)(n + 3) * job->least;
+    r->slack[j * n + i] = r->slack[i * n + j];
+  }
+}
+
+// Of the first m rows and columns g = |L^-1| E |L^-H|; returns its Frobenius norm.
+static double perturbation(const solve_job *job, room *r, int64_t m) {
+  int64_t n = job->n;
+  double norm = 0;
+  invert(m, n, r->l, r->x, r->inverse);
+  for (int64_t i = 0; i < m; i++) add_errors(job, r, i);
+  for (int64_t i = 0; i < m; i++) {
+    for (int64_t j = 0; j < m; j++) {
       r->aux[j] = 0;
       for (int64_t k = 0; k <= i; k++) r->aux[j] += r->inverse[i * n + k] * r->slack[k * n + j];
     }
-    for (int64_t j = 0; j < n; j++) {
+    for (int64_t j = 0; j < m; j++) {
       double sum = 0;
       for (int64_t k = 0; k <= j; k++) sum += r->aux[k] * r->inverse[j * n + k];
       r->g[i * n + j] = sum;
@@ -158,10 +167,49 @@ static double factor_radius(const solve_job *job, const room *r, double norm, in
   return sum * (1 + 0x1p-20) + job->least;
 }
 
+// With d = a_mm - |l_m|^2 of a matrix whose first m rows make the factor L, and v = (-l_m L^-1, 1), v A v^H is d. Any
+// d' of A + E is the least v' (A + E) v'^H of all v' that end with 1, if what comes before is positive definite, and so
+// at most d + |v| |E| |v|^T, in which d is the square of a last l. Is every d' below zero? NaN in the row makes it NaN.
+static bool surely_fails(const solve_job *job, room *r, int64_t m, long double d) {
+  int64_t n = job->n;
+  double sum = 0;
+  for (int64_t j = 0; j < m; j++)
+    if (isnan(r->a[m * n + j].re) || isnan(r->a[m * n + j].im)) return true;
+  if (isnan(r->a[m * n + m].re)) return true;
+  r->l[m * n + m] = (num){sqrtl(fabsl(d)), 0};
+  add_errors(job, r, m);
+  for (int64_t j = 0; j < m; j++) {
+    r->aux[j] = 0;
+    for (int64_t k = j; k < m; k++) r->aux[j] += num_size(r->l[m * n + k]) * r->inverse[k * n + j];
+  }
+  r->aux[m] = 1;
+  for (int64_t i = 0; i <= m; i++)
+    for (int64_t j = 0; j <= m; j++) sum += r->aux[i] * r->slack[i * n + j] * r->aux[j];
+  return d + sum * (1 + 0x1p-20) < 0;
+}
+
+static void put_info(const solve_job *job, int64_t which, int64_t info, bool sure) {
+  for (int plane = KL_EV_DATA; plane <= KL_EV_HI; plane++)
+    ((int32_t *)kl_ev_plane(job->info, plane))[which] = (int32_t)info;
+  if (!kl_ev_exact(job->info)) ((uint8_t *)kl_ev_plane(job->info, KL_EV_ANY))[which] = !sure;
+}
+
+// An element of the operand, in the result as it is.
+static void put_given(const solve_job *job, int64_t at) {
+  size_t size = kl_ev_size(job->a->shape->dtype);
+  int64_t from = job->a->splat ? 0 : at;
+  const uint8_t *any = kl_ev_plane(job->a, KL_EV_ANY);
+  for (int plane = KL_EV_DATA; plane <= KL_EV_HI; plane++)
+    memcpy((char *)kl_ev_plane(job->out, plane) + (size_t)at * size,
+           (const char *)kl_ev_plane(job->a, plane) + (size_t)from * size, size);
+  if (any && !kl_ev_exact(job->out)) ((uint8_t *)kl_ev_plane(job->out, KL_EV_ANY))[at] = any[from];
+}
+
 static void cholesky_one(const solve_job *job, int64_t which, room *r) {
   int64_t n = job->n, base = which * n * n;
   kl_dtype t = job->a->shape->dtype;
   bool open = false;
+  long double pivot = 0;
   for (int64_t i = 0; i < n; i++)
     for (int64_t j = 0; j <= i; j++) {
       int64_t at = base + (job->lower ? i * n + j : j * n + i);
@@ -170,17 +218,19 @@ static void cholesky_one(const solve_job *job, int64_t which, room *r) {
       if (i == j) r->slack[i * n + i] += fabs((double)r->a[i * n + i].im); // so far from Hermitian
       open |= isinf(r->slack[i * n + j]);
     }
-  bool definite = factor(n, r->a, r->l);
+  int64_t rows = factor(n, r->a, r->l, &pivot);
+  bool definite = rows == n;
   double norm = INFINITY;
-  if (definite && job->intervals && !open) {
-    invert(n, r->l, r->x, r->inverse);
-    norm = perturbation(job, r);
-  }
+  if (job->intervals && !open && (definite || job->info)) norm = perturbation(job, r, rows);
   open |= job->intervals && !(norm <= 0.25);
+  if (job->info)
+    put_info(job, which, definite ? 0 : rows + 1, !open && (definite || surely_fails(job, r, rows, pivot)));
   for (int64_t i = 0; i < n; i++)
     for (int64_t j = 0; j < n; j++) {
       int64_t at = base + (job->lower ? i * n + j : j * n + i);
-      if (j > i)
+      if (j > i && job->info)
+        put_given(job, at);
+      else if (j > i)
         num_put(job->out, at, (num){0, 0}, INFINITY);
       else if (!definite)
         num_put(job->out, at, (num){NAN, job->is_complex ? NAN : 0}, INFINITY);
@@ -199,18 +249,23 @@ static void cholesky_piece(void *arg, uint32_t worker, int64_t begin, int64_t en
 
 kiln_status kl_ev_cholesky(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
                            kl_evval *out) {
-  const kl_shape *s = in->shape;
+  const kl_shape *s = kl_shape_leaf(in->shape, 0), *info = in->shape == s ? NULL : kl_shape_leaf(in->shape, 1);
   if (s->rank < 2 || s->dims[s->rank - 1] != s->dims[s->rank - 2])
     return kl_ev_refuse(ev, in, "its matrices are not square");
-  KL_TRY(kl_ev_new(ev, s, false, ev->intervals && s->count > 0, out));
-  solve_job job = {
-      .a = operands[0], .out = out, .n = s->dims[s->rank - 1], .lower = in->more->lower, .intervals = ev->intervals};
+  bool intervals = ev->intervals && s->count > 0;
+  KL_TRY(kl_ev_new(ev, s, false, intervals, out));
+  kiln_status status = info ? kl_ev_new(ev, info, false, intervals, &out[1]) : KILN_OK;
+  solve_job job = {.a = operands[0],
+                   .out = out,
+                   .info = info ? &out[1] : NULL,
+                   .n = s->dims[s->rank - 1],
+                   .lower = in->more->lower,
+                   .intervals = ev->intervals};
   set_type(&job, s->dtype);
-  kiln_status status = s->count ? run(ev, &job, product(s->dims, s->rank - 2), cholesky_piece) : KILN_OK;
-  if (status == KILN_OK)
-    num_close(ev, out);
-  else
-    kl_ev_free(ev, out);
+  if (status == KILN_OK && s->count) status = run(ev, &job, product(s->dims, s->rank - 2), cholesky_piece);
+  if (status == KILN_OK) num_close(ev, out);
+  if (status == KILN_OK && info) kl_ev_settle(ev, &out[1]);
+  for (int k = 0; k <= !!info && status != KILN_OK; k++) kl_ev_free(ev, &out[k]);
   return status;
 }
 

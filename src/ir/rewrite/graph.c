@@ -369,6 +369,22 @@ uint32_t kl_graph_dot(kl_graph *g, uint32_t a, uint32_t b, const kl_more *more, 
   return emit(g, in, 2, (uint32_t[]){a, b});
 }
 
+uint32_t kl_graph_cholesky(kl_graph *g, uint32_t a, bool lower) {
+  kl_more *more = KL_NEW(&g->m->arena, kl_more);
+  *more = kl_no_more;
+  more->lower = lower;
+  return emit(
+      g, (kl_instr){.op = KL_OP_CHOLESKY, .shape = like(g, a, kl_graph_shape(g, a)->dtype), .more = more, .given = 1},
+      1, &a);
+}
+
+uint32_t kl_graph_triangular_solve(kl_graph *g, uint32_t a, uint32_t b, const kl_more *more) {
+  kl_more *own = kl_arena_dup(&g->m->arena, more, sizeof *more);
+  kl_instr in = {
+      .op = KL_OP_TRIANGULAR_SOLVE, .shape = like(g, b, kl_graph_shape(g, b)->dtype), .more = own, .given = 15};
+  return emit(g, in, 2, (uint32_t[]){a, b});
+}
+
 uint32_t kl_graph_topk(kl_graph *g, uint32_t a, int64_t k, bool largest) {
   const kl_shape *s = kl_graph_shape(g, a), *parts[2];
   int64_t to[KILN_MAX_RANK];

@@ -81,6 +81,9 @@ uint32_t kl_graph_scatter_rows(kl_graph *g, uint32_t a, uint32_t n, const uint32
 // A dot with the dimension numbers of `more`, and what else that says as far as `given` has the bits of its rows.
 uint32_t kl_graph_dot(kl_graph *g, uint32_t a, uint32_t b, const kl_more *more, uint64_t given, kl_dtype t,
                       uint32_t rank, const int64_t *dims);
+// Of square matrices; of the more of a triangular-solve, what its own attributes say.
+uint32_t kl_graph_cholesky(kl_graph *g, uint32_t a, bool lower);
+uint32_t kl_graph_triangular_solve(kl_graph *g, uint32_t a, uint32_t b, const kl_more *more);
 uint32_t kl_graph_topk(kl_graph *g, uint32_t a, int64_t k, bool largest); // (values, s32 indices)
 // Over one dimension; the initial value is 0 or false.
 uint32_t kl_graph_reduce(kl_graph *g, uint32_t a, uint32_t dim, kl_combiner by);

@@ -5,19 +5,69 @@
 
 static bool takes(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   bool largest;
-  kl_custom kind = kl_custom_of(c, in);
-  return kind == KL_CUSTOM_BUFFER || (kind == KL_CUSTOM_TOPK && kl_custom_topk(m, in, &largest));
+  switch (kl_custom_of(c, in)) {
+  case KL_CUSTOM_BUFFER:
+  case KL_CUSTOM_POTRF:
+  case KL_CUSTOM_TRSM: return true;
+  case KL_CUSTOM_TOPK: return kl_custom_topk(m, in, &largest);
+  default: return false;
+  }
 }
 
-// Who allocates a buffer and reads it without writing gets zeros.
-static uint32_t write(const kl_expansion *x) {
-  kl_graph *g = x->g;
-  const kl_shape *s = x->in->shape;
-  if (s->dtype != KILN_TUPLE) return kl_graph_bits(g, s->dtype, (uint64_t[2]){0, 0}, s->rank, s->dims);
+static void reducers(kl_graph *g, const kl_comp *c, const kl_instr *in) {
+  if (kl_custom_named(in) == KL_CUSTOM_POTRF) kl_graph_combiner(g, KL_COMBINE_MAX, KILN_S32);
+}
+
+static uint32_t write_topk(const kl_expansion *x) {
   bool largest;
-  kl_custom_topk(g->m, x->in, &largest);
-  const kl_shape *values = s->elems[0];
-  return kl_graph_topk(g, x->operands[0], values->dims[values->rank - 1], largest);
+  const kl_shape *values = x->in->shape->elems[0];
+  kl_custom_topk(x->g->m, x->in, &largest);
+  return kl_graph_topk(x->g, x->operands[0], values->dims[values->rank - 1], largest);
 }
 
-const kl_expander kl_expand_custom = {takes, NULL, write};
+// The order of the first minor that is not positive: from the first element of the diagonal on that is not, as 0 and
+// NaN are not. With j the number of that, of n, it is n + 1 - (n - j), and n - j is the largest of all that are not.
+static uint32_t info_of(kl_graph *g, uint32_t factor, uint32_t i, uint32_t j) {
+  const kl_shape *s = kl_graph_shape(g, factor);
+  int64_t n = s->dims[s->rank - 1], both[] = {s->rank - 2, s->rank - 1};
+  uint32_t real = kl_is_complex(s->dtype) ? kl_graph_unary(g, KL_OP_REAL, factor) : factor;
+  uint32_t bad = kl_graph_unary(g, KL_OP_NOT, kl_graph_compare_with(g, KL_GT, real, 0));
+  bad = kl_graph_binary(g, KL_OP_AND, bad, kl_graph_compare(g, KL_EQ, i, j));
+  uint32_t from_end = kl_graph_binary(g, KL_OP_SUBTRACT, kl_graph_number_like(g, i, n), i);
+  uint32_t most = kl_graph_reduce_over(g, kl_graph_select(g, bad, from_end, kl_graph_number_like(g, i, 0)), 2, both,
+                                       KL_COMBINE_MAX);
+  uint32_t info = kl_graph_binary(g, KL_OP_SUBTRACT, kl_graph_number_like(g, most, n + 1), most);
+  return kl_graph_select(g, kl_graph_compare_with(g, KL_EQ, most, 0), most, info);
+}
+
+static uint32_t write_potrf(const kl_expansion *x) {
+  kl_graph *g = x->g;
+  kl_more more;
+  kl_custom_attributes(x->in, &more);
+  const kl_shape *s = kl_graph_shape(g, x->operands[0]);
+  uint32_t i = kl_graph_iota(g, KILN_S32, s->rank, s->dims, s->rank - 2);
+  uint32_t j = kl_graph_iota(g, KILN_S32, s->rank, s->dims, s->rank - 1);
+  uint32_t factor = kl_graph_cholesky(g, x->operands[0], more.lower);
+  uint32_t named = kl_graph_compare(g, more.lower ? KL_GE : KL_LE, i, j);
+  return kl_graph_tuple(g, 2,
+                        (uint32_t[]){kl_graph_select(g, named, factor, x->operands[0]), info_of(g, factor, i, j)});
+}
+
+static uint32_t write_trsm(const kl_expansion *x) {
+  kl_more more;
+  kl_custom_attributes(x->in, &more);
+  return kl_graph_triangular_solve(x->g, x->operands[0], x->operands[1], &more);
+}
+
+static uint32_t write(const kl_expansion *x) {
+  const kl_shape *s = x->in->shape;
+  switch (kl_custom_named(x->in)) {
+  case KL_CUSTOM_TOPK: return write_topk(x);
+  case KL_CUSTOM_POTRF: return write_potrf(x);
+  case KL_CUSTOM_TRSM: return write_trsm(x);
+  // Who allocates a buffer and reads it without writing gets zeros.
+  default: return kl_graph_bits(x->g, s->dtype, (uint64_t[2]){0, 0}, s->rank, s->dims);
+  }
+}
+
+const kl_expander kl_expand_custom = {takes, reducers, write};
