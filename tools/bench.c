@@ -130,7 +130,7 @@ static kiln_status measure_gpu(gpu *g, figures *f, int *status) {
   kiln_status st = kiln_device_open(s->cx, s->driver, 0, &g->dev);
   if (st == KILN_OK) st = allocate(g);
   if (st == KILN_OK) st = kiln_cuda_kernel_create(s->cx, s->driver, s->gpu, kiln_device_context(g->dev), &g->k);
-  if (st == KILN_OK) st = kiln_cuda_kernel_prepare(s->cx, g->k);
+  if (st == KILN_OK) st = session_prepare(s, g->k);
   if (st == KILN_OK && kiln_artifact_manifest(s->gpu)->launch_count)
     st = kiln_cuda_kernel_resources(s->cx, g->k, 0, &f->resources);
   if (st != KILN_OK) return st;

@@ -187,7 +187,7 @@ static int put_artifacts(const job *j, FILE *to, const kiln_bundle *b) {
   const kiln_artifact *first = kiln_bundle_get(b, 0);
   if (strcmp(emit, "header") == 0) return put_named_header(j, to, b);
   if (strcmp(emit, "artifact") == 0) return put_saved(j, to, b);
-  if (strcmp(emit, "cubin") == 0) return put_cubin(to, first);
+  if (strcmp(emit, "cubin") == 0) return put_cubin(to, j->cx, first);
   if (strcmp(emit, "json") == 0) {
     put_manifests(to, b);
     return 0;

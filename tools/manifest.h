@@ -13,7 +13,7 @@ void put_json(FILE *to, const kiln_artifact *a);
 int put_header(FILE *to, const char *prefix, const kiln_bundle *b);
 // The names as a C identifier; `fusion` may be NULL. To be freed; NULL if memory is short.
 char *header_prefix(const char *module, const char *fusion);
-// Machine code by NVIDIA's ptxas, where one is installed (cubin.c). An exit status.
-int put_cubin(FILE *to, const kiln_artifact *a);
+// Machine code by NVIDIA's ptxas, or by its nvJitLink, where one is installed (cubin.c). An exit status.
+int put_cubin(FILE *to, kiln_context *cx, const kiln_artifact *a);
 
 #endif

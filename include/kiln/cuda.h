@@ -84,6 +84,18 @@ KILN_API kiln_status kiln_cuda_kernel_prepare(kiln_context *cx, kiln_cuda_kernel
 KILN_API kiln_status kiln_cuda_kernel_prepare_cubin(kiln_context *cx, kiln_cuda_kernel *k, const void *cubin,
                                                     size_t size);
 
+typedef struct kiln_assemble_params {
+  size_t struct_size;
+  const char *library; // NVIDIA's nvJitLink; NULL: libnvJitLink.so.13, else libnvJitLink.so.12
+} kiln_assemble_params;
+
+// Machine code of the artifact's PTX for the artifact's target, by nvJitLink, a library of CUDA toolkits, which is
+// loaded here and stays so. Neither a driver nor a device is needed. `params` may be NULL. The bytes are the caller's:
+// free with kiln_artifact_bytes_free (kiln/cache.h). Thread-safe. Errors: INVALID (an artifact for the host),
+// UNSUPPORTED (no such library), DEVICE (what it says of the code), MEMORY.
+KILN_API kiln_status kiln_artifact_assemble(kiln_context *cx, const kiln_artifact *a,
+                                            const kiln_assemble_params *params, void **cubin, size_t *size);
+
 typedef struct kiln_cuda_resources {
   size_t struct_size;
   uint32_t registers;   // per thread

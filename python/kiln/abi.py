@@ -242,6 +242,10 @@ class DriverParams(Params):
     ]
 
 
+class AssembleParams(Params):
+    _fields_ = [("struct_size", c.c_size_t), ("library", c.c_char_p)]
+
+
 class CudaLaunchParams(Params):
     _fields_ = [
         ("struct_size", c.c_size_t),
@@ -558,6 +562,7 @@ STRUCTS: Dict[str, Type[c.Structure]] = {
     "kiln_manifest": Manifest,
     "kiln_run_params": RunParams,
     "kiln_driver_params": DriverParams,
+    "kiln_assemble_params": AssembleParams,
     "kiln_cuda_launch_params": CudaLaunchParams,
     "kiln_cache_params": CacheParams,
     "kiln_cache_info": CacheInfo,
@@ -642,6 +647,9 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "kiln_cuda_kernel_create": (_s, [_h, _h, _h, c.c_void_p, _hh]),
     "kiln_cuda_kernel_destroy": (None, [_hh]),
     "kiln_cuda_kernel_prepare": (_s, [_h, _h]),
+    "kiln_cuda_kernel_prepare_cubin": (_s, [_h, _h, _t, _z]),
+    "kiln_cache_prepare": (_s, [_h, _h, _h]),
+    "kiln_artifact_assemble": (_s, [_h, _h, _P(AssembleParams), _P(c.c_void_p), _P(_z)]),
     "kiln_cuda_kernel_launch": (_s, [_h, _h, _P(CudaLaunchParams)]),
     "kiln_device_open": (_s, [_h, _h, c.c_uint32, _hh]),
     "kiln_device_close": (None, [_hh]),

@@ -271,6 +271,13 @@ class Artifact:
         """All of the artifact but texts that were kept, as bytes for `kiln.load`."""
         return take_bytes("kiln_artifact_save", self._handle)
 
+    def assemble(self, library: Optional[str] = None) -> bytes:
+        """Machine code of the PTX, for Device.prepare, by NVIDIA's nvJitLink (libnvJitLink.so.13 or .12, or the library
+        given). Raises UnsupportedError where there is none.
+        """
+        params = abi.AssembleParams(library=library.encode() if library else None)
+        return take_bytes("kiln_artifact_assemble", self._handle, c.byref(params))
+
     def check(self, arguments: Sequence[Any], results: Sequence[Any]) -> List[Any]:
         """What the evaluator says of results (Module.check), by the numerics that this was compiled with."""
         return self.module.check(arguments, results, self.manifest.numerics)
@@ -307,10 +314,10 @@ def artifact_of(module: Module, handle: Handle) -> Artifact:
     return made
 
 
-def take_bytes(name: str, handle: Handle) -> bytes:
-    """What a saving function makes."""
+def take_bytes(name: str, *arguments: Any) -> bytes:
+    """What a function makes that stores bytes and their size."""
     data, size = c.c_void_p(), c.c_size_t()
-    call(name, handle, c.byref(data), c.byref(size))
+    call(name, *arguments, c.byref(data), c.byref(size))
     try:
         return c.string_at(data, size.value)
     finally:

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import abi, arrays, dlpack
 from .arrays import ArrayType
-from .artifact import Artifact
+from .artifact import Artifact, Cache
 from .errors import DeviceError
 from .library import Handle, call, context, library, take_findings
 
@@ -138,16 +138,25 @@ class Device:
         self._upload(made.address, found)
         return made
 
-    def prepare(self, artifact: Artifact) -> None:
-        """Loads an artifact; the driver compiles its PTX here and not at the first launch."""
-        self._kernel(artifact)
+    def prepare(self, artifact: Artifact, *, cache: Optional[Cache] = None, cubin: Optional[bytes] = None) -> None:
+        """Loads an artifact; the driver compiles its PTX here and not at the first launch.
 
-    def _kernel(self, artifact: Artifact) -> Handle:
+        cache: where the machine code may come from and is kept. cubin: machine code from an assembler of the caller's
+        (Artifact.assemble, ptxas), so that the driver compiles nothing. Nothing, where it is loaded already.
+        """
+        self._kernel(artifact, cache, cubin)
+
+    def _kernel(self, artifact: Artifact, cache: Optional[Cache] = None, cubin: Optional[bytes] = None) -> Handle:
         if id(artifact) not in self._loaded:
             kernel = Handle("kiln_cuda_kernel_destroy", self._device)
             where = library().kiln_device_context(self._device)
             call("kiln_cuda_kernel_create", self._driver, artifact._handle, where, kernel.out())
-            call("kiln_cuda_kernel_prepare", kernel)
+            if cubin is not None:
+                call("kiln_cuda_kernel_prepare_cubin", kernel, cubin, len(cubin))
+            elif cache is not None:
+                call("kiln_cache_prepare", cache._handle, kernel)
+            else:
+                call("kiln_cuda_kernel_prepare", kernel)
             self._loaded[id(artifact)] = (artifact, kernel)
         return self._loaded[id(artifact)][1]
 

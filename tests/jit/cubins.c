@@ -1,9 +1,11 @@
 // Machine code that a driver's compiler has made: kept in a folder, found again, made anew where it is damaged, of
 // another driver, or refused. And machine code that the caller brings.
+#include "jit/linker_library.h"
 #include "support/context.h"
 #include "support/standin.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <kiln/kiln.h>
@@ -266,8 +268,96 @@ START_TEST(cubins_of_the_callers) {
 }
 END_TEST
 
+// --- by nvJitLink ---------------------------------------------------------------------------------------------------
+
+static kiln_status assemble(const kiln_artifact *a, const char *library, void **cubin, size_t *size) {
+  kiln_assemble_params p = {.struct_size = sizeof p, .library = library};
+  return kiln_artifact_assemble(cx, a, &p, cubin, size);
+}
+
+// Of the stand-in for it, which is loaded once and for all.
+static linker_account *account(void) {
+  void *library = dlopen(KL_LINKER, RTLD_NOW | RTLD_LOCAL);
+  linker_account *l = library ? dlsym(library, "linker") : NULL;
+  EXPECT(l, "%s", KL_LINKER);
+  *l = (linker_account){0};
+  return l;
+}
+
+START_TEST(a_toolkits_library_assembles) {
+  linker_account *l = account();
+  process p = {0};
+  void *cubin;
+  size_t size, text;
+  kiln_artifact_text(artifact, KILN_TEXT_PTX, &text);
+  EXPECT(assemble(artifact, KL_LINKER, &cubin, &size) == KILN_OK, "%s", last_finding());
+  ck_assert_uint_eq(size, LINKER_CUBIN_SIZE);
+  ck_assert_str_eq(l->option, "-arch=sm_90");
+  EXPECT(l->is_ptx && l->ptx_size == text && l->alive == 0, "%zu bytes of PTX", l->ptx_size);
+  kiln_driver_params dp = {.struct_size = sizeof dp, .resolve = standin_resolve, .initialize = true};
+  EXPECT(kiln_driver_open(cx, &dp, &p.d) == KILN_OK && kiln_device_open(cx, p.d, 0, &p.dev) == KILN_OK &&
+             kiln_cuda_kernel_create(cx, p.d, artifact, kiln_device_context(p.dev), &p.k) == KILN_OK &&
+             kiln_cuda_kernel_prepare_cubin(cx, p.k, cubin, size) == KILN_OK,
+         "%s", last_finding());
+  ck_assert_int_eq(S.compiled, 0);
+  close_process(&p);
+  kiln_artifact_bytes_free(cx, cubin, size);
+}
+END_TEST
+
+START_TEST(a_toolkits_library_fails) {
+  linker_account *l = account();
+  void *cubin;
+  size_t size;
+  for (int k = 1; k <= 5; k++) { // create, add, complete, size, take
+    *l = (linker_account){.fail_at = k, .log = k % 2 ? "ptxas fatal: no such \033[1mthing" : NULL};
+    ck_assert_int_eq(assemble(artifact, KL_LINKER, &cubin, &size), KILN_E_DEVICE);
+    EXPECT(!cubin && !size && l->alive == 0, "call %d: %d handles", k, l->alive);
+    EXPECT(strstr(last_finding(), "failed with 7"), "call %d: %s", k, last_finding());
+    EXPECT(k % 2 == 0 || k == 1 || strstr(last_finding(), "ptxas fatal"), "call %d: %s", k, last_finding());
+    kiln_diagnostics_clear(cx);
+  }
+  *l = (linker_account){.makes_nothing = true};
+  ck_assert_int_eq(assemble(artifact, KL_LINKER, &cubin, &size), KILN_E_DEVICE);
+  EXPECT(strstr(last_finding(), "has made no machine code"), "%s", last_finding());
+}
+END_TEST
+
+START_TEST(no_library_that_assembles) {
+  kiln_artifact *host = compile("negate", "host");
+  kiln_assemble_params none = {.struct_size = 0};
+  void *cubin;
+  size_t size;
+  ck_assert_int_eq(assemble(artifact, "/nowhere/libnvJitLink.so", &cubin, &size), KILN_E_UNSUPPORTED);
+  EXPECT(strstr(last_finding(), "/nowhere/libnvJitLink.so"), "%s", last_finding());
+  ck_assert_int_eq(assemble(artifact, "libm.so.6", &cubin, &size), KILN_E_UNSUPPORTED);
+  EXPECT(strstr(last_finding(), "libm.so.6 has no function nvJitLinkCreate"), "%s", last_finding());
+  ck_assert_int_eq(assemble(host, KL_LINKER, &cubin, &size), KILN_E_INVALID);
+  ck_assert_int_eq(kiln_artifact_assemble(cx, artifact, &none, &cubin, &size), KILN_E_INVALID);
+  kiln_artifact_destroy(&host);
+}
+END_TEST
+
+// NVIDIA's own, where there is one: the kernel is in what it makes, and what is no PTX is told.
+START_TEST(nvidias_library_assembles) {
+  static const char *const places[] = {NULL, "/usr/local/cuda/lib64/libnvJitLink.so",
+                                       "/usr/local/cuda/lib/libnvJitLink.so"};
+  kiln_status st = KILN_E_UNSUPPORTED;
+  void *cubin = NULL;
+  size_t size = 0;
+  for (size_t i = 0; i < 3 && st == KILN_E_UNSUPPORTED; i++) st = assemble(artifact, places[i], &cubin, &size);
+  if (st == KILN_E_UNSUPPORTED) return;
+  EXPECT(st == KILN_OK, "%s", last_finding());
+  const char *kernel = kiln_artifact_manifest(artifact)->launches[0].kernel;
+  EXPECT(size > 64 && memcmp(cubin, "\177ELF\002", 5) == 0 && memmem(cubin, size, kernel, strlen(kernel)), "%zu bytes",
+         size);
+  kiln_artifact_bytes_free(cx, cubin, size);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("cubins", EACH(setup, teardown), {the_drivers_compiler_is_paid_once}, {damaged_code_is_made_again},
                    {refused_code_is_dropped}, {every_call_may_fail}, {without_a_folder}, {found_code_runs},
-                   {cubins_of_the_callers});
+                   {cubins_of_the_callers}, {a_toolkits_library_assembles}, {a_toolkits_library_fails},
+                   {no_library_that_assembles}, {nvidias_library_assembles});
 }

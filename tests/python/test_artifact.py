@@ -159,6 +159,30 @@ class Simulated(unittest.TestCase):
         self.assertEqual(y.numpy().tobytes(), kiln.compile(m)(x)[0].tobytes())
         self.assertEqual(self.device.target, "sm_90")
 
+    def test_machine_code(self):
+        m = kiln.Module(SOFTPLUS)
+        a = kiln.compile(m, "sm_90")
+        with self.assertRaisesRegex(kiln.UnsupportedError, "no nvJitLink.*/nowhere"):
+            a.assemble("/nowhere")
+        with self.assertRaisesRegex(kiln.InvalidError, "found one for the host"):
+            kiln.compile(m).assemble()
+        with self.assertRaisesRegex(kiln.InvalidError, "expected a cubin"):
+            self.device.prepare(a, cubin=b"//")
+        with tempfile.TemporaryDirectory() as folder:
+            for hits in (0, 1):
+                cache = kiln.Cache(folder)
+                self.device.prepare(kiln.compile(m, "sm_90"), cache=cache)
+                self.assertEqual((cache.info["code_hits"], cache.info["code_misses"]), (hits, 1 - hits))
+        for library in (None, "/usr/local/cuda/lib64/libnvJitLink.so"):
+            try:
+                code = a.assemble(library)
+            except kiln.UnsupportedError:
+                continue
+            self.assertEqual(code[:4], b"\x7fELF")
+            self.assertIn(a.manifest.launches[0].kernel.encode(), code)
+            with self.assertRaisesRegex(kiln.DeviceError, "the simulator runs PTX"):
+                self.device.prepare(a, cubin=code)
+
     def test_collected_in_any_order(self):
         # The collector ends a cycle in the order in which its members were made, so the driver before what needs it.
         for order in ((0, 1, 2), (2, 1, 0), (1, 2, 0)):

@@ -129,12 +129,17 @@ static kiln_status time_launches(session *s, kiln_device *dev, kiln_cuda_kernel 
   return st;
 }
 
+kiln_status session_prepare(session *s, kiln_cuda_kernel *k) {
+  if (s->cubin) return kiln_cuda_kernel_prepare_cubin(s->cx, k, s->cubin, s->cubin_size);
+  return s->cache ? kiln_cache_prepare(s->cx, s->cache, k) : kiln_cuda_kernel_prepare(s->cx, k);
+}
+
 static kiln_status run_device(session *s, kiln_device *dev) {
   kiln_cuda_kernel *k = NULL;
   device_buffers b = {0};
   kiln_status st = buffers_make(s, dev, &b);
   if (st == KILN_OK) st = kiln_cuda_kernel_create(s->cx, s->driver, s->gpu, kiln_device_context(dev), &k);
-  if (st == KILN_OK) st = kiln_cuda_kernel_prepare(s->cx, k);
+  if (st == KILN_OK) st = session_prepare(s, k);
   if (st == KILN_OK) st = time_launches(s, dev, k, &b);
   if (st == KILN_OK) st = buffers_download(s, dev, &b);
   kiln_cuda_kernel_destroy(&k);

@@ -44,6 +44,27 @@ static int choose_machine(session *s, bool everywhere) {
   return is_auto ? 0 : EXIT_DEVICE;
 }
 
+// A folder that cannot be used is no failure.
+static int open_cache(session *s) {
+  const char *folder = s->a->values[O_CACHE];
+  kiln_cache_params p = {.struct_size = sizeof p, .folder = folder && *folder ? folder : NULL};
+  kiln_cache_info info = {.struct_size = sizeof info};
+  if (!folder) return 0;
+  kiln_status st = kiln_cache_open(s->cx, &p, &s->cache);
+  if (st == KILN_OK) st = kiln_cache_describe(s->cx, s->cache, &info);
+  if (st == KILN_OK && info.no_folder)
+    fprintf(stderr, "kiln %s: --cache: nothing is kept: %s\n", s->a->verb->name, info.no_folder);
+  return report(s->cx, st);
+}
+
+static int read_cubin(session *s) {
+  const char *file = s->a->values[O_CUBIN];
+  if (!file) return 0;
+  if (!session_on_gpu(s)) return bad_value(s->a, O_CUBIN, file, "expected a GPU to run it on");
+  s->cubin = read_file(file, &s->cubin_size);
+  return s->cubin ? 0 : EXIT_BAD_INPUT;
+}
+
 static int read_words(session *s, const session_rules *rules) {
   s->repeat = rules->repeat;
   int status = read_number(s->a, O_SEED, 0, ~0ull, "expected a whole number from 0 to 2^64-1", &s->seed);
@@ -52,7 +73,9 @@ static int read_words(session *s, const session_rules *rules) {
   if (s->a->values[O_MEMORY] && !memory_parse(s->a->values[O_MEMORY], &s->memory) && !status)
     status = bad_value(s->a, O_MEMORY, s->a->values[O_MEMORY], "expected bytes, as 4096, 512M or 1.5G (K, M, G, T)");
   if (!status) status = read_params(s->a, s->aliases, &s->how);
-  return status ? status : choose_machine(s, rules->everywhere);
+  if (!status) status = choose_machine(s, rules->everywhere);
+  if (!status) status = open_cache(s);
+  return status ? status : read_cubin(s);
 }
 
 // --- buffers -------------------------------------------------------------------------------------------------------
@@ -85,16 +108,20 @@ static int choose_saved(session *s) {
   return report(s->cx, kiln_bundle_choose(s->cx, s->saved, s->device.sm, &s->gpu));
 }
 
+static kiln_status compile(session *s, const kiln_compile_params *p, kiln_artifact **out) {
+  return s->cache ? kiln_cache_compile(s->cx, s->cache, s->m, p, out) : kiln_compile(s->cx, s->m, p, out);
+}
+
 // The GPU's kernel is made and reported on every machine.
 static int compile_both(session *s) {
   kiln_compile_params p = s->how;
   p.fusion = NULL; // the module is that fusion already
   if (session_on_gpu(s)) p.device = &s->device;
   double start = now_seconds();
-  kiln_status st = kiln_compile(s->cx, s->m, &p, &s->gpu);
+  kiln_status st = compile(s, &p, &s->gpu);
   s->compile_ms = (now_seconds() - start) * 1e3;
   p.target = "host";
-  if (st == KILN_OK && s->machine == ON_HOST) st = kiln_compile(s->cx, s->m, &p, &s->host);
+  if (st == KILN_OK && s->machine == ON_HOST) st = compile(s, &p, &s->host);
   return report(s->cx, st);
 }
 
@@ -243,6 +270,8 @@ static void close_session(session *s) {
   kiln_module_destroy(&s->m);
   stored_close(&s->stored);
   kiln_driver_close(&s->driver);
+  kiln_cache_close(&s->cache);
+  free(s->cubin);
   kiln_context_destroy(&s->cx);
 }
 

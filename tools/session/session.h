@@ -9,7 +9,7 @@
 typedef enum machine { ON_CUDA, ON_HOST, ON_SIM, ON_EVAL } machine;
 
 // Options of verbs that run modules: the rows after those that say how to compile.
-enum { O_DEVICE = O_OTHERS, O_SEED, O_THREADS, O_REPEAT, O_MEMORY, O_JSON, O_VERB };
+enum { O_DEVICE = O_OTHERS, O_SEED, O_THREADS, O_REPEAT, O_MEMORY, O_CACHE, O_CUBIN, O_JSON, O_VERB };
 // clang-format off
 #define SESSION_OPTIONS(target_help, devices, repeat)                                                                  \
   COMPILE_OPTIONS(target_help),                                                                                        \
@@ -18,6 +18,8 @@ enum { O_DEVICE = O_OTHERS, O_SEED, O_THREADS, O_REPEAT, O_MEMORY, O_JSON, O_VER
   {"--threads", "N", "CPU threads (default: all cores)"},                                                              \
   {"--repeat", "N", "timed runs, of which the median counts (default " repeat ")"},                                    \
   {"--max-memory", "SIZE", "bytes that arrays and the evaluator may take, as 512M or 1.5G (default: what is free)"},     \
+  {"--cache", "[=DIR]", "keep artifacts and machine code in this folder, or find them there (default the user's)"},    \
+  {"--cubin", "FILE", "machine code for the GPU, which compile --emit cubin has made, in place of the driver's"},       \
   {"--json", NULL, "report as one JSON object"}
 // clang-format on
 
@@ -36,6 +38,9 @@ typedef struct session {
   unsigned long long seed, threads, repeat;
   int64_t memory; // bytes that are left for the evaluator
   machine machine;
+  kiln_cache *cache; // or NULL
+  char *cubin;       // the GPU's code, where the words name a file of it, else NULL
+  size_t cubin_size;
   kiln_driver *driver; // on cuda and sim
   kiln_device_info device;
   double compile_ms, seconds, check_seconds; // seconds: median of the runs
@@ -87,6 +92,8 @@ kiln_status buffers_make(session *s, kiln_device *dev, device_buffers *b); // to
 kiln_status buffers_refill(session *s, kiln_device *dev, device_buffers *b);
 void buffers_free(const session *s, kiln_device *dev, device_buffers *b);
 kiln_status buffers_launch(session *s, kiln_device *dev, kiln_cuda_kernel *k, const device_buffers *b);
+// Loads the kernel's code, from where the words say.
+kiln_status session_prepare(session *s, kiln_cuda_kernel *k);
 kiln_status buffers_download(session *s, kiln_device *dev, const device_buffers *b);
 
 const char *machine_name(machine m);     // as --device has it

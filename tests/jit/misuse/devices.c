@@ -66,6 +66,11 @@ START_TEST(null_cuda) {
   INVALID_CX(kiln_cuda_kernel_prepare_cubin(NULL, on_gpu, "x", 1));
   INVALID(kiln_cuda_kernel_prepare_cubin(cx, NULL, "x", 1));
   INVALID(kiln_cuda_kernel_prepare_cubin(cx, on_gpu, NULL, 1));
+  size_t size;
+  NULLS(INVALID_CX, void *, kiln_artifact_assemble(NULL, gpu, NULL, &o, &size));
+  NULLS(INVALID, void *, kiln_artifact_assemble(cx, NULL, NULL, &o, &size));
+  INVALID(kiln_artifact_assemble(cx, gpu, NULL, NULL, &size));
+  NULLS(INVALID, void *, kiln_artifact_assemble(cx, gpu, NULL, &o, NULL));
   INVALID_CX(kiln_cuda_kernel_resources(NULL, on_gpu, 0, &r));
   INVALID(kiln_cuda_kernel_resources(cx, NULL, 0, &r));
   INVALID(kiln_cuda_kernel_resources(cx, on_gpu, 0, NULL));
@@ -122,7 +127,9 @@ START_TEST(null_xla) {
   NULLS(INVALID, kiln_xla_kernel *, kiln_xla_kernel_create(cx, gpu, driver, NULL, &o));
   INVALID(kiln_xla_kernel_create(cx, gpu, driver, context, NULL));
   kiln_xla_kernel_destroy(NULL);
+  ck_assert(!kiln_xla_kernel_waits(NULL));
   ck_assert_ptr_null(kiln_xla_call(NULL));
+  ck_assert_ptr_null(kiln_xla_call_waiting(NULL));
 }
 END_TEST
 
