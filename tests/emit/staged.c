@@ -4,6 +4,8 @@
 //
 // KILN_STAGED_SEED runs one seed alone and prints its text.
 #include "drawn.h"
+#include "jit/jit.h"
+#include "lower/choose/choose.h"
 
 #include <stdlib.h>
 
@@ -387,6 +389,167 @@ START_TEST(no_order) {
 }
 END_TEST
 
+// --- sorts by digits ------------------------------------------------------------------------------------------------
+
+// A comparator of a key and a number, and what is compared of keys a and b.
+static void put_key_order(kl_sb *b, kl_dtype t, bool falls, const char *form) {
+  const char *name = kl_info(t)->name, *total = kl_is_float(t) ? ", type=TOTALORDER" : "";
+  kl_sbf(b, "HloModule m\nless {\n  a = %s[] parameter(0)\n  b = %s[] parameter(1)\n  c = s32[] parameter(2)\n", name,
+         name);
+  kl_sb_puts(b, "  d = s32[] parameter(3)\n");
+  const char *left = "a", *right = "b";
+  if (strcmp(form, "canonical") == 0) { // as JAX has it
+    kl_sbf(b, "  zero = %s[] constant(0)\n  nan = %s[] constant(nan)\n", name, name);
+    for (const char *of = "ab"; *of; of++) {
+      kl_sbf(b, "  n%c = pred[] compare(%c, %c), direction=NE\n  z%c = pred[] compare(%c, zero), direction=EQ\n", *of,
+             *of, *of, *of, *of);
+      kl_sbf(b, "  y%c = %s[] select(z%c, zero, %c)\n  x%c = %s[] select(n%c, nan, y%c)\n", *of, name, *of, *of, *of,
+             name, *of, *of);
+    }
+    left = "xa", right = "xb";
+  } else if (strcmp(form, "mixed") == 0) { // another order, of a value that is made of each
+    kl_sbf(b, "  k = %s[] constant(5)\n  xa = %s[] xor(a, k)\n  xb = %s[] xor(b, k)\n", name, name, name);
+    left = "xb", right = "xa";
+  }
+  kl_sbf(b, "  ROOT r = pred[] compare(%s, %s), direction=%s%s\n}\n", left, right, falls ? "GT" : "LT", total);
+}
+
+// All bit patterns of a type, as lines in which every two that follow each other in the type's order are, both ways:
+// of 16 bits ranges of 4,096, others between them, and all multiples of 16; of fewer each twice or more.
+enum { RANGES = 32, RANGE = 4096, ALL_FEW = 512 };
+
+static void *all_of(kl_dtype t, unsigned lines, unsigned length, size_t *bytes) {
+  unsigned bits = kl_info(t)->bits;
+  *bytes = (size_t)lines * length * bits / 8;
+  uint8_t *p = calloc(1, *bytes);
+  for (unsigned i = 0; i < lines * length; i++) {
+    unsigned line = i / length % (lines / 2), at = i % length;
+    if (i / length >= lines / 2) at = length - 1 - at;
+    unsigned spread = at * 2731 % length, value = line == RANGES ? spread * 16 : line * RANGE / 2 + spread;
+    if (t == KILN_PRED) value = value >> 4 & 1;
+    if (bits == 16)
+      p[2 * i] = (uint8_t)value, p[2 * i + 1] = (uint8_t)(value >> 8);
+    else
+      p[i * bits / 8] |= (uint8_t)((value & ((1u << bits) - 1)) << i * bits % 8);
+  }
+  return p;
+}
+
+// Whatever is before what to the comparator is so to the keys, and nothing else.
+static const struct {
+  kl_dtype type;
+  bool falls;
+  const char *form;
+} orders[] = {
+    {KILN_S16, false, ""},
+    {KILN_F16, true, "canonical"},
+    {KILN_BF16, false, ""},
+    {KILN_U16, true, "mixed"},
+    {KILN_F16, false, ""},
+    {KILN_BF16, false, "canonical"},
+    {KILN_S16, true, "mixed"},
+    {KILN_U16, false, ""},
+    {KILN_S8, true, ""},
+    {KILN_U8, false, "mixed"},
+    {KILN_S4, false, ""},
+    {KILN_U4, true, ""},
+    {KILN_PRED, true, ""},
+    {KILN_F8E5M2, false, ""},
+    {KILN_F8E4M3, true, ""},
+    {KILN_F8E4M3FN, false, "canonical"},
+    {KILN_F8E4M3FNUZ, true, ""},
+    {KILN_F8E4M3B11FNUZ, false, ""},
+    {KILN_F8E5M2FNUZ, true, "canonical"},
+    {KILN_F8E3M4, true, ""},
+    {KILN_F8E8M0FNU, false, ""},
+    {KILN_F4E2M1FN, true, ""},
+};
+
+// Keys are compared on the host, where nobody knows of their bits.
+START_TEST(all_patterns) {
+  kl_dtype t = orders[_i].type;
+  bool wide = kl_info(t)->bits == 16;
+  unsigned lines = wide ? 2 * (RANGES + 1) : 2, length = wide ? RANGE : ALL_FEW;
+  size_t bytes, count = (size_t)lines * length;
+  if (!share_has((unsigned)_i, 4) && wide) return;
+  void *in = all_of(t, lines, length, &bytes), *out[2][2];
+  const char *name = kl_info(t)->name;
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  put_key_order(&b, t, orders[_i].falls, orders[_i].form);
+  kl_sbf(&b, "ENTRY e {\n  x = %s[%u,%u] parameter(0)\n  n = s32[%u,%u] iota(), iota_dimension=1\n", name, lines,
+         length, lines, length);
+  kl_sbf(&b, "  ROOT y = (%s[%u,%u], s32[%u,%u]) sort(x, n), dimensions={1}, to_apply=less, is_stable=true\n}\n", name,
+         lines, length, lines, length);
+  kiln_module *m = parse(b.p);
+  for (int k = 0; k < 2; k++) {
+    out[k][0] = calloc(1, bytes), out[k][1] = calloc(count, 4);
+    strategy = (kl_strategy){.chooser = k ? "radix sort" : NULL};
+    run_on(cx, m, k ? (unsigned)_i % TARGETS : HOST, 1, 16, (const void *[]){in}, out[k], b.p);
+  }
+  strategy = (kl_strategy){0};
+  for (size_t i = 0; i < count; i++) {
+    int32_t at[2] = {((int32_t *)out[0][1])[i], ((int32_t *)out[1][1])[i]};
+    EXPECT(at[0] == at[1], "%s: element %zu was %d on the host, %d", name, i, at[0], at[1]);
+  }
+  EXPECT(memcmp(out[0][0], out[1][0], bytes) == 0, "%s: elements have other bits than on the host", name);
+  kiln_module_destroy(&m);
+  kl_sb_free(&b);
+  free(in);
+  for (int k = 0; k < 4; k++) free(out[k / 2][k % 2]);
+}
+END_TEST
+
+// Lines of several tiles, in all ways. Keys are few different ones, or have all bits.
+static const struct {
+  const char *chooser, *text;
+} long_sorts[] = {
+    {"radix sort", ("lt { a = f32[] parameter(0) b = f32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3) "
+                    "ROOT r = pred[] compare(b, a), direction=LT, type=TOTALORDER }\n"
+                    "ENTRY e { x = f32[9001] parameter(0) i = s32[9001] iota(), iota_dimension=0 "
+                    "s = (f32[9001], s32[9001]) sort(x, i), dimensions={0}, to_apply=lt, is_stable=true "
+                    "ROOT p = s32[9001] get-tuple-element(s), index=1 }")},
+    {"radix sort", ("lt { a = c64[] parameter(0) b = c64[] parameter(1) c = s8[] parameter(2) d = s8[] parameter(3) "
+                    "ROOT r = pred[] compare(c, d), direction=LT }\n"
+                    "ENTRY e { x = c64[4400,2] parameter(0) k = s8[4400,2] parameter(1) "
+                    "ROOT s = (c64[4400,2], s8[4400,2]) sort(x, k), dimensions={0}, to_apply=lt }")},
+    {"radix sort", ("lt { a = u64[] parameter(0) b = u64[] parameter(1) ROOT r = pred[] compare(a, b), direction=GT }\n"
+                    "ENTRY e { x = u64[4097] parameter(0) ROOT s = u64[4097] sort(x), dimensions={0}, to_apply=lt }")},
+    {"radix sort",
+     ("ENTRY e { x = bf16[2,8300] parameter(0) s = (bf16[2,301], s32[2,301]) topk(x), k=301, largest=true "
+      "v = bf16[2,301] get-tuple-element(s), index=0 i = s32[2,301] get-tuple-element(s), index=1 "
+      "ROOT t = (bf16[2,301], s32[2,301]) tuple(v, i) }")},
+    {"tile sort", ("ENTRY e { x = f32[2,8300] parameter(0) s = (f32[2,301], s32[2,301]) topk(x), k=301, largest=false "
+                   "ROOT i = s32[2,301] get-tuple-element(s), index=1 }")},
+    {"tile sort", ("lt { a = s64[] parameter(0) b = s64[] parameter(1) c = pred[] parameter(2) d = pred[] parameter(3) "
+                   "ROOT r = pred[] compare(c, d), direction=GT }\n"
+                   "ENTRY e { x = s64[3,4500] parameter(0) k = pred[3,4500] parameter(1) y = pred[3,4500] reverse(k), "
+                   "dimensions={1} ROOT s = (s64[3,4500], pred[3,4500]) sort(x, y), dimensions={1}, to_apply=lt }")},
+    {"radix sort",
+     ("lt { a = pred[] parameter(0) b = pred[] parameter(1) c = u16[] parameter(2) d = u16[] parameter(3) "
+      "ROOT r = pred[] compare(a, b), direction=LT }\n"
+      "ENTRY e { k = pred[8200] parameter(0) x = u16[8200] parameter(1) "
+      "ROOT s = (pred[8200], u16[8200]) sort(k, x), dimensions={0}, to_apply=lt }")},
+};
+
+static void run_by(const char *chooser, const char *text, unsigned number) {
+  kiln_module *m = parse(text);
+  strategy = (kl_strategy){.chooser = chooser};
+  run_gpu_and_check(cx, m, number % TARGETS, 2 * number, text);
+  strategy = (kl_strategy){0};
+  kiln_module_destroy(&m);
+}
+
+START_TEST(several_tiles) {
+  if (!share_has((unsigned)_i, 2)) return;
+  char *text = malloc(2000);
+  snprintf(text, 2000, "HloModule m\n%s\n", long_sorts[_i].text);
+  run_by(long_sorts[_i].chooser, text, (unsigned)_i);
+  free(text);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("staged", EACH(open_batches, close_batches), {random_ops, SLICES}, {no_order, 3});
+  return RUN_TESTS("staged", EACH(open_batches, close_batches), {random_ops, SLICES}, {no_order, 3},
+                   {all_patterns, KL_COUNT(orders)}, {several_tiles, KL_COUNT(long_sorts)});
 }

@@ -11,6 +11,10 @@ typedef enum kl_effort { KL_TOGETHER, KL_RESULTS_APART, KL_LEVELS_APART, KL_EFFO
 // The plan has its module, computation, target and name, and one launch without parts; slots are those of parameters
 // and results. A chooser sets count and the block where it is another; it adds parts with bodies, and may add slots,
 // and launches behind.
+// How keys are sorted, where a comparator has them: runs are merged; of a block's tile sorted by digits, and merged;
+// all passes are by digits.
+typedef enum kl_sorting { KL_MERGES, KL_MERGES_SORTED_TILES, KL_SORTS_BY_DIGITS } kl_sorting;
+
 typedef struct kl_choosing {
   kl_ctx *cx;
   kl_plan *plan;
@@ -18,6 +22,7 @@ typedef struct kl_choosing {
   const kl_plan_params *params;
   kl_arena *arena;
   bool apart; // no result is to be written over a parameter by a chooser's own wish
+  kl_sorting sorting;
   VEC(kl_declined) declined;
   kl_effort effort; // of reductions: the least to begin with; what was taken
 } kl_choosing;
@@ -27,7 +32,8 @@ typedef struct kl_choosing {
 typedef kiln_status kl_chooser(kl_choosing *c, const char **why_not);
 
 kl_chooser kl_choose_loop, kl_choose_reduction, kl_choose_transposition, kl_choose_in_place;
-kl_chooser kl_choose_contraction, kl_choose_tiled_contraction, kl_choose_staged;
+kl_chooser kl_choose_contraction, kl_choose_tiled_contraction, kl_choose_staged, kl_choose_radix_sort,
+    kl_choose_tile_sort;
 bool kl_is_staged(kl_op op); // has it launches of its own? (staged/)
 kl_chooser kl_choose_scatter, kl_choose_private_scatter, kl_choose_sorted_scatter, kl_choose_owned_scatter,
     kl_choose_warp_scatter;

@@ -171,6 +171,8 @@ typedef struct row {
 // In order of trial. Of those that take a computation, and share the memory that must be shared, if any does, the one
 // whose plan costs least writes it, the first of them where they cost the same.
 static const row choosers[] = {
+    {"radix sort", KL_OP_UNKNOWN, kl_choose_radix_sort, false, false, false, true},
+    {"tile sort", KL_OP_UNKNOWN, kl_choose_tile_sort, false, false, false, true},
     {"staged", KL_OP_UNKNOWN, kl_choose_staged, false, false, true, true},
     {"reduction", KL_OP_REDUCE, kl_choose_reduction, false, false, true, true},
     {"tiled contraction", KL_OP_UNKNOWN, kl_choose_tiled_contraction, false, true, false, true},
@@ -205,6 +207,7 @@ void kl_forget_choice(kl_choosing *c, size_t slots, size_t constants) {
   c->slots.v.n = slots;
   for (size_t i = 0; i < slots; i++) {
     c->slots.v.p[i].mode = KL_MODE_COVER;
+    c->slots.v.p[i].scattered = false;
     c->slots.v.p[i].alias = KL_NONE;
   }
   c->slots.stored.n = 0;

@@ -303,6 +303,8 @@ typedef struct kl_slot_info {
   uint32_t at;          // SHARED: offset in bytes in the block's memory
   uint32_t launch;      // SHARED: whose blocks
   bool own;             // SHARED: threads that name an element alike are one, and need not wait for each other
+  bool scattered;       // OUT, SCRATCH, SHARED: data says where stores go. Who writes the plan promises that those of a
+                        // launch put each element there once, of SHARED between two syncs none twice
   bool zero;            // SCRATCH: counters, zero before the first launch and behind the last; nothing loads or stores
   const char *unproved; // OUT: what is not known to the verifier of "each element is stored once"; NULL: it is proved
 } kl_slot_info;

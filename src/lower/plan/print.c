@@ -337,6 +337,7 @@ void kl_plan_print(kl_sb *b, kl_plan *p) {
     if (p->slots[i].zero) kl_sb_puts(b, ", zero before and behind");
     if (p->slots[i].by_value) kl_sb_puts(b, ", by value");
     if (p->slots[i].mode == KL_MODE_GROWS) kl_sb_puts(b, ", growing");
+    if (p->slots[i].scattered) kl_sb_puts(b, ", scattered");
     if (p->slots[i].mode == KL_MODE_UPDATE) kl_sb_puts(b, ", updated");
     if (p->slots[i].mode == KL_MODE_IN_PLACE) kl_sb_puts(b, ", updated in place");
     if (p->slots[i].alias != KL_NONE) kl_sbf(b, ", may be s%u", p->slots[i].alias);

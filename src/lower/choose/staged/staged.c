@@ -1,6 +1,6 @@
 // The chooser of ops whose results are not made element by element: a stage for each, and a loop behind them.
 
-#include "lower/choose/staged/staged.h"
+#include "lower/choose/staged/sort/sort.h"
 
 static kl_stage_writer *writer_of(kl_op op) {
   switch (op) {
@@ -172,4 +172,40 @@ kiln_status kl_choose_staged(kl_choosing *c, const char **why_not) {
     c->plan->count += elements_of(&comp->instr[i]);
   }
   return *why_not ? KILN_OK : write_rest(c, made);
+}
+
+// --- sorts by digits ------------------------------------------------------------------------------------------------
+
+static kl_sorting way_of(kl_choosing *c, uint32_t number, kl_sorting wanted) {
+  const kl_instr *in = &c->plan->comp->instr[number];
+  kl_stage s = {.c = c, .p = c->plan->affs, .instr = in, .number = number};
+  kl_sort x;
+  if ((in->op != KL_OP_SORT && in->op != KL_OP_TOPK) || !elements_of(in)) return KL_MERGES;
+  kl_sort_describe(&s, &x);
+  return kl_sort_way(&x, wanted);
+}
+
+// The same stages, but for sorts; where one is another.
+static kiln_status choose_sorting(kl_choosing *c, kl_sorting way, const char **why_not) {
+  const kl_comp *comp = c->plan->comp;
+  bool *used = KL_NEW_N(c->arena, bool, comp->ninstr + 1u), any = false;
+  mark_used(comp, used);
+  for (uint32_t i = 0; i < comp->ninstr && c->plan->target.machine == KL_NVPTX && !any; i++)
+    any = used[i] && way_of(c, i, way) == way;
+  if (!any) {
+    *why_not = "";
+    return KILN_OK;
+  }
+  c->sorting = way;
+  kiln_status st = kl_choose_staged(c, why_not);
+  c->sorting = KL_MERGES;
+  return st;
+}
+
+kiln_status kl_choose_radix_sort(kl_choosing *c, const char **why_not) {
+  return choose_sorting(c, KL_SORTS_BY_DIGITS, why_not);
+}
+
+kiln_status kl_choose_tile_sort(kl_choosing *c, const char **why_not) {
+  return choose_sorting(c, KL_MERGES_SORTED_TILES, why_not);
 }

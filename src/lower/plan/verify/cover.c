@@ -352,6 +352,13 @@ static kiln_status check_some(cover *x) {
   return KILN_OK;
 }
 
+// Does data say where all stores go?
+static bool scatters(const cover *x) {
+  for (uint32_t i = 0; i < x->n; i++)
+    if (!kl_has_symbols(x->w[i].body->stores[x->w[i].store].access.element)) return false;
+  return true;
+}
+
 static kiln_status check_all(cover *x) {
   kl_slot_info *s = &x->k->p->slots[x->slot];
   bool scratch = s->kind == KL_SLOT_SCRATCH;
@@ -360,6 +367,7 @@ static kiln_status check_all(cover *x) {
     if (x->k->p->flat) KL_TRY(check_flat(x, i));
     if (s->row) KL_TRY(kl_check_kept_rows(x->k, &x->w[i].body->stores[x->w[i].store], x->w[i].place));
   }
+  if (s->scattered && scatters(x)) return s->unproved = NULL, KILN_OK;
   if (s->unproved || x->k->p->flat) return scratch ? refute_scratch(x) : KILN_OK;
   KL_TRY(check_total(x));
   return scratch && s->unproved ? refute_scratch(x) : KILN_OK;

@@ -171,6 +171,7 @@ static kiln_status check_pair(sharing *x, const kl_event *a, const kl_event *b) 
   kl_check *k = x->k;
   if (a->a->slot != b->a->slot || (a->kind == KL_READS && b->kind == KL_READS)) return KILN_OK;
   if (changes_alike(k->body, a, b)) return KILN_OK;
+  if (a == b && k->p->slots[a->a->slot].scattered && kl_has_symbols(a->a->element)) return KILN_OK;
   if (a->a->element == b->a->element ? tells_threads(x, a, b) : are_apart(x, a->a->element, b->a->element))
     return KILN_OK;
   if (excludes_others(x, a, b, x->threads, true)) return KILN_OK;

@@ -6,20 +6,9 @@
 // once, equal elements keep their order, and no comparator, even one that is no order, leads out of the line: every
 // place that it leads to is held to it. Which elements are compared is a matter of the line alone, not of the machine.
 
-#include "lower/choose/staged/staged.h"
+#include "lower/choose/staged/sort/sort.h"
 
-typedef struct sort {
-  const kl_stage *s;
-  uint32_t n;            // arrays
-  const kl_dtype *type;  // of each
-  const kl_shape *out;   // of what is left
-  const kl_shape *shape; // and of whole lines, in the same order
-  uint32_t dim;
-  int64_t length;      // of a line
-  const kl_comp *less; // NULL: topk
-  bool *compared;      // by array: the comparator looks at it
-  kl_dtype integer;    // of places
-} sort;
+typedef kl_sort sort;
 
 // A pass over runs of so many elements.
 typedef struct pass {
@@ -339,12 +328,12 @@ static void find_compared(sort *x) {
     }
 }
 
-static void describe(const kl_stage *s, sort *x) {
+void kl_sort_describe(const kl_stage *s, sort *x) {
   const kl_instr *in = s->instr;
   const kl_comp *comp = s->c->plan->comp;
   bool sorts = in->op == KL_OP_SORT;
   const kl_shape *whole = kl_operand(comp, in, 0)->shape;
-  *x = (sort){.s = s, .n = sorts ? in->noperands : 2, .out = kl_stage_result(s, 0)};
+  *x = (sort){.s = s, .n = sorts ? in->noperands : 2, .out = s->slot ? kl_stage_result(s, 0) : whole};
   kl_shape *shape = kl_in_order(s->c->plan->arena, x->out);
   shape->dims = whole->dims;
   shape->count = whole->count;
@@ -367,21 +356,32 @@ static uint32_t *new_arrays(const sort *x) {
   return slots;
 }
 
+// Sorts tiles of lines, if a block has them: *run elements; and all of it where that is a line.
+static kiln_status sort_runs(const sort *x, kl_sorting way, uint32_t **to, int64_t *run) {
+  int64_t each = x->s->c->plan->target.machine == KL_NVPTX && x->length > 1 ? elements_of_thread(x) : 0;
+  *to = NULL;
+  *run = 1;
+  if (way == KL_MERGES_SORTED_TILES) {
+    *to = new_arrays(x);
+    return kl_sort_tiles_by_digits(x, *to, run);
+  }
+  if (!each) return KILN_OK;
+  tile t = {.each = 0};
+  make_tile_vars(&t, x, each);
+  *run = t.size;
+  *to = *run >= x->length ? x->s->slot : new_arrays(x);
+  return sort_tiles(&t, x, *to);
+}
+
 kiln_status kl_stage_sort(const kl_stage *s, const char **why_not) {
   sort x;
-  describe(s, &x);
-  uint32_t *from = NULL, *to = NULL, *other = NULL;
-  int64_t run = 1, each = s->c->plan->target.machine == KL_NVPTX && x.length > 1 ? elements_of_thread(&x) : 0;
-  if (each) {
-    tile t = {.each = 0};
-    make_tile_vars(&t, &x, each);
-    run = t.size;
-    bool whole = run >= x.length;
-    to = whole ? s->slot : new_arrays(&x);
-    KL_TRY(sort_tiles(&t, &x, to));
-    if (whole) return KILN_OK;
-    from = to;
-  }
+  uint32_t *from, *to, *other = NULL;
+  int64_t run;
+  kl_sort_describe(s, &x);
+  kl_sorting way = kl_sort_way(&x, s->c->sorting);
+  if (way == KL_SORTS_BY_DIGITS) return kl_sort_by_digits(&x);
+  KL_TRY(sort_runs(&x, way, &from, &run));
+  if (from == s->slot) return KILN_OK;
   for (; 2 * run < x.length; run *= 2) {
     to = other ? other : new_arrays(&x);
     KL_TRY(merge_runs(&x, run, from, to, x.shape));
