@@ -8,6 +8,7 @@
 #include "ir/rewrite/unroll.h"
 #include "lower/choose/choose.h"
 #include "lower/fuse/fuse.h"
+#include "lower/fuse/layouts.h"
 
 // Of an ENTRY without fusions that is tried as one kernel; of reductions over the same dims, which read what there is
 // once.
@@ -124,6 +125,18 @@ static kiln_status cut_units(pieces *p) {
   return KILN_OK;
 }
 
+// Who asks for shared memory has the order of reads and writes in his hands.
+static kiln_status choose_layouts(pieces *p, kiln_module **own, bool *changed) {
+  kl_layouts_params how = {.target = p->target};
+  kiln_module *made;
+  if (p->params->fusion || p->how.least) return KILN_OK;
+  KL_TRY(kl_target_parse(p->cx, "sm_90", &how.measure));
+  KL_TRY(kl_module_layouts(p->cx, p->m, &how, p->why, &made));
+  *changed |= made != NULL;
+  replace(p, own, made);
+  return KILN_OK;
+}
+
 // A fusion that is picked is cut as if it were ENTRY, which may call other fusions.
 static kiln_status make(pieces *p, kiln_module **out) {
   const char *fusion = p->params->fusion;
@@ -141,6 +154,7 @@ static kiln_status make(pieces *p, kiln_module **out) {
   if (st == KILN_OK && p->splits.n) st = kl_module_split(p->cx, p->m, (uint32_t)p->splits.n, p->splits.p, &made);
   changed |= made != NULL;
   if (st == KILN_OK) replace(p, &own, made);
+  if (st == KILN_OK) st = choose_layouts(p, &own, &changed);
   if (st == KILN_OK && changed) *out = own, own = NULL;
   kiln_module_destroy(&own);
   return st;

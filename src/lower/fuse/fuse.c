@@ -406,21 +406,19 @@ static void write(kl_fuser *f, uint32_t i, uint32_t home, uint32_t at) {
   f->nodes.p[home].results++;
 }
 
-// Is it a parameter of ENTRY whose buffer lies otherwise than its values? What reads memory as it lies reads a copy
-// then.
-static bool lies_otherwise(const kl_fuser *f, uint32_t i) {
+bool kl_fuse_lies_otherwise(const kiln_module *m, const kl_comp *c, uint32_t i) {
   uint32_t leaf = 0, base = 0;
-  const kl_instr *in = &f->c->instr[i];
+  const kl_instr *in = &c->instr[i];
   while (in->op == KL_OP_GET_TUPLE_ELEMENT || in->op == KL_OP_BITCAST) {
-    const kl_instr *of = kl_operand(f->c, in, 0);
+    const kl_instr *of = kl_operand(c, in, 0);
     if (in->op == KL_OP_GET_TUPLE_ELEMENT) leaf += of->shape->first_leaf[in->number];
     in = of;
   }
   if (in->op != KL_OP_PARAMETER) return false;
-  if (f->c != &f->m->comp[f->m->entry]) return true; // a loop's state lies as its caller has it
+  if (c != &m->comp[m->entry]) return true; // a loop's state lies as its caller has it
   for (uint32_t p = 0; p < (uint32_t)in->number; p++)
-    base += (uint32_t)kl_shape_leaf_count(f->c->instr[f->c->params[p]].shape);
-  return !kl_shape_same_in_memory(f->m->interface.shapes[base + leaf], kl_shape_leaf(in->shape, leaf));
+    base += (uint32_t)kl_shape_leaf_count(c->instr[c->params[p]].shape);
+  return !kl_shape_same_in_memory(m->interface.shapes[base + leaf], kl_shape_leaf(in->shape, leaf));
 }
 
 static void decide(kl_fuser *f, uint32_t i) {
@@ -436,7 +434,7 @@ static void decide(kl_fuser *f, uint32_t i) {
   f->why[i] = KL_FOR_OUTSIDE;
   if (!outside && is_weightless(f, i)) return make_inside(f, i);
   if (!outside && u->n == 1 && takes(f, i, u->p)) return make_inside(f, i);
-  if (outside && in->op == KL_OP_BITCAST && !lies_otherwise(f, i)) {
+  if (outside && in->op == KL_OP_BITCAST && !kl_fuse_lies_otherwise(f->m, f->c, i)) {
     f->given[i] = true;
     return;
   }

@@ -92,6 +92,9 @@ bool kl_fuse_needs(kl_fuser *f, uint32_t node, uint32_t what);
 bool kl_fuse_join(kl_fuser *f, uint32_t a, uint32_t b); // makes them one, unless one needs the other
 
 // fuse.c
+// Is it a parameter of ENTRY whose buffer lies otherwise than its values? What reads memory as it lies reads a copy
+// then.
+bool kl_fuse_lies_otherwise(const kiln_module *m, const kl_comp *c, uint32_t i);
 bool kl_fuse_same_space(const kl_fuser *f, const kl_instr *a, const kl_instr *b);
 
 // why.c: what becomes of it, a line for each fusion and each value that is written.
