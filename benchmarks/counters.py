@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """counters.py COUNTERS.csv [KILN]: what a GPU's counters say of kernels (gpu.sh writes them with Nsight Compute) beside what `kiln
 profile` counts of the same modules: a line for each kernel, and last how many are apart by more than 1 % in requests, sectors and
-wavefronts, or 10 % in SASS instructions. KILN: build/kiln; it needs ptxas for the instructions. The GPU is an H200 if GPU names no other.
+wavefronts, or 10 % in SASS instructions. KILN: build/kiln; it needs ptxas for the instructions, and nvdisasm for the accesses that
+ptxas keeps. The GPU is an H200 if GPU names no other.
 Modules of more than MOST_BYTES (8 MiB) are left out: the simulator runs every block."""
 import csv
 import json
@@ -62,7 +63,7 @@ def main():
             if not p:
                 continue
             kernels += 1
-            sums = {a["kind"]: a for a in p["accesses"]}
+            sums = {a["kind"]: a for a in (p["sass"] or {}).get("accesses") or p["accesses"]}
             line = f"{os.path.basename(file)[:-4] + ' ' + launch['kernel']:34.33}"
             for _, counter, (kind, what) in COUNTS:
                 real, ours = launch.get(counter, -1), sums.get(kind, {}).get(what, 0)

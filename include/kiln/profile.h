@@ -87,7 +87,7 @@ typedef struct kiln_profile_line {
   const kiln_access_counts *accesses; // by kind, those that there are
   size_t access_count;
   uint32_t sass;          // instructions that ptxas made of it; see kiln_profile_assembly
-  uint64_t sass_executed; // warps * sass
+  uint64_t sass_executed; // issues of these by warps; see kiln_profile_sass
 } kiln_profile_line;
 
 // Memory of the launch that the kernel touched.
@@ -139,8 +139,10 @@ typedef struct kiln_profile_sass {
   uint32_t registers, stack_bytes, spill_store_bytes, spill_load_bytes; // of a thread; spills 0 without a log
   uint32_t shared_bytes;                                                // static
   uint64_t instructions;                                                // in the code
-  uint64_t executed;                                                    // by warps
-  bool estimated; // there are loops or calls: `executed` is a model, else exact but for what ptxas predicates
+  // Issues by warps: with nvdisasm's text each instruction as often as its basic block runs, else as often as its line
+  // of the PTX.
+  uint64_t executed;
+  bool estimated; // there are loops or calls
 } kiln_profile_sass;
 
 typedef struct kiln_profile_info {
@@ -170,6 +172,11 @@ typedef struct kiln_profile_info {
   bool sass_classified;                  // the texts of nvdisasm were given: of sass.executed
   uint64_t sass_warps[KILN_CLASS_COUNT]; // those of each class, by what the hardware's instruction is
   uint64_t sass_other;                   // and of none
+  // As ptxas has it, where sass_classified: by line of `lines`, of those that access memory other than constants in how
+  // many of its `warps` it still does. None: ptxas left it out, mostly as another one has the same value; fewer: it
+  // went behind a branch. NULL: not known.
+  const uint64_t *kept_warps;
+  kiln_access_counts kept[KILN_ACCESS_COUNT]; // accesses[] of what is left; a line's counts times its share
 } kiln_profile_info;
 
 typedef struct kiln_profile_params {

@@ -532,6 +532,8 @@ class ProfileInfo(Params):
         ("sass_classified", c.c_bool),
         ("sass_warps", c.c_uint64 * CLASS_COUNT),
         ("sass_other", c.c_uint64),
+        ("kept_warps", c.POINTER(c.c_uint64)),
+        ("kept", AccessCounts * ACCESS_COUNT),
     ]
 
 

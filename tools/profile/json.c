@@ -126,6 +126,7 @@ static void put_sass(FILE *to, const kiln_profile_info *t) {
   put_u64(to, "executed", t->sass.executed);
   fprintf(to, ", \"estimated\": %s, \"classes\": ", t->sass.estimated ? "true" : "false");
   put_sass_classes(to, t);
+  if (t->kept_warps) put_accesses(to, t->kept, KILN_ACCESS_COUNT);
   fprintf(to, "}");
 }
 
@@ -139,7 +140,8 @@ static void put_prediction(FILE *to, const kiln_profile_info *t) {
   fprintf(to, "]");
 }
 
-static void put_line(FILE *to, const kiln_profile_line *l) {
+static void put_line(FILE *to, const kiln_profile_info *t, size_t n) {
+  const kiln_profile_line *l = &t->lines[n];
   fprintf(to, "{\"line\": %u", l->line);
   put_text(to, "function", l->function);
   put_text(to, "text", l->text);
@@ -150,6 +152,8 @@ static void put_line(FILE *to, const kiln_profile_line *l) {
   put_u64(to, "partial", l->partial);
   put_u64(to, "divergent", l->divergent);
   put_u64(to, "sass", l->sass);
+  put_u64(to, "sass_executed", l->sass_executed);
+  if (t->kept_warps && l->access_count) put_u64(to, "kept", t->kept_warps[n]);
   fprintf(to, ", \"in_loop\": %s", l->in_loop ? "true" : "false");
   put_accesses(to, l->accesses, l->access_count);
   fprintf(to, "}");
@@ -176,7 +180,7 @@ void profile_json(FILE *to, const kiln_profile_info *t, bool lines) {
     fprintf(to, ", \"lines\": [");
     for (size_t k = 0; k < t->line_count; k++) {
       fprintf(to, "%s", k ? ", " : "");
-      put_line(to, &t->lines[k]);
+      put_line(to, t, k);
     }
     fprintf(to, "]");
   }

@@ -135,6 +135,21 @@ static void put_accesses(FILE *to, const kiln_profile_info *t) {
   }
 }
 
+// Requests, and sectors or passes, where ptxas left some out or took them behind a branch.
+static void put_kept(FILE *to, const kiln_profile_info *t) {
+  bool any = false;
+  for (int k = 0; t->kept_warps && k < KILN_ACCESS_CONSTANT; k++) {
+    const kiln_access_counts *a = &t->accesses[k], *left = &t->kept[k];
+    if (a->requests == left->requests) continue;
+    if (!any) fprintf(to, "\n%-18s %10s %10s %10s\n", "as ptxas keeps it", "requests", "sectors", "passes");
+    any = true;
+    fprintf(to, "%-18s %10s", kiln_access_kind_name(a->kind), short_of((double)left->requests, "").s);
+    if (a->sectors) fprintf(to, " %10s", short_of((double)left->sectors, "").s);
+    if (a->wavefronts) fprintf(to, " %10s %10s", "", short_of((double)left->wavefronts, "").s);
+    fputc('\n', to);
+  }
+}
+
 static void put_buffers(FILE *to, const kiln_profile_info *t) {
   if (t->buffer_count) fprintf(to, "\n%-18s %14s %14s %14s\n", "buffer", "bytes", "read", "written");
   for (size_t k = 0; k < t->buffer_count; k++) {
@@ -207,11 +222,24 @@ static int by_line(const void *a, const void *b) {
 
 enum { HOTTEST = 12 };
 
-static void put_line(FILE *to, const kiln_profile_info *t, const kiln_profile_line *l) {
+static void put_fate(FILE *to, const kiln_profile_info *t, size_t n) {
+  const kiln_profile_line *l = &t->lines[n];
+  bool constant = !l->access_count || l->accesses[0].kind == KILN_ACCESS_CONSTANT;
+  if (!t->kept_warps || constant || t->kept_warps[n] == l->warps) return;
+  if (t->kept_warps[n])
+    fprintf(to, "  // kept in %s", short_of((double)t->kept_warps[n], "").s);
+  else
+    fprintf(to, "  // ptxas leaves it out");
+}
+
+static void put_line(FILE *to, const kiln_profile_info *t, size_t n) {
+  const kiln_profile_line *l = &t->lines[n];
   fprintf(to, "%6u %9s ", l->line, short_of((double)l->warps, "").s);
   if (t->sass.known) fprintf(to, "%5u ", l->sass);
-  fprintf(to, "%5.1f %9s  %s\n", l->warps ? (double)l->lanes / (double)l->warps : 0,
+  fprintf(to, "%5.1f %9s  %s", l->warps ? (double)l->lanes / (double)l->warps : 0,
           sectors_of(l) ? short_of((double)sectors_of(l), "").s : "", l->text);
+  put_fate(to, t, n);
+  fputc('\n', to);
 }
 
 static void put_lines(FILE *to, const kiln_profile_info *t, bool all) {
@@ -226,7 +254,7 @@ static void put_lines(FILE *to, const kiln_profile_info *t, bool all) {
   }
   fprintf(to, "\n%6s %9s %s%5s %9s  %s\n", "line", "warps", t->sass.known ? " SASS " : "", "lanes", "sectors",
           all ? "PTX" : "PTX that costs most");
-  for (size_t k = 0; k < n; k++) put_line(to, t, &t->lines[order[k].line]);
+  for (size_t k = 0; k < n; k++) put_line(to, t, order[k].line);
   free(order);
 }
 
@@ -235,6 +263,7 @@ void profile_page(FILE *to, const kiln_profile_info *t, bool lines) {
   put_occupancy(to, t);
   put_rates(to, t);
   put_accesses(to, t);
+  put_kept(to, t);
   put_buffers(to, t);
   put_classes(to, t);
   put_sass_classes(to, t);

@@ -147,7 +147,7 @@ static void end(kl_count *c) {
 
 // --- afterwards -----------------------------------------------------------------------------------------------------
 
-static void add_access(kiln_access_counts *to, const kiln_access_counts *from) {
+void kl_add_access(kiln_access_counts *to, const kiln_access_counts *from) {
   to->requests += from->requests;
   to->lanes += from->lanes;
   to->bytes += from->bytes;
@@ -180,7 +180,7 @@ static void add_site(kiln_profile_info *t, const kl_site *s) {
   else
     t->half_flops += flops;
   for (size_t k = 0; k < KILN_ACCESS_COUNT; k++)
-    if (s->accesses[k]) add_access(&t->accesses[k], s->accesses[k]);
+    if (s->accesses[k]) kl_add_access(&t->accesses[k], s->accesses[k]);
 }
 
 static const char *text_of(kiln_profile *p, const kl_ptx_module *ptx, const kl_ptx_func *f, const kl_ptx_instr *i) {

@@ -150,16 +150,27 @@ struct kiln_profile {
   bool calls; // functions
 };
 
-// The class of a SASS opcode (disasm.c), KILN_CLASS_COUNT: none.
-unsigned kl_sass_class(kl_str opcode);
-// The code of a function: its instructions' classes, + 1, to be filled; 0 before.
+// What a SASS opcode is (disasm.c): its class, KILN_CLASS_COUNT if none, and of its ways:
+enum {
+  KL_SASS_ACCESSES = 1, // memory, but for constants
+  KL_SASS_STAYS = 2,    // where it stands, as others see what it does, or lanes meet there
+  KL_SASS_JUMPS = 4,    // what is behind it may run less often
+};
+typedef struct kl_sass_opcode {
+  uint8_t kind, is;
+} kl_sass_opcode;
+kl_sass_opcode kl_sass_opcode_of(kl_str opcode);
+// The code of a function: its instructions, to be filled; zero before.
 typedef struct kl_sass_code {
   kl_str name;
-  uint8_t *kinds;
+  kl_sass_instruction *instructions;
   uint32_t n, named; // instructions; those that the text has
 } kl_sass_code;
-// Fills them from nvdisasm's text, and sorts them. False: it has not all of them.
+// Fills them from nvdisasm's text, but for their lines, and sorts them. False: it has not all of them.
 bool kl_sass_read(const char *text, kl_sass_code *codes, size_t n);
+// Counts all that is known of SASS from what was read of it; of `loops` nothing was where `lines` is NULL (issues.c).
+void kl_sass_take(kiln_profile *p, const kl_cubin *code, const kl_cubin *loops);
+void kl_add_access(kiln_access_counts *to, const kiln_access_counts *from); // of the same kind
 
 // The texts to be assembled (sass.c).
 void kl_sass_sources(kiln_profile *p, const kl_ptx_module *ptx);

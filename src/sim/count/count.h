@@ -15,7 +15,16 @@ kiln_profile_info kl_profile_info(const kiln_profile *p);
 
 // --- machine code ---------------------------------------------------------------------------------------------------
 
-enum { KL_SASS_KINDS = KILN_CLASS_COUNT + 1 }; // the last: of no class
+// An instruction of SASS, as nvdisasm's text has it.
+typedef struct kl_sass_instruction {
+  uint32_t line; // of the table of lines; 0: none
+  uint8_t kind;  // kiln_profile_class; KILN_CLASS_COUNT: none
+  bool named;    // the text has it
+  bool accesses; // memory, but for constants
+  bool witness;  // ptxas leaves it where the PTX has it: it runs as often as its line, and so does its block
+  bool begins;   // a basic block, which ends before the next one that does
+  bool jumps;
+} kl_sass_instruction;
 // What a cubin has of a kernel: for each line of its line table how many instructions, those that only fill up left
 // out. The kernel's own code and functions that are no kernels.
 typedef struct kl_cubin {
@@ -23,7 +32,8 @@ typedef struct kl_cubin {
   uint64_t instructions;
   uint32_t *lines; // by line, 0 to nlines; line 0: those without one
   uint32_t nlines;
-  uint32_t (*kinds)[KL_SASS_KINDS]; // by line, the same by class; NULL: not known
+  kl_sass_instruction *code; // the same ones, block by block; NULL: not known
+  uint32_t ncode;
 } kl_cubin;
 // `sass`: what nvdisasm -c says of it, or NULL. INVALID with a finding: no ELF file of the architecture, damaged, or
 // without the kernel; a text that is not of this file. `most`: the highest line that counts. Arrays are the arena's.

@@ -130,9 +130,9 @@ typedef struct code {
   bytes b;
   uint32_t instructions; // without those that fill up at the end
   uint32_t *line;        // by instruction; 0: none
-  uint8_t *kinds;        // class of each, + 1
-  uint8_t *rare;         // of a function that is called for rare values
-  kl_str name;           // of the function
+  kl_sass_instruction *sass;
+  uint8_t *rare; // of a function that is called for rare values
+  kl_str name;   // of the function
 } code;
 
 static uint32_t opcode_at(const bytes *b, uint32_t k) {
@@ -195,7 +195,7 @@ static bool find_code(const elf *e, kl_arena *a, kl_str kernel, code *out) {
     found |= own;
     out[i] = (code){.b = b, .instructions = without_filling(&b), .name = name};
     out[i].line = KL_NEW_N(a, uint32_t, out[i].instructions + 1);
-    out[i].kinds = kl_arena_alloc(a, out[i].instructions + 1);
+    out[i].sass = KL_NEW_N(a, kl_sass_instruction, out[i].instructions + 1);
     out[i].rare = kl_arena_alloc(a, out[i].instructions + 1);
   }
   find_rare(e, out);
@@ -400,21 +400,26 @@ static void read_facts(const elf *e, kl_str kernel, kl_cubin *out) {
 static void add_up(const code *codes, uint32_t n, uint32_t most, kl_cubin *out) {
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = 0; codes[i].b.p && k < codes[i].instructions; k++) {
-      uint32_t line = codes[i].line[k];
+      uint32_t line = codes[i].line[k] <= most ? codes[i].line[k] : 0;
       out->instructions++;
       if (codes[i].rare[k]) continue;
-      out->lines[line <= most ? line : 0]++;
-      if (out->kinds) out->kinds[line <= most ? line : 0][codes[i].kinds[k] - 1]++;
+      out->lines[line]++;
+      if (!out->code) continue;
+      out->code[out->ncode] = codes[i].sass[k];
+      out->code[out->ncode++].line = line;
     }
 }
 
-// The class of each instruction. False: the text is of other code.
-static bool read_classes(kl_arena *a, const char *sass, code *codes, uint32_t n) {
+// What each instruction is. False: the text is of other code.
+static bool read_code(kl_arena *a, const char *sass, code *codes, uint32_t n, kl_cubin *out) {
   kl_sass_code *of = KL_NEW_N(a, kl_sass_code, (size_t)n + 1);
-  size_t count = 0;
-  for (uint32_t i = 0; i < n; i++)
-    if (codes[i].b.p)
-      of[count++] = (kl_sass_code){.name = codes[i].name, .kinds = codes[i].kinds, .n = codes[i].instructions};
+  size_t count = 0, instructions = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    if (!codes[i].b.p) continue;
+    of[count++] = (kl_sass_code){.name = codes[i].name, .instructions = codes[i].sass, .n = codes[i].instructions};
+    instructions += codes[i].instructions;
+  }
+  out->code = KL_NEW_N(a, kl_sass_instruction, instructions + 1);
   return kl_sass_read(sass, of, count);
 }
 
@@ -430,8 +435,7 @@ static const char *read_all(kl_arena *a, const void *data, size_t size, const ch
   read_facts(&e, kernel, out);
   out->lines = KL_NEW_N(a, uint32_t, (size_t)most + 1);
   out->nlines = most;
-  if (sass && !read_classes(a, sass, codes, e.head.e_shnum)) return "other code than the text of nvdisasm";
-  if (sass) out->kinds = (uint32_t(*)[KL_SASS_KINDS])KL_NEW_N(a, uint32_t, ((size_t)most + 1) * KL_SASS_KINDS);
+  if (sass && !read_code(a, sass, codes, e.head.e_shnum, out)) return "other code than the text of nvdisasm";
   add_up(codes, e.head.e_shnum, most, out);
   return NULL;
 }

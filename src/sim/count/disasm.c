@@ -6,40 +6,46 @@
 
 #include <stdlib.h>
 
-// Opcodes, without modifiers. Those of the uniform datapath have a U in front, and are found without it.
+// Opcodes, without modifiers, and what is to be known of them. Those of the uniform datapath have a U in front, and are
+// found without it.
+enum { ACCESS = KL_SASS_ACCESSES, STAYS = KL_SASS_STAYS, JUMPS = KL_SASS_JUMPS };
 // clang-format off
 static const struct {
   kiln_profile_class kind;
+  unsigned is;
   const char *names;
 } classes[] = {
-    {KILN_CLASS_INTEGER, " BMSK BREV FLO IABS IADD IADD3 IADD32I ISETP ISCADD LEA LOP LOP3 LOP32I MOV MOV32I IMNMX VIMNMX "
+    {KILN_CLASS_INTEGER, 0, " BMSK BREV FLO IABS IADD IADD3 IADD32I ISETP ISCADD LEA LOP LOP3 LOP32I MOV MOV32I IMNMX VIMNMX "
                          "VIMNMX3 VIADD VIADDMNMX POPC PRMT SEL SGXT SHF SHL SHR PLOP3 P2R R2P PSETP CSETP S2R CS2R S2UR "
                          "R2UR R2B B2R UP2UR UR2UP VABSDIFF VABSDIFF4 VHMNMX LEPC GETLMEMBASE SETLMEMBASE "
                          "CREDUX2UR CS2UR QSPC "},
-    {KILN_CLASS_MULTIPLY, " IMAD IMAD32I IMUL IMUL32I IDP IDP4A XMAD "},
-    {KILN_CLASS_F32_FMA, " FFMA FFMA2 FFMA32I "},
-    {KILN_CLASS_F32_ADD, " FADD FADD2 FADD32I "},
-    {KILN_CLASS_F32_MULTIPLY, " FMUL FMUL2 FMUL32I "},
-    {KILN_CLASS_F32_OTHER, " FMNMX FMNMX3 FSETP FSET FSEL FCHK FCMP FSWZADD "},
-    {KILN_CLASS_F64_FMA, " DFMA "},
-    {KILN_CLASS_F64_ADD, " DADD "},
-    {KILN_CLASS_F64_MULTIPLY, " DMUL "},
-    {KILN_CLASS_F64_OTHER, " DMNMX DSETP DSET "},
-    {KILN_CLASS_HALF_FMA, " HFMA2 HFMA2_32I HFMA "},
-    {KILN_CLASS_HALF_ADD, " HADD2 HADD2_32I "},
-    {KILN_CLASS_HALF_MULTIPLY, " HMUL2 HMUL2_32I "},
-    {KILN_CLASS_HALF_OTHER, " HMNMX2 HMNMX HSETP2 HSET2 "},
-    {KILN_CLASS_CONVERT, " F2F F2FP F2I F2IP I2F I2FP I2I I2IP FRND F2F16 "},
-    {KILN_CLASS_SPECIAL, " MUFU "},
-    {KILN_CLASS_LOAD, " LD LDC LDCU LDG LDGSTS LDL LDS LDSM LDTM BLKPF "},
-    {KILN_CLASS_STORE, " ST STG STL STS STSM STAS STTM "},
-    {KILN_CLASS_ATOMIC, " ATOM ATOMG ATOMS ATOMGX RED REDG REDAS REDS "},
-    {KILN_CLASS_BRANCH, " BRA BRX BRXU JMP JMX JMXU BRA_IMM "},
-    {KILN_CLASS_CONTROL, " BMOV BPT BREAK BSSY BSYNC CALL EXIT KILL NANOSLEEP NOP RET RPCMOV RTT YIELD ACQBULK PREEXIT "
+    {KILN_CLASS_MULTIPLY, 0, " IMAD IMAD32I IMUL IMUL32I IDP IDP4A XMAD "},
+    {KILN_CLASS_F32_FMA, 0, " FFMA FFMA2 FFMA32I "},
+    {KILN_CLASS_F32_ADD, 0, " FADD FADD2 FADD32I "},
+    {KILN_CLASS_F32_MULTIPLY, 0, " FMUL FMUL2 FMUL32I "},
+    {KILN_CLASS_F32_OTHER, 0, " FMNMX FMNMX3 FSETP FSET FSEL FCHK FCMP FSWZADD "},
+    {KILN_CLASS_F64_FMA, 0, " DFMA "},
+    {KILN_CLASS_F64_ADD, 0, " DADD "},
+    {KILN_CLASS_F64_MULTIPLY, 0, " DMUL "},
+    {KILN_CLASS_F64_OTHER, 0, " DMNMX DSETP DSET "},
+    {KILN_CLASS_HALF_FMA, 0, " HFMA2 HFMA2_32I HFMA "},
+    {KILN_CLASS_HALF_ADD, 0, " HADD2 HADD2_32I "},
+    {KILN_CLASS_HALF_MULTIPLY, 0, " HMUL2 HMUL2_32I "},
+    {KILN_CLASS_HALF_OTHER, 0, " HMNMX2 HMNMX HSETP2 HSET2 "},
+    {KILN_CLASS_CONVERT, 0, " F2F F2FP F2I F2IP I2F I2FP I2I I2IP FRND F2F16 "},
+    {KILN_CLASS_SPECIAL, 0, " MUFU "},
+    {KILN_CLASS_LOAD, ACCESS, " LD LDG LDL LDS LDSM LDTM "},
+    {KILN_CLASS_LOAD, ACCESS | STAYS, " LDGSTS "},
+    {KILN_CLASS_LOAD, 0, " LDC LDCU BLKPF "},
+    {KILN_CLASS_STORE, ACCESS | STAYS, " ST STG STL STS STSM STAS STTM "},
+    {KILN_CLASS_ATOMIC, ACCESS | STAYS, " ATOM ATOMG ATOMS ATOMGX RED REDG REDAS REDS "},
+    {KILN_CLASS_BRANCH, JUMPS, " BRA BRX BRXU JMP JMX JMXU BRA_IMM "},
+    {KILN_CLASS_CONTROL, JUMPS, " EXIT KILL RET "},
+    {KILN_CLASS_CONTROL, 0, " BMOV BPT BREAK BSSY BSYNC CALL NANOSLEEP NOP RPCMOV RTT YIELD ACQBULK PREEXIT "
                          "SETMAXREG PMTRIG WARPSYNC SETCTAID CONT BRK PBK PCNT SSY SYNC ENDCOLLECTIVE COLLECTIVE DEPBAR LDGDEPBAR "},
-    {KILN_CLASS_BARRIER, " BAR BARRIER CGABAR_ARV CGABAR_WAIT CGABAR_GET CGABAR_SET B2UR UCGABAR_ARV UCGABAR_WAIT SYNCS "},
-    {KILN_CLASS_FENCE, " MEMBAR ERRBAR FENCE CGAERRBAR CCTL CCTLL CCTLT "},
-    {KILN_CLASS_WARP, " SHFL VOTE MATCH REDUX CREDUX ELECT "},
+    {KILN_CLASS_BARRIER, STAYS, " BAR BARRIER CGABAR_ARV CGABAR_WAIT CGABAR_GET CGABAR_SET B2UR UCGABAR_ARV UCGABAR_WAIT SYNCS "},
+    {KILN_CLASS_FENCE, STAYS, " MEMBAR ERRBAR FENCE CGAERRBAR CCTL CCTLL CCTLT "},
+    {KILN_CLASS_WARP, STAYS, " SHFL VOTE MATCH REDUX CREDUX ELECT "},
 };
 // clang-format on
 
@@ -50,15 +56,16 @@ static bool is_in(const char *names, const char *name) {
   return false;
 }
 
-unsigned kl_sass_class(kl_str opcode) {
+kl_sass_opcode kl_sass_opcode_of(kl_str opcode) {
+  static const kl_sass_opcode none = {KILN_CLASS_COUNT, 0};
   char name[24];
-  if (opcode.n == 0 || opcode.n >= sizeof name) return KILN_CLASS_COUNT;
+  if (opcode.n == 0 || opcode.n >= sizeof name) return none;
   memcpy(name, opcode.p, opcode.n);
   name[opcode.n] = 0;
   for (const char *p = name;; p++) {
     for (size_t k = 0; k < KL_COUNT(classes); k++)
-      if (is_in(classes[k].names, p)) return classes[k].kind;
-    if (p != name || *p != 'U' || !p[1]) return KILN_CLASS_COUNT;
+      if (is_in(classes[k].names, p)) return (kl_sass_opcode){(uint8_t)classes[k].kind, (uint8_t)classes[k].is};
+    if (p != name || *p != 'U' || !p[1]) return none;
   }
 }
 
@@ -79,8 +86,9 @@ static void skip_blanks(kl_str *s) {
   while (s->n && (*s->p == ' ' || *s->p == '\t')) skip(s, 1);
 }
 
-// "        /*0010*/   @!P0 LDG.E ..." gives 0x10 and LDG; VLIW's braces are passed over. False: another line.
-static bool take_instruction(kl_str s, uint64_t *address, kl_str *opcode) {
+// "        /*0010*/   @!P0 LDG.E ..." gives 0x10, LDG and that it is guarded; VLIW's braces are passed over. False:
+// another line.
+static bool take_instruction(kl_str s, uint64_t *address, kl_str *opcode, bool *guarded) {
   skip_blanks(&s);
   if (s.n < 3 || s.p[0] != '/' || s.p[1] != '*') return false;
   skip(&s, 2);
@@ -95,7 +103,8 @@ static bool take_instruction(kl_str s, uint64_t *address, kl_str *opcode) {
   skip(&s, 2);
   skip_blanks(&s);
   if (s.n && *s.p == '{') skip(&s, 1), skip_blanks(&s);
-  if (s.n && *s.p == '@') {
+  *guarded = s.n && *s.p == '@';
+  if (*guarded) {
     while (s.n && *s.p != ' ') skip(&s, 1);
     skip_blanks(&s);
   }
@@ -112,10 +121,31 @@ static int by_name(const void *a, const void *b) {
   return c ? c : (x->name.n > y->name.n) - (x->name.n < y->name.n);
 }
 
+// What says how often its block runs: effects that nothing may take elsewhere, unless they are guarded, and so perhaps
+// taken out of a block of their own; and branches, of which nobody makes more, but for the end of the code.
+static bool is_witness(unsigned is, unsigned kind, bool guarded) {
+  if (is & KL_SASS_JUMPS) return guarded || kind == KILN_CLASS_BRANCH;
+  return is & KL_SASS_STAYS && !guarded;
+}
+
+static void take(kl_sass_instruction *to, kl_str opcode, bool guarded, bool begins) {
+  kl_sass_opcode o = kl_sass_opcode_of(opcode);
+  to->kind = o.kind;
+  to->accesses = o.is & KL_SASS_ACCESSES;
+  to->witness = is_witness(o.is, o.kind, guarded);
+  to->begins = begins;
+  to->jumps = o.is & KL_SASS_JUMPS;
+}
+
+static bool is_label(kl_str line) {
+  return line.n > 1 && line.p[line.n - 1] == ':' && *line.p != ' ' && *line.p != '\t' && *line.p != '/';
+}
+
 bool kl_sass_read(const char *text, kl_sass_code *codes, size_t n) {
   kl_str rest = kl_str_of(text), opcode;
   kl_sass_code *of = NULL;
   uint64_t address;
+  bool begins = true, guarded;
   static const char label[] = ".text.";
   qsort(codes, n, sizeof *codes, by_name);
   while (rest.n) {
@@ -123,9 +153,15 @@ bool kl_sass_read(const char *text, kl_sass_code *codes, size_t n) {
     if (line.n > sizeof label && memcmp(line.p, label, sizeof label - 1) == 0 && line.p[line.n - 1] == ':') {
       const kl_sass_code want = {.name = {line.p + sizeof label - 1, line.n - sizeof label}};
       of = n ? bsearch(&want, codes, n, sizeof want, by_name) : NULL;
-    } else if (of && take_instruction(line, &address, &opcode) && address % 16 == 0 && address / 16 < of->n) {
-      of->named += of->kinds[address / 16] == 0;
-      of->kinds[address / 16] = (uint8_t)(1 + kl_sass_class(opcode));
+      begins = true;
+    } else if (is_label(line)) {
+      begins = true;
+    } else if (of && take_instruction(line, &address, &opcode, &guarded) && address % 16 == 0 && address / 16 < of->n) {
+      kl_sass_instruction *i = &of->instructions[address / 16];
+      of->named += !i->named;
+      i->named = true;
+      take(i, opcode, guarded, begins);
+      begins = i->jumps;
     }
   }
   for (size_t k = 0; k < n; k++)

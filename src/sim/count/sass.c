@@ -176,34 +176,6 @@ static uint32_t number_before(const char *log, const char *kernel, const char *w
   return 0;
 }
 
-// Instructions of a line, each issued so often, join those of their classes.
-static void take_classes(kiln_profile_info *t, const kl_cubin *code, uint32_t line, uint64_t warps) {
-  for (unsigned c = 0; c < KILN_CLASS_COUNT; c++) t->sass_warps[c] += code->kinds[line][c] * warps;
-  t->sass_other += code->kinds[line][KILN_CLASS_COUNT] * warps;
-}
-
-static void take_lines(kiln_profile *p, const kl_cubin *code, const kl_cubin *loops) {
-  kiln_profile_info *t = &p->info;
-  kiln_profile_sass *s = &t->sass;
-  uint64_t threads = (uint64_t)t->block[0] * t->block[1] * t->block[2];
-  uint64_t warps = t->sampled * ((threads + KL_LANES - 1) / KL_LANES);
-  s->executed = code->lines[0] * warps;
-  s->estimated = p->calls;
-  t->sass_classified = code->kinds && (!loops->lines || loops->kinds);
-  t->sass_other = 0;
-  memset(t->sass_warps, 0, sizeof t->sass_warps);
-  if (t->sass_classified) take_classes(t, code, 0, warps);
-  for (size_t k = 0; k < t->line_count; k++) {
-    kiln_profile_line *l = &p->lines[k];
-    const kl_cubin *of = l->in_loop && loops->lines ? loops : code;
-    l->sass = of->lines[p->ids[k]];
-    l->sass_executed = l->sass * l->warps;
-    s->executed += l->sass_executed;
-    s->estimated |= l->in_loop;
-    if (t->sass_classified) take_classes(t, of, p->ids[k], l->warps);
-  }
-}
-
 kiln_status kiln_profile_assembled(kiln_context *cx, kiln_profile *p, const kiln_profile_assembly *assembly) {
   kiln_profile_assembly own;
   KL_EXPECT(cx, p, assembly);
@@ -226,7 +198,7 @@ kiln_status kiln_profile_assembled(kiln_context *cx, kiln_profile *p, const kiln
         .spill_store_bytes = number_before(own.log, p->info.kernel, " bytes spill stores"),
         .spill_load_bytes = number_before(own.log, p->info.kernel, " bytes spill loads"),
     };
-    take_lines(p, &code, &loops);
+    kl_sass_take(p, &code, &loops);
     kl_predict(p);
   }
   kl_arena_free(&arena);

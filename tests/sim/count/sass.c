@@ -2,7 +2,7 @@
 // short and changed byte by byte; and where ptxas is installed kernels of known code.
 #include "../../support/ptxas.h"
 #include "profile.h"
-#include "sim/count/count.h"
+#include "sim/count/collect.h"
 
 #include <unistd.h>
 
@@ -60,15 +60,12 @@ START_TEST(classes_of_a_stored_cubin) {
   size_t n, size;
   const char *bytes = stored(&n);
   char *text = slurp(KL_TESTS "/sim/count/axpy.sass", &size);
-  uint32_t kinds[KL_SASS_KINDS] = {0}, sum = 0;
+  uint32_t kinds[KILN_CLASS_COUNT + 1] = {0}, lines[12] = {0};
   kl_arena_init(&a, cx);
   ck_assert_int_eq(kl_cubin_read(cx, &a, bytes, n, text, KL_STR("axpy"), 11, &c), KILN_OK);
-  for (uint32_t line = 0; line <= 11; line++)
-    for (uint32_t k = 0, of_line = 0; k < KL_SASS_KINDS; k++) {
-      kinds[k] += c.kinds[line][k], of_line += c.kinds[line][k], sum += c.kinds[line][k];
-      if (k == KILN_CLASS_COUNT) ck_assert_uint_eq(of_line, c.lines[line]);
-    }
-  ck_assert_uint_eq(sum, 30);
+  ck_assert_uint_eq(c.ncode, 30);
+  for (uint32_t k = 0; k < c.ncode; k++) kinds[c.code[k].kind]++, lines[c.code[k].line]++;
+  ck_assert_mem_eq(lines, c.lines, sizeof lines);
   for (size_t k = 0; k < KL_COUNT(all); k++)
     EXPECT(kinds[all[k].kind] == all[k].n, "%s: %u, expected %u", kiln_profile_class_name(all[k].kind),
            kinds[all[k].kind], all[k].n);
@@ -92,6 +89,167 @@ START_TEST(classes_of_a_stored_cubin) {
   free(text);
   kl_arena_free(&a);
   kiln_context_destroy(&cx);
+}
+END_TEST
+
+// What is to be known of instructions, by a letter each: b one begins a block, a accesses memory, w is a witness of how
+// often its block runs, j jumps.
+static const struct {
+  const char *text, *is;
+} said[] = {
+    {"MOV R1, R2 ;", "b"},
+    {"LDG.E R0, desc[UR4][R2.64] ;", "a"},
+    {"@P0 LDS R0, [R2] ;", "a"},
+    {"LDC R1, c[0x0][0x28] ;", ""},
+    {"ULDC.64 UR4, c[0x0][0x118] ;", ""},
+    {"STG.E desc[UR4][R2.64], R0 ;", "aw"},
+    {"@!P0 STS [R2], R0 ;", "a"},
+    {"RED.E.ADD desc[UR4][R2.64], R0 ;", "aw"},
+    {"BAR.SYNC.DEFER_BLOCKING 0x0 ;", "w"},
+    {"SHFL.BFLY PT, R0, R0, 0x1, 0x1f ;", "w"},
+    {"@P0 BRA `(.L_x_1) ;", "wj"},
+    {"IADD3 R0, R0, 0x1, RZ ;", "b"},
+    {".L_x_0:", NULL},
+    {"IADD3 R0, R0, 0x1, RZ ;", "b"},
+    {"BRA `(.L_x_0) ;", "wj"},
+    {"@P1 EXIT ;", "bwj"},
+    {"EXIT ;", "bj"},
+    {"$k$__internal_0_$__cuda_sm20_rcp_rn_f32_slowpath:", NULL},
+    {"RET.REL.NODEC R2 `(k) ;", "bj"},
+};
+
+START_TEST(what_texts_say) {
+  static kl_sass_instruction read[KL_COUNT(said)];
+  kl_sass_code code = {.name = KL_STR("k"), .instructions = read};
+  char text[4096] = ".section .text.k\n.text.k:\n";
+  for (size_t k = 0; k < KL_COUNT(said); k++) {
+    char line[128];
+    if (said[k].is)
+      snprintf(line, sizeof line, "        /*%04x*/                   %s\n", code.n++ * 16, said[k].text);
+    else
+      snprintf(line, sizeof line, "%s\n", said[k].text);
+    strcat(text, line);
+  }
+  ck_assert(kl_sass_read(text, &code, 1));
+  for (size_t k = 0, n = 0; k < KL_COUNT(said); k++) {
+    if (!said[k].is) continue;
+    char is[8];
+    const kl_sass_instruction *i = &read[n++];
+    snprintf(is, sizeof is, "%s%s%s%s", i->begins ? "b" : "", i->accesses ? "a" : "", i->witness ? "w" : "",
+             i->jumps ? "j" : "");
+    EXPECT(strcmp(is, said[k].is) == 0, "%s: %s, expected %s", said[k].text, is, said[k].is);
+  }
+}
+END_TEST
+
+// Code by hand for a kernel of four warps, of which one does not branch: instructions by the number of their line, with
+// the letters of above. How often they are issued, and of the lines of accesses in how many warps.
+#define HAND                                                                                                           \
+  ".visible .entry k(.param .u64 p) {\n.reg .pred %p<9>;\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n"                       \
+  "mov.u32 %r2, %tid.x;\nld.param.u64 %rd2, [p];\nmul.wide.u32 %rd3, %r2, 4;\nadd.u64 %rd1, %rd2, %rd3;\n"             \
+  "ld.global.u32 %r3, [%rd1];\nld.global.u32 %r4, [%rd1];\nld.global.u32 %r5, [%rd1+512];\n"                           \
+  "setp.ge.u32 %p1, %r2, 32;\n@%p1 bra L;\nst.global.u32 [%rd1+1024], %r5;\nadd.u32 %r4, %r4, 1;\n"                    \
+  "L: add.u32 %r3, %r3, %r4;\nst.global.u32 [%rd1], %r3;\nret;\n}\n"
+enum { A_LOAD = 5, THE_SAME = 6, A_THIRD = 7, BRANCH = 9, INSIDE = 10, MORE = 11, ADD = 12, OUTSIDE = 13, RETURN = 14 };
+typedef struct by_hand {
+  uint8_t line;
+  const char *is;
+} by_hand;
+static const struct {
+  const char *name;
+  by_hand code[12];
+  uint64_t executed, kept[5]; // of the lines of accesses, as they come
+  uint64_t loads, load_sectors, stores;
+} hand[] = {
+    {"as it stands",
+     {{A_LOAD, "a"}, {THE_SAME, "a"}, {A_THIRD, "a"}, {BRANCH, "wj"}, {INSIDE, "baw"}, {OUTSIDE, "baw"}, {RETURN, "j"}},
+     4 * 4 + 1 + 2 * 4,
+     {4, 4, 4, 1, 4},
+     12,
+     48,
+     5},
+    {"one load for two",
+     {{A_LOAD, "a"}, {A_THIRD, "a"}, {BRANCH, "wj"}, {INSIDE, "baw"}, {OUTSIDE, "baw"}},
+     3 * 4 + 1 + 4,
+     {4, 0, 4, 1, 4},
+     8,
+     32,
+     5},
+    {"a load behind the branch",
+     {{A_LOAD, "a"}, {THE_SAME, "a"}, {BRANCH, "wj"}, {A_THIRD, "ba"}, {ADD, ""}, {INSIDE, "aw"}, {OUTSIDE, "baw"}},
+     3 * 4 + 3 + 4,
+     {4, 4, 1, 1, 4},
+     9,
+     36,
+     5},
+    {"a load twice",
+     {{A_LOAD, "a"}, {BRANCH, "wj"}, {A_LOAD, "ba"}, {INSIDE, "aw"}, {OUTSIDE, "baw"}},
+     2 * 4 + 2 + 4,
+     {4, 0, 0, 1, 4},
+     4,
+     16,
+     5},
+    {"a guard in place of the branch",
+     {{A_LOAD, "a"}, {THE_SAME, "a"}, {A_THIRD, "a"}, {INSIDE, "a"}, {OUTSIDE, "aw"}},
+     5 * 4,
+     {4, 4, 4, 1, 4},
+     12,
+     48,
+     5},
+    {"no witness: most of the block",
+     {{A_LOAD, "a"}, {ADD, ""}, {BRANCH, "wj"}, {MORE, "b"}, {ADD, ""}, {MORE, ""}},
+     3 * 4 + 3,
+     {4, 0, 0, 0, 0},
+     4,
+     16,
+     0},
+    {"no witness: as many say this as that", {{MORE, "b"}, {ADD, ""}}, 2 * 4, {0, 0, 0, 0, 0}, 0, 0, 0},
+    {"no lines", {{0, "b"}, {BRANCH, "wj"}, {0, "b"}, {0, ""}}, 2 * 4 + 2 * 4, {0, 0, 0, 0, 0}, 0, 0, 0},
+};
+
+START_TEST(code_by_hand) {
+  fixture f;
+  kl_sass_instruction code[12] = {{0}};
+  uint32_t lines[RETURN + 1] = {0};
+  kl_cubin made = {.code = code, .lines = lines, .nlines = RETURN}, none = {0};
+  fixture_open(&f);
+  uint64_t arguments[16] = {fixture_memory(&f, 4096, NULL)}, executed = 0;
+  fixture_run(&f, HEADER HAND, (kiln_sim_launch_params){.block = {128}}, arguments, NULL);
+  ck_assert(f.t.kept_warps == NULL);
+  for (const by_hand *b = hand[_i].code; b->is; b++) {
+    code[made.ncode++] = (kl_sass_instruction){.line = b->line,
+                                               .kind = KILN_CLASS_COUNT,
+                                               .begins = strchr(b->is, 'b'),
+                                               .accesses = strchr(b->is, 'a'),
+                                               .witness = strchr(b->is, 'w'),
+                                               .jumps = strchr(b->is, 'j')};
+    lines[b->line]++;
+  }
+  kl_sass_take(f.p, &made, &none);
+  ck_assert_int_eq(kiln_profile_describe(f.cx, f.p, &f.t), KILN_OK);
+  EXPECT(f.t.sass.executed == hand[_i].executed && f.t.sass_other == hand[_i].executed, "%s: %u issues", hand[_i].name,
+         (unsigned)f.t.sass.executed);
+  for (size_t k = 0, n = 0; k < f.t.line_count; k++) {
+    executed += f.t.lines[k].sass_executed;
+    if (!strstr(f.t.lines[k].text, "global")) continue;
+    EXPECT(f.t.kept_warps[k] == hand[_i].kept[n], "%s: %s in %u", hand[_i].name, f.t.lines[k].text,
+           (unsigned)f.t.kept_warps[k]);
+    n++;
+  }
+  if (!lines[0]) ck_assert_uint_eq(executed, f.t.sass.executed);
+  const kiln_access_counts *load = &f.t.kept[KILN_ACCESS_GLOBAL_LOAD], *store = &f.t.kept[KILN_ACCESS_GLOBAL_STORE];
+  ck_assert(load->kind == KILN_ACCESS_GLOBAL_LOAD && store->kind == KILN_ACCESS_GLOBAL_STORE);
+  EXPECT(load->requests == hand[_i].loads && load->sectors == hand[_i].load_sectors, "%s: %u loads", hand[_i].name,
+         (unsigned)load->requests);
+  ck_assert(load->bytes == 32 * load->sectors && load->width[2] == load->requests);
+  EXPECT(store->requests == hand[_i].stores, "%s: %u stores", hand[_i].name, (unsigned)store->requests);
+  ck_assert_uint_eq(f.t.kept[KILN_ACCESS_CONSTANT].requests, f.t.accesses[KILN_ACCESS_CONSTANT].requests);
+  // where only lines are known, each of them as often as it is issued
+  made.code = NULL, made.ncode = 0;
+  kl_sass_take(f.p, &made, &none);
+  ck_assert_int_eq(kiln_profile_describe(f.cx, f.p, &f.t), KILN_OK);
+  ck_assert(f.t.kept_warps == NULL && f.t.kept[KILN_ACCESS_GLOBAL_LOAD].requests == 0 && !f.t.sass_classified);
+  fixture_close(&f);
 }
 END_TEST
 
@@ -247,7 +405,49 @@ START_TEST(of_each_line) {
 }
 END_TEST
 
+// Four warps, of which one does not branch: ptxas makes one load of two that are equal, and takes one to where its
+// value is needed.
+START_TEST(what_ptxas_keeps) {
+  static const char ptx[] =
+      ".version 8.7\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u64 q) {\n"
+      ".reg .pred %p<4>;\n.reg .b32 %r<20>;\n.reg .b64 %rd<20>;\n.shared .align 16 .b8 s[1024];\n"
+      "mov.u32 %r1, %tid.x;\nld.param.u64 %rd1, [p];\nld.param.u64 %rd2, [q];\nmul.wide.u32 %rd3, %r1, 4;\n"
+      "add.u64 %rd4, %rd1, %rd3;\nadd.u64 %rd5, %rd2, %rd3;\nld.global.nc.u32 %r2, [%rd4];\n"
+      "ld.global.nc.u32 %r3, [%rd4];\nadd.u32 %r4, %r2, %r3;\nshl.b32 %r5, %r1, 2;\nmov.u32 %r6, s;\n"
+      "add.u32 %r6, %r6, %r5;\nst.shared.u32 [%r6], %r4;\nbar.sync 0;\nxor.b32 %r7, %r5, 4;\nmov.u32 %r9, s;\n"
+      "add.u32 %r9, %r9, %r7;\nld.shared.u32 %r8, [%r9];\nsetp.ge.u32 %p1, %r1, 32;\n@%p1 bra L;\n"
+      "st.global.u32 [%rd5], %r8;\nst.global.u32 [%rd5+1024], %r4;\nmembar.gl;\nst.global.u32 [%rd5+2048], %r4;\n"
+      "L: ret;\n}\n";
+  static const char *const targets[] = {"sm_80", "sm_90", "sm_100"};
+  if (!ptxas_path() || !nvdisasm_path()) return;
+  for (int t = 0; t < 3; t++) {
+    fixture f;
+    char log[4096], *text;
+    fixture_open(&f);
+    uint64_t arguments[16] = {fixture_memory(&f, 4096, NULL), fixture_memory(&f, 4096, NULL)};
+    fixture_run(&f, ptx, (kiln_sim_launch_params){.block = {128}}, arguments, NULL);
+    kiln_profile_assembly made = {.struct_size = sizeof made, .log = log};
+    made.cubin = assemble(kiln_profile_source(f.p, false, NULL), targets[t], &made.cubin_size, log, &text);
+    made.sass = text;
+    ck_assert_msg(kiln_profile_assembled(f.cx, f.p, &made) == KILN_OK, "%s", found_in(f.cx));
+    ck_assert_int_eq(kiln_profile_describe(f.cx, f.p, &f.t), KILN_OK);
+    const kiln_access_counts *was = f.t.accesses, *is = f.t.kept;
+    ck_assert(was[KILN_ACCESS_GLOBAL_LOAD].requests == 8 && is[KILN_ACCESS_GLOBAL_LOAD].requests == 4);
+    ck_assert(was[KILN_ACCESS_GLOBAL_LOAD].sectors == 32 && is[KILN_ACCESS_GLOBAL_LOAD].sectors == 16);
+    ck_assert(was[KILN_ACCESS_SHARED_LOAD].wavefronts == 4 && is[KILN_ACCESS_SHARED_LOAD].wavefronts == 1);
+    ck_assert(is[KILN_ACCESS_GLOBAL_STORE].requests == 3 && is[KILN_ACCESS_SHARED_STORE].requests == 4);
+    ck_assert_uint_eq(f.t.kept_warps[line_with(&f, "ld.global.nc.u32 %r2", 0) - f.t.lines] +
+                          f.t.kept_warps[line_with(&f, "ld.global.nc.u32 %r3", 0) - f.t.lines],
+                      4);
+    ck_assert_uint_eq(f.t.kept_warps[line_with(&f, "ld.shared", 0) - f.t.lines], 1);
+    free((void *)made.cubin), free(text);
+    fixture_close(&f);
+  }
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("count_sass", NO_FRAME, {a_stored_cubin}, {classes_of_a_stored_cubin}, {a_damaged_cubin},
+  return RUN_TESTS("count_sass", NO_FRAME, {a_stored_cubin}, {classes_of_a_stored_cubin}, {what_texts_say},
+                   {code_by_hand, sizeof hand / sizeof hand[0]}, {a_damaged_cubin}, {what_ptxas_keeps},
                    {of_each_line, sizeof kernels / sizeof kernels[0]});
 }
