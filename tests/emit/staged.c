@@ -549,7 +549,31 @@ START_TEST(several_tiles) {
 }
 END_TEST
 
+// What is scanned changes with every fourth element, and is one for a thread where two lanes take turns; from the end
+// on; between conversions.
+static const char *const turns[] = {
+    ("p = f32[2] parameter(0) q = f32[150,2,4] broadcast(p), dimensions={1} x = f32[1200] reshape(q) "
+     "ROOT s = f32[1200] reduce-window(x, z), window={size=1200 pad=1199_0}, to_apply=f"),
+    "x = f32[3,777] parameter(0) ROOT s = f32[3,777] reduce-window(x, z), window={size=1x777 pad=0_0x0_776}, "
+    "to_apply=f",
+    ("p = bf16[1300] parameter(0) x = f32[1300] convert(p) "
+     "y = f32[1300] reduce-window(x, z), window={size=1300 pad=1299_0}, to_apply=f ROOT s = bf16[1300] convert(y)"),
+};
+
+START_TEST(scans_in_turns) {
+  char text[600];
+  snprintf(text, sizeof text,
+           "HloModule m\nf { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+           "ENTRY e { z = f32[] constant(0) %s }\n",
+           turns[_i]);
+  kiln_module *m = parse(text);
+  run_both_and_check(cx, m, 3, 2, text);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("staged", EACH(open_batches, close_batches), {random_ops, SLICES}, {no_order, 3},
-                   {all_patterns, KL_COUNT(orders)}, {several_tiles, KL_COUNT(long_sorts)});
+                   {all_patterns, KL_COUNT(orders)}, {several_tiles, KL_COUNT(long_sorts)},
+                   {scans_in_turns, KL_COUNT(turns)});
 }

@@ -6,6 +6,7 @@
 
 enum { WARPS = 8, HALF = 16, PADDED = HALF + 1, SHORT = 64, MANY_LINES = 1 << 14, FEW_LINES = 256, MANY_TILES = 4 };
 enum { LEVEL = 2, TILE = KL_SCAN_BASE * KL_SCAN_BASE * KL_SCAN_BASE }; // of tiles that have all warps
+enum { CHUNK = 16 };                                                   // bytes
 
 typedef struct tiles {
   kl_scan_body l;
@@ -13,11 +14,14 @@ typedef struct tiles {
   int64_t warps, rows;                // of a line; lines of a block
   const kl_aff *row, *high, *low, *v; // the line in the block; digits of level 2, 1 and 0
   uint32_t each;                      // the variable of v
-  kl_stage_box lows, highs;           // over the digits of levels 1 and 2
-  uint32_t slot[2];                   // what blocks of levels 0 and 1 make
-  const kl_aff *tile;                 // of a block that has one; NULL: it has all of a line
-  bool alone;                         // nothing is wanted but what the tile makes
-  uint32_t made, before;              // the same: arrays of what tiles make, and of what comes before them
+  uint32_t next;                      // that of a lane of two
+  bool turns;                         // the two take turns in memory
+  kl_exchange turn;
+  kl_stage_box lows, highs; // over the digits of levels 1 and 2
+  uint32_t slot[2];         // what blocks of levels 0 and 1 make
+  const kl_aff *tile;       // of a block that has one; NULL: it has all of a line
+  bool alone;               // nothing is wanted but what the tile makes
+  uint32_t made, before;    // the same: arrays of what tiles make, and of what comes before them
   int64_t ntiles;
 } tiles;
 
@@ -70,6 +74,48 @@ static uint32_t together(tiles *x, const uint32_t *values) {
   return kl_write_step(&x->l.b.w, &s);
 }
 
+// A thread's elements lie together, as many bytes as make several sectors, of which each access of 16 bytes would have
+// half. So of two chunks of 16 bytes two lanes load and store one of the one's and one of the other's, side by side.
+static void set_turns(tiles *x) {
+  unsigned bits = kl_info(x->l.x->out->dtype)->bits, bytes = bits / 8;
+  x->turns = x->l.x->inner == 1 && bytes > 1 && bytes <= CHUNK;
+  x->turn = (kl_exchange){.var = x->each, .distance = bytes ? CHUNK / bytes : 0, .lane = x->next};
+}
+
+// The element and its guard, as memory has them.
+static const kl_aff *in_memory(tiles *x, const kl_aff *i, uint32_t *there) {
+  kl_guards *g = &x->l.b.w.guards;
+  uint32_t guard;
+  if (!x->turns) return i;
+  x->turns = kl_guard_exchanged(g, &x->turn, *there, &guard);
+  if (!x->turns) return i;
+  *there = guard;
+  return kl_dom_simplify(x->l.b.w.body->domain, kl_exchanged(g, &x->turn, i));
+}
+
+static uint32_t turned(tiles *x, uint32_t value) {
+  bool differs = kl_has_var(x->l.b.w.steps.p[value].vars, x->each);
+  return x->turns && differs ? kl_write_exchange(&x->l.b.w, &x->turn, value) : value;
+}
+
+// What the thread's elements are. Where of both lanes' alike one lane has all of the one and the other all of the
+// other, there is nothing in a thread to exchange.
+static kiln_status fetch(tiles *x, const kl_aff **i, uint32_t *there, uint32_t *value) {
+  const kl_aff *at = *i;
+  uint32_t guard = *there;
+  *i = in_memory(x, at, there);
+  KL_TRY(kl_scan_fetch(&x->l, *i, *there, value));
+  kl_vars vars = x->l.b.w.steps.p[*value].vars;
+  if (x->turns && kl_has_var(vars, x->next) && !kl_has_var(vars, x->each)) {
+    x->turns = false;
+    *i = at;
+    *there = guard;
+    return kl_scan_fetch(&x->l, at, guard, value);
+  }
+  *value = turned(x, *value);
+  return KILN_OK;
+}
+
 static kiln_status write_tile(void *arg, const kl_aff *number, uint32_t base, uint32_t *chain) {
   tiles *x = arg;
   kl_stage_body *b = &x->l.b;
@@ -79,7 +125,7 @@ static kiln_status write_tile(void *arg, const kl_aff *number, uint32_t base, ui
   const kl_aff *i = kl_dom_simplify(b->w.body->domain, kl_aff_addmul(p, x->v, block, KL_SCAN_BASE));
   bool never;
   uint32_t there = kl_guard_and(&b->w.guards, b->keep, i, 0, x->l.x->length - 1, &never);
-  KL_TRY(kl_scan_fetch(&x->l, i, there, &value));
+  KL_TRY(fetch(x, &i, &there, &value));
   for (uint32_t k = 0; k < KL_SCAN_BASE; k++) {
     made[k] = kl_write_take(&b->w, value, x->each, k);
     if (k) KL_TRY(kl_scan_join(&x->l, made[k - 1], made[k], &made[k]));
@@ -92,7 +138,7 @@ static kiln_status write_tile(void *arg, const kl_aff *number, uint32_t base, ui
   KL_TRY(kl_scan_before(&x->l, kl_scan_is(&x->l, x->high, 0), base, before[1], &base));
   KL_TRY(kl_scan_before(&x->l, first, base, before[0], &base));
   for (uint32_t k = 0; k < KL_SCAN_BASE; k++) KL_TRY(kl_scan_join(&x->l, base, made[k], &made[k]));
-  return kl_scan_store(&x->l, i, there, together(x, made));
+  return kl_scan_store(&x->l, i, there, turned(x, together(x, made)));
 }
 
 // Where the arrays have a tile of the line.
@@ -146,11 +192,13 @@ static void make_vars(tiles *x, const kl_scan *of) {
   x->row = kl_new_var(p, vars, KL_BIND_WARP, x->rows, "row", &var);
   const kl_aff *warp = kl_new_var(p, vars, KL_BIND_WARP, x->warps, "warp", &var);
   x->high = kl_aff_addmul(p, kl_new_var(p, vars, KL_BIND_LANE, 2, "half", &var), warp, 2);
-  x->low = kl_new_var(p, vars, KL_BIND_LANE, HALF, "lane", &var);
+  const kl_aff *lane = kl_new_var(p, vars, KL_BIND_LANE, HALF / 2, "lane", &var);
+  x->low = kl_aff_addmul(p, kl_new_var(p, vars, KL_BIND_LANE, 2, "next", &x->next), lane, 2);
   x->v = kl_new_var(p, vars, KL_BIND_REG, KL_SCAN_BASE, "v", &x->each);
   x->l.number = kl_aff_addmul(p, x->row, block, x->rows);
   x->l.outer = beside ? other : x->l.number;
   x->l.inner = beside ? x->l.number : other;
+  set_turns(x);
   int64_t sizes[2] = {HALF, highs_of(x)};
   kl_stage_box_vars(&x->l.b, &x->lows, 1, &sizes[0]);
   kl_stage_box_vars(&x->l.b, &x->highs, 1, &sizes[1]);
