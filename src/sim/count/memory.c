@@ -142,11 +142,18 @@ static uint64_t most_of(const uint8_t *n) {
   return most;
 }
 
-// Lanes of up to 4 bytes go together; of 8 each half of the warp, of 16 each quarter. A pass serves each bank one word,
-// which goes to all lanes that want it; atomics want it one after the other.
+static bool is_one_place(const uint64_t *at, uint32_t mask) {
+  uint64_t first = at[__builtin_ctz(mask)], other = 0;
+  for (; mask; mask &= mask - 1) other |= at[__builtin_ctz(mask)] ^ first;
+  return other == 0;
+}
+
+// Lanes of up to 4 bytes go together; of 8 each half of the warp, of 16 each quarter, but all of a load at one place. A
+// pass serves each bank one word, which goes to all lanes that want it; atomics want it one after the other.
 void kl_count_shared(kiln_access_counts *a, const uint64_t *at, uint32_t mask, uint32_t bytes) {
   uint32_t words = bytes <= 4 ? 1 : bytes / 4, lanes = words < BANKS ? BANKS / words : 1;
   uint64_t asked = (uint64_t)__builtin_popcount(mask) * bytes;
+  if (a->kind == KILN_ACCESS_SHARED_LOAD && is_one_place(at, mask)) lanes = KL_LANES;
   for (uint32_t first = 0; first < KL_LANES; first += lanes) {
     uint32_t group = mask >> first & (lanes == 32 ? KL_ALL_LANES : (1u << lanes) - 1);
     banks b;

@@ -116,12 +116,16 @@ static void model_warp(const int64_t *at, int bytes, kiln_access_kind kind) {
   static uint8_t marks[BUFFER];
   bool shared = kind >= KILN_ACCESS_SHARED_LOAD, atomic = strstr(kiln_access_kind_name(kind), "atomic") != NULL;
   unsigned lanes = 0, width = 0;
+  int64_t only = NOBODY; // where all are
+  bool apart = false;
   memset(marks, 0, sizeof marks);
   for (int i = 0; i < 32; i++) {
     unsigned same = 0;
     bool first = true;
     if (at[i] < 0) continue;
     lanes++;
+    apart |= only != NOBODY && only != at[i];
+    only = at[i];
     memset(marks + at[i], 1, (size_t)bytes);
     memset(touched + at[i], 1, (size_t)bytes);
     for (int j = 0; j < 32; j++) same += at[j] == at[i], first &= j >= i || at[j] != at[i];
@@ -135,7 +139,8 @@ static void model_warp(const int64_t *at, int bytes, kiln_access_kind kind) {
   model.bytes += lanes * (unsigned)bytes;
   model.width[width]++;
   if (shared) {
-    int group = bytes <= 4 ? 32 : 128 / bytes;
+    bool together = bytes <= 4 || (kind == KILN_ACCESS_SHARED_LOAD && !apart);
+    int group = together ? 32 : 128 / bytes;
     for (int i = 0; i < 32; i += group) model_banks(at + i, group, bytes, atomic);
     return;
   }
