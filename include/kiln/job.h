@@ -32,7 +32,7 @@ typedef struct kiln_job_params {
   const kiln_compile_params *compile; // as for kiln_compile, copied with what it points to but `user`; NULL: defaults
   kiln_cache *cache;                  // where the artifact may come from and is put (kiln/cache.h); NULL: none
   // Called on the job's thread: `progress` between two pieces of work, `ended` once, last of all, when `state` is
-  // another than RUNNING. `ended` may destroy the job. Either may be NULL.
+  // another than RUNNING. Either may destroy the job; `ended` is called nevertheless. Either may be NULL.
   void (*progress)(void *user, kiln_job *j, size_t done, size_t all);
   void (*ended)(void *user, kiln_job *j, kiln_job_state state);
   void *user;
@@ -48,14 +48,16 @@ KILN_API kiln_status kiln_job_start(kiln_context *cx, const kiln_module *m, cons
 // Fills *out with where the job is now.
 KILN_API kiln_status kiln_job_describe(kiln_context *cx, const kiln_job *j, kiln_job_info *out);
 // Has it ended? Waits for so many seconds at most; 0: only asks; negative: as long as it takes. `ended` may still run.
+// On the job's own thread it waits for nothing.
 KILN_API bool kiln_job_wait(kiln_job *j, double seconds);
 // Asks the job to end, and returns at once. What is in LLVM's hands is ended when that returns. Nothing, where it has
 // ended already.
 KILN_API void kiln_job_cancel(kiln_job *j);
 // Waits for the end and stores the artifact, which is the caller's and may be the one that other calls gave. The job's
-// findings become those of `cx` as well, warnings too. Errors: those of kiln_compile; CANCELLED.
+// findings become those of `cx` as well, warnings too. Errors: those of kiln_compile; CANCELLED; INVALID (by
+// `progress`).
 KILN_API kiln_status kiln_job_take(kiln_context *cx, kiln_job *j, kiln_artifact **out);
-// Cancels it if it still runs, and waits for its thread, `ended` included; called by `ended`, does not wait.
+// Cancels it if it still runs, and waits for its thread, `ended` included; called on that thread, does not wait.
 KILN_API void kiln_job_destroy(kiln_job **j);
 
 #ifdef __cplusplus

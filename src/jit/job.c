@@ -22,9 +22,9 @@ struct kiln_job {
   kiln_job_info info;
   kiln_status status;
   kiln_artifact *a;
-  bool in_ended; // the caller's function runs: on the thread `self`
+  bool has_self; // the thread `self` has begun, and is not done with the job
   pthread_t self;
-  bool orphan; // destroyed there, so that the thread does the rest
+  bool orphan; // destroyed by one of the caller's functions there, so that the thread does the rest
 };
 
 // --- the thread -----------------------------------------------------------------------------------------------------
@@ -52,6 +52,11 @@ static kiln_job_state state_of(kiln_status st) {
   return st == KILN_OK ? KILN_JOB_DONE : st == KILN_E_CANCELLED ? KILN_JOB_CANCELLED : KILN_JOB_FAILED;
 }
 
+// Is this the job's own thread, in one of the caller's functions? Under the lock.
+static bool is_own_thread(const kiln_job *j) {
+  return j->has_self && pthread_equal(j->self, pthread_self());
+}
+
 // The last that the thread does with the job, unless it is told to destroy it meanwhile.
 static bool end(kiln_job *j, kiln_status st, kiln_artifact *a) {
   kiln_job_state state = state_of(st);
@@ -60,13 +65,11 @@ static bool end(kiln_job *j, kiln_status st, kiln_artifact *a) {
   j->a = a;
   j->info.state = state;
   if (st == KILN_OK) j->info.done = j->info.all;
-  j->self = pthread_self();
-  j->in_ended = true;
   pthread_cond_broadcast(&j->changed);
   pthread_mutex_unlock(&j->lock);
   if (j->params.ended) j->params.ended(j->params.user, j, state);
   pthread_mutex_lock(&j->lock);
-  j->in_ended = false;
+  j->has_self = false;
   bool orphan = j->orphan;
   pthread_mutex_unlock(&j->lock);
   return orphan;
@@ -75,6 +78,10 @@ static bool end(kiln_job *j, kiln_status st, kiln_artifact *a) {
 static void *work(void *arg) {
   kiln_job *j = arg;
   kiln_artifact *a = NULL;
+  pthread_mutex_lock(&j->lock);
+  j->self = pthread_self();
+  j->has_self = true;
+  pthread_mutex_unlock(&j->lock);
   kiln_status st = kl_go_on(j->cx, 0, 0);
   if (st == KILN_OK)
     st = j->params.cache ? kiln_cache_compile(j->cx, j->params.cache, j->m, &j->compile, &a)
@@ -141,8 +148,7 @@ void kiln_job_destroy(kiln_job **jp) {
   *jp = NULL;
   atomic_store(&j->watch.stop, true);
   pthread_mutex_lock(&j->lock);
-  j->orphan = j->in_ended && pthread_equal(j->self, pthread_self());
-  bool own = j->orphan;
+  bool own = j->orphan = is_own_thread(j);
   pthread_mutex_unlock(&j->lock);
   if (own) return;
   pthread_join(j->thread, NULL);
@@ -176,7 +182,7 @@ bool kiln_job_wait(kiln_job *j, double seconds) {
   bool for_ever = !(seconds >= 0); // what is no number of seconds, too
   struct timespec until = in(for_ever ? 0 : seconds);
   pthread_mutex_lock(&j->lock);
-  int error = 0;
+  int error = is_own_thread(j) ? ETIMEDOUT : 0; // it would wait for itself
   while (j->info.state == KILN_JOB_RUNNING && error != ETIMEDOUT)
     error = for_ever ? pthread_cond_wait(&j->changed, &j->lock) : pthread_cond_timedwait(&j->changed, &j->lock, &until);
   bool ended = j->info.state != KILN_JOB_RUNNING;
@@ -192,7 +198,8 @@ void kiln_job_cancel(kiln_job *j) {
 kiln_status kiln_job_take(kiln_context *cx, kiln_job *j, kiln_artifact **out) {
   KL_CLEAR(out);
   KL_EXPECT(cx, j, out);
-  kiln_job_wait(j, -1);
+  if (!kiln_job_wait(j, -1))
+    return kl_invalid(cx, KL_NOWHERE, "expected a job that has ended: its own `progress` cannot wait for that");
   for (size_t i = 0; i < kiln_diagnostics_count(j->cx); i++) kl_diag_repeat(cx, kiln_diagnostics_get(j->cx, i));
   if (j->a) *out = kl_artifact_share(j->a);
   return j->status;

@@ -118,8 +118,9 @@ typedef struct seen {
   atomic_int steps, ends;
   atomic_size_t done, all;
   atomic_int state;
-  atomic_bool cancel, go; // cancel at the first step; wait for `go` in the first
-  bool hold, destroy;
+  atomic_bool cancel, go;    // cancel at the first step; wait for `go` in the first
+  bool hold, destroy, early; // early: destroyed by the first step, which waits and takes in vain before
+  atomic_bool refused;
   _Atomic(kiln_job *) job;
 } seen;
 
@@ -129,6 +130,13 @@ static void on_progress(void *user, kiln_job *j, size_t done, size_t all) {
   s->done = done;
   s->all = all;
   if (s->cancel) kiln_job_cancel(j);
+  if (s->early && !before) {
+    kiln_context *own = kiln_context_create(NULL);
+    kiln_artifact *a = (void *)s;
+    s->refused = !kiln_job_wait(j, -1) && kiln_job_take(own, j, &a) == KILN_E_INVALID && !a;
+    kiln_context_destroy(&own);
+    kiln_job_destroy(&j);
+  }
   while (s->hold && !before && !s->go) usleep(1000);
 }
 
@@ -225,6 +233,22 @@ START_TEST(the_end_may_destroy_the_job) {
 }
 END_TEST
 
+// As a program may do that has changed its mind.
+START_TEST(a_step_may_destroy_the_job) {
+  kiln_module *m = parse_large(6);
+  for (int i = 0; i < 10; i++) {
+    seen s = {.early = true, .destroy = i % 2};
+    kiln_job_params p = watched(&s);
+    kiln_job *j = NULL;
+    ck_assert_int_eq(kiln_job_start(cx, m, &p, &j), KILN_OK);
+    while (!s.ends) usleep(500);
+    EXPECT(s.refused && s.state == KILN_JOB_CANCELLED && s.steps == 1, "%d steps, state %d", s.steps, s.state);
+  }
+  usleep(20000); // the last thread is on its way out
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 // --- several --------------------------------------------------------------------------------------------------------
 
 static void *take(void *arg) {
@@ -286,6 +310,6 @@ int main(void) {
   return RUN_TESTS("job", EACH(make_context, drop_context), {a_job_gives_what_compiling_gives},
                    {findings_are_those_of_compiling}, {progress_and_end_are_told}, {a_wait_has_an_end},
                    {a_job_that_is_cancelled_gives_nothing}, {jobs_are_destroyed_while_they_run},
-                   {the_end_may_destroy_the_job}, {several_threads_take_what_several_jobs_make},
-                   {params_that_are_wrong_are_told_at_once});
+                   {the_end_may_destroy_the_job}, {a_step_may_destroy_the_job},
+                   {several_threads_take_what_several_jobs_make}, {params_that_are_wrong_are_told_at_once});
 }
