@@ -5,15 +5,9 @@
 
 #include "ir/rewrite/split.h"
 
-#define NONE UINT32_MAX
+#include "ir/rewrite/piece.h"
 
-// A computation for the part of another one that its outputs need, up to what is given.
-typedef struct piece {
-  uint32_t comp, name;
-  uint32_t ninputs;
-  const uint32_t *inputs; // instructions of the computation that was cut, in the order of the piece's parameters
-  kl_span span;
-} piece;
+#define NONE UINT32_MAX
 
 // Results are the operands of the root tuple, or the root alone.
 typedef struct cutting {
@@ -23,119 +17,33 @@ typedef struct cutting {
   uint32_t in;            // computation that is rewritten
   const kl_shape *whole;  // results as they lie in the new ENTRY
   uint32_t *made;         // by instruction: number of the piece whose result it is + 1
-  VEC(piece) pieces;
+  VEC(kl_piece) pieces;
   VEC(uint32_t) rest; // results that the last piece makes, by number
   uint32_t *in_rest;  // by result: which of these it is, NONE: it is there without
   uint32_t last;      // number of that piece + 1; 0: none
 } cutting;
 
 typedef struct splitter {
-  kl_ctx *cx;
-  kiln_module *m; // a fork
-  kl_emitter e;
-  kl_arena scratch;
-  uint32_t *made_of;   // by computation: what stands in its place
+  kl_piecer p;
   bool lies_otherwise; // a value of what is rewritten, than the old one's
 } splitter;
 
 // --- pieces -------------------------------------------------------------------------------------------------------
 
-static bool is_given(const cutting *k, uint32_t i, uint32_t own) {
-  return k->c->instr[i].op == KL_OP_PARAMETER || (k->cut[i] && i != own);
+// `own`: what is cut, and made by this one.
+typedef struct reader {
+  const cutting *k;
+  uint32_t own;
+} reader;
+
+static bool is_given(const void *arg, uint32_t i) {
+  const reader *r = arg;
+  return r->k->c->instr[i].op == KL_OP_PARAMETER || (r->k->cut[i] && i != r->own);
 }
 
-// What the roots need, up to what is given: `needed` by instruction.
-static void find_needed(const cutting *k, const bool *is_root, uint32_t own, bool *needed) {
-  for (uint32_t i = k->c->ninstr; i-- > 0;) {
-    const kl_instr *in = &k->c->instr[i];
-    needed[i] |= is_root[i];
-    if (!needed[i] || is_given(k, i, own)) continue;
-    for (uint32_t o = 0; o < in->noperands; o++) needed[in->operands[o]] = true;
-  }
-}
-
-static kl_instr parameter(const kl_instr *like, uint32_t number) {
-  return (kl_instr){.op = KL_OP_PARAMETER,
-                    .name = like->name,
-                    .shape = like->shape,
-                    .number = number,
-                    .more = &kl_no_more,
-                    .span = like->span};
-}
-
-static const uint32_t *operands_of(splitter *s, const kl_instr *in, const uint32_t *value) {
-  uint32_t *operands = KL_NEW_N(&s->m->arena, uint32_t, in->noperands + 1);
-  for (uint32_t o = 0; o < in->noperands; o++) operands[o] = value[in->operands[o]];
-  return operands;
-}
-
-static uint32_t emit_tuple(splitter *s, const kl_instr *like, uint32_t n, const uint32_t *values) {
-  const kl_shape **shapes = KL_NEW_N(&s->scratch, const kl_shape *, n + 1);
-  for (uint32_t i = 0; i < n; i++) shapes[i] = s->e.instrs.p[values[i]].shape;
-  kl_instr in = {.op = KL_OP_TUPLE,
-                 .name = like->name,
-                 .shape = kl_shape_tuple(s->m, n, shapes),
-                 .noperands = n,
-                 .operands = kl_arena_dup(&s->m->arena, values, n * sizeof *values),
-                 .more = &kl_no_more,
-                 .span = like->span};
-  return kl_emit(&s->e, &in);
-}
-
-static bool is_comp(const kiln_module *m, uint32_t name) {
-  for (uint32_t i = 0; i < m->ncomp; i++)
-    if (m->comp[i].name == name) return true;
-  return false;
-}
-
-// The name, or where a computation has it one with a number behind it.
-static uint32_t comp_name(splitter *s, uint32_t name) {
-  kl_sb text;
-  kl_sb_init(&text, s->cx);
-  uint32_t made = name;
-  for (uint32_t i = 1; is_comp(s->m, made); i++) {
-    text.n = 0;
-    kl_sb_put(&text, kl_symbol_text(&s->m->names, name));
-    kl_sbf(&text, ".%u", i);
-    made = kl_intern(&s->m->names, (kl_str){text.p, text.n});
-  }
-  kl_sb_free(&text);
-  return made;
-}
-
-static uint32_t add_comp(splitter *s, uint32_t name, uint32_t root, kl_span span) {
-  kl_comp *c = &s->m->comp[s->m->ncomp];
-  *c = (kl_comp){.name = comp_name(s, name), .span = span};
-  kl_emit_end(&s->e, c, root);
-  return s->m->ncomp++;
-}
-
-// Roots are `n` instructions: one, or the elements of a tuple. `own`: what is cut, and made by this one.
+// Roots are `n` instructions: one, or the elements of a tuple.
 static void add_piece(splitter *s, cutting *k, uint32_t n, const uint32_t *roots, uint32_t own, const kl_instr *named) {
-  const kl_comp *c = k->c;
-  bool *is_root = KL_NEW_N(&s->scratch, bool, c->ninstr), *needed = KL_NEW_N(&s->scratch, bool, c->ninstr);
-  uint32_t *value = KL_NEW_N(&s->scratch, uint32_t, c->ninstr), *inputs = KL_NEW_N(&s->scratch, uint32_t, c->ninstr);
-  uint32_t *elements = KL_NEW_N(&s->scratch, uint32_t, n + 1), ninputs = 0;
-  for (uint32_t i = 0; i < n; i++) is_root[roots[i]] = true;
-  find_needed(k, is_root, own, needed);
-  kl_emit_begin(&s->e);
-  for (uint32_t i = 0; i < c->ninstr; i++) {
-    if (!needed[i]) continue;
-    kl_instr in = c->instr[i];
-    if (is_given(k, i, own)) {
-      inputs[ninputs] = i;
-      in = parameter(&in, ninputs++);
-    } else {
-      in.operands = operands_of(s, &in, value);
-      in.ncontrol = 0;
-    }
-    value[i] = kl_emit(&s->e, &in);
-  }
-  for (uint32_t i = 0; i < n; i++) elements[i] = value[roots[i]];
-  uint32_t root = n == 1 ? elements[0] : emit_tuple(s, named, n, elements);
-  piece p = {.name = named->name, .ninputs = ninputs, .inputs = inputs, .span = named->span};
-  p.comp = add_comp(s, named->name, root, named->span);
-  VEC_PUSH(s->cx, &k->pieces, p);
+  VEC_PUSH(s->p.cx, &k->pieces, kl_make_piece(&s->p, n, roots, is_given, &(reader){k, own}, "", named));
 }
 
 // A parameter, what is cut, or an element of such.
@@ -168,9 +76,9 @@ static const kl_shape *shape_of_result(const cutting *k, uint32_t e) {
 // --- how values lie in ENTRY --------------------------------------------------------------------------------------
 
 static const kl_shape *tuple_with(splitter *s, const kl_shape *tuple, uint32_t index, const kl_shape *elem) {
-  const kl_shape **elems = kl_arena_dup(&s->scratch, tuple->elems, tuple->nelems * sizeof *elems);
+  const kl_shape **elems = kl_arena_dup(&s->p.scratch, tuple->elems, tuple->nelems * sizeof *elems);
   elems[index] = elem;
-  return kl_shape_tuple(s->m, tuple->nelems, elems);
+  return kl_shape_tuple(s->p.m, tuple->nelems, elems);
 }
 
 // `shape` of value i, but laid out as `as` where result r is i, or an element of it.
@@ -198,14 +106,15 @@ static const kl_shape *shape_in_entry(splitter *s, const cutting *k, uint32_t i)
   const kl_instr *in = &k->c->instr[i];
   if (k->cut[i]) return shape_of_cut(s, k, i);
   if (in->op == KL_OP_GET_TUPLE_ELEMENT) return shape_in_entry(s, k, in->operands[0])->elems[in->number];
-  return k->fusion ? s->m->comp[k->in].instr[k->fusion->operands[in->number]].shape : in->shape;
+  return k->fusion ? s->p.m->comp[k->in].instr[k->fusion->operands[in->number]].shape : in->shape;
 }
 
 // May buffers of results lie otherwise than values of ENTRY? They do as the header says.
 static bool buffers_may_differ(const splitter *s) {
-  const kl_shape *stated = s->m->header.result;
+  const kl_shape *stated = s->p.m->header.result;
   for (size_t i = 0; stated && i < kl_shape_leaf_count(stated); i++)
-    if (!kl_shape_same_in_memory(kl_shape_leaf(stated, i), kl_shape_leaf(kl_root(&s->m->comp[s->m->entry])->shape, i)))
+    if (!kl_shape_same_in_memory(kl_shape_leaf(stated, i),
+                                 kl_shape_leaf(kl_root(&s->p.m->comp[s->p.m->entry])->shape, i)))
       return true;
   return false;
 }
@@ -219,8 +128,8 @@ static bool is_scattered(const cutting *k, uint32_t i) {
 // Results that are not there, or lie otherwise, are the last piece's.
 static void find_rest(splitter *s, cutting *k) {
   uint32_t n = result_count(k);
-  bool differ = k->in == s->m->entry && buffers_may_differ(s);
-  k->in_rest = KL_NEW_N(&s->scratch, uint32_t, n + 1);
+  bool differ = k->in == s->p.m->entry && buffers_may_differ(s);
+  k->in_rest = KL_NEW_N(&s->p.scratch, uint32_t, n + 1);
   for (uint32_t e = 0; e < n; e++) {
     uint32_t r = result_of(k, e);
     const kl_shape *as = shape_of_result(k, e);
@@ -232,7 +141,7 @@ static void find_rest(splitter *s, cutting *k) {
         k->in_rest[e] = j;
     if (k->in_rest[e] != NONE) continue;
     k->in_rest[e] = (uint32_t)k->rest.n;
-    VEC_PUSH(s->cx, &k->rest, e);
+    VEC_PUSH(s->p.cx, &k->rest, e);
   }
 }
 
@@ -250,7 +159,8 @@ static bool hands_on_as_it_says(const kl_comp *c, const kl_instr *in) {
 static void cut(splitter *s, cutting *k) {
   const kl_comp *c = k->c;
   for (uint32_t i = 0; i < c->ninstr; i++) s->lies_otherwise |= !hands_on_as_it_says(c, &c->instr[i]);
-  k->made = KL_NEW_N(&s->scratch, uint32_t, c->ninstr);
+  kl_take_apart(&s->p, c);
+  k->made = KL_NEW_N(&s->p.scratch, uint32_t, c->ninstr);
   for (uint32_t i = 0; i < c->ninstr; i++) {
     if (!k->cut[i]) continue;
     add_piece(s, k, 1, &i, i, &c->instr[i]);
@@ -258,7 +168,7 @@ static void cut(splitter *s, cutting *k) {
   }
   find_rest(s, k);
   if (!k->rest.n) return;
-  uint32_t *roots = KL_NEW_N(&s->scratch, uint32_t, k->rest.n);
+  uint32_t *roots = KL_NEW_N(&s->p.scratch, uint32_t, k->rest.n);
   for (size_t j = 0; j < k->rest.n; j++) roots[j] = result_of(k, k->rest.p[j]);
   const kl_instr *named = k->rest.n == 1 ? &c->instr[roots[0]] : kl_root(c);
   add_piece(s, k, (uint32_t)k->rest.n, roots, NONE, named);
@@ -268,49 +178,33 @@ static void cut(splitter *s, cutting *k) {
 // --- ENTRY ----------------------------------------------------------------------------------------------------------
 
 static const kl_shape *shape_of_rest(splitter *s, const cutting *k) {
-  const kl_shape **elems = KL_NEW_N(&s->scratch, const kl_shape *, k->rest.n);
+  const kl_shape **elems = KL_NEW_N(&s->p.scratch, const kl_shape *, k->rest.n);
   for (size_t i = 0; i < k->rest.n; i++) elems[i] = shape_of_result(k, k->rest.p[i]);
-  return k->rest.n == 1 ? elems[0] : kl_shape_tuple(s->m, (uint32_t)k->rest.n, elems);
-}
-
-static uint32_t call_piece(splitter *s, const piece *p, uint32_t name, const kl_shape *shape, const uint32_t *value) {
-  uint32_t *operands = KL_NEW_N(&s->m->arena, uint32_t, p->ninputs + 1);
-  for (uint32_t i = 0; i < p->ninputs; i++) operands[i] = value[p->inputs[i]];
-  kl_instr in = {.op = KL_OP_FUSION,
-                 .name = name,
-                 .shape = shape,
-                 .noperands = p->ninputs,
-                 .operands = operands,
-                 .ncalled = 1,
-                 .called = kl_arena_dup(&s->m->arena, &p->comp, sizeof p->comp),
-                 .given = 3,
-                 .more = &kl_no_more,
-                 .span = p->span};
-  return kl_emit(&s->e, &in);
+  return k->rest.n == 1 ? elems[0] : kl_shape_tuple(s->p.m, (uint32_t)k->rest.n, elems);
 }
 
 // What passes.
 static uint32_t passed(splitter *s, const cutting *k, uint32_t r, const uint32_t *value) {
   const kl_instr *in = &k->c->instr[r];
   if (in->op == KL_OP_PARAMETER || k->cut[r]) return value[r];
-  return kl_emit_element(&s->e, passed(s, k, in->operands[0], value), (uint32_t)in->number, in->name);
+  return kl_emit_element(&s->p.e, passed(s, k, in->operands[0], value), (uint32_t)in->number, in->name);
 }
 
 static uint32_t result(splitter *s, const cutting *k, uint32_t e, const uint32_t *value, uint32_t last) {
   uint32_t r = result_of(k, e);
   if (k->in_rest[e] == NONE) return passed(s, k, r, value);
-  return k->rest.n == 1 ? last : kl_emit_element(&s->e, last, k->in_rest[e], k->c->instr[r].name);
+  return k->rest.n == 1 ? last : kl_emit_element(&s->p.e, last, k->in_rest[e], k->c->instr[r].name);
 }
 
 // A piece of a fusion has its name before its own.
-static uint32_t name_of(splitter *s, const kl_instr *fusion, const piece *p) {
-  if (!fusion) return p->name;
+static uint32_t name_of(splitter *s, const kl_instr *fusion, const kl_piece *p) {
+  if (!fusion) return p->named->name;
   kl_sb text;
-  kl_sb_init(&text, s->cx);
-  kl_sb_put(&text, kl_symbol_text(&s->m->names, fusion->name));
+  kl_sb_init(&text, s->p.cx);
+  kl_sb_put(&text, kl_symbol_text(&s->p.m->names, fusion->name));
   kl_sb_putc(&text, '.');
-  kl_sb_put(&text, kl_symbol_text(&s->m->names, p->name));
-  uint32_t name = kl_intern(&s->m->names, (kl_str){text.p, text.n});
+  kl_sb_put(&text, kl_symbol_text(&s->p.m->names, p->named->name));
+  uint32_t name = kl_intern(&s->p.m->names, (kl_str){text.p, text.n});
   kl_sb_free(&text);
   return name;
 }
@@ -321,49 +215,40 @@ static uint32_t emit_calls(splitter *s, cutting *k, uint32_t *value) {
   uint32_t last = 0, n = result_count(k);
   for (uint32_t i = 0; i < k->c->ninstr; i++) {
     if (!k->made[i]) continue;
-    const piece *p = &k->pieces.p[k->made[i] - 1];
-    value[i] = call_piece(s, p, name_of(s, k->fusion, p), shape_of_cut(s, k, i), value);
+    const kl_piece *p = &k->pieces.p[k->made[i] - 1];
+    value[i] = kl_call_piece(&s->p, p, name_of(s, k->fusion, p), shape_of_cut(s, k, i), value);
   }
   if (k->last) {
-    const piece *p = &k->pieces.p[k->last - 1];
-    last = call_piece(s, p, name_of(s, k->fusion, p), shape_of_rest(s, k), value);
+    const kl_piece *p = &k->pieces.p[k->last - 1];
+    last = kl_call_piece(&s->p, p, name_of(s, k->fusion, p), shape_of_rest(s, k), value);
   }
   if (!has_several(k)) return result(s, k, 0, value, last);
-  uint32_t *elements = KL_NEW_N(&s->scratch, uint32_t, n + 1);
+  uint32_t *elements = KL_NEW_N(&s->p.scratch, uint32_t, n + 1);
   for (uint32_t e = 0; e < n; e++) elements[e] = result(s, k, e, value, last);
-  return emit_tuple(s, k->fusion ? k->fusion : root, n, elements);
+  return kl_emit_tuple(&s->p, k->fusion ? k->fusion : root, n, elements);
 }
 
 static uint32_t emit_cut_entry(splitter *s, cutting *k) {
-  uint32_t *value = KL_NEW_N(&s->scratch, uint32_t, k->c->ninstr);
-  for (uint32_t i = 0; i < k->c->nparams; i++) value[k->c->params[i]] = kl_emit(&s->e, &k->c->instr[k->c->params[i]]);
+  uint32_t *value = KL_NEW_N(&s->p.scratch, uint32_t, k->c->ninstr);
+  for (uint32_t i = 0; i < k->c->nparams; i++) value[k->c->params[i]] = kl_emit(&s->p.e, &k->c->instr[k->c->params[i]]);
   return emit_calls(s, k, value);
 }
 
 static uint32_t emit_cut_fusion(splitter *s, cutting *k, const uint32_t *outer) {
-  uint32_t *value = KL_NEW_N(&s->scratch, uint32_t, k->c->ninstr);
+  uint32_t *value = KL_NEW_N(&s->p.scratch, uint32_t, k->c->ninstr);
   for (uint32_t i = 0; i < k->c->nparams; i++) value[k->c->params[i]] = outer[k->fusion->operands[i]];
   return emit_calls(s, k, value);
 }
 
 static void note_layout(splitter *s, uint32_t value, const kl_shape *as) {
-  s->lies_otherwise |= !kl_shape_same_in_memory(s->e.instrs.p[value].shape, as);
-}
-
-static kl_instr as_it_was(splitter *s, kl_instr in, const uint32_t *value) {
-  uint32_t *called = KL_NEW_N(&s->m->arena, uint32_t, in.ncalled + 1);
-  for (uint32_t k = 0; k < in.ncalled; k++) called[k] = s->made_of[in.called[k]];
-  in.called = called;
-  in.operands = operands_of(s, &in, value);
-  in.ncontrol = 0;
-  return in;
+  s->lies_otherwise |= !kl_shape_same_in_memory(s->p.e.instrs.p[value].shape, as);
 }
 
 // A computation as it was, but for the fusions that are cut, and for what calls such; *next: of the cuts.
-static uint32_t emit_again(splitter *s, uint32_t comp, uint32_t n, const kl_split *splits, cutting *cuts,
-                           uint32_t *next) {
-  const kl_comp *c = &s->m->comp[comp];
-  uint32_t *value = KL_NEW_N(&s->scratch, uint32_t, c->ninstr);
+static uint32_t emit_with_pieces(splitter *s, uint32_t comp, uint32_t n, const kl_split *splits, cutting *cuts,
+                                 uint32_t *next) {
+  const kl_comp *c = &s->p.m->comp[comp];
+  uint32_t *value = KL_NEW_N(&s->p.scratch, uint32_t, c->ninstr);
   if (n == 1 && !splits[0].fusion) {
     uint32_t root = emit_cut_entry(s, &cuts[0]);
     note_layout(s, root, c->instr[c->root].shape);
@@ -377,70 +262,46 @@ static uint32_t emit_again(splitter *s, uint32_t comp, uint32_t n, const kl_spli
       ++*next;
       continue;
     }
-    kl_instr same = as_it_was(s, *in, value);
-    value[i] = kl_emit(&s->e, &same);
+    value[i] = kl_emit_again(&s->p, in, value);
   }
   return value[c->root];
 }
 
 // Does it have something that is cut, or call what is made anew?
 static bool changes(const splitter *s, uint32_t comp, uint32_t n, const kl_split *splits, uint32_t next) {
-  const kl_comp *c = &s->m->comp[comp];
+  const kl_comp *c = &s->p.m->comp[comp];
   bool does = next < n && splits[next].in == comp;
   for (uint32_t i = 0; i < c->ninstr; i++)
     for (uint32_t k = 0; k < c->instr[i].ncalled; k++)
-      does |= s->made_of[c->instr[i].called[k]] != c->instr[i].called[k];
+      does |= s->p.made_of[c->instr[i].called[k]] != c->instr[i].called[k];
   return does;
 }
 
 // Callees come before their callers, also among the new ones.
 static void emit_all(splitter *s, const kiln_module *m, uint32_t n, const kl_split *splits, cutting *cuts) {
   uint32_t next = 0;
-  s->made_of = KL_NEW_N(&s->scratch, uint32_t, m->ncomp + 1u);
-  for (uint32_t i = 0; i < m->ncomp; i++) s->made_of[i] = i;
   for (uint32_t i = 0; i <= m->entry; i++) {
     if (!changes(s, i, n, splits, next)) continue;
-    const kl_comp *c = &m->comp[i];
-    kl_emit_begin(&s->e);
-    uint32_t root = emit_again(s, i, n, splits, cuts, &next);
-    s->m->comp[i].name = kl_intern(&s->m->names, kl_str_of("")); // nobody calls it, and its name is free
-    s->made_of[i] = add_comp(s, c->name, root, c->span);
+    kl_emit_begin(&s->p.e);
+    uint32_t root = emit_with_pieces(s, i, n, splits, cuts, &next);
+    kl_put_in_place(&s->p, i, root);
   }
-  s->m->entry = s->made_of[m->entry];
-}
-
-static void make_room(splitter *s, uint32_t n, const kl_split *splits, const cutting *cuts) {
-  uint32_t most = 2 * s->m->ncomp + 1;
-  for (uint32_t k = 0; k < n; k++) {
-    most++;
-    for (uint32_t i = 0; i < cuts[k].c->ninstr; i++) most += splits[k].cut[i];
-  }
-  kl_comp *comps = KL_NEW_N(&s->m->arena, kl_comp, most);
-  memcpy(comps, s->m->comp, s->m->ncomp * sizeof *comps);
-  s->m->comp = comps;
 }
 
 kiln_status kl_module_split(kl_ctx *cx, const kiln_module *m, uint32_t n, const kl_split *splits, kiln_module **out) {
-  splitter s = {.cx = cx, .m = kl_fork(cx, m)};
-  s.e.m = s.m;
-  kl_arena_init(&s.scratch, cx);
-  cutting *cuts = KL_NEW_N(&s.scratch, cutting, n);
+  splitter s = {.lies_otherwise = false};
+  kl_piecer_begin(&s.p, cx, m);
+  cutting *cuts = KL_NEW_N(&s.p.scratch, cutting, n);
   for (uint32_t i = 0; i < n; i++) {
     const kl_split *x = &splits[i];
     const kl_shape *whole = x->fusion ? x->fusion->shape : kl_root(x->comp)->shape;
     cuts[i] = (cutting){.c = x->comp, .cut = x->cut, .fusion = x->fusion, .in = x->in, .whole = whole};
+    cut(&s, &cuts[i]);
   }
-  make_room(&s, n, splits, cuts);
-  for (uint32_t i = 0; i < n; i++) cut(&s, &cuts[i]);
   emit_all(&s, m, n, splits, cuts);
   for (uint32_t i = 0; i < n; i++) {
     VEC_FREE(cx, &cuts[i].pieces);
     VEC_FREE(cx, &cuts[i].rest);
   }
-  kl_emit_free(&s.e);
-  kl_arena_free(&s.scratch);
-  *out = NULL;
-  if (!s.lies_otherwise) return kl_finish_fork(cx, s.m, out);
-  kiln_module_destroy(&s.m);
-  return KILN_OK;
+  return kl_piecer_end(&s.p, s.lies_otherwise, out);
 }
