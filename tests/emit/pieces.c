@@ -218,14 +218,6 @@ static const behind behinds[] = {
      "  e = f32[5,3] dot(s, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
      "  ROOT r = (f32[5,12], f32[5,3]) tuple(s, e)\n",
      2},
-    // neighbours are of other batches, and so of other tiles
-    {"  p = f32[16,5,7] parameter(0)\n  q = f32[16,7,6] parameter(1)\n"
-     "  d = f32[16,5,6] dot(p, q), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
-     "rhs_contracting_dims={1}\n"
-     "  t = f32[5,6,16] transpose(d), dimensions={1,2,0}\n"
-     "  e = f32[5,6,6] dot(t, t), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
-     "rhs_contracting_dims={2}\n  ROOT r = (f32[5,6,16], f32[5,6,6]) tuple(t, e)\n",
-     3},
     // the same elements in two orders
     {"  p = f32[9,5] parameter(0)\n  q = f32[5,11] parameter(1)\n"
      "  d = f32[9,11] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
@@ -243,8 +235,31 @@ START_TEST(orders_are_made_with_products) {
 }
 END_TEST
 
+// Neighbours of the result are of other batches, and so of other tiles. Of few elements what is written is no matter.
+static void put_batches(int batches, int rows) {
+  text.n = 0;
+  kl_sbf(&text, "HloModule batches\n\nENTRY e {\n  p = f32[%d,%d,%d] parameter(0)\n", batches, rows, batches);
+  kl_sbf(&text,
+         "  d = f32[%d,%d,%d] dot(p, p), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+         "rhs_contracting_dims={2}\n  t = f32[%d,%d,%d] transpose(d), dimensions={1,2,0}\n",
+         batches, rows, rows, rows, rows, batches);
+  kl_sbf(&text,
+         "  e = f32[%d,%d,%d] dot(t, t), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+         "rhs_contracting_dims={2}\n  ROOT r = (f32[%d,%d,%d], f32[%d,%d,%d]) tuple(t, e)\n}\n",
+         rows, rows, rows, rows, rows, batches, rows, rows, rows);
+}
+
+START_TEST(sectors_are_written_whole) {
+  put_batches(64, 512);
+  ck_assert_uint_eq(compile("sm_90").launches, 3);
+  put_batches(16, 6);
+  ck_assert_uint_eq(compile("sm_90").launches, 2);
+  run_everywhere();
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("pieces", EACH(make, drop), {doubling_is_linear}, {a_few_are_one_kernel}, {work_is_weighed},
                    {long_chains_are_linear}, {one_after_the_other, KL_COUNT(together)},
-                   {orders_are_made_with_products, KL_COUNT(behinds)});
+                   {orders_are_made_with_products, KL_COUNT(behinds)}, {sectors_are_written_whole});
 }

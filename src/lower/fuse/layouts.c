@@ -313,15 +313,16 @@ static double cost_of_all(chooser *k, const change *x) {
   return sum;
 }
 
-// Clocks that are saved where the value lies so, and the move is none.
+// Clocks that are saved where the value lies so, and the move is none; 0 where others would lose half of what it takes,
+// or more: costs are not as sure as that a launch less is one less.
 static double gain_of(chooser *k, const move *x, const change *by) {
   const kl_shape *old = k->shape[by->value];
-  double before = cost_of(k, x->instr) + cost_of_all(k, by);
-  if (!(before < HUGE_VAL)) return 0;
+  double moving = cost_of(k, x->instr), before = cost_of_all(k, by);
+  if (!(moving + before < HUGE_VAL)) return 0;
   lay(k, by->value, by->as);
-  double after = cost_of_all(k, by);
+  double lost = cost_of_all(k, by) - before;
   lay(k, by->value, old);
-  return before - after;
+  return 2 * lost < moving ? moving - lost : 0;
 }
 
 static void tell(chooser *k, const move *x, const change *by) {
