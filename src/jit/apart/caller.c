@@ -56,15 +56,31 @@ void kl_worker_end(kl_ctx *cx, struct kl_worker **wp) {
   if (*wp) end(cx, wp, false);
 }
 
-// Beside the library, as it is installed or built.
-static bool find_beside(char *out, size_t room) {
-  static const char *const places[] = {"kiln/kiln-worker", "tools/kiln-worker", "kiln-worker"};
+// Where the library lies; of one that is part of a program, where that does, which may have been found by PATH.
+static bool find_folder(char *out, size_t room) {
   Dl_info file;
-  const char *slash;
-  if (!dladdr((void *)(uintptr_t)&kl_worker_end, &file) || !file.dli_fname || !(slash = strrchr(file.dli_fname, '/')))
+  char *slash;
+  if (!dladdr((void *)(uintptr_t)&kl_worker_end, &file) || !file.dli_fname || strlen(file.dli_fname) >= room)
     return false;
+  strcpy(out, file.dli_fname);
+  if (!strchr(out, '/')) {
+    ssize_t n = readlink("/proc/self/exe", out, room - 1);
+    if (n <= 0) return false;
+    out[n] = 0;
+  }
+  if (!(slash = strrchr(out, '/'))) return false;
+  *slash = 0;
+  return true;
+}
+
+// Beside the library, as it is installed or built; or where a program is installed that has it in itself.
+static bool find_beside(char *out, size_t room) {
+  static const char *const places[] = {"kiln/kiln-worker", "tools/kiln-worker", "kiln-worker",
+                                       "../" KL_LIBDIR "/kiln/kiln-worker"};
+  char folder[sizeof((struct kl_worker *)0)->program];
+  if (!find_folder(folder, sizeof folder)) return false;
   for (size_t i = 0; i < KL_COUNT(places); i++) {
-    int n = snprintf(out, room, "%.*s/%s", (int)(slash - file.dli_fname), file.dli_fname, places[i]);
+    int n = snprintf(out, room, "%s/%s", folder, places[i]);
     if (n > 0 && (size_t)n < room && access(out, X_OK) == 0) return true;
   }
   return false;
