@@ -41,6 +41,11 @@ static const small rows[] = {
    "ENTRY e { x = bf16[2,2,46,5,6] parameter(0)\n u = bf16[2,2,12,4,6]{3,1,2,0,4} parameter(1)\n i = s32[] parameter(2)\n k = s32[] parameter(3)\n m = s32[] constant(3)\n j = s32[] and(i, m)\n l = s32[] and(k, m)\n"
    " d = bf16[2,2,46,5,6] dynamic-update-slice(x, u, j, i, l, m, l)\n q = bf16[2,2,46,5,6] floor(d)\n z = bf16[] constant(2)\n"
    " ROOT r = bf16[] reduce(q, z), dimensions={0,1,2,3,4}, to_apply=f\n}\n", "bf16"},
+  {"distances of shifts that a mask holds below the width, and below twice that",
+   "ENTRY e { x = u32[77] parameter(0)\n y = u32[77] parameter(1)\n w = u64[77] parameter(2)\n a = u32[] constant(31)\n b = u32[] constant(63)\n m = u32[77] broadcast(a), dimensions={}\n"
+   " n = u32[77] broadcast(b), dimensions={}\n p = u32[77] and(y, m)\n q = u32[77] and(y, n)\n v = u64[77] convert(q)\n c = u32[77] shift-left(x, p)\n d = u32[77] shift-right-logical(x, p)\n"
+   " g = u32[77] shift-left(x, q)\n h = u32[77] shift-right-logical(x, q)\n i = u64[77] shift-left(w, v)\n j = u64[77] shift-right-logical(w, v)\n"
+   " ROOT r = (u32[77], u32[77], u32[77], u32[77], u64[77], u64[77]) tuple(c, d, g, h, i, j)\n}\n", "u32"},
 };
 // clang-format on
 

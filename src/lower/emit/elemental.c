@@ -62,11 +62,21 @@ static kb_reg int_divide(kb *k, kl_dtype t, kb_reg x, kb_reg y, bool remainder) 
   return kl_canon(k, t, kb_select(k, zero, kb_ilike(k, q, -1), q));
 }
 
+// Is it known to be no more, as a bit mask of it has made it?
+static bool is_masked_to(kb_reg n, unsigned most) {
+  LLVMValueRef v = n.v;
+  while (LLVMIsAZExtInst(v)) v = LLVMGetOperand(v, 0);
+  if (!LLVMIsABinaryOperator(v) || LLVMGetInstructionOpcode(v) != LLVMAnd) return false;
+  LLVMValueRef mask = LLVMGetOperand(v, 1);
+  return LLVMIsAConstantInt(mask) && LLVMConstIntGetZExtValue(mask) <= most;
+}
+
 // Shift distances count as unsigned; at the width and beyond nothing but zeros or sign is left.
 static kb_reg int_shift(kb *k, kl_op op, kl_dtype t, kb_reg x, kb_reg y) {
   unsigned bits = kl_info(t)->bits;
   kb_reg n = unsigned_bits(k, t, y), last = kb_ilike(k, n, bits - 1);
-  kb_reg in = kb_icmp(k, LLVMIntULE, n, last), zero = kb_ilike(k, x, 0);
+  kb_reg zero = kb_ilike(k, x, 0);
+  kb_reg in = is_masked_to(n, bits - 1) ? kb_int(k, KB_I1, 1, 1) : kb_icmp(k, LLVMIntULE, n, last);
   kb_reg safe = kb_select(k, in, n, last);
   if (op == KL_OP_SHL) return kl_canon(k, t, kb_select(k, in, kb_shl(k, x, safe), zero));
   if (op == KL_OP_SHR_LOGICAL) return kl_canon(k, t, kb_select(k, in, kb_lshr(k, unsigned_bits(k, t, x), safe), zero));

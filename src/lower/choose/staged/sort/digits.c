@@ -279,12 +279,19 @@ static kiln_status scan_block(body *x, uint32_t value, uint32_t slot, uint32_t a
 
 // --- digits ---------------------------------------------------------------------------------------------------------
 
+// A distance of shifts that is below 2^bits, as what is emitted is to know.
+static uint32_t below(body *x, uint32_t distance, unsigned bits) {
+  kl_dtype t = x->b.w.steps.p[distance].dtype;
+  return kl_stage_op(&x->b, KL_OP_AND, distance, number(x, t, (1u << bits) - 1));
+}
+
 // So many bits of an element's key.
 static kiln_status digit_of(body *x, uint32_t element, uint32_t shift, unsigned bits, uint32_t *digit) {
   uint32_t key;
   KL_TRY(kl_sort_key_of(x->r->x, &x->r->key, &x->b, element, &key));
   kl_dtype t = x->b.w.steps.p[key].dtype;
-  key = kl_stage_op(&x->b, KL_OP_SHR_LOGICAL, key, converted(x, shift, t));
+  shift = below(x, converted(x, shift, t), kl_info(t)->bits == 64 ? 6 : 5);
+  key = kl_stage_op(&x->b, KL_OP_SHR_LOGICAL, key, shift);
   *digit = converted(x, kl_stage_op(&x->b, KL_OP_AND, key, number(x, t, (1u << bits) - 1)), KILN_U32);
   return KILN_OK;
 }
@@ -389,7 +396,8 @@ static kiln_status rank(body *x, uint32_t element, uint32_t slot, const kl_aff *
   const kl_aff *first = kl_aff_addmul(b->s->p, kl_aff_const(b->s->p, r->shift), x->round, STEP_BITS);
   KL_TRY(digit_of(x, element, kl_stage_number(b, KILN_U32, first), STEP_BITS, &digit));
   digit = kl_write_choose(&b->w, is_there(x, x->beside), digit, number(x, KILN_U32, (1 << STEP_BITS) - 1));
-  uint32_t place = converted(x, kl_stage_op(b, KL_OP_SHL, digit, number(x, KILN_U32, 4)), KILN_U64);
+  uint32_t place = below(x, kl_stage_op(b, KL_OP_SHL, digit, number(x, KILN_U32, 4)), 6);
+  place = converted(x, place, KILN_U64);
   uint32_t one = kl_stage_op(b, KL_OP_SHL, number(x, KILN_U64, 1), place);
   add_up(x, one, r->each, made);
   KL_TRY(scan_block(x, made[r->each - 1], slot, 1, &before, &all));
