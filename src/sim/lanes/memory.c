@@ -58,8 +58,10 @@ static bool places(const kl_lanes *x, const uint64_t address[KL_LANES], const kl
   return !(beyond >> 63) && !(bits & low);
 }
 
-static void rise(uint64_t first, uint64_t step, uint64_t to[KL_LANES]) {
-  for (int i = 0; i < KL_LANES; i++) to[i] = first + (uint64_t)i * step;
+static void rise(uint64_t first, uint64_t step, void *to) {
+  typedef uint64_t lanes __attribute__((vector_size(32)));
+  lanes v = {first, first + step, first + 2 * step, first + 3 * step};
+  for (char *p = to, *end = p + KL_LANES * sizeof first; p < end; p += sizeof v, v += 4 * step) memcpy(p, &v, sizeof v);
 }
 
 // No memory has addresses of 2^63 or more.

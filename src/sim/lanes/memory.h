@@ -52,8 +52,8 @@ typedef struct kl_lane_memory {
   // where lane i's lies.
   bool (*places)(const kl_lanes *x, const uint64_t address[KL_LANES], const kl_window *w, uint64_t low,
                  char *host[KL_LANES]);
-  // to[i] = first + i * step.
-  void (*rise)(uint64_t first, uint64_t step, uint64_t to[KL_LANES]);
+  // Makes 32 numbers of 64 bits, or pointers, of which the i-th is first + i * step.
+  void (*rise)(uint64_t first, uint64_t step, void *to);
   // The least and the greatest address of lanes that execute. Bit i of the result: lane i's `bytes` bytes lie right
   // behind those of the lane before, by address and on the host.
   uint32_t (*survey)(const kl_lanes *x, const uint64_t address[KL_LANES], char *const host[KL_LANES], uint64_t bytes,

@@ -154,10 +154,8 @@ static bool find_each(kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, ui
 
 // Each lane's address and place, of lanes that are even.
 static void write_out(const kl_lane_memory *memory, kl_places *p) {
-  uint64_t host[KL_LANES];
   memory->rise(p->address[0], p->address[1] - p->address[0], p->address);
-  memory->rise((uint64_t)(uintptr_t)p->bytes.first, p->bytes.step, host);
-  for (int i = 0; i < KL_LANES; i++) p->host[i] = (char *)(uintptr_t)host[i];
+  memory->rise((uint64_t)(uintptr_t)p->bytes.first, p->bytes.step, p->host);
 }
 
 // What observers ask of all lanes.
