@@ -82,6 +82,7 @@ static kiln_status fuse(pieces *p, kiln_module **own) {
     has = kl_find_ops(p->m, kl_needs_kernel, &p->arena), run = kl_find_run(p->m, has, &p->arena);
   }
   KL_TRY(kl_plan_check_module(p->cx, p->m));
+  run = kl_find_fused(p->cx, p->m, has, &p->arena);
   kl_fused *how = KL_NEW_N(&p->arena, kl_fused, p->m->ncomp + 1);
   uint32_t n = 0, groups = 0;
   for (uint32_t i = 0; i < p->m->ncomp; i++) {

@@ -1,8 +1,11 @@
 // Calls, maps, conditionals, barriers and tuples inside of fusions, against the evaluator on the host and as kernels.
 #include "harness.h"
+#include "support/draw.h"
+#include "support/share.h"
 #include "support/suite.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 // Each a module with a kernel called `fusion`.
 static const char *const modules[] = {
@@ -144,6 +147,44 @@ static const char *const modules[] = {
     "  n = s32[7] negate(o)\n"
     "  ROOT r = ((f32[10,3], (s32[7], pred[])), s32[7], (s32[7], pred[])) tuple(b, n, q)\n"
     "}\n",
+    // rounds of each element, which would not end for what lies beside them
+    "HloModule fusion\n"
+    "on { x = f32[] parameter(0) e = f32[] constant(12) ROOT r = pred[] compare(x, e), direction=NE }\n"
+    "do { x = f32[] parameter(0) o = f32[] constant(1) ROOT r = f32[] add(x, o) }\n"
+    "each { x = f32[] parameter(0) ROOT w = f32[] while(x), condition=on, body=do }\n"
+    "ENTRY e {\n"
+    "  p = f32[5] parameter(0)\n"
+    "  i = f32[13] iota(), iota_dimension=0\n"
+    "  m = f32[13] map(i), dimensions={0}, to_apply=each\n"
+    "  ROOT r = f32[23] concatenate(p, m, p), dimensions={0}\n"
+    "}\n",
+    // branches in rounds; a loop that is read at another index
+    "HloModule fusion\n"
+    "on { s = (s32[], f16[40]) parameter(0) k = s32[] get-tuple-element(s), index=0 e = s32[] constant(5) ROOT r = "
+    "pred[] compare(k, e), direction=LT }\n"
+    "yes { x = f16[40] parameter(0) ROOT r = f16[40] negate(x) }\n"
+    "no { x = f16[40] parameter(0) ROOT r = f16[40] add(x, x) }\n"
+    "do {\n"
+    "  s = (s32[], f16[40]) parameter(0)\n"
+    "  k = s32[] get-tuple-element(s), index=0\n"
+    "  x = f16[40] get-tuple-element(s), index=1\n"
+    "  o = s32[] constant(1)\n"
+    "  j = s32[] add(k, o)\n"
+    "  y = f16[40] conditional(k, x, x, x), branch_computations={yes, no, yes}\n"
+    "  ROOT r = (s32[], f16[40]) tuple(j, y)\n"
+    "}\n"
+    "f {\n"
+    "  k = s32[] parameter(0)\n"
+    "  x = f16[40] parameter(1)\n"
+    "  c = s32[] constant(-3)\n"
+    "  b = s32[] maximum(k, c)\n"
+    "  t = (s32[], f16[40]) tuple(b, x)\n"
+    "  w = (s32[], f16[40]) while(t), condition=on, body=do\n"
+    "  y = f16[40] get-tuple-element(w), index=1\n"
+    "  ROOT r = f16[9,40] broadcast(y), dimensions={1}\n"
+    "}\n"
+    "ENTRY e { k = s32[] parameter(0) x = f16[40] parameter(1) ROOT r = f16[9,40] fusion(k, x), kind=kLoop, calls=f "
+    "}\n",
 };
 
 enum { SEEDS = 6 };
@@ -190,6 +231,145 @@ START_TEST(chains_stay_linear) {
 }
 END_TEST
 
+// --- loops that each thread runs by itself ---------------------------------------------------------------------------
+
+static const struct {
+  const char *name, *one[3], *two[5];
+} element[] = {{"f32", {"negate", "abs", "sqrt"}, {"add", "subtract", "multiply", "maximum", "minimum"}},
+               {"f64", {"negate", "abs", "floor"}, {"add", "subtract", "multiply", "maximum", "divide"}},
+               {"bf16", {"negate", "abs", "ceil"}, {"add", "subtract", "multiply", "maximum", "minimum"}},
+               {"f16", {"negate", "abs", "sign"}, {"add", "subtract", "multiply", "divide", "minimum"}},
+               {"f8e5m2", {"negate", "abs", "floor"}, {"add", "subtract", "multiply", "maximum", "minimum"}},
+               {"s32", {"negate", "abs", "not"}, {"add", "subtract", "multiply", "xor", "divide"}},
+               {"s8", {"negate", "abs", "not"}, {"add", "subtract", "multiply", "maximum", "remainder"}},
+               {"u16", {"not", "not", "popcnt"}, {"add", "subtract", "multiply", "and", "minimum"}},
+               {"s4", {"negate", "not", "abs"}, {"add", "subtract", "multiply", "or", "minimum"}},
+               {"pred", {"not", "not", "not"}, {"and", "or", "xor", "and", "or"}},
+               {"c64", {"negate", "negate", "negate"}, {"add", "subtract", "add", "subtract", "add"}}};
+static const char *const dims_of[] = {"", "7", "37,5", "1000", "3,1,129", "0", "2,513"};
+
+// A loop of a counter, its limit, two arrays that change, one that does not, and a table of which each round reads a
+// place. The limit is data; where arrays are scalars, the rounds end as well as soon as these are one. `inner`: rounds
+// have a loop of their own.
+static void put_loop(kl_sb *b, const char *name, const char *type, const char *dims, unsigned t, bool inner) {
+  char a[64], state[320], v[16][16];
+  unsigned n = 0;
+  snprintf(a, sizeof a, "%s[%s]", type, dims);
+  snprintf(state, sizeof state, "(s32[], s32[], %s, %s, %s, %s[16])", a, a, a, type);
+  const char *leaves = "k = s32[] get-tuple-element(s), index=0 n = s32[] get-tuple-element(s), index=1";
+  kl_sbf(b, "%s_on { s = %s parameter(0) %s\n  l = pred[] compare(k, n), direction=LT\n", name, state, leaves);
+  if (!*dims)
+    kl_sbf(b,
+           "  x = %s get-tuple-element(s), index=2 y = %s get-tuple-element(s), index=3\n"
+           "  d = pred[] compare(x, y), direction=NE ROOT r = pred[] and(l, d) }\n",
+           a, a);
+  else
+    kl_sb_puts(b, "  ROOT r = pred[] copy(l) }\n");
+  kl_sbf(b, "%s_do { s = %s parameter(0) %s\n  one = s32[] constant(1) j = s32[] add(k, one)\n", name, state, leaves);
+  for (unsigned i = 0; i < 3; i++) {
+    snprintf(v[n], sizeof v[n], "a%u", i);
+    kl_sbf(b, "  %s = %s get-tuple-element(s), index=%u\n", v[n++], a, i + 2);
+  }
+  kl_sbf(b,
+         "  table = %s[16] get-tuple-element(s), index=5\n  e1 = %s[1] dynamic-slice(table, k), "
+         "dynamic_slice_sizes={1} e = %s[] reshape(e1) eb = %s broadcast(e), dimensions={}\n",
+         type, type, type, a);
+  snprintf(v[n++], sizeof v[0], "eb");
+  if (inner) {
+    kl_sbf(b,
+           "  z = s32[] constant(13) u = %s tuple(z, n, a1, a0, eb, table)\n"
+           "  w = %s while(u), condition=in_on, body=in_do\n  iw = %s get-tuple-element(w), index=2\n",
+           state, state, a);
+    snprintf(v[n++], sizeof v[0], "iw");
+  }
+  for (unsigned i = 0, ops = 2 + below(5); i < ops; i++) {
+    const char *x = v[below(n)], *y = v[below(n)], *z = v[n - 1];
+    if (chance(20))
+      kl_sbf(b, "  p%u = pred[%s] compare(%s, %s), direction=%s v%u = %s select(p%u, %s, %s)\n", i, dims, x, y,
+             chance(50) ? "NE" : "EQ", i, a, i, z, x);
+    else if (chance(30))
+      kl_sbf(b, "  v%u = %s %s(%s)\n", i, a, element[t].one[below(3)], x);
+    else
+      kl_sbf(b, "  v%u = %s %s(%s, %s)\n", i, a, element[t].two[below(5)], z, y);
+    snprintf(v[n++], sizeof v[0], "v%u", i);
+  }
+  kl_sbf(b, "  ROOT r = %s tuple(j, n, %s, %s, a2, table) }\n", state, v[n - 1], chance(40) ? "a0" : v[below(n)]);
+}
+
+// Calls the loop on parameters x, y, c of `dims`, a table and a number from which the limit is.
+static void put_call(kl_sb *b, const char *type, const char *dims) {
+  kl_sbf(b,
+         "  fifteen = s32[] constant(15) n = s32[] and(q, fifteen) zero = s32[] constant(0)\n"
+         "  s = (s32[], s32[], %s[%s], %s[%s], %s[%s], %s[16]) tuple(zero, n, x, y, c, t)\n"
+         "  w = (s32[], s32[], %s[%s], %s[%s], %s[%s], %s[16]) while(s), condition=out_on, body=out_do\n",
+         type, dims, type, dims, type, dims, type, type, dims, type, dims, type, dims, type);
+}
+
+static void put_parameters(kl_sb *b, const char *type, const char *dims, const char *number, bool table) {
+  kl_sbf(b, "  x = %s[%s] parameter(0) y = %s[%s] parameter(1) c = %s[%s] parameter(2) q = s32[%s] parameter(3)\n",
+         type, dims, type, dims, type, dims, number);
+  if (table) kl_sbf(b, "  t = %s[16] parameter(4)\n", type);
+}
+
+// In ENTRY, with something before it and behind it, or of each element by itself, where some are wanted in one place
+// and not in another.
+static void put_rounds(kl_sb *b, uint64_t k) {
+  unsigned t = below(KL_COUNT(element));
+  const char *type = element[t].name, *dims = dims_of[below(KL_COUNT(dims_of))];
+  bool mapped = *dims && chance(35), inner = chance(30);
+  const char *of = mapped ? "" : dims;
+  kl_sbf(b, "HloModule rounds_%u\n", (unsigned)k);
+  if (inner) put_loop(b, "in", type, of, t, false);
+  put_loop(b, "out", type, of, t, inner);
+  if (!mapped) {
+    kl_sb_puts(b, "ENTRY e {\n");
+    kl_sbf(b,
+           "  x0 = %s[%s] parameter(0) y = %s[%s] parameter(1) c = %s[%s] parameter(2) q = s32[] parameter(3) "
+           "t = %s[16] parameter(4)\n  x = %s[%s] %s(x0, c)\n",
+           type, dims, type, dims, type, dims, type, type, dims, element[t].two[0]);
+    put_call(b, type, dims);
+    kl_sbf(b,
+           "  a = %s[%s] get-tuple-element(w), index=2 d = %s[%s] get-tuple-element(w), index=3 "
+           "k = s32[] get-tuple-element(w), index=0\n  f = %s[%s] %s(a, d)\n"
+           "  ROOT r = (%s[%s], %s[%s], s32[]) tuple(%s, d, k) }\n",
+           type, dims, type, dims, type, dims, element[t].two[0], type, dims, type, dims, chance(50) ? "a" : "f");
+    return;
+  }
+  kl_sb_puts(b, "each {\n");
+  put_parameters(b, type, "", "", false);
+  kl_sbf(b, "  t = %s[16] broadcast(c), dimensions={}\n", type);
+  put_call(b, type, "");
+  kl_sbf(b, "  ROOT a = %s[] get-tuple-element(w), index=2 }\nENTRY e {\n", type);
+  put_parameters(b, type, dims, dims, false);
+  unsigned rank = 1;
+  for (const char *p = dims; *p; p++) rank += *p == ',';
+  const char *all = rank == 1 ? "0" : rank == 2 ? "0,1" : "0,1,2";
+  kl_sbf(b, "  m = %s[%s] map(x, y, c, q), dimensions={%s}, to_apply=each\n", type, dims, all);
+  const char *last = strrchr(dims, ',') ? strrchr(dims, ',') + 1 : dims;
+  kl_sbf(b, "  v = %s[%s] reverse(m), dimensions={0}\n", type, dims);
+  kl_sbf(b, "  ROOT r = %s[%.*s%d] concatenate(v, m, y), dimensions={%u} }\n", type, (int)(last - dims), dims,
+         3 * atoi(last), rank - 1);
+}
+
+START_TEST(rounds_that_data_says) {
+  kiln_context *cx = kiln_context_create(NULL);
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  for (uint64_t k = 0; k < share_of(120); k++) {
+    kiln_module *m = NULL;
+    seed = 77 * k + 5;
+    b.n = 0;
+    put_rounds(&b, k);
+    if (kiln_module_parse(cx, "rounds.hlo", b.p, b.n, &m) != KILN_OK) give_up((unsigned)k, "parsing", cx, b.p);
+    run_both_and_check(cx, m, (unsigned)k % TARGETS, 2 * (unsigned)k, b.p);
+    kiln_module_destroy(&m);
+  }
+  kl_sb_free(&b);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("control", NO_FRAME, {against_the_evaluator, KL_COUNT(modules)}, {chains_stay_linear});
+  return RUN_TESTS("control", NO_FRAME, {against_the_evaluator, KL_COUNT(modules)}, {chains_stay_linear},
+                   {rounds_that_data_says});
 }

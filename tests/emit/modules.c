@@ -445,8 +445,16 @@ START_TEST(loops_are_these) {
     unsigned launches, copies, repeats, whiles, branches;
   } row[] = {
       {"element by element, a few rounds: one kernel", "constant(9)", "y = f32[64,32] multiply(x, x)", 1, 0, 0, 0, 0},
-      {"element by element, many rounds: in place", "constant(900)", "y = f32[64,32] multiply(x, x)", 6, 3, 1, 0, 0},
-      {"element by element, by data: in place", "copy(n)", "y = f32[64,32] multiply(x, x)", 7, 3, 0, 1, 0},
+      {"element by element, many rounds: one kernel", "constant(900)", "y = f32[64,32] multiply(x, x)", 1, 0, 0, 0, 0},
+      {"element by element, by data: one kernel", "copy(n)", "y = f32[64,32] multiply(x, x)", 1, 0, 0, 0, 0},
+      {"element by element beside a sum, many rounds: in place", "constant(900)",
+       "d = f32[64,48] iota(), iota_dimension=1 v = f32[64] reduce(d, h), dimensions={1}, to_apply=sum "
+       "b = f32[64,32] broadcast(v), dimensions={0} y = f32[64,32] multiply(x, b)",
+       7, 3, 1, 0, 0},
+      {"element by element beside a sum, by data: in place", "copy(n)",
+       "d = f32[64,48] iota(), iota_dimension=1 v = f32[64] reduce(d, h), dimensions={1}, to_apply=sum "
+       "b = f32[64,32] broadcast(v), dimensions={0} y = f32[64,32] multiply(x, b)",
+       8, 3, 0, 1, 0},
       {"rows of an array, by data: what changes alone is written", "copy(n)",
        "u = f32[1,32] broadcast(h), dimensions={} y = f32[64,32] dynamic-update-slice(x, u, i, c)", 7, 3, 0, 1, 0},
       {"others' elements, many rounds: two places", "constant(900)", "y = f32[64,32] reverse(x), dimensions={0}", 8, 3,

@@ -464,12 +464,13 @@ END_TEST
 START_TEST(loops_in_captures_say_what_they_need) {
   kiln_artifact *loop =
       compile("HloModule m\n"
-              "cond { t = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(t), index=0 "
-              "n = s32[] get-tuple-element(t), index=1 ROOT l = pred[] compare(i, n), direction=LT }\n"
-              "body { t = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(t), index=0 "
-              "n = s32[] get-tuple-element(t), index=1 j = s32[] add(i, i) ROOT r = (s32[], s32[]) tuple(j, n) }\n"
-              "ENTRY e { i = s32[] parameter(0) n = s32[] parameter(1) t = (s32[], s32[]) tuple(i, n) "
-              "ROOT w = (s32[], s32[]) while(t), condition=cond, body=body }\n");
+              "cond { t = (s32[], s32[4]) parameter(0) i = s32[] get-tuple-element(t), index=0 "
+              "n = s32[] constant(9) ROOT l = pred[] compare(i, n), direction=LT }\n"
+              "body { t = (s32[], s32[4]) parameter(0) i = s32[] get-tuple-element(t), index=0 "
+              "x = s32[4] get-tuple-element(t), index=1 j = s32[] add(i, i) y = s32[4] reverse(x), dimensions={0} "
+              "ROOT r = (s32[], s32[4]) tuple(j, y) }\n"
+              "ENTRY e { i = s32[] parameter(0) x = s32[4] parameter(1) t = (s32[], s32[4]) tuple(i, x) "
+              "ROOT w = (s32[], s32[4]) while(t), condition=cond, body=body }\n");
   static const int versions[] = {12020, 13000};
   for (int v = 0; v < 2; v++) {
     walk w = {0};

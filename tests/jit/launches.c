@@ -72,8 +72,8 @@ static const module_row rows[] = {
      "cond { t = (s32[], f32[64]) parameter(0) i = s32[] get-tuple-element(t), index=0 n = s32[] constant(9) "
      "ROOT l = pred[] compare(i, n), direction=LT }\n"
      "body { t = (s32[], f32[64]) parameter(0) i = s32[] get-tuple-element(t), index=0 "
-     "x = f32[64] get-tuple-element(t), index=1 c = s32[] constant(2) j = s32[] add(i, c) y = f32[64] add(x, x) "
-     "ROOT r = (s32[], f32[64]) tuple(j, y) }\n"
+     "x = f32[64] get-tuple-element(t), index=1 c = s32[] constant(2) j = s32[] add(i, c) v = f32[64] reverse(x), "
+     "dimensions={0} y = f32[64] add(v, v) ROOT r = (s32[], f32[64]) tuple(j, y) }\n"
      "ENTRY e { i = s32[] parameter(0) x = f32[64] parameter(1) t = (s32[], f32[64]) tuple(i, x) "
      "ROOT w = (s32[], f32[64]) while(t), condition=cond, body=body }",
      0, false, false, true},
@@ -82,8 +82,8 @@ static const module_row rows[] = {
      "ROOT l = pred[] compare(i, n), direction=LT }\n"
      "b1 { t = (s32[], s32[], f32[8]) parameter(0) k = s32[] get-tuple-element(t), index=0 "
      "i = s32[] get-tuple-element(t), index=1 x = f32[8] get-tuple-element(t), index=2 c = s32[] constant(6) "
-     "j = s32[] add(i, c) h = f32[] constant(0.5) hb = f32[8] broadcast(h), dimensions={} y = f32[8] add(x, hb) "
-     "ROOT r = (s32[], s32[], f32[8]) tuple(k, j, y) }\n"
+     "j = s32[] add(i, c) h = f32[] constant(0.5) hb = f32[8] broadcast(h), dimensions={} v = f32[8] reverse(x), "
+     "dimensions={0} y = f32[8] add(v, hb) ROOT r = (s32[], s32[], f32[8]) tuple(k, j, y) }\n"
      "c0 { t = (s32[], s32[], f32[8]) parameter(0) k = s32[] get-tuple-element(t), index=0 n = s32[] constant(7) "
      "ROOT l = pred[] compare(k, n), direction=LT }\n"
      "b0 { t = (s32[], s32[], f32[8]) parameter(0) k = s32[] get-tuple-element(t), index=0 c = s32[] constant(3) "

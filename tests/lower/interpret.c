@@ -251,6 +251,60 @@ static void loop(hand *h, int how) {
   }
 }
 
+enum {
+  STORES_INSIDE = 1,
+  MADE_INSIDE,
+  TESTS_ANOTHER,
+  TESTS_MORE_COPIES,
+  NO_ROUND,
+  ALL_ROUNDS,
+  LANES_INSIDE,
+  FOR_EVER,
+};
+
+static uint32_t is_less(hand *h, uint32_t a, uint32_t b) {
+  kl_plan_op o = {.op = KL_OP_COMPARE, .direction = KL_LT};
+  return kl_write_op(&h->w, o, KILN_PRED, 2, (uint32_t[]){a, b});
+}
+
+static bool less(uint64_t a, uint64_t b) {
+  kl_plan_op o = {.op = KL_OP_COMPARE, .direction = KL_LT};
+  return integer_of(KILN_PRED, of_op(&o, KILN_F32, KILN_PRED, 2, (uint64_t[]){a, b})) != 0;
+}
+
+// Two copies a lane, each with rounds of its own, as long as one value is less than the other, which is less by x in
+// each.
+static void rounds(hand *h, int how) {
+  static const kl_var vars[] = {{KL_BIND_LANE, 32, "lane"}, {KL_BIND_REG, 2, "v"}};
+  begin(h, KL_NVPTX, 32, 2, vars, 192, 64, 0);
+  const kl_aff *at = plus(h, plus(h, number(h, 0), 2, var(h, 0)), 1, var(h, 1));
+  uint32_t first[3], now[3], next[3], other = load(h, IN, plus(h, number(h, 128), 1, var(h, 0)), KL_NONE);
+  kl_vars regs[3] = {2, 2, 2};
+  first[0] = load(h, IN, at, KL_NONE);
+  first[1] = load(h, IN, plus(h, number(h, 64), 1, at), KL_NONE);
+  first[2] = is_less(h, first[0], first[1]);
+  if (how == TESTS_MORE_COPIES) first[1] = other, regs[1] = 0;
+  kl_write_while(&h->w, how == TESTS_ANOTHER ? 1 : 2, 3, first, regs, now);
+  uint32_t x = op(h, subtract, now[0], load(h, IN, plus(h, number(h, 64), 1, at), KL_NONE));
+  if (how == LANES_INSIDE) x = kl_write_shuffle(&h->w, x, 1);
+  next[0] = how == TESTS_MORE_COPIES ? now[0] : now[1];
+  next[1] = how == TESTS_MORE_COPIES ? other : x;
+  next[2] = how == FOR_EVER ? now[2] : is_less(h, next[0], next[1]);
+  if (how == STORES_INSIDE) store(h, OUT, at, x, KL_NONE);
+  kl_write_while_end(&h->w, next);
+  if (how != STORES_INSIDE) store(h, OUT, at, how == MADE_INSIDE ? x : now[0], KL_NONE);
+  for (int64_t i = 0; i < 64; i++) {
+    uint64_t a = in(i), b = in(64 + i);
+    bool once = how == NO_ROUND;
+    while (once ? false : less(a, b)) {
+      uint64_t made_now = made(subtract, a, in(64 + i));
+      a = b, b = made_now;
+      once = how == ALL_ROUNDS;
+    }
+    h->want[i] = a;
+  }
+}
+
 // --- registers -------------------------------------------------------------------------------------------------------
 
 enum { OTHER_COPY = 1, TURNED };
@@ -407,6 +461,15 @@ static const row rows[] = {
   {"what a branch makes, behind it", loop, NULL, BRANCH_BEHIND, "store 1: step 6 is not to be had"},
   {"the round, behind the loop", loop, NULL, INDEX_BEHIND, "store 1: round has no value there"},
   {"a round less", loop, NULL, ONE_ROUND_LESS, "result 0: element 0 comes from elsewhere"},
+  {"rounds of each copy", rounds, NULL, RIGHT, NULL},
+  {"no rounds", rounds, NULL, NO_ROUND, "comes from elsewhere"},
+  {"one round", rounds, NULL, ALL_ROUNDS, "comes from elsewhere"},
+  {"a store in rounds", rounds, NULL, STORES_INSIDE, "a loop of unknown rounds does more than make values"},
+  {"what a round makes, behind the loop", rounds, NULL, MADE_INSIDE, "is not to be had"},
+  {"rounds while what is no truth", rounds, NULL, TESTS_ANOTHER, "which it does not carry"},
+  {"rounds of copies that are not carried", rounds, NULL, TESTS_MORE_COPIES, "the condition has more copies"},
+  {"lanes that exchange in a round", rounds, NULL, LANES_INSIDE, "a shuffle that not all lanes come to"},
+  {"rounds that do not end", rounds, NULL, FOR_EVER, "a loop that does not end"},
   {"a tile in registers", tile, NULL, RIGHT, NULL},
   {"another column", tile, NULL, OTHER_COPY, "result 0: element 32 comes from elsewhere"},
   {"a tile as it was", tile, NULL, TURNED, "result 0: element 1 comes from elsewhere"},

@@ -296,8 +296,21 @@ static const char first_larger[] =
     "  c = pred[] compare(a, b), direction=GE\n  x = f32[] select(c, a, b)\n  k = s32[] select(c, i, j)\n"
     "  ROOT r = (f32[], s32[]) tuple(x, k)\n}\n";
 
+#define ROUNDS                                                                                                         \
+  "e = f32[] parameter(0)\n x = f32[70] parameter(1)\n a = f32[70] parameter(2)\n"                                     \
+  " t = (f32[], f32[70], f32[70]) tuple(e, x, a)\n"                                                                    \
+  " w = (f32[], f32[70], f32[70]) while(t), condition=c, body=b\n ROOT y = f32[70] get-tuple-element(w), index=1"
+static const char rounds[] =
+    "c {\n  s = (f32[], f32[70], f32[70]) parameter(0)\n  e = f32[] get-tuple-element(s), index=0\n"
+    "  l = f32[] constant(7)\n  ROOT r = pred[] compare(e, l), direction=LT\n}\n"
+    "b {\n  s = (f32[], f32[70], f32[70]) parameter(0)\n  e = f32[] get-tuple-element(s), index=0\n"
+    "  x = f32[70] get-tuple-element(s), index=1\n  a = f32[70] get-tuple-element(s), index=2\n"
+    "  d = f32[] multiply(e, e)\n  y = f32[70] subtract(a, x)\n"
+    "  ROOT r = (f32[], f32[70], f32[70]) tuple(d, y, a)\n}\n";
+
 // clang-format off
 static const row rows[] = {
+  {"rounds that data says", ROUNDS, {ABSENT, ABSENT}},
   {"short rows", "p = f32[5,40] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[5] reduce(p, z), dimensions={1}, to_apply=f", {ABSENT, ABSENT}},
   {"packed rows", "p = bf16[9,64] parameter(0)\n z = bf16[] parameter(1)\n ROOT r = bf16[9] reduce(p, z), dimensions={1}, to_apply=f", {ALL, ALL}},
   {"rows", "p = f32[3,1500] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[3] reduce(p, z), dimensions={1}, to_apply=f", {ABSENT, ABSENT}},
@@ -326,7 +339,10 @@ static const kl_target targets[] = {
 
 static kiln_module *parse(const row *r) {
   kiln_module *m = NULL;
-  const char *f = strstr(r->text, ") reduce(") ? first_larger : strstr(r->text, "to_apply") ? sum : "";
+  const char *f = strstr(r->text, ") reduce(")  ? first_larger
+                  : strstr(r->text, "to_apply") ? sum
+                  : strstr(r->text, " while(")  ? rounds
+                                                : "";
   kl_sb b;
   kl_sb_init(&b, cx);
   kl_sbf(&b, "HloModule m\n");
@@ -376,6 +392,7 @@ END_TEST
 // What the verifier must refuse at every place.
 // clang-format off
 static const struct { const char *what, *text; int kinds; } claims[] = {
+  {"rounds that data says", ROUNDS, 1 << STEP_VARS | 1 << ALIGN},
   {"sum of rows", "p = f32[3,1500] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[3] reduce(p, z), dimensions={1}, to_apply=f", 1 << SYNC | 1 << KEEP | 1 << STEP_VARS | 1 << ALIGN},
   {"sum of a long row", "p = f32[1,40000] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[1] reduce(p, z), dimensions={1}, to_apply=f", 1 << STEP_VARS | 1 << ARRIVAL},
   {"sums of long columns", "p = f32[40000,70] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[70] reduce(p, z), dimensions={0}, to_apply=f", 1 << STEP_VARS | 1 << ARRIVAL},

@@ -627,6 +627,13 @@ static leaves evaluate_instr(kl_arena *arena, const kiln_module *m, const kl_com
     for (uint32_t i = 0; i < in->noperands; i++) passed[i] = made[in->operands[i]];
     return evaluate_graph(arena, m, &m->comp[in->called[0]], passed);
   }
+  if (in->op == KL_OP_WHILE) {
+    leaves state = made[in->operands[0]];
+    const kl_comp *again = &m->comp[in->called[0]], *body = &m->comp[in->called[1]];
+    while (integer_of(KILN_PRED, *evaluate_graph(arena, m, again, &state).v[0]))
+      state = evaluate_graph(arena, m, body, &state);
+    return state;
+  }
   r.v = KL_NEW_N(arena, uint64_t *, r.n + 1);
   if (in->op == KL_OP_TUPLE) {
     for (uint32_t i = 0, k = 0; i < in->noperands; i++)

@@ -10,6 +10,8 @@ static const struct {
   const char *text;
   const char *says[6];
 } plan_row[] = {
+  // rounds that data says: what is the same in each stands before them, and what they carry is there behind
+  {'g', 0, "HloModule m\nc { s = (f32[], f32[512], f32[512]) parameter(0) e = f32[] get-tuple-element(s), index=0 l = f32[] constant(0.5) ROOT r = pred[] compare(e, l), direction=GT }\nb { s = (f32[], f32[512], f32[512]) parameter(0) e = f32[] get-tuple-element(s), index=0 x = f32[512] get-tuple-element(s), index=1 a = f32[512] get-tuple-element(s), index=2 q = f32[] multiply(e, e) n = f32[512] negate(a) y = f32[512] add(x, n) ROOT r = (f32[], f32[512], f32[512]) tuple(q, y, a) }\nf { e = f32[] parameter(0) x = f32[512] parameter(1) a = f32[512] parameter(2) t = (f32[], f32[512], f32[512]) tuple(e, x, a) w = (f32[], f32[512], f32[512]) while(t), condition=c, body=b ROOT y = f32[512] get-tuple-element(w), index=1 }\nENTRY e { e = f32[] parameter(0) x = f32[512] parameter(1) a = f32[512] parameter(2) ROOT r = f32[512] fusion(e, x, a), kind=kLoop, calls=f }\n", {"v9 = f32 negate(v8)  ; n\n", "\n    while v6, carrying v4 = v0, then v7; v5 = v1, then v10; v6 = v3, then v12\n      v7 = f32 multiply(v4, v4)", "\n    store v5 to s3[t * 4] contiguous x4 (16-byte accesses)\n"}},
   // registers need leave room for one block alone where there are no more
   {'g', 0, "f32[1031] | r = f32[1031] negate(p0)", {"grid 3 (2 without bounds checks), block 128, registers for 1 a multiprocessor, 32-bit"}},
   {'g', 0, "f32[8192] | r = f32[8192] negate(p0)", {"grid 16 (16 without bounds checks), block 128, registers for 1 a multiprocessor, 32-bit"}},
@@ -146,6 +148,7 @@ static const struct {
   kiln_status status;
   const char *why;
 } refused_row[] = {
+  {'*', 0, "HloModule m\nc { s = (f32[], f32[512], f32[512]) parameter(0) e = f32[] get-tuple-element(s), index=0 l = f32[] constant(0.5) ROOT r = pred[] compare(e, l), direction=GT }\nb { s = (f32[], f32[512], f32[512]) parameter(0) e = f32[] get-tuple-element(s), index=0 x = f32[512] get-tuple-element(s), index=1 a = f32[512] get-tuple-element(s), index=2 q = f32[] multiply(e, e) n = f32[512] negate(a) y = f32[512] reverse(x), dimensions={0} ROOT r = (f32[], f32[512], f32[512]) tuple(q, y, a) }\nf { e = f32[] parameter(0) x = f32[512] parameter(1) a = f32[512] parameter(2) t = (f32[], f32[512], f32[512]) tuple(e, x, a) w = (f32[], f32[512], f32[512]) while(t), condition=c, body=b ROOT y = f32[512] get-tuple-element(w), index=1 }\nENTRY e { e = f32[] parameter(0) x = f32[512] parameter(1) a = f32[512] parameter(2) ROOT r = f32[512] fusion(e, x, a), kind=kLoop, calls=f }\n", KILN_E_UNSUPPORTED, "while inside of a fusion or a map is not compiled: expected one that makes each element of"},
   {'*', 0, "s4[8]{0:E(12)} | r = s4[8] negate(p0)", KILN_E_UNSUPPORTED, "a layout with E(12) is not supported for s4"},
   {'*', 0, "c64[8]{0:E(128)} | r = c64[8] negate(p0)", KILN_E_UNSUPPORTED, "a layout with E(128) is not supported for c64"},
   {'*', 0, "f32[8]{0:M(64)} | r = f32[8] negate(p0)", KILN_E_UNSUPPORTED, "layouts with a metadata prefix (M) are not supported"},
@@ -176,6 +179,59 @@ static const struct {
 
 // Fusions to run in full.
 static const char *const by_hand[] = {
+  // loops whose rounds data says: of scalars and elements; in each other, reading what does not change where a round says
+  "HloModule m\n"
+  "cond { s = (f32[], f32[40,3], f32[40,3], s32[]) parameter(0)\n"
+  "e = f32[] get-tuple-element(s), index=0 lim = f32[] constant(0.001)\n"
+  "ROOT c = pred[] compare(e, lim), direction=GT }\n"
+  "body { s = (f32[], f32[40,3], f32[40,3], s32[]) parameter(0)\n"
+  "e = f32[] get-tuple-element(s), index=0\n"
+  "x = f32[40,3] get-tuple-element(s), index=1\n"
+  "a = f32[40,3] get-tuple-element(s), index=2\n"
+  "k = s32[] get-tuple-element(s), index=3\n"
+  "one = s32[] constant(1)\n"
+  "k2 = s32[] add(k, one)\n"
+  "half = f32[] constant(0.5)\n"
+  "hb = f32[40,3] broadcast(half), dimensions={}\n"
+  "q = f32[40,3] divide(a, x)\n"
+  "t = f32[40,3] add(x, q)\n"
+  "x2 = f32[40,3] multiply(t, hb)\n"
+  "e2 = f32[] multiply(e, half)\n"
+  "ROOT r = (f32[], f32[40,3], f32[40,3], s32[]) tuple(e2, x2, a, k2) }\n"
+  "fused { e = f32[] parameter(0) a = f32[40,3] parameter(1)\n"
+  "z = s32[] constant(0)\n"
+  "one = f32[] constant(1)\n"
+  "x = f32[40,3] broadcast(one), dimensions={}\n"
+  "t = (f32[], f32[40,3], f32[40,3], s32[]) tuple(e, x, a, z)\n"
+  "w = (f32[], f32[40,3], f32[40,3], s32[]) while(t), condition=cond, body=body\n"
+  "y = f32[40,3] get-tuple-element(w), index=1\n"
+  "k = s32[] get-tuple-element(w), index=3\n"
+  "ROOT r = (f32[40,3], s32[]) tuple(y, k) }\n"
+  "ENTRY m { e = f32[] parameter(0) a = f32[40,3] parameter(1)\n"
+  "ROOT f = (f32[40,3], s32[]) fusion(e, a), kind=kLoop, calls=fused }\n",
+  "HloModule m\n"
+  "ic { s = (s32[], f16[6,5], s32[], f16[64], pred[6,5]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] get-tuple-element(s), index=2 ROOT r = pred[] compare(i, n), direction=LT }\n"
+  "ib { s = (s32[], f16[6,5], s32[], f16[64], pred[6,5]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] get-tuple-element(s), index=2 x = f16[6,5] get-tuple-element(s), index=1 t = f16[64] get-tuple-element(s), index=3\n"
+  "b = pred[6,5] get-tuple-element(s), index=4\n"
+  "o = s32[] constant(1) j = s32[] add(i, o) d = f16[1] dynamic-slice(t, i), dynamic_slice_sizes={1} e = f16[] reshape(d) eb = f16[6,5] broadcast(e), dimensions={}\n"
+  "y = f16[6,5] add(x, eb) sn = f16[6,5] sine(y) q = pred[6,5] compare(sn, eb), direction=GT bb = pred[6,5] xor(b, q) z = f16[6,5] select(bb, y, sn)\n"
+  "ROOT r = (s32[], f16[6,5], s32[], f16[64], pred[6,5]) tuple(j, z, n, t, bb) }\n"
+  "oc { s = (s32[], f16[6,5], s32[], f16[64], pred[6,5]) parameter(0) n = s32[] get-tuple-element(s), index=2 z = s32[] constant(6) ROOT r = pred[] compare(n, z), direction=LT }\n"
+  "ob { s = (s32[], f16[6,5], s32[], f16[64], pred[6,5]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] get-tuple-element(s), index=2 x = f16[6,5] get-tuple-element(s), index=1 t = f16[64] get-tuple-element(s), index=3\n"
+  "b = pred[6,5] get-tuple-element(s), index=4\n"
+  "z = s32[] constant(0)\n"
+  "u = (s32[], f16[6,5], s32[], f16[64], pred[6,5]) tuple(z, x, n, t, b)\n"
+  "w = (s32[], f16[6,5], s32[], f16[64], pred[6,5]) while(u), condition=ic, body=ib\n"
+  "x2 = f16[6,5] get-tuple-element(w), index=1 b2 = pred[6,5] get-tuple-element(w), index=4 j = s32[] get-tuple-element(w), index=0\n"
+  "o = s32[] constant(1) k = s32[] add(n, o) nx = f16[6,5] negate(x2) m = s32[] add(i, j)\n"
+  "ROOT r = (s32[], f16[6,5], s32[], f16[64], pred[6,5]) tuple(m, nx, k, t, b2) }\n"
+  "f { q = s32[] parameter(0) p = f16[6,5] parameter(1) t = f16[64] parameter(2) b = pred[6,5] parameter(3) m = s32[] constant(7) n = s32[] and(q, m)\n"
+  "z = s32[] constant(0)\n"
+  "g = f16[64] exponential(t)\n"
+  "s = (s32[], f16[6,5], s32[], f16[64], pred[6,5]) tuple(z, p, n, g, b)\n"
+  "ROOT w = (s32[], f16[6,5], s32[], f16[64], pred[6,5]) while(s), condition=oc, body=ob }\n"
+  "ENTRY e { q = s32[] parameter(0) p = f16[6,5] parameter(1) t = f16[64] parameter(2) b = pred[6,5] parameter(3)\n"
+  "ROOT r = (s32[], f16[6,5], s32[], f16[64], pred[6,5]) fusion(q, p, t, b), kind=kLoop, calls=f }\n",
   // calls of calls, tuples in and out
   "HloModule m\n"
   "half {\n"

@@ -95,6 +95,8 @@ bool kl_needs_kernel(const kl_instr *in);
 // ENTRY, and computations that are run for it with kernels of their own, those of its loops and of branches that have
 // an op which needs one, by computation; `has` is what kl_find_ops says of such ops. What these call is not among them.
 bool *kl_find_run(const kiln_module *m, const bool *has, kl_arena *arena);
+// The same without those of loops that become kernels (choose/private.h).
+bool *kl_find_fused(kl_ctx *cx, const kiln_module *m, const bool *has, kl_arena *arena);
 // Reports what of ENTRY and all that it runs cannot be compiled, each op, up to a number of them.
 kiln_status kl_plan_check_module(kl_ctx *cx, const kiln_module *m);
 // Can this op on these types be compiled? Reports the reason if not. And can a result be what it is?

@@ -1,5 +1,6 @@
 // What can be compiled: which parts of ENTRY become kernels, and which ops on which types the emitter has code for.
 
+#include "lower/choose/private.h"
 #include "lower/choose/walk/walk.h"
 
 #include "ir/custom.h"
@@ -12,8 +13,8 @@ bool kl_is_walked(const kl_instr *in) {
   kl_op_kind k = kl_op_table[in->op].kind;
   if (k == KL_KIND_REDUCE_WINDOW) return kl_window_is_small(in);
   return k <= KL_KIND_STOCHASTIC || k == KL_KIND_TUPLE || k == KL_KIND_GTE || k == KL_KIND_CALL ||
-         k == KL_KIND_FORWARD || k == KL_KIND_MAP || k == KL_KIND_CONDITIONAL || k == KL_KIND_DYNAMIC_SLICE ||
-         k == KL_KIND_DYNAMIC_UPDATE_SLICE || k == KL_KIND_GATHER;
+         k == KL_KIND_FORWARD || k == KL_KIND_MAP || k == KL_KIND_CONDITIONAL || k == KL_KIND_WHILE ||
+         k == KL_KIND_DYNAMIC_SLICE || k == KL_KIND_DYNAMIC_UPDATE_SLICE || k == KL_KIND_GATHER;
 }
 
 bool kl_is_apart(const kl_instr *in) {
@@ -21,7 +22,7 @@ bool kl_is_apart(const kl_instr *in) {
 }
 
 bool kl_needs_kernel(const kl_instr *in) {
-  return kl_is_apart(in) || in->op == KL_OP_FUSION;
+  return kl_is_apart(in) || in->op == KL_OP_FUSION || in->op == KL_OP_WHILE;
 }
 
 // Where elements lie matters to slots and bitcasts only; that they lie somewhere, to all.
@@ -110,6 +111,10 @@ kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c,
   if (in->op == KL_OP_CONSTANT && !in->literal)
     return kl_unsupported(cx, in->span, "constant: the text leaves its values out");
   if (!kl_is_walked(in)) return refuse_op(cx, in);
+  if (in->op == KL_OP_WHILE && !kl_loop_is_private(cx, m, in))
+    return kl_unsupported(cx, in->span,
+                          "while inside of a fusion or a map is not compiled: expected one that makes each element of "
+                          "scalars and of elements at the same index");
   if (in->op == KL_OP_GATHER) return check_gather(cx, in, kl_operand(c, in, 0)->shape);
   if (!in->noperands || !kl_op_is_elementwise(in->op)) {
     return in->op == KL_OP_BITCAST ? check_bitcast(cx, in, kl_operand(c, in, 0)->shape) : KILN_OK;
@@ -136,17 +141,25 @@ static bool *find_computed(kl_ctx *cx, const kiln_module *m) {
   return computed;
 }
 
-// Callers come behind their callees.
-bool *kl_find_run(const kiln_module *m, const bool *has, kl_arena *arena) {
+// Callers come behind their callees. `cx` is NULL where all loops are run.
+static bool *find_run(kl_ctx *cx, const kiln_module *m, const bool *has, kl_arena *arena) {
   bool *run = KL_NEW_N(arena, bool, m->ncomp + 1);
   run[m->entry] = true;
   for (uint32_t i = m->ncomp; i-- > 0;)
     for (uint32_t k = 0; run[i] && k < m->comp[i].ninstr; k++) {
       const kl_instr *in = &m->comp[i].instr[k];
-      bool runs = in->op == KL_OP_WHILE || kl_is_branching(in, has);
+      bool runs = kl_is_branching(in, has) || (in->op == KL_OP_WHILE && !(cx && kl_loop_is_private(cx, m, in)));
       for (uint32_t j = 0; runs && j < in->ncalled; j++) run[in->called[j]] = true;
     }
   return run;
+}
+
+bool *kl_find_run(const kiln_module *m, const bool *has, kl_arena *arena) {
+  return find_run(NULL, m, has, arena);
+}
+
+bool *kl_find_fused(kl_ctx *cx, const kiln_module *m, const bool *has, kl_arena *arena) {
+  return find_run(cx, m, has, arena);
 }
 
 static bool is_loop(const kl_instr *in) {

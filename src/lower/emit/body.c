@@ -38,6 +38,8 @@ static void keep_made(kl_emit *e, const kl_seq *made, kl_val *into) {
     const kl_node *n = &made->nodes[i];
     if (n->kind == KL_NODE_STEP) into[n->index] = e->vals[n->index];
     if (n->kind == KL_NODE_LOOP) keep_made(e, &n->nest->inside, into);
+    for (uint32_t k = 0; n->kind == KL_NODE_WHILE && k < n->nest->ncarried; k++)
+      into[n->nest->carried[k].value] = e->vals[n->nest->carried[k].value];
   }
 }
 
@@ -50,7 +52,8 @@ void kl_leave(kl_emit *e, kl_scope s, const kl_seq *made) {
 
 // --- loops ----------------------------------------------------------------------------------------------------------
 
-// The registers that a carried value is held in: packed where there is such a form, else wide.
+// The registers that a carried value is held in: packed where there is such a form and all have the same rounds, else
+// wide.
 typedef struct held {
   kl_val val; // in the loop
   kb_reg *reg;
@@ -58,10 +61,10 @@ typedef struct held {
 } held;
 
 // v's registers in that form, for copies of the carried value.
-static kb_reg *registers(kl_emit *e, const kl_step *s, uint32_t value, unsigned *n) {
+static kb_reg *registers(kl_emit *e, const kl_step *s, bool pairs, uint32_t value, unsigned *n) {
   kl_emit_shape(e, s->regs);
   kl_val *v = kl_numbered(e, &e->vals[value], e->body->steps[value].regs, KL_NONE, s->regs, KL_NONE);
-  if (kl_has_packed(e, s->dtype)) {
+  if (pairs && kl_has_packed(e, s->dtype)) {
     *n = e->lanes / 2;
     return kl_packed(e, v);
   }
@@ -73,9 +76,9 @@ static kb_reg *registers(kl_emit *e, const kl_step *s, uint32_t value, unsigned 
   return r;
 }
 
-static kl_val of_registers(kl_emit *e, const kl_step *s, kb_reg *r) {
+static kl_val of_registers(kl_emit *e, const kl_step *s, bool pairs, kb_reg *r) {
   kl_val v = {.dtype = s->dtype};
-  if (kl_has_packed(e, s->dtype)) {
+  if (pairs && kl_has_packed(e, s->dtype)) {
     v.packed = r;
     return v;
   }
@@ -96,38 +99,57 @@ static void add_incoming(LLVMValueRef phi, LLVMValueRef v, LLVMBasicBlockRef fro
   LLVMAddIncoming(phi, &v, &from, 1);
 }
 
-// Every loop has a round: the condition stands behind it.
-static void emit_loop(kl_emit *e, const kl_node *node) {
-  kb *k = &e->k;
-  const kl_body *b = e->body;
-  const kl_nest *nest = node->nest;
+// What is carried at first: its registers, before the loop.
+static held *hold(kl_emit *e, const kl_nest *nest, bool pairs) {
   held *carried = KL_NEW_N(e->arena, held, nest->ncarried + 1);
   for (uint32_t i = 0; i < nest->ncarried; i++)
-    carried[i].reg = registers(e, &b->steps[nest->carried[i].value], nest->carried[i].first, &carried[i].n);
-  LLVMBasicBlockRef before = LLVMGetInsertBlock(k->b), round = kl_block(e, "loop"), after;
+    carried[i].reg =
+        registers(e, &e->body->steps[nest->carried[i].value], pairs, nest->carried[i].first, &carried[i].n);
+  return carried;
+}
+
+// The block that begins a round, and there what is carried, to be told what it is in the next one.
+static LLVMBasicBlockRef begin_round(kl_emit *e, const kl_nest *nest, held *carried) {
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(e->k.b), round = kl_block(e, "loop");
   LLVMMoveBasicBlockAfter(round, before);
-  LLVMBuildBr(k->b, round);
-  LLVMPositionBuilderAtEnd(k->b, round);
-  kb_reg first = kb_int(k, e->index, 1, 0), number = {new_phi(e, first), first.kind, 1};
-  add_incoming(number.v, first.v, before);
-  kl_scope s = kl_enter(e);
+  LLVMBuildBr(e->k.b, round);
+  LLVMPositionBuilderAtEnd(e->k.b, round);
   for (uint32_t i = 0; i < nest->ncarried; i++) {
-    const kl_step *step = &b->steps[nest->carried[i].value];
     kb_reg *inside = KL_NEW_N(e->arena, kb_reg, carried[i].n);
     for (unsigned r = 0; r < carried[i].n; r++) {
       inside[r] = carried[i].reg[r];
       inside[r].v = new_phi(e, inside[r]);
       add_incoming(inside[r].v, carried[i].reg[r].v, before);
     }
-    kl_emit_shape(e, step->regs);
     carried[i].reg = inside;
-    e->vals[nest->carried[i].value] = of_registers(e, step, inside);
   }
+  return before;
+}
+
+static void set_carried(kl_emit *e, const kl_nest *nest, bool pairs, const held *carried) {
+  for (uint32_t i = 0; i < nest->ncarried; i++) {
+    const kl_step *step = &e->body->steps[nest->carried[i].value];
+    kl_emit_shape(e, step->regs);
+    e->vals[nest->carried[i].value] = of_registers(e, step, pairs, carried[i].reg);
+  }
+}
+
+// Every loop has a round: the condition stands behind it.
+static void emit_loop(kl_emit *e, const kl_node *node) {
+  kb *k = &e->k;
+  const kl_body *b = e->body;
+  const kl_nest *nest = node->nest;
+  held *carried = hold(e, nest, true);
+  LLVMBasicBlockRef before = begin_round(e, nest, carried), round = LLVMGetInsertBlock(k->b), after;
+  kb_reg first = kb_int(k, e->index, 1, 0), number = {new_phi(e, first), first.kind, 1};
+  add_incoming(number.v, first.v, before);
+  kl_scope s = kl_enter(e);
+  set_carried(e, nest, true, carried);
   e->vars[node->index] = number;
   kl_emit_seq(e, &nest->inside);
   kb_reg **next = KL_NEW_N(e->arena, kb_reg *, nest->ncarried + 1);
   for (uint32_t i = 0; i < nest->ncarried; i++)
-    next[i] = registers(e, &b->steps[nest->carried[i].value], nest->carried[i].next, &carried[i].n);
+    next[i] = registers(e, &b->steps[nest->carried[i].value], true, nest->carried[i].next, &carried[i].n);
   kb_reg up = kb_addi(k, number, 1);
   kb_reg again = kb_icmp(k, LLVMIntNE, up, kb_ilike(k, up, b->vars[node->index].extent));
   LLVMBasicBlockRef last = LLVMGetInsertBlock(k->b);
@@ -139,6 +161,64 @@ static void emit_loop(kl_emit *e, const kl_node *node) {
     for (unsigned r = 0; r < carried[i].n; r++) add_incoming(carried[i].reg[r].v, next[i][r].v, last);
   LLVMPositionBuilderAtEnd(k->b, after);
   kl_leave(e, s, &nest->inside);
+}
+
+// Is one of these true, of any copy or lane?
+static kb_reg any_of(kl_emit *e, const kb_reg *c, unsigned n) {
+  kb *k = &e->k;
+  kb_reg any = c[0];
+  for (unsigned i = 1; i < n; i++) any = kb_or(k, any, c[i]);
+  for (unsigned lanes = any.lanes; lanes % 2 == 0; lanes = any.lanes)
+    any = kb_or(k, kb_slice(k, any, 0, lanes / 2), kb_slice(k, any, lanes / 2, lanes / 2));
+  kb_reg r = kb_slice(k, any, 0, 1);
+  for (unsigned i = 1; i < any.lanes; i++) r = kb_or(k, r, kb_slice(k, any, i, 1));
+  return r;
+}
+
+// What is carried by copies that have another round is what that has made; others keep it. `going` are those of `test`.
+static void keep_ended(kl_emit *e, const kl_step *test, kl_val *going, const kl_step *s, const held *was,
+                       kb_reg *next) {
+  kl_emit_shape(e, s->regs);
+  kl_pair *c = kl_wide(e, kl_numbered(e, going, test->regs, KL_NONE, s->regs, KL_NONE));
+  unsigned parts = kl_is_complex(s->dtype) ? 2 : 1;
+  for (unsigned i = 0; i < was->n; i++) next[i] = kb_select(&e->k, c[i / parts].re, next[i], was->reg[i]);
+}
+
+// The condition stands before a round, of which there may be none. Where a thread has one condition for all that it
+// carries, all of that is from the last round.
+static void emit_while(kl_emit *e, const kl_node *node) {
+  kb *k = &e->k;
+  const kl_body *b = e->body;
+  const kl_nest *nest = node->nest;
+  const kl_step *test = &b->steps[node->index];
+  held *carried = hold(e, nest, false);
+  begin_round(e, nest, carried);
+  LLVMBasicBlockRef head = LLVMGetInsertBlock(k->b), round = kl_block(e, "round"), after = kl_block(e, "");
+  kl_scope s = kl_enter(e);
+  set_carried(e, nest, false, carried);
+  kl_emit_shape(e, test->regs);
+  kb_reg *going = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  for (unsigned i = 0; i < e->nwide; i++) going[i] = e->vals[node->index].wide[i].re;
+  bool one = e->nwide == 1 && e->width == 1;
+  LLVMBuildCondBr(k->b, any_of(e, going, e->nwide).v, round, after);
+  LLVMMoveBasicBlockAfter(round, head);
+  LLVMPositionBuilderAtEnd(k->b, round);
+  kl_emit_seq(e, &nest->inside);
+  kb_reg **next = KL_NEW_N(e->arena, kb_reg *, nest->ncarried + 1);
+  for (uint32_t i = 0; i < nest->ncarried; i++) {
+    const kl_step *step = &b->steps[nest->carried[i].value];
+    next[i] = registers(e, step, false, nest->carried[i].next, &carried[i].n);
+    next[i] = kl_arena_dup(e->arena, next[i], carried[i].n * sizeof *next[i]);
+    if (!one) keep_ended(e, test, &e->vals[node->index], step, &carried[i], next[i]);
+  }
+  LLVMBasicBlockRef last = LLVMGetInsertBlock(k->b);
+  LLVMBuildBr(k->b, head);
+  for (uint32_t i = 0; i < nest->ncarried; i++)
+    for (unsigned r = 0; r < carried[i].n; r++) add_incoming(carried[i].reg[r].v, next[i][r].v, last);
+  LLVMMoveBasicBlockAfter(after, last);
+  LLVMPositionBuilderAtEnd(k->b, after);
+  kl_leave(e, s, NULL);
+  set_carried(e, nest, false, carried);
 }
 
 static void emit_if(kl_emit *e, const kl_node *node) {
@@ -224,6 +304,7 @@ static void emit_node(kl_emit *e, const kl_seq *s, uint32_t i, uint32_t first) {
     emit_store(e, &e->body->stores[n->index]);
     break;
   case KL_NODE_LOOP: emit_loop(e, n); break;
+  case KL_NODE_WHILE: emit_while(e, n); break;
   case KL_NODE_IF: emit_if(e, n); break;
   case KL_NODE_UPDATE: kl_emit_update(e, n); break;
   case KL_NODE_LAST: emit_last(e, n); break;

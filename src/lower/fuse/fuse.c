@@ -4,6 +4,7 @@
 #include "lower/fuse/impl.h"
 
 #include "ir/rewrite/branch.h"
+#include "lower/choose/private.h"
 
 // A kernel's instructions and results at most; users that make a value again at most; of what weighs nothing, bytes and
 // instructions at most, which is made wherever it is wanted; copies of an instruction's code at most.
@@ -17,7 +18,13 @@ bool kl_is_run(const kl_instr *in, const bool *has) {
   return in->op == KL_OP_FUSION || in->op == KL_OP_WHILE || kl_is_branching(in, has);
 }
 
+// Does it stay in the computation? Loops that each thread can run by itself become kernels.
+static bool stays(const kl_fuser *f, uint32_t i) {
+  return kl_is_run(&f->c->instr[i], f->has) && !f->changes[i];
+}
+
 static kl_hero hero_of(const kl_instr *in) {
+  if (in->op == KL_OP_WHILE) return KL_HERO_ROUNDS;
   if (kl_is_walked(in)) return KL_HERO_NONE;
   switch (kl_op_table[in->op].kind) {
   case KL_KIND_REDUCE: return KL_HERO_REDUCTION;
@@ -158,6 +165,18 @@ static double taken(const kl_fuser *f, const kl_instr *in, uint32_t o) {
   }
 }
 
+static bool is_light(const kl_fuser *f, uint32_t i) {
+  return f->bytes_in[i] <= WEIGHTLESS && f->work[i] <= WEIGHTLESS;
+}
+
+// Is operand o of the tuple that a loop begins with made once for all rounds? What the loop does not change may be read
+// at another place in each.
+static bool is_made_first(const kl_fuser *f, const kl_maker *k, const kl_instr *tuple, uint32_t o) {
+  const bool *changes = f->changes[k->rounds];
+  return kl_operand(f->c, tuple, o)->op == KL_OP_CONSTANT || is_light(f, tuple->operands[o]) ||
+         changes[tuple->shape->first_leaf[o]];
+}
+
 // What `x`, which wants an instruction, wants of its operand o.
 static kl_use use_of_operand(kl_fuser *f, const kl_instr *in, uint32_t o, kl_use x) {
   const kl_instr *operand = kl_operand(f->c, in, o);
@@ -167,7 +186,12 @@ static kl_use use_of_operand(kl_fuser *f, const kl_instr *in, uint32_t o, kl_use
   bool same = kl_op_is_elementwise(in->op) || in->op == KL_OP_GET_TUPLE_ELEMENT;
   if (in->op == KL_OP_REDUCE_WINDOW) u.copies *= (double)kl_window_taps(in);
   u.outside = hero == KL_HERO_ALONE && operand->op != KL_OP_CONSTANT;
+  if (in->op == KL_OP_TUPLE && k->hero == KL_HERO_ROUNDS) u.outside = !is_made_first(f, k, in, o);
   if (same && (operand->shape->dtype == KILN_TUPLE || kl_shape_same_dims(operand->shape, in->shape)))
+    u.at = x.at;
+  else if (hero == KL_HERO_ROUNDS)
+    u.at = x.at;
+  else if (in->op == KL_OP_TUPLE && x.at == KL_AT_FULL && kl_shape_same_dims(operand->shape, k->full))
     u.at = x.at;
   else if (in->op == KL_OP_BROADCAST)
     u.at = at_of_spread(f, k, in, x.at);
@@ -215,7 +239,7 @@ static void add_uses_of_operand(kl_fuser *f, uint32_t user, uint32_t i, kl_use x
 static void gather_from(kl_fuser *f, uint32_t user, uint32_t i) {
   const kl_instr *in = &f->c->instr[user];
   const kl_uses *from = &f->uses[user];
-  if (kl_is_run(in, f->has)) return add_use(f, &f->uses[i], (kl_use){.node = f->node_of[user], .outside = true});
+  if (stays(f, user)) return add_use(f, &f->uses[i], (kl_use){.node = f->node_of[user], .outside = true});
   if (f->home[user] != KL_NO_GROUP)
     return add_uses_of_operand(
         f, user, i,
@@ -237,8 +261,12 @@ static bool is_outside(const kl_uses *u) {
   return false;
 }
 
+// The dims that it is made in.
 static const kl_shape *leaf_of(const kl_instr *in) {
-  return kl_shape_leaf_count(in->shape) ? kl_shape_leaf(in->shape, 0) : in->shape;
+  const kl_shape *most = kl_shape_leaf_count(in->shape) ? kl_shape_leaf(in->shape, 0) : in->shape;
+  for (uint32_t l = 1; in->op == KL_OP_WHILE && l < kl_shape_leaf_count(in->shape); l++)
+    if (kl_shape_leaf(in->shape, l)->count > most->count) most = kl_shape_leaf(in->shape, l);
+  return most;
 }
 
 static double count_of(const kl_instr *in) {
@@ -274,6 +302,7 @@ static bool takes_hero(kl_fuser *f, const kl_maker *k, uint32_t i, uint32_t at) 
   case KL_HERO_NONE: return true;
   case KL_HERO_REDUCTION: return takes_reduction(f, k, in, at);
   case KL_HERO_CONTRACTION: return takes_contraction(f, k, i, at);
+  case KL_HERO_ROUNDS: return k->hero == KL_HERO_NONE && at == KL_AT_FULL && kl_shape_same_dims(leaf_of(in), k->full);
   default: return false;
   }
 }
@@ -303,7 +332,7 @@ static bool takes(kl_fuser *f, uint32_t i, const kl_use *u) {
 }
 
 static bool is_weightless(const kl_fuser *f, uint32_t i) {
-  return hero_of(&f->c->instr[i]) == KL_HERO_NONE && f->bytes_in[i] <= WEIGHTLESS && f->work[i] <= WEIGHTLESS;
+  return hero_of(&f->c->instr[i]) == KL_HERO_NONE && is_light(f, i);
 }
 
 static bool made_by_all(kl_fuser *f, uint32_t i, bool beside) {
@@ -324,6 +353,7 @@ static void enter(kl_fuser *f, kl_maker *k, uint32_t i, uint32_t at) {
   kl_hero hero = hero_of(in);
   if (hero == KL_HERO_NONE || k->hero != KL_HERO_NONE) return;
   k->hero = hero;
+  k->rounds = i;
   if (hero != KL_HERO_REDUCTION) return;
   k->space = in;
   k->row_at = at;
@@ -400,10 +430,12 @@ static void write(kl_fuser *f, uint32_t i, uint32_t home, uint32_t at) {
   }
   enter(f, &f->nodes.p[home], i, at);
   note_needs(f, i, home);
-  if (in->shape->dtype == KILN_TUPLE) return write_elements(f, i, home, at);
   f->home[i] = home;
   f->home_at[i] = at;
-  f->nodes.p[home].results++;
+  if (in->shape->dtype == KILN_TUPLE)
+    write_elements(f, i, home, at);
+  else
+    f->nodes.p[home].results++;
 }
 
 bool kl_fuse_lies_otherwise(const kiln_module *m, const kl_comp *c, uint32_t i) {
@@ -492,14 +524,23 @@ static bool is_folded(const kl_fuser *f, const kl_instr *in) {
   return any;
 }
 
+static void find_changes(kl_fuser *f, uint32_t i) {
+  const kl_instr *in = &f->c->instr[i];
+  if (!kl_loop_is_private(f->cx, f->m, in)) return;
+  bool *changes = KL_NEW_N(f->arena, bool, kl_shape_leaf_count(in->shape) + 1);
+  kl_loop_changes(f->m, in, changes);
+  f->changes[i] = changes;
+}
+
 // What is given, and what the chains are that make what is not.
 static void look_forward(kl_fuser *f, const bool *live) {
   for (uint32_t i = 0; i < f->c->ninstr; i++) {
     const kl_instr *in = &f->c->instr[i];
     bool element = in->op == KL_OP_GET_TUPLE_ELEMENT && f->given[in->operands[0]];
     f->home[i] = f->node_of[i] = KL_NO_GROUP;
-    f->given[i] = in->op == KL_OP_PARAMETER || kl_is_run(in, f->has) || element;
-    if (kl_is_run(in, f->has) && live[i]) f->node_of[i] = kl_fuse_node(f, i, true);
+    if (in->op == KL_OP_WHILE) find_changes(f, i);
+    f->given[i] = in->op == KL_OP_PARAMETER || stays(f, i) || element;
+    if (stays(f, i) && live[i]) f->node_of[i] = kl_fuse_node(f, i, true);
     if (element) f->node_of[i] = f->node_of[in->operands[0]];
     f->bytes_in[i] = kl_rough_bytes(in);
     f->folded[i] = hero_of(in) == KL_HERO_REDUCTION;
@@ -524,7 +565,7 @@ static void number_groups(kl_fuser *f, kl_fused *out) {
   for (size_t i = 0; i < f->nodes.n; i++) number[i] = KL_NO_GROUP;
   for (uint32_t i = 0; i < f->c->ninstr; i++) {
     home[i] = KL_NO_GROUP;
-    if (f->home[i] == KL_NO_GROUP) continue;
+    if (f->home[i] == KL_NO_GROUP || f->c->instr[i].shape->dtype == KILN_TUPLE) continue;
     uint32_t *n = &number[kl_fuse_number(f, f->home[i])];
     if (*n == KL_NO_GROUP) *n = out->ngroups++;
     home[i] = *n;
@@ -543,6 +584,7 @@ void kl_fuse_plan(kl_ctx *cx, const kiln_module *m, uint32_t comp, const bool *h
   f.node_of = KL_NEW_N(arena, uint32_t, n);
   f.given = KL_NEW_N(arena, bool, n);
   f.folded = KL_NEW_N(arena, bool, n);
+  f.changes = KL_NEW_N(arena, const bool *, n);
   f.why = KL_NEW_N(arena, uint8_t, n);
   f.uses = KL_NEW_N(arena, kl_uses, n);
   f.work = KL_NEW_N(arena, double, n);

@@ -7,7 +7,14 @@
 #include "lower/fuse/fuse.h"
 
 // What a kernel does beside elements one by one.
-typedef enum kl_hero { KL_HERO_NONE, KL_HERO_REDUCTION, KL_HERO_CONTRACTION, KL_HERO_CHANGE, KL_HERO_ALONE } kl_hero;
+typedef enum kl_hero {
+  KL_HERO_NONE,
+  KL_HERO_REDUCTION,
+  KL_HERO_CONTRACTION,
+  KL_HERO_CHANGE,
+  KL_HERO_ROUNDS, // of a loop that each thread runs by itself
+  KL_HERO_ALONE
+} kl_hero;
 
 // How what is wanted lies to the elements of a node's results, as numbers of its own. FULL: at the same index.
 enum { KL_SPREADS = 6, KL_ORDERS = 6 };
@@ -17,6 +24,7 @@ typedef struct kl_maker {
   uint32_t instr; // that stays; or the first result
   bool stays;
   kl_hero hero;
+  uint32_t rounds;       // of its hero: the loop
   const kl_shape *full;  // dims of the results that are made one by one
   const kl_instr *space; // the first reduction: its operand's dims and the reduced ones
   uint32_t space_at, row_at;
@@ -69,6 +77,7 @@ typedef struct kl_fuser {
   const bool *has; // by computation: it has an op that needs a kernel
   uint32_t *home;  // by instruction: node
   bool *given;
+  const bool **changes;         // by instruction, of a loop that a kernel runs: by leaf, does it change? NULL: others
   uint8_t *why;                 // by instruction: kl_written
   uint32_t *node_of;            // by instruction that stays, or hands on what one makes: that one; KL_NO_GROUP: none
   kl_uses *uses;                // by instruction

@@ -102,13 +102,20 @@ static void note_carried(dropping *x, const kl_nest *nest) {
   }
 }
 
+static bool carries_live(const dropping *x, const kl_nest *nest) {
+  bool any = false;
+  for (uint32_t k = 0; k < nest->ncarried && !any; k++) any = x->live[nest->carried[k].value];
+  return any;
+}
+
 // Symbols have no other numbers, so what they are stays.
 static void find_live(dropping *x, const kl_seq *s) {
   for (uint32_t i = s->n; i-- > 0;) {
     const kl_node *n = &s->nodes[i];
     if (n->kind == KL_NODE_STEP && x->b->steps[n->index].kind == KL_STEP_INDEX) note_live(x, n->index);
     if (n->kind == KL_NODE_UPDATE) note_live(x, n->nest->carried->value);
-    if (n->kind == KL_NODE_LOOP)
+    if (n->kind == KL_NODE_WHILE && carries_live(x, n->nest)) note_live(x, n->index);
+    if (n->kind == KL_NODE_LOOP || n->kind == KL_NODE_WHILE)
       note_carried(x, n->nest);
     else if (n->kind != KL_NODE_STEP || x->live[n->index])
       kl_each_taken(x->b, n, note_live, x);
@@ -144,7 +151,8 @@ static kl_seq keep_live(const dropping *x, const kl_seq *s) {
       node.index = x->number[node.index];
     }
     if (node.nest) node.nest = nest_of_live(x, node.nest);
-    bool may_go = node.kind == KL_NODE_LOOP || node.kind == KL_NODE_IF;
+    if (node.kind == KL_NODE_WHILE) node.index = x->number[node.index];
+    bool may_go = node.kind == KL_NODE_LOOP || node.kind == KL_NODE_WHILE || node.kind == KL_NODE_IF;
     if (may_go && node.nest->inside.n == 0 && node.nest->ncarried == 0) continue;
     nodes[n++] = node;
   }

@@ -167,6 +167,7 @@ void kl_each_taken(const kl_body *b, const kl_node *n, void (*f)(void *arg, uint
   case KL_NODE_IF: return take_guard(&x, n->index);
   case KL_NODE_UPDATE: return take_store(&x, &b->stores[n->index]);
   case KL_NODE_LOOP:
+  case KL_NODE_WHILE:
     for (uint32_t i = 0; i < n->nest->ncarried; i++)
       f(arg, n->nest->carried[i].first), f(arg, n->nest->carried[i].next);
     return;

@@ -167,10 +167,12 @@ typedef struct kl_store {
 } kl_store;
 
 typedef enum kl_node_kind {
-  KL_NODE_STEP,   // index
-  KL_NODE_STORE,  // index
-  KL_NODE_LOOP,   // `inside`, for all values of variable `index` in order
-  KL_NODE_IF,     // `inside` where guard `index` holds; the guard does not depend on reg variables
+  KL_NODE_STEP,  // index
+  KL_NODE_STORE, // index
+  KL_NODE_LOOP,  // `inside`, for all values of variable `index` in order
+  KL_NODE_WHILE, // `inside`, again and again, as long as step `index` is true, a pred that it carries: of each copy and
+                 // each lane by itself. Steps and such loops alone.
+  KL_NODE_IF,    // `inside` where guard `index` holds; the guard does not depend on reg variables
   KL_NODE_UPDATE, // store `index`, a REPLACE: `inside` makes its value from carried[0].value, the element as it is; it
                   // may be done several times
   KL_NODE_MEET,   // what blocks of a cluster have stored in scratch memory is there for all of them; a SYNC, too
@@ -185,7 +187,9 @@ typedef struct kl_seq {
 } kl_seq;
 
 // The step `value` (CARRIED) is `first` in the first round and `next` of the round before in the others. What a loop
-// makes may be used behind it: there it is that of the last round.
+// makes may be used behind it: there it is that of the last round. Of a WHILE, which may have no round, what it carries
+// is there behind it, as its last round left it, and nothing else. A copy, or lane, that has had its rounds keeps what
+// it carries while others have theirs.
 typedef struct kl_carried {
   uint32_t value, first, next;
 } kl_carried;
@@ -193,7 +197,7 @@ typedef struct kl_carried {
 typedef struct kl_node {
   kl_node_kind kind;
   uint32_t index;
-  const struct kl_nest *nest; // LOOP, IF, UPDATE, LAST
+  const struct kl_nest *nest; // LOOP, WHILE, IF, UPDATE, LAST
 } kl_node;
 
 // The blocks that differ in `of`, BLOCK variables, count themselves in element `element`, in the others, of a slot of
@@ -206,7 +210,7 @@ typedef struct kl_arrival {
 
 typedef struct kl_nest {
   kl_seq inside;
-  uint32_t ncarried; // LOOP; UPDATE: 1, of which `first` is KL_NONE
+  uint32_t ncarried; // LOOP, WHILE; UPDATE: 1, of which `first` is KL_NONE
   const kl_carried *carried;
   kl_arrival arrival; // LAST
 } kl_nest;

@@ -164,9 +164,11 @@ static void print_store(printer *x, const kl_node *n, unsigned depth) {
 }
 
 static void print_loop(printer *x, const kl_node *n, unsigned depth) {
-  const kl_var *var = &x->body->vars[n->index];
   indent(x, depth);
-  kl_sbf(x->b, "for %s in 0..%lld", var->name, (long long)var->extent - 1);
+  if (n->kind == KL_NODE_WHILE)
+    kl_sbf(x->b, "while v%u", n->index);
+  else
+    kl_sbf(x->b, "for %s in 0..%lld", x->body->vars[n->index].name, (long long)x->body->vars[n->index].extent - 1);
   for (uint32_t i = 0; i < n->nest->ncarried; i++) {
     const kl_carried *c = &n->nest->carried[i];
     kl_sbf(x->b, "%s v%u = v%u, then v%u", i ? ";" : ", carrying", c->value, c->first, c->next);
@@ -188,7 +190,8 @@ static void print_seq(printer *x, const kl_seq *s, unsigned depth) {
     case KL_NODE_STEP: print_step(x, n->index, depth); break;
     case KL_NODE_STORE:
     case KL_NODE_UPDATE: print_store(x, n, depth); break;
-    case KL_NODE_LOOP: print_loop(x, n, depth); break;
+    case KL_NODE_LOOP:
+    case KL_NODE_WHILE: print_loop(x, n, depth); break;
     case KL_NODE_IF:
       indent(x, depth);
       kl_sbf(x->b, "if g%u\n", n->index);

@@ -130,11 +130,18 @@ static uint32_t words_of(const kl_writer *w, const kl_step *s) {
 typedef struct pinning {
   const kl_writer *w;
   kl_vars loops;
+  uint32_t scope; // the innermost that something it takes stands in
 } pinning;
+
+static void pin_to_step(pinning *x, uint32_t step) {
+  const kl_written *at = &x->w->written.p[step];
+  x->loops |= at->loops;
+  if (at->scope > x->scope) x->scope = at->scope;
+}
 
 static void pin_to_symbol(void *arg, uint32_t symbol) {
   pinning *x = arg;
-  if (!kl_is_counted_in(&x->w->symbols.p[symbol])) x->loops |= x->w->written.p[x->w->symbols.p[symbol].step].loops;
+  if (!kl_is_counted_in(&x->w->symbols.p[symbol])) pin_to_step(x, x->w->symbols.p[symbol].step);
 }
 
 static void pin_to_guard(pinning *x, uint32_t guard) {
@@ -144,25 +151,31 @@ static void pin_to_guard(pinning *x, uint32_t guard) {
 
 // Loops that the step cannot leave: those whose variables it depends on, or something that it takes stands in; all that
 // are open for what `stays`.
-static kl_vars pinned_to(const kl_writer *w, const kl_step *s, const kl_aff *place, bool stays) {
-  pinning x = {w, s->vars};
-  if (stays) return loops_around(w, w->open.n - 1);
-  for (uint32_t i = 0; i < s->noperands; i++) x.loops |= w->written.p[s->operands[i]].loops;
+static pinning pinned_to(const kl_writer *w, const kl_step *s, const kl_aff *place, bool stays) {
+  pinning x = {w, s->vars, 0};
+  if (stays) return (pinning){w, loops_around(w, w->open.n - 1), kl_write_scope(w)};
+  for (uint32_t i = 0; i < s->noperands; i++) pin_to_step(&x, s->operands[i]);
   for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++) pin_to_guard(&x, s->guards[i]);
   if (s->kind == KL_STEP_LOAD) pin_to_guard(&x, s->access.guard);
   if (place) kl_each_symbol(place, pin_to_symbol, &x);
   if (s->expr) kl_each_symbol(s->expr, pin_to_symbol, &x);
-  return x.loops;
+  return x;
+}
+
+// Nests are numbered as they are opened: what stands in one stands in it or in one of a higher number.
+static bool may_leave(const kl_open_nest *n, const pinning *x) {
+  return (n->kind == KL_NODE_LOOP && !kl_has_var(x->loops, n->index)) ||
+         (n->kind == KL_NODE_WHILE && x->scope < n->scope);
 }
 
 // The nest that a step stands in: outside of all loops in whose every round it would make the same, as far as there is
 // room to hold what it makes.
 static size_t level_of(kl_writer *w, const kl_step *s, const kl_aff *place, bool stays) {
   size_t level = w->open.n - 1;
-  kl_vars pinned = pinned_to(w, s, place, stays);
+  pinning pinned = pinned_to(w, s, place, stays);
   uint32_t words = s->kind == KL_STEP_SCALAR ? 0 : words_of(w, s);
   if (w->held + words > MOST_HELD) return level;
-  while (w->open.p[level].kind == KL_NODE_LOOP && !kl_has_var(pinned, w->open.p[level].index)) level--;
+  while (may_leave(&w->open.p[level], &pinned)) level--;
   if (level < w->open.n - 1) w->held += words;
   return level;
 }
@@ -312,16 +325,23 @@ uint32_t kl_find_load(const kl_writer *w, uint32_t slot, const kl_aff *place, ui
   return KL_NONE;
 }
 
+static bool is_in_while(const kl_writer *w) {
+  bool any = false;
+  for (size_t i = 0; i < w->open.n && !any; i++) any = w->open.p[i].kind == KL_NODE_WHILE;
+  return any;
+}
+
 uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, const kl_aff *linear, uint32_t guard,
                        const kl_instr *from) {
   kl_step s = {.kind = KL_STEP_LOAD, .dtype = info->shape->dtype, .instr = from};
   uint32_t n = 0, found = KL_NONE;
   guard = kl_guard_rows(w, info, linear, guard, true);
-  if (w->shifts && kl_load_shifted(w, slot, info, linear, from, &found)) return found;
+  bool together = !is_in_while(w); // lanes in one round
+  if (w->shifts && together && kl_load_shifted(w, slot, info, linear, from, &found)) return found;
   s.access = kl_load_plan(&w->guards, w->arena, info, slot, linear, guard);
   if (w->nshifted && info->kind == KL_SLOT_IN) found = kl_find_load(w, slot, linear, s.access.guard);
   if (found != KL_NONE) return found;
-  while (may_widen(w, n, &s.access, info)) {
+  while (together && may_widen(w, n, &s.access, info)) {
     const kl_exchange *x = &w->exchanges[n];
     const kl_aff *place = kl_exchanged(&w->guards, x, linear);
     uint32_t there;
@@ -334,7 +354,8 @@ uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, co
     n++;
   }
   uint32_t there;
-  if (has_halves(w, &s.access, info, linear, guard) && kl_guard_exchanged(&w->guards, w->filling, guard, &there)) {
+  if (together && has_halves(w, &s.access, info, linear, guard) &&
+      kl_guard_exchanged(&w->guards, w->filling, guard, &there)) {
     const kl_aff *place = kl_exchanged(&w->guards, w->filling, linear);
     s.access = kl_load_plan(&w->guards, w->arena, info, slot, place, there);
     return kl_write_exchange(w, w->filling, write_step(w, &s, place, false));
@@ -499,9 +520,7 @@ const kl_aff *kl_write_index(kl_writer *w, uint32_t value, kl_interval in) {
 
 // --- nests ----------------------------------------------------------------------------------------------------------
 
-void kl_write_loop(kl_writer *w, uint32_t var, uint32_t n, const uint32_t *first, const kl_vars *regs,
-                   uint32_t *carried) {
-  open_nest(w, KL_NODE_LOOP, var);
+static void carry(kl_writer *w, uint32_t n, const uint32_t *first, const kl_vars *regs, uint32_t *carried) {
   for (uint32_t i = 0; i < n; i++) {
     const kl_step *from = &w->steps.p[first[i]];
     carried[i] =
@@ -510,15 +529,44 @@ void kl_write_loop(kl_writer *w, uint32_t var, uint32_t n, const uint32_t *first
   }
 }
 
-void kl_write_loop_end(kl_writer *w, const uint32_t *next) {
+static const kl_nest *close_loop(kl_writer *w, const uint32_t *next) {
   kl_open_nest *n = innermost(w);
   kl_nest *nest = KL_NEW(w->arena, kl_nest);
   for (size_t i = 0; i < n->carried.n; i++) n->carried.p[i].next = next[i];
   nest->ncarried = (uint32_t)n->carried.n;
   nest->carried = VEC_FREEZE(w->cx, w->arena, &n->carried);
-  uint32_t var = n->index;
   nest->inside = close_nest(w);
-  add_node(w, (kl_node){KL_NODE_LOOP, var, nest});
+  return nest;
+}
+
+void kl_write_loop(kl_writer *w, uint32_t var, uint32_t n, const uint32_t *first, const kl_vars *regs,
+                   uint32_t *carried) {
+  open_nest(w, KL_NODE_LOOP, var);
+  carry(w, n, first, regs, carried);
+}
+
+void kl_write_loop_end(kl_writer *w, const uint32_t *next) {
+  uint32_t var = innermost(w)->index;
+  add_node(w, (kl_node){KL_NODE_LOOP, var, close_loop(w, next)});
+}
+
+void kl_write_while(kl_writer *w, uint32_t test, uint32_t n, const uint32_t *first, const kl_vars *regs,
+                    uint32_t *carried) {
+  open_nest(w, KL_NODE_WHILE, 0);
+  carry(w, n, first, regs, carried);
+  innermost(w)->index = carried[test];
+}
+
+// What it carries stands where the loop does, from then on.
+void kl_write_while_end(kl_writer *w, const uint32_t *next) {
+  uint32_t test = innermost(w)->index;
+  const kl_nest *nest = close_loop(w, next);
+  add_node(w, (kl_node){KL_NODE_WHILE, test, nest});
+  for (uint32_t i = 0; i < nest->ncarried; i++) {
+    kl_written *at = &w->written.p[nest->carried[i].value];
+    at->scope = kl_write_scope(w);
+    at->loops = loops_around(w, w->open.n - 1);
+  }
 }
 
 void kl_write_meet(kl_writer *w) {

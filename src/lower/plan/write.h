@@ -78,9 +78,9 @@ const char *kl_why_unsound(const kl_aff *e);
 
 // Stores go into the innermost loop or branch that is open, and so do steps, but that a step which would make the same
 // in every round of a loop stands before it. What is made inside of a branch is there only inside; what is made in a
-// loop, behind it as the last round left it.
+// loop, behind it as the last round left it; of a WHILE what it carries.
 typedef struct kl_open_nest {
-  kl_node_kind kind; // LOOP, IF, LAST; STEP: the body
+  kl_node_kind kind; // LOOP, WHILE, IF, LAST; STEP: the body
   uint32_t index, scope;
   kl_arrival arrival; // LAST
   VEC(kl_node) nodes;
@@ -181,6 +181,10 @@ const kl_aff *kl_write_index(kl_writer *w, uint32_t value, kl_interval in);
 void kl_write_loop(kl_writer *w, uint32_t var, uint32_t n, const uint32_t *first, const kl_vars *regs,
                    uint32_t *carried);
 void kl_write_loop_end(kl_writer *w, const uint32_t *next);
+// A WHILE. All that it carries depends on regs[i], among them those that the pred `test` does, one of what is carried.
+void kl_write_while(kl_writer *w, uint32_t test, uint32_t n, const uint32_t *first, const kl_vars *regs,
+                    uint32_t *carried);
+void kl_write_while_end(kl_writer *w, const uint32_t *next);
 // What the last of the blocks that differ in a->of does.
 void kl_write_last(kl_writer *w, const kl_arrival *a);
 void kl_write_last_end(kl_writer *w);

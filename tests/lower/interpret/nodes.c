@@ -169,6 +169,55 @@ static void run_loop(machine *m, const kl_node *n, kl_vars open) {
   }
 }
 
+// Of a copy that a truth is about, which may be one of more that are carried.
+static bool goes_on(const machine *m, uint32_t test, uint32_t thread, const int64_t *at) {
+  return integer_of(KILN_PRED, operand_at(m, test, thread, at)) != 0;
+}
+
+enum { MOST_ROUNDS = 10000 };
+
+// A thread whose copies have all had their rounds does nothing; a copy of one that has not keeps what it had.
+static void run_while(machine *m, const kl_node *n, kl_vars open) {
+  const kl_body *b = m->body;
+  bool *before = m->active, some = true;
+  size_t ncarried = 0;
+  for (uint32_t i = 0; i < n->nest->ncarried; i++) ncarried += m->copies[n->nest->carried[i].value];
+  uint64_t *room = KL_NEW_N(m->arena, uint64_t, ncarried + 1);
+  carry(m, n->nest, true, room);
+  m->active = kl_arena_dup(m->arena, before, (m->nthreads + 1) * sizeof *before);
+  for (unsigned round = 0; some; round++) {
+    REQUIRE(m, round < MOST_ROUNDS, "a loop that does not end");
+    some = false;
+    for (uint32_t t = 0; t < m->nthreads; t++) {
+      bool goes = false;
+      for (uint32_t k = 0; before[t] && k < m->copies[n->index]; k++) {
+        int64_t at[KL_MAX_VARS];
+        to_point(b, b->steps[n->index].regs, KL_NONE, k, at);
+        goes = goes || goes_on(m, n->index, t, at);
+      }
+      m->active[t] = goes;
+      some = some || goes;
+    }
+    if (!some) break;
+    run_seq(m, &n->nest->inside, open);
+    for (uint32_t t = 0; t < m->nthreads; t++) {
+      uint64_t *now = room;
+      for (uint32_t i = 0; m->active[t] && i < n->nest->ncarried; i++)
+        for (uint32_t k = 0; k < m->copies[n->nest->carried[i].value]; k++) {
+          const kl_carried *c = &n->nest->carried[i];
+          int64_t at[KL_MAX_VARS];
+          to_point(b, b->steps[c->value].regs, KL_NONE, k, at);
+          *now++ = goes_on(m, n->index, t, at) ? operand_at(m, c->next, t, at) : values_of(m, c->value, t)[k];
+        }
+      now = room;
+      for (uint32_t i = 0; m->active[t] && i < n->nest->ncarried; i++)
+        for (uint32_t k = 0; k < m->copies[n->nest->carried[i].value]; k++)
+          values_of(m, n->nest->carried[i].value, t)[k] = *now++;
+    }
+  }
+  m->active = before;
+}
+
 static void run_if(machine *m, const kl_node *n, kl_vars open) {
   bool *before = m->active, some = false;
   m->active = kl_arena_dup(m->arena, before, (m->nthreads + 1) * sizeof *before);
@@ -236,6 +285,7 @@ static void run_seq(machine *m, const kl_seq *s, kl_vars open) {
     case KL_NODE_STEP: run_step(m, n->index); break;
     case KL_NODE_STORE: run_store(m, &m->body->stores[n->index]); break;
     case KL_NODE_LOOP: run_loop(m, n, open); break;
+    case KL_NODE_WHILE: run_while(m, n, open); break;
     case KL_NODE_IF: run_if(m, n, open); break;
     case KL_NODE_UPDATE: run_update(m, n, open); break;
     case KL_NODE_LAST: run_last(m, n); break;

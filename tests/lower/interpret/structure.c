@@ -284,6 +284,38 @@ static void check_loop(machine *m, scope *s, const kl_node *n) {
   for (uint32_t i = 0; i < n->nest->ncarried; i++) s->had[n->nest->carried[i].value] = false;
 }
 
+static void check_values_only(machine *m, const kl_seq *seq) {
+  for (uint32_t i = 0; i < seq->n; i++) {
+    kl_node_kind kind = seq->nodes[i].kind;
+    REQUIRE(m, kind == KL_NODE_STEP || kind == KL_NODE_WHILE, "a loop of unknown rounds does more than make values");
+    if (kind == KL_NODE_WHILE) check_values_only(m, &seq->nodes[i].nest->inside);
+  }
+}
+
+// What is carried is had inside and behind; what is made inside, only there.
+static void check_while(machine *m, scope *s, const kl_node *n) {
+  const kl_body *b = m->body;
+  bool *before = s->had, carries = false;
+  check_values_only(m, &n->nest->inside);
+  for (uint32_t i = 0; i < n->nest->ncarried; i++) {
+    const kl_carried *c = &n->nest->carried[i];
+    check_carried(m, s, c, c->first);
+    carries = carries || c->value == n->index;
+  }
+  REQUIRE(m, carries && type_of(m, n->index) == KILN_PRED, "a loop while step %u, which it does not carry", n->index);
+  for (uint32_t i = 0; i < n->nest->ncarried; i++) {
+    const kl_carried *c = &n->nest->carried[i];
+    REQUIRE(m, !(b->steps[n->index].regs & ~b->steps[c->value].regs), "step %u: the condition has more copies",
+            c->value);
+    s->times[c->value]++;
+    before[c->value] = true;
+  }
+  s->had = kl_arena_dup(m->arena, before, (b->nsteps + 1) * sizeof *before);
+  check_seq(m, s, &n->nest->inside);
+  for (uint32_t i = 0; i < n->nest->ncarried; i++) check_carried(m, s, &n->nest->carried[i], n->nest->carried[i].next);
+  s->had = before;
+}
+
 static void check_if(machine *m, scope *s, const kl_node *n) {
   bool *before = s->had;
   check_guard_at(m, s, n->index, 0, "branch on guard", n->index);
@@ -344,6 +376,7 @@ static void check_seq(machine *m, scope *s, const kl_seq *seq) {
       s->times[b->nsteps + n->index]++;
       break;
     case KL_NODE_LOOP: check_loop(m, s, n); break;
+    case KL_NODE_WHILE: check_while(m, s, n); break;
     case KL_NODE_IF: check_if(m, s, n); break;
     case KL_NODE_UPDATE: check_update(m, s, n); break;
     case KL_NODE_LAST: check_last(m, s, n); break;

@@ -78,6 +78,7 @@ static value origin(const kl_reader *r, value v) {
     const kl_instr *in = &c->instr[v.instr];
     if (in->op == KL_OP_PARAMETER && v.frame && !r->frames[v.frame].scalars) {
       const kl_frame *f = &r->frames[v.frame];
+      if (f->carried && f->carried[v.leaf]) return v;
       v.instr = r->frames[f->parent].comp->instr[f->caller].operands[f->first_operand + in->number];
       v.frame = f->parent;
     } else if (in->op == KL_OP_GET_TUPLE_ELEMENT) {

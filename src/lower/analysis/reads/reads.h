@@ -46,6 +46,7 @@ typedef struct kl_frame {
   bool scalars;
   uint32_t rank;
   const kl_aff *const *index;
+  const bool *carried; // by leaf of parameter 0, in rounds of a loop: it is not the caller's operand; NULL: all are
 } kl_frame;
 
 // What one element needs of an operand, in the variables that its own index is given in. Range and runtime variables

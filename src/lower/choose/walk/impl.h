@@ -58,7 +58,17 @@ kiln_status kl_make_window(kl_walk *w, kl_wanted *n, const kl_node_needs *d);
 // Is no element of the difference above 0, whatever is given? NaN aside.
 bool kl_is_nonpositive(const kiln_module *m, const kl_comp *c, const kl_instr *in);
 
+// rounds.c: loops whose rounds data says.
+void kl_need_rounds(kl_walk *w, kl_node_needs *d, const kl_wanted *n);
+kiln_status kl_make_rounds(kl_walk *w, kl_wanted *n, bool *done);
+// Sets the step of what rounds carry; false: the node is nothing that they do.
+bool kl_find_carried(kl_walk *w, kl_wanted *n);
+// Is it what a loop changes?
+bool kl_carries(kl_walk *w, const kl_wanted *n);
+
 // steps.c
+// Makes what a node needs and then the node. Leaves nothing of its own on the stack but where it fails.
+kiln_status kl_resolve(kl_walk *w, uint32_t root, uint32_t *step);
 bool kl_is_splat(const kl_instr *in, uint32_t leaf);
 bool kl_is_loaded(const kl_instr *in, uint32_t leaf);
 

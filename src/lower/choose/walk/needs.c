@@ -303,6 +303,7 @@ void kl_needs_of_node(walk *w, const node *n, needs *d) {
   case KL_KIND_CALL: d->alias = true; return need_root(w, d, n, 0, 0);
   case KL_KIND_MAP: return need_mapped(w, d, n);
   case KL_KIND_CONDITIONAL: return need_branches(w, d, n);
+  case KL_KIND_WHILE: return kl_need_rounds(w, d, n);
   case KL_KIND_PAD: return need_padded(w, d, n);
   case KL_KIND_REDUCE_WINDOW: return kl_need_window(w, d, n);
   case KL_KIND_CONCATENATE: return need_concatenated(w, d, n);

@@ -77,7 +77,7 @@ static bool is_frame(const void *arg, uint32_t id) {
   const kl_sought *x = arg;
   const kl_frame *f = x->what, *g = &x->w->frames.p[id];
   return f->parent == g->parent && f->caller == g->caller && f->first_operand == g->first_operand &&
-         f->scalars == g->scalars && f->rank == g->rank &&
+         f->scalars == g->scalars && f->carried == g->carried && f->rank == g->rank &&
          (f->rank == 0 || memcmp(f->index, g->index, f->rank * sizeof *f->index) == 0);
 }
 

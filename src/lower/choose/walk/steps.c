@@ -193,7 +193,11 @@ static kiln_status visit(walk *w, node *n, bool *done) {
   }
   if (!n->open) st = kl_plan_check_op(w->cx, w->plan->module, c, &c->instr[n->instr]);
   n->open = true;
-  if (st == KILN_OK) {
+  if (st == KILN_OK && kl_find_carried(w, n)) {
+    *done = true;
+  } else if (st == KILN_OK && kl_carries(w, n)) {
+    st = kl_make_rounds(w, n, done);
+  } else if (st == KILN_OK) {
     kl_needs_of_node(w, n, &d);
     *done = ready(w, &d) && !d.asks;
     const node *only = *done && d.alias ? w->nodes.p[d.nodes.p[0]] : NULL;
@@ -213,8 +217,7 @@ static kiln_status refuse_elsewhere(walk *w) {
   return kl_unsupported(w->cx, in->span, "%.*s is wanted at other indices than those it is made at", KL_FMT(name));
 }
 
-// Leaves nothing of its own on the stack but where it fails.
-static kiln_status resolve(walk *w, uint32_t root, uint32_t *step) {
+kiln_status kl_resolve(walk *w, uint32_t root, uint32_t *step) {
   size_t below = w->stack.n; // of what called is made for
   VEC_PUSH(w->cx, &w->stack, root);
   while (w->stack.n > below) {
@@ -254,6 +257,8 @@ void kl_walk_free(walk *w) {
   VEC_FREE(w->cx, &w->given);
   VEC_FREE(w->cx, &w->shared);
   VEC_FREE(w->cx, &w->stack);
+  VEC_FREE(w->cx, &w->loops);
+  VEC_FREE(w->cx, &w->rounds);
   kl_runtimes_destroy(&w->runtimes);
   kl_ids_free(w->cx, &w->frame_ids);
   kl_ids_free(w->cx, &w->node_ids);
@@ -266,7 +271,7 @@ static uint32_t rank_of(const walk *w, uint32_t instr, uint32_t leaf) {
 kiln_status kl_walk_want(walk *w, uint32_t instr, uint32_t leaf, uint32_t guard, const kl_aff *const *index,
                          uint32_t *step) {
   uint32_t id = kl_want(w, 0, instr, leaf, guard, rank_of(w, instr, leaf), index);
-  return resolve(w, id, step);
+  return kl_resolve(w, id, step);
 }
 
 static uint32_t give(walk *w, uint32_t frame, uint32_t instr, uint32_t leaf, uint32_t rank, const kl_aff *const *index,
@@ -297,7 +302,7 @@ kiln_status kl_walk_call(walk *w, uint32_t caller, const kl_comp *comp, const ui
     for (uint32_t l = 0; l < kl_shape_leaf_count(comp->instr[comp->params[i]].shape); l++)
       give(w, frame, comp->params[i], l, 0, NULL, args[at++]);
   for (uint32_t l = 0; l < kl_shape_leaf_count(kl_root(comp)->shape); l++)
-    KL_TRY(resolve(w, kl_want(w, frame, comp->root, l, KL_NONE, 0, NULL), &results[l]));
+    KL_TRY(kl_resolve(w, kl_want(w, frame, comp->root, l, KL_NONE, 0, NULL), &results[l]));
   return KILN_OK;
 }
 
@@ -313,7 +318,7 @@ kiln_status kl_walk_apply(kl_walk *w, uint32_t caller, const kl_comp *comp, cons
   }
   for (uint32_t l = 0; l < kl_shape_leaf_count(kl_root(comp)->shape); l++) {
     uint32_t rank = kl_shape_leaf(kl_root(comp)->shape, l)->rank;
-    KL_TRY(resolve(w, kl_want(w, frame, comp->root, l, KL_NONE, rank, index), &results[l]));
+    KL_TRY(kl_resolve(w, kl_want(w, frame, comp->root, l, KL_NONE, rank, index), &results[l]));
   }
   return KILN_OK;
 }

@@ -74,6 +74,8 @@ typedef struct kl_walk {
   uint32_t nnamed;
   kl_ids frame_ids, node_ids;
   VEC(uint32_t) stack;
+  VEC(struct kl_loop *) loops;    // that have been met
+  VEC(struct kl_rounds *) rounds; // that have been begun
 } kl_walk;
 
 void kl_walk_begin(kl_walk *w, kl_ctx *cx, kl_plan *plan, kl_slots *slots, kl_writer *writer);

@@ -429,6 +429,11 @@ static void count_seq(counting *c, const kl_seq *s, const inside *around) {
       c->warps.extent[n->index] = 1;
       c->sum.instructions += OF_A_ROUND * b->vars[n->index].extent * warps;
       break;
+    case KL_NODE_WHILE: // as if it had one round
+      c->sum.exact = c->sum.load.asked.exact = false;
+      count_seq(c, &n->nest->inside, around);
+      c->sum.instructions += OF_A_ROUND * warps;
+      break;
     case KL_NODE_IF:
       count_guard(c, n->index, warps);
       c->sum.instructions += OF_A_BRANCH * warps;

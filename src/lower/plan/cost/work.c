@@ -2,6 +2,9 @@
 
 #include "lower/plan/cost/impl.h"
 
+// Of a loop that ends when data says so.
+enum { ROUNDS = 16 };
+
 static double of_seq(const kl_plan *p, const kl_body *b, const kl_seq *s);
 
 static double of_node(const kl_plan *p, const kl_body *b, const kl_node *n) {
@@ -9,6 +12,7 @@ static double of_node(const kl_plan *p, const kl_body *b, const kl_node *n) {
   switch (n->kind) {
   case KL_NODE_STEP: return kl_step_instructions(p, b, &b->steps[n->index]) + b->steps[n->index].access.nchunks;
   case KL_NODE_STORE: return b->stores[n->index].access.nchunks;
+  case KL_NODE_WHILE: return ROUNDS * inside;
   case KL_NODE_LOOP: return (double)b->vars[n->index].extent * inside;
   default: return inside;
   }

@@ -1,7 +1,7 @@
 // Bodies: variables, guards, and the walk over their nodes in order.
 //
 // A value is there from where it is made to the end of the branch that it is made in; of loops, the last round's stays.
-// What a loop carries is there inside.
+// What a loop carries is there inside; of loops that may have no round that alone is there behind them.
 
 #include "lower/plan/verify/check.h"
 
@@ -191,7 +191,7 @@ static bool is_uniform(const kl_check *k, kl_vars vars) {
   const kl_body *b = k->body;
   if (kl_bound(b, KL_BIND_THREAD)) return false; // the last block may have idle ones
   for (const kl_place *p = k->place; p; p = p->up)
-    if (p->kind == KL_NODE_IF && kl_guard_vars(b, p->index) & vars) return false;
+    if (p->kind == KL_NODE_WHILE || (p->kind == KL_NODE_IF && kl_guard_vars(b, p->index) & vars)) return false;
   return true;
 }
 
@@ -359,12 +359,41 @@ static kiln_status check_if(kl_check *k, const kl_node *n) {
   return KILN_OK;
 }
 
-// What is made of the element is there inside only, and nothing inside is done for others.
+// Nothing inside is done for others.
 static bool makes_values_only(const kl_seq *s) {
-  for (uint32_t i = 0; i < s->n; i++)
-    if (s->nodes[i].kind != KL_NODE_STEP) return false;
+  for (uint32_t i = 0; i < s->n; i++) {
+    const kl_node *n = &s->nodes[i];
+    if (n->kind == KL_NODE_WHILE ? !n->nest || !makes_values_only(&n->nest->inside) : n->kind != KL_NODE_STEP)
+      return false;
+  }
   return true;
 }
+
+// Copies of the condition say of which copies there is another round: all that is carried has as many.
+static kiln_status check_while(kl_check *k, const kl_node *n) {
+  const kl_body *b = k->body;
+  const kl_nest *nest = n->nest;
+  size_t made = k->made.n;
+  bool carries = false;
+  KL_TRY(check_firsts(k, nest));
+  for (uint32_t i = 0; i < nest->ncarried; i++) {
+    kl_look_at(k, KL_OF_STEP, nest->carried[i].value);
+    carries |= nest->carried[i].value == n->index;
+    if (n->index < b->nsteps && b->steps[n->index].regs & ~b->steps[nest->carried[i].value].regs)
+      return kl_refute(k, "v%u has copies that it has not", n->index);
+  }
+  kl_look_at(k, KL_OF_BODY, 0);
+  if (!carries || b->steps[n->index].dtype != KILN_PRED)
+    return kl_refute(k, "a loop while v%u, which is no truth that it carries", n->index);
+  if (!makes_values_only(&nest->inside)) return kl_refute(k, "a loop of unknown rounds does more than make values");
+  KL_TRY(check_seq(k, &nest->inside));
+  for (uint32_t i = 0; i < nest->ncarried; i++) KL_TRY(check_carried(k, nest->carried[i].value, nest->carried[i].next));
+  forget(k, made);
+  for (uint32_t i = 0; i < nest->ncarried; i++) make(k, nest->carried[i].value);
+  return KILN_OK;
+}
+
+// What is made of the element is there inside only.
 
 static kiln_status check_update(kl_check *k, const kl_node *n) {
   size_t made = k->made.n;
@@ -432,6 +461,7 @@ static kiln_status check_last(kl_check *k, const kl_node *n) {
 static kiln_status check_inside(kl_check *k, const kl_node *n) {
   switch (n->kind) {
   case KL_NODE_LOOP: return check_loop(k, n);
+  case KL_NODE_WHILE: return check_while(k, n);
   case KL_NODE_IF: return check_if(k, n);
   case KL_NODE_LAST: return check_last(k, n);
   default: return check_update(k, n);
