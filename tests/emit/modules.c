@@ -437,7 +437,8 @@ START_TEST(bodies_are_cut) {
 }
 END_TEST
 
-// A loop over a counter and an array, of which `body` makes y, as the manifest has it: how many launches there are, how
+// A loop over a counter and an array, of which `body` makes y, and of which XLA would have said that it has two rounds,
+// as the manifest has it: how many launches there are, how
 // many of these are copies, how many steps of which kinds.
 START_TEST(loops_are_these) {
   static const struct {
@@ -476,7 +477,8 @@ START_TEST(loops_are_these) {
            "ROOT r = (s32[], f32[64,32], s32[]) tuple(j, y, n) }\n"
            "ENTRY e { p = f32[64,32] parameter(0) q = s32[] parameter(1) m = s32[] constant(15) n = s32[] and(q, m) "
            "z = s32[] constant(0) t = (s32[], f32[64,32], s32[]) tuple(z, p, n) "
-           "w = (s32[], f32[64,32], s32[]) while(t), condition=again, body=body "
+           "w = (s32[], f32[64,32], s32[]) while(t), condition=again, body=body, "
+           "backend_config={\"known_trip_count\":{\"n\":\"2\"}} "
            "ROOT r = f32[64,32] get-tuple-element(w), index=1 }\n",
            row[k].limit, row[k].body);
     kiln_module *m = parse_text("loop.hlo");
