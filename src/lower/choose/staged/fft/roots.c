@@ -10,18 +10,21 @@ typedef struct root {
   quad re, im;
 } root;
 
-// cos and sin of a quarter turn times x, |x| <= 1/2, by their series.
+// cos and sin of a quarter turn times x, |x| <= 1/2, by their series, from its end on: term k is so many parts of the
+// one before it.
 static root small_root(quad x) {
+#define INVERSE(k) ((quad)1 / ((2 * (k)-1) * (2 * (k)))), ((quad)1 / ((2 * (k)) * (2 * (k) + 1)))
+  static const quad parts[] = {INVERSE(15), INVERSE(14), INVERSE(13), INVERSE(12), INVERSE(11),
+                               INVERSE(10), INVERSE(9),  INVERSE(8),  INVERSE(7),  INVERSE(6),
+                               INVERSE(5),  INVERSE(4),  INVERSE(3),  INVERSE(2),  INVERSE(1)};
+#undef INVERSE
   const quad quarter = (quad)0x1.921fb54442d18p+0 + (quad)0x1.1a62633145c07p-54 - (quad)0x1.f1976b7ed8fbcp-110;
-  quad a = x * quarter, square = a * a, even = 1, odd = a;
-  root r = {1, a};
-  for (int k = 1; k < 16; k++) {
-    even *= -square / ((2 * k - 1) * (2 * k));
-    odd *= -square / ((2 * k) * (2 * k + 1));
-    r.re += even;
-    r.im += odd;
+  quad a = x * quarter, square = a * a, even = 1, odd = 1;
+  for (size_t k = 0; k < sizeof parts / sizeof *parts; k += 2) {
+    even = 1 - square * parts[k] * even;
+    odd = 1 - square * parts[k + 1] * odd;
   }
-  return r;
+  return (root){even, a * odd};
 }
 
 // exp(-2 pi i k / n), 0 <= k < n.
