@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { O_EMIT = O_OTHERS, O_OUT, O_EACH, O_PREFIX, O_AFTER, O_DEPFILE, O_JOBS };
+enum { O_EMIT = O_OTHERS, O_OUT, O_EACH, O_PREFIX, O_CODE, O_AFTER, O_DEPFILE, O_JOBS };
 static const option options[] = {
     COMPILE_OPTIONS("sm_70 to sm_121, with a or f where NVIDIA has it, or host (default sm_90); several, as "
                     "sm_80,sm_90,\nfor one header, artifact or JSON with all of them"),
@@ -18,6 +18,8 @@ static const option options[] = {
     {"-o", "OUT", "write to this file (default -, standard output)"},
     {"--each", NULL, "every fusion of ENTRY by itself, all that can be; with -o OUT into OUT/NAME.KIND"},
     {"--prefix", "NAME", "what a header's names begin with (default: the module's name)"},
+    {"--code", "KIND",
+     "what a header has: ptx (default), or cubin, by ptxas or nvJitLink, which runs on GPUs of one generation"},
     {"--print-after", "PASS", "print the IR after this pass (build, early-cse, dce) or after all, to standard error"},
     {"--depfile", "FILE", "write a make rule that says what OUT was made of, for build systems"},
     {"-j", "N", "of a folder: files at once (default: all cores)"},
@@ -142,6 +144,10 @@ static int read_words(job *j) {
     return refuse("--prefix '%s': expected a name in C: letters, digits and '_'", j->prefix);
   if (j->prefix && strcmp(j->kind->name, "header") != 0)
     return refuse("--prefix '%s': expected --emit header beside it", j->prefix);
+  if (v[O_CODE] && strcmp(v[O_CODE], "ptx") != 0 && strcmp(v[O_CODE], "cubin") != 0)
+    return refuse("--code '%s': expected ptx or cubin", v[O_CODE]);
+  if (v[O_CODE] && strcmp(j->kind->name, "header") != 0)
+    return refuse("--code '%s': expected --emit header beside it", v[O_CODE]);
   j->out = v[O_OUT] && strcmp(v[O_OUT], "-") != 0 ? v[O_OUT] : NULL;
   if (v[O_EACH] && !j->out && j->kind->binary)
     return refuse("--each: expected -o and a folder for files of --emit %s", j->kind->name);
@@ -155,9 +161,10 @@ static int read_words(job *j) {
 
 static int put_named_header(const job *j, FILE *to, const kiln_bundle *b) {
   bool each = j->a->values[O_EACH] != NULL;
+  bool cubins = j->a->values[O_CODE] && strcmp(j->a->values[O_CODE], "cubin") == 0;
   const char *module = j->prefix ? j->prefix : kiln_module_name(j->m);
   char *prefix = header_prefix(module, !j->prefix || each ? j->p.fusion : NULL);
-  int status = prefix ? put_header(to, prefix, b) : no_memory();
+  int status = prefix ? put_header(to, j->cx, prefix, b, cubins) : no_memory();
   free(prefix);
   return status;
 }

@@ -25,6 +25,14 @@ static void write_ptx(const header *h, const char *ptx) {
   fprintf(to, ";\n#ifdef __GNUC__\n#pragma GCC diagnostic pop\n#endif\n\n");
 }
 
+static void write_cubin(const header *h, const machine_code *code) {
+  header_put(h, "static const unsigned char @_cubin");
+  fprintf(h->to, "%s[] = {", header_code_name(h).text);
+  for (size_t i = 0; i < code->size; i++)
+    fprintf(h->to, "%s%u,", i % 32 ? "" : "\n    ", (unsigned)(unsigned char)code->bytes[i]);
+  fprintf(h->to, "\n};\n\n");
+}
+
 // As words of a little-endian machine, which whoever runs a GPU has.
 static void write_constants(const header *h) {
   const kiln_manifest *m = h->m;
@@ -53,7 +61,7 @@ static void write_loading(const header *h) {
   header_put(h, "(const kiln_entry_points *d, @_kernels *k) {\n  static const char *const names[] = {");
   for (size_t i = 0; i < h->m->launch_count; i++) fprintf(h->to, "%s\"%s\"", i ? ", " : "", h->m->launches[i].kernel);
   fprintf(h->to, "};\n  int code = d->cuModuleLoadData(&k->%s, ", module);
-  header_put(h, "@_ptx");
+  header_put(h, h->cubins ? "@_cubin" : "@_ptx");
   fprintf(h->to,
           "%s);\n"
           "  if (code) k->%s = 0;\n"
@@ -83,13 +91,15 @@ static void write_unloading(const header *h) {
 enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, NO_BINARY_FOR_GPU = 209 };
 
 // Which devices run code for a target, as kiln_bundle_choose has it: "a" is for one architecture, "f" for its family
-// from there on, others for whatever is newer.
+// from there on, others for whatever is newer; of machine code for newer ones of the same generation.
 static void write_condition_of(const header *h, size_t i) {
   unsigned sm = 0;
   char variant = 0;
   sscanf(header_manifest(h, i)->target, "sm_%u%c", &sm, &variant);
   if (variant == 'a' || (variant == 'f' && sm == 101))
     fprintf(h->to, "sm == %u", sm);
+  else if (h->cubins && !variant)
+    fprintf(h->to, "sm / 10 == %u && sm >= %u", sm / 10, sm);
   else if (variant == 'f')
     fprintf(h->to, "sm / 10 == %u && sm >= %u && sm != 101", sm / 10, sm);
   else
@@ -427,8 +437,10 @@ void header_implementation(header h) {
   write_reading(&h);
   for (size_t i = 0; i < header_codes(&h); i++) {
     header one = of_target(&h, i % h.n, i >= h.n);
-    const kiln_artifact *a = one.less ? header_less(&h, i - h.n) : kiln_bundle_get(h.b, i);
-    write_ptx(&one, kiln_artifact_text(a, KILN_TEXT_PTX, NULL));
+    if (h.cubins)
+      write_cubin(&one, &h.cubins[i]);
+    else
+      write_ptx(&one, kiln_artifact_text(header_artifact(&h, i), KILN_TEXT_PTX, NULL));
     write_loading(&one);
     write_launch(one);
   }

@@ -20,8 +20,12 @@ size_t header_codes(const header *h) {
   return header_has_less(h) ? 2 * h->n : h->n;
 }
 
+const kiln_artifact *header_artifact(const header *h, size_t i) {
+  return i < h->n ? kiln_bundle_get(h->b, i) : header_less(h, i - h->n);
+}
+
 const kiln_manifest *header_code(const header *h, size_t i) {
-  return i < h->n ? header_manifest(h, i) : kiln_artifact_manifest(header_less(h, i - h->n));
+  return kiln_artifact_manifest(header_artifact(h, i));
 }
 
 header_name header_code_name(const header *h) {

@@ -172,14 +172,11 @@ static void write_declarations(const header *h) {
   fprintf(to, "  void *function[%zu];\n", functions(h));
   header_put(h, "} @_kernels;\n\n");
   if (m->constant_bytes) header_put(h, "extern const uint64_t @_constants[@_CONSTANT_BYTES / 8];\n\n");
-  if (h->n > 1)
-    header_put(
-        h, "// Loads the code of the first target that the device of the thread's current context can run; the driver\n"
-           "// compiles it here. 0, the driver's code, or 209 (CUDA_ERROR_NO_BINARY_FOR_GPU) where there is none.\n");
-  else
-    header_put(
-        h,
-        "// Loads the code into the thread's current context; the driver compiles it here. 0, or the driver's code.\n");
+  header_put(h, h->n > 1
+                    ? "// Loads the code of the first target that the device of the thread's current context can run.\n"
+                    : "// Loads the code into the thread's current context.\n");
+  header_put(h, h->cubins ? "// 0, or the driver's code" : "// The driver compiles it here. 0, or the driver's code");
+  header_put(h, h->n > 1 ? ", or 209 (CUDA_ERROR_NO_BINARY_FOR_GPU) where there is none.\n" : ".\n");
   header_put(h, "int @_load(const kiln_entry_points *d, @_kernels *k);\n"
                 "void @_unload(const kiln_entry_points *d, @_kernels *k);\n\n");
   fprintf(to, "// Enqueues %zu kernel%s%s on the stream%s. Device addresses of:\n", most_launches(h),
@@ -276,15 +273,23 @@ static int check_common(const kiln_bundle *b) {
   return 0;
 }
 
-int put_header(FILE *to, const char *prefix, const kiln_bundle *b) {
+static int make_cubins(kiln_context *cx, header *h) {
+  h->cubins = calloc(header_codes(h), sizeof *h->cubins);
+  int status = h->cubins ? 0 : out_of_memory((int64_t)header_codes(h));
+  for (size_t i = 0; !status && i < header_codes(h); i++) status = make_cubin(cx, header_artifact(h, i), &h->cubins[i]);
+  return status;
+}
+
+static void free_cubins(header *h) {
+  for (size_t i = 0; h->cubins && i < header_codes(h); i++) free(h->cubins[i].bytes);
+  free(h->cubins);
+}
+
+static int write_header(FILE *to, header h) {
   char *text = NULL;
   size_t size = 0, declarations = 0;
-  int status = check_common(b);
-  if (status) return status;
-  header h = {open_memstream(&text, &size), b, kiln_bundle_count(b), NULL, false, prefix, 0};
+  h.to = open_memstream(&text, &size);
   bool ok = h.to != NULL;
-  h.m = header_manifest(&h, 0);
-  h.less = header_has_less(&h); // what callers are told to keep to
   if (ok) {
     write_declarations(&h);
     ok = fflush(h.to) == 0;
@@ -299,4 +304,15 @@ int put_header(FILE *to, const char *prefix, const kiln_bundle *b) {
     fprintf(stderr, "kiln compile: no memory for a header\n");
   free(text);
   return ok ? 0 : EXIT_BAD_INPUT;
+}
+
+int put_header(FILE *to, kiln_context *cx, const char *prefix, const kiln_bundle *b, bool cubins) {
+  header h = {.b = b, .n = kiln_bundle_count(b), .prefix = prefix};
+  h.m = header_manifest(&h, 0);
+  h.less = header_has_less(&h); // what callers are told to keep to
+  int status = check_common(b);
+  if (!status && cubins) status = make_cubins(cx, &h);
+  if (!status) status = write_header(to, h);
+  free_cubins(&h);
+  return status;
 }

@@ -10,6 +10,7 @@ typedef struct header {
   size_t n;               // targets
   const kiln_manifest *m; // of the one that is written; of what all have in common any
   bool less;              // what is written is for buffers of less alignment
+  machine_code *cubins;   // of each of header_codes, in place of PTX, or NULL
   const char *prefix;     // what everything is called after
   int indent;             // of the code that is written
 } header;
@@ -23,6 +24,7 @@ bool header_has_less(const header *h);
 // All there are: each target's, then each target's for less alignment.
 size_t header_codes(const header *h);
 const kiln_manifest *header_code(const header *h, size_t i);
+const kiln_artifact *header_artifact(const header *h, size_t i);
 // Behind names that each of them has for itself, where there are several: "_sm_90_less".
 typedef struct header_name {
   char text[40];
