@@ -34,8 +34,9 @@
 // rng-bit-generator gives XLA's bits. The state is u64[2] {key, counter}, for Philox (also the default algorithm) also
 // u64[3] {key, counter low, high}; with two words the key is the counter's high word. Results are any integers and
 // floats but complex; of types below 32 bits each takes the low bits of a word of 32. Which counter goes with which
-// element, and how far the counter moves, is written in rng.c. rng has no determined results, and the state of
-// rng-get-and-update-state outlives the program: both are refused.
+// element, and how far the counter moves, is written in rng.c. rng gives the numbers of docs/numerics.md, the same each
+// time it is done; its logarithm and cosine have their bounds. The state of rng-get-and-update-state outlives the
+// program: it is refused.
 // In a module of one replica and one partition a collective is what it is for one device: its operand, zeros where a
 // permutation sends that nothing; the device's numbers are 0. Custom calls count by their targets (ir/custom.h): those
 // that say something of an array are that array, TopK is topk, AllocateBuffer anything at all; LAPACK's trsm is

@@ -4,6 +4,7 @@
 // KILN_EXPAND_SEED runs one seed alone and prints its text.
 #include "drawn.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 // --- random bits ----------------------------------------------------------------------------------------------------
@@ -34,6 +35,31 @@ static void draw_bits(drawn *d, kl_sb *calls, kl_dtype first) {
   kl_sbf(&d->text, "  ROOT t = (u64[%u], ", words);
   put_dims(&d->text, kl_info(t)->name, d->rank, d->dims);
   kl_sbf(&d->text, ") tuple(n, %s)\n", more ? "y" : "b");
+}
+
+// --- random numbers -------------------------------------------------------------------------------------------------
+
+static bool has_random_numbers(kl_dtype t) {
+  return t == KILN_PRED || has_random_bits(t);
+}
+
+// Two of them, needed in one order or the other; ends are parameters, or computed within bounds.
+static void draw_numbers(drawn *d, kl_sb *calls, kl_dtype first) {
+  (void)calls;
+  kl_dtype t = has_random_numbers(first) ? first : draw_type(has_random_numbers);
+  const char *name = kl_info(t)->name, *ends = kl_is_float(t) && chance(25) ? "c" : "b";
+  kl_sbf(&d->text, "  a = %s[] parameter(0)\n  b = %s[] parameter(1)\n", name, name);
+  if (*ends == 'c') kl_sbf(&d->text, "  c = %s[] tanh(b)\n", name);
+  for (int k = 0; k < 2; k++) {
+    draw_dims(d, 0);
+    kl_sbf(&d->text, "  x%d = ", k);
+    put_shape(d, name);
+    kl_sbf(&d->text, " rng(a, %s), distribution=rng_%s\n  y%d = ", ends,
+           kl_is_float(t) && chance(50) ? "normal" : "uniform", k);
+    put_shape(d, name);
+    kl_sbf(&d->text, kl_is_float(t) ? " negate(x%d)\n" : " not(x%d)\n", k);
+  }
+  kl_sb_puts(&d->text, chance(50) ? "  ROOT t = tuple(x0, y1)\n" : "  ROOT t = tuple(y1, x0, x1)\n");
 }
 
 // --- batch norms ----------------------------------------------------------------------------------------------------
@@ -165,7 +191,7 @@ static void draw_ragged(drawn *d, kl_sb *calls, kl_dtype first) {
 
 // --- running --------------------------------------------------------------------------------------------------------
 
-static drawing *const kinds[] = {draw_bits, draw_norm, draw_ragged};
+static drawing *const kinds[] = {draw_bits, draw_norm, draw_ragged, draw_numbers};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static void run_one(unsigned number, bool print) {
@@ -177,7 +203,7 @@ static void run_one(unsigned number, bool print) {
   drop_drawn(m, &d);
 }
 
-enum { SLICES = 20, CASES = 160 };
+enum { SLICES = 20, CASES = 200 };
 
 START_TEST(random_ops) {
   const char *alone = getenv("KILN_EXPAND_SEED");
@@ -218,6 +244,18 @@ static const char *const known[] = {
     "z = s32[] constant(0) t = (s32[], u64[2], u32[5]) tuple(z, s, b) "
     "w = (s32[], u64[2], u32[5]) while(t), condition=less, body=step "
     "ROOT r = (u16[9], (s32[], u64[2], u32[5])) tuple(f, w) }",
+    // Each time it is done it gives the same: in a loop, and where it is called twice.
+    "fused { a = f32[] parameter(0) b = f32[] parameter(1) x = f32[9] rng(a, b), distribution=rng_normal "
+    "y = f32[9] rng(a, b), distribution=rng_normal ROOT z = f32[9] subtract(y, x) }\n"
+    "less { p = (s32[], f32[9]) parameter(0) i = s32[] get-tuple-element(p), index=0 n = s32[] constant(3) "
+    "ROOT r = pred[] compare(i, n), direction=LT }\n"
+    "step { p = (s32[], f32[9]) parameter(0) i = s32[] get-tuple-element(p), index=0 o = s32[] constant(1) "
+    "j = s32[] add(i, o) x = f32[9] get-tuple-element(p), index=1 l = f32[] constant(-2) h = f32[] constant(3) "
+    "y = f32[9] rng(l, h), distribution=rng_uniform s = f32[9] add(x, y) ROOT w = (s32[], f32[9]) tuple(j, s) }\n"
+    "ENTRY e { a = f32[] parameter(0) b = f32[] parameter(1) f = f32[9] fusion(a, b), kind=kLoop, calls=fused "
+    "g = f32[9] call(a, b), to_apply=fused z = s32[] constant(0) t = (s32[], f32[9]) tuple(z, g) "
+    "w = (s32[], f32[9]) while(t), condition=less, body=step "
+    "ROOT r = (f32[9], (s32[], f32[9])) tuple(f, w) }",
 };
 
 START_TEST(known_calls) {
@@ -232,7 +270,68 @@ START_TEST(known_calls) {
 }
 END_TEST
 
+// --- which numbers --------------------------------------------------------------------------------------------------
+
+// Word i of the stream, by the text of docs/numerics.md.
+static uint32_t philox_word(uint64_t key, uint64_t stream, uint64_t i) {
+  uint32_t x[4] = {(uint32_t)(i / 4), (uint32_t)(i / 4 >> 32), (uint32_t)stream, (uint32_t)(stream >> 32)};
+  uint32_t k[2] = {(uint32_t)key, (uint32_t)(key >> 32)};
+  for (int round = 0; round < 10; round++) {
+    uint64_t p = (uint64_t)x[0] * 0xd2511f53u, q = (uint64_t)x[2] * 0xcd9e8d57u;
+    uint32_t y[4] = {(uint32_t)(q >> 32) ^ x[1] ^ k[0], (uint32_t)q, (uint32_t)(p >> 32) ^ x[3] ^ k[1], (uint32_t)p};
+    memcpy(x, y, sizeof x);
+    k[0] += 0x9e3779b9u;
+    k[1] += 0xbb67ae85u;
+  }
+  return x[i % 4];
+}
+
+// Four of them, which are needed in the order of their streams, not in that of the text; the last one by nothing.
+static const char streams[] =
+    "HloModule m\nENTRY m {\n"
+    "  z = f32[] constant(0)\n  o = f32[] constant(1)\n  a = s32[] constant(-5)\n  b = s32[] constant(7)\n"
+    "  c = s64[] constant(-3000000000)\n  e = s64[] constant(9000000000)\n"
+    "  unused = f32[3] rng(z, o), distribution=rng_uniform\n"
+    "  wide = s64[33] rng(c, e), distribution=rng_uniform\n"
+    "  normal = f32[1,4099] rng(z, o), distribution=rng_normal\n"
+    "  whole = s32[101] rng(a, b), distribution=rng_uniform\n"
+    "  real = f32[7,11]{0,1} rng(z, o), distribution=rng_uniform\n"
+    "  ROOT r = (f32[7,11]{0,1}, s32[101], f32[1,4099], s64[33]) tuple(real, whole, normal, wide)\n}\n";
+
+START_TEST(numbers_are_those_of_the_rule) {
+  static float real[77] __attribute__((aligned(16))), normal[4099] __attribute__((aligned(16)));
+  static int32_t whole[101] __attribute__((aligned(16)));
+  static int64_t wide[33] __attribute__((aligned(16)));
+  kiln_module *m = parse(streams);
+  ck_assert_uint_eq(philox_word(0, 0, 0), 0x6627e8d5); // as Salmon et al. have it
+  ck_assert_uint_eq(philox_word(0, 0, 3), 0x9b00dbd8);
+  for (int gpu = 0; gpu < 2; gpu++) {
+    double sum = 0, squares = 0;
+    run_on(cx, m, gpu ? 3 : HOST, 1, 0, NULL, (void *[]){real, whole, normal, wide}, streams);
+    for (int i = 0; i < 77; i++) // columns first
+      ck_assert(real[i % 11 * 7 + i / 11] == (float)(philox_word(0x6b696c6e, 0, (uint64_t)i) >> 8) * 0x1p-24f);
+    for (int i = 0; i < 101; i++)
+      ck_assert_int_eq(whole[i], (int)((uint64_t)philox_word(0x6b696c6e, 1, (uint64_t)i) * 12 >> 32) - 5);
+    for (int i = 0; i < 4099; i++) {
+      double u = ((philox_word(0x6b696c6e, 2, (uint64_t)i) >> 8) + 1) * 0x1p-24;
+      double v = (philox_word(0x6b696c6e, 2, (uint64_t)i + 4099) >> 8) * 0x1p-24;
+      ck_assert(fabs(normal[i] - sqrt(-2 * log(u)) * cos(6.283185307179586 * v)) < 1e-5);
+      sum += normal[i];
+      squares += normal[i] * normal[i];
+    }
+    ck_assert(fabs(sum / 4099) < 4 / sqrt(4099.0) && fabs(squares / 4099 - 1) < 4 * sqrt(2 / 4099.0));
+    for (int i = 0; i < 33; i++) {
+      uint64_t low = philox_word(0x6b696c6e, 3, 2 * (uint64_t)i),
+               high = philox_word(0x6b696c6e, 3, 2 * (uint64_t)i + 1);
+      unsigned __int128 product = (unsigned __int128)(high << 32 | low) * 12000000000u;
+      ck_assert_int_eq(wide[i], (int64_t)(product >> 64) - 3000000000);
+    }
+  }
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("expand", EACH(open_batches, close_batches), {random_ops, SLICES},
-                   {known_calls, sizeof known / sizeof *known});
+                   {known_calls, sizeof known / sizeof *known}, {numbers_are_those_of_the_rule});
 }

@@ -226,8 +226,6 @@ END_TEST
 static const struct {
   const char *body, *reason;
 } refused[] = {
-    {"p = f32[] parameter(0) q = f32[] parameter(1) ROOT r = f32[4] rng(p, q), distribution=rng_uniform",
-     "not determined"},
     {"ROOT r = u64[2] rng-get-and-update-state(), delta=4", "outlives the program"},
 };
 

@@ -1,4 +1,4 @@
-// Random numbers: rng-bit-generator with the bits that XLA gives, and stochastic-convert.
+// Random numbers: rng-bit-generator with the bits that XLA gives, rng as docs/numerics.md has it, stochastic-convert.
 //
 // The two generators are those of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011): Threefry2x32
 // with 20 rounds and Philox4x32 with 10. Which counter goes with which element is XLA's choice and told below.
@@ -201,8 +201,189 @@ kiln_status kl_ev_rng_bits(kl_ev *ev, const kl_comp *c, const kl_instr *in, cons
   return status;
 }
 
+// --- rng ----------------------------------------------------------------------------------------------------------
+
+// Walks from i, operands first and from left to right, over what is not done yet, and counts each rng. True: `at` was
+// found, which is not counted.
+static bool count_needed(const kl_comp *c, uint32_t i, uint32_t at, bool *done, uint32_t *path, uint64_t *found) {
+  uint32_t depth = 0;
+  path[depth++] = i;
+  while (depth) {
+    uint32_t now = path[depth - 1], k = 0;
+    const kl_instr *in = &c->instr[now];
+    while (k < in->noperands && done[in->operands[k]]) k++;
+    if (done[now]) {
+      depth--;
+    } else if (k < in->noperands) {
+      path[depth++] = in->operands[k];
+    } else {
+      done[now] = true;
+      if (now == at) return true;
+      *found += in->op == KL_OP_RNG;
+      depth--;
+    }
+  }
+  return false;
+}
+
+// How many are found before, from the root on and then from the others as they stand.
+static uint64_t stream_of(kl_ev *ev, const kl_comp *c, uint32_t at) {
+  size_t marks = c->ninstr * sizeof(bool), steps = (c->ninstr + 1) * sizeof(uint32_t);
+  bool *done = kl_alloc(ev->cx, marks);
+  uint32_t *path = kl_alloc(ev->cx, steps);
+  uint64_t found = 0;
+  memset(done, 0, marks);
+  bool there = count_needed(c, c->root, at, done, path, &found);
+  for (uint32_t i = 0; i < c->ninstr && !there; i++) there = count_needed(c, i, at, done, path, &found);
+  kl_free(ev->cx, done, marks);
+  kl_free(ev->cx, path, steps);
+  return found;
+}
+
+typedef struct random_job {
+  uint64_t stream;
+  int64_t first; // word
+  bool wide;
+  kl_dtype t;            // of results
+  unsigned digits, more; // of a float: how many bits count; added in the last place
+  uint64_t from, to;     // of an integer or a truth, signs drawn out
+  void *out;
+} random_job;
+
+static uint64_t word_of(const random_job *job, int64_t i) {
+  uint64_t j = (uint64_t)(job->first + i), per = job->wide ? 2 : 4, counter[2] = {j / per, job->stream};
+  quad q = philox(0x6b696c6e, counter);
+  return job->wide ? (uint64_t)q.v[j % 2 * 2 + 1] << 32 | q.v[j % 2 * 2] : q.v[j % 4];
+}
+
+static void fractions(void *arg, uint32_t worker, int64_t begin, int64_t end) {
+  const random_job *job = arg;
+  for (int64_t i = begin; i < end; i++) {
+    uint64_t top = word_of(job, i) >> ((job->wide ? 64 : 32) - job->digits);
+    kl_element_set(job->t, job->out, i, 0,
+                   kl_float_encode(job->t, ldexp((double)(top + job->more), -(int)job->digits)));
+  }
+}
+
+static void integers(void *arg, uint32_t worker, int64_t begin, int64_t end) {
+  const random_job *job = arg;
+  uint64_t range = job->to - job->from;
+  for (int64_t i = begin; i < end; i++) {
+    uint64_t w = word_of(job, i), v;
+    if (job->t == KILN_PRED)
+      v = job->from != job->to ? w >> 31 : job->from;
+    else if (job->wide)
+      v = job->from + (uint64_t)((unsigned __int128)w * range >> 64);
+    else
+      v = job->from + (w * (uint32_t)range >> 32);
+    kl_element_set(job->t, job->out, i, 0, job->t == KILN_PRED ? v : v & kl_int_mask(job->t));
+  }
+}
+
+static kiln_status random_integers(kl_ev *ev, random_job *job, const kl_instr *in, const kl_evval *const *operands,
+                                   kl_evval *out) {
+  bool open = ev->intervals && !(kl_ev_exact(operands[0]) && kl_ev_exact(operands[1]));
+  uint64_t ends[2];
+  for (int k = 0; k < 2; k++) {
+    uint64_t bits = kl_element_get(job->t, kl_ev_plane(operands[k], KL_EV_DATA), 0, 0);
+    ends[k] = job->t == KILN_PRED ? bits != 0 : kl_is_signed(job->t) ? (uint64_t)kl_int_decode(job->t, bits) : bits;
+  }
+  job->from = ends[0];
+  job->to = ends[1];
+  KL_TRY(kl_ev_new(ev, in->shape, false, false, out));
+  job->out = kl_ev_plane(out, KL_EV_DATA);
+  kl_ev_parallel(ev, in->shape->count, 1 << 10, integers, job);
+  kiln_status status = open && in->shape->count ? kl_ev_open(ev, out) : KILN_OK;
+  if (status != KILN_OK) kl_ev_free(ev, out);
+  return status;
+}
+
+// Values of a chain of ops, each freed when the next one is there.
+typedef struct chain {
+  kl_ev *ev;
+  const kl_shape *s;
+  kiln_status status;
+} chain;
+
+static void then(chain *c, kl_op op, kl_evval *v, const kl_evval *other, bool other_first) {
+  kl_evval next = {0};
+  if (c->status != KILN_OK) return;
+  const kl_evval *a = other && other_first ? other : v, *b = !other ? NULL : other_first ? v : other;
+  c->status = kl_ev_apply_op(c->ev, op, c->s, a, b, &next);
+  kl_ev_free(c->ev, v);
+  *v = next;
+}
+
+static void begin_fractions(chain *c, random_job *job, int64_t first, unsigned more, kl_evval *v) {
+  if (c->status == KILN_OK) c->status = kl_ev_new(c->ev, c->s, false, false, v);
+  if (c->status != KILN_OK) return;
+  job->first = first;
+  job->more = more;
+  job->out = kl_ev_plane(v, KL_EV_DATA);
+  kl_ev_parallel(c->ev, c->s->count, 1 << 10, fractions, job);
+}
+
+static void number(chain *c, double x, kl_evval *v) {
+  if (c->status == KILN_OK) c->status = kl_ev_new(c->ev, c->s, true, false, v);
+  if (c->status != KILN_OK) return;
+  kl_element_set(c->s->dtype, kl_ev_plane(v, KL_EV_DATA), 0, 0, kl_float_encode(c->s->dtype, x));
+}
+
+// An operand in the type that is computed in, everywhere.
+static void end_of(chain *c, const kl_evval *operand, kl_evval *v) {
+  kl_shape one = *operand->shape;
+  kl_evval wide = {0};
+  one.dtype = c->s->dtype;
+  if (c->status == KILN_OK && operand->shape->dtype != one.dtype)
+    c->status = kl_ev_apply_op(c->ev, KL_OP_CONVERT, &one, operand, NULL, &wide);
+  else if (c->status == KILN_OK)
+    wide = kl_ev_share(operand, operand->shape);
+  if (c->status == KILN_OK) c->status = kl_ev_spread(c->ev, &wide, c->s, v);
+  kl_ev_free(c->ev, &wide);
+}
+
+// uniform: from + f (to - from); normal: from + to sqrt(-2 log u) cos(2 pi f), with u = f + 2^-digits of other words.
+static kiln_status random_floats(kl_ev *ev, random_job *job, const kl_instr *in, const kl_evval *const *operands,
+                                 kl_evval *out) {
+  kl_shape s = *in->shape;
+  s.dtype = job->t = job->wide ? KILN_F64 : KILN_F32;
+  chain c = {ev, &s, KILN_OK};
+  kl_evval v = {0}, from = {0}, to = {0}, u = {0}, x = {0};
+  bool normal = in->more->distribution == KL_RNG_NORMAL;
+  job->digits = (unsigned)kl_info(normal ? s.dtype : in->shape->dtype)->man_bits + 1;
+  end_of(&c, operands[0], &from);
+  end_of(&c, operands[1], &to);
+  begin_fractions(&c, job, normal ? s.count : 0, 0, &v);
+  if (normal) {
+    number(&c, 6.283185307179586, &x);
+    then(&c, KL_OP_MULTIPLY, &v, &x, false);
+    then(&c, KL_OP_COS, &v, NULL, false);
+    begin_fractions(&c, job, 0, 1, &u);
+    then(&c, KL_OP_LOG, &u, NULL, false);
+    kl_ev_free(ev, &x);
+    number(&c, -2, &x);
+    then(&c, KL_OP_MULTIPLY, &u, &x, false);
+    then(&c, KL_OP_SQRT, &u, NULL, false);
+    then(&c, KL_OP_MULTIPLY, &v, &u, true);
+  } else {
+    then(&c, KL_OP_SUBTRACT, &to, &from, false);
+  }
+  then(&c, KL_OP_MULTIPLY, &v, &to, false);
+  then(&c, KL_OP_ADD, &v, &from, true);
+  if (c.status == KILN_OK && in->shape->dtype != s.dtype)
+    c.status = kl_ev_apply_op(ev, KL_OP_CONVERT, in->shape, &v, NULL, out);
+  else if (c.status == KILN_OK)
+    *out = kl_ev_share(&v, in->shape);
+  kl_evval *all[] = {&v, &from, &to, &u, &x};
+  for (size_t k = 0; k < KL_COUNT(all); k++) kl_ev_free(ev, all[k]);
+  return c.status;
+}
+
 kiln_status kl_ev_rng(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands, kl_evval *out) {
-  return kl_ev_refuse(ev, in, "its results are not determined; rng-bit-generator's are");
+  kl_dtype t = in->shape->dtype;
+  if (in->shape->dynamic) return kl_ev_refuse(ev, in, "its number of elements is not known");
+  random_job job = {.t = t, .wide = kl_info(t)->bits == 64, .stream = stream_of(ev, c, (uint32_t)(in - c->instr))};
+  return kl_is_float(t) ? random_floats(ev, &job, in, operands, out) : random_integers(ev, &job, in, operands, out);
 }
 
 kiln_status kl_ev_rng_state(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,

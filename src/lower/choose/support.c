@@ -77,7 +77,7 @@ static kiln_status refuse_op(kl_ctx *cx, const kl_instr *in) {
   switch (kl_op_table[in->op].kind) {
   case KL_KIND_RNG:
     return kl_unsupported(cx, in->span,
-                          "rng is not compiled: its results are not determined; expected rng-bit-generator");
+                          "rng is not compiled here: expected pred, integers or floats in dimensions of known size");
   case KL_KIND_RNG_STATE:
     return kl_unsupported(cx, in->span,
                           "rng-get-and-update-state is not compiled: its state outlives the program; expected a state "

@@ -6,6 +6,7 @@ static const kl_expander *expander_of(const kiln_module *m, const kl_comp *c, co
   const kl_expander *x = NULL;
   switch (kl_op_table[in->op].kind) {
   case KL_KIND_RNG_BITS: x = &kl_expand_rng; break;
+  case KL_KIND_RNG: x = &kl_expand_random; break;
   case KL_KIND_BATCH_NORM: x = &kl_expand_norm; break;
   case KL_KIND_DOT: x = in->op == KL_OP_RAGGED_DOT ? &kl_expand_ragged : NULL; break;
   case KL_KIND_DIMENSION_SIZE: x = &kl_expand_size; break;
@@ -80,8 +81,8 @@ static void rewrite(kl_graph *g, kl_comp *c) {
     in.operands = map_all(g, in.noperands, in.operands, value);
     in.control = map_all(g, in.ncontrol, in.control, value);
     g->span = in.span;
-    value[i] =
-        x ? kl_emit_in_layout(&g->e, x->write(&(kl_expansion){g, &in, in.operands}), in.shape) : kl_emit(&g->e, &in);
+    value[i] = x ? kl_emit_in_layout(&g->e, x->write(&(kl_expansion){g, &in, in.operands, c, i}), in.shape)
+                 : kl_emit(&g->e, &in);
   }
   kl_emit_end(&g->e, c, value[c->root]);
 }

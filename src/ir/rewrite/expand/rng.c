@@ -218,4 +218,15 @@ static uint32_t write(const kl_expansion *x) {
   return kl_graph_tuple(g, 2, (uint32_t[]){kl_graph_concatenate(g, (uint32_t)words, next, 0), made});
 }
 
+uint32_t kl_expand_words(kl_graph *g, const kl_shape *s, uint64_t key, const uint64_t counter[2]) {
+  bits b = {g, s, kl_info(s->dtype)->bits == 64, 0};
+  uint32_t keys[2], counters[2];
+  uint64_t used;
+  for (int k = 0; k < 2; k++) {
+    keys[k] = kl_graph_number(g, KILN_U32, (int64_t)(key >> 32 * k & UINT32_MAX), 0, NULL);
+    counters[k] = kl_graph_number(g, KILN_U64, (int64_t)counter[k], 0, NULL);
+  }
+  return write_philox(&b, keys, counters, &used);
+}
+
 const kl_expander kl_expand_rng = {takes, NULL, write};

@@ -10,6 +10,8 @@ typedef struct kl_expansion {
   kl_graph *g;
   const kl_instr *in;
   const uint32_t *operands;
+  const kl_comp *c; // as it is before, and the number of the op in it
+  uint32_t at;
 } kl_expansion;
 
 // Of one op: is it written out, given its operands' shapes; which reducers that takes; the value that takes its place,
@@ -20,6 +22,12 @@ typedef struct kl_expander {
   uint32_t (*write)(const kl_expansion *x);
 } kl_expander;
 
-extern const kl_expander kl_expand_rng, kl_expand_norm, kl_expand_ragged, kl_expand_custom, kl_expand_size;
+// Words of the Philox generator, u32 or u64 as the shape has them, in its order: rng-bit-generator's of such a state.
+uint32_t kl_expand_words(kl_graph *g, const kl_shape *s, uint64_t key, const uint64_t counter[2]);
+// The key of every rng: "kiln".
+#define KL_RANDOM_KEY 0x6b696c6eu
+
+extern const kl_expander kl_expand_rng, kl_expand_random, kl_expand_norm, kl_expand_ragged, kl_expand_custom,
+    kl_expand_size;
 
 #endif
