@@ -21,6 +21,63 @@ static void free_all(void **p) {
   for (int i = 0; i < MOST_BUFFERS; i++) free(p[i]);
 }
 
+void give_up(unsigned seed, const char *what, kiln_context *cx, const char *text) {
+  const char *found = kiln_diagnostics_count(cx) ? kiln_diagnostics_get(cx, 0)->text : "";
+  ck_abort_msg("seed %u: %s: %s\n%.3000s", seed, what, found, text);
+}
+
+// --- compiling ------------------------------------------------------------------------------------------------------
+
+// What is counted of a plan is what the simulator counts; of one kernel in four.
+static void check_counts(kiln_context *cx, const kiln_module *m, const kiln_compile_params *p, const char *text) {
+  static uint64_t kernels;
+  char why[256];
+  if (!share_has(kernels++, 4)) return;
+  ck_assert_msg(counts_differ(cx, m, p, why, sizeof why) != 1, "for %s: %s\n%.3000s", p->target, why, text);
+}
+
+// What the last text has been compiled to: a module that runs on several inputs, and is assembled, is compiled once.
+static struct {
+  const kiln_module *m;
+  char *text;
+  unsigned n;
+  struct {
+    unsigned t;
+    uint32_t align;
+    bool deterministic;
+    kl_strategy strategy;
+    kiln_artifact *a;
+  } made[2 * (TARGETS + 2)];
+} last;
+
+static void forget_artifacts(void) {
+  while (last.n) kiln_artifact_destroy(&last.made[--last.n].a);
+}
+
+// Owned by the harness until the next text, or until many others of it were made.
+static const kiln_artifact *artifact_of(kiln_context *cx, const kiln_module *m, unsigned t, uint32_t align,
+                                        unsigned seed, const char *text) {
+  if (last.m != m || strcmp(last.text, text) != 0) {
+    forget_artifacts();
+    free(last.text);
+    last.m = m, last.text = strdup(text);
+  }
+  for (unsigned i = 0; i < last.n; i++)
+    if (last.made[i].t == t && last.made[i].align == align && last.made[i].deterministic == deterministic &&
+        memcmp(&last.made[i].strategy, &strategy, sizeof strategy) == 0)
+      return last.made[i].a;
+  if (last.n == KL_COUNT(last.made)) forget_artifacts();
+  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t], .deterministic = deterministic};
+  p.argument_align = align;
+  kiln_artifact *a = NULL;
+  if (kl_compile_as(cx, m, &p, &strategy, &a) != KILN_OK) give_up(seed, targets[t], cx, text);
+  if (t != HOST) check_counts(cx, m, &p, text);
+  unsigned at = last.n++;
+  last.made[at].t = t, last.made[at].align = align, last.made[at].deterministic = deterministic;
+  memcpy(&last.made[at].strategy, &strategy, sizeof strategy);
+  return last.made[at].a = a;
+}
+
 // --- PTX -----------------------------------------------------------------------------------------------------------
 
 static void assemble(batch *b, const char *target) {
@@ -91,13 +148,6 @@ static void add_ptx(batch *b, const char *ptx, unsigned seed) {
   }
 }
 
-// --- host -----------------------------------------------------------------------------------------------------------
-
-void give_up(unsigned seed, const char *what, kiln_context *cx, const char *text) {
-  const char *found = kiln_diagnostics_count(cx) ? kiln_diagnostics_get(cx, 0)->text : "";
-  ck_abort_msg("seed %u: %s: %s\n%.3000s", seed, what, found, text);
-}
-
 // --- running ------------------------------------------------------------------------------------------------------
 
 typedef struct buffers {
@@ -151,29 +201,16 @@ static void free_buffers(buffers *b) {
   free_all(b->out);
 }
 
-// What is counted of a plan is what the simulator counts; of one kernel in four.
-static void check_counts(kiln_context *cx, const kiln_module *m, const kiln_compile_params *p, const char *text) {
-  static uint64_t kernels;
-  char why[256];
-  if (!share_has(kernels++, 4)) return;
-  ck_assert_msg(counts_differ(cx, m, p, why, sizeof why) != 1, "for %s: %s\n%.3000s", p->target, why, text);
-}
-
 void run_on(kiln_context *cx, const kiln_module *m, unsigned t, unsigned threads, uint32_t align, const void *const *in,
             void *const *out, const char *text) {
-  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t], .deterministic = deterministic};
-  p.argument_align = align;
-  kiln_artifact *a = NULL;
+  const kiln_artifact *a = artifact_of(cx, m, t, align, t, text);
   kiln_kernel *k = NULL;
   kiln_run_params rp = {.struct_size = sizeof rp, .threads = threads};
-  if (kl_compile_as(cx, m, &p, &strategy, &a) != KILN_OK) give_up(t, targets[t], cx, text);
-  if (t != HOST) check_counts(cx, m, &p, text);
   if (t != HOST)
     gpu_sim_run(cx, a, in, out, 0);
   else if (kiln_kernel_load(cx, a, &k) != KILN_OK || kiln_kernel_run(cx, k, in, out, &rp) != KILN_OK)
     give_up(t, "running", cx, text);
   kiln_kernel_destroy(&k);
-  kiln_artifact_destroy(&a);
 }
 
 static void run_artifact(kiln_context *cx, const kiln_artifact *a, const void *const *in, void *const *out,
@@ -343,14 +380,11 @@ bool run_parts_and_check(kiln_context *cx, const kiln_module *m, unsigned t, uns
 }
 
 void batch_add(batch *b, unsigned t, kiln_context *cx, const kiln_module *m, unsigned number, const char *text) {
-  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t], .deterministic = deterministic};
-  kiln_artifact *a = NULL;
-  if (kl_compile_as(cx, m, &p, &strategy, &a) != KILN_OK) give_up(number, targets[t], cx, text);
+  const kiln_artifact *a = artifact_of(cx, m, t, 0, number, text);
   const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, NULL);
   check_ptx(ptx, number);
   if (ptxas_path() && kiln_artifact_manifest(a)->launches[0].grid[0]) add_ptx(&b[t], ptx, number);
   if (b[t].kernels == BATCH) assemble(&b[t], targets[t]);
-  kiln_artifact_destroy(&a);
 }
 
 // --- all inputs -----------------------------------------------------------------------------------------------------

@@ -61,14 +61,15 @@ static void module_text(char *text, size_t size, kl_op op, kl_dtype t, unsigned 
            attributes(op, t, variant));
 }
 
+// On the host always; on the simulator one in three, assembled for one target in ten.
 static void check_text(kiln_context *cx, const char *text, batch *batches, unsigned number) {
   kiln_module *m = NULL;
   if (kiln_module_parse(cx, "op.hlo", text, strlen(text), &m) != KILN_OK) give_up(number, "parsing", cx, text);
   run_and_check(cx, m, number | 1, text);
   run_and_check(cx, m, (number | 1) + 1, text);
-  if (number * 2654435761u >> 31) run_gpu_and_check(cx, m, number % TARGETS, number | 1, text); // half of them, mixed
+  if (share_has(number, 3)) run_gpu_and_check(cx, m, number % TARGETS, number | 1, text);
   for (unsigned t = 0; t < TARGETS; t++)
-    if (share_has(number * TARGETS + t, 6)) batch_add(batches, t, cx, m, number, text);
+    if (share_has(number * TARGETS + t, 10)) batch_add(batches, t, cx, m, number, text);
   kiln_diagnostics_clear(cx);
   kiln_module_destroy(&m);
 }
@@ -98,14 +99,14 @@ START_TEST(every_op) {
 }
 END_TEST
 
-// All conversions from one dtype; NaN to bits of other formats stays within the formats' own NaNs.
+// Conversions from one dtype to half of the others; NaN to bits of other formats stays within the formats' own NaNs.
 START_TEST(every_convert) {
   kiln_context *cx = kiln_context_create(NULL);
   batch batches[TARGETS];
   batches_init(batches, cx);
   kl_dtype from = (kl_dtype)_i;
   for (unsigned to = 1; kl_is_array_dtype(from) && to < KILN_DTYPE_COUNT; to++) {
-    if (!kl_is_array_dtype((kl_dtype)to)) continue;
+    if (!kl_is_array_dtype((kl_dtype)to) || !share_has(from * KILN_DTYPE_COUNT + to, 2)) continue;
     char text[512];
     snprintf(text, sizeof text,
              "HloModule fusion\n\nENTRY fusion {\n  p = %s[%d] parameter(0)\n  ROOT r = %s[%d] convert(p)\n}\n",
@@ -117,7 +118,7 @@ START_TEST(every_convert) {
 }
 END_TEST
 
-// The bits of one type as those of another, of elements side by side where widths differ.
+// The bits of one type as those of half of the others, of elements side by side where widths differ.
 START_TEST(every_bitcast_convert) {
   kiln_context *cx = kiln_context_create(NULL);
   batch batches[TARGETS];
@@ -126,7 +127,7 @@ START_TEST(every_bitcast_convert) {
   for (unsigned t = 1; kl_is_array_dtype(from) && t < KILN_DTYPE_COUNT; t++) {
     kl_dtype to = (kl_dtype)t;
     if (!kl_is_array_dtype(to) || kl_is_complex(from) != kl_is_complex(to)) continue;
-    if ((from == KILN_PRED) != (to == KILN_PRED)) continue;
+    if ((from == KILN_PRED) != (to == KILN_PRED) || !share_has(from * KILN_DTYPE_COUNT + to, 2)) continue;
     unsigned in = kl_info(from)->bits, out = kl_info(to)->bits;
     char text[512], shape[2][32];
     for (int k = 0; k < 2; k++) {

@@ -1,7 +1,8 @@
 // Plans, without LLVM: index maps against each op's definition, plans executed element by element against a naive
 // reading of the graph, and rows of what a plan must say or why it refuses.
-#include "support/suite.h"
 #include "support/gen.h"
+#include "support/share.h"
+#include "support/suite.h"
 #include "ir/index/layout/map.h"
 #include "lower/analysis/reads/reads.h"
 #include "lower/choose/choose.h"
@@ -88,7 +89,8 @@ static void plan_and_run(const char *text, uint32_t align) {
 }
 
 START_TEST(random_fusions_take_the_right_elements) {
-  for (unsigned seed = (unsigned)_i; seed < 2000; seed += 10) {
+  for (uint64_t i = (uint64_t)_i, n = share_of(1000); i < n; i += 10) {
+    unsigned seed = (unsigned)i;
     gen_source src = {.seed = seed * 0x9e3779b97f4a7c15ull + 5};
     char name[32];
     snprintf(name, sizeof name, "seed %u", seed);
@@ -197,7 +199,9 @@ END_TEST
 START_TEST(random_fusions_in_parts) {
   unsigned before = in_parts;
   cut_operands = 2;
-  for (unsigned seed = (unsigned)_i; seed < 1000; seed += 5) {
+  uint64_t tried = share_of(500);
+  for (uint64_t i = (uint64_t)_i; i < tried; i += 5) {
+    unsigned seed = (unsigned)i;
     gen_source src = {.seed = seed * 0x9e3779b97f4a7c15ull + 77};
     char name[32];
     snprintf(name, sizeof name, "seed %u", seed);
@@ -211,7 +215,7 @@ START_TEST(random_fusions_in_parts) {
     about = "";
   }
   cut_operands = cut_bytes = 0;
-  EXPECT(in_parts - before >= 5, "%u plans in parts", in_parts - before);
+  EXPECT(in_parts - before >= tried / 250, "%u plans in parts", in_parts - before);
 }
 END_TEST
 

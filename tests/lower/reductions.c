@@ -1,5 +1,5 @@
 // Plans of reductions, executed on fingerprints: every element comes in once, in the order that the reduction has
-// whatever the kernel. Of all shapes and reducers one pair in four (support/share.h).
+// whatever the kernel. Of all shapes and reducers one pair in eight (support/share.h).
 #include "interpret/interpret.h"
 #include "lower/choose/choose.h"
 #include "lower/plan/cost/cost.h"
@@ -192,7 +192,7 @@ START_TEST(reductions_have_their_order) {
   unsigned wrong = planned = refused = 0;
   for (size_t k = 0; k < KL_COUNT(reducers); k++) {
     const reducer *r = &reducers[k];
-    if (!share_has((size_t)_i * KL_COUNT(reducers) + k, 4)) continue;
+    if (!share_has((size_t)_i * KL_COUNT(reducers) + k, 8)) continue;
     kl_sb text;
     char what[64];
     snprintf(what, sizeof what, "%s of %s%s over %s", r->op, r->type, s->from, s->dims);
@@ -222,7 +222,7 @@ START_TEST(blocks_share_a_result) {
   unsigned wrong = planned = refused = 0;
   for (size_t k = 0; k < KL_COUNT(reducers); k++) {
     const reducer *r = &reducers[k];
-    if (!share_has((size_t)_i * KL_COUNT(reducers) + k, 4)) continue;
+    if (!share_has((size_t)_i * KL_COUNT(reducers) + k, 8)) continue;
     strategy = &strategies[1 + k % (KL_COUNT(strategies) - 1)];
     kl_sb text;
     char what[96];

@@ -1,6 +1,6 @@
 // Every alternative of every row of the instruction table is one to ptxas at some target: each is spelled with what the
 // others need, and given to one target after the other, from the oldest on, until one assembles it. Of arithmetic,
-// where every spelling is an instruction, one in eight is tried, all with KILN_TEST_SHARE=8 (support/share.h). Skipped
+// where every spelling is an instruction, one in 24 is tried, all with KILN_TEST_SHARE=24 (support/share.h). Skipped
 // where ptxas is not installed; about 15 s, most of them ptxas's, which tells some errors only where there are no
 // others.
 #include "lanes/warp.h"
@@ -288,7 +288,7 @@ START_TEST(arithmetic) {
     for (size_t k = 0; !glue && instruction_at(&lane_forms[r], k, &i); k++) {
       char *text = NULL;
       size_t size = 0;
-      if (!share_has(count++, 12) && k) continue; // of each row the first
+      if (!share_has(count++, 24) && k) continue; // of each row the first
       FILE *f = open_memstream(&text, &size);
       put_operands(f, &i, i.mnemonic);
       fclose(f);
