@@ -550,7 +550,7 @@ START_TEST(several_tiles) {
 END_TEST
 
 // What is scanned changes with every fourth element, and is one for a thread where two lanes take turns; from the end
-// on; between conversions.
+// on; between conversions; of tiles that have blocks of their own.
 static const char *const turns[] = {
     ("p = f32[2] parameter(0) q = f32[150,2,4] broadcast(p), dimensions={1} x = f32[1200] reshape(q) "
      "ROOT s = f32[1200] reduce-window(x, z), window={size=1200 pad=1199_0}, to_apply=f"),
@@ -558,6 +558,10 @@ static const char *const turns[] = {
     "to_apply=f",
     ("p = bf16[1300] parameter(0) x = f32[1300] convert(p) "
      "y = f32[1300] reduce-window(x, z), window={size=1300 pad=1299_0}, to_apply=f ROOT s = bf16[1300] convert(y)"),
+    ("x = f32[70001] parameter(0) "
+     "ROOT s = f32[70001] reduce-window(x, z), window={size=70001 pad=70000_0}, to_apply=f"),
+    ("x = f32[2,20000,2] parameter(0) ROOT s = f32[2,20000,2] reduce-window(x, z), "
+     "window={size=1x20000x1 pad=0_0x0_19999x0_0}, to_apply=f"),
 };
 
 START_TEST(scans_in_turns) {

@@ -22,6 +22,7 @@ typedef struct tiles {
   const kl_aff *tile;       // of a block that has one; NULL: it has all of a line
   bool alone;               // nothing is wanted but what the tile makes
   uint32_t made, before;    // the same: arrays of what tiles make, and of what comes before them
+  bool joins;               // the line is what tiles make, and what comes before each is left
   int64_t ntiles;
 } tiles;
 
@@ -74,6 +75,12 @@ static uint32_t together(tiles *x, const uint32_t *values) {
   return kl_write_step(&x->l.b.w, &s);
 }
 
+// Where the arrays have a tile of the line.
+static const kl_aff *tile_place(const tiles *x, const kl_aff *tile) {
+  kl_affs *p = x->l.b.s->p;
+  return kl_aff_addmul(p, tile, kl_aff_addmul(p, x->l.inner, x->l.outer, x->l.x->inner), x->ntiles);
+}
+
 // A thread's elements lie together, as many bytes as make several sectors, of which each access of 16 bytes would have
 // half. So of two chunks of 16 bytes two lanes load and store one of the one's and one of the other's, side by side.
 static void set_turns(tiles *x) {
@@ -103,6 +110,11 @@ static uint32_t turned(tiles *x, uint32_t value) {
 static kiln_status fetch(tiles *x, const kl_aff **i, uint32_t *there, uint32_t *value) {
   const kl_aff *at = *i;
   uint32_t guard = *there;
+  if (x->joins) {
+    at = tile_place(x, at);
+    *value = kl_stage_load(&x->l.b, x->made, &at, guard, *x->l.x->by.type);
+    return KILN_OK;
+  }
   *i = in_memory(x, at, there);
   KL_TRY(kl_scan_fetch(&x->l, *i, *there, value));
   kl_vars vars = x->l.b.w.steps.p[*value].vars;
@@ -138,13 +150,12 @@ static kiln_status write_tile(void *arg, const kl_aff *number, uint32_t base, ui
   KL_TRY(kl_scan_before(&x->l, kl_scan_is(&x->l, x->high, 0), base, before[1], &base));
   KL_TRY(kl_scan_before(&x->l, first, base, before[0], &base));
   for (uint32_t k = 0; k < KL_SCAN_BASE; k++) KL_TRY(kl_scan_join(&x->l, base, made[k], &made[k]));
+  if (x->joins) {
+    memmove(made + 1, made, (KL_SCAN_BASE - 1) * sizeof *made);
+    made[0] = base;
+    return put(x, x->before, tile_place(x, i), together(x, made), there);
+  }
   return kl_scan_store(&x->l, i, there, turned(x, together(x, made)));
-}
-
-// Where the arrays have a tile of the line.
-static const kl_aff *tile_place(const tiles *x, const kl_aff *tile) {
-  kl_affs *p = x->l.b.s->p;
-  return kl_aff_addmul(p, tile, kl_aff_addmul(p, x->l.inner, x->l.outer, x->l.x->inner), x->ntiles);
 }
 
 // The block's own tile: what it makes is for one thread to leave.
@@ -186,7 +197,8 @@ static void make_vars(tiles *x, const kl_scan *of) {
   kl_var_list *vars = &x->l.b.vars;
   int64_t blocks = (x->l.numbers - 1) / x->rows + 1;
   const kl_aff *block = kl_new_var(p, vars, KL_BIND_BLOCK, blocks, "line", &var);
-  if (x->made != KL_NONE) x->tile = kl_new_var(p, vars, KL_BIND_BLOCK, x->ntiles, "tile", &var);
+  x->tile = NULL;
+  if (x->made != KL_NONE && !x->joins) x->tile = kl_new_var(p, vars, KL_BIND_BLOCK, x->ntiles, "tile", &var);
   const kl_aff *other =
       kl_new_var(p, vars, KL_BIND_BLOCK, beside ? of->outer : of->inner, beside ? "outer" : "inner", &var);
   x->row = kl_new_var(p, vars, KL_BIND_WARP, x->rows, "row", &var);
@@ -198,7 +210,7 @@ static void make_vars(tiles *x, const kl_scan *of) {
   x->l.number = kl_aff_addmul(p, x->row, block, x->rows);
   x->l.outer = beside ? other : x->l.number;
   x->l.inner = beside ? x->l.number : other;
-  set_turns(x);
+  if (!x->joins) set_turns(x);
   int64_t sizes[2] = {HALF, highs_of(x)};
   kl_stage_box_vars(&x->l.b, &x->lows, 1, &sizes[0]);
   kl_stage_box_vars(&x->l.b, &x->highs, 1, &sizes[1]);
@@ -208,36 +220,20 @@ static kiln_status write_blocks(tiles *x, const kl_scan *of, bool alone) {
   make_vars(x, of);
   x->alone = alone;
   x->nest = (kl_scan_nest){.block = write_tile, .arg = x};
-  if (x->made == KL_NONE) kl_scan_nest_vars(&x->nest, &x->l, LEVEL);
-  return kl_stage_write(&x->l.b, of->out->count, write_lines, x);
+  if (!x->tile) kl_scan_nest_vars(&x->nest, &x->l, LEVEL);
+  return kl_stage_write(&x->l.b, of->outer * of->inner * of->length, write_lines, x);
 }
 
 // --- what comes before tiles ----------------------------------------------------------------------------------------
 
-static kiln_status leave_before(void *arg, const kl_aff *number, uint32_t base, uint32_t *chain) {
-  tiles *x = arg;
-  kl_stage_body *b = &x->l.b;
-  bool never;
-  const kl_aff *tile = kl_dom_simplify(b->w.body->domain, number), *at = tile_place(x, tile);
-  uint32_t there = kl_guard_and(&b->w.guards, b->keep, tile, 0, x->ntiles - 1, &never);
-  KL_TRY(put(x, x->before, at, base, there));
-  *chain = kl_stage_load(b, x->made, &at, there, *x->l.x->by.type);
-  return KILN_OK;
-}
-
-static kiln_status write_before(void *arg) {
-  tiles *x = arg;
-  uint32_t base;
-  kl_scan_guard_lines(&x->l);
-  KL_TRY(kl_scan_init(&x->l, &base));
-  return kl_scan_nest_write(&x->nest, base);
-}
-
-static kiln_status join_tiles(tiles *x, const kl_scan *of) {
-  kl_scan_begin_lines(&x->l, of);
-  x->nest = (kl_scan_nest){.block = leave_before, .arg = x};
-  kl_scan_nest_vars(&x->nest, &x->l, LEVEL);
-  return kl_stage_write(&x->l.b, of->outer * of->inner * x->ntiles, write_before, x);
+// Tiles are blocks of the highest level that a tile has, as elements are of the lowest: what comes before one is joined
+// in the same order.
+static kiln_status join_tiles(const tiles *of_line, const kl_scan *of) {
+  kl_scan line = *of;
+  tiles x = *of_line;
+  line.length = x.ntiles;
+  x.joins = true;
+  return write_blocks(&x, &line, false);
 }
 
 static uint32_t array_of_tiles(const kl_scan *of, int64_t ntiles) {
