@@ -21,6 +21,7 @@ typedef struct kl_sass_instruction {
   uint8_t kind;  // kiln_profile_class; KILN_CLASS_COUNT: none
   bool named;    // the text has it
   bool accesses; // memory, but for constants
+  bool stays;    // others see what it does: it is done as often as its line
   bool witness;  // ptxas leaves it where the PTX has it: it runs as often as its line, and so does its block
   bool begins;   // a basic block, which ends before the next one that does
   bool jumps;

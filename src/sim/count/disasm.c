@@ -132,6 +132,7 @@ static void take(kl_sass_instruction *to, kl_str opcode, bool guarded, bool begi
   kl_sass_opcode o = kl_sass_opcode_of(opcode);
   to->kind = o.kind;
   to->accesses = o.is & KL_SASS_ACCESSES;
+  to->stays = o.is & KL_SASS_STAYS;
   to->witness = is_witness(o.is, o.kind, guarded);
   to->begins = begins;
   to->jumps = o.is & KL_SASS_JUMPS;

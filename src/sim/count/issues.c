@@ -75,7 +75,7 @@ static void take_block(issues *x, const kl_cubin *of, uint32_t first, uint32_t e
     if (!l) continue;
     size_t n = (size_t)(l - x->p->lines);
     x->p->lines[n].sass_executed += runs;
-    if (i->accesses) x->kept[n] += runs;
+    if (i->accesses) x->kept[n] += i->stays ? l->warps : runs;
   }
 }
 

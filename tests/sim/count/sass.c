@@ -102,11 +102,11 @@ static const struct {
     {"@P0 LDS R0, [R2] ;", "a"},
     {"LDC R1, c[0x0][0x28] ;", ""},
     {"ULDC.64 UR4, c[0x0][0x118] ;", ""},
-    {"STG.E desc[UR4][R2.64], R0 ;", "aw"},
-    {"@!P0 STS [R2], R0 ;", "a"},
-    {"RED.E.ADD desc[UR4][R2.64], R0 ;", "aw"},
-    {"BAR.SYNC.DEFER_BLOCKING 0x0 ;", "w"},
-    {"SHFL.BFLY PT, R0, R0, 0x1, 0x1f ;", "w"},
+    {"STG.E desc[UR4][R2.64], R0 ;", "aws"},
+    {"@!P0 STS [R2], R0 ;", "as"},
+    {"RED.E.ADD desc[UR4][R2.64], R0 ;", "aws"},
+    {"BAR.SYNC.DEFER_BLOCKING 0x0 ;", "ws"},
+    {"SHFL.BFLY PT, R0, R0, 0x1, 0x1f ;", "ws"},
     {"@P0 BRA `(.L_x_1) ;", "wj"},
     {"IADD3 R0, R0, 0x1, RZ ;", "b"},
     {".L_x_0:", NULL},
@@ -135,8 +135,8 @@ START_TEST(what_texts_say) {
     if (!said[k].is) continue;
     char is[8];
     const kl_sass_instruction *i = &read[n++];
-    snprintf(is, sizeof is, "%s%s%s%s", i->begins ? "b" : "", i->accesses ? "a" : "", i->witness ? "w" : "",
-             i->jumps ? "j" : "");
+    snprintf(is, sizeof is, "%s%s%s%s%s", i->begins ? "b" : "", i->accesses ? "a" : "", i->witness ? "w" : "",
+             i->stays ? "s" : "", i->jumps ? "j" : "");
     EXPECT(strcmp(is, said[k].is) == 0, "%s: %s, expected %s", said[k].text, is, said[k].is);
   }
 }
@@ -204,6 +204,13 @@ static const struct {
      16,
      0},
     {"no witness: as many say this as that", {{MORE, "b"}, {ADD, ""}}, 2 * 4, {0, 0, 0, 0, 0}, 0, 0, 0},
+    {"a store among others",
+     {{A_LOAD, "a"}, {BRANCH, "wj"}, {INSIDE, "baws"}, {MORE, "w"}, {OUTSIDE, "aws"}},
+     2 * 4 + 3,
+     {4, 0, 0, 1, 4},
+     4,
+     16,
+     5},
     {"no lines", {{0, "b"}, {BRANCH, "wj"}, {0, "b"}, {0, ""}}, 2 * 4 + 2 * 4, {0, 0, 0, 0, 0}, 0, 0, 0},
 };
 
@@ -221,6 +228,7 @@ START_TEST(code_by_hand) {
                                                .kind = KILN_CLASS_COUNT,
                                                .begins = strchr(b->is, 'b'),
                                                .accesses = strchr(b->is, 'a'),
+                                               .stays = strchr(b->is, 's'),
                                                .witness = strchr(b->is, 'w'),
                                                .jumps = strchr(b->is, 'j')};
     lines[b->line]++;
