@@ -1,6 +1,6 @@
 // Elements beside a thread's own, which lanes of a warp take from their neighbours: every shift of a vector, rows that
-// begin anywhere, padding on either side, several shifts at once; in whole blocks and behind them. The evaluator
-// judges; host and simulator have the same bits.
+// begin and end anywhere, padding and other arrays on either side, several shifts at once; in whole blocks and behind
+// them. The evaluator judges; host and simulator have the same bits.
 #include "harness.h"
 #include "support/context.h"
 #include "support/random.h"
@@ -10,7 +10,7 @@
 
 static const char *const types[] = {"f32", "bf16", "f64", "f16", "u8", "s16", "c64", "pred", "f8e5m2", "s64", "s4"};
 
-enum { SLICES = 6, CASES = 60, MOST_SHIFT = 17 };
+enum { SLICES = 6, CASES = 120, MOST_SHIFT = 17 };
 
 // Of $R rows with $C elements that lie $P apart, those $S from their beginning on; $T the type.
 static const char *const rows[] = {
@@ -23,6 +23,13 @@ static const char *const rows[] = {
     "$T[$R,$D] concatenate(x, a), dimensions={1} ROOT r = $T[$R,$C] slice(c), slice={[0:$R],[$S:$E]}",
     "x = $T[$R,$P] parameter(0) y = $T[$R,$P] reverse(x), dimensions={0} ROOT r = $T[$R,$C] slice(y), "
     "slice={[0:$R],[$S:$E]}",
+    "x = $T[$R,$C] parameter(0) z = $T[] parameter(1) ROOT r = $T[$R,$P] pad(x, z), padding=0_0x$S_$G",
+    "x = $T[$R,$C] parameter(0) z = $T[] parameter(1) ROOT r = $T[$H,$P] pad(x, z), padding=1_2x$S_$G",
+    "x = $T[$R,$C] parameter(0) y = $T[$R,$Q] parameter(1) ROOT r = $T[$R,$P] concatenate(x, y), dimensions={1}",
+    "x = $T[$R,$C] parameter(0) y = $T[$R,$Q] parameter(1) ROOT r = $T[$R,$P] concatenate(y, x), dimensions={1}",
+    "x = $T[$R,$P] parameter(0) y = $T[$R,$S] slice(x), slice={[0:$R],[0:$S]} z = $T[$R,$C] slice(x), "
+    "slice={[0:$R],[$S:$E]} w = $T[$R,$G] slice(x), slice={[0:$R],[$E:$P]} ROOT r = $T[$R,$P] concatenate(w, z, y), "
+    "dimensions={1}",
 };
 
 typedef struct shape {
@@ -38,8 +45,10 @@ static void put(kl_sb *b, const char *form, const shape *x) {
     }
     form++;
     int64_t n = *form == 'R'   ? x->rows
+                : *form == 'H' ? x->rows + 3
                 : *form == 'C' ? x->columns
                 : *form == 'P' ? x->pitch
+                : *form == 'Q' ? x->pitch - x->columns
                 : *form == 'S' ? x->shift
                 : *form == 'E' ? x->shift + x->columns
                 : *form == 'G' ? x->pitch - x->columns - x->shift
@@ -56,14 +65,19 @@ static int64_t below(uint64_t n) {
   return (int64_t)(random_bits() % n);
 }
 
-// A few rows of many elements, as warps lie in them, or many of few.
+// A few rows of many elements, as warps lie in them, or many of few; or such as end anywhere in vectors, with little
+// beside them.
 static shape draw(void) {
   shape x = {.type = types[below(KL_COUNT(types))]};
+  bool little = below(2);
+  x.shift = below(little ? 5 : MOST_SHIFT);
+  int64_t behind = below(little ? 5 : 9);
   x.rows = 1 + below(5);
   x.columns = below(3) ? 1024 * (1 + below(4)) : 3 + below(5000);
   if (below(5) == 0) x.rows = 260, x.columns = 20 + below(8);
-  x.shift = below(MOST_SHIFT);
-  x.pitch = x.columns + x.shift + below(9);
+  if (below(3) == 0) x.rows = 40, x.columns = 256 + below(100), x.type = below(2) ? "bf16" : x.type;
+  if (below(4) == 0) x.columns = 1024 * (1 + below(3)) - x.shift - behind;
+  x.pitch = x.columns + x.shift + behind;
   return x;
 }
 

@@ -434,7 +434,7 @@ kl_access kl_load_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, 
   linear = kl_dom_simplify(g->body->domain, linear);
   kl_interval in = kl_dom_interval(g->body->domain, linear);
   bool inside = in.lo >= 0 && in.hi < info->shape->count && !(g->rows && info->row);
-  if (inside && info->kind != KL_SLOT_SHARED) guard = KL_NONE;
+  if (inside && info->kind != KL_SLOT_SHARED && !g->spares) guard = KL_NONE;
   kl_access a = {.slot = slot,
                  .guard = guard,
                  .element = linear,

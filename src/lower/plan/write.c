@@ -337,7 +337,7 @@ uint32_t kl_write_load(kl_writer *w, uint32_t slot, const kl_slot_info *info, co
   uint32_t n = 0, found = KL_NONE;
   guard = kl_guard_rows(w, info, linear, guard, true);
   bool together = !is_in_while(w); // lanes in one round
-  if (w->shifts && together && kl_load_shifted(w, slot, info, linear, from, &found)) return found;
+  if (w->shifts && together && kl_load_shifted(w, slot, info, linear, guard, from, &found)) return found;
   s.access = kl_load_plan(&w->guards, w->arena, info, slot, linear, guard);
   if (w->nshifted && info->kind == KL_SLOT_IN) found = kl_find_load(w, slot, linear, s.access.guard);
   if (found != KL_NONE) return found;

@@ -19,6 +19,7 @@ typedef struct kl_guards {
   bool single; // loads take single elements, and guards differ between any two
   bool covers; // loads of arguments may take whole chunks of which some elements lie off the guard
   bool rows;   // guards say how many rows there are
+  bool spares; // loads are for some lanes: others ask for nothing, also where they might
   uint32_t first_chunk[KL_MAX_VARS];
   uint32_t first_name; // dims of kl_write_begin_naming
   VEC(kl_guard) v;
