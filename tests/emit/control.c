@@ -355,7 +355,7 @@ START_TEST(rounds_that_data_says) {
   kiln_context *cx = kiln_context_create(NULL);
   kl_sb b;
   kl_sb_init(&b, cx);
-  for (uint64_t k = 0; k < share_of(120); k++) {
+  for (uint64_t k = 0; k < share_of(24); k++) {
     kiln_module *m = NULL;
     seed = 77 * k + 5;
     b.n = 0;

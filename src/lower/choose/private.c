@@ -74,6 +74,7 @@ void kl_loop_changes(const kiln_module *m, const kl_instr *loop, bool *out) {
 static depends *of_loop(sorting *x, const kl_instr *loop, const depends *init, uint32_t depth) {
   uint32_t n = leaves_of(loop);
   bool *changes = KL_NEW_N(&x->arena, bool, n + 1), fine = true;
+  if (depth > MOST_DEPTH || x->m->comp[loop->called[1]].ninstr > MOST_INSTRUCTIONS) return all(x, loop, OF_OTHERS);
   depends *state = KL_NEW_N(&x->arena, depends, n + 1), *out = KL_NEW_N(&x->arena, depends, n + 1);
   kl_loop_changes(x->m, loop, changes);
   for (uint32_t l = 0; l < n; l++) {
