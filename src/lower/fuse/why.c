@@ -18,6 +18,15 @@ static void put_result(kl_fuser *f, uint32_t i, kl_sb *b) {
   kl_sbf(b, ": %s\n", reasons[f->why[i]]);
 }
 
+static void put_loops(kl_fuser *f, kl_sb *b) {
+  for (uint32_t i = 0; i < f->c->ninstr; i++) {
+    if (!f->changes[i] || f->home[i] == KL_NO_GROUP) continue;
+    kl_sb_puts(b, "loop ");
+    kl_sb_put(b, kl_symbol_text(&f->m->names, f->c->instr[i].name));
+    kl_sb_puts(b, ": each thread has its rounds, inside of a kernel\n");
+  }
+}
+
 void kl_fuse_tell(kl_fuser *f, const kl_fused *how, kl_sb *b) {
   uint32_t *first = KL_NEW_N(f->arena, uint32_t, how->ngroups + 1),
            *next = KL_NEW_N(f->arena, uint32_t, f->c->ninstr + 1);
@@ -31,6 +40,7 @@ void kl_fuse_tell(kl_fuser *f, const kl_fused *how, kl_sb *b) {
   kl_sbf(b, "%u instructions of ", f->c->ninstr);
   kl_sb_put(b, kl_symbol_text(&f->m->names, f->c->name));
   kl_sbf(b, " become %u fusion%s\n", how->ngroups, how->ngroups == 1 ? "" : "s");
+  put_loops(f, b);
   for (uint32_t g = 0; g < how->ngroups; g++) {
     uint32_t last = first[g];
     if (last == KL_NO_GROUP) continue;
