@@ -189,10 +189,18 @@ static void touch(const int64_t *at, uint32_t n, uint32_t bytes, int64_t size, i
 
 enum { BANKS = 32 };
 
-// Lanes of up to 4 bytes go together; of 8 each half of the warp, of 16 each quarter. A pass serves each bank one word,
-// which goes to all lanes that want it.
+static bool is_one_place(const int64_t *byte, uint32_t mask) {
+  int64_t first = byte[__builtin_ctz(mask)];
+  for (; mask; mask &= mask - 1)
+    if (byte[__builtin_ctz(mask)] != first) return false;
+  return true;
+}
+
+// Lanes of up to 4 bytes go together; of 8 each half of the warp, of 16 each quarter, but all of those that load from
+// one place (no two store there). A pass serves each bank one word, which goes to all lanes that want it.
 static void pass_over_banks(const int64_t *byte, uint32_t mask, uint32_t bytes, kl_requests *out) {
   uint32_t words = bytes <= 4 ? 1 : bytes / 4, lanes = words < BANKS ? BANKS / words : 1;
+  if (is_one_place(byte, mask)) lanes = KL_WARP;
   for (uint32_t first = 0; first < KL_WARP; first += lanes) {
     int64_t seen[KL_WARP];
     uint32_t n = 0, most = 0;
