@@ -5,6 +5,7 @@
 #include "support/suite.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 static kiln_context *cx;
 static kl_sb text;
@@ -154,6 +155,31 @@ START_TEST(long_chains_are_linear) {
 }
 END_TEST
 
+// Random bits of as many generators, joined: each generator's rounds are cut, and none is looked at for each cut.
+static double seconds_of_generators(int n) {
+  text.n = 0;
+  kl_sb_puts(&text, "HloModule generators\n\nENTRY e {\n  x0 = u32[4096] parameter(0)\n  s = u64[2] parameter(1)\n");
+  for (int i = 0; i < n; i++) {
+    kl_sbf(&text, "  c%d = u64[] constant(%d)\n  d%d = u64[2] broadcast(c%d), dimensions={}\n", i, i, i, i);
+    kl_sbf(&text, "  s%d = u64[2] add(s, d%d)\n", i, i);
+    kl_sbf(&text, "  g%d = (u64[2], u32[4096]) rng-bit-generator(s%d), algorithm=rng_philox\n", i, i);
+    kl_sbf(&text, "  b%d = u32[4096] get-tuple-element(g%d), index=1\n", i, i);
+    kl_sbf(&text, "  x%d = u32[4096] xor(x%d, b%d)\n", i + 1, i, i);
+  }
+  kl_sbf(&text, "  ROOT r = u32[4096] negate(x%d)\n}\n", n);
+  struct timespec a, b;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+  compile("sm_90");
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+  return (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
+}
+
+START_TEST(generators_are_linear) {
+  double few = seconds_of_generators(16), many = seconds_of_generators(64);
+  EXPECT(many < 7 * few, "4 times as many took %.1f times as long: %.2f s", many / few, many);
+}
+END_TEST
+
 // --- what one kernel cannot do
 // ------------------------------------------------------------------------------------------
 
@@ -260,6 +286,6 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("pieces", EACH(make, drop), {doubling_is_linear}, {a_few_are_one_kernel}, {work_is_weighed},
-                   {long_chains_are_linear}, {one_after_the_other, KL_COUNT(together)},
+                   {long_chains_are_linear}, {generators_are_linear}, {one_after_the_other, KL_COUNT(together)},
                    {orders_are_made_with_products, KL_COUNT(behinds)}, {sectors_are_written_whole});
 }

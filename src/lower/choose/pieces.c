@@ -100,17 +100,29 @@ static choice best_cut(cutter *k, uint32_t root) {
   return best;
 }
 
-// The first from the root that is made so often; else the one that is most work.
-static choice forced_cut(cutter *k, uint32_t root) {
-  choice best = {.instr = KL_NONE};
+// Cuts the first from the root that are made so often, as long as half of the places that were looked at are not below
+// such; else the one that is most work. Whether there is one.
+static bool force_cuts(cutter *k, uint32_t root) {
+  const kl_comp *c = k->c;
+  uint32_t best = KL_NONE, cuts = 0;
+  uint64_t all = 0, below = 0;
   double most = 0, read;
-  for (uint32_t i = root; i-- > 0;) {
-    if (k->times[i] < 2 || !may_be_cut(k, i)) continue;
-    if (k->times[i] >= AGAIN) return (choice){.instr = i};
-    double work = k->times[i] * work_of(k, i, &read);
-    if (work > most) best.instr = i, most = work;
+  bool *is_below = KL_NEW_N(&k->arena, bool, c->ninstr);
+  for (uint32_t i = 0; i < root; i++) all += k->times[i];
+  for (uint32_t i = root; i-- > 0 && 2 * below <= all;) {
+    const kl_instr *in = &c->instr[i];
+    bool often = !is_below[i] && k->times[i] >= AGAIN && may_be_cut(k, i);
+    if (often) k->cut[i] = true, cuts++;
+    if (is_below[i]) below += k->times[i];
+    for (uint32_t o = 0; o < in->noperands && (often || is_below[i]); o++) is_below[in->operands[o]] = true;
   }
-  return best;
+  for (uint32_t i = root; i-- > 0 && !cuts;) {
+    if (k->times[i] < 2 || !may_be_cut(k, i)) continue;
+    double work = k->times[i] * work_of(k, i, &read);
+    if (work > most) best = i, most = work;
+  }
+  if (best != KL_NONE) k->cut[best] = true;
+  return cuts || best != KL_NONE;
 }
 
 // Does some value's index differ from use to use, or is some value spread over many elements? A look at users alone:
@@ -162,15 +174,17 @@ static void cut_piece(cutter *k, uint32_t root) {
     for (uint32_t i = 0; i < c->ninstr; i++) stops[i] = i != root && is_given(k, i);
     kl_survey s = {.given = stops, .most = LIKELY + 2ull * c->ninstr, .times = k->times};
     kl_walk_survey(k->cx, k->plan, &k->slots, n, wanted, &s);
-    choice next = {.instr = KL_NONE};
+    bool again = false;
     k->cut[root] = false;
-    if (!s.all)
-      next = forced_cut(k, root);
-    else if (!k->params->least && n == 1)
-      next = best_cut(k, root);
+    if (!s.all) {
+      again = force_cuts(k, root);
+    } else if (!k->params->least && n == 1) {
+      choice next = best_cut(k, root);
+      again = next.instr != KL_NONE;
+      if (again) k->cut[next.instr] = true;
+    }
     k->cut[root] = given;
-    if (next.instr == KL_NONE) return;
-    k->cut[next.instr] = true;
+    if (!again) return;
   }
 }
 
