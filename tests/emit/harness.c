@@ -38,7 +38,7 @@ static void check_counts(kiln_context *cx, const kiln_module *m, const kiln_comp
 
 // What the last text has been compiled to: a module that runs on several inputs, and is assembled, is compiled once.
 static struct {
-  const kiln_module *m;
+  uint8_t hash[KILN_HASH_SIZE]; // beside the text, which may be another module's that this one was made of
   char *text;
   unsigned n;
   struct {
@@ -57,10 +57,13 @@ static void forget_artifacts(void) {
 // Owned by the harness until the next text, or until many others of it were made.
 static const kiln_artifact *artifact_of(kiln_context *cx, const kiln_module *m, unsigned t, uint32_t align,
                                         unsigned seed, const char *text) {
-  if (last.m != m || strcmp(last.text, text) != 0) {
+  uint8_t hash[KILN_HASH_SIZE];
+  if (kiln_module_hash(cx, m, hash) != KILN_OK) give_up(seed, "hashing", cx, text);
+  if (!last.text || memcmp(last.hash, hash, sizeof hash) != 0 || strcmp(last.text, text) != 0) {
     forget_artifacts();
     free(last.text);
-    last.m = m, last.text = strdup(text);
+    memcpy(last.hash, hash, sizeof hash);
+    last.text = strdup(text);
   }
   for (unsigned i = 0; i < last.n; i++)
     if (last.made[i].t == t && last.made[i].align == align && last.made[i].deterministic == deterministic &&
