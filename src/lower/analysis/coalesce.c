@@ -61,8 +61,10 @@ static bool period_of(const kl_warps *w, uint32_t var, const kl_aff *e, uint64_t
     period atom;
     if (i < 64 && unseen >> i & 1) continue;
     if (!period_of_atom(w, var, e->terms[i].atom, &atom)) return false;
-    wide n = lcm(out->n, atom.n);
-    if (!stretch(out, n) || !stretch(&atom, n)) return false;
+    if (out->n != atom.n) {
+      wide n = lcm(out->n, atom.n);
+      if (!stretch(out, n) || !stretch(&atom, n)) return false;
+    }
     wide step = out->step + (wide)e->terms[i].coef * atom.step;
     if (step > INT64_MAX / 2 || step < INT64_MIN / 2) return false;
     out->step = (int64_t)step;
@@ -81,7 +83,10 @@ static void evaluate_atom(const kl_warps *w, int64_t (*value)[KL_WARP], const kl
   case KL_AFF_DIM: memcpy(out, value[a->var], sizeof x); return;
   case KL_AFF_FLOOR:
     evaluate(w, value, a->arg[0], out);
-    for (int l = 0; l < KL_WARP; l++) out[l] = floor_div(out[l], a->k);
+    if ((a->k & (a->k - 1)) == 0) // a shift, as a division takes thirty times as long
+      for (int l = 0, by = __builtin_ctzll((uint64_t)a->k); l < KL_WARP; l++) out[l] >>= by;
+    else
+      for (int l = 0; l < KL_WARP; l++) out[l] = floor_div(out[l], a->k);
     return;
   case KL_AFF_QUOTIENT:
     evaluate(w, value, a->arg[0], out);
@@ -202,19 +207,20 @@ static void pass_over_banks(const int64_t *byte, uint32_t mask, uint32_t bytes, 
   uint32_t words = bytes <= 4 ? 1 : bytes / 4, lanes = words < BANKS ? BANKS / words : 1;
   if (is_one_place(byte, mask)) lanes = KL_WARP;
   for (uint32_t first = 0; first < KL_WARP; first += lanes) {
-    int64_t seen[KL_WARP];
+    int64_t seen[BANKS][KL_WARP];
     uint32_t n = 0, most = 0;
     uint8_t in_bank[BANKS] = {0};
     for (uint32_t l = first; l < first + lanes; l++) {
       if (!(mask >> l & 1)) continue;
       for (uint32_t k = 0; k < words; k++) {
         int64_t word = floor_div(byte[l], 4) + k;
-        uint32_t i = 0;
-        while (i < n && seen[i] != word) i++;
-        if (i < n) continue;
-        seen[n++] = word;
-        uint8_t there = ++in_bank[word & (BANKS - 1)];
-        if (there > most) most = there;
+        uint32_t bank = word & (BANKS - 1), i = 0;
+        while (i < in_bank[bank] && seen[bank][i] != word) i++;
+        if (i < in_bank[bank]) continue;
+        seen[bank][i] = word;
+        n++;
+        in_bank[bank] = (uint8_t)(i + 1);
+        if (i + 1 > most) most = i + 1;
       }
     }
     out->wavefronts += most;
@@ -521,7 +527,12 @@ kl_requests kl_count_requests(const kl_warps *w, const kl_request *r, uint32_t b
   if (each > 1) c.sum.exact = false;
   for (wide n = 0; n < places; n += each) {
     wide digits = n;
-    for (uint32_t v = w->nvars; v-- > 0; digits /= c.period[v]) place[v] = (int64_t)(digits % c.period[v]);
+    for (uint32_t v = w->nvars; v-- > 0;) {
+      place[v] = 0;
+      if (c.period[v] == 1) continue;
+      place[v] = (int64_t)(digits % c.period[v]);
+      digits /= c.period[v];
+    }
     count_place(&c, place, (int64_t)(n + each < places ? each : places - n));
   }
   return c.sum;
