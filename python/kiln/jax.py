@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import numpy as np
@@ -16,6 +17,16 @@ from .library import call as call_library
 from .module import Module
 
 
+def hlo_text(module: Any) -> str:
+    """The text of XLA's HloModule, with all that changes what it computes: long constants, and the configuration of
+    custom calls, which jax.stages.Lowered.as_text leaves out in some versions."""
+    # the module of the class, where its options are, has had several names
+    options = sys.modules[type(module).__module__].HloPrintOptions.short_parsable()
+    options.print_backend_config = True
+    options.print_metadata = False
+    return module.to_string(options)
+
+
 def lower(function: Callable[..., Any], *arguments: Any, optimized: bool = False, **keywords: Any) -> Module:
     """The HLO of a JAX function at these arguments (arrays, or jax.ShapeDtypeStruct). Nothing runs.
 
@@ -25,8 +36,11 @@ def lower(function: Callable[..., Any], *arguments: Any, optimized: bool = False
     import jax
 
     lowered = jax.jit(function, keep_unused=True).lower(*arguments, **keywords)
-    text = lowered.compile().as_text() if optimized else lowered.as_text(dialect="hlo")
-    return Module(text, f"{getattr(function, '__name__', 'function')}.hlo")
+    if optimized:
+        (module,) = lowered.compile().runtime_executable().hlo_modules()
+    else:
+        module = lowered.compiler_ir("hlo").as_hlo_module()
+    return Module(hlo_text(module), f"{getattr(function, '__name__', 'function')}.hlo")
 
 
 class Jitted:

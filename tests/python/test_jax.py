@@ -28,6 +28,14 @@ class Jax(unittest.TestCase):
         x = m.example(2)[0]
         self.assertEqual(m.check([x], kiln.compile(m)(x)), [])
 
+    def test_long_constants(self):
+        """Neither text says "{...}" in their place."""
+        c = np.arange(1000, dtype=np.float32) ** 2
+        x = np.ones(1000, np.float32)
+        for optimized in (False, True):
+            r = kiln.compile(kiln.jax.lower(lambda a: a + c, x, optimized=optimized))(x)
+            np.testing.assert_array_equal(r, x + c)
+
     def test_jit(self):
         @kiln.jax.jit
         def gelu(x, *, scale):
