@@ -33,7 +33,7 @@ static char *too_long(const char *name, size_t limit) {
   return NULL;
 }
 
-// At most limit + 1 bytes; NULL with errno set.
+// At most limit + 1 bytes, and a NUL behind them; NULL with errno set.
 static char *read_all(FILE *f, size_t limit, size_t *size) {
   char *text = NULL;
   size_t n = 0, cap = 0;
@@ -41,12 +41,13 @@ static char *read_all(FILE *f, size_t limit, size_t *size) {
     if (n == cap) {
       cap = cap ? cap * 2 : 65536;
       if (cap > limit + 1) cap = limit + 1;
-      char *more = realloc(text, cap);
+      char *more = realloc(text, cap + 1);
       if (!more) break;
       text = more;
     }
     n += got = fread(text + n, 1, cap - n, f);
     *size = n;
+    text[n] = 0;
     if (got == 0 && !ferror(f)) return text;
   }
   if (n > limit) return text;

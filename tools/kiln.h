@@ -64,7 +64,7 @@ const char *nearest(const char *word, size_t n, const char *const *words);
 // --- modules and files (files.c) ------------------------------------------------------------------------------------
 
 // Reads a whole file, or standard input for "-"; NULL after having said why, also where it is longer than any module or
-// never ends. Free with free().
+// never ends. A NUL stands behind it. Free with free().
 char *read_file(const char *path, size_t *size);
 // A file to write, or stdout for a NULL path. The module that was read is not written over. Closing accepts NULL (the
 // opening failed) and reports what failed since; a regular file that could not be written whole is removed. 0 or an

@@ -79,20 +79,50 @@ KILN_API kiln_status kiln_cuda_kernel_prepare(kiln_context *cx, kiln_cuda_kernel
 
 // The same with machine code in place of the artifact's PTX: what ptxas, nvPTXCompiler or nvJitLink has made of that
 // for this device. The driver's compiler is not needed then, nor a driver that reads the PTX. Nothing is kept of
-// `cubin`. What is prepared already stays as it is. Errors: INVALID (no whole cubin), DEVICE (one for other devices, or
-// of another artifact).
+// `cubin`. What is prepared already stays as it is. Errors: INVALID (no whole cubin; an artifact with kernels for less
+// alignment), DEVICE (one for other devices or newer drivers, or of another artifact).
 KILN_API kiln_status kiln_cuda_kernel_prepare_cubin(kiln_context *cx, kiln_cuda_kernel *k, const void *cubin,
                                                     size_t size);
+
+// Machine code of one artifact.
+typedef struct kiln_cubin {
+  const void *bytes;
+  size_t size;
+} kiln_cubin;
+
+// The same for any artifact: cubins[0] is its own, and cubins[1] that of its kernels for less alignment
+// (kiln_artifact_less), where it has such. Errors: as above; INVALID (another number of them).
+KILN_API kiln_status kiln_cuda_kernel_prepare_cubins(kiln_context *cx, kiln_cuda_kernel *k, const kiln_cubin *cubins,
+                                                     size_t count);
+
+// Least driver that takes this machine code on the devices that it is for, as kiln_driver_version gives it: the first
+// one of the CUDA release, 12000 of any 12.x, whose tools have made it. 0: not known; no whole cubin, say.
+KILN_API int kiln_cubin_driver_version(const void *cubin, size_t size);
+
+// What an assembler of the caller's has made. All that it points to is the assembler's, and is looked at until
+// kiln_artifact_assemble returns.
+typedef struct kiln_assembly {
+  size_t struct_size;
+  const void *cubin;
+  size_t size;
+  const char *log; // what it has to say where it fails; may be NULL
+} kiln_assembly;
 
 typedef struct kiln_assemble_params {
   size_t struct_size;
   const char *library; // NVIDIA's nvJitLink; NULL: libnvJitLink.so.13, else libnvJitLink.so.12
+  // Not NULL: an assembler of the caller's, and no library (nvPTXCompiler, which toolkits have as a static library
+  // alone, say). Called once, on this thread, with `size` bytes of PTX, behind which is a NUL, and the target to make
+  // machine code for ("sm_90a"). True: it is in `*out`, which has nothing but its size before.
+  bool (*assemble)(void *user, const char *target, const char *ptx, size_t size, kiln_assembly *out);
+  void *user;
 } kiln_assemble_params;
 
-// Machine code of the artifact's PTX for the artifact's target, by nvJitLink, a library of CUDA toolkits, which is
-// loaded here and stays so. Neither a driver nor a device is needed. `params` may be NULL. The bytes are the caller's:
-// free with kiln_artifact_bytes_free (kiln/cache.h). Thread-safe. Errors: INVALID (an artifact for the host),
-// UNSUPPORTED (no such library), DEVICE (what it says of the code), MEMORY.
+// Machine code of the artifact's PTX for the artifact's target, by an assembler of the caller's, or by nvJitLink, a
+// library of CUDA toolkits, which is loaded here and stays so. Neither a driver nor a device is needed. `params` may be
+// NULL. The bytes are the caller's: free with kiln_artifact_bytes_free (kiln/cache.h). That of kernels for less
+// alignment is made of kiln_artifact_less. Thread-safe, as far as the assembler is. Errors: INVALID (an artifact for
+// the host), UNSUPPORTED (no such library), DEVICE (what the assembler says of the code; no whole cubin), MEMORY.
 KILN_API kiln_status kiln_artifact_assemble(kiln_context *cx, const kiln_artifact *a,
                                             const kiln_assemble_params *params, void **cubin, size_t *size);
 

@@ -242,8 +242,24 @@ class DriverParams(Params):
     ]
 
 
+class Cubin(c.Structure):
+    _fields_ = [("bytes", c.c_char_p), ("size", c.c_size_t)]
+
+
+class Assembly(Params):
+    _fields_ = [("struct_size", c.c_size_t), ("cubin", c.c_char_p), ("size", c.c_size_t), ("log", c.c_char_p)]
+
+
+Assemble = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_char_p, c.c_char_p, c.c_size_t, c.POINTER(Assembly))
+
+
 class AssembleParams(Params):
-    _fields_ = [("struct_size", c.c_size_t), ("library", c.c_char_p)]
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("library", c.c_char_p),
+        ("assemble", Assemble),
+        ("user", c.c_void_p),
+    ]
 
 
 class CudaLaunchParams(Params):
@@ -564,6 +580,8 @@ STRUCTS: Dict[str, Type[c.Structure]] = {
     "kiln_manifest": Manifest,
     "kiln_run_params": RunParams,
     "kiln_driver_params": DriverParams,
+    "kiln_cubin": Cubin,
+    "kiln_assembly": Assembly,
     "kiln_assemble_params": AssembleParams,
     "kiln_cuda_launch_params": CudaLaunchParams,
     "kiln_cache_params": CacheParams,
@@ -649,7 +667,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "kiln_cuda_kernel_create": (_s, [_h, _h, _h, c.c_void_p, _hh]),
     "kiln_cuda_kernel_destroy": (None, [_hh]),
     "kiln_cuda_kernel_prepare": (_s, [_h, _h]),
-    "kiln_cuda_kernel_prepare_cubin": (_s, [_h, _h, _t, _z]),
+    "kiln_cuda_kernel_prepare_cubins": (_s, [_h, _h, _P(Cubin), _z]),
+    "kiln_artifact_less": (c.c_void_p, [_h]),
     "kiln_cache_prepare": (_s, [_h, _h, _h]),
     "kiln_artifact_assemble": (_s, [_h, _h, _P(AssembleParams), _P(c.c_void_p), _P(_z)]),
     "kiln_cuda_kernel_launch": (_s, [_h, _h, _P(CudaLaunchParams)]),

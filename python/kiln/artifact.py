@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes as c
 import json
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from . import abi, arrays
 from .arrays import ArrayType
-from .errors import InvalidError
+from .errors import DeviceError, InvalidError
 from .library import Handle, call, context, library
 from .module import Module, numerics_of
 
@@ -271,12 +271,44 @@ class Artifact:
         """All of the artifact but texts that were kept, as bytes for `kiln.load`."""
         return take_bytes("kiln_artifact_save", self._handle)
 
-    def assemble(self, library: Optional[str] = None) -> bytes:
+    def assemble(
+        self,
+        library: Optional[str] = None,
+        *,
+        assembler: Optional[Callable[[str, bytes], bytes]] = None,
+        less: bool = False,
+    ) -> bytes:
         """Machine code of the PTX, for Device.prepare, by NVIDIA's nvJitLink (libnvJitLink.so.13 or .12, or the library
-        given). Raises UnsupportedError where there is none.
+        given), or by an assembler of the caller's, which takes the target ("sm_90") and the PTX.
+
+        less: of the kernels for buffers of less alignment (least_align). Raises UnsupportedError where there is no
+        library, InvalidError where there are no such kernels, and what the assembler raises.
         """
-        params = abi.AssembleParams(library=library.encode() if library else None)
-        return take_bytes("kiln_artifact_assemble", self._handle, c.byref(params))
+        raised: List[BaseException] = []
+        made: List[bytes] = []
+
+        def assemble(_user: Any, target: bytes, ptx: bytes, _size: int, out: Any) -> bool:
+            try:
+                made.append(bytes(assembler(target.decode(), ptx)))  # type: ignore[misc]
+            except BaseException as e:
+                raised.append(e)
+                return False
+            out[0].cubin, out[0].size = made[0], len(made[0])
+            return True
+
+        source: Any = _less(self._handle) if less else self._handle
+        if source is None:
+            raise InvalidError("the artifact has no kernels for less alignment: expected least_align")
+        params = abi.AssembleParams(
+            library=library.encode() if library else None,
+            assemble=abi.Assemble(assemble) if assembler else abi.Assemble(),
+        )
+        try:
+            return take_bytes("kiln_artifact_assemble", source, c.byref(params))
+        except DeviceError:
+            if raised:
+                raise raised[0]
+            raise
 
     def check(self, arguments: Sequence[Any], results: Sequence[Any]) -> List[Any]:
         """What the evaluator says of results (Module.check), by the numerics that this was compiled with."""
@@ -312,6 +344,12 @@ def artifact_of(module: Module, handle: Handle) -> Artifact:
     if [s.type for s in slots] != [x.type for x in leaves]:
         raise InvalidError(f"expected an artifact of {module.name}, found one of {made.manifest.module} with other arrays")
     return made
+
+
+def _less(handle: Handle) -> Optional[int]:
+    """The artifact's kernels for buffers of less alignment, as long as it lives."""
+    found: Optional[int] = library().kiln_artifact_less(handle)
+    return found
 
 
 def take_bytes(name: str, *arguments: Any) -> bytes:

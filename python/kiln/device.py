@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -138,21 +138,24 @@ class Device:
         self._upload(made.address, found)
         return made
 
-    def prepare(self, artifact: Artifact, *, cache: Optional[Cache] = None, cubin: Optional[bytes] = None) -> None:
+    def prepare(self, artifact: Artifact, *, cache: Optional[Cache] = None, cubin: Union[None, bytes, Sequence[bytes]] = None) -> None:
         """Loads an artifact; the driver compiles its PTX here and not at the first launch.
 
         cache: where the machine code may come from and is kept. cubin: machine code from an assembler of the caller's
-        (Artifact.assemble, ptxas), so that the driver compiles nothing. Nothing, where it is loaded already.
+        (Artifact.assemble, ptxas), so that the driver compiles nothing; of an artifact with kernels for less alignment
+        two, its own and theirs. Nothing, where it is loaded already.
         """
         self._kernel(artifact, cache, cubin)
 
-    def _kernel(self, artifact: Artifact, cache: Optional[Cache] = None, cubin: Optional[bytes] = None) -> Handle:
+    def _kernel(self, artifact: Artifact, cache: Optional[Cache] = None, cubin: Union[None, bytes, Sequence[bytes]] = None) -> Handle:
         if id(artifact) not in self._loaded:
             kernel = Handle("kiln_cuda_kernel_destroy", self._device)
             where = library().kiln_device_context(self._device)
             call("kiln_cuda_kernel_create", self._driver, artifact._handle, where, kernel.out())
             if cubin is not None:
-                call("kiln_cuda_kernel_prepare_cubin", kernel, cubin, len(cubin))
+                codes = [cubin] if isinstance(cubin, bytes) else list(cubin)
+                cubins = (abi.Cubin * max(1, len(codes)))(*(abi.Cubin(code, len(code)) for code in codes))
+                call("kiln_cuda_kernel_prepare_cubins", kernel, cubins, len(codes))
             elif cache is not None:
                 call("kiln_cache_prepare", cache._handle, kernel)
             else:

@@ -268,6 +268,213 @@ START_TEST(cubins_of_the_callers) {
 }
 END_TEST
 
+// --- what machine code says of itself -------------------------------------------------------------------------------
+
+// A head of NVIDIA's tools, and nothing behind it.
+typedef struct head_case {
+  uint8_t abi;
+  uint16_t machine;
+  uint32_t version;
+  int driver;
+} head_case;
+
+static void make_head(const head_case *c, char cubin[64]) {
+  memset(cubin, 0, 64);
+  memcpy(cubin, "\177ELF\002", 5);
+  cubin[8] = (char)c->abi;
+  memcpy(cubin + 18, &c->machine, sizeof c->machine);
+  memcpy(cubin + 20, &c->version, sizeof c->version);
+}
+
+// A file that ptxas has made: all of it, the memory that it lies in being no larger.
+static char *read_cubin(size_t *size) {
+  FILE *f = fopen(KL_CUBIN, "rb");
+  EXPECT(f && fseek(f, 0, SEEK_END) == 0, "%s", KL_CUBIN);
+  *size = (size_t)ftell(f);
+  char *bytes = malloc(*size);
+  rewind(f);
+  ck_assert_uint_eq(fread(bytes, 1, *size, f), *size);
+  fclose(f);
+  return bytes;
+}
+
+// The release that the tool itself has written into the file, as words.
+static int driver_by_words(const char *bytes, size_t size) {
+  static const char before[] = ", release ";
+  const char *at = memmem(bytes, size, before, sizeof before - 1);
+  ck_assert_ptr_nonnull(at);
+  return 1000 * atoi(at + sizeof before - 1);
+}
+
+START_TEST(machine_code_names_its_driver) {
+  static const head_case heads[] = {{7, 190, 118, 11000}, {7, 190, 120, 12000},   {7, 190, 128, 12000},
+                                    {8, 190, 1, 0},       {9, 190, 128, 0},       {7, 62, 128, 0},
+                                    {7, 190, 0, 0},       {7, 190, UINT32_MAX, 0}};
+  char cubin[64];
+  size_t size;
+  for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+    make_head(&heads[i], cubin);
+    ck_assert_int_eq(kiln_cubin_driver_version(cubin, sizeof cubin), heads[i].driver);
+    ck_assert_int_eq(kiln_cubin_driver_version(cubin, sizeof cubin - 1), 0);
+  }
+  ck_assert_int_eq(kiln_cubin_driver_version(NULL, 64), 0);
+  char *made = read_cubin(&size);
+  ck_assert_int_eq(kiln_cubin_driver_version(made, size), driver_by_words(made, size));
+  char *note = memmem(made, size, ".note.nv.cuinfo", 16);
+  ck_assert_ptr_nonnull(note);
+  memcpy(note, ".note.nv.cuver", 15); // what CUDA 12.8 has for its newest GPUs, without the release
+  ck_assert_int_eq(kiln_cubin_driver_version(made, size), 12000);
+  free(made);
+}
+END_TEST
+
+// Any byte changed, any length: a number or 0, and nothing is read behind the end.
+START_TEST(damaged_machine_code_names_none_or_some) {
+  size_t size, known = 0;
+  char *made = read_cubin(&size);
+  for (size_t n = 0; n <= size; n++) {
+    char *part = malloc(n ? n : 1);
+    memcpy(part, made, n);
+    known += kiln_cubin_driver_version(part, n) != 0;
+    free(part);
+  }
+  ck_assert_uint_lt(known, size / 2); // without the table of sections, which lies behind all of them, there is none
+  for (size_t i = 0; i < size; i++)
+    for (int bit = 0; bit < 8; bit++) {
+      made[i] ^= (char)(1 << bit);
+      int driver = kiln_cubin_driver_version(made, size);
+      EXPECT(driver >= 0 && driver % 1000 == 0, "byte %zu: %d", i, driver);
+      made[i] ^= (char)(1 << bit);
+    }
+  free(made);
+}
+END_TEST
+
+// A driver before the release of the tools that made the code is told before it sees it.
+START_TEST(machine_code_needs_a_driver) {
+  process p = {0};
+  size_t size;
+  char *made = read_cubin(&size);
+  S.version = 12090;
+  kiln_driver_params dp = {.struct_size = sizeof dp, .resolve = standin_resolve, .initialize = true};
+  EXPECT(kiln_driver_open(cx, &dp, &p.d) == KILN_OK && kiln_device_open(cx, p.d, 0, &p.dev) == KILN_OK &&
+             kiln_cuda_kernel_create(cx, p.d, artifact, kiln_device_context(p.dev), &p.k) == KILN_OK,
+         "%s", last_finding());
+  ck_assert_int_eq(kiln_cuda_kernel_prepare_cubin(cx, p.k, made, size), KILN_E_DEVICE);
+  EXPECT(strstr(last_finding(), "of CUDA 13's tools: expected a driver for CUDA 13.0 or newer, found one for 12.9"),
+         "%s", last_finding());
+  ck_assert_int_eq(S.loads, 0);
+  char older[64];
+  make_head(&(head_case){7, 190, 129, 12000}, older);
+  ck_assert_int_eq(kiln_cuda_kernel_prepare_cubin(cx, p.k, older, sizeof older), KILN_OK);
+  close_process(&p);
+  free(made);
+  ck_assert(standin_is_clean());
+}
+END_TEST
+
+// --- kernels for less alignment -------------------------------------------------------------------------------------
+
+static kiln_artifact *compile_both(void) {
+  kiln_module *m = parse("HloModule m\nENTRY e { p = f32[1024] parameter(0) ROOT r = f32[1024] negate(p) }\n");
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "sm_90", .least_align = 4};
+  kiln_artifact *a = NULL;
+  EXPECT(kiln_compile(cx, m, &p, &a) == KILN_OK && kiln_artifact_less(a), "%s", last_finding());
+  kiln_module_destroy(&m);
+  return a;
+}
+
+static void launch_at(kiln_cuda_kernel *k, uint64_t from, uint64_t to) {
+  kiln_cuda_launch_params lp = {.struct_size = sizeof lp, .parameters = &from, .results = &to};
+  EXPECT(kiln_cuda_kernel_launch(cx, k, &lp) == KILN_OK, "%s", last_finding());
+}
+
+// Both have code of their own, and launches take it by the buffers' alignment.
+START_TEST(cubins_of_two_alignments) {
+  static char wide[64] = "\177ELF\002", less[64] = "\177ELF\002";
+  static float x[1028], y[1028];
+  kiln_cubin cubins[] = {{wide, sizeof wide}, {less, sizeof less}, {less, sizeof less}};
+  kiln_artifact *both = compile_both();
+  process p = {0};
+  uint64_t from = ((uint64_t)(uintptr_t)x + 15) / 16 * 16, to = ((uint64_t)(uintptr_t)y + 15) / 16 * 16;
+  kiln_driver_params dp = {.struct_size = sizeof dp, .resolve = standin_resolve, .initialize = true};
+  EXPECT(kiln_driver_open(cx, &dp, &p.d) == KILN_OK && kiln_device_open(cx, p.d, 0, &p.dev) == KILN_OK &&
+             kiln_cuda_kernel_create(cx, p.d, both, kiln_device_context(p.dev), &p.k) == KILN_OK,
+         "%s", last_finding());
+  ck_assert_int_eq(kiln_cuda_kernel_prepare_cubin(cx, p.k, wide, sizeof wide), KILN_E_INVALID);
+  EXPECT(strstr(last_finding(), "expected two cubins"), "%s", last_finding());
+  ck_assert_int_eq(kiln_cuda_kernel_prepare_cubins(cx, p.k, cubins, 0), KILN_E_INVALID);
+  ck_assert_int_eq(kiln_cuda_kernel_prepare_cubins(cx, p.k, cubins, 3), KILN_E_INVALID);
+  cubins[1].size = 63;
+  ck_assert_int_eq(kiln_cuda_kernel_prepare_cubins(cx, p.k, cubins, 2), KILN_E_INVALID);
+  cubins[1].size = 64;
+  ck_assert_int_eq(S.loads, 0);
+  EXPECT(kiln_cuda_kernel_prepare_cubins(cx, p.k, cubins, 2) == KILN_OK, "%s", last_finding());
+  ck_assert_int_eq(S.loads, 2);
+  ck_assert(S.images[0] == less && S.images[1] == wide);
+  launch_at(p.k, from, to);
+  CUfunction by_wide = S.function;
+  launch_at(p.k, from + 4, to);
+  ck_assert(S.function != by_wide);
+  ck_assert_int_eq(S.compiled, 0);
+  close_process(&p);
+  kiln_artifact_destroy(&both);
+  ck_assert(standin_is_clean());
+}
+END_TEST
+
+// --- by an assembler of the caller's --------------------------------------------------------------------------------
+
+typedef struct assembler {
+  bool fails;
+  const char *log;
+  const void *cubin;
+  size_t size;
+  int calls; // what follows is what it was called with
+  char target[16];
+  const char *ptx;
+  size_t ptx_size;
+} assembler;
+
+static bool by_assembler(void *user, const char *target, const char *ptx, size_t size, kiln_assembly *out) {
+  assembler *own = user;
+  own->calls++;
+  snprintf(own->target, sizeof own->target, "%s", target);
+  own->ptx = ptx, own->ptx_size = size;
+  if (out->struct_size != sizeof *out || out->cubin || out->size || out->log || strlen(ptx) != size) return false;
+  out->log = own->log;
+  out->cubin = own->cubin;
+  out->size = own->size;
+  return !own->fails;
+}
+
+START_TEST(the_callers_assembler) {
+  static const char code[64] = "\177ELF\002", *words = "ptxas fatal: no such thing";
+  assembler own = {.cubin = code, .size = sizeof code};
+  kiln_assemble_params p = {
+      .struct_size = sizeof p, .library = "/nowhere/lib.so", .assemble = by_assembler, .user = &own};
+  void *cubin;
+  size_t size, n;
+  EXPECT(kiln_artifact_assemble(cx, artifact, &p, &cubin, &size) == KILN_OK, "%s", last_finding());
+  ck_assert(size == sizeof code && cubin != code && memcmp(cubin, code, size) == 0);
+  ck_assert(own.ptx == kiln_artifact_text(artifact, KILN_TEXT_PTX, &n) && own.ptx_size == n && own.calls == 1);
+  ck_assert_str_eq(own.target, "sm_90");
+  kiln_artifact_bytes_free(cx, cubin, size);
+  own.fails = true;
+  ck_assert_int_eq(kiln_artifact_assemble(cx, artifact, &p, &cubin, &size), KILN_E_DEVICE);
+  EXPECT(!cubin && !size && strstr(last_finding(), "the caller's assembler has failed"), "%s", last_finding());
+  own.log = words;
+  ck_assert_int_eq(kiln_artifact_assemble(cx, artifact, &p, &cubin, &size), KILN_E_DEVICE);
+  EXPECT(strstr(last_finding(), words), "%s", last_finding());
+  own = (assembler){.cubin = NULL, .size = 64};
+  ck_assert_int_eq(kiln_artifact_assemble(cx, artifact, &p, &cubin, &size), KILN_E_DEVICE);
+  EXPECT(strstr(last_finding(), "has made no machine code"), "%s", last_finding());
+  own = (assembler){.cubin = code, .size = 63};
+  ck_assert_int_eq(kiln_artifact_assemble(cx, artifact, &p, &cubin, &size), KILN_E_DEVICE);
+  EXPECT(!cubin && !size && strstr(last_finding(), "63 bytes that are no whole cubin"), "%s", last_finding());
+}
+END_TEST
+
 // --- by nvJitLink ---------------------------------------------------------------------------------------------------
 
 static kiln_status assemble(const kiln_artifact *a, const char *library, void **cubin, size_t *size) {
@@ -351,6 +558,7 @@ START_TEST(nvidias_library_assembles) {
   const char *kernel = kiln_artifact_manifest(artifact)->launches[0].kernel;
   EXPECT(size > 64 && memcmp(cubin, "\177ELF\002", 5) == 0 && memmem(cubin, size, kernel, strlen(kernel)), "%zu bytes",
          size);
+  ck_assert_int_eq(kiln_cubin_driver_version(cubin, size), driver_by_words(cubin, size));
   kiln_artifact_bytes_free(cx, cubin, size);
 }
 END_TEST
@@ -358,6 +566,8 @@ END_TEST
 int main(void) {
   return RUN_TESTS("cubins", EACH(setup, teardown), {the_drivers_compiler_is_paid_once}, {damaged_code_is_made_again},
                    {refused_code_is_dropped}, {every_call_may_fail}, {without_a_folder}, {found_code_runs},
-                   {cubins_of_the_callers}, {a_toolkits_library_assembles}, {a_toolkits_library_fails},
-                   {no_library_that_assembles}, {nvidias_library_assembles});
+                   {cubins_of_the_callers}, {machine_code_names_its_driver}, {damaged_machine_code_names_none_or_some},
+                   {machine_code_needs_a_driver}, {cubins_of_two_alignments}, {the_callers_assembler},
+                   {a_toolkits_library_assembles}, {a_toolkits_library_fails}, {no_library_that_assembles},
+                   {nvidias_library_assembles});
 }

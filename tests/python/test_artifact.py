@@ -168,6 +168,22 @@ class Simulated(unittest.TestCase):
             kiln.compile(m).assemble()
         with self.assertRaisesRegex(kiln.InvalidError, "expected a cubin"):
             self.device.prepare(a, cubin=b"//")
+        asked = []
+        code = a.assemble(assembler=lambda target, ptx: asked.append((target, ptx)) or b"\x7fELF\x02" + bytes(59))
+        self.assertEqual((code, asked), (b"\x7fELF\x02" + bytes(59), [("sm_90", a.ptx.encode())]))
+        with self.assertRaisesRegex(ZeroDivisionError, "division"):
+            a.assemble(assembler=lambda target, ptx: b"%d" % (1 // 0))
+        with self.assertRaisesRegex(kiln.DeviceError, "has made no machine code"):
+            a.assemble(assembler=lambda target, ptx: b"")
+        with self.assertRaisesRegex(kiln.InvalidError, "no kernels for less alignment"):
+            a.assemble(less=True)
+        both = kiln.compile(m, "sm_90", least_align=4)
+        both.assemble(assembler=lambda target, ptx: asked.append((target, ptx)) or code, less=True)
+        self.assertNotEqual(asked[1][1], both.ptx.encode())
+        with self.assertRaisesRegex(kiln.InvalidError, "expected two cubins.*found 1"):
+            self.device.prepare(both, cubin=code)
+        with self.assertRaisesRegex(kiln.DeviceError, "the simulator runs PTX"):
+            self.device.prepare(both, cubin=(code, code))
         with tempfile.TemporaryDirectory() as folder:
             for hits in (0, 1):
                 cache = kiln.Cache(folder)

@@ -165,7 +165,7 @@ static CUresult take_image(const void *image) {
   bool cubin = memcmp(image, "\177ELF", 4) == 0;
   if (cubin && S.refuses_cubins) return CUDA_ERROR_NO_BINARY_FOR_GPU;
   if (!cubin) ADD(compiled, 1);
-  ADD(loads, 1);
+  __atomic_store_n(&S.images[(ADD(loads, 1) - 1) % 2], image, __ATOMIC_RELAXED);
   return CUDA_SUCCESS;
 }
 static CUresult s_cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n, CUjit_option *o, void **v) {

@@ -30,6 +30,7 @@ typedef struct standin {
   long depth;                     // of all threads' stacks of contexts
   long launches, loads, compiled; // loads: of code of either kind; compiled: PTX, by loading or linking
   bool refuses_cubins;            // as for another device
+  const void *images[2];          // of the loads, in turns
   CUlaunchConfig last;
   CUfunction function;    // of the last launch: another one for each code that is loaded
   uint64_t arguments[16]; // of the last launch

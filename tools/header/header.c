@@ -103,6 +103,25 @@ static void put_targets(const header *h, const char *between_two) {
   for (size_t i = 0; i < h->n; i++) fprintf(h->to, "%s%s", i ? between_two : "", header_manifest(h, i)->target);
 }
 
+// Of what the target has to load, PTX or machine code.
+static int least_driver(const header *h, size_t i) {
+  if (!h->cubins) return header_manifest(h, i)->driver_version;
+  int most = 0;
+  for (size_t k = i; k < header_codes(h); k += h->n) {
+    int driver = kiln_cubin_driver_version(h->cubins[k].bytes, h->cubins[k].size);
+    if (driver > most) most = driver;
+  }
+  return most;
+}
+
+static void define_driver(const header *h, const char *name, int least) {
+  if (least)
+    define(h, name, "%d // least that cuDriverGetVersion must give: CUDA %d.%d", least, least / 1000,
+           least % 1000 / 10);
+  else
+    define(h, name, "0 // not known: the machine code does not say");
+}
+
 static void define_versions(header h) {
   char name[48];
   fprintf(h.to, "#define %s_%-16s \"", h.prefix, "TARGET");
@@ -113,8 +132,7 @@ static void define_versions(header h) {
     snprintf(name, sizeof name, "PTX_VERSION%s%s", header_between(&h), header_behind(&h));
     define(&h, name, "%u // %u.%u", m->ptx_version, m->ptx_version / 10, m->ptx_version % 10);
     snprintf(name, sizeof name, "DRIVER_VERSION%s%s", header_between(&h), header_behind(&h));
-    define(&h, name, "%d // least that cuDriverGetVersion must give: CUDA %d.%d", m->driver_version,
-           m->driver_version / 1000, m->driver_version % 1000 / 10);
+    define_driver(&h, name, least_driver(&h, i));
   }
 }
 

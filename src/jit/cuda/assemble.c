@@ -1,4 +1,5 @@
-// Machine code by NVIDIA's nvJitLink, a library of CUDA toolkits, which is loaded where it is wanted.
+// Machine code by NVIDIA's nvJitLink, a library of CUDA toolkits, which is loaded where it is wanted, or by an
+// assembler of the caller's.
 //
 // What is used of its interface has the same names and layout since CUDA 12: handles are pointers, results ints of
 // which 0 is success, options words.
@@ -6,6 +7,7 @@
 #include "jit/cuda/kernel.h"
 
 #include <dlfcn.h>
+#include <kiln/cache.h>
 #include <stdio.h>
 
 enum { INPUT_PTX = 2 }; // NVJITLINK_INPUT_PTX
@@ -57,6 +59,15 @@ static kiln_status open_library(kl_ctx *cx, const char *asked, linker *l) {
                         asked ? "" : " (nor libnvJitLink.so.13)");
 }
 
+// --- machine code ----------------------------------------------------------------------------------------------------
+
+// As kiln_artifact_bytes_free wants it.
+static kiln_status make_room(kl_ctx *cx, size_t n, const char *by, void **out) {
+  if (!n || n == SIZE_MAX) return kl_fail(cx, KILN_E_DEVICE, KL_NOWHERE, "%s has made no machine code", by);
+  *out = kl_try_alloc(cx, n + 1);
+  return *out ? KILN_OK : kl_out_of_memory(cx, n, "a cubin");
+}
+
 // --- one compilation ------------------------------------------------------------------------------------------------
 
 // What it has to say of a failure; the caller's to free (kl_free with *bytes), or NULL.
@@ -89,17 +100,10 @@ static kiln_status failed(kl_ctx *cx, const linker *l, const char *call, int cod
 static kiln_status take_cubin(kl_ctx *cx, linker *l, void **out, size_t *size) {
   size_t n = 0;
   LINK_TRY(nvJitLinkGetLinkedCubinSize, l->handle, &n);
-  void *cubin = n && n < SIZE_MAX ? kl_try_alloc(cx, n + 1) : NULL; // as kiln_artifact_bytes_free wants it
-  if (n && !cubin) return kl_out_of_memory(cx, n, "a cubin");
-  if (!n) return kl_fail(cx, KILN_E_DEVICE, KL_NOWHERE, "%s has made no machine code", l->name);
-  int code = l->nvJitLinkGetLinkedCubin(l->handle, cubin);
-  if (code) {
-    kl_free(cx, cubin, n + 1);
-    return failed(cx, l, "nvJitLinkGetLinkedCubin", code);
-  }
-  *out = cubin;
+  KL_TRY(make_room(cx, n, l->name, out));
+  int code = l->nvJitLinkGetLinkedCubin(l->handle, *out);
   *size = n;
-  return KILN_OK;
+  return code ? failed(cx, l, "nvJitLinkGetLinkedCubin", code) : KILN_OK;
 }
 
 static kiln_status assemble(kl_ctx *cx, linker *l, const kiln_artifact *a, void **out, size_t *size) {
@@ -112,17 +116,47 @@ static kiln_status assemble(kl_ctx *cx, linker *l, const kiln_artifact *a, void 
   return take_cubin(cx, l, out, size);
 }
 
+static kiln_status by_library(kl_ctx *cx, const kiln_artifact *a, const char *library, void **out, size_t *size) {
+  linker l = {0};
+  KL_TRY(open_library(cx, library, &l));
+  kiln_status st = assemble(cx, &l, a, out, size);
+  if (l.handle) l.nvJitLinkDestroy(&l.handle);
+  return st;
+}
+
+// --- the caller's
+// -----------------------------------------------------------------------------------------------------
+
+static kiln_status by_caller(kl_ctx *cx, const kiln_artifact *a, const kiln_assemble_params *p, void **out,
+                             size_t *size) {
+  kiln_assembly made = {.struct_size = sizeof made};
+  if (!p->assemble(p->user, a->target, a->text[KILN_TEXT_PTX], a->text_size[KILN_TEXT_PTX], &made))
+    return kl_fail(cx, KILN_E_DEVICE, KL_NOWHERE, "the caller's assembler has failed%s%s", made.log ? ": " : "",
+                   made.log ? made.log : "");
+  KL_TRY(make_room(cx, made.cubin ? made.size : 0, "the caller's assembler", out));
+  memcpy(*out, made.cubin, made.size);
+  *size = made.size;
+  return KILN_OK;
+}
+
 kiln_status kiln_artifact_assemble(kiln_context *cx, const kiln_artifact *a, const kiln_assemble_params *params,
                                    void **cubin, size_t *size) {
-  linker l = {0};
   kiln_assemble_params p;
+  void *made = NULL;
+  size_t n = 0;
   KL_CLEAR(cubin);
   KL_CLEAR(size);
   KL_EXPECT(cx, a, cubin, size);
   KL_TRY(KL_PARAMS_IN(cx, kiln_assemble_params, params, &p));
   if (a->host) return kl_invalid(cx, KL_NOWHERE, "expected an artifact for a GPU, found one for the host");
-  KL_TRY(open_library(cx, p.library, &l));
-  kiln_status st = assemble(cx, &l, a, cubin, size);
-  if (l.handle) l.nvJitLinkDestroy(&l.handle);
-  return st;
+  kiln_status st = p.assemble ? by_caller(cx, a, &p, &made, &n) : by_library(cx, a, p.library, &made, &n);
+  if (st == KILN_OK && !kl_cubin_is_whole(made, n))
+    st = kl_fail(cx, KILN_E_DEVICE, KL_NOWHERE, "the assembler has made %zu bytes that are no whole cubin", n);
+  if (st != KILN_OK) {
+    kiln_artifact_bytes_free(cx, made, n);
+    return st;
+  }
+  *cubin = made;
+  *size = n;
+  return KILN_OK;
 }

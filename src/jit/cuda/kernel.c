@@ -2,7 +2,6 @@
 
 #include "jit/cuda/kernel.h"
 
-#include <elf.h>
 #include <stdio.h>
 
 // --- life ---------------------------------------------------------------------------------------------------------
@@ -199,12 +198,12 @@ static kiln_status load_kept(kl_ctx *cx, kiln_cuda_kernel *k, const kl_code_stor
 // --- preparing ----------------------------------------------------------------------------------------------------
 
 typedef struct code_source {
-  const void *code;           // the caller's machine code, or NULL
+  const kiln_cubin *cubin; // the caller's machine code, and behind it that of the kernels for less alignment; or NULL
   const kl_code_store *store; // or NULL
 } code_source;
 
 static kiln_status load_from(kl_ctx *cx, kiln_cuda_kernel *k, const code_source *from) {
-  if (from->code) return load(cx, k, from->code);
+  if (from->cubin) return load(cx, k, from->cubin->bytes);
   KL_TRY(check_ptx(cx, k));
   return from->store ? load_kept(cx, k, from->store) : load(cx, k, k->a->text[KILN_TEXT_PTX]);
 }
@@ -214,7 +213,8 @@ static kiln_status prepare(kl_ctx *cx, kiln_cuda_kernel *k, const code_source *f
   KL_TRY(kl_cuda_alive(cx, k->d, &k->fate));
   if (atomic_load(&k->ready) || k->program.manifest.launch_count == 0) return KILN_OK;
   KL_TRY(kl_cuda_enter(cx, k->d, &k->fate, k->context, &scope));
-  kiln_status less = k->less ? prepare(cx, k->less, from) : KILN_OK;
+  code_source of_less = {from->cubin ? from->cubin + 1 : NULL, from->store};
+  kiln_status less = k->less ? prepare(cx, k->less, &of_less) : KILN_OK;
   if (less != KILN_OK) return kl_cuda_leave(cx, k->d, &k->fate, &scope, less);
   pthread_mutex_lock(&k->loading);
   kiln_status st = atomic_load(&k->ready) ? KILN_OK : load_from(cx, k, from);
@@ -233,19 +233,35 @@ kiln_status kl_cuda_prepare_kept(kl_ctx *cx, kiln_cuda_kernel *k, const kl_code_
 }
 
 // The driver takes no length: what the file's header says of it has to be there.
+static kiln_status check_cubin(kl_ctx *cx, const kiln_cuda_kernel *k, const kiln_cubin *c) {
+  int need = kiln_cubin_driver_version(c->bytes, c->size), have = k->d->version;
+  if (!c->bytes) return kl_invalid(cx, KL_NOWHERE, "expected a cubin, found NULL");
+  if (!kl_cubin_is_whole(c->bytes, c->size))
+    return kl_invalid(cx, KL_NOWHERE, "expected a cubin, which is a whole ELF file of 64 bits, found %zu other bytes",
+                      c->size);
+  if (have >= need) return KILN_OK;
+  return kl_fail(
+      cx, KILN_E_DEVICE, KL_NOWHERE,
+      "the machine code is of CUDA %d's tools: expected a driver for CUDA %d.0 or newer, found one for %d.%d",
+      need / 1000, need / 1000, have / 1000, have % 1000 / 10);
+}
+
+kiln_status kiln_cuda_kernel_prepare_cubins(kiln_context *cx, kiln_cuda_kernel *k, const kiln_cubin *cubins,
+                                            size_t count) {
+  KL_EXPECT(cx, k, cubins);
+  if (count != (k->less ? 2 : 1))
+    return kl_invalid(cx, KL_NOWHERE, "expected %s, found %zu",
+                      k->less
+                          ? "two cubins, as the artifact has kernels for less alignment, which are code of their own"
+                          : "one cubin",
+                      count);
+  for (size_t i = 0; i < count; i++) KL_TRY(check_cubin(cx, k, &cubins[i]));
+  return prepare(cx, k, &(code_source){.cubin = cubins});
+}
+
 kiln_status kiln_cuda_kernel_prepare_cubin(kiln_context *cx, kiln_cuda_kernel *k, const void *cubin, size_t size) {
   KL_EXPECT(cx, k, cubin);
-  Elf64_Ehdr h;
-  if (k->less)
-    return kl_unsupported(cx, KL_NOWHERE,
-                          "a cubin for an artifact with kernels for less alignment, which are code of their own");
-  bool elf = size >= sizeof h && memcmp(cubin, ELFMAG, SELFMAG) == 0;
-  if (elf) memcpy(&h, cubin, sizeof h);
-  uint64_t sections = elf ? (uint64_t)h.e_shnum * h.e_shentsize : 0;
-  if (!elf || h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_shoff > size || sections > size - h.e_shoff)
-    return kl_invalid(cx, KL_NOWHERE, "expected a cubin, which is a whole ELF file of 64 bits, found %zu other bytes",
-                      size);
-  return prepare(cx, k, &(code_source){.code = cubin});
+  return kiln_cuda_kernel_prepare_cubins(cx, k, &(kiln_cubin){cubin, size}, 1);
 }
 
 static kiln_status read_resources(kl_ctx *cx, kiln_cuda_kernel *k, CUfunction fn, kiln_cuda_resources *out) {

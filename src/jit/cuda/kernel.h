@@ -29,6 +29,11 @@ struct kiln_cuda_kernel {
   char error_log[KL_LOG_BYTES]; // the driver may write to it as long as the code is loaded
 };
 
+// --- machine code (cubin.c) -----------------------------------------------------------------------------------------
+
+// Is all of the ELF file there that its head speaks of?
+bool kl_cubin_is_whole(const void *cubin, size_t size);
+
 // --- launches with their arguments (launch.c) -----------------------------------------------------------------------
 
 // One of the artifact's launches, as the driver takes it. No blocks: nothing to launch.

@@ -66,6 +66,11 @@ START_TEST(null_cuda) {
   INVALID_CX(kiln_cuda_kernel_prepare_cubin(NULL, on_gpu, "x", 1));
   INVALID(kiln_cuda_kernel_prepare_cubin(cx, NULL, "x", 1));
   INVALID(kiln_cuda_kernel_prepare_cubin(cx, on_gpu, NULL, 1));
+  INVALID_CX(kiln_cuda_kernel_prepare_cubins(NULL, on_gpu, &(kiln_cubin){"x", 1}, 1));
+  INVALID(kiln_cuda_kernel_prepare_cubins(cx, NULL, &(kiln_cubin){"x", 1}, 1));
+  INVALID(kiln_cuda_kernel_prepare_cubins(cx, on_gpu, NULL, 1));
+  INVALID(kiln_cuda_kernel_prepare_cubins(cx, on_gpu, &(kiln_cubin){NULL, 64}, 1));
+  ck_assert_int_eq(kiln_cubin_driver_version(NULL, 1), 0);
   size_t size;
   NULLS(INVALID_CX, void *, kiln_artifact_assemble(NULL, gpu, NULL, &o, &size));
   NULLS(INVALID, void *, kiln_artifact_assemble(cx, NULL, NULL, &o, &size));
