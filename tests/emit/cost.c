@@ -1,8 +1,10 @@
 // What kernels may cost, counted: instructions of PTX and SASS, and of what kind.
 
 #include "harness.h"
+#include "support/share.h"
 #include "support/suite.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -79,6 +81,35 @@ START_TEST(workloads_cost_no_more) {
            most);
   }
   free(ptx);
+}
+END_TEST
+
+static int is_module(const struct dirent *e) {
+  size_t size = strlen(e->d_name);
+  return size > 4 && strcmp(e->d_name + size - 4, ".hlo") == 0;
+}
+
+// All workloads at their real size for all kinds of targets, some of them at a time.
+START_TEST(workloads_have_no_local_memory) {
+  static const char *const assembled[] = {"sm_75", "sm_80", "sm_90", "sm_100"};
+  struct dirent **found;
+  int n = scandir(KL_TESTS "/../benchmarks/workloads", &found, is_module, alphasort), seen = 0;
+  ck_assert_msg(n >= 25, "%d workloads", n);
+  for (unsigned i = 0; i < 4 * (unsigned)n && ptxas_path(); i++) {
+    if (!share_has(i, 16)) continue;
+    const char *target = assembled[i % 4];
+    char file[300];
+    snprintf(file, sizeof file, "../benchmarks/workloads/%s", found[i / 4]->d_name);
+    char *ptx = compile_example(file, target, NULL);
+    ptxas_result r = ptxas_run(ptx, strlen(ptx), target);
+    EXPECT(r.ok && !r.stack && !r.spill_stores, "%s for %s: %d bytes of stack, %d spilled: %s", file, target, r.stack,
+           r.spill_stores, r.log);
+    seen++;
+    free(ptx);
+  }
+  printf("# %d assembled\n", seen);
+  for (int i = 0; i < n; i++) free(found[i]);
+  free(found);
 }
 END_TEST
 
@@ -406,7 +437,8 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("cost", NO_FRAME, {examples_cost_no_more, KL_COUNT(examples) * COSTED},
-                   {workloads_cost_no_more, KL_COUNT(rows_of) * COSTED}, {functions_cost_no_more, KL_COUNT(functions)},
+                   {workloads_cost_no_more, KL_COUNT(rows_of) * COSTED}, {workloads_have_no_local_memory},
+                   {functions_cost_no_more, KL_COUNT(functions)},
                    {conversions_cost_no_more, KL_COUNT(conversions) * CONVERTING},
                    {wide_results_do_not_spill, KL_COUNT(wide) * COSTED}, {patterns, KL_COUNT(rows)},
                    {wrapping_is_seen, KL_COUNT(wrapping)});

@@ -95,8 +95,8 @@ static void check_sectors(const char *file, const kl_cost *c) {
       EXPECT(n <= sectors[i].most && n >= sectors[i].least, "%s: %lld sectors", file, (long long)n);
 }
 
-// Of every workload at its real size: sectors at most 1.05 times the arguments' own, passes over banks at most 1.05
-// times those that the bytes need, and 19 bytes of 20 by accesses of 16 bytes.
+// Of every workload at its real size: all is proved; sectors at most 1.05 times the arguments' own, passes over banks
+// at most 1.05 times those that the bytes need, and 19 bytes of 20 by accesses of 16 bytes.
 static const struct {
   const char *file;
   double sectors, passes; // 0: as of all
@@ -112,7 +112,10 @@ static void check_promises(const char *file, const kl_plan *p, const kl_cost *c)
     if (others[i].sectors > 0) sectors = others[i].sectors;
     if (others[i].passes > 0) passes = others[i].passes;
   }
-  for (uint32_t i = 0; i < p->nargs; i++) least += (double)((p->slots[i].bytes + 31) / 32);
+  for (uint32_t i = 0; i < p->nargs; i++) {
+    EXPECT(!p->slots[i].unproved, "%s: slot %u: %s", file, i, p->slots[i].unproved);
+    least += (double)((p->slots[i].bytes + 31) / 32);
+  }
   int64_t n = c->load.asked.sectors + c->store.asked.sectors;
   EXPECT((double)n <= sectors * least, "%s: %lld sectors, %.0f would do", file, (long long)n, least);
   const kl_requests *a = &c->shared_load.asked, *b = &c->shared_store.asked;
