@@ -153,10 +153,11 @@ static void report_kernels(const session *s) {
                                        [KILN_WHEN_APART] = " where results are apart",
                                        [KILN_WHEN_IN_PLACE] = " where they are in place"};
     printf("kernel   %s for %s%s: ", l->kernel, m->target, when[l->when]);
-    if (l->grid[0])
-      printf("grid %u, block %u, %u element%s a thread in %u-byte accesses", l->grid[0], l->block[0], l->lanes,
-             l->lanes == 1 ? "" : "s", l->vector_bytes);
-    else
+    if (l->grid[0]) {
+      printf("grid %u, block %u, ", l->grid[0], l->block[0]);
+      if (l->lanes) printf("%u element%s a thread in ", l->lanes, l->lanes == 1 ? "" : "s"); // of loops alone
+      printf("%u-byte accesses", l->vector_bytes);
+    } else
       printf("no elements, nothing to launch");
     if (n == 1 && !s->saved) printf(", compiled in %.1f ms", s->compile_ms);
     printf("\n");

@@ -101,9 +101,9 @@ typedef struct kiln_launch {
   uint32_t dynamic_shared_bytes; // for the launch to ask for
   bool programmatic;             // waits by itself for the launch before: may be launched while that one runs
   uint32_t vector_bytes;         // widest memory access of a thread
-  uint32_t lanes, rest_lanes;    // elements of a thread: of whole blocks, and of the blocks behind them
-  int64_t elements;              // of the largest result; with a run-time count: as in the module
-  int64_t bytes;                 // compulsory traffic: every input and output once
+  uint32_t lanes, rest_lanes; // elements of a thread: of whole blocks, and of the blocks behind them; 0 where they vary
+  int64_t elements;           // of the largest result; with a run-time count: as in the module
+  int64_t bytes;              // compulsory traffic: every input and output once
   size_t argument_count;
   const kiln_argument *arguments; // in the order of the kernel's parameters
   // With a run-time count n, grid[0] is (whole + rest) * count_blocks, where whole = n / count_whole and
