@@ -550,26 +550,52 @@ START_TEST(several_tiles) {
 END_TEST
 
 // What is scanned changes with every fourth element, and is one for a thread where two lanes take turns; from the end
-// on; between conversions; of tiles that have blocks of their own.
-static const char *const turns[] = {
-    ("p = f32[2] parameter(0) q = f32[150,2,4] broadcast(p), dimensions={1} x = f32[1200] reshape(q) "
-     "ROOT s = f32[1200] reduce-window(x, z), window={size=1200 pad=1199_0}, to_apply=f"),
-    "x = f32[3,777] parameter(0) ROOT s = f32[3,777] reduce-window(x, z), window={size=1x777 pad=0_0x0_776}, "
-    "to_apply=f",
-    ("p = bf16[1300] parameter(0) x = f32[1300] convert(p) "
-     "y = f32[1300] reduce-window(x, z), window={size=1300 pad=1299_0}, to_apply=f ROOT s = bf16[1300] convert(y)"),
-    ("x = f32[70001] parameter(0) "
-     "ROOT s = f32[70001] reduce-window(x, z), window={size=70001 pad=70000_0}, to_apply=f"),
-    ("x = f32[2,20000,2] parameter(0) ROOT s = f32[2,20000,2] reduce-window(x, z), "
-     "window={size=1x20000x1 pad=0_0x0_19999x0_0}, to_apply=f"),
+// on; between conversions; of tiles that have blocks of their own. Then of tiles that wait for those before them.
+static const struct {
+  const char *type, *op, *text;
+} turns[] = {
+    {"f32", "add",
+     "p = f32[2] parameter(0) q = f32[150,2,4] broadcast(p), dimensions={1} x = f32[1200] reshape(q) "
+     "ROOT s = f32[1200] reduce-window(x, z), window={size=1200 pad=1199_0}, to_apply=f"},
+    {"f32", "add",
+     "x = f32[3,777] parameter(0) ROOT s = f32[3,777] reduce-window(x, z), window={size=1x777 pad=0_0x0_776}, "
+     "to_apply=f"},
+    {"f32", "add",
+     "p = bf16[1300] parameter(0) x = f32[1300] convert(p) "
+     "y = f32[1300] reduce-window(x, z), window={size=1300 pad=1299_0}, to_apply=f ROOT s = bf16[1300] convert(y)"},
+    {"f32", "add",
+     "x = f32[70001] parameter(0) "
+     "ROOT s = f32[70001] reduce-window(x, z), window={size=70001 pad=70000_0}, to_apply=f"},
+    {"f32", "add",
+     "x = f32[2,20000,2] parameter(0) ROOT s = f32[2,20000,2] reduce-window(x, z), "
+     "window={size=1x20000x1 pad=0_0x0_19999x0_0}, to_apply=f"},
+    {"s32", "add",
+     "x = s32[40001] parameter(0) "
+     "ROOT s = s32[40001] reduce-window(x, z), window={size=40001 pad=40000_0}, to_apply=f"},
+    {"u64", "multiply",
+     "x = u64[2,12289] parameter(0) ROOT s = u64[2,12289] reduce-window(x, z), window={size=1x12289 pad=0_0x0_12288}, "
+     "to_apply=f"},
+    {"s8", "minimum",
+     "x = s8[2,12300,3] parameter(0) ROOT s = s8[2,12300,3] reduce-window(x, z), "
+     "window={size=1x12300x1 pad=0_0x12299_0x0_0}, to_apply=f"},
+    {"pred", "xor",
+     "x = pred[16384] parameter(0) ROOT s = pred[16384] reduce-window(x, z), window={size=16384 pad=0_16383}, "
+     "to_apply=f"},
+    {"bf16", "maximum",
+     "x = bf16[16000] parameter(0) ROOT s = bf16[16000] reduce-window(x, z), window={size=16000 pad=15999_0}, "
+     "to_apply=f"},
+    {"f64", "minimum",
+     "x = f64[3,16000] parameter(0) ROOT s = f64[3,16000] reduce-window(x, z), window={size=1x16000 pad=0_0x15999_0}, "
+     "to_apply=f"},
 };
 
 START_TEST(scans_in_turns) {
   char text[600];
+  const char *t = turns[_i].type;
   snprintf(text, sizeof text,
-           "HloModule m\nf { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
-           "ENTRY e { z = f32[] constant(0) %s }\n",
-           turns[_i]);
+           "HloModule m\nf { a = %s[] parameter(0) b = %s[] parameter(1) ROOT r = %s[] %s(a, b) }\n"
+           "ENTRY e { z = %s[] constant(1) %s }\n",
+           t, t, t, turns[_i].op, t, turns[_i].text);
   kiln_module *m = parse(text);
   run_both_and_check(cx, m, 3, 2, text);
   kiln_module_destroy(&m);

@@ -148,6 +148,11 @@ static bool break_step(breaking *x, kl_step *s) {
   uint32_t *operands = copy_of(s->operands, s->noperands, sizeof *s->operands);
   if (s->kind == KL_STEP_LOAD) return break_access(x, &s->access);
   s->operands = operands;
+  if (s->kind == KL_STEP_BEFORE && (x->kind == DISTANCE || x->kind == ARRIVAL)) { // along what are no blocks
+    if (!here(x)) return false;
+    while (x->b->vars[s->var].binding == KL_BIND_BLOCK) s->var++;
+    return true;
+  }
   switch (x->kind) {
   case DISTANCE:
     for (uint32_t v = 0; s->kind == KL_STEP_EXCHANGE && v < x->b->nvars; v++) {
@@ -326,6 +331,7 @@ static const row rows[] = {
   {"concatenate", "p = f32[40,6] parameter(0)\n q = f32[40,9] parameter(1)\n ROOT r = f32[40,15] concatenate(p, q), dimensions={1}", {ONE_GUARD, ALL}},
   {"conversions", "p = s8[1024] parameter(0)\n q = f32[1024] convert(p)\n r = bf16[1024] convert(p)\n ROOT t = (f32[1024], bf16[1024]) tuple(q, r)", {ALL, ALL}},
   {"dynamic-slice", "p = f32[40,30] parameter(0)\n i = s32[] parameter(1)\n j = s32[] parameter(2)\n ROOT r = f32[20,24] dynamic-slice(p, i, j), dynamic_slice_sizes={20,24}", {ALL, ALL}},
+  {"sums up to a place", "p = u64[12300] parameter(0)\n z = u64[] parameter(1)\n ROOT r = u64[12300] reduce-window(p, z), window={size=12300 pad=12299_0}, to_apply=f", {1 << SYNC | 1 << DISTANCE | 1 << PLACE, 1 << PLACE}},
   {"histogram", "x = f32[40] parameter(0)\n i = s32[3000,1] parameter(1)\n u = f32[3000] parameter(2)\n ROOT r = f32[40] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f", {1 << SYNC | 1 << GUARD | 1 << KEEP | 1 << PLACE, 1 << KEEP}},
   {"sorted rows", "x = f32[20,6] parameter(0)\n i = s32[90,1] parameter(1)\n u = f32[90,6] parameter(2)\n ROOT r = f32[20,6] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, indices_are_sorted=true, to_apply=f", {1 << KEEP | 1 << TAKE | 1 << CHOOSE | 1 << PLACE, 1 << PLACE}},
   {"owned rows", "x = f32[70,6] parameter(0)\n i = s32[90,1] parameter(1)\n u = f32[90,6] parameter(2)\n ROOT r = f32[70,6] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f", {1 << KEEP | 1 << DISTANCE | 1 << CHOOSE | 1 << PLACE, ALL & ~(1 << CARRY)}},
@@ -343,12 +349,13 @@ static kiln_module *parse(const row *r) {
                   : strstr(r->text, "to_apply") ? sum
                   : strstr(r->text, " while(")  ? rounds
                                                 : "";
+  const char *type = strstr(r->text, "bf16") ? "bf16" : strstr(r->text, "reduce-window") ? "u64" : NULL; // else f32
   kl_sb b;
   kl_sb_init(&b, cx);
   kl_sbf(&b, "HloModule m\n");
   for (const char *p = f; *p; p++)
-    if (strncmp(p, "f32", 3) == 0 && strstr(r->text, "bf16"))
-      kl_sb_puts(&b, "bf16"), p += 2;
+    if (strncmp(p, "f32", 3) == 0 && type)
+      kl_sb_puts(&b, type), p += 2;
     else
       kl_sb_putc(&b, *p);
   kl_sbf(&b, "ENTRY e {\n %s\n}\n", r->text);
@@ -397,6 +404,7 @@ static const struct { const char *what, *text; int kinds; } claims[] = {
   {"sum of a long row", "p = f32[1,40000] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[1] reduce(p, z), dimensions={1}, to_apply=f", 1 << STEP_VARS | 1 << ARRIVAL},
   {"sums of long columns", "p = f32[40000,70] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[70] reduce(p, z), dimensions={0}, to_apply=f", 1 << STEP_VARS | 1 << ARRIVAL},
   {"less the sum", "p = f32[5,300] parameter(0)\n z = f32[] parameter(1)\n s = f32[5] reduce(p, z), dimensions={1}, to_apply=f\n b = f32[5,300] broadcast(s), dimensions={0}\n ROOT r = f32[5,300] subtract(p, b)", 1 << SYNC | 1 << KEEP | 1 << STEP_VARS},
+  {"sums up to a place", "p = u64[12300] parameter(0)\n z = u64[] parameter(1)\n ROOT r = u64[12300] reduce-window(p, z), window={size=12300 pad=12299_0}, to_apply=f", 1 << SYNC | 1 << STEP_VARS | 1 << ARRIVAL},
   {"histogram", "x = f32[40] parameter(0)\n i = s32[3000,1] parameter(1)\n u = f32[3000] parameter(2)\n ROOT r = f32[40] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f", 1 << SYNC | 1 << STEP_VARS | 1 << SYMBOL_VARS},
   {"owned rows", "x = f32[70] parameter(0)\n i = s32[90,1] parameter(1)\n u = f32[90] parameter(2)\n ROOT r = f32[70] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f", 1 << DISTANCE | 1 << STEP_VARS | 1 << SYMBOL_VARS},
   {"pad", "p = f32[40,30] parameter(0)\n z = f32[] parameter(1)\n ROOT r = f32[45,36] pad(p, z), padding=2_3x4_2", 1 << GUARD | 1 << KEEP | 1 << STEP_VARS | 1 << GUARD_GROUPS | 1 << ALIGN},

@@ -518,6 +518,26 @@ static void evaluate_reduce(kl_arena *arena, const kiln_module *m, const kl_comp
   }
 }
 
+// --- sums up to a place ---------------------------------------------------------------------------------------------
+
+// Windows over all elements up to a place, or from it on, in one dimension; joined by an op whose order shows nowhere.
+static void evaluate_cumulative(const kiln_module *m, const kl_comp *c, const kl_instr *in, uint64_t *const *from,
+                                uint64_t *r) {
+  const kl_shape *s = in->shape;
+  const kl_instr *root = kl_root(&m->comp[in->called[0]]);
+  uint32_t dim = 0;
+  while (in->more->window[dim].size == 1 && dim + 1 < s->rank) dim++;
+  bool back = in->more->window[dim].high > 0;
+  for (int64_t n = 0; n < s->count; n++) {
+    int64_t e = back ? s->count - 1 - n : n, at[KILN_MAX_RANK] = {0};
+    index_at(s, e, at);
+    bool first = at[dim] == (back ? s->dims[dim] - 1 : 0);
+    at[dim] += back ? 1 : -1;
+    uint64_t x[2] = {first ? from[1][0] : r[at_index(s, at)], from[0][e]};
+    r[e] = of_op(&(kl_plan_op){.op = root->op}, s->dtype, s->dtype, 2, x);
+  }
+}
+
 // --- scatter ---------------------------------------------------------------------------------------------------------
 
 // Where the window of an index vector begins along dim d of the arrays; `b`: the place of the vector.
@@ -657,6 +677,8 @@ static leaves evaluate_instr(kl_arena *arena, const kiln_module *m, const kl_com
     r.v[0] = KL_NEW_N(arena, uint64_t, in->shape->count + 1);
     if (in->op == KL_OP_DOT)
       evaluate_dot(c, in, from, r.v[0]);
+    else if (in->op == KL_OP_REDUCE_WINDOW)
+      evaluate_cumulative(m, c, in, from, r.v[0]);
     else
       evaluate_array(c, in, from, r.v[0]);
   }

@@ -49,10 +49,6 @@ const kl_aff *kl_new_var(kl_affs *p, kl_var_list *vars, kl_binding binding, int6
 // They are the body's, which has BLOCK variables.
 void kl_take_vars(kl_arena *arena, const kl_var_list *vars, kl_body *b);
 
-// identity.c: what changes no bit of what the op joins it with, a complex number's parts one by one; false: none that
-// is known.
-bool kl_identity_of(kl_op op, kl_dtype t, uint64_t bits[2]);
-
 // plan.c: as it was before the chooser began, with so many slots and constants.
 void kl_forget_choice(kl_choosing *c, size_t slots, size_t constants);
 

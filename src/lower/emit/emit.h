@@ -65,6 +65,7 @@ typedef struct kl_emit {
   unsigned lanes, width, nwide;
   kb_kind index;            // I32 or I64
   kb_reg first_thread;      // I1, on NVPTX: is it that of the block?
+  kb_reg ticket;            // I32, where blocks have tickets: the block's number
   kb_reg vars[KL_MAX_VARS]; // values of the body's variables, in index kind; of lanes on the host a vector
   kb_reg rows;              // where guards ask for it: how many there are, in index kind
   kb_reg tid; // the number that WARP and LANE variables are digits of, in index kind; .v NULL: there is none
@@ -137,7 +138,8 @@ bool kl_convert_lanes(kl_emit *e, const kl_step *s, kl_val *out);
 
 // memory.c: copies are numbered as the access says.
 bool kl_is_constant(const kl_plan *p, uint32_t slot);
-kb_reg kl_emit_address(kl_emit *e, uint32_t slot, const kl_aff *element); // of an element of whole bytes, one for all
+kb_reg kl_element_at(kl_emit *e, uint32_t slot, kb_reg index); // the address of an element of whole bytes; unsigned
+kb_reg kl_emit_address(kl_emit *e, uint32_t slot, const kl_aff *element); // the same, of one for all
 kl_val kl_emit_load(kl_emit *e, const kl_access *a, kl_dtype t);
 // Of one chunk that is not guarded the elements, one by one; on the host chunks are of one. t: of the slot or of as
 // many bits, 8 or more, and no float of fewer than 16.
@@ -153,6 +155,10 @@ kb_reg kl_part_of_word(kl_emit *e, const kl_access *a, uint32_t chunk, unsigned 
 // update.c: stores that change what is there. v: copies numbered as the access says.
 void kl_emit_change(kl_emit *e, const kl_store *s, kl_val *v);
 void kl_emit_update(kl_emit *e, const kl_node *node);
+
+// before.c: blocks that wait for those before them.
+kb_reg kl_take_ticket(kl_emit *e, kb_reg tid); // for all threads of the block, its number, I32
+kl_val kl_emit_before(kl_emit *e, const kl_step *s);
 
 // steps.c
 kl_val kl_emit_step(kl_emit *e, const kl_step *s);

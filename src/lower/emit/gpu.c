@@ -202,6 +202,10 @@ static void emit_gpu(kl_emit *e) {
   kb_reg tid = special_register(e, "llvm.nvvm.read.ptx.sreg.tid.x");
   if (p->programmatic) wait_for_previous(e);
   if (p->counted) kl_set_rows(e, (kb_reg){LLVMGetParam(k->fn, e->launch->nargs), KB_I64, 1});
+  if (e->launch->tickets) {
+    e->ticket = kl_take_ticket(e, tid);
+    block_id = e->index == KB_I64 ? kb_zext(k, e->ticket, KB_I64) : e->ticket;
+  }
   emit_gpu_parts(e, e->launch->first_part, e->launch->first_part + e->launch->nparts, block_id, tid);
 }
 

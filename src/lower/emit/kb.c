@@ -317,6 +317,11 @@ kb_reg kb_any_lane(kb *k, kb_reg c) {
   return kb_intrinsic(k, "llvm.nvvm.vote.any.sync", NULL, 0, args, 2, KB_I1, 1);
 }
 
+kb_reg kb_which_lanes(kb *k, kb_reg c) {
+  kb_reg args[2] = {kb_int(k, KB_I32, 1, -1), c};
+  return kb_intrinsic(k, "llvm.nvvm.vote.ballot.sync", NULL, 0, args, 2, KB_I32, 1);
+}
+
 void kb_meet(kb *k) {
   kb_intrinsic(k, "llvm.nvvm.barrier.cluster.arrive.aligned", NULL, 0, NULL, 0, KB_I1, 1);
   kb_intrinsic(k, "llvm.nvvm.barrier.cluster.wait.aligned", NULL, 0, NULL, 0, KB_I1, 1);

@@ -58,9 +58,12 @@ static void store(kl_emit *e, kb_reg p, kb_reg v, unsigned align) {
   LLVMSetAlignment(LLVMBuildStore(e->k.b, v.v, p.v), align);
 }
 
+kb_reg kl_element_at(kl_emit *e, uint32_t slot, kb_reg index) {
+  return address(e, e->slots[slot], index, kl_info(e->plan->slots[slot].shape->dtype)->bits / 8);
+}
+
 kb_reg kl_emit_address(kl_emit *e, uint32_t slot, const kl_aff *element) {
-  int64_t bytes = kl_info(e->plan->slots[slot].shape->dtype)->bits / 8;
-  return address(e, e->slots[slot], kl_emit_expr(e, kl_dom_simplify(e->body->domain, element), 1), bytes);
+  return kl_element_at(e, slot, kl_emit_expr(e, kl_dom_simplify(e->body->domain, element), 1));
 }
 
 static unsigned per_byte(unsigned bits) {

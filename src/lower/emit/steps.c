@@ -566,6 +566,7 @@ kl_val kl_emit_step(kl_emit *e, const kl_step *s) {
   case KL_STEP_ROTATE: return emit_shuffle(e, s);
   case KL_STEP_EXCHANGE: return emit_exchange(e, s);
   case KL_STEP_ANY: return emit_any(e, s);
+  case KL_STEP_BEFORE: return kl_emit_before(e, s);
   case KL_STEP_INDEX: return emit_index(e, s);
   case KL_STEP_CARRIED: return e->vals[s - e->body->steps]; // by its loop
   case KL_STEP_OP: break;
@@ -586,8 +587,8 @@ void kl_find_wanted_bits(kl_emit *e) {
   for (uint32_t i = body->nsteps; i-- > 0;) {
     const kl_step *s = &body->steps[i];
     kl_op op = s->kind == KL_STEP_OP ? s->op.op : KL_OP_UNKNOWN;
-    bool reads = s->kind == KL_STEP_SPLIT || s->kind == KL_STEP_EXCHANGE || s->kind == KL_STEP_JOIN ||
-                 compares_bits(e, s) || op == KL_OP_BITCAST || op == KL_OP_BITCAST_CONVERT;
+    bool reads = s->kind == KL_STEP_BEFORE || s->kind == KL_STEP_SPLIT || s->kind == KL_STEP_EXCHANGE ||
+                 s->kind == KL_STEP_JOIN || compares_bits(e, s) || op == KL_OP_BITCAST || op == KL_OP_BITCAST_CONVERT;
     bool moves = s->kind == KL_STEP_CHOOSE || op == KL_OP_SELECT;
     for (uint32_t o = 0; o < s->noperands && (reads || (moves && e->wants_bits[i])); o++)
       e->wants_bits[s->operands[o]] = true;

@@ -115,6 +115,10 @@ typedef enum kl_step_kind {
                     // variable `lane` have each other's values
   KL_STEP_ANY,      // pred: is the operand true in some lane of the warp? The same in all of them; on a GPU
   KL_STEP_CARRIED,  // what a loop carries: at first what the loop says, then what the round before made
+  KL_STEP_BEFORE,   // what `op` joins, in any order, of the first operand as the first threads of other blocks have it:
+                    // those of the launch whose BLOCK variable `var` is lower, and all others the same. Where there are
+                    // none it is the second, a constant that `op` joins with anything to that. The same in all threads
+                    // of a block. At the root, once, of a launch whose blocks have tickets; kl_joins_in_any_order
   KL_STEP_INDEX, // the operand, an integer or pred, held to the bounds of symbol `var`: that symbol's value, nobody's
                  // operand
 } kl_step_kind;
@@ -139,11 +143,11 @@ typedef struct kl_step {
   uint32_t noperands;
   const uint32_t *operands;
   const uint32_t *guards; // CHOOSE: noperands - 1
-  kl_plan_op op;          // OP
+  kl_plan_op op;          // OP, BEFORE
   kl_access access;       // LOAD
   const kl_aff *expr;     // IOTA, SPLIT
   uint64_t bits[2];       // SCALAR
-  uint32_t var, distance; // TAKE, SHUFFLE, ROTATE, EXCHANGE, INDEX
+  uint32_t var, distance; // TAKE, SHUFFLE, ROTATE, EXCHANGE, BEFORE, INDEX
   uint32_t lane;          // EXCHANGE: a LANE variable of two values
 } kl_step;
 
@@ -256,8 +260,18 @@ typedef enum kl_when {
   KL_IN_PLACE, // left out where some such result is not
 } kl_when;
 
+// Blocks are numbered as they begin, so that those of lower numbers are at work, or done, whatever the machine's order:
+// one may wait for them (KL_STEP_BEFORE). The slots are nobody else's.
+typedef struct kl_tickets {
+  uint32_t counters; // zero before and behind, u32: how many have begun; how many need no others any more; and by block
+                     // what there is of it: nothing, its own value, that joined with all before it
+  uint32_t values;   // SCRATCH, words of u32 or u64 that hold the value's bits: by block these two
+  uint32_t told;     // SHARED, two u64: what one thread of a block finds for all
+} kl_tickets;
+
 // A kernel of its own. What it stores is there for the launches behind it; of its own blocks only those that come last
-// (KL_NODE_LAST), or that have met (KL_NODE_MEET), find anything of others.
+// (KL_NODE_LAST), or that have met (KL_NODE_MEET), find anything of others, and those that wait (KL_STEP_BEFORE) a
+// value.
 typedef struct kl_plan_launch {
   const char *name; // of the kernel, an identifier in PTX
   kl_when when;     // all that are not ALWAYS store in all results that may be parameters' memory
@@ -270,9 +284,10 @@ typedef struct kl_plan_launch {
   // Where the number of rows comes at run time: value q of the body's first BLOCK variable is launched if
   // group * q < unit * rows, and of group and unit one divides the other. group 0: all blocks are, whatever it is.
   int64_t group, unit;
-  int64_t grid;       // blocks; 0: nothing to launch
-  int64_t iterations; // on the host: of `main` in all parts
-  uint32_t nargs;     // the kernel's arguments, slots in order
+  int64_t grid;              // blocks; 0: nothing to launch
+  int64_t iterations;        // on the host: of `main` in all parts
+  const kl_tickets *tickets; // NULL: the machine numbers the blocks. Of a GPU, one part without tail
+  uint32_t nargs;            // the kernel's arguments, slots in order
   const uint32_t *args;
 } kl_plan_launch;
 
@@ -446,6 +461,10 @@ void kl_plan_place_syncs(kl_plan *p);
 void kl_plan_alias(kl_plan *p, const uint32_t *result, bool *shared);
 // Does the target change an element of the slot in one instruction so? *most: elements of one, side by side.
 bool kl_can_combine(const kl_target *t, kl_op op, const kl_slot_info *s, uint32_t *most);
+// Has what the op joins of values of the type the same bits in any order?
+bool kl_joins_in_any_order(kl_op op, kl_dtype type);
+// What changes no bit of what the op joins it with, a complex number's parts one by one; false: none that is known.
+bool kl_identity_of(kl_op op, kl_dtype t, uint64_t bits[2]);
 // AND, OR or XOR: what the op does to each bit of integers, and of pred; UNKNOWN: more than that.
 kl_op kl_bitwise(kl_op op, kl_dtype type);
 // Can it replace one, whoever else does? Of types of fewer than 16 bits on a GPU, by the 2 bytes it lies in.

@@ -136,6 +136,10 @@ static void print_step(printer *x, uint32_t i, unsigned depth) {
     kl_sb_puts(b, "any lane's ");
     print_operands(b, s);
     break;
+  case KL_STEP_BEFORE:
+    kl_sbf(b, "before %s by %s", x->body->vars[s->var].name, kl_op_name(s->op.op));
+    print_operands(b, s);
+    break;
   case KL_STEP_CARRIED: kl_sb_puts(b, "carried"); break;
   case KL_STEP_INDEX:
     kl_sb_puts(b, "index");
@@ -269,6 +273,9 @@ static void print_grid(kl_sb *b, const kl_plan *p, const kl_plan_launch *l) {
   kl_sbf(b, "grid %lld (%lld without bounds checks), block %u", (long long)l->grid, (long long)free, l->block);
   if (l->cluster) kl_sbf(b, ", clusters of %u", l->cluster);
   if (l->resident) kl_sbf(b, ", registers for %u a multiprocessor", l->resident);
+  if (l->tickets)
+    kl_sbf(b, ", blocks by tickets of s%u, values in s%u, told in s%u", l->tickets->counters, l->tickets->values,
+           l->tickets->told);
   if (!l->group) return;
   const kl_part *part = &p->parts[l->first_part];
   const char *first = part->main.vars[__builtin_ctz(kl_bound(&part->main, KL_BIND_BLOCK))].name;

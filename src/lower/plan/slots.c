@@ -124,6 +124,7 @@ void kl_plan_find_arguments(kl_plan *p) {
       note_touched(&p->parts[k].main, touched);
       note_touched(&p->parts[k].tail, touched);
     }
+    if (l->tickets) touched[l->tickets->counters] = touched[l->tickets->values] = true;
     l->nargs = 0;
     for (uint32_t s = 0; s < p->nslots; s++) {
       bool all = s < p->nargs && p->nlaunches == 1,

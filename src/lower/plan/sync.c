@@ -94,13 +94,18 @@ static kl_node place_last(const placing *x, const kl_node *n, state *now) {
   return (kl_node){n->kind, n->index, nest};
 }
 
+// Threads that wait for other blocks wait for each other.
+static bool waits(const placing *x, const kl_node *n) {
+  return n->kind == KL_NODE_STEP && x->body->steps[n->index].kind == KL_STEP_BEFORE;
+}
+
 static kl_seq place(const placing *x, const kl_seq *s, state *now) {
   kl_node *nodes = KL_NEW_N(x->p->arena, kl_node, 2 * s->n + 1);
   uint32_t n = 0;
   for (uint32_t i = 0; i < s->n; i++) {
     state here = new_state(x);
     summarize(x, &s->nodes[i], &here);
-    if (s->nodes[i].kind == KL_NODE_MEET) clear(x, now);
+    if (s->nodes[i].kind == KL_NODE_MEET || waits(x, &s->nodes[i])) clear(x, now);
     if (s->nodes[i].kind != KL_NODE_LAST && conflicts(x, now, &here)) {
       nodes[n++] = (kl_node){.kind = KL_NODE_SYNC};
       clear(x, now);

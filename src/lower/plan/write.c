@@ -117,6 +117,7 @@ static kl_vars vars_of(const kl_writer *w, const kl_step *s, const kl_aff *place
   if (s->kind == KL_STEP_TAKE) vars &= ~((kl_vars)1 << s->var);
   if (s->kind != KL_STEP_CARRIED) vars &= ~kl_bound(w->body, KL_BIND_STEP) | loops_around(w, w->open.n - 1);
   if (s->kind == KL_STEP_ANY) vars &= ~kl_bound(w->body, KL_BIND_LANE);
+  if (s->kind == KL_STEP_BEFORE) vars = kl_bound(w->body, KL_BIND_BLOCK);
   return vars;
 }
 
@@ -252,6 +253,15 @@ uint32_t kl_write_rotate(kl_writer *w, uint32_t value, uint32_t distance) {
 
 uint32_t kl_write_any(kl_writer *w, uint32_t value) {
   return write_lanes(w, KL_STEP_ANY, value, 0);
+}
+
+uint32_t kl_write_before(kl_writer *w, uint32_t value, uint32_t var, kl_op op, uint32_t none) {
+  return kl_write_step(w, &(kl_step){.kind = KL_STEP_BEFORE,
+                                     .dtype = w->steps.p[value].dtype,
+                                     .noperands = 2,
+                                     .operands = operands(w, 2, (uint32_t[]){value, none}),
+                                     .op = {.op = op},
+                                     .var = var});
 }
 
 uint32_t kl_write_exchange(kl_writer *w, const kl_exchange *x, uint32_t value) {

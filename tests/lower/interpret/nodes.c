@@ -50,7 +50,8 @@ static uint64_t compute(machine *m, const kl_step *s, uint32_t thread, const int
   case KL_STEP_TAKE:
   case KL_STEP_EXCHANGE:
   case KL_STEP_ROTATE:
-  case KL_STEP_SHUFFLE: return x[0];
+  case KL_STEP_SHUFFLE:
+  case KL_STEP_BEFORE: return x[0];
   case KL_STEP_ANY: return any_lane(m, *s->operands, thread, at);
   case KL_STEP_INDEX: {
     const kl_symbol *to = &m->body->symbols[s->var];
@@ -118,8 +119,29 @@ static void check_vars(machine *m, uint32_t step) {
   }
 }
 
+// Blocks run one after the other: a line's last has left what all up to it make. The first thread's is the block's.
+static void run_before(machine *m, uint32_t step) {
+  const kl_step *s = &m->body->steps[step];
+  kl_vars others = bound_to(m->body, KL_BIND_BLOCK) & ~((kl_vars)1 << s->var);
+  int64_t *at = m->vars[0], line = of_point(m->body, others, at), place = at[s->var];
+  uint64_t own = operand_at(m, s->operands[0], 0, at), none = operand_at(m, s->operands[1], 0, at), x[2];
+  if (!m->before) m->before = KL_NEW_N(m->arena, uint64_t, points_of(m->body, others));
+  if (!m->places) m->places = KL_NEW_N(m->arena, int64_t, points_of(m->body, others));
+  for (uint32_t t = 0; t < m->nthreads; t++) REQUIRE(m, m->active[t], "step %u: thread %u does not wait", step, t);
+  bool known = m->places[line] == place;
+  for (uint32_t t = 0; t < m->nthreads; t++) *values_of(m, step, t) = place && known ? m->before[line] : none;
+  m->syncs++;
+  x[0] = m->before[line], x[1] = own;
+  m->before[line] = place && known ? of_op(&s->op, s->dtype, s->dtype, 2, x) : own;
+  m->places[line] = place + 1;
+}
+
 static void run_step(machine *m, uint32_t step) {
   const kl_step *s = &m->body->steps[step];
+  if (s->kind == KL_STEP_BEFORE) {
+    run_before(m, step);
+    return;
+  }
   if (s->kind == KL_STEP_LOAD) run_load(m, step);
   if (s->kind == KL_STEP_SHUFFLE || s->kind == KL_STEP_ROTATE || s->kind == KL_STEP_EXCHANGE || s->kind == KL_STEP_ANY)
     check_warps(m, step);

@@ -23,6 +23,8 @@ typedef struct tiles {
   bool alone;               // nothing is wanted but what the tile makes
   uint32_t made, before;    // the same: arrays of what tiles make, and of what comes before them
   bool joins;               // the line is what tiles make, and what comes before each is left
+  bool waits;               // what comes before a tile other blocks tell its own
+  uint32_t along;           // the variable of `tile`
   int64_t ntiles;
 } tiles;
 
@@ -128,6 +130,17 @@ static kiln_status fetch(tiles *x, const kl_aff **i, uint32_t *there, uint32_t *
   return KILN_OK;
 }
 
+// What comes before the tile, of what the line begins with and what the tiles before make; which has no order.
+static kiln_status join_blocks(tiles *x, uint32_t made, uint32_t *base) {
+  kl_writer *w = &x->l.b.w;
+  kl_op op = x->l.x->by.op.op;
+  kl_dtype t = *x->l.x->by.type;
+  uint64_t bits[2];
+  kl_identity_of(op, t, bits);
+  uint32_t before = kl_write_before(w, made, x->along, op, kl_write_scalar(w, t, bits[0], 0));
+  return kl_scan_before(&x->l, kl_scan_is(&x->l, x->tile, 0), *base, before, base);
+}
+
 static kiln_status write_tile(void *arg, const kl_aff *number, uint32_t base, uint32_t *chain) {
   tiles *x = arg;
   kl_stage_body *b = &x->l.b;
@@ -147,6 +160,7 @@ static kiln_status write_tile(void *arg, const kl_aff *number, uint32_t base, ui
   KL_TRY(put(x, x->slot[1], place_of(x, x->high, NULL), all, first));
   KL_TRY(join_parts(x, &x->highs, x->slot[1], place_of(x, x->highs.at[0], NULL), x->high, &before[1], chain));
   if (x->alone) return KILN_OK;
+  if (x->waits) KL_TRY(join_blocks(x, *chain, &base));
   KL_TRY(kl_scan_before(&x->l, kl_scan_is(&x->l, x->high, 0), base, before[1], &base));
   KL_TRY(kl_scan_before(&x->l, first, base, before[0], &base));
   for (uint32_t k = 0; k < KL_SCAN_BASE; k++) KL_TRY(kl_scan_join(&x->l, base, made[k], &made[k]));
@@ -175,12 +189,13 @@ static kiln_status write_lines(void *arg) {
   tiles *x = arg;
   const kl_stage *s = x->l.b.s;
   kl_dtype t = kl_in_bytes(*x->l.x->by.type);
-  uint32_t base;
+  uint32_t base, made;
   x->slot[0] = kl_add_shared(s->c->cx, s->c->plan, &s->c->slots, t, x->rows * highs_of(x) * PADDED);
   x->slot[1] = kl_add_shared(s->c->cx, s->c->plan, &s->c->slots, t, x->rows * highs_of(x));
   kl_scan_guard_lines(&x->l);
-  if (x->tile) return write_one(x);
+  if (x->tile && !x->waits) return write_one(x);
   KL_TRY(kl_scan_init(&x->l, &base));
+  if (x->tile) return write_tile(x, x->tile, base, &made);
   return kl_scan_nest_write(&x->nest, base);
 }
 
@@ -198,7 +213,8 @@ static void make_vars(tiles *x, const kl_scan *of) {
   int64_t blocks = (x->l.numbers - 1) / x->rows + 1;
   const kl_aff *block = kl_new_var(p, vars, KL_BIND_BLOCK, blocks, "line", &var);
   x->tile = NULL;
-  if (x->made != KL_NONE && !x->joins) x->tile = kl_new_var(p, vars, KL_BIND_BLOCK, x->ntiles, "tile", &var);
+  if (x->waits || (x->made != KL_NONE && !x->joins))
+    x->tile = kl_new_var(p, vars, KL_BIND_BLOCK, x->ntiles, "tile", &x->along);
   const kl_aff *other =
       kl_new_var(p, vars, KL_BIND_BLOCK, beside ? of->outer : of->inner, beside ? "outer" : "inner", &var);
   x->row = kl_new_var(p, vars, KL_BIND_WARP, x->rows, "row", &var);
@@ -241,9 +257,25 @@ static uint32_t array_of_tiles(const kl_scan *of, int64_t ntiles) {
   return kl_add_scratch(c->cx, c->plan, &c->slots, kl_in_bytes(*of->by.type), of->outer * of->inner * ntiles);
 }
 
+// One launch: each tile in its place, as soon as what comes before it is known.
+static kiln_status scan_by_tickets(tiles *x, const kl_scan *of) {
+  kl_choosing *c = of->s->c;
+  kl_tickets t;
+  int64_t blocks = of->outer * of->inner * x->ntiles;
+  x->waits = true;
+  KL_TRY(write_blocks(x, of, false));
+  t.counters = kl_add_counters(c->cx, c->plan, &c->slots, blocks + 2);
+  t.values =
+      kl_add_scratch(c->cx, c->plan, &c->slots, kl_info(*of->by.type)->bits > 32 ? KILN_U64 : KILN_U32, 2 * blocks);
+  t.told = kl_add_shared(c->cx, c->plan, &c->slots, KILN_U64, 2);
+  kl_last_launch(c->plan)->tickets = kl_arena_dup(c->plan->arena, &t, sizeof t);
+  return KILN_OK;
+}
+
 kiln_status kl_scan_by_blocks(const kl_scan *of) {
   tiles x = {.made = KL_NONE, .ntiles = (of->length - 1) / TILE + 1};
   bool spread = x.ntiles >= MANY_TILES && of->outer * of->inner < FEW_LINES;
+  if (spread && of->by.simple && kl_joins_in_any_order(of->by.op.op, *of->by.type)) return scan_by_tickets(&x, of);
   if (spread) {
     x.made = array_of_tiles(of, x.ntiles);
     x.before = array_of_tiles(of, x.ntiles);

@@ -373,11 +373,23 @@ static void count_indices(counting *c, const kl_step *s, int64_t warps) {
   if (s->expr) add_indices(c, s->expr, kl_index_instructions(&c->at, s->expr), warps);
 }
 
+// Blocks take a number and meet, wait and meet: the first warp of each looks at 32 blocks before its own, as a rule
+// once.
+static void count_before(counting *c, const kl_step *s, int64_t warps) {
+  enum { HALVINGS = 5, OF_LOOKING = 50 };
+  int64_t blocks = c->body->blocks, words = (kl_info(s->dtype)->bits + 31) / 32;
+  c->sum.exact = false;
+  c->sum.syncs += 2 * warps;
+  c->sum.shuffles += blocks * HALVINGS * words;
+  c->sum.instructions += blocks * OF_LOOKING;
+}
+
 static void count_step(counting *c, const kl_step *s, const inside *around, int64_t warps) {
   count_indices(c, s, warps);
   if (s->kind == KL_STEP_LOAD) count_load(c, (uint32_t)(s - c->body->steps), around);
   if (s->kind == KL_STEP_SHUFFLE || s->kind == KL_STEP_ROTATE) c->sum.shuffles += words_of(c, s) * warps;
   if (s->kind == KL_STEP_EXCHANGE) c->sum.shuffles += kl_exchanged_words(c->body, s) * warps;
+  if (s->kind == KL_STEP_BEFORE) count_before(c, s, warps);
   double open = s->kind == KL_STEP_CHOOSE ? 0 : 1;
   for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++) {
     double share = kl_guard_share(&c->at, s->guards[i]);

@@ -48,9 +48,10 @@ typedef struct kl_check {
   kl_vars loops;           // variables of those that are open
   bool gone_once;          // there was such a node
   bool met;                // blocks of a cluster have met
+  bool waited;             // blocks have waited for those before
   kl_vars gone;            // BLOCK variables that have no value: of blocks that come last
   bool anywhere;           // guards are looked at by themselves: their symbols are made later
-  uint8_t *counts;         // by slot: blocks count themselves in it
+  uint8_t *counts;         // by slot: blocks count themselves in it, or it is for their tickets
   bool *there;             // by step: is its value to be had?
   const kl_place **stored; // by store: where it stands; met only once it is set
   VEC(uint32_t) made;

@@ -179,6 +179,7 @@ static bool has_types(const kl_check *k, const kl_step *s) {
   case KL_STEP_SHUFFLE:
   case KL_STEP_ROTATE: return s->noperands == 1 && are_same(k, s, 0, s->dtype);
   case KL_STEP_ANY: return s->noperands == 1 && s->dtype == KILN_PRED && are_same(k, s, 0, s->dtype);
+  case KL_STEP_BEFORE: return s->noperands == 2 && are_same(k, s, 0, s->dtype);
   case KL_STEP_CARRIED: return s->noperands == 0;
   }
   return false;
@@ -222,6 +223,25 @@ static kiln_status check_exchange(kl_check *k, const kl_step *s) {
       d & (d - 1) || b->vars[s->var].extent % (2 * (int64_t)d))
     return kl_refute(k, "exchanges a digit that there is not");
   if (!is_uniform(k, kl_bound(b, KL_BIND_LANE))) return kl_refute(k, "not all lanes take part");
+  return KILN_OK;
+}
+
+// Blocks that are lower in `var` have lower numbers, as numbers have their digits: nobody waits for who may not begin.
+static kiln_status check_before(kl_check *k, const kl_step *s) {
+  const kl_body *b = k->body;
+  const kl_tickets *t = k->launch->tickets;
+  const kl_step *none = &b->steps[s->operands[1]];
+  uint64_t bits[2];
+  if (!t) return kl_refute(k, "waits for blocks that have no tickets");
+  if (k->place->kind != KL_NODE_STEP) return kl_refute(k, "blocks wait in a loop or branch");
+  if (k->waited || k->gone_once || k->met) return kl_refute(k, "blocks wait twice, or behind others that do");
+  k->waited = true;
+  if (!kl_has_var(kl_bound(b, KL_BIND_BLOCK), s->var)) return kl_refute(k, "waits along what are no blocks");
+  if (!kl_joins_in_any_order(s->op.op, s->dtype)) return kl_refute(k, "joins what has an order");
+  if (none->kind != KL_STEP_SCALAR || !kl_identity_of(s->op.op, s->dtype, bits) || none->bits[0] != bits[0])
+    return kl_refute(k, "v%u is not what changes nothing", s->operands[1]);
+  if (bits_of(k->p->slots[t->values].shape->dtype) != (bits_of(s->dtype) > 32 ? 64 : 32))
+    return kl_refute(k, "s%u does not hold its values", t->values);
   return KILN_OK;
 }
 
@@ -275,6 +295,8 @@ static kiln_status check_step(kl_check *k, uint32_t i) {
   if (s->kind == KL_STEP_SHUFFLE || s->kind == KL_STEP_ROTATE) KL_TRY(check_shuffle(k, s));
   if (s->kind == KL_STEP_EXCHANGE) KL_TRY(check_exchange(k, s));
   if (s->kind == KL_STEP_ANY) KL_TRY(check_any(k));
+  if (s->kind == KL_STEP_BEFORE) KL_TRY(check_before(k, s));
+  if (s->kind == KL_STEP_BEFORE) note(k, KL_SYNCS, 0, NULL, KL_NONE);
   if (s->kind == KL_STEP_LOAD) note(k, KL_READS, i, &s->access, s->access.guard);
   make(k, i);
   return KILN_OK;
@@ -525,7 +547,7 @@ kiln_status kl_check_body(kl_check *k) {
   k->there = KL_NEW_N(k->arena, bool, b->nsteps + 1);
   k->stored = KL_NEW_N(k->arena, const kl_place *, b->nstores + 1);
   k->loops = k->gone = 0;
-  k->gone_once = k->met = false;
+  k->gone_once = k->met = k->waited = false;
   k->place = KL_NEW(k->arena, kl_place);
   k->made.n = k->events.n = 0;
   kl_look_at(k, KL_OF_BODY, 0);

@@ -123,6 +123,45 @@ static kiln_status check_launch(kl_check *k, const kl_plan_launch *l) {
   return KILN_OK;
 }
 
+static bool body_touches(const kl_body *b, uint32_t slot) {
+  for (uint32_t i = 0; i < b->nsteps; i++)
+    if (b->steps[i].kind == KL_STEP_LOAD && b->steps[i].access.slot == slot) return true;
+  for (uint32_t i = 0; i < b->nstores; i++)
+    if (b->stores[i].access.slot == slot) return true;
+  return false;
+}
+
+// Has nobody else the slot, and the kernel it, with so many elements of the type?
+static bool is_own(kl_check *k, const kl_plan_launch *l, uint32_t slot, kl_slot_kind kind, kl_dtype t, int64_t count) {
+  const kl_plan *p = k->p;
+  bool given = kind == KL_SLOT_SHARED;
+  if (slot >= p->nslots || k->counts[slot]++) return false;
+  const kl_slot_info *s = &p->slots[slot];
+  if (s->kind != kind || s->shape->dtype != t || s->shape->count != count) return false;
+  for (uint32_t i = 0; i < l->nargs; i++) given |= l->args[i] == slot;
+  for (uint32_t i = 0; i < p->nparts; i++)
+    if (body_touches(&p->parts[i].main, slot) || body_touches(&p->parts[i].tail, slot)) return false;
+  return given;
+}
+
+static kiln_status check_tickets(kl_check *k, const kl_plan_launch *l) {
+  const kl_plan *p = k->p;
+  const kl_tickets *t = l->tickets;
+  const kl_part *part = &p->parts[l->first_part];
+  if (p->target.machine != KL_NVPTX || l->nparts != 1 || part->tail.threads || part->main.blocks != l->grid ||
+      l->block % 32 || l->cluster || l->group)
+    return kl_refute(k, "launch %s has tickets for other blocks than all of one body", l->name);
+  if (!is_own(k, l, t->counters, KL_SLOT_SCRATCH, KILN_U32, l->grid + 2) || !p->slots[t->counters].zero)
+    return kl_refute(k, "s%u does not count the blocks of launch %s", t->counters, l->name);
+  if (t->values >= p->nslots) return kl_refute(k, "there is no slot s%u", t->values);
+  kl_dtype word = p->slots[t->values].shape->dtype == KILN_U64 ? KILN_U64 : KILN_U32;
+  if (!is_own(k, l, t->values, KL_SLOT_SCRATCH, word, 2 * l->grid) || p->slots[t->values].zero)
+    return kl_refute(k, "s%u does not hold values of launch %s", t->values, l->name);
+  if (!is_own(k, l, t->told, KL_SLOT_SHARED, KILN_U64, 2) || &p->launches[p->slots[t->told].launch] != l)
+    return kl_refute(k, "s%u tells nothing to blocks of launch %s", t->told, l->name);
+  return KILN_OK;
+}
+
 static bool stores_in(const kl_plan *p, const kl_plan_launch *l, uint32_t slot) {
   for (uint32_t i = l->first_part; i < l->first_part + l->nparts; i++) {
     const kl_body *bodies[2] = {&p->parts[i].main, &p->parts[i].tail};
@@ -159,6 +198,7 @@ static kiln_status check_launches(kl_check *k) {
     part += l->nparts;
     KL_TRY(check_launch(k, l));
     KL_TRY(check_condition(k, l));
+    if (l->tickets) KL_TRY(check_tickets(k, l));
   }
   return part == p->nparts ? KILN_OK : kl_refute(k, "%u parts, of which %u are launched", p->nparts, part);
 }
@@ -223,7 +263,7 @@ static kiln_status check_results(kl_check *k, const writings *w) {
   for (uint32_t s = 0; s < p->nslots; s++)
     if (p->slots[s].kind == KL_SLOT_OUT)
       KL_TRY(check_result(k, s, sorted + first[s], first[s + 1] - first[s]));
-    else if (p->slots[s].kind == KL_SLOT_SCRATCH && !p->slots[s].zero)
+    else if (p->slots[s].kind == KL_SLOT_SCRATCH && !p->slots[s].zero && !k->counts[s])
       KL_TRY(check_scratch(k, s, sorted + first[s], first[s + 1] - first[s]));
   return KILN_OK;
 }

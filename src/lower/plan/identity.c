@@ -1,6 +1,6 @@
-// Identities of ops that join two values.
+// Ops that join two values: what changes nothing, and whether their order matters.
 
-#include "lower/choose/chooser.h"
+#include "lower/plan/plan.h"
 
 static uint64_t lowest(kl_dtype t) {
   if (!kl_is_float(t)) return kl_is_signed(t) ? (kl_int_mask(t) >> 1) + 1 : 0;
@@ -28,6 +28,22 @@ bool kl_identity_of(kl_op op, kl_dtype t, uint64_t bits[2]) {
   case KL_OP_AND: bits[0] = pred ? 1 : kl_int_mask(t); return true;
   case KL_OP_OR:
   case KL_OP_XOR: return true;
+  default: return false;
+  }
+}
+
+// Integers wrap. Sums of floats are rounded one by one; of the largest and the least nothing is but a NaN's bits, which
+// are any.
+bool kl_joins_in_any_order(kl_op op, kl_dtype t) {
+  uint64_t bits[2];
+  switch (op) {
+  case KL_OP_MAXIMUM:
+  case KL_OP_MINIMUM: return kl_identity_of(op, t, bits);
+  case KL_OP_ADD:
+  case KL_OP_MULTIPLY:
+  case KL_OP_AND:
+  case KL_OP_OR:
+  case KL_OP_XOR: return kl_is_int(t) || t == KILN_PRED;
   default: return false;
   }
 }
