@@ -1,10 +1,12 @@
 // Loads and stores by where their lanes lie: side by side, all at one place, apart by one number or by none in common;
 // all lanes or some; in every space and of every type. What they do is told by bytes, one after the other.
 #include "sim/lanes/lanes.h"
+#include "sim/machine/observe.h"
 #include "stage.h"
 #include "support/random.h"
 #include "support/suite.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 enum { LANES = 32, MEMORY = 8192, MOST = 4, WORDS = MEMORY / 4 };
@@ -243,6 +245,153 @@ START_TEST(ends_of_memory) {
 }
 END_TEST
 
+// --- one access after the other from the same register ------------------------------------------------------------
+
+// Each thread's register is a place of its own, moved by `moved` bytes since the kernel began; lanes that execute.
+enum { ODD = 0xaaaaaaaa };
+#define FOUR "{%r1, %r2, %r3, %r4}"
+static const struct {
+  const char *text;
+  int offset, moved;
+  unsigned bytes;
+  uint32_t lanes;
+  bool shared;
+} series[] = {
+    {"ld.global.v4.b32 " FOUR ", [%d1+32];\n", 32, 0, 16, KL_ALL_LANES, false},
+    {"st.global.v4.b32 [%d1+48], " FOUR ";\n", 48, 0, 16, KL_ALL_LANES, false},
+    {"ld.v4.b32 " FOUR ", [%d1+64];\n", 64, 0, 16, KL_ALL_LANES, false},
+    {"st.shared.v4.b32 [%r5+64], " FOUR ";\n", 64, -64, 16, KL_ALL_LANES, true},
+    {"ld.shared.v4.b32 " FOUR ", [%r5+80];\n", 80, -64, 16, KL_ALL_LANES, true},
+    {"ld.shared.b64 %d5, [%r5+72];\n", 72, -64, 8, KL_ALL_LANES, true},
+    {"@%p1 ld.shared.b64 %d5, [%r5+88];\n", 88, -64, 8, ODD, true},
+    {"ld.global.b32 %r1, [%d1+68];\n", 68, 0, 4, KL_ALL_LANES, false},
+    {"@%p1 ld.global.b32 %r2, [%d1+64];\n", 64, 0, 4, ODD, false},
+    {"@%p1 ld.global.b32 %r3, [%d1+60];\n", 60, 0, 4, ODD, false},
+    {"@!%p1 st.global.b32 [%d1+60], %r2;\n", 60, 0, 4, ~ODD, false},
+    {"@%p1 st.global.b32 [%d1+56], %r1;\n", 56, 0, 4, ODD, false},
+    {"add.u64 %d1, %d1, 16;\nst.global.b32 [%d1+56], %r3;\n", 56, 16, 4, KL_ALL_LANES, false},
+    {"st.global.b32 [%d1+52], %r4;\n", 52, 16, 4, KL_ALL_LANES, false},
+    {"add.u64 %d1, %d1, %d4;\nld.global.b32 %r1, [%d1+52];\n", 52, 16, 4, KL_ALL_LANES, false}, // by 0
+};
+enum { WARPS = 2, ROOM = 4096 }; // bytes of either memory
+
+typedef struct onlooker {
+  kl_observer observer;
+  const kl_memory *memory;
+  uint64_t base;
+  unsigned pattern, seen[WARPS];
+} onlooker;
+
+static uint64_t place_of(unsigned pattern, unsigned thread) {
+  return offset_of(pattern, thread % LANES, 16) + thread / LANES * 16;
+}
+
+// What is said of an access beside what each lane's place is, and the places of the one before.
+static void look_on(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_sim_access *m, const kl_places *p) {
+  onlooker *s = (onlooker *)(void *)o;
+  if (m->where == KL_AT_PARAM) return;
+  const unsigned n = s->seen[w->rank]++ - 1;
+  uint64_t least = UINT64_MAX, most = 0, at[LANES];
+  (void)op;
+  if (n == UINT_MAX) return;         // of the table
+  if (n >= KL_COUNT(series)) return; // what comes last
+  const uint32_t lanes = series[n].lanes;
+  ck_assert_uint_eq(w->x.mask, lanes);
+  for (unsigned i = 0; i < LANES; i++) {
+    at[i] = place_of(s->pattern, w->rank * LANES + i) + (uint64_t)(series[n].offset + series[n].moved);
+    if (!series[n].shared) at[i] += s->base;
+    if (!(lanes >> i & 1)) continue;
+    const char *host = series[n].shared ? w->block->shared + at[i] : kl_memory_at(s->memory, at[i], series[n].bytes);
+    EXPECT(p->address[i] == at[i] && p->host[i] == host, "pattern %u, access %u, lane %u: another place", s->pattern, n,
+           i);
+    least = at[i] < least ? at[i] : least, most = at[i] > most ? at[i] : most;
+    bool joined = i > 0 && lanes >> (i - 1) & 1 && at[i] - at[i - 1] == series[n].bytes;
+    EXPECT((p->joined >> i & 1) == joined, "pattern %u, access %u, lane %u: joined", s->pattern, n, i);
+  }
+  ck_assert_uint_eq(p->joined & ~lanes, 0);
+  ck_assert_uint_eq(p->least, least);
+  ck_assert_uint_eq(p->most, most);
+}
+
+// `last`: behind the series.
+static void write_series(kl_sb *b, unsigned pattern, const char *last) {
+  kl_sb_puts(b, ".version 8.0\n.target sm_90\n.address_size 64\n.const .align 16 .b8 places[1024] = {");
+  for (unsigned i = 0; i < WARPS * LANES; i++)
+    for (unsigned k = 0; k < 4; k++)
+      kl_sbf(b, "%s%u", i + k ? ", " : "", (unsigned)(place_of(pattern, i) >> 8 * k & 255));
+  kl_sb_puts(b, "};\n.visible .entry k(.param .u64 memory, .param .u64 zero) {\n.reg .pred %p<2>;\n"
+                ".reg .b32 %r<8>;\n.reg .b64 %d<8>;\n.shared .align 16 .b8 s[4096];\nmov.u32 %r6, %tid.x;\n"
+                "ld.param.u64 %d1, [memory];\nld.param.u64 %d4, [zero];\nmov.u64 %d2, places;\n"
+                "mul.wide.u32 %d3, %r6, 4;\nadd.u64 %d2, %d2, %d3;\nld.const.u32 %r5, [%d2];\ncvt.u64.u32 %d3, %r5;\n"
+                "add.u64 %d1, %d1, %d3;\nsub.u32 %r5, %r5, 64;\nand.b32 %r7, %r6, 1;\nsetp.ne.u32 %p1, %r7, 0;\n");
+  for (size_t k = 0; k < KL_COUNT(series); k++) kl_sb_puts(b, series[k].text);
+  kl_sbf(b, "%sret;\n}\n", last);
+}
+
+static void run_series(unsigned pattern, const char *last, bool observed, uint8_t memory[ROOM], kl_fault *fault) {
+  stage s;
+  kl_sb text;
+  stage_open(&s);
+  kl_sb_init(&text, s.cx);
+  write_series(&text, pattern, last);
+  stage_expect(&s, last, text.p, "k");
+  uint64_t params[] = {stage_memory(&s, ROOM), 0};
+  onlooker looks = {{.access = look_on}, &s.m, params[0], pattern, {0}};
+  kl_observer *const observers[] = {&looks.observer};
+  kl_launch l = {.kernel = s.k,
+                 .grid = {1, 1, 1},
+                 .block = {WARPS * LANES, 1, 1},
+                 .params = params,
+                 .workers = 1,
+                 .observers = observers,
+                 .nobservers = observed};
+  char *host = kl_memory_at(&s.m, params[0], ROOM);
+  for (unsigned k = 0; k < ROOM; k++) host[k] = (char)(k * 37 ^ k >> 8);
+  *fault = (kl_fault){0};
+  kiln_status status = kl_launch_run(s.cx, &s.m, &l, fault);
+  EXPECT((status == KILN_OK) == !*last, "%s: %s", last, stage_why(&s));
+  if (!*last && observed)
+    for (unsigned k = 0; k < WARPS; k++) ck_assert_uint_eq(looks.seen[k], 1 + KL_COUNT(series));
+  memcpy(memory, host, ROOM);
+  kl_sb_free(&text);
+  stage_close(&s);
+}
+
+START_TEST(from_one_register) {
+  uint8_t alone[ROOM], beside[ROOM];
+  kl_fault fault;
+  run_series((unsigned)_i, "", false, alone, &fault);
+  run_series((unsigned)_i, "", true, beside, &fault);
+  ck_assert_mem_eq(alone, beside, sizeof alone);
+}
+END_TEST
+
+// What lanes that lie scattered do behind the series.
+static const struct {
+  const char *text;
+  kl_fault_kind fault;
+} leaving[] = {
+    {"ld.global.b32 %r1, [%d1+54];\n", KL_FAULT_MISALIGNED},
+    {"ld.global.b32 %r1, [%d1+4096];\n", KL_FAULT_ADDRESS},
+    {"ld.global.b32 %r1, [%d1+-4096];\n", KL_FAULT_ADDRESS},
+    {"ld.global.b32 %r1, [%d1+1099511627776];\n", KL_FAULT_ADDRESS},
+    {"ld.shared.b32 %r1, [%r5+4160];\n", KL_FAULT_ADDRESS},
+    {"ld.shared.v4.b32 " FOUR ", [%r5+80];\nld.shared.v4.b32 " FOUR ", [%r5+88];\n", KL_FAULT_MISALIGNED},
+    {"ld.shared.v4.b32 " FOUR ", [%r5+80];\nld.shared.v4.b32 " FOUR ", [%r5+4176];\n", KL_FAULT_ADDRESS},
+};
+
+START_TEST(from_one_register_out) {
+  uint8_t memory[ROOM];
+  kl_fault alone, beside;
+  run_series(5, leaving[_i].text, false, memory, &alone);
+  run_series(5, leaving[_i].text, true, memory, &beside);
+  ck_assert_int_eq(alone.kind, leaving[_i].fault);
+  ck_assert_int_eq(beside.kind, alone.kind);
+  ck_assert_uint_eq(beside.thread[0], alone.thread[0]);
+  ck_assert_uint_eq(beside.address, alone.address);
+}
+END_TEST
+
 // --- what each instruction set says of lanes ------------------------------------------------------------------------
 
 // Of lanes in a window of 4096 bytes, by the last one's place: what is asked of all of them beside one after the other.
@@ -267,6 +416,15 @@ static void ask_set(const kl_lane_memory *m, uint64_t first, uint64_t step, uint
   }
   ck_assert_int_eq(m->is_even(&x, 0, 8, &found), even);
   ck_assert(!even || found == step);
+  ck_assert(m->is_same(&x, 0, 8, at) && m->is_same(&x, 0, 4, at));
+  for (unsigned i = 0; i < 2 * KL_LANES; i++) {
+    uint32_t words[2 * KL_LANES];
+    memcpy(words, at, sizeof words);
+    words[i] ^= 1;
+    ck_assert(!m->is_same(&x, 0, 8, words) && m->is_same(&x, 0, 4, words) == (i >= KL_LANES));
+  }
+  m->move_on(at, 12, added);
+  for (unsigned i = 0; i < KL_LANES; i++) ck_assert_uint_eq(added[i], at[i] + 12);
   m->addresses(&x, 0, 8, 12, added);
   for (unsigned i = 0; i < KL_LANES; i++) ck_assert_uint_eq(added[i], at[i] + 12);
   for (unsigned i = 0; i < KL_LANES; i++) host[i] = bytes;
@@ -339,5 +497,6 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("accesses", NO_FRAME, {every_set, 1}, {glances, 1}, {all_lanes_and_some, 2 * (int)KL_COUNT(spaces)},
-                   {ends_of_memory, 3 * (int)KL_COUNT(ends)});
+                   {ends_of_memory, 3 * (int)KL_COUNT(ends)}, {from_one_register, PATTERNS},
+                   {from_one_register_out, (int)KL_COUNT(leaving)});
 }

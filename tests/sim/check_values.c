@@ -177,6 +177,9 @@ static const struct {
      ".shared .align 4 .b8 s[4];\nst.shared.b32 [s], 0;\nbar.sync 0;\natom.shared.add.u32 %r2, [s], 1;\n" STORE("%r2")
          END,
      NOTHING, NULL, 0, 0},
+    {HEADER BEGIN ".shared .align 4 .b8 s[4];\natom.shared.add.u32 %r2, [s], 1;\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra "
+                  "L;\nL:\n" STORE("%r1") END,
+     BRANCH, "@%p1 bra", 0, 32},
     {HEADER BEGIN ".shared .align 4 .b8 s[4];\natom.shared.add.u32 %r2, [s], 1;\n" STORE("%r2") END, OUTPUT,
      "st.global", 0, 32},
     {K("atom.global.exch.b32 %r2, [%rd1], %r1;\n"), NOTHING, NULL, 0, 0},

@@ -1,6 +1,19 @@
 #include "sim/lanes/memory.h"
 #include "sim/lanes/masks.h"
 
+// Words of two lanes, or one word of eight lanes.
+typedef uint32_t four __attribute__((vector_size(16)));
+typedef uint32_t eight __attribute__((vector_size(32)));
+
+static inline eight get_eight(const void *p) {
+  eight v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+static inline void put_eight(void *p, eight v) {
+  memcpy(p, &v, sizeof v);
+}
+
 // --- addresses ----------------------------------------------------------------------------------------------------
 
 // The last lane first, which mostly tells; the first four in turn, then each beside the one four before it: whole
@@ -81,6 +94,20 @@ static uint32_t survey(const kl_lanes *x, const uint64_t address[KL_LANES], char
   }
   *least = (uint64_t)low, *most = (uint64_t)high;
   return bits_of_64(m);
+}
+
+static bool is_same(const kl_lanes *x, kl_ref reg, unsigned wide, const void *values) {
+  const char *now = AT(char, reg), *were = values;
+  eight other = {0};
+  uint64_t any[4];
+  for (unsigned k = 0; k < wide * KL_LANES; k += sizeof other) other |= get_eight(now + k) ^ get_eight(were + k);
+  memcpy(any, &other, sizeof other);
+  return !(any[0] | any[1] | any[2] | any[3]);
+}
+
+static void move_on(const uint64_t from[KL_LANES], uint64_t by, void *to) {
+  uint64_t *moved = to;
+  KL_EACH for (int i = 0; i < KL_LANES; i++) moved[i] = from[i] + by;
 }
 
 static uint32_t glance(const kl_glance *g, const uint64_t cells[2 * KL_GLANCE]) {
@@ -182,18 +209,6 @@ SIGNED_MOVES(LOADS)
 
 // --- four words of every lane, what vectorised code mostly moves --------------------------------------------------
 
-// Those of two lanes, or one word of eight lanes.
-typedef uint32_t four __attribute__((vector_size(16)));
-typedef uint32_t eight __attribute__((vector_size(32)));
-
-static inline eight get_eight(const void *p) {
-  eight v;
-  memcpy(&v, p, sizeof v);
-  return v;
-}
-static inline void put_eight(void *p, eight v) {
-  memcpy(p, &v, sizeof v);
-}
 static inline eight get_two(const void *low, const void *high) {
   four a, b;
   memcpy(&a, low, sizeof a);
@@ -267,6 +282,8 @@ const kl_lane_memory KL_PASTE(kl_lanes_, KL_SET, _memory) = {
     .places = places,
     .rise = rise,
     .survey = survey,
+    .is_same = is_same,
+    .move_on = move_on,
     .glance = glance,
     .load = {MOVES(LOAD_ENTRY) SIGNED_MOVES(SIGNED_LOAD_ENTRY)},
     .store = {MOVES(STORE_ENTRY)},

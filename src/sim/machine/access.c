@@ -127,8 +127,9 @@ static bool find_even(kl_warp *w, const kl_sim_access *m, uint64_t offset, uint6
   return true;
 }
 
+// `one`: they lie in one window, all by the same distance from their addresses.
 static bool find_each(kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, uint64_t offset, uint64_t bytes,
-                      kl_places *out) {
+                      kl_places *out, bool *one) {
   kl_window in;
   kl_lanes *x = &w->x;
   if (m->base != KL_NO_REF)
@@ -137,8 +138,11 @@ static bool find_each(kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, ui
     for (int i = 0; i < KL_LANES; i++) out->address[i] = offset;
   out->bytes = (kl_lane_bytes){.each = out->host};
   if (window_of(w, m, out->address[__builtin_ctz(x->mask)], bytes, &in) &&
-      w->memory->places(x, out->address, &in, bytes - 1, out->host))
+      w->memory->places(x, out->address, &in, bytes - 1, out->host)) {
+    *one = in.skew == 0;
     return true;
+  }
+  *one = false;
   for (unsigned i = 0; i < KL_LANES; i++) {
     if (!(x->mask >> i & 1)) continue;
     lane_place p = in_space(w, m, i, out->address[i], bytes);
@@ -152,19 +156,44 @@ static bool find_each(kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, ui
   return true;
 }
 
+// Addresses from the same register as those of the last access that was looked at, with the same values in it.
+static bool find_again(kl_warp *w, const kl_sim_access *m, uint64_t offset, uint64_t bytes, kl_places *out) {
+  const kl_shape *s = &w->block->worker->shape;
+  kl_lanes *x = &w->x;
+  kl_window in;
+  const uint64_t by = offset - s->offset, least = s->least + by, most = s->most + by;
+  if (s->mask != x->mask || s->bytes != bytes || s->wide != m->wide || (by & (bytes - 1)) != 0) return false;
+  if (m->base == KL_NO_REF || !w->memory->is_same(x, m->base, m->wide, s->values)) return false;
+  if (!window_of(w, m, least, bytes, &in) || in.skew || least - in.base > in.room || most - in.base > in.room)
+    return false;
+  if (m->wide == 4 && most > UINT32_MAX) return false; // which come back from there
+  w->memory->addresses(x, m->base, m->wide, offset, out->address);
+  w->memory->move_on(out->address, (uint64_t)(uintptr_t)in.host - in.base, out->host);
+  out->bytes = (kl_lane_bytes){.each = out->host};
+  out->joined = s->joined, out->least = least, out->most = most;
+  return true;
+}
+
+// What observers ask of all lanes, where each has its place; `one` as of find_each.
+static void look_at_each(kl_warp *w, const kl_sim_access *m, uint64_t offset, uint64_t bytes, kl_places *p, bool one) {
+  kl_shape *s = &w->block->worker->shape;
+  const kl_lanes *x = &w->x;
+  p->joined = w->memory->survey(x, p->address, p->host, bytes, &p->least, &p->most);
+  p->joined &= x->mask & x->mask << 1;
+  if (!one || m->base == KL_NO_REF) return;
+  s->mask = x->mask, s->wide = m->wide, s->offset = offset, s->bytes = bytes;
+  s->joined = p->joined, s->least = p->least, s->most = p->most;
+  memcpy(s->values, AT(char, m->base), (size_t)m->wide * KL_LANES);
+}
+
 // Each lane's address and place, of lanes that are even.
 static void write_out(const kl_lane_memory *memory, kl_places *p) {
   memory->rise(p->address[0], p->address[1] - p->address[0], p->address);
   memory->rise((uint64_t)(uintptr_t)p->bytes.first, p->bytes.step, p->host);
 }
 
-// What observers ask of all lanes.
-static void look(kl_warp *w, uint64_t bytes, kl_places *p) {
-  if (p->bytes.each) {
-    p->joined = w->memory->survey(&w->x, p->address, p->host, bytes, &p->least, &p->most);
-    p->joined &= w->x.mask & w->x.mask << 1;
-    return;
-  }
+// What observers ask of them.
+static void look_at_even(uint64_t bytes, kl_places *p) {
   uint64_t first = p->address[0], last = p->address[KL_LANES - 1];
   p->joined = p->address[1] - first == bytes && p->bytes.step == bytes ? KL_ALL_LANES << 1 : 0;
   p->least = first < last ? first : last;
@@ -176,15 +205,16 @@ static bool find_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m,
   kl_warp *w = kl_warp_of(x);
   uint64_t bytes = (uint64_t)m->bytes * m->count;
   uint64_t offset = (uint64_t)m->offset + (m->frame ? w->strand.frame->stack : 0);
-  if (!find_even(w, m, offset, bytes, out)) {
-    if (!find_each(w, o, m, offset, bytes, out)) return false;
-  } else if (each || w->observed) {
-    write_out(w->memory, out);
+  const bool observed = __builtin_expect(w->observed, false);
+  bool one;
+  if (find_even(w, m, offset, bytes, out)) {
+    if (each || observed) write_out(w->memory, out);
+    if (observed) look_at_even(bytes, out);
+  } else if (!observed || !find_again(w, m, offset, bytes, out)) {
+    if (!find_each(w, o, m, offset, bytes, out, &one)) return false;
+    if (observed) look_at_each(w, m, offset, bytes, out, one);
   }
-  if (__builtin_expect(w->observed, false)) {
-    look(w, bytes, out);
-    KL_TELL(w->block, access, w, o, m, out);
-  }
+  if (observed) KL_TELL(w->block, access, w, o, m, out);
   return true;
 }
 

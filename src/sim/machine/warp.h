@@ -227,10 +227,21 @@ typedef struct kl_cluster {
   uint64_t random;         // where the order of the launch is shuffled; else 0
 } kl_cluster;
 
+// What is known of the addresses of the last access that was looked at: one with the same values in its register has
+// them a distance away.
+typedef struct kl_shape {
+  uint32_t mask;   // of its lanes; 0: nothing is known
+  uint32_t joined; // as in kl_places
+  uint64_t offset, bytes, least, most;
+  unsigned wide;
+  _Alignas(64) char values[KL_LANES * 8]; // of the register
+} kl_shape;
+
 // What a thread of the host has for its blocks.
 typedef struct kl_worker {
   kl_run_state *run;
   kl_region last;   // the region an access was in
+  kl_shape shape;   // where somebody looks on
   kl_frame *frames; // free ones
   kl_cluster *free; // free ones
   uint64_t ticks;

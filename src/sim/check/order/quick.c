@@ -335,7 +335,9 @@ static inline uint64_t pack_at(const kl_actor *y, const way *to, unsigned lane) 
 }
 
 // Lanes that are alike, as long as each has one cell, which nobody has touched: it remembers them. Which ones are left.
-static uint32_t visit_fresh(const kl_actor *y, const glance *g, const way *to, uint32_t lanes) {
+// `all`: none is missing, as the compiler knows.
+static inline __attribute__((always_inline)) uint32_t visit_fresh(const kl_actor *y, const glance *g, const way *to,
+                                                                  uint32_t lanes, bool all) {
   const uint64_t *address = y->p->address, lane = (uint64_t)1 << (y->r->site_bits + y->r->step_bits);
   const unsigned shift = y->s->width;
   const kl_row *rows = NULL;
@@ -343,22 +345,22 @@ static uint32_t visit_fresh(const kl_actor *y, const glance *g, const way *to, u
   uint64_t now = pack_at(y, to, g->first) - g->first * lane, number = UINT64_MAX;
   uint32_t apart = 0;
   for (unsigned i = 0; i < KL_LANES; i++, now += lane) {
-    if (!(lanes >> i & 1)) continue;
+    if (!all && !(lanes >> i & 1)) continue;
+    const uint32_t left = lanes & KL_ALL_LANES << i;
     if (address[i] >> KL_PAGE_BITS != number) {
       number = address[i] >> KL_PAGE_BITS;
       page = seen_page(y, number);
-      if (!page || page->shift != shift || (g->writes && page->channels)) return lanes;
+      if (!page || page->shift != shift || (g->writes && page->channels)) return left;
       rows = page->rows;
       apart = page->age + 1;
     }
     const uint32_t at = (uint32_t)(address[i] % KL_PAGE_BYTES) >> shift;
     const kl_row *row = &rows[at / KL_ROW];
     kl_cell *c = row->state == apart ? &row->cells[at % KL_ROW] : kl_cells_at(y->r, page, at);
-    if (!c || c->a) return lanes;
+    if (!c || c->a) return left;
     c->a = now;
-    lanes &= ~(1u << i);
   }
-  return lanes;
+  return 0;
 }
 
 // The cells of some lanes, and what they have seen: of each lane's the first one.
@@ -415,7 +417,7 @@ static inline __attribute__((always_inline)) uint32_t remember_all(const lane_ce
 static uint32_t visit_scattered(kl_actor *y, glance *g, way *to, uint32_t left) {
   lane_cells x;
   uint64_t now[KL_LANES];
-  if (g->alike) left = visit_fresh(y, g, to, left);
+  if (g->alike) left = left == KL_ALL_LANES ? visit_fresh(y, g, to, left, true) : visit_fresh(y, g, to, left, false);
   if (!left) return 0;
   find_cells(y, g, to, left, &x);
   if (!x.lanes) return left;

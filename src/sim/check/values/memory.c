@@ -177,16 +177,9 @@ static void know(kl_warp *w, kl_ref ref, unsigned bytes) {
     if (w->x.mask >> i & 1) memset(shadow_of(f, ref) + (size_t)i * bytes, 0, bytes);
 }
 
+// Of at least one byte: the first one, and each as the one before.
 static bool is_filled(const uint8_t *at, uint8_t byte, size_t bytes) {
-  const uint64_t all = byte ? ~(uint64_t)0 : 0;
-  uint64_t other = 0, u;
-  size_t k = 0;
-  for (; k + 8 <= bytes; k += 8) {
-    memcpy(&u, at + k, 8);
-    other |= u ^ all;
-  }
-  for (; k < bytes; k++) other |= at[k] ^ byte;
-  return other == 0;
+  return *at == byte && memcmp(at, at + 1, bytes - 1) == 0;
 }
 
 static void fill(uint8_t *at, uint8_t byte, size_t bytes) {
@@ -316,6 +309,7 @@ static void load(values *v, kl_warp *w, const kl_sim_op *o, const kl_sim_access 
   const kl_frame *f = w->strand.frame;
   uint64_t any[KL_MOST_ELEMENTS] = {0};
   bool known = all_known(v, w, m, p, false);
+  if (known && !f->lacks) return;
   for (unsigned i = 0; !known && i < KL_LANES; i++) {
     if (!(w->x.mask >> i & 1)) continue;
     place at = place_of(v, w, m->where, i, p->address[i]);
@@ -350,6 +344,7 @@ static void load(values *v, kl_warp *w, const kl_sim_op *o, const kl_sim_access 
 }
 
 static bool all_clean(const kl_frame *f, const kl_sim_access *m) {
+  if (!f->lacks) return true;
   for (unsigned k = 0; k < m->count; k++)
     if (in_registers(m->regs[k]) && *flag_of(f, m->regs[k])) return false;
   return true;
@@ -480,7 +475,7 @@ static void atomic(values *v, kl_warp *w, const kl_sim_op *o, const kl_sim_acces
     if (w->x.mask >> i & 1) atomic_lane(v, w, o, m, p, i, &any);
   if (o->d == KL_NO_REF) return;
   if (any)
-    *flag_of(f, o->d) = 1;
+    set_flag(f, o->d);
   else if (!(f->lanes & ~w->x.mask))
     *flag_of(f, o->d) = 0;
 }
