@@ -1,6 +1,7 @@
 // Elements beside a thread's own, which lanes of a warp take from their neighbours: every shift of a vector, rows that
 // begin and end anywhere, padding and other arrays on either side, several shifts at once; in whole blocks and behind
-// them. The evaluator judges; host and simulator have the same bits.
+// them. And each second or third element, of vectors that a thread loads whole. The evaluator judges; host and
+// simulator have the same bits.
 #include "harness.h"
 #include "support/context.h"
 #include "support/random.h"
@@ -12,7 +13,8 @@ static const char *const types[] = {"f32", "bf16", "f64", "f16", "u8", "s16", "c
 
 enum { SLICES = 6, CASES = 120, MOST_SHIFT = 17 };
 
-// Of $R rows with $C elements that lie $P apart, those $S from their beginning on; $T the type.
+// Of $R rows with $C elements that lie $P apart, those $S from their beginning on; $T the type. $Z and $Y: of rows
+// twice and three times as long.
 static const char *const rows[] = {
     "x = $T[$R,$P] parameter(0) ROOT r = $T[$R,$C] slice(x), slice={[0:$R],[$S:$E]}",
     "x = $T[$R,$P] parameter(0) a = $T[$R,$C] slice(x), slice={[0:$R],[$S:$E]} b = $T[$R,$C] slice(x), "
@@ -30,6 +32,10 @@ static const char *const rows[] = {
     "x = $T[$R,$P] parameter(0) y = $T[$R,$S] slice(x), slice={[0:$R],[0:$S]} z = $T[$R,$C] slice(x), "
     "slice={[0:$R],[$S:$E]} w = $T[$R,$G] slice(x), slice={[0:$R],[$E:$P]} ROOT r = $T[$R,$P] concatenate(w, z, y), "
     "dimensions={1}",
+    "x = $T[$R,$Z] parameter(0) ROOT r = $T[$R,$C] slice(x), slice={[0:$R],[$S:$Z:2]}",
+    "x = $T[$R,$Y] parameter(0) ROOT r = $T[$R,$C] slice(x), slice={[0:$R],[$S:$Y:3]}",
+    "x = $T[$R,$Z] parameter(0) a = $T[$R,$C] slice(x), slice={[0:$R],[$S:$Z:2]} b = $T[$R,$C] slice(x), "
+    "slice={[0:$R],[0:$D:2]} ROOT r = ($T[$R,$C], $T[$R,$C]) tuple(a, b)",
 };
 
 typedef struct shape {
@@ -53,6 +59,8 @@ static void put(kl_sb *b, const char *form, const shape *x) {
                 : *form == 'E' ? x->shift + x->columns
                 : *form == 'G' ? x->pitch - x->columns - x->shift
                 : *form == 'F' ? x->pitch - x->shift
+                : *form == 'Y' ? x->shift + 3 * x->columns
+                : *form == 'Z' ? x->shift + 2 * x->columns
                                : 2 * x->columns;
     if (*form == 'T')
       kl_sb_puts(b, x->type);

@@ -252,6 +252,37 @@ START_TEST(sectors_of_wider_results) {
 }
 END_TEST
 
+// Elements that lie a few apart come from whole vectors, each of which is asked for once: sectors as often as there are
+// vectors in a thread's span, and what is stored.
+static const struct {
+  const char *text;
+  int64_t most, least;
+} strided[] = {
+    {"x = f32[512,1024] parameter(0) s = f32[512,512] slice(x), slice={[0:512],[0:1024:2]} t = f32[512,512] slice(x), "
+     "slice={[0:512],[1:1024:2]} ROOT r = f32[512,512] add(s, t)",
+     163840, 98304},
+    {"x = u8[512,1024] parameter(0) s = u8[512,512] slice(x), slice={[0:512],[0:1024:2]} t = u8[512,512] slice(x), "
+     "slice={[0:512],[1:1024:2]} ROOT r = u8[512,512] add(s, t)",
+     40960, 24576},
+    {"x = bf16[3145728] parameter(0) ROOT r = bf16[1048576] slice(x), slice={[2:3145728:3]}", 655360, 262144},
+};
+
+START_TEST(sectors_of_strided_reads) {
+  kl_sb b;
+  kiln_module *m = NULL;
+  kl_sb_init(&b, cx);
+  kl_sbf(&b, "HloModule m\nENTRY e { %s }\n", strided[_i].text);
+  EXPECT(kiln_module_parse(cx, "m", b.p, b.n, &m) == KILN_OK, "%s", b.p);
+  kl_plan *p = plan_of(m, 0);
+  kl_cost c = kl_plan_cost(p, KL_COST_THOROUGH);
+  int64_t n = c.load.asked.sectors + c.store.asked.sectors;
+  EXPECT(n <= strided[_i].most && n >= strided[_i].least, "%s: %lld sectors", b.p, (long long)n);
+  kl_plan_free(p);
+  kiln_module_destroy(&m);
+  kl_sb_free(&b);
+}
+END_TEST
+
 // --- choice ---------------------------------------------------------------------------------------------------------
 
 static kl_plan *plan_by(const kiln_module *m, const char *chooser) {
@@ -314,6 +345,6 @@ END_TEST
 int main(void) {
   return RUN_TESTS("cost", EACH(open_context, close_context), {workloads},
                    {sectors_of_examples, (int)KL_COUNT(examples)}, {requests_of_odd_rows, KL_COUNT(odd_rows)},
-                   {sectors_of_wider_results, KL_COUNT(widening)}, {the_cheapest_is_written, KL_COUNT(choices)},
-                   {what_cannot_be_asked_for});
+                   {sectors_of_wider_results, KL_COUNT(widening)}, {sectors_of_strided_reads, KL_COUNT(strided)},
+                   {the_cheapest_is_written, KL_COUNT(choices)}, {what_cannot_be_asked_for});
 }

@@ -378,7 +378,7 @@ static kl_vars regs_of(const kl_guards *g, kl_vars vars) {
   return vars & kl_bound(g->body, KL_BIND_REG);
 }
 
-static kl_vars guard_vars(const kl_guards *g, uint32_t guard) {
+kl_vars kl_vars_asked(const kl_guards *g, uint32_t guard) {
   kl_body b = *g->body;
   b.guards = g->v.p;
   return kl_guard_vars(&b, guard);
@@ -438,7 +438,7 @@ kl_access kl_load_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info, 
   kl_access a = {.slot = slot,
                  .guard = guard,
                  .element = linear,
-                 .regs = regs_of(g, kl_vars_of(g->body, linear) | guard_vars(g, guard))};
+                 .regs = regs_of(g, kl_vars_of(g->body, linear) | kl_vars_asked(g, guard))};
   uint32_t most[KL_MAX_VARS];
   for (uint32_t v = 0; v < g->body->nvars; v++) most[v] = g->single ? 1 : KL_MAX_CHUNK;
   return covering(g, arena, info, linear, best_access(g, arena, info, linear, most, false, a));
@@ -448,7 +448,7 @@ kl_access kl_change_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info
                          kl_vars regs, uint32_t keep, uint32_t most_at_once) {
   linear = kl_dom_simplify(g->body->domain, linear);
   kl_access a = {.slot = slot, .guard = KL_NONE, .element = linear};
-  a.regs = regs_of(g, regs | kl_vars_of(g->body, linear) | guard_vars(g, keep));
+  a.regs = regs_of(g, regs | kl_vars_of(g->body, linear) | kl_vars_asked(g, keep));
   uint32_t most[KL_MAX_VARS];
   for (uint32_t v = 0; v < g->body->nvars; v++) {
     most[v] = keep == KL_NONE ? KL_MAX_CHUNK : g->v.p[keep].uniform[v];
@@ -461,7 +461,7 @@ kl_access kl_store_plan(kl_guards *g, kl_arena *arena, const kl_slot_info *info,
                         kl_vars regs, uint32_t keep, uint32_t least) {
   linear = kl_dom_simplify(g->body->domain, linear);
   kl_access a = {.slot = slot, .guard = KL_NONE, .element = linear};
-  a.regs = regs_of(g, regs | kl_vars_of(g->body, linear) | guard_vars(g, keep));
+  a.regs = regs_of(g, regs | kl_vars_of(g->body, linear) | kl_vars_asked(g, keep));
   uint32_t most[KL_MAX_VARS];
   for (uint32_t v = 0; v < g->body->nvars; v++) {
     most[v] = keep == KL_NONE ? KL_MAX_CHUNK : g->v.p[keep].uniform[v];

@@ -7,10 +7,13 @@
 // A shift may be the same everywhere, or the same in each warp, or each lane's own, as where rows are padded or lie
 // side by side with others': then selects take the elements, by halves. Of lanes of several rows those at the end of
 // one load the next vector, too; and who has elements of two rows loads them one by one.
+//
+// Of elements that lie evenly apart, as even and odd ones do, a thread loads the vectors that they lie in, and takes
+// its own; no lane wants another's.
 
 #include "lower/plan/shifted.h"
 
-enum { VECTOR_BYTES = 16, WARP = 32, MOST_SHUFFLES = 8, MOST_ELEMENTS = 16 };
+enum { VECTOR_BYTES = 16, WARP = 32, MOST_SHUFFLES = 8, MOST_ELEMENTS = 16, MOST_STRIDE = 4 };
 // Of rows: the fewest lanes that one takes; the smallest part of it that is worth a shift, one in so many; and the most
 // elements of a vector where lanes may load them one by one.
 enum { LEAST_LANES = 32, LEAST_PART = 2, MOST_APART = 4, MOST_JUMPS = 4 };
@@ -246,20 +249,25 @@ static bool find_own_shift(shifted *x, const kl_aff *place, uint32_t guard) {
   return x->own = true;
 }
 
+// Are the values of `run` as many elements as make one access? Sets n.
+static bool is_vector(shifted *x) {
+  int64_t n = x->w->body->vars[x->run].extent, bits = kl_info(x->info->shape->dtype)->bits;
+  if (n < 2 || n > MOST_ELEMENTS || n & (n - 1) || bits < 8 || n * bits > VECTOR_BYTES * 8) return false;
+  x->n = (uint32_t)n;
+  return true;
+}
+
 // Is the place n * lane + run, and the same for a warp beside that? Or, with jumps, for a lane?
 static bool find_shift(shifted *x, const kl_aff *place, uint32_t guard) {
   const kl_body *b = x->w->body;
   kl_affs *p = x->w->plan->affs;
-  uint32_t bits = kl_info(x->info->shape->dtype)->bits;
   x->lane = find_lane(b);
   if (x->lane == KL_NONE) return false;
   kl_vars regs = kl_vars_of(b, place) & kl_bound(b, KL_BIND_REG);
   for (uint32_t v = b->nvars; v-- > 0;)
     if (kl_has_var(regs, v) && kl_aff_coef(place, v) == 1) x->run = v;
   if (x->run == KL_NONE) return false;
-  x->n = (uint32_t)b->vars[x->run].extent;
-  if (x->n < 2 || x->n > MOST_ELEMENTS || x->n & (x->n - 1) || bits < 8 || x->n * bits > VECTOR_BYTES * 8) return false;
-  if (kl_aff_coef(place, x->lane) != x->n) return false;
+  if (!is_vector(x) || kl_aff_coef(place, x->lane) != x->n) return false;
   const kl_aff *first = kl_aff_addmul(p, place, kl_aff_dim(p, x->lane), -(int64_t)x->n);
   first = kl_aff_sub(p, first, kl_aff_dim(p, x->run));
   if (!kl_is_sound(first)) return false;
@@ -420,6 +428,46 @@ static bool take_any(shifted *x, uint32_t *elements) {
   return true;
 }
 
+// The variable along which elements lie a few apart, and how many; false: none, or others are neighbours already.
+static bool find_stride(shifted *x, const kl_aff *place, int64_t *stride) {
+  kl_vars regs = kl_vars_of(x->w->body, place) & kl_bound(x->w->body, KL_BIND_REG);
+  *stride = 0;
+  for (uint32_t v = 0; v < x->w->body->nvars; v++) {
+    int64_t coef = kl_has_var(regs, v) ? kl_aff_coef(place, v) : 0;
+    if (coef == 1 || coef == -1) return false;
+    if (coef < 2 || coef > MOST_STRIDE) continue;
+    x->run = v;
+    *stride = coef;
+  }
+  return *stride && is_vector(x) && *stride < x->n && x->info->align * 8 >= x->n * kl_info(x->info->shape->dtype)->bits;
+}
+
+// Elements a few apart, from fewer vectors than they are themselves. A guard that is not the same for all of them says
+// nothing of what lies between.
+static bool take_apart(shifted *x, const kl_aff *place, uint32_t guard, uint32_t *elements) {
+  kl_writer *w = x->w;
+  kl_affs *p = w->plan->affs;
+  uint32_t guards[MOST_STRIDE + 1], vector = KL_NONE;
+  const kl_aff *places[MOST_STRIDE + 1];
+  int64_t stride, n, there = -1;
+  if (!find_stride(x, place, &stride) || kl_has_var(kl_vars_asked(&w->guards, guard), x->run)) return false;
+  const kl_aff *first = kl_aff_addmul(p, place, kl_aff_dim(p, x->run), -stride);
+  if (!kl_is_sound(first) || uses(first, x->run) || kl_aff_content(first) % (n = x->n)) return false;
+  int64_t c = (first->c % n + n) % n;
+  x->vector = kl_dom_simplify(w->body->domain, kl_aff_floordivc(p, first, n));
+  for (int64_t v = 0; v <= (c + (n - 1) * stride) / n; v++) {
+    guards[v] = guard;
+    if (!place_of(x, kl_aff_addc(p, x->vector, v), &places[v], &guards[v])) return false;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    int64_t at = c + i * stride, v = at / n;
+    if (v != there) vector = load(x, places[v], guards[v]);
+    there = v;
+    elements[i] = once(w, KL_STEP_TAKE, vector, x->run, (uint32_t)(at % n));
+  }
+  return true;
+}
+
 // Elements beyond the seam are others' that a thread has in two vectors.
 static uint32_t or_beyond(shifted *x, const uint32_t *elements, uint32_t value) {
   uint32_t other[MOST_ELEMENTS];
@@ -458,6 +506,8 @@ bool kl_load_shifted(kl_writer *w, uint32_t slot, const kl_slot_info *info, cons
                .beyond = KL_NONE};
   uint32_t elements[MOST_ELEMENTS];
   if (info->kind != KL_SLOT_IN || info->by_value || info->row || kl_has_symbols(place)) return false;
+  if (take_apart(&x, place, guard, elements)) return *value = join(&x, elements), true;
+  x.run = KL_NONE;
   if (!find_shift(&x, place, guard)) return false;
   if (!(x.shift->n == 0 ? take_fixed(&x, elements) : take_any(&x, elements))) return false;
   *value = join(&x, elements);

@@ -96,20 +96,14 @@ uint32_t kl_write_scope(const kl_writer *w) {
 
 // --- steps ----------------------------------------------------------------------------------------------------------
 
-// While a body is written its guards are the writer's.
-static kl_vars guard_vars(const kl_writer *w, uint32_t guard) {
-  kl_body b = *w->body;
-  b.guards = w->guards.v.p;
-  return kl_guard_vars(&b, guard);
-}
-
 // Variables that the value depends on. What a loop carries may depend on all that is no number of copies; what is made
 // behind a loop of what that has left is the same whatever its rounds were.
 static kl_vars vars_of(const kl_writer *w, const kl_step *s, const kl_aff *place) {
   kl_vars vars = s->regs;
   for (uint32_t i = 0; i < s->noperands; i++) vars |= w->steps.p[s->operands[i]].vars;
-  for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++) vars |= guard_vars(w, s->guards[i]);
-  if (s->kind == KL_STEP_LOAD) vars |= kl_vars_of(w->body, place) | guard_vars(w, s->access.guard);
+  for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++)
+    vars |= kl_vars_asked(&w->guards, s->guards[i]);
+  if (s->kind == KL_STEP_LOAD) vars |= kl_vars_of(w->body, place) | kl_vars_asked(&w->guards, s->access.guard);
   if (s->kind == KL_STEP_CARRIED)
     vars |= (kl_vars)(((uint64_t)1 << w->body->nvars) - 1) & ~kl_bound(w->body, KL_BIND_REG);
   if (s->kind == KL_STEP_EXCHANGE) vars |= (kl_vars)1 << s->var | (kl_vars)1 << s->lane;
@@ -321,7 +315,7 @@ static bool has_halves(const kl_writer *w, const kl_access *a, const kl_slot_inf
   const kl_exchange *x = w->filling;
   kl_vars loops = loops_around(w, w->open.n - 1);
   if (!x || !loops || info->kind == KL_SLOT_SHARED || kl_has_symbols(linear)) return false;
-  if ((kl_vars_of(w->body, linear) | guard_vars(w, guard)) & loops) return false;
+  if ((kl_vars_of(w->body, linear) | kl_vars_asked(&w->guards, guard)) & loops) return false;
   if (a->stride != 1 || a->run != x->var || a->vec != 2 * x->distance || a->reversed) return false;
   return a->vec * kl_info(info->shape->dtype)->bits == SECTOR_BITS && coefficient(linear, x->lane) == (int64_t)a->vec;
 }
@@ -380,7 +374,7 @@ void kl_write_store(kl_writer *w, uint32_t slot, const kl_slot_info *info, const
                     uint32_t keep) {
   keep = kl_guard_rows(w, info, linear, keep, false);
   // Where elements can be outside, what is stored at once must be all inside or share a byte.
-  kl_vars regs = w->steps.p[value].regs | guard_vars(w, keep);
+  kl_vars regs = w->steps.p[value].regs | kl_vars_asked(&w->guards, keep);
   uint32_t bits = kl_info(info->shape->dtype)->bits, least = bits < 8 ? 8 / bits : 1, n = 0;
   kl_access at = kl_store_plan(&w->guards, w->arena, info, slot, linear, regs, keep, least);
   while (may_widen(w, n, &at, info) && kl_has_var(w->steps.p[value].regs, w->exchanges[n].var)) {
@@ -413,7 +407,7 @@ uint32_t kl_write_word(kl_writer *w, uint32_t value, kl_dtype word) {
 
 void kl_write_change(kl_writer *w, const kl_store *how, uint32_t slot, const kl_slot_info *info, const kl_aff *linear,
                      uint32_t value, uint32_t keep) {
-  kl_vars regs = w->steps.p[value].regs | guard_vars(w, keep);
+  kl_vars regs = w->steps.p[value].regs | kl_vars_asked(&w->guards, keep);
   kl_store s = *how;
   uint32_t most = KL_MAX_CHUNK;
   s.step = value;
@@ -429,7 +423,8 @@ uint32_t kl_write_update(kl_writer *w, bool alone, uint32_t slot, const kl_slot_
                          kl_vars regs, uint32_t keep) {
   kl_store s = {.how = KL_STORE_REPLACE, .alone = alone, .keep = keep};
   uint32_t most = alone && w->plan->target.machine == KL_NVPTX ? KL_MAX_CHUNK : 1;
-  s.access = kl_change_plan(&w->guards, w->arena, info, slot, linear, regs | guard_vars(w, keep), keep, most);
+  s.access =
+      kl_change_plan(&w->guards, w->arena, info, slot, linear, regs | kl_vars_asked(&w->guards, keep), keep, most);
   open_nest(w, KL_NODE_UPDATE, (uint32_t)w->stores.n);
   VEC_PUSH(w->cx, &w->stores, s);
   uint32_t old =

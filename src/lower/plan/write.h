@@ -47,6 +47,8 @@ uint32_t kl_uniform_over(kl_guards *g, const kl_aff *e, uint32_t var);
 // The guard "lo <= e <= hi and outer", interned; `outer` itself where the condition always holds. *never: it cannot
 // hold.
 uint32_t kl_guard_and(kl_guards *g, uint32_t outer, const kl_aff *e, int64_t lo, int64_t hi, bool *never);
+// The variables that its conditions name, while the body, whose guards these become, is written.
+kl_vars kl_vars_asked(const kl_guards *g, uint32_t guard);
 
 // Of a guard what a value needs that is wanted at indices in `vars`: conditions that have variables in common with
 // them, or with others that have. Without the rest it is wanted for more copies or lanes, but not at more indices.
