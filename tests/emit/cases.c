@@ -10,7 +10,7 @@
 //   // plans only                          it is too large to run
 //
 // By default the first module of each file runs for one GPU of four with one set of data of two, and so does one in
-// three of the others; one in eight is assembled for one. KILN_TEST_SHARE=32 is everything.
+// four of the others; one in sixteen is assembled for one. KILN_TEST_SHARE=64 is everything.
 #include "harness.h"
 #include "support/random.h"
 #include "support/share.h"
@@ -166,23 +166,21 @@ static void bounds_of(const char *verb, unsigned *least, unsigned *most) {
   *most = strncmp(verb, "has", 3) == 0 ? UINT32_MAX : *least;
 }
 
-static void check_text(kiln_context *cx, const kiln_module *m, const char *target, const char *text) {
+static void check_text(kiln_context *cx, const kiln_module *m, unsigned t, const char *text) {
   char line[512], key[32];
-  kiln_artifact *a = NULL;
-  kiln_compile_params p = {.struct_size = sizeof p, .target = target, .keep = KILN_KEEP_PLAN};
-  snprintf(key, sizeof key, "%s ", target);
+  const kiln_artifact *a = NULL;
+  snprintf(key, sizeof key, "%s ", targets[t]);
   for (const char *at = text; next_line(&at, key, line, sizeof line);) {
     bool ptx = strncmp(line, "ptx ", 4) == 0;
     const char *verb = strchr(line, ' ') + 1, *what = strstr(verb, ": ");
     unsigned least, most;
     ck_assert_msg(what && (ptx || strncmp(line, "plan ", 5) == 0), "%s", line);
     bounds_of(verb, &least, &most);
-    if (!a && kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, target, cx, text);
+    if (!a) a = compiled_for(cx, m, t, t, text);
     const char *in = kiln_artifact_text(a, ptx ? KILN_TEXT_PTX : KILN_TEXT_PLAN, NULL);
     unsigned n = occurrences(in, what + 2);
-    ck_assert_msg(least <= n && n <= most, "%s %s: found %u times\n%s\n%s", target, line, n, text, in);
+    ck_assert_msg(least <= n && n <= most, "%s %s: found %u times\n%s\n%s", targets[t], line, n, text, in);
   }
-  kiln_artifact_destroy(&a);
 }
 
 // --- running --------------------------------------------------------------------------------------------------------
@@ -207,14 +205,15 @@ static void run(kiln_context *cx, const kiln_module *m, unsigned number, const c
 }
 
 START_TEST(is_right_everywhere) {
-  static const char *const looked_at[] = {"sm_75", "sm_80", "sm_90", "sm_100", "sm_100a"};
+  if (!share_has((uint64_t)_i, 1)) return;
   const char *text = modules[_i].text;
   kiln_context *cx = kiln_context_create(NULL);
   kiln_module *m = NULL;
   if (kiln_module_parse(cx, modules[_i].path, text, strlen(text), &m) != KILN_OK)
     give_up(0, modules[_i].path, cx, text);
-  for (size_t t = 0; t < KL_COUNT(looked_at); t++) check_text(cx, m, looked_at[t], text);
-  bool runs = !strstr(text, "// plans only") && (modules[_i].first || share_has((uint64_t)_i, 3));
+  for (unsigned t = 1; t <= FAMILY; t++)
+    if (t != HOST) check_text(cx, m, t, text);
+  bool runs = !strstr(text, "// plans only") && (modules[_i].first || share_has((uint64_t)_i, 4));
   if (runs) run(cx, m, (unsigned)_i, text);
   kiln_module_destroy(&m);
   kiln_context_destroy(&cx);
@@ -229,7 +228,7 @@ START_TEST(is_assembled) {
   for (int i = 0; i < nmodules; i++) {
     kiln_module *m = NULL;
     const char *text = modules[i].text;
-    if (!share_has((uint64_t)(i * GPUS + _i), 8 * GPUS)) continue;
+    if (!share_has((uint64_t)(i * GPUS + _i), 16 * GPUS)) continue;
     if (kiln_module_parse(cx, modules[i].path, text, strlen(text), &m) != KILN_OK)
       give_up(0, modules[i].path, cx, text);
     batch_add(batches, 1 + (unsigned)_i, cx, m, (unsigned)i, text);
@@ -242,6 +241,7 @@ END_TEST
 
 int main(void) {
   change_parameter = change;
+  keep = KILN_KEEP_PLAN;
   find_modules();
   return RUN_TESTS("cases", NO_FRAME, {is_right_everywhere, nmodules}, {is_assembled, GPUS});
 }

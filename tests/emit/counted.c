@@ -18,8 +18,13 @@ static void one(kiln_context *cx, const char *name, const char *text, size_t siz
   kiln_module *m = NULL;
   char why[256];
   ck_assert_msg(kiln_module_parse(cx, name, text, size, &m) == KILN_OK, "%s", name);
-  kiln_compile_params p = {.struct_size = sizeof p, .target = target};
-  int differ = counts_differ(cx, m, &p, why, sizeof why);
+  kiln_compile_params p = {.struct_size = sizeof p, .target = target, .keep = KILN_KEEP_EXPLAIN};
+  kiln_artifact *a = NULL;
+  kiln_status st = kiln_compile(cx, m, &p, &a);
+  ck_assert_msg(st == KILN_OK || st == KILN_E_UNSUPPORTED, "%s for %s is not compiled", name, target);
+  int differ = st == KILN_OK ? counts_differ(cx, m, a, why, sizeof why) : 3;
+  kiln_diagnostics_clear(cx);
+  kiln_artifact_destroy(&a);
   ck_assert_msg(differ != 1, "%s for %s: %s\n%.3000s", name, target, why, text);
   compared += differ == 0;
   left_out += differ == 2;
@@ -32,6 +37,7 @@ static void one(kiln_context *cx, const char *name, const char *text, size_t siz
 enum { RANDOM = 1 }; // fusions that nobody wrote by hand
 static const char *const folders[] = {KL_EXAMPLES, KL_TESTS "/fusions", KL_TESTS "/../benchmarks/workloads/small"};
 
+// Of files and targets one in four, in whatever order they come.
 START_TEST(files) {
   kiln_context *cx = kiln_context_create(NULL);
   DIR *d = opendir(folders[_i]);
@@ -43,14 +49,14 @@ START_TEST(files) {
     if (n < 4 || strcmp(e->d_name + n - 4, ".hlo") != 0) continue;
     uint64_t name = 0;
     for (const char *p = e->d_name; *p; p++) name = name * 31 + (uint8_t)*p;
-    if (!share_has(name, 1)) continue; // in whatever order they come
     snprintf(path, sizeof path, "%s/%s", folders[_i], e->d_name);
     FILE *f = fopen(path, "rb");
     ck_assert_msg(f != NULL, "cannot open %s", path);
     char *text = calloc(1, 1 << 18);
     size_t size = fread(text, 1, 1 << 18, f);
     fclose(f);
-    for (size_t t = 0; t < sizeof targets / sizeof *targets; t++) one(cx, e->d_name, text, size, targets[t]);
+    for (size_t t = 0; t < sizeof targets / sizeof *targets; t++)
+      if (share_has(name + t, 4)) one(cx, e->d_name, text, size, targets[t]);
     free(text);
   }
   closedir(d);
@@ -96,7 +102,7 @@ END_TEST
 START_TEST(random_fusions) {
   kiln_context *cx = kiln_context_create(NULL);
   compared = left_out = fewer = 0;
-  for (unsigned seed = 0, n = (unsigned)share_up_to(200, UINT32_MAX); seed < n; seed++) {
+  for (unsigned seed = 0, n = (unsigned)share_up_to(100, UINT32_MAX); seed < n; seed++) {
     gen_source src = {.seed = (seed + 1) * 0x9e3779b97f4a7c15ull};
     kl_sb text;
     char name[32];

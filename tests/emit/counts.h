@@ -4,10 +4,10 @@
 
 #include <kiln/kiln.h>
 
-// Compiles a module as `p` says and runs its kernels, with any data, on the simulator. 0: the counts agree; 1: they do
-// not, with a line in `why`; 2: they cannot be compared, since data decides or warps stood for others; 3: it is not
-// compiled; 4: LLVM has found that the value of a load does not matter (x xor x), or its upper half (u16 of s64), and
+// Runs the kernels of an artifact of `m`, which was compiled with KILN_KEEP_EXPLAIN, with any data on the simulator. 0:
+// the counts agree; 1: they do not, with a line in `why`; 2: they cannot be compared, since data decides or warps stood
+// for others; 4: LLVM has found that the value of a load does not matter (x xor x), or its upper half (u16 of s64), and
 // all else agrees.
-int counts_differ(kiln_context *cx, const kiln_module *m, const kiln_compile_params *p, char *why, size_t size);
+int counts_differ(kiln_context *cx, const kiln_module *m, const kiln_artifact *a, char *why, size_t size);
 
 #endif

@@ -3,7 +3,6 @@
 // must have the same bits; PTX goes through ptxas.
 //
 // KILN_FFT_SEED runs one seed alone and prints its text.
-#include "counts.h"
 #include "harness.h"
 #include "support/context.h"
 #include "support/draw.h"
@@ -104,11 +103,6 @@ static void run_text(const char *text, unsigned number) {
   unsigned t = number % TARGETS;
   kiln_module *m = parse(text);
   run_both_and_check(cx, m, t, number, text);
-  if (share_has(number, 4)) {
-    kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t]};
-    char why[300];
-    EXPECT(counts_differ(cx, m, &p, why, sizeof why) != 1, "seed %u: %s\n%s", number, why, text);
-  }
   if (share_has(number, 3)) batch_add(batches, t, cx, m, number, text);
   kiln_module_destroy(&m);
 }
@@ -123,7 +117,7 @@ static void run_one(unsigned number, bool print) {
   kl_sb_free(&d.text);
 }
 
-enum { SLICES = 16, CASES = 48 };
+enum { SLICES = 4, CASES = 20 };
 
 START_TEST(random_transforms) {
   const char *alone = getenv("KILN_FFT_SEED");
@@ -144,6 +138,7 @@ static const char *const large[] = {
 
 START_TEST(large_transforms) {
   char text[300];
+  if (!share_has((uint64_t)_i, 1)) return;
   snprintf(text, sizeof text, "HloModule m\nENTRY m { %s }\n", large[_i]);
   kiln_module *m = parse(text);
   run_and_check(cx, m, 2, text);
@@ -167,6 +162,7 @@ START_TEST(refusals) {
   kiln_module *m = NULL;
   kiln_status st = kiln_module_parse(cx, "test", text, strlen(text), &m);
   for (int host = 0; host < 2 && st == KILN_OK; host++) {
+    if (!share_has(2 * (uint64_t)_i + (uint64_t)host, 2)) continue;
     kiln_compile_params p = {.struct_size = sizeof p, .target = host ? "host" : "sm_90"};
     EXPECT(kiln_compile_check(cx, m, &p) == KILN_E_UNSUPPORTED, "%s is not refused", text);
     size_t n = kiln_diagnostics_count(cx);

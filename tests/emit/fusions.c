@@ -1,7 +1,7 @@
 // Random fusions of every kind (support/gen.h): evaluator, host and simulator, whose bits must be the same; PTX of one
 // in three through ptxas. None may be refused.
 //
-// 160 (support/share.h): KILN_TEST_SHARE=125 are 20,000. KILN_FUSION_FROM says which seed is the first;
+// 100 (support/share.h): KILN_TEST_SHARE=200 are 20,000. KILN_FUSION_FROM says which seed is the first;
 // KILN_FUSION_SEED sets one seed to run alone and print.
 
 #include "harness.h"
@@ -48,7 +48,7 @@ static void one(kiln_context *cx, unsigned seed, batch *batches, bool print) {
 }
 
 static unsigned total(void) {
-  return (unsigned)share_up_to(160, UINT32_MAX);
+  return (unsigned)share_up_to(100, UINT32_MAX);
 }
 
 static unsigned first(void) {

@@ -14,6 +14,7 @@ const char *const targets[TARGETS + 2] = {
 const unsigned machines[MACHINES] = {0, 3, HOST};
 kl_strategy strategy;
 bool deterministic;
+uint32_t keep;
 void (*change_parameter)(const kiln_module *m, size_t parameter, unsigned seed, void *buffer);
 enum { BATCH = 40, MOST_BUFFERS = 64 };
 
@@ -28,12 +29,11 @@ void give_up(unsigned seed, const char *what, kiln_context *cx, const char *text
 
 // --- compiling ------------------------------------------------------------------------------------------------------
 
-// What is counted of a plan is what the simulator counts; of one kernel in four.
-static void check_counts(kiln_context *cx, const kiln_module *m, const kiln_compile_params *p, const char *text) {
-  static uint64_t kernels;
+// What is counted of a plan is what the simulator counts.
+static void check_counts(kiln_context *cx, const kiln_module *m, const kiln_artifact *a, const char *text) {
   char why[256];
-  if (!share_has(kernels++, 4)) return;
-  ck_assert_msg(counts_differ(cx, m, p, why, sizeof why) != 1, "for %s: %s\n%.3000s", p->target, why, text);
+  ck_assert_msg(counts_differ(cx, m, a, why, sizeof why) != 1, "for %s: %s\n%.3000s", kiln_artifact_manifest(a)->target,
+                why, text);
 }
 
 // What the last text has been compiled to: a module that runs on several inputs, and is assembled, is compiled once.
@@ -45,6 +45,7 @@ static struct {
     unsigned t;
     uint32_t align;
     bool deterministic;
+    uint32_t keep;
     kl_strategy strategy;
     kiln_artifact *a;
   } made[2 * (TARGETS + 2)];
@@ -54,9 +55,10 @@ static void forget_artifacts(void) {
   while (last.n) kiln_artifact_destroy(&last.made[--last.n].a);
 }
 
-// Owned by the harness until the next text, or until many others of it were made.
+// Of kernels one in four is counted.
 static const kiln_artifact *artifact_of(kiln_context *cx, const kiln_module *m, unsigned t, uint32_t align,
                                         unsigned seed, const char *text) {
+  static uint64_t kernels;
   uint8_t hash[KILN_HASH_SIZE];
   if (kiln_module_hash(cx, m, hash) != KILN_OK) give_up(seed, "hashing", cx, text);
   if (!last.text || memcmp(last.hash, hash, sizeof hash) != 0 || strcmp(last.text, text) != 0) {
@@ -67,18 +69,25 @@ static const kiln_artifact *artifact_of(kiln_context *cx, const kiln_module *m, 
   }
   for (unsigned i = 0; i < last.n; i++)
     if (last.made[i].t == t && last.made[i].align == align && last.made[i].deterministic == deterministic &&
-        memcmp(&last.made[i].strategy, &strategy, sizeof strategy) == 0)
+        last.made[i].keep == keep && memcmp(&last.made[i].strategy, &strategy, sizeof strategy) == 0)
       return last.made[i].a;
   if (last.n == KL_COUNT(last.made)) forget_artifacts();
   kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t], .deterministic = deterministic};
-  p.argument_align = align;
+  bool counts = t != HOST && share_has(kernels++, 4);
+  p.argument_align = align, p.keep = keep | (counts ? KILN_KEEP_EXPLAIN : 0);
   kiln_artifact *a = NULL;
   if (kl_compile_as(cx, m, &p, &strategy, &a) != KILN_OK) give_up(seed, targets[t], cx, text);
-  if (t != HOST) check_counts(cx, m, &p, text);
   unsigned at = last.n++;
   last.made[at].t = t, last.made[at].align = align, last.made[at].deterministic = deterministic;
+  last.made[at].keep = keep, last.made[at].a = a;
   memcpy(&last.made[at].strategy, &strategy, sizeof strategy);
-  return last.made[at].a = a;
+  if (counts) check_counts(cx, m, a, text);
+  return a;
+}
+
+const kiln_artifact *compiled_for(kiln_context *cx, const kiln_module *m, unsigned t, unsigned number,
+                                  const char *text) {
+  return artifact_of(cx, m, t, 0, number, text);
 }
 
 // --- PTX -----------------------------------------------------------------------------------------------------------
@@ -383,7 +392,7 @@ bool run_parts_and_check(kiln_context *cx, const kiln_module *m, unsigned t, uns
 }
 
 void batch_add(batch *b, unsigned t, kiln_context *cx, const kiln_module *m, unsigned number, const char *text) {
-  const kiln_artifact *a = artifact_of(cx, m, t, 0, number, text);
+  const kiln_artifact *a = compiled_for(cx, m, t, number, text);
   const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, NULL);
   check_ptx(ptx, number);
   if (ptxas_path() && kiln_artifact_manifest(a)->launches[0].grid[0]) add_ptx(&b[t], ptx, number);

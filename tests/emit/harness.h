@@ -6,7 +6,7 @@
 #include "support/ptxas.h"
 #include <kiln/kiln.h>
 
-enum { TARGETS = 5 };
+enum { TARGETS = 5, HOST = TARGETS, FAMILY };
 extern const char *const targets[TARGETS + 2]; // sm_70, sm_75, sm_80, sm_90, sm_100; host; sm_100a
 
 // One for each code there is: the IR for GPUs differs at sm_80. The last one is the host.
@@ -16,6 +16,7 @@ extern const unsigned machines[MACHINES];
 // How reductions and loops are made by what follows; all zero: as cost says.
 extern struct kl_strategy strategy;
 extern bool deterministic; // what follows is compiled so
+extern uint32_t keep;      // texts that it keeps: KILN_KEEP_*
 // Where it is set: called for each parameter of what runs, whose buffer is full of what `seed` made, to change it.
 extern void (*change_parameter)(const kiln_module *m, size_t parameter, unsigned seed, void *buffer);
 
@@ -32,10 +33,14 @@ void batches_free(batch *b);                   // assembles what is left
 // takes it into the batch, which is assembled when it is full. `number` tells the kernels of a batch apart.
 void batch_add(batch *b, unsigned t, kiln_context *cx, const kiln_module *m, unsigned number, const char *text);
 
+// `m` for target t, or HOST, as the tests below run and assemble it: a module is compiled once for each. The harness's,
+// until the next module, or until many others of this one were made. `number` names it where that fails.
+const kiln_artifact *compiled_for(kiln_context *cx, const kiln_module *m, unsigned t, unsigned number,
+                                  const char *text);
+
 // Compiles `m` for target t, or HOST, and runs it: target t's kernels on the simulator (gpu_sim.h), those of
 // the host with `threads`. Buffers are aligned to `align` bytes as far as it knows; 0: 16. Fails the test where that
 // cannot be.
-enum { HOST = TARGETS, FAMILY };
 void run_on(kiln_context *cx, const kiln_module *m, unsigned t, unsigned threads, uint32_t align, const void *const *in,
             void *const *out, const char *text);
 

@@ -3,7 +3,6 @@
 // host and on the simulator with all of its checks, which must have the same bits; PTX goes through ptxas.
 //
 // KILN_LINALG_SEED runs one seed alone and prints its text.
-#include "counts.h"
 #include "eval/eval.h"
 #include "harness.h"
 #include "support/context.h"
@@ -158,15 +157,10 @@ static void close_batches(void) {
   drop_context();
 }
 
-static void run_text(const char *text, unsigned number, bool large) {
+static void run_text(const char *text, unsigned number) {
   unsigned t = number % TARGETS;
   kiln_module *m = parse(text);
   run_both_and_check(cx, m, t, number, text);
-  if (!large && share_has(number, 4)) {
-    kiln_compile_params p = {.struct_size = sizeof p, .target = targets[t]};
-    char why[300];
-    EXPECT(counts_differ(cx, m, &p, why, sizeof why) != 1, "seed %u: %s\n%s", number, why, text);
-  }
   if (share_has(number, 3)) batch_add(batches, t, cx, m, number, text);
   kiln_module_destroy(&m);
 }
@@ -185,11 +179,11 @@ static void run_one(unsigned number, bool print) {
   (number % 2 ? draw_solve : draw_cholesky)(&d);
   kl_sb_puts(&d.text, "}\n");
   if (print) puts(d.text.p);
-  run_text(d.text.p, number / 2, large);
+  run_text(d.text.p, number / 2);
   kl_sb_free(&d.text);
 }
 
-enum { SLICES = 16, CASES = 64 };
+enum { SLICES = 4, CASES = 32 };
 
 START_TEST(random_matrices) {
   const char *alone = getenv("KILN_LINALG_SEED");
@@ -201,19 +195,19 @@ END_TEST
 
 // Many panels: on the host, as the simulator would take minutes.
 static const char *const many[] = {
-    ("x = f32[512,512] parameter(0) p = f32[512,512] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1} "
-     "ROOT l = f32[512,512] cholesky(p), lower=true"),
-    ("a = f32[512,512] parameter(0) b = f32[512,3] parameter(1) ROOT y = f32[512,3] triangular-solve(a, b), "
+    ("x = f32[320,320] parameter(0) p = f32[320,320] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1} "
+     "ROOT l = f32[320,320] cholesky(p), lower=true"),
+    ("a = f32[320,320] parameter(0) b = f32[320,3] parameter(1) ROOT y = f32[320,3] triangular-solve(a, b), "
      "left_side=true, lower=true, unit_diagonal=false, transpose_a=TRANSPOSE"),
-    ("x = c128[520,130] parameter(0) l = c128[520,520] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1} "
-     "ROOT y = c128[520,130] triangular-solve(l, x), left_side=true, lower=false, unit_diagonal=true, "
+    ("x = c128[328,130] parameter(0) l = c128[328,328] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1} "
+     "ROOT y = c128[328,130] triangular-solve(l, x), left_side=true, lower=false, unit_diagonal=true, "
      "transpose_a=ADJOINT"),
 };
 
 START_TEST(many_panels) {
   char text[500];
   snprintf(text, sizeof text, "HloModule m\nENTRY m { %s }\n", many[_i]);
-  if (!share_has((unsigned)_i, 2)) return;
+  if (!share_has((unsigned)_i + 1, 2)) return;
   kiln_module *m = parse(text);
   run_and_check(cx, m, 2, text);
   kiln_module_destroy(&m);

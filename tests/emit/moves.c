@@ -4,6 +4,7 @@
 // move data beside computed values run it twice, with those values made zeros and then ones: where both agree, an
 // element was moved.
 #include "harness.h"
+#include "support/share.h"
 #include "support/context.h"
 #include "support/random.h"
 
@@ -198,6 +199,7 @@ static void compare(const data *d, kl_dtype t, int n, const char *where) {
 
 static const int sizes[] = {391, 1024}; // no alignment to speak of, and the best
 
+// Of types, sizes and machines every other one.
 START_TEST(bits_stay) {
   kl_dtype t = types[_i / 2];
   int n = sizes[_i % 2];
@@ -213,6 +215,7 @@ START_TEST(bits_stay) {
   ck_assert_int_eq(kiln_module_eval(cx, m, (const void *const *)d.in, d.out, NULL), KILN_OK);
   compare(&d, t, n, "evaluator");
   for (size_t k = 0; k < MACHINES; k++) {
+    if (!share_has((uint64_t)_i * MACHINES + k, 2)) continue;
     run_on(cx, m, machines[k], 1, align, (const void *const *)d.in, d.out, text.p);
     compare(&d, t, n, targets[machines[k]]);
   }
@@ -233,6 +236,7 @@ static const char *float_conversion(const char *ptx) {
   return NULL;
 }
 
+// Of types, ops and targets one in three.
 START_TEST(no_conversion) {
   kl_dtype t = types[_i / 2];
   int n = sizes[_i % 2];
@@ -242,6 +246,7 @@ START_TEST(no_conversion) {
     if (rows[r].computed) continue;
     kiln_module *m = rows_module(&text, t, false, n, r, r);
     for (unsigned on = 0; on < TARGETS; on++) {
+      if (!share_has(((uint64_t)_i * ROWS + r) * TARGETS + on, 3)) continue;
       kiln_compile_params p = {.struct_size = sizeof p, .target = targets[on]};
       kiln_artifact *a = NULL;
       EXPECT(kiln_compile(cx, m, &p, &a) == KILN_OK, "%s\n%s", last_finding(), text.p);
