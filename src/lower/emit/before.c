@@ -1,15 +1,15 @@
-// Blocks that wait for those before them: each leaves what its own value is, looks back for what comes before, and
-// leaves both joined for who comes behind.
+// Blocks that wait for those before them: each leaves what it makes, and where it is the last of a node what that
+// makes, and looks back at the nodes before its own, level by level.
 //
 // A block's number is the ticket that it takes when it begins. So all of lower numbers have begun, and none waits but
 // for lower ones: the lowest that is not done waits for nobody, in whatever order the machine has blocks, and however
-// few of them run at once. What is left is released behind it and acquired before it is taken (docs/memory_order.md).
+// few of them run at once. What a node makes needs nothing of nodes before it, so that no block waits for a chain of
+// others. What is left is released behind it and acquired before it is taken (docs/memory_order.md).
 
 #include "lower/emit/emit.h"
 
-enum { LANES = 32 };
+enum { LANES = 32, BASE = KL_BEFORE_BASE, DIGIT = 4 };
 enum { BEGUN, READY, STATES }; // of the counters
-enum { NOTHING, OWN, ALL };    // states: what there is of a block
 enum { NUMBER_AT, BEFORE_AT }; // of what threads are told
 
 // --- memory ---------------------------------------------------------------------------------------------------------
@@ -40,18 +40,17 @@ static kb_reg state_of(kl_emit *e, kb_reg block) {
   return counter(e, kb_addi(&e->k, block, STATES));
 }
 
-// which: I1, all up to the block.
-static kb_reg value_of(kl_emit *e, kb_reg block, kb_reg all) {
-  kb *k = &e->k;
-  kb_reg at = kb_add(k, kb_shli(k, block, 1), kb_zext(k, all, KB_I32));
-  return kl_element_at(e, e->launch->tickets->values, at);
+static kb_reg value_of(kl_emit *e, kb_reg block, uint32_t level) {
+  kb_reg first = number(e, (int64_t)level * e->launch->grid);
+  return kl_element_at(e, e->launch->tickets->values, kb_add(&e->k, block, first));
 }
 
-static void leave(kl_emit *e, kb_reg all, kb_reg word) {
+// By the first thread, what the node of a level makes that the block is the last of.
+static void leave(kl_emit *e, uint32_t level, kb_reg word) {
   kb *k = &e->k;
-  store(e, value_of(e, e->ticket, all), word);
+  store(e, value_of(e, e->ticket, level), word);
   kb_fence(k);
-  kb_store_any(k, state_of(e, e->ticket), kb_addi(k, kb_zext(k, all, KB_I32), OWN));
+  kb_store_any(k, state_of(e, e->ticket), number(e, level + 1));
 }
 
 // --- tickets --------------------------------------------------------------------------------------------------------
@@ -92,61 +91,73 @@ static void comes(kb_reg at, kb_reg v, LLVMBasicBlockRef from) {
   LLVMAddIncoming(at.v, &v.v, &from, 1);
 }
 
-// The state of a block of which something is there, in all lanes: what was left before it is there behind.
-static kb_reg await(kl_emit *e, kb_reg block) {
+// Waits for the state of a block, in all lanes, to be beyond the level: what was left before is there.
+static void await(kl_emit *e, kb_reg block, uint32_t level) {
   kb *k = &e->k;
   kb_reg at = state_of(e, block);
   LLVMBasicBlockRef wait = begin_block(e, "wait");
   LLVMBuildBr(k->b, wait);
   LLVMPositionBuilderAtEnd(k->b, wait);
   kb_reg state = kb_load_any(k, at, KB_I32);
-  kb_reg again = kb_any_lane(k, kb_icmp(k, LLVMIntEQ, state, number(e, NOTHING)));
+  kb_reg again = kb_any_lane(k, kb_icmp(k, LLVMIntULE, state, number(e, level)));
   LLVMBasicBlockRef there = begin_block(e, "there");
   LLVMBuildCondBr(k->b, again.v, wait, there);
   LLVMPositionBuilderAtEnd(k->b, there);
   kb_fence(k);
-  return state;
 }
 
-// What 32 blocks make, each lane's one, of which those before one that has all up to it are in that. *more: none has.
-static kb_reg look(kl_emit *e, const kl_step *s, kb_reg block, kb_reg lane, kb_reg none, kb_reg *more) {
-  kb *k = &e->k;
-  kb_reg all = kb_icmp(k, LLVMIntEQ, await(e, block), number(e, ALL));
-  kb_reg value = load(e, value_of(e, block, all), (kb_kind)none.kind);
-  kb_reg have = kb_which_lanes(k, all), nearer = kb_addi(k, kb_shl(k, number(e, 1), lane), -1);
-  kb_reg counts = kb_icmp(k, LLVMIntEQ, kb_and(k, have, nearer), number(e, 0));
-  value = kb_select(k, counts, value, none);
-  for (unsigned d = 1; d < LANES; d *= 2) value = join(e, s, value, kb_lane_xor(k, value, d));
-  *more = kb_icmp(k, LLVMIntEQ, have, number(e, 0));
-  return value;
+// The place of a block among those that differ in the variable.
+typedef struct place {
+  kb_reg at, stride; // and what numbers of blocks differ by from one place to the next
+  kb_reg lane;
+} place;
+
+static kb_reg digit_of(kl_emit *e, const place *x, uint32_t level) {
+  return kb_andi(&e->k, kb_lshri(&e->k, x->at, DIGIT * level), BASE - 1);
 }
 
-// By all lanes of a warp: what blocks make that are 1, 2 .. `place` times `stride` before the own. The first block of
-// all leaves nothing but all up to it, so lanes that would go beyond take it as well.
-static kb_reg look_back(kl_emit *e, const kl_step *s, kb_reg place, kb_reg stride, kb_reg lane, kb_reg none) {
+// By all lanes of a warp, each a node of the level, of the `digit` ones, one at least, that come before the own in one
+// of the next: what they make. Lanes beyond have the last of them.
+static kb_reg look(kl_emit *e, const kl_step *s, const place *x, uint32_t level, kb_reg digit, kb_kind kind) {
   kb *k = &e->k;
-  kb_reg first = kb_addi(k, lane, 1), alone = kb_icmp(k, LLVMIntEQ, place, number(e, 0)), more;
-  LLVMBasicBlockRef before = LLVMGetInsertBlock(k->b), round = begin_block(e, "look"), last, done;
-  LLVMBasicBlockRef skip = kl_block(e, "");
-  LLVMBuildCondBr(k->b, alone.v, skip, round);
-  LLVMPositionBuilderAtEnd(k->b, round);
-  kb_reg sum = phi(e, none), back = phi(e, first);
-  comes(sum, none, before);
-  comes(back, first, before);
-  kb_reg block = kb_sub(k, e->ticket, kb_mul(k, kb_umin(k, back, place), stride));
-  kb_reg next = join(e, s, look(e, s, block, lane, none, &more), sum);
-  kb_reg further = kb_addi(k, back, LANES);
-  last = LLVMGetInsertBlock(k->b);
-  comes(sum, next, last);
-  comes(back, further, last);
-  done = skip;
-  LLVMMoveBasicBlockAfter(done, last);
-  LLVMBuildCondBr(k->b, more.v, round, done);
-  LLVMPositionBuilderAtEnd(k->b, done);
-  kb_reg found = phi(e, none);
-  comes(found, none, before);
-  comes(found, next, last);
-  return found;
+  kb_reg node = kb_umin(k, x->lane, kb_addi(k, digit, -1)), own = kb_lshri(k, x->at, DIGIT * level);
+  node = kb_add(k, kb_sub(k, own, digit), node);
+  kb_reg last = kb_addi(k, kb_shli(k, kb_addi(k, node, 1), DIGIT * level), -1); // of its places
+  kb_reg block = kb_sub(k, e->ticket, kb_mul(k, kb_sub(k, x->at, last), x->stride));
+  await(e, block, level);
+  kb_reg value = load(e, value_of(e, block, level), kind), sum = kb_of_lane(k, value, 0);
+  for (unsigned i = 1; i + 1 < BASE; i++) {
+    kb_reg more = join(e, s, sum, kb_of_lane(k, value, i));
+    sum = kb_select(k, kb_icmp(k, LLVMIntUGT, digit, number(e, i)), more, sum);
+  }
+  return sum;
+}
+
+// What comes before: level by level, as what a level makes is what the next one is made of.
+static kb_reg look_back(kl_emit *e, const kl_step *s, const place *x, uint32_t levels, kb_reg own, kb_reg first) {
+  kb *k = &e->k;
+  kb_reg *before = KL_NEW_N(e->arena, kb_reg, levels), *some = KL_NEW_N(e->arena, kb_reg, levels);
+  kb_reg leaves = e->first_thread; // of the last block of a node of the level?
+  for (uint32_t level = 0; level < levels; level++) {
+    kb_reg digit = digit_of(e, x, level);
+    kl_if one = kl_if_begin(e, leaves, "leave");
+    leave(e, level, own);
+    kl_if_end(e, one);
+    some[level] = kb_icmp(k, LLVMIntNE, digit, number(e, 0));
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(k->b);
+    kl_if any = kl_if_begin(e, some[level], "look");
+    kb_reg sum = look(e, s, x, level, digit, (kb_kind)own.kind);
+    LLVMBasicBlockRef looked = LLVMGetInsertBlock(k->b);
+    kl_if_end(e, any);
+    before[level] = phi(e, own);
+    comes(before[level], own, from); // nobody takes it
+    comes(before[level], sum, looked);
+    own = join(e, s, before[level], own);
+    leaves = kb_and(k, leaves, kb_icmp(k, LLVMIntEQ, digit, number(e, BASE - 1)));
+  }
+  for (uint32_t level = levels; level-- > 0;)
+    first = kb_select(k, some[level], join(e, s, first, before[level]), first);
+  return first;
 }
 
 // --- behind them ----------------------------------------------------------------------------------------------------
@@ -172,7 +183,7 @@ static void forget(kl_emit *e, kb_reg lane) {
   LLVMPositionBuilderAtEnd(k->b, round);
   kb_reg block = phi(e, lane);
   comes(block, lane, from);
-  kb_store_any(k, state_of(e, block), number(e, NOTHING));
+  kb_store_any(k, state_of(e, block), number(e, 0));
   kb_reg next = kb_addi(k, block, LANES);
   comes(block, next, round);
   LLVMBasicBlockRef done = begin_block(e, "");
@@ -189,26 +200,19 @@ static kb_reg in_32_bits(kl_emit *e, kb_reg x) {
 kl_val kl_emit_before(kl_emit *e, const kl_step *s) {
   kb *k = &e->k;
   const kl_body *b = e->body;
-  kb_reg own = *kl_raw(e, &e->vals[s->operands[0]]), none = *kl_raw(e, &e->vals[s->operands[1]]);
-  kb_reg lane = in_32_bits(e, e->tid), place = in_32_bits(e, e->vars[s->var]), word;
+  kb_reg own = *kl_raw(e, &e->vals[s->operands[0]]), first = *kl_raw(e, &e->vals[s->operands[1]]), word;
   kl_vars faster = 0;
   for (uint32_t v = s->var + 1; v < b->nvars; v++)
     if (b->vars[v].binding == KL_BIND_BLOCK) faster |= (kl_vars)1 << v;
-  kl_if warp = kl_if_begin(e, kb_icmp(k, LLVMIntULT, lane, number(e, LANES)), "before");
-  kb_reg alone = kb_icmp(k, LLVMIntEQ, place, number(e, 0));
-  kl_if one = kl_if_begin(e, e->first_thread, "own");
-  leave(e, alone, own);
-  kl_if_end(e, one);
-  kb_reg found = look_back(e, s, place, number(e, kl_extent(b, faster)), lane, none);
-  one = kl_if_begin(e, e->first_thread, "all");
-  kl_if others = kl_if_begin(e, kb_not(k, alone), "up");
-  leave(e, kb_int(k, KB_I1, 1, 1), join(e, s, found, own));
-  kl_if_end(e, others);
+  place x = {in_32_bits(e, e->vars[s->var]), number(e, kl_extent(b, faster)), in_32_bits(e, e->tid)};
+  kl_if warp = kl_if_begin(e, kb_icmp(k, LLVMIntULT, x.lane, number(e, LANES)), "before");
+  kb_reg found = look_back(e, s, &x, kl_levels_before(b->vars[s->var].extent), own, first);
+  kl_if one = kl_if_begin(e, e->first_thread, "tell");
   store(e, told(e, BEFORE_AT), found);
   kl_if_end(e, one);
-  forget(e, lane);
+  forget(e, x.lane);
   kl_if_end(e, warp);
   kb_sync(k);
-  word = load(e, told(e, BEFORE_AT), (kb_kind)none.kind);
+  word = load(e, told(e, BEFORE_AT), (kb_kind)first.kind);
   return kl_val_of_bits(e, s->dtype, &word);
 }

@@ -95,7 +95,6 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.nvvm.shfl.sync.bfly.i32", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.shfl.sync.idx.i32", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.vote.any.sync", I1, GPU, SCALAR, 0, 0},
-    {"llvm.nvvm.vote.ballot.sync", I32, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.barrier.cta.sync.aligned.all", 0, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.barrier.cta.red.or.aligned.all", I1, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.barrier.cluster.arrive.aligned", 0, GPU, SCALAR, 90, 78},

@@ -317,9 +317,8 @@ kb_reg kb_any_lane(kb *k, kb_reg c) {
   return kb_intrinsic(k, "llvm.nvvm.vote.any.sync", NULL, 0, args, 2, KB_I1, 1);
 }
 
-kb_reg kb_which_lanes(kb *k, kb_reg c) {
-  kb_reg args[2] = {kb_int(k, KB_I32, 1, -1), c};
-  return kb_intrinsic(k, "llvm.nvvm.vote.ballot.sync", NULL, 0, args, 2, KB_I32, 1);
+kb_reg kb_of_lane(kb *k, kb_reg a, unsigned lane) {
+  return of_lane(k, a, "llvm.nvvm.shfl.sync.idx.i32", kb_int(k, KB_I32, 1, lane));
 }
 
 void kb_meet(kb *k) {

@@ -1,4 +1,4 @@
-// Ops that join two values: what changes nothing, and whether their order matters.
+// Identities of ops that join two values.
 
 #include "lower/plan/plan.h"
 
@@ -28,22 +28,6 @@ bool kl_identity_of(kl_op op, kl_dtype t, uint64_t bits[2]) {
   case KL_OP_AND: bits[0] = pred ? 1 : kl_int_mask(t); return true;
   case KL_OP_OR:
   case KL_OP_XOR: return true;
-  default: return false;
-  }
-}
-
-// Integers wrap. Sums of floats are rounded one by one; of the largest and the least nothing is but a NaN's bits, which
-// are any.
-bool kl_joins_in_any_order(kl_op op, kl_dtype t) {
-  uint64_t bits[2];
-  switch (op) {
-  case KL_OP_MAXIMUM:
-  case KL_OP_MINIMUM: return kl_identity_of(op, t, bits);
-  case KL_OP_ADD:
-  case KL_OP_MULTIPLY:
-  case KL_OP_AND:
-  case KL_OP_OR:
-  case KL_OP_XOR: return kl_is_int(t) || t == KILN_PRED;
   default: return false;
   }
 }

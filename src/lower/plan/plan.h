@@ -115,12 +115,14 @@ typedef enum kl_step_kind {
                     // variable `lane` have each other's values
   KL_STEP_ANY,      // pred: is the operand true in some lane of the warp? The same in all of them; on a GPU
   KL_STEP_CARRIED,  // what a loop carries: at first what the loop says, then what the round before made
-  KL_STEP_BEFORE,   // what `op` joins, in any order, of the first operand as the first threads of other blocks have it:
-                    // those of the launch whose BLOCK variable `var` is lower, and all others the same. Where there are
-                    // none it is the second, a constant that `op` joins with anything to that. The same in all threads
-                    // of a block. At the root, once, of a launch whose blocks have tickets; kl_joins_in_any_order
-  KL_STEP_INDEX, // the operand, an integer or pred, held to the bounds of symbol `var`: that symbol's value, nobody's
-                 // operand
+  KL_STEP_BEFORE, // what `op` joins of the second operand and of the first as other blocks have it: those of the launch
+                  // whose BLOCK variable `var` is lower, and all others the same. Of both what the first threads of
+                  // blocks have; the same in all threads of a block. In this order: a node of level 0 is a block, one
+                  // of level j+1 16 of level j from left to right; the second operand, then of each level, the highest
+                  // first, what the nodes before the own make in their node of the next, from left to right. At the
+                  // root, once, of a launch whose blocks have tickets; no complex numbers
+  KL_STEP_INDEX,  // the operand, an integer or pred, held to the bounds of symbol `var`: that symbol's value, nobody's
+                  // operand
 } kl_step_kind;
 
 // What an op step computes, from its operands' dtypes to its own.
@@ -264,10 +266,19 @@ typedef enum kl_when {
 // one may wait for them (KL_STEP_BEFORE). The slots are nobody else's.
 typedef struct kl_tickets {
   uint32_t counters; // zero before and behind, u32: how many have begun; how many need no others any more; and by block
-                     // what there is of it: nothing, its own value, that joined with all before it
-  uint32_t values;   // SCRATCH, words of u32 or u64 that hold the value's bits: by block these two
+                     // of how many levels there is what the node makes that it is the last of
+  uint32_t values;   // SCRATCH, words of u32 or u64 that hold the value's bits: by block, and by level, of which there
+                     // are kl_levels_before
   uint32_t told;     // SHARED, two u64: what one thread of a block finds for all
 } kl_tickets;
+
+// Levels of nodes before blocks that differ in a variable: nodes of the highest are no more than one of the next.
+enum { KL_BEFORE_BASE = 16 };
+static inline uint32_t kl_levels_before(int64_t extent) {
+  uint32_t n = 1;
+  for (int64_t left = extent; left > KL_BEFORE_BASE; n++) left = (left - 1) / KL_BEFORE_BASE + 1;
+  return n;
+}
 
 // A kernel of its own. What it stores is there for the launches behind it; of its own blocks only those that come last
 // (KL_NODE_LAST), or that have met (KL_NODE_MEET), find anything of others, and those that wait (KL_STEP_BEFORE) a
@@ -461,8 +472,6 @@ void kl_plan_place_syncs(kl_plan *p);
 void kl_plan_alias(kl_plan *p, const uint32_t *result, bool *shared);
 // Does the target change an element of the slot in one instruction so? *most: elements of one, side by side.
 bool kl_can_combine(const kl_target *t, kl_op op, const kl_slot_info *s, uint32_t *most);
-// Has what the op joins of values of the type the same bits in any order?
-bool kl_joins_in_any_order(kl_op op, kl_dtype type);
 // What changes no bit of what the op joins it with, a complex number's parts one by one; false: none that is known.
 bool kl_identity_of(kl_op op, kl_dtype t, uint64_t bits[2]);
 // AND, OR or XOR: what the op does to each bit of integers, and of pred; UNKNOWN: more than that.

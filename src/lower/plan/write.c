@@ -249,11 +249,11 @@ uint32_t kl_write_any(kl_writer *w, uint32_t value) {
   return write_lanes(w, KL_STEP_ANY, value, 0);
 }
 
-uint32_t kl_write_before(kl_writer *w, uint32_t value, uint32_t var, kl_op op, uint32_t none) {
+uint32_t kl_write_before(kl_writer *w, uint32_t value, uint32_t var, kl_op op, uint32_t first) {
   return kl_write_step(w, &(kl_step){.kind = KL_STEP_BEFORE,
                                      .dtype = w->steps.p[value].dtype,
                                      .noperands = 2,
-                                     .operands = operands(w, 2, (uint32_t[]){value, none}),
+                                     .operands = operands(w, 2, (uint32_t[]){value, first}),
                                      .op = {.op = op},
                                      .var = var});
 }

@@ -154,8 +154,8 @@ uint32_t kl_write_take(kl_writer *w, uint32_t value, uint32_t var, uint32_t at);
 uint32_t kl_write_shuffle(kl_writer *w, uint32_t value, uint32_t distance);
 uint32_t kl_write_rotate(kl_writer *w, uint32_t value, uint32_t distance);
 uint32_t kl_write_any(kl_writer *w, uint32_t value);
-// What the op joins of `value` of all blocks that come before along BLOCK variable `var`; `none` where there are none.
-uint32_t kl_write_before(kl_writer *w, uint32_t value, uint32_t var, kl_op op, uint32_t none);
+// What the op joins of `first` and `value` of all blocks that come before along BLOCK variable `var`.
+uint32_t kl_write_before(kl_writer *w, uint32_t value, uint32_t var, kl_op op, uint32_t first);
 // Twice the same is none.
 uint32_t kl_write_exchange(kl_writer *w, const kl_exchange *x, uint32_t value);
 uint32_t kl_write_choose(kl_writer *w, uint32_t guard, uint32_t yes, uint32_t no); // guard KL_NONE: yes

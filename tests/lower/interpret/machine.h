@@ -53,8 +53,7 @@ typedef struct machine {
   int64_t last;         // the counter whose last block the group is, NOT: it is none
   int64_t **met_before; // by scratch slot: how often the group that has stored an element had met others by then
   int64_t met;          // how often the group has
-  uint64_t *before;     // by line of blocks: what those join that have run; NULL: none has waited
-  int64_t *places;      // the same: how many these are
+  uint64_t *before;     // by line of blocks, and block in it: what it has made; NULL: none has waited
   ucontext_t *own,
       *others;       // of a cluster's block: where it goes on, and where it goes to meet the others; NULL: it is alone
   int64_t **readers; // by result whose memory a parameter may be: who has read an element of that, + 1

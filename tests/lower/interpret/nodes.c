@@ -119,21 +119,40 @@ static void check_vars(machine *m, uint32_t step) {
   }
 }
 
-// Blocks run one after the other: a line's last has left what all up to it make. The first thread's is the block's.
+// What a node of blocks makes: 16 to the power of `level` of them.
+static uint64_t of_node(const kl_step *s, const uint64_t *line, int64_t node, uint32_t level) {
+  uint64_t x[2];
+  if (level == 0) return line[node];
+  x[0] = of_node(s, line, 16 * node, level - 1);
+  for (int64_t i = 1; i < 16; i++) {
+    x[1] = of_node(s, line, 16 * node + i, level - 1);
+    x[0] = of_op(&s->op, s->dtype, s->dtype, 2, x);
+  }
+  return x[0];
+}
+
+// Blocks run one after the other, and what each has made is kept. The first thread's is the block's.
 static void run_before(machine *m, uint32_t step) {
   const kl_step *s = &m->body->steps[step];
   kl_vars others = bound_to(m->body, KL_BIND_BLOCK) & ~((kl_vars)1 << s->var);
-  int64_t *at = m->vars[0], line = of_point(m->body, others, at), place = at[s->var];
-  uint64_t own = operand_at(m, s->operands[0], 0, at), none = operand_at(m, s->operands[1], 0, at), x[2];
-  if (!m->before) m->before = KL_NEW_N(m->arena, uint64_t, points_of(m->body, others));
-  if (!m->places) m->places = KL_NEW_N(m->arena, int64_t, points_of(m->body, others));
+  int64_t *at = m->vars[0], extent = m->body->vars[s->var].extent, place = at[s->var];
+  uint64_t x[2] = {operand_at(m, s->operands[1], 0, at)};
+  if (!m->before) m->before = KL_NEW_N(m->arena, uint64_t, points_of(m->body, others) * extent);
+  uint64_t *line = m->before + of_point(m->body, others, at) * extent;
   for (uint32_t t = 0; t < m->nthreads; t++) REQUIRE(m, m->active[t], "step %u: thread %u does not wait", step, t);
-  bool known = m->places[line] == place;
-  for (uint32_t t = 0; t < m->nthreads; t++) *values_of(m, step, t) = place && known ? m->before[line] : none;
+  line[place] = operand_at(m, s->operands[0], 0, at);
+  for (uint32_t level = 9; level-- > 0;) {
+    int64_t own = place >> 4 * level, first = own / 16 * 16;
+    uint64_t sum[2] = {0};
+    for (int64_t node = first; node < own; node++) {
+      sum[node > first] = of_node(s, line, node, level);
+      if (node > first) sum[0] = of_op(&s->op, s->dtype, s->dtype, 2, sum);
+    }
+    x[1] = sum[0];
+    if (own > first) x[0] = of_op(&s->op, s->dtype, s->dtype, 2, x);
+  }
+  for (uint32_t t = 0; t < m->nthreads; t++) *values_of(m, step, t) = *x;
   m->syncs++;
-  x[0] = m->before[line], x[1] = own;
-  m->before[line] = place && known ? of_op(&s->op, s->dtype, s->dtype, 2, x) : own;
-  m->places[line] = place + 1;
 }
 
 static void run_step(machine *m, uint32_t step) {

@@ -231,7 +231,6 @@ static void check_step(machine *m, const scope *s, uint32_t n) {
   case KL_STEP_BEFORE:
     REQUIRE(m, x->noperands == 2 && !m->host && m->launch->tickets && !s->open && !s->gone, "step %u: no waiting", n);
     REQUIRE(m, x->var < b->nvars && b->vars[x->var].binding == KL_BIND_BLOCK, "step %u: no block before", n);
-    REQUIRE(m, b->steps[x->operands[1]].kind == KL_STEP_SCALAR, "step %u: nothing for the first", n);
     break;
   case KL_STEP_CARRIED: broken(m, "step %u is carried, and stands in the tree", n);
   default: break;

@@ -130,17 +130,6 @@ static kiln_status fetch(tiles *x, const kl_aff **i, uint32_t *there, uint32_t *
   return KILN_OK;
 }
 
-// What comes before the tile, of what the line begins with and what the tiles before make; which has no order.
-static kiln_status join_blocks(tiles *x, uint32_t made, uint32_t *base) {
-  kl_writer *w = &x->l.b.w;
-  kl_op op = x->l.x->by.op.op;
-  kl_dtype t = *x->l.x->by.type;
-  uint64_t bits[2];
-  kl_identity_of(op, t, bits);
-  uint32_t before = kl_write_before(w, made, x->along, op, kl_write_scalar(w, t, bits[0], 0));
-  return kl_scan_before(&x->l, kl_scan_is(&x->l, x->tile, 0), *base, before, base);
-}
-
 static kiln_status write_tile(void *arg, const kl_aff *number, uint32_t base, uint32_t *chain) {
   tiles *x = arg;
   kl_stage_body *b = &x->l.b;
@@ -160,7 +149,7 @@ static kiln_status write_tile(void *arg, const kl_aff *number, uint32_t base, ui
   KL_TRY(put(x, x->slot[1], place_of(x, x->high, NULL), all, first));
   KL_TRY(join_parts(x, &x->highs, x->slot[1], place_of(x, x->highs.at[0], NULL), x->high, &before[1], chain));
   if (x->alone) return KILN_OK;
-  if (x->waits) KL_TRY(join_blocks(x, *chain, &base));
+  if (x->waits) base = kl_write_before(&b->w, *chain, x->along, x->l.x->by.op.op, base);
   KL_TRY(kl_scan_before(&x->l, kl_scan_is(&x->l, x->high, 0), base, before[1], &base));
   KL_TRY(kl_scan_before(&x->l, first, base, before[0], &base));
   for (uint32_t k = 0; k < KL_SCAN_BASE; k++) KL_TRY(kl_scan_join(&x->l, base, made[k], &made[k]));
@@ -257,16 +246,23 @@ static uint32_t array_of_tiles(const kl_scan *of, int64_t ntiles) {
   return kl_add_scratch(c->cx, c->plan, &c->slots, kl_in_bytes(*of->by.type), of->outer * of->inner * ntiles);
 }
 
-// One launch: each tile in its place, as soon as what comes before it is known.
+// Are they few enough for 32 bits to number them?
+static bool values_fit(const tiles *x, const kl_scan *of) {
+  return x->ntiles <= UINT32_MAX / (of->outer * of->inner * kl_levels_before(x->ntiles));
+}
+
+// One launch: each tile in its place, as soon as what comes before it is known. Tiles are blocks of level 2, and nodes
+// before them those of the levels above.
+_Static_assert((int)KL_BEFORE_BASE == (int)KL_SCAN_BASE, "blocks join what comes before as scans do");
 static kiln_status scan_by_tickets(tiles *x, const kl_scan *of) {
   kl_choosing *c = of->s->c;
   kl_tickets t;
-  int64_t blocks = of->outer * of->inner * x->ntiles;
+  int64_t blocks = of->outer * of->inner * x->ntiles, values = blocks * kl_levels_before(x->ntiles);
+  bool wide = kl_info(*of->by.type)->bits > 32;
   x->waits = true;
   KL_TRY(write_blocks(x, of, false));
   t.counters = kl_add_counters(c->cx, c->plan, &c->slots, blocks + 2);
-  t.values =
-      kl_add_scratch(c->cx, c->plan, &c->slots, kl_info(*of->by.type)->bits > 32 ? KILN_U64 : KILN_U32, 2 * blocks);
+  t.values = kl_add_scratch(c->cx, c->plan, &c->slots, wide ? KILN_U64 : KILN_U32, values);
   t.told = kl_add_shared(c->cx, c->plan, &c->slots, KILN_U64, 2);
   kl_last_launch(c->plan)->tickets = kl_arena_dup(c->plan->arena, &t, sizeof t);
   return KILN_OK;
@@ -275,7 +271,7 @@ static kiln_status scan_by_tickets(tiles *x, const kl_scan *of) {
 kiln_status kl_scan_by_blocks(const kl_scan *of) {
   tiles x = {.made = KL_NONE, .ntiles = (of->length - 1) / TILE + 1};
   bool spread = x.ntiles >= MANY_TILES && of->outer * of->inner < FEW_LINES;
-  if (spread && of->by.simple && kl_joins_in_any_order(of->by.op.op, *of->by.type)) return scan_by_tickets(&x, of);
+  if (spread && of->by.simple && !kl_is_complex(*of->by.type) && values_fit(&x, of)) return scan_by_tickets(&x, of);
   if (spread) {
     x.made = array_of_tiles(of, x.ntiles);
     x.before = array_of_tiles(of, x.ntiles);

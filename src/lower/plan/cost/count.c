@@ -373,15 +373,15 @@ static void count_indices(counting *c, const kl_step *s, int64_t warps) {
   if (s->expr) add_indices(c, s->expr, kl_index_instructions(&c->at, s->expr), warps);
 }
 
-// Blocks take a number and meet, wait and meet: the first warp of each looks at 32 blocks before its own, as a rule
-// once.
+// Blocks take a number and meet, wait and meet: the first warp of each looks at nodes of each level.
 static void count_before(counting *c, const kl_step *s, int64_t warps) {
-  enum { HALVINGS = 5, OF_LOOKING = 50 };
+  enum { OF_LOOKING = 30, OF_ONE = 3 };
   int64_t blocks = c->body->blocks, words = (kl_info(s->dtype)->bits + 31) / 32;
+  int64_t levels = kl_levels_before(c->body->vars[s->var].extent), looked = levels * (KL_BEFORE_BASE - 1);
   c->sum.exact = false;
   c->sum.syncs += 2 * warps;
-  c->sum.shuffles += blocks * HALVINGS * words;
-  c->sum.instructions += blocks * OF_LOOKING;
+  c->sum.shuffles += blocks * looked * words;
+  c->sum.instructions += blocks * (levels * OF_LOOKING + looked * OF_ONE);
 }
 
 static void count_step(counting *c, const kl_step *s, const inside *around, int64_t warps) {

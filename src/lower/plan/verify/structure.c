@@ -226,20 +226,24 @@ static kiln_status check_exchange(kl_check *k, const kl_step *s) {
   return KILN_OK;
 }
 
+static bool joins(const kl_step *s) {
+  const kl_op_info *info = &kl_op_table[s->op.op];
+  return kl_op_is_elementwise(s->op.op) && info->arity == 2 && s->op.op != KL_OP_COMPARE && s->op.op != KL_OP_COMPLEX &&
+         kl_type_mask(s->dtype) & info->types && !kl_is_complex(s->dtype);
+}
+
 // Blocks that are lower in `var` have lower numbers, as numbers have their digits: nobody waits for who may not begin.
 static kiln_status check_before(kl_check *k, const kl_step *s) {
   const kl_body *b = k->body;
   const kl_tickets *t = k->launch->tickets;
-  const kl_step *none = &b->steps[s->operands[1]];
-  uint64_t bits[2];
   if (!t) return kl_refute(k, "waits for blocks that have no tickets");
   if (k->place->kind != KL_NODE_STEP) return kl_refute(k, "blocks wait in a loop or branch");
   if (k->waited || k->gone_once || k->met) return kl_refute(k, "blocks wait twice, or behind others that do");
   k->waited = true;
   if (!kl_has_var(kl_bound(b, KL_BIND_BLOCK), s->var)) return kl_refute(k, "waits along what are no blocks");
-  if (!kl_joins_in_any_order(s->op.op, s->dtype)) return kl_refute(k, "joins what has an order");
-  if (none->kind != KL_STEP_SCALAR || !kl_identity_of(s->op.op, s->dtype, bits) || none->bits[0] != bits[0])
-    return kl_refute(k, "v%u is not what changes nothing", s->operands[1]);
+  if (!joins(s)) return kl_refute(k, "joins by what makes no such value of two");
+  if (k->p->slots[t->values].shape->count != kl_levels_before(b->vars[s->var].extent) * k->launch->grid)
+    return kl_refute(k, "s%u has not all levels of its values", t->values);
   if (bits_of(k->p->slots[t->values].shape->dtype) != (bits_of(s->dtype) > 32 ? 64 : 32))
     return kl_refute(k, "s%u does not hold its values", t->values);
   return KILN_OK;

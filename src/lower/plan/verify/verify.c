@@ -131,13 +131,13 @@ static bool body_touches(const kl_body *b, uint32_t slot) {
   return false;
 }
 
-// Has nobody else the slot, and the kernel it, with so many elements of the type?
-static bool is_own(kl_check *k, const kl_plan_launch *l, uint32_t slot, kl_slot_kind kind, kl_dtype t, int64_t count) {
+// Has nobody else the slot, and the kernel it, with so many elements of the type at least?
+static bool is_own(kl_check *k, const kl_plan_launch *l, uint32_t slot, kl_slot_kind kind, kl_dtype t, int64_t least) {
   const kl_plan *p = k->p;
   bool given = kind == KL_SLOT_SHARED;
   if (slot >= p->nslots || k->counts[slot]++) return false;
   const kl_slot_info *s = &p->slots[slot];
-  if (s->kind != kind || s->shape->dtype != t || s->shape->count != count) return false;
+  if (s->kind != kind || s->shape->dtype != t || s->shape->count < least) return false;
   for (uint32_t i = 0; i < l->nargs; i++) given |= l->args[i] == slot;
   for (uint32_t i = 0; i < p->nparts; i++)
     if (body_touches(&p->parts[i].main, slot) || body_touches(&p->parts[i].tail, slot)) return false;
@@ -155,7 +155,8 @@ static kiln_status check_tickets(kl_check *k, const kl_plan_launch *l) {
     return kl_refute(k, "s%u does not count the blocks of launch %s", t->counters, l->name);
   if (t->values >= p->nslots) return kl_refute(k, "there is no slot s%u", t->values);
   kl_dtype word = p->slots[t->values].shape->dtype == KILN_U64 ? KILN_U64 : KILN_U32;
-  if (!is_own(k, l, t->values, KL_SLOT_SCRATCH, word, 2 * l->grid) || p->slots[t->values].zero)
+  if (!is_own(k, l, t->values, KL_SLOT_SCRATCH, word, l->grid) || p->slots[t->values].zero ||
+      p->slots[t->values].shape->count > UINT32_MAX)
     return kl_refute(k, "s%u does not hold values of launch %s", t->values, l->name);
   if (!is_own(k, l, t->told, KL_SLOT_SHARED, KILN_U64, 2) || &p->launches[p->slots[t->told].launch] != l)
     return kl_refute(k, "s%u tells nothing to blocks of launch %s", t->told, l->name);
