@@ -35,6 +35,21 @@ static inline uint32_t share_pattern(uint64_t k, unsigned bits) {
   return (uint32_t)(k * (0x9e3779b97f4a7c15u >> (64 - bits) | 1) & ((1ull << bits) - 1));
 }
 
+// Multiples of it modulo n, up to 2^32, go through all n places in an order in which the first ones, however many, lie
+// evenly: the number next to the golden ratio of n that has no divisor in common with n.
+static inline uint64_t share_step(uint64_t n) {
+  uint64_t step = (uint64_t)(0.6180339887498949 * (double)n);
+  for (; n; step++) {
+    uint64_t a = n, b = step;
+    while (b) {
+      uint64_t rest = a % b;
+      a = b, b = rest;
+    }
+    if (a == 1) break;
+  }
+  return step;
+}
+
 // Whether case k is tried, where one in `every` is by default. Case 0 is.
 static inline bool share_has(uint64_t k, unsigned every) {
   return share_pattern(k, 32) < 0x1p32 * test_share() / every;

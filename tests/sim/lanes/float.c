@@ -1,5 +1,6 @@
 // Floating point against its text (PTX ISA 9.7.3 to 9.7.5) and MPFR, which rounds once in every direction: f32, f64,
-// f16, bf16 and their pairs.
+// f16, bf16 and their pairs. Every instruction is tried on some of the pairs of edges, on all by KILN_TEST_SHARE=4.
+#include "../../support/share.h"
 #include "../../support/suite.h"
 #include "rounding.h"
 
@@ -99,7 +100,7 @@ static void model(const instruction *i, const value *s, value *r, uint32_t *carr
   }
 }
 
-enum { BATCHES = 850 }; // all pairs of edges
+enum { BATCHES = 220 };
 
 static bool directed(const instruction *i) {
   return direction_of(i) != MPFR_RNDN;
@@ -125,8 +126,10 @@ static uint32_t bf16_near(uint64_t *state, int exponent, int by) {
   exponent = exponent < 0 ? 0 : exponent > 254 ? 254 : exponent;
   return (uint32_t)(r & 0x7f) | (uint32_t)exponent << 7 | (uint32_t)(r >> 63) << 15;
 }
-static void of_one_size(uint64_t *state, const instruction *i, int batch, warp *w) {
-  int product = batch / 3 % 300 - 40, sum = product + 127; // exponents of the product, and of both in all
+enum { SIZES = 300 };
+static void of_one_size(uint64_t *state, const instruction *i, uint64_t number, warp *w) {
+  int batch = (int)(number * share_step(3 * SIZES) % (3 * SIZES));
+  int product = batch / 3 - 40, sum = product + 127; // exponents of the product, and of both in all
   int summand = batch % 3   ? product
                 : batch % 2 ? 0
                             : 252,
@@ -144,7 +147,7 @@ static void of_one_size(uint64_t *state, const instruction *i, int batch, warp *
 START_TEST(test_half_of_one_size) {
   static const char *const mnemonics[] = {"fma.rn.bf16", "fma.rn.bf16x2", "fma.rn.relu.bf16x2"};
   instruction i = instruction_find(mnemonics[_i], 3);
-  against_model_of(&i, model, 3 * 300, of_one_size);
+  against_model_of(&i, model, SIZES, of_one_size);
 }
 END_TEST
 

@@ -1,5 +1,6 @@
 #include "warp.h"
 
+#include "../../support/share.h"
 #include "../../support/suite.h"
 #include <stdio.h>
 #include <string.h>
@@ -525,18 +526,26 @@ uint64_t draw_value(uint64_t *state, int bits) {
 
 // --- against a model -----------------------------------------------------------------------------------------------
 
-// Every edge meets every other: the batches go through all pairs in the first two sources, the rest is drawn.
-static void fill(const instruction *i, warp *w, uint64_t *state, size_t *pair) {
-  size_t na = edge_count(i->source_bits[0]), nb = i->sources > 1 ? edge_count(i->source_bits[1]) : 1;
+// Edges meet edges: warps go through the pairs in the first two sources, the rest is drawn. Of n pairs the next one is
+// `step` places on.
+typedef struct edge_pairs {
+  size_t na, n, step, tried;
+} edge_pairs;
+static edge_pairs pairs_of(const instruction *i) {
+  size_t na = edge_count(i->source_bits[0]), n = na * (i->sources > 1 ? edge_count(i->source_bits[1]) : 1);
+  return (edge_pairs){na, n, (size_t)share_step(n), 0};
+}
+
+static void fill(const instruction *i, warp *w, uint64_t *state, edge_pairs *p) {
   for (int l = 0; l < KL_LANES; l++) {
     for (int k = 0; k < i->sources; k++) {
       value high = i->source_bits[k] == 128 ? random_next(state) : 0;
       w->source[k][l] = draw_value(state, i->source_bits[k] ? i->source_bits[k] : 8) | high << 64;
     }
-    if (*pair < na * nb) {
-      w->source[0][l] = edge(i->source_bits[0], *pair % na);
-      if (i->sources > 1 && i->source_bits[1]) w->source[1][l] = edge(i->source_bits[1], *pair / na);
-      ++*pair;
+    if (p->tried < p->n) {
+      size_t pair = p->tried++ * p->step % p->n;
+      w->source[0][l] = edge(i->source_bits[0], pair % p->na);
+      if (i->sources > 1 && i->source_bits[1]) w->source[1][l] = edge(i->source_bits[1], pair / p->na);
     }
   }
   for (int k = 0; k < i->results; k++)
@@ -574,8 +583,8 @@ static void check_lane(const kl_lane_set *set, const instruction *i, const warp 
 }
 
 // The first result shares a source's register where they are as wide.
-static int pick_alias(const instruction *i, int batch) {
-  int k = batch % 5 - 1;
+static int pick_alias(const instruction *i, uint64_t batch) {
+  int k = (int)(batch % 5) - 1;
   return k >= 0 && k < i->sources && i->source_bits[k] == i->result_bits[0] && i->source_bits[k] > 1 ? k : -1;
 }
 
@@ -604,11 +613,11 @@ static void check_warp(const instruction *i, model_fn *model, const warp *w) {
 
 void against_model_of(const instruction *i, model_fn *model, int batches, draw_fn *draw) {
   uint64_t state = 1;
-  size_t pair = 0;
-  for (int b = 0; b < batches; b++) {
+  edge_pairs pairs = pairs_of(i);
+  for (uint64_t b = 0, n = share_of((uint64_t)batches); b < n; b++) {
     static warp w;
     memset(&w, 0, sizeof w);
-    fill(i, &w, &state, &pair);
+    fill(i, &w, &state, &pairs);
     if (draw) draw(&state, i, b, &w);
     w.alias = pick_alias(i, b);
     check_warp(i, model, &w);
@@ -618,16 +627,17 @@ void against_model(const instruction *i, model_fn *model, int batches) {
   against_model_of(i, model, batches, NULL);
 }
 
-// Of a pair the upper half goes the other way.
-static void over_all_operands(const instruction *i, model_fn *model) {
-  uint64_t state = 1;
+// Of a pair the upper half goes the other way. Of 8 bits all are tried whatever the share.
+static void over_all_operands(const instruction *i, model_fn *model, unsigned every) {
   int bits = i->source_bits[0] == 8 ? 8 : 16;
   ck_assert_int_le(i->source_bits[0], 32);
-  size_t pair = SIZE_MAX;
   for (uint32_t first = 0; first < 1u << bits; first += KL_LANES) {
     static warp w;
+    uint64_t state = first;
+    edge_pairs none = {0};
+    if (bits > 8 && !share_has(first / KL_LANES, every)) continue;
     memset(&w, 0, sizeof w);
-    fill(i, &w, &state, &pair);
+    fill(i, &w, &state, &none);
     for (uint32_t l = 0; l < KL_LANES; l++)
       w.source[0][l] = i->source_bits[0] == 32 ? (~(first + l) << 16 | (first + l)) : first + l;
     w.mask = KL_ALL_LANES;
@@ -636,17 +646,18 @@ static void over_all_operands(const instruction *i, model_fn *model) {
   }
 }
 
-// Calls one of both for each instruction of a topic.
-static size_t over_topic(const char *topic, bool (*wanted)(const instruction *), model_fn *model, int batches) {
+// Calls one of both for each instruction of a topic; `every`: over all operands.
+static size_t over_topic(const char *topic, bool (*wanted)(const instruction *), model_fn *model, int batches,
+                         unsigned every) {
   size_t row, n = 0;
   for (size_t r = 0; r < lane_form_count; r++) {
     instruction i;
     for (size_t k = 0; instruction_at(&lane_forms[r], k, &i); k++) {
       if (strcmp(topic_of(&lane_forms[r], &row), topic) != 0 || (wanted && !wanted(&i))) continue;
-      if (batches)
-        against_model(&i, model, batches);
+      if (every)
+        over_all_operands(&i, model, every);
       else
-        over_all_operands(&i, model);
+        against_model(&i, model, batches);
       n++;
     }
   }
@@ -654,9 +665,10 @@ static size_t over_topic(const char *topic, bool (*wanted)(const instruction *),
 }
 
 size_t topic_against_model(const char *topic, bool (*wanted)(const instruction *), model_fn *model, int batches) {
-  return over_topic(topic, wanted, model, batches);
+  return over_topic(topic, wanted, model, batches, 0);
 }
 
-size_t topic_over_all_operands(const char *topic, bool (*wanted)(const instruction *), model_fn *model) {
-  return over_topic(topic, wanted, model, 0);
+size_t topic_over_all_operands(const char *topic, bool (*wanted)(const instruction *), model_fn *model,
+                               unsigned every) {
+  return over_topic(topic, wanted, model, 0, every);
 }
