@@ -1,8 +1,10 @@
 // The evaluator's functions: that every op has an evaluation on every type that the op table allows; functions on all
-// patterns of types of 16 bits and fewer, and on samples of f32 and f64, against MPFR; complex functions at infinities
-// and NaN against the tables of C's Annex G. (Further values: data/functions.txt, which eval.c runs.)
+// patterns of types of 8 bits and fewer, and on samples of the wider ones (support/share.h), against MPFR; complex
+// functions at infinities and NaN against the tables of C's Annex G. (Further values: data/functions.txt, which eval.c
+// runs.)
 #include "eval/impl.h"
 #include "support/dtypes.h"
+#include "support/share.h"
 #include "support/suite.h"
 
 #include <math.h>
@@ -86,18 +88,19 @@ static bool same(kl_dtype t, uint64_t a, uint64_t b) {
 static void expect_narrow(mpfr_function *fn, kl_op op, kl_dtype t, mpfr_t x, mpfr_t r) {
   static uint16_t in[65536], out[65536];
   uint8_t *in8 = (uint8_t *)in, *out8 = (uint8_t *)out;
-  uint32_t n = 1u << kl_info(t)->bits;
   bool byte = kl_info(t)->bytes == 1;
+  uint32_t n = byte ? 1u << kl_info(t)->bits : (uint32_t)share_up_to(10000, 65536);
   for (uint32_t i = 0; i < n && byte; i++) in8[i] = (uint8_t)i;
-  for (uint32_t i = 0; i < n && !byte; i++) in[i] = (uint16_t)i;
+  for (uint32_t i = 0; i < n && !byte; i++) in[i] = (uint16_t)share_pattern(i, 16);
   kl_ew e = {.op = op, .nin = 1, .in = {t}, .out = t};
   ck_assert(kl_ew_bind(&e));
   e.run(&e, n, (const void *const[]){in, NULL, NULL}, out);
   for (uint32_t i = 0; i < n; i++) {
-    mpfr_set_d(x, kl_float_decode(t, i), MPFR_RNDN);
+    uint32_t from = byte ? in8[i] : in[i];
+    mpfr_set_d(x, kl_float_decode(t, from), MPFR_RNDN);
     fn(r, x, MPFR_RNDN);
     uint64_t want = kl_float_encode(t, odd_double(r)), got = byte ? out8[i] : out[i];
-    EXPECT(same(t, got, want), "%s on %s %#x: %#llx, not %#llx", kl_op_name(op), kiln_dtype_name(t), i,
+    EXPECT(same(t, got, want), "%s on %s %#x: %#llx, not %#llx", kl_op_name(op), kiln_dtype_name(t), from,
            (unsigned long long)got, (unsigned long long)want);
   }
 }
@@ -154,7 +157,7 @@ static uint64_t sample(kl_dtype t, uint64_t *seed) {
 // f32 comes from double and f64 from _Float128: right but for results within some units of those beside a tie, which
 // are one in millions.
 START_TEST(wide_types_are_correctly_rounded) {
-  enum { N = 4000 };
+  uint64_t n = share_of(1500);
   mpfr_t x, r;
   mpfr_init2(x, 53);
   mpfr_init2(r, 1200);
@@ -163,7 +166,7 @@ START_TEST(wide_types_are_correctly_rounded) {
     kl_ew e = {.op = functions[_i].op, .nin = 1, .in = {t}, .out = t};
     uint64_t seed = 1, in, out = 0;
     ck_assert(kl_ew_bind(&e));
-    for (int i = 0; i < N; i++) {
+    for (uint64_t i = 0; i < n; i++) {
       in = sample(t, &seed);
       e.run(&e, 1, (const void *const[]){&in, NULL, NULL}, &out);
       mpfr_set_d(x, kl_float_decode(t, in), MPFR_RNDN);

@@ -557,13 +557,15 @@ START_TEST(carets_point) {
 }
 END_TEST
 
-// Every prefix of a text is refused, but those that only lack white space at the end.
+// Prefixes of a text are refused, but those that only lack white space at the end.
 START_TEST(prefixes_are_refused) {
   char text[4000];
+  uint64_t number = 0;
   for (size_t row = 0; row < KL_COUNT(instructions); row += 7) {
     wrap(text, sizeof text, instructions[row][1], true);
     size_t size = strlen(text), whole = size - 1;
     for (size_t n = 0; n <= size; n++) {
+      if (!share_has(number++, 3) && n < whole) continue;
       char *part = malloc(n ? n : 1);
       memcpy(part, text, n);
       kiln_module *m = NULL;
@@ -635,14 +637,14 @@ static const char *const monsters[][3] = {
 
 START_TEST(monsters_are_refused) {
   size_t size;
-  char *text = repeat(monsters[_i][0], monsters[_i][1], share_up_to(1000000, 100000000), monsters[_i][2], &size);
+  char *text = repeat(monsters[_i][0], monsters[_i][1], share_up_to(250000, 100000000), monsters[_i][2], &size);
   expect_invalid(text, size);
   free(text);
 }
 END_TEST
 
 START_TEST(wide_tuples_parse) {
-  enum { N = 1000000 };
+  int N = (int)share_up_to(300000, 10000000);
   kl_sb b;
   kl_sb_init(&b, cx);
   kl_sb_puts(&b, "HloModule m\nENTRY e {\n  c = f32[] constant(1)\n  ROOT t = (");

@@ -2,6 +2,7 @@
 #include "both.h"
 #include "jit/jit.h"
 #include "lower/choose/choose.h"
+#include "support/share.h"
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -510,6 +511,7 @@ START_TEST(rows_come_at_run_time) {
                   "%s: launch %zu is whole for any count", rows[_i].name, i);
   assembles(c.gpu);
   for (size_t i = 0; i < KL_COUNT(sizes); i++) {
+    if (!share_has((uint64_t)_i * KL_COUNT(sizes) + i, 3)) continue;
     spell(text, sizeof text, rows[_i].text, sizes[i]);
     kiln_module *m = parse(text);
     buffers b = make_buffers(m, i);

@@ -1,6 +1,7 @@
 // Sectors of requests, against counting them thread by thread with a set of the sectors of each warp.
 #include "lower/analysis/coalesce.h"
 #include "ir/map_support.h"
+#include "support/share.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,7 +210,7 @@ static int64_t between(int64_t lo, int64_t hi) {
 }
 
 START_TEST(random_patterns) {
-  for (unsigned seed = 0; seed < 60; seed++) {
+  for (unsigned seed = 0; seed < share_of(20); seed++) {
     state = seed;
     char name[32];
     static const unsigned bits[] = {1, 4, 8, 16, 32, 64};
@@ -324,7 +325,7 @@ static sum any_sum(int64_t most) {
 }
 
 START_TEST(several_variables) {
-  for (unsigned seed = 0; seed < 300; seed++) {
+  for (unsigned seed = 0; seed < share_of(100); seed++) {
     state = seed;
     int64_t extent[VARS] = {between(1, 70), between(1, 9), between(1, 7), 1};
     sum at = any_sum(50), guard = any_sum(9);

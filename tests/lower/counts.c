@@ -94,6 +94,7 @@ START_TEST(any_number_of_rows) {
   EXPECT(kl_plan_verify(cx, p) == KILN_OK, "%s: %s", r->what, last_finding());
   for (uint32_t i = 0; i < p->nargs; i++) EXPECT(!p->slots[i].unproved, "%s: %s", r->what, p->slots[i].unproved);
   for (size_t n = 0; n < KL_COUNT(some); n++) {
+    if (!share_has((uint64_t)_i * KL_COUNT(some) + n, 2)) continue;
     const char *why = interpret_rows(&arena, p, &want, some[n]);
     EXPECT(!why, "%s, target %d, %lld rows: %s", r->what, _i % (int)KL_COUNT(targets), (ll)some[n], why);
   }
@@ -158,21 +159,24 @@ START_TEST(what_is_said_of_rows_is_proved) {
   const row *r = &rows[_i / KL_COUNT(targets)];
   kiln_module *m;
   leaves want;
-  unsigned places = 0, believed = 0;
+  unsigned number = 0, places = 0, believed = 0;
+  bool all = true;
   kl_plan *p = plan_of(r, &targets[_i % KL_COUNT(targets)], &m, &want);
   for (int how = 0; how < 5; how++)
     for (uint32_t place = 0;; place++) {
       kl_plan *q = kl_arena_dup(&arena, p, sizeof *p);
       bool proved = true;
       if (how < 3 ? !break_guard(q, place, how, &proved) : !break_launch(q, place, how - 3)) break;
-      if (!is_wrong(q, &want)) continue;
+      bool tried = share_has(number++, 3);
+      all = all && tried;
+      if (!tried || !is_wrong(q, &want)) continue;
       places++;
       if (!proved || kl_plan_verify(cx, q) == KILN_E_INTERNAL) continue;
       printf("# %s, target %d: %d at %u is believed\n", r->what, _i % (int)KL_COUNT(targets), how, place);
       believed++;
     }
   printf("# %s, target %d: %u places\n", r->what, _i % (int)KL_COUNT(targets), places);
-  EXPECT(!believed && (places || p->flat || p->nparts > 1), "%s: %u of %u", r->what, believed, places);
+  EXPECT(!believed && (places || !all || p->flat || p->nparts > 1), "%s: %u of %u", r->what, believed, places);
   kl_plan_free(p);
   kiln_module_destroy(&m);
 }

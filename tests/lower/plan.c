@@ -89,7 +89,7 @@ static void plan_and_run(const char *text, uint32_t align) {
 }
 
 START_TEST(random_fusions_take_the_right_elements) {
-  for (uint64_t i = (uint64_t)_i, n = share_of(1000); i < n; i += 10) {
+  for (uint64_t i = (uint64_t)_i, n = share_of(400); i < n; i += 10) {
     unsigned seed = (unsigned)i;
     gen_source src = {.seed = seed * 0x9e3779b97f4a7c15ull + 5};
     char name[32];
@@ -199,7 +199,7 @@ END_TEST
 START_TEST(random_fusions_in_parts) {
   unsigned before = in_parts;
   cut_operands = 2;
-  uint64_t tried = share_of(500);
+  uint64_t tried = share_of(250);
   for (uint64_t i = (uint64_t)_i; i < tried; i += 5) {
     unsigned seed = (unsigned)i;
     gen_source src = {.seed = seed * 0x9e3779b97f4a7c15ull + 77};
@@ -612,7 +612,8 @@ static void many_parameters(kl_sb *b, int n) {
   kl_sb_puts(b, "  ROOT r = f32[] negate(p0)\n");
 }
 
-// Bounds of what may be planned; `size` is the longest index in the plan of what just fits, 0 if that is not the point.
+// Bounds of what may be planned, 0: another row's; `size` is the longest index in the plan of what just fits, 0 if that
+// is not the point.
 static const struct {
   void (*write)(kl_sb *, int);
   int fits, does_not;
@@ -622,10 +623,9 @@ static const struct {
     {many_ops, 65000, 65536, "more than 65536 operations per element"},
     {many_elements, 100, 400, "more than 65536 operations per element"},
     {odd_reshapes, 9, 11, "an index of this fusion is too complex: too many reshapes of odd sizes in a row", 441},
-    {odd_reshapes, 9, 500, "an index of this fusion is too complex: too many reshapes of odd sizes in a row", 441},
+    {odd_reshapes, 0, 500, "an index of this fusion is too complex: too many reshapes of odd sizes in a row", 0},
     {odd_reshapes_twice, 5, 14, "an index of this fusion is too complex: too many reshapes of odd sizes in a row", 323},
-    {odd_reshapes_twice, 5, 500, "an index of this fusion is too complex: too many reshapes of odd sizes in a row",
-     323},
+    {odd_reshapes_twice, 0, 500, "an index of this fusion is too complex: too many reshapes of odd sizes in a row", 0},
     {large_constant, 131073, 0, ""},
     {equal_constant, 131073, 0, ""},
     {many_parameters, 4094, 4096, "4097 parameters and results"},
@@ -635,9 +635,9 @@ START_TEST(bounds) {
   for (int h = 0; h < 2; h++) {
     const kl_target *t = h ? &host : &gpu;
     uint32_t largest;
-    const char *why = reason(t, bound[_i].write, bound[_i].fits, &largest);
+    const char *why = bound[_i].fits ? reason(t, bound[_i].write, bound[_i].fits, &largest) : "";
     EXPECT(*why == 0, "%s", why);
-    EXPECT(largest >= bound[_i].size, "the longest index has %u terms", largest);
+    EXPECT(!bound[_i].fits || largest >= bound[_i].size, "the longest index has %u terms", largest);
     if (!bound[_i].does_not || (h && bound[_i].write == many_parameters)) continue;
     why = reason(t, bound[_i].write, bound[_i].does_not, &largest);
     EXPECT(strstr(why, bound[_i].why), "'%s'", why);

@@ -351,7 +351,8 @@ static void add_spelling(lines *l, wanted *w, const choice *c) {
   char mnemonic[MOST_TEXT], *text = NULL;
   size_t size = 0;
   spell_choice(w->row->pattern, c, mnemonic);
-  // Loads of eight are of words. Of narrower ones, no instruction anywhere, ptxas dies, and tells nothing of the others.
+  // Loads of eight are of words. Of narrower ones, no instruction anywhere, ptxas dies, and tells nothing of the
+  // others.
   if (strncmp(mnemonic, "ld", 2) == 0 && has_modifier(mnemonic, ".v8") && file_of(mnemonic) == 'h') return;
   FILE *f = open_memstream(&text, &size);
   // A function's parameter is one of a call.

@@ -79,8 +79,8 @@ static void make_memory(machine *m, bool results) {
   m->last = NOT;
   for (uint32_t i = 0; i < p->nparts; i++)
     m->no_group += p->parts[i].main.blocks + p->parts[i].main.threads + p->parts[i].tail.threads;
-  m->arrived = KL_NEW_N(m->arena, int64_t, m->no_group + 1);
-  for (int64_t i = 0; i <= m->no_group; i++) m->arrived[i] = NOT;
+  if (results) m->arrived = KL_NEW_N(m->arena, int64_t, m->no_group + 1);
+  for (int64_t i = 0; i <= m->no_group && results; i++) m->arrived[i] = NOT;
   uint32_t shared = 0;
   for (uint32_t i = 0; i < p->nlaunches; i++)
     if (p->launches[i].shared_bytes > shared) shared = p->launches[i].shared_bytes;

@@ -66,9 +66,9 @@ size_t edge_count(int bits);
 // A random value of the width: one of those, or random bits, or a float of a usual size.
 uint64_t draw_value(uint64_t *state, int bits);
 
-// Runs an instruction over `batches` warps of drawn operands (times the share, support/share.h) in every set, checks each lane against the model, and that
-// nothing else changes. The model gives results for one lane, in the order of the places; *carry is CC.CF. What is a
-// constant comes as the last source.
+// Runs an instruction over `batches` warps of drawn operands (times the share, support/share.h) in every set, checks
+// each lane against the model, and that nothing else changes. The model gives results for one lane, in the order of the
+// places; *carry is CC.CF. What is a constant comes as the last source.
 typedef void model_fn(const instruction *i, const value *source, value *result, uint32_t *carry);
 void against_model(const instruction *i, model_fn *model, int batches);
 // The same with sources of the caller's: `draw` changes those that were drawn, of the warps by number.
@@ -76,8 +76,8 @@ typedef void draw_fn(uint64_t *state, const instruction *i, uint64_t batch, warp
 void against_model_of(const instruction *i, model_fn *model, int batches, draw_fn *draw);
 // All instructions of a topic that `wanted` (or NULL) accepts; their number.
 size_t topic_against_model(const char *topic, bool (*wanted)(const instruction *), model_fn *model, int batches);
-// The same over the patterns of the first source, which has 8 or 16 bits or is a pair of 16; the others are drawn. Of 16
-// bits one in `every` is tried by default, all by a share of as many.
+// The same over the patterns of the first source, which has 8 or 16 bits or is a pair of 16; the others are drawn. Of
+// 16 bits one in `every` is tried by default, all by a share of as many.
 size_t topic_over_all_operands(const char *topic, bool (*wanted)(const instruction *), model_fn *model, unsigned every);
 
 #endif
