@@ -99,6 +99,13 @@ static uint64_t load_le(const unsigned char *p, size_t n) {
   return v;
 }
 
+// The same of 8 bytes, in one load.
+static uint64_t load_word(const unsigned char *p) {
+  uint64_t v;
+  memcpy(&v, p, sizeof v);
+  return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? __builtin_bswap64(v) : v;
+}
+
 static uint64_t mix(uint64_t a, uint64_t b) {
   unsigned __int128 p = (unsigned __int128)a * b;
   return (uint64_t)p ^ (uint64_t)(p >> 64);
@@ -110,8 +117,8 @@ uint64_t kl_hash(const void *data, size_t n, uint64_t seed) {
   const uint64_t k0 = 0x9e3779b97f4a7c15u, k1 = 0xbb67ae8584caa73bu, k2 = 0x3c6ef372fe94f82bu;
   const unsigned char *p = data;
   uint64_t h = mix(seed ^ k0, (uint64_t)n ^ k1);
-  for (; n > 16; p += 16, n -= 16) h = mix(load_le(p, 8) ^ h ^ k1, load_le(p + 8, 8) ^ k2);
-  uint64_t lo = load_le(p, n < 8 ? n : 8), hi = n > 8 ? load_le(p + 8, n - 8) : 0;
+  for (; n > 16; p += 16, n -= 16) h = mix(load_word(p) ^ h ^ k1, load_word(p + 8) ^ k2);
+  uint64_t lo = n < 8 ? load_le(p, n) : load_word(p), hi = n > 8 ? load_le(p + 8, n - 8) : 0;
   h = mix(lo ^ h ^ k1, hi ^ k2);
   return mix(h ^ k0, k2);
 }
