@@ -114,7 +114,7 @@ static void need_all(walk *w, needs *d, const node *n) {
   kl_needs all = kl_needs_of(&r, n->instr, n->leaf, n->index);
   for (uint32_t i = 0; i < all.n; i++) {
     kl_need x = all.p[i];
-    if (x.places) continue;
+    if (x.places || !x.known) continue; // nobody makes an op that needs what is not known, but surveys come by
     if (x.nrts && !settle(w, d, n, &x)) return;
     need_each(w, d, n, &x);
   }
