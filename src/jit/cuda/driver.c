@@ -172,8 +172,8 @@ static kiln_status open_library(kl_ctx *cx, kiln_driver *d, source *s) {
   snprintf(d->origin, sizeof d->origin, "%s", name);
   s->library = dlopen(name, RTLD_NOW | RTLD_LOCAL); // never closed: the driver keeps threads and handlers
   if (!s->library)
-    return kl_fail(cx, KILN_E_DEVICE, KL_NOWHERE,
-                   "no CUDA driver: %s. Install NVIDIA's driver, or use the host", dlerror());
+    return kl_fail(cx, KILN_E_DEVICE, KL_NOWHERE, "no CUDA driver: %s. Install NVIDIA's driver, or use the host",
+                   dlerror());
   s->get = (get_proc_address *)dlsym(s->library, "cuGetProcAddress_v2");
   return KILN_OK;
 }
