@@ -21,11 +21,14 @@ static size_t bits_bytes(const output *o) {
 }
 
 static void set_bits(uint64_t *to, uint64_t begin, uint64_t end) {
-  for (uint64_t k = begin, n; k < end; k += n) {
-    uint64_t in = k % 64;
-    n = 64 - in < end - k ? 64 - in : end - k;
-    to[k / 64] |= ~(uint64_t)0 >> (64 - n) << in;
+  const uint64_t from = ~(uint64_t)0 << begin % 64, until = ~(~(uint64_t)0 << end % 64); // of the first and last word
+  uint64_t k = begin / 64;
+  if (k == end / 64) {
+    to[k] |= from & until;
+    return;
   }
+  for (to[k] |= from; ++k < end / 64;) to[k] = ~(uint64_t)0;
+  to[k] |= until; // there is one word more than bytes fill
 }
 
 static void mark(outputs *s, uint64_t address, uint64_t bytes) {

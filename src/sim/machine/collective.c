@@ -231,7 +231,10 @@ static bool is_same(const kl_sim_op *a, const kl_sim_op *b) {
 
 static void join(kl_party *p, uint32_t mask, const kl_sim_op *o, const kl_frame *f) {
   p->mask |= mask;
-  EACH_LANE(i, mask) p->op[i] = o, p->frame[i] = f;
+  if (mask == KL_ALL_LANES)
+    for (unsigned i = 0; i < KL_LANES; i++) p->op[i] = o, p->frame[i] = f;
+  else
+    EACH_LANE(i, mask) p->op[i] = o, p->frame[i] = f;
 }
 
 static const kl_sim_op *op_of(const kl_strand *s) {
@@ -258,14 +261,21 @@ static void wake(kl_warp *w, const kl_sim_op *o, uint32_t members) {
   }
 }
 
+// Of these lanes those whose member mask is `want`; mostly all of them.
+static uint32_t naming(const uint32_t *members, uint32_t want, uint32_t lanes) {
+  uint32_t other = 0, same = 0;
+  for (unsigned i = 0; i < KL_LANES; i++) other |= members[i] ^ want;
+  if (!other) return lanes;
+  for (unsigned i = 0; i < KL_LANES; i++) same |= (uint32_t)(members[i] == want) << i;
+  return same & lanes;
+}
+
 static void meet(kl_lanes *x, const kl_sim_op *o) {
   kl_warp *w = kl_warp_of(x);
   const uint32_t *members = AT(uint32_t, o->f);
   uint32_t left = x->mask;
   while (left) {
-    uint32_t want = members[__builtin_ctz(left)], same = 0;
-    for (unsigned i = 0; i < KL_LANES; i++) same |= (uint32_t)(members[i] == want) << i;
-    same &= left;
+    uint32_t want = members[__builtin_ctz(left)], same = naming(members, want, left);
     left &= ~same;
     kl_party p;
     p.w = w;

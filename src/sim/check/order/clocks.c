@@ -332,7 +332,10 @@ void kl_learn(kl_clocks *c, kl_ticks *t, uint32_t lanes, kl_past *p) {
 static void align(kl_clocks *c, kl_ticks *t, uint32_t lanes, uint32_t step) {
   const uint32_t next = step < c->last ? step + 1 : step;
   if (lanes && next == step) c->spent = true;
-  EACH_LANE(i, lanes) t->step[i] = next;
+  if (lanes == KL_ALL_LANES)
+    for (unsigned i = 0; i < KL_LANES; i++) t->step[i] = next;
+  else
+    EACH_LANE(i, lanes) t->step[i] = next;
   t->alike = lanes;
 }
 
@@ -353,10 +356,10 @@ static void meet_alike(kl_clocks *c, kl_ticks *t, uint32_t lanes) {
     for (unsigned i = 0; i < KL_LANES; i++) w->step[i] = had ? had->step[i] : kl_last_known(t->mine[first], t->rank, i);
     if (had) had->refs -= n;
   }
-  EACH_LANE(i, lanes) {
-    w->step[i] = step;
-    t->own[i] = w;
-  }
+  if (lanes == KL_ALL_LANES)
+    for (unsigned i = 0; i < KL_LANES; i++) w->step[i] = step, t->own[i] = w;
+  else
+    EACH_LANE(i, lanes) w->step[i] = step, t->own[i] = w;
   align(c, t, lanes, step);
 }
 

@@ -219,7 +219,7 @@ void kl_misuse_collective(kl_ordering *r, kl_warp *w, const kl_sim_op *op) {
   const kl_lanes *x = &w->x;
   const uint32_t *members = AT(uint32_t, op->f);
   uint32_t first = members[first_of(x->mask)], other = 0;
-  KL_EACH_LANE(i, x->mask) other |= members[i] ^ first;
+  for (unsigned i = 0; i < KL_LANES; i++) other |= (members[i] ^ first) & x->on32[i];
   if (!other) return;
   KL_EACH_LANE(i, x->mask) {
     KL_EACH_LANE(k, members[i] & x->mask) {
