@@ -40,7 +40,7 @@ static void run_with(const char *ptx, kl_launch l, outcome *out) {
     l.params = &address;
     out->status = kl_launch_run(cx, &m, &l, &out->fault);
   }
-  if (out->status) snprintf(out->message, sizeof out->message, "%s", kiln_diagnostics_get(cx, 0)->text);
+  if (kiln_diagnostics_count(cx)) snprintf(out->message, sizeof out->message, "%s", kiln_diagnostics_get(cx, 0)->text);
   memcpy(out->words, kl_memory_at(&m, address, sizeof out->words), sizeof out->words);
   out->fault.func = NULL;
   out->fault.instr = NULL;
@@ -307,6 +307,22 @@ START_TEST(room_on_the_stack) {
 END_TEST
 
 // Findings from before, more than a context keeps, do not end the decoding of a kernel.
+START_TEST(prints_nothing_and_says_so) {
+  outcome out;
+  run(HEADER
+      ".extern .func (.param .b32 result) vprintf (.param .b64 format, .param .b64 values);\n"
+      ".global .align 1 .b8 text[4] = {37, 100, 10, 0};\n" BEGIN
+      "{\n.param .b64 a;\n.param .b64 b;\n.param .b32 c;\nmov.u64 %rd4, text;\ncvta.global.u64 %rd4, %rd4;\n"
+      "st.param.b64 [a], %rd4;\nst.param.b64 [b], 0;\ncall.uni (c), vprintf, (a, b);\nld.param.b32 %r5, [c];\n}\n"
+      "st.global.u32 [%rd1], %r1;\n" END,
+      2, 40, &out);
+  ck_assert_int_eq(out.status, KILN_OK);
+  EXPECT(strstr(out.message, "warning: vprintf prints nothing here") && strstr(out.message, "k.ptx:26:"), "%s",
+         out.message);
+  for (uint32_t i = 0; i < 80; i++) ck_assert_uint_eq(out.words[i], i);
+}
+END_TEST
+
 START_TEST(findings_from_before_do_not_matter) {
   kiln_context *cx = kiln_context_create(NULL);
   kl_memory m;
@@ -573,7 +589,8 @@ int main(void) {
                    {is_refused, (int)KL_COUNT(refusals)}, {cannot_be_launched, (int)KL_COUNT(launches)},
                    {lanes_part_and_join, 6}, {lanes_are_together_behind_a_branch}, {lanes_meet_in_different_places},
                    {nobody_waits_for_who_has_gone}, {dynamic_memory_lies_behind_the_rest}, {room_on_the_stack},
-                   {values_of_calls}, {findings_from_before_do_not_matter}, {freed_memory_is_forgotten_at_last},
-                   {workers_leave_the_allocator_alone}, {is_the_same_on_any_number_of_workers, 2}, {order_is_shuffled},
+                   {values_of_calls}, {prints_nothing_and_says_so}, {findings_from_before_do_not_matter},
+                   {freed_memory_is_forgotten_at_last}, {workers_leave_the_allocator_alone},
+                   {is_the_same_on_any_number_of_workers, 2}, {order_is_shuffled},
                    {a_sample_of_blocks, (int)KL_COUNT(samples)}, {observers_see_all});
 }
