@@ -1,6 +1,7 @@
 // Canonical text and content hash: what must not matter does not, what must does, and the two agree with each other.
 #include "support/context.h"
 #include "support/gen.h"
+#include "support/share.h"
 #include "ir/rewrite/canonical.h"
 
 #include <stdio.h>
@@ -288,9 +289,9 @@ static int by_hash(const void *a, const void *b) {
 // Scrambled modules are the same. Different modules, sorted by hash: neighbours have equal texts exactly if the hashes
 // are equal, and no text is found under two hashes.
 START_TEST(random_modules_keep_their_identity) {
-  enum { N = 2000 };
-  static identity all[N];
-  for (unsigned i = 0; i < N; i++) {
+  unsigned n = (unsigned)share_of(1000);
+  identity *all = calloc(n, sizeof *all);
+  for (unsigned i = 0; i < n; i++) {
     kiln_module *m = generate(i / 2 * 2 + 1, 3 + i / 2 % 40), *other = scrambled(m, i);
     all[i] = identify(m);
     identity b = identify(other);
@@ -300,14 +301,15 @@ START_TEST(random_modules_keep_their_identity) {
     kiln_module_destroy(&other);
     kiln_module_destroy(&m);
   }
-  qsort(all, N, sizeof *all, by_hash);
+  qsort(all, n, sizeof *all, by_hash);
   unsigned distinct = 1;
-  for (unsigned i = 1; i < N; i++) {
+  for (unsigned i = 1; i < n; i++) {
     ck_assert_int_eq(strcmp(all[i].text, all[i - 1].text) == 0, same_hash(&all[i], &all[i - 1]));
     distinct += !same_hash(&all[i], &all[i - 1]);
   }
-  ck_assert_uint_ge(distinct, N / 2 - 50); // each was made twice; small ones may agree
-  for (unsigned i = 0; i < N; i++) drop(&all[i]);
+  ck_assert_uint_ge(distinct, n / 2 - n / 40); // each was made twice; small ones may agree
+  for (unsigned i = 0; i < n; i++) drop(&all[i]);
+  free(all);
 }
 END_TEST
 
@@ -368,15 +370,15 @@ END_TEST
 
 // Long chains, wide sets and large ties take no more than linear time and no deep stack.
 START_TEST(large_graphs_hash) {
-  enum { N = 100000 };
+  unsigned n = (unsigned)share_up_to(40000, 1000000);
   kl_sb b;
   kl_sb_init(&b, cx);
   kl_sb_puts(&b, "HloModule m\nENTRY e {\n v0 = f32[] parameter(0)\n");
-  for (unsigned i = 1; i < N; i++) kl_sbf(&b, " v%u = negate(v%u)\n", i, i - 1);
-  for (unsigned i = 0; i < N; i++)
+  for (unsigned i = 1; i < n; i++) kl_sbf(&b, " v%u = negate(v%u)\n", i, i - 1);
+  for (unsigned i = 0; i < n; i++)
     kl_sbf(&b, " x%u = f32[] custom-call(), custom_call_target=\"f\", custom_call_has_side_effect=true\n", i);
-  kl_sb_puts(&b, " ROOT r = negate(v0), control-predecessors={v99999");
-  for (unsigned i = 0; i < N; i += 2) kl_sbf(&b, ", x%u", i);
+  kl_sbf(&b, " ROOT r = negate(v0), control-predecessors={v%u", n - 1);
+  for (unsigned i = 0; i < n; i += 2) kl_sbf(&b, ", x%u", i);
   kl_sb_puts(&b, "}\n}\n");
   kiln_module *m = parse(b.p), *other = NULL;
   kl_sb_free(&b);

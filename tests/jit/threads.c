@@ -120,7 +120,7 @@ static void read_files(void) {
   read_folder(KL_TESTS "/fusions");
   read_folder(KL_EXAMPLES);
   for (int i = 0; i < nfiles; i++) {
-    if (share_has((uint64_t)i, 3))
+    if (share_has((uint64_t)i, 6))
       files[kept++] = files[i];
     else
       free(files[i].text);

@@ -1,5 +1,5 @@
 // Plans of reductions, executed on fingerprints: every element comes in once, in the order that the reduction has
-// whatever the kernel. Of all shapes and reducers one pair in sixteen (support/share.h).
+// whatever the kernel. Of all shapes and reducers one pair in 24 (support/share.h).
 #include "interpret/interpret.h"
 #include "lower/choose/choose.h"
 #include "lower/plan/cost/cost.h"
@@ -192,7 +192,7 @@ START_TEST(reductions_have_their_order) {
   unsigned wrong = planned = refused = 0;
   for (size_t k = 0; k < KL_COUNT(reducers); k++) {
     const reducer *r = &reducers[k];
-    if (!share_has((size_t)_i * KL_COUNT(reducers) + k, 16)) continue;
+    if (!share_has((size_t)_i * KL_COUNT(reducers) + k, 24)) continue;
     kl_sb text;
     char what[64];
     snprintf(what, sizeof what, "%s of %s%s over %s", r->op, r->type, s->from, s->dims);
@@ -222,7 +222,7 @@ START_TEST(blocks_share_a_result) {
   unsigned wrong = planned = refused = 0;
   for (size_t k = 0; k < KL_COUNT(reducers); k++) {
     const reducer *r = &reducers[k];
-    if (!share_has((size_t)_i * KL_COUNT(reducers) + k, 16)) continue;
+    if (!share_has((size_t)_i * KL_COUNT(reducers) + k, 24)) continue;
     strategy = &strategies[1 + k % (KL_COUNT(strategies) - 1)];
     kl_sb text;
     char what[96];
@@ -246,7 +246,7 @@ START_TEST(reductions_meet_in_memory) {
   kl_sb_init(&text, cx);
   put_fusion(&text, &fusions[_i]);
   for (size_t i = 0; i < KL_COUNT(strategies); i += 2) {
-    if (!share_has((uint64_t)_i * KL_COUNT(strategies) / 2 + i / 2, 2)) continue;
+    if (!share_has((uint64_t)_i * KL_COUNT(strategies) / 2 + i / 2, 3)) continue;
     strategy = &strategies[i];
     EXPECT(judge(fusions[_i].what, text.p, false) == 0, "%s, strategy %zu", fusions[_i].what, i);
   }
