@@ -1,5 +1,6 @@
 // Structs that carry their own size: callers older and newer than this version, and callers that forgot.
 #include "handles.h"
+#include "support/share.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -236,9 +237,11 @@ END_TEST
 
 START_TEST(older_callers) {
   memset(room, 0, sizeof room);
-  for (size_t size = sizeof(size_t); size <= structs[_i].size; size += 4)
+  for (size_t first = sizeof(size_t), size = first; size <= structs[_i].size; size += 4) {
+    if (size != first && size + 4 <= structs[_i].size && !share_has(size / 4, 3)) continue;
     ck_assert_msg(call(_i, size) == KILN_OK, "%s of %zu bytes: %s", structs[_i].type, size,
                   kiln_diagnostics_count(cx) ? kiln_diagnostics_get(cx, 0)->message : "");
+  }
 }
 END_TEST
 

@@ -33,7 +33,7 @@ class Jax(unittest.TestCase):
         c = np.arange(1000, dtype=np.float32) ** 2
         x = np.ones(1000, np.float32)
         for optimized in (False, True):
-            r = kiln.compile(kiln.jax.lower(lambda a: a + c, x, optimized=optimized))(x)
+            (r,) = kiln.compile(kiln.jax.lower(lambda a: a + c, x, optimized=optimized))(x)
             np.testing.assert_array_equal(r, x + c)
 
     def test_jit(self):
