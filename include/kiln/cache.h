@@ -23,7 +23,8 @@ KILN_API kiln_status kiln_artifact_load(kiln_context *cx, const void *bytes, siz
 
 // Artifacts by what they are made from: the module's contents and names, the parameters of compilation, the target (of
 // the host: this CPU), kiln and LLVM as they are built. Serves several threads at once; its folder several processes
-// and machines at once.
+// and machines at once. Over network file systems, too: nothing is locked, linked or mapped, a call that fails is a
+// miss or a record that is not written, and ages are those of the folder's own clock.
 typedef struct kiln_cache kiln_cache;
 
 typedef struct kiln_cache_params {

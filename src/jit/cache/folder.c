@@ -1,5 +1,9 @@
 // A folder of records. Whoever writes one writes a file of another name and renames it: readers see all of it or
-// nothing, also over network file systems, and nobody waits for anybody. Nothing is locked.
+// nothing, and nobody waits for anybody.
+//
+// The folder may be another machine's. Nothing is locked, linked or mapped; any call may fail, also one that was done,
+// and is a miss or a record that is not written; and times are compared with the folder's own alone, since clocks
+// differ.
 
 #include "jit/cache/cache.h"
 
@@ -115,20 +119,24 @@ static char *path_of(kl_folder *s, kl_ctx *cx, const kl_cache_key *key, bool par
 
 // --- reading ------------------------------------------------------------------------------------------------------
 
-static bool read_all(int fd, void *to, size_t size) {
+// A file that ends too early is damaged. One that cannot be read says nothing of the record: another may have taken its
+// place.
+static kl_found read_all(int fd, void *to, size_t size) {
   for (size_t at = 0; at < size;) {
     ssize_t n = read(fd, (char *)to + at, size - at);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
+    if (n <= 0) return n < 0 ? KL_FOUND_NOTHING : KL_FOUND_DAMAGED;
     at += (size_t)n;
   }
-  return true;
+  return KL_FOUND;
 }
 
+// By the folder's clock. Where it is another one than ours, each use is noted.
 static void note_use(int fd, const struct stat *s) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  if (now.tv_sec - s->st_mtim.tv_sec >= TOUCH_AFTER) futimens(fd, NULL); // if it may not be, it may not be
+  int64_t since = (int64_t)now.tv_sec - s->st_mtim.tv_sec;
+  if (since >= TOUCH_AFTER || since <= -TOUCH_AFTER) futimens(fd, NULL); // if it may not be, it may not be
 }
 
 // A file is its key, then the record.
@@ -137,14 +145,18 @@ static kl_found read_file(kl_folder *s, kl_ctx *cx, int fd, const kl_cache_key *
   struct stat st;
   if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) return KL_FOUND_NOTHING;
   if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH))) return KL_FOUND_DAMAGED;
-  if (st.st_size < KEY_BYTES || !read_all(fd, &found, KEY_BYTES) || memcmp(&found, key, KEY_BYTES) != 0)
-    return KL_FOUND_DAMAGED;
+  if (st.st_size < KEY_BYTES) return KL_FOUND_DAMAGED;
+  kl_found got = read_all(fd, &found, KEY_BYTES);
+  if (got != KL_FOUND) return got;
+  if (memcmp(&found, key, KEY_BYTES) != 0) return KL_FOUND_DAMAGED;
   *size = (size_t)st.st_size - KEY_BYTES;
   *bytes = kl_try_alloc(cx, *size + 1);
   if (!*bytes) return KL_FOUND_NOTHING;
-  if (!read_all(fd, *bytes, *size)) {
+  got = read_all(fd, *bytes, *size);
+  if (got != KL_FOUND) {
     kl_free(cx, *bytes, *size + 1);
-    return KL_FOUND_DAMAGED;
+    *bytes = NULL;
+    return got;
   }
   if (!s->read_only) note_use(fd, &st);
   return KL_FOUND;
@@ -182,6 +194,7 @@ typedef struct entry {
 typedef struct listing {
   kl_ctx *cx;
   kl_folder *s;
+  time_t now; // by the folder's clock
   VEC(entry) entries;
   uint64_t bytes;
 } listing;
@@ -195,7 +208,6 @@ static void list_folder(listing *l, const char *part) {
   char *path = kl_alloc(l->cx, strlen(l->s->folder) + 16);
   sprintf(path, "%s/%s", l->s->folder, part);
   DIR *d = opendir(path);
-  time_t now = time(NULL);
   for (struct dirent *e; d && (e = readdir(d));) {
     struct stat st;
     if (e->d_name[0] == '.' || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
@@ -205,7 +217,7 @@ static void list_folder(listing *l, const char *part) {
       snprintf(x.name, sizeof x.name, "%.2s/%.70s", part, e->d_name);
       VEC_PUSH(l->cx, &l->entries, x);
       l->bytes += x.bytes;
-    } else if (strstr(e->d_name, ".kiln.") && now - st.st_mtime > OLD_FRAGMENT) {
+    } else if (strstr(e->d_name, ".kiln.") && l->now - st.st_mtime > OLD_FRAGMENT) {
       unlinkat(dirfd(d), e->d_name, 0); // its writer is gone
     }
   }
@@ -220,9 +232,10 @@ static int by_use(const void *a, const void *b) {
 }
 
 // Down to seven eighths of the limit, so that the next record does not bring the next look. Who loses a record that
-// another process is about to read has a miss.
-static void trim(kl_folder *s, kl_ctx *cx) {
-  listing l = {.cx = cx, .s = s};
+// another process is about to read has a miss. What others have taken away meanwhile is gone as well: who trims beside
+// them takes no more for it.
+static void trim(kl_folder *s, kl_ctx *cx, time_t now) {
+  listing l = {.cx = cx, .s = s, .now = now};
   for (int i = 0; i < 256; i++) {
     char part[3];
     snprintf(part, sizeof part, "%02x", (unsigned)i);
@@ -235,18 +248,20 @@ static void trim(kl_folder *s, kl_ctx *cx) {
       size_t n = strlen(s->folder) + NAME + 2;
       char *path = kl_alloc(cx, n);
       snprintf(path, n, "%s/%s", s->folder, l.entries.p[i].name);
-      if (unlink(path) == 0) l.bytes -= l.entries.p[i].bytes;
+      if (unlink(path) == 0 || errno == ENOENT) l.bytes -= l.entries.p[i].bytes;
       kl_free(cx, path, n);
     }
   }
   VEC_FREE(cx, &l.entries);
 }
 
-static void account(kl_folder *s, kl_ctx *cx, size_t size) {
+// `path`: what was written just now.
+static void account(kl_folder *s, kl_ctx *cx, const char *path, size_t size) {
+  struct stat st;
   uint64_t before = atomic_fetch_add(&s->written, size);
   if (before + size < s->most / TRIM_PART || pthread_mutex_trylock(&s->trimming) != 0) return;
   atomic_store(&s->written, 0);
-  trim(s, cx);
+  trim(s, cx, stat(path, &st) == 0 ? st.st_mtime : 0);
   pthread_mutex_unlock(&s->trimming);
 }
 
@@ -284,7 +299,7 @@ bool kl_folder_put(kl_folder *s, kl_ctx *cx, const kl_cache_key *key, const void
   if (done && rename(part, path) != 0) done = false;
   if (!done && fd >= 0) unlink(part);
   kl_free(cx, part, n);
+  if (done) account(s, cx, path, size + KEY_BYTES);
   kl_free(cx, path, m);
-  if (done) account(s, cx, size + KEY_BYTES);
   return done;
 }
