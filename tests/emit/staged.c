@@ -587,6 +587,12 @@ static const struct {
     {"f64", "minimum",
      "x = f64[3,16000] parameter(0) ROOT s = f64[3,16000] reduce-window(x, z), window={size=1x16000 pad=0_0x15999_0}, "
      "to_apply=f"},
+    {"c64", "multiply",
+     "x = c64[70001] parameter(0) "
+     "ROOT s = c64[70001] reduce-window(x, z), window={size=70001 pad=70000_0}, to_apply=f"},
+    {"c128", "add",
+     "x = c128[2,12289] parameter(0) ROOT s = c128[2,12289] reduce-window(x, z), "
+     "window={size=1x12289 pad=0_0x0_12288}, to_apply=f"},
 };
 
 START_TEST(scans_in_turns) {
@@ -594,8 +600,8 @@ START_TEST(scans_in_turns) {
   const char *t = turns[_i].type;
   snprintf(text, sizeof text,
            "HloModule m\nf { a = %s[] parameter(0) b = %s[] parameter(1) ROOT r = %s[] %s(a, b) }\n"
-           "ENTRY e { z = %s[] constant(1) %s }\n",
-           t, t, t, turns[_i].op, t, turns[_i].text);
+           "ENTRY e { z = %s[] constant(%s) %s }\n",
+           t, t, t, turns[_i].op, t, *t == 'c' ? "(1,0)" : "1", turns[_i].text);
   kiln_module *m = parse(text);
   run_both_and_check(cx, m, 3, 2, text);
   kiln_module_destroy(&m);

@@ -107,6 +107,10 @@ static kl_seq copy_seq(breaking *x, const kl_seq *s, bool *found) {
         nest->arrival.of = 0;
         *found = true;
       }
+      if (nodes[n].kind == KL_NODE_BEFORE && (x->kind == DISTANCE || x->kind == ARRIVAL) && here(x)) {
+        while (x->b->vars[nodes[n].index].binding == KL_BIND_BLOCK) nodes[n].index++; // along what are no blocks
+        *found = true;
+      }
       nest->inside = copy_seq(x, &nest->inside, found);
       nodes[n].nest = nest;
     }
@@ -150,11 +154,6 @@ static bool break_step(breaking *x, kl_step *s) {
   uint32_t *operands = copy_of(s->operands, s->noperands, sizeof *s->operands);
   if (s->kind == KL_STEP_LOAD) return break_access(x, &s->access);
   s->operands = operands;
-  if (s->kind == KL_STEP_BEFORE && (x->kind == DISTANCE || x->kind == ARRIVAL)) { // along what are no blocks
-    if (!here(x)) return false;
-    while (x->b->vars[s->var].binding == KL_BIND_BLOCK) s->var++;
-    return true;
-  }
   switch (x->kind) {
   case DISTANCE:
     for (uint32_t v = 0; s->kind == KL_STEP_EXCHANGE && v < x->b->nvars; v++) {

@@ -40,15 +40,33 @@ static kb_reg state_of(kl_emit *e, kb_reg block) {
   return counter(e, kb_addi(&e->k, block, STATES));
 }
 
-static kb_reg value_of(kl_emit *e, kb_reg block, uint32_t level) {
-  kb_reg first = number(e, (int64_t)level * e->launch->grid);
-  return kl_element_at(e, e->launch->tickets->values, kb_add(&e->k, block, first));
+// A BEFORE that is emitted: `n` values, of which there are `nparts` parts, each a register of bits.
+typedef struct waiting {
+  kl_emit *e;
+  const kl_node *node;
+  const kl_carried *lower, *higher;
+  uint32_t n, nparts, levels;
+  kb_kind *kind; // by part
+  // The place of the block among those that differ in the variable; what numbers of blocks differ by from one place to
+  // the next; and the thread's number.
+  kb_reg at, stride, lane;
+} waiting;
+
+static kb_reg value_of(const waiting *x, kb_reg block, uint32_t level, uint32_t part) {
+  kl_emit *e = x->e;
+  int64_t before = ((int64_t)part * x->levels + level) * e->launch->grid;
+  return kl_element_at(e, e->launch->tickets->values, kb_add(&e->k, block, number(e, before)));
 }
 
 // By the first thread, what the node of a level makes that the block is the last of.
-static void leave(kl_emit *e, uint32_t level, kb_reg word) {
+static void leave(const waiting *x, uint32_t level, const kb_reg *parts) {
+  kl_emit *e = x->e;
   kb *k = &e->k;
-  store(e, value_of(e, e->ticket, level), word);
+  bool wide = kl_before_words(e->body, x->node->nest) == KILN_U64;
+  for (uint32_t i = 0; i < x->nparts; i++) {
+    bool narrow = wide && parts[i].kind != KB_I64;
+    store(e, value_of(x, e->ticket, level, i), narrow ? kb_zext(k, parts[i], KB_I64) : parts[i]);
+  }
   kb_fence(k);
   kb_store_any(k, state_of(e, e->ticket), number(e, level + 1));
 }
@@ -70,11 +88,56 @@ kb_reg kl_take_ticket(kl_emit *e, kb_reg tid) {
 
 // --- looking back ---------------------------------------------------------------------------------------------------
 
-static kb_reg join(kl_emit *e, const kl_step *s, kb_reg a, kb_reg b) {
-  kb *k = &e->k;
-  kl_dtype t = s->dtype;
-  kl_pair x[2] = {{.re = kl_from_bits(k, t, a)}, {.re = kl_from_bits(k, t, b)}};
-  return kl_to_bits(k, t, kl_emit_op(k, &s->op, t, t, t, x).re);
+// The parts of values.
+static void take_parts(const waiting *x, const uint32_t *values, kb_reg *parts) {
+  kl_emit *e = x->e;
+  for (uint32_t i = 0; i < x->n; i++) {
+    kl_dtype t = e->body->steps[values[i]].dtype;
+    kl_emit_shape(e, 0);
+    if (kl_is_complex(t)) {
+      kl_pair *pair = kl_wide(e, &e->vals[values[i]]);
+      *parts++ = kl_to_bits(&e->k, kl_info(t)->part, pair->re);
+      *parts++ = kl_to_bits(&e->k, kl_info(t)->part, pair->im);
+    } else {
+      *parts++ = *kl_raw(e, &e->vals[values[i]]);
+    }
+  }
+}
+
+static void put_parts(const waiting *x, const kl_carried *values, const kb_reg *parts) {
+  kl_emit *e = x->e;
+  for (uint32_t i = 0; i < x->n; i++) {
+    kl_dtype t = e->body->steps[values[i].value].dtype;
+    kl_emit_shape(e, 0);
+    kl_val v = {.dtype = t};
+    if (kl_is_complex(t)) {
+      v.wide = KL_NEW(e->arena, kl_pair);
+      v.wide->re = kl_from_bits(&e->k, kl_info(t)->part, *parts++);
+      v.wide->im = kl_from_bits(&e->k, kl_info(t)->part, *parts++);
+    } else {
+      v = kl_val_of_bits(e, t, parts++);
+    }
+    e->vals[values[i].value] = v;
+  }
+}
+
+static kb_reg *new_parts(const waiting *x) {
+  return KL_NEW_N(x->e->arena, kb_reg, x->nparts + 1);
+}
+
+// What the two make.
+static kb_reg *join(const waiting *x, const kb_reg *lower, const kb_reg *higher) {
+  kl_emit *e = x->e;
+  kb_reg *made = new_parts(x);
+  uint32_t *next = KL_NEW_N(e->arena, uint32_t, x->n + 1);
+  for (uint32_t i = 0; i < x->n; i++) next[i] = x->lower[i].next;
+  kl_scope scope = kl_enter(e);
+  put_parts(x, x->lower, lower);
+  put_parts(x, x->higher, higher);
+  kl_emit_seq(e, &x->node->nest->inside);
+  take_parts(x, next, made);
+  kl_leave(e, scope, NULL);
+  return made;
 }
 
 static LLVMBasicBlockRef begin_block(kl_emit *e, const char *name) {
@@ -106,57 +169,96 @@ static void await(kl_emit *e, kb_reg block, uint32_t level) {
   kb_fence(k);
 }
 
-// The place of a block among those that differ in the variable.
-typedef struct place {
-  kb_reg at, stride; // and what numbers of blocks differ by from one place to the next
-  kb_reg lane;
-} place;
+static kb_reg *phis(const waiting *x, const kb_reg *a, LLVMBasicBlockRef from_a, const kb_reg *b,
+                    LLVMBasicBlockRef from_b) {
+  kb_reg *r = new_parts(x);
+  for (uint32_t i = 0; i < x->nparts; i++) {
+    r[i] = phi(x->e, a[i]);
+    comes(r[i], a[i], from_a);
+    if (b) comes(r[i], b[i], from_b);
+  }
+  return r;
+}
 
-static kb_reg digit_of(kl_emit *e, const place *x, uint32_t level) {
-  return kb_andi(&e->k, kb_lshri(&e->k, x->at, DIGIT * level), BASE - 1);
+static kb_reg digit_of(const waiting *x, uint32_t level) {
+  kb *k = &x->e->k;
+  return kb_andi(k, kb_lshri(k, x->at, DIGIT * level), BASE - 1);
+}
+
+static kb_reg *of_lane(const waiting *x, const kb_reg *parts, kb_reg lane) {
+  kb_reg *r = new_parts(x);
+  for (uint32_t i = 0; i < x->nparts; i++) r[i] = kb_of_lane(&x->e->k, parts[i], lane);
+  return r;
+}
+
+// What the first `n` lanes, one at least, have, from left to right; all lanes have the same n.
+static kb_reg *join_lanes(const waiting *x, const kb_reg *parts, kb_reg n) {
+  kl_emit *e = x->e;
+  kb *k = &e->k;
+  kb_reg *one = of_lane(x, parts, number(e, 0));
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(k->b), head = begin_block(e, "nodes");
+  LLVMBuildBr(k->b, head);
+  LLVMPositionBuilderAtEnd(k->b, head);
+  kb_reg lane = phi(e, n), *sum = phis(x, one, before, NULL, NULL);
+  comes(lane, number(e, 1), before);
+  LLVMBasicBlockRef round = begin_block(e, "node");
+  LLVMValueRef branch = LLVMBuildICmp(k->b, LLVMIntULT, lane.v, n.v, "");
+  LLVMPositionBuilderAtEnd(k->b, round);
+  kb_reg *more = join(x, sum, of_lane(x, parts, lane)), next = kb_addi(k, lane, 1);
+  LLVMBasicBlockRef last = LLVMGetInsertBlock(k->b);
+  comes(lane, next, last);
+  for (uint32_t i = 0; i < x->nparts; i++) comes(sum[i], more[i], last);
+  LLVMBuildBr(k->b, head);
+  LLVMBasicBlockRef done = begin_block(e, "");
+  LLVMPositionBuilderAtEnd(k->b, head);
+  LLVMBuildCondBr(k->b, branch, round, done);
+  LLVMPositionBuilderAtEnd(k->b, done);
+  return sum;
 }
 
 // By all lanes of a warp, each a node of the level, of the `digit` ones, one at least, that come before the own in one
 // of the next: what they make. Lanes beyond have the last of them.
-static kb_reg look(kl_emit *e, const kl_step *s, const place *x, uint32_t level, kb_reg digit, kb_kind kind) {
+static kb_reg *look(const waiting *x, uint32_t level, kb_reg digit) {
+  kl_emit *e = x->e;
   kb *k = &e->k;
   kb_reg node = kb_umin(k, x->lane, kb_addi(k, digit, -1)), own = kb_lshri(k, x->at, DIGIT * level);
   node = kb_add(k, kb_sub(k, own, digit), node);
   kb_reg last = kb_addi(k, kb_shli(k, kb_addi(k, node, 1), DIGIT * level), -1); // of its places
-  kb_reg block = kb_sub(k, e->ticket, kb_mul(k, kb_sub(k, x->at, last), x->stride));
+  kb_reg block = kb_sub(k, e->ticket, kb_mul(k, kb_sub(k, x->at, last), x->stride)), *parts = new_parts(x);
   await(e, block, level);
-  kb_reg value = load(e, value_of(e, block, level), kind), sum = kb_of_lane(k, value, 0);
-  for (unsigned i = 1; i + 1 < BASE; i++) {
-    kb_reg more = join(e, s, sum, kb_of_lane(k, value, i));
-    sum = kb_select(k, kb_icmp(k, LLVMIntUGT, digit, number(e, i)), more, sum);
-  }
-  return sum;
+  for (uint32_t i = 0; i < x->nparts; i++) parts[i] = load(e, value_of(x, block, level, i), x->kind[i]);
+  return join_lanes(x, parts, digit);
 }
 
 // What comes before: level by level, as what a level makes is what the next one is made of.
-static kb_reg look_back(kl_emit *e, const kl_step *s, const place *x, uint32_t levels, kb_reg own, kb_reg first) {
+static kb_reg *look_back(const waiting *x, kb_reg *own, kb_reg *first) {
+  kl_emit *e = x->e;
   kb *k = &e->k;
-  kb_reg *before = KL_NEW_N(e->arena, kb_reg, levels), *some = KL_NEW_N(e->arena, kb_reg, levels);
+  kb_reg **before = KL_NEW_N(e->arena, kb_reg *, x->levels), *some = KL_NEW_N(e->arena, kb_reg, x->levels);
   kb_reg leaves = e->first_thread; // of the last block of a node of the level?
-  for (uint32_t level = 0; level < levels; level++) {
-    kb_reg digit = digit_of(e, x, level);
+  for (uint32_t level = 0; level < x->levels; level++) {
+    kb_reg digit = digit_of(x, level);
     kl_if one = kl_if_begin(e, leaves, "leave");
-    leave(e, level, own);
+    leave(x, level, own);
     kl_if_end(e, one);
     some[level] = kb_icmp(k, LLVMIntNE, digit, number(e, 0));
     LLVMBasicBlockRef from = LLVMGetInsertBlock(k->b);
     kl_if any = kl_if_begin(e, some[level], "look");
-    kb_reg sum = look(e, s, x, level, digit, (kb_kind)own.kind);
+    kb_reg *sum = look(x, level, digit), *both = level + 1 < x->levels ? join(x, sum, own) : own;
     LLVMBasicBlockRef looked = LLVMGetInsertBlock(k->b);
     kl_if_end(e, any);
-    before[level] = phi(e, own);
-    comes(before[level], own, from); // nobody takes it
-    comes(before[level], sum, looked);
-    own = join(e, s, before[level], own);
+    before[level] = phis(x, own, from, sum, looked); // of what there is not nobody takes it
+    own = phis(x, own, from, both, looked);
     leaves = kb_and(k, leaves, kb_icmp(k, LLVMIntEQ, digit, number(e, BASE - 1)));
   }
-  for (uint32_t level = levels; level-- > 0;)
-    first = kb_select(k, some[level], join(e, s, first, before[level]), first);
+  for (uint32_t level = x->levels; level-- > 0;) {
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(k->b);
+    kl_if any = kl_if_begin(e, some[level], "join");
+    kb_reg *both = join(x, first, before[level]);
+    LLVMBasicBlockRef joined = LLVMGetInsertBlock(k->b);
+    kl_if_end(e, any);
+    first = phis(x, first, from, both, joined);
+  }
   return first;
 }
 
@@ -197,22 +299,40 @@ static kb_reg in_32_bits(kl_emit *e, kb_reg x) {
   return x.kind == KB_I64 ? kb_trunc(&e->k, x, KB_I32) : x;
 }
 
-kl_val kl_emit_before(kl_emit *e, const kl_step *s) {
-  kb *k = &e->k;
+static void set_place(waiting *x) {
+  kl_emit *e = x->e;
   const kl_body *b = e->body;
-  kb_reg own = *kl_raw(e, &e->vals[s->operands[0]]), first = *kl_raw(e, &e->vals[s->operands[1]]), word;
   kl_vars faster = 0;
-  for (uint32_t v = s->var + 1; v < b->nvars; v++)
+  for (uint32_t v = x->node->index + 1; v < b->nvars; v++)
     if (b->vars[v].binding == KL_BIND_BLOCK) faster |= (kl_vars)1 << v;
-  place x = {in_32_bits(e, e->vars[s->var]), number(e, kl_extent(b, faster)), in_32_bits(e, e->tid)};
+  x->at = in_32_bits(e, e->vars[x->node->index]);
+  x->stride = number(e, kl_extent(b, faster));
+  x->lane = in_32_bits(e, e->tid);
+}
+
+void kl_emit_before(kl_emit *e, const kl_node *node) {
+  kb *k = &e->k;
+  const kl_nest *nest = node->nest;
+  waiting x = {.e = e, .node = node, .lower = nest->carried, .n = nest->ncarried / 2};
+  x.higher = x.lower + x.n;
+  x.nparts = kl_before_parts(e->body, nest);
+  x.levels = kl_levels_before(e->body->vars[node->index].extent);
+  x.kind = KL_NEW_N(e->arena, kb_kind, x.nparts + 1);
+  uint32_t *given = KL_NEW_N(e->arena, uint32_t, 2 * x.n + 1);
+  for (uint32_t i = 0; i < 2 * x.n; i++) given[i] = nest->carried[i].first;
+  kb_reg *first = new_parts(&x), *own = new_parts(&x), *found = new_parts(&x);
+  take_parts(&x, given, first);
+  take_parts(&x, given + x.n, own);
+  for (uint32_t i = 0; i < x.nparts; i++) x.kind[i] = (kb_kind)own[i].kind;
+  set_place(&x);
   kl_if warp = kl_if_begin(e, kb_icmp(k, LLVMIntULT, x.lane, number(e, LANES)), "before");
-  kb_reg found = look_back(e, s, &x, kl_levels_before(b->vars[s->var].extent), own, first);
+  kb_reg *before = look_back(&x, own, first);
   kl_if one = kl_if_begin(e, e->first_thread, "tell");
-  store(e, told(e, BEFORE_AT), found);
+  for (uint32_t i = 0; i < x.nparts; i++) store(e, told(e, BEFORE_AT + i), before[i]);
   kl_if_end(e, one);
   forget(e, x.lane);
   kl_if_end(e, warp);
   kb_sync(k);
-  word = load(e, told(e, BEFORE_AT), (kb_kind)first.kind);
-  return kl_val_of_bits(e, s->dtype, &word);
+  for (uint32_t i = 0; i < x.nparts; i++) found[i] = load(e, told(e, BEFORE_AT + i), x.kind[i]);
+  put_parts(&x, x.lower, found);
 }

@@ -307,6 +307,7 @@ static void emit_node(kl_emit *e, const kl_seq *s, uint32_t i, uint32_t first) {
   case KL_NODE_WHILE: emit_while(e, n); break;
   case KL_NODE_IF: emit_if(e, n); break;
   case KL_NODE_UPDATE: kl_emit_update(e, n); break;
+  case KL_NODE_BEFORE: kl_emit_before(e, n); break;
   case KL_NODE_LAST: emit_last(e, n); break;
   case KL_NODE_MEET: kb_meet(&e->k); break;
   case KL_NODE_SYNC: kb_sync(&e->k); break;

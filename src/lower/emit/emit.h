@@ -158,7 +158,7 @@ void kl_emit_update(kl_emit *e, const kl_node *node);
 
 // before.c: blocks that wait for those before them.
 kb_reg kl_take_ticket(kl_emit *e, kb_reg tid); // for all threads of the block, its number, I32
-kl_val kl_emit_before(kl_emit *e, const kl_step *s);
+void kl_emit_before(kl_emit *e, const kl_node *node);
 
 // steps.c
 kl_val kl_emit_step(kl_emit *e, const kl_step *s);

@@ -317,8 +317,8 @@ kb_reg kb_any_lane(kb *k, kb_reg c) {
   return kb_intrinsic(k, "llvm.nvvm.vote.any.sync", NULL, 0, args, 2, KB_I1, 1);
 }
 
-kb_reg kb_of_lane(kb *k, kb_reg a, unsigned lane) {
-  return of_lane(k, a, "llvm.nvvm.shfl.sync.idx.i32", kb_int(k, KB_I32, 1, lane));
+kb_reg kb_of_lane(kb *k, kb_reg a, kb_reg lane) {
+  return of_lane(k, a, "llvm.nvvm.shfl.sync.idx.i32", lane);
 }
 
 void kb_meet(kb *k) {

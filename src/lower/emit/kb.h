@@ -137,7 +137,7 @@ kb_reg kb_shuffle_two(kb *k, kb_reg a, kb_reg b, const unsigned *mask, unsigned 
 kb_reg kb_lane_xor(kb *k, kb_reg a, unsigned distance);
 kb_reg kb_lane_plus(kb *k, kb_reg a, unsigned distance); // behind the last lane comes the first
 kb_reg kb_any_lane(kb *k, kb_reg c);                     // is c true for one lane of the warp? On NVPTX
-kb_reg kb_of_lane(kb *k, kb_reg a, unsigned lane);       // what the lane has, on NVPTX
+kb_reg kb_of_lane(kb *k, kb_reg a, kb_reg lane);         // what the lane has, on NVPTX
 kb_reg kb_sync_or(kb *k, kb_reg c);                      // the same; is c true for one of them? On NVPTX
 // On NVPTX, of the whole GPU: what the thread knows to have been stored, others know who find what it writes behind
 // this; and it knows what they did whose writes it found before.

@@ -566,7 +566,6 @@ kl_val kl_emit_step(kl_emit *e, const kl_step *s) {
   case KL_STEP_ROTATE: return emit_shuffle(e, s);
   case KL_STEP_EXCHANGE: return emit_exchange(e, s);
   case KL_STEP_ANY: return emit_any(e, s);
-  case KL_STEP_BEFORE: return kl_emit_before(e, s);
   case KL_STEP_INDEX: return emit_index(e, s);
   case KL_STEP_CARRIED: return e->vals[s - e->body->steps]; // by its loop
   case KL_STEP_OP: break;
@@ -584,11 +583,16 @@ void kl_find_wanted_bits(kl_emit *e) {
   const kl_body *body = e->body;
   e->wants_bits = KL_NEW_N(e->arena, bool, body->nsteps + 1);
   for (uint32_t i = 0; i < body->nstores; i++) e->wants_bits[body->stores[i].step] = true;
+  for (uint32_t i = 0; i < body->root.n; i++) {
+    const kl_nest *nest = body->root.nodes[i].nest;
+    for (uint32_t c = 0; body->root.nodes[i].kind == KL_NODE_BEFORE && c < nest->ncarried; c++)
+      e->wants_bits[nest->carried[c].first] = e->wants_bits[nest->carried[c].next] = true;
+  }
   for (uint32_t i = body->nsteps; i-- > 0;) {
     const kl_step *s = &body->steps[i];
     kl_op op = s->kind == KL_STEP_OP ? s->op.op : KL_OP_UNKNOWN;
-    bool reads = s->kind == KL_STEP_BEFORE || s->kind == KL_STEP_SPLIT || s->kind == KL_STEP_EXCHANGE ||
-                 s->kind == KL_STEP_JOIN || compares_bits(e, s) || op == KL_OP_BITCAST || op == KL_OP_BITCAST_CONVERT;
+    bool reads = s->kind == KL_STEP_SPLIT || s->kind == KL_STEP_EXCHANGE || s->kind == KL_STEP_JOIN ||
+                 compares_bits(e, s) || op == KL_OP_BITCAST || op == KL_OP_BITCAST_CONVERT;
     bool moves = s->kind == KL_STEP_CHOOSE || op == KL_OP_SELECT;
     for (uint32_t o = 0; o < s->noperands && (reads || (moves && e->wants_bits[i])); o++)
       e->wants_bits[s->operands[o]] = true;

@@ -102,6 +102,11 @@ static void note_carried(dropping *x, const kl_nest *nest) {
   }
 }
 
+// What comes before is of all values.
+static void note_before(dropping *x, const kl_nest *nest) {
+  for (uint32_t k = 0; k < nest->ncarried; k++) note_live(x, nest->carried[k].value);
+}
+
 static bool carries_live(const dropping *x, const kl_nest *nest) {
   bool any = false;
   for (uint32_t k = 0; k < nest->ncarried && !any; k++) any = x->live[nest->carried[k].value];
@@ -115,6 +120,7 @@ static void find_live(dropping *x, const kl_seq *s) {
     if (n->kind == KL_NODE_STEP && x->b->steps[n->index].kind == KL_STEP_INDEX) note_live(x, n->index);
     if (n->kind == KL_NODE_UPDATE) note_live(x, n->nest->carried->value);
     if (n->kind == KL_NODE_WHILE && carries_live(x, n->nest)) note_live(x, n->index);
+    if (n->kind == KL_NODE_BEFORE) note_before(x, n->nest);
     if (n->kind == KL_NODE_LOOP || n->kind == KL_NODE_WHILE)
       note_carried(x, n->nest);
     else if (n->kind != KL_NODE_STEP || x->live[n->index])

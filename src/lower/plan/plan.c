@@ -168,6 +168,7 @@ void kl_each_taken(const kl_body *b, const kl_node *n, void (*f)(void *arg, uint
   case KL_NODE_UPDATE: return take_store(&x, &b->stores[n->index]);
   case KL_NODE_LOOP:
   case KL_NODE_WHILE:
+  case KL_NODE_BEFORE:
     for (uint32_t i = 0; i < n->nest->ncarried; i++)
       f(arg, n->nest->carried[i].first), f(arg, n->nest->carried[i].next);
     return;

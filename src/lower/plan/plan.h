@@ -115,14 +115,8 @@ typedef enum kl_step_kind {
                     // variable `lane` have each other's values
   KL_STEP_ANY,      // pred: is the operand true in some lane of the warp? The same in all of them; on a GPU
   KL_STEP_CARRIED,  // what a loop carries: at first what the loop says, then what the round before made
-  KL_STEP_BEFORE, // what `op` joins of the second operand and of the first as other blocks have it: those of the launch
-                  // whose BLOCK variable `var` is lower, and all others the same. Of both what the first threads of
-                  // blocks have; the same in all threads of a block. In this order: a node of level 0 is a block, one
-                  // of level j+1 16 of level j from left to right; the second operand, then of each level, the highest
-                  // first, what the nodes before the own make in their node of the next, from left to right. At the
-                  // root, once, of a launch whose blocks have tickets; no complex numbers
-  KL_STEP_INDEX,  // the operand, an integer or pred, held to the bounds of symbol `var`: that symbol's value, nobody's
-                  // operand
+  KL_STEP_INDEX, // the operand, an integer or pred, held to the bounds of symbol `var`: that symbol's value, nobody's
+                 // operand
 } kl_step_kind;
 
 // What an op step computes, from its operands' dtypes to its own.
@@ -145,11 +139,11 @@ typedef struct kl_step {
   uint32_t noperands;
   const uint32_t *operands;
   const uint32_t *guards; // CHOOSE: noperands - 1
-  kl_plan_op op;          // OP, BEFORE
+  kl_plan_op op;          // OP
   kl_access access;       // LOAD
   const kl_aff *expr;     // IOTA, SPLIT
   uint64_t bits[2];       // SCALAR
-  uint32_t var, distance; // TAKE, SHUFFLE, ROTATE, EXCHANGE, BEFORE, INDEX
+  uint32_t var, distance; // TAKE, SHUFFLE, ROTATE, EXCHANGE, INDEX
   uint32_t lane;          // EXCHANGE: a LANE variable of two values
 } kl_step;
 
@@ -183,6 +177,15 @@ typedef enum kl_node_kind {
                   // may be done several times
   KL_NODE_MEET,   // what blocks of a cluster have stored in scratch memory is there for all of them; a SYNC, too
   KL_NODE_SYNC,   // what threads of the block have stored in shared memory is there for all of them
+  KL_NODE_BEFORE, // what values other blocks make: those of the launch whose BLOCK variable `index` is lower, and all
+                  // others the same. Of n values carried[i] is the left and carried[n + i] the right one of two that
+                  // `inside` joins to `next`, of both the same. `first` is on the left what is before all blocks, on
+                  // the right what the own block makes: what its first thread has. Behind it the left ones are what
+                  // comes before, the same in all threads of the block. In this order: a node of level 0 is a block,
+                  // one of level j+1 16 of level j from left to right; what is before all, then of each level, the
+                  // highest first, what the nodes before the own make in their node of the next, from left to right.
+                  // `inside` makes of these values others, whoever does it, and may be done several times, or never.
+                  // At the root, once, of a launch whose blocks have tickets
   KL_NODE_LAST,   // `inside`, by that block which is the last of several to come here: all that they have stored in
                   // scratch memory is there. At the root, once, of a GPU's body.
 } kl_node_kind;
@@ -203,7 +206,7 @@ typedef struct kl_carried {
 typedef struct kl_node {
   kl_node_kind kind;
   uint32_t index;
-  const struct kl_nest *nest; // LOOP, WHILE, IF, UPDATE, LAST
+  const struct kl_nest *nest; // LOOP, WHILE, IF, UPDATE, BEFORE, LAST
 } kl_node;
 
 // The blocks that differ in `of`, BLOCK variables, count themselves in element `element`, in the others, of a slot of
@@ -216,7 +219,7 @@ typedef struct kl_arrival {
 
 typedef struct kl_nest {
   kl_seq inside;
-  uint32_t ncarried; // LOOP, WHILE; UPDATE: 1, of which `first` is KL_NONE
+  uint32_t ncarried; // LOOP, WHILE; BEFORE: two of each value; UPDATE: 1, of which `first` is KL_NONE
   const kl_carried *carried;
   kl_arrival arrival; // LAST
 } kl_nest;
@@ -263,13 +266,13 @@ typedef enum kl_when {
 } kl_when;
 
 // Blocks are numbered as they begin, so that those of lower numbers are at work, or done, whatever the machine's order:
-// one may wait for them (KL_STEP_BEFORE). The slots are nobody else's.
+// one may wait for them (KL_NODE_BEFORE). The slots are nobody else's.
 typedef struct kl_tickets {
   uint32_t counters; // zero before and behind, u32: how many have begun; how many need no others any more; and by block
                      // of how many levels there is what the node makes that it is the last of
-  uint32_t values;   // SCRATCH, words of u32 or u64 that hold the value's bits: by block, and by level, of which there
-                     // are kl_levels_before
-  uint32_t told;     // SHARED, two u64: what one thread of a block finds for all
+  uint32_t values; // SCRATCH, words that hold the parts of values (kl_before_words): of each by block, and by level, of
+                   // which there are kl_levels_before
+  uint32_t told;   // SHARED, u64, one more than parts: what one thread of a block finds for all
 } kl_tickets;
 
 // Levels of nodes before blocks that differ in a variable: nodes of the highest are no more than one of the next.
@@ -280,9 +283,25 @@ static inline uint32_t kl_levels_before(int64_t extent) {
   return n;
 }
 
+// Parts of the values of a BEFORE, two of a complex number; and the words that hold one: u64 where some has more than
+// 32 bits, else u32.
+static inline uint32_t kl_before_parts(const kl_body *b, const kl_nest *n) {
+  uint32_t parts = 0;
+  for (uint32_t i = 0; i < n->ncarried / 2; i++) parts += 1u + kl_is_complex(b->steps[n->carried[i].value].dtype);
+  return parts;
+}
+static inline kl_dtype kl_before_words(const kl_body *b, const kl_nest *n) {
+  bool wide = false;
+  for (uint32_t i = 0; i < n->ncarried / 2; i++) {
+    kl_dtype t = b->steps[n->carried[i].value].dtype;
+    wide |= kl_info(t)->bits > (kl_is_complex(t) ? 64 : 32);
+  }
+  return wide ? KILN_U64 : KILN_U32;
+}
+
 // A kernel of its own. What it stores is there for the launches behind it; of its own blocks only those that come last
-// (KL_NODE_LAST), or that have met (KL_NODE_MEET), find anything of others, and those that wait (KL_STEP_BEFORE) a
-// value.
+// (KL_NODE_LAST), or that have met (KL_NODE_MEET), find anything of others, and those that wait (KL_NODE_BEFORE)
+// values.
 typedef struct kl_plan_launch {
   const char *name; // of the kernel, an identifier in PTX
   kl_when when;     // all that are not ALWAYS store in all results that may be parameters' memory

@@ -136,10 +136,6 @@ static void print_step(printer *x, uint32_t i, unsigned depth) {
     kl_sb_puts(b, "any lane's ");
     print_operands(b, s);
     break;
-  case KL_STEP_BEFORE:
-    kl_sbf(b, "before %s by %s", x->body->vars[s->var].name, kl_op_name(s->op.op));
-    print_operands(b, s);
-    break;
   case KL_STEP_CARRIED: kl_sb_puts(b, "carried"); break;
   case KL_STEP_INDEX:
     kl_sb_puts(b, "index");
@@ -180,6 +176,20 @@ static void print_loop(printer *x, const kl_node *n, unsigned depth) {
   kl_sb_puts(x->b, "\n");
 }
 
+// The left values, and how each begins; the right ones; and what is made of both.
+static void print_before(printer *x, const kl_node *n, unsigned depth) {
+  static const char *const between[] = {" ", " joined with ", " to "};
+  indent(x, depth);
+  kl_sbf(x->b, "before %s", x->body->vars[n->index].name);
+  uint32_t half = n->nest->ncarried / 2;
+  for (uint32_t i = 0; i < 3 * half; i++) {
+    const kl_carried *c = &n->nest->carried[i % (2 * half)];
+    kl_sb_puts(x->b, i % half ? ", " : between[i / half]);
+    kl_sbf(x->b, i < 2 * half ? "v%u = v%u" : "v%u", i < 2 * half ? c->value : c->next, c->first);
+  }
+  kl_sb_putc(x->b, '\n');
+}
+
 static void print_last(printer *x, const kl_arrival *a, unsigned depth) {
   indent(x, depth);
   kl_sbf(x->b, "last of %lld blocks by s%u[", (long long)kl_extent(x->body, a->of), a->slot);
@@ -196,6 +206,7 @@ static void print_seq(printer *x, const kl_seq *s, unsigned depth) {
     case KL_NODE_UPDATE: print_store(x, n, depth); break;
     case KL_NODE_LOOP:
     case KL_NODE_WHILE: print_loop(x, n, depth); break;
+    case KL_NODE_BEFORE: print_before(x, n, depth); break;
     case KL_NODE_IF:
       indent(x, depth);
       kl_sbf(x->b, "if g%u\n", n->index);

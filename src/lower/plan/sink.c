@@ -204,7 +204,6 @@ static bool may_move(const sinking *x, const kl_node *nodes, const branch *r, ui
   case KL_STEP_SHUFFLE:
   case KL_STEP_ROTATE:
   case KL_STEP_EXCHANGE:
-  case KL_STEP_BEFORE:
   case KL_STEP_CARRIED: return false;
   case KL_STEP_LOAD: return may_wait(x, nodes, r, at, crosses);
   default: return true;

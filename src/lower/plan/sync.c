@@ -95,8 +95,8 @@ static kl_node place_last(const placing *x, const kl_node *n, state *now) {
 }
 
 // Threads that wait for other blocks wait for each other.
-static bool waits(const placing *x, const kl_node *n) {
-  return n->kind == KL_NODE_STEP && x->body->steps[n->index].kind == KL_STEP_BEFORE;
+static bool waits(const kl_node *n) {
+  return n->kind == KL_NODE_MEET || n->kind == KL_NODE_BEFORE;
 }
 
 static kl_seq place(const placing *x, const kl_seq *s, state *now) {
@@ -105,7 +105,7 @@ static kl_seq place(const placing *x, const kl_seq *s, state *now) {
   for (uint32_t i = 0; i < s->n; i++) {
     state here = new_state(x);
     summarize(x, &s->nodes[i], &here);
-    if (s->nodes[i].kind == KL_NODE_MEET || waits(x, &s->nodes[i])) clear(x, now);
+    if (waits(&s->nodes[i])) clear(x, now);
     if (s->nodes[i].kind != KL_NODE_LAST && conflicts(x, now, &here)) {
       nodes[n++] = (kl_node){.kind = KL_NODE_SYNC};
       clear(x, now);

@@ -111,7 +111,6 @@ static kl_vars vars_of(const kl_writer *w, const kl_step *s, const kl_aff *place
   if (s->kind == KL_STEP_TAKE) vars &= ~((kl_vars)1 << s->var);
   if (s->kind != KL_STEP_CARRIED) vars &= ~kl_bound(w->body, KL_BIND_STEP) | loops_around(w, w->open.n - 1);
   if (s->kind == KL_STEP_ANY) vars &= ~kl_bound(w->body, KL_BIND_LANE);
-  if (s->kind == KL_STEP_BEFORE) vars = kl_bound(w->body, KL_BIND_BLOCK);
   return vars;
 }
 
@@ -247,15 +246,6 @@ uint32_t kl_write_rotate(kl_writer *w, uint32_t value, uint32_t distance) {
 
 uint32_t kl_write_any(kl_writer *w, uint32_t value) {
   return write_lanes(w, KL_STEP_ANY, value, 0);
-}
-
-uint32_t kl_write_before(kl_writer *w, uint32_t value, uint32_t var, kl_op op, uint32_t first) {
-  return kl_write_step(w, &(kl_step){.kind = KL_STEP_BEFORE,
-                                     .dtype = w->steps.p[value].dtype,
-                                     .noperands = 2,
-                                     .operands = operands(w, 2, (uint32_t[]){value, first}),
-                                     .op = {.op = op},
-                                     .var = var});
 }
 
 uint32_t kl_write_exchange(kl_writer *w, const kl_exchange *x, uint32_t value) {
@@ -562,16 +552,36 @@ void kl_write_while(kl_writer *w, uint32_t test, uint32_t n, const uint32_t *fir
   innermost(w)->index = carried[test];
 }
 
-// What it carries stands where the loop does, from then on.
-void kl_write_while_end(kl_writer *w, const uint32_t *next) {
-  uint32_t test = innermost(w)->index;
-  const kl_nest *nest = close_loop(w, next);
-  add_node(w, (kl_node){KL_NODE_WHILE, test, nest});
-  for (uint32_t i = 0; i < nest->ncarried; i++) {
+// What is carried stands where the loop does, from then on.
+static void keep_carried(kl_writer *w, const kl_nest *nest, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
     kl_written *at = &w->written.p[nest->carried[i].value];
     at->scope = kl_write_scope(w);
     at->loops = loops_around(w, w->open.n - 1);
   }
+}
+
+void kl_write_while_end(kl_writer *w, const uint32_t *next) {
+  uint32_t test = innermost(w)->index;
+  const kl_nest *nest = close_loop(w, next);
+  add_node(w, (kl_node){KL_NODE_WHILE, test, nest});
+  keep_carried(w, nest, nest->ncarried);
+}
+
+void kl_write_before(kl_writer *w, uint32_t var, uint32_t n, const uint32_t *first, const uint32_t *own,
+                     uint32_t *lower, uint32_t *higher) {
+  kl_vars *none = KL_NEW_N(w->arena, kl_vars, n + 1);
+  open_nest(w, KL_NODE_BEFORE, var);
+  carry(w, n, first, none, lower);
+  carry(w, n, own, none, higher);
+}
+
+void kl_write_before_end(kl_writer *w, uint32_t n, const uint32_t *next) {
+  uint32_t var = innermost(w)->index, *both = KL_NEW_N(w->arena, uint32_t, 2 * n + 1);
+  for (uint32_t i = 0; i < 2 * n; i++) both[i] = next[i % n];
+  const kl_nest *nest = close_loop(w, both);
+  add_node(w, (kl_node){KL_NODE_BEFORE, var, nest});
+  keep_carried(w, nest, n);
 }
 
 void kl_write_meet(kl_writer *w) {

@@ -83,7 +83,7 @@ const char *kl_why_unsound(const kl_aff *e);
 // in every round of a loop stands before it. What is made inside of a branch is there only inside; what is made in a
 // loop, behind it as the last round left it; of a WHILE what it carries.
 typedef struct kl_open_nest {
-  kl_node_kind kind; // LOOP, WHILE, IF, LAST; STEP: the body
+  kl_node_kind kind; // LOOP, WHILE, IF, BEFORE, LAST; STEP: the body
   uint32_t index, scope;
   kl_arrival arrival; // LAST
   VEC(kl_node) nodes;
@@ -154,8 +154,6 @@ uint32_t kl_write_take(kl_writer *w, uint32_t value, uint32_t var, uint32_t at);
 uint32_t kl_write_shuffle(kl_writer *w, uint32_t value, uint32_t distance);
 uint32_t kl_write_rotate(kl_writer *w, uint32_t value, uint32_t distance);
 uint32_t kl_write_any(kl_writer *w, uint32_t value);
-// What the op joins of `first` and `value` of all blocks that come before along BLOCK variable `var`.
-uint32_t kl_write_before(kl_writer *w, uint32_t value, uint32_t var, kl_op op, uint32_t first);
 // Twice the same is none.
 uint32_t kl_write_exchange(kl_writer *w, const kl_exchange *x, uint32_t value);
 uint32_t kl_write_choose(kl_writer *w, uint32_t guard, uint32_t yes, uint32_t no); // guard KL_NONE: yes
@@ -190,6 +188,12 @@ void kl_write_loop_end(kl_writer *w, const uint32_t *next);
 void kl_write_while(kl_writer *w, uint32_t test, uint32_t n, const uint32_t *first, const kl_vars *regs,
                     uint32_t *carried);
 void kl_write_while_end(kl_writer *w, const uint32_t *next);
+// A BEFORE along BLOCK variable `var`, of n values: first[i], and own[i] as all blocks before have it, are joined by
+// what is written before the end, of lower[i] and higher[i], to next[i]. Behind it lower[i] is what comes before the
+// block.
+void kl_write_before(kl_writer *w, uint32_t var, uint32_t n, const uint32_t *first, const uint32_t *own,
+                     uint32_t *lower, uint32_t *higher);
+void kl_write_before_end(kl_writer *w, uint32_t n, const uint32_t *next);
 // What the last of the blocks that differ in a->of does.
 void kl_write_last(kl_writer *w, const kl_arrival *a);
 void kl_write_last_end(kl_writer *w);

@@ -50,8 +50,7 @@ static uint64_t compute(machine *m, const kl_step *s, uint32_t thread, const int
   case KL_STEP_TAKE:
   case KL_STEP_EXCHANGE:
   case KL_STEP_ROTATE:
-  case KL_STEP_SHUFFLE:
-  case KL_STEP_BEFORE: return x[0];
+  case KL_STEP_SHUFFLE: return x[0];
   case KL_STEP_ANY: return any_lane(m, *s->operands, thread, at);
   case KL_STEP_INDEX: {
     const kl_symbol *to = &m->body->symbols[s->var];
@@ -119,48 +118,8 @@ static void check_vars(machine *m, uint32_t step) {
   }
 }
 
-// What a node of blocks makes: 16 to the power of `level` of them.
-static uint64_t of_node(const kl_step *s, const uint64_t *line, int64_t node, uint32_t level) {
-  uint64_t x[2];
-  if (level == 0) return line[node];
-  x[0] = of_node(s, line, 16 * node, level - 1);
-  for (int64_t i = 1; i < 16; i++) {
-    x[1] = of_node(s, line, 16 * node + i, level - 1);
-    x[0] = of_op(&s->op, s->dtype, s->dtype, 2, x);
-  }
-  return x[0];
-}
-
-// Blocks run one after the other, and what each has made is kept. The first thread's is the block's.
-static void run_before(machine *m, uint32_t step) {
-  const kl_step *s = &m->body->steps[step];
-  kl_vars others = bound_to(m->body, KL_BIND_BLOCK) & ~((kl_vars)1 << s->var);
-  int64_t *at = m->vars[0], extent = m->body->vars[s->var].extent, place = at[s->var];
-  uint64_t x[2] = {operand_at(m, s->operands[1], 0, at)};
-  if (!m->before) m->before = KL_NEW_N(m->arena, uint64_t, points_of(m->body, others) * extent);
-  uint64_t *line = m->before + of_point(m->body, others, at) * extent;
-  for (uint32_t t = 0; t < m->nthreads; t++) REQUIRE(m, m->active[t], "step %u: thread %u does not wait", step, t);
-  line[place] = operand_at(m, s->operands[0], 0, at);
-  for (uint32_t level = 9; level-- > 0;) {
-    int64_t own = place >> 4 * level, first = own / 16 * 16;
-    uint64_t sum[2] = {0};
-    for (int64_t node = first; node < own; node++) {
-      sum[node > first] = of_node(s, line, node, level);
-      if (node > first) sum[0] = of_op(&s->op, s->dtype, s->dtype, 2, sum);
-    }
-    x[1] = sum[0];
-    if (own > first) x[0] = of_op(&s->op, s->dtype, s->dtype, 2, x);
-  }
-  for (uint32_t t = 0; t < m->nthreads; t++) *values_of(m, step, t) = *x;
-  m->syncs++;
-}
-
 static void run_step(machine *m, uint32_t step) {
   const kl_step *s = &m->body->steps[step];
-  if (s->kind == KL_STEP_BEFORE) {
-    run_before(m, step);
-    return;
-  }
   if (s->kind == KL_STEP_LOAD) run_load(m, step);
   if (s->kind == KL_STEP_SHUFFLE || s->kind == KL_STEP_ROTATE || s->kind == KL_STEP_EXCHANGE || s->kind == KL_STEP_ANY)
     check_warps(m, step);
@@ -290,6 +249,61 @@ static void run_update(machine *m, const kl_node *n, kl_vars open) {
   m->active = before;
 }
 
+// What the joining makes of two tuples, by the first thread: `of` becomes it.
+static void join_two(machine *m, const kl_nest *n, uint64_t *of, const uint64_t *with, kl_vars open) {
+  uint32_t half = n->ncarried / 2;
+  for (uint32_t i = 0; i < half; i++) {
+    *values_of(m, n->carried[i].value, 0) = of[i];
+    *values_of(m, n->carried[half + i].value, 0) = with[i];
+  }
+  run_seq(m, &n->inside, open);
+  for (uint32_t i = 0; i < half; i++) of[i] = operand_at(m, n->carried[i].next, 0, m->vars[0]);
+}
+
+// What a node of blocks makes: 16 to the power of `level` of them.
+static void of_node(machine *m, const kl_nest *n, const uint64_t *line, int64_t node, uint32_t level, uint64_t *sum) {
+  uint32_t half = n->ncarried / 2;
+  uint64_t *more = KL_NEW_N(m->arena, uint64_t, half + 1);
+  memcpy(sum, line + node * half, half * sizeof *sum);
+  if (level == 0) return;
+  of_node(m, n, line, 16 * node, level - 1, sum);
+  for (int64_t i = 1; i < 16; i++) {
+    of_node(m, n, line, 16 * node + i, level - 1, more);
+    join_two(m, n, sum, more, 0);
+  }
+}
+
+// Blocks run one after the other, and what each has made is kept. The first thread's is the block's.
+static void run_before(machine *m, const kl_node *node) {
+  const kl_nest *n = node->nest;
+  uint32_t half = n->ncarried / 2;
+  kl_vars others = bound_to(m->body, KL_BIND_BLOCK) & ~((kl_vars)1 << node->index);
+  int64_t *at = m->vars[0], extent = m->body->vars[node->index].extent, place = at[node->index];
+  uint64_t *x = KL_NEW_N(m->arena, uint64_t, 3 * half), *sum = x + half, *more = sum + half;
+  if (!m->before) m->before = KL_NEW_N(m->arena, uint64_t, points_of(m->body, others) * extent * half);
+  uint64_t *line = m->before + of_point(m->body, others, at) * extent * half;
+  bool *before = m->active;
+  for (uint32_t t = 0; t < m->nthreads; t++) REQUIRE(m, m->active[t], "thread %u does not wait", t);
+  m->active = KL_NEW_N(m->arena, bool, m->nthreads + 1);
+  m->active[0] = true;
+  for (uint32_t i = 0; i < half; i++) {
+    x[i] = operand_at(m, n->carried[i].first, 0, at);
+    line[place * half + i] = operand_at(m, n->carried[half + i].first, 0, at);
+  }
+  for (uint32_t level = 9; level-- > 0;) {
+    int64_t own = place >> 4 * level, first = own / 16 * 16;
+    for (int64_t i = first; i < own; i++) {
+      of_node(m, n, line, i, level, i > first ? more : sum);
+      if (i > first) join_two(m, n, sum, more, 0);
+    }
+    if (own > first) join_two(m, n, x, sum, 0);
+  }
+  m->active = before;
+  for (uint32_t t = 0; t < m->nthreads; t++)
+    for (uint32_t i = 0; i < half; i++) *values_of(m, n->carried[i].value, t) = x[i];
+  m->syncs++;
+}
+
 // Blocks run one after the other: the last to come has all others before it.
 static void run_last(machine *m, const kl_node *n) {
   const kl_arrival *a = &n->nest->arrival;
@@ -329,6 +343,7 @@ static void run_seq(machine *m, const kl_seq *s, kl_vars open) {
     case KL_NODE_WHILE: run_while(m, n, open); break;
     case KL_NODE_IF: run_if(m, n, open); break;
     case KL_NODE_UPDATE: run_update(m, n, open); break;
+    case KL_NODE_BEFORE: run_before(m, n); break;
     case KL_NODE_LAST: run_last(m, n); break;
     case KL_NODE_MEET: run_meet(m); break;
     case KL_NODE_SYNC: run_sync(m); break;

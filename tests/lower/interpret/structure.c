@@ -228,10 +228,6 @@ static void check_step(machine *m, const scope *s, uint32_t n) {
     REQUIRE(m, kl_is_int(b->steps[*x->operands].dtype) || b->steps[*x->operands].dtype == KILN_PRED,
             "step %u: no integer", n);
     break;
-  case KL_STEP_BEFORE:
-    REQUIRE(m, x->noperands == 2 && !m->host && m->launch->tickets && !s->open && !s->gone, "step %u: no waiting", n);
-    REQUIRE(m, x->var < b->nvars && b->vars[x->var].binding == KL_BIND_BLOCK, "step %u: no block before", n);
-    break;
   case KL_STEP_CARRIED: broken(m, "step %u is carried, and stands in the tree", n);
   default: break;
   }
@@ -347,6 +343,28 @@ static void check_update(machine *m, scope *s, const kl_node *n) {
   s->had = before;
 }
 
+// What lies to the left is had behind; all that is carried, inside.
+static void check_before(machine *m, scope *s, const kl_node *n) {
+  const kl_body *b = m->body;
+  bool *before = s->had;
+  uint32_t half = n->nest->ncarried / 2;
+  REQUIRE(m, !m->host && m->launch->tickets && !s->open && !s->gone && half, "no waiting");
+  REQUIRE(m, n->index < b->nvars && b->vars[n->index].binding == KL_BIND_BLOCK, "no block before");
+  check_values_only(m, &n->nest->inside);
+  for (uint32_t i = 0; i < 2 * half; i++) {
+    const kl_carried *c = &n->nest->carried[i];
+    check_carried(m, s, c, c->first);
+    REQUIRE(m, !b->steps[c->value].regs && c->next == n->nest->carried[i % half].next, "step %u is joined", c->value);
+    s->times[c->value]++;
+  }
+  s->had = kl_arena_dup(m->arena, before, (b->nsteps + 1) * sizeof *before);
+  for (uint32_t i = 0; i < 2 * half; i++) s->had[n->nest->carried[i].value] = true;
+  check_seq(m, s, &n->nest->inside);
+  for (uint32_t i = 0; i < 2 * half; i++) check_carried(m, s, &n->nest->carried[i], n->nest->carried[i].next);
+  s->had = before;
+  for (uint32_t i = 0; i < half; i++) s->had[n->nest->carried[i].value] = true;
+}
+
 // Inside, variables that the blocks differ in have no values, nor has what depends on them.
 static void check_last(machine *m, scope *s, const kl_node *n) {
   const kl_body *b = m->body;
@@ -383,6 +401,7 @@ static void check_seq(machine *m, scope *s, const kl_seq *seq) {
     case KL_NODE_WHILE: check_while(m, s, n); break;
     case KL_NODE_IF: check_if(m, s, n); break;
     case KL_NODE_UPDATE: check_update(m, s, n); break;
+    case KL_NODE_BEFORE: check_before(m, s, n); break;
     case KL_NODE_LAST: check_last(m, s, n); break;
     case KL_NODE_MEET:
       REQUIRE(m, b->blocks && m->launch->cluster > 1 && m->launch->nparts == 1, "blocks of no cluster meet");

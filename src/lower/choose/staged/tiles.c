@@ -19,13 +19,9 @@ typedef struct tiles {
   kl_exchange turn;
   kl_stage_box lows, highs; // over the digits of levels 1 and 2
   uint32_t slot[2];         // what blocks of levels 0 and 1 make
-  const kl_aff *tile;       // of a block that has one; NULL: it has all of a line
-  bool alone;               // nothing is wanted but what the tile makes
-  uint32_t made, before;    // the same: arrays of what tiles make, and of what comes before them
-  bool joins;               // the line is what tiles make, and what comes before each is left
-  bool waits;               // what comes before a tile other blocks tell its own
-  uint32_t along;           // the variable of `tile`
   int64_t ntiles;
+  const kl_aff *tile; // of a block that has one, and is told by others what comes before; NULL: it has a line
+  uint32_t along;     // the variable of `tile`
 } tiles;
 
 bool kl_scan_is_for_blocks(const kl_scan *x) {
@@ -77,12 +73,6 @@ static uint32_t together(tiles *x, const uint32_t *values) {
   return kl_write_step(&x->l.b.w, &s);
 }
 
-// Where the arrays have a tile of the line.
-static const kl_aff *tile_place(const tiles *x, const kl_aff *tile) {
-  kl_affs *p = x->l.b.s->p;
-  return kl_aff_addmul(p, tile, kl_aff_addmul(p, x->l.inner, x->l.outer, x->l.x->inner), x->ntiles);
-}
-
 // A thread's elements lie together, as many bytes as make several sectors, of which each access of 16 bytes would have
 // half. So of two chunks of 16 bytes two lanes load and store one of the one's and one of the other's, side by side.
 static void set_turns(tiles *x) {
@@ -112,11 +102,6 @@ static uint32_t turned(tiles *x, uint32_t value) {
 static kiln_status fetch(tiles *x, const kl_aff **i, uint32_t *there, uint32_t *value) {
   const kl_aff *at = *i;
   uint32_t guard = *there;
-  if (x->joins) {
-    at = tile_place(x, at);
-    *value = kl_stage_load(&x->l.b, x->made, &at, guard, *x->l.x->by.type);
-    return KILN_OK;
-  }
   *i = in_memory(x, at, there);
   KL_TRY(kl_scan_fetch(&x->l, *i, *there, value));
   kl_vars vars = x->l.b.w.steps.p[*value].vars;
@@ -127,6 +112,16 @@ static kiln_status fetch(tiles *x, const kl_aff **i, uint32_t *there, uint32_t *
     return kl_scan_fetch(&x->l, at, guard, value);
   }
   *value = turned(x, *value);
+  return KILN_OK;
+}
+
+static kiln_status wait_for_others(tiles *x, uint32_t own, uint32_t *base) {
+  kl_writer *w = &x->l.b.w;
+  uint32_t lower, higher, next;
+  kl_write_before(w, x->along, 1, base, &own, &lower, &higher);
+  KL_TRY(kl_scan_join(&x->l, lower, higher, &next));
+  kl_write_before_end(w, 1, &next);
+  *base = lower;
   return KILN_OK;
 }
 
@@ -148,30 +143,11 @@ static kiln_status write_tile(void *arg, const kl_aff *number, uint32_t base, ui
   KL_TRY(join_parts(x, &x->lows, x->slot[0], place_of(x, x->high, x->lows.at[0]), x->low, &before[0], &all));
   KL_TRY(put(x, x->slot[1], place_of(x, x->high, NULL), all, first));
   KL_TRY(join_parts(x, &x->highs, x->slot[1], place_of(x, x->highs.at[0], NULL), x->high, &before[1], chain));
-  if (x->alone) return KILN_OK;
-  if (x->waits) base = kl_write_before(&b->w, *chain, x->along, x->l.x->by.op.op, base);
+  if (x->tile) KL_TRY(wait_for_others(x, *chain, &base));
   KL_TRY(kl_scan_before(&x->l, kl_scan_is(&x->l, x->high, 0), base, before[1], &base));
   KL_TRY(kl_scan_before(&x->l, first, base, before[0], &base));
   for (uint32_t k = 0; k < KL_SCAN_BASE; k++) KL_TRY(kl_scan_join(&x->l, base, made[k], &made[k]));
-  if (x->joins) {
-    memmove(made + 1, made, (KL_SCAN_BASE - 1) * sizeof *made);
-    made[0] = base;
-    return put(x, x->before, tile_place(x, i), together(x, made), there);
-  }
   return kl_scan_store(&x->l, i, there, turned(x, together(x, made)));
-}
-
-// The block's own tile: what it makes is for one thread to leave.
-static kiln_status write_one(tiles *x) {
-  kl_stage_body *b = &x->l.b;
-  const kl_aff *at = tile_place(x, x->tile);
-  kl_dtype t = *x->l.x->by.type;
-  uint32_t made, base = x->alone ? KL_NONE : kl_stage_load(b, x->before, &at, b->keep, t);
-  bool never;
-  KL_TRY(write_tile(x, x->tile, base, &made));
-  if (!x->alone) return KILN_OK;
-  uint32_t one = kl_guard_and(&b->w.guards, b->keep, x->high, 0, 0, &never);
-  return put(x, x->made, at, made, kl_guard_and(&b->w.guards, one, x->low, 0, 0, &never));
 }
 
 static kiln_status write_lines(void *arg) {
@@ -182,14 +158,13 @@ static kiln_status write_lines(void *arg) {
   x->slot[0] = kl_add_shared(s->c->cx, s->c->plan, &s->c->slots, t, x->rows * highs_of(x) * PADDED);
   x->slot[1] = kl_add_shared(s->c->cx, s->c->plan, &s->c->slots, t, x->rows * highs_of(x));
   kl_scan_guard_lines(&x->l);
-  if (x->tile && !x->waits) return write_one(x);
   KL_TRY(kl_scan_init(&x->l, &base));
   if (x->tile) return write_tile(x, x->tile, base, &made);
   return kl_scan_nest_write(&x->nest, base);
 }
 
 // A line has as many warps as make a tile of it, as far as a block has them, and a block as many lines as it has warps.
-static void make_vars(tiles *x, const kl_scan *of) {
+static void make_vars(tiles *x, const kl_scan *of, bool spread) {
   kl_affs *p = of->s->p;
   bool beside = of->inner >= of->outer;
   uint32_t var;
@@ -201,9 +176,7 @@ static void make_vars(tiles *x, const kl_scan *of) {
   kl_var_list *vars = &x->l.b.vars;
   int64_t blocks = (x->l.numbers - 1) / x->rows + 1;
   const kl_aff *block = kl_new_var(p, vars, KL_BIND_BLOCK, blocks, "line", &var);
-  x->tile = NULL;
-  if (x->waits || (x->made != KL_NONE && !x->joins))
-    x->tile = kl_new_var(p, vars, KL_BIND_BLOCK, x->ntiles, "tile", &x->along);
+  if (spread) x->tile = kl_new_var(p, vars, KL_BIND_BLOCK, x->ntiles, "tile", &x->along);
   const kl_aff *other =
       kl_new_var(p, vars, KL_BIND_BLOCK, beside ? of->outer : of->inner, beside ? "outer" : "inner", &var);
   x->row = kl_new_var(p, vars, KL_BIND_WARP, x->rows, "row", &var);
@@ -215,15 +188,14 @@ static void make_vars(tiles *x, const kl_scan *of) {
   x->l.number = kl_aff_addmul(p, x->row, block, x->rows);
   x->l.outer = beside ? other : x->l.number;
   x->l.inner = beside ? x->l.number : other;
-  if (!x->joins) set_turns(x);
+  set_turns(x);
   int64_t sizes[2] = {HALF, highs_of(x)};
   kl_stage_box_vars(&x->l.b, &x->lows, 1, &sizes[0]);
   kl_stage_box_vars(&x->l.b, &x->highs, 1, &sizes[1]);
 }
 
-static kiln_status write_blocks(tiles *x, const kl_scan *of, bool alone) {
-  make_vars(x, of);
-  x->alone = alone;
+static kiln_status write_blocks(tiles *x, const kl_scan *of, bool spread) {
+  make_vars(x, of, spread);
   x->nest = (kl_scan_nest){.block = write_tile, .arg = x};
   if (!x->tile) kl_scan_nest_vars(&x->nest, &x->l, LEVEL);
   return kl_stage_write(&x->l.b, of->outer * of->inner * of->length, write_lines, x);
@@ -231,52 +203,35 @@ static kiln_status write_blocks(tiles *x, const kl_scan *of, bool alone) {
 
 // --- what comes before tiles ----------------------------------------------------------------------------------------
 
-// Tiles are blocks of the highest level that a tile has, as elements are of the lowest: what comes before one is joined
-// in the same order.
-static kiln_status join_tiles(const tiles *of_line, const kl_scan *of) {
-  kl_scan line = *of;
-  tiles x = *of_line;
-  line.length = x.ntiles;
-  x.joins = true;
-  return write_blocks(&x, &line, false);
-}
-
-static uint32_t array_of_tiles(const kl_scan *of, int64_t ntiles) {
-  kl_choosing *c = of->s->c;
-  return kl_add_scratch(c->cx, c->plan, &c->slots, kl_in_bytes(*of->by.type), of->outer * of->inner * ntiles);
-}
-
-// Are they few enough for 32 bits to number them?
-static bool values_fit(const tiles *x, const kl_scan *of) {
-  return x->ntiles <= UINT32_MAX / (of->outer * of->inner * kl_levels_before(x->ntiles));
-}
-
-// One launch: each tile in its place, as soon as what comes before it is known. Tiles are blocks of level 2, and nodes
-// before them those of the levels above.
+// Tiles are blocks of level 2, and nodes before them those of the levels above.
 _Static_assert((int)KL_BEFORE_BASE == (int)KL_SCAN_BASE, "blocks join what comes before as scans do");
-static kiln_status scan_by_tickets(tiles *x, const kl_scan *of) {
+
+static int64_t parts_of(const kl_combiner *by) {
+  return 1 + kl_is_complex(*by->type);
+}
+
+// Are they few enough for 32 bits to number what they leave?
+static bool values_fit(const tiles *x, const kl_scan *of) {
+  return x->ntiles <= UINT32_MAX / (of->outer * of->inner * kl_levels_before(x->ntiles) * parts_of(&of->by));
+}
+
+static void add_tickets(const tiles *x, const kl_scan *of) {
   kl_choosing *c = of->s->c;
   kl_tickets t;
-  int64_t blocks = of->outer * of->inner * x->ntiles, values = blocks * kl_levels_before(x->ntiles);
-  bool wide = kl_info(*of->by.type)->bits > 32;
-  x->waits = true;
-  KL_TRY(write_blocks(x, of, false));
+  kl_dtype type = *of->by.type;
+  int64_t blocks = of->outer * of->inner * x->ntiles, parts = parts_of(&of->by);
+  bool wide = kl_info(type)->bits > (kl_is_complex(type) ? 64 : 32);
   t.counters = kl_add_counters(c->cx, c->plan, &c->slots, blocks + 2);
-  t.values = kl_add_scratch(c->cx, c->plan, &c->slots, wide ? KILN_U64 : KILN_U32, values);
-  t.told = kl_add_shared(c->cx, c->plan, &c->slots, KILN_U64, 2);
+  t.values = kl_add_scratch(c->cx, c->plan, &c->slots, wide ? KILN_U64 : KILN_U32,
+                            parts * blocks * kl_levels_before(x->ntiles));
+  t.told = kl_add_shared(c->cx, c->plan, &c->slots, KILN_U64, 1 + parts);
   kl_last_launch(c->plan)->tickets = kl_arena_dup(c->plan->arena, &t, sizeof t);
-  return KILN_OK;
 }
 
 kiln_status kl_scan_by_blocks(const kl_scan *of) {
-  tiles x = {.made = KL_NONE, .ntiles = (of->length - 1) / TILE + 1};
-  bool spread = x.ntiles >= MANY_TILES && of->outer * of->inner < FEW_LINES;
-  if (spread && of->by.simple && !kl_is_complex(*of->by.type) && values_fit(&x, of)) return scan_by_tickets(&x, of);
-  if (spread) {
-    x.made = array_of_tiles(of, x.ntiles);
-    x.before = array_of_tiles(of, x.ntiles);
-    KL_TRY(write_blocks(&x, of, true));
-    KL_TRY(join_tiles(&x, of));
-  }
-  return write_blocks(&x, of, false);
+  tiles x = {.ntiles = (of->length - 1) / TILE + 1};
+  bool spread = x.ntiles >= MANY_TILES && of->outer * of->inner < FEW_LINES && values_fit(&x, of);
+  KL_TRY(write_blocks(&x, of, spread));
+  if (spread) add_tickets(&x, of);
+  return KILN_OK;
 }

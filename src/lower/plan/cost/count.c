@@ -373,23 +373,11 @@ static void count_indices(counting *c, const kl_step *s, int64_t warps) {
   if (s->expr) add_indices(c, s->expr, kl_index_instructions(&c->at, s->expr), warps);
 }
 
-// Blocks take a number and meet, wait and meet: the first warp of each looks at nodes of each level.
-static void count_before(counting *c, const kl_step *s, int64_t warps) {
-  enum { OF_LOOKING = 30, OF_ONE = 3 };
-  int64_t blocks = c->body->blocks, words = (kl_info(s->dtype)->bits + 31) / 32;
-  int64_t levels = kl_levels_before(c->body->vars[s->var].extent), looked = levels * (KL_BEFORE_BASE - 1);
-  c->sum.exact = false;
-  c->sum.syncs += 2 * warps;
-  c->sum.shuffles += blocks * looked * words;
-  c->sum.instructions += blocks * (levels * OF_LOOKING + looked * OF_ONE);
-}
-
 static void count_step(counting *c, const kl_step *s, const inside *around, int64_t warps) {
   count_indices(c, s, warps);
   if (s->kind == KL_STEP_LOAD) count_load(c, (uint32_t)(s - c->body->steps), around);
   if (s->kind == KL_STEP_SHUFFLE || s->kind == KL_STEP_ROTATE) c->sum.shuffles += words_of(c, s) * warps;
   if (s->kind == KL_STEP_EXCHANGE) c->sum.shuffles += kl_exchanged_words(c->body, s) * warps;
-  if (s->kind == KL_STEP_BEFORE) count_before(c, s, warps);
   double open = s->kind == KL_STEP_CHOOSE ? 0 : 1;
   for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++) {
     double share = kl_guard_share(&c->at, s->guards[i]);
@@ -423,6 +411,30 @@ static void count_last(counting *c, const kl_node *n, int64_t warps) {
     if (kl_has_var(n->nest->arrival.of, v)) c->warps.extent[v] = b->vars[v].extent;
 }
 
+static int64_t instructions_in(const counting *c, const kl_seq *s) {
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < s->n; i++) {
+    const kl_node *n = &s->nodes[i];
+    if (n->kind == KL_NODE_STEP) sum += (int64_t)kl_step_instructions(c->p, c->body, &c->body->steps[n->index]);
+    if (n->nest) sum += instructions_in(c, &n->nest->inside);
+  }
+  return sum;
+}
+
+// Blocks take a number and meet, wait and meet. The first warp of each looks at nodes of each level, of which there are
+// half of all but one before the own, and joins what they make, that with the own node's, and all with what it has.
+static void count_before(counting *c, const kl_node *n, int64_t warps) {
+  enum { OF_LOOKING = 30, OF_ONE = 3, OTHERS = 2 };
+  const kl_body *b = c->body;
+  int64_t parts = kl_before_parts(b, n->nest), words = parts * kl_info(kl_before_words(b, n->nest))->bits / 32;
+  int64_t levels = kl_levels_before(b->vars[n->index].extent), looked = levels * (KL_BEFORE_BASE - 1) / 2;
+  c->sum.exact = false;
+  c->sum.syncs += 2 * warps;
+  c->sum.shuffles += b->blocks * looked * words;
+  c->sum.instructions += b->blocks * (levels * OF_LOOKING + looked * OF_ONE * parts);
+  c->sum.instructions += b->blocks * (looked + OTHERS * levels) * instructions_in(c, &n->nest->inside);
+}
+
 static void count_seq(counting *c, const kl_seq *s, const inside *around) {
   const kl_body *b = c->body;
   int64_t warps = issues(c, around);
@@ -451,6 +463,7 @@ static void count_seq(counting *c, const kl_seq *s, const inside *around) {
       c->sum.instructions += OF_A_BRANCH * warps;
       count_seq(c, &n->nest->inside, &(inside){around, n->index});
       break;
+    case KL_NODE_BEFORE: count_before(c, n, warps); break;
     case KL_NODE_LAST: count_last(c, n, warps); break;
     case KL_NODE_MEET: c->sum.syncs += 2 * warps; break; // all arrive, and wait
     case KL_NODE_SYNC: c->sum.syncs += warps; break;

@@ -23,7 +23,6 @@ static kl_vars depends_on(const kl_check *k, const kl_step *s) {
   if (s->kind == KL_STEP_TAKE) r &= ~((kl_vars)1 << s->var);
   if (s->kind != KL_STEP_CARRIED) r &= ~kl_bound(b, KL_BIND_STEP) | k->loops;
   if (s->kind == KL_STEP_ANY) r &= ~kl_bound(b, KL_BIND_LANE);
-  if (s->kind == KL_STEP_BEFORE) r = kl_bound(b, KL_BIND_BLOCK);
   return r & (kl_vars)(((uint64_t)1 << b->nvars) - 1);
 }
 
@@ -45,8 +44,7 @@ static bool expr_stays(const kl_body *b, const kl_aff *e, uint32_t var, int64_t 
 // own.
 static bool step_stays(const kl_body *b, const kl_step *s, uint32_t var, int64_t u) {
   switch (s->kind) {
-  case KL_STEP_CARRIED:
-  case KL_STEP_BEFORE: return false;
+  case KL_STEP_CARRIED: return false;
   case KL_STEP_SHUFFLE:
   case KL_STEP_ROTATE: return b->vars[var].binding == KL_BIND_REG;
   case KL_STEP_EXCHANGE: return b->vars[var].binding == KL_BIND_REG && (var != s->var || s->distance % u == 0);

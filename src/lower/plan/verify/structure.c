@@ -179,7 +179,6 @@ static bool has_types(const kl_check *k, const kl_step *s) {
   case KL_STEP_SHUFFLE:
   case KL_STEP_ROTATE: return s->noperands == 1 && are_same(k, s, 0, s->dtype);
   case KL_STEP_ANY: return s->noperands == 1 && s->dtype == KILN_PRED && are_same(k, s, 0, s->dtype);
-  case KL_STEP_BEFORE: return s->noperands == 2 && are_same(k, s, 0, s->dtype);
   case KL_STEP_CARRIED: return s->noperands == 0;
   }
   return false;
@@ -192,7 +191,9 @@ static bool is_uniform(const kl_check *k, kl_vars vars) {
   const kl_body *b = k->body;
   if (kl_bound(b, KL_BIND_THREAD)) return false; // the last block may have idle ones
   for (const kl_place *p = k->place; p; p = p->up)
-    if (p->kind == KL_NODE_WHILE || (p->kind == KL_NODE_IF && kl_guard_vars(b, p->index) & vars)) return false;
+    if (p->kind == KL_NODE_WHILE || p->kind == KL_NODE_BEFORE ||
+        (p->kind == KL_NODE_IF && kl_guard_vars(b, p->index) & vars))
+      return false;
   return true;
 }
 
@@ -223,29 +224,6 @@ static kiln_status check_exchange(kl_check *k, const kl_step *s) {
       d & (d - 1) || b->vars[s->var].extent % (2 * (int64_t)d))
     return kl_refute(k, "exchanges a digit that there is not");
   if (!is_uniform(k, kl_bound(b, KL_BIND_LANE))) return kl_refute(k, "not all lanes take part");
-  return KILN_OK;
-}
-
-static bool joins(const kl_step *s) {
-  const kl_op_info *info = &kl_op_table[s->op.op];
-  return kl_op_is_elementwise(s->op.op) && info->arity == 2 && s->op.op != KL_OP_COMPARE && s->op.op != KL_OP_COMPLEX &&
-         kl_type_mask(s->dtype) & info->types && !kl_is_complex(s->dtype);
-}
-
-// Blocks that are lower in `var` have lower numbers, as numbers have their digits: nobody waits for who may not begin.
-static kiln_status check_before(kl_check *k, const kl_step *s) {
-  const kl_body *b = k->body;
-  const kl_tickets *t = k->launch->tickets;
-  if (!t) return kl_refute(k, "waits for blocks that have no tickets");
-  if (k->place->kind != KL_NODE_STEP) return kl_refute(k, "blocks wait in a loop or branch");
-  if (k->waited || k->gone_once || k->met) return kl_refute(k, "blocks wait twice, or behind others that do");
-  k->waited = true;
-  if (!kl_has_var(kl_bound(b, KL_BIND_BLOCK), s->var)) return kl_refute(k, "waits along what are no blocks");
-  if (!joins(s)) return kl_refute(k, "joins by what makes no such value of two");
-  if (k->p->slots[t->values].shape->count != kl_levels_before(b->vars[s->var].extent) * k->launch->grid)
-    return kl_refute(k, "s%u has not all levels of its values", t->values);
-  if (bits_of(k->p->slots[t->values].shape->dtype) != (bits_of(s->dtype) > 32 ? 64 : 32))
-    return kl_refute(k, "s%u does not hold its values", t->values);
   return KILN_OK;
 }
 
@@ -299,8 +277,6 @@ static kiln_status check_step(kl_check *k, uint32_t i) {
   if (s->kind == KL_STEP_SHUFFLE || s->kind == KL_STEP_ROTATE) KL_TRY(check_shuffle(k, s));
   if (s->kind == KL_STEP_EXCHANGE) KL_TRY(check_exchange(k, s));
   if (s->kind == KL_STEP_ANY) KL_TRY(check_any(k));
-  if (s->kind == KL_STEP_BEFORE) KL_TRY(check_before(k, s));
-  if (s->kind == KL_STEP_BEFORE) note(k, KL_SYNCS, 0, NULL, KL_NONE);
   if (s->kind == KL_STEP_LOAD) note(k, KL_READS, i, &s->access, s->access.guard);
   make(k, i);
   return KILN_OK;
@@ -484,11 +460,85 @@ static kiln_status check_last(kl_check *k, const kl_node *n) {
   return KILN_OK;
 }
 
+// Is all that is made here the same, whoever makes it of the same values?
+static bool is_anybodys(const kl_check *k, const kl_seq *s) {
+  const kl_body *b = k->body;
+  for (uint32_t i = 0; i < s->n; i++) {
+    const kl_node *n = &s->nodes[i];
+    if (n->nest && !is_anybodys(k, &n->nest->inside)) return false;
+    if (n->kind != KL_NODE_STEP || n->index >= b->nsteps) continue;
+    const kl_step *x = &b->steps[n->index];
+    kl_vars own = x->expr ? kl_vars_of(b, x->expr) : 0;
+    if (x->kind == KL_STEP_LOAD) own |= kl_vars_of(b, x->access.element);
+    if (x->kind == KL_STEP_LOAD && x->access.guard < b->nguards) own |= kl_guard_vars(b, x->access.guard);
+    for (uint32_t g = 0; x->kind == KL_STEP_CHOOSE && g + 1 < x->noperands; g++)
+      if (x->guards[g] < b->nguards) own |= kl_guard_vars(b, x->guards[g]);
+    if (own & ~kl_bound(b, KL_BIND_BLOCK)) return false;
+  }
+  return true;
+}
+
+static kiln_status check_joined(kl_check *k, const kl_nest *nest) {
+  const kl_step *steps = k->body->steps;
+  for (uint32_t i = 0; i < nest->ncarried; i++) {
+    uint32_t value = nest->carried[i].value, other = i < nest->ncarried / 2 ? i : i - nest->ncarried / 2;
+    kl_look_at(k, KL_OF_STEP, value);
+    if (steps[value].regs) return kl_refute(k, "has copies, of what a block makes once");
+    if (nest->carried[i].next != nest->carried[other].next ||
+        steps[value].dtype != steps[nest->carried[other].value].dtype)
+      return kl_refute(k, "is joined to another value than the left one");
+  }
+  return KILN_OK;
+}
+
+// Blocks that are lower in a variable have lower numbers, as numbers have their digits: nobody waits for who may not
+// begin.
+static kiln_status check_waiting(kl_check *k, const kl_node *n) {
+  const kl_body *b = k->body;
+  const kl_tickets *t = k->launch->tickets;
+  kl_look_at(k, KL_OF_BODY, 0);
+  if (!t) return kl_refute(k, "waits for blocks that have no tickets");
+  if (k->place->up->kind != KL_NODE_STEP) return kl_refute(k, "blocks wait in a loop or branch");
+  if (k->waited || k->gone_once || k->met) return kl_refute(k, "blocks wait twice, or behind others that do");
+  k->waited = true;
+  if (!kl_has_var(kl_bound(b, KL_BIND_BLOCK), n->index)) return kl_refute(k, "waits along what are no blocks");
+  if (n->nest->ncarried == 0 || n->nest->ncarried % 2) return kl_refute(k, "joins what are no two of a value");
+  if (!makes_values_only(&n->nest->inside) || !is_anybodys(k, &n->nest->inside))
+    return kl_refute(k, "joins by what is not the same in every thread");
+  return KILN_OK;
+}
+
+static kiln_status check_before(kl_check *k, const kl_node *n) {
+  const kl_body *b = k->body;
+  const kl_tickets *t = k->launch->tickets;
+  const kl_nest *nest = n->nest;
+  size_t made = k->made.n;
+  KL_TRY(check_waiting(k, n));
+  KL_TRY(check_firsts(k, nest));
+  KL_TRY(check_joined(k, nest));
+  kl_look_at(k, KL_OF_BODY, 0);
+  uint32_t parts = kl_before_parts(b, nest);
+  if (k->p->slots[t->values].shape->count !=
+      (int64_t)parts * kl_levels_before(b->vars[n->index].extent) * k->launch->grid)
+    return kl_refute(k, "s%u has not all levels of its values", t->values);
+  if (k->p->slots[t->values].shape->dtype != kl_before_words(b, nest))
+    return kl_refute(k, "s%u does not hold its values", t->values);
+  if (k->p->slots[t->told].shape->count != 1 + (int64_t)parts)
+    return kl_refute(k, "s%u has not room for its values", t->told);
+  KL_TRY(check_seq(k, &nest->inside));
+  for (uint32_t i = 0; i < nest->ncarried; i++) KL_TRY(check_carried(k, nest->carried[i].value, nest->carried[i].next));
+  forget(k, made);
+  for (uint32_t i = 0; i < nest->ncarried; i++) k->there[nest->carried[i].value] = false;
+  for (uint32_t i = 0; i < nest->ncarried / 2; i++) make(k, nest->carried[i].value);
+  return KILN_OK;
+}
+
 static kiln_status check_inside(kl_check *k, const kl_node *n) {
   switch (n->kind) {
   case KL_NODE_LOOP: return check_loop(k, n);
   case KL_NODE_WHILE: return check_while(k, n);
   case KL_NODE_IF: return check_if(k, n);
+  case KL_NODE_BEFORE: return check_before(k, n);
   case KL_NODE_LAST: return check_last(k, n);
   default: return check_update(k, n);
   }
@@ -499,7 +549,7 @@ static kiln_status check_nest(kl_check *k, const kl_node *n) {
   const kl_place *up = k->place;
   kl_place here = {up, n->kind, n->index, n->kind == KL_NODE_LAST ? n->nest->arrival.of : 0};
   k->place = kl_arena_dup(k->arena, &here, sizeof here);
-  if (n->kind == KL_NODE_LAST) note(k, KL_SYNCS, 0, NULL, KL_NONE);
+  if (n->kind == KL_NODE_LAST || n->kind == KL_NODE_BEFORE) note(k, KL_SYNCS, 0, NULL, KL_NONE);
   note(k, KL_ENTERS, 0, NULL, KL_NONE);
   KL_TRY(check_inside(k, n));
   note(k, KL_LEAVES, 0, NULL, KL_NONE);
