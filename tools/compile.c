@@ -32,12 +32,13 @@ typedef struct kind {
   unsigned keep;       // what of KILN_KEEP_* it takes
   bool ptx;            // needs a target that has PTX
   bool many;           // can be of several targets, and of kernels for two alignments
+  bool beside;         // kernels for less alignment are a file of their own
   bool binary;
 } kind;
 
 static const kind kinds[] = {
     {"ptx", "ptx", "//", 0, true},
-    {"cubin", "cubin", NULL, 0, true, .binary = true},
+    {"cubin", "cubin", NULL, 0, true, .beside = true, .binary = true},
     {"header", "h", "//", 0, true, .many = true},
     {"artifact", "kiln", NULL, 0, false, .many = true, .binary = true},
     {"json", "json", NULL, 0, false, .many = true},
@@ -137,8 +138,8 @@ static int read_words(job *j) {
   if (after && v[O_ISOLATE]) return refuse("--print-after '%s': expected no --isolate beside it", after);
   if (v[O_EACH] && v[O_ROOM]) return refuse("--room '%s': expected no --each beside it", v[O_ROOM]);
   if (v[O_EACH] && v[O_FUSION]) return refuse("--fusion '%s': expected no name beside --each", v[O_FUSION]);
-  if (v[O_LEAST] && !j->kind->many)
-    return refuse("--least-align '%s': expected --emit header, artifact or json beside it", v[O_LEAST]);
+  if (v[O_LEAST] && !j->kind->many && !j->kind->beside)
+    return refuse("--least-align '%s': expected --emit header, artifact, json or cubin beside it", v[O_LEAST]);
   j->prefix = v[O_PREFIX];
   if (j->prefix && !is_identifier(j->prefix))
     return refuse("--prefix '%s': expected a name in C: letters, digits and '_'", j->prefix);
@@ -149,6 +150,8 @@ static int read_words(job *j) {
   if (v[O_CODE] && strcmp(j->kind->name, "header") != 0)
     return refuse("--code '%s': expected --emit header beside it", v[O_CODE]);
   j->out = v[O_OUT] && strcmp(v[O_OUT], "-") != 0 ? v[O_OUT] : NULL;
+  if (v[O_LEAST] && !j->out && j->kind->beside)
+    return refuse("--least-align '%s': expected -o and a file, beside which there is one more", v[O_LEAST]);
   if (v[O_EACH] && !j->out && j->kind->binary)
     return refuse("--each: expected -o and a folder for files of --emit %s", j->kind->name);
   j->p.keep = j->kind->keep;
@@ -211,7 +214,7 @@ static int put_artifacts(const job *j, FILE *to, const kiln_bundle *b) {
 }
 
 // Whole or not at all.
-static int write_artifacts(const job *j, const char *path, const kiln_bundle *b) {
+static int write_file(const job *j, const char *path, const kiln_bundle *b) {
   char *text = NULL;
   size_t size = 0;
   FILE *f = open_memstream(&text, &size);
@@ -221,6 +224,33 @@ static int write_artifacts(const job *j, const char *path, const kiln_bundle *b)
   if (!status) status = write_output(path, text, size);
   free(text);
   return status;
+}
+
+// "x.less.cubin" for "x.cubin", "x.less" for "x"; NULL: no memory.
+static char *path_of_less(const char *path) {
+  const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+  size_t n = strlen(path), stem = dot && dot != path && dot[-1] != '/' ? (size_t)(dot - path) : n;
+  char *out = malloc(n + sizeof ".less");
+  if (out) sprintf(out, "%.*s.less%s", (int)stem, path, path + stem);
+  return out;
+}
+
+// Kernels for less alignment that go into a file of their own.
+static int write_less(const job *j, const char *path, const kiln_artifact *less) {
+  kiln_bundle *b = NULL;
+  char *other = path_of_less(path);
+  if (!other) return no_memory();
+  int status = report(j->cx, kiln_bundle_create(j->cx, &less, 1, &b));
+  if (!status) status = write_file(j, other, b);
+  kiln_bundle_destroy(&b);
+  free(other);
+  return status;
+}
+
+static int write_artifacts(const job *j, const char *path, const kiln_bundle *b) {
+  const kiln_artifact *less = j->kind->beside ? kiln_artifact_less(kiln_bundle_get(b, 0)) : NULL;
+  int status = write_file(j, path, b);
+  return status || !less ? status : write_less(j, path, less);
 }
 
 // For all targets that are asked for, or for the default one.

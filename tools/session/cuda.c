@@ -130,7 +130,7 @@ static kiln_status time_launches(session *s, kiln_device *dev, kiln_cuda_kernel 
 }
 
 kiln_status session_prepare(session *s, kiln_cuda_kernel *k) {
-  if (s->cubin) return kiln_cuda_kernel_prepare_cubin(s->cx, k, s->cubin, s->cubin_size);
+  if (s->ncubins) return kiln_cuda_kernel_prepare_cubins(s->cx, k, s->cubins, s->ncubins);
   return s->cache ? kiln_cache_prepare(s->cx, s->cache, k) : kiln_cuda_kernel_prepare(s->cx, k);
 }
 

@@ -57,12 +57,19 @@ static int open_cache(session *s) {
   return report(s->cx, st);
 }
 
-static int read_cubin(session *s) {
-  const char *file = s->a->values[O_CUBIN];
-  if (!file) return 0;
-  if (!session_on_gpu(s)) return bad_value(s->a, O_CUBIN, file, "expected a GPU to run it on");
-  s->cubin = read_file(file, &s->cubin_size);
-  return s->cubin ? 0 : EXIT_BAD_INPUT;
+static int read_cubins(session *s) {
+  const args *a = s->a;
+  if (!a->values[O_CUBIN]) return 0;
+  if (!session_on_gpu(s)) return bad_value(a, O_CUBIN, a->values[O_CUBIN], "expected a GPU to run it on");
+  s->cubins = calloc((size_t)a->count, sizeof *s->cubins);
+  if (!s->cubins) return out_of_memory(a->count);
+  for (int i = 0; i < a->count; i++) {
+    if (a->all[i].option != O_CUBIN) continue;
+    kiln_cubin *c = &s->cubins[s->ncubins];
+    if (!(c->bytes = read_file(a->all[i].value, &c->size))) return EXIT_BAD_INPUT;
+    s->ncubins++;
+  }
+  return 0;
 }
 
 static int read_words(session *s, const session_rules *rules) {
@@ -75,7 +82,7 @@ static int read_words(session *s, const session_rules *rules) {
   if (!status) status = read_params(s->a, s->aliases, &s->how);
   if (!status) status = choose_machine(s, rules->everywhere);
   if (!status) status = open_cache(s);
-  return status ? status : read_cubin(s);
+  return status ? status : read_cubins(s);
 }
 
 // --- buffers -------------------------------------------------------------------------------------------------------
@@ -271,7 +278,8 @@ static void close_session(session *s) {
   stored_close(&s->stored);
   kiln_driver_close(&s->driver);
   kiln_cache_close(&s->cache);
-  free(s->cubin);
+  for (size_t i = 0; i < s->ncubins; i++) free((void *)s->cubins[i].bytes);
+  free(s->cubins);
   kiln_context_destroy(&s->cx);
 }
 

@@ -19,7 +19,8 @@ enum { O_DEVICE = O_OTHERS, O_SEED, O_THREADS, O_REPEAT, O_MEMORY, O_CACHE, O_CU
   {"--repeat", "N", "timed runs, of which the median counts (default " repeat ")"},                                    \
   {"--max-memory", "SIZE", "bytes that arrays and the evaluator may take, as 512M or 1.5G (default: what is free)"},     \
   {"--cache", "[=DIR]", "keep artifacts and machine code in this folder, or find them there (default the user's)"},    \
-  {"--cubin", "FILE", "machine code for the GPU, which compile --emit cubin has made, in place of the driver's"},       \
+  {"--cubin", "FILE", "machine code for the GPU, which compile --emit cubin has made, in place of the driver's; with "   \
+   "--least-align that\nof FILE.cubin, then that of FILE.less.cubin", true},                                            \
   {"--json", NULL, "report as one JSON object"}
 // clang-format on
 
@@ -39,8 +40,9 @@ typedef struct session {
   int64_t memory; // bytes that are left for the evaluator
   machine machine;
   kiln_cache *cache; // or NULL
-  char *cubin;       // the GPU's code, where the words name a file of it, else NULL
-  size_t cubin_size;
+  kiln_cubin
+      *cubins; // the GPU's code, where the words name files of it: of the artifact, of its kernels for less alignment
+  size_t ncubins;
   kiln_driver *driver; // on cuda and sim
   kiln_device_info device;
   double compile_ms, seconds, check_seconds; // seconds: median of the runs
