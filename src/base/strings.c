@@ -113,14 +113,36 @@ static uint64_t mix(uint64_t a, uint64_t b) {
 
 // Folds 16 bytes a step through a 64x64 -> 128 bit product; the constants are odd with balanced bits (digits of the
 // golden ratio and of square roots of small primes). A zero factor would erase the state, hence the xor before it.
-uint64_t kl_hash(const void *data, size_t n, uint64_t seed) {
-  const uint64_t k0 = 0x9e3779b97f4a7c15u, k1 = 0xbb67ae8584caa73bu, k2 = 0x3c6ef372fe94f82bu;
-  const unsigned char *p = data;
-  uint64_t h = mix(seed ^ k0, (uint64_t)n ^ k1);
-  for (; n > 16; p += 16, n -= 16) h = mix(load_word(p) ^ h ^ k1, load_word(p + 8) ^ k2);
+static const uint64_t k0 = 0x9e3779b97f4a7c15u, k1 = 0xbb67ae8584caa73bu, k2 = 0x3c6ef372fe94f82bu;
+
+static uint64_t begin(size_t n, uint64_t seed) {
+  return mix(seed ^ k0, (uint64_t)n ^ k1);
+}
+
+static uint64_t step(uint64_t h, const unsigned char *p) {
+  return mix(load_word(p) ^ h ^ k1, load_word(p + 8) ^ k2);
+}
+
+// With the last bytes, 16 or fewer.
+static uint64_t finish(uint64_t h, const unsigned char *p, size_t n) {
   uint64_t lo = n < 8 ? load_le(p, n) : load_word(p), hi = n > 8 ? load_le(p + 8, n - 8) : 0;
   h = mix(lo ^ h ^ k1, hi ^ k2);
   return mix(h ^ k0, k2);
+}
+
+uint64_t kl_hash(const void *data, size_t n, uint64_t seed) {
+  const unsigned char *p = data;
+  uint64_t h = begin(n, seed);
+  for (; n > 16; p += 16, n -= 16) h = step(h, p);
+  return finish(h, p, n);
+}
+
+// Each step waits for the one before it: the two go side by side.
+void kl_hash_twice(const void *data, size_t n, const uint64_t seeds[2], uint64_t out[2]) {
+  const unsigned char *p = data;
+  uint64_t h = begin(n, seeds[0]), g = begin(n, seeds[1]);
+  for (; n > 16; p += 16, n -= 16) h = step(h, p), g = step(g, p);
+  out[0] = finish(h, p, n), out[1] = finish(g, p, n);
 }
 
 void kl_interner_init(kl_interner *t, kl_arena *arena) {

@@ -321,6 +321,9 @@ START_TEST(hashing) {
   for (size_t n = 0; n < 64; n++) {
     ck_assert_uint_ne(kl_hash(z, n, 0), kl_hash(z, n + (n < 63), 0) + (n == 63));
     ck_assert_uint_ne(kl_hash(z, n, 0), kl_hash(z, n, 1));
+    uint64_t both[2];
+    kl_hash_twice(z, n, (const uint64_t[]){1, 0}, both);
+    ck_assert(both[0] == kl_hash(z, n, 1) && both[1] == kl_hash(z, n, 0));
     for (size_t i = 0; i < n; i++) {
       z[i] = 1;
       uint64_t h = kl_hash(z, n, 0);

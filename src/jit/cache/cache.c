@@ -339,7 +339,9 @@ kiln_status kiln_cache_compile(kiln_context *cx, kiln_cache *c, const kiln_modul
 // Of the driver's compiler alone: which kiln has made the PTX does not matter.
 static kl_cache_key code_key_of(const kl_code_key *k) {
   uint64_t made_for = add_number(add_number(0, (uint64_t)k->driver), k->sm);
-  return (kl_cache_key){{kl_hash(k->ptx, k->size, 1), kl_hash(k->ptx, k->size, 2), made_for, 0x6375}};
+  kl_cache_key key = {{0, 0, made_for, 0x6375}};
+  kl_hash_twice(k->ptx, k->size, (const uint64_t[]){1, 2}, key.v);
+  return key;
 }
 
 static bool get_code(void *user, kl_ctx *cx, const kl_code_key *k, void **code, size_t *size) {
