@@ -369,7 +369,168 @@ START_TEST(rounds_that_data_says) {
 }
 END_TEST
 
+// --- loops of lanes -------------------------------------------------------------------------------------------------
+
+// Lanes, arrays with more dims, and which of their dims the lanes' are; lanes' dims by which any is asked for at once.
+static const struct {
+  const char *lanes, *dims, *along, *all, *first, *rest, *last;
+} lanes_of[] = {
+    {"7", "7", "0", "0", NULL, NULL, NULL},          {"1000", "1000", "0", "0", NULL, NULL, NULL},
+    {"37", "37,5", "0", "0", NULL, NULL, NULL},      {"5", "37,5", "1", "0", NULL, NULL, NULL},
+    {"3,129", "3,129", "0,1", "0,1", "1", "3", "0"}, {"2,3", "2,40,3", "0,2", "0,1", "0", "3", "1"},
+    {"4,4", "4,4,9", "0,1", "1,0", "1", "4", "0"},   {"4,4", "9,4,4", "2,1", "0,1", "1", "4", "0"},
+    {"3,1", "3,1,29", "0,1", "0,1", "1", "3", "0"},  {"0", "0,6", "0", "0", NULL, NULL, NULL},
+    {"2,0", "2,0", "0,1", "0,1", "0", "0", "1"},     {"513", "2,513", "1", "0", NULL, NULL, NULL},
+};
+
+// What may be wrong with it, so that it is no loop of lanes.
+enum { NOTHING, ONE_GOES_ON, ANOTHER_CONDITION, TAKES_THE_OTHER, KEEPS_ANOTHER, DEFECTS };
+
+static void put_pred(kl_sb *b, const char *name, unsigned r, bool bound) {
+  const char *l = lanes_of[r].lanes;
+  kl_sbf(b, "  %sl = pred[%s] compare(k, n), direction=LT\n", name, l);
+  if (bound)
+    kl_sbf(b,
+           "  %sm = s32[] constant(40) %smb = s32[%s] broadcast(%sm), dimensions={} "
+           "%su = pred[%s] compare(h, %smb), direction=LT %s = pred[%s] and(%sl, %su)\n",
+           name, name, l, name, name, l, name, name, l, name, name);
+  else
+    kl_sbf(b, "  %s = pred[%s] copy(%sl)\n", name, l, name);
+}
+
+// A loop of counters, their limits, another integer of each lane, and two arrays that change. `twice`: as of lanes of
+// lanes, which asks of all along some dims before.
+static void put_lanes(kl_sb *b, const char *name, const char *type, unsigned r, unsigned t, bool inner,
+                      unsigned defect) {
+  const char *l = lanes_of[r].lanes, *d = lanes_of[r].dims, *al = lanes_of[r].along;
+  char a[64], state[320], v[24][16];
+  unsigned n = 0;
+  bool twice = lanes_of[r].first && chance(50), any_too = twice && chance(60);
+  bool bound = chance(50) || defect == ANOTHER_CONDITION; // a body that asks for less ends
+  snprintf(a, sizeof a, "%s[%s]", type, d);
+  snprintf(state, sizeof state, "(s32[%s], s32[%s], s32[%s], %s, %s, %s)", l, l, l, a, a, a);
+  kl_sb leaves;
+  kl_sb_init(&leaves, b->cx);
+  kl_sbf(&leaves,
+         "  s = %s parameter(0) k = s32[%s] get-tuple-element(s), index=0 n = s32[%s] get-tuple-element(s), index=1 "
+         "h = s32[%s] get-tuple-element(s), index=2\n",
+         state, l, l, l);
+  kl_sbf(b, "%s_on {\n%s", name, leaves.p);
+  put_pred(b, "p", r, bound);
+  kl_sb_puts(b, "  no = pred[] constant(false)\n");
+  if (twice)
+    kl_sbf(b,
+           "  f = pred[%s] reduce(p, no), dimensions={%s}, to_apply=either "
+           "ROOT r = pred[] reduce(f, no), dimensions={0}, to_apply=either }\n",
+           lanes_of[r].rest, lanes_of[r].first);
+  else
+    kl_sbf(b, "  ROOT r = pred[] reduce(p, no), dimensions={%s}, to_apply=either }\n", lanes_of[r].all);
+  kl_sbf(b, "%s_do {\n%s", name, leaves.p);
+  put_pred(b, "p", r, bound && defect != ANOTHER_CONDITION);
+  for (unsigned i = 0; i < 3; i++) {
+    snprintf(v[n], sizeof v[n], "a%u", i);
+    kl_sbf(b, "  %s = %s get-tuple-element(s), index=%u\n", v[n++], a, i + 3);
+  }
+  kl_sbf(b,
+         "  one = s32[] constant(1) ones = s32[%s] broadcast(one), dimensions={} j = s32[%s] add(k, ones) "
+         "g = s32[%s] add(h, k)\n  kc = %s[%s] convert(h) kb = %s broadcast(kc), dimensions={%s}\n",
+         l, l, l, type, l, a, al);
+  if (!strchr(l, ',') && chance(50)) // as it is where a rank is raised
+    kl_sbf(b, "  k1 = %s[%s,1] reshape(kc) k2 = %s[%s] reshape(k1) kd = %s broadcast(k2), dimensions={%s}\n", type, l,
+           type, l, a, al);
+  else
+    kl_sbf(b, "  kd = %s copy(kb)\n", a);
+  snprintf(v[n++], sizeof v[0], "kd");
+  if (inner) {
+    kl_sbf(b,
+           "  z = s32[%s] broadcast(one), dimensions={} u = %s tuple(z, h, g, a1, a0, kb) w = %s while(u), "
+           "condition=in_on, body=in_do iw = %s get-tuple-element(w), index=3\n",
+           l, state, state, a);
+    snprintf(v[n++], sizeof v[0], "iw");
+  }
+  for (unsigned i = 0, ops = 2 + below(4); i < ops; i++) {
+    const char *x = v[below(n)], *y = v[below(n)], *z = v[n - 1];
+    if (chance(25))
+      kl_sbf(b, "  q%u = pred[%s] compare(%s, %s), direction=%s v%u = %s select(q%u, %s, %s)\n", i, d, x, y,
+             chance(50) ? "NE" : "EQ", i, a, i, z, x);
+    else if (chance(30))
+      kl_sbf(b, "  v%u = %s %s(%s)\n", i, a, element[t].one[below(3)], x);
+    else
+      kl_sbf(b, "  v%u = %s %s(%s, %s)\n", i, a, element[t].two[below(5)], z, y);
+    snprintf(v[n++], sizeof v[0], "v%u", i);
+  }
+  kl_sbf(b, "  pb = pred[%s] broadcast(p), dimensions={%s}\n", d, al);
+  kl_sbf(b, "  j1 = s32[%s] select(p, j, k) g1 = s32[%s] select(p, g, h)\n", l, l);
+  const char *kept = defect == KEEPS_ANOTHER ? "a1" : "a0";
+  if (defect == TAKES_THE_OTHER)
+    kl_sbf(b, "  pn = pred[%s] not(pb) x1 = %s select(pn, a0, %s)\n", d, a, v[n - 1]);
+  else
+    kl_sbf(b, "  x1 = %s select(pb, %s, %s)\n", a, v[n - 1], kept);
+  const char *y = v[defect == ONE_GOES_ON ? n - 1 : below(n)];
+  kl_sbf(b, defect == ONE_GOES_ON ? "  y1 = %s copy(%s)\n" : "  y1 = %s select(pb, %s, a1)\n", a, y);
+  if (any_too) // of one of them only
+    kl_sbf(b,
+           "  no = pred[] constant(false) f = pred[%s] reduce(p, no), dimensions={%s}, to_apply=either "
+           "fb = pred[%s] broadcast(f), dimensions={%s} j2 = s32[%s] select(fb, j1, k)\n",
+           lanes_of[r].rest, lanes_of[r].first, l, lanes_of[r].last, l);
+  kl_sbf(b, "  ROOT r = %s tuple(%s, n, g1, x1, y1, a2) }\n", state, any_too ? "j2" : "j1");
+  kl_sb_free(&leaves);
+}
+
+static unsigned put_mapped(kl_sb *b, uint64_t k) {
+  unsigned t = below(KL_COUNT(element)), r = (unsigned)k % KL_COUNT(lanes_of);
+  unsigned defect = chance(65) ? NOTHING : 1 + below(DEFECTS - 1);
+  bool inner = chance(30);
+  const char *type = element[t].name, *l = lanes_of[r].lanes, *d = lanes_of[r].dims;
+  kl_sbf(b,
+         "HloModule lanes_%u\n\neither { a = pred[] parameter(0) c = pred[] parameter(1) ROOT r = pred[] or(a, c) }\n",
+         (unsigned)k);
+  if (inner) put_lanes(b, "in", type, r, t, false, NOTHING);
+  put_lanes(b, "out", type, r, t, inner, defect);
+  char state[320];
+  snprintf(state, sizeof state, "(s32[%s], s32[%s], s32[%s], %s[%s], %s[%s], %s[%s])", l, l, l, type, d, type, d, type,
+           d);
+  kl_sbf(
+      b,
+      "ENTRY e {\n  x = %s[%s] parameter(0) y = %s[%s] parameter(1) c = %s[%s] parameter(2) q = s32[%s] parameter(3)\n"
+      "  f = s32[] constant(15) fs = s32[%s] broadcast(f), dimensions={} n = s32[%s] and(q, fs)\n"
+      "  z = s32[] constant(0) zs = s32[%s] broadcast(z), dimensions={} s = %s tuple(zs, n, zs, x, y, c)\n"
+      "  w = %s while(s), condition=out_on, body=out_do\n",
+      type, d, type, d, type, d, l, l, l, l, state, state);
+  kl_sbf(b,
+         "  a = %s[%s] get-tuple-element(w), index=3 e = %s[%s] get-tuple-element(w), index=4 "
+         "k = s32[%s] get-tuple-element(w), index=0\n  g = %s[%s] %s(a, e)\n"
+         "  ROOT r = (%s[%s], %s[%s], s32[%s]) tuple(%s, e, k) }\n",
+         type, d, type, d, l, type, d, element[t].two[0], type, d, type, d, l, chance(50) ? "a" : "g");
+  return defect;
+}
+
+// Loops of scalars as they are when mapped over arrays, and what looks like them: what they are is no loop for the
+// host, what only looks like them is.
+START_TEST(rounds_of_lanes) {
+  kiln_context *cx = kiln_context_create(NULL);
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  for (uint64_t k = 0; k < share_of(24); k++) {
+    kiln_module *m = NULL;
+    seed = 91 * k + 7;
+    b.n = 0;
+    unsigned defect = put_mapped(&b, k);
+    if (kiln_module_parse(cx, "lanes.hlo", b.p, b.n, &m) != KILN_OK) give_up((unsigned)k, "parsing", cx, b.p);
+    const kiln_artifact *a = compiled_for(cx, m, (unsigned)k % TARGETS, (unsigned)k, b.p);
+    bool loops = false;
+    for (size_t i = 0; i < kiln_artifact_manifest(a)->step_count; i++)
+      loops |= kiln_artifact_manifest(a)->steps[i].kind == KILN_STEP_WHILE;
+    ck_assert_msg(loops == (defect != NOTHING), "%u: %s\n%s", (unsigned)k, loops ? "the host loops" : "no loop", b.p);
+    run_both_and_check(cx, m, (unsigned)k % TARGETS, 2 * (unsigned)k, b.p);
+    kiln_module_destroy(&m);
+  }
+  kl_sb_free(&b);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("control", NO_FRAME, {against_the_evaluator, KL_COUNT(modules)}, {chains_stay_linear},
-                   {rounds_that_data_says});
+                   {rounds_that_data_says}, {rounds_of_lanes});
 }

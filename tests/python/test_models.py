@@ -120,6 +120,22 @@ def factor_and_solve(a, b):
     return x, jnp.isnan(lost), jax.scipy.linalg.solve_triangular(l, b[: a.shape[1]], trans="T", lower=True)
 
 
+def escapes(re, im):
+    """Rounds until a number is large, of each of a plane's; what a loop of scalars becomes when it is mapped."""
+
+    def one(x, y):
+        c = lax.complex(x, y)
+        go_on = lambda s: (s[0] < 40) & (jnp.real(s[1]) ** 2 + jnp.imag(s[1]) ** 2 < 4)
+        return lax.while_loop(go_on, lambda s: (s[0] + 1, s[1] * s[1] + c), (0, c))[0]
+
+    return jax.vmap(jax.vmap(one, (0, None)), (None, 0))(re, im)
+
+
+def conjugate_gradients(a, b):
+    m = a.T @ a + jnp.eye(a.shape[1])
+    return jax.vmap(lambda b: jax.scipy.sparse.linalg.cg(lambda x: m @ x, b, maxiter=12)[0])(b)
+
+
 def programs():
     width = 32
     moe = [floats(96, 16), floats(16, 4), floats(4, 16, 24) * 0.2, floats(4, 24, 16) * 0.2]
@@ -151,6 +167,10 @@ def programs():
         "branch": (lambda x, p: lax.cond(p, jnp.sin, lambda x: x @ x, x), floats(6, 6), np.bool_(True)),
         "interpolation": (jnp.interp, floats(20), np.sort(floats(9)), floats(9)),
         "factor and solve": (factor_and_solve, floats(20, 7), floats(20, 3)),
+        "loops, mapped": (escapes, np.linspace(-2, 0.5, 11).astype(np.float32), np.linspace(-1, 1, 7).astype(np.float32)),
+        "rounds of rows, mapped": (jax.vmap(lambda n, x: lax.fori_loop(0, n, lambda i, x: jnp.sin(x) + i, x)),
+                                   np.array([3, 0, 5, 1], np.int32), floats(4, 9)),
+        "conjugate gradients, mapped": (conjugate_gradients, floats(9, 7), floats(3, 7)),
         "statistics": (lambda x: (jnp.median(x, axis=1), jnp.var(x), jnp.percentile(x, 30)), floats(5, 33)),
     }  # fmt: skip
 

@@ -527,9 +527,7 @@ static bool is_folded(const kl_fuser *f, const kl_instr *in) {
 static void find_changes(kl_fuser *f, uint32_t i) {
   const kl_instr *in = &f->c->instr[i];
   if (!kl_loop_is_private(f->cx, f->m, in)) return;
-  bool *changes = KL_NEW_N(f->arena, bool, kl_shape_leaf_count(in->shape) + 1);
-  kl_loop_changes(f->m, in, changes);
-  f->changes[i] = changes;
+  f->changes[i] = kl_loop_find_lanes(f->m, in, f->arena)->changes;
 }
 
 // What is given, and what the chains are that make what is not.

@@ -1,8 +1,8 @@
 // Loops whose rounds data says: an element of what one changes, from round to round.
 //
 // Who wants an element carries it, and with it all that its next value may be made of: elements of arrays of the same
-// dims at the same index, and scalars (choose/private.h). What the loop does not change is wanted from before it, at
-// whatever index.
+// dims at the same index, and those of its lane, or scalars (choose/private.h). What the loop does not change is wanted
+// from before it, at whatever index.
 
 #include "lower/choose/walk/impl.h"
 
@@ -15,31 +15,34 @@ typedef kl_node_needs needs;
 // What is known of a while.
 struct kl_loop {
   const kl_instr *instr;
-  bool *changes; // by leaf
+  const kl_loop_lanes *lanes;
 };
 
 // What computations called in a round find in the place of their parameter.
 struct kl_rounds {
   uint32_t frame; // of the one that is called
-  uint32_t rank;
-  const kl_aff *const *index; // of elements of arrays
-  const uint32_t *steps;      // by leaf; KL_NONE: it is not carried
-  kl_vars scalars, elements;  // reg variables that scalars, and elements, may depend on
+  uint32_t rank, lane_rank;
+  const kl_aff *const *index, *const *lane; // of elements of arrays, and of their lane
+  const uint32_t *steps;                    // by leaf; KL_NONE: it is not carried
+  kl_vars scalars, elements;                // reg variables that scalars, and elements, may depend on
 };
 
 static const kl_instr *instr_of(const walk *w, const node *n) {
   return &w->frames.p[n->frame].comp->instr[n->instr];
 }
 
-static const bool *changes_of(walk *w, const kl_instr *in) {
+static const kl_loop_lanes *lanes_of(walk *w, const kl_instr *in) {
   for (size_t i = w->loops.n; i-- > 0;)
-    if (w->loops.p[i]->instr == in) return w->loops.p[i]->changes;
+    if (w->loops.p[i]->instr == in) return w->loops.p[i]->lanes;
   struct kl_loop *loop = KL_NEW(w->arena, struct kl_loop);
   loop->instr = in;
-  loop->changes = KL_NEW_N(w->arena, bool, kl_shape_leaf_count(in->shape) + 1);
-  kl_loop_changes(w->plan->module, in, loop->changes);
+  loop->lanes = kl_loop_find_lanes(w->plan->module, in, w->arena);
   VEC_PUSH(w->cx, &w->loops, loop);
-  return loop->changes;
+  return loop->lanes;
+}
+
+static const bool *changes_of(walk *w, const kl_instr *in) {
+  return lanes_of(w, in)->changes;
 }
 
 bool kl_carries(walk *w, const node *n) {
@@ -47,11 +50,19 @@ bool kl_carries(walk *w, const node *n) {
   return in->op == KL_OP_WHILE && changes_of(w, in)[n->leaf];
 }
 
+static bool is_like(const walk *w, const node *n, uint32_t l) {
+  const kl_shape *whole = instr_of(w, n)->shape;
+  return kl_shape_same_dims(kl_shape_leaf(whole, l), kl_shape_leaf(whole, n->leaf));
+}
+
+static bool is_of_lanes(walk *w, const node *n, uint32_t l) {
+  const kl_instr *in = instr_of(w, n);
+  return kl_shape_same_dims(kl_shape_leaf(in->shape, l), lanes_of(w, in)->lanes);
+}
+
 // Does a loop that carries the node carry leaf l with it?
 static bool goes_along(walk *w, const node *n, uint32_t l) {
-  const kl_instr *in = instr_of(w, n);
-  const kl_shape *s = kl_shape_leaf(in->shape, l);
-  return changes_of(w, in)[l] && (!s->rank || kl_shape_same_dims(s, kl_shape_leaf(in->shape, n->leaf)));
+  return changes_of(w, instr_of(w, n))[l] && (is_of_lanes(w, n, l) || is_like(w, n, l));
 }
 
 static uint32_t rank_of(const walk *w, const node *n, uint32_t l) {
@@ -64,12 +75,31 @@ static kl_frame frame_of(const walk *w, const node *n, uint32_t number, const bo
   return (kl_frame){comp, n->frame, n->instr, .carried = carried};
 }
 
+// The index of the lane of what is wanted.
+static const kl_aff *const *lane_of(walk *w, const node *n) {
+  const kl_loop_lanes *x = lanes_of(w, instr_of(w, n));
+  const kl_aff **lane = KL_NEW_N(w->arena, const kl_aff *, x->lanes->rank + 1);
+  for (uint32_t d = 0; d < x->lanes->rank; d++) lane[d] = n->index[x->along[n->leaf][d]];
+  return lane;
+}
+
+static const kl_aff *const *index_of(walk *w, const node *n, uint32_t l) {
+  return is_like(w, n, l) ? n->index : lane_of(w, n);
+}
+
 static uint32_t want_first(walk *w, const node *n, uint32_t l) {
-  return kl_want(w, n->frame, instr_of(w, n)->operands[0], l, n->guard, rank_of(w, n, l), n->index);
+  const kl_aff *const *index = l == n->leaf ? n->index : index_of(w, n, l);
+  return kl_want(w, n->frame, instr_of(w, n)->operands[0], l, n->guard, rank_of(w, n, l), index);
+}
+
+static uint32_t want_next(walk *w, const node *n, uint32_t frame, uint32_t l) {
+  kl_loop_value next = lanes_of(w, instr_of(w, n))->next[l];
+  return kl_want(w, frame, next.instr, next.leaf, n->guard, rank_of(w, n, l), index_of(w, n, l));
 }
 
 static uint32_t want_condition(walk *w, const node *n, uint32_t frame) {
-  return kl_want(w, frame, w->frames.p[frame].comp->root, 0, n->guard, 0, NULL);
+  const kl_loop_lanes *x = lanes_of(w, instr_of(w, n));
+  return kl_want(w, frame, x->again.instr, x->again.leaf, n->guard, x->lanes->rank, lane_of(w, n));
 }
 
 // What has to be there before the first round; to who looks, what rounds read as well.
@@ -86,14 +116,12 @@ void kl_need_rounds(walk *w, needs *d, const node *n) {
     if (!goes_along(w, n, l)) continue;
     VEC_PUSH(w->cx, &d->nodes, want_first(w, n, l));
     if (!w->looks) continue;
-    uint32_t next = kl_want(w, body, w->frames.p[body].comp->root, l, n->guard, rank_of(w, n, l), n->index);
-    VEC_PUSH(w->cx, &d->nodes, next);
+    VEC_PUSH(w->cx, &d->nodes, want_next(w, n, body, l));
   }
   VEC_PUSH(w->cx, &d->nodes, want_condition(w, n, kl_walk_enter(w, frame_of(w, n, 0, NULL))));
 }
 
-// --- variables
-// --------------------------------------------------------------------------------------------------------
+// --- variables ------------------------------------------------------------------------------------------------------
 
 static kl_vars vars_of_index(const walk *w, uint32_t rank, const kl_aff *const *index) {
   kl_vars vars = 0;
@@ -120,8 +148,7 @@ static void vars_around(const walk *w, uint32_t frame, kl_vars *scalars, kl_vars
   *elements |= *scalars;
 }
 
-// --- rounds
-// -----------------------------------------------------------------------------------------------------------
+// --- rounds ---------------------------------------------------------------------------------------------------------
 
 // One element from round to round.
 typedef struct carrying {
@@ -172,31 +199,38 @@ static uint32_t first_condition(walk *w, const node *n, uint32_t step) {
 static void set_firsts(walk *w, carrying *c) {
   const node *n = c->n;
   const kl_step *steps;
-  kl_vars scalars = 0, elements = vars_of_index(w, n->rank, n->index), reg = kl_bound(w->w->body, KL_BIND_REG);
+  kl_vars scalars = 0, around = 0, elements = vars_of_index(w, n->rank, n->index);
+  kl_vars reg = kl_bound(w->w->body, KL_BIND_REG);
+  uint32_t lane_rank = lanes_of(w, instr_of(w, n))->lanes->rank;
+  const kl_aff *const *lane = lane_of(w, n);
   uint32_t test = want_condition(w, n, kl_walk_enter(w, frame_of(w, n, 0, NULL))), last = c->count - 1;
   c->first[last] = first_condition(w, n, w->nodes.p[test]->step);
-  vars_around(w, n->frame, &scalars, &elements);
+  vars_around(w, n->frame, &scalars, &around);
+  if (lane_rank) scalars |= around | vars_of_index(w, lane_rank, lane);
+  elements |= around;
   for (uint32_t i = 0; i < last; i++) {
     uint32_t first = want_first(w, n, c->leaf[i]);
     c->first[i] = w->nodes.p[first]->step;
   }
   steps = w->w->steps.p;
   scalars |= steps[c->first[last]].regs;
-  for (uint32_t i = 0; i < last; i++) *(rank_of(w, n, c->leaf[i]) ? &elements : &scalars) |= steps[c->first[i]].regs;
+  for (uint32_t i = 0; i < last; i++)
+    *(is_of_lanes(w, n, c->leaf[i]) ? &scalars : &elements) |= steps[c->first[i]].regs;
   elements |= scalars;
   for (uint32_t i = 0; i < c->count; i++)
-    c->regs[i] = (i < last && rank_of(w, n, c->leaf[i]) ? elements : scalars) & reg;
-  c->in_round =
-      (struct kl_rounds){.rank = n->rank, .index = n->index, .scalars = scalars & reg, .elements = elements & reg};
+    c->regs[i] = (i < last && !is_of_lanes(w, n, c->leaf[i]) ? elements : scalars) & reg;
+  c->in_round = (struct kl_rounds){.rank = n->rank,
+                                   .index = n->index,
+                                   .lane_rank = lane_rank,
+                                   .lane = lane,
+                                   .scalars = scalars & reg,
+                                   .elements = elements & reg};
 }
 
 static kiln_status make_round(walk *w, carrying *c) {
   const node *n = c->n;
   uint32_t last = c->count - 1, body = enter(w, c, 1, c->carried);
-  for (uint32_t i = 0; i < last; i++) {
-    uint32_t root = w->frames.p[body].comp->root, l = c->leaf[i];
-    KL_TRY(kl_resolve(w, kl_want(w, body, root, l, n->guard, rank_of(w, n, l), n->index), &c->next[i]));
-  }
+  for (uint32_t i = 0; i < last; i++) KL_TRY(kl_resolve(w, want_next(w, n, body, c->leaf[i]), &c->next[i]));
   return kl_resolve(w, want_condition(w, n, enter(w, c, 0, c->next)), &c->next[last]);
 }
 
@@ -206,7 +240,7 @@ static void set_results(walk *w, const carrying *c) {
   for (uint32_t i = 0; i + 1 < c->count; i++) {
     uint32_t l = c->leaf[i], rank = rank_of(w, n, l);
     if (l != n->leaf && rank != n->rank && n->guard != KL_NONE) continue;
-    uint32_t id = kl_want(w, n->frame, n->instr, l, n->guard, rank, n->index);
+    uint32_t id = kl_want(w, n->frame, n->instr, l, n->guard, rank, index_of(w, n, l));
     node *made = w->nodes.p[id];
     if (kl_is_made(w, made)) continue;
     made->step = c->carried[i];
@@ -239,7 +273,8 @@ bool kl_find_carried(walk *w, node *n) {
   const kl_frame *f = &w->frames.p[n->frame];
   if (!f->carried || instr_of(w, n)->op != KL_OP_PARAMETER || !f->carried[n->leaf]) return false;
   const struct kl_rounds *r = rounds_of(w, n->frame);
-  bool same = !n->rank || (n->rank == r->rank && memcmp(n->index, r->index, n->rank * sizeof *n->index) == 0);
+  bool same = (n->rank == r->rank && (!n->rank || memcmp(n->index, r->index, n->rank * sizeof *n->index) == 0)) ||
+              (n->rank == r->lane_rank && (!n->rank || memcmp(n->index, r->lane, n->rank * sizeof *n->index) == 0));
   if (!same || r->steps[n->leaf] == KL_NONE) {
     w->elsewhere = n;
     return true;
