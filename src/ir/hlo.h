@@ -411,6 +411,16 @@ void kl_interface_make(kiln_module *m);
 static inline const kl_instr *kl_root(const kl_comp *c) {
   return &c->instr[c->root];
 }
+// Does it make its results of parameters that are arrays, and of constants, by elementwise ops alone?
+static inline bool kl_is_elementwise(const kl_comp *c) {
+  bool all = true;
+  for (uint32_t i = 0; i < c->ninstr && all; i++) {
+    const kl_instr *in = &c->instr[i];
+    bool given = in->op == KL_OP_PARAMETER || in->op == KL_OP_CONSTANT, tuple = in->op == KL_OP_TUPLE;
+    all = tuple ? i == c->root : (given || kl_op_is_elementwise(in->op)) && in->shape->dtype != KILN_TUPLE;
+  }
+  return all;
+}
 static inline const kl_instr *kl_operand(const kl_comp *c, const kl_instr *in, uint32_t i) {
   return &c->instr[in->operands[i]];
 }

@@ -29,4 +29,9 @@ typedef struct kl_sequence_line {
 } kl_sequence_line;
 void kl_sequence_scan(const kl_sequence *s, const kl_sequence_line *l, const void *init);
 
+// cumulative.c: a reduce-window over all elements up to a place in dimension `dim`, or `reverse` from it on, by a
+// reducer of any ops. out[k]: zeroed before; what is there on failure is for the caller to free.
+kiln_status kl_cumulate(kl_ev *ev, const kl_instr *in, const kl_ev_program *p, uint32_t dim, bool reverse,
+                        const kl_evval *const *operands, kl_evval *out);
+
 #endif

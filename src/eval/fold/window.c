@@ -224,10 +224,13 @@ static kiln_status reduce_any(kl_ev *ev, const kl_instr *in, const kl_sliding *s
 static kiln_status reduce_window(kl_ev *ev, const kl_instr *in, const kl_ev_program *p, const kl_evval *const *operands,
                                  kl_evval *out) {
   uint32_t n = in->noperands / 2;
-  bool general = false;
+  bool general = false, reverse;
+  uint32_t dim;
   kl_op op;
   for (uint32_t k = 0; k < n; k++)
     general |= !kl_ev_program_combiner(p, k, &op) || !kl_fold_knows(op, operands[k]->shape->dtype);
+  bool scans = is_scan(in, operands[0]->shape, &dim, &reverse) && kl_is_elementwise(&ev->m->comp[in->called[0]]);
+  if (scans && general) return kl_cumulate(ev, in, p, dim, reverse, operands, out);
   for (uint32_t k = 0; k < n; k++) {
     kl_sliding s;
     KL_TRY(kl_sliding_new(ev, in, operands[k]->shape, kl_shape_leaf(in->shape, k), &s));

@@ -32,44 +32,57 @@ static uint32_t operand(const kl_scan *x, uint32_t i) {
   return x->s->instr->operands[i];
 }
 
-kiln_status kl_scan_init(kl_scan_body *x, uint32_t *value) {
+uint32_t *kl_scan_values(const kl_scan_body *x) {
+  return KL_NEW_N(x->x->s->c->arena, uint32_t, x->x->by.n + 1u);
+}
+
+kiln_status kl_scan_init(kl_scan_body *x, uint32_t *values) {
   const kl_aff *index[KILN_MAX_RANK];
+  const kl_combiner *by = &x->x->by;
   bool each = x->x->inits;
   line_index(x, index);
-  KL_TRY(kl_walk_want(&x->b.walk, operand(x->x, 1), 0, each ? x->b.keep : KL_NONE, each ? index : NULL, value));
-  *value = kl_combiner_take(&x->b.w, &x->x->by, 0, *value);
+  for (uint32_t i = 0; i < by->n; i++) {
+    uint32_t guard = each ? x->b.keep : KL_NONE;
+    KL_TRY(kl_walk_want(&x->b.walk, operand(x->x, by->n + i), 0, guard, each ? index : NULL, &values[i]));
+    values[i] = kl_combiner_take(&x->b.w, by, i, values[i]);
+  }
   return KILN_OK;
 }
 
-kiln_status kl_scan_fetch(kl_scan_body *x, const kl_aff *i, uint32_t guard, uint32_t *value) {
+kiln_status kl_scan_fetch(kl_scan_body *x, const kl_aff *i, uint32_t guard, uint32_t *values) {
   const kl_aff *index[KILN_MAX_RANK];
+  const kl_combiner *by = &x->x->by;
   index_of(x, i, index);
-  KL_TRY(kl_walk_want(&x->b.walk, operand(x->x, 0), 0, guard, index, value));
-  *value = kl_combiner_take(&x->b.w, &x->x->by, 0, *value);
+  for (uint32_t k = 0; k < by->n; k++) {
+    KL_TRY(kl_walk_want(&x->b.walk, operand(x->x, k), 0, guard, index, &values[k]));
+    values[k] = kl_combiner_take(&x->b.w, by, k, values[k]);
+  }
   return KILN_OK;
 }
 
-static kiln_status store(kl_scan_body *x, uint32_t leaf, const kl_aff *const *index, uint32_t guard, uint32_t value) {
+static kiln_status store(kl_scan_body *x, uint32_t k, uint32_t leaf, const kl_aff *const *index, uint32_t guard,
+                         uint32_t value) {
   const kl_stage *s = x->x->s;
   if (s->slot[leaf] == KL_NONE) return KILN_OK;
-  value = kl_combiner_give(&x->b.w, &x->x->by, 0, value, kl_shape_leaf(s->instr->shape, leaf)->dtype);
+  value = kl_combiner_give(&x->b.w, &x->x->by, k, value, kl_shape_leaf(s->instr->shape, leaf)->dtype);
   return kl_stage_store(&x->b, s->slot[leaf], index, value, guard);
 }
 
-kiln_status kl_scan_store(kl_scan_body *x, const kl_aff *i, uint32_t guard, uint32_t value) {
+kiln_status kl_scan_store(kl_scan_body *x, const kl_aff *i, uint32_t guard, const uint32_t *values) {
   const kl_aff *index[KILN_MAX_RANK];
   const kl_scan *of = x->x;
   bool never = false;
   index_of(x, i, index);
-  KL_TRY(store(x, 0, index, guard, value));
+  for (uint32_t k = 0; k < of->by.n; k++) KL_TRY(store(x, k, k, index, guard, values[k]));
   if (!of->lasts) return KILN_OK;
   guard = kl_guard_and(&x->b.w.guards, guard, i, of->length - 1, of->length - 1, &never);
   line_index(x, index);
-  return never ? KILN_OK : store(x, 1, index, guard, value);
+  for (uint32_t k = 0; k < of->by.n && !never; k++) KL_TRY(store(x, k, of->by.n + k, index, guard, values[k]));
+  return KILN_OK;
 }
 
-uint32_t kl_scan_nothing(kl_scan_body *x) {
-  return kl_write_scalar(&x->b.w, *x->x->by.type, 0, 0);
+void kl_scan_nothing(kl_scan_body *x, uint32_t *values) {
+  for (uint32_t k = 0; k < x->x->by.n; k++) values[k] = kl_write_scalar(&x->b.w, x->x->by.type[k], 0, 0);
 }
 
 uint32_t kl_scan_is(kl_scan_body *x, const kl_aff *e, int64_t value) {
@@ -77,25 +90,24 @@ uint32_t kl_scan_is(kl_scan_body *x, const kl_aff *e, int64_t value) {
   return kl_guard_and(&x->b.w.guards, KL_NONE, kl_dom_simplify(x->b.w.body->domain, e), value, value, &never);
 }
 
-kiln_status kl_scan_join(kl_scan_body *x, uint32_t a, uint32_t b, uint32_t *out) {
-  return kl_combine_values(&x->b.walk, &x->x->by, &a, &b, out);
+kiln_status kl_scan_join(kl_scan_body *x, const uint32_t *a, const uint32_t *b, uint32_t *out) {
+  return kl_combine_values(&x->b.walk, &x->x->by, x->x->swapped ? b : a, x->x->swapped ? a : b, out);
 }
 
-static kiln_status choose_or_join(kl_scan_body *x, uint32_t guard, uint32_t alone, uint32_t a, uint32_t b,
-                                  uint32_t *out) {
-  uint32_t made;
-  *out = alone;
-  if (guard == KL_NONE) return KILN_OK;
-  KL_TRY(kl_scan_join(x, a, b, &made));
-  *out = kl_write_choose(&x->b.w, guard, alone, made);
+static kiln_status choose_or_join(kl_scan_body *x, uint32_t guard, const uint32_t *alone, const uint32_t *a,
+                                  const uint32_t *b, uint32_t *out) {
+  uint32_t n = x->x->by.n, *made = kl_scan_values(x);
+  if (guard != KL_NONE) KL_TRY(kl_scan_join(x, a, b, made));
+  for (uint32_t k = 0; k < n; k++)
+    out[k] = guard == KL_NONE ? alone[k] : kl_write_choose(&x->b.w, guard, alone[k], made[k]);
   return KILN_OK;
 }
 
-kiln_status kl_scan_behind(kl_scan_body *x, uint32_t first, uint32_t a, uint32_t b, uint32_t *out) {
+kiln_status kl_scan_behind(kl_scan_body *x, uint32_t first, const uint32_t *a, const uint32_t *b, uint32_t *out) {
   return choose_or_join(x, first, b, a, b, out);
 }
 
-kiln_status kl_scan_before(kl_scan_body *x, uint32_t first, uint32_t a, uint32_t b, uint32_t *out) {
+kiln_status kl_scan_before(kl_scan_body *x, uint32_t first, const uint32_t *a, const uint32_t *b, uint32_t *out) {
   return choose_or_join(x, first, a, a, b, out);
 }
 
@@ -114,25 +126,25 @@ void kl_scan_nest_vars(kl_scan_nest *x, kl_scan_body *l, uint32_t lowest) {
 }
 
 // The block `number` of a level; before all of it comes `base`. chain: what it makes of its elements, if all are there.
-static kiln_status write_level(kl_scan_nest *x, uint32_t level, const kl_aff *number, uint32_t base, uint32_t *chain) {
+static kiln_status write_level(kl_scan_nest *x, uint32_t level, const kl_aff *number, const uint32_t *base,
+                               uint32_t *chain) {
   if (level == x->lowest) return x->block(x->arg, number, base, chain);
   kl_stage_body *b = &x->l->b;
   kl_stage_box *digit = &x->digit[level];
-  uint32_t before, part;
-  *chain = kl_scan_nothing(x->l);
-  kl_stage_box_begin(b, digit, 1, chain);
+  uint32_t n = x->l->x->by.n, *before = kl_scan_values(x->l), *part = kl_scan_values(x->l);
+  kl_scan_nothing(x->l, chain);
+  kl_stage_box_begin(b, digit, n, chain);
   uint32_t first = kl_scan_is(x->l, digit->at[0], 0);
-  KL_TRY(kl_scan_before(x->l, first, base, *chain, &before));
+  KL_TRY(kl_scan_before(x->l, first, base, chain, before));
   const kl_aff *sub = kl_aff_addmul(b->s->p, digit->at[0], number, KL_SCAN_BASE);
-  KL_TRY(write_level(x, level - 1, sub, before, &part));
-  KL_TRY(kl_scan_behind(x->l, first, *chain, part, chain));
+  KL_TRY(write_level(x, level - 1, sub, before, part));
+  KL_TRY(kl_scan_behind(x->l, first, chain, part, chain));
   kl_stage_box_end(b, digit, chain);
   return KILN_OK;
 }
 
-kiln_status kl_scan_nest_write(kl_scan_nest *x, uint32_t base) {
-  uint32_t chain;
-  return write_level(x, x->top, kl_aff_const(x->l->b.s->p, 0), base, &chain);
+kiln_status kl_scan_nest_write(kl_scan_nest *x, const uint32_t *base) {
+  return write_level(x, x->top, kl_aff_const(x->l->b.s->p, 0), base, kl_scan_values(x->l));
 }
 
 // --- a line a thread ------------------------------------------------------------------------------------------------
@@ -143,19 +155,19 @@ typedef struct levels {
   kl_stage_box element; // of a block of level 0
 } levels;
 
-static kiln_status write_block(void *arg, const kl_aff *number, uint32_t base, uint32_t *chain) {
+static kiln_status write_block(void *arg, const kl_aff *number, const uint32_t *base, uint32_t *chain) {
   levels *x = arg;
   kl_stage_body *b = &x->l.b;
-  uint32_t value, result;
+  uint32_t *values = kl_scan_values(&x->l), *result = kl_scan_values(&x->l);
   const kl_aff *i = kl_aff_addmul(b->s->p, x->element.at[0], number, KL_SCAN_BASE);
   bool never;
-  *chain = kl_scan_nothing(&x->l);
-  kl_stage_box_begin(b, &x->element, 1, chain);
+  kl_scan_nothing(&x->l, chain);
+  kl_stage_box_begin(b, &x->element, x->l.x->by.n, chain);
   i = kl_dom_simplify(b->w.body->domain, i);
   uint32_t there = kl_guard_and(&b->w.guards, b->keep, i, 0, x->l.x->length - 1, &never);
-  KL_TRY(kl_scan_fetch(&x->l, i, there, &value));
-  KL_TRY(kl_scan_behind(&x->l, kl_scan_is(&x->l, x->element.at[0], 0), *chain, value, chain));
-  KL_TRY(kl_scan_join(&x->l, base, *chain, &result));
+  KL_TRY(kl_scan_fetch(&x->l, i, there, values));
+  KL_TRY(kl_scan_behind(&x->l, kl_scan_is(&x->l, x->element.at[0], 0), chain, values, chain));
+  KL_TRY(kl_scan_join(&x->l, base, chain, result));
   KL_TRY(kl_scan_store(&x->l, i, there, result));
   kl_stage_box_end(b, &x->element, chain);
   return KILN_OK;
@@ -169,9 +181,9 @@ void kl_scan_guard_lines(kl_scan_body *x) {
 
 static kiln_status write_levels(void *arg) {
   levels *x = arg;
-  uint32_t base;
+  uint32_t *base = kl_scan_values(&x->l);
   kl_scan_guard_lines(&x->l);
-  KL_TRY(kl_scan_init(&x->l, &base));
+  KL_TRY(kl_scan_init(&x->l, base));
   return kl_scan_nest_write(&x->nest, base);
 }
 
@@ -252,6 +264,7 @@ kiln_status kl_stage_cumulative(const kl_stage *s, const char **why_not) {
   kl_window_is_cumulative(in, &x.dim, &x.reverse);
   x.length = x.out->dims[x.dim];
   x.by = kl_combiner_of(s->c->arena, &s->c->plan->module->comp[in->called[0]], s->number);
+  x.swapped = x.reverse && !x.by.simple;
   kl_stage_count_lines(x.out, x.dim, &x.outer, &x.inner);
   return kl_scan_is_for_blocks(&x) ? kl_scan_by_blocks(&x) : scan_by_levels(&x);
 }

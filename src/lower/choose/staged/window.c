@@ -64,8 +64,8 @@ kiln_status kl_stage_window(const kl_stage *s, const char **why_not) {
   int64_t sizes[KILN_MAX_RANK];
   x.n = in->noperands / 2;
   x.by = kl_combiner_of(s->c->arena, &s->c->plan->module->comp[in->called[0]], s->number);
-  // What is joined in blocks is joined alike from either end.
-  if (x.by.simple && kl_window_is_cumulative(in, &dim, &reverse)) return kl_stage_cumulative(s, why_not);
+  bool joins = x.by.simple || kl_is_elementwise(&s->c->plan->module->comp[in->called[0]]);
+  if (joins && kl_window_is_cumulative(in, &dim, &reverse)) return kl_stage_cumulative(s, why_not);
   for (uint32_t d = 0; d < x.array->rank; d++) sizes[d] = in->more->window[d].size;
   x.at = kl_stage_elements(&x.b, s, x.out->count, 1);
   kl_stage_box_vars(&x.b, &x.taps, x.array->rank, sizes);
