@@ -658,6 +658,18 @@ static const char *const tuples[] = {
     "ROOT r = (bf16[], c64[]) tuple(e, h) } ENTRY e { x = bf16[70,99] parameter(0) y = c64[70,99] parameter(1) "
     "o = bf16[] constant(1) z = c64[] constant((0,1)) ROOT s = (bf16[70,99], c64[70,99]) reduce-window(x, y, o, z), "
     "window={size=1x99 pad=0_0x0_98}, to_apply=f }",
+    "f { c = f32[] parameter(0) d = f32[] parameter(1) a = f32[] parameter(2) b = f32[] parameter(3) "
+    "e = f32[] multiply(a, c) g = f32[] multiply(b, c) h = f32[] add(g, d) "
+    "ROOT r = (f32[], f32[], f32[], f32[]) tuple(e, h, e, h) } "
+    "ENTRY e { x = f32[20001] parameter(0) y = f32[20001] parameter(1) o = f32[] parameter(2) z = f32[] parameter(3) "
+    "ROOT s = (f32[20001], f32[20001], f32[], f32[]) scan(x, y, o, z), dimensions={0}, num_carries=2, "
+    "is_associative=true, to_apply=f }",
+    "f { c = s32[3] parameter(0) d = f64[3] parameter(1) a = s32[3] parameter(2) b = f64[3] parameter(3) "
+    "e = s32[3] multiply(a, c) g = f64[3] convert(c) h = f64[3] multiply(b, g) k = f64[3] add(h, d) "
+    "ROOT r = (s32[3], f64[3], s32[3], f64[3]) tuple(e, k, e, k) } "
+    "ENTRY e { x = s32[700,3] parameter(0) y = f64[700,3] parameter(1) o = s32[3] parameter(2) z = f64[3] parameter(3) "
+    "ROOT s = (s32[700,3], f64[700,3], s32[3], f64[3]) scan(x, y, o, z), dimensions={0}, num_carries=2, "
+    "is_reverse=true, is_associative=true, to_apply=f }",
     "f { a = c128[] parameter(0) b = c128[] parameter(1) i = s8[] parameter(2) c = c128[] parameter(3) "
     "d = c128[] parameter(4) j = s8[] parameter(5) e = c128[] multiply(a, c) g = c128[] multiply(b, c) "
     "h = c128[] add(g, d) k = s8[] subtract(j, i) ROOT r = (c128[], c128[], s8[]) tuple(e, h, k) } "
@@ -677,8 +689,34 @@ START_TEST(scans_of_tuples) {
 }
 END_TEST
 
+// x[i] = a[i] * x[i-1] + b[i] as pairs of products and sums: integers, which are the same in any order, by a loop.
+START_TEST(recurrences) {
+  enum { N = 20001 };
+  static const char text[] =
+      "HloModule m\nf { c = s32[] parameter(0) d = s32[] parameter(1) a = s32[] parameter(2) b = s32[] parameter(3) "
+      "e = s32[] multiply(a, c) g = s32[] multiply(b, c) h = s32[] add(g, d) "
+      "ROOT r = (s32[], s32[], s32[], s32[]) tuple(e, h, e, h) }\n"
+      "ENTRY e { x = s32[20001] parameter(0) y = s32[20001] parameter(1) o = s32[] constant(1) z = s32[] constant(7) "
+      "s = (s32[20001], s32[20001], s32[], s32[]) scan(x, y, o, z), dimensions={0}, num_carries=2, "
+      "is_associative=true, to_apply=f ROOT r = s32[20001] get-tuple-element(s), index=1 }\n";
+  static _Alignas(16) uint32_t a[N + 3], b[N + 3], x[3][N + 3];
+  kiln_module *m = parse(text);
+  for (uint32_t i = 0; i < N; i++) a[i] = i * 2654435761u | 1, b[i] = i * 40503u ^ i >> 3;
+  for (int k = 0; k < 2; k++) run_on(cx, m, k ? 3 : HOST, 1, 0, (const void *const[]){a, b}, (void *[]){x[k]}, text);
+  EXPECT(kiln_module_eval(cx, m, (const void *const[]){a, b}, (void *[]){x[2]}, NULL) == KILN_OK, "%s", last_finding());
+  uint32_t now = 7;
+  for (uint32_t i = 0; i < N; i++) {
+    now = now * a[i] + b[i];
+    EXPECT(x[0][i] == now && x[1][i] == now && x[2][i] == now, "element %u: %u, %u and %u, not %u", i, x[0][i], x[1][i],
+           x[2][i], now);
+  }
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("staged", EACH(open_batches, close_batches), {random_ops, SLICES}, {no_order, 3},
                    {all_patterns, KL_COUNT(orders)}, {several_tiles, KL_COUNT(long_sorts)},
-                   {scans_in_turns, KL_COUNT(turns)}, {scans_of_tuples, KL_COUNT(tuples)}, {levels_of_tiles, 1});
+                   {scans_in_turns, KL_COUNT(turns)}, {scans_of_tuples, KL_COUNT(tuples)}, {levels_of_tiles, 1},
+                   {recurrences, 1});
 }

@@ -2,8 +2,9 @@
 // dimension, and the carries; it gives a slice of every output and the next carries. The result is (outputs, last
 // carries).
 //
-// An associative scan by combiners whose outputs are their carries may be evaluated in any order: each output is then
-// a fold of the initial carry and of all inputs up to its place.
+// An associative scan of elementwise ops whose outputs are its carries goes in blocks; one by combiners whose outputs
+// are their carries may be evaluated in any order: each output is then a fold of the initial carry and of all inputs up
+// to its place.
 #include "eval/fold/sequence.h"
 #include "eval/fold/sum.h"
 
@@ -114,6 +115,135 @@ static kiln_status scan_steps(kl_ev *ev, const scan *s) {
   return status;
 }
 
+// --- in blocks ----------------------------------------------------------------------------------------------------
+
+// Of an associative scan the order is that of blocks of 16, and of 16 of these (docs/numerics.md). A slice is a value.
+enum { BASE = 16, LEVELS = 17 };
+enum { CHAIN, BEFORE = LEVELS, ELEMENT, RESULT, DONE, TUPLES }; // CHAIN + level: of the block so far
+
+typedef struct blocks {
+  kl_ev *ev;
+  const scan *s;
+  const kl_ev_code *code;
+  uint32_t n;
+  kl_evval *tuples, *params, *results; // TUPLES of n; 2 n; 2 n
+} blocks;
+
+static void put(const blocks *b, uint32_t to, uint32_t k, kl_evval v) {
+  kl_evval *place = &b->tuples[to * b->n + k];
+  kl_ev_free(b->ev, place);
+  *place = v;
+}
+
+static kl_evval get(const blocks *b, uint32_t from, uint32_t k) {
+  const kl_evval *v = &b->tuples[from * b->n + k];
+  return kl_ev_share(v, v->shape);
+}
+
+static void copy(const blocks *b, uint32_t from, uint32_t to) {
+  for (uint32_t k = 0; k < b->n; k++) put(b, to, k, get(b, from, k));
+}
+
+// to = a, which comes before, and c joined: a carry and an input.
+static kiln_status join(const blocks *b, uint32_t a, uint32_t c, uint32_t to) {
+  for (uint32_t k = 0; k < b->n; k++) {
+    b->params[k] = get(b, c, k);
+    b->params[b->n + k] = get(b, a, k);
+  }
+  kiln_status status = kl_ev_run(b->ev, b->code, b->params, b->results);
+  memset(b->params, 0, 2 * b->n * sizeof *b->params);
+  for (uint32_t k = 0; k < 2 * b->n && status == KILN_OK; k++) {
+    if (k < b->n)
+      put(b, to, k, b->results[k]);
+    else
+      kl_ev_free(b->ev, &b->results[k]);
+  }
+  memset(b->results, 0, 2 * b->n * sizeof *b->results);
+  return status;
+}
+
+// A block of level 0 has ended before place i: its chain joins the blocks that it is in, as far up as they end, too.
+static kiln_status end_block(const blocks *b, int64_t i) {
+  copy(b, CHAIN, DONE);
+  int64_t number = i / BASE;
+  for (uint32_t level = CHAIN + 1;; level++, number /= BASE) {
+    if (number % BASE == 1)
+      copy(b, DONE, level);
+    else
+      KL_TRY(join(b, level, DONE, level));
+    if (number % BASE) return KILN_OK;
+    copy(b, level, DONE);
+  }
+}
+
+// What comes before the block of 16 that begins at i.
+static kiln_status before_block(const blocks *b, int64_t i) {
+  uint32_t top = 0, digit[LEVELS];
+  for (int64_t number = i / BASE; number; number /= BASE) digit[++top] = (uint32_t)(number % BASE);
+  for (uint32_t k = 0; k < b->n; k++)
+    put(b, BEFORE, k, kl_ev_share(b->s->operands[b->n + k], param_shape(b->ev, b->s, b->n + k)));
+  for (uint32_t level = top; level > 0; level--)
+    if (digit[level]) KL_TRY(join(b, BEFORE, CHAIN + level, BEFORE));
+  return KILN_OK;
+}
+
+static kiln_status run_blocks(const blocks *b) {
+  const scan *s = b->s;
+  for (int64_t i = 0; i < s->length; i++) {
+    int64_t at = s->in->more->is_reverse ? s->length - 1 - i : i;
+    for (uint32_t k = 0; k < b->n; k++) {
+      kl_evval slice;
+      KL_TRY(take_slice(b->ev, s, k, param_shape(b->ev, s, k), at, &slice));
+      put(b, ELEMENT, k, slice);
+    }
+    if (i && i % BASE == 0) KL_TRY(end_block(b, i));
+    if (i % BASE == 0) KL_TRY(before_block(b, i));
+    if (i % BASE == 0)
+      copy(b, ELEMENT, CHAIN);
+    else
+      KL_TRY(join(b, CHAIN, ELEMENT, CHAIN));
+    KL_TRY(join(b, BEFORE, CHAIN, RESULT));
+    for (uint32_t k = 0; k < b->n; k++) put_slice(b->ev, s, &b->tuples[RESULT * b->n + k], at, &s->out[k]);
+  }
+  for (uint32_t k = 0; k < b->n; k++)
+    s->out[b->n + k] = kl_ev_share(&b->tuples[RESULT * b->n + k], kl_shape_leaf(s->in->shape, b->n + k));
+  return KILN_OK;
+}
+
+static kiln_status scan_blocks(kl_ev *ev, const scan *s) {
+  uint32_t n = s->inputs, count = (TUPLES + 4) * n;
+  kl_ev_code *code;
+  KL_TRY(kl_ev_code_new(ev, s->in->called[0], &code));
+  kl_evval *values = kl_alloc(ev->cx, sizeof *values * count);
+  memset(values, 0, sizeof *values * count);
+  blocks b = {ev, s, code, n, values, values + TUPLES * n, values + (TUPLES + 2) * n};
+  kiln_status status = KILN_OK;
+  for (uint32_t k = 0; k < n && status == KILN_OK; k++)
+    status = kl_ev_new(ev, kl_shape_leaf(s->in->shape, k), false, ev->intervals, &s->out[k]);
+  if (status == KILN_OK) status = run_blocks(&b);
+  for (uint32_t i = 0; i < TUPLES * n; i++) kl_ev_free(ev, &values[i]);
+  for (uint32_t k = 0; k < n && status == KILN_OK; k++) kl_ev_settle(ev, &s->out[k]);
+  kl_free(ev->cx, values, sizeof *values * count);
+  kl_ev_code_free(ev, code);
+  return status;
+}
+
+// Are a step's outputs its carries, of the types of inputs, made by elementwise ops?
+static bool is_joining(const kl_ev *ev, const scan *s) {
+  const kl_comp *c = &ev->m->comp[s->in->called[0]];
+  const kl_instr *root = kl_root(c);
+  uint32_t n = s->inputs;
+  bool joins = s->length && root->op == KL_OP_TUPLE && root->noperands == 2 * n && c->nparams == 2 * n;
+  joins = joins && kl_is_elementwise(c);
+  for (uint32_t k = 0; k < n && joins; k++) {
+    const kl_shape *a = s->operands[k]->shape, *first = s->operands[0]->shape;
+    joins = root->operands[k] == root->operands[n + k] && a->dtype == s->operands[n + k]->shape->dtype &&
+            a->dtype == kl_operand(c, root, k)->shape->dtype && a->dtype == param_shape(ev, s, k)->dtype &&
+            a->rank == first->rank && memcmp(a->dims, first->dims, a->rank * sizeof *a->dims) == 0;
+  }
+  return joins;
+}
+
 // --- as folds -----------------------------------------------------------------------------------------------------
 
 typedef struct fold_job {
@@ -215,7 +345,8 @@ static kiln_status scan_any(kl_ev *ev, const scan *s) {
   kl_ev_program *p = s->in->more->is_associative && square ? kl_ev_program_of_arrays(ev, s->in->called[0]) : NULL;
   bool folds = p != NULL;
   for (uint32_t k = 0; k < s->inputs && folds; k++) folds = is_fold(s, p, k, &op);
-  kiln_status status = folds ? KILN_OK : scan_steps(ev, s);
+  bool joins = s->in->more->is_associative && square && !folds && is_joining(ev, s);
+  kiln_status status = folds ? KILN_OK : joins ? scan_blocks(ev, s) : scan_steps(ev, s);
   for (uint32_t k = 0; k < s->inputs && folds && status == KILN_OK; k++) {
     is_fold(s, p, k, &op);
     status = scan_fold(ev, s, k, op);

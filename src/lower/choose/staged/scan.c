@@ -90,7 +90,19 @@ uint32_t kl_scan_is(kl_scan_body *x, const kl_aff *e, int64_t value) {
   return kl_guard_and(&x->b.w.guards, KL_NONE, kl_dom_simplify(x->b.w.body->domain, e), value, value, &never);
 }
 
+static kiln_status join_by_step(kl_scan_body *x, const uint32_t *a, const uint32_t *b, uint32_t *out) {
+  const kl_aff *line[KILN_MAX_RANK];
+  uint32_t n = x->x->by.n, *args = KL_NEW_N(x->x->s->c->arena, uint32_t, 4 * n + 1), *results = args + 2 * n;
+  line_index(x, line);
+  memcpy(args, b, n * sizeof *args);
+  memcpy(args + n, a, n * sizeof *args);
+  KL_TRY(kl_walk_apply(&x->b.walk, x->x->s->number, x->x->step, line, args, results));
+  memcpy(out, results, n * sizeof *out);
+  return KILN_OK;
+}
+
 kiln_status kl_scan_join(kl_scan_body *x, const uint32_t *a, const uint32_t *b, uint32_t *out) {
+  if (x->x->step) return join_by_step(x, a, b, out);
   return kl_combine_values(&x->b.walk, &x->x->by, x->x->swapped ? b : a, x->x->swapped ? a : b, out);
 }
 
@@ -283,6 +295,28 @@ static bool is_fold(const kl_stage *s, kl_combiner *by) {
   return by->simple;
 }
 
+// Are the results of a step its new carries, made of elements by elementwise ops, and of the types of inputs?
+static bool is_joining(const kl_stage *s, kl_scan *x) {
+  const kl_instr *in = s->instr;
+  const kl_comp *c = &s->c->plan->module->comp[in->called[0]], *all = s->c->plan->comp;
+  const kl_instr *root = kl_root(c);
+  uint32_t n = in->noperands / 2;
+  if (!in->more->is_associative || in->noperands != 2 * n || in->more->carries != (int64_t)n ||
+      root->op != KL_OP_TUPLE || root->noperands != 2 * n || c->nparams != 2 * n || !kl_is_elementwise(c))
+    return false;
+  for (uint32_t k = 0; k < n; k++) {
+    const kl_shape *a = kl_operand(all, in, k)->shape, *first = kl_operand(all, in, 0)->shape;
+    const kl_shape *carry = kl_operand(all, in, n + k)->shape;
+    if (root->operands[k] != root->operands[n + k] || a->dtype != carry->dtype || a->rank != first->rank ||
+        kl_operand(c, root, k)->shape->dtype != a->dtype || c->instr[c->params[k]].shape->dtype != a->dtype ||
+        memcmp(a->dims, first->dims, a->rank * sizeof *a->dims) != 0)
+      return false;
+  }
+  x->step = c;
+  x->by = kl_combiner_of(s->c->arena, c, s->number);
+  return true;
+}
+
 kiln_status kl_stage_scan(const kl_stage *s, const char **why_not) {
   const kl_instr *in = s->instr;
   kl_scan x = {.s = s, .dim = (uint32_t)in->dims[0], .reverse = in->more->is_reverse, .lasts = true, .inits = true};
@@ -292,6 +326,6 @@ kiln_status kl_stage_scan(const kl_stage *s, const char **why_not) {
   x.out = out;
   x.length = whole->dims[x.dim];
   kl_stage_count_lines(x.out, x.dim, &x.outer, &x.inner);
-  if (!x.length || !is_fold(s, &x.by)) return scan_by_steps(&x);
+  if (!x.length || (!is_fold(s, &x.by) && !is_joining(s, &x))) return scan_by_steps(&x);
   return kl_scan_is_for_blocks(&x) ? kl_scan_by_blocks(&x) : scan_by_levels(&x);
 }

@@ -13,14 +13,16 @@
 enum { KL_SCAN_BASE = 16, KL_SCAN_LEVELS = 16 };
 
 typedef struct kl_scan {
-  const kl_stage *s;   // operands: the arrays, and what each line begins with, one for all or one for each
-  uint32_t dim;        // along which lines go
-  int64_t length;      // of a line
-  bool reverse;        // from its end on
-  bool lasts;          // the last result of each line is a result of its own, without the dimension
-  bool inits;          // one for each
-  kl_combiner by;      // of n values: arrays, and what lines begin with, by value
-  bool swapped;        // of two values the one that comes later is the reducer's first
+  const kl_stage *s; // operands: the arrays, and what each line begins with, one for all or one for each
+  uint32_t dim;      // along which lines go
+  int64_t length;    // of a line
+  bool reverse;      // from its end on
+  bool lasts;        // the last result of each line is a result of its own, without the dimension
+  bool inits;        // one for each
+  kl_combiner by;    // of n values: arrays, and what lines begin with, by value
+  const kl_comp
+      *step;    // of `scan`: makes two of each value, of arrays' elements and of what comes before; NULL: a reducer
+  bool swapped; // of two values the one that comes later is the reducer's first
   const kl_shape *out; // of results
   // Lines lie beside each other, `inner` of them; and `outer` such groups behind each other.
   int64_t outer, inner;
