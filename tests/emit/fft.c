@@ -134,6 +134,10 @@ static const char *const large[] = {
     "x = f64[3,4097] parameter(0) ROOT y = c128[3,2049] fft(x), fft_type=RFFT, fft_length={4097}",
     "x = c64[2,4100] parameter(0) ROOT y = f32[2,8198] fft(x), fft_type=IRFFT, fft_length={8198}",
     "x = c64[128,100] parameter(0) ROOT y = c64[128,100] fft(x), fft_type=FFT, fft_length={128,100}",
+    // The chirp is made in a launch, too.
+    "x = c64[2,16411] parameter(0) ROOT y = c64[2,16411] fft(x), fft_type=FFT, fft_length={16411}",
+    "x = c128[16412] parameter(0) ROOT y = f64[32822] fft(x), fft_type=IRFFT, fft_length={32822}",
+    "x = c64[16411,2] parameter(0) ROOT y = c64[16411,2] fft(x), fft_type=IFFT, fft_length={16411,2}",
 };
 
 START_TEST(large_transforms) {
@@ -150,7 +154,7 @@ END_TEST
 static const char *const refused[][2] = {
     {"x = c64[8] parameter(0) ROOT y = c64[8] fft(x), fft_type=FFT, fft_length={4}", "does not fit"},
     {"x = f32[0] parameter(0) ROOT y = c64[1] fft(x), fft_type=RFFT, fft_length={0}", "does not fit"},
-    {"x = c64[1048583] parameter(0) ROOT y = c64[1048583] fft(x), fft_type=FFT, fft_length={1048583}",
+    {"x = c64[2147483659] parameter(0) ROOT y = c64[2147483659] fft(x), fft_type=FFT, fft_length={2147483659}",
      "expected at most"},
     {"x = c64[3100,3001] parameter(0) ROOT y = c64[3100,3001] fft(x), fft_type=FFT, fft_length={3100,3001}",
      "more than the verifier follows"},

@@ -9,7 +9,15 @@
 
 #include "ir/dtype.h"
 
-enum { MOST_TABLE = 4096, IN_TEXT = 4096, MOST_CONVOLVED = 1 << 18 };
+// Of longer lines the chirp is not a constant, which takes time and room where it is compiled, but made.
+enum { MOST_TABLE = 4096, IN_TEXT = 4096, MOST_CONSTANT = 1 << 14 };
+
+// What a convolution in place of a transform of n numbers is made with, by slot: its chirp; the transform, of `size`
+// numbers, of the chirp's conjugate, divided by `size`.
+typedef struct convolution {
+  int64_t n, size;
+  uint32_t chirp, filter;
+} convolution;
 
 typedef struct fft {
   const kl_stage *s;
@@ -18,6 +26,7 @@ typedef struct fft {
   int64_t most, fair;  // reach of one launch; of several
   VEC(uint32_t) array; // scratch memory
   VEC(kl_table) table;
+  VEC(convolution) convolution;
 } fft;
 
 // --- memory ---------------------------------------------------------------------------------------------------------
@@ -34,13 +43,13 @@ static uint32_t array_of(fft *f, int64_t count, uint32_t from, uint32_t to) {
 }
 
 // A constant whose data is filled in; NULL: there is no memory for it.
-static void *constant_of(fft *f, int64_t count, uint32_t *slot) {
+static void *constant_of(fft *f, kl_dtype whole, int64_t count, uint32_t *slot) {
   kl_choosing *c = f->s->c;
   int64_t bytes;
-  if (__builtin_mul_overflow(count, kl_info(f->whole)->bits / 8, &bytes)) return NULL;
+  if (__builtin_mul_overflow(count, kl_info(whole)->bits / 8, &bytes)) return NULL;
   void *data = kl_arena_try_alloc(c->plan->arena, (size_t)bytes);
   if (!data) return NULL;
-  *slot = kl_add_scratch(c->cx, c->plan, &c->slots, f->whole, count);
+  *slot = kl_add_scratch(c->cx, c->plan, &c->slots, whole, count);
   kl_slot_info *info = &c->slots.v.p[*slot];
   info->kind = KL_SLOT_CONST;
   info->data = data;
@@ -52,20 +61,20 @@ static kiln_status out_of_memory(const fft *f, int64_t count) {
   return kl_out_of_memory(f->s->c->cx, (size_t)count * kl_info(f->whole)->bits / 8, "constants of fft");
 }
 
-static kiln_status table_of(fft *f, int64_t n, kl_table *out) {
+static kiln_status table_of(fft *f, kl_dtype whole, int64_t n, kl_table *out) {
   for (size_t i = 0; i < f->table.n; i++)
-    if (f->table.p[i].n == n) return *out = f->table.p[i], KILN_OK;
-  kl_table t = {.n = n, .step = n, .low = KL_NONE, .high = KL_NONE};
+    if (f->table.p[i].n == n && f->table.p[i].whole == whole) return *out = f->table.p[i], KILN_OK;
+  kl_table t = {.whole = whole, .n = n, .step = n, .low = KL_NONE, .high = KL_NONE};
   if (n > MOST_TABLE)
     for (t.step = 1; t.step * t.step < n;) t.step *= 2;
-  void *low = constant_of(f, t.step, &t.low);
+  void *low = constant_of(f, whole, t.step, &t.low);
   if (!low) return out_of_memory(f, t.step);
-  kl_roots(f->whole, n, 1, t.step, low);
+  kl_roots(whole, n, 1, t.step, low);
   if (t.step < n) {
     int64_t count = (n - 1) / t.step + 1;
-    void *high = constant_of(f, count, &t.high);
+    void *high = constant_of(f, whole, count, &t.high);
     if (!high) return out_of_memory(f, count);
-    kl_roots(f->whole, n, t.step, count, high);
+    kl_roots(whole, n, t.step, count, high);
   }
   VEC_PUSH(f->s->c->cx, &f->table, t);
   *out = t;
@@ -84,7 +93,7 @@ static kiln_status write_groups(fft *f, kl_job job) {
   kl_table table;
   kl_end to = job.to;
   kl_find_passes(job.n / job.before, f->most, f->fair, &passes);
-  KL_TRY(table_of(f, job.n, &table));
+  KL_TRY(table_of(f, f->whole, job.n, &table));
   job.table = &table;
   for (uint32_t g = 0; g < passes.ngroups; g++) {
     uint32_t first = passes.first[g], n = passes.first[g + 1] - first;
@@ -99,41 +108,73 @@ static kiln_status write_groups(fft *f, kl_job job) {
   return KILN_OK;
 }
 
-// By a convolution.
-static kiln_status write_convolution(fft *f, const kl_job *line) {
-  kl_job job = *line;
-  int64_t n = line->n;
-  uint32_t chirp, filter;
-  for (job.n = 1; job.n < 2 * n - 1;) job.n *= 2;
-  void *data = constant_of(f, n, &chirp);
-  if (!data) return out_of_memory(f, n);
-  kl_chirp(f->whole, n, data);
-  data = constant_of(f, job.n, &filter);
-  if (!data || !kl_chirp_filter(f->s->c->cx, f->whole, n, job.n, data)) return out_of_memory(f, job.n);
-  int64_t count;
-  if (__builtin_mul_overflow(job.outer * job.inner, job.n, &count)) return out_of_memory(f, job.n);
-  job.from.count = n;
-  job.from.by = chirp;
-  job.to = array_end(&job, array_of(f, count, KL_NONE, KL_NONE));
-  job.to.by = filter;
-  KL_TRY(write_groups(f, job));
-  job.from = array_end(&job, job.to.slot);
-  job.inverse = true;
-  job.to = line->to;
-  job.to.count = n;
-  job.to.by = chirp;
+static kiln_status make_constants(fft *f, convolution *v) {
+  void *data = constant_of(f, f->whole, v->n, &v->chirp);
+  if (!data) return out_of_memory(f, v->n);
+  kl_chirp(f->whole, v->n, data);
+  data = constant_of(f, f->whole, v->size, &v->filter);
+  bool made = data && kl_chirp_filter(f->s->c->cx, f->whole, v->n, v->size, data);
+  return made ? KILN_OK : out_of_memory(f, v->size);
+}
+
+// In launches: nothing else goes to these arrays.
+static kiln_status make_in_launches(fft *f, convolution *v) {
+  kl_choosing *c = f->s->c;
+  kl_table roots;
+  KL_TRY(table_of(f, KILN_C128, 2 * v->n, &roots));
+  v->chirp = kl_add_scratch(c->cx, c->plan, &c->slots, f->whole, v->n);
+  v->filter = kl_add_scratch(c->cx, c->plan, &c->slots, f->whole, v->size);
+  kl_job job = {.s = f->s, .whole = f->whole, .operand = f->operand, .result = f->result};
+  job.outer = job.inner = job.before = 1;
+  job.n = v->size;
+  job.from = array_end(&job, array_of(f, v->size, KL_NONE, KL_NONE));
+  job.to = array_end(&job, v->filter);
+  job.to.divide = v->size;
+  KL_TRY(kl_write_chirp(f->s, &roots, v->n, v->size, v->chirp, job.from.slot));
   return write_groups(f, job);
 }
 
-static kiln_status write_line(fft *f, kl_job job) {
-  kl_passes passes;
-  kl_find_passes(job.n, f->most, f->fair, &passes);
-  if (passes.rest == 1) return write_groups(f, job);
-  if (job.n > MOST_CONVOLVED)
+// Makes what is not there yet.
+static kiln_status convolution_of(fft *f, int64_t n, convolution *out) {
+  for (size_t i = 0; i < f->convolution.n; i++)
+    if (f->convolution.p[i].n == n) return *out = f->convolution.p[i], KILN_OK;
+  if (n > KL_MOST_CHIRP)
     return kl_unsupported(f->s->c->cx, f->s->instr->span,
-                          "fft: expected at most %d elements of a length with prime factors above 13, found %lld",
-                          MOST_CONVOLVED, (long long)job.n);
-  return write_convolution(f, &job);
+                          "fft: expected at most %lld elements of a length with prime factors above 13, found %lld",
+                          (long long)KL_MOST_CHIRP, (long long)n);
+  *out = (convolution){.n = n, .size = 1};
+  while (out->size < 2 * n - 1) out->size *= 2;
+  KL_TRY(n <= MOST_CONSTANT ? make_constants(f, out) : make_in_launches(f, out));
+  VEC_PUSH(f->s->c->cx, &f->convolution, *out);
+  return KILN_OK;
+}
+
+static bool is_convolved(const fft *f, int64_t n) {
+  kl_passes passes;
+  kl_find_passes(n, f->most, f->fair, &passes);
+  return passes.rest > 1;
+}
+
+static kiln_status write_line(fft *f, kl_job job) {
+  if (!is_convolved(f, job.n)) return write_groups(f, job);
+  kl_job line = job;
+  convolution v;
+  int64_t count;
+  KL_TRY(convolution_of(f, line.n, &v));
+  job.n = v.size;
+  if (__builtin_mul_overflow(job.outer * job.inner, job.n, &count)) return out_of_memory(f, job.n);
+  job.from.count = v.n;
+  job.from.by = v.chirp;
+  uint32_t from = line.from.kind == KL_END_ARRAY ? line.from.slot : KL_NONE;
+  job.to = array_end(&job, array_of(f, count, from, KL_NONE));
+  job.to.by = v.filter;
+  KL_TRY(write_groups(f, job));
+  job.from = array_end(&job, job.to.slot);
+  job.inverse = true;
+  job.to = line.to;
+  job.to.count = v.n;
+  job.to.by = v.chirp;
+  return write_groups(f, job);
 }
 
 // --- dimensions -----------------------------------------------------------------------------------------------------
@@ -150,6 +191,11 @@ static kiln_status write_dimensions(fft *f) {
   uint32_t n = m->sizes.n, rank = f->operand->rank, before = KL_NONE;
   int64_t points = 1;
   for (uint32_t i = 0; i < n; i++) points *= m->sizes.p[i];
+  // Before any array has numbers of lines.
+  for (uint32_t i = 0; i < n; i++) {
+    convolution v;
+    if (is_convolved(f, m->sizes.p[i])) KL_TRY(convolution_of(f, m->sizes.p[i], &v));
+  }
   for (uint32_t i = 0; i < n; i++) {
     uint32_t which = m->fft == KL_IRFFT ? (i + 1 < n ? i : n - 1) : n - 1 - i, dim = rank - n + which;
     // Of real numbers the other dimensions are transformed where the last one is the half spectrum.
@@ -210,5 +256,6 @@ kiln_status kl_stage_fft(const kl_stage *s, const char **why_not) {
   kiln_status st = write_dimensions(&f);
   VEC_FREE(s->c->cx, &f.array);
   VEC_FREE(s->c->cx, &f.table);
+  VEC_FREE(s->c->cx, &f.convolution);
   return st;
 }

@@ -38,9 +38,18 @@ bool kl_chirp_filter(kl_ctx *cx, kl_dtype whole, int64_t n, int64_t size, void *
 
 // exp(-2 pi i e / n) as constants: low[e]; or where there is `high` high[e / step] * low[e % step]. Slots.
 typedef struct kl_table {
+  kl_dtype whole;
   int64_t n, step;
   uint32_t low, high;
 } kl_table;
+// launch.c: the root of a table.
+kl_number kl_table_root(kl_stage_body *b, const kl_table *t, const kl_aff *e, uint32_t keep);
+
+// chirp.c: a launch that leaves exp(-pi i k^2 / n), k < n, in one slot, and their conjugates, made periodic over `size`
+// numbers, in another one. The table is of 2 n roots.
+enum { KL_MOST_CHIRP = INT32_MAX }; // of n
+kiln_status kl_write_chirp(const kl_stage *s, const kl_table *roots, int64_t n, int64_t size, uint32_t chirp,
+                           uint32_t periodic);
 
 // One end of a line's transform: where its elements come from, or go to. Element i of a line there, `inner` of which
 // lie beside each other.
@@ -54,7 +63,7 @@ typedef struct kl_end {
   bool half;      // only elements up to n / 2 are there: the others are their conjugates
   int64_t count;  // of the job's elements so many are there, what follows is zero, or does not matter; 0: all
   uint32_t by;    // the job's elements are multiplied by those of this slot; KL_NONE: no
-  int64_t divide; // of a result: by which it is divided; 0: by nothing
+  int64_t divide; // of where they go: by which they are divided; 0: by nothing
 } kl_end;
 
 // Lines of `n`, `inner` beside each other and `outer` such groups behind each other, from one end to the other.

@@ -161,13 +161,11 @@ static const kl_aff *room_at(const launch *x, const place *at, const kl_aff *t) 
   return simple(x, x->rows ? kl_aff_addmul(p, t, at->line, x->reach) : kl_aff_addmul(p, at->line, t, x->nlines));
 }
 
-// exp(-2 pi i e / n).
-static kl_number root(launch *x, const kl_aff *e) {
-  const kl_table *t = x->job->table;
-  kl_affs *p = affs(x);
-  if (t->high == KL_NONE) return kl_number_load(&x->b, t->low, e, x->keep);
-  kl_number high = kl_number_load(&x->b, t->high, kl_aff_floordivc(p, e, t->step), x->keep);
-  return kl_number_mul(&x->b, high, kl_number_load(&x->b, t->low, kl_aff_modc(p, e, t->step), x->keep));
+kl_number kl_table_root(kl_stage_body *b, const kl_table *t, const kl_aff *e, uint32_t keep) {
+  kl_affs *p = b->s->p;
+  if (t->high == KL_NONE) return kl_number_load(b, t->low, e, keep);
+  kl_number high = kl_number_load(b, t->high, kl_aff_floordivc(p, e, t->step), keep);
+  return kl_number_mul(b, high, kl_number_load(b, t->low, kl_aff_modc(p, e, t->step), keep));
 }
 
 static place place_of(launch *x, const pass *s, const kl_aff *v) {
@@ -183,6 +181,10 @@ static place place_of(launch *x, const pass *s, const kl_aff *v) {
   at.k = simple(x, kl_aff_modc(p, rest, x->job->before));
   at.outer = simple(x, kl_aff_floordivc(p, rest, x->job->before));
   return at;
+}
+
+static kl_number root_of(launch *x, const kl_aff *e) {
+  return kl_table_root(&x->b, x->job->table, simple(x, e), x->keep);
 }
 
 static kiln_status inputs(launch *x, uint32_t number, const place *at, kl_number *v) {
@@ -201,8 +203,7 @@ static kiln_status inputs(launch *x, uint32_t number, const place *at, kl_number
       const kl_aff *pos = kl_aff_addmul(p, at->beside, kl_aff_addmul(p, t, at->k, x->reach), x->after);
       KL_TRY(fetch(x, at, simple(x, pos), &v[i]));
     }
-    if (i && of > s->radix)
-      v[i] = kl_number_mul(&x->b, v[i], root(x, simple(x, kl_aff_mulc(p, done, i * (j->table->n / of)))));
+    if (i && of > s->radix) v[i] = kl_number_mul(&x->b, v[i], root_of(x, kl_aff_mulc(p, done, i * (j->table->n / of))));
   }
   return KILN_OK;
 }
