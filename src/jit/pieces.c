@@ -68,6 +68,11 @@ static bool is_mixed(pieces *p) {
   return others;
 }
 
+// What acts on more than its result must be taken out or refused before what nobody uses is left behind.
+static bool has_effects(pieces *p) {
+  return kl_find_ops(p->m, kl_op_has_effect, &p->arena)[p->m->entry];
+}
+
 static kiln_status fuse(pieces *p, kiln_module **own) {
   kiln_module *made = NULL;
   KL_TRY(kl_module_unroll(p->cx, p->m, kl_needs_kernel, p->why, &made));
@@ -144,7 +149,8 @@ static kiln_status make(pieces *p, kiln_module **out) {
   kiln_module *own = NULL, *made = NULL;
   kiln_status st = fusion ? kiln_module_extract(p->cx, p->m, fusion, &made) : KILN_OK;
   if (st == KILN_OK) replace(p, &own, made), made = NULL;
-  bool mixed = st == KILN_OK && !fusion && is_mixed(p);
+  if (st == KILN_OK && fusion) st = kl_plan_check_effects(p->cx, p->m);
+  bool mixed = st == KILN_OK && !fusion && (has_effects(p) || is_mixed(p));
   if (st == KILN_OK && !mixed) st = kl_module_unbranch(p->cx, p->m, kl_is_apart, NULL, &made);
   bool changed = !fusion || made; // a fusion that is picked as it is, is picked by who compiles it
   if (st == KILN_OK) replace(p, &own, made), made = NULL;
@@ -164,7 +170,7 @@ static kiln_status make(pieces *p, kiln_module **out) {
 kiln_status kl_pieces_make(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params, const kl_target *target,
                            kl_trial trial, kl_sb *why, kiln_module **out) {
   *out = NULL;
-  if (params->max_count) return KILN_OK;
+  if (params->max_count) return kl_plan_check_effects(cx, m);
   bool aliased = params->alias_count || m->header.naliases; // one kernel has the order of reads and writes in its hands
   pieces p = {.cx = cx, .m = m, .params = params, .target = *target, .trial = trial, .why = why};
   p.how = (kl_pieces_params){.target = *target, .least = aliased};

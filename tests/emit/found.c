@@ -92,6 +92,115 @@ START_TEST(a_refusal_says_why) {
 }
 END_TEST
 
+#define ADD      "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+#define OUT      "t = token[] after-all() s = token[] outfeed(x, t), outfeed_shape=f32[8] "
+#define CALLBACK "c = () custom-call(x), custom_call_target=\"cb\", custom_call_has_side_effect=true "
+#define ENTRY    "ENTRY e {\n x = f32[8] parameter(0)\n "
+#define NEGATE   " ROOT r = f32[8] negate(x) }\n"
+#define SHARDED  "custom_call_target=\"Sharding\", custom_call_has_side_effect=true"
+
+// What acts on more than its result is refused whether anyone uses that or not, each in one list, by its line; what one
+// device need not do is taken out.
+START_TEST(effects_are_refused) {
+  static const struct {
+    const char *text, *fusion, *found[6];
+    uint64_t max_count;
+  } rows[] = {
+      {ENTRY OUT "\n" NEGATE, NULL, {"4:outfeed"}, 0},
+      {ENTRY OUT "\n" NEGATE, NULL, {"4:outfeed"}, 64},
+      {ENTRY CALLBACK "\n" NEGATE, NULL, {"4:custom-call of \"cb\""}, 0},
+      {ENTRY CALLBACK "\n" NEGATE, NULL, {"4:custom-call of \"cb\""}, 64},
+      {ENTRY "q = f32[8] frobnicate(x)\n" NEGATE, NULL, {"4:frobnicate"}, 0},
+      {ENTRY "q = f32[8] population-count(x)\n" NEGATE, NULL, {"4:population-count"}, 0},
+      {ENTRY "t = token[] custom-call(x), custom_call_target=\"cb\"\n u = token[] after-all(t)\n"
+             " ROOT r = (f32[8], token[]) tuple(x, u) }\n",
+       NULL,
+       {"4:custom-call of \"cb\""},
+       0},
+      {ENTRY "t = token[] after-all()\n i = (f32[8], token[]) infeed(t)\n o = token[] outfeed(x, t), "
+             "outfeed_shape=f32[8]\n s = (f32[8], u32[], token[]) send(x, t), channel_id=3, is_host_transfer=true\n"
+             " d = token[] send-done(s), channel_id=3, is_host_transfer=true\n" CALLBACK "\n" NEGATE,
+       NULL,
+       {"5:infeed", "6:outfeed", "7:send ", "8:send-done", "9:custom-call of \"cb\""},
+       0},
+      {"f {\n x = f32[8] parameter(0)\n " OUT "\n" NEGATE ENTRY
+       "y = f32[8] fusion(x), kind=kLoop, calls=f\n ROOT z = f32[8] fusion(y), kind=kLoop, calls=f }\n",
+       NULL,
+       {"4:outfeed"},
+       0},
+      {"f {\n x = f32[8] parameter(0)\n " OUT "\n" NEGATE ENTRY
+       "y = f32[8] fusion(x), kind=kLoop, calls=f\n ROOT z = f32[8] fusion(y), kind=kLoop, calls=f }\n",
+       "y",
+       {"4:outfeed"},
+       0},
+      {"f {\n x = f32[] parameter(0)\n t = token[] after-all()\n s = token[] outfeed(x, t), outfeed_shape=f32[]\n"
+       " ROOT r = f32[] negate(x) }\n" ENTRY "ROOT y = f32[8] map(x), dimensions={0}, to_apply=f }\n",
+       NULL,
+       {"5:outfeed"},
+       0},
+      {"f {\n x = f32[] parameter(0)\n t = token[] after-all()\n s = token[] outfeed(x, t), outfeed_shape=f32[]\n"
+       " ROOT r = f32[] negate(x) }\n" ENTRY "ROOT y = f32[8] map(x), dimensions={0}, to_apply=f }\n",
+       NULL,
+       {"5:outfeed"},
+       64},
+      {"c {\n x = f32[8] parameter(0)\n ROOT r = pred[] constant(false) }\nb {\n x = f32[8] parameter(0)\n " OUT
+       "\n" NEGATE ENTRY "ROOT w = f32[8] while(x), condition=c, body=b }\n",
+       NULL,
+       {"7:outfeed"},
+       0},
+      {"HloModule m, replica_count=2\n" ADD ENTRY
+       "y = f32[8] all-reduce(x), replica_groups={{0,1}}, to_apply=add\n" NEGATE,
+       NULL,
+       {"5:all-reduce"},
+       0},
+      {ADD ENTRY "y = f32[8] all-reduce(x), replica_groups={}, to_apply=add\n" NEGATE, NULL, {NULL}, 0},
+      {ENTRY "y = f32[8] custom-call(x), " SHARDED "\n" NEGATE, NULL, {NULL}, 0},
+      {ENTRY "y = f32[8] custom-call(x), " SHARDED "\n ROOT r = f32[8] negate(y) }\n", NULL, {NULL}, 0},
+      {ENTRY
+       "y = f32[8] custom-call(), custom_call_target=\"AllocateBuffer\", custom_call_has_side_effect=true\n" NEGATE,
+       NULL,
+       {NULL},
+       0},
+      {ENTRY "u = u32[8] rng-bit-generator-like(x)\n" NEGATE, NULL, {"4:rng-bit-generator-like"}, 0},
+      {ENTRY "t = token[] after-all()\n" NEGATE, NULL, {NULL}, 0},
+  };
+  static const char *const machine[] = {"host", "sm_90"};
+  kiln_context *cx = kiln_context_create(NULL);
+  for (size_t i = 0; i < 2 * KL_COUNT(rows); i++) {
+    const char *text = rows[i / 2].text;
+    kiln_module *m = NULL;
+    kiln_artifact *a = NULL;
+    kl_sb b;
+    kl_sb_init(&b, cx);
+    kl_sb_puts(&b, text);
+    if (strncmp(text, "HloModule", 9) != 0) b.n = 0, kl_sbf(&b, "HloModule m\n%s", text);
+    kiln_compile_params p = {.struct_size = sizeof p,
+                             .target = machine[i % 2],
+                             .fusion = rows[i / 2].fusion,
+                             .max_count = rows[i / 2].max_count};
+    if (kiln_module_parse(cx, "e.hlo", b.p, b.n, &m) != KILN_OK) give_up((unsigned)i, "parsing", cx, b.p);
+    kiln_status st = kiln_compile(cx, m, &p, &a);
+    size_t n = 0;
+    for (size_t k = 0; k < kiln_diagnostics_count(cx); k++) {
+      const kiln_diagnostic *d = kiln_diagnostics_get(cx, k);
+      char found[200];
+      if (d->severity != KILN_ERROR) continue;
+      const char *want = rows[i / 2].found[n++];
+      snprintf(found, sizeof found, "%u:%s", (unsigned)d->line, d->message);
+      ck_assert_msg(want && strncmp(found, want, strlen(want)) == 0, "%s\nfound %s", b.p, found);
+    }
+    ck_assert_msg(!rows[i / 2].found[n] && st == (n ? KILN_E_UNSUPPORTED : KILN_OK), "%s\n%u findings", b.p,
+                  (unsigned)n);
+    kiln_diagnostics_clear(cx);
+    kiln_artifact_destroy(&a);
+    kiln_module_destroy(&m);
+    kl_sb_free(&b);
+  }
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("found", NO_FRAME, {is_right_everywhere, KL_COUNT(rows)}, {a_refusal_says_why});
+  return RUN_TESTS("found", NO_FRAME, {is_right_everywhere, KL_COUNT(rows)}, {a_refusal_says_why},
+                   {effects_are_refused});
 }

@@ -194,6 +194,7 @@ START_TEST(misspelt_opcodes_are_told) {
       {"exp", "exponential", false},
       {"sigmoid", "logistic", false},
       {"neg", "negate", false},
+      {"population-count", "popcnt", false},
       {"relu", NULL, false},
       {"gelu", NULL, false},
       {"foo", NULL, false},

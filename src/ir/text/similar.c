@@ -51,6 +51,7 @@ static const struct {
     {"mul", KL_OP_MULTIPLY},
     {"neg", KL_OP_NEGATE},
     {"popcount", KL_OP_POPCNT},
+    {"population-count", KL_OP_POPCNT},
     {"pow", KL_OP_POWER},
     {"rem", KL_OP_REMAINDER},
     {"sigmoid", KL_OP_LOGISTIC},

@@ -97,8 +97,12 @@ bool kl_needs_kernel(const kl_instr *in);
 bool *kl_find_run(const kiln_module *m, const bool *has, kl_arena *arena);
 // The same without those of loops that become kernels (choose/private.h).
 bool *kl_find_fused(kl_ctx *cx, const kiln_module *m, const bool *has, kl_arena *arena);
-// Reports what of ENTRY and all that it runs cannot be compiled, each op, up to a number of them.
+// Reports what of ENTRY and all that it runs cannot be compiled, each op, up to a number of them; whether a result is
+// used or not.
 kiln_status kl_plan_check_module(kl_ctx *cx, const kiln_module *m);
+// The same of ops with an effect alone (kl_op_has_effect): for a module that becomes one kernel, whose chooser looks at
+// what its results are made of.
+kiln_status kl_plan_check_effects(kl_ctx *cx, const kiln_module *m);
 // Can this op on these types be compiled? Reports the reason if not. And can a result be what it is?
 kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in);
 kiln_status kl_plan_check_shape(kl_ctx *cx, const kl_instr *in);

@@ -3,6 +3,8 @@
 #include "lower/choose/chooser.h"
 #include "lower/plan/cost/cost.h"
 
+#include "ir/rewrite/transform.h"
+
 // --- slots --------------------------------------------------------------------------------------------------------
 
 static const kl_shape *vector_of(kl_arena *arena, kl_dtype t, int64_t count) {
@@ -149,10 +151,10 @@ kiln_status kl_plan_refuse_index(kl_ctx *cx, const kl_plan *p, const char *why) 
   return kl_unsupported(cx, kl_root(p->comp)->span, "an index of this fusion %s", why);
 }
 
-// What an unknown op does nobody knows, so that it counts where nothing uses it, too.
-static kiln_status refuse_unknown(kl_ctx *cx, const kiln_module *m, const kl_comp *c) {
+// What has an effect counts where nothing uses its result, too.
+static kiln_status refuse_effects(kl_ctx *cx, const kiln_module *m, const kl_comp *c) {
   for (uint32_t i = 0; i < c->ninstr; i++)
-    if (c->instr[i].op == KL_OP_UNKNOWN) return kl_plan_check_op(cx, m, c, &c->instr[i]);
+    if (kl_op_has_effect(&c->instr[i])) return kl_plan_check_op(cx, m, c, &c->instr[i]);
   return KILN_OK;
 }
 
@@ -453,7 +455,7 @@ static void leave_room(kl_plan *p) {
 static kiln_status fill(kl_choosing *c) {
   kl_ctx *cx = c->cx;
   kl_plan *p = c->plan;
-  KL_TRY(refuse_unknown(cx, p->module, p->comp));
+  KL_TRY(refuse_effects(cx, p->module, p->comp));
   KL_TRY(make_slots(cx, p, c->params, c->arena, &c->slots));
   if (p->target.machine == KL_NVPTX && c->slots.nargs + p->counted > KL_MAX_KERNEL_ARGS)
     return kl_unsupported(cx, kl_root(p->comp)->span,

@@ -6,6 +6,7 @@
 #include "ir/custom.h"
 #include "ir/index/layout/layout.h"
 #include "ir/rewrite/branch.h"
+#include "ir/text/parse.h"
 
 // --- ops ----------------------------------------------------------------------------------------------------------
 
@@ -72,9 +73,26 @@ static kiln_status check_gather(kl_ctx *cx, const kl_instr *in, const kl_shape *
   return kl_unsupported(cx, in->span, "gather: a slice is larger than the operand");
 }
 
+// Nobody knows what it does, or whether the result alone is what it does.
+static kiln_status refuse_unknown(kl_ctx *cx, const kiln_module *m, const kl_instr *in) {
+  kl_str name = kl_symbol_text(&m->names, in->opcode_text);
+  char similar[64] = "";
+  bool misspelt, found = kl_similar_op(name, similar, &misspelt);
+  return kl_unsupported(cx, in->span, "%.*s is not compiled: it is no HLO op that is known%s%s%s", KL_FMT(name),
+                        found ? "; HLO has '" : "", similar, found ? "'" : "");
+}
+
+static kiln_status refuse_custom_call(kl_ctx *cx, const kl_instr *in) {
+  const char *advice = kl_custom_advice(in);
+  if (!advice) advice = "it stands for no array op that is known";
+  return kl_unsupported(cx, in->span, "custom-call of %.*s is not compiled: %s", KL_FMT(in->more->target), advice);
+}
+
 // Ops that no kernel makes, and what the reason is where that is not time.
-static kiln_status refuse_op(kl_ctx *cx, const kl_instr *in) {
+static kiln_status refuse_op(kl_ctx *cx, const kiln_module *m, const kl_instr *in) {
   switch (kl_op_table[in->op].kind) {
+  case KL_KIND_UNKNOWN: return refuse_unknown(cx, m, in);
+  case KL_KIND_CUSTOM_CALL: return refuse_custom_call(cx, in);
   case KL_KIND_RNG:
     return kl_unsupported(cx, in->span,
                           "rng is not compiled here: expected pred, integers or floats in dimensions of known size");
@@ -103,14 +121,11 @@ static kiln_status refuse_op(kl_ctx *cx, const kl_instr *in) {
 }
 
 kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
+  if (kl_op_has_effect(in)) return refuse_op(cx, m, in); // whatever its result, often none
   KL_TRY(kl_plan_check_shape(cx, in));
-  if (in->op == KL_OP_UNKNOWN) {
-    kl_str name = kl_symbol_text(&m->names, in->opcode_text);
-    return kl_unsupported(cx, in->span, "%.*s is not supported yet", KL_FMT(name));
-  }
   if (in->op == KL_OP_CONSTANT && !in->literal)
     return kl_unsupported(cx, in->span, "constant: the text leaves its values out");
-  if (!kl_is_walked(in)) return refuse_op(cx, in);
+  if (!kl_is_walked(in)) return refuse_op(cx, m, in);
   if (in->op == KL_OP_WHILE && !kl_loop_is_private(cx, m, in))
     return kl_unsupported(cx, in->span,
                           "while inside of a fusion or a map is not compiled: expected one that makes each element of "
@@ -166,12 +181,6 @@ static bool is_loop(const kl_instr *in) {
   return in->op == KL_OP_WHILE;
 }
 
-static kiln_status refuse_custom_call(kl_ctx *cx, const kl_instr *in) {
-  const char *advice = kl_custom_advice(in);
-  if (!advice) advice = "it stands for no array op that is known";
-  return kl_unsupported(cx, in->span, "custom-call of %.*s is not compiled: %s", KL_FMT(in->more->target), advice);
-}
-
 typedef struct checking {
   const kiln_module *m;
   const bool *has, *loops, *run;
@@ -183,9 +192,30 @@ static kiln_status check_in_module(kl_ctx *cx, const checking *k, uint32_t comp,
     return kl_unsupported(cx, in->span,
                           "conditional around a while inside of a fusion or a map is not compiled: expected branches "
                           "without loops, as all of them are computed");
-  if (in->shape->dtype == KILN_TOKEN || in->op == KL_OP_WHILE || kl_has_chooser(in->op)) return KILN_OK;
+  bool orders = in->shape->dtype == KILN_TOKEN && !kl_op_has_effect(in) && in->op != KL_OP_CUSTOM_CALL;
+  if (orders || in->op == KL_OP_WHILE || kl_has_chooser(in->op)) return KILN_OK;
   if (in->op == KL_OP_CUSTOM_CALL) return refuse_custom_call(cx, in);
   return kl_plan_check_op(cx, k->m, &k->m->comp[comp], in);
+}
+
+// Of what is not computed itself, the bodies of maps and reducers, only effects are looked for: what else these have is
+// refused by the kernels that run them.
+static kiln_status check_all(kl_ctx *cx, const checking *x, const bool *computed, const bool *reached) {
+  uint32_t refused = 0;
+  kiln_status first = KILN_OK;
+  for (uint32_t i = 0; i < x->m->ncomp; i++) {
+    const kl_comp *c = &x->m->comp[i];
+    for (uint32_t k = 0; reached[i] && k < c->ninstr && refused < MOST_REFUSED; k++) {
+      kiln_status st = KILN_OK;
+      if (computed && computed[i])
+        st = check_in_module(cx, x, i, &c->instr[k]);
+      else if (kl_op_has_effect(&c->instr[k]))
+        st = refuse_op(cx, x->m, &c->instr[k]);
+      refused += st != KILN_OK;
+      if (first == KILN_OK) first = st;
+    }
+  }
+  return first;
 }
 
 kiln_status kl_plan_check_module(kl_ctx *cx, const kiln_module *m) {
@@ -194,17 +224,18 @@ kiln_status kl_plan_check_module(kl_ctx *cx, const kiln_module *m) {
   bool *computed = find_computed(cx, m);
   checking x = {.m = m, .has = kl_find_ops(m, kl_needs_kernel, &scratch), .loops = kl_find_ops(m, is_loop, &scratch)};
   x.run = kl_find_run(m, x.has, &scratch);
-  uint32_t refused = 0;
-  kiln_status first = KILN_OK;
-  for (uint32_t i = 0; i < m->ncomp; i++)
-    for (uint32_t k = 0; computed[i] && k < m->comp[i].ninstr && refused < MOST_REFUSED; k++) {
-      kiln_status st = check_in_module(cx, &x, i, &m->comp[i].instr[k]);
-      refused += st != KILN_OK;
-      if (first == KILN_OK) first = st;
-    }
+  kiln_status st = check_all(cx, &x, computed, kl_live_of(m, &scratch).comp);
   kl_free(cx, computed, m->ncomp);
   kl_arena_free(&scratch);
-  return first;
+  return st;
+}
+
+kiln_status kl_plan_check_effects(kl_ctx *cx, const kiln_module *m) {
+  kl_arena scratch;
+  kl_arena_init(&scratch, cx);
+  kiln_status st = check_all(cx, &(checking){.m = m}, NULL, kl_live_of(m, &scratch).comp);
+  kl_arena_free(&scratch);
+  return st;
 }
 
 // --- units --------------------------------------------------------------------------------------------------------
