@@ -318,6 +318,12 @@ static const struct {
     // neighbours' elements: one vector of a thread's own, one of the warp's
     {"p = f32[4100] parameter(0) ROOT r = f32[4096] slice(p), slice={[3:4099]}",
      {{"ld.global.nc.v4.b32", 2}, {"shfl.sync", 1}, {"setp", 1}}},
+    // the same of bytes, in rows that begin anywhere: words slide, and one element of 16 may be padding
+    {"p = u8[64,1023] parameter(0) z = u8[] parameter(1) ROOT r = u8[64,1024] pad(p, z), padding=0_0x0_1",
+     {{"ld.global.nc.v4.b32", 2}, {"shfl.sync", 4}, {"prmt.b32", 6}, {"ld.global.nc.b8", 1}, {"st.global", 1}}},
+    // where a row ends among a lane's elements it loads those of the next one, too
+    {"p = u8[64,1024] parameter(0) ROOT r = u8[64,1022] slice(p), slice={[0:64],[1:1023]}",
+     {{"ld.global.nc.v4.b32", 4}, {"shfl.sync", 4}, {"prmt.b32", 8}}},
     // scalars need none at all
     {"p = f32[] parameter(0) ROOT r = f32[4096] broadcast(p), dimensions={}", {{"mul.wide.u32", 1}, {"add.s64", 1}}},
     // the columns of a table: the row number is not needed

@@ -93,6 +93,7 @@ static kl_range of_step(const kl_body *body, const kl_step *s, const kl_range *k
     for (uint32_t i = 1; i < s->noperands; i++) r = either(r, known[s->operands[i]]);
     return r;
   }
+  case KL_STEP_SLIDE: return either(known[s->operands[0]], known[s->operands[1]]);
   case KL_STEP_EXCHANGE: return known[s->operands[0]];
   case KL_STEP_OP: return of_op(s, body->steps, known);
   default: return whole(s->dtype);
@@ -169,6 +170,7 @@ static kl_bounds bounds_of_step(const kl_body *body, const kl_step *s, const kl_
     for (uint32_t i = 1; i < s->noperands; i++) r = hull(r, known[s->operands[i]]);
     return r;
   }
+  case KL_STEP_SLIDE: return hull(known[s->operands[0]], known[s->operands[1]]);
   case KL_STEP_EXCHANGE: return known[s->operands[0]];
   case KL_STEP_OP: return s->noperands ? bounds_of_op(body, s, known, ranges) : all_of(s->dtype);
   default: return all_of(s->dtype);

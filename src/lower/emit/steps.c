@@ -74,6 +74,10 @@ static kb_reg expr_of_copy(kl_emit *e, const kl_step *s, unsigned copy) {
   return kl_emit_expr(e, s->expr, e->width);
 }
 
+static kb_reg resize(kb *k, kb_reg bits, kb_kind to) {
+  return to == KB_I64 ? kb_zext(k, bits, KB_I64) : kb_trunc(k, bits, KB_I32);
+}
+
 static kl_val emit_iota(kl_emit *e, const kl_step *s) {
   kl_val v = new_wide(e, s->dtype);
   bool complex = kl_is_complex(s->dtype);
@@ -156,12 +160,21 @@ static void choose_values(kl_emit *e, kl_val *v, const kb_reg *cond, kl_val *a, 
   }
 }
 
-// Do all lanes of a word go the same way?
-static bool chooses_words(const kl_emit *e, kl_dtype t, const kb_reg *cond) {
-  unsigned in_word = 32 / kl_info(t)->bits;
-  for (unsigned i = 0; i < e->lanes; i++)
-    if (cond[i].v != cond[i / in_word * in_word].v) return false;
-  return true;
+// The lanes of a word from two: at once where all go the same way, else by a mask, of which each way has its lanes.
+static kb_reg choose_word(kb *k, const kb_reg *cond, unsigned n, unsigned bits, kb_reg a, kb_reg b) {
+  kb_reg mask = {0}, zero = kb_ilike(k, a, 0);
+  uint32_t done = 0;
+  for (unsigned i = 0; i < n; i++) {
+    uint32_t lanes = 0;
+    for (unsigned j = i; j < n; j++)
+      if (cond[j].v == cond[i].v) lanes |= (uint32_t)((1ull << bits) - 1) << j * bits;
+    if (done & lanes) continue;
+    if (i == 0 && lanes == (uint32_t)((1ull << n * bits) - 1)) return kb_select(k, cond[0], a, b);
+    kb_reg part = kb_select(k, cond[i], kb_ilike(k, a, (int64_t)lanes), zero);
+    mask = done ? kb_or(k, mask, part) : part;
+    done |= lanes;
+  }
+  return kb_xor(k, b, kb_and(k, mask, kb_xor(k, a, b)));
 }
 
 // Where both have a value already it comes along; who does not want it leaves it dead.
@@ -174,10 +187,13 @@ static kl_val choose_bits(kl_emit *e, kl_dtype t, const kb_reg *cond, kl_val *a,
       v.packed[i] = choose_packed(&e->k, cond[2 * i], cond[2 * i + 1], a->packed[i], b->packed[i]);
     return v;
   }
-  if (a->words && b->words && chooses_words(e, t, cond)) {
-    unsigned n = kl_word_count(e, t), in_word = 32 / kl_info(t)->bits;
+  if (a->words && b->words) {
+    unsigned bits = kl_info(t)->bits, n = kl_word_count(e, t), in_word = 32 / bits;
     v.words = KL_NEW_N(e->arena, kb_reg, n);
-    for (unsigned i = 0; i < n; i++) v.words[i] = kb_select(&e->k, cond[i * in_word], a->words[i], b->words[i]);
+    for (unsigned i = 0; i < n; i++) {
+      unsigned here = e->lanes - i * in_word < in_word ? e->lanes - i * in_word : in_word;
+      v.words[i] = choose_word(&e->k, &cond[i * in_word], here, bits, a->words[i], b->words[i]);
+    }
     return v;
   }
   kb_reg *x = kl_raw(e, a), *y = kl_raw(e, b);
@@ -186,14 +202,22 @@ static kl_val choose_bits(kl_emit *e, kl_dtype t, const kb_reg *cond, kl_val *a,
   return v;
 }
 
+// Words are wanted, and one of two has them.
+static bool chooses_words(const kl_emit *e, const kl_step *s, const kl_val *a, const kl_val *b) {
+  return kl_has_words(e, s->dtype) && e->wants_bits[s - e->body->steps] && (a->words || b->words);
+}
+
 // Bits where they are wanted, and where that saves a conversion: neither operand has been one for a value yet.
 static bool chooses_bits(const kl_emit *e, const kl_step *s, const kl_val *a, const kl_val *b) {
   if (a->packed && b->packed) return true;
+  if (a->words && b->words && !(a->wide && b->wide)) return true;
+  if (chooses_words(e, s, a, b)) return true;
   if (e->wants_bits[s - e->body->steps]) return has_bits(a) || has_bits(b);
   return has_bits(a) && has_bits(b) && !a->wide && !b->wide;
 }
 
 static kl_val choose(kl_emit *e, const kl_step *s, const kb_reg *cond, kl_val *a, kl_val *b) {
+  if (chooses_words(e, s, a, b)) kl_words(e, a), kl_words(e, b);
   if (chooses_bits(e, s, a, b)) return choose_bits(e, s->dtype, cond, a, b);
   kl_val v = {.dtype = s->dtype};
   choose_values(e, &v, cond, a, b);
@@ -237,10 +261,6 @@ static kl_val emit_bitcast(kl_emit *e, const kl_step *s) {
   if (from->dtype == s->dtype) return *from;
   if (from->words && kl_has_words(e, s->dtype)) return (kl_val){.dtype = s->dtype, .words = from->words};
   return kl_val_of_bits(e, s->dtype, kl_raw(e, from));
-}
-
-static kb_reg resize(kb *k, kb_reg bits, kb_kind to) {
-  return to == KB_I64 ? kb_zext(k, bits, KB_I64) : kb_trunc(k, bits, KB_I32);
 }
 
 // c64 and c128, the only complex types: a part of the wider one is an element of the narrower one, real part lowest.
@@ -418,18 +438,76 @@ static bool is_one_taken(kl_emit *e, const kl_step *s, unsigned first, unsigned 
   return false;
 }
 
-// 32 bits at a time on NVPTX; pairs of 16 bits stay together. LLVM keeps every exchange that is written down: what
+// Elements of 4, 8 and 16 bits side by side in words, as many as make whole ones. What LLVM is shown as bits that go
+// into words where they come from falls away.
+static kb_reg *bitcast_all(kl_emit *e, const kb_reg *x, unsigned n, kb_kind to, unsigned lanes) {
+  kb_reg *r = KL_NEW_N(e->arena, kb_reg, n);
+  for (unsigned i = 0; i < n; i++) r[i] = kb_bitcast(&e->k, x[i], to, lanes);
+  return r;
+}
+
+static kb_reg *words_of(kl_emit *e, kl_val *v) {
+  kb *k = &e->k;
+  if (kl_has_words(e, v->dtype)) return kl_words(e, v);
+  if (kl_has_packed(e, v->dtype)) return bitcast_all(e, kl_packed(e, v), e->lanes / 2, KB_I32, 1);
+  kb_reg *raw = kl_raw(e, v), *words = KL_NEW_N(e->arena, kb_reg, e->nwide / 2);
+  for (unsigned i = 0; i < e->nwide; i += 2) words[i / 2] = kb_or(k, raw[i], kb_shli(k, raw[i + 1], 16));
+  return words;
+}
+
+static kl_val val_of_words(kl_emit *e, kl_dtype t, kb_reg *words) {
+  kb *k = &e->k;
+  if (kl_has_words(e, t)) return (kl_val){.dtype = t, .words = words};
+  if (kl_has_packed(e, t)) {
+    kb_kind kind = t == KILN_F16 ? KB_F16 : KB_BF16;
+    return (kl_val){.dtype = t, .packed = bitcast_all(e, words, e->lanes / 2, kind, 2)};
+  }
+  kb_reg *raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  for (unsigned i = 0; i < e->nwide; i++)
+    raw[i] = i % 2 ? kb_lshri(k, words[i / 2], 16) : kb_andi(k, words[i / 2], 0xffff);
+  return kl_val_of_bits(e, t, raw);
+}
+
+// Words of both operands move down by halves, as digits of the distance say; then bytes.
+static kl_val emit_slide(kl_emit *e, const kl_step *s) {
+  kb *k = &e->k;
+  unsigned bits = kl_info(s->dtype)->bits, n = (unsigned)e->body->vars[s->var].extent, in_word = 32 / bits;
+  unsigned each = n / in_word;
+  kb_reg *in[2], all[2 * KL_EMIT_LANES], *out = KL_NEW_N(e->arena, kb_reg, e->nwide / in_word);
+  for (uint32_t i = 0; i < 2; i++) {
+    uint32_t from = s->operands[i];
+    in[i] = words_of(e, kl_numbered(e, &e->vals[from], e->body->steps[from].regs, KL_NONE, s->regs, s->var));
+  }
+  for (unsigned first = 0; first < e->nwide / in_word; first += each) {
+    int64_t at[KL_MAX_VARS] = {0};
+    kl_nth_point(e->body, s->regs, s->var, first * in_word, at);
+    kb_reg by = expr_of_copy(e, s, kl_point_number(e->body, s->regs, KL_NONE, at));
+    by = resize(k, by, KB_I32);
+    for (unsigned i = 0; i < 2 * each; i++) all[i] = in[i / each][first + i % each];
+    for (unsigned half = each / 2; half > 0; half /= 2) {
+      kb_reg more = kb_icmp(k, LLVMIntNE, kb_andi(k, by, half * in_word), kb_ilike(k, by, 0));
+      for (unsigned i = 0; i < each + half; i++) all[i] = kb_select(k, more, all[i + half], all[i]);
+    }
+    kb_reg bytes = kb_mul(k, kb_andi(k, by, in_word - 1), kb_ilike(k, by, 0x1111 * (bits / 8)));
+    bytes = kb_add(k, bytes, kb_ilike(k, by, 0x3210));
+    for (unsigned i = 0; i < each; i++) out[first + i] = kb_permute_by(k, all[i], all[i + 1], bytes);
+  }
+  kl_val v = val_of_words(e, s->dtype, out);
+  return *kl_numbered(e, &v, s->regs, s->var, s->regs, KL_NONE);
+}
+
+// 32 bits at a time on NVPTX, as many elements as they are. LLVM keeps every exchange that is written down: what
 // nobody takes is left where it is, and what it would be made of falls away.
 static kl_val emit_shuffle(kl_emit *e, const kl_step *s) {
   kb *k = &e->k;
   kb_reg (*move)(kb *, kb_reg, unsigned) = s->kind == KL_STEP_ROTATE ? kb_lane_plus : kb_lane_xor;
   kl_val *from = operand(e, s, 0), v = {.dtype = s->dtype};
-  if (kl_has_packed(e, s->dtype)) {
-    kb_reg *x = kl_packed(e, from);
-    v.packed = KL_NEW_N(e->arena, kb_reg, e->lanes / 2);
-    for (unsigned i = 0; i < e->lanes / 2; i++)
-      v.packed[i] = is_one_taken(e, s, 2 * i, 2) ? move(k, x[i], s->distance) : x[i];
-    return v;
+  if (k->machine == KB_NVPTX && kl_moves_words(e->body, s)) {
+    unsigned in_word = 32 / kl_info(s->dtype)->bits;
+    kb_reg *x = words_of(e, from), *moved = KL_NEW_N(e->arena, kb_reg, e->nwide / in_word);
+    for (unsigned i = 0; i < e->nwide / in_word; i++)
+      moved[i] = is_one_taken(e, s, i * in_word, in_word) ? move(k, x[i], s->distance) : x[i];
+    return val_of_words(e, s->dtype, moved);
   }
   if (from->raw && !from->wide) {
     v.raw = KL_NEW_N(e->arena, kb_reg, e->nwide);
@@ -466,21 +544,6 @@ static kb_reg *exchange_registers(kl_emit *e, const kl_step *s, const kb_reg *x,
   return r;
 }
 
-static kb_reg *bitcast_all(kl_emit *e, const kb_reg *x, unsigned n, kb_kind to, unsigned lanes) {
-  kb_reg *r = KL_NEW_N(e->arena, kb_reg, n);
-  for (unsigned i = 0; i < n; i++) r[i] = kb_bitcast(&e->k, x[i], to, lanes);
-  return r;
-}
-
-static kl_val exchange_pairs(kl_emit *e, const kl_step *s, kl_val *from, unsigned half) {
-  kb *k = &e->k;
-  kb_reg *raw = kl_raw(e, from), *x = KL_NEW_N(e->arena, kb_reg, e->nwide);
-  for (unsigned i = 0; i < e->nwide; i += 2) x[i / 2] = kb_or(k, raw[i], kb_shli(k, raw[i + 1], 16));
-  kb_reg *r = exchange_registers(e, s, x, e->nwide / 2, half / 2);
-  for (unsigned i = 0; i < e->nwide; i++) x[i] = i % 2 ? kb_lshri(k, r[i / 2], 16) : kb_andi(k, r[i / 2], 0xffff);
-  return kl_val_of_bits(e, s->dtype, x);
-}
-
 static kl_val exchange_wide(kl_emit *e, const kl_step *s, kl_val *from, unsigned half) {
   kl_val v = {.dtype = s->dtype, .wide = KL_NEW_N(e->arena, kl_pair, e->nwide)};
   kl_pair *x = kl_wide(e, from);
@@ -500,14 +563,9 @@ static kl_val emit_exchange(kl_emit *e, const kl_step *s) {
   unsigned half = s->distance, bits = kl_info(s->dtype)->bits;
   for (uint32_t r = s->var + 1; r < e->body->nvars; r++)
     if (kl_has_var(s->regs, r)) half *= (unsigned)e->body->vars[r].extent;
-  if (kl_has_packed(e, s->dtype) && half % 2 == 0) {
-    kb_reg *x = bitcast_all(e, kl_packed(e, from), e->lanes / 2, KB_I32, 1);
-    x = exchange_registers(e, s, x, e->lanes / 2, half / 2);
-    v.packed = bitcast_all(e, x, e->lanes / 2, s->dtype == KILN_F16 ? KB_F16 : KB_BF16, 2);
-  } else if (kl_has_words(e, s->dtype) && half * bits % 32 == 0) {
-    v.words = exchange_registers(e, s, kl_words(e, from), kl_word_count(e, s->dtype), half * bits / 32);
-  } else if (bits == 16 && half % 2 == 0) {
-    return exchange_pairs(e, s, from, half);
+  if ((bits == 16 || kl_has_words(e, s->dtype)) && half * bits % 32 == 0) {
+    kb_reg *x = exchange_registers(e, s, words_of(e, from), kl_word_count(e, s->dtype), half * bits / 32);
+    return val_of_words(e, s->dtype, x);
   } else if (kl_is_narrow_float(s->dtype)) {
     v.raw = exchange_registers(e, s, kl_raw(e, from), e->nwide, half);
   } else {
@@ -562,6 +620,7 @@ kl_val kl_emit_step(kl_emit *e, const kl_step *s) {
   case KL_STEP_SPLIT: return emit_split(e, s);
   case KL_STEP_JOIN: return emit_join(e, s);
   case KL_STEP_TAKE: return emit_take(e, s);
+  case KL_STEP_SLIDE: return emit_slide(e, s);
   case KL_STEP_SHUFFLE:
   case KL_STEP_ROTATE: return emit_shuffle(e, s);
   case KL_STEP_EXCHANGE: return emit_exchange(e, s);
@@ -591,8 +650,8 @@ void kl_find_wanted_bits(kl_emit *e) {
   for (uint32_t i = body->nsteps; i-- > 0;) {
     const kl_step *s = &body->steps[i];
     kl_op op = s->kind == KL_STEP_OP ? s->op.op : KL_OP_UNKNOWN;
-    bool reads = s->kind == KL_STEP_SPLIT || s->kind == KL_STEP_EXCHANGE || s->kind == KL_STEP_JOIN ||
-                 compares_bits(e, s) || op == KL_OP_BITCAST || op == KL_OP_BITCAST_CONVERT;
+    bool reads = s->kind == KL_STEP_SPLIT || s->kind == KL_STEP_EXCHANGE || s->kind == KL_STEP_SLIDE ||
+                 s->kind == KL_STEP_JOIN || compares_bits(e, s) || op == KL_OP_BITCAST || op == KL_OP_BITCAST_CONVERT;
     bool moves = s->kind == KL_STEP_CHOOSE || op == KL_OP_SELECT;
     for (uint32_t o = 0; o < s->noperands && (reads || (moves && e->wants_bits[i])); o++)
       e->wants_bits[s->operands[o]] = true;

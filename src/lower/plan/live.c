@@ -30,6 +30,10 @@ static void mark_operands(const kl_body *b, kl_live *live, uint32_t step) {
     kl_nth_point(b, s->regs, KL_NONE, i, at);
     if (s->kind == KL_STEP_TAKE) at[s->var] = s->distance;
     for (uint32_t o = 0; o < s->noperands; o++) mark(b, live, s->operands[o], at);
+    for (int64_t v = 0; s->kind == KL_STEP_SLIDE && v < b->vars[s->var].extent; v++) {
+      at[s->var] = v;
+      for (uint32_t o = 0; o < s->noperands; o++) mark(b, live, s->operands[o], at);
+    }
     if (s->kind != KL_STEP_EXCHANGE) continue;
     at[s->var] ^= s->distance; // what the other lane takes
     mark(b, live, s->operands[0], at);

@@ -109,6 +109,8 @@ typedef enum kl_step_kind {
   KL_STEP_OP,       // op on operands
   KL_STEP_FMA,      // of f32 or f64: the first operand times the second plus the third, rounded once
   KL_STEP_TAKE,     // the operand where its reg variable `var` is `distance`
+  KL_STEP_SLIDE,    // of copies along reg variable `var`, the second operand's behind the first's, that which is `expr`
+                    // further on; of 8 or 16 bits, on a GPU, as many as fill words
   KL_STEP_SHUFFLE,  // the operand as the lane has it whose number differs by the bit `distance`
   KL_STEP_ROTATE,   // the operand as the lane has it whose number is higher by `distance`, in a ring
   KL_STEP_EXCHANGE, // the operand where the digit `distance` of reg variable `var`, floor(var / distance) mod 2, and
@@ -141,9 +143,9 @@ typedef struct kl_step {
   const uint32_t *guards; // CHOOSE: noperands - 1
   kl_plan_op op;          // OP
   kl_access access;       // LOAD
-  const kl_aff *expr;     // IOTA, SPLIT
+  const kl_aff *expr;     // IOTA, SPLIT, SLIDE
   uint64_t bits[2];       // SCALAR
-  uint32_t var, distance; // TAKE, SHUFFLE, ROTATE, EXCHANGE, INDEX
+  uint32_t var, distance; // TAKE, SLIDE, SHUFFLE, ROTATE, EXCHANGE, INDEX
   uint32_t lane;          // EXCHANGE: a LANE variable of two values
 } kl_step;
 
@@ -459,6 +461,11 @@ void kl_each_symbol(const kl_aff *e, void (*f)(void *arg, uint32_t symbol), void
 // The same for each step whose value the node itself, not what is inside of it, takes: operands, and those of symbols
 // in its indices and guards.
 void kl_each_taken(const kl_body *b, const kl_node *n, void (*f)(void *arg, uint32_t step), void *arg);
+// On a GPU, do as many copies as fill words go from lane to lane together?
+static inline bool kl_moves_words(const kl_body *b, const kl_step *s) {
+  unsigned bits = kl_info(s->dtype)->bits;
+  return (bits == 8 || bits == 16) && kl_extent(b, s->regs) * bits % 32 == 0;
+}
 // Does what a guard says, and its outer ones, hold at this point of `vars`, whatever the other variables are? KL_NO: of
 // none of their values.
 kl_truth kl_guard_at(kl_plan *p, const kl_body *b, uint32_t guard, kl_vars vars, const int64_t *at);

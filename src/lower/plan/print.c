@@ -120,6 +120,12 @@ static void print_step(printer *x, uint32_t i, unsigned depth) {
     kl_sbf(b, "take %s = %u of ", x->body->vars[s->var].name, s->distance);
     print_operands(b, s);
     break;
+  case KL_STEP_SLIDE:
+    kl_sbf(b, "slide %s by ", x->body->vars[s->var].name);
+    print_expr(x, s->expr);
+    kl_sb_puts(b, " of ");
+    print_operands(b, s);
+    break;
   case KL_STEP_SHUFFLE:
     kl_sbf(b, "of lane xor %u ", s->distance);
     print_operands(b, s);

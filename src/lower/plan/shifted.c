@@ -38,9 +38,11 @@ typedef struct shifted {
   const kl_aff *ends; // 0: the next lane goes on with what this one has; more: it does not
   uint32_t wanted;    // of a lane's vector: somebody wants an element of it
   uint32_t apart;     // elements do not lie in two vectors
-  // Elements beyond the end of a row: they lie as if they were `jump` further on.
+  // Elements beyond the end of a row: they lie as if they were `jump` further on; or, where `next_row` is no NULL, from
+  // `next_shift` elements of that vector on.
   uint32_t beyond;
   int64_t jump;
+  const kl_aff *next_row, *next_shift;
 } shifted;
 
 // A lane whose elements are of two rows, of which the first lacks `high` elements at its end and the next one `low` at
@@ -201,6 +203,37 @@ static bool find_seam(const shifted *x, const jumps *of_place, const kl_aff *pla
   return false;
 }
 
+// Elements that are less than a word, of which a vector has whole ones, slide in these.
+static bool slides(const shifted *x) {
+  uint32_t bits = kl_info(x->info->shape->dtype)->bits;
+  return (bits == 8 || bits == 16) && x->n * bits % 32 == 0;
+}
+
+// Is there one jump, at most, among a lane's elements, which those of all rows of rows are with the shortest's?
+static bool is_one_jump(const jumps *j) {
+  const kl_aff_atom *least = j->at[0];
+  for (uint32_t i = 1; i < j->n; i++)
+    if (j->at[i]->k < least->k) least = j->at[i];
+  for (uint32_t i = 0; i < j->n; i++)
+    if (j->at[i]->arg[0] != least->arg[0] || j->at[i]->k % least->k) return false;
+  return j->n > 0;
+}
+
+// Where a lane's elements of the next row lie.
+static bool find_next_row(shifted *x, const kl_aff *place, const jumps *j) {
+  kl_affs *p = x->w->plan->affs;
+  kl_dom *domain = x->w->body->domain;
+  const kl_aff *base = at_base(x, place, true);
+  bool never;
+  if (!slides(x) || !is_one_jump(j)) return false;
+  x->next_row = kl_dom_simplify(domain, kl_aff_floordivc(p, base, x->n));
+  x->next_shift = kl_dom_simplify(domain, kl_aff_modc(p, base, x->n));
+  if (!kl_is_sound(x->next_row) || !kl_is_sound(x->next_shift)) return false;
+  const kl_aff *over = kl_aff_sub(p, kl_aff_sub(p, place, at_base(x, place, false)), kl_aff_dim(p, x->run));
+  x->beyond = some(&x->w->guards, KL_NONE, kl_aff_mulc(p, over, j->sign), &never);
+  return !never;
+}
+
 // Elements that go on as n * lane + run but for jumps. A lane at a seam has those of the row before or behind, where it
 // wants no others; or those of both in two vectors, from where one of them begins. What lies else, or behind the last
 // whole vector of an array, is apart.
@@ -229,7 +262,8 @@ static bool find_own_shift(shifted *x, const kl_aff *place, uint32_t guard) {
   if (is_zero(x->shift) && is_zero(seam_at)) return false;
   if (!known) apart = kl_aff_mulc(p, seam_at, j.sign);
   kl_interval in = kl_dom_interval(domain, x->vector);
-  if (x->info->shape->count % x->n && in.hi + 1 >= whole) {
+  bool partial = x->info->shape->count % x->n && in.hi + 1 >= whole;
+  if (partial) {
     if ((!known && in.lo < -1) || whole == 0) return false;
     apart = kl_aff_add(p, apart, kl_aff_floordivc(p, kl_aff_addc(p, x->vector, 1), whole));
   }
@@ -238,7 +272,7 @@ static bool find_own_shift(shifted *x, const kl_aff *place, uint32_t guard) {
   if (!kl_is_sound(apart) || !kl_is_sound(x->ends)) return false;
   x->apart = some(guards, KL_NONE, apart, &never);
   if (never) x->apart = KL_NONE;
-  if (x->apart != KL_NONE && x->n > MOST_APART) return false;
+  if (x->apart != KL_NONE && x->n > MOST_APART && (partial || !find_next_row(x, place, &j))) return false;
   if (known && s.within) {
     x->jump = s.of_last ? s.low + s.high : -(s.low + s.high);
     const kl_aff *over = kl_aff_sub(p, kl_aff_sub(p, place, base), kl_aff_dim(p, x->run));
@@ -410,6 +444,21 @@ static bool take_fixed(shifted *x, uint32_t *elements) {
   return true;
 }
 
+// The vector that a lane takes elements of beside its own.
+static uint32_t next_vector(shifted *x, const vectors *v) {
+  uint32_t elements[MOST_ELEMENTS], edge = v->edge;
+  for (uint32_t i = 0; edge == KL_NONE && i < x->n; i++) elements[i] = edge_element(x, v, i);
+  if (edge == KL_NONE) edge = join(x, elements);
+  return kl_write_choose(x->w, v->inside, once(x->w, KL_STEP_ROTATE, v->own, 0, v->ring), edge);
+}
+
+static bool slide_any(shifted *x, uint32_t *value) {
+  vectors v;
+  if (!(x->own ? load_own_vectors(x, &v) : load_vectors(x, false, &v))) return false;
+  *value = kl_write_slide(x->w, v.own, next_vector(x, &v), x->run, x->shift);
+  return true;
+}
+
 // All elements of both vectors, moved down by halves of n, as the digits of the shift say.
 static bool take_any(shifted *x, uint32_t *elements) {
   kl_writer *w = x->w;
@@ -469,13 +518,32 @@ static bool take_apart(shifted *x, const kl_aff *place, uint32_t guard, uint32_t
 }
 
 // Elements beyond the seam are others' that a thread has in two vectors.
-static uint32_t or_beyond(shifted *x, const uint32_t *elements, uint32_t value) {
+static uint32_t or_beyond(shifted *x, uint32_t value) {
   uint32_t other[MOST_ELEMENTS];
+  if (slides(x)) {
+    const kl_aff *by = kl_aff_const(x->w->plan->affs, (x->jump % x->n + x->n) % x->n);
+    return kl_write_choose(x->w, x->beyond, kl_write_slide(x->w, value, value, x->run, by), value);
+  }
   for (uint32_t i = 0; i < x->n; i++) {
     int64_t at = (int64_t)i + x->jump;
-    other[i] = elements[at < 0 || at >= x->n ? i : at];
+    other[i] = once(x->w, KL_STEP_TAKE, value, x->run, (uint32_t)(at < 0 || at >= x->n ? i : at));
   }
   return kl_write_choose(x->w, x->beyond, join(x, other), value);
+}
+
+// Lanes that have elements of the next row load its vectors, too, which no neighbour has all of.
+static bool or_next_row(shifted *x, uint32_t *value) {
+  kl_writer *w = x->w;
+  const kl_aff *place;
+  uint32_t guard = x->apart, behind = x->apart;
+  if (!place_of(x, x->next_row, &place, &guard)) return false;
+  uint32_t there = load(x, place, guard);
+  if (!is_zero(x->next_shift)) {
+    if (!place_of(x, kl_aff_addc(w->plan->affs, x->next_row, 1), &place, &behind)) return false;
+    there = kl_write_slide(w, there, load(x, place, behind), x->run, x->next_shift);
+  }
+  *value = kl_write_choose(w, x->beyond, there, *value);
+  return true;
 }
 
 // Lanes that have elements apart load them one by one.
@@ -509,9 +577,14 @@ bool kl_load_shifted(kl_writer *w, uint32_t slot, const kl_slot_info *info, cons
   if (take_apart(&x, place, guard, elements)) return *value = join(&x, elements), true;
   x.run = KL_NONE;
   if (!find_shift(&x, place, guard)) return false;
-  if (!(x.shift->n == 0 ? take_fixed(&x, elements) : take_any(&x, elements))) return false;
-  *value = join(&x, elements);
-  if (x.beyond != KL_NONE) *value = or_beyond(&x, elements, *value);
+  if (x.shift->n && slides(&x)) {
+    if (!slide_any(&x, value)) return false;
+  } else {
+    if (!(x.shift->n == 0 ? take_fixed(&x, elements) : take_any(&x, elements))) return false;
+    *value = join(&x, elements);
+  }
+  if (x.next_row) return or_next_row(&x, value);
+  if (x.beyond != KL_NONE) *value = or_beyond(&x, *value);
   if (x.apart != KL_NONE) *value = or_apart(&x, place, guard, *value);
   return true;
 }

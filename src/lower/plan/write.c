@@ -226,6 +226,15 @@ uint32_t kl_write_take(kl_writer *w, uint32_t value, uint32_t var, uint32_t at) 
                                      .distance = at});
 }
 
+uint32_t kl_write_slide(kl_writer *w, uint32_t value, uint32_t behind, uint32_t var, const kl_aff *by) {
+  return kl_write_step(w, &(kl_step){.kind = KL_STEP_SLIDE,
+                                     .dtype = w->steps.p[value].dtype,
+                                     .noperands = 2,
+                                     .operands = operands(w, 2, (uint32_t[]){value, behind}),
+                                     .expr = by,
+                                     .var = var});
+}
+
 // Lanes have the same of a constant.
 static uint32_t write_lanes(kl_writer *w, kl_step_kind kind, uint32_t value, uint32_t distance) {
   if (w->steps.p[value].kind == KL_STEP_SCALAR) return value;
@@ -450,6 +459,7 @@ static uint32_t own_uniform(kl_writer *w, uint32_t step, uint32_t run) {
   if (s->kind == KL_STEP_LOAD && s->access.guard != KL_NONE) v = least(v, guards[s->access.guard].uniform[run]);
   if (s->expr) v = least(v, kl_uniform_over(&w->guards, s->expr, run));
   if (s->kind == KL_STEP_EXCHANGE && s->var == run) v = least(v, s->distance);
+  if (s->kind == KL_STEP_SLIDE && s->var == run) v = 1;
   for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++)
     if (s->guards[i] != KL_NONE) v = least(v, guards[s->guards[i]].uniform[run]);
   return v;

@@ -151,6 +151,8 @@ uint32_t kl_write_scalar(kl_writer *w, kl_dtype t, uint64_t bits, uint64_t bits1
 uint32_t kl_write_op(kl_writer *w, kl_plan_op op, kl_dtype t, uint32_t n, const uint32_t *operands);
 uint32_t kl_write_fma(kl_writer *w, uint32_t x, uint32_t y, uint32_t z); // x * y + z, rounded once
 uint32_t kl_write_take(kl_writer *w, uint32_t value, uint32_t var, uint32_t at);
+// Both depend on `var`; `by`, a value of it, does not.
+uint32_t kl_write_slide(kl_writer *w, uint32_t value, uint32_t behind, uint32_t var, const kl_aff *by);
 uint32_t kl_write_shuffle(kl_writer *w, uint32_t value, uint32_t distance);
 uint32_t kl_write_rotate(kl_writer *w, uint32_t value, uint32_t distance);
 uint32_t kl_write_any(kl_writer *w, uint32_t value);

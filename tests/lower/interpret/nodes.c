@@ -36,9 +36,18 @@ static uint64_t any_lane(machine *m, uint32_t step, uint32_t thread, const int64
   return of_bits(KILN_PRED, no);
 }
 
+static uint64_t slid(machine *m, const kl_step *s, uint32_t thread, const int64_t *at) {
+  int64_t there[KL_MAX_VARS], n = m->body->vars[s->var].extent, by = value_at(m, s->expr, thread, at);
+  memcpy(there, at, m->body->nvars * sizeof *there);
+  REQUIRE(m, by >= 0 && by < n, "slides %lld of %lld copies", (ll)by, (ll)n);
+  there[s->var] = (at[s->var] + by) % n;
+  return operand_at(m, s->operands[at[s->var] + by >= n], thread, there);
+}
+
 static uint64_t compute(machine *m, const kl_step *s, uint32_t thread, const int64_t *at) {
   uint64_t x[MOST_OPERANDS];
   if (s->kind == KL_STEP_CHOOSE) return choose(m, s, thread, at);
+  if (s->kind == KL_STEP_SLIDE) return slid(m, s, thread, at);
   REQUIRE(m, s->noperands <= MOST_OPERANDS, "%u operands", s->noperands);
   for (uint32_t i = 0; i < s->noperands; i++) x[i] = operand_at(m, s->operands[i], thread, at);
   switch (s->kind) {

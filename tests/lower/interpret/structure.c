@@ -174,7 +174,8 @@ static void check_operands(machine *m, const scope *s, uint32_t n) {
     REQUIRE(m, !(regs & ~x->regs), "step %u: step %u has more copies", n, x->operands[i]);
     REQUIRE(m, b->steps[x->operands[i]].kind != KL_STEP_INDEX, "step %u: an index as operand", n);
     bool moves = x->kind == KL_STEP_CHOOSE || x->kind == KL_STEP_TAKE || x->kind == KL_STEP_SHUFFLE ||
-                 x->kind == KL_STEP_ROTATE || x->kind == KL_STEP_EXCHANGE || x->kind == KL_STEP_ANY;
+                 x->kind == KL_STEP_ROTATE || x->kind == KL_STEP_EXCHANGE || x->kind == KL_STEP_ANY ||
+                 x->kind == KL_STEP_SLIDE;
     REQUIRE(m, !moves || type_of(m, x->operands[i]) == x->dtype, "step %u: of another type", n);
   }
 }
@@ -197,6 +198,12 @@ static void check_step(machine *m, const scope *s, uint32_t n) {
   case KL_STEP_TAKE:
     REQUIRE(m, x->noperands == 1 && has_var(b->steps[x->operands[0]].regs, x->var), "step %u: nothing to take", n);
     REQUIRE(m, x->distance < b->vars[x->var].extent, "step %u: copy %u", n, x->distance);
+    break;
+  case KL_STEP_SLIDE:
+    REQUIRE(m, x->noperands == 2 && !m->host && x->expr && x->var < b->nvars && has_var(x->regs, x->var),
+            "step %u: nothing to slide", n);
+    for (uint32_t i = 0; i < 2; i++)
+      REQUIRE(m, has_var(b->steps[x->operands[i]].regs, x->var), "step %u: one copy slides", n);
     break;
   case KL_STEP_ROTATE:
   case KL_STEP_SHUFFLE: {

@@ -336,10 +336,10 @@ static bool takes_copies(const counting *c, const kl_step *s, uint32_t first, ui
 // Words of 32 bits that lanes exchange for all copies of a value that are taken; pairs of 16 bits go together.
 static int64_t words_of(const counting *c, const kl_step *s) {
   uint32_t copies = (uint32_t)kl_extent(c->body, s->regs);
-  bool pairs = copies % 2 == 0 && (s->dtype == KILN_F16 || (s->dtype == KILN_BF16 && c->p->target.sm >= 80));
-  int64_t words = 0, each = pairs ? 1 : (kl_info(s->dtype)->bits + 31) / 32;
-  for (uint32_t i = 0; i < copies; i += pairs ? 2 : 1)
-    if (takes_copies(c, s, i, pairs ? 2 : 1)) words += each;
+  uint32_t bits = kl_info(s->dtype)->bits, in_word = kl_moves_words(c->body, s) ? 32 / bits : 1;
+  int64_t words = 0, each = (bits + 31) / 32;
+  for (uint32_t i = 0; i < copies; i += in_word)
+    if (takes_copies(c, s, i, in_word)) words += each;
   return words;
 }
 

@@ -137,6 +137,14 @@ static bool divides_by_one(const kl_plan *p, const kl_body *b, const kl_step *s)
          kl_extent(b, b->steps[s->operands[1]].regs) == 1;
 }
 
+// Words of both operands move down by halves, the last part by a permutation of bytes.
+static double of_slide(const kl_body *b, const kl_step *s) {
+  double copies = (double)kl_extent(b, s->regs), n = (double)b->vars[s->var].extent;
+  double words = n * kl_info(s->dtype)->bits / 32, each = words;
+  for (double by = words / 2; by >= 1 && s->expr->n; by /= 2) each += words + by;
+  return copies / n * (each + (s->expr->n ? 3 : 0));
+}
+
 double kl_step_instructions(const kl_plan *p, const kl_body *b, const kl_step *s) {
   double copies = (double)kl_extent(b, s->regs), words = (kl_info(s->dtype)->bits + 31) / 32;
   if (divides_by_one(p, b, s)) return QUOTIENT * copies + RECIPROCAL;
@@ -147,6 +155,7 @@ double kl_step_instructions(const kl_plan *p, const kl_body *b, const kl_step *s
   case KL_STEP_CHOOSE: return copies * words * open_guards(b, s);
   case KL_STEP_SPLIT:
   case KL_STEP_JOIN: return copies * words;
+  case KL_STEP_SLIDE: return of_slide(b, s);
   case KL_STEP_IOTA:
   case KL_STEP_ANY: return copies;
   case KL_STEP_INDEX: return 2 * copies;

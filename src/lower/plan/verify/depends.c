@@ -48,6 +48,7 @@ static bool step_stays(const kl_body *b, const kl_step *s, uint32_t var, int64_t
   case KL_STEP_SHUFFLE:
   case KL_STEP_ROTATE: return b->vars[var].binding == KL_BIND_REG;
   case KL_STEP_EXCHANGE: return b->vars[var].binding == KL_BIND_REG && (var != s->var || s->distance % u == 0);
+  case KL_STEP_SLIDE: return var != s->var && expr_stays(b, s->expr, var, u);
   case KL_STEP_LOAD: return guard_stays(b, s->access.guard, var, u) && expr_stays(b, s->access.element, var, u);
   case KL_STEP_CHOOSE:
     for (uint32_t i = 0; i + 1 < s->noperands; i++)

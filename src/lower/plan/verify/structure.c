@@ -174,6 +174,7 @@ static bool has_types(const kl_check *k, const kl_step *s) {
   case KL_STEP_OP: return is_op(k, s);
   case KL_STEP_FMA:
     return s->noperands == 3 && are_same(k, s, 0, s->dtype) && (s->dtype == KILN_F32 || s->dtype == KILN_F64);
+  case KL_STEP_SLIDE: return s->noperands == 2 && s->expr && are_same(k, s, 0, s->dtype);
   case KL_STEP_TAKE:
   case KL_STEP_EXCHANGE:
   case KL_STEP_SHUFFLE:
@@ -255,6 +256,23 @@ static kiln_status check_split(kl_check *k, const kl_step *s) {
   return kl_refute(k, "the part is not known to be one of %lld", (long long)parts);
 }
 
+// Words are slid: as many copies as make some, a power of two, so that halves of them are words, too.
+static kiln_status check_slide(kl_check *k, const kl_step *s) {
+  const kl_body *b = k->body;
+  unsigned bits = bits_of(s->dtype);
+  kl_conditions where;
+  if (k->p->target.machine == KL_HOST || (bits != 8 && bits != 16)) return kl_refute(k, "slides what is not in words");
+  if (s->var >= b->nvars || !kl_has_var(s->regs, s->var)) return kl_refute(k, "slides along what has no copies");
+  int64_t n = b->vars[s->var].extent;
+  if (n & (n - 1) || n * bits % 32) return kl_refute(k, "slides along %lld copies", (long long)n);
+  for (uint32_t i = 0; i < s->noperands; i++)
+    if (!kl_has_var(b->steps[s->operands[i]].regs, s->var)) return kl_refute(k, "slides one copy");
+  if (kl_has_var(kl_vars_of(b, s->expr), s->var)) return kl_refute(k, "slides copies apart");
+  kl_conditions_at(k, k->place, KL_NONE, &where);
+  if (kl_is_within(k, s->expr, 0, n - 1, &where)) return KILN_OK;
+  return kl_refute(k, "does not slide by fewer than %lld copies", (long long)n);
+}
+
 static kiln_status check_copies(kl_check *k, const kl_step *s) {
   const kl_body *b = k->body;
   if (s->regs & ~kl_bound(b, KL_BIND_REG)) return kl_refute(k, "copies are numbered by variables that are not reg");
@@ -274,6 +292,7 @@ static kiln_status check_step(kl_check *k, uint32_t i) {
   if (s->kind == KL_STEP_LOAD) KL_TRY(kl_check_load(k, s));
   KL_TRY(kl_check_dependence(k, i));
   if (s->kind == KL_STEP_SPLIT) KL_TRY(check_split(k, s));
+  if (s->kind == KL_STEP_SLIDE) KL_TRY(check_slide(k, s));
   if (s->kind == KL_STEP_SHUFFLE || s->kind == KL_STEP_ROTATE) KL_TRY(check_shuffle(k, s));
   if (s->kind == KL_STEP_EXCHANGE) KL_TRY(check_exchange(k, s));
   if (s->kind == KL_STEP_ANY) KL_TRY(check_any(k));
