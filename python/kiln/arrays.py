@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 from dataclasses import dataclass
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -90,11 +90,12 @@ def empty(size: int) -> np.ndarray:
     return block[skip : skip + size]
 
 
-def elements(value: Any, expected: ArrayType, what: str, count: Optional[int] = None) -> np.ndarray:
-    """`value` as an array of the expected type, contiguous and row-major: itself where it is one already.
+def elements(value: Any, expected: ArrayType, what: str, order: Optional[Sequence[int]] = None) -> np.ndarray:
+    """`value` as an array of the expected type, contiguous: itself where it is that already.
 
     Takes numpy arrays, whatever has __dlpack__ in this machine's memory (JAX, PyTorch), and what numpy.asarray takes;
-    of the latter, Python's numbers become the expected type. With `count` the slowest dimension may be shorter.
+    of the latter, Python's numbers become the expected type. With an `order` (dimensions, the slowest in memory first)
+    its elements lie in that, and the result's dimensions are in that order; without one they are row-major.
     """
     if isinstance(value, (bool, int, float, complex, list, tuple)):
         value = np.asarray(value, expected.numpy)
@@ -106,21 +107,51 @@ def elements(value: Any, expected: ArrayType, what: str, count: Optional[int] = 
         raise TypeError(f"{what}: expected {expected}, found elements of type {value.dtype}")
     if value.shape != expected.shape:
         raise ValueError(f"{what}: expected {expected}, found shape {list(value.shape)}")
-    return np.ascontiguousarray(value)
+    return np.ascontiguousarray(value if order is None else value.transpose(order)).reshape(
+        value.shape if order is None else [value.shape[d] for d in order]
+    )
 
 
 def _import(value: Any) -> np.ndarray:
     if hasattr(value, "__dlpack__"):
+        found = _bf16(value) if str(getattr(value, "dtype", "")).endswith("bfloat16") else None
+        if found is not None:
+            return found
         try:
             return np.from_dlpack(value)
         except (TypeError, BufferError, RuntimeError, ValueError):
-            pass  # types that numpy has no DLPack for: bf16, say
+            pass  # types that numpy has no DLPack for
     return np.asarray(value)
 
 
-def aligned(value: np.ndarray) -> np.ndarray:
-    """The same elements where a buffer may lie."""
-    if value.ctypes.data % 16 == 0 or not value.size:
+class _Lent:
+    """Another library's memory as numpy asks for it, held as long as an array of it lives."""
+
+    def __init__(self, there: Any) -> None:
+        self.there = there
+        strides = None if there.strides is None else tuple(2 * s for s in there.strides)
+        self.__array_interface__ = {
+            "shape": there.shape, "strides": strides, "typestr": "|V2", "data": (there.address, True), "version": 3,
+        }  # fmt: skip
+
+
+def _bf16(value: Any) -> Optional[np.ndarray]:
+    """A bf16 array of another library, which numpy does not take by DLPack; None where it is something else."""
+    from . import dlpack
+
+    try:
+        there = dlpack.take(value)
+    except (TypeError, BufferError, RuntimeError, ValueError):
+        return None
+    if there.device[0] != dlpack.CPU or there.lanes != 1 or (there.code, there.bits) != dlpack.BF16:
+        return None
+    found = np.empty(there.shape, "V2") if 0 in there.shape else np.asarray(_Lent(there))
+    return found.view(numpy_dtype("bf16"))
+
+
+def aligned(value: np.ndarray, align: int) -> np.ndarray:
+    """The same elements where a buffer of such an alignment may lie: where they are, if that will do."""
+    if value.ctypes.data % align == 0 or not value.size:
         return value
     copy = empty(value.nbytes).view(value.dtype).reshape(value.shape)
     copy[...] = value

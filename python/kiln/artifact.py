@@ -35,6 +35,7 @@ class Slot:
     order: Tuple[int, ...]  # its dimensions, the slowest in memory first
     is_tiled: bool
     is_plain: bool  # elements lie as numpy has them: row-major, whole bytes
+    is_strided: bool  # or as a transposed numpy array has them, in `order`
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,7 @@ def _slot(s: abi.Slot) -> Slot:
         order=tuple(reversed(order)),
         is_tiled=tiled,
         is_plain=bool(s.layout) and not tiled and order == sorted(order, reverse=True) and found.bits >= 8,
+        is_strided=bool(s.layout) and not tiled and found.bits >= 8,
     )
 
 
@@ -212,8 +214,8 @@ class Artifact:
         """Runs on this machine's CPU (target "host") and returns the results, tuples flattened.
 
         Arguments may be whatever has __dlpack__ in this machine's memory, or numpy arrays: one for each flattened
-        parameter. They are read where they lie if that is row-major and aligned. Where the artifact takes a count, the
-        slowest dimension of the counted arguments says it.
+        parameter. They are read where they lie if that is in the order of the parameter's layout. Where the artifact
+        takes a count, the slowest dimension of the counted arguments says it.
         """
         if self._kernel is None:
             kernel = Handle("kiln_kernel_destroy")
@@ -243,9 +245,9 @@ class Artifact:
                 if rows is not None and rows != n:
                     raise ValueError(f"{leaf.what}: expected {rows} rows as before, found {n}")
                 rows = n
-                given.append(arrays.aligned(found))
-            elif slot.is_plain:
-                given.append(arrays.aligned(arrays.elements(value, slot.type, leaf.what)))
+                given.append(arrays.aligned(found, slot.align))
+            elif slot.is_strided:
+                given.append(arrays.aligned(arrays.elements(value, slot.type, leaf.what, slot.order), slot.align))
             else:
                 given.append(leaf.pack(value))
         if not self.manifest.counted:

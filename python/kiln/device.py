@@ -200,18 +200,18 @@ class _Run:
                 raise ValueError(f"{leaf.what}: expected {slot.type}, found {value.type}")
             self.held.append(value)
             return value.address
-        if not self.device.simulated and hasattr(value, "__dlpack_device__") and slot.is_plain and not slot.donated:
+        if not self.device.simulated and hasattr(value, "__dlpack_device__") and slot.is_strided and not slot.donated:
             if value.__dlpack_device__()[0] in (dlpack.CUDA, dlpack.CUDA_MANAGED):
                 return self._imported(slot, leaf.what, value)
-        return self._copied(arrays.elements(value, slot.type, leaf.what) if slot.is_plain else leaf.pack(value))
+        return self._copied(arrays.elements(value, slot.type, leaf.what, slot.order) if slot.is_strided else leaf.pack(value))
 
     def _imported(self, slot: Any, what: str, value: Any) -> int:
         there = dlpack.take(value, self.stream or self.device.stream or 1)
         if there.device[1] != self.device.index:
             raise ValueError(f"{what}: expected an array on device {self.device.index}, found one on {there.device[1]}")
-        if not there.holds(slot.type) or not there.is_row_major():
+        if not there.holds(slot.type) or not there.lies_in(slot.order):
             raise ValueError(
-                f"{what}: expected {slot.type}, row-major, found shape {list(there.shape)}, strides {there.strides}"
+                f"{what}: expected {slot.type}{slot.layout}, found shape {list(there.shape)}, strides {there.strides}"
             )
         self.held.append(there)
         return there.address

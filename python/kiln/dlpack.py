@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes as c
-from typing import Any, Optional, Tuple
+from typing import Any, Optional, Sequence, Tuple
 
 from .arrays import ArrayType
 
@@ -12,6 +12,7 @@ CPU, CUDA, CUDA_MANAGED = 1, 2, 13
 _INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
 _CODES = {"s": _INT, "u": _UINT, "f": _FLOAT, "b": _BFLOAT, "c": _COMPLEX, "p": _BOOL}
 _WIDTHS = (8, 16, 32, 64, 128)
+BF16 = (_BFLOAT, 16)
 
 
 class _Device(c.Structure):
@@ -115,14 +116,17 @@ class Imported:
         if managed and managed.contents.deleter:
             managed.contents.deleter(managed)
 
-    def is_row_major(self) -> bool:
-        if self.strides is None or 0 in self.shape:
+    def lies_in(self, order: Sequence[int]) -> bool:
+        """Do its elements lie without gaps in this order of dimensions, the slowest in memory first?"""
+        if 0 in self.shape:
             return True
+        if self.strides is None:
+            return [d for d in order if self.shape[d] != 1] == [d for d, n in enumerate(self.shape) if n != 1]
         step = 1
-        for extent, stride in zip(reversed(self.shape), reversed(self.strides)):
-            if extent != 1 and stride != step:
+        for d in reversed(order):
+            if self.shape[d] != 1 and self.strides[d] != step:
                 return False
-            step *= extent
+            step *= self.shape[d]
         return True
 
     def holds(self, t: ArrayType) -> bool:

@@ -46,17 +46,17 @@ class _Operator:
                 raise UnsupportedError(f"{name}, {leaf.what}: expected an array")
             torch_dtype(leaf.type.dtype)
 
-    def _checked(self, tensors: Sequence[Any]) -> List[Any]:
+    def _checked(self, tensors: Sequence[Any], align: int) -> List[Any]:
         if len(tensors) != len(self.module.parameters):
             raise TypeError(f"{self.name}: expected {len(self.module.parameters)} tensors, found {len(tensors)}")
-        return [self._fitting(leaf, t) for leaf, t in zip(self.module.parameters, tensors)]
+        return [self._fitting(leaf, t, align) for leaf, t in zip(self.module.parameters, tensors)]
 
-    def _fitting(self, leaf: Leaf, tensor: Any) -> Any:
+    def _fitting(self, leaf: Leaf, tensor: Any, align: int) -> Any:
         assert leaf.type is not None
         if tensor.dtype != torch_dtype(leaf.type.dtype) or tuple(tensor.shape) != leaf.type.shape:
             raise ValueError(f"{self.name}, {leaf.what}: expected {leaf.type}, found {tensor.dtype} {list(tensor.shape)}")
         tensor = tensor.contiguous()
-        return tensor if tensor.data_ptr() % 16 == 0 else tensor.clone()
+        return tensor if tensor.data_ptr() % align == 0 else tensor.clone()
 
     def results(self, device: Any) -> List[Any]:
         """Empty tensors for the results, on a device or on none (meta)."""
@@ -75,7 +75,7 @@ class _Operator:
         return artifact
 
     def host(self, *tensors: Any) -> List[Any]:
-        given, made = self._checked(tensors), self.results("cpu")
+        given, made = self._checked(tensors, 1), self.results("cpu")  # where elements are aligned, the host reads them
         with self._lock:
             if self._host is None:
                 artifact, kernel = self._compiled("host"), Handle("kiln_kernel_destroy")
@@ -88,7 +88,7 @@ class _Operator:
     def cuda(self, *tensors: Any) -> List[Any]:
         import torch
 
-        given = self._checked(tensors)
+        given = self._checked(tensors, self.options.get("least_align") or self.options.get("argument_align") or 16)
         index = given[0].device.index if given else torch.cuda.current_device()
         with torch.cuda.device(index):
             made = self.results(f"cuda:{index}")

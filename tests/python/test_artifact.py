@@ -47,6 +47,20 @@ class Host(unittest.TestCase):
         for x in (wide[1:25].reshape(4, 6), wide[:48:2].reshape(4, 6), wide[:24].reshape(6, 4).T):
             self.assertEqual(m.check([x], f(x)), [])
 
+    def test_views_are_read_where_they_lie(self):
+        m = kiln.Module("""HloModule views, entry_computation_layout={(f32[4,6]{0,1}, f32[5,2,3]{0,2,1}, f32[4,6]{1,0})->f32[4,6]}
+          ENTRY e { a = f32[4,6]{0,1} parameter(0) b = f32[5,2,3]{0,2,1} parameter(1) c = f32[4,6] parameter(2)
+            s = f32[5,1,1] slice(b), slice={[0:5],[1:2],[2:3]} r = f32[5] reshape(s) t = f32[4] slice(r), slice={[1:5]}
+            u = f32[4,6] broadcast(t), dimensions={0} v = f32[4,6] add(a, c) ROOT w = f32[4,6] multiply(u, v) }""")
+        f = kiln.compile(m)
+        wide = np.random.default_rng(1).standard_normal(200).astype(np.float32)
+        a, b, c = wide[1:25].reshape(6, 4).T, wide[31:61].reshape(2, 3, 5).transpose(2, 0, 1), wide[65:89].reshape(4, 6)
+        given, _ = f.inputs([a, b, c])
+        self.assertEqual([g.ctypes.data for g in given], [x.ctypes.data for x in (a, b, c)])
+        self.assertEqual(f(a, b, c)[0].tobytes(), (b[1:, 1, 2][:, None] * (a + c)).tobytes())
+        given, _ = f.inputs([a.copy("C"), b.copy("C"), c.copy("F")])  # others are copied
+        self.assertEqual(m.check([a, b, c], f(a.copy("C"), b.copy("C"), c.copy("F"))), [])
+
     def test_python_numbers(self):
         m = kiln.Module("HloModule s ENTRY e { p = f32[] parameter(0) ROOT r = f32[] add(p, p) }")
         self.assertEqual(kiln.compile(m)(2.5)[0], 5.0)
@@ -305,10 +319,42 @@ class Dlpack(unittest.TestCase):
         source = np.arange(12, dtype=np.float64).reshape(3, 4)
         there = dlpack.take(source)
         self.assertEqual((there.address, there.shape, there.device[0]), (source.ctypes.data, (3, 4), dlpack.CPU))
-        self.assertTrue(there.is_row_major() and there.holds(kiln.ArrayType("f64", (3, 4))))
-        self.assertFalse(dlpack.take(source.T).is_row_major())
+        self.assertTrue(there.lies_in((0, 1)) and there.holds(kiln.ArrayType("f64", (3, 4))))
+        self.assertFalse(dlpack.take(source.T).lies_in((0, 1)))
+        self.assertTrue(dlpack.take(source.T).lies_in((1, 0)))
         self.assertFalse(there.holds(kiln.ArrayType("s64", (3, 4))))
         self.assertEqual(ctypes.c_double.from_address(there.address + 8).value, 1.0)
+
+    def test_bf16_of_others(self):
+        class Lender:
+            dtype = "other.bfloat16"
+
+            def __init__(self, values, t):
+                self.values, self.t = values, t
+
+            def __dlpack_device__(self):
+                return dlpack.CPU, 0
+
+            def __dlpack__(self, **_):
+                return dlpack.export(self.values.ctypes.data, (dlpack.CPU, 0), self.t, self.values)
+
+        m = kiln.Module("HloModule b ENTRY e { p = bf16[3,4] parameter(0) ROOT r = bf16[3,4] negate(p) }")
+        f = kiln.compile(m)
+        values = np.arange(0x3F80, 0x3F8C, dtype=np.uint16).reshape(3, 4)
+        given, _ = f.inputs([Lender(values, kiln.ArrayType("bf16", (3, 4)))])
+        self.assertEqual(given[0].ctypes.data, values.ctypes.data)
+        before = weakref.ref(values)
+        (y,) = f(given[0])
+        self.assertEqual(y.tobytes(), (values | 0x8000).astype(np.uint16).tobytes())
+        del values
+        gc.collect()
+        self.assertIsNotNone(before())  # what is lent is held
+        del given
+        gc.collect()
+        self.assertIsNone(before())
+        none = kiln.compile(kiln.Module("HloModule z ENTRY e { p = bf16[0,4] parameter(0) ROOT r = bf16[0,4] negate(p) }"))
+        empty = Lender(np.zeros((0, 4), np.uint16), kiln.ArrayType("bf16", (0, 4)))
+        self.assertEqual(none(empty)[0].shape, (0, 4))
 
     def test_types_that_it_lacks(self):
         with self.assertRaises(BufferError):

@@ -61,6 +61,12 @@ class Torch(unittest.TestCase):
                 y, _ = self.swish(given, w, k)
                 torch.testing.assert_close(y, torch.sigmoid(given) * w.float() * 3)
 
+    def test_tensors_for_artifacts(self):
+        f = kiln.compile(kiln.Module("HloModule b ENTRY e { p = bf16[6,10] parameter(0) ROOT r = bf16[6,10] negate(p) }"))
+        x = torch.randn(10, 6).to(torch.bfloat16)
+        for given in (x.reshape(6, 10), x.t()):
+            self.assertEqual(f(given)[0].tobytes(), (-given).contiguous().view(torch.int16).numpy().tobytes())
+
     def test_under_compile(self):
         f = lambda x, w, k: self.swish(x + 1, w, k)[0] * 2  # noqa: E731
         arguments = self.arguments("cpu")
