@@ -75,8 +75,8 @@ kiln_status kl_ev_dimension_size(kl_ev *ev, const kl_comp *c, const kl_instr *in
                                  kl_evval *out) {
   int64_t size = operands[0]->shape->dims[in->dims[0]];
   if (in->op == KL_OP_SET_DIMENSION_SIZE) {
-    if (!is_size(operands[1], size)) return kl_ev_refuse(ev, in, "its result has other sizes than its type");
-    *out = kl_ev_take(ev, operands, 0, in->shape);
+    if (!is_size(operands[1], size)) return kl_ev_set_size(ev, c, in, operands, out);
+    *out = kl_ev_take(ev, operands, 0, operands[0]->shape);
     return KILN_OK;
   }
   KL_TRY(kl_ev_new(ev, in->shape, false, false, out));
@@ -87,6 +87,8 @@ kiln_status kl_ev_dimension_size(kl_ev *ev, const kl_comp *c, const kl_instr *in
 
 kiln_status kl_ev_dynamic_reshape(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
                                   kl_evval *out) {
+  if (!kl_shape_same_dims(operands[0]->shape, kl_operand(c, in, 0)->shape))
+    return kl_ev_refuse(ev, in, "its operand has fewer elements than its type");
   for (uint32_t d = 0; d < in->shape->rank; d++)
     if (d + 1 >= in->noperands || !is_size(operands[d + 1], in->shape->dims[d]))
       return kl_ev_refuse(ev, in, "its result has other sizes than its type");

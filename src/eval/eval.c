@@ -341,15 +341,17 @@ static kiln_status eval_instruction(kl_ev *ev, frame *f, uint32_t i, kl_evval *o
   if (in->op == KL_OP_PARAMETER) return eval_parameter(f, in, out);
   if (in->op == KL_OP_CONSTANT) return eval_constant(ev, in, out);
   size_t n = 0, from, count;
+  bool sized = false; // some operand has fewer elements than its type
   for (uint32_t k = 0; k < read_count(code, i); k++) {
     reads(code, i, k, &from, &count);
     for (size_t leaf = from; leaf < from + count; leaf++, n++) {
       f->operands[n] = &f->leaves[leaf];
+      sized |= f->leaves[leaf].shape != code->shape[leaf];
       f->last[n] = code->last_use[leaf] == i && code->twice[leaf] != i;
     }
   }
   ev->last = f->last;
-  kl_ev_op *op = code->twin[i] != i ? kl_ev_forward : kl_ev_apply;
+  kl_ev_op *op = code->twin[i] != i ? kl_ev_forward : sized ? kl_ev_sized : kl_ev_apply;
   kiln_status status = op(ev, code->comp, in, f->operands, out);
   ev->last = NULL;
   return status;
@@ -373,7 +375,8 @@ static kiln_status run_frame(kl_ev *ev, frame *f) {
     if (!code->live[i]) continue;
     KL_TRY(eval_instruction(ev, f, i, f->leaves + code->first[i]));
     // Callee and caller may lay out one array in two ways.
-    for (size_t leaf = code->first[i]; leaf < code->first[i + 1]; leaf++) f->leaves[leaf].shape = code->shape[leaf];
+    for (size_t leaf = code->first[i]; leaf < code->first[i + 1]; leaf++)
+      KL_TRY(kl_ev_type(ev, &code->comp->instr[i], &f->leaves[leaf], code->shape[leaf]));
     free_dead(ev, f, i);
   }
   return KILN_OK;
@@ -489,6 +492,14 @@ static kiln_status make_results(kl_ev *ev, size_t n, kl_evval *values, kl_result
   return status;
 }
 
+// Of elements beyond a size, zeros.
+static kiln_status make_whole(kl_ev *ev, const kl_shape *shape, size_t n, kl_evval *values) {
+  kiln_status status = KILN_OK;
+  for (size_t k = 0; k < n && status == KILN_OK; k++) status = kl_ev_whole(ev, &values[k], kl_shape_leaf(shape, k));
+  for (size_t k = 0; k < n && status != KILN_OK; k++) kl_ev_free(ev, &values[k]);
+  return status;
+}
+
 static kiln_status run_on(kl_ev *ev, const kl_ev_code *code, const kl_array *args, kl_evval *values) {
   const kl_comp *c = code->comp;
   size_t n = code->param[c->nparams], at = 0;
@@ -512,6 +523,8 @@ kiln_status kl_eval(kl_ctx *cx, const kiln_module *m, uint32_t comp, const kl_ar
   if (!opts) opts = &none;
   kl_ev ev = {.cx = cx, .m = m, .intervals = opts->intervals, .fast = opts->fast};
   ev.threads = opts->threads ? opts->threads : kl_cores();
+  kiln_module *shapes = NULL;
+  ev.shapes = &shapes;
   size_t n = kl_shape_leaf_count(kl_root(c)->shape);
   kl_evval *values = kl_alloc(cx, sizeof(kl_evval) * (n + 1));
   fenv_t env;
@@ -522,8 +535,10 @@ kiln_status kl_eval(kl_ctx *cx, const kiln_module *m, uint32_t comp, const kl_ar
   if (status == KILN_OK) status = expect_memory(&ev, code);
   if (status == KILN_OK) status = run_on(&ev, code, args, values);
   kl_ev_code_free(&ev, code);
+  if (status == KILN_OK) status = make_whole(&ev, kl_root(c)->shape, n, values);
   if (status == KILN_OK) status = make_results(&ev, n, values, results);
   fesetenv(&env);
+  kiln_module_destroy(&shapes);
   kl_free(cx, values, sizeof(kl_evval) * (n + 1));
   return status;
 }

@@ -97,8 +97,13 @@
 // gives (kl_chain), f32 or f64 whatever an algorithm says but for f64. The sign of a zero is not promised. `algorithm`
 // says otherwise: it names the type of the sums, and widens the interval by what rounding operands to its operand type
 // (to nearest or by dropping bits), or leaving out products of their low parts, may do.
-//   Dynamic dimensions have as many elements as their bound: what would have fewer is refused. So get-dimension-size
-// gives the bound.
+//   A dynamic dimension has as many elements as its bound until set-dimension-size gives it a size (held to 0 ..
+//   bound);
+// then the value is the array of that many elements there, and every op on it the op on that array (sizes.c): a fold
+// sees no others, concatenate puts the next operand behind the last that is there, reverse begins with that, padding
+// follows it. Operands that should agree have the least of their sizes. get-dimension-size gives the size. Where more
+// elements are wanted than there are (a result of the computation, a larger size that is set later, the one element of
+// a slice), they are 0. What would have other sizes than its type allows is refused.
 //   scaled-dot takes (lhs, rhs, lhs scale, rhs scale); each operand is first multiplied by its scale in the wider type
 // of both, bf16 at least. Rows of a ragged-dot behind the last group are 0.
 #ifndef KL_EVAL_H

@@ -12,7 +12,8 @@ typedef struct kl_ev {
   const kiln_module *m;
   bool intervals, fast;
   uint32_t threads;
-  uint32_t depth; // of nested calls
+  uint32_t depth;       // of nested calls
+  kiln_module **shapes; // where shapes live that the module does not have; *shapes is NULL until there is one (sizes.c)
   // While an op starts: nobody reads leaf k of its operands after it. Ops that evaluate computations ask before that.
   const bool *last;
 } kl_ev;
@@ -219,9 +220,16 @@ kl_ev_op kl_ev_while, kl_ev_conditional;                    // control.c
 kiln_status kl_ev_widened(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
                           kl_evval *out, kl_ev_op *op); // fold/reduce.c
 
-kl_ev_op kl_ev_forward, kl_ev_token, kl_ev_call;                                      // control.c
-kl_ev_op kl_ev_copy_async, kl_ev_async;                                               // control.c
-kl_ev_op kl_ev_dynamic_reshape;                                                       // dynamic.c
+kl_ev_op kl_ev_forward, kl_ev_token, kl_ev_call; // control.c
+kl_ev_op kl_ev_copy_async, kl_ev_async;          // control.c
+kl_ev_op kl_ev_dynamic_reshape;                  // dynamic.c
+kl_ev_op kl_ev_set_size;                         // sizes.c: set-dimension-size
+// An op of whose operands some have fewer elements than their types: shapes of their own, of known dimensions.
+kl_ev_op kl_ev_sized; // sizes.c
+// Is the value what an instruction of type `s` may give? It gets this shape where it has all of its elements.
+kiln_status kl_ev_type(kl_ev *ev, const kl_instr *in, kl_evval *v, const kl_shape *s);
+// All elements of type `s`: zeros where the value has none.
+kiln_status kl_ev_whole(kl_ev *ev, kl_evval *v, const kl_shape *s);
 kl_ev_op kl_ev_collective, kl_ev_device_id;                                           // device.c: of one device
 kl_ev_op kl_ev_custom_call;                                                           // device.c: whose target is known
 bool kl_ev_is_alone(const kl_ev *ev);                                                 // device.c: is there one device?

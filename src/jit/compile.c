@@ -8,6 +8,7 @@
 #include "jit/pieces.h"
 #include "ir/densify/densify.h"
 #include "ir/rewrite/expand/expand.h"
+#include "ir/rewrite/sizes/sizes.h"
 #include "lower/emit/emit.h"
 #include "lower/emit/irtable.h"
 #include "lower/plan/cost/cost.h"
@@ -26,7 +27,7 @@ typedef struct job {
   kl_ctx *cx;
   const kiln_module *given, *origin, *m; // by the caller; over arrays alone; as it is compiled
   const char *picked, *fusion;           // of `given` and of `origin`, that is compiled alone, or NULL
-  kiln_module *dense, *expanded;         // made of the caller's; `origin` is the last of them
+  kiln_module *dense, *sized, *expanded; // made of the caller's; `origin` is the last of them
   kl_stored_interface stored;            // what its leaves are
   kiln_compile_params params;            // for `m`
   kl_strategy strategy;
@@ -621,7 +622,9 @@ static kiln_status compile_module(job *j) {
   KL_TRY(kl_kernels_alias(j->cx, &j->params, &j->kernels));
   if (j->params.max_count && j->kernels.n != 1)
     return kl_unsupported(j->cx, kl_root(j->kernels.entry)->span,
-                          "a run-time element count takes one kernel, this module needs %u", j->kernels.n);
+                          "a run-time element count takes one kernel, this module needs %u: expected the size as a "
+                          "parameter of type s32[], and set-dimension-size of an array of known dimensions",
+                          j->kernels.n);
   describe_artifact(j);
   j->writes = KL_NEW_N(&j->scratch, uint32_t, j->kernels.nslots + 1);
   KL_TRY(generate(j));
@@ -711,8 +714,10 @@ static kiln_status densify(job *j) {
   return KILN_OK;
 }
 
-// Ops that have no kernel of their own become those that they are made of.
+// Dynamic sizes become numbers beside arrays, then ops that have no kernel of their own those that they are made of.
 static kiln_status expand(job *j) {
+  KL_TRY(kl_module_sizes(j->cx, j->origin, &j->sized));
+  if (j->sized) j->origin = j->sized;
   KL_TRY(kl_module_expand(j->cx, j->origin, &j->expanded));
   if (j->expanded) j->origin = j->expanded;
   return KILN_OK;
@@ -747,6 +752,7 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   if (st == KILN_OK) st = expand(&j);
   if (st == KILN_OK) st = compile(&j);
   kiln_module_destroy(&j.expanded);
+  kiln_module_destroy(&j.sized);
   kiln_module_destroy(&j.dense);
   kl_kernels_free(cx, &j.kernels);
   VEC_FREE(cx, &j.launches);

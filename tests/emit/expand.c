@@ -270,6 +270,234 @@ START_TEST(known_calls) {
 }
 END_TEST
 
+// --- dynamic sizes
+// ----------------------------------------------------------------------------------------------------
+
+enum { MOST_SIZED = 4, MOST_STEPS = 6, SIZE_CASES = 24 };
+
+static kl_arena words;
+
+typedef struct sized {
+  int rank, dims[MOST_SIZED + 1];
+  bool dynamic[MOST_SIZED + 1];
+} sized;
+
+static void put_sized(kl_sb *to, const char *type, const sized *s) {
+  kl_sbf(to, "%s[", type);
+  for (int d = 0; d < s->rank; d++) kl_sbf(to, "%s%s%d", d ? "," : "", s->dynamic[d] ? "<=" : "", s->dims[d]);
+  kl_sb_puts(to, "]");
+}
+
+static void begin_sized(kl_sb *to, int number, const char *type, const sized *s) {
+  kl_sbf(to, "  v%d = ", number);
+  put_sized(to, type, s);
+}
+
+static void put_window(kl_sb *to, int rank, int dim, const char *text, const char *other) {
+  for (int d = 0; d < rank; d++) kl_sbf(to, "%s%s", d ? "x" : "", d == dim ? text : other);
+}
+
+// One more op on v(k - 1), of shape *s, which becomes that of vk.
+static void put_step(kl_sb *to, const char *type, int k, sized *s) {
+  sized was = *s;
+  int d = s->rank ? (int)below((uint32_t)s->rank) : -1, size = d < 0 ? 0 : s->dims[d];
+  bool empty = false;
+  switch (d < 0 ? 0 : below(11)) {
+  case 0:
+    begin_sized(to, k, type, s);
+    kl_sbf(to, " %s(v%d, v%d)\n", chance(50) ? "add" : "maximum", k - 1, k - 1);
+    return;
+  case 1:
+    s->dynamic[d] = true;
+    begin_sized(to, k, type, s);
+    kl_sbf(to, " set-dimension-size(v%d, n%u), dimensions={%d}\n", k - 1, below(2), d);
+    return;
+  case 2: // reverse
+    begin_sized(to, k, type, s);
+    kl_sbf(to, " reverse(v%d), dimensions={%d}\n", k - 1, d);
+    return;
+  case 3:
+    for (int i = 0; i < s->rank; i++) {
+      s->dims[i] = was.dims[s->rank - 1 - i];
+      s->dynamic[i] = was.dynamic[s->rank - 1 - i];
+    }
+    begin_sized(to, k, type, s);
+    kl_sbf(to, " transpose(v%d), dimensions={", k - 1);
+    for (int i = 0; i < s->rank; i++) kl_sbf(to, "%s%d", i ? "," : "", s->rank - 1 - i);
+    kl_sb_puts(to, "}\n");
+    return;
+  case 4: { // slice, of one element also where that need not be there
+    int from = (int)below((uint32_t)size + 1), by = 1 + (int)below(2),
+        end = from + (int)below((uint32_t)(size - from) + 1);
+    s->dims[d] = (end - from + by - 1) / by;
+    s->dynamic[d] = was.dynamic[d] && s->dims[d] != 1;
+    begin_sized(to, k, type, s);
+    kl_sbf(to, " slice(v%d), slice={", k - 1);
+    for (int i = 0; i < s->rank; i++)
+      kl_sbf(to, "%s[%d:%d:%d]", i ? "," : "", i == d ? from : 0, i == d ? end : was.dims[i], i == d ? by : 1);
+    kl_sb_puts(to, "}\n");
+    return;
+  }
+  case 5:
+    if (size > 20) return put_step(to, type, k, s);
+    s->dims[d] = 2 * size;
+    begin_sized(to, k, type, s);
+    kl_sbf(to, " concatenate(v%d, v%d), dimensions={%d}\n", k - 1, k - 1, d);
+    return;
+  case 6: {
+    int low = (int)below(3), high = (int)below(3), gap = (int)below(2);
+    s->dims[d] = low + size + (size ? size - 1 : 0) * gap + high;
+    begin_sized(to, k, type, s);
+    kl_sbf(to, " pad(v%d, one), padding=", k - 1);
+    put_window(to, s->rank, d, kl_strf(&words, "%d_%d_%d", low, high, gap), "0_0");
+    kl_sb_puts(to, "\n");
+    return;
+  }
+  case 7:
+    s->rank--;
+    for (int i = d; i < s->rank; i++) {
+      s->dims[i] = was.dims[i + 1];
+      s->dynamic[i] = was.dynamic[i + 1];
+    }
+    begin_sized(to, k, type, s);
+    kl_sbf(to, " reduce(v%d, one), dimensions={%d}, to_apply=%s\n", k - 1, d, chance(60) ? "sum" : "least");
+    return;
+  case 8: {
+    int reach = 1 + (int)below(3), low = (int)below(3), high = (int)below(2), by = 1 + (int)below(2);
+    int all = size + low + high;
+    s->dims[d] = all < reach ? 0 : (all - reach) / by + 1;
+    begin_sized(to, k, type, s);
+    kl_sbf(to, " reduce-window(v%d, one), window={size=", k - 1);
+    put_window(to, s->rank, d, kl_strf(&words, "%d", reach), "1");
+    kl_sb_puts(to, " stride=");
+    put_window(to, s->rank, d, kl_strf(&words, "%d", by), "1");
+    kl_sb_puts(to, " pad=");
+    put_window(to, s->rank, d, kl_strf(&words, "%d_%d", low, high), "0_0");
+    kl_sbf(to, "}, to_apply=%s\n", chance(60) ? "sum" : "least");
+    return;
+  }
+  case 9: // what is slowest takes in the next
+    for (int i = 0; i < s->rank; i++) empty |= s->dims[i] == 0;
+    if (s->rank < 2 || was.dynamic[1] || empty) return put_step(to, type, k, s);
+    s->dims[0] *= s->dims[1];
+    s->rank--;
+    for (int i = 1; i < s->rank; i++) {
+      s->dims[i] = was.dims[i + 1];
+      s->dynamic[i] = was.dynamic[i + 1];
+    }
+    begin_sized(to, k, type, s);
+    kl_sbf(to, " reshape(v%d)\n", k - 1);
+    return;
+  default: // products of all pairs along d
+    if (s->rank != 2) return put_step(to, type, k, s);
+    s->dims[0] = s->dims[1] = was.dims[!d];
+    s->dynamic[0] = s->dynamic[1] = was.dynamic[!d];
+    begin_sized(to, k, type, s);
+    kl_sbf(to, " dot(v%d, v%d), lhs_contracting_dims={%d}, rhs_contracting_dims={%d}\n", k - 1, k - 1, d, d);
+    return;
+  }
+}
+
+static void change_numbers(const kiln_module *m, size_t parameter, unsigned number, void *buffer) {
+  uint64_t own = seed;
+  seed = number * 3u + parameter;
+  int32_t v = (int32_t)below(11) - 2;
+  if (parameter) memcpy(buffer, &v, sizeof v);
+  seed = own;
+}
+
+// Sizes are data: below zero and above the bound, too.
+START_TEST(random_sizes) {
+  static const char *const types[] = {"f32", "s32", "bf16"};
+  const char *alone = getenv("KILN_EXPAND_SEED");
+  kl_sb text;
+  change_parameter = change_numbers;
+  kl_arena_init(&words, cx);
+  kl_sb_init(&text, cx);
+  for (unsigned i = alone ? (unsigned)strtoul(alone, NULL, 10) : (unsigned)_i; i < share_of(SIZE_CASES) || alone;
+       i += SLICES) {
+    const char *type = types[i % 3];
+    sized s = {1 + (int)(i / 3 % 3), {0}, {false}};
+    int steps = 2 + (int)(i % (MOST_STEPS - 1));
+    seed = i * 77ull + 5;
+    text.n = 0;
+    kl_sbf(
+        &text,
+        "HloModule fusion\n\nsum {\n  a = %s[] parameter(0)\n  b = %s[] parameter(1)\n  ROOT r = %s[] add(a, b)\n}\n\n"
+        "least {\n  a = %s[] parameter(0)\n  b = %s[] parameter(1)\n  ROOT r = %s[] minimum(a, b)\n}\n\nENTRY e {\n",
+        type, type, type, type, type, type);
+    for (int d = 0; d < s.rank; d++) s.dims[d] = chance(5) ? 0 : 1 + (int)below(7);
+    kl_sb_puts(&text, "  p = ");
+    put_sized(&text, type, &s);
+    kl_sbf(&text, " parameter(0)\n  n0 = s32[] parameter(1)\n  n1 = s32[] parameter(2)\n  one = %s[] constant(1)\n",
+           type);
+    s.dynamic[0] = true;
+    begin_sized(&text, 0, type, &s);
+    kl_sb_puts(&text, " set-dimension-size(p, n0), dimensions={0}\n");
+    for (int k = 1; k <= steps; k++) put_step(&text, type, k, &s);
+    for (int d = 0; d < s.rank; d++)
+      kl_sbf(&text, "  k%d = s32[] get-dimension-size(v%d), dimensions={%d}\n", d, steps, d);
+    kl_sb_puts(&text, "  ROOT t = (");
+    put_sized(&text, type, &s);
+    for (int d = 0; d < s.rank; d++) kl_sb_puts(&text, ", s32[]");
+    kl_sbf(&text, ") tuple(v%d", steps);
+    for (int d = 0; d < s.rank; d++) kl_sbf(&text, ", k%d", d);
+    kl_sb_puts(&text, ")\n}\n");
+    if (alone) printf("%.*s", (int)text.n, text.p);
+    kiln_module *m = parse(kl_strf(&words, "%.*s", (int)text.n, text.p));
+    run_both_and_check(cx, m, 3, i, kl_strf(&words, "%.*s", (int)text.n, text.p));
+    kiln_module_destroy(&m);
+    if (alone) break;
+  }
+  kl_sb_free(&text);
+  kl_arena_free(&words);
+  change_parameter = NULL;
+}
+END_TEST
+
+static const struct {
+  const char *text, *message;
+} not_sized[] = {
+    {"ENTRY e { x = f32[<=4,2] parameter(0) ROOT n = s32[] get-dimension-size(x), dimensions={0} }",
+     "parameter 0 of ENTRY has a dynamic dimension in a module that asks for sizes: expected an array of known "
+     "dimensions, its size as a parameter of type s32[], and set-dimension-size"},
+    {"f { a = f32[] parameter(0) b = f32[] parameter(1) c = f32[] multiply(a, a) ROOT r = f32[] add(c, b) }\n"
+     "ENTRY e { x = f32[4] parameter(0) n = s32[] parameter(1) z = f32[] constant(0) d = f32[<=4] "
+     "set-dimension-size(x, n), dimensions={0} ROOT r = f32[] reduce(d, z), dimensions={0}, to_apply=f }",
+     "reduce of an array of a dynamic size is not compiled here: expected a reducer that adds, multiplies or takes"},
+    {"ENTRY e { x = f32[2,4] parameter(0) n = s32[] parameter(1) d = f32[2,<=4] set-dimension-size(x, n), "
+     "dimensions={1} ROOT r = f32[<=8] reshape(d) }",
+     "reshape of an array of a dynamic size is not compiled here: expected each dynamic dimension to stay itself"},
+    {"ENTRY e { x = f32[4] parameter(0) n = s32[] parameter(1) d = f32[<=4] set-dimension-size(x, n), dimensions={0} "
+     "ROOT r = f32[4] negate(d) }",
+     "negate: expected a result whose dimension 0 is dynamic (<=4), as those of its operands are, found f32[4]"},
+    {"ENTRY e { x = f32[4] parameter(0) n = s32[] parameter(1) ROOT d = f32[4] set-dimension-size(x, n), "
+     "dimensions={0} }",
+     "set-dimension-size of an array of a dynamic size is not compiled here: expected a result of that size"},
+    {"less { p = (s32[], f32[<=4]) parameter(0) i = s32[] get-tuple-element(p), index=0 n = s32[] constant(2) ROOT r = "
+     "pred[] compare(i, n), direction=LT }\n"
+     "step { p = (s32[], f32[<=4]) parameter(0) ROOT t = (s32[], f32[<=4]) tuple(i, a) i = s32[] "
+     "get-tuple-element(p), index=0 a = f32[<=4] get-tuple-element(p), index=1 }\n"
+     "ENTRY e { x = f32[4] parameter(0) n = s32[] parameter(1) d = f32[<=4] set-dimension-size(x, n), dimensions={0} "
+     "t = (s32[], f32[<=4]) tuple(n, d) ROOT w = (s32[], f32[<=4]) while(t), condition=less, body=step }",
+     "while of an array of a dynamic size is not compiled here: expected the array at its bounds"},
+};
+
+START_TEST(what_has_no_size_is_refused) {
+  char text[2000];
+  for (size_t i = 0; i < KL_COUNT(not_sized); i++) {
+    kiln_artifact *a = NULL;
+    snprintf(text, sizeof text, "HloModule m\n%s\n", not_sized[i].text);
+    kiln_module *m = parse(text);
+    ck_assert_int_eq(kiln_compile(cx, m, NULL, &a), KILN_E_UNSUPPORTED);
+    const char *found = kiln_diagnostics_get(cx, kiln_diagnostics_count(cx) - 1)->message;
+    ck_assert_msg(strstr(found, not_sized[i].message) != NULL, "%s", found);
+    ck_assert_ptr_null(a);
+    kiln_module_destroy(&m);
+  }
+}
+END_TEST
+
 // --- which numbers --------------------------------------------------------------------------------------------------
 
 // Word i of the stream, by the text of docs/numerics.md.
@@ -333,5 +561,6 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("expand", EACH(open_batches, close_batches), {random_ops, SLICES},
-                   {known_calls, sizeof known / sizeof *known}, {numbers_are_those_of_the_rule});
+                   {known_calls, sizeof known / sizeof *known}, {random_sizes, SLICES}, {what_has_no_size_is_refused},
+                   {numbers_are_those_of_the_rule});
 }

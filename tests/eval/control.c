@@ -150,6 +150,37 @@ static const struct {
      "dimensions={1}, to_apply=add m = s32[] get-dimension-size(b), dimensions={0} d = s32[<=6] dynamic-reshape(a, k) "
      "k = s32[] constant(6) ROOT t = (s32[<=3], s32[], s32[<=6]) tuple(s, m, d) }",
      "0 -2 -4 3 0 0 1 1 2 2"},
+    // Fewer elements than the bound: a fold sees no others, and 0 stands where more are wanted.
+    {"add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }\n"
+     "ENTRY e { i = s32[4,2] iota(), iota_dimension=0 n = s32[] constant(3) a = s32[<=4,2] set-dimension-size(i, n), "
+     "dimensions={0} z = s32[] constant(10) s = s32[2] reduce(a, z), dimensions={0}, to_apply=add m = s32[] "
+     "get-dimension-size(a), dimensions={0} r = s32[<=4,2] reverse(a), dimensions={0} c = s32[<=8,2] concatenate(a, "
+     "i), "
+     "dimensions={0} f = s32[<=8] reshape(a) ROOT t = (s32[2], s32[], s32[<=4,2], s32[<=8,2], s32[<=8]) tuple(s, m, r, "
+     "c, f) }",
+     "13 13 3 2 2 1 1 0 0 0 0 0 0 1 1 2 2 0 0 1 1 2 2 3 3 0 0 0 0 1 1 2 2 0 0"},
+    {"add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }\n"
+     "ENTRY e { x = s32[4] constant({1,2,3,4}) y = s32[4] constant({5,6,7,8}) n = s32[] constant(2) a = s32[<=4] "
+     "set-dimension-size(x, n), dimensions={0} v = s32[] constant(9) p = s32[<=7] pad(a, v), padding=1_2 o = s32[1] "
+     "slice(a), slice={[3:4]} f = s32[] constant(4) g = s32[<=4] set-dimension-size(a, f), dimensions={0} u = s32[<=4] "
+     "multiply(y, a) k = s32[] get-dimension-size(u), dimensions={0} d = s32[] dot(a, y), lhs_contracting_dims={0}, "
+     "rhs_contracting_dims={0} z = s32[] constant(0) w = s32[<=3] reduce-window(a, z), window={size=2}, to_apply=add "
+     "ROOT t = (s32[<=7], s32[1], s32[<=4], s32[<=4], s32[], s32[], s32[<=3]) tuple(p, o, g, u, k, d, w) }",
+     "9 1 2 9 9 0 0 0 1 2 0 0 5 12 0 0 2 17 3 0 0"},
+    // Sizes are held to 0 .. bound, and go through loops.
+    {"add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }\n"
+     "less { p = (s32[], s32[<=4]) parameter(0) i = s32[] get-tuple-element(p), index=0 n = s32[] constant(2) ROOT r = "
+     "pred[] compare(i, n), direction=LT }\n"
+     "step { p = (s32[], s32[<=4]) parameter(0) i = s32[] get-tuple-element(p), index=0 a = s32[<=4] "
+     "get-tuple-element(p), index=1 o = s32[] constant(1) j = s32[] add(i, o) b = s32[<=4] add(a, a) ROOT t = (s32[], "
+     "s32[<=4]) tuple(j, b) }\n"
+     "ENTRY e { x = s32[4] constant({1,2,3,4}) l = s32[] constant(-5) m = s32[] constant(9) n = s32[] constant(2) z = "
+     "s32[] constant(0) a = s32[<=4] set-dimension-size(x, l), dimensions={0} b = s32[<=4] set-dimension-size(x, m), "
+     "dimensions={0} c = s32[<=4] set-dimension-size(x, n), dimensions={0} s = s32[] reduce(a, n), dimensions={0}, "
+     "to_apply=add i = s32[] get-dimension-size(a), dimensions={0} j = s32[] get-dimension-size(b), dimensions={0} h = "
+     "(s32[], s32[<=4]) tuple(z, c) w = (s32[], s32[<=4]) while(h), condition=less, body=step ROOT t = (s32[], s32[], "
+     "s32[], s32[<=4], (s32[], s32[<=4])) tuple(s, i, j, b, w) }",
+     "2 0 4 1 2 3 4 2 4 8 0 0"},
     // Arrays that must not be written on: one element for all, a constant, one that has another name.
     {"ENTRY e { c = s32[] constant(3) d = s32[] negate(c) a = s32[4] broadcast(d), dimensions={} u = s32[2] "
      "constant({1,2}) z = s32[] constant(1) ROOT r = s32[4] dynamic-update-slice(a, u, z) }",
@@ -280,7 +311,7 @@ static const struct {
      "constant({1,2}) "
      "ROOT r = f32[2] all-reduce(a), replica_groups={}, to_apply=add }",
      "no evaluation of all-reduce:"},
-    {"ENTRY e { a = f32[4] constant({1,2,3,4}) n = s32[] constant(2) ROOT r = f32[<=4] set-dimension-size(a, n), "
+    {"ENTRY e { a = f32[4] constant({1,2,3,4}) n = s32[] constant(2) ROOT r = f32[4] set-dimension-size(a, n), "
      "dimensions={0} }",
      "no evaluation of set-dimension-size: its result has other sizes than its type"},
     {"ENTRY e { a = f32[4] constant({1,2,3,4}) n = s32[] constant(2) ROOT r = f32[<=4] dynamic-reshape(a, n) }",

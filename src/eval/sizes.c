@@ -1,0 +1,317 @@
+// Arrays with fewer elements than their type allows: set-dimension-size, and every op on what comes of it.
+//
+// A value whose dynamic dimension has size k is the array of k elements there: it has a shape of its own, of known
+// dimensions and without layout, where that differs from the type in the text. An op on such values is the same op on
+// arrays of those shapes; what shape its result has, the rules of HLO say (ir/rules), as they do when a text is read.
+// Operands that should have one size have the least of theirs: what is beyond it is left out of the others.
+#include "eval/impl.h"
+
+#include "eval/indexed/index.h"
+#include "ir/rewrite/transform.h"
+#include "ir/rules/rules.h"
+
+static const char *const other_sizes = "its result has other sizes than its type";
+
+// Shapes that no text has live in a module beside the one that is evaluated.
+static kiln_module *shapes_of(kl_ev *ev) {
+  if (!*ev->shapes) *ev->shapes = kl_fork(ev->cx, ev->m);
+  return *ev->shapes;
+}
+
+static const kl_shape *shape_of(kl_ev *ev, kl_dtype t, uint32_t rank, const int64_t *dims) {
+  return kl_shape_array(shapes_of(ev), t, rank, dims);
+}
+
+// --- fewer elements, and more ---------------------------------------------------------------------------------------
+
+// The first elements along each dimension.
+static kiln_status crop(kl_ev *ev, const kl_evval *v, const int64_t *dims, kl_evval *out) {
+  const kl_shape *s = shape_of(ev, v->shape->dtype, v->shape->rank, dims);
+  kl_slice_dim slice[KILN_MAX_RANK];
+  if (kl_shape_same_dims(s, v->shape)) return *out = kl_ev_share(v, v->shape), KILN_OK;
+  for (uint32_t d = 0; d < s->rank; d++) slice[d] = (kl_slice_dim){0, dims[d], 1};
+  kl_instr in = {.op = KL_OP_SLICE, .shape = s, .noperands = 1, .ndims = s->rank, .slice = slice, .more = &kl_no_more};
+  return kl_ev_move(ev, &in, &v, out);
+}
+
+// As many elements as the shape has, zeros behind those of the value, which is consumed.
+static kiln_status fill(kl_ev *ev, kl_evval *v, const kl_shape *s) {
+  static const uint64_t zero[2];
+  kl_pad_dim pad[KILN_MAX_RANK] = {{0}};
+  if (kl_shape_same_dims(s, v->shape)) return v->shape = s, KILN_OK;
+  for (uint32_t d = 0; d < s->rank; d++) pad[d].high = s->dims[d] - v->shape->dims[d];
+  kl_instr in = {.op = KL_OP_PAD, .shape = s, .noperands = 2, .ndims = s->rank, .pad = pad, .more = &kl_no_more};
+  kl_evval none = kl_ev_borrow(ev, shape_of(ev, s->dtype, 0, NULL), zero), whole;
+  kiln_status status = kl_ev_move(ev, &in, (const kl_evval *const[]){v, &none}, &whole);
+  kl_ev_free(ev, &none);
+  kl_ev_free(ev, v);
+  if (status == KILN_OK) *v = whole;
+  return status;
+}
+
+kiln_status kl_ev_set_size(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                           kl_evval *out) {
+  int64_t dims[KILN_MAX_RANK], at = in->dims[0], bound = in->shape->dims[at];
+  const kl_shape *s = operands[0]->shape;
+  bool open = false;
+  int64_t size = kl_ev_index(operands[1], 0, &open);
+  if (open) return kl_ev_refuse(ev, in, "its size is known within bounds only");
+  if (s->rank) memcpy(dims, s->dims, s->rank * sizeof *dims);
+  dims[at] = size < 0 ? 0 : size > bound ? bound : size;
+  const kl_shape *to = shape_of(ev, s->dtype, s->rank, dims);
+  if (dims[at] < s->dims[at]) return crop(ev, operands[0], dims, out);
+  *out = kl_ev_share(operands[0], s);
+  return fill(ev, out, to);
+}
+
+// --- operands -------------------------------------------------------------------------------------------------------
+
+typedef struct sized {
+  kl_ev *ev;
+  const kl_instr *in;
+  const kl_shape *const *declared; // of operands
+  uint32_t n;
+  kl_evval *own; // the operands, cut to what is taken of each
+  const kl_evval **values;
+  int64_t (*dims)[KILN_MAX_RANK]; // of each
+} sized;
+
+static void least(int64_t *a, int64_t *b) {
+  *a = *b = *a < *b ? *a : *b;
+}
+
+// Operands of the same dimensions, but for dimension `skip`.
+static void pair_all(sized *x, int64_t skip) {
+  uint32_t rank = 0;
+  for (uint32_t k = 0; k < x->n; k++) rank = x->own[k].shape->rank > rank ? x->own[k].shape->rank : rank;
+  for (uint32_t d = 0; d < rank; d++) {
+    int64_t size = INT64_MAX;
+    for (uint32_t k = 0; k < x->n && d != skip; k++)
+      if (x->own[k].shape->rank == rank && x->dims[k][d] < size) size = x->dims[k][d];
+    for (uint32_t k = 0; k < x->n && d != skip; k++)
+      if (x->own[k].shape->rank == rank) x->dims[k][d] = size;
+  }
+}
+
+static void pair_lists(sized *x, kl_ints a, kl_ints b) {
+  for (uint32_t i = 0; i < a.n; i++) least(&x->dims[0][a.p[i]], &x->dims[1][b.p[i]]);
+}
+
+static void pair(sized *x) {
+  const kl_instr *in = x->in;
+  const kl_more *more = in->more;
+  if (kl_op_is_elementwise(in->op)) return pair_all(x, -1);
+  switch (kl_op_table[in->op].kind) {
+  case KL_KIND_MAP:
+  case KL_KIND_STOCHASTIC:
+  case KL_KIND_REDUCE:
+  case KL_KIND_REDUCE_WINDOW:
+  case KL_KIND_SORT: pair_all(x, -1); return;
+  case KL_KIND_CONCATENATE: pair_all(x, in->dims[0]); return;
+  case KL_KIND_DOT:
+    if (in->op != KL_OP_DOT) return;
+    pair_lists(x, more->lhs_batch, more->rhs_batch);
+    pair_lists(x, more->lhs_contracting, more->rhs_contracting);
+    return;
+  case KL_KIND_CONVOLUTION:
+    if (more->feature_groups == 1) least(&x->dims[0][more->conv->input_feature], &x->dims[1][more->conv->kernel_input]);
+    return;
+  default: return;
+  }
+}
+
+// --- the op ---------------------------------------------------------------------------------------------------------
+
+// Dimensions of the result that the text states, and no rule gives: of those that are dynamic.
+static bool stated_dims(const sized *x, int64_t *dims) {
+  const kl_shape *s = x->in->shape, *from = x->own[0].shape;
+  if (s->rank) memcpy(dims, s->dims, s->rank * sizeof *dims);
+  if (kl_op_table[x->in->op].kind == KL_KIND_BROADCAST) {
+    for (uint32_t i = 0; i < from->rank; i++) dims[x->in->dims[i]] = from->dims[i];
+    return true;
+  }
+  if (x->in->op != KL_OP_RESHAPE) { // convert, bitcast-convert
+    for (uint32_t d = 0; d < s->rank && d < from->rank; d++) dims[d] = from->dims[d];
+    return true;
+  }
+  // A dimension with as much before it, and as large as one of the operand, is that one. Of others one may be dynamic:
+  // it has as many elements as there are for it.
+  const kl_shape *was = x->declared[0];
+  int64_t before = 1, rest = 1;
+  int open = -1;
+  for (uint32_t d = 0; d < s->rank; before *= s->dims[d++]) {
+    if (!s->dynamic || !s->dynamic[d]) continue;
+    int64_t b = 1;
+    uint32_t o = 0;
+    while (o < was->rank && (b != before || was->dims[o] != s->dims[d])) b *= was->dims[o++];
+    if (o < was->rank)
+      dims[d] = from->dims[o];
+    else if (open < 0)
+      open = (int)d;
+    else
+      return false;
+  }
+  for (uint32_t d = 0; d < s->rank; d++) rest *= (int)d == open ? 1 : dims[d];
+  if (open >= 0 && !rest) return false; // any number would do
+  if (open >= 0) dims[open] = from->count / rest;
+  rest *= open < 0 ? 1 : dims[open];
+  return rest == from->count;
+}
+
+// What an attribute says of a whole dimension it says of the elements that are there.
+static void adapt(const sized *x, kl_instr *in, kl_more *more, int64_t *sizes, kl_slice_dim *slice) {
+  const kl_shape *s = x->own[0].shape, *was = x->declared[0];
+  if (in->op == KL_OP_SLICE) {
+    for (uint32_t d = 0; d < s->rank; d++) {
+      slice[d] = in->slice[d];
+      if (slice[d].limit > s->dims[d]) slice[d].limit = s->dims[d];
+      if (slice[d].start > slice[d].limit) slice[d].start = slice[d].limit;
+    }
+    in->slice = slice;
+  }
+  if (in->op != KL_OP_DYNAMIC_SLICE && in->op != KL_OP_GATHER) return;
+  *more = *in->more;
+  for (uint32_t d = 0; d < s->rank; d++) {
+    sizes[d] = more->sizes.p[d];
+    if (sizes[d] == was->dims[d]) sizes[d] = s->dims[d];
+  }
+  more->sizes.p = sizes;
+  in->more = more;
+}
+
+// Elements of the result as the text has it: where a dimension is not dynamic, all of them. One element of a slice that
+// is not there is 0.
+static kiln_status settle(sized *x, kl_evval *out, const kl_shape *declared) {
+  int64_t dims[KILN_MAX_RANK];
+  bool fits = true, less = false;
+  for (uint32_t d = 0; d < declared->rank; d++) {
+    bool fixed = !declared->dynamic || !declared->dynamic[d];
+    dims[d] = fixed ? declared->dims[d] : out->shape->dims[d];
+    less |= dims[d] != out->shape->dims[d];
+    fits &= out->shape->dims[d] <= dims[d];
+  }
+  if (!less) return KILN_OK;
+  if (!fits || x->in->op != KL_OP_SLICE) return kl_ev_refuse(x->ev, x->in, other_sizes);
+  return fill(x->ev, out, shape_of(x->ev, declared->dtype, declared->rank, dims));
+}
+
+static kiln_status infer(sized *x, const kl_comp *c, const kl_instr *in, const kl_shape **out) {
+  kl_op_kind kind = kl_op_table[in->op].kind;
+  int64_t dims[KILN_MAX_RANK];
+  kl_instr own = *in;
+  own.shape = NULL;
+  if (kind == KL_KIND_BROADCAST || kind == KL_KIND_RESHAPE || kind == KL_KIND_CONVERT || kind == KL_KIND_STOCHASTIC) {
+    if (!stated_dims(x, dims)) return kl_ev_refuse(x->ev, in, other_sizes);
+    own.shape = shape_of(x->ev, in->shape->dtype, in->shape->rank, dims);
+  }
+  if (kl_infer_shape(shapes_of(x->ev), c, &own, out) != KILN_OK)
+    return kl_ev_refuse(x->ev, in, "its operands have other sizes than it takes");
+  size_t n = kl_shape_leaf_count(in->shape);
+  const kl_shape **leaves = kl_arena_alloc(&shapes_of(x->ev)->arena, (n + 1) * sizeof *leaves);
+  for (size_t k = 0; k < n; k++) { // the text says the element types
+    const kl_shape *s = kl_shape_leaf(*out, k);
+    leaves[k] = shape_of(x->ev, kl_shape_leaf(in->shape, k)->dtype, s->rank, s->dims);
+  }
+  *out = in->shape->dtype == KILN_TUPLE ? kl_shape_tuple(shapes_of(x->ev), (uint32_t)n, leaves) : leaves[0];
+  return KILN_OK;
+}
+
+static kiln_status run(sized *x, kl_evval *out) {
+  kl_slice_dim slice[KILN_MAX_RANK];
+  int64_t sizes[KILN_MAX_RANK];
+  kl_more more;
+  kl_instr in = *x->in;
+  kl_instr *all = kl_alloc(x->ev->cx, (x->n + 1) * sizeof *all);
+  uint32_t *operands = kl_alloc(x->ev->cx, (x->n + 1) * sizeof *operands);
+  for (uint32_t k = 0; k < x->n; k++) {
+    all[k] = (kl_instr){.op = KL_OP_PARAMETER, .name = in.name, .shape = x->own[k].shape, .number = k};
+    operands[k] = k;
+  }
+  kl_comp c = {.name = in.name, .ninstr = x->n, .instr = all};
+  in.operands = operands;
+  adapt(x, &in, &more, sizes, slice);
+  const kl_shape *shape;
+  kiln_status status = infer(x, &c, &in, &shape);
+  in.shape = shape;
+  if (status == KILN_OK) status = kl_ev_apply(x->ev, &c, &in, x->values, out);
+  size_t n = kl_shape_leaf_count(x->in->shape);
+  bool made = status == KILN_OK;
+  for (size_t k = 0; k < n && status == KILN_OK; k++) status = settle(x, &out[k], kl_shape_leaf(x->in->shape, k));
+  for (size_t k = 0; k < n && made && status != KILN_OK; k++) kl_ev_free(x->ev, &out[k]);
+  kl_free(x->ev->cx, operands, (x->n + 1) * sizeof *operands);
+  kl_free(x->ev->cx, all, (x->n + 1) * sizeof *all);
+  return status;
+}
+
+// Ops that hand arrays on, or ask for their sizes, as they are.
+static bool keeps_sizes(const kl_instr *in) {
+  switch (kl_op_table[in->op].kind) {
+  case KL_KIND_TUPLE:
+  case KL_KIND_GTE:
+  case KL_KIND_CALL:
+  case KL_KIND_WHILE:
+  case KL_KIND_CONDITIONAL:
+  case KL_KIND_FORWARD:
+  case KL_KIND_TOKEN:
+  case KL_KIND_DIMENSION_SIZE:
+  case KL_KIND_DYNAMIC_RESHAPE: return true;
+  default: return in->op == KL_OP_COPY;
+  }
+}
+
+// Ops whose meaning is that of a whole type, or of memory.
+static bool is_of_arrays(const kl_instr *in) {
+  switch (kl_op_table[in->op].kind) {
+  case KL_KIND_BITCAST:
+  case KL_KIND_SHUFFLE:
+  case KL_KIND_CUSTOM_CALL: return false;
+  default: return kl_op_table[in->op].kind < KL_KIND_TUPLE;
+  }
+}
+
+kiln_status kl_ev_sized(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                        kl_evval *out) {
+  if (in->op == KL_OP_COPY) return kl_ev_forward(ev, c, in, operands, out);
+  if (keeps_sizes(in)) return kl_ev_apply(ev, c, in, operands, out);
+  if (!is_of_arrays(in)) return kl_ev_refuse(ev, in, "an operand has fewer elements than its type");
+  kl_ctx *cx = ev->cx;
+  uint32_t n = in->noperands;
+  const kl_shape **declared = kl_alloc(cx, (n + 1) * sizeof *declared);
+  sized x = {.ev = ev, .in = in, .declared = declared, .n = n};
+  kiln_status status = KILN_OK;
+  uint32_t made = 0;
+  x.own = kl_alloc(cx, (n + 1) * sizeof *x.own);
+  x.values = kl_alloc(cx, (n + 3) * sizeof *x.values); // elementwise ops look at three
+  x.dims = kl_alloc(cx, (n + 1) * sizeof *x.dims);
+  for (uint32_t k = 0; k < n; k++) {
+    declared[k] = kl_operand(c, in, k)->shape;
+    x.own[k] = *operands[k]; // to look at
+    if (operands[k]->shape->rank)
+      memcpy(x.dims[k], operands[k]->shape->dims, operands[k]->shape->rank * sizeof(int64_t));
+    x.values[k] = &x.own[k];
+  }
+  pair(&x);
+  ev->last = NULL;
+  for (; made < n && status == KILN_OK; made += status == KILN_OK)
+    status = crop(ev, operands[made], x.dims[made], &x.own[made]);
+  if (status == KILN_OK) status = run(&x, out);
+  for (uint32_t k = 0; k < made; k++) kl_ev_free(ev, &x.own[k]);
+  kl_free(cx, x.dims, (n + 1) * sizeof *x.dims);
+  kl_free(cx, x.values, (n + 3) * sizeof *x.values);
+  kl_free(cx, x.own, (n + 1) * sizeof *x.own);
+  kl_free(cx, declared, (n + 1) * sizeof *declared);
+  return status;
+}
+
+// --- values under their types ---------------------------------------------------------------------------------------
+
+kiln_status kl_ev_type(kl_ev *ev, const kl_instr *in, kl_evval *v, const kl_shape *s) {
+  if (!kl_shape_is_array(s) || kl_shape_same_dims(v->shape, s)) return v->shape = s, KILN_OK;
+  for (uint32_t d = 0; d < s->rank; d++)
+    if (v->shape->dims[d] != s->dims[d] && (!s->dynamic || !s->dynamic[d])) return kl_ev_refuse(ev, in, other_sizes);
+  return KILN_OK;
+}
+
+kiln_status kl_ev_whole(kl_ev *ev, kl_evval *v, const kl_shape *s) {
+  return kl_shape_is_array(s) ? fill(ev, v, s) : KILN_OK;
+}

@@ -1,0 +1,229 @@
+// Ops that join elements along dimensions: what lies beyond a size is made neutral first.
+#include "ir/rewrite/sizes/room.h"
+
+#include <math.h>
+
+// --- neutral values -------------------------------------------------------------------------------------------------
+
+static const kl_instr *behind_conversions(const kl_comp *c, const kl_instr *in) {
+  while (in->op == KL_OP_CONVERT && kl_is_float(in->shape->dtype) && kl_is_float(kl_operand(c, in, 0)->shape->dtype))
+    in = kl_operand(c, in, 0);
+  return in;
+}
+
+// The op of a reducer whose result i is made of its parameters i and n + i alone.
+static bool combiner(const kl_comp *c, uint32_t n, uint32_t i, kl_op *op) {
+  const kl_instr *root = kl_root(c);
+  if (root->shape->dtype == KILN_TUPLE) {
+    if (root->op != KL_OP_TUPLE || root->noperands != n) return false;
+    root = kl_operand(c, root, i);
+  }
+  root = behind_conversions(c, root);
+  if (kl_op_table[root->op].kind != KL_KIND_BINARY) return false;
+  const kl_instr *a = behind_conversions(c, kl_operand(c, root, 0)), *b = behind_conversions(c, kl_operand(c, root, 1));
+  *op = root->op;
+  return a->op == KL_OP_PARAMETER && b->op == KL_OP_PARAMETER &&
+         ((a->number == i && b->number == n + i) || (b->number == i && a->number == n + i));
+}
+
+// The end of a float type: infinity, where there is one.
+static uint64_t end_of(kl_dtype t, bool up) {
+  uint64_t at = kl_float_encode(t, kl_info(t)->kind == KL_IEEE ? up ? INFINITY : -INFINITY : 1), next;
+  while (kl_info(t)->kind != KL_IEEE && (next = kl_float_next(t, at, up)) != at) at = next; // of 8 bits at most
+  return at;
+}
+
+static bool float_neutral(kl_op op, kl_dtype t, uint64_t *bits) {
+  switch (op) {
+  case KL_OP_ADD:
+    *bits = kl_info(t)->kind == KL_FNUZ ? 0 : kl_float_encode(t, -0.0);
+    return kl_info(t)->kind != KL_E8M0;
+  case KL_OP_MULTIPLY: *bits = kl_float_encode(t, 1); return true;
+  case KL_OP_MAXIMUM:
+  case KL_OP_MINIMUM: *bits = end_of(t, op == KL_OP_MINIMUM); return true;
+  default: return false;
+  }
+}
+
+static bool int_neutral(kl_op op, kl_dtype t, uint64_t *bits) {
+  uint64_t all = t == KILN_PRED ? 1 : kl_int_mask(t), sign = kl_is_signed(t) ? all ^ all >> 1 : 0;
+  switch (op) {
+  case KL_OP_ADD:
+  case KL_OP_OR:
+  case KL_OP_XOR: *bits = 0; return true;
+  case KL_OP_MULTIPLY: *bits = 1; return true;
+  case KL_OP_AND: *bits = all; return true;
+  case KL_OP_MAXIMUM: *bits = sign; return true;
+  case KL_OP_MINIMUM: *bits = all ^ sign; return true;
+  default: return false;
+  }
+}
+
+bool kl_size_neutral(const kiln_module *m, uint32_t reducer, uint32_t n, uint32_t i, kl_dtype t, uint64_t bits[2]) {
+  const kl_comp *c = &m->comp[reducer];
+  kl_op op;
+  bits[0] = bits[1] = 0;
+  if (!combiner(c, n, i, &op)) return false;
+  if (kl_is_complex(t)) {
+    bits[0] = bits[1] = kl_float_encode(kl_info(t)->part, -0.0);
+    return op == KL_OP_ADD;
+  }
+  if (!kl_is_float(t)) return int_neutral(op, t, bits);
+  // In a wider type than this one, the end of this one is not the end.
+  bool wider = c->instr[c->params[n + i]].shape->dtype != t || c->instr[c->params[i]].shape->dtype != t;
+  return (kl_info(t)->kind == KL_IEEE || !wider) && float_neutral(op, t, bits);
+}
+
+// --- reductions -----------------------------------------------------------------------------------------------------
+
+static bool has_dim(kl_ints list, uint32_t d) {
+  for (uint32_t i = 0; i < list.n; i++)
+    if (list.p[i] == d) return true;
+  return false;
+}
+
+// The extents that all inputs have.
+static kl_extents least_of(kl_sizing *z, uint32_t n) {
+  kl_extents x;
+  for (uint32_t d = 0; d < z->shapes[0]->rank; d++) {
+    x.of[d] = KL_WHOLE;
+    for (uint32_t k = 0; k < n; k++) x.of[d] = kl_size_least(z, x.of[d], kl_extent(z, k, d));
+  }
+  return x;
+}
+
+// Beyond the extents of `x`, neutral values in each of n inputs.
+static bool neutralize(kl_sizing *z, uint32_t n, const kl_extents *x) {
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t bits[2];
+    kl_dtype t = z->shapes[i]->dtype;
+    if (!kl_size_neutral(z->g->m, z->in->called[0], n, i, t, bits)) return false;
+    z->values[i] = kl_size_mask(z, z->values[i], x, kl_graph_bits(z->g, t, bits, 0, NULL));
+  }
+  return true;
+}
+
+static const char plain_reducer[] =
+    "a reducer that adds, multiplies or takes the maximum, minimum, and, or, xor of two real numbers";
+
+static uint32_t reduce(kl_sizing *z) {
+  uint32_t n = z->in->noperands / 2, rank = z->shapes[0]->rank, to = 0;
+  kl_ints folded = {z->in->ndims, z->in->dims};
+  kl_extents x = least_of(z, n), inside = x;
+  bool any = false;
+  for (uint32_t d = 0; d < rank; d++) {
+    if (has_dim(folded, d)) {
+      any |= inside.of[d] != KL_WHOLE;
+      continue;
+    }
+    inside.of[d] = KL_WHOLE;
+    for (size_t k = 0; k < kl_shape_leaf_count(z->in->shape); k++) z->out[k].of[to] = x.of[d];
+    to++;
+  }
+  if (any && !neutralize(z, n, &inside)) return kl_size_refuse(z, plain_reducer);
+  return kl_size_keep(z);
+}
+
+// floor((low + e(k) + high - reach) / stride) + 1 windows over k elements, where e(k) is k with holes between: none
+// where they do not reach.
+static uint32_t windows(kl_sizing *z, uint32_t k, const kl_window_dim *w, int64_t bound) {
+  int64_t reach = w->size ? (w->size - 1) * w->window_dilation + 1 : 0, first = w->low + w->high - reach + w->stride;
+  uint32_t wide = kl_graph_with(z->g, KL_OP_MULTIPLY, kl_graph_with(z->g, KL_OP_SUBTRACT, k, 1), w->base_dilation);
+  wide = kl_size_hold(z, kl_graph_with(z->g, KL_OP_ADD, wide, 1), 0, INT32_MAX);
+  uint32_t all = kl_size_hold(z, kl_graph_with(z->g, KL_OP_ADD, wide, first), 0, INT32_MAX);
+  return kl_size_hold(z, kl_graph_with(z->g, KL_OP_DIVIDE, all, w->stride), 0, bound);
+}
+
+// Are all numbers that `windows` computes with below 2^31?
+static bool is_small(const kl_window_dim *w, int64_t bound) {
+  enum { MOST = 1 << 28 };
+  return bound <= MOST && w->base_dilation <= MOST / (bound ? bound : 1) && w->size <= MOST && w->stride <= MOST &&
+         w->window_dilation <= MOST / (w->size ? w->size : 1) && w->low <= MOST && w->low >= -MOST && w->high <= MOST &&
+         w->high >= -MOST;
+}
+
+static bool is_each(const kl_window_dim *w) {
+  return w->size == 1 && w->stride == 1 && !w->low && !w->high && w->base_dilation == 1;
+}
+
+static uint32_t reduce_window(kl_sizing *z) {
+  uint32_t n = z->in->noperands / 2;
+  kl_extents x = least_of(z, n), inside = x;
+  bool any = false;
+  for (uint32_t d = 0; d < z->shapes[0]->rank; d++) {
+    const kl_window_dim *w = &z->in->more->window[d];
+    if (x.of[d] == KL_WHOLE) continue;
+    if (is_each(w))
+      inside.of[d] = KL_WHOLE;
+    else if (!is_small(w, z->shapes[0]->dims[d]))
+      return kl_size_refuse(z, "a window, padding, and bounds of at most 2^28 with what lies between elements");
+    else {
+      any = true;
+      x.of[d] = windows(z, x.of[d], w, kl_shape_leaf(z->in->shape, 0)->dims[d]);
+    }
+  }
+  for (size_t k = 0; k < kl_shape_leaf_count(z->in->shape); k++) z->out[k] = x;
+  for (size_t k = 0; k < kl_shape_leaf_count(z->in->shape); k++)
+    for (uint32_t d = z->shapes[0]->rank; d < KILN_MAX_RANK; d++) z->out[k].of[d] = KL_WHOLE;
+  if (any && !neutralize(z, n, &inside)) return kl_size_refuse(z, plain_reducer);
+  return kl_size_keep(z);
+}
+
+// --- contractions ---------------------------------------------------------------------------------------------------
+
+// Zeros in both operands beyond the lesser extent of each pair of dimensions: zero times NaN would be one.
+static bool contract(kl_sizing *z, kl_ints a, kl_ints b) {
+  kl_extents x[2];
+  bool any = false;
+  for (uint32_t k = 0; k < 2; k++)
+    for (uint32_t d = 0; d < KILN_MAX_RANK; d++) x[k].of[d] = KL_WHOLE;
+  for (uint32_t i = 0; i < a.n; i++) {
+    uint32_t size = kl_size_least(z, kl_extent(z, 0, (uint32_t)a.p[i]), kl_extent(z, 1, (uint32_t)b.p[i]));
+    x[0].of[a.p[i]] = x[1].of[b.p[i]] = size;
+    any |= size != KL_WHOLE;
+  }
+  for (uint32_t k = 0; k < 2 && any; k++) {
+    kl_dtype t = z->shapes[k]->dtype;
+    if (kl_is_float(t) && kl_info(t)->kind == KL_E8M0) return false;
+    z->values[k] = kl_size_mask(z, z->values[k], &x[k], kl_size_zero(z, t));
+  }
+  return true;
+}
+
+static uint32_t dot(kl_sizing *z) {
+  const kl_more *more = z->in->more;
+  uint32_t to = 0;
+  if (z->in->op != KL_OP_DOT) return kl_size_refuse(z, "a dot without groups and scales");
+  for (uint32_t i = 0; i < more->lhs_batch.n; i++)
+    z->out->of[to++] = kl_size_least(z, kl_extent(z, 0, (uint32_t)more->lhs_batch.p[i]),
+                                     kl_extent(z, 1, (uint32_t)more->rhs_batch.p[i]));
+  for (uint32_t k = 0; k < 2; k++)
+    for (uint32_t d = 0; d < z->shapes[k]->rank; d++)
+      if (!has_dim(k ? more->rhs_batch : more->lhs_batch, d) &&
+          !has_dim(k ? more->rhs_contracting : more->lhs_contracting, d))
+        z->out->of[to++] = kl_extent(z, k, d);
+  if (!contract(z, more->lhs_contracting, more->rhs_contracting)) return kl_size_refuse(z, "a type that has a zero");
+  return kl_size_keep(z);
+}
+
+static uint32_t convolution(kl_sizing *z) {
+  const kl_conv_dims *c = z->in->more->conv;
+  bool groups = z->in->more->feature_groups != 1 || z->in->more->batch_groups != 1, window = false;
+  for (uint32_t i = 0; i < c->n; i++)
+    window |= kl_is_sized(z, 0, (uint32_t)c->input[i]) || kl_is_sized(z, 1, (uint32_t)c->kernel[i]);
+  if (groups || window) return kl_size_refuse(z, "one group, and dynamic dimensions that no window moves along");
+  z->out->of[c->result_batch] = kl_extent(z, 0, (uint32_t)c->input_batch);
+  z->out->of[c->result_feature] = kl_extent(z, 1, (uint32_t)c->kernel_output);
+  if (!contract(z, (kl_ints){1, &c->input_feature}, (kl_ints){1, &c->kernel_input}))
+    return kl_size_refuse(z, "a type that has a zero");
+  return kl_size_keep(z);
+}
+
+uint32_t kl_size_fold(kl_sizing *z) {
+  switch (kl_op_table[z->in->op].kind) {
+  case KL_KIND_REDUCE: return reduce(z);
+  case KL_KIND_REDUCE_WINDOW: return reduce_window(z);
+  case KL_KIND_DOT: return dot(z);
+  default: return convolution(z);
+  }
+}

@@ -1,0 +1,394 @@
+// What each op makes of sizes: which dimension of its result has which, and what stands where elements would come from
+// beyond one.
+#include "ir/rewrite/sizes/room.h"
+
+// --- sizes ----------------------------------------------------------------------------------------------------------
+
+uint32_t kl_size_number(kl_sizing *z, int64_t v) {
+  return kl_graph_number(z->g, KILN_S32, v, 0, NULL);
+}
+
+uint32_t kl_size_least(kl_sizing *z, uint32_t a, uint32_t b) {
+  if (a == b || b == KL_WHOLE) return a;
+  return a == KL_WHOLE ? b : kl_graph_binary(z->g, KL_OP_MINIMUM, a, b);
+}
+
+uint32_t kl_size_or_bound(kl_sizing *z, uint32_t size, int64_t bound) {
+  return size == KL_WHOLE ? kl_size_number(z, bound) : size;
+}
+
+uint32_t kl_size_hold(kl_sizing *z, uint32_t size, int64_t least, int64_t most) {
+  return kl_graph_with(z->g, KL_OP_MINIMUM, kl_graph_with(z->g, KL_OP_MAXIMUM, size, least), most);
+}
+
+uint32_t kl_size_zero(kl_sizing *z, kl_dtype t) {
+  return kl_graph_bits(z->g, t, (uint64_t[2]){0, 0}, 0, NULL);
+}
+
+uint32_t kl_size_mask(kl_sizing *z, uint32_t value, const kl_extents *x, uint32_t fill) {
+  const kl_shape *s = kl_graph_shape(z->g, value);
+  uint32_t there = KL_WHOLE;
+  for (uint32_t d = 0; d < s->rank; d++) {
+    if (x->of[d] == KL_WHOLE) continue;
+    uint32_t at = kl_graph_iota(z->g, KILN_S32, s->rank, s->dims, d);
+    uint32_t in = kl_graph_compare(z->g, KL_LT, at, kl_graph_broadcast(z->g, x->of[d], s->rank, s->dims, NULL));
+    there = there == KL_WHOLE ? in : kl_graph_binary(z->g, KL_OP_AND, there, in);
+  }
+  if (there == KL_WHOLE) return value;
+  return kl_graph_select(z->g, there, value, kl_graph_broadcast(z->g, fill, s->rank, s->dims, NULL));
+}
+
+// --- ops as they are ------------------------------------------------------------------------------------------------
+
+static const kl_shape *without_dynamic(kiln_module *m, const kl_shape *s) {
+  kl_shape own = *s;
+  own.dynamic = NULL;
+  return kl_shape_intern(m, &own);
+}
+
+const kl_shape *kl_size_known(kl_sizing *z, const kl_shape *s) {
+  return kl_map_shape(z->known, z->g->m, s, without_dynamic);
+}
+
+static uint32_t emit(kl_sizing *z, kl_instr in, uint32_t n, const uint32_t *values) {
+  in.name = z->in->name;
+  in.span = z->in->span;
+  if (!in.more) in.more = &kl_no_more;
+  in.noperands = n;
+  in.operands = kl_arena_dup(&z->g->m->arena, values, n * sizeof *values);
+  return kl_emit(&z->g->e, &in);
+}
+
+uint32_t kl_size_keep(kl_sizing *z) {
+  kl_instr in = *z->in;
+  in.shape = kl_size_known(z, in.shape);
+  return emit(z, in, in.noperands, z->values);
+}
+
+uint32_t kl_size_refuse(kl_sizing *z, const char *expected) {
+  kl_unsupported(z->g->cx, z->in->span, "%s of an array of a dynamic size is not compiled here: expected %s",
+                 kl_op_name(z->in->op), expected);
+  z->refused = true;
+  return kl_size_keep(z);
+}
+
+// --- element by element ---------------------------------------------------------------------------------------------
+
+// Operands of as many dimensions as the result: the least of their sizes.
+static uint32_t same_places(kl_sizing *z, int64_t but) {
+  uint32_t rank = kl_shape_leaf(z->in->shape, 0)->rank;
+  for (size_t leaf = 0; leaf < kl_shape_leaf_count(z->in->shape); leaf++)
+    for (uint32_t k = 0; k < z->in->noperands; k++)
+      for (uint32_t d = 0; z->shapes[k]->rank == rank && d < rank; d++)
+        if (d != but) z->out[leaf].of[d] = kl_size_least(z, z->out[leaf].of[d], kl_extent(z, k, d));
+  return KL_WHOLE;
+}
+
+static uint32_t convert(kl_sizing *z) {
+  uint32_t from = z->shapes[0]->rank, to = z->in->shape->rank;
+  if (from > to && kl_is_sized(z, 0, to)) return kl_size_refuse(z, "a last dimension that is not dynamic");
+  for (uint32_t d = 0; d < from && d < to; d++) z->out->of[d] = kl_extent(z, 0, d);
+  return kl_size_keep(z);
+}
+
+// --- moves ----------------------------------------------------------------------------------------------------------
+
+static const char own_dimension[] =
+    "each dynamic dimension to stay itself, or to be the slowest of those that become one";
+
+// Runs of dimensions with as many elements before and behind, [*a, a2) and [*b, b2).
+static void next_run(const kl_shape *from, const kl_shape *to, uint32_t *a2, uint32_t *b2) {
+  uint32_t a = *a2, b = *b2;
+  int64_t n = a < from->rank ? from->dims[a++] : 1, m = b < to->rank ? to->dims[b++] : 1;
+  while (n != m && (n < m ? a < from->rank : b < to->rank)) {
+    if (n < m)
+      n *= from->dims[a++];
+    else
+      m *= to->dims[b++];
+  }
+  while (a < from->rank && from->dims[a] == 1) a++;
+  while (b < to->rank && to->dims[b] == 1) b++;
+  *a2 = a;
+  *b2 = b;
+}
+
+static int64_t product(const kl_shape *s, uint32_t from, uint32_t to) {
+  int64_t n = 1;
+  for (uint32_t d = from; d < to; d++) n *= s->dims[d];
+  return n;
+}
+
+// In [a, a2) and [b, b2): one dimension is sized, nothing is slower than that, nor than the one that it becomes.
+static bool reshape_run(kl_sizing *z, uint32_t a, uint32_t a2, uint32_t b, uint32_t b2) {
+  const kl_shape *from = z->shapes[0], *to = z->in->shape;
+  uint32_t at = a, is = b;
+  while (at < a2 && !kl_is_sized(z, 0, at)) at++;
+  if (at == a2) return true;
+  for (uint32_t d = at + 1; d < a2; d++)
+    if (kl_is_sized(z, 0, d)) return false;
+  while (is < b2 && !(to->dynamic && to->dynamic[is])) is++;
+  if (is == b2 || product(from, a, at) != 1 || product(to, b, is) != 1) return false;
+  int64_t rows = product(from, at + 1, a2), of = product(to, is + 1, b2);
+  if (rows == of) return z->out->of[is] = kl_extent(z, 0, at), true;
+  if (of == 0 || rows % of || to->dims[is] > INT32_MAX) return false;
+  z->out->of[is] = kl_graph_with(z->g, KL_OP_MULTIPLY, kl_extent(z, 0, at), rows / of);
+  return true;
+}
+
+static uint32_t reshape(kl_sizing *z) {
+  const kl_shape *from = z->shapes[0], *to = z->in->shape;
+  if (z->in->op == KL_OP_BITCAST && (from->dtype != to->dtype || from->count != to->count ||
+                                     !kl_shape_default_layout(from) || !kl_shape_default_layout(to)))
+    return kl_size_refuse(z, "a reshape");
+  if (kl_shape_same_dims(from, to)) {
+    for (uint32_t d = 0; d < to->rank; d++) z->out->of[d] = kl_extent(z, 0, d);
+    return kl_size_keep(z);
+  }
+  if (!to->count) return kl_size_refuse(z, own_dimension);
+  for (uint32_t a = 0, b = 0, a2 = 0, b2 = 0; a < from->rank || b < to->rank; a = a2, b = b2) {
+    next_run(from, to, &a2, &b2);
+    if (!reshape_run(z, a, a2, b, b2)) return kl_size_refuse(z, own_dimension);
+  }
+  return kl_size_keep(z);
+}
+
+static uint32_t slice(kl_sizing *z) {
+  kl_extents beyond;
+  bool zeros = false;
+  for (uint32_t d = 0; d < z->in->shape->rank; d++) {
+    kl_slice_dim s = z->in->slice[d];
+    uint32_t size = beyond.of[d] = KL_WHOLE;
+    if (!kl_is_sized(z, 0, d)) continue;
+    size = kl_extent(z, 0, d);
+    if (s.start || s.limit < z->shapes[0]->dims[d] || s.stride != 1) {
+      size = kl_size_hold(z, size, s.start, s.limit);
+      size = kl_graph_with(z->g, KL_OP_SUBTRACT, size, s.start);
+      if (s.stride > INT32_MAX) return kl_size_refuse(z, "a stride below 2^31");
+      // ceil(size / stride), where size + stride may not be a number
+      uint32_t over = kl_graph_compare_with(z->g, KL_GT, kl_graph_with(z->g, KL_OP_REMAINDER, size, s.stride), 0);
+      size = kl_graph_binary(z->g, KL_OP_ADD, kl_graph_with(z->g, KL_OP_DIVIDE, size, s.stride),
+                             kl_graph_convert(z->g, over, KILN_S32));
+    }
+    if (z->in->shape->dynamic && z->in->shape->dynamic[d])
+      z->out->of[d] = size;
+    else
+      beyond.of[d] = size, zeros = true;
+  }
+  uint32_t v = kl_size_keep(z);
+  return zeros ? kl_size_mask(z, v, &beyond, kl_size_zero(z, z->in->shape->dtype)) : v;
+}
+
+// At places that data says, along one dimension.
+static uint32_t starts(kl_sizing *z, uint32_t rank, uint32_t dim, uint32_t at, uint32_t *values) {
+  uint32_t zero = kl_size_number(z, 0);
+  for (uint32_t d = 0; d < rank; d++) values[d] = d == dim ? at : zero;
+  return rank;
+}
+
+// Element i comes from size - 1 - i: from i of the array turned round, bound - size elements on.
+static uint32_t reverse(kl_sizing *z) {
+  const kl_shape *s = kl_size_known(z, z->in->shape);
+  uint32_t v = kl_size_keep(z), operands[KILN_MAX_RANK + 1];
+  for (uint32_t d = 0; d < s->rank; d++) z->out->of[d] = kl_extent(z, 0, d);
+  for (uint32_t i = 0; i < z->in->ndims; i++) {
+    uint32_t d = (uint32_t)z->in->dims[i];
+    if (!kl_is_sized(z, 0, d)) continue;
+    kl_more *more = KL_NEW(&z->g->m->arena, kl_more);
+    *more = kl_no_more;
+    more->sizes = (kl_ints){s->rank, s->dims};
+    uint32_t on = kl_graph_binary(z->g, KL_OP_SUBTRACT, kl_size_number(z, s->dims[d]), kl_extent(z, 0, d));
+    operands[0] = kl_graph_pad(z->g, v, d, 0, s->dims[d]);
+    uint32_t n = starts(z, s->rank, d, on, operands + 1);
+    v = emit(z, (kl_instr){.op = KL_OP_DYNAMIC_SLICE, .shape = s, .more = more, .given = 1}, n + 1, operands);
+  }
+  return v;
+}
+
+// Each operand is put behind what is there of those before, over what is not.
+static uint32_t concatenate(kl_sizing *z) {
+  uint32_t dim = (uint32_t)z->in->dims[0], n = z->in->noperands, operands[KILN_MAX_RANK + 2];
+  const kl_shape *s = kl_size_known(z, z->in->shape);
+  bool sized = false;
+  same_places(z, dim);
+  for (uint32_t k = 0; k < n; k++) sized |= kl_is_sized(z, k, dim);
+  uint32_t v = kl_size_keep(z);
+  if (!sized) return v;
+  if (s->dims[dim] > INT32_MAX) return kl_size_refuse(z, "a bound below 2^31");
+  uint32_t at = kl_size_or_bound(z, kl_extent(z, 0, dim), z->shapes[0]->dims[dim]);
+  bool moved = kl_is_sized(z, 0, dim);
+  for (uint32_t k = 1; k < n; k++) {
+    operands[0] = v;
+    operands[1] = z->values[k];
+    uint32_t count = starts(z, s->rank, dim, at, operands + 2);
+    if (moved) v = emit(z, (kl_instr){.op = KL_OP_DYNAMIC_UPDATE_SLICE, .shape = s}, count + 2, operands);
+    at = kl_graph_binary(z->g, KL_OP_ADD, at, kl_size_or_bound(z, kl_extent(z, k, dim), z->shapes[k]->dims[dim]));
+    moved |= kl_is_sized(z, k, dim);
+  }
+  z->out->of[dim] = at;
+  return v;
+}
+
+// low + k + (k - 1) interior + high elements, where k > 0.
+static uint32_t pad(kl_sizing *z) {
+  enum { MOST = 1 << 28 };
+  kl_extents beyond;
+  for (uint32_t d = 0; d < z->in->shape->rank; d++) {
+    kl_pad_dim p = z->in->pad[d];
+    int64_t bound = z->shapes[0]->dims[d];
+    uint32_t size = kl_extent(z, 0, d);
+    beyond.of[d] = p.high > 0 ? size : KL_WHOLE;
+    z->out->of[d] = size;
+    if (size == KL_WHOLE || (!p.low && !p.high && !p.interior)) continue;
+    if (bound > MOST || p.interior > MOST / (bound ? bound : 1) || p.low > MOST || p.low < -MOST || p.high > MOST ||
+        p.high < -MOST)
+      return kl_size_refuse(z, "padding and a bound of at most 2^28");
+    uint32_t wide = kl_graph_with(z->g, KL_OP_MULTIPLY, kl_graph_with(z->g, KL_OP_SUBTRACT, size, 1), p.interior + 1);
+    wide = kl_size_hold(z, kl_graph_with(z->g, KL_OP_ADD, wide, 1), 0, INT32_MAX);
+    z->out->of[d] = kl_size_hold(z, kl_graph_with(z->g, KL_OP_ADD, wide, p.low + p.high), 0, z->in->shape->dims[d]);
+  }
+  z->values[0] = kl_size_mask(z, z->values[0], &beyond, z->values[1]);
+  return kl_size_keep(z);
+}
+
+// --- at places that data says
+// -----------------------------------------------------------------------------------------
+
+static uint32_t dynamic_slice(kl_sizing *z) {
+  for (uint32_t d = 0; d < z->shapes[0]->rank; d++) {
+    if (kl_is_sized(z, 0, d) && z->in->shape->dims[d] != z->shapes[0]->dims[d])
+      return kl_size_refuse(z, "slices as large as the bound of each dynamic dimension");
+    z->out->of[d] = kl_extent(z, 0, d);
+  }
+  return kl_size_keep(z);
+}
+
+static uint32_t dynamic_update_slice(kl_sizing *z) {
+  for (uint32_t d = 0; d < z->shapes[0]->rank; d++) {
+    bool same = kl_extent(z, 0, d) == kl_extent(z, 1, d) && z->shapes[0]->dims[d] == z->shapes[1]->dims[d];
+    if ((kl_is_sized(z, 0, d) || kl_is_sized(z, 1, d)) && !same)
+      return kl_size_refuse(z, "updates of the same size along each dynamic dimension");
+    z->out->of[d] = kl_extent(z, 0, d);
+  }
+  return kl_size_keep(z);
+}
+
+static bool has_dim(kl_ints list, uint32_t d) {
+  for (uint32_t i = 0; i < list.n; i++)
+    if (list.p[i] == d) return true;
+  return false;
+}
+
+static uint32_t gather(kl_sizing *z) {
+  static const char expected[] = "windows as large as the bound of each dynamic dimension, and vectors of known length";
+  const kl_more *m = z->in->more;
+  uint32_t place = 0, w = 0;
+  for (uint32_t d = 0; d < z->shapes[0]->rank; d++)
+    if (kl_is_sized(z, 0, d) && (has_dim(m->collapsed_dims, d) || has_dim(m->operand_batching_dims, d) ||
+                                 m->sizes.p[d] != z->shapes[0]->dims[d]))
+      return kl_size_refuse(z, expected);
+  for (uint32_t d = 0; d < z->shapes[1]->rank; d++)
+    if (kl_is_sized(z, 1, d) && (d == m->index_vector_dim || has_dim(m->indices_batching_dims, d)))
+      return kl_size_refuse(z, expected);
+  for (uint32_t i = 0; i < z->in->shape->rank; i++) {
+    if (has_dim(m->offset_dims, i)) {
+      while (has_dim(m->collapsed_dims, w) || has_dim(m->operand_batching_dims, w)) w++;
+      z->out->of[i] = kl_extent(z, 0, w++);
+    } else {
+      place += place == m->index_vector_dim;
+      z->out->of[i] = kl_extent(z, 1, place++);
+    }
+  }
+  return kl_size_keep(z);
+}
+
+// --- along one dimension
+// ----------------------------------------------------------------------------------------------
+
+// Matrices, transforms, orders: what goes on in the last `last` dimensions, or in dimension `one`, needs all of these.
+static uint32_t batches(kl_sizing *z, uint32_t last, int64_t one) {
+  for (uint32_t k = 0; k < z->in->noperands; k++)
+    for (uint32_t d = 0; d < z->shapes[k]->rank; d++)
+      if (kl_is_sized(z, k, d) && (d == one || d + last >= z->shapes[k]->rank))
+        return kl_size_refuse(z, "dynamic dimensions beside those that it works along");
+  same_places(z, -1);
+  return kl_size_keep(z);
+}
+
+static uint32_t norm(kl_sizing *z) {
+  uint32_t feature = (uint32_t)z->in->more->feature_index;
+  bool sized = z->in->op != KL_OP_BATCH_NORM_INFERENCE || kl_is_sized(z, 0, feature);
+  for (uint32_t k = 1; k < z->in->noperands; k++) sized |= kl_is_sized(z, k, 0);
+  if (sized) return kl_size_refuse(z, "batch-norm-inference of known features");
+  for (uint32_t d = 0; d < z->shapes[0]->rank; d++) z->out->of[d] = kl_extent(z, 0, d);
+  return kl_size_keep(z);
+}
+
+// --- sizes themselves
+// -------------------------------------------------------------------------------------------------
+
+// Elements that a smaller size has left out are 0 where a larger one is set later.
+static uint32_t set_size(kl_sizing *z) {
+  const kl_shape *s = z->in->shape;
+  uint32_t dim = (uint32_t)z->in->dims[0], v = z->values[0];
+  const kl_instr *to = &z->g->e.instrs.p[z->values[1]];
+  kl_extents beyond;
+  for (uint32_t d = 0; d < s->rank; d++) {
+    beyond.of[d] = d == dim ? kl_extent(z, 0, d) : KL_WHOLE;
+    z->out->of[d] = d == dim ? KL_WHOLE : kl_extent(z, 0, d);
+  }
+  int64_t bound = s->dims[dim], size = -1;
+  if (to->op == KL_OP_CONSTANT && to->literal)
+    size = kl_int_decode(KILN_S32, kl_element_get(KILN_S32, to->literal->data, 0, 0));
+  if (bound > INT32_MAX) return kl_size_refuse(z, "a bound below 2^31");
+  if (size < bound && !(s->dynamic && s->dynamic[dim]))
+    return kl_size_refuse(z, "a result of that size, or one whose dimension is dynamic");
+  if (size < bound) z->out->of[dim] = kl_size_hold(z, z->values[1], 0, bound);
+  return kl_size_mask(z, v, &beyond, kl_size_zero(z, s->dtype));
+}
+
+static uint32_t size_op(kl_sizing *z) {
+  if (z->in->op == KL_OP_SET_DIMENSION_SIZE) return set_size(z);
+  uint32_t dim = (uint32_t)z->in->dims[0];
+  if (!kl_is_sized(z, 0, dim) && z->shapes[0]->dims[dim] > INT32_MAX) return kl_size_refuse(z, "a bound below 2^31");
+  return kl_size_or_bound(z, kl_extent(z, 0, dim), z->shapes[0]->dims[dim]);
+}
+
+// --- all ops
+// ----------------------------------------------------------------------------------------------------------
+
+uint32_t kl_size_op(kl_sizing *z) {
+  const kl_instr *in = z->in;
+  kl_op_kind kind = kl_op_table[in->op].kind;
+  if (kind == KL_KIND_CONVERT) return convert(z);
+  if (kl_op_is_elementwise(in->op) || kind == KL_KIND_MAP || kind == KL_KIND_STOCHASTIC)
+    return same_places(z, -1), kl_size_keep(z);
+  switch (kind) {
+  case KL_KIND_BROADCAST:
+    for (uint32_t i = 0; i < z->shapes[0]->rank; i++) z->out->of[in->dims[i]] = kl_extent(z, 0, i);
+    return kl_size_keep(z);
+  case KL_KIND_TRANSPOSE:
+    for (uint32_t i = 0; i < in->shape->rank; i++) z->out->of[i] = kl_extent(z, 0, (uint32_t)in->dims[i]);
+    return kl_size_keep(z);
+  case KL_KIND_RESHAPE:
+  case KL_KIND_BITCAST: return reshape(z);
+  case KL_KIND_SLICE: return slice(z);
+  case KL_KIND_REVERSE: return reverse(z);
+  case KL_KIND_CONCATENATE: return concatenate(z);
+  case KL_KIND_PAD: return pad(z);
+  case KL_KIND_REDUCE:
+  case KL_KIND_REDUCE_WINDOW:
+  case KL_KIND_DOT:
+  case KL_KIND_CONVOLUTION: return kl_size_fold(z);
+  case KL_KIND_DYNAMIC_SLICE: return dynamic_slice(z);
+  case KL_KIND_DYNAMIC_UPDATE_SLICE: return dynamic_update_slice(z);
+  case KL_KIND_GATHER: return gather(z);
+  case KL_KIND_SORT: return batches(z, 0, in->dims[0]);
+  case KL_KIND_TOPK: return batches(z, 1, -1);
+  case KL_KIND_CHOLESKY:
+  case KL_KIND_TRIANGULAR_SOLVE: return batches(z, 2, -1);
+  case KL_KIND_FFT: return batches(z, in->more->sizes.n, -1);
+  case KL_KIND_BATCH_NORM: return norm(z);
+  case KL_KIND_DIMENSION_SIZE: return size_op(z);
+  default: return kl_size_refuse(z, "the array at its bounds, with its size as an s32[] beside it");
+  }
+}

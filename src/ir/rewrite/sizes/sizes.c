@@ -1,0 +1,243 @@
+// Computations rewritten: values with the sizes of their dimensions, through tuples and calls.
+#include "ir/rewrite/sizes/room.h"
+
+enum { MOST_NEW = 1 << 20, MOST_REFUSED = 64, MOST_NESTED = 256 };
+
+typedef struct sizer {
+  kl_ctx *cx;
+  const kiln_module *from;
+  kl_live live;
+  kl_graph g;
+  kl_shape_map known;
+  uint32_t refused, depth;
+  bool entry; // ENTRY itself is being rewritten
+  uint64_t limit;
+  bool full;
+} sizer;
+
+// --- what is there to do --------------------------------------------------------------------------------------------
+
+static bool is_dynamic(const kl_shape *s) {
+  if (s->dtype != KILN_TUPLE) return s->dynamic != NULL;
+  for (uint32_t i = 0; i < s->nelems; i++)
+    if (is_dynamic(s->elems[i])) return true;
+  return false;
+}
+
+static bool sets_sizes(const kl_comp *c) {
+  for (uint32_t i = 0; i < c->ninstr; i++)
+    if (c->instr[i].op == KL_OP_SET_DIMENSION_SIZE ||
+        (c->instr[i].op == KL_OP_GET_DIMENSION_SIZE && is_dynamic(kl_operand(c, &c->instr[i], 0)->shape)))
+      return true;
+  return false;
+}
+
+static bool has_dynamic(const kl_comp *c) {
+  for (uint32_t i = 0; i < c->ninstr; i++)
+    if (is_dynamic(c->instr[i].shape)) return true;
+  return false;
+}
+
+// What passes between it and its callers.
+static bool passes_dynamic(const kl_comp *c) {
+  bool any = is_dynamic(kl_root(c)->shape);
+  for (uint32_t i = 0; i < c->nparams; i++) any |= is_dynamic(c->instr[c->params[i]].shape);
+  return any;
+}
+
+// --- one instruction ------------------------------------------------------------------------------------------------
+
+static kl_sized rewrite(sizer *x, const kl_comp *c, const kl_sized *args);
+
+static kl_extents *whole(sizer *x, size_t n) {
+  kl_extents *out = KL_NEW_N(&x->g.scratch, kl_extents, n + 1);
+  for (size_t k = 0; k < n; k++)
+    for (uint32_t d = 0; d < KILN_MAX_RANK; d++) out[k].of[d] = KL_WHOLE;
+  return out;
+}
+
+static bool any_sized(const kl_extents *leaf, size_t n) {
+  for (size_t k = 0; leaf && k < n; k++)
+    for (uint32_t d = 0; d < KILN_MAX_RANK; d++)
+      if (leaf[k].of[d] != KL_WHOLE) return true;
+  return false;
+}
+
+// Leaves of operands in a row, as a tuple has them.
+static kl_sized put_together(sizer *x, kl_sizing *z, const kl_sized *operands) {
+  size_t at = 0;
+  for (uint32_t k = 0; k < z->in->noperands; k++) {
+    size_t n = kl_shape_leaf_count(z->shapes[k]);
+    for (size_t leaf = 0; operands[k].leaf && leaf < n; leaf++) z->out[at + leaf] = operands[k].leaf[leaf];
+    at += n;
+  }
+  return (kl_sized){kl_size_keep(z), z->out};
+}
+
+static kl_sized call(sizer *x, kl_sizing *z) {
+  const kl_comp *callee = &x->from->comp[z->in->called[0]];
+  x->full |= x->g.e.instrs.n + callee->ninstr > x->limit || x->depth >= MOST_NESTED;
+  if (x->full) return (kl_sized){0};
+  bool entry = x->entry;
+  x->entry = false;
+  x->depth++;
+  kl_sized v = rewrite(x, callee, z->operands);
+  x->depth--;
+  x->entry = entry;
+  return v;
+}
+
+static bool is_structure(const kl_instr *in) {
+  kl_op op = in->op;
+  return op == KL_OP_TUPLE || op == KL_OP_GET_TUPLE_ELEMENT || op == KL_OP_FUSION || op == KL_OP_CALL ||
+         kl_op_table[op].kind == KL_KIND_FORWARD || (op == KL_OP_COPY && in->shape->dtype == KILN_TUPLE);
+}
+
+static kl_sized structure(sizer *x, kl_sizing *z) {
+  const kl_instr *in = z->in;
+  const kl_sized *operands = z->operands;
+  if (in->op == KL_OP_TUPLE) return put_together(x, z, operands);
+  if (in->op == KL_OP_FUSION || in->op == KL_OP_CALL) return call(x, z);
+  size_t first = in->op == KL_OP_GET_TUPLE_ELEMENT ? z->shapes[0]->first_leaf[in->number] : 0;
+  for (size_t k = 0; operands[0].leaf && k < kl_shape_leaf_count(in->shape); k++)
+    z->out[k] = operands[0].leaf[first + k];
+  return (kl_sized){kl_size_keep(z), z->out};
+}
+
+// A dimension that is not dynamic by its type is as large as that says.
+static void check_type(kl_sizing *z) {
+  const kl_shape *whole = z->in->shape;
+  for (size_t k = 0; k < kl_shape_leaf_count(whole) && !z->refused; k++) {
+    const kl_shape *s = kl_shape_leaf(whole, k);
+    for (uint32_t d = 0; kl_shape_is_array(s) && d < s->rank && !z->refused; d++)
+      if (z->out[k].of[d] != KL_WHOLE && !(s->dynamic && s->dynamic[d])) {
+        kl_unsupported(z->g->cx, z->in->span,
+                       "%s: expected a result whose dimension %u is dynamic (<=%lld), as those of its "
+                       "operands are, found %s",
+                       kl_op_name(z->in->op), d, (long long)s->dims[d], kl_shape_text(&z->g->scratch, s));
+        z->refused = true;
+      }
+  }
+}
+
+static void refuse_parameter(kl_sizing *z) {
+  kl_unsupported(z->g->cx, z->in->span,
+                 "parameter %lld of ENTRY has a dynamic dimension in a module that asks for sizes: "
+                 "expected an array of known dimensions, its size as a parameter of type s32[], and set-dimension-size",
+                 (long long)z->in->number);
+  z->refused = true;
+}
+
+static kl_sized put(sizer *x, const kl_comp *c, const kl_instr *in, const kl_sized *value, const kl_sized *args) {
+  uint32_t n = in->noperands;
+  kl_sized *operands = KL_NEW_N(&x->g.scratch, kl_sized, n + 1);
+  const kl_shape **shapes = KL_NEW_N(&x->g.scratch, const kl_shape *, n + 1);
+  kl_sizing z = {.g = &x->g, .known = &x->known, .in = in, .shapes = shapes, .operands = operands};
+  bool any = in->op == KL_OP_SET_DIMENSION_SIZE || (in->op == KL_OP_GET_DIMENSION_SIZE && has_dynamic(c));
+  z.values = KL_NEW_N(&x->g.m->arena, uint32_t, n + 1);
+  if (in->op == KL_OP_PARAMETER && args) return args[in->number];
+  for (uint32_t k = 0; k < n; k++) {
+    operands[k] = value[in->operands[k]];
+    z.values[k] = operands[k].value;
+    shapes[k] = kl_operand(c, in, k)->shape;
+    any |= operands[k].leaf != NULL;
+  }
+  x->g.span = in->span;
+  kl_instr own = *in;
+  uint32_t *control = KL_NEW_N(&x->g.m->arena, uint32_t, in->ncontrol + 1);
+  for (uint32_t k = 0; k < in->ncontrol; k++) control[k] = value[in->control[k]].value;
+  own.control = control;
+  z.in = &own;
+  bool inlined = (in->op == KL_OP_FUSION || in->op == KL_OP_CALL) && passes_dynamic(&x->from->comp[in->called[0]]);
+  size_t leaves = kl_shape_leaf_count(in->shape);
+  z.out = any || inlined ? whole(x, leaves) : NULL;
+  kl_sized made = {.leaf = z.out};
+  if (in->op == KL_OP_PARAMETER && x->entry && is_dynamic(in->shape)) refuse_parameter(&z);
+  if (!any && !inlined) {
+    bool runs = in->ncalled && in->op != KL_OP_FUSION && in->op != KL_OP_CALL && is_dynamic(in->shape);
+    for (uint32_t k = 0; k < in->ncalled; k++)
+      runs |= in->op != KL_OP_FUSION && in->op != KL_OP_CALL && passes_dynamic(&x->from->comp[in->called[k]]);
+    made.value =
+        runs ? kl_size_refuse(&z, "arrays of known dimensions, and sizes as s32[] beside them") : kl_size_keep(&z);
+  } else if (is_structure(in)) {
+    made = structure(x, &z);
+  } else {
+    made.value = kl_size_op(&z);
+    check_type(&z);
+  }
+  x->refused += z.refused;
+  if (any && !z.refused && !x->full) made.value = kl_emit_in_layout(&x->g.e, made.value, kl_size_known(&z, in->shape));
+  if (!any_sized(made.leaf, leaves)) made.leaf = NULL;
+  return made;
+}
+
+static kl_sized rewrite(sizer *x, const kl_comp *c, const kl_sized *args) {
+  kl_sized *value = KL_NEW_N(&x->g.scratch, kl_sized, c->ninstr + 1);
+  const bool *live = x->live.instr[c - x->from->comp];
+  for (uint32_t i = 0; i < c->ninstr && !x->full && x->refused < MOST_REFUSED; i++)
+    if (live[i]) value[i] = put(x, c, &c->instr[i], value, args);
+  return value[c->root];
+}
+
+// --- results --------------------------------------------------------------------------------------------------------
+
+// The value with zeros beyond its sizes.
+static uint32_t fill(sizer *x, kl_sizing *z, uint32_t value, const kl_shape *s, const kl_extents *leaf) {
+  if (s->dtype != KILN_TUPLE) return kl_size_mask(z, value, leaf, kl_size_zero(z, s->dtype));
+  uint32_t *elements = KL_NEW_N(&x->g.scratch, uint32_t, s->nelems + 1);
+  for (uint32_t i = 0; i < s->nelems; i++) {
+    const kl_extents *own = leaf + s->first_leaf[i];
+    uint32_t e = kl_graph_element(&x->g, value, i);
+    elements[i] = any_sized(own, kl_shape_leaf_count(s->elems[i])) ? fill(x, z, e, s->elems[i], own) : e;
+  }
+  return kl_graph_tuple(&x->g, s->nelems, elements);
+}
+
+static void rewrite_whole(sizer *x, uint32_t comp) {
+  const kl_comp *c = &x->from->comp[comp];
+  kl_sizing z = {.g = &x->g, .known = &x->known};
+  kl_graph_begin(&x->g);
+  x->entry = comp == x->from->entry;
+  kl_sized root = rewrite(x, c, NULL);
+  if (x->refused || x->full) return;
+  if (root.leaf) root.value = fill(x, &z, root.value, kl_root(c)->shape, root.leaf);
+  kl_emit_end(&x->g.e, &x->g.m->comp[comp], root.value);
+}
+
+static void make_header(sizer *x) {
+  kl_header *h = &x->g.m->header;
+  kl_sizing z = {.g = &x->g, .known = &x->known};
+  const kl_shape **params = KL_NEW_N(&x->g.m->arena, const kl_shape *, h->nparams + 1);
+  for (uint32_t i = 0; i < h->nparams; i++) params[i] = kl_size_known(&z, h->params[i]);
+  h->params = params;
+  if (h->result) h->result = kl_size_known(&z, h->result);
+}
+
+kiln_status kl_module_sizes(kl_ctx *cx, const kiln_module *m, kiln_module **out) {
+  *out = NULL;
+  bool any = false;
+  for (uint32_t i = 0; i < m->ncomp && !any; i++) any = sets_sizes(&m->comp[i]);
+  if (!any) return KILN_OK;
+  kl_arena scratch;
+  kl_arena_init(&scratch, cx);
+  kl_live live = kl_live_of(m, &scratch);
+  sizer x = {.cx = cx, .from = m, .live = live, .g = {.cx = cx, .m = kl_fork(cx, m), .index = KILN_S32}};
+  x.limit = kiln_module_instruction_count(m) + MOST_NEW;
+  x.g.e.m = x.g.m;
+  kl_arena_init(&x.g.scratch, cx);
+  for (uint32_t i = 0; i < m->ncomp && x.refused < MOST_REFUSED && !x.full; i++)
+    if (live.comp[i] && (has_dynamic(&m->comp[i]) || sets_sizes(&m->comp[i])) &&
+        (i == m->entry || !passes_dynamic(&m->comp[i])))
+      rewrite_whole(&x, i);
+  make_header(&x);
+  kl_emit_free(&x.g.e);
+  kl_shape_map_free(cx, &x.known);
+  kl_arena_free(&x.g.scratch);
+  kl_arena_free(&scratch);
+  if (!x.refused && !x.full) return kl_finish_fork(cx, x.g.m, out);
+  kiln_module_destroy(&x.g.m);
+  if (x.refused) return KILN_E_UNSUPPORTED;
+  return kl_unsupported(cx, KL_NOWHERE,
+                        "calls of arrays of dynamic sizes: expected at most 2^20 instructions more without "
+                        "them, nested at most 256 deep");
+}
