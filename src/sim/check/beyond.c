@@ -172,6 +172,7 @@ typedef struct beyond {
   uint64_t last_set;
   uint32_t ntargets;
   target targets[MOST_VARIABLES];
+  bool run_within; // the last load or store, and all others of its run
 } beyond;
 
 // Where a variable lies; of kind NONE: nobody knows how long it is.
@@ -276,13 +277,20 @@ static bool find_targets(beyond *s, const kl_warp *w, const function *f, uint64_
 static void access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_sim_access *m, const kl_places *p) {
   beyond *s = (beyond *)(void *)o;
   const function *f = &s->functions[w->strand.frame->code->function];
-  if (!f->sets) return;
+  if (!f->sets || (p->follows && s->run_within)) return;
+  s->run_within = false;
   uint64_t set = f->sets[op->index][op->run == kl_x_copy_async && !m->store], bytes = (uint64_t)m->bytes * m->count;
   uint32_t out = 0;
   if (!set || !find_targets(s, w, f, set)) return;
   const target *t = s->targets;
   const uint32_t n = s->ntargets;
-  if (is_within(t, n, m->where, p->least, p->most - p->least + bytes)) return; // so are those between them
+  const uint64_t span = p->most - p->least + bytes;
+  if (is_within(t, n, m->where, p->least, span)) { // so are those between them
+    // One register's address has the same variables in all of a run.
+    s->run_within =
+        m->run == m && is_within(t, n, m->where, p->least + (uint64_t)m->low, span + (uint64_t)(m->high - m->low));
+    return;
+  }
   for (unsigned i = 0; i < KL_LANES; i++)
     if ((w->x.mask >> i & 1) && !is_within(t, n, m->where, p->address[i], bytes)) out |= 1u << i;
   if (out) found(s, w, op, m, p, out, missed(t, n, m->where, p->address[__builtin_ctz(out)]));

@@ -115,6 +115,8 @@ bool kl_dominates(const kl_blocks *b, uint32_t a, uint32_t of);
 
 // Gives every register its place.
 void kl_d_place_registers(kl_decoder *d);
+// Tells of accesses which run they belong to, and of ops whether observers are told of them.
+void kl_d_find_runs(kl_decoder *d);
 // Decodes a function of the kernel.
 kiln_status kl_decode_function(kl_ctx *cx, kl_isa_index *isa, kl_kernel *k, uint32_t function, kl_code **out);
 // The function itself, where the number is that of another name for it.

@@ -212,6 +212,7 @@ kiln_status kl_decode_function(kl_ctx *cx, kl_isa_index *isa, kl_kernel *k, uint
   first[d.f->ninstrs] = (uint32_t)d.ops.n;
   kl_d_end(&d);
   if (!d.status) resolve_labels(&d, first);
+  if (!d.status) kl_d_find_runs(&d);
   d.code->nops = (uint32_t)d.ops.n;
   d.code->ops = KL_NEW_N(d.arena, kl_sim_op, d.ops.n);
   const kl_form **forms = KL_NEW_N(d.arena, const kl_form *, d.ops.n);

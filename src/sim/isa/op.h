@@ -74,8 +74,9 @@ struct kl_sim_op {
   kl_ref d, e;       // destinations; e the second one (p|q), KL_NO_REF where there is none
   kl_ref a, b, c, f; // sources; a fifth one takes e
   uint32_t flags;
-  uint32_t index; // of the instruction in its function
-  uint64_t imm;   // or a pointer to what an executor wants more
+  uint32_t index : 31; // of the instruction in its function
+  uint32_t told : 1;   // more than registers or bytes of its own lanes may change: observers are told of it
+  uint64_t imm;        // or a pointer to what an executor wants more
 };
 #define KL_NO_REF (~(kl_ref)3) // a destination `_` or none
 

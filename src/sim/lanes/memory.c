@@ -96,18 +96,9 @@ static uint32_t survey(const kl_lanes *x, const uint64_t address[KL_LANES], char
   return bits_of_64(m);
 }
 
-static bool is_same(const kl_lanes *x, kl_ref reg, unsigned wide, const void *values) {
-  const char *now = AT(char, reg), *were = values;
-  eight other = {0};
-  uint64_t any[4];
-  for (unsigned k = 0; k < wide * KL_LANES; k += sizeof other) other |= get_eight(now + k) ^ get_eight(were + k);
-  memcpy(any, &other, sizeof other);
-  return !(any[0] | any[1] | any[2] | any[3]);
-}
-
-static void move_on(const uint64_t from[KL_LANES], uint64_t by, void *to) {
-  uint64_t *moved = to;
-  KL_EACH for (int i = 0; i < KL_LANES; i++) moved[i] = from[i] + by;
+static void move_on(uint64_t numbers[KL_LANES], char *pointers[KL_LANES], uint64_t by) {
+  KL_EACH for (int i = 0; i < KL_LANES; i++) numbers[i] += by;
+  KL_EACH for (int i = 0; i < KL_LANES; i++) pointers[i] = (char *)((uintptr_t)pointers[i] + by);
 }
 
 static uint32_t glance(const kl_glance *g, const uint64_t cells[2 * KL_GLANCE]) {
@@ -149,12 +140,13 @@ static inline int64_t behind(const kl_lane_bytes *b, int lane) {
   static void load_##M##_##R(kl_lanes *x, kl_ref reg, const kl_lane_bytes *b, unsigned at) {                           \
     R *to = AT(R, reg);                                                                                                \
     const char *first = b->each ? NULL : b->first + at;                                                                \
+    const int64_t far = b->by + at;                                                                                    \
     const any_##M *from = (const any_##M *)first;                                                                      \
     if (b->each && x->mask == KL_ALL_LANES)                                                                            \
-      for (int i = 0; i < KL_LANES; i++) to[i] = (R) * (const any_##M *)(b->each[i] + at);                             \
+      for (int i = 0; i < KL_LANES; i++) to[i] = (R) * (const any_##M *)(b->each[i] + far);                            \
     else if (b->each)                                                                                                  \
       for (int i = 0; i < KL_LANES; i++) {                                                                             \
-        if (x->mask >> i & 1) to[i] = (R) * (const any_##M *)(b->each[i] + at);                                        \
+        if (x->mask >> i & 1) to[i] = (R) * (const any_##M *)(b->each[i] + far);                                       \
       }                                                                                                                \
     else if (b->step == 0)                                                                                             \
       ALL(KL_LANES, to[i] = (R)*from);                                                                                 \
@@ -170,12 +162,13 @@ static inline int64_t behind(const kl_lane_bytes *b, int lane) {
   static void store_##M##_##R(kl_lanes *x, kl_ref reg, const kl_lane_bytes *b, unsigned at) {                          \
     const R *from = AT(R, reg);                                                                                        \
     char *first = b->each ? NULL : b->first + at;                                                                      \
+    const int64_t far = b->by + at;                                                                                    \
     any_##M *to = (any_##M *)first;                                                                                    \
     if (b->each && x->mask == KL_ALL_LANES)                                                                            \
-      for (int i = 0; i < KL_LANES; i++) *(any_##M *)(b->each[i] + at) = (M)from[i];                                   \
+      for (int i = 0; i < KL_LANES; i++) *(any_##M *)(b->each[i] + far) = (M)from[i];                                  \
     else if (b->each)                                                                                                  \
       for (int i = 0; i < KL_LANES; i++) {                                                                             \
-        if (x->mask >> i & 1) *(any_##M *)(b->each[i] + at) = (M)from[i];                                              \
+        if (x->mask >> i & 1) *(any_##M *)(b->each[i] + far) = (M)from[i];                                             \
       }                                                                                                                \
     else if (b->step == sizeof(M))                                                                                     \
       ALL(KL_LANES, to[i] = (M)from[i]);                                                                               \
@@ -243,10 +236,11 @@ static inline void turn(eight v[4]) {
     turn(v);                                                                                                           \
     for (int k = 0; k < 4; k++) put_eight(to[k] + i, v[k]);                                                            \
   }
-#define EACH_PLACE(lane) b->each[lane]
+#define EACH_PLACE(lane) (b->each[lane] + by)
 #define EVEN_PLACE(lane) (b->first + behind(b, lane))
 static void load_four(kl_lanes *x, const kl_ref regs[4], const kl_lane_bytes *b) {
   uint32_t *to[4];
+  const int64_t by = b->by;
   for (int k = 0; k < 4; k++) to[k] = AT(uint32_t, regs[k]);
   if (b->each)
     LOAD_FOUR(EACH_PLACE)
@@ -265,6 +259,7 @@ static void load_four(kl_lanes *x, const kl_ref regs[4], const kl_lane_bytes *b)
   }
 static void store_four(kl_lanes *x, const kl_ref regs[4], const kl_lane_bytes *b) {
   const uint32_t *from[4];
+  const int64_t by = b->by;
   for (int k = 0; k < 4; k++) from[k] = AT(uint32_t, regs[k]);
   if (b->each)
     STORE_FOUR(EACH_PLACE)
@@ -282,7 +277,6 @@ const kl_lane_memory KL_PASTE(kl_lanes_, KL_SET, _memory) = {
     .places = places,
     .rise = rise,
     .survey = survey,
-    .is_same = is_same,
     .move_on = move_on,
     .glance = glance,
     .load = {MOVES(LOAD_ENTRY) SIGNED_MOVES(SIGNED_LOAD_ENTRY)},

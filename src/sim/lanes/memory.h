@@ -13,12 +13,13 @@ typedef struct kl_window {
   char *host;
 } kl_window;
 
-// Where the bytes of lanes lie on the host: those of lane i at each[i], of the lanes that execute; or, `each` being
-// NULL, at first + i * step, and all execute.
+// Where the bytes of lanes lie on the host: those of lane i at each[i] + by, of the lanes that execute; or, `each`
+// being NULL, at first + i * step, and all execute.
 typedef struct kl_lane_bytes {
   char *const *each;
   char *first;
   uint64_t step;
+  int64_t by;
 } kl_lane_bytes;
 
 // An element of every lane that executes, `at` bytes behind its first, to a register or from there.
@@ -58,10 +59,8 @@ typedef struct kl_lane_memory {
   // behind those of the lane before, by address and on the host.
   uint32_t (*survey)(const kl_lanes *x, const uint64_t address[KL_LANES], char *const host[KL_LANES], uint64_t bytes,
                      uint64_t *least, uint64_t *most);
-  // Are the values of a register of `wide` bytes, 4 or 8, these? Of all lanes, whether they execute or not.
-  bool (*is_same)(const kl_lanes *x, kl_ref reg, unsigned wide, const void *values);
-  // Makes 32 numbers of 64 bits, or pointers: to[i] = from[i] + by.
-  void (*move_on)(const uint64_t from[KL_LANES], uint64_t by, void *to);
+  // Adds to 32 numbers of 64 bits, and to pointers.
+  void (*move_on)(uint64_t numbers[KL_LANES], char *pointers[KL_LANES], uint64_t by);
   // Bit i: of cell i the second number is 0, and the first one is 0 or asked for; bit i + 16: the first one is 0, or
   // asked for and of the first sites.
   uint32_t (*glance)(const kl_glance *g, const uint64_t cells[2 * KL_GLANCE]);

@@ -103,8 +103,14 @@ static bool window_of(kl_warp *w, const kl_sim_access *m, uint64_t at, uint64_t 
     out->base = r->base, out->host = r->host, size = r->size;
     break;
   }
+  if (size < bytes) return false;
   out->room = size - bytes;
-  return size >= bytes;
+  if (m->run == m) { // all of the run are to lie there
+    const uint64_t low = 0 - (uint64_t)m->low, wide = (uint64_t)(m->high - m->low);
+    if (wide > out->room) return false;
+    out->base += low, out->host += low, out->room -= wide;
+  }
+  return true;
 }
 
 // All lanes execute, and their addresses rise by one number from lane to lane.
@@ -156,34 +162,11 @@ static bool find_each(kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, ui
   return true;
 }
 
-// Addresses from the same register as those of the last access that was looked at, with the same values in it.
-static bool find_again(kl_warp *w, const kl_sim_access *m, uint64_t offset, uint64_t bytes, kl_places *out) {
-  const kl_shape *s = &w->block->worker->shape;
-  kl_lanes *x = &w->x;
-  kl_window in;
-  const uint64_t by = offset - s->offset, least = s->least + by, most = s->most + by;
-  if (s->mask != x->mask || s->bytes != bytes || s->wide != m->wide || (by & (bytes - 1)) != 0) return false;
-  if (m->base == KL_NO_REF || !w->memory->is_same(x, m->base, m->wide, s->values)) return false;
-  if (!window_of(w, m, least, bytes, &in) || in.skew || least - in.base > in.room || most - in.base > in.room)
-    return false;
-  if (m->wide == 4 && most > UINT32_MAX) return false; // which come back from there
-  w->memory->addresses(x, m->base, m->wide, offset, out->address);
-  w->memory->move_on(out->address, (uint64_t)(uintptr_t)in.host - in.base, out->host);
-  out->bytes = (kl_lane_bytes){.each = out->host};
-  out->joined = s->joined, out->least = least, out->most = most;
-  return true;
-}
-
-// What observers ask of all lanes, where each has its place; `one` as of find_each.
-static void look_at_each(kl_warp *w, const kl_sim_access *m, uint64_t offset, uint64_t bytes, kl_places *p, bool one) {
-  kl_shape *s = &w->block->worker->shape;
+// What observers ask of all lanes, where each has its place.
+static void look_at_each(kl_warp *w, uint64_t bytes, kl_places *p) {
   const kl_lanes *x = &w->x;
   p->joined = w->memory->survey(x, p->address, p->host, bytes, &p->least, &p->most);
   p->joined &= x->mask & x->mask << 1;
-  if (!one || m->base == KL_NO_REF) return;
-  s->mask = x->mask, s->wide = m->wide, s->offset = offset, s->bytes = bytes;
-  s->joined = p->joined, s->least = p->least, s->most = p->most;
-  memcpy(s->values, AT(char, m->base), (size_t)m->wide * KL_LANES);
 }
 
 // Each lane's address and place, of lanes that are even.
@@ -200,26 +183,68 @@ static void look_at_even(uint64_t bytes, kl_places *p) {
   p->most = first < last ? last : first;
 }
 
-// `each`: each lane's place is wanted by itself; else what moves bytes wants to know is enough.
-static bool find_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, bool each, kl_places *out) {
-  kl_warp *w = kl_warp_of(x);
+// `each`: each lane's place is wanted by itself; else what moves bytes wants to know is enough. `one` as of find_each.
+static bool find_places(kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, bool each, kl_places *out, bool *one) {
   uint64_t bytes = (uint64_t)m->bytes * m->count;
   uint64_t offset = (uint64_t)m->offset + (m->frame ? w->strand.frame->stack : 0);
   const bool observed = __builtin_expect(w->observed, false);
-  bool one;
   if (find_even(w, m, offset, bytes, out)) {
     if (each || observed) write_out(w->memory, out);
     if (observed) look_at_even(bytes, out);
-  } else if (!observed || !find_again(w, m, offset, bytes, out)) {
-    if (!find_each(w, o, m, offset, bytes, out, &one)) return false;
-    if (observed) look_at_each(w, m, offset, bytes, out, one);
+    *one = true;
+    return true;
   }
-  if (observed) KL_TELL(w->block, access, w, o, m, out);
+  if (!find_each(w, o, m, offset, bytes, out, one)) return false;
+  if (observed) look_at_each(w, bytes, out);
   return true;
 }
 
+static void tell(kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, const kl_places *p) {
+  const kl_run_state *run = w->block->run;
+  kl_observer *const *to = run->lookers;
+  for (kl_observer *const *end = to + run->nlookers; to < end; to++) (*to)->access(*to, w, o, m, p);
+}
+
 bool kl_access_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, kl_places *out) {
-  return find_places(x, o, m, true, out);
+  kl_warp *w = kl_warp_of(x);
+  bool one;
+  if (!find_places(w, o, m, true, out, &one)) return false;
+  out->follows = false;
+  if (w->observed) tell(w, o, m, out);
+  return true;
+}
+
+// --- runs of accesses ---------------------------------------------------------------------------------------------
+
+// From the places of an access of the run to those of another one, which lie in the same memory.
+static void go_on(const kl_warp *w, const kl_sim_access *m, kl_last_places *at) {
+  const int64_t by = m->offset - at->offset;
+  at->offset = m->offset;
+  if (!at->p.bytes.each)
+    at->p.bytes.first += by;
+  else if (!w->observed)
+    at->p.bytes.by += by;
+  if (!w->observed) return;
+  w->memory->move_on(at->p.address, at->p.host, (uint64_t)by);
+  at->p.least += (uint64_t)by;
+  at->p.most += (uint64_t)by;
+}
+
+// Of a load or a store; NULL after a fault.
+static const kl_places *places_of(kl_warp *w, const kl_sim_op *o, const kl_sim_access *m) {
+  kl_last_places *at = &w->block->worker->at;
+  bool one;
+  if (m->run && m->run != m && at->run == m->run && at->warp == w && at->mask == w->x.mask) {
+    at->p.follows = true;
+    go_on(w, m, at);
+  } else {
+    at->run = NULL;
+    at->p.follows = false;
+    if (!find_places(w, o, m, false, &at->p, &one)) return NULL;
+    if (one && m->run == m) at->run = m, at->warp = w, at->mask = w->x.mask, at->offset = m->offset;
+  }
+  if (__builtin_expect(w->observed, false)) tell(w, o, m, &at->p);
+  return &at->p;
 }
 
 // --- loads and stores ---------------------------------------------------------------------------------------------
@@ -227,28 +252,28 @@ bool kl_access_places(kl_lanes *x, const kl_sim_op *o, const kl_sim_access *m, k
 void kl_x_load(kl_lanes *x, const kl_sim_op *o) {
   const kl_sim_access *m = (const kl_sim_access *)(uintptr_t)o->imm;
   const kl_lane_memory *memory = kl_warp_of(x)->memory;
-  kl_places p;
-  if (!find_places(x, o, m, false, &p)) return;
+  const kl_places *p = places_of(kl_warp_of(x), o, m);
+  if (!p) return;
   if (m->four && x->mask == KL_ALL_LANES) {
-    memory->load_four(x, m->regs, &p.bytes);
+    memory->load_four(x, m->regs, &p->bytes);
     return;
   }
   for (unsigned k = 0; k < m->count; k++)
     if (m->regs[k] != KL_NO_REF) {
       bool sign = m->sign && m->bytes < m->reg_bytes[k];
-      memory->load[sign][kl_move_of(m->bytes)][kl_move_of(m->reg_bytes[k])](x, m->regs[k], &p.bytes, k * m->bytes);
+      memory->load[sign][kl_move_of(m->bytes)][kl_move_of(m->reg_bytes[k])](x, m->regs[k], &p->bytes, k * m->bytes);
     }
 }
 
 void kl_x_store(kl_lanes *x, const kl_sim_op *o) {
   const kl_sim_access *m = (const kl_sim_access *)(uintptr_t)o->imm;
   const kl_lane_memory *memory = kl_warp_of(x)->memory;
-  kl_places p;
-  if (!find_places(x, o, m, false, &p)) return;
+  const kl_places *p = places_of(kl_warp_of(x), o, m);
+  if (!p) return;
   if (m->four && x->mask == KL_ALL_LANES) {
-    memory->store_four(x, m->regs, &p.bytes);
+    memory->store_four(x, m->regs, &p->bytes);
     return;
   }
   for (unsigned k = 0; k < m->count; k++)
-    memory->store[kl_move_of(m->bytes)][kl_move_of(m->reg_bytes[k])](x, m->regs[k], &p.bytes, k * m->bytes);
+    memory->store[kl_move_of(m->bytes)][kl_move_of(m->reg_bytes[k])](x, m->regs[k], &p->bytes, k * m->bytes);
 }

@@ -1,18 +1,8 @@
-// Where the lanes of an access lie on the host.
+// Lanes of an access, as those see them who look on.
 #ifndef KL_MACHINE_ACCESS_H
 #define KL_MACHINE_ACCESS_H
 
 #include "sim/machine/warp.h"
-
-typedef struct kl_places {
-  uint64_t address[KL_LANES];
-  char *host[KL_LANES]; // of the lanes that execute
-  // Bit i: lane i and the one before execute, and its bytes lie right behind that one's, by address and on the host.
-  // Found for observers only.
-  uint32_t joined;
-  uint64_t least, most; // the least and the greatest address of those lanes; for observers only as well
-  kl_lane_bytes bytes;  // the same places on the host, for moving bytes
-} kl_places;
 
 // Lanes from `first` on whose bytes lie one behind the other, as far as that goes: what observers look at as one piece.
 typedef struct kl_stretch {

@@ -478,11 +478,24 @@ static kiln_status report(kl_ctx *cx, const kl_run_state *run) {
   return KILN_E_DEVICE;
 }
 
-static void find_steppers(kl_run_state *run) {
+static void find_observers(kl_run_state *run) {
   const kl_launch *l = run->launch;
-  if (l->nobservers) run->steppers = kl_alloc(run->cx, l->nobservers * sizeof *run->steppers);
-  for (uint32_t k = 0; k < l->nobservers; k++)
-    if (l->observers[k]->step) run->steppers[run->nsteppers++] = l->observers[k];
+  if (!l->nobservers) return;
+  run->steppers = kl_alloc(run->cx, l->nobservers * sizeof *run->steppers);
+  run->lookers = kl_alloc(run->cx, l->nobservers * sizeof *run->lookers);
+  for (uint32_t k = 0; k < l->nobservers; k++) {
+    kl_observer *o = l->observers[k];
+    if (o->step) run->steppers[run->nsteppers++] = o;
+    if (o->access) run->lookers[run->nlookers++] = o;
+    run->tells_all |= o->step && !o->seldom;
+  }
+}
+
+static void forget_observers(kl_run_state *run) {
+  const size_t n = run->launch->nobservers;
+  if (!n) return;
+  kl_free(run->cx, run->steppers, n * sizeof *run->steppers);
+  kl_free(run->cx, run->lookers, n * sizeof *run->lookers);
 }
 
 kiln_status kl_launch_run(kl_ctx *cx, kl_memory *m, const kl_launch *l, kl_fault *fault) {
@@ -495,9 +508,9 @@ kiln_status kl_launch_run(kl_ctx *cx, kl_memory *m, const kl_launch *l, kl_fault
   if (run.grid_state) kl_memory_define(m, run.grid_state, 256);
   atomic_init(&run.failed_block, UINT64_MAX);
   pthread_mutex_init(&run.lock, NULL);
-  find_steppers(&run);
+  find_observers(&run);
   run_all(&run);
-  if (run.steppers) kl_free(cx, run.steppers, l->nobservers * sizeof *run.steppers);
+  forget_observers(&run);
   pthread_mutex_destroy(&run.lock);
   if (run.grid_state) kl_memory_release(m, run.grid_state);
   if (atomic_load(&run.failed_block) == UINT64_MAX) return KILN_OK;

@@ -21,6 +21,7 @@ struct kl_observer {
   void (*end)(kl_observer *, kl_block *);
   // An op comes next, in the lanes of w->x.mask. One that must wait, or whose lanes part first, comes again.
   void (*step)(kl_observer *, kl_warp *w, const kl_sim_op *);
+  bool seldom; // step: of ops that are `told`, and of all in frames that lack something; others may come as well
   // Its lanes' places are found, and nothing has moved yet. cp.async: the source, then the target; then, lane by lane,
   // that the copy is on its way, and at some later time that it is about to arrive.
   void (*access)(kl_observer *, kl_warp *w, const kl_sim_op *, const kl_sim_access *, const kl_places *);

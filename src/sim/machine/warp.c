@@ -94,10 +94,12 @@ static bool may_go_on(kl_warp *w) {
 static void run_observed(kl_warp *w) {
   kl_observer *const *tell = w->block->run->steppers;
   const uint32_t n = w->block->run->nsteppers;
+  const bool all = w->block->run->tells_all;
   do {
     const kl_sim_op *o = w->next;
     w->next = o + 1;
-    for (uint32_t k = 0; k < n; k++) tell[k]->step(tell[k], w, o);
+    if (o->told || all || w->strand.frame->lacks)
+      for (uint32_t k = 0; k < n; k++) tell[k]->step(tell[k], w, o);
     o->run(&w->x, o);
   } while (w->next < w->limit);
 }

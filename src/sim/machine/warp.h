@@ -92,6 +92,10 @@ typedef struct kl_sim_access {
   int64_t offset;
   kl_ref regs[KL_MOST_ELEMENTS]; // KL_NO_REF: `_`
   uint8_t reg_bytes[KL_MOST_ELEMENTS];
+  // Accesses one behind the other, in the same lanes, from the same register with the same values in it: the first one,
+  // itself among them; NULL: alone. Of the first, how far from its addresses those of others are, least and most.
+  const struct kl_sim_access *run;
+  int64_t low, high;
   const kl_ref *from; // operands of a vector atomic, whose old values go to regs
   uint8_t atomic,
       kind; // kl_atomic_op, and of what: 'b', 'u', 's', 'f' (f16, f32, f64), 'h' (f16x2), 'g' (bf16), 'i' (bf16x2)
@@ -227,21 +231,33 @@ typedef struct kl_cluster {
   uint64_t random;         // where the order of the launch is shuffled; else 0
 } kl_cluster;
 
-// What is known of the addresses of the last access that was looked at: one with the same values in its register has
-// them a distance away.
-typedef struct kl_shape {
-  uint32_t mask;   // of its lanes; 0: nothing is known
-  uint32_t joined; // as in kl_places
-  uint64_t offset, bytes, least, most;
-  unsigned wide;
-  _Alignas(64) char values[KL_LANES * 8]; // of the register
-} kl_shape;
+// Where the lanes of an access lie on the host.
+typedef struct kl_places {
+  _Alignas(64) uint64_t address[KL_LANES];
+  _Alignas(64) char *host[KL_LANES]; // of the lanes that execute
+  // Bit i: lane i and the one before execute, and its bytes lie right behind that one's, by address and on the host.
+  // Found for observers only.
+  uint32_t joined;
+  uint64_t least, most; // the least and the greatest address of those lanes; for observers only as well
+  kl_lane_bytes bytes;  // the same places on the host, for moving bytes
+  bool follows;         // they are those of the last load or store, which was of the same run, a distance away
+} kl_places;
+
+// Places of the last load or store. Where it is of a run, all of which lie in the same memory, the others of the run
+// have theirs a distance away.
+typedef struct kl_last_places {
+  kl_places p;
+  const kl_sim_access *run; // NULL: of none
+  const kl_warp *warp;
+  uint32_t mask;
+  int64_t offset; // of the access
+} kl_last_places;
 
 // What a thread of the host has for its blocks.
 typedef struct kl_worker {
   kl_run_state *run;
-  kl_region last;   // the region an access was in
-  kl_shape shape;   // where somebody looks on
+  kl_region last; // the region an access was in
+  kl_last_places at;
   kl_frame *frames; // free ones
   kl_cluster *free; // free ones
   uint64_t ticks;
@@ -255,6 +271,9 @@ struct kl_run_state {
   const char *params;
   kl_observer **steppers; // observers that are told of every op
   uint32_t nsteppers;
+  bool tells_all;        // some of these are not seldom
+  kl_observer **lookers; // observers that are told of accesses
+  uint32_t nlookers;
   uint32_t grid[3], block[3], cluster[3];
   uint32_t threads, warps; // of a block
   uint32_t blocks;         // of a cluster

@@ -276,6 +276,7 @@ kl_observer *kl_order_new(kl_ctx *cx, kl_report *report, unsigned checks) {
   r->observer = (kl_observer){.begin = on_begin,
                               .end = on_end,
                               .step = on_step,
+                              .seldom = true,
                               .arrive = kl_sync_arrive,
                               .open = kl_sync_open,
                               .open_cluster = kl_sync_open_cluster,

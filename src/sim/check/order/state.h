@@ -189,7 +189,7 @@ typedef struct kl_pair {
   uint64_t index; // + 1 in the report; 0: free
 } kl_pair;
 
-enum { KL_BLOCK_TABLE = 1024, KL_RECENT_PAGES = 64 };
+enum { KL_BLOCK_TABLE = 1024, KL_RECENT_PAGES = 1024 };
 typedef struct kl_ordering {
   kl_observer observer; // first
   kl_ctx *cx;

@@ -231,13 +231,6 @@ static bool are_filled(const uint8_t *shadow, uint8_t byte, const uint64_t *addr
   return other == 0;
 }
 
-// Memory whose shadow lies in one piece: of a region, of a block, of the parameters; or a lane's bytes alone.
-typedef struct area {
-  uint64_t base, bytes;
-  uint8_t *shadow; // NULL: `flip` everywhere
-  uint8_t flip;
-} area;
-
 static bool find_area(values *v, const kl_warp *w, const kl_sim_access *m, unsigned lane, uint64_t address, area *out) {
   place p = place_of(v, w, m->where, lane, address);
   uint64_t own = (uint64_t)m->bytes * m->count;
@@ -281,14 +274,25 @@ static bool each_known(values *v, const kl_warp *w, const kl_sim_access *m, cons
 
 enum { NEAR = 1024 };
 
+// Do all accesses of a run lie in the area, whose first one's take `span` bytes from `at` on?
+static bool has_run(const area *a, const kl_sim_access *m, uint64_t at, uint64_t span) {
+  const uint64_t low = 0 - (uint64_t)m->low;
+  return low <= at && (uint64_t)m->high <= a->bytes - at - span;
+}
+
 // The same, at one go where all lie near to one another in one piece of memory.
 static bool all_known(values *v, const kl_warp *w, const kl_sim_access *m, const kl_places *p, bool set) {
   area a = {0};
   uint64_t bytes = (uint64_t)m->bytes * m->count, span = p->most - p->least + bytes;
   uint32_t mask = w->x.mask;
   if (may_lie_apart(m, p)) return each_known(v, w, m, p, set, a);
-  if (!find_area(v, w, m, (unsigned)__builtin_ctz(mask), p->least, &a)) return false;
-  if (span > a.bytes - (p->least - a.base)) return each_known(v, w, m, p, set, (area){0});
+  if (p->follows && v->run.shadow) {
+    a = v->run;
+  } else {
+    if (!find_area(v, w, m, (unsigned)__builtin_ctz(mask), p->least, &a)) return false;
+    if (span > a.bytes - (p->least - a.base)) return each_known(v, w, m, p, set, (area){0});
+    if (m->run == m && has_run(&a, m, p->least - a.base, span)) v->run = a;
+  }
   if (!a.shadow) return a.flip == 0;
   if (span > NEAR) return each_known(v, w, m, p, set, a);
   uint8_t *at = a.shadow + (p->least - a.base);
@@ -483,6 +487,7 @@ static void atomic(values *v, kl_warp *w, const kl_sim_op *o, const kl_sim_acces
 void values_access(kl_observer *self, kl_warp *w, const kl_sim_op *o, const kl_sim_access *m, const kl_places *p) {
   values *v = values_of(self);
   if (!w->block->shadow) return;
+  if (!p->follows) v->run.shadow = NULL;
   if (o->run == kl_x_load)
     load(v, w, o, m, p);
   else if (o->run == kl_x_store)

@@ -286,6 +286,7 @@ kl_check kl_check_values(kl_checks *c, const kl_launch *l) {
   v->observer = (kl_observer){.begin = values_begin,
                               .end = values_end,
                               .step = step,
+                              .seldom = true,
                               .access = values_access,
                               .copy = values_copy,
                               .call = values_call,

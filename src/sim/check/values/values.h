@@ -74,6 +74,13 @@ typedef struct store_place {
   kl_calls calls;
 } store_place;
 
+// Memory whose shadow lies in one piece: of a region, of a block, of the parameters; or a lane's bytes alone.
+typedef struct area {
+  uint64_t base, bytes;
+  uint8_t *shadow; // NULL: `flip` everywhere
+  uint8_t flip;
+} area;
+
 typedef struct values {
   kl_observer observer;
   kl_checks *checks;
@@ -91,6 +98,7 @@ typedef struct values {
   uint32_t norigin_slots; // a power of two
   origin_rows *all_rows;
   size_t region; // that was last looked at
+  area run;      // where the last load or store and all others of its run lie; no shadow: not known
   bool grows;    // some function has an alloca
 } values;
 
