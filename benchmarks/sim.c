@@ -4,7 +4,8 @@
 // Lane-instructions a second: instructions that warps issue times the lanes that are there, as profiles count them,
 // over the user time of one thread. Medians of passes that take turns; each launches until about 50 million are done,
 // every time in a simulator of its own, as a program's first launch is. What the system takes to hand out memory, of
-// buffers as of shadows, is told apart: its share of the time under all checks.
+// buffers as of shadows, is told apart: its share of the time under all checks. Last, seconds that pass while all
+// launches run on all cores without checks.
 
 #include "measure.h"
 
@@ -85,6 +86,7 @@ typedef struct session {
   kiln_context *cx;
   kiln_simulator *sim;
   kiln_sim_module *code;
+  unsigned workers; // of launches; 0: all cores
   uint64_t at[MOST_SLOTS], scratch;
   kiln_sim_range outputs[MOST_SLOTS], kept;
   size_t noutputs;
@@ -120,7 +122,7 @@ static void add_scratch(session *s, const kiln_manifest *m) {
 }
 
 static session open_session(kiln_context *cx, const subject *x) {
-  session s = {.cx = cx};
+  session s = {.cx = cx, .workers = 1};
   must(cx, kiln_simulator_open(cx, &s.sim));
   must(cx, kiln_simulator_load(cx, s.sim, x->name, x->ptx, x->size, &s.code));
   if (!x->manifest) {
@@ -145,7 +147,7 @@ static uint64_t launch(session *s, const char *name, kiln_sim_launch_params *p, 
   kiln_profile *profile;
   kiln_profile_info info = {.struct_size = sizeof info};
   p->struct_size = sizeof *p;
-  p->workers = 1;
+  p->workers = s->workers;
   must(s->cx, kiln_sim_module_kernel(s->cx, s->code, name, &kernel));
   if (!count) {
     must(s->cx, kiln_sim_kernel_launch(s->cx, kernel, p, NULL));
@@ -227,6 +229,19 @@ static spent pass(kiln_context *cx, const subject *x, uint32_t checks, int launc
   return t;
 }
 
+static double seconds_on_all_cores(kiln_context *cx, const subject *x) {
+  double t[PASSES];
+  for (int n = 0; n < PASSES; n++) {
+    session s = open_session(cx, x);
+    s.workers = 0;
+    double begin = now_ms();
+    launch_all(&s, x, 0, false);
+    t[n] = (now_ms() - begin) * 1e-3;
+    kiln_simulator_close(&s.sim);
+  }
+  return median(t, PASSES);
+}
+
 static void measure(kiln_context *cx, const subject *x) {
   double user[WAYS][PASSES], share[PASSES];
   session s = open_session(cx, x);
@@ -240,7 +255,7 @@ static void measure(kiln_context *cx, const subject *x) {
     }
   printf("%-24s %10.1f", x->name, (double)lanes * 1e-6);
   for (int w = 0; w < WAYS; w++) printf(" %9.0f", (double)lanes * 1e-3 / median(user[w], PASSES));
-  printf(" %7.0f%%\n", median(share, PASSES));
+  printf(" %7.0f%% %9.3f\n", median(share, PASSES), seconds_on_all_cores(cx, x));
 }
 
 static void measure_file(kiln_context *cx, const char *path) {
@@ -275,7 +290,7 @@ int main(int argc, char **argv) {
   const subject loop = {.name = "loop of 14", .ptx = loop_ptx, .size = sizeof loop_ptx - 1};
   printf("%-24s %10s", "M lane-instructions/s", "M in all");
   for (int w = 0; w < WAYS; w++) printf(" %9s", ways[w].name);
-  printf(" %8s\n", "system");
+  printf(" %8s %9s\n", "system", "cores, s");
   measure(cx, &loop);
   for (int i = 1; i < argc; i++) measure_file(cx, argv[i]);
   kiln_context_destroy(&cx);
