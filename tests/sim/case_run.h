@@ -12,6 +12,9 @@ extern const char *const case_folders[CASE_FOLDERS];
 
 // ROOT/FOLDER/FILE.ptx, with a zero behind it; NULL where there is none. The caller frees it.
 char *case_text(const char *root, const char *folder, const char *file);
+// The same of a folder of -G that lacks the file, as nvcc makes the same code for sm_90: that one, for the folder's
+// target.
+char *case_text_alike(const char *root, const char *folder, const char *file);
 
 typedef struct case_run {
   stage s;
