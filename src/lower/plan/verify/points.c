@@ -359,6 +359,16 @@ static bool join_bounded(kl_points *x, const kl_aff **e) {
   return false;
 }
 
+// Of a form, all of whose values e has: without those that no sum of variables, which a condition bounds, makes.
+static void tighten(kl_points *x, const kl_aff *e, kl_form *form) {
+  kl_form f;
+  while (join_bounded(x, &e) && is_sum(e)) {
+    kl_points_narrow(x);
+    if (is_empty(x) || !form_of(x, e, x->vars, &f) || !is_mixed_radix(&f)) return;
+    *form = f;
+  }
+}
+
 kl_truth kl_points_differ(const kl_points *points, const kl_aff *e, kl_form *form) {
   kl_points x = *points;
   *form = (kl_form){0};
@@ -372,7 +382,10 @@ kl_truth kl_points_differ(const kl_points *points, const kl_aff *e, kl_form *for
     uint64_t lost = x.vars & ~vars_of(e);
     for (uint32_t v = 0; v < x.n; v++)
       if (lost >> v & 1 && !is_fixed(&x, v)) return KL_UNKNOWN;
-    if (form_of(&x, e, x.vars, form) && is_mixed_radix(form)) return KL_YES;
+    if (form_of(&x, e, x.vars, form) && is_mixed_radix(form)) {
+      tighten(&x, e, form);
+      return KL_YES;
+    }
     if (!join_bounded(&x, &e) || !is_sum(e)) return KL_UNKNOWN;
   }
   return KL_YES;
