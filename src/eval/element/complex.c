@@ -27,12 +27,13 @@ static const int64_t ln10_pieces[] = {
 };
 enum { LN10_PIECES = KL_COUNT(ln10_pieces) };
 
+// NaN without a sign: signs that C leaves open are plus.
 #define CALL_COMPLEX(f, T, TYPE, z)                                                                                    \
   ({                                                                                                                   \
     TYPE kl_z = (z);                                                                                                   \
     T kl_c;                                                                                                            \
-    __real__ kl_c = kl_z.re;                                                                                           \
-    __imag__ kl_c = kl_z.im;                                                                                           \
+    __real__ kl_c = kl_z.re == kl_z.re ? kl_z.re : (__typeof__(kl_z.re))NAN;                                           \
+    __imag__ kl_c = kl_z.im == kl_z.im ? kl_z.im : (__typeof__(kl_z.im))NAN;                                           \
     kl_c = f(kl_c);                                                                                                    \
     (TYPE){__real__ kl_c, __imag__ kl_c};                                                                              \
   })

@@ -255,75 +255,100 @@ static kl_val emit_total_order(kl_emit *e, const kl_step *s) {
   return v;
 }
 
-// Types of one width: the bits get another name. Complex types only go to themselves.
+// The bits of an element: a word, or two of 64 bits, the lower one first, of what has 128. A complex number has its
+// real part lowest.
+typedef struct bits {
+  unsigned width; // of a word
+  unsigned n;
+  kb_reg *word[2];
+} bits;
+
+static bits bits_new(kl_emit *e, kl_dtype t) {
+  unsigned all = kl_info(t)->bits;
+  bits b = {.width = all < 64 ? all : 64, .n = all > 64 ? 2 : 1};
+  for (unsigned i = 0; i < b.n; i++) b.word[i] = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  return b;
+}
+
+// Of one number as a vector of two, which stays a pair of registers: shifted, LLVM would load it once more as one word.
+static kb_reg word_of_halves(kb *k, kb_reg low, kb_reg high) {
+  if (low.lanes == 1) return kb_bitcast(k, kb_join(k, (kb_reg[]){low, high}, 2), KB_I64, 1);
+  return kb_or(k, kb_zext(k, low, KB_I64), kb_shli(k, kb_zext(k, high, KB_I64), 32));
+}
+static kb_reg half_of_word(kb *k, kb_reg word, unsigned half) {
+  if (word.lanes == 1) return kb_extract(k, kb_bitcast(k, word, KB_I32, 2), half);
+  return kb_trunc(k, half ? kb_lshri(k, word, 32) : word, KB_I32);
+}
+
+static bits bits_of(kl_emit *e, kl_val *v) {
+  kb *k = &e->k;
+  if (!kl_is_complex(v->dtype)) return (bits){.width = kl_info(v->dtype)->bits, .n = 1, .word = {kl_raw(e, v)}};
+  bits b = bits_new(e, v->dtype);
+  kl_dtype part = kl_info(v->dtype)->part;
+  kl_pair *whole = kl_wide(e, v);
+  for (unsigned w = 0; w < e->nwide; w++) {
+    kb_reg re = kl_to_bits(k, part, whole[w].re), im = kl_to_bits(k, part, whole[w].im);
+    if (b.n == 2)
+      b.word[0][w] = re, b.word[1][w] = im;
+    else
+      b.word[0][w] = word_of_halves(k, re, im);
+  }
+  return b;
+}
+
+static kl_val val_of_bits(kl_emit *e, kl_dtype t, bits b) {
+  if (!kl_is_complex(t)) return kl_val_of_bits(e, t, b.word[0]);
+  kb *k = &e->k;
+  kl_dtype part = kl_info(t)->part;
+  kl_val v = new_wide(e, t);
+  for (unsigned w = 0; w < e->nwide; w++) {
+    kb_reg re = b.n == 2 ? b.word[0][w] : half_of_word(k, b.word[0][w], 0);
+    kb_reg im = b.n == 2 ? b.word[1][w] : half_of_word(k, b.word[0][w], 1);
+    v.wide[w] = (kl_pair){kl_from_bits(k, part, re), kl_from_bits(k, part, im)};
+  }
+  return v;
+}
+
+// Types of one width: the bits get another name.
 static kl_val emit_bitcast(kl_emit *e, const kl_step *s) {
   kl_val *from = operand(e, s, 0);
   if (from->dtype == s->dtype) return *from;
   if (from->words && kl_has_words(e, s->dtype)) return (kl_val){.dtype = s->dtype, .words = from->words};
-  return kl_val_of_bits(e, s->dtype, kl_raw(e, from));
-}
-
-// c64 and c128, the only complex types: a part of the wider one is an element of the narrower one, real part lowest.
-static kl_val emit_complex_split(kl_emit *e, const kl_step *s) {
-  kb *k = &e->k;
-  kl_val v = new_wide(e, s->dtype);
-  kl_pair *whole = kl_wide(e, operand(e, s, 0));
-  for (unsigned w = 0; w < e->nwide; w++) {
-    kb_reg at = expr_of_copy(e, s, w);
-    kb_reg first = kb_icmp(k, LLVMIntEQ, at, kb_ilike(k, at, 0));
-    kb_reg bits = kl_to_bits(k, KILN_F64, kb_select(k, first, whole[w].re, whole[w].im));
-    v.wide[w].re = kl_from_bits(k, KILN_F32, kb_trunc(k, bits, KB_I32));
-    v.wide[w].im = kl_from_bits(k, KILN_F32, kb_trunc(k, kb_lshri(k, bits, 32), KB_I32));
-  }
-  return v;
-}
-
-static kl_val emit_complex_join(kl_emit *e, const kl_step *s) {
-  kb *k = &e->k;
-  kl_val v = new_wide(e, s->dtype);
-  for (uint32_t i = 0; i < s->noperands; i++) {
-    kl_pair *part = kl_wide(e, operand(e, s, i));
-    for (unsigned w = 0; w < e->nwide; w++) {
-      kb_reg low = kb_zext(k, kl_to_bits(k, KILN_F32, part[w].re), KB_I64);
-      kb_reg high = kb_zext(k, kl_to_bits(k, KILN_F32, part[w].im), KB_I64);
-      kb_reg r = kl_from_bits(k, KILN_F64, kb_or(k, low, kb_shli(k, high, 32)));
-      if (i)
-        v.wide[w].im = r;
-      else
-        v.wide[w].re = r;
-    }
-  }
-  return v;
+  return val_of_bits(e, s->dtype, bits_of(e, from));
 }
 
 static kl_val emit_split(kl_emit *e, const kl_step *s) {
   kb *k = &e->k;
-  if (kl_is_complex(s->dtype)) return emit_complex_split(e, s);
-  unsigned bits = kl_info(s->dtype)->bits;
-  kb_reg *whole = kl_raw(e, operand(e, s, 0)), *part = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  bits whole = bits_of(e, operand(e, s, 0)), part = bits_new(e, s->dtype);
   for (unsigned w = 0; w < e->nwide; w++) {
-    kb_reg at = expr_of_copy(e, s, w);
-    at = resize(k, at, (kb_kind)whole[w].kind);
-    kb_reg r = resize(k, kb_lshr(k, whole[w], kb_mul(k, at, kb_ilike(k, at, bits))), KB_I32);
-    part[w] = bits < 32 ? kb_andi(k, r, (1ll << bits) - 1) : r;
+    kb_reg at = expr_of_copy(e, s, w), r = whole.word[0][w];
+    if (whole.n == 2) { // the half that it lies in, and where there
+      int64_t half = whole.width / part.width;
+      r = kb_select(k, kb_icmp(k, LLVMIntULT, at, kb_ilike(k, at, half)), r, whole.word[1][w]);
+      at = kb_and(k, at, kb_ilike(k, at, half - 1));
+    }
+    at = resize(k, at, (kb_kind)r.kind);
+    if (part.width < whole.width) r = kb_lshr(k, r, kb_mul(k, at, kb_ilike(k, at, part.width)));
+    if (part.width < 64) r = resize(k, r, KB_I32);
+    part.word[0][w] = part.width < 32 ? kb_andi(k, r, (1ll << part.width) - 1) : r;
   }
-  return kl_val_of_bits(e, s->dtype, part);
+  return val_of_bits(e, s->dtype, part);
 }
 
 static kl_val emit_join(kl_emit *e, const kl_step *s) {
   kb *k = &e->k;
-  if (kl_is_complex(s->dtype)) return emit_complex_join(e, s);
-  kb_kind kind = kl_info(s->dtype)->bits == 64 ? KB_I64 : KB_I32;
-  kb_reg *whole = KL_NEW_N(e->arena, kb_reg, e->nwide);
+  bits whole = bits_new(e, s->dtype);
+  kb_kind kind = whole.width == 64 ? KB_I64 : KB_I32;
+  unsigned in_word = s->noperands / whole.n;
   for (uint32_t i = 0; i < s->noperands; i++) {
-    kl_val *part = operand(e, s, i);
-    kb_reg *raw = kl_raw(e, part);
+    bits part = bits_of(e, operand(e, s, i));
+    kb_reg *word = whole.word[i / in_word];
     for (unsigned w = 0; w < e->nwide; w++) {
-      kb_reg r = kb_shli(k, resize(k, raw[w], kind), i * kl_info(part->dtype)->bits);
-      whole[w] = i ? kb_or(k, whole[w], r) : r;
+      kb_reg r = kb_shli(k, resize(k, part.word[0][w], kind), i % in_word * part.width);
+      word[w] = i % in_word ? kb_or(k, word[w], r) : r;
     }
   }
-  return kl_val_of_bits(e, s->dtype, whole);
+  return val_of_bits(e, s->dtype, whole);
 }
 
 // Division of what is known not to be negative, by what is known to be positive, has no sign to take care of.

@@ -141,8 +141,7 @@ static bool has_result(const kl_check *k, const kl_step *s) {
   switch (s->op.op) {
   case KL_OP_SELECT: return s->dtype == type_of(k, s, 1);
   case KL_OP_BITCAST:
-  case KL_OP_BITCAST_CONVERT:
-    return bits_of(s->dtype) == bits_of(from) && kl_is_complex(s->dtype) == kl_is_complex(from);
+  case KL_OP_BITCAST_CONVERT: return bits_of(s->dtype) == bits_of(from);
   default: return kl_is_array_dtype(s->dtype);
   }
 }
