@@ -106,7 +106,7 @@ static const struct {
   {'g', 0, "bf16[512,1022];bf16[] | r = bf16[512,1027] pad(p0, p1), padding=0_0x1_4", {"contiguous x8 (16-byte accesses) if g", "of lane + 1", "!, 8 chunks"}},
   {'g', 0, "f32[512,300];f32[512,1] | r = f32[512,301] concatenate(p0, p1), dimensions={1}", {"load s0[", "contiguous x4 (16-byte accesses) if g", "of lane + 1"}},
   {'g', 0, "f32[512,1026] | r = f32[512,1023] slice(p0), slice={[0:512],[1:1024]}", {"contiguous x4 (16-byte accesses)", "of lane + 1", ", 4 chunks if g"}},
-  {'g', 0, "bf16[512,1026] | r = bf16[512,1023] slice(p0), slice={[0:512],[1:1024]}", {"!of lane"}},
+  {'g', 0, "bf16[512,1026] | r = bf16[512,1023] slice(p0), slice={[0:512],[1:1024]}", {"s0: 8192 requests, 43426 sectors", "of lane + 1", "bf16 slide v by"}},
   {'g', 0, "f32[512,103];f32[512,200] | r = f32[512,303] concatenate(p0, p1), dimensions={1}", {"load s1[", "contiguous x4 (16-byte accesses) if g", "of lane + 1", "4 chunks if g"}},
   {'g', 0, "f32[512,100];f32[512,201] | r = f32[512,301] concatenate(p0, p1), dimensions={1}", {"load s1[", "contiguous x4 (16-byte accesses) if g", "4 chunks if g", "!of lane"}},
   {'g', 0, "s4[65568] | r = s4[65536] slice(p0), slice={[8:65544]}", {"load s0[t * 32 + 8] contiguous x32 (4-byte accesses)", "!of lane"}},
