@@ -181,12 +181,16 @@ static uint64_t live_at_most(int n, const int *length, int (*const reads)[2]) {
   return most;
 }
 
+// Those first that no plain order places well: 346 by bytes takes 1.104 times what is there, 803 and 1260 1.134 times.
+static const unsigned hard_to_place[] = {803, 1260, 346, 1666};
+
 START_TEST(buffers_share_memory) {
   enum { N = 120 };
   int length[N] = {256}, reads[N][2] = {{0}};
   double worst = 0;
   for (uint64_t k = 0; k < share_of(8); k++) {
-    seed = 31 * k + 7;
+    unsigned draw = k < KL_COUNT(hard_to_place) ? hard_to_place[k] : (unsigned)k;
+    seed = 31 * (uint64_t)draw + 7;
     put_given(20 + (int)below(N - 20), length, reads);
     int n = 0;
     for (const char *at = text.p; (at = strstr(at, " fusion(")); at++) n++;
@@ -196,7 +200,7 @@ START_TEST(buffers_share_memory) {
     if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, "compiling", cx, text.p);
     uint64_t bound = live_at_most(n + 1, length, reads), scratch = kiln_artifact_manifest(a)->scratch_bytes;
     double times = (double)scratch / (double)bound;
-    ck_assert_msg(scratch >= bound && times <= 1.1, "seed %u: %llu bytes, %llu are there at most", (unsigned)k,
+    ck_assert_msg(scratch >= bound && times <= 1.1, "seed %u: %llu bytes, %llu are there at most", draw,
                   (unsigned long long)scratch, (unsigned long long)bound);
     worst = times > worst ? times : worst;
     if (k < 2) run_both_and_check(cx, m, 3, 2 * (unsigned)k, text.p);
