@@ -70,7 +70,8 @@ END_TEST
 // --- found ----------------------------------------------------------------------------------------------------------
 
 // What random fusions have found: lanes that leave loops one after the other and then exchange; copies of narrow floats
-// whose element there is in no thread; a load that nothing takes, and one of the same place in a branch.
+// whose element there is in no thread; a load that nothing takes, and one of the same place in a branch; lanes that go
+// round on their own, after all did; shared memory whose size the launch says.
 static const char *const found[] = {
     "HloModule m\nENTRY e { x = f32[4096] parameter(0) a = f32[4096] add(x, x) b = f32[4096] multiply(a, a)\n"
     "c = f32[4096] multiply(b, a) d = f32[4096] remainder(c, a) p = pred[4096] convert(d)\n"
@@ -85,6 +86,12 @@ static const char *const found[] = {
     "ENTRY e { x = s2[4] parameter(0) h = s2[1] slice(x), slice={[0:1]} z = s2[] reshape(h)\n"
     "s = s2[] reduce(x, z), dimensions={0}, to_apply=first k = s8[] constant(0) d = s8[] divide(k, k)\n"
     "ROOT r = (s8[], s2[]) tuple(d, s) }\n",
+    "HloModule m\nENTRY e { a = c128[105,105] parameter(0) b = c128[1,105] parameter(1)\n"
+    "ROOT y = c128[1,105] triangular-solve(a, b), left_side=false, lower=true, unit_diagonal=false, "
+    "transpose_a=ADJOINT }\n",
+    "HloModule m\nENTRY e { a = c128[64,64] parameter(0) b = c128[64,33] parameter(1)\n"
+    "ROOT y = c128[64,33] triangular-solve(a, b), left_side=true, lower=true, unit_diagonal=true, "
+    "transpose_a=NO_TRANSPOSE }\n",
 };
 
 START_TEST(what_was_found) {

@@ -83,8 +83,10 @@ static kiln_status profile(kiln_context *cx, const kiln_module *m, const kiln_ar
       values[i] = x->kind == KILN_ARGUMENT_SLOT ? slot[x->slot] : scratch + x->offset;
       arguments[i] = &values[i];
     }
-    kiln_sim_launch_params how = {.struct_size = sizeof how, .arguments = arguments};
-    for (int d = 0; d < 3; d++) how.grid[d] = from->grid[d], how.block[d] = from->block[d];
+    kiln_sim_launch_params how = {
+        .struct_size = sizeof how, .dynamic_shared_bytes = from->dynamic_shared_bytes, .arguments = arguments};
+    for (int d = 0; d < 3; d++)
+      how.grid[d] = from->grid[d], how.block[d] = from->block[d], how.cluster[d] = from->cluster[d];
     st = kiln_sim_module_kernel(cx, code, from->kernel, &k);
     if (st == KILN_OK) st = kiln_sim_kernel_profile(cx, k, &how, NULL, NULL, &p);
     if (st == KILN_OK) st = kiln_profile_describe(cx, p, &info);

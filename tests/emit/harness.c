@@ -135,13 +135,39 @@ static void check_ptx(const char *ptx, unsigned seed) {
   ck_assert_msg(!found, "seed %u: an op without its rounding: %.20s", seed, found);
 }
 
-static const char *nearest(const char *text, const char *a, const char *b) {
-  const char *x = strstr(text, a), *y = strstr(text, b);
-  return !x || (y && y < x) ? y : x;
+// Names that a module's text declares, outside of its functions: kernels, constants, shared memory of no known size.
+enum { MOST_NAMES = 256 };
+typedef struct names {
+  kl_str at[MOST_NAMES];
+  size_t n;
+} names;
+
+static bool is_in_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
 }
 
-// Takes the kernels without their module's header into the batch; names of kernels, and what is made of the module's
-// name, are made different by the seed.
+// Declarations begin lines, as "[.visible] .entry NAME(" or ".global .align 16 .b8 NAME[64] = ..."; functions' lines
+// are indented.
+static void find_names(const char *ptx, names *all) {
+  all->n = 0;
+  for (const char *p = ptx; p; p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
+    const char *end = p + strcspn(p, "([=;\n"), *begin;
+    if (*p != '.' || !*end || *end == '\n') continue;
+    while (end > p && !is_in_name(end[-1])) end--;
+    for (begin = end; begin > p && is_in_name(begin[-1]);) begin--;
+    ck_assert_uint_lt(all->n, MOST_NAMES);
+    all->at[all->n++] = (kl_str){begin, (size_t)(end - begin)};
+  }
+}
+
+static bool is_declared(const names *all, kl_str name) {
+  for (size_t i = 0; i < all->n; i++)
+    if (kl_str_eq(all->at[i], name)) return true;
+  return false;
+}
+
+// Takes the kernels without their module's header into the batch. The seed makes the names of what modules declare
+// different: modules may have one name, as may what is made of it.
 static void add_ptx(batch *b, const char *ptx, unsigned seed) {
   unsigned major, minor;
   const char *v = strstr(ptx, ".version "), *body = strstr(ptx, ".address_size 64");
@@ -149,14 +175,18 @@ static void add_ptx(batch *b, const char *ptx, unsigned seed) {
   if (major * 10 + minor > b->version) b->version = major * 10 + minor;
   if (!b->kernels) b->first = seed;
   b->kernels++;
-  for (const char *p = body + strlen(".address_size 64"), *q; *p; p = q) {
-    q = nearest(p, "fusion", ".entry ");
-    size_t n = q ? (size_t)(q - p) : strlen(p);
-    kl_sb_put(&b->text, (kl_str){p, n});
-    if (!q) break;
-    bool entry = *q == '.';
-    kl_sbf(&b->text, entry ? ".entry k%u_" : "k%u", seed);
-    q += strlen(entry ? ".entry " : "fusion");
+  body += strlen(".address_size 64");
+  names all;
+  find_names(body, &all);
+  for (const char *p = body; *p;) {
+    const char *q = p;
+    while (is_in_name(*q)) q++;
+    if (is_declared(&all, (kl_str){p, (size_t)(q - p)})) kl_sbf(&b->text, "k%u_", seed);
+    q += q[0] == '.'; // of an op, whose types are no names
+    while (q > p && q[-1] == '.' && is_in_name(*q)) q++;
+    while (*q && !is_in_name(*q)) q++;
+    kl_sb_put(&b->text, (kl_str){p, (size_t)(q - p)});
+    p = q;
   }
 }
 

@@ -211,6 +211,40 @@ START_TEST(lanes_are_together_behind_a_branch) {
 }
 END_TEST
 
+// However long they went round together before.
+START_TEST(lanes_are_together_behind_a_loop) {
+  outcome o;
+  run(HEADER BEGIN "mov.u32 %r5, 0;\nOUTER: mov.u32 %r6, 0;\nsetp.ge.u32 %p1, %r2, 9;\n@%p1 bra BEHIND;\n"
+                   "INNER: add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p2, %r6, 32;\n@%p2 bra INNER;\n"
+                   "BEHIND: activemask.b32 %r7;\nst.global.u32 [%rd1], %r7;\nsetp.ne.u32 %p3, %r7, 0xffffffff;\n"
+                   "@%p3 bra DONE;\nadd.u32 %r5, %r5, 1;\nsetp.lt.u32 %p3, %r5, 100;\n@%p3 bra OUTER;\nDONE:\n" END,
+      1, 32, &o);
+  ck_assert_msg(o.status == KILN_OK, "%s", o.message);
+  for (uint32_t n = 0; n < 32; n++) ck_assert_uint_eq(o.words[n], 0xffffffff);
+}
+END_TEST
+
+// Lanes that part and join in each round of waiting for another one, of their warp or not, give way to it.
+START_TEST(lanes_that_part_each_round_give_way) {
+  outcome o;
+  char ptx[2048];
+  snprintf(ptx, sizeof ptx, "%s%d%s%s", HEADER BEGIN "add.u64 %rd5, %rd2, 8000;\nsetp.eq.u32 %p1, %r2, ", _i ? 40 : 3,
+           ";\n@%p1 bra LAST;\n"
+           "ROUND: and.b32 %r6, %r2, 1;\nsetp.eq.u32 %p2, %r6, 0;\n@%p2 bra EVEN;\nadd.u32 %r6, %r6, 2;\n"
+           "EVEN: ld.volatile.global.u32 %r7, [%rd5];\nsetp.eq.u32 %p3, %r7, 0;\n@%p3 bra ROUND;\nbra OUT;\n"
+           "LAST: mov.u32 %r7, 7;\nst.volatile.global.u32 [%rd5], %r7;\nOUT: st.global.u32 [%rd1], %r7;\n",
+           END);
+  run(ptx, 1, 64, &o);
+  ck_assert_msg(o.status == KILN_OK, "%s", o.message);
+  for (uint32_t n = 0; n < 64; n++) ck_assert_uint_eq(o.words[n], 7);
+  // Nobody comes: rounds are counted all the same.
+  static const char alone[] = HEADER BEGIN "ROUND: and.b32 %r6, %r2, 1;\nsetp.eq.u32 %p2, %r6, 0;\n@%p2 bra EVEN;\n"
+                                           "add.u32 %r6, %r6, 2;\nEVEN: bra ROUND;\n" END;
+  run(alone, 1, 32, &o);
+  ck_assert(o.status != KILN_OK && o.fault.kind == KL_FAULT_TIME);
+}
+END_TEST
+
 // A lane waits at an instruction for one that comes there from another place and by another way.
 START_TEST(lanes_meet_in_different_places) {
   outcome o;
@@ -585,12 +619,12 @@ START_TEST(observers_see_all) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("machine", NO_FRAME, {ends_with_a_fault, (int)KL_COUNT(faults)},
-                   {is_refused, (int)KL_COUNT(refusals)}, {cannot_be_launched, (int)KL_COUNT(launches)},
-                   {lanes_part_and_join, 6}, {lanes_are_together_behind_a_branch}, {lanes_meet_in_different_places},
-                   {nobody_waits_for_who_has_gone}, {dynamic_memory_lies_behind_the_rest}, {room_on_the_stack},
-                   {values_of_calls}, {prints_nothing_and_says_so}, {findings_from_before_do_not_matter},
-                   {freed_memory_is_forgotten_at_last}, {workers_leave_the_allocator_alone},
-                   {is_the_same_on_any_number_of_workers, 2}, {order_is_shuffled},
-                   {a_sample_of_blocks, (int)KL_COUNT(samples)}, {observers_see_all});
+  return RUN_TESTS(
+      "machine", NO_FRAME, {ends_with_a_fault, (int)KL_COUNT(faults)}, {is_refused, (int)KL_COUNT(refusals)},
+      {cannot_be_launched, (int)KL_COUNT(launches)}, {lanes_part_and_join, 6}, {lanes_are_together_behind_a_branch},
+      {lanes_are_together_behind_a_loop}, {lanes_that_part_each_round_give_way, 2}, {lanes_meet_in_different_places},
+      {nobody_waits_for_who_has_gone}, {dynamic_memory_lies_behind_the_rest}, {room_on_the_stack}, {values_of_calls},
+      {prints_nothing_and_says_so}, {findings_from_before_do_not_matter}, {freed_memory_is_forgotten_at_last},
+      {workers_leave_the_allocator_alone}, {is_the_same_on_any_number_of_workers, 2}, {order_is_shuffled},
+      {a_sample_of_blocks, (int)KL_COUNT(samples)}, {observers_see_all});
 }

@@ -42,6 +42,16 @@ kl_strand *kl_split_off(kl_warp *w, uint32_t mask, uint32_t pc) {
 
 // --- branches -----------------------------------------------------------------------------------------------------
 
+// Lanes branch apart. Where all that were ready were together nobody waited so far: the turn of both begins.
+static void part(kl_warp *w, uint32_t mask, uint64_t pc) {
+  if (w->alone) {
+    w->rounds += w->strand.spent;
+    w->strand.spent = 0;
+    w->alone = false;
+  }
+  kl_split_off(w, mask, (uint32_t)pc);
+}
+
 static void go(kl_warp *w, const kl_sim_op *o, uint64_t target) {
   const kl_sim_op *to = w->strand.frame->code->ops + target;
   w->next = to;
@@ -55,7 +65,7 @@ void kl_x_branch(kl_lanes *x, const kl_sim_op *o) {
   if (taken == x->mask)
     go(w, o, o->imm);
   else if (taken)
-    kl_split_off(w, taken, (uint32_t)o->imm);
+    part(w, taken, o->imm);
 }
 
 void kl_x_branch_table(kl_lanes *x, const kl_sim_op *o) {
@@ -77,7 +87,7 @@ void kl_x_branch_table(kl_lanes *x, const kl_sim_op *o) {
       go(w, o, t->ops[index[lane]]);
       return;
     }
-    kl_split_off(w, same, t->ops[index[lane]]);
+    part(w, same, t->ops[index[lane]]);
   }
 }
 

@@ -203,6 +203,7 @@ static bool start_warp(kl_worker *worker, kl_warp *w) {
   f->lanes = w->lanes;
   w->alive = w->lanes;
   w->exited = false;
+  w->rounds = 0;
   memset(w->arrived, 0, sizeof w->arrived);
   w->cluster_phase = 0;
   w->nflights = 0;

@@ -67,7 +67,8 @@ static bool pick(kl_warp *w) {
   w->next = w->strand.frame->code->ops + w->strand.pc;
   w->limit = w->strand.frame->code->ops + end;
   kl_set_mask(&w->x, w->strand.mask);
-  w->turn = ready > 1 ? SHORT_TURN : LONG_TURN;
+  w->alone = ready == 1;
+  w->turn = w->alone ? LONG_TURN : SHORT_TURN;
   return true;
 }
 
@@ -79,10 +80,10 @@ static void run(kl_warp *w) {
   } while (w->next < w->limit);
 }
 
-// Counts a turn that is over; false if the block has had all that the launch allows.
-static bool may_go_on(kl_warp *w) {
+// Counts `branches` of the warp; false if the block has had all that the launch allows.
+static bool may_go_on(kl_warp *w, uint32_t branches) {
   uint64_t most = w->block->run->launch->most_branches;
-  w->block->branches += w->strand.spent;
+  w->block->branches += branches;
   if (!most || w->block->branches <= most) return true;
   uint32_t mask = w->strand.mask;
   const kl_sim_op *at = w->next < w->strand.frame->code->ops + w->strand.frame->code->nops ? w->next : w->next - 1;
@@ -115,8 +116,14 @@ bool kl_warp_run(kl_warp *w) {
       run_observed(w);
     else
       run(w);
+    if (w->rounds >= LONG_TURN) { // lanes part and join, round after round: others of the block get their turn
+      if (!may_go_on(w, w->rounds)) return true;
+      w->rounds = 0;
+      put_back(w);
+      return true;
+    }
     if (w->strand.spent >= w->turn) {
-      if (!may_go_on(w)) return true;
+      if (!may_go_on(w, w->strand.spent)) return true;
       w->strand.spent = 0;
       w->strand.turns++;
       bool alone = true;

@@ -184,6 +184,8 @@ struct kl_warp {
   uint32_t rank;                 // in its block
   bool exited;                   // lanes have exited since others were last asked whether they wait for them
   uint32_t turn;                 // backward branches and calls before others get theirs
+  uint32_t rounds;               // of strands that were alone, until lanes went apart; since the warp gave way
+  bool alone;                    // no other strand is ready
   uint32_t arrived[KL_BARRIERS]; // lanes that wait at each barrier
   uint32_t cluster_phase;        // of the cluster's barrier, in which its lanes have arrived
   kl_block *block;
