@@ -68,7 +68,7 @@ kiln_status kl_artifact_join(kl_ctx *cx, kiln_artifact *a, kiln_artifact *less) 
   uint64_t second = same_constants(f, g) ? 0 : up(f->constant_bytes, align);
   uint64_t constants = up(second + g->constant_bytes, align), rest = zero + constants;
   uint64_t own = f->scratch_bytes - parts_of(f).rest, its = g->scratch_bytes - parts_of(g).rest;
-  const void *all, *its_all;
+  const void *all = NULL, *its_all = NULL;
   KL_TRY(copy_constants(cx, a, f, g, second, constants, &all));
   KL_TRY(copy_constants(cx, less, f, g, second, constants, &its_all));
   move_parts(a, &(parts){0, zero, rest});

@@ -84,7 +84,7 @@ static bool has_dim(kl_ints list, uint32_t d) {
 
 // The extents that all inputs have.
 static kl_extents least_of(kl_sizing *z, uint32_t n) {
-  kl_extents x;
+  kl_extents x = {{0}};
   for (uint32_t d = 0; d < z->shapes[0]->rank; d++) {
     x.of[d] = KL_WHOLE;
     for (uint32_t k = 0; k < n; k++) x.of[d] = kl_size_least(z, x.of[d], kl_extent(z, k, d));
