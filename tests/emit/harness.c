@@ -181,9 +181,8 @@ static void add_ptx(batch *b, const char *ptx, unsigned seed) {
   for (const char *p = body; *p;) {
     const char *q = p;
     while (is_in_name(*q)) q++;
-    if (is_declared(&all, (kl_str){p, (size_t)(q - p)})) kl_sbf(&b->text, "k%u_", seed);
-    q += q[0] == '.'; // of an op, whose types are no names
-    while (q > p && q[-1] == '.' && is_in_name(*q)) q++;
+    bool whole = q > p && p[-1] != '.' && p[-1] != '%' && *q != '.'; // else of an op, or a register
+    if (whole && is_declared(&all, (kl_str){p, (size_t)(q - p)})) kl_sbf(&b->text, "k%u_", seed);
     while (*q && !is_in_name(*q)) q++;
     kl_sb_put(&b->text, (kl_str){p, (size_t)(q - p)});
     p = q;

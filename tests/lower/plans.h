@@ -20,6 +20,9 @@ static const struct {
   {'g', 0, "f32[32769] | r = f32[32769] negate(p0)", {"grid 65 (64 without bounds checks), block 128, 32-bit"}},
   {'g', 0, "f32[0] | r = f32[0] negate(p0)", {"grid 0 ", "!registers for"}},
   {'h', 0, "f32[1031] | r = f32[1031] negate(p0)", {"!registers for"}},
+  // but of sums of tiles that are straight code, without a loop, they are the assembler's
+  {'g', 0, "c64[33,16];c64[16,33] | r = c64[33,33] dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}", {"to s4", "!registers for"}},
+  {'g', 0, "c64[33,17];c64[17,33] | r = c64[33,33] dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}", {"to s4", "registers for 1 a multiprocessor"}},
   // 16 bytes a thread whatever the type
   {'g', 0, "f32[1048576] | r = f32[1048576] negate(p0)", {"grid 2048 (2048 without bounds checks), block 128, 32-bit", "262144 threads x 4 lanes", "load s0[t * 4] contiguous x4 (16-byte accesses)", "to s1[t * 4] contiguous x4 (16-byte accesses)", "!tail"}},
   {'g', 0, "f64[1048576] | r = f64[1048576] negate(p0)", {"524288 threads x 2 lanes", "load s0[t * 2] contiguous x2 (16-byte accesses)", "to s1[t * 2] contiguous x2 (16-byte accesses)"}},

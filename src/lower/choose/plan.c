@@ -440,7 +440,8 @@ static kiln_status choose(kl_choosing *c) {
 
 // ptxas holds registers down so that more blocks run at once on a multiprocessor, and rather spills a few. A launch of
 // so few blocks that a multiprocessor has no more than one of them, or few threads of several, has nothing of that: it
-// is told to take what it needs.
+// is told to take what it needs. But of straight code it would then read ahead all that lies in shared memory, and
+// spill for that.
 enum { FEWEST_MULTIPROCESSORS = 16, FEW_THREADS = 512 }; // of GPUs that a target may be; with 128 registers each
 
 static void leave_room(kl_plan *p) {
@@ -448,7 +449,8 @@ static void leave_room(kl_plan *p) {
   for (uint32_t i = 0; p->target.machine == KL_NVPTX && i < p->nlaunches; i++) {
     kl_plan_launch *l = &p->launches[i];
     int64_t each = l->grid / multiprocessors + (l->grid % multiprocessors != 0);
-    l->resident = each == 1 || (each > 1 && each <= FEW_THREADS / l->block) ? (uint32_t)each : 0;
+    bool few = each == 1 || (each > 1 && each <= FEW_THREADS / l->block);
+    l->resident = few && !l->straight ? (uint32_t)each : 0;
   }
 }
 

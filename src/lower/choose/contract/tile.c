@@ -356,6 +356,7 @@ kiln_status kl_contract_tiles(kl_choosing *c, const kl_contraction *k, const kl_
   }
   kl_write_end(&x.w);
   kl_last_launch(c->plan)->block = (uint32_t)t.threads;
+  kl_last_launch(c->plan)->straight = x.slab == KL_NONE && x.leaf == KL_NONE && x.rest == KL_NONE;
   kl_part part = {
       .dim = KL_NONE, .count = k->shape->count, .main = x.body, .blocks = x.body.blocks, .main_blocks = x.body.blocks};
   kl_plan_add_part(c->plan, &part);
