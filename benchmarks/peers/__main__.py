@@ -162,7 +162,7 @@ def rows_of(name, path, kiln, peers, simulator, timed):
     least = sum(a.bytes * n // a.elements for a, n in arrays if n) / 32
     kernels, refused, share = count_both(simulator, own, others, elements)
     why.update(refused)
-    times = measure(path, hlo, kiln, peers, own) if timed else {}
+    times = measure(path, hlo, kiln, peers.xla if others.get("XLA") else None, own) if timed else {}
     for system in others:
         r = {"name": name, "system": system, "share": share, "elements": elements, "least": least, "why": why}
         for role, who in (("kiln", "kiln"), ("peer", system)):
@@ -172,11 +172,11 @@ def rows_of(name, path, kiln, peers, simulator, timed):
         yield r
 
 
-def measure(path, hlo, kiln, peers, own):
-    """In turns: XLA, kiln and NVRTC, XLA."""
-    first = peers.xla.milliseconds(hlo, RUNS) if peers.xla else None
+def measure(path, hlo, kiln, xla, own):
+    """In turns: XLA, where it takes the program, kiln and NVRTC, XLA."""
+    first = xla.milliseconds(hlo, RUNS) if xla else None
     ms, nvrtc = kiln.milliseconds(path) if own else (None, None)
-    second = peers.xla.milliseconds(hlo, RUNS) if peers.xla else None
+    second = xla.milliseconds(hlo, RUNS) if xla else None
     return {"kiln": {"ms": ms, "ms_nvrtc": nvrtc}, "XLA": {"ms": first and (first + second) / 2}}
 
 

@@ -112,11 +112,26 @@ static void deal_elements(columns *x) {
   d->of_thread = d->split / (d->join_lanes * d->join_warps);
 }
 
+// Bytes of shared memory, as make_room takes them.
+static int64_t room_of(const columns *x) {
+  const deal *d = &x->d;
+  const kl_reductions *all = x->g.x;
+  int64_t values =
+      (d->warps_j > 1 || d->in_block > 1 ? d->teams * d->warps_j : 0) + (d->in_block > 1 ? d->in_block : 0);
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < all->n; i++)
+    for (uint32_t k = 0; k < all->reducer[i].n; k++) bytes += kl_info(kl_in_bytes(all->reducer[i].type[k]))->bits / 8;
+  return values * bytes * d->v * d->lanes;
+}
+
+// Fewer neighbours where their values have no room, or are too many for a thread that joins them.
 static void deal_columns(columns *x) {
   deal *d = &x->d;
+  bool host = x->g.c->plan->target.machine == KL_HOST;
   deal_neighbours(x);
   deal_elements(x);
-  while (d->v > 1 && (d->of_warp > most_joined(x) || d->of_thread > most_joined(x))) {
+  while (d->v > 1 &&
+         (d->of_warp > most_joined(x) || d->of_thread > most_joined(x) || (!host && room_of(x) > KL_MOST_SHARED))) {
     d->v /= 2;
     deal_elements(x);
   }
