@@ -268,7 +268,8 @@ static kiln_status launch_with(kl_ctx *cx, kiln_sim_kernel *k, const kiln_sim_la
   if (fault) KL_TRY(tell(cx, &none, fault));
   kl_findings_clear(&k->of->of->findings);
   if (p.checks & ~(uint32_t)KILN_SIM_CHECK_ALL)
-    return kl_invalid(cx, KL_NOWHERE, "expected checks of kiln_sim_check, found 0x%x", p.checks);
+    return kl_invalid(cx, KL_NOWHERE, "expected checks of kiln_sim_check (KILN_SIM_CHECK_ALL: all), found 0x%x",
+                      p.checks);
   if (p.checks && c->gpu)
     return kl_invalid(cx, KL_NOWHERE, "expected a profile without checks: each is a launch of its own");
   size_t bytes = kl_kernel_describe(k->kernel).param_bytes + 1;

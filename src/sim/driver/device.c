@@ -56,7 +56,8 @@ kiln_status kl_sim_configure(kl_ctx *cx, const kl_sim_options *o) {
   const kl_gpu *devices[KL_MOST_DEVICES];
   int n = 0;
   if (o->checks & ~(uint32_t)KL_CHECK_ALL)
-    return kl_invalid(cx, KL_NOWHERE, "expected checks of kiln_sim_check, found 0x%x", o->checks);
+    return kl_invalid(cx, KL_NOWHERE, "expected checks of kiln_sim_check (KILN_SIM_CHECK_ALL: all), found 0x%x",
+                      o->checks);
   if (o->devices) KL_TRY(read_devices(cx, o->devices, devices, &n));
   CUresult code = kl_sim_enter(KL_NEED_NOTHING, false);
   kiln_status s = code ? KILN_E_INTERNAL : KILN_OK;
