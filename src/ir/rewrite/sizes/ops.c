@@ -40,10 +40,12 @@ uint32_t kl_size_mask(kl_sizing *z, uint32_t value, const kl_extents *x, uint32_
 
 // --- ops as they are ------------------------------------------------------------------------------------------------
 
+// Dimensions without a bound (`?`) stay what they are, and are refused as such.
 static const kl_shape *without_dynamic(kiln_module *m, const kl_shape *s) {
   kl_shape own = *s;
   own.dynamic = NULL;
-  return kl_shape_intern(m, &own);
+  const kl_shape *known = kl_shape_intern(m, &own);
+  return known ? known : kl_shape_intern(m, s);
 }
 
 const kl_shape *kl_size_known(kl_sizing *z, const kl_shape *s) {
