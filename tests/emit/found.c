@@ -46,14 +46,11 @@ static const small rows[] = {
    " n = u32[77] broadcast(b), dimensions={}\n p = u32[77] and(y, m)\n q = u32[77] and(y, n)\n v = u64[77] convert(q)\n c = u32[77] shift-left(x, p)\n d = u32[77] shift-right-logical(x, p)\n"
    " g = u32[77] shift-left(x, q)\n h = u32[77] shift-right-logical(x, q)\n i = u64[77] shift-left(w, v)\n j = u64[77] shift-right-logical(w, v)\n"
    " ROOT r = (u32[77], u32[77], u32[77], u32[77], u64[77], u64[77]) tuple(c, d, g, h, i, j)\n}\n", "u32"},
-  {"columns of many bytes beside an array of few, whose partial values have no room for as many as that one's vectors have",
+  {"columns of many bytes beside those of few, whose partial values have no room for as many as the few's vectors have",
    "first { v0 = c128[] parameter(0)\n v1 = u8[] parameter(1)\n v2 = c128[] parameter(2)\n v3 = u8[] parameter(3)\n v4 = pred[] compare(v0, v2), direction=NE\n"
    " v5 = c128[] select(v4, v0, v2)\n v6 = u8[] select(v4, v1, v3)\n ROOT root = (c128[], u8[]) tuple(v5, v6)\n}\n"
-   "any { a = pred[] parameter(0)\n b = pred[] parameter(1)\n ROOT r = pred[] or(a, b)\n}\n"
-   "fused { v2 = c128[16,12,28] parameter(0)\n u = u8[16,12,28] parameter(1)\n v5 = c128[16,12,28] negate(v2)\n v8 = u8[16,12,28] convert(v5)\n v9 = c128[] constant((3, -0.5))\n v10 = u8[] constant(1)\n"
-   " t0 = (c128[16,28], u8[16,28]) reduce(v5, v8, v9, v10), dimensions={1}, to_apply=first\n v12 = u8[16,28] get-tuple-element(t0), index=1\n v53 = pred[16,12,28] convert(v5)\n v55 = pred[] constant(false)\n"
-   " v56 = pred[16,28] reduce(v53, v55), dimensions={1}, to_apply=any\n ROOT root = (pred[16,28], u8[16,28]) tuple(v56, v12)\n}\n"
-   "ENTRY e { a = c128[16,12,28]{0,2,1} parameter(0)\n u = u8[16,12,28] parameter(1)\n ROOT r = (pred[16,28], u8[16,28]) fusion(a, u), kind=kInput, calls=fused\n}\n", "u8"},
+   "ENTRY e { i = u8[12,448] parameter(0)\n j = c128[12,448] parameter(1)\n c = c128[] constant((0, 0))\n d = u8[] constant(0)\n"
+   " ROOT r = (c128[448], u8[448]) reduce(j, i, c, d), dimensions={0}, to_apply=first\n}\n", "u8"},
 };
 // clang-format on
 
