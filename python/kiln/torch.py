@@ -138,7 +138,7 @@ def operator(name: str, module: Module, *, backward: Optional[Module] = None, **
 
     It takes a tensor for each flattened parameter and gives one tensor, or a tuple of the results. It runs on the CPU
     or, on the current stream, on the tensors' GPU; it is compiled for a device when it is first called there. Its shapes
-    are known to torch.compile. `backward`: a module that takes the operator's parameters and then the gradients of its
+    are known to torch.compile and torch.export; torch.vmap calls it once for each of the batch. `backward`: a module that takes the operator's parameters and then the gradients of its
     results, and gives those of the floating-point parameters, in order. options: those of kiln.compile.
     """
     import torch
@@ -177,13 +177,24 @@ def _defined(op: _Operator) -> Callable[..., Any]:
     torch.library.define(op.name, f"({arguments}) -> {returns}")
     torch.library.impl(op.name, "CPU")(of(op.host))
     torch.library.impl(op.name, "CUDA")(of(op.cuda))
+    space, _, short = op.name.partition("::")
+    found = getattr(getattr(torch.ops, space), short)
 
     def shapes(*tensors: Any) -> List[Any]:
         return op.results(tensors[0].device if tensors else "cpu")
 
+    def one_by_one(info: Any, in_dims: Sequence[Optional[int]], *tensors: Any) -> Any:
+        """torch.vmap: the module's shapes are fixed, so each of the batch is a call of its own."""
+        calls = [
+            found(*[t if d is None else t.select(d, i) for t, d in zip(tensors, in_dims)]) for i in range(info.batch_size)
+        ]
+        if n == 1:
+            return torch.stack(calls), 0
+        return tuple(torch.stack(list(leaf)) for leaf in zip(*calls)), (0,) * n
+
     torch.library.register_fake(op.name)(of(shapes))
-    space, _, short = op.name.partition("::")
-    return getattr(getattr(torch.ops, space), short)
+    torch.library.register_vmap(op.name, one_by_one)
+    return found
 
 
 __all__ = ["operator", "torch_dtype"]

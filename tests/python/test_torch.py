@@ -69,9 +69,39 @@ class Torch(unittest.TestCase):
 
     def test_under_compile(self):
         f = lambda x, w, k: self.swish(x + 1, w, k)[0] * 2  # noqa: E731
-        arguments = self.arguments("cpu")
-        compiled = torch.compile(f, fullgraph=True, backend="aot_eager")
-        torch.testing.assert_close(compiled(*arguments), f(*arguments))
+        for device in self.devices():
+            arguments = self.arguments(device)
+            for dynamic in (False, True):
+                compiled = torch.compile(f, fullgraph=True, dynamic=dynamic)  # inductor, which compiles what is around it
+                torch.testing.assert_close(compiled(*arguments), f(*arguments))
+
+    def test_gradients_under_compile(self):
+        f = lambda x: (self.square(x * 2).sin() * torch.arange(6)).sum()  # noqa: E731
+        x = torch.randn(6, requires_grad=True)
+        (expected,) = torch.autograd.grad(f(x), x)
+        (found,) = torch.autograd.grad(torch.compile(f, fullgraph=True)(x), x)
+        torch.testing.assert_close(found, expected)
+
+    def test_export(self):
+        class Model(torch.nn.Module):
+            def forward(model, *arguments):
+                return self.swish(*arguments)[0] + 1
+
+        arguments = tuple(self.arguments("cpu"))
+        exported = torch.export.export(Model(), arguments).module()
+        self.assertTrue(torch.equal(exported(*arguments), self.swish(*arguments)[0] + 1))
+
+    def test_vmap(self):
+        for device in self.devices():
+            _, w, k = self.arguments(device)
+            x = torch.randn(6, 4, 10, device=device)
+            y, p = torch.vmap(self.swish, in_dims=(1, None, None))(x, w, k)
+            self.assertEqual((tuple(y.shape), tuple(p.shape)), ((4, 6, 10), (4, 6, 10)))
+            for i in range(4):
+                one = self.swish(x[:, i], w, k)
+                self.assertTrue(torch.equal(y[i], one[0]) and torch.equal(p[i], one[1]))
+            squares = torch.vmap(self.square)(torch.ones(3, 6, device=device) * 3)
+            self.assertTrue(torch.equal(squares, torch.full((3, 6), 9.0, device=device)))
 
     def test_gradients(self):
         x = torch.randn(6, requires_grad=True)
