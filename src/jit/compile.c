@@ -242,7 +242,7 @@ static void bind_spares(job *j, kl_kernel_unit *u, const kl_plan *p) {
     if (fine)
       k->buffers.p[x->beside].bytes = 0;
     else
-      u->arguments[x->out].offset = x->beside;
+      u->arguments[x->out] = (kiln_argument){.kind = KILN_ARGUMENT_SCRATCH, .offset = x->beside, .output = true};
   }
 }
 
@@ -282,7 +282,7 @@ static kiln_status bind_aliases(job *j, const kl_kernel_unit *u, const kl_plan *
       KL_TRY(kl_alias_fails(j->cx, k, pair, "the parameter is passed by value"));
     else if (pair && writer < u->narguments && with != writer)
       KL_TRY(kl_alias_fails(j->cx, k, pair, "threads read elements that others overwrite"));
-    else if (!pair && p->slots[i].kind == KL_SLOT_IN && with != KL_NONE)
+    else if (!pair && p->slots[i].kind == KL_SLOT_IN && with != KL_NONE && !k->slots[u->arguments[i].slot].result)
       kl_add_alias(k, u->arguments[i].slot, u->arguments[with].slot);
   }
   return KILN_OK;

@@ -30,7 +30,7 @@ typedef struct placing {
   const place *params; // by leaf of its parameters; NULL: they are slots
   uint32_t *param_base, nparams;
   place **at;    // by instruction: of each leaf of what runs
-  bool **placed; // of these: written where it is wanted; NULL: it lies where it happens to
+  bool **placed; // of these: written where it is wanted; else it lies where it happens to
   trips *trips;  // by instruction: of loops
   // Who reads what, by instruction and leaf: readers[first[base[instr] + leaf]] and behind it.
   uint32_t *base, *first;
@@ -65,9 +65,9 @@ void kl_place_read(placing *p, const kiln_argument *condition, uint32_t before);
 // order.c
 void kl_place_find_readers(placing *p);
 const reader *kl_place_readers(const placing *p, uint32_t instr, uint32_t leaf, uint32_t *n);
-// May result r be written where it is to lie, in the place of a parameter perhaps, once it is made? What reads that is
-// done before, from now on.
-bool kl_place_may_write(placing *p, uint32_t r, place to);
+// May the leaf of what runs be written where it is to lie, in the place of a parameter perhaps, once it is made? What
+// reads that is done before, from now on.
+bool kl_place_may_write(placing *p, uint32_t instr, uint32_t leaf, place to);
 // Instructions in an order in which all are done that are to be done before others.
 const uint32_t *kl_place_order(placing *p);
 

@@ -70,20 +70,28 @@ static void tell(const loop *x, const char *how, uint64_t times) {
 
 // --- body after body ------------------------------------------------------------------------------------------------
 
-static void run_all(loop *x, const place *from, uint64_t times, place *out) {
+// The last round writes what is wanted somewhere (`placed`) there.
+static void run_all(loop *x, const place *from, uint64_t times, place *out, const bool *placed) {
   kl_arena *arena = x->p->k->arena;
   bool *any = KL_NEW_N(arena, bool, x->n + 1u);
   memset(any, true, x->n);
   for (uint64_t t = 0; t < times; t++) {
     place *made = KL_NEW_N(arena, place, x->n + 1u);
     placing body = kl_place_inside(x->p, x->body, from);
-    kl_place_run(&body, from, any);
+    for (uint32_t l = 0; t + 1 == times && l < x->n; l++) any[l] = !placed[l];
+    kl_place_aim(&body, out, any, NULL);
+    kl_place_run(&body, out, any);
     for (uint32_t l = 0; l < x->n; l++)
       if (from[l].shape) made[l] = kl_place_of(&body, x->body->root, l);
     kl_place_end(&body);
     from = made;
   }
-  memcpy(out, from, x->n * sizeof *out);
+  for (uint32_t l = 0; l < x->n; l++) {
+    if (!placed[l])
+      out[l] = from[l];
+    else if (!times)
+      kl_place_copy(x->p, from[l], out[l], out[l].shape, x->in->span);
+  }
 }
 
 // --- rounds ---------------------------------------------------------------------------------------------------------
@@ -271,7 +279,7 @@ void kl_place_loop(placing *p, uint32_t i) {
   }
   if (t.unrolled) {
     tell(&x, "one after the other", t.n);
-    run_all(&x, from, t.n, p->at[i]);
+    run_all(&x, from, t.n, p->at[i], p->placed[i]);
     return;
   }
   x.state = make_state(&x, i, from);

@@ -154,7 +154,7 @@ static bool may_read(const placing *p, uint32_t by, uint32_t leaf, uint32_t oper
 
 typedef struct overwriting {
   placing *p;
-  uint32_t r, by, leaf; // result r is this leaf of instruction `by`
+  uint32_t by, leaf;    // what is written: this leaf of instruction `by`
   uint32_t own;         // leaves by which that reads the place itself
   VEC(uint32_t) before; // what has to be done before
 } overwriting;
@@ -185,11 +185,8 @@ static bool look_at_readers(overwriting *w, uint32_t instr, uint32_t leaf, unsig
   return true;
 }
 
-bool kl_place_may_write(placing *p, uint32_t r, place to) {
-  uint32_t leaf = r;
-  const kl_shape *as;
-  const kl_instr *in = kl_place_resolve(p->c, p->c->root, &leaf, &as);
-  overwriting w = {.p = p, .r = r, .by = (uint32_t)(in - p->c->instr), .leaf = leaf};
+bool kl_place_may_write(placing *p, uint32_t instr, uint32_t leaf, place to) {
+  overwriting w = {.p = p, .by = instr, .leaf = leaf};
   bool may = true;
   for (uint32_t i = 0; p->params && may && i < p->c->nparams; i++)
     for (uint32_t l = 0; may && l < kl_place_leaves(&p->c->instr[p->c->params[i]]); l++)

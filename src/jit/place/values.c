@@ -129,7 +129,7 @@ static void make_room(placing *p) {
     if (!runs(in)) continue;
     p->at[i] = KL_NEW_N(arena, place, kl_place_leaves(in) + 1u);
     if (in->op == KL_OP_WHILE) p->trips[i] = kl_place_trips(p, in);
-    if (!p->trips[i].unrolled) p->placed[i] = KL_NEW_N(arena, bool, kl_place_leaves(in) + 1u);
+    p->placed[i] = KL_NEW_N(arena, bool, kl_place_leaves(in) + 1u);
   }
 }
 
@@ -181,7 +181,7 @@ static void add_spares(placing *p, uint32_t unit, uint32_t nfrom, kl_span span) 
   for (uint32_t o = nfrom; o < u.narguments; o++)
     for (uint32_t i = 0; i < nfrom; i++) {
       place to = {u.arguments[o], u.shapes[o]}, from = {u.arguments[i], u.shapes[i]};
-      if (!kl_place_is_buffer(to) || !kl_place_same(to, from)) continue;
+      if (to.argument.offset & KL_AMONG || !kl_place_same(to, from)) continue;
       place beside = kl_place_buffer(p, to.shape);
       kl_buffer *b = &k->buffers.p[beside.argument.offset];
       b->first = unit;
@@ -244,15 +244,32 @@ static bool **find_seen(placing *p) {
   return seen;
 }
 
-// What loops and branches give lies as it does inside of them, and by way of scratch memory: kernels of branches write
-// the same slot, and loops write it again and again, of which aliases know nothing.
+// What loops and branches give lies as it does inside of them, and by way of scratch memory if somebody has asked for
+// slots that share memory: kernels of branches write the same slot, and loops write it again and again, of which
+// aliases know nothing.
 static bool may_aim(const placing *p, const kl_instr *from, uint32_t leaf, place to) {
   const kl_shape *own = kl_shape_leaf(from->shape, leaf);
-  bool slot = to.argument.kind == KILN_ARGUMENT_SLOT;
   if (from->op == KL_OP_FUSION) return true;
   if (!kl_shape_same_in_memory(to.shape, own)) return false;
-  if (from->op == KL_OP_CONDITIONAL) return !slot || !p->k->asked;
-  return !slot && !kl_place_keeps(&p->k->m->comp[from->called[1]], leaf);
+  if (to.argument.kind == KILN_ARGUMENT_SLOT && p->k->asked) return false;
+  return from->op == KL_OP_CONDITIONAL || !kl_place_keeps(&p->k->m->comp[from->called[1]], leaf);
+}
+
+// What a loop that is to leave a leaf in a place begins with is written there at once, too, if it is made for the loop
+// alone.
+static void aim_beginnings(placing *p, uint32_t at, uint32_t leaf, place to) {
+  while (p->c->instr[at].op == KL_OP_WHILE && !p->trips[at].unrolled) {
+    uint32_t n;
+    const kl_shape *as;
+    const kl_instr *from = kl_place_resolve(p->c, p->c->instr[at].operands[0], &leaf, &as);
+    at = (uint32_t)(from - p->c->instr);
+    if (as || !p->placed[at] || p->placed[at][leaf] || !may_aim(p, from, leaf, to)) return;
+    kl_place_readers(p, at, leaf, &n);
+    if (n != 1 || !kl_shape_same_in_memory(to.shape, kl_shape_leaf(from->shape, leaf))) return;
+    if (!kl_place_may_write(p, at, leaf, to)) return;
+    p->placed[at][leaf] = true;
+    p->at[at][leaf] = to;
+  }
 }
 
 // A leaf that is several results is written as the first and copied to the others.
@@ -265,11 +282,12 @@ void kl_place_aim(placing *p, const place *to, const bool *any, bool *direct) {
     uint32_t at = (uint32_t)(from - p->c->instr);
     if (any[r] || !to[r].shape || !p->placed[at] || p->placed[at][leaf] || !may_aim(p, from, leaf, to[r])) continue;
     if (!lies_as_seen(to[r].shape, from, leaf, as, seen[at] && seen[at][leaf])) continue;
-    if (!kl_place_may_write(p, r, to[r])) continue;
+    if (!kl_place_may_write(p, at, leaf, to[r])) continue;
     p->placed[at][leaf] = true;
     p->at[at][leaf] = to[r];
     if (as) p->at[at][leaf].shape = kl_shape_leaf(from->shape, leaf);
     if (direct) direct[r] = true;
+    aim_beginnings(p, at, leaf, p->at[at][leaf]);
   }
 }
 
