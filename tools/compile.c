@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { O_EMIT = O_OTHERS, O_OUT, O_EACH, O_PREFIX, O_CODE, O_AFTER, O_DEPFILE, O_JOBS };
 static const option options[] = {
@@ -398,17 +397,14 @@ static int run_modules(const job *j) {
   if (status) return status;
   if (!j->out) return refuse("%s is a folder: expected -o and another folder for what comes out", j->a->file);
   if (v[O_DEPFILE]) return refuse("--depfile '%s': expected one module, not a folder of them", v[O_DEPFILE]);
-  if (!jobs) {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    jobs = cores > 0 ? (unsigned long long)cores : 1;
-  }
   folder_work w = {.a = j->a,
                    .from = j->a->file,
                    .to = j->out,
                    .extension = v[O_EACH] ? NULL : j->kind->extension,
                    .jobs = (unsigned)jobs,
                    .out_option = O_OUT,
-                   .jobs_option = O_JOBS};
+                   .jobs_option = O_JOBS,
+                   .threads_option = O_THREADS};
   return run_folder(&w);
 }
 

@@ -30,7 +30,9 @@ typedef struct folder {
   const folder_work *w;
   file *files;
   size_t n, begun, running, told, failed;
-  int worst; // exit status
+  unsigned jobs;
+  char threads[16]; // of each file's process
+  int worst;        // exit status
 } folder;
 
 // --- its files ------------------------------------------------------------------------------------------------------
@@ -69,10 +71,11 @@ static char *path_of(const char *folder, const char *name, const char *dot, cons
   return path;
 }
 
-static int spawn(const folder_work *w, char *from, char *to, file *x) {
+static int spawn(folder *f, char *from, char *to, file *x) {
   posix_spawn_file_actions_t files;
+  const folder_work *w = f->w;
   const args *a = w->a;
-  char **argv = calloc(2 * (size_t)a->count + 8, sizeof *argv);
+  char **argv = calloc(2 * (size_t)a->count + 10, sizeof *argv);
   size_t n = 0;
   if (!argv) return ENOMEM;
   argv[n++] = "kiln";
@@ -82,6 +85,10 @@ static int spawn(const folder_work *w, char *from, char *to, file *x) {
     if (o == w->out_option || o == w->jobs_option) continue;
     argv[n++] = (char *)a->verb->options[o].name;
     if (a->verb->options[o].value) argv[n++] = (char *)a->all[i].value;
+  }
+  if (!a->values[w->threads_option]) {
+    argv[n++] = (char *)a->verb->options[w->threads_option].name;
+    argv[n++] = f->threads;
   }
   argv[n++] = "-o";
   argv[n++] = to;
@@ -99,7 +106,7 @@ static void begin(folder *f, file *x) {
   char *from = path_of(f->w->from, x->name, ".", "hlo");
   char *to = f->w->extension ? path_of(f->w->to, x->name, ".", f->w->extension) : path_of(f->w->to, x->name, "", "");
   x->said = tmpfile();
-  int error = from && to && x->said ? spawn(f->w, from, to, x) : errno;
+  int error = from && to && x->said ? spawn(f, from, to, x) : errno;
   free(from);
   free(to);
   f->running += !error;
@@ -139,7 +146,7 @@ static void tell(folder *f) {
 
 static void run_all(folder *f) {
   while (f->begun < f->n || f->running) {
-    while (f->begun < f->n && f->running < f->w->jobs) {
+    while (f->begun < f->n && f->running < f->jobs) {
       f->begun++;
       begin(f, &f->files[f->begun - 1]);
     }
@@ -156,9 +163,18 @@ static void run_all(folder *f) {
   progress(NULL);
 }
 
+static void share_cores(folder *f) {
+  long n = sysconf(_SC_NPROCESSORS_ONLN);
+  size_t cores = n < 1 ? 1 : n > 256 ? 256 : (size_t)n; // as --threads takes them
+  f->jobs = f->w->jobs ? f->w->jobs : (unsigned)cores;
+  size_t at_once = f->jobs < f->n ? f->jobs : f->n;
+  snprintf(f->threads, sizeof f->threads, "%zu", at_once && at_once < cores ? cores / at_once : 1);
+}
+
 int run_folder(const folder_work *w) {
   folder f = {.w = w};
   int status = list(&f);
+  share_cores(&f);
   if (!status && mkdir(w->to, 0777) != 0 && errno != EEXIST) {
     fprintf(stderr, "kiln %s: cannot make the folder %s: %s\n", w->a->verb->name, w->to, strerror(errno));
     status = EXIT_BAD_INPUT;

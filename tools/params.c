@@ -33,7 +33,7 @@ static int read_limit(const args *a, double *out) {
 }
 
 int read_params(const args *a, kiln_alias *aliases, kiln_compile_params *p) {
-  unsigned long long align = 0, least = 0, count = 0;
+  unsigned long long align = 0, least = 0, count = 0, threads = 0;
   *p = (kiln_compile_params){.struct_size = sizeof *p,
                              .target = a->values[O_TARGET],
                              .fusion = a->values[O_FUSION],
@@ -53,10 +53,12 @@ int read_params(const args *a, kiln_alias *aliases, kiln_compile_params *p) {
   int status = read_number(a, O_ALIGN, 1, 4096, "expected a power of two up to 4096", &align);
   if (!status) status = read_number(a, O_LEAST, 1, 2048, "expected a power of two up to 2048", &least);
   if (!status) status = read_number(a, O_COUNT, 1, INT64_MAX, "expected a number of elements from 1", &count);
+  if (!status) status = read_number(a, O_THREADS, 1, 256, "expected 1 to 256", &threads);
   if (!status) status = read_numerics(a, &p->numerics);
   if (!status) status = read_limit(a, &p->time_limit);
   p->argument_align = (uint32_t)align;
   p->least_align = (uint32_t)least;
   p->max_count = (int64_t)count;
+  p->threads = (uint32_t)threads;
   return status;
 }

@@ -19,6 +19,7 @@ enum {
   O_ROOM,
   O_ISOLATE,
   O_LIMIT,
+  O_THREADS,
   O_OTHERS
 };
 // clang-format off
@@ -36,7 +37,8 @@ enum {
   {"--deterministic", NULL, "the same bits every time for scatter, too, by a slower kernel where the order of updates shows"}, \
   {"--room", "LEAF=N", "parameter K (pK=N) or result K (rK=N), which has a sparse encoding, has room for N values (default: for all that\nthere can be; with run, parameters have what is stored)", true}, \
   {"--isolate", NULL, "make code in a process of its own: what ends LLVM is an error there, and nothing worse"}, \
-  {"--time-limit", "SECONDS", "with --isolate: end that process when it takes longer"}
+  {"--time-limit", "SECONDS", "with --isolate: end that process when it takes longer"}, \
+  {"--threads", "N", "CPU threads (default: all cores)"}
 // clang-format on
 
 enum { MOST_ALIASES = 4096 };

@@ -49,12 +49,12 @@ typedef enum kiln_status {
 typedef struct kiln_context kiln_context;
 
 // Every block kiln itself allocates passes through this hook; not LLVM's own, nor what kernels on the simulator live
-// in, whose threads and devices take memory from the system. `resize` with p == NULL allocates, with size == 0 frees
-// and returns NULL; `old_size` is what was asked for p. Blocks are aligned to 16 bytes. `out_of_memory` is the last
-// word before kiln aborts because a small metadata allocation failed; allocations whose size comes from the input fail
-// with KILN_E_MEMORY instead. A context calls the hook on the thread that uses it. What is made from it and outlives it
-// keeps the hook and calls it on the thread that makes or destroys it: where those are several threads, the hook must
-// be thread-safe.
+// in, whose threads and devices take memory from the system, as threads that generate code do. `resize` with p == NULL
+// allocates, with size == 0 frees and returns NULL; `old_size` is what was asked for p. Blocks are aligned to 16 bytes.
+// `out_of_memory` is the last word before kiln aborts because a small metadata allocation failed; allocations whose
+// size comes from the input fail with KILN_E_MEMORY instead. A context calls the hook on the thread that uses it. What
+// is made from it and outlives it keeps the hook and calls it on the thread that makes or destroys it: where those are
+// several threads, the hook must be thread-safe.
 typedef struct kiln_allocator {
   void *user;
   void *(*resize)(void *user, void *p, size_t old_size, size_t size);

@@ -12,7 +12,7 @@ extern "C" {
 // What to keep beside the code itself.
 enum {
   KILN_KEEP_PLAN = 1,    // the plan as text
-  KILN_KEEP_LLVM = 2,    // LLVM IR as built, before any pass
+  KILN_KEEP_LLVM = 2,    // LLVM IR as built, before any pass; of many kernels several modules, one behind the other
   KILN_KEEP_EXPLAIN = 4, // what was fused, why plans are as they are, and what they cost
   KILN_KEEP_HLO = 8,     // the module as it was compiled
 };
@@ -30,8 +30,8 @@ typedef struct kiln_compile_params {
   uint32_t argument_align; // bytes that every argument is aligned to, a power of two, at least an element's (a complex
                            // element's part's) size; less than 16 makes accesses narrower; 0: 16
   uint32_t keep;           // KILN_KEEP_*
-  // Called with the IR of each kernel as built (pass "build") and after each pass. May be NULL. The text lives for the
-  // call only.
+  // Called with the IR of each module of kernels as built (pass "build") and after each pass. May be NULL. The text
+  // lives for the call only.
   void (*after_pass)(void *user, const char *kernel, const char *pass, const char *ir);
   void *user;
   // Pairs beside those of the module's input_output_alias. Each parameter and result may have one partner, of the same
@@ -69,6 +69,9 @@ typedef struct kiln_compile_params {
   double time_limit;  // of `isolate`: seconds, after which the process is killed: CANCELLED; 0: none
   const char *worker; // of `isolate`: the program; NULL: $KILN_WORKER, or kiln-worker beside the library
                       // (kiln/worker.h)
+  uint32_t threads;   // of the CPU that make code of many kernels, the caller's among them; 0: one for each core. The
+                      // same artifact and findings come of any number. A few kernels take the caller's alone, and so
+                      // does after_pass
 } kiln_compile_params;
 
 // Compiles ENTRY: each `fusion` instruction of it is a kernel, and other instructions are put into fusions by what

@@ -22,8 +22,8 @@ typedef enum kiln_job_state {
 typedef struct kiln_job_info {
   size_t struct_size;
   kiln_job_state state;
-  // Pieces of work: each kernel, and the code of all of them. 0 of 0 before it is known how many there are. Where
-  // another way to divide the module is tried, they begin again.
+  // Pieces of work: the plan of each kernel, and its code. 0 of 0 before it is known how many there are. Where another
+  // way to divide the module is tried, they begin again.
   size_t done, all;
 } kiln_job_info;
 

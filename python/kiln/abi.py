@@ -136,6 +136,7 @@ class CompileParams(Params):
         ("isolate", c.c_bool),
         ("time_limit", c.c_double),
         ("worker", c.c_char_p),
+        ("threads", c.c_uint32),
     ]
 
 

@@ -1,7 +1,7 @@
-// kiln_compile: the kernels of ENTRY to plans, plans to one LLVM module, the module to code; and the artifact that
-// holds it.
+// kiln_compile: the kernels of ENTRY to plans, plans to code; and the artifact that holds it.
 
 #include "jit/apart/apart.h"
+#include "jit/chunks.h"
 #include "jit/jit.h"
 #include "jit/kernels.h"
 #include "jit/params.h"
@@ -9,7 +9,6 @@
 #include "ir/densify/densify.h"
 #include "ir/rewrite/expand/expand.h"
 #include "ir/rewrite/sizes/sizes.h"
-#include "lower/emit/emit.h"
 #include "lower/emit/irtable.h"
 #include "lower/plan/cost/cost.h"
 #include "lower/plan/explain.h"
@@ -43,8 +42,8 @@ typedef struct job {
   VEC(kl_host_launch) host_launches;
   kl_sb plan_text, fused, explained, explained_json;
   bool plan_only;
-  LLVMContextRef llcx;  // NULL where plans are all
-  LLVMModuleRef module; // all kernels so far
+  kl_chunks *chunks; // NULL where plans are all
+  size_t shared;     // kernels that have no code of their own
 } job;
 
 // --- launches -----------------------------------------------------------------------------------------------------
@@ -314,24 +313,6 @@ static kiln_status bind_count(job *j, const kl_kernel_unit *u, const kl_plan *p)
   return KILN_OK;
 }
 
-// All kernels are built into one module: linking modules takes time by what is there already.
-static kiln_status make_module(job *j, const char *name) {
-  char *triple, *layout;
-  KL_TRY(kl_machine_layout(j->cx, &j->target, &triple, &layout));
-  j->module = LLVMModuleCreateWithNameInContext(name, j->llcx);
-  LLVMSetTarget(j->module, triple);
-  LLVMSetDataLayout(j->module, layout);
-  LLVMDisposeMessage(triple);
-  LLVMDisposeMessage(layout);
-  return KILN_OK;
-}
-
-static kiln_status emit(job *j, kl_plan *p) {
-  if (!j->module) KL_TRY(make_module(j, p->name));
-  kl_emit_kernel(j->cx, j->module, p);
-  return KILN_OK;
-}
-
 // `like`: the kernel that has the code, NULL: this one.
 static void explain(job *j, const char *name, kl_plan *p, const char *like) {
   if (j->explained.n) kl_sb_putc(&j->explained, '\n');
@@ -377,6 +358,7 @@ static void keep_made(job *j, uint32_t i, kl_plan *plan, const kl_plan_params *p
 // The same code, with buffers of its own.
 static kiln_status repeat_kernel(job *j, kl_kernel_unit *u, kl_plan *plan) {
   KL_TRY(bind_slots(j, u, plan));
+  j->shared++;
   if (j->params.keep & KILN_KEEP_PLAN) kl_sbf(&j->plan_text, "kernel %s: the code of %s\n", u->name, plan->name);
   if (j->params.keep & KILN_KEEP_EXPLAIN) explain(j, u->name, plan, plan->name);
   describe_launches(j, u, plan);
@@ -386,7 +368,10 @@ static kiln_status repeat_kernel(job *j, kl_kernel_unit *u, kl_plan *plan) {
 static kiln_status compile_kernel(job *j, uint32_t i) {
   kl_kernel_unit *u = &j->kernels.units[i];
   kiln_manifest *f = &j->a->manifest;
-  if (u->idle) return KILN_OK;
+  if (u->idle) {
+    j->shared++;
+    return KILN_OK;
+  }
   kl_plan_params pp = {.target = j->target,
                        .name = u->name,
                        .align = j->params.argument_align,
@@ -415,7 +400,7 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
     if (j->params.keep & KILN_KEEP_PLAN) kl_plan_print(&j->plan_text, plan);
     if (j->params.keep & KILN_KEEP_EXPLAIN) explain(j, u->name, plan, NULL);
     describe_launches(j, u, plan);
-    if (!j->plan_only) st = emit(j, plan);
+    if (j->chunks) st = kl_chunks_add(j->chunks, plan);
   }
   if (st == KILN_OK && u->repeated && may_share(j))
     keep_made(j, i, plan, &pp);
@@ -435,22 +420,15 @@ static kiln_status keep_text(job *j, kiln_text_kind kind, const char *text, size
   return KILN_OK;
 }
 
-static kiln_status keep_llvm(job *j) {
-  char *text = LLVMPrintModuleToString(j->module);
-  kiln_status st = keep_text(j, KILN_TEXT_LLVM, text, strlen(text));
-  LLVMDisposeMessage(text);
-  return st;
+// Each kernel is there once it has a plan, and once it has code.
+static kiln_status go_on(job *j, size_t planned) {
+  size_t coded = j->chunks ? kl_chunks_coded(j->chunks) : 0;
+  return kl_go_on(j->cx, planned + j->shared + coded, 2 * (size_t)j->kernels.n);
 }
 
-static kiln_status keep_code(job *j, LLVMMemoryBufferRef code) {
-  const char *bytes = LLVMGetBufferStart(code);
-  size_t n = LLVMGetBufferSize(code);
-  if (!j->a->host) return keep_text(j, KILN_TEXT_PTX, bytes, n);
-  j->a->object = kl_arena_try_alloc(&j->a->arena, n);
-  if (!j->a->object) return kl_out_of_memory(j->cx, n, "the kernels' object code");
-  memcpy(j->a->object, bytes, n);
-  j->a->object_size = n;
-  return KILN_OK;
+static kiln_status wait_for_code(void *user) {
+  job *j = user;
+  return go_on(j, j->kernels.n);
 }
 
 static kiln_status compile_kernels(job *j) {
@@ -459,7 +437,7 @@ static kiln_status compile_kernels(job *j) {
   j->first_launch = KL_NEW_N(&j->scratch, uint32_t, j->kernels.n + 1);
   for (uint32_t i = 0; i < j->kernels.n && st == KILN_OK; i++) {
     j->first_launch[i] = (uint32_t)j->launches.n;
-    st = kl_go_on(j->cx, i, j->kernels.n + 1u);
+    st = go_on(j, i);
     if (st == KILN_OK) st = compile_kernel(j, i);
   }
   j->first_launch[j->kernels.n] = (uint32_t)j->launches.n;
@@ -469,6 +447,7 @@ static kiln_status compile_kernels(job *j) {
 }
 
 static kiln_status generate(job *j) {
+  if (!j->plan_only) j->chunks = kl_chunks_new(j->cx, &j->scratch, &j->target, &j->params);
   if (j->dense) kl_sb_puts(&j->explained, j->stored.told);
   KL_TRY(compile_kernels(j));
   LLVMTargetMachineRef tm;
@@ -481,18 +460,7 @@ static kiln_status generate(job *j) {
     KL_TRY(keep_text(j, KILN_TEXT_EXPLAIN, j->fused.p, j->fused.n));
     KL_TRY(keep_text(j, KILN_TEXT_EXPLAIN_JSON, j->explained_json.p, j->explained_json.n));
   }
-  if (j->params.keep & KILN_KEEP_LLVM) KL_TRY(keep_llvm(j));
-  KL_TRY(kl_go_on(j->cx, j->kernels.n, j->kernels.n + 1u));
-  LLVMModuleRef m = j->module;
-  j->module = NULL;
-  LLVMMemoryBufferRef code;
-  uint32_t ptx;
-  KL_TRY(kl_codegen(j->cx, j->llcx, m, &j->target, j->launches.p[0].kernel, j->params.after_pass, j->params.user, &ptx,
-                    &code));
-  kl_describe_code(&j->a->manifest, ptx);
-  kiln_status st = keep_code(j, code);
-  LLVMDisposeMemoryBuffer(code);
-  return st;
+  return kl_chunks_finish(j->chunks, j->a, wait_for_code, j);
 }
 
 static void describe_artifact(job *j) {
@@ -664,8 +632,9 @@ static kiln_status compile_pieces(job *j, kl_trial trial, bool *none) {
 
 // Nothing compiled yet.
 static void begin_again(job *j) {
-  if (j->module) LLVMDisposeModule(j->module);
-  j->module = NULL;
+  if (j->chunks) kl_chunks_free(j->chunks);
+  j->chunks = NULL;
+  j->shared = 0;
   j->launches.n = j->host_launches.n = 0;
   kl_kernels_free(j->cx, &j->kernels);
   j->zero_bytes = 0;
@@ -747,7 +716,6 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   kl_sb_init(&j.fused, cx);
   kl_sb_init(&j.explained, cx);
   kl_sb_init(&j.explained_json, cx);
-  if (!plan_only) j.llcx = LLVMContextCreate();
   kiln_status st = densify(&j);
   if (st == KILN_OK) st = expand(&j);
   if (st == KILN_OK) st = compile(&j);
@@ -757,8 +725,7 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   kl_kernels_free(cx, &j.kernels);
   VEC_FREE(cx, &j.launches);
   VEC_FREE(cx, &j.host_launches);
-  if (j.module) LLVMDisposeModule(j.module);
-  if (j.llcx) LLVMContextDispose(j.llcx);
+  if (j.chunks) kl_chunks_free(j.chunks);
   kl_sb_free(&j.plan_text);
   kl_sb_free(&j.fused);
   kl_sb_free(&j.explained);

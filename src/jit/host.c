@@ -47,22 +47,24 @@ kiln_status kl_object_look_up(kl_ctx *cx, LLVMOrcLLJITRef jit, LLVMOrcJITDylibRe
 }
 
 // A bare library sees nothing of this process; LLJIT's own would.
-kiln_status kl_object_load(kl_ctx *cx, LLVMMemoryBufferRef object, LLVMOrcLLJITRef *jit, LLVMOrcJITDylibRef *library) {
+kiln_status kl_objects_load(kl_ctx *cx, const kl_object *objects, size_t n, LLVMOrcLLJITRef *jit,
+                            LLVMOrcJITDylibRef *library) {
   kiln_status st = kl_llvm_error(cx, LLVMOrcCreateLLJIT(jit, NULL), "starting the JIT");
   if (st != KILN_OK) {
     *jit = NULL;
-    LLVMDisposeMemoryBuffer(object);
     return st;
   }
   *library = LLVMOrcExecutionSessionCreateBareJITDylib(LLVMOrcLLJITGetExecutionSession(*jit), "kiln");
-  return kl_llvm_error(cx, LLVMOrcLLJITAddObjectFile(*jit, *library, object), "loading the kernel");
+  for (size_t i = 0; i < n && st == KILN_OK; i++) {
+    LLVMMemoryBufferRef copy = LLVMCreateMemoryBufferWithMemoryRangeCopy(objects[i].bytes, objects[i].size, "kernels");
+    st = kl_llvm_error(cx, LLVMOrcLLJITAddObjectFile(*jit, *library, copy), "loading kernels");
+  }
+  return st;
 }
 
 static kiln_status load_kernels(kl_ctx *cx, kiln_kernel *k, const kiln_artifact *a) {
   LLVMOrcJITDylibRef library;
-  LLVMMemoryBufferRef object =
-      LLVMCreateMemoryBufferWithMemoryRangeCopy(a->object, a->object_size, a->launches[0].kernel);
-  KL_TRY(kl_object_load(cx, object, &k->jit, &library));
+  KL_TRY(kl_objects_load(cx, a->objects, a->object_count, &k->jit, &library));
   for (size_t i = 0; i < k->program.manifest.launch_count; i++) {
     uintptr_t address = 0;
     KL_TRY(kl_object_look_up(cx, k->jit, library, k->program.manifest.launches[i].kernel, &address));

@@ -43,9 +43,16 @@ kiln_status kl_codegen(kl_ctx *cx, LLVMContextRef llcx, LLVMModuleRef m, const k
 // Turns an LLVMErrorRef (consumed) into a status; `doing` says what was attempted.
 kiln_status kl_llvm_error(kl_ctx *cx, LLVMErrorRef e, const char *doing);
 
-// Loads an object file (consumed) into this process, as a library that sees none of the process's symbols: what it
-// calls must be its own. The JIT is the caller's (LLVMOrcDisposeLLJIT), also after a failure; NULL: there is none.
-kiln_status kl_object_load(kl_ctx *cx, LLVMMemoryBufferRef object, LLVMOrcLLJITRef *jit, LLVMOrcJITDylibRef *library);
+// An object file.
+typedef struct kl_object {
+  void *bytes;
+  size_t size;
+} kl_object;
+
+// Loads objects, which are copied, into this process, as a library that sees none of the process's symbols: what they
+// call must be their own. The JIT is the caller's (LLVMOrcDisposeLLJIT), also after a failure; NULL: there is none.
+kiln_status kl_objects_load(kl_ctx *cx, const kl_object *objects, size_t n, LLVMOrcLLJITRef *jit,
+                            LLVMOrcJITDylibRef *library);
 kiln_status kl_object_look_up(kl_ctx *cx, LLVMOrcLLJITRef jit, LLVMOrcJITDylibRef library, const char *name,
                               uintptr_t *address);
 
@@ -108,8 +115,8 @@ struct kiln_artifact {
   kiln_manifest manifest;
   kiln_launch *launches;
   kl_host_launch *host_launches;
-  void *object; // host: an object file with all kernels
-  size_t object_size;
+  kl_object *objects; // host: files with all kernels between them
+  size_t object_count;
   char *text[6]; // by kiln_text_kind
   size_t text_size[6];
   kiln_artifact *less; // for buffers of less alignment; or NULL

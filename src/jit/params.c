@@ -6,7 +6,7 @@
 #include <kiln/cuda.h>
 
 // Whoever adds a field describes it here.
-_Static_assert(sizeof(kiln_compile_params) == 144 && sizeof(kiln_device_info) == 200 && sizeof(kiln_sparse_slot) == 40,
+_Static_assert(sizeof(kiln_compile_params) == 152 && sizeof(kiln_device_info) == 200 && sizeof(kiln_sparse_slot) == 40,
                "these are all parameters of compilation");
 
 // Entries of a list that is written or read; NULL: none.
@@ -160,6 +160,7 @@ kiln_status kl_params_copy(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   out->user = p->user;
   out->isolate = p->isolate;
   out->time_limit = p->time_limit;
+  out->threads = p->threads;
   if (p->worker) out->worker = kl_arena_dup(arena, p->worker, strlen(p->worker) + 1);
   kl_sb_free(&b);
   return st;

@@ -9,7 +9,8 @@
 // INVALID: what no module could be compiled with.
 kiln_status kl_params_check(kl_ctx *cx, const kiln_compile_params *p);
 
-// All of it but what is called back, and where the work is done. When writing, sparse slots are read as those of `m`.
+// All of it but what is called back, and where and by how many threads the work is done. When writing, sparse slots are
+// read as those of `m`.
 kiln_status kl_params_write(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *p, kl_sb *out);
 // What is read lies in the archive's arena.
 void kl_params_read(kl_archive *a, kiln_compile_params *p);

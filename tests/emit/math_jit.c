@@ -109,7 +109,9 @@ static mj_fn load_object(mj *j, LLVMMemoryBufferRef object, const char *name) {
   LLVMOrcJITDylibRef library;
   uintptr_t address = 0;
   if (j->njits == KL_COUNT(j->jits)) fail(j, "too many functions");
-  if (kl_object_load(j->cx, object, &j->jits[j->njits++], &library) != KILN_OK) fail(j, name);
+  kl_object o = {(void *)LLVMGetBufferStart(object), LLVMGetBufferSize(object)};
+  if (kl_objects_load(j->cx, &o, 1, &j->jits[j->njits++], &library) != KILN_OK) fail(j, name);
+  LLVMDisposeMemoryBuffer(object);
   if (kl_object_look_up(j->cx, j->jits[j->njits - 1], library, name, &address) != KILN_OK) fail(j, name);
   return (mj_fn)address;
 }

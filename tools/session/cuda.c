@@ -7,7 +7,7 @@
 
 // As many threads as --threads says; one run, unless --repeat says more, as its time is the simulator's.
 static kiln_status prepare_simulator(session *s) {
-  kiln_sim_params p = {.struct_size = sizeof p, .workers = (uint32_t)s->threads};
+  kiln_sim_params p = {.struct_size = sizeof p, .workers = s->how.threads};
   if (!s->a->values[O_REPEAT]) s->repeat = 1;
   return kiln_sim_configure(s->cx, &p);
 }

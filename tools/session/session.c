@@ -75,7 +75,6 @@ static int read_cubins(session *s) {
 static int read_words(session *s, const session_rules *rules) {
   s->repeat = rules->repeat;
   int status = read_number(s->a, O_SEED, 0, ~0ull, "expected a whole number from 0 to 2^64-1", &s->seed);
-  if (!status) status = read_number(s->a, O_THREADS, 1, 256, "expected 1 to 256", &s->threads);
   if (!status) status = read_number(s->a, O_REPEAT, 1, 100000, "expected 1 to 100000", &s->repeat);
   if (s->a->values[O_MEMORY] && !memory_parse(s->a->values[O_MEMORY], &s->memory) && !status)
     status = bad_value(s->a, O_MEMORY, s->a->values[O_MEMORY], "expected bytes, as 4096, 512M or 1.5G (K, M, G, T)");
@@ -336,7 +335,7 @@ void session_begin_launches(session *s) {
 int session_run_host(session *s) {
   kiln_kernel *k = NULL;
   kiln_status st = kiln_kernel_load(s->cx, s->host, &k);
-  kiln_run_params rp = {.struct_size = sizeof rp, .threads = (uint32_t)s->threads, .count = s->count};
+  kiln_run_params rp = {.struct_size = sizeof rp, .threads = s->how.threads, .count = s->count};
   double *times = calloc(s->repeat + 1, sizeof *times);
   const void **given = calloc(s->nparams + 1, sizeof *given);
   if ((!times || !given) && st == KILN_OK) st = KILN_E_MEMORY;
@@ -360,7 +359,7 @@ int session_run_host(session *s) {
 
 kiln_eval_params session_eval_params(const session *s) {
   return (kiln_eval_params){.struct_size = sizeof(kiln_eval_params),
-                            .threads = (uint32_t)s->threads,
+                            .threads = s->how.threads,
                             .max_bytes = s->memory ? (uint64_t)s->memory : 1,
                             .numerics = s->how.numerics};
 }

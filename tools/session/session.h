@@ -9,13 +9,12 @@
 typedef enum machine { ON_CUDA, ON_HOST, ON_SIM, ON_EVAL } machine;
 
 // Options of verbs that run modules: the rows after those that say how to compile.
-enum { O_DEVICE = O_OTHERS, O_SEED, O_THREADS, O_REPEAT, O_MEMORY, O_CACHE, O_CUBIN, O_JSON, O_VERB };
+enum { O_DEVICE = O_OTHERS, O_SEED, O_REPEAT, O_MEMORY, O_CACHE, O_CUBIN, O_JSON, O_VERB };
 // clang-format off
 #define SESSION_OPTIONS(target_help, devices, repeat)                                                                  \
   COMPILE_OPTIONS(target_help),                                                                                        \
   {"--device", "NAME", devices " (default auto: cuda if there is a GPU, else host)"},                                  \
   {"--seed", "N", "seed of the parameters that no file gives (default 0)"},                                            \
-  {"--threads", "N", "CPU threads (default: all cores)"},                                                              \
   {"--repeat", "N", "timed runs, of which the median counts (default " repeat ")"},                                    \
   {"--max-memory", "SIZE", "bytes that arrays and the evaluator may take, as 512M or 1.5G (default: what is free)"},     \
   {"--cache", "[=DIR]", "keep artifacts and machine code in this folder, or find them there (default the user's)"},    \
@@ -36,7 +35,7 @@ typedef struct session {
   int64_t count; // of a launch, where the artifact takes it
   size_t nparams, nresults;
   void **params, **results;
-  unsigned long long seed, threads, repeat;
+  unsigned long long seed, repeat;
   int64_t memory; // bytes that are left for the evaluator
   machine machine;
   kiln_cache *cache; // or NULL

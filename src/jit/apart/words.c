@@ -13,6 +13,7 @@ static void head(kl_archive *a, kl_apart_request *r) {
   KL_FLAG(a, r->written);
   for (int i = 0; i < KILN_HASH_SIZE; i++) KL_NUMBER(a, r->hash[i]);
   KL_NUMBER(a, r->names);
+  KL_NUMBER(a, r->params.threads);
 }
 
 kiln_status kl_apart_request_make(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *p, bool written,
@@ -26,6 +27,7 @@ kiln_status kl_apart_request_make(kl_ctx *cx, const kiln_module *m, const kiln_c
   r.name = r.written ? m->source->name : kiln_module_name(m);
   r.text = r.written ? m->source->text.p : printed;
   r.size = r.written ? m->source->text.n : size;
+  r.params.threads = p->threads;
   head(&w, &r);
   kiln_text_free(cx, printed, size);
   return kl_params_write(cx, m, p, out);
@@ -35,7 +37,9 @@ bool kl_apart_request_read(kl_arena *arena, const void *bytes, size_t size, kl_a
   kl_archive r = {.p = bytes, .end = (const uint8_t *)bytes + size, .arena = arena};
   *out = (kl_apart_request){0};
   head(&r, out);
+  uint32_t threads = out->params.threads;
   kl_params_read(&r, &out->params);
+  out->params.threads = threads;
   return !r.bad && r.p == r.end;
 }
 

@@ -83,9 +83,9 @@ static uint64_t add_number(uint64_t h, uint64_t v) {
   return kl_hash(&v, sizeof v, h);
 }
 
-// All of the parameters but those of artifacts that are not kept, and where the work is done; whoever adds one adds it
-// here.
-_Static_assert(sizeof(kiln_compile_params) == 144, "these are all parameters of compilation");
+// All of the parameters but those of artifacts that are not kept, and where and by how many threads the work is
+// done; whoever adds one adds it here.
+_Static_assert(sizeof(kiln_compile_params) == 152, "these are all parameters of compilation");
 
 static uint64_t hash_params(const kiln_compile_params *p, uint64_t h) {
   h = add_text(h, p->target);

@@ -5,7 +5,7 @@
 #include <kiln/cache.h>
 
 // A record: these bytes, its length behind the header, two hashes of what is there, and that.
-static const char MAGIC[8] = {'k', 'i', 'l', 'n', 'a', 'r', 't', '2'};
+static const char MAGIC[8] = {'k', 'i', 'l', 'n', 'a', 'r', 't', '3'};
 static const char CODE_MAGIC[8] = {'k', 'i', 'l', 'n', 'c', 'u', 'b', '1'}; // one of machine code alone
 enum { HEADER = 32 };
 
@@ -173,6 +173,13 @@ static void manifest(kl_archive *a, kiln_manifest *f) {
   for (size_t i = 0; i < slots && !a->bad; i++) slot(a, &list[i], slots);
 }
 
+static void objects(kl_archive *a, kiln_artifact *x) {
+  kl_ar_length(a, &x->object_count);
+  if (!a->writing) x->objects = kl_ar_room(a, x->object_count, sizeof *x->objects);
+  for (size_t i = 0; i < x->object_count && !a->bad; i++)
+    kl_ar_bytes(a, (const void **)&x->objects[i].bytes, &x->objects[i].size);
+}
+
 static void artifact(kl_archive *a, kiln_artifact *x) {
   for (size_t i = 0; i < sizeof x->target; i++) KL_NUMBER(a, x->target[i]);
   if (x->target[sizeof x->target - 1]) kl_ar_refuse(a, "the target's name has no end");
@@ -192,16 +199,10 @@ static void artifact(kl_archive *a, kiln_artifact *x) {
   if (!a->writing) x->manifest.steps = steps = kl_ar_room(a, x->manifest.step_count, sizeof *steps);
   for (size_t i = 0; i < x->manifest.step_count && !a->bad; i++) step(a, &steps[i], &x->manifest);
   if (!a->writing && !a->bad) check_steps(a, steps, x->manifest.step_count);
-  const void *code = x->host ? x->object : x->text[KILN_TEXT_PTX];
-  size_t size = x->host ? x->object_size : x->text_size[KILN_TEXT_PTX];
-  kl_ar_bytes(a, &code, &size);
-  if (x->host) {
-    x->object = (void *)code;
-    x->object_size = size;
-  } else {
-    x->text[KILN_TEXT_PTX] = (char *)code;
-    x->text_size[KILN_TEXT_PTX] = size;
-  }
+  if (x->host)
+    objects(a, x);
+  else
+    kl_ar_bytes(a, (const void **)&x->text[KILN_TEXT_PTX], &x->text_size[KILN_TEXT_PTX]);
 }
 
 // --- the two ways -------------------------------------------------------------------------------------------------
