@@ -77,31 +77,39 @@ END_TEST
 
 // A loop over a counter and an array, of which `body` makes y, and of which XLA would have said that it has two rounds,
 // as the manifest has it: how many launches there are, how
-// many of these are copies, how many steps of which kinds.
+// many of these are copies, how many steps of which kinds, and bytes of scratch memory at most.
 START_TEST(loops_are_these) {
   static const struct {
     const char *what, *limit, *body;
-    unsigned launches, copies, repeats, whiles, branches;
+    unsigned launches, copies, repeats, whiles, branches, scratch;
   } row[] = {
-      {"element by element, a few rounds: one kernel", "constant(9)", "y = f32[64,32] multiply(x, x)", 1, 0, 0, 0, 0},
-      {"element by element, many rounds: one kernel", "constant(900)", "y = f32[64,32] multiply(x, x)", 1, 0, 0, 0, 0},
-      {"element by element, by data: one kernel", "copy(n)", "y = f32[64,32] multiply(x, x)", 1, 0, 0, 0, 0},
+      {"element by element, a few rounds: one kernel", "constant(9)", "y = f32[64,32] multiply(x, x)", 1, 0, 0, 0, 0,
+       0},
+      {"element by element, many rounds: one kernel", "constant(900)", "y = f32[64,32] multiply(x, x)", 1, 0, 0, 0, 0,
+       0},
+      {"element by element, by data: one kernel", "copy(n)", "y = f32[64,32] multiply(x, x)", 1, 0, 0, 0, 0, 0},
       {"element by element beside a sum, many rounds: in place", "constant(900)",
        "d = f32[64,48] iota(), iota_dimension=1 v = f32[64] reduce(d, h), dimensions={1}, to_apply=sum "
        "b = f32[64,32] broadcast(v), dimensions={0} y = f32[64,32] multiply(x, b)",
-       6, 2, 1, 0, 0},
+       6, 2, 1, 0, 0, 768},
       {"element by element beside a sum, by data: in place", "copy(n)",
        "d = f32[64,48] iota(), iota_dimension=1 v = f32[64] reduce(d, h), dimensions={1}, to_apply=sum "
        "b = f32[64,32] broadcast(v), dimensions={0} y = f32[64,32] multiply(x, b)",
-       7, 2, 0, 1, 0},
+       7, 2, 0, 1, 0, 1024},
       {"rows of an array, by data: what changes alone is written", "copy(n)",
-       "u = f32[1,32] broadcast(h), dimensions={} y = f32[64,32] dynamic-update-slice(x, u, i, c)", 6, 2, 0, 1, 0},
+       "u = f32[1,32] broadcast(h), dimensions={} y = f32[64,32] dynamic-update-slice(x, u, i, c)", 6, 2, 0, 1, 0,
+       1024},
       {"others' elements, many rounds: two places", "constant(900)", "y = f32[64,32] reverse(x), dimensions={0}", 7, 2,
-       1, 0, 0},
-      {"others' elements, by data: two places", "copy(n)", "y = f32[64,32] reverse(x), dimensions={1}", 10, 3, 0, 1, 1},
+       1, 0, 0, 8704},
+      {"others' elements, by data: two places", "copy(n)", "y = f32[64,32] reverse(x), dimensions={1}", 10, 3, 0, 1, 1,
+       9216},
+      {"rows that sums make, a few rounds: each writes its own", "constant(3)",
+       "v = f32[32] reduce(x, h), dimensions={0}, to_apply=sum u = f32[1,32] reshape(v) "
+       "y = f32[64,32] dynamic-update-slice(x, u, i, c)",
+       10, 0, 0, 0, 0, 768},
       {"sums, a few rounds: one after the other", "constant(3)",
        "v = f32[64] reduce(x, h), dimensions={1}, to_apply=sum y = f32[64,32] broadcast(v), dimensions={0}", 0, 0, 0, 0,
-       0},
+       0, 16896},
   };
   for (size_t k = 0; k < KL_COUNT(row); k++) {
     if (!share_has(k, 1)) continue;
@@ -128,9 +136,10 @@ START_TEST(loops_are_these) {
     for (size_t i = 0; i < f->step_count; i++) kinds[f->steps[i].kind]++;
     bool same = (!row[k].launches || f->launch_count == row[k].launches) && copies == row[k].copies &&
                 kinds[KILN_STEP_REPEAT] == row[k].repeats && kinds[KILN_STEP_WHILE] == row[k].whiles &&
-                kinds[KILN_STEP_BRANCH] == row[k].branches;
-    ck_assert_msg(same, "%s: %zu launches, %u copies, %u repeated, %u while, %u branches", row[k].what, f->launch_count,
-                  copies, kinds[KILN_STEP_REPEAT], kinds[KILN_STEP_WHILE], kinds[KILN_STEP_BRANCH]);
+                kinds[KILN_STEP_BRANCH] == row[k].branches && f->scratch_bytes <= row[k].scratch;
+    ck_assert_msg(same, "%s: %zu launches, %u copies, %u repeated, %u while, %u branches, %llu bytes", row[k].what,
+                  f->launch_count, copies, kinds[KILN_STEP_REPEAT], kinds[KILN_STEP_WHILE], kinds[KILN_STEP_BRANCH],
+                  (unsigned long long)f->scratch_bytes);
     run_both_and_check(cx, m, 3, 2 * (unsigned)k, text.p);
     kiln_module_destroy(&m);
   }

@@ -70,19 +70,64 @@ static void tell(const loop *x, const char *how, uint64_t times) {
 
 // --- body after body ------------------------------------------------------------------------------------------------
 
-// The last round writes what is wanted somewhere (`placed`) there.
+// Does nobody else want the buffer in which a leaf of the state begins?
+static bool may_take(const placing *p, const kl_instr *in, uint32_t l, place from) {
+  uint32_t leaf = l, n;
+  const kl_shape *as;
+  const kl_instr *of = kl_place_resolve(p->c, in->operands[0], &leaf, &as);
+  uint32_t at = (uint32_t)(of - p->c->instr);
+  if ((of->op != KL_OP_FUSION && of->op != KL_OP_CONDITIONAL) || as || p->placed[at][leaf]) return false;
+  kl_place_readers(p, at, leaf, &n);
+  return n == 1 && kl_place_is_buffer(from) && kl_shape_same_in_memory(from.shape, kl_shape_leaf(in->shape, l));
+}
+
+// Which of the leaves that a body has made are in buffers that only the next round looks at.
+static void find_own(const placing *body, const place *made, bool *own) {
+  uint32_t n = kl_place_leaves(kl_root(body->c));
+  for (uint32_t l = 0; l < n; l++) {
+    uint32_t leaf = l;
+    const kl_shape *as;
+    const kl_instr *in = kl_place_resolve(body->c, body->c->root, &leaf, &as);
+    own[l] = body->at[in - body->c->instr] && made[l].shape && kl_place_is_buffer(made[l]);
+    for (uint32_t o = 0; own[l] && o < n; o++) own[l] = o == l || !made[o].shape || !kl_place_same(made[l], made[o]);
+  }
+}
+
+// Which leaves `from` -> `to` writes at once.
+static bool *find_direct(loop *x, const place *from, const place *to) {
+  bool *direct = KL_NEW_N(x->p->k->arena, bool, x->n + 1u);
+  placing body = kl_place_inside(x->p, x->body, from);
+  kl_place_aim(&body, to, x->kept, direct);
+  kl_place_end(&body);
+  return direct;
+}
+
+// What a round begins with and nobody else wants is written over by what it becomes where all have read it before. What
+// is wanted somewhere (`placed`) is there from the first round on if that can be, else from the last.
 static void run_all(loop *x, const place *from, uint64_t times, place *out, const bool *placed) {
   kl_arena *arena = x->p->k->arena;
-  bool *any = KL_NEW_N(arena, bool, x->n + 1u);
-  memset(any, true, x->n);
+  bool *own = KL_NEW_N(arena, bool, x->n + 1u);
+  place *state = KL_NEW_N(arena, place, x->n + 1u);
+  for (uint32_t l = 0; l < x->n; l++) {
+    own[l] = from[l].shape && may_take(x->p, x->in, l, from[l]);
+    state[l] = placed[l] ? out[l] : from[l];
+  }
+  const bool *stays = find_direct(x, state, state);
   for (uint64_t t = 0; t < times; t++) {
-    place *made = KL_NEW_N(arena, place, x->n + 1u);
+    place *made = KL_NEW_N(arena, place, x->n + 1u), *to = KL_NEW_N(arena, place, x->n + 1u);
+    bool *any = KL_NEW_N(arena, bool, x->n + 1u), *direct = KL_NEW_N(arena, bool, x->n + 1u);
     placing body = kl_place_inside(x->p, x->body, from);
-    for (uint32_t l = 0; t + 1 == times && l < x->n; l++) any[l] = !placed[l];
-    kl_place_aim(&body, out, any, NULL);
-    kl_place_run(&body, out, any);
+    for (uint32_t l = 0; l < x->n; l++) {
+      bool there = placed[l] && (stays[l] || t + 1 == times);
+      to[l] = there ? out[l] : from[l];
+      any[l] = !there && (!own[l] || x->kept[l]);
+    }
+    kl_place_aim(&body, to, any, direct);
+    for (uint32_t l = 0; l < x->n; l++) any[l] |= !direct[l] && !(t + 1 == times && placed[l]);
+    kl_place_run(&body, to, any);
     for (uint32_t l = 0; l < x->n; l++)
       if (from[l].shape) made[l] = kl_place_of(&body, x->body->root, l);
+    find_own(&body, made, own);
     kl_place_end(&body);
     from = made;
   }
@@ -101,15 +146,6 @@ static void run_round(loop *x, const place *from, const place *to) {
   kl_place_aim(&body, to, x->kept, NULL);
   kl_place_run(&body, to, x->kept);
   kl_place_end(&body);
-}
-
-// Which leaves `from` -> `to` writes at once.
-static bool *find_direct(loop *x, const place *from, const place *to) {
-  bool *direct = KL_NEW_N(x->p->k->arena, bool, x->n + 1u);
-  placing body = kl_place_inside(x->p, x->body, from);
-  kl_place_aim(&body, to, x->kept, direct);
-  kl_place_end(&body);
-  return direct;
 }
 
 static uint32_t count_runs(const kl_comp *c, bool *loops) {
@@ -230,17 +266,6 @@ static void run_repeated(loop *x, uint64_t times) {
 }
 
 // --- the state ------------------------------------------------------------------------------------------------------
-
-// Does nobody else want the buffer in which a leaf of the state begins?
-static bool may_take(const placing *p, const kl_instr *in, uint32_t l, place from) {
-  uint32_t leaf = l, n;
-  const kl_shape *as;
-  const kl_instr *of = kl_place_resolve(p->c, in->operands[0], &leaf, &as);
-  uint32_t at = (uint32_t)(of - p->c->instr);
-  if ((of->op != KL_OP_FUSION && of->op != KL_OP_CONDITIONAL) || as || p->placed[at][leaf]) return false;
-  kl_place_readers(p, at, leaf, &n);
-  return n == 1 && kl_place_is_buffer(from) && kl_shape_same_in_memory(from.shape, kl_shape_leaf(in->shape, l));
-}
 
 static place *make_state(loop *x, uint32_t i, const place *from) {
   placing *p = x->p;

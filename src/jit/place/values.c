@@ -258,7 +258,7 @@ static bool may_aim(const placing *p, const kl_instr *from, uint32_t leaf, place
 // What a loop that is to leave a leaf in a place begins with is written there at once, too, if it is made for the loop
 // alone.
 static void aim_beginnings(placing *p, uint32_t at, uint32_t leaf, place to) {
-  while (p->c->instr[at].op == KL_OP_WHILE && !p->trips[at].unrolled) {
+  while (p->c->instr[at].op == KL_OP_WHILE) {
     uint32_t n;
     const kl_shape *as;
     const kl_instr *from = kl_place_resolve(p->c, p->c->instr[at].operands[0], &leaf, &as);
