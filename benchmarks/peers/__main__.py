@@ -4,8 +4,9 @@ what each makes of a module is counted on the simulator, and the time to PTX mea
 with the benchmarks.
 
 A NAME is a workload (softmax), an example (examples/gelu), a module of tests/sim/peers, whose programs are stored there
-(stored/argmax), one of the three folders (workloads, examples, stored), or a file. Without names: all three. The page goes
-to standard output or to FILE.md, and then the figures to FILE.json. What was made and counted is kept in BUILD/peers.
+(stored/argmax), one of a kind of op (ops/sort_rows), one of the four folders (workloads, examples, stored, ops), or a file.
+Without names: the first three. The page goes to standard output or to FILE.md, and then the figures to FILE.json. What was
+made and counted is kept in BUILD/peers.
 """
 import argparse
 import datetime
@@ -24,7 +25,8 @@ import program
 import xla
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-FOLDERS = {"workloads": "benchmarks/workloads", "examples": "examples", "stored": "tests/sim/peers"}
+FOLDERS = {"workloads": "benchmarks/workloads", "examples": "examples", "stored": "tests/sim/peers", "ops": "benchmarks/ops"}
+UNNAMED = ("workloads", "examples", "stored")  # what is taken where nothing is named
 RUNS = 3  # of XLA before kiln is measured, and as many after it
 
 
@@ -60,7 +62,10 @@ class Kiln:
                               text=True)
         if done.returncode:
             return None, re.sub(r"^\S*/([\w.]+:\d+:\d+: )", r"\1", done.stderr.strip().split("\n")[0])
-        return program.of_manifest(json.loads(done.stdout)), ""
+        try:
+            return program.of_manifest(json.loads(done.stdout)), ""
+        except program.Unreadable as problem:
+            return None, str(problem)
 
     def milliseconds(self, path):
         """kiln's and NVRTC's, where there is CUDA source."""
@@ -240,9 +245,9 @@ def main():
     words.add_argument("--issues", type=int, default=count.MOST_ISSUES, help="issues of warps that are run of a program")
     words.add_argument("--out", metavar="FILE.md", help="where the page goes")
     words.add_argument("names", metavar="NAME", nargs="*")
-    a = words.parse_args()
+    a = words.parse_intermixed_args()
     use_packages()
-    chosen = dict.fromkeys(f for n in a.names or FOLDERS for f in files_of(n))
+    chosen = dict.fromkeys(f for n in a.names or UNNAMED for f in files_of(n))
     cache = os.path.join(a.build, "peers")
     kiln, peers = Kiln(a.build), Peers(os.path.join(cache, "xla"))
     simulator = count.Simulator(kiln.command, ROOT, os.path.join(cache, "counts"), a.issues)

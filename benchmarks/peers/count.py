@@ -118,6 +118,9 @@ class Memory:
     def __init__(self, p, folder):
         self.folder, self.sizes = folder, p.sizes
         self.data = {b: bytearray(n) for b, n in p.sizes.items() if n <= MOST_DATA}
+        for place, data in p.constants:
+            if place.buffer in self.data:
+                self.data[place.buffer][place.offset : place.offset + len(data)] = data
         longest = max((d for a in p.inputs for d in a.dims), default=1)
         for a in p.inputs:
             if a.place.buffer in self.data:
@@ -197,13 +200,15 @@ class Simulator:
         return found
 
     def run_in(self, folder, p, shares, assemble):
-        memory, found = Memory(p, folder), []
+        """What is launched again, as a loop's body is, with the same arguments is counted once."""
+        memory, found = Memory(p, folder), {}
         for name, text in [*p.modules.items(), *copy_modules()]:
             with open(os.path.join(folder, name), "w") as f:
                 f.write(text)
         for step, blocks in zip(p.steps, shares):
-            found.append(self.launch(folder, memory, as_launch(step), blocks, assemble))
-        return found
+            if str(step) not in found:
+                found[str(step)] = self.launch(folder, memory, as_launch(step), blocks, assemble)
+        return [found[str(step)] for step in p.steps]
 
     def launch(self, folder, memory, l, blocks, assemble):
         command = [self.kiln, "sim", os.path.join(folder, l.module), "--entry", l.entry, "--profile", "--gpu", GPU, "--json"]

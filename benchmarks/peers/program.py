@@ -3,12 +3,14 @@ one way runs and counts them all.
 
 Its text, a line each, in which BUFFER+OFFSET is a place in bytes:
   buffer N BYTES                          buffer N, undefined at first
+  constant PLACE HEX                      these bytes are there before the launches
   input PARAMETER PLACE BYTES SHAPE       what the parameter holds is there before the launches
   output INDEX PLACE BYTES SHAPE          element INDEX of the result is there after them
   copy TO FROM BYTES
   launch FILE ENTRY GX GY GZ BX BY BZ SHARED ARGUMENT...   the PTX beside; blocks, threads, bytes of dynamic shared memory;
                                                            an argument is a place's address, null, or i32=VALUE
 """
+import base64
 import dataclasses
 import math
 import os
@@ -84,6 +86,7 @@ class Program:
     inputs: list
     outputs: list
     steps: list  # of Launch and Copy
+    constants: list = dataclasses.field(default_factory=list)  # of (Place, bytes)
 
     @property
     def text(self):
@@ -96,6 +99,7 @@ class Program:
             return f"{kind} {a.number} {a.place} {a.bytes} {a.shape}"
 
         lines = [f"buffer {b} {n}" for b, n in sorted(self.sizes.items())]
+        lines += [f"constant {place} {data.hex()}" for place, data in self.constants]
         lines += [words("input", a) for a in self.inputs]
         lines += [step_text(s, names) for s in self.steps]
         lines += [words("output", a) for a in self.outputs]
@@ -135,6 +139,8 @@ def read(folder, stem):
             kind, *w = line.split()
             if kind == "buffer":
                 p.sizes[int(w[0])] = int(w[1])
+            elif kind == "constant":
+                p.constants.append((Place.of(w[0]), bytes.fromhex(w[1])))
             elif kind == "copy":
                 p.steps.append(Copy(Place.of(w[0]), Place.of(w[1]), int(w[2])))
             elif kind == "launch":
@@ -150,6 +156,25 @@ def read(folder, stem):
     return p
 
 
+class Unreadable(Exception):
+    """What a compiler says of its program holds something that is not known here; the text says what."""
+
+
+def runs_of(steps):
+    """What a manifest's steps come to: numbers of launches in the order in which they run."""
+    found, k = [], 0
+    while k < len(steps):
+        (kind, step), k = next(iter(steps[k].items())), k + 1
+        if kind == "launches":
+            found += range(step["first"], step["first"] + step["count"])
+        elif kind == "repeat":
+            found += step["times"] * runs_of(steps[k : k + step["body_steps"]])
+            k += step["body_steps"]
+        else:
+            raise Unreadable(f"a step that data decides: {kind}")
+    return found
+
+
 def of_manifest(m):
     """kiln's, from what `kiln compile --emit json` says. Results have buffers of their own."""
     p = Program({"kiln.ptx": m["ptx"]}, {}, [], [], [])
@@ -161,7 +186,11 @@ def of_manifest(m):
     scratch = len(m["slots"])
     if m["scratch"]["bytes"]:
         p.sizes[scratch] = m["scratch"]["bytes"]
-    for l in m["launches"]:
+    if "constants" in m:
+        data = base64.b64decode(m["constants"]["base64"])
+        p.constants.append((Place(scratch, m["constants"]["scratch"]), data))
+    for k in runs_of(m["steps"]) if "steps" in m else range(len(m["launches"])):
+        l = m["launches"][k]
         if l["when"] == "in_place":
             continue
         arguments = [Place(a["slot"], 0) if "slot" in a else Place(scratch, a["scratch"]) for a in l["arguments"]]
