@@ -42,6 +42,8 @@
 // that say something of an array are that array, TopK is topk, AllocateBuffer anything at all; LAPACK's trsm is
 // triangular-solve, its potrf cholesky, beside which info is 0, or the order of the first leading minor that is not
 // positive (as zero and NaN are not), and open where errors decide; the other triangle of its factor is the operand's.
+// Its getrf decomposes a matrix, P A = L U: row k changes places with the first of the rows from k on whose element has
+// the largest |re| + |im|, counted from 1; info is the number of the first pivot that is zero, or 0.
 // stochastic-convert takes floats and unsigned integers r of their width. With d the result type's next value from x
 // towards zero and u the one after it, the result is u where r < floor((|x| - |d|) / (|u| - |d|) * 2^bits), else d.
 // Integers saturate as soon as x reaches their ends; NaN gives 0.
@@ -59,6 +61,8 @@
 //   cholesky          A = L L^H with errors of at most gamma(n + 3) |L| |L|^H in A, carried to L; only the triangle
 //                     that `lower` names is read, and the other one's result is open. Open where A is not positive
 //                     definite (the data is NaN then), or so near that errors decide.
+//   getrf             P A = L U with errors of at most gamma(min(m, n) + 3) |L| |U| in A, carried to both. Open, its
+//                     exchanges and info with it, where errors decide which row comes next, or whether a pivot is zero.
 //   triangular-solve  that of any substitution: row by row with errors of gamma(n + 2) in A. Open where a diagonal
 //                     element is zero, and from where sums of magnitudes may overflow.
 //   fft               3 u (4 + sum over the prime factors p of all lengths of p + 4) times the sum of the operand's

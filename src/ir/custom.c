@@ -35,6 +35,14 @@ static const target targets[] = {
     {"lapack_dtrsm_ffi", KL_CUSTOM_TRSM, KILN_F64},
     {"lapack_ctrsm_ffi", KL_CUSTOM_TRSM, KILN_C64},
     {"lapack_ztrsm_ffi", KL_CUSTOM_TRSM, KILN_C128},
+    {"lapack_sgetrf_ffi", KL_CUSTOM_GETRF, KILN_F32},
+    {"lapack_dgetrf_ffi", KL_CUSTOM_GETRF, KILN_F64},
+    {"lapack_cgetrf_ffi", KL_CUSTOM_GETRF, KILN_C64},
+    {"lapack_zgetrf_ffi", KL_CUSTOM_GETRF, KILN_C128},
+    {"cusolver_getrf_ffi", KL_CUSTOM_GETRF, KILN_TUPLE},
+    {"hipsolver_getrf_ffi", KL_CUSTOM_GETRF, KILN_TUPLE},
+    {"cu_lu_pivots_to_permutation", KL_CUSTOM_PERMUTATION},
+    {"hip_lu_pivots_to_permutation", KL_CUSTOM_PERMUTATION},
 };
 
 // The target is quoted as in the text.
@@ -173,11 +181,15 @@ void kl_custom_attributes(const kl_instr *in, kl_more *more) {
   attributes(in, more);
 }
 
-// Square matrices of its type, of an order that an s32 counts.
-static bool are_square(const kl_instr *in, const kl_shape *s, kl_dtype t) {
-  return kl_shape_is_array(s) && s->rank >= 2 && !s->dynamic && s->dims[s->rank - 1] == s->dims[s->rank - 2] &&
-         s->dims[s->rank - 1] < INT32_MAX &&
+// Matrices of its type, whose rows and columns an s32 counts.
+static bool are_matrices(const kl_shape *s, kl_dtype t) {
+  return kl_shape_is_array(s) && s->rank >= 2 && !s->dynamic && s->dims[s->rank - 1] < INT32_MAX &&
+         s->dims[s->rank - 2] < INT32_MAX &&
          (t == KILN_TUPLE ? s->dtype == KILN_F32 || s->dtype == KILN_F64 || kl_is_complex(s->dtype) : s->dtype == t);
+}
+
+static bool are_square(const kl_shape *s, kl_dtype t) {
+  return are_matrices(s, t) && s->dims[s->rank - 1] == s->dims[s->rank - 2];
 }
 
 static bool same_dims(uint32_t n, const int64_t *a, const int64_t *b) {
@@ -191,7 +203,7 @@ static bool is_potrf(const kl_comp *c, const kl_instr *in, kl_dtype t) {
   kl_more more;
   if (in->noperands != 1 || s->dtype != KILN_TUPLE || s->nelems != 2) return false;
   const kl_shape *a = kl_operand(c, in, 0)->shape, *info = s->elems[1];
-  return are_square(in, a, t) && kl_shape_compatible(a, s->elems[0]) && info->dtype == KILN_S32 &&
+  return are_square(a, t) && kl_shape_compatible(a, s->elems[0]) && info->dtype == KILN_S32 &&
          info->rank == a->rank - 2 && same_dims(info->rank, info->dims, a->dims) && attributes(in, &more);
 }
 
@@ -200,10 +212,29 @@ static bool is_trsm(const kl_comp *c, const kl_instr *in, kl_dtype t) {
   if (in->noperands != 2) return false;
   const kl_shape *a = kl_operand(c, in, 0)->shape, *b = kl_operand(c, in, 1)->shape;
   uint32_t rank = a->rank;
-  if (!are_square(in, a, t) || !kl_shape_compatible(b, in->shape) || b->dtype != a->dtype || b->rank != rank ||
+  if (!are_square(a, t) || !kl_shape_compatible(b, in->shape) || b->dtype != a->dtype || b->rank != rank ||
       !attributes(in, &more) || !same_dims(rank - 2, a->dims, b->dims))
     return false;
   return b->dims[more.left_side ? rank - 2 : rank - 1] == a->dims[rank - 1];
+}
+
+static bool is_getrf(const kl_comp *c, const kl_instr *in, kl_dtype t) {
+  const kl_shape *s = in->shape;
+  if (in->noperands != 1 || s->dtype != KILN_TUPLE || s->nelems != 3) return false;
+  const kl_shape *a = kl_operand(c, in, 0)->shape, *pivots = s->elems[1], *info = s->elems[2];
+  if (!are_matrices(a, t) || !kl_shape_compatible(a, s->elems[0])) return false;
+  int64_t m = a->dims[a->rank - 2], n = a->dims[a->rank - 1];
+  return pivots->dtype == KILN_S32 && pivots->rank == a->rank - 1 && same_dims(a->rank - 2, pivots->dims, a->dims) &&
+         pivots->dims[a->rank - 2] == (m < n ? m : n) && info->dtype == KILN_S32 && info->rank == a->rank - 2 &&
+         same_dims(info->rank, info->dims, a->dims);
+}
+
+static bool is_permutation(const kl_comp *c, const kl_instr *in) {
+  if (in->noperands != 1) return false;
+  const kl_shape *a = kl_operand(c, in, 0)->shape, *s = in->shape;
+  return kl_shape_is_array(a) && kl_shape_is_array(s) && a->rank > 0 && a->rank == s->rank && !a->dynamic &&
+         !s->dynamic && a->dtype == KILN_S32 && s->dtype == KILN_S32 && same_dims(a->rank - 1, a->dims, s->dims) &&
+         a->dims[a->rank - 1] <= s->dims[s->rank - 1] && s->dims[s->rank - 1] < INT32_MAX;
 }
 
 // --- kinds ----------------------------------------------------------------------------------------------------------
@@ -226,6 +257,8 @@ static bool fits(const kl_comp *c, const kl_instr *in, const target *t) {
   case KL_CUSTOM_BUFFER: return is_buffer(in);
   case KL_CUSTOM_POTRF: return is_potrf(c, in, t->type);
   case KL_CUSTOM_TRSM: return is_trsm(c, in, t->type);
+  case KL_CUSTOM_GETRF: return is_getrf(c, in, t->type);
+  case KL_CUSTOM_PERMUTATION: return is_permutation(c, in);
   default: return false;
   }
 }
@@ -277,7 +310,8 @@ static const struct {
                "backend_config={uplo = 76 : ui8} or 85, cusolver_potrf_ffi with {lower = true}, or the op cholesky")},
     {"trsm", ("expected lapack_?trsm_ffi of square matrices of its type and what is solved for, with letters diag, "
               "side, trans_x and uplo in backend_config, or the op triangular-solve")},
-    {"getrf", "expected an LU decomposition that is computed elsewhere and given as a parameter"},
+    {"getrf", ("expected an LU decomposition by lapack_?getrf_ffi of matrices of its type, with their s32 pivots and "
+               "info, or cusolver_getrf_ffi")},
     {"geqrf", "expected a QR decomposition that is computed elsewhere and given as a parameter"},
     {"orgqr", "expected a QR decomposition that is computed elsewhere and given as a parameter"},
     {"ungqr", "expected a QR decomposition that is computed elsewhere and given as a parameter"},

@@ -13,8 +13,12 @@ typedef enum kl_custom {
   // as in a. Of a matrix that is not positive definite, info is the order of the first leading minor that is not, and
   // what the factor has is open; else it is 0.
   KL_CUSTOM_POTRF,
-  KL_CUSTOM_TRSM,    // is triangular-solve
-  KL_CUSTOM_ADVISED, // a library's; who lowers the program can have other ops instead
+  KL_CUSTOM_TRSM, // is triangular-solve
+  // (a) -> (factors, s32 pivots, s32 info): P A = L U, as LAPACK has it. Row k has changed places with row pivots[k],
+  // from 1; info is the number of the first pivot that is zero, or 0.
+  KL_CUSTOM_GETRF,
+  KL_CUSTOM_PERMUTATION, // (s32 pivots) -> rows in the order that these make, all from 0
+  KL_CUSTOM_ADVISED,     // a library's; who lowers the program can have other ops instead
 } kl_custom;
 
 // By the target, operands, result and configuration: a call that has not what its kind has is unknown, or advised.

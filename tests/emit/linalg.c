@@ -1,6 +1,7 @@
-// cholesky and triangular-solve, and LAPACK's calls that stand for them: random types, batches, orders, sides and
-// layouts, operands that are parameters or computed, results that are more than one thing. The evaluator judges, on the
-// host and on the simulator with all of its checks, which must have the same bits; PTX goes through ptxas.
+// cholesky, triangular-solve and LU decompositions, and LAPACK's calls that stand for them: random types, batches,
+// orders, sides and layouts, operands that are parameters or computed, results that are more than one thing. The
+// evaluator judges, on the host and on the simulator with all of its checks, which must have the same bits; PTX goes
+// through ptxas.
 //
 // KILN_LINALG_SEED runs one seed alone and prints its text.
 #include "eval/eval.h"
@@ -130,6 +131,29 @@ static void draw_solve(drawn *d) {
   kl_sb_puts(&d->text, " subtract(y, b)\n");
 }
 
+// Rows exchanged, as JAX calls it; sometimes with the permutation, as its programs for GPUs have it.
+static void draw_lu(drawn *d) {
+  static const char *const part[] = {"f32", "f64", "c64", "c128"};
+  int64_t rows = d->n, columns = chance(50) ? d->n : d->vectors, steps = rows < columns ? rows : columns;
+  bool permutes = chance(30);
+  char batch[40] = "";
+  for (uint32_t k = 0; k < d->nbatch; k++)
+    snprintf(batch + strlen(batch), sizeof batch - strlen(batch), "%lld,", (long long)d->batch[k]);
+  if (!routine_letter(d)) d->type = part[below(2)];
+  kl_sb_puts(&d->text, "  a = ");
+  put_array(&d->text, d, rows, columns);
+  kl_sbf(&d->text, " parameter(0)\n  %slu = (", permutes ? "" : "ROOT ");
+  put_array(&d->text, d, rows, columns);
+  kl_sbf(&d->text, ", s32[%s%lld], s32[%.*s]) custom-call(a), custom_call_target=\"lapack_%cgetrf_ffi\"\n", batch,
+         (long long)steps, (int)strlen(batch) - (*batch != 0), batch, routine_letter(d));
+  if (!permutes) return;
+  kl_sbf(&d->text,
+         "  p = s32[%s%lld] get-tuple-element(lu), index=1\n  one = s32[] constant(1)\n"
+         "  o = s32[%s%lld] broadcast(one), dimensions={}\n  q = s32[%s%lld] subtract(p, o)\n"
+         "  ROOT r = s32[%s%lld] custom-call(q), custom_call_target=\"cu_lu_pivots_to_permutation\"\n",
+         batch, (long long)steps, batch, (long long)steps, batch, (long long)steps, batch, (long long)rows);
+}
+
 static bool is_number(kl_dtype t) {
   return kl_is_float(t) || kl_is_complex(t);
 }
@@ -176,14 +200,15 @@ static void run_one(unsigned number, bool print) {
   for (uint32_t k = 0; k < d.nbatch; k++) d.batch[k] = chance(3) ? 0 : 1 + below(large ? 2 : d.n < 9 ? 9 : 3);
   kl_sb_init(&d.text, cx);
   kl_sb_puts(&d.text, "HloModule m\n\nENTRY m {\n");
-  (number % 2 ? draw_solve : draw_cholesky)(&d);
+  static void (*const draw[])(drawn *) = {draw_cholesky, draw_solve, draw_cholesky, draw_solve, draw_lu};
+  draw[number % 5](&d);
   kl_sb_puts(&d.text, "}\n");
   if (print) puts(d.text.p);
   run_text(d.text.p, number / 2);
   kl_sb_free(&d.text);
 }
 
-enum { SLICES = 4, CASES = 32 };
+enum { SLICES = 4, CASES = 40 };
 
 START_TEST(random_matrices) {
   const char *alone = getenv("KILN_LINALG_SEED");
@@ -400,6 +425,80 @@ START_TEST(trsm_is_lapack_s) {
 }
 END_TEST
 
+// Matrices of real numbers, what LAPACK makes of them, its exchanges and info; by LAPACK. The last one has a pivot that
+// is zero, where the evaluator says nothing, as rounding may decide.
+typedef struct lu_case {
+  int m, n;
+  double a[20], lu[20];
+  int32_t pivots[4], info;
+} lu_case;
+static const lu_case decompositions[] = {
+    {3, 3, {1, 2, 3, 4, 5, 6, 7, 8, 10}, {7, 8, 10, 1. / 7, 6. / 7, 11. / 7, 4. / 7, .5, -.5}, {3, 3, 3}, 0},
+    {3,
+     4,
+     {1, 2, 3, 1, 4, 5, 6, 0, 7, 8, 10, -2},
+     {7, 8, 10, -2, 1. / 7, 6. / 7, 11. / 7, 9. / 7, 4. / 7, .5, -.5, .5},
+     {3, 3, 3},
+     0},
+    {4, 2, {0, 2, 1, 1, -4, 8, 2, 2}, {-4, 8, -.5, 6, 0, 1. / 3, -.25, .5}, {3, 4}, 0},
+    {3, 3, {0, 1, 2, 0, 0, 3, 0, 2, 4}, {0, 1, 2, 0, 2, 4, 0, 0, 3}, {1, 3, 3}, 1},
+};
+
+static void expect_lu(const lu_case *c, kl_dtype t, const char *lu, const int32_t *pivots, int32_t info,
+                      const char *where) {
+  kl_dtype part = kl_is_complex(t) ? kl_info(t)->part : t;
+  for (int i = 0; i < c->m * c->n; i++) {
+    double d = kl_float_decode(part, kl_element_get(t, lu, i, 0)) - c->lu[i];
+    EXPECT(d < 1e-5 && d > -1e-5, "%s: element %d is off by %g", where, i, d);
+  }
+  for (int k = 0; k < (c->m < c->n ? c->m : c->n); k++)
+    EXPECT(pivots[k] == c->pivots[k], "%s: pivot %d is %d", where, k, pivots[k]);
+  EXPECT(info == c->info, "%s: info %d", where, info);
+}
+
+// How many results the evaluator finds wrong.
+static size_t found_wrong(const kiln_module *m, const void *a, const void *lu, const void *pivots, const void *info) {
+  kiln_mismatch x[3];
+  size_t count = 0;
+  ck_assert_int_eq(kiln_module_check(cx, m, &a, (const void *[]){lu, pivots, info}, x, 3, &count, NULL), KILN_OK);
+  return count;
+}
+
+START_TEST(getrf_is_lapack_s) {
+  static const char letters[] = "sdcz", *const names[] = {"lapack_%cgetrf_ffi", "cusolver_getrf_ffi"};
+  static const kl_dtype types[] = {KILN_F32, KILN_F64, KILN_C64, KILN_C128};
+  const lu_case *c = &decompositions[_i / 4];
+  kl_dtype t = types[_i % 4], part = kl_is_complex(t) ? kl_info(t)->part : t;
+  int steps = c->m < c->n ? c->m : c->n;
+  char text[600], target[40];
+  static char a[20 * 16] __attribute__((aligned(16))), lu[20 * 16] __attribute__((aligned(16)));
+  static int32_t pivots[4] __attribute__((aligned(16))), info __attribute__((aligned(16)));
+  if (!share_has((unsigned)_i + 1, 4)) return;
+  snprintf(target, sizeof target, names[_i / 4 % 2], letters[_i % 4]);
+  snprintf(text, sizeof text,
+           "HloModule m\nENTRY m {\n  a = %s[%d,%d] parameter(0)\n  ROOT r = (%s[%d,%d], s32[%d], s32[]) "
+           "custom-call(a), custom_call_target=\"%s\", api_version=API_VERSION_TYPED_FFI, backend_config={}\n}\n",
+           kl_info(t)->name, c->m, c->n, kl_info(t)->name, c->m, c->n, steps, target);
+  memset(a, 0, sizeof a);
+  for (int i = 0; i < c->m * c->n; i++) kl_element_set(t, a, i, 0, kl_float_encode(part, c->a[i]));
+  kiln_module *m = parse(text);
+  for (int gpu = 0; gpu < 2; gpu++) {
+    memset(lu, 0x55, sizeof lu);
+    run_on(cx, m, gpu ? 3 : HOST, 1, 0, (const void *[]){a}, (void *[]){lu, pivots, &info}, text);
+    expect_lu(c, t, lu, pivots, info, gpu ? "GPU" : "host");
+  }
+  ck_assert_uint_eq(found_wrong(m, a, lu, pivots, &info), 0);
+  if (!c->info) {
+    kl_element_set(t, lu, c->m * c->n - 1, 0, kl_float_encode(part, c->lu[c->m * c->n - 1] + 1e-3));
+    ck_assert_uint_eq(found_wrong(m, a, lu, pivots, &info), 1);
+    pivots[0]--;
+    info = 1;
+    ck_assert_uint_eq(found_wrong(m, a, lu, pivots, &info), 3);
+  }
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 // What a call has that the routine does not: it is refused, and what it should have is said.
 static const char *const misfits[] = {
     "(f32[3,3], s32[]) custom-call(a), custom_call_target=\"lapack_dpotrf_ffi\", backend_config={uplo = 76 : ui8}",
@@ -428,6 +527,12 @@ static const char *const misfits[] = {
      "backend_config={diag = 78 : ui8, side = 82 : ui8, trans_x = 67 : ui8, uplo = 76 : ui8}"),
     ("f32[3,2] custom-call(b, b), custom_call_target=\"lapack_strsm_ffi\", "
      "backend_config={diag = 78 : ui8, side = 82 : ui8, trans_x = 67 : ui8, uplo = 76 : ui8}"),
+    "(f32[3,2], s32[2], s32[]) custom-call(a), custom_call_target=\"lapack_sgetrf_ffi\"",
+    "(f32[3,3], s32[2], s32[]) custom-call(a), custom_call_target=\"lapack_sgetrf_ffi\"",
+    "(f32[3,3], s64[3], s32[]) custom-call(a), custom_call_target=\"lapack_sgetrf_ffi\"",
+    "(f32[3,3], s32[3], s32[1]) custom-call(a), custom_call_target=\"lapack_sgetrf_ffi\"",
+    "(f32[3,3], s32[3]) custom-call(a), custom_call_target=\"lapack_sgetrf_ffi\"",
+    "(f32[3,3], s32[3], s32[]) custom-call(a), custom_call_target=\"lapack_dgetrf_ffi\"",
 };
 
 START_TEST(what_lapack_has_not_is_refused) {
@@ -439,8 +544,8 @@ START_TEST(what_lapack_has_not_is_refused) {
   kiln_compile_params params = {.struct_size = sizeof params};
   ck_assert_int_eq(kiln_compile(cx, m, &params, &a), KILN_E_UNSUPPORTED);
   const char *said = kiln_diagnostics_get(cx, 0)->message;
-  EXPECT(strstr(said, "lapack_?") && strstr(said, strstr(misfits[_i], "trsm") ? "triangular-solve" : "cholesky"), "%s",
-         said);
+  const char *op = strstr(misfits[_i], "trsm") ? "triangular-solve" : strstr(misfits[_i], "getrf") ? "LU" : "cholesky";
+  EXPECT(strstr(said, "lapack_?") && strstr(said, op), "%s", said);
   kl_result r[2];
   static float zeros[9];
   kl_array in[] = {{m->comp[m->entry].instr[0].shape, zeros}, {m->comp[m->entry].instr[1].shape, zeros}};
@@ -453,5 +558,6 @@ END_TEST
 int main(void) {
   return RUN_TESTS("linalg", EACH(open_batches, close_batches), {random_matrices, SLICES},
                    {many_panels, sizeof many / sizeof *many}, {solving_by_the_factor}, {potrf_is_lapack_s, 24},
-                   {trsm_is_lapack_s, 24}, {what_lapack_has_not_is_refused, sizeof misfits / sizeof *misfits});
+                   {trsm_is_lapack_s, 24}, {getrf_is_lapack_s, 4 * (sizeof decompositions / sizeof *decompositions)},
+                   {what_lapack_has_not_is_refused, sizeof misfits / sizeof *misfits});
 }

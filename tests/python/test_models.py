@@ -171,6 +171,8 @@ def programs():
         "rounds of rows, mapped": (jax.vmap(lambda n, x: lax.fori_loop(0, n, lambda i, x: jnp.sin(x) + i, x)),
                                    np.array([3, 0, 5, 1], np.int32), floats(4, 9)),
         "conjugate gradients, mapped": (conjugate_gradients, floats(9, 7), floats(3, 7)),
+        "linear systems": (lambda a, b: (jnp.linalg.solve(a, b), jnp.linalg.inv(a), *jnp.linalg.slogdet(a)),
+                           floats(3, 6, 6) + 4 * np.eye(6, dtype=np.float32), floats(3, 6, 2)),
         "statistics": (lambda x: (jnp.median(x, axis=1), jnp.var(x), jnp.percentile(x, 30)), floats(5, 33)),
     }  # fmt: skip
 
@@ -198,7 +200,7 @@ class Models(unittest.TestCase):
 
     def test_refused(self):
         refused = {
-            "lapack_sgetrf_ffi": (lambda a: jnp.linalg.inv(a @ a.T + 8 * jnp.eye(8)), floats(8, 8)),
+            "lapack_sgeqrf_ffi": (jnp.linalg.qr, floats(8, 8)),
             "lapack_ssyevd_ffi": (lambda a: jnp.linalg.eigvalsh(a @ a.T), floats(8, 8)),
         }
         for name, (function, *arguments) in refused.items():

@@ -74,6 +74,25 @@ uint32_t kl_graph_fusion(kl_graph *g, uint32_t comp, uint32_t n, const uint32_t 
   return emit(g, in, n, operands);
 }
 
+const kl_graph_loop_of *kl_graph_loop(const kl_graph *g, const kl_shape *state) {
+  const kl_graph_loop_of *l = g->loops;
+  while (l && l->state != state) l = l->next;
+  return l;
+}
+
+void kl_graph_add_loop(kl_graph *g, const kl_shape *state, uint32_t condition, uint32_t body) {
+  kl_graph_loop_of *l = KL_NEW(&g->scratch, kl_graph_loop_of);
+  *l = (kl_graph_loop_of){state, condition, body, g->loops};
+  g->loops = l;
+}
+
+uint32_t kl_graph_while(kl_graph *g, uint32_t state) {
+  const kl_graph_loop_of *l = kl_graph_loop(g, kl_graph_shape(g, state));
+  kl_instr in = {.op = KL_OP_WHILE, .shape = l->state, .ncalled = 2, .given = 3};
+  in.called = kl_arena_dup(&g->m->arena, (uint32_t[]){l->condition, l->body}, 2 * sizeof *in.called);
+  return emit(g, in, 1, &state);
+}
+
 static uint32_t sum_of_pairs(kl_graph *g, const uint32_t *p) {
   uint32_t sum = kl_graph_binary(g, kl_graph_shape(g, p[0])->dtype == KILN_PRED ? KL_OP_OR : KL_OP_ADD, p[0], p[2]);
   return kl_graph_tuple(g, 2,
@@ -126,7 +145,8 @@ uint32_t kl_graph_iota(kl_graph *g, kl_dtype t, uint32_t rank, const int64_t *di
 
 uint32_t kl_graph_unary(kl_graph *g, kl_op op, uint32_t a) {
   const kl_shape *s = kl_graph_shape(g, a);
-  kl_dtype t = kl_op_table[op].result == KL_RESULT_PART ? kl_info(s->dtype)->part : s->dtype;
+  bool part = kl_op_table[op].result == KL_RESULT_PART && kl_is_complex(s->dtype);
+  kl_dtype t = part ? kl_info(s->dtype)->part : s->dtype;
   return emit(g, (kl_instr){.op = op, .shape = like(g, a, t)}, 1, &a);
 }
 
@@ -237,6 +257,22 @@ uint32_t kl_graph_slice(kl_graph *g, uint32_t a, uint32_t dim, int64_t start, in
                  .slice = slice,
                  .given = 1};
   return in.shape == s ? a : emit(g, in, 1, &a);
+}
+
+uint32_t kl_graph_dynamic_slice(kl_graph *g, uint32_t a, uint32_t dim, uint32_t start) {
+  const kl_shape *s = kl_graph_shape(g, a);
+  int64_t to[KILN_MAX_RANK] = {0};
+  uint32_t operands[KILN_MAX_RANK + 1] = {a}, zero = kl_graph_number(g, KILN_S32, 0, 0, NULL);
+  kl_more *more = KL_NEW(&g->m->arena, kl_more);
+  for (uint32_t d = 0; d < s->rank; d++) {
+    to[d] = d == dim ? 1 : s->dims[d];
+    operands[d + 1] = d == dim ? start : zero;
+  }
+  *more = kl_no_more;
+  more->sizes = (kl_ints){s->rank, keep(g, to, s->rank)};
+  kl_instr in = {
+      .op = KL_OP_DYNAMIC_SLICE, .shape = kl_shape_array(g->m, s->dtype, s->rank, to), .more = more, .given = 1};
+  return emit(g, in, s->rank + 1, operands);
 }
 
 uint32_t kl_graph_pad(kl_graph *g, uint32_t a, uint32_t dim, int64_t low, int64_t high) {

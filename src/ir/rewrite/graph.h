@@ -17,6 +17,13 @@ typedef enum kl_combiner {
   KL_COMBINERS
 } kl_combiner;
 
+// The computations of a loop that carries this.
+typedef struct kl_graph_loop_of {
+  const kl_shape *state;
+  uint32_t condition, body;
+  struct kl_graph_loop_of *next;
+} kl_graph_loop_of;
+
 typedef struct kl_graph {
   kl_ctx *cx;
   kiln_module *m; // a fork
@@ -25,10 +32,14 @@ typedef struct kl_graph {
   kl_dtype index; // of indices: s32 or s64
   kl_span span;
   uint32_t combiners[KL_COMBINERS][KILN_DTYPE_COUNT]; // computations + 1; 0: not made yet
+  kl_graph_loop_of *loops;
 } kl_graph;
 
 // Makes the computation, if it is not there. Not while another is open.
 void kl_graph_combiner(kl_graph *g, kl_combiner what, kl_dtype t);
+// The loop that carries this, or NULL; and adds one. Not while a computation is open.
+const kl_graph_loop_of *kl_graph_loop(const kl_graph *g, const kl_shape *state);
+void kl_graph_add_loop(kl_graph *g, const kl_shape *state, uint32_t condition, uint32_t body);
 // Begins and ends a computation; its number. The name is like this.
 void kl_graph_begin(kl_graph *g);
 uint32_t kl_graph_end(kl_graph *g, const char *name, uint32_t root);
@@ -38,6 +49,8 @@ uint32_t kl_graph_parameter(kl_graph *g, uint32_t number, const kl_shape *s, con
 uint32_t kl_graph_tuple(kl_graph *g, uint32_t n, const uint32_t *values);
 uint32_t kl_graph_element(kl_graph *g, uint32_t value, uint32_t i);
 uint32_t kl_graph_fusion(kl_graph *g, uint32_t comp, uint32_t n, const uint32_t *operands, const char *name);
+// The loop that carries what `state` has.
+uint32_t kl_graph_while(kl_graph *g, uint32_t state);
 
 // Constants: bits of the real and imaginary part, in all elements of an array.
 uint32_t kl_graph_bits(kl_graph *g, kl_dtype t, const uint64_t bits[2], uint32_t rank, const int64_t *dims);
@@ -66,6 +79,8 @@ uint32_t kl_graph_transpose(kl_graph *g, uint32_t a, const int64_t *dims);
 // Dimension i of a is dimension dims[i] of the result.
 uint32_t kl_graph_broadcast(kl_graph *g, uint32_t a, uint32_t rank, const int64_t *sizes, const int64_t *dims);
 uint32_t kl_graph_slice(kl_graph *g, uint32_t a, uint32_t dim, int64_t start, int64_t limit, int64_t stride);
+// One element wide in this dimension, from an s32 on.
+uint32_t kl_graph_dynamic_slice(kl_graph *g, uint32_t a, uint32_t dim, uint32_t start);
 uint32_t kl_graph_pad(kl_graph *g, uint32_t a, uint32_t dim, int64_t low, int64_t high); // with zero
 uint32_t kl_graph_concatenate(kl_graph *g, uint32_t n, const uint32_t *values, uint32_t dim);
 // a[index] of an array of one dimension, in the shape of the index. Indices outside are held to it.

@@ -8,14 +8,21 @@ static bool takes(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   switch (kl_custom_of(c, in)) {
   case KL_CUSTOM_BUFFER:
   case KL_CUSTOM_POTRF:
-  case KL_CUSTOM_TRSM: return true;
+  case KL_CUSTOM_TRSM:
+  case KL_CUSTOM_GETRF:
+  case KL_CUSTOM_PERMUTATION: return true;
   case KL_CUSTOM_TOPK: return kl_custom_topk(m, in, &largest);
   default: return false;
   }
 }
 
-static void reducers(kl_graph *g, const kl_comp *c, const kl_instr *in) {
-  if (kl_custom_named(in) == KL_CUSTOM_POTRF) kl_graph_combiner(g, KL_COMBINE_MAX, KILN_S32);
+static void computations(kl_graph *g, const kl_comp *c, const kl_instr *in) {
+  switch (kl_custom_named(in)) {
+  case KL_CUSTOM_POTRF: kl_graph_combiner(g, KL_COMBINE_MAX, KILN_S32); break;
+  case KL_CUSTOM_GETRF:
+  case KL_CUSTOM_PERMUTATION: kl_expand_lu_computations(g, c, in); break;
+  default: break;
+  }
 }
 
 static uint32_t write_topk(const kl_expansion *x) {
@@ -65,9 +72,11 @@ static uint32_t write(const kl_expansion *x) {
   case KL_CUSTOM_TOPK: return write_topk(x);
   case KL_CUSTOM_POTRF: return write_potrf(x);
   case KL_CUSTOM_TRSM: return write_trsm(x);
+  case KL_CUSTOM_GETRF: return kl_expand_getrf(x->g, x->operands[0]);
+  case KL_CUSTOM_PERMUTATION: return kl_expand_permutation(x->g, x->operands[0], s);
   // Who allocates a buffer and reads it without writing gets zeros.
   default: return kl_graph_bits(x->g, s->dtype, (uint64_t[2]){0, 0}, s->rank, s->dims);
   }
 }
 
-const kl_expander kl_expand_custom = {takes, reducers, write};
+const kl_expander kl_expand_custom = {takes, computations, write};

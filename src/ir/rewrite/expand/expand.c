@@ -1,5 +1,5 @@
-// Computations with ops written out. Reducers that this takes stand before all computations, so that callees still come
-// before their callers.
+// Computations with ops written out. Reducers and loops that this takes stand before all computations, so that callees
+// still come before their callers.
 #include "ir/rewrite/expand/room.h"
 
 static const kl_expander *expander_of(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
@@ -22,7 +22,7 @@ static bool has_any(const kiln_module *m, const kl_comp *c) {
   return false;
 }
 
-// --- reducers -------------------------------------------------------------------------------------------------------
+// --- what is called ------------------------------------------------------------------------------------------------
 
 static void renumber(kiln_module *m, kl_comp *c, uint32_t by) {
   for (uint32_t i = 0; i < c->ninstr; i++) {
@@ -44,22 +44,26 @@ static void put_first(kl_graph *g, uint32_t n) {
   m->comp = all;
   m->entry += made;
   for (uint32_t i = made; i < m->ncomp; i++) renumber(m, &all[i], made);
+  for (uint32_t i = 0; i < made; i++) renumber(m, &all[i], 0u - n); // they call each other alone
+  for (kl_graph_loop_of *l = g->loops; l; l = l->next) l->condition -= n, l->body -= n;
   for (int k = 0; k < KL_COMBINERS; k++)
     for (int t = 0; t < KILN_DTYPE_COUNT; t++)
       if (g->combiners[k][t]) g->combiners[k][t] -= n;
 }
 
-static void make_reducers(kl_graph *g) {
+static void make_computations(kl_graph *g) {
   kiln_module *m = g->m;
-  uint32_t n = m->ncomp;
-  kl_comp *all = KL_NEW_N(&m->arena, kl_comp, n + KL_COMBINERS * KILN_DTYPE_COUNT + 1);
+  uint32_t n = m->ncomp, loops = 0;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < m->comp[i].ninstr; k++) loops += m->comp[i].instr[k].op == KL_OP_CUSTOM_CALL;
+  kl_comp *all = KL_NEW_N(&m->arena, kl_comp, n + KL_COMBINERS * KILN_DTYPE_COUNT + 2 * loops + 1);
   memcpy(all, m->comp, n * sizeof *all);
   m->comp = all;
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < m->comp[i].ninstr; k++) {
       const kl_instr *in = &m->comp[i].instr[k];
       const kl_expander *x = expander_of(m, &m->comp[i], in);
-      if (x && x->reducers) x->reducers(g, &m->comp[i], in);
+      if (x && x->computations) x->computations(g, &m->comp[i], in);
     }
   put_first(g, n);
 }
@@ -95,7 +99,7 @@ kiln_status kl_module_expand(kl_ctx *cx, const kiln_module *m, kiln_module **out
   kl_graph g = {.cx = cx, .m = kl_fork(cx, m), .index = KILN_S32};
   g.e.m = g.m;
   kl_arena_init(&g.scratch, cx);
-  make_reducers(&g);
+  make_computations(&g);
   for (uint32_t i = 0; i < g.m->ncomp; i++)
     if (has_any(g.m, &g.m->comp[i])) rewrite(&g, &g.m->comp[i]);
   kl_emit_free(&g.e);

@@ -14,11 +14,11 @@ typedef struct kl_expansion {
   uint32_t at;
 } kl_expansion;
 
-// Of one op: is it written out, given its operands' shapes; which reducers that takes; the value that takes its place,
-// an array or a tuple in layouts of its own.
+// Of one op: is it written out, given its operands' shapes; which computations that takes; the value that takes its
+// place, an array or a tuple in layouts of its own.
 typedef struct kl_expander {
   bool (*takes)(const kiln_module *m, const kl_comp *c, const kl_instr *in);
-  void (*reducers)(kl_graph *g, const kl_comp *c, const kl_instr *in); // NULL: none
+  void (*computations)(kl_graph *g, const kl_comp *c, const kl_instr *in); // NULL: none
   uint32_t (*write)(const kl_expansion *x);
 } kl_expander;
 
@@ -26,6 +26,12 @@ typedef struct kl_expander {
 uint32_t kl_expand_words(kl_graph *g, const kl_shape *s, uint64_t key, const uint64_t counter[2]);
 // The key of every rng: "kiln".
 #define KL_RANDOM_KEY 0x6b696c6eu
+
+// A custom call's decomposition of matrices, (factors, pivots from 1, info); and the permutation of pivots from 0, of
+// this shape. Their computations (lu.c).
+uint32_t kl_expand_getrf(kl_graph *g, uint32_t a);
+uint32_t kl_expand_permutation(kl_graph *g, uint32_t pivots, const kl_shape *to);
+void kl_expand_lu_computations(kl_graph *g, const kl_comp *c, const kl_instr *in);
 
 extern const kl_expander kl_expand_rng, kl_expand_random, kl_expand_norm, kl_expand_ragged, kl_expand_custom,
     kl_expand_size;
