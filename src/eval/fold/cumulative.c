@@ -1,10 +1,8 @@
 // Windows over all elements up to a place, by reducers of any ops, in the order of scans (docs/numerics.md). Lines are
 // lanes; what stands beside a lane's elements are tuples of values, one for each level of blocks.
+#include "eval/fold/blocks.h"
 #include "eval/fold/sequence.h"
 #include "eval/fold/sliding.h"
-
-enum { BASE = 16, LEVELS = 17 };
-enum { CHAIN, BEFORE = LEVELS, ELEMENT, RESULT, DONE, TUPLES }; // CHAIN + level: of the block so far
 
 typedef struct lines {
   uint32_t n, dim;
@@ -35,7 +33,8 @@ static kl_iv_in value(const worker *w, uint32_t tuple, uint32_t k) {
   return kl_iv_settled(type_of(w, k), &(kl_iv_in){v->data, v->lo, v->hi, v->any}, w->n);
 }
 
-static void copy(const worker *w, uint32_t from, uint32_t to) {
+static void copy(const void *arg, uint32_t from, uint32_t to) {
+  const worker *w = arg;
   for (uint32_t k = 0; k < w->all->n; k++) {
     kl_iv_in v = value(w, from, k);
     kl_iv_copy(type_of(w, k), &v, &w->tuples[to * w->all->n + k], 0, w->n);
@@ -43,7 +42,8 @@ static void copy(const worker *w, uint32_t from, uint32_t to) {
 }
 
 // to = a, b joined; of lines that go from the end on b's elements come first in the array.
-static kiln_status join(const worker *w, uint32_t a, uint32_t b, uint32_t to) {
+static kiln_status join(const void *arg, uint32_t a, uint32_t b, uint32_t to) {
+  const worker *w = arg;
   uint32_t left = w->all->reverse ? b : a, right = w->all->reverse ? a : b;
   for (uint32_t k = 0; k < w->all->n; k++) {
     kl_iv_in v = value(w, left, k);
@@ -55,31 +55,12 @@ static kiln_status join(const worker *w, uint32_t a, uint32_t b, uint32_t to) {
   return KILN_OK;
 }
 
-// A block of level 0 has ended before element i: its chain joins the blocks that it is in, as far up as they end, too.
-static kiln_status end_block(const worker *w, int64_t i) {
-  copy(w, CHAIN, DONE);
-  int64_t number = i / BASE;
-  for (uint32_t level = CHAIN + 1;; level++, number /= BASE) {
-    if (number % BASE == 1)
-      copy(w, DONE, level);
-    else
-      KL_TRY(join(w, level, DONE, level));
-    if (number % BASE) return KILN_OK;
-    copy(w, level, DONE);
-  }
-}
-
-// What comes before the block of 16 that begins at i.
-static kiln_status before_block(const worker *w, int64_t i) {
-  uint32_t top = 0, digit[LEVELS];
-  for (int64_t number = i / BASE; number; number /= BASE) digit[++top] = (uint32_t)(number % BASE);
+static void begin(const void *arg) {
+  const worker *w = arg;
   for (uint32_t k = 0; k < w->all->n; k++) {
     kl_iv_in init = kl_ev_in(w->all->operands[w->all->n + k], 0);
-    kl_iv_fill(type_of(w, k), &init, &w->tuples[BEFORE * w->all->n + k], w->n);
+    kl_iv_fill(type_of(w, k), &init, &w->tuples[KL_BEFORE * w->all->n + k], w->n);
   }
-  for (uint32_t level = top; level > 0; level--)
-    if (digit[level]) KL_TRY(join(w, BEFORE, CHAIN + level, BEFORE));
-  return KILN_OK;
 }
 
 static int64_t place(const worker *w, int64_t line, int64_t i) {
@@ -93,14 +74,14 @@ static void fetch(const worker *w, int64_t i) {
     const kl_evval *from = w->all->operands[k];
     for (int64_t l = 0; l < w->n; l++) w->picked->at[l] = from->splat ? 0 : place(w, w->first + l, i);
     kl_iv_in v = kl_pick(w->picked, from, w->n, w->all->intervals);
-    kl_iv_copy(type_of(w, k), &v, &w->tuples[ELEMENT * w->all->n + k], 0, w->n);
+    kl_iv_copy(type_of(w, k), &v, &w->tuples[KL_ELEMENT * w->all->n + k], 0, w->n);
   }
 }
 
 static void store(const worker *w, int64_t i) {
   for (uint32_t k = 0; k < w->all->n; k++) {
     kl_iv_out to = kl_ev_out(&w->all->out[k], 0);
-    const kl_iv_out *v = &w->tuples[RESULT * w->all->n + k];
+    const kl_iv_out *v = &w->tuples[KL_RESULT * w->all->n + k];
     for (int64_t l = 0; l < w->n; l++) {
       size_t at = (size_t)l * kl_ev_size(type_of(w, k));
       kl_iv_in one = {v->data + at, v->lo ? v->lo + at : NULL, v->lo ? v->hi + at : NULL, v->lo ? v->any + l : NULL};
@@ -110,16 +91,10 @@ static void store(const worker *w, int64_t i) {
 }
 
 static kiln_status scan(const worker *w) {
+  const kl_blocks b = {w, copy, join, begin};
   for (int64_t i = 0; i < w->all->length; i++) {
     fetch(w, i);
-    if (i % BASE == 0) {
-      if (i) KL_TRY(end_block(w, i));
-      KL_TRY(before_block(w, i));
-      copy(w, ELEMENT, CHAIN);
-    } else {
-      KL_TRY(join(w, CHAIN, ELEMENT, CHAIN));
-    }
-    KL_TRY(join(w, BEFORE, CHAIN, RESULT));
+    KL_TRY(kl_blocks_next(&b, i));
     store(w, i);
   }
   return KILN_OK;
@@ -127,7 +102,8 @@ static kiln_status scan(const worker *w) {
 
 static void scan_lines(void *arg, uint32_t number, int64_t begin, int64_t end) {
   lines *x = arg;
-  worker w = {x, &x->lanes[number], &x->picked[number], x->tuples + (size_t)number * TUPLES * x->n, begin, end - begin};
+  worker w = {x,     &x->lanes[number], &x->picked[number], x->tuples + (size_t)number * KL_TUPLES * x->n,
+              begin, end - begin};
   kiln_status status = scan(&w);
   if (status != KILN_OK) x->status = (int)status;
 }
@@ -144,7 +120,7 @@ static void place_tuples(const lines *x, char *memory, size_t tuples, size_t pla
 static kiln_status scan_all(kl_ev *ev, const kl_ev_program *p, lines *x) {
   int64_t count = x->operands[0]->shape->count / x->length, lanes = count < KL_EV_CHUNK ? count : KL_EV_CHUNK;
   uint32_t workers = kl_ev_workers(ev, count, lanes);
-  size_t tuples = (size_t)workers * TUPLES * x->n, plane = (size_t)lanes * KL_SEQUENCE_BYTES;
+  size_t tuples = (size_t)workers * KL_TUPLES * x->n, plane = (size_t)lanes * KL_SEQUENCE_BYTES;
   size_t bytes = tuples * plane * (x->intervals ? 4 : 1), picked = sizeof(kl_picked) * workers;
   KL_TRY(kl_lanes_new(ev, p, x->n, x->operands, x->intervals, workers, lanes, &x->lanes));
   char *memory = kl_try_alloc(ev->cx, bytes);

@@ -5,6 +5,7 @@
 // An associative scan of elementwise ops whose outputs are its carries goes in blocks; one by combiners whose outputs
 // are their carries may be evaluated in any order: each output is then a fold of the initial carry and of all inputs up
 // to its place.
+#include "eval/fold/blocks.h"
 #include "eval/fold/sequence.h"
 #include "eval/fold/sum.h"
 
@@ -117,16 +118,13 @@ static kiln_status scan_steps(kl_ev *ev, const scan *s) {
 
 // --- in blocks ----------------------------------------------------------------------------------------------------
 
-// Of an associative scan the order is that of blocks of 16, and of 16 of these (docs/numerics.md). A slice is a value.
-enum { BASE = 16, LEVELS = 17 };
-enum { CHAIN, BEFORE = LEVELS, ELEMENT, RESULT, DONE, TUPLES }; // CHAIN + level: of the block so far
-
+// Of an associative scan the order is that of blocks. A slice is a value.
 typedef struct blocks {
   kl_ev *ev;
   const scan *s;
   const kl_ev_code *code;
   uint32_t n;
-  kl_evval *tuples, *params, *results; // TUPLES of n; 2 n; 2 n
+  kl_evval *tuples, *params, *results; // KL_TUPLES of n; 2 n; 2 n
 } blocks;
 
 static void put(const blocks *b, uint32_t to, uint32_t k, kl_evval v) {
@@ -140,12 +138,14 @@ static kl_evval get(const blocks *b, uint32_t from, uint32_t k) {
   return kl_ev_share(v, v->shape);
 }
 
-static void copy(const blocks *b, uint32_t from, uint32_t to) {
+static void copy(const void *arg, uint32_t from, uint32_t to) {
+  const blocks *b = arg;
   for (uint32_t k = 0; k < b->n; k++) put(b, to, k, get(b, from, k));
 }
 
 // to = a, which comes before, and c joined: a carry and an input.
-static kiln_status join(const blocks *b, uint32_t a, uint32_t c, uint32_t to) {
+static kiln_status join(const void *arg, uint32_t a, uint32_t c, uint32_t to) {
+  const blocks *b = arg;
   for (uint32_t k = 0; k < b->n; k++) {
     b->params[k] = get(b, c, k);
     b->params[b->n + k] = get(b, a, k);
@@ -162,66 +162,42 @@ static kiln_status join(const blocks *b, uint32_t a, uint32_t c, uint32_t to) {
   return status;
 }
 
-// A block of level 0 has ended before place i: its chain joins the blocks that it is in, as far up as they end, too.
-static kiln_status end_block(const blocks *b, int64_t i) {
-  copy(b, CHAIN, DONE);
-  int64_t number = i / BASE;
-  for (uint32_t level = CHAIN + 1;; level++, number /= BASE) {
-    if (number % BASE == 1)
-      copy(b, DONE, level);
-    else
-      KL_TRY(join(b, level, DONE, level));
-    if (number % BASE) return KILN_OK;
-    copy(b, level, DONE);
-  }
-}
-
-// What comes before the block of 16 that begins at i.
-static kiln_status before_block(const blocks *b, int64_t i) {
-  uint32_t top = 0, digit[LEVELS];
-  for (int64_t number = i / BASE; number; number /= BASE) digit[++top] = (uint32_t)(number % BASE);
+static void begin(const void *arg) {
+  const blocks *b = arg;
   for (uint32_t k = 0; k < b->n; k++)
-    put(b, BEFORE, k, kl_ev_share(b->s->operands[b->n + k], param_shape(b->ev, b->s, b->n + k)));
-  for (uint32_t level = top; level > 0; level--)
-    if (digit[level]) KL_TRY(join(b, BEFORE, CHAIN + level, BEFORE));
-  return KILN_OK;
+    put(b, KL_BEFORE, k, kl_ev_share(b->s->operands[b->n + k], param_shape(b->ev, b->s, b->n + k)));
 }
 
 static kiln_status run_blocks(const blocks *b) {
   const scan *s = b->s;
+  const kl_blocks walk = {b, copy, join, begin};
   for (int64_t i = 0; i < s->length; i++) {
     int64_t at = s->in->more->is_reverse ? s->length - 1 - i : i;
     for (uint32_t k = 0; k < b->n; k++) {
       kl_evval slice;
       KL_TRY(take_slice(b->ev, s, k, param_shape(b->ev, s, k), at, &slice));
-      put(b, ELEMENT, k, slice);
+      put(b, KL_ELEMENT, k, slice);
     }
-    if (i && i % BASE == 0) KL_TRY(end_block(b, i));
-    if (i % BASE == 0) KL_TRY(before_block(b, i));
-    if (i % BASE == 0)
-      copy(b, ELEMENT, CHAIN);
-    else
-      KL_TRY(join(b, CHAIN, ELEMENT, CHAIN));
-    KL_TRY(join(b, BEFORE, CHAIN, RESULT));
-    for (uint32_t k = 0; k < b->n; k++) put_slice(b->ev, s, &b->tuples[RESULT * b->n + k], at, &s->out[k]);
+    KL_TRY(kl_blocks_next(&walk, i));
+    for (uint32_t k = 0; k < b->n; k++) put_slice(b->ev, s, &b->tuples[KL_RESULT * b->n + k], at, &s->out[k]);
   }
   for (uint32_t k = 0; k < b->n; k++)
-    s->out[b->n + k] = kl_ev_share(&b->tuples[RESULT * b->n + k], kl_shape_leaf(s->in->shape, b->n + k));
+    s->out[b->n + k] = kl_ev_share(&b->tuples[KL_RESULT * b->n + k], kl_shape_leaf(s->in->shape, b->n + k));
   return KILN_OK;
 }
 
 static kiln_status scan_blocks(kl_ev *ev, const scan *s) {
-  uint32_t n = s->inputs, count = (TUPLES + 4) * n;
+  uint32_t n = s->inputs, count = (KL_TUPLES + 4) * n;
   kl_ev_code *code;
   KL_TRY(kl_ev_code_new(ev, s->in->called[0], &code));
   kl_evval *values = kl_alloc(ev->cx, sizeof *values * count);
   memset(values, 0, sizeof *values * count);
-  blocks b = {ev, s, code, n, values, values + TUPLES * n, values + (TUPLES + 2) * n};
+  blocks b = {ev, s, code, n, values, values + KL_TUPLES * n, values + (KL_TUPLES + 2) * n};
   kiln_status status = KILN_OK;
   for (uint32_t k = 0; k < n && status == KILN_OK; k++)
     status = kl_ev_new(ev, kl_shape_leaf(s->in->shape, k), false, ev->intervals, &s->out[k]);
   if (status == KILN_OK) status = run_blocks(&b);
-  for (uint32_t i = 0; i < TUPLES * n; i++) kl_ev_free(ev, &values[i]);
+  for (uint32_t i = 0; i < KL_TUPLES * n; i++) kl_ev_free(ev, &values[i]);
   for (uint32_t k = 0; k < n && status == KILN_OK; k++) kl_ev_settle(ev, &s->out[k]);
   kl_free(ev->cx, values, sizeof *values * count);
   kl_ev_code_free(ev, code);
