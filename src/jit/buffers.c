@@ -41,6 +41,7 @@ void kl_kernels_free(kl_ctx *cx, kl_kernels *k) {
   VEC_FREE(cx, &k->list);
   VEC_FREE(cx, &k->loops);
   VEC_FREE(cx, &k->steps);
+  VEC_FREE(cx, &k->grouped);
   VEC_FREE(cx, &k->reads);
   VEC_FREE(cx, &k->spares);
   VEC_FREE(cx, &k->buffers);

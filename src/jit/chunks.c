@@ -11,7 +11,7 @@ typedef struct chunk {
   kl_task task; // first
   uint32_t number;
   const char *name; // of its first kernel
-  size_t plans;
+  size_t kernels;
   LLVMContextRef llcx;
   LLVMModuleRef module; // NULL once its code is generated
   kiln_status status;
@@ -67,7 +67,7 @@ static void generate(void *arg, uint32_t worker, kl_task *t) {
   if (!*cx) *cx = kiln_context_create(NULL);
   x->status = *cx ? code_of(c, x, *cx) : KILN_E_MEMORY;
   end_llvm(x);
-  atomic_fetch_add(&c->coded, x->plans);
+  atomic_fetch_add(&c->coded, x->kernels);
   if (x->status == KILN_OK) return;
   x->found = *cx;
   *cx = NULL;
@@ -92,14 +92,14 @@ kl_chunks *kl_chunks_new(kl_ctx *cx, kl_arena *arena, const kl_target *t, const 
 }
 
 // One LLVM module for many kernels: each costs some time by itself.
-static kiln_status begin_chunk(kl_chunks *c, const kl_plan *p) {
+static kiln_status begin_chunk(kl_chunks *c, const char *name) {
   char *triple, *layout;
   KL_TRY(kl_machine_layout(c->cx, c->target, &triple, &layout));
   chunk *x = KL_NEW(c->arena, chunk);
   x->number = c->n++;
-  x->name = kl_str_dup(c->arena, kl_str_of(p->launches[0].name)).p;
+  x->name = kl_str_dup(c->arena, kl_str_of(name)).p;
   x->llcx = LLVMContextCreate();
-  x->module = LLVMModuleCreateWithNameInContext(p->name, x->llcx);
+  x->module = LLVMModuleCreateWithNameInContext(x->name, x->llcx);
   LLVMSetTarget(x->module, triple);
   LLVMSetDataLayout(x->module, layout);
   LLVMDisposeMessage(triple);
@@ -157,15 +157,27 @@ static void hand_over(kl_chunks *c, chunk *x) {
   while (kl_tasks_waiting(c->tasks) > 2 * (size_t)(c->threads - 1)) kl_tasks_help(c->tasks);
 }
 
-kiln_status kl_chunks_add(kl_chunks *c, kl_plan *plan) {
+// The chunk that is open has room.
+static kiln_status make_room(kl_chunks *c, const char *name, size_t kernels) {
   if (c->open && is_full(c)) {
     chunk *x = c->open;
     close_chunk(c);
     hand_over(c, x);
   }
-  if (!c->open) KL_TRY(begin_chunk(c, plan));
+  if (!c->open) KL_TRY(begin_chunk(c, name));
+  c->open->kernels += kernels;
+  return KILN_OK;
+}
+
+kiln_status kl_chunks_add(kl_chunks *c, kl_plan *plan, size_t kernels) {
+  KL_TRY(make_room(c, plan->launches[0].name, kernels));
   kl_emit_kernel(c->cx, c->open->module, plan);
-  c->open->plans++;
+  return KILN_OK;
+}
+
+kiln_status kl_chunks_add_rounds(kl_chunks *c, const kl_rounds *r, size_t kernels) {
+  KL_TRY(make_room(c, r->name, kernels));
+  kl_emit_rounds(c->cx, c->open->module, r);
   return KILN_OK;
 }
 

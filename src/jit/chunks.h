@@ -3,6 +3,7 @@
 #define KL_CHUNKS_H
 
 #include "jit/jit.h"
+#include "lower/plan/rounds.h"
 #include <kiln/compile.h>
 
 // Kernels come one by one, with their plans. They are cut into chunks by how much code there is, never by how many
@@ -13,8 +14,10 @@ typedef struct kl_chunks kl_chunks;
 
 // In `arena`. `t` and `p` stay as they are until it is freed.
 kl_chunks *kl_chunks_new(kl_ctx *cx, kl_arena *arena, const kl_target *t, const kiln_compile_params *p);
-kiln_status kl_chunks_add(kl_chunks *c, kl_plan *plan); // once it is back, the plan may go
-size_t kl_chunks_coded(kl_chunks *c);                   // plans whose code is there
+// Once they are back, plans may go. kernels: of how many it is the code.
+kiln_status kl_chunks_add(kl_chunks *c, kl_plan *plan, size_t kernels);
+kiln_status kl_chunks_add_rounds(kl_chunks *c, const kl_rounds *r, size_t kernels);
+size_t kl_chunks_coded(kl_chunks *c); // kernels whose code is there
 // Once there are all kernels: waits for their code, and puts it and what is to be kept of it into the artifact. `step`
 // is called again and again meanwhile; it says whether to go on. The findings are those of the first chunk that fails.
 kiln_status kl_chunks_finish(kl_chunks *c, kiln_artifact *a, kiln_status (*step)(void *user), void *user);

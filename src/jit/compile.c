@@ -17,6 +17,7 @@
 // The plan of a kernel that others are like, and what was asked of it beside what they are like in.
 typedef struct made {
   kl_plan *plan; // NULL: none, or it is not kept
+  bool emitted;  // by itself
   const uint32_t *partner;
   const bool *must, *lent;
   struct made *next; // of those that are like the same one
@@ -142,8 +143,8 @@ static void describe_count(const kl_plan *p, const kl_plan_launch *from, kiln_la
 }
 
 // Sizes are those of the module's shapes: a counted plan's are the largest ones.
-static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, const kl_plan_launch *from,
-                            const uint64_t *scratch) {
+static kl_described describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, const kl_plan_launch *from,
+                                    const uint64_t *scratch) {
   const kl_part *first = &p->parts[from->first_part]; // the only one, if the kernel is given a count
   static const kiln_when when[] = {
       [KL_ALWAYS] = KILN_WHEN_ALWAYS, [KL_APART] = KILN_WHEN_APART, [KL_IN_PLACE] = KILN_WHEN_IN_PLACE};
@@ -162,15 +163,48 @@ static void describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, c
   bind_arguments(j, u, p, from, scratch, &l);
   if (p->counted) describe_count(p, from, &l);
   if (p->target.machine == KL_HOST) l.grid[0] = p->count != 0;
-  VEC_PUSH(j->cx, &j->launches, l);
   int64_t least = (int64_t)(WORTH_A_THREAD / kl_iteration_work(p, from)) + 1;
-  VEC_PUSH(j->cx, &j->host_launches, (kl_host_launch){from->iterations, least, p->count != 0, p->flat});
+  return (kl_described){from, l, {from->iterations, least, p->count != 0, p->flat}, {0}};
 }
 
-static void describe_launches(job *j, const kl_kernel_unit *u, const kl_plan *p) {
+static kl_planned describe_launches(job *j, const kl_kernel_unit *u, kl_plan *p) {
   const uint64_t *scratch = place_scratch(j, u, p);
+  kl_planned x = {.plan = p, .launches = KL_NEW_N(&j->scratch, kl_described, p->nlaunches + 1)};
   for (uint32_t i = 0; i < p->nlaunches; i++)
-    if (!u->in_place || p->launches[i].when != KL_APART) describe_launch(j, u, p, &p->launches[i], scratch);
+    if (!u->in_place || p->launches[i].when != KL_APART)
+      x.launches[x.n++] = describe_launch(j, u, p, &p->launches[i], scratch);
+  return x;
+}
+
+static void list_launch(job *j, const kiln_launch *l, const kl_host_launch *host) {
+  VEC_PUSH(j->cx, &j->launches, *l);
+  VEC_PUSH(j->cx, &j->host_launches, *host);
+}
+
+// What it is given it has once, however often it is looked at.
+static void list_rounds(job *j, const kl_grouped *g, const kl_planned *planned) {
+  const kl_rounds *r = &g->rounds;
+  bool asks = r->shared_bytes > KL_MOST_SHARED;
+  kiln_launch l = {.kernel = kl_str_dup(&j->a->arena, kl_str_of(r->name)).p,
+                   .when = KILN_WHEN_ALWAYS,
+                   .grid = {r->cluster, 1, 1},
+                   .block = {r->block, 1, 1},
+                   .cluster = {r->cluster, 1, 1},
+                   .shared_bytes = asks ? 0 : r->shared_bytes,
+                   .dynamic_shared_bytes = asks ? r->shared_bytes : 0,
+                   .programmatic = r->programmatic,
+                   .argument_count = r->nargs,
+                   .arguments = kl_arena_dup(&j->a->arena, g->arguments, (r->nargs + 1u) * sizeof *g->arguments)};
+  for (uint32_t i = g->first; i < g->end; i++)
+    for (uint32_t n = 0; n < planned[i].n; n++) {
+      const kiln_launch *x = &planned[i].launches[n].launch;
+      if (x->vector_bytes > l.vector_bytes) l.vector_bytes = x->vector_bytes;
+      if (x->lanes > l.lanes) l.lanes = x->lanes;
+      if (x->elements > l.elements) l.elements = x->elements;
+    }
+  for (uint32_t i = 0; i < r->nargs; i++)
+    if (g->arguments[i].kind == KILN_ARGUMENT_SLOT) l.bytes += (uint64_t)j->kernels.slots[g->arguments[i].slot].bytes;
+  list_launch(j, &l, &(kl_host_launch){0});
 }
 
 // --- one kernel ---------------------------------------------------------------------------------------------------
@@ -351,23 +385,26 @@ static kl_plan *find_made(const job *j, const kl_kernel_unit *u, const kl_plan_p
 
 static void keep_made(job *j, uint32_t i, kl_plan *plan, const kl_plan_params *pp) {
   made *first = &j->made[j->kernels.units[i].like], *x = &j->made[i];
-  *x = (made){plan, pp->partner, pp->must, pp->lent, x == first ? NULL : first->next};
+  *x = (made){plan, false, pp->partner, pp->must, pp->lent, x == first ? NULL : first->next};
   if (x != first) first->next = x;
 }
 
 // The same code, with buffers of its own.
-static kiln_status repeat_kernel(job *j, kl_kernel_unit *u, kl_plan *plan) {
+static kiln_status repeat_kernel(job *j, kl_kernel_unit *u, kl_plan *plan, kl_planned *out) {
   KL_TRY(bind_slots(j, u, plan));
   j->shared++;
   if (j->params.keep & KILN_KEEP_PLAN) kl_sbf(&j->plan_text, "kernel %s: the code of %s\n", u->name, plan->name);
   if (j->params.keep & KILN_KEEP_EXPLAIN) explain(j, u->name, plan, plan->name);
-  describe_launches(j, u, plan);
+  *out = describe_launches(j, u, plan);
+  out->shares = true;
   return KILN_OK;
 }
 
-static kiln_status compile_kernel(job *j, uint32_t i) {
+// The plan of a kernel, proved, and its launches; nothing where it is idle.
+static kiln_status plan_kernel(job *j, uint32_t i, kl_planned *out) {
   kl_kernel_unit *u = &j->kernels.units[i];
   kiln_manifest *f = &j->a->manifest;
+  *out = (kl_planned){0};
   if (u->idle) {
     j->shared++;
     return KILN_OK;
@@ -391,21 +428,79 @@ static kiln_status compile_kernel(job *j, uint32_t i) {
   pp.shapes = it.shapes;
   ask_for_aliases(j, u, &pp);
   kl_plan *like = may_share(j) ? find_made(j, u, &pp) : NULL;
-  if (like) return repeat_kernel(j, u, like);
+  if (like) return repeat_kernel(j, u, like, out);
   KL_TRY(kl_plan_make(j->cx, j->m, it.comp, &pp, &j->scratch, &plan));
   kiln_status st = bind_slots(j, u, plan);
   if (st == KILN_OK && f->counted) st = bind_count(j, u, plan);
   if (st == KILN_OK) st = kl_plan_verify(j->cx, plan);
-  if (st == KILN_OK) {
-    if (j->params.keep & KILN_KEEP_PLAN) kl_plan_print(&j->plan_text, plan);
-    if (j->params.keep & KILN_KEEP_EXPLAIN) explain(j, u->name, plan, NULL);
-    describe_launches(j, u, plan);
-    if (j->chunks) st = kl_chunks_add(j->chunks, plan);
-  }
-  if (st == KILN_OK && u->repeated && may_share(j))
-    keep_made(j, i, plan, &pp);
-  else
+  if (st != KILN_OK) {
     kl_plan_free(plan);
+    return st;
+  }
+  if (j->params.keep & KILN_KEEP_PLAN) kl_plan_print(&j->plan_text, plan);
+  if (j->params.keep & KILN_KEEP_EXPLAIN) explain(j, u->name, plan, NULL);
+  *out = describe_launches(j, u, plan);
+  out->own = !u->repeated || !may_share(j);
+  if (!out->own) keep_made(j, i, plan, &pp);
+  return KILN_OK;
+}
+
+static void drop_plan(kl_planned *x) {
+  if (x->own) kl_plan_free(x->plan);
+  *x = (kl_planned){0};
+}
+
+// Is there no code yet of a plan that several kernels share? There is from now on.
+static bool is_due(job *j, uint32_t i, const kl_plan *plan) {
+  made *x = &j->made[j->kernels.units[i].like];
+  while (x && x->plan != plan) x = x->next;
+  if (!x) return true;
+  bool due = !x->emitted;
+  x->emitted = true;
+  return due;
+}
+
+// A kernel by itself.
+static kiln_status make_kernel(job *j, uint32_t i, const kl_planned *x) {
+  for (uint32_t n = 0; n < x->n; n++) list_launch(j, &x->launches[n].launch, &x->launches[n].host);
+  return x->plan && j->chunks && is_due(j, i, x->plan) ? kl_chunks_add(j->chunks, x->plan, x->shares ? 0 : 1) : KILN_OK;
+}
+
+static kiln_status make_rounds(job *j, const kl_grouped *g, const kl_planned *planned) {
+  KL_TRY(kl_rounds_verify(j->cx, &g->rounds, &j->target));
+  if (j->params.keep & KILN_KEEP_PLAN) kl_rounds_print(&j->plan_text, &g->rounds);
+  list_rounds(j, g, planned);
+  size_t kernels = 0;
+  for (uint32_t i = g->first; i < g->end; i++) kernels += planned[i].plan && !planned[i].shares;
+  return j->chunks ? kl_chunks_add_rounds(j->chunks, &g->rounds, kernels) : KILN_OK;
+}
+
+// Each kernel is there once it has a plan, and once it has code.
+static kiln_status go_on(job *j, size_t planned) {
+  size_t coded = j->chunks ? kl_chunks_coded(j->chunks) : 0;
+  return kl_go_on(j->cx, planned + j->shared + coded, 2 * (size_t)j->kernels.n);
+}
+
+static bool may_group(const job *j) {
+  return j->target.machine == KL_NVPTX && !j->params.scalars_by_value && !j->params.max_count;
+}
+
+// Kernels first .. end - 1, whose plans are there all at once: some may be one launch.
+static kiln_status compile_together(job *j, uint32_t first, uint32_t end, kl_planned *planned) {
+  kiln_status st = KILN_OK;
+  for (uint32_t i = first; i < end && st == KILN_OK; i++) {
+    st = go_on(j, i);
+    if (st == KILN_OK) st = plan_kernel(j, i, &planned[i]);
+  }
+  if (st == KILN_OK && end - first > 1) kl_group(j->cx, &j->kernels, &j->target, &j->strategy, first, end, planned);
+  for (uint32_t i = first, behind; i < end && st == KILN_OK; i = behind) {
+    const kl_grouped *g = end - first > 1 ? kl_group_at(&j->kernels, i) : NULL;
+    behind = g ? g->end : i + 1;
+    j->first_launch[i] = (uint32_t)j->launches.n;
+    st = g ? make_rounds(j, g, planned) : make_kernel(j, i, &planned[i]);
+    for (uint32_t k = i + 1; k < behind; k++) j->first_launch[k] = (uint32_t)j->launches.n;
+  }
+  for (uint32_t i = first; i < end; i++) drop_plan(&planned[i]);
   return st;
 }
 
@@ -420,12 +515,6 @@ static kiln_status keep_text(job *j, kiln_text_kind kind, const char *text, size
   return KILN_OK;
 }
 
-// Each kernel is there once it has a plan, and once it has code.
-static kiln_status go_on(job *j, size_t planned) {
-  size_t coded = j->chunks ? kl_chunks_coded(j->chunks) : 0;
-  return kl_go_on(j->cx, planned + j->shared + coded, 2 * (size_t)j->kernels.n);
-}
-
 static kiln_status wait_for_code(void *user) {
   job *j = user;
   return go_on(j, j->kernels.n);
@@ -435,10 +524,10 @@ static kiln_status compile_kernels(job *j) {
   kiln_status st = kl_find_repeats(j->cx, &j->kernels);
   j->made = KL_NEW_N(&j->scratch, made, j->kernels.n + 1);
   j->first_launch = KL_NEW_N(&j->scratch, uint32_t, j->kernels.n + 1);
-  for (uint32_t i = 0; i < j->kernels.n && st == KILN_OK; i++) {
-    j->first_launch[i] = (uint32_t)j->launches.n;
-    st = go_on(j, i);
-    if (st == KILN_OK) st = compile_kernel(j, i);
+  kl_planned *planned = KL_NEW_N(&j->scratch, kl_planned, j->kernels.n + 1);
+  for (uint32_t i = 0, end; i < j->kernels.n && st == KILN_OK; i = end) {
+    end = may_group(j) ? kl_planned_together(&j->kernels, i) : i + 1;
+    st = compile_together(j, i, end, planned);
   }
   j->first_launch[j->kernels.n] = (uint32_t)j->launches.n;
   for (uint32_t i = 0; i < j->kernels.n; i++)
@@ -510,7 +599,8 @@ static void place_argument(const job *j, kiln_argument *a) {
 
 // Steps of launches, from those of kernels.
 static void list_steps(job *j) {
-  const kl_kernels *k = &j->kernels;
+  kl_kernels *k = &j->kernels;
+  kl_list_steps(j->cx, k);
   kiln_step *steps = kl_arena_dup(&j->a->arena, k->steps.p, k->steps.n * sizeof *steps);
   for (size_t i = 0; i < k->steps.n; i++) {
     kiln_step *s = &steps[i];

@@ -4,6 +4,7 @@
 
 #include "jit/jit.h"
 #include "lower/choose/choose.h"
+#include "lower/plan/rounds.h"
 
 // An argument in scratch memory says, as long as sizes are not known, by its offset what it is: a place among the
 // counters or the constants, or the number of a buffer.
@@ -47,7 +48,32 @@ typedef struct kl_alias_pair {
 // Kernels from `first` to `last` that are launched again and again.
 typedef struct kl_loop {
   uint32_t first, last;
+  size_t step;
+  const kl_instr *in;
 } kl_loop;
+
+// A kernel's plan and its launches, as they are described if each is one.
+typedef struct kl_described {
+  const kl_plan_launch *from;
+  kiln_launch launch;
+  kl_host_launch host;
+  kl_member member; // once it is asked for: its plan is there
+} kl_described;
+typedef struct kl_planned {
+  kl_plan *plan; // NULL: the kernel is idle
+  bool own;      // the plan is this kernel's alone
+  bool shares;   // it is that of a kernel before
+  uint32_t n;
+  kl_described *launches;
+} kl_planned;
+
+// Kernels first .. end - 1 that are one launch: those of `nsteps` steps from `step` on, and some before and behind.
+typedef struct kl_grouped {
+  uint32_t first, end;
+  size_t step, nsteps;
+  kl_rounds rounds;
+  const kiln_argument *arguments;
+} kl_grouped;
 
 // A value that whoever launches reads from a slot before kernel `before` is run.
 typedef struct kl_read {
@@ -75,6 +101,7 @@ typedef struct kl_kernels {
   VEC(kl_loop) loops;       // callees' before their callers'
   VEC(kiln_step) steps;     // of kernels, not of launches; none: one after the other
   size_t stepped;           // kernels that are in steps, while they are found
+  VEC(kl_grouped) grouped;  // in order of kernels
   VEC(kl_read) reads;
   VEC(kl_spare) spares; // in the order of kernels
   bool asked;           // somebody has asked for slots that share memory
@@ -103,6 +130,16 @@ void kl_place_all(kl_ctx *cx, kl_kernels *k);
 void kl_finish_units(kl_ctx *cx, kl_kernels *k);
 // repeats.c: finds kernels that are alike.
 kiln_status kl_find_repeats(kl_ctx *cx, kl_kernels *k);
+// rounds.c: loops that one block runs. Kernels from `first` on of which the plans are needed at once to find out:
+// behind the last of them; first + 1: none but its own.
+uint32_t kl_planned_together(const kl_kernels *k, uint32_t first);
+// Finds those among kernels first .. end - 1, whose plans are `planned`, by kernel.
+void kl_group(kl_ctx *cx, kl_kernels *k, const kl_target *t, const kl_strategy *s, uint32_t first, uint32_t end,
+              kl_planned *planned);
+// The group that begins with the kernel; NULL: none.
+const kl_grouped *kl_group_at(const kl_kernels *k, uint32_t unit);
+// Steps, with those of groups in their place.
+void kl_list_steps(kl_ctx *cx, kl_kernels *k);
 // Adds a constant if it is not there; its place among them.
 uint64_t kl_add_constant(kl_ctx *cx, kl_kernels *k, const void *data, uint64_t bytes);
 // Adds a buffer; its number.

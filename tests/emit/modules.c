@@ -3,6 +3,7 @@
 // scratch memory they take, and how time grows.
 
 #include "harness.h"
+#include "loops.h"
 #include "lower/choose/choose.h"
 #include "random_module.h"
 #include "support/share.h"
@@ -129,6 +130,7 @@ START_TEST(loops_are_these) {
            "ROOT r = f32[64,32] get-tuple-element(w), index=1 }\n",
            row[k].limit, row[k].body);
     kiln_module *m = parse_text("loop.hlo");
+    strategy.rounds = KL_NONE;
     const kiln_artifact *a = compiled_for(cx, m, 3, (unsigned)k, text.p);
     const kiln_manifest *f = kiln_artifact_manifest(a);
     unsigned copies = 0, kinds[5] = {0};
@@ -140,6 +142,12 @@ START_TEST(loops_are_these) {
     ck_assert_msg(same, "%s: %zu launches, %u copies, %u repeated, %u while, %u branches, %llu bytes", row[k].what,
                   f->launch_count, copies, kinds[KILN_STEP_REPEAT], kinds[KILN_STEP_WHILE], kinds[KILN_STEP_BRANCH],
                   (unsigned long long)f->scratch_bytes);
+    run_both_and_check(cx, m, 3, 2 * (unsigned)k, text.p);
+    strategy.rounds = 0;
+    f = kiln_artifact_manifest(compiled_for(cx, m, 3, (unsigned)k, text.p));
+    bool rolled = row[k].repeats || row[k].whiles;
+    ck_assert_msg(!rolled || (f->launch_count == 1 && !f->step_count), "%s: %zu launches, %zu steps", row[k].what,
+                  f->launch_count, f->step_count);
     run_both_and_check(cx, m, 3, 2 * (unsigned)k, text.p);
     kiln_module_destroy(&m);
   }
@@ -192,6 +200,7 @@ START_TEST(loops_in_loops_write_results) {
            "  k = f32[64,32] get-tuple-element(w), index=2 ROOT r = (f32[64,32], f32[64,32]) tuple(x, k) }\n",
            state, state);
     kiln_module *m = parse_text("nest.hlo");
+    strategy.rounds = KL_NONE;
     const kiln_artifact *a = compiled_for(cx, m, 3, again, text.p);
     const kiln_manifest *f = kiln_artifact_manifest(a);
     bool there[2] = {false};
@@ -205,8 +214,38 @@ START_TEST(loops_in_loops_write_results) {
     ck_assert_msg(there[0] && there[1], "%s: the sines %d, the sums %d", again ? "wanted again" : "once", there[0],
                   there[1]);
     run_both_and_check(cx, m, 3, 2 * again, text.p);
+    strategy.rounds = 0;
+    run_both_and_check(cx, m, 3, 2 * again, text.p);
     kiln_module_destroy(&m);
   }
+}
+END_TEST
+
+// Folds in loops: by launches, and by blocks of one, as cost says, one, and a cluster of eight. The same bits as on the
+// host, with zero rounds or some, and nothing for ptxas to spill.
+START_TEST(loops_with_folds_inside) {
+  static const uint32_t ways[] = {0, 1, 8, KL_NONE};
+  batch batches[TARGETS];
+  batches_init(batches, cx);
+  for (unsigned k = 0; k < KL_COUNT(loops); k++) {
+    if (!share_has(k, 2)) continue;
+    text.n = 0;
+    kl_sb_puts(&text, loops[k].text);
+    kiln_module *m = parse_text("loops.hlo");
+    for (unsigned w = 0; w < KL_COUNT(ways); w++) {
+      unsigned t = w == 2 ? 3 : (k + w) % TARGETS;
+      strategy.rounds = ways[w];
+      const kiln_manifest *f = kiln_artifact_manifest(compiled_for(cx, m, t, k, text.p));
+      bool together = ways[w] != KL_NONE, is = f->launch_count == loops[k].launches && !f->step_count;
+      ck_assert_msg(is == together, "%s, %u: %zu launches", loops[k].what, w, f->launch_count);
+      ck_assert_uint_eq(f->launches[f->launch_count - 1].grid[0] * together, w == 2 ? 8 : together);
+      for (unsigned seed = 0; seed < 2; seed++) run_both_and_check(cx, m, t, 4 * w + seed, text.p);
+      if (together) batch_add(batches, t, cx, m, 4 * k + w, text.p);
+    }
+    strategy.rounds = 0;
+    kiln_module_destroy(&m);
+  }
+  batches_free(batches);
 }
 END_TEST
 
@@ -548,6 +587,6 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("modules", EACH(make, drop), {random_modules}, {bodies_are_cut}, {loops_are_these},
-                   {loops_in_loops_write_results}, {buffers_share_memory}, {loops_share_memory},
-                   {equal_kernels_share_code}, {corpus_is_compiled});
+                   {loops_in_loops_write_results}, {loops_with_folds_inside}, {buffers_share_memory},
+                   {loops_share_memory}, {equal_kernels_share_code}, {corpus_is_compiled});
 }

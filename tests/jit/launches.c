@@ -3,6 +3,8 @@
 #include "support/context.h"
 
 #include "cuda/driver.h"
+#include "jit/jit.h"
+#include "lower/choose/choose.h"
 #include <kiln/kiln.h>
 #include <stdio.h>
 
@@ -32,6 +34,7 @@ typedef struct module_row {
   const char *what, *text;
   int64_t count; // of elements, given at run time; 0: no such artifact
   bool programmatic, by_value, loops;
+  bool together; // loops are no steps
 } module_row;
 
 #define LESS "less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT l = pred[] compare(a, b), direction=LT }\n"
@@ -46,6 +49,15 @@ typedef struct module_row {
    "same { ROOT x = f32[64] parameter(0) }\n"                                                                          \
    "ENTRY e { i = s32[] parameter(0) x = f32[64] parameter(1) one = s32[] constant(1) j = s32[] subtract(i, one) "     \
    "ROOT r = f32[64] conditional(" index ", x, x, x), branch_computations={sum, turn, same} }")
+// A loop of which data says the rounds.
+#define LOOP                                                                                                           \
+  ("cond { t = (s32[], f32[64]) parameter(0) i = s32[] get-tuple-element(t), index=0 n = s32[] constant(9) "           \
+   "ROOT l = pred[] compare(i, n), direction=LT }\n"                                                                   \
+   "body { t = (s32[], f32[64]) parameter(0) i = s32[] get-tuple-element(t), index=0 "                                 \
+   "x = f32[64] get-tuple-element(t), index=1 c = s32[] constant(2) j = s32[] add(i, c) v = f32[64] reverse(x), "      \
+   "dimensions={0} y = f32[64] add(v, v) ROOT r = (s32[], f32[64]) tuple(j, y) }\n"                                    \
+   "ENTRY e { i = s32[] parameter(0) x = f32[64] parameter(1) t = (s32[], f32[64]) tuple(i, x) "                       \
+   "ROOT w = (s32[], f32[64]) while(t), condition=cond, body=body }")
 static const module_row rows[] = {
     {"one launch", "ENTRY e { p = f32[1000] parameter(0) ROOT r = f32[1000] negate(p) }", 0, false, false, false},
     {"rows at run time", "ENTRY e { p = f32[1000] parameter(0) ROOT r = f32[1000] negate(p) }", 1000, false, false,
@@ -68,15 +80,9 @@ static const module_row rows[] = {
      "ROOT r = f32[64,32] dynamic-update-slice(p, u, i, z) }",
      0, false, false, false},
     {"nothing to launch", "ENTRY e { p = f32[0] parameter(0) ROOT r = f32[0] negate(p) }", 0, false, false, false},
-    {"a loop",
-     "cond { t = (s32[], f32[64]) parameter(0) i = s32[] get-tuple-element(t), index=0 n = s32[] constant(9) "
-     "ROOT l = pred[] compare(i, n), direction=LT }\n"
-     "body { t = (s32[], f32[64]) parameter(0) i = s32[] get-tuple-element(t), index=0 "
-     "x = f32[64] get-tuple-element(t), index=1 c = s32[] constant(2) j = s32[] add(i, c) v = f32[64] reverse(x), "
-     "dimensions={0} y = f32[64] add(v, v) ROOT r = (s32[], f32[64]) tuple(j, y) }\n"
-     "ENTRY e { i = s32[] parameter(0) x = f32[64] parameter(1) t = (s32[], f32[64]) tuple(i, x) "
-     "ROOT w = (s32[], f32[64]) while(t), condition=cond, body=body }",
-     0, false, false, true},
+    {"a loop", LOOP, 0, false, false, true},
+    {"a loop in one launch", LOOP, 0, false, false, false, true},
+    {"a loop in one launch that waits for the one before", LOOP, 0, true, false, false, true},
     {"a loop in a loop",
      "c1 { t = (s32[], s32[], f32[8]) parameter(0) i = s32[] get-tuple-element(t), index=1 n = s32[] constant(20) "
      "ROOT l = pred[] compare(i, n), direction=LT }\n"
@@ -201,7 +207,8 @@ static bench open_bench_for(int row, uint32_t least_align) {
                            .least_align = least_align,
                            .scalars_by_value = r->by_value};
   bench b = {.m = parse_row(row), .count = r->count};
-  good(kiln_compile(cx, b.m, &p, &b.a), "compile");
+  good(kl_compile_as(cx, b.m, &p, &(kl_strategy){.rounds = r->together ? 0 : KL_NONE}, &b.a), "compile");
+  EXPECT(!r->together || kiln_artifact_manifest(b.a)->launch_count == 1, "%s", r->what);
   if (least_align) save_and_load(&b.a);
   b.f = kiln_artifact_manifest(b.a);
   good(kiln_cuda_kernel_create(cx, driver, b.a, kiln_device_context(device), &b.k), "kernel");

@@ -212,7 +212,7 @@ static void end_step(loop *x, size_t step) {
 static void end_loop(loop *x, size_t step, uint32_t first) {
   kl_kernels *k = x->p->k;
   end_step(x, step);
-  if (k->list.n > first) VEC_PUSH(x->p->cx, &k->loops, ((kl_loop){first, (uint32_t)k->list.n - 1}));
+  if (k->list.n > first) VEC_PUSH(x->p->cx, &k->loops, ((kl_loop){first, (uint32_t)k->list.n - 1, step, x->in}));
 }
 
 static void copy_back(loop *x) {

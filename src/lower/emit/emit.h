@@ -13,7 +13,7 @@
 #ifndef KL_EMIT_H
 #define KL_EMIT_H
 
-#include "lower/plan/plan.h"
+#include "lower/plan/rounds.h"
 #include "lower/emit/kb.h"
 #include <llvm-c/Types.h>
 
@@ -23,6 +23,8 @@
 // Host: `void name(ptr *slots, i64 begin, i64 end, i64 count)`: iterations begin..end-1 of `main`, and if begin is 0
 // also `tail`; `count` counts only if the plan is counted.
 void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan);
+// The same of one kernel, for NVPTX: `void name(ptr addrspace(1) argument, ...)`.
+void kl_emit_rounds(kl_ctx *cx, LLVMModuleRef module, const kl_rounds *r);
 
 enum { KL_EMIT_LANES = 1024 }; // most elements of a value in a thread, or in a vector of copies
 
@@ -60,6 +62,7 @@ typedef struct kl_emit {
   kl_arena *arena; // scratch
   kl_plan *plan;
   const kl_plan_launch *launch; // whose kernel it is
+  LLVMBasicBlockRef end;        // what is behind a block's work, of a kernel of several launches; NULL: nothing is
   const kl_body *body;
   // The value at hand: its elements, the lanes of a register, and registers, one for each copy.
   unsigned lanes, width, nwide;
@@ -137,7 +140,7 @@ bool kl_decode_words(kl_emit *e, kl_val *v, kl_pair *wide);
 bool kl_convert_lanes(kl_emit *e, const kl_step *s, kl_val *out);
 
 // memory.c: copies are numbered as the access says.
-bool kl_is_constant(const kl_plan *p, uint32_t slot);
+bool kl_is_constant(const kl_emit *e, uint32_t slot);
 kb_reg kl_element_at(kl_emit *e, uint32_t slot, kb_reg index); // the address of an element of whole bytes; unsigned
 kb_reg kl_emit_address(kl_emit *e, uint32_t slot, const kl_aff *element); // the same, of one for all
 kl_val kl_emit_load(kl_emit *e, const kl_access *a, kl_dtype t);
@@ -194,15 +197,23 @@ void kl_set_vector(kl_emit *e);
 // lines.c: which instruction of the HLO text what is emitted comes from. Nothing where the plan does not ask for it.
 typedef struct kl_lines kl_lines;
 void kl_lines_begin(kl_emit *e);
-void kl_lines_function(kl_emit *e);               // of e->k.fn, a kernel's
-void kl_lines_at(kl_emit *e, const kl_instr *in); // from here on; NULL: as before
+void kl_lines_function(kl_emit *e, const char *name); // of e->k.fn, a kernel's
+void kl_lines_at(kl_emit *e, const kl_instr *in);     // from here on; NULL: as before
 void kl_lines_end(kl_emit *e);
 
 // gpu.c
 void kl_attribute(kl_emit *e, unsigned index, const char *name, uint64_t value);
-void kl_make_constants(kl_emit *e);
+void kl_string_attribute(kl_emit *e, const char *name, const char *value);
+// What emits a plan, but for builder and function; constants' names begin with `name`.
+kl_emit kl_emit_of_plan(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan, kl_arena *scratch, const char *name);
+void kl_make_constants(kl_emit *e, const char *name);
+LLVMValueRef kl_make_shared(kl_emit *e, const char *name, uint32_t bytes);
+void kl_set_shared(kl_emit *e, LLVMValueRef base); // of e->launch
+void kl_wait_for_previous(kb *k);
+// What the block of this number does in e->launch, by its thread `tid`, both in index kind; then it goes to e->end.
+void kl_emit_blocks(kl_emit *e, kb_reg block_id, kb_reg tid);
 // memory.c: e->nothing.
-void kl_make_nothing(kl_emit *e);
+void kl_make_nothing(kl_emit *e, const char *name);
 
 // host.c
 void kl_emit_host(kl_emit *e);

@@ -11,21 +11,21 @@ void kl_attribute(kl_emit *e, unsigned index, const char *name, uint64_t value) 
   LLVMAddAttributeAtIndex(e->k.fn, index, LLVMCreateEnumAttribute(e->k.llcx, kind, value));
 }
 
-static void string_attribute(kl_emit *e, const char *name, const char *value) {
+void kl_string_attribute(kl_emit *e, const char *name, const char *value) {
   LLVMAttributeRef a =
       LLVMCreateStringAttribute(e->k.llcx, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
   LLVMAddAttributeAtIndex(e->k.fn, LLVMAttributeFunctionIndex, a);
 }
 
-// Constants as globals: address space 1 on NVPTX, plain on the host.
-void kl_make_constants(kl_emit *e) {
+// Constants as globals of that name: address space 1 on NVPTX, plain on the host.
+void kl_make_constants(kl_emit *e, const char *name) {
   unsigned space = e->k.machine == KB_NVPTX ? 1 : 0;
   for (uint32_t i = e->plan->nargs; i < e->plan->nslots; i++) {
     const kl_slot_info *s = &e->plan->slots[i];
     if (s->kind != KL_SLOT_CONST || s->given) continue;
     LLVMValueRef data = LLVMConstStringInContext2(e->k.llcx, s->data, (size_t)s->bytes, true);
-    LLVMValueRef g = LLVMAddGlobalInAddressSpace(e->k.module, LLVMTypeOf(data),
-                                                 kl_strf(e->arena, "%s_constant%u", e->plan->name, i), space);
+    LLVMValueRef g =
+        LLVMAddGlobalInAddressSpace(e->k.module, LLVMTypeOf(data), kl_strf(e->arena, "%s_constant%u", name, i), space);
     LLVMSetInitializer(g, data);
     LLVMSetGlobalConstant(g, true);
     LLVMSetLinkage(g, LLVMInternalLinkage);
@@ -34,21 +34,27 @@ void kl_make_constants(kl_emit *e) {
   }
 }
 
-// What a block shares is one array of bytes; slots are places in it. More than there is without asking comes with the
-// launch.
-static void make_shared(kl_emit *e) {
-  const kl_plan *p = e->plan;
-  if (!e->launch->shared_bytes) return;
-  bool asked = e->launch->shared_bytes > KL_MOST_SHARED;
-  LLVMTypeRef type = LLVMArrayType2(kb_type(&e->k, KB_I8, 1), asked ? 0 : e->launch->shared_bytes);
-  LLVMValueRef g = LLVMAddGlobalInAddressSpace(e->k.module, type, kl_strf(e->arena, "%s_shared", e->launch->name), 3);
+// What a block shares is one array of bytes. More than there is without asking comes with the launch.
+LLVMValueRef kl_make_shared(kl_emit *e, const char *name, uint32_t bytes) {
+  bool asked = bytes > KL_MOST_SHARED;
+  LLVMTypeRef type = LLVMArrayType2(kb_type(&e->k, KB_I8, 1), asked ? 0 : bytes);
+  LLVMValueRef g = LLVMAddGlobalInAddressSpace(e->k.module, type, kl_strf(e->arena, "%s_shared", name), 3);
   if (!asked) LLVMSetLinkage(g, LLVMInternalLinkage);
   if (!asked) LLVMSetInitializer(g, LLVMGetUndef(type));
   LLVMSetAlignment(g, 16);
+  return g;
+}
+
+// Slots are places in what lies at `base`.
+void kl_set_shared(kl_emit *e, LLVMValueRef base) {
+  const kl_plan *p = e->plan;
   for (uint32_t i = p->nargs; i < p->nslots; i++) {
     if (p->slots[i].kind != KL_SLOT_SHARED || &p->launches[p->slots[i].launch] != e->launch) continue;
     LLVMValueRef at = LLVMConstInt(kb_type(&e->k, KB_I32, 1), p->slots[i].at, false);
-    e->slots[i] = (kb_reg){LLVMConstGEP2(kb_type(&e->k, KB_I8, 1), g, &at, 1), KB_PTR, 1};
+    LLVMTypeRef byte = kb_type(&e->k, KB_I8, 1);
+    bool fixed = LLVMIsConstant(base);
+    e->slots[i] = (kb_reg){
+        fixed ? LLVMConstGEP2(byte, base, &at, 1) : LLVMBuildInBoundsGEP2(e->k.b, byte, base, &at, 1, ""), KB_PTR, 1};
   }
 }
 
@@ -76,24 +82,24 @@ static void declare_gpu_kernel(kl_emit *e) {
   LLVMTypeRef fty = LLVMFunctionType(LLVMVoidTypeInContext(e->k.llcx), types, l->nargs + p->counted, false);
   e->k.fn = LLVMAddFunction(e->k.module, l->name, fty);
   LLVMSetFunctionCallConv(e->k.fn, 71); // PTX kernel
-  kl_lines_function(e);
-  string_attribute(e, "nvvm.reqntid", kl_strf(e->arena, "%u", l->block));
-  if (l->cluster) string_attribute(e, "nvvm.cluster_dim", kl_strf(e->arena, "%u", l->cluster));
-  if (l->resident) string_attribute(e, "nvvm.minctasm", kl_strf(e->arena, "%u", l->resident));
+  kl_lines_function(e, l->name);
+  kl_string_attribute(e, "nvvm.reqntid", kl_strf(e->arena, "%u", l->block));
+  if (l->cluster) kl_string_attribute(e, "nvvm.cluster_dim", kl_strf(e->arena, "%u", l->cluster));
+  if (l->resident) kl_string_attribute(e, "nvvm.minctasm", kl_strf(e->arena, "%u", l->resident));
   kl_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
   for (uint32_t i = 0; i < l->nargs; i++) {
     uint32_t slot = l->args[i];
     const kl_slot_info *s = &p->slots[slot];
     e->slots[slot] = (kb_reg){LLVMGetParam(e->k.fn, i), s->by_value ? value_kind(p, slot) : KB_PTR, 1};
     if (s->by_value || l->nargs > MOST_HINTED) continue;
-    if (kl_is_constant(p, slot)) kl_attribute(e, i + 1, "noalias", 0);
+    if (kl_is_constant(e, slot)) kl_attribute(e, i + 1, "noalias", 0);
     kl_attribute(e, i + 1, "align", s->align);
     if (only_access(s)) kl_attribute(e, i + 1, only_access(s), 0);
   }
 }
 
 static kb_reg special_register(kl_emit *e, const char *name) {
-  kb_reg r = kb_intrinsic(&e->k, name, NULL, 0, NULL, 0, KB_I32, 1);
+  kb_reg r = kb_special(&e->k, name);
   return e->index == KB_I64 ? kb_zext(&e->k, r, KB_I64) : r;
 }
 
@@ -117,9 +123,17 @@ static division divide(kl_emit *e, const kl_part *part, kb_reg count) {
 }
 
 // What a kernel needs of the kernel before it is there behind this; what needs nothing of this one may begin.
-static void wait_for_previous(kl_emit *e) {
-  kb_intrinsic(&e->k, "llvm.nvvm.griddepcontrol.wait", NULL, 0, NULL, 0, KB_I1, 1);
-  kb_intrinsic(&e->k, "llvm.nvvm.griddepcontrol.launch.dependents", NULL, 0, NULL, 0, KB_I1, 1);
+void kl_wait_for_previous(kb *k) {
+  kb_intrinsic(k, "llvm.nvvm.griddepcontrol.wait", NULL, 0, NULL, 0, KB_I1, 1);
+  kb_intrinsic(k, "llvm.nvvm.griddepcontrol.launch.dependents", NULL, 0, NULL, 0, KB_I1, 1);
+}
+
+// Of a block's work: the kernel's, or that of whoever has more to do behind it.
+static void end_block(kl_emit *e) {
+  if (e->end)
+    LLVMBuildBr(e->k.b, e->end);
+  else
+    LLVMBuildRetVoid(e->k.b);
 }
 
 static void emit_threads(kl_emit *e, const kl_body *body, kb_reg thread) {
@@ -148,7 +162,7 @@ static void emit_gpu_tail(kl_emit *e, const kl_part *part, const division *d, kb
   if (check) in = kl_if_begin(e, kb_icmp(k, LLVMIntULT, t, end), "tail");
   emit_threads(e, &part->tail, t);
   if (check) kl_if_end(e, in);
-  LLVMBuildRetVoid(k->b);
+  end_block(e);
 }
 
 static void emit_gpu_main(kl_emit *e, const kl_part *part, kb_reg block_id, kb_reg tid) {
@@ -158,7 +172,7 @@ static void emit_gpu_main(kl_emit *e, const kl_part *part, kb_reg block_id, kb_r
     emit_threads(e, &part->main, kb_add(k, kb_mul(k, b, kb_ilike(k, b, e->launch->block)), tid));
   else
     emit_block(e, &part->main, b, tid);
-  LLVMBuildRetVoid(k->b);
+  end_block(e);
 }
 
 static void emit_gpu_part(kl_emit *e, const kl_part *part, kb_reg block_id, kb_reg tid) {
@@ -192,29 +206,31 @@ static void emit_gpu_parts(kl_emit *e, uint32_t first, uint32_t end, kb_reg bloc
   emit_gpu_parts(e, middle, end, block_id, tid);
 }
 
+void kl_emit_blocks(kl_emit *e, kb_reg block_id, kb_reg tid) {
+  emit_gpu_parts(e, e->launch->first_part, e->launch->first_part + e->launch->nparts, block_id, tid);
+}
+
 static void emit_gpu(kl_emit *e) {
   kl_plan *p = e->plan;
   kb *k = &e->k;
   declare_gpu_kernel(e);
-  make_shared(e);
+  if (e->launch->shared_bytes) kl_set_shared(e, kl_make_shared(e, e->launch->name, e->launch->shared_bytes));
   LLVMPositionBuilderAtEnd(k->b, kl_block(e, "entry"));
   kb_reg block_id = special_register(e, "llvm.nvvm.read.ptx.sreg.ctaid.x");
   kb_reg tid = special_register(e, "llvm.nvvm.read.ptx.sreg.tid.x");
-  if (p->programmatic) wait_for_previous(e);
+  if (p->programmatic) kl_wait_for_previous(k);
   if (p->counted) kl_set_rows(e, (kb_reg){LLVMGetParam(k->fn, e->launch->nargs), KB_I64, 1});
   if (e->launch->tickets) {
     e->ticket = kl_take_ticket(e, tid);
     block_id = e->index == KB_I64 ? kb_zext(k, e->ticket, KB_I64) : e->ticket;
   }
-  emit_gpu_parts(e, e->launch->first_part, e->launch->first_part + e->launch->nparts, block_id, tid);
+  kl_emit_blocks(e, block_id, tid);
 }
 
 // --- kernels --------------------------------------------------------------------------------------------------------
 
-void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan) {
-  kl_arena scratch;
-  kl_arena_init(&scratch, cx);
-  kl_emit e = {.arena = &scratch, .plan = plan, .index = plan->index64 ? KB_I64 : KB_I32};
+kl_emit kl_emit_of_plan(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan, kl_arena *scratch, const char *name) {
+  kl_emit e = {.arena = scratch, .plan = plan, .index = plan->index64 ? KB_I64 : KB_I32};
   e.k = (kb){.cx = cx,
              .llcx = LLVMGetModuleContext(module),
              .module = module,
@@ -222,12 +238,19 @@ void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan) {
              .sm = (int)plan->target.sm,
              .narrow = plan->target.sm >= 100 && plan->target.variant,
              .fast = plan->fast};
-  e.k.b = LLVMCreateBuilderInContext(e.k.llcx);
-  e.slots = KL_NEW_N(&scratch, kb_reg, plan->nslots + 1);
+  e.slots = KL_NEW_N(scratch, kb_reg, plan->nslots + 1);
   e.invariant_load = LLVMGetMDKindIDInContext(e.k.llcx, "invariant.load", 14);
   e.empty_node = LLVMMetadataAsValue(e.k.llcx, LLVMMDNodeInContext2(e.k.llcx, NULL, 0));
-  kl_make_constants(&e);
-  kl_make_nothing(&e);
+  kl_make_constants(&e, name);
+  kl_make_nothing(&e, name);
+  return e;
+}
+
+void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan) {
+  kl_arena scratch;
+  kl_arena_init(&scratch, cx);
+  kl_emit e = kl_emit_of_plan(cx, module, plan, &scratch, plan->name);
+  e.k.b = LLVMCreateBuilderInContext(e.k.llcx);
   kl_lines_begin(&e);
   for (uint32_t i = 0; i < plan->nlaunches; i++) {
     e.launch = &plan->launches[i];

@@ -97,6 +97,8 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.nvvm.vote.any.sync", I1, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.barrier.cta.sync.aligned.all", 0, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.barrier.cta.red.or.aligned.all", I1, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.barrier.cta.sync.aligned.count", 0, GPU, SCALAR, 0, 0},
+    {"llvm.nvvm.barrier.cta.red.or.aligned.count", I1, GPU, SCALAR, 0, 0},
     {"llvm.nvvm.barrier.cluster.arrive.aligned", 0, GPU, SCALAR, 90, 78},
     {"llvm.nvvm.barrier.cluster.wait.aligned", 0, GPU, SCALAR, 90, 78},
     {"llvm.nvvm.griddepcontrol.wait", 0, GPU, SCALAR, 90, 78},

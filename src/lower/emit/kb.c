@@ -328,14 +328,27 @@ void kb_meet(kb *k) {
 
 void kb_sync(kb *k) {
   if (k->machine == KB_HOST) return;
+  if (k->team) {
+    kb_reg args[2] = {k->barrier, kb_int(k, KB_I32, 1, k->team)};
+    kb_intrinsic(k, "llvm.nvvm.barrier.cta.sync.aligned.count", NULL, 0, args, 2, KB_I1, 1);
+    return;
+  }
   kb_reg id = kb_int(k, KB_I32, 1, 0);
   kb_intrinsic(k, "llvm.nvvm.barrier.cta.sync.aligned.all", NULL, 0, &id, 1, KB_I1, 1);
 }
 
-// True for all threads of the block if it is for one.
+// True for all threads if it is for one.
 kb_reg kb_sync_or(kb *k, kb_reg c) {
+  if (k->team) {
+    kb_reg args[3] = {k->barrier, kb_int(k, KB_I32, 1, k->team), c};
+    return kb_intrinsic(k, "llvm.nvvm.barrier.cta.red.or.aligned.count", NULL, 0, args, 3, KB_I1, 1);
+  }
   kb_reg args[2] = {kb_int(k, KB_I32, 1, 0), c};
   return kb_intrinsic(k, "llvm.nvvm.barrier.cta.red.or.aligned.all", NULL, 0, args, 2, KB_I1, 1);
+}
+
+kb_reg kb_special(kb *k, const char *name) {
+  return kb_intrinsic(k, name, NULL, 0, NULL, 0, KB_I32, 1);
 }
 
 // --- blocks of a launch ---------------------------------------------------------------------------------------------

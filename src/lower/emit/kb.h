@@ -31,6 +31,10 @@ typedef struct kb {
   bool narrow; // conversions to and from 4 bits, which targets with a or f have from sm_100 on
   bool fast;   // functions of F32 may be approximate (math/fast.c)
   bool calls;  // elementary functions are called, not expanded in place
+  // On NVPTX, where several blocks' work is done side by side: the threads of one, and the I32 number of the barrier by
+  // which they wait for each other. 0: all of the block are.
+  uint32_t team;
+  kb_reg barrier;
 } kb;
 
 LLVMTypeRef kb_type(kb *k, kb_kind kind, unsigned lanes);
@@ -138,7 +142,8 @@ kb_reg kb_lane_xor(kb *k, kb_reg a, unsigned distance);
 kb_reg kb_lane_plus(kb *k, kb_reg a, unsigned distance); // behind the last lane comes the first
 kb_reg kb_any_lane(kb *k, kb_reg c);                     // is c true for one lane of the warp? On NVPTX
 kb_reg kb_of_lane(kb *k, kb_reg a, kb_reg lane);         // what the lane has, on NVPTX
-kb_reg kb_sync_or(kb *k, kb_reg c);                      // the same; is c true for one of them? On NVPTX
+kb_reg kb_special(kb *k, const char *name);              // a special register, I32, on NVPTX
+kb_reg kb_sync_or(kb *k, kb_reg c);                      // of kb_sync's threads; is c true for one of them? On NVPTX
 // On NVPTX, of the whole GPU: what the thread knows to have been stored, others know who find what it writes behind
 // this; and it knows what they did whose writes it found before.
 void kb_fence(kb *k);

@@ -58,10 +58,9 @@ void kl_lines_begin(kl_emit *e) {
   e->lines = l;
 }
 
-void kl_lines_function(kl_emit *e) {
+void kl_lines_function(kl_emit *e, const char *name) {
   kl_lines *l = e->lines;
   if (!l) return;
-  const char *name = e->launch->name;
   size_t n = strlen(name);
   unsigned line = line_of(l, kl_root(e->plan->comp)->span.begin);
   LLVMMetadataRef type = LLVMDIBuilderCreateSubroutineType(l->b, l->file, NULL, 0, LLVMDIFlagZero);

@@ -38,12 +38,13 @@ static kb_reg address(kl_emit *e, kb_reg base, kb_reg index, int64_t scale) {
   return (kb_reg){LLVMBuildInBoundsGEP2(k->b, byte, base.v, &at.v, 1, ""), KB_PTR, 1};
 }
 
-// Nobody writes the slot while the kernel runs: no output is the same memory, and no kernel before this one is still at
-// work.
-bool kl_is_constant(const kl_plan *p, uint32_t slot) {
+// Nobody writes the slot while the kernel runs: no output is the same memory, no kernel before this one is still at
+// work, and it is no kernel of several launches.
+bool kl_is_constant(const kl_emit *e, uint32_t slot) {
+  const kl_plan *p = e->plan;
   if (p->slots[slot].kind == KL_SLOT_SHARED || p->slots[slot].kind == KL_SLOT_SCRATCH) return false;
   if (p->slots[slot].mode == KL_MODE_GROWS) return false;
-  return p->slots[slot].alias == KL_NONE && (!p->programmatic || p->slots[slot].kind == KL_SLOT_CONST);
+  return p->slots[slot].alias == KL_NONE && ((!p->programmatic && !e->end) || p->slots[slot].kind == KL_SLOT_CONST);
 }
 
 // On NVPTX loads of what is constant go through the non-coherent path.
@@ -128,7 +129,7 @@ static int64_t bytes_of_nothing(const kl_plan *p, const kl_body *b) {
   return most;
 }
 
-void kl_make_nothing(kl_emit *e) {
+void kl_make_nothing(kl_emit *e, const char *name) {
   const kl_plan *p = e->plan;
   int64_t bytes = 0;
   for (uint32_t i = 0; i < p->nparts; i++) {
@@ -141,7 +142,7 @@ void kl_make_nothing(kl_emit *e) {
   if (!bytes) return;
   unsigned space = e->k.machine == KB_NVPTX ? 1 : 0;
   LLVMTypeRef type = LLVMArrayType2(kb_type(&e->k, KB_I8, 1), (uint64_t)bytes);
-  LLVMValueRef g = LLVMAddGlobalInAddressSpace(e->k.module, type, kl_strf(e->arena, "%s_nothing", p->name), space);
+  LLVMValueRef g = LLVMAddGlobalInAddressSpace(e->k.module, type, kl_strf(e->arena, "%s_nothing", name), space);
   LLVMSetInitializer(g, LLVMConstNull(type));
   LLVMSetLinkage(g, LLVMInternalLinkage);
   LLVMSetAlignment(g, 16);
@@ -585,7 +586,7 @@ static kl_val take_value(kl_emit *e, uint32_t slot, kl_dtype t) {
 kl_val kl_emit_load(kl_emit *e, const kl_access *a, kl_dtype t) {
   kl_val v = {.dtype = t};
   if (e->plan->slots[a->slot].by_value) return take_value(e, a->slot, t);
-  e->constant = kl_is_constant(e->plan, a->slot) && e->plan->slots[a->slot].kind != KL_SLOT_OUT;
+  e->constant = kl_is_constant(e, a->slot) && e->plan->slots[a->slot].kind != KL_SLOT_OUT;
   bool contiguous = a->stride == 1 && a->vec > 1;
   if (contiguous && moves_words(e, a, t)) return load_as_words(e, a, t);
   bool words = contiguous && !a->reversed && kl_has_packed(e, t) && a->align >= 4;

@@ -52,7 +52,7 @@ static issue issue_of(const kl_warp *w, const kl_sim_op *o, kl_how how) {
     break;
   case KL_HOW_CALL: is.active = is.lanes = same_callee(x, o); break;
   case KL_HOW_WAIT:
-    if (w->block->cluster->phase == w->cluster_phase) is.active = is.lanes = 0;
+    is.active = is.lanes = x->mask & ~kl_cluster_waits(w, x->mask); // who waits asks again
     break;
   default: break;
   }

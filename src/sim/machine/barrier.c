@@ -136,13 +136,16 @@ void kl_x_cluster_arrive(kl_lanes *x, const kl_sim_op *o) {
   kl_warp *w = kl_warp_of(x);
   kl_cluster *c = w->block->cluster;
   (void)o;
-  w->cluster_phase = c->phase;
+  for (unsigned i = 0; i < KL_LANES; i++)
+    if (x->mask >> i & 1) w->phase[i] = c->phase;
   c->arrived += (uint32_t)__builtin_popcount(x->mask);
   if (c->arrived >= alive_in(c)) open_cluster(c);
 }
 
 void kl_x_cluster_wait(kl_lanes *x, const kl_sim_op *o) {
   kl_warp *w = kl_warp_of(x);
-  if (w->block->cluster->phase != w->cluster_phase) return;
-  kl_split_off(w, x->mask, kl_op_number(w, o))->wait = KL_AT_CLUSTER;
+  uint32_t waits = kl_cluster_waits(w, x->mask);
+  if (!waits) return;
+  kl_split_off(w, waits, kl_op_number(w, o))->wait = KL_AT_CLUSTER;
+  kl_set_mask(x, w->strand.mask);
 }

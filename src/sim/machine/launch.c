@@ -205,7 +205,7 @@ static bool start_warp(kl_worker *worker, kl_warp *w) {
   w->exited = false;
   w->rounds = 0;
   memset(w->arrived, 0, sizeof w->arrived);
-  w->cluster_phase = 0;
+  memset(w->phase, 0, sizeof w->phase);
   w->nflights = 0;
   memset(w->group, 0, sizeof w->group);
   w->strand = (kl_strand){.frame = f};

@@ -187,7 +187,7 @@ struct kl_warp {
   uint32_t rounds;               // of strands that were alone, until lanes went apart; since the warp gave way
   bool alone;                    // no other strand is ready
   uint32_t arrived[KL_BARRIERS]; // lanes that wait at each barrier
-  uint32_t cluster_phase;        // of the cluster's barrier, in which its lanes have arrived
+  uint32_t phase[KL_LANES];      // of the cluster's barrier, in which each lane has arrived
   kl_block *block;
   const kl_lane_memory *memory;
   bool observed;
@@ -232,6 +232,13 @@ typedef struct kl_cluster {
   bool waits;              // it has run for long, perhaps for others
   uint64_t random;         // where the order of the launch is shuffled; else 0
 } kl_cluster;
+
+// Of these lanes those for which the cluster's barrier has not opened since they arrived. Others may have arrived anew.
+static inline uint32_t kl_cluster_waits(const kl_warp *w, uint32_t lanes) {
+  uint32_t waits = 0;
+  for (unsigned i = 0; i < KL_LANES; i++) waits |= (uint32_t)(w->phase[i] == w->block->cluster->phase) << i;
+  return waits & lanes;
+}
 
 // Where the lanes of an access lie on the host.
 typedef struct kl_places {

@@ -54,8 +54,10 @@ typedef enum kl_cost_limiter {
 typedef struct kl_cost_clocks {
   double of[KL_LIMITS];
   kl_cost_limiter limiter;
-  double all; // the longest, and part of the others, which overlap with it
+  double work; // the longest, and part of the others, which overlap with it
+  double all;  // and launches, of all multiprocessors
 } kl_cost_clocks;
+enum { KL_LAUNCH_CLOCKS = 3500 };
 kl_cost_clocks kl_clocks_of(const kl_plan *p, const kl_cost *c);
 
 // Instructions of one iteration of a host's launch, roughly, at least 1: of vectors, of the part whose are most.

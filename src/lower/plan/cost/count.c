@@ -556,7 +556,7 @@ kl_cost kl_plan_cost(kl_plan *p, int64_t quota) {
 
 // Bytes of DRAM, of L2, and instructions that a multiprocessor has a clock's share of. What changes in L2 is read and
 // written; changes of one element follow each other.
-static const double dram_bytes = 13.3, l2_bytes = 30, issues_a_clock = 4, launch_clocks = 3500, clocks_apart = 2;
+static const double dram_bytes = 13.3, l2_bytes = 30, issues_a_clock = 4, clocks_apart = 2;
 
 // Changes of an element of the slot, if each has as many.
 static double meeting(const kl_plan *p, const kl_cost *c, uint32_t slot) {
@@ -591,6 +591,7 @@ kl_cost_clocks kl_clocks_of(const kl_plan *p, const kl_cost *c) {
     if (t.of[i] > t.of[t.limiter]) t.limiter = (kl_cost_limiter)i;
   }
   double most = t.of[t.limiter];
-  t.all = most + (sum - most) / 8 + launches * launch_clocks * multiprocessors;
+  t.work = most + (sum - most) / 8;
+  t.all = t.work + launches * KL_LAUNCH_CLOCKS * multiprocessors;
   return t;
 }

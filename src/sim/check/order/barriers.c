@@ -70,18 +70,14 @@ void kl_sync_open_cluster(kl_observer *o, kl_cluster *c) {
 
 void kl_sync_cluster_wait(kl_ordering *r, kl_warp *w, const kl_sim_op *op, const kl_order_op *how) {
   const kl_cluster *c = w->block->cluster;
-  if (c->phase == w->cluster_phase) { // it waits, and asks again
-    if (r->checks & KL_ORDER_SYNC)
-      kl_misuse_cluster(r, &kl_order_block_of(r, w->block)->warps[w->rank], w, op, how, false);
-    return;
-  }
   kl_order_block *ob = kl_order_block_of(r, w->block), *first = kl_order_block_of(r, c->blocks);
   kl_order_warp *ow = &ob->warps[w->rank];
+  uint32_t passes = w->x.mask & ~kl_cluster_waits(w, w->x.mask); // others ask again
   if (r->checks & KL_ORDER_SYNC) kl_misuse_cluster(r, ow, w, op, how, false);
-  KL_EACH_LANE(i, w->x.mask) {
+  KL_EACH_LANE(i, passes) {
     ow->arrive[i] = NULL;
     if (++ow->meetings[i] > ob->meetings) ob->meetings = ow->meetings[i];
   }
   if (r->checks & KL_ORDER_RACES && how->acquires && first->cluster_past)
-    kl_learn(&r->clocks, &ow->t, w->x.mask, first->cluster_past);
+    kl_learn(&r->clocks, &ow->t, passes, first->cluster_past);
 }

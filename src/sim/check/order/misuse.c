@@ -156,6 +156,7 @@ void kl_misuse_cluster(kl_ordering *r, kl_order_warp *ow, kl_warp *w, const kl_s
     ow->arrive_code[i] = code;
   }
   for (unsigned i = 0; i < KL_LANES; i++) others |= (uint32_t)(ow->arrive[i] && ow->arrive[i] != op) << i;
+  others = kl_cluster_waits(w, others); // others have been let go, and will see
   if (others && how->aligned) {
     unsigned i = first_of(others);
     add(r, KL_FOUND_DIVERGENCE, "lanes of a warp in different instructions of a barrier",
