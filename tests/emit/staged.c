@@ -551,7 +551,8 @@ START_TEST(several_tiles) {
 END_TEST
 
 // What is scanned changes with every fourth element, and is one for a thread where two lanes take turns; from the end
-// on; between conversions; of tiles that have blocks of their own. Then of tiles that wait for those before them.
+// on; between conversions; of tiles that have blocks of their own. Then of tiles that wait for those before them; of
+// lines that lie beside each other.
 static const struct {
   const char *type, *op, *text;
 } turns[] = {
@@ -594,6 +595,15 @@ static const struct {
     {"c128", "add",
      "x = c128[2,12289] parameter(0) ROOT s = c128[2,12289] reduce-window(x, z), "
      "window={size=1x12289 pad=0_0x0_12288}, to_apply=f"},
+    {"f32", "add",
+     "x = f32[33,520,17] parameter(0) ROOT s = f32[33,520,17] reduce-window(x, z), "
+     "window={size=1x520x1 pad=0_0x519_0x0_0}, to_apply=f"},
+    {"bf16", "multiply",
+     "x = bf16[70,1025] parameter(0) ROOT s = bf16[70,1025] reduce-window(x, z), window={size=70x1 pad=0_69x0_0}, "
+     "to_apply=f"},
+    {"c128", "add",
+     "x = c128[64,65,16] parameter(0) ROOT s = c128[64,65,16] reduce-window(x, z), "
+     "window={size=1x65x1 pad=0_0x64_0x0_0}, to_apply=f"},
 };
 
 START_TEST(scans_in_turns) {

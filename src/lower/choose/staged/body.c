@@ -159,6 +159,36 @@ void kl_stage_box_end(kl_stage_body *b, kl_stage_box *x, uint32_t *values) {
     if (x->var[d] != KL_NONE) kl_write_loop_end(&b->w, values);
 }
 
+// Points that take no more code one by one than is worth a loop's index arithmetic, which is of every round.
+enum { FEW_POINTS = 16 };
+
+void kl_stage_box_points(kl_stage_body *b, kl_stage_box *x, uint32_t n, const int64_t *sizes) {
+  int64_t points = 1;
+  for (uint32_t d = 0; d < n; d++)
+    if (__builtin_mul_overflow(points, sizes[d], &points)) points = INT64_MAX;
+  if (points > FEW_POINTS) return kl_stage_box_vars(b, x, n, sizes);
+  *x = (kl_stage_box){.n = n, .few = kl_arena_dup(b->s->c->arena, sizes, n * sizeof *sizes)};
+}
+
+static kiln_status write_points(kl_stage_body *b, kl_stage_box *x, uint32_t dim, uint32_t *values,
+                                kiln_status (*write)(void *arg, uint32_t *values), void *arg) {
+  if (dim == x->n) return write(arg, values);
+  for (int64_t i = 0; i < x->few[dim]; i++) {
+    x->at[dim] = kl_aff_const(b->s->p, i);
+    KL_TRY(write_points(b, x, dim + 1, values, write, arg));
+  }
+  return KILN_OK;
+}
+
+kiln_status kl_stage_box_write(kl_stage_body *b, kl_stage_box *x, uint32_t nvalues, uint32_t *values,
+                               kiln_status (*write)(void *arg, uint32_t *values), void *arg) {
+  if (x->few) return write_points(b, x, 0, values, write, arg);
+  kl_stage_box_begin(b, x, nvalues, values);
+  KL_TRY(write(arg, values));
+  kl_stage_box_end(b, x, values);
+  return KILN_OK;
+}
+
 // --- lines ----------------------------------------------------------------------------------------------------------
 
 void kl_stage_count_lines(const kl_shape *s, uint32_t dim, int64_t *outer, int64_t *inner) {

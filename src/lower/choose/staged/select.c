@@ -14,9 +14,9 @@ typedef struct selecting {
   kl_shape *order; // of what windows select
   uint32_t slot;   // the same: the number of a tap; -1: none, it sees nothing
   kl_stage_body b;
-  kl_stage_box box; // of taps; of windows
-  const kl_aff *at;
-  kl_dtype number; // of taps
+  kl_stage_box box;                // of taps; of windows
+  const kl_aff *at, *const *index; // of the element
+  kl_dtype number;                 // of taps
 } selecting;
 
 // The number of a tap, the last dimension's the fastest.
@@ -32,12 +32,13 @@ static const kl_aff *number_of(const selecting *x, const kl_aff *const *tap) {
 enum { BEST, TAP, SELECTED };
 
 // What is selected stays, unless there is none or it is not what is selected of the two.
-static kiln_status ask(selecting *x, const kl_aff *const *index, uint32_t *values) {
+static kiln_status ask(void *arg, uint32_t *values) {
+  selecting *x = arg;
   kl_stage_body *b = &x->b;
   const kl_aff *at[KILN_MAX_RANK];
   uint32_t next, keeps;
   bool never;
-  uint32_t guard = kl_window_sees(&b->walk, x->dims, x->array, index, x->box.at, b->keep, at, &never);
+  uint32_t guard = kl_window_sees(&b->walk, x->dims, x->array, x->index, x->box.at, b->keep, at, &never);
   if (never) return KILN_OK;
   KL_TRY(kl_walk_want(&b->walk, x->s->instr->operands[0], 0, guard, at, &next));
   KL_TRY(kl_walk_call(&b->walk, x->s->number, x->select, (uint32_t[]){values[BEST], next}, &keeps));
@@ -59,9 +60,8 @@ static kiln_status write_selection(void *arg) {
   kl_stage_index(&x->b, x->order, x->at, index);
   values[BEST] = kl_write_scalar(&x->b.w, x->array->dtype, 0, 0);
   values[TAP] = kl_stage_number(&x->b, x->number, kl_aff_const(x->s->p, -1));
-  kl_stage_box_begin(&x->b, &x->box, SELECTED, values);
-  KL_TRY(ask(x, index, values));
-  kl_stage_box_end(&x->b, &x->box, values);
+  x->index = index;
+  KL_TRY(kl_stage_box_write(&x->b, &x->box, SELECTED, values, ask, x));
   return kl_stage_store(&x->b, x->slot, index, values[TAP], x->b.keep);
 }
 
@@ -69,7 +69,7 @@ static kiln_status select_taps(selecting *x) {
   int64_t sizes[KILN_MAX_RANK];
   for (uint32_t d = 0; d < x->array->rank; d++) sizes[d] = x->dims[d].size;
   x->at = kl_stage_elements(&x->b, x->s, x->order->count, 1);
-  kl_stage_box_vars(&x->b, &x->box, x->array->rank, sizes);
+  kl_stage_box_points(&x->b, &x->box, x->array->rank, sizes);
   return kl_stage_write(&x->b, x->order->count, write_selection, x);
 }
 
@@ -83,15 +83,14 @@ static int64_t windows_over(const kl_window_dim *d) {
 }
 
 // The window number `at` of those, the tap by which it sees the element, and the guard that there is such.
-static uint32_t window_over(selecting *x, const kl_aff *const *index, const kl_aff **window, const kl_aff **tap,
-                            bool *never) {
+static uint32_t window_over(selecting *x, const kl_aff **window, const kl_aff **tap, bool *never) {
   kl_affs *p = x->s->p;
   kl_guards *g = &x->b.w.guards;
   uint32_t guard = x->b.keep;
   *never = false;
   for (uint32_t d = 0; d < x->array->rank && !*never; d++) {
     const kl_window_dim *w = &x->dims[d];
-    const kl_aff *place = kl_aff_addc(p, kl_aff_mulc(p, index[d], w->base_dilation), w->low);
+    const kl_aff *place = kl_aff_addc(p, kl_aff_mulc(p, x->index[d], w->base_dilation), w->low);
     window[d] = kl_aff_add(p, kl_aff_floordivc(p, place, w->stride), x->box.at[d]);
     window[d] = kl_aff_addc(p, window[d], 1 - windows_over(w));
     const kl_aff *from = kl_aff_addmul(p, place, window[d], -w->stride);
@@ -104,12 +103,13 @@ static uint32_t window_over(selecting *x, const kl_aff *const *index, const kl_a
   return guard;
 }
 
-static kiln_status join_window(selecting *x, const kl_aff *const *index, uint32_t *value) {
+static kiln_status join_window(void *arg, uint32_t *value) {
+  selecting *x = arg;
   kl_stage_body *b = &x->b;
   const kl_aff *window[KILN_MAX_RANK], *tap[KILN_MAX_RANK];
   uint32_t brought, made;
   bool never;
-  uint32_t guard = window_over(x, index, window, tap, &never);
+  uint32_t guard = window_over(x, window, tap, &never);
   if (never) return KILN_OK;
   uint32_t selected = kl_stage_load(b, x->slot, window, guard, x->number);
   uint32_t own = kl_stage_number(b, x->number, number_of(x, tap));
@@ -128,11 +128,8 @@ static kiln_status write_elements(void *arg) {
   kl_stage_index(&x->b, kl_stage_result(x->s, 0), x->at, index);
   KL_TRY(kl_walk_want(&x->b.walk, x->s->instr->operands[2], 0, KL_NONE, NULL, &value));
   value = kl_combiner_take(&x->b.w, &x->by, 0, value);
-  if (x->source->count) {
-    kl_stage_box_begin(&x->b, &x->box, 1, &value);
-    KL_TRY(join_window(x, index, &value));
-    kl_stage_box_end(&x->b, &x->box, &value);
-  }
+  x->index = index;
+  if (x->source->count) KL_TRY(kl_stage_box_write(&x->b, &x->box, 1, &value, join_window, x));
   value = kl_combiner_give(&x->b.w, &x->by, 0, value, x->s->instr->shape->dtype);
   return kl_stage_store(&x->b, x->s->slot[0], index, value, x->b.keep);
 }
@@ -142,7 +139,7 @@ static kiln_status join_windows(selecting *x) {
   int64_t sizes[KILN_MAX_RANK];
   for (uint32_t d = 0; d < x->array->rank; d++) sizes[d] = windows_over(&x->dims[d]);
   x->at = kl_stage_elements(&x->b, x->s, out->count, 1);
-  kl_stage_box_vars(&x->b, &x->box, x->array->rank, sizes);
+  kl_stage_box_points(&x->b, &x->box, x->array->rank, sizes);
   return kl_stage_write(&x->b, out->count, write_elements, x);
 }
 

@@ -57,6 +57,7 @@ typedef struct kl_stage_box {
   uint32_t var[KILN_MAX_RANK];     // KL_NONE: the dimension has one value
   const kl_aff *at[KILN_MAX_RANK]; // the point
   uint32_t nvalues;                // that are carried
+  const int64_t *few;              // sizes, if points are written one by one; else NULL
 } kl_stage_box;
 // Before the body is written: its variables.
 void kl_stage_box_vars(kl_stage_body *b, kl_stage_box *x, uint32_t n, const int64_t *sizes);
@@ -64,6 +65,12 @@ void kl_stage_box_vars(kl_stage_body *b, kl_stage_box *x, uint32_t n, const int6
 void kl_stage_box_begin(kl_stage_body *b, kl_stage_box *x, uint32_t nvalues, uint32_t *values);
 // Ends them: values are the next ones, and then what is there behind.
 void kl_stage_box_end(kl_stage_body *b, kl_stage_box *x, uint32_t *values);
+
+// A box that may have so few points that they are written one by one, each with numbers for a point, in the same order.
+void kl_stage_box_points(kl_stage_body *b, kl_stage_box *x, uint32_t n, const int64_t *sizes);
+// Writes a box of either kind: `write` takes values from one point to the next.
+kiln_status kl_stage_box_write(kl_stage_body *b, kl_stage_box *x, uint32_t nvalues, uint32_t *values,
+                               kiln_status (*write)(void *arg, uint32_t *values), void *arg);
 
 // Integers as values.
 kl_dtype kl_stage_integer(int64_t most); // a signed type that holds -most .. most

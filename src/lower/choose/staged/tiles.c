@@ -1,23 +1,27 @@
 // Scans by blocks of threads: each thread has a block of level 0 in registers, 16 neighbouring lanes one of level 1,
 // and as many warps as a line has elements for one of level 2, a tile. What their parts make lies in shared memory,
-// where all read what comes before their own. Lines that are longer than a tile go tile by tile.
+// where all read what comes before their own. Lines that are longer than a tile go tile by tile. Of lines that lie
+// beside each other 16 lanes have one each, so that they read and write whole sectors; a tile is then a block of
+// level 1.
 
 #include "lower/choose/staged/scan.h"
 
 enum { WARPS = 8, HALF = 16, PADDED = HALF + 1, SHORT = 64, MANY_LINES = 1 << 14, FEW_LINES = 256, MANY_TILES = 4 };
 enum { LEVEL = 2, TILE = KL_SCAN_BASE * KL_SCAN_BASE * KL_SCAN_BASE }; // of tiles that have all warps
 enum { CHUNK = 16, MOST_BITS = 256 };                                  // bytes; of an element of all arrays
+enum { BESIDE = 16, ENOUGH_BLOCKS = 64 };                              // lines of a block that lie beside each other
 
 typedef struct tiles {
   kl_scan_body l;
   kl_scan_nest nest;
-  int64_t warps, rows;                // of a line; lines of a block
+  int64_t highs, rows;                // blocks of level 1 of a tile; lines of a block
+  uint32_t level;                     // of a tile
   const kl_aff *row, *high, *low, *v; // the line in the block; digits of level 2, 1 and 0
   uint32_t each;                      // the variable of v
   uint32_t next;                      // that of a lane of two
   bool turns;                         // the two take turns in memory
   kl_exchange turn;
-  kl_stage_box lows, highs; // over the digits of levels 1 and 2
+  kl_stage_box lows, parts; // over the digits of levels 1 and 2
   uint32_t *slot[2];        // what blocks of levels 0 and 1 make, by value
   int64_t ntiles;
   const kl_aff *tile; // of a block that has one, and is told by others what comes before; NULL: it has a line
@@ -32,14 +36,10 @@ bool kl_scan_is_for_blocks(const kl_scan *x) {
          (x->inner == 1 || lines < MANY_LINES);
 }
 
-static int64_t highs_of(const tiles *x) {
-  return 2 * x->warps;
-}
-
 // Lanes read at a distance of 16, so that there is a gap behind as many.
 static const kl_aff *place_of(const tiles *x, const kl_aff *high, const kl_aff *low) {
   kl_affs *p = x->l.b.s->p;
-  const kl_aff *at = kl_aff_addmul(p, high, x->row, highs_of(x));
+  const kl_aff *at = kl_aff_addmul(p, high, x->row, x->highs);
   return low ? kl_aff_addmul(p, low, at, PADDED) : at;
 }
 
@@ -150,7 +150,7 @@ static kiln_status write_tile(void *arg, const kl_aff *number, const uint32_t *a
   kl_affs *p = b->s->p;
   uint32_t n = count(x), *made[KL_SCAN_BASE], *before[2], first = kl_scan_is(&x->l, x->low, 0);
   uint32_t *values = kl_scan_values(&x->l), *all = kl_scan_values(&x->l), *base = kl_scan_values(&x->l);
-  const kl_aff *block = kl_aff_addmul(p, x->low, kl_aff_addmul(p, x->high, number, highs_of(x)), HALF);
+  const kl_aff *block = kl_aff_addmul(p, x->low, kl_aff_addmul(p, x->high, number, x->highs), HALF);
   const kl_aff *i = kl_dom_simplify(b->w.body->domain, kl_aff_addmul(p, x->v, block, KL_SCAN_BASE));
   bool never;
   uint32_t there = kl_guard_and(&b->w.guards, b->keep, i, 0, x->l.x->length - 1, &never);
@@ -165,7 +165,7 @@ static kiln_status write_tile(void *arg, const kl_aff *number, const uint32_t *a
   KL_TRY(put(x, x->slot[0], place_of(x, x->high, x->low), made[KL_SCAN_BASE - 1], KL_NONE));
   KL_TRY(join_parts(x, &x->lows, x->slot[0], place_of(x, x->high, x->lows.at[0]), x->low, before[0], all));
   KL_TRY(put(x, x->slot[1], place_of(x, x->high, NULL), all, first));
-  KL_TRY(join_parts(x, &x->highs, x->slot[1], place_of(x, x->highs.at[0], NULL), x->high, before[1], chain));
+  KL_TRY(join_parts(x, &x->parts, x->slot[1], place_of(x, x->parts.at[0], NULL), x->high, before[1], chain));
   if (x->tile) KL_TRY(wait_for_others(x, chain, base));
   KL_TRY(kl_scan_before(&x->l, kl_scan_is(&x->l, x->high, 0), base, before[1], base));
   KL_TRY(kl_scan_before(&x->l, first, base, before[0], base));
@@ -179,7 +179,7 @@ static kiln_status write_lines(void *arg) {
   const kl_stage *s = x->l.b.s;
   uint32_t *base = kl_scan_values(&x->l);
   for (int level = 0; level < 2; level++) {
-    int64_t places = x->rows * highs_of(x) * (level ? 1 : PADDED);
+    int64_t places = x->rows * x->highs * (level ? 1 : PADDED);
     x->slot[level] = kl_scan_values(&x->l);
     for (uint32_t k = 0; k < count(x); k++)
       x->slot[level][k] = kl_add_shared(s->c->cx, s->c->plan, &s->c->slots, kl_in_bytes(x->l.x->by.type[k]), places);
@@ -190,41 +190,82 @@ static kiln_status write_lines(void *arg) {
   return kl_scan_nest_write(&x->nest, base);
 }
 
-// A line has as many warps as make a tile of it, as far as a block has them, and a block as many lines as it has warps.
-static void make_vars(tiles *x, const kl_scan *of, bool spread) {
+// Do lines lie beside each other, so many that blocks of some of them are enough?
+static bool are_beside(const kl_scan *of) {
+  return of->inner >= BESIDE && of->outer * ((of->inner - 1) / BESIDE + 1) >= ENOUGH_BLOCKS;
+}
+
+// Of the numbers of lines the greater one is counted by threads too, and in any case that of lines beside each other.
+static const kl_aff *make_lines(tiles *x, const kl_scan *of, bool spread, bool beside) {
   kl_affs *p = of->s->p;
-  bool beside = of->inner >= of->outer;
   uint32_t var;
-  int64_t of_warp = 2 * HALF * KL_SCAN_BASE;
-  x->warps = 1;
-  while (x->warps < WARPS && x->warps * of_warp < of->length) x->warps *= 2;
-  x->rows = WARPS / x->warps;
   x->l = (kl_scan_body){.x = of, .b = {.s = of->s, .keep = KL_NONE}, .numbers = beside ? of->inner : of->outer};
   kl_var_list *vars = &x->l.b.vars;
-  int64_t blocks = (x->l.numbers - 1) / x->rows + 1;
-  const kl_aff *block = kl_new_var(p, vars, KL_BIND_BLOCK, blocks, "line", &var);
+  const kl_aff *block = kl_new_var(p, vars, KL_BIND_BLOCK, (x->l.numbers - 1) / x->rows + 1, "line", &var);
   if (spread) x->tile = kl_new_var(p, vars, KL_BIND_BLOCK, x->ntiles, "tile", &x->along);
   const kl_aff *other =
       kl_new_var(p, vars, KL_BIND_BLOCK, beside ? of->outer : of->inner, beside ? "outer" : "inner", &var);
+  x->l.outer = x->l.inner = other;
+  return block;
+}
+
+static void number_lines(tiles *x, const kl_aff *block, bool beside) {
+  x->l.number = kl_aff_addmul(x->l.x->s->p, x->row, block, x->rows);
+  *(beside ? &x->l.inner : &x->l.outer) = x->l.number;
+}
+
+// A line has as many warps as make a tile of it, as far as a block has them, and a block as many lines as it has warps.
+static void make_lines_of_warps(tiles *x, const kl_scan *of, bool spread) {
+  kl_affs *p = of->s->p;
+  bool beside = of->inner >= of->outer;
+  uint32_t var;
+  int64_t of_warp = 2 * HALF * KL_SCAN_BASE, warps = 1;
+  while (warps < WARPS && warps * of_warp < of->length) warps *= 2;
+  x->highs = 2 * warps;
+  x->rows = WARPS / warps;
+  x->level = LEVEL;
+  const kl_aff *block = make_lines(x, of, spread, beside);
+  kl_var_list *vars = &x->l.b.vars;
   x->row = kl_new_var(p, vars, KL_BIND_WARP, x->rows, "row", &var);
-  const kl_aff *warp = kl_new_var(p, vars, KL_BIND_WARP, x->warps, "warp", &var);
+  const kl_aff *warp = kl_new_var(p, vars, KL_BIND_WARP, warps, "warp", &var);
   x->high = kl_aff_addmul(p, kl_new_var(p, vars, KL_BIND_LANE, 2, "half", &var), warp, 2);
   const kl_aff *lane = kl_new_var(p, vars, KL_BIND_LANE, HALF / 2, "lane", &var);
   x->low = kl_aff_addmul(p, kl_new_var(p, vars, KL_BIND_LANE, 2, "next", &x->next), lane, 2);
-  x->v = kl_new_var(p, vars, KL_BIND_REG, KL_SCAN_BASE, "v", &x->each);
-  x->l.number = kl_aff_addmul(p, x->row, block, x->rows);
-  x->l.outer = beside ? other : x->l.number;
-  x->l.inner = beside ? x->l.number : other;
+  number_lines(x, block, beside);
+}
+
+static void make_lines_of_lanes(tiles *x, const kl_scan *of) {
+  kl_affs *p = of->s->p;
+  uint32_t var;
+  x->highs = 1;
+  x->rows = BESIDE;
+  x->level = LEVEL - 1;
+  x->high = kl_aff_const(p, 0);
+  x->next = KL_NONE;
+  const kl_aff *block = make_lines(x, of, false, true);
+  kl_var_list *vars = &x->l.b.vars;
+  const kl_aff *warp = kl_new_var(p, vars, KL_BIND_WARP, WARPS, "warp", &var);
+  x->low = kl_aff_addmul(p, kl_new_var(p, vars, KL_BIND_LANE, HALF / WARPS, "half", &var), warp, HALF / WARPS);
+  x->row = kl_new_var(p, vars, KL_BIND_LANE, BESIDE, "row", &var);
+  number_lines(x, block, true);
+}
+
+static void make_vars(tiles *x, const kl_scan *of, bool spread) {
+  if (are_beside(of))
+    make_lines_of_lanes(x, of);
+  else
+    make_lines_of_warps(x, of, spread);
+  x->v = kl_new_var(of->s->p, &x->l.b.vars, KL_BIND_REG, KL_SCAN_BASE, "v", &x->each);
   set_turns(x);
-  int64_t sizes[2] = {HALF, highs_of(x)};
+  int64_t sizes[2] = {HALF, x->highs};
   kl_stage_box_vars(&x->l.b, &x->lows, 1, &sizes[0]);
-  kl_stage_box_vars(&x->l.b, &x->highs, 1, &sizes[1]);
+  kl_stage_box_vars(&x->l.b, &x->parts, 1, &sizes[1]);
 }
 
 static kiln_status write_blocks(tiles *x, const kl_scan *of, bool spread) {
   make_vars(x, of, spread);
   x->nest = (kl_scan_nest){.block = write_tile, .arg = x};
-  if (!x->tile) kl_scan_nest_vars(&x->nest, &x->l, LEVEL);
+  if (!x->tile) kl_scan_nest_vars(&x->nest, &x->l, x->level);
   return kl_stage_write(&x->l.b, of->outer * of->inner * of->length, write_lines, x);
 }
 
@@ -263,7 +304,8 @@ static void add_tickets(const tiles *x, const kl_scan *of) {
 
 kiln_status kl_scan_by_blocks(const kl_scan *of) {
   tiles x = {.ntiles = (of->length - 1) / TILE + 1};
-  bool spread = x.ntiles >= MANY_TILES && of->outer * of->inner < FEW_LINES && values_fit(&x, of);
+  bool few = of->outer * of->inner < FEW_LINES && !are_beside(of);
+  bool spread = x.ntiles >= MANY_TILES && few && values_fit(&x, of);
   KL_TRY(write_blocks(&x, of, spread));
   if (spread) add_tickets(&x, of);
   return KILN_OK;
