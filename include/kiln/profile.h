@@ -176,7 +176,9 @@ typedef struct kiln_profile_info {
   // many of its `warps` it still does. None: ptxas left it out, mostly as another one has the same value; fewer: it
   // went behind a branch. NULL: not known.
   const uint64_t *kept_warps;
-  kiln_access_counts kept[KILN_ACCESS_COUNT]; // accesses[] of what is left; a line's counts times its share
+  // accesses[] of what is left: of lanes that come to a branch that a load went to, else a line's counts times its
+  // share
+  kiln_access_counts kept[KILN_ACCESS_COUNT];
 } kiln_profile_info;
 
 typedef struct kiln_profile_params {

@@ -135,12 +135,12 @@ static void put_accesses(FILE *to, const kiln_profile_info *t) {
   }
 }
 
-// Requests, and sectors or passes, where ptxas left some out or took them behind a branch.
+// Requests, and sectors or passes, where ptxas left some out or took them behind a branch that fewer lanes take.
 static void put_kept(FILE *to, const kiln_profile_info *t) {
   bool any = false;
   for (int k = 0; t->kept_warps && k < KILN_ACCESS_CONSTANT; k++) {
     const kiln_access_counts *a = &t->accesses[k], *left = &t->kept[k];
-    if (a->requests == left->requests) continue;
+    if (a->requests == left->requests && a->lanes == left->lanes) continue;
     if (!any) fprintf(to, "\n%-18s %10s %10s %10s\n", "as ptxas keeps it", "requests", "sectors", "passes");
     any = true;
     fprintf(to, "%-18s %10s", kiln_access_kind_name(a->kind), short_of((double)left->requests, "").s);

@@ -4,6 +4,8 @@
 #include "sim/isa/match.h"
 #include "sim/machine/execute.h"
 
+#include <stdlib.h>
+
 // --- issues ---------------------------------------------------------------------------------------------------------
 
 static uint32_t holds(const kl_lanes *x, const kl_sim_op *o) {
@@ -73,6 +75,7 @@ static void on_step(kl_observer *ob, kl_warp *w, const kl_sim_op *o) {
   s->lanes += (unsigned)__builtin_popcount(is.lanes);
   s->partial += is.active != w->alive;
   s->divergent += is.divergent;
+  if (s->enters) kl_sinks_enter(c, w, s->enters, is.active);
 }
 
 // --- before ---------------------------------------------------------------------------------------------------------
@@ -106,15 +109,15 @@ static kl_site site_of(kl_isa_index *isa, const kl_ptx_func *f, uint32_t n) {
                    .is_param = kl_isa_has(i, "param") || kl_isa_has(i, "param::func")};
 }
 
-static void prepare(kl_count *c, kl_isa_index *isa, kl_counted *f, const kl_code *code) {
+static bool prepare(kl_count *c, kl_isa_index *isa, kl_counted *f, const kl_code *code) {
   f->code = code;
   f->how = kl_arena_alloc(c->arena, code->nops + 1);
   f->sites = KL_NEW_N(c->arena, kl_site, code->func->ninstrs + 1);
-  uint8_t *in_loop = kl_arena_alloc(c->arena, code->func->ninstrs + 1);
-  kl_find_loops(c->cx, code->func, in_loop, kl_arena_alloc(c->arena, code->func->ninstrs + 1));
+  uint32_t *loop = KL_NEW_N(c->arena, uint32_t, code->func->ninstrs + 1);
+  kl_find_loops(c->cx, code->func, loop, kl_arena_alloc(c->arena, code->func->ninstrs + 1));
   for (uint32_t n = 0; n < code->func->ninstrs; n++) {
     f->sites[n] = site_of(isa, code->func, n);
-    f->sites[n].in_loop = in_loop[n];
+    f->sites[n].in_loop = loop[n] != 0;
   }
   for (uint32_t k = 0, last = UINT32_MAX; k + 1 < code->nops; k++) { // the last one is the end of the body
     const kl_sim_op *o = &code->ops[k];
@@ -124,18 +127,24 @@ static void prepare(kl_count *c, kl_isa_index *isa, kl_counted *f, const kl_code
     bool guarded = o->run == kl_x_branch && o->a != KL_NO_REF;
     if (guarded) f->how[k] = code->forms[k] ? KL_HOW_BRANCH : KL_HOW_AROUND;
   }
+  if (!kl_blocks_find(c->cx, code->func, &f->blocks)) return false;
+  kl_sinks_find(c, f, loop);
+  return true;
 }
 
 static kiln_status begin(kl_count *c, const kl_launch *l, const kl_ptx_module *ptx, kl_memory *m, uint32_t l1) {
   c->nfunctions = ptx->nfuncs;
   c->functions = KL_NEW_N(c->arena, kl_counted, ptx->nfuncs + 1);
   kl_isa_index *isa = kl_isa_index_new(c->cx);
-  for (uint32_t k = 0; k < ptx->nfuncs; k++)
-    if (l->kernel->codes[k]) prepare(c, isa, &c->functions[k], l->kernel->codes[k]);
+  bool prepared = true;
+  for (uint32_t k = 0; prepared && k < ptx->nfuncs; k++)
+    if (l->kernel->codes[k]) prepared = prepare(c, isa, &c->functions[k], l->kernel->codes[k]);
   kl_isa_index_free(isa);
+  if (!prepared) return kl_out_of_memory(c->cx, sizeof(kl_blocks), "blocks of instructions");
   c->footprint = (kl_footprint){.cx = c->cx, .memory = m};
   if (!kl_caches_make(c->cx, &c->caches, c->gpu, l1)) return kl_out_of_memory(c->cx, c->gpu->l2, "the model of caches");
   c->observer = (kl_observer){.step = on_step, .access = kl_count_access};
+  if (c->nmovable) c->observer.begin = kl_sinks_begin, c->observer.end = kl_sinks_end;
   return KILN_OK;
 }
 
@@ -143,6 +152,9 @@ static void end(kl_count *c) {
   kl_caches_free(c->cx, &c->caches);
   kl_footprint_free(&c->footprint);
   kl_hot_free(c->cx, &c->hot);
+  VEC_FREE(c->cx, &c->sinks);
+  for (uint32_t k = 0; k < c->nfunctions; k++)
+    kl_free(c->cx, c->functions[k].blocks.of, c->functions[k].blocks.of ? c->functions[k].blocks.bytes : 0);
 }
 
 // --- afterwards -----------------------------------------------------------------------------------------------------
@@ -213,6 +225,21 @@ static kiln_profile_line line_of(kiln_profile *p, const kl_ptx_module *ptx, cons
   return l;
 }
 
+static int by_line(const void *a, const void *b) {
+  const kl_sunk *x = a, *y = b;
+  return x->line != y->line ? (x->line > y->line) - (x->line < y->line) : (x->block > y->block) - (x->block < y->block);
+}
+
+// The kernel's own, whose first line is the profile's line `first`.
+static void make_sunk(kiln_profile *p, const kl_count *c, uint32_t first) {
+  p->nsunk = c->sinks.n;
+  for (size_t k = 0; k < c->sinks.n; k++) {
+    const kl_sink *s = &c->sinks.p[k];
+    p->sunk[k] = (kl_sunk){.line = first + s->instr, .block = p->nblocks + s->block, .counts = s->counts};
+  }
+  if (p->nsunk) qsort(p->sunk, p->nsunk, sizeof *p->sunk, by_line);
+}
+
 // Instructions of all functions, in the order of the text; `ids`: their numbers among all of the module.
 static void make_lines(kiln_profile *p, const kl_count *c, const kl_ptx_module *ptx) {
   size_t n = 0;
@@ -221,6 +248,8 @@ static void make_lines(kiln_profile *p, const kl_count *c, const kl_ptx_module *
     if (c->functions[k].code) n += ptx->funcs[k].ninstrs;
   p->lines = KL_NEW_N(&p->arena, kiln_profile_line, n + 1);
   p->ids = KL_NEW_N(&p->arena, uint32_t, n + 1);
+  p->blocks = KL_NEW_N(&p->arena, uint32_t, n + 1);
+  p->sunk = KL_NEW_N(&p->arena, kl_sunk, c->sinks.n + 1);
   p->info.lines = p->lines;
   for (uint32_t k = 0; k < c->nfunctions; k++) {
     const kl_ptx_func *f = &ptx->funcs[k];
@@ -230,9 +259,12 @@ static void make_lines(kiln_profile *p, const kl_count *c, const kl_ptx_module *
       if (!name) continue;
       const kl_site *s = &c->functions[k].sites[i];
       p->ids[p->info.line_count] = id;
+      p->blocks[p->info.line_count] = p->nblocks + c->functions[k].blocks.of[i];
       p->lines[p->info.line_count++] = line_of(p, ptx, f, name, s);
       add_site(&p->info, s);
     }
+    if (name && f->entry) make_sunk(p, c, (uint32_t)p->info.line_count - f->ninstrs);
+    p->nblocks += c->functions[k].blocks.n;
   }
 }
 

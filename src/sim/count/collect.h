@@ -3,6 +3,7 @@
 #define KL_COUNT_COLLECT_H
 
 #include "sim/count/count.h"
+#include "sim/decode/blocks.h"
 #include "sim/isa/match.h"
 #include "sim/machine/observe.h"
 
@@ -90,6 +91,8 @@ typedef struct kl_site {
   bool is_const; // .const
   bool is_param; // .param: of the kernel, or a function's
   bool in_loop;
+  uint32_t movable; // number of a load that may sink + 1; 0: it may not
+  uint32_t enters;  // of the first one of a block: sinks that end there, the first + 1; 0: none
   uint64_t warps, active, lanes, partial, divergent;
   kiln_access_counts *accesses[KILN_ACCESS_COUNT]; // NULL: none of that kind yet
 } kl_site;
@@ -98,7 +101,16 @@ typedef struct kl_counted { // a function
   const kl_code *code;
   uint8_t *how; // kl_how by op
   kl_site *sites;
+  kl_blocks blocks;
 } kl_counted;
+
+// A block that a load may go to, and what the load costs there, by the lanes that come (sink.c).
+typedef struct kl_sink {
+  uint32_t function, instr, block;
+  uint32_t next; // of the same block, + 1; 0: the last
+  kiln_access_counts counts;
+} kl_sink;
+typedef struct kl_pending kl_pending;
 
 typedef struct kl_count {
   kl_observer observer; // first
@@ -110,6 +122,9 @@ typedef struct kl_count {
   kl_caches caches;
   kl_footprint footprint;
   kl_hot hot;
+  VEC(kl_sink) sinks;
+  uint32_t nmovable;
+  void *free_pending; // of blocks that are over
 } kl_count;
 
 // Lanes of a warp that access memory of one kind: by rising address.
@@ -124,25 +139,43 @@ typedef struct kl_request {
 kiln_profile_class kl_class_of(kl_isa_index *isa, const kl_ptx_instr *i);
 unsigned kl_flops_of(kiln_profile_class c, const kl_ptx_instr *i); // of a lane
 
-// Adds a request to the counts. Of global memory: touches buffers and caches. `local`: the number of the warp's own
-// memory, for its place in the caches.
-void kl_count_global(kl_count *c, kl_site *s, kiln_access_counts *a, const kl_request *r, uint32_t multiprocessor);
-void kl_count_local(kl_count *c, kiln_access_counts *a, const kl_request *r, const uint64_t *lane_at, uint32_t mask,
-                    uint32_t multiprocessor, uint32_t warp);
-// Addresses are those in the block's shared memory, of other blocks beyond 2^32.
-void kl_count_shared(kiln_access_counts *a, const uint64_t *at, uint32_t mask, uint32_t bytes);
-void kl_count_atomic(kl_count *c, kiln_access_counts *a, const kl_request *r);
+// Adds a request of these lanes of a warp to the counts; `size`: bytes of each lane, or NULL: all have `width`. Buffers
+// and caches are touched unless c and s are NULL. Addresses of shared memory are those in the block's own, of other
+// blocks beyond 2^32.
+void kl_count_request(kl_count *c, const kl_site *s, const kl_warp *w, kiln_access_counts *a, const uint64_t *at,
+                      uint32_t mask, uint32_t width, const uint32_t *size);
 // The observer's.
 void kl_count_access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_sim_access *m, const kl_places *p);
 
+// Loads that may go behind a branch (sink.c). Finds those of a function; `loop`: of kl_find_loops.
+void kl_sinks_find(kl_count *c, kl_counted *f, const uint32_t *loop);
+// The observer's, where there are any.
+void kl_sinks_begin(kl_observer *o, kl_block *b);
+void kl_sinks_end(kl_observer *o, kl_block *b);
+// A warp's lanes do such a load; lanes come to a block, whose first sink this is; what they have loaded goes no
+// further.
+void kl_sinks_load(kl_count *c, const kl_site *s, const kl_warp *w, kiln_access_kind kind, const uint64_t *at,
+                   uint32_t width);
+void kl_sinks_enter(kl_count *c, const kl_warp *w, uint32_t sink, uint32_t lanes);
+
 // --- afterwards -----------------------------------------------------------------------------------------------------
+
+// A sink of a line of the profile.
+typedef struct kl_sunk {
+  uint32_t line, block;
+  kiln_access_counts counts;
+  bool used; // ptxas took it
+} kl_sunk;
 
 struct kiln_profile {
   kl_ctx *cx;
   kl_arena arena;
   kiln_profile_info info;
-  kiln_profile_line *lines; // info.lines, to be changed
-  uint32_t *ids, most_id;   // by line of the profile: its number in the sources; the highest there is
+  kiln_profile_line *lines;  // info.lines, to be changed
+  uint32_t *ids, most_id;    // by line of the profile: its number in the sources; the highest there is
+  uint32_t *blocks, nblocks; // by line: its block, among those of all functions
+  kl_sunk *sunk;             // by rising line
+  size_t nsunk;
   const kl_gpu *gpu;
   uint32_t ptx_registers;
   char *source, *loops; // for ptxas; loops NULL: there are none
@@ -174,8 +207,9 @@ void kl_add_access(kiln_access_counts *to, const kiln_access_counts *from); // o
 
 // The texts to be assembled (sass.c).
 void kl_sass_sources(kiln_profile *p, const kl_ptx_module *ptx);
-// By instruction: is it between a label and a branch back to it; is it the one behind such a label? Both zero before.
-void kl_find_loops(kl_ctx *cx, const kl_ptx_func *f, uint8_t *in_loop, uint8_t *header);
+// By instruction: the innermost loop, from a label to a branch back to it, that it is in: the one behind the label,
+// + 1, or 0; and whether it is behind such a label. `loop` may be NULL; the other is zero before.
+void kl_find_loops(kl_ctx *cx, const kl_ptx_func *f, uint32_t *loop, uint8_t *header);
 // Occupancy and time, from what is known (predict.c).
 void kl_predict(kiln_profile *p);
 

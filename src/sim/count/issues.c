@@ -16,6 +16,7 @@ typedef struct issues {
   uint64_t warps;               // of the launch
   uint64_t *kept;               // by line: issues of its accesses
   uint64_t *votes;              // room for those of a block
+  uint32_t *here, serial; // by block of the PTX: of the last block of SASS that has lines of it; of the one at hand
 } issues;
 
 static const kiln_profile_line *line_of(const issues *x, uint32_t number) {
@@ -56,16 +57,43 @@ static uint32_t ask(const issues *x, const kl_cubin *of, uint32_t first, uint32_
   return n;
 }
 
-// How often warps run a block.
-static uint64_t runs_of(const issues *x, const kl_cubin *of, uint32_t first, uint32_t end) {
-  uint32_t n = ask(x, of, first, end, true);
-  if (!n) n = ask(x, of, first, end, false);
-  return n ? most_frequent(x->votes, n) : x->warps;
+// How often warps run a block, and with lines of which blocks of the PTX.
+static uint64_t runs_of(issues *x, const kl_cubin *of, uint32_t first, uint32_t end, bool *witnesses) {
+  uint32_t n = ask(x, of, first, end, *witnesses = true);
+  if (!n) n = ask(x, of, first, end, *witnesses = false);
+  uint64_t runs = n ? most_frequent(x->votes, n) : x->warps;
+  x->serial++;
+  for (uint32_t k = first; k < end; k++) {
+    const kiln_profile_line *l = line_of(x, of->code[k].line);
+    if (l && (of->code[k].witness || !*witnesses) && l->warps == runs)
+      x->here[x->p->blocks[l - x->p->lines]] = x->serial;
+  }
+  return runs;
+}
+
+// A load that stands in another block than its line, to which it may have gone. Where all of its lanes come there, or
+// nobody says that the block is not its own, it stays.
+static kl_sunk *sunk_here(const issues *x, uint32_t line, bool witnesses) {
+  uint32_t low = 0, high = (uint32_t)x->p->nsunk;
+  uint64_t lanes = 0;
+  if (witnesses && x->here[x->p->blocks[line]] == x->serial) return NULL;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (x->p->sunk[middle].line < line)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  for (size_t k = 0; k < x->p->lines[line].access_count; k++) lanes += x->p->lines[line].accesses[k].lanes;
+  for (; low < x->p->nsunk && x->p->sunk[low].line == line; low++)
+    if (x->here[x->p->sunk[low].block] == x->serial && x->p->sunk[low].counts.lanes < lanes) return &x->p->sunk[low];
+  return NULL;
 }
 
 static void take_block(issues *x, const kl_cubin *of, uint32_t first, uint32_t end) {
   kiln_profile_info *t = &x->p->info;
-  uint64_t runs = runs_of(x, of, first, end);
+  bool witnesses;
+  uint64_t runs = runs_of(x, of, first, end, &witnesses);
   for (uint32_t k = first; k < end; k++) {
     const kl_sass_instruction *i = &of->code[k];
     const kiln_profile_line *l = line_of(x, i->line);
@@ -75,7 +103,12 @@ static void take_block(issues *x, const kl_cubin *of, uint32_t first, uint32_t e
     if (!l) continue;
     size_t n = (size_t)(l - x->p->lines);
     x->p->lines[n].sass_executed += runs;
-    if (i->accesses) x->kept[n] += i->stays ? l->warps : runs;
+    if (!i->accesses) continue;
+    kl_sunk *sunk = i->stays ? NULL : sunk_here(x, (uint32_t)n, witnesses);
+    if (sunk)
+      sunk->used = true;
+    else
+      x->kept[n] += i->stays ? l->warps : runs;
   }
 }
 
@@ -115,6 +148,23 @@ static void add_part(kiln_access_counts *to, const kiln_access_counts *from, uin
   if (part) kl_add_access(to, &a);
 }
 
+// The share of a line's hits that its sunk load's sectors have: how the caches stand then is not known.
+static void keep_sunk(issues *x) {
+  for (size_t k = 0; k < x->p->nsunk; k++) {
+    const kl_sunk *s = &x->p->sunk[k];
+    const kiln_profile_line *l = &x->p->lines[s->line];
+    kiln_access_counts a = s->counts;
+    if (!s->used || x->kept[s->line] + a.requests > l->warps) continue; // it stands in its own block, too
+    for (size_t n = 0; n < l->access_count; n++)
+      if (l->accesses[n].kind == a.kind && l->accesses[n].sectors) {
+        a.l1_hits = part_of(l->accesses[n].l1_hits, a.sectors, l->accesses[n].sectors);
+        a.l2_hits = part_of(l->accesses[n].l2_hits, a.sectors, l->accesses[n].sectors);
+      }
+    if (a.requests) kl_add_access(&x->p->info.kept[a.kind], &a);
+    x->kept[s->line] += a.requests;
+  }
+}
+
 static void keep_accesses(issues *x) {
   kiln_profile_info *t = &x->p->info;
   for (size_t k = 0; k < t->line_count; k++) {
@@ -126,6 +176,7 @@ static void keep_accesses(issues *x) {
       if (l->warps) add_part(&t->kept[a->kind], a, constant ? l->warps : x->kept[k], l->warps);
     }
   }
+  keep_sunk(x);
   t->kept_warps = x->kept;
 }
 
@@ -138,6 +189,7 @@ static void forget(kiln_profile *p) {
   memset(t->kept, 0, sizeof t->kept);
   for (size_t k = 0; k < KILN_ACCESS_COUNT; k++) t->kept[k].kind = (kiln_access_kind)k;
   t->kept_warps = NULL;
+  for (size_t k = 0; k < p->nsunk; k++) p->sunk[k].used = false;
 }
 
 void kl_sass_take(kiln_profile *p, const kl_cubin *code, const kl_cubin *loops) {
@@ -151,7 +203,8 @@ void kl_sass_take(kiln_profile *p, const kl_cubin *code, const kl_cubin *loops) 
               .line = KL_NEW_N(a, uint32_t, (size_t)p->most_id + 1),
               .warps = t->sampled * ((threads + KL_LANES - 1) / KL_LANES),
               .kept = KL_NEW_N(a, uint64_t, t->line_count + 1),
-              .votes = KL_NEW_N(a, uint64_t, (size_t)most + 1)};
+              .votes = KL_NEW_N(a, uint64_t, (size_t)most + 1),
+              .here = KL_NEW_N(a, uint32_t, (size_t)p->nblocks + 1)};
   forget(p);
   t->sass.estimated = p->calls;
   t->sass_classified = code->code && (!loops->lines || loops->code);

@@ -45,7 +45,7 @@ typedef struct pending {
 } pending;
 
 static void flush(pending *p) {
-  if (p->sectors)
+  if (p->sectors && p->c)
     kl_caches_use(&p->c->caches, p->multiprocessor, p->line, p->sectors, p->use, &p->a->l1_hits, &p->a->l2_hits);
   p->sectors = 0;
 }
@@ -57,14 +57,19 @@ static void put_sector(pending *p, uint64_t sector) {
   p->a->sectors++;
 }
 
-void kl_count_global(kl_count *c, kl_site *s, kiln_access_counts *a, const kl_request *r, uint32_t multiprocessor) {
+static void mark(kl_count *c, const kiln_access_counts *a, uint64_t from, uint64_t to) {
   bool atomic = a->kind == KILN_ACCESS_GLOBAL_ATOMIC, store = a->kind == KILN_ACCESS_GLOBAL_STORE;
-  pending p = {.c = c, .a = a, .use = (kl_cache_use)s->use, .multiprocessor = multiprocessor};
+  if (c) kl_footprint_mark(&c->footprint, from, to - from, !store, store || atomic);
+}
+
+static void count_global(kl_count *c, const kl_site *s, kiln_access_counts *a, const kl_request *r,
+                         uint32_t multiprocessor) {
+  pending p = {.c = c, .a = a, .use = s ? (kl_cache_use)s->use : KL_USE_LOAD, .multiprocessor = multiprocessor};
   uint64_t end = 0, run = r->at[0], next = 0, unique = 0;
   for (uint32_t k = 0; k < r->n; k++) {
     uint64_t from = r->at[k], to = from + r->bytes[k];
     if (from > end && end) {
-      kl_footprint_mark(&c->footprint, run, end - run, !store, store || atomic);
+      mark(c, a, run, end);
       run = from;
     }
     if (to <= end) continue;
@@ -75,7 +80,7 @@ void kl_count_global(kl_count *c, kl_site *s, kiln_access_counts *a, const kl_re
     end = to;
   }
   flush(&p);
-  if (end) kl_footprint_mark(&c->footprint, run, end - run, !store, store || atomic);
+  if (end) mark(c, a, run, end);
   a->unique_bytes += unique;
   a->ideal_sectors += (unique + KL_SECTOR - 1) / KL_SECTOR;
   add_request(a, r->n, r->asked, r->width);
@@ -89,8 +94,8 @@ static uint64_t physical(uint64_t at, unsigned lane, uint32_t multiprocessor, ui
   return base + (multiprocessor * (uint64_t)KL_LANES + warp) * of_warp + (at / 4 * KL_LANES + lane) * 4 + at % 4;
 }
 
-void kl_count_local(kl_count *c, kiln_access_counts *a, const kl_request *r, const uint64_t *lane_at, uint32_t mask,
-                    uint32_t multiprocessor, uint32_t warp) {
+static void count_local(kl_count *c, kiln_access_counts *a, const kl_request *r, const uint64_t *lane_at, uint32_t mask,
+                        uint32_t multiprocessor, uint32_t warp) {
   uint64_t sectors[KL_LANES * 8];
   uint32_t n = 0, words = (r->width + 3) / 4;
   // Words of one number first: those of neighbouring lanes are neighbours.
@@ -148,9 +153,15 @@ static bool is_one_place(const uint64_t *at, uint32_t mask) {
   return other == 0;
 }
 
+static bool is_remote(const uint64_t *at, uint32_t mask) {
+  uint64_t all = 0;
+  for (; mask; mask &= mask - 1) all |= at[__builtin_ctz(mask)];
+  return all >> 32 != 0;
+}
+
 // Lanes of up to 4 bytes go together; of 8 each half of the warp, of 16 each quarter, but all of a load at one place. A
 // pass serves each bank one word, which goes to all lanes that want it; atomics want it one after the other.
-void kl_count_shared(kiln_access_counts *a, const uint64_t *at, uint32_t mask, uint32_t bytes) {
+static void count_shared(kiln_access_counts *a, const uint64_t *at, uint32_t mask, uint32_t bytes) {
   uint32_t words = bytes <= 4 ? 1 : bytes / 4, lanes = words < BANKS ? BANKS / words : 1;
   uint64_t asked = (uint64_t)__builtin_popcount(mask) * bytes;
   if (a->kind == KILN_ACCESS_SHARED_LOAD && is_one_place(at, mask)) lanes = KL_LANES;
@@ -166,12 +177,13 @@ void kl_count_shared(kiln_access_counts *a, const uint64_t *at, uint32_t mask, u
     a->wavefronts += most_of(a->kind == KILN_ACCESS_SHARED_ATOMIC ? b.times : b.n);
     a->ideal_wavefronts += (b.words + BANKS - 1) / BANKS;
   }
+  a->remote += is_remote(at, mask);
   add_request(a, (uint32_t)__builtin_popcount(mask), asked, bytes);
 }
 
 // --- atomics --------------------------------------------------------------------------------------------------------
 
-void kl_count_atomic(kl_count *c, kiln_access_counts *a, const kl_request *r) {
+static void count_atomic(kl_count *c, kiln_access_counts *a, const kl_request *r) {
   for (uint32_t k = 0, same = 1; k < r->n; k++, same++) {
     if (k + 1 < r->n && r->at[k + 1] == r->at[k]) continue;
     a->addresses++;
@@ -179,6 +191,27 @@ void kl_count_atomic(kl_count *c, kiln_access_counts *a, const kl_request *r) {
     same = 0;
     if (a->kind == KILN_ACCESS_GLOBAL_ATOMIC) kl_hot_add(c->cx, &c->hot, r->at[k]);
   }
+}
+
+// --- all of them ----------------------------------------------------------------------------------------------------
+
+void kl_count_request(kl_count *c, const kl_site *s, const kl_warp *w, kiln_access_counts *a, const uint64_t *at,
+                      uint32_t mask, uint32_t width, const uint32_t *size) {
+  uint32_t multiprocessor = c ? (uint32_t)(w->block->number % c->gpu->multiprocessors) : 0;
+  kl_request r;
+  if (a->kind == KILN_ACCESS_SHARED_LOAD || a->kind == KILN_ACCESS_SHARED_STORE) {
+    count_shared(a, at, mask, width);
+    return;
+  }
+  gather(&r, at, mask, width, size);
+  switch (a->kind) {
+  case KILN_ACCESS_SHARED_ATOMIC: count_shared(a, at, mask, width); break;
+  case KILN_ACCESS_LOCAL_LOAD:
+  case KILN_ACCESS_LOCAL_STORE: count_local(c, a, &r, at, mask, multiprocessor, w->rank); break;
+  case KILN_ACCESS_CONSTANT: add_request(a, r.n, r.asked, width); break;
+  default: count_global(c, s, a, &r, multiprocessor);
+  }
+  if (a->kind == KILN_ACCESS_GLOBAL_ATOMIC || a->kind == KILN_ACCESS_SHARED_ATOMIC) count_atomic(c, a, &r);
 }
 
 // --- what the machine tells -----------------------------------------------------------------------------------------
@@ -215,38 +248,28 @@ static kiln_access_kind kind_of(space where, bool store, bool atomic) {
   }
 }
 
-// In the block's own shared memory; beyond 2^32 in that of another one of the cluster. True: one is.
-static bool place_shared(const kl_block *b, const uint64_t *at, uint32_t mask, uint64_t *to) {
-  bool remote = false;
+// In the block's own shared memory; beyond 2^32 in that of another one of the cluster.
+static void place_shared(const kl_block *b, const uint64_t *at, uint32_t mask, uint64_t *to) {
   for (; mask; mask &= mask - 1) {
     unsigned lane = (unsigned)__builtin_ctz(mask);
     uint64_t address = at[lane] % KL_WINDOW, rank = address / KL_SHARED_RANK;
     bool other = rank > 0 && rank - 1 != b->rank;
     to[lane] = address % KL_SHARED_RANK + (other ? rank << 32 : 0);
-    remote |= other;
   }
-  return remote;
 }
 
 static void count_space(kl_count *c, kl_site *s, kl_warp *w, const kl_sim_access *m, const uint64_t *at, uint32_t mask,
                         const uint32_t *size, space where, bool atomic) {
   if (where == NOWHERE) return;
-  kiln_access_counts *a = counts_of(c, s, kind_of(where, m->store, atomic));
+  kiln_access_kind kind = kind_of(where, m->store, atomic);
   uint32_t width = (uint32_t)m->bytes * m->count;
-  uint32_t multiprocessor = (uint32_t)(w->block->number % c->gpu->multiprocessors);
   uint64_t shared[KL_LANES];
-  kl_request r;
   if (where == SHARED) {
-    a->remote += place_shared(w->block, at, mask, shared);
-    kl_count_shared(a, shared, mask, width);
+    place_shared(w->block, at, mask, shared);
     at = shared;
-    if (!atomic) return;
   }
-  gather(&r, at, mask, width, size);
-  if (where == GLOBAL) kl_count_global(c, s, a, &r, multiprocessor);
-  if (where == LOCAL) kl_count_local(c, a, &r, at, mask, multiprocessor, w->rank);
-  if (where == CONSTANT) add_request(a, r.n, r.asked, width);
-  if (atomic) kl_count_atomic(c, a, &r);
+  kl_count_request(c, s, w, counts_of(c, s, kind), at, mask, width, size);
+  if (s->movable && where != CONSTANT && mask == w->x.mask) kl_sinks_load(c, s, w, kind, at, width);
 }
 
 // Bytes that the lanes of a copy take from its source; NULL: all. Lanes that take none do not access it.

@@ -20,21 +20,21 @@ static bool target(const kl_ptx_func *f, const kl_ptx_instr *i, uint32_t n, uint
   return true;
 }
 
-void kl_find_loops(kl_ctx *cx, const kl_ptx_func *f, uint8_t *in_loop, uint8_t *header) {
-  uint32_t label;
-  int32_t depth = 0, *change = kl_alloc(cx, (f->ninstrs + 1) * sizeof *change);
-  for (uint32_t i = 0; i < f->ninstrs; i++)
-    for (uint32_t n = 0; target(f, &f->instrs[i], n, &label); n++) {
+void kl_find_loops(kl_ctx *cx, const kl_ptx_func *f, uint32_t *loop, uint8_t *header) {
+  uint32_t label, depth = 0, n = f->ninstrs, *end = kl_alloc(cx, (2 * (size_t)n + 1) * sizeof *end), *open = end + n;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; target(f, &f->instrs[i], k, &label); k++) {
       uint32_t to = f->labels[label].at;
       if (to > i) continue;
-      change[to]++, change[i + 1]--;
+      end[to] = i + 1;
       header[to] = 1;
     }
-  for (uint32_t i = 0; i < f->ninstrs; i++) {
-    depth += change[i];
-    in_loop[i] = depth > 0;
+  for (uint32_t i = 0; loop && i < n; i++) {
+    if (end[i]) open[depth++] = i;
+    while (depth && end[open[depth - 1]] <= i) depth--;
+    loop[i] = depth ? open[depth - 1] + 1 : 0;
   }
-  kl_free(cx, change, (f->ninstrs + 1) * sizeof *change);
+  kl_free(cx, end, (2 * (size_t)n + 1) * sizeof *end);
 }
 
 // --- texts ----------------------------------------------------------------------------------------------------------
@@ -147,9 +147,8 @@ void kl_sass_sources(kiln_profile *p, const kl_ptx_module *ptx) {
   bool loops = false;
   uint32_t *first = KL_NEW_N(&p->arena, uint32_t, ptx->nfuncs + 1);
   for (uint32_t k = 0; k < ptx->nfuncs; k++) first[k] = id, id += ptx->funcs[k].ninstrs;
-  uint8_t *headers = kl_arena_alloc(&p->arena, id + 1), *in_loop = kl_arena_alloc(&p->arena, id + 1);
-  for (uint32_t k = 0; k < ptx->nfuncs; k++)
-    kl_find_loops(p->cx, &ptx->funcs[k], in_loop + first[k], headers + first[k]);
+  uint8_t *headers = kl_arena_alloc(&p->arena, id + 1);
+  for (uint32_t k = 0; k < ptx->nfuncs; k++) kl_find_loops(p->cx, &ptx->funcs[k], NULL, headers + first[k]);
   for (uint32_t k = 0; k < id; k++) loops |= headers[k];
   p->most_id = id - 1;
   write_sources(p, ptx, first, loops ? headers : NULL);

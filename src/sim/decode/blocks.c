@@ -2,7 +2,7 @@
 // as Lengauer and Tarjan find them, in almost linear time and without recursion, as functions may have very many
 // blocks.
 
-#include "sim/decode/decode.h"
+#include "sim/decode/blocks.h"
 
 typedef struct edge {
   uint32_t from, to;
@@ -197,4 +197,28 @@ bool kl_blocks_find(kl_ctx *cx, const kl_ptx_func *f, kl_blocks *out) {
   kl_free(cx, all, all ? words * sizeof *all : 0);
   VEC_FREE(cx, &g.edges);
   return all != NULL;
+}
+
+// --- registers ----------------------------------------------------------------------------------------------------
+
+static void each_of(const kl_ptx_operand *o, bool write, kl_register_fn *f, void *with) {
+  if (o->kind == KL_PTX_REG) f(with, o->index, write);
+  for (uint32_t k = 0; k < o->nitems; k++) each_of(&o->items[k], write && o->kind != KL_PTX_ADDRESS, f, with);
+}
+
+// Instructions whose first operand is read; others write it.
+static bool reads_first(kl_str opcode) {
+  static const char *const names[] = {"st",  "red",          "bar",           "barrier",   "bra",
+                                      "brx", "call",         "prefetch",      "prefetchu", "nanosleep",
+                                      "cp",  "stackrestore", "applypriority", "discard",   "stmatrix"};
+  for (size_t k = 0; k < KL_COUNT(names); k++)
+    if (kl_str_is(opcode, names[k])) return true;
+  return false;
+}
+
+void kl_each_register(const kl_ptx_instr *i, kl_register_fn *f, void *with) {
+  bool writes = i->noperands && !reads_first(i->opcode);
+  if (i->guard) f(with, i->guard - 1, false);
+  for (uint32_t k = writes ? 1 : 0; k < i->noperands; k++) each_of(&i->operands[k], false, f, with);
+  if (writes) each_of(&i->operands[0], true, f, with);
 }

@@ -2,6 +2,7 @@
 #ifndef KL_DECODE_H
 #define KL_DECODE_H
 
+#include "sim/decode/blocks.h"
 #include "sim/isa/match.h"
 #include "sim/lanes/lanes.h"
 #include "sim/machine/execute.h"
@@ -100,18 +101,6 @@ kl_decode_fn kl_d_branch, kl_d_branch_idx, kl_d_call, kl_d_ret, kl_d_exit, kl_d_
     kl_d_alloca, kl_d_stacksave, kl_d_stackrestore;
 kl_decode_fn kl_d_barrier, kl_d_arrive, kl_d_barrier_red, kl_d_warp_sync, kl_d_cluster_arrive, kl_d_cluster_wait,
     kl_d_fence, kl_d_shfl, kl_d_vote, kl_d_match, kl_d_redux, kl_d_activemask, kl_d_elect;
-
-// Blocks: runs of instructions that are executed one after the other.
-typedef struct kl_blocks {
-  uint32_t n;
-  uint32_t *of;          // by instruction: its block
-  uint32_t *begin, *end; // by block: itself and those it dominates, in an order of their own; end 0: not reached
-  size_t bytes;          // of `of`, which the caller frees
-} kl_blocks;
-// False: no memory.
-bool kl_blocks_find(kl_ctx *cx, const kl_ptx_func *f, kl_blocks *out);
-// Does every way from the function's begin to block `of` lead through block `a`?
-bool kl_dominates(const kl_blocks *b, uint32_t a, uint32_t of);
 
 // Gives every register its place.
 void kl_d_place_registers(kl_decoder *d);

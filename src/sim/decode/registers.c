@@ -47,26 +47,9 @@ static void mention(lives *l, uint32_t reg, bool write) {
   f->open |= !kl_dominates(&l->blocks, f->block, l->block);
 }
 
-static void mention_operand(lives *l, const kl_ptx_operand *o, bool write) {
-  if (o->kind == KL_PTX_REG) mention(l, o->index, write);
-  for (uint32_t k = 0; k < o->nitems; k++) mention_operand(l, &o->items[k], write && o->kind != KL_PTX_ADDRESS);
-}
-
-// Instructions whose first operand is read; others write it.
-static bool reads_first(kl_str opcode) {
-  static const char *const names[] = {"st",  "red",          "bar",           "barrier",   "bra",
-                                      "brx", "call",         "prefetch",      "prefetchu", "nanosleep",
-                                      "cp",  "stackrestore", "applypriority", "discard",   "stmatrix"};
-  for (size_t k = 0; k < KL_COUNT(names); k++)
-    if (kl_str_is(opcode, names[k])) return true;
-  return false;
-}
-
-static void mention_instr(lives *l, const kl_ptx_instr *i) {
-  bool writes = i->noperands && !reads_first(i->opcode);
-  if (i->guard) mention(l, i->guard - 1, false);
-  for (uint32_t k = writes ? 1 : 0; k < i->noperands; k++) mention_operand(l, &i->operands[k], false);
-  if (writes) mention_operand(l, &i->operands[0], !i->guard);
+static void mention_register(void *with, uint32_t reg, bool write) {
+  lives *l = with;
+  mention(l, reg, write && !l->d->f->instrs[l->at].guard);
 }
 
 // --- blocks and loops ---------------------------------------------------------------------------------------------
@@ -97,7 +80,7 @@ static void find_lives(lives *l) {
   for (uint32_t k = 0; k < f->ninstrs; k++) {
     l->at = k;
     l->block = l->blocks.of[k];
-    mention_instr(l, &f->instrs[k]);
+    kl_each_register(&f->instrs[k], mention_register, l);
     find_loops(l, &f->instrs[k]);
     if (kl_str_is(f->instrs[k].opcode, "ret")) mention_variables(l, 0, f->nreturns);
   }

@@ -214,6 +214,19 @@ static const struct {
     {"no lines", {{0, "b"}, {BRANCH, "wj"}, {0, "b"}, {0, ""}}, 2 * 4 + 2 * 4, {0, 0, 0, 0, 0}, 0, 0, 0},
 };
 
+static void make_code(const by_hand *from, kl_cubin *c) {
+  for (; from->is; from++) {
+    c->code[c->ncode++] = (kl_sass_instruction){.line = from->line,
+                                                .kind = KILN_CLASS_COUNT,
+                                                .begins = strchr(from->is, 'b'),
+                                                .accesses = strchr(from->is, 'a'),
+                                                .stays = strchr(from->is, 's'),
+                                                .witness = strchr(from->is, 'w'),
+                                                .jumps = strchr(from->is, 'j')};
+    c->lines[from->line]++;
+  }
+}
+
 START_TEST(code_by_hand) {
   fixture f;
   kl_sass_instruction code[12] = {{0}};
@@ -223,16 +236,7 @@ START_TEST(code_by_hand) {
   uint64_t arguments[16] = {fixture_memory(&f, 4096, NULL)}, executed = 0;
   fixture_run(&f, HEADER HAND, (kiln_sim_launch_params){.block = {128}}, arguments, NULL);
   ck_assert(f.t.kept_warps == NULL);
-  for (const by_hand *b = hand[_i].code; b->is; b++) {
-    code[made.ncode++] = (kl_sass_instruction){.line = b->line,
-                                               .kind = KILN_CLASS_COUNT,
-                                               .begins = strchr(b->is, 'b'),
-                                               .accesses = strchr(b->is, 'a'),
-                                               .stays = strchr(b->is, 's'),
-                                               .witness = strchr(b->is, 'w'),
-                                               .jumps = strchr(b->is, 'j')};
-    lines[b->line]++;
-  }
+  make_code(hand[_i].code, &made);
   kl_sass_take(f.p, &made, &none);
   ck_assert_int_eq(kiln_profile_describe(f.cx, f.p, &f.t), KILN_OK);
   EXPECT(f.t.sass.executed == hand[_i].executed && f.t.sass_other == hand[_i].executed, "%s: %u issues", hand[_i].name,
@@ -257,6 +261,173 @@ START_TEST(code_by_hand) {
   kl_sass_take(f.p, &made, &none);
   ck_assert_int_eq(kiln_profile_describe(f.cx, f.p, &f.t), KILN_OK);
   ck_assert(f.t.kept_warps == NULL && f.t.kept[KILN_ACCESS_GLOBAL_LOAD].requests == 0 && !f.t.sass_classified);
+  fixture_close(&f);
+}
+END_TEST
+
+// Two warps, of which half the lanes go by the stores: 16 of a warp load 16 bytes each from shared memory in 2 passes,
+// and 64 bytes of global memory in 2 sectors. Both values of the second store are needed behind a second branch alone,
+// that of the first behind the first; that of the last one by all lanes. In a loop of three rounds, if there is
+// one, of which the last two load one place of each memory.
+#define SINK(loop)                                                                                                     \
+  ".visible .entry k(.param .u64 p) {\n.reg .pred %p<9>;\n.reg .b32 %r<19>;\n.reg .b64 %rd<9>;\n"                      \
+  ".shared .align 16 .b8 s[1024];\nmov.u32 %r1, %tid.x;\nld.param.u64 %rd2, [p];\nmul.wide.u32 %rd3, %r1, 4;\n"        \
+  "add.u64 %rd1, %rd2, %rd3;\nmul.lo.u32 %r2, %r1, 16;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\n"                     \
+  "mov.u32 %r12, 0;\nR: ld.shared.v4.u32 {%r4, %r5, %r6, %r7}, [%r2];\nld.global.u32 %r8, [%rd1];\n"                   \
+  "ld.global.u32 %r11, [%rd1];\nadd.u32 %r9, %r4, %r8;\nand.b32 %r10, %r1, 16;\nsetp.ne.u32 %p1, %r10, 0;\n"           \
+  "@%p1 bra L;\nst.global.u32 [%rd1+1024], %r11;\nL: bar.warp.sync -1;\n@%p1 bra M;\n"                                 \
+  "st.global.u32 [%rd1+2048], %r9;\nM: add.u32 %r12, %r12, 1;\nsetp.lt.u32 %p2, %r12, 3;\n" loop                       \
+  "ld.global.u32 %r13, [%rd1+512];\n@%p1 bra E;\nE: st.global.u32 [%rd1], %r13;\nret;\n}\n"
+enum {
+  S_SHARED = 9,
+  S_GLOBAL,
+  S_OTHER,
+  S_ADD,
+  S_BRANCH = 15,
+  S_FIRST,
+  S_SYNC,
+  S_SECOND_BRANCH,
+  S_SECOND,
+  S_COUNT,
+  S_LATE = 22,
+  S_LOOP = 24
+};
+static const struct {
+  const char *name, *ptx;
+  uint32_t loop; // lines that it adds
+  by_hand code[12], rounds[12];
+  uint64_t passes, sectors, kept[4];
+} sinks[] = {
+    {"as it stands",
+     SINK(""),
+     0,
+     {{S_SHARED, "a"},
+      {S_GLOBAL, "a"},
+      {S_OTHER, "a"},
+      {S_BRANCH, "wj"},
+      {S_FIRST, "baws"},
+      {S_SECOND, "baws"},
+      {S_LATE, "ba"}},
+     {{0}},
+     8,
+     24,
+     {2, 2, 2, 2}},
+    {"behind the branch that wants them",
+     SINK(""),
+     0,
+     {{S_BRANCH, "wj"},
+      {S_OTHER, "ba"},
+      {S_FIRST, "aws"},
+      {S_SECOND_BRANCH, "bwj"},
+      {S_SHARED, "ba"},
+      {S_GLOBAL, "a"},
+      {S_ADD, ""},
+      {S_SECOND, "aws"},
+      {S_LATE, "ba"}},
+     {{0}},
+     4,
+     16,
+     {2, 2, 2, 2}},
+    {"two branches made one",
+     SINK(""),
+     0,
+     {{S_BRANCH, "wj"}, {S_SHARED, "ba"}, {S_GLOBAL, "a"}, {S_OTHER, "a"}, {S_SECOND, "aws"}, {S_FIRST, "aws"}},
+     {{0}},
+     4,
+     8,
+     {2, 2, 2, 0}},
+    {"behind a branch that nobody tells of: what stands there as well",
+     SINK(""),
+     0,
+     {{S_BRANCH, "wj"}, {S_SECOND, "bas"}, {S_SHARED, "a"}},
+     {{0}},
+     4,
+     0,
+     {2, 0, 0, 0}},
+    {"a guard in place of the branch",
+     SINK(""),
+     0,
+     {{S_SHARED, "a"}, {S_GLOBAL, "a"}, {S_SECOND, "aws"}, {S_BRANCH, "wj"}},
+     {{0}},
+     8,
+     8,
+     {2, 2, 0, 0}},
+    {"here and there",
+     SINK(""),
+     0,
+     {{S_SHARED, "a"}, {S_BRANCH, "wj"}, {S_SHARED, "ba"}, {S_SECOND, "aws"}},
+     {{0}},
+     8,
+     0,
+     {2, 0, 0, 0}},
+    {"in a block that it may not go to",
+     SINK(""),
+     0,
+     {{S_BRANCH, "wj"}, {S_SHARED, "ba"}, {S_FIRST, "aws"}},
+     {{0}},
+     8,
+     0,
+     {2, 0, 0, 0}},
+    {"where all lanes come",
+     SINK(""),
+     0,
+     {{S_SYNC, "ws"}, {S_SHARED, "a"}, {S_GLOBAL, "a"}},
+     {{0}},
+     8,
+     8,
+     {2, 2, 0, 0}},
+    {"in each round",
+     SINK("mov.u32 %r2, %r3;\nmov.u64 %rd1, %rd2;\n@%p2 bra R;\n"),
+     3,
+     {{S_LATE + 3, "ba"}},
+     {{S_BRANCH, "wj"},
+      {S_OTHER, "ba"},
+      {S_FIRST, "aws"},
+      {S_SECOND_BRANCH, "bwj"},
+      {S_SHARED, "ba"},
+      {S_GLOBAL, "a"},
+      {S_SECOND, "aws"},
+      {S_LOOP, "bwj"}},
+     4 + 2 * 2,
+     8 + 2 * 4 + 2,
+     {6, 6, 6, 2}},
+};
+
+START_TEST(loads_that_sink) {
+  fixture f;
+  kl_sass_instruction code[12] = {{0}}, rounds[12] = {{0}};
+  uint32_t lines[40] = {0}, round_lines[40] = {0};
+  kl_cubin made = {.code = code, .lines = lines, .nlines = 39};
+  kl_cubin loops = {.code = rounds, .lines = sinks[_i].loop ? round_lines : NULL, .nlines = 39};
+  char ptx[2048];
+  fixture_open(&f);
+  uint64_t arguments[16] = {fixture_memory(&f, 4096, NULL)};
+  snprintf(ptx, sizeof ptx, "%s%s", HEADER, sinks[_i].ptx);
+  fixture_run(&f, ptx, (kiln_sim_launch_params){.block = {64}}, arguments, NULL);
+  // what the PTX costs stays what it is
+  ck_assert_uint_eq(f.t.accesses[KILN_ACCESS_SHARED_LOAD].wavefronts, sinks[_i].loop ? 8 + 2 * 2 : 8);
+  ck_assert_uint_eq(f.t.accesses[KILN_ACCESS_GLOBAL_LOAD].sectors, sinks[_i].loop ? 16 + 2 * 4 + 2 : 16 + 8);
+  for (int again = 0; again < 2; again++) { // the second takes the place of the first
+    made.ncode = loops.ncode = 0;
+    make_code(sinks[again || sinks[_i].loop ? _i : 1].code, &made);
+    if (sinks[_i].loop) make_code(sinks[_i].rounds, &loops);
+    kl_sass_take(f.p, &made, &loops);
+    ck_assert_int_eq(kiln_profile_describe(f.cx, f.p, &f.t), KILN_OK);
+    if (!again) continue;
+    const kiln_access_counts *shared = &f.t.kept[KILN_ACCESS_SHARED_LOAD], *global = &f.t.kept[KILN_ACCESS_GLOBAL_LOAD];
+    EXPECT(shared->wavefronts == sinks[_i].passes, "%s: %u passes", sinks[_i].name, (unsigned)shared->wavefronts);
+    EXPECT(sinks[_i].loop || shared->bytes == 128 * shared->wavefronts, "%s: %u bytes", sinks[_i].name,
+           (unsigned)shared->bytes);
+    EXPECT(global->sectors == sinks[_i].sectors, "%s: %u sectors", sinks[_i].name, (unsigned)global->sectors);
+    EXPECT(sinks[_i].loop || (global->bytes == 32 * global->sectors && global->ideal_sectors == global->sectors),
+           "%s: %u bytes", sinks[_i].name, (unsigned)global->bytes);
+    for (size_t k = 0, n = 0; k < f.t.line_count; k++) {
+      if (!strstr(f.t.lines[k].text, "ld.global") && !strstr(f.t.lines[k].text, "ld.shared")) continue;
+      EXPECT(f.t.kept_warps[k] == sinks[_i].kept[n], "%s: %s in %u", sinks[_i].name, f.t.lines[k].text,
+             (unsigned)f.t.kept_warps[k]);
+      n++;
+    }
+  }
   fixture_close(&f);
 }
 END_TEST
@@ -456,6 +627,6 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("count_sass", NO_FRAME, {a_stored_cubin}, {classes_of_a_stored_cubin}, {what_texts_say},
-                   {code_by_hand, sizeof hand / sizeof hand[0]}, {a_damaged_cubin}, {what_ptxas_keeps},
-                   {of_each_line, sizeof kernels / sizeof kernels[0]});
+                   {code_by_hand, sizeof hand / sizeof hand[0]}, {loads_that_sink, sizeof sinks / sizeof sinks[0]},
+                   {a_damaged_cubin}, {what_ptxas_keeps}, {of_each_line, sizeof kernels / sizeof kernels[0]});
 }
