@@ -360,33 +360,62 @@ START_TEST(random_ops) {
 }
 END_TEST
 
-// Comparators that are no orders give some elements of the line, the same on all machines.
+// Comparators that are no orders give each element of the line once, its other array's beside it, the same on all
+// machines. Lines are of one tile, and of several.
 START_TEST(no_order) {
   static const char *const comparators[] = {"ROOT r = pred[] compare(a, b), direction=NE",
-                                            ("x = s32[] xor(a, b) y = s32[] multiply(x, a) z = s32[] constant(77) "
-                                             "ROOT r = pred[] compare(y, z), direction=LT"),
+                                            ("k = s32[] constant(-1640531535) x = s32[] multiply(a, k) "
+                                             "y = s32[] xor(x, b) z = s32[] multiply(y, k) o = s32[] constant(0) "
+                                             "ROOT r = pred[] compare(z, o), direction=LT"),
                                             "ROOT r = pred[] constant(true)"};
-  enum { LINES = 3, LENGTH = 1100 };
-  if (!share_has((unsigned)_i, 1)) return;
-  int32_t *in = malloc(LINES * LENGTH * sizeof *in), *out[2];
-  char text[600];
-  sprintf(text,
-          "HloModule m\nf { a = s32[] parameter(0) b = s32[] parameter(1) %s }\nENTRY e { x = s32[%d,%d] parameter(0) "
-          "ROOT y = s32[%d,%d] sort(x), dimensions={1}, to_apply=f }",
-          comparators[_i], LINES, LENGTH, LINES, LENGTH);
-  seed = 5;
-  for (int i = 0; i < LINES * LENGTH; i++) in[i] = i / LENGTH * LENGTH + (int32_t)below(LENGTH);
+  enum { LINES = 3, MOST = 9100 };
+  int length = _i % 2 ? 1100 : MOST, n = LINES * length;
+  if (!share_has((unsigned)_i, 2)) return;
+  int32_t *in = malloc((size_t)n * sizeof *in), *out[2][2], *times = calloc((size_t)n, sizeof *times);
+  char text[800];
+  sprintf(
+      text,
+      "HloModule m\nf { a = s32[] parameter(0) b = s32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3) "
+      "%s }\nENTRY e { x = s32[%d,%d] parameter(0) n = s32[%d,%d] not(x) "
+      "ROOT y = (s32[%d,%d], s32[%d,%d]) sort(x, n), dimensions={1}, to_apply=f }",
+      comparators[_i / 2], LINES, length, LINES, length, LINES, length, LINES, length);
+  for (int i = 0; i < n; i++) in[i] = i / length * length + (int)((int64_t)i * 4001 % length);
   kiln_module *m = parse(text);
   for (int k = 0; k < 2; k++) {
-    out[k] = calloc(LINES * LENGTH, sizeof *in);
-    run_on(cx, m, k ? 3 : HOST, 1, 4, (const void *[]){in}, (void *[]){out[k]}, text);
+    for (int r = 0; r < 2; r++) out[k][r] = calloc((size_t)n, sizeof *in);
+    run_on(cx, m, k ? 3 : HOST, 1, 4, (const void *[]){in}, (void *[]){out[k][0], out[k][1]}, text);
   }
-  for (int i = 0; i < LINES * LENGTH; i++) {
-    EXPECT(out[0][i] == out[1][i], "element %d: %d on the host, %d", i, out[0][i], out[1][i]);
-    EXPECT(out[0][i] / LENGTH == i / LENGTH, "element %d is of another line", i);
+  for (int i = 0; i < n; i++) {
+    int32_t x = out[0][0][i];
+    EXPECT(x == out[1][0][i], "element %d: %d on the host, %d", i, x, out[1][0][i]);
+    EXPECT(x >= 0 && x / length == i / length, "element %d, %d, is of another line", i, x);
+    EXPECT(!times[x]++, "element %d: %d comes a second time", i, x);
+    for (int k = 0; k < 2; k++) EXPECT(out[k][1][i] == ~x, "element %d: %d is beside %d", i, out[k][1][i], x);
   }
   kiln_module_destroy(&m);
-  free(in), free(out[0]), free(out[1]);
+  free(in), free(times);
+  for (int k = 0; k < 4; k++) free(out[k / 2][k % 2]);
+}
+END_TEST
+
+// Elements of so many arrays that a block has no room for a tile of them.
+START_TEST(wide_elements) {
+  enum { ARRAYS = 13, LENGTH = 333 };
+  if (!share_has(0, 1)) return;
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  kl_sb_puts(&b, "HloModule m\nless {\n");
+  for (int i = 0; i < 2 * ARRAYS; i++) kl_sbf(&b, "  p%d = c128[] parameter(%d)\n", i, i);
+  kl_sb_puts(&b, "  a = f64[] real(p2)\n  b = f64[] real(p3)\n  ROOT r = pred[] compare(a, b), direction=GT\n}\n");
+  kl_sb_puts(&b, "ENTRY e {\n");
+  for (int i = 0; i < ARRAYS; i++) kl_sbf(&b, "  x%d = c128[2,%d] parameter(%d)\n", i, LENGTH, i);
+  for (int i = 0; i < ARRAYS; i++) kl_sbf(&b, "%sc128[2,%d]", i ? ", " : "  ROOT y = (", LENGTH);
+  for (int i = 0; i < ARRAYS; i++) kl_sbf(&b, i ? ", x%d" : ") sort(x%d", i);
+  kl_sb_puts(&b, "), dimensions={1}, is_stable=true, to_apply=less\n}\n");
+  kiln_module *m = parse(b.p);
+  run_gpu_and_check(cx, m, 3, 1, b.p);
+  kiln_module_destroy(&m);
+  kl_sb_free(&b);
 }
 END_TEST
 
@@ -526,6 +555,11 @@ static const struct {
                    "ROOT r = pred[] compare(c, d), direction=GT }\n"
                    "ENTRY e { x = s64[3,4500] parameter(0) k = pred[3,4500] parameter(1) y = pred[3,4500] reverse(k), "
                    "dimensions={1} ROOT s = (s64[3,4500], pred[3,4500]) sort(x, y), dimensions={1}, to_apply=lt }")},
+    {"staged", ("lt { a = f16[] parameter(0) b = f16[] parameter(1) c = s8[] parameter(2) d = s8[] parameter(3) "
+                "e = pred[] compare(a, b), direction=EQ f = pred[] compare(c, d), direction=GT "
+                "g = pred[] compare(a, b), direction=LT h = pred[] and(e, f) ROOT r = pred[] or(g, h) }\n"
+                "ENTRY e { x = f16[4500,3] parameter(0) k = s8[4500,3] parameter(1) "
+                "ROOT s = (f16[4500,3], s8[4500,3]) sort(x, k), dimensions={0}, to_apply=lt }")},
     {"radix sort",
      ("lt { a = pred[] parameter(0) b = pred[] parameter(1) c = u16[] parameter(2) d = u16[] parameter(3) "
       "ROOT r = pred[] compare(a, b), direction=LT }\n"
@@ -725,7 +759,7 @@ START_TEST(recurrences) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("staged", EACH(open_batches, close_batches), {random_ops, SLICES}, {no_order, 3},
+  return RUN_TESTS("staged", EACH(open_batches, close_batches), {random_ops, SLICES}, {no_order, 6}, {wide_elements, 1},
                    {all_patterns, KL_COUNT(orders)}, {several_tiles, KL_COUNT(long_sorts)},
                    {scans_in_turns, KL_COUNT(turns)}, {scans_of_tuples, KL_COUNT(tuples)}, {levels_of_tiles, 1},
                    {recurrences, 1});

@@ -44,4 +44,7 @@ kiln_status kl_sort_by_digits(const kl_sort *x);
 // Tiles of lines, into arrays of whole lines. *size: elements of one.
 kiln_status kl_sort_tiles_by_digits(const kl_sort *x, const uint32_t *to, int64_t *size);
 
+// passes.c: lines, into the stage's own slots, by merging; `way` is not SORTS_BY_DIGITS.
+kiln_status kl_sort_by_merging(const kl_sort *x, kl_sorting way);
+
 #endif
