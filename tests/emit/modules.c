@@ -110,7 +110,7 @@ START_TEST(loops_are_these) {
        10, 0, 0, 0, 0, 768},
       {"sums, a few rounds: one after the other", "constant(3)",
        "v = f32[64] reduce(x, h), dimensions={1}, to_apply=sum y = f32[64,32] broadcast(v), dimensions={0}", 0, 0, 0, 0,
-       0, 16896},
+       0, 8704},
   };
   for (size_t k = 0; k < KL_COUNT(row); k++) {
     if (!share_has(k, 1)) continue;

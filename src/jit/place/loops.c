@@ -103,7 +103,8 @@ static bool *find_direct(loop *x, const place *from, const place *to) {
 }
 
 // What a round begins with and nobody else wants is written over by what it becomes where all have read it before. What
-// is wanted somewhere (`placed`) is there from the first round on if that can be, else from the last.
+// is wanted somewhere (`placed`) is there from the first round on if that can be, else after every other one and the
+// last.
 static void run_all(loop *x, const place *from, uint64_t times, place *out, const bool *placed) {
   kl_arena *arena = x->p->k->arena;
   bool *own = KL_NEW_N(arena, bool, x->n + 1u);
@@ -118,7 +119,7 @@ static void run_all(loop *x, const place *from, uint64_t times, place *out, cons
     bool *any = KL_NEW_N(arena, bool, x->n + 1u), *direct = KL_NEW_N(arena, bool, x->n + 1u);
     placing body = kl_place_inside(x->p, x->body, from);
     for (uint32_t l = 0; l < x->n; l++) {
-      bool there = placed[l] && (stays[l] || t + 1 == times);
+      bool there = placed[l] && (stays[l] || (times - 1 - t) % 2 == 0);
       to[l] = there ? out[l] : from[l];
       any[l] = !there && (!own[l] || x->kept[l]);
     }
