@@ -42,6 +42,7 @@ int read_params(const args *a, kiln_alias *aliases, kiln_compile_params *p) {
                              .programmatic = a->values[O_PROGRAMMATIC] != NULL,
                              .lineinfo = a->values[O_LINEINFO] != NULL,
                              .deterministic = a->values[O_DETERMINISTIC] != NULL,
+                             .separate_launches = a->values[O_SEPARATE] != NULL,
                              .isolate = a->values[O_ISOLATE] != NULL};
   for (int i = 0; i < a->count; i++) {
     const char *value = a->all[i].value;

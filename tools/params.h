@@ -20,6 +20,7 @@ enum {
   O_ISOLATE,
   O_LIMIT,
   O_THREADS,
+  O_SEPARATE,
   O_OTHERS
 };
 // clang-format off
@@ -38,7 +39,8 @@ enum {
   {"--room", "LEAF=N", "parameter K (pK=N) or result K (rK=N), which has a sparse encoding, has room for N values (default: for all that\nthere can be; with run, parameters have what is stored)", true}, \
   {"--isolate", NULL, "make code in a process of its own: what ends LLVM is an error there, and nothing worse"}, \
   {"--time-limit", "SECONDS", "with --isolate: end that process when it takes longer"}, \
-  {"--threads", "N", "CPU threads (default: all cores)"}
+  {"--threads", "N", "CPU threads (default: all cores)"}, \
+  {"--separate-launches", NULL, "loops of ENTRY stay launches where one block could run all of their rounds in one"}
 // clang-format on
 
 enum { MOST_ALIASES = 4096 };

@@ -62,6 +62,7 @@ class EvalParams(Params):
     _fields_ = [
         ("struct_size", c.c_size_t),
         ("threads", c.c_uint32),
+        ("separate_launches", c.c_bool),
         ("max_bytes", c.c_uint64),
         ("numerics", c.c_int),
     ]

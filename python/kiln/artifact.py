@@ -414,6 +414,7 @@ def options_of(
     time_limit: float = 0,
     worker: Optional[str] = None,
     threads: int = 0,
+    separate_launches: bool = False,
 ) -> Tuple[Module, abi.CompileParams]:
     """The module whose interface the slots are, and the params, which hold on to what they point to."""
     unknown = set(keep) - set(_KEEP)
@@ -437,6 +438,7 @@ def options_of(
         time_limit=time_limit,
         worker=worker.encode() if worker is not None else None,
         threads=threads,
+        separate_launches=separate_launches,
     )
     pairs = (abi.Alias * max(1, len(aliases)))(*[abi.Alias(p, r) for p, r in aliases])
     params.aliases, params.alias_count = pairs, len(aliases)
@@ -455,8 +457,8 @@ def compile(module: Module, target: str = "host", *, cache: Optional[Cache] = No
     beside the code. max_rows: the slowest dimension of results and arguments comes at run time, up to so many. aliases:
     pairs of a flattened parameter and a result that may be the same buffer. isolate: code is made in a process of its
     own, which is ended after time_limit seconds. threads: at most so many make code of many kernels; 0: one for each
-    core. numerics, argument_align, least_align, scalars_by_value, programmatic, lineinfo, deterministic, worker: as
-    kiln_compile_params has them. A module with sparse encodings is that over the arrays of its tensors
+    core. numerics, argument_align, least_align, scalars_by_value, programmatic, lineinfo, deterministic, worker,
+    separate_launches: as kiln_compile_params has them. A module with sparse encodings is that over the arrays of its tensors
     (Module.over_arrays).
 
     Raises InvalidError (no such target, fusion or alias) and UnsupportedError, with the op and the reason.

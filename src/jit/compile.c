@@ -482,7 +482,8 @@ static kiln_status go_on(job *j, size_t planned) {
 }
 
 static bool may_group(const job *j) {
-  return j->target.machine == KL_NVPTX && !j->params.scalars_by_value && !j->params.max_count;
+  return j->target.machine == KL_NVPTX && !j->params.separate_launches && !j->params.scalars_by_value &&
+         !j->params.max_count;
 }
 
 // Kernels first .. end - 1, whose plans are there all at once: some may be one launch.

@@ -78,6 +78,7 @@ static void params(kl_archive *a, kiln_compile_params *p, const size_t *counts) 
   p->sparse_slots = slots;
   for (size_t i = 0; i < p->sparse_slot_count && !a->bad; i++) sparse_slot(a, &slots[i], counts ? counts[i] : 0);
   KL_NUMBER(a, p->least_align);
+  KL_FLAG(a, p->separate_launches);
 }
 
 // --- what is wrong in any module

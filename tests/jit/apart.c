@@ -91,7 +91,7 @@ START_TEST(artifacts_are_the_same) {
   p.numerics = KILN_NUMERICS_FAST;
   p.argument_align = 4;
   p.lineinfo = true;
-  p.deterministic = true;
+  p.deterministic = p.separate_launches = true;
   same_both_ways(m, p);
   p = apart();
   p.max_count = 32 * 1000;

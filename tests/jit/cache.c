@@ -304,17 +304,12 @@ START_TEST(other_modules_names_and_parameters_are_others) {
   kiln_cache *c = open_cache("", 0, 0, false);
   kiln_alias alias = {0, 0};
   kiln_compile_params rows[] = {
-      {.target = "sm_90"},
-      {.target = "sm_80"},
-      {.target = "host"},
-      {.numerics = KILN_NUMERICS_FAST},
-      {.fusion = "d"},
-      {.fusion = "s"},
-      {.argument_align = 4},
-      {.least_align = 4},
-      {.deterministic = true},
-      {.programmatic = true},
-      {.aliases = &alias, .alias_count = 1},
+      {.target = "sm_90"},     {.target = "sm_80"},
+      {.target = "host"},      {.numerics = KILN_NUMERICS_FAST},
+      {.fusion = "d"},         {.fusion = "s"},
+      {.argument_align = 4},   {.least_align = 4},
+      {.deterministic = true}, {.separate_launches = true},
+      {.programmatic = true},  {.aliases = &alias, .alias_count = 1},
   };
   enum { ROWS = sizeof rows / sizeof rows[0] };
   const char *names[] = {"m", "other"};

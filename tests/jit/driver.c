@@ -2,8 +2,6 @@
 #include "support/standin.h"
 #include "support/suite.h"
 
-#include "jit/jit.h"
-#include "lower/choose/choose.h"
 #include <kiln/kiln.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +14,11 @@ static kiln_artifact *artifact, *two, *forward, *empty;
 
 // Loops are steps.
 static kiln_artifact *compile(const char *text) {
+  kiln_compile_params p = {.struct_size = sizeof p, .separate_launches = true};
   kiln_module *m = NULL;
   kiln_artifact *a = NULL;
   ck_assert_int_eq(kiln_module_parse(cx, "test", text, strlen(text), &m), KILN_OK);
-  ck_assert_int_eq(kl_compile_as(cx, m, NULL, &(kl_strategy){.rounds = KL_NONE}, &a), KILN_OK);
+  ck_assert_int_eq(kiln_compile(cx, m, &p, &a), KILN_OK);
   kiln_module_destroy(&m);
   return a;
 }

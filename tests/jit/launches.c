@@ -3,8 +3,6 @@
 #include "support/context.h"
 
 #include "cuda/driver.h"
-#include "jit/jit.h"
-#include "lower/choose/choose.h"
 #include <kiln/kiln.h>
 #include <stdio.h>
 
@@ -205,9 +203,10 @@ static bench open_bench_for(int row, uint32_t least_align) {
                            .max_count = r->count,
                            .programmatic = r->programmatic,
                            .least_align = least_align,
-                           .scalars_by_value = r->by_value};
+                           .scalars_by_value = r->by_value,
+                           .separate_launches = !r->together};
   bench b = {.m = parse_row(row), .count = r->count};
-  good(kl_compile_as(cx, b.m, &p, &(kl_strategy){.rounds = r->together ? 0 : KL_NONE}, &b.a), "compile");
+  good(kiln_compile(cx, b.m, &p, &b.a), "compile");
   EXPECT(!r->together || kiln_artifact_manifest(b.a)->launch_count == 1, "%s", r->what);
   if (least_align) save_and_load(&b.a);
   b.f = kiln_artifact_manifest(b.a);

@@ -3,9 +3,7 @@
 #include "support/standin.h"
 #include "support/suite.h"
 
-#include "jit/jit.h"
 #include "jit/xla/abi.h"
-#include "lower/choose/choose.h"
 #include <kiln/kiln.h>
 
 #include <stdio.h>
@@ -148,12 +146,15 @@ static const char loop[] =
 
 // Loops are steps.
 static kiln_artifact *compile(const char *text, const char *target, bool by_value, int64_t max_count) {
-  kiln_compile_params p = {
-      .struct_size = sizeof p, .target = target, .scalars_by_value = by_value, .max_count = max_count};
+  kiln_compile_params p = {.struct_size = sizeof p,
+                           .target = target,
+                           .scalars_by_value = by_value,
+                           .max_count = max_count,
+                           .separate_launches = true};
   kiln_module *m = NULL;
   kiln_artifact *a = NULL;
   ck_assert_int_eq(kiln_module_parse(cx, "test", text, strlen(text), &m), KILN_OK);
-  ck_assert_int_eq(kl_compile_as(cx, m, &p, &(kl_strategy){.rounds = KL_NONE}, &a), KILN_OK);
+  ck_assert_int_eq(kiln_compile(cx, m, &p, &a), KILN_OK);
   kiln_module_destroy(&m);
   return a;
 }

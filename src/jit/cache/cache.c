@@ -95,8 +95,9 @@ static uint64_t hash_params(const kiln_compile_params *p, uint64_t h) {
   for (size_t i = 0; i < p->alias_count; i++)
     h = add_number(h, (uint64_t)p->aliases[i].parameter << 32 | p->aliases[i].result);
   h = add_number(h, (uint64_t)p->max_count);
-  h = add_number(h, (uint64_t)(p->scalars_by_value | p->programmatic << 1 | p->deterministic << 2) |
-                        (uint64_t)p->numerics << 8);
+  h = add_number(
+      h, (uint64_t)(p->scalars_by_value | p->programmatic << 1 | p->deterministic << 2 | p->separate_launches << 3) |
+             (uint64_t)p->numerics << 8);
   if (!p->device) return add_number(h, 0);
   const kiln_device_info *d = p->device;
   uint64_t sizes[] = {d->sm,
