@@ -17,9 +17,10 @@ static const kl_strategy ways[] = {{.chooser = "tiled contraction", .split = 1},
                                    {.chooser = "contraction", .split = 2},
                                    {0}};
 
-// The operands' types and shapes, the result's, and what is said of dims.
+// The operands' types and shapes, the result's, and what is said of dims; the array that the left operand is cut from
+// with these bounds, NULL: it is one of its own.
 typedef struct row {
-  const char *type, *lhs, *rhs, *out, *numbers;
+  const char *type, *lhs, *rhs, *out, *numbers, *whole, *bounds;
 } row;
 
 #define PLAIN ", lhs_contracting_dims={1}, rhs_contracting_dims={0}"
@@ -35,13 +36,22 @@ static const row rows[] = {
     {"f32", "[600]", "[600]", "[]", ", lhs_contracting_dims={0}, rhs_contracting_dims={0}"},
     {"f32", "[5,7]", "[6]", "[5,7,6]", ""}, // pairs of nothing but one
     {"f32", "[9,0]", "[0,5]", "[9,5]", PLAIN},
+    {"f32", "[67,41]", "[41,131]", "[67,131]", PLAIN},   // rows and pairs beyond whole tiles and slabs
+    {"f32", "[130,300]", "[300,66]", "[130,66]", PLAIN}, // by runs
+    {"bf16", "[69,531]", "[531,37]", "[69,37]", PLAIN},  // several slabs of a short leaf
+    // Whole accesses, but not whole runs: of pairs, of rows.
+    {"f32", "[40,22]", "[22,35]", "[40,35]", PLAIN, "[40,32]", "0:40], [0:22"},
+    {"f32", "[22,33]", "[22,35]", "[33,35]", ", lhs_contracting_dims={0}, rhs_contracting_dims={0}", "[22,36]",
+     "0:22], [0:33"},
     {"f32", "[4,9,5]", "[5,9,18]", "[4,18]", ", lhs_contracting_dims={2,1}, rhs_contracting_dims={0,1}"},
 };
 
 static void put_text(kl_sb *b, const row *r) {
-  kl_sbf(b, "HloModule m\nENTRY e {\n  x = %s%s parameter(0)\n  y = %s%s parameter(1)\n", r->type, r->lhs, r->type,
-         r->rhs);
-  kl_sbf(b, "  n = %s%s negate(y)\n  d = %s%s dot(x, n)%s\n", r->type, r->rhs, r->type, r->out, r->numbers);
+  kl_sbf(b, "HloModule m\nENTRY e {\n  w = %s%s parameter(0)\n  y = %s%s parameter(1)\n", r->type,
+         r->whole ? r->whole : r->lhs, r->type, r->rhs);
+  if (r->whole) kl_sbf(b, "  x = %s%s slice(w), slice={[%s]}\n", r->type, r->lhs, r->bounds);
+  kl_sbf(b, "  n = %s%s negate(y)\n  d = %s%s dot(%s, n)%s\n", r->type, r->rhs, r->type, r->out, r->whole ? "x" : "w",
+         r->numbers);
   kl_sbf(b, "  ROOT r = %s%s abs(d)\n}\n", r->type, r->out);
 }
 

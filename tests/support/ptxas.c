@@ -46,31 +46,57 @@ static char *slurp(const char *path, size_t *n) {
   return p;
 }
 
-// Instructions of 16 bytes; of their 12 bits of opcode 0x918 is NOP, which fills sections up.
-static long instructions_in(const char *code, size_t bytes) {
-  long n = 0;
-  for (size_t i = 0; i + 16 <= bytes; i += 16) {
-    uint16_t low;
-    memcpy(&low, code + i, sizeof low);
-    n += (low & 0xfff) != 0x918;
-  }
-  return n;
+// Instructions of 16 bytes; of their 12 bits of opcode 0x918 is NOP, which fills sections up. The low 9 of FFMA's are
+// 0x23, of DFMA's 0x2b, whatever their operands are.
+enum { NOP = 0x918, BRA = 0x947, FORM = 0x1ff, FFMA = 0x23, DFMA = 0x2b };
+
+static uint64_t word_at(const char *code, size_t i) {
+  uint64_t word;
+  memcpy(&word, code + 16 * i, sizeof word);
+  return word;
 }
 
-static long count_sass(const char *cubin) {
+static unsigned opcode(const char *code, size_t i) {
+  return word_at(code, i) & 0xfff;
+}
+
+// How many instructions behind the next one a BRA goes: bytes, or from sm_90 on instructions, of which the low 6 bits
+// stand elsewhere.
+static int64_t jump_of(uint64_t word, unsigned sm) {
+  int64_t high = (int32_t)(word >> 32);
+  return sm < 90 ? high / 16 : high / 4 * 64 + (int64_t)(word >> 18 & 63);
+}
+
+static void count_in(const char *code, size_t n, unsigned sm, ptxas_result *out) {
+  size_t begin = 0; // of what no loop that ends before has
+  for (size_t i = 0; i < n; i++) {
+    out->sass += opcode(code, i) != NOP;
+    int64_t jump = opcode(code, i) == BRA ? jump_of(word_at(code, i), sm) : 0, to = (int64_t)i + 1 + jump;
+    if (jump >= -1 || to < (int64_t)begin) continue;
+    long products = 0;
+    for (size_t k = (size_t)to; k <= i; k++) {
+      unsigned form = opcode(code, k) & FORM;
+      products += form == FFMA || form == DFMA;
+    }
+    begin = (size_t)to + 1;
+    bool more = products > out->products || (products == out->products && (long)i + 1 - (long)to > out->loop);
+    if (!more) continue;
+    out->products = products;
+    out->loop = (long)i + 1 - (long)to;
+  }
+}
+
+static void count_sass(const char *cubin, unsigned sm, ptxas_result *out) {
   size_t n;
   char *p = slurp(cubin, &n);
-  long total = 0;
   if (p && n > sizeof(Elf64_Ehdr)) {
     const Elf64_Ehdr *h = (const Elf64_Ehdr *)p;
     const Elf64_Shdr *s = (const Elf64_Shdr *)(p + h->e_shoff);
     const char *names = p + s[h->e_shstrndx].sh_offset;
-    for (int i = 0; i < h->e_shnum; i++) {
-      if (strncmp(names + s[i].sh_name, ".text", 5) == 0) total += instructions_in(p + s[i].sh_offset, s[i].sh_size);
-    }
+    for (int i = 0; i < h->e_shnum; i++)
+      if (strncmp(names + s[i].sh_name, ".text", 5) == 0) count_in(p + s[i].sh_offset, s[i].sh_size / 16, sm, out);
   }
   free(p);
-  return total;
 }
 
 // The largest of the numbers that stand before a word.
@@ -85,8 +111,9 @@ static int number_before(const char *log, const char *word) {
   return most;
 }
 
-// Runs ptxas: its words, which the caller frees, or NULL. The code's instructions are counted where `sass` is not NULL.
-static char *assemble(const char *ptx, size_t size, const char *target, bool *ok, long *sass) {
+// Runs ptxas: its words, which the caller frees, or NULL. The code's instructions are counted where `counts` is not
+// NULL.
+static char *assemble(const char *ptx, size_t size, const char *target, bool *ok, ptxas_result *counts) {
   char dir[] = "/tmp/kiln-ptx-XXXXXX", in[64], out[64], log[64], command[8192];
   if (!mkdtemp(dir)) return NULL;
   snprintf(in, sizeof in, "%s/k.ptx", dir);
@@ -102,7 +129,7 @@ static char *assemble(const char *ptx, size_t size, const char *target, bool *ok
   *ok = system(command) == 0;
   size_t n;
   char *text = slurp(log, &n);
-  if (*ok && sass) *sass = count_sass(out);
+  if (*ok && counts) count_sass(out, (unsigned)atoi(target + 3), counts);
   unlink(in);
   unlink(out);
   unlink(log);
@@ -112,7 +139,7 @@ static char *assemble(const char *ptx, size_t size, const char *target, bool *ok
 
 ptxas_result ptxas_run(const char *ptx, size_t size, const char *target) {
   ptxas_result r = {0};
-  char *text = assemble(ptx, size, target, &r.ok, &r.sass);
+  char *text = assemble(ptx, size, target, &r.ok, &r);
   snprintf(r.log, sizeof r.log, "%s", text ? text : "");
   if (text) {
     r.registers = number_before(text, " registers");

@@ -14,6 +14,7 @@ typedef struct ptxas_result {
   char log[2048];                     // ptxas's words
   int registers, spill_stores, stack; // of the kernel that has most, from -v
   long sass;                          // instructions in all .text sections, those that fill them up aside
+  long loop, products;                // of the innermost loop with most FFMA and DFMA: its instructions, and these
 } ptxas_result;
 
 // Assembles `ptx` for `target` ("sm_90"); what is older than sm_75, which ptxas may not know any more, as code for

@@ -134,9 +134,9 @@ void kl_contract_element(kl_affs *p, const kl_contraction *x, const kl_aff *cons
                          const kl_aff **element);
 
 // How a block reads a slab of an operand, `rows` of its own numbers by `depth` pairs: each thread `runs` of `run`
-// neighbours, along pairs or along rows.
+// neighbours, along pairs or along rows, of which `line` runs lie side by side before the next row's or pair's.
 typedef struct kl_slab {
-  int64_t rows, run, runs;
+  int64_t rows, run, runs, line;
   bool along_pairs;
 } kl_slab;
 

@@ -3,6 +3,9 @@
 // Slab by slab, a few pairs deep, the block brings what its tile takes of both operands to shared memory, as the sums'
 // type, pairs apart and rows side by side; while a slab is multiplied, the threads read the next one. So an element of
 // an operand is read once for all of a tile's other side, whatever its layout, and what it is made of is made as often.
+//
+// Loads need no guards. Behind the last row its tile has that row again, or the last run of rows. A slab that is not
+// whole lies back from the end: it has pairs of the one before, which count as absent in it.
 
 #include "lower/choose/contract/contract.h"
 
@@ -27,7 +30,7 @@ typedef struct tiling {
   kl_vars regs[2], of_slab[2];     // that number a thread's elements: of the result either way, of a slab
   const kl_aff *row[2], *depth[2]; // of what a thread reads, in the slab
   const kl_aff *own[2];            // the thread's elements in the tile, either way
-  uint32_t there[2];               // the slab's row is there
+  bool lies_back;                  // the last slab
   uint32_t shared[2][2];           // slots, by side and part
   int64_t pitch[2];
 } tiling;
@@ -41,6 +44,11 @@ static int64_t slabs_of(const tiling *x, int64_t pairs) {
 }
 static int64_t rest_of(const tiling *x) {
   return x->x->length - whole_leaves(x) * x->x->leaf;
+}
+// Of the only leaf, where none is whole: its slabs in a loop of their own, which are whole. One alone is no loop.
+static int64_t whole_slabs(const tiling *x) {
+  int64_t whole = x->x->length / x->t->depth;
+  return whole > 1 || x->x->length % x->t->depth == 0 ? whole : 0;
 }
 static uint32_t parts_of(const tiling *x) {
   return x->x->complex ? 2 : 1;
@@ -66,19 +74,33 @@ static const kl_aff *joined(tiling *x, const kl_aff *high, int64_t times, const 
   return kl_aff_addmul(x->p, low, high, times);
 }
 
-// A slab's elements by threads: runs of one row or of one pair side by side, and the next ones as far apart as all
-// threads' runs reach.
-static void deal(tiling *x, int side, const kl_aff *thread) {
+// A slab's elements by threads: lines of runs side by side, of one row or of one pair, and the next ones as far apart
+// as all threads' runs reach; where rows are short lines, behind all of these those of further pairs.
+static void deal(tiling *x, int side, const kl_aff *thread, const kl_aff *block) {
   static const char *const names[2][2] = {{"lrun", "l"}, {"rrun", "r"}};
   const kl_slab *s = &x->t->slab[side];
   const kl_aff *run = new_reg(x, s->runs, names[side][0], &x->of_slab[side]);
   const kl_aff *at = new_reg(x, s->run, names[side][1], &x->of_slab[side]);
-  int64_t in_line = (s->along_pairs ? x->t->depth : s->rows) / s->run;
-  const kl_aff *number = joined(x, run, x->t->threads, thread);
-  const kl_aff *along = joined(x, kl_aff_modc(x->p, number, in_line), s->run, at);
-  const kl_aff *across = kl_aff_floordivc(x->p, number, in_line);
-  x->row[side] = s->along_pairs ? across : along;
-  x->depth[side] = s->along_pairs ? along : across;
+  const kl_aff *number = joined(x, run, x->t->threads, thread), *lines = kl_aff_floordivc(x->p, number, s->line);
+  const kl_aff *along = kl_aff_modc(x->p, number, s->line), *row = along;
+  int64_t rows = x->extent[ROW_NAMES + side], of_run = s->along_pairs ? 1 : s->run;
+  x->depth[side] = lines;
+  if (s->along_pairs) {
+    row = kl_aff_modc(x->p, lines, s->rows);
+    along = joined(x, kl_aff_floordivc(x->p, lines, s->rows), s->line, along);
+    x->depth[side] = joined(x, along, s->run, at);
+  }
+  const kl_aff *read = joined(x, block, s->rows / of_run, row);
+  if (rows % of_run == 0) read = kl_aff_min(x->p, read, kl_aff_const(x->p, rows / of_run - 1));
+  x->row[side] = s->along_pairs ? row : joined(x, row, of_run, at);
+  x->named[ROW_NAMES + side] = s->along_pairs ? read : joined(x, read, of_run, at);
+}
+
+// Have slabs the same runs where they end with the last pair?
+static bool may_lie_back(const tiling *x) {
+  bool may = x->x->length % x->t->depth && x->x->length >= x->t->depth;
+  for (int i = 0; i < 2; i++) may = may && (!x->t->slab[i].along_pairs || x->x->length % x->t->slab[i].run == 0);
+  return may;
 }
 
 static void make_vars(tiling *x) {
@@ -104,14 +126,13 @@ static void make_vars(tiling *x) {
     const kl_aff *at = joined(x, joined(x, warp[i], t->quads[i], quad), t->lanes[i], lane[i]);
     x->own[i] = joined(x, at, KL_QUAD, new_reg(x, KL_QUAD, names[i][4], &x->regs[i]));
     x->named[LEFT_NAME + i] = joined(x, block[i], t->side[i], x->own[i]);
+    deal(x, i, thread, block[i]);
   }
-  for (int i = 0; i < 2; i++) {
-    deal(x, i, thread);
-    x->named[ROW_NAMES + i] = joined(x, block[i], t->side[i], x->row[i]);
-  }
+  x->lies_back = may_lie_back(x);
   int64_t whole = t->splits ? 1 : whole_leaves(x), rest = t->splits ? 0 : rest_of(x);
   new_var(x, KL_BIND_STEP, at_least_one(whole), "leaf", &x->leaf);
-  new_var(x, KL_BIND_STEP, whole ? x->x->leaf / t->depth : 1, "slab", &x->slab);
+  new_var(x, KL_BIND_STEP, at_least_one(whole ? x->x->leaf / t->depth : whole_slabs(x)), "slab", &x->slab);
+  if (!whole) rest -= whole_slabs(x) * t->depth;
   new_var(x, KL_BIND_STEP, at_least_one(slabs_of(x, rest)), "rest", &x->rest);
 }
 
@@ -123,9 +144,11 @@ static const kl_aff *name(const tiling *x, uint32_t i) {
   return kl_aff_dim(x->p, x->w.guards.first_name + i);
 }
 
-// Pairs of a slab differ from side to side: each names them anew.
-static void name_pairs(tiling *x, uint32_t which, int side, const kl_aff *first_slab) {
-  x->named[which] = joined(x, first_slab, x->t->depth, x->depth[side]);
+// What a thread reads of the slab behind `before` others: pairs differ from side to side.
+static const kl_aff *pairs_of(tiling *x, int side, const kl_aff *before) {
+  const kl_aff *first = kl_aff_mulc(x->p, before, x->t->depth);
+  if (x->lies_back) first = kl_aff_min(x->p, first, kl_aff_const(x->p, x->x->length - x->t->depth));
+  return kl_aff_add(x->p, first, x->depth[side]);
 }
 
 // --- what is read ---------------------------------------------------------------------------------------------------
@@ -135,38 +158,29 @@ typedef struct slab_values {
   uint32_t v[2][2];
 } slab_values;
 
-// May a slab have pairs that are not there?
-static bool has_short_slab(const tiling *x) {
-  return x->t->splits ? kl_has_short_leaf(x->x) : x->x->length % x->t->depth != 0;
+static kl_parts absent(tiling *x, int side) {
+  uint32_t nothing = kl_absent_term(&x->w, x->x, side);
+  return (kl_parts){nothing, x->x->complex ? nothing : KL_NONE};
 }
 
 static kiln_status read_side(tiling *x, int side, uint32_t pair, kl_parts *out) {
   const kl_aff *number[KL_CONTRACT_ROLES] = {name(x, BOTH_NAME), kl_aff_const(x->p, 0), kl_aff_const(x->p, 0)};
   const kl_aff *element[KILN_MAX_RANK];
+  uint32_t row = (uint32_t)(ROW_NAMES + side);
   bool never;
-  number[side ? KL_OF_RIGHT : KL_OF_LEFT] = name(x, (uint32_t)(ROW_NAMES + side));
+  number[side ? KL_OF_RIGHT : KL_OF_LEFT] = name(x, row);
   kl_contract_element(x->p, x->x, number, element);
-  uint32_t is_pair = kl_guard_and(&x->w.guards, KL_NONE, x->named[pair], 0, x->x->length - 1, &never);
-  uint32_t guard =
-      never ? KL_NONE : kl_guard_and(&x->w.guards, x->there[side], x->named[pair], 0, x->x->length - 1, &never);
-  if (never) {
-    uint32_t nothing = kl_absent_term(&x->w, x->x, side);
-    *out = (kl_parts){nothing, x->x->complex ? nothing : KL_NONE};
-    return KILN_OK;
-  }
-  KL_TRY(kl_want_term(&x->walk, x->x, side, element, name(x, pair), guard, out));
-  if (!has_short_slab(x) || is_pair == KL_NONE) return KILN_OK;
-  uint32_t nothing = kl_absent_term(&x->w, x->x, side);
-  out->re = kl_write_choose(&x->w, is_pair, out->re, nothing);
-  if (x->x->complex) out->im = kl_write_choose(&x->w, is_pair, out->im, nothing);
-  return KILN_OK;
+  uint32_t guard = kl_guard_and(&x->w.guards, KL_NONE, x->named[row], 0, x->extent[row] - 1, &never);
+  if (!never) guard = kl_guard_and(&x->w.guards, guard, x->named[pair], 0, x->x->length - 1, &never);
+  *out = absent(x, side);
+  return never ? KILN_OK : kl_want_term(&x->walk, x->x, side, element, name(x, pair), guard, out);
 }
 
-// The slab behind `before` others.
+// The slab behind `before` others; what it has of pairs that are not its own, or not there, is any value.
 static kiln_status read_slab(tiling *x, uint32_t pair, const kl_aff *before, slab_values *out) {
   for (int side = 0; side < 2; side++) {
     kl_parts v;
-    name_pairs(x, pair, side, before);
+    x->named[pair] = pairs_of(x, side, before);
     KL_TRY(read_side(x, side, pair, &v));
     out->v[side][0] = v.re;
     out->v[side][1] = v.im;
@@ -178,13 +192,30 @@ static const kl_slot_info *info(const tiling *x, uint32_t slot) {
   return &x->c->slots.v.p[slot];
 }
 
-static void put_slab(tiling *x, const slab_values *v) {
-  for (int side = 0; side < 2; side++)
+// Of the slab behind `before` others, what counts: its own pairs, which none before has.
+static kl_parts of_own_pairs(tiling *x, int side, const kl_aff *before, kl_parts v) {
+  const kl_aff *pair = pairs_of(x, side, before), *first = kl_aff_mulc(x->p, before, x->t->depth);
+  int64_t last = x->x->length - 1;
+  bool never;
+  uint32_t own = kl_guard_and(&x->w.guards, KL_NONE, pair, 0, last, &never);
+  if (!never) own = kl_guard_and(&x->w.guards, own, kl_aff_sub(x->p, pair, first), 0, x->t->depth - 1, &never);
+  if (never) return absent(x, side);
+  if (own == KL_NONE) return v;
+  kl_parts none = absent(x, side);
+  v.re = kl_write_choose(&x->w, own, v.re, none.re);
+  if (x->x->complex) v.im = kl_write_choose(&x->w, own, v.im, none.im);
+  return v;
+}
+
+static void put_slab(tiling *x, const kl_aff *before, const slab_values *v) {
+  for (int side = 0; side < 2; side++) {
+    kl_parts own = of_own_pairs(x, side, before, (kl_parts){v->v[side][0], v->v[side][1]});
+    const kl_aff *at = kl_dom_simplify(x->body.domain, joined(x, x->depth[side], x->pitch[side], x->row[side]));
     for (uint32_t part = 0; part < parts_of(x); part++) {
       uint32_t slot = x->shared[side][part];
-      const kl_aff *at = kl_dom_simplify(x->body.domain, joined(x, x->depth[side], x->pitch[side], x->row[side]));
-      kl_write_store(&x->w, slot, info(x, slot), at, v->v[side][part], KL_NONE);
+      kl_write_store(&x->w, slot, info(x, slot), at, part ? own.im : own.re, KL_NONE);
     }
+  }
 }
 
 static kl_parts get(tiling *x, int side, int64_t pair) {
@@ -244,12 +275,12 @@ static void end_loop(tiling *x, uint32_t loop, const rolling *r) {
   kl_write_loop_end(&x->w, next);
 }
 
-// A leaf of slabs behind `before` others, whose first one has been read.
-static kiln_status write_leaf(tiling *x, uint32_t loop, uint32_t pair, const kl_aff *before, rolling *r) {
-  r->sum = kl_begin_leaf(&x->w, x->x);
+// Slabs behind `before` others, the first of which has been read, that go on with a sum.
+static kiln_status write_slabs(tiling *x, uint32_t loop, uint32_t pair, const kl_aff *before, rolling *r) {
   begin_loop(x, loop, r);
-  put_slab(x, &r->next);
-  KL_TRY(read_slab(x, pair, kl_aff_addc(x->p, kl_aff_add(x->p, before, value_of(x, loop)), 1), &r->next));
+  before = kl_aff_add(x->p, before, value_of(x, loop));
+  put_slab(x, before, &r->next);
+  KL_TRY(read_slab(x, pair, kl_aff_addc(x->p, before, 1), &r->next));
   for (int64_t k = 0; k < x->t->depth; k++) {
     kl_parts a = get(x, 0, k), b = get(x, 1, k);
     r->sum = kl_add_product(&x->w, x->x, a, b, r->sum);
@@ -258,30 +289,46 @@ static kiln_status write_leaf(tiling *x, uint32_t loop, uint32_t pair, const kl_
   return KILN_OK;
 }
 
-static kiln_status write_sum(tiling *x, kl_parts *sum) {
+// The same, of a leaf.
+static kiln_status write_leaf(tiling *x, uint32_t loop, uint32_t pair, const kl_aff *before, rolling *r) {
+  r->sum = kl_begin_leaf(&x->w, x->x);
+  return write_slabs(x, loop, pair, before, r);
+}
+
+static kiln_status write_leaves(tiling *x, rolling *r) {
   const kl_contraction *k = x->x;
   int64_t whole = whole_leaves(x), slabs = k->leaf / x->t->depth;
+  if (whole > 1) r->sum = kl_no_leaf(&x->w, k);
+  if (whole > 1) begin_loop(x, x->leaf, r);
+  kl_parts before = r->sum;
+  KL_TRY(write_leaf(x, x->slab, NEXT_PAIR, kl_aff_mulc(x->p, value_of(x, x->leaf), slabs), r));
+  if (whole > 1) r->sum = kl_join_leaf(&x->w, k, before, r->sum);
+  if (whole > 1) end_loop(x, x->leaf, r);
+  before = r->sum;
+  if (!rest_of(x)) return KILN_OK;
+  KL_TRY(write_leaf(x, x->rest, REST_PAIR, kl_aff_const(x->p, whole * slabs), r));
+  r->sum = kl_join_leaf(&x->w, k, before, r->sum);
+  return KILN_OK;
+}
+
+// Whole slabs, and those of which one is not whole.
+static kiln_status write_only_leaf(tiling *x, rolling *r) {
+  int64_t whole = whole_slabs(x);
+  r->sum = kl_begin_leaf(&x->w, x->x);
+  if (whole) KL_TRY(write_slabs(x, x->slab, NEXT_PAIR, kl_aff_const(x->p, 0), r));
+  if (x->x->length % x->t->depth == 0) return KILN_OK;
+  return write_slabs(x, x->rest, REST_PAIR, kl_aff_const(x->p, whole), r);
+}
+
+static kiln_status write_sum(tiling *x, kl_parts *sum) {
   rolling r = {.sum = {KL_NONE, KL_NONE}};
-  const kl_aff *first = x->t->splits ? kl_aff_mulc(x->p, x->own_leaf, slabs) : kl_aff_const(x->p, 0);
+  const kl_aff *first = kl_aff_const(x->p, 0);
+  if (x->t->splits) first = kl_aff_mulc(x->p, x->own_leaf, x->x->leaf / x->t->depth);
   KL_TRY(read_slab(x, FIRST_PAIR, first, &r.next));
-  if (x->t->splits) {
+  if (x->t->splits)
     KL_TRY(write_leaf(x, x->slab, NEXT_PAIR, first, &r));
-    *sum = r.sum;
-    return KILN_OK;
-  }
-  if (whole) {
-    if (whole > 1) r.sum = kl_no_leaf(&x->w, k);
-    if (whole > 1) begin_loop(x, x->leaf, &r);
-    kl_parts before = r.sum;
-    KL_TRY(write_leaf(x, x->slab, NEXT_PAIR, kl_aff_mulc(x->p, value_of(x, x->leaf), slabs), &r));
-    if (whole > 1) r.sum = kl_join_leaf(&x->w, k, before, r.sum);
-    if (whole > 1) end_loop(x, x->leaf, &r);
-  }
-  kl_parts before = r.sum;
-  if (rest_of(x)) {
-    KL_TRY(write_leaf(x, x->rest, REST_PAIR, kl_aff_const(x->p, whole * slabs), &r));
-    if (whole) r.sum = kl_join_leaf(&x->w, k, before, r.sum);
-  }
+  else
+    KL_TRY(whole_leaves(x) ? write_leaves(x, &r) : write_only_leaf(x, &r));
   *sum = r.sum;
   return KILN_OK;
 }
@@ -310,7 +357,6 @@ static kiln_status write_body(tiling *x, const char **why_not) {
   kl_contract_element(x->p, x->x, number, element);
   kl_contract_output_index(x->p, x->x, x->o, element, index);
   add_arrays(x);
-  for (int i = 0; i < 2; i++) x->there[i] = guard_of(x, KL_NONE, (uint32_t)(ROW_NAMES + i));
   KL_TRY(write_sum(x, &sum));
   uint32_t keep = guard_of(x, guard_of(x, KL_NONE, LEFT_NAME), RIGHT_NAME);
   if (x->t->splits) {

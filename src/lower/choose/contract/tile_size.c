@@ -2,7 +2,15 @@
 
 #include "lower/choose/contract/contract.h"
 
-enum { WARP = 32, SECTOR_BYTES = 32, LEAST_DEPTH = 8, FEWEST_ROWS = 16, MULTIPROCESSORS = 132, IDLE_WARPS = 2 };
+enum {
+  WARP = 32,
+  SECTOR_BYTES = 32,
+  VECTOR_BITS = 128,
+  LEAST_DEPTH = 8,
+  FEWEST_ROWS = 16,
+  MULTIPROCESSORS = 132,
+  IDLE_WARPS = 2
+};
 
 // Quads of a thread, warps of a block, both ways; the share of all products that a multiprocessor could make in the
 // time, by a thread's instructions or by 128 bytes of shared memory in each clock.
@@ -61,20 +69,49 @@ static const size *best_size(const kl_choosing *c, const kl_contraction *x) {
   return best;
 }
 
-// The coefficient of one variable in places of what is loaded for an operand's element: of what is another one for each
-// pair, if there is any, and not of rows' factors or of indices that say which rows these are; by the widest type. The
-// bits of that.
+// What is loaded for an operand's element: what is another one for each pair, if there is any, and not rows' factors or
+// indices that say which rows these are; by the widest type. Along which variable elements are neighbours; how many of
+// these one access takes; the bits of one.
 typedef struct reading {
   bool along_rows, along_pairs;
+  int64_t at_once;
   uint32_t bits;
 } reading;
 
+enum { NUMBER = KL_CONTRACT_ROLES, READING_VARS };
+
+// Of `most` neighbours or fewer, a power of two: how many one access takes wherever a multiple of as many lies.
+static int64_t accessed_at_once(const kl_choosing *c, const kl_seen *s, const int64_t *extents, uint32_t var,
+                                int64_t most) {
+  enum { CHUNK = READING_VARS, WITHIN, VARS };
+  kl_affs *p = c->plan->affs;
+  const kl_aff *to[READING_VARS], *at;
+  kl_interval in[VARS];
+  int64_t bits = kl_info(s->dtype)->bits, align = c->slots.v.p[s->slot].align;
+  for (uint32_t i = 0; i < READING_VARS; i++) {
+    to[i] = kl_aff_dim(p, i);
+    in[i] = (kl_interval){0, extents[i] - 1};
+  }
+  while (most > 1 && most * bits > 8 * align) most /= 2;
+  for (; most > 1; most /= 2) {
+    bool inside;
+    to[var] = kl_aff_addmul(p, kl_aff_dim(p, WITHIN), kl_aff_dim(p, CHUNK), most);
+    in[CHUNK] = (kl_interval){0, (extents[var] - 1) / most};
+    in[WITHIN] = (kl_interval){0, most - 1};
+    kl_aff_replace(p, &(kl_aff_subst){.to = {to}, .n = {READING_VARS}}, &s->place, 1, &at);
+    at = kl_dom_simplify(kl_dom_make(p, VARS, in), at);
+    if (kl_aff_coef(at, WITHIN) != 1) continue;
+    at = kl_aff_sub(p, at, kl_aff_dim(p, WITHIN));
+    if (!kl_aff_uses(at, WITHIN, &inside) && kl_aff_content(at) % (uint64_t)most == 0 && at->c % most == 0) break;
+  }
+  return most;
+}
+
 static kiln_status find_reading(kl_choosing *c, const kl_contraction *x, int side, reading *out) {
-  enum { NUMBER = KL_CONTRACT_ROLES, VARS };
   kl_affs *p = c->plan->affs;
   const kl_aff *number[KL_CONTRACT_ROLES], *element[KILN_MAX_RANK], *at[KILN_MAX_RANK];
   kl_constraint in[2 * KILN_MAX_RANK];
-  int64_t extents[VARS];
+  int64_t extents[READING_VARS];
   uint32_t n;
   for (uint32_t r = 0; r < KL_CONTRACT_ROLES; r++) {
     number[r] = kl_aff_dim(p, r);
@@ -85,7 +122,7 @@ static kiln_status find_reading(kl_choosing *c, const kl_contraction *x, int sid
   kl_pair_index(p, x, side, element, kl_aff_dim(p, NUMBER), at, &n, in);
   kl_look look = {.instr = x->instr->operands[side], .index = at};
   kl_sights sights = {{0}};
-  kiln_status st = kl_walk_look(c->cx, c->plan, &c->slots, VARS, extents, 1, &look, &sights);
+  kiln_status st = kl_walk_look(c->cx, c->plan, &c->slots, READING_VARS, extents, 1, &look, &sights);
   *out = (reading){.bits = 0};
   bool of_pairs = false;
   for (size_t i = 0; st == KILN_OK && i < sights.v.n; i++) {
@@ -95,10 +132,13 @@ static kiln_status find_reading(kl_choosing *c, const kl_contraction *x, int sid
     int64_t of_row = kl_aff_coef(s->place, side ? KL_OF_RIGHT : KL_OF_LEFT), of_pair = kl_aff_coef(s->place, NUMBER);
     if ((!of_row && !of_pair) || (of_pairs && !of_pair) || (of_pairs == !!of_pair && bits <= out->bits)) continue;
     of_pairs |= of_pair != 0;
-    *out = (reading){of_row == 1, of_pair == 1, bits};
+    *out = (reading){of_row == 1, of_pair == 1, 1, bits};
+    uint32_t row = side ? KL_OF_RIGHT : KL_OF_LEFT;
+    if (of_row == 1 || of_pair == 1)
+      out->at_once = accessed_at_once(c, s, extents, of_pair == 1 ? NUMBER : row, VECTOR_BITS / (bits < 8 ? 8 : bits));
   }
   VEC_FREE(c->cx, &sights.v);
-  if (!out->bits) out->bits = kl_info(x->from[side]->dtype)->bits;
+  if (!out->bits) *out = (reading){.at_once = 1, .bits = kl_info(x->from[side]->dtype)->bits};
   return st;
 }
 
@@ -115,13 +155,17 @@ static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-// Runs of 16 bytes at most, a power of two of elements that tile a slab's rows and depth.
+// Runs of one access, a power of two of elements that tile a slab's rows and depth: so lanes take neighbours together,
+// whatever the length of rows. Of pairs a sector's lie in a line, or the fewest that banks keep apart: few rows of a
+// thread are few addresses.
 static void deal_slab(const kl_contract_tile *t, const reading *r, int side, kl_slab *out) {
-  int64_t each = t->side[side] * t->depth / t->threads, run = 128 / (r->bits < 8 ? 8 : r->bits);
+  int64_t each = t->side[side] * t->depth / t->threads, run = r->at_once;
   *out = (kl_slab){.rows = t->side[side], .along_pairs = r->along_pairs || !r->along_rows};
   out->run = least(least(run, each), 2 * KL_QUAD);
   if (out->along_pairs) out->run = least(out->run, t->depth);
   out->runs = each / out->run;
+  int64_t pairs = 8 * SECTOR_BYTES / r->bits, line = least(t->depth, pairs < LEAST_DEPTH ? LEAST_DEPTH : pairs);
+  out->line = (out->along_pairs ? line : out->rows) / out->run;
 }
 
 // Blocks for each leaf, where there are leaves and else half of a GPU would have none; sums of any order are one leaf.
