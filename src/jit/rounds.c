@@ -174,6 +174,15 @@ static void begin(building *b) {
   b->why = NULL;
 }
 
+// Loops that begin with the code of one kernel are numbered by their own.
+static const char *name_of(const building *b, const char *first, uint32_t unit) {
+  kl_arena *arena = b->k->arena;
+  const char *name = kl_strf(arena, "%s_rounds", first);
+  for (size_t i = 0; i < b->k->grouped.n; i++)
+    if (!strcmp(b->k->grouped.p[i].rounds.name, name)) return kl_strf(arena, "%s_%u", name, unit);
+  return name;
+}
+
 // Kernels before the loop, the loop, those behind it. They are the building's until they are kept.
 static void build(building *b, size_t step, uint32_t before, uint32_t first, uint32_t end, uint32_t behind,
                   kl_rounds *r) {
@@ -189,7 +198,7 @@ static void build(building *b, size_t step, uint32_t before, uint32_t first, uin
                    .steps = b->steps.p};
   if (!b->why && !r->nmembers) b->why = "nothing is launched in it";
   if (b->why) return;
-  r->name = kl_strf(b->k->arena, "%s_rounds", r->members[0].launch->name);
+  r->name = name_of(b, r->members[0].launch->name, before);
   r->programmatic = r->members[0].plan->programmatic;
   b->why = kl_rounds_fit(r, b->t, b->s->rounds);
 }

@@ -482,6 +482,143 @@ START_TEST(loops_share_memory) {
 }
 END_TEST
 
+// Fusions before a conditional, in its branches and behind it; each reads what the one before it makes, and something
+// else. Of a branch: its own values, and those two of before that all branches are given.
+enum { MOST_BRANCHES = 3, MOST_PATH = 64, MOST_OF_PART = 14 };
+typedef struct path {
+  int n, length[MOST_PATH], reads[MOST_PATH][2]; // as of all that is launched, one after the other
+} path;
+typedef struct branching {
+  int before, behind, nbranches, in[MOST_BRANCHES], given[2];
+  path path[MOST_BRANCHES]; // through each branch
+} branching;
+
+static void draw_branching(branching *x) {
+  *x = (branching){.before = 4 + (int)below(MOST_OF_PART - 3), .nbranches = 2 + (int)below(MOST_BRANCHES - 1)};
+  x->behind = 3 + (int)below(MOST_OF_PART - 2);
+  x->given[0] = x->before;
+  x->given[1] = 1 + (int)below((uint32_t)x->before - 1);
+  int results = lengths[below(KINDS_OF_SIZES)];
+  for (int b = 0; b < x->nbranches; b++) {
+    path *w = &x->path[b];
+    x->in[b] = 2 + (int)below(MOST_OF_PART - 1);
+    int behind = x->before + x->in[b], n = w->n = behind + x->behind;
+    w->length[0] = 256;
+    for (int i = 1; i <= n; i++) {
+      bool alike = b > 0 && (i <= x->before || i > behind);
+      int other = i <= x->before ? i : i - x->in[b] + x->in[0]; // of the first path
+      int first = i == x->before + 1 ? 0 : i <= behind ? x->before + 1 : behind;
+      w->length[i] = alike ? x->path[0].length[other] : i == behind ? results : lengths[below(KINDS_OF_SIZES)];
+      w->reads[i][0] = i - 1;
+      if (i <= x->before || i > behind + 1)
+        w->reads[i][1] = chance(50)       ? (int)below((uint32_t)x->before)
+                         : i <= x->before ? 0
+                                          : behind + (int)below((uint32_t)(i - behind));
+      else
+        w->reads[i][1] = !first || chance(30) ? x->given[1] : first + (int)below((uint32_t)(i - first));
+      for (int k = 0; alike && k < 2; k++) {
+        int of = x->path[0].reads[other][k];
+        w->reads[i][k] = of <= x->before ? of : of - x->in[0] + x->in[b];
+      }
+      if (i <= x->before && w->reads[i][1] >= i) w->reads[i][1] = 0;
+    }
+  }
+}
+
+static void put_path(const branching *x, int b, int from, int to) {
+  const path *w = &x->path[b];
+  bool inside = from == x->before + 1;
+  int result = x->before + x->in[b];
+  for (int i = from; i <= to; i++) {
+    kl_sbf(&text, "  %sv%d = f32[%d] fusion(", i == w->n || (inside && i == to) ? "ROOT " : "", i, w->length[i]);
+    for (int k = 0; k < 2; k++) {
+      int of = w->reads[i][k];
+      bool given = inside && of <= x->before;
+      const char *name = given ? "x%d" : !inside && of == result ? "c%d" : "v%d";
+      kl_sbf(&text, k ? ", " : "");
+      kl_sbf(&text, name, given ? of != x->given[0] : of);
+    }
+    kl_sbf(&text, "), kind=kLoop, calls=f%d_%d\n", b, i);
+  }
+}
+
+static void put_branching(const branching *x) {
+  int last = x->before + x->in[0], sizes[2] = {x->path[0].length[x->given[0]], x->path[0].length[x->given[1]]};
+  text.n = 0;
+  kl_sb_puts(&text, "HloModule branching\n\n");
+  for (int b = 0; b < x->nbranches; b++)
+    for (int i = 1; i <= x->path[b].n; i++) {
+      const path *w = &x->path[b];
+      if (b && (i <= x->before || i > x->before + x->in[b])) continue;
+      kl_sbf(&text, "f%d_", b);
+      size_t at = text.n;
+      put_reading(i, w->length[w->reads[i][0]], w->length[w->reads[i][1]], w->length[i]);
+      memmove(text.p + at, text.p + at + 1, text.n - at); // its `f`
+      text.p[--text.n] = 0;
+    }
+  for (int b = 0; b < x->nbranches; b++) {
+    kl_sbf(&text, "b%d { t = (f32[%d], f32[%d]) parameter(0)\n", b, sizes[0], sizes[1]);
+    for (int k = 0; k < 2; k++) kl_sbf(&text, "  x%d = f32[%d] get-tuple-element(t), index=%d\n", k, sizes[k], k);
+    put_path(x, b, x->before + 1, x->before + x->in[b]);
+    kl_sb_puts(&text, "}\n");
+  }
+  kl_sb_puts(&text, "ENTRY e {\n  v0 = f32[256] parameter(0) q = s32[] parameter(1)\n");
+  put_path(x, 0, 1, x->before);
+  kl_sbf(&text, "  t = (f32[%d], f32[%d]) tuple(v%d, v%d)\n  c%d = f32[%d] conditional(q", sizes[0], sizes[1],
+         x->given[0], x->given[1], last, x->path[0].length[last]);
+  for (int b = 0; b < x->nbranches; b++) kl_sb_puts(&text, ", t");
+  kl_sb_puts(&text, "), branch_computations={");
+  for (int b = 0; b < x->nbranches; b++) kl_sbf(&text, b ? ", b%d" : "b%d", b);
+  kl_sb_puts(&text, "}\n");
+  put_path(x, 0, last + 1, x->path[0].n);
+  kl_sb_puts(&text, "}\n");
+}
+
+// The most that is there at one launch of a path. What branches are given is there for all of them, and so is the place
+// of what they make.
+static uint64_t live_along(const branching *x, int b) {
+  const path *w = &x->path[b];
+  int first = x->before + 1, end = x->before + x->in[b];
+  uint64_t most = 0;
+  for (int at = 1; at <= w->n; at++) {
+    uint64_t live = 0;
+    for (int v = 1; v < w->n && v <= at; v++) {
+      bool wanted = v == at || ((v == x->given[0] || v == x->given[1]) && at <= end);
+      for (int k = at; k <= w->n && !wanted; k++) wanted = w->reads[k][0] == v || w->reads[k][1] == v;
+      live += wanted ? (uint64_t)w->length[v] * 4 : 0;
+    }
+    if (at >= first && at < end) live += (uint64_t)w->length[end] * 4;
+    most = live > most ? live : most;
+  }
+  return most;
+}
+
+START_TEST(branches_share_memory) {
+  double worst = 0;
+  for (uint64_t k = 0; k < share_of(8); k++) {
+    branching x;
+    uint64_t bound = 0;
+    seed = 91 * k + 3;
+    draw_branching(&x);
+    put_branching(&x);
+    kiln_module *m = parse_text("branching.hlo");
+    const kiln_artifact *a = compiled_for(cx, m, 3, (unsigned)k, text.p);
+    for (int b = 0; b < x.nbranches; b++) {
+      uint64_t live = live_along(&x, b);
+      bound = live > bound ? live : bound;
+    }
+    uint64_t scratch = kiln_artifact_manifest(a)->scratch_bytes;
+    double times = (double)scratch / (double)bound;
+    ck_assert_msg(times <= 1.1, "seed %u: %llu bytes, %llu are there at most", (unsigned)k, (unsigned long long)scratch,
+                  (unsigned long long)bound);
+    worst = times > worst ? times : worst;
+    if (k < 2) run_both_and_check(cx, m, 3, 2 * (unsigned)k, text.p);
+    kiln_module_destroy(&m);
+  }
+  printf("# around branches, scratch memory is at most %.3f times what is there at one launch\n", worst);
+}
+END_TEST
+
 // --- equal kernels ---------------------------------------------------------------------------------------------------
 
 // Layers that are alike but for names, of which the last multiplies the other way round; and, with `updates`, that
@@ -532,6 +669,41 @@ START_TEST(equal_kernels_share_code) {
   m = parse_text("updates.hlo");
   unsigned n = entries(m, false, 0);
   ck_assert_msg(n > 2 && n < entries(m, true, 0), "%u kernels", n);
+  run_both_and_check(cx, m, 3, 0, text.p);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+// Two loops that are the same begin with the same code, and are two kernels.
+START_TEST(equal_loops_have_names) {
+  static const char state[] = "(s32[], f32[8,33])";
+  text.n = 0;
+  kl_sbf(
+      &text,
+      "HloModule loops\n\nsum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+      "again { s = %s parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(100)\n"
+      "  ROOT r = pred[] compare(i, n), direction=LT }\n"
+      "body { s = %s parameter(0) i = s32[] get-tuple-element(s), index=0 x = f32[8,33] get-tuple-element(s), index=1\n"
+      "  c = s32[] constant(1) j = s32[] add(i, c) h = f32[] constant(0.5)\n"
+      "  v = f32[33] reduce(x, h), dimensions={0}, to_apply=sum b = f32[8,33] broadcast(v), dimensions={1}\n"
+      "  t = f32[8,33] tanh(b) u = f32[8] reduce(t, h), dimensions={1}, to_apply=sum\n"
+      "  y = f32[8,33] broadcast(u), dimensions={0} ROOT r = %s tuple(j, y) }\n"
+      "ENTRY e { p = s32[20000] parameter(0) q = s32[20000] reverse(p), dimensions={0} z = s32[] constant(0)\n"
+      "  a = s32[20000] reduce-window(p, z), window={size=20000 pad=19999_0}, to_apply=total\n"
+      "  d = s32[20000] reduce-window(q, z), window={size=20000 pad=19999_0}, to_apply=total\n"
+      "  e = s32[264] slice(a), slice={[7:271]} f = f32[264] convert(e) g = f32[8,33] reshape(f)\n"
+      "  t = %s tuple(z, g) w = %s while(t), condition=again, body=body x = f32[8,33] get-tuple-element(w), index=1\n"
+      "  k = s32[264] slice(d), slice={[7:271]} l = f32[264] convert(k) m = f32[8,33] reshape(l)\n"
+      "  o = %s tuple(z, m) u = %s while(o), condition=again, body=body y = f32[8,33] get-tuple-element(u), index=1\n"
+      "  ROOT r = (f32[8,33], f32[8,33]) tuple(x, y) }\n",
+      state, state, state, state, state, state, state);
+  kl_sb_puts(&text, "total { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }\n");
+  kiln_module *m = parse_text("loops.hlo");
+  const kiln_manifest *f = kiln_artifact_manifest(compiled_for(cx, m, 3, 0, text.p));
+  for (size_t i = 0; i < f->launch_count; i++)
+    for (size_t k = 0; k < i; k++)
+      ck_assert_msg(strcmp(f->launches[i].kernel, f->launches[k].kernel) || !strstr(f->launches[i].kernel, "rounds"),
+                    "two kernels are called %s", f->launches[i].kernel);
   run_both_and_check(cx, m, 3, 0, text.p);
   kiln_module_destroy(&m);
 }
@@ -588,5 +760,6 @@ END_TEST
 int main(void) {
   return RUN_TESTS("modules", EACH(make, drop), {random_modules}, {bodies_are_cut}, {loops_are_these},
                    {loops_in_loops_write_results}, {loops_with_folds_inside}, {buffers_share_memory},
-                   {loops_share_memory}, {equal_kernels_share_code}, {corpus_is_compiled});
+                   {loops_share_memory}, {branches_share_memory}, {equal_kernels_share_code}, {equal_loops_have_names},
+                   {corpus_is_compiled});
 }
