@@ -44,6 +44,8 @@
 // positive (as zero and NaN are not), and open where errors decide; the other triangle of its factor is the operand's.
 // Its getrf decomposes a matrix, P A = L U: row k changes places with the first of the rows from k on whose element has
 // the largest |re| + |im|, counted from 1; info is the number of the first pivot that is zero, or 0.
+// Its geqrf and orgqr (ungqr) reflect by 1 - tau v v^H, where v has a 1 in place k and zeros above, as
+// ir/rewrite/expand/qr.c says.
 // stochastic-convert takes floats and unsigned integers r of their width. With d the result type's next value from x
 // towards zero and u the one after it, the result is u where r < floor((|x| - |d|) / (|u| - |d|) * 2^bits), else d.
 // Integers saturate as soon as x reaches their ends; NaN gives 0.
@@ -63,6 +65,8 @@
 //                     definite (the data is NaN then), or so near that errors decide.
 //   getrf             P A = L U with errors of at most gamma(min(m, n) + 3) |L| |U| in A, carried to both. Open, its
 //                     exchanges and info with it, where errors decide which row comes next, or whether a pivot is zero.
+//   geqrf, orgqr      that of each step, sums in any order, carried from reflection to reflection. Open from where the
+//                     sign of what is reflected, or whether there is anything to reflect, is not known.
 //   triangular-solve  that of any substitution: row by row with errors of gamma(n + 2) in A. Open where a diagonal
 //                     element is zero, and from where sums of magnitudes may overflow.
 //   fft               3 u (4 + sum over the prime factors p of all lengths of p + 4) times the sum of the operand's

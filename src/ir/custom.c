@@ -41,6 +41,18 @@ static const target targets[] = {
     {"lapack_zgetrf_ffi", KL_CUSTOM_GETRF, KILN_C128},
     {"cusolver_getrf_ffi", KL_CUSTOM_GETRF, KILN_TUPLE},
     {"hipsolver_getrf_ffi", KL_CUSTOM_GETRF, KILN_TUPLE},
+    {"lapack_sgeqrf_ffi", KL_CUSTOM_GEQRF, KILN_F32},
+    {"lapack_dgeqrf_ffi", KL_CUSTOM_GEQRF, KILN_F64},
+    {"lapack_cgeqrf_ffi", KL_CUSTOM_GEQRF, KILN_C64},
+    {"lapack_zgeqrf_ffi", KL_CUSTOM_GEQRF, KILN_C128},
+    {"cusolver_geqrf_ffi", KL_CUSTOM_GEQRF, KILN_TUPLE},
+    {"hipsolver_geqrf_ffi", KL_CUSTOM_GEQRF, KILN_TUPLE},
+    {"lapack_sorgqr_ffi", KL_CUSTOM_ORGQR, KILN_F32},
+    {"lapack_dorgqr_ffi", KL_CUSTOM_ORGQR, KILN_F64},
+    {"lapack_cungqr_ffi", KL_CUSTOM_ORGQR, KILN_C64},
+    {"lapack_zungqr_ffi", KL_CUSTOM_ORGQR, KILN_C128},
+    {"cusolver_orgqr_ffi", KL_CUSTOM_ORGQR, KILN_TUPLE},
+    {"hipsolver_orgqr_ffi", KL_CUSTOM_ORGQR, KILN_TUPLE},
     {"cu_lu_pivots_to_permutation", KL_CUSTOM_PERMUTATION},
     {"hip_lu_pivots_to_permutation", KL_CUSTOM_PERMUTATION},
 };
@@ -229,6 +241,31 @@ static bool is_getrf(const kl_comp *c, const kl_instr *in, kl_dtype t) {
          same_dims(info->rank, info->dims, a->dims);
 }
 
+// Lists of `n` numbers, one for each matrix.
+static bool are_taus(const kl_shape *s, const kl_shape *matrices, int64_t n) {
+  return kl_shape_is_array(s) && !s->dynamic && s->dtype == matrices->dtype && s->rank == matrices->rank - 1 &&
+         same_dims(s->rank - 1, s->dims, matrices->dims) && s->dims[s->rank - 1] == n;
+}
+
+static bool is_geqrf(const kl_comp *c, const kl_instr *in, kl_dtype t) {
+  const kl_shape *s = in->shape;
+  if (in->noperands != 1 || s->dtype != KILN_TUPLE || s->nelems != 2) return false;
+  const kl_shape *a = kl_operand(c, in, 0)->shape;
+  if (!are_matrices(a, t) || !kl_shape_compatible(a, s->elems[0])) return false;
+  int64_t m = a->dims[a->rank - 2], n = a->dims[a->rank - 1];
+  return are_taus(s->elems[1], a, m < n ? m : n);
+}
+
+// There are no more reflections than columns, nor those than rows.
+static bool is_orgqr(const kl_comp *c, const kl_instr *in, kl_dtype t) {
+  if (in->noperands != 2) return false;
+  const kl_shape *a = kl_operand(c, in, 0)->shape, *taus = kl_operand(c, in, 1)->shape;
+  if (!are_matrices(a, t) || !kl_shape_compatible(a, in->shape) || !kl_shape_is_array(taus) || !taus->rank)
+    return false;
+  int64_t k = taus->dims[taus->rank - 1], n = a->dims[a->rank - 1];
+  return are_taus(taus, a, k) && k <= n && n <= a->dims[a->rank - 2];
+}
+
 static bool is_permutation(const kl_comp *c, const kl_instr *in) {
   if (in->noperands != 1) return false;
   const kl_shape *a = kl_operand(c, in, 0)->shape, *s = in->shape;
@@ -259,6 +296,8 @@ static bool fits(const kl_comp *c, const kl_instr *in, const target *t) {
   case KL_CUSTOM_TRSM: return is_trsm(c, in, t->type);
   case KL_CUSTOM_GETRF: return is_getrf(c, in, t->type);
   case KL_CUSTOM_PERMUTATION: return is_permutation(c, in);
+  case KL_CUSTOM_GEQRF: return is_geqrf(c, in, t->type);
+  case KL_CUSTOM_ORGQR: return is_orgqr(c, in, t->type);
   default: return false;
   }
 }
@@ -312,9 +351,14 @@ static const struct {
               "side, trans_x and uplo in backend_config, or the op triangular-solve")},
     {"getrf", ("expected an LU decomposition by lapack_?getrf_ffi of matrices of its type, with their s32 pivots and "
                "info, or cusolver_getrf_ffi")},
-    {"geqrf", "expected a QR decomposition that is computed elsewhere and given as a parameter"},
-    {"orgqr", "expected a QR decomposition that is computed elsewhere and given as a parameter"},
-    {"ungqr", "expected a QR decomposition that is computed elsewhere and given as a parameter"},
+    {"geqrf", ("expected a QR decomposition by lapack_?geqrf_ffi of matrices of its type, with as many taus as columns "
+               "or rows, or cusolver_geqrf_ffi")},
+    {"orgqr",
+     ("expected columns of a QR decomposition by lapack_?orgqr_ffi (cusolver_orgqr_ffi) of the vectors and taus "
+      "of geqrf")},
+    {"ungqr",
+     ("expected columns of a QR decomposition by lapack_?ungqr_ffi (cusolver_orgqr_ffi) of the vectors and taus "
+      "of geqrf")},
     {"geqp3", "expected a QR decomposition that is computed elsewhere and given as a parameter"},
     {"ges", ("expected singular values that are computed elsewhere and given as a parameter, or by products and "
              "Cholesky decompositions (jax.lax.linalg.svd, algorithm=POLAR)")},

@@ -18,7 +18,11 @@ typedef enum kl_custom {
   // from 1; info is the number of the first pivot that is zero, or 0.
   KL_CUSTOM_GETRF,
   KL_CUSTOM_PERMUTATION, // (s32 pivots) -> rows in the order that these make, all from 0
-  KL_CUSTOM_ADVISED,     // a library's; who lowers the program can have other ops instead
+  // (a) -> (r, taus): A = Q R as LAPACK has it. Below R's diagonal stand the vectors of the reflections 1 - tau v v^H
+  // whose product Q is.
+  KL_CUSTOM_GEQRF,
+  KL_CUSTOM_ORGQR,   // (vectors, taus) -> the first columns of that product, as many as the vectors' array has
+  KL_CUSTOM_ADVISED, // a library's; who lowers the program can have other ops instead
 } kl_custom;
 
 // By the target, operands, result and configuration: a call that has not what its kind has is unknown, or advised.

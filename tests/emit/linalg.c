@@ -1,4 +1,4 @@
-// cholesky, triangular-solve and LU decompositions, and LAPACK's calls that stand for them: random types, batches,
+// cholesky, triangular-solve, LU and QR decompositions, and LAPACK's calls that stand for them: random types, batches,
 // orders, sides and layouts, operands that are parameters or computed, results that are more than one thing. The
 // evaluator judges, on the host and on the simulator with all of its checks, which must have the same bits; PTX goes
 // through ptxas.
@@ -154,6 +154,32 @@ static void draw_lu(drawn *d) {
          batch, (long long)steps, batch, (long long)steps, batch, (long long)steps, batch, (long long)rows);
 }
 
+// The factor R with reflections, as JAX calls it; sometimes Q.
+static void draw_qr(drawn *d) {
+  static const char *const part[] = {"f32", "f64", "c64", "c128"};
+  int64_t rows = d->n, columns = chance(50) ? d->n : d->vectors, steps = rows < columns ? rows : columns;
+  if (!routine_letter(d)) d->type = part[below(2)];
+  char letter = routine_letter(d);
+  bool product = chance(50) && columns <= rows;
+  char taus[60];
+  int n = snprintf(taus, sizeof taus, "%s[", d->type);
+  for (uint32_t k = 0; k < d->nbatch; k++)
+    n += snprintf(taus + n, sizeof taus - (size_t)n, "%lld,", (long long)d->batch[k]);
+  snprintf(taus + n, sizeof taus - (size_t)n, "%lld]", (long long)steps);
+  kl_sb_puts(&d->text, "  a = ");
+  put_array(&d->text, d, rows, columns);
+  kl_sbf(&d->text, " parameter(0)\n  %sqr = (", product ? "" : "ROOT ");
+  put_type(&d->text, d, d->type, rows, columns);
+  kl_sbf(&d->text, ", %s) custom-call(a), custom_call_target=\"lapack_%cgeqrf_ffi\"\n", taus, letter);
+  if (!product) return;
+  kl_sb_puts(&d->text, "  r = ");
+  put_type(&d->text, d, d->type, rows, columns);
+  kl_sbf(&d->text, " get-tuple-element(qr), index=0\n  t = %s get-tuple-element(qr), index=1\n  ROOT q = ", taus);
+  put_array(&d->text, d, rows, columns);
+  kl_sbf(&d->text, " custom-call(r, t), custom_call_target=\"lapack_%c%sgqr_ffi\"\n", letter,
+         letter == 'c' || letter == 'z' ? "un" : "or");
+}
+
 static bool is_number(kl_dtype t) {
   return kl_is_float(t) || kl_is_complex(t);
 }
@@ -200,15 +226,15 @@ static void run_one(unsigned number, bool print) {
   for (uint32_t k = 0; k < d.nbatch; k++) d.batch[k] = chance(3) ? 0 : 1 + below(large ? 2 : d.n < 9 ? 9 : 3);
   kl_sb_init(&d.text, cx);
   kl_sb_puts(&d.text, "HloModule m\n\nENTRY m {\n");
-  static void (*const draw[])(drawn *) = {draw_cholesky, draw_solve, draw_cholesky, draw_solve, draw_lu};
-  draw[number % 5](&d);
+  static void (*const draw[])(drawn *) = {draw_cholesky, draw_solve, draw_lu, draw_cholesky, draw_solve, draw_qr};
+  draw[number % 6](&d);
   kl_sb_puts(&d.text, "}\n");
   if (print) puts(d.text.p);
   run_text(d.text.p, number / 2);
   kl_sb_free(&d.text);
 }
 
-enum { SLICES = 4, CASES = 40 };
+enum { SLICES = 4, CASES = 48 };
 
 START_TEST(random_matrices) {
   const char *alone = getenv("KILN_LINALG_SEED");
@@ -499,6 +525,74 @@ START_TEST(getrf_is_lapack_s) {
 }
 END_TEST
 
+// A real matrix and a complex one, parts side by side; R with what is below, the taus, and Q, by LAPACK.
+typedef struct qr_case {
+  double a[12], r[12], taus[4], q[12];
+} qr_case;
+static const qr_case of_real = {{2, 0, -1, 0, 1, 0, 0, 0, 2, 0, 3, 0},
+                                {-3, 0, -1.33333333333, 0, 0.2, 0, 2.86744175568, 0, 0.4, 0, -0.977014565935, 0},
+                                {1.66666666667, 0, 1.02324952775, 0},
+                                {-0.666666666667, 0, -0.658736619548, 0, -0.333333333333, 0, -0.154996851658, 0,
+                                 -0.666666666667, 0, 0.736235045378, 0}},
+                     of_complex = {{2, 1, -1, 2, 1, -1, 0, 1, 2, 0, 3, .5},
+                                   {-3.31662479036, 0, -1.50755672289, -2.11057941204, 0.147493718553, -0.215831239518,
+                                    2.91937104061, 0, 0.363324958071, -0.0683375209645, -0.67373173357, 0.159664955128},
+                                   {1.60302268916, 0.301511344578, 1.32954114592, -0.172387115833},
+                                   {-0.603022689156, -0.301511344578, -0.43595940873, 0.0934198732994, -0.301511344578,
+                                    0.301511344578, -0.373679493198, 0.280259619898, -0.603022689156, 0, 0.716219028629,
+                                    -0.264689641015}};
+
+static void put_numbers(kl_dtype t, char *to, const double *from, int n) {
+  kl_dtype part = kl_is_complex(t) ? kl_info(t)->part : t;
+  for (int i = 0; i < 2 * n; i++)
+    if (i % 2 == 0 || kl_is_complex(t)) kl_element_set(t, to, i / 2, i % 2, kl_float_encode(part, from[i]));
+}
+
+static void expect_close(kl_dtype t, const char *found, const double *expected, int n, const char *what) {
+  kl_dtype part = kl_is_complex(t) ? kl_info(t)->part : t;
+  for (int i = 0; i < 2 * n; i += kl_is_complex(t) ? 1 : 2) {
+    double d = kl_float_decode(part, kl_element_get(t, found, i / 2, i % 2)) - expected[i];
+    EXPECT(d < 1e-5 && d > -1e-5, "%s: element %d is off by %g", what, i / 2, d);
+  }
+}
+
+START_TEST(geqrf_is_lapack_s) {
+  static const char *const names[][2] = {{"lapack_sgeqrf_ffi", "lapack_sorgqr_ffi"},
+                                         {"lapack_dgeqrf_ffi", "cusolver_orgqr_ffi"},
+                                         {"lapack_cgeqrf_ffi", "lapack_cungqr_ffi"},
+                                         {"cusolver_geqrf_ffi", "lapack_zungqr_ffi"}};
+  static const kl_dtype types[] = {KILN_F32, KILN_F64, KILN_C64, KILN_C128};
+  static char a[6 * 16] __attribute__((aligned(16))), r[6 * 16] __attribute__((aligned(16))),
+      taus[2 * 16] __attribute__((aligned(16))), q[6 * 16] __attribute__((aligned(16)));
+  kl_dtype t = types[_i];
+  const qr_case *c = kl_is_complex(t) ? &of_complex : &of_real;
+  const char *name = kl_info(t)->name;
+  char text[900];
+  snprintf(text, sizeof text,
+           "HloModule m\nENTRY m {\n  a = %s[3,2] parameter(0)\n  qr = (%s[3,2], %s[2]) custom-call(a), "
+           "custom_call_target=\"%s\"\n  r = %s[3,2] get-tuple-element(qr), index=0\n  t = %s[2] "
+           "get-tuple-element(qr), index=1\n  q = %s[3,2] custom-call(r, t), custom_call_target=\"%s\"\n"
+           "  ROOT x = (%s[3,2], %s[2], %s[3,2]) tuple(r, t, q)\n}\n",
+           name, name, name, names[_i][0], name, name, name, names[_i][1], name, name, name);
+  put_numbers(t, a, c->a, 6);
+  kiln_module *m = parse(text);
+  for (int gpu = 0; gpu < 2; gpu++) {
+    memset(r, 0x55, sizeof r);
+    run_on(cx, m, gpu ? 3 : HOST, 1, 0, (const void *[]){a}, (void *[]){r, taus, q}, text);
+    expect_close(t, r, c->r, 6, gpu ? "R on the GPU" : "R on the host");
+    expect_close(t, taus, c->taus, 2, "taus");
+    expect_close(t, q, c->q, 6, "Q");
+  }
+  ck_assert_uint_eq(found_wrong(m, a, r, taus, q), 0);
+  for (size_t k = 0; k < 3; k++) {
+    double moved[] = {(k == 0 ? c->r : k == 1 ? c->taus : c->q)[0] + 1e-3, 0};
+    put_numbers(t, k == 0 ? r : k == 1 ? taus : q, moved, 1);
+    ck_assert_uint_eq(found_wrong(m, a, r, taus, q), k + 1);
+  }
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 // What a call has that the routine does not: it is refused, and what it should have is said.
 static const char *const misfits[] = {
     "(f32[3,3], s32[]) custom-call(a), custom_call_target=\"lapack_dpotrf_ffi\", backend_config={uplo = 76 : ui8}",
@@ -533,6 +627,10 @@ static const char *const misfits[] = {
     "(f32[3,3], s32[3], s32[1]) custom-call(a), custom_call_target=\"lapack_sgetrf_ffi\"",
     "(f32[3,3], s32[3]) custom-call(a), custom_call_target=\"lapack_sgetrf_ffi\"",
     "(f32[3,3], s32[3], s32[]) custom-call(a), custom_call_target=\"lapack_dgetrf_ffi\"",
+    "(f32[3,3], f32[2]) custom-call(a), custom_call_target=\"lapack_sgeqrf_ffi\"",
+    "(f32[3,3], f64[3]) custom-call(a), custom_call_target=\"lapack_sgeqrf_ffi\"",
+    "f32[3,3] custom-call(a, b), custom_call_target=\"lapack_sorgqr_ffi\"",
+    "f32[3,3] custom-call(a), custom_call_target=\"lapack_sorgqr_ffi\"",
 };
 
 START_TEST(what_lapack_has_not_is_refused) {
@@ -544,7 +642,10 @@ START_TEST(what_lapack_has_not_is_refused) {
   kiln_compile_params params = {.struct_size = sizeof params};
   ck_assert_int_eq(kiln_compile(cx, m, &params, &a), KILN_E_UNSUPPORTED);
   const char *said = kiln_diagnostics_get(cx, 0)->message;
-  const char *op = strstr(misfits[_i], "trsm") ? "triangular-solve" : strstr(misfits[_i], "getrf") ? "LU" : "cholesky";
+  const char *op = strstr(misfits[_i], "trsm")    ? "triangular-solve"
+                   : strstr(misfits[_i], "getrf") ? "LU"
+                   : strstr(misfits[_i], "qr")    ? "QR"
+                                                  : "cholesky";
   EXPECT(strstr(said, "lapack_?") && strstr(said, op), "%s", said);
   kl_result r[2];
   static float zeros[9];
@@ -559,5 +660,5 @@ int main(void) {
   return RUN_TESTS("linalg", EACH(open_batches, close_batches), {random_matrices, SLICES},
                    {many_panels, sizeof many / sizeof *many}, {solving_by_the_factor}, {potrf_is_lapack_s, 24},
                    {trsm_is_lapack_s, 24}, {getrf_is_lapack_s, 4 * (sizeof decompositions / sizeof *decompositions)},
-                   {what_lapack_has_not_is_refused, sizeof misfits / sizeof *misfits});
+                   {geqrf_is_lapack_s, 4}, {what_lapack_has_not_is_refused, sizeof misfits / sizeof *misfits});
 }

@@ -173,6 +173,8 @@ def programs():
         "conjugate gradients, mapped": (conjugate_gradients, floats(9, 7), floats(3, 7)),
         "linear systems": (lambda a, b: (jnp.linalg.solve(a, b), jnp.linalg.inv(a), *jnp.linalg.slogdet(a)),
                            floats(3, 6, 6) + 4 * np.eye(6, dtype=np.float32), floats(3, 6, 2)),
+        "least squares": (lambda a, b: (lambda q, r: jax.scipy.linalg.solve_triangular(r, q.T @ b))(*jnp.linalg.qr(a)),
+                          floats(12, 5), floats(12, 2)),
         "statistics": (lambda x: (jnp.median(x, axis=1), jnp.var(x), jnp.percentile(x, 30)), floats(5, 33)),
     }  # fmt: skip
 
@@ -200,7 +202,7 @@ class Models(unittest.TestCase):
 
     def test_refused(self):
         refused = {
-            "lapack_sgeqrf_ffi": (jnp.linalg.qr, floats(8, 8)),
+            "lapack_sgesdd_ffi": (jnp.linalg.svd, floats(8, 8)),
             "lapack_ssyevd_ffi": (lambda a: jnp.linalg.eigvalsh(a @ a.T), floats(8, 8)),
         }
         for name, (function, *arguments) in refused.items():

@@ -88,6 +88,7 @@ void kl_graph_add_loop(kl_graph *g, const kl_shape *state, uint32_t condition, u
 
 uint32_t kl_graph_while(kl_graph *g, uint32_t state) {
   const kl_graph_loop_of *l = kl_graph_loop(g, kl_graph_shape(g, state));
+  if (!l) return state;
   kl_instr in = {.op = KL_OP_WHILE, .shape = l->state, .ncalled = 2, .given = 3};
   in.called = kl_arena_dup(&g->m->arena, (uint32_t[]){l->condition, l->body}, 2 * sizeof *in.called);
   return emit(g, in, 1, &state);
@@ -148,6 +149,11 @@ uint32_t kl_graph_unary(kl_graph *g, kl_op op, uint32_t a) {
   bool part = kl_op_table[op].result == KL_RESULT_PART && kl_is_complex(s->dtype);
   kl_dtype t = part ? kl_info(s->dtype)->part : s->dtype;
   return emit(g, (kl_instr){.op = op, .shape = like(g, a, t)}, 1, &a);
+}
+
+uint32_t kl_graph_complex(kl_graph *g, uint32_t re, uint32_t im) {
+  kl_dtype t = kl_graph_shape(g, re)->dtype == KILN_F64 ? KILN_C128 : KILN_C64;
+  return emit(g, (kl_instr){.op = KL_OP_COMPLEX, .shape = like(g, re, t)}, 2, (uint32_t[]){re, im});
 }
 
 uint32_t kl_graph_binary(kl_graph *g, kl_op op, uint32_t a, uint32_t b) {

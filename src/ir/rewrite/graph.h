@@ -49,7 +49,7 @@ uint32_t kl_graph_parameter(kl_graph *g, uint32_t number, const kl_shape *s, con
 uint32_t kl_graph_tuple(kl_graph *g, uint32_t n, const uint32_t *values);
 uint32_t kl_graph_element(kl_graph *g, uint32_t value, uint32_t i);
 uint32_t kl_graph_fusion(kl_graph *g, uint32_t comp, uint32_t n, const uint32_t *operands, const char *name);
-// The loop that carries what `state` has.
+// The loop that carries what `state` has; without one it stays as it is.
 uint32_t kl_graph_while(kl_graph *g, uint32_t state);
 
 // Constants: bits of the real and imaginary part, in all elements of an array.
@@ -59,6 +59,7 @@ uint32_t kl_graph_number_like(kl_graph *g, uint32_t like, int64_t v); // of its 
 uint32_t kl_graph_iota(kl_graph *g, kl_dtype t, uint32_t rank, const int64_t *dims, uint32_t dim);
 
 uint32_t kl_graph_unary(kl_graph *g, kl_op op, uint32_t a);
+uint32_t kl_graph_complex(kl_graph *g, uint32_t re, uint32_t im);
 uint32_t kl_graph_binary(kl_graph *g, kl_op op, uint32_t a, uint32_t b);
 uint32_t kl_graph_with(kl_graph *g, kl_op op, uint32_t a, int64_t b); // a number as the second operand
 uint32_t kl_graph_compare(kl_graph *g, kl_direction d, uint32_t a, uint32_t b);

@@ -10,7 +10,9 @@ static bool takes(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   case KL_CUSTOM_POTRF:
   case KL_CUSTOM_TRSM:
   case KL_CUSTOM_GETRF:
-  case KL_CUSTOM_PERMUTATION: return true;
+  case KL_CUSTOM_PERMUTATION:
+  case KL_CUSTOM_GEQRF:
+  case KL_CUSTOM_ORGQR: return true;
   case KL_CUSTOM_TOPK: return kl_custom_topk(m, in, &largest);
   default: return false;
   }
@@ -21,6 +23,8 @@ static void computations(kl_graph *g, const kl_comp *c, const kl_instr *in) {
   case KL_CUSTOM_POTRF: kl_graph_combiner(g, KL_COMBINE_MAX, KILN_S32); break;
   case KL_CUSTOM_GETRF:
   case KL_CUSTOM_PERMUTATION: kl_expand_lu_computations(g, c, in); break;
+  case KL_CUSTOM_GEQRF:
+  case KL_CUSTOM_ORGQR: kl_expand_qr_computations(g, c, in); break;
   default: break;
   }
 }
@@ -74,6 +78,8 @@ static uint32_t write(const kl_expansion *x) {
   case KL_CUSTOM_TRSM: return write_trsm(x);
   case KL_CUSTOM_GETRF: return kl_expand_getrf(x->g, x->operands[0]);
   case KL_CUSTOM_PERMUTATION: return kl_expand_permutation(x->g, x->operands[0], s);
+  case KL_CUSTOM_GEQRF: return kl_expand_geqrf(x->g, x->operands[0]);
+  case KL_CUSTOM_ORGQR: return kl_expand_orgqr(x->g, x->operands[0], x->operands[1]);
   // Who allocates a buffer and reads it without writing gets zeros.
   default: return kl_graph_bits(x->g, s->dtype, (uint64_t[2]){0, 0}, s->rank, s->dims);
   }

@@ -2,28 +2,13 @@
 //
 // A round of the decomposition of [b, m, n] looks for the first of the largest elements of column k from row k on, puts
 // that row in row k's place, and takes multiples of it from the rows below, which end up below the diagonal.
-#include "ir/rewrite/expand/room.h"
+#include "ir/rewrite/expand/columns.h"
 
 #include "ir/custom.h"
 
-typedef struct sizes {
-  int64_t b, m, n, steps;
-} sizes;
-
-static int64_t batches(const kl_shape *s, uint32_t own) {
-  int64_t n = 1;
-  for (uint32_t d = 0; d + own < s->rank; d++) n *= s->dims[d];
-  return n;
-}
-
-static sizes of_matrix(const kl_shape *s) {
-  int64_t m = s->dims[s->rank - 2], n = s->dims[s->rank - 1];
-  return (sizes){batches(s, 2), m, n, m < n ? m : n};
-}
-
-static sizes of_rows(const kl_shape *pivots, const kl_shape *rows) {
+static kl_columns of_rows(const kl_shape *pivots, const kl_shape *rows) {
   int64_t m = rows->dims[rows->rank - 1], steps = pivots->dims[pivots->rank - 1];
-  return (sizes){batches(pivots, 1), m, 0, steps < m ? steps : m};
+  return (kl_columns){kl_batches(pivots, 1), m, 1, steps < m ? steps : m};
 }
 
 // --- what loops carry -----------------------------------------------------------------------------------------------
@@ -31,7 +16,7 @@ static sizes of_rows(const kl_shape *pivots, const kl_shape *rows) {
 enum { ROUND, MATRIX, PIVOTS, INFO, CARRIED };        // of a decomposition
 enum { ROWS = MATRIX, GIVEN = PIVOTS, CARRIED_ROWS }; // of a permutation: the pivots are those that are given
 
-static const kl_shape *state_of(kl_graph *g, kl_dtype t, sizes z) {
+static const kl_shape *state_of(kl_graph *g, kl_dtype t, kl_columns z) {
   const kl_shape *parts[CARRIED] = {
       [ROUND] = kl_shape_array(g->m, KILN_S32, 0, NULL),
       [MATRIX] = kl_shape_array(g->m, t, 3, (int64_t[]){z.b, z.m, z.n}),
@@ -41,7 +26,7 @@ static const kl_shape *state_of(kl_graph *g, kl_dtype t, sizes z) {
   return kl_shape_tuple(g->m, CARRIED, parts);
 }
 
-static const kl_shape *state_of_rows(kl_graph *g, sizes z) {
+static const kl_shape *state_of_rows(kl_graph *g, kl_columns z) {
   const kl_shape *parts[CARRIED_ROWS] = {
       [ROUND] = kl_shape_array(g->m, KILN_S32, 0, NULL),
       [ROWS] = kl_shape_array(g->m, KILN_S32, 3, (int64_t[]){z.b, z.m, 1}),
@@ -52,37 +37,12 @@ static const kl_shape *state_of_rows(kl_graph *g, sizes z) {
 
 // --- a round --------------------------------------------------------------------------------------------------------
 
-typedef struct round {
-  kl_graph *g;
-  sizes z;
-  uint32_t k, at; // the round; the number of each row, [b, m]
-} round;
-
-static uint32_t everywhere(const round *x, uint32_t scalar, uint32_t like) {
-  const kl_shape *s = kl_graph_shape(x->g, like);
-  return kl_graph_broadcast(x->g, scalar, s->rank, s->dims, NULL);
-}
-
-// Compares numbers with k.
-static uint32_t against(const round *x, kl_direction d, uint32_t a) {
-  return kl_graph_compare(x->g, d, a, everywhere(x, x->k, a));
-}
-
-// [b] along the rows of [b, m].
-static uint32_t of_batch(const round *x, uint32_t v) {
-  return kl_graph_broadcast(x->g, v, 2, (int64_t[]){x->z.b, x->z.m}, (int64_t[]){0});
-}
-
-static round begin_round(kl_graph *g, sizes z, uint32_t state) {
-  return (round){g, z, kl_graph_element(g, state, ROUND), kl_graph_iota(g, KILN_S32, 2, (int64_t[]){z.b, z.m}, 1)};
-}
-
 // Which row comes to each place where row k changes places with row p, [b].
-static uint32_t exchanged(const round *x, uint32_t p) {
+static uint32_t exchanged(const kl_round *x, uint32_t p) {
   kl_graph *g = x->g;
-  uint32_t other = kl_graph_compare(g, KL_EQ, x->at, of_batch(x, p));
-  uint32_t rest = kl_graph_select(g, other, everywhere(x, x->k, x->at), x->at);
-  return kl_graph_select(g, against(x, KL_EQ, x->at), of_batch(x, p), rest);
+  uint32_t other = kl_graph_compare(g, KL_EQ, x->at, kl_of_batch(x, p));
+  uint32_t rest = kl_graph_select(g, other, kl_everywhere(x, x->k, x->at), x->at);
+  return kl_graph_select(g, kl_against(x, KL_EQ, x->at), kl_of_batch(x, p), rest);
 }
 
 // |re| + |im|, as LAPACK has it.
@@ -93,68 +53,54 @@ static uint32_t height_of(kl_graph *g, uint32_t v) {
 }
 
 // The first row from k on that is the highest of a column [b, m]; k where some is NaN, which equals nothing.
-static uint32_t find_pivot(const round *x, uint32_t column) {
+static uint32_t find_pivot(const kl_round *x, uint32_t column) {
   kl_graph *g = x->g;
   uint32_t height = height_of(g, column);
-  uint32_t open = against(x, KL_GE, x->at);
+  uint32_t open = kl_against(x, KL_GE, x->at);
   height = kl_graph_select(g, open, height, kl_graph_number_like(g, height, 0));
-  uint32_t most = of_batch(x, kl_graph_reduce(g, height, 1, KL_COMBINE_MAX));
+  uint32_t most = kl_of_batch(x, kl_graph_reduce(g, height, 1, KL_COMBINE_MAX));
   uint32_t is = kl_graph_binary(g, KL_OP_AND, open, kl_graph_compare(g, KL_EQ, height, most));
   uint32_t from_end = kl_graph_binary(g, KL_OP_SUBTRACT, kl_graph_number_like(g, x->at, x->z.m), x->at);
   uint32_t first = kl_graph_select(g, is, from_end, kl_graph_number_like(g, x->at, 0));
   first = kl_graph_reduce(g, first, 1, KL_COMBINE_MAX);
   uint32_t row = kl_graph_binary(g, KL_OP_SUBTRACT, kl_graph_number_like(g, first, x->z.m), first);
-  return kl_graph_select(g, kl_graph_compare_with(g, KL_EQ, first, 0), everywhere(x, x->k, first), row);
+  return kl_graph_select(g, kl_graph_compare_with(g, KL_EQ, first, 0), kl_everywhere(x, x->k, first), row);
 }
 
-// Column k of [b, m, n], [b, m].
-static uint32_t column_of(const round *x, uint32_t a) {
-  const kl_shape *s = kl_graph_shape(x->g, a);
-  return kl_graph_reshape(x->g, kl_graph_dynamic_slice(x->g, a, 2, x->k), 2, s->dims);
-}
-
-// Element k of each list, [b, n] to [b].
-static uint32_t own(const round *x, uint32_t list) {
-  return kl_graph_reshape(x->g, kl_graph_dynamic_slice(x->g, list, 1, x->k), 1, &x->z.b);
-}
-
-static uint32_t write_round(kl_graph *g, sizes z, uint32_t state) {
-  round x = begin_round(g, z, state);
+static uint32_t write_round(kl_graph *g, kl_columns z, uint32_t state) {
+  kl_round x = kl_round_begin(g, z, kl_graph_element(g, state, ROUND));
   int64_t all[] = {z.b, z.m, z.n}, line[] = {z.b, z.n};
   uint32_t a = kl_graph_element(g, state, MATRIX), pivots = kl_graph_element(g, state, PIVOTS);
   uint32_t info = kl_graph_element(g, state, INFO);
-  uint32_t p = find_pivot(&x, column_of(&x, a));
+  uint32_t p = find_pivot(&x, kl_column(&x, a));
   uint32_t moved = kl_graph_take(g, a, exchanged(&x, p));
   uint32_t row = kl_graph_reshape(g, kl_graph_take(g, a, kl_graph_reshape(g, p, 2, (int64_t[]){z.b, 1})), 2, line);
-  uint32_t pivot = own(&x, row);
+  uint32_t pivot = kl_own(&x, row);
   uint32_t zero = kl_graph_compare_with(g, KL_EQ, pivot, 0);
-  uint32_t column = column_of(&x, moved);
-  uint32_t factor = kl_graph_binary(g, KL_OP_DIVIDE, column, of_batch(&x, pivot));
-  factor = kl_graph_select(g, of_batch(&x, zero), column, factor); // that is zero, too
-  uint32_t factors = kl_graph_broadcast(g, factor, 3, all, (int64_t[]){0, 1});
-  uint32_t rows = kl_graph_broadcast(g, row, 3, all, (int64_t[]){0, 2});
+  uint32_t column = kl_column(&x, moved);
+  uint32_t factor = kl_graph_binary(g, KL_OP_DIVIDE, column, kl_of_batch(&x, pivot));
+  factor = kl_graph_select(g, kl_of_batch(&x, zero), column, factor); // that is zero, too
+  uint32_t factors = kl_along_rows(&x, factor);
+  uint32_t rows = kl_along_columns(&x, row);
   uint32_t less = kl_graph_binary(g, KL_OP_SUBTRACT, moved, kl_graph_binary(g, KL_OP_MULTIPLY, factors, rows));
   uint32_t i = kl_graph_iota(g, KILN_S32, 3, all, 1), j = kl_graph_iota(g, KILN_S32, 3, all, 2);
-  uint32_t right = kl_graph_select(g, against(&x, KL_EQ, j), factors, less);
-  uint32_t changes = kl_graph_binary(g, KL_OP_AND, against(&x, KL_GT, i), against(&x, KL_GE, j));
+  uint32_t right = kl_graph_select(g, kl_against(&x, KL_EQ, j), factors, less);
+  uint32_t changes = kl_graph_binary(g, KL_OP_AND, kl_against(&x, KL_GT, i), kl_against(&x, KL_GE, j));
   uint32_t next = kl_graph_select(g, changes, right, moved);
-  uint32_t step = kl_graph_iota(g, KILN_S32, 2, (int64_t[]){z.b, z.steps}, 1);
-  uint32_t from_one =
-      kl_graph_broadcast(g, kl_graph_with(g, KL_OP_ADD, p, 1), 2, (int64_t[]){z.b, z.steps}, (int64_t[]){0});
-  pivots = kl_graph_select(g, against(&x, KL_EQ, step), from_one, pivots);
+  pivots = kl_with_own(&x, pivots, kl_graph_with(g, KL_OP_ADD, p, 1));
   uint32_t after = kl_graph_with(g, KL_OP_ADD, x.k, 1);
   uint32_t first = kl_graph_binary(g, KL_OP_AND, zero, kl_graph_compare_with(g, KL_EQ, info, 0));
-  info = kl_graph_select(g, first, everywhere(&x, after, info), info);
+  info = kl_graph_select(g, first, kl_everywhere(&x, after, info), info);
   return kl_graph_tuple(g, CARRIED, (uint32_t[]){after, next, pivots, info});
 }
 
 // A pivot that is no row changes nothing.
-static uint32_t write_round_of_rows(kl_graph *g, sizes z, uint32_t state) {
-  round x = begin_round(g, z, state);
-  uint32_t rows = kl_graph_element(g, state, ROWS), pivots = kl_graph_element(g, state, GIVEN), p = own(&x, pivots);
+static uint32_t write_round_of_rows(kl_graph *g, kl_columns z, uint32_t state) {
+  kl_round x = kl_round_begin(g, z, kl_graph_element(g, state, ROUND));
+  uint32_t rows = kl_graph_element(g, state, ROWS), pivots = kl_graph_element(g, state, GIVEN), p = kl_own(&x, pivots);
   uint32_t is =
       kl_graph_binary(g, KL_OP_AND, kl_graph_compare_with(g, KL_GE, p, 0), kl_graph_compare_with(g, KL_LT, p, z.m));
-  p = kl_graph_select(g, is, p, everywhere(&x, x.k, p));
+  p = kl_graph_select(g, is, p, kl_everywhere(&x, x.k, p));
   uint32_t next = kl_graph_take(g, rows, exchanged(&x, p));
   return kl_graph_tuple(g, CARRIED_ROWS, (uint32_t[]){kl_graph_with(g, KL_OP_ADD, x.k, 1), next, pivots});
 }
@@ -167,25 +113,18 @@ static bool is_lu(const kl_instr *in) {
 
 void kl_expand_lu_computations(kl_graph *g, const kl_comp *c, const kl_instr *in) {
   const kl_shape *s = kl_operand(c, in, 0)->shape;
-  sizes z = is_lu(in) ? of_matrix(s) : of_rows(s, in->shape);
+  kl_columns z = is_lu(in) ? kl_columns_of(s) : of_rows(s, in->shape);
   const kl_shape *state = is_lu(in) ? state_of(g, s->dtype, z) : state_of_rows(g, z);
   if (is_lu(in)) {
     kl_graph_combiner(g, KL_COMBINE_MAX, KILN_S32);
     kl_graph_combiner(g, KL_COMBINE_MAX, kl_is_complex(s->dtype) ? kl_info(s->dtype)->part : s->dtype);
   }
-  if (kl_graph_loop(g, state)) return;
-  kl_graph_begin(g);
-  uint32_t round = kl_graph_element(g, kl_graph_parameter(g, 0, state, "state"), ROUND);
-  uint32_t condition = kl_graph_end(g, "is_left", kl_graph_compare_with(g, KL_LT, round, z.steps));
-  kl_graph_begin(g);
-  uint32_t before = kl_graph_parameter(g, 0, state, "state");
-  uint32_t after = is_lu(in) ? write_round(g, z, before) : write_round_of_rows(g, z, before);
-  kl_graph_add_loop(g, state, condition, kl_graph_end(g, "column", after));
+  kl_loop_over_columns(g, z, state, is_lu(in) ? write_round : write_round_of_rows);
 }
 
 uint32_t kl_expand_getrf(kl_graph *g, uint32_t a) {
   const kl_shape *s = kl_graph_shape(g, a);
-  sizes z = of_matrix(s);
+  kl_columns z = kl_columns_of(s);
   uint32_t state[CARRIED] = {
       [ROUND] = kl_graph_number(g, KILN_S32, 0, 0, NULL),
       [MATRIX] = kl_graph_reshape(g, a, 3, (int64_t[]){z.b, z.m, z.n}),
@@ -205,7 +144,7 @@ uint32_t kl_expand_getrf(kl_graph *g, uint32_t a) {
 
 uint32_t kl_expand_permutation(kl_graph *g, uint32_t pivots, const kl_shape *to) {
   const kl_shape *s = kl_graph_shape(g, pivots);
-  sizes z = of_rows(s, to);
+  kl_columns z = of_rows(s, to);
   int64_t steps = s->dims[s->rank - 1];
   uint32_t given = kl_graph_reshape(g, pivots, 2, (int64_t[]){z.b, steps});
   uint32_t state[CARRIED_ROWS] = {

@@ -32,6 +32,10 @@ uint32_t kl_expand_words(kl_graph *g, const kl_shape *s, uint64_t key, const uin
 uint32_t kl_expand_getrf(kl_graph *g, uint32_t a);
 uint32_t kl_expand_permutation(kl_graph *g, uint32_t pivots, const kl_shape *to);
 void kl_expand_lu_computations(kl_graph *g, const kl_comp *c, const kl_instr *in);
+// (R with the reflections' vectors below, taus); and the first columns of the product of such reflections (qr.c).
+uint32_t kl_expand_geqrf(kl_graph *g, uint32_t a);
+uint32_t kl_expand_orgqr(kl_graph *g, uint32_t a, uint32_t taus);
+void kl_expand_qr_computations(kl_graph *g, const kl_comp *c, const kl_instr *in);
 
 extern const kl_expander kl_expand_rng, kl_expand_random, kl_expand_norm, kl_expand_ragged, kl_expand_custom,
     kl_expand_size;

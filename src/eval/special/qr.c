@@ -1,0 +1,231 @@
+// QR decompositions by Householder's reflections, and products of reflections, as LAPACK has them (geqrf, orgqr), batch
+// by batch in long double. Beside each number goes a bound of how far any device's may lie from it: that of the steps
+// below, whose sums may have any order, from the operand's own slack on.
+#include "eval/special/num.h"
+
+// A number and its bound.
+typedef struct rough {
+  num v;
+  double e;
+} rough;
+
+typedef struct qr_job {
+  const kl_evval *a, *taus; // taus: of a product
+  kl_evval *out, *out_taus; // out_taus: of a decomposition
+  int64_t m, n, steps;
+  double unit; // of one operation: that of the type, four times that for complex numbers
+  double least;
+  rough *room; // by worker: m * n, twice, then m and n
+} qr_job;
+
+static size_t room_of(const qr_job *job) {
+  return (size_t)(2 * job->m * job->n + job->m + job->n + 1);
+}
+
+static double size_of(rough x) {
+  return num_size(x.v) + x.e;
+}
+
+// A bound of the error of a sum of n products beside those of what is summed.
+static double gamma_of(const qr_job *job, int64_t n) {
+  double nu = (double)n * job->unit;
+  return nu < 0.5 ? nu / (1 - nu) : INFINITY;
+}
+
+static rough get(const kl_evval *v, int64_t i) {
+  return (rough){num_get(v->shape->dtype, kl_ev_plane(v, KL_EV_DATA), v->splat ? 0 : i), num_slack(v, i)};
+}
+
+static void put(kl_evval *v, int64_t i, rough x) {
+  num_put(v, i, x.v, kl_ev_exact(v) ? 0 : x.e * (1 + 0x1p-20));
+}
+
+// --- arithmetic ---------------------------------------------------------------------------------------------------
+
+static rough rounded(const qr_job *job, num v, double e) {
+  return (rough){v, e + job->unit * (num_size(v) + e) + job->least};
+}
+
+static rough times(const qr_job *job, rough x, rough y) {
+  num v = num_mul(x.v, y.v);
+  return rounded(job, v, size_of(x) * size_of(y) - num_size(x.v) * num_size(y.v));
+}
+
+static rough minus(const qr_job *job, rough x, rough y) {
+  return rounded(job, num_sub(x.v, y.v), x.e + y.e);
+}
+
+static rough over(const qr_job *job, rough x, rough y) {
+  num v = num_div(x.v, y.v);
+  double room = num_size(y.v) - y.e;
+  return rounded(job, v, room > 0 ? (x.e + num_size(v) * y.e) / room : INFINITY);
+}
+
+static rough conjugate(rough x) {
+  return (rough){num_conj(x.v), x.e};
+}
+
+// --- reflections --------------------------------------------------------------------------------------------------
+
+// a [m, n] less tau v (v^H a), from row `from` and column `to` on; v is zero above.
+static void apply(const qr_job *job, rough *a, const rough *v, rough tau, int64_t from, int64_t to) {
+  double gamma = gamma_of(job, job->m - from + 1);
+  for (int64_t j = to; j < job->n; j++) {
+    rough w = {{0, 0}, 0};
+    double sizes = 0;
+    for (int64_t i = from; i < job->m; i++) {
+      rough x = conjugate(v[i]), y = a[i * job->n + j];
+      w.v = num_add(w.v, num_mul(x.v, y.v));
+      w.e += size_of(x) * size_of(y) - num_size(x.v) * num_size(y.v);
+      sizes += size_of(x) * size_of(y);
+    }
+    w.e += gamma * sizes + (double)job->m * job->least;
+    for (int64_t i = from; i < job->m; i++) {
+      rough *x = &a[i * job->n + j];
+      *x = minus(job, *x, times(job, times(job, tau, v[i]), w));
+    }
+  }
+}
+
+typedef struct length {
+  rough all;         // of a column from place k on
+  bool rest, unsure; // is there more than a real element k?
+} length;
+
+static length length_of(const qr_job *job, const rough *a, int64_t k) {
+  long double all = 0, below = 0;
+  double error = 0, rest = 0;
+  for (int64_t i = k; i < job->m; i++) {
+    rough x = a[i * job->n + k];
+    long double square = x.v.re * x.v.re + x.v.im * x.v.im;
+    all += square;
+    error += x.e * x.e;
+    if (i == k) square = x.v.im * x.v.im;
+    below += square;
+    if (i > k || kl_is_complex(job->a->shape->dtype)) rest += x.e * x.e;
+  }
+  rough r = rounded(job, (num){sqrtl(all), 0}, sqrt(error));
+  r.e += gamma_of(job, job->m - k + 8) * size_of(r) + (double)job->m * job->least;
+  return (length){r, below != 0, rest > 0 && !(sqrtl(below) > sqrt(rest) * (1 + 0x1p-20))};
+}
+
+// Column k, v with it, and what is right of it. False: it is open from here on.
+static bool reflect(const qr_job *job, rough *a, rough *v, int64_t k, rough *tau) {
+  rough alpha = a[k * job->n + k];
+  length x = length_of(job, a, k);
+  *tau = (rough){{0, 0}, 0};
+  if (x.unsure) return false;
+  if (!x.rest) return true;
+  if (alpha.e >= fabs((double)alpha.v.re) && alpha.e > 0) return false;
+  rough beta = x.all;
+  if (!(alpha.v.re < 0)) beta.v.re = -beta.v.re;
+  rough off = minus(job, alpha, beta);
+  *tau = over(job, (rough){{-off.v.re, -off.v.im}, off.e}, beta);
+  v[k] = (rough){{1, 0}, 0};
+  for (int64_t i = k + 1; i < job->m; i++) v[i] = over(job, a[i * job->n + k], off);
+  apply(job, a, v, conjugate(*tau), k, k + 1);
+  a[k * job->n + k] = beta;
+  for (int64_t i = k + 1; i < job->m; i++) a[i * job->n + k] = v[i];
+  return true;
+}
+
+static void open_rest(const qr_job *job, rough *a, int64_t k) {
+  for (int64_t i = k; i < job->m; i++)
+    for (int64_t j = k; j < job->n; j++) a[i * job->n + j].e = INFINITY;
+}
+
+static void decompose(void *arg, uint32_t worker, int64_t begin, int64_t end) {
+  const qr_job *job = arg;
+  rough *a = job->room + worker * room_of(job), *v = a + 2 * job->m * job->n;
+  int64_t count = job->m * job->n;
+  for (int64_t which = begin; which < end; which++) {
+    bool known = true;
+    for (int64_t i = 0; i < count; i++) a[i] = get(job->a, which * count + i);
+    for (int64_t k = 0; k < job->steps; k++) {
+      rough tau = {{0, 0}, INFINITY};
+      if (known && !reflect(job, a, v, k, &tau)) {
+        known = false;
+        tau.e = INFINITY;
+        open_rest(job, a, k);
+      }
+      put(job->out_taus, which * job->steps + k, tau);
+    }
+    for (int64_t i = 0; i < count; i++) put(job->out, which * count + i, a[i]);
+  }
+}
+
+static void multiply(void *arg, uint32_t worker, int64_t begin, int64_t end) {
+  const qr_job *job = arg;
+  int64_t count = job->m * job->n;
+  rough *a = job->room + worker * room_of(job), *q = a + count, *v = q + count;
+  for (int64_t which = begin; which < end; which++) {
+    for (int64_t i = 0; i < count; i++) {
+      a[i] = get(job->a, which * count + i);
+      q[i] = (rough){{i / job->n == i % job->n, 0}, 0};
+    }
+    for (int64_t k = job->steps - 1; k >= 0; k--) {
+      v[k] = (rough){{1, 0}, 0};
+      for (int64_t i = k + 1; i < job->m; i++) v[i] = a[i * job->n + k];
+      apply(job, q, v, get(job->taus, which * job->steps + k), k, 0);
+    }
+    for (int64_t i = 0; i < count; i++) put(job->out, which * count + i, q[i]);
+  }
+}
+
+// --- ops ----------------------------------------------------------------------------------------------------------
+
+static qr_job job_of(const kl_evval *a, int64_t steps) {
+  const kl_shape *s = a->shape;
+  kl_dtype part = num_part(s->dtype);
+  return (qr_job){.a = a,
+                  .m = s->dims[s->rank - 2],
+                  .n = s->dims[s->rank - 1],
+                  .steps = steps,
+                  .unit = num_unit(part) * (kl_is_complex(s->dtype) ? 4 : 1),
+                  .least = num_least(part)};
+}
+
+static kiln_status run(kl_ev *ev, qr_job *job, kl_ev_body *body) {
+  int64_t count = job->m * job->n, batches = count ? job->a->shape->count / count : 0;
+  if (!batches) return KILN_OK;
+  size_t workers = kl_ev_workers(ev, batches, 1), bytes;
+  if (__builtin_mul_overflow(workers * room_of(job), sizeof(rough), &bytes)) bytes = SIZE_MAX;
+  job->room = bytes == SIZE_MAX ? NULL : kl_try_alloc(ev->cx, bytes);
+  if (!job->room) return kl_out_of_memory(ev->cx, bytes, "matrices");
+  kl_ev_parallel(ev, batches, 1, body, job);
+  kl_free(ev->cx, job->room, bytes);
+  return KILN_OK;
+}
+
+kiln_status kl_ev_qr(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands, kl_evval *out) {
+  const kl_shape *taus = kl_shape_leaf(in->shape, 1);
+  qr_job job = job_of(operands[0], taus->dims[taus->rank - 1]);
+  job.out = &out[0];
+  job.out_taus = &out[1];
+  bool intervals = ev->intervals && job.a->shape->count > 0;
+  KL_TRY(kl_ev_new(ev, kl_shape_leaf(in->shape, 0), false, intervals, &out[0]));
+  kiln_status status = kl_ev_new(ev, taus, false, intervals, &out[1]);
+  if (status == KILN_OK) status = run(ev, &job, decompose);
+  for (int k = 0; k < 2; k++) {
+    if (status == KILN_OK)
+      num_close(ev, &out[k]);
+    else
+      kl_ev_free(ev, &out[k]);
+  }
+  return status;
+}
+
+kiln_status kl_ev_reflections(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                              kl_evval *out) {
+  const kl_shape *taus = operands[1]->shape;
+  qr_job job = job_of(operands[0], taus->dims[taus->rank - 1]);
+  job.taus = operands[1];
+  job.out = out;
+  KL_TRY(kl_ev_new(ev, in->shape, false, ev->intervals && in->shape->count > 0, out));
+  kiln_status status = run(ev, &job, multiply);
+  if (status == KILN_OK)
+    num_close(ev, out);
+  else
+    kl_ev_free(ev, out);
+  return status;
+}
