@@ -62,7 +62,6 @@ class EvalParams(Params):
     _fields_ = [
         ("struct_size", c.c_size_t),
         ("threads", c.c_uint32),
-        ("separate_launches", c.c_bool),
         ("max_bytes", c.c_uint64),
         ("numerics", c.c_int),
     ]
@@ -138,6 +137,7 @@ class CompileParams(Params):
         ("time_limit", c.c_double),
         ("worker", c.c_char_p),
         ("threads", c.c_uint32),
+        ("separate_launches", c.c_bool),
     ]
 
 

@@ -207,6 +207,12 @@ static void list_rounds(job *j, const kl_grouped *g, const kl_planned *planned) 
   list_launch(j, &l, &(kl_host_launch){0});
 }
 
+// May launches be one?
+static bool may_group(const job *j) {
+  return j->target.machine == KL_NVPTX && !j->params.separate_launches && !j->params.scalars_by_value &&
+         !j->params.max_count && j->strategy.rounds != KL_NONE;
+}
+
 // --- one kernel ---------------------------------------------------------------------------------------------------
 
 // The argument that writes a slot, after those of this kernel are noted; its number of arguments if none does.
@@ -481,11 +487,6 @@ static kiln_status go_on(job *j, size_t planned) {
   return kl_go_on(j->cx, planned + j->shared + coded, 2 * (size_t)j->kernels.n);
 }
 
-static bool may_group(const job *j) {
-  return j->target.machine == KL_NVPTX && !j->params.separate_launches && !j->params.scalars_by_value &&
-         !j->params.max_count;
-}
-
 // Kernels first .. end - 1, whose plans are there all at once: some may be one launch.
 static kiln_status compile_together(job *j, uint32_t first, uint32_t end, kl_planned *planned) {
   kiln_status st = KILN_OK;
@@ -676,7 +677,7 @@ static int64_t dynamic_count(const kl_kernels *k) {
 
 static kiln_status compile_module(job *j) {
   kl_sb *why = j->params.keep & KILN_KEEP_EXPLAIN ? &j->fused : NULL;
-  KL_TRY(kl_kernels_make(j->cx, j->m, &j->params, &j->a->arena, why, &j->kernels));
+  KL_TRY(kl_kernels_make(j->cx, j->m, &j->params, may_group(j), &j->a->arena, why, &j->kernels));
   if (!j->params.max_count) j->params.max_count = dynamic_count(&j->kernels);
   KL_TRY(kl_kernels_alias(j->cx, &j->params, &j->kernels));
   if (j->params.max_count && j->kernels.n != 1)

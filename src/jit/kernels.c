@@ -66,14 +66,15 @@ static void one_kernel(kl_ctx *cx, kl_kernels *k, kl_str name) {
     kl_add_argument(u, (kiln_argument){.slot = i, .output = k->slots[i].result}, k->shapes[i]);
 }
 
-kiln_status kl_kernels_make(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params, kl_arena *arena,
-                            kl_sb *why, kl_kernels *out) {
+kiln_status kl_kernels_make(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params, bool rolls,
+                            kl_arena *arena, kl_sb *why, kl_kernels *out) {
   kl_unit *units;
   uint32_t n;
   KL_TRY(kl_plan_units(cx, m, params->fusion, arena, &units, &n));
   // One fusion picked out of ENTRY is its own interface.
   bool alone = params->fusion || (n && !units[0].from);
-  *out = (kl_kernels){.arena = arena, .m = m, .entry = alone ? units[0].comp : &m->comp[m->entry], .why = why};
+  *out = (kl_kernels){
+      .arena = arena, .m = m, .entry = alone ? units[0].comp : &m->comp[m->entry], .rolls = rolls, .why = why};
   out->asked = params->alias_count || m->header.naliases;
   uint32_t align = params->argument_align ? params->argument_align : 16;
   out->scratch_align = align > LEAST_SCRATCH_ALIGN ? align : LEAST_SCRATCH_ALIGN;

@@ -104,6 +104,7 @@ typedef struct kl_kernels {
   VEC(kl_grouped) grouped;  // in order of kernels
   VEC(kl_read) reads;
   VEC(kl_spare) spares; // in the order of kernels
+  bool rolls;           // loops may be one launch
   bool asked;           // somebody has asked for slots that share memory
   kl_sb *why;           // what became of loops and branches, for people; NULL: nobody asks
   uint32_t npairs;
@@ -148,9 +149,9 @@ uint32_t kl_add_buffer(kl_ctx *cx, kl_kernels *k, uint64_t bytes, uint32_t first
 void kl_place_buffers(kl_ctx *cx, kl_kernels *k);
 
 // Lists slots and kernels. A fusion's results are ENTRY's where they are used as such, else lie in the scratch memory.
-// Says in `why`, if it is not NULL, what became of loops and branches.
-kiln_status kl_kernels_make(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params, kl_arena *arena,
-                            kl_sb *why, kl_kernels *out);
+// Says in `why`, if it is not NULL, what became of loops and branches. rolls: loops may be one launch.
+kiln_status kl_kernels_make(kl_ctx *cx, const kiln_module *m, const kiln_compile_params *params, bool rolls,
+                            kl_arena *arena, kl_sb *why, kl_kernels *out);
 // Collects the pairs of the module and of `params`; drops or refuses those that a later kernel would break.
 kiln_status kl_kernels_alias(kl_ctx *cx, const kiln_compile_params *params, kl_kernels *k);
 // The slot's pair, if it has one that is not dropped.

@@ -274,7 +274,7 @@ static void find_loops(building *b, size_t first, size_t count) {
 void kl_group(kl_ctx *cx, kl_kernels *k, const kl_target *t, const kl_strategy *s, uint32_t first, uint32_t end,
               kl_planned *planned) {
   building b = {.cx = cx, .k = k, .t = t, .s = s, .first = first, .end = end, .free = first, .planned = planned};
-  if (s->rounds != KL_NONE) find_loops(&b, 0, k->steps.n);
+  find_loops(&b, 0, k->steps.n);
   VEC_FREE(cx, &b.arguments);
   VEC_FREE(cx, &b.members);
   VEC_FREE(cx, &b.steps);

@@ -204,6 +204,18 @@ static const struct {
      "and(q, m) i = s32[] constant(0) g = pred[] constant(true) t = (s32[], s32[], f32[300], c64[0,4], pred[]) "
      "tuple(i, n, x, v, g) w = (s32[], s32[], f32[300], c64[0,4], pred[]) while(t), condition=c, body=b a = "
      "f32[300] get-tuple-element(w), index=2 ROOT r = f32[300] negate(a) }\n"},
+    {"a truth that is carried, which the first launch of the body writes", 1,
+     "HloModule loop\n"
+     "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) } c { s = (pred[], s32[], "
+     "s32[], f32[9,11]) parameter(0) ROOT g = pred[] get-tuple-element(s), index=0 } b { s = (pred[], s32[], "
+     "s32[], f32[9,11]) parameter(0) i = s32[] get-tuple-element(s), index=1 n = s32[] get-tuple-element(s), "
+     "index=2 x = f32[9,11] get-tuple-element(s), index=3 k = s32[] constant(1) j = s32[] add(i, k) g = pred[] "
+     "compare(j, n), direction=LT z = f32[] constant(0) v = f32[9] reduce(x, z), dimensions={1}, to_apply=add "
+     "vb = f32[9,11] broadcast(v), dimensions={0} y = f32[9,11] subtract(vb, x) ROOT t = (pred[], s32[], "
+     "s32[], f32[9,11]) tuple(g, j, n, y) } ENTRY e { g = pred[] parameter(0) x = f32[9,11] parameter(1) q = "
+     "s32[] parameter(2) m = s32[] constant(7) n = s32[] and(q, m) i = s32[] constant(0) t = (pred[], s32[], "
+     "s32[], f32[9,11]) tuple(g, i, n, x) w = (pred[], s32[], s32[], f32[9,11]) while(t), condition=c, body=b "
+     "ROOT r = f32[9,11] get-tuple-element(w), index=3 }\n"},
 };
 
 #endif

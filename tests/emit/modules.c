@@ -38,7 +38,9 @@ START_TEST(random_modules) {
     seed = k * 977 + 5;
     put_random(30 + below(k % 8 == 7 ? 270 : 60));
     kiln_module *m = parse_text("random.hlo");
+    strategy.rounds = (const uint32_t[]){0, KL_NONE, 1, 4}[k % 4];
     run_both_and_check(cx, m, 3, (unsigned)k & ~1u, text.p);
+    strategy.rounds = 0;
     kiln_module_destroy(&m);
   }
 }

@@ -1,16 +1,18 @@
 // Loops: the state, and how its values of one round become those of the next.
 //
-// A loop of few kernels, of which it is known how often they run, is run body after body: what one has made is read
-// where it lies. Any other has a state, in buffers of its own. What the body hands on as it is lies where it lay before
-// the loop. What it makes is written to the state at once where all have read that before; where not, the next round
-// reads it where it was made and writes the state, so that two bodies in turn need no copies; what only changes places
-// is copied.
+// A loop of few kernels, of which it is known how often they run, is run body after body, if one block does not have
+// all of it done sooner (rounds.c): what one has made is read where it lies. Any other has a state, in buffers of its
+// own. What the body hands on as it is lies where it lay before the loop. What it makes is written to the state at once
+// where all have read that before; where not, the next round reads it where it was made and writes the state, so that
+// two bodies in turn need no copies; what only changes places is copied.
 
 #include "ir/rewrite/trips.h"
 #include "jit/place/impl.h"
 
 // Kernels of a loop that is run body after body; of a body that is there twice.
 enum { MOST_UNROLLED = 64, MOST_TWICE = 256, MOST_NESTED = 16 };
+// Rounds from which on a loop of small kernels is none that is run so: one block may run all of it.
+enum { WORTH_ROUNDS = 4, SMALL = 1 << 15 };
 
 typedef struct loop {
   placing *p;
@@ -45,11 +47,38 @@ static uint64_t launches_of(const kiln_module *m, const kl_comp *c, unsigned dep
   return n < UINT32_MAX ? n : UINT32_MAX;
 }
 
+static int64_t elements_of(const kl_instr *in) {
+  int64_t n = 0;
+  for (uint32_t l = 0; l < kl_place_leaves(in); l++) {
+    const kl_shape *s = kl_shape_leaf(in->shape, l);
+    if (kl_shape_is_array(s)) n += s->count;
+  }
+  return n;
+}
+
+// So small is what each kernel of a computation, or of what it runs, reads and writes that one block has soon done it,
+// whatever it is: most is made of this a product of two square matrices, with a million multiplications.
+static bool is_small(const kl_kernels *k, const kl_comp *c, unsigned depth) {
+  bool small = depth < MOST_NESTED;
+  for (uint32_t i = 0; i < c->ninstr && small; i++) {
+    const kl_instr *in = &c->instr[i];
+    for (uint32_t b = 0; b < in->ncalled && (in->op == KL_OP_WHILE || in->op == KL_OP_CONDITIONAL) && small; b++)
+      small = is_small(k, &k->m->comp[in->called[b]], depth + 1);
+    if (in->op != KL_OP_FUSION) continue;
+    int64_t n = elements_of(in);
+    for (uint32_t o = 0; o < in->noperands; o++) n += elements_of(kl_operand(c, in, o));
+    small = n <= SMALL;
+  }
+  return small;
+}
+
 trips kl_place_trips(const placing *p, const kl_instr *in) {
   trips t = {0};
   t.known = kl_trip_count(p->k->m, p->c, in, &t.n);
   if (!t.known || t.n > MOST_UNROLLED) return t;
-  uint64_t each = launches_of(p->k->m, &p->k->m->comp[in->called[1]], 0);
+  const kl_comp *body = &p->k->m->comp[in->called[1]];
+  if (p->k->rolls && t.n >= WORTH_ROUNDS && is_small(p->k, body, 0)) return t;
+  uint64_t each = launches_of(p->k->m, body, 0);
   t.unrolled = t.n * (each ? each : 1) <= MOST_UNROLLED;
   return t;
 }
