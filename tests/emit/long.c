@@ -373,11 +373,83 @@ START_TEST(one_function_is_not_called) {
 }
 END_TEST
 
+// --- few copies -----------------------------------------------------------------------------------------------------
+
+// What is behind a contraction or in front of a transposition is long: reads that lie apart, and guarded ones.
+static const struct {
+  const char *type, *first; // `first`: makes v0 of a and b
+  const char *a, *b;        // dimensions
+  int m, n;
+  const char *few, *many; // variables of the host's plan with few copies, and with many; `few` NULL: many it is
+} copied[] = {
+    {"f32", "dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}", "19,7", "7,37", 19, 37, "row_block < 19,",
+     "reg i <"},
+    {"bf16", "dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}", "32,5", "5,48", 32, 48, "row_block < 32,",
+     "reg i <"},
+    {"s8", "dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={1}", "21,6", "33,6", 21, 33, "row_block < 21,",
+     "reg i <"},
+    {"f32", "dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}", "19,9000", "9000,37", 19, 37, NULL,
+     "reg i <"},
+    {"f32", "transpose(a), dimensions={1,0}", "48,32", "1", 32, 48, "reg a < 2", "reg a < 8"},
+    {"f64", "transpose(a), dimensions={1,0}", "35,41", "1", 41, 35, "reg a < 2", "reg a < 8"},
+    {"f16", "transpose(a), dimensions={1,0}", "70,50", "1", 50, 70, "reg a < 2", "reg a < 4"},
+};
+
+static void put_long_code(unsigned row, int ops) {
+  const char *t = copied[row].type;
+  int m = copied[row].m, n = copied[row].n;
+  text.n = 0;
+  kl_sbf(&text, "HloModule m\nf {\n  a = %s[%s] parameter(0)\n  b = %s[%s] parameter(1)\n", t, copied[row].a, t,
+         copied[row].b);
+  kl_sbf(&text, "  c = %s[%d,%d] parameter(2)\n  z = %s[] constant(0)\n  v0 = %s[%d,%d] %s\n", t, m, n, t, t, m, n,
+         copied[row].first);
+  for (int i = 1; i <= ops; i++) {
+    int by = 1 + i % 7;
+    if (i % 3)
+      kl_sbf(&text,
+             "  r%d = %s[%d,%d] slice(c), slice={[%d:%d],[0:%d]}\n  s%d = %s[%d,%d] pad(r%d, z), padding=0_%dx0_0\n", i,
+             t, m - by, n, by, m, n, i, t, m, n, i, by);
+    else
+      kl_sbf(&text, "  r%d = %s[%d,%d] transpose(c), dimensions={1,0}\n  s%d = %s[%d,%d] reshape(r%d)\n", i, t, n, m, i,
+             t, m, n, i);
+    kl_sbf(&text, "  u%d = %s[%d,%d] %s(s%d, c)\n  v%d = %s[%d,%d] %s(v%d, u%d)\n", i, t, m, n,
+           i % 2 ? "multiply" : "subtract", i, i, t, m, n, i % 2 ? "maximum" : "add", i - 1, i);
+  }
+  kl_sbf(&text, "  ROOT r = %s[%d,%d] copy(v%d)\n}\nENTRY e {\n  a = %s[%s] parameter(0)\n  b = %s[%s] parameter(1)\n",
+         t, m, n, ops, t, copied[row].a, t, copied[row].b);
+  kl_sbf(&text, "  c = %s[%d,%d] parameter(2)\n  ROOT r = %s[%d,%d] fusion(a, b, c), kind=kLoop, calls=f\n}\n", t, m, n,
+         t, m, n);
+}
+
+static void has_copies(kiln_module *m, const char *variables) {
+  kiln_artifact *a = NULL;
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "host", .keep = KILN_KEEP_PLAN};
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, "compiling", cx, text.p);
+  const char *plan = kiln_artifact_text(a, KILN_TEXT_PLAN, NULL);
+  ck_assert_msg(strstr(plan, variables) != NULL, "expected '%s':\n%s", variables, plan);
+  kiln_artifact_destroy(&a);
+}
+
+// Not where code is short, nor where copies share most of the work.
+START_TEST(long_code_has_few_copies) {
+  if (!share_has((uint64_t)_i, 2)) return;
+  put_long_code((unsigned)_i, 1);
+  kiln_module *m = parse_text();
+  has_copies(m, copied[_i].many);
+  kiln_module_destroy(&m);
+  put_long_code((unsigned)_i, 12);
+  m = parse_text();
+  has_copies(m, copied[_i].few ? copied[_i].few : copied[_i].many);
+  if (copied[_i].few) run_both_and_check(cx, m, 3, 2 * (unsigned)_i, text.p);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 int main(void) {
   keep = KILN_KEEP_LLVM;
   return RUN_TESTS("long", EACH(make, drop), {functions_are_called_where_they_are_many, 7},
                    {one_function_is_not_called, 40}, {values_are_kept, KL_COUNT(chains)},
                    {results_are_stored_in_groups, 4}, {stores_wait_for_reads},
                    {concatenates_in_parts, KL_COUNT(concatenates)}, {code_grows_linearly}, {host_functions_are_bounded},
-                   {lanes_lie_apart, KL_COUNT(apart)});
+                   {lanes_lie_apart, KL_COUNT(apart)}, {long_code_has_few_copies, KL_COUNT(copied)});
 }

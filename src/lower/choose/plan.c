@@ -168,6 +168,7 @@ typedef struct row {
   bool asks;  // its indices may be more than the verifier follows: then another chooser's turn has come
   bool alone; // what it takes none of those behind would take, or do better
   bool tiles; // it makes results whose owners have them in tiles
+  bool few;   // on the host it can make fewer copies at a time
 } row;
 
 // In order of trial. Of those that take a computation, and share the memory that must be shared, if any does, the one
@@ -177,14 +178,14 @@ static const row choosers[] = {
     {"tile sort", KL_OP_UNKNOWN, kl_choose_tile_sort, false, false, false, true},
     {"staged", KL_OP_UNKNOWN, kl_choose_staged, false, false, true, true},
     {"reduction", KL_OP_REDUCE, kl_choose_reduction, false, false, true, true},
-    {"tiled contraction", KL_OP_UNKNOWN, kl_choose_tiled_contraction, false, true, false, true},
+    {"tiled contraction", KL_OP_UNKNOWN, kl_choose_tiled_contraction, false, true, false, true, true},
     {"contraction", KL_OP_DOT, kl_choose_contraction, false, false, true, true},
     {"private scatter", KL_OP_UNKNOWN, kl_choose_private_scatter, false, false, false, false},
     {"sorted scatter", KL_OP_UNKNOWN, kl_choose_sorted_scatter, false, false, false, false},
     {"warp scatter", KL_OP_UNKNOWN, kl_choose_warp_scatter, false, false, true, false},
     {"owned scatter", KL_OP_UNKNOWN, kl_choose_owned_scatter, false, false, true, false},
     {"scatter", KL_OP_SCATTER, kl_choose_scatter, false, false, true, false},
-    {"transpose", KL_OP_UNKNOWN, kl_choose_transposition, false, true, false, false},
+    {"transpose", KL_OP_UNKNOWN, kl_choose_transposition, false, true, false, false, true},
     {"in-place update", KL_OP_UNKNOWN, kl_choose_in_place, true, true, true, true},
     {"loop", KL_OP_UNKNOWN, kl_choose_loop, true, false, false, true},
 };
@@ -306,22 +307,42 @@ static bool try_harder(kl_choosing *c, const row *r, bool shares) {
   return c->apart = true;
 }
 
+// LLVM takes more than linear time for the host's code. So many instructions are long, unless they are copies of a few
+// steps, accesses above all: these are what copies are for.
+enum { LONG_CODE = 400, MANY_STEPS = 16 };
+
+// Would fewer copies do? They share what loops that carry values read, which is worth their code where that is most of
+// the work.
+static bool few_will_do(const kl_plan *p, const row *r) {
+  if (!r->few || p->few || p->target.machine != KL_HOST) return false;
+  kl_code_size size = kl_size_of_code(p);
+  return size.code > LONG_CODE && size.nodes >= MANY_STEPS && size.outside >= size.carried;
+}
+
 // Writes the plan of a row, whole; or says why not.
 static kiln_status try(kl_choosing *c, const row *r, const char **why_not) {
   kl_plan *p = c->plan;
   size_t slots = c->slots.v.n, constants = c->slots.constants.n;
   p->kind = r->kind;
   p->flat = p->counted && r->choose == kl_choose_loop;
-  p->single = p->together = p->bounded = c->apart = false;
+  p->single = p->together = p->bounded = p->few = c->apart = false;
   c->effort = KL_TOGETHER;
+  bool many = false; // copies, as few are not proved
   if (!r->tiles && has_tiles(&c->slots, KL_SLOT_OUT)) *why_not = "a result lies in tiles";
   while (!*why_not) {
-    bool shares;
+    bool shares = false;
     KL_TRY(r->choose(c, why_not));
-    if (*why_not) break;
-    KL_TRY(finish(c, &shares));
-    if (shares && kl_plan_is_proved(c->cx, p)) return KILN_OK;
-    if (!try_harder(c, r, shares)) break;
+    if (*why_not && !p->few) break;
+    if (!*why_not) KL_TRY(finish(c, &shares));
+    if (shares && kl_plan_is_proved(c->cx, p)) {
+      if (many || !few_will_do(p, r)) return KILN_OK;
+      p->few = true;
+    } else if (p->few) {
+      p->few = false, many = true;
+      *why_not = NULL;
+    } else if (!try_harder(c, r, shares)) {
+      break;
+    }
     kl_forget_choice(c, slots, constants);
   }
   if (!*why_not && r->choose != kl_choose_loop) *why_not = "its indices are more than the verifier follows";

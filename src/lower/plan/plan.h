@@ -392,6 +392,7 @@ typedef struct kl_plan {
   bool single;       // loads take single elements (write.h)
   bool bounded;      // loads say themselves that they lie in their arrays
   bool together;     // what a thread of a loop makes lies together, whatever the types
+  bool few;          // an iteration of the host makes few copies, as the code of each is long
   bool programmatic; // the kernel waits for the one before it
   bool lineinfo;     // code says which instruction of the HLO text it comes from
   bool fast;         // numerics `fast`: functions of f32 may be approximate

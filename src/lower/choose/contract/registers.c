@@ -32,9 +32,11 @@ typedef struct holding {
 
 // --- who does what --------------------------------------------------------------------------------------------------
 
-// Rows of an iteration: those that leave none over, if some do.
+// Rows of an iteration: those that leave none over, if some do. Rows share what loops over pairs read, and nothing of
+// what is behind them.
 static int64_t rows_of(const holding *x) {
   static const int64_t good[] = {ROWS, ROWS + 2, ROWS + 1, ROWS - 1};
+  if (x->c->plan->few) return 1;
   int64_t n = x->extent[LEFT_NAME + 1 - x->fast];
   for (size_t i = 0; i < KL_COUNT(good); i++)
     if (n % good[i] == 0) return good[i];

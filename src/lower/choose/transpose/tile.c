@@ -15,6 +15,7 @@ enum {
   BANK_BYTES = 4,
   WAVE_BYTES = 128,
   HOST_ROWS = 8, // of a loop's round
+  FEW_ROWS = 2,
   HOST_COPIES = 512,
 };
 
@@ -186,12 +187,12 @@ static bool choose_threads(const kl_choosing *c, const kl_transposition *t, kl_d
 }
 
 // Lanes are those of a vector, and there is one warp: it goes along Y, and then along X.
-static bool choose_vectors(const kl_target *target, const kl_transposition *t, kl_dealt *d) {
-  int64_t lanes = target->host_lanes;
+static bool choose_vectors(const kl_plan *p, const kl_transposition *t, kl_dealt *d) {
+  int64_t lanes = p->target.host_lanes;
   d->threads = lanes;
   d->v = d->v2 = 1;
   if (d->tx < lanes || d->ty < lanes || t->x.size < lanes || t->y.size < lanes) return false;
-  d->a = HOST_ROWS;
+  d->a = p->few ? FEW_ROWS : HOST_ROWS;
   while (d->a > 1 && (d->a > d->tx || d->a > d->ty || d->a * d->tx > HOST_COPIES || d->a * d->ty > HOST_COPIES))
     d->a /= 2;
   d->units = d->tx / d->a;
@@ -204,7 +205,7 @@ bool kl_choose_tile(const kl_choosing *c, const kl_transposition *t, kl_dealt *o
   *out = (kl_dealt){0};
   choose_sides(target, t, out);
   bool host = target->machine == KL_HOST;
-  if (!(host ? choose_vectors(target, t, out) : choose_threads(c, t, out))) {
+  if (!(host ? choose_vectors(c->plan, t, out) : choose_threads(c, t, out))) {
     *why_not = "its tiles would be too small";
     return false;
   }

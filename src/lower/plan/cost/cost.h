@@ -63,6 +63,15 @@ kl_cost_clocks kl_clocks_of(const kl_plan *p, const kl_cost *c);
 // Instructions of one iteration of a host's launch, roughly, at least 1: of vectors, of the part whose are most.
 double kl_iteration_work(const kl_plan *p, const kl_plan_launch *l);
 
+// Of the part of a plan for the host whose code is the longest, roughly: instructions of the code; steps and stores
+// that it is of, whose copies they are; instructions of an iteration outside loops that carry values, and in these.
+typedef struct kl_code_size {
+  double code;
+  uint32_t nodes;
+  double outside, carried;
+} kl_code_size;
+kl_code_size kl_size_of_code(const kl_plan *p);
+
 static inline bool kl_is_exact(const kl_slot_cost *s) {
   return s->load.asked.exact && s->store.asked.exact;
 }

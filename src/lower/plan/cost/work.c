@@ -7,11 +7,20 @@ enum { ROUNDS = 16 };
 
 static double of_seq(const kl_plan *p, const kl_body *b, const kl_seq *s);
 
-static double of_node(const kl_plan *p, const kl_body *b, const kl_node *n) {
-  double inside = n->nest ? of_seq(p, b, &n->nest->inside) : 0;
+// Without what is inside of it.
+static double of_itself(const kl_plan *p, const kl_body *b, const kl_node *n) {
   switch (n->kind) {
   case KL_NODE_STEP: return kl_step_instructions(p, b, &b->steps[n->index]) + b->steps[n->index].access.nchunks;
   case KL_NODE_STORE: return b->stores[n->index].access.nchunks;
+  default: return 0;
+  }
+}
+
+static double of_node(const kl_plan *p, const kl_body *b, const kl_node *n) {
+  double inside = n->nest ? of_seq(p, b, &n->nest->inside) : 0;
+  switch (n->kind) {
+  case KL_NODE_STEP:
+  case KL_NODE_STORE: return of_itself(p, b, n);
   case KL_NODE_WHILE: return ROUNDS * inside;
   case KL_NODE_LOOP: return (double)b->vars[n->index].extent * inside;
   default: return inside;
@@ -30,6 +39,34 @@ double kl_iteration_work(const kl_plan *p, const kl_plan_launch *l) {
     const kl_body *b = &p->parts[i].main;
     double work = kl_body_is_empty(b) ? 0 : of_seq(p, b, &b->root);
     most = work > most ? work : most;
+  }
+  return most;
+}
+
+// --- the size of code -----------------------------------------------------------------------------------------------
+
+static void add_size(const kl_plan *p, const kl_body *b, const kl_seq *s, double times, bool carried,
+                     kl_code_size *size) {
+  for (uint32_t i = 0; i < s->n; i++) {
+    const kl_node *n = &s->nodes[i];
+    double self = of_itself(p, b, n);
+    size->code += self;
+    size->nodes += n->kind == KL_NODE_STEP || n->kind == KL_NODE_STORE;
+    *(carried ? &size->carried : &size->outside) += times * self;
+    if (!n->nest) continue;
+    bool again = n->kind == KL_NODE_LOOP || n->kind == KL_NODE_WHILE;
+    double rounds = n->kind == KL_NODE_LOOP ? (double)b->vars[n->index].extent : again ? ROUNDS : 1;
+    add_size(p, b, &n->nest->inside, times * rounds, carried || (again && n->nest->ncarried), size);
+  }
+}
+
+kl_code_size kl_size_of_code(const kl_plan *p) {
+  kl_code_size most = {0};
+  for (uint32_t i = 0; i < p->nparts; i++) {
+    const kl_body *b = &p->parts[i].main;
+    kl_code_size one = {0};
+    if (!kl_body_is_empty(b)) add_size(p, b, &b->root, 1, false, &one);
+    if (one.code > most.code) most = one;
   }
   return most;
 }
