@@ -70,6 +70,8 @@ static const char *const harmless[] = {
     "cuCtxPopCurrent_v2",
     "cuCtxSynchronize",
     "cuCtxSynchronize_v2",
+    "cuProfilerStart",
+    "cuProfilerStop",
     "cuCtxSetFlags",
     "cuCtxSetLimit",
     "cuCtxSetCacheConfig",

@@ -79,6 +79,8 @@
   X(cuCtxGetFlags, cuCtxGetFlags, 7000, CONTEXT, PLAIN, (unsigned *a), (a))                                            \
   X(cuCtxSetFlags, cuCtxSetFlags, 12010, CONTEXT, PLAIN, (unsigned a), (a))                                            \
   X(cuCtxSynchronize, cuCtxSynchronize, 2000, CONTEXT, PLAIN, (void), ())                                              \
+  X(cuProfilerStart, cuProfilerStart, 4000, CONTEXT, PLAIN, (void), ())                                                \
+  X(cuProfilerStop, cuProfilerStop, 4000, CONTEXT, PLAIN, (void), ())                                                  \
   X(cuCtxSetLimit, cuCtxSetLimit, 3010, CONTEXT, PLAIN, (CUlimit a, size_t b), (a, b))                                 \
   X(cuCtxGetLimit, cuCtxGetLimit, 3010, CONTEXT, PLAIN, (size_t *a, CUlimit b), (a, b))                                \
   X(cuCtxGetCacheConfig, cuCtxGetCacheConfig, 3020, CONTEXT, PLAIN, (CUfunc_cache *a), (a))                            \

@@ -8,7 +8,7 @@
 // clang-format off
 #define KL_CVT_INT "(.rni|.rzi|.rmi|.rpi)"
 #define KL_CVT_RND "(.rn|.rz|.rm|.rp)"
-#define KL_CVT_ANY "{.rn|.rz|.rm|.rp}" // of exact ones: nothing is rounded
+#define KL_CVT_ANY "{.rn|.rz|.rm|.rp}" // of exact ones: nothing is rounded; between halves: without one to the nearest
 #define KL_CVT_S   "9.7.9.21"
 
 // From an integer of type S, whose operand is the letter s.
@@ -86,8 +86,8 @@
   X(cvt_any_bf16_f32, "cvt(.rn|.rz){.relu}{.satfinite}.bf16.f32", "h=W", CONVERT, ALL, EXACT, KL_CVT_S)                \
   X(cvt_f16_f64,      "cvt" KL_CVT_RND "{.sat}.f16.f64",          "H=l", CONVERT, ALL, EXACT, KL_CVT_S)                \
   X(cvt_bf16_f64,     "cvt" KL_CVT_RND ".bf16.f64",               "h=l", CONVERT, ALL, EXACT, KL_CVT_S)                \
-  X(cvt_f16_bf16,     "cvt" KL_CVT_RND ".f16.bf16",               "H=h", CONVERT, ALL, EXACT, KL_CVT_S)                \
-  X(cvt_bf16_f16,     "cvt" KL_CVT_RND ".bf16.f16",               "h=H", CONVERT, ALL, EXACT, KL_CVT_S)                \
+  X(cvt_f16_bf16,     "cvt" KL_CVT_ANY ".f16.bf16",               "H=h", CONVERT, ALL, EXACT, KL_CVT_S)                \
+  X(cvt_bf16_f16,     "cvt" KL_CVT_ANY ".bf16.f16",               "h=H", CONVERT, ALL, EXACT, KL_CVT_S)                \
   X(cvt_f16x2_f32,    "cvt.rn.f16x2.f32",                         "w=ww", CONVERT, ALL, EXACT, KL_CVT_S)               \
   X(cvt_any_f16x2_f32, "cvt(.rn|.rz){.relu}{.satfinite}.f16x2.f32", "w=ww", CONVERT, ALL, EXACT, KL_CVT_S)             \
   X(cvt_bf16x2_f32,   "cvt.rn.bf16x2.f32",                        "w=ww", CONVERT, ALL, EXACT, KL_CVT_S)               \
@@ -98,6 +98,7 @@
   X(cvt_int_f64_f64,  "cvt" KL_CVT_INT "{.sat}.f64.f64",          "l=l", CONVERT, ALL, EXACT, KL_CVT_S)                \
   X(cvt_f16_f16,      "cvt{.sat}.f16.f16",                        "H=H", CONVERT, ALL, EXACT, KL_CVT_S)                \
   X(cvt_int_f16_f16,  "cvt" KL_CVT_INT "{.sat}.f16.f16",          "H=H", CONVERT, ALL, EXACT, KL_CVT_S)                \
+  X(cvt_bf16_bf16,    "cvt.bf16.bf16",                            "h=h", CONVERT, ALL, EXACT, KL_CVT_S)                \
   X(cvt_int_bf16_bf16, "cvt" KL_CVT_INT ".bf16.bf16",             "h=h", CONVERT, ALL, EXACT, KL_CVT_S)
 // clang-format on
 

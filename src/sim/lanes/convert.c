@@ -245,6 +245,7 @@ PUT_HALF(f16)
 PUT_HALF(bf16)
 FROM(cvt_f16_f16, take_f16, put_f16, f32, f32, ALL(KL_LANES, r[i] = v[i]))
 FROM(cvt_int_f16_f16, take_f16, put_f16, f32, f32, integral32(r, v, o->flags, true))
+FROM(cvt_bf16_bf16, take_bf16, put_bf16, f32, f32, ALL(KL_LANES, r[i] = v[i]))
 FROM(cvt_int_bf16_bf16, take_bf16, put_bf16, f32, f32, integral32(r, v, o->flags, true))
 
 KL_TOPIC(convert, KL_ISA_CONVERT);
