@@ -338,7 +338,9 @@ typedef struct kiln_mismatch {
 // inside the evaluator's interval otherwise; no tolerances. Stores up to `max` mismatches, one per result, and their
 // number in *count (0: all results are right). Not finding agreement is no error: the status is KILN_OK. Where the
 // program chooses - an index, a branch, an end of a loop, an order of keys - by values that are known within bounds
-// only, results that depend on the choice are not judged.
+// only, results that depend on the choice are not judged. Nor is the order of a line by a comparator that is seen to be
+// none (NaNs that are compared by value, for one): there each element of the line comes once, what the sort moves with
+// it beside it. The last of these is judged only of results that are the sort's own.
 KILN_API kiln_status kiln_module_check(kiln_context *cx, const kiln_module *m, const void *const *args,
                                        const void *const *results, kiln_mismatch *out, size_t max, size_t *count,
                                        const kiln_eval_params *params);

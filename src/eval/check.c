@@ -1,5 +1,5 @@
 // The evaluator behind the public interface: buffers in, buffers out, and the verdict on results made elsewhere.
-#include "eval/impl.h"
+#include "eval/arranged.h"
 #include "ir/index/layout/layout.h"
 
 #include <stdatomic.h>
@@ -221,25 +221,60 @@ typedef struct verdict {
   size_t max, count;
 } verdict;
 
+static void tell(verdict *v, const kiln_mismatch *m) {
+  if (v->count++ < v->max) v->out[v->count - 1] = *m;
+}
+
+// Of results that lie together with others each arrangement once, by its first; those whose values differ are told
+// already.
+static kiln_status judge_arranged(const kl_ev *ev, size_t n, const kl_result *values, const kl_array *found,
+                                  const bool *wrong, verdict *v) {
+  for (size_t k = 0; k < n; k++) {
+    const kl_arrangement *a = values[k].arranged;
+    bool told = !a;
+    for (size_t i = 0; i < n && a; i++) told |= values[i].arranged == a && (i < k || wrong[i]);
+    if (told) continue;
+    kiln_mismatch m = {.result = k};
+    KL_TRY(kl_check_arranged(ev, a, n, values, found, &m.count, &m.element));
+    if (!m.count) continue;
+    size_t used = 0;
+    found_text(m.found, values[k].data.shape->dtype, found[k].data, m.element);
+    append(m.expected, sizeof m.expected, &used, "an element of the sort's line, once, what is beside it with it");
+    tell(v, &m);
+  }
+  return KILN_OK;
+}
+
+static kiln_status judge_results(const kl_ev *ev, size_t n, const kl_result *values, const void *const *results,
+                                 kl_array *found, bool *wrong, verdict *v) {
+  for (size_t k = 0; k < n; k++) {
+    kiln_mismatch mismatch;
+    if (!values[k].data.shape) continue;
+    KL_TRY(unpack(ev->cx, values[k].data.shape, results[k], &found[k], "a result"));
+    compare(ev, &values[k], found[k].data, &mismatch);
+    mismatch.result = k;
+    wrong[k] = mismatch.count;
+    if (mismatch.count) tell(v, &mismatch);
+    if (!values[k].arranged) free_unpacked(ev->cx, &found[k], results[k]);
+  }
+  return judge_arranged(ev, n, values, found, wrong, v);
+}
+
 static kiln_status judge(kl_ctx *cx, const kiln_module *m, const void *const *args, const void *const *results,
                          const kl_eval_opts *opts, verdict *v) {
   size_t n = m->interface.nresults;
   kl_ev ev = {.cx = cx, .threads = opts->threads ? opts->threads : kl_cores()};
   kl_result *values = kl_alloc(cx, sizeof(kl_result) * (n + 1));
+  kl_array *found = kl_alloc(cx, sizeof(kl_array) * (n + 1));
+  bool *wrong = kl_alloc(cx, n + 1);
   kiln_status status = eval_entry(cx, m, args, opts, values);
+  if (status == KILN_OK) status = judge_results(&ev, n, values, results, found, wrong, v);
   for (size_t k = 0; k < n; k++) {
-    kl_array found = {0};
-    kiln_mismatch mismatch;
-    if (!values[k].data.shape) continue;
-    if (status == KILN_OK) status = unpack(cx, values[k].data.shape, results[k], &found, "a result");
-    if (status == KILN_OK) {
-      compare(&ev, &values[k], found.data, &mismatch);
-      mismatch.result = k;
-      if (mismatch.count && v->count++ < v->max) v->out[v->count - 1] = mismatch;
-    }
-    free_unpacked(cx, &found, results[k]);
+    free_unpacked(cx, &found[k], results[k]);
     kl_result_free(cx, &values[k]);
   }
+  kl_free(cx, wrong, n + 1);
+  kl_free(cx, found, sizeof(kl_array) * (n + 1));
   kl_free(cx, values, sizeof(kl_result) * (n + 1));
   return status;
 }

@@ -464,6 +464,7 @@ static kiln_status make_result(kl_ev *ev, kl_evval *value, kl_result *r) {
   if (exact) r->lo = r->hi = r->data.data;
   if (!exact) ok = ok && (r->lo = take_plane(ev, &v, KL_EV_LO)) && (r->hi = take_plane(ev, &v, KL_EV_HI));
   ok = ok && take_any(ev, &v, &r->any);
+  if (v.plane[KL_EV_ANY]) r->arranged = kl_arrangement_share(v.plane[KL_EV_ANY]->arranged);
   size_t size = (size_t)kl_ev_plane_bytes(v.shape, false, KL_EV_DATA);
   kl_ev_free(ev, &v);
   if (ok) return KILN_OK;
@@ -477,6 +478,7 @@ void kl_result_free(kl_ctx *cx, kl_result *r) {
   if (r->lo != r->data.data) kl_free(cx, r->lo, size);
   if (r->hi != r->data.data) kl_free(cx, r->hi, size);
   kl_free(cx, r->any, bitmap_bytes(r->data.shape->count));
+  kl_arrangement_free(cx, r->arranged);
   kl_free(cx, r->data.data, size);
   *r = (kl_result){0};
 }

@@ -57,6 +57,10 @@
 // operands of map into its computation. Two instructions that compute the same from the same are two
 // values wherever their op has a bound or an order of its own: a device may have made them by different means.
 //
+// sort is stable. Of a comparator that is no strict weak order of a line's elements, as comparisons of those that the
+// evaluator's result has at distances of 1, 2, 4 ... show, or that compares NaNs by value, any order is right, and each
+// element comes once, of all operands together. So it is where keys, or ties of an unstable sort, leave the order open.
+//
 // What is a whole algorithm is right within a radius around the exact result of the operands, rounded; with n the order
 // or length, u half a unit in the last place of 1 of the (part) type and gamma(k) = k u / (1 - k u), four times that k
 // for complex numbers. Inexact operands widen the radius.
@@ -127,7 +131,23 @@ typedef struct kl_result {
   kl_array data;
   void *lo, *hi; // as kl_array data; equal to data.data where exact
   uint64_t *any; // bitmap; NULL where no bit is set
+  // What a sort has made, of keys that do not say all of the order: lines have the elements of data, in some order. Of
+  // results that have the same one, which count their references, elements stay beside each other. NULL: not so.
+  struct kl_arrangement *arranged;
 } kl_result;
+
+// Element k of line i is number i / stride * n * stride + i % stride + k * stride, in row-major order.
+typedef struct kl_arrangement {
+  uint32_t refs;
+  int64_t n, stride, lines;
+  uint8_t *some; // by line: its order is not known; in the same memory
+} kl_arrangement;
+kl_arrangement *kl_arrangement_new(kl_ctx *cx, int64_t n, int64_t stride, int64_t lines); // NULL: no memory
+void kl_arrangement_free(kl_ctx *cx, kl_arrangement *a);                                  // one reference
+static inline kl_arrangement *kl_arrangement_share(kl_arrangement *a) {
+  if (a) a->refs++;
+  return a;
+}
 
 typedef struct kl_eval_opts {
   bool intervals;   // false: lo and hi equal data

@@ -24,7 +24,8 @@ typedef struct kl_evbuf {
   void *p;
   size_t size;
   uint32_t refs;
-  bool owned; // false: the caller's or the module's memory
+  bool owned;               // false: the caller's or the module's memory
+  kl_arrangement *arranged; // of plane ANY, of a sort's result as it was made (kl_result)
 } kl_evbuf;
 
 enum { KL_EV_DATA, KL_EV_LO, KL_EV_HI, KL_EV_ANY, KL_EV_PLANES };

@@ -1,17 +1,30 @@
 // Values of an evaluation: planes, who holds them, and when one may be written in place.
 #include "eval/impl.h"
 
+// --- lines in some order ------------------------------------------------------------------------------------------
+
+kl_arrangement *kl_arrangement_new(kl_ctx *cx, int64_t n, int64_t stride, int64_t lines) {
+  kl_arrangement *a = kl_try_alloc(cx, sizeof *a + (size_t)lines);
+  if (a) *a = (kl_arrangement){1, n, stride, lines, (uint8_t *)(a + 1)};
+  return a;
+}
+
+void kl_arrangement_free(kl_ctx *cx, kl_arrangement *a) {
+  if (a && !--a->refs) kl_free(cx, a, sizeof *a + (size_t)a->lines);
+}
+
 // --- planes -------------------------------------------------------------------------------------------------------
 
 static kl_evbuf *new_buffer(kl_ev *ev, void *p, size_t size, bool owned) {
   kl_evbuf *b = kl_alloc(ev->cx, sizeof *b);
-  *b = (kl_evbuf){p, size, 1, owned};
+  *b = (kl_evbuf){p, size, 1, owned, NULL};
   return b;
 }
 
 static void release(kl_ev *ev, kl_evbuf *b) {
   if (!b || --b->refs) return;
   if (b->owned) kl_free(ev->cx, b->p, b->size);
+  kl_arrangement_free(ev->cx, b->arranged);
   kl_free(ev->cx, b, sizeof *b);
 }
 
@@ -150,6 +163,8 @@ kiln_status kl_ev_own(kl_ev *ev, const kl_evval *const *operands, size_t k, cons
   const kl_evval *v = operands[k];
   if (ev->last && ev->last[k] && alone(v) && is_whole(v) && kl_ev_exact(v) == !inexact) {
     *out = kl_ev_take(ev, operands, k, s);
+    kl_evbuf *any = out->plane[KL_EV_ANY];
+    if (any) kl_arrangement_free(ev->cx, any->arranged), any->arranged = NULL; // what is written on is none any more
     return KILN_OK;
   }
   KL_TRY(kl_ev_new(ev, s, false, inexact, out));

@@ -504,8 +504,104 @@ START_TEST(inexact_topk) {
 }
 END_TEST
 
+// --- verdicts on lines in some order --------------------------------------------------------------------------------
+
+// Comparators of s32 keys, with NaN for some where they are f32, and whether all that is right is that elements stay
+// what they are.
+static const struct {
+  const char *type, *text;
+  bool open;
+} comparators[] = {
+    {"s32",
+     "k = s32[] constant(-1640531535) c = s32[] multiply(a, k) d = s32[] xor(c, b) e = s32[] multiply(d, k) "
+     "z = s32[] constant(0) ROOT r = pred[] compare(e, z), direction=LT",
+     true},
+    {"s32", // within 3 of each other they are equal, which is none
+     "k = s32[] constant(3) c = s32[] add(a, k) ROOT r = pred[] compare(c, b), direction=LT", true},
+    {"f32", "ROOT r = pred[] compare(a, b), direction=LT", true},
+    {"s32", "ROOT r = pred[] compare(a, b), direction=LT", false},
+    {"s32",
+     "k = s32[] constant(7) c = s32[] and(a, k) d = s32[] and(b, k) l = pred[] compare(c, d), direction=LT "
+     "e = pred[] compare(c, d), direction=EQ g = pred[] compare(a, b), direction=GT f = pred[] and(e, g) "
+     "ROOT r = pred[] or(l, f)",
+     false},
+};
+enum { LINE = 70, LINES = 3 };
+
+// Of [LINE, LINES] arrays, each line along the first dimension: other places in the order of the evaluator's.
+static void turn(const uint32_t *from, uint32_t *to, int step) {
+  for (int i = 0; i < LINE * LINES; i++) to[i] = from[i / LINES * step % LINE * LINES + i % LINES];
+}
+
+static size_t check_results(const kiln_module *m, const uint32_t *in, uint32_t *const out[2], kiln_mismatch *first) {
+  size_t count;
+  ck_assert_int_eq(kiln_module_check(cx, m, (const void *const[]){in}, (const void *const[]){out[0], out[1]}, first, 1,
+                                     &count, NULL),
+                   KILN_OK);
+  return count;
+}
+
+START_TEST(arranged) {
+  const char *t = comparators[_i].type;
+  uint32_t in[LINE * LINES], made[2][LINE * LINES], x[2][LINE * LINES], *out[2] = {x[0], x[1]};
+  char text[2000];
+  kiln_mismatch what;
+  snprintf(text, sizeof text,
+           "HloModule t\nless { a = %s[] parameter(0) b = %s[] parameter(1) c2 = s32[] parameter(2) d2 = s32[] "
+           "parameter(3) %s }\nENTRY e { x = %s[70,3] parameter(0) i = s32[70,3] iota(), iota_dimension=0 "
+           "s = (%s[70,3], s32[70,3]) sort(x, i), dimensions={0}, to_apply=less, is_stable=true "
+           "v = %s[70,3] get-tuple-element(s), index=0 w = s32[70,3] get-tuple-element(s), index=1 "
+           "ROOT r = (s32[210], %s[70,3]) tuple(s32[210] reshape(w), v) }",
+           t, t, comparators[_i].text, t, t, t, t);
+  kiln_module *m = parse(text);
+  seed = 9;
+  for (int i = 0; i < LINE * LINES; i++) in[i] = *t == 'f' ? f32(i % 7 ? (float)below(50) : NAN) : below(50);
+  ck_assert_int_eq(kiln_module_eval(cx, m, (const void *const[]){in}, (void *const[]){made[0], made[1]}, NULL),
+                   KILN_OK);
+  memcpy(x, made, sizeof x);
+  ck_assert_uint_eq(check_results(m, in, out, &what), 0);
+  for (int k = 0; k < 2; k++) turn(made[k], x[k], 3); // elements together
+  ck_assert(comparators[_i].open == !check_results(m, in, out, &what));
+  turn(made[1], x[1], 9); // apart
+  ck_assert(check_results(m, in, out, &what));
+  for (int k = 0; k < 2; k++) turn(made[k], x[k], 3);
+  x[0][37] = x[0][37 + LINES]; // one comes twice: the index
+  ck_assert_uint_ge(check_results(m, in, out, &what), 1);
+  ck_assert(!comparators[_i].open || (what.count == 1 && what.result == 0 && what.element >= 37));
+  for (int k = 0; k < 2; k++) memcpy(x[k], made[k], sizeof made[k]);
+  for (int k = 0; k < 2; k++) { // from one line to another
+    uint32_t keep = x[k][30];
+    x[k][30] = x[k][34];
+    x[k][34] = keep;
+  }
+  ck_assert(check_results(m, in, out, &what) || (x[0][30] == made[0][30] && x[1][30] == made[1][30]));
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+// What is made of such a result is anything.
+START_TEST(made_of_arranged) {
+  uint32_t in[5] = {1, 2, 3, 4, 5}, out[5] = {9, 9, 9, 9, 9};
+  char text[1000];
+  kiln_mismatch what;
+  snprintf(text, sizeof text,
+           "HloModule t\nless { a = s32[] parameter(0) b = s32[] parameter(1) %s }\nENTRY e { x = s32[5] parameter(0) "
+           "s = s32[5] sort(x), dimensions={0}, to_apply=less u = s32[1] slice(x), slice={[0:1]} z = s32[] constant(0) "
+           "ROOT r = s32[5] %s }",
+           comparators[0].text, _i ? "dynamic-update-slice(s, u, z)" : "negate(s)");
+  kiln_module *m = parse(text);
+  size_t count;
+  out[0] = _i ? 1 : 9;
+  ck_assert_int_eq(
+      kiln_module_check(cx, m, (const void *const[]){in}, (const void *const[]){out}, &what, 1, &count, NULL), KILN_OK);
+  ck_assert_uint_eq(count, 0);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("eval_sort", EACH(make_context, drop_context), {sorts}, {sorts_with_nan},
                    {disorder, KL_COUNT(disorders)}, {large_sorts, 2}, {equal_keys}, {equal_keys_merged, 3},
-                   {inexact_keys, 2}, {one_wide_key}, {nans_of_unknown_sign, 2}, {topks}, {inexact_topk});
+                   {inexact_keys, 2}, {one_wide_key}, {nans_of_unknown_sign, 2}, {topks}, {inexact_topk},
+                   {arranged, KL_COUNT(comparators)}, {made_of_arranged, 2});
 }

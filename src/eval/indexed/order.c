@@ -279,6 +279,71 @@ static void join_piece(void *arg, uint32_t id, int64_t begin, int64_t end) {
   for (int64_t p = begin; p < end; p++) j->m->joined[p] |= p % n && result[at++];
 }
 
+// --- is it an order? ----------------------------------------------------------------------------------------------
+
+// Two elements are equal where neither comes before the other, or both do. Then in the order that merging has made none
+// comes strictly before one that stands before it, and of two the first comes strictly before the second exactly where
+// some neighbours between them do, one before the next. That is looked at for neighbours at distances of 1, 2, 4 ...:
+// what comes out of a comparator that passes for an order is judged as if it were one.
+
+// Of positions [begin, end) those that have one `distance` before them in their line, and whether a result is of such
+// an element coming before the one that it is compared with: 1, the other way round: 2.
+static void compare_apart(job *j, worker *w, int64_t begin, int64_t end, int64_t distance, uint8_t *before) {
+  const kl_lines *lines = j->m->l;
+  memset(before, 0, (size_t)(end - begin));
+  for (int swap = 0; swap < 2; swap++) {
+    int64_t n = 0, *first = swap ? w->lanes->b : w->lanes->a, *second = swap ? w->lanes->a : w->lanes->b;
+    for (int64_t p = begin; p < end; p++) {
+      if (p % lines->n < distance) continue;
+      int64_t base = kl_line_base(lines, p / lines->n, lines->n);
+      first[n] = base + j->m->perm[p - distance] * lines->stride;
+      second[n++] = base + j->m->perm[p] * lines->stride;
+    }
+    compare(j, w, n);
+    n = 0;
+    for (int64_t p = begin; p < end; p++)
+      if (p % lines->n >= distance) before[p - begin] |= (uint8_t)((w->lanes->result[n++] != 0) << swap);
+  }
+}
+
+static void mark_disorder(job *j, int64_t p) {
+  __atomic_store_n(&j->m->disorder[p / j->m->l->n], 1, __ATOMIC_RELAXED);
+}
+
+// j->rank: does the element before come strictly before?
+static void step_piece(void *arg, uint32_t id, int64_t begin, int64_t end) {
+  job *j = arg;
+  uint8_t before[KL_EV_CHUNK];
+  compare_apart(j, &j->workers[id], begin, end, 1, before);
+  for (int64_t p = begin; p < end; p++) {
+    j->rank[p] = before[p - begin] == 1;
+    if (before[p - begin] == 2) mark_disorder(j, p);
+  }
+}
+
+// j->rank: how many have done so since the line began.
+static void apart_piece(void *arg, uint32_t id, int64_t begin, int64_t end) {
+  job *j = arg;
+  uint8_t before[KL_EV_CHUNK];
+  int64_t distance = j->width;
+  compare_apart(j, &j->workers[id], begin, end, distance, before);
+  for (int64_t p = begin; p < end; p++) {
+    if (p % j->m->l->n < distance) continue;
+    bool rises = j->rank[p] > j->rank[p - distance];
+    if (before[p - begin] == 2 || (before[p - begin] == 1) != rises) mark_disorder(j, p);
+  }
+}
+
+static void find_disorder(job *j) {
+  int64_t n = j->m->l->n, total = n * j->m->l->lines;
+  kl_ev_parallel(j->m->ev, total, KL_EV_CHUNK, step_piece, j);
+  for (int64_t p = 0; p < total; p++) j->rank[p] += p % n ? j->rank[p - 1] : 0;
+  for (j->width = 2; j->width < n && atomic_load(&j->status) == KILN_OK; j->width *= 2)
+    kl_ev_parallel(j->m->ev, total, KL_EV_CHUNK, apart_piece, j);
+}
+
+// --- all of it ----------------------------------------------------------------------------------------------------
+
 static bool prepare_worker(const kl_merge *m, worker *w) {
   kl_ctx *cx = m->ev->cx;
   w->regs = kl_ev_regs_new(m->ev, m->program, KL_EV_CHUNK);
@@ -308,7 +373,9 @@ static void merge_all(job *j) {
     kl_ev_parallel(m->ev, pairs, j->width > 8192 ? 1 : 8192 / j->width, merge_piece, j);
     memcpy(m->perm, j->next, sizeof(int64_t) * (size_t)total);
   }
-  if (m->joined && atomic_load(&j->status) == KILN_OK) kl_ev_parallel(m->ev, total, KL_EV_CHUNK, join_piece, j);
+  if (!m->joined || atomic_load(&j->status) != KILN_OK) return;
+  kl_ev_parallel(m->ev, total, KL_EV_CHUNK, join_piece, j);
+  find_disorder(j);
 }
 
 kiln_status kl_sort_merge(const kl_merge *m) {

@@ -25,10 +25,12 @@ typedef struct sort {
   const kl_evval *keys; // NULL: perm holds the order
   const int64_t *perm;
   const uint8_t *joined;    // to perm
+  const uint8_t *disorder;  // by line: the comparator is no order of it; NULL: nobody has looked
   bool intervals;           // planes are kept
   bool open;                // nothing is known of the order
   const bool *reads_nan;    // by array: NaNs leave the order of their line open
   const kl_evval *nan_keys; // likewise; NULL: none do
+  kl_arrangement *arranged; // lines whose elements may stand in some order; NULL: nobody asks, or elements are inexact
   size_t scratch;           // bytes of one worker
   char *memory;
 } sort;
@@ -233,6 +235,11 @@ static void store_array(const sort *s, const array *a, const line *w, int64_t fr
   }
 }
 
+// May some element of the line stand elsewhere?
+static bool is_arranged(const sort *s, const line *w) {
+  return w->open || memchr(w->joined, 1, (size_t)s->l.n);
+}
+
 static line line_of(const sort *s, uint32_t worker) {
   char *p = s->memory + worker * s->scratch;
   size_t n = (size_t)s->l.n;
@@ -260,7 +267,9 @@ static void sort_lines(void *arg, uint32_t worker, int64_t begin, int64_t end) {
       for (uint32_t k = 0; k < s->n && s->intervals && s->reads_nan; k++)
         w.open |= s->reads_nan[k] && line_has_nan(s, s->arrays[k].src, from);
       w.open |= s->intervals && s->nan_keys && line_has_nan(s, s->nan_keys, from);
+      w.open |= s->intervals && s->disorder && s->disorder[i];
     }
+    if (s->arranged) s->arranged->some[i] = is_arranged(s, &w);
     for (uint32_t k = 0; k < s->n; k++) store_array(s, &s->arrays[k], &w, from, to);
   }
 }
@@ -278,6 +287,32 @@ static kiln_status run_lines(sort *s) {
   for (uint32_t k = 0; k < s->n; k++)
     if (s->intervals && s->arrays[k].out->shape) kl_ev_settle(s->ev, s->arrays[k].out);
   return KILN_OK;
+}
+
+// Elements that are exact stay what they are wherever they stand.
+static kiln_status begin_arrangement(sort *s) {
+  bool exact = s->intervals;
+  for (uint32_t k = 0; k < s->n; k++) exact &= kl_ev_exact(s->arrays[k].src);
+  if (!exact) return KILN_OK;
+  s->arranged = kl_arrangement_new(s->ev->cx, s->l.n, s->l.stride, s->l.lines);
+  return s->arranged ? KILN_OK : kl_out_of_memory(s->ev->cx, (size_t)s->l.lines, "a sort");
+}
+
+static void end_arrangement(sort *s, bool made) {
+  if (!s->arranged) return;
+  bool some = made && memchr(s->arranged->some, 1, (size_t)s->l.lines);
+  for (uint32_t k = 0; k < s->n && some; k++) {
+    kl_evbuf *any = s->arrays[k].out->plane[KL_EV_ANY];
+    if (any) any->arranged = kl_arrangement_share(s->arranged);
+  }
+  kl_arrangement_free(s->ev->cx, s->arranged);
+}
+
+static kiln_status sort_whole_lines(sort *s) {
+  KL_TRY(begin_arrangement(s));
+  kiln_status status = run_lines(s);
+  end_arrangement(s, status == KILN_OK);
+  return status;
 }
 
 // --- sort ---------------------------------------------------------------------------------------------------------
@@ -298,7 +333,7 @@ static kiln_status by_keys(sort *s, const kl_evval *keys) {
   s->intervals = s->ev->intervals && inexact;
   s->keys = keys;
   KL_TRY(new_results(s));
-  return run_lines(s);
+  return sort_whole_lines(s);
 }
 
 // Are NaNs equal to everything that they are compared with? Then the comparator is no order of lines with a NaN, and
@@ -326,15 +361,18 @@ static void find_doubt(sort *s, const kl_ev_program *p, const kl_comp *comparato
   s->reads_nan = reads_nan;
 }
 
-static kiln_status merge_order(sort *s, const kl_ev_program *p, const bool *used, int64_t *perm, uint8_t *joined) {
+static kiln_status merge_order(sort *s, const kl_ev_program *p, const bool *used, int64_t *perm, uint8_t *joined,
+                               uint8_t *disorder) {
   const kl_evval **in = kl_alloc(s->ev->cx, sizeof *in * s->n);
   for (uint32_t k = 0; k < s->n; k++) in[k] = s->arrays[k].src;
   kl_merge m = {.ev = s->ev, .l = &s->l, .program = p, .n = s->n, .in = in, .used = used, .perm = perm};
   m.joined = s->intervals ? joined : NULL;
+  m.disorder = disorder;
   kiln_status status = kl_sort_merge(&m);
   kl_free(s->ev->cx, in, sizeof *in * s->n);
   s->perm = perm;
   s->joined = joined;
+  s->disorder = s->intervals ? disorder : NULL;
   return status;
 }
 
@@ -343,19 +381,20 @@ static kiln_status by_merging(sort *s, uint32_t comparator) {
   int64_t total = s->l.n * s->l.lines;
   bool *used = kl_alloc(cx, 2 * s->n), *reads_nan = used + s->n;
   int64_t *perm = kl_try_alloc(cx, sizeof(int64_t) * (size_t)total);
-  uint8_t *joined = kl_try_alloc(cx, (size_t)total); // all apart
+  size_t marks = (size_t)(total + s->l.lines);
+  uint8_t *joined = kl_try_alloc(cx, marks), *disorder = joined ? joined + total : NULL; // all apart, and in order
   kl_ev_program *p = NULL;
   kiln_status status = perm && joined ? kl_ev_program_new(s->ev, comparator, &p)
                                       : kl_out_of_memory(cx, sizeof(int64_t) * (size_t)total, "a sort");
   if (status == KILN_OK) {
     kl_sort_used(s->ev, &s->ev->m->comp[comparator], s->n, used);
     find_doubt(s, p, &s->ev->m->comp[comparator], used, reads_nan);
-    status = merge_order(s, p, used, perm, joined);
+    status = merge_order(s, p, used, perm, joined, disorder);
   }
   if (status == KILN_OK) status = new_results(s);
-  if (status == KILN_OK) status = run_lines(s);
+  if (status == KILN_OK) status = sort_whole_lines(s);
   kl_ev_program_free(s->ev, p);
-  if (joined) kl_free(cx, joined, (size_t)total);
+  if (joined) kl_free(cx, joined, marks);
   if (perm) kl_free(cx, perm, sizeof(int64_t) * (size_t)total);
   kl_free(cx, used, 2 * s->n);
   return status;

@@ -34,6 +34,7 @@ typedef struct kl_merge {
   const bool *used;          // the comparator looks at operand k
   int64_t *perm;
   uint8_t *joined;
+  uint8_t *disorder; // with `joined`, by line, zero: 1 where the comparator is seen to be no order of its elements
 } kl_merge;
 kiln_status kl_sort_merge(const kl_merge *m);
 // Which operands a comparator looks at.
