@@ -432,9 +432,11 @@ END_TEST
 
 // Sizes that no tile divides, rows that no access of 16 bytes is aligned to: of 100 instructions of SASS that a warp
 // issues in the main loop 60 are products at least, and its loads touch no more than twice the sectors that their bytes
-// are, its shared memory takes as good as no pass more.
+// are, its shared memory takes as good as no pass more. Where there is no tile, as of a matrix and a vector, memory is
+// the limit: for a product and what it reads there are no more than 5 instructions.
 typedef struct odd {
   const char *type, *lhs, *rhs, *out, *what;
+  bool no_tile;
 } odd;
 #define PLAIN                     "dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
 #define TURNED                    "dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={1}"
@@ -457,6 +459,9 @@ static const odd odd_cases[] = {
      WINDOW("7x7", "2x2", "3_3x3_3") "dim_labels=b01f_01io->b01f"},
     {"f32", "[8,56,56,63]", "[3,3,63,63]", "f32[8,56,56,63]",
      WINDOW("3x3", "1x1", "1_1x1_1") "dim_labels=b01f_01io->b01f"},
+    {"f32", "[1,4097]", "[4097,4097]", "f32[1,4097]", PLAIN, true},
+    {"f32", "[4097,4097]", "[4097,1]", "f32[4097,1]", PLAIN, true},
+    {"f32", "[7,4097]", "[4097,4095]", "f32[7,4095]", PLAIN, true},
 };
 
 static unsigned sectors_beyond(const char *plan, const char *unit, unsigned slot) {
@@ -488,7 +493,7 @@ START_TEST(odd_sizes_are_mostly_products) {
   if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, "compile", cx, text);
   size_t size;
   const char *plan = kiln_artifact_text(a, KILN_TEXT_PLAN, &size);
-  for (unsigned slot = 0; slot < 2; slot++) {
+  for (unsigned slot = 0; slot < 2 && !d->no_tile; slot++) {
     unsigned sectors = sectors_beyond(plan, "sectors", slot), passes = sectors_beyond(plan, "wavefronts", slot + 3);
     EXPECT(sectors <= 200, "s%u: %u %% of the least sectors\n%s", slot, sectors, text);
     EXPECT(passes <= 112 || d->type[1] == '6', "s%u: %u %% of the least passes\n%s", slot + 3, passes, text);
@@ -497,7 +502,8 @@ START_TEST(odd_sizes_are_mostly_products) {
   if (ptxas_path()) {
     ptxas_result r = ptxas_run(ptx, size, "sm_90");
     printf("# %s%s by %s: %ld products of %ld instructions in the loop\n", d->type, d->lhs, d->rhs, r.products, r.loop);
-    EXPECT(r.ok && r.spill_stores == 0 && r.products >= 192 && 100 * r.products >= 60 * r.loop,
+    EXPECT(r.ok && r.spill_stores == 0 && r.products >= (d->no_tile ? 4 : 192) &&
+               100 * r.products >= (d->no_tile ? 20 : 60) * r.loop,
            "%ld products of %ld instructions in the loop, %d bytes spilled\n%s", r.products, r.loop, r.spill_stores,
            text);
   }

@@ -65,7 +65,7 @@ kl_parts kl_join_leaf(kl_writer *w, const kl_contraction *x, kl_parts before, kl
 uint32_t kl_round_sum(kl_writer *w, const kl_contraction *x, kl_parts sum);
 
 // loops.c: sums pair by pair. Loops over whole leaves, the pairs of one, those of the last, KL_NONE: at most one round;
-// `regs` number a thread's sums. Where all of these are whole numbers of `at_once` pairs, so many are read at once.
+// `regs` number a thread's sums. `at_once` pairs are read at once, those of a leaf that are left over one by one.
 typedef struct kl_contract_loops {
   uint32_t leaf, pair, rest, at; // at: reg, of pairs that are read at once
   int64_t at_once;
@@ -75,11 +75,11 @@ void kl_contract_loop_vars(kl_affs *p, kl_var_list *vars, const kl_contraction *
                            kl_contract_loops *out);
 // The terms of pair r.
 typedef kiln_status kl_contract_pair(void *arg, const kl_aff *r, kl_parts terms[2]);
-// The same of one leaf alone, which begins with pair `first`: of a whole leaf's number of pairs.
+// The same of one leaf alone, which begins with pair `first`: a whole one, or the one that is not.
 void kl_contract_leaf_vars(kl_affs *p, kl_var_list *vars, const kl_contraction *x, int64_t at_once,
                            kl_contract_loops *out);
 kiln_status kl_contract_leaf(kl_writer *w, const kl_contraction *x, const kl_contract_loops *loops,
-                             kl_contract_pair *pair, void *arg, const kl_aff *first, kl_parts *sum);
+                             kl_contract_pair *pair, void *arg, const kl_aff *first, bool is_short, kl_parts *sum);
 kiln_status kl_contract_sum(kl_writer *w, const kl_contraction *x, const kl_contract_loops *loops,
                             kl_contract_pair *pair, void *arg, kl_parts *sum);
 

@@ -21,6 +21,8 @@ typedef struct elements {
   const kl_aff *leaf;       // ONE_LEAF: which
   uint32_t all;             // ALL_LEAVES: the loop over them
   kl_contract_loops loops;
+  const kl_aff *thread;                 // its number
+  int64_t neighbours;                   // elements of it
   const kl_aff *at;                     // the element's place in the first output
   uint32_t keep;                        // it is there
   const kl_aff *element[KILN_MAX_RANK]; // of the contraction
@@ -55,6 +57,8 @@ static void make_vars(elements *x) {
   at = kl_aff_addmul(x->p, kl_new_var(x->p, &x->vars, KL_BIND_LANE, lanes, "lane", &var), at, lanes);
   const kl_aff *v = kl_new_var(x->p, &x->vars, host ? KL_BIND_LANE : KL_BIND_REG, n, host ? "lane" : "v", &var);
   if (!host && var != KL_NONE) x->loops.regs = (kl_vars)1 << var;
+  x->thread = at;
+  x->neighbours = n;
   x->at = kl_aff_addmul(x->p, v, at, n);
   if (x->share == ALL_PAIRS) kl_contract_loop_vars(x->p, &x->vars, x->x, host ? 1 : AT_ONCE, &x->loops);
   if (x->share == ONE_LEAF) kl_contract_leaf_vars(x->p, &x->vars, x->x, AT_ONCE, &x->loops);
@@ -63,19 +67,27 @@ static void make_vars(elements *x) {
 
 static kiln_status want_pair(void *arg, const kl_aff *r, kl_parts *terms) {
   elements *x = arg;
-  uint32_t keep = x->keep, there = KL_NONE;
+  for (int side = 0; side < 2; side++) KL_TRY(kl_want_term(&x->walk, x->x, side, x->element, r, x->keep, &terms[side]));
+  return KILN_OK;
+}
+
+static bool begin_if(elements *x, uint32_t guard) {
+  if (guard != KL_NONE) kl_write_if(&x->w, guard);
+  return guard != KL_NONE;
+}
+
+// The block's leaf, where it is a whole one; or where it is not.
+static kiln_status write_leaf(elements *x, bool is_short) {
+  int64_t whole = x->x->length / x->x->leaf, first = is_short ? whole : 0, last = is_short ? whole : whole - 1;
   bool never;
-  if (x->share == ONE_LEAF && kl_has_short_leaf(x->x)) {
-    there = kl_guard_and(&x->w.guards, KL_NONE, r, 0, x->x->length - 1, &never);
-    keep = kl_guard_and(&x->w.guards, keep, r, 0, x->x->length - 1, &never);
-  }
-  for (int side = 0; side < 2; side++) {
-    KL_TRY(kl_want_term(&x->walk, x->x, side, x->element, r, keep, &terms[side]));
-    if (there == KL_NONE) continue;
-    uint32_t nothing = kl_absent_term(&x->w, x->x, side);
-    terms[side].re = kl_write_choose(&x->w, there, terms[side].re, nothing);
-    if (x->x->complex) terms[side].im = kl_write_choose(&x->w, there, terms[side].im, nothing);
-  }
+  kl_parts sum;
+  uint32_t one = kl_guard_and(&x->w.guards, KL_NONE, x->leaf, first, last, &never);
+  const kl_aff *from = is_short ? kl_aff_const(x->p, whole * x->x->leaf) : kl_aff_mulc(x->p, x->leaf, x->x->leaf);
+  const kl_aff *leaf = is_short ? kl_aff_const(x->p, whole) : x->leaf;
+  bool branches = begin_if(x, one);
+  KL_TRY(kl_contract_leaf(&x->w, x->x, &x->loops, want_pair, x, from, is_short, &sum));
+  kl_store_leaf(x->c, &x->w, x->x, x->sums, leaf, x->at, sum, x->keep);
+  if (branches) kl_write_if_end(&x->w);
   return KILN_OK;
 }
 
@@ -110,9 +122,30 @@ static void index_at(const elements *x, const kl_aff **index) {
   }
 }
 
+static kiln_status write_outputs(elements *x, const kl_aff *const *index) {
+  kl_parts sum;
+  if (x->share == ALL_LEAVES)
+    sum = join_leaves(x);
+  else
+    KL_TRY(kl_contract_sum(&x->w, x->x, &x->loops, want_pair, x, &sum));
+  return kl_store_outputs(&x->walk, x->x, x->o, index, x->at, sum, x->keep);
+}
+
+static kiln_status write_each_leaf(elements *x) {
+  KL_TRY(write_leaf(x, false));
+  return kl_has_short_leaf(x->x) ? write_leaf(x, true) : KILN_OK;
+}
+
+// What says that a thread's elements are there, where all of them are or none, and threads are not lanes of one.
+static uint32_t keep_of_thread(elements *x) {
+  int64_t n = x->neighbours, threads = x->o->shape->count / n;
+  bool never;
+  if (x->c->plan->target.machine == KL_HOST || x->o->shape->count % n) return KL_NONE;
+  return kl_guard_and(&x->w.guards, KL_NONE, x->thread, 0, threads - 1, &never);
+}
+
 static kiln_status write_body(elements *x) {
   const kl_aff *index[KILN_MAX_RANK], *named[KILN_MAX_RANK];
-  kl_parts sum;
   bool never;
   x->at = kl_dom_simplify(x->w.body->domain, x->at);
   x->keep = kl_guard_and(&x->w.guards, KL_NONE, x->at, 0, x->o->shape->count - 1, &never);
@@ -121,17 +154,11 @@ static kiln_status write_body(elements *x) {
   x->walk.named = named;
   x->walk.nnamed = x->o->shape->rank;
   kl_contract_output_element(x->p, x->x, x->o, index, x->element);
-  if (x->share == ONE_LEAF) {
-    const kl_aff *first = kl_aff_mulc(x->p, x->leaf, x->x->leaf);
-    KL_TRY(kl_contract_leaf(&x->w, x->x, &x->loops, want_pair, x, first, &sum));
-    kl_store_leaf(x->c, &x->w, x->x, x->sums, x->leaf, x->at, sum, x->keep);
-    return KILN_OK;
-  }
-  if (x->share == ALL_LEAVES)
-    sum = join_leaves(x);
-  else
-    KL_TRY(kl_contract_sum(&x->w, x->x, &x->loops, want_pair, x, &sum));
-  return kl_store_outputs(&x->walk, x->x, x->o, index, x->at, sum, x->keep);
+  bool branches = begin_if(x, keep_of_thread(x));
+  if (branches) x->keep = KL_NONE;
+  KL_TRY(x->share == ONE_LEAF ? write_each_leaf(x) : write_outputs(x, index));
+  if (branches) kl_write_if_end(&x->w);
+  return KILN_OK;
 }
 
 static kiln_status write_launch(kl_choosing *c, const kl_contraction *k, const kl_contract_outputs *o, share_of share,

@@ -10,22 +10,26 @@ static int64_t rest_of(const kl_contraction *x) {
   return x->length % x->leaf;
 }
 
+static void rounds_var(kl_affs *p, kl_var_list *vars, int64_t rounds, const char *name, uint32_t *var) {
+  kl_new_var(p, vars, KL_BIND_STEP, rounds ? rounds : 1, name, var);
+}
+
 void kl_contract_loop_vars(kl_affs *p, kl_var_list *vars, const kl_contraction *x, int64_t at_once,
                            kl_contract_loops *out) {
-  int64_t whole = whole_leaves(x), rest = rest_of(x);
-  bool even = (!whole || x->leaf % at_once == 0) && rest % at_once == 0 && x->length;
-  out->at_once = even ? at_once : 1;
+  int64_t whole = whole_leaves(x);
+  out->at_once = x->length < at_once ? 1 : at_once;
   kl_new_var(p, vars, KL_BIND_REG, out->at_once, "u", &out->at);
   kl_new_var(p, vars, KL_BIND_STEP, whole > 1 ? whole : 1, "leaf", &out->leaf);
-  kl_new_var(p, vars, KL_BIND_STEP, whole ? x->leaf / out->at_once : 1, "k", &out->pair);
-  kl_new_var(p, vars, KL_BIND_STEP, rest ? rest / out->at_once : 1, whole ? "rest" : "k", &out->rest);
+  rounds_var(p, vars, whole ? x->leaf / out->at_once : 0, "k", &out->pair);
+  rounds_var(p, vars, rest_of(x) / out->at_once, whole ? "rest" : "k", &out->rest);
 }
 
 void kl_contract_leaf_vars(kl_affs *p, kl_var_list *vars, const kl_contraction *x, int64_t at_once,
                            kl_contract_loops *out) {
-  *out = (kl_contract_loops){.leaf = KL_NONE, .rest = KL_NONE, .at_once = at_once, .regs = out->regs};
+  *out = (kl_contract_loops){.leaf = KL_NONE, .at_once = at_once, .regs = out->regs};
   kl_new_var(p, vars, KL_BIND_REG, at_once, "u", &out->at);
-  kl_new_var(p, vars, KL_BIND_STEP, x->leaf / at_once, "k", &out->pair);
+  rounds_var(p, vars, x->leaf / at_once, "k", &out->pair);
+  rounds_var(p, vars, rest_of(x) / at_once, "rest", &out->rest);
 }
 
 typedef struct summing {
@@ -60,23 +64,37 @@ static kl_parts one_of(const summing *s, kl_parts terms, uint32_t u) {
   return terms;
 }
 
-// A leaf that begins with pair `first`, over the rounds of a loop.
-static kiln_status write_leaf(const summing *s, const kl_aff *first, uint32_t loop, kl_parts *out) {
+// All rounds of a loop, each of pairs that are read at once.
+static kiln_status write_rounds(const summing *s, const kl_aff *first, uint32_t loop, kl_parts *sum) {
   kl_affs *p = s->w->plan->affs;
   const kl_contract_loops *l = s->loops;
   kl_parts terms[2];
-  *out = begin_loop(s, loop, kl_begin_leaf(s->w, s->x));
+  *sum = begin_loop(s, loop, *sum);
   const kl_aff *r = kl_aff_addmul(p, value_of(s, l->at), value_of(s, loop), l->at_once);
   KL_TRY(s->pair(s->arg, kl_aff_add(p, first, r), terms));
   for (uint32_t u = 0; u < l->at_once; u++)
-    *out = kl_add_product(s->w, s->x, one_of(s, terms[0], u), one_of(s, terms[1], u), *out);
-  end_loop(s, loop, *out);
+    *sum = kl_add_product(s->w, s->x, one_of(s, terms[0], u), one_of(s, terms[1], u), *sum);
+  end_loop(s, loop, *sum);
+  return KILN_OK;
+}
+
+// A leaf of so many pairs from `first` on: those that are no whole round come one by one.
+static kiln_status write_leaf(const summing *s, const kl_aff *first, uint32_t loop, int64_t pairs, kl_parts *out) {
+  int64_t single = pairs % s->loops->at_once;
+  kl_parts terms[2];
+  *out = kl_begin_leaf(s->w, s->x);
+  if (pairs > single) KL_TRY(write_rounds(s, first, loop, out));
+  for (int64_t i = pairs - single; i < pairs; i++) {
+    KL_TRY(s->pair(s->arg, kl_aff_addc(s->w->plan->affs, first, i), terms));
+    *out = kl_add_product(s->w, s->x, terms[0], terms[1], *out);
+  }
   return KILN_OK;
 }
 
 kiln_status kl_contract_leaf(kl_writer *w, const kl_contraction *x, const kl_contract_loops *loops,
-                             kl_contract_pair *pair, void *arg, const kl_aff *first, kl_parts *sum) {
-  return write_leaf(&(summing){w, x, loops, pair, arg}, first, loops->pair, sum);
+                             kl_contract_pair *pair, void *arg, const kl_aff *first, bool is_short, kl_parts *sum) {
+  summing s = {w, x, loops, pair, arg};
+  return write_leaf(&s, first, is_short ? loops->rest : loops->pair, is_short ? rest_of(x) : x->leaf, sum);
 }
 
 kiln_status kl_contract_sum(kl_writer *w, const kl_contraction *x, const kl_contract_loops *loops,
@@ -89,12 +107,12 @@ kiln_status kl_contract_sum(kl_writer *w, const kl_contraction *x, const kl_cont
   if (whole) {
     kl_parts before = {KL_NONE, KL_NONE};
     if (whole > 1) before = begin_loop(&s, loops->leaf, kl_no_leaf(w, x));
-    KL_TRY(write_leaf(&s, kl_aff_mulc(p, value_of(&s, loops->leaf), x->leaf), loops->pair, &leaf));
+    KL_TRY(write_leaf(&s, kl_aff_mulc(p, value_of(&s, loops->leaf), x->leaf), loops->pair, x->leaf, &leaf));
     *sum = whole > 1 ? kl_join_leaf(w, x, before, leaf) : leaf;
     end_loop(&s, loops->leaf, *sum);
   }
   if (!rest_of(x)) return KILN_OK;
-  KL_TRY(write_leaf(&s, kl_aff_const(p, whole * x->leaf), loops->rest, &leaf));
+  KL_TRY(write_leaf(&s, kl_aff_const(p, whole * x->leaf), loops->rest, rest_of(x), &leaf));
   *sum = whole ? kl_join_leaf(w, x, *sum, leaf) : leaf;
   return KILN_OK;
 }
