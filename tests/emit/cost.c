@@ -324,6 +324,10 @@ static const struct {
     // where a row ends among a lane's elements it loads those of the next one, too
     {"p = u8[64,1024] parameter(0) ROOT r = u8[64,1022] slice(p), slice={[0:64],[1:1023]}",
      {{"ld.global.nc.v4.b32", 4}, {"shfl.sync", 4}, {"prmt.b32", 8}}},
+    // taps of a window along rows that begin anywhere: each is one load of a lane's own element, with no select
+    {"p = f32[512,2048] parameter(0) z = f32[] parameter(1) "
+     "ROOT r = f32[512,2043] reduce-window(p, z), window={size=1x6}, to_apply=sum",
+     {{"ld.global.nc.b32", 6 + 1}, {"v4.b32", 0}, {"shfl.sync", 0}, {"selp", 0}}},
     // scalars need none at all
     {"p = f32[] parameter(0) ROOT r = f32[4096] broadcast(p), dimensions={}", {{"mul.wide.u32", 1}, {"add.s64", 1}}},
     // the columns of a table: the row number is not needed
@@ -379,7 +383,10 @@ static const struct {
 
 static kiln_module *module_of(kiln_context *cx, const char *body, char *text, size_t size) {
   kiln_module *m = NULL;
-  snprintf(text, size, "HloModule m\n\nENTRY fusion {\n%s\n}\n", body);
+  snprintf(text, size,
+           "HloModule m\n\nsum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+           "ENTRY fusion {\n%s\n}\n",
+           body);
   if (kiln_module_parse(cx, "cost.hlo", text, strlen(text), &m) != KILN_OK) give_up(0, "parsing", cx, text);
   return m;
 }

@@ -101,9 +101,27 @@ static bool has_updates(const kl_domain *d) {
   return false;
 }
 
-// Elements of a thread lie together in every update's result, as far as they do in one.
+// Do windows go along rows that begin anywhere in vectors? Each tap of a thread's neighbours then lies across other
+// ones.
+static bool has_taps_across_vectors(const kl_choosing *c) {
+  const kl_comp *comp = c->plan->comp;
+  for (uint32_t i = 0; i < comp->ninstr; i++) {
+    const kl_instr *in = &comp->instr[i];
+    if (in->op != KL_OP_REDUCE_WINDOW || kl_operand(comp, in, 0)->shape->rank < 2) continue;
+    const kl_shape *from = kl_operand(comp, in, 0)->shape, *to = kl_shape_leaf(in->shape, 0);
+    uint32_t row = (uint32_t)kl_shape_minor_to_major(from, 0);
+    const kl_window_dim *w = &in->more->window[row];
+    int64_t n = c->plan->target.max_bytes * 8 / kl_info(from->dtype)->bits;
+    if (w->stride == 1 && w->size > 1 && n && from->dims[row] % n != to->dims[row] % n) return true;
+  }
+  return false;
+}
+
+// Elements of a thread lie together in every update's result, as far as they do in one. What lies across vectors is put
+// together by selects, tap by tap: then a thread has one element, and lanes lie side by side.
 static uint32_t most_lanes(const kl_choosing *c, const kl_domain *d) {
   uint32_t most = UINT32_MAX;
+  if (c->plan->target.machine == KL_NVPTX && has_taps_across_vectors(c)) return 1;
   for (uint32_t i = 0; i < d->n && c->plan->target.machine != KL_HOST; i++) {
     const kl_update *u = d->updates[d->leaves[i]];
     uint32_t n = u ? kl_update_neighbours(c, u) : UINT32_MAX;
