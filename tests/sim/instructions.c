@@ -109,7 +109,8 @@ static void put_needs(FILE *f) {
     kl_need need;
   } needs[] = {KL_ISA_NEEDS(NEED)};
   fputs("\n## Versions and targets\n\nA module that has one of these and says an older version of PTX, or a target "
-        "without it, is not loaded.\n\n| what | of | PTX | targets | section |\n|---|---|---|---|---|\n",
+        "without it, is not loaded.\nWhat else older versions and targets lack runs all the same: ptxas tells of "
+        "it.\n\n| what | of | PTX | targets | section |\n|---|---|---|---|---|\n",
         f);
   for (size_t k = 0; k < KL_COUNT(needs); k++)
     fprintf(f, "| %s | `%s` | %u.%u | %s | %s |\n", needs[k].need.what, needs[k].opcodes, needs[k].need.version / 10,

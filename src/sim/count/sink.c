@@ -12,7 +12,8 @@
 
 // --- where values may go --------------------------------------------------------------------------------------------
 
-enum { MOST_LOADS = 1024, MOST_SINKS = 1 << 16 }; // of a kernel; others are taken for loads that stay
+// Loads of a kernel, and blocks of a load, the last on its way; others are taken for loads that stay.
+enum { MOST_LOADS = 1024, MOST_BLOCKS = 8 };
 
 typedef struct value {
   uint32_t def;  // instruction that writes it + 1; 0: none
@@ -119,8 +120,9 @@ static void add_load(kl_count *c, kl_counted *f, sinking *s, uint32_t i, uint32_
   uint32_t own = f->blocks.of[i];
   if (last == own || !is_load(s->func->instrs + i) || c->nmovable == MOST_LOADS) return;
   f->sites[i].movable = ++c->nmovable;
-  for (uint32_t b = last; b != own && c->sinks.n < MOST_SINKS; b = s->parent[b]) {
+  for (uint32_t b = last, n = 0; b != own && n < MOST_BLOCKS; b = s->parent[b]) {
     if (loop_of(s, b) != s->loop[i]) continue;
+    n++;
     kl_site *first = &f->sites[s->first[b]];
     VEC_PUSH(c->cx, &c->sinks,
              ((kl_sink){.function = f->code->function, .instr = i, .block = b, .next = first->enters}));
@@ -159,9 +161,13 @@ void kl_sinks_find(kl_count *c, kl_counted *f, const uint32_t *loop) {
 struct kl_pending {
   uint64_t at[KL_LANES];
   uint32_t lanes, width;
-  kiln_access_counts counts; // of those lanes that came last
-  uint32_t counted;          // which these are; 0: not known
-  uint32_t sink, came;       // of this one, + 1, lanes that have come
+  kiln_access_kind kind;
+  // Counts of lanes that came before: all of them, as to where branches join again, or some.
+  struct {
+    uint32_t lanes; // 0: not counted
+    kiln_access_counts counts;
+  } some, all;
+  uint32_t sink, came; // of this one, + 1, lanes that have come
 };
 
 static kl_pending *pending_of(const kl_count *c, const kl_warp *w) {
@@ -191,18 +197,21 @@ void kl_sinks_load(kl_count *c, const kl_site *s, const kl_warp *w, kiln_access_
   kl_pending *p = pending_of(c, w) + s->movable - 1;
   uint32_t mask = w->x.mask;
   for (uint32_t left = mask; left; left &= left - 1) p->at[__builtin_ctz(left)] = at[__builtin_ctz(left)];
-  p->lanes = p->counts.kind == kind ? p->lanes | mask : mask;
+  p->lanes = p->kind == kind ? p->lanes | mask : mask;
+  p->kind = kind;
   p->width = width;
-  p->counted = 0;
-  p->counts.kind = kind;
+  p->some.lanes = p->all.lanes = 0;
   p->sink = 0;
 }
 
-static void count_lanes(kl_pending *p, const kl_warp *w, uint32_t lanes) {
-  if (p->counted == lanes) return;
-  p->counts = (kiln_access_counts){.kind = p->counts.kind};
-  p->counted = lanes;
-  kl_count_request(NULL, NULL, w, &p->counts, p->at, lanes, p->width, NULL);
+static const kiln_access_counts *counts_of(kl_pending *p, const kl_warp *w, uint32_t lanes) {
+  uint32_t *counted = lanes == p->lanes ? &p->all.lanes : &p->some.lanes;
+  kiln_access_counts *a = lanes == p->lanes ? &p->all.counts : &p->some.counts;
+  if (*counted == lanes) return a;
+  *counted = lanes;
+  *a = (kiln_access_counts){.kind = p->kind};
+  kl_count_request(NULL, NULL, w, a, p->at, lanes, p->width, NULL);
+  return a;
 }
 
 void kl_sinks_enter(kl_count *c, const kl_warp *w, uint32_t sink, uint32_t lanes) {
@@ -213,8 +222,7 @@ void kl_sinks_enter(kl_count *c, const kl_warp *w, uint32_t sink, uint32_t lanes
     if (!new) continue;
     p->came = new | (p->sink == sink ? p->came : 0);
     p->sink = sink;
-    count_lanes(p, w, new);
-    kl_add_access(&k->counts, &p->counts);
-    k->counts.kind = p->counts.kind;
+    kl_add_access(&k->counts, counts_of(p, w, new));
+    k->counts.kind = p->kind;
   }
 }
