@@ -14,7 +14,13 @@
 
 // Kernels of some 1600 instructions each, of which those for GPUs call functions: three chunks.
 enum { MANY = 10, DEPTH = 40, ELEMENTS = 5000 };
-static char *many_kernels(int kernels) {
+static const char scattering[] =
+    "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+    "g { x = f32[99,64] parameter(0) j = s32[9,1] parameter(1) u = f32[9,64] parameter(2)\n"
+    "  ROOT s = f32[99,64] scatter(x, j, u), update_window_dims={1}, inserted_window_dims={0}, "
+    "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum }\n";
+
+static char *many_kernels(int kernels, bool scatters) {
   static const char *const ops[] = {"tanh", "sine", "exponential", "cosine", "logistic", "negate"};
   char *text = NULL;
   size_t size;
@@ -30,21 +36,27 @@ static char *many_kernels(int kernels) {
         fprintf(to, "  a%d = f32[%d] multiply(a%d, a%d)\n", k, n, k - 1, k / 2);
     fprintf(to, "  ROOT r = f32[%d] add(a%d, a0)\n}\n", n, DEPTH - 1);
   }
+  fprintf(to, "%s", scatters ? scattering : "");
   fprintf(to, "ENTRY e {\n");
   for (int i = 0; i < kernels; i++)
     fprintf(to, "  x%d = f32[%d] parameter(%d)\n  y%d = f32[%d] fusion(x%d), kind=kLoop, calls=f%d\n", i, ELEMENTS + i,
             i, i, ELEMENTS + i, i, i);
+  if (scatters)
+    fprintf(to,
+            "  x = f32[99,64] parameter(%d)\n  j = s32[9,1] parameter(%d)\n  u = f32[9,64] parameter(%d)\n"
+            "  y = f32[99,64] fusion(x, j, u), kind=kLoop, calls=g\n",
+            kernels, kernels + 1, kernels + 2);
   fprintf(to, "  ROOT t = (");
   for (int i = 0; i < kernels; i++) fprintf(to, "%sf32[%d]", i ? ", " : "", ELEMENTS + i);
-  fprintf(to, ") tuple(");
+  fprintf(to, "%s) tuple(", scatters ? ", f32[99,64]" : "");
   for (int i = 0; i < kernels; i++) fprintf(to, "%sy%d", i ? ", " : "", i);
-  fprintf(to, ")\n}\n");
+  fprintf(to, "%s)\n}\n", scatters ? ", y" : "");
   fclose(to);
   return text;
 }
 
 static kiln_module *parse_many(int kernels) {
-  char *text = many_kernels(kernels);
+  char *text = many_kernels(kernels, false);
   kiln_module *m = parse(text);
   free(text);
   return m;
@@ -189,9 +201,28 @@ START_TEST(any_number_of_threads_makes_the_same_bytes) {
 }
 END_TEST
 
+// All kernels are of the latest version of PTX that one of them needs: here of the last one, in the last chunk.
+START_TEST(the_version_is_the_latest) {
+  for (int scatters = 0; scatters < 2; scatters++) {
+    char *text = many_kernels(MANY, scatters);
+    kiln_module *m = parse(text);
+    kiln_compile_params p = {.struct_size = sizeof p, .keep = KILN_KEEP_LLVM};
+    kiln_artifact *a = compiled(m, &p, 2);
+    const char *ptx = kiln_artifact_text(a, KILN_TEXT_PTX, NULL);
+    ck_assert_uint_ge(occurrences(kiln_artifact_text(a, KILN_TEXT_LLVM, NULL), "; ModuleID"), 3);
+    ck_assert_uint_eq(occurrences(ptx, "red.relaxed.gpu.global.add.v") > 0, scatters);
+    ck_assert_uint_eq(occurrences(ptx, scatters ? ".version 8.1\n" : ".version 7.8\n"), 1);
+    ck_assert_uint_eq(kiln_artifact_manifest(a)->ptx_version, scatters ? 81 : 78);
+    kiln_artifact_destroy(&a);
+    kiln_module_destroy(&m);
+    free(text);
+  }
+}
+END_TEST
+
 // What was compiled in the context before leaves nothing behind: LLVM numbers calls.
 START_TEST(a_context_makes_the_same_again) {
-  char *text = many_kernels(1);
+  char *text = many_kernels(1, false);
   kiln_module *m = parse(text);
   kiln_compile_params p = {.struct_size = sizeof p, .keep = KILN_KEEP_LLVM};
   kiln_artifact *one = compiled(m, &p, 0), *again = compiled(m, &p, 0);
@@ -206,7 +237,7 @@ START_TEST(a_context_makes_the_same_again) {
 END_TEST
 
 START_TEST(what_several_threads_make_is_right) {
-  char *text = many_kernels(MANY);
+  char *text = many_kernels(MANY, false);
   kiln_module *m = parse(text);
   run_both_and_check(cx, m, 3, 2, text);
   kiln_module_destroy(&m);
@@ -280,7 +311,7 @@ static void chunks_fail(bool with_cluster[CHUNKS], uint32_t threads, char *found
       EXPECT(kl_plan_make(cx, last ? m : filler, last ? units[0].comp : of_filler[0].comp, &pp, &arena, &plan) ==
                  KILN_OK,
              "%s", last_finding());
-      ck_assert_int_eq(kl_chunks_add(c, plan), KILN_OK);
+      ck_assert_int_eq(kl_chunks_add(c, plan, 1), KILN_OK);
       kl_plan_free(plan);
     }
   }
@@ -379,7 +410,7 @@ static kiln_status compile_in(memory *y, const char *text, const char *target, s
 
 // The hook is called on the caller's thread alone, and where it has no room for the code there is no artifact.
 START_TEST(memory_is_the_callers) {
-  char *text = many_kernels(MANY);
+  char *text = many_kernels(MANY, false);
   memory y = {.owner = pthread_self()};
   size_t code = 0;
   ck_assert_int_eq(compile_in(&y, text, "sm_90", &code), KILN_OK);
@@ -394,7 +425,8 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("chunks", EACH(make_context, drop_context), {each_task_is_done_once},
-                   {any_number_of_threads_makes_the_same_bytes}, {a_context_makes_the_same_again},
-                   {what_several_threads_make_is_right}, {passes_are_shown_on_the_callers_thread},
-                   {the_first_chunk_that_fails_is_told}, {jobs_are_cancelled_in_the_middle}, {memory_is_the_callers});
+                   {any_number_of_threads_makes_the_same_bytes}, {the_version_is_the_latest},
+                   {a_context_makes_the_same_again}, {what_several_threads_make_is_right},
+                   {passes_are_shown_on_the_callers_thread}, {the_first_chunk_that_fails_is_told},
+                   {jobs_are_cancelled_in_the_middle}, {memory_is_the_callers});
 }
