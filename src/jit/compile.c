@@ -406,6 +406,18 @@ static kiln_status repeat_kernel(job *j, kl_kernel_unit *u, kl_plan *plan, kl_pl
   return KILN_OK;
 }
 
+// Of a kernel in a loop that one block may run: blocks that wait for others could be none of its.
+static kiln_status plan_alone(job *j, const kl_comp *c, kl_plan_params pp, kl_plan **plan) {
+  kl_plan *other;
+  if (!may_group(j) || !kl_blocks_wait(*plan)) return KILN_OK;
+  pp.strategy.alone = true;
+  KL_TRY(kl_plan_make(j->cx, j->m, c, &pp, &j->scratch, &other));
+  bool takes = !kl_blocks_wait(other) && kl_is_quick(other);
+  kl_plan_free(takes ? *plan : other);
+  if (takes) *plan = other;
+  return KILN_OK;
+}
+
 // The plan of a kernel, proved, and its launches; nothing where it is idle.
 static kiln_status plan_kernel(job *j, uint32_t i, kl_planned *out) {
   kl_kernel_unit *u = &j->kernels.units[i];
@@ -436,7 +448,8 @@ static kiln_status plan_kernel(job *j, uint32_t i, kl_planned *out) {
   kl_plan *like = may_share(j) ? find_made(j, u, &pp) : NULL;
   if (like) return repeat_kernel(j, u, like, out);
   KL_TRY(kl_plan_make(j->cx, j->m, it.comp, &pp, &j->scratch, &plan));
-  kiln_status st = bind_slots(j, u, plan);
+  kiln_status st = kl_is_in_loop(&j->kernels, i) ? plan_alone(j, it.comp, pp, &plan) : KILN_OK;
+  if (st == KILN_OK) st = bind_slots(j, u, plan);
   if (st == KILN_OK && f->counted) st = bind_count(j, u, plan);
   if (st == KILN_OK) st = kl_plan_verify(j->cx, plan);
   if (st != KILN_OK) {

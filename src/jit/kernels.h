@@ -134,6 +134,7 @@ kiln_status kl_find_repeats(kl_ctx *cx, kl_kernels *k);
 // rounds.c: loops that one block runs. Kernels from `first` on of which the plans are needed at once to find out:
 // behind the last of them; first + 1: none but its own.
 uint32_t kl_planned_together(const kl_kernels *k, uint32_t first);
+bool kl_is_in_loop(const kl_kernels *k, uint32_t unit);
 // Finds those among kernels first .. end - 1, whose plans are `planned`, by kernel.
 void kl_group(kl_ctx *cx, kl_kernels *k, const kl_target *t, const kl_strategy *s, uint32_t first, uint32_t end,
               kl_planned *planned);

@@ -63,6 +63,12 @@ uint32_t kl_planned_together(const kl_kernels *k, uint32_t first) {
   return end;
 }
 
+bool kl_is_in_loop(const kl_kernels *k, uint32_t unit) {
+  for (size_t i = 0; i < k->loops.n; i++)
+    if (k->loops.p[i].first <= unit && unit <= k->loops.p[i].last) return true;
+  return false;
+}
+
 // --- members --------------------------------------------------------------------------------------------------------
 
 typedef struct building {

@@ -216,6 +216,19 @@ static const struct {
      "s32[] parameter(2) m = s32[] constant(7) n = s32[] and(q, m) i = s32[] constant(0) t = (pred[], s32[], "
      "s32[], f32[9,11]) tuple(g, i, n, x) w = (pred[], s32[], s32[], f32[9,11]) while(t), condition=c, body=b "
      "ROOT r = f32[9,11] get-tuple-element(w), index=3 }\n"},
+    {"a sum of all that some blocks would make together", 1,
+     "HloModule loop\n"
+     "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) } c { s = (s32[], s32[], "
+     "f32[128,128]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] get-tuple-element(s), "
+     "index=1 x = f32[128,128] get-tuple-element(s), index=2 ROOT r = pred[] compare(i, n), direction=LT } b { "
+     "s = (s32[], s32[], f32[128,128]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] "
+     "get-tuple-element(s), index=1 x = f32[128,128] get-tuple-element(s), index=2 k = s32[] constant(1) j = "
+     "s32[] add(i, k) z = f32[] constant(0) q = f32[] reduce(x, z), dimensions={0,1}, to_apply=add h = f32[] "
+     "constant(0.0001) p = f32[] multiply(q, h) pb = f32[128,128] broadcast(p), dimensions={} y = f32[128,128] "
+     "subtract(x, pb) ROOT t = (s32[], s32[], f32[128,128]) tuple(j, n, y) } ENTRY e { x = f32[128,128] "
+     "parameter(0) q = s32[] parameter(1) m = s32[] constant(3) n = s32[] and(q, m) i = s32[] constant(0) t = "
+     "(s32[], s32[], f32[128,128]) tuple(i, n, x) w = (s32[], s32[], f32[128,128]) while(t), condition=c, "
+     "body=b ROOT r = f32[128,128] get-tuple-element(w), index=2 }\n"},
 };
 
 #endif

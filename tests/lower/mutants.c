@@ -1,8 +1,9 @@
 // Plans that are broken in one place: each sync, guard and distance in turn. The interpreter must notice; and of what a
-// plan claims about itself, the verifier. Of the places that the interpreter is to notice one in four is tried, all by
-// KILN_TEST_SHARE=4.
+// plan claims about itself, or rounds of launches about themselves, the verifier. Of the places that the interpreter is
+// to notice one in four is tried, all by KILN_TEST_SHARE=4.
 #include "interpret/interpret.h"
 #include "lower/choose/choose.h"
+#include "lower/plan/rounds.h"
 #include "support/share.h"
 #include "support/suite.h"
 
@@ -444,7 +445,103 @@ START_TEST(what_is_claimed_is_proved) {
 }
 END_TEST
 
+// --- rounds ----------------------------------------------------------------------------------------------------------
+
+static const char *finding(void) {
+  size_t n = kiln_diagnostics_count(cx);
+  return n ? kiln_diagnostics_get(cx, n - 1)->text : "";
+}
+
+static kl_plan *plan_of(const char *name, const char *text, kiln_module **m) {
+  kl_plan_params params = {.target = {.machine = KL_NVPTX, .sm = 80, .block = 128, .max_bytes = 16}, .name = name};
+  kl_plan *p = NULL;
+  EXPECT(kiln_module_parse(cx, name, text, strlen(text), m) == KILN_OK, "%s", finding());
+  EXPECT(kl_plan_make(cx, *m, &(*m)->comp[(*m)->entry], &params, &arena, &p) == KILN_OK, "%s", finding());
+  return p;
+}
+
+// Two launches in a loop with a branch: what a kernel of it says of itself is proved, each thing.
+START_TEST(what_rounds_claim_is_proved) {
+  static const char sum[] =
+      "HloModule m\nadd { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+      "ENTRY e { p = f32[20000] parameter(0) z = f32[] constant(0) "
+      "ROOT r = f32[] reduce(p, z), dimensions={0}, to_apply=add }";
+  static const char negate[] = "HloModule m\nENTRY e { p = f32[1000] parameter(0) ROOT r = f32[1000] negate(p) }";
+  kiln_module *m[2];
+  kl_plan *plans[2] = {plan_of("sum", sum, &m[0]), plan_of("negate", negate, &m[1])};
+  static const uint32_t args[] = {0, 1, 2, 3, 4, 5};
+  kl_member members[3];
+  for (int i = 0; i < 3; i++) {
+    members[i] = kl_member_of(plans[i % 2], &plans[i % 2]->launches[0]);
+    members[i].args = args;
+  }
+  kl_round steps[] = {{.kind = KL_ROUND_WHILE, .count = 1, .body = 5, .condition = 5, .condition_bytes = 1},
+                      {.kind = KL_ROUND_MEMBERS, .first = 0, .count = 1},
+                      {.kind = KL_ROUND_BRANCH, .count = 2, .body = 4, .condition = 4, .condition_bytes = 4},
+                      {.kind = KL_ROUND_CASE, .body = 1},
+                      {.kind = KL_ROUND_MEMBERS, .first = 1, .count = 1},
+                      {.kind = KL_ROUND_CASE, .body = 1},
+                      {.kind = KL_ROUND_MEMBERS, .first = 2, .count = 1}};
+  kl_rounds r = {.name = "r", .nargs = 6, .nmembers = 3, .nsteps = KL_COUNT(steps), .members = members, .steps = steps};
+  const kl_target *t = &plans[0]->target;
+  ck_assert_ptr_null(kl_rounds_fit(&r, t, 0));
+  ck_assert(kl_launch_waits(plans[0], members[0].launch) && members[0].launch->shared_bytes);
+  ck_assert(!kl_launch_waits(plans[1], members[1].launch) && members[1].teams > 1);
+  EXPECT(kl_rounds_verify(cx, &r, t) == KILN_OK, "%s", finding());
+  kl_plan_launch *launch = &plans[0]->launches[0];
+  kl_tickets tickets = {0};
+  int64_t huge = INT64_C(1) << 40;
+  const struct {
+    void *at;
+    uint64_t value;
+    size_t size;
+    const char *says;
+  } lies[] = {
+      {&r.block, 48, 4, "threads: 48"},
+      {&r.block, 2048, 4, "threads: 2048"},
+      {&r.cluster, 0, 4, "blocks: 0"},
+      {&r.cluster, 16, 4, "blocks: 16"},
+      {&r.shared_bytes, 1 << 20, 4, "shared bytes: 1048576"},
+      {&r.shared_bytes, 1, 4, "shared memory of member 0"},
+      {&r.nargs, 1, 4, "an argument of member 0"},
+      {&r.nargs, 5, 4, "the condition of step 0"},
+      {&members[1].teams, 0, 4, "threads of member 1"},
+      {&members[1].teams, 64, 4, "threads of member 1"},
+      {&r.nmembers, 2, 4, "members of step 6"},
+      {&r.nsteps, 2, 4, "the end of step 0"},
+      {&steps[0].body, 9, 4, "the end of step 0"},
+      {&steps[6].count, 0, 4, "members that run: 2"},
+      {&steps[0].condition_bytes, 2, 4, "the condition of step 0"},
+      {&steps[1].first, 1, 4, "members of step 1"},
+      {&steps[1].count, 4, 4, "members of step 1"},
+      {&steps[2].count, 3, 4, "cases of step 2"},
+      {&steps[2].body, 2, 4, "cases of step 2"},
+      {&steps[3].kind, KL_ROUND_REPEAT, 4, "a case of step 2"},
+      {&launch->cluster, 4, 4, "its blocks meet 0"},
+      {&launch->block, 40, 4, "its blocks are no whole warps 0"},
+      {&launch->when, KL_APART, 4, NULL},
+      {&launch->tickets, (uint64_t)(uintptr_t)&tickets, 8, "its blocks wait for those before them 0"},
+      {&launch->grid, (uint64_t)huge, 8, "its blocks are too many 0"},
+      {&plans[0]->counted, 1, 1, "its number of rows comes at run time 0"},
+      {&plans[0]->slots[launch->args[0]].by_value, 1, 1, "it is given values 0"},
+      {&plans[0]->target.machine, KL_HOST, 4, "it is the host's 0"},
+  };
+  for (size_t i = 0; i < KL_COUNT(lies); i++) {
+    uint64_t was = 0;
+    memcpy(&was, lies[i].at, lies[i].size);
+    memcpy(lies[i].at, &lies[i].value, lies[i].size);
+    kiln_status st = kl_rounds_verify(cx, &r, &(kl_target){.machine = KL_NVPTX, .sm = 90});
+    EXPECT(st == (lies[i].says ? KILN_E_INTERNAL : KILN_OK), "%s", lies[i].says ? lies[i].says : finding());
+    EXPECT(!lies[i].says || strstr(finding(), lies[i].says), "%s: %s", lies[i].says, finding());
+    if (!lies[i].says) ck_assert_str_eq(kl_no_member(plans[0], launch, false), "addresses say whether it is launched");
+    memcpy(lies[i].at, &was, lies[i].size);
+  }
+  EXPECT(kl_rounds_verify(cx, &r, t) == KILN_OK, "%s", finding());
+  for (int i = 0; i < 2; i++) kl_plan_free(plans[i]), kiln_module_destroy(&m[i]);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("mutants", EACH(open_context, close_context), {what_is_broken_is_noticed, 2 * KL_COUNT(rows)},
-                   {what_is_claimed_is_proved, 2 * KL_COUNT(claims)});
+                   {what_is_claimed_is_proved, 2 * KL_COUNT(claims)}, {what_rounds_claim_is_proved});
 }

@@ -14,8 +14,9 @@ typedef struct kl_strategy {
   uint32_t times;      // of a loop: at most so many elements that lie apart are made by one thread; 0: as cost says
   uint32_t teams; // so many rows come at one time, where a block makes sums of columns beside them; with `times` so
                   // many times as many, which find what rows read alike in shared memory; 0: as cost says, or none
-  uint32_t
-      rounds; // loops of ENTRY are one kernel of so many blocks where they can be; KL_NONE: none is; 0: as cost says
+  bool alone;     // blocks do not wait for others, but where the last of them joins what all have made
+  // Loops of ENTRY are one kernel of so many blocks where they can be; KL_NONE: none is; 0: as cost says.
+  uint32_t rounds;
 } kl_strategy;
 
 typedef struct kl_plan_params {

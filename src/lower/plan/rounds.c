@@ -46,23 +46,59 @@ const char *kl_no_member(const kl_plan *p, const kl_plan_launch *l, bool in_plac
 // value: a copy, for which it waits.
 static const double latency = 900, of_instruction = 5, of_barrier = 60, of_meeting = 700, of_condition = 150,
                     of_reading = 15000;
+// Times its share of what L2 gives, that one multiprocessor has while others are at rest.
+static const double of_l2_alone = 2;
 // Rounds of a loop that says no number: what stands before it counts for little, as it does for two or a thousand.
 static const double rounds_unknown = 10;
 
+// What keeps one multiprocessor that has the GPU to itself: what loops go over stays in L2, of which it has more than
+// its share then, and nobody else changes elements.
+static double clocks_alone(const kl_plan *p, const kl_cost_clocks *t) {
+  double multiprocessors = p->target.multiprocessors ? p->target.multiprocessors : 132;
+  double of[] = {t->of[KL_LIMIT_L2] / of_l2_alone, t->of[KL_LIMIT_SHARED], t->of[KL_LIMIT_ISSUE],
+                 t->of[KL_LIMIT_MEET] / multiprocessors};
+  double sum = 0, most = 0;
+  for (size_t i = 0; i < KL_COUNT(of); i++) {
+    sum += of[i];
+    if (of[i] > most) most = of[i];
+  }
+  return most + (sum - most) / 8;
+}
+
 kl_member kl_member_of(kl_plan *p, const kl_plan_launch *l) {
   kl_cost c = kl_plan_cost(p, KL_COST_QUICK);
-  uint32_t launches = 0;
+  kl_cost_clocks t = kl_clocks_of(p, &c);
+  double launches = 0, multiprocessors = p->target.multiprocessors ? p->target.multiprocessors : 132;
   for (uint32_t i = 0; i < p->nlaunches; i++) launches += kl_is_launched(&p->launches[i], p->in_place);
+  if (launches == 0) launches = 1;
   double each = c.warps ? (double)c.instructions / (double)c.warps : 0;
   return (kl_member){.plan = p,
                      .launch = l,
-                     .work = kl_clocks_of(p, &c).work / (launches ? launches : 1),
+                     .work = clocks_alone(p, &t) / launches,
+                     .shared = t.work / multiprocessors / launches,
                      .way = latency + of_instruction * each,
                      .registers = c.registers};
 }
 
 double kl_member_apart(const kl_member *m) {
-  return KL_LAUNCH_CLOCKS + m->way;
+  return KL_LAUNCH_CLOCKS + (m->way > m->shared ? m->way : m->shared);
+}
+
+bool kl_blocks_wait(const kl_plan *p) {
+  bool wait = false;
+  for (uint32_t i = 0; i < p->nlaunches; i++) wait |= p->launches[i].tickets || p->launches[i].cluster;
+  return wait;
+}
+
+bool kl_is_quick(kl_plan *p) {
+  double one = 0, apart = 0;
+  for (uint32_t i = 0; i < p->nlaunches; i++) {
+    kl_member m = kl_member_of(p, &p->launches[i]);
+    double way = (double)p->launches[i].grid * p->launches[i].block / MOST_THREADS * m.way;
+    one += way > m.work ? way : m.work;
+    apart += kl_member_apart(&m);
+  }
+  return one <= 2 * apart;
 }
 
 static uint32_t teams_of(const kl_member *m, uint32_t block, uint32_t most_shared) {

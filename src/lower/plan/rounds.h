@@ -14,7 +14,9 @@ typedef struct kl_member {
   const kl_plan_launch *launch;
   const uint32_t *args; // by argument of the launch: an argument of the kernel
   uint32_t teams;       // at least 1; side by side
-  double work, way; // clocks of a multiprocessor: for all of its blocks, if nothing were waited for; for one of them
+  // Clocks of a multiprocessor: for all of its blocks, if nothing were waited for; for one of them; for all where all
+  // multiprocessors have their part.
+  double work, way, shared;
   double registers; // of a thread
 } kl_member;
 
@@ -65,6 +67,10 @@ static inline uint32_t kl_round_steps(const kl_round *s) { // with those that be
 kiln_status kl_rounds_verify(kl_ctx *cx, const kl_rounds *r, const kl_target *t);
 void kl_rounds_print(kl_sb *b, const kl_rounds *r);
 
+// Is there a launch whose blocks wait for others, so that it can be no member?
+bool kl_blocks_wait(const kl_plan *p);
+// Is a plan done by one block before a launch of its own would have begun, or soon after?
+bool kl_is_quick(kl_plan *p);
 // Do threads of a block wait for each other in some body of the launch?
 bool kl_launch_waits(const kl_plan *p, const kl_plan_launch *l);
 // Barriers that teams have; the first is the block's.

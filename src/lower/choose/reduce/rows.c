@@ -692,7 +692,7 @@ static bool holds_part(const rows *x, int64_t n) {
 static void split_in_cluster(rows *x, kl_reductions *stage, int64_t blocks, int64_t cost) {
   const kl_strategy *s = &x->g.c->params->strategy;
   int64_t most = kl_least(kl_power_of_two(x->d.parts), kl_most_in_cluster(&x->g.c->plan->target));
-  if (most < 2 || rows_of_block(&x->d) > 1 || has_parts_of_bytes(x) || (s->split && !s->cluster)) return;
+  if (most < 2 || rows_of_block(&x->d) > 1 || has_parts_of_bytes(x) || (s->split && !s->cluster) || s->alone) return;
   if (s->cluster) {
     stage->split = kl_least(s->split > 1 ? kl_power_of_two(s->split) : 2, most);
     stage->cluster = kl_ceil_div(x->d.parts, stage->split) <= MOST_PARTS;

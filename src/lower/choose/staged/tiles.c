@@ -304,7 +304,7 @@ static void add_tickets(const tiles *x, const kl_scan *of) {
 
 kiln_status kl_scan_by_blocks(const kl_scan *of) {
   tiles x = {.ntiles = (of->length - 1) / TILE + 1};
-  bool few = of->outer * of->inner < FEW_LINES && !are_beside(of);
+  bool few = of->outer * of->inner < FEW_LINES && !are_beside(of) && !of->s->c->params->strategy.alone;
   bool spread = x.ntiles >= MANY_TILES && few && values_fit(&x, of);
   KL_TRY(write_blocks(&x, of, spread));
   if (spread) add_tickets(&x, of);
