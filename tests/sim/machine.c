@@ -136,6 +136,10 @@ static const struct {
     {HEADER ".visible .entry k(.param .align 4 .b8 p[40000]) {\nret;\n}\n", KILN_E_UNSUPPORTED, "p does not fit"},
     {HEADER ".func f(.param .b64 x) {\nret;\n}\n" BEGIN "{\n.param .b32 y;\ncall.uni f, (y);\n}\n" END, KILN_E_INVALID,
      "y has 4 bytes, where the function has 8"},
+    {HEADER ".func f(.param .b8 x[]) {\nret;\n}\n" BEGIN "call.uni f, (%r1);\n" END, KILN_E_INVALID,
+     "x takes a variable in .param"},
+    {HEADER ".func f(.param .b8 x[]) {\nret;\n}\n" BEGIN "{\n.param .b8 y[600000];\ncall.uni f, (y);\n}\n" END,
+     KILN_E_UNSUPPORTED, "does not fit a thread's stack"},
     {HEADER ".func f(.param .b64 x) {\nret;\n}\n" BEGIN "call.uni f, (p);\n" END, KILN_E_UNSUPPORTED,
      "p is no register, number or variable in .param"},
     {HEADER ".extern .func g;\n" BEGIN "call g;\n" END, KILN_E_UNSUPPORTED, "declared, but not defined"},
@@ -297,7 +301,11 @@ END_TEST
   "st.param.u32 [r], t;\nret;\n}\n"                                                                                    \
   ".func (.reg .u32 r) shift (.reg .u32 a, .reg .u32 n) {\nagain:\nadd.u32 a, a, a;\nsub.u32 n, n, 1;\n.reg .pred "    \
   "p;\n"                                                                                                               \
-  "setp.ne.u32 p, n, 0;\n@p bra again;\nmov.u32 r, a;\nret;\n}\n"
+  "setp.ne.u32 p, n, 0;\n@p bra again;\nmov.u32 r, a;\nret;\n}\n"                                                      \
+  ".func (.reg .u32 r) ends (.reg .u32 n, .param .align 8 .b8 v[]) {\n.reg .pred p;\n.reg .u32 t;\n.local .u32 "       \
+  "l[8];\n"                                                                                                            \
+  "st.local.u32 [l], 1;\nld.param.u32 r, [v];\nsetp.eq.u32 p, n, 1;\n@p ret;\nld.param.u32 t, [v+20];\n"               \
+  "add.u32 r, r, t;\nld.local.u32 t, [l];\nadd.u32 r, r, t;\nret;\n}\n"
 
 START_TEST(values_of_calls) {
   static const struct {
@@ -314,6 +322,14 @@ START_TEST(values_of_calls) {
       {"mov.u64 %rd5, twice;\nP: .callprototype (.param .u32 _) _ (.param .u32 _);\ncall (%r5), %rd5, (%r1), P;\n", 0,
        2},
       {"{\n.param .u32 x;\nst.param.u32 [x], %r1;\ncall (%r5), shift, (x, 1);\n}\n", 0, 2},
+      // an array that is as long as the caller's
+      {"{\n.param .align 8 .b8 x[4];\nst.param.u32 [x], %r1;\ncall (%r5), ends, (1, x);\n}\n", 0, 1},
+      {"{\n.param .align 8 .b8 x[24];\nst.param.u32 [x], %r1;\nst.param.u32 [x+20], 40;\ncall (%r5), ends, (6, x);\n"
+       ".param .align 8 .b8 y[4];\nst.param.u32 [y], %r5;\ncall (%r5), ends, (1, y);\n}\n",
+       41, 1},
+      {"{\n.param .align 8 .b8 x[24];\nst.param.u32 [x], %r1;\nst.param.u32 [x+20], %r1;\nmov.u64 %rd5, ends;\n"
+       "P: .callprototype (.reg .u32 _) _ (.reg .u32 _, .param .align 8 .b8 _[]);\ncall (%r5), %rd5, (6, x), P;\n}\n",
+       1, 2},
   };
   for (size_t k = 0; k < KL_COUNT(rows); k++) {
     char text[4096];

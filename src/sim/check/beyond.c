@@ -197,7 +197,8 @@ static kl_piece piece_of(const beyond *s, const kl_warp *w, const function *f, v
     *space = KL_SPACE_LOCAL;
     p.base = w->strand.frame->stack + f->code->var_at[v.index];
   }
-  bool elsewhere = var->external && var->bytes; // whoever defines it may give it more
+  bool elsewhere = var->external && var->bytes;         // whoever defines it may give it more
+  elsewhere |= *space == KL_SPACE_LOCAL && !var->bytes; // a parameter that takes what callers give
   if (elsewhere || (v.local && *space == KL_SPACE_DEVICE)) p.kind = KL_PIECE_NONE;
   return p;
 }

@@ -104,7 +104,7 @@ static bool transfer_variable(kl_decoder *d, const kl_ptx_operand *o, const kl_p
     kl_d_unsupported(d, "%.*s is no register, number or variable in .param of the caller's", KL_FMT(v->name));
     return false;
   }
-  if (v->bytes != formal->bytes) {
+  if (v->bytes != formal->bytes && formal->bytes) {
     kl_d_invalid(d, "%.*s has %llu bytes, where the function has %llu", KL_FMT(v->name), (unsigned long long)v->bytes,
                  (unsigned long long)formal->bytes);
     return false;
@@ -113,10 +113,12 @@ static bool transfer_variable(kl_decoder *d, const kl_ptx_operand *o, const kl_p
   return true;
 }
 
-// From the caller's frame, in which values are kept from `kept` on, to the callee's, or back.
-static bool transfer(kl_decoder *d, const kl_ptx_operand *o, const kl_ptx_var *formal, bool in, uint64_t callee,
+// From the caller's frame, in which values are kept from `kept` on, to the callee's, or back. A last parameter without
+// a size takes what it is given, up to `at`.
+static bool transfer(kl_decoder *d, const kl_ptx_operand *o, const kl_ptx_var *formal, bool in, uint64_t *at,
                      uint64_t *kept, kl_transfer *out) {
-  uint64_t bytes = formal->bytes;
+  uint64_t callee = place_next(at, formal), bytes = formal->bytes;
+  if (!bytes && o->kind == KL_PTX_LOCALVAR) *at += bytes = d->f->vars[o->index].bytes;
   if (callee > KL_MOST_STACK || bytes > KL_MOST_STACK - callee || *kept + bytes > KL_MOST_STACK) {
     kl_d_unsupported(d, "the values of the call do not fit a thread's stack of %d bytes", KL_MOST_STACK);
     return false;
@@ -134,7 +136,7 @@ static bool transfers(kl_decoder *d, const kl_ptx_operand *list, const kl_ptx_va
     return false;
   }
   for (uint32_t k = 0; k < n; k++)
-    if (!transfer(d, &list->items[k], &formals[k], in, place_next(at, &formals[k]), kept, &out[k])) return false;
+    if (!transfer(d, &list->items[k], &formals[k], in, at, kept, &out[k])) return false;
   return true;
 }
 

@@ -126,6 +126,23 @@ static void decode_instr(kl_decoder *d, const kl_ptx_instr *i) {
 
 // --- places -------------------------------------------------------------------------------------------------------
 
+// The most bytes that any call gives for its last parameter, which may be an array without a size.
+static uint64_t most_given(const kl_ptx_module *m) {
+  uint64_t most = 0;
+  for (uint32_t k = 0; k < m->nfuncs; k++)
+    for (uint32_t n = 0; n < m->funcs[k].ninstrs; n++) {
+      const kl_ptx_instr *i = &m->funcs[k].instrs[n];
+      for (uint32_t o = 0; kl_str_is(i->opcode, "call") && o < i->noperands; o++) {
+        const kl_ptx_operand *list = &i->operands[o];
+        if (list->kind != KL_PTX_LIST || !list->nitems) continue;
+        const kl_ptx_operand *last = &list->items[list->nitems - 1];
+        uint64_t bytes = last->kind == KL_PTX_LOCALVAR ? m->funcs[k].vars[last->index].bytes : 0;
+        if (bytes > most) most = bytes;
+      }
+    }
+  return most;
+}
+
 // Variables of the function: kernel parameters by the driver's layout, the rest in the stack frame, results and
 // parameters of functions first, where callers put them. Shared variables are the kernel's.
 static void place_variables(kl_decoder *d) {
@@ -140,14 +157,15 @@ static void place_variables(kl_decoder *d) {
     } else if (v->space == KL_PTX_SHARED) {
       at[k] = d->kernel->shared_of[d->code->function][k];
     } else {
-      if (v->bytes > KL_MOST_STACK || stack + v->bytes > KL_MOST_STACK) {
+      uint64_t bytes = is_param && !v->bytes ? most_given(d->loaded->ptx) : v->bytes;
+      if (bytes > KL_MOST_STACK || stack + bytes > KL_MOST_STACK) {
         kl_fail(d->cx, d->status = KILN_E_UNSUPPORTED, kl_ptx_span(d->loaded->ptx, v->at),
                 "%.*s does not fit a thread's stack of %d bytes", KL_FMT(v->name), KL_MOST_STACK);
         return;
       }
       stack = (stack + align - 1) / align * align;
       at[k] = stack;
-      stack += (uint32_t)v->bytes;
+      stack += (uint32_t)bytes;
     }
   }
   if (stack > KL_MOST_STACK) // by alignment
