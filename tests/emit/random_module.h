@@ -16,11 +16,11 @@ static const struct {
   int of[3];
 } shape[SHAPES] = {{"[]", 0, {0}},         {"[7]", 1, {7}},   {"[12]", 1, {12}},         {"[7,12]", 2, {7, 12}},
                    {"[12,7]", 2, {12, 7}}, {"[84]", 1, {84}}, {"[3,4,7]", 3, {3, 4, 7}}, {"[33,130]", 2, {33, 130}}};
-static const char *const types[] = {"f32", "s32", "bf16", "f16", "f64", "s64"};
-enum { TYPES = 6, PRED = 6 };
+static const char *const types[] = {"f32", "s32", "bf16", "f16", "f64", "s64", "u8"};
+enum { TYPES = 7, PRED = 7 };
 
 static bool is_integer(int type) {
-  return type == 1 || type == 5;
+  return type == 1 || type >= 5;
 }
 
 typedef struct value {
@@ -429,6 +429,8 @@ static void put_fft(void) {
   kl_sbf(&text, "%s(f%d)\n", chance(50) ? "real" : "imag", n);
 }
 
+#include "random_more.h"
+
 static void put_helpers(void) {
   for (int t = 0; t < TYPES; t++) {
     const char *n = types[t];
@@ -468,22 +470,25 @@ static void put_helpers(void) {
 
 // About so many ops on parameters of every shape and type.
 static void put_random(unsigned ops) {
-  static void (*const puts[])(void) = {put_elementwise, put_elementwise, put_elementwise, put_elementwise, put_move,
-                                       put_move,        put_move,        put_reduce,      put_reduce,      put_select,
-                                       put_convert,     put_fusion,      put_call,        put_conditional, put_update,
-                                       put_variadic,    put_softmax,     put_scatter,     put_dot,         put_while,
-                                       put_flow,        put_sort,        put_topk,        put_taken,       put_windows,
-                                       put_convolution, put_bits,        put_norm,        put_fft};
+  static void (*const puts[])(void) = {
+      put_elementwise, put_elementwise, put_elementwise, put_elementwise, put_move,        put_move,    put_move,
+      put_reduce,      put_reduce,      put_select,      put_convert,     put_fusion,      put_call,    put_conditional,
+      put_update,      put_variadic,    put_softmax,     put_scatter,     put_dot,         put_while,   put_flow,
+      put_sort,        put_topk,        put_taken,       put_windows,     put_convolution, put_bits,    put_norm,
+      put_fft,         put_linear,      put_groups,      put_norm_back,   put_truths,      put_complex, put_transforms,
+      put_numbers,     put_branches};
   text.n = 0;
   nvalues = 0;
   kl_sb_puts(&text, "HloModule random\n\n");
   put_helpers();
+  put_more_helpers();
   put_loops();
   flow_functions(&text);
   kl_sb_puts(&text, "ENTRY e {\n  high = u32[] constant(27)\n");
   for (int t = 0; t < TYPES; t++)
-    kl_sbf(&text, "  zero_%s = %s[] constant(0)\n  low_%s = %s[] constant(-100)\n", types[t], types[t], types[t],
-           types[t]);
+    kl_sbf(&text, "  zero_%s = %s[] constant(0)\n  low_%s = %s[] constant(%s)\n", types[t], types[t], types[t],
+           types[t], t == 6 ? "0" : "-100");
+  put_more_constants();
   for (int s = 0, n = 0; s < SHAPES; s++)
     for (int t = 0; t < TYPES; t++, n++) {
       begin(s, t);
