@@ -513,6 +513,29 @@ START_TEST(odd_sizes_are_mostly_products) {
 }
 END_TEST
 
+// Sums of integers, whose order does not show, have several blocks for an element where elements are few.
+START_TEST(integers_are_cut) {
+  static const char *const cases[][2] = {{"s32[5,4097]", "s32[4097,129]"}, {"s32[65,4097]", "s32[4097,129]"}};
+  kiln_context *cx = kiln_context_create(NULL);
+  kl_sb text;
+  kl_sb_init(&text, cx);
+  kl_sbf(&text, "HloModule m\nENTRY e {\n x = %s parameter(0)\n y = %s parameter(1)\n ROOT d = s32[%s,129] %s\n}\n",
+         cases[_i][0], cases[_i][1], _i ? "65" : "5", PLAIN);
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "sm_90", .keep = KILN_KEEP_PLAN};
+  kiln_module *m = NULL;
+  kiln_artifact *a = NULL;
+  if (kiln_module_parse(cx, "m", text.p, text.n, &m) != KILN_OK) give_up(0, "parse", cx, text.p);
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, "compile", cx, text.p);
+  size_t size;
+  EXPECT(strstr(kiln_artifact_text(a, KILN_TEXT_PLAN, &size), "block leaf < 17"), "one leaf\n%s", text.p);
+  check_bits(cx, m, 0, text.p);
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+  kl_sb_free(&text);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 START_TEST(many_have_tiles) {
   if (getenv("KILN_FUSION_SEED")) return;
   printf("# %u of %u also by tiles\n", tiled, all);
@@ -521,7 +544,7 @@ START_TEST(many_have_tiles) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("contract", NO_FRAME, {random_contractions, SLICES}, {many_have_tiles},
+  return RUN_TESTS("contract", NO_FRAME, {random_contractions, SLICES}, {many_have_tiles}, {integers_are_cut, 2},
                    {products_are_most_of_the_code, KL_COUNT(dense_cases)},
                    {odd_sizes_are_mostly_products, KL_COUNT(odd_cases)});
 }

@@ -34,6 +34,7 @@ typedef struct kl_contraction {
   uint32_t npairs; // digits of r, slowest first
   int64_t pairs[KL_MOST_DIGITS];
   int64_t length, leaf; // leaf: pairs of a leaf; the length where order does not show
+  int64_t piece;        // the same of leaves that several blocks have; the length where none is cut
 } kl_contraction;
 
 // find.c
@@ -106,6 +107,13 @@ void kl_contract_output_index(kl_affs *p, const kl_contraction *x, const kl_cont
                               const kl_aff *const *element, const kl_aff **index);
 
 // --- several blocks for an element ----------------------------------------------------------------------------------
+
+// The same contraction, by leaves that may have blocks of their own.
+static inline kl_contraction kl_in_pieces(const kl_contraction *x) {
+  kl_contraction pieces = *x;
+  pieces.leaf = x->piece;
+  return pieces;
+}
 
 // Leaves' sums in scratch memory, by part, leaf after leaf: in each the place of an element is that in the first
 // output.

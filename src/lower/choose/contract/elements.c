@@ -196,9 +196,11 @@ kiln_status kl_contract_elements(kl_choosing *c, const kl_contraction *k, const 
                                  const char **why_not) {
   bool few = c->plan->target.machine == KL_NVPTX && o->shape->count < BUSY_THREADS;
   int64_t split = c->params->strategy.split;
-  if (k->length <= k->leaf || k->leaf % AT_ONCE || (split ? split == 1 : !few) || c->plan->target.machine == KL_HOST)
+  if (k->length <= k->piece || k->piece % AT_ONCE || (split ? split == 1 : !few) || c->plan->target.machine == KL_HOST)
     return write_launch(c, k, o, ALL_PAIRS, NULL, why_not);
+  const kl_contraction pieces = kl_in_pieces(k);
   kl_leaf_sums sums;
+  k = &pieces;
   kl_add_leaf_sums(c, k, &sums);
   KL_TRY(write_launch(c, k, o, ONE_LEAF, &sums, why_not));
   if (*why_not) return KILN_OK;

@@ -33,12 +33,13 @@ static void find_order(kl_contraction *x) {
   x->complex = kl_is_complex(t);
   if (x->complex || kl_is_float(t)) {
     x->type = float_type(x);
-    x->leaf = leaf_of(x->length);
+    x->leaf = x->piece = leaf_of(x->length);
     return;
   }
   bool narrow = kl_is_int(t) && kl_info(t)->bits < 32;
   x->type = narrow ? (kl_is_signed(t) ? KILN_S32 : KILN_U32) : t;
   x->leaf = x->length ? x->length : 1;
+  x->piece = t == KILN_PRED ? x->leaf : leaf_of(x->length);
 }
 
 // --- dot ------------------------------------------------------------------------------------------------------------

@@ -385,6 +385,8 @@ kiln_status kl_contract_tiles(kl_choosing *c, const kl_contraction *k, const kl_
   kl_contract_tile t;
   KL_TRY(kl_contract_tile_of(c, k, &t, why_not));
   if (*why_not) return KILN_OK;
+  const kl_contraction pieces = kl_in_pieces(k);
+  if (t.splits) k = &pieces;
   tiling x = {.c = c, .x = k, .o = o, .t = &t, .p = c->plan->affs};
   if (t.splits) kl_add_leaf_sums(c, k, &x.sums);
   make_vars(&x);

@@ -168,10 +168,10 @@ static void deal_slab(const kl_contract_tile *t, const reading *r, int side, kl_
   out->line = (out->along_pairs ? line : out->rows) / out->run;
 }
 
-// Blocks for each leaf, where there are leaves and else half of a GPU would have none; sums of any order are one leaf.
+// Blocks for each leaf, where there are leaves and else half of a GPU would have none.
 static bool splits(const kl_choosing *c, const kl_contraction *x, const size *s, int64_t depth) {
   int64_t asked = c->params->strategy.split;
-  if (x->length <= x->leaf || x->leaf % depth) return false;
+  if (x->length <= x->piece || x->piece % depth) return false;
   return asked ? asked > 1 : 2 * tiles_of(x, s) <= multiprocessors(c);
 }
 
