@@ -455,6 +455,52 @@ START_TEST(random_sizes) {
 }
 END_TEST
 
+// Scatters into and from arrays of dynamic sizes. n and m are sizes.
+static const struct {
+  const char *text;
+} scattered[] = {
+    {// rows, of which fewer are there than there is room for
+     "p = f32[9,3] parameter(2) i = s32[5,1] parameter(3) u = f32[5,3] parameter(4) k = s32[5,1] broadcast(mask), "
+     "dimensions={} j = s32[5,1] and(i, k) a = f32[<=9,3] set-dimension-size(p, n), dimensions={0} "
+     "b = s32[<=5,1] set-dimension-size(j, m), dimensions={0} c = f32[<=5,3] set-dimension-size(u, m), dimensions={0} "
+     "ROOT r = f32[<=9,3] scatter(a, b, c), update_window_dims={1}, inserted_window_dims={0}, "
+     "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f"},
+    {// bytes as indices: none of 0 .. 255 leads off
+     "p = f32[300] parameter(2) i = u8[7] parameter(3) u = f32[7] parameter(4) "
+     "b = u8[<=7] set-dimension-size(i, m), dimensions={0} c = f32[<=7] set-dimension-size(u, m), dimensions={0} "
+     "ROOT r = f32[300] scatter(p, b, c), update_window_dims={}, inserted_window_dims={0}, "
+     "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f"},
+    {// whole rows of a size that is not known
+     "p = f32[4,6] parameter(2) i = s64[3] parameter(3) u = f32[3,6] parameter(4) k = s64[] constant(3) "
+     "l = s64[3] broadcast(k), dimensions={} j = s64[3] and(i, l) "
+     "a = f32[4,<=6] set-dimension-size(p, n), dimensions={1} c = f32[3,<=6] set-dimension-size(u, n), dimensions={1} "
+     "ROOT r = f32[4,<=6] scatter(a, j, c), update_window_dims={1}, inserted_window_dims={0}, "
+     "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f"},
+    {// single elements, by two indices, the vectors in front
+     "p = f32[5,8] parameter(2) i = s32[2,4,3] parameter(3) u = f32[4,3,1] parameter(4) "
+     "k = s32[2,4,3] broadcast(mask), dimensions={} j = s32[2,4,3] and(i, k) "
+     "a = f32[5,<=8] set-dimension-size(p, n), dimensions={1} "
+     "b = s32[2,<=4,3] set-dimension-size(j, m), dimensions={1} "
+     "c = f32[<=4,3,1] set-dimension-size(u, m), dimensions={0} "
+     "ROOT r = f32[5,<=8] scatter(a, b, c), update_window_dims={2}, inserted_window_dims={0}, "
+     "scatter_dims_to_operand_dims={0,1}, index_vector_dim=0, to_apply=f"},
+};
+
+START_TEST(scatters_of_sizes) {
+  char text[3000];
+  if (!share_has((uint64_t)_i, 1)) return;
+  change_parameter = NULL;
+  snprintf(text, sizeof text,
+           "HloModule fusion\n\nf { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+           "ENTRY e { s = s32[] parameter(0) t = s32[] parameter(1) mask = s32[] constant(7) n = s32[] and(s, mask) "
+           "m = s32[] and(t, mask) %s }\n",
+           scattered[_i].text);
+  kiln_module *m = parse(text);
+  for (unsigned k = 0; k < 6; k++) run_both_and_check(cx, m, 3, k, text);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 static const struct {
   const char *text, *message;
 } not_sized[] = {
@@ -481,6 +527,12 @@ static const struct {
      "ENTRY e { x = f32[4] parameter(0) n = s32[] parameter(1) d = f32[<=4] set-dimension-size(x, n), dimensions={0} "
      "t = (s32[], f32[<=4]) tuple(n, d) ROOT w = (s32[], f32[<=4]) while(t), condition=less, body=step }",
      "while of an array of a dynamic size is not compiled here: expected the array at its bounds"},
+    {"f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+     "ENTRY e { x = f32[8] parameter(0) n = s32[] parameter(1) i = s32[3,1] parameter(2) u = f32[3,2] parameter(3) "
+     "d = f32[<=8] set-dimension-size(x, n), dimensions={0} ROOT r = f32[<=8] scatter(d, i, u), "
+     "update_window_dims={1}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, "
+     "to_apply=f }",
+     "scatter of an array of a dynamic size is not compiled here: expected windows that have one element"},
 };
 
 START_TEST(what_has_no_size_is_refused) {
@@ -561,6 +613,7 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("expand", EACH(open_batches, close_batches), {random_ops, SLICES},
-                   {known_calls, sizeof known / sizeof *known}, {random_sizes, SLICES}, {what_has_no_size_is_refused},
+                   {known_calls, sizeof known / sizeof *known}, {random_sizes, SLICES},
+                   {scatters_of_sizes, KL_COUNT(scattered)}, {what_has_no_size_is_refused},
                    {numbers_are_those_of_the_rule});
 }
