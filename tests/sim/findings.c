@@ -400,6 +400,14 @@ static const struct {
      "an access beyond the variable that its address comes from in f, block (0,0,0), thread (0,0,0), 4 bytes at 0x18 "
      "of local memory, at the start of q (4 bytes at 0x18); called in line 23 of k; from p (8 bytes at 0x10); 64 "
      "times"},
+    // the first instruction is not what keeps a parameter
+    {HEADER ".func (.reg .b32 y) f(.reg .b32 x) {\n.shared .align 4 .b8 s[4];\nst.shared.b32 [s], 1;\nmov.u32 y, "
+            "x;\nret;\n}\n" BEGIN "setp.eq.u32 %p1, %r1, 0;\n@%p1 call (%r2), f, (%r1);\n" END,
+     "nothing"},
+    // a parameter that is as long as what is given for it
+    {HEADER ".func f(.param .align 4 .b8 p[]) {\n.reg .b32 %r<3>;\nld.param.b32 %r1, [p+4];\nret;\n}\n" BEGIN
+            "{\n.param .align 4 .b8 q[8];\nst.param.b32 [q], %r1;\nst.param.b32 [q+4], %r1;\ncall.uni f, (q);\n}\n" END,
+     "nothing"},
     {HEADER BEGIN ".local .align 4 .b8 l[16];\n.local .align 4 .b8 m[16];\nmov.u64 %rd6, l;\nmad.wide.u32 %rd7, %r1, "
                   "1, %rd6;\nst.local.b8 [%rd7], %r1;\nst.local.b32 [m], %r1;\n" END,
      "an access beyond the variable that its address comes from in k, block (0,0,0), thread (16,0,0), 1 byte at 0x10 "

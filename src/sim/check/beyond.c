@@ -280,6 +280,7 @@ static void access(kl_observer *o, kl_warp *w, const kl_sim_op *op, const kl_sim
   const function *f = &s->functions[w->strand.frame->code->function];
   if (!f->sets || (p->follows && s->run_within)) return;
   s->run_within = false;
+  if (kl_is_keeping(f->code, (uint32_t)(op - f->code->ops))) return; // of the machine, not of the instruction at hand
   uint64_t set = f->sets[op->index][op->run == kl_x_copy_async && !m->store], bytes = (uint64_t)m->bytes * m->count;
   uint32_t out = 0;
   if (!set || !find_targets(s, w, f, set)) return;
