@@ -142,6 +142,9 @@ static const struct {
      KILN_E_UNSUPPORTED, "does not fit a thread's stack"},
     {HEADER ".func f(.param .b64 x) {\nret;\n}\n" BEGIN "call.uni f, (p);\n" END, KILN_E_UNSUPPORTED,
      "p is no register, number or variable in .param"},
+    {HEADER ".func (.reg .pred b) f() {\nret;\n}\n" BEGIN "call (%p1), f, ();\n" END, KILN_E_UNSUPPORTED,
+     "b is a predicate"},
+    {HEADER ".func f(.reg .pred b) {\nret;\n}\n" BEGIN "call f, (%p1);\n" END, KILN_E_UNSUPPORTED, "b is a predicate"},
     {HEADER ".extern .func g;\n" BEGIN "call g;\n" END, KILN_E_UNSUPPORTED, "declared, but not defined"},
 };
 

@@ -78,6 +78,10 @@ static void keep(kl_decoder *d, kl_ref reg, uint32_t at, uint64_t bytes, bool st
 
 static bool is_value(kl_decoder *d, const kl_ptx_var *formal) {
   if (formal->bytes && kl_ptx_type_bits[formal->type] == 8 * formal->bytes) return true;
+  if (kl_ptx_type_bits[formal->type] == 1) {
+    kl_d_unsupported(d, "%.*s is a predicate: functions take and give numbers only", KL_FMT(formal->name));
+    return false;
+  }
   kl_d_invalid(d, "%.*s takes a variable in .param, no register or number", KL_FMT(formal->name));
   return false;
 }
