@@ -538,7 +538,7 @@ static void put_path(const branching *x, int b, int from, int to) {
       int of = w->reads[i][k];
       bool given = inside && of <= x->before;
       const char *name = given ? "x%d" : !inside && of == result ? "c%d" : "v%d";
-      kl_sbf(&text, k ? ", " : "");
+      kl_sb_puts(&text, k ? ", " : "");
       kl_sbf(&text, name, given ? of != x->given[0] : of);
     }
     kl_sbf(&text, "), kind=kLoop, calls=f%d_%d\n", b, i);
