@@ -4,7 +4,8 @@
 #include "jit/kernels.h"
 
 // Kernels that are looked at before and behind a loop; of one launch; arguments that a kernel has; steps of plans.
-enum { BESIDE = 8, MOST_MEMBERS = 64, MOST_ARGUMENTS = 256, MOST_STEPS = 1 << 14 };
+// Plans are kept from the first kernel of a loop to the last: of so many at most.
+enum { BESIDE = 8, MOST_MEMBERS = 64, MOST_ARGUMENTS = 256, MOST_STEPS = 1 << 14, MOST_PLANS = 1024 };
 
 // --- steps ----------------------------------------------------------------------------------------------------------
 
@@ -44,6 +45,7 @@ static bool window_of(const kl_kernels *k, size_t step, size_t before, window *w
   const kiln_step *all = k->steps.p;
   size_t behind = step + length_of(&all[step]);
   if (!has_loop(k, step) || !kernels_of(k, step, behind - step, &w->first, &w->end)) return false;
+  if (w->end - w->first > MOST_PLANS) return false;
   if (before < step && all[before].kind == KILN_STEP_LAUNCHES)
     w->first -= all[before].count < BESIDE ? (uint32_t)all[before].count : BESIDE;
   if (behind < k->steps.n && all[behind].kind == KILN_STEP_LAUNCHES)

@@ -4,7 +4,7 @@
 
 static const struct {
   const char *what;
-  unsigned launches; // where one block runs the loop
+  unsigned launches; // where one block runs the loop; where a cluster does perhaps fewer
   const char *text;
 } loops[] = {
     {"power iteration", 1,

@@ -230,15 +230,15 @@ START_TEST(loops_with_folds_inside) {
   batch batches[TARGETS];
   batches_init(batches, cx);
   for (unsigned k = 0; k < KL_COUNT(loops); k++) {
-    if (!share_has(k, 2)) continue;
     text.n = 0;
     kl_sb_puts(&text, loops[k].text);
     kiln_module *m = parse_text("loops.hlo");
     for (unsigned w = 0; w < KL_COUNT(ways); w++) {
+      if (!share_has(k + 5 * w, 4)) continue;
       unsigned t = w == 2 ? 3 : (k + w) % TARGETS;
       strategy.rounds = ways[w];
       const kiln_manifest *f = kiln_artifact_manifest(compiled_for(cx, m, t, k, text.p));
-      bool together = ways[w] != KL_NONE, is = f->launch_count == loops[k].launches && !f->step_count;
+      bool together = ways[w] != KL_NONE, is = f->launch_count <= loops[k].launches && !f->step_count;
       ck_assert_msg(is == together, "%s, %u: %zu launches", loops[k].what, w, f->launch_count);
       uint32_t blocks = f->launches[f->launch_count - 1].grid[0];
       ck_assert_msg(!together || !ways[w] || blocks == ways[w], "%s, %u: %u blocks", loops[k].what, w, blocks);
