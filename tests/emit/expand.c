@@ -455,10 +455,10 @@ START_TEST(random_sizes) {
 }
 END_TEST
 
-// Scatters into and from arrays of dynamic sizes. n and m are sizes.
+// Scatters into and from arrays of dynamic sizes, and sorts along them. n and m are sizes.
 static const struct {
   const char *text;
-} scattered[] = {
+} indexed[] = {
     {// rows, of which fewer are there than there is room for
      "p = f32[9,3] parameter(2) i = s32[5,1] parameter(3) u = f32[5,3] parameter(4) k = s32[5,1] broadcast(mask), "
      "dimensions={} j = s32[5,1] and(i, k) a = f32[<=9,3] set-dimension-size(p, n), dimensions={0} "
@@ -484,17 +484,31 @@ static const struct {
      "c = f32[<=4,3,1] set-dimension-size(u, m), dimensions={0} "
      "ROOT r = f32[5,<=8] scatter(a, b, c), update_window_dims={2}, inserted_window_dims={0}, "
      "scatter_dims_to_operand_dims={0,1}, index_vector_dim=0, to_apply=f"},
+    {// along it, and along another
+     "p = f32[6,5] parameter(2) a = f32[<=6,5] set-dimension-size(p, n), dimensions={0} "
+     "b = f32[<=6,5] sort(a), dimensions={0}, to_apply=less c = f32[<=6,5] sort(b), dimensions={1}, to_apply=less "
+     "ROOT r = (f32[<=6,5], f32[<=6,5]) tuple(b, c)"},
+    {// of two arrays, of which one has less, in a call; the greatest of what is there
+     "p = f32[40] parameter(2) q = s32[40] parameter(3) a = f32[<=40] set-dimension-size(p, n), dimensions={0} "
+     "b = s32[<=40] set-dimension-size(q, m), dimensions={0} c = (f32[<=40], s32[<=40]) call(a, b), to_apply=sorted "
+     "d = s32[<=40] get-tuple-element(c), index=1 "
+     "k = s32[] get-dimension-size(d), dimensions={0} ROOT r = (s32[<=40], s32[]) tuple(d, k)"},
 };
 
-START_TEST(scatters_of_sizes) {
+START_TEST(indexed_sizes) {
   char text[3000];
   if (!share_has((uint64_t)_i, 1)) return;
   change_parameter = NULL;
   snprintf(text, sizeof text,
            "HloModule fusion\n\nf { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+           "less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = pred[] compare(a, b), direction=LT }\n"
+           "by_two { a = f32[] parameter(0) b = f32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3) "
+           "e = pred[] compare(c, d), direction=GT ROOT r = pred[] copy(e) }\n"
+           "sorted { a = f32[<=40] parameter(0) b = s32[<=40] parameter(1) "
+           "ROOT r = (f32[<=40], s32[<=40]) sort(a, b), dimensions={0}, to_apply=by_two, is_stable=true }\n"
            "ENTRY e { s = s32[] parameter(0) t = s32[] parameter(1) mask = s32[] constant(7) n = s32[] and(s, mask) "
            "m = s32[] and(t, mask) %s }\n",
-           scattered[_i].text);
+           indexed[_i].text);
   kiln_module *m = parse(text);
   for (unsigned k = 0; k < 6; k++) run_both_and_check(cx, m, 3, k, text);
   kiln_module_destroy(&m);
@@ -533,6 +547,11 @@ static const struct {
      "update_window_dims={1}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, "
      "to_apply=f }",
      "scatter of an array of a dynamic size is not compiled here: expected windows that have one element"},
+    {"f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = pred[] compare(a, b), direction=LT }\n"
+     "less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = pred[] call(a, b), to_apply=f }\n"
+     "ENTRY e { x = f32[8] parameter(0) n = s32[] parameter(1) d = f32[<=8] set-dimension-size(x, n), dimensions={0} "
+     "ROOT r = f32[<=8] sort(d), dimensions={0}, to_apply=less }",
+     "sort of an array of a dynamic size is not compiled here: expected a comparator that calls no other"},
 };
 
 START_TEST(what_has_no_size_is_refused) {
@@ -614,6 +633,5 @@ END_TEST
 int main(void) {
   return RUN_TESTS("expand", EACH(open_batches, close_batches), {random_ops, SLICES},
                    {known_calls, sizeof known / sizeof *known}, {random_sizes, SLICES},
-                   {scatters_of_sizes, KL_COUNT(scattered)}, {what_has_no_size_is_refused},
-                   {numbers_are_those_of_the_rule});
+                   {indexed_sizes, KL_COUNT(indexed)}, {what_has_no_size_is_refused}, {numbers_are_those_of_the_rule});
 }

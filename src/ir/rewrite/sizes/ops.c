@@ -378,6 +378,33 @@ static uint32_t batches(kl_sizing *z, uint32_t last, int64_t one) {
   return kl_size_keep(z);
 }
 
+// What lies beyond the size comes last: whether it does is the first key.
+static uint32_t sort(kl_sizing *z) {
+  const kl_instr *in = z->in;
+  kiln_module *m = z->g->m;
+  uint32_t dim = (uint32_t)in->dims[0], n = in->noperands, size = KL_WHOLE;
+  const kl_shape *s = z->shapes[0];
+  for (uint32_t k = 0; k < n; k++) size = kl_size_least(z, size, kl_extent(z, k, dim));
+  if (size == KL_WHOLE) return batches(z, 0, -1);
+  if (!z->orders[in->called[0]]) return kl_size_refuse(z, "a comparator that calls no other computation");
+  same_places(z, -1);
+  uint32_t *values = KL_NEW_N(&z->g->scratch, uint32_t, n + 1), called = z->orders[in->called[0]] - 1;
+  const kl_shape **shapes = KL_NEW_N(&z->g->scratch, const kl_shape *, n + 1);
+  uint32_t at = kl_graph_iota(z->g, KILN_S32, s->rank, s->dims, dim);
+  values[0] = kl_graph_compare(z->g, KL_GE, at, kl_graph_broadcast(z->g, size, s->rank, s->dims, NULL));
+  shapes[0] = kl_graph_shape(z->g, values[0]);
+  for (uint32_t k = 0; k < n; k++) {
+    values[k + 1] = z->values[k];
+    shapes[k + 1] = kl_size_known(z, kl_shape_leaf(in->shape, k));
+  }
+  kl_instr own = *in;
+  own.called = kl_arena_dup(&m->arena, &called, sizeof called);
+  own.shape = kl_shape_tuple(m, n + 1, shapes);
+  uint32_t sorted = emit(z, own, n + 1, values);
+  for (uint32_t k = 0; k < n; k++) values[k] = kl_graph_element(z->g, sorted, k + 1);
+  return in->shape->dtype == KILN_TUPLE ? kl_graph_tuple(z->g, n, values) : values[0];
+}
+
 static uint32_t norm(kl_sizing *z) {
   uint32_t feature = (uint32_t)z->in->more->feature_index;
   bool sized = z->in->op != KL_OP_BATCH_NORM_INFERENCE || kl_is_sized(z, 0, feature);
@@ -447,7 +474,7 @@ uint32_t kl_size_op(kl_sizing *z) {
   case KL_KIND_DYNAMIC_UPDATE_SLICE: return dynamic_update_slice(z);
   case KL_KIND_GATHER: return gather(z);
   case KL_KIND_SCATTER: return scatter(z);
-  case KL_KIND_SORT: return batches(z, 0, in->dims[0]);
+  case KL_KIND_SORT: return sort(z);
   case KL_KIND_TOPK: return batches(z, 1, -1);
   case KL_KIND_CHOLESKY:
   case KL_KIND_TRIANGULAR_SOLVE: return batches(z, 2, -1);

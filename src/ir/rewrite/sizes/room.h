@@ -25,7 +25,8 @@ typedef struct kl_sizing {
   const kl_shape *const *shapes; // of the operands, as they are written
   uint32_t *values;              // operands; rules may put others in their place
   const kl_sized *operands;
-  kl_extents *out; // of the result's leaves, whole at first
+  const uint32_t *orders; // by comparator of sorts along dynamic dimensions: the one that knows, + 1; 0: there is none
+  kl_extents *out;        // of the result's leaves, whole at first
   bool refused;
 } kl_sizing;
 

@@ -9,6 +9,7 @@ typedef struct sizer {
   kl_live live;
   kl_graph g;
   kl_shape_map known;
+  uint32_t *orders; // kl_sizing
   uint32_t refused, depth;
   bool entry; // ENTRY itself is being rewritten
   uint64_t limit;
@@ -132,7 +133,7 @@ static kl_sized put(sizer *x, const kl_comp *c, const kl_instr *in, const kl_siz
   uint32_t n = in->noperands;
   kl_sized *operands = KL_NEW_N(&x->g.scratch, kl_sized, n + 1);
   const kl_shape **shapes = KL_NEW_N(&x->g.scratch, const kl_shape *, n + 1);
-  kl_sizing z = {.g = &x->g, .known = &x->known, .in = in, .shapes = shapes, .operands = operands};
+  kl_sizing z = {.g = &x->g, .known = &x->known, .in = in, .shapes = shapes, .operands = operands, .orders = x->orders};
   bool any = in->op == KL_OP_SET_DIMENSION_SIZE || (in->op == KL_OP_GET_DIMENSION_SIZE && has_dynamic(c));
   z.values = KL_NEW_N(&x->g.m->arena, uint32_t, n + 1);
   if (in->op == KL_OP_PARAMETER && args) return args[in->number];
@@ -204,6 +205,82 @@ static void rewrite_whole(sizer *x, uint32_t comp) {
   kl_emit_end(&x->g.e, &x->g.m->comp[comp], root.value);
 }
 
+// --- comparators ----------------------------------------------------------------------------------------------------
+
+static bool calls_nothing(const kl_comp *c) {
+  for (uint32_t i = 0; i < c->ninstr; i++)
+    if (c->instr[i].ncalled) return false;
+  return true;
+}
+
+// less(a, b) of elements that are there, which come before others: parameters 0 and 1 say of two whether they are not.
+static uint32_t make_order(sizer *x, const kl_comp *less) {
+  kl_graph *g = &x->g;
+  uint32_t *value = KL_NEW_N(&g->scratch, uint32_t, less->ninstr + 1), beyond[2];
+  kl_graph_begin(g);
+  for (uint32_t i = 0; i < 2; i++)
+    beyond[i] = kl_graph_parameter(g, i, kl_shape_array(g->m, KILN_PRED, 0, NULL), i ? "b" : "a");
+  for (uint32_t i = 0; i < less->ninstr; i++) {
+    kl_instr own = less->instr[i];
+    uint32_t *operands = KL_NEW_N(&g->m->arena, uint32_t, own.noperands + 1);
+    uint32_t *control = KL_NEW_N(&g->m->arena, uint32_t, own.ncontrol + 1);
+    for (uint32_t k = 0; k < own.noperands; k++) operands[k] = value[own.operands[k]];
+    for (uint32_t k = 0; k < own.ncontrol; k++) control[k] = value[own.control[k]];
+    own.operands = operands;
+    own.control = control;
+    if (own.op == KL_OP_PARAMETER) own.number += 2;
+    value[i] = kl_emit(&g->e, &own);
+  }
+  uint32_t first = kl_graph_binary(g, KL_OP_AND, kl_graph_unary(g, KL_OP_NOT, beyond[0]), beyond[1]);
+  uint32_t both = kl_graph_compare(g, KL_EQ, beyond[0], beyond[1]);
+  both = kl_graph_binary(g, KL_OP_AND, both, value[less->root]);
+  return kl_graph_end(g, "there", kl_graph_binary(g, KL_OP_OR, first, both));
+}
+
+static bool sorts_along_size(const kl_comp *c, const kl_instr *in) {
+  for (uint32_t k = 0; in->op == KL_OP_SORT && k < in->noperands; k++) {
+    const kl_shape *s = kl_operand(c, in, k)->shape;
+    if (s->dynamic && s->dynamic[in->dims[0]]) return true;
+  }
+  return false;
+}
+
+// Behind all computations, until these are whole.
+static void make_orders(sizer *x) {
+  const kiln_module *m = x->from;
+  kl_comp *all = KL_NEW_N(&x->g.m->arena, kl_comp, 2 * m->ncomp + 1);
+  memcpy(all, x->g.m->comp, m->ncomp * sizeof *all);
+  x->g.m->comp = all;
+  x->orders = KL_NEW_N(&x->g.scratch, uint32_t, m->ncomp + 1);
+  for (uint32_t i = 0; i < m->ncomp; i++)
+    for (uint32_t k = 0; x->live.comp[i] && k < m->comp[i].ninstr; k++) {
+      const kl_instr *in = &m->comp[i].instr[k];
+      if (!sorts_along_size(&m->comp[i], in) || x->orders[in->called[0]]) continue;
+      const kl_comp *less = &m->comp[in->called[0]];
+      if (calls_nothing(less)) x->orders[in->called[0]] = make_order(x, less) + 1;
+    }
+}
+
+// Comparators stand before all others, as what is called does.
+static void put_orders_first(sizer *x) {
+  kiln_module *m = x->g.m;
+  uint32_t n = x->from->ncomp, made = m->ncomp - n;
+  if (!made) return;
+  kl_comp *all = KL_NEW_N(&m->arena, kl_comp, m->ncomp);
+  memcpy(all, m->comp + n, made * sizeof *all);
+  memcpy(all + made, m->comp, n * sizeof *all);
+  m->comp = all;
+  m->entry += made;
+  for (uint32_t i = made; i < m->ncomp; i++)
+    for (uint32_t k = 0; k < all[i].ninstr; k++) {
+      kl_instr *in = &all[i].instr[k];
+      uint32_t *called = KL_NEW_N(&m->arena, uint32_t, in->ncalled + 1);
+      for (uint32_t c = 0; c < in->ncalled; c++)
+        called[c] = in->called[c] < n ? in->called[c] + made : in->called[c] - n;
+      in->called = called;
+    }
+}
+
 static void make_header(sizer *x) {
   kl_header *h = &x->g.m->header;
   kl_sizing z = {.g = &x->g, .known = &x->known};
@@ -225,10 +302,12 @@ kiln_status kl_module_sizes(kl_ctx *cx, const kiln_module *m, kiln_module **out)
   x.limit = kiln_module_instruction_count(m) + MOST_NEW;
   x.g.e.m = x.g.m;
   kl_arena_init(&x.g.scratch, cx);
+  make_orders(&x);
   for (uint32_t i = 0; i < m->ncomp && x.refused < MOST_REFUSED && !x.full; i++)
     if (live.comp[i] && (has_dynamic(&m->comp[i]) || sets_sizes(&m->comp[i])) &&
         (i == m->entry || !passes_dynamic(&m->comp[i])))
       rewrite_whole(&x, i);
+  put_orders_first(&x);
   make_header(&x);
   kl_emit_free(&x.g.e);
   kl_shape_map_free(cx, &x.known);
