@@ -216,6 +216,34 @@ static kiln_status infer(sized *x, const kl_comp *c, const kl_instr *in, const k
   return KILN_OK;
 }
 
+static bool among(kl_ints list, uint32_t d) {
+  for (uint32_t i = 0; i < list.n; i++)
+    if (list.p[i] == d) return true;
+  return false;
+}
+
+// Has the scatter a window that is larger than what there is? Then no window lies in it, and nothing changes.
+static bool outgrows(const sized *x) {
+  uint32_t n = (x->n - 1) / 2, w = 0;
+  if (x->in->op != KL_OP_SCATTER) return false;
+  const kl_more *m = x->in->more;
+  const kl_shape *to = x->own[0].shape, *from = x->own[n + 1].shape;
+  for (uint32_t d = 0; d < to->rank; d++) {
+    if (among(m->collapsed_dims, d) || among(m->operand_batching_dims, d)) continue;
+    if (from->dims[m->offset_dims.p[w++]] > to->dims[d]) return true;
+  }
+  return false;
+}
+
+static kiln_status hand_on(sized *x, kl_evval *out) {
+  size_t n = kl_shape_leaf_count(x->in->shape);
+  kiln_status status = KILN_OK;
+  for (size_t k = 0; k < n; k++) out[k] = kl_ev_share(&x->own[k], x->own[k].shape);
+  for (size_t k = 0; k < n && status == KILN_OK; k++) status = settle(x, &out[k], kl_shape_leaf(x->in->shape, k));
+  for (size_t k = 0; k < n && status != KILN_OK; k++) kl_ev_free(x->ev, &out[k]);
+  return status;
+}
+
 static kiln_status run(sized *x, kl_evval *out) {
   kl_slice_dim slice[KILN_MAX_RANK];
   int64_t sizes[KILN_MAX_RANK];
@@ -294,7 +322,7 @@ kiln_status kl_ev_sized(kl_ev *ev, const kl_comp *c, const kl_instr *in, const k
   ev->last = NULL;
   for (; made < n && status == KILN_OK; made += status == KILN_OK)
     status = crop(ev, operands[made], x.dims[made], &x.own[made]);
-  if (status == KILN_OK) status = run(&x, out);
+  if (status == KILN_OK) status = outgrows(&x) ? hand_on(&x, out) : run(&x, out);
   for (uint32_t k = 0; k < made; k++) kl_ev_free(ev, &x.own[k]);
   kl_free(cx, x.dims, (n + 1) * sizeof *x.dims);
   kl_free(cx, x.values, (n + 3) * sizeof *x.values);

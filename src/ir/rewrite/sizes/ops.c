@@ -18,7 +18,13 @@ uint32_t kl_size_or_bound(kl_sizing *z, uint32_t size, int64_t bound) {
 }
 
 uint32_t kl_size_hold(kl_sizing *z, uint32_t size, int64_t least, int64_t most) {
-  return kl_graph_with(z->g, KL_OP_MINIMUM, kl_graph_with(z->g, KL_OP_MAXIMUM, size, least), most);
+  kl_held *h = *z->held;
+  while (h && (h->size != size || h->least != least || h->most != most)) h = h->next;
+  if (h) return h->value;
+  uint32_t value = kl_graph_with(z->g, KL_OP_MINIMUM, kl_graph_with(z->g, KL_OP_MAXIMUM, size, least), most);
+  *(h = KL_NEW(&z->g->scratch, kl_held)) = (kl_held){size, value, least, most, *z->held};
+  *z->held = h;
+  return value;
 }
 
 uint32_t kl_size_zero(kl_sizing *z, kl_dtype t) {
@@ -252,8 +258,7 @@ static uint32_t pad(kl_sizing *z) {
   return kl_size_keep(z);
 }
 
-// --- at places that data says
-// -----------------------------------------------------------------------------------------
+// --- at places that data says ----------------------------------------------------------------------------------------
 
 static uint32_t dynamic_slice(kl_sizing *z) {
   for (uint32_t d = 0; d < z->shapes[0]->rank; d++) {
@@ -365,8 +370,7 @@ static uint32_t scatter(kl_sizing *z) {
   return kl_size_keep(z);
 }
 
-// --- along one dimension
-// ----------------------------------------------------------------------------------------------
+// --- along one dimension ---------------------------------------------------------------------------------------------
 
 // Matrices, transforms, orders: what goes on in the last `last` dimensions, or in dimension `one`, needs all of these.
 static uint32_t batches(kl_sizing *z, uint32_t last, int64_t one) {
@@ -414,8 +418,7 @@ static uint32_t norm(kl_sizing *z) {
   return kl_size_keep(z);
 }
 
-// --- sizes themselves
-// -------------------------------------------------------------------------------------------------
+// --- sizes themselves ------------------------------------------------------------------------------------------------
 
 // Elements that a smaller size has left out are 0 where a larger one is set later.
 static uint32_t set_size(kl_sizing *z) {
@@ -444,8 +447,7 @@ static uint32_t size_op(kl_sizing *z) {
   return kl_size_or_bound(z, kl_extent(z, 0, dim), z->shapes[0]->dims[dim]);
 }
 
-// --- all ops
-// ----------------------------------------------------------------------------------------------------------
+// --- all ops ---------------------------------------------------------------------------------------------------------
 
 uint32_t kl_size_op(kl_sizing *z) {
   const kl_instr *in = z->in;

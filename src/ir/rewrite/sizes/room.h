@@ -18,6 +18,13 @@ typedef struct kl_sized {
   const kl_extents *leaf;
 } kl_sized;
 
+// Sizes that have been held between numbers in the open computation, so that the same size is one value.
+typedef struct kl_held {
+  uint32_t size, value;
+  int64_t least, most;
+  struct kl_held *next;
+} kl_held;
+
 typedef struct kl_sizing {
   kl_graph *g;
   kl_shape_map *known; // shapes without what is dynamic
@@ -26,7 +33,8 @@ typedef struct kl_sizing {
   uint32_t *values;              // operands; rules may put others in their place
   const kl_sized *operands;
   const uint32_t *orders; // by comparator of sorts along dynamic dimensions: the one that knows, + 1; 0: there is none
-  kl_extents *out;        // of the result's leaves, whole at first
+  kl_held **held;
+  kl_extents *out; // of the result's leaves, whole at first
   bool refused;
 } kl_sizing;
 

@@ -10,6 +10,7 @@ typedef struct sizer {
   kl_graph g;
   kl_shape_map known;
   uint32_t *orders; // kl_sizing
+  kl_held *held;
   uint32_t refused, depth;
   bool entry; // ENTRY itself is being rewritten
   uint64_t limit;
@@ -133,7 +134,13 @@ static kl_sized put(sizer *x, const kl_comp *c, const kl_instr *in, const kl_siz
   uint32_t n = in->noperands;
   kl_sized *operands = KL_NEW_N(&x->g.scratch, kl_sized, n + 1);
   const kl_shape **shapes = KL_NEW_N(&x->g.scratch, const kl_shape *, n + 1);
-  kl_sizing z = {.g = &x->g, .known = &x->known, .in = in, .shapes = shapes, .operands = operands, .orders = x->orders};
+  kl_sizing z = {.g = &x->g,
+                 .known = &x->known,
+                 .in = in,
+                 .shapes = shapes,
+                 .operands = operands,
+                 .orders = x->orders,
+                 .held = &x->held};
   bool any = in->op == KL_OP_SET_DIMENSION_SIZE || (in->op == KL_OP_GET_DIMENSION_SIZE && has_dynamic(c));
   z.values = KL_NEW_N(&x->g.m->arena, uint32_t, n + 1);
   if (in->op == KL_OP_PARAMETER && args) return args[in->number];
@@ -196,8 +203,9 @@ static uint32_t fill(sizer *x, kl_sizing *z, uint32_t value, const kl_shape *s, 
 
 static void rewrite_whole(sizer *x, uint32_t comp) {
   const kl_comp *c = &x->from->comp[comp];
-  kl_sizing z = {.g = &x->g, .known = &x->known};
+  kl_sizing z = {.g = &x->g, .known = &x->known, .held = &x->held};
   kl_graph_begin(&x->g);
+  x->held = NULL;
   x->entry = comp == x->from->entry;
   kl_sized root = rewrite(x, c, NULL);
   if (x->refused || x->full) return;
@@ -283,7 +291,7 @@ static void put_orders_first(sizer *x) {
 
 static void make_header(sizer *x) {
   kl_header *h = &x->g.m->header;
-  kl_sizing z = {.g = &x->g, .known = &x->known};
+  kl_sizing z = {.g = &x->g, .known = &x->known, .held = &x->held};
   const kl_shape **params = KL_NEW_N(&x->g.m->arena, const kl_shape *, h->nparams + 1);
   for (uint32_t i = 0; i < h->nparams; i++) params[i] = kl_size_known(&z, h->params[i]);
   h->params = params;
