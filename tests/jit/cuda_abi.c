@@ -1,6 +1,8 @@
 // Holds kiln's own description of the CUDA driver's interface against NVIDIA's header, at compile time.
 #define __CUDA_API_VERSION_INTERNAL // earlier versions of entry points are declared as well
 #include <cuda.h>
+#include <cudaProfiler.h>
+#include <cudaProfilerTypedefs.h>
 #include <cudaTypedefs.h>
 #define KL_CUDA_REAL
 #define CUstreamAttrValue CUstreamAttrValue_v1

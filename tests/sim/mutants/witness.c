@@ -387,13 +387,13 @@ static void on_step(kl_observer *o, kl_warp *warp, const kl_sim_op *op) {
   const kl_ptx_instr *instr = op->run == kl_x_nothing || op->run == kl_x_cluster_arrive ? instr_of(warp, op) : NULL;
   bool is_fence = instr && (kl_str_is(instr->opcode, "membar") || kl_str_is(instr->opcode, "fence"));
   bool arrives = op->run == kl_x_cluster_arrive && instr && !kl_isa_has(instr, "relaxed");
-  bool leaves = op->run == kl_x_cluster_wait && warp->block->cluster->phase != warp->cluster_phase;
-  for (unsigned i = 0; (is_fence || arrives || leaves) && i < KL_LANES; i++) {
+  uint32_t leave = op->run == kl_x_cluster_wait ? warp->x.mask & ~kl_cluster_waits(warp, warp->x.mask) : 0;
+  for (unsigned i = 0; (is_fence || arrives || leave) && i < KL_LANES; i++) {
     if (!(warp->x.mask >> i & 1)) continue;
     thread *t = &w->threads[thread_of(w, warp, i)];
     if (is_fence) fence(w, t, instr);
     if (arrives) join(w, w->clusters + cluster * w->nthreads, t->clock);
-    if (leaves) join(w, t->clock, w->opened + cluster * w->nthreads);
+    if (leave >> i & 1) join(w, t->clock, w->opened + cluster * w->nthreads);
   }
 }
 
