@@ -194,7 +194,7 @@ static void list_rounds(job *j, const kl_grouped *g, const kl_planned *planned) 
                    .dynamic_shared_bytes = asks ? r->shared_bytes : 0,
                    .programmatic = r->programmatic,
                    .argument_count = r->nargs,
-                   .arguments = kl_arena_dup(&j->a->arena, g->arguments, (r->nargs + 1u) * sizeof *g->arguments)};
+                   .arguments = kl_arena_dup(&j->a->arena, g->arguments, r->nargs * sizeof *g->arguments)};
   for (uint32_t i = g->first; i < g->end; i++)
     for (uint32_t n = 0; n < planned[i].n; n++) {
       const kiln_launch *x = &planned[i].launches[n].launch;

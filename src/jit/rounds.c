@@ -215,7 +215,7 @@ static void keep(building *b, size_t step, uint32_t first, uint32_t end, kl_roun
   kl_arena *arena = b->k->arena;
   r->members = kl_arena_dup(arena, r->members, r->nmembers * sizeof *r->members);
   r->steps = kl_arena_dup(arena, r->steps, r->nsteps * sizeof *r->steps);
-  const kiln_argument *arguments = kl_arena_dup(arena, b->arguments.p, (r->nargs + 1u) * sizeof *arguments);
+  const kiln_argument *arguments = kl_arena_dup(arena, b->arguments.p, r->nargs * sizeof *arguments);
   VEC_PUSH(b->cx, &b->k->grouped, ((kl_grouped){first, end, step, length_of(&b->k->steps.p[step]), *r, arguments}));
   b->free = end;
 }

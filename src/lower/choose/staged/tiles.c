@@ -119,7 +119,7 @@ static kiln_status fetch(tiles *x, const kl_aff **i, uint32_t *there, uint32_t *
   bool alone = false;
   *i = in_memory(x, at, there);
   KL_TRY(kl_scan_fetch(&x->l, *i, *there, values));
-  for (uint32_t k = 0; k < count(x); k++) {
+  for (uint32_t k = 0; k < count(x) && x->turns; k++) {
     kl_vars vars = x->l.b.w.steps.p[values[k]].vars;
     alone |= kl_has_var(vars, x->next) && !kl_has_var(vars, x->each);
   }
