@@ -87,6 +87,7 @@ static int64_t accessed_at_once(const kl_choosing *c, const kl_seen *s, const in
   kl_affs *p = c->plan->affs;
   const kl_aff *to[READING_VARS], *at;
   kl_interval in[VARS];
+  if (s->slot == KL_NONE) return 1; // a constant, of which nobody knows yet where it lies
   int64_t bits = kl_info(s->dtype)->bits, align = c->slots.v.p[s->slot].align;
   for (uint32_t i = 0; i < READING_VARS; i++) {
     to[i] = kl_aff_dim(p, i);
