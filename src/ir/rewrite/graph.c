@@ -74,6 +74,29 @@ uint32_t kl_graph_fusion(kl_graph *g, uint32_t comp, uint32_t n, const uint32_t 
   return emit(g, in, n, operands);
 }
 
+void kl_graph_put_first(kl_graph *g, uint32_t n) {
+  kiln_module *m = g->m;
+  uint32_t made = m->ncomp - n;
+  if (!made) return;
+  kl_comp *all = KL_NEW_N(&m->arena, kl_comp, m->ncomp);
+  memcpy(all, m->comp + n, made * sizeof *all);
+  memcpy(all + made, m->comp, n * sizeof *all);
+  m->comp = all;
+  m->entry += made;
+  for (uint32_t i = 0; i < m->ncomp; i++)
+    for (uint32_t k = 0; k < all[i].ninstr; k++) {
+      kl_instr *in = &all[i].instr[k];
+      uint32_t *called = KL_NEW_N(&m->arena, uint32_t, in->ncalled + 1);
+      for (uint32_t c = 0; c < in->ncalled; c++)
+        called[c] = in->called[c] < n ? in->called[c] + made : in->called[c] - n;
+      in->called = called;
+    }
+  for (kl_graph_loop_of *l = g->loops; l; l = l->next) l->condition -= n, l->body -= n;
+  for (int k = 0; k < KL_COMBINERS; k++)
+    for (int t = 0; t < KILN_DTYPE_COUNT; t++)
+      if (g->combiners[k][t]) g->combiners[k][t] -= n;
+}
+
 const kl_graph_loop_of *kl_graph_loop(const kl_graph *g, const kl_shape *state) {
   const kl_graph_loop_of *l = g->loops;
   while (l && l->state != state) l = l->next;

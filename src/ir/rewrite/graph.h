@@ -44,6 +44,9 @@ void kl_graph_add_loop(kl_graph *g, const kl_shape *state, uint32_t condition, u
 void kl_graph_begin(kl_graph *g);
 uint32_t kl_graph_end(kl_graph *g, const char *name, uint32_t root);
 
+// Computations that were made since there were `n` come first, as what is called does. They call each other alone.
+void kl_graph_put_first(kl_graph *g, uint32_t n);
+
 const kl_shape *kl_graph_shape(const kl_graph *g, uint32_t value);
 uint32_t kl_graph_parameter(kl_graph *g, uint32_t number, const kl_shape *s, const char *name);
 uint32_t kl_graph_tuple(kl_graph *g, uint32_t n, const uint32_t *values);

@@ -24,33 +24,6 @@ static bool has_any(const kiln_module *m, const kl_comp *c) {
 
 // --- what is called ------------------------------------------------------------------------------------------------
 
-static void renumber(kiln_module *m, kl_comp *c, uint32_t by) {
-  for (uint32_t i = 0; i < c->ninstr; i++) {
-    kl_instr *in = &c->instr[i];
-    uint32_t *called = KL_NEW_N(&m->arena, uint32_t, in->ncalled + 1);
-    for (uint32_t k = 0; k < in->ncalled; k++) called[k] = in->called[k] + by;
-    in->called = called;
-  }
-}
-
-// Computations of the fork: those that were made since there were `n` come first.
-static void put_first(kl_graph *g, uint32_t n) {
-  kiln_module *m = g->m;
-  uint32_t made = m->ncomp - n;
-  if (!made) return;
-  kl_comp *all = KL_NEW_N(&m->arena, kl_comp, m->ncomp);
-  memcpy(all, m->comp + n, made * sizeof *all);
-  memcpy(all + made, m->comp, n * sizeof *all);
-  m->comp = all;
-  m->entry += made;
-  for (uint32_t i = made; i < m->ncomp; i++) renumber(m, &all[i], made);
-  for (uint32_t i = 0; i < made; i++) renumber(m, &all[i], 0u - n); // they call each other alone
-  for (kl_graph_loop_of *l = g->loops; l; l = l->next) l->condition -= n, l->body -= n;
-  for (int k = 0; k < KL_COMBINERS; k++)
-    for (int t = 0; t < KILN_DTYPE_COUNT; t++)
-      if (g->combiners[k][t]) g->combiners[k][t] -= n;
-}
-
 static void make_computations(kl_graph *g) {
   kiln_module *m = g->m;
   uint32_t n = m->ncomp, loops = 0;
@@ -65,7 +38,7 @@ static void make_computations(kl_graph *g) {
       const kl_expander *x = expander_of(m, &m->comp[i], in);
       if (x && x->computations) x->computations(g, &m->comp[i], in);
     }
-  put_first(g, n);
+  kl_graph_put_first(g, n);
 }
 
 // --- computations ---------------------------------------------------------------------------------------------------

@@ -269,26 +269,6 @@ static void make_orders(sizer *x) {
     }
 }
 
-// Comparators stand before all others, as what is called does.
-static void put_orders_first(sizer *x) {
-  kiln_module *m = x->g.m;
-  uint32_t n = x->from->ncomp, made = m->ncomp - n;
-  if (!made) return;
-  kl_comp *all = KL_NEW_N(&m->arena, kl_comp, m->ncomp);
-  memcpy(all, m->comp + n, made * sizeof *all);
-  memcpy(all + made, m->comp, n * sizeof *all);
-  m->comp = all;
-  m->entry += made;
-  for (uint32_t i = made; i < m->ncomp; i++)
-    for (uint32_t k = 0; k < all[i].ninstr; k++) {
-      kl_instr *in = &all[i].instr[k];
-      uint32_t *called = KL_NEW_N(&m->arena, uint32_t, in->ncalled + 1);
-      for (uint32_t c = 0; c < in->ncalled; c++)
-        called[c] = in->called[c] < n ? in->called[c] + made : in->called[c] - n;
-      in->called = called;
-    }
-}
-
 static void make_header(sizer *x) {
   kl_header *h = &x->g.m->header;
   kl_sizing z = {.g = &x->g, .known = &x->known, .held = &x->held};
@@ -315,7 +295,7 @@ kiln_status kl_module_sizes(kl_ctx *cx, const kiln_module *m, kiln_module **out)
     if (live.comp[i] && (has_dynamic(&m->comp[i]) || sets_sizes(&m->comp[i])) &&
         (i == m->entry || !passes_dynamic(&m->comp[i])))
       rewrite_whole(&x, i);
-  put_orders_first(&x);
+  kl_graph_put_first(&x.g, m->ncomp);
   make_header(&x);
   kl_emit_free(&x.g.e);
   kl_shape_map_free(cx, &x.known);
