@@ -107,15 +107,25 @@ static uint32_t compare_bf16(const kl_lanes *x, const kl_sim_op *o) {
   return bits_of_32(m);
 }
 
-typedef struct pair_bits {
-  uint32_t low, high;
-} pair_bits;
-static pair_bits compare_pairs(const kl_lanes *x, const kl_sim_op *o, bool bf16) {
-  s32 m[2 * KL_LANES], low[KL_LANES], high[KL_LANES];
-  halves(x, o, bf16, m, 2 * KL_LANES);
-  ALL(KL_LANES, low[i] = m[2 * i]);
-  ALL(KL_LANES, high[i] = m[2 * i + 1]);
-  return (pair_bits){bits_of_32(low), bits_of_32(high)};
+// The lower and the upper halves of all lanes.
+typedef struct pair_masks {
+  s32 low[KL_LANES], high[KL_LANES];
+} pair_masks;
+static void compare_bf16x2(const kl_lanes *x, const kl_sim_op *o, pair_masks *m) {
+  const u32 *a = AT(u32, o->a), *b = AT(u32, o->b);
+  f32 fa[KL_LANES], fb[KL_LANES];
+  ALL(KL_LANES, fa[i] = float_of(a[i] << 16));
+  ALL(KL_LANES, fb[i] = float_of(b[i] << 16));
+  against_f32(KL_COMPARE_OF(o->flags), fa, fb, m->low, KL_LANES);
+  ALL(KL_LANES, fa[i] = float_of(a[i] & 0xffff0000));
+  ALL(KL_LANES, fb[i] = float_of(b[i] & 0xffff0000));
+  against_f32(KL_COMPARE_OF(o->flags), fa, fb, m->high, KL_LANES);
+}
+static void compare_f16x2(const kl_lanes *x, const kl_sim_op *o, pair_masks *m) {
+  s32 both[2 * KL_LANES];
+  halves(x, o, false, both, 2 * KL_LANES);
+  ALL(KL_LANES, m->low[i] = both[2 * i]);
+  ALL(KL_LANES, m->high[i] = both[2 * i + 1]);
 }
 
 // With the predicate c, where there is one.
@@ -134,10 +144,11 @@ static inline uint32_t combine(const kl_lanes *x, const kl_sim_op *o, uint32_t t
     put_pred(x, o->d, p);                                                                                              \
     put_pred(x, o->e, q);                                                                                              \
   }
-#define SETP_PAIRS(T, bf16)                                                                                            \
+#define SETP_PAIRS(T)                                                                                                  \
   EXECUTOR(setp_##T) {                                                                                                 \
-    pair_bits t = compare_pairs(x, o, bf16);                                                                           \
-    uint32_t p = combine(x, o, t.low), q = combine(x, o, t.high);                                                      \
+    pair_masks t;                                                                                                      \
+    compare_##T(x, o, &t);                                                                                             \
+    uint32_t p = combine(x, o, bits_of_32(t.low)), q = combine(x, o, bits_of_32(t.high));                              \
     put_pred(x, o->d, p);                                                                                              \
     put_pred(x, o->e, q);                                                                                              \
   }
@@ -182,20 +193,29 @@ SET(set_mask_bf16, bf16, put32, ~0u)
 SET(set_bf16_bf16, bf16, put16, ONE_BF16)
 SET(set_mask16_f16, f16, put16, 0xffff)
 SET(set_mask16_bf16, bf16, put16, 0xffff)
-SETP_PAIRS(f16x2, false)
-SETP_PAIRS(bf16x2, true)
+SETP_PAIRS(f16x2)
+SETP_PAIRS(bf16x2)
 
-#define SET_PAIRS(name, bf16, one)                                                                                     \
+// As masks, with the predicate c where there is one.
+static void combine_masks(const kl_lanes *x, const kl_sim_op *o, s32 *m) {
+  uint32_t t = combine(x, o, bits_of_32(m));
+  ALL(KL_LANES, m[i] = t & kl_bit[i] ? -1 : 0);
+}
+#define SET_PAIRS(name, T, one)                                                                                        \
   EXECUTOR(name) {                                                                                                     \
-    pair_bits t = compare_pairs(x, o, bf16);                                                                           \
-    uint32_t low = combine(x, o, t.low), high = combine(x, o, t.high);                                                 \
+    pair_masks t;                                                                                                      \
+    compare_##T(x, o, &t);                                                                                             \
+    if (KL_COMBINE_OF(o->flags)) {                                                                                     \
+      combine_masks(x, o, t.low);                                                                                      \
+      combine_masks(x, o, t.high);                                                                                     \
+    }                                                                                                                  \
     u32 *d = AT(u32, o->d);                                                                                            \
-    LANES(on32, d, (low & kl_bit[i] ? (u32)(one) : 0) | (high & kl_bit[i] ? (u32)(one) << 16 : 0));                    \
+    LANES(on32, d, ((u32)t.low[i] & (one)) | ((u32)t.high[i] & (u32)(one) << 16));                                     \
   }
-SET_PAIRS(set_mask_f16x2, false, 0xffff)
-SET_PAIRS(set_mask_bf16x2, true, 0xffff)
-SET_PAIRS(set_f16x2_f16x2, false, ONE_F16)
-SET_PAIRS(set_bf16x2_bf16x2, true, ONE_BF16)
+SET_PAIRS(set_mask_f16x2, f16x2, 0xffff)
+SET_PAIRS(set_mask_bf16x2, bf16x2, 0xffff)
+SET_PAIRS(set_f16x2_f16x2, f16x2, ONE_F16)
+SET_PAIRS(set_bf16x2_bf16x2, bf16x2, ONE_BF16)
 
 // --- selections ----------------------------------------------------------------------------------------------------
 

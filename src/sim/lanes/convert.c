@@ -211,13 +211,6 @@ EXECUTOR(cvt_any_f32_f64) {
     narrow_all_##T(r, AT(f32, o->a), KL_LANES);                                                                        \
     PUT(u16, on16, r);                                                                                                 \
   }                                                                                                                    \
-  EXECUTOR(cvt_##T##x2_f32) {                                                                                          \
-    u16 high[KL_LANES], low[KL_LANES];                                                                                 \
-    narrow_all_##T(high, AT(f32, o->a), KL_LANES);                                                                     \
-    narrow_all_##T(low, AT(f32, o->b), KL_LANES);                                                                      \
-    u32 *d = AT(u32, o->d);                                                                                            \
-    LANES(on32, d, (u32)high[i] << 16 | low[i]);                                                                       \
-  }                                                                                                                    \
   SLOW_UNARY(cvt_any_##T##_f32, u16, f32, (u16)single_as(&T##_format, a[i], flags))                                    \
   SLOW_BINARY(cvt_any_##T##x2_f32, u32, f32, f32,                                                                      \
               single_as(&T##_format, a[i], flags) << 16 | single_as(&T##_format, b[i], flags))                         \
@@ -230,6 +223,14 @@ static inline uint32_t single_as(const format *f, float v, uint32_t flags) {
 }
 TO_HALF(f16)
 TO_HALF(bf16)
+EXECUTOR(cvt_f16x2_f32) {
+  u16 high[KL_LANES], low[KL_LANES];
+  narrow_all_f16(high, AT(f32, o->a), KL_LANES);
+  narrow_all_f16(low, AT(f32, o->b), KL_LANES);
+  u32 *d = AT(u32, o->d);
+  LANES(on32, d, (u32)high[i] << 16 | low[i]);
+}
+BINARY(cvt_bf16x2_f32, on32, u32, f32, f32, narrow_bf16(a[i]) << 16 | narrow_bf16(b[i]))
 SLOW_UNARY(cvt_f16_bf16, u16, u16, (u16)encode(&f16_format, number_of_f64((double)widen_bf16(a[i])), flags))
 SLOW_UNARY(cvt_bf16_f16, u16, u16, (u16)encode(&bf16_format, number_of_f64((double)widen_f16(a[i])), flags))
 

@@ -48,27 +48,24 @@ static inline double about(double a, double b, double c) {
 #endif
 }
 
-// 2^v, of which *unsure is told 1 where it may not round to the f32 that 2^v itself rounds to. The series up to f^11
-// and its rounding are off by less than 2^-45 of the value: what is cut off, 29 bits, may be that near to the middle;
-// or the result is below the normal numbers, where fewer bits are kept. What is below 2^-151 is nearest to 0. -160 <= v
-// <= 130.
+// 2^v, of which *unsure is told 1 where it may not round to the f32 that 2^v itself rounds to. The polynomial is the one
+// of degree 8 that is 1 at 0 and whose largest relative error for |f| <= 1/2 is least, 2^-39.75: below 2^-39 of the
+// value with all roundings, and so below 2^14 units in the last place. What is cut off, 29 bits, may be that near to the
+// middle. -160 <= v <= 130, and no f32 below the normal numbers, where fewer bits are kept: what is below 2^-151 is
+// nearest to 0.
 static inline double near_exp2(double v, u64 *unsure) {
   double shifted = v + ROUNDER, f = v - (shifted - ROUNDER);
-  double p = 0x1.e8cac7351bb25p-32;
-  p = about(p, f, 0x1.e4cf5158b8ecap-28);
-  p = about(p, f, 0x1.b5253d395e7c4p-24);
-  p = about(p, f, 0x1.62c0223a5c824p-20);
-  p = about(p, f, 0x1.ffcbfc588b0c7p-17);
-  p = about(p, f, 0x1.430912f86c787p-13);
-  p = about(p, f, 0x1.5d87fe78a6731p-10);
-  p = about(p, f, 0x1.3b2ab6fba4e77p-7);
-  p = about(p, f, 0x1.c6b08d704a0c0p-5);
-  p = about(p, f, 0x1.ebfbdff82c58fp-3);
-  p = about(p, f, 0x1.62e42fefa39efp-1);
+  double p = 0x1.66348367dfc52p-20;
+  p = about(p, f, 0x1.00ee06e852cf1p-16);
+  p = about(p, f, 0x1.4306c11a53d76p-13);
+  p = about(p, f, 0x1.5d8729761e27cp-10);
+  p = about(p, f, 0x1.3b2ab7f3b1124p-7);
+  p = about(p, f, 0x1.c6b08defc20b9p-5);
+  p = about(p, f, 0x1.ebfbdff7c5a8ap-3);
+  p = about(p, f, 0x1.62e42fef7a78dp-1);
   p = about(p, f, 1);
-  u64 cut = (bits64(p) - 0xffffe00) & 0x1fffffff; // the middle is 0x10000000
-  double subnormal = (v + 125.5) * (v + 151);     // below 0 between these
-  *unsure = (cut - 0x400) >> 63 | bits64(subnormal) >> 63;
+  u64 above = (bits64(p) - (0x10000000 - 0x4000)) & 0x1fffffff; // the middle is 0x10000000
+  *unsure = (above - 0x8000) >> 63;
   return power_of(shifted) * p;
 }
 

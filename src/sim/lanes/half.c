@@ -116,41 +116,91 @@ HALVES(fma_bf16, KL_LANES, u16, on16,
        compute(o, true, fma_bf16_all, d.h, AT(u16, o->a), AT(u16, o->b), AT(u16, o->c), N))
 
 // Pairs of bf16, as kernels compute on them. A fused product and sum that is rounded to f32 and then to bf16 is right
-// unless the first rounding gives what lies in the middle of two bf16, and is not exact.
-#ifdef __FMA__
-static inline float low(u32 pair) {
-  return float_of(pair << 16);
+// unless the first rounding gives what lies in the middle of two bf16, and is not exact. Products alone never are such:
+// their 16 bits are exact in f32 down to 2^-134, and the largest one below, 65535 * 2^-150, is no product of two numbers
+// of 8 bits; what remains is too small to reach 2^-134, the least middle, alone or with a sum's other bf16.
+#ifdef __AVX2__
+// Eight pairs as single numbers.
+typedef struct eight_pairs {
+  __m256 low, high;
+} eight_pairs;
+
+static inline __m256i load_pairs(const u32 *p) {
+  return _mm256_loadu_si256((const __m256i *)(const void *)p);
 }
-static inline float high(u32 pair) {
-  return float_of(pair & 0xffff0000);
+static inline eight_pairs widen_pairs(const u32 *p) {
+  __m256i v = load_pairs(p);
+  return (eight_pairs){_mm256_castsi256_ps(_mm256_slli_epi32(v, 16)),
+                       _mm256_castsi256_ps(_mm256_and_si256(v, _mm256_set1_epi32((int)0xffff0000)))};
 }
-// Not both the product, of 16 bits, and the sum are exact: s + error is their sum where nothing leaves the range.
-static inline u32 is_inexact(float a, float b, float c) {
-  float p = a * b, s = p + c, back = s - p, error = (p - (s - back)) + (c - back);
-  u32 small = (u32)((bits32(p) & 0x7f800000) == 0) & (u32)(a != 0) & (u32)(b != 0);
-  return small | (u32) !(error == 0);
+// Words of the low numbers beside those of the high ones: 16 bits of each.
+static inline __m256i beside(__m256i low, __m256i high) {
+  return _mm256_blend_epi16(low, high, 0xaa);
 }
-static inline u32 in_middle(float s) {
-  return (u32)(bits32(s) << 16 == 0x80000000);
+
+// All ones where s is the sum of a product and c.
+static inline __m256 is_sum(__m256 s, __m256 product, __m256 c) {
+  return _mm256_and_ps(_mm256_cmp_ps(_mm256_sub_ps(s, product), c, _CMP_EQ_OQ),
+                       _mm256_cmp_ps(_mm256_sub_ps(s, c), product, _CMP_EQ_OQ));
 }
-static inline u32 to_even(float s) {
-  return bits32(s) + 0x7fff + (bits32(s) >> 16 & 1);
+
+// What rounding twice does not settle, gathered over all pairs: any bit of theirs.
+typedef struct unsettled {
+  __m256i middle; // of sums that are not exact
+  __m256 nan;
+} unsettled;
+
+static inline void fma_eight_pairs(u32 *r, const u32 *pa, const u32 *pb, const u32 *pc, bool adds, unsettled *left) {
+  eight_pairs a = widen_pairs(pa), b = widen_pairs(pb), c = widen_pairs(pc);
+  __m256 low = _mm256_fmadd_ps(a.low, b.low, c.low), high = _mm256_fmadd_ps(a.high, b.high, c.high);
+  __m256i l = _mm256_castps_si256(low), h = _mm256_castps_si256(high), zero = _mm256_setzero_si256();
+  __m256i kept = beside(_mm256_srli_epi32(l, 16), h), cut = beside(l, _mm256_slli_epi32(h, 16));
+  // What is cut off, as a signed distance from the middle. Up goes what is above it, and the middle below odd numbers.
+  __m256i distance = _mm256_xor_si256(cut, _mm256_set1_epi16((short)0x8000));
+  __m256i odd = _mm256_and_si256(kept, _mm256_set1_epi16(1));
+  __m256i up = _mm256_cmpgt_epi16(_mm256_adds_epi16(distance, odd), zero);
+  _mm256_storeu_si256((__m256i *)(void *)r, _mm256_sub_epi16(kept, up));
+  left->nan = _mm256_or_ps(left->nan, _mm256_cmp_ps(low, high, _CMP_UNORD_Q));
+  if (!adds) return;
+  __m256 sum_low = is_sum(low, _mm256_mul_ps(a.low, b.low), c.low);
+  __m256 sum_high = is_sum(high, _mm256_mul_ps(a.high, b.high), c.high);
+  __m256i is = beside(_mm256_castps_si256(sum_low), _mm256_castps_si256(sum_high));
+  left->middle = _mm256_or_si256(left->middle, _mm256_andnot_si256(is, _mm256_cmpeq_epi16(distance, zero)));
 }
-// Some result may be wrong.
+
+static inline bool is_any(__m256i bits) {
+  return !_mm256_testz_si256(bits, bits);
+}
+// Whether all are zeros, of any sign: fma is a product then.
+static inline bool are_zeros(const u32 *p) {
+  __m256i any = _mm256_setzero_si256();
+  for (int i = 0; i < KL_LANES; i += 8) any = _mm256_or_si256(any, load_pairs(p + i));
+  return _mm256_testz_si256(any, _mm256_set1_epi16(0x7fff));
+}
+static __attribute__((noinline)) void put_nans(u32 *r, const u32 *pa, const u32 *pb, const u32 *pc) {
+  for (int i = 0; i < KL_LANES; i += 8) {
+    eight_pairs a = widen_pairs(pa + i), b = widen_pairs(pb + i), c = widen_pairs(pc + i);
+    __m256 low = _mm256_fmadd_ps(a.low, b.low, c.low), high = _mm256_fmadd_ps(a.high, b.high, c.high);
+    __m256i is_nan = beside(_mm256_castps_si256(_mm256_cmp_ps(low, low, _CMP_UNORD_Q)),
+                            _mm256_castps_si256(_mm256_cmp_ps(high, high, _CMP_UNORD_Q)));
+    __m256i v = _mm256_blendv_epi8(load_pairs(r + i), _mm256_set1_epi16(NAN16), is_nan);
+    _mm256_storeu_si256((__m256i *)(void *)(r + i), v);
+  }
+}
+// r is none of the operands. Whether some result may be wrong. A function for each kind, as all constants of one have
+// room in registers.
+#define PAIRS(name, adds)                                                                                              \
+  static __attribute__((noinline)) bool name(u32 *r, const u32 *a, const u32 *b, const u32 *c) {                       \
+    unsettled left = {_mm256_setzero_si256(), _mm256_setzero_ps()};                                                    \
+    _Pragma("GCC unroll 1") for (int i = 0; i < KL_LANES; i += 8)                                                      \
+        fma_eight_pairs(r + i, a + i, b + i, c + i, adds, &left);                                                      \
+    if (is_any(_mm256_castps_si256(left.nan))) put_nans(r, a, b, c);                                                   \
+    return is_any(left.middle);                                                                                        \
+  }
+PAIRS(multiply_pairs, false)
+PAIRS(multiply_add_pairs, true)
 static bool fma_bf16_pairs(u32 *r, const u32 *a, const u32 *b, const u32 *c) {
-  u32 middle = 0, inexact = 0;
-  KL_EACH for (int i = 0; i < KL_LANES; i++) {
-    float s = __builtin_fmaf(low(a[i]), low(b[i]), low(c[i])), t = __builtin_fmaf(high(a[i]), high(b[i]), high(c[i]));
-    middle |= in_middle(s) | in_middle(t);
-    r[i] = (s == s ? to_even(s) >> 16 : NAN16) | (t == t ? to_even(t) & 0xffff0000 : (u32)NAN16 << 16);
-  }
-  if (!middle) return false;
-  KL_EACH for (int i = 0; i < KL_LANES; i++) {
-    float s = __builtin_fmaf(low(a[i]), low(b[i]), low(c[i])), t = __builtin_fmaf(high(a[i]), high(b[i]), high(c[i]));
-    inexact |= (in_middle(s) & is_inexact(low(a[i]), low(b[i]), low(c[i]))) |
-               (in_middle(t) & is_inexact(high(a[i]), high(b[i]), high(c[i])));
-  }
-  return inexact;
+  return (are_zeros(c) ? multiply_pairs : multiply_add_pairs)(r, a, b, c);
 }
 #else
 static bool fma_bf16_pairs(u32 *r, const u32 *a, const u32 *b, const u32 *c) {
@@ -158,11 +208,16 @@ static bool fma_bf16_pairs(u32 *r, const u32 *a, const u32 *b, const u32 *c) {
   return true;
 }
 #endif
-HALVES(fma_bf16x2, 2 * KL_LANES, u32, on32, {
+__attribute__((noinline)) HALVES(fma_bf16x2_slowly, 2 * KL_LANES, u32, on32,
+       compute(o, true, fma_bf16_all, d.h, AT(u16, o->a), AT(u16, o->b), AT(u16, o->c), N))
+EXECUTOR(fma_bf16x2) {
+  u32 r[KL_LANES];
   if ((o->flags & (KL_FTZ | KL_SAT | KL_RELU | KL_OOB)) ||
-      fma_bf16_pairs(d.w, AT(u32, o->a), AT(u32, o->b), AT(u32, o->c)))
-    compute(o, true, fma_bf16_all, d.h, AT(u16, o->a), AT(u16, o->b), AT(u16, o->c), N);
-})
+      fma_bf16_pairs(r, AT(u32, o->a), AT(u32, o->b), AT(u32, o->c)))
+    fma_bf16x2_slowly(x, o);
+  else
+    PUT(u32, on32, r);
+}
 
 // --- signs ---------------------------------------------------------------------------------------------------------
 

@@ -58,20 +58,19 @@ static inline float by_reciprocal(float a, float b) {
   return size > 0x1p126f && size < INFINITY ? a * (b < 0 ? -0.0f : 0.0f) : a / b;
 }
 
-// name, the nearest f32, the value it is nearest to, the bound around it
+// name, the f32 nearest to the function of a, or of a and b, the value it is nearest to, the bound around it
 #define FUNCTIONS(X)                                                                                                   \
-  X(div_full, a[i] / b[i], (double)a[i] / (double)b[i], KL_BOUND_DIV)                                                  \
-  X(div_approx, by_reciprocal(a[i], b[i]), (double)a[i] / (double)b[i],                                                \
-    fabsf(b[i]) >= 0x1p-126f && fabsf(b[i]) <= 0x1p126f ? KL_BOUND_DIV : KL_BOUND_NONE)                                \
-  X(rcp, 1 / a[i], 1 / (double)a[i], KL_BOUND_RCP)                                                                     \
-  X(sqrt, __builtin_sqrtf(a[i]), __builtin_sqrt((double)a[i]), KL_BOUND_SQRT)                                          \
-  X(rsqrt, (float)rsqrt_of((double)a[i]), rsqrt_of((double)a[i]), KL_BOUND_RSQRT)                                      \
-  X(sin, (float)sine_from(a[i], 0), sine_from(a[i], 0), sine_bound(a[i]))                                              \
-  X(cos, (float)sine_from(a[i], 1), sine_from(a[i], 1), sine_bound(a[i]))                                              \
-  X(lg2, (float)log2_of((double)a[i]), log2_of((double)a[i]),                                                          \
-    a[i] > 0.5f && a[i] < 2 ? KL_BOUND_LG2_NEAR : KL_BOUND_LG2)                                                        \
-  X(ex2, (float)exp2_of((double)a[i]), exp2_of((double)a[i]), KL_BOUND_EX2)                                            \
-  X(tanh, (float)tanh_of((double)a[i]), tanh_of((double)a[i]), KL_BOUND_TANH)
+  X(div_full, a / b, (double)a / (double)b, KL_BOUND_DIV)                                                              \
+  X(div_approx, by_reciprocal(a, b), (double)a / (double)b,                                                            \
+    fabsf(b) >= 0x1p-126f && fabsf(b) <= 0x1p126f ? KL_BOUND_DIV : KL_BOUND_NONE)                                      \
+  X(rcp, 1 / a, 1 / (double)a, KL_BOUND_RCP)                                                                           \
+  X(sqrt, __builtin_sqrtf(a), __builtin_sqrt((double)a), KL_BOUND_SQRT)                                                \
+  X(rsqrt, (float)rsqrt_of((double)a), rsqrt_of((double)a), KL_BOUND_RSQRT)                                            \
+  X(sin, (float)sine_from(a, 0), sine_from(a, 0), sine_bound(a))                                                       \
+  X(cos, (float)sine_from(a, 1), sine_from(a, 1), sine_bound(a))                                                       \
+  X(lg2, (float)log2_of((double)a), log2_of((double)a), a > 0.5f && a < 2 ? KL_BOUND_LG2_NEAR : KL_BOUND_LG2)          \
+  X(ex2, (float)exp2_of((double)a), exp2_of((double)a), KL_BOUND_EX2)                                                  \
+  X(tanh, (float)tanh_of((double)a), tanh_of((double)a), KL_BOUND_TANH)
 
 static inline double rsqrt_of(double v) {
   return 1 / __builtin_sqrt(v); // -0 gives -inf, a negative number NaN
@@ -87,52 +86,54 @@ enum { MOST = 2 * KL_LANES };
 typedef void function(f32 *r, const f32 *a, const f32 *b, int n);
 typedef void perturbation(const result_format *f, uint64_t seed, int limit, f32 *r, const f32 *a, const f32 *b, int n);
 #define FUNCTION(name, nearest, value, limit)                                                                          \
-  static void name##_all(f32 *r, const f32 *a, const f32 *b, int n) {                                                  \
-    ALL(n, r[i] = (nearest));                                                                                          \
+  static inline float name##_near(float a, float b) {                                                                  \
+    (void)b;                                                                                                           \
+    return (nearest);                                                                                                  \
   }                                                                                                                    \
-  static void name##_picked(const result_format *f, uint64_t seed, int given, f32 *r, const f32 *a, const f32 *b,      \
+  static void name##_all(f32 *r, const f32 *a, const f32 *b, int n) {                                                  \
+    ALL(n, r[i] = name##_near(a[i], b[i]));                                                                            \
+  }                                                                                                                    \
+  static void name##_picked(const result_format *f, uint64_t seed, int given, f32 *r, const f32 *as, const f32 *bs,    \
                             int n) {                                                                                   \
     for (int i = 0; i < n; i++) {                                                                                      \
+      float a = as[i], b = bs[i];                                                                                      \
       int k = given == KL_BOUND_NONE ? (limit) : given;                                                                \
-      uint64_t operands = (uint64_t)bits32(a[i]) << 32 | bits32(b[i]);                                                 \
+      uint64_t operands = (uint64_t)bits32(a) << 32 | bits32(b);                                                       \
       if (k != KL_BOUND_NONE) r[i] = picked(f, &bounds[k], mix(seed + (uint64_t)k) ^ operands, (value), r[i]);         \
     }                                                                                                                  \
   }
 FUNCTIONS(FUNCTION)
 
-// The same with fewer terms, where no result is near to the middle of two numbers.
-static void ex2_quickly(f32 *r, const f32 *a, const f32 *b, int n) {
-  f32 v[KL_LANES];
-  u64 any = 0;
-  ALL(n, v[i] = a[i] > 130 ? 130 : a[i] < -160 ? -160 : a[i]);
-  KL_EACH for (int i = 0; i < n; i++) {
-    u64 unsure;
-    r[i] = (float)near_exp2((double)v[i], &unsure);
-    any |= unsure;
-  }
-  if (any) ex2_all(r, a, b, n);
+// Single numbers: operands and results flushed where the flags say so, NaNs of results canonical.
+static inline float operand(uint32_t flags, float v) {
+  return flags & KL_FTZ ? flush(v) : v;
+}
+static inline float result(uint32_t flags, float v) {
+  float r = v == v ? v : float_of(NAN32);
+  return flags & KL_FTZ ? flush(r) : r;
 }
 
-// Of single numbers, operands and results flushed where the flags say so, and NaNs canonical.
-static void compute(kl_lanes *x, const kl_sim_op *o, function *fn, perturbation *other, const f32 *a, const f32 *b) {
+static __attribute__((noinline)) void perturbed(kl_lanes *x, const kl_sim_op *o, function *fn, perturbation *other,
+                                                const f32 *a, const f32 *b) {
   f32 fa[KL_LANES], fb[KL_LANES], r[KL_LANES];
-  if (o->flags & KL_FTZ) {
-    ALL(KL_LANES, fa[i] = flush(a[i]));
-    if (b != a) ALL(KL_LANES, fb[i] = flush(b[i]));
-    b = b == a ? fa : fb;
-    a = fa;
-  }
-  fn(r, a, b, KL_LANES);
-  if (x->perturb) other(&result_f32, x->perturb, KL_BOUND_NONE, r, a, b, KL_LANES);
-  ALL(KL_LANES, r[i] = r[i] == r[i] ? r[i] : float_of(NAN32));
-  if (o->flags & KL_FTZ) ALL(KL_LANES, r[i] = flush(r[i]));
+  ALL(KL_LANES, fa[i] = operand(o->flags, a[i]));
+  ALL(KL_LANES, fb[i] = operand(o->flags, b[i]));
+  fn(r, fa, fb, KL_LANES);
+  other(&result_f32, x->perturb, KL_BOUND_NONE, r, fa, fb, KL_LANES);
+  ALL(KL_LANES, r[i] = result(o->flags, r[i]));
   PUT(f32, on32, r);
 }
 
 // The second operand of a function of one is the first again.
-#define SPECIAL(name, fn, b)                                                                                           \
+#define SPECIAL(name, fn, second)                                                                                      \
   EXECUTOR(name) {                                                                                                     \
-    compute(x, o, fn##_all, fn##_picked, AT(f32, o->a), AT(f32, o->b));                                                \
+    const f32 *a = AT(f32, o->a), *b = AT(f32, o->second);                                                             \
+    f32 *d = AT(f32, o->d);                                                                                            \
+    const uint32_t flags = o->flags;                                                                                   \
+    if (x->perturb)                                                                                                    \
+      perturbed(x, o, fn##_all, fn##_picked, a, b);                                                                    \
+    else                                                                                                               \
+      LANES(on32, d, result(flags, fn##_near(operand(flags, a[i]), operand(flags, b[i]))));                            \
   }
 SPECIAL(div_full_f32, div_full, b)
 SPECIAL(div_approx_f32, div_approx, b)
@@ -142,10 +143,37 @@ SPECIAL(rsqrt_approx_f32, rsqrt, a)
 SPECIAL(sin_f32, sin, a)
 SPECIAL(cos_f32, cos, a)
 SPECIAL(lg2_f32, lg2, a)
-EXECUTOR(ex2_f32) {
-  compute(x, o, ex2_quickly, ex2_picked, AT(f32, o->a), AT(f32, o->a));
-}
 SPECIAL(tanh_f32, tanh, a)
+
+// 2^a with fewer terms, where no result is near to the middle of two numbers. Operands are clamped as integers: what is
+// above 130 is so as a signed one, what is below -160 as one without a sign; NaNs come back at the end. A subnormal
+// operand gives 1, flushed or not.
+EXECUTOR(ex2_f32) {
+  const u32 *a = AT(u32, o->a), most = bits32(130), least = bits32(-160);
+  const u32 first = bits32(-125.5f), count = bits32(-151) - first; // of results that may be subnormal
+  f32 v[KL_LANES], r[KL_LANES];
+  u32 subnormal = 0;
+  u64 middle = 0;
+  if (x->perturb) {
+    perturbed(x, o, ex2_all, ex2_picked, AT(f32, o->a), AT(f32, o->a));
+    return;
+  }
+  KL_EACH for (int i = 0; i < KL_LANES; i++) {
+    u32 u = (s32)a[i] > (s32)most ? most : a[i];
+    u = u > least ? least : u;
+    subnormal |= (u32)(u - first < count);
+    v[i] = float_of(u);
+  }
+  KL_EACH for (int i = 0; i < KL_LANES; i++) {
+    u64 near;
+    r[i] = (float)near_exp2((double)v[i], &near);
+    middle |= near;
+  }
+  if (subnormal | middle) ex2_all(r, v, v, KL_LANES);
+  if (o->flags & KL_FTZ) ALL(KL_LANES, r[i] = r[i] < 0x1p-126f ? 0 : r[i]);
+  ALL(KL_LANES, r[i] = is_nan32(a[i]) ? float_of(NAN32) : r[i]);
+  PUT(f32, on32, r);
+}
 
 // --- halves --------------------------------------------------------------------------------------------------------
 

@@ -118,8 +118,8 @@ START_TEST(test_half) {
 }
 END_TEST
 
-// Products of bf16 whose lanes all have about one exponent, and summands to which they matter: executors may compute
-// such warps in another way than those that have everything.
+// Products of bf16 whose lanes all have about one exponent, and summands to which they matter, or that all are zeros:
+// executors may compute such warps in another way than those that have everything.
 static uint32_t bf16_near(uint64_t *state, int exponent, int by) {
   uint64_t r = random_next(state);
   exponent += (int)(r >> 8 & 0xffff) % (2 * by + 1) - by;
@@ -140,6 +140,7 @@ static void of_one_size(uint64_t *state, const instruction *i, uint64_t number, 
       uint32_t v[3] = {bf16_near(state, a, 0), bf16_near(state, b, 0),
                        bf16_near(state, summand, batch % 3 == 1 ? 12 : 2)};
       if (random_next(state) % 64 == 0) v[random_next(state) % 3] &= 0x8000;
+      if (number % 4 == 3) v[2] &= 0x8000;
       for (int k = 0; k < 3; k++) w->source[k][l] = half ? (w->source[k][l] & 0xffff) | (value)v[k] << 16 : (value)v[k];
     }
   w->mask = KL_ALL_LANES;
@@ -151,6 +152,28 @@ START_TEST(test_half_of_one_size) {
 }
 END_TEST
 
+// Products of two significands of 8 bits, any two of them, from 2^-136 to 2^-122: what lies below the least bf16 is cut
+// off. At a share of 12 they are all.
+enum { EXPONENTS = 14, PRODUCTS = EXPONENTS << 14, PRODUCT_BATCHES = 300, EXPONENT_OF_A = 60, LEAST_OF_B = 58 };
+static void of_small_products(uint64_t *state, const instruction *i, uint64_t number, warp *w) {
+  (void)state, (void)i;
+  for (uint64_t l = 0; l < KL_LANES; l++)
+    for (uint64_t half = 0; half < 2; half++) {
+      uint64_t p = (number * 2 * KL_LANES + 2 * l + half) * share_step(PRODUCTS) % PRODUCTS;
+      value a = (p & 0x7f) | EXPONENT_OF_A << 7, b = (p >> 7 & 0x7f) | (LEAST_OF_B + (p >> 14)) << 7;
+      w->source[0][l] = half ? w->source[0][l] | a << 16 : a;
+      w->source[1][l] = half ? w->source[1][l] | b << 16 : b;
+    }
+  for (int l = 0; l < KL_LANES; l++) w->source[2][l] = 0x80008000;
+  w->mask = KL_ALL_LANES;
+}
+START_TEST(test_small_products) {
+  instruction i = instruction_find("fma.rn.bf16x2", 3);
+  against_model_of(&i, model, PRODUCT_BATCHES, of_small_products);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("lanes: floating point", NO_FRAME, {test_float, 2}, {test_half}, {test_half_of_one_size, 3});
+  return RUN_TESTS("lanes: floating point", NO_FRAME, {test_float, 2}, {test_half}, {test_half_of_one_size, 3},
+                   {test_small_products});
 }
