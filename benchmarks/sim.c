@@ -2,10 +2,10 @@
 // compiled for sm_90; without checks, under each of them, and under all.
 //
 // Lane-instructions a second: instructions that warps issue times the lanes that are there, as profiles count them,
-// over the user time of one thread. Medians of passes that take turns; each launches until about 50 million are done,
-// every time in a simulator of its own, as a program's first launch is. What the system takes to hand out memory, of
-// buffers as of shadows, is told apart: its share of the time under all checks. Last, seconds that pass while all
-// launches run on all cores without checks.
+// over the processor time of one thread, the system's part of it with it (its ticks are too coarse to take that off).
+// Medians of passes that take turns; each launches until about 50 million are done, every time the second launch of a
+// simulator of its own: the first one also makes memory, of buffers as of shadows, and is told apart, under all checks.
+// Last, seconds that pass while all first launches run on all cores without checks.
 
 #include "measure.h"
 
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <time.h>
 
 enum { PASSES = 5, PASS_LANES = 50000000, MOST_SLOTS = 64 };
 
@@ -204,26 +204,20 @@ static uint64_t launch_all(session *s, const subject *x, uint32_t checks, bool c
 // --- measuring ------------------------------------------------------------------------------------------------------
 
 typedef struct spent {
-  double user, system; // ms
+  double first, second; // ms
 } spent;
 
-static spent now(void) {
-  struct rusage u;
-  getrusage(RUSAGE_THREAD, &u);
-  return (spent){(double)u.ru_utime.tv_sec * 1e3 + (double)u.ru_utime.tv_usec * 1e-3,
-                 (double)u.ru_stime.tv_sec * 1e3 + (double)u.ru_stime.tv_usec * 1e-3};
-}
-
-// Of one launch of so many.
-static spent pass(kiln_context *cx, const subject *x, uint32_t checks, int launches) {
+// Of one of so many simulators.
+static spent pass(kiln_context *cx, const subject *x, uint32_t checks, int simulators) {
   spent t = {0};
-  for (int n = 0; n < launches; n++) {
+  for (int n = 0; n < simulators; n++) {
     session s = open_session(cx, x);
-    spent begin = now();
+    double begin = processor_ms();
     launch_all(&s, x, checks, false);
-    spent end = now();
-    t.user += (end.user - begin.user) / launches;
-    t.system += (end.system - begin.system) / launches;
+    double between = processor_ms();
+    launch_all(&s, x, checks, false);
+    t.second += (processor_ms() - between) / simulators;
+    t.first += (between - begin) / simulators;
     kiln_simulator_close(&s.sim);
   }
   return t;
@@ -243,19 +237,19 @@ static double seconds_on_all_cores(kiln_context *cx, const subject *x) {
 }
 
 static void measure(kiln_context *cx, const subject *x) {
-  double user[WAYS][PASSES], share[PASSES];
+  double second[WAYS][PASSES], first[PASSES];
   session s = open_session(cx, x);
   uint64_t lanes = launch_all(&s, x, 0, true);
   kiln_simulator_close(&s.sim);
   for (int n = 0; n < PASSES; n++)
     for (int w = 0; w < WAYS; w++) {
       spent t = pass(cx, x, ways[w].checks, 1 + (int)(PASS_LANES / (lanes + 1)));
-      user[w][n] = t.user;
-      share[n] = 100 * t.system / (t.user + t.system); // of the last way: all checks
+      second[w][n] = t.second;
+      first[n] = t.first; // of the last way: all checks
     }
   printf("%-24s %10.1f", x->name, (double)lanes * 1e-6);
-  for (int w = 0; w < WAYS; w++) printf(" %9.0f", (double)lanes * 1e-3 / median(user[w], PASSES));
-  printf(" %7.0f%% %9.3f\n", median(share, PASSES), seconds_on_all_cores(cx, x));
+  for (int w = 0; w < WAYS; w++) printf(" %9.0f", (double)lanes * 1e-3 / median(second[w], PASSES));
+  printf(" %9.0f %9.3f\n", (double)lanes * 1e-3 / median(first, PASSES), seconds_on_all_cores(cx, x));
 }
 
 static void measure_file(kiln_context *cx, const char *path) {
@@ -290,7 +284,7 @@ int main(int argc, char **argv) {
   const subject loop = {.name = "loop of 14", .ptx = loop_ptx, .size = sizeof loop_ptx - 1};
   printf("%-24s %10s", "M lane-instructions/s", "M in all");
   for (int w = 0; w < WAYS; w++) printf(" %9s", ways[w].name);
-  printf(" %8s %9s\n", "system", "cores, s");
+  printf(" %9s %9s\n", "first", "cores, s");
   measure(cx, &loop);
   for (int i = 1; i < argc; i++) measure_file(cx, argv[i]);
   kiln_context_destroy(&cx);

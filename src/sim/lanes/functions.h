@@ -48,10 +48,10 @@ static inline double about(double a, double b, double c) {
 #endif
 }
 
-// 2^v, of which *unsure is told 1 where it may not round to the f32 that 2^v itself rounds to. The polynomial is the one
-// of degree 8 that is 1 at 0 and whose largest relative error for |f| <= 1/2 is least, 2^-39.75: below 2^-39 of the
-// value with all roundings, and so below 2^14 units in the last place. What is cut off, 29 bits, may be that near to the
-// middle. -160 <= v <= 130, and no f32 below the normal numbers, where fewer bits are kept: what is below 2^-151 is
+// 2^v, of which *unsure is told 1 where it may not round to the f32 that 2^v itself rounds to. The polynomial is the
+// one of degree 8 that is 1 at 0 and whose largest relative error for |f| <= 1/2 is least, 2^-39.75: below 2^-39 of the
+// value with all roundings, and so below 2^14 units in the last place. What is cut off, 29 bits, may be that near to
+// the middle. -160 <= v <= 130, and no f32 below the normal numbers, where fewer bits are kept: what is below 2^-151 is
 // nearest to 0.
 static inline double near_exp2(double v, u64 *unsure) {
   double shifted = v + ROUNDER, f = v - (shifted - ROUNDER);

@@ -74,7 +74,8 @@ static void out_of_bounds(u16 *r, const u16 *a, const u16 *b, int n) {
   ALL(n, r[i] = a[i] == OOB_NAN || b[i] == OOB_NAN ? 0 : r[i]);
 }
 
-static void compute(const kl_sim_op *o, bool bf16, kernel *k, u16 *r, const u16 *a, const u16 *b, const u16 *c, int n) {
+static __attribute__((noinline)) void compute(const kl_sim_op *o, bool bf16, kernel *k, u16 *r, const u16 *a,
+                                              const u16 *b, const u16 *c, int n) {
   void (*widen)(f32 *, const u16 *, int) = bf16 ? widen_all_bf16 : widen_all_f16;
   u16 flushed[MOST];
   f32 fa[MOST], fb[MOST], fc[MOST], fr[MOST];
@@ -104,10 +105,36 @@ static void compute(const kl_sim_op *o, bool bf16, kernel *k, u16 *r, const u16 
   HALVES(name, KL_LANES, u16, on16, statement)                                                                         \
   HALVES(name##x2, 2 * KL_LANES, u32, on32, statement)
 
+// Sums and products of f16 eight at a time, as kernels have them: no flags, no NaN. False: there is one.
+enum { KL_NOT_PLAIN = KL_FTZ | KL_SAT | KL_RELU | KL_OOB };
+#ifdef __F16C__
+static inline __m256 get_f16(const u16 *p) {
+  return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+#define PLAIN_F16(name, op)                                                                                            \
+  static inline bool name##_plain(u16 *r, const u16 *a, const u16 *b, int n) {                                         \
+    __m256 nan = _mm256_setzero_ps();                                                                                  \
+    for (int i = 0; i < n; i += 8) {                                                                                   \
+      __m256 v = op(get_f16(a + i), get_f16(b + i));                                                                   \
+      nan = _mm256_or_ps(nan, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));                                                      \
+      _mm_storeu_si128((__m128i *)(void *)(r + i), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));                     \
+    }                                                                                                                  \
+    return _mm256_movemask_ps(nan) == 0;                                                                               \
+  }
+PLAIN_F16(add, _mm256_add_ps)
+PLAIN_F16(sub, _mm256_sub_ps)
+PLAIN_F16(mul, _mm256_mul_ps)
+#define IS_DONE(k) (!(o->flags & KL_NOT_PLAIN) && k##_plain(d.h, AT(u16, o->a), AT(u16, o->b), N))
+#else
+#define IS_DONE(k) false
+#endif
+
 #define OPERATION(name, bf16, k, c) BOTH(name, compute(o, bf16, k##_all, d.h, AT(u16, o->a), AT(u16, o->b), c, N))
-OPERATION(add_f16, false, add, NULL)
-OPERATION(sub_f16, false, sub, NULL)
-OPERATION(mul_f16, false, mul, NULL)
+#define OPERATION_F16(name, k)                                                                                         \
+  BOTH(name, if (!IS_DONE(k)) compute(o, false, k##_all, d.h, AT(u16, o->a), AT(u16, o->b), NULL, N))
+OPERATION_F16(add_f16, add)
+OPERATION_F16(sub_f16, sub)
+OPERATION_F16(mul_f16, mul)
 OPERATION(fma_f16, false, fma_f16, AT(u16, o->c))
 OPERATION(add_bf16, true, add, NULL)
 OPERATION(sub_bf16, true, sub, NULL)
@@ -117,8 +144,8 @@ HALVES(fma_bf16, KL_LANES, u16, on16,
 
 // Pairs of bf16, as kernels compute on them. A fused product and sum that is rounded to f32 and then to bf16 is right
 // unless the first rounding gives what lies in the middle of two bf16, and is not exact. Products alone never are such:
-// their 16 bits are exact in f32 down to 2^-134, and the largest one below, 65535 * 2^-150, is no product of two numbers
-// of 8 bits; what remains is too small to reach 2^-134, the least middle, alone or with a sum's other bf16.
+// their 16 bits are exact in f32 down to 2^-134, and the largest one below, 65535 * 2^-150, is no product of two
+// numbers of 8 bits; what remains is too small to reach 2^-134, the least middle, alone or with a sum's other bf16.
 #ifdef __AVX2__
 // Eight pairs as single numbers.
 typedef struct eight_pairs {
@@ -209,11 +236,10 @@ static bool fma_bf16_pairs(u32 *r, const u32 *a, const u32 *b, const u32 *c) {
 }
 #endif
 __attribute__((noinline)) HALVES(fma_bf16x2_slowly, 2 * KL_LANES, u32, on32,
-       compute(o, true, fma_bf16_all, d.h, AT(u16, o->a), AT(u16, o->b), AT(u16, o->c), N))
-EXECUTOR(fma_bf16x2) {
+                                 compute(o, true, fma_bf16_all, d.h, AT(u16, o->a), AT(u16, o->b), AT(u16, o->c), N))
+    EXECUTOR(fma_bf16x2) {
   u32 r[KL_LANES];
-  if ((o->flags & (KL_FTZ | KL_SAT | KL_RELU | KL_OOB)) ||
-      fma_bf16_pairs(r, AT(u32, o->a), AT(u32, o->b), AT(u32, o->c)))
+  if ((o->flags & KL_NOT_PLAIN) || fma_bf16_pairs(r, AT(u32, o->a), AT(u32, o->b), AT(u32, o->c)))
     fma_bf16x2_slowly(x, o);
   else
     PUT(u32, on32, r);

@@ -13,11 +13,13 @@ KL_LANE_TOPICS(PLAIN)
 DECLARE(plain, glue)
 DECLARE(plain, shadow)
 extern const kl_lane_memory kl_lanes_plain_memory;
+extern kl_shuffle_all kl_lanes_plain_shuffle;
 #ifdef KL_LANES_AVX2
 KL_LANE_TOPICS(AVX2)
 DECLARE(avx2, glue)
 DECLARE(avx2, shadow)
 extern const kl_lane_memory kl_lanes_avx2_memory;
+extern kl_shuffle_all kl_lanes_avx2_shuffle;
 #endif
 
 #define PLAIN_ROWS(topic, rows) .topic##_rows = kl_lanes_plain_##topic,
@@ -25,12 +27,14 @@ extern const kl_lane_memory kl_lanes_avx2_memory;
 static const kl_lane_set plain = {.name = "plain",
                                   KL_LANE_TOPICS(PLAIN_ROWS).glue = kl_lanes_plain_glue,
                                   .shadow = kl_lanes_plain_shadow,
-                                  .memory = &kl_lanes_plain_memory};
+                                  .memory = &kl_lanes_plain_memory,
+                                  .shuffle = kl_lanes_plain_shuffle};
 #ifdef KL_LANES_AVX2
 static const kl_lane_set avx2 = {.name = "avx2",
                                  KL_LANE_TOPICS(AVX2_ROWS).glue = kl_lanes_avx2_glue,
                                  .shadow = kl_lanes_avx2_shadow,
-                                 .memory = &kl_lanes_avx2_memory};
+                                 .memory = &kl_lanes_avx2_memory,
+                                 .shuffle = kl_lanes_avx2_shuffle};
 
 // F16C is asked of the machine itself: clang 14 knows no such feature here.
 static bool has_avx2(void) {

@@ -22,6 +22,7 @@
 #include "sim/isa/video.h"
 #include "sim/lanes/memory.h"
 #include "sim/lanes/shadow.h"
+#include "sim/lanes/shuffle.h"
 
 // topic, its rows
 #define KL_LANE_TOPICS(X)                                                                                              \
@@ -46,6 +47,7 @@ typedef struct kl_lane_set {
   kl_run *const *glue;   // by KL_GLUE_...
   kl_run *const *shadow; // by KL_SHADOW_...
   const kl_lane_memory *memory;
+  kl_shuffle_all *shuffle;
 } kl_lane_set;
 
 // The set for this machine; KILN_SIM_SET=plain names another, for tests.

@@ -39,52 +39,12 @@ static void set_pred(const kl_party *p, unsigned lane, kl_ref ref, bool value) {
 
 // --- what they do -------------------------------------------------------------------------------------------------
 
-// PTX ISA 9.7.9.6: the source lane from b, and from c the segments and the bound.
-static inline __attribute__((always_inline)) unsigned source_lane(kl_shuffle mode, unsigned lane, uint32_t b,
-                                                                  uint32_t c, bool *inside) {
-  int bval = (int)(b & 31), cval = (int)(c & 31), segment = (int)(c >> 8 & 31), at = (int)lane;
-  int most = (at & segment) | (cval & ~segment), least = at & segment, j = 0;
-  switch (mode) {
-  case KL_SHUFFLE_UP: j = at - bval, *inside = j >= most; break;
-  case KL_SHUFFLE_DOWN: j = at + bval, *inside = j <= most; break;
-  case KL_SHUFFLE_BFLY: j = at ^ bval, *inside = j <= most; break;
-  case KL_SHUFFLE_IDX: j = least | (bval & ~segment), *inside = j <= most; break;
-  }
-  return (unsigned)(*inside ? j : at) & 31;
-}
-
-// Of all lanes; the result has a bit for each that lies inside.
-static inline __attribute__((always_inline)) uint32_t all_sources(kl_shuffle mode, const uint32_t *b, const uint32_t *c,
-                                                                  uint32_t from[KL_LANES]) {
-  uint32_t inside = 0;
-  for (unsigned i = 0; i < KL_LANES; i++) {
-    bool is_inside = false;
-    from[i] = source_lane(mode, i, b[i], c[i], &is_inside);
-    inside |= (uint32_t)is_inside << i;
-  }
-  return inside;
-}
-
-static uint32_t sources(kl_shuffle mode, const uint32_t *b, const uint32_t *c, uint32_t from[KL_LANES]) {
-  switch (mode) {
-  case KL_SHUFFLE_UP: return all_sources(KL_SHUFFLE_UP, b, c, from);
-  case KL_SHUFFLE_DOWN: return all_sources(KL_SHUFFLE_DOWN, b, c, from);
-  case KL_SHUFFLE_BFLY: return all_sources(KL_SHUFFLE_BFLY, b, c, from);
-  case KL_SHUFFLE_IDX: break;
-  }
-  return all_sources(KL_SHUFFLE_IDX, b, c, from);
-}
-
 // Lanes that are one strand. Of a lane that takes no part: anything.
 static void shuffle_together(const kl_party *p, const kl_sim_op *o) {
   const kl_lanes *x = &p->w->x;
-  const uint32_t *a = AT(uint32_t, o->a);
-  uint32_t value[KL_LANES], from[KL_LANES];
-  uint32_t inside = sources((kl_shuffle)o->imm, AT(uint32_t, o->b), AT(uint32_t, o->c), from);
-  if (p->mask == KL_ALL_LANES)
-    for (unsigned i = 0; i < KL_LANES; i++) value[i] = a[from[i]];
-  else
-    for (unsigned i = 0; i < KL_LANES; i++) value[i] = a[p->mask >> from[i] & 1 ? from[i] : i];
+  uint32_t value[KL_LANES];
+  uint32_t inside =
+      p->w->shuffle((kl_shuffle)o->imm, AT(uint32_t, o->a), AT(uint32_t, o->b), AT(uint32_t, o->c), p->mask, value);
   if (o->d != KL_NO_REF && p->mask == KL_ALL_LANES)
     memcpy(AT(uint32_t, o->d), value, sizeof value);
   else if (o->d != KL_NO_REF)
@@ -102,7 +62,7 @@ static void shuffle(const kl_party *p) {
   EACH_LANE(i, p->mask) {
     const kl_sim_op *o = p->op[i];
     bool inside = false;
-    unsigned from = source_lane((kl_shuffle)o->imm, i, get(p, i, o->b), get(p, i, o->c), &inside);
+    unsigned from = kl_source_lane((kl_shuffle)o->imm, i, get(p, i, o->b), get(p, i, o->c), &inside);
     set(p, i, o->d, value[p->mask >> from & 1 ? from : i]); // of a lane that takes no part: anything
     set_pred(p, i, o->e, inside);
   }

@@ -64,7 +64,6 @@ static inline kl_matrix_half kl_matrix_place(bool transposed, unsigned m, unsign
 static inline bool kl_is_keeping(const kl_code *code, uint32_t op) {
   return !code->forms[op] && (code->ops[op].run == kl_x_load || code->ops[op].run == kl_x_store);
 }
-typedef enum kl_shuffle { KL_SHUFFLE_UP, KL_SHUFFLE_DOWN, KL_SHUFFLE_BFLY, KL_SHUFFLE_IDX } kl_shuffle;
 typedef enum kl_vote { KL_VOTE_ALL, KL_VOTE_ANY, KL_VOTE_UNI, KL_VOTE_BALLOT } kl_vote;
 enum { KL_MATCH_ALL = 1, KL_MATCH_64 = 2 };
 typedef enum kl_redux {

@@ -171,6 +171,7 @@ static bool make_block(kl_worker *worker, kl_cluster *c, uint32_t rank) {
     w->x.perturb = run->launch->perturb;
     w->x.base[KL_IN_SPECIAL] = (char *)&w->special;
     w->memory = kl_lanes_best()->memory;
+    w->shuffle = kl_lanes_best()->shuffle;
     w->observed = run->launch->nobservers > 0;
     fill_fixed(run, w);
   }

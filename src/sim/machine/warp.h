@@ -5,6 +5,7 @@
 
 #include "sim/isa/isa.h"
 #include "sim/lanes/memory.h"
+#include "sim/lanes/shuffle.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/special.h"
 #include <pthread.h>
@@ -190,6 +191,7 @@ struct kl_warp {
   uint32_t phase[KL_LANES];      // of the cluster's barrier, in which each lane has arrived
   kl_block *block;
   const kl_lane_memory *memory;
+  kl_shuffle_all *shuffle;
   bool observed;
   kl_flight *flights; // asynchronous copies, oldest first
   uint32_t nflights, flight_room;

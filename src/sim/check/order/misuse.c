@@ -179,15 +179,8 @@ static const uint32_t *word(const kl_party *p, unsigned lane, kl_ref ref) {
 // The lane a shuffle takes its value from; itself where that is outside its segment.
 static unsigned source_of(const kl_party *p, unsigned lane) {
   const kl_sim_op *op = p->op[lane];
-  int b = (int)(*word(p, lane, op->b) & 31), c = (int)*word(p, lane, op->c), me = (int)lane;
-  int segment = c >> 8 & 31, low = me & segment, bound = low | (c & 31 & ~segment), from = me;
-  switch ((kl_shuffle)op->imm) {
-  case KL_SHUFFLE_UP: from = me - b; return (unsigned)(from >= bound ? from : me);
-  case KL_SHUFFLE_DOWN: from = me + b; break;
-  case KL_SHUFFLE_BFLY: from = me ^ b; break;
-  case KL_SHUFFLE_IDX: from = low | (b & ~segment); break;
-  }
-  return (unsigned)(from <= bound ? from : me);
+  bool inside;
+  return kl_source_lane((kl_shuffle)op->imm, lane, *word(p, lane, op->b), *word(p, lane, op->c), &inside);
 }
 
 void kl_misuse_meet(kl_ordering *r, const kl_party *p) {

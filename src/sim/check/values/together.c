@@ -45,19 +45,6 @@ static void set(values *v, const kl_party *p, unsigned lane, kl_ref ref, unsigne
   if (u && in_registers(ref)) values_set_origin(v, p->frame[lane], ref, lane, from);
 }
 
-// PTX ISA 9.7.9.6.
-static unsigned source_lane(kl_shuffle mode, unsigned lane, uint32_t b, uint32_t c) {
-  int move = (int)(b & 31), clamp = (int)(c & 31), segment = (int)(c >> 8 & 31), at = (int)lane;
-  int most = (at & segment) | (clamp & ~segment), least = at & segment, j = at;
-  switch (mode) {
-  case KL_SHUFFLE_UP: j = at - move; return (unsigned)(j >= most ? j : at) & 31;
-  case KL_SHUFFLE_DOWN: j = at + move; break;
-  case KL_SHUFFLE_BFLY: j = at ^ move; break;
-  case KL_SHUFFLE_IDX: j = least | (move & ~segment); break;
-  }
-  return (unsigned)(j <= most ? j : at) & 31;
-}
-
 static bool is_clean(const kl_frame *f, kl_ref ref) {
   return !in_registers(ref) || !*flag_of(f, ref);
 }
@@ -88,7 +75,8 @@ static void shuffle(values *v, const kl_party *p) {
   }
   EACH_LANE(i, p->mask) {
     const kl_sim_op *o = p->op[i];
-    unsigned from = source_lane((kl_shuffle)o->imm, i, value(p, i, o->b), value(p, i, o->c));
+    bool inside;
+    unsigned from = kl_source_lane((kl_shuffle)o->imm, i, value(p, i, o->b), value(p, i, o->c), &inside);
     bool absent = !(p->mask >> from & 1);
     uint32_t cause = how[i] ? from_how[i] : absent ? values_lane_origin(v, p->frame[i], o) : from_a[from];
     set(v, p, i, o->d, 4, how[i] || absent ? 0xffffffff : given[from], cause);
