@@ -48,25 +48,34 @@ static inline double about(double a, double b, double c) {
 #endif
 }
 
+static inline float about32(float a, float b, float c) {
+#ifdef __FMA__
+  return __builtin_fmaf(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
 // 2^v, of which *unsure is told 1 where it may not round to the f32 that 2^v itself rounds to. The polynomial is the
-// one of degree 8 that is 1 at 0 and whose largest relative error for |f| <= 1/2 is least, 2^-39.75: below 2^-39 of the
-// value with all roundings, and so below 2^14 units in the last place. What is cut off, 29 bits, may be that near to
-// the middle. -160 <= v <= 130, and no f32 below the normal numbers, where fewer bits are kept: what is below 2^-151 is
-// nearest to 0.
-static inline double near_exp2(double v, u64 *unsure) {
-  double shifted = v + ROUNDER, f = v - (shifted - ROUNDER);
-  double p = 0x1.66348367dfc52p-20;
-  p = about(p, f, 0x1.00ee06e852cf1p-16);
-  p = about(p, f, 0x1.4306c11a53d76p-13);
-  p = about(p, f, 0x1.5d8729761e27cp-10);
-  p = about(p, f, 0x1.3b2ab7f3b1124p-7);
-  p = about(p, f, 0x1.c6b08defc20b9p-5);
-  p = about(p, f, 0x1.ebfbdff7c5a8ap-3);
-  p = about(p, f, 0x1.62e42fef7a78dp-1);
-  p = about(p, f, 1);
-  u64 above = (bits64(p) - (0x10000000 - 0x4000)) & 0x1fffffff; // the middle is 0x10000000
-  *unsure = (above - 0x8000) >> 63;
-  return power_of(shifted) * p;
+// one of degree 8 that is 1 at 0 and whose largest relative error for |f| <= 1/2 is least, 2^-39.75. Its four highest
+// terms are below 2^-14 and added up in single precision, with errors below 2^-38: all of them are below 2^-37 of the
+// value, and so below 2^16 units in the last place of p. What is cut off, 29 bits, may be that near to the middle. Only
+// for -125.5 < v <= 128: fewer bits are kept of what is below the normal numbers, and above is no power that can be
+// made.
+static inline float near_exp2(float v, u64 *unsure) {
+  float rounder = 0x1.8p23f, shifted = v + rounder, f = v - (shifted - rounder), high = 0x1.663484p-20f;
+  high = about32(high, f, 0x1.00ee06p-16f);
+  high = about32(high, f, 0x1.4306c2p-13f);
+  high = about32(high, f, 0x1.5d872ap-10f);
+  double g = (double)f, p = (double)high;
+  p = about(p, g, 0x1.3b2ab7f3b1124p-7);
+  p = about(p, g, 0x1.c6b08defc20b9p-5);
+  p = about(p, g, 0x1.ebfbdff7c5a8ap-3);
+  p = about(p, g, 0x1.62e42fef7a78dp-1);
+  p = about(p, g, 1);
+  u64 above = (bits64(p) - (0x10000000 - 0x10000)) & 0x1fffffff; // the middle is 0x10000000
+  *unsure = (above - 0x20000) >> 63;
+  return float_of(bits32((float)p) + (bits32(shifted) << 23));
 }
 
 // With t = e^2|v| - 1, t / (t + 2). Beyond the clamp the result is nearest to 1.

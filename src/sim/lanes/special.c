@@ -145,12 +145,12 @@ SPECIAL(cos_f32, cos, a)
 SPECIAL(lg2_f32, lg2, a)
 SPECIAL(tanh_f32, tanh, a)
 
-// 2^a with fewer terms, where no result is near to the middle of two numbers. Operands are clamped as integers: what is
-// above 130 is so as a signed one, what is below -160 as one without a sign; NaNs come back at the end. A subnormal
-// operand gives 1, flushed or not.
+// 2^a with fewer terms, where no result is near to the middle of two numbers, or subnormal and not flushed. Operands
+// are clamped as integers: what is above 128 is so as a signed one, what is below -160 as one without a sign; NaNs come
+// back at the end. A subnormal operand gives 1, flushed or not.
 EXECUTOR(ex2_f32) {
-  const u32 *a = AT(u32, o->a), most = bits32(130), least = bits32(-160);
-  const u32 first = bits32(-125.5f), count = bits32(-151) - first; // of results that may be subnormal
+  const u32 *a = AT(u32, o->a), most = bits32(128), least = bits32(-160), normal = bits32(-125.5f);
+  const u32 none = bits32(o->flags & KL_FTZ ? -126 : -150), subnormals = o->flags & KL_FTZ ? 0 : none + 1 - normal;
   f32 v[KL_LANES], r[KL_LANES];
   u32 subnormal = 0;
   u64 middle = 0;
@@ -160,19 +160,16 @@ EXECUTOR(ex2_f32) {
   }
   KL_EACH for (int i = 0; i < KL_LANES; i++) {
     u32 u = (s32)a[i] > (s32)most ? most : a[i];
-    u = u > least ? least : u;
-    subnormal |= (u32)(u - first < count);
-    v[i] = float_of(u);
-  }
-  KL_EACH for (int i = 0; i < KL_LANES; i++) {
     u64 near;
-    r[i] = (float)near_exp2((double)v[i], &near);
+    u = u > least ? least : u;
+    subnormal |= (u32)(u - normal < subnormals);
+    v[i] = float_of(u);
+    r[i] = near_exp2(float_of(u), &near);
     middle |= near;
   }
   if (subnormal | middle) ex2_all(r, v, v, KL_LANES);
-  if (o->flags & KL_FTZ) ALL(KL_LANES, r[i] = r[i] < 0x1p-126f ? 0 : r[i]);
-  ALL(KL_LANES, r[i] = is_nan32(a[i]) ? float_of(NAN32) : r[i]);
-  PUT(f32, on32, r);
+  u32 *d = AT(u32, o->d);
+  LANES(on32, d, is_nan32(a[i]) ? NAN32 : a[i] > none ? 0 : bits32(r[i]));
 }
 
 // --- halves --------------------------------------------------------------------------------------------------------

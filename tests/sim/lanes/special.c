@@ -107,6 +107,22 @@ START_TEST(test_rounded) {
   ck_assert_uint_eq(topic_against_model("special", is_wide, model, 220), 22);
 }
 END_TEST
+// 2^x where it ceases to be normal, to be more than 0, to be finite and to be a power itself: the numbers next to these
+// on both sides, or the place alone in all lanes, as warps are computed at once.
+static void around_exponents(uint64_t *state, const instruction *i, uint64_t number, warp *w) {
+  static const float places[] = {-126, -125.5f, -127, -149, -150, -151, -160, 128, 127, 130, 0, -1, 1, -0.5f, 64};
+  float place = places[number / 2 % (sizeof places / sizeof *places)];
+  uint32_t bits;
+  (void)state, (void)i;
+  memcpy(&bits, &place, sizeof bits);
+  for (int l = 0; l < KL_LANES; l++) w->source[0][l] = bits + (number % 2 ? (uint32_t)(l - KL_LANES / 2) : 0);
+  w->mask = KL_ALL_LANES;
+}
+START_TEST(test_exponents) {
+  instruction i = instruction_find(_i ? "ex2.approx.ftz.f32" : "ex2.approx.f32", 1);
+  against_model_of(&i, model, 30, around_exponents);
+}
+END_TEST
 START_TEST(test_halves) {
   ck_assert_uint_eq(topic_over_all_operands("special", is_half, model, 8), 8);
 }
@@ -187,6 +203,6 @@ START_TEST(test_perturbed) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("lanes: approximations", NO_FRAME, {test_rounded}, {test_halves},
+  return RUN_TESTS("lanes: approximations", NO_FRAME, {test_rounded}, {test_exponents, 2}, {test_halves},
                    {test_perturbed, sizeof perturbed / sizeof *perturbed});
 }
