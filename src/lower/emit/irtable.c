@@ -257,8 +257,11 @@ static bool type_allowed(LLVMTypeRef t, uint16_t types, uint8_t form, uint32_t s
 }
 
 static kiln_status refuse(kl_ctx *cx, LLVMValueRef i) {
+  size_t n;
   char *text = LLVMPrintValueToString(i);
-  kiln_status s = kl_fail(cx, KILN_E_INTERNAL, KL_NOWHERE, "the emitter made an operation outside its table:%s", text);
+  const char *name = LLVMGetValueName2(LLVMGetBasicBlockParent(LLVMGetInstructionParent(i)), &n);
+  kiln_status s = kl_fail(cx, KILN_E_INTERNAL, KL_NOWHERE, "%.*s: the emitter made an operation outside its table:%s",
+                          (int)n, name, text);
   LLVMDisposeMessage(text);
   return s;
 }
