@@ -48,7 +48,9 @@ static void add(kiln_profile_info *sum, const kiln_profile_info *x) {
   for (int k = 0; k < KILN_CLASS_COUNT; k++) sum->warps[k] += x->warps[k], sum->lanes[k] += x->lanes[k];
 }
 
-static kiln_status profile(kiln_context *cx, const kiln_module *m, const kiln_artifact *a, kiln_profile_info *sum) {
+kiln_status counts_profile(kiln_context *cx, const kiln_module *m, const kiln_artifact *a, uint64_t blocks,
+                           kiln_profile_info *sum) {
+  const kiln_profile_params some = {.struct_size = sizeof some, .count = blocks};
   const kiln_manifest *f = kiln_artifact_manifest(a);
   kiln_simulator *s = NULL;
   kiln_sim_module *code = NULL;
@@ -88,7 +90,7 @@ static kiln_status profile(kiln_context *cx, const kiln_module *m, const kiln_ar
     for (int d = 0; d < 3; d++)
       how.grid[d] = from->grid[d], how.block[d] = from->block[d], how.cluster[d] = from->cluster[d];
     st = kiln_sim_module_kernel(cx, code, from->kernel, &k);
-    if (st == KILN_OK) st = kiln_sim_kernel_profile(cx, k, &how, NULL, NULL, &p);
+    if (st == KILN_OK) st = kiln_sim_kernel_profile(cx, k, &how, &some, NULL, &p);
     if (st == KILN_OK) st = kiln_profile_describe(cx, p, &info);
     if (st == KILN_OK) add(sum, &info);
     kiln_profile_destroy(&p);
@@ -146,7 +148,7 @@ int counts_differ(kiln_context *cx, const kiln_module *m, const kiln_artifact *a
   bool fewer = false;
   snprintf(why, size, "?");
   if (has_rounds(kiln_artifact_manifest(a))) return 2;
-  if (profile(cx, m, a, &sum) != KILN_OK) {
+  if (counts_profile(cx, m, a, 0, &sum) != KILN_OK) {
     size_t n = kiln_diagnostics_count(cx);
     ck_abort_msg("%s", n ? kiln_diagnostics_get(cx, n - 1)->text : "not run");
   }

@@ -313,7 +313,7 @@ typedef struct kl_plan_launch {
   uint32_t cluster;      // neighbouring blocks that run at one time and may MEET; 0: none do
   uint32_t resident;     // blocks that a multiprocessor's registers are to hold at once; 0: as many as the assembler
                          // finds best
-  bool straight;         // no loop, and much to read of shared memory: its registers are left to the assembler
+  bool own_registers;    // they are left to the assembler, however many blocks there are
   // Where the number of rows comes at run time: value q of the body's first BLOCK variable is launched if
   // group * q < unit * rows, and of group and unit one divides the other. group 0: all blocks are, whatever it is.
   int64_t group, unit;

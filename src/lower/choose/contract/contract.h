@@ -142,22 +142,24 @@ void kl_contract_element(kl_affs *p, const kl_contraction *x, const kl_aff *cons
                          const kl_aff **element);
 
 // How a block reads a slab of an operand, `rows` of its own numbers by `depth` pairs: each thread `runs` of `run`
-// neighbours, along pairs or along rows, of which `line` runs lie side by side before the next row's or pair's.
+// neighbours, along pairs or along rows, of which `line` runs lie side by side before the next row's or pair's. In
+// shared memory rows of one pair lie together, and `apart` elements are between them and the next pair's.
 typedef struct kl_slab {
-  int64_t rows, run, runs, line;
+  int64_t rows, run, runs, line, apart;
   bool along_pairs;
 } kl_slab;
 
-// A thread has quads of neighbouring elements both ways, lanes and warps next to each other have the quads between.
-enum { KL_QUAD = 4 };
+// A thread has groups of neighbouring elements both ways, lanes and warps next to each other have the groups between.
 typedef struct kl_contract_tile {
-  int64_t quads[2], lanes[2], warps[2]; // down the left operand's rows, and the right one's
-  int64_t side[2], threads, depth;      // elements of a block's tile; pairs of a slab
-  bool splits;                          // each leaf has blocks of its own
+  int64_t groups[2], near[2], lanes[2], warps[2]; // down the left operand's rows, and the right one's
+  int64_t side[2], threads, depth;                // elements of a block's tile; pairs of a slab
+  bool splits;                                    // each leaf has blocks of its own
+  bool many_sums; // of a thread: they and what it multiplies are more than 128 registers
   kl_slab slab[2];
 } kl_contract_tile;
 // tile_size.c: false where no tile is worth it.
-kiln_status kl_contract_tile_of(kl_choosing *c, const kl_contraction *x, kl_contract_tile *out, const char **why_not);
+kiln_status kl_contract_tile_of(kl_choosing *c, const kl_contraction *x, const kl_contract_outputs *o,
+                                kl_contract_tile *out, const char **why_not);
 // Are elements of an operand that differ in the row neighbours in memory?
 kiln_status kl_contract_runs_along(kl_choosing *c, const kl_contraction *x, bool along[2]);
 // packed.c: the right operand as registers.c reads it best, in the sums' type: for each number of what both operands

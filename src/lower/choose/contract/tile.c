@@ -122,9 +122,9 @@ static void make_vars(tiling *x) {
   const kl_aff *thread = joined(x, joined(x, warp[0], t->warps[1], warp[1]), t->lanes[0], lane[0]);
   thread = joined(x, thread, t->lanes[1], lane[1]);
   for (int i = 0; i < 2; i++) {
-    const kl_aff *quad = new_reg(x, t->quads[i], names[i][3], &x->regs[i]);
-    const kl_aff *at = joined(x, joined(x, warp[i], t->quads[i], quad), t->lanes[i], lane[i]);
-    x->own[i] = joined(x, at, KL_QUAD, new_reg(x, KL_QUAD, names[i][4], &x->regs[i]));
+    const kl_aff *group = new_reg(x, t->groups[i], names[i][3], &x->regs[i]);
+    const kl_aff *at = joined(x, joined(x, warp[i], t->groups[i], group), t->lanes[i], lane[i]);
+    x->own[i] = joined(x, at, t->near[i], new_reg(x, t->near[i], names[i][4], &x->regs[i]));
     x->named[LEFT_NAME + i] = joined(x, block[i], t->side[i], x->own[i]);
     deal(x, i, thread, block[i]);
   }
@@ -335,10 +335,9 @@ static kiln_status write_sum(tiling *x, kl_parts *sum) {
 
 // --- the body -------------------------------------------------------------------------------------------------------
 
-// Rows of the next pair lie as far behind as spreads over the banks what threads put along pairs.
 static void add_arrays(tiling *x) {
   for (int side = 0; side < 2; side++) {
-    x->pitch[side] = x->t->side[side] + (x->t->slab[side].along_pairs ? KL_QUAD : 0);
+    x->pitch[side] = x->t->side[side] + x->t->slab[side].apart;
     for (uint32_t part = 0; part < parts_of(x); part++)
       x->shared[side][part] =
           kl_add_shared(x->c->cx, x->c->plan, &x->c->slots, x->x->type, x->pitch[side] * x->t->depth);
@@ -383,7 +382,7 @@ static void begin(tiling *x) {
 kiln_status kl_contract_tiles(kl_choosing *c, const kl_contraction *k, const kl_contract_outputs *o,
                               const char **why_not) {
   kl_contract_tile t;
-  KL_TRY(kl_contract_tile_of(c, k, &t, why_not));
+  KL_TRY(kl_contract_tile_of(c, k, o, &t, why_not));
   if (*why_not) return KILN_OK;
   const kl_contraction pieces = kl_in_pieces(k);
   if (t.splits) k = &pieces;
@@ -404,7 +403,8 @@ kiln_status kl_contract_tiles(kl_choosing *c, const kl_contraction *k, const kl_
   }
   kl_write_end(&x.w);
   kl_last_launch(c->plan)->block = (uint32_t)t.threads;
-  kl_last_launch(c->plan)->straight = x.slab == KL_NONE && x.leaf == KL_NONE && x.rest == KL_NONE;
+  bool is_straight = x.slab == KL_NONE && x.leaf == KL_NONE && x.rest == KL_NONE;
+  kl_last_launch(c->plan)->own_registers = is_straight || t.many_sums;
   kl_part part = {
       .dim = KL_NONE, .count = k->shape->count, .main = x.body, .blocks = x.body.blocks, .main_blocks = x.body.blocks};
   kl_plan_add_part(c->plan, &part);
