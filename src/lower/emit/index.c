@@ -148,7 +148,7 @@ static const kl_aff_term *find_var(const sum *s, uint32_t v) {
 }
 
 // Digits side by side, each as much as those below it have values, are one number: that of the thread, shifted, with
-// what is above them cut off.
+// what is above them cut off, if anything is: then they have 2^n values.
 static kb_reg take_digits(kl_emit *e, sum *s, uint32_t v, unsigned shift) {
   kb *k = &e->k;
   const kl_body *b = e->body;
@@ -159,6 +159,7 @@ static kb_reg take_digits(kl_emit *e, sum *s, uint32_t v, unsigned shift) {
   take(s, t);
   for (; above != KL_NONE; above = digit_above(b, above), n++) {
     if (!is_power_of_two(values) || !(next = find_var(s, above)) || next->coef != t->coef * values) break;
+    if (!is_power_of_two(b->vars[above].extent) && digit_above(b, above) != KL_NONE) break;
     take(s, next);
     values *= b->vars[above].extent;
   }
