@@ -315,6 +315,8 @@ static void compare(const kiln_module *m, void *const *want, void *const *got, c
 
 static const kl_strategy ways[] = {{.chooser = "tiled contraction", .split = 1},
                                    {.chooser = "tiled contraction", .split = 2},
+                                   {.chooser = "contraction of few rows", .split = 1},
+                                   {.chooser = "contraction of few rows", .split = 2},
                                    {.chooser = "contraction", .split = 2}};
 
 static bool is_compiled(kiln_context *cx, const kiln_module *m, unsigned target) {
@@ -388,6 +390,7 @@ START_TEST(random_contractions) {
   for (uint64_t s = (uint64_t)_i, n = alone ? 0 : share_of(24); s < n; s += SLICES)
     one(cx, (unsigned)s, batches, false);
   batches_free(batches);
+  strategy = (kl_strategy){0};
   kiln_context_destroy(&cx);
 }
 END_TEST
@@ -567,6 +570,47 @@ START_TEST(integers_are_cut) {
 }
 END_TEST
 
+// Few rows, or columns, of a large operand: leaves side by side in a block, in rounds of which the last is short, or in
+// blocks of their own; no more than 1.1 times the least sectors of the large operand.
+static const struct {
+  const char *lhs, *rhs, *out, *numbers;
+  unsigned large; // operand
+  int64_t blocks, split;
+} few_cases[] = {
+    {"bf16[2304]", "bf16[2304,160]", "bf16[160]", "lhs_contracting_dims={0}, rhs_contracting_dims={0}", 1, 5, 1},
+    {"bf16[2304]", "bf16[2304,160]", "bf16[160]", "lhs_contracting_dims={0}, rhs_contracting_dims={0}", 1, 45, 2},
+    {"f32[96,1056]", "f32[1056]", "f32[96]", "lhs_contracting_dims={1}, rhs_contracting_dims={0}", 0, 3, 1},
+    {"bf16[3,7,288]", "bf16[3,64,288]", "f32[3,7,64]",
+     "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}", 1, 6, 1},
+    {"s8[5,544]", "s8[544,128]", "s32[5,128]", "lhs_contracting_dims={1}, rhs_contracting_dims={0}", 1, 4, 1},
+};
+
+START_TEST(few_rows) {
+  kiln_context *cx = kiln_context_create(NULL);
+  char text[600], grid[32];
+  snprintf(text, sizeof text,
+           "HloModule m\nENTRY e {\n x = %s parameter(0)\n y = %s parameter(1)\n ROOT d = %s dot(x, y), %s\n}\n",
+           few_cases[_i].lhs, few_cases[_i].rhs, few_cases[_i].out, few_cases[_i].numbers);
+  snprintf(grid, sizeof grid, "grid %lld (", (long long)few_cases[_i].blocks);
+  kiln_compile_params p = {.struct_size = sizeof p, .target = targets[_i % TARGETS], .keep = KILN_KEEP_PLAN};
+  kiln_module *m = NULL;
+  kiln_artifact *a = NULL;
+  if (kiln_module_parse(cx, "m", text, strlen(text), &m) != KILN_OK) give_up(0, "parse", cx, text);
+  strategy = (kl_strategy){.chooser = "contraction of few rows", .split = few_cases[_i].split};
+  if (kl_compile_as(cx, m, &p, &strategy, &a) != KILN_OK) give_up(0, "compile", cx, text);
+  strategy = (kl_strategy){0};
+  size_t size;
+  const char *plan = kiln_artifact_text(a, KILN_TEXT_PLAN, &size);
+  unsigned sectors = sectors_beyond(plan, "sectors", few_cases[_i].large);
+  EXPECT(strstr(plan, grid), "not %s\n%s", grid, plan);
+  EXPECT(sectors <= 110, "%u %% of the least sectors\n%s", sectors, text);
+  check_bits(cx, m, _i % TARGETS, text);
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 // Nobody knows where a constant will lie while sizes of tiles are chosen: that was read behind the slots.
 START_TEST(constants_are_multiplied) {
   static const char text[] =
@@ -591,6 +635,7 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("contract", NO_FRAME, {random_contractions, SLICES}, {many_have_tiles}, {integers_are_cut, 2},
-                   {constants_are_multiplied}, {products_are_most_of_the_code, KL_COUNT(dense_cases)},
+                   {few_rows, KL_COUNT(few_cases)}, {constants_are_multiplied},
+                   {products_are_most_of_the_code, KL_COUNT(dense_cases)},
                    {odd_sizes_are_mostly_products, KL_COUNT(odd_cases)});
 }

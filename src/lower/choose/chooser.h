@@ -32,8 +32,8 @@ typedef struct kl_choosing {
 typedef kiln_status kl_chooser(kl_choosing *c, const char **why_not);
 
 kl_chooser kl_choose_loop, kl_choose_reduction, kl_choose_transposition, kl_choose_in_place;
-kl_chooser kl_choose_contraction, kl_choose_tiled_contraction, kl_choose_staged, kl_choose_radix_sort,
-    kl_choose_tile_sort;
+kl_chooser kl_choose_contraction, kl_choose_tiled_contraction, kl_choose_few_contraction, kl_choose_staged,
+    kl_choose_radix_sort, kl_choose_tile_sort;
 bool kl_is_staged(kl_op op); // has it launches of its own? (staged/)
 kl_chooser kl_choose_scatter, kl_choose_private_scatter, kl_choose_sorted_scatter, kl_choose_owned_scatter,
     kl_choose_warp_scatter;

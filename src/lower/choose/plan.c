@@ -179,6 +179,7 @@ static const row choosers[] = {
     {"staged", KL_OP_UNKNOWN, kl_choose_staged, false, false, true, true},
     {"reduction", KL_OP_REDUCE, kl_choose_reduction, false, false, true, true},
     {"tiled contraction", KL_OP_UNKNOWN, kl_choose_tiled_contraction, false, true, false, true, true},
+    {"contraction of few rows", KL_OP_UNKNOWN, kl_choose_few_contraction, false, true, true, true},
     {"contraction", KL_OP_DOT, kl_choose_contraction, false, false, true, true},
     {"private scatter", KL_OP_UNKNOWN, kl_choose_private_scatter, false, false, false, false},
     {"sorted scatter", KL_OP_UNKNOWN, kl_choose_sorted_scatter, false, false, false, false},

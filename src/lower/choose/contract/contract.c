@@ -198,3 +198,7 @@ kiln_status kl_choose_tiled_contraction(kl_choosing *c, const char **why_not) {
   bool host = c->plan->target.machine == KL_HOST;
   return choose(c, &(writer){.write = host ? kl_contract_registers : kl_contract_tiles, .turns = true}, why_not);
 }
+
+kiln_status kl_choose_few_contraction(kl_choosing *c, const char **why_not) {
+  return choose(c, &(writer){.write = kl_contract_few, .turns = true}, why_not);
+}

@@ -160,6 +160,15 @@ typedef struct kl_contract_tile {
 // tile_size.c: false where no tile is worth it.
 kiln_status kl_contract_tile_of(kl_choosing *c, const kl_contraction *x, const kl_contract_outputs *o,
                                 kl_contract_tile *out, const char **why_not);
+// What is loaded for an operand's element: what is another one for each pair, if there is any, and not rows' factors or
+// indices that say which rows these are; by the widest type. Along which variable elements are neighbours; how many of
+// these one access takes; the bits of one.
+typedef struct kl_contract_reading {
+  bool along_rows, along_pairs;
+  int64_t at_once;
+  uint32_t bits;
+} kl_contract_reading;
+kiln_status kl_contract_reading_of(kl_choosing *c, const kl_contraction *x, int side, kl_contract_reading *out);
 // Are elements of an operand that differ in the row neighbours in memory?
 kiln_status kl_contract_runs_along(kl_choosing *c, const kl_contraction *x, bool along[2]);
 // packed.c: the right operand as registers.c reads it best, in the sums' type: for each number of what both operands
@@ -179,6 +188,9 @@ kiln_status kl_contract_registers(kl_choosing *c, const kl_contraction *x, const
 kiln_status kl_contract_tiles(kl_choosing *c, const kl_contraction *x, const kl_contract_outputs *o,
                               const char **why_not);
 
+// few.c: few rows on one side.
+kiln_status kl_contract_few(kl_choosing *c, const kl_contraction *x, const kl_contract_outputs *o,
+                            const char **why_not);
 // elements.c: element by element.
 kiln_status kl_contract_elements(kl_choosing *c, const kl_contraction *x, const kl_contract_outputs *o,
                                  const char **why_not);

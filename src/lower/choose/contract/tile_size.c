@@ -141,15 +141,6 @@ static bool find_size(const kl_choosing *c, const kl_contraction *x, int along, 
   return found;
 }
 
-// What is loaded for an operand's element: what is another one for each pair, if there is any, and not rows' factors or
-// indices that say which rows these are; by the widest type. Along which variable elements are neighbours; how many of
-// these one access takes; the bits of one.
-typedef struct reading {
-  bool along_rows, along_pairs;
-  int64_t at_once;
-  uint32_t bits;
-} reading;
-
 enum { NUMBER = KL_CONTRACT_ROLES, READING_VARS };
 
 // Of `most` neighbours or fewer, a power of two: how many one access takes wherever a multiple of as many lies.
@@ -180,7 +171,7 @@ static int64_t accessed_at_once(const kl_choosing *c, const kl_seen *s, const in
   return most;
 }
 
-static kiln_status find_reading(kl_choosing *c, const kl_contraction *x, int side, reading *out) {
+kiln_status kl_contract_reading_of(kl_choosing *c, const kl_contraction *x, int side, kl_contract_reading *out) {
   kl_affs *p = c->plan->affs;
   const kl_aff *number[KL_CONTRACT_ROLES], *element[KILN_MAX_RANK], *at[KILN_MAX_RANK];
   kl_constraint in[2 * KILN_MAX_RANK];
@@ -196,7 +187,7 @@ static kiln_status find_reading(kl_choosing *c, const kl_contraction *x, int sid
   kl_look look = {.instr = x->instr->operands[side], .index = at};
   kl_sights sights = {{0}};
   kiln_status st = kl_walk_look(c->cx, c->plan, &c->slots, READING_VARS, extents, 1, &look, &sights);
-  *out = (reading){.bits = 0};
+  *out = (kl_contract_reading){.bits = 0};
   bool of_pairs = false;
   for (size_t i = 0; st == KILN_OK && i < sights.v.n; i++) {
     const kl_seen *s = &sights.v.p[i];
@@ -205,20 +196,20 @@ static kiln_status find_reading(kl_choosing *c, const kl_contraction *x, int sid
     int64_t of_row = kl_aff_coef(s->place, side ? KL_OF_RIGHT : KL_OF_LEFT), of_pair = kl_aff_coef(s->place, NUMBER);
     if ((!of_row && !of_pair) || (of_pairs && !of_pair) || (of_pairs == !!of_pair && bits <= out->bits)) continue;
     of_pairs |= of_pair != 0;
-    *out = (reading){of_row == 1, of_pair == 1, 1, bits};
+    *out = (kl_contract_reading){of_row == 1, of_pair == 1, 1, bits};
     uint32_t row = side ? KL_OF_RIGHT : KL_OF_LEFT;
     if (of_row == 1 || of_pair == 1)
       out->at_once = accessed_at_once(c, s, extents, of_pair == 1 ? NUMBER : row, VECTOR_BITS / (bits < 8 ? 8 : bits));
   }
   VEC_FREE(c->cx, &sights.v);
-  if (!out->bits) *out = (reading){.at_once = 1, .bits = kl_info(x->from[side]->dtype)->bits};
+  if (!out->bits) *out = (kl_contract_reading){.at_once = 1, .bits = kl_info(x->from[side]->dtype)->bits};
   return st;
 }
 
 kiln_status kl_contract_runs_along(kl_choosing *c, const kl_contraction *x, bool along[2]) {
   for (int side = 0; side < 2; side++) {
-    reading r;
-    KL_TRY(find_reading(c, x, side, &r));
+    kl_contract_reading r;
+    KL_TRY(kl_contract_reading_of(c, x, side, &r));
     along[side] = r.along_rows;
   }
   return KILN_OK;
@@ -231,7 +222,7 @@ static int64_t least(int64_t a, int64_t b) {
 // Runs of one access, a power of two of elements that tile a slab's rows and depth: so lanes take neighbours together,
 // whatever the length of rows. Of pairs a sector's lie in a line, or the fewest that banks keep apart: few rows of a
 // thread are few addresses.
-static void deal_slab(const kl_contract_tile *t, const reading *r, int side, uint32_t bits, kl_slab *out) {
+static void deal_slab(const kl_contract_tile *t, const kl_contract_reading *r, int side, uint32_t bits, kl_slab *out) {
   int64_t each = t->side[side] * t->depth / t->threads, run = r->at_once;
   *out = (kl_slab){.rows = t->side[side], .along_pairs = r->along_pairs || !r->along_rows};
   out->run = least(least(run, each), MOST_OF_RUN);
@@ -263,7 +254,7 @@ static int64_t near_each_other(const kl_contraction *x, const size *s, int side,
 kiln_status kl_contract_tile_of(kl_choosing *c, const kl_contraction *x, const kl_contract_outputs *o,
                                 kl_contract_tile *out, const char **why_not) {
   size s;
-  reading r[2];
+  kl_contract_reading r[2];
   *out = (kl_contract_tile){.threads = WARP, .depth = 2 * LEAST_DEPTH};
   *why_not = why_none(c, x);
   if (!*why_not && !find_size(c, x, side_along(c, x, o), &s, &out->splits)) *why_not = "its numbers are too wide";
@@ -275,7 +266,7 @@ kiln_status kl_contract_tile_of(kl_choosing *c, const kl_contraction *x, const k
     out->lanes[i] = s.lanes[i];
     out->side[i] = side_of(&s, i);
     out->threads *= s.warps[i];
-    KL_TRY(find_reading(c, x, i, &r[i]));
+    KL_TRY(kl_contract_reading_of(c, x, i, &r[i]));
     while (r[i].along_pairs && out->depth * r[i].bits < SECTOR_BYTES * 8 && out->depth < 2 * LEAST_DEPTH)
       out->depth *= 2;
   }
