@@ -58,11 +58,11 @@ static bool read_scalar(const kl_evval *v, int64_t *out) {
          kl_element_get(t, kl_ev_plane(v, KL_EV_HI), 0, 0) == bits;
 }
 
-static kiln_status open_all(kl_ev *ev, kl_evval *v, size_t n) {
-  kiln_status status = KILN_OK;
-  for (size_t k = 0; k < n && status == KILN_OK; k++) status = kl_ev_open(ev, &v[k]);
-  for (size_t k = 0; k < n && status != KILN_OK; k++) kl_ev_free(ev, &v[k]);
-  return status;
+// Leaf k of the result is known within bounds only: an array whose size is known for certain.
+static kiln_status open_leaf(kl_ev *ev, const kl_instr *in, size_t k, kl_evval *v) {
+  if (kl_shape_leaf(in->shape, k)->dynamic)
+    return kl_ev_refuse(ev, in, "a size of its result is known within bounds only");
+  return kl_ev_open(ev, v);
 }
 
 typedef struct loop {
@@ -104,14 +104,15 @@ static bool passes(const kl_comp *body, uint32_t k) {
 }
 
 // Where the number of iterations is not certain, only what no iteration changes is.
-static kiln_status open_changed(kl_ev *ev, const kl_shape *shape, const kl_comp *body, kl_evval *state) {
-  if (shape->dtype != KILN_TUPLE) return open_all(ev, state, 1);
+static kiln_status open_changed(kl_ev *ev, const kl_instr *in, const kl_comp *body, kl_evval *state) {
+  const kl_shape *shape = in->shape;
   kiln_status status = KILN_OK;
+  if (shape->dtype != KILN_TUPLE) return open_leaf(ev, in, 0, state);
   size_t at = 0;
   for (uint32_t k = 0; k < shape->nelems && status == KILN_OK; k++) {
     size_t n = kl_shape_leaf_count(shape->elems[k]);
     for (size_t leaf = 0; leaf < n && !passes(body, k) && status == KILN_OK; leaf++)
-      status = kl_ev_open(ev, &state[at + leaf]);
+      status = open_leaf(ev, in, at + leaf, &state[at + leaf]);
     at += n;
   }
   return status;
@@ -129,7 +130,7 @@ kiln_status kl_ev_while(kl_ev *ev, const kl_comp *c, const kl_instr *in, const k
   l.condition = condition;
   l.body = body;
   if (status == KILN_OK) status = iterate(ev, &l, params);
-  if (status == KILN_OK && l.uncertain) status = open_changed(ev, in->shape, &ev->m->comp[in->called[1]], out);
+  if (status == KILN_OK && l.uncertain) status = open_changed(ev, in, &ev->m->comp[in->called[1]], out);
   for (size_t k = 0; k < n && status != KILN_OK; k++) kl_ev_free(ev, &out[k]);
   kl_ev_code_free(ev, body);
   kl_ev_code_free(ev, condition);
@@ -153,7 +154,11 @@ kiln_status kl_ev_conditional(kl_ev *ev, const kl_comp *c, const kl_instr *in, c
   const bool *last = ev->last;
   if (last) ev->last += from;
   KL_TRY(call(ev, in->called[branch], operands + from, n, out));
-  return known ? KILN_OK : open_all(ev, out, kl_shape_leaf_count(in->shape));
+  size_t leaves = kl_shape_leaf_count(in->shape);
+  kiln_status status = KILN_OK;
+  for (size_t k = 0; k < leaves && !known && status == KILN_OK; k++) status = open_leaf(ev, in, k, &out[k]);
+  for (size_t k = 0; k < leaves && status != KILN_OK; k++) kl_ev_free(ev, &out[k]);
+  return status;
 }
 
 // --- asynchronous pairs -------------------------------------------------------------------------------------------

@@ -318,6 +318,21 @@ static const struct {
      "no evaluation of dynamic-reshape: its result has other sizes than its type"},
     {"ENTRY e { ROOT r = f32[?,2] parameter(0) }",
      "no evaluation of parameter: its result has a dimension without a bound"},
+    {"f { a = f32[<=4] parameter(0) n = s32[] constant(2) ROOT r = f32[<=4] set-dimension-size(a, n), dimensions={0} "
+     "}\n"
+     "g { a = f32[<=4] parameter(0) ROOT r = f32[<=4] negate(a) }\n"
+     "ENTRY e { a = f32[4] constant({1,2,3,4}) o = f32[] constant(1) x = f32[] exponential(o) y = f32[] "
+     "constant(2.7182817) p = pred[] compare(x, y), direction=LE ROOT r = f32[<=4] conditional(p, a, a), "
+     "true_computation=f, false_computation=g }",
+     "no evaluation of conditional: a size of its result is known within bounds only"},
+    {"f { p = (f32[], f32[<=4], f32[<=4]) parameter(0) x = f32[] get-tuple-element(p), index=0 y = f32[] "
+     "constant(2.7182817) ROOT r = pred[] compare(x, y), direction=LE }\n"
+     "g { p = (f32[], f32[<=4], f32[<=4]) parameter(0) x = f32[] get-tuple-element(p), index=0 y = f32[] add(x, x) "
+     "a = f32[<=4] get-tuple-element(p), index=1 b = f32[<=4] get-tuple-element(p), index=2 c = f32[<=4] negate(b) "
+     "ROOT t = (f32[], f32[<=4], f32[<=4]) tuple(y, a, c) }\n"
+     "ENTRY e { a = f32[4] constant({1,2,3,4}) o = f32[] constant(1) x = f32[] exponential(o) "
+     "t = (f32[], f32[4], f32[4]) tuple(x, a, a) ROOT w = (f32[], f32[<=4], f32[<=4]) while(t), condition=f, body=g }",
+     "no evaluation of while: a size of its result is known within bounds only"},
     {"ENTRY e { a = f32[2] constant({1,2}) ROOT r = f32[2] shuffle(a) }", "no evaluation of shuffle:"},
     {"ENTRY e { ROOT r = f32[2] frobnicate() }", "no evaluation of opcode 'frobnicate'"},
     {"f { ROOT r = u32[] replica-id() }\nENTRY e { ROOT r = u32[] call(), to_apply=f }",
@@ -329,7 +344,7 @@ START_TEST(refuses) {
   kl_result r[4];
   snprintf(text, sizeof text, "HloModule t, replica_count=2\n%s\n", refusals[_i].text);
   kiln_module *m = parse(text);
-  ck_assert_int_eq(kl_eval(cx, m, m->entry, NULL, NULL, r), KILN_E_UNSUPPORTED);
+  ck_assert_int_eq(kl_eval(cx, m, m->entry, NULL, &(kl_eval_opts){.intervals = true}, r), KILN_E_UNSUPPORTED);
   EXPECT(strstr(last_finding(), refusals[_i].message), "%s", last_finding());
   kiln_module_destroy(&m);
 }

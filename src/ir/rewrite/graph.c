@@ -74,27 +74,46 @@ uint32_t kl_graph_fusion(kl_graph *g, uint32_t comp, uint32_t n, const uint32_t 
   return emit(g, in, n, operands);
 }
 
-void kl_graph_put_first(kl_graph *g, uint32_t n) {
+uint32_t kl_graph_call(kl_graph *g, uint32_t comp, uint32_t n, const uint32_t *operands) {
+  kl_instr in = {.op = KL_OP_CALL, .shape = kl_root(&g->m->comp[comp])->shape, .ncalled = 1, .given = 1};
+  in.called = kl_arena_dup(&g->m->arena, &comp, sizeof comp);
+  return emit(g, in, n, operands);
+}
+
+// Where each computation is put: those made behind none, then each of the first n, with those made behind it.
+static const uint32_t *places(kl_graph *g, uint32_t n, const uint32_t *behind) {
+  uint32_t made = g->m->ncomp - n, *next = KL_NEW_N(&g->scratch, uint32_t, n + 1u);
+  uint32_t *place = KL_NEW_N(&g->scratch, uint32_t, n + made);
+  for (uint32_t k = 0; k < made; k++) next[behind ? behind[k] + 1 : 0]++;
+  for (uint32_t i = 0, at = 0; i <= n; i++) {
+    uint32_t count = next[i];
+    next[i] = at;
+    at += count;
+    if (i < n) place[i] = at++;
+  }
+  for (uint32_t k = 0; k < made; k++) place[n + k] = next[behind ? behind[k] + 1 : 0]++;
+  return place;
+}
+
+void kl_graph_put_made(kl_graph *g, uint32_t n, const uint32_t *behind) {
   kiln_module *m = g->m;
-  uint32_t made = m->ncomp - n;
-  if (!made) return;
+  if (m->ncomp == n) return;
+  const uint32_t *place = places(g, n, behind);
   kl_comp *all = KL_NEW_N(&m->arena, kl_comp, m->ncomp);
-  memcpy(all, m->comp + n, made * sizeof *all);
-  memcpy(all + made, m->comp, n * sizeof *all);
+  for (uint32_t i = 0; i < m->ncomp; i++) all[place[i]] = m->comp[i];
   m->comp = all;
-  m->entry += made;
+  m->entry = place[m->entry];
   for (uint32_t i = 0; i < m->ncomp; i++)
     for (uint32_t k = 0; k < all[i].ninstr; k++) {
       kl_instr *in = &all[i].instr[k];
       uint32_t *called = KL_NEW_N(&m->arena, uint32_t, in->ncalled + 1);
-      for (uint32_t c = 0; c < in->ncalled; c++)
-        called[c] = in->called[c] < n ? in->called[c] + made : in->called[c] - n;
+      for (uint32_t c = 0; c < in->ncalled; c++) called[c] = place[in->called[c]];
       in->called = called;
     }
-  for (kl_graph_loop_of *l = g->loops; l; l = l->next) l->condition -= n, l->body -= n;
+  for (kl_graph_loop_of *l = g->loops; l; l = l->next) l->condition = place[l->condition], l->body = place[l->body];
   for (int k = 0; k < KL_COMBINERS; k++)
     for (int t = 0; t < KILN_DTYPE_COUNT; t++)
-      if (g->combiners[k][t]) g->combiners[k][t] -= n;
+      if (g->combiners[k][t]) g->combiners[k][t] = place[g->combiners[k][t] - 1] + 1;
 }
 
 const kl_graph_loop_of *kl_graph_loop(const kl_graph *g, const kl_shape *state) {

@@ -44,14 +44,16 @@ void kl_graph_add_loop(kl_graph *g, const kl_shape *state, uint32_t condition, u
 void kl_graph_begin(kl_graph *g);
 uint32_t kl_graph_end(kl_graph *g, const char *name, uint32_t root);
 
-// Computations that were made since there were `n` come first, as what is called does. They call each other alone.
-void kl_graph_put_first(kl_graph *g, uint32_t n);
+// Computations that were made since there were `n`, at their places: the one with number n + i right behind computation
+// behind[i], which it may call and which does not call it; `behind` NULL: all come first, and call each other alone.
+void kl_graph_put_made(kl_graph *g, uint32_t n, const uint32_t *behind);
 
 const kl_shape *kl_graph_shape(const kl_graph *g, uint32_t value);
 uint32_t kl_graph_parameter(kl_graph *g, uint32_t number, const kl_shape *s, const char *name);
 uint32_t kl_graph_tuple(kl_graph *g, uint32_t n, const uint32_t *values);
 uint32_t kl_graph_element(kl_graph *g, uint32_t value, uint32_t i);
 uint32_t kl_graph_fusion(kl_graph *g, uint32_t comp, uint32_t n, const uint32_t *operands, const char *name);
+uint32_t kl_graph_call(kl_graph *g, uint32_t comp, uint32_t n, const uint32_t *operands);
 // The loop that carries what `state` has; without one it stays as it is.
 uint32_t kl_graph_while(kl_graph *g, uint32_t state);
 

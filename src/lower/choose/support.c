@@ -44,8 +44,10 @@ kiln_status kl_plan_check_shape(kl_ctx *cx, const kl_instr *in) {
     if (s->dynamic[d] && s->dims[d] == KL_DIM_UNKNOWN)
       return kl_unsupported(cx, in->span, "dimension %u is of unknown size (?): only static sizes are compiled", d);
     if (s->dynamic[d])
-      return kl_unsupported(cx, in->span, "dimension %u is dynamic (<=%lld): only static sizes are compiled", d,
-                            (long long)s->dims[d]);
+      return kl_unsupported(
+          cx, in->span,
+          "dimension %u is dynamic (<=%lld): only static sizes are compiled, and those that set-dimension-size sets", d,
+          (long long)s->dims[d]);
   }
   return check_layout(cx, in, s);
 }

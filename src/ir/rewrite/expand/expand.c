@@ -38,7 +38,7 @@ static void make_computations(kl_graph *g) {
       const kl_expander *x = expander_of(m, &m->comp[i], in);
       if (x && x->computations) x->computations(g, &m->comp[i], in);
     }
-  kl_graph_put_first(g, n);
+  kl_graph_put_made(g, n, NULL);
 }
 
 // --- computations ---------------------------------------------------------------------------------------------------

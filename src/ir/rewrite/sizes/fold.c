@@ -92,19 +92,41 @@ static kl_extents least_of(kl_sizing *z, uint32_t n) {
   return x;
 }
 
-// Beyond the extents of `x`, neutral values in each of n inputs.
-static bool neutralize(kl_sizing *z, uint32_t n, const kl_extents *x) {
-  for (uint32_t i = 0; i < n; i++) {
-    uint64_t bits[2];
-    kl_dtype t = z->shapes[i]->dtype;
-    if (!kl_size_neutral(z->g->m, z->in->called[0], n, i, t, bits)) return false;
-    z->values[i] = kl_size_mask(z, z->values[i], x, kl_graph_bits(z->g, t, bits, 0, NULL));
+// Whether an element is there is folded with it: a reducer that is told leaves out what is not. The initial value is.
+static uint32_t fold_told(kl_sizing *z, uint32_t n, const kl_extents *x) {
+  kl_graph *g = z->g;
+  kl_instr own = *z->in;
+  uint32_t reducer = z->called->reducers[own.called[0]] - 1;
+  const kl_shape *acc = kl_root(&g->m->comp[reducer])->shape;
+  uint32_t *values = KL_NEW_N(&g->scratch, uint32_t, 2ull * n + 2);
+  const kl_shape **shapes = KL_NEW_N(&g->scratch, const kl_shape *, n + 1u);
+  for (uint32_t i = 0; i <= n; i++) {
+    const kl_shape *s = kl_size_known(z, kl_shape_leaf(own.shape, i ? i - 1 : 0));
+    shapes[i] = s->dtype == acc->elems[i]->dtype ? s : kl_shape_array(g->m, acc->elems[i]->dtype, s->rank, s->dims);
+    if (i) values[i] = z->values[i - 1], values[n + 1 + i] = z->values[n + i - 1];
   }
-  return true;
+  values[0] = kl_size_there(z, kl_graph_shape(g, values[1]), x);
+  values[n + 1] = kl_graph_number(g, KILN_PRED, 1, 0, NULL);
+  own.called = kl_arena_dup(&g->m->arena, &reducer, sizeof reducer);
+  own.shape = kl_shape_tuple(g->m, n + 1, shapes);
+  uint32_t all = kl_size_emit(z, own, 2 * n + 2, values);
+  for (uint32_t i = 0; i < n; i++)
+    values[i] = kl_graph_convert(g, kl_graph_element(g, all, i + 1), kl_shape_leaf(z->in->shape, i)->dtype);
+  return z->in->shape->dtype == KILN_TUPLE ? kl_graph_tuple(g, n, values) : values[0];
 }
 
-static const char plain_reducer[] =
-    "a reducer that adds, multiplies or takes the maximum, minimum, and, or, xor of two real numbers";
+// The fold of what lies before the extents of `x`, of n inputs: neutral values beyond, where the reducer has such.
+static uint32_t fold_before(kl_sizing *z, uint32_t n, const kl_extents *x) {
+  uint64_t bits[2];
+  for (uint32_t i = 0; i < n; i++)
+    if (!kl_size_neutral(z->g->m, z->in->called[0], n, i, z->shapes[i]->dtype, bits)) return fold_told(z, n, x);
+  for (uint32_t i = 0; i < n; i++) {
+    kl_dtype t = z->shapes[i]->dtype;
+    kl_size_neutral(z->g->m, z->in->called[0], n, i, t, bits);
+    z->values[i] = kl_size_mask(z, z->values[i], x, kl_graph_bits(z->g, t, bits, 0, NULL));
+  }
+  return kl_size_keep(z);
+}
 
 static uint32_t reduce(kl_sizing *z) {
   uint32_t n = z->in->noperands / 2, rank = z->shapes[0]->rank, to = 0;
@@ -120,8 +142,7 @@ static uint32_t reduce(kl_sizing *z) {
     for (size_t k = 0; k < kl_shape_leaf_count(z->in->shape); k++) z->out[k].of[to] = x.of[d];
     to++;
   }
-  if (any && !neutralize(z, n, &inside)) return kl_size_refuse(z, plain_reducer);
-  return kl_size_keep(z);
+  return any ? fold_before(z, n, &inside) : kl_size_keep(z);
 }
 
 // floor((low + e(k) + high - reach) / stride) + 1 windows over k elements, where e(k) is k with holes between: none
@@ -165,8 +186,7 @@ static uint32_t reduce_window(kl_sizing *z) {
   for (size_t k = 0; k < kl_shape_leaf_count(z->in->shape); k++) z->out[k] = x;
   for (size_t k = 0; k < kl_shape_leaf_count(z->in->shape); k++)
     for (uint32_t d = z->shapes[0]->rank; d < KILN_MAX_RANK; d++) z->out[k].of[d] = KL_WHOLE;
-  if (any && !neutralize(z, n, &inside)) return kl_size_refuse(z, plain_reducer);
-  return kl_size_keep(z);
+  return any ? fold_before(z, n, &inside) : kl_size_keep(z);
 }
 
 // --- contractions ---------------------------------------------------------------------------------------------------

@@ -31,8 +31,7 @@ uint32_t kl_size_zero(kl_sizing *z, kl_dtype t) {
   return kl_graph_bits(z->g, t, (uint64_t[2]){0, 0}, 0, NULL);
 }
 
-uint32_t kl_size_mask(kl_sizing *z, uint32_t value, const kl_extents *x, uint32_t fill) {
-  const kl_shape *s = kl_graph_shape(z->g, value);
+uint32_t kl_size_there(kl_sizing *z, const kl_shape *s, const kl_extents *x) {
   uint32_t there = KL_WHOLE;
   for (uint32_t d = 0; d < s->rank; d++) {
     if (x->of[d] == KL_WHOLE) continue;
@@ -40,6 +39,12 @@ uint32_t kl_size_mask(kl_sizing *z, uint32_t value, const kl_extents *x, uint32_
     uint32_t in = kl_graph_compare(z->g, KL_LT, at, kl_graph_broadcast(z->g, x->of[d], s->rank, s->dims, NULL));
     there = there == KL_WHOLE ? in : kl_graph_binary(z->g, KL_OP_AND, there, in);
   }
+  return there;
+}
+
+uint32_t kl_size_mask(kl_sizing *z, uint32_t value, const kl_extents *x, uint32_t fill) {
+  const kl_shape *s = kl_graph_shape(z->g, value);
+  uint32_t there = kl_size_there(z, s, x);
   if (there == KL_WHOLE) return value;
   return kl_graph_select(z->g, there, value, kl_graph_broadcast(z->g, fill, s->rank, s->dims, NULL));
 }
@@ -58,7 +63,7 @@ const kl_shape *kl_size_known(kl_sizing *z, const kl_shape *s) {
   return kl_map_shape(z->known, z->g->m, s, without_dynamic);
 }
 
-static uint32_t emit(kl_sizing *z, kl_instr in, uint32_t n, const uint32_t *values) {
+uint32_t kl_size_emit(kl_sizing *z, kl_instr in, uint32_t n, const uint32_t *values) {
   in.name = z->in->name;
   in.span = z->in->span;
   if (!in.more) in.more = &kl_no_more;
@@ -70,7 +75,7 @@ static uint32_t emit(kl_sizing *z, kl_instr in, uint32_t n, const uint32_t *valu
 uint32_t kl_size_keep(kl_sizing *z) {
   kl_instr in = *z->in;
   in.shape = kl_size_known(z, in.shape);
-  return emit(z, in, in.noperands, z->values);
+  return kl_size_emit(z, in, in.noperands, z->values);
 }
 
 uint32_t kl_size_refuse(kl_sizing *z, const char *expected) {
@@ -207,7 +212,7 @@ static uint32_t reverse(kl_sizing *z) {
     uint32_t on = kl_graph_binary(z->g, KL_OP_SUBTRACT, kl_size_number(z, s->dims[d]), kl_extent(z, 0, d));
     operands[0] = kl_graph_pad(z->g, v, d, 0, s->dims[d]);
     uint32_t n = starts(z, s->rank, d, on, operands + 1);
-    v = emit(z, (kl_instr){.op = KL_OP_DYNAMIC_SLICE, .shape = s, .more = more, .given = 1}, n + 1, operands);
+    v = kl_size_emit(z, (kl_instr){.op = KL_OP_DYNAMIC_SLICE, .shape = s, .more = more, .given = 1}, n + 1, operands);
   }
   return v;
 }
@@ -228,7 +233,7 @@ static uint32_t concatenate(kl_sizing *z) {
     operands[0] = v;
     operands[1] = z->values[k];
     uint32_t count = starts(z, s->rank, dim, at, operands + 2);
-    if (moved) v = emit(z, (kl_instr){.op = KL_OP_DYNAMIC_UPDATE_SLICE, .shape = s}, count + 2, operands);
+    if (moved) v = kl_size_emit(z, (kl_instr){.op = KL_OP_DYNAMIC_UPDATE_SLICE, .shape = s}, count + 2, operands);
     at = kl_graph_binary(z->g, KL_OP_ADD, at, kl_size_or_bound(z, kl_extent(z, k, dim), z->shapes[k]->dims[dim]));
     moved |= kl_is_sized(z, k, dim);
   }
@@ -390,9 +395,8 @@ static uint32_t sort(kl_sizing *z) {
   const kl_shape *s = z->shapes[0];
   for (uint32_t k = 0; k < n; k++) size = kl_size_least(z, size, kl_extent(z, k, dim));
   if (size == KL_WHOLE) return batches(z, 0, -1);
-  if (!z->orders[in->called[0]]) return kl_size_refuse(z, "a comparator that calls no other computation");
   same_places(z, -1);
-  uint32_t *values = KL_NEW_N(&z->g->scratch, uint32_t, n + 1), called = z->orders[in->called[0]] - 1;
+  uint32_t *values = KL_NEW_N(&z->g->scratch, uint32_t, n + 1), called = z->called->orders[in->called[0]] - 1;
   const kl_shape **shapes = KL_NEW_N(&z->g->scratch, const kl_shape *, n + 1);
   uint32_t at = kl_graph_iota(z->g, KILN_S32, s->rank, s->dims, dim);
   values[0] = kl_graph_compare(z->g, KL_GE, at, kl_graph_broadcast(z->g, size, s->rank, s->dims, NULL));
@@ -404,7 +408,7 @@ static uint32_t sort(kl_sizing *z) {
   kl_instr own = *in;
   own.called = kl_arena_dup(&m->arena, &called, sizeof called);
   own.shape = kl_shape_tuple(m, n + 1, shapes);
-  uint32_t sorted = emit(z, own, n + 1, values);
+  uint32_t sorted = kl_size_emit(z, own, n + 1, values);
   for (uint32_t k = 0; k < n; k++) values[k] = kl_graph_element(z->g, sorted, k + 1);
   return in->shape->dtype == KILN_TUPLE ? kl_graph_tuple(z->g, n, values) : values[0];
 }

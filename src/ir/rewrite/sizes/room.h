@@ -25,6 +25,19 @@ typedef struct kl_held {
   struct kl_held *next;
 } kl_held;
 
+// What loops and branches run, by computation: the types of its parameter and its result, dynamic where what meets
+// there is; NULL: nobody runs it.
+typedef struct kl_carried {
+  const kl_shape *param, *result;
+} kl_carried;
+
+// By computation, the one that takes its place along dynamic dimensions, + 1; 0: there is none.
+typedef struct kl_size_called {
+  const uint32_t *orders;   // of comparators: parameters 0 and 1 say whether the two are not there
+  const uint32_t *reducers; // whether it is there is the first of what is folded
+  const uint32_t *behind;   // of each that was made: whose place it takes
+} kl_size_called;
+
 typedef struct kl_sizing {
   kl_graph *g;
   kl_shape_map *known; // shapes without what is dynamic
@@ -32,7 +45,8 @@ typedef struct kl_sizing {
   const kl_shape *const *shapes; // of the operands, as they are written
   uint32_t *values;              // operands; rules may put others in their place
   const kl_sized *operands;
-  const uint32_t *orders; // by comparator of sorts along dynamic dimensions: the one that knows, + 1; 0: there is none
+  const kl_size_called *called;
+  const kl_carried *carried;
   kl_held **held;
   kl_extents *out; // of the result's leaves, whole at first
   bool refused;
@@ -47,8 +61,9 @@ static inline bool kl_is_sized(const kl_sizing *z, uint32_t k, uint32_t d) {
 
 // "OP: DIMENSION is dynamic: expected ...": where the op is not taken. Returns a value all the same.
 uint32_t kl_size_refuse(kl_sizing *z, const char *expected);
-// The op on z->values, its type at its bounds.
+// The op on z->values, its type at its bounds; or one on other values, with the name of z->in.
 uint32_t kl_size_keep(kl_sizing *z);
+uint32_t kl_size_emit(kl_sizing *z, kl_instr in, uint32_t n, const uint32_t *values);
 const kl_shape *kl_size_known(kl_sizing *z, const kl_shape *s);
 
 // Sizes: the least of two, the number, sums and so on with numbers.
@@ -56,6 +71,10 @@ uint32_t kl_size_least(kl_sizing *z, uint32_t a, uint32_t b);
 uint32_t kl_size_number(kl_sizing *z, int64_t v);
 uint32_t kl_size_or_bound(kl_sizing *z, uint32_t size, int64_t bound);
 uint32_t kl_size_hold(kl_sizing *z, uint32_t size, int64_t least, int64_t most);
+// Extents of n leaves, all whole.
+kl_extents *kl_size_whole(kl_graph *g, size_t n);
+// Which places of an array of this shape lie before all extents: pred, in its dimensions; KL_WHOLE: all do.
+uint32_t kl_size_there(kl_sizing *z, const kl_shape *s, const kl_extents *x);
 // `value` with `fill`, a value without dimensions, at all places beyond an extent.
 uint32_t kl_size_mask(kl_sizing *z, uint32_t value, const kl_extents *x, uint32_t fill);
 uint32_t kl_size_zero(kl_sizing *z, kl_dtype t);
@@ -63,9 +82,21 @@ uint32_t kl_size_zero(kl_sizing *z, kl_dtype t);
 // Bits that the reducer leaves as they are of any element of operand i of n, of type t; false: it is none that has
 // such a value.
 bool kl_size_neutral(const kiln_module *m, uint32_t reducer, uint32_t n, uint32_t i, kl_dtype t, uint64_t bits[2]);
+// What comparators and reducers along dynamic dimensions become: made behind all computations of the graph's module,
+// which has no others yet.
+kl_size_called kl_size_make_called(kl_graph *g, const kiln_module *from, const kl_live *live);
+
+bool kl_size_is_dynamic(const kl_shape *s);
+// In the graph's scratch, by computation.
+const kl_carried *kl_size_carried(kl_graph *g, const kiln_module *m, const kl_live *live);
+// The parameter of a computation that loops or branches run, with its sizes; false: it has no such type, which is
+// refused where it is run. And what it returns, with its sizes.
+bool kl_size_begin(kl_sizing *z, const kl_comp *c, const kl_carried *carried, kl_sized *argument);
+uint32_t kl_size_end(kl_sizing *z, const kl_carried *carried, kl_sized root);
 
 // What takes the place of an op some of whose operands have extents, or that sets one. Structure is the driver's.
 uint32_t kl_size_op(kl_sizing *z);
-uint32_t kl_size_fold(kl_sizing *z); // fold.c: reduce, reduce-window, dot, convolution
+uint32_t kl_size_fold(kl_sizing *z);    // fold.c: reduce, reduce-window, dot, convolution
+uint32_t kl_size_control(kl_sizing *z); // control.c: while, conditional
 
 #endif

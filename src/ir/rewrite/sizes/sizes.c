@@ -1,4 +1,4 @@
-// Computations rewritten: values with the sizes of their dimensions, through tuples and calls.
+// Computations rewritten: values with the sizes of their dimensions, through tuples, calls, loops and branches.
 #include "ir/rewrite/sizes/room.h"
 
 enum { MOST_NEW = 1 << 20, MOST_REFUSED = 64, MOST_NESTED = 256 };
@@ -9,7 +9,8 @@ typedef struct sizer {
   kl_live live;
   kl_graph g;
   kl_shape_map known;
-  uint32_t *orders; // kl_sizing
+  kl_size_called called;
+  const kl_carried *carried;
   kl_held *held;
   uint32_t refused, depth;
   bool entry; // ENTRY itself is being rewritten
@@ -19,31 +20,24 @@ typedef struct sizer {
 
 // --- what is there to do --------------------------------------------------------------------------------------------
 
-static bool is_dynamic(const kl_shape *s) {
-  if (s->dtype != KILN_TUPLE) return s->dynamic != NULL;
-  for (uint32_t i = 0; i < s->nelems; i++)
-    if (is_dynamic(s->elems[i])) return true;
-  return false;
-}
-
 static bool sets_sizes(const kl_comp *c) {
   for (uint32_t i = 0; i < c->ninstr; i++)
     if (c->instr[i].op == KL_OP_SET_DIMENSION_SIZE ||
-        (c->instr[i].op == KL_OP_GET_DIMENSION_SIZE && is_dynamic(kl_operand(c, &c->instr[i], 0)->shape)))
+        (c->instr[i].op == KL_OP_GET_DIMENSION_SIZE && kl_size_is_dynamic(kl_operand(c, &c->instr[i], 0)->shape)))
       return true;
   return false;
 }
 
 static bool has_dynamic(const kl_comp *c) {
   for (uint32_t i = 0; i < c->ninstr; i++)
-    if (is_dynamic(c->instr[i].shape)) return true;
+    if (kl_size_is_dynamic(c->instr[i].shape)) return true;
   return false;
 }
 
 // What passes between it and its callers.
 static bool passes_dynamic(const kl_comp *c) {
-  bool any = is_dynamic(kl_root(c)->shape);
-  for (uint32_t i = 0; i < c->nparams; i++) any |= is_dynamic(c->instr[c->params[i]].shape);
+  bool any = kl_size_is_dynamic(kl_root(c)->shape);
+  for (uint32_t i = 0; i < c->nparams; i++) any |= kl_size_is_dynamic(c->instr[c->params[i]].shape);
   return any;
 }
 
@@ -51,8 +45,8 @@ static bool passes_dynamic(const kl_comp *c) {
 
 static kl_sized rewrite(sizer *x, const kl_comp *c, const kl_sized *args);
 
-static kl_extents *whole(sizer *x, size_t n) {
-  kl_extents *out = KL_NEW_N(&x->g.scratch, kl_extents, n + 1);
+kl_extents *kl_size_whole(kl_graph *g, size_t n) {
+  kl_extents *out = KL_NEW_N(&g->scratch, kl_extents, n + 1);
   for (size_t k = 0; k < n; k++)
     for (uint32_t d = 0; d < KILN_MAX_RANK; d++) out[k].of[d] = KL_WHOLE;
   return out;
@@ -107,17 +101,19 @@ static kl_sized structure(sizer *x, kl_sizing *z) {
 }
 
 // A dimension that is not dynamic by its type is as large as that says.
-static void check_type(kl_sizing *z) {
+static void check_type(kl_sizing *z, kl_sized *v) {
   const kl_shape *whole = z->in->shape;
-  for (size_t k = 0; k < kl_shape_leaf_count(whole) && !z->refused; k++) {
+  for (size_t k = 0; v->leaf && k < kl_shape_leaf_count(whole); k++) {
     const kl_shape *s = kl_shape_leaf(whole, k);
-    for (uint32_t d = 0; kl_shape_is_array(s) && d < s->rank && !z->refused; d++)
-      if (z->out[k].of[d] != KL_WHOLE && !(s->dynamic && s->dynamic[d])) {
+    for (uint32_t d = 0; v->leaf && kl_shape_is_array(s) && d < s->rank; d++)
+      if (v->leaf[k].of[d] != KL_WHOLE && !(s->dynamic && s->dynamic[d])) {
         kl_unsupported(z->g->cx, z->in->span,
-                       "%s: expected a result whose dimension %u is dynamic (<=%lld), as those of its "
-                       "operands are, found %s",
-                       kl_op_name(z->in->op), d, (long long)s->dims[d], kl_shape_text(&z->g->scratch, s));
+                       "%s: expected a result whose dimension %u is dynamic (<=%lld), as %s, found %s",
+                       kl_op_name(z->in->op), d, (long long)s->dims[d],
+                       z->in->op == KL_OP_PARAMETER ? "that of what is given for it is" : "those of its operands are",
+                       kl_shape_text(&z->g->scratch, s));
         z->refused = true;
+        v->leaf = NULL;
       }
   }
 }
@@ -130,6 +126,19 @@ static void refuse_parameter(kl_sizing *z) {
   z->refused = true;
 }
 
+// A computation that loops or branches run, with what is dynamic.
+static bool is_carried(const sizer *x, uint32_t comp) {
+  const kl_carried *k = &x->carried[comp];
+  return k->param && (kl_size_is_dynamic(k->param) || kl_size_is_dynamic(k->result));
+}
+
+static bool runs_carried(const sizer *x, const kl_instr *in) {
+  bool any = false;
+  for (uint32_t k = 0; (in->op == KL_OP_WHILE || in->op == KL_OP_CONDITIONAL) && k < in->ncalled; k++)
+    any |= is_carried(x, in->called[k]);
+  return any;
+}
+
 static kl_sized put(sizer *x, const kl_comp *c, const kl_instr *in, const kl_sized *value, const kl_sized *args) {
   uint32_t n = in->noperands;
   kl_sized *operands = KL_NEW_N(&x->g.scratch, kl_sized, n + 1);
@@ -139,11 +148,17 @@ static kl_sized put(sizer *x, const kl_comp *c, const kl_instr *in, const kl_siz
                  .in = in,
                  .shapes = shapes,
                  .operands = operands,
-                 .orders = x->orders,
+                 .called = &x->called,
+                 .carried = x->carried,
                  .held = &x->held};
   bool any = in->op == KL_OP_SET_DIMENSION_SIZE || (in->op == KL_OP_GET_DIMENSION_SIZE && has_dynamic(c));
   z.values = KL_NEW_N(&x->g.m->arena, uint32_t, n + 1);
-  if (in->op == KL_OP_PARAMETER && args) return args[in->number];
+  if (in->op == KL_OP_PARAMETER && args) {
+    kl_sized given = args[in->number];
+    check_type(&z, &given);
+    x->refused += z.refused;
+    return given;
+  }
   for (uint32_t k = 0; k < n; k++) {
     operands[k] = value[in->operands[k]];
     z.values[k] = operands[k].value;
@@ -157,22 +172,24 @@ static kl_sized put(sizer *x, const kl_comp *c, const kl_instr *in, const kl_siz
   own.control = control;
   z.in = &own;
   bool inlined = (in->op == KL_OP_FUSION || in->op == KL_OP_CALL) && passes_dynamic(&x->from->comp[in->called[0]]);
+  bool controls = runs_carried(x, in);
   size_t leaves = kl_shape_leaf_count(in->shape);
-  z.out = any || inlined ? whole(x, leaves) : NULL;
+  z.out = any || inlined || controls ? kl_size_whole(&x->g, leaves) : NULL;
   kl_sized made = {.leaf = z.out};
-  if (in->op == KL_OP_PARAMETER && x->entry && is_dynamic(in->shape)) refuse_parameter(&z);
-  if (!any && !inlined) {
-    bool runs = in->ncalled && in->op != KL_OP_FUSION && in->op != KL_OP_CALL && is_dynamic(in->shape);
-    for (uint32_t k = 0; k < in->ncalled; k++)
-      runs |= in->op != KL_OP_FUSION && in->op != KL_OP_CALL && passes_dynamic(&x->from->comp[in->called[k]]);
+  if (in->op == KL_OP_PARAMETER && x->entry && kl_size_is_dynamic(in->shape)) refuse_parameter(&z);
+  if (controls) {
+    made.value = kl_size_control(&z);
+  } else if (!any && !inlined) {
+    bool passes = false;
+    for (uint32_t k = 0; k < in->ncalled; k++) passes |= passes_dynamic(&x->from->comp[in->called[k]]);
     made.value =
-        runs ? kl_size_refuse(&z, "arrays of known dimensions, and sizes as s32[] beside them") : kl_size_keep(&z);
+        passes ? kl_size_refuse(&z, "arrays of known dimensions, and sizes as s32[] beside them") : kl_size_keep(&z);
   } else if (is_structure(in)) {
     made = structure(x, &z);
   } else {
     made.value = kl_size_op(&z);
-    check_type(&z);
   }
+  if (!z.refused && !x->full) check_type(&z, &made);
   x->refused += z.refused;
   if (any && !z.refused && !x->full) made.value = kl_emit_in_layout(&x->g.e, made.value, kl_size_known(&z, in->shape));
   if (!any_sized(made.leaf, leaves)) made.leaf = NULL;
@@ -203,70 +220,34 @@ static uint32_t fill(sizer *x, kl_sizing *z, uint32_t value, const kl_shape *s, 
 
 static void rewrite_whole(sizer *x, uint32_t comp) {
   const kl_comp *c = &x->from->comp[comp];
+  const kl_carried *carried = is_carried(x, comp) ? &x->carried[comp] : NULL;
   kl_sizing z = {.g = &x->g, .known = &x->known, .held = &x->held};
+  kl_sized argument;
   kl_graph_begin(&x->g);
+  x->g.span = c->span;
   x->held = NULL;
   x->entry = comp == x->from->entry;
-  kl_sized root = rewrite(x, c, NULL);
+  if (carried && !kl_size_begin(&z, c, carried, &argument)) return;
+  kl_sized root = rewrite(x, c, carried ? &argument : NULL);
   if (x->refused || x->full) return;
-  if (root.leaf) root.value = fill(x, &z, root.value, kl_root(c)->shape, root.leaf);
+  if (carried)
+    root.value = kl_size_end(&z, carried, root);
+  else if (root.leaf)
+    root.value = fill(x, &z, root.value, kl_root(c)->shape, root.leaf);
   kl_emit_end(&x->g.e, &x->g.m->comp[comp], root.value);
 }
 
-// --- comparators ----------------------------------------------------------------------------------------------------
+// --- the module ----------------------------------------------------------------------------------------------------
 
-static bool calls_nothing(const kl_comp *c) {
-  for (uint32_t i = 0; i < c->ninstr; i++)
-    if (c->instr[i].ncalled) return false;
-  return true;
-}
-
-// less(a, b) of elements that are there, which come before others: parameters 0 and 1 say of two whether they are not.
-static uint32_t make_order(sizer *x, const kl_comp *less) {
-  kl_graph *g = &x->g;
-  uint32_t *value = KL_NEW_N(&g->scratch, uint32_t, less->ninstr + 1), beyond[2];
-  kl_graph_begin(g);
-  for (uint32_t i = 0; i < 2; i++)
-    beyond[i] = kl_graph_parameter(g, i, kl_shape_array(g->m, KILN_PRED, 0, NULL), i ? "b" : "a");
-  for (uint32_t i = 0; i < less->ninstr; i++) {
-    kl_instr own = less->instr[i];
-    uint32_t *operands = KL_NEW_N(&g->m->arena, uint32_t, own.noperands + 1);
-    uint32_t *control = KL_NEW_N(&g->m->arena, uint32_t, own.ncontrol + 1);
-    for (uint32_t k = 0; k < own.noperands; k++) operands[k] = value[own.operands[k]];
-    for (uint32_t k = 0; k < own.ncontrol; k++) control[k] = value[own.control[k]];
-    own.operands = operands;
-    own.control = control;
-    if (own.op == KL_OP_PARAMETER) own.number += 2;
-    value[i] = kl_emit(&g->e, &own);
-  }
-  uint32_t first = kl_graph_binary(g, KL_OP_AND, kl_graph_unary(g, KL_OP_NOT, beyond[0]), beyond[1]);
-  uint32_t both = kl_graph_compare(g, KL_EQ, beyond[0], beyond[1]);
-  both = kl_graph_binary(g, KL_OP_AND, both, value[less->root]);
-  return kl_graph_end(g, "there", kl_graph_binary(g, KL_OP_OR, first, both));
-}
-
-static bool sorts_along_size(const kl_comp *c, const kl_instr *in) {
-  for (uint32_t k = 0; in->op == KL_OP_SORT && k < in->noperands; k++) {
-    const kl_shape *s = kl_operand(c, in, k)->shape;
-    if (s->dynamic && s->dynamic[in->dims[0]]) return true;
-  }
-  return false;
-}
-
-// Behind all computations, until these are whole.
-static void make_orders(sizer *x) {
-  const kiln_module *m = x->from;
-  kl_comp *all = KL_NEW_N(&x->g.m->arena, kl_comp, 2 * m->ncomp + 1);
-  memcpy(all, x->g.m->comp, m->ncomp * sizeof *all);
-  x->g.m->comp = all;
-  x->orders = KL_NEW_N(&x->g.scratch, uint32_t, m->ncomp + 1);
-  for (uint32_t i = 0; i < m->ncomp; i++)
-    for (uint32_t k = 0; x->live.comp[i] && k < m->comp[i].ninstr; k++) {
-      const kl_instr *in = &m->comp[i].instr[k];
-      if (!sorts_along_size(&m->comp[i], in) || x->orders[in->called[0]]) continue;
-      const kl_comp *less = &m->comp[in->called[0]];
-      if (calls_nothing(less)) x->orders[in->called[0]] = make_order(x, less) + 1;
-    }
+// Does anything change in it, if it is rewritten where it is?
+static bool is_rewritten(const sizer *x, uint32_t comp) {
+  const kl_comp *c = &x->from->comp[comp];
+  if (!x->live.comp[comp]) return false;
+  if (is_carried(x, comp)) return true;
+  if (comp != x->from->entry && passes_dynamic(c)) return false; // its callers put it in place
+  bool any = has_dynamic(c) || sets_sizes(c);
+  for (uint32_t i = 0; i < c->ninstr && !any; i++) any = runs_carried(x, &c->instr[i]);
+  return any;
 }
 
 static void make_header(sizer *x) {
@@ -290,12 +271,11 @@ kiln_status kl_module_sizes(kl_ctx *cx, const kiln_module *m, kiln_module **out)
   x.limit = kiln_module_instruction_count(m) + MOST_NEW;
   x.g.e.m = x.g.m;
   kl_arena_init(&x.g.scratch, cx);
-  make_orders(&x);
+  x.called = kl_size_make_called(&x.g, m, &live);
+  x.carried = kl_size_carried(&x.g, m, &live);
   for (uint32_t i = 0; i < m->ncomp && x.refused < MOST_REFUSED && !x.full; i++)
-    if (live.comp[i] && (has_dynamic(&m->comp[i]) || sets_sizes(&m->comp[i])) &&
-        (i == m->entry || !passes_dynamic(&m->comp[i])))
-      rewrite_whole(&x, i);
-  kl_graph_put_first(&x.g, m->ncomp);
+    if (is_rewritten(&x, i)) rewrite_whole(&x, i);
+  kl_graph_put_made(&x.g, m->ncomp, x.called.behind);
   make_header(&x);
   kl_emit_free(&x.g.e);
   kl_shape_map_free(cx, &x.known);
