@@ -14,9 +14,9 @@ enum {
   FEWEST_ROWS = 16,
   MULTIPROCESSORS = 132,
   SCHEDULERS = 4,
-  PRODUCTS = 128, // of a multiprocessor in a clock
-  L2_BYTES = 30,  // the same
-  IDLE = 1024     // products that it could make for a pair while warps wait
+  PRODUCTS = 128,  // of a multiprocessor in a clock
+  DRAM_BYTES = 13, // the same
+  IDLE = 1024      // products that it could make for a pair while warps wait
 };
 static const double share_of_leaf = 0.9; // of blocks that have one
 
@@ -31,7 +31,7 @@ typedef struct size {
 static const size sizes[] = {
     {{8, 8}, {4, 8}, {4, 2}, 0.84},   // 128 x 128 elements
     {{8, 8}, {4, 8}, {2, 2}, 0.83},   // 64 x 128
-    {{8, 8}, {4, 8}, {2, 1}, 0.80},   // 64 x 64
+    {{8, 8}, {4, 8}, {2, 1}, 0.77},   // 64 x 64
     {{8, 4}, {1, 32}, {8, 1}, 0.79},  // 64 x 128, by twice as many threads
     {{8, 4}, {1, 32}, {4, 1}, 0.78},  // 32 x 128
     {{16, 2}, {1, 32}, {4, 1}, 0.75}, // 64 x 64, the same
@@ -108,7 +108,7 @@ static double time_of(const kl_choosing *c, const kl_contraction *x, const size 
   if (warps < SCHEDULERS) sums *= (double)SCHEDULERS / (double)warps;
   double products = (sums + IDLE) * (double)(splits ? x->piece : x->length) * parts * parts / s->share;
   double bytes = (double)(leaves * x->shape->count) * 2 * parts * (kl_info(x->type)->bits / 8);
-  double join = KL_LAUNCH_CLOCKS + bytes / (double)(L2_BYTES * multiprocessors(c));
+  double join = KL_LAUNCH_CLOCKS + bytes / (double)(DRAM_BYTES * multiprocessors(c));
   return splits ? products / share_of_leaf + PRODUCTS * join : products;
 }
 
