@@ -1,5 +1,6 @@
 // kiln_compile: the kernels of ENTRY to plans, plans to code; and the artifact that holds it.
 
+#include "jit/aliases.h"
 #include "jit/apart/apart.h"
 #include "jit/chunks.h"
 #include "jit/jit.h"
@@ -37,8 +38,8 @@ typedef struct job {
   kl_arena scratch;
   made *made;             // by kernel
   uint32_t *first_launch; // by kernel, and of what is behind them
-  uint32_t *writes;       // by slot: the argument of one kernel that writes it
-  uint64_t zero_bytes;    // of scratch memory, for counters: in front of all else, once all is placed
+  kl_aliasing aliasing;
+  uint64_t zero_bytes; // of scratch memory, for counters: in front of all else, once all is placed
   VEC(kiln_launch) launches;
   VEC(kl_host_launch) host_launches;
   kl_sb plan_text, fused, explained, explained_json;
@@ -215,130 +216,6 @@ static bool may_group(const job *j) {
 
 // --- one kernel ---------------------------------------------------------------------------------------------------
 
-// The argument that writes a slot, after those of this kernel are noted; its number of arguments if none does.
-static uint32_t writer_of(const kl_kernel_unit *u, const uint32_t *writes, uint32_t slot) {
-  uint32_t a = writes[slot];
-  bool does = a < u->narguments && u->arguments[a].output && u->arguments[a].kind == KILN_ARGUMENT_SLOT &&
-              u->arguments[a].slot == slot;
-  return does ? a : u->narguments;
-}
-
-// The pair of memory that argument i reads, if this kernel is to write to its other end: *writer, an argument.
-static kl_alias_pair *pair_of(job *j, const kl_kernel_unit *u, uint32_t i, uint32_t *writer) {
-  const kiln_argument *a = &u->arguments[i];
-  if (a->kind != KILN_ARGUMENT_SLOT || a->output) return NULL;
-  kl_alias_pair *pair = kl_alias_of(&j->kernels, a->slot);
-  if (!pair || pair->parameter != a->slot) return NULL;
-  *writer = writer_of(u, j->writes, pair->result);
-  return pair;
-}
-
-// Is argument i passed itself?
-static bool is_value(const job *j, const kl_kernel_unit *u, uint32_t i) {
-  const kl_shape *s = u->shapes[i];
-  bool takes = j->params.scalars_by_value && j->target.machine == KL_NVPTX && !u->arguments[i].output;
-  return takes && s->rank == 0 && (kl_is_int(s->dtype) || s->dtype == KILN_PRED);
-}
-
-// May argument i be written over, if it is a parameter, or instead of one, if it is a result, though nobody has asked?
-// No other argument is it, nor is it looked at by kernels behind. times: by slot, among the arguments.
-static bool is_lent(const job *j, const kl_kernel_unit *u, uint32_t i, const uint32_t *times) {
-  const kl_kernels *k = &j->kernels;
-  const kiln_argument *a = &u->arguments[i];
-  if (a->kind != KILN_ARGUMENT_SLOT || k->pair_of[a->slot] || j->params.max_count) return false;
-  if (k->rewritten[a->slot]) return false;
-  if (a->output) return true;
-  if (k->slots[a->slot].result || is_value(j, u, i) || times[a->slot] > 1) return false;
-  return k->last_reader[a->slot] == (uint32_t)(u - k->units) + 1;
-}
-
-static bool is_spare_of(const kl_kernels *k, size_t i, uint32_t unit) {
-  return i < k->spares.n && k->spares.p[i].unit == unit;
-}
-
-// Of a kernel, or where it would be.
-static size_t first_spare(const kl_kernels *k, uint32_t unit) {
-  size_t low = 0, high = k->spares.n;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (k->spares.p[middle].unit < unit)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-// What of the state of a loop the kernel may write over what it reads of it.
-static void bind_spares(job *j, kl_kernel_unit *u, const kl_plan *p) {
-  kl_kernels *k = &j->kernels;
-  uint32_t number = (uint32_t)(u - k->units);
-  for (size_t s = first_spare(k, number); is_spare_of(k, s, number); s++) {
-    const kl_spare *x = &k->spares.p[s];
-    bool fine = p->slots[x->in].alias == x->out;
-    u->in_place |= fine;
-    k->units[x->copy].idle = fine;
-    if (fine)
-      k->buffers.p[x->beside].bytes = 0;
-    else
-      u->arguments[x->out] = (kiln_argument){.kind = KILN_ARGUMENT_SCRATCH, .offset = x->beside, .output = true};
-  }
-}
-
-// What is asked for before the plan is made.
-static void ask_for_aliases(job *j, const kl_kernel_unit *u, kl_plan_params *pp) {
-  uint32_t *partner = KL_NEW_N(&j->scratch, uint32_t, u->narguments + 1), writer;
-  bool *must = KL_NEW_N(&j->scratch, bool, u->narguments + 1);
-  bool *lent = KL_NEW_N(&j->scratch, bool, u->narguments + 1);
-  uint32_t *times = KL_NEW_N(&j->scratch, uint32_t, j->kernels.nslots + 1);
-  for (uint32_t i = 0; i < u->narguments; i++) {
-    if (u->arguments[i].kind != KILN_ARGUMENT_SLOT) continue;
-    if (u->arguments[i].output) j->writes[u->arguments[i].slot] = i;
-    times[u->arguments[i].slot]++;
-  }
-  for (uint32_t i = 0; i < u->narguments; i++) {
-    kl_alias_pair *pair = pair_of(j, u, i, &writer);
-    partner[i] = pair && writer < u->narguments && !is_value(j, u, i) ? writer : KL_NONE;
-    must[i] = partner[i] != KL_NONE && pair->must;
-    lent[i] = is_lent(j, u, i, times);
-  }
-  uint32_t number = (uint32_t)(u - j->kernels.units);
-  for (size_t s = first_spare(&j->kernels, number); is_spare_of(&j->kernels, s, number); s++)
-    partner[j->kernels.spares.p[s].in] = j->kernels.spares.p[s].out;
-  pp->partner = partner;
-  pp->must = must;
-  pp->lent = lent;
-}
-
-// And what has become of it.
-static kiln_status bind_aliases(job *j, const kl_kernel_unit *u, const kl_plan *p) {
-  kl_kernels *k = &j->kernels;
-  for (uint32_t i = 0, writer; i < u->narguments; i++) {
-    kl_alias_pair *pair = pair_of(j, u, i, &writer);
-    uint32_t with = p->slots[i].alias;
-    if (u->arguments[i].kind != KILN_ARGUMENT_SLOT) continue;
-    if (pair && k->slots[pair->parameter].by_value)
-      KL_TRY(kl_alias_fails(j->cx, k, pair, "the parameter is passed by value"));
-    else if (pair && writer < u->narguments && with != writer)
-      KL_TRY(kl_alias_fails(j->cx, k, pair, "threads read elements that others overwrite"));
-    else if (!pair && p->slots[i].kind == KL_SLOT_IN && with != KL_NONE && !k->slots[u->arguments[i].slot].result)
-      kl_add_alias(k, u->arguments[i].slot, u->arguments[with].slot);
-  }
-  return KILN_OK;
-}
-
-// What the launch may do with the slots of a kernel.
-static kiln_status bind_slots(job *j, kl_kernel_unit *u, kl_plan *p) {
-  bind_spares(j, u, p);
-  for (uint32_t i = 0; i < u->narguments; i++) {
-    const kiln_argument *a = &u->arguments[i];
-    if (a->kind != KILN_ARGUMENT_SLOT || a->output) continue;
-    kiln_slot *slot = &j->kernels.slots[a->slot];
-    if (j->params.scalars_by_value && !slot->result && kl_plan_by_value(p, i)) slot->by_value = true;
-  }
-  return bind_aliases(j, u, p);
-}
-
 // The slots that grow with the count.
 static kiln_status bind_count(job *j, const kl_kernel_unit *u, const kl_plan *p) {
   for (uint32_t n = 0; n < u->narguments; n++) {
@@ -397,7 +274,7 @@ static void keep_made(job *j, uint32_t i, kl_plan *plan, const kl_plan_params *p
 
 // The same code, with buffers of its own.
 static kiln_status repeat_kernel(job *j, kl_kernel_unit *u, kl_plan *plan, kl_planned *out) {
-  KL_TRY(bind_slots(j, u, plan));
+  KL_TRY(kl_bind_slots(j->cx, &j->aliasing, u, plan));
   j->shared++;
   if (j->params.keep & KILN_KEEP_PLAN) kl_sbf(&j->plan_text, "kernel %s: the code of %s\n", u->name, plan->name);
   if (j->params.keep & KILN_KEEP_EXPLAIN) explain(j, u->name, plan, plan->name);
@@ -444,12 +321,12 @@ static kiln_status plan_kernel(job *j, uint32_t i, kl_planned *out) {
     f->max_count = it.row * it.rows;
   }
   pp.shapes = it.shapes;
-  ask_for_aliases(j, u, &pp);
+  kl_ask_for_aliases(&j->aliasing, u, &j->scratch, &pp);
   kl_plan *like = may_share(j) ? find_made(j, u, &pp) : NULL;
   if (like) return repeat_kernel(j, u, like, out);
   KL_TRY(kl_plan_make(j->cx, j->m, it.comp, &pp, &j->scratch, &plan));
   kiln_status st = kl_is_in_loop(&j->kernels, i) ? plan_alone(j, it.comp, pp, &plan) : KILN_OK;
-  if (st == KILN_OK) st = bind_slots(j, u, plan);
+  if (st == KILN_OK) st = kl_bind_slots(j->cx, &j->aliasing, u, plan);
   if (st == KILN_OK && f->counted) st = bind_count(j, u, plan);
   if (st == KILN_OK) st = kl_plan_verify(j->cx, plan);
   if (st != KILN_OK) {
@@ -655,16 +532,6 @@ static void describe_roles(job *j) {
   }
 }
 
-// After every kernel has agreed.
-static void declare_aliases(kl_kernels *k) {
-  for (uint32_t i = 0; i < k->npairs; i++) {
-    if (k->pairs[i].dropped) continue;
-    k->slots[k->pairs[i].parameter].alias = k->pairs[i].result;
-    k->slots[k->pairs[i].result].alias = k->pairs[i].parameter;
-    k->slots[k->pairs[i].parameter].donated = k->slots[k->pairs[i].result].donated = k->pairs[i].asked;
-  }
-}
-
 static kiln_status find_target(job *j) {
   const kiln_device_info *d = j->params.device;
   const char *name = j->params.target ? j->params.target : d ? d->target : "sm_90";
@@ -699,11 +566,12 @@ static kiln_status compile_module(job *j) {
                           "parameter of type s32[], and set-dimension-size of an array of known dimensions",
                           j->kernels.n);
   describe_artifact(j);
-  j->writes = KL_NEW_N(&j->scratch, uint32_t, j->kernels.nslots + 1);
+  j->aliasing = (kl_aliasing){.kernels = &j->kernels, .params = &j->params, .machine = j->target.machine};
+  j->aliasing.writes = KL_NEW_N(&j->scratch, uint32_t, j->kernels.nslots + 1);
   KL_TRY(generate(j));
   list_launches(j);
   KL_TRY(copy_constants(j));
-  declare_aliases(&j->kernels);
+  kl_declare_aliases(&j->kernels);
   if (j->plan_only) return KILN_OK;
   kl_describe_slots(j->cx, &j->kernels);
   describe_roles(j);
