@@ -134,7 +134,8 @@ static bool stated_dims(const sized *x, int64_t *dims) {
     for (uint32_t d = 0; d < s->rank && d < from->rank; d++) dims[d] = from->dims[d];
     return true;
   }
-  // A dimension with as much before it, and as large as one of the operand, is that one. Of others one may be dynamic:
+  // A dimension with as much before it, and as large as one of the operand, is that one, but where that is known and
+  // stands behind one of a single element that may be missing: both may have become it. Of others one may be dynamic:
   // it has as many elements as there are for it.
   const kl_shape *was = x->declared[0];
   int64_t before = 1, rest = 1;
@@ -143,8 +144,10 @@ static bool stated_dims(const sized *x, int64_t *dims) {
     if (!s->dynamic || !s->dynamic[d]) continue;
     int64_t b = 1;
     uint32_t o = 0;
-    while (o < was->rank && (b != before || was->dims[o] != s->dims[d])) b *= was->dims[o++];
-    if (o < was->rank)
+    bool behind = false;
+    for (; o < was->rank && (b != before || was->dims[o] != s->dims[d]); b *= was->dims[o++])
+      behind |= b == before && was->dynamic && was->dynamic[o];
+    if (o < was->rank && (!behind || was->dynamic[o]))
       dims[d] = from->dims[o];
     else if (open < 0)
       open = (int)d;

@@ -167,6 +167,12 @@ static const struct {
      "rhs_contracting_dims={0} z = s32[] constant(0) w = s32[<=3] reduce-window(a, z), window={size=2}, to_apply=add "
      "ROOT t = (s32[<=7], s32[1], s32[<=4], s32[<=4], s32[], s32[], s32[<=3]) tuple(p, o, g, u, k, d, w) }",
      "9 1 2 9 9 0 0 0 1 2 0 0 5 12 0 0 2 17 3 0 0"},
+    // What may have one row is not its columns.
+    {"ENTRY e { i = s32[1,3] iota(), iota_dimension=1 n = s32[] constant(0) a = s32[<=1,3] set-dimension-size(i, n), "
+     "dimensions={0} b = s32[<=3] reshape(a) k = s32[] get-dimension-size(b), dimensions={0} ROOT t = (s32[<=3], "
+     "s32[]) "
+     "tuple(b, k) }",
+     "0 0 0 0"},
     // Sizes are held to 0 .. bound, and go through loops.
     {"add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }\n"
      "less { p = (s32[], s32[<=4]) parameter(0) i = s32[] get-tuple-element(p), index=0 n = s32[] constant(2) ROOT r = "
