@@ -96,8 +96,16 @@ uint32_t kl_write_scope(const kl_writer *w) {
 
 // --- steps ----------------------------------------------------------------------------------------------------------
 
-// Variables that the value depends on. What a loop carries may depend on all that is no number of copies; what is made
-// behind a loop of what that has left is the same whatever its rounds were.
+// Variables that have no values where things are written now.
+static kl_vars gone(const kl_writer *w) {
+  kl_vars vars = 0;
+  for (size_t i = 0; i < w->open.n; i++)
+    if (w->open.p[i].kind == KL_NODE_LAST) vars |= w->open.p[i].arrival.of;
+  return vars;
+}
+
+// Variables that the value depends on. What a loop carries may depend on all that are there and no number of copies;
+// what is made behind a loop of what that has left is the same whatever its rounds were.
 static kl_vars vars_of(const kl_writer *w, const kl_step *s, const kl_aff *place) {
   kl_vars vars = s->regs;
   for (uint32_t i = 0; i < s->noperands; i++) vars |= w->steps.p[s->operands[i]].vars;
@@ -105,7 +113,7 @@ static kl_vars vars_of(const kl_writer *w, const kl_step *s, const kl_aff *place
     vars |= kl_vars_asked(&w->guards, s->guards[i]);
   if (s->kind == KL_STEP_LOAD) vars |= kl_vars_of(w->body, place) | kl_vars_asked(&w->guards, s->access.guard);
   if (s->kind == KL_STEP_CARRIED)
-    vars |= (kl_vars)(((uint64_t)1 << w->body->nvars) - 1) & ~kl_bound(w->body, KL_BIND_REG);
+    vars |= (kl_vars)(((uint64_t)1 << w->body->nvars) - 1) & ~kl_bound(w->body, KL_BIND_REG) & ~gone(w);
   if (s->kind == KL_STEP_EXCHANGE) vars |= (kl_vars)1 << s->var | (kl_vars)1 << s->lane;
   if (s->expr) vars |= kl_vars_of(w->body, s->expr);
   if (s->kind == KL_STEP_TAKE) vars &= ~((kl_vars)1 << s->var);

@@ -3,7 +3,7 @@
 
 #include "lower/choose/contract/contract.h"
 
-enum { WARP = 32, WARPS = 4, ENOUGH_THREADS = 1 << 14, AT_ONCE = 4 };
+enum { WARP = 32, WARPS = 4, ENOUGH_THREADS = 1 << 14, AT_ONCE = 4, LEAVES_AT_ONCE = 8 };
 
 // What a launch makes: outputs of all pairs; one leaf of each element; outputs of leaves that are made.
 typedef enum share_of { ALL_PAIRS, ONE_LEAF, ALL_LEAVES } share_of;
@@ -19,7 +19,8 @@ typedef struct elements {
   share_of share;
   const kl_leaf_sums *sums; // but ALL_PAIRS
   const kl_aff *leaf;       // ONE_LEAF: which
-  uint32_t all;             // ALL_LEAVES: the loop over them
+  uint32_t all, at_once;    // ALL_LEAVES: the loop over them; reg, of those that are read at once
+  int64_t leaves;           // so many
   kl_contract_loops loops;
   const kl_aff *thread;                 // its number
   int64_t neighbours;                   // elements of it
@@ -62,7 +63,10 @@ static void make_vars(elements *x) {
   x->at = kl_aff_addmul(x->p, v, at, n);
   if (x->share == ALL_PAIRS) kl_contract_loop_vars(x->p, &x->vars, x->x, host ? 1 : AT_ONCE, &x->loops);
   if (x->share == ONE_LEAF) kl_contract_leaf_vars(x->p, &x->vars, x->x, AT_ONCE, &x->loops);
-  if (x->share == ALL_LEAVES) kl_new_var(x->p, &x->vars, KL_BIND_STEP, x->sums->leaves, "leaf", &x->all);
+  if (x->share != ALL_LEAVES) return;
+  x->leaves = x->sums->leaves < LEAVES_AT_ONCE || host ? 1 : LEAVES_AT_ONCE;
+  kl_new_var(x->p, &x->vars, KL_BIND_REG, x->leaves, "u", &x->at_once);
+  kl_new_var(x->p, &x->vars, KL_BIND_STEP, x->sums->leaves / x->leaves, "leaf", &x->all);
 }
 
 static kiln_status want_pair(void *arg, const kl_aff *r, kl_parts *terms) {
@@ -91,20 +95,41 @@ static kiln_status write_leaf(elements *x, bool is_short) {
   return KILN_OK;
 }
 
-// From the left: what blocks have left of each leaf.
-static kl_parts join_leaves(elements *x) {
-  uint32_t parts = x->x->complex ? 2 : 1, carried[2], leaf[2] = {KL_NONE, KL_NONE};
-  kl_vars regs[2] = {x->loops.regs, x->loops.regs};
-  kl_parts none = kl_no_leaf(&x->w, x->x);
-  kl_write_loop(&x->w, x->all, parts, (uint32_t[]){none.re, none.im}, regs, carried);
-  const kl_aff *at = kl_aff_addmul(x->p, x->at, kl_aff_dim(x->p, x->all), x->x->shape->count);
-  for (uint32_t part = 0; part < parts; part++) {
+// What blocks have left of a leaf, or of several that follow one another.
+static kl_parts read_leaves(elements *x, const kl_aff *leaf) {
+  const kl_aff *at = kl_aff_addmul(x->p, x->at, leaf, x->x->shape->count);
+  uint32_t v[2] = {KL_NONE, KL_NONE};
+  for (uint32_t part = 0; part < (x->x->complex ? 2 : 1); part++) {
     uint32_t slot = x->sums->slot[part];
-    leaf[part] = kl_write_load(&x->w, slot, &x->c->slots.v.p[slot], at, x->keep, NULL);
+    v[part] = kl_write_load(&x->w, slot, &x->c->slots.v.p[slot], at, x->keep, NULL);
   }
-  kl_parts sum = {carried[0], x->x->complex ? carried[1] : KL_NONE};
-  sum = kl_join_leaf(&x->w, x->x, sum, (kl_parts){leaf[0], leaf[1]});
-  kl_write_loop_end(&x->w, (uint32_t[]){sum.re, sum.im});
+  return (kl_parts){v[0], v[1]};
+}
+
+static kl_parts one_of(elements *x, kl_parts leaves, uint32_t u) {
+  if (x->at_once == KL_NONE) return leaves;
+  leaves.re = kl_write_take(&x->w, leaves.re, x->at_once, u);
+  if (x->x->complex) leaves.im = kl_write_take(&x->w, leaves.im, x->at_once, u);
+  return leaves;
+}
+
+static const kl_aff *value_of(const elements *x, uint32_t var) {
+  return var == KL_NONE ? kl_aff_const(x->p, 0) : kl_aff_dim(x->p, var);
+}
+
+// From the left: several are read at once, those that are left over one by one.
+static kl_parts join_leaves(elements *x) {
+  kl_vars regs[2] = {x->loops.regs, x->loops.regs};
+  kl_parts sum = kl_no_leaf(&x->w, x->x);
+  uint32_t parts = x->x->complex ? 2 : 1, carried[2] = {sum.re, sum.im};
+  if (x->all != KL_NONE) kl_write_loop(&x->w, x->all, parts, (uint32_t[]){sum.re, sum.im}, regs, carried);
+  sum = (kl_parts){carried[0], x->x->complex ? carried[1] : KL_NONE};
+  const kl_aff *first = kl_aff_mulc(x->p, value_of(x, x->all), x->leaves);
+  kl_parts leaves = read_leaves(x, kl_aff_add(x->p, first, value_of(x, x->at_once)));
+  for (uint32_t u = 0; u < x->leaves; u++) sum = kl_join_leaf(&x->w, x->x, sum, one_of(x, leaves, u));
+  if (x->all != KL_NONE) kl_write_loop_end(&x->w, (uint32_t[]){sum.re, sum.im});
+  for (int64_t k = x->sums->leaves / x->leaves * x->leaves; k < x->sums->leaves; k++)
+    sum = kl_join_leaf(&x->w, x->x, sum, read_leaves(x, kl_aff_const(x->p, k)));
   return sum;
 }
 

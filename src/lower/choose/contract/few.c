@@ -4,7 +4,7 @@
 // one leaf of a sum, or a few rows' ones. Slab by slab, some pairs of every leaf deep, the block brings what it takes
 // of both operands to shared memory, in accesses as wide as memory has them, whole sectors side by side; while a slab
 // is multiplied, the threads read the next one. A block's leaves meet in shared memory, from the left. Where there are
-// few blocks each has some leaves only, and a launch behind joins them.
+// few blocks each has some leaves only, and the last one to come joins what all have left in scratch memory.
 //
 // Loads need no guards: behind the last row lies the last one again, or the last run of rows, and a slab that is not
 // whole lies back from the end. What are no pairs of its own count as absent where they are put, and a slab of none is
@@ -22,12 +22,22 @@ enum {
   LEAST_DEPTH = 8,
   MOST_DEPTH = 32,
   AT_ONCE = 4,
+  LEAVES_AT_ONCE = 8,
   MOST_SHARED = 48 << 10,
   MULTIPROCESSORS = 132
 };
 
-// Names of indices: of what is read on either side, of the result's elements.
-enum { ROW, FIRST_PAIR = ROW + 2, NEXT_PAIR = FIRST_PAIR + 2, FEW_NAME = NEXT_PAIR + 2, MANY_NAME, BOTH_NAME, NAMES };
+// Names of indices: of what is read on either side, of the result's elements, of one that is there in any case.
+enum {
+  ROW,
+  FIRST_PAIR = ROW + 2,
+  NEXT_PAIR = FIRST_PAIR + 2,
+  FEW_NAME = NEXT_PAIR + 2,
+  MANY_NAME,
+  BOTH_NAME,
+  ROW_THERE,
+  NAMES
+};
 enum { FEW, MANY };
 
 // Of a block: leaves, columns by 32, rows by some of a thread; warps that have the same sums, so that more of them
@@ -56,6 +66,11 @@ typedef struct serving {
   const kl_aff *named[NAMES];
   int64_t extent[NAMES];
   uint32_t round, slab, at; // loops; reg, of pairs that are read of shared memory at once
+  uint32_t of_parts,
+      behind;       // the blocks that have leaves of the same sums; loop over these leaves, of which so many are
+  uint32_t at_leaf; // read at once: reg
+  int64_t leaves_at_once;
+  const kl_aff *counter; // of the blocks that have the same sums: which
   const kl_aff *part, *leaf, *copy, *row, *column;
   kl_vars sums, of_slab[2];          // that number a thread's elements
   const kl_aff *depth[2], *place[2]; // of what a thread reads, in the slab: by FEW and MANY
@@ -204,9 +219,9 @@ static void make_vars(serving *x) {
   const sizes *s = x->s;
   uint32_t var;
   x->extent[BOTH_NAME] = kl_contract_extent(x->x, KL_OF_BOTH);
-  x->extent[FEW_NAME] = x->extent[ROW + FEW] = s->rows;
+  x->extent[FEW_NAME] = x->extent[ROW_THERE] = x->extent[ROW + FEW] = s->rows;
   x->extent[MANY_NAME] = x->extent[ROW + MANY] = kl_contract_extent(x->x, x->many ? KL_OF_RIGHT : KL_OF_LEFT);
-  x->part = new_var(x, KL_BIND_BLOCK, s->parts, "leaf", &var);
+  x->part = new_var(x, KL_BIND_BLOCK, s->parts, "leaf", &x->of_parts);
   x->named[BOTH_NAME] = new_var(x, KL_BIND_BLOCK, x->extent[BOTH_NAME], "batch", &var);
   const kl_aff *block = new_var(x, KL_BIND_BLOCK, ceil_div(x->extent[MANY_NAME], s->columns), "block", &var);
   x->copy = new_var(x, KL_BIND_WARP, s->copies, "copy", &var);
@@ -216,7 +231,7 @@ static void make_vars(serving *x) {
   x->column = joined(x, warp, WARP, new_var(x, KL_BIND_LANE, WARP, "lane", &var));
   const kl_aff *member = joined(x, joined(x, x->copy, s->row_warps, row_warp), s->columns, x->column);
   x->named[FEW_NAME] = joined(x, row_warp, s->of_thread, new_reg(x, s->of_thread, "i", &x->sums));
-  x->row =
+  x->named[ROW_THERE] = x->row =
       s->row_warps * s->of_thread == s->rows ? x->named[FEW_NAME] : no_more_than(x, x->named[FEW_NAME], s->rows - 1);
   x->named[MANY_NAME] = joined(x, block, s->columns, x->column);
   new_var(x, KL_BIND_REG, AT_ONCE, "u", &x->at);
@@ -224,6 +239,11 @@ static void make_vars(serving *x) {
   deal_few(x, member);
   new_var(x, KL_BIND_STEP, s->rounds, "round", &x->round);
   new_var(x, KL_BIND_STEP, slabs_of(x), "slab", &x->slab);
+  if (s->parts == 1) return;
+  x->counter = joined(x, x->named[BOTH_NAME], ceil_div(x->extent[MANY_NAME], s->columns), block);
+  x->leaves_at_once = x->left.leaves < LEAVES_AT_ONCE ? 1 : LEAVES_AT_ONCE;
+  new_var(x, KL_BIND_REG, x->leaves_at_once, "v", &x->at_leaf);
+  new_var(x, KL_BIND_STEP, x->left.leaves / x->leaves_at_once, "behind", &x->behind);
 }
 
 static const kl_aff *value_of(const serving *x, uint32_t var) {
@@ -343,10 +363,11 @@ static kl_parts get(serving *x, int side, int64_t first) {
   return (kl_parts){v[0], v[1]};
 }
 
-static kl_parts one_of(serving *x, kl_parts terms, uint32_t u) {
-  terms.re = kl_write_take(&x->w, terms.re, x->at, u);
-  if (x->x->complex) terms.im = kl_write_take(&x->w, terms.im, x->at, u);
-  return terms;
+// One of those that were read at once.
+static kl_parts one_of(serving *x, kl_parts v, uint32_t var, uint32_t at) {
+  v.re = kl_write_take(&x->w, v.re, var, at);
+  if (x->x->complex) v.im = kl_write_take(&x->w, v.im, var, at);
+  return v;
 }
 
 // --- loops ----------------------------------------------------------------------------------------------------------
@@ -415,7 +436,7 @@ static kiln_status write_leaf(serving *x, rolling *r) {
     terms[1 - few] = get(x, MANY, k);
     if (k == 0) KL_TRY(read_slab(x, NEXT_PAIR, kl_aff_addc(x->p, before, 1), &r->next));
     for (uint32_t u = 0; u < AT_ONCE; u++)
-      r->sum = kl_add_product(&x->w, x->x, one_of(x, terms[0], u), one_of(x, terms[1], u), r->sum);
+      r->sum = kl_add_product(&x->w, x->x, one_of(x, terms[0], x->at, u), one_of(x, terms[1], x->at, u), r->sum);
   }
   r->sum = where_there(x, first_pair(x, before), sum, r->sum);
   end_loop(x, x->slab, r);
@@ -473,41 +494,91 @@ static void add_arrays(serving *x) {
   }
 }
 
-static kiln_status write_results(serving *x, const kl_aff *const *index, kl_parts sum, const char **why_not) {
-  const sizes *s = x->s;
-  bool never;
-  uint32_t keep = kl_guard_and(&x->w.guards, KL_NONE, x->named[MANY_NAME], 0, x->extent[MANY_NAME] - 1, &never);
-  keep = kl_guard_and(&x->w.guards, keep, x->named[FEW_NAME], 0, s->rows - 1, &never);
-  if (s->parts > 1) {
-    const kl_aff *leaf = joined(x, x->part, s->leaves, x->leaf);
-    const kl_aff *place = kl_position_of(x->p, x->c->slots.v.p[*x->o->slots].shape, index);
-    keep = kl_guard_and(&x->w.guards, keep, x->copy, 0, 0, &never);
-    keep = kl_guard_and(&x->w.guards, keep, leaf, 0, x->left.leaves - 1, &never);
-    place = kl_real(&x->walk, kl_dom_simplify(x->body.domain, place));
-    kl_store_leaf(x->c, &x->w, x->x, &x->left, leaf, place, sum, keep);
-    return KILN_OK;
+// A leaf in scratch memory, or several that follow one another.
+static kl_parts read_left(serving *x, const kl_aff *leaf, const kl_aff *place) {
+  const kl_aff *at = kl_dom_simplify(x->body.domain, joined(x, leaf, x->x->shape->count, place));
+  uint32_t v[2] = {KL_NONE, KL_NONE};
+  for (uint32_t part = 0; part < parts_of(x->x); part++) {
+    uint32_t slot = x->left.slot[part];
+    v[part] = kl_write_load(&x->w, slot, &x->c->slots.v.p[slot], at, KL_NONE, NULL);
   }
+  return (kl_parts){v[0], v[1]};
+}
+
+// From the left: several are read at once, those that are left over one by one.
+static kl_parts join_left(serving *x, const kl_aff *place) {
+  kl_parts sum = kl_no_leaf(&x->w, x->x);
+  uint32_t carried[2] = {sum.re, sum.im};
+  kl_vars regs[2] = {x->sums, x->sums};
+  int64_t n = x->leaves_at_once;
+  if (x->behind != KL_NONE)
+    kl_write_loop(&x->w, x->behind, parts_of(x->x), (uint32_t[]){sum.re, sum.im}, regs, carried);
+  sum = (kl_parts){carried[0], carried[1]};
+  const kl_aff *first = kl_aff_mulc(x->p, value_of(x, x->behind), n);
+  kl_parts v = read_left(x, kl_aff_add(x->p, first, value_of(x, x->at_leaf)), place);
+  for (uint32_t k = 0; k < n; k++)
+    sum = kl_join_leaf(&x->w, x->x, sum, x->at_leaf == KL_NONE ? v : one_of(x, v, x->at_leaf, k));
+  if (x->behind != KL_NONE) kl_write_loop_end(&x->w, (uint32_t[]){sum.re, sum.im});
+  for (int64_t k = x->left.leaves / n * n; k < x->left.leaves; k++)
+    sum = kl_join_leaf(&x->w, x->x, sum, read_left(x, kl_aff_const(x->p, k), place));
+  return sum;
+}
+
+// The block's leaves, for the last one of those that have leaves of the same sums.
+static void leave(serving *x, const kl_aff *place, kl_parts sum, uint32_t keep) {
+  const kl_aff *leaf = joined(x, x->part, x->s->leaves, x->leaf);
+  bool never;
+  keep = kl_guard_and(&x->w.guards, keep, x->named[MANY_NAME], 0, x->extent[MANY_NAME] - 1, &never);
+  keep = kl_guard_and(&x->w.guards, keep, x->copy, 0, 0, &never);
+  keep = kl_guard_and(&x->w.guards, keep, leaf, 0, x->left.leaves - 1, &never);
+  kl_store_leaf(x->c, &x->w, x->x, &x->left, leaf, place, sum, keep);
+  kl_arrival last = {.of = (kl_vars)1 << x->of_parts, .element = x->counter};
+  last.slot = kl_add_counters(x->c->cx, x->c->plan, &x->c->slots,
+                              ceil_div(x->extent[MANY_NAME], x->s->columns) * x->extent[BOTH_NAME]);
+  kl_write_last(&x->w, &last);
+}
+
+static void index_of(serving *x, uint32_t row, const kl_aff **index) {
+  const kl_aff *number[KL_CONTRACT_ROLES], *element[KILN_MAX_RANK];
+  number[KL_OF_BOTH] = name(x, BOTH_NAME);
+  number[x->many ? KL_OF_RIGHT : KL_OF_LEFT] = name(x, MANY_NAME);
+  number[x->many ? KL_OF_LEFT : KL_OF_RIGHT] = name(x, row);
+  kl_contract_element(x->p, x->x, number, element);
+  kl_contract_output_index(x->p, x->x, x->o, element, index);
+}
+
+// In the first output: of the thread's element of this row.
+static const kl_aff *place_of(serving *x, uint32_t row) {
+  const kl_aff *index[KILN_MAX_RANK];
+  index_of(x, row, index);
+  const kl_aff *place = kl_position_of(x->p, x->c->slots.v.p[*x->o->slots].shape, index);
+  return kl_real(&x->walk, kl_dom_simplify(x->body.domain, place));
+}
+
+static kiln_status write_results(serving *x, kl_parts sum, const char **why_not) {
+  const kl_aff *index[KILN_MAX_RANK];
+  bool never;
+  uint32_t row = kl_guard_and(&x->w.guards, KL_NONE, x->named[FEW_NAME], 0, x->s->rows - 1, &never);
+  index_of(x, FEW_NAME, index);
+  if (x->s->parts > 1) leave(x, place_of(x, FEW_NAME), sum, row);
   uint32_t own = kl_guard_and(&x->w.guards, KL_NONE, x->leaf, 0, 0, &never);
   own = kl_guard_and(&x->w.guards, own, x->copy, 0, 0, &never);
+  own = kl_guard_and(&x->w.guards, own, x->named[MANY_NAME], 0, x->extent[MANY_NAME] - 1, &never);
   if (own != KL_NONE) kl_write_if(&x->w, own);
+  if (x->s->parts > 1) sum = join_left(x, place_of(x, ROW_THERE));
   x->walk.goes_on = true;
-  KL_TRY(kl_store_outputs(&x->walk, x->x, x->o, index, NULL, sum, keep));
+  KL_TRY(kl_store_outputs(&x->walk, x->x, x->o, index, NULL, sum, row));
   if (own != KL_NONE) kl_write_if_end(&x->w);
+  if (x->s->parts > 1) kl_write_last_end(&x->w);
   if (x->walk.elsewhere) *why_not = "results take its elements at other places";
   return KILN_OK;
 }
 
 static kiln_status write_body(serving *x, const char **why_not) {
-  const kl_aff *number[KL_CONTRACT_ROLES], *element[KILN_MAX_RANK], *index[KILN_MAX_RANK];
   kl_parts sum;
-  number[KL_OF_BOTH] = name(x, BOTH_NAME);
-  number[x->many ? KL_OF_RIGHT : KL_OF_LEFT] = name(x, MANY_NAME);
-  number[x->many ? KL_OF_LEFT : KL_OF_RIGHT] = name(x, FEW_NAME);
-  kl_contract_element(x->p, x->x, number, element);
-  kl_contract_output_index(x->p, x->x, x->o, element, index);
   add_arrays(x);
   KL_TRY(write_sum(x, &sum));
-  return write_results(x, index, sum, why_not);
+  return write_results(x, sum, why_not);
 }
 
 static kiln_status write_launch(serving *x, const char **why_not) {
@@ -549,8 +620,5 @@ kiln_status kl_contract_few(kl_choosing *c, const kl_contraction *k, const kl_co
   KL_TRY(sizes_of(c, &pieces, x.many, &s, why_not));
   if (*why_not) return KILN_OK;
   if (s.parts > 1) kl_add_leaf_sums(c, &pieces, &x.left);
-  KL_TRY(write_launch(&x, why_not));
-  if (*why_not || s.parts == 1) return KILN_OK;
-  kl_plan_add_launch(c->plan, c->plan->target.block);
-  return kl_join_leaves(c, &pieces, o, &x.left, why_not);
+  return write_launch(&x, why_not);
 }

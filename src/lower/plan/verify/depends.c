@@ -17,7 +17,7 @@ static kl_vars depends_on(const kl_check *k, const kl_step *s) {
   for (uint32_t i = 0; i < s->noperands; i++) r |= b->steps[s->operands[i]].vars;
   for (uint32_t i = 0; s->kind == KL_STEP_CHOOSE && i + 1 < s->noperands; i++) r |= guard_vars(b, s->guards[i]);
   if (s->kind == KL_STEP_LOAD) r |= kl_vars_of(b, s->access.element) | guard_vars(b, s->access.guard);
-  if (s->kind == KL_STEP_CARRIED) r |= ~kl_bound(b, KL_BIND_REG);
+  if (s->kind == KL_STEP_CARRIED) r |= ~kl_bound(b, KL_BIND_REG) & ~k->gone;
   if (s->kind == KL_STEP_EXCHANGE) r |= (kl_vars)1 << s->var | (kl_vars)1 << s->lane;
   if (s->expr) r |= kl_vars_of(b, s->expr);
   if (s->kind == KL_STEP_TAKE) r &= ~((kl_vars)1 << s->var);
