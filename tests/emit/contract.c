@@ -10,9 +10,11 @@
 #include "lower/choose/choose.h"
 #include "support/bits.h"
 #include "support/draw.h"
+#include "support/gpu_sim.h"
 #include "support/share.h"
 #include "support/suite.h"
 
+#include <kiln/cuda.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -330,33 +332,45 @@ static bool is_compiled(kiln_context *cx, const kiln_module *m, unsigned target)
 }
 
 // The evaluator has the order from the graph, as kernels do: of exact operands the bits are equal.
-static void check_bits(kiln_context *cx, const kiln_module *m, unsigned target, const char *text) {
-  enum { LEAVES = 4 };
-  void *in[LEAVES] = {NULL}, *want[LEAVES] = {NULL}, *got[LEAVES] = {NULL};
+typedef struct evaluated {
+  void *in[MOST], *want[MOST], *got[MOST];
+} evaluated;
+
+static void evaluate(kiln_context *cx, const kiln_module *m, const char *text, evaluated *e) {
+  *e = (evaluated){.in = {NULL}};
   for (size_t i = 0; i < kiln_module_parameter_leaf_count(m); i++) {
     kiln_array_type t;
     int64_t bytes = kiln_module_parameter_leaf_bytes(m, i);
     ck_assert(kiln_module_parameter_leaf_type(m, i, &t));
-    in[i] = aligned_alloc(16, ((size_t)bytes + 31) & ~(size_t)15);
-    gen_fill((unsigned)i, t.dtype, bytes, false, in[i]);
+    e->in[i] = aligned_alloc(16, ((size_t)bytes + 31) & ~(size_t)15);
+    gen_fill((unsigned)i, t.dtype, bytes, false, e->in[i]);
   }
   for (size_t i = 0; i < kiln_module_result_leaf_count(m); i++) {
     size_t room = ((size_t)kiln_module_result_leaf_bytes(m, i) + 31) & ~(size_t)15;
-    want[i] = aligned_alloc(16, room);
-    got[i] = aligned_alloc(16, room);
+    e->want[i] = aligned_alloc(16, room);
+    e->got[i] = aligned_alloc(16, room);
   }
-  if (kiln_module_eval(cx, m, (const void *const *)in, want, NULL) != KILN_OK) give_up(0, "eval", cx, text);
-  run_on(cx, m, HOST, 2, 0, (const void *const *)in, got, text);
-  compare(m, want, got, "the host", text);
+  if (kiln_module_eval(cx, m, (const void *const *)e->in, e->want, NULL) != KILN_OK) give_up(0, "eval", cx, text);
+}
+
+static void evaluated_free(evaluated *e) {
+  for (size_t i = 0; i < MOST; i++) free(e->in[i]), free(e->want[i]), free(e->got[i]);
+}
+
+static void check_bits(kiln_context *cx, const kiln_module *m, unsigned target, const char *text) {
+  evaluated e;
+  evaluate(cx, m, text, &e);
+  run_on(cx, m, HOST, 2, 0, (const void *const *)e.in, e.got, text);
+  compare(m, e.want, e.got, "the host", text);
   for (size_t i = 0; i < KL_COUNT(ways); i++) {
     strategy = ways[i];
     if (!is_compiled(cx, m, target)) continue;
-    run_on(cx, m, target, 1, 0, (const void *const *)in, got, text);
-    compare(m, want, got, ways[i].chooser, text);
+    run_on(cx, m, target, 1, 0, (const void *const *)e.in, e.got, text);
+    compare(m, e.want, e.got, ways[i].chooser, text);
     tiled += i == 0;
   }
   strategy = (kl_strategy){0};
-  for (size_t i = 0; i < LEAVES; i++) free(in[i]), free(want[i]), free(got[i]);
+  evaluated_free(&e);
 }
 
 static void one(kiln_context *cx, unsigned number, batch *batches, bool print) {
@@ -547,6 +561,49 @@ START_TEST(odd_sizes_are_mostly_products) {
 }
 END_TEST
 
+// A GPU of one multiprocessor has the tile that leaves least over: of each size one, its grid and threads, and the
+// other way round where columns lie together. Rows and columns are fewer than tiles have, and leaves several.
+typedef struct tile_case {
+  const char *type, *layout;
+  int64_t rows, columns, pairs;
+  uint32_t grid, block;
+} tile_case;
+static const tile_case tile_cases[] = {
+    {"f32", "", 127, 125, 300, 1, 256},     {"f32", "", 63, 127, 37, 1, 128},      {"f32", "", 126, 63, 300, 2, 64},
+    {"f64", "", 63, 127, 300, 1, 256},      {"bf16", "", 31, 127, 300, 1, 128},    {"f32", "", 63, 63, 300, 1, 128},
+    {"c64", "", 47, 63, 270, 3, 64},        {"f32", "{0,1}", 127, 31, 77, 1, 128}, {"f64", "{0,1}", 63, 32, 20, 1, 128},
+    {"f32", "{0,1}", 125, 127, 40, 1, 256},
+};
+
+START_TEST(tiles_of_each_size) {
+  const tile_case *d = &tile_cases[_i];
+  const kiln_device_info one = {.struct_size = sizeof one, .multiprocessors = 1};
+  const kiln_compile_params p = {.struct_size = sizeof p, .target = "sm_90", .device = &one};
+  kiln_context *cx = kiln_context_create(NULL);
+  kiln_module *m = NULL;
+  kiln_artifact *a = NULL;
+  char text[600];
+  snprintf(text, sizeof text,
+           "HloModule m\nENTRY e {\n x = %s[%lld,%lld] parameter(0)\n y = %s[%lld,%lld] parameter(1)\n ROOT d = "
+           "%s[%lld,%lld]%s " PLAIN "\n}\n",
+           d->type, (long long)d->rows, (long long)d->pairs, d->type, (long long)d->pairs, (long long)d->columns,
+           d->type, (long long)d->rows, (long long)d->columns, d->layout);
+  if (kiln_module_parse(cx, "m", text, strlen(text), &m) != KILN_OK) give_up(0, "parse", cx, text);
+  if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, "compile", cx, text);
+  const kiln_launch *l = kiln_artifact_manifest(a)->launches;
+  EXPECT(l->grid[0] == d->grid && l->block[0] == d->block, "%u blocks of %u threads\n%s", l->grid[0], l->block[0],
+         text);
+  evaluated e;
+  evaluate(cx, m, text, &e);
+  gpu_sim_run(cx, a, (const void *const *)e.in, e.got, 0);
+  compare(m, e.want, e.got, "the simulator", text);
+  evaluated_free(&e);
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+  kiln_context_destroy(&cx);
+}
+END_TEST
+
 // Sums of integers, whose order does not show, have several blocks for an element where elements are few.
 START_TEST(integers_are_cut) {
   static const char *const cases[][2] = {{"s32[5,4097]", "s32[4097,129]"}, {"s32[65,4097]", "s32[4097,129]"}};
@@ -635,7 +692,7 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("contract", NO_FRAME, {random_contractions, SLICES}, {many_have_tiles}, {integers_are_cut, 2},
-                   {few_rows, KL_COUNT(few_cases)}, {constants_are_multiplied},
-                   {products_are_most_of_the_code, KL_COUNT(dense_cases)},
+                   {tiles_of_each_size, KL_COUNT(tile_cases)}, {few_rows, KL_COUNT(few_cases)},
+                   {constants_are_multiplied}, {products_are_most_of_the_code, KL_COUNT(dense_cases)},
                    {odd_sizes_are_mostly_products, KL_COUNT(odd_cases)});
 }
