@@ -48,6 +48,7 @@ typedef struct sizes {
   int64_t of_thread;     // rows
   int64_t rounds, parts; // of leaves: one after the other; blocks that have some each
   int64_t depth, run;    // pairs of a slab, elements of an access
+  int64_t few_run;       // the same of the few side, along pairs
   bool along_pairs;
   int64_t pitch;
 } sizes;
@@ -74,7 +75,7 @@ typedef struct serving {
   const kl_aff *part, *leaf, *copy, *row, *column;
   kl_vars sums, of_slab[2];          // that number a thread's elements
   const kl_aff *depth[2], *place[2]; // of what a thread reads, in the slab: by FEW and MANY
-  const kl_aff *few;                 // its number among the few side's elements of a leaf's slab
+  const kl_aff *few;                 // its number among the few side's runs of a leaf's slab
   kl_leaf_sums left;
   uint32_t shared[2][2], leaf_sums[2]; // slots, by side and part
 } serving;
@@ -161,6 +162,9 @@ static kiln_status sizes_of(kl_choosing *c, const kl_contraction *x, int many, s
   int64_t each = out->depth * out->columns * out->leaves / out->threads;
   out->run = r.at_once < each ? r.at_once : each;
   if (r.along_pairs && x->length % out->run) out->run = 1;
+  KL_TRY(kl_contract_reading_of(c, x, 1 - many, &r));
+  out->few_run = !r.along_pairs ? 1 : r.at_once < AT_ONCE ? r.at_once : AT_ONCE;
+  if (x->length % out->few_run) out->few_run = 1;
   out->pitch = out->along_pairs ? out->depth + AT_ONCE : out->columns + (out->run > AT_ONCE ? AT_ONCE : 0);
   return KILN_OK;
 }
@@ -204,15 +208,16 @@ static void deal_many(serving *x, const kl_aff *member, const kl_aff *block) {
   x->place[MANY] = joined(x, line_at, s->pitch, joined(x, in_line, s->run, at));
 }
 
-// Of the few one: elements, of which there may be fewer than threads.
+// Of the few one: runs of pairs, of which there may be fewer than threads.
 static void deal_few(serving *x, const kl_aff *member) {
   const sizes *s = x->s;
-  int64_t all = s->rows * s->depth, members = s->threads / s->leaves;
-  x->few = joined(x, new_reg(x, ceil_div(all, members), "l", &x->of_slab[FEW]), members, member);
-  const kl_aff *number = all % members ? no_more_than(x, x->few, all - 1) : x->few;
-  x->depth[FEW] = kl_aff_modc(x->p, number, s->depth);
-  x->named[ROW + FEW] = kl_aff_floordivc(x->p, number, s->depth);
-  x->place[FEW] = joined(x, x->leaf, all, number);
+  int64_t runs = s->rows * s->depth / s->few_run, members = s->threads / s->leaves, line = s->depth / s->few_run;
+  x->few = joined(x, new_reg(x, ceil_div(runs, members), "l_run", &x->of_slab[FEW]), members, member);
+  const kl_aff *at = new_reg(x, s->few_run, "l", &x->of_slab[FEW]);
+  const kl_aff *number = runs % members ? no_more_than(x, x->few, runs - 1) : x->few;
+  x->depth[FEW] = joined(x, kl_aff_modc(x->p, number, line), s->few_run, at);
+  x->named[ROW + FEW] = kl_aff_floordivc(x->p, number, line);
+  x->place[FEW] = joined(x, joined(x, x->leaf, runs, number), s->few_run, at);
 }
 
 static void make_vars(serving *x) {
@@ -331,11 +336,11 @@ static void store_shared(serving *x, uint32_t slot, const kl_aff *at, uint32_t v
 }
 
 static void put_slab(serving *x, const kl_aff *before, const slab_values *v) {
-  int64_t all = x->s->rows * x->s->depth;
+  int64_t runs = x->s->rows * x->s->depth / x->s->few_run;
   bool never;
   for (int side = FEW; side <= MANY; side++) {
     uint32_t there = own_pairs(x, side, first_pair(x, before)), keep = KL_NONE;
-    if (side == FEW) keep = kl_guard_and(&x->w.guards, KL_NONE, x->few, 0, all - 1, &never);
+    if (side == FEW) keep = kl_guard_and(&x->w.guards, KL_NONE, x->few, 0, runs - 1, &never);
     for (uint32_t part = 0; part < parts_of(x->x); part++) {
       uint32_t none = kl_absent_term(&x->w, x->x, operand_of(x, side));
       store_shared(x, x->shared[side][part], x->place[side], kl_write_choose(&x->w, there, v->v[side][part], none),
