@@ -464,6 +464,7 @@ static kiln_status choose(kl_choosing *c) {
 // so few blocks that a multiprocessor has no more than one of them, or few threads of several, has nothing of that: it
 // is told to take what it needs. But of a tile's straight code it would then read ahead all that lies in shared memory,
 // and spill for that, as it does where a thread has so many sums that the blocks leave too few registers for them.
+// Where it is between, the launch says for how many there are enough.
 enum { FEWEST_MULTIPROCESSORS = 16, FEW_THREADS = 512 }; // of GPUs that a target may be; with 128 registers each
 
 static void leave_room(kl_plan *p) {
@@ -473,6 +474,7 @@ static void leave_room(kl_plan *p) {
     int64_t each = l->grid / multiprocessors + (l->grid % multiprocessors != 0);
     bool few = each == 1 || (each > 1 && each <= FEW_THREADS / l->block);
     l->resident = few && !l->own_registers ? (uint32_t)each : 0;
+    if (l->at_most && each > l->at_most) l->resident = l->at_most;
   }
 }
 

@@ -266,7 +266,8 @@ void kl_plan_explain(kl_sb *b, kl_plan *p) {
     const kl_plan_launch *l = &p->launches[i];
     kl_sbf(b, "  launch %s%s: %lld blocks of %u threads", l->name, kl_when_text(l), (long long)l->grid, l->block);
     if (l->shared_bytes) kl_sbf(b, " with %u bytes of shared memory", l->shared_bytes);
-    if (l->resident) kl_sbf(b, "; registers are for %u on a multiprocessor, as there are no more", l->resident);
+    if (l->resident) kl_sbf(b, "; registers are for %u on a multiprocessor", l->resident);
+    if (l->resident) kl_sb_puts(b, l->resident == l->at_most ? ", no more" : ", as there are no more");
     kl_sb_putc(b, '\n');
   }
   put_accesses(b, p);

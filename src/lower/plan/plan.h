@@ -314,6 +314,7 @@ typedef struct kl_plan_launch {
   uint32_t resident;     // blocks that a multiprocessor's registers are to hold at once; 0: as many as the assembler
                          // finds best
   bool own_registers;    // they are left to the assembler, however many blocks there are
+  uint32_t at_most;      // blocks that registers are for, if a multiprocessor has more; 0: any
   // Where the number of rows comes at run time: value q of the body's first BLOCK variable is launched if
   // group * q < unit * rows, and of group and unit one divides the other. group 0: all blocks are, whatever it is.
   int64_t group, unit;

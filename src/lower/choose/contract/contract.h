@@ -154,7 +154,8 @@ typedef struct kl_contract_tile {
   int64_t groups[2], near[2], lanes[2], warps[2]; // down the left operand's rows, and the right one's
   int64_t side[2], threads, depth;                // elements of a block's tile; pairs of a slab
   bool splits;                                    // each leaf has blocks of its own
-  bool many_sums; // of a thread: they and what it multiplies are more than 128 registers
+  bool many_sums;   // of a thread: they and what it multiplies are more than 128 registers
+  uint32_t at_most; // blocks of a multiprocessor that have registers for their sums; 0: any
   kl_slab slab[2];
 } kl_contract_tile;
 // tile_size.c: false where no tile is worth it.

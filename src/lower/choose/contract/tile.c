@@ -405,6 +405,7 @@ kiln_status kl_contract_tiles(kl_choosing *c, const kl_contraction *k, const kl_
   kl_last_launch(c->plan)->block = (uint32_t)t.threads;
   bool is_straight = x.slab == KL_NONE && x.leaf == KL_NONE && x.rest == KL_NONE;
   kl_last_launch(c->plan)->own_registers = is_straight || t.many_sums;
+  if (!is_straight) kl_last_launch(c->plan)->at_most = t.at_most;
   kl_part part = {
       .dim = KL_NONE, .count = k->shape->count, .main = x.body, .blocks = x.body.blocks, .main_blocks = x.body.blocks};
   kl_plan_add_part(c->plan, &part);

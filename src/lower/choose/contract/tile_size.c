@@ -113,8 +113,9 @@ static double time_of(const kl_choosing *c, const kl_contraction *x, const size 
 }
 
 // Registers of a thread's sums; of numbers whose product is several instructions of two registers; of so many sums of a
-// leaf that a multiprocessor has few threads. Bytes that any block may have.
-enum { MOST_SUMS = 128, MOST_WIDE_SUMS = 64, MANY_SUMS = 64, MOST_SHARED = 48 << 10 };
+// leaf that a multiprocessor has few threads; threads of one that have 168 each, enough for as many sums with those of
+// leaves before. Bytes that any block may have.
+enum { MOST_SUMS = 128, MOST_WIDE_SUMS = 64, MANY_SUMS = 64, ROOMY_THREADS = 384, MOST_SHARED = 48 << 10 };
 
 static bool fits(const kl_contraction *x, const size *s, bool splits) {
   int64_t bytes = kl_info(x->type)->bits / 8 * (x->complex ? 2 : 1);
@@ -261,6 +262,8 @@ kiln_status kl_contract_tile_of(kl_choosing *c, const kl_contraction *x, const k
   if (*why_not) return KILN_OK;
   out->many_sums = registers_of(x, &s, true) >= MANY_SUMS;
   if (out->many_sums) out->depth = LEAST_DEPTH;
+  bool enough = out->many_sums || registers_of(x, &s, out->splits) < MANY_SUMS;
+  if (!enough) out->at_most = (uint32_t)(ROOMY_THREADS / (WARP * s.warps[0] * s.warps[1]));
   for (int i = 0; i < 2; i++) {
     out->warps[i] = s.warps[i];
     out->lanes[i] = s.lanes[i];
