@@ -52,7 +52,7 @@ static const row rows[] = {
     {"bf16", "[36,520]", "[520]", "[36]", ", lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
     {"bf16", "[3,70]", "[3,5,70]", "[3,5]",
      ", lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={1}, rhs_contracting_dims={2}"},
-    {"f32", "[13,270]", "[35,270]", "[13,35]", ", lhs_contracting_dims={1}, rhs_contracting_dims={1}"},
+    {"f64", "[13,270]", "[35,270]", "[13,35]", ", lhs_contracting_dims={1}, rhs_contracting_dims={1}"},
     {"f32", "[4,9,5]", "[5,9,18]", "[4,18]", ", lhs_contracting_dims={2,1}, rhs_contracting_dims={0,1}"},
 };
 

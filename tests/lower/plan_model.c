@@ -611,15 +611,17 @@ static int64_t place_of(const kl_shape *s, kl_ints batch, kl_ints sums, const in
   return at_index(s, at);
 }
 
-// Of floats up to 32 bits: leaves of chains, joined from the left.
+// Of real floats: leaves of chains in f32, or f64 where that is among them, joined from the left.
 static void evaluate_dot(const kl_comp *c, const kl_instr *in, uint64_t *const *from, uint64_t *to) {
   const kl_more *m = in->more;
   const kl_shape *l = kl_operand(c, in, 0)->shape, *r = kl_operand(c, in, 1)->shape;
+  bool wide = l->dtype == KILN_F64 || r->dtype == KILN_F64 || in->shape->dtype == KILN_F64;
+  kl_dtype t = wide ? KILN_F64 : KILN_F32;
   int64_t length = 1, leaf = 256, index[KILN_MAX_RANK], k[KILN_MAX_RANK];
   for (uint32_t i = 0; i < m->lhs_contracting.n; i++) length *= l->dims[m->lhs_contracting.p[i]];
   while (leaf * 4096 < length) leaf *= 2;
   for (int64_t n = 0; n < in->shape->count; n++) {
-    uint64_t all = of_scalar(KILN_F32, 0), sum = all;
+    uint64_t all = of_scalar(t, 0), sum = all;
     index_at(in->shape, n, index);
     for (int64_t p = 0; p < length; p++) {
       int64_t rest = p;
@@ -627,14 +629,14 @@ static void evaluate_dot(const kl_comp *c, const kl_instr *in, uint64_t *const *
         k[i] = rest % l->dims[m->lhs_contracting.p[i]];
       int64_t a = place_of(l, m->lhs_batch, m->lhs_contracting, index, k, m->lhs_batch.n);
       int64_t b = place_of(r, m->rhs_batch, m->rhs_contracting, index, k, l->rank - m->lhs_contracting.n);
-      if (p % leaf == 0) sum = of_scalar(KILN_F32, 0);
-      uint64_t x[3] = {convert_to(l->dtype, KILN_F32, from[0][a]), convert_to(r->dtype, KILN_F32, from[1][b]), sum};
-      sum = of_fma(KILN_F32, x);
+      if (p % leaf == 0) sum = of_scalar(t, 0);
+      uint64_t x[3] = {convert_to(l->dtype, t, from[0][a]), convert_to(r->dtype, t, from[1][b]), sum};
+      sum = of_fma(t, x);
       if (p % leaf != leaf - 1 && p + 1 < length) continue;
       uint64_t both[2] = {all, sum};
-      all = p < leaf ? sum : of_op(&(kl_plan_op){.op = KL_OP_ADD}, KILN_F32, KILN_F32, 2, both);
+      all = p < leaf ? sum : of_op(&(kl_plan_op){.op = KL_OP_ADD}, t, t, 2, both);
     }
-    to[n] = convert_to(KILN_F32, in->shape->dtype, all);
+    to[n] = convert_to(t, in->shape->dtype, all);
   }
 }
 
