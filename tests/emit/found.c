@@ -51,6 +51,12 @@ static const small rows[] = {
    " v5 = c128[] select(v4, v0, v2)\n v6 = u8[] select(v4, v1, v3)\n ROOT root = (c128[], u8[]) tuple(v5, v6)\n}\n"
    "ENTRY e { i = u8[12,448] parameter(0)\n j = c128[12,448] parameter(1)\n c = c128[] constant((0, 0))\n d = u8[] constant(0)\n"
    " ROOT r = (c128[448], u8[448]) reduce(j, i, c, d), dimensions={0}, to_apply=first\n}\n", "u8"},
+  {"what a loop of each thread carries in a tuple in a tuple",
+   "again { s = ((s32[], s32[3]), s32[3]) parameter(0)\n t = (s32[], s32[3]) get-tuple-element(s), index=0\n i = s32[] get-tuple-element(t), index=0\n n = s32[] constant(9)\n ROOT r = pred[] compare(i, n), direction=LT\n}\n"
+   "body { s = ((s32[], s32[3]), s32[3]) parameter(0)\n t = (s32[], s32[3]) get-tuple-element(s), index=0\n i = s32[] get-tuple-element(t), index=0\n x = s32[3] get-tuple-element(t), index=1\n y = s32[3] get-tuple-element(s), index=1\n"
+   " d = s32[] constant(3)\n j = s32[] add(i, d)\n z = s32[3] multiply(x, y)\n w = s32[3] subtract(y, x)\n u = (s32[], s32[3]) tuple(j, z)\n ROOT r = ((s32[], s32[3]), s32[3]) tuple(u, w)\n}\n"
+   "ENTRY e { k = s32[] parameter(0)\n x = s32[3] parameter(1)\n c = s32[] constant(7)\n i = s32[] and(k, c)\n t = (s32[], s32[3]) tuple(i, x)\n s = ((s32[], s32[3]), s32[3]) tuple(t, x)\n"
+   " ROOT w = ((s32[], s32[3]), s32[3]) while(s), condition=again, body=body\n}\n", "s32"},
 };
 // clang-format on
 

@@ -405,7 +405,7 @@ static bool is_element(const kl_fuser *f, uint32_t i) {
   return f->c->instr[i].op == KL_OP_GET_TUPLE_ELEMENT;
 }
 
-// Of a tuple those elements that are wanted elsewhere are written.
+// Of a tuple those arrays are written that are wanted elsewhere, however deep they are in it.
 static void write_elements(kl_fuser *f, uint32_t i, uint32_t node, uint32_t at) {
   for (uint32_t k = f->first_user[i]; k < f->first_user[i + 1]; k++) {
     uint32_t e = f->users[k];
@@ -413,6 +413,10 @@ static void write_elements(kl_fuser *f, uint32_t i, uint32_t node, uint32_t at) 
     for (uint32_t x = 0; x < f->uses[e].n && !elsewhere; x++)
       elsewhere = kl_fuse_number(f, f->uses[e].p[x].node) != node;
     if (!is_element(f, e) || !elsewhere || !f->uses[e].n) continue;
+    if (f->c->instr[e].shape->dtype == KILN_TUPLE) {
+      write_elements(f, e, node, at);
+      continue;
+    }
     f->home[e] = node;
     f->home_at[e] = at;
     f->why[e] = f->why[i];
