@@ -530,10 +530,17 @@ START_TEST(all_patterns) {
 }
 END_TEST
 
-// Lines of several tiles, in all ways. Keys are few different ones, or have all bits.
+// Lines of several tiles, in all ways, and of one of which an array is not wanted. Keys are few different ones, or have all bits.
 static const struct {
   const char *chooser, *text;
 } long_sorts[] = {
+    {"radix sort", ("lt { a = s32[] parameter(0) b = s32[] parameter(1) c = u8[] parameter(2) d = u8[] parameter(3) "
+                    "ROOT r = pred[] compare(a, b), direction=LT }\n"
+                    "ENTRY e { x = s32[382] parameter(0) y = u8[382] parameter(1) "
+                    "s = (s32[382], u8[382]) sort(x, y), dimensions={0}, to_apply=lt "
+                    "ROOT k = s32[382] get-tuple-element(s), index=0 }")},
+    {"radix sort", ("ENTRY e { x = bf16[2,500] parameter(0) s = (bf16[2,20], s32[2,20]) topk(x), k=20, largest=true "
+                    "ROOT v = bf16[2,20] get-tuple-element(s), index=0 }")},
     {"radix sort", ("lt { a = f32[] parameter(0) b = f32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3) "
                     "ROOT r = pred[] compare(b, a), direction=LT, type=TOTALORDER }\n"
                     "ENTRY e { x = f32[9001] parameter(0) i = s32[9001] iota(), iota_dimension=0 "

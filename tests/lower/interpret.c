@@ -136,7 +136,7 @@ static void ask_for_more(hand *h, int how) {
 
 // --- lanes -----------------------------------------------------------------------------------------------------------
 
-enum { FAR = 1, THREE, SOME_LANES, ONE_WARP, LANE_STRIDE };
+enum { FAR = 1, THREE, WHOLE_WARP, SOME_LANES, ONE_WARP, LANE_STRIDE };
 
 // The sum of each warp's elements in pairs; every lane has it.
 static void sum_of_lanes(hand *h, int how) {
@@ -147,7 +147,7 @@ static void sum_of_lanes(hand *h, int how) {
   if (how == SOME_LANES) kl_write_if(&h->w, guard(h, var(h, 1), 0, 15));
   if (how == ONE_WARP) kl_write_if(&h->w, guard(h, var(h, 0), 0, 0));
   for (uint32_t d = 1; d < 32; d *= 2) {
-    uint32_t by = how == FAR && d == 4 ? 8 : how == THREE && d == 2 ? 3 : d;
+    uint32_t by = how == FAR && d == 4 ? 8 : how == THREE && d == 2 ? 3 : how == WHOLE_WARP && d == 2 ? 32 : d;
     x = op(h, add, x, kl_write_shuffle(&h->w, x, by));
   }
   store(h, OUT, t, x, KL_NONE);
@@ -447,7 +447,8 @@ static const row rows[] = {
   {"more than there is", turn, ask_for_more, RIGHT, "slot 2: 1024 bytes from 0 on"},
   {"a warp's sum", sum_of_lanes, NULL, RIGHT, NULL},
   {"another distance", sum_of_lanes, NULL, FAR, "result 0: element 0 comes from elsewhere"},
-  {"a distance of two bits", sum_of_lanes, NULL, THREE, "step 3: distance 3 of 32 lanes"},
+  {"a distance of two bits, with the same sum", sum_of_lanes, NULL, THREE, NULL},
+  {"a distance of a warp", sum_of_lanes, NULL, WHOLE_WARP, "step 3: distance 32 of 32 lanes"},
   {"a shuffle of some lanes", sum_of_lanes, NULL, SOME_LANES, "a shuffle that not all lanes come to"},
   {"a shuffle of some warps", sum_of_lanes, NULL, ONE_WARP, "result 0: element 32 is not written"},
   {"another stride of warps", sum_of_lanes, NULL, LANE_STRIDE, "result 0: element 32 comes from elsewhere"},

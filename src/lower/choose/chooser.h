@@ -12,8 +12,8 @@ typedef enum kl_effort { KL_TOGETHER, KL_RESULTS_APART, KL_LEVELS_APART, KL_EFFO
 // and results. A chooser sets count and the block where it is another; it adds parts with bodies, and may add slots,
 // and launches behind.
 // How keys are sorted, where a comparator has them: runs are merged; of a block's tile sorted by digits, and merged;
-// all passes are by digits.
-typedef enum kl_sorting { KL_MERGES, KL_MERGES_SORTED_TILES, KL_SORTS_BY_DIGITS } kl_sorting;
+// all passes are by digits; of topk, threads keep the first of what they have seen.
+typedef enum kl_sorting { KL_MERGES, KL_MERGES_SORTED_TILES, KL_SORTS_BY_DIGITS, KL_KEEPS_FEW } kl_sorting;
 
 typedef struct kl_choosing {
   kl_ctx *cx;
@@ -33,7 +33,7 @@ typedef kiln_status kl_chooser(kl_choosing *c, const char **why_not);
 
 kl_chooser kl_choose_loop, kl_choose_reduction, kl_choose_transposition, kl_choose_in_place;
 kl_chooser kl_choose_contraction, kl_choose_tiled_contraction, kl_choose_few_contraction, kl_choose_staged,
-    kl_choose_radix_sort, kl_choose_tile_sort;
+    kl_choose_radix_sort, kl_choose_tile_sort, kl_choose_top;
 bool kl_is_staged(kl_op op); // has it launches of its own? (staged/)
 kl_chooser kl_choose_scatter, kl_choose_private_scatter, kl_choose_sorted_scatter, kl_choose_owned_scatter,
     kl_choose_warp_scatter;

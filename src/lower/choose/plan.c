@@ -174,6 +174,7 @@ typedef struct row {
 // In order of trial. Of those that take a computation, and share the memory that must be shared, if any does, the one
 // whose plan costs least writes it, the first of them where they cost the same.
 static const row choosers[] = {
+    {"top of lines", KL_OP_UNKNOWN, kl_choose_top, false, false, false, true},
     {"radix sort", KL_OP_UNKNOWN, kl_choose_radix_sort, false, false, false, true},
     {"tile sort", KL_OP_UNKNOWN, kl_choose_tile_sort, false, false, false, true},
     {"staged", KL_OP_UNKNOWN, kl_choose_staged, false, false, true, true},

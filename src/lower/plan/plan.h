@@ -111,7 +111,7 @@ typedef enum kl_step_kind {
   KL_STEP_TAKE,     // the operand where its reg variable `var` is `distance`
   KL_STEP_SLIDE,    // of copies along reg variable `var`, the second operand's behind the first's, that which is `expr`
                     // further on; of 8 or 16 bits, on a GPU, as many as fill words
-  KL_STEP_SHUFFLE,  // the operand as the lane has it whose number differs by the bit `distance`
+  KL_STEP_SHUFFLE,  // the operand as the lane has it whose number differs by the bits of `distance`
   KL_STEP_ROTATE,   // the operand as the lane has it whose number is higher by `distance`, in a ring
   KL_STEP_EXCHANGE, // the operand where the digit `distance` of reg variable `var`, floor(var / distance) mod 2, and
                     // variable `lane` have each other's values

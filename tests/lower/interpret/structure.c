@@ -209,8 +209,7 @@ static void check_step(machine *m, const scope *s, uint32_t n) {
   case KL_STEP_SHUFFLE: {
     uint32_t lanes = lanes_in_warp(m), d = x->distance;
     REQUIRE(m, x->noperands == 1 && !b->threads && bound_to(b, KL_BIND_LANE), "step %u: no lanes", n);
-    REQUIRE(m, d && (x->kind == KL_STEP_ROTATE || (d & (d - 1)) == 0) && d < lanes, "step %u: distance %u of %u lanes",
-            n, d, lanes);
+    REQUIRE(m, d && d < lanes, "step %u: distance %u of %u lanes", n, d, lanes);
     break;
   }
   case KL_STEP_EXCHANGE:

@@ -97,6 +97,19 @@ uint32_t kl_stage_scratch(const kl_stage *s, const kl_shape *shape, kl_dtype t) 
   return slot;
 }
 
+uint32_t kl_stage_beside(kl_stage_body *b, const uint32_t *values, const kl_aff *v, int64_t n) {
+  kl_arena *arena = b->s->c->arena;
+  kl_step s = {.kind = KL_STEP_CHOOSE, .dtype = b->w.steps.p[*values].dtype, .noperands = (uint32_t)n};
+  uint32_t *guards = KL_NEW_N(arena, uint32_t, n);
+  bool never;
+  if (n == 1) return *values;
+  for (int64_t i = 0; i < n; i++)
+    guards[i] = i + 1 < n ? kl_guard_and(&b->w.guards, KL_NONE, v, i, i, &never) : KL_NONE;
+  s.operands = kl_arena_dup(arena, values, (size_t)n * sizeof *values);
+  s.guards = guards;
+  return kl_write_step(&b->w, &s);
+}
+
 // --- integers -------------------------------------------------------------------------------------------------------
 
 kl_dtype kl_stage_integer(int64_t most) {

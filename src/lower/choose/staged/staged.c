@@ -174,7 +174,7 @@ kiln_status kl_choose_staged(kl_choosing *c, const char **why_not) {
   return *why_not ? KILN_OK : write_rest(c, made);
 }
 
-// --- sorts by digits ------------------------------------------------------------------------------------------------
+// --- sorts in other ways --------------------------------------------------------------------------------------------
 
 static kl_sorting way_of(kl_choosing *c, uint32_t number, kl_sorting wanted) {
   const kl_instr *in = &c->plan->comp->instr[number];
@@ -208,4 +208,8 @@ kiln_status kl_choose_radix_sort(kl_choosing *c, const char **why_not) {
 
 kiln_status kl_choose_tile_sort(kl_choosing *c, const char **why_not) {
   return choose_sorting(c, KL_MERGES_SORTED_TILES, why_not);
+}
+
+kiln_status kl_choose_top(kl_choosing *c, const char **why_not) {
+  return choose_sorting(c, KL_KEEPS_FEW, why_not);
 }

@@ -72,6 +72,9 @@ void kl_stage_box_points(kl_stage_body *b, kl_stage_box *x, uint32_t n, const in
 kiln_status kl_stage_box_write(kl_stage_body *b, kl_stage_box *x, uint32_t nvalues, uint32_t *values,
                                kiln_status (*write)(void *arg, uint32_t *values), void *arg);
 
+// A value that is, where the reg variable v is i, the i-th of n values.
+uint32_t kl_stage_beside(kl_stage_body *b, const uint32_t *values, const kl_aff *v, int64_t n);
+
 // Integers as values.
 kl_dtype kl_stage_integer(int64_t most); // a signed type that holds -most .. most
 uint32_t kl_stage_number(kl_stage_body *b, kl_dtype t, const kl_aff *e);

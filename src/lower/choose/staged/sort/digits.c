@@ -82,9 +82,8 @@ static radix radix_of(const kl_sort *x, const kl_sort_key *key) {
   return r;
 }
 
-kl_sorting kl_sort_way(const kl_sort *x, kl_sorting wanted) {
+kl_sorting kl_sort_digits_way(const kl_sort *x, kl_sorting wanted) {
   kl_sort_key key;
-  if (wanted == KL_MERGES || x->s->c->plan->target.machine != KL_NVPTX) return KL_MERGES;
   if (x->length < SHORT || !kl_sort_finds_key(x, &key)) return KL_MERGES;
   radix r = radix_of(x, &key);
   if (!r.each || (r.tiles > 1 && r.each < FEW_EACH / 2)) return KL_MERGES;
@@ -411,7 +410,7 @@ static kiln_status rank(body *x, uint32_t element, uint32_t slot, const kl_aff *
   return KILN_OK;
 }
 
-// Sorts the tile in the slots by the bits of the pass.
+// Sorts the tile in the slots, KL_NONE for arrays that nobody wants, by the bits of the pass.
 static kiln_status sort_tile(body *x, const uint32_t *slots) {
   const radix *r = x->r;
   const kl_sort *s = r->x;
@@ -419,11 +418,13 @@ static kiln_status sort_tile(body *x, const uint32_t *slots) {
   const kl_aff *at;
   if (x->step != KL_NONE) kl_write_loop(&x->b.w, x->step, 0, NULL, NULL, NULL);
   for (uint32_t i = 0; i < s->n; i++) {
+    if (slots[i] == KL_NONE) continue;
     const kl_aff *own = kl_aff_addmul(x->b.s->p, x->beside, x->thread, gap_of(r, i));
     values[i] = load(x, slots[i], own, KL_NONE, s->type[i]);
   }
   KL_TRY(rank(x, values[r->key.array], slot, &at));
-  for (uint32_t i = 0; i < s->n; i++) KL_TRY(store(x, slots[i], place_of(x, i, at), values[i], KL_NONE));
+  for (uint32_t i = 0; i < s->n; i++)
+    if (slots[i] != KL_NONE) KL_TRY(store(x, slots[i], place_of(x, i, at), values[i], KL_NONE));
   if (x->step != KL_NONE) kl_write_loop_end(&x->b.w, NULL);
   return KILN_OK;
 }

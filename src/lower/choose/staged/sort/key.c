@@ -95,11 +95,33 @@ static uint32_t bits_of(const kl_sort_key *key, kl_stage_body *b, uint32_t value
   return as(b, value, KL_OP_CONVERT, word);
 }
 
+// Of a key's bits all, the highest, and those that are turned over whatever the element is.
+typedef struct turning {
+  uint64_t all, sign, turned;
+  bool by_sign; // the others are turned over where the element's sign is set, else the sign alone
+} turning;
+
+static turning turning_of(const kl_sort_key *key) {
+  unsigned bits = kl_sort_key_bits(key);
+  turning t = {.all = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1, .sign = (uint64_t)1 << (bits - 1)};
+  t.by_sign = kl_is_float(key->type) && kl_info(key->type)->kind != KL_E8M0;
+  t.turned = (key->falls ? t.all : 0) ^ (kl_is_signed(key->type) && !t.by_sign ? t.sign : 0);
+  return t;
+}
+
+// The word with all bits turned over that are in one of two masks, by whether its sign is set.
+static uint32_t turn(kl_stage_body *b, const turning *t, uint32_t value, uint64_t set, uint64_t clear) {
+  kl_dtype word = b->w.steps.p[value].dtype;
+  uint32_t is_set = kl_stage_compare(b, KL_GE, KL_CMP_DEFAULT, value, kl_write_scalar(&b->w, word, t->sign, 0));
+  uint32_t by =
+      kl_stage_select(b, is_set, kl_write_scalar(&b->w, word, set, 0), kl_write_scalar(&b->w, word, clear, 0));
+  return kl_stage_op(b, KL_OP_XOR, value, by);
+}
+
 kiln_status kl_sort_key_of(const kl_sort *x, const kl_sort_key *key, kl_stage_body *b, uint32_t element,
                            uint32_t *out) {
-  unsigned bits = kl_sort_key_bits(key);
-  kl_dtype word = bits > 32 ? KILN_U64 : KILN_U32;
-  uint64_t all = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1, sign = (uint64_t)1 << (bits - 1);
+  kl_dtype word = kl_sort_key_bits(key) > 32 ? KILN_U64 : KILN_U32;
+  turning t = turning_of(key);
   uint32_t value = element;
   if (key->of) {
     uint32_t *args = KL_NEW_N(x->s->c->arena, uint32_t, 2 * x->n);
@@ -108,18 +130,27 @@ kiln_status kl_sort_key_of(const kl_sort *x, const kl_sort_key *key, kl_stage_bo
     KL_TRY(kl_walk_call(&b->walk, x->s->number, key->of, args, &value));
   }
   value = bits_of(key, b, value, word);
-  uint64_t turned = key->falls ? all : 0;
-  if (kl_is_float(key->type) && kl_info(key->type)->kind != KL_E8M0) {
-    uint32_t is_set = kl_stage_compare(b, KL_GE, KL_CMP_DEFAULT, value, kl_write_scalar(&b->w, word, sign, 0)), by[2];
-    by[0] = kl_write_scalar(&b->w, word, all ^ turned, 0);
-    by[1] = kl_write_scalar(&b->w, word, sign ^ turned, 0);
-    value = kl_stage_op(b, KL_OP_XOR, value, kl_stage_select(b, is_set, by[0], by[1]));
+  if (t.by_sign) {
+    value = turn(b, &t, value, t.all ^ t.turned, t.sign ^ t.turned);
   } else {
-    if (kl_is_signed(key->type)) turned ^= sign;
-    if (turned) value = kl_stage_op(b, KL_OP_XOR, value, kl_write_scalar(&b->w, word, turned, 0));
-    if (kl_is_signed(key->type) && bits < 32)
-      value = kl_stage_op(b, KL_OP_AND, value, kl_write_scalar(&b->w, word, all, 0));
+    if (t.turned) value = kl_stage_op(b, KL_OP_XOR, value, kl_write_scalar(&b->w, word, t.turned, 0));
+    if (kl_is_signed(key->type) && t.all < UINT32_MAX)
+      value = kl_stage_op(b, KL_OP_AND, value, kl_write_scalar(&b->w, word, t.all, 0));
   }
   *out = value;
   return KILN_OK;
+}
+
+// Of a key whose highest bit is as the element's sign is not, unless the key falls.
+uint32_t kl_sort_element_of(const kl_sort_key *key, kl_stage_body *b, uint32_t value) {
+  kl_dtype word = b->w.steps.p[value].dtype;
+  turning t = turning_of(key);
+  uint64_t was_set = t.all ^ t.turned, was_clear = t.sign ^ t.turned;
+  if (t.by_sign)
+    value = key->falls ? turn(b, &t, value, was_set, was_clear) : turn(b, &t, value, was_clear, was_set);
+  else if (t.turned)
+    value = kl_stage_op(b, KL_OP_XOR, value, kl_write_scalar(&b->w, word, t.turned, 0));
+  if (!kl_is_float(key->type)) return as(b, value, KL_OP_CONVERT, key->type);
+  value = as(b, value, KL_OP_CONVERT, word_of_float(kl_sort_key_bits(key)));
+  return as(b, value, KL_OP_BITCAST_CONVERT, key->type);
 }

@@ -75,17 +75,7 @@ static void find_wanted(launch *l, bool inside) {
 
 // A value of the thread's elements side by side, along v, of those that it has one by one.
 static uint32_t side_by_side(launch *l, const uint32_t *values) {
-  kl_writer *w = &l->m.b.w;
-  uint32_t n = (uint32_t)l->g.piece, *operands = KL_NEW_N(l->x->s->c->arena, uint32_t, 2 * n), *guards = operands + n;
-  if (n == 1) return *values;
-  for (uint32_t v = 0; v < n; v++) {
-    operands[v] = values[v];
-    guards[v] = v + 1 < n ? within(l, KL_NONE, l->v, v, v) : KL_NONE;
-  }
-  kl_step s = {.kind = KL_STEP_CHOOSE, .dtype = w->steps.p[*values].dtype, .noperands = n};
-  s.operands = operands;
-  s.guards = guards;
-  return kl_write_step(w, &s);
+  return kl_stage_beside(&l->m.b, values, l->v, l->g.piece);
 }
 
 static void one_by_one(launch *l, uint32_t value, uint32_t *values) {

@@ -1,4 +1,4 @@
-// Sort and topk: what is sorted, by what, and how (merge.h, digits.c).
+// Sort and topk: what is sorted, by what, and how (merge.h, digits.c, top.c).
 
 #include "lower/choose/staged/sort/sort.h"
 
@@ -34,9 +34,16 @@ void kl_sort_describe(const kl_stage *s, kl_sort *x) {
   find_compared(x);
 }
 
+kl_sorting kl_sort_way(const kl_sort *x, kl_sorting wanted) {
+  if (wanted == KL_MERGES || x->s->c->plan->target.machine != KL_NVPTX) return KL_MERGES;
+  if (wanted == KL_KEEPS_FEW) return kl_sort_keeps_few(x) ? KL_KEEPS_FEW : KL_MERGES;
+  return kl_sort_digits_way(x, wanted);
+}
+
 kiln_status kl_stage_sort(const kl_stage *s, const char **why_not) {
   kl_sort x;
   kl_sort_describe(s, &x);
   kl_sorting way = kl_sort_way(&x, s->c->sorting);
+  if (way == KL_KEEPS_FEW) return kl_sort_top(&x);
   return way == KL_SORTS_BY_DIGITS ? kl_sort_by_digits(&x) : kl_sort_by_merging(&x, way);
 }
