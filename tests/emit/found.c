@@ -57,6 +57,27 @@ static const small rows[] = {
    " d = s32[] constant(3)\n j = s32[] add(i, d)\n z = s32[3] multiply(x, y)\n w = s32[3] subtract(y, x)\n u = (s32[], s32[3]) tuple(j, z)\n ROOT r = ((s32[], s32[3]), s32[3]) tuple(u, w)\n}\n"
    "ENTRY e { k = s32[] parameter(0)\n x = s32[3] parameter(1)\n c = s32[] constant(7)\n i = s32[] and(k, c)\n t = (s32[], s32[3]) tuple(i, x)\n s = ((s32[], s32[3]), s32[3]) tuple(t, x)\n"
    " ROOT w = ((s32[], s32[3]), s32[3]) while(s), condition=again, body=body\n}\n", "s32"},
+  {"what was started before a round is done in it",
+   "again { s = ((f32[3,8]{0,1}, f32[3,8], u32[]), ((f32[3,8]), f32[8], (s32[], token[])), s32[]) parameter(0)\n i = s32[] get-tuple-element(s), index=2\n n = s32[] constant(9)\n ROOT r = pred[] compare(i, n), direction=LT\n}\n"
+   "most { x = f32[3,8] parameter(0)\n z = f32[] constant(0)\n ROOT r = f32[8] reduce(x, z), dimensions={0}, to_apply=f\n}\n"
+   "body { s = ((f32[3,8]{0,1}, f32[3,8], u32[]), ((f32[3,8]), f32[8], (s32[], token[])), s32[]) parameter(0)\n c = (f32[3,8]{0,1}, f32[3,8], u32[]) get-tuple-element(s), index=0\n"
+   " a = ((f32[3,8]), f32[8], (s32[], token[])) get-tuple-element(s), index=1\n i = s32[] get-tuple-element(s), index=2\n x = f32[3,8]{0,1} copy-done(c)\n m = f32[8] async-done(a)\n b = f32[3,8] broadcast(m), dimensions={1}\n"
+   " y = f32[3,8] subtract(b, x)\n o = s32[] constant(1)\n j = s32[] add(i, o)\n d = (f32[3,8]{0,1}, f32[3,8], u32[]) copy-start(y)\n e = ((f32[3,8]), f32[8], (s32[], token[])) async-start(y), calls=most\n"
+   " ROOT r = ((f32[3,8]{0,1}, f32[3,8], u32[]), ((f32[3,8]), f32[8], (s32[], token[])), s32[]) tuple(d, e, j)\n}\n"
+   "ENTRY e { k = s32[] parameter(0)\n x = f32[3,8] parameter(1)\n n = s32[] constant(7)\n i = s32[] and(k, n)\n c = (f32[3,8]{0,1}, f32[3,8], u32[]) copy-start(x)\n a = ((f32[3,8]), f32[8], (s32[], token[])) async-start(x), calls=most\n"
+   " s = ((f32[3,8]{0,1}, f32[3,8], u32[]), ((f32[3,8]), f32[8], (s32[], token[])), s32[]) tuple(c, a, i)\n w = ((f32[3,8]{0,1}, f32[3,8], u32[]), ((f32[3,8]), f32[8], (s32[], token[])), s32[]) while(s), condition=again, body=body\n"
+   " g = (f32[3,8]{0,1}, f32[3,8], u32[]) get-tuple-element(w), index=0\n h = ((f32[3,8]), f32[8], (s32[], token[])) get-tuple-element(w), index=1\n y = f32[3,8] copy-done(g)\n m = f32[8] async-done(h)\n ROOT r = (f32[3,8], f32[8]) tuple(y, m)\n}\n", "f32"},
+  {"a copy that is started and handed out", "ENTRY e { x = f32[8,2]{0,1} parameter(0)\n ROOT r = (f32[8,2]{1,0}, f32[8,2]{0,1}, u32[]) copy-start(x)\n}\n", "f32"},
+  {"tokens that loops and branches hand on",
+   "again { s = (token[], s32[], f32[40]) parameter(0)\n i = s32[] get-tuple-element(s), index=1\n n = s32[] constant(9)\n ROOT r = pred[] compare(i, n), direction=LT\n}\n"
+   "body { s = (token[], s32[], f32[40]) parameter(0)\n t = token[] get-tuple-element(s), index=0\n i = s32[] get-tuple-element(s), index=1\n x = f32[40] get-tuple-element(s), index=2\n u = token[] after-all(t)\n d = s32[] constant(2)\n"
+   " j = s32[] add(i, d)\n z = f32[] constant(1)\n m = f32[] reduce(x, z), dimensions={0}, to_apply=f\n b = f32[40] broadcast(m), dimensions={}\n y = f32[40] subtract(b, x)\n ROOT r = (token[], s32[], f32[40]) tuple(u, j, y)\n}\n"
+   "b { s = (token[], f32[40]) parameter(0)\n t = token[] get-tuple-element(s), index=0\n x = f32[40] get-tuple-element(s), index=1\n z = f32[] constant(0)\n m = f32[] reduce(x, z), dimensions={0}, to_apply=f\n"
+   " y = f32[40] broadcast(m), dimensions={}\n ROOT r = (token[], f32[40]) tuple(t, y)\n}\n"
+   "c { ROOT s = (token[], f32[40]) parameter(0)\n}\n"
+   "ENTRY e { k = s32[] parameter(0)\n x = f32[40] parameter(1)\n p = pred[] parameter(2)\n t = token[] after-all()\n n = s32[] constant(7)\n i = s32[] and(k, n)\n s = (token[], s32[], f32[40]) tuple(t, i, x)\n"
+   " w = (token[], s32[], f32[40]) while(s), condition=again, body=body\n u = token[] get-tuple-element(w), index=0\n y = f32[40] get-tuple-element(w), index=2\n v = (token[], f32[40]) tuple(u, y)\n"
+   " q = (token[], f32[40]) conditional(p, v, v), true_computation=b, false_computation=c\n ROOT r = f32[40] get-tuple-element(q), index=1\n}\n", "f32"},
 };
 // clang-format on
 

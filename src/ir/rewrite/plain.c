@@ -67,6 +67,12 @@ static uint32_t in_layout(plainer *p, uint32_t value, const kl_shape *as) {
 
 // Zeros of the shape.
 static uint32_t emit_zeros(plainer *p, const kl_instr *named, const kl_shape *shape) {
+  if (shape->dtype == KILN_TOKEN) return emit_op(p, like(named, KL_OP_AFTER_ALL, shape), 0, NULL);
+  if (shape->dtype == KILN_TUPLE) {
+    uint32_t *elements = KL_NEW_N(&p->scratch, uint32_t, shape->nelems + 1);
+    for (uint32_t i = 0; i < shape->nelems; i++) elements[i] = emit_zeros(p, named, shape->elems[i]);
+    return emit_tuple(p, named, shape->nelems, elements);
+  }
   kl_array *zero = KL_NEW(&p->m->arena, kl_array);
   kl_instr number = like(named, KL_OP_CONSTANT, kl_shape_array(p->m, shape->dtype, 0, NULL));
   *zero = (kl_array){number.shape, KL_NEW_N(&p->m->arena, char, kl_info(shape->dtype)->bytes)};
@@ -90,6 +96,14 @@ static bool sends_to_itself(const kl_instr *in) {
   for (uint32_t i = 0; i + 1 < pairs.n; i += 2)
     if (pairs.p[i] == 0 && pairs.p[i + 1] == 0) return true;
   return false;
+}
+
+// What a start gives: what is known of it, and zeros for its contexts, which nobody looks at. Loops carry it by its
+// type.
+static uint32_t emit_started(plainer *p, const kl_instr *in, uint32_t known, const uint32_t *values) {
+  uint32_t n = in->shape->nelems, *all = KL_NEW_N(&p->scratch, uint32_t, n + 1);
+  for (uint32_t i = 0; i < n; i++) all[i] = i < known ? values[i] : emit_zeros(p, in, in->shape->elems[i]);
+  return emit_tuple(p, in, n, all);
 }
 
 static uint32_t operands_together(plainer *p, const kl_instr *in, uint32_t n, const uint32_t *operands,
@@ -116,7 +130,7 @@ static bool put_collective(plainer *p, const kl_instr *in, const uint32_t *opera
     if (!stands_for(shape_of(p, *out), result)) return false;
     if (permutes && !sends_to_itself(in)) *out = emit_zeros(p, in, result);
     *out = in_layout(p, *out, result);
-    if (starts) *out = emit_tuple(p, in, 2, (uint32_t[]){*out, *out});
+    if (starts) *out = emit_started(p, in, 2, (uint32_t[]){*out, *out});
     return true;
   }
   return stands_for(shape_of(p, *out), as);
@@ -148,7 +162,7 @@ static bool put_async(plainer *p, const kl_instr *in, const uint32_t *operands, 
       *out = take_apart(p, emit_op(p, own, in->noperands, operands), in->name);
     }
   }
-  *out = emit_tuple(p, in, 2, (uint32_t[]){emit_tuple(p, in, in->noperands, operands), *out});
+  *out = emit_started(p, in, 2, (uint32_t[]){emit_tuple(p, in, in->noperands, operands), *out});
   return true;
 }
 
@@ -159,7 +173,7 @@ static bool put_structure(plainer *p, const kl_comp *c, const kl_instr *in, cons
   case KL_KIND_GTE: return *out = element(p, operands[0], (uint32_t)in->number), true;
   case KL_KIND_COPY_ASYNC:
     *out = in->op == KL_OP_COPY_DONE ? element(p, operands[0], 0)
-                                     : emit_tuple(p, in, 2, (uint32_t[]){operands[0], operands[0]});
+                                     : emit_started(p, in, 2, (uint32_t[]){operands[0], operands[0]});
     return true;
   case KL_KIND_ASYNC: return put_async(p, in, operands, out);
   case KL_KIND_COLLECTIVE: return put_collective(p, in, operands, out);
@@ -180,11 +194,6 @@ static bool moves_nothing(const plainer *p, const kl_instr *in, const uint32_t *
          kl_shape_default_layout(shape_of(p, operands[0]));
 }
 
-static bool is_start(const kl_instr *in) {
-  return in->op == KL_OP_ASYNC_START || in->op == KL_OP_ASYNC_UPDATE || in->op == KL_OP_COPY_START ||
-         in->op == KL_OP_ALL_GATHER_START || in->op == KL_OP_COLLECTIVE_PERMUTE_START;
-}
-
 static uint32_t put(plainer *p, const kl_comp *c, const kl_instr *in, const uint32_t *value) {
   uint32_t *operands = KL_NEW_N(&p->m->arena, uint32_t, in->noperands + 1), out;
   for (uint32_t i = 0; i < in->noperands; i++) operands[i] = value[in->operands[i]];
@@ -195,7 +204,7 @@ static uint32_t put(plainer *p, const kl_comp *c, const kl_instr *in, const uint
   if (in->op == KL_OP_TUPLE) {
     for (uint32_t i = 0; i < in->noperands; i++) operands[i] = in_layout(p, operands[i], in->shape->elems[i]);
   } else if (put_structure(p, c, in, operands, &out)) {
-    return is_start(in) ? out : in_layout(p, out, in->shape); // of what starts, all but the results is of no use
+    return in_layout(p, out, in->shape);
   }
   kl_instr own = *in;
   own.operands = operands;

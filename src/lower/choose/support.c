@@ -256,7 +256,7 @@ static bool has_run(const kl_comp *c, const bool *has) {
 static bool is_structure(const kl_instr *in, const bool *has) {
   kl_op op = in->op;
   return is_run(in, has) || op == KL_OP_PARAMETER || op == KL_OP_TUPLE || op == KL_OP_GET_TUPLE_ELEMENT ||
-         op == KL_OP_CONSTANT || op == KL_OP_BITCAST;
+         op == KL_OP_CONSTANT || op == KL_OP_BITCAST || op == KL_OP_AFTER_ALL;
 }
 
 static kiln_status refuse_mixed(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
