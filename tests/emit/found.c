@@ -6,6 +6,12 @@
 
 // clang-format off
 static const small rows[] = {
+  {"a factor of no matrices",
+   "ENTRY e { a = f32[0,8,2,1] parameter(0)\n lu = (f32[0,8,2,1], s32[0,8,1], s32[0,8]) custom-call(a), custom_call_target=\"lapack_sgetrf_ffi\"\n p = s32[0,8,1] get-tuple-element(lu), index=1\n"
+   " ROOT r = s32[0,8,2] custom-call(p), custom_call_target=\"cu_lu_pivots_to_permutation\"\n}\n", "f32"},
+  {"a column whose first element makes nothing of the squares of the others",
+   "ENTRY e { o = f64[2,1] parameter(0)\n f = f64[1,1] constant({{4e306}})\n m = f64[2,1] maximum(o, o)\n l = f64[2,1] constant({{4.75}, {-0.25}})\n s = f64[2,1] add(m, l)\n a = f64[3,1] concatenate(f, s), dimensions={0}\n"
+   " ROOT qr = (f64[3,1], f64[1]) custom-call(a), custom_call_target=\"lapack_dgeqrf_ffi\"\n}\n", "f64"},
   {"a scatter in a branch, whose results are two",
    "b { p = (s16[4], s16[1]) parameter(0)\n x = s16[4] get-tuple-element(p), index=0\n u = s16[1] get-tuple-element(p), index=1\n i = s32[1,1] constant({{2}})\n"
    " s = s16[4] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f\n ROOT r = (s16[4], s16[4]) tuple(s, x)\n}\n"

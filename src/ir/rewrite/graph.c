@@ -379,7 +379,7 @@ uint32_t kl_graph_take(kl_graph *g, uint32_t a, uint32_t index) {
   uint32_t rest = s->rank - 2;
   kl_more *more = KL_NEW(&g->m->arena, kl_more);
   memcpy(to, at->dims, at->rank * sizeof *to);
-  for (uint32_t d = 0; d < s->rank; d++) sizes[d] = d < 2 ? 1 : s->dims[d];
+  for (uint32_t d = 0; d < s->rank; d++) sizes[d] = d < 2 && s->dims[d] ? 1 : s->dims[d];
   for (uint32_t d = 0; d < rest; d++) {
     offsets[d] = at->rank + d;
     to[at->rank + d] = s->dims[d + 2];

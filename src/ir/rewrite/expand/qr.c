@@ -96,9 +96,10 @@ static reflection reflect(const kl_round *x, uint32_t column) {
   uint32_t re = kl_graph_binary(g, KL_OP_DIVIDE, real(g, column), by);
   if (im != NO_PART) im = kl_graph_binary(g, KL_OP_DIVIDE, im, by);
   uint32_t unit = number(g, re, im), squares = square(g, unit), nothing = zero_like(g, squares);
-  uint32_t below = kl_graph_select(g, kl_against(x, KL_GT, x->at), squares, nothing);
   uint32_t all = kl_graph_select(g, kl_against(x, KL_GE, x->at), squares, nothing);
-  uint32_t rest = kl_graph_reduce(g, below, 1, KL_COMBINE_ADD), sum = kl_graph_reduce(g, all, 1, KL_COMBINE_ADD);
+  uint32_t sum = kl_graph_reduce(g, all, 1, KL_COMBINE_ADD);
+  uint32_t below = kl_graph_select(g, kl_against(x, KL_GT, x->at), part, zero_like(g, part));
+  uint32_t rest = kl_graph_reduce(g, below, 1, KL_COMBINE_MAX); // whose square may vanish
   uint32_t alpha = kl_own(x, column), alpha_re = real(g, alpha), alpha_im = imaginary(g, alpha);
   uint32_t length = kl_graph_binary(g, KL_OP_MULTIPLY, scale, kl_graph_unary(g, KL_OP_SQRT, sum));
   reflection r;
