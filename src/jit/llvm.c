@@ -60,10 +60,29 @@ static kiln_status unknown_target(kl_ctx *cx, const char *name) {
       name);
 }
 
+static bool has_feature(const char *features, const char *want) {
+  size_t n = strlen(want);
+  for (const char *p = features; (p = strstr(p, want)); p++) {
+    if ((p == features || p[-1] == ',') && (p[n] == 0 || p[n] == ',')) return true;
+  }
+  return false;
+}
+
+// Before AVX-512 LLVM takes as many loads as lanes, and addresses by way of vectors besides.
+static bool host_gathers(void) {
+  char *features = LLVMGetHostCPUFeatures();
+  bool yes = has_feature(features, "+avx512f");
+  LLVMDisposeMessage(features);
+  return yes;
+}
+
 kiln_status kl_target_parse(kl_ctx *cx, const char *name, kl_target *out) {
   if (!name) name = "sm_90";
   *out = (kl_target){.machine = KL_HOST, .block = 1, .max_bytes = 64, .host_lanes = 16};
-  if (strcmp(name, "host") == 0) return KILN_OK;
+  if (strcmp(name, "host") == 0) {
+    out->gathers = host_gathers();
+    return KILN_OK;
+  }
   *out = (kl_target){.machine = KL_NVPTX, .block = 128, .max_bytes = 16};
   if (strncmp(name, "sm_", 3) != 0) return unknown_target(cx, name);
   size_t i = 3;
@@ -75,14 +94,6 @@ kiln_status kl_target_parse(kl_ctx *cx, const char *name, kl_target *out) {
 }
 
 static const char nvptx_triple[] = "nvptx64-nvidia-cuda";
-
-static bool has_feature(const char *features, const char *want) {
-  size_t n = strlen(want);
-  for (const char *p = features; (p = strstr(p, want)); p++) {
-    if ((p == features || p[-1] == ',') && (p[n] == 0 || p[n] == ',')) return true;
-  }
-  return false;
-}
 
 // On NVPTX ptxas optimises whatever it gets, and LLVM's own work above level none goes mostly into strength reduction
 // of straight-line code, which finds nothing here and doubles the time. The host has no second compiler.

@@ -298,7 +298,7 @@ static void emit_loop(kl_emit *e, const kl_body *body, kb_reg begin, kb_reg end)
   kb_reg iv = {i, KB_I64, 1};
   LLVMBuildCondBr(k->b, kb_icmp(k, LLVMIntSLT, iv, end).v, inside, done);
   LLVMPositionBuilderAtEnd(k->b, inside);
-  emit_iteration(e, &p, frame, kb_trunc(k, iv, e->index));
+  emit_iteration(e, &p, frame, kb_opaque(k, kb_trunc(k, iv, e->index)));
   LLVMValueRef next[2] = {begin.v, kb_addi(k, iv, 1).v};
   LLVMBasicBlockRef blocks[2] = {from, LLVMGetInsertBlock(k->b)};
   LLVMAddIncoming(i, next, blocks, 2);

@@ -72,6 +72,8 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.maximum", F | H | B, GPU, PACKED, 80, 70},
     {"llvm.minimum", F | H | B, GPU, PACKED, 80, 70},
     {"llvm.prefetch", P, HOST, SCALAR, 0, 0},
+    {"llvm.masked.gather", WORD, HOST, VECTOR, 0, 0},
+    {"llvm.masked.load", WORD, HOST, VECTOR, 0, 0},
     {"llvm.ctpop", WORD, BOTH, SCALAR, 0, 0},
     {"llvm.ctlz", WORD, BOTH, SCALAR, 0, 0},
     {"llvm.smin", WORD, BOTH, SCALAR, 0, 0},

@@ -51,6 +51,15 @@ kb_reg kb_float(kb *k, kb_kind kind, unsigned lanes, double v) {
   return reg(splat_const(LLVMConstReal(kb_type(k, kind, 1), v), lanes), kind, lanes);
 }
 
+kb_reg kb_ints(kb *k, const int64_t *values, unsigned n) {
+  LLVMValueRef v[KB_MAX_LANES];
+  bool narrow = true;
+  for (unsigned i = 0; i < n; i++) narrow = narrow && values[i] == (int32_t)values[i];
+  kb_kind kind = narrow ? KB_I32 : KB_I64;
+  for (unsigned i = 0; i < n; i++) v[i] = kb_int(k, kind, 1, values[i]).v;
+  return reg(n > 1 ? LLVMConstVector(v, n) : v[0], kind, n);
+}
+
 kb_reg kb_intrinsic(kb *k, const char *name, const LLVMTypeRef *types, unsigned ntypes, const kb_reg *args,
                     unsigned nargs, kb_kind kind, unsigned lanes) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
@@ -170,6 +179,10 @@ kb_reg kb_select(kb *k, kb_reg c, kb_reg a, kb_reg b) {
   return like(a, LLVMBuildSelect(k->b, c.v, a.v, b.v, ""));
 }
 
+kb_reg kb_opaque(kb *k, kb_reg a) {
+  return like(a, LLVMBuildFreeze(k->b, a.v, ""));
+}
+
 // --- conversions --------------------------------------------------------------------------------------------------
 
 #define CONVERT(fn, build)                                                                                             \
@@ -230,11 +243,39 @@ kb_reg kb_extract(kb *k, kb_reg vec, unsigned lane) {
   return reg(LLVMBuildExtractElement(k->b, vec.v, lane_const(k, lane), ""), (kb_kind)vec.kind, 1);
 }
 
+static bool is_one_value(const kb_reg *scalars, unsigned n) {
+  for (unsigned i = 1; i < n; i++)
+    if (scalars[i].v != scalars[0].v) return false;
+  return true;
+}
+
 kb_reg kb_join(kb *k, const kb_reg *scalars, unsigned n) {
   if (n == 1) return scalars[0];
+  if (k->machine == KB_HOST && is_one_value(scalars, n)) return kb_splat(k, scalars[0], n);
   LLVMValueRef v = LLVMGetPoison(kb_type(k, (kb_kind)scalars[0].kind, n));
   for (unsigned i = 0; i < n; i++) v = LLVMBuildInsertElement(k->b, v, scalars[i].v, lane_const(k, i), "");
   return reg(v, (kb_kind)scalars[0].kind, n);
+}
+
+// With `from`, a pointer or a vector of them, and `mask`; lanes off the mask are 0.
+static kb_reg load_lanes(kb *k, const char *name, kb_reg from, kb_reg mask, kb_kind to) {
+  LLVMTypeRef types[2] = {kb_type(k, to, mask.lanes), LLVMTypeOf(from.v)};
+  kb_reg args[3] = {from, mask, kb_int(k, to, mask.lanes, 0)};
+  kb_reg r = kb_intrinsic(k, name, types, 2, args, 3, to, mask.lanes);
+  unsigned align = LLVMGetEnumAttributeKindForName("align", 5);
+  LLVMAddCallSiteAttribute(r.v, 1, LLVMCreateEnumAttribute(k->llcx, align, kb_kind_bits(to) / 8));
+  return r;
+}
+
+kb_reg kb_gather(kb *k, kb_reg base, kb_reg index, unsigned size, kb_kind to) {
+  LLVMTypeRef element = LLVMIntTypeInContext(k->llcx, 8 * size);
+  kb_reg at = reg(LLVMBuildInBoundsGEP2(k->b, element, base.v, &index.v, 1, ""), KB_PTR, index.lanes);
+  return load_lanes(k, "llvm.masked.gather", at, kb_int(k, KB_I1, index.lanes, 1), to);
+}
+
+kb_reg kb_load_where(kb *k, kb_reg base, kb_reg index, kb_reg mask, kb_kind to) {
+  kb_reg at = reg(LLVMBuildGEP2(k->b, kb_type(k, to, 1), base.v, &index.v, 1, ""), KB_PTR, 1);
+  return load_lanes(k, "llvm.masked.load", at, mask, to);
 }
 
 kb_reg kb_slice(kb *k, kb_reg vec, unsigned first, unsigned n) {

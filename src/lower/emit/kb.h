@@ -43,6 +43,7 @@ unsigned kb_kind_bits(kb_kind kind);
 // Constants, splat over `lanes`.
 kb_reg kb_int(kb *k, kb_kind kind, unsigned lanes, int64_t v);
 kb_reg kb_float(kb *k, kb_kind kind, unsigned lanes, double v); // F32 or F64; v must be exact in the kind
+kb_reg kb_ints(kb *k, const int64_t *values, unsigned n);       // one a lane; I32, or I64 where that does not hold them
 // As many lanes and the same kind as `like`.
 static inline kb_reg kb_ilike(kb *k, kb_reg like, int64_t v) {
   return kb_int(k, (kb_kind)like.kind, like.lanes, v);
@@ -111,6 +112,8 @@ static inline kb_reg kb_faddi(kb *k, kb_reg a, double v) {
 
 // c is I1 with as many lanes, or one lane for all.
 kb_reg kb_select(kb *k, kb_reg c, kb_reg a, kb_reg b);
+// a, of which LLVM's analysis of loops follows nothing back: strength reduction finds no pointers to move along.
+kb_reg kb_opaque(kb *k, kb_reg a);
 
 // Conversions; lanes stay.
 kb_reg kb_trunc(kb *k, kb_reg a, kb_kind to);
@@ -135,6 +138,11 @@ kb_reg kb_concat_halves(kb *k, kb_reg *vecs, unsigned n); // the same of a power
 kb_reg kb_reverse(kb *k, kb_reg vec);
 kb_reg kb_shuffle(kb *k, kb_reg vec, const unsigned *mask, unsigned n); // lane i of the result is lane mask[i]
 kb_reg kb_shuffle_two(kb *k, kb_reg a, kb_reg b, const unsigned *mask, unsigned n); // lanes of b behind those of a
+// On the host: of each lane what lies `index * size` bytes behind base; index: I32 or I64 lanes, signed; I32 or I64.
+kb_reg kb_gather(kb *k, kb_reg base, kb_reg index, unsigned size, kb_kind to);
+// On the host: elements that follow each other from number `index` (signed) behind base on, I32 or I64; of lanes whose
+// mask is false 0, and nothing is read there.
+kb_reg kb_load_where(kb *k, kb_reg base, kb_reg index, kb_reg mask, kb_kind to);
 
 // What the lane has whose number differs by the bit `distance`; any kind but PTR. On NVPTX of a warp, all of whose
 // lanes are there; on the host of the register.

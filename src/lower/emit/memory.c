@@ -163,10 +163,9 @@ static kb_reg guarded(kl_emit *e, const kl_access *a, uint32_t chunk, kb_reg x, 
 }
 
 // Address of a chunk's first element, which begins with a byte; off its guard that of element 0, of chunk 0 or of
-// nothing. The
-// constant part of the index goes into the address where the rest cannot be negative, and then the common factor of the
-// rest into the scale. Where the constant stays, neighbours differ in it alone, and a factor of each would hide what
-// they share.
+// nothing. The constant part of the index goes into the address where the rest cannot be negative, and then the common
+// factor of the rest into the scale. Where the constant stays, neighbours differ in it alone, and a factor of each
+// would hide what they share.
 static kb_reg chunk_address(kl_emit *e, const kl_access *a, uint32_t chunk, unsigned bits) {
   kl_affs *p = e->plan->affs;
   kl_dom *d = e->body->domain;
@@ -192,27 +191,33 @@ static kb_reg bits_to_wide_int(kb *k, kb_reg raw) {
   return raw.kind == KB_I64 ? raw : kb_zext(k, raw, KB_I32);
 }
 
-// An element of fewer than 8 bits, `offset` elements after `index`.
+// The wide form of bits as they are loaded, of a lane or of many.
+static kl_pair value_of(kb *k, kl_dtype t, kl_pair bits) {
+  kl_pair r = {.re = kl_from_bits(k, part_of(t), bits_to_wide_int(k, bits.re))};
+  if (kl_is_complex(t)) r.im = kl_from_bits(k, part_of(t), bits.im);
+  return r;
+}
+
+// The bits of an element of fewer than 8, `offset` elements after `index`.
 static kb_reg load_part_of_byte(kl_emit *e, kb_reg base, kl_dtype t, kb_reg index, int64_t offset) {
   kb *k = &e->k;
   unsigned bits = kl_info(t)->bits, shift = bits == 4 ? 1 : bits == 2 ? 2 : 3;
   kb_reg i = kb_addi(k, index, offset), at = kb_andi(k, i, 8 / bits - 1);
   kb_reg byte = kb_zext(k, load(e, address(e, base, kb_lshri(k, i, shift), 1), KB_I8, 1, 1), KB_I32);
   if (at.kind == KB_I64) at = kb_trunc(k, at, KB_I32);
-  return kl_from_bits(k, t, kb_andi(k, kb_lshr(k, byte, kb_mul(k, at, kb_ilike(k, at, bits))), (1 << bits) - 1));
+  return kb_andi(k, kb_lshr(k, byte, kb_mul(k, at, kb_ilike(k, at, bits))), (1 << bits) - 1);
 }
 
-// Both parts of a complex number at once, where it is aligned as a whole.
+// The bits of an element; both parts of a complex number at once, where it is aligned as a whole.
 static kl_pair load_element(kl_emit *e, kl_dtype t, kb_reg p, uint32_t aligned) {
   kb *k = &e->k;
   unsigned pb = part_bits(t), align = pb / 8;
   if (kl_is_complex(t) && k->machine == KB_NVPTX && aligned >= 2 * align) {
     kb_reg both = load(e, p, int_kind(pb), 2, 2 * align);
-    return (kl_pair){kl_from_bits(k, part_of(t), kb_extract(k, both, 0)),
-                     kl_from_bits(k, part_of(t), kb_extract(k, both, 1))};
+    return (kl_pair){kb_extract(k, both, 0), kb_extract(k, both, 1)};
   }
-  kl_pair r = {.re = kl_from_bits(k, part_of(t), bits_to_wide_int(k, load(e, p, int_kind(pb), 1, align)))};
-  if (kl_is_complex(t)) r.im = kl_from_bits(k, part_of(t), load(e, offset_bytes(e, p, pb / 8), int_kind(pb), 1, align));
+  kl_pair r = {.re = load(e, p, int_kind(pb), 1, align)};
+  if (kl_is_complex(t)) r.im = load(e, offset_bytes(e, p, pb / 8), int_kind(pb), 1, align);
   return r;
 }
 
@@ -396,9 +401,16 @@ static kb_reg place_of_chunk(kl_emit *e, const kl_access *a, unsigned bits, cons
   return place_of_lane(e, a, x, a->reversed ? lane + a->vec - 1 : lane);
 }
 
+// Has the machine one instruction for words of so many bits that lie apart?
+static bool gathers(const kl_emit *e, unsigned bits) {
+  return e->plan->target.gathers && bits >= 32;
+}
+
 // Words of so many bits, `offset` bytes behind where each lane is.
 static kb_reg load_apart(kl_emit *e, const kl_access *a, const places *x, unsigned bits, int64_t offset) {
-  kb_reg word[KL_EMIT_LANES];
+  kb_reg word[KL_EMIT_LANES], base = offset_bytes(e, e->slots[a->slot], offset);
+  unsigned size = kl_info(e->plan->slots[a->slot].shape->dtype)->bits;
+  if (gathers(e, bits)) return kb_gather(&e->k, base, x->element, size / 8, int_kind(bits));
   for (unsigned i = 0; i < e->width; i++)
     word[i] = load(e, offset_bytes(e, place_of_lane(e, a, x, i), offset), int_kind(bits), 1, bits / 8);
   return bits_to_wide_int(&e->k, kb_join(&e->k, word, e->width));
@@ -422,6 +434,49 @@ static kl_pair load_lanes_apart(kl_emit *e, const kl_access *a, kl_dtype t, cons
 
 // --- loading --------------------------------------------------------------------------------------------------------
 
+static bool follows(kl_emit *e, const kl_access *a, uint32_t c, uint32_t before) {
+  const kl_aff *apart = kl_aff_sub(e->plan->affs, a->base[c], a->base[before]);
+  return kl_aff_is_const(apart) && apart->c == 1;
+}
+
+// Where the lanes of a copy lie, in bytes from the first, if these are constants.
+static bool fixed_places(kl_emit *e, const kl_access *a, unsigned bits, uint32_t copy, int64_t *at) {
+  uint32_t n = chunks_of_copy(e, a), first = copy * n;
+  for (uint32_t c = 0; c < n; c++) {
+    const kl_aff *apart = kl_aff_sub(e->plan->affs, a->base[first + c], a->base[first]);
+    if (!kl_aff_is_const(apart) || (n > 1 && !is_free(e, a, first + c))) return false;
+    for (uint32_t i = 0; i < a->vec; i++) at[c * a->vec + i] = (apart->c + i * a->stride) * (bits / 8);
+  }
+  return true;
+}
+
+// Few elements, each of many lanes, are loaded and spread.
+enum { FEW_ELEMENTS = 4 };
+
+static bool load_fixed(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t copy, kl_pair *bits) {
+  uint32_t n = chunks_of_copy(e, a);
+  int64_t at[KL_EMIT_LANES];
+  if (!gathers(e, part_bits(t)) || (a->stride ? e->width : n) <= FEW_ELEMENTS) return false;
+  if (!fixed_places(e, a, kl_info(t)->bits, copy, at)) return false;
+  kb_reg base = chunk_address(e, a, copy * n, kl_info(t)->bits), where = kb_ints(&e->k, at, e->width);
+  unsigned pb = part_bits(t);
+  bits->re = kb_gather(&e->k, base, where, 1, int_kind(pb));
+  if (kl_is_complex(t)) bits->im = kb_gather(&e->k, offset_bytes(e, base, pb / 8), where, 1, int_kind(pb));
+  return true;
+}
+
+// Lanes that follow each other, of which some are there.
+static bool load_some(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t copy, kl_pair *bits) {
+  uint32_t n = chunks_of_copy(e, a), first = copy * n;
+  if (n != e->width || n == 1 || part_bits(t) < 32 || kl_is_complex(t) || a->guard == KL_NONE) return false;
+  for (uint32_t c = 1; c < n; c++)
+    if (!follows(e, a, first + c, first + c - 1)) return false;
+  kb_reg index = index_in_chunk(e, a, first, a->base[first]);
+  kb_reg mask = kl_emit_guard_copy(e, a->guard, a->regs, a->run, copy);
+  bits->re = kb_load_where(&e->k, e->slots[a->slot], index, mask, int_kind(part_bits(t)));
+  return true;
+}
+
 // A copy's register of n pieces.
 static kl_pair join_pieces(kl_emit *e, const kl_pair *pieces, unsigned n, bool complex) {
   kb_reg re[KL_EMIT_LANES], im[KL_EMIT_LANES];
@@ -440,11 +495,6 @@ static void reverse_lanes(kl_emit *e, kl_val *v, unsigned vec) {
       v->wide[c + vec - 1 - i] = t;
     }
   }
-}
-
-static bool follows(kl_emit *e, const kl_access *a, uint32_t c, uint32_t before) {
-  const kl_aff *apart = kl_aff_sub(e->plan->affs, a->base[c], a->base[before]);
-  return kl_aff_is_const(apart) && apart->c == 1;
 }
 
 // Of strided chunks of all lanes: so many, `*apart` from each other, begin with elements that are side by side; at most
@@ -487,7 +537,7 @@ static void load_square(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chu
   for (unsigned i = 0; i < n; i++) v->wide[chunk + i * apart].re = kl_from_bits(k, t, bits_to_wide_int(k, reg[i]));
 }
 
-// A chunk's elements.
+// A chunk's elements; on the host their bits.
 static void load_each(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chunk, kl_pair *out) {
   unsigned bits = kl_info(t)->bits;
   if (is_nowhere(e, a, chunk)) {
@@ -510,11 +560,27 @@ static void load_each(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chunk
       out[i].re = load_part_of_byte(e, base, t, at, offset);
     else
       out[i] = load_element(e, t, offset_bytes(e, at, offset * (bits / 8)), a->align);
+    if (e->width == 1 && (!i || a->stride)) out[i] = value_of(&e->k, t, out[i]);
   }
 }
 
+// On the host.
+static kl_pair load_copy(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t copy) {
+  kl_pair bits = {0}, pieces[KL_EMIT_LANES];
+  uint32_t n = chunks_of_copy(e, a);
+  if (load_some(e, a, t, copy, &bits)) return value_of(&e->k, t, bits);
+  places x = find_places(e, a, kl_info(t)->bits, copy);
+  if (x.offset.v) return load_lanes_apart(e, a, t, &x);
+  if (load_fixed(e, a, t, copy, &bits)) return value_of(&e->k, t, bits);
+  for (uint32_t c = 0; c < n; c++) load_each(e, a, t, copy * n + c, pieces + c * a->vec);
+  bool one = n == 1 && a->stride == 0;
+  if (one) pieces[0] = value_of(&e->k, t, pieces[0]);
+  for (uint32_t i = 1; one && i < e->width; i++) pieces[i] = pieces[0];
+  bits = join_pieces(e, pieces, e->width, kl_is_complex(t));
+  return one ? bits : value_of(&e->k, t, bits);
+}
+
 static void load_lanes(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *v) {
-  kl_pair pieces[KL_EMIT_LANES];
   uint32_t apart, n = kl_is_complex(t) ? 1 : neighbours(e, a, kl_info(t)->bits, &apart);
   for (uint32_t c = 0; c < a->nchunks && n > 1; c++)
     if (c / apart % n == 0) load_square(e, a, t, c, n, apart, v);
@@ -523,15 +589,7 @@ static void load_lanes(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *v) {
     for (uint32_t c = 0; c < a->nchunks; c++) load_each(e, a, t, c, v->wide + c * a->vec);
     return;
   }
-  for (unsigned copy = 0, of_copy = chunks_of_copy(e, a); copy < e->nwide; copy++) {
-    places x = find_places(e, a, kl_info(t)->bits, copy);
-    if (x.offset.v) {
-      v->wide[copy] = load_lanes_apart(e, a, t, &x);
-      continue;
-    }
-    for (uint32_t c = 0; c < of_copy; c++) load_each(e, a, t, copy * of_copy + c, pieces + c * a->vec);
-    v->wide[copy] = join_pieces(e, pieces, e->width, kl_is_complex(t));
-  }
+  for (unsigned copy = 0; copy < e->nwide; copy++) v->wide[copy] = load_copy(e, a, t, copy);
 }
 
 static void load_contiguous(kl_emit *e, const kl_access *a, kl_dtype t, kl_val *v) {
@@ -559,7 +617,7 @@ void kl_emit_load_chunk(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chu
   if (a->vec > 1)
     load_chunk_words(e, a, t, chunk, &v);
   else
-    *first = load_element(e, t, chunk_address(e, a, chunk, kl_info(t)->bits), a->align);
+    *first = value_of(&e->k, t, load_element(e, t, chunk_address(e, a, chunk, kl_info(t)->bits), a->align));
   memcpy(out, first, a->vec * sizeof *out);
 }
 

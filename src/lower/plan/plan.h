@@ -25,6 +25,7 @@ typedef struct kl_target {
   uint32_t block;      // threads per block
   uint32_t max_bytes;  // widest memory access
   uint32_t host_lanes; // lanes per iteration on the host
+  bool gathers;        // on the host: one instruction loads lanes that lie apart
   // Of one GPU; 0 where the target may be any.
   uint32_t multiprocessors;
   uint32_t shared_bytes; // that a block may ask for
