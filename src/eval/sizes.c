@@ -97,6 +97,10 @@ static void pair_lists(sized *x, kl_ints a, kl_ints b) {
   for (uint32_t i = 0; i < a.n; i++) least(&x->dims[0][a.p[i]], &x->dims[1][b.p[i]]);
 }
 
+static bool is_each(const kl_window_dim *w) {
+  return w->size == 1 && w->stride == 1 && !w->low && !w->high && w->base_dilation == 1;
+}
+
 static void pair(sized *x) {
   const kl_instr *in = x->in;
   const kl_more *more = in->more;
@@ -115,6 +119,15 @@ static void pair(sized *x) {
     return;
   case KL_KIND_CONVOLUTION:
     if (more->feature_groups == 1) least(&x->dims[0][more->conv->input_feature], &x->dims[1][more->conv->kernel_input]);
+    return;
+  case KL_KIND_GATHER: pair_lists(x, more->operand_batching_dims, more->indices_batching_dims); return;
+  case KL_KIND_DYNAMIC_UPDATE_SLICE: // no more of the update than there is room for
+    for (uint32_t d = 0; d < x->own[0].shape->rank; d++)
+      if (x->dims[1][d] > x->dims[0][d]) x->dims[1][d] = x->dims[0][d];
+    return;
+  case KL_KIND_SELECT_AND_SCATTER:
+    for (uint32_t d = 0; d < x->own[0].shape->rank; d++)
+      if (is_each(&more->window[d])) least(&x->dims[0][d], &x->dims[1][d]);
     return;
   default: return;
   }
@@ -161,9 +174,43 @@ static bool stated_dims(const sized *x, int64_t *dims) {
   return rest == from->count;
 }
 
-// What an attribute says of a whole dimension it says of the elements that are there.
-static void adapt(const sized *x, kl_instr *in, kl_more *more, int64_t *sizes, kl_slice_dim *slice) {
+static bool among(kl_ints list, uint32_t d) {
+  for (uint32_t i = 0; i < list.n; i++)
+    if (list.p[i] == d) return true;
+  return false;
+}
+
+// Is a window of a dynamic-slice or gather all that there is of dimension d?
+static bool is_whole(const kl_instr *in, const kl_shape *was, uint32_t d) {
+  return in->more->sizes.p[d] == was->dims[d] &&
+         (in->op != KL_OP_GATHER ||
+          (!among(in->more->collapsed_dims, d) && !among(in->more->operand_batching_dims, d)));
+}
+
+// Where a window is larger than what there is, zeros are there, too.
+static kiln_status make_room(sized *x) {
+  const kl_instr *in = x->in;
   const kl_shape *s = x->own[0].shape, *was = x->declared[0];
+  int64_t dims[KILN_MAX_RANK];
+  if (in->op != KL_OP_DYNAMIC_SLICE && in->op != KL_OP_GATHER) return KILN_OK;
+  for (uint32_t d = 0; d < s->rank; d++) {
+    bool less = !is_whole(in, was, d) && s->dims[d] < in->more->sizes.p[d];
+    dims[d] = less && !among(in->more->operand_batching_dims, d) ? in->more->sizes.p[d] : s->dims[d];
+  }
+  return fill(x->ev, &x->own[0], shape_of(x->ev, s->dtype, s->rank, dims));
+}
+
+// What an attribute says of a whole dimension it says of the elements that are there.
+static void adapt(const sized *x, kl_instr *in, kl_more *more, int64_t *sizes, kl_slice_dim *slice, kl_pad_dim *pad) {
+  const kl_shape *s = x->own[0].shape, *was = x->declared[0];
+  if (in->op == KL_OP_PAD) { // takes off what there is, and no more
+    for (uint32_t d = 0; d < s->rank; d++) {
+      pad[d] = in->pad[d];
+      int64_t k = s->dims[d], n = k ? k + (k - 1) * pad[d].interior : 0;
+      if (n + pad[d].low + pad[d].high < 0) pad[d].high = -n - pad[d].low;
+    }
+    in->pad = pad;
+  }
   if (in->op == KL_OP_SLICE) {
     for (uint32_t d = 0; d < s->rank; d++) {
       slice[d] = in->slice[d];
@@ -176,7 +223,7 @@ static void adapt(const sized *x, kl_instr *in, kl_more *more, int64_t *sizes, k
   *more = *in->more;
   for (uint32_t d = 0; d < s->rank; d++) {
     sizes[d] = more->sizes.p[d];
-    if (sizes[d] == was->dims[d]) sizes[d] = s->dims[d];
+    if (is_whole(in, was, d) || sizes[d] > s->dims[d]) sizes[d] = s->dims[d]; // or no batch
   }
   more->sizes.p = sizes;
   in->more = more;
@@ -219,12 +266,6 @@ static kiln_status infer(sized *x, const kl_comp *c, const kl_instr *in, const k
   return KILN_OK;
 }
 
-static bool among(kl_ints list, uint32_t d) {
-  for (uint32_t i = 0; i < list.n; i++)
-    if (list.p[i] == d) return true;
-  return false;
-}
-
 // Has the scatter a window that is larger than what there is? Then no window lies in it, and nothing changes.
 static bool outgrows(const sized *x) {
   uint32_t n = (x->n - 1) / 2, w = 0;
@@ -249,6 +290,7 @@ static kiln_status hand_on(sized *x, kl_evval *out) {
 
 static kiln_status run(sized *x, kl_evval *out) {
   kl_slice_dim slice[KILN_MAX_RANK];
+  kl_pad_dim pad[KILN_MAX_RANK];
   int64_t sizes[KILN_MAX_RANK];
   kl_more more;
   kl_instr in = *x->in;
@@ -260,7 +302,7 @@ static kiln_status run(sized *x, kl_evval *out) {
   }
   kl_comp c = {.name = in.name, .ninstr = x->n, .instr = all};
   in.operands = operands;
-  adapt(x, &in, &more, sizes, slice);
+  adapt(x, &in, &more, sizes, slice, pad);
   const kl_shape *shape;
   kiln_status status = infer(x, &c, &in, &shape);
   in.shape = shape;
@@ -325,6 +367,7 @@ kiln_status kl_ev_sized(kl_ev *ev, const kl_comp *c, const kl_instr *in, const k
   ev->last = NULL;
   for (; made < n && status == KILN_OK; made += status == KILN_OK)
     status = crop(ev, operands[made], x.dims[made], &x.own[made]);
+  if (status == KILN_OK) status = make_room(&x);
   if (status == KILN_OK) status = outgrows(&x) ? hand_on(&x, out) : run(&x, out);
   for (uint32_t k = 0; k < made; k++) kl_ev_free(ev, &x.own[k]);
   kl_free(cx, x.dims, (n + 1) * sizeof *x.dims);

@@ -272,6 +272,46 @@ static const struct {
      "b = s32[<=40] set-dimension-size(q, m), dimensions={0} c = (f32[<=40], s32[<=40]) call(a, b), to_apply=sorted "
      "d = s32[<=40] get-tuple-element(c), index=1 "
      "k = s32[] get-dimension-size(d), dimensions={0} ROOT r = (s32[<=40], s32[]) tuple(d, k)"},
+    {// slices at places that data says: of as many elements as there are, of more, of all
+     "p = f32[9,7] parameter(2) i = s32[] parameter(3) j = s32[] parameter(4) l = s8[] convert(i) h = u64[] convert(j) "
+     "q = s32[2] parameter(5) a = f32[<=9,7] set-dimension-size(p, n), dimensions={0} "
+     "b = f32[<=9,<=7] set-dimension-size(a, m), dimensions={1} c = f32[3,<=7] dynamic-slice(b, i, j), "
+     "dynamic_slice_sizes={3,7} d = f32[4,2] dynamic-slice(b, q), dynamic_slice_sizes={4,2} "
+     "o = f32[1,3] dynamic-slice(b, l, l), dynamic_slice_sizes={1,3} k = f32[2,1] dynamic-slice(b, h, h), "
+     "dynamic_slice_sizes={2,1} ROOT r = (f32[3,<=7], f32[4,2], f32[1,3], f32[2,1]) tuple(c, d, o, k)"},
+    {// updates: of a known size, of one that is not known, into what has one, and into what has none
+     "p = f32[9,7] parameter(2) i = s32[] parameter(3) j = s32[] parameter(4) u = f32[4,5] parameter(5) "
+     "l = s32[] and(i, mask) q = s32[2] parameter(6) a = f32[<=9,7] set-dimension-size(p, n), dimensions={0} "
+     "b = f32[<=9,7] dynamic-update-slice(a, u, l, j) v = f32[<=4,5] set-dimension-size(u, m), dimensions={0} "
+     "c = f32[<=9,7] dynamic-update-slice(a, v, l, l) d = f32[9,7] dynamic-update-slice(p, v, l, j) "
+     "w = f32[<=4,<=5] set-dimension-size(v, n), dimensions={1} e = f32[9,7] dynamic-update-slice(p, w, q) "
+     "ROOT r = (f32[<=9,7], f32[<=9,7], f32[9,7], f32[9,7]) tuple(b, c, d, e)"},
+    {// gathers of elements, rows and windows, at places of which fewer may be there
+     "p = f32[9,7] parameter(2) i = s32[6] parameter(3) j = s32[2,6] parameter(4) h = u8[2,6] convert(j) "
+     "x = s64[6] convert(i) a = f32[<=9,7] set-dimension-size(p, n), dimensions={0} b = f32[6,7] gather(a, i), "
+     "offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,7} "
+     "y = s64[<=6] set-dimension-size(x, m), dimensions={0} c = f32[<=6,2] gather(a, y), offset_dims={1}, "
+     "collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,2} "
+     "d = f32[<=9,<=7] set-dimension-size(a, m), dimensions={1} e = f32[6,2,3] gather(d, j), offset_dims={1,2}, "
+     "collapsed_slice_dims={}, start_index_map={1,0}, index_vector_dim=0, slice_sizes={2,3} "
+     "g = f32[2,6,<=7] gather(d, h), offset_dims={2}, collapsed_slice_dims={0}, start_index_map={0}, "
+     "index_vector_dim=2, slice_sizes={1,7} ROOT r = (f32[6,7], f32[<=6,2], f32[6,2,3], f32[2,6,<=7]) tuple(b, c, e, "
+     "g)"},
+    {// of a batch each
+     "p = f32[6,7] parameter(2) i = s32[6,4] parameter(3) a = f32[<=6,7] set-dimension-size(p, n), dimensions={0} "
+     "b = f32[<=6,<=7] set-dimension-size(a, m), dimensions={1} j = s32[<=6,4] set-dimension-size(i, m), "
+     "dimensions={0} "
+     "c = f32[<=6,4] gather(b, j), offset_dims={}, collapsed_slice_dims={1}, operand_batching_dims={0}, "
+     "start_indices_batching_dims={0}, start_index_map={1}, index_vector_dim=2, slice_sizes={1,1} "
+     "k = s32[] get-dimension-size(c), dimensions={0} ROOT r = (f32[<=6,4], s32[]) tuple(c, k)"},
+    {// windows and groups along other dimensions, and padding that takes off more than there is
+     "p = f32[5,9] parameter(2) s5 = f32[5,4] parameter(3) x = f32[5,9,4] parameter(4) w = f32[3,1,8] parameter(5) "
+     "z = f32[] constant(1) a = f32[<=5,9] set-dimension-size(p, n), dimensions={0} "
+     "b = f32[<=5,4] set-dimension-size(s5, m), dimensions={0} c = f32[<=5,9] select-and-scatter(a, b, z), "
+     "window={size=1x3 stride=1x2}, select=ge, scatter=f d = f32[<=5,9,4] set-dimension-size(x, n), dimensions={0} "
+     "e = f32[<=5,7,8] convolution(d, w), window={size=3}, dim_labels=b0f_0io->b0f, feature_group_count=4 "
+     "g = f32[<=2,9] pad(a, z), padding=-2_-1x0_0 k = s32[] get-dimension-size(g), dimensions={0} "
+     "ROOT r = (f32[<=5,9], f32[<=5,7,8], f32[<=2,9], s32[]) tuple(c, e, g, k)"},
 };
 
 START_TEST(indexed_sizes) {
@@ -281,6 +321,7 @@ START_TEST(indexed_sizes) {
   snprintf(text, sizeof text,
            "HloModule fusion\n\nf { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
            "less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = pred[] compare(a, b), direction=LT }\n"
+           "ge { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = pred[] compare(a, b), direction=GE }\n"
            "by_two { a = f32[] parameter(0) b = f32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3) "
            "e = pred[] compare(c, d), direction=GT ROOT r = pred[] copy(e) }\n"
            "sorted { a = f32[<=40] parameter(0) b = s32[<=40] parameter(1) "

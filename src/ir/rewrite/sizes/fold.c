@@ -189,6 +189,18 @@ static uint32_t reduce_window(kl_sizing *z) {
   return any ? fold_before(z, n, &inside) : kl_size_keep(z);
 }
 
+// Of windows along other dimensions alone: an element is scattered where its own size has it.
+static uint32_t select_and_scatter(kl_sizing *z) {
+  const kl_shape *s = z->shapes[0];
+  for (uint32_t d = 0; d < s->rank; d++) {
+    uint32_t size = kl_size_least(z, kl_extent(z, 0, d), kl_extent(z, 1, d));
+    if (size != KL_WHOLE && !is_each(&z->in->more->window[d]))
+      return kl_size_refuse(z, "dynamic dimensions that no window moves along");
+    z->out->of[d] = size;
+  }
+  return kl_size_keep(z);
+}
+
 // --- contractions ---------------------------------------------------------------------------------------------------
 
 // Zeros in both operands beyond the lesser extent of each pair of dimensions: zero times NaN would be one.
@@ -228,10 +240,15 @@ static uint32_t dot(kl_sizing *z) {
 
 static uint32_t convolution(kl_sizing *z) {
   const kl_conv_dims *c = z->in->more->conv;
-  bool groups = z->in->more->feature_groups != 1 || z->in->more->batch_groups != 1, window = false;
+  bool window = false;
+  bool groups = z->in->more->batch_groups != 1 && kl_is_sized(z, 0, (uint32_t)c->input_batch);
+  if (z->in->more->feature_groups != 1 || z->in->more->batch_groups != 1)
+    groups |= kl_is_sized(z, 0, (uint32_t)c->input_feature) || kl_is_sized(z, 1, (uint32_t)c->kernel_input) ||
+              kl_is_sized(z, 1, (uint32_t)c->kernel_output);
   for (uint32_t i = 0; i < c->n; i++)
     window |= kl_is_sized(z, 0, (uint32_t)c->input[i]) || kl_is_sized(z, 1, (uint32_t)c->kernel[i]);
-  if (groups || window) return kl_size_refuse(z, "one group, and dynamic dimensions that no window moves along");
+  if (groups || window)
+    return kl_size_refuse(z, "dynamic dimensions that no window moves along, and that are not in groups");
   z->out->of[c->result_batch] = kl_extent(z, 0, (uint32_t)c->input_batch);
   z->out->of[c->result_feature] = kl_extent(z, 1, (uint32_t)c->kernel_output);
   if (!contract(z, (kl_ints){1, &c->input_feature}, (kl_ints){1, &c->kernel_input}))
@@ -244,6 +261,7 @@ uint32_t kl_size_fold(kl_sizing *z) {
   case KL_KIND_REDUCE: return reduce(z);
   case KL_KIND_REDUCE_WINDOW: return reduce_window(z);
   case KL_KIND_DOT: return dot(z);
+  case KL_KIND_SELECT_AND_SCATTER: return select_and_scatter(z);
   default: return convolution(z);
   }
 }

@@ -263,118 +263,6 @@ static uint32_t pad(kl_sizing *z) {
   return kl_size_keep(z);
 }
 
-// --- at places that data says ----------------------------------------------------------------------------------------
-
-static uint32_t dynamic_slice(kl_sizing *z) {
-  for (uint32_t d = 0; d < z->shapes[0]->rank; d++) {
-    if (kl_is_sized(z, 0, d) && z->in->shape->dims[d] != z->shapes[0]->dims[d])
-      return kl_size_refuse(z, "slices as large as the bound of each dynamic dimension");
-    z->out->of[d] = kl_extent(z, 0, d);
-  }
-  return kl_size_keep(z);
-}
-
-static uint32_t dynamic_update_slice(kl_sizing *z) {
-  for (uint32_t d = 0; d < z->shapes[0]->rank; d++) {
-    bool same = kl_extent(z, 0, d) == kl_extent(z, 1, d) && z->shapes[0]->dims[d] == z->shapes[1]->dims[d];
-    if ((kl_is_sized(z, 0, d) || kl_is_sized(z, 1, d)) && !same)
-      return kl_size_refuse(z, "updates of the same size along each dynamic dimension");
-    z->out->of[d] = kl_extent(z, 0, d);
-  }
-  return kl_size_keep(z);
-}
-
-static bool has_dim(kl_ints list, uint32_t d) {
-  for (uint32_t i = 0; i < list.n; i++)
-    if (list.p[i] == d) return true;
-  return false;
-}
-
-static uint32_t gather(kl_sizing *z) {
-  static const char expected[] = "windows as large as the bound of each dynamic dimension, and vectors of known length";
-  const kl_more *m = z->in->more;
-  uint32_t place = 0, w = 0;
-  for (uint32_t d = 0; d < z->shapes[0]->rank; d++)
-    if (kl_is_sized(z, 0, d) && (has_dim(m->collapsed_dims, d) || has_dim(m->operand_batching_dims, d) ||
-                                 m->sizes.p[d] != z->shapes[0]->dims[d]))
-      return kl_size_refuse(z, expected);
-  for (uint32_t d = 0; d < z->shapes[1]->rank; d++)
-    if (kl_is_sized(z, 1, d) && (d == m->index_vector_dim || has_dim(m->indices_batching_dims, d)))
-      return kl_size_refuse(z, expected);
-  for (uint32_t i = 0; i < z->in->shape->rank; i++) {
-    if (has_dim(m->offset_dims, i)) {
-      while (has_dim(m->collapsed_dims, w) || has_dim(m->operand_batching_dims, w)) w++;
-      z->out->of[i] = kl_extent(z, 0, w++);
-    } else {
-      place += place == m->index_vector_dim;
-      z->out->of[i] = kl_extent(z, 1, place++);
-    }
-  }
-  return kl_size_keep(z);
-}
-
-// Along each dimension of the array a window has one element, or as many as there are: then what it puts beyond a size
-// is nobody's, and it lies in the array of that size where it lies in that of the bound.
-static bool windows_fit(const kl_sizing *z, uint32_t n, const kl_extents *x) {
-  const kl_more *m = z->in->more;
-  const kl_shape *to = z->shapes[0], *from = z->shapes[n + 1];
-  uint32_t w = 0;
-  for (uint32_t d = 0; d < to->rank; d++) {
-    if (has_dim(m->operand_batching_dims, d) && x->of[d] != KL_WHOLE) return false;
-    if (has_dim(m->collapsed_dims, d) || has_dim(m->operand_batching_dims, d)) continue;
-    uint32_t in = (uint32_t)m->offset_dims.p[w++];
-    for (uint32_t k = n + 1; k < z->in->noperands; k++) {
-      bool all = from->dims[in] == to->dims[d] && kl_extent(z, k, in) == x->of[d];
-      bool one = from->dims[in] == 1 && !kl_is_sized(z, k, in);
-      if (!all && !one && (x->of[d] != KL_WHOLE || kl_is_sized(z, k, in))) return false;
-    }
-  }
-  return true;
-}
-
-// The extents of the indices: those that the updates have, too.
-static bool places_of(kl_sizing *z, uint32_t n, kl_extents *x) {
-  const kl_more *m = z->in->more;
-  uint32_t u = 0;
-  for (uint32_t i = 0; i < z->shapes[n]->rank; i++) {
-    x->of[i] = kl_extent(z, n, i);
-    if (i == m->index_vector_dim) {
-      if (x->of[i] != KL_WHOLE) return false;
-      continue;
-    }
-    while (has_dim(m->offset_dims, u)) u++;
-    for (uint32_t k = n + 1; k < z->in->noperands; k++) x->of[i] = kl_size_least(z, x->of[i], kl_extent(z, k, u));
-    u++;
-  }
-  return true;
-}
-
-// Indices beyond their size lead off the array, and so nothing comes of them.
-static uint32_t scatter(kl_sizing *z) {
-  static const char expected[] = "windows that have one element, or all that there are, along each dynamic dimension, "
-                                 "and vectors of known length";
-  uint32_t n = (z->in->noperands - 1) / 2;
-  const kl_shape *to = z->shapes[0];
-  kl_extents x = {{0}}, places = {{0}};
-  bool sized = false;
-  for (uint32_t d = 0; d < to->rank; d++) {
-    x.of[d] = KL_WHOLE;
-    for (uint32_t k = 0; k < n; k++) x.of[d] = kl_size_least(z, x.of[d], kl_extent(z, k, d));
-  }
-  if (!windows_fit(z, n, &x) || !places_of(z, n, &places)) return kl_size_refuse(z, expected);
-  for (uint32_t i = 0; i < z->shapes[n]->rank; i++) sized |= places.of[i] != KL_WHOLE;
-  if (sized && !z->in->more->start_index_map.n) return kl_size_refuse(z, "vectors of at least one index");
-  if (sized) {
-    uint32_t v = z->values[n];
-    kl_dtype t = kl_is_signed(z->shapes[n]->dtype) ? z->shapes[n]->dtype : KILN_S64;
-    v = t == z->shapes[n]->dtype ? v : kl_graph_convert(z->g, v, t);
-    z->values[n] = kl_size_mask(z, v, &places, kl_graph_number(z->g, t, -1, 0, NULL));
-  }
-  for (size_t k = 0; k < kl_shape_leaf_count(z->in->shape); k++)
-    for (uint32_t d = 0; d < to->rank; d++) z->out[k].of[d] = x.of[d];
-  return kl_size_keep(z);
-}
-
 // --- along one dimension ---------------------------------------------------------------------------------------------
 
 // Matrices, transforms, orders: what goes on in the last `last` dimensions, or in dimension `one`, needs all of these.
@@ -475,11 +363,12 @@ uint32_t kl_size_op(kl_sizing *z) {
   case KL_KIND_REDUCE:
   case KL_KIND_REDUCE_WINDOW:
   case KL_KIND_DOT:
+  case KL_KIND_SELECT_AND_SCATTER:
   case KL_KIND_CONVOLUTION: return kl_size_fold(z);
-  case KL_KIND_DYNAMIC_SLICE: return dynamic_slice(z);
-  case KL_KIND_DYNAMIC_UPDATE_SLICE: return dynamic_update_slice(z);
-  case KL_KIND_GATHER: return gather(z);
-  case KL_KIND_SCATTER: return scatter(z);
+  case KL_KIND_DYNAMIC_SLICE:
+  case KL_KIND_DYNAMIC_UPDATE_SLICE:
+  case KL_KIND_GATHER:
+  case KL_KIND_SCATTER: return kl_size_placed(z);
   case KL_KIND_SORT: return sort(z);
   case KL_KIND_TOPK: return batches(z, 1, -1);
   case KL_KIND_CHOLESKY:
