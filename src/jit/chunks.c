@@ -12,6 +12,9 @@ typedef struct chunk {
   uint32_t number;
   const char *name; // of its first kernel
   size_t kernels;
+  bool seldom;          // what is in it is run seldom
+  uint64_t size;        // instructions, up to and with function `counted`
+  LLVMValueRef counted; // NULL: none
   LLVMContextRef llcx;
   LLVMModuleRef module; // NULL once its code is generated
   kiln_status status;
@@ -26,10 +29,9 @@ struct kl_chunks {
   kl_arena *arena;
   const kl_target *target;
   const kiln_compile_params *params;
-  chunk *first, **end, *open; // open: the one that kernels go to; NULL: none
+  chunk *first, **end;
+  chunk *open[2]; // those that kernels go to which are run often, and seldom; NULL: none
   uint32_t n;
-  uint64_t size; // of the open chunk: instructions, up to and with function `counted`
-  LLVMValueRef counted;
   kl_sb llvm;
   uint32_t threads;
   kl_tasks *tasks;    // NULL: one chunk so far
@@ -43,7 +45,8 @@ struct kl_chunks {
 static kiln_status code_of(const kl_chunks *c, chunk *x, kl_ctx *cx) {
   LLVMModuleRef m = x->module;
   x->module = NULL;
-  return kl_codegen(cx, x->llcx, m, c->target, x->name, c->params->after_pass, c->params->user, &x->ptx, &x->code);
+  return kl_codegen(cx, x->llcx, m, c->target, x->seldom, x->name, c->params->after_pass, c->params->user, &x->ptx,
+                    &x->code);
 }
 
 static void end_llvm(chunk *x) {
@@ -92,12 +95,13 @@ kl_chunks *kl_chunks_new(kl_ctx *cx, kl_arena *arena, const kl_target *t, const 
 }
 
 // One LLVM module for many kernels: each costs some time by itself.
-static kiln_status begin_chunk(kl_chunks *c, const char *name) {
+static kiln_status begin_chunk(kl_chunks *c, const char *name, bool seldom) {
   char *triple, *layout;
   KL_TRY(kl_machine_layout(c->cx, c->target, &triple, &layout));
   chunk *x = KL_NEW(c->arena, chunk);
   x->number = c->n++;
   x->name = kl_str_dup(c->arena, kl_str_of(name)).p;
+  x->seldom = seldom;
   x->llcx = LLVMContextCreate();
   x->module = LLVMModuleCreateWithNameInContext(x->name, x->llcx);
   LLVMSetTarget(x->module, triple);
@@ -106,21 +110,19 @@ static kiln_status begin_chunk(kl_chunks *c, const char *name) {
   LLVMDisposeMessage(layout);
   *c->end = x;
   c->end = &x->next;
-  c->open = x;
-  c->size = 0;
-  c->counted = NULL;
+  c->open[seldom] = x;
   return KILN_OK;
 }
 
 // Instructions as built: some 10 ms of work for GPUs, which is many times what a chunk and a thread cost.
 enum { FULL = 6000 };
 
-static bool is_full(kl_chunks *c) {
-  LLVMValueRef f = c->counted ? LLVMGetNextFunction(c->counted) : LLVMGetFirstFunction(c->open->module);
-  for (; f; c->counted = f, f = LLVMGetNextFunction(f))
+static bool is_full(chunk *x) {
+  LLVMValueRef f = x->counted ? LLVMGetNextFunction(x->counted) : LLVMGetFirstFunction(x->module);
+  for (; f; x->counted = f, f = LLVMGetNextFunction(f))
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
-      for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) c->size++;
-  return c->size >= FULL;
+      for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) x->size++;
+  return x->size >= FULL;
 }
 
 // The chunks of a GPU become one module of PTX, in which functions of two may not have one name.
@@ -135,9 +137,8 @@ static void name_functions(chunk *x) {
 }
 
 // No more kernels go to it.
-static void close_chunk(kl_chunks *c) {
-  chunk *x = c->open;
-  c->open = NULL;
+static void close_chunk(kl_chunks *c, chunk *x) {
+  c->open[x->seldom] = NULL;
   if (x->number && c->target->machine == KL_NVPTX) name_functions(x);
   if (!(c->params->keep & KILN_KEEP_LLVM)) return;
   char *text = LLVMPrintModuleToString(x->module);
@@ -157,27 +158,30 @@ static void hand_over(kl_chunks *c, chunk *x) {
   while (kl_tasks_waiting(c->tasks) > 2 * (size_t)(c->threads - 1)) kl_tasks_help(c->tasks);
 }
 
-// The chunk that is open has room.
-static kiln_status make_room(kl_chunks *c, const char *name, size_t kernels) {
-  if (c->open && is_full(c)) {
-    chunk *x = c->open;
-    close_chunk(c);
+// The module that kernels go to; it has room.
+static kiln_status make_room(kl_chunks *c, bool seldom, const char *name, size_t kernels, LLVMModuleRef *to) {
+  chunk *x = c->open[seldom];
+  if (x && is_full(x)) {
+    close_chunk(c, x);
     hand_over(c, x);
   }
-  if (!c->open) KL_TRY(begin_chunk(c, name));
-  c->open->kernels += kernels;
+  if (!c->open[seldom]) KL_TRY(begin_chunk(c, name, seldom));
+  c->open[seldom]->kernels += kernels;
+  *to = c->open[seldom]->module;
   return KILN_OK;
 }
 
 kiln_status kl_chunks_add(kl_chunks *c, kl_plan *plan, size_t kernels) {
-  KL_TRY(make_room(c, plan->launches[0].name, kernels));
-  kl_emit_kernel(c->cx, c->open->module, plan);
+  LLVMModuleRef module;
+  KL_TRY(make_room(c, plan->seldom, plan->launches[0].name, kernels, &module));
+  kl_emit_kernel(c->cx, module, plan);
   return KILN_OK;
 }
 
 kiln_status kl_chunks_add_rounds(kl_chunks *c, const kl_rounds *r, size_t kernels) {
-  KL_TRY(make_room(c, r->name, kernels));
-  kl_emit_rounds(c->cx, c->open->module, r);
+  LLVMModuleRef module;
+  KL_TRY(make_room(c, false, r->name, kernels, &module));
+  kl_emit_rounds(c->cx, module, r);
   return KILN_OK;
 }
 
@@ -278,11 +282,13 @@ static kiln_status repeat_findings(kl_chunks *c, const chunk *x) {
 }
 
 static kiln_status generate_all(kl_chunks *c, kiln_status (*step)(void *user), void *user) {
-  chunk *last = c->open;
-  if (last) close_chunk(c);
+  chunk *last[2] = {c->open[0], c->open[1]};
+  for (int i = 0; i < 2; i++)
+    if (last[i]) close_chunk(c, last[i]);
   KL_TRY(step(user));
-  if (!c->tasks) return code_of(c, last, c->cx);
-  hand_over(c, last);
+  if (c->n == 1) return code_of(c, c->first, c->cx);
+  for (int i = 0; i < 2; i++)
+    if (last[i]) hand_over(c, last[i]);
   while (kl_tasks_help(c->tasks)) KL_TRY(step(user));
   for (const chunk *x = c->first; x; x = x->next)
     if (x->status != KILN_OK) return repeat_findings(c, x);

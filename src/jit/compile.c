@@ -14,6 +14,7 @@
 #include "lower/plan/cost/cost.h"
 #include "lower/plan/explain.h"
 #include <kiln/cuda.h>
+#include <math.h>
 
 // The plan of a kernel that others are like, and what was asked of it beside what they are like in.
 typedef struct made {
@@ -37,6 +38,7 @@ typedef struct job {
   kl_kernels kernels; // in the artifact's arena
   kl_arena scratch;
   made *made;             // by kernel
+  double *times;          // by kernel that others may be like: how often their code is run, infinity in a loop
   uint32_t *first_launch; // by kernel, and of what is behind them
   kl_aliasing aliasing;
   uint64_t zero_bytes; // of scratch memory, for counters: in front of all else, once all is placed
@@ -295,6 +297,22 @@ static kiln_status plan_alone(job *j, const kl_comp *c, kl_plan_params pp, kl_pl
   return KILN_OK;
 }
 
+// Of code whose instructions are done less often in a run, the work that makes it good takes longer than what it gains
+// in some thousand runs.
+enum { SELDOM = 128 };
+
+// Is the code of a kernel, and of those that share it, run seldom? How often what is in a loop is, data may say.
+static bool is_seldom(const job *j, const kl_kernel_unit *u, const kl_plan *plan) {
+  if (j->target.machine != KL_HOST || j->strategy.often || plan->counted) return false;
+  return j->times[u->like] * kl_times_done(plan) < SELDOM;
+}
+
+static void count_times(job *j) {
+  j->times = KL_NEW_N(&j->scratch, double, j->kernels.n + 1);
+  for (uint32_t i = 0; i < j->kernels.n; i++)
+    j->times[j->kernels.units[i].like] += kl_is_in_loop(&j->kernels, i) ? INFINITY : 1;
+}
+
 // The plan of a kernel, proved, and its launches; nothing where it is idle.
 static kiln_status plan_kernel(job *j, uint32_t i, kl_planned *out) {
   kl_kernel_unit *u = &j->kernels.units[i];
@@ -333,6 +351,7 @@ static kiln_status plan_kernel(job *j, uint32_t i, kl_planned *out) {
     kl_plan_free(plan);
     return st;
   }
+  plan->seldom = is_seldom(j, u, plan);
   if (j->params.keep & KILN_KEEP_PLAN) kl_plan_print(&j->plan_text, plan);
   if (j->params.keep & KILN_KEEP_EXPLAIN) explain(j, u->name, plan, NULL);
   *out = describe_launches(j, u, plan);
@@ -414,6 +433,7 @@ static kiln_status wait_for_code(void *user) {
 
 static kiln_status compile_kernels(job *j) {
   kiln_status st = kl_find_repeats(j->cx, &j->kernels);
+  count_times(j);
   j->made = KL_NEW_N(&j->scratch, made, j->kernels.n + 1);
   j->first_launch = KL_NEW_N(&j->scratch, uint32_t, j->kernels.n + 1);
   kl_planned *planned = KL_NEW_N(&j->scratch, kl_planned, j->kernels.n + 1);
@@ -432,7 +452,7 @@ static kiln_status generate(job *j) {
   if (j->dense) kl_sb_puts(&j->explained, j->stored.told);
   KL_TRY(compile_kernels(j));
   LLVMTargetMachineRef tm;
-  if (j->plan_only) return kl_machine_get(j->cx, &j->target, kl_ptx_floor(j->target.sm, j->target.variant), &tm);
+  if (j->plan_only) return kl_machine_get(j->cx, &j->target, kl_ptx_floor(j->target.sm, j->target.variant), false, &tm);
   if (j->params.keep & KILN_KEEP_PLAN) KL_TRY(keep_text(j, KILN_TEXT_PLAN, j->plan_text.p, j->plan_text.n));
   if (j->params.keep & KILN_KEEP_EXPLAIN) {
     kl_sb_putc(&j->explained_json, ']');

@@ -13,6 +13,7 @@
 typedef struct kl_machine_entry {
   uint32_t sm, ptx;
   char variant;
+  bool seldom;
   LLVMTargetMachineRef tm;
 } kl_machine_entry;
 
@@ -28,8 +29,9 @@ kiln_status kl_jit_get(kl_ctx *cx, kl_jit **out);
 // "sm_90a" or "host" (NULL: sm_90). INVALID for anything else.
 kiln_status kl_target_parse(kl_ctx *cx, const char *name, kl_target *out);
 
-// A machine for the target at a PTX version; owned by the context. For the host `ptx` is ignored.
-kiln_status kl_machine_get(kl_ctx *cx, const kl_target *t, uint32_t ptx, LLVMTargetMachineRef *out);
+// A machine for the target at a PTX version; owned by the context. For the host `ptx` is ignored. seldom: what it
+// generates on the host is run so seldom that little work is worth it; the bits are the same.
+kiln_status kl_machine_get(kl_ctx *cx, const kl_target *t, uint32_t ptx, bool seldom, LLVMTargetMachineRef *out);
 // Triple and data layout of a target; free both with LLVMDisposeMessage.
 kiln_status kl_machine_layout(kl_ctx *cx, const kl_target *t, char **triple, char **layout);
 
@@ -37,8 +39,8 @@ typedef void (*kl_after_pass)(void *user, const char *kernel, const char *pass, 
 
 // Runs our passes, checks the table and generates code: PTX text of version *ptx (80 for 8.0), or a host object (0).
 // The module is consumed either way. The buffer is the caller's (LLVMDisposeMemoryBuffer).
-kiln_status kl_codegen(kl_ctx *cx, LLVMContextRef llcx, LLVMModuleRef m, const kl_target *t, const char *name,
-                       kl_after_pass after, void *user, uint32_t *ptx, LLVMMemoryBufferRef *out);
+kiln_status kl_codegen(kl_ctx *cx, LLVMContextRef llcx, LLVMModuleRef m, const kl_target *t, bool seldom,
+                       const char *name, kl_after_pass after, void *user, uint32_t *ptx, LLVMMemoryBufferRef *out);
 
 // Turns an LLVMErrorRef (consumed) into a status; `doing` says what was attempted.
 kiln_status kl_llvm_error(kl_ctx *cx, LLVMErrorRef e, const char *doing);

@@ -96,12 +96,13 @@ kiln_status kl_target_parse(kl_ctx *cx, const char *name, kl_target *out) {
 static const char nvptx_triple[] = "nvptx64-nvidia-cuda";
 
 // On NVPTX ptxas optimises whatever it gets, and LLVM's own work above level none goes mostly into strength reduction
-// of straight-line code, which finds nothing here and doubles the time. The host has no second compiler.
-static LLVMCodeGenOptLevel codegen_level(const kl_target *t) {
-  return t->machine == KL_HOST ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone;
+// of straight-line code, which finds nothing here and doubles the time. The host has no second compiler. What is run
+// seldom is generated in half the time, and takes three times as long to run.
+static LLVMCodeGenOptLevel codegen_level(const kl_target *t, bool seldom) {
+  return t->machine == KL_HOST && !seldom ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone;
 }
 
-static kiln_status make_machine(kl_ctx *cx, const kl_target *t, uint32_t ptx, LLVMTargetMachineRef *out) {
+static kiln_status make_machine(kl_ctx *cx, const kl_target *t, uint32_t ptx, bool seldom, LLVMTargetMachineRef *out) {
   char *triple = t->machine == KL_HOST ? LLVMGetDefaultTargetTriple() : LLVMCreateMessage(nvptx_triple);
   char *cpu = t->machine == KL_HOST ? LLVMGetHostCPUName() : NULL, *features = NULL, *why = NULL;
   char sm[16], version[16];
@@ -118,8 +119,8 @@ static kiln_status make_machine(kl_ctx *cx, const kl_target *t, uint32_t ptx, LL
   if (st == KILN_OK && LLVMGetTargetFromTriple(triple, &target, &why))
     st = kl_fail(cx, KILN_E_INTERNAL, KL_NOWHERE, "LLVM has no target for %s: %s", triple, why);
   if (st == KILN_OK)
-    *out = LLVMCreateTargetMachine(target, triple, cpu ? cpu : sm, features ? features : version, codegen_level(t),
-                                   LLVMRelocPIC, LLVMCodeModelDefault);
+    *out = LLVMCreateTargetMachine(target, triple, cpu ? cpu : sm, features ? features : version,
+                                   codegen_level(t, seldom), LLVMRelocPIC, LLVMCodeModelDefault);
   LLVMDisposeMessage(triple);
   if (cpu) LLVMDisposeMessage(cpu);
   if (features) LLVMDisposeMessage(features);
@@ -127,24 +128,24 @@ static kiln_status make_machine(kl_ctx *cx, const kl_target *t, uint32_t ptx, LL
   return st;
 }
 
-kiln_status kl_machine_get(kl_ctx *cx, const kl_target *t, uint32_t ptx, LLVMTargetMachineRef *out) {
+kiln_status kl_machine_get(kl_ctx *cx, const kl_target *t, uint32_t ptx, bool seldom, LLVMTargetMachineRef *out) {
   kl_jit *j = NULL;
   KL_TRY(kl_jit_get(cx, &j));
   for (size_t i = 0; i < j->machines.n; i++) {
     kl_machine_entry *e = &j->machines.p[i];
-    if (e->sm == t->sm && e->variant == t->variant && e->ptx == ptx) {
+    if (e->sm == t->sm && e->variant == t->variant && e->ptx == ptx && e->seldom == seldom) {
       *out = e->tm;
       return KILN_OK;
     }
   }
-  KL_TRY(make_machine(cx, t, ptx, out));
-  VEC_PUSH(cx, &j->machines, (kl_machine_entry){t->sm, ptx, t->variant, *out});
+  KL_TRY(make_machine(cx, t, ptx, seldom, out));
+  VEC_PUSH(cx, &j->machines, (kl_machine_entry){t->sm, ptx, t->variant, seldom, *out});
   return KILN_OK;
 }
 
 kiln_status kl_machine_layout(kl_ctx *cx, const kl_target *t, char **triple, char **layout) {
   LLVMTargetMachineRef tm;
-  KL_TRY(kl_machine_get(cx, t, kl_ptx_floor(t->sm, t->variant), &tm));
+  KL_TRY(kl_machine_get(cx, t, kl_ptx_floor(t->sm, t->variant), false, &tm));
   LLVMTargetDataRef data = LLVMCreateTargetDataLayout(tm);
   *layout = LLVMCopyStringRepOfTargetData(data);
   LLVMDisposeTargetData(data);
@@ -189,14 +190,14 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user) {
   LLVMDisposeMessage(text);
 }
 
-static kiln_status generate(kl_ctx *cx, LLVMModuleRef m, const kl_target *t, const char *name, kl_after_pass after,
-                            void *user, uint32_t *ptx, LLVMMemoryBufferRef *out) {
+static kiln_status generate(kl_ctx *cx, LLVMModuleRef m, const kl_target *t, bool seldom, const char *name,
+                            kl_after_pass after, void *user, uint32_t *ptx, LLVMMemoryBufferRef *out) {
   *ptx = kl_ptx_floor(t->sm, t->variant);
   LLVMTargetMachineRef tm;
-  KL_TRY(kl_machine_get(cx, t, *ptx, &tm));
+  KL_TRY(kl_machine_get(cx, t, *ptx, seldom, &tm));
   KL_TRY(run_passes(cx, m, name, tm, after, user));
   KL_TRY(kl_ir_check(cx, m, t->sm, ptx));
-  KL_TRY(kl_machine_get(cx, t, *ptx, &tm));
+  KL_TRY(kl_machine_get(cx, t, *ptx, seldom, &tm));
   char *why = NULL;
   LLVMCodeGenFileType type = t->machine == KL_HOST ? LLVMObjectFile : LLVMAssemblyFile;
   size_t errors = cx->errors;
@@ -211,10 +212,10 @@ static kiln_status generate(kl_ctx *cx, LLVMModuleRef m, const kl_target *t, con
   return KILN_E_INTERNAL;
 }
 
-kiln_status kl_codegen(kl_ctx *cx, LLVMContextRef llcx, LLVMModuleRef m, const kl_target *t, const char *name,
-                       kl_after_pass after, void *user, uint32_t *ptx, LLVMMemoryBufferRef *out) {
+kiln_status kl_codegen(kl_ctx *cx, LLVMContextRef llcx, LLVMModuleRef m, const kl_target *t, bool seldom,
+                       const char *name, kl_after_pass after, void *user, uint32_t *ptx, LLVMMemoryBufferRef *out) {
   LLVMContextSetDiagnosticHandler(llcx, on_diagnostic, cx);
-  kiln_status st = generate(cx, m, t, name, after, user, ptx, out);
+  kiln_status st = generate(cx, m, t, seldom, name, after, user, ptx, out);
   LLVMDisposeModule(m);
   return st;
 }

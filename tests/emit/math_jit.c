@@ -91,7 +91,7 @@ static LLVMMemoryBufferRef generate(mj *j, kb *k, const kl_target *t, const char
   LLVMMemoryBufferRef code;
   uint32_t ptx;
   LLVMDisposeBuilder(k->b);
-  if (kl_codegen(j->cx, k->llcx, k->module, t, name, NULL, NULL, &ptx, &code) != KILN_OK) fail(j, name);
+  if (kl_codegen(j->cx, k->llcx, k->module, t, false, name, NULL, NULL, &ptx, &code) != KILN_OK) fail(j, name);
   LLVMContextDispose(k->llcx);
   return code;
 }
@@ -268,7 +268,7 @@ mj_fn mj_compile_approx(mj *j, const mj_spec *s, unsigned sm, unsigned *mj_sites
   LLVMTypeRef types[4];
   LLVMTargetMachineRef tm;
   LLVMMemoryBufferRef object;
-  if (kl_target_parse(j->cx, "host", &t) != KILN_OK || kl_machine_get(j->cx, &t, 0, &tm) != KILN_OK) fail(j, "target");
+  if (kl_target_parse(j->cx, "host", &t) != KILN_OK || kl_machine_get(j->cx, &t, 0, false, &tm) != KILN_OK) fail(j, "target");
   snprintf(name, sizeof name, "f%u", j->count++);
   kb k = begin(j, KB_HOST, 0, types, 3, name);
   layout(j, &k, &t);

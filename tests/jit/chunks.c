@@ -70,6 +70,66 @@ static kiln_artifact *compiled(const kiln_module *m, const kiln_compile_params *
   return a;
 }
 
+// --- host code that is run seldom -----------------------------------------------------------------------------------
+
+static const char seldom_and_often[] =
+    "HloModule seldom\n"
+    "few { a = f32[650] parameter(0)  ROOT r = f32[650] sine(a) }\n"
+    "many { a = f32[640000] parameter(0)  ROOT r = f32[640000] sine(a) }\n"
+    "sums { a = f32[37,9000] parameter(0)  z = f32[] constant(0)  ROOT r = f32[37] reduce(a, z), dimensions={1}, "
+    "to_apply=add }\n"
+    "again { a = f32[640] parameter(0)  ROOT r = f32[640] cosine(a) }\n"
+    "turned { a = f32[630] parameter(0)  v = f32[630] reverse(a), dimensions={0}  ROOT r = f32[630] tanh(v) }\n"
+    "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }\n"
+    "less { s = (s32[], s32[], f32[630]) parameter(0)  i = s32[] get-tuple-element(s), index=0\n"
+    "  n = s32[] get-tuple-element(s), index=1  ROOT r = pred[] compare(i, n), direction=LT }\n"
+    "round { s = (s32[], s32[], f32[630]) parameter(0)  i = s32[] get-tuple-element(s), index=0\n"
+    "  n = s32[] get-tuple-element(s), index=1  a = f32[630] get-tuple-element(s), index=2  one = s32[] constant(1)\n"
+    "  j = s32[] add(i, one)  turns = f32[630] fusion(a), kind=kLoop, calls=turned\n"
+    "  ROOT t = (s32[], s32[], f32[630]) tuple(j, n, turns) }\n"
+    "ENTRY e {\n"
+    "  x = f32[650] parameter(0)  y = f32[640000] parameter(1)  z = f32[37,9000] parameter(2)\n"
+    "  w0 = f32[640] parameter(3)  v = f32[630] parameter(4)  n = s32[] parameter(5)\n"
+    "  a = f32[650] fusion(x), kind=kLoop, calls=few  b = f32[640000] fusion(y), kind=kLoop, calls=many\n"
+    "  c = f32[37] fusion(z), kind=kInput, calls=sums\n";
+
+static bool says_seldom(const char *plan, const char *kernel) {
+  const char *at = strstr(plan, kernel);
+  ck_assert_msg(at != NULL, "no %s in %s", kernel, plan);
+  const char *found = strstr(at, ", run seldom");
+  return found && found < strchr(at, '\n');
+}
+
+START_TEST(host_code_that_is_run_seldom) {
+  enum { TIMES = 90 };
+  char *text = NULL;
+  size_t size;
+  FILE *to = open_memstream(&text, &size);
+  fprintf(to, "%s", seldom_and_often);
+  for (int i = 1; i <= TIMES; i++) fprintf(to, "  w%d = f32[640] fusion(w%d), kind=kLoop, calls=again\n", i, i - 1);
+  fprintf(to,
+          "  i = s32[] constant(0)  s = (s32[], s32[], f32[630]) tuple(i, n, v)\n"
+          "  t = (s32[], s32[], f32[630]) while(s), condition=less, body=round\n"
+          "  u = f32[630] get-tuple-element(t), index=2\n"
+          "  ROOT r = (f32[650], f32[640000], f32[37], f32[640], f32[630]) tuple(a, b, c, w%d, u)\n}\n",
+          TIMES);
+  fclose(to);
+  kiln_module *m = parse(text);
+  free(text);
+  kiln_compile_params p = {.struct_size = sizeof p, .target = "host", .keep = KILN_KEEP_PLAN};
+  kiln_artifact *a = compiled(m, &p, 2);
+  size_t n;
+  const char *plan = kiln_artifact_text(a, KILN_TEXT_PLAN, &n);
+  ck_assert(says_seldom(plan, "kernel a_0:"));
+  ck_assert(!says_seldom(plan, "kernel b_1:"));  // many elements
+  ck_assert(!says_seldom(plan, "kernel c_2:"));  // many rounds
+  ck_assert(!says_seldom(plan, "kernel w1_3:")); // many kernels
+  ck_assert(!says_seldom(plan, "kernel turns")); // data says how often
+  kiln_artifact_destroy(&a);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 // --- tasks ----------------------------------------------------------------------------------------------------------
 
 enum { TASKS = 400 };
@@ -424,7 +484,7 @@ START_TEST(memory_is_the_callers) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("chunks", EACH(make_context, drop_context), {each_task_is_done_once},
+  return RUN_TESTS("chunks", EACH(make_context, drop_context), {host_code_that_is_run_seldom}, {each_task_is_done_once},
                    {any_number_of_threads_makes_the_same_bytes}, {the_version_is_the_latest},
                    {a_context_makes_the_same_again}, {what_several_threads_make_is_right},
                    {passes_are_shown_on_the_callers_thread}, {the_first_chunk_that_fails_is_told},

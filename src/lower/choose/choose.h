@@ -17,6 +17,7 @@ typedef struct kl_strategy {
   bool alone;     // blocks do not wait for others, but where the last of them joins what all have made
   // Loops of ENTRY are one kernel of so many blocks where they can be; KL_NONE: none is; 0: as cost says.
   uint32_t rounds;
+  bool often; // code of the host is made as if it were run often
 } kl_strategy;
 
 typedef struct kl_plan_params {

@@ -56,7 +56,7 @@ bool kl_is_long(const kl_emit *e, const kl_body *body) {
     size += n * (uint64_t)kl_extent(body, s->regs);
     functions += n != 0;
   }
-  if (e->k.machine == KB_HOST) return size > LONG_ON_HOST;
+  if (e->k.machine == KB_HOST) return size > (e->plan->seldom ? 0 : LONG_ON_HOST);
   return functions > 1 && size > LONG_BODY;
 }
 

@@ -399,6 +399,7 @@ typedef struct kl_plan {
   bool lineinfo;     // code says which instruction of the HLO text it comes from
   bool fast;         // numerics `fast`: functions of f32 may be approximate
   bool in_place;     // results are expected to be parameters' memory where they may: what costs say is of that
+  bool seldom;       // on the host: what its code takes to be made counts, not what it takes to run
 } kl_plan;
 
 // Frees the expression tables; the plan itself lies in its arena.

@@ -348,9 +348,10 @@ void kl_plan_print(kl_sb *b, kl_plan *p) {
     print_grid(b, p, p->launches);
     kl_sb_puts(b, ", ");
   }
-  kl_sbf(b, "%d-bit indices%s%s%s\n", p->index64 ? 64 : 32,
+  kl_sbf(b, "%d-bit indices%s%s%s%s\n", p->index64 ? 64 : 32,
          p->counted ? kl_strf(p->arena, ", 1..%lld rows at run time", (long long)p->rows) : "",
-         p->programmatic ? ", waits for the kernel before" : "", p->fast ? ", fast numerics" : "");
+         p->programmatic ? ", waits for the kernel before" : "", p->fast ? ", fast numerics" : "",
+         p->seldom ? ", run seldom" : "");
   for (uint32_t i = 0; i < p->ndeclined; i++) kl_sbf(b, "  no %s: %s\n", p->declined[i].kind, p->declined[i].why);
   static const char *const kinds[] = {
       [KL_SLOT_IN] = "in",         [KL_SLOT_OUT] = "out",         [KL_SLOT_CONST] = "constant",

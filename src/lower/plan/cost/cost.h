@@ -72,6 +72,9 @@ typedef struct kl_code_size {
 } kl_code_size;
 kl_code_size kl_size_of_code(const kl_plan *p);
 
+// How often the host does an instruction of the plan's code, on average, when all of its launches are run.
+double kl_times_done(const kl_plan *p);
+
 static inline bool kl_is_exact(const kl_slot_cost *s) {
   return s->load.asked.exact && s->store.asked.exact;
 }

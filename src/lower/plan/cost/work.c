@@ -60,6 +60,22 @@ static void add_size(const kl_plan *p, const kl_body *b, const kl_seq *s, double
   }
 }
 
+double kl_times_done(const kl_plan *p) {
+  double done = 0, code = 1;
+  for (uint32_t i = 0; i < p->nparts; i++) {
+    const kl_body *bodies[2] = {&p->parts[i].main, &p->parts[i].tail};
+    for (int k = 0; k < 2; k++) {
+      const kl_body *b = bodies[k];
+      kl_code_size one = {0};
+      if (kl_body_is_empty(b)) continue;
+      add_size(p, b, &b->root, 1, false, &one);
+      code += one.code;
+      done += (double)(b->threads + b->blocks) * (one.outside + one.carried);
+    }
+  }
+  return done / code;
+}
+
 kl_code_size kl_size_of_code(const kl_plan *p) {
   kl_code_size most = {0};
   for (uint32_t i = 0; i < p->nparts; i++) {
