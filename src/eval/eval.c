@@ -23,10 +23,11 @@ static kiln_status refuse_unknown(kl_ev *ev, const kl_instr *in) {
 }
 
 static kiln_status check_op(kl_ev *ev, const kl_comp *c, const kl_instr *in) {
-  if (in->wrapped) {
+  if (in->op == KL_OP_ASYNC_START && in->wrapped) {
     kl_instr wrapped = *in;
     wrapped.op = in->wrapped;
     wrapped.wrapped = KL_OP_UNKNOWN;
+    wrapped.shape = in->shape->elems[1];
     return check_op(ev, c, &wrapped);
   }
   switch (kl_op_table[in->op].kind) {

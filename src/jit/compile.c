@@ -10,6 +10,7 @@
 #include "ir/densify/densify.h"
 #include "ir/rewrite/expand/expand.h"
 #include "ir/rewrite/sizes/sizes.h"
+#include "ir/rewrite/started.h"
 #include "lower/emit/irtable.h"
 #include "lower/plan/cost/cost.h"
 #include "lower/plan/explain.h"
@@ -27,11 +28,11 @@ typedef struct made {
 
 typedef struct job {
   kl_ctx *cx;
-  const kiln_module *given, *origin, *m; // by the caller; over arrays alone; as it is compiled
-  const char *picked, *fusion;           // of `given` and of `origin`, that is compiled alone, or NULL
-  kiln_module *dense, *sized, *expanded; // made of the caller's; `origin` is the last of them
-  kl_stored_interface stored;            // what its leaves are
-  kiln_compile_params params;            // for `m`
+  const kiln_module *given, *origin, *m;           // by the caller; over arrays alone; as it is compiled
+  const char *picked, *fusion;                     // of `given` and of `origin`, that is compiled alone, or NULL
+  kiln_module *dense, *started, *sized, *expanded; // made of the caller's; `origin` is the last of them
+  kl_stored_interface stored;                      // what its leaves are
+  kiln_compile_params params;                      // for `m`
   kl_strategy strategy;
   kl_target target;
   kiln_artifact *a;
@@ -676,8 +677,11 @@ static kiln_status densify(job *j) {
   return KILN_OK;
 }
 
-// Dynamic sizes become numbers beside arrays, then ops that have no kernel of their own those that they are made of.
+// What is started is done there, dynamic sizes become numbers beside arrays, then ops that have no kernel of their own
+// those that they are made of.
 static kiln_status expand(job *j) {
+  KL_TRY(kl_module_started(j->cx, j->origin, &j->started));
+  if (j->started) j->origin = j->started;
   KL_TRY(kl_module_sizes(j->cx, j->origin, &j->sized));
   if (j->sized) j->origin = j->sized;
   KL_TRY(kl_module_expand(j->cx, j->origin, &j->expanded));
@@ -714,6 +718,7 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   if (st == KILN_OK) st = compile(&j);
   kiln_module_destroy(&j.expanded);
   kiln_module_destroy(&j.sized);
+  kiln_module_destroy(&j.started);
   kiln_module_destroy(&j.dense);
   kl_kernels_free(cx, &j.kernels);
   VEC_FREE(cx, &j.launches);

@@ -84,6 +84,16 @@ static const small rows[] = {
    "ENTRY e { k = s32[] parameter(0)\n x = f32[40] parameter(1)\n p = pred[] parameter(2)\n t = token[] after-all()\n n = s32[] constant(7)\n i = s32[] and(k, n)\n s = (token[], s32[], f32[40]) tuple(t, i, x)\n"
    " w = (token[], s32[], f32[40]) while(s), condition=again, body=body\n u = token[] get-tuple-element(w), index=0\n y = f32[40] get-tuple-element(w), index=2\n v = (token[], f32[40]) tuple(u, y)\n"
    " q = (token[], f32[40]) conditional(p, v, v), true_computation=b, false_computation=c\n ROOT r = f32[40] get-tuple-element(q), index=1\n}\n", "f32"},
+  {"ops that are started by their own names: what is made of other ops, what is known by name, a loop of kernels",
+   "by { a = f32[] parameter(0)\n b = f32[] parameter(1)\n i = s32[] parameter(2)\n j = s32[] parameter(3)\n ROOT r = pred[] compare(a, b), direction=GT, type=TOTALORDER\n}\n"
+   "again { s = (s32[], f32[40]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(90)\n ROOT r = pred[] compare(i, n), direction=LT\n}\n"
+   "body { s = (s32[], f32[40]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n x = f32[40] get-tuple-element(s), index=1\n d = s32[] constant(17)\n j = s32[] add(i, d)\n z = f32[] constant(0)\n"
+   " m = f32[] reduce(x, z), dimensions={0}, to_apply=f\n b = f32[40] broadcast(m), dimensions={}\n y = f32[40] subtract(b, x)\n ROOT r = (s32[], f32[40]) tuple(j, y)\n}\n"
+   "loop { x = f32[40] parameter(0)\n i = s32[] parameter(1)\n s = (s32[], f32[40]) tuple(i, x)\n w = (s32[], f32[40]) while(s), condition=again, body=body\n ROOT r = f32[40] get-tuple-element(w), index=1\n}\n"
+   "ENTRY e { x = f32[40] parameter(0)\n k = s32[] parameter(1)\n u = u64[2] parameter(2)\n n = s32[] constant(63)\n i = s32[] and(k, n)\n o = f32[] constant(1)\n c = ((f32[40], s32[]), f32[40], u32[]) call-start(x, i), to_apply=loop\n"
+   " c1 = ((f32[40], s32[]), f32[40], u32[]) call-update(c)\n g = ((u64[2]), (u64[2], u32[5]), u32[]) rng-bit-generator-start(u), algorithm=rng_philox\n t = ((f32[40]), (f32[4], s32[4])) custom-call-start(x), custom_call_target=\"TopK\", called_computations={by}\n"
+   " v = ((f32[], f32[]), f32[7], u32[]) rng-start(o, o), distribution=rng_normal\n w = f32[7] rng(o, o), distribution=rng_normal\n c2 = f32[40] call-done(c1)\n g2 = (u64[2], u32[5]) rng-bit-generator-done(g)\n t2 = (f32[4], s32[4]) custom-call-done(t)\n"
+   " v2 = f32[7] rng-done(v)\n ROOT r = (f32[40], (u64[2], u32[5]), (f32[4], s32[4]), f32[7], f32[7]) tuple(c2, g2, t2, v2, w)\n}\n", "f32"},
 };
 // clang-format on
 

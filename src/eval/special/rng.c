@@ -219,7 +219,7 @@ static bool count_needed(const kl_comp *c, uint32_t i, uint32_t at, bool *done, 
     } else {
       done[now] = true;
       if (now == at) return true;
-      *found += in->op == KL_OP_RNG;
+      *found += in->op == KL_OP_RNG || (in->op == KL_OP_ASYNC_START && in->wrapped == KL_OP_RNG);
       depth--;
     }
   }
@@ -379,10 +379,17 @@ static kiln_status random_floats(kl_ev *ev, random_job *job, const kl_instr *in,
   return c.status;
 }
 
+// By its name: it may be a copy, of what an async op wraps.
+static uint32_t place_of(const kl_comp *c, const kl_instr *in) {
+  uint32_t i = 0;
+  while (i < c->ninstr && c->instr[i].name != in->name) i++;
+  return i;
+}
+
 kiln_status kl_ev_rng(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands, kl_evval *out) {
   kl_dtype t = in->shape->dtype;
   if (in->shape->dynamic) return kl_ev_refuse(ev, in, "its number of elements is not known");
-  random_job job = {.t = t, .wide = kl_info(t)->bits == 64, .stream = stream_of(ev, c, (uint32_t)(in - c->instr))};
+  random_job job = {.t = t, .wide = kl_info(t)->bits == 64, .stream = stream_of(ev, c, place_of(c, in))};
   return kl_is_float(t) ? random_floats(ev, &job, in, operands, out) : random_integers(ev, &job, in, operands, out);
 }
 

@@ -65,24 +65,6 @@ static uint32_t in_layout(plainer *p, uint32_t value, const kl_shape *as) {
   return emit_tuple(p, &named, as->nelems, elements);
 }
 
-// Zeros of the shape.
-static uint32_t emit_zeros(plainer *p, const kl_instr *named, const kl_shape *shape) {
-  if (shape->dtype == KILN_TOKEN) return emit_op(p, like(named, KL_OP_AFTER_ALL, shape), 0, NULL);
-  if (shape->dtype == KILN_TUPLE) {
-    uint32_t *elements = KL_NEW_N(&p->scratch, uint32_t, shape->nelems + 1);
-    for (uint32_t i = 0; i < shape->nelems; i++) elements[i] = emit_zeros(p, named, shape->elems[i]);
-    return emit_tuple(p, named, shape->nelems, elements);
-  }
-  kl_array *zero = KL_NEW(&p->m->arena, kl_array);
-  kl_instr number = like(named, KL_OP_CONSTANT, kl_shape_array(p->m, shape->dtype, 0, NULL));
-  *zero = (kl_array){number.shape, KL_NEW_N(&p->m->arena, char, kl_info(shape->dtype)->bytes)};
-  number.literal = zero;
-  uint32_t value = kl_emit(&p->e, &number);
-  kl_instr all = like(named, KL_OP_BROADCAST, shape);
-  all.given = 1;
-  return shape->rank ? emit_op(p, all, 1, &value) : value;
-}
-
 // --- op by op -------------------------------------------------------------------------------------------------------
 
 // Does a value of type `from` do where `to` is expected?
@@ -102,7 +84,7 @@ static bool sends_to_itself(const kl_instr *in) {
 // type.
 static uint32_t emit_started(plainer *p, const kl_instr *in, uint32_t known, const uint32_t *values) {
   uint32_t n = in->shape->nelems, *all = KL_NEW_N(&p->scratch, uint32_t, n + 1);
-  for (uint32_t i = 0; i < n; i++) all[i] = i < known ? values[i] : emit_zeros(p, in, in->shape->elems[i]);
+  for (uint32_t i = 0; i < n; i++) all[i] = i < known ? values[i] : kl_emit_zeros(&p->e, in, in->shape->elems[i]);
   return emit_tuple(p, in, n, all);
 }
 
@@ -128,7 +110,7 @@ static bool put_collective(plainer *p, const kl_instr *in, const uint32_t *opera
     if (permutes && in->noperands != 1) return false;
     *out = operands_together(p, in, in->noperands, operands, result);
     if (!stands_for(shape_of(p, *out), result)) return false;
-    if (permutes && !sends_to_itself(in)) *out = emit_zeros(p, in, result);
+    if (permutes && !sends_to_itself(in)) *out = kl_emit_zeros(&p->e, in, result);
     *out = in_layout(p, *out, result);
     if (starts) *out = emit_started(p, in, 2, (uint32_t[]){*out, *out});
     return true;
@@ -146,22 +128,8 @@ static bool put_async(plainer *p, const kl_instr *in, const uint32_t *operands, 
     return *out = element(p, operands[0], 1), true;
   }
   if (in->shape->dtype != KILN_TUPLE || in->shape->nelems < 2) return false;
-  if (!in->wrapped) {
-    if (in->ncalled != 1) return false;
-    add_call(p, &p->m->comp[in->called[0]], operands, out);
-  } else {
-    kl_instr own = *in;
-    own.op = in->wrapped;
-    own.wrapped = KL_OP_UNKNOWN;
-    own.shape = in->shape->elems[1];
-    own.given = 0;
-    own.ncontrol = 0;
-    if (kl_op_table[own.op].kind == KL_KIND_COLLECTIVE) {
-      if (!put_collective(p, &own, operands, out)) return false;
-    } else {
-      *out = take_apart(p, emit_op(p, own, in->noperands, operands), in->name);
-    }
-  }
+  if (in->ncalled != 1) return false;
+  add_call(p, &p->m->comp[in->called[0]], operands, out);
   *out = emit_started(p, in, 2, (uint32_t[]){emit_tuple(p, in, in->noperands, operands), *out});
   return true;
 }
@@ -177,7 +145,7 @@ static bool put_structure(plainer *p, const kl_comp *c, const kl_instr *in, cons
     return true;
   case KL_KIND_ASYNC: return put_async(p, in, operands, out);
   case KL_KIND_COLLECTIVE: return put_collective(p, in, operands, out);
-  case KL_KIND_DEVICE_ID: return p->alone ? *out = emit_zeros(p, in, in->shape), true : false;
+  case KL_KIND_DEVICE_ID: return p->alone ? *out = kl_emit_zeros(&p->e, in, in->shape), true : false;
   case KL_KIND_CUSTOM_CALL:
     if (kl_custom_of(c, in) != KL_CUSTOM_REMARK) return false;
     return *out = operands[0], true;
@@ -239,8 +207,8 @@ static void find_run(const kiln_module *m, const bool *has, bool *run) {
   for (uint32_t i = m->ncomp; i-- > 0;)
     for (uint32_t k = 0; run[i] && k < m->comp[i].ninstr; k++) {
       const kl_instr *in = &m->comp[i].instr[k];
-      bool runs = in->op == KL_OP_CALL || in->op == KL_OP_WHILE || kl_is_branching(in, has) ||
-                  (in->op == KL_OP_ASYNC_START && !in->wrapped);
+      bool runs =
+          in->op == KL_OP_CALL || in->op == KL_OP_WHILE || kl_is_branching(in, has) || in->op == KL_OP_ASYNC_START;
       for (uint32_t j = 0; runs && j < in->ncalled; j++) run[in->called[j]] = true;
     }
 }

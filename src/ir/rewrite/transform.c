@@ -179,6 +179,34 @@ uint32_t kl_emit_in_layout(kl_emitter *e, uint32_t value, const kl_shape *as) {
   return kl_emit(e, &in);
 }
 
+static uint32_t emit_on(kl_emitter *e, const kl_instr *named, kl_op op, const kl_shape *s, uint32_t n,
+                        const uint32_t *operands) {
+  return kl_emit(e, &(kl_instr){.op = op,
+                                .name = named->name,
+                                .shape = s,
+                                .noperands = n,
+                                .operands = kl_arena_dup(&e->m->arena, operands, n * sizeof *operands),
+                                .given = op == KL_OP_BROADCAST,
+                                .more = &kl_no_more,
+                                .span = named->span});
+}
+
+uint32_t kl_emit_zeros(kl_emitter *e, const kl_instr *named, const kl_shape *s) {
+  if (s->dtype == KILN_TOKEN) return emit_on(e, named, KL_OP_AFTER_ALL, s, 0, NULL);
+  if (s->dtype == KILN_TUPLE) {
+    uint32_t *elements = KL_NEW_N(&e->m->arena, uint32_t, s->nelems + 1);
+    for (uint32_t i = 0; i < s->nelems; i++) elements[i] = kl_emit_zeros(e, named, s->elems[i]);
+    return emit_on(e, named, KL_OP_TUPLE, s, s->nelems, elements);
+  }
+  kl_array *zero = KL_NEW(&e->m->arena, kl_array);
+  kl_instr number = {.op = KL_OP_CONSTANT, .name = named->name, .more = &kl_no_more, .span = named->span};
+  number.shape = kl_shape_array(e->m, s->dtype, 0, NULL);
+  *zero = (kl_array){number.shape, KL_NEW_N(&e->m->arena, char, kl_info(s->dtype)->bytes)};
+  number.literal = zero;
+  uint32_t value = kl_emit(e, &number);
+  return s->rank ? emit_on(e, named, KL_OP_BROADCAST, s, 1, &value) : value;
+}
+
 void kl_emit_end(kl_emitter *e, kl_comp *c, uint32_t root) {
   uint32_t n = 0;
   c->ninstr = (uint32_t)e->instrs.n;

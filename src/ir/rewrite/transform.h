@@ -61,6 +61,8 @@ uint32_t kl_emit_element(kl_emitter *e, uint32_t value, uint32_t index, uint32_t
 // `value` as it is, or a copy of it in the layout of `as` where the two lie differently in memory: an op that reads
 // memory as it lies (bitcast) sees no difference. Tuples are taken apart and put together again.
 uint32_t kl_emit_in_layout(kl_emitter *e, uint32_t value, const kl_shape *as);
+// Zeros of the shape, tuples and tokens too, with the name and place of `named`.
+uint32_t kl_emit_zeros(kl_emitter *e, const kl_instr *named, const kl_shape *shape);
 // Makes what was emitted the computation's instructions.
 void kl_emit_end(kl_emitter *e, kl_comp *c, uint32_t root);
 void kl_emit_free(kl_emitter *e);
