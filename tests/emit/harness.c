@@ -103,8 +103,8 @@ static void assemble(batch *b, const char *target) {
   kl_sb_put(&all, (kl_str){b->text.p, b->text.n});
   ptxas_result r = ptxas_run(all.p, all.n, target);
   ck_assert_msg(r.ok, "ptxas for %s refuses a batch from seed %u: %s", target, b->first, r.log);
-  ck_assert_msg(!r.spill_stores, "a kernel of a batch from seed %u spills %d bytes for %s", b->first, r.spill_stores,
-                target);
+  ck_assert_msg(!r.spill_stores, "%s, its seed behind k, of a batch from seed %u spills %d bytes for %s", r.spiller,
+                b->first, r.spill_stores, target);
   kl_sb_free(&all);
   b->text.n = b->kernels = b->version = 0;
 }

@@ -137,6 +137,20 @@ static char *assemble(const char *ptx, size_t size, const char *target, bool *ok
   return text;
 }
 
+// ptxas has a line for each kernel, "Compiling entry function 'NAME'", and what it takes behind it.
+static void find_spiller(const char *log, char *name, size_t room) {
+  const char *kernel = log;
+  for (const char *p = log; (p = strstr(p, " bytes spill stores")); p++) {
+    const char *of = kernel;
+    for (const char *next = log; (next = strstr(next, "entry function '")) && next < p; next++) of = next;
+    kernel = of;
+    if (p - log > 2 && p[-1] == '0' && p[-2] == ' ') continue;
+    const char *from = strchr(kernel, '\'') + 1;
+    snprintf(name, room, "%.*s", (int)strcspn(from, "'"), from);
+    return;
+  }
+}
+
 ptxas_result ptxas_run(const char *ptx, size_t size, const char *target) {
   ptxas_result r = {0};
   char *text = assemble(ptx, size, target, &r.ok, &r);
@@ -145,6 +159,7 @@ ptxas_result ptxas_run(const char *ptx, size_t size, const char *target) {
     r.registers = number_before(text, " registers");
     r.spill_stores = number_before(text, " bytes spill stores");
     r.stack = number_before(text, " bytes stack frame");
+    if (r.spill_stores) find_spiller(text, r.spiller, sizeof r.spiller);
   }
   free(text);
   return r;

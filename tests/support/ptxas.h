@@ -13,6 +13,7 @@ typedef struct ptxas_result {
   bool ok;
   char log[2048];                     // ptxas's words
   int registers, spill_stores, stack; // of the kernel that has most, from -v
+  char spiller[128];                  // the first kernel that spills; "": none does
   long sass;                          // instructions in all .text sections, those that fill them up aside
   long loop, products;                // of the innermost loop with most FFMA and DFMA: its instructions, and these
 } ptxas_result;
