@@ -159,15 +159,15 @@ static void clean_lanes(const kl_items *t, kl_item_lanes *l, kl_item *items, int
   clean(t, l->b, items, own);
 }
 
-void kl_items_mirror(const kl_items *t, kl_item_lanes *l, const kl_item *items, int64_t own, int64_t lanes,
-                     kl_item *out) {
-  for (int64_t v = 0; v < own; v++) out[v] = lanes > 1 ? shuffled(t, l, items[v], lanes - 1) : items[v];
+void kl_items_of_lane(const kl_items *t, kl_item_lanes *l, const kl_item *items, int64_t own, int64_t by,
+                      kl_item *out) {
+  for (int64_t v = 0; v < own; v++) out[v] = by ? shuffled(t, l, items[v], by) : items[v];
 }
 
 void kl_items_sort_lanes(const kl_items *t, kl_item_lanes *l, kl_item *items, int64_t own, int64_t lanes) {
   kl_item *other = KL_NEW_N(t->x->s->c->arena, kl_item, own);
   for (int64_t m = 2; m <= lanes; m *= 2) {
-    kl_items_mirror(t, l, items, own, m, other);
+    kl_items_of_lane(t, l, items, own, m - 1, other);
     for (int64_t v = 0; v < own; v++) items[v] = keep(t, l, items[v], other[own - 1 - v], m / 2);
     clean_lanes(t, l, items, own, m / 2);
   }

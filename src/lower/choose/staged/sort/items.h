@@ -52,8 +52,8 @@ void kl_items_sort_lanes(const kl_items *t, kl_item_lanes *l, kl_item *items, in
 // that is as far from the end of its group as its own is from the beginning.
 void kl_items_join(const kl_items *t, kl_item_lanes *l, kl_item *items, const kl_item *other, int64_t own,
                    int64_t lanes);
-// The items of the lane as far from the other end of the group.
-void kl_items_mirror(const kl_items *t, kl_item_lanes *l, const kl_item *items, int64_t own, int64_t lanes,
-                     kl_item *out);
+// The items of the lane whose number differs by the bits of `by`: where these are all bits of places in a group, it is
+// as far from the end as the own is from the beginning.
+void kl_items_of_lane(const kl_items *t, kl_item_lanes *l, const kl_item *items, int64_t own, int64_t by, kl_item *out);
 
 #endif

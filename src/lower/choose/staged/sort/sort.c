@@ -35,8 +35,8 @@ void kl_sort_describe(const kl_stage *s, kl_sort *x) {
 }
 
 kl_sorting kl_sort_way(const kl_sort *x, kl_sorting wanted) {
-  if (wanted == KL_MERGES || x->s->c->plan->target.machine != KL_NVPTX) return KL_MERGES;
   if (wanted == KL_KEEPS_FEW) return kl_sort_keeps_few(x) ? KL_KEEPS_FEW : KL_MERGES;
+  if (wanted == KL_MERGES || x->s->c->plan->target.machine != KL_NVPTX) return KL_MERGES;
   return kl_sort_digits_way(x, wanted);
 }
 

@@ -4,13 +4,14 @@
 // these and of those that it has kept. Where more are kept than a thread has room for, neighbouring lanes hold a list
 // together. Then lists that a block has of a line are joined in pairs, through shared memory, until one is left; each
 // time half of the threads go home. Lists of several blocks are lines for another launch. All that is read once, and
-// nothing but what is kept is written.
+// nothing but what is kept is written. On the host the lanes of a vector are the threads of a line, and join their
+// lists by shuffles.
 
 #include "lower/choose/staged/sort/items.h"
 
 enum { LANES = 32, THREADS = 256, VECTOR = 16 }; // of a warp; of a block; bytes
 enum { WHOLE = 8 };                              // threads of a line whose vectors are whole sectors, side by side
-enum { ENOUGH = 132 * 512 };                     // threads that keep a GPU busy
+enum { ENOUGH = 132 * 512, ENOUGH_BLOCKS = 64 }; // threads that keep a GPU busy; iterations, the host's cores
 
 typedef struct pass {
   const kl_items *t;
@@ -19,9 +20,11 @@ typedef struct pass {
   int64_t outer, inner, lines; // that there are
   int64_t length;              // of a line
   const uint32_t *from, *to;   // slots of words of items; NULL: what the op is given; where its results go
-  int64_t each, vector;        // items of a thread at once; of these together in memory
-  int64_t threads, block;      // of a line; of a block
-  int64_t rounds, segments;    // of a thread; of a line
+  bool host;
+  int64_t width, most;      // lanes; most threads of a block
+  int64_t each, vector;     // items of a thread at once; of these together in memory
+  int64_t threads, block;   // of a line; of a block
+  int64_t rounds, segments; // of a thread; of a line
   const kl_aff *group, *segment, *warp, *lane, *thread;
   const kl_aff *round, *chunk, *i, *k;
   uint32_t round_var, chunk_var, i_var;
@@ -37,32 +40,45 @@ static int64_t kept(const kl_sort *x) {
   return kl_shape_leaf(x->s->instr->shape, 0)->dims[x->dim];
 }
 
+static int64_t lanes_of_machine(const kl_sort *x) {
+  const kl_target *t = &x->s->c->plan->target;
+  return t->machine == KL_HOST ? t->host_lanes : LANES;
+}
+
 bool kl_sort_keeps_few(const kl_sort *x) {
   kl_sort_key key;
   kl_items t;
   if (x->less || !kl_sort_finds_key(x, &key) || !kl_items_of(x, &key, &t)) return false;
-  return power_from(kept(x)) <= LANES * t.each;
+  return power_from(kept(x)) <= lanes_of_machine(x) * t.each;
 }
 
 // --- who has what ---------------------------------------------------------------------------------------------------
 
 // Threads have as much of a line each as leaves enough of them.
-static void set_sizes(pass *s) {
-  const kl_items *t = s->t;
-  int64_t bytes = kl_info(kl_in_bytes(s->from ? t->word : *t->x->type))->bits / 8, whole = s->lanes;
-  s->each = power_from(s->length) < t->each ? power_from(s->length) : t->each;
+static void set_threads(pass *s) {
+  int64_t bytes = kl_info(kl_in_bytes(s->from ? s->t->word : *s->t->x->type))->bits / 8, whole = s->lanes;
   s->vector = VECTOR / bytes < s->each ? VECTOR / bytes : s->each;
-  for (s->threads = s->lanes; s->threads < THREADS && s->threads * s->each < s->length;) s->threads *= 2;
+  for (s->threads = s->lanes; s->threads < s->most && s->threads * s->each < s->length;) s->threads *= 2;
   while (whole < WHOLE) whole *= 2;
   while (s->threads > whole && s->lines / 2 >= ENOUGH / s->threads) s->threads /= 2;
+  for (s->block = s->threads; s->block < LANES || (s->block < s->most && s->block / s->threads < s->lines);)
+    s->block *= 2;
+}
+
+static void set_sizes(pass *s) {
+  int64_t enough = s->host ? ENOUGH_BLOCKS * s->width : ENOUGH;
+  int64_t all = power_from(s->host ? (s->length - 1) / s->width + 1 : s->length);
+  s->each = all < s->t->each ? all : s->t->each;
+  if (s->each < s->own) s->each = s->own;
+  s->threads = s->block = s->width;
+  s->vector = 1;
+  if (!s->host) set_threads(s);
   int64_t unit = s->threads * s->each, units = (s->length - 1) / unit + 1;
   s->segments = 1;
-  if (!s->from && s->lines <= ENOUGH / 2 / s->threads) s->segments = ENOUGH / s->threads / s->lines;
+  if (!s->from && s->lines <= enough / 2 / s->threads) s->segments = enough / s->threads / s->lines;
   if (s->segments > units) s->segments = units;
   s->rounds = (units - 1) / s->segments + 1;
   s->segments = (units - 1) / s->rounds + 1;
-  for (s->block = s->threads; s->block < LANES || (s->block < THREADS && s->block / s->threads < s->lines);)
-    s->block *= 2;
 }
 
 static const kl_aff *simple(pass *s, const kl_aff *e) {
@@ -144,7 +160,7 @@ static kiln_status look_at_all(pass *s, kl_item *items) {
   for (uint32_t i = 0; i < n; i++) first[i] = none.word[i % t->words];
   kl_write_loop(&s->b.w, s->round_var, n, first, KL_NEW_N(arena, kl_vars, n), carried);
   KL_TRY(look(s, &l, found));
-  kl_items_mirror(t, &l, found, s->own, s->lanes, found);
+  kl_items_of_lane(t, &l, found, s->own, s->lanes - 1, found);
   for (uint32_t i = 0; i < n; i++) items[i / t->words].word[i % t->words] = carried[i];
   kl_items_join(t, &l, items, found, s->own, s->lanes);
   for (uint32_t i = 0; i < n; i++) carried[i] = items[i / t->words].word[i % t->words];
@@ -179,6 +195,18 @@ static kiln_status leave(pass *s, const kl_item *items, const kl_aff *in_block, 
     KL_TRY(kl_stage_store(&s->b, x->s->slot[leaf], index, kl_stage_beside(&s->b, values, s->k, s->own), keep));
   }
   return KILN_OK;
+}
+
+// --- lists of a vector ----------------------------------------------------------------------------------------------
+
+// All lanes have the first of all in the end.
+static void join_lanes(pass *s, kl_item *items) {
+  kl_item *other = KL_NEW_N(s->b.s->c->arena, kl_item, s->own);
+  kl_item_lanes l = lanes_of(s);
+  for (int64_t d = s->lanes; d < s->width; d *= 2) {
+    kl_items_of_lane(s->t, &l, items, s->own, d + s->lanes - 1, other);
+    kl_items_join(s->t, &l, items, other, s->own, s->lanes);
+  }
 }
 
 // --- lists of a block -----------------------------------------------------------------------------------------------
@@ -236,6 +264,10 @@ static kiln_status write_pass(void *arg) {
   kl_item *items = KL_NEW_N(s->b.s->c->arena, kl_item, s->each);
   uint32_t slots[2][2];
   KL_TRY(look_at_all(s, items));
+  if (s->host) {
+    join_lanes(s, items);
+    return leave(s, items, kl_aff_const(p, 0), s->lane, within(s, KL_NONE, s->lane, 0, s->lanes - 1));
+  }
   if (lists == 1)
     return leave(s, items, kl_aff_floordivc(p, s->thread, s->lanes), kl_aff_modc(p, s->thread, s->lanes), KL_NONE);
   share(s, threads, slots[0]);
@@ -258,9 +290,9 @@ static kiln_status launch(pass *s) {
   uint32_t var;
   s->group = kl_new_var(p, vars, KL_BIND_BLOCK, (s->lines - 1) / in_block + 1, "lines", &var);
   s->segment = kl_new_var(p, vars, KL_BIND_BLOCK, s->segments, "segment", &var);
-  s->warp = kl_new_var(p, vars, KL_BIND_WARP, s->block / LANES, "warp", &var);
-  s->lane = kl_new_var(p, vars, KL_BIND_LANE, LANES, "lane", &var);
-  s->thread = kl_aff_addmul(p, s->lane, s->warp, LANES);
+  s->warp = kl_new_var(p, vars, KL_BIND_WARP, s->block / s->width, "warp", &var);
+  s->lane = kl_new_var(p, vars, KL_BIND_LANE, s->width, "lane", &var);
+  s->thread = kl_aff_addmul(p, s->lane, s->warp, s->width);
   s->round = kl_new_var(p, vars, KL_BIND_STEP, s->rounds, "round", &s->round_var);
   s->chunk = kl_new_var(p, vars, KL_BIND_REG, s->each / s->vector, "chunk", &s->chunk_var);
   s->i = kl_new_var(p, vars, KL_BIND_REG, s->vector, "i", &s->i_var);
@@ -283,6 +315,9 @@ kiln_status kl_sort_top(const kl_sort *x) {
   if (!kl_sort_finds_key(x, &key) || !kl_items_of(x, &key, &t)) return KILN_E_INTERNAL;
   kl_stage_count_lines(x->shape, x->dim, &s.outer, &s.inner);
   s.lines = s.outer * s.inner;
+  s.host = x->s->c->plan->target.machine == KL_HOST;
+  s.width = lanes_of_machine(x);
+  s.most = s.host ? s.width : THREADS;
   s.own = s.keep < t.each ? s.keep : t.each;
   s.lanes = s.keep / s.own;
   for (;;) {
