@@ -1,5 +1,6 @@
 // What only one device takes part in: collectives, numbers of devices, custom calls whose targets are known.
 #include "eval/impl.h"
+#include "eval/indexed/index.h"
 #include "ir/custom.h"
 
 bool kl_ev_is_alone(const kl_ev *ev) {
@@ -54,6 +55,42 @@ static kiln_status fill_contexts(kl_ev *ev, const kl_instr *in, size_t from, kl_
   return status;
 }
 
+// Rows of piece i that are there: from `first` of the source on to `row` of the result, `n` of them.
+static int64_t piece(const kl_evval *const *operands, int64_t i, int64_t *first, int64_t *row, bool *open) {
+  __int128 from = kl_ev_index(operands[2], i, open), size = kl_ev_index(operands[3], i, open);
+  __int128 to = kl_ev_index(operands[4], i, open), low = 0, high = size;
+  if (low < -from) low = -from;
+  if (low < -to) low = -to;
+  if (high > operands[0]->shape->dims[0] - from) high = operands[0]->shape->dims[0] - from;
+  if (high > operands[1]->shape->dims[0] - to) high = operands[1]->shape->dims[0] - to;
+  if (low >= high) return 0;
+  *first = (int64_t)(from + low);
+  *row = (int64_t)(to + low);
+  return (int64_t)(high - low);
+}
+
+// ragged-all-to-all: pieces of rows that the device sends itself, one after the other.
+static kiln_status pieces(kl_ev *ev, const kl_instr *in, const kl_evval *const *operands, kl_evval *out) {
+  const kl_evval *src = operands[0];
+  const kl_shape *s = in->shape;
+  int64_t strides[KILN_MAX_RANK], count = operands[2]->shape->dims[0];
+  bool open = false;
+  kl_ev_strides(s, strides);
+  KL_TRY(kl_ev_own(ev, operands, 1, s, !kl_ev_exact(src) || !kl_ev_exact(operands[1]), out));
+  out->raw = src->raw && operands[1]->raw;
+  for (int64_t i = 0; i < count && s->count; i++) {
+    int64_t first = 0, row = 0, n = piece(operands, i, &first, &row, &open), step = kl_ev_single(src) ? 0 : strides[0];
+    kl_ev_walk w = {.src_base = first * step, .dst_base = row * strides[0]};
+    kl_ev_walk_add(&w, n, step, strides[0]);
+    for (uint32_t d = 1; d < s->rank; d++) kl_ev_walk_add(&w, s->dims[d], step ? strides[d] : 0, strides[d]);
+    if (n) kl_ev_copy_planes(ev, &w, src, out);
+  }
+  if (!open || !s->count) return KILN_OK;
+  kiln_status status = kl_ev_open(ev, out);
+  if (status != KILN_OK) kl_ev_free(ev, out);
+  return status;
+}
+
 // A start in two halves is (operands, results, ...); a done takes the results, or of all-reduce, what started is it.
 kiln_status kl_ev_collective(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
                              kl_evval *out) {
@@ -61,7 +98,7 @@ kiln_status kl_ev_collective(kl_ev *ev, const kl_comp *c, const kl_instr *in, co
   bool starts = in->op == KL_OP_ALL_GATHER_START || in->op == KL_OP_COLLECTIVE_PERMUTE_START;
   bool zeros = permutes && !sends_to_itself(in);
   size_t n = operand_leaves(c, in), results = kl_shape_leaf_count(in->shape);
-  if (in->op == KL_OP_RAGGED_ALL_TO_ALL) return kl_ev_refuse(ev, in, "its pieces are not evaluated yet");
+  if (in->op == KL_OP_RAGGED_ALL_TO_ALL) return pieces(ev, in, operands, out);
   if (permutes && in->noperands != 1) return kl_ev_refuse(ev, in, "it permutes into an operand");
   if (in->op == KL_OP_ALL_GATHER_DONE || in->op == KL_OP_COLLECTIVE_PERMUTE_DONE) {
     const kl_shape *tuple = kl_operand(c, in, 0)->shape;

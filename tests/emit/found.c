@@ -94,6 +94,13 @@ static const small rows[] = {
    " c1 = ((f32[40], s32[]), f32[40], u32[]) call-update(c)\n g = ((u64[2]), (u64[2], u32[5]), u32[]) rng-bit-generator-start(u), algorithm=rng_philox\n t = ((f32[40]), (f32[4], s32[4])) custom-call-start(x), custom_call_target=\"TopK\", called_computations={by}\n"
    " v = ((f32[], f32[]), f32[7], u32[]) rng-start(o, o), distribution=rng_normal\n w = f32[7] rng(o, o), distribution=rng_normal\n c2 = f32[40] call-done(c1)\n g2 = (u64[2], u32[5]) rng-bit-generator-done(g)\n t2 = (f32[4], s32[4]) custom-call-done(t)\n"
    " v2 = f32[7] rng-done(v)\n ROOT r = (f32[40], (u64[2], u32[5]), (f32[4], s32[4]), f32[7], f32[7]) tuple(c2, g2, t2, v2, w)\n}\n", "f32"},
+  {"pieces that a device sends itself: several that meet, rows that are not there, none, the ends of integers",
+   "ENTRY e { x = s4[9,3] parameter(0)\n o = s4[17,3] parameter(1)\n i = s8[4] parameter(2)\n j = s8[4] parameter(3)\n k = s8[4] parameter(4)\n m = s8[] constant(7)\n b = s8[4] broadcast(m), dimensions={}\n i7 = s8[4] and(i, b)\n j7 = s8[4] and(j, b)\n"
+   " k7 = s8[4] and(k, b)\n a = s4[17,3] ragged-all-to-all(x, o, i, j, k, j), replica_groups={{0}}\n c = s4[17,3] ragged-all-to-all(x, a, i7, j7, k7, j7), replica_groups={{0}}\n"
+   " y = c64[9]{0} parameter(5)\n u = u64[3] constant({18446744073709551615, 2, 4})\n v = u64[3] constant({18446744073709551615, 18446744073709551615, 1})\n w = u64[3] constant({0, 3, 18446744073709551614})\n d = c64[9] ragged-all-to-all(y, y, u, v, w, v)\n"
+   " q = s64[4] constant({-9223372036854775808, 9223372036854775807, 0, -3})\n s = s64[4] constant({9223372036854775807, 9223372036854775807, 9223372036854775807, 40})\n t = s64[4] constant({-9223372036854775808, 3, -9223372036854775808, 2})\n"
+   " h = s4[17,3] ragged-all-to-all(c, o, q, s, t, s)\n z = c64[0] parameter(6)\n n = s32[0] constant({})\n g = c64[9] ragged-all-to-all(z, d, u, v, w, v)\n l = c64[9] ragged-all-to-all(y, g, n, n, n, n)\n"
+   " p = ((c64[0], c64[0], s32[0], s32[0], s32[0], s32[0]), c64[0]) ragged-all-to-all-start(z, z, n, n, n, n)\n f0 = c64[0] ragged-all-to-all-done(p)\n ROOT r = (s4[17,3], s4[17,3], c64[9], c64[0]) tuple(c, h, l, f0)\n}\n", "s32"},
 };
 // clang-format on
 

@@ -175,6 +175,21 @@ static const kl_shape *infer_permute(rule *r) {
   return start ? started(r, s) : s;
 }
 
+// Rows of operand 0 go over those of operand 1, by four lists of numbers.
+static bool check_pieces(const rule *r) {
+  const kl_shape *from = operand(r, 0), *to = operand(r, 1), *list = operand(r, 2);
+  bool same = from->rank && from->rank == to->rank && from->dtype == to->dtype;
+  for (uint32_t d = 1; same && d < from->rank; d++) same = from->dims[d] == to->dims[d];
+  if (!same)
+    return refuse(r, "expected rows of one type in operands 0 and 1, found %s and %s", text(r, from), text(r, to));
+  for (uint32_t i = 2; i < 6; i++) {
+    const kl_shape *s = operand(r, i);
+    if (s->rank != 1 || !kl_is_int(s->dtype) || s->dims[0] != list->dims[0])
+      return refuse(r, "expected a list of integers for operand %u, as long as operand 2, found %s", i, text(r, s));
+  }
+  return true;
+}
+
 const kl_shape *kl_infer_collective(rule *r) {
   kl_op op = r->in->op;
   if (op == KL_OP_ALL_GATHER_DONE || op == KL_OP_ALL_REDUCE_DONE || op == KL_OP_COLLECTIVE_PERMUTE_DONE)
@@ -195,7 +210,7 @@ const kl_shape *kl_infer_collective(rule *r) {
   case KL_OP_ALL_REDUCE_START:
   case KL_OP_COLLECTIVE_REDUCE: return check_reducer(r) ? operands_tuple(r) : NULL;
   case KL_OP_ALL_TO_ALL: return infer_all_to_all(r);
-  case KL_OP_RAGGED_ALL_TO_ALL: return operand(r, 1);
+  case KL_OP_RAGGED_ALL_TO_ALL: return check_pieces(r) ? operand(r, 1) : NULL;
   case KL_OP_COLLECTIVE_PERMUTE:
   case KL_OP_COLLECTIVE_PERMUTE_START: return infer_permute(r);
   default: return operands_tuple(r); // collective-broadcast

@@ -58,6 +58,8 @@
   {OPS("r = (f32[4,6], f32[6,5]) all-to-all(x, y)"), "all-to-all: expected operands of one type, found f32[4,6] and f32[6,5]"},
   {OPS("r = f32[4] all-to-all(x)"), "all-to-all: expected the result type f32[4,6], found f32[4]"},
   {OPS("r = (f32[4]) all-to-all(x)"), "all-to-all: expected the result type (f32[4,6]), found (f32[4])"},
+  {OPS("i = s32[2] constant({0,0}) r = f32[4,6] ragged-all-to-all(x, y, i, i, i, i)"), "ragged-all-to-all: expected rows of one type in operands 0 and 1, found f32[4,6] and f32[6,5]"},
+  {OPS("i = s32[2] constant({0,0}) j = s32[1] constant({0}) r = f32[4,6] ragged-all-to-all(x, x, i, i, j, i)"), "ragged-all-to-all: expected a list of integers for operand 4, as long as operand 2, found s32[1]"},
   {OPS("r = (f32[4,6], f32[4,6]) all-to-all(x, w), replica_groups={{0,1,2}}"), "all-to-all: expected an operand for each of the 3 devices of a group, found 2"},
   {OPS("r = f32[4,6] collective-permute(x), source_target_pairs={{0,1},{0,2}}"), "collective-permute: expected every source once in source_target_pairs, found 0 again"},
   {OPS("r = f32[4,6] collective-permute(x), source_target_pairs={{0,1},{2,1}}"), "collective-permute: expected every target once in source_target_pairs, found 1 again"},

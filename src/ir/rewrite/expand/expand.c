@@ -11,6 +11,7 @@ static const kl_expander *expander_of(const kiln_module *m, const kl_comp *c, co
   case KL_KIND_DOT: x = in->op == KL_OP_RAGGED_DOT ? &kl_expand_ragged : NULL; break;
   case KL_KIND_DIMENSION_SIZE: x = &kl_expand_size; break;
   case KL_KIND_CUSTOM_CALL: x = &kl_expand_custom; break;
+  case KL_KIND_COLLECTIVE: x = &kl_expand_pieces; break;
   default: break;
   }
   return x && x->takes(m, c, in) ? x : NULL;

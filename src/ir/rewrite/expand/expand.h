@@ -1,5 +1,5 @@
-// Ops that are made of others: random bits and numbers, batch normalisation, dots over ragged groups, custom calls that
-// stand for ops.
+// Ops that are made of others: random bits and numbers, batch normalisation, dots over ragged groups, pieces that one
+// device sends itself, custom calls that stand for ops.
 #ifndef KL_EXPAND_H
 #define KL_EXPAND_H
 

@@ -38,6 +38,6 @@ uint32_t kl_expand_orgqr(kl_graph *g, uint32_t a, uint32_t taus);
 void kl_expand_qr_computations(kl_graph *g, const kl_comp *c, const kl_instr *in);
 
 extern const kl_expander kl_expand_rng, kl_expand_random, kl_expand_norm, kl_expand_ragged, kl_expand_custom,
-    kl_expand_size;
+    kl_expand_size, kl_expand_pieces;
 
 #endif
