@@ -186,10 +186,11 @@ static void list_launch(job *j, const kiln_launch *l, const kl_host_launch *host
 }
 
 // What it is given it has once, however often it is looked at.
-static void list_rounds(job *j, const kl_grouped *g, const kl_planned *planned) {
+// name: of the kernel that does them.
+static void list_rounds(job *j, const kl_grouped *g, const char *name, const kl_planned *planned) {
   const kl_rounds *r = &g->rounds;
   bool asks = r->shared_bytes > KL_MOST_SHARED;
-  kiln_launch l = {.kernel = kl_str_dup(&j->a->arena, kl_str_of(r->name)).p,
+  kiln_launch l = {.kernel = kl_str_dup(&j->a->arena, kl_str_of(name)).p,
                    .when = KILN_WHEN_ALWAYS,
                    .grid = {r->cluster, 1, 1},
                    .block = {r->block, 1, 1},
@@ -383,9 +384,15 @@ static kiln_status make_kernel(job *j, uint32_t i, const kl_planned *x) {
 }
 
 static kiln_status make_rounds(job *j, const kl_grouped *g, const kl_planned *planned) {
+  const kl_grouped *like = kl_group_like(&j->kernels, g);
+  list_rounds(j, g, like->rounds.name, planned);
+  if (like != g) {
+    if (j->params.keep & KILN_KEEP_PLAN)
+      kl_sbf(&j->plan_text, "kernel %s: the code of %s\n", g->rounds.name, like->rounds.name);
+    return KILN_OK;
+  }
   KL_TRY(kl_rounds_verify(j->cx, &g->rounds, &j->target));
   if (j->params.keep & KILN_KEEP_PLAN) kl_rounds_print(&j->plan_text, &g->rounds);
-  list_rounds(j, g, planned);
   size_t kernels = 0;
   for (uint32_t i = g->first; i < g->end; i++) kernels += planned[i].plan && !planned[i].shares;
   return j->chunks ? kl_chunks_add_rounds(j->chunks, &g->rounds, kernels) : KILN_OK;

@@ -140,6 +140,9 @@ void kl_group(kl_ctx *cx, kl_kernels *k, const kl_target *t, const kl_strategy *
               kl_planned *planned);
 // The group that begins with the kernel; NULL: none.
 const kl_grouped *kl_group_at(const kl_kernels *k, uint32_t unit);
+// The first group whose code is g's, too: the same plans in the same steps, with arguments that are alike; g: none is
+// before it.
+const kl_grouped *kl_group_like(const kl_kernels *k, const kl_grouped *g);
 // Steps, with those of groups in their place.
 void kl_list_steps(kl_ctx *cx, kl_kernels *k);
 // Adds a constant if it is not there; its place among them.

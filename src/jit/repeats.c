@@ -6,9 +6,12 @@
 
 #include <stdlib.h>
 
+// In place of a computation of the module: of copies the shapes of their buffers say which are alike.
+#define COPY (KL_NONE - 1)
+
 typedef struct entry {
   const kl_kernel_unit *u;
-  uint32_t unit, same; // same: of its computations the first, KL_NONE before these are known
+  uint32_t unit, same; // same: of its computations the first, KL_NONE before these are known; COPY
 } entry;
 
 static int compare(uint64_t a, uint64_t b) {
@@ -28,7 +31,7 @@ static int by_look(const void *a, const void *b) {
 
 static bool any_equal(const entry *all, uint32_t n) {
   for (uint32_t i = 1; i < n; i++)
-    if (by_look(&all[i - 1], &all[i]) == 0) return true;
+    if (all[i].same == KL_NONE && by_look(&all[i - 1], &all[i]) == 0) return true;
   return false;
 }
 
@@ -52,15 +55,16 @@ kiln_status kl_find_repeats(kl_ctx *cx, kl_kernels *k) {
   kiln_status st = KILN_OK;
   for (uint32_t i = 0; i < k->n; i++) {
     k->units[i].like = i;
-    if (k->units[i].calls != KL_NONE) all[n++] = (entry){&k->units[i], i, KL_NONE};
+    all[n++] = (entry){&k->units[i], i, k->units[i].calls == KL_NONE ? COPY : KL_NONE};
   }
   qsort(all, n, sizeof *all, by_look);
   if (any_equal(all, n)) { // digests of computations take time, which nothing is gained by else
     st = kl_module_same(cx, k->m, same);
-    for (uint32_t i = 0; i < n; i++) all[i].same = same[all[i].u->calls];
+    for (uint32_t i = 0; i < n && st == KILN_OK; i++)
+      if (all[i].same == KL_NONE) all[i].same = same[all[i].u->calls];
     qsort(all, n, sizeof *all, by_look);
-    if (st == KILN_OK) join(k, all, n);
   }
+  if (st == KILN_OK) join(k, all, n);
   kl_free(cx, all, (k->n + 1) * sizeof *all);
   kl_free(cx, same, (k->m->ncomp + 1) * sizeof *same);
   return st;

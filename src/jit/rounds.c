@@ -294,6 +294,35 @@ const kl_grouped *kl_group_at(const kl_kernels *k, uint32_t unit) {
   return NULL;
 }
 
+// --- equal loops ----------------------------------------------------------------------------------------------------
+
+// Kernels that are alike have one plan (repeats.c). Plans are not moved, so two are one if they lie in one place.
+static bool same_member(const kl_member *a, const kl_member *b) {
+  return a->plan == b->plan && a->launch == b->launch && a->teams == b->teams &&
+         memcmp(a->args, b->args, a->launch->nargs * sizeof *a->args) == 0;
+}
+
+static bool same_step(const kl_round *a, const kl_round *b) {
+  return a->kind == b->kind && a->first == b->first && a->count == b->count && a->body == b->body &&
+         a->times == b->times && a->condition == b->condition && a->condition_bytes == b->condition_bytes;
+}
+
+static bool same_rounds(const kl_rounds *a, const kl_rounds *b) {
+  if (a->nargs != b->nargs || a->nmembers != b->nmembers || a->nsteps != b->nsteps) return false;
+  if (a->block != b->block || a->cluster != b->cluster || a->programmatic != b->programmatic) return false;
+  for (uint32_t i = 0; i < a->nmembers; i++)
+    if (!same_member(&a->members[i], &b->members[i])) return false;
+  for (uint32_t i = 0; i < a->nsteps; i++)
+    if (!same_step(&a->steps[i], &b->steps[i])) return false;
+  return true;
+}
+
+const kl_grouped *kl_group_like(const kl_kernels *k, const kl_grouped *g) {
+  const kl_grouped *x = k->grouped.p;
+  while (x != g && !same_rounds(&x->rounds, &g->rounds)) x++;
+  return x;
+}
+
 // --- steps that are left --------------------------------------------------------------------------------------------
 
 typedef VEC(kiln_step) steps;

@@ -677,36 +677,65 @@ START_TEST(equal_kernels_share_code) {
 }
 END_TEST
 
-// Two loops that are the same begin with the same code, and are two kernels.
-START_TEST(equal_loops_have_names) {
-  static const char state[] = "(s32[], f32[8,33])";
+// Loops that are the same but for what they begin with are one kernel. One of fewer rounds begins with the same code,
+// and so does one that is given other arrays twice: these are kernels of their own.
+START_TEST(equal_loops_share_code) {
+  static const char state[] = "(s32[], f32[8,33], f32[33], f32[33], f32[33])";
+  static const struct {
+    const char *from, *taken;
+    int rounds, like;
+  } of[] = {{"subtract", "l, k, k", 100, 0},
+            {"add", "l, k, k", 99, 1},
+            {"maximum", "l, k, k", 100, 0},
+            {"minimum", "l, l, k", 100, 3}};
+  enum { LOOPS = KL_COUNT(of) };
   text.n = 0;
+  kl_sb_puts(&text,
+             "HloModule loops\n\nsum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n");
+  for (int n = 99; n <= 100; n++)
+    kl_sbf(&text,
+           "below%d { s = %s parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(%d)\n"
+           "  ROOT r = pred[] compare(i, n), direction=LT }\n",
+           n, state, n);
   kl_sbf(
       &text,
-      "HloModule loops\n\nsum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
-      "again { s = %s parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(100)\n"
-      "  ROOT r = pred[] compare(i, n), direction=LT }\n"
       "body { s = %s parameter(0) i = s32[] get-tuple-element(s), index=0 x = f32[8,33] get-tuple-element(s), index=1\n"
-      "  c = s32[] constant(1) j = s32[] add(i, c) h = f32[] constant(0.5)\n"
-      "  v = f32[33] reduce(x, h), dimensions={0}, to_apply=sum b = f32[8,33] broadcast(v), dimensions={1}\n"
-      "  t = f32[8,33] tanh(b) u = f32[8] reduce(t, h), dimensions={1}, to_apply=sum\n"
-      "  y = f32[8,33] broadcast(u), dimensions={0} ROOT r = %s tuple(j, y) }\n"
-      "ENTRY e { p = s32[20000] parameter(0) q = s32[20000] reverse(p), dimensions={0} z = s32[] constant(0)\n"
-      "  a = s32[20000] reduce-window(p, z), window={size=20000 pad=19999_0}, to_apply=total\n"
-      "  d = s32[20000] reduce-window(q, z), window={size=20000 pad=19999_0}, to_apply=total\n"
-      "  e = s32[264] slice(a), slice={[7:271]} f = f32[264] convert(e) g = f32[8,33] reshape(f)\n"
-      "  t = %s tuple(z, g) w = %s while(t), condition=again, body=body x = f32[8,33] get-tuple-element(w), index=1\n"
-      "  k = s32[264] slice(d), slice={[7:271]} l = f32[264] convert(k) m = f32[8,33] reshape(l)\n"
-      "  o = %s tuple(z, m) u = %s while(o), condition=again, body=body y = f32[8,33] get-tuple-element(u), index=1\n"
-      "  ROOT r = (f32[8,33], f32[8,33]) tuple(x, y) }\n",
-      state, state, state, state, state, state, state);
-  kl_sb_puts(&text, "total { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }\n");
+      "  k = f32[33] get-tuple-element(s), index=2 l = f32[33] get-tuple-element(s), index=3\n"
+      "  m = f32[33] get-tuple-element(s), index=4 c = s32[] constant(1) j = s32[] add(i, c) h = f32[] constant(0.5)\n"
+      "  v = f32[33] reduce(x, h), dimensions={0}, to_apply=sum kv = f32[33] multiply(v, k) lv = f32[33] add(kv, l)\n"
+      "  mv = f32[33] multiply(lv, m) b = f32[8,33] broadcast(mv), dimensions={1} t = f32[8,33] tanh(b)\n"
+      "  u = f32[8] reduce(t, h), dimensions={1}, to_apply=sum y = f32[8,33] broadcast(u), dimensions={0}\n"
+      "  ROOT r = %s tuple(j, y, k, l, m) }\n"
+      "ENTRY e { p = s32[20000] parameter(0) k = f32[33] parameter(1) l = f32[33] parameter(2)\n"
+      "  q = s32[20000] reverse(p), dimensions={0} z = s32[] constant(0)\n",
+      state, state);
+  // Between the loops there is what cannot be part of them: blocks that wait for others.
+  for (int i = 0; i < LOOPS; i++)
+    kl_sbf(&text,
+           "  p%d = s32[20000] %s(p, q)\n"
+           "  a%d = s32[20000] reduce-window(p%d, z), window={size=20000 pad=19999_0}, to_apply=total\n"
+           "  e%d = s32[264] slice(a%d), slice={[7:271]} f%d = f32[264] convert(e%d) g%d = f32[8,33] reshape(f%d)\n"
+           "  t%d = %s tuple(z, g%d, %s) w%d = %s while(t%d), condition=below%d, body=body\n"
+           "  x%d = f32[8,33] get-tuple-element(w%d), index=1\n",
+           i, of[i].from, i, i, i, i, i, i, i, i, i, state, i, of[i].taken, i, state, i, of[i].rounds, i, i);
+  kl_sb_puts(&text, "  ROOT r = (f32[8,33], f32[8,33], f32[8,33], f32[8,33]) tuple(x0, x1, x2, x3) }\n"
+                    "total { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }\n");
   kiln_module *m = parse_text("loops.hlo");
-  const kiln_manifest *f = kiln_artifact_manifest(compiled_for(cx, m, 3, 0, text.p));
+  const kiln_artifact *a = compiled_for(cx, m, 3, 0, text.p);
+  const kiln_manifest *f = kiln_artifact_manifest(a);
+  const char *rounds[LOOPS];
+  size_t n = 0;
   for (size_t i = 0; i < f->launch_count; i++)
-    for (size_t k = 0; k < i; k++)
-      ck_assert_msg(strcmp(f->launches[i].kernel, f->launches[k].kernel) || !strstr(f->launches[i].kernel, "rounds"),
-                    "two kernels are called %s", f->launches[i].kernel);
+    if (strstr(f->launches[i].kernel, "rounds") && n++ < LOOPS) rounds[n - 1] = f->launches[i].kernel;
+  ck_assert_uint_eq(n, LOOPS);
+  for (int i = 0; i < LOOPS; i++)
+    for (int k = 0; k < i; k++)
+      ck_assert_msg((strcmp(rounds[i], rounds[k]) == 0) == (of[i].like == of[k].like), "%d and %d: %s and %s", i, k,
+                    rounds[i], rounds[k]);
+  n = 0;
+  for (const char *at = kiln_artifact_text(a, KILN_TEXT_PTX, NULL); (at = strstr(at, ".visible .entry")); at++)
+    n += strstr(at, "rounds") && strstr(at, "rounds") < strchr(at, '(');
+  ck_assert_uint_eq(n, 3);
   run_both_and_check(cx, m, 3, 0, text.p);
   kiln_module_destroy(&m);
 }
@@ -763,6 +792,6 @@ END_TEST
 int main(void) {
   return RUN_TESTS("modules", EACH(make, drop), {random_modules}, {bodies_are_cut}, {loops_are_these},
                    {loops_in_loops_write_results}, {loops_with_folds_inside}, {buffers_share_memory},
-                   {loops_share_memory}, {branches_share_memory}, {equal_kernels_share_code}, {equal_loops_have_names},
+                   {loops_share_memory}, {branches_share_memory}, {equal_kernels_share_code}, {equal_loops_share_code},
                    {corpus_is_compiled});
 }
