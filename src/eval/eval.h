@@ -70,7 +70,8 @@
 //   getrf             P A = L U with errors of at most gamma(min(m, n) + 3) |L| |U| in A, carried to both. Open, its
 //                     exchanges and info with it, where errors decide which row comes next, or whether a pivot is zero.
 //   geqrf, orgqr      that of each step, sums in any order, carried from reflection to reflection. Open from where the
-//                     sign of what is reflected, or whether there is anything to reflect, is not known.
+//                     sign of what is reflected, or whether there is anything to reflect, is not known, and from where
+//                     sums of magnitudes may overflow.
 //   triangular-solve  that of any substitution: row by row with errors of gamma(n + 2) in A. Open where a diagonal
 //                     element is zero, and from where sums of magnitudes may overflow.
 //   fft               3 u (4 + sum over the prime factors p of all lengths of p + 4) times the sum of the operand's

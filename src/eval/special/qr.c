@@ -13,9 +13,9 @@ typedef struct qr_job {
   const kl_evval *a, *taus; // taus: of a product
   kl_evval *out, *out_taus; // out_taus: of a decomposition
   int64_t m, n, steps;
-  double unit; // of one operation: that of the type, four times that for complex numbers
-  double least;
-  rough *room; // by worker: m * n, twice, then m and n
+  double unit;        // of one operation: that of the type, four times that for complex numbers
+  double least, most; // that the type has
+  rough *room;        // by worker: m * n, twice, then m and n
 } qr_job;
 
 static size_t room_of(const qr_job *job) {
@@ -67,6 +67,12 @@ static rough conjugate(rough x) {
 
 // --- reflections --------------------------------------------------------------------------------------------------
 
+// Open where something on the way may overflow: what is made of numbers of this size, of which tau is at most 2, and 1
+// the largest of v.
+static bool may_overflow(const qr_job *job, double size) {
+  return size >= job->most / 8;
+}
+
 // a [m, n] less tau v (v^H a), from row `from` and column `to` on; v is zero above.
 static void apply(const qr_job *job, rough *a, const rough *v, rough tau, int64_t from, int64_t to) {
   double gamma = gamma_of(job, job->m - from + 1);
@@ -80,6 +86,7 @@ static void apply(const qr_job *job, rough *a, const rough *v, rough tau, int64_
       sizes += size_of(x) * size_of(y);
     }
     w.e += gamma * sizes + (double)job->m * job->least;
+    if (may_overflow(job, sizes)) w.e = INFINITY;
     for (int64_t i = from; i < job->m; i++) {
       rough *x = &a[i * job->n + j];
       *x = minus(job, *x, times(job, times(job, tau, v[i]), w));
@@ -116,7 +123,7 @@ static bool reflect(const qr_job *job, rough *a, rough *v, int64_t k, rough *tau
   *tau = (rough){{0, 0}, 0};
   if (x.unsure) return false;
   if (!x.rest) return true;
-  if (alpha.e >= fabs((double)alpha.v.re) && alpha.e > 0) return false;
+  if ((alpha.e >= fabs((double)alpha.v.re) && alpha.e > 0) || may_overflow(job, size_of(x.all))) return false;
   rough beta = x.all;
   if (!(alpha.v.re < 0)) beta.v.re = -beta.v.re;
   rough off = minus(job, alpha, beta);
@@ -182,7 +189,8 @@ static qr_job job_of(const kl_evval *a, int64_t steps) {
                   .n = s->dims[s->rank - 1],
                   .steps = steps,
                   .unit = num_unit(part) * (kl_is_complex(s->dtype) ? 4 : 1),
-                  .least = num_least(part)};
+                  .least = num_least(part),
+                  .most = kl_float_decode(part, kl_float_next(part, kl_float_encode(part, INFINITY), false))};
 }
 
 static kiln_status run(kl_ev *ev, qr_job *job, kl_ev_body *body) {
