@@ -103,21 +103,26 @@ static void assemble(batch *b, const char *target) {
   kl_sb_put(&all, (kl_str){b->text.p, b->text.n});
   ptxas_result r = ptxas_run(all.p, all.n, target);
   ck_assert_msg(r.ok, "ptxas for %s refuses a batch from seed %u: %s", target, b->first, r.log);
-  ck_assert_msg(!r.spill_stores, "%s, its seed behind k, of a batch from seed %u spills %d bytes for %s", r.spiller,
-                b->first, r.spill_stores, target);
+  if (r.spill_stores)
+    kl_sbf(&b->spilled, "%s, its seed behind k, spills %d bytes for %s\n", r.spiller, r.spill_stores, target);
   kl_sb_free(&all);
   b->text.n = b->kernels = b->version = 0;
 }
 
 void batches_init(batch *b, kiln_context *cx) {
   memset(b, 0, TARGETS * sizeof *b);
-  for (size_t t = 0; t < TARGETS; t++) kl_sb_init(&b[t].text, cx);
+  for (size_t t = 0; t < TARGETS; t++) {
+    kl_sb_init(&b[t].text, cx);
+    kl_sb_init(&b[t].spilled, cx);
+  }
 }
 
 void batches_free(batch *b) {
   for (size_t t = 0; t < TARGETS; t++) {
     assemble(&b[t], targets[t]);
     kl_sb_free(&b[t].text);
+    ck_assert_msg(!b[t].spilled.n, "%s", b[t].spilled.p);
+    kl_sb_free(&b[t].spilled);
   }
 }
 

@@ -25,10 +25,11 @@ typedef struct batch {
   kl_sb text;
   unsigned version; // of the PTX, as 63
   unsigned kernels, first, last;
+  kl_sb spilled; // of each batch that has one the first kernel that spills; found wanting when all is assembled
 } batch;
 
 void batches_init(batch *b, kiln_context *cx); // TARGETS of them
-void batches_free(batch *b);                   // assembles what is left
+void batches_free(batch *b);                   // assembles what is left; fails where a kernel spilled
 // Compiles `m` for target t, looks the PTX over (no local memory, every float add, sub and mul with its rounding) and
 // takes it into the batch, which is assembled when it is full. `number` tells the kernels of a batch apart.
 void batch_add(batch *b, unsigned t, kiln_context *cx, const kiln_module *m, unsigned number, const char *text);
