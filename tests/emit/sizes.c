@@ -144,11 +144,12 @@ static void put_step(kl_sb *to, kl_sb *calls, const char *type, int k, sized *s)
     kl_sbf(to, "}, to_apply=%s\n", reducers[below(3)]);
     return;
   }
-  case 9: // what is slowest takes in the next
+  case 9: // the first takes in the second
     // Of what may have none and at most one, nobody can tell which dimension it is.
     for (int i = 0; i < s->rank; i++) empty |= s->dims[i] == 0 || (i && s->dynamic[i] && s->dims[i] == 1);
-    if (s->rank < 2 || was.dynamic[1] || empty) return put_step(to, calls, type, k, s);
+    if (s->rank < 2 || empty) return put_step(to, calls, type, k, s);
     s->dims[0] *= s->dims[1];
+    s->dynamic[0] |= was.dynamic[1];
     s->rank--;
     for (int i = 1; i < s->rank; i++) {
       s->dims[i] = was.dims[i + 1];
@@ -304,6 +305,16 @@ static const struct {
      "c = f32[<=6,4] gather(b, j), offset_dims={}, collapsed_slice_dims={1}, operand_batching_dims={0}, "
      "start_indices_batching_dims={0}, start_index_map={1}, index_vector_dim=2, slice_sizes={1,1} "
      "k = s32[] get-dimension-size(c), dimensions={0} ROOT r = (f32[<=6,4], s32[]) tuple(c, k)"},
+    {// reshapes: of what is no slowest dimension, of two sizes, into what there is more of, of nothing
+     "p = f32[6,7] parameter(2) q = s32[2,7,3] parameter(3) six = s32[] constant(6) l = s32[] multiply(m, six) "
+     "x = s8[48] parameter(4) a = f32[6,<=7] set-dimension-size(p, n), dimensions={1} b = f32[<=42] reshape(a) "
+     "c = f32[<=6,<=7] set-dimension-size(a, m), dimensions={0} d = f32[<=42] reshape(c) "
+     "e = s32[2,<=7,3] set-dimension-size(q, n), dimensions={1} g = s32[<=14,3] reshape(e) h = s32[2,<=21] reshape(e) "
+     "y = s8[<=48] set-dimension-size(x, l), dimensions={0} v = s8[<=8,6] reshape(y) w = s8[3,<=8,2] reshape(v) "
+     "k = s32[] get-dimension-size(d), dimensions={0} j = s32[] get-dimension-size(w), dimensions={1} "
+     "o = f32[0,6] parameter(5) t0 = f32[0,<=6] set-dimension-size(o, n), dimensions={1} u = f32[<=0] reshape(t0) "
+     "ROOT r = (f32[<=42], f32[<=42], s32[<=14,3], s32[2,<=21], s8[<=8,6], s8[3,<=8,2], s32[], s32[], f32[<=0]) "
+     "tuple(b, d, g, h, v, w, k, j, u)"},
     {// windows and groups along other dimensions, and padding that takes off more than there is
      "p = f32[5,9] parameter(2) s5 = f32[5,4] parameter(3) x = f32[5,9,4] parameter(4) w = f32[3,1,8] parameter(5) "
      "z = f32[] constant(1) a = f32[<=5,9] set-dimension-size(p, n), dimensions={0} "
@@ -469,9 +480,10 @@ static const struct {
     {"ENTRY e { x = f32[4] parameter(0) n = s32[] parameter(1) d = f32[<=4] set-dimension-size(x, n), dimensions={0} "
      "ROOT r = (f32[4]) tuple(d) }",
      "tuple: expected a result whose dimension 0 is dynamic (<=4), as those of its operands are, found f32[4]"},
-    {"ENTRY e { x = f32[2,4] parameter(0) n = s32[] parameter(1) d = f32[2,<=4] set-dimension-size(x, n), "
-     "dimensions={1} ROOT r = f32[<=8] reshape(d) }",
-     "reshape of an array of a dynamic size is not compiled here: expected each dynamic dimension to stay itself"},
+    {"ENTRY e { x = f32[8] parameter(0) n = s32[] parameter(1) d = f32[<=8] set-dimension-size(x, n), "
+     "dimensions={0} ROOT r = f32[<=2,<=4] reshape(d) }",
+     "reshape of an array of a dynamic size is not compiled here: expected each dynamic dimension but one of the "
+     "result to be one of the operand's"},
     {"ENTRY e { x = f32[4] parameter(0) n = s32[] parameter(1) d = f32[<=4] set-dimension-size(x, n), dimensions={0} "
      "ROOT r = f32[4] negate(d) }",
      "negate: expected a result whose dimension 0 is dynamic (<=4), as those of its operands are, found f32[4]"},

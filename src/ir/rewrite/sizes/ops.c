@@ -106,65 +106,6 @@ static uint32_t convert(kl_sizing *z) {
 
 // --- moves ----------------------------------------------------------------------------------------------------------
 
-static const char own_dimension[] =
-    "each dynamic dimension to stay itself, or to be the slowest of those that become one";
-
-// Runs of dimensions with as many elements before and behind, [*a, a2) and [*b, b2).
-static void next_run(const kl_shape *from, const kl_shape *to, uint32_t *a2, uint32_t *b2) {
-  uint32_t a = *a2, b = *b2;
-  int64_t n = a < from->rank ? from->dims[a++] : 1, m = b < to->rank ? to->dims[b++] : 1;
-  while (n != m && (n < m ? a < from->rank : b < to->rank)) {
-    if (n < m)
-      n *= from->dims[a++];
-    else
-      m *= to->dims[b++];
-  }
-  while (a < from->rank && from->dims[a] == 1) a++;
-  while (b < to->rank && to->dims[b] == 1) b++;
-  *a2 = a;
-  *b2 = b;
-}
-
-static int64_t product(const kl_shape *s, uint32_t from, uint32_t to) {
-  int64_t n = 1;
-  for (uint32_t d = from; d < to; d++) n *= s->dims[d];
-  return n;
-}
-
-// In [a, a2) and [b, b2): one dimension is sized, nothing is slower than that, nor than the one that it becomes.
-static bool reshape_run(kl_sizing *z, uint32_t a, uint32_t a2, uint32_t b, uint32_t b2) {
-  const kl_shape *from = z->shapes[0], *to = z->in->shape;
-  uint32_t at = a, is = b;
-  while (at < a2 && !kl_is_sized(z, 0, at)) at++;
-  if (at == a2) return true;
-  for (uint32_t d = at + 1; d < a2; d++)
-    if (kl_is_sized(z, 0, d)) return false;
-  while (is < b2 && !(to->dynamic && to->dynamic[is])) is++;
-  if (is == b2 || product(from, a, at) != 1 || product(to, b, is) != 1) return false;
-  int64_t rows = product(from, at + 1, a2), of = product(to, is + 1, b2);
-  if (rows == of) return z->out->of[is] = kl_extent(z, 0, at), true;
-  if (of == 0 || rows % of || to->dims[is] > INT32_MAX) return false;
-  z->out->of[is] = kl_graph_with(z->g, KL_OP_MULTIPLY, kl_extent(z, 0, at), rows / of);
-  return true;
-}
-
-static uint32_t reshape(kl_sizing *z) {
-  const kl_shape *from = z->shapes[0], *to = z->in->shape;
-  if (z->in->op == KL_OP_BITCAST && (from->dtype != to->dtype || from->count != to->count ||
-                                     !kl_shape_default_layout(from) || !kl_shape_default_layout(to)))
-    return kl_size_refuse(z, "a reshape");
-  if (kl_shape_same_dims(from, to)) {
-    for (uint32_t d = 0; d < to->rank; d++) z->out->of[d] = kl_extent(z, 0, d);
-    return kl_size_keep(z);
-  }
-  if (!to->count) return kl_size_refuse(z, own_dimension);
-  for (uint32_t a = 0, b = 0, a2 = 0, b2 = 0; a < from->rank || b < to->rank; a = a2, b = b2) {
-    next_run(from, to, &a2, &b2);
-    if (!reshape_run(z, a, a2, b, b2)) return kl_size_refuse(z, own_dimension);
-  }
-  return kl_size_keep(z);
-}
-
 static uint32_t slice(kl_sizing *z) {
   kl_extents beyond;
   bool zeros = false;
@@ -355,7 +296,7 @@ uint32_t kl_size_op(kl_sizing *z) {
     for (uint32_t i = 0; i < in->shape->rank; i++) z->out->of[i] = kl_extent(z, 0, (uint32_t)in->dims[i]);
     return kl_size_keep(z);
   case KL_KIND_RESHAPE:
-  case KL_KIND_BITCAST: return reshape(z);
+  case KL_KIND_BITCAST: return kl_size_reshape(z);
   case KL_KIND_SLICE: return slice(z);
   case KL_KIND_REVERSE: return reverse(z);
   case KL_KIND_CONCATENATE: return concatenate(z);
