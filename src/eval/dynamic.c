@@ -85,17 +85,6 @@ kiln_status kl_ev_dimension_size(kl_ev *ev, const kl_comp *c, const kl_instr *in
   return KILN_OK;
 }
 
-kiln_status kl_ev_dynamic_reshape(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
-                                  kl_evval *out) {
-  if (!kl_shape_same_dims(operands[0]->shape, kl_operand(c, in, 0)->shape))
-    return kl_ev_refuse(ev, in, "its operand has fewer elements than its type");
-  for (uint32_t d = 0; d < in->shape->rank; d++)
-    if (d + 1 >= in->noperands || !is_size(operands[d + 1], in->shape->dims[d]))
-      return kl_ev_refuse(ev, in, "its result has other sizes than its type");
-  *out = kl_ev_take(ev, operands, 0, in->shape);
-  return KILN_OK;
-}
-
 kiln_status kl_ev_shuffle(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
                           kl_evval *out) {
   return kl_ev_refuse(ev, in, "its modes are not known");

@@ -110,8 +110,8 @@
 // gives (kl_chain), f32 or f64 whatever an algorithm says but for f64. The sign of a zero is not promised. `algorithm`
 // says otherwise: it names the type of the sums, and widens the interval by what rounding operands to its operand type
 // (to nearest or by dropping bits), or leaving out products of their low parts, may do.
-//   A dynamic dimension has as many elements as its bound until set-dimension-size gives it a size (held to 0 ..
-//   bound);
+//   A dynamic dimension has as many elements as its bound until set-dimension-size or dynamic-reshape gives it a size
+//   (held to 0 .. bound);
 // then the value is the array of that many elements there, and every op on it the op on that array (sizes.c): a fold
 // sees no others, concatenate puts the next operand behind the last that is there, reverse begins with that, padding
 // follows it. Operands that should agree have the least of their sizes. get-dimension-size gives the size. Where more

@@ -225,8 +225,8 @@ kiln_status kl_ev_widened(kl_ev *ev, const kl_comp *c, const kl_instr *in, const
 
 kl_ev_op kl_ev_forward, kl_ev_token, kl_ev_call; // control.c
 kl_ev_op kl_ev_copy_async, kl_ev_async;          // control.c
-kl_ev_op kl_ev_dynamic_reshape;                  // dynamic.c
-kl_ev_op kl_ev_set_size;                         // sizes.c: set-dimension-size
+kl_ev_op kl_ev_dynamic_reshape;                  // sizes.c
+kl_ev_op kl_ev_set_size;                         // set-dimension-size
 // An op of whose operands some have fewer elements than their types: shapes of their own, of known dimensions.
 kl_ev_op kl_ev_sized; // sizes.c
 // Is the value what an instruction of type `s` may give? It gets this shape where it has all of its elements.

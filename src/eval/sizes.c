@@ -64,6 +64,24 @@ kiln_status kl_ev_set_size(kl_ev *ev, const kl_comp *c, const kl_instr *in, cons
   return fill(ev, out, to);
 }
 
+kiln_status kl_ev_dynamic_reshape(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                                  kl_evval *out) {
+  int64_t dims[KILN_MAX_RANK], n = 1;
+  const kl_shape *s = in->shape;
+  bool open = false;
+  for (uint32_t d = 0; d < s->rank; d++) {
+    int64_t size = kl_ev_index(operands[d + 1], 0, &open);
+    dims[d] = size < 0 ? 0 : size > s->dims[d] ? s->dims[d] : size;
+    if (dims[d] != s->dims[d] && (!s->dynamic || !s->dynamic[d])) return kl_ev_refuse(ev, in, other_sizes);
+    n *= dims[d];
+  }
+  if (open) return kl_ev_refuse(ev, in, "its sizes are known within bounds only");
+  if (n != operands[0]->shape->count) return kl_ev_refuse(ev, in, "its sizes make another number of elements");
+  const kl_shape *own = shape_of(ev, s->dtype, s->rank, dims);
+  *out = kl_ev_take(ev, operands, 0, kl_shape_same_dims(own, s) ? s : own);
+  return KILN_OK;
+}
+
 // --- operands -------------------------------------------------------------------------------------------------------
 
 typedef struct sized {

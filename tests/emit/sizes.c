@@ -315,6 +315,16 @@ static const struct {
      "o = f32[0,6] parameter(5) t0 = f32[0,<=6] set-dimension-size(o, n), dimensions={1} u = f32[<=0] reshape(t0) "
      "ROOT r = (f32[<=42], f32[<=42], s32[<=14,3], s32[2,<=21], s8[<=8,6], s8[3,<=8,2], s32[], s32[], f32[<=0]) "
      "tuple(b, d, g, h, v, w, k, j, u)"},
+    {// reshapes to sizes that are given
+     "p = f32[6,8] parameter(2) q = f32[48] parameter(3) six = s32[] constant(6) eight = s32[] constant(8) "
+     "l = s32[] multiply(n, m) a = f32[<=48] set-dimension-size(q, l), dimensions={0} b = f32[<=6,<=8] "
+     "dynamic-reshape(p, six, eight) c = f32[<=8,<=6] dynamic-reshape(p, eight, six) d = f32[<=48] dynamic-reshape(p, "
+     "l9) "
+     "l9 = s32[] constant(48) o = f32[<=7,<=7] dynamic-reshape(q49, n, m) q49 = f32[<=49] set-dimension-size(z, l), "
+     "dimensions={0} z = f32[49] parameter(4) u = f32[<=49] dynamic-reshape(o, l) g = f32[<=7,<=7] "
+     "dynamic-reshape(u, m, n) k = s32[] get-dimension-size(g), dimensions={0} "
+     "ROOT r = (f32[<=48], f32[<=6,<=8], f32[<=8,<=6], f32[<=48], f32[<=7,<=7], f32[<=7,<=7], s32[]) "
+     "tuple(a, b, c, d, o, g, k)"},
     {// windows and groups along other dimensions, and padding that takes off more than there is
      "p = f32[5,9] parameter(2) s5 = f32[5,4] parameter(3) x = f32[5,9,4] parameter(4) w = f32[3,1,8] parameter(5) "
      "z = f32[] constant(1) a = f32[<=5,9] set-dimension-size(p, n), dimensions={0} "

@@ -296,6 +296,7 @@ uint32_t kl_size_op(kl_sizing *z) {
     for (uint32_t i = 0; i < in->shape->rank; i++) z->out->of[i] = kl_extent(z, 0, (uint32_t)in->dims[i]);
     return kl_size_keep(z);
   case KL_KIND_RESHAPE:
+  case KL_KIND_DYNAMIC_RESHAPE:
   case KL_KIND_BITCAST: return kl_size_reshape(z);
   case KL_KIND_SLICE: return slice(z);
   case KL_KIND_REVERSE: return reverse(z);

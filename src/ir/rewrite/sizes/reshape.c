@@ -96,6 +96,19 @@ static bool sizes_of(kl_sizing *z, const uint32_t *was, uint32_t *is, kl_dtype t
   return true;
 }
 
+// Sizes that are given, of what is dynamic.
+static bool given_sizes(kl_sizing *z, uint32_t *is, kl_dtype t) {
+  const kl_shape *to = z->in->shape;
+  for (uint32_t d = 0; d < to->rank; d++) {
+    is[d] = kl_graph_number(z->g, t, to->dims[d], 0, NULL);
+    if (!is_dynamic(to, d)) continue;
+    if (to->dims[d] > INT32_MAX) return false;
+    z->out->of[d] = kl_size_hold(z, z->values[d + 1], 0, to->dims[d]);
+    is[d] = kl_graph_convert(z->g, z->out->of[d], t);
+  }
+  return true;
+}
+
 static uint32_t one_by_one(kl_sizing *z) {
   const kl_shape *from = z->shapes[0], *to = z->in->shape;
   kl_graph *g = z->g;
@@ -105,7 +118,9 @@ static uint32_t one_by_one(kl_sizing *z) {
     uint32_t size = kl_extent(z, 0, o);
     was[o] = size == KL_WHOLE ? kl_graph_number(g, t, from->dims[o], 0, NULL) : kl_graph_convert(g, size, t);
   }
-  if (!sizes_of(z, was, is, t))
+  bool given = z->in->op == KL_OP_DYNAMIC_RESHAPE;
+  if (given && !given_sizes(z, is, t)) return kl_size_refuse(z, "bounds below 2^31");
+  if (!given && !sizes_of(z, was, is, t))
     return kl_size_refuse(z, "each dynamic dimension but one of the result to be one of the operand's");
   uint32_t at = kl_graph_number(g, t, 0, n, to->dims), place = at;
   for (uint32_t d = 0; d < n; d++) {
@@ -127,6 +142,7 @@ uint32_t kl_size_reshape(kl_sizing *z) {
   if (z->in->op == KL_OP_BITCAST && (from->dtype != to->dtype || from->count != to->count ||
                                      !kl_shape_default_layout(from) || !kl_shape_default_layout(to)))
     return kl_size_refuse(z, "a reshape");
+  if (z->in->op == KL_OP_DYNAMIC_RESHAPE) return one_by_one(z);
   if (kl_shape_same_dims(from, to)) {
     for (uint32_t d = 0; d < to->rank; d++) z->out->of[d] = kl_extent(z, 0, d);
     return kl_size_keep(z);

@@ -98,7 +98,7 @@ uint32_t kl_size_end(kl_sizing *z, const kl_carried *carried, kl_sized root);
 uint32_t kl_size_op(kl_sizing *z);
 uint32_t kl_size_fold(kl_sizing *z);    // fold.c: reduce, reduce-window, select-and-scatter, dot, convolution
 uint32_t kl_size_placed(kl_sizing *z);  // places.c: dynamic-slice, dynamic-update-slice, gather, scatter
-uint32_t kl_size_reshape(kl_sizing *z); // reshape.c: reshape, and bitcast that is one
+uint32_t kl_size_reshape(kl_sizing *z); // reshape.c: reshape, dynamic-reshape, and bitcast that is one
 uint32_t kl_size_control(kl_sizing *z); // control.c: while, conditional
 
 #endif

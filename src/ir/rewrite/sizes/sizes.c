@@ -22,7 +22,7 @@ typedef struct sizer {
 
 static bool sets_sizes(const kl_comp *c) {
   for (uint32_t i = 0; i < c->ninstr; i++)
-    if (c->instr[i].op == KL_OP_SET_DIMENSION_SIZE ||
+    if (c->instr[i].op == KL_OP_SET_DIMENSION_SIZE || c->instr[i].op == KL_OP_DYNAMIC_RESHAPE ||
         (c->instr[i].op == KL_OP_GET_DIMENSION_SIZE && kl_size_is_dynamic(kl_operand(c, &c->instr[i], 0)->shape)))
       return true;
   return false;
@@ -151,7 +151,8 @@ static kl_sized put(sizer *x, const kl_comp *c, const kl_instr *in, const kl_siz
                  .called = &x->called,
                  .carried = x->carried,
                  .held = &x->held};
-  bool any = in->op == KL_OP_SET_DIMENSION_SIZE || (in->op == KL_OP_GET_DIMENSION_SIZE && has_dynamic(c));
+  bool any = in->op == KL_OP_SET_DIMENSION_SIZE || in->op == KL_OP_DYNAMIC_RESHAPE ||
+             (in->op == KL_OP_GET_DIMENSION_SIZE && has_dynamic(c));
   z.values = KL_NEW_N(&x->g.m->arena, uint32_t, n + 1);
   if (in->op == KL_OP_PARAMETER && args) {
     kl_sized given = args[in->number];

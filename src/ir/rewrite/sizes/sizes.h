@@ -4,8 +4,8 @@
 
 #include "ir/hlo.h"
 
-// A module of its own in which no dimension is dynamic that set-dimension-size makes so: an array is as large as its
-// bounds, and beside it goes the size of each such dimension, an s32 number held to 0 .. bound, which
+// A module of its own in which no dimension is dynamic that set-dimension-size or dynamic-reshape makes so: an array is
+// as large as its bounds, and beside it goes the size of each such dimension, an s32 number held to 0 .. bound, which
 // get-dimension-size becomes. What lies beyond a size is nobody's; an op that would let it into what lies before puts
 // there what changes nothing: a reduction its reducer's neutral value, or word that it is not there, a contraction
 // zeros. What such ops compute is what eval/eval.h says. Results of ENTRY are 0 beyond their sizes. Calls and fusions
